@@ -1,0 +1,127 @@
+// Package exec turns graphs into programs and runs them.
+//
+// A Backend compiles a graph once, against the variables of a model, into a
+// Program that runs many times. Backends: ref (plain Go loops, one node at a
+// time, the truth), cpu (oneDNN or plain Go, all cores), later cuda. All are
+// held to ref by the suite in exectest.
+//
+// The interface fits an asynchronous device. A program's inputs and outputs
+// are fixed host buffers: the caller fills the inputs, Launch queues one run
+// and returns, Wait returns when it is complete and the outputs are readable.
+// Nothing is allocated per run.
+//
+// # Collectives
+//
+// AllReduce nodes run on the Comm given at compile time, started as soon as
+// their inputs exist and waited for where their results are first needed. The
+// order in which a program starts them is a function of the graph alone, so
+// ranks that compile equal graphs agree.
+//
+// # Concurrency
+//
+// A Backend and its Vars may be used from several goroutines. Programs that
+// share Vars must not run at the same time. One goroutine at a time uses a
+// Program.
+package exec
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/graph"
+)
+
+// Backend compiles graphs for one device.
+type Backend interface {
+	// Name says what it is, for people: "cpu (oneDNN 2.6.3, 2 threads)".
+	Name() string
+	// NewVars returns an empty set of variables on this device.
+	NewVars() Vars
+	// Compile makes a program of the live part of g. Every Var leaf must be in
+	// o.Vars, with the leaf's type.
+	Compile(g *graph.Graph, o Options) (Program, error)
+	// Close releases the device. Programs must be closed before.
+	Close() error
+}
+
+// Options are the surroundings of a program.
+type Options struct {
+	// Name is the program's name in errors and dumps: "step", "energy".
+	Name string
+	// Vars holds the variables. They must come from the same backend.
+	Vars Vars
+	// Comm carries AllReduce; nil means a world of one.
+	Comm collective.Comm
+	// Profile makes the program keep the time of each op (see Stats).
+	Profile bool
+}
+
+// Vars is a set of named variables on a device: parameters, optimiser moments,
+// running statistics. Programs read and assign them.
+type Vars interface {
+	// Names are the names, in the order of creation.
+	Names() []string
+	// Type is the type of a variable, and whether there is one.
+	Type(name string) (graph.Type, bool)
+	// Set copies t into the variable, which is created if there is none. An
+	// existing variable keeps its type: another is an error.
+	Set(name string, t *Tensor) error
+	// Get copies the variable to the host.
+	Get(name string) (*Tensor, error)
+}
+
+// Program is a compiled graph.
+type Program interface {
+	// Input is the host buffer of an input, nil if the live part of the graph
+	// has no input of that name. It must not be touched between Launch and Wait.
+	Input(name string) *Tensor
+	// Output is the host buffer of a named output, nil if there is none. It is
+	// valid from Wait to the next Launch.
+	Output(name string) *Tensor
+	// Launch queues one run and returns at once. Runs do not overlap: Wait must
+	// come between two Launches.
+	Launch(ctx context.Context) error
+	// Wait blocks until the run is complete: outputs readable, variables
+	// assigned. If it returns an error, variables are as before the run or
+	// undefined; the error says which op and where.
+	Wait(ctx context.Context) error
+	// Stats are sizes known since compilation and times of the runs so far.
+	Stats() Stats
+	// Dump writes the program as text: order, buffers, fused groups. Equal
+	// graphs give equal text.
+	Dump(w io.Writer) error
+	// Close releases the program's memory.
+	Close() error
+}
+
+// Run is Launch and Wait.
+func Run(ctx context.Context, p Program) error {
+	if err := p.Launch(ctx); err != nil {
+		return err
+	}
+	return p.Wait(ctx)
+}
+
+// Stats describe a program and its runs.
+type Stats struct {
+	Nodes     int   // live nodes of the graph
+	Steps     int   // kernels launched per run, after fusion
+	PeakBytes int64 // memory of intermediate values, planned
+	VarBytes  int64 // memory of the variables it reads or assigns
+
+	Runs     int64
+	RunTime  time.Duration // whole runs
+	CommWait time.Duration // blocked on collectives: exposed communication
+
+	// Ops is the time by kind of op, filled if Options.Profile.
+	Ops map[string]OpStats
+}
+
+// OpStats is the time spent in one kind of op, over all runs.
+type OpStats struct {
+	Calls int64
+	Time  time.Duration
+	Flops int64 // multiply-adds count as two; 0 where it makes no sense
+}

@@ -1,0 +1,185 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Builder makes a Graph. The zero Builder is ready for use.
+type Builder struct {
+	nodes   []Node
+	types   []Type  // by ID; types[0] is unused
+	nodeOf  []int32 // by ID: the node whose output it is
+	made    map[key][]ID
+	leaves  map[string]Leaf
+	outputs []Output
+	assigns []Assignment
+	scope   []string
+	err     error
+}
+
+// key is the identity of a node: the op and its inputs, exactly. Inputs beyond
+// the third are spelled out in more.
+type key struct {
+	op   Op
+	in   [3]ID
+	n    int32
+	more string
+}
+
+func keyOf(op Op, in []ID) key {
+	k := key{op: op, n: int32(len(in))}
+	if copy(k.in[:], in) < len(in) {
+		var b strings.Builder
+		for _, id := range in[len(k.in):] {
+			b.Write([]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)})
+		}
+		k.more = b.String()
+	}
+	return k
+}
+
+// Scope runs f with name added to the scope that errors and dumps show.
+func (b *Builder) Scope(name string, f func()) {
+	b.scope = append(b.scope, name)
+	defer func() { b.scope = b.scope[:len(b.scope)-1] }()
+	f()
+}
+
+// Err is the first error so far, or nil.
+func (b *Builder) Err() error { return b.err }
+
+// Fail records an error at the current scope, unless there is one already.
+func (b *Builder) Fail(err error) {
+	if b.err != nil {
+		return
+	}
+	if len(b.scope) > 0 {
+		err = fmt.Errorf("%s: %w", strings.Join(b.scope, "/"), err)
+	}
+	b.err = err
+}
+
+// Type is the type of a value; the zero Type if id is 0.
+func (b *Builder) Type(id ID) Type {
+	if id <= 0 || int(id) >= len(b.types) {
+		return Type{}
+	}
+	return b.types[id]
+}
+
+// Shape is the shape of a value.
+func (b *Builder) Shape(id ID) Shape { return b.Type(id).Shape }
+
+// Node is the node that makes the value id.
+func (b *Builder) Node(id ID) Node { return b.nodes[b.nodeOf[id]] }
+
+// Apply adds op(in...) and returns its outputs, or those of the same
+// computation made before. After an error it returns nil.
+func (b *Builder) Apply(op Op, in ...ID) []ID {
+	if b.err != nil {
+		return nil
+	}
+	types := make([]Type, len(in))
+	for i, id := range in {
+		if id <= 0 || int(id) >= len(b.types) {
+			b.Fail(fmt.Errorf("%s: input %d is not a value of this graph (ID %d)", op, i, id))
+			return nil
+		}
+		types[i] = b.types[id]
+	}
+	k := keyOf(op, in)
+	if out, ok := b.made[k]; ok {
+		return out
+	}
+	outTypes, err := op.Infer(types)
+	if err != nil {
+		b.Fail(fmt.Errorf("%s%v: %w", op, types, err))
+		return nil
+	}
+	return b.add(k, op, in, outTypes)
+}
+
+func (b *Builder) add(k key, op Op, in []ID, outTypes []Type) []ID {
+	if b.made == nil {
+		b.made = map[key][]ID{}
+		b.types, b.nodeOf = make([]Type, 1), make([]int32, 1)
+	}
+	out := make([]ID, len(outTypes))
+	for i, t := range outTypes {
+		out[i] = ID(len(b.types))
+		b.types = append(b.types, t)
+		b.nodeOf = append(b.nodeOf, int32(len(b.nodes)))
+	}
+	b.nodes = append(b.nodes, Node{Op: op, In: append([]ID(nil), in...), Out: out, Scope: strings.Join(b.scope, "/")})
+	b.made[k] = out
+	return out
+}
+
+// apply1 is Apply for ops with one output.
+func (b *Builder) apply1(op Op, in ...ID) ID {
+	out := b.Apply(op, in...)
+	if out == nil {
+		return 0
+	}
+	return out[0]
+}
+
+// Output names a value that a run of the graph returns.
+type Output struct {
+	Name string
+	ID   ID
+}
+
+// Assignment is a variable that takes a new value at the end of a run.
+type Assignment struct {
+	Var, Value ID
+}
+
+// Output declares a named result. Names are unique.
+func (b *Builder) Output(name string, id ID) {
+	if b.Type(id) == (Type{}) {
+		b.Fail(fmt.Errorf("output %q: not a value of this graph (ID %d)", name, id))
+	}
+	for _, o := range b.outputs {
+		if o.Name == name {
+			b.Fail(fmt.Errorf("output %q is declared twice", name))
+		}
+	}
+	b.outputs = append(b.outputs, Output{name, id})
+}
+
+// Assign gives the variable v the value x at the end of a run, after every
+// read. A variable is assigned at most once.
+func (b *Builder) Assign(v, x ID) {
+	if b.err != nil {
+		return
+	}
+	leaf, ok := b.Node(v).Op.(Leaf)
+	switch {
+	case !ok || leaf.Kind != Var:
+		b.Fail(fmt.Errorf("assign: %s is not a variable", b.Node(v).Op))
+	case b.Type(x) != leaf.Type:
+		b.Fail(fmt.Errorf("assign %s: want %v, got %v", leaf.Name, leaf.Type, b.Type(x)))
+	}
+	for _, a := range b.assigns {
+		if a.Var == v {
+			b.Fail(fmt.Errorf("assign %s: assigned twice", leaf.Name))
+		}
+	}
+	b.assigns = append(b.assigns, Assignment{v, x})
+}
+
+// Build returns the graph made so far, or the first error.
+func (b *Builder) Build() (*Graph, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	return &Graph{
+		nodes:   b.nodes[:len(b.nodes):len(b.nodes)],
+		types:   b.types[:len(b.types):len(b.types)],
+		nodeOf:  b.nodeOf[:len(b.nodeOf):len(b.nodeOf)],
+		outputs: append([]Output(nil), b.outputs...),
+		assigns: append([]Assignment(nil), b.assigns...),
+	}, nil
+}

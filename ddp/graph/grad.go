@@ -1,0 +1,107 @@
+package graph
+
+import "fmt"
+
+// Grad returns ∂(Σ y)/∂w for each w in wrt, as values of this graph. y is
+// usually a scalar. The result can be differentiated again. A w that y does
+// not depend on has gradient zero.
+func (b *Builder) Grad(y ID, wrt ...ID) []ID {
+	return b.Pullback([]ID{y}, []ID{b.Ones(b.Type(y))}, wrt...)
+}
+
+// Pullback is reverse-mode differentiation: given cotangents dy of the values
+// y, it returns Σ_i (∂y_i/∂w)ᵀ dy_i for each w in wrt. Values of integer type
+// have no derivative.
+func (b *Builder) Pullback(y, dy []ID, wrt ...ID) []ID {
+	if b.err != nil {
+		return make([]ID, len(wrt))
+	}
+	for i := range y {
+		if b.Type(y[i]) != b.Type(dy[i]) {
+			b.Fail(fmt.Errorf("pullback: cotangent %d is %v, want %v", i, b.Type(dy[i]), b.Type(y[i])))
+			return make([]ID, len(wrt))
+		}
+	}
+	p := pullback{b: b, active: b.dependOn(wrt), cot: make(map[ID]ID)}
+	last := int32(-1)
+	for i := range y {
+		p.add(y[i], dy[i])
+		last = max(last, b.nodeOf[y[i]])
+	}
+	first := last + 1
+	for _, w := range wrt {
+		first = min(first, b.nodeOf[w])
+	}
+	for n := last; n >= first; n-- {
+		p.visit(b.nodes[n])
+	}
+	grads := make([]ID, len(wrt))
+	for i, w := range wrt {
+		if grads[i] = p.cot[w]; grads[i] == 0 {
+			grads[i] = b.Zeros(b.Type(w))
+		}
+	}
+	return grads
+}
+
+// pullback is one traversal.
+type pullback struct {
+	b      *Builder
+	active []bool    // by ID: depends on some w
+	cot    map[ID]ID // cotangent so far
+}
+
+// dependOn marks, by ID, the values that depend on any of wrt.
+func (b *Builder) dependOn(wrt []ID) []bool {
+	active := make([]bool, len(b.types))
+	first := int32(len(b.nodes))
+	for _, w := range wrt {
+		active[w] = true
+		first = min(first, b.nodeOf[w])
+	}
+	for _, n := range b.nodes[first:] {
+		for _, in := range n.In {
+			if active[in] {
+				for _, out := range n.Out {
+					active[out] = active[out] || b.types[out].DType.IsFloat()
+				}
+				break
+			}
+		}
+	}
+	return active
+}
+
+func (p *pullback) add(id, d ID) {
+	if d == 0 || !p.active[id] {
+		return
+	}
+	if sum, ok := p.cot[id]; ok {
+		d = p.b.Add(sum, d)
+	}
+	p.cot[id] = d
+}
+
+// visit pushes the cotangents of a node's outputs to its inputs. Nodes are
+// visited last to first, so they are complete.
+func (p *pullback) visit(n Node) {
+	dout, any := make([]ID, len(n.Out)), false
+	for i, out := range n.Out {
+		dout[i] = p.cot[out]
+		any = any || dout[i] != 0
+	}
+	if !any || len(n.In) == 0 || p.b.err != nil {
+		return
+	}
+	b := p.b
+	saved := b.scope
+	b.scope = []string{n.Scope + "'"}
+	din := n.Op.VJP(b, Call{n.In, n.Out}, dout)
+	b.scope = saved
+	for i, d := range din {
+		if d != 0 && b.err == nil && b.Type(d) != b.Type(n.In[i]) {
+			panic(fmt.Sprintf("graph: VJP of %s: cotangent %d is %v, input is %v", n.Op, i, b.Type(d), b.Type(n.In[i])))
+		}
+		p.add(n.In[i], d)
+	}
+}

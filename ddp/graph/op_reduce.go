@@ -1,0 +1,140 @@
+package graph
+
+import "fmt"
+
+// ReduceFn is how a reduction combines elements.
+type ReduceFn uint8
+
+const (
+	ReduceSum ReduceFn = iota + 1
+	ReduceMax
+)
+
+func (f ReduceFn) String() string {
+	if f == ReduceMax {
+		return "max"
+	}
+	return "sum"
+}
+
+// Reduce combines the elements along the axes whose bit is set in Axes; those
+// axes stay, with extent 1.
+type Reduce struct {
+	Fn   ReduceFn
+	Axes uint8
+}
+
+// Over says whether axis i is reduced.
+func (o Reduce) Over(i int) bool { return o.Axes>>i&1 == 1 }
+
+func (o Reduce) String() string {
+	var axes []int
+	for i := range MaxRank {
+		if o.Over(i) {
+			axes = append(axes, i)
+		}
+	}
+	return fmt.Sprintf("reduce_%s{axes %v}", o.Fn, D(axes...))
+}
+
+func (o Reduce) Infer(in []Type) ([]Type, error) {
+	if err := wantInputs(in, 1); err != nil {
+		return nil, err
+	}
+	if o.Axes>>in[0].Shape.Rank() != 0 {
+		return nil, fmt.Errorf("an axis is not below the rank %d", in[0].Shape.Rank())
+	}
+	out := in[0]
+	for i := range out.Shape.Rank() {
+		if o.Over(i) {
+			if o.Fn == ReduceMax && out.Shape.At(i) == 0 {
+				return nil, fmt.Errorf("axis %d is empty: it has no maximum", i)
+			}
+			out.Shape = out.Shape.With(i, 1)
+		}
+	}
+	return []Type{out}, nil
+}
+
+func (o Reduce) VJP(b *Builder, c Call, dout []ID) []ID {
+	x := c.In[0]
+	d := b.BroadcastTo(dout[0], b.Shape(x))
+	if o.Fn == ReduceSum {
+		return []ID{d}
+	}
+	hit := b.Equal(x, b.BroadcastTo(c.Out[0], b.Shape(x))) // ties share equally
+	share := b.Div(hit, b.BroadcastTo(b.apply1(Reduce{ReduceSum, o.Axes}, hit), b.Shape(x)))
+	return []ID{b.Mul(d, share)}
+}
+
+func (b *Builder) reduce(fn ReduceFn, x ID, axes []int) ID {
+	if b.err != nil {
+		return 0
+	}
+	o := Reduce{Fn: fn}
+	for _, a := range axes {
+		if a < 0 || a >= b.Shape(x).Rank() {
+			b.Fail(fmt.Errorf("reduce_%s: axis %d of %v", fn, a, b.Shape(x)))
+			return 0
+		}
+		o.Axes |= 1 << a
+	}
+	if len(axes) == 0 {
+		return x
+	}
+	return b.apply1(o, x)
+}
+
+// SumKeep adds along the axes, which stay with extent 1.
+func (b *Builder) SumKeep(x ID, axes ...int) ID { return b.reduce(ReduceSum, x, axes) }
+
+// MaxKeep is the maximum along the axes, which stay with extent 1.
+func (b *Builder) MaxKeep(x ID, axes ...int) ID { return b.reduce(ReduceMax, x, axes) }
+
+// MeanKeep is the mean along the axes, which stay with extent 1.
+func (b *Builder) MeanKeep(x ID, axes ...int) ID {
+	n := 1
+	for _, a := range axes {
+		n *= b.Shape(x).At(a)
+	}
+	return b.Scale(b.SumKeep(x, axes...), 1/float64(n))
+}
+
+// Sum adds along the axes and removes them; with no axes it adds everything.
+func (b *Builder) Sum(x ID, axes ...int) ID {
+	axes = b.allAxes(x, axes)
+	return b.dropAxes(b.SumKeep(x, axes...), axes)
+}
+
+// Mean is the mean along the axes, which are removed; with no axes, of everything.
+func (b *Builder) Mean(x ID, axes ...int) ID {
+	axes = b.allAxes(x, axes)
+	return b.dropAxes(b.MeanKeep(x, axes...), axes)
+}
+
+func (b *Builder) allAxes(x ID, axes []int) []int {
+	if len(axes) > 0 {
+		return axes
+	}
+	for i := range b.Shape(x).Rank() {
+		axes = append(axes, i)
+	}
+	return axes
+}
+
+func (b *Builder) dropAxes(x ID, axes []int) ID {
+	if b.err != nil {
+		return 0
+	}
+	var keep []int
+	for i, d := range b.Shape(x).Slice() {
+		drop := false
+		for _, a := range axes {
+			drop = drop || a == i
+		}
+		if !drop {
+			keep = append(keep, d)
+		}
+	}
+	return b.Reshape(x, D(keep...))
+}
