@@ -1,0 +1,76 @@
+// Package engine is what the CPU backend asks of a library of heavy linear
+// algebra: convolutions and matrix products as prepared kernels. Engines: dnnl
+// (oneDNN by cgo) and native (plain Go and assembly).
+//
+// Images are dense float32 in memory order (N, H, W, C), "channels last";
+// weights are dense (O, C/Groups, KH, KW), row-major; matrices are row-major.
+// An engine that prefers another layout for weights reorders inside the kernel,
+// in scratch memory.
+//
+// Results are deterministic: the same inputs and the same number of threads
+// give the same bits.
+//
+// Concurrency: an Engine and its kernels are used by one goroutine at a time,
+// always the same locked OS thread; a kernel may use several threads inside.
+package engine
+
+import (
+	"unsafe"
+
+	"ebtrain/ddp/graph"
+)
+
+// Engine prepares kernels.
+type Engine interface {
+	// Name says what it is, for people: "oneDNN 2.6.3", "plain Go (AVX-512)".
+	Name() string
+	// Conv prepares one of the three ops of a convolution.
+	Conv(op ConvOp, p ConvProblem) (Kernel, error)
+	// MatMul prepares a matrix product.
+	MatMul(p MatMulProblem) (Kernel, error)
+	// Close releases everything the engine holds. Kernels are closed before.
+	Close() error
+}
+
+// Kernel is a prepared computation dst = f(a, b).
+type Kernel interface {
+	// Scratch is the number of bytes of scratch memory that Run needs.
+	Scratch() int
+	// Run computes dst from a and b; scratch is Scratch() bytes, aligned to 64,
+	// contents undefined before and after. dst overlaps nothing.
+	Run(dst, a, b, scratch unsafe.Pointer) error
+	// Close releases the kernel.
+	Close() error
+}
+
+// ConvOp is which of the three ops of a convolution (see graph.Conv).
+type ConvOp uint8
+
+const (
+	Forward ConvOp = iota + 1 // y from (x, w)
+	GradX                     // dx from (w, dy)
+	GradW                     // dw from (x, dy)
+)
+
+// ConvProblem is the geometry of a convolution: x (N,H,W,C), w (O,C/G,KH,KW),
+// y (N,OH,OW,O), all float32.
+type ConvProblem struct {
+	graph.Conv
+	N, C, H, W int
+	O, OH, OW  int
+}
+
+// Flops of one run of any of the three ops, a multiply-add counted as two.
+func (p ConvProblem) Flops() int64 {
+	return 2 * int64(p.N) * int64(p.OH) * int64(p.OW) * int64(p.O) * int64(p.C/p.Groups) * int64(p.KH) * int64(p.KW)
+}
+
+// MatMulProblem is z (M,N) = A (M,K) · B (K,N), where a holds A, or Aᵀ if
+// TransA, and b holds B, or Bᵀ if TransB, all float32.
+type MatMulProblem struct {
+	M, N, K        int
+	TransA, TransB bool
+}
+
+// Flops of one run, a multiply-add counted as two.
+func (p MatMulProblem) Flops() int64 { return 2 * int64(p.M) * int64(p.N) * int64(p.K) }
