@@ -1,0 +1,9 @@
+// Package ddp makes programs data-parallel: it averages gradients over ranks
+// in flat buckets, and checks that ranks run the same program and hold the
+// same weights.
+//
+// Gradients are averaged by ops of the graph itself (see Sync), so the
+// compiler starts each bucket as soon as its last gradient exists and the rest
+// of the backward pass runs meanwhile. The checks are collectives: every rank
+// calls them at the same point, and every rank gets the same verdict.
+package ddp

@@ -1,0 +1,86 @@
+package nn
+
+import (
+	"hash/fnv"
+	"math"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+)
+
+// Init fills a new variable of the given shape from the stream n.
+type Init func(dst []float64, s graph.Shape, n philox.Name)
+
+// Zeros and Ones are constant.
+func Zeros([]float64, graph.Shape, philox.Name) {}
+
+func Ones(dst []float64, _ graph.Shape, _ philox.Name) {
+	for i := range dst {
+		dst[i] = 1
+	}
+}
+
+// Normal is N(0, sd²).
+func Normal(sd float64) Init {
+	return func(dst []float64, _ graph.Shape, n philox.Name) {
+		n.Normal(dst)
+		for i := range dst {
+			dst[i] *= sd
+		}
+	}
+}
+
+// Uniform is uniform on (−bound, bound).
+func Uniform(bound float64) Init {
+	return func(dst []float64, _ graph.Shape, n philox.Name) {
+		n.Uniform(dst)
+		for i := range dst {
+			dst[i] = bound * (2*dst[i] - 1)
+		}
+	}
+}
+
+// FanIn is PyTorch's default for weights and biases of linear and
+// convolutional layers: uniform on ±1/√fanIn.
+func FanIn(fanIn int) Init { return Uniform(1 / math.Sqrt(float64(fanIn))) }
+
+// UnitVector is a random direction: N(0, I) scaled to length one.
+func UnitVector(dst []float64, _ graph.Shape, n philox.Name) {
+	n.Normal(dst)
+	sum := 0.0
+	for _, v := range dst {
+		sum += v * v
+	}
+	for i := range dst {
+		dst[i] /= math.Sqrt(sum)
+	}
+}
+
+// Value is the initial value of v under a seed. It depends on the variable's
+// name, not on the order in which variables are made.
+func (v Variable) Value(seed uint64) *exec.Tensor {
+	h := fnv.New32a()
+	h.Write([]byte(v.Name)) // a hash never fails to take a write
+	vals := make([]float64, v.Type.Shape.Len())
+	v.Init(vals, v.Type.Shape, philox.Name{Seed: seed, Purpose: philox.Init, Sample: h.Sum32()})
+	t := exec.NewTensor(v.Type)
+	for i, x := range vals {
+		t.SetAt(i, x)
+	}
+	return t
+}
+
+// Initialise creates in vars every variable that is not there yet, with its
+// initial value under seed.
+func Initialise(vars exec.Vars, specs []Variable, seed uint64) error {
+	for _, v := range specs {
+		if _, ok := vars.Type(v.Name); ok {
+			continue
+		}
+		if err := vars.Set(v.Name, v.Value(seed)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
