@@ -30,7 +30,7 @@ func (l BatchNorm2d) Apply(c *Context, x graph.ID) (y graph.ID) {
 		variance := row(c.Buffer("running_var", graph.D(l.C), Ones))
 		if c.Mode != Eval {
 			old, oldVar := mean, variance
-			mean, variance = l.statistics(c, x, mean)
+			mean, variance = l.statistics(c, x, row(c.Initial("running_mean")))
 			if c.Mode == Train {
 				l.advance(c, x, old, oldVar, mean, variance)
 			}
@@ -48,8 +48,9 @@ func (l BatchNorm2d) Apply(c *Context, x graph.ID) (y graph.ID) {
 //
 //	mean = shift + ⟨d_r⟩,  variance = ⟨v_r + d_r²⟩ − ⟨d_r⟩².
 //
-// shift is the running mean, close to every m_r, so that nothing is lost in
-// the difference.
+// shift is the running mean at the start of the run: close to every m_r, so
+// that nothing is lost in the difference, and the same in every pass over the
+// same x, so that equal passes are one computation.
 func (l BatchNorm2d) statistics(c *Context, x, shift graph.ID) (mean, variance graph.ID) {
 	m := c.MeanKeep(x, 0, 2, 3)
 	v := c.MeanKeep(c.Square(c.Sub(x, m)), 0, 2, 3)

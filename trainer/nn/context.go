@@ -107,6 +107,17 @@ func (c *Context) fullName(name string) string {
 	return strings.Join(append(c.path[:len(c.path):len(c.path)], name), ".")
 }
 
+// Initial is the value that the variable name of the current scope has at the
+// start of the run, as a constant. The variable must be declared.
+func (c *Context) Initial(name string) graph.ID {
+	i, ok := c.index[c.fullName(name)]
+	if !ok {
+		c.Fail(fmt.Errorf("variable %s is read before it is declared", c.fullName(name)))
+		return 0
+	}
+	return c.StopGrad(c.Builder.Var(c.vars[i].Name, c.vars[i].Type))
+}
+
 // Update gives the variable name of the current scope a new value, which later
 // reads see.
 func (c *Context) Update(name string, value graph.ID) { c.Set(c.fullName(name), value) }

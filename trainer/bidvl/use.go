@@ -1,0 +1,39 @@
+package bidvl
+
+import (
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+	"ebtrain/trainer/nn"
+)
+
+// The outputs of Sample and Judge.
+const (
+	OutputSamples = "samples" // (batch, channels, size, size) in (−1, 1)
+	OutputRecon   = "recon"   // G(μ(v)), of the shape of the images
+	OutputLogit   = "logit"   // (batch, 1): the energy before softplus
+	OutputEnergy  = "energy"  // (batch, 1)
+)
+
+// Sample builds batch samples G(h), h ~ N(0, I), named by InputKey. Mode is
+// nn.BatchStats, as the released code samples, or nn.Eval.
+func (c Config) Sample(mode nn.Mode, batch int) (*graph.Graph, error) {
+	ctx := nn.NewContext(mode, 1)
+	key := ctx.Input(InputKey, graph.KeyType)
+	h := ctx.Draw(key, graph.Normal, philox.Sampling, 0, graph.T(graph.F32, batch, c.Net.Latent))
+	ctx.Output(OutputSamples, c.Net.Generator(ctx, h))
+	return ctx.Commit()
+}
+
+// Judge builds, for batch images, their reconstructions G(μ(v)) and energies.
+// Mode is nn.BatchStats or nn.Eval; it is the mode of Q and G, E has no batch
+// norm.
+func (c Config) Judge(mode nn.Mode, batch int) (*graph.Graph, error) {
+	ctx := nn.NewContext(mode, 1)
+	v := ctx.Input(InputImages, graph.T(graph.F32, batch, c.Net.Channels, c.Net.Size, c.Net.Size))
+	mean, _ := c.Net.Inference(ctx, v)
+	ctx.Output(OutputRecon, c.Net.Generator(ctx, mean))
+	logit, energy := c.Net.Energy(ctx, v)
+	ctx.Output(OutputLogit, logit)
+	ctx.Output(OutputEnergy, energy)
+	return ctx.Commit()
+}
