@@ -1,0 +1,48 @@
+# ebtrain: build, try, test. `make help` lists the targets.
+SHELL := /bin/bash
+GO    ?= go
+BINS  := ddplaunch train sample evaluate mkshards collbench
+
+# oneDNN does the heavy lifting on the CPU. Where it cannot be had, the plain Go
+# build takes its place. Expanded when a recipe runs, so after `deps`.
+TAGS = $(if $(wildcard /usr/include/dnnl.h /usr/local/include/dnnl.h /usr/include/oneapi/dnnl/dnnl.h),,nodnnl)
+
+.PHONY: help deps build demo test check race fuzz lint clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+deps: ## install what is missing (oneDNN, by apt), or say why not
+	@.ci/deps
+
+build: deps ## build every program into bin/
+	@mkdir -p bin
+	$(GO) build -tags '$(TAGS)' -o bin/ $(foreach b,$(BINS),./$(shell $(GO) list -f '{{.Dir}}' ./... 2>/dev/null | sed 's|$(CURDIR)/||' | grep -E '/$(b)$$'))
+
+demo: build ## train BiDVL on two ranks on the built-in pictures and show where the samples are
+	bin/ddplaunch -nproc 2 train --algo bidvl --net conv32 --width 16 --data synth --batch 32 --steps 60 --sample-every 20 --ckpt-every 30 --out runs/demo --overwrite
+	@echo "samples: runs/demo/samples/    checkpoints: runs/demo/ckpt/    losses: runs/demo/metrics.jsonl"
+
+test: deps ## everything a commit must pass
+	@.ci/test '$(TAGS)'
+
+check: deps ## the quick part of test: format, vet, short tests
+	@test -z "$$(gofmt -l .)" || { echo "not gofmt'ed:"; gofmt -l .; exit 1; }
+	$(GO) vet -tags '$(TAGS)' ./...
+	$(GO) test -tags '$(TAGS)' -short -shuffle=on ./...
+
+race: deps ## all tests under the race detector
+	$(GO) test -tags '$(TAGS)' -race -timeout 15m ./...
+
+FUZZTIME ?= 10s
+fuzz: deps ## run every fuzz target for FUZZTIME (10s)
+	@set -e; $(GO) list -tags '$(TAGS)' ./... | while read -r pkg; do \
+	  for f in $$($(GO) test -tags '$(TAGS)' -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$f"; $(GO) test -tags '$(TAGS)' -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+	  done; done
+
+lint: ## golangci-lint, at the pinned version
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0 run
+
+clean: ## remove what was built
+	rm -rf bin
