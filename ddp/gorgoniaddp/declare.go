@@ -64,6 +64,10 @@ func checkLearnable(n *gorgonia.Node) (collective.Vec, error) {
 	if n.Deriv() == nil {
 		return collective.Vec{}, fmt.Errorf("has no derivative; give it to gorgoniaddp.Grad with the cost, before the machine is made")
 	}
+	if v := n.Value(); v.Dtype() != n.Dtype() || !v.Shape().Eq(n.Shape()) {
+		return collective.Vec{}, fmt.Errorf("is %v %v, but its value is %v %v; bind a value of the node's own type and shape",
+			n.Dtype(), n.Shape(), v.Dtype(), v.Shape())
+	}
 	return memoryOf(n.Value())
 }
 

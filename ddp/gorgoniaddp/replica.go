@@ -67,7 +67,11 @@ func (r *Replica) ValueGrads() []gorgonia.ValueGrad { return r.model }
 // Step is one training step: run vm, average the gradients, step the solver,
 // reset vm. Any error aborts the group. A Solver uses the gradients as scratch
 // memory and leaves them zero; gorgonia adds to them in the next run.
+// gorgonia.AdamW is refused: it steps a copy of the weights (v0.9.18).
 func (r *Replica) Step(ctx context.Context, vm gorgonia.VM, solver gorgonia.Solver) error {
+	if _, ok := solver.(*gorgonia.AdamW); ok {
+		return r.abort(fmt.Errorf("gorgoniaddp: solver: gorgonia's AdamW never changes the weights; use NewAdamSolver, with WithL2Reg for decay"))
+	}
 	if err := vm.RunAll(); err != nil {
 		return r.abort(fmt.Errorf("gorgoniaddp: run: %w", err))
 	}

@@ -19,10 +19,10 @@ func TestRanksEqualOneBigBatch(t *testing.T) {
 		sizes []int
 		tol   float64 // absolute, on losses and weights of order 1
 	}{
-		{mlp, tensor.Float64, []int{2, 4}, 1e-12},
-		{mlp, tensor.Float32, []int{2, 4}, 2e-5},
-		{convnet, tensor.Float64, []int{2, 4}, 1e-12},
-		{convnet, tensor.Float32, []int{2}, 2e-5},
+		{mlp, tensor.Float64, []int{2, 4}, 1e-14},
+		{mlp, tensor.Float32, []int{2, 4}, 5e-6},
+		{convnet, tensor.Float64, []int{2, 4}, 1e-14},
+		{convnet, tensor.Float32, []int{2}, 5e-6},
 	} {
 		t.Run(tc.arch.name+"/"+tc.dt.String(), func(t *testing.T) {
 			want := train(t, tc.arch, tc.dt, 1, steps)[0]
