@@ -42,8 +42,8 @@ type Parts struct {
 	Comm      collective.Comm
 	Loader    *loader.Loader
 	Log       *slog.Logger
-	Observer  Observer                        // rank 0's view; nil elsewhere
-	Stop      <-chan struct{}                 // closed when this rank is asked to stop
+	Observer  Observer                       // rank 0's view; nil elsewhere
+	Stop      <-chan struct{}                // closed when this rank is asked to stop
 	Progress  func(step int64, phase string) // told what happens next; may be nil
 }
 
