@@ -70,3 +70,11 @@ func Base(nodes []NodeInfo, i int) int {
 	}
 	return base
 }
+
+// Inbound is a message from the launcher called From or, if Lost, the news
+// that it is dead, unreachable, or has left.
+type Inbound struct {
+	From string
+	Msg  Message
+	Lost bool
+}

@@ -330,10 +330,10 @@ func (n *Node) askToStop(signal string, number int) {
 	n.timer(TimerGrace, n.cfg.Grace)
 }
 
-// LostCoordinator handles the news that the coordinator's host is dead or
-// unreachable.
-func (n *Node) LostCoordinator() []Effect {
-	if n.phase == working || n.phase == assigned {
+// Lost handles the news that a launcher's host is dead or unreachable. Only
+// the coordinator's matters here; of the others the coordinator judges.
+func (n *Node) Lost(name string) []Effect {
+	if (n.phase == working || n.phase == assigned) && name == n.nodes[0].Name {
 		n.end(&Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
 			Text: fmt.Sprintf("lost with %s and the coordinator: its host is dead or unreachable", rankRange(0, n.nodes[0].Nproc))}, false)
 	}
