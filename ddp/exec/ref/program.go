@@ -1,0 +1,230 @@
+package ref
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"time"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+)
+
+// program is a compiled graph: its steps in order, and the memory they use.
+type program struct {
+	name    string
+	g       *graph.Graph
+	values  []*value // by ID, nil where dead
+	steps   []step
+	inputs  map[string]*exec.Tensor
+	outputs map[string]*exec.Tensor
+	vars    map[string]*exec.Tensor
+	profile bool
+	stats   exec.Stats
+
+	running chan error // the result of the run under way, nil if there is none
+	cancel  context.CancelFunc
+}
+
+// step computes one live node.
+type step struct {
+	node graph.Node
+	kind string // of op, for statistics
+	comm bool
+	run  func(context.Context) error
+}
+
+func compile(g *graph.Graph, o exec.Options) (*program, error) {
+	p := &program{
+		name: o.Name, g: g, profile: o.Profile,
+		values: make([]*value, g.NumValues()),
+		inputs: map[string]*exec.Tensor{}, outputs: map[string]*exec.Tensor{}, vars: map[string]*exec.Tensor{},
+	}
+	for i, live := range g.Live() {
+		if !live {
+			continue
+		}
+		n := g.Nodes()[i]
+		s, err := p.compileNode(n, o)
+		if err != nil {
+			return nil, p.errorAt(n, err)
+		}
+		p.steps = append(p.steps, s)
+	}
+	for _, out := range g.Outputs() {
+		p.outputs[out.Name] = exec.NewTensor(g.Type(out.ID))
+	}
+	p.stats.Nodes, p.stats.Steps = len(p.steps), len(p.steps)
+	if o.Profile {
+		p.stats.Ops = map[string]exec.OpStats{}
+	}
+	return p, nil
+}
+
+// errorAt says where an error happened: program, scope, op.
+func (p *program) errorAt(n graph.Node, err error) error {
+	at := n.Op.String()
+	if n.Scope != "" {
+		at = n.Scope + ": " + at
+	}
+	return fmt.Errorf("program %q: %s: %w", p.name, at, err)
+}
+
+func (p *program) compileNode(n graph.Node, o exec.Options) (step, error) {
+	in, out := make([]*value, len(n.In)), make([]*value, len(n.Out))
+	for k, id := range n.In {
+		in[k] = p.values[id]
+	}
+	for k, id := range n.Out {
+		out[k] = newValue(p.g.Type(id))
+		p.values[id] = out[k]
+		p.stats.PeakBytes += int64(len(out[k].f)+len(out[k].i)) * 8
+	}
+	s := step{node: n, kind: reflect.TypeOf(n.Op).Name()}
+	switch op := n.Op.(type) {
+	case graph.Leaf:
+		t, err := p.leaf(op, o.Vars)
+		if err != nil {
+			return s, err
+		}
+		s.run = func(context.Context) error { out[0].load(t); return nil }
+	case graph.AllReduce:
+		s.comm = true
+		s.run = allReduce(op, o.Comm, in, out)
+	default:
+		kernel, err := kernelOf(op)
+		if err != nil {
+			return s, err
+		}
+		s.run = func(context.Context) error {
+			err := kernel(in, out)
+			for _, y := range out {
+				y.round()
+			}
+			return err
+		}
+	}
+	return s, nil
+}
+
+// leaf is the memory that a leaf is read from.
+func (p *program) leaf(op graph.Leaf, in exec.Vars) (*exec.Tensor, error) {
+	if op.Kind == graph.Input {
+		t := exec.NewTensor(op.Type)
+		p.inputs[op.Name] = t
+		return t, nil
+	}
+	set, ok := in.(*vars)
+	if !ok {
+		if in == nil {
+			return nil, errors.New("the graph has variables, and none were given")
+		}
+		return nil, fmt.Errorf("the variables belong to another backend (%T)", in)
+	}
+	t := set.lookup(op.Name)
+	switch {
+	case t == nil:
+		return nil, fmt.Errorf("the variable is not set; want %v", op.Type)
+	case t.Type != op.Type:
+		return nil, fmt.Errorf("the variable is %v, want %v", t.Type, op.Type)
+	}
+	p.vars[op.Name] = t
+	p.stats.VarBytes += int64(op.Type.Bytes())
+	return t, nil
+}
+
+func (p *program) Input(name string) *exec.Tensor  { return p.inputs[name] }
+func (p *program) Output(name string) *exec.Tensor { return p.outputs[name] }
+
+func (p *program) Launch(ctx context.Context) error {
+	if p.running != nil {
+		return fmt.Errorf("program %q: launched again before Wait", p.name)
+	}
+	ctx, p.cancel = context.WithCancel(ctx)
+	p.running = make(chan error, 1)
+	go func() { p.running <- p.run(ctx) }()
+	return nil
+}
+
+// Wait waits for the run. If ctx ends first, the run is cancelled.
+func (p *program) Wait(ctx context.Context) error {
+	if p.running == nil {
+		return fmt.Errorf("program %q: Wait without Launch", p.name)
+	}
+	stop := context.AfterFunc(ctx, p.cancel)
+	err := <-p.running
+	stop()
+	p.cancel()
+	p.running = nil
+	return err
+}
+
+// run computes every node, then the outputs, then the assignments.
+func (p *program) run(ctx context.Context) error {
+	start := time.Now()
+	for _, s := range p.steps {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("program %q: %w", p.name, context.Cause(ctx))
+		}
+		began := time.Now()
+		if err := s.run(ctx); err != nil {
+			return p.errorAt(s.node, err)
+		}
+		p.count(s, time.Since(began))
+	}
+	for _, out := range p.g.Outputs() {
+		p.values[out.ID].store(p.outputs[out.Name])
+	}
+	for _, a := range p.g.Assigns() {
+		leaf := p.g.Nodes()[p.g.NodeOf(a.Var)].Op.(graph.Leaf)
+		p.values[a.Value].store(p.vars[leaf.Name])
+	}
+	p.stats.Runs++
+	p.stats.RunTime += time.Since(start)
+	return nil
+}
+
+func (p *program) count(s step, took time.Duration) {
+	if s.comm {
+		p.stats.CommWait += took
+	}
+	if p.profile {
+		o := p.stats.Ops[s.kind]
+		o.Calls++
+		o.Time += took
+		p.stats.Ops[s.kind] = o
+	}
+}
+
+// Stats copies the statistics; between runs only.
+func (p *program) Stats() exec.Stats {
+	s := p.stats
+	if s.Ops != nil {
+		s.Ops = make(map[string]exec.OpStats, len(p.stats.Ops))
+		for k, v := range p.stats.Ops {
+			s.Ops[k] = v
+		}
+	}
+	return s
+}
+
+// Dump writes the live graph, which is the program.
+func (p *program) Dump(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "program %q, ref, %d nodes\n", p.name, len(p.steps)); err != nil {
+		return err
+	}
+	return p.g.Dump(w)
+}
+
+// Close ends a run under way.
+func (p *program) Close() error {
+	if p.running == nil {
+		return nil
+	}
+	p.cancel()
+	<-p.running
+	p.running = nil
+	return nil
+}
