@@ -39,6 +39,7 @@ func (c Config) Feed(p exec.Program, step int64, epoch int) {
 type step struct {
 	*nn.Context
 	cfg    Config
+	net    network
 	v      graph.ID // data
 	key    graph.ID
 	means  map[string]graph.ID // scalars to be averaged over ranks
@@ -50,22 +51,7 @@ type step struct {
 // samples of the global batch.
 func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	ctx := nn.NewContext(nn.Train, world)
-	s := &step{
-		Context: ctx, cfg: c,
-		v:     ctx.Input(loop.InputImages, graph.T(graph.F32, batch, c.Net.Channels, c.Net.Size, c.Net.Size)),
-		key:   ctx.Input(loop.InputKey, graph.KeyType),
-		means: map[string]graph.ID{loop.ReportStop: ctx.Input(loop.InputStop, graph.T(graph.F32))},
-		norms: map[string]graph.ID{},
-	}
-	s.latent = s.draw(philox.Latent, 0)
-	if c.Order == UpperFirst {
-		s.upper()
-		s.lower()
-	} else {
-		s.lower()
-		s.upper()
-	}
-	s.report()
+	newStep(ctx, c, c.Net, batch).build()
 	g, err := ctx.Commit()
 	if err != nil {
 		return nil, nil, fmt.Errorf("bidvl: %w", err)
@@ -73,16 +59,43 @@ func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	return g, ctx.Variables(), nil
 }
 
+// newStep declares what a step reads. The networks are net, with the sizes of
+// cfg.Net.
+func newStep(ctx *nn.Context, cfg Config, net network, batch int) *step {
+	n := cfg.Net
+	s := &step{
+		Context: ctx, cfg: cfg, net: net,
+		v:     ctx.Input(loop.InputImages, graph.T(ctx.DType, batch, n.Channels, n.Size, n.Size)),
+		key:   ctx.Input(loop.InputKey, graph.KeyType),
+		means: map[string]graph.ID{loop.ReportStop: ctx.Input(loop.InputStop, graph.T(ctx.DType))},
+		norms: map[string]graph.ID{},
+	}
+	s.latent = s.draw(philox.Latent, 0)
+	return s
+}
+
+// build makes both levels, in the order of the config, and the report.
+func (s *step) build() {
+	if s.cfg.Order == UpperFirst {
+		s.upper()
+		s.lower()
+	} else {
+		s.lower()
+		s.upper()
+	}
+	s.report()
+}
+
 // draw is a standard normal latent for each sample.
 func (s *step) draw(p philox.Purpose, sub uint16) graph.ID {
-	return s.Draw(s.key, graph.Normal, p, sub, graph.T(graph.F32, s.Shape(s.v).At(0), s.cfg.Net.Latent))
+	return s.Draw(s.key, graph.Normal, p, sub, graph.T(s.DType, s.Shape(s.v).At(0), s.cfg.Net.Latent))
 }
 
 // upper steps E [Eq. 14]:
 //
 //	⟨E(v)⟩ − ⟨E(v̂)⟩,  v̂ = G(ĥ) detached.
 func (s *step) upper() {
-	net := s.cfg.Net
+	net := s.net
 	fake := s.StopGrad(net.Generator(s.Context, s.latent))
 	data, gen := meanEnergy(s.Context, net, s.v), meanEnergy(s.Context, net, fake)
 	loss := s.Sub(data, gen)
@@ -99,7 +112,7 @@ func (s *step) upper() {
 // with h = μ(v) + σ(v)⊙ε, E frozen, and Q's weights frozen in the latent term,
 // so that its gradient reaches G only.
 func (s *step) lower() {
-	net, c := s.cfg.Net, s.Context
+	net, c := s.net, s.Context
 	latent := s.latent
 	if s.cfg.FreshLatent {
 		latent = s.draw(philox.Latent, 1)

@@ -19,51 +19,64 @@ const (
 	batchNormMomentum = 0.1
 )
 
+// moments are what a channel is normalised by, each (1, C, 1, 1).
+type moments struct {
+	mean, variance graph.ID
+	// centre is subtracted from x, and rest = centre − mean added back: a mean
+	// far from 0 then costs no digits of the result. rest is 0 where centre is
+	// the mean.
+	centre, rest graph.ID
+}
+
 // Apply normalises x.
 func (l BatchNorm2d) Apply(c *Context, x graph.ID) (y graph.ID) {
 	c.Scope(l.Name, func() {
-		perChannel := graph.D(1, l.C, 1, 1)
-		row := func(id graph.ID) graph.ID { return c.Reshape(id, perChannel) }
+		row := func(id graph.ID) graph.ID { return c.Reshape(id, graph.D(1, l.C, 1, 1)) }
 		gamma := row(c.Weight("weight", graph.D(l.C), Ones))
 		beta := row(c.Weight("bias", graph.D(l.C), Zeros))
 		mean := row(c.Buffer("running_mean", graph.D(l.C), Zeros))
 		variance := row(c.Buffer("running_var", graph.D(l.C), Ones))
+		m := moments{mean: mean, variance: variance, centre: mean}
 		if c.Mode != Eval {
-			old, oldVar := mean, variance
-			mean, variance = l.statistics(c, x, row(c.Initial("running_mean")))
-			if c.Mode == Train {
-				l.advance(c, x, old, oldVar, mean, variance)
-			}
+			m = batchMoments(c, x)
 		}
-		scale := c.Mul(gamma, c.Recip(c.Sqrt(c.Shift(variance, batchNormEps))))
-		shift := c.Sub(beta, c.Mul(mean, scale))
-		y = c.Add(c.Mul(x, scale), shift)
+		if c.Mode == Train {
+			l.advance(c, x, mean, variance, m)
+		}
+		scale := c.Mul(gamma, c.Recip(c.Sqrt(c.Shift(m.variance, batchNormEps))))
+		if m.rest != 0 {
+			beta = c.Add(beta, c.Mul(m.rest, scale))
+		}
+		y = c.Add(c.Mul(c.Sub(x, m.centre), scale), beta)
 	})
 	return y
 }
 
-// statistics are the mean and the biased variance of each channel over the
-// global batch, in one all-reduce of 2·C numbers: with m_r and v_r those of
-// rank r's part and d_r = m_r − shift,
+// batchMoments are the mean and the biased variance of each channel over the
+// global batch. With m_r and v_r those of rank r's part,
 //
-//	mean = shift + ⟨d_r⟩,  variance = ⟨v_r + d_r²⟩ − ⟨d_r⟩².
+//	mean = ⟨m_r⟩,  variance = ⟨v_r + m_r²⟩ − ⟨m_r⟩²,
 //
-// shift is the running mean at the start of the run: close to every m_r, so
-// that nothing is lost in the difference, and the same in every pass over the
-// same x, so that equal passes are one computation.
-func (l BatchNorm2d) statistics(c *Context, x, shift graph.ID) (mean, variance graph.ID) {
+// in one all-reduce of 2·C numbers. They travel as F64, so that the difference
+// keeps every digit of an F32 variance while |mean| < 10⁴ standard deviations.
+func batchMoments(c *Context, x graph.ID) moments {
 	m := c.MeanKeep(x, 0, 2, 3)
 	v := c.MeanKeep(c.Square(c.Sub(x, m)), 0, 2, 3)
 	if c.World == 1 {
-		return m, v
+		return moments{mean: m, variance: v, centre: m}
 	}
-	d := c.Sub(m, shift)
-	all := c.AllReduce(collective.Mean, l.Name, d, c.Add(v, c.Square(d)))
-	return c.Add(shift, all[0]), c.Sub(all[1], c.Square(all[0]))
+	own := c.Type(m).DType
+	wide := c.Cast(m, graph.F64)
+	all := c.AllReduce(collective.Mean, c.fullName("moments"), wide, c.Add(c.Cast(v, graph.F64), c.Square(wide)))
+	variance := c.Relu(c.Sub(all[1], c.Square(all[0]))) // rounding alone could make it negative
+	return moments{
+		mean: c.Cast(all[0], own), variance: c.Cast(variance, own),
+		centre: m, rest: c.Cast(c.Sub(wide, all[0]), own),
+	}
 }
 
 // advance moves the running statistics towards those of the batch.
-func (l BatchNorm2d) advance(c *Context, x, oldMean, oldVar, mean, variance graph.ID) {
+func (l BatchNorm2d) advance(c *Context, x, oldMean, oldVar graph.ID, m moments) {
 	s := c.Shape(x)
 	if c.Err() != nil {
 		return
@@ -73,6 +86,6 @@ func (l BatchNorm2d) advance(c *Context, x, oldMean, oldVar, mean, variance grap
 		mixed := c.Add(c.Scale(old, 1-batchNormMomentum), c.Scale(c.StopGrad(now), batchNormMomentum))
 		return c.Reshape(mixed, graph.D(l.C))
 	}
-	c.Update("running_mean", toward(oldMean, mean))
-	c.Update("running_var", toward(oldVar, c.Scale(variance, n/max(n-1, 1))))
+	c.Update("running_mean", toward(oldMean, m.mean))
+	c.Update("running_var", toward(oldVar, c.Scale(m.variance, n/max(n-1, 1))))
 }

@@ -40,6 +40,9 @@ type Variable struct {
 // Context is a graph under construction and the variables of the model.
 type Context struct {
 	*graph.Builder
+	// DType of the variables declared from now on: F32, or F64 for checks by
+	// finite differences.
+	DType graph.DType
 	// Mode of the layers applied from now on.
 	Mode Mode
 	// World is the number of ranks whose batches make the global batch. Batch
@@ -54,9 +57,9 @@ type Context struct {
 	now   map[string]graph.ID // newest value
 }
 
-// NewContext starts a graph whose ranks number world.
+// NewContext starts a graph of F32 whose ranks number world.
 func NewContext(mode Mode, world int) *Context {
-	return &Context{Builder: &graph.Builder{}, Mode: mode, World: world,
+	return &Context{Builder: &graph.Builder{}, DType: graph.F32, Mode: mode, World: world,
 		index: map[string]int{}, now: map[string]graph.ID{}}
 }
 
@@ -70,7 +73,7 @@ func (c *Context) Scope(name string, f func()) {
 // Weight is the newest value of the learned variable name of the current
 // scope, declared on first use.
 func (c *Context) Weight(name string, s graph.Shape, init Init) graph.ID {
-	w := c.variable(name, graph.Type{DType: graph.F32, Shape: s}, Weight, init)
+	w := c.variable(name, graph.Type{DType: c.DType, Shape: s}, Weight, init)
 	if c.Frozen {
 		return c.StopGrad(w)
 	}
@@ -80,12 +83,12 @@ func (c *Context) Weight(name string, s graph.Shape, init Init) graph.ID {
 // Buffer is the newest value of a layer's state, declared on first use. It is
 // a constant to differentiation.
 func (c *Context) Buffer(name string, s graph.Shape, init Init) graph.ID {
-	return c.StopGrad(c.variable(name, graph.Type{DType: graph.F32, Shape: s}, Buffer, init))
+	return c.StopGrad(c.variable(name, graph.Type{DType: c.DType, Shape: s}, Buffer, init))
 }
 
 // Moment is the newest value of an optimiser's state, declared on first use.
 func (c *Context) Moment(name string, s graph.Shape) graph.ID {
-	return c.variable(name, graph.Type{DType: graph.F32, Shape: s}, Moment, Zeros)
+	return c.variable(name, graph.Type{DType: c.DType, Shape: s}, Moment, Zeros)
 }
 
 func (c *Context) variable(name string, t graph.Type, role Role, init Init) graph.ID {
@@ -105,17 +108,6 @@ func (c *Context) variable(name string, t graph.Type, role Role, init Init) grap
 
 func (c *Context) fullName(name string) string {
 	return strings.Join(append(c.path[:len(c.path):len(c.path)], name), ".")
-}
-
-// Initial is the value that the variable name of the current scope has at the
-// start of the run, as a constant. The variable must be declared.
-func (c *Context) Initial(name string) graph.ID {
-	i, ok := c.index[c.fullName(name)]
-	if !ok {
-		c.Fail(fmt.Errorf("variable %s is read before it is declared", c.fullName(name)))
-		return 0
-	}
-	return c.StopGrad(c.Builder.Var(c.vars[i].Name, c.vars[i].Type))
 }
 
 // Update gives the variable name of the current scope a new value, which later

@@ -64,10 +64,10 @@ func (a Adam) Schedule(step int64, epoch int) [2]float32 {
 // Step moves each parameter against its gradient. With β₁ = 0 the first moment
 // is the gradient itself and is not kept.
 func (a Adam) Step(c *nn.Context, params []nn.Param, grads []graph.ID) {
-	sched := c.Input(a.Input(), ScheduleType)
+	sched := c.Cast(c.Input(a.Input(), ScheduleType), c.DType)
 	rate := c.Reshape(c.Slice(sched, 0, 0, 1, 1), graph.D())
 	correct := c.Reshape(c.Slice(sched, 0, 1, 2, 1), graph.D())
-	c.Scope("adam", func() {
+	c.Scope("adam."+a.Name, func() {
 		for i, p := range params {
 			a.stepOne(c, p, grads[i], rate, correct)
 		}
