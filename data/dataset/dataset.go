@@ -28,12 +28,20 @@ func Open(name, split string) (data.Source, error) {
 		return nil, err
 	}
 	if ok {
-		return synth.Open(c, split)
+		return source(synth.Open(c, split))
 	}
 	if name == "" {
 		return nil, fmt.Errorf("no data set named: give the directory of one, or %q for the built-in pictures", Synth)
 	}
-	return shard.Open(name, split)
+	return source(shard.Open(name, split))
+}
+
+// source keeps a nil pointer from becoming a Source that is not nil.
+func source[S data.Source](s S, err error) (data.Source, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Splits lists the splits of the data set called name, sorted.
