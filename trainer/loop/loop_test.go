@@ -25,6 +25,8 @@ func (w *watch) Stepped(r loop.Record) error         { w.records = append(w.reco
 func (w *watch) Sampled(int64, *exec.Tensor) error   { w.samples++; return nil }
 func (w *watch) Saved(step int64, path string) error { w.saved = append(w.saved, step); return nil }
 
+func (w *watch) Ended(int64) error { return nil }
+
 func train(t *testing.T, cfg loop.Config) *watch {
 	t.Helper()
 	alg := bidvl.Defaults()

@@ -58,6 +58,8 @@ type Observer interface {
 	Sampled(step int64, images *exec.Tensor) error
 	// Saved says that a checkpoint of step steps is in place.
 	Saved(step int64, path string) error
+	// Ended says that the run ends in good order, steps steps done.
+	Ended(steps int64) error
 }
 
 // Record is the account of one step.
@@ -183,6 +185,11 @@ func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 	}
 	if err := t.save(ctx); err != nil {
 		return 0, err
+	}
+	if t.parts.Observer != nil {
+		if err := t.parts.Observer.Ended(t.next); err != nil {
+			return 0, err
+		}
 	}
 	if stop && t.next < t.cfg.Steps {
 		return Stopped, nil

@@ -36,6 +36,7 @@ type options struct {
 	device      string
 	threads     int
 	logEvery    int64
+	printEvery  int64
 	ckptEvery   int64
 	ckptKeep    int
 	sampleEvery int64
@@ -76,6 +77,7 @@ func (o *options) define(fs *pflag.FlagSet) {
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.Int64Var(&o.logEvery, "log-every", 1, "steps between lines of metrics.jsonl")
+	fs.Int64Var(&o.printEvery, "print-every", 0, "where there is no terminal: steps between lines of progress; 0 is a line every 10 seconds")
 	fs.Int64Var(&o.ckptEvery, "ckpt-every", 100, "steps between checkpoints; 0 only at the end")
 	fs.IntVar(&o.ckptKeep, "ckpt-keep", 3, "newest checkpoints that are kept; 0 keeps all")
 	fs.Int64Var(&o.sampleEvery, "sample-every", 100, "steps between sample grids; 0 only at the end")
@@ -111,9 +113,9 @@ func (o *options) validate() error {
 			return job.Usage("want %s of at least 1, got %d", name, counts[name])
 		}
 	}
-	rest := map[string]int64{"--ckpt-every": o.ckptEvery, "--ckpt-keep": int64(o.ckptKeep), "--sample-every": o.sampleEvery,
+	rest := map[string]int64{"--print-every": o.printEvery, "--ckpt-every": o.ckptEvery, "--ckpt-keep": int64(o.ckptKeep), "--sample-every": o.sampleEvery,
 		"--samples": int64(o.samples), "--check-every": o.checkEvery, "--prefetch": int64(o.prefetch), "--threads": int64(o.threads)}
-	for _, name := range []string{"--ckpt-every", "--ckpt-keep", "--sample-every", "--samples", "--check-every", "--prefetch", "--threads"} {
+	for _, name := range []string{"--print-every", "--ckpt-every", "--ckpt-keep", "--sample-every", "--samples", "--check-every", "--prefetch", "--threads"} {
 		if rest[name] < 0 {
 			return job.Usage("want %s of at least 0, got %d", name, rest[name])
 		}

@@ -5,92 +5,173 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/trainer/ckpt"
+	"ebtrain/trainer/events"
+	"ebtrain/trainer/job"
 	"ebtrain/trainer/loop"
+	"ebtrain/trainer/picture"
+	"ebtrain/trainer/progress"
 	"ebtrain/trainer/rundir"
 )
 
 // recorder is rank 0's view of the run: the run directory and the terminal. It
 // implements loop.Observer.
 type recorder struct {
-	o       *options
-	dir     *rundir.Dir
+	o      *options
+	info   runInfo
+	world  int
+	dir    *rundir.Dir
+	device string
+	stdout io.Writer
+	tty    bool
+
 	metrics *rundir.Metrics
-	stdout  io.Writer
+	events  *events.Writer
+	show    *progress.Reporter
 }
 
 func newRecorder(o *options, info runInfo, world int, device string, stdout io.Writer) (*recorder, error) {
-	dir, err := openDir(o, info, world)
-	if err != nil {
-		return nil, err
+	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout}
+	if f, ok := stdout.(*os.File); ok {
+		var err error
+		if r.tty, err = progress.Terminal(f, info.hint); err != nil {
+			return nil, err
+		}
 	}
-	return &recorder{o: o, dir: dir, stdout: stdout}, nil
+	var err error
+	r.dir, err = openDir(o, info, world)
+	return r, err
 }
 
 // openDir makes the run directory, or opens the one to resume.
 func openDir(o *options, info runInfo, world int) (*rundir.Dir, error) {
-	if o.resume {
-		if _, err := os.Stat(rundir.Layout(o.out).ConfigFile()); err == nil {
-			dir, err := rundir.Open(o.out)
-			if err != nil {
-				return nil, err
-			}
-			if err := dir.CheckSettings(o.settings); err != nil {
-				return nil, errors.Join(err, dir.Close())
-			}
-			return dir, nil
-		}
+	_, err := os.Stat(rundir.Layout(o.out).ConfigFile())
+	if !o.resume || errors.Is(err, os.ErrNotExist) {
+		config := rundir.Config{Program: "train", Args: info.args, Flags: info.flags, World: world}
+		return rundir.Create(o.out, config, o.settings)
 	}
-	return rundir.Create(o.out, rundir.Config{Program: "train", Args: info.args, Flags: info.flags, World: world}, o.settings)
+	dir, err := rundir.Open(o.out)
+	if err != nil {
+		return nil, err
+	}
+	if err := dir.CheckSettings(o.settings); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
 }
 
+// Started opens the files for the steps that follow.
 func (r *recorder) Started(step int64) (err error) {
-	r.metrics, err = r.dir.Metrics(step)
+	if step > 0 {
+		resume := rundir.Resume{Step: step, World: r.world, Time: time.Now().UTC(), Args: r.info.args, Commit: rundir.ThisBuild().Commit}
+		if err := r.dir.Resumed(resume); err != nil {
+			return err
+		}
+	}
+	if r.metrics, err = r.dir.Metrics(step); err != nil {
+		return err
+	}
+	if r.events, err = events.Create(r.dir.Events(), step); err != nil {
+		return err
+	}
+	c := progress.Config{Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
+	if f, ok := r.stdout.(*os.File); ok {
+		c.Width = progress.Width(f)
+	}
+	r.show = progress.New(c)
+	_, err = fmt.Fprintf(r.show, "%s on %s, batch %d, steps %d to %d, into %s\n", r.o.settings.Algo, r.device, r.o.settings.Batch, step, r.o.steps, r.o.out)
 	return err
 }
 
+// Stepped shows and keeps the numbers of a step.
 func (r *recorder) Stepped(rec loop.Record) error {
+	losses := map[string]float64{}
+	for i, name := range rec.Names {
+		if name != loop.ReportStop {
+			losses[name] = rec.Values[i]
+		}
+	}
+	r.show.Step(progress.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: shown(losses), Caption: fmt.Sprintf("epoch %d", rec.Epoch)})
 	if rec.Step%r.o.logEvery != 0 {
 		return nil
 	}
-	line := rundir.Record{
-		Step: rec.Step, Epoch: rec.Epoch, Samples: rec.Samples, Losses: map[string]float64{},
-		SamplesPerS: float64(r.o.settings.Batch) / rec.StepTime.Seconds(),
-		StepMS:      ms(rec.StepTime), DataMS: ms(rec.DataTime), CommMS: ms(rec.CommTime), MemBytes: peakMemory(),
-	}
-	for i, name := range rec.Names {
-		if name != loop.ReportStop {
-			line.Losses[name] = rec.Values[i]
+	for _, name := range rec.Names {
+		if v, ok := losses[name]; ok {
+			if err := r.events.Scalar("train/"+name, rec.Step, v); err != nil {
+				return err
+			}
 		}
 	}
-	fmt.Fprintln(r.stdout, rec.Step, rec.Values, rec.StepTime)
-	return r.metrics.Append(line)
+	return r.metrics.Append(rundir.Record{
+		Step: rec.Step, Epoch: rec.Epoch, Samples: rec.Samples, Losses: losses,
+		SamplesPerS: float64(r.o.settings.Batch) / rec.StepTime.Seconds(),
+		StepMS:      ms(rec.StepTime), DataMS: ms(rec.DataTime), CommMS: ms(rec.CommTime), MemBytes: peakMemory(),
+	})
 }
 
-func (r *recorder) Sampled(step int64, images *exec.Tensor) error { return nil }
-
-func (r *recorder) Saved(step int64, path string) error {
-	if r.metrics == nil {
-		return nil
+// shown are the losses that fit into a line.
+func shown(losses map[string]float64) map[string]float64 {
+	short := map[string]float64{}
+	for _, name := range []string{"upper", "lower", "recon"} {
+		if v, ok := losses[name]; ok {
+			short[name] = v
+		}
 	}
-	return r.metrics.Sync()
+	return short
 }
 
+// Sampled writes a grid of samples.
+func (r *recorder) Sampled(step int64, images *exec.Tensor) error {
+	grid, err := picture.Grid(picture.Signed(job.Sizes(images)), 0)
+	if err != nil {
+		return err
+	}
+	if err := r.events.Image("samples", step, grid); err != nil {
+		return err
+	}
+	return picture.WritePNG(r.grid(step), grid)
+}
+
+func (r *recorder) grid(step int64) string {
+	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.png", step))
+}
+
+// Saved makes the metrics up to the checkpoint survive as long as it does.
+func (r *recorder) Saved(int64, string) error { return r.metrics.Sync() }
+
+// Ended says where things are.
+func (r *recorder) Ended(steps int64) error {
+	text := fmt.Sprintf("%d steps done; checkpoint %s", steps, r.dir.Ckpt())
+	if _, err := os.Stat(r.grid(steps)); err == nil {
+		text += "; samples " + r.grid(steps)
+	}
+	_, err := fmt.Fprintln(r.show, text)
+	return err
+}
+
+// Close closes what is open.
 func (r *recorder) Close() error {
-	var err error
-	if r.metrics != nil {
-		err = r.metrics.Close()
+	var errs []error
+	if r.show != nil {
+		errs = append(errs, r.show.Close())
 	}
-	return errors.Join(err, r.dir.Close())
+	if r.metrics != nil {
+		errs = append(errs, r.metrics.Close())
+	}
+	if r.events != nil {
+		errs = append(errs, r.events.Close())
+	}
+	return errors.Join(append(errs, r.dir.Close())...)
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// peakMemory is the largest resident size of this process so far, in bytes.
+// peakMemory is the largest resident size of this process so far, in bytes; 0
+// if the system does not say.
 func peakMemory() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -98,5 +179,3 @@ func peakMemory() int64 {
 	}
 	return u.Maxrss * 1024
 }
-
-var _ = ckpt.Name

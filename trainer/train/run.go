@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -33,7 +34,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs)}, src, w, stdout, stderr)
+	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs), hint: lookup(environ, "EBTRAIN_PROGRESS")}, src, w, stdout, stderr)
 	if err == nil || errors.Is(err, job.ErrStopped) {
 		return err
 	}
@@ -44,6 +45,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 type runInfo struct {
 	args  []string
 	flags map[string]string
+	hint  string // of the launcher, whether its output is a terminal
 }
 
 // openData opens the data set and fits the networks to its pictures.
@@ -131,6 +133,16 @@ func flagValues(fs *pflag.FlagSet) map[string]string {
 	m := map[string]string{}
 	fs.VisitAll(func(f *pflag.Flag) { m[f.Name] = f.Value.String() })
 	return m
+}
+
+// lookup is the value of a variable of environ, "" if it has none.
+func lookup(environ []string, name string) string {
+	for _, v := range environ {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // openLog opens this rank's log: everything goes to rank-N.log, warnings also
