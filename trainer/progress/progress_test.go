@@ -127,7 +127,7 @@ func TestWidths(t *testing.T) {
 		if columns(line) >= width {
 			t.Errorf("%d columns on a terminal of %d: %q", columns(line), width, line)
 		}
-		// without a bar the line has 65 columns; a bar of 8 cells needs 8 more
+		// with an empty bar the line has 65 columns; a bar has at least 8 cells
 		if hasBar := strings.Contains(line, "["); hasBar != (width >= 74) {
 			t.Errorf("width %d: %q", width, line)
 		}
