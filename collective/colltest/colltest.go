@@ -46,6 +46,10 @@ type Factory struct {
 	// can be read and written as they are.
 	Wrap func(c collective.Comm, mem []byte) Buffer
 
+	// Brief leaves out what only repeats with other sizes, as -short does:
+	// for an implementation's second and third configuration.
+	Brief bool
+
 	// MaxRanks is the largest group New can make. Zero means 8.
 	MaxRanks int
 }
@@ -99,11 +103,13 @@ func (f Factory) group(t testing.TB, n int) []collective.Comm {
 	return comms
 }
 
-// sizes are the group sizes to test: all, or one odd and one even if short.
+func (f Factory) brief() bool { return f.Brief || testing.Short() }
+
+// sizes are the group sizes to test: all, or some if brief.
 func (f Factory) sizes() []int {
 	var sizes []int
 	for n := 1; n <= f.MaxRanks; n++ {
-		if testing.Short() && n > 3 && n != 5 && n != 8 {
+		if f.brief() && n > 3 && n != 5 && n != 8 {
 			continue
 		}
 		sizes = append(sizes, n)
@@ -111,7 +117,7 @@ func (f Factory) sizes() []int {
 	return sizes
 }
 
-// atLeast is the smaller of n and what the factory can make; tests of what
+// pair is the smaller of n and what the factory can make; tests of what
 // happens between ranks need two.
 func (f Factory) pair(t *testing.T, n int) int {
 	if f.MaxRanks < 2 {

@@ -80,7 +80,8 @@ func TestConformance(t *testing.T) {
 				New: func(t testing.TB, n int) []collective.Comm {
 					return group(t, n, host.Config{Hosts: pretend(hosts, n), ListenIP: ip})
 				},
-				Open: open,
+				Open:  open,
+				Brief: hosts != "1",
 			})
 		})
 	}
