@@ -45,7 +45,6 @@ func writeForEver(dir string) error {
 		}
 		step = s.Step
 	}
-	fmt.Println("ready")
 	for i := int64(0); ; i++ {
 		s, groups := big(step + i/2) // each twice: replacing is tried too
 		if _, err := Write(dir, s, groups); err != nil {
@@ -53,6 +52,9 @@ func writeForEver(dir string) error {
 		}
 		if err := Prune(dir, 3); err != nil {
 			return err
+		}
+		if i == 0 {
+			fmt.Println("ready")
 		}
 	}
 }
@@ -92,8 +94,8 @@ func TestKilledWhileWriting(t *testing.T) {
 	}
 }
 
-// killWriter starts a writer, waits until it writes and then for delay, and
-// kills it.
+// killWriter starts a writer, waits until it has written a checkpoint and
+// then for delay, and kills it.
 func killWriter(t *testing.T, dir string, delay time.Duration) {
 	t.Helper()
 	exe, err := os.Executable()

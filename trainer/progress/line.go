@@ -26,12 +26,12 @@ func (r *Reporter) fit() string {
 		width = unknownWidth
 	}
 	width-- // a full line would make some terminals begin a new one
-	done := r.done()
+	before, done := r.fraction(r.c.Start), r.fraction(r.last.Step+1)
 	percent := fmt.Sprintf(" %d%%", int(100*done))
 	free := width - columns(r.text(" []"+percent))
 	line := r.text("")
 	if free >= minBar {
-		line = r.text(" [" + bar(done, min(free, maxBar)) + "]" + percent)
+		line = r.text(" [" + bar(before, done, min(free, maxBar)) + "]" + percent)
 	}
 	if n := columns(line); n > width {
 		line = string([]rune(line)[:width])
@@ -55,12 +55,12 @@ func (r *Reporter) text(bar string) string {
 	return strings.Join(fields, "  ")
 }
 
-// done is the fraction of the run that is done.
-func (r *Reporter) done() float64 {
+// fraction is the part of the run that n steps are.
+func (r *Reporter) fraction(n int64) float64 {
 	if r.c.Total <= 0 {
 		return 1
 	}
-	return min(1, float64(r.last.Step+1)/float64(r.c.Total))
+	return min(1, float64(n)/float64(r.c.Total))
 }
 
 // speed is a rate with three digits, or all digits before the point.
@@ -71,13 +71,15 @@ func speed(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// bar is n cells of which the fraction done is filled.
-func bar(done float64, n int) string {
-	full := int(done * float64(n))
+// bar is n cells: what was done before this start, since then, and is left.
+func bar(before, done float64, n int) string {
+	old, full := int(before*float64(n)), int(done*float64(n))
+	old = min(old, full)
+	cells := strings.Repeat("-", old) + strings.Repeat("=", full-old)
 	if full == n {
-		return strings.Repeat("=", n)
+		return cells
 	}
-	return strings.Repeat("=", full) + ">" + strings.Repeat(" ", n-full-1)
+	return cells + ">" + strings.Repeat(" ", n-full-1)
 }
 
 // span is a time in seconds, in at most two units.

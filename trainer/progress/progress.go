@@ -37,7 +37,7 @@ type Config struct {
 	Out      io.Writer
 	Terminal bool             // bar, or plain lines
 	Width    func() int       // columns of the terminal; nil or 0: unknown
-	Start    int64            // steps done before this start
+	Start    int64            // steps done before this start: "-" in the bar
 	Total    int64            // steps of the whole run
 	Every    time.Duration    // plain lines at least this far apart; 0: 10 s
 	Steps    int64            // plain: also a line every so many steps; 0: no

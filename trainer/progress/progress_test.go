@@ -188,6 +188,22 @@ func TestRate(t *testing.T) {
 	}
 }
 
+func TestBarCells(t *testing.T) {
+	tests := []struct {
+		before, done float64
+		n            int
+		want         string
+	}{
+		{0, 0, 8, ">       "}, {0, 0.5, 8, "====>   "}, {0.25, 0.5, 8, "--==>   "},
+		{0, 1, 8, "========"}, {1, 1, 8, "--------"}, {0.5, 0.499, 8, "--->    "}, {0, 0.999, 8, "=======>"},
+	}
+	for _, tt := range tests {
+		if got := bar(tt.before, tt.done, tt.n); got != tt.want {
+			t.Errorf("bar(%v, %v, %d) = %q, want %q", tt.before, tt.done, tt.n, got, tt.want)
+		}
+	}
+}
+
 func TestSpan(t *testing.T) {
 	tests := []struct {
 		seconds float64

@@ -27,18 +27,23 @@ var mainArrows = map[string][]string{
 	"trainer": {"launch/rendezvous", "launch/env", "launch/progress"},
 }
 
+// mainParts are packages that mains share and that count as parts of them: they
+// may import what a main may, and only mains import them.
+var mainParts = []string{"trainer/job"}
+
 // algorithms are packages of trainer that never meet.
 var algorithms = []string{"trainer/bidvl", "trainer/bism", "trainer/vages", "trainer/lebm"}
 
 // cgoPackages are the leaf packages in which C is called.
-var cgoPackages = []string{"collective/nccl", "ddp/exec/cpu/onednn", "ddp/exec/cuda"}
+var cgoPackages = []string{"collective/nccl", "ddp/exec/cpu/dnnl", "ddp/exec/cuda"}
 
 // checkImports checks all imports of a file; main says whether its folder
 // holds a command.
 func checkImports(f *file, main bool) []Violation {
+	main = main || inAny(f.path, mainParts)
 	var out []Violation
 	for _, i := range f.imports {
-		for _, rule := range []func(*file, string, bool) string{roomRule, siblingRule, pflagRule, gorgoniaRule, cgoRule} {
+		for _, rule := range []func(*file, string, bool) string{roomRule, partRule, siblingRule, pflagRule, gorgoniaRule, cgoRule} {
 			if text := rule(f, i.path, main); text != "" {
 				out = append(out, Violation{f.path, i.line, text})
 			}
@@ -69,6 +74,15 @@ func roomRule(f *file, path string, main bool) string {
 		allowed = "outside its room only " + strings.Join(may, ", ")
 	}
 	return fmt.Sprintf("imports %s, but %s may import %s: %s", target, f.room(), allowed, a.why)
+}
+
+// partRule: what only mains may import reaches libraries by no detour.
+func partRule(f *file, path string, main bool) string {
+	target, ok := strings.CutPrefix(path, Module+"/")
+	if !ok || main || !inAny(target, mainParts) {
+		return ""
+	}
+	return fmt.Sprintf("imports %s, which is a part of the mains: it knows flags and the launcher, and a library must not, not even by a detour", target)
 }
 
 // siblingRule: the algorithms share parts, never each other.
