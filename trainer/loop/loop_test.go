@@ -20,10 +20,10 @@ type watch struct {
 	samples int
 }
 
-func (w *watch) Started(int64) error                 { return nil }
-func (w *watch) Stepped(r loop.Record) error         { w.records = append(w.records, r); return nil }
-func (w *watch) Sampled(int64, *exec.Tensor) error   { w.samples++; return nil }
-func (w *watch) Saved(step int64, path string) error { w.saved = append(w.saved, step); return nil }
+func (w *watch) Started(int64) error               { return nil }
+func (w *watch) Stepped(r loop.Record) error       { w.records = append(w.records, r); return nil }
+func (w *watch) Sampled(int64, *exec.Tensor) error { w.samples++; return nil }
+func (w *watch) Saving(step int64) error           { w.saved = append(w.saved, step); return nil }
 
 func (w *watch) Ended(int64) error { return nil }
 

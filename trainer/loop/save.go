@@ -39,6 +39,11 @@ func (t *Trainer) save(ctx context.Context) error {
 }
 
 func (t *Trainer) write() error {
+	if t.parts.Observer != nil {
+		if err := t.parts.Observer.Saving(t.next); err != nil {
+			return err
+		}
+	}
 	groups := map[string][]ckpt.Named{}
 	for _, v := range t.specs {
 		value, err := t.vars.Get(v.Name)
@@ -53,20 +58,14 @@ func (t *Trainer) write() error {
 	if err != nil {
 		return err
 	}
-	path, err := ckpt.Write(t.cfg.CkptDir, ckpt.State{
+	_, err = ckpt.Write(t.cfg.CkptDir, ckpt.State{
 		Step: t.next, Epoch: pos.Epoch, Samples: t.next * int64(t.cfg.Batch), Seed: t.cfg.Seed,
 		World: t.world(), ConfigDigest: t.cfg.Digest, Loader: state,
 	}, groups)
 	if err != nil {
 		return err
 	}
-	if err := ckpt.Prune(t.cfg.CkptDir, t.cfg.CkptKeep); err != nil {
-		return err
-	}
-	if t.parts.Observer == nil {
-		return nil
-	}
-	return t.parts.Observer.Saved(t.next, path)
+	return ckpt.Prune(t.cfg.CkptDir, t.cfg.CkptKeep)
 }
 
 // restore sets every variable, the loader and the step from the newest

@@ -56,8 +56,9 @@ type Observer interface {
 	// Sampled shows pictures made after step steps; they are valid during the
 	// call.
 	Sampled(step int64, images *exec.Tensor) error
-	// Saved says that a checkpoint of step steps is in place.
-	Saved(step int64, path string) error
+	// Saving says that a checkpoint of step steps is about to be written: what
+	// was kept of those steps must now survive as long as it does.
+	Saving(step int64) error
 	// Ended says that the run ends in good order, steps steps done.
 	Ended(steps int64) error
 }

@@ -140,8 +140,8 @@ func (r *recorder) grid(step int64) string {
 	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.png", step))
 }
 
-// Saved makes the metrics up to the checkpoint survive as long as it does.
-func (r *recorder) Saved(int64, string) error { return r.metrics.Sync() }
+// Saving makes the metrics up to the checkpoint survive as long as it does.
+func (r *recorder) Saving(int64) error { return r.metrics.Sync() }
 
 // Ended says where things are.
 func (r *recorder) Ended(steps int64) error {
