@@ -109,7 +109,7 @@ func (f Factory) brief() bool { return f.Brief || testing.Short() }
 func (f Factory) sizes() []int {
 	var sizes []int
 	for n := 1; n <= f.MaxRanks; n++ {
-		if f.brief() && n > 3 && n != 5 && n != 8 {
+		if f.brief() && n > 3 && n != 8 {
 			continue
 		}
 		sizes = append(sizes, n)

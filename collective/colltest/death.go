@@ -31,6 +31,8 @@ const (
 	sceneSmall  = "small"  // while all-reduces of a small vector run
 	sceneBefore = "before" // while the others are blocked in a collective
 	sceneIdle   = "idle"   // while nobody is in a collective
+
+	sceneForever = "forever" // nobody dies by itself
 )
 
 // detection is how soon survivors must know, generously.
@@ -73,7 +75,7 @@ func play(open func(ctx context.Context, rank, size int, dir string) (collective
 	if err := collective.Do(ctx, c, collective.Request{Kind: collective.Barrier}); err != nil {
 		return err
 	}
-	if victim {
+	if victim && scene != sceneForever {
 		go killSelf(scene)
 		if scene == sceneBefore || scene == sceneIdle {
 			select {}
@@ -115,9 +117,19 @@ func (f Factory) death(t *testing.T) {
 	}
 }
 
-// dies runs scene with n processes.
-func dies(t *testing.T, scene string, n int) {
-	dir := t.TempDir()
+// Spawn starts n processes that meet in dir and play their ranks until one of
+// them dies or, if doomed is false, until they are killed. The test's end
+// kills and awaits them.
+func Spawn(t testing.TB, n int, dir string, doomed bool) []*exec.Cmd {
+	scene := sceneForever
+	if doomed {
+		scene = sceneInside
+	}
+	cmds, _ := spawn(t, scene, n, dir)
+	return cmds
+}
+
+func spawn(t testing.TB, scene string, n int, dir string) ([]*exec.Cmd, []bytes.Buffer) {
 	cmds := make([]*exec.Cmd, n)
 	out := make([]bytes.Buffer, n)
 	for r := range cmds {
@@ -125,12 +137,22 @@ func dies(t *testing.T, scene string, n int) {
 		cmds[r].Env = append(os.Environ(), envScene+"="+scene, envDir+"="+dir,
 			fmt.Sprintf("%s=%d", envRank, r), fmt.Sprintf("%s=%d", envSize, n))
 		cmds[r].Stdout, cmds[r].Stderr = &out[r], &out[r]
-		cmds[r].SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if err := cmds[r].Start(); err != nil {
 			t.Fatal(err)
 		}
-		defer cmds[r].Process.Kill()
+		t.Cleanup(func() {
+			if cmds[r].ProcessState == nil {
+				cmds[r].Process.Kill()
+				cmds[r].Wait()
+			}
+		})
 	}
+	return cmds, out
+}
+
+// dies runs scene with n processes.
+func dies(t *testing.T, scene string, n int) {
+	cmds, out := spawn(t, scene, n, t.TempDir())
 	ended := make(chan int, n)
 	for r, cmd := range cmds {
 		go func() {

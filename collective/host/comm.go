@@ -178,9 +178,7 @@ func (c *Comm) watchLink(l *link) {
 	case err == nil:
 		c.fail(&failure{record: r, remote: true})
 	case errors.Is(err, errFarewell):
-		l.mu.Lock()
-		l.left = true
-		l.mu.Unlock()
+		l.left.Store(true)
 	default:
 		c.lost(l.rank, "its connection ended", err)
 	}

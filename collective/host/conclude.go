@@ -40,11 +40,7 @@ func (c *Comm) conclude(p *pending, err error) error {
 	case errors.As(err, &barrier):
 		c.learn()
 	case errors.As(err, &link):
-		select {
-		case <-c.failing: // the control connection has said why
-		case <-time.After(patience):
-			c.lost(link.rank, c.farewell(link.rank), link.err)
-		}
+		c.ask(link)
 	case errors.As(err, &mismatch):
 		c.fail(&failure{record: record{code: codeMismatch, rank: c.rank, peer: mismatch.rank, text: mismatch.text}})
 	default:
@@ -71,17 +67,18 @@ func (c *Comm) learn() {
 	c.fail(&failure{record: record{code: codeAborted, rank: c.rank, peer: -1, text: "a rank of this host ended the group and died before it said why"}})
 }
 
-// farewell says how the connection to rank's leader ended.
-func (c *Comm) farewell(rank int) string {
-	for _, l := range c.mesh.links {
-		if l == nil || l.rank != rank {
-			continue
+// ask waits for the control connection to say why data broke off.
+func (c *Comm) ask(trouble *linkError) {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		select {
+		case <-c.failing:
+			return
+		case <-time.After(time.Millisecond):
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.left {
-			return "it has closed its communicator"
+		if c.mesh.hasLeft(trouble.rank) {
+			c.lost(trouble.rank, "it has closed its communicator", nil)
+			return
 		}
 	}
-	return "its connection broke"
+	c.lost(trouble.rank, "its connection broke", trouble.err)
 }

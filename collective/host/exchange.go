@@ -65,7 +65,7 @@ func (m *mesh) agree() error {
 			return &linkError{l.rank, err}
 		}
 		if !h.agrees(m.own) {
-			return &mismatchError{l.rank, fmt.Sprintf("its host started %s, this host %s", h, m.own)}
+			return &mismatchError{l.rank, fmt.Sprintf("rank %d started %s, rank %d started %s", m.rank, m.own, l.rank, h)}
 		}
 	}
 	return nil

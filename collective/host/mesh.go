@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,7 @@ import (
 // that an abort and a death are noticed at once and never wait behind data.
 type mesh struct {
 	host  int
+	rank  int     // this leader
 	links []*link // by host; nil at host
 	own   header  // of the collective under way
 	asked bool    // own is sent and the others' are not yet compared
@@ -33,8 +35,8 @@ type link struct {
 	done          chan error  // one for each buffer
 	theirs        [headerBytes]byte
 
-	mu   sync.Mutex // for writing to control
-	left bool       // the peer has said farewell
+	mu   sync.Mutex  // for writing to control
+	left atomic.Bool // the peer has said farewell
 }
 
 // Messages on control connections: one byte, then for an abort the length of
@@ -53,7 +55,7 @@ const unacknowledged = 5 * time.Second
 // connectMesh connects this leader with all others. Leaders of higher hosts
 // dial, those of lower hosts listen. addrs has each host's address.
 func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, log *slog.Logger) (*mesh, error) {
-	m := &mesh{host: t.host, links: make([]*link, len(t.hosts))}
+	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts))}
 	var want []call
 	for h := t.host + 1; h < len(t.hosts); h++ {
 		want = append(want, call{forControl, t.hosts[h][0]}, call{forData, t.hosts[h][0]})
@@ -188,6 +190,16 @@ func (l *link) say(b []byte) error {
 func (l *link) sayAbort(r record) error {
 	b := r.encode()
 	return l.say(append([]byte{controlAbort, byte(len(b)), byte(len(b) >> 8)}, b...))
+}
+
+// hasLeft says whether the leader with this rank has said farewell.
+func (m *mesh) hasLeft(rank int) bool {
+	for _, l := range m.links {
+		if l != nil && l.rank == rank {
+			return l.left.Load()
+		}
+	}
+	return false
 }
 
 // interrupt ends every read and write of data, now and later.
