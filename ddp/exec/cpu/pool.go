@@ -32,11 +32,12 @@ func newPool(threads int) *pool {
 // worth sharing.
 const smallWork = 1 << 15
 
-// run does all parts of j, alone if the work is small.
-func (p *pool) run(j job, work int) {
+// run does all parts of j, alone if the work is small, and returns how many
+// threads shared it.
+func (p *pool) run(j job, work int) int {
 	if p.n == 1 || work < smallWork {
 		j.part(0, 1)
-		return
+		return 1
 	}
 	p.left.Add(len(p.jobs))
 	for _, ch := range p.jobs {
@@ -44,6 +45,7 @@ func (p *pool) run(j job, work int) {
 	}
 	j.part(0, p.n)
 	p.left.Wait()
+	return p.n
 }
 
 func (p *pool) close() {
