@@ -62,7 +62,7 @@ func (b *Builder) Fail(err error) {
 
 // Type is the type of a value; the zero Type if id is 0.
 func (b *Builder) Type(id ID) Type {
-	if id <= 0 || int(id) >= len(b.types) {
+	if !b.has(id) {
 		return Type{}
 	}
 	return b.types[id]
@@ -71,18 +71,27 @@ func (b *Builder) Type(id ID) Type {
 // Shape is the shape of a value.
 func (b *Builder) Shape(id ID) Shape { return b.Type(id).Shape }
 
-// Node is the node that makes the value id.
-func (b *Builder) Node(id ID) Node { return b.nodes[b.nodeOf[id]] }
+// Node is the node that makes the value id; the zero Node if there is none.
+func (b *Builder) Node(id ID) Node {
+	if !b.has(id) {
+		return Node{}
+	}
+	return b.nodes[b.nodeOf[id]]
+}
+
+// has says whether id is a value of this graph.
+func (b *Builder) has(id ID) bool { return id > 0 && int(id) < len(b.types) }
 
 // Apply adds op(in...) and returns its outputs, or those of the same
-// computation made before. After an error it returns nil.
+// computation made before; the caller must not change the list. After an error
+// it returns nil.
 func (b *Builder) Apply(op Op, in ...ID) []ID {
 	if b.err != nil {
 		return nil
 	}
 	types := make([]Type, len(in))
 	for i, id := range in {
-		if id <= 0 || int(id) >= len(b.types) {
+		if !b.has(id) {
 			b.Fail(fmt.Errorf("%s: input %d is not a value of this graph (ID %d)", op, i, id))
 			return nil
 		}
@@ -93,6 +102,9 @@ func (b *Builder) Apply(op Op, in ...ID) []ID {
 		return out
 	}
 	outTypes, err := op.Infer(types)
+	for i := 0; err == nil && i < len(outTypes); i++ {
+		err = outTypes[i].check()
+	}
 	if err != nil {
 		b.Fail(fmt.Errorf("%s%v: %w", op, types, err))
 		return nil
@@ -138,7 +150,7 @@ type Assignment struct {
 
 // Output declares a named result. Names are unique.
 func (b *Builder) Output(name string, id ID) {
-	if b.Type(id) == (Type{}) {
+	if !b.has(id) {
 		b.Fail(fmt.Errorf("output %q: not a value of this graph (ID %d)", name, id))
 	}
 	for _, o := range b.outputs {
@@ -157,14 +169,16 @@ func (b *Builder) Assign(v, x ID) {
 	}
 	leaf, ok := b.Node(v).Op.(Leaf)
 	switch {
+	case !b.has(v):
+		b.Fail(fmt.Errorf("assign: not a value of this graph (ID %d)", v))
 	case !ok || leaf.Kind != Var:
 		b.Fail(fmt.Errorf("assign: %s is not a variable", b.Node(v).Op))
 	case b.Type(x) != leaf.Type:
-		b.Fail(fmt.Errorf("assign %s: want %v, got %v", leaf.Name, leaf.Type, b.Type(x)))
+		b.Fail(fmt.Errorf("assign %q: want %v, got %v", leaf.Name, leaf.Type, b.Type(x)))
 	}
 	for _, a := range b.assigns {
 		if a.Var == v {
-			b.Fail(fmt.Errorf("assign %s: assigned twice", leaf.Name))
+			b.Fail(fmt.Errorf("assign %q: assigned twice", leaf.Name))
 		}
 	}
 	b.assigns = append(b.assigns, Assignment{v, x})

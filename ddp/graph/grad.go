@@ -1,18 +1,42 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Grad returns ∂(Σ y)/∂w for each w in wrt, as values of this graph. y is
 // usually a scalar. The result can be differentiated again. A w that y does
 // not depend on has gradient zero.
 func (b *Builder) Grad(y ID, wrt ...ID) []ID {
+	if b.wantValues("gradient of", []ID{y}); b.err != nil {
+		return make([]ID, len(wrt))
+	}
 	return b.Pullback([]ID{y}, []ID{b.Ones(b.Type(y))}, wrt...)
+}
+
+// wantValues fails unless all ids are values of this graph.
+func (b *Builder) wantValues(what string, ids []ID) {
+	for _, id := range ids {
+		if !b.has(id) {
+			b.Fail(fmt.Errorf("%s: not a value of this graph (ID %d)", what, id))
+		}
+	}
 }
 
 // Pullback is reverse-mode differentiation: given cotangents dy of the values
 // y, it returns Σ_i (∂y_i/∂w)ᵀ dy_i for each w in wrt. Values of integer type
 // have no derivative.
 func (b *Builder) Pullback(y, dy []ID, wrt ...ID) []ID {
+	if b.err != nil {
+		return make([]ID, len(wrt))
+	}
+	if len(y) != len(dy) {
+		b.Fail(fmt.Errorf("pullback: %d values and %d cotangents", len(y), len(dy)))
+	}
+	b.wantValues("pullback", y)
+	b.wantValues("pullback", dy)
+	b.wantValues("gradient with respect to", wrt)
 	if b.err != nil {
 		return make([]ID, len(wrt))
 	}
@@ -56,7 +80,7 @@ func (b *Builder) dependOn(wrt []ID) []bool {
 	active := make([]bool, len(b.types))
 	first := int32(len(b.nodes))
 	for _, w := range wrt {
-		active[w] = true
+		active[w] = b.types[w].DType.IsFloat()
 		first = min(first, b.nodeOf[w])
 	}
 	for _, n := range b.nodes[first:] {
@@ -90,7 +114,7 @@ func (p *pullback) visit(n Node) {
 		dout[i] = p.cot[out]
 		any = any || dout[i] != 0
 	}
-	if !any || len(n.In) == 0 || p.b.err != nil {
+	if !any || p.b.err != nil || !slices.ContainsFunc(n.In, func(id ID) bool { return p.active[id] }) {
 		return
 	}
 	b := p.b
