@@ -103,7 +103,7 @@ func (p *program) bind(vars exec.Vars) error {
 	v, ok := vars.(*Vars)
 	if !ok {
 		if vars == nil {
-			return errors.New("the graph has variables, and none were given")
+			return fmt.Errorf("the graph has variables (the first is %q), and none were given", p.plan.Vars[0].Name)
 		}
 		return fmt.Errorf("the variables belong to another backend (%T)", vars)
 	}
