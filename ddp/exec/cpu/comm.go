@@ -9,21 +9,21 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// start starts a collective on a bucket.
-type start struct {
+// begin starts a collective on a bucket.
+type begin struct {
 	p      *program
 	req    collective.Request
 	number int
 }
 
-func newStart(p *program, op plan.Start, bucket place) kernel {
-	return &start{p, collective.Request{
+func newBegin(p *program, op plan.Start, bucket place) kernel {
+	return &begin{p, collective.Request{
 		Kind: collective.AllReduce, Op: op.Op, Label: op.Label,
 		Vec: collective.Vec{Type: bucket.dtype, Len: bucket.dims.Len(), Ptr: bucket.mem},
 	}, op.Number}
 }
 
-func (s *start) run() error {
+func (s *begin) run() error {
 	s.p.pending[s.number] = s.p.comm.Start(s.req)
 	return nil
 }

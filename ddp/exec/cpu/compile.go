@@ -212,7 +212,7 @@ func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 	case plan.Fill:
 		return newFill(op.Value, out[0]), nil
 	case plan.Start:
-		return newStart(p, op, p.place(op.Bucket)), nil
+		return newBegin(p, op, p.place(op.Bucket)), nil
 	case plan.Wait:
 		return &wait{p, op.Number}, nil
 	case graph.Conv2D, graph.Conv2DGradX, graph.Conv2DGradW, graph.MatMul:

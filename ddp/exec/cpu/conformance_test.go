@@ -1,18 +1,20 @@
-package cpu_test
+package cpu
 
 import (
+	"fmt"
 	"testing"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu"
+	"ebtrain/ddp/exec/cpu/loops"
 	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
 
-// open starts a backend that is closed at the end of the test.
-func open(t testing.TB, threads int) exec.Backend {
+// open starts a backend that is closed at the end of the test. It shares even
+// the smallest work between its threads.
+func open(t testing.TB, c Config) exec.Backend {
 	t.Helper()
-	b, err := cpu.New(cpu.Config{Threads: threads})
+	b, err := start(c, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,17 @@ func open(t testing.TB, threads int) exec.Backend {
 	return b
 }
 
+// The suite runs with the built-in engine, and with plain loops; on one thread
+// and on several, one of them more than some extents.
 func TestConformance(t *testing.T) {
-	exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, 2) },
-		exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}})
+	for _, threads := range []int{1, 3} {
+		t.Run(fmt.Sprintf("%d threads", threads), func(t *testing.T) {
+			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: threads}) },
+				exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 100})
+		})
+	}
+	t.Run("plain loops", func(t *testing.T) {
+		exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: 2, Engine: loops.Engine{}}) },
+			exectest.Options{Graphs: 20})
+	})
 }
