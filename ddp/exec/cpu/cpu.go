@@ -44,7 +44,10 @@ type Backend struct {
 }
 
 // New starts a backend.
-func New(c Config) (*Backend, error) {
+func New(c Config) (*Backend, error) { return start(c, grain) }
+
+// start starts a backend that shares work of at least that many operations.
+func start(c Config, grain int) (*Backend, error) {
 	if c.Threads < 0 {
 		return nil, fmt.Errorf("cpu: want at least one thread, got %d", c.Threads)
 	}
@@ -53,7 +56,7 @@ func New(c Config) (*Backend, error) {
 	}
 	b := &Backend{threads: c.Threads, eng: c.Engine, calls: make(chan func(), 16), done: make(chan struct{})}
 	ready := make(chan error)
-	go b.loop(ready)
+	go b.loop(ready, grain)
 	if err := <-ready; err != nil {
 		return nil, err
 	}
@@ -61,7 +64,7 @@ func New(c Config) (*Backend, error) {
 }
 
 // loop owns the engine and runs the programs, on one OS thread.
-func (b *Backend) loop(ready chan<- error) {
+func (b *Backend) loop(ready chan<- error, grain int) {
 	runtime.LockOSThread()
 	defer close(b.done)
 	if b.eng == nil {
@@ -72,7 +75,7 @@ func (b *Backend) loop(ready chan<- error) {
 		}
 		b.eng = eng
 	}
-	b.pool = newPool(b.threads)
+	b.pool = newPool(b.threads, grain)
 	ready <- nil
 	for f := range b.calls {
 		f()

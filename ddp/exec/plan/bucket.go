@@ -58,15 +58,18 @@ func (l *lowering) bucket(n *node, uses []int, made []bool) {
 			n.in[i] = l.packed(v)
 			root = n.in[i]
 		}
-		for k := range l.plan.Values {
-			if values(k).Root == root {
-				values(k).Root, values(k).Off = b, values(k).Off+offs[i]
-			}
-		}
-		out := values(n.out[i])
-		out.Root, out.Off = b, offs[i]
+		l.rehome(root, n.out[i], b, offs[i])
 	}
 	n.op = Start{AllReduce: n.op.(graph.AllReduce), Bucket: b}
+}
+
+// rehome moves the roots in and out, with all their aliases, into bucket b.
+func (l *lowering) rehome(in, out, b, off int) {
+	for k := range l.plan.Values {
+		if v := &l.plan.Values[k]; v.Root == in || v.Root == out {
+			v.Root, v.Off = b, v.Off+off
+		}
+	}
 }
 
 // packed is a copy of v.

@@ -82,7 +82,11 @@ func EvalUnary(fn graph.UnaryFn, a, x float64) float64 {
 	case graph.Softplus:
 		return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
 	case graph.Sigmoid:
-		return 1 / (1 + math.Exp(-x))
+		if x >= 0 {
+			return 1 / (1 + math.Exp(-x))
+		}
+		e := math.Exp(x)
+		return e / (1 + e)
 	case graph.Tanh:
 		return math.Tanh(x)
 	case graph.Exp:

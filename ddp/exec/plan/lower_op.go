@@ -180,7 +180,39 @@ func (l *lowering) other(n graph.Node) {
 	for i, id := range n.Out {
 		out[i] = l.fresh(id)
 	}
-	l.emit(op, in, out)
+	l.widened(op, in, out)
+}
+
+// widened emits an op, in f32 with conversions before and after if it computes
+// in bf16 and the device cannot.
+func (l *lowering) widened(op graph.Op, in, out []int) {
+	switch op.(type) {
+	case graph.Slice, graph.Pad, graph.Concat, graph.Gather, graph.PlaneGather, graph.Iota, graph.Draw:
+		l.emit(op, in, out)
+		return
+	}
+	wide := func(v int) int {
+		val := l.plan.Values[v]
+		if !l.o.WidenBF16 || val.DType != graph.BF16 {
+			return v
+		}
+		return l.add(Value{DType: graph.F32, Dims: val.Dims, Last: val.Last})
+	}
+	wideIn, wideOut := make([]int, len(in)), make([]int, len(out))
+	for i, v := range in {
+		if wideIn[i] = wide(v); wideIn[i] != v {
+			l.emit(graph.Cast{To: graph.F32}, []int{v}, []int{wideIn[i]})
+		}
+	}
+	for i, v := range out {
+		wideOut[i] = wide(v)
+	}
+	l.emit(op, wideIn, wideOut)
+	for i, v := range out {
+		if wideOut[i] != v {
+			l.emit(graph.Cast{To: graph.BF16}, []int{wideOut[i]}, []int{v})
+		}
+	}
 }
 
 // rowMajor emits an op that makes its only output in row-major order, whatever
@@ -192,5 +224,5 @@ func (l *lowering) rowMajor(n graph.Node, op graph.Op, in []int) {
 	t := l.g.Type(n.Out[0])
 	v := l.add(Value{DType: t.DType, Dims: t.Shape})
 	l.set(n.Out[0], false, v)
-	l.emit(op, in, []int{v})
+	l.widened(op, in, []int{v})
 }

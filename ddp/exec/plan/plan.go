@@ -14,6 +14,9 @@ type Options struct {
 	Name string
 	// World is the number of ranks; with 0 or 1 an AllReduce is the identity.
 	World int
+	// WidenBF16 says that the device's convolutions, products, pools and
+	// scatters do not take bf16: they are computed in f32.
+	WidenBF16 bool
 }
 
 // Plan is a compiled graph.

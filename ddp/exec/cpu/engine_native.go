@@ -1,3 +1,5 @@
+//go:build !cgo || nodnnl
+
 package cpu
 
 import (
