@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"ebtrain/collective"
@@ -40,26 +41,30 @@ func Agree(ctx context.Context, c collective.Comm, what, text string) error {
 		return err
 	}
 	n, a, b := firstDifference(first, other)
-	return fmt.Errorf("%w: %s, line %d: rank 0 has %q, rank %d has %q: start all ranks with the same program, flags and data",
+	return fmt.Errorf("%w: %s, line %d: rank 0 has %s, rank %d has %s: start all ranks with the same program, flags and data",
 		ErrDisagree, what, n, a, odd, b)
 }
 
 // Replicas compares the named variables of all ranks, bit for bit. If they
-// differ, every rank gets the same error, which names the ranks and the first
-// variable.
+// differ, or a rank lacks one, every rank gets the same error, which names the
+// ranks and the first variable.
 func Replicas(ctx context.Context, c collective.Comm, vars exec.Vars, names []string) error {
-	if c.Size() == 1 {
-		return nil
-	}
 	var text strings.Builder
+	var missing []error
 	for _, name := range names {
 		t, err := vars.Get(name)
-		if err != nil {
-			return err
+		if err != nil { // the others wait for this rank's verdict all the same
+			missing = append(missing, err)
+			fmt.Fprintf(&text, "%s: %v\n", name, err)
+			continue
 		}
-		fmt.Fprintf(&text, "%s %x\n", name, sha256.Sum256(t.Bytes()))
+		hash := sha256.Sum256(t.Bytes())
+		fmt.Fprintf(&text, "%s %v %x\n", name, t.Type, hash[:8])
 	}
-	return Agree(ctx, c, "weights", text.String())
+	if err := Agree(ctx, c, "weights", text.String()); err != nil {
+		return err
+	}
+	return errors.Join(missing...)
 }
 
 func sum(text string) []byte {
@@ -108,21 +113,21 @@ func share(ctx context.Context, c collective.Comm, what string, root int, text s
 	return string(buf), err
 }
 
-// firstDifference is the number, from 1, and the contents of the first line in
-// which two texts differ; a line that is not there is empty.
+// firstDifference is the number, from 1, of the first line in which two texts
+// differ, and that line of each, quoted, or "nothing" past the end of a text.
 func firstDifference(a, b string) (n int, la, lb string) {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range max(len(as), len(bs)) {
-		la, lb = "", ""
-		if i < len(as) {
-			la = as[i]
-		}
-		if i < len(bs) {
-			lb = bs[i]
-		}
-		if la != lb {
+		if la, lb = lineAt(as, i), lineAt(bs, i); la != lb {
 			return i + 1, la, lb
 		}
 	}
 	return 0, "", ""
+}
+
+func lineAt(lines []string, i int) string {
+	if i >= len(lines) {
+		return "nothing"
+	}
+	return strconv.Quote(lines[i])
 }

@@ -15,6 +15,7 @@ package bidvl
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"ebtrain/trainer/nets"
 	"ebtrain/trainer/optim"
@@ -67,11 +68,14 @@ func (c Config) Validate() error {
 	if c.Order != UpperFirst && c.Order != LowerFirst {
 		errs = append(errs, fmt.Errorf("want the order %q or %q, got %q", UpperFirst, LowerFirst, c.Order))
 	}
-	if !(c.VAEWeight >= 0) {
+	if !(c.VAEWeight >= 0) || math.IsInf(c.VAEWeight, 0) {
 		errs = append(errs, fmt.Errorf("want a VAE weight r' of at least 0, got %v", c.VAEWeight))
 	}
-	if !(c.LatentWeight >= 0) {
+	if !(c.LatentWeight >= 0) || math.IsInf(c.LatentWeight, 0) {
 		errs = append(errs, fmt.Errorf("want a latent weight of at least 0 (0 means 1/latent size), got %v", c.LatentWeight))
+	}
+	if c.Upper.Name == c.Lower.Name {
+		errs = append(errs, fmt.Errorf("want two names for the optimisers of the two levels, got %q for both", c.Upper.Name))
 	}
 	return errors.Join(append(errs, c.Net.Validate(), c.Upper.Validate(), c.Lower.Validate())...)
 }

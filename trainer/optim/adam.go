@@ -33,19 +33,22 @@ type Adam struct {
 // Validate says what is wrong with the settings.
 func (a Adam) Validate() error {
 	switch {
-	case !(a.LR > 0) || math.IsInf(a.LR, 0):
+	case !(a.LR > 0) || !finite(a.LR):
 		return fmt.Errorf("%s: want a learning rate above 0, got %v", a.Name, a.LR)
 	case !(a.Beta1 >= 0 && a.Beta1 < 1) || !(a.Beta2 >= 0 && a.Beta2 < 1):
 		return fmt.Errorf("%s: want Adam's betas in [0, 1), got %v and %v", a.Name, a.Beta1, a.Beta2)
-	case !(a.Eps > 0):
-		return fmt.Errorf("%s: want Adam's epsilon above 0, got %v", a.Name, a.Eps)
-	case !(a.WeightDecay >= 0):
+	case !(float32(a.Eps) > 0) || !finite(a.Eps):
+		return fmt.Errorf("%s: want Adam's epsilon above 0 in float32, got %v", a.Name, a.Eps)
+	case !(a.WeightDecay >= 0) || !finite(a.WeightDecay):
 		return fmt.Errorf("%s: want a weight decay of at least 0, got %v", a.Name, a.WeightDecay)
 	case !(a.Decay > 0 && a.Decay <= 1):
 		return fmt.Errorf("%s: want a learning-rate decay in (0, 1], got %v", a.Name, a.Decay)
 	}
 	return nil
 }
+
+// finite says whether x is a number in float32.
+func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }
 
 // Input is the name of the graph input that carries the schedule, of type
 // ScheduleType.
