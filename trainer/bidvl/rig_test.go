@@ -7,6 +7,7 @@ import (
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/loop"
 	"ebtrain/trainer/nn"
 )
 
@@ -52,7 +53,7 @@ func (r rig) train(world, steps int, images []float64) (reports [][]float64, set
 				return err
 			}
 			if rank == 0 {
-				reports = append(reports, out[OutputReport])
+				reports = append(reports, out[loop.OutputReport])
 			}
 		}
 		return nil
@@ -61,7 +62,7 @@ func (r rig) train(world, steps int, images []float64) (reports [][]float64, set
 }
 
 func (r rig) inputs(step, first int, images []float64) ddptest.Values {
-	in := ddptest.Values{InputImages: images, InputKey: {testSeed, float64(step), float64(first)}, InputStop: {0}}
+	in := ddptest.Values{loop.InputImages: images, loop.InputKey: {testSeed, float64(step), float64(first)}, loop.InputStop: {0}}
 	for name, s := range map[string][2]float32{
 		r.cfg.Upper.Input(): r.cfg.Upper.Schedule(int64(step), 0),
 		r.cfg.Lower.Input(): r.cfg.Lower.Schedule(int64(step), 0),
@@ -83,7 +84,7 @@ func (r rig) pictures(n int) []float64 {
 
 // named is an entry of a report.
 func named(report []float64, name string) float64 {
-	for i, n := range Report() {
+	for i, n := range Defaults().Report() {
 		if n == name {
 			return report[i]
 		}

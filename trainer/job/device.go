@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"ebtrain/ddp/exec"
-
+	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/exec/ref"
 )
 
@@ -25,7 +25,7 @@ func OpenBackend(device string, threads, localRanks int) (exec.Backend, error) {
 		if threads == 0 {
 			threads = defaultThreads(localRanks)
 		}
-		return nil, fmt.Errorf("cpu pending %d", threads)
+		return cpu.New(cpu.Config{Threads: threads})
 	case "ref":
 		return ref.New(), nil
 	}
