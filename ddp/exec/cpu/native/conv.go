@@ -60,7 +60,15 @@ func windowsOfX(p engine.ConvProblem, g int) *windows {
 // gradX is dx = windows of dy · w, of one group. With strides above 1, pixels
 // of dx at different remainders see different taps: each remainder (ph, pw) is
 // a product of its own, over the pixels (ph + i·stride, pw + j·stride).
+// An extent of y of 1 makes the stride irrelevant, so it may as well be beyond
+// all of x: then each pixel sees just the taps that are not zero.
 func gradX(p engine.ConvProblem, g int) (list []product) {
+	if p.OH == 1 {
+		p.StrideH = p.H + p.PadT + p.PadB
+	}
+	if p.OW == 1 {
+		p.StrideW = p.W + p.PadL + p.PadR
+	}
 	for ph := range min(p.StrideH, p.H) {
 		for pw := range min(p.StrideW, p.W) {
 			list = append(list, gradXPhase(p, g, ph, pw))

@@ -153,15 +153,8 @@ func scatter(dst, row []float32, nr, step int) {
 // orderPart brings dw from (O, taps, C) to (O, C, taps).
 func (k *gradW) orderPart(thread int, _ *workspace) {
 	taps, n := k.taps(), k.columns()
-	cg := n / taps
 	lo, hi := part(k.p.O, thread, k.e.pool.threads())
 	for o := lo; o < hi; o++ {
-		src, dst := k.o.scratch[o*n:(o+1)*n], k.o.dst[o*n:(o+1)*n]
-		for t := range taps {
-			d := dst[t:]
-			for c, v := range src[t*cg : (t+1)*cg] {
-				d[c*taps] = v
-			}
-		}
+		transpose(k.o.dst[o*n:(o+1)*n], k.o.scratch[o*n:(o+1)*n], taps, n/taps)
 	}
 }

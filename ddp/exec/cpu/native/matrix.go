@@ -6,11 +6,14 @@ import "ebtrain/ddp/exec/cpu/engine"
 // tap t, k = t·channels + c, and
 //
 //	B[k, n] = data[base + taps[t] + c*channelStep + n*columnStep]
+//
+// or, if order is given, with order[n] instead of n*columnStep.
 type columns struct {
 	base                    int
 	taps                    []int
 	channels                int
 	channelStep, columnStep int
+	order                   []int
 }
 
 // pack writes columns n … n+cols-1 of all of B into a panel of rows of nr,
@@ -21,6 +24,10 @@ func (v columns) pack(dst, data []float32, n, cols, nr int) {
 	}
 	if cols < nr {
 		clear(dst)
+	}
+	if v.order != nil {
+		v.packOrdered(dst, data, n, cols, nr)
+		return
 	}
 	data = data[v.base+n*v.columnStep:]
 	if v.columnStep == 1 {
@@ -33,6 +40,19 @@ func (v columns) pack(dst, data []float32, n, cols, nr int) {
 	}
 	for ; j < cols; j++ {
 		v.pack1(dst[j:], data[j*v.columnStep:], nr)
+	}
+}
+
+func (v columns) packOrdered(dst, data []float32, n, cols, nr int) {
+	k := 0
+	for _, tap := range v.taps {
+		for c := range v.channels {
+			src := data[v.base+tap+c*v.channelStep:]
+			for j, i := range v.order[n : n+cols] {
+				dst[k*nr+j] = src[i]
+			}
+			k++
+		}
 	}
 }
 
@@ -97,16 +117,16 @@ func (a matrixColumns) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks in
 	return 1, a.mr
 }
 
-func matMulProduct(p engine.MatMulProblem, t tile) product {
+func newMatMul(e *Engine, p engine.MatMulProblem) *products {
 	q := product{m: p.M, n: p.N, k: p.K,
 		a: matrixRows{p.K},
 		b: columns{taps: []int{0}, channels: p.K, channelStep: p.N, columnStep: 1},
 		c: grid{h: 1, w: p.M, col: p.N}}
 	if p.TransA {
-		q.a = matrixColumns{0, p.M, t.mr}
+		q.a = matrixColumns{0, p.M, e.tile.mr}
 	}
 	if p.TransB {
 		q.b.channelStep, q.b.columnStep = 1, p.K
 	}
-	return q
+	return newProducts(e, []product{q}, sizes{p.M * p.N, p.M * p.K, p.K * p.N, false})
 }

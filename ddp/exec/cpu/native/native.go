@@ -59,8 +59,13 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 	if e.pool == nil {
 		return nil, ErrClosed
 	}
-	if op == engine.GradW {
+	switch {
+	case isHead(p):
+		return newHead(e, op, p), nil
+	case op == engine.GradW:
 		return newGradW(e, p), nil
+	case op == engine.GradX && foldPays(e.tile, p):
+		return newFold(e, p), nil
 	}
 	return newProducts(e, convProducts(op, p), convSizes(op, p)), nil
 }
@@ -73,7 +78,7 @@ func (e *Engine) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
 	if e.pool == nil {
 		return nil, ErrClosed
 	}
-	return newProducts(e, []product{matMulProduct(p, e.tile)}, sizes{p.M * p.N, p.M * p.K, p.K * p.N, false}), nil
+	return newMatMul(e, p), nil
 }
 
 // sizes are the numbers of elements of a kernel's buffers.

@@ -37,6 +37,13 @@ func (p *product) panels(t tile) int { return (p.n + t.nr - 1) / t.nr }
 // packed is the number of floats of all of B in panels.
 func (p *product) packed(t tile) int { return (p.panels(t)*t.nr*p.k + 15) &^ 15 }
 
+// packPanels writes panels [lo,hi) of B, panel j to packed[j·k·nr:].
+func (p *product) packPanels(t tile, packed, b []float32, lo, hi int) {
+	for j := lo; j < hi; j++ {
+		p.b.pack(packed[j*p.k*t.nr:(j+1)*p.k*t.nr], b, j*t.nr, min(t.nr, p.n-j*t.nr), t.nr)
+	}
+}
+
 // rowTiles computes the tiles [m0,m1) × [p0,p1) of C from packed B: panel p
 // begins at p·k·nr and holds k rows of nr.
 func (p *product) rowTiles(t tile, ws *workspace, o operands, packed []float32, m0, m1, p0, p1 int) {
@@ -139,9 +146,7 @@ func (k *products) packPart(thread int, _ *workspace) {
 	for i := range k.list {
 		p := &k.list[i]
 		lo, hi := part(p.panels(t), thread, k.e.pool.threads())
-		for j := lo; j < hi; j++ {
-			p.b.pack(buf[j*p.k*t.nr:(j+1)*p.k*t.nr], k.o.b, j*t.nr, min(t.nr, p.n-j*t.nr), t.nr)
-		}
+		p.packPanels(t, buf, k.o.b, lo, hi)
 		buf = buf[p.packed(t):]
 	}
 }
