@@ -3,6 +3,7 @@ package exectest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -31,6 +32,11 @@ func (o Options) dtypes() []graph.DType {
 // Run holds the backends that open makes to the reference. Each subtest opens
 // its own and closes it.
 func Run(t *testing.T, open func(t *testing.T) exec.Backend, o Options) {
+	for name := range o.Skip {
+		if !slices.ContainsFunc(append(Cases(), Networks()...), func(c Case) bool { return c.Name == name }) {
+			t.Fatalf("skip: there is no case %q", name)
+		}
+	}
 	for _, dt := range o.dtypes() {
 		t.Run("ops/"+dt.String(), func(t *testing.T) { runCases(t, open(t), Cases(), dt, o) })
 		t.Run("networks/"+dt.String(), func(t *testing.T) { runCases(t, open(t), Networks(), dt, o) })
