@@ -81,14 +81,16 @@ func (e *onednn) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 	k := &kernel{what: what}
 	var where *C.char
 	var st C.int
-	switch route(p) {
+	g := geometry(p)
+	switch route(op, p) {
 	case asMatMul:
 		m := pointwise(op, p)
 		st = C.eb_plan_matmul(e.c, C.int64_t(m.M), C.int64_t(m.N), C.int64_t(m.K), flag(m.TransA), flag(m.TransB), flag(op != engine.Forward), &k.c, &where)
 	case asHead:
 		st = C.eb_plan_head(e.c, C.int(op), C.int64_t(p.N), C.int64_t(p.O), C.int64_t(p.C), C.int64_t(p.KH*p.KW), &k.c, &where)
+	case asFold:
+		st = C.eb_plan_fold(e.c, &g, &k.c, &where)
 	default:
-		g := geometry(p)
 		st = C.eb_plan_conv(e.c, C.int(op), &g, &k.c, &where)
 	}
 	if err := check(what(), st, where); err != nil {

@@ -10,20 +10,27 @@ type via uint8
 const (
 	asConv   via = iota // by oneDNN's convolution
 	asMatMul            // 1×1: images are matrices (N·H·W, C) as they lie
-	asHead              // the kernel covers the image: images are matrices (N, H·W·C)
+	asHead              // the kernel covers the image: images are matrices (N, C·H·W)
+	asFold              // GradX of few channels: a matrix product, then sums
 )
+
+// foldChannels is up to how many channels asFold is the faster way: oneDNN works
+// on 16 channels at a time, however few there are.
+const foldChannels = 4
 
 // route depends on the geometry alone, never on a measurement, so that every
 // rank and every run takes the same way and gets the same bits.
-func route(p engine.ConvProblem) via {
+func route(op engine.ConvOp, p engine.ConvProblem) via {
 	unpadded := p.PadT == 0 && p.PadB == 0 && p.PadL == 0 && p.PadR == 0
 	switch {
-	case p.Groups != 1 || !unpadded:
+	case p.Groups != 1:
 		return asConv
-	case p.KH == 1 && p.KW == 1 && p.StrideH == 1 && p.StrideW == 1:
+	case unpadded && p.KH == 1 && p.KW == 1 && p.StrideH == 1 && p.StrideW == 1:
 		return asMatMul
-	case p.KH == p.H && p.KW == p.W && p.DilH == 1 && p.DilW == 1:
+	case unpadded && p.KH == p.H && p.KW == p.W && p.DilH == 1 && p.DilW == 1:
 		return asHead
+	case op == engine.GradX && p.C <= foldChannels && p.KH*p.KW > 1:
+		return asFold
 	}
 	return asConv
 }

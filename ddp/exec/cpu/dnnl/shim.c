@@ -48,6 +48,9 @@ struct eb_plan {
 	int nslots, nsteps;
 	slot slots[MAX_MEMS];
 	step steps[MAX_STEPS];
+	int fold; // after the steps, sum windows into dst
+	eb_conv geometry;
+	size_t seen; // where the windows are in scratch, bytes
 };
 
 // The OpenMP team of the calling thread. Primitives are planned for a number
@@ -286,41 +289,95 @@ fail:
 
 int eb_plan_head(eb_engine *e, int op, int64_t n, int64_t o, int64_t c, int64_t taps, eb_plan **out, const char **where) {
 	dnnl_status_t st = dnnl_out_of_memory;
-	md_own plain = {0}, last = {0};
-	dnnl_memory_t wuser, wlast, xm, ym;
+	md_own last = {0}, first = {0};
+	dnnl_memory_t xuser, x, w, y;
 	eb_plan *p = plan_new(e);
 	*where = "allocating the plan";
 	if (!p) return st;
-	// w as the user has it, (O, C, taps), and with channels last.
-	const int64_t dims[] = {o, c, taps}, user[] = {c * taps, taps, 1}, chlast[] = {c * taps, 1, c};
-	const int64_t k = c * taps;
-	const int where_w = op == EB_FORWARD ? IN_B : op == EB_GRAD_X ? IN_A : IN_DST;
-	const int where_x = op == EB_GRAD_X ? IN_DST : IN_A, where_y = op == EB_FORWARD ? IN_DST : IN_B;
-	TRY("describing w", md_make(&plain, 3, dims, user));
-	TRY("describing w", md_make(&last, 3, dims, chlast));
-	TRY("binding w", add_slot(p, md_of(&plain), where_w, &wuser));
-	TRY("binding w", add_slot(p, md_of(&last), IN_SCRATCH, &wlast));
-	TRY("binding x", add_matrix(p, matrix(n, k, 0), where_x, &xm));
-	TRY("binding y", add_matrix(p, matrix(n, o, 0), where_y, &ym));
-	if (op != EB_GRAD_W) TRY("reordering w", add_reorder(p, wuser, md_of(&plain), wlast, md_of(&last)));
+	// x as the user has it, channels last, and in the order of the weight.
+	const int64_t k = c * taps, dims[] = {n, c, taps}, user[] = {k, 1, c}, ordered[] = {k, taps, 1};
+	const int x_at = op == EB_GRAD_X ? IN_DST : IN_A, y_at = op == EB_FORWARD ? IN_DST : IN_B;
+	const int w_at = op == EB_FORWARD ? IN_B : op == EB_GRAD_X ? IN_A : IN_DST;
+	TRY("describing x", md_make(&last, 3, dims, user));
+	TRY("describing x", md_make(&first, 3, dims, ordered));
+	TRY("binding x", add_slot(p, md_of(&last), x_at, &xuser));
+	TRY("binding x", add_slot(p, md_of(&first), IN_SCRATCH, &x));
+	TRY("binding w", add_matrix(p, matrix(o, k, 0), w_at, &w));
+	TRY("binding y", add_matrix(p, matrix(n, o, 0), y_at, &y));
+	if (op != EB_GRAD_X) TRY("reordering x", add_reorder(p, xuser, md_of(&last), x, md_of(&first)));
 	*where = "making the matrix product";
 	switch (op) {
 	case EB_FORWARD: // y (N,O) = x (N,k) · wᵀ
-		TRY(*where, add_matmul(p, matrix(n, k, 0), xm, matrix(k, o, 1), wlast, matrix(n, o, 0), ym));
+		TRY(*where, add_matmul(p, matrix(n, k, 0), x, matrix(k, o, 1), w, matrix(n, o, 0), y));
 		break;
 	case EB_GRAD_X: // dx (N,k) = dy (N,O) · w
-		TRY(*where, add_matmul(p, matrix(n, o, 0), ym, matrix(o, k, 0), wlast, matrix(n, k, 0), xm));
+		TRY(*where, add_matmul(p, matrix(n, o, 0), y, matrix(o, k, 0), w, matrix(n, k, 0), x));
+		TRY("reordering dx", add_reorder(p, x, md_of(&first), xuser, md_of(&last)));
 		break;
 	default: // dw (O,k) = dyᵀ · x
-		TRY(*where, add_matmul(p, matrix(o, n, 1), ym, matrix(n, k, 0), xm, matrix(o, k, 0), wlast));
-		TRY("reordering dw", add_reorder(p, wlast, md_of(&last), wuser, md_of(&plain)));
+		TRY(*where, add_matmul(p, matrix(o, n, 1), y, matrix(n, k, 0), x, matrix(o, k, 0), w));
 	}
+	*out = p;
+	p = NULL;
+fail:
+	md_free(&last), md_free(&first);
+	eb_plan_free(p);
+	return st;
+}
+
+int eb_plan_fold(eb_engine *e, const eb_conv *g, eb_plan **out, const char **where) {
+	dnnl_status_t st = dnnl_out_of_memory;
+	md_own plain = {0}, last = {0};
+	dnnl_memory_t wuser, w, dy, seen;
+	eb_plan *p = plan_new(e);
+	*where = "allocating the plan";
+	if (!p) return st;
+	const int64_t taps = g->kh * g->kw, k = g->c * taps, pixels = g->n * g->oh * g->ow;
+	const int64_t dims[] = {g->o, g->c, taps}, user[] = {k, taps, 1}, chlast[] = {k, 1, g->c};
+	TRY("describing w", md_make(&plain, 3, dims, user));
+	TRY("describing w", md_make(&last, 3, dims, chlast));
+	TRY("binding w", add_slot(p, md_of(&plain), IN_A, &wuser));
+	TRY("binding w", add_slot(p, md_of(&last), IN_SCRATCH, &w));
+	TRY("binding dy", add_matrix(p, matrix(pixels, g->o, 0), IN_B, &dy));
+	p->fold = 1, p->geometry = *g, p->seen = p->scratch;
+	TRY("binding the windows", add_matrix(p, matrix(pixels, k, 0), IN_SCRATCH, &seen));
+	TRY("reordering w", add_reorder(p, wuser, md_of(&plain), w, md_of(&last)));
+	TRY("making the matrix product",
+			add_matmul(p, matrix(pixels, g->o, 0), dy, matrix(g->o, k, 0), w, matrix(pixels, k, 0), seen));
 	*out = p;
 	p = NULL;
 fail:
 	md_free(&plain), md_free(&last);
 	eb_plan_free(p);
 	return st;
+}
+
+// fold_image adds each window of one image to the pixels of dx that it covers.
+static void fold_image(const eb_conv *g, float *dx, const float *seen) {
+	const int64_t c = g->c;
+	memset(dx, 0, (size_t)(g->h * g->w * c) * sizeof *dx);
+	for (int64_t oh = 0; oh < g->oh; oh++)
+		for (int64_t ow = 0; ow < g->ow; ow++)
+			for (int64_t kh = 0; kh < g->kh; kh++, seen += g->kw * c) {
+				const int64_t ih = oh * g->sh + kh * g->dh - g->pt, iw = ow * g->sw - g->pl;
+				if (ih < 0 || ih >= g->h) continue;
+				float *row = dx + ih * g->w * c;
+				if (g->dw == 1 && iw >= 0 && iw + g->kw <= g->w) { // all taps, side by side
+					for (int64_t i = 0; i < g->kw * c; i++) row[iw * c + i] += seen[i];
+					continue;
+				}
+				for (int64_t kw = 0; kw < g->kw; kw++) {
+					const int64_t at = iw + kw * g->dw;
+					if (at < 0 || at >= g->w) continue;
+					for (int64_t i = 0; i < c; i++) row[at * c + i] += seen[kw * c + i];
+				}
+			}
+}
+
+static void fold(const eb_conv *g, float *dx, const float *seen) {
+	const int64_t image = g->h * g->w * g->c, windows = g->oh * g->ow * g->kh * g->kw * g->c;
+#pragma omp parallel for schedule(static)
+	for (int64_t n = 0; n < g->n; n++) fold_image(g, dx + n * image, seen + n * windows);
 }
 
 int eb_plan_run(eb_plan *p, void *dst, void *a, void *b, void *scratch) {
@@ -334,6 +391,7 @@ int eb_plan_run(eb_plan *p, void *dst, void *a, void *b, void *scratch) {
 	for (int i = 0; i < p->nsteps; i++)
 		TRY(p->steps[i].name, dnnl_primitive_execute(p->steps[i].prim, p->e->stream, p->steps[i].nargs, p->steps[i].args));
 	TRY("dnnl_stream_wait", dnnl_stream_wait(p->e->stream));
+	if (p->fold) fold(&p->geometry, dst, (const float *)((char *)scratch + p->seen));
 fail:
 	// The buffers may be Go memory: keep no pointer to them.
 	for (int i = 0; i < p->nslots; i++) {

@@ -33,6 +33,9 @@ int eb_plan_conv(eb_engine *e, int op, const eb_conv *g, eb_plan **out, const ch
 // A convolution whose kernel covers the whole image (y is N×1×1×O), as a
 // matrix product; `taps` is KH·KW.
 int eb_plan_head(eb_engine *e, int op, int64_t n, int64_t o, int64_t c, int64_t taps, eb_plan **out, const char **where);
+// A data gradient for images of few channels: what each pixel of y says of its
+// window as a matrix product, (N·OH·OW, KH·KW·C), then summed into dx.
+int eb_plan_fold(eb_engine *e, const eb_conv *g, eb_plan **out, const char **where);
 // dst (m,n) = A·B; a holds A (m,k), or its transpose if ta; b holds B likewise.
 // If exchanged, A is in b and B in a.
 int eb_plan_matmul(eb_engine *e, int64_t m, int64_t n, int64_t k, int ta, int tb, int exchanged, eb_plan **out, const char **where);
