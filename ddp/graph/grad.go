@@ -46,7 +46,7 @@ func (b *Builder) Pullback(y, dy []ID, wrt ...ID) []ID {
 			return make([]ID, len(wrt))
 		}
 	}
-	p := pullback{b: b, active: b.dependOn(wrt), cot: make(map[ID]ID)}
+	p := pullback{b: b, active: b.dependOn(wrt), cot: make([]ID, len(b.types))}
 	last := int32(-1)
 	for i := range y {
 		p.add(y[i], dy[i])
@@ -71,8 +71,10 @@ func (b *Builder) Pullback(y, dy []ID, wrt ...ID) []ID {
 // pullback is one traversal.
 type pullback struct {
 	b      *Builder
-	active []bool    // by ID: depends on some w
-	cot    map[ID]ID // cotangent so far
+	active []bool // by ID: depends on some w
+	cot    []ID   // by ID: cotangent so far, 0 for zero
+	scope  string // of the node visited last
+	primed string // its scope in the gradient
 }
 
 // dependOn marks, by ID, the values that depend on any of wrt.
@@ -100,7 +102,7 @@ func (p *pullback) add(id, d ID) {
 	if d == 0 || !p.active[id] {
 		return
 	}
-	if sum, ok := p.cot[id]; ok {
+	if sum := p.cot[id]; sum != 0 {
 		d = p.b.Add(sum, d)
 	}
 	p.cot[id] = d
@@ -118,8 +120,11 @@ func (p *pullback) visit(n Node) {
 		return
 	}
 	b := p.b
+	if p.primed == "" || p.scope != n.Scope {
+		p.scope, p.primed = n.Scope, n.Scope+"'"
+	}
 	saved := b.scope
-	b.scope = []string{n.Scope + "'"}
+	b.scope = p.primed
 	din := n.Op.VJP(b, Call{n.In, n.Out}, dout)
 	b.scope = saved
 	for i, d := range din {

@@ -83,7 +83,7 @@ func (o Binary) VJP(b *Builder, c Call, dout []ID) []ID {
 // binary broadcasts both operands to a common shape and applies fn. Operands
 // of commutative functions are ordered, so that x+y and y+x are one node.
 func (b *Builder) binary(fn BinaryFn, x, y ID) ID {
-	if b.err != nil {
+	if b.wantValues(fn.String(), []ID{x, y}); b.err != nil {
 		return 0
 	}
 	if b.Shape(x) != b.Shape(y) {
