@@ -59,14 +59,12 @@ func (c *console) status(rank int, text string) {
 	}
 }
 
-// say writes a line of the launcher itself, after all lines that wait.
+// say takes a line of the launcher itself.
 func (c *console) say(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.emit(true)
-	c.erase()
-	c.write(stderr, "ddplaunch: "+text+"\n")
-	c.draw()
+	c.fold.say(text, time.Now())
+	c.emit(false)
 }
 
 // flush writes all lines that wait and ends the progress bar. It returns the

@@ -10,6 +10,9 @@ import (
 // foldWindow is how long a line waits for the same line of other ranks.
 const foldWindow = 100 * time.Millisecond
 
+// launcher stands for the launcher among the ranks that write lines.
+const launcher = -1
+
 // fold merges equal lines of several ranks. It keeps the order of every rank's
 // lines, and holds a line for foldWindow at most. It is pure: the time is an
 // argument.
@@ -35,7 +38,7 @@ func (f *fold) add(rank, stream int, text string, now time.Time) {
 		}
 	}
 	for i := first; i < len(f.queue); i++ {
-		if e := &f.queue[i]; e.text == text && e.stream == stream {
+		if e := &f.queue[i]; e.text == text && e.stream == stream && e.ranks[0] != launcher {
 			e.ranks = append(e.ranks, rank)
 			return
 		}
@@ -47,6 +50,12 @@ func (f *fold) add(rank, stream int, text string, now time.Time) {
 		deadline = f.queue[first].deadline
 	}
 	f.queue = slices.Insert(f.queue, first, folded{stream, text, []int{rank}, deadline})
+}
+
+// say takes a line of the launcher itself. It keeps its place behind what the
+// ranks have written so far.
+func (f *fold) say(text string, now time.Time) {
+	f.queue = append(f.queue, folded{stderr, text, []int{launcher}, now})
 }
 
 // take removes the lines that need wait no longer, in order; all says not to
@@ -72,8 +81,11 @@ func (f *fold) next() (at time.Time, ok bool) {
 	return f.queue[0].deadline, true
 }
 
-// prefix is "[0]", "[0-3]" or "[0,2-3]".
+// prefix is "[0]", "[0-3]" or "[0,2-3]"; for the launcher it is its name.
 func prefix(ranks []int) string {
+	if ranks[0] == launcher {
+		return "ddplaunch:"
+	}
 	ranks = slices.Sorted(slices.Values(ranks))
 	var parts []string
 	for i := 0; i < len(ranks); {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -74,7 +75,7 @@ func killGroup(cmd *exec.Cmd) (ended, error) {
 			break
 		}
 	}
-	st, ok := cmd.ProcessState.Sys().(unix.WaitStatus)
+	st, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && st.Signaled() {
 		return ended{signal: st.Signal()}, nil
 	}
