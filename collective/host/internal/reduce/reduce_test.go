@@ -40,8 +40,8 @@ func test[T number](t *testing.T, d collective.DType, value func(s, i int) T) {
 		if op == collective.Mean && !d.IsFloat() {
 			continue
 		}
-		for n := 1; n <= 17; n++ {
-			for _, length := range []int{0, 1, 5, block, block + 3, 2*block + 1} {
+		for _, n := range []int{1, 2, 3, 4, 5, 8, 11} {
+			for _, length := range []int{0, 1, 5, 67, block, block + 3} {
 				for alias := -1; alias < n; alias += max(1, n/2) {
 					srcs, in := make([][]byte, n), make([][]T, n)
 					for s := range srcs {
