@@ -1,6 +1,7 @@
 package exectest
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -127,11 +128,12 @@ func Check(be exec.Backend, c Case, dt graph.DType) error {
 
 // runThrice runs g on the arguments, on others, and on the arguments again: the
 // first and the last must agree bit for bit, and no argument may change.
-func runThrice(be exec.Backend, g *graph.Graph, arguments tensors) (tensors, error) {
+func runThrice(be exec.Backend, g *graph.Graph, arguments tensors) (out tensors, err error) {
 	s, err := openSession(be, g, arguments, nil)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, s.prog.Close()) }()
 	var runs [3]tensors
 	for i := range runs {
 		in := arguments
@@ -150,7 +152,7 @@ func runThrice(be exec.Backend, g *graph.Graph, arguments tensors) (tensors, err
 			return nil, err
 		}
 	}
-	return runs[0], s.prog.Close()
+	return runs[0], nil
 }
 
 // blank are tensors of the same types: ones, or zeros for integers, which are
