@@ -6,7 +6,7 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// Kernels in assembly for blocks of float32: see vec_amd64.s.
+// Kernels in assembly for blocks of float32: see vec_amd64.s and exp_amd64.s.
 
 //go:noescape
 func addVV8(d, x, y *float32, n int)
@@ -88,6 +88,27 @@ func sumColumns16(acc *float64, x *float32, rows, stride int)
 
 //go:noescape
 func sumColumns4(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
+func exp8(d, x *float32, s float32, n int)
+
+//go:noescape
+func elu8(d, x *float32, s float32, n int)
+
+//go:noescape
+func eluD8(d, x *float32, s float32, n int)
+
+//go:noescape
+func eluDD8(d, x *float32, s float32, n int)
+
+//go:noescape
+func sigmoid8(d, x *float32, s float32, n int)
+
+//go:noescape
+func tanh8(d, x *float32, s float32, n int)
+
+//go:noescape
+func softplus8(d, x *float32, s float32, n int)
 
 // wide8 does the first elements of a block eight at a time and the rest by the
 // plain loop.
@@ -177,7 +198,31 @@ func unaries32(fn graph.UnaryFn) vec1[float32] {
 		f := wide8(mulVV8, mulVV[float32])
 		return func(d, x []float32, _ float32) { f(d, x, x) }
 	}
+	if f := exponential(fn); f != nil && cpu.X86.HasFMA {
+		return free(f)
+	}
 	return rest
+}
+
+// exponential is a function of exp_amd64.s, right to 3 ulp; nil for others.
+func exponential(fn graph.UnaryFn) func(d, x *float32, s float32, n int) {
+	switch fn {
+	case graph.Exp:
+		return exp8
+	case graph.Elu:
+		return elu8
+	case graph.EluD:
+		return eluD8
+	case graph.EluDD:
+		return eluDD8
+	case graph.Sigmoid:
+		return sigmoid8
+	case graph.Tanh:
+		return tanh8
+	case graph.Softplus:
+		return softplus8
+	}
+	return nil
 }
 
 // select32 is selectVVV for float32.
