@@ -131,7 +131,11 @@ func gatherMode(ctx context.Context, g *rendezvous.Group, args []string) (int, e
 	if err != nil {
 		return 1, err
 	}
-	big, err := g.Exchange(ctx, "big", make([]byte, rendezvous.MaxBlob))
+	size := 1000
+	if len(args) > 0 {
+		size = rendezvous.MaxBlob
+	}
+	big, err := g.Exchange(ctx, "big", make([]byte, size))
 	if err != nil {
 		return 1, err
 	}
@@ -337,4 +341,35 @@ func want(t *testing.T, out string, texts ...string) {
 			t.Errorf("want %q in\n%s", text, out)
 		}
 	}
+}
+
+// each fails unless every one of the ranks has written a line that begins with
+// text. Whether equal lines were folded does not matter: that depends on how
+// far apart they came.
+func each(t *testing.T, out string, ranks []int, text string) {
+	t.Helper()
+	for _, r := range ranks {
+		if !slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool {
+			prefix, rest, ok := strings.Cut(line, "] ")
+			return ok && writtenBy(strings.TrimPrefix(prefix, "["), r) && strings.HasPrefix(rest, text)
+		}) {
+			t.Errorf("want %q of rank %d in\n%s", text, r, out)
+		}
+	}
+}
+
+// writtenBy reports whether a prefix like 0,2-3 includes rank r.
+func writtenBy(prefix string, r int) bool {
+	for part := range strings.SplitSeq(prefix, ",") {
+		low, high, ok := strings.Cut(part, "-")
+		if !ok {
+			high = low
+		}
+		a, err1 := strconv.Atoi(low)
+		b, err2 := strconv.Atoi(high)
+		if err1 == nil && err2 == nil && a <= r && r <= b {
+			return true
+		}
+	}
+	return false
 }

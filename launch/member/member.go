@@ -109,6 +109,7 @@ func (m *Member) configure(port int) *memberlist.Config {
 	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
 	c.GossipInterval, c.TCPTimeout = gossipInterval, streamTimeout
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = suspicion, suspicionMax
+	c.EnableCompression = false // LZW costs more time than it saves here
 	c.Logger = slog.NewLogLogger(m.cfg.Log.Handler(), slog.LevelDebug)
 	d := &delegate{m: m}
 	c.Delegate, c.Events = d, d
