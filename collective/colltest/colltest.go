@@ -73,6 +73,7 @@ func Run(t *testing.T, f Factory) {
 	t.Run("rounding", f.rounding)
 	t.Run("determinism", f.determinism)
 	t.Run("program", f.program)
+	t.Run("reuse", f.reuse)
 	t.Run("in_flight", f.inFlight)
 	t.Run("alloc", f.alloc)
 	t.Run("mismatch", f.mismatch)

@@ -187,6 +187,11 @@ func (f Factory) largeOf(t *testing.T, comms []collective.Comm, bytes int) {
 // ramp runs req on a vector that is rank+1 times a ramp, and samples the
 // result: 64 MiB times eight ranks is too much for the slow reference.
 func ramp(c collective.Comm, b Buffer, req collective.Request) error {
+	return rampThen(c, b, req, nil)
+}
+
+// rampThen is ramp that overwrites the vector with junk at once.
+func rampThen(c collective.Comm, b Buffer, req collective.Request, junk []byte) error {
 	mem := make([]byte, 4*req.Vec.Len)
 	for i := range req.Vec.Len {
 		put(collective.F32, mem[4*i:], float64((c.Rank()+1)*(i%1021)))
@@ -197,6 +202,7 @@ func ramp(c collective.Comm, b Buffer, req collective.Request) error {
 		return err
 	}
 	b.Read(mem)
+	b.Write(junk)
 	n, part := c.Size(), req.Vec.Len/c.Size()
 	for i := 0; i < req.Vec.Len; i++ {
 		factor := n * (n + 1) / 2
@@ -469,4 +475,43 @@ func (f Factory) alloc(t *testing.T) {
 		}
 		return nil
 	}).ok(t)
+}
+
+// reuse overwrites a vector as soon as its collective is complete on this
+// rank: no other rank may still read it.
+func (f Factory) reuse(t *testing.T) {
+	const length = 240 << 10
+	repeats := 8
+	if f.brief() {
+		repeats = 3
+	}
+	n := min(4, f.MaxRanks)
+	comms := f.group(t, n)
+	shelves := f.shelves(t, comms, 4*length)
+	vec := collective.Vec{Type: collective.F32, Len: length}
+	for _, req := range []collective.Request{
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: vec},
+		{Kind: collective.ReduceScatter, Op: collective.Sum, Vec: vec},
+		{Kind: collective.AllGather, Vec: vec},
+		{Kind: collective.Broadcast, Root: n - 1, Vec: vec},
+	} {
+		for _, p := range []place{ordinary, allocated, mixed} {
+			each(comms, func(c collective.Comm) error {
+				b := shelves[c.Rank()].at(p, c.Rank())
+				junk := make([]byte, 4*length)
+				for i := range junk {
+					junk[i] = guardByte
+				}
+				for range repeats {
+					if err := rampThen(c, b, req, junk); err != nil {
+						return err
+					}
+				}
+				return nil
+			}).ok(t)
+			if t.Failed() {
+				t.Fatalf("%s, %s memory", req, p)
+			}
+		}
+	}
 }
