@@ -32,7 +32,8 @@ type Comm interface {
 
 	// Alloc returns n bytes, zeroed and aligned to 64 bytes, that collectives
 	// reduce where they lie, without copies. All ranks call Alloc in the same
-	// order with the same n. The memory lives until Close.
+	// order, also relative to Start, with the same n; Alloc waits for all of
+	// them. The memory lives until Close.
 	Alloc(n int) ([]byte, error)
 
 	// Start queues one collective and returns at once; it never waits for
@@ -76,6 +77,10 @@ const (
 	AllGather
 	// Broadcast copies Root's Vec to every rank.
 	Broadcast
+
+	// Allocation is what Comm.Alloc is called in errors, progress and the
+	// flight recorder. It is not a Request.
+	Allocation Kind = 255
 )
 
 // Op is how AllReduce and ReduceScatter combine elements.

@@ -14,6 +14,8 @@ var (
 	ErrMismatch = errors.New("collective: ranks disagree")
 	// ErrPeerLost means a peer's process or connection is gone.
 	ErrPeerLost = errors.New("collective: peer lost")
+	// ErrInvalid means this rank's request was malformed; see Request.Check.
+	ErrInvalid = errors.New("collective: malformed request")
 )
 
 // Error is a collective that did not complete.
@@ -48,6 +50,8 @@ func (k Kind) String() string {
 		return "all-gather"
 	case Broadcast:
 		return "broadcast"
+	case Allocation:
+		return "alloc"
 	}
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }

@@ -8,14 +8,17 @@ import (
 // Builder makes a Graph. The zero Builder is ready for use.
 type Builder struct {
 	nodes   []Node
-	types   []Type  // by ID; types[0] is unused
-	nodeOf  []int32 // by ID: the node whose output it is
-	made    map[key][]ID
+	types   []Type        // by ID; types[0] is unused
+	nodeOf  []int32       // by ID: the node whose output it is
+	made    map[key]int32 // node by identity
 	leaves  map[string]Leaf
 	outputs []Output
 	assigns []Assignment
-	scope   []string
+	scope   string // "energy/conv3"
 	err     error
+
+	inTypes []Type // Apply's memory for the types of inputs
+	spare   []ID   // memory for the lists of nodes
 }
 
 // key is the identity of a node: the op and its inputs, exactly. Inputs beyond
@@ -41,8 +44,12 @@ func keyOf(op Op, in []ID) key {
 
 // Scope runs f with name added to the scope that errors and dumps show.
 func (b *Builder) Scope(name string, f func()) {
-	b.scope = append(b.scope, name)
-	defer func() { b.scope = b.scope[:len(b.scope)-1] }()
+	outer := b.scope
+	defer func() { b.scope = outer }()
+	if outer != "" {
+		name = outer + "/" + name
+	}
+	b.scope = name
 	f()
 }
 
@@ -54,15 +61,15 @@ func (b *Builder) Fail(err error) {
 	if b.err != nil {
 		return
 	}
-	if len(b.scope) > 0 {
-		err = fmt.Errorf("%s: %w", strings.Join(b.scope, "/"), err)
+	if b.scope != "" {
+		err = fmt.Errorf("%s: %w", b.scope, err)
 	}
 	b.err = err
 }
 
 // Type is the type of a value; the zero Type if id is 0.
 func (b *Builder) Type(id ID) Type {
-	if id <= 0 || int(id) >= len(b.types) {
+	if !b.has(id) {
 		return Type{}
 	}
 	return b.types[id]
@@ -71,28 +78,44 @@ func (b *Builder) Type(id ID) Type {
 // Shape is the shape of a value.
 func (b *Builder) Shape(id ID) Shape { return b.Type(id).Shape }
 
-// Node is the node that makes the value id.
-func (b *Builder) Node(id ID) Node { return b.nodes[b.nodeOf[id]] }
+// Node is the node that makes the value id; the zero Node if there is none.
+func (b *Builder) Node(id ID) Node {
+	if !b.has(id) {
+		return Node{}
+	}
+	return b.nodes[b.nodeOf[id]]
+}
+
+// NumNodes is the number of nodes made so far.
+func (b *Builder) NumNodes() int { return len(b.nodes) }
+
+// has says whether id is a value of this graph.
+func (b *Builder) has(id ID) bool { return id > 0 && int(id) < len(b.types) }
 
 // Apply adds op(in...) and returns its outputs, or those of the same
-// computation made before. After an error it returns nil.
+// computation made before; the caller must not change the list. After an error
+// it returns nil.
 func (b *Builder) Apply(op Op, in ...ID) []ID {
 	if b.err != nil {
 		return nil
 	}
-	types := make([]Type, len(in))
+	types := b.inTypes[:0]
 	for i, id := range in {
-		if id <= 0 || int(id) >= len(b.types) {
+		if !b.has(id) {
 			b.Fail(fmt.Errorf("%s: input %d is not a value of this graph (ID %d)", op, i, id))
 			return nil
 		}
-		types[i] = b.types[id]
+		types = append(types, b.types[id])
 	}
+	b.inTypes = types
 	k := keyOf(op, in)
-	if out, ok := b.made[k]; ok {
-		return out
+	if n, ok := b.made[k]; ok {
+		return b.nodes[n].Out
 	}
 	outTypes, err := op.Infer(types)
+	for i := 0; err == nil && i < len(outTypes); i++ {
+		err = outTypes[i].check()
+	}
 	if err != nil {
 		b.Fail(fmt.Errorf("%s%v: %w", op, types, err))
 		return nil
@@ -102,18 +125,30 @@ func (b *Builder) Apply(op Op, in ...ID) []ID {
 
 func (b *Builder) add(k key, op Op, in []ID, outTypes []Type) []ID {
 	if b.made == nil {
-		b.made = map[key][]ID{}
+		b.made = map[key]int32{}
 		b.types, b.nodeOf = make([]Type, 1), make([]int32, 1)
 	}
-	out := make([]ID, len(outTypes))
+	out := b.list(len(outTypes))
 	for i, t := range outTypes {
 		out[i] = ID(len(b.types))
 		b.types = append(b.types, t)
 		b.nodeOf = append(b.nodeOf, int32(len(b.nodes)))
 	}
-	b.nodes = append(b.nodes, Node{Op: op, In: append([]ID(nil), in...), Out: out, Scope: strings.Join(b.scope, "/")})
-	b.made[k] = out
+	own := b.list(len(in))
+	copy(own, in)
+	b.made[k] = int32(len(b.nodes))
+	b.nodes = append(b.nodes, Node{Op: op, In: own, Out: out, Scope: b.scope})
 	return out
+}
+
+// list is n zeros of memory that is never used again for anything else.
+func (b *Builder) list(n int) []ID {
+	if n > len(b.spare) {
+		b.spare = make([]ID, n+512)
+	}
+	l := b.spare[:n:n]
+	b.spare = b.spare[n:]
+	return l
 }
 
 // apply1 is Apply for ops with one output.
@@ -138,7 +173,7 @@ type Assignment struct {
 
 // Output declares a named result. Names are unique.
 func (b *Builder) Output(name string, id ID) {
-	if b.Type(id) == (Type{}) {
+	if !b.has(id) {
 		b.Fail(fmt.Errorf("output %q: not a value of this graph (ID %d)", name, id))
 	}
 	for _, o := range b.outputs {
@@ -157,14 +192,16 @@ func (b *Builder) Assign(v, x ID) {
 	}
 	leaf, ok := b.Node(v).Op.(Leaf)
 	switch {
+	case !b.has(v):
+		b.Fail(fmt.Errorf("assign: not a value of this graph (ID %d)", v))
 	case !ok || leaf.Kind != Var:
 		b.Fail(fmt.Errorf("assign: %s is not a variable", b.Node(v).Op))
 	case b.Type(x) != leaf.Type:
-		b.Fail(fmt.Errorf("assign %s: want %v, got %v", leaf.Name, leaf.Type, b.Type(x)))
+		b.Fail(fmt.Errorf("assign %q: want %v, got %v", leaf.Name, leaf.Type, b.Type(x)))
 	}
 	for _, a := range b.assigns {
 		if a.Var == v {
-			b.Fail(fmt.Errorf("assign %s: assigned twice", leaf.Name))
+			b.Fail(fmt.Errorf("assign %q: assigned twice", leaf.Name))
 		}
 	}
 	b.assigns = append(b.assigns, Assignment{v, x})

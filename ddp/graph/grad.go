@@ -1,12 +1,27 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Grad returns ∂(Σ y)/∂w for each w in wrt, as values of this graph. y is
 // usually a scalar. The result can be differentiated again. A w that y does
 // not depend on has gradient zero.
 func (b *Builder) Grad(y ID, wrt ...ID) []ID {
+	if b.wantValues("gradient of", []ID{y}); b.err != nil {
+		return make([]ID, len(wrt))
+	}
 	return b.Pullback([]ID{y}, []ID{b.Ones(b.Type(y))}, wrt...)
+}
+
+// wantValues fails unless all ids are values of this graph.
+func (b *Builder) wantValues(what string, ids []ID) {
+	for _, id := range ids {
+		if !b.has(id) {
+			b.Fail(fmt.Errorf("%s: not a value of this graph (ID %d)", what, id))
+		}
+	}
 }
 
 // Pullback is reverse-mode differentiation: given cotangents dy of the values
@@ -16,13 +31,22 @@ func (b *Builder) Pullback(y, dy []ID, wrt ...ID) []ID {
 	if b.err != nil {
 		return make([]ID, len(wrt))
 	}
+	if len(y) != len(dy) {
+		b.Fail(fmt.Errorf("pullback: %d values and %d cotangents", len(y), len(dy)))
+	}
+	b.wantValues("pullback", y)
+	b.wantValues("pullback", dy)
+	b.wantValues("gradient with respect to", wrt)
+	if b.err != nil {
+		return make([]ID, len(wrt))
+	}
 	for i := range y {
 		if b.Type(y[i]) != b.Type(dy[i]) {
 			b.Fail(fmt.Errorf("pullback: cotangent %d is %v, want %v", i, b.Type(dy[i]), b.Type(y[i])))
 			return make([]ID, len(wrt))
 		}
 	}
-	p := pullback{b: b, active: b.dependOn(wrt), cot: make(map[ID]ID)}
+	p := pullback{b: b, active: b.dependOn(wrt), cot: make([]ID, len(b.types))}
 	last := int32(-1)
 	for i := range y {
 		p.add(y[i], dy[i])
@@ -47,8 +71,10 @@ func (b *Builder) Pullback(y, dy []ID, wrt ...ID) []ID {
 // pullback is one traversal.
 type pullback struct {
 	b      *Builder
-	active []bool    // by ID: depends on some w
-	cot    map[ID]ID // cotangent so far
+	active []bool // by ID: depends on some w
+	cot    []ID   // by ID: cotangent so far, 0 for zero
+	scope  string // of the node visited last
+	primed string // its scope in the gradient
 }
 
 // dependOn marks, by ID, the values that depend on any of wrt.
@@ -56,7 +82,7 @@ func (b *Builder) dependOn(wrt []ID) []bool {
 	active := make([]bool, len(b.types))
 	first := int32(len(b.nodes))
 	for _, w := range wrt {
-		active[w] = true
+		active[w] = b.types[w].DType.IsFloat()
 		first = min(first, b.nodeOf[w])
 	}
 	for _, n := range b.nodes[first:] {
@@ -76,7 +102,7 @@ func (p *pullback) add(id, d ID) {
 	if d == 0 || !p.active[id] {
 		return
 	}
-	if sum, ok := p.cot[id]; ok {
+	if sum := p.cot[id]; sum != 0 {
 		d = p.b.Add(sum, d)
 	}
 	p.cot[id] = d
@@ -90,12 +116,15 @@ func (p *pullback) visit(n Node) {
 		dout[i] = p.cot[out]
 		any = any || dout[i] != 0
 	}
-	if !any || len(n.In) == 0 || p.b.err != nil {
+	if !any || p.b.err != nil || !slices.ContainsFunc(n.In, func(id ID) bool { return p.active[id] }) {
 		return
 	}
 	b := p.b
+	if p.primed == "" || p.scope != n.Scope {
+		p.scope, p.primed = n.Scope, n.Scope+"'"
+	}
 	saved := b.scope
-	b.scope = []string{n.Scope + "'"}
+	b.scope = p.primed
 	din := n.Op.VJP(b, Call{n.In, n.Out}, dout)
 	b.scope = saved
 	for i, d := range din {

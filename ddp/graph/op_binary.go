@@ -24,14 +24,19 @@ var binaryNames = [numBinary]string{
 	Add: "add", Sub: "sub", Mul: "mul", Div: "div", Max: "max", Min: "min", Greater: "greater", Equal: "equal",
 }
 
-func (f BinaryFn) String() string { return binaryNames[f] }
+func (f BinaryFn) String() string {
+	if f == 0 || f >= numBinary {
+		return fmt.Sprintf("BinaryFn(%d)", uint8(f))
+	}
+	return binaryNames[f]
+}
 
 func (f BinaryFn) commutes() bool {
 	return f == Add || f == Mul || f == Max || f == Min || f == Equal
 }
 
 // Binary applies a function to pairs of elements: z[i] = fn(x[i], y[i]). Both
-// inputs have the same type.
+// inputs have the same type. Integers wrap around; they have no Div.
 type Binary struct{ Fn BinaryFn }
 
 func (o Binary) String() string { return o.Fn.String() }
@@ -45,6 +50,9 @@ func (o Binary) Infer(in []Type) ([]Type, error) {
 	}
 	if in[0] != in[1] {
 		return nil, fmt.Errorf("want two values of the same type")
+	}
+	if o.Fn == Div && !in[0].DType.IsFloat() {
+		return nil, fmt.Errorf("want a floating-point type")
 	}
 	return in[:1], nil
 }
@@ -75,7 +83,7 @@ func (o Binary) VJP(b *Builder, c Call, dout []ID) []ID {
 // binary broadcasts both operands to a common shape and applies fn. Operands
 // of commutative functions are ordered, so that x+y and y+x are one node.
 func (b *Builder) binary(fn BinaryFn, x, y ID) ID {
-	if b.err != nil {
+	if b.wantValues(fn.String(), []ID{x, y}); b.err != nil {
 		return 0
 	}
 	if b.Shape(x) != b.Shape(y) {

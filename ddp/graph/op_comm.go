@@ -40,10 +40,10 @@ func (o AllReduce) VJP(b *Builder, c Call, dout []ID) []ID {
 	return b.Apply(AllReduce{o.Op, o.Label + "'"}, dout...)
 }
 
-// AllReduce reduces the values xs over all ranks as one flat buffer.
+// AllReduce reduces the values xs over all ranks as one flat buffer. After an
+// error its results are all 0.
 func (b *Builder) AllReduce(op collective.Op, label string, xs ...ID) []ID {
-	if out := b.Apply(AllReduce{op, label}, xs...); out != nil {
-		return out
-	}
-	return make([]ID, len(xs))
+	all := make([]ID, len(xs))
+	copy(all, b.Apply(AllReduce{op, label}, xs...))
+	return all
 }

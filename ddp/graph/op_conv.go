@@ -11,7 +11,7 @@ type Window struct {
 	DilH, DilW             int
 }
 
-// Square is the usual window: kernel k×k, stride s, padding p all around.
+// SquareWindow is the usual window: kernel k×k, stride s, padding p all around.
 func SquareWindow(k, s, p int) Window {
 	return Window{KH: k, KW: k, StrideH: s, StrideW: s, PadT: p, PadB: p, PadL: p, PadR: p, DilH: 1, DilW: 1}
 }
@@ -31,6 +31,9 @@ func (w Window) check(h, wd int) error {
 	if w.KH < 1 || w.KW < 1 || w.StrideH < 1 || w.StrideW < 1 || w.DilH < 1 || w.DilW < 1 ||
 		w.PadT < 0 || w.PadB < 0 || w.PadL < 0 || w.PadR < 0 {
 		return fmt.Errorf("the window %v has a kernel, stride or dilation below 1 or a negative padding", w)
+	}
+	if h < 1 || wd < 1 {
+		return fmt.Errorf("a %dx%d image is empty", h, wd)
 	}
 	if h+w.PadT+w.PadB < w.DilH*(w.KH-1)+1 || wd+w.PadL+w.PadR < w.DilW*(w.KW-1)+1 {
 		return fmt.Errorf("the window %v does not fit into a %dx%d image", w, h, wd)

@@ -12,7 +12,7 @@ type Dist uint8
 const (
 	Normal     Dist = iota + 1 // N(0, 1)
 	Uniform                    // uniform on (0, 1)
-	Rademacher                 // −1 or 1: the lowest bit of the word
+	Rademacher                 // 1 where the lowest bit of the word is set, −1 elsewhere
 )
 
 func (d Dist) String() string {

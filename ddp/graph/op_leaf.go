@@ -30,15 +30,21 @@ type Leaf struct {
 	Type Type
 }
 
-func (o Leaf) Infer([]Type) ([]Type, error)     { return []Type{o.Type}, nil }
-func (o Leaf) VJP(*Builder, Call, []ID) []ID    { return nil }
-func (o Leaf) String() string                   { return fmt.Sprintf("%s %q", o.Kind, o.Name) }
+func (o Leaf) Infer(in []Type) ([]Type, error) { return []Type{o.Type}, wantInputs(in, 0) }
+func (o Leaf) VJP(*Builder, Call, []ID) []ID   { return nil }
+func (o Leaf) String() string                  { return fmt.Sprintf("%s %q", o.Kind, o.Name) }
+
+// Input is a value that is given anew at each run. Inputs and variables share
+// one set of names.
 func (b *Builder) Input(name string, t Type) ID { return b.leaf(Leaf{Input, name, t}) }
 
 // Var is the variable of that name, as it is at the start of a run.
 func (b *Builder) Var(name string, t Type) ID { return b.leaf(Leaf{Var, name, t}) }
 
 func (b *Builder) leaf(l Leaf) ID {
+	if b.err != nil {
+		return 0
+	}
 	if b.leaves == nil {
 		b.leaves = map[string]Leaf{}
 	}
@@ -61,9 +67,9 @@ type Const struct {
 // Value is the number.
 func (o Const) Value() float64 { return math.Float64frombits(o.Bits) }
 
-func (o Const) Infer([]Type) ([]Type, error)  { return []Type{o.Type}, nil }
-func (o Const) VJP(*Builder, Call, []ID) []ID { return nil }
-func (o Const) String() string                { return fmt.Sprintf("const %v", o.Value()) }
+func (o Const) Infer(in []Type) ([]Type, error) { return []Type{o.Type}, wantInputs(in, 0) }
+func (o Const) VJP(*Builder, Call, []ID) []ID   { return nil }
+func (o Const) String() string                  { return fmt.Sprintf("const %v", o.Value()) }
 
 // Full is a tensor of the given type filled with v.
 func (b *Builder) Full(t Type, v float64) ID {
@@ -80,7 +86,10 @@ type Iota struct {
 	Axis int
 }
 
-func (o Iota) Infer([]Type) ([]Type, error) {
+func (o Iota) Infer(in []Type) ([]Type, error) {
+	if err := wantInputs(in, 0); err != nil {
+		return nil, err
+	}
 	if o.Axis < 0 || o.Axis >= o.Type.Shape.Rank() {
 		return nil, fmt.Errorf("axis %d of %v", o.Axis, o.Type)
 	}

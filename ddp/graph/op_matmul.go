@@ -7,8 +7,15 @@ import "fmt"
 type MatMul struct{ TransX, TransY bool }
 
 func (o MatMul) String() string {
-	t := map[bool]string{false: "", true: "ᵀ"}
-	return fmt.Sprintf("matmul{x%s y%s}", t[o.TransX], t[o.TransY])
+	s := "matmul{x"
+	if o.TransX {
+		s += "ᵀ"
+	}
+	s += " y"
+	if o.TransY {
+		s += "ᵀ"
+	}
+	return s + "}"
 }
 
 func (o MatMul) Infer(in []Type) ([]Type, error) {

@@ -93,7 +93,8 @@ func (o MaxPool2D) VJP(b *Builder, c Call, dout []ID) []ID {
 func (b *Builder) MaxPool2D(x ID, w Window) ID { return b.apply1(MaxPool2D{w}, x) }
 
 // PlaneGather reads each channel of x at the given places:
-// y[n,c,i,j] = x[n,c].flat[idx[n,c,i,j]], idx I32.
+// y[n,c,i,j] = x[n,c].flat[idx[n,c,i,j]], idx I32. An index outside the plane
+// is an error of the run.
 type PlaneGather struct{}
 
 func (o PlaneGather) String() string { return "planegather" }

@@ -18,7 +18,7 @@ func (f ReduceFn) String() string {
 }
 
 // Reduce combines the elements along the axes whose bit is set in Axes; those
-// axes stay, with extent 1.
+// axes stay, with extent 1. Integers wrap around; the sum of nothing is 0.
 type Reduce struct {
 	Fn   ReduceFn
 	Axes uint8
@@ -40,6 +40,9 @@ func (o Reduce) String() string {
 func (o Reduce) Infer(in []Type) ([]Type, error) {
 	if err := wantInputs(in, 1); err != nil {
 		return nil, err
+	}
+	if o.Fn != ReduceSum && o.Fn != ReduceMax {
+		return nil, fmt.Errorf("no reduction has number %d", o.Fn)
 	}
 	if o.Axes>>in[0].Shape.Rank() != 0 {
 		return nil, fmt.Errorf("an axis is not below the rank %d", in[0].Shape.Rank())
@@ -93,11 +96,17 @@ func (b *Builder) MaxKeep(x ID, axes ...int) ID { return b.reduce(ReduceMax, x, 
 
 // MeanKeep is the mean along the axes, which stay with extent 1.
 func (b *Builder) MeanKeep(x ID, axes ...int) ID {
-	n := 1
-	for _, a := range axes {
-		n *= b.Shape(x).At(a)
+	sum := b.SumKeep(x, axes...)
+	if b.err != nil {
+		return 0
 	}
-	return b.Scale(b.SumKeep(x, axes...), 1/float64(n))
+	if b.Shape(x).Len() == 0 {
+		if b.Shape(sum).Len() > 0 {
+			b.Fail(fmt.Errorf("mean: the axes %v of %v hold no elements", axes, b.Shape(x)))
+		}
+		return sum
+	}
+	return b.Scale(sum, float64(b.Shape(sum).Len())/float64(b.Shape(x).Len()))
 }
 
 // Sum adds along the axes and removes them; with no axes it adds everything.

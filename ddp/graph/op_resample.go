@@ -57,7 +57,7 @@ func (o Upsample2DT) Infer(in []Type) ([]Type, error) {
 		return nil, err
 	}
 	s := in[0].Shape
-	if s.Rank() != 4 || o.Scale < 1 || s.At(2)%o.Scale != 0 || s.At(3)%o.Scale != 0 {
+	if s.Rank() != 4 || !in[0].DType.IsFloat() || o.Scale < 1 || (o.Mode != Nearest && o.Mode != Bilinear) || s.At(2)%o.Scale != 0 || s.At(3)%o.Scale != 0 {
 		return nil, fmt.Errorf("want images (N,C,H,W) with H and W divisible by the scale %d", o.Scale)
 	}
 	return []Type{{in[0].DType, s.With(2, s.At(2)/o.Scale).With(3, s.At(3)/o.Scale)}}, nil

@@ -263,6 +263,9 @@ func (o Concat) VJP(b *Builder, c Call, dout []ID) []ID {
 	din, at := make([]ID, len(c.In)), 0
 	for i, x := range c.In {
 		n := b.Shape(x).At(o.Axis)
+		if n == 0 {
+			continue // an empty part has no cotangent
+		}
 		din[i] = b.Slice(dout[0], o.Axis, at, at+n, 1)
 		at += n
 	}
@@ -277,7 +280,9 @@ func (b *Builder) Concat(axis int, x ...ID) ID {
 	return b.apply1(Concat{axis}, x...)
 }
 
-// Cast converts the element type, rounding to nearest.
+// Cast converts the element type, rounding to nearest, ties to even. A float
+// outside the range of an integer type becomes an unspecified integer; an
+// integer outside the range of another wraps around.
 type Cast struct{ To DType }
 
 func (o Cast) String() string { return fmt.Sprintf("cast{%s}", o.To) }

@@ -55,7 +55,12 @@ func (f UnaryFn) HasParam() bool {
 	return false
 }
 
-func (f UnaryFn) String() string { return unaryNames[f] }
+func (f UnaryFn) String() string {
+	if f == 0 || f >= numUnary {
+		return fmt.Sprintf("UnaryFn(%d)", uint8(f))
+	}
+	return unaryNames[f]
+}
 
 // Unary applies a function to each element: y[i] = fn(x[i]). The parameter a
 // is kept as the bits of its float64, so that equality is exact.
@@ -179,7 +184,7 @@ func (b *Builder) Elu(x ID, a float64) ID { return b.unaryA(Elu, a, x) }
 
 // Neg is −x; −(−x) is x.
 func (b *Builder) Neg(x ID) ID {
-	if b.err == nil && x > 0 && b.Node(x).Op == (Unary{Fn: Neg}) {
+	if b.Node(x).Op == (Unary{Fn: Neg}) {
 		return b.Node(x).In[0]
 	}
 	return b.unary(Neg, x)

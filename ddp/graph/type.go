@@ -121,4 +121,26 @@ func T(dt DType, dims ...int) Type { return Type{dt, D(dims...)} }
 // Bytes is the size of a value of this type.
 func (t Type) Bytes() int { return t.Shape.Len() * t.DType.Size() }
 
+// maxElements bounds the elements of a value, so that sizes in bytes never
+// overflow.
+const maxElements = 1 << 48
+
+// check says what is wrong with a type, if anything.
+func (t Type) check() error {
+	if t.DType < F32 || t.DType > U8 {
+		return fmt.Errorf("no element type has number %d", t.DType)
+	}
+	n := 1
+	for _, v := range t.Shape.dim[:t.Shape.n] {
+		if v < 0 {
+			return fmt.Errorf("the shape %v has a negative extent", t.Shape)
+		}
+		if v > 0 && n > maxElements/v {
+			return fmt.Errorf("the shape %v has more than 2^48 elements", t.Shape)
+		}
+		n *= max(v, 1)
+	}
+	return nil
+}
+
 func (t Type) String() string { return t.DType.String() + t.Shape.String() }

@@ -9,6 +9,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/loop"
 	"ebtrain/trainer/nn"
 )
 
@@ -353,12 +354,12 @@ func TestStopReachesAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := r.inputs(0, 0, r.pictures(2))
-		in[InputStop] = []float64{stop}
+		in[loop.InputStop] = []float64{stop}
 		out, err := ddptest.Run(g, vars, nil, in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := named(out[OutputReport], "stop"); got != stop {
+		if got := named(out[loop.OutputReport], "stop"); got != stop {
 			t.Errorf("asked with %v, reported %v", stop, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/loop"
 	"ebtrain/trainer/nn"
 )
 
@@ -54,7 +55,7 @@ func (r rig) train(world, steps int, images []float64) (reports [][]float64, set
 				return err
 			}
 			if rank == 0 {
-				reports = append(reports, out[OutputReport])
+				reports = append(reports, out[loop.OutputReport])
 			}
 		}
 		return nil
@@ -63,9 +64,9 @@ func (r rig) train(world, steps int, images []float64) (reports [][]float64, set
 }
 
 func (r rig) inputs(step, first int, images []float64) ddptest.Values {
-	in := ddptest.Values{InputImages: images, InputKey: {testSeed, float64(step), float64(first)}, InputStop: {0}}
+	in := ddptest.Values{loop.InputImages: images, loop.InputKey: {testSeed, float64(step), float64(first)}, loop.InputStop: {0}}
 	if r.sameDraws {
-		in[InputKey][1] = 0
+		in[loop.InputKey][1] = 0
 	}
 	for name, s := range map[string][2]float32{
 		r.cfg.Upper.Input(): r.cfg.Upper.Schedule(int64(step), 0),
@@ -88,7 +89,7 @@ func (r rig) pictures(n int) []float64 {
 
 // named is an entry of a report.
 func named(report []float64, name string) float64 {
-	for i, n := range Report() {
+	for i, n := range Defaults().Report() {
 		if n == name {
 			return report[i]
 		}

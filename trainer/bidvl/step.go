@@ -5,9 +5,12 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/ddp"
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/loop"
 	"ebtrain/trainer/nn"
+	"ebtrain/trainer/optim"
 )
 
 // network is what BiDVL asks of a family of networks.
@@ -17,22 +20,19 @@ type network interface {
 	Generator(c *nn.Context, h graph.ID) graph.ID
 }
 
-// The inputs of a step, besides the schedules of the optimisers.
-const (
-	InputImages = "images" // (batch, channels, size, size) in [−1, 1]
-	InputKey    = "key"    // of graph.KeyType: seed, step, first sample
-	InputStop   = "stop"   // scalar: 1 asks all ranks to stop after this step
-)
-
-// OutputReport is the output that holds the numbers named by Report.
-const OutputReport = "report"
-
-// Report names the entries of OutputReport. All are means over the global
-// batch, except the norms of the averaged gradients. "stop" is above 0 if any
-// rank asked to stop.
-func Report() []string {
-	return []string{"upper", "lower", "energy_data", "energy_fake", "energy_gen", "latent", "recon", "kl", "stop",
+// Report names the entries of the step's report. All are means over the global
+// batch, except the norms of the averaged gradients.
+func (c Config) Report() []string {
+	return []string{"upper", "lower", "energy_data", "energy_fake", "energy_gen", "latent", "recon", "kl", loop.ReportStop,
 		"grad_energy", "grad_inference", "grad_generator"}
+}
+
+// Feed fills the schedules of the optimisers.
+func (c Config) Feed(p exec.Program, step int64, epoch int) {
+	for _, a := range []optim.Adam{c.Upper, c.Lower} {
+		s := a.Schedule(step, epoch)
+		copy(p.Input(a.Input()).F32(), s[:])
+	}
 }
 
 // step is a training step under construction.
@@ -65,9 +65,9 @@ func newStep(ctx *nn.Context, cfg Config, net network, batch int) *step {
 	n := cfg.Net
 	s := &step{
 		Context: ctx, cfg: cfg, net: net,
-		v:     ctx.Input(InputImages, graph.T(ctx.DType, batch, n.Channels, n.Size, n.Size)),
-		key:   ctx.Input(InputKey, graph.KeyType),
-		means: map[string]graph.ID{"stop": ctx.Input(InputStop, graph.T(ctx.DType))},
+		v:     ctx.Input(loop.InputImages, graph.T(ctx.DType, batch, n.Channels, n.Size, n.Size)),
+		key:   ctx.Input(loop.InputKey, graph.KeyType),
+		means: map[string]graph.ID{loop.ReportStop: ctx.Input(loop.InputStop, graph.T(ctx.DType))},
 		norms: map[string]graph.ID{},
 	}
 	s.latent = s.draw(philox.Latent, 0)
@@ -160,7 +160,7 @@ func (s *step) sync(net string, grads []graph.ID) []graph.ID {
 // report averages the scalars over ranks, in one small all-reduce.
 func (s *step) report() {
 	var means, norms []graph.ID
-	for _, name := range Report() {
+	for _, name := range s.cfg.Report() {
 		if id, ok := s.means[name]; ok {
 			means = append(means, s.Reshape(id, graph.D(1)))
 		} else {
@@ -171,5 +171,5 @@ func (s *step) report() {
 	if s.World > 1 {
 		all = s.AllReduce(collective.Mean, "losses", all)[0]
 	}
-	s.Output(OutputReport, s.Concat(0, append([]graph.ID{all}, norms...)...))
+	s.Output(loop.OutputReport, s.Concat(0, append([]graph.ID{all}, norms...)...))
 }

@@ -81,7 +81,7 @@ func TestRanksAgree(t *testing.T) {
 		}
 		for i := range reports {
 			if err := ddptest.Near(reports[i], wantReports[i], 1e-6); err != nil {
-				t.Errorf("%d ranks, step %d, report %v: %v", world, i, Report(), err)
+				t.Errorf("%d ranks, step %d, report %v: %v", world, i, Defaults().Report(), err)
 			}
 		}
 		for name := range want {

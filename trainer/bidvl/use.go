@@ -3,24 +3,24 @@ package bidvl
 import (
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/loop"
 	"ebtrain/trainer/nn"
 )
 
-// The outputs of Sample and Judge.
+// The outputs of Judge.
 const (
-	OutputSamples = "samples" // (batch, channels, size, size) in (−1, 1)
-	OutputRecon   = "recon"   // G(μ(v)), of the shape of the images
-	OutputLogit   = "logit"   // (batch, 1): the energy before softplus
-	OutputEnergy  = "energy"  // (batch, 1)
+	OutputRecon  = "recon"  // G(μ(v)), of the shape of the images
+	OutputLogit  = "logit"  // (batch, 1): the energy before softplus
+	OutputEnergy = "energy" // (batch, 1)
 )
 
-// Sample builds batch samples G(h), h ~ N(0, I), named by InputKey. Mode is
+// Sample builds batch samples G(h), h ~ N(0, I), named by loop.InputKey. Mode is
 // nn.BatchStats, as the released code samples, or nn.Eval.
 func (c Config) Sample(mode nn.Mode, batch int) (*graph.Graph, error) {
 	ctx := nn.NewContext(mode, 1)
-	key := ctx.Input(InputKey, graph.KeyType)
+	key := ctx.Input(loop.InputKey, graph.KeyType)
 	h := ctx.Draw(key, graph.Normal, philox.Sampling, 0, graph.T(graph.F32, batch, c.Net.Latent))
-	ctx.Output(OutputSamples, c.Net.Generator(ctx, h))
+	ctx.Output(loop.OutputSamples, c.Net.Generator(ctx, h))
 	return ctx.Commit()
 }
 
@@ -29,7 +29,7 @@ func (c Config) Sample(mode nn.Mode, batch int) (*graph.Graph, error) {
 // norm.
 func (c Config) Judge(mode nn.Mode, batch int) (*graph.Graph, error) {
 	ctx := nn.NewContext(mode, 1)
-	v := ctx.Input(InputImages, graph.T(graph.F32, batch, c.Net.Channels, c.Net.Size, c.Net.Size))
+	v := ctx.Input(loop.InputImages, graph.T(graph.F32, batch, c.Net.Channels, c.Net.Size, c.Net.Size))
 	mean, _ := c.Net.Inference(ctx, v)
 	ctx.Output(OutputRecon, c.Net.Generator(ctx, mean))
 	logit, energy := c.Net.Energy(ctx, v)

@@ -9,6 +9,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/loop"
 	"ebtrain/trainer/nets"
 	"ebtrain/trainer/nn"
 )
@@ -45,7 +46,7 @@ func TestSample(t *testing.T) {
 		if n := len(g.Assigns()); n != 0 {
 			t.Errorf("mode %d: %d variables are assigned", mode, n)
 		}
-		out, err := ddptest.Run(g, vars, nil, ddptest.Values{InputKey: {testSeed, 4, 10}})
+		out, err := ddptest.Run(g, vars, nil, ddptest.Values{loop.InputKey: {testSeed, 4, 10}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,10 +57,10 @@ func TestSample(t *testing.T) {
 		want := apply(t, c, mode, vars, ddptest.Values{"x": h}, func(ctx *nn.Context) graph.ID {
 			return c.Net.Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
 		})
-		if err := ddptest.Near(out[OutputSamples], want, 1e-6); err != nil {
+		if err := ddptest.Near(out[loop.OutputSamples], want, 1e-6); err != nil {
 			t.Errorf("mode %d: %v", mode, err)
 		}
-		for _, x := range out[OutputSamples] {
+		for _, x := range out[loop.OutputSamples] {
 			if !(math.Abs(x) <= 1) {
 				t.Fatalf("mode %d: a pixel of %v", mode, x)
 			}
@@ -95,7 +96,7 @@ func TestJudge(t *testing.T) {
 		if n := len(g.Assigns()); n != 0 {
 			t.Errorf("mode %d: %d variables are assigned", mode, n)
 		}
-		out, err := ddptest.Run(g, vars, nil, ddptest.Values{InputImages: images})
+		out, err := ddptest.Run(g, vars, nil, ddptest.Values{loop.InputImages: images})
 		if err != nil {
 			t.Fatal(err)
 		}

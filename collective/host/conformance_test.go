@@ -1,0 +1,91 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/collective/colltest"
+	"ebtrain/collective/host"
+)
+
+var testKey = []byte("a key for tests, nothing secret")
+
+// envHosts tells processes of the suite how many hosts to pretend.
+const envHosts = "HOST_TEST_HOSTS"
+
+func TestMain(m *testing.M) {
+	colltest.Main(open)
+	os.Exit(m.Run())
+}
+
+// pretend spreads size ranks over hosts: "2" in blocks, "2i" interleaved.
+func pretend(spec string, size int) []string {
+	count, inter := 1, strings.HasSuffix(spec, "i")
+	fmt.Sscanf(spec, "%d", &count)
+	names := make([]string, size)
+	for r := range names {
+		h := r * count / size
+		if inter {
+			h = r % count
+		}
+		names[r] = fmt.Sprintf("node%02d", h)
+	}
+	return names
+}
+
+func open(ctx context.Context, rank, size int, dir string) (collective.Comm, error) {
+	return host.New(ctx, host.Config{
+		Rank: rank, Size: size, Job: "suite", Key: testKey, ListenIP: "127.0.0.1",
+		Hosts: pretend(os.Getenv(envHosts), size), Exchange: host.DirExchange(dir, rank, size),
+	})
+}
+
+// group makes ranks in this process.
+func group(t testing.TB, n int, cfg host.Config) []collective.Comm {
+	t.Helper()
+	exchanges := host.MemExchange(n)
+	comms := make([]collective.Comm, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for r := range n {
+		wg.Go(func() {
+			mine := cfg
+			mine.Rank, mine.Size, mine.Job, mine.Key, mine.Exchange = r, n, "suite", testKey, exchanges[r]
+			c, err := host.New(t.Context(), mine)
+			comms[r], errs[r] = c, err
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return comms
+}
+
+func TestConformance(t *testing.T) {
+	for _, hosts := range []string{"1", "2", "3i", "8"} {
+		if testing.Short() && hosts == "8" {
+			continue
+		}
+		t.Run("hosts="+hosts, func(t *testing.T) {
+			t.Setenv(envHosts, hosts)
+			ip := "127.0.0.1"
+			if hosts == "3i" {
+				ip = "::1"
+			}
+			colltest.Run(t, colltest.Factory{
+				New: func(t testing.TB, n int) []collective.Comm {
+					return group(t, n, host.Config{Hosts: pretend(hosts, n), ListenIP: ip})
+				},
+				Open:  open,
+				Brief: hosts != "1",
+			})
+		})
+	}
+}

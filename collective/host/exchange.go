@@ -1,0 +1,191 @@
+package host
+
+import (
+	"fmt"
+	"unsafe"
+
+	"ebtrain/collective/host/internal/reduce"
+)
+
+// linkError is trouble on the connection to another leader.
+type linkError struct {
+	rank int
+	err  error
+}
+
+func (e *linkError) Error() string { return fmt.Sprintf("connection to rank %d: %v", e.rank, e.err) }
+func (e *linkError) Unwrap() error { return e.err }
+
+// mismatchError is a difference between two ranks.
+type mismatchError struct {
+	rank int // that differs from ours
+	text string
+}
+
+func (e *mismatchError) Error() string { return e.text }
+
+// others are the hosts but this one, each leader beginning behind itself.
+func (m *mesh) others() []int {
+	var hosts []int
+	for i := 1; i < len(m.links); i++ {
+		hosts = append(hosts, (m.host+i)%len(m.links))
+	}
+	return hosts
+}
+
+// ask sends the header of a collective to all leaders. The answers are
+// compared when they are needed, so that small data can travel behind them.
+func (m *mesh) ask(h header) error {
+	m.own, m.asked = h, true
+	var b [headerBytes]byte
+	h.encode(&b)
+	for _, o := range m.others() {
+		l := m.links[o]
+		l.recv <- l.theirs[:]
+		if _, err := l.data.Write(b[:]); err != nil {
+			return &linkError{l.rank, err}
+		}
+	}
+	return nil
+}
+
+// agree waits for the other leaders' headers and compares them with ours.
+func (m *mesh) agree() error {
+	if !m.asked {
+		return nil
+	}
+	m.asked = false
+	for _, o := range m.others() {
+		l := m.links[o]
+		if err := <-l.done; err != nil {
+			return &linkError{l.rank, err}
+		}
+		h, err := decodeHeader(&l.theirs)
+		if err != nil {
+			return &linkError{l.rank, err}
+		}
+		if !h.agrees(m.own) {
+			return &mismatchError{l.rank, fmt.Sprintf("rank %d started %s, rank %d started %s", m.rank, m.own, l.rank, h)}
+		}
+	}
+	return nil
+}
+
+// swap sends out[h] to host h and fills in[h] from it, for all others. Empty
+// buffers are not sent. All receives are posted before anything is sent, so
+// leaders that send to each other never wait for one another.
+func (m *mesh) swap(out, in [][]byte) error {
+	for _, o := range m.others() {
+		if len(in[o]) > 0 {
+			m.links[o].recv <- in[o]
+		}
+	}
+	for _, o := range m.others() {
+		if len(out[o]) == 0 {
+			continue
+		}
+		if _, err := m.links[o].data.Write(out[o]); err != nil {
+			return &linkError{m.links[o].rank, err}
+		}
+	}
+	if err := m.agree(); err != nil {
+		return err
+	}
+	for _, o := range m.others() {
+		if len(in[o]) == 0 {
+			continue
+		}
+		if err := <-m.links[o].done; err != nil {
+			return &linkError{m.links[o].rank, err}
+		}
+	}
+	return nil
+}
+
+// reduceScatter reduces partial over all hosts and leaves elements
+// [cuts[h], cuts[h+1]) of the reduction in result on host h. The reduction's
+// elements have type j.To in result and its accumulator in partial.
+func (m *mesh) reduceScatter(j reduce.Job, result, partial []byte, cuts []int) error {
+	wide := j.From.Size()
+	lo, hi := cuts[m.host], cuts[m.host+1]
+	out, in := m.scratch.lists(len(m.links))
+	for _, o := range m.others() {
+		out[o] = partial[cuts[o]*wide : cuts[o+1]*wide]
+		in[o] = m.scratch.buffer(o, (hi-lo)*wide)
+	}
+	if err := m.swap(out, in); err != nil {
+		return err
+	}
+	in[m.host] = partial[lo*wide : hi*wide]
+	narrow := j.To.Size()
+	j.Run(result[lo*narrow:hi*narrow], in, &m.scratch.tree)
+	return nil
+}
+
+// allGather sends elements [cuts[h], cuts[h+1]) of buf from host h to all.
+func (m *mesh) allGather(buf []byte, size int, cuts []int) error {
+	out, in := m.scratch.lists(len(m.links))
+	for _, o := range m.others() {
+		out[o] = buf[cuts[m.host]*size : cuts[m.host+1]*size]
+		in[o] = buf[cuts[o]*size : cuts[o+1]*size]
+	}
+	return m.swap(out, in)
+}
+
+// broadcast sends buf from host root to all: first a piece to each, which all
+// then gather, so that no host sends it all more than twice.
+func (m *mesh) broadcast(buf []byte, root int) error {
+	cuts := make([]int, len(m.links)+1)
+	for h := range m.links {
+		_, cuts[h+1] = share(len(buf), len(m.links), h, 64)
+	}
+	out, in := m.scratch.lists(len(m.links))
+	if m.host == root {
+		for _, o := range m.others() {
+			out[o] = buf[cuts[o]:cuts[o+1]]
+		}
+	} else {
+		in[root] = buf[cuts[m.host]:cuts[m.host+1]]
+	}
+	if err := m.swap(out, in); err != nil {
+		return err
+	}
+	out, in = m.scratch.lists(len(m.links))
+	for _, o := range m.others() {
+		if o != root {
+			out[o] = buf[cuts[m.host]:cuts[m.host+1]]
+		}
+		if m.host != root {
+			in[o] = buf[cuts[o]:cuts[o+1]]
+		}
+	}
+	return m.swap(out, in)
+}
+
+// netScratch is memory that exchanges between hosts reuse.
+type netScratch struct {
+	out, in [][]byte
+	bufs    [][]byte
+	tree    reduce.Scratch
+}
+
+func (s *netScratch) lists(hosts int) (out, in [][]byte) {
+	if len(s.out) != hosts {
+		s.out, s.in = make([][]byte, hosts), make([][]byte, hosts)
+	}
+	clear(s.out)
+	clear(s.in)
+	return s.out, s.in
+}
+
+// buffer is n bytes to receive from host h.
+func (s *netScratch) buffer(h, n int) []byte {
+	for len(s.bufs) <= h {
+		s.bufs = append(s.bufs, nil)
+	}
+	if len(s.bufs[h]) < n {
+		words := make([]uint64, (n+7)/8) // aligned for every type
+		s.bufs[h] = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+	}
+	return s.bufs[h][:n]
+}

@@ -1,0 +1,254 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The handshake proves to both ends that the other knows the job's key. The
+// dialer sends a hello, the listener its own hello and a MAC over both, the
+// dialer its MAC over both. Every hello has a fresh nonce, and the two MACs
+// differ in their first word, so nothing can be replayed or reflected.
+//
+// A hello is
+//
+//	bytes 0–3   magic "EBH1"
+//	      4     purpose of the connection
+//	      5–8   rank of the sender, little endian
+//	      9–40  SHA-256 of the job's name
+//	      41–72 nonce
+type hello [helloBytes]byte
+
+const (
+	helloBytes = 73
+	helloMagic = "EBH1"
+
+	// handshakeLimit bounds one handshake, so that a stranger who connects
+	// and says nothing holds nothing.
+	handshakeLimit = 5 * time.Second
+	// strangers bounds the handshakes under way at a time.
+	strangers = 64
+)
+
+// purpose says what a connection is for.
+type purpose byte
+
+const (
+	forLocal   purpose = 'l' // between a leader and a rank of its host
+	forControl purpose = 'c' // between leaders: aborts and farewells
+	forData    purpose = 'd' // between leaders: headers and data
+)
+
+// identity is what a rank has to prove.
+type identity struct {
+	rank int
+	job  [32]byte
+	key  []byte
+}
+
+// call names one expected connection.
+type call struct {
+	purpose purpose
+	rank    int
+}
+
+func (id identity) hello(p purpose) hello {
+	var h hello
+	copy(h[:], helloMagic)
+	h[4] = byte(p)
+	binary.LittleEndian.PutUint32(h[5:], uint32(id.rank))
+	copy(h[9:], id.job[:])
+	rand.Read(h[41:]) // never fails
+	return h
+}
+
+var errStranger = errors.New("not a rank of this job")
+
+// read checks all of h but the key, which the MAC proves.
+func (id identity) read(h hello) (call, error) {
+	if string(h[:4]) != helloMagic {
+		return call{}, fmt.Errorf("%w: no hello", errStranger)
+	}
+	if [32]byte(h[9:41]) != id.job {
+		return call{}, fmt.Errorf("%w: it belongs to another job", errStranger)
+	}
+	rank := binary.LittleEndian.Uint32(h[5:])
+	if rank > 1<<30 {
+		return call{}, fmt.Errorf("%w: rank %d", errStranger, rank)
+	}
+	return call{purpose(h[4]), int(rank)}, nil
+}
+
+func (id identity) mac(who string, dialer, listener hello) []byte {
+	m := hmac.New(sha256.New, id.key)
+	m.Write([]byte(who))
+	m.Write(dialer[:])
+	m.Write(listener[:])
+	return m.Sum(nil)
+}
+
+const (
+	byDialer   = "ebtrain collective: dialer"
+	byListener = "ebtrain collective: listener"
+)
+
+// greet is the dialer's half.
+func (id identity) greet(c net.Conn, want call) error {
+	c.SetDeadline(time.Now().Add(handshakeLimit))
+	mine := id.hello(want.purpose)
+	if _, err := c.Write(mine[:]); err != nil {
+		return err
+	}
+	var reply [helloBytes + sha256.Size]byte
+	if _, err := io.ReadFull(c, reply[:]); err != nil {
+		return fmt.Errorf("no proof of the key (is it the same on all ranks?): %w", err)
+	}
+	theirs := hello(reply[:helloBytes])
+	got, err := id.read(theirs)
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("%w: reached rank %d, expected rank %d", errStranger, got.rank, want.rank)
+	}
+	if !hmac.Equal(reply[helloBytes:], id.mac(byListener, mine, theirs)) {
+		return fmt.Errorf("%w: it does not know the key", errStranger)
+	}
+	if _, err := c.Write(id.mac(byDialer, mine, theirs)); err != nil {
+		return err
+	}
+	return c.SetDeadline(time.Time{})
+}
+
+// answer is the listener's half.
+func (id identity) answer(c net.Conn) (call, error) {
+	c.SetDeadline(time.Now().Add(handshakeLimit))
+	var theirs hello
+	if _, err := io.ReadFull(c, theirs[:]); err != nil {
+		return call{}, err
+	}
+	got, err := id.read(theirs)
+	if err != nil {
+		return call{}, err
+	}
+	mine := id.hello(got.purpose)
+	if _, err := c.Write(append(slices.Clone(mine[:]), id.mac(byListener, theirs, mine)...)); err != nil {
+		return call{}, err
+	}
+	var proof [sha256.Size]byte
+	if _, err := io.ReadFull(c, proof[:]); err != nil {
+		return call{}, err
+	}
+	if !hmac.Equal(proof[:], id.mac(byDialer, theirs, mine)) {
+		return call{}, fmt.Errorf("%w: it does not know the key", errStranger)
+	}
+	return got, c.SetDeadline(time.Time{})
+}
+
+// accept waits until every expected call has come in, then closes ln. Who
+// cannot prove the key is turned away and does not disturb.
+func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log *slog.Logger) (map[call]net.Conn, error) {
+	type arrival struct {
+		call call
+		conn net.Conn
+	}
+	arrivals := make(chan arrival)
+	done := make(chan struct{})
+	var handshakes sync.WaitGroup
+	ctx, cancel := context.WithCancel(ctx)
+	context.AfterFunc(ctx, func() { ln.Close() })
+	var loop sync.WaitGroup
+	loop.Go(func() {
+		free := make(chan struct{}, strangers)
+		for {
+			c, err := ln.Accept()
+			if err != nil { // closed, or out of descriptors: the missing ranks are named below
+				return
+			}
+			free <- struct{}{}
+			handshakes.Go(func() {
+				defer func() { <-free }()
+				end := context.AfterFunc(ctx, func() { c.Close() })
+				got, err := id.answer(c)
+				if !end() || err != nil {
+					log.Warn("connection refused", "from", c.RemoteAddr().String(), "err", err)
+					c.Close()
+					return
+				}
+				select {
+				case arrivals <- arrival{got, c}:
+				case <-done:
+					c.Close()
+				}
+			})
+		}
+	})
+	defer func() {
+		cancel() // closes ln and every connection in a handshake
+		close(done)
+		loop.Wait()
+		handshakes.Wait()
+	}()
+
+	got := map[call]net.Conn{}
+	ended := make(chan struct{})
+	go func() { loop.Wait(); handshakes.Wait(); close(ended) }()
+	for len(got) < len(want) {
+		select {
+		case a := <-arrivals:
+			if got[a.call] != nil || !slices.Contains(want, a.call) {
+				log.Warn("unexpected connection", "from_rank", a.call.rank, "purpose", string(a.call.purpose))
+				a.conn.Close()
+				continue
+			}
+			got[a.call] = a.conn
+		case <-ended:
+			for _, c := range got {
+				c.Close()
+			}
+			return nil, fmt.Errorf("waiting at %s for rank %v to connect: %w", ln.Addr(), missing(want, got), cmp.Or(context.Cause(ctx), net.ErrClosed))
+		}
+	}
+	return got, nil
+}
+
+func missing(want []call, got map[call]net.Conn) []int {
+	var ranks []int
+	for _, w := range want {
+		if got[w] == nil && !slices.Contains(ranks, w.rank) {
+			ranks = append(ranks, w.rank)
+		}
+	}
+	return ranks
+}
+
+// dial connects to a rank and proves the key.
+func (id identity) dial(ctx context.Context, network, addr string, want call) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect to rank %d: %w", want.rank, err)
+	}
+	end := context.AfterFunc(ctx, func() { c.Close() })
+	err = id.greet(c, want)
+	if !end() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("connect to rank %d at %s: %w", want.rank, addr, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,124 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"ebtrain/collective"
+)
+
+// header is what ranks compare before they touch data. Two headers agree when
+// all but the label are equal.
+type header struct {
+	kind  collective.Kind
+	op    collective.Op
+	dtype collective.DType
+	root  int32
+	len   uint64
+	seq   uint64
+	label label
+}
+
+// label is the begin of a Request's label, padded with zeros.
+type label [96]byte
+
+// headerOf keeps what req's kind looks at, so that an Op left over in a
+// Barrier is no difference.
+func headerOf(seq uint64, req collective.Request) header {
+	h := header{kind: req.Kind, seq: seq}
+	copy(h.label[:], req.Label)
+	if req.Kind == collective.Barrier {
+		return h
+	}
+	h.dtype, h.len = req.Vec.Type, uint64(req.Vec.Len)
+	switch req.Kind {
+	case collective.AllReduce, collective.ReduceScatter:
+		h.op = req.Op
+	case collective.Broadcast:
+		h.root = int32(req.Root)
+	}
+	return h
+}
+
+func (h header) agrees(o header) bool {
+	h.label, o.label = label{}, label{}
+	return h == o
+}
+
+func (h header) String() string {
+	what := fmt.Sprintf("alloc of %d bytes", h.len)
+	if h.kind != collective.Allocation {
+		what = collective.Request{Kind: h.kind, Op: h.op, Root: int(h.root),
+			Vec: collective.Vec{Type: h.dtype, Len: int(h.len)}}.String()
+	}
+	if l := h.label.String(); l != "" {
+		what += fmt.Sprintf(" %q", l)
+	}
+	return fmt.Sprintf("%s (seq %d)", what, h.seq)
+}
+
+func (l label) String() string {
+	n := 0
+	for n < len(l) && l[n] != 0 {
+		n++
+	}
+	return string(l[:n])
+}
+
+// A localHeader also says where the rank's vector lies, for its own host.
+type localHeader struct {
+	header
+	seg    int32 // number of the segment, from 0; -1 outside of all
+	offset uint64
+}
+
+func (h localHeader) located() bool { return h.seg >= 0 }
+
+// The header as hosts send it to each other, little endian:
+//
+//	bytes 0–3    magic "EBCH"
+//	      4–7    kind, op, dtype, 0
+//	      8–11   root
+//	      12–15  0
+//	      16–23  len
+//	      24–31  seq
+//	      32–127 label
+const (
+	headerBytes = 128
+	headerMagic = "EBCH"
+)
+
+func (h header) encode(b *[headerBytes]byte) {
+	copy(b[:], headerMagic)
+	b[4], b[5], b[6], b[7] = byte(h.kind), byte(h.op), byte(h.dtype), 0
+	binary.LittleEndian.PutUint32(b[8:], uint32(h.root))
+	binary.LittleEndian.PutUint32(b[12:], 0)
+	binary.LittleEndian.PutUint64(b[16:], h.len)
+	binary.LittleEndian.PutUint64(b[24:], h.seq)
+	copy(b[32:], h.label[:])
+}
+
+var errHeader = errors.New("not a collective's header: the stream is out of step")
+
+func decodeHeader(b *[headerBytes]byte) (header, error) {
+	if string(b[:4]) != headerMagic || b[7] != 0 || binary.LittleEndian.Uint32(b[12:]) != 0 {
+		return header{}, errHeader
+	}
+	h := header{
+		kind:  collective.Kind(b[4]),
+		op:    collective.Op(b[5]),
+		dtype: collective.DType(b[6]),
+		root:  int32(binary.LittleEndian.Uint32(b[8:])),
+		len:   binary.LittleEndian.Uint64(b[16:]),
+		seq:   binary.LittleEndian.Uint64(b[24:]),
+	}
+	copy(h.label[:], b[32:])
+	if h.kind == 0 || h.kind > collective.Broadcast && h.kind != collective.Allocation || h.len >= 1<<62 || h.root < 0 {
+		return header{}, errHeader
+	}
+	return h, nil
+}
+
+const _ = uint(192 - unsafe.Sizeof(localHeader{})) // a slot's header fits three cache lines

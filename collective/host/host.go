@@ -1,0 +1,260 @@
+// Package host is the CPU transport of package collective: shared memory
+// between the ranks of a host, TCP between hosts.
+//
+// Inside a host the ranks map memory that has no name (memfd), so nothing is
+// left behind however they end. A vector that lies in memory from Alloc is
+// reduced where it lies; any other passes through a staging area. Between
+// hosts the first rank of each (its leader) exchanges partial results with
+// all other leaders.
+//
+// Invariants:
+//   - Sums follow the balanced binary tree of package reduce, over the local
+//     ranks in order and then over the hosts in order. Where every host has
+//     the same power of two of consecutive ranks, the bits do not depend on
+//     how many hosts there are, and 1, 2, 4, … ranks that each begin with
+//     their part of the tree end with equal bits.
+//   - Before data moves, every rank has compared its request with those of
+//     the other ranks of its host, and its leader with those of other hosts.
+//   - The ranks of a host pass a barrier all or none, also when the group is
+//     aborted meanwhile.
+//   - A rank notices the death of a process on its host by the end of a
+//     socket, at once, not by a time-out.
+//
+// Who is not given the job's key cannot connect. What the leaders send to
+// each other afterwards is neither encrypted nor authenticated.
+//
+// Concurrency: see collective.Comm. One goroutine of each Comm carries out its
+// collectives; one goroutine for each connection listens for trouble.
+// The package is for Linux.
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"time"
+
+	"ebtrain/collective"
+)
+
+// Exchange is an all-gather of small blobs that works before the group does:
+// every rank calls it with the same name and gets every rank's blob, by rank.
+// Names are not reused within a job.
+type Exchange func(ctx context.Context, name string, mine []byte) ([][]byte, error)
+
+// Config says what a rank must know to join its group.
+type Config struct {
+	Rank int // 0 ≤ Rank < Size
+	Size int // 1 to 4096
+
+	// Hosts has the host of each rank: any names, equal where two ranks share
+	// memory. Empty means that all ranks share one host.
+	Hosts []string
+
+	// Job is the name of the job and its epoch. Ranks of different jobs never
+	// connect.
+	Job string
+
+	// Key is the job's secret, the same on every rank: at least 16 bytes,
+	// unless Size is 1.
+	Key []byte
+
+	// Exchange is needed unless Size is 1. It is called once.
+	Exchange Exchange
+
+	// ListenIP is the address (IPv4 or IPv6) at which leaders of other hosts
+	// reach this one. It is needed only with several hosts.
+	ListenIP string
+
+	// Timeout bounds New. Zero means one minute.
+	Timeout time.Duration
+
+	// Recorded is the number of collectives that the flight recorder keeps.
+	// Zero means 64.
+	Recorded int
+
+	// Logger gets warnings: refused connections, and the flight recorder when
+	// the group fails. Nil discards them.
+	Logger *slog.Logger
+
+	// Progress, if set, is called when a collective begins to run, by the
+	// goroutine that runs it. It must not block.
+	Progress func(seq uint64, kind collective.Kind, label string)
+}
+
+const maxRanks = 4096
+
+func (c *Config) validate() error {
+	switch {
+	case c.Size < 1 || c.Size > maxRanks:
+		return fmt.Errorf("host: size is %d, expected 1 to %d", c.Size, maxRanks)
+	case c.Rank < 0 || c.Rank >= c.Size:
+		return fmt.Errorf("host: rank is %d, expected 0 to %d", c.Rank, c.Size-1)
+	case len(c.Hosts) != 0 && len(c.Hosts) != c.Size:
+		return fmt.Errorf("host: %d hosts named, expected one for each of %d ranks", len(c.Hosts), c.Size)
+	case c.Timeout < 0 || c.Recorded < 0:
+		return fmt.Errorf("host: timeout %v and recorded %d, expected neither to be negative", c.Timeout, c.Recorded)
+	case c.Size > 1 && len(c.Key) < 16:
+		return fmt.Errorf("host: key has %d bytes, expected at least 16", len(c.Key))
+	case c.Size > 1 && c.Exchange == nil:
+		return errors.New("host: no Exchange given, expected one for more than one rank")
+	}
+	if len(c.Hosts) == 0 {
+		c.Hosts = make([]string, c.Size)
+	}
+	c.Timeout = orElse(c.Timeout, time.Minute)
+	c.Recorded = orElse(c.Recorded, 64)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func orElse[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+// card is what a rank tells all others before they are connected.
+type card struct {
+	Version int      `json:"version"`
+	Job     string   `json:"job"`
+	Hosts   []string `json:"hosts"`
+	Local   string   `json:"local,omitempty"` // where a leader listens for its host
+	Net     string   `json:"net,omitempty"`   // where a leader listens for other hosts
+}
+
+// version is that of everything ranks say to each other.
+const version = 1
+
+// New makes this rank's end of the group. It returns when this rank is
+// connected with all that it needs, or with an error that says with which it
+// is not. Every rank must call it; ctx bounds it, and is not used afterwards.
+func New(ctx context.Context, cfg Config) (*Comm, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	c := newComm(cfg)
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout,
+		fmt.Errorf("not connected within %v", cfg.Timeout))
+	defer cancel()
+	if err := c.join(ctx, cfg); err != nil {
+		c.release()
+		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, err)
+	}
+	c.start()
+	return c, nil
+}
+
+// join connects c. What it has opened when it fails, release closes.
+func (c *Comm) join(ctx context.Context, cfg Config) error {
+	if c.size == 1 {
+		return nil
+	}
+	var local, net listener
+	defer func() { local.close(); net.close() }()
+	if err := c.listen(cfg, &local, &net); err != nil {
+		return err
+	}
+	cards, err := swapCards(ctx, cfg, card{version, cfg.Job, cfg.Hosts, local.addr(), net.addr()})
+	if err != nil {
+		return err
+	}
+	id := identity{rank: c.rank, job: sha256.Sum256([]byte(cfg.Job)), key: cfg.Key}
+	if len(c.topo.locals()) > 1 {
+		if c.star, err = connectStar(ctx, id, c.topo, local.Listener, cards[c.topo.leader()].Local, c.log); err != nil {
+			return err
+		}
+	}
+	if !c.topo.oneHost() && c.topo.leads() {
+		var addrs []string
+		for _, ranks := range c.topo.hosts {
+			addrs = append(addrs, cards[ranks[0]].Net)
+		}
+		if c.mesh, err = connectMesh(ctx, id, c.topo, net.Listener, addrs, c.log); err != nil {
+			return err
+		}
+	}
+	return c.makeArena(ctx)
+}
+
+// listener is a net.Listener or nothing.
+type listener struct{ net.Listener }
+
+func (l listener) addr() string {
+	if l.Listener == nil {
+		return ""
+	}
+	return l.Addr().String()
+}
+
+func (l listener) close() {
+	if l.Listener != nil {
+		l.Close()
+	}
+}
+
+// listen opens what a leader listens on.
+func (c *Comm) listen(cfg Config, local, inet *listener) error {
+	if !c.topo.leads() {
+		return nil
+	}
+	if len(c.topo.locals()) > 1 {
+		ln, err := listenLocal()
+		if err != nil {
+			return err
+		}
+		local.Listener = ln
+	}
+	if c.topo.oneHost() {
+		return nil
+	}
+	if net.ParseIP(cfg.ListenIP) == nil {
+		return fmt.Errorf("listen IP is %q, expected the address at which the other hosts reach this one", cfg.ListenIP)
+	}
+	ln, err := net.Listen("tcp", net.JoinHostPort(cfg.ListenIP, "0"))
+	if err != nil {
+		return fmt.Errorf("listen for the other hosts: %w", err)
+	}
+	inet.Listener = ln
+	return nil
+}
+
+// swapCards exchanges cards and compares what must be equal on all ranks.
+func swapCards(ctx context.Context, cfg Config, mine card) ([]card, error) {
+	blob, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := cfg.Exchange(ctx, "collective/host "+cfg.Job, blob)
+	if err != nil {
+		return nil, fmt.Errorf("exchange addresses: %w", err)
+	}
+	if len(blobs) != cfg.Size {
+		return nil, fmt.Errorf("exchange addresses: got %d answers, expected %d", len(blobs), cfg.Size)
+	}
+	cards := make([]card, cfg.Size)
+	for r, b := range blobs {
+		if err := json.Unmarshal(b, &cards[r]); err != nil {
+			return nil, fmt.Errorf("exchange addresses: rank %d: %w", r, err)
+		}
+		o := cards[r]
+		switch {
+		case o.Version != version:
+			return nil, fmt.Errorf("rank %d speaks version %d, expected %d: run the same binary on all ranks", r, o.Version, version)
+		case o.Job != cfg.Job:
+			return nil, fmt.Errorf("rank %d belongs to job %q, expected %q", r, o.Job, cfg.Job)
+		case !slices.Equal(o.Hosts, mine.Hosts):
+			return nil, fmt.Errorf("rank %d has the hosts %q, this rank %q", r, o.Hosts, mine.Hosts)
+		}
+	}
+	return cards, nil
+}

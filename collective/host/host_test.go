@@ -1,0 +1,343 @@
+package host_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/host"
+)
+
+func TestConfig(t *testing.T) {
+	good := host.Config{Rank: 0, Size: 2, Key: testKey, Exchange: host.MemExchange(2)[0]}
+	for _, test := range []struct {
+		name   string
+		change func(*host.Config)
+		want   string
+	}{
+		{"size", func(c *host.Config) { c.Size = 0 }, "size is 0, expected 1 to 4096"},
+		{"rank", func(c *host.Config) { c.Rank = 2 }, "rank is 2, expected 0 to 1"},
+		{"negative", func(c *host.Config) { c.Rank = -1 }, "rank is -1"},
+		{"hosts", func(c *host.Config) { c.Hosts = []string{"a"} }, "1 hosts named, expected one for each of 2 ranks"},
+		{"key", func(c *host.Config) { c.Key = []byte("short") }, "key has 5 bytes, expected at least 16"},
+		{"exchange", func(c *host.Config) { c.Exchange = nil }, "no Exchange given"},
+		{"timeout", func(c *host.Config) { c.Timeout = -1 }, "expected neither to be negative"},
+		{"ip", func(c *host.Config) { c.Hosts = []string{"a", "b"}; c.ListenIP = "localhost" }, `listen IP is "localhost"`},
+		{"exchange_fails", func(c *host.Config) {
+			c.Exchange = func(context.Context, string, []byte) ([][]byte, error) { return nil, errors.New("no luck") }
+		}, "exchange addresses: no luck"},
+		{"exchange_short", func(c *host.Config) {
+			c.Exchange = func(context.Context, string, []byte) ([][]byte, error) { return [][]byte{{}}, nil }
+		}, "got 1 answers, expected 2"},
+		{"exchange_garbage", func(c *host.Config) {
+			c.Exchange = func(_ context.Context, _ string, b []byte) ([][]byte, error) { return [][]byte{b, []byte("?")}, nil }
+		}, "rank 1: invalid character"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := good
+			test.change(&cfg)
+			c, err := host.New(t.Context(), cfg)
+			if err == nil {
+				c.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestDisagreement gives ranks configurations that do not fit together.
+func TestDisagreement(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*host.Config) // of rank 1
+		want   string
+	}{
+		{"job", func(c *host.Config) { c.Job = "other" }, ""}, // they do not even exchange
+		{"hosts", func(c *host.Config) { c.Hosts = []string{"a", "a", "b"} }, "has the hosts"},
+		{"key", func(c *host.Config) { c.Key = []byte("another key for tests") }, "key"},
+		{"absent", func(c *host.Config) { c.Size = 0 }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			exchanges := host.MemExchange(3)
+			var wg sync.WaitGroup
+			errs := make([]error, 3)
+			for r := range 3 {
+				cfg := host.Config{Rank: r, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[r], Timeout: 300 * time.Millisecond}
+				if r == 1 {
+					test.change(&cfg)
+				}
+				wg.Go(func() {
+					c, err := host.New(t.Context(), cfg)
+					if err == nil {
+						c.Close()
+					}
+					errs[r] = err
+				})
+			}
+			wg.Wait()
+			if errs[0] == nil || errs[1] == nil {
+				t.Errorf("ranks 0 and 1 joined: %v", errs)
+			}
+			if !strings.Contains(errs[1].Error(), test.want) {
+				t.Errorf("rank 1: got error %v, want one with %q", errs[1], test.want)
+			}
+		})
+	}
+}
+
+// TestMissingRankIsNamed lets a rank give its card and then not connect.
+func TestMissingRankIsNamed(t *testing.T) {
+	exchanges := host.MemExchange(3)
+	go exchanges[2](t.Context(), "collective/host job", []byte(`{"version":1,"job":"job","hosts":["","",""]}`))
+	go host.New(t.Context(), host.Config{Rank: 1, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[1], Timeout: 300 * time.Millisecond})
+	_, err := host.New(t.Context(), host.Config{Rank: 0, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[0], Timeout: 300 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "for rank [2] to connect") || !strings.Contains(err.Error(), "300ms") {
+		t.Errorf("got error %v, want one that names rank 2 and the time", err)
+	}
+}
+
+// TestMismatchNamesBoth wants both descriptions in every rank's error.
+func TestMismatchNamesBoth(t *testing.T) {
+	for _, hosts := range []string{"1", "3"} {
+		comms := group(t, 3, host.Config{Hosts: pretend(hosts, 3), ListenIP: "127.0.0.1"})
+		x := make([]float32, 12)
+		var wg sync.WaitGroup
+		for r, c := range comms {
+			req := collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(x[:10]), Label: "generator/bucket 3"}
+			if r == 2 {
+				req.Vec, req.Label = collective.VecOf(x[:11]), "energy/bucket 0"
+			}
+			wg.Go(func() {
+				err := collective.Do(t.Context(), c, req)
+				for _, want := range []string{`all-reduce sum f32[10] "generator/bucket 3"`, `all-reduce sum f32[11] "energy/bucket 0"`, "seq 0", "rank 2"} {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("hosts=%s rank %d: got error %v, want one with %q", hosts, r, err, want)
+					}
+				}
+				c.Close()
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestTree wants the sum of the balanced binary tree, bit for bit, whatever
+// the hosts: so ranks can continue a tree of virtual shards.
+func TestTree(t *testing.T) {
+	const length = 3000
+	input := func(rank, i int) float32 { return float32(math.Sin(float64(rank*7919+i)) * 1e3) }
+	for _, n := range []int{2, 4, 8} {
+		want := make([]float32, length)
+		for i := range want {
+			sums := make([]float32, n)
+			for r := range sums {
+				sums[r] = input(r, i)
+			}
+			for ; len(sums) > 1; sums = sums[:len(sums)/2] {
+				for k := range len(sums) / 2 {
+					sums[k] = sums[2*k] + sums[2*k+1]
+				}
+			}
+			want[i] = sums[0]
+		}
+		for _, hosts := range []string{"1", "2", "4", "8"} {
+			for _, kind := range []collective.Kind{collective.AllReduce, collective.ReduceScatter} {
+				for _, l := range []int{800, length} {
+					l = l / n * n
+					treeOf(t, kind, hosts, n, l, input, want)
+				}
+			}
+		}
+	}
+}
+
+func treeOf(t *testing.T, kind collective.Kind, hosts string, n, length int, input func(r, i int) float32, want []float32) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for r, c := range group(t, n, host.Config{Hosts: pretend(hosts, n), ListenIP: "127.0.0.1"}) {
+		wg.Go(func() {
+			defer c.Close()
+			x := make([]float32, length)
+			for i := range x {
+				x[i] = input(r, i)
+			}
+			if err := collective.Do(t.Context(), c, collective.Request{Kind: kind, Op: collective.Sum, Vec: collective.VecOf(x)}); err != nil {
+				t.Error(err)
+			}
+			lo, hi := 0, length
+			if kind == collective.ReduceScatter {
+				lo, hi = r*length/n, (r+1)*length/n
+			}
+			if !slices.Equal(x[lo:hi], want[lo:hi]) {
+				t.Errorf("%s of %d on %d ranks, %s hosts: rank %d has other bits than the tree", kind, length, n, hosts, r)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestCloseLeavesNothing counts goroutines, descriptors and mappings.
+func TestCloseLeavesNothing(t *testing.T) {
+	for _, hosts := range []string{"1", "2", "4"} {
+		cfg := host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"}
+		use := func(fail bool) {
+			var wg sync.WaitGroup
+			for _, c := range group(t, 4, cfg) {
+				wg.Go(func() {
+					if _, err := c.Alloc(1 << 20); err != nil {
+						t.Error(err)
+					}
+					if err := collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier}); err != nil && !fail {
+						t.Error(err)
+					}
+					if fail {
+						c.Abort(errors.New("test"))
+					}
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		use(false) // what the runtime opens once is open now
+		before := count(t)
+		for i := range 3 {
+			use(i == 1)
+		}
+		var after [3]int
+		for range 100 { // a closed goroutine may need a moment to be gone
+			if after = count(t); after[0] <= before[0] {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		for i, what := range []string{"goroutines", "descriptors", "mappings of shared memory"} {
+			if after[i] > before[i] {
+				t.Errorf("hosts=%s: %d %s after closing, %d before", hosts, after[i], what, before[i])
+			}
+		}
+	}
+}
+
+func count(t *testing.T) [3]int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [3]int{runtime.NumGoroutine(), len(fds), strings.Count(string(maps), "memfd:ebtrain")}
+}
+
+// TestRecorder wants what happened in the flight recorder, in the progress
+// calls and, after a failure, in the log.
+func TestRecorder(t *testing.T) {
+	var log strings.Builder
+	var mu sync.Mutex
+	var progress []string
+	comms := group(t, 2, host.Config{
+		Recorded: 3,
+		Logger:   slog.New(slog.NewTextHandler(&lockedWriter{mu: &mu, w: &log}, nil)),
+		Progress: func(seq uint64, kind collective.Kind, label string) {
+			mu.Lock()
+			defer mu.Unlock()
+			progress = append(progress, fmt.Sprintf("%d %s %s", seq, kind, label))
+		},
+	})
+	x := []float64{1, 2}
+	var wg sync.WaitGroup
+	for _, c := range comms {
+		y := slices.Clone(x)
+		wg.Go(func() {
+			for i := range 5 {
+				if err := collective.Do(t.Context(), c, collective.Request{
+					Kind: collective.AllReduce, Op: collective.Max, Vec: collective.VecOf(y), Label: fmt.Sprint("bucket ", i),
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	p := comms[0].Start(collective.Request{Kind: collective.Barrier, Label: "end"})
+	time.Sleep(5 * time.Millisecond)
+	comms[1].Abort(errors.New("enough"))
+	if err := p.Wait(t.Context()); !strings.Contains(fmt.Sprint(err), "barrier end, seq 5, rank 0 (peer 1): collective: group aborted by rank 1: enough") {
+		t.Errorf("got error %v", err)
+	}
+	recent := comms[0].(*host.Comm).Recent()
+	dump := collective.Dump(recent)
+	for _, want := range []string{`seq 3 all-reduce max f64[2] "bucket 3" took `, `seq 5 barrier "end" failed after `} {
+		if !strings.Contains(dump, want) {
+			t.Errorf("the flight recorder holds\n%s\nwant a line with %s", dump, want)
+		}
+	}
+	if len(recent) != 3 || recent[2].Err == nil || recent[1].Err != nil {
+		t.Errorf("got %d entries, the last with error %v, want 3 and an error in the last only", len(recent), recent[2].Err)
+	}
+	for _, c := range comms {
+		c.Close()
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Contains(progress, "4 all-reduce bucket 4") || len(progress) != 11 {
+		t.Errorf("got %d progress calls %q, want 11", len(progress), progress)
+	}
+	if !strings.Contains(log.String(), "bucket 4") {
+		t.Errorf("the log does not show the flight recorder:\n%s", log.String())
+	}
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	w  *strings.Builder
+}
+
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+// TestOneProcessor runs ranks as goroutines on one thread of Go.
+func TestOneProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, hosts := range []string{"1", "2"} {
+		var wg sync.WaitGroup
+		for _, c := range group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"}) {
+			wg.Go(func() {
+				defer c.Close()
+				mem := make([]byte, 80000)
+				for i := range 50 {
+					binary.NativeEndian.PutUint64(mem, uint64(i))
+					v := collective.VecOf(mem).Slice(0, len(mem)-i)
+					if err := collective.Do(t.Context(), c, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: v}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				if mem[0] != 4*49 {
+					t.Errorf("got %d, want %d", mem[0], 4*49)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}

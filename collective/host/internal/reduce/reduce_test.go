@@ -1,0 +1,240 @@
+package reduce
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/bits"
+	"testing"
+
+	"ebtrain/collective"
+)
+
+// treeSum is the slow reference: the balanced binary tree of one element.
+func treeSum[T number](x []T, add func(a, b T) T) T {
+	if len(x) == 1 {
+		return x[0]
+	}
+	half := 1 << (bits.Len(uint(len(x)-1)) - 1)
+	return add(treeSum(x[:half], add), treeSum(x[half:], add))
+}
+
+func reference[T number](op collective.Op, div int, x []T) T {
+	r := treeSum(x, func(a, b T) T {
+		switch op {
+		case collective.Max:
+			return max(a, b)
+		case collective.Min:
+			return min(a, b)
+		}
+		return a + b
+	})
+	if op == collective.Mean && div > 1 {
+		r /= T(div)
+	}
+	return r
+}
+
+func test[T number](t *testing.T, d collective.DType, value func(s, i int) T) {
+	var scratch Scratch
+	for _, op := range []collective.Op{collective.Sum, collective.Mean, collective.Max, collective.Min} {
+		if op == collective.Mean && !d.IsFloat() {
+			continue
+		}
+		for _, n := range []int{1, 2, 3, 4, 5, 8, 11} {
+			for _, length := range []int{0, 1, 5, 67, block, block + 3} {
+				for alias := -1; alias < n; alias += max(1, n/2) {
+					srcs, in := make([][]byte, n), make([][]T, n)
+					for s := range srcs {
+						in[s] = make([]T, length)
+						for i := range in[s] {
+							in[s][i] = value(s, i)
+						}
+						srcs[s] = bytesOf(append([]T(nil), in[s]...))
+					}
+					guarded := make([]T, length+16) // 8 guards on both sides
+					dst := bytesOf(guarded[8 : 8+length])
+					if alias >= 0 {
+						dst = srcs[alias]
+					}
+					Job{From: d, To: d, Op: op, Div: n}.Run(dst, srcs, &scratch)
+					for i, got := range as[T](dst) {
+						x := make([]T, n)
+						for s := range x {
+							x[s] = in[s][i]
+						}
+						if want := reference(op, n, x); got != want && (got == got || want == want) {
+							t.Fatalf("%s %s of %d sources, length %d, alias %d: element %d is %v, want %v", op, d, n, length, alias, i, got, want)
+						}
+					}
+					for i := range 8 {
+						if guarded[i] != 0 || guarded[8+length+i] != 0 {
+							t.Fatalf("%s %s of %d sources, length %d: written outside", op, d, n, length)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTypes(t *testing.T) {
+	wave := func(s, i int) float64 { return math.Sin(float64(s*7919+i)) * math.Exp2(float64((s*31+i*17)%20)) }
+	test(t, collective.F64, wave)
+	test(t, collective.F32, func(s, i int) float32 {
+		switch x := float32(wave(s, i)); {
+		case i%97 == 3 && s == 1:
+			return float32(math.NaN())
+		case i%89 == 5:
+			return float32(math.Inf(1 - 2*(s&1)))
+		default:
+			return x
+		}
+	})
+	test(t, collective.I32, func(s, i int) int32 { return int32(s*1e9 + i*12345) }) // wraps
+	test(t, collective.I64, func(s, i int) int64 { return int64(s)<<60 - int64(i)*1234567 })
+	test(t, collective.U8, func(s, i int) uint8 { return uint8(s*100 + i) })
+}
+
+// toBF16 rounds to nearest even by comparing the two neighbours.
+func toBF16(x float32) uint16 {
+	if x != x {
+		return 0x7fc0
+	}
+	down := uint16(math.Float32bits(x) >> 16)
+	lo := float64(fromBF16(down))
+	hi := float64(fromBF16(down + 1))
+	if math.IsInf(hi, 0) { // the spacing goes on beyond the largest number
+		hi = math.Copysign(0x1p128, float64(x))
+	}
+	switch below, above := math.Abs(float64(x)-lo), math.Abs(hi-float64(x)); {
+	case math.IsInf(float64(x), 0) || below < above || below == above && down&1 == 0:
+		return down
+	default:
+		return down + 1
+	}
+}
+
+func fromBF16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
+
+func TestBF16(t *testing.T) {
+	var scratch Scratch
+	for n := 1; n <= 9; n++ {
+		for _, op := range []collective.Op{collective.Sum, collective.Mean, collective.Max, collective.Min} {
+			const length = block + 77
+			srcs, wide := make([][]byte, n), make([][]byte, n)
+			for s := range srcs {
+				x, w := make([]uint16, length), make([]float32, length)
+				for i := range x {
+					x[i] = toBF16(float32(math.Sin(float64(s*131+i)) * 100))
+					w[i] = fromBF16(x[i])
+				}
+				srcs[s], wide[s] = bytesOf(x), bytesOf(w)
+			}
+			got, part, finish, want := make([]uint16, length), make([]float32, length), make([]uint16, length), make([]float32, length)
+			Job{From: collective.BF16, To: collective.BF16, Op: op, Div: n}.Run(bytesOf(got), srcs, &scratch)
+			Job{From: collective.F32, To: collective.F32, Op: op, Div: n}.Run(bytesOf(want), wide, &scratch)
+			Job{From: collective.BF16, To: collective.F32, Op: op}.Run(bytesOf(part), srcs, &scratch)
+			Job{From: collective.F32, To: collective.BF16, Op: op, Div: n}.Run(bytesOf(finish), [][]byte{bytesOf(part)}, &scratch)
+			for i := range got {
+				if w := toBF16(want[i]); got[i] != w || finish[i] != w {
+					t.Fatalf("%s of %d: element %d is %04x, in two steps %04x, want %04x", op, n, i, got[i], finish[i], w)
+				}
+			}
+		}
+	}
+}
+
+func FuzzNarrow(f *testing.F) {
+	for _, x := range []float32{0, 1, -1, 1.00390625, 1.01171875, 3.3895314e38, 3.4e38, float32(math.Inf(-1)), 1e-45, float32(math.NaN())} {
+		f.Add(math.Float32bits(x))
+	}
+	f.Fuzz(func(t *testing.T, b uint32) {
+		x := math.Float32frombits(b)
+		var got [1]uint16
+		narrow(got[:], []float32{x})
+		if x != x {
+			if g := fromBF16(got[0]); g == g {
+				t.Errorf("NaN %08x becomes %v", b, g)
+			}
+			return
+		}
+		if want := toBF16(x); got[0] != want {
+			t.Errorf("%v (%08x) becomes %04x, want %04x", x, b, got[0], want)
+		}
+	})
+}
+
+// FuzzAdd compares the vector instructions with the reference, guards too.
+func FuzzAdd(f *testing.F) {
+	f.Add([]byte("some bytes that are elements of four sources, some more, and so on"), uint8(3))
+	f.Add(bytes.Repeat([]byte{1, 2, 0x80, 0x7f, 0xff}, 500), uint8(0))
+	f.Fuzz(func(t *testing.T, in []byte, at uint8) {
+		n := len(in) / 16
+		x := as[float32](append(in[:0:0], in[:16*n]...))
+		a, b, c, d := x[:n], x[n:2*n], x[2*n:3*n], x[3*n:]
+		for k := 2; k <= 5; k++ {
+			got, want := make([]float32, n+2), make([]float32, n+2)
+			switch k {
+			case 2:
+				add2(got[1:n+1], a, b)
+				add2Generic(want[1:n+1], a, b)
+			case 3:
+				add3(got[1:n+1], a, b, c)
+				add3Generic(want[1:n+1], a, b, c)
+			case 4:
+				add4(got[1:n+1], a, b, c, d)
+				add4Generic(want[1:n+1], a, b, c, d)
+			case 5:
+				copy(got[1:], a)
+				copy(want[1:], a)
+				r := 1 / float32(int(at)+1)
+				scale(got[1:n+1], r)
+				for i := range n {
+					want[i+1] *= r
+				}
+			}
+			for i := range got {
+				g, w := got[i], want[i]
+				if math.Float32bits(g) != math.Float32bits(w) && (g == g || w == w) {
+					t.Fatalf("kernel %d, %d elements: element %d is %v, want %v", k, n, i-1, g, w)
+				}
+			}
+		}
+	})
+}
+
+func TestPanics(t *testing.T) {
+	for name, j := range map[string]Job{
+		"types": {From: collective.F32, To: collective.F64, Op: collective.Sum},
+		"sizes": {From: collective.F32, To: collective.F32, Op: collective.Sum},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			j.Run(make([]byte, 8), [][]byte{make([]byte, 4)}, &Scratch{})
+		}()
+	}
+}
+
+func BenchmarkSum(b *testing.B) {
+	for _, sources := range []int{2, 4, 8} {
+		for _, n := range []int{4 << 10, 1 << 20} {
+			b.Run(fmt.Sprintf("sources=%d/n=%d", sources, n), func(b *testing.B) {
+				srcs := make([][]byte, sources)
+				for s := range srcs {
+					srcs[s] = bytesOf(make([]float32, n))
+				}
+				dst := bytesOf(make([]float32, n))
+				var scratch Scratch
+				b.SetBytes(int64(4 * n))
+				for b.Loop() {
+					Job{From: collective.F32, To: collective.F32, Op: collective.Sum}.Run(dst, srcs, &scratch)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A mesh connects the leaders of all hosts, each with each, by two TCP
+// connections: one for data, and one for control, which is always read, so
+// that an abort and a death are noticed at once and never wait behind data.
+type mesh struct {
+	host  int
+	rank  int     // this leader
+	links []*link // by host; nil at host
+	own   header  // of the collective under way
+	asked bool    // own is sent and the others' are not yet compared
+
+	scratch netScratch
+}
+
+// A link is this leader's end of the connections to another leader.
+type link struct {
+	rank          int // of the other leader
+	data, control net.Conn
+	recv          chan []byte // buffers to fill from data, in order
+	done          chan error  // one for each buffer
+	theirs        [headerBytes]byte
+
+	mu   sync.Mutex  // for writing to control
+	left atomic.Bool // the peer has said farewell
+}
+
+// Messages on control connections: one byte, then for an abort the length of
+// the record (2 bytes, little endian) and the record.
+const (
+	controlAbort    = 'A'
+	controlFarewell = 'B'
+)
+
+// keepAlive finds a host that is gone without a word within seconds.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}
+
+// unacknowledged is how long sent data may stay unacknowledged.
+const unacknowledged = 5 * time.Second
+
+// connectMesh connects this leader with all others. Leaders of higher hosts
+// dial, those of lower hosts listen. addrs has each host's address.
+func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, log *slog.Logger) (*mesh, error) {
+	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts))}
+	var want []call
+	for h := t.host + 1; h < len(t.hosts); h++ {
+		want = append(want, call{forControl, t.hosts[h][0]}, call{forData, t.hosts[h][0]})
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var got map[call]net.Conn
+	var acceptErr error
+	var accepting sync.WaitGroup
+	accepting.Go(func() { got, acceptErr = id.accept(ctx, ln, want, log) })
+	dialed, dialErr := dialAll(ctx, id, t, addrs)
+	if dialErr != nil {
+		cancel(dialErr)
+	}
+	accepting.Wait()
+	for c, conn := range dialed {
+		if got == nil {
+			got = map[call]net.Conn{}
+		}
+		got[c] = conn
+	}
+	if err := errors.Join(dialErr, acceptErr); err != nil {
+		for _, c := range got {
+			c.Close()
+		}
+		return nil, err
+	}
+	for h, ranks := range t.hosts {
+		if h != t.host {
+			m.links[h] = newLink(ranks[0], got[call{forData, ranks[0]}], got[call{forControl, ranks[0]}])
+		}
+	}
+	return m, m.tune()
+}
+
+func dialAll(ctx context.Context, id identity, t topology, addrs []string) (map[call]net.Conn, error) {
+	got := map[call]net.Conn{}
+	for h := range t.host {
+		for _, p := range []purpose{forControl, forData} {
+			want := call{p, t.hosts[h][0]}
+			c, err := id.dial(ctx, "tcp", addrs[h], want)
+			if err != nil {
+				return got, err
+			}
+			got[want] = c
+		}
+	}
+	return got, nil
+}
+
+func newLink(rank int, data, control net.Conn) *link {
+	// Four buffers: a header and the data of both halves of an all-reduce,
+	// and one to spare, so that posting never blocks.
+	return &link{rank: rank, data: data, control: control, recv: make(chan []byte, 4), done: make(chan error, 4)}
+}
+
+func (m *mesh) tune() error {
+	for _, l := range m.links {
+		if l == nil {
+			continue
+		}
+		for _, c := range []net.Conn{l.data, l.control} {
+			t := c.(*net.TCPConn)
+			err := errors.Join(t.SetKeepAliveConfig(keepAlive), t.SetNoDelay(true), setUserTimeout(t))
+			if err != nil {
+				m.close()
+				return fmt.Errorf("connection to rank %d: %w", l.rank, err)
+			}
+		}
+	}
+	return nil
+}
+
+func setUserTimeout(c *net.TCPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	err = raw.Control(func(fd uintptr) {
+		inner = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unacknowledged.Milliseconds()))
+	})
+	return errors.Join(err, inner)
+}
+
+// fill reads data into the buffers posted to l until recv is closed.
+func (l *link) fill() {
+	for b := range l.recv {
+		_, err := io.ReadFull(l.data, b)
+		l.done <- err
+	}
+}
+
+// listen reads l's control connection: it returns the record of an abort,
+// errFarewell, or the error that ended the connection.
+func (l *link) listen() (record, error) {
+	var b [3 + maxRecord]byte
+	if _, err := io.ReadFull(l.control, b[:1]); err != nil {
+		return record{}, err
+	}
+	switch b[0] {
+	case controlFarewell:
+		return record{}, errFarewell
+	case controlAbort:
+		if _, err := io.ReadFull(l.control, b[1:3]); err != nil {
+			return record{}, err
+		}
+		n := int(b[1]) | int(b[2])<<8
+		if n > maxRecord {
+			return record{}, errRecord
+		}
+		if _, err := io.ReadFull(l.control, b[3:3+n]); err != nil {
+			return record{}, err
+		}
+		return decodeRecord(b[3 : 3+n])
+	}
+	return record{}, fmt.Errorf("control message of unknown type %q", b[0])
+}
+
+var errFarewell = errors.New("the peer has closed its communicator")
+
+// say writes b to control. It never waits long: a peer that does not read has
+// worse problems than a lost message.
+func (l *link) say(b []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.control.SetWriteDeadline(time.Now().Add(time.Second))
+	_, err := l.control.Write(b)
+	return err
+}
+
+func (l *link) sayAbort(r record) error {
+	b := r.encode()
+	return l.say(append([]byte{controlAbort, byte(len(b)), byte(len(b) >> 8)}, b...))
+}
+
+// hasLeft says whether the leader with this rank has said farewell.
+func (m *mesh) hasLeft(rank int) bool {
+	for _, l := range m.links {
+		if l != nil && l.rank == rank {
+			return l.left.Load()
+		}
+	}
+	return false
+}
+
+// interrupt ends every read and write of data, now and later.
+func (m *mesh) interrupt() {
+	for _, l := range m.links {
+		if l != nil {
+			l.data.SetDeadline(time.Unix(1, 0))
+		}
+	}
+}
+
+func (m *mesh) close() {
+	for _, l := range m.links {
+		if l != nil {
+			l.control.Close()
+			l.data.Close()
+		}
+	}
+}

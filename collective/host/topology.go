@@ -1,0 +1,64 @@
+package host
+
+import "fmt"
+
+// topology says which rank lives where. Hosts are numbered by their lowest
+// rank, ranks of a host (its local ranks) by their rank; the first of them is
+// the host's leader, which speaks to the other hosts.
+type topology struct {
+	rank, size int
+	hosts      [][]int // ranks of each host
+	host       int     // this rank's host
+	local      int     // this rank's number in its host
+	hostOf     []int   // host of each rank
+	position   []int   // number of each rank in the order host by host
+}
+
+func newTopology(rank int, names []string) topology {
+	t := topology{rank: rank, size: len(names), hostOf: make([]int, len(names)), position: make([]int, len(names))}
+	number := map[string]int{}
+	for r, name := range names {
+		h, ok := number[name]
+		if !ok {
+			h = len(t.hosts)
+			number[name] = h
+			t.hosts = append(t.hosts, nil)
+		}
+		if r == rank {
+			t.host, t.local = h, len(t.hosts[h])
+		}
+		t.hostOf[r] = h
+		t.hosts[h] = append(t.hosts[h], r)
+	}
+	at := 0
+	for _, ranks := range t.hosts {
+		for _, r := range ranks {
+			t.position[r] = at
+			at++
+		}
+	}
+	return t
+}
+
+func (t topology) locals() []int  { return t.hosts[t.host] }
+func (t topology) leader() int    { return t.locals()[0] }
+func (t topology) leads() bool    { return t.local == 0 }
+func (t topology) oneHost() bool  { return len(t.hosts) == 1 }
+func (t topology) String() string { return fmt.Sprintf("%d ranks on %d hosts", t.size, len(t.hosts)) }
+
+// cuts are the bounds, in units of u elements, of each host's ranks in the
+// order host by host.
+func (t topology) cuts(u int) []int {
+	bounds := make([]int, len(t.hosts)+1)
+	for h, ranks := range t.hosts {
+		bounds[h+1] = bounds[h] + len(ranks)*u
+	}
+	return bounds
+}
+
+// share cuts n elements into parts and is the i-th: [lo, hi). Inner bounds are
+// multiples of unit.
+func share(n, parts, i, unit int) (lo, hi int) {
+	units := (n + unit - 1) / unit
+	return min(n, units*i/parts*unit), min(n, units*(i+1)/parts*unit)
+}

@@ -1,0 +1,327 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+)
+
+func testIdentity(rank int, job, key string) identity {
+	return identity{rank: rank, job: sha256.Sum256([]byte(job)), key: []byte(key)}
+}
+
+// TestStrangers lets everybody but the expected rank connect, then that rank.
+func TestStrangers(t *testing.T) {
+	for _, network := range []string{"tcp4", "tcp6", "unixpacket"} {
+		t.Run(network, func(t *testing.T) {
+			ln := testListener(t, network)
+			addr := ln.Addr().String()
+			me := testIdentity(0, "job", "the right key")
+			want := call{forData, 3}
+			type result struct {
+				got map[call]net.Conn
+				err error
+			}
+			done := make(chan result, 1)
+			go func() {
+				got, err := me.accept(t.Context(), ln, []call{want}, slog.New(slog.DiscardHandler))
+				done <- result{got, err}
+			}()
+			dialTo := call{forData, 0}
+			for name, id := range map[string]identity{
+				"key": testIdentity(3, "job", "the wrong key"),
+				"job": testIdentity(3, "another job", "the right key"),
+			} {
+				if c, err := id.dial(t.Context(), network, addr, dialTo); err == nil {
+					c.Close()
+					t.Errorf("a stranger with another %s got in", name)
+				}
+			}
+			// Right in all, but nobody expects rank 4: turned away after the handshake.
+			if c, err := testIdentity(4, "job", "the right key").dial(t.Context(), network, addr, dialTo); err == nil {
+				c.SetReadDeadline(time.Now().Add(5 * time.Second))
+				if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("an unexpected rank was let in: %v", err)
+				}
+				c.Close()
+			}
+			for _, junk := range [][]byte{nil, []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0xff}, 200)} {
+				c, err := net.Dial(network, addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close() // and stay connected meanwhile
+				if junk != nil {
+					c.Write(junk)
+				}
+			}
+			// A listener that answers with another rank than the dialer wants.
+			if c, err := testIdentity(3, "job", "the right key").dial(t.Context(), network, addr, call{forData, 7}); err == nil {
+				c.Close()
+				t.Error("the dialer took rank 0 for rank 7")
+			}
+			c, err := testIdentity(3, "job", "the right key").dial(t.Context(), network, addr, dialTo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			r := <-done
+			if r.err != nil || len(r.got) != 1 || r.got[want] == nil {
+				t.Fatalf("got %v, %v, want the connection of rank 3", r.got, r.err)
+			}
+			r.got[want].Close()
+			if c, err := net.Dial(network, addr); err == nil {
+				c.Close()
+				t.Error("it still listens after all have come")
+			}
+		})
+	}
+}
+
+func testListener(t *testing.T, network string) net.Listener {
+	t.Helper()
+	if network == "unixpacket" {
+		ln, err := listenLocal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ln
+	}
+	ln, err := net.Listen(network, map[string]string{"tcp4": "127.0.0.1:0", "tcp6": "[::1]:0"}[network])
+	if err != nil && network == "tcp6" {
+		t.Skipf("no IPv6 on this machine: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// TestReplay sends a recorded handshake again.
+func TestReplay(t *testing.T) {
+	me, peer := testIdentity(0, "job", "the key"), testIdentity(1, "job", "the key")
+	ln := testListener(t, "tcp4")
+	defer ln.Close()
+	conns := make(chan net.Conn, 2)
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns <- c
+		}
+	}()
+	var tape bytes.Buffer
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go peer.greet(recorder{c, &tape}, call{forData, 0})
+	first := <-conns
+	defer first.Close()
+	if got, err := me.answer(first); err != nil || got != (call{forData, 1}) {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	again, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	again.Write(tape.Bytes())
+	second := <-conns
+	defer second.Close()
+	if got, err := me.answer(second); !errors.Is(err, errStranger) {
+		t.Errorf("a replay got %v, %v, want errStranger", got, err)
+	}
+}
+
+type recorder struct {
+	net.Conn
+	tape *bytes.Buffer
+}
+
+func (r recorder) Write(b []byte) (int, error) {
+	r.tape.Write(b)
+	return r.Conn.Write(b)
+}
+
+func FuzzHeader(f *testing.F) {
+	var b [headerBytes]byte
+	headerOf(7, collective.Request{Kind: collective.AllReduce, Op: collective.Max, Vec: collective.VecOf([]float32{1}), Label: "label"}).encode(&b)
+	f.Add(b[:])
+	f.Add(make([]byte, headerBytes))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var b, back [headerBytes]byte
+		copy(b[:], in)
+		h, err := decodeHeader(&b)
+		if err != nil {
+			return
+		}
+		_ = h.String()
+		if h.encode(&back); back != b {
+			t.Errorf("%x decodes and encodes to %x", b, back)
+		}
+		if !h.agrees(h) {
+			t.Errorf("%v does not agree with itself", h)
+		}
+	})
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add(record{codePeerLost, 1, -1, "text"}.encode())
+	f.Add([]byte(recordMagic))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		r, err := decodeRecord(in)
+		if err != nil {
+			return
+		}
+		if back := r.encode(); !bytes.Equal(back, in) {
+			t.Errorf("%x decodes and encodes to %x", in, back)
+		}
+	})
+}
+
+func FuzzHello(f *testing.F) {
+	id := testIdentity(3, "job", "key")
+	h := id.hello(forData)
+	f.Add(h[:])
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var h hello
+		copy(h[:], in)
+		got, err := id.read(h)
+		if err == nil && (got.rank < 0 || [32]byte(h[9:41]) != id.job) {
+			t.Errorf("%x was read as %v", h, got)
+		}
+	})
+}
+
+// TestRecordText cuts what does not fit and repairs what is not UTF-8.
+func TestRecordText(t *testing.T) {
+	for name, text := range map[string]string{
+		"long": strings.Repeat("é", 5000), "invalid": "a\xffb", "empty": "", "edge": strings.Repeat("x", maxRecord-recordHead),
+	} {
+		r, err := decodeRecord(record{codeAborted, 2, -1, text}.encode())
+		if err != nil || r.rank != 2 || r.peer != -1 {
+			t.Errorf("%s: got %v, %v", name, r, err)
+		}
+		if name == "edge" && r.text != text {
+			t.Errorf("%s: got %d bytes, want %d", name, len(r.text), len(text))
+		}
+	}
+}
+
+// TestControl reads what may come over a control connection.
+func TestControl(t *testing.T) {
+	good := record{codePeerLost, 4, 2, "text"}
+	enc := good.encode()
+	for _, test := range []struct {
+		name string
+		in   []byte
+		want error // nil: the good record; errAny: any error
+	}{
+		{"abort", append([]byte{controlAbort, byte(len(enc)), 0}, enc...), nil},
+		{"farewell", []byte{controlFarewell}, errFarewell},
+		{"unknown", []byte{'?'}, nil},
+		{"too_long", []byte{controlAbort, 0xff, 0xff}, errRecord},
+		{"cut", append([]byte{controlAbort, byte(len(enc)), 0}, enc[:5]...), nil},
+		{"no_record", []byte{controlAbort, 3, 0, 'x', 'y', 'z'}, errRecord},
+	} {
+		a, b := net.Pipe()
+		go func() { b.Write(test.in); b.Close() }()
+		r, err := (&link{control: a}).listen()
+		switch {
+		case test.name == "abort" && (err != nil || r != good):
+			t.Errorf("%s: got %v, %v", test.name, r, err)
+		case test.name != "abort" && err == nil:
+			t.Errorf("%s: got %v, want an error", test.name, r)
+		case test.want != nil && !errors.Is(err, test.want):
+			t.Errorf("%s: got error %v, want %v", test.name, err, test.want)
+		}
+		a.Close()
+	}
+}
+
+func TestTopology(t *testing.T) {
+	top := newTopology(3, []string{"b", "a", "b", "a", "c"})
+	if got, want := top.hosts, [][]int{{0, 2}, {1, 3}, {4}}; !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("hosts: got %v, want %v", got, want)
+	}
+	if top.host != 1 || top.local != 1 || top.leader() != 1 || top.leads() {
+		t.Errorf("got %+v", top)
+	}
+	if want := []int{0, 2, 1, 3, 4}; !slices.Equal(top.position, want) {
+		t.Errorf("positions: got %v, want %v", top.position, want)
+	}
+	if got, want := top.cuts(10), []int{0, 20, 40, 50}; !slices.Equal(got, want) {
+		t.Errorf("cuts: got %v, want %v", got, want)
+	}
+}
+
+func TestShare(t *testing.T) {
+	for _, n := range []int{0, 1, 63, 64, 65, 1000, 1 << 20} {
+		for parts := 1; parts <= 9; parts++ {
+			at := 0
+			for i := range parts {
+				lo, hi := share(n, parts, i, 64)
+				if lo != at || hi < lo || hi > n || i < parts-1 && hi < n && hi%64 != 0 {
+					t.Fatalf("share(%d, %d, %d) is [%d, %d), after %d", n, parts, i, lo, hi, at)
+				}
+				at = hi
+			}
+			if at != n {
+				t.Fatalf("share(%d, %d) ends at %d", n, parts, at)
+			}
+		}
+	}
+}
+
+// TestBarrierAllOrNone aborts at random moments: all ranks pass the same
+// number of barriers.
+func TestBarrierAllOrNone(t *testing.T) {
+	const ranks = 4
+	for round := range 200 {
+		seg, err := privateSegment(partialAt(ranks, 64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := newArena(seg, ranks, 64)
+		passes := make(chan int, ranks)
+		for range ranks {
+			go func() {
+				n := 0
+				for {
+					if out, _ := a.barrier(); out != passed {
+						break
+					}
+					n++
+				}
+				passes <- n
+			}()
+		}
+		time.Sleep(time.Duration(round) * time.Microsecond)
+		a.abort(record{codeAborted, 0, -1, "test"})
+		first := <-passes
+		for range ranks - 1 {
+			if n := <-passes; n != first {
+				t.Fatalf("round %d: ranks passed %d and %d barriers", round, first, n)
+			}
+		}
+		if r, ok := a.why(); !ok || r.text != "test" {
+			t.Fatalf("got record %v, %v", r, ok)
+		}
+		if err := seg.unmap(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package importer
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ebtrain/data"
+	"ebtrain/data/safetensors"
+	"ebtrain/data/shard"
+)
+
+// A CIFAR-10 record: a label, then the planes R, G and B of 32×32.
+const (
+	cifarPixels = 3 * 32 * 32
+	cifarRecord = 1 + cifarPixels
+)
+
+var cifarSchema = data.Schema{
+	C: 3, H: 32, W: 32, DType: safetensors.U8,
+	Classes: []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
+}
+
+// CIFAR10 opens CIFAR-10 from the given files and directories: binary batches
+// (data_batch_1.bin … and test_batch.bin, of any number of records) or
+// WebDataset tars of 32×32 pictures (.tar, .tar.gz, .tar.zst). A directory
+// stands for the batches in it or, if it has none, for its tars. The split is
+// test for files with "test" in the name, else train.
+func CIFAR10(srcs []string) (*Set, error) {
+	files, err := expand(srcs, func(name string) int {
+		switch {
+		case strings.HasSuffix(name, ".bin") && strings.Contains(name, "batch"):
+			return 2
+		case isTar(name):
+			return 1
+		}
+		return 0
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w, expected data_batch_1.bin or *.tar.zst", err)
+	}
+	bins, tars := 0, 0
+	for _, f := range files {
+		switch {
+		case strings.HasSuffix(f, ".bin"):
+			bins++
+		case isTar(f):
+			tars++
+		default:
+			return nil, fmt.Errorf("%s: expected a binary batch (.bin) or a tar (.tar, .tar.gz, .tar.zst)", f)
+		}
+	}
+	if bins > 0 && tars > 0 {
+		return nil, fmt.Errorf("%s: both binary batches and tars are given, expected one kind", strings.Join(files, ", "))
+	}
+	if tars > 0 {
+		return cifarTars(files)
+	}
+	s := &Set{Schema: cifarSchema, Preprocessing: shard.Preprocessing{"importer": "cifar10", "crop": "none", "size": "as is"}}
+	for split, paths := range bySplit(files) {
+		p := Split{Name: split, Items: cifarItems(paths)}
+		for _, path := range paths {
+			st, err := os.Stat(path)
+			if err != nil {
+				return nil, err
+			}
+			p.Count += (st.Size() + cifarRecord - 1) / cifarRecord
+		}
+		s.Splits = append(s.Splits, p)
+	}
+	return s, nil
+}
+
+// cifarTars is CIFAR-10 as a WebDataset.
+func cifarTars(files []string) (*Set, error) {
+	s, err := WebDataset(files, Geometry{})
+	if err != nil {
+		return nil, err
+	}
+	if s.Schema.C != 3 || s.Schema.H != 32 || s.Schema.W != 32 || len(s.Schema.Classes) != 10 {
+		return nil, errors.Join(fmt.Errorf("%s: pictures of %d×%d in %d classes, expected CIFAR-10's 32×32 in 10; use mkshards wds", files[0], s.Schema.H, s.Schema.W, len(s.Schema.Classes)), s.Close())
+	}
+	s.Schema = cifarSchema
+	s.Preprocessing["importer"] = "cifar10 (WebDataset)"
+	return s, nil
+}
+
+// cifarItems reads batches one after another.
+func cifarItems(paths []string) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for _, path := range paths {
+			more, err := cifarBatch(path, yield)
+			if err != nil {
+				yield(Item{}, err)
+			}
+			if err != nil || !more {
+				return
+			}
+		}
+	}
+}
+
+func cifarBatch(path string, yield func(Item, error) bool) (more bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 1<<18)
+	for i := int64(0); ; i++ {
+		rec := make([]byte, cifarRecord)
+		n, err := io.ReadFull(r, rec)
+		if err == io.EOF {
+			if i == 0 {
+				return false, fmt.Errorf("%s: empty, expected records of %d bytes", path, cifarRecord)
+			}
+			return true, nil
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, fmt.Errorf("%s: record %d at offset %d: %w", path, i, i*cifarRecord, err)
+		}
+		item := Item{Name: fmt.Sprintf("%s: record %d at offset %d", path, i, i*cifarRecord), Label: int64(rec[0])}
+		item.Pixels = func() ([]byte, error) {
+			if n < cifarRecord {
+				return nil, fmt.Errorf("%d bytes, expected %d: the file is cut short", n, cifarRecord)
+			}
+			if rec[0] > 9 {
+				return nil, fmt.Errorf("label %d, expected 0 to 9", rec[0])
+			}
+			return rec[1:], nil
+		}
+		if !yield(item, nil) {
+			return false, nil
+		}
+	}
+}
+
+// expand replaces each directory by those of its files that rank highest, sorted;
+// rank 0 files are left out. Files that are named stay, whatever their rank.
+func expand(srcs []string, rank func(name string) int) ([]string, error) {
+	if len(srcs) == 0 {
+		return nil, errors.New("no source given")
+	}
+	var files []string
+	for _, src := range srcs {
+		st, err := os.Stat(src)
+		if err != nil {
+			return nil, err
+		}
+		if !st.IsDir() {
+			files = append(files, src)
+			continue
+		}
+		entries, err := os.ReadDir(src)
+		if err != nil {
+			return nil, err
+		}
+		best, found := 1, []string(nil)
+		for _, e := range entries {
+			switch r := rank(e.Name()); {
+			case e.IsDir() || r < best:
+			case r > best:
+				best, found = r, []string{filepath.Join(src, e.Name())}
+			default:
+				found = append(found, filepath.Join(src, e.Name()))
+			}
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: no files of the kind", src)
+		}
+		files = append(files, found...)
+	}
+	return files, nil
+}
+
+// bySplit groups files by the split that their names say, splits in the order
+// train, val, test.
+func bySplit(files []string) iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		for _, split := range []string{"train", "val", "test"} {
+			mine := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return splitOf(f) != split })
+			if len(mine) > 0 && !yield(split, mine) {
+				return
+			}
+		}
+	}
+}
+
+func splitOf(path string) string {
+	name := strings.ToLower(filepath.Base(path))
+	switch {
+	case strings.Contains(name, "test"):
+		return "test"
+	case strings.Contains(name, "val"):
+		return "val"
+	}
+	return "train"
+}

@@ -1,0 +1,223 @@
+package importer
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"ebtrain/data"
+	"ebtrain/data/safetensors"
+	"ebtrain/data/shard"
+)
+
+// Magic numbers of idx files: unsigned bytes with 3 and 1 dimensions.
+const (
+	idxPictures = 0x803
+	idxLabels   = 0x801
+)
+
+// MNIST opens the four idx files in dir, gzipped or not: train-images-idx3-ubyte
+// and so on. A split whose files are both absent is left out.
+func MNIST(dir string) (*Set, error) {
+	s := &Set{Preprocessing: shard.Preprocessing{"importer": "mnist", "crop": "none", "size": "as is"}}
+	for _, p := range []struct{ split, prefix string }{{"train", "train"}, {"test", "t10k"}} {
+		pictures, err := findIDX(dir, p.prefix+"-images", "idx3-ubyte")
+		if err != nil {
+			return nil, err
+		}
+		labels, err := findIDX(dir, p.prefix+"-labels", "idx1-ubyte")
+		if err != nil {
+			return nil, err
+		}
+		if pictures == "" && labels == "" {
+			continue
+		}
+		if pictures == "" || labels == "" {
+			return nil, fmt.Errorf("%s: has only one of %s-images-idx3-ubyte.gz and %[2]s-labels-idx1-ubyte.gz, expected both", dir, p.prefix)
+		}
+		if err := s.addIDX(p.split, pictures, labels); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.Splits) == 0 {
+		return nil, fmt.Errorf("%s: no MNIST files, expected train-images-idx3-ubyte.gz and three more", dir)
+	}
+	return s, nil
+}
+
+// findIDX is the path of a file under one of its usual names, "" if absent.
+func findIDX(dir, stem, kind string) (string, error) {
+	if _, err := os.ReadDir(dir); err != nil {
+		return "", fmt.Errorf("%w; give the directory of the four idx files", err)
+	}
+	for _, sep := range []string{"-", "."} {
+		for _, ext := range []string{".gz", ""} {
+			path := filepath.Join(dir, stem+sep+kind+ext)
+			if _, err := os.Stat(path); err == nil {
+				return path, nil
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
+		}
+	}
+	return "", nil
+}
+
+// addIDX adds a split, reading its labels and the header of its pictures.
+func (s *Set) addIDX(split, pictures, labels string) error {
+	var ls []byte
+	err := withIDX(labels, idxLabels, func(r *idx) error {
+		ls = make([]byte, r.n)
+		for i := range ls {
+			if err := r.next(ls[i : i+1]); err != nil {
+				return err
+			}
+		}
+		return r.end()
+	})
+	if err != nil {
+		return err
+	}
+	classes := []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
+	err = withIDX(pictures, idxPictures, func(r *idx) error {
+		if r.n != len(ls) {
+			return fmt.Errorf("%d pictures, but %s has %d labels", r.n, labels, len(ls))
+		}
+		schema := data.Schema{C: 1, H: r.h, W: r.w, DType: safetensors.U8, Classes: classes}
+		if len(s.Splits) > 0 && (schema.H != s.Schema.H || schema.W != s.Schema.W) {
+			return fmt.Errorf("pictures of %d×%d, those before have %d×%d", r.h, r.w, s.Schema.H, s.Schema.W)
+		}
+		s.Schema = schema
+		return schema.Validate()
+	})
+	if err != nil {
+		return err
+	}
+	s.Splits = append(s.Splits, Split{Name: split, Count: int64(len(ls)), Items: idxItems(pictures, ls)})
+	return nil
+}
+
+func idxItems(path string, labels []byte) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		stopped := errors.New("stopped")
+		err := withIDX(path, idxPictures, func(r *idx) error {
+			for _, l := range labels {
+				name := fmt.Sprintf("%s: picture %d", path, r.i)
+				pixels := make([]byte, r.h*r.w)
+				if err := r.next(pixels); err != nil {
+					return err
+				}
+				ok := yield(Item{Name: name, Label: int64(l), Pixels: func() ([]byte, error) {
+					if l > 9 {
+						return nil, fmt.Errorf("label %d, expected 0 to 9", l)
+					}
+					return pixels, nil
+				}}, nil)
+				if !ok {
+					return stopped
+				}
+			}
+			return r.end()
+		})
+		if err != nil && !errors.Is(err, stopped) {
+			yield(Item{}, err)
+		}
+	}
+}
+
+// idx reads the records of an idx file.
+type idx struct {
+	r       io.Reader
+	n, h, w int   // records and, for pictures, their size
+	i       int   // next record
+	offset  int64 // of it, uncompressed
+}
+
+// withIDX opens path, checks its header and calls f. Errors name the path.
+func withIDX(path string, magic uint32, f func(r *idx) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r, err := newIDX(file, magic)
+	if err == nil {
+		err = f(r)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// newIDX reads the header of an idx stream, gzipped or not.
+func newIDX(in io.Reader, magic uint32) (*idx, error) {
+	buf := bufio.NewReaderSize(in, 1<<16)
+	r := &idx{r: buf}
+	if head, err := buf.Peek(2); err == nil && head[0] == 0x1f && head[1] == 0x8b {
+		z, err := gzip.NewReader(buf)
+		if err != nil {
+			return nil, fmt.Errorf("gzip header at offset 0: %w", err)
+		}
+		r.r = z
+	}
+	dims := 1
+	if magic == idxPictures {
+		dims = 3
+	}
+	head := make([]byte, 4+4*dims)
+	if _, err := io.ReadFull(r.r, head); err != nil {
+		return nil, fmt.Errorf("offset 0: expected an idx header of %d bytes: %w", len(head), short(err))
+	}
+	if got := binary.BigEndian.Uint32(head); got != magic {
+		return nil, fmt.Errorf("offset 0: magic number %#x, expected %#x", got, magic)
+	}
+	size := [3]uint32{0, 1, 1}
+	for d := range dims {
+		size[d] = binary.BigEndian.Uint32(head[4+4*d:])
+		if size[d] < 1 || size[d] > 1<<30 || d > 0 && size[d] > 1<<14 {
+			return nil, fmt.Errorf("offset %d: dimension %d is %d, out of range", 4+4*d, d, size[d])
+		}
+	}
+	r.n, r.h, r.w = int(size[0]), int(size[1]), int(size[2])
+	r.offset = int64(len(head))
+	return r, nil
+}
+
+// next reads the next record.
+func (r *idx) next(dst []byte) error {
+	if n, err := io.ReadFull(r.r, dst); err != nil {
+		return fmt.Errorf("record %d of %d at offset %d: %d of %d bytes: %w", r.i, r.n, r.offset, n, len(dst), short(err))
+	}
+	r.i++
+	r.offset += int64(len(dst))
+	return nil
+}
+
+// end checks that nothing follows the last record; at the end of a gzip file
+// this also checks its checksum.
+func (r *idx) end() error {
+	n, err := io.ReadFull(r.r, make([]byte, 1))
+	if n > 0 {
+		return fmt.Errorf("offset %d: more bytes than the %d records that the header promises", r.offset, r.n)
+	}
+	if err != io.EOF {
+		return fmt.Errorf("offset %d: after the last record: %w", r.offset, short(err))
+	}
+	return nil
+}
+
+// short says in plain words that a file ends too soon.
+func short(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the file ends too soon: truncated")
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+package importer
+
+import (
+	"ebtrain/data"
+	"ebtrain/data/shard"
+)
+
+// Named is a source and the split it becomes.
+type Named struct {
+	Split  string
+	Source data.Source
+}
+
+// Copy makes a Set of sources that have the same schema, for example the
+// built-in pictures.
+func Copy(sources []Named) *Set {
+	s := &Set{Preprocessing: shard.Preprocessing{"importer": "copy"}}
+	for _, n := range sources {
+		s.Schema = n.Source.Schema()
+		s.Preprocessing["copy of "+n.Split] = n.Source.Digest()
+		s.Splits = append(s.Splits, Split{Name: n.Split, Count: n.Source.Len(), Items: sourceItems(n.Source)})
+	}
+	return s
+}
+
+func sourceItems(src data.Source) func(yield func(Item, error) bool) {
+	return func(yield func(Item, error) bool) {
+		size := src.Schema().SampleBytes()
+		for i, span := range src.Layout().Spans() {
+			var b data.Block // each its own: the items keep it
+			if err := src.ReadBlock(i, &b); err != nil {
+				yield(Item{}, err)
+				return
+			}
+			for j := range span.N {
+				pixels := b.Pixels[j*size : (j+1)*size]
+				if !yield(Item{Label: b.Labels[j], Pixels: func() ([]byte, error) { return pixels, nil }}, nil) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+// Command mkshards writes data sets as shards, checks them and describes them.
+// See mkshards --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+func main() {
+	ctx, stop := withSignals(context.Background())
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "mkshards: %v\n", err)
+	}
+	os.Exit(exitCode(err))
+}
+
+// errUsage marks errors of the command line; they exit with 2.
+var errUsage = errors.New("see mkshards --help")
+
+func usage(format string, args ...any) error {
+	return fmt.Errorf("%w (%w)", fmt.Errorf(format, args...), errUsage)
+}
+
+// stopped is the cause of a context ended by a signal.
+type stopped struct{ sig syscall.Signal }
+
+func (s stopped) Error() string { return "stopped by " + s.sig.String() + "; nothing was written" }
+
+// withSignals ends the context at the first SIGINT or SIGTERM. A second one
+// kills the process as usual.
+func withSignals(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case s := <-ch:
+			signal.Stop(ch)
+			cancel(stopped{s.(syscall.Signal)})
+		case <-done:
+		}
+	}()
+	return ctx, func() { signal.Stop(ch); close(done) }
+}
+
+// exitCode is 0, 1 for a failure, 2 for a bad command line, 128+n for a signal.
+func exitCode(err error) int {
+	if s, ok := errors.AsType[stopped](err); ok {
+		return 128 + int(s.sig)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		return 2
+	}
+	return 1
+}
+
+const help = `mkshards writes a data set as shards, the format that train reads.
+
+  mkshards celeba  --src img_align_celeba.zip --crop 160 --size 32 --out shards/celeba32
+  mkshards cifar10 --src cifar-10-batches-bin --out shards/cifar10
+  mkshards mnist   --src mnist --out shards/mnist
+  mkshards wds     --src tars --size 64 --out shards/mine
+  mkshards folder  --src pictures --size 64 --test-percent 10 --out shards/mine
+  mkshards synth   --size 32 --out shards/synth
+
+  mkshards info   shards/mnist     what a data set is
+  mkshards verify shards/mnist     reads every byte and names what is damaged
+
+mkshards <command> --help lists the settings of a command. A data set is written
+whole or not at all; nothing is replaced without --force.
+`
+
+// run does what args ask for.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	args = normalize(args)
+	if len(args) == 0 {
+		return usage("no command given")
+	}
+	switch name := args[0]; name {
+	case "help", "--help", "-h":
+		_, err := io.WriteString(stdout, help)
+		return err
+	case "info":
+		return runInfo(args[1:], stdout)
+	case "verify":
+		return runVerify(ctx, args[1:], stdout, stderr)
+	default:
+		for _, c := range commands() {
+			if c.name == name {
+				return c.run(ctx, args[1:], stdout, stderr)
+			}
+		}
+		return usage("unknown command %q", name)
+	}
+}
+
+// parse reads args into fs; true means that help was asked for and written.
+func parse(fs *pflag.FlagSet, text string, args []string, stdout io.Writer) (bool, error) {
+	fs.SetOutput(io.Discard)
+	fs.SortFlags = false
+	err := fs.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		_, err := fmt.Fprintf(stdout, "%s\n\nSettings:\n%s", text, fs.FlagUsages())
+		return true, err
+	}
+	if err != nil {
+		return false, usage("%s: %w", fs.Name(), err)
+	}
+	return false, nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/data/shard"
+)
+
+// maxNamed is the number of skipped pictures that info lists.
+const maxNamed = 20
+
+// oneDir parses the arguments of info and verify.
+func oneDir(name, text string, args []string, stdout io.Writer) (dir string, err error) {
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	helped, err := parse(fs, text, args, stdout)
+	if helped || err != nil {
+		return "", err
+	}
+	if fs.NArg() != 1 || fs.Arg(0) == "" {
+		return "", usage("%s: %d directories, expected one", name, fs.NArg())
+	}
+	return fs.Arg(0), nil
+}
+
+func runInfo(args []string, stdout io.Writer) error {
+	dir, err := oneDir("info", "mkshards info DIR says what the data set at DIR is.", args, stdout)
+	if dir == "" || err != nil {
+		return err
+	}
+	x, err := shard.ReadIndex(dir)
+	if err != nil {
+		return err
+	}
+	if err := describe(stdout, dir, x); err != nil {
+		return err
+	}
+	for _, split := range slices.Sorted(maps.Keys(x.Splits)) {
+		r, err := shard.Open(dir, split)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(stdout, "  digest of %s: %s\n", split, r.Digest()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runVerify(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	dir, err := oneDir("verify", "mkshards verify DIR reads every byte of the data set at DIR and compares sizes,\nchecksums, hashes and labels with its index. It names every bad shard.", args, stdout)
+	if dir == "" || err != nil {
+		return err
+	}
+	m := newMeter(stderr)
+	err = shard.Verify(ctx, dir, func(at, total uint64) { m.progress("verify", int64(at>>10), int64(total>>10)) })
+	m.end()
+	if err != nil {
+		return err
+	}
+	x, err := shard.ReadIndex(dir)
+	if err != nil {
+		return err
+	}
+	if err := describe(stdout, dir, x); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(stdout, "everything is as the index says")
+	return err
+}
+
+// describe writes what a data set is.
+func describe(w io.Writer, dir string, x *shard.Index) error {
+	s := x.Schema
+	text := fmt.Sprintf("%s: samples of %d×%d×%d %s, ", dir, s.Shape[0], s.Shape[1], s.Shape[2], s.DType)
+	if len(s.Classes) == 0 {
+		text += "no classes\n"
+	} else {
+		text += fmt.Sprintf("%d classes\n", len(s.Classes))
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.Splits)) {
+		p := x.Splits[name]
+		var bytes, raw uint64
+		for _, e := range p.Shards {
+			bytes += e.Bytes
+			raw += e.RawBytes
+		}
+		text += fmt.Sprintf("  %-6s %8d samples in %d shards, %.1f MiB (%.1f MiB raw)\n", name, p.Samples, len(p.Shards), mib(bytes), mib(raw))
+	}
+	for _, k := range slices.Sorted(maps.Keys(x.Preprocessing)) {
+		text += fmt.Sprintf("  %s: %s\n", k, x.Preprocessing[k])
+	}
+	if n := len(x.Skipped); n > 0 {
+		text += fmt.Sprintf("  %d skipped:\n", n)
+		for _, s := range x.Skipped[:min(n, maxNamed)] {
+			text += fmt.Sprintf("    %s (%s): %s\n", s.Name, s.Split, s.Why)
+		}
+		if n > maxNamed {
+			text += fmt.Sprintf("    and %d more, in %s\n", n-maxNamed, shard.IndexName)
+		}
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func mib(n uint64) float64 { return float64(n) / (1 << 20) }

@@ -1,0 +1,184 @@
+package shard
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"ebtrain/data"
+)
+
+// Reader is one opened split; it is a data.Source.
+type Reader struct {
+	dir    string
+	split  string
+	index  *Index
+	schema data.Schema
+	layout data.Layout
+	spans  []data.Span
+	length int64
+	digest string
+	dec    *zstd.Decoder
+
+	mu     sync.Mutex
+	tables []*table // by shard, read when first needed
+}
+
+var _ data.Source = (*Reader)(nil)
+
+// ReadIndex reads and checks the index of the data set at dir.
+func ReadIndex(dir string) (*Index, error) { return readIndex(dir) }
+
+// Open opens a split of the data set at dir. It checks the index and the size
+// of every shard; frames are checked as they are read.
+func Open(dir, split string) (*Reader, error) {
+	x, err := readIndex(dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newReader(dir, split, x)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range x.Splits[split].Shards {
+		if err := checkSize(r.path(i), e); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func newReader(dir, split string, x *Index) (*Reader, error) {
+	p, ok := x.Splits[split]
+	if !ok {
+		return nil, fmt.Errorf("%s: no split %q; it has %s", dir, split, strings.Join(slices.Sorted(maps.Keys(x.Splits)), ", "))
+	}
+	r := &Reader{
+		dir: dir, split: split, index: x, schema: x.Schema.data(), length: int64(p.Samples),
+		digest: x.digest(split), layout: data.Layout{BlockSamples: x.BlockSamples}, tables: make([]*table, len(p.Shards)),
+	}
+	for _, e := range p.Shards {
+		r.layout.Shards = append(r.layout.Shards, int64(e.Samples))
+	}
+	if err := r.layout.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: split %s: %w", dir, split, err)
+	}
+	r.spans = r.layout.Spans()
+	var err error
+	r.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxBlockBytes))
+	return r, err
+}
+
+// checkSize compares a shard's size with its entry.
+func checkSize(path string, e Entry) error {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: missing, but the index lists it; copy or import the data set again", path)
+	}
+	if err != nil {
+		return err
+	}
+	switch size := uint64(st.Size()); {
+	case size < e.Bytes:
+		return fmt.Errorf("%s: ends at offset %d, expected %d bytes: torn or cut short; copy or import it again", path, size, e.Bytes)
+	case size > e.Bytes:
+		return fmt.Errorf("%s: has %d bytes, expected %d: not the file that the index lists", path, size, e.Bytes)
+	}
+	return nil
+}
+
+func (r *Reader) path(shard int) string {
+	return filepath.Join(r.dir, filepath.FromSlash(r.index.Splits[r.split].Shards[shard].File))
+}
+
+// Schema implements data.Source.
+func (r *Reader) Schema() data.Schema { return r.schema }
+
+// Len implements data.Source.
+func (r *Reader) Len() int64 { return r.length }
+
+// Layout implements data.Source.
+func (r *Reader) Layout() data.Layout { return r.layout }
+
+// Digest implements data.Source. It covers the uncompressed tensors, the
+// preprocessing and the layout.
+func (r *Reader) Digest() string { return r.digest }
+
+// ReadBlock implements data.Source. A block that does not decode is read a
+// second time before it is given up.
+func (r *Reader) ReadBlock(i int, dst *data.Block) error {
+	err := r.readBlock(i, dst)
+	if err != nil {
+		err = r.readBlock(i, dst)
+	}
+	return err
+}
+
+func (r *Reader) readBlock(i int, dst *data.Block) error {
+	if i < 0 || i >= len(r.spans) {
+		return fmt.Errorf("%s: block %d, expected 0 to %d", r.dir, i, len(r.spans)-1)
+	}
+	s := r.spans[i]
+	f, err := os.Open(r.path(s.Shard))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	t, err := r.table(f, s.Shard)
+	if err != nil {
+		return err
+	}
+	dst.Grow(r.schema, s.N)
+	frame := t.frames[t.labels+s.InShard]
+	raw, err := readFrame(f, r.dec, frame, nil)
+	if err == nil {
+		err = r.labels(raw, dst.Labels)
+	}
+	if err == nil {
+		frame = t.frames[t.pixels+s.InShard]
+		dst.Pixels, err = readFrame(f, r.dec, frame, dst.Pixels)
+	}
+	if err != nil {
+		return &data.CorruptError{File: f.Name(), Frame: int(frame.ID), Offset: int64(frame.CompressedOffset), First: s.First, N: int64(s.N), Err: err}
+	}
+	return nil
+}
+
+func (r *Reader) labels(raw []byte, dst []int64) error {
+	for j := range dst {
+		dst[j] = int64(binary.LittleEndian.Uint64(raw[8*j:]))
+		if err := r.schema.CheckLabel(dst[j]); err != nil {
+			return fmt.Errorf("sample %d of the frame: %w", j, err)
+		}
+	}
+	return nil
+}
+
+// table returns the shard's frames, reading them at first use.
+func (r *Reader) table(f *os.File, shard int) (*table, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tables[shard] != nil {
+		return r.tables[shard], nil
+	}
+	e := r.index.Splits[r.split].Shards[shard]
+	t, err := r.readTable(f, e)
+	if err != nil {
+		var first int64
+		for _, n := range r.layout.Shards[:shard] {
+			first += n
+		}
+		return nil, &data.CorruptError{File: f.Name(), Frame: -1, Offset: -1, First: first, N: int64(e.Samples), Err: err}
+	}
+	r.tables[shard] = t
+	return t, nil
+}

@@ -1,0 +1,258 @@
+package shard
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"ebtrain/data"
+)
+
+// Options of a Writer.
+type Options struct {
+	Schema        data.Schema
+	Preprocessing Preprocessing
+	// Force replaces an existing data set. Anything else at the same place is
+	// never replaced.
+	Force bool
+	// Workers compress at the same time; 0 means one per core. The bytes
+	// written do not depend on it.
+	Workers int
+	// BlockSamples and ShardSamples override the number of samples in a block
+	// and in a full shard; 0 means about 256 KiB and 48 MiB of pictures.
+	BlockSamples, ShardSamples int
+}
+
+// Writer writes a data set. Exactly one of Commit and Abort must end it; Abort
+// after Commit does nothing, so it can be deferred.
+type Writer struct {
+	dir     string   // final place
+	tmp     string   // where everything is written until Commit; "" when ended
+	parents []string // directories made for dir, outermost first
+	opts    Options
+	index   Index
+	bufs    map[string]*buffer
+	enc     *zstd.Encoder
+	shard   int // samples in a full shard
+}
+
+// buffer is the shard that a split is filling.
+type buffer struct {
+	pixels []byte
+	labels []byte // little-endian int64
+	n      int
+}
+
+// Create begins the data set at dir in a temporary directory beside it.
+func Create(dir string, o Options) (*Writer, error) {
+	if err := o.Schema.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: schema: %w", dir, err)
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	dir = filepath.Clean(dir)
+	if err := checkTarget(dir, o.Force); err != nil {
+		return nil, err
+	}
+	w := &Writer{dir: dir, opts: o, bufs: map[string]*buffer{}}
+	block, shard := layoutFor(o.Schema)
+	block, w.shard = cmp.Or(o.BlockSamples, block), cmp.Or(o.ShardSamples, shard)
+	if block < 1 || w.shard < 1 || block > maxBlockBytes/o.Schema.SampleBytes() {
+		return nil, fmt.Errorf("%s: %d samples in a block and %d in a shard, expected at least 1 and at most %d bytes in a block", dir, block, w.shard, maxBlockBytes)
+	}
+	classes := o.Schema.Classes
+	if classes == nil {
+		classes = []string{}
+	}
+	w.index = Index{
+		Format: formatName, Version: Version{Major, Minor}, RequiredFeatures: []string{},
+		Schema:       Schema{DType: o.Schema.DType, Shape: [3]int{o.Schema.C, o.Schema.H, o.Schema.W}, Classes: classes},
+		BlockSamples: block, Preprocessing: o.Preprocessing, Splits: map[string]Split{},
+	}
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(o.Workers), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return nil, err
+	}
+	w.enc = enc
+	if w.parents, err = makeParents(filepath.Dir(dir)); err != nil {
+		return nil, err
+	}
+	if w.tmp, err = os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".tmp-"); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: cannot write beside it: %w", dir, err), removeEmpty(w.parents))
+	}
+	if err := os.Chmod(w.tmp, 0o755); err != nil {
+		return nil, errors.Join(err, w.Abort())
+	}
+	return w, nil
+}
+
+// Add appends a sample to a split. pixels is (C, H, W), little-endian.
+func (w *Writer) Add(ctx context.Context, split string, pixels []byte, label int64) error {
+	if len(pixels) != w.opts.Schema.SampleBytes() {
+		return fmt.Errorf("%s: a sample of %d bytes, expected %d for %v", w.dir, len(pixels), w.opts.Schema.SampleBytes(), w.opts.Schema)
+	}
+	if err := w.opts.Schema.CheckLabel(label); err != nil {
+		return fmt.Errorf("%s: %w", w.dir, err)
+	}
+	b := w.bufs[split]
+	if b == nil {
+		if !validSplit(split) {
+			return fmt.Errorf("%s: %q cannot name a split: use letters, digits, '-' and '_'", w.dir, split)
+		}
+		b = &buffer{}
+		w.bufs[split] = b
+	}
+	b.pixels = append(b.pixels, pixels...)
+	b.labels = binary.LittleEndian.AppendUint64(b.labels, uint64(label))
+	b.n++
+	if b.n == w.shard {
+		return w.flush(ctx, split, b)
+	}
+	return nil
+}
+
+// Skip records that the importer left a picture out.
+func (w *Writer) Skip(s Skipped) { w.index.Skipped = append(w.index.Skipped, s) }
+
+// flush writes a split's buffer as its next shard.
+func (w *Writer) flush(ctx context.Context, split string, b *buffer) error {
+	p := w.index.Splits[split]
+	name := fmt.Sprintf("%s/shard-%05d.safetensors.zst", split, len(p.Shards))
+	path := filepath.Join(w.tmp, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	e, err := w.writeShard(ctx, path, b)
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(w.dir, filepath.FromSlash(name)), err)
+	}
+	e.File = name
+	p.Shards = append(p.Shards, e)
+	p.Samples += e.Samples
+	w.index.Splits[split] = p
+	b.pixels, b.labels, b.n = b.pixels[:0], b.labels[:0], 0
+	return nil
+}
+
+// Commit writes what is buffered and the index, and moves the data set to its
+// place. On error nothing is left and nothing was replaced.
+func (w *Writer) Commit(ctx context.Context) (*Index, error) {
+	x, err := w.commit(ctx)
+	if err != nil {
+		return nil, errors.Join(err, w.Abort())
+	}
+	w.tmp = ""
+	return x, w.enc.Close()
+}
+
+func (w *Writer) commit(ctx context.Context) (*Index, error) {
+	for split, b := range w.bufs {
+		if b.n > 0 {
+			if err := w.flush(ctx, split, b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(w.index.Splits) == 0 {
+		return nil, fmt.Errorf("%s: no samples were written", w.dir)
+	}
+	for split := range w.index.Splits {
+		if err := syncDir(filepath.Join(w.tmp, split)); err != nil {
+			return nil, err
+		}
+	}
+	b, err := w.index.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := writeSynced(filepath.Join(w.tmp, IndexName), b); err != nil {
+		return nil, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return &w.index, w.place()
+}
+
+// place renames the temporary directory to the final one, moving an existing
+// data set out of the way first and back if that does not work.
+func (w *Writer) place() error {
+	if err := checkTarget(w.dir, w.opts.Force); err != nil { // it may have appeared meanwhile
+		return err
+	}
+	parent := filepath.Dir(w.dir)
+	old := w.tmp + ".old"
+	err := os.Rename(w.dir, old)
+	replaced := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(w.tmp, w.dir); err != nil {
+		if replaced {
+			return errors.Join(err, os.Rename(old, w.dir))
+		}
+		return err
+	}
+	if err := syncDir(parent); err != nil {
+		return err
+	}
+	if replaced {
+		return os.RemoveAll(old)
+	}
+	return nil
+}
+
+// Abort removes everything written. It does nothing after Commit.
+func (w *Writer) Abort() error {
+	if w.tmp == "" {
+		return nil
+	}
+	err := os.RemoveAll(w.tmp)
+	w.tmp = ""
+	return errors.Join(err, w.enc.Close(), removeEmpty(w.parents))
+}
+
+// checkTarget refuses to write where something is, unless force is set and
+// that is a data set or an empty directory.
+func checkTarget(dir string, force bool) error {
+	st, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s: exists and is not a directory; choose another place", dir)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	if !slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == IndexName }) {
+		return fmt.Errorf("%s: exists, is not empty and is not a data set, so it is never replaced; choose another place", dir)
+	}
+	if !force {
+		return fmt.Errorf("%s: exists; choose another place, or replace it with --force", dir)
+	}
+	return nil
+}
+
+func validSplit(s string) bool {
+	for _, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_') {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,151 @@
+package synth
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"testing"
+
+	"ebtrain/data"
+)
+
+var picture = flag.String("picture", "", "write a sheet of pictures to this PNG file")
+
+func open(t *testing.T, c Config, split string) *Set {
+	t.Helper()
+	s, err := Open(c, split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func read(t *testing.T, s *Set, i int) data.Block {
+	t.Helper()
+	var b data.Block
+	if err := s.ReadBlock(i, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The pictures are part of every recorded run: their bytes must not change
+// unless version does.
+func TestGolden(t *testing.T) {
+	b := read(t, open(t, Config{}, "train"), 0)
+	sum := sha256.Sum256(b.Pixels)
+	const want = "0990cb502fd6b2e0"
+	if got := hex.EncodeToString(sum[:8]); got != want {
+		t.Errorf("pictures hash to %s, want %s", got, want)
+	}
+}
+
+func TestPureFunctionOfIndex(t *testing.T) {
+	short, long := open(t, Config{Train: 70}, "train"), open(t, Config{Train: 1000}, "train")
+	a, b := read(t, short, 1), read(t, long, 1)
+	if len(a.Labels) != 6 || !bytes.Equal(a.Pixels, b.Pixels[:len(a.Pixels)]) {
+		t.Errorf("picture 64 depends on the number of pictures (%d labels)", len(a.Labels))
+	}
+}
+
+func TestSplitsSeedsAndIndicesDiffer(t *testing.T) {
+	seen := map[string]string{}
+	n := open(t, Config{}, "train").Schema().SampleBytes()
+	for _, s := range []*Set{
+		open(t, Config{}, "train"), open(t, Config{}, "val"), open(t, Config{}, "test"), open(t, Config{Seed: 1}, "train"),
+	} {
+		b := read(t, s, 0)
+		for i := range b.Labels {
+			p := string(b.Pixels[i*n : (i+1)*n])
+			if other, ok := seen[p]; ok {
+				t.Fatalf("a picture of %s is also in %s", s.Digest(), other)
+			}
+			seen[p] = s.Digest()
+		}
+	}
+}
+
+// Each class is drawn about equally often, figures cover some of the picture,
+// and labels are in range.
+func TestPicturesAreStructured(t *testing.T) {
+	s := open(t, Config{Train: 1200}, "train")
+	count := make([]int, len(Classes()))
+	for i := range s.spans {
+		for _, l := range read(t, s, i).Labels {
+			count[l]++
+		}
+	}
+	for l, c := range count {
+		if c < 130 || c > 270 { // 200 ± 5 standard errors of 13
+			t.Errorf("class %s has %d of 1200", Classes()[l], c)
+		}
+	}
+	for class := range Classes() {
+		f := figure{class: int64(class), x: unit / 2, y: unit / 2, r: unit / 4, period: unit / 8}
+		covered := 0
+		for y := range 32 {
+			for x := range 32 {
+				covered += f.cover(x, y, 32)
+			}
+		}
+		if share := float64(covered) / (32 * 32 * sub * sub); share < 0.08 || share > 0.26 {
+			t.Errorf("%s covers %.2f of the picture", Classes()[class], share)
+		}
+	}
+}
+
+func TestBadConfig(t *testing.T) {
+	for name, f := range map[string]func() (*Set, error){
+		"split":    func() (*Set, error) { return Open(Config{}, "dev") },
+		"size":     func() (*Set, error) { return Open(Config{Size: 7}, "train") },
+		"negative": func() (*Set, error) { return Open(Config{Train: -1}, "train") },
+		"too many": func() (*Set, error) { return Open(Config{Train: 1 << 33}, "train") },
+	} {
+		if _, err := f(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := open(t, Config{}, "test").ReadBlock(16, &data.Block{}); err == nil {
+		t.Error("a block out of range gives no error")
+	}
+}
+
+func TestWriteSheet(t *testing.T) {
+	if *picture == "" {
+		t.Skip("no -picture given")
+	}
+	s := open(t, Config{}, "train")
+	b := read(t, s, 0)
+	sheet := image.NewRGBA(image.Rect(0, 0, 8*32, 8*32))
+	for i := range 64 {
+		p := b.Pixels[i*3072:]
+		for j := range 1024 {
+			sheet.Set(i%8*32+j%32, i/8*32+j/32, color.RGBA{p[j], p[1024+j], p[2048+j], 255})
+		}
+	}
+	f, err := os.Create(*picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := png.Encode(f, sheet); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func BenchmarkDraw(b *testing.B) {
+	s, err := Open(Config{}, "train")
+	if err != nil {
+		b.Fatal(err)
+	}
+	dst := make([]byte, s.Schema().SampleBytes())
+	b.SetBytes(int64(len(dst)))
+	for b.Loop() {
+		s.draw(3, dst)
+	}
+}

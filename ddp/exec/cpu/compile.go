@@ -1,0 +1,295 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unsafe"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+)
+
+// kernel does one step.
+type kernel interface{ run() error }
+
+// step is a kernel and what is known about it.
+type step struct {
+	kernel
+	op    string // with its parameters, for errors
+	kind  string // for statistics
+	scope string
+	flops int64
+}
+
+// Compile makes a program of the live part of g.
+func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
+	p := &program{b: b, name: o.Name, comm: o.Comm, profile: o.Profile, done: make(chan error, 1)}
+	world := 1
+	if o.Comm != nil {
+		world = o.Comm.Size()
+	}
+	pl, err := plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true})
+	if err != nil {
+		return nil, fmt.Errorf("program %q: %w", o.Name, err)
+	}
+	p.plan = pl
+	b.do(func() { err = p.compile(o) })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Name, err), p.Close())
+	}
+	return p, nil
+}
+
+// compile prepares the engine's kernels, lays out the memory, and makes the
+// kernel of every step.
+func (p *program) compile(o exec.Options) error {
+	if err := p.bind(o.Vars); err != nil {
+		return err
+	}
+	prepared := make([]engine.Kernel, len(p.plan.Steps))
+	for i := range p.plan.Steps {
+		s := &p.plan.Steps[i]
+		k, scratch, err := p.prepare(s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", at(s), err)
+		}
+		prepared[i], s.Scratch = k, scratch
+	}
+	p.plan.Allocate()
+	if err := p.allocate(); err != nil {
+		return err
+	}
+	for i := range p.plan.Steps {
+		s := &p.plan.Steps[i]
+		var ek engine.Kernel
+		if i < len(prepared) {
+			ek = prepared[i]
+		}
+		k, err := p.kernel(s, ek)
+		if err != nil {
+			return fmt.Errorf("%s: %w", at(s), err)
+		}
+		p.steps = append(p.steps, step{k, s.Op.String(), kind(s.Op), s.Scope, flops(problem(p.plan, s))})
+	}
+	p.summarise()
+	return nil
+}
+
+// at says which step: scope and op.
+func at(s *plan.Step) string {
+	if s.Scope == "" {
+		return s.Op.String()
+	}
+	return s.Scope + ": " + s.Op.String()
+}
+
+func kind(op any) string {
+	t := reflect.TypeOf(op)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return strings.TrimPrefix(t.Name(), "plan.")
+}
+
+// bind finds the variables.
+func (p *program) bind(vars exec.Vars) error {
+	if len(p.plan.Vars) == 0 {
+		return nil
+	}
+	v, ok := vars.(*Vars)
+	if !ok {
+		if vars == nil {
+			return fmt.Errorf("the graph has variables (the first is %q), and none were given", p.plan.Vars[0].Name)
+		}
+		return fmt.Errorf("the variables belong to another backend (%T)", vars)
+	}
+	for _, want := range p.plan.Vars {
+		t := v.tensor(want.Name)
+		if t == nil {
+			return fmt.Errorf("variable %q is not set; want %v", want.Name, want.Type)
+		}
+		if t.Type != want.Type {
+			return fmt.Errorf("variable %q is %v, want %v", want.Name, t.Type, want.Type)
+		}
+		p.vars = append(p.vars, t)
+	}
+	return nil
+}
+
+// prepare asks the engine for its kernel of a step, and says how much scratch
+// memory the step needs.
+func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
+	if f, ok := s.Op.(*plan.Fused); ok {
+		n := 0
+		for _, r := range f.Sums {
+			n += sumBytes(resultLen(r.Access), p.b.threads)
+		}
+		return nil, n, nil
+	}
+	prob := problem(p.plan, s)
+	if prob == nil || p.plan.Values[s.Out[0]].DType != graph.F32 {
+		return nil, 0, nil
+	}
+	k, err := prepare(p.b.eng, prob)
+	if err != nil {
+		return nil, 0, err
+	}
+	p.engine = append(p.engine, k)
+	return k, k.Scratch(), nil
+}
+
+// allocate makes the memory of the plan.
+func (p *program) allocate() error {
+	p.arena = exec.NewTensor(graph.T(graph.U8, p.plan.ArenaBytes)).Bytes()
+	if p.plan.BucketBytes > 0 {
+		mem, err := p.comm.Alloc(p.plan.BucketBytes)
+		if err != nil {
+			return fmt.Errorf("%d bytes of buckets: %w", p.plan.BucketBytes, err)
+		}
+		p.bucket = mem
+	}
+	for _, in := range p.plan.Inputs {
+		p.inputs = append(p.inputs, exec.NewTensor(in.Type))
+	}
+	for _, out := range p.plan.Outputs {
+		p.outputs = append(p.outputs, exec.NewTensor(out.Type))
+	}
+	n := 0
+	for _, s := range p.plan.Steps {
+		if _, ok := s.Op.(plan.Start); ok {
+			n++
+		}
+	}
+	p.pending = make([]pendingOrNil, n)
+	return nil
+}
+
+// place is where a value lies.
+func (p *program) place(v int) place {
+	val := &p.plan.Values[v]
+	space, index, off := p.plan.View(v)
+	var mem []byte
+	switch space {
+	case plan.Arena:
+		mem = p.arena
+	case plan.Bucket:
+		mem = p.bucket
+	case plan.Input:
+		mem = p.inputs[index].Bytes()
+	case plan.Output:
+		mem = p.outputs[index].Bytes()
+	case plan.Var:
+		mem = p.vars[index].Bytes()
+	}
+	return place{unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off), val.DType, val.Dims}
+}
+
+func (p *program) places(vs []int) []place {
+	var ps []place
+	for _, v := range vs {
+		ps = append(ps, p.place(v))
+	}
+	return ps
+}
+
+// kernel makes the kernel of a step.
+func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
+	in, out := p.places(s.In), p.places(s.Out)
+	pool := p.b.pool
+	scratch := unsafe.Add(unsafe.Pointer(unsafe.SliceData(p.arena)), s.ScratchAt)
+	if ek != nil {
+		return &engineStep{ek, out[0].mem, in[0].mem, in[1].mem, scratch}, nil
+	}
+	switch op := s.Op.(type) {
+	case *plan.Fused:
+		return fusedKernel(pool, op, in, out, scratch), nil
+	case plan.Copy:
+		return copyBytes{memory(out[0]), memory(in[0])}, nil
+	case plan.Fill:
+		return newFill(op.Value, out[0]), nil
+	case plan.Start:
+		return newBegin(p, op, p.place(op.Bucket)), nil
+	case plan.Wait:
+		return &wait{p, op.Number}, nil
+	case graph.Conv2D, graph.Conv2DGradX, graph.Conv2DGradW, graph.MatMul:
+		return newLoop64(pool, problem(p.plan, s), out[0], in[0], in[1])
+	case graph.Transpose:
+		return transposeMove(pool, op, in[0], out[0]), nil
+	case graph.Slice:
+		return sliceMove(pool, op, in[0], out[0]), nil
+	case graph.Pad:
+		return padMove(pool, op, in[0], out[0]), nil
+	case graph.Concat:
+		return concatMove(pool, op, in, out[0]), nil
+	case graph.Gather:
+		return newGather(pool, in[0], in[1], out[0]), nil
+	case graph.ScatterAdd:
+		return newScatter(pool, in[0].dtype, in[0], in[1], out[0]), nil
+	case graph.PlaneGather:
+		return newPlaneGather(pool, in[0], in[1], out[0]), nil
+	case graph.PlaneScatter:
+		return newPlaneScatter(pool, in[0], in[1], out[0]), nil
+	case graph.Draw:
+		return newDraw(pool, op, in[0], out[0]), nil
+	case graph.Iota:
+		return newIota(op, out[0]), nil
+	case graph.Cast:
+		return newCast(pool, in[0], out[0]), nil
+	}
+	return imageKernel(pool, s.Op, in, out)
+}
+
+func memory(x place) []byte { return span[byte](x.mem, x.dims.Len()*x.dtype.Size()) }
+
+// imageKernel makes the kernels of pools and upsampling.
+func imageKernel(p *pool, op any, in, out []place) (kernel, error) {
+	switch in[0].dtype {
+	case graph.F32:
+		return imageKernelOf[float32](p, op, in, out)
+	case graph.F64:
+		return imageKernelOf[float64](p, op, in, out)
+	}
+	return nil, fmt.Errorf("no kernel for %v", in[0].dtype)
+}
+
+func imageKernelOf[T float](p *pool, op any, in, out []place) (kernel, error) {
+	x, y := in[0], out[0]
+	switch op := op.(type) {
+	case graph.SumPool2D:
+		h, w := poolTaps(op.Window, x.dims.At(1), x.dims.At(2))
+		return newLinear[T](p, x, y, h, w), nil
+	case graph.SumUnpool2D:
+		h, w := poolTaps(op.Window, op.H, op.W)
+		return newLinear[T](p, x, y, adjoint(h, op.H), adjoint(w, op.W)), nil
+	case graph.MaxPool2D:
+		return newMaxPool[T](p, op, x, y, out[1]), nil
+	case graph.Upsample2D:
+		return newLinear[T](p, x, y, upTaps(op.Mode, op.Scale, x.dims.At(1)), upTaps(op.Mode, op.Scale, x.dims.At(2))), nil
+	case graph.Upsample2DT:
+		h, w := upTaps(op.Mode, op.Scale, y.dims.At(1)), upTaps(op.Mode, op.Scale, y.dims.At(2))
+		return newLinear[T](p, x, y, adjoint(h, y.dims.At(1)), adjoint(w, y.dims.At(2))), nil
+	}
+	return nil, fmt.Errorf("no kernel for %T", op)
+}
+
+// fusedKernel makes the kernel of a group in the type that suits its elements.
+func fusedKernel(p *pool, f *plan.Fused, in, out []place, scratch unsafe.Pointer) kernel {
+	ins, outs, dts := make([]unsafe.Pointer, len(in)), make([]unsafe.Pointer, len(out)), make([]graph.DType, len(in))
+	for i, x := range in {
+		ins[i], dts[i] = x.mem, x.dtype
+	}
+	for i, y := range out {
+		outs[i] = y.mem
+	}
+	switch {
+	case f.DType == graph.F32:
+		return newFused(p, f, ins, outs, dts, table32(), scratch)
+	case f.DType.IsFloat():
+		return newFused(p, f, ins, outs, dts, table64(), scratch)
+	}
+	return newFused(p, f, ins, outs, dts, tableInt(), scratch)
+}

@@ -1,0 +1,42 @@
+package cpu
+
+import (
+	"fmt"
+	"testing"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu/loops"
+	"ebtrain/ddp/exec/exectest"
+	"ebtrain/ddp/graph"
+)
+
+// open starts a backend that is closed at the end of the test. It shares even
+// the smallest work between its threads.
+func open(t testing.TB, c Config) exec.Backend {
+	t.Helper()
+	b, err := start(c, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// The suite runs with the built-in engine, and with plain loops; on one thread
+// and on several, one of them more than some extents.
+func TestConformance(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		t.Run(fmt.Sprintf("%d threads", threads), func(t *testing.T) {
+			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: threads}) },
+				exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 100})
+		})
+	}
+	t.Run("plain loops", func(t *testing.T) {
+		exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: 2, Engine: loops.Engine{}}) },
+			exectest.Options{Graphs: 20})
+	})
+}

@@ -1,0 +1,106 @@
+// Package cpu runs graphs on the processor: convolutions and matrix products
+// by an engine (oneDNN, or plain Go), everything else by kernels in Go.
+//
+// One goroutine, locked to its OS thread, compiles and runs the programs of a
+// backend, one step after the other; inside a step a kernel uses all threads.
+// The parts of the work are fixed, so the same inputs and the same number of
+// threads give the same bits. A run allocates no memory.
+//
+// Invariants: all pointers of a program are fixed when it is compiled; sums
+// are added up in float64; images lie in channels-last order.
+//
+// Concurrency: a Backend may be used from several goroutines; runs of its
+// programs take turns. See package exec for Programs and Vars.
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu/engine"
+)
+
+// Config is how a backend is made.
+type Config struct {
+	// Threads is the number of threads that share the work of a step; 0 means
+	// as many as the process may use.
+	Threads int
+	// Engine does convolutions and matrix products; nil means the best that is
+	// built in. The backend closes it.
+	Engine engine.Engine
+}
+
+// Backend implements exec.Backend.
+type Backend struct {
+	threads int
+	eng     engine.Engine
+	pool    *pool
+	calls   chan func()
+	done    chan struct{}
+	close   sync.Once
+	err     error // of closing the engine
+}
+
+// New starts a backend.
+func New(c Config) (*Backend, error) { return start(c, grain) }
+
+// start starts a backend that shares work of at least that many operations.
+func start(c Config, grain int) (*Backend, error) {
+	if c.Threads < 0 {
+		return nil, fmt.Errorf("cpu: want at least one thread, got %d", c.Threads)
+	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
+	b := &Backend{threads: c.Threads, eng: c.Engine, calls: make(chan func(), 16), done: make(chan struct{})}
+	ready := make(chan error)
+	go b.loop(ready, grain)
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// loop owns the engine and runs the programs, on one OS thread.
+func (b *Backend) loop(ready chan<- error, grain int) {
+	runtime.LockOSThread()
+	defer close(b.done)
+	if b.eng == nil {
+		eng, err := bestEngine(b.threads)
+		if err != nil {
+			ready <- fmt.Errorf("cpu: %w", err)
+			return
+		}
+		b.eng = eng
+	}
+	b.pool = newPool(b.threads, grain)
+	ready <- nil
+	for f := range b.calls {
+		f()
+	}
+	b.pool.close()
+	b.err = b.eng.Close()
+}
+
+// do runs f on the backend's thread.
+func (b *Backend) do(f func()) {
+	done := make(chan struct{})
+	b.calls <- func() { defer close(done); f() }
+	<-done
+}
+
+// Name is, for example, "cpu (oneDNN 2.6.3, 2 threads)".
+func (b *Backend) Name() string {
+	return fmt.Sprintf("cpu (%s, %d threads)", b.eng.Name(), b.threads)
+}
+
+// NewVars returns an empty set of variables.
+func (b *Backend) NewVars() exec.Vars { return &Vars{vals: map[string]*exec.Tensor{}} }
+
+// Close ends the backend's thread and closes its engine.
+func (b *Backend) Close() error {
+	b.close.Do(func() { close(b.calls); <-b.done })
+	return b.err
+}

@@ -1,0 +1,62 @@
+//go:build cgo && !nodnnl
+
+package dnnl
+
+import (
+	"errors"
+	"testing"
+
+	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/engine/enginetest"
+)
+
+func TestConformance(t *testing.T) {
+	enginetest.Run(t, func(threads int) engine.Engine {
+		e, err := New(threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	})
+}
+
+func TestClosed(t *testing.T) {
+	e, err := New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := e.MatMul(engine.MatMulProblem{M: 1, N: 1, K: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(k.Close(), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Run(nil, nil, nil, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("run of a closed kernel: got %v, want %v", err, ErrClosed)
+	}
+	if _, err := e.MatMul(engine.MatMulProblem{M: 1, N: 1, K: 1}); !errors.Is(err, ErrClosed) {
+		t.Errorf("matmul of a closed engine: got %v, want %v", err, ErrClosed)
+	}
+	if _, err := New(0); err == nil {
+		t.Error("an engine of no threads was made")
+	}
+}
+
+// TestStatus shows that an error names the problem, the call and the meaning.
+func TestStatus(t *testing.T) {
+	err := checkStatus("forward of this", 3, "choosing a forward convolution")
+	if want := "dnnl: forward of this: choosing a forward convolution: not implemented for this problem"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func BenchmarkEngine(b *testing.B) {
+	enginetest.Bench(b, func(threads int) engine.Engine {
+		e, err := New(threads)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return e
+	})
+}

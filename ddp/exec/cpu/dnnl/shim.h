@@ -1,0 +1,51 @@
+// A thin C layer over oneDNN 2.x and 3.x, float32 on the CPU only.
+//
+// A plan is a short list of primitives with the memories they read and write.
+// It is made once; eb_plan_run binds the caller's buffers, executes the list
+// and unbinds them, so that no plan holds a pointer between runs.
+#ifndef EBTRAIN_DNNL_SHIM_H
+#define EBTRAIN_DNNL_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct eb_engine eb_engine;
+typedef struct eb_plan eb_plan;
+
+// The geometry of a convolution; see engine.ConvProblem. dh, dw: 1 is dense.
+typedef struct {
+	int64_t n, c, h, w, o, oh, ow, groups, kh, kw;
+	int64_t sh, sw, pt, pb, pl, pr, dh, dw;
+} eb_conv;
+
+enum { EB_FORWARD = 1, EB_GRAD_X = 2, EB_GRAD_W = 3 };
+
+// Every function below that returns an int returns a dnnl_status_t, 0 if all
+// is well; where it takes `where`, it stores there the name of the call that
+// went wrong.
+
+int eb_engine_new(int threads, eb_engine **out, const char **where);
+void eb_engine_free(eb_engine *e);
+void eb_version(int *major, int *minor, int *patch);
+
+// A convolution by oneDNN's own primitive.
+int eb_plan_conv(eb_engine *e, int op, const eb_conv *g, eb_plan **out, const char **where);
+// A convolution whose kernel covers the whole image (y is N×1×1×O), as a
+// matrix product; `taps` is KH·KW.
+int eb_plan_head(eb_engine *e, int op, int64_t n, int64_t o, int64_t c, int64_t taps, eb_plan **out, const char **where);
+// A data gradient for images of few channels: what each pixel of y says of its
+// window as a matrix product, (N·OH·OW, KH·KW·C), then summed into dx.
+int eb_plan_fold(eb_engine *e, const eb_conv *g, eb_plan **out, const char **where);
+// dst (m,n) = A·B; a holds A (m,k), or its transpose if ta; b holds B likewise.
+// If exchanged, A is in b and B in a.
+int eb_plan_matmul(eb_engine *e, int64_t m, int64_t n, int64_t k, int ta, int tb, int exchanged, eb_plan **out, const char **where);
+
+size_t eb_plan_scratch(const eb_plan *p);
+int eb_plan_run(eb_plan *p, void *dst, void *a, void *b, void *scratch);
+// Where the last eb_plan_run went wrong.
+const char *eb_plan_where(const eb_plan *p);
+void eb_plan_free(eb_plan *p);
+// The implementations that oneDNN chose, for people: "reorder: jit:uni; conv: brgconv:avx512_core".
+void eb_plan_describe(const eb_plan *p, char *buf, size_t len);
+
+#endif

@@ -1,0 +1,137 @@
+// Package enginetest is the conformance suite of engines: every kernel against
+// slow loops in float64, over many geometries and thread counts.
+//
+// Each case checks that the result is right to float32 rounding, that it does
+// not depend on what dst and scratch held before, that nothing is written
+// outside dst and scratch and nothing outside the inputs has an influence, that
+// inputs stay as they were, and that a second run, a second kernel and other
+// addresses give the same bits.
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"ebtrain/ddp/exec/cpu/engine"
+)
+
+// Run holds the engines that make returns to the contract of package engine.
+// make is called with 1, 2 and 3 threads; it may call t.Fatal. All calls on the
+// engines, and make itself, happen on one locked OS thread.
+func Run(t *testing.T, make func(threads int) engine.Engine) {
+	s := &suite{thread: newThread()}
+	defer s.thread.stop()
+	for threads := 1; threads <= 3; threads++ {
+		if s.do(func() error { s.engines = append(s.engines, make(threads)); return nil }) != nil {
+			t.Fatal("no engine")
+		}
+	}
+	s.runConv(t)
+	s.runMatMul(t)
+	for _, e := range s.engines {
+		if e.Name() == "" {
+			t.Error("the engine has no name")
+		}
+		s.runRefusals(t, e)
+		for range 2 { // Close is idempotent
+			if err := s.do(e.Close); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		}
+	}
+}
+
+// suite is the engines under test, one for each number of threads from 1.
+type suite struct {
+	*thread
+	engines []engine.Engine
+}
+
+// check holds the kernels that prepare makes on every engine to r.
+func (s *suite) check(t *testing.T, r reference, prepare func(engine.Engine) (engine.Kernel, error)) {
+	x := newExpectation(r)
+	for i, e := range s.engines {
+		if err := s.do(func() error { return x.check(func() (engine.Kernel, error) { return prepare(e) }) }); err != nil {
+			t.Errorf("%d threads: %v", i+1, err)
+		}
+	}
+}
+
+func (s *suite) runConv(t *testing.T) {
+	for _, c := range Convs() {
+		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+			t.Run(fmt.Sprintf("conv/%v/%s", op, c.Name), func(t *testing.T) {
+				s.check(t, convReference(op, c.ConvProblem), func(e engine.Engine) (engine.Kernel, error) { return e.Conv(op, c.ConvProblem) })
+			})
+		}
+	}
+}
+
+func (s *suite) runMatMul(t *testing.T) {
+	for _, p := range MatMuls() {
+		t.Run(fmt.Sprintf("matmul/%dx%dx%d,%t,%t", p.M, p.N, p.K, p.TransA, p.TransB), func(t *testing.T) {
+			s.check(t, matMulReference(p), func(e engine.Engine) (engine.Kernel, error) { return e.MatMul(p) })
+		})
+	}
+}
+
+func (s *suite) runRefusals(t *testing.T, e engine.Engine) {
+	good := square("", 1, 4, 5, 5, 6, 3, 1, 1).ConvProblem
+	for name, spoil := range map[string]func(p *engine.ConvProblem){
+		"no images":          func(p *engine.ConvProblem) { p.N = 0 },
+		"wrong output":       func(p *engine.ConvProblem) { p.OW++ },
+		"groups that do not": func(p *engine.ConvProblem) { p.Groups = 3 },
+		"window too big":     func(p *engine.ConvProblem) { p.KH = 9 },
+		"no stride":          func(p *engine.ConvProblem) { p.StrideH = 0 },
+	} {
+		t.Run("refuse/"+name, func(t *testing.T) {
+			p := good
+			spoil(&p)
+			if err := s.do(func() error { _, err := e.Conv(engine.Forward, p); return err }); err == nil {
+				t.Errorf("%v was accepted", p)
+			}
+		})
+	}
+	if err := s.do(func() error { _, err := e.Conv(0, good); return err }); err == nil {
+		t.Error("an op that is none of the three was accepted")
+	}
+	for _, p := range []engine.MatMulProblem{{M: 0, N: 1, K: 1}, {M: 1, N: -1, K: 1}, {M: 1, N: 1}} {
+		if err := s.do(func() error { _, err := e.MatMul(p); return err }); err == nil {
+			t.Errorf("%v was accepted", p)
+		}
+	}
+}
+
+// thread is one locked OS thread that runs functions in turn.
+type thread struct {
+	work chan func() error
+	done chan error
+}
+
+func newThread() *thread {
+	th := &thread{make(chan func() error), make(chan error)}
+	go func() {
+		runtime.LockOSThread()
+		defer close(th.done) // also after t.Fatal
+		for f := range th.work {
+			th.done <- f()
+		}
+	}()
+	return th
+}
+
+func (th *thread) do(f func() error) error {
+	th.work <- f
+	err, ok := <-th.done
+	if !ok {
+		return errors.New("the thread ended")
+	}
+	return err
+}
+
+func (th *thread) stop() {
+	close(th.work)
+	<-th.done
+}

@@ -1,0 +1,229 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+)
+
+// blockLen is the number of elements that a fused group works on at a time:
+// small enough for the registers of a group to stay in the first-level cache.
+const blockLen = 1024
+
+// fused interprets a group block by block: T is the type computed in, A the
+// type of sums.
+type fused[T, A number] struct {
+	pool   *pool
+	n      int // points
+	block  int // points in a block
+	work   int
+	loads  []load[T]
+	code   []instr[T]
+	stores []store[T]
+	sums   []sum[T, A]
+	round  func([]T) // nil if T is exact
+	lanes  []lane[T]
+}
+
+// mode is how a load gets its block.
+type mode uint8
+
+const (
+	direct   mode = iota // the memory itself
+	constant             // filled once, at compilation
+	repeated             // the same in each block: filled once a run
+	general              // filled for each block
+)
+
+// load brings an operand into its register.
+type load[T number] struct {
+	mode  mode
+	plain bool // the operand's elements are of type T
+	mem   unsafe.Pointer
+	acc   plan.Access
+	read  reader[T]
+	reg   int
+	value T    // of a constant
+	array bool // needed as a block, not only as a number
+}
+
+// instr computes register dst; x, y, z are registers.
+type instr[T number] struct {
+	dst, x, y, z int
+	a            T
+	f1           vec1[T]
+	f2           vec2[T]
+	fs           vec2s[T] // of array x and number y
+	f3           vec3[T]
+	out          unsafe.Pointer // where dst lies, nil for a buffer of the lane
+}
+
+// store writes a register to memory at the end of a block.
+type store[T number] struct {
+	reg   int
+	mem   unsafe.Pointer
+	write writer[T]
+}
+
+// lane is the state of one thread.
+type lane[T number] struct {
+	reg  [][]T // the block of each register
+	buf  [][]T // the buffers of the registers that have one
+	num  []T   // the value of registers that are numbers
+	sums []unsafe.Pointer
+}
+
+func (k *fused[T, A]) run() error {
+	threads := k.pool.run(k, k.work)
+	for i := range k.sums {
+		k.sums[i].finish(threads)
+	}
+	return nil
+}
+
+// part computes blocks of worker w.
+func (k *fused[T, A]) part(w, n int) {
+	blocks := (k.n + k.block - 1) / k.block
+	lo, hi := blocks*w/n, blocks*(w+1)/n
+	ln := &k.lanes[w]
+	for i := range k.sums {
+		k.sums[i].reset(w)
+	}
+	k.begin(ln)
+	for b := lo; b < hi; b++ {
+		at := b * k.block
+		k.do(ln, w, at, min(k.block, k.n-at))
+	}
+}
+
+// begin fills the registers that are the same in each block.
+func (k *fused[T, A]) begin(ln *lane[T]) {
+	for i := range k.loads {
+		l := &k.loads[i]
+		switch {
+		case l.acc.Scalar() && l.mode == repeated:
+			l.read(ln.num[l.reg:l.reg+1], l.mem, 0)
+			if l.array {
+				fill(ln.buf[l.reg], ln.num[l.reg])
+			}
+		case l.mode == repeated:
+			l.fill(ln.buf[l.reg], 0)
+		}
+	}
+}
+
+func fill[T number](d []T, v T) {
+	for i := range d {
+		d[i] = v
+	}
+}
+
+func (l *load[T]) fill(dst []T, at int) {
+	if l.plain {
+		expand(dst, span[T](l.mem, l.extent()), l.acc, at)
+		return
+	}
+	runs(l.acc, at, len(dst), func(at, off, n, stride int) {
+		if stride == 1 {
+			l.read(dst[at:at+n], l.mem, off)
+			return
+		}
+		l.read(dst[at:at+1], l.mem, off)
+		fill(dst[at:at+n], dst[at])
+	})
+}
+
+// extent is the number of elements of the operand.
+func (l *load[T]) extent() int {
+	n := 1
+	for i, d := range l.acc.Dims {
+		n += (d - 1) * l.acc.Strides[i]
+	}
+	return n
+}
+
+// do computes the points at … at+n.
+func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
+	for i := range k.loads {
+		l := &k.loads[i]
+		switch l.mode {
+		case direct:
+			ln.reg[l.reg] = span[T](l.mem, at+n)[at:]
+			continue
+		case general:
+			l.fill(ln.buf[l.reg][:n], at)
+		}
+		if b := ln.buf[l.reg]; b != nil {
+			ln.reg[l.reg] = b[:n]
+		}
+	}
+	for i := range k.code {
+		c := &k.code[i]
+		var d []T
+		if c.out != nil {
+			d = span[T](c.out, at+n)[at:]
+		} else {
+			d = ln.buf[c.dst][:n]
+		}
+		ln.reg[c.dst] = d
+		switch {
+		case c.fs != nil:
+			c.fs(d, ln.reg[c.x], ln.num[c.y])
+		case c.f2 != nil:
+			c.f2(d, ln.reg[c.x], ln.reg[c.y])
+		case c.f1 != nil:
+			c.f1(d, ln.reg[c.x], c.a)
+		default:
+			c.f3(d, ln.reg[c.x], ln.reg[c.y], ln.reg[c.z])
+		}
+		if k.round != nil {
+			k.round(d)
+		}
+	}
+	for i := range k.sums {
+		s := &k.sums[i]
+		s.block(w, at, ln.reg[s.reg])
+	}
+	for i := range k.stores {
+		s := &k.stores[i]
+		s.write(s.mem, at, ln.reg[s.reg])
+	}
+}
+
+// newFused makes the kernel of a group of element type d, with the places of
+// its operands and results; scratch holds its sums.
+func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts []graph.DType, tab table[T, A], scratch unsafe.Pointer) *fused[T, A] {
+	k := &fused[T, A]{pool: p, n: f.Dims.Len(), round: rounder[T](f.DType)}
+	k.block = blockOf(f)
+	k.work = k.n * (len(f.Code) + len(f.Stores) + len(f.Sums))
+	c := fusing[T, A]{fused: k, f: f, tab: tab, number: make([]bool, f.Registers())}
+	c.loads(in, dts)
+	c.code()
+	c.results(in, out)
+	for i, s := range f.Sums {
+		size := resultLen(s.Access)
+		o := len(f.Stores) + i
+		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.n, scratch))
+		scratch = unsafe.Add(scratch, sumBytes(size, p.n))
+	}
+	c.lanes(p.n)
+	return k
+}
+
+// blockOf is a block length that is a multiple of the period of operands that
+// repeat, so that they are the same in each block.
+func blockOf(f *plan.Fused) int {
+	n := max(f.Dims.Len(), 1)
+	for _, a := range f.Loads {
+		if p := period(a); p > 0 && p <= 2*blockLen {
+			return min(n, max(1, blockLen/p)*p)
+		}
+	}
+	for _, s := range f.Sums {
+		if p := period(s.Access); p > 0 && p <= 2*blockLen {
+			return min(n, max(1, blockLen/p)*p)
+		}
+	}
+	return min(n, blockLen)
+}

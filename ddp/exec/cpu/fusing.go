@@ -1,0 +1,217 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+)
+
+// fusing is a fused kernel under construction.
+type fusing[T, A number] struct {
+	*fused[T, A]
+	f      *plan.Fused
+	tab    table[T, A]
+	number []bool // by register: one number, the same for all points of a run
+}
+
+func (c *fusing[T, A]) loads(in []unsafe.Pointer, dts []graph.DType) {
+	for i, a := range c.f.Loads {
+		l := load[T]{mem: in[i], acc: a, read: readerOf[T](dts[i]), reg: i, plain: dts[i] == c.tab.plain, mode: general}
+		switch {
+		case a.Full() && l.plain:
+			l.mode = direct
+		case a.Scalar():
+			l.mode = repeated
+			c.number[i] = true
+		case period(a) > 0 && c.block%period(a) == 0:
+			l.mode = repeated
+		}
+		c.fused.loads = append(c.fused.loads, l)
+	}
+	for i, v := range c.f.Consts {
+		r := len(c.f.Loads) + i
+		c.number[r] = true
+		c.fused.loads = append(c.fused.loads, load[T]{mode: constant, reg: r, value: rounded[T](v)})
+	}
+}
+
+// rounded is v as a T, integers to nearest.
+func rounded[T number](v float64) T {
+	var one [1]T
+	switch p := any(&one).(type) {
+	case *[1]int64:
+		writeInt[float64, int64](unsafe.Pointer(p), 0, []float64{v})
+	default:
+		one[0] = T(v)
+	}
+	return one[0]
+}
+
+func (c *fusing[T, A]) code() {
+	first := len(c.f.Loads) + len(c.f.Consts)
+	for i, in := range c.f.Code {
+		k := instr[T]{dst: first + i, x: in.X, y: in.Y, z: in.Z}
+		switch op := in.Op.(type) {
+		case graph.Unary:
+			k.f1, k.a = c.tab.unary(op.Fn), T(op.A())
+			c.array(k.x)
+		case graph.Binary:
+			c.binary(&k, op.Fn)
+		case graph.Select:
+			k.f3 = c.tab.choose
+			c.array(k.x, k.y, k.z)
+		}
+		c.fused.code = append(c.fused.code, k)
+	}
+}
+
+// binary picks the loop for arrays or an array and a number.
+func (c *fusing[T, A]) binary(k *instr[T], fn graph.BinaryFn) {
+	p := c.tab.binary(fn)
+	switch {
+	case c.number[k.y] && !c.number[k.x]:
+		k.fs = p.vs
+		c.array(k.x)
+	case c.number[k.x] && !c.number[k.y]:
+		k.fs, k.x, k.y = p.sv, k.y, k.x
+		c.array(k.x)
+	default:
+		k.f2 = p.vv
+		c.array(k.x, k.y)
+	}
+}
+
+// array says that the registers are needed as blocks.
+func (c *fusing[T, A]) array(regs ...int) {
+	for _, r := range regs {
+		if r < len(c.fused.loads) {
+			c.fused.loads[r].array = true
+		}
+	}
+}
+
+// results decides for each stored register whether it is computed where it
+// belongs, or copied there at the end of the block. It is copied if the place
+// is that of an operand that is read later in the block.
+func (c *fusing[T, A]) results(in, out []unsafe.Pointer) {
+	first := len(c.f.Loads) + len(c.f.Consts)
+	for _, s := range c.f.Sums {
+		c.array(s.Reg)
+	}
+	for i, r := range c.f.Stores {
+		c.array(r)
+		if r >= first && c.f.DType == c.tab.plain && c.fused.code[r-first].out == nil && !c.readAfter(in, out[i], r-first) {
+			c.fused.code[r-first].out = out[i]
+			continue
+		}
+		c.stores = append(c.stores, store[T]{reg: r, mem: out[i], write: writerOf[T](c.f.DType)})
+	}
+}
+
+// readAfter says whether an operand at place p is read after instruction i.
+func (c *fusing[T, A]) readAfter(in []unsafe.Pointer, p unsafe.Pointer, i int) bool {
+	reads := func(r int) bool { return r < len(in) && in[r] == p }
+	for _, k := range c.f.Code[i+1:] {
+		sel := false
+		if _, ok := k.Op.(graph.Select); ok {
+			sel = reads(k.Z)
+		}
+		_, unary := k.Op.(graph.Unary)
+		if reads(k.X) || !unary && reads(k.Y) || sel {
+			return true
+		}
+	}
+	for _, s := range c.f.Sums {
+		if reads(s.Reg) {
+			return true
+		}
+	}
+	for _, r := range c.f.Stores {
+		if reads(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// lanes gives each thread its buffers; registers that live at different times
+// share one.
+func (c *fusing[T, A]) lanes(n int) {
+	share, buffers := c.share()
+	for range n {
+		ln := lane[T]{reg: make([][]T, c.f.Registers()), buf: make([][]T, c.f.Registers()), num: make([]T, c.f.Registers())}
+		mem := make([]T, buffers*c.block)
+		for r, b := range share {
+			if b >= 0 {
+				ln.buf[r] = mem[b*c.block:][:c.block:c.block]
+			}
+		}
+		for _, l := range c.fused.loads {
+			if l.mode == constant {
+				ln.num[l.reg] = l.value
+				if l.array {
+					fill(ln.buf[l.reg], l.value)
+				}
+			}
+		}
+		c.fused.lanes = append(c.fused.lanes, ln)
+	}
+}
+
+// share numbers the buffer of each register, -1 for those that need none.
+func (c *fusing[T, A]) share() (share []int, buffers int) {
+	share = make([]int, c.f.Registers())
+	last := c.lastUses()
+	for r := range share {
+		share[r] = -1
+	}
+	for _, l := range c.fused.loads {
+		if l.mode == general || l.array && l.mode != direct || l.mode == repeated && !l.acc.Scalar() {
+			share[l.reg] = buffers // filled before the block or run: its own
+			buffers++
+		}
+	}
+	var free []int
+	first := len(c.fused.loads)
+	for i, k := range c.fused.code {
+		for _, r := range [...]int{k.x, k.y, k.z} { // a result may replace an operand that dies
+			if r >= first && last[r] == i && share[r] >= 0 {
+				free = append(free, share[r])
+				last[r] = -1
+			}
+		}
+		if k.out != nil {
+			continue
+		}
+		if len(free) == 0 {
+			free = append(free, buffers)
+			buffers++
+		}
+		share[k.dst] = free[len(free)-1]
+		free = free[:len(free)-1]
+	}
+	return share, buffers
+}
+
+// lastUses is the last instruction that reads each register, or the number of
+// instructions if a sum or store does.
+func (c *fusing[T, A]) lastUses() []int {
+	last := make([]int, c.f.Registers())
+	for i, k := range c.fused.code {
+		last[k.x] = i
+		if k.f2 != nil || k.fs != nil || k.f3 != nil {
+			last[k.y] = i
+		}
+		if k.f3 != nil {
+			last[k.z] = i
+		}
+	}
+	for _, s := range c.f.Sums {
+		last[s.Reg] = len(c.fused.code)
+	}
+	for _, r := range c.f.Stores {
+		last[r] = len(c.fused.code)
+	}
+	return last
+}

@@ -1,0 +1,178 @@
+package cpu
+
+import "ebtrain/ddp/graph"
+
+// image is a loop over the pixels of the result y of an op on images in
+// channels-last order, shared by rows of y. The adjoints are written as
+// gathers, so no two threads add to the same element.
+type image[T number] struct {
+	pool *pool
+	work int
+	x, y []T
+	aux  []int32 // places of maxima
+	in   graph.Shape
+	out  graph.Shape // (N, H, W, C)
+	row  func(k *image[T], n, i int)
+
+	win   graph.Window
+	scale int
+	taps  [2][][]tap // along H and W: the sources of each index of y
+}
+
+// tap is a source index and its weight.
+type tap struct {
+	at int
+	w  float64
+}
+
+func (k *image[T]) run() error {
+	if k.out.Len() > 0 {
+		k.pool.run(k, k.work)
+	}
+	return nil
+}
+
+func (k *image[T]) part(w, n int) {
+	rows := k.out.At(0) * k.out.At(1)
+	for r := rows * w / n; r < rows*(w+1)/n; r++ {
+		k.row(k, r/k.out.At(1), r%k.out.At(1))
+	}
+}
+
+// px is the channels of a pixel of x or y.
+func (k *image[T]) px(n, i, j int) []T {
+	h, w, c := k.in.At(1), k.in.At(2), k.in.At(3)
+	return k.x[((n*h+i)*w+j)*c:][:c:c]
+}
+
+func (k *image[T]) py(n, i, j int) []T {
+	h, w, c := k.out.At(1), k.out.At(2), k.out.At(3)
+	return k.y[((n*h+i)*w+j)*c:][:c:c]
+}
+
+// linear sets y[n,i,j] = Σ wᵢ·wⱼ·x[n,i',j'] over the taps of i and j.
+func linear[T float](k *image[T], n, i int) {
+	for j := range k.out.At(2) {
+		y := k.py(n, i, j)
+		clear(y)
+		for _, a := range k.taps[0][i] {
+			for _, b := range k.taps[1][j] {
+				axpy(y, k.px(n, a.at, b.at), T(a.w*b.w))
+			}
+		}
+	}
+}
+
+func axpy[T number](y, x []T, w T) {
+	x = x[:len(y)]
+	if w == 1 {
+		for i, v := range x {
+			y[i] += v
+		}
+		return
+	}
+	for i, v := range x {
+		y[i] += w * v
+	}
+}
+
+// newLinear is a separable linear map of images.
+func newLinear[T float](p *pool, x, y place, h, w [][]tap) kernel {
+	work := 0
+	for _, t := range h {
+		work += len(t)
+	}
+	return &image[T]{pool: p, x: span[T](x.mem, x.dims.Len()), y: span[T](y.mem, y.dims.Len()), in: x.dims, out: y.dims,
+		row: linear[T], taps: [2][][]tap{h, w}, work: 4 * work * y.dims.At(0) * y.dims.At(2) * y.dims.At(3)}
+}
+
+// windowTaps are, for each window position, the indices of x inside it.
+func windowTaps(k, stride, pad, dil, in, out int) [][]tap {
+	taps := make([][]tap, out)
+	for i := range taps {
+		for q := range k {
+			if at := i*stride + q*dil - pad; at >= 0 && at < in {
+				taps[i] = append(taps[i], tap{at, 1})
+			}
+		}
+	}
+	return taps
+}
+
+// adjoint turns taps around: the sources become the results.
+func adjoint(taps [][]tap, in int) [][]tap {
+	t := make([][]tap, in)
+	for i, list := range taps {
+		for _, s := range list {
+			t[s.at] = append(t[s.at], tap{i, s.w})
+		}
+	}
+	return t
+}
+
+// poolTaps are the taps of a sum pool of an h×w image.
+func poolTaps(w graph.Window, h, wd int) (rows, cols [][]tap) {
+	oh, ow := w.Out(h, wd)
+	return windowTaps(w.KH, w.StrideH, w.PadT, w.DilH, h, oh), windowTaps(w.KW, w.StrideW, w.PadL, w.DilW, wd, ow)
+}
+
+// upTaps are, for each index of the enlarged axis, its sources and weights.
+func upTaps(mode graph.ResampleMode, scale, in int) [][]tap {
+	taps := make([][]tap, in*scale)
+	for i := range taps {
+		if mode == graph.Nearest {
+			taps[i] = []tap{{i / scale, 1}}
+			continue
+		}
+		pos := max((float64(i)+0.5)/float64(scale)-0.5, 0)
+		lo := min(int(pos), in-1)
+		hi := min(lo+1, in-1)
+		f := pos - float64(lo)
+		if lo == hi || f == 0 {
+			taps[i] = []tap{{lo, 1}}
+			continue
+		}
+		taps[i] = []tap{{lo, 1 - f}, {hi, f}}
+	}
+	return taps
+}
+
+// maxPool finds the first maximum of each window and its place.
+func maxPool[T float](k *image[T], n, i int) {
+	c := k.out.At(3)
+	w := k.in.At(2)
+	for j := range k.out.At(2) {
+		y := k.py(n, i, j)
+		idx := k.aux[((n*k.out.At(1)+i)*k.out.At(2)+j)*c:][:c:c]
+		first := true
+		for p := range k.win.KH {
+			h := i*k.win.StrideH + p - k.win.PadT
+			if h < 0 || h >= k.in.At(1) {
+				continue
+			}
+			for q := range k.win.KW {
+				v := j*k.win.StrideW + q - k.win.PadL
+				if v < 0 || v >= w {
+					continue
+				}
+				better(y, idx, k.px(n, h, v), int32(h*w+v), first)
+				first = false
+			}
+		}
+	}
+}
+
+// better replaces maxima that x exceeds.
+func better[T float](y []T, idx []int32, x []T, at int32, first bool) {
+	x, idx = x[:len(y)], idx[:len(y)]
+	for c, v := range x {
+		if m := y[c]; first || v > m {
+			y[c], idx[c] = v, at
+		}
+	}
+}
+
+func newMaxPool[T float](p *pool, op graph.MaxPool2D, x, y, idx place) kernel {
+	return &image[T]{pool: p, x: span[T](x.mem, x.dims.Len()), y: span[T](y.mem, y.dims.Len()), aux: span[int32](idx.mem, idx.dims.Len()),
+		in: x.dims, out: y.dims, row: maxPool[T], win: op.Window, work: 2 * y.dims.Len() * op.KH * op.KW}
+}

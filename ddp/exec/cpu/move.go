@@ -1,0 +1,179 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"ebtrain/ddp/graph"
+)
+
+// move copies an array of up to MaxRank axes element by element: y at its
+// strides from x at its strides. It is transpose, slice, pad and concat.
+type move struct {
+	pool       *pool
+	dims       []int
+	xs, ys     []int // strides in elements
+	x, y       unsafe.Pointer
+	size       int            // of an element
+	zero, zend unsafe.Pointer // memory to clear first, if any
+}
+
+// newMove joins axes that both sides walk alike.
+func newMove(p *pool, dims, xs, ys graph.Dims, x, y unsafe.Pointer, size int) *move {
+	m := &move{pool: p, x: x, y: y, size: size}
+	for i := range dims.Rank() {
+		d, a, b := dims.At(i), xs.At(i), ys.At(i)
+		if d == 1 {
+			continue
+		}
+		if k := len(m.dims) - 1; k >= 0 && m.xs[k] == a*d && m.ys[k] == b*d {
+			m.dims[k], m.xs[k], m.ys[k] = m.dims[k]*d, a, b
+			continue
+		}
+		m.dims, m.xs, m.ys = append(m.dims, d), append(m.xs, a), append(m.ys, b)
+	}
+	for len(m.dims) < 3 {
+		m.dims, m.xs, m.ys = append([]int{1}, m.dims...), append([]int{0}, m.xs...), append([]int{0}, m.ys...)
+	}
+	return m
+}
+
+func (m *move) run() error {
+	if n := uintptr(m.zend) - uintptr(m.zero); n > 0 {
+		clear(unsafe.Slice((*byte)(m.zero), n))
+	}
+	work := 1
+	for _, d := range m.dims {
+		work *= d
+	}
+	m.pool.run(m, work)
+	return nil
+}
+
+// part moves a range of the combined outer axes; the last two axes are moved
+// as a matrix.
+func (m *move) part(w, n int) {
+	k := len(m.dims) - 2
+	outer := 1
+	for _, d := range m.dims[:k] {
+		outer *= d
+	}
+	rows := m.dims[k]
+	total := outer * rows
+	lo, hi := total*w/n, total*(w+1)/n
+	for at := lo; at < hi; {
+		r := at % rows
+		count := min(rows-r, hi-at)
+		xo, yo := r*m.xs[k], r*m.ys[k]
+		for i, o := k-1, at/rows; i >= 0; i-- {
+			c := o % m.dims[i]
+			o /= m.dims[i]
+			xo += c * m.xs[i]
+			yo += c * m.ys[i]
+		}
+		m.matrix(unsafe.Add(m.x, xo*m.size), unsafe.Add(m.y, yo*m.size), count)
+		at += count
+	}
+}
+
+func (m *move) matrix(x, y unsafe.Pointer, rows int) {
+	k := len(m.dims) - 2
+	cols, xr, xc, yr, yc := m.dims[k+1], m.xs[k], m.xs[k+1], m.ys[k], m.ys[k+1]
+	if xc == 1 && yc == 1 {
+		for r := range rows {
+			copy(unsafe.Slice((*byte)(unsafe.Add(y, r*yr*m.size)), cols*m.size), unsafe.Slice((*byte)(unsafe.Add(x, r*xr*m.size)), cols*m.size))
+		}
+		return
+	}
+	switch m.size {
+	case 1:
+		moveMatrix[uint8](x, y, rows, cols, xr, xc, yr, yc)
+	case 2:
+		moveMatrix[uint16](x, y, rows, cols, xr, xc, yr, yc)
+	case 4:
+		moveMatrix[uint32](x, y, rows, cols, xr, xc, yr, yc)
+	default:
+		moveMatrix[uint64](x, y, rows, cols, xr, xc, yr, yc)
+	}
+}
+
+// moveMatrix works in square tiles, so that both sides stay in the cache.
+func moveMatrix[E any](x, y unsafe.Pointer, rows, cols, xr, xc, yr, yc int) {
+	if rows == 0 || cols == 0 {
+		return
+	}
+	xs := unsafe.Slice((*E)(x), (rows-1)*xr+(cols-1)*xc+1)
+	ys := unsafe.Slice((*E)(y), (rows-1)*yr+(cols-1)*yc+1)
+	const tile = 16
+	for r0 := 0; r0 < rows; r0 += tile {
+		r1 := min(r0+tile, rows)
+		for c0 := 0; c0 < cols; c0 += tile {
+			c1 := min(c0+tile, cols)
+			for r := r0; r < r1; r++ {
+				i, j := r*xr+c0*xc, r*yr+c0*yc
+				for range c1 - c0 {
+					ys[j] = xs[i]
+					i += xc
+					j += yc
+				}
+			}
+		}
+	}
+}
+
+// transposeMove makes y from x with axes permuted.
+func transposeMove(p *pool, op graph.Transpose, x, y place) kernel {
+	xs, st := y.dims, x.dims.Strides()
+	for i := range y.dims.Rank() {
+		xs = xs.With(i, st.At(op.Perm.At(i)))
+	}
+	return newMove(p, y.dims, xs, y.dims.Strides(), x.mem, y.mem, x.dtype.Size())
+}
+
+func sliceMove(p *pool, op graph.Slice, x, y place) kernel {
+	xs, off := x.dims.Strides(), 0
+	for i := range x.dims.Rank() {
+		off += op.Start.At(i) * xs.At(i)
+		xs = xs.With(i, xs.At(i)*op.Step.At(i))
+	}
+	size := x.dtype.Size()
+	return newMove(p, y.dims, xs, y.dims.Strides(), unsafe.Add(x.mem, off*size), y.mem, size)
+}
+
+func padMove(p *pool, op graph.Pad, x, y place) kernel {
+	ys, off := y.dims.Strides(), 0
+	for i := range x.dims.Rank() {
+		off += op.Lo.At(i) * ys.At(i)
+		ys = ys.With(i, ys.At(i)*(op.Gap.At(i)+1))
+	}
+	size := x.dtype.Size()
+	m := newMove(p, x.dims, x.dims.Strides(), ys, x.mem, unsafe.Add(y.mem, off*size), size)
+	m.zero, m.zend = y.mem, unsafe.Add(y.mem, y.dims.Len()*size)
+	return m
+}
+
+func concatMove(p *pool, op graph.Concat, xs []place, y place) kernel {
+	var all sequence
+	at, size, st := 0, y.dtype.Size(), y.dims.Strides()
+	for _, x := range xs {
+		all = append(all, newMove(p, x.dims, x.dims.Strides(), st, x.mem, unsafe.Add(y.mem, at*st.At(op.Axis)*size), size))
+		at += x.dims.At(op.Axis)
+	}
+	return all
+}
+
+// sequence is kernels one after the other.
+type sequence []kernel
+
+func (s sequence) run() error {
+	for _, k := range s {
+		if err := k.run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyBytes copies memory.
+type copyBytes struct{ dst, src []byte }
+
+func (c copyBytes) run() error { copy(c.dst, c.src); return nil }

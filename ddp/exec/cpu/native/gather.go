@@ -1,0 +1,89 @@
+package native
+
+// strip is a run of taps of a window that are neighbours in an image row: it
+// covers count pixels from (dh, dw) on, relative to the window's corner.
+type strip struct {
+	dh, dw, count int
+	k             int // its first row of B
+}
+
+// windows is the operand A of a convolution: row m is what the window at
+// pixel (i,j) of image n sees, (n,i,j) in row-major order: strip by strip, the
+// channels of one group of each pixel, zeros outside the image.
+type windows struct {
+	h, w, c      int // the image
+	first, group int // the group's channels are first … first+group-1
+	gridH, gridW int // window positions
+	stepH, stepW int // pixels from one position to the next
+	strips       []strip
+	k            int // length of a row
+}
+
+// at is a window position.
+type at struct{ n, i, j int }
+
+func (v *windows) position(m int) at {
+	return at{m / (v.gridH * v.gridW), m / v.gridW % v.gridH, m % v.gridW}
+}
+
+func (v *windows) next(p at) at {
+	if p.j++; p.j == v.gridW {
+		p.j = 0
+		if p.i++; p.i == v.gridH {
+			p.i = 0
+			p.n++
+		}
+	}
+	return p
+}
+
+func (v *windows) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks int) {
+	p := v.position(m)
+	for r := range rows {
+		v.gather(dst[r*rowStride:r*rowStride+k1-k0], data, p, k0)
+		p = v.next(p)
+	}
+	return rowStride, 1
+}
+
+// gather writes elements k0 … k0+len(dst)-1 of the row at p to dst.
+func (v *windows) gather(dst, data []float32, p at, k0 int) {
+	for s := range v.strips {
+		st := &v.strips[s]
+		// Of the strip's elements, [lo,hi) are wanted.
+		lo, hi := max(k0-st.k, 0), min(k0+len(dst)-st.k, st.count*v.group)
+		if lo >= hi {
+			continue
+		}
+		d := dst[st.k+lo-k0 : st.k+hi-k0]
+		ih, iw := p.i*v.stepH+st.dh, p.j*v.stepW+st.dw
+		if ih < 0 || ih >= v.h {
+			clear(d)
+			continue
+		}
+		// Of those, [from,to) are inside the image.
+		from, to := min(max(-iw*v.group, lo), hi), max(min((v.w-iw)*v.group, hi), lo)
+		if from >= to {
+			clear(d)
+			continue
+		}
+		clear(d[:from-lo])
+		clear(d[to-lo:])
+		src := ((p.n*v.h+ih)*v.w+iw)*v.c + v.first
+		copy(d[from-lo:to-lo], data[src+from:src+to])
+	}
+}
+
+// addTap appends a tap to the strips; taps come sorted by (dh, dw). Channels of
+// neighbouring pixels are contiguous only if the group is all of them.
+func (v *windows) addTap(dh, dw int) {
+	if n := len(v.strips); n > 0 && v.group == v.c {
+		if last := &v.strips[n-1]; last.dh == dh && last.dw+last.count == dw {
+			last.count++
+			v.k += v.group
+			return
+		}
+	}
+	v.strips = append(v.strips, strip{dh, dw, 1, v.k})
+	v.k += v.group
+}

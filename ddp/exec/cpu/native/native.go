@@ -1,0 +1,103 @@
+// Package native is the engine without C: a packed matrix product in Go with
+// micro-kernels in AVX-512, AVX2 or plain Go, and convolutions on top of it
+// that gather image windows as they go. Which micro-kernel is used is found out
+// at run time; with the tag noasm, and on other processors, it is plain Go.
+//
+// Everything is a product C = A·B, computed in tiles of C that live in
+// registers. A is gathered tile by tile into a small buffer, B is repacked into
+// panels as wide as a tile. Sums run over k in blocks of kBlock, always in the
+// same order, so results do not depend on the number of threads; they do depend
+// on the micro-kernel.
+//
+// Concurrency: an engine owns threads-1 goroutines, which Close ends. An engine
+// and its kernels are used by one goroutine at a time.
+package native
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/engine"
+)
+
+// ErrClosed is returned by calls on a closed engine or kernel.
+var ErrClosed = errors.New("native: closed")
+
+// Engine is the plain-Go engine.
+type Engine struct {
+	tile tile
+	pool *pool // nil after Close
+}
+
+// New starts an engine with the given number of threads, at least 1. It uses
+// the best micro-kernel that the CPU has.
+func New(threads int) *Engine { return newEngine(threads, tiles()[0]) }
+
+func newEngine(threads int, t tile) *Engine {
+	return &Engine{tile: t, pool: newPool(max(threads, 1), t)}
+}
+
+// Name is "plain Go (AVX-512)" or the like.
+func (e *Engine) Name() string { return "plain Go (" + e.tile.name + ")" }
+
+// Close ends the engine's goroutines. A second Close does nothing.
+func (e *Engine) Close() error {
+	if e.pool != nil {
+		e.pool.close()
+		e.pool = nil
+	}
+	return nil
+}
+
+// Conv prepares one op of a convolution; the only errors are a geometry that
+// does not fit together and a closed engine.
+func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
+	if err := p.Check(op); err != nil {
+		return nil, fmt.Errorf("native: %w", err)
+	}
+	if e.pool == nil {
+		return nil, ErrClosed
+	}
+	switch {
+	case isHead(p):
+		return newHead(e, op, p), nil
+	case op == engine.GradW:
+		return newGradW(e, p), nil
+	case op == engine.GradX && foldPays(e.tile, p):
+		return newFold(e, p), nil
+	}
+	return newProducts(e, convProducts(op, p), convSizes(op, p)), nil
+}
+
+// MatMul prepares a matrix product.
+func (e *Engine) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("native: %w", err)
+	}
+	if e.pool == nil {
+		return nil, ErrClosed
+	}
+	return newMatMul(e, p), nil
+}
+
+// sizes are the numbers of elements of a kernel's buffers.
+type sizes struct {
+	dst, a, b int
+	exchanged bool // the product's A is b, its B is a
+}
+
+// operands are a kernel's buffers during one run.
+type operands struct {
+	dst, a, b, scratch []float32
+}
+
+// bind views the caller's memory, a and b exchanged if the product wants so.
+func (s sizes) bind(dst, a, b, scratch unsafe.Pointer, scratchBytes int) operands {
+	view := func(p unsafe.Pointer, n int) []float32 { return unsafe.Slice((*float32)(p), n) }
+	o := operands{view(dst, s.dst), view(a, s.a), view(b, s.b), view(scratch, scratchBytes/4)}
+	if s.exchanged {
+		o.a, o.b = o.b, o.a
+	}
+	return o
+}

@@ -1,0 +1,61 @@
+package native
+
+import (
+	"errors"
+	"testing"
+
+	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/engine/enginetest"
+)
+
+// TestConformance holds every micro-kernel that this CPU can run to the suite.
+func TestConformance(t *testing.T) {
+	for _, tl := range tiles() {
+		t.Run(tl.name, func(t *testing.T) {
+			enginetest.Run(t, func(threads int) engine.Engine { return newEngine(threads, tl) })
+		})
+	}
+}
+
+func BenchmarkEngine(b *testing.B) {
+	enginetest.Bench(b, func(threads int) engine.Engine { return New(threads) })
+}
+
+func TestClosed(t *testing.T) {
+	e := New(2)
+	mm := engine.MatMulProblem{M: 1, N: 1, K: 1}
+	k, err := e.MatMul(mm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(k.Close(), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Run(nil, nil, nil, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("run of a closed kernel: got %v, want %v", err, ErrClosed)
+	}
+	if _, err := e.MatMul(mm); !errors.Is(err, ErrClosed) {
+		t.Errorf("matmul of a closed engine: got %v, want %v", err, ErrClosed)
+	}
+}
+
+// TestRunAllocatesNothing, on one and on two threads.
+func TestRunAllocatesNothing(t *testing.T) {
+	for threads := 1; threads <= 2; threads++ {
+		e := New(threads)
+		for _, c := range enginetest.Convs() {
+			for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+				k, err := e.Conv(op, c.ConvProblem)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := enginetest.Allocs(k, op, c.ConvProblem); n != 0 {
+					t.Errorf("%d threads, %v, %s: %v allocations a run, want 0", threads, op, c.Name, n)
+				}
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

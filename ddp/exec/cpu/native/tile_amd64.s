@@ -1,0 +1,216 @@
+//go:build !noasm
+
+#include "textflag.h"
+
+// ROW512 is one row of a tile at one k: lo, hi += a·(Z24, Z25).
+#define ROW512(a, x, lo, hi) \
+	VBROADCASTSS a, x \
+	VFMADD231PS  Z24, x, lo \
+	VFMADD231PS  Z25, x, hi
+
+#define ZERO512(lo, hi) \
+	VPXORD lo, lo, lo \
+	VPXORD hi, hi, hi
+
+// SET512 stores row r and leaves if it was the last; ADD512 adds it.
+#define SET512(r, lo, hi) \
+	MOVQ    (8*r)(SI), R13 \
+	LEAQ    (DX)(R13*4), R13 \
+	VMOVUPS lo, K1, (R13) \
+	VMOVUPS hi, K2, 64(R13) \
+	CMPQ    R12, $(r+1) \
+	JE      done
+
+#define ADD512(r, lo, hi) \
+	MOVQ    (8*r)(SI), R13 \
+	LEAQ    (DX)(R13*4), R13 \
+	VADDPS  (R13), lo, K1, lo \
+	VADDPS  64(R13), hi, K2, hi \
+	VMOVUPS lo, K1, (R13) \
+	VMOVUPS hi, K2, 64(R13) \
+	CMPQ    R12, $(r+1) \
+	JE      done
+
+// func tile12x32(k int, a *float32, rs, ks int, b, c *float32, off *[maxMR]int, rows int, mask uint32, add bool)
+//
+// Row r of the tile is (Z(2r), Z(2r+1)). R8 … R11 point at rows 0, 3, 6, 9 of
+// a at the current k; AX and BX are the strides in bytes.
+TEXT ·tile12x32(SB), NOSPLIT, $0-69
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), R8
+	MOVQ rs+16(FP), AX
+	MOVQ ks+24(FP), BX
+	MOVQ b+32(FP), DI
+	SHLQ $2, AX
+	SHLQ $2, BX
+	LEAQ (AX)(AX*2), R13
+	LEAQ (R8)(R13*1), R9
+	LEAQ (R9)(R13*1), R10
+	LEAQ (R10)(R13*1), R11
+	ZERO512(Z0, Z1)
+	ZERO512(Z2, Z3)
+	ZERO512(Z4, Z5)
+	ZERO512(Z6, Z7)
+	ZERO512(Z8, Z9)
+	ZERO512(Z10, Z11)
+	ZERO512(Z12, Z13)
+	ZERO512(Z14, Z15)
+	ZERO512(Z16, Z17)
+	ZERO512(Z18, Z19)
+	ZERO512(Z20, Z21)
+	ZERO512(Z22, Z23)
+
+loop: // for l := range k
+	VMOVUPS (DI), Z24
+	VMOVUPS 64(DI), Z25
+	ROW512((R8), Z26, Z0, Z1)
+	ROW512((R8)(AX*1), Z27, Z2, Z3)
+	ROW512((R8)(AX*2), Z28, Z4, Z5)
+	ROW512((R9), Z29, Z6, Z7)
+	ROW512((R9)(AX*1), Z30, Z8, Z9)
+	ROW512((R9)(AX*2), Z31, Z10, Z11)
+	ROW512((R10), Z26, Z12, Z13)
+	ROW512((R10)(AX*1), Z27, Z14, Z15)
+	ROW512((R10)(AX*2), Z28, Z16, Z17)
+	ROW512((R11), Z29, Z18, Z19)
+	ROW512((R11)(AX*1), Z30, Z20, Z21)
+	ROW512((R11)(AX*2), Z31, Z22, Z23)
+	ADDQ BX, R8
+	ADDQ BX, R9
+	ADDQ BX, R10
+	ADDQ BX, R11
+	ADDQ $128, DI
+	DECQ CX
+	JNZ  loop
+
+	MOVQ  c+40(FP), DX
+	MOVQ  off+48(FP), SI
+	MOVQ  rows+56(FP), R12
+	MOVL  mask+64(FP), AX
+	KMOVW AX, K1
+	SHRL  $16, AX
+	KMOVW AX, K2
+	CMPB  add+68(FP), $0
+	JNE   sum
+
+	SET512(0, Z0, Z1)
+	SET512(1, Z2, Z3)
+	SET512(2, Z4, Z5)
+	SET512(3, Z6, Z7)
+	SET512(4, Z8, Z9)
+	SET512(5, Z10, Z11)
+	SET512(6, Z12, Z13)
+	SET512(7, Z14, Z15)
+	SET512(8, Z16, Z17)
+	SET512(9, Z18, Z19)
+	SET512(10, Z20, Z21)
+	SET512(11, Z22, Z23)
+	JMP done
+
+sum:
+	ADD512(0, Z0, Z1)
+	ADD512(1, Z2, Z3)
+	ADD512(2, Z4, Z5)
+	ADD512(3, Z6, Z7)
+	ADD512(4, Z8, Z9)
+	ADD512(5, Z10, Z11)
+	ADD512(6, Z12, Z13)
+	ADD512(7, Z14, Z15)
+	ADD512(8, Z16, Z17)
+	ADD512(9, Z18, Z19)
+	ADD512(10, Z20, Z21)
+	ADD512(11, Z22, Z23)
+
+done:
+	VZEROUPPER
+	RET
+
+// ROW256 is one row of a tile at one k: lo, hi += a·(Y12, Y13).
+#define ROW256(a, x, lo, hi) \
+	VBROADCASTSS a, x \
+	VFMADD231PS  Y12, x, lo \
+	VFMADD231PS  Y13, x, hi
+
+#define ZERO256(lo, hi) \
+	VXORPS lo, lo, lo \
+	VXORPS hi, hi, hi
+
+#define SET256(r, lo, hi) \
+	MOVQ    (8*r)(SI), R13 \
+	LEAQ    (DX)(R13*4), R13 \
+	VMOVUPS lo, (R13) \
+	VMOVUPS hi, 32(R13) \
+	CMPQ    R12, $(r+1) \
+	JE      done
+
+#define ADD256(r, lo, hi) \
+	MOVQ    (8*r)(SI), R13 \
+	LEAQ    (DX)(R13*4), R13 \
+	VADDPS  (R13), lo, lo \
+	VADDPS  32(R13), hi, hi \
+	VMOVUPS lo, (R13) \
+	VMOVUPS hi, 32(R13) \
+	CMPQ    R12, $(r+1) \
+	JE      done
+
+// func tile6x16(k int, a *float32, rs, ks int, b, c *float32, off *[maxMR]int, rows int, add bool)
+//
+// Row r of the tile is (Y(2r), Y(2r+1)). R8 and R9 point at rows 0 and 3 of a
+// at the current k; AX and BX are the strides in bytes.
+TEXT ·tile6x16(SB), NOSPLIT, $0-65
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), R8
+	MOVQ rs+16(FP), AX
+	MOVQ ks+24(FP), BX
+	MOVQ b+32(FP), DI
+	SHLQ $2, AX
+	SHLQ $2, BX
+	LEAQ (AX)(AX*2), R13
+	LEAQ (R8)(R13*1), R9
+	ZERO256(Y0, Y1)
+	ZERO256(Y2, Y3)
+	ZERO256(Y4, Y5)
+	ZERO256(Y6, Y7)
+	ZERO256(Y8, Y9)
+	ZERO256(Y10, Y11)
+
+loop: // for l := range k
+	VMOVUPS (DI), Y12
+	VMOVUPS 32(DI), Y13
+	ROW256((R8), Y14, Y0, Y1)
+	ROW256((R8)(AX*1), Y15, Y2, Y3)
+	ROW256((R8)(AX*2), Y14, Y4, Y5)
+	ROW256((R9), Y15, Y6, Y7)
+	ROW256((R9)(AX*1), Y14, Y8, Y9)
+	ROW256((R9)(AX*2), Y15, Y10, Y11)
+	ADDQ BX, R8
+	ADDQ BX, R9
+	ADDQ $64, DI
+	DECQ CX
+	JNZ  loop
+
+	MOVQ c+40(FP), DX
+	MOVQ off+48(FP), SI
+	MOVQ rows+56(FP), R12
+	CMPB add+64(FP), $0
+	JNE  sum
+
+	SET256(0, Y0, Y1)
+	SET256(1, Y2, Y3)
+	SET256(2, Y4, Y5)
+	SET256(3, Y6, Y7)
+	SET256(4, Y8, Y9)
+	SET256(5, Y10, Y11)
+	JMP done
+
+sum:
+	ADD256(0, Y0, Y1)
+	ADD256(1, Y2, Y3)
+	ADD256(2, Y4, Y5)
+	ADD256(3, Y6, Y7)
+	ADD256(4, Y8, Y9)
+	ADD256(5, Y10, Y11)
+
+done:
+	VZEROUPPER
+	RET

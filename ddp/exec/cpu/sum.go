@@ -1,0 +1,135 @@
+package cpu
+
+import (
+	"math"
+	"unsafe"
+
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+)
+
+// sum is a reduction at the end of a fused group. Each thread has partial
+// results of its own, which are combined in the order of the threads.
+type sum[T, A number] struct {
+	reg   int
+	max   bool
+	add   adders[T, A]
+	acc   plan.Access
+	part  [][]A // by thread
+	out   unsafe.Pointer
+	write writer[A]
+}
+
+// sumBytes is the scratch memory of the partial results.
+func sumBytes(size, threads int) int {
+	return threads * ((size*8 + plan.Align - 1) / plan.Align * plan.Align)
+}
+
+// resultLen is the number of elements of a reduction's result.
+func resultLen(a plan.Access) int {
+	n := 1
+	for i, d := range a.Dims {
+		if a.Strides[i] != 0 {
+			n *= d
+		}
+	}
+	return n
+}
+
+func newSum[T, A number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, threads int, scratch unsafe.Pointer) sum[T, A] {
+	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: add, acc: r.Access, out: out, write: writerOf[A](d)}
+	step := sumBytes(size, 1)
+	for t := range threads {
+		s.part = append(s.part, span[A](unsafe.Add(scratch, t*step), size))
+	}
+	return s
+}
+
+// reset prepares the partial result of thread w.
+func (s *sum[T, A]) reset(w int) {
+	v := A(0)
+	if s.max {
+		v = lowest[A]()
+	}
+	fill(s.part[w], v)
+}
+
+func lowest[A number]() A {
+	var a A
+	switch p := any(&a).(type) {
+	case *float32:
+		*p = float32(math.Inf(-1))
+	case *float64:
+		*p = math.Inf(-1)
+	case *int64:
+		*p = math.MinInt64
+	}
+	return a
+}
+
+// block combines the points at … of a block into the partial result of thread w.
+func (s *sum[T, A]) block(w, at int, x []T) {
+	acc := s.part[w]
+	if s.max {
+		runs(s.acc, at, len(x), func(i, off, n, stride int) {
+			for j, v := range x[i : i+n] {
+				o := off + j*stride
+				acc[o] = max(acc[o], A(v))
+			}
+		})
+		return
+	}
+	if p := period(s.acc); p > 0 && at%p == 0 && len(x)%p == 0 {
+		s.add.columns(acc[:p], x)
+		return
+	}
+	runs(s.acc, at, len(x), func(i, off, n, stride int) {
+		if stride == 0 {
+			acc[off] += s.add.all(x[i : i+n])
+			return
+		}
+		s.add.columns(acc[off:off+n], x[i:i+n])
+	})
+}
+
+// sumColumns adds each row of x, of the length of acc, to acc.
+func sumColumns[T, A number](acc []A, x []T) {
+	for len(x) >= len(acc) && len(x) > 0 {
+		row := x[:len(acc)]
+		for i, v := range row {
+			acc[i] += A(v)
+		}
+		x = x[len(acc):]
+	}
+}
+
+// sumAll adds in four interleaved chains.
+func sumAll[T, A number](x []T) A {
+	var s0, s1, s2, s3 A
+	for len(x) >= 4 {
+		s0 += A(x[0])
+		s1 += A(x[1])
+		s2 += A(x[2])
+		s3 += A(x[3])
+		x = x[4:]
+	}
+	for _, v := range x {
+		s0 += A(v)
+	}
+	return s0 + s1 + (s2 + s3)
+}
+
+// finish combines the partial results of the threads that took part.
+func (s *sum[T, A]) finish(threads int) {
+	acc := s.part[0]
+	for _, p := range s.part[1:threads] {
+		for i, v := range p {
+			if s.max {
+				acc[i] = max(acc[i], v)
+			} else {
+				acc[i] += v
+			}
+		}
+	}
+	s.write(s.out, 0, acc)
+}

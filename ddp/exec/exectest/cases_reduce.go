@@ -1,0 +1,48 @@
+package exectest
+
+import (
+	"fmt"
+
+	"ebtrain/ddp/graph"
+)
+
+func reduceCases() []Case {
+	var all []Case
+	full := []int{2, 3, 4, 3, 2}
+	for rank := range len(full) + 1 {
+		for axes := range 1 << rank {
+			all = append(all, reductions(uint8(axes), full[:rank]...)...)
+		}
+	}
+	all = append(all, reductions(0b1101, 3, 5, 6, 7)...) // per channel of images
+	all = append(all, reductions(0b110, 7, 33, 9)...)
+	all = append(all, reductions(0b1, 65, 3)...)
+	all = append(all, reductions(0b111111, 2, 1, 3, 2, 1, 2)...)
+	for _, c := range []struct {
+		name string
+		f    func(b *graph.Builder, x graph.ID) graph.ID
+	}{
+		{"sum", func(b *graph.Builder, x graph.ID) graph.ID { return b.Sum(x) }},
+		{"sum of axis 1", func(b *graph.Builder, x graph.ID) graph.ID { return b.Sum(x, 1) }},
+		{"mean", func(b *graph.Builder, x graph.ID) graph.ID { return b.Mean(x) }},
+		{"mean of axes 0 2", func(b *graph.Builder, x graph.ID) graph.ID { return b.Mean(x, 0, 2) }},
+		{"mean kept", func(b *graph.Builder, x graph.ID) graph.ID { return b.MeanKeep(x, 2) }},
+	} {
+		all = append(all, Case{Name: c.name, Args: args(float(3, 5, 7)), Tol: Sum, Terms: 105,
+			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return c.f(b, x[0]) })})
+	}
+	all = append(all, Case{Name: "max with ties", Args: args(floatOf(List(2, 1, 2, 0), 3, 4)), Tol: Exact, NoDiff: true,
+		Build: apply(graph.Reduce{Fn: graph.ReduceMax, Axes: 2})})
+	return all
+}
+
+// reductions are both reductions of a shape over a set of axes.
+func reductions(axes uint8, dims ...int) []Case {
+	sum := graph.Reduce{Fn: graph.ReduceSum, Axes: axes}
+	largest := graph.Reduce{Fn: graph.ReduceMax, Axes: axes}
+	n := graph.D(dims...).Len()
+	return []Case{
+		{Name: fmt.Sprintf("%s %v", sum, dims), Args: args(float(dims...)), Build: apply(sum), Tol: Sum, Terms: n},
+		{Name: fmt.Sprintf("%s %v", largest, dims), Args: args(floatOf(Distinct, dims...)), Build: apply(largest), Tol: Exact},
+	}
+}

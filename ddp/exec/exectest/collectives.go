@@ -1,0 +1,159 @@
+package exectest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/ref"
+	"ebtrain/ddp/graph"
+)
+
+// runCollectives runs graphs with AllReduce on groups of ranks, each rank a
+// goroutine with its own backend, and holds each rank to the reference.
+func runCollectives(t *testing.T, open func(t *testing.T) exec.Backend, dt graph.DType) {
+	for _, ranks := range []int{1, 2, 3} {
+		t.Run(fmt.Sprintf("%d ranks", ranks), func(t *testing.T) {
+			want := runRanks(t, ranks, dt, func(*testing.T) exec.Backend { return ref.New() })
+			got := runRanks(t, ranks, dt, open)
+			for r := range want {
+				for name := range want[r] {
+					bound := 64 * epsilon(dt) * (1 + largest(want[r][name]))
+					if err := near(name, got[r][name], want[r][name], func(int) float64 { return bound }); err != nil {
+						t.Errorf("rank %d: %v", r, err)
+					}
+				}
+			}
+		})
+	}
+	t.Run("a world of one is the identity", func(t *testing.T) { checkIdentity(t, open(t), dt) })
+	t.Run("abort", func(t *testing.T) { checkAbort(t, open(t), dt) })
+}
+
+// parallelStep is a data-parallel step: local losses, gradients reduced in two
+// buckets (one of several values, of odd sizes), a reduced statistic inside the
+// loss, differentiated through, and assignments.
+func parallelStep(dt graph.DType) (*graph.Graph, error) {
+	var b graph.Builder
+	x := b.Input("x", graph.T(dt, 4, 3))
+	w, u := b.Var("w", graph.T(dt, 3, 5)), b.Var("u", graph.T(dt, 5))
+	h := b.MatMul(x, w, false, false)
+	mean := b.AllReduce(collective.Mean, "statistics", b.Mean(h, 0))[0]
+	loss := b.Mean(b.Square(b.Add(b.Tanh(b.Sub(h, mean)), u)))
+	g := b.Grad(loss, w, u)
+	g = append(b.AllReduce(collective.Mean, "bucket 0", g...), b.AllReduce(collective.Sum, "bucket 1", g[1], loss, g[0])...)
+	for i, d := range g {
+		b.Output(fmt.Sprintf("g%d", i), d)
+	}
+	b.Output("mean", mean)
+	b.Assign(w, b.Sub(w, b.Scale(g[0], 0.1)))
+	b.Assign(u, b.Sub(u, b.Scale(g[1], 0.1)))
+	return b.Build()
+}
+
+// runRanks runs three steps on a group and returns each rank's outputs and
+// variables.
+func runRanks(t *testing.T, ranks int, dt graph.DType, open func(t *testing.T) exec.Backend) []tensors {
+	t.Helper()
+	g, err := parallelStep(dt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	results, errs := make([]tensors, ranks), make([]error, ranks)
+	var wg sync.WaitGroup
+	for r, comm := range NewGroup(ranks) {
+		be := open(t)
+		defer closeBackend(t, be)
+		wg.Go(func() {
+			if results[r], errs[r] = threeSteps(ctx, be, g, dt, comm); errs[r] != nil {
+				comm.Abort(errs[r])
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+func threeSteps(ctx context.Context, be exec.Backend, g *graph.Graph, dt graph.DType, comm collective.Comm) (tensors, error) {
+	vars := tensors{"w": float(3, 5).Tensor(dt, "collectives", 0), "u": float(5).Tensor(dt, "collectives", 1)}
+	s, err := openSession(be, g, vars, comm)
+	if err != nil {
+		return nil, err
+	}
+	var out tensors
+	for step := range 3 {
+		in := tensors{"x": float(4, 3).Tensor(dt, "collectives x", step*8+comm.Rank())}
+		if out, err = s.runContext(ctx, g, in); err != nil {
+			return nil, err
+		}
+	}
+	for name := range vars {
+		if out["var "+name], err = s.vars.Get(name); err != nil {
+			return nil, err
+		}
+	}
+	return out, s.prog.Close()
+}
+
+func checkIdentity(t *testing.T, be exec.Backend, dt graph.DType) {
+	defer closeBackend(t, be)
+	var b graph.Builder
+	x, y := b.Input("x", graph.T(dt, 5)), b.Input("y", graph.T(dt, 2, 3))
+	for _, op := range []collective.Op{collective.Sum, collective.Mean} {
+		for i, v := range b.AllReduce(op, "all", x, y) {
+			b.Output(fmt.Sprintf("%s%d", op, i), v)
+		}
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := tensors{"x": float(5).Tensor(dt, "identity", 0), "y": float(2, 3).Tensor(dt, "identity", 1)}
+	out, err := evaluate(be, g, nil, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, arg := range map[string]string{"sum0": "x", "mean0": "x", "sum1": "y", "mean1": "y"} {
+		if err := sameBits("a world of one changed a value", name, out[name], in[arg]); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// checkAbort leaves a rank alone in a collective, and aborts the group.
+func checkAbort(t *testing.T, be exec.Backend, dt graph.DType) {
+	defer closeBackend(t, be)
+	g, err := parallelStep(dt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comm := NewGroup(2)[0]
+	vars := tensors{"w": float(3, 5).Tensor(dt, "abort", 0), "u": float(5).Tensor(dt, "abort", 1)}
+	s, err := openSession(be, g, vars, comm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.prog.Launch(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("rank 1 has died")
+	comm.Abort(cause)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := s.prog.Wait(ctx); !errors.Is(err, collective.ErrAborted) || !errors.Is(err, cause) {
+		t.Errorf("Wait after an abort: got %v, want an error that wraps the abort and its cause", err)
+	}
+	if err := s.prog.Close(); err != nil {
+		t.Errorf("close after an abort: %v", err)
+	}
+}

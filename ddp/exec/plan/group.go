@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"math"
+
+	"ebtrain/ddp/graph"
+)
+
+// units joins fusible nodes of one level and space that are connected, by an
+// edge or by reading the same array, and makes a unit of each group and of
+// each other node.
+func (f *fusion) units() []unit {
+	u := newUnion(len(f.nodes))
+	type shared struct {
+		level, value int
+		space        space
+	}
+	first := map[shared]int{}
+	for i := range f.nodes {
+		if !f.needed[i] || !f.fusible[i] {
+			continue
+		}
+		for _, v := range f.reads(i) {
+			val := &f.plan.Values[v]
+			if p := f.prod[v]; p >= 0 && f.inside(p, i, v) && f.level[p] == f.level[i] {
+				u.join(p, i)
+			}
+			if val.IsConst || val.Dims != f.space[i].dims {
+				continue
+			}
+			k := shared{f.level[i], v, f.space[i]}
+			if j, ok := first[k]; ok {
+				u.join(i, j)
+			} else {
+				first[k] = i
+			}
+		}
+	}
+	f.keep(u)
+	members := make([][]int, len(f.nodes))
+	for i := range f.nodes {
+		if f.needed[i] {
+			r := u.find(i)
+			members[r] = append(members[r], i)
+		}
+	}
+	var units []unit
+	for r, m := range members {
+		switch {
+		case len(m) == 0:
+		case f.fusible[r]:
+			units = append(units, f.group(m))
+		default:
+			n := f.nodes[r]
+			units = append(units, unit{n.op, n.in, n.out, n.index, n.scope})
+		}
+	}
+	return units
+}
+
+// keep marks the values that are read from outside the group that makes them.
+func (f *fusion) keep(u union) {
+	f.kept = make([]bool, len(f.plan.Values))
+	mark := func(v int) {
+		for f.plan.Values[v].parent >= 0 {
+			v = f.plan.Values[v].parent
+		}
+		f.kept[v] = true
+	}
+	for i := range f.nodes {
+		if !f.needed[i] {
+			continue
+		}
+		for _, v := range f.reads(i) {
+			if p := f.prod[v]; p >= 0 && (u.find(p) != u.find(i) || !f.inside(p, i, v)) {
+				mark(v)
+			}
+		}
+	}
+	for _, a := range f.plan.assigns {
+		mark(a.src)
+	}
+}
+
+// group makes the fused unit of some nodes, given in order.
+func (f *fusion) group(m []int) unit {
+	sp := f.space[m[0]]
+	g := grouping{f: f, code: &Fused{DType: sp.dtype, Dims: sp.dims}, reg: map[int]int{}, inner: map[int]bool{}}
+	un := unit{op: g.code, key: math.MaxInt}
+	for _, i := range m {
+		g.inner[f.nodes[i].out[0]] = true
+	}
+	for _, i := range m { // loads and constants first: their registers come first
+		for _, v := range f.reads(i) {
+			g.operand(v, &un)
+		}
+	}
+	for v, r := range g.reg {
+		if r < 0 {
+			g.reg[v] = len(g.code.Loads) + ^r
+		}
+	}
+	var reduced []int
+	for _, i := range m {
+		n := &f.nodes[i]
+		in := f.reads(i)
+		if f.kept[n.out[0]] {
+			if n.index < un.key {
+				un.key, un.scope = n.index, n.scope
+			}
+		}
+		switch op := n.op.(type) {
+		case graph.Reduce:
+			part := f.plan.Values[n.out[0]].Dims
+			g.code.Sums = append(g.code.Sums, Reduction{op.Fn, g.reg[in[0]], NewAccess(sp.dims, part)})
+			reduced = append(reduced, n.out[0])
+			continue
+		case graph.Broadcast:
+			g.reg[n.out[0]] = g.reg[in[0]]
+		default:
+			c := Instr{Op: f.nodes[i].op.(graph.Op), X: g.reg[in[0]]}
+			if len(in) > 1 {
+				c.Y = g.reg[in[1]]
+			}
+			if len(in) > 2 {
+				c.Z = g.reg[in[2]]
+			}
+			g.code.Code = append(g.code.Code, c)
+			g.reg[n.out[0]] = g.code.Registers() - 1
+		}
+		if f.kept[n.out[0]] {
+			g.code.Stores = append(g.code.Stores, g.reg[n.out[0]])
+			un.out = append(un.out, n.out[0])
+		}
+	}
+	un.out = append(un.out, reduced...)
+	return un
+}
+
+// grouping is a fused unit under construction.
+type grouping struct {
+	f     *fusion
+	code  *Fused
+	reg   map[int]int  // value → register; constants are ^number at first
+	inner map[int]bool // values made in the group
+}
+
+// operand gives a value from outside the group a register.
+func (g *grouping) operand(v int, un *unit) {
+	if _, ok := g.reg[v]; ok {
+		return
+	}
+	val := &g.f.plan.Values[v]
+	switch {
+	case val.IsConst:
+		g.reg[v] = ^len(g.code.Consts)
+		g.code.Consts = append(g.code.Consts, val.Const)
+	case !g.inner[v]:
+		g.reg[v] = len(g.code.Loads)
+		g.code.Loads = append(g.code.Loads, NewAccess(g.code.Dims, val.Dims))
+		un.in = append(un.in, v)
+	}
+}

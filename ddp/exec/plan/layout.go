@@ -1,0 +1,131 @@
+package plan
+
+import "ebtrain/ddp/graph"
+
+// toLast and toFirst are the permutations between (N,C,H,W) and (N,H,W,C).
+var (
+	toLast  = graph.D(0, 2, 3, 1)
+	toFirst = graph.D(0, 3, 1, 2)
+)
+
+// permute is the extents of axes perm[0], perm[1], ….
+func permute(s, perm graph.Dims) graph.Dims {
+	out := s
+	for i := range s.Rank() {
+		out = out.With(i, s.At(perm.At(i)))
+	}
+	return out
+}
+
+// sameOrder says whether both layouts put the elements of an image of logical
+// shape s into the same order.
+func sameOrder(s graph.Shape) bool { return s.At(1) == 1 || s.At(2)*s.At(3) == 1 }
+
+// layouts chooses, by graph ID, whether a value lies in channels-last order.
+// Values that are linked by ops that work in either layout are treated alike:
+// channels-last if any of them is an image of a convolution, pool or
+// upsampling.
+func layouts(g *graph.Graph, live []bool) []bool {
+	u := newUnion(g.NumValues())
+	image := make([]bool, g.NumValues())
+	for i, n := range g.Nodes() {
+		if !live[i] {
+			continue
+		}
+		for _, id := range images(n) {
+			image[id] = true
+		}
+		for _, l := range links(n) {
+			if rank4(g, l[0]) && rank4(g, l[1]) && free(g, l[0]) && free(g, l[1]) {
+				u.join(int(l[0]), int(l[1]))
+			}
+		}
+	}
+	last := make([]bool, g.NumValues())
+	for id, is := range image {
+		if is {
+			last[u.find(id)] = true
+		}
+	}
+	for id := range last {
+		last[id] = last[u.find(id)]
+	}
+	for id := 1; id < len(last); id++ {
+		last[id] = last[id] && rank4(g, graph.ID(id)) && free(g, graph.ID(id))
+	}
+	return last
+}
+
+func rank4(g *graph.Graph, id graph.ID) bool { return g.Type(id).Shape.Rank() == 4 }
+
+// free says whether the layout of a value can be chosen where it is made.
+func free(g *graph.Graph, id graph.ID) bool {
+	switch g.Nodes()[g.NodeOf(id)].Op.(type) {
+	case graph.Leaf, graph.Const, graph.Reshape, graph.Draw:
+		return false
+	}
+	return true
+}
+
+// images are the inputs and outputs of a node that must be channels-last.
+func images(n graph.Node) []graph.ID {
+	switch n.Op.(type) {
+	case graph.Conv2D:
+		return []graph.ID{n.In[0], n.Out[0]}
+	case graph.Conv2DGradX:
+		return []graph.ID{n.In[1], n.Out[0]}
+	case graph.Conv2DGradW:
+		return n.In
+	case graph.SumPool2D, graph.SumUnpool2D, graph.MaxPool2D, graph.PlaneGather, graph.PlaneScatter,
+		graph.Upsample2D, graph.Upsample2DT:
+		return append(append([]graph.ID(nil), n.In...), n.Out...)
+	}
+	return nil
+}
+
+// links are pairs of values that should have the same layout.
+func links(n graph.Node) [][2]graph.ID {
+	switch n.Op.(type) {
+	case graph.Unary, graph.Binary, graph.Select, graph.Cast, graph.Reduce, graph.Broadcast, graph.Slice, graph.Pad,
+		graph.Concat, graph.StopGrad:
+		var l [][2]graph.ID
+		for _, in := range n.In {
+			l = append(l, [2]graph.ID{in, n.Out[0]})
+		}
+		return l
+	case graph.Gather, graph.ScatterAdd:
+		return [][2]graph.ID{{n.In[0], n.Out[0]}}
+	case graph.AllReduce:
+		var l [][2]graph.ID
+		for i, in := range n.In {
+			l = append(l, [2]graph.ID{in, n.Out[i]})
+		}
+		return l
+	}
+	return nil
+}
+
+// union is a partition of 0 … n−1; the representative of a part is its least
+// member.
+type union []int32
+
+func newUnion(n int) union {
+	u := make(union, n)
+	for i := range u {
+		u[i] = int32(i)
+	}
+	return u
+}
+
+func (u union) find(i int) int {
+	for int(u[i]) != i {
+		u[i] = u[u[i]]
+		i = int(u[i])
+	}
+	return i
+}
+
+func (u union) join(i, j int) {
+	i, j = u.find(i), u.find(j)
+	u[max(i, j)] = int32(min(i, j))
+}

@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"fmt"
+
+	"ebtrain/ddp/graph"
+)
+
+// lowering is the state of the translation of a graph into nodes over
+// physical values.
+type lowering struct {
+	g     *graph.Graph
+	o     Options
+	plan  *Plan
+	last  []bool     // by graph ID
+	val   [2][]int   // by layout and graph ID: the value, -1 if there is none yet
+	rep   []graph.ID // by graph ID: the value with the same contents that is lowered
+	seen  map[call][]graph.ID
+	nodes []node      // in topological order
+	mat   map[int]int // constant value → value that holds it in memory
+	index int         // of the graph's node being lowered
+	scope string
+	err   error
+}
+
+const noParent = -1
+
+func lower(g *graph.Graph, o Options) *lowering {
+	live := g.Live()
+	l := &lowering{g: g, o: o, plan: &Plan{Name: o.Name}, last: layouts(g, live), mat: map[int]int{},
+		rep: make([]graph.ID, g.NumValues()), seen: map[call][]graph.ID{}}
+	for i := range l.rep {
+		l.rep[i] = graph.ID(i)
+	}
+	for i := range l.val {
+		l.val[i] = make([]int, g.NumValues())
+		for j := range l.val[i] {
+			l.val[i][j] = -1
+		}
+	}
+	for i, n := range g.Nodes() {
+		if live[i] {
+			l.index, l.scope = i, n.Scope
+			if n, merged := l.merge(n); !merged {
+				l.plan.LiveNodes++
+				l.node(n)
+			}
+		}
+	}
+	l.results()
+	return l
+}
+
+func (l *lowering) add(v Value) int {
+	id := len(l.plan.Values)
+	v.Root, v.parent, v.bcast = id, noParent, noParent
+	l.plan.Values = append(l.plan.Values, v)
+	return id
+}
+
+func (l *lowering) emit(op fmt.Stringer, in, out []int) {
+	l.nodes = append(l.nodes, node{op, in, out, l.index, l.scope})
+}
+
+// alias is a value that shows the memory of v with other extents.
+func (l *lowering) alias(v int, dims graph.Shape, last bool) int {
+	src := l.plan.Values[v]
+	if src.IsConst {
+		return l.add(Value{DType: src.DType, Dims: dims, Last: last, IsConst: true, Const: src.Const})
+	}
+	id := l.add(Value{DType: src.DType, Dims: dims, Last: last})
+	l.plan.Values[id].Root, l.plan.Values[id].Off, l.plan.Values[id].parent = src.Root, src.Off, v
+	return id
+}
+
+func (l *lowering) set(id graph.ID, last bool, v int) { l.val[b2i(last)][id] = v }
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// dims is the physical extents of a graph value in a layout.
+func (l *lowering) dims(id graph.ID, last bool) graph.Shape {
+	s := l.g.Type(id).Shape
+	if last {
+		return permute(s, toLast)
+	}
+	return s
+}
+
+// fresh is a new value for a graph value, in the layout chosen for it.
+func (l *lowering) fresh(id graph.ID) int {
+	last := l.last[id]
+	v := l.add(Value{DType: l.g.Type(id).DType, Dims: l.dims(id, last), Last: last})
+	l.set(id, last, v)
+	return v
+}
+
+// get is a graph value in the wanted layout, converted if need be.
+func (l *lowering) get(id graph.ID, last bool) int {
+	id = l.rep[id]
+	if v := l.val[b2i(last)][id]; v >= 0 {
+		return v
+	}
+	from := l.val[b2i(!last)][id]
+	dims := l.dims(id, last)
+	var v int
+	switch {
+	case l.plan.Values[from].IsConst || sameOrder(l.g.Type(id).Shape):
+		v = l.alias(from, dims, last)
+	default:
+		v = l.add(Value{DType: l.g.Type(id).DType, Dims: dims, Last: last})
+		perm := toLast
+		if !last {
+			perm = toFirst
+		}
+		l.emit(graph.Transpose{Perm: perm}, []int{from}, []int{v})
+	}
+	l.set(id, last, v)
+	return v
+}
+
+// held is v in memory: a constant is filled in.
+func (l *lowering) held(v int) int {
+	val := l.plan.Values[v]
+	if !val.IsConst {
+		return v
+	}
+	m, ok := l.mat[v]
+	if !ok {
+		m = l.add(Value{DType: val.DType, Dims: val.Dims, Last: val.Last})
+		l.emit(Fill{val.Const}, nil, []int{m})
+		l.mat[v] = m
+	}
+	return m
+}
+
+// results lowers outputs and assignments.
+func (l *lowering) results() {
+	for i, o := range l.g.Outputs() {
+		n := l.g.Nodes()[l.g.NodeOf(o.ID)]
+		l.index, l.scope = l.g.NodeOf(o.ID), n.Scope
+		t := l.g.Type(o.ID)
+		out := l.add(Value{DType: t.DType, Dims: t.Shape, Space: Output, Index: i})
+		l.plan.Outputs = append(l.plan.Outputs, External{o.Name, t, out})
+		v := l.get(o.ID, false)
+		if c := l.plan.Values[v]; c.IsConst {
+			l.emit(Fill{c.Const}, nil, []int{out})
+			continue
+		}
+		l.emit(Copy{}, []int{v}, []int{out})
+	}
+	assigned := map[int]bool{}
+	for _, a := range l.g.Assigns() {
+		assigned[l.get(a.Var, false)] = true
+	}
+	for _, a := range l.g.Assigns() {
+		l.index, l.scope = l.g.NodeOf(a.Value), l.g.Nodes()[l.g.NodeOf(a.Value)].Scope
+		dst, src := l.get(a.Var, false), l.held(l.get(a.Value, false))
+		root := l.plan.Values[src].Root
+		switch {
+		case root == dst:
+			continue // v takes the value it has
+		case assigned[root]: // the old value of a variable that changes too
+			t := l.plan.Values[src]
+			tmp := l.add(Value{DType: t.DType, Dims: t.Dims})
+			l.emit(Copy{}, []int{src}, []int{tmp})
+			src = tmp
+		}
+		l.plan.assigns = append(l.plan.assigns, assign{dst, src})
+	}
+}

@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"ebtrain/ddp/graph"
+)
+
+// node lowers one node of the graph.
+func (l *lowering) node(n graph.Node) {
+	switch op := n.Op.(type) {
+	case graph.Leaf:
+		l.leaf(op, n)
+	case graph.Const:
+		v := l.add(Value{DType: op.Type.DType, Dims: op.Type.Shape, IsConst: true, Const: op.Value()})
+		l.set(n.Out[0], false, v)
+	case graph.Reshape:
+		l.set(n.Out[0], false, l.alias(l.get(n.In[0], false), op.Shape, false))
+	case graph.Unary, graph.Binary, graph.Select, graph.Cast:
+		l.pointwise(n)
+	case graph.Broadcast:
+		l.broadcast(op, n)
+	case graph.AllReduce:
+		l.allReduce(op, n)
+	case graph.Transpose:
+		l.transpose(op, n)
+	default:
+		l.other(n)
+	}
+}
+
+func (l *lowering) leaf(op graph.Leaf, n graph.Node) {
+	list, space := &l.plan.Inputs, Input
+	if op.Kind == graph.Var {
+		list, space = &l.plan.Vars, Var
+	}
+	v := l.add(Value{DType: op.Type.DType, Dims: op.Type.Shape, Space: space, Index: len(*list)})
+	*list = append(*list, External{op.Name, op.Type, v})
+	l.set(n.Out[0], false, v)
+}
+
+// pointwise lowers an op that maps elements to elements. One whose operands
+// are all constants is a constant.
+func (l *lowering) pointwise(n graph.Node) {
+	last := l.last[n.Out[0]]
+	in, allConst := make([]int, len(n.In)), true
+	var args [3]float64
+	for i, id := range n.In {
+		in[i] = l.get(id, last)
+		v := &l.plan.Values[in[i]]
+		allConst = allConst && v.IsConst
+		args[i] = v.Const
+	}
+	if t := l.g.Type(n.Out[0]); allConst && foldable(n.Op, t.DType) {
+		v := l.add(Value{DType: t.DType, Dims: l.dims(n.Out[0], last), Last: last, IsConst: true, Const: fold(n.Op, t.DType, args)})
+		l.set(n.Out[0], last, v)
+		return
+	}
+	if _, ok := n.Op.(graph.Cast); ok {
+		in[0] = l.held(in[0])
+	}
+	l.emit(n.Op, in, []int{l.fresh(n.Out[0])})
+}
+
+func (l *lowering) broadcast(op graph.Broadcast, n graph.Node) {
+	last := l.last[n.Out[0]]
+	src := l.get(n.In[0], last)
+	dims := l.dims(n.Out[0], last)
+	if s := l.plan.Values[src]; s.IsConst || s.Dims == dims {
+		l.set(n.Out[0], last, l.alias(src, dims, last))
+		return
+	}
+	v := l.fresh(n.Out[0])
+	l.plan.Values[v].bcast = src
+	l.emit(graph.Broadcast{Shape: dims}, []int{src}, []int{v})
+}
+
+func (l *lowering) allReduce(op graph.AllReduce, n graph.Node) {
+	in, out := make([]int, len(n.In)), make([]int, len(n.In))
+	for i, id := range n.In {
+		in[i] = l.get(id, l.last[n.Out[i]])
+		out[i] = l.fresh(n.Out[i])
+	}
+	l.emit(op, in, out)
+}
+
+// transpose composes the permutation with the layouts of both sides.
+func (l *lowering) transpose(op graph.Transpose, n graph.Node) {
+	inLast, outLast := l.last[n.In[0]], l.last[n.Out[0]]
+	in := l.held(l.get(n.In[0], inLast))
+	perm := op.Perm
+	for i := range perm.Rank() {
+		logical := i
+		if outLast {
+			logical = toLast.At(i)
+		}
+		perm = perm.With(i, physical(op.Perm.At(logical), inLast))
+	}
+	l.emit(graph.Transpose{Perm: perm}, []int{in}, []int{l.fresh(n.Out[0])})
+}
+
+// physical is the physical number of a logical axis.
+func physical(axis int, last bool) int {
+	if !last {
+		return axis
+	}
+	return toFirst.At(axis)
+}
+
+// phys is d, one entry per logical axis, in physical order.
+func phys(d graph.Dims, last bool) graph.Dims {
+	if !last {
+		return d
+	}
+	return permute(d, toLast)
+}
+
+// other lowers the ops whose inputs have required layouts, and translates
+// their axes.
+func (l *lowering) other(n graph.Node) {
+	out := make([]int, len(n.Out))
+	in := make([]int, len(n.In))
+	last := l.last[n.Out[0]]
+	var op = n.Op
+	switch o := n.Op.(type) {
+	case graph.Conv2D:
+		in[0], in[1] = l.get(n.In[0], true), l.get(n.In[1], false)
+	case graph.Conv2DGradX:
+		in[0], in[1] = l.get(n.In[0], false), l.get(n.In[1], true)
+	case graph.Conv2DGradW:
+		in[0], in[1] = l.get(n.In[0], true), l.get(n.In[1], true)
+		l.rowMajor(n, op, in)
+		return
+	case graph.Gather, graph.ScatterAdd:
+		in[0], in[1] = l.get(n.In[0], last), l.get(n.In[1], false)
+	case graph.Slice:
+		op = graph.Slice{Start: phys(o.Start, last), Limit: phys(o.Limit, last), Step: phys(o.Step, last)}
+		in[0] = l.get(n.In[0], last)
+	case graph.Pad:
+		op = graph.Pad{Lo: phys(o.Lo, last), Hi: phys(o.Hi, last), Gap: phys(o.Gap, last)}
+		in[0] = l.get(n.In[0], last)
+	case graph.Concat:
+		op = graph.Concat{Axis: physical(o.Axis, last)}
+		for i, id := range n.In {
+			in[i] = l.get(id, last)
+		}
+	case graph.Reduce:
+		p := graph.Reduce{Fn: o.Fn}
+		for a := range l.g.Type(n.In[0]).Shape.Rank() {
+			if o.Over(a) {
+				p.Axes |= 1 << physical(a, last)
+			}
+		}
+		src := l.get(n.In[0], last)
+		if l.plan.Values[src].Dims == l.dims(n.Out[0], last) {
+			l.set(n.Out[0], last, l.alias(src, l.plan.Values[src].Dims, last))
+			return
+		}
+		l.emit(p, []int{src}, []int{l.fresh(n.Out[0])})
+		return
+	case graph.Iota:
+		op = graph.Iota{Type: graph.Type{DType: o.Type.DType, Shape: l.dims(n.Out[0], last)}, Axis: physical(o.Axis, last)}
+	default: // images in, images out; or row-major in and out
+		for i, id := range n.In {
+			in[i] = l.get(id, last)
+		}
+	}
+	for i := range in {
+		in[i] = l.held(in[i])
+	}
+	for i, id := range n.Out {
+		out[i] = l.fresh(id)
+	}
+	l.widened(op, in, out)
+}
+
+// widened emits an op, in f32 with conversions before and after if it computes
+// in bf16 and the device cannot.
+func (l *lowering) widened(op graph.Op, in, out []int) {
+	switch op.(type) {
+	case graph.Slice, graph.Pad, graph.Concat, graph.Gather, graph.PlaneGather, graph.Iota, graph.Draw:
+		l.emit(op, in, out)
+		return
+	}
+	wide := func(v int) int {
+		val := l.plan.Values[v]
+		if !l.o.WidenBF16 || val.DType != graph.BF16 {
+			return v
+		}
+		return l.add(Value{DType: graph.F32, Dims: val.Dims, Last: val.Last})
+	}
+	wideIn, wideOut := make([]int, len(in)), make([]int, len(out))
+	for i, v := range in {
+		if wideIn[i] = wide(v); wideIn[i] != v {
+			l.emit(graph.Cast{To: graph.F32}, []int{v}, []int{wideIn[i]})
+		}
+	}
+	for i, v := range out {
+		wideOut[i] = wide(v)
+	}
+	l.emit(op, wideIn, wideOut)
+	for i, v := range out {
+		if wideOut[i] != v {
+			l.emit(graph.Cast{To: graph.BF16}, []int{wideOut[i]}, []int{v})
+		}
+	}
+}
+
+// rowMajor emits an op that makes its only output in row-major order, whatever
+// layout its readers want.
+func (l *lowering) rowMajor(n graph.Node, op graph.Op, in []int) {
+	for i := range in {
+		in[i] = l.held(in[i])
+	}
+	t := l.g.Type(n.Out[0])
+	v := l.add(Value{DType: t.DType, Dims: t.Shape})
+	l.set(n.Out[0], false, v)
+	l.widened(op, in, []int{v})
+}

@@ -1,0 +1,216 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+)
+
+// slot is a region of memory with the steps, first to last, during which it
+// is in use.
+type slot struct {
+	first, last int
+	bytes       int
+	bucket      bool
+	offset      int
+	takenAt     int // the last step whose result took the slot over
+}
+
+// memory is the state of the assignment of places to values.
+type memory struct {
+	*Plan
+	first, last []int // by root: the steps of its first write and last use
+	slot        []int // by root: its slot, -1 if it needs none
+	slots       []slot
+}
+
+const never = -1
+
+// Allocate gives every value its place, after the device has set the Scratch
+// of the steps. It adds the copies that remaining assignments need as last
+// steps.
+func (p *Plan) Allocate() {
+	m := &memory{Plan: p}
+	m.lifetimes()
+	m.assign()
+	m.makeSlots()
+	p.ArenaBytes = place(m.slots, false)
+	p.BucketBytes = place(m.slots, true)
+	for v := range p.Values {
+		if s := m.slot[v]; s >= 0 {
+			p.Values[v].Offset = m.slots[s].offset
+		}
+	}
+	n := len(m.slots) - len(p.Steps)
+	for i := range p.Steps {
+		p.Steps[i].ScratchAt = m.slots[n+i].offset
+	}
+}
+
+// lifetimes finds the first write and last use of every root. The sources of
+// assignments live to the end.
+func (m *memory) lifetimes() {
+	m.first, m.last = make([]int, len(m.Values)), make([]int, len(m.Values))
+	for v := range m.Values {
+		m.first[v], m.last[v] = never, never
+	}
+	touch := func(v, step int, write bool) {
+		r := m.Values[v].Root
+		if m.first[r] == never && write {
+			m.first[r] = step
+		}
+		m.last[r] = step
+	}
+	for i, s := range m.Steps {
+		for _, v := range s.In {
+			touch(v, i, false)
+		}
+		for _, v := range s.Out {
+			touch(v, i, true)
+		}
+	}
+	for _, a := range m.assigns {
+		touch(a.src, len(m.Steps), false)
+	}
+}
+
+// assign makes values in their variables where no later step reads the old
+// value, and adds copies for the others.
+func (m *memory) assign() {
+	steps := len(m.Steps)
+	for _, a := range m.assigns {
+		if m.direct(a, steps) {
+			r := &m.Values[m.Values[a.src].Root]
+			r.Space, r.Index = Var, m.Values[a.dst].Index
+			continue
+		}
+		m.last[m.Values[a.src].Root] = len(m.Steps)
+		m.Steps = append(m.Steps, Step{Op: Copy{}, In: []int{a.src}, Out: []int{a.dst}})
+	}
+	m.assigns = nil
+}
+
+func (m *memory) direct(a assign, steps int) bool {
+	src, dst := &m.Values[a.src], a.dst
+	r := src.Root
+	root := &m.Values[r]
+	if root.Space != Arena || src.Off != 0 || root.Bytes() != src.Bytes() || m.first[r] == never {
+		return false
+	}
+	at := m.first[r]
+	if m.last[dst] == steps || m.last[dst] > at {
+		return false // the old value is read later
+	}
+	return m.last[dst] < at || m.inPlace(at, dst, r)
+}
+
+// inPlace says whether step i may write its result out over its operand in
+// (roots): each point of the iteration space reads what it replaces and
+// nothing else of it.
+func (m *memory) inPlace(i, in, out int) bool {
+	f, ok := m.Steps[i].Op.(*Fused)
+	if !ok {
+		return false
+	}
+	stored, read := false, false
+	for k := range f.Stores {
+		stored = stored || m.Values[m.Steps[i].Out[k]].Root == out
+	}
+	for k, v := range m.Steps[i].In {
+		if m.Values[v].Root != in {
+			continue
+		}
+		if !f.Loads[k].Full() || m.Values[v].Off != 0 || m.Values[v].Bytes() != m.Values[in].Bytes() {
+			return false
+		}
+		read = true
+	}
+	return stored && read && m.Values[in].Bytes() == m.Values[out].Bytes()
+}
+
+// makeSlots makes a slot for each root in planned memory, shared where a step
+// works in place, and then one for the scratch memory of each step.
+func (m *memory) makeSlots() {
+	m.slot = make([]int, len(m.Values))
+	for v := range m.Values {
+		m.slot[v] = -1
+		val := &m.Values[v]
+		if val.Root == v && m.first[v] != never && val.Space == Bucket {
+			m.slot[v] = m.newSlot(v)
+		}
+	}
+	for i, s := range m.Steps {
+		for _, v := range s.Out {
+			r := m.Values[v].Root
+			if m.Values[r].Space != Arena || m.slot[r] >= 0 {
+				continue
+			}
+			if m.slot[r] = m.takeOver(i, r); m.slot[r] < 0 {
+				m.slot[r] = m.newSlot(r)
+			}
+		}
+	}
+	for i, s := range m.Steps {
+		m.slots = append(m.slots, slot{first: i, last: i, bytes: roundUp(s.Scratch)})
+	}
+}
+
+func (m *memory) newSlot(r int) int {
+	m.slots = append(m.slots, slot{
+		first: m.first[r], last: m.last[r], bytes: roundUp(m.Values[r].Bytes()),
+		bucket: m.Values[r].Space == Bucket, takenAt: never,
+	})
+	return len(m.slots) - 1
+}
+
+// takeOver is the slot of an operand that dies at step i and whose place r,
+// made by the step, can take; -1 if there is none.
+func (m *memory) takeOver(i, r int) int {
+	for _, v := range m.Steps[i].In {
+		in := m.Values[v].Root
+		if m.Values[in].Space != Arena || m.Values[in].IsConst || m.last[in] != i || m.slot[in] < 0 || !m.inPlace(i, in, r) {
+			continue
+		}
+		if s := &m.slots[m.slot[in]]; s.last == i && s.takenAt != i {
+			s.last, s.takenAt = m.last[r], i
+			return m.slot[in]
+		}
+	}
+	return -1
+}
+
+// place gives each slot of one memory an offset such that slots in use at the
+// same step do not overlap: largest first, each into the tightest gap. It
+// returns the size of the memory.
+func place(slots []slot, bucket bool) int {
+	var order []int
+	for i, s := range slots {
+		if s.bucket == bucket && s.bytes > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(slots[b].bytes, slots[a].bytes) })
+	var placed []int // by offset
+	size := 0
+	for _, i := range order {
+		s := &slots[i]
+		at, best, end := -1, 0, 0
+		for _, j := range placed {
+			t := &slots[j]
+			if t.last < s.first || s.last < t.first {
+				continue
+			}
+			if gap := t.offset - end; gap >= s.bytes && (at < 0 || gap < best) {
+				at, best = end, gap
+			}
+			end = max(end, t.offset+t.bytes)
+		}
+		if at < 0 {
+			at = end
+		}
+		s.offset = at
+		size = max(size, at+s.bytes)
+		k, _ := slices.BinarySearchFunc(placed, at, func(j, at int) int { return cmp.Compare(slots[j].offset, at) })
+		placed = slices.Insert(placed, k, i)
+	}
+	return size
+}

@@ -1,0 +1,166 @@
+package graph_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+)
+
+// application is an op on inputs, to be made again.
+type application struct {
+	op graph.Op
+	in []graph.ID
+}
+
+// nearlyEqual are computations that differ in one small thing each, made of
+// the matrices x, y, the images im, the places idx and the draws' key.
+func nearlyEqual(x, y, im, idx, key graph.ID) []application {
+	var all []application
+	add := func(op graph.Op, in ...graph.ID) { all = append(all, application{op, in}) }
+	num := math.Float64bits
+	numbers := []float64{0, math.Copysign(0, -1), 1, math.Nextafter(1, 2), math.Nextafter(1, 0), -1, 5e-324, math.Inf(1), math.Inf(-1), 0.1, 0.1 + 0x1p-56}
+	for _, v := range numbers {
+		add(graph.Unary{Fn: graph.Scale, Bits: num(v)}, x)
+		add(graph.Unary{Fn: graph.Shift, Bits: num(v)}, x)
+		add(graph.Unary{Fn: graph.PowC, Bits: num(v)}, x)
+		add(graph.Const{Type: graph.T(graph.F32, 512), Bits: num(v)})
+		add(graph.Const{Type: graph.T(graph.F64, 512), Bits: num(v)})
+		add(graph.Const{Type: graph.T(graph.F32, 512, 1), Bits: num(v)})
+	}
+	for start := 0; start < 512; start += 256 {
+		for _, step := range []int{1, 2} {
+			add(graph.Slice{Start: graph.D(start, 0), Limit: graph.D(start+256, 512), Step: graph.D(step, 1)}, x)
+			add(graph.Slice{Start: graph.D(0, start), Limit: graph.D(512, start+256), Step: graph.D(1, step)}, x)
+		}
+	}
+	for _, p := range []philox.Purpose{1, 2} {
+		for sub := range uint16(3) {
+			for _, d := range []graph.Dist{graph.Normal, graph.Uniform, graph.Rademacher} {
+				add(graph.Draw{Dist: d, Purpose: p, Sub: sub, Type: graph.T(graph.F32, 4)}, key)
+				add(graph.Draw{Dist: d, Purpose: p, Sub: sub, Type: graph.T(graph.F32, 4, 1)}, key)
+			}
+		}
+	}
+	for _, in := range [][]graph.ID{{x, y}, {y, x}, {x, y, x}, {x, x, y}, {x, y, x, y}, {x, y, y, x}, {x, y, x, y, x}, {x, y, x, x, y}, {x, y, x, y, y}} {
+		add(graph.Concat{Axis: 0}, in...)
+		add(graph.Concat{Axis: 1}, in...)
+		add(graph.AllReduce{Op: collective.Sum, Label: "a"}, in...)
+		add(graph.AllReduce{Op: collective.Sum, Label: "b"}, in...)
+		add(graph.AllReduce{Op: collective.Mean, Label: "a"}, in...)
+	}
+	for _, tx := range []bool{false, true} {
+		for _, ty := range []bool{false, true} {
+			add(graph.MatMul{TransX: tx, TransY: ty}, x, y)
+		}
+	}
+	win := graph.SquareWindow(2, 2, 0)
+	wider := win
+	wider.PadB = 1
+	for _, w := range []graph.Window{win, graph.SquareWindow(2, 1, 0), graph.SquareWindow(2, 2, 1), wider} {
+		add(graph.SumPool2D{Window: w}, im)
+		add(graph.MaxPool2D{Window: w}, im)
+	}
+	for axes := range uint8(4) {
+		add(graph.Reduce{Fn: graph.ReduceSum, Axes: axes}, x)
+		add(graph.Reduce{Fn: graph.ReduceMax, Axes: axes}, x)
+	}
+	for rows := 511; rows < 514; rows++ {
+		add(graph.ScatterAdd{Rows: rows}, x, idx)
+	}
+	add(graph.Gather{}, x, idx)
+	add(graph.Gather{}, y, idx)
+	return all
+}
+
+// TestIdentity makes 200,000 computations that all differ, some by one bit:
+// none may merge with another; made again, each must merge with itself.
+func TestIdentity(t *testing.T) {
+	var b graph.Builder
+	x, y := b.Input("x", graph.T(graph.F32, 512, 512)), b.Input("y", graph.T(graph.F32, 512, 512))
+	all := nearlyEqual(x, y, b.Input("im", graph.T(graph.F32, 1, 1, 6, 6)), b.Input("idx", graph.T(graph.I32, 512)), b.Input("key", graph.KeyType))
+	tricky := len(all)
+	for i := len(all); i < 200_000; i++ {
+		switch op := (graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(1) + uint64(i)}); i % 4 {
+		case 0: // neighbours in float64
+			all = append(all, application{op, []graph.ID{x}})
+		case 1:
+			all = append(all, application{op, []graph.ID{y}})
+		case 2: // ever other first lines and lengths
+			s := graph.Slice{Start: graph.D(i/4%500, i/2000%500), Limit: graph.D(i/4%500+7, 512), Step: graph.D(1, 1+i/1_000_000)}
+			all = append(all, application{s, []graph.ID{x}})
+		default: // the third input and beyond differ
+			in := []graph.ID{x, x, x}
+			for bit := range 18 {
+				in = append(in, []graph.ID{x, y}[i>>bit&1])
+			}
+			all = append(all, application{graph.Concat{Axis: 0}, in})
+		}
+	}
+	made := map[graph.ID]int{}
+	first := make([]graph.ID, len(all))
+	for i, a := range all {
+		out := b.Apply(a.op, a.in...)
+		if b.Err() != nil {
+			t.Fatalf("%d: %v", i, b.Err())
+		}
+		if j, ok := made[out[0]]; ok {
+			t.Fatalf("%v%v and %v%v have merged", all[j].op, all[j].in, a.op, a.in)
+		}
+		made[out[0]], first[i] = i, out[0]
+	}
+	for i, a := range all {
+		if out := b.Apply(a.op, append([]graph.ID(nil), a.in...)...); out[0] != first[i] {
+			t.Fatalf("%v%v was made twice", a.op, a.in)
+		}
+	}
+	t.Logf("%d computations, %d of them hand-made", len(all), tricky)
+}
+
+// TestScale builds and differentiates a graph of 100,000 nodes. The time is
+// logged; only a hang fails.
+func TestScale(t *testing.T) {
+	start := time.Now()
+	var b graph.Builder
+	x := b.Var("x", graph.T(graph.F32, 8, 8))
+	h, nodes := x, 100_000
+	for i := 0; b.NumNodes() < nodes; i++ {
+		b.Scope(fmt.Sprintf("layer%d", i), func() {
+			h = b.Tanh(b.MatMul(b.Shift(b.Mul(h, x), float64(i)), x, false, i%2 == 0))
+		})
+	}
+	built := time.Since(start)
+	n := b.NumNodes()
+	b.Output("g", b.Grad(b.Sum(h), x)[0])
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	t.Logf("%d nodes built in %v, %d with their gradient in %v", n, built, len(g.Nodes()), took)
+	if took > time.Minute {
+		t.Errorf("building and differentiating %d nodes took %v", n, took)
+	}
+}
+
+// TestCommutative holds x+y and y+x to be one node, x−y and y−x two.
+func TestCommutative(t *testing.T) {
+	var b graph.Builder
+	x, y := b.Input("x", graph.T(graph.F32, 3)), b.Input("y", graph.T(graph.F32, 3))
+	for _, c := range []struct {
+		name string
+		f    func(x, y graph.ID) graph.ID
+		same bool
+	}{
+		{"add", b.Add, true}, {"mul", b.Mul, true}, {"max", b.Max, true}, {"min", b.Min, true}, {"equal", b.Equal, true},
+		{"sub", b.Sub, false}, {"div", b.Div, false}, {"greater", b.Greater, false},
+	} {
+		if same := c.f(x, y) == c.f(y, x); same != c.same {
+			t.Errorf("%s: x,y and y,x the same node: %v, want %v", c.name, same, c.same)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"ebtrain/launch/member"
+	"ebtrain/launch/rendezvous"
+	"ebtrain/launch/supervise"
+)
+
+const minKey = 16 // characters of EBTRAIN_KEY
+
+// configure turns options into what supervise needs: it makes the log folder,
+// the job's name and key and, with several nodes, opens the transport.
+func configure(o options, environ []string, stdout, stderr io.Writer) (supervise.Config, error) {
+	level := slog.LevelWarn
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	if o.output.Dir != "" {
+		if err := os.MkdirAll(o.output.Dir, 0o755); err != nil {
+			return supervise.Config{}, usagef("--log-dir: %w", err)
+		}
+	}
+	host, hostID, err := rendezvous.LocalHost()
+	if err != nil {
+		return supervise.Config{}, err
+	}
+	key, err := jobKey(o, environ)
+	if err != nil {
+		return supervise.Config{}, err
+	}
+	cfg := supervise.Config{
+		Program: o.program, Args: o.args, Environ: threads(environ, o.nproc),
+		RunID: o.runID, MaxRestarts: o.maxRestarts,
+		Output: o.output, Stdout: stdout, Stderr: stderr, Log: log,
+		Node: rendezvous.NodeConfig{
+			Info: rendezvous.NodeInfo{
+				Name: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), nonce(4)),
+				Host: host, HostID: hostID, Addr: "127.0.0.1",
+				Nproc: o.nproc, Want: o.nodeRank, Nodes: o.nodes,
+			},
+			Key: key, Again: 200 * time.Millisecond, JoinWait: o.joinWait + 5*time.Second,
+			AnswerWait: time.Second, KillWait: time.Second, Grace: o.grace,
+		},
+	}
+	if cfg.RunID == "" {
+		cfg.RunID = "job-" + nonce(4)
+	}
+	if o.nodeRank == 0 {
+		cfg.Coordinator = &rendezvous.CoordinatorConfig{
+			Nodes: o.nodes, MaxRestarts: o.maxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name,
+			JoinWait: o.joinWait, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
+		}
+	}
+	terminal(&cfg, stdout, stderr)
+	if o.nodes > 1 {
+		if err := openTransport(&cfg, o, key); err != nil {
+			return supervise.Config{}, err
+		}
+	}
+	cfg.Node.Info.Port, err = freePort(cfg.Node.Info.Addr)
+	return cfg, err
+}
+
+// openTransport joins, or as node 0 opens, the group of launchers.
+func openTransport(cfg *supervise.Config, o options, key []byte) error {
+	m, err := member.Open(member.Config{
+		Name: cfg.Node.Info.Name, Coordinator: o.nodeRank == 0, Endpoint: o.endpoint,
+		Key: key, Label: "ebtrain/" + o.runID, Log: cfg.Log,
+	})
+	if err != nil {
+		return err
+	}
+	cfg.Transport = m
+	cfg.Node.Info.Addr = m.Addr()
+	if o.nodeRank == 0 {
+		fmt.Fprintf(cfg.Stderr, "ddplaunch: waiting for %d more nodes; on each of them: ddplaunch --nnodes %d --join %s ...\n",
+			o.nodes-1, o.nodes, net.JoinHostPort(m.Addr(), strconv.Itoa(m.Port())))
+	}
+	return nil
+}
+
+// jobKey is the secret of the job: random for one node, derived from
+// EBTRAIN_KEY for several.
+func jobKey(o options, environ []string) ([]byte, error) {
+	if o.nodes == 1 {
+		key := make([]byte, 32)
+		rand.Read(key)
+		return key, nil
+	}
+	for _, kv := range environ {
+		secret, ok := strings.CutPrefix(kv, "EBTRAIN_KEY=")
+		if !ok {
+			continue
+		}
+		if len(secret) < minKey {
+			return nil, usagef("EBTRAIN_KEY has %d characters, want at least %d: for example the output of openssl rand -hex 32", len(secret), minKey)
+		}
+		sum := sha256.Sum256([]byte("ebtrain job key\x00" + secret))
+		return sum[:], nil
+	}
+	return nil, usagef("several nodes need a common secret: set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32")
+}
+
+// jobName is a name that no other job has, made of letters, digits, '-', '_'
+// and '.' only.
+func jobName(runID string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return '-'
+	}, runID)
+	return clean[:min(len(clean), 64)] + "-" + nonce(6)
+}
+
+func nonce(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// threads shares this node's cores among its ranks, for libraries that use
+// OpenMP, unless the user has decided otherwise.
+func threads(environ []string, nproc int) []string {
+	return supervise.SetDefault(environ, "OMP_NUM_THREADS", strconv.Itoa(max(1, runtime.NumCPU()/nproc)))
+}
+
+// terminal finds out whether the output is a terminal, and how wide.
+func terminal(cfg *supervise.Config, stdout, stderr io.Writer) {
+	out, ok1 := stdout.(*os.File)
+	err, ok2 := stderr.(*os.File)
+	if !ok1 || !ok2 || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(err.Fd())) {
+		return
+	}
+	cfg.TTY = true
+	if width, _, err := term.GetSize(int(err.Fd())); err == nil {
+		cfg.Columns = width
+	}
+}
+
+// freePort finds a port that is free now, to be offered as MASTER_PORT to
+// programs that open one themselves. This launcher does not use it.
+func freePort(addr string) (int, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(addr, "0"))
+	if err != nil {
+		return 0, fmt.Errorf("find a free port on %s: %w", addr, err)
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}

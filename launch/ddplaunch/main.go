@@ -1,0 +1,82 @@
+// Command ddplaunch starts one process per rank on this node, tells each its
+// rank, carries their output, and ends them all when one fails:
+//
+//	ddplaunch -nproc 8 train --algo bidvl --data shards/celeba128 --out runs/a
+//
+// Everything after the program's name is the program's. See --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/supervise"
+)
+
+func main() {
+	supervise.Guard()
+	// A reader that goes away (ddplaunch | head) must not kill the launcher and
+	// with it the job; writing to it then fails with an error instead.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	os.Exit(exitCode(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
+}
+
+// exit is the code of a job that has ended and has already said why.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("the job ended with code %d", int(e)) }
+
+// usageError is a mistake on the command line or in the environment.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitCode prints err, unless it has been said, and returns the code of
+// design.md: 0 done, 2 usage, the job's own, else 1.
+func exitCode(err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	if e, ok := errors.AsType[exit](err); ok && err == error(e) {
+		return int(e)
+	}
+	fmt.Fprintln(stderr, "ddplaunch:", err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		fmt.Fprintln(stderr, "ddplaunch --help explains the flags")
+		return 2
+	}
+	return 1
+}
+
+// run does what args say and returns nil, an exit, or what went wrong.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args)
+	if err != nil || o.help {
+		if err == nil {
+			fmt.Fprint(stdout, o.usage)
+		}
+		return err
+	}
+	cfg, err := configure(o, os.Environ(), stdout, stderr)
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, o.signals...)
+	defer signal.Stop(signals)
+	cfg.Signals = signals
+	code, err := supervise.Run(ctx, cfg)
+	if err != nil || code == 0 {
+		return err
+	}
+	return exit(code)
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// maxProcs bounds --nproc-per-node: more is a typing mistake.
+const maxProcs = 1024
+
+// countProcs turns the value of --nproc-per-node into a number of ranks.
+func countProcs(s string, environ []string) (int, error) {
+	switch strings.ToLower(s) {
+	case "auto":
+		return max(1, countGPUs(environ)), nil
+	case "cpu":
+		return runtime.NumCPU(), nil
+	case "gpu":
+		n := countGPUs(environ)
+		if n == 0 {
+			return 0, usagef("--nproc-per-node gpu: this node shows no GPU (CUDA_VISIBLE_DEVICES, /proc/driver/nvidia): give a number")
+		}
+		return n, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > maxProcs {
+		return 0, usagef("--nproc-per-node %q: want a number from 1 to %d, or gpu, cpu, auto", s, maxProcs)
+	}
+	return n, nil
+}
+
+// countGPUs counts the devices in CUDA_VISIBLE_DEVICES, as CUDA does up to the
+// first -1, or those that the NVIDIA driver lists.
+func countGPUs(environ []string) int {
+	for _, kv := range environ {
+		list, ok := strings.CutPrefix(kv, "CUDA_VISIBLE_DEVICES=")
+		if !ok {
+			continue
+		}
+		n := 0
+		for id := range strings.SplitSeq(list, ",") {
+			if id = strings.TrimSpace(id); id == "" || id == "-1" {
+				break
+			}
+			n++
+		}
+		return n
+	}
+	entries, err := os.ReadDir("/proc/driver/nvidia/gpus")
+	if err != nil {
+		return 0 // no driver, no GPU
+	}
+	return len(entries)
+}

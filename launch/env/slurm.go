@@ -1,0 +1,91 @@
+package env
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// slurm reads a task of a SLURM step: one task per rank. Only step variables
+// count; SLURM_NTASKS describes the whole job and is also set in a batch
+// script or an salloc shell, where this process is not one of the tasks.
+func (v *vars) slurm() (Worker, error) {
+	if !v.has("SLURM_STEP_NUM_TASKS") {
+		return v.slurmOutsideStep()
+	}
+	w := v.common(SourceSLURM)
+	w.Rank = v.number("SLURM_PROCID", 0, maxCount)
+	w.Size = v.number("SLURM_STEP_NUM_TASKS", 1, maxCount)
+	w.LocalSize = 1
+	if w.Size > 1 {
+		w.LocalRank = v.number("SLURM_LOCALID", 0, maxCount)
+		w.Node = v.number("SLURM_NODEID", 0, maxCount)
+		w.LocalSize = v.slurmLocalSize(w)
+	}
+	v.agree("SLURM_PROCID", w.Rank, "PMIX_RANK")
+	return w, v.checked(w)
+}
+
+// slurmOutsideStep handles a process of a batch script or an salloc shell. It
+// is a world of one only if the job has one task.
+func (v *vars) slurmOutsideStep() (Worker, error) {
+	w := Worker{Source: SourceNone, Size: 1, LocalSize: 1, ControlFD: noDescriptor, ProgressFD: noDescriptor}
+	if !v.has("SLURM_NTASKS") {
+		return w, v.err
+	}
+	if n := v.number("SLURM_NTASKS", 1, maxCount); n > 1 && v.err == nil {
+		return Worker{}, fmt.Errorf("SLURM_NTASKS=%d but this process is not in a step (SLURM_STEP_NUM_TASKS is not set): start it with srun or ddplaunch, or unset SLURM_NTASKS to run alone", n)
+	}
+	return w, v.err
+}
+
+// slurmLocalSize is this node's entry in SLURM_STEP_TASKS_PER_NODE.
+func (v *vars) slurmLocalSize(w Worker) int {
+	s := v.text("SLURM_STEP_TASKS_PER_NODE")
+	if v.err != nil {
+		return 1
+	}
+	counts, err := expandTasks(s)
+	if err != nil {
+		v.fail("SLURM_STEP_TASKS_PER_NODE=%q: %v", s, err)
+		return 1
+	}
+	if w.Node >= len(counts) {
+		v.fail("SLURM_NODEID=%d but SLURM_STEP_TASKS_PER_NODE=%q lists %d nodes", w.Node, s, len(counts))
+		return 1
+	}
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	if total != w.Size {
+		v.fail("SLURM_STEP_NUM_TASKS=%d contradicts SLURM_STEP_TASKS_PER_NODE=%q, which adds up to %d", w.Size, s, total)
+	}
+	return counts[w.Node]
+}
+
+// expandTasks turns "2(x3),1" into 2, 2, 2, 1.
+func expandTasks(s string) ([]int, error) {
+	var out []int
+	for part := range strings.SplitSeq(s, ",") {
+		count, times := part, "1"
+		if before, after, ok := strings.Cut(part, "(x"); ok {
+			count, times = before, strings.TrimSuffix(after, ")")
+			if times == after {
+				return nil, fmt.Errorf("%q has no closing parenthesis", part)
+			}
+		}
+		n, err1 := strconv.Atoi(count)
+		x, err2 := strconv.Atoi(times)
+		if err1 != nil || err2 != nil || n < 1 || x < 1 || x > maxCount {
+			return nil, fmt.Errorf("%q is not of the form 2 or 2(x3)", part)
+		}
+		if len(out)+x > maxCount {
+			return nil, fmt.Errorf("more than %d nodes", maxCount)
+		}
+		for range x {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,402 @@
+package rendezvous
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// CoordinatorConfig describes the job to form.
+type CoordinatorConfig struct {
+	Nodes       int           // launchers expected, at least 1
+	MaxRestarts int           // how often the group may be formed again
+	Job         string        // unique name; the epoch is added to it
+	Self        string        // name of the launcher that holds the coordinator; it becomes node 0
+	Hosts       []string      // host names expected, if known; only for messages
+	JoinWait    time.Duration // how long to wait for all nodes to register
+	AckWait     time.Duration // how long to wait for their acknowledgements
+	Settle      time.Duration // how long a reported cause may be replaced by a death
+}
+
+type phase int
+
+const (
+	gathering phase = iota // waiting for registrations
+	assigning              // waiting for acknowledgements
+	running
+	over
+)
+
+// Coordinator is the state of a job: pure, see the package comment. Its
+// methods return what is to be done, in order.
+type Coordinator struct {
+	cfg      CoordinatorConfig
+	phase    phase
+	epoch    int
+	restarts int
+	nodes    []NodeInfo // registered; in node order once assigned
+	acked    map[string]bool
+	done     map[string]int // exit codes of nodes whose ranks have all ended well
+	seq      uint64         // exchange under way
+	parts    map[string]Message
+	settling *Cause
+	stop     string // signal, once a stop is under way
+	out      []Effect
+}
+
+// NewCoordinator makes the coordinator of a job.
+func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
+	c := &Coordinator{cfg: cfg}
+	c.reset()
+	return c
+}
+
+func (c *Coordinator) reset() {
+	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
+	c.acked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]Message{}
+}
+
+// Start begins the wait for nodes.
+func (c *Coordinator) Start() []Effect {
+	c.timer(TimerJoin, c.cfg.JoinWait)
+	return c.flush()
+}
+
+// Receive handles a message of the launcher called from.
+func (c *Coordinator) Receive(from string, m Message) []Effect {
+	switch {
+	case m.Kind == KindRegister && m.Node != nil:
+		c.register(from, *m.Node, m.Epoch)
+	case m.Kind == KindStop:
+		c.stopAll(m.Text, m.Code)
+	case m.Epoch != c.epoch || c.index(from) < 0 || c.phase == over:
+		// another epoch, a stranger, or too late
+	case m.Kind == KindAck:
+		c.ack(from)
+	case m.Kind == KindExchange:
+		c.exchange(from, m)
+	case m.Kind == KindFail && m.Cause != nil:
+		c.fail(m.Cause)
+	case m.Kind == KindDone:
+		c.finished(from, m.Code)
+	}
+	return c.flush()
+}
+
+// Lost handles the news that a launcher's host is dead or unreachable.
+func (c *Coordinator) Lost(name string) []Effect {
+	i := c.index(name)
+	_, done := c.done[name]
+	switch {
+	case i < 0 || done || c.phase == over:
+	case c.phase == gathering:
+		c.nodes = slices.Delete(c.nodes, i, i+1) // it registers again if it lives
+	default:
+		n := c.nodes[i]
+		base := Base(c.nodes, i)
+		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: fmt.Sprintf("lost with %s: its host is dead or unreachable", rankRange(base, n.Nproc))})
+	}
+	return c.flush()
+}
+
+// Expired handles the expiry of a timer.
+func (c *Coordinator) Expired(t Timer) []Effect {
+	switch {
+	case t.Epoch != c.epoch || c.phase == over:
+	case t.Kind == TimerJoin && c.phase == gathering:
+		c.abort(refused(c.missing()))
+	case t.Kind == TimerAck && c.phase == assigning:
+		var silent []string
+		for i, n := range c.nodes {
+			if !c.acked[n.Name] {
+				silent = append(silent, fmt.Sprintf("node %d (%s)", i, n.Host))
+			}
+		}
+		c.abort(refused(fmt.Sprintf("no acknowledgement within %v from %s", c.cfg.AckWait, strings.Join(silent, ", "))))
+	case t.Kind == TimerSettle && c.settling != nil:
+		c.abort(c.settling)
+	}
+	return c.flush()
+}
+
+func (c *Coordinator) register(from string, n NodeInfo, epoch int) {
+	known := c.index(from) >= 0
+	switch {
+	case epoch != c.epoch && !(epoch == 0 && c.phase == gathering): // a new launcher may replace a lost one
+		if !known {
+			c.refuse(from, "the job has been formed again without it")
+		}
+	case known && c.phase == assigning:
+		c.send(from, Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()}) // ours was lost
+	case known && c.phase == running:
+		c.send(from, Message{Kind: KindCommit})
+	case known:
+	case c.phase != gathering:
+		c.refuse(from, "the job is already complete and running")
+	case n.Nodes != c.cfg.Nodes:
+		c.refuse(from, fmt.Sprintf("it was started for %d nodes but the job has %d: give the same --nnodes everywhere", n.Nodes, c.cfg.Nodes))
+	case n.Want >= c.cfg.Nodes:
+		c.refuse(from, fmt.Sprintf("--node-rank %d is not below --nnodes %d", n.Want, c.cfg.Nodes))
+	case n.Want == 0 && from != c.cfg.Self:
+		c.refuse(from, "--node-rank 0 is the coordinator's")
+	case n.Want > 0 && c.wanted(n.Want) != "":
+		c.refuse(from, fmt.Sprintf("--node-rank %d is already taken by %s", n.Want, c.wanted(n.Want)))
+	case n.Nproc < 1:
+		c.refuse(from, "it has no ranks")
+	default:
+		n.Name = from
+		c.nodes = append(c.nodes, n)
+		if len(c.nodes) == c.cfg.Nodes {
+			c.assign()
+		}
+	}
+}
+
+// assign puts the nodes in order (the coordinator's first, then those that
+// asked for a number, the rest by host and name in the gaps) and proposes it.
+func (c *Coordinator) assign() {
+	rest := slices.Clone(c.nodes)
+	slices.SortFunc(rest, func(a, b NodeInfo) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name))
+	})
+	ordered := make([]NodeInfo, len(rest))
+	place := func(i int, match func(NodeInfo) bool) {
+		if j := slices.IndexFunc(rest, match); j >= 0 {
+			ordered[i] = rest[j]
+			rest = slices.Delete(rest, j, j+1)
+		}
+	}
+	place(0, func(n NodeInfo) bool { return n.Name == c.cfg.Self })
+	for i := 1; i < len(ordered); i++ {
+		place(i, func(n NodeInfo) bool { return n.Want == i })
+	}
+	for i := range ordered {
+		if ordered[i].Name == "" {
+			ordered[i], rest = rest[0], rest[1:]
+		}
+	}
+	c.nodes, c.phase = ordered, assigning
+	c.timer(TimerAck, c.cfg.AckWait)
+	c.sendAll(Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()})
+}
+
+func (c *Coordinator) ack(from string) {
+	if c.phase != assigning {
+		return
+	}
+	c.acked[from] = true
+	if len(c.acked) < len(c.nodes) {
+		return
+	}
+	c.phase = running
+	c.sendAll(Message{Kind: KindCommit})
+}
+
+func (c *Coordinator) exchange(from string, m Message) {
+	if c.phase != running || m.Seq != c.seq {
+		return // a duplicate of one that is complete
+	}
+	c.parts[from] = m
+	total := 0
+	for _, n := range c.nodes {
+		p, ok := c.parts[n.Name]
+		if ok && p.Name != m.Name {
+			a, b := c.index(from), c.index(n.Name)
+			c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: a, Host: c.nodes[a].Host, Text: disagree(Base(c.nodes, a), m.Name, Base(c.nodes, b), p.Name, m.Seq)})
+			return
+		}
+		for _, blob := range p.Blobs {
+			total += len(blob)
+		}
+	}
+	if total > MaxExchange {
+		i := c.index(from)
+		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: c.nodes[i].Host, Text: fmt.Sprintf("exchange %q is larger than %d bytes over all ranks", m.Name, MaxExchange)})
+		return
+	}
+	c.completeExchange()
+}
+
+// completeExchange answers the exchange under way if every node has given its
+// part, and aborts if one that has not never will.
+func (c *Coordinator) completeExchange() {
+	var blobs [][]byte
+	var name string
+	for _, n := range c.nodes {
+		p, ok := c.parts[n.Name]
+		if !ok {
+			c.checkDone()
+			return
+		}
+		name, blobs = p.Name, append(blobs, p.Blobs...)
+	}
+	m := Message{Kind: KindGathered, Seq: c.seq, Name: name, Blobs: blobs}
+	c.seq++
+	clear(c.parts)
+	c.sendAll(m)
+}
+
+// checkDone aborts if a node waits in an exchange for one that has ended.
+func (c *Coordinator) checkDone() {
+	for i, n := range c.nodes {
+		if _, ended := c.done[n.Name]; !ended {
+			continue
+		}
+		for _, waiting := range c.nodes {
+			if p, ok := c.parts[waiting.Name]; ok {
+				c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: fmt.Sprintf("its ranks ended while others wait for them in exchange %q", p.Name)})
+				return
+			}
+		}
+	}
+}
+
+// fail takes the report of a failure. A death by signal is acted on at once;
+// another cause waits a moment, because whoever noticed a death may be heard
+// before the death itself.
+func (c *Coordinator) fail(cause *Cause) {
+	switch {
+	case c.phase == gathering:
+	case cause.Kind == CauseSignal || cause.Kind == CauseStopped:
+		c.abort(cause)
+	case c.settling == nil:
+		c.settling = cause
+		c.timer(TimerSettle, c.cfg.Settle)
+	}
+}
+
+func (c *Coordinator) finished(from string, code int) {
+	if c.phase != running {
+		return
+	}
+	c.done[from] = code
+	if len(c.done) < len(c.nodes) {
+		c.checkDone()
+		return
+	}
+	if c.settling != nil {
+		c.abort(c.settling)
+		return
+	}
+	worst := 0
+	for _, n := range c.nodes {
+		worst = max(worst, c.done[n.Name])
+	}
+	c.phase = over
+	c.sendAll(Message{Kind: KindEnd, Code: worst})
+}
+
+// stopAll passes a request to stop on to every rank. A job whose ranks do not
+// run yet ends at once.
+func (c *Coordinator) stopAll(signal string, number int) {
+	if c.stop != "" || c.phase == over {
+		return
+	}
+	c.stop = signal
+	if c.phase == running {
+		c.sendAll(Message{Kind: KindStop, Text: signal, Code: number})
+		return
+	}
+	c.abort(&Cause{Kind: CauseStopped, Rank: -1, Node: -1, Signal: signal, SignalNumber: number, Text: "stopped by " + signal + " before the ranks were started"})
+}
+
+// abort ends the epoch, and the job unless it may be formed again.
+func (c *Coordinator) abort(cause *Cause) {
+	again := c.restarts < c.cfg.MaxRestarts && c.stop == "" && (c.phase == running) && cause.Kind != CauseStopped
+	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: again})
+	if !again {
+		c.phase = over
+		return
+	}
+	c.epoch++
+	c.restarts++
+	c.reset()
+	c.timer(TimerJoin, c.cfg.JoinWait)
+}
+
+func (c *Coordinator) missing() string {
+	have := map[string]bool{}
+	var names []string
+	for _, n := range c.nodes {
+		have[n.Host] = true
+		names = append(names, n.Host)
+	}
+	var absent []string
+	for _, h := range c.cfg.Hosts {
+		if !have[h] {
+			absent = append(absent, h)
+		}
+	}
+	if len(absent) == 0 {
+		for i := 1; i < c.cfg.Nodes; i++ {
+			if c.wanted(i) == "" {
+				absent = append(absent, fmt.Sprintf("node %d", i))
+			}
+		}
+		// Nodes that asked for no number fill the gaps from the front.
+		for _, n := range c.nodes {
+			if n.Want < 0 && n.Name != c.cfg.Self && len(absent) > 1 {
+				absent = absent[1:]
+			}
+		}
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%d of %d nodes joined within %v (%s); missing: %s", len(c.nodes), c.cfg.Nodes, c.cfg.JoinWait, strings.Join(names, ", "), strings.Join(absent, ", "))
+}
+
+func (c *Coordinator) wanted(i int) string {
+	for _, n := range c.nodes {
+		if n.Want == i {
+			return n.Host
+		}
+	}
+	return ""
+}
+
+func (c *Coordinator) job() string { return fmt.Sprintf("%s-e%d", c.cfg.Job, c.epoch) }
+
+func (c *Coordinator) index(name string) int {
+	return slices.IndexFunc(c.nodes, func(n NodeInfo) bool { return n.Name == name })
+}
+
+func (c *Coordinator) refuse(to, why string) {
+	c.send(to, Message{Kind: KindRefuse, Cause: refused("the coordinator refuses this node: " + why)})
+}
+
+func (c *Coordinator) send(to string, m Message) {
+	m.Epoch = c.epoch
+	c.out = append(c.out, Send{To: to, Msg: m})
+}
+
+func (c *Coordinator) sendAll(m Message) {
+	for _, n := range c.nodes {
+		c.send(n.Name, m)
+	}
+}
+
+func (c *Coordinator) timer(k TimerKind, after time.Duration) {
+	c.out = append(c.out, SetTimer{Timer{k, c.epoch}, after})
+}
+
+func (c *Coordinator) flush() []Effect {
+	out := c.out
+	c.out = nil
+	return out
+}
+
+func refused(text string) *Cause {
+	return &Cause{Kind: CauseRefused, Rank: -1, Node: -1, Text: text}
+}
+
+func disagree(rankA int, nameA string, rankB int, nameB string, seq uint64) string {
+	return fmt.Sprintf("rank %d is in exchange %q while rank %d is in exchange %q (number %d): all ranks must make the same exchanges in the same order", rankA, nameA, rankB, nameB, seq)
+}
+
+func rankRange(base, n int) string {
+	if n == 1 {
+		return fmt.Sprintf("rank %d", base)
+	}
+	return fmt.Sprintf("ranks %d-%d", base, base+n-1)
+}

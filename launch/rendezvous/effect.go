@@ -1,0 +1,137 @@
+package rendezvous
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// TimerKind names what a timer is for.
+type TimerKind string
+
+const (
+	TimerJoin     TimerKind = "join"     // all nodes must have registered
+	TimerAck      TimerKind = "ack"      // all nodes must have acknowledged
+	TimerSettle   TimerKind = "settle"   // a better cause may still arrive
+	TimerRegister TimerKind = "register" // say again that this node is there
+	TimerAnswer   TimerKind = "answer"   // the coordinator must have decided
+	TimerKill     TimerKind = "kill"     // workers told of an abort must be gone
+	TimerGrace    TimerKind = "grace"    // workers asked to stop must be gone
+)
+
+// Timer is a timer of one epoch. Timers are never canceled: one that no longer
+// matters has no effect when it expires.
+type Timer struct {
+	Kind  TimerKind
+	Epoch int
+}
+
+// Effect is what the machine wants done. Effects are carried out in order.
+// The concrete types are Send, SetTimer, StartWorkers, Tell, Signal, Note
+// and Finish.
+type Effect interface{ String() string }
+
+// Send sends Msg to the launcher called To; "" is the coordinator.
+type Send struct {
+	To  string
+	Msg Message
+}
+
+// SetTimer asks for the expiry of Timer after After.
+type SetTimer struct {
+	Timer Timer
+	After time.Duration
+}
+
+// StartWorkers starts this node's ranks.
+type StartWorkers struct {
+	Epoch int
+	Job   string
+	Nodes []NodeInfo
+	Self  int // index of this node in Nodes
+}
+
+// Tell sends Msg to the worker of local rank Local; to all if it is -1.
+type Tell struct {
+	Local int
+	Msg   Message
+}
+
+// Signal sends signal Number to the process groups of the local ranks Locals.
+type Signal struct {
+	Locals []int
+	Number int
+}
+
+// Note is a line for the user.
+type Note struct{ Text string }
+
+// Finish ends the launcher with Code. All workers of the node are gone. Cause
+// is nil if all ranks ended well.
+type Finish struct {
+	Code  int
+	Cause *Cause
+}
+
+func (e Send) String() string {
+	to := e.To
+	if to == "" {
+		to = "coordinator"
+	}
+	return fmt.Sprintf("send %s: %s", to, e.Msg)
+}
+
+func (e SetTimer) String() string {
+	return fmt.Sprintf("timer %s e%d after %v", e.Timer.Kind, e.Timer.Epoch, e.After)
+}
+
+func (e StartWorkers) String() string {
+	base, n := Base(e.Nodes, e.Self), e.Nodes[e.Self].Nproc
+	return fmt.Sprintf("start e%d ranks %d-%d of %d, job %s", e.Epoch, base, base+n-1, Size(e.Nodes), e.Job)
+}
+
+func (e Tell) String() string {
+	if e.Local < 0 {
+		return fmt.Sprintf("tell all: %s", e.Msg)
+	}
+	return fmt.Sprintf("tell local %d: %s", e.Local, e.Msg)
+}
+
+func (e Signal) String() string { return fmt.Sprintf("signal %d to locals %v", e.Number, e.Locals) }
+
+func (e Note) String() string { return "note: " + e.Text }
+
+func (e Finish) String() string {
+	if e.Cause == nil {
+		return fmt.Sprintf("finish %d", e.Code)
+	}
+	return fmt.Sprintf("finish %d: %s", e.Code, e.Cause.Error())
+}
+
+// String is the message in one line, without keys.
+func (m Message) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s e%d", m.Kind, m.Epoch)
+	if m.Node != nil {
+		fmt.Fprintf(&b, " %s×%d want %d", m.Node.Name, m.Node.Nproc, m.Node.Want)
+	}
+	for i, n := range m.Nodes {
+		fmt.Fprintf(&b, " %d=%s×%d", i, n.Name, n.Nproc)
+	}
+	if m.Kind == KindExchange || m.Kind == KindGathered {
+		fmt.Fprintf(&b, " #%d %q %q", m.Seq, m.Name, m.Blobs)
+	}
+	if m.Restart {
+		b.WriteString(" restart")
+	}
+	if m.Code != 0 {
+		fmt.Fprintf(&b, " code %d", m.Code)
+	}
+	if m.Text != "" {
+		b.WriteString(" " + m.Text)
+	}
+	if m.Cause != nil {
+		b.WriteString(": " + m.Cause.Error())
+	}
+	return b.String()
+}

@@ -1,0 +1,275 @@
+package rendezvous
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/env"
+	"ebtrain/launch/progress"
+)
+
+// verdictWait is how long a rank that raised an abort waits for the launcher's
+// decision before it takes its own cause for it.
+const verdictWait = time.Second
+
+var errClosed = errors.New("the group is closed")
+
+// Group is this process's membership in its job.
+type Group struct {
+	w     env.Worker
+	hosts []string
+	job   string
+	key   []byte
+	conn  *Conn          // nil in a group of one
+	page  *progress.Page // nil in a group of one
+
+	wg       sync.WaitGroup
+	gathered chan Message // answer to the exchange under way
+	done     chan struct{}
+	stop     chan struct{}
+	signals  chan os.Signal
+	closed   chan struct{}
+	stopOnce sync.Once
+
+	calls sync.Mutex // one exchange at a time
+	seq   uint64     // guarded by calls
+
+	mu       sync.Mutex
+	err      error // set before done is closed
+	raised   bool
+	isClosed bool
+}
+
+// Rank is this process's number among all ranks, from 0.
+func (g *Group) Rank() int { return g.w.Rank }
+
+// Size is the number of ranks.
+func (g *Group) Size() int { return g.w.Size }
+
+// LocalRank is this process's number among the ranks of its node, from 0.
+func (g *Group) LocalRank() int { return g.w.LocalRank }
+
+// LocalSize is the number of ranks on this node.
+func (g *Group) LocalSize() int { return g.w.LocalSize }
+
+// Node is the number of this node, from 0.
+func (g *Group) Node() int { return g.w.Node }
+
+// Restart is how often the group has been formed again: the epoch.
+func (g *Group) Restart() int { return g.w.Restart }
+
+// Hosts is the identity of each rank's host, indexed by rank. Equal identities
+// mean that the ranks can share memory. The slice is the caller's.
+func (g *Group) Hosts() []string { return append([]string(nil), g.hosts...) }
+
+// Job is the name of this group, the same on all ranks and different from that
+// of every other group, also of this job's other epochs. It holds letters,
+// digits, '-', '_' and '.' only.
+func (g *Group) Job() string { return g.job }
+
+// Key is a secret of 32 bytes that only the ranks of this group know. The
+// slice is the caller's.
+func (g *Group) Key() []byte { return bytes.Clone(g.key) }
+
+// Exchange gathers one blob of every rank, at most MaxBlob bytes each and
+// MaxExchange bytes together; element r of the result is rank r's. All ranks
+// make the same exchanges in the same order; name is compared, and a
+// difference ends the group. When ctx ends first, the group is aborted: an
+// exchange cannot be abandoned by one rank alone.
+func (g *Group) Exchange(ctx context.Context, name string, mine []byte) ([][]byte, error) {
+	g.calls.Lock()
+	defer g.calls.Unlock()
+	if len(mine) > MaxBlob {
+		return nil, fmt.Errorf("exchange %q: %d bytes are more than %d", name, len(mine), MaxBlob)
+	}
+	if err := g.usable(); err != nil {
+		return nil, fmt.Errorf("exchange %q: %w", name, err)
+	}
+	if g.conn == nil {
+		return [][]byte{bytes.Clone(mine)}, nil
+	}
+	blob := append([]byte{}, mine...) // not nil: a blob without bytes is still a blob
+	if err := g.conn.Send(Message{Kind: KindExchange, Epoch: g.w.Restart, Seq: g.seq, Name: name, Blobs: [][]byte{blob}}); err != nil {
+		select {
+		case <-g.done: // the launcher is gone; receive knows
+			err = g.Err()
+		case <-g.closed:
+		}
+		return nil, fmt.Errorf("exchange %q: %w", name, err)
+	}
+	select {
+	case m := <-g.gathered:
+		if m.Seq != g.seq || len(m.Blobs) != g.w.Size {
+			return nil, fmt.Errorf("exchange %q: the launcher answered exchange %d with %d blobs, want %d with %d", name, m.Seq, len(m.Blobs), g.seq, g.w.Size)
+		}
+		g.seq++
+		return m.Blobs, nil
+	case <-g.done:
+		return nil, fmt.Errorf("exchange %q: %w", name, g.Err())
+	case <-g.closed:
+		return nil, fmt.Errorf("exchange %q: %w", name, errClosed)
+	case <-ctx.Done():
+		err := fmt.Errorf("exchange %q: %w", name, context.Cause(ctx))
+		g.Abort(err)
+		return nil, err
+	}
+}
+
+// Barrier returns once every rank has called it with the same name.
+func (g *Group) Barrier(ctx context.Context, name string) error {
+	_, err := g.Exchange(ctx, "barrier "+name, nil)
+	return err
+}
+
+// Progress records what this rank is doing, for the message that tells of its
+// death: "during <phase> <label>, seq <seq>, step <step>". A negative step and
+// an empty label are left out. It costs some ten nanoseconds and never blocks.
+func (g *Group) Progress(step int64, phase string, seq uint64, label string) {
+	if g.page != nil {
+		g.page.Write(progress.Report{Step: step, Phase: phase, Seq: seq, Label: label})
+	}
+}
+
+// Done is closed when the group has been aborted. Err then says why, and the
+// process has about a second to say so and exit.
+func (g *Group) Done() <-chan struct{} { return g.done }
+
+// Err is nil until Done is closed and then the cause, the same on all ranks: a
+// *Cause whose text is the one line to print. errors.Is(Err(), ErrAborted).
+func (g *Group) Err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+// Abort ends the group on every rank. It does not wait; Done is closed soon
+// after, always, and Err may then name a better cause than the one given: a
+// rank that lost its peer learns here that the peer was killed, and by what.
+// Only the first call counts.
+func (g *Group) Abort(cause error) {
+	g.mu.Lock()
+	first := !g.raised && g.err == nil && !g.isClosed
+	g.raised = true
+	g.mu.Unlock()
+	if !first {
+		return
+	}
+	text := "aborted"
+	if cause != nil {
+		text = cause.Error()
+	}
+	c := &Cause{Kind: CauseRaised, Rank: g.w.Rank, Node: g.w.Node, Host: g.hostName(), Pid: os.Getpid(), Text: text}
+	if g.conn == nil || g.conn.Send(Message{Kind: KindFail, Epoch: g.w.Restart, Cause: c}) != nil {
+		g.end(c)
+		return
+	}
+	time.AfterFunc(verdictWait, func() { g.end(c) })
+}
+
+// StopRequested is closed when the ranks should stop at a step they agree on,
+// because the user or the scheduler asked any of them, or their launcher, to.
+func (g *Group) StopRequested() <-chan struct{} { return g.stop }
+
+// Close leaves the group. It may be called more than once. A rank that exits
+// with code 0 after Close has ended well.
+func (g *Group) Close() error {
+	g.mu.Lock()
+	again := g.isClosed
+	g.isClosed = true
+	g.mu.Unlock()
+	if again {
+		return nil
+	}
+	signal.Stop(g.signals)
+	close(g.closed)
+	var err error
+	if g.conn != nil {
+		if g.Err() == nil {
+			err = g.conn.Send(Message{Kind: KindBye, Epoch: g.w.Restart})
+		}
+		err = errors.Join(err, g.conn.Close())
+	}
+	g.wg.Wait()
+	if g.page != nil {
+		err = errors.Join(err, g.page.Close())
+	}
+	return err
+}
+
+// receive handles the launcher's messages until the connection ends.
+func (g *Group) receive() {
+	for {
+		m, err := g.conn.Receive()
+		if err != nil {
+			g.mu.Lock()
+			closing := g.isClosed
+			g.mu.Unlock()
+			if !closing {
+				g.end(&Cause{Kind: CauseNode, Rank: -1, Node: g.w.Node, Host: g.hostName(), Text: fmt.Sprintf("its launcher is gone (%v)", err)})
+			}
+			return
+		}
+		switch m.Kind {
+		case KindGathered:
+			select {
+			case g.gathered <- m:
+			default: // nobody waits for a second answer
+			}
+		case KindAbort:
+			g.end(m.Cause)
+		case KindStop:
+			g.stopOnce.Do(func() { close(g.stop) })
+		}
+	}
+}
+
+// watchSignals turns the first signal into a request to stop, and gives the
+// later ones their default effect.
+func (g *Group) watchSignals() {
+	select {
+	case s := <-g.signals:
+		signal.Stop(g.signals)
+		g.stopOnce.Do(func() { close(g.stop) })
+		if n, ok := s.(syscall.Signal); ok && g.conn != nil {
+			// An error means that the launcher is gone; receive deals with that.
+			_ = g.conn.Send(Message{Kind: KindStop, Epoch: g.w.Restart, Text: unix.SignalName(n), Code: int(n)})
+		}
+	case <-g.closed:
+	}
+}
+
+func (g *Group) end(cause error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err == nil {
+		g.err = cause
+		close(g.done)
+	}
+}
+
+func (g *Group) usable() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.isClosed && g.err == nil {
+		return errClosed
+	}
+	return g.err
+}
+
+// hostName is the part of this rank's host identity that is for people.
+func (g *Group) hostName() string {
+	id := g.hosts[g.w.Rank]
+	if i := bytes.LastIndexByte([]byte(id), '/'); i >= 0 {
+		return id[:i]
+	}
+	return id
+}

@@ -1,0 +1,80 @@
+package rendezvous
+
+// Kind is what a Message says.
+type Kind string
+
+const (
+	KindRegister Kind = "register" // node → coordinator: Node
+	KindAssign   Kind = "assign"   // coordinator → nodes: Nodes, Job
+	KindAck      Kind = "ack"      // node → coordinator
+	KindCommit   Kind = "commit"   // coordinator → nodes
+	KindRefuse   Kind = "refuse"   // coordinator → node: Cause
+	KindExchange Kind = "exchange" // rank → node → coordinator: Seq, Name, Blobs
+	KindGathered Kind = "gathered" // coordinator → nodes → ranks: Seq, Name, Blobs
+	KindFail     Kind = "fail"     // rank → node → coordinator: Cause
+	KindAbort    Kind = "abort"    // coordinator → nodes → ranks: Cause, Restart
+	KindStop     Kind = "stop"     // any → coordinator → nodes → ranks: Text is the signal's name, Code its number
+	KindDone     Kind = "done"     // node → coordinator: Code
+	KindEnd      Kind = "end"      // coordinator → nodes: Code
+	KindHello    Kind = "hello"    // rank → node: Text is the group, Code the pid
+	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key
+	KindBye      Kind = "bye"      // rank → node: it needs the group no more
+)
+
+// MaxBlob is the largest blob of one rank in an exchange, and MaxExchange the
+// largest sum over all ranks, in bytes.
+const (
+	MaxBlob     = 1 << 20
+	MaxExchange = 8 << 20
+)
+
+// Message is what nodes, coordinator and ranks send each other. Which fields
+// are used is said at each Kind.
+type Message struct {
+	Kind    Kind       `json:"kind"`
+	Epoch   int        `json:"epoch"`
+	Node    *NodeInfo  `json:"node,omitempty"`
+	Nodes   []NodeInfo `json:"nodes,omitempty"`
+	Job     string     `json:"job,omitempty"`
+	Key     []byte     `json:"key,omitempty"`
+	Seq     uint64     `json:"seq,omitempty"`
+	Name    string     `json:"name,omitempty"`
+	Blobs   [][]byte   `json:"blobs,omitempty"`
+	Cause   *Cause     `json:"cause,omitempty"`
+	Text    string     `json:"text,omitempty"`
+	Code    int        `json:"code,omitempty"`
+	Restart bool       `json:"restart,omitempty"`
+}
+
+// NodeInfo describes one launcher.
+type NodeInfo struct {
+	Name   string `json:"name"`    // unique among all launchers ever
+	Host   string `json:"host"`    // host name, for people
+	HostID string `json:"host_id"` // equal for launchers that share memory
+	Addr   string `json:"addr"`    // IP
+	Port   int    `json:"port"`    // a free port, offered as MASTER_PORT
+	Nproc  int    `json:"nproc"`   // ranks on this node
+	Want   int    `json:"want"`    // node number asked for, -1 for any
+	Nodes  int    `json:"nodes"`   // nodes it believes the job has
+}
+
+// Size is the number of ranks on nodes.
+func Size(nodes []NodeInfo) int { return Base(nodes, len(nodes)) }
+
+// Base is the first rank of node i: ranks are counted by node, then by local
+// rank.
+func Base(nodes []NodeInfo, i int) int {
+	base := 0
+	for _, n := range nodes[:i] {
+		base += n.Nproc
+	}
+	return base
+}
+
+// Inbound is a message from the launcher called From or, if Lost, the news
+// that it is dead, unreachable, or has left.
+type Inbound struct {
+	From string
+	Msg  Message
+	Lost bool
+}

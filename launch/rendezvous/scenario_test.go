@@ -1,0 +1,233 @@
+package rendezvous
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the scenarios' outputs; commit only what you can explain")
+
+// TestScenarios runs every file of testdata: commands, "----", and what the
+// coordinator and the nodes then want done.
+//
+//	new nproc=2,1 [restarts=1] [want=-1,1] [hosts=n0,n1]  a coordinator and nodes a, b, …
+//	start [a …]              begin; without names the coordinator and all nodes
+//	deliver                  carry all messages, and those that follow from them
+//	drop                     lose all messages under way
+//	hello a.0                local rank 0 of node a joins; also: bye, raise a.0 TEXT, exchange a.0 SEQ NAME BLOB
+//	exit a.0 [code=N] [signal=SIGKILL:9] [during=TEXT]
+//	startfail a.0 TEXT
+//	interrupt a SIGINT:2     the user signals launcher a
+//	wstop a.0 SIGUSR1:10     a rank was signaled itself
+//	lost b                   the coordinator hears that b is dead
+//	orphan b                 b hears that the coordinator is dead
+//	expire coord|a TIMER EPOCH
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("found %d scenarios, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runScenario(t, file) })
+	}
+}
+
+func runScenario(t *testing.T, file string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sim{}
+	var out strings.Builder
+	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		commands, want, _ := strings.Cut(block, "\n----\n")
+		commands = strings.TrimSuffix(commands, "\n----")
+		s.log = nil
+		for line := range strings.Lines(commands) {
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+				if err := s.do(strings.Fields(line)); err != nil {
+					t.Fatalf("%q: %v", line, err)
+				}
+			}
+		}
+		got := strings.Join(s.log, "\n")
+		fmt.Fprintf(&out, "%s\n----\n%s\n\n", commands, got)
+		if !*update && got != want {
+			t.Errorf("after\n%s\ngot\n%s\nwant\n%s", commands, got, want)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sim is a coordinator, nodes, and the messages between them.
+type sim struct {
+	coord *Coordinator
+	nodes []*Node
+	queue []letter
+	log   []string
+}
+
+type letter struct {
+	from, to string
+	msg      Message
+}
+
+func (s *sim) apply(who string, effects []Effect) {
+	for _, e := range effects {
+		s.log = append(s.log, who+"> "+e.String())
+		switch e := e.(type) {
+		case Send:
+			s.queue = append(s.queue, letter{who, e.To, e.Msg})
+		case StartWorkers:
+			for l := range e.Nodes[e.Self].Nproc {
+				s.apply(who, s.node(who).Started(l, 100*(e.Self+1)+10*e.Epoch+l))
+			}
+		}
+	}
+}
+
+func (s *sim) node(name string) *Node {
+	i := int(name[0] - 'a')
+	if len(name) != 1 || i < 0 || i >= len(s.nodes) {
+		panic("no node " + name)
+	}
+	return s.nodes[i]
+}
+
+func (s *sim) do(f []string) error {
+	opt := map[string]string{}
+	var args []string
+	for i, a := range f[1:] {
+		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "expect"}, k) {
+			opt[k] = v
+			if k == "during" {
+				opt[k] = strings.Join(append([]string{v}, f[i+2:]...), " ")
+				break
+			}
+			continue
+		}
+		args = append(args, a)
+	}
+	rest := func(i int) string { return strings.Join(args[min(i, len(args)):], " ") }
+	var node *Node
+	var who string
+	var local int
+	if len(args) > 0 && f[0] != "expire" && f[0] != "start" && f[0] != "lost" {
+		name, l, _ := strings.Cut(args[0], ".")
+		who, node = name, s.node(name)
+		local, _ = strconv.Atoi(l)
+	}
+	signal := func(s string) (string, int) {
+		name, n, _ := strings.Cut(s, ":")
+		num, _ := strconv.Atoi(n)
+		return name, num
+	}
+	switch f[0] {
+	case "new":
+		return s.create(opt)
+	case "start":
+		if len(args) == 0 {
+			s.apply("coord", s.coord.Start())
+			for i := range s.nodes {
+				args = append(args, string(rune('a'+i)))
+			}
+		}
+		for _, a := range args {
+			s.apply(a, s.node(a).Start())
+		}
+	case "deliver":
+		for len(s.queue) > 0 {
+			p := s.queue[0]
+			s.queue = s.queue[1:]
+			if p.to == "" {
+				s.apply("coord", s.coord.Receive(p.from, p.msg))
+			} else {
+				s.apply(p.to, s.node(p.to).Receive(p.msg))
+			}
+		}
+	case "drop":
+		s.queue = nil
+	case "hello":
+		s.apply(who, node.FromWorker(local, Message{Kind: KindHello, Text: node.job}))
+	case "bye":
+		s.apply(who, node.FromWorker(local, Message{Kind: KindBye}))
+	case "raise":
+		s.apply(who, node.FromWorker(local, Message{Kind: KindFail, Cause: &Cause{Text: rest(1)}}))
+	case "wstop":
+		name, n := signal(args[1])
+		s.apply(who, node.FromWorker(local, Message{Kind: KindStop, Text: name, Code: n}))
+	case "exchange":
+		seq, _ := strconv.ParseUint(args[1], 10, 64)
+		s.apply(who, node.FromWorker(local, Message{Kind: KindExchange, Seq: seq, Name: args[2], Blobs: [][]byte{[]byte(args[3])}}))
+	case "exit":
+		code, _ := strconv.Atoi(opt["code"])
+		name, n := signal(opt["signal"])
+		s.apply(who, node.Exited(local, Exit{Code: code, Signal: name, SignalNumber: n, During: opt["during"]}))
+	case "startfail":
+		s.apply(who, node.StartFailed(local, errors.New(rest(1))))
+	case "interrupt":
+		name, n := signal(args[1])
+		s.apply(who, node.Interrupt(name, n))
+	case "lost":
+		s.apply("coord", s.coord.Lost(args[0]))
+	case "orphan":
+		s.apply(who, node.Lost("a"))
+	case "expire":
+		epoch, _ := strconv.Atoi(args[2])
+		timer := Timer{TimerKind(args[1]), epoch}
+		if args[0] == "coord" {
+			s.apply("coord", s.coord.Expired(timer))
+		} else {
+			s.apply(args[0], s.node(args[0]).Expired(timer))
+		}
+	default:
+		return fmt.Errorf("unknown command %q", f[0])
+	}
+	return nil
+}
+
+func (s *sim) create(opt map[string]string) error {
+	procs := strings.Split(opt["nproc"], ",")
+	restarts, _ := strconv.Atoi(opt["restarts"])
+	expect := len(procs)
+	if n, err := strconv.Atoi(opt["expect"]); err == nil {
+		expect = n
+	}
+	var hosts []string
+	if opt["hosts"] != "" {
+		hosts = strings.Split(opt["hosts"], ",")
+	}
+	*s = sim{coord: NewCoordinator(CoordinatorConfig{
+		Nodes: expect, MaxRestarts: restarts, Job: "job", Self: "a", Hosts: hosts,
+		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
+	})}
+	for i, p := range procs {
+		nproc, err := strconv.Atoi(p)
+		if err != nil {
+			return err
+		}
+		want := -1
+		if w := strings.Split(opt["want"], ","); i < len(w) && w[i] != "" {
+			want, _ = strconv.Atoi(w[i])
+		}
+		name := string(rune('a' + i))
+		s.nodes = append(s.nodes, NewNode(NodeConfig{
+			Info:  NodeInfo{Name: name, Host: "host-" + name, Nproc: nproc, Want: want, Nodes: expect},
+			Key:   []byte("k"),
+			Again: 200 * time.Millisecond, JoinWait: time.Minute, AnswerWait: time.Second, KillWait: time.Second, Grace: 10 * time.Second,
+		}))
+	}
+	return nil
+}

@@ -1,0 +1,402 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/env"
+	"ebtrain/launch/rendezvous"
+)
+
+// Config describes one launcher's part of a job.
+type Config struct {
+	Program string   // path of the program each rank runs
+	Args    []string // its arguments, without its name
+	Environ []string // environment of the ranks, to which theirs is added
+
+	Node        rendezvous.NodeConfig
+	Coordinator *rendezvous.CoordinatorConfig // on node 0 only
+	Transport   Transport                     // nil if there is one node
+
+	RunID       string
+	MaxRestarts int
+
+	Output  Output
+	Stdout  io.Writer
+	Stderr  io.Writer
+	TTY     bool // Stdout and Stderr are a terminal
+	Columns int  // width of the terminal, 0 if not known
+
+	Signals <-chan os.Signal // the first asks all ranks to stop, the second kills them
+	Log     *slog.Logger
+}
+
+// Transport carries messages between launchers.
+type Transport interface {
+	// Send queues a message and never blocks; "" is the coordinator. Messages
+	// to one launcher arrive in order, if it is reachable.
+	Send(to string, m rendezvous.Message)
+	// Inbox delivers messages, and the news of lost launchers.
+	Inbox() <-chan rendezvous.Inbound
+	// Close delivers what is queued, within a second or so, and leaves.
+	Close() error
+}
+
+// agent is the running launcher. Only the goroutine of Run touches it, except
+// where said.
+type agent struct {
+	cfg   Config
+	node  *rendezvous.Node
+	coord *rendezvous.Coordinator
+
+	spawner *spawner
+	guard   *guard
+	console *console
+	procs   []*process // of the current epoch, by local rank; nil if it did not start
+
+	events chan func()   // posted by other goroutines
+	quit   chan struct{} // closed when Run takes no more events
+	soon   []func()      // to be done before the next event
+	wg     sync.WaitGroup
+	finish *rendezvous.Finish
+}
+
+// Run starts the ranks and returns when all of them, on this node, have ended:
+// the exit code of design.md (the first failed rank's; 0 if all ended well; 75
+// if they stopped early, cleanly). The cause of a failure has then been
+// written to Stderr. An error means that supervision itself did not work. When
+// ctx ends, Run acts as on a SIGTERM.
+func Run(ctx context.Context, cfg Config) (code int, err error) {
+	a := &agent{cfg: cfg, node: rendezvous.NewNode(cfg.Node), events: make(chan func()), quit: make(chan struct{})}
+	if cfg.Coordinator != nil {
+		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
+	}
+	if err := adopt(); err != nil {
+		return 1, err
+	}
+	a.spawner = newSpawner()
+	defer a.spawner.Close()
+	if a.guard, err = startGuard(a.spawner); err != nil {
+		return 1, err
+	}
+	shown := 0
+	for local := range cfg.Node.Info.Nproc {
+		if cfg.Output.toConsole(local, stdout) || cfg.Output.toConsole(local, stderr) {
+			shown++
+		}
+	}
+	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, shown)
+	err = a.loop(ctx)
+	if cfg.Transport != nil {
+		err = errors.Join(err, cfg.Transport.Close())
+	}
+	close(a.quit)
+	err = errors.Join(err, a.release())
+	a.wg.Wait()
+	if c := a.finish.Cause; c != nil {
+		a.console.say(c.Error())
+	}
+	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
+}
+
+// loop handles events until the node's state machine is finished.
+func (a *agent) loop(ctx context.Context) error {
+	var inbox <-chan rendezvous.Inbound
+	if a.cfg.Transport != nil {
+		inbox = a.cfg.Transport.Inbox()
+	}
+	if a.coord != nil {
+		a.apply(a.coord.Start())
+	}
+	a.apply(a.node.Start())
+	canceled := ctx.Done()
+	for {
+		for len(a.soon) > 0 && a.finish == nil {
+			f := a.soon[0]
+			a.soon = a.soon[1:]
+			f()
+		}
+		if a.finish != nil {
+			a.deliverRest()
+			return nil
+		}
+		select {
+		case f := <-a.events:
+			f()
+		case in, ok := <-inbox:
+			if !ok {
+				return errors.New("the connection to the other nodes is closed")
+			}
+			a.inbound(in)
+		case s := <-a.cfg.Signals:
+			if n, ok := s.(unix.Signal); ok {
+				a.apply(a.node.Interrupt(unix.SignalName(n), int(n)))
+			}
+		case <-canceled:
+			canceled = nil
+			a.apply(a.node.Interrupt("SIGTERM", int(unix.SIGTERM)))
+		}
+	}
+}
+
+// deliverRest gives the coordinator what this node has still sent it, so that
+// the other nodes hear of it.
+func (a *agent) deliverRest() {
+	for len(a.soon) > 0 {
+		f := a.soon[0]
+		a.soon = a.soon[1:]
+		f()
+	}
+}
+
+func (a *agent) inbound(in rendezvous.Inbound) {
+	switch {
+	case in.Lost:
+		if a.coord != nil {
+			a.apply(a.coord.Lost(in.From))
+		}
+		a.apply(a.node.Lost(in.From))
+	case a.coord != nil:
+		a.apply(a.coord.Receive(in.From, in.Msg))
+	default:
+		a.apply(a.node.Receive(in.Msg))
+	}
+}
+
+// apply carries out effects.
+func (a *agent) apply(effects []rendezvous.Effect) {
+	for _, e := range effects {
+		a.cfg.Log.Debug("effect", "effect", e.String())
+		switch e := e.(type) {
+		case rendezvous.Send:
+			a.send(e)
+		case rendezvous.SetTimer:
+			time.AfterFunc(e.After, func() {
+				a.post(func() {
+					if a.coord != nil {
+						a.apply(a.coord.Expired(e.Timer))
+					}
+					a.apply(a.node.Expired(e.Timer))
+				})
+			})
+		case rendezvous.StartWorkers:
+			a.startAll(e)
+		case rendezvous.Tell:
+			for _, p := range a.procs {
+				if p != nil && (e.Local < 0 || e.Local == p.local) {
+					p.out.put(e.Msg)
+				}
+			}
+		case rendezvous.Signal:
+			for _, local := range e.Locals {
+				if p := a.procs[local]; p != nil {
+					signalGroup(p.cmd.Process.Pid, unix.Signal(e.Number))
+				}
+			}
+		case rendezvous.Note:
+			a.console.say(e.Text)
+		case rendezvous.Finish:
+			a.finish = &e
+		}
+	}
+}
+
+// send carries a message to the coordinator or a node; those in this process
+// get it before the next event.
+func (a *agent) send(e rendezvous.Send) {
+	self := a.cfg.Node.Info.Name
+	switch {
+	case e.To == "" && a.coord != nil:
+		a.soon = append(a.soon, func() { a.apply(a.coord.Receive(self, e.Msg)) })
+	case e.To == self:
+		a.soon = append(a.soon, func() { a.apply(a.node.Receive(e.Msg)) })
+	case a.cfg.Transport != nil:
+		a.cfg.Transport.Send(e.To, e.Msg)
+	}
+}
+
+// post hands f to the loop; after the loop has ended it does nothing. Any
+// goroutine may call it.
+func (a *agent) post(f func()) {
+	select {
+	case a.events <- f:
+	case <-a.quit:
+	}
+}
+
+// startAll starts the ranks of an epoch, after releasing those of the last.
+func (a *agent) startAll(e rendezvous.StartWorkers) {
+	if err := a.release(); err != nil {
+		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
+	}
+	n := e.Nodes[e.Self].Nproc
+	a.procs = make([]*process, n)
+	for local := range n {
+		w := env.Worker{
+			Rank: rendezvous.Base(e.Nodes, e.Self) + local, Size: rendezvous.Size(e.Nodes),
+			LocalRank: local, LocalSize: n, Node: e.Self,
+			MasterAddr: e.Nodes[0].Addr, MasterPort: e.Nodes[0].Port,
+			RunID: a.cfg.RunID, Restart: e.Epoch, MaxRestarts: a.cfg.MaxRestarts, Group: e.Job,
+			Terminal: a.cfg.TTY && a.cfg.Output.toConsole(local, stderr),
+		}
+		p, err := a.startOne(w)
+		if err != nil {
+			a.apply(a.node.StartFailed(local, err))
+			continue
+		}
+		a.apply(a.node.Started(local, p.cmd.Process.Pid))
+	}
+}
+
+func (a *agent) startOne(w env.Worker) (*process, error) {
+	cmd := exec.Command(a.cfg.Program, a.cfg.Args...)
+	cmd.Env = a.environ(w)
+	var log *logFile
+	if o := a.cfg.Output; o.toFile(w.LocalRank, stdout) || o.toFile(w.LocalRank, stderr) {
+		var err error
+		if log, err = openLog(o.Dir, w.Rank); err != nil {
+			return nil, err
+		}
+	}
+	p, err := launch(a.spawner, cmd, w, w.LocalRank)
+	if err != nil {
+		if log != nil {
+			err = errors.Join(err, log.f.Close())
+		}
+		return nil, err
+	}
+	p.log = log
+	a.procs[w.LocalRank] = p
+	if err := a.guard.add(cmd.Process.Pid); err != nil {
+		a.cfg.Log.Warn("orphans may survive a SIGKILL of the launcher", "error", err)
+	}
+	for stream := range p.pipes {
+		p.drained.Go(func() { a.carry(p, w.Rank, stream) })
+	}
+	a.wg.Go(func() { p.out.run(p.conn) })
+	a.wg.Go(func() { p.listen(func(m rendezvous.Message) { a.postFrom(p, m) }) })
+	a.wg.Go(func() { a.awaitOne(p) })
+	return p, nil
+}
+
+// environ is the environment of a rank.
+func (a *agent) environ(w env.Worker) []string {
+	out := env.Without(a.cfg.Environ)
+	if a.cfg.Columns > 0 {
+		out = append(out, "COLUMNS="+strconv.Itoa(max(20, a.cfg.Columns-len(prefix([]int{w.Rank}))-1)))
+	}
+	return out
+}
+
+func (a *agent) postFrom(p *process, m rendezvous.Message) {
+	a.post(func() {
+		if a.procs[p.local] == p {
+			a.apply(a.node.FromWorker(p.local, m))
+		}
+	})
+}
+
+func (a *agent) awaitOne(p *process) {
+	exit, err := p.wait()
+	if gerr := a.guard.remove(p.cmd.Process.Pid); gerr != nil {
+		a.cfg.Log.Warn("orphans may survive a SIGKILL of the launcher", "error", gerr)
+	}
+	if err != nil {
+		a.cfg.Log.Error("a rank was lost from sight", "local_rank", p.local, "error", err)
+		exit.Code = max(1, exit.Code)
+	}
+	a.post(func() { a.apply(a.node.Exited(p.local, exit)) })
+}
+
+// carry takes a stream of a rank to the console and its file.
+func (a *agent) carry(p *process, rank, stream int) {
+	console, file := a.cfg.Output.toConsole(p.local, stream), a.cfg.Output.toFile(p.local, stream)
+	var failed error
+	l := &lines{
+		line: func(text string) {
+			if console {
+				a.console.line(rank, stream, text)
+			}
+			if file && failed == nil {
+				if failed = p.log.line(text); failed != nil {
+					a.console.say(fmt.Sprintf("log of rank %d: %v: its output goes on without it", rank, failed))
+				}
+			}
+		},
+		status: func(text string) {
+			if console {
+				a.console.status(rank, text)
+			}
+		},
+	}
+	if err := p.carry(stream, l); err != nil {
+		a.cfg.Log.Warn("output of a rank was cut short", "rank", rank, "error", err)
+	}
+}
+
+// release closes what is held of ended ranks, after their output is out.
+func (a *agent) release() error {
+	var err error
+	for _, p := range a.procs {
+		if p != nil {
+			err = errors.Join(err, p.close())
+		}
+	}
+	a.procs = nil
+	return err
+}
+
+// LookProgram finds the program to run: a name with a slash is a path; another
+// is looked for in dir, where the launcher itself lies, and then on PATH.
+func LookProgram(name, dir, path string) (string, error) {
+	if name == "" {
+		return "", errors.New("the program's name is empty")
+	}
+	if strings.Contains(name, "/") {
+		return name, executable(name)
+	}
+	for _, d := range append([]string{dir}, strings.Split(path, ":")...) {
+		if d == "" {
+			continue
+		}
+		if p := d + "/" + name; executable(p) == nil {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("program %q is neither in %s, beside ddplaunch, nor on PATH: build it, or give its path", name, dir)
+}
+
+func executable(path string) error {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("program %s does not exist", path)
+	case err != nil:
+		return err
+	case st.IsDir():
+		return fmt.Errorf("program %s is a folder", path)
+	case st.Mode()&0o111 == 0:
+		return fmt.Errorf("program %s is not executable: chmod +x it", path)
+	}
+	return nil
+}
+
+// SetDefault returns environ with key=value added unless key is set.
+func SetDefault(environ []string, key, value string) []string {
+	if slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, key+"=") }) {
+		return environ
+	}
+	return append(slices.Clone(environ), key+"="+value)
+}

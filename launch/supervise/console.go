@@ -1,0 +1,126 @@
+package supervise
+
+import (
+	"io"
+	"sync"
+	"time"
+)
+
+// Streams of a rank.
+const (
+	stdout = 0
+	stderr = 1
+)
+
+// console writes the ranks' lines, each with its prefix, to the launcher's
+// output. On a terminal it keeps one rank's progress bar on the last line. Its
+// methods may be called from any goroutine.
+type console struct {
+	mu     sync.Mutex
+	out    [2]io.Writer
+	tty    bool
+	fold   fold
+	timer  *time.Timer
+	bar    string // shown on the last line of the terminal; "" for none
+	barBy  int    // the rank it is from
+	broken error  // first error of writing
+}
+
+func newConsole(out, err io.Writer, tty bool, ranks int) *console {
+	c := &console{out: [2]io.Writer{out, err}, tty: tty, fold: fold{ranks: ranks}}
+	c.timer = time.AfterFunc(time.Hour, c.due)
+	return c
+}
+
+// line takes a whole line of a rank.
+func (c *console) line(rank, stream int, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fold.add(rank, stream, text, time.Now())
+	c.emit(false)
+}
+
+// status takes the text that a rank has drawn with carriage returns; "" means
+// that it is done with. Away from a terminal it is dropped.
+func (c *console) status(rank int, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.tty || c.bar != "" && rank > c.barBy:
+		return
+	case text == "":
+		if c.bar != "" && rank == c.barBy {
+			c.erase()
+			c.bar = ""
+		}
+	default:
+		c.bar, c.barBy = text, rank
+		c.draw()
+	}
+}
+
+// say takes a line of the launcher itself.
+func (c *console) say(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fold.say(text, time.Now())
+	c.emit(false)
+}
+
+// flush writes all lines that wait and ends the progress bar. It returns the
+// first error of writing there has been.
+func (c *console) flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.emit(true)
+	if c.bar != "" {
+		c.write(stderr, "\n")
+		c.bar = ""
+	}
+	c.timer.Stop()
+	return c.broken
+}
+
+func (c *console) due() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.emit(false)
+}
+
+func (c *console) emit(all bool) {
+	ready := c.fold.take(time.Now(), all)
+	if len(ready) > 0 {
+		c.erase()
+		for _, e := range ready {
+			text := prefix(e.ranks)
+			if e.text != "" {
+				text += " " + e.text
+			}
+			c.write(e.stream, text+"\n")
+		}
+		c.draw()
+	}
+	if at, ok := c.fold.next(); ok {
+		c.timer.Reset(time.Until(at))
+	}
+}
+
+func (c *console) erase() {
+	if c.bar != "" {
+		c.write(stderr, "\r\x1b[K")
+	}
+}
+
+func (c *console) draw() {
+	if c.bar != "" {
+		c.write(stderr, "\r"+prefix([]int{c.barBy})+" "+c.bar+"\x1b[K")
+	}
+}
+
+// write keeps the first error: a reader that went away (ddplaunch | head) must
+// not end the job in the middle of a step.
+func (c *console) write(stream int, text string) {
+	if _, err := io.WriteString(c.out[stream], text); err != nil && c.broken == nil {
+		c.broken = err
+	}
+}

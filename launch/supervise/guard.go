@@ -1,0 +1,99 @@
+package supervise
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// guardName is argv[0] of the guard process.
+const guardName = "ddplaunch-guard"
+
+// Guard must be the first call of a main (or TestMain) that uses Run. It does
+// nothing, except in the process that Run starts as the guard: there it waits
+// until the launcher ends, kills the process groups that are left, and exits.
+//
+// The guard matters when the launcher is killed by SIGKILL: PDEATHSIG then
+// ends the ranks, but not the processes that the ranks have started.
+func Guard() {
+	if os.Args[0] != guardName {
+		return
+	}
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
+	for pid := range guardedGroups(os.Stdin) {
+		signalGroup(pid, unix.SIGKILL)
+	}
+	os.Exit(0)
+}
+
+// guardedGroups reads "+pid" and "-pid" lines to the end and returns the
+// groups that were added and not removed.
+func guardedGroups(r io.Reader) map[int]bool {
+	left := map[int]bool{}
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		text := lines.Text()
+		pid, err := strconv.Atoi(text[min(1, len(text)):])
+		switch {
+		case err != nil || pid <= 1: // -1 would mean every process
+		case text[0] == '+':
+			left[pid] = true
+		case text[0] == '-':
+			delete(left, pid)
+		}
+	}
+	return left
+}
+
+// guard is the launcher's end of the guard process.
+type guard struct {
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	pipe *os.File
+}
+
+func startGuard(s *spawner) (*guard, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the guard: %w", err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{guardName}
+	cmd.Env = []string{"GOMAXPROCS=1"}
+	cmd.Stdin = r
+	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	err = s.start(cmd)
+	_ = r.Close()
+	if err != nil {
+		_ = w.Close()
+		return nil, fmt.Errorf("start the guard: %w", err)
+	}
+	return &guard{cmd: cmd, pipe: w}, nil
+}
+
+func (g *guard) add(pid int) error    { return g.say("+%d\n", pid) }
+func (g *guard) remove(pid int) error { return g.say("-%d\n", pid) }
+
+func (g *guard) say(format string, pid int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, err := fmt.Fprintf(g.pipe, format, pid); err != nil {
+		return fmt.Errorf("tell the guard: %w", err)
+	}
+	return nil
+}
+
+// Close lets the guard finish and waits for it.
+func (g *guard) Close() error {
+	_ = g.pipe.Close() // only ever written
+	if err := g.cmd.Wait(); err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
+	return nil
+}

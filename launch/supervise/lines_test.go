@@ -1,0 +1,86 @@
+package supervise
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestLines(t *testing.T) {
+	tests := []struct{ name, in, lines, status string }{
+		{"lines", "a\nb\n", "a|b", ""},
+		{"no newline at the end", "a\nb", "a|b", ""},
+		{"empty lines", "\n\na\n", "||a", ""},
+		{"windows", "a\r\nb\r\n", "a|b", ""},
+		{"bar, carriage return first", "\r10%\r20%\r30%\n", "30%", "10%|20%|"},
+		{"bar, carriage return last", "10%\r20%\r\nnext\n", "20%|next", "10%|"},
+		{"bar that ends with nothing", "10%\r20%\r", "20%", "10%"},
+		{"text after a bar", "10%\rdone\n", "done", "10%|"},
+	}
+	for _, tt := range tests {
+		for _, chunk := range []int{1, 1 << 20} {
+			t.Run(fmt.Sprintf("%s/%d", tt.name, chunk), func(t *testing.T) {
+				var got, status []string
+				l := &lines{line: func(s string) { got = append(got, s) }, status: func(s string) { status = append(status, s) }}
+				for b := []byte(tt.in); len(b) > 0; b = b[min(chunk, len(b)):] {
+					if n, err := l.Write(b[:min(chunk, len(b))]); err != nil || n != min(chunk, len(b)) {
+						t.Fatal(n, err)
+					}
+				}
+				l.end()
+				if s := strings.Join(got, "|"); s != tt.lines {
+					t.Errorf("lines %q, want %q", s, tt.lines)
+				}
+				if s := strings.Join(status, "|"); chunk > 1 && tt.status != "" && !strings.HasPrefix(s, tt.status) {
+					t.Errorf("status %q, want %q", s, tt.status)
+				}
+			})
+		}
+	}
+}
+
+func TestLongLineIsCut(t *testing.T) {
+	var n []int
+	l := &lines{line: func(s string) { n = append(n, len(s)) }, status: func(string) {}}
+	fmt.Fprint(l, strings.Repeat("x", 2*maxLine+5), "\n")
+	if fmt.Sprint(n) != fmt.Sprint([]int{maxLine, maxLine, 5}) {
+		t.Errorf("pieces of %v", n)
+	}
+}
+
+func TestConsoleKeepsTheBarLast(t *testing.T) {
+	var b bytes.Buffer
+	c := newConsole(&b, &b, true, 1)
+	c.status(0, "10%")
+	c.line(0, stdout, "loss 1")
+	c.status(1, "ignored: rank 0 owns the bar")
+	c.status(0, "")
+	c.line(0, stderr, "loss 2")
+	if err := c.flush(); err != nil {
+		t.Error(err)
+	}
+	const erase = "\r\x1b[K"
+	if want := "\r[0] 10%\x1b[K" + erase + "[0] loss 1\n" + "\r[0] 10%\x1b[K" + erase + "[0] loss 2\n"; b.String() != want {
+		t.Errorf("got %q\nwant %q", b.String(), want)
+	}
+}
+
+func TestGuardedGroups(t *testing.T) {
+	got := guardedGroups(strings.NewReader("+10\n+11\n-10\n+1\n+0\n+-5\nx\n+12"))
+	if len(got) != 2 || !got[11] || !got[12] {
+		t.Errorf("got %v, want 11 and 12", got)
+	}
+}
+
+func TestParseStreams(t *testing.T) {
+	s, err := ParseStreams("0:1,2:3")
+	if err != nil || !s.has(0, stdout) || s.has(0, stderr) || s.has(1, stdout) || !s.has(2, stderr) {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	for _, bad := range []string{"", "4", "-1", "x", "0:4", "a:1", "0:", "-1:2", "0:1,"} {
+		if s, err := ParseStreams(bad); err == nil {
+			t.Errorf("%q was accepted as %+v", bad, s)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/env"
+	"ebtrain/launch/progress"
+	"ebtrain/launch/rendezvous"
+)
+
+const (
+	controlFD  = 3 // in the rank's process
+	progressFD = 4
+
+	// drainWait is how long output may still arrive after a group is dead: a
+	// process that left the group may hold the pipe for ever.
+	drainWait = 500 * time.Millisecond
+	// lastWords is how long the last messages of a dead rank may take.
+	lastWords = 100 * time.Millisecond
+)
+
+// process is one running rank.
+type process struct {
+	local int
+	cmd   *exec.Cmd
+	page  *progress.Page
+	conn  *rendezvous.Conn
+	out   *outbox
+	log   *logFile // nil for none
+	pipes [2]*os.File
+
+	heard   chan struct{} // closed when the control channel has ended
+	drained sync.WaitGroup
+}
+
+// launch makes the channels of a rank and starts it.
+func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local int) (*process, error) {
+	p := &process{local: local, cmd: cmd, out: newOutbox(), heard: make(chan struct{})}
+	mine, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	defer mine.Close() // FileConn duplicates it
+	c, err := net.FileConn(mine)
+	if err != nil {
+		return nil, fmt.Errorf("make a control channel: %w", err)
+	}
+	p.conn = rendezvous.NewConn(c)
+	page, pageFile, err := progress.New()
+	if err != nil {
+		return nil, errors.Join(err, p.conn.Close())
+	}
+	defer pageFile.Close()
+	p.page = page
+	w.ControlFD, w.ProgressFD = controlFD, progressFD
+	cmd.Env = append(cmd.Env, w.Environ()...)
+	cmd.ExtraFiles = []*os.File{theirs, pageFile}
+	cmd.SysProcAttr = groupAttr()
+	if err := p.pipe(func() error { return s.start(cmd) }); err != nil {
+		return nil, errors.Join(err, p.conn.Close(), page.Close())
+	}
+	return p, nil
+}
+
+// pipe connects the rank's output and calls start.
+func (p *process) pipe(start func() error) error {
+	var theirs [2]*os.File
+	var err error
+	for i := range theirs {
+		if p.pipes[i], theirs[i], err = os.Pipe(); err != nil {
+			err = fmt.Errorf("make a pipe for output: %w", err)
+			break
+		}
+	}
+	p.cmd.Stdout, p.cmd.Stderr = theirs[stdout], theirs[stderr]
+	if err == nil {
+		err = start()
+	}
+	for i := range theirs {
+		if theirs[i] != nil {
+			_ = theirs[i].Close()
+		}
+		if err != nil && p.pipes[i] != nil {
+			_ = p.pipes[i].Close()
+		}
+	}
+	return err
+}
+
+// carry reads a stream of the rank to its end.
+func (p *process) carry(stream int, to *lines) error {
+	_, err := io.Copy(to, onlyReader{p.pipes[stream]})
+	to.end()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil // somebody else holds the pipe; see drainWait
+	}
+	return err
+}
+
+// onlyReader hides the WriterTo of os.File.
+type onlyReader struct{ io.Reader }
+
+// listen passes the rank's messages on until its end of the channel closes.
+func (p *process) listen(handle func(rendezvous.Message)) {
+	defer close(p.heard)
+	for {
+		m, err := p.conn.Receive()
+		if err != nil {
+			return // the rank has ended or closed its group
+		}
+		handle(m)
+	}
+}
+
+// wait blocks until the rank has ended, ends its group, and lets its last
+// messages come in.
+func (p *process) wait() (rendezvous.Exit, error) {
+	if err := await(p.cmd.Process.Pid); err != nil {
+		return rendezvous.Exit{}, fmt.Errorf("wait for process %d: %w", p.cmd.Process.Pid, err)
+	}
+	e, err := killGroup(p.cmd)
+	if err != nil {
+		return rendezvous.Exit{}, err
+	}
+	for _, f := range p.pipes {
+		_ = f.SetReadDeadline(time.Now().Add(drainWait)) // a pipe always has deadlines
+	}
+	select {
+	case <-p.heard:
+	case <-time.After(lastWords):
+	}
+	exit := rendezvous.Exit{Code: e.code}
+	if e.signal != 0 {
+		exit.Signal, exit.SignalNumber = unix.SignalName(e.signal), int(e.signal)
+		if exit.Signal == "" {
+			exit.Signal = fmt.Sprintf("signal %d", int(e.signal))
+		}
+	}
+	if r, ok := p.page.Read(); ok {
+		exit.During = r.String()
+	}
+	return exit, nil
+}
+
+// close releases what the launcher holds of an ended rank, once its output has
+// been carried.
+func (p *process) close() error {
+	p.drained.Wait()
+	p.out.close()
+	err := errors.Join(p.conn.Close(), p.page.Close(), p.pipes[stdout].Close(), p.pipes[stderr].Close())
+	if p.log != nil {
+		err = errors.Join(err, p.log.f.Close())
+	}
+	return err
+}

@@ -1,0 +1,410 @@
+package ckpt
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+)
+
+var update = flag.Bool("update", false, "write the golden checkpoint anew")
+
+// filled is a tensor whose element i is first + i.
+func filled(d graph.DType, first float64, dims ...int) *exec.Tensor {
+	t := exec.NewTensor(graph.T(d, dims...))
+	for i := range t.Type.Shape.Len() {
+		t.SetAt(i, first+float64(i))
+	}
+	return t
+}
+
+// sample is a state and groups that use every type and corner of the format.
+func sample(step int64) (State, map[string][]Named) {
+	s := State{
+		Step: step, Epoch: 2, Samples: 64 * step, Seed: math.MaxUint64, World: 2,
+		ConfigDigest: "sha256:0123", Loader: json.RawMessage(`{"epoch":2,"shard":"a<b>","next":[1,2]}`),
+	}
+	nan := filled(graph.F32, float64(step), 2, 3)
+	nan.F32()[5] = math.Float32frombits(0x7fc12345)
+	return s, map[string][]Named{
+		Weights:   {{"generator.0.weight", nan}, {"a", filled(graph.F64, -1, 3)}, {"bias", filled(graph.BF16, 0, 5)}},
+		Optimizer: {{"step", filled(graph.I64, float64(step))}, {"count", filled(graph.I32, 7, 1, 2)}},
+		Buffers:   {{"mask", filled(graph.U8, 0, 3)}, {"empty", filled(graph.F32, 0, 0, 4)}},
+		"ema-1":   {},
+	}
+}
+
+// same reports how two checkpoints differ, bit by bit.
+func same(t *testing.T, s, wantS State, groups, want map[string][]Named) {
+	t.Helper()
+	if !reflect.DeepEqual(s, wantS) {
+		t.Errorf("state %+v, want %+v", s, wantS)
+	}
+	if len(groups) != len(want) {
+		t.Fatalf("%d groups, want %d", len(groups), len(want))
+	}
+	for g, tensors := range want {
+		byName := map[string]*exec.Tensor{}
+		for _, n := range groups[g] {
+			byName[n.Name] = n.Tensor
+		}
+		if len(byName) != len(tensors) {
+			t.Errorf("%s: %d tensors, want %d", g, len(byName), len(tensors))
+		}
+		for _, n := range tensors {
+			if got := byName[n.Name]; got == nil || got.Type != n.Tensor.Type || !bytes.Equal(got.Bytes(), n.Tensor.Bytes()) {
+				t.Errorf("%s: %s differs", g, n.Name)
+			}
+		}
+	}
+}
+
+func mustWrite(t *testing.T, dir string, step int64) string {
+	t.Helper()
+	s, groups := sample(step)
+	path, err := Write(dir, s, groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s []string
+	for _, e := range entries {
+		s = append(s, e.Name())
+	}
+	return strings.Join(s, " ")
+}
+
+func TestRoundTrip(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run", "ckpt")
+	path := mustWrite(t, dir, 25)
+	if want := filepath.Join(dir, "step-00000025"); path != want {
+		t.Errorf("path %s, want %s", path, want)
+	}
+	s, groups, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantS, want := sample(25)
+	same(t, s, wantS, groups, want)
+	if got, want := names(t, path), "buffers.safetensors ema-1.safetensors optimizer.safetensors state.json weights.safetensors"; got != want {
+		t.Errorf("files %s, want %s", got, want)
+	}
+	if err := os.Rename(path, filepath.Join(dir, "best")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Read(filepath.Join(dir, "best")); err != nil {
+		t.Errorf("a checkpoint under another name: %v", err)
+	}
+}
+
+func TestNoLoaderState(t *testing.T) {
+	dir := t.TempDir()
+	path, err := Write(dir, State{World: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, groups, err := Read(path); err != nil || s.Loader != nil || len(groups) != 0 {
+		t.Errorf("%+v, %v, %v; want no loader state and no groups", s, groups, err)
+	}
+}
+
+// The golden checkpoint of each version is kept for ever and stays readable.
+func TestGolden(t *testing.T) {
+	if *update {
+		if err := os.RemoveAll("testdata/v1"); err != nil {
+			t.Fatal(err)
+		}
+		mustWrite(t, "testdata/v1", 25)
+	}
+	const golden = "testdata/v1/step-00000025"
+	s, groups, err := Read(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantS, want := sample(25)
+	same(t, s, wantS, groups, want)
+
+	path := mustWrite(t, t.TempDir(), 25)
+	for _, name := range strings.Fields(names(t, golden)) {
+		got, err1 := os.ReadFile(filepath.Join(path, name))
+		want, err2 := os.ReadFile(filepath.Join(golden, name))
+		if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: bytes differ from the golden file (%v, %v)", name, err1, err2)
+		}
+	}
+}
+
+func TestReplaceAndSweep(t *testing.T) {
+	dir := t.TempDir()
+	path := mustWrite(t, dir, 25)
+	if err := os.Truncate(filepath.Join(path, "weights.safetensors"), 10); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []string{".tmp-step-00000050", ".old-step-00000020"} {
+		if err := os.MkdirAll(filepath.Join(dir, left, "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustWrite(t, dir, 25)
+	if _, _, err := Read(path); err != nil {
+		t.Errorf("after replacing a damaged checkpoint: %v", err)
+	}
+	if got := names(t, dir); got != "step-00000025" {
+		t.Errorf("left in the folder: %s", got)
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	ok := filled(graph.F32, 0, 1)
+	tests := []struct {
+		name   string
+		state  State
+		groups map[string][]Named
+		want   string
+	}{
+		{"negative step", State{Step: -1, World: 1}, nil, "negative"},
+		{"no world", State{}, nil, "world of 0"},
+		{"loader not JSON", State{World: 1, Loader: json.RawMessage("{")}, nil, "not JSON"},
+		{"bad group", State{World: 1}, map[string][]Named{"../x": nil}, `group "../x"`},
+		{"two alike", State{World: 1}, map[string][]Named{"a": {{"w", ok}, {"w", ok}}}, `"w"`},
+		{"no tensor", State{World: 1}, map[string][]Named{"a": {{"w", nil}}}, `"w"`},
+		{"no name", State{World: 1}, map[string][]Named{"a": {{"", ok}}}, "needs a name"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if _, err := Write(dir, tt.state, tt.groups); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+			if got := names(t, dir); got != "" {
+				t.Errorf("left behind: %s", got)
+			}
+		})
+	}
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(file, State{World: 1}, nil); err == nil {
+		t.Error("a file served as the folder of checkpoints")
+	}
+}
+
+// Every way to damage the newest checkpoint makes Latest use the one before,
+// with a warning that names the file.
+func TestLatestSkipsDamaged(t *testing.T) {
+	edit := func(name string, f func([]byte) []byte) func(string) error {
+		return func(path string) error {
+			file := filepath.Join(path, name)
+			b, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(file, f(b), 0o644)
+		}
+	}
+	replace := func(old, new string) func([]byte) []byte {
+		return func(b []byte) []byte { return bytes.Replace(b, []byte(old), []byte(new), 1) }
+	}
+	tests := []struct {
+		name   string
+		damage func(path string) error
+		want   []string // in the warning
+	}{
+		{"empty folder", func(p string) error { return errors.Join(os.RemoveAll(p), os.Mkdir(p, 0o755)) }, []string{"state.json", "missing"}},
+		{"no state", func(p string) error { return os.Remove(filepath.Join(p, "state.json")) }, []string{"state.json", "missing"}},
+		{"no weights", func(p string) error { return os.Remove(filepath.Join(p, "weights.safetensors")) }, []string{"weights.safetensors", "missing"}},
+		{"short weights", edit("weights.safetensors", func(b []byte) []byte { return b[:len(b)-1] }), []string{"weights.safetensors", "bytes, expected"}},
+		{"long weights", edit("weights.safetensors", func(b []byte) []byte { return append(b, 0) }), []string{"weights.safetensors", "bytes, expected"}},
+		{"one bit", edit("optimizer.safetensors", func(b []byte) []byte { b[len(b)-1] ^= 4; return b }), []string{"optimizer.safetensors", "SHA-256"}},
+		{"empty state", edit("state.json", func([]byte) []byte { return nil }), []string{"state.json", "JSON"}},
+		{"half a state", edit("state.json", func(b []byte) []byte { return b[:len(b)/2] }), []string{"state.json", "JSON"}},
+		{"zeros", edit("state.json", func(b []byte) []byte { return make([]byte, len(b)) }), []string{"state.json", "JSON"}},
+		{"other step", edit("state.json", replace(`"step": 50`, `"step": 51`)), []string{"state.json", "changed"}},
+		{"other world", edit("state.json", replace(`"world": 2`, `"world": 3`)), []string{"state.json", "changed"}},
+		{"later format", edit("state.json", replace(`"format": 1`, `"format": 2`)), []string{"state.json", "format 2, this program reads 1"}},
+		{"unknown field", edit("state.json", replace(`"epoch"`, `"epock"`)), []string{"state.json", "epock"}},
+		{"text after", edit("state.json", func(b []byte) []byte { return append(b, "{}"...) }), []string{"state.json", "not whole JSON"}},
+		{"a folder for a file", func(p string) error {
+			f := filepath.Join(p, "buffers.safetensors")
+			return errors.Join(os.Remove(f), os.Mkdir(f, 0o755))
+		}, []string{"buffers.safetensors", "not a regular file"}},
+		{"other name", func(p string) error { return os.Rename(p, filepath.Join(filepath.Dir(p), "step-00000060")) }, []string{"step-00000060", "holds step 50"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			good, bad := mustWrite(t, dir, 25), mustWrite(t, dir, 50)
+			if err := tt.damage(bad); err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			got, err := Latest(dir, slog.New(slog.NewTextHandler(&log, nil)))
+			if err != nil || got != good {
+				t.Fatalf("latest is %s, %v; want %s", got, err, good)
+			}
+			for _, w := range append(tt.want, "level=WARN") {
+				if !strings.Contains(log.String(), w) {
+					t.Errorf("warning %q does not have %q", log.String(), w)
+				}
+			}
+			if tt.name == "other name" {
+				return
+			}
+			if _, _, err := Read(bad); err == nil {
+				t.Error("the damaged checkpoint can be read")
+			} else if _, ok := errors.AsType[*DamagedError](err); !ok {
+				t.Errorf("error %v is not a DamagedError", err)
+			}
+		})
+	}
+}
+
+func TestLatestNone(t *testing.T) {
+	dir := t.TempDir()
+	discard := slog.New(slog.DiscardHandler)
+	for _, d := range []string{dir, filepath.Join(dir, "missing")} {
+		if _, err := Latest(d, discard); !errors.Is(err, ErrNone) {
+			t.Errorf("%s: %v, want ErrNone", d, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(mustWrite(t, dir, 1), "state.json")); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{".tmp-step-00000009", "step-9", "best", "step-000000000009"} {
+		if err := os.Mkdir(filepath.Join(dir, other), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Latest(dir, discard)
+	if _, ok := errors.AsType[*DamagedError](err); !ok || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "none of the 1 checkpoints") {
+		t.Errorf("all damaged: %v, want a DamagedError", err)
+	}
+	if _, _, err := Read(filepath.Join(dir, "step-00000077")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("reading a missing checkpoint: %v", err)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	dir := t.TempDir()
+	for _, step := range []int64{10, 20, 30, 40, 50} {
+		mustWrite(t, dir, step)
+	}
+	if err := os.Truncate(filepath.Join(dir, Name(40), "weights.safetensors"), 3); err != nil {
+		t.Fatal(err)
+	}
+	steps := []struct {
+		keep int
+		want string
+	}{
+		{0, "step-00000010 step-00000020 step-00000030 step-00000040 step-00000050"},
+		{3, "step-00000020 step-00000030 step-00000040 step-00000050"}, // 40 does not count
+		{1, "step-00000050"},
+		{1, "step-00000050"},
+	}
+	for _, s := range steps {
+		if err := Prune(dir, s.keep); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(t, dir); got != s.want {
+			t.Errorf("keep %d: left %s, want %s", s.keep, got, s.want)
+		}
+	}
+	if err := Prune(dir, -1); err == nil {
+		t.Error("keep -1 gives no error")
+	}
+}
+
+func TestNameOrder(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, 99_999_999)
+	want := mustWrite(t, dir, 100_000_000)
+	if got, err := Latest(dir, slog.New(slog.DiscardHandler)); err != nil || got != want {
+		t.Errorf("latest %s, %v; want %s", got, err, want)
+	}
+}
+
+// What parses is written back with equal meaning; nothing makes it panic.
+func FuzzState(f *testing.F) {
+	s, _ := sample(25)
+	m := manifest{Format: Format, State: s, Files: map[string]entry{"weights.safetensors": {8, strings.Repeat("0", 64)}}}
+	b, err := m.encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add(bytes.Replace(b, []byte("25"), []byte("26"), 1))
+	f.Add([]byte(`{"format":1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, text := range [][]byte{b, reseal(b)} {
+			m, err := parseManifest(text)
+			if err != nil {
+				continue
+			}
+			again, err := m.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m2, err := parseManifest(again)
+			if err != nil || !reflect.DeepEqual(m, m2) {
+				t.Fatalf("%+v became %+v, %v", m, m2, err)
+			}
+		}
+	})
+}
+
+// reseal is b with the checksum that fits, so that fuzzing gets behind it.
+func reseal(b []byte) []byte {
+	var m manifest
+	if json.Unmarshal(b, &m) != nil {
+		return nil
+	}
+	out, err := m.encode()
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "ckpt")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	w := exec.NewTensor(graph.T(graph.F32, 2))
+	copy(w.F32(), []float32{1, 2})
+	s := State{Step: 25, Samples: 1600, Seed: 1, World: 2, ConfigDigest: "sha256:…"}
+	if _, err := Write(dir, s, map[string][]Named{Weights: {{"w", w}}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	path, err := Latest(dir, slog.Default())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	state, groups, err := Read(path)
+	fmt.Println(filepath.Base(path), state.Step, groups[Weights][0].Name, groups[Weights][0].Tensor.F32(), err)
+	// Output: step-00000025 25 w [1 2] <nil>
+}

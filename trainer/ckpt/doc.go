@@ -1,0 +1,51 @@
+// Package ckpt writes and reads checkpoints that are complete or absent.
+//
+// A checkpoint is a folder "step-00000025" of safetensors files, one for each
+// group of tensors (weights, optimizer, buffers), and state.json, which says
+// where training stands and carries the SHA-256 of every file and of itself.
+// FORMAT.md beside the code describes the bytes. Equal arguments give equal
+// bytes.
+//
+// It is written under a hidden name in the same folder, every file and the
+// folder are fsynced, the folder is renamed, and the parent is fsynced. A
+// process that is killed, or a machine that loses power, at any moment leaves
+// the checkpoint whole or not there; leftovers are hidden, never read, and
+// removed by the next Write.
+//
+// A folder of checkpoints has one writer at a time (Write, Prune: rank 0);
+// any number of processes may read it. Read and Latest trust nothing: sizes,
+// checksums, names and shapes are checked.
+package ckpt
+
+import (
+	"fmt"
+
+	"ebtrain/ddp/exec"
+)
+
+// Groups that a training run writes. Any other name of lower-case letters,
+// digits, "_" and "-" that begins with a letter is allowed too.
+const (
+	Weights   = "weights"   // parameters
+	Optimizer = "optimizer" // moments, step counts
+	Buffers   = "buffers"   // running statistics, spectral-norm vectors
+)
+
+// Named is a tensor with its name, for example "generator.0.weight".
+type Named struct {
+	Name   string
+	Tensor *exec.Tensor
+}
+
+// DamagedError says that a checkpoint exists and cannot be used: a file is
+// missing, torn, changed, or was made by another version of the format.
+type DamagedError struct {
+	File    string // path of the file that is wrong
+	Problem error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s: %v: the checkpoint is damaged", e.File, e.Problem)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Problem }

@@ -1,0 +1,134 @@
+package ckpt
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"ebtrain/trainer/internal/atomicfile"
+)
+
+// ErrNone says that a folder holds no checkpoint at all, or does not exist.
+var ErrNone = errors.New("no checkpoint")
+
+var stepName = regexp.MustCompile(`^step-([0-9]{8,18})$`)
+
+// Latest is the path of the checkpoint of the highest step in the folder dir
+// that is whole: every checksum is verified. Damaged ones are skipped, each
+// with a warning that names the file and what is wrong with it. The error is
+// ErrNone if there is no checkpoint; if there are some and all are damaged it
+// is a *DamagedError, so that nobody starts again from nothing by accident.
+func Latest(dir string, log *slog.Logger) (path string, err error) {
+	steps, err := list(dir)
+	if err != nil {
+		return "", err
+	}
+	if len(steps) == 0 {
+		return "", fmt.Errorf("%w in %s", ErrNone, dir)
+	}
+	var first error
+	for _, step := range slices.Backward(steps) {
+		path := filepath.Join(dir, Name(step))
+		err := verify(path)
+		if err == nil {
+			return path, nil
+		}
+		if _, ok := errors.AsType[*DamagedError](err); !ok {
+			return "", err
+		}
+		log.Warn("checkpoint skipped", "path", path, "problem", err.Error())
+		if first == nil {
+			first = err
+		}
+	}
+	return "", fmt.Errorf("none of the %d checkpoints in %s can be used: %w", len(steps), dir, first)
+}
+
+// Prune removes old checkpoints in dir until the keep newest whole ones are
+// left. Damaged ones that are older go too; they do not count. To be quick it
+// checks state.json and sizes, not checksums. keep 0 keeps all.
+func Prune(dir string, keep int) error {
+	if keep < 0 {
+		return fmt.Errorf("prune %s: cannot keep %d checkpoints, expected 0 (all) or more", dir, keep)
+	}
+	if keep == 0 {
+		return nil
+	}
+	steps, err := list(dir)
+	if err != nil {
+		return err
+	}
+	whole := 0
+	for _, step := range slices.Backward(steps) {
+		path := filepath.Join(dir, Name(step))
+		if whole >= keep {
+			if err := remove(path); err != nil {
+				return fmt.Errorf("prune %s: %w", dir, err)
+			}
+		} else if looksWhole(path) {
+			whole++
+		}
+	}
+	return nil
+}
+
+// remove hides the checkpoint first, so that half of it is never seen.
+func remove(path string) error {
+	dir, name := filepath.Split(path)
+	old := filepath.Join(dir, oldPrefix+name)
+	if err := os.RemoveAll(old); err != nil {
+		return err
+	}
+	if err := os.Rename(path, old); err != nil {
+		return err
+	}
+	if err := atomicfile.SyncDir(dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(old)
+}
+
+func looksWhole(path string) bool {
+	m, err := readManifest(path)
+	if err != nil {
+		return false
+	}
+	for name, e := range m.Files {
+		if checkSize(filepath.Join(path, name), e) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// list is the steps of the checkpoints in dir, rising.
+func list(dir string) ([]int64, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var steps []int64
+	for _, e := range entries {
+		m := stepName.FindStringSubmatch(e.Name())
+		if m == nil {
+			continue
+		}
+		step, err := strconv.ParseInt(m[1], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, e.Name()), err)
+		}
+		if Name(step) == e.Name() {
+			steps = append(steps, step)
+		}
+	}
+	slices.Sort(steps)
+	return steps, nil
+}

@@ -1,0 +1,126 @@
+package ckpt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ebtrain/trainer/internal/atomicfile"
+)
+
+// Hidden names. What has one is not a checkpoint (yet, or any more).
+const (
+	tmpPrefix = ".tmp-"
+	oldPrefix = ".old-"
+)
+
+// Name is the name of the checkpoint after step steps: "step-00000025".
+func Name(step int64) string { return fmt.Sprintf("step-%08d", step) }
+
+// Write makes the checkpoint Name(s.Step) in the folder dir, which is created
+// if needed, and returns its path. When it returns nil the checkpoint survives
+// a power cut. On an error the checkpoint is absent. One that exists under the
+// same name is replaced, and removed only when the new one is in place.
+//
+// Every group becomes the file GROUP.safetensors. The tensors must not change
+// until Write returns.
+func Write(dir string, s State, groups map[string][]Named) (path string, err error) {
+	path = filepath.Join(dir, Name(s.Step))
+	if err := write(path, s, groups); err != nil {
+		return "", fmt.Errorf("checkpoint %s: %w", path, err)
+	}
+	return path, nil
+}
+
+func write(path string, s State, groups map[string][]Named) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := makeDir(dir); err != nil {
+		return err
+	}
+	if err := sweep(dir); err != nil {
+		return err
+	}
+	tmp := filepath.Join(dir, tmpPrefix+filepath.Base(path))
+	if err := fill(tmp, s, groups); err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	return publish(tmp, path)
+}
+
+// makeDir makes dir and, if it was missing, makes its name durable.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(filepath.Dir(dir))
+}
+
+// sweep removes what a writer that was killed has left.
+func sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tmpPrefix) || strings.HasPrefix(e.Name(), oldPrefix) {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fill makes the folder tmp with all files of the checkpoint, durable.
+func fill(tmp string, s State, groups map[string][]Named) error {
+	if err := os.Mkdir(tmp, 0o755); err != nil {
+		return err
+	}
+	m := manifest{Format: Format, State: s, Files: map[string]entry{}}
+	for group, tensors := range groups {
+		file := group + suffix
+		if groupOf(file) == "" {
+			return fmt.Errorf("group %q: a name is lower-case letters, digits, _ and -, beginning with a letter", group)
+		}
+		e, err := writeGroup(filepath.Join(tmp, file), s.Step, tensors)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		m.Files[file] = e
+	}
+	text, err := m.encode()
+	if err != nil {
+		return err
+	}
+	// The files' names become durable with state.json's, before the rename.
+	return atomicfile.WriteBytes(filepath.Join(tmp, stateFile), text)
+}
+
+// publish gives the finished folder tmp its name, in place of one that is there.
+func publish(tmp, path string) error {
+	dir := filepath.Dir(path)
+	old := filepath.Join(dir, oldPrefix+filepath.Base(path))
+	err := os.Rename(path, old)
+	replaced := err == nil
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		if replaced {
+			err = errors.Join(err, os.Rename(old, path))
+		}
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := atomicfile.SyncDir(dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(old)
+}

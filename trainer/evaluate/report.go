@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"ebtrain/trainer/eval"
+)
+
+// report is what evaluate found.
+type report struct {
+	Run    string `json:"run"`
+	Step   int64  `json:"step"`
+	Data   string `json:"data"`
+	Split  string `json:"split"`
+	Images int    `json:"images"`
+
+	RMSEBatch     float64 `json:"rmse"`            // batch statistics
+	RMSERunning   float64 `json:"rmse_running"`    // running statistics
+	RMSEMeanImage float64 `json:"rmse_mean_image"` // baseline
+
+	Energies []energies `json:"energies"`
+	AUROC    []auroc    `json:"auroc"`
+	Picture  string     `json:"picture"`
+}
+
+// energies are the energies of one kind of pictures.
+type energies struct {
+	Of     string  `json:"of"`
+	N      int     `json:"n"`
+	Mean   float64 `json:"mean"`
+	SD     float64 `json:"sd"`
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+// auroc says how well the energy tells data from something else.
+type auroc struct {
+	Against string  `json:"against"`
+	Value   float64 `json:"value"`
+}
+
+func (r *report) addEnergies(of string, e []float64) error {
+	d, err := eval.Describe(e)
+	if err != nil {
+		return fmt.Errorf("energies of %s: %w", of, err)
+	}
+	row := energies{Of: of, N: d.N, Mean: d.Mean, SD: d.SD, Min: d.Min, Max: d.Max}
+	for _, q := range d.Quantiles {
+		if q.P == 0.5 {
+			row.Median = q.Value
+		}
+	}
+	r.Energies = append(r.Energies, row)
+	return nil
+}
+
+// addAUROC compares scores −E by the logits, which rank as energies do.
+func (r *report) addAUROC(against string, data, other []float64) error {
+	a, err := eval.AUROC(negated(data), negated(other))
+	if err != nil {
+		return fmt.Errorf("AUROC against %s: %w", against, err)
+	}
+	r.AUROC = append(r.AUROC, auroc{against, a})
+	return nil
+}
+
+func negated(x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = -v
+	}
+	return y
+}
+
+func (r *report) writeJSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
+
+func (r *report) writeTable(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s after %d steps, %d pictures of %s/%s\n\n", r.Run, r.Step, r.Images, r.Data, r.Split)
+	fmt.Fprintf(w, "RMSE of reconstruction\t%.4f\t(batch statistics)\n", r.RMSEBatch)
+	fmt.Fprintf(w, "\t%.4f\t(running statistics)\n", r.RMSERunning)
+	fmt.Fprintf(w, "RMSE of the mean image\t%.4f\n\n", r.RMSEMeanImage)
+	fmt.Fprintf(w, "energy of\tpictures\tmean\tsd\tmin\tmedian\tmax\n")
+	for _, e := range r.Energies {
+		fmt.Fprintf(w, "%s\t%d\t%.5g\t%.3g\t%.5g\t%.5g\t%.5g\n", e.Of, e.N, e.Mean, e.SD, e.Min, e.Median, e.Max)
+	}
+	fmt.Fprintln(w)
+	for _, a := range r.AUROC {
+		fmt.Fprintf(w, "AUROC against %s\t%.4f\n", a.Against, a.Value)
+	}
+	if r.Picture != "" {
+		fmt.Fprintf(w, "\ninputs above their reconstructions: %s\n", r.Picture)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,64 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/launch/cliflag"
+)
+
+// UsageError is a mistake on the command line.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usage makes a UsageError.
+func Usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// ErrHelp means that help was asked for and shown.
+var ErrHelp = errors.New("help was asked for")
+
+// ParseFlags parses args, long flags with one dash or two. Arguments that are
+// not flags are mistakes. It shows help on out if asked.
+func ParseFlags(fs *pflag.FlagSet, args []string, out io.Writer, help string) error {
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	fs.SortFlags = false
+	err := fs.Parse(cliflag.Normalize(fs, args, true))
+	if errors.Is(err, pflag.ErrHelp) {
+		_, err := fmt.Fprintf(out, "%s\nFlags:\n%s", help, fs.FlagUsages())
+		return errors.Join(ErrHelp, err)
+	}
+	if err != nil {
+		return &UsageError{fmt.Errorf("%w (see %s --help)", err, fs.Name())}
+	}
+	if fs.NArg() > 0 {
+		return Usage("unexpected argument %q: every setting of %s is a flag (see %s --help)", fs.Arg(0), fs.Name(), fs.Name())
+	}
+	return nil
+}
+
+// Exit is the exit code of a program that ended with err, which is shown on w
+// as one line that begins with the program's name.
+func Exit(program string, err error, w io.Writer) int {
+	var usage *UsageError
+	switch {
+	case err == nil || errors.Is(err, ErrHelp):
+		return ExitOK
+	case errors.Is(err, ErrStopped):
+		fmt.Fprintf(w, "%s: %v\n", program, err)
+		return ExitRequeue
+	case errors.As(err, &usage):
+		fmt.Fprintf(w, "%s: %v\n", program, err)
+		return ExitUsage
+	}
+	fmt.Fprintf(w, "%s: %v\n", program, err)
+	return ExitFailed
+}
+
+// ErrStopped means stopped cleanly before the end.
+var ErrStopped = errors.New("stopped before the end; the same command with --resume goes on")

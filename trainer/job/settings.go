@@ -1,0 +1,49 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"ebtrain/trainer/bidvl"
+	"ebtrain/trainer/loop"
+)
+
+// Settings are everything that defines what a run computes, and nothing else:
+// two runs with equal settings, on any number of ranks, train the same model.
+// They are kept in config.json.
+type Settings struct {
+	Algo  string        `json:"algo"` // "bidvl"
+	Net   string        `json:"net"`  // "conv32"
+	BiDVL *bidvl.Config `json:"bidvl,omitempty"`
+
+	Data       string `json:"data"` // as given; DataDigest is what it held
+	Split      string `json:"split"`
+	DataDigest string `json:"data_digest"`
+	Flip       bool   `json:"flip"`
+
+	Batch int    `json:"batch"` // over all ranks
+	Seed  uint64 `json:"seed"`
+}
+
+// Model is an algorithm with its networks, for training and for use.
+type Model interface {
+	loop.Algorithm
+	Judge
+}
+
+// Algorithm is the algorithm that the settings name.
+func (s Settings) Algorithm() (Model, error) {
+	if s.Algo != "bidvl" || s.BiDVL == nil {
+		return nil, fmt.Errorf("unknown --algo %q: this build has bidvl", s.Algo)
+	}
+	return *s.BiDVL, s.BiDVL.Validate()
+}
+
+// ParseSettings reads the settings of a config.json.
+func ParseSettings(raw json.RawMessage) (Settings, error) {
+	var s Settings
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, fmt.Errorf("settings of the run: %w", err)
+	}
+	return s, nil
+}

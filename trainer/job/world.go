@@ -1,0 +1,95 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"ebtrain/collective"
+	"ebtrain/collective/host"
+	"ebtrain/launch/env"
+	"ebtrain/launch/rendezvous"
+)
+
+// World is this process's place among the ranks of its job.
+type World struct {
+	*rendezvous.Group
+	// Comm connects the ranks; nil in a world of one.
+	Comm collective.Comm
+
+	step atomic.Int64 // for progress reports
+	done chan struct{}
+	wg   sync.WaitGroup
+}
+
+// JoinWorld joins the job that the environment describes. Connect must follow
+// before Comm is used.
+func JoinWorld(ctx context.Context, environ []string) (*World, error) {
+	worker, err := env.Parse(environ)
+	if err != nil {
+		return nil, err
+	}
+	group, err := rendezvous.Join(ctx, worker)
+	if err != nil {
+		return nil, err
+	}
+	return &World{Group: group, done: make(chan struct{})}, nil
+}
+
+// Connect connects the ranks. When the job is aborted, by whomever, every
+// collective under way fails with the cause.
+func (w *World) Connect(ctx context.Context, log *slog.Logger) (err error) {
+	if w.Size() == 1 {
+		return nil
+	}
+	w.Comm, err = host.New(ctx, host.Config{
+		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
+		Progress: func(seq uint64, kind collective.Kind, label string) {
+			w.Progress(w.step.Load(), kind.String(), seq, label)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("connect the ranks: %w", err)
+	}
+	w.wg.Go(w.watch)
+	return nil
+}
+
+// watch ends the collectives when the job ends.
+func (w *World) watch() {
+	select {
+	case <-w.Done():
+		w.Comm.Abort(w.Err())
+	case <-w.done:
+	}
+}
+
+// Tell reports what this rank does next, for the case that it is its last.
+func (w *World) Tell(step int64, phase string) {
+	w.step.Store(step)
+	w.Progress(step, phase, 0, "")
+}
+
+// Fail tells all ranks that this one failed with err, and returns the reason
+// for which the job ends: the first failure of any rank.
+func (w *World) Fail(err error) error {
+	w.Abort(err)
+	if cause := w.Err(); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// Close leaves the job.
+func (w *World) Close() error {
+	close(w.done)
+	w.wg.Wait()
+	var err error
+	if w.Comm != nil {
+		err = w.Comm.Close()
+	}
+	return errors.Join(err, w.Group.Close())
+}

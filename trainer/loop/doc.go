@@ -1,0 +1,15 @@
+// Package loop is the training loop: batches in, steps run, numbers reported,
+// checkpoints written, all ranks in step.
+//
+// Every decision that all ranks must share is made from numbers that all ranks
+// have: whether to stop is an entry of the step's own averaged report, and so
+// is whether a loss is still finite. So no rank ever waits for one that has
+// left. Rank 0 alone writes files; the others wait for it at the next
+// collective.
+//
+// A run that is interrupted and resumed computes what the uninterrupted run
+// would have: all randomness is named by the step, and a checkpoint holds all
+// else.
+//
+// Concurrency: a Trainer is used by one goroutine.
+package loop

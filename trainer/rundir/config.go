@@ -1,0 +1,120 @@
+package rundir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+// configFormat is the version of config.json.
+const configFormat = 1
+
+// Config is the content of config.json.
+type Config struct {
+	Format   int               `json:"format"`
+	Program  string            `json:"program"`  // "train"
+	Args     []string          `json:"args"`     // as typed
+	Flags    map[string]string `json:"flags"`    // every flag with its value, also those not typed
+	Settings json.RawMessage   `json:"settings"` // what defines the computation, canonical JSON
+	Digest   string            `json:"digest"`   // of Settings
+	World    int               `json:"world"`    // ranks
+	Started  time.Time         `json:"started"`
+	Build    Build             `json:"build"`
+	Resumed  []Resume          `json:"resumed,omitempty"` // oldest first
+}
+
+// Resume says when and how a run went on.
+type Resume struct {
+	Step   int64     `json:"step"`  // first step that ran again or newly
+	World  int       `json:"world"` // ranks from then on
+	Time   time.Time `json:"time"`
+	Args   []string  `json:"args"`
+	Commit string    `json:"commit"`
+}
+
+// Build says what a program was made of.
+type Build struct {
+	Go      string            `json:"go"`      // "go1.26.8"
+	OS      string            `json:"os"`      // "linux/amd64"
+	Commit  string            `json:"commit"`  // of the checkout, "+modified" if it was; empty if unknown
+	Modules map[string]string `json:"modules"` // dependencies and their versions
+}
+
+// ThisBuild describes the running program.
+func ThisBuild() Build {
+	b := Build{Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH, Modules: map[string]string{}}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	modified := false
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.modified":
+			modified = s.Value == "true"
+		}
+	}
+	if modified {
+		b.Commit += "+modified"
+	}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		b.Modules[m.Path] = m.Version
+	}
+	return b
+}
+
+// ReadConfig reads the config.json of the run directory at path.
+func ReadConfig(path string) (Config, error) {
+	file := Layout(path).ConfigFile()
+	b, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return Config{}, fmt.Errorf("%s is not a run directory: it has no config.json: %w", path, err)
+	}
+	if err != nil {
+		return Config{}, err
+	}
+	c, err := parseConfig(b)
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
+}
+
+func parseConfig(b []byte) (Config, error) {
+	var c Config
+	if err := json.Unmarshal(b, &c); err != nil {
+		return Config{}, err
+	}
+	if c.Format != configFormat {
+		return Config{}, fmt.Errorf("format %d, this program reads %d", c.Format, configFormat)
+	}
+	canonical, err := Canonical(c.Settings)
+	if err != nil {
+		return Config{}, err
+	}
+	if got := digestOf(canonical); got != c.Digest {
+		return Config{}, fmt.Errorf("digest is %q, the settings have %s: they were changed by hand", c.Digest, got)
+	}
+	c.Settings = canonical
+	return c, nil
+}
+
+// text is the bytes of config.json.
+func (c Config) text() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(c)
+	return b.Bytes(), err
+}

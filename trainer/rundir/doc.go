@@ -1,0 +1,51 @@
+// Package rundir is the directory of one training run (--out):
+//
+//	config.json     everything needed to run it again
+//	metrics.jsonl   one line for each logged step
+//	ckpt/           checkpoints (package ckpt)
+//	samples/        grids of samples, PNG
+//	events/         TensorBoard event files
+//	rank-N.log      the log of rank N
+//
+// Rank 0 alone holds a Dir: Create for a new run, Open to go on with one. A
+// Dir locks the directory (flock on .lock) until Close or the end of the
+// process, so two runs never write in one. Other ranks and other programs use
+// Layout for the names and ReadConfig and ReadMetrics to read.
+//
+// config.json is replaced as a whole, never changed in place. metrics.jsonl is
+// only appended to, one write for each line, and cut back when a run resumes
+// from an earlier step.
+//
+// A Dir and a Metrics belong to one goroutine.
+package rundir
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// Layout is the path of a run directory; its methods name what is inside.
+type Layout string
+
+// Path is the directory itself.
+func (l Layout) Path() string { return string(l) }
+
+// ConfigFile is the path of config.json.
+func (l Layout) ConfigFile() string { return filepath.Join(string(l), "config.json") }
+
+// MetricsFile is the path of metrics.jsonl.
+func (l Layout) MetricsFile() string { return filepath.Join(string(l), "metrics.jsonl") }
+
+// Ckpt is the folder of the checkpoints.
+func (l Layout) Ckpt() string { return filepath.Join(string(l), "ckpt") }
+
+// Samples is the folder of the sample grids.
+func (l Layout) Samples() string { return filepath.Join(string(l), "samples") }
+
+// Events is the folder of the TensorBoard event files.
+func (l Layout) Events() string { return filepath.Join(string(l), "events") }
+
+// Log is the path of the log of a rank.
+func (l Layout) Log(rank int) string {
+	return filepath.Join(string(l), fmt.Sprintf("rank-%d.log", rank))
+}

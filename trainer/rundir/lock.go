@@ -1,0 +1,29 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// lockDir takes the lock of a run directory. The kernel frees it when the
+// file is closed, also by a kill.
+func lockDir(path string) (*os.File, error) {
+	file := filepath.Join(path, ".lock")
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("run directory: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		err = fmt.Errorf("%s is in use by another process: wait for its end, or give another --out", path)
+	default:
+		err = fmt.Errorf("lock %s: %w: the file system must support flock (on Lustre: mount with -o flock or localflock)", file, err)
+	}
+	return nil, errors.Join(err, f.Close())
+}

@@ -1,0 +1,223 @@
+package rundir
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+)
+
+// Record is one line of metrics.jsonl. Numbers are written in the shortest
+// form that reads back to the same bits; NaN and the infinities, which JSON
+// does not have, are the strings "NaN", "Inf" and "-Inf".
+type Record struct {
+	Step        int64              // number of the step, from 0
+	Epoch       int64              // from 0
+	Samples     int64              // consumed by all ranks, this step included
+	Losses      map[string]float64 // by name; written sorted
+	SamplesPerS float64            // all ranks together
+	StepMS      float64            // wall time of the step
+	DataMS      float64            // of which waiting for data
+	CommMS      float64            // of which waiting for collectives
+	MemBytes    int64              // memory of rank 0's process
+}
+
+// line is a Record as it is written.
+type line struct {
+	Step        *int64            `json:"step"`
+	Epoch       int64             `json:"epoch"`
+	Samples     int64             `json:"samples"`
+	Losses      map[string]number `json:"losses"`
+	SamplesPerS number            `json:"samples_per_s"`
+	StepMS      number            `json:"step_ms"`
+	DataMS      number            `json:"data_ms"`
+	CommMS      number            `json:"comm_ms"`
+	MemBytes    int64             `json:"mem_bytes"`
+}
+
+// number is a float64 whose JSON can say NaN and the infinities.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	f := float64(n)
+	switch {
+	case math.IsNaN(f):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(f, 1):
+		return []byte(`"Inf"`), nil
+	case math.IsInf(f, -1):
+		return []byte(`"-Inf"`), nil
+	}
+	return json.Marshal(f)
+}
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	switch s := string(b); s {
+	case `"NaN"`, `"Inf"`, `"-Inf"`:
+		f, err := strconv.ParseFloat(s[1:len(s)-1], 64)
+		*n = number(f)
+		return err
+	case "null":
+		return errors.New("null is not a number")
+	}
+	return json.Unmarshal(b, (*float64)(n))
+}
+
+// MarshalJSON writes the record as one line of metrics.jsonl.
+func (r Record) MarshalJSON() ([]byte, error) {
+	losses := make(map[string]number, len(r.Losses))
+	for name, v := range r.Losses {
+		losses[name] = number(v)
+	}
+	return json.Marshal(line{&r.Step, r.Epoch, r.Samples, losses,
+		number(r.SamplesPerS), number(r.StepMS), number(r.DataMS), number(r.CommMS), r.MemBytes})
+}
+
+// UnmarshalJSON reads a line of metrics.jsonl.
+func (r *Record) UnmarshalJSON(b []byte) error {
+	var l line
+	if err := json.Unmarshal(b, &l); err != nil {
+		return err
+	}
+	if l.Step == nil || *l.Step < 0 {
+		return errors.New(`"step" is missing or negative`)
+	}
+	losses := make(map[string]float64, len(l.Losses))
+	for name, v := range l.Losses {
+		losses[name] = float64(v)
+	}
+	*r = Record{*l.Step, l.Epoch, l.Samples, losses,
+		float64(l.SamplesPerS), float64(l.StepMS), float64(l.DataMS), float64(l.CommMS), l.MemBytes}
+	return nil
+}
+
+// Metrics appends to metrics.jsonl.
+type Metrics struct {
+	f    *os.File
+	last int64 // step of the last line, -1 if there is none
+	err  error // of the first write that went wrong; what follows would be glued to half a line
+}
+
+// OpenMetrics opens the file at path, made if needed, to append the lines of
+// step and later ones. Lines of step and later are cut off, and so is a last
+// line torn by a kill: the run is about to make them again. Any other line
+// that cannot be read is an error that names it, and nothing is cut.
+//
+// Cutting keeps a prefix of the file, in one call of the kernel: a kill leaves
+// the file as before or as after.
+func OpenMetrics(path string, step int64) (*Metrics, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	m := &Metrics{f: f, last: -1}
+	if err := m.cut(step); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return m, nil
+}
+
+// cut keeps the lines before step.
+func (m *Metrics) cut(step int64) error {
+	var keep int64
+	open := false // the last line kept has no newline
+	err := scan(m.f, func(r Record, size int64, whole bool) {
+		if r.Step < step {
+			keep, m.last, open = keep+size, r.Step, !whole
+		}
+	})
+	if err != nil {
+		return err
+	}
+	st, err := m.f.Stat()
+	if err != nil {
+		return err
+	}
+	if keep < st.Size() {
+		if err := m.f.Truncate(keep); err != nil {
+			return err
+		}
+	}
+	if open {
+		if _, err := m.f.WriteString("\n"); err != nil {
+			return err
+		}
+	}
+	return m.f.Sync()
+}
+
+// Append writes one line with one write. Steps must rise.
+func (m *Metrics) Append(r Record) error {
+	if m.err != nil {
+		return m.err
+	}
+	if r.Step <= m.last {
+		return fmt.Errorf("%s: step %d after step %d: steps must rise", m.f.Name(), r.Step, m.last)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if _, err := m.f.Write(append(b, '\n')); err != nil {
+		m.err = err
+		return err
+	}
+	m.last = r.Step
+	return nil
+}
+
+// Sync makes the lines so far survive a power cut. Call it before a checkpoint
+// is written: a checkpoint of step n promises the lines before n.
+func (m *Metrics) Sync() error { return m.f.Sync() }
+
+// Close syncs and closes the file.
+func (m *Metrics) Close() error { return errors.Join(m.f.Sync(), m.f.Close()) }
+
+// ReadMetrics reads all lines of the file at path. A last line that is still
+// being written is left out.
+func ReadMetrics(path string) ([]Record, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var records []Record
+	err = scan(f, func(r Record, _ int64, _ bool) { records = append(records, r) })
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return records, nil
+}
+
+// scan gives each line to f with its size in bytes and whether a newline ends
+// it. A last line without newline that cannot be read is left out.
+func scan(r io.Reader, f func(r Record, size int64, whole bool)) error {
+	in := bufio.NewReaderSize(r, 1<<16)
+	last := int64(-1)
+	for n := 1; ; n++ {
+		text, err := in.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return err
+		}
+		whole := err == nil
+		if !whole && len(text) == 0 {
+			return nil
+		}
+		var rec Record
+		if err := json.Unmarshal(bytes.TrimSuffix(text, []byte("\n")), &rec); err != nil {
+			if !whole {
+				return nil
+			}
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if rec.Step <= last {
+			return fmt.Errorf("line %d: step %d after step %d: steps must rise", n, rec.Step, last)
+		}
+		last = rec.Step
+		f(rec, int64(len(text)), whole)
+	}
+}

@@ -1,0 +1,187 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"ebtrain/trainer/internal/atomicfile"
+)
+
+// Dir is an open, locked run directory.
+type Dir struct {
+	Layout
+	config Config
+	lock   *os.File
+}
+
+// Create makes the run directory at path, which must not exist or be empty
+// (the logs of ranks may be there). settings is what defines the computation;
+// it fills c.Settings and c.Digest. Format, Started and Build are filled too if
+// they are zero. An error leaves another run as it was.
+func Create(path string, c Config, settings any) (*Dir, error) {
+	canonical, err := Canonical(settings)
+	if err != nil {
+		return nil, fmt.Errorf("settings of the run %s: %w", path, err)
+	}
+	c.Format, c.Settings, c.Digest = configFormat, canonical, digestOf(canonical)
+	if c.Started.IsZero() {
+		c.Started = time.Now().UTC().Round(time.Second)
+	}
+	if c.Build.Go == "" {
+		c.Build = ThisBuild()
+	}
+	if err := checkFree(path); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("run directory: %w", err)
+	}
+	return locked(path, func(d *Dir) error {
+		if err := checkFree(path); err != nil { // another may have been quicker
+			return err
+		}
+		d.config = c
+		if err := d.write(); err != nil {
+			return err
+		}
+		return d.makeFolders()
+	})
+}
+
+// Open opens the run directory at path to go on with its run.
+func Open(path string) (*Dir, error) {
+	if _, err := ReadConfig(path); err != nil { // before a lock file is made
+		return nil, fmt.Errorf("cannot resume: %w", err)
+	}
+	return locked(path, func(d *Dir) error {
+		c, err := ReadConfig(path)
+		if err != nil {
+			return err
+		}
+		d.config = c
+		return errors.Join(sweep(path), d.makeFolders())
+	})
+}
+
+// locked is a Dir that holds the lock and has been prepared by f.
+func locked(path string, f func(*Dir) error) (*Dir, error) {
+	lock, err := lockDir(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{Layout: Layout(path), lock: lock}
+	if err := f(d); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return d, nil
+}
+
+// Config is the content of config.json.
+func (d *Dir) Config() Config { return d.config }
+
+// Close unlocks the directory.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// CheckSettings says whether settings are those of the run. The error lists
+// each difference.
+func (d *Dir) CheckSettings(settings any) error {
+	now, err := Canonical(settings)
+	if err != nil {
+		return err
+	}
+	if digestOf(now) == d.config.Digest {
+		return nil
+	}
+	diff, err := Differences(d.config.Settings, now)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("the run in %s has other settings (%s): a resumed run computes the same thing, so leave them as they were, or give another --out",
+		d.Path(), strings.Join(diff, "; "))
+}
+
+// Resumed notes in config.json that the run goes on.
+func (d *Dir) Resumed(r Resume) error {
+	if r.Time.IsZero() {
+		r.Time = time.Now().UTC().Round(time.Second)
+	}
+	if r.Commit == "" {
+		r.Commit = ThisBuild().Commit
+	}
+	d.config.Resumed = append(d.config.Resumed, r)
+	return d.write()
+}
+
+// Metrics opens metrics.jsonl for the lines of step and later ones; see
+// OpenMetrics.
+func (d *Dir) Metrics(step int64) (*Metrics, error) { return OpenMetrics(d.MetricsFile(), step) }
+
+func (d *Dir) write() error {
+	text, err := d.config.text()
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(d.ConfigFile(), text)
+}
+
+func (d *Dir) makeFolders() error {
+	for _, f := range []string{d.Ckpt(), d.Samples(), d.Events()} {
+		if err := os.MkdirAll(f, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// harmless are names that may be in a directory before its run begins: hidden
+// files that this package makes, and logs that a launcher makes first.
+var harmless = regexp.MustCompile(`^(\.lock|\.tmp-config\.json-.*|rank-[0-9]+\.log)$`)
+
+// checkFree says why path cannot become a run directory, if it cannot.
+func checkFree(path string) error {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("run directory: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == "config.json" {
+			return holdsRun(path)
+		}
+	}
+	for _, e := range entries {
+		if !harmless.MatchString(e.Name()) {
+			return fmt.Errorf("%s is not empty (it has %s) and is not a run directory: give another --out", path, e.Name())
+		}
+	}
+	return nil
+}
+
+func holdsRun(path string) error {
+	started := ""
+	if c, err := ReadConfig(path); err == nil { // only to say more
+		started = " of " + c.Started.Format(time.DateTime)
+	}
+	return fmt.Errorf("%s holds another run%s: use --resume to go on with it, or give another --out", path, started)
+}
+
+// sweep removes temporary files that a killed process has left.
+func sweep(path string) error {
+	left, err := filepath.Glob(filepath.Join(escape(path), ".tmp-config.json-*"))
+	for _, file := range left {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
+}
+
+// escape makes path match itself in a pattern.
+func escape(path string) string {
+	return regexp.MustCompile(`[\\*?\[]`).ReplaceAllString(path, `\$0`)
+}

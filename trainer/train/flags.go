@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/trainer/bidvl"
+	"ebtrain/trainer/job"
+)
+
+const help = `train trains an energy-based latent variable model and writes a run directory.
+
+Alone it is a world of one; under ddplaunch it is one of the ranks:
+
+  train --data synth --steps 100 --out runs/a
+  ddplaunch -nproc 2 train --algo bidvl --net conv32 --width 16 \
+      --data shards/celeba32 --batch 64 --steps 300 --out runs/celeba32
+
+--batch is over all ranks, so a run means the same on 1, 2 or 8 of them. The run
+directory holds config.json, metrics.jsonl, samples/, ckpt/, events/ and a log for
+each rank. Interrupt it with Ctrl-C: it stops after the current step, writes a
+checkpoint, and the same command with --resume goes on (exit code 75 says so).
+`
+
+// options are the flags of train.
+type options struct {
+	settings job.Settings
+	model    bidvl.Config
+
+	steps       int64
+	out         string
+	resume      bool
+	device      string
+	threads     int
+	logEvery    int64
+	printEvery  int64
+	ckptEvery   int64
+	ckptKeep    int
+	sampleEvery int64
+	samples     int
+	checkEvery  int64
+	prefetch    int
+}
+
+// define adds the flags of train to fs.
+func (o *options) define(fs *pflag.FlagSet) {
+	o.model = bidvl.Defaults()
+	m := &o.model
+	fs.StringVar(&o.settings.Algo, "algo", "bidvl", "algorithm: bidvl")
+	fs.StringVar(&o.settings.Net, "net", "conv32", "networks: conv32, for 32x32 pictures")
+	fs.IntVar(&m.Net.Width, "width", m.Net.Width, "base width of the networks (64 in the paper)")
+	fs.IntVar(&m.Net.Latent, "latent", m.Net.Latent, "size of the latent vector")
+	fs.StringVar(&o.settings.Data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
+	fs.StringVar(&o.settings.Split, "split", "train", "split of the data set to train on")
+	fs.BoolVar(&o.settings.Flip, "flip", false, "mirror pictures left to right at random")
+	fs.IntVar(&o.settings.Batch, "batch", 100, "samples per step over all ranks")
+	fs.Int64Var(&o.steps, "steps", 1000, "steps of the whole run, those before a resume included")
+	fs.Uint64Var(&o.settings.Seed, "seed", 1, "seed of everything that is random")
+	fs.StringVar(&o.out, "out", "", "run directory (required)")
+	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in --out")
+
+	fs.StringVar((*string)(&m.Order), "order", string(m.Order), "which level is updated first: upper-lower (as the released code) or lower-upper (as the paper's Algorithm 1)")
+	fs.BoolVar(&m.FreshLatent, "fresh-latent", m.FreshLatent, "draw new latents for the lower level")
+	fs.Float64Var(&m.VAEWeight, "vae-weight", m.VAEWeight, "r', weight of the reconstruction and prior terms")
+	fs.Float64Var(&m.LatentWeight, "latent-weight", m.LatentWeight, "weight of the latent term; 0 means 1/latent")
+	fs.Float64Var(&m.Upper.LR, "lr-energy", m.Upper.LR, "Adam's learning rate for the energy net")
+	fs.Float64Var(&m.Lower.LR, "lr", m.Lower.LR, "Adam's learning rate for the inference net and the generator")
+	fs.Float64Var(&m.Upper.Beta1, "beta1", m.Upper.Beta1, "Adam's beta1")
+	fs.Float64Var(&m.Upper.Beta2, "beta2", m.Upper.Beta2, "Adam's beta2")
+	fs.Float64Var(&m.Upper.Decay, "lr-decay", m.Upper.Decay, "factor on the learning rates after each epoch")
+	fs.Float64Var(&m.Lower.WeightDecay, "weight-decay", m.Lower.WeightDecay, "L2 weight decay of the inference net and the generator")
+
+	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
+	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
+	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
+	fs.Int64Var(&o.logEvery, "log-every", 1, "steps between lines of metrics.jsonl")
+	fs.Int64Var(&o.printEvery, "print-every", 0, "where there is no terminal: steps between lines of progress; 0 is a line every 10 seconds")
+	fs.Int64Var(&o.ckptEvery, "ckpt-every", 100, "steps between checkpoints; 0 only at the end")
+	fs.IntVar(&o.ckptKeep, "ckpt-keep", 3, "newest checkpoints that are kept; 0 keeps all")
+	fs.Int64Var(&o.sampleEvery, "sample-every", 100, "steps between sample grids; 0 only at the end")
+	fs.IntVar(&o.samples, "samples", 64, "pictures in a sample grid; 0 makes none")
+	fs.Int64Var(&o.checkEvery, "check-every", 100, "steps between comparisons of all ranks' weights; 0 only at the end")
+}
+
+// parse reads the command line.
+func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	o := &options{}
+	fs := pflag.NewFlagSet("train", pflag.ContinueOnError)
+	o.define(fs)
+	if err := job.ParseFlags(fs, args, out, help); err != nil {
+		return nil, nil, err
+	}
+	o.model.Lower.Beta1, o.model.Lower.Beta2, o.model.Lower.Decay = o.model.Upper.Beta1, o.model.Upper.Beta2, o.model.Upper.Decay
+	o.settings.BiDVL = &o.model
+	return o, fs, o.validate()
+}
+
+// validate reports the first mistake that does not need the data.
+func (o *options) validate() error {
+	if o.out == "" {
+		return job.Usage("--out is required: the directory that this run writes, for example --out runs/a")
+	}
+	o.out = filepath.Clean(o.out)
+	if o.settings.Net != "conv32" {
+		return job.Usage("unknown --net %q: this build has conv32", o.settings.Net)
+	}
+	counts := map[string]int64{"--steps": o.steps, "--batch": int64(o.settings.Batch), "--log-every": o.logEvery}
+	for _, name := range []string{"--steps", "--batch", "--log-every"} {
+		if counts[name] < 1 {
+			return job.Usage("want %s of at least 1, got %d", name, counts[name])
+		}
+	}
+	rest := map[string]int64{"--print-every": o.printEvery, "--ckpt-every": o.ckptEvery, "--ckpt-keep": int64(o.ckptKeep), "--sample-every": o.sampleEvery,
+		"--samples": int64(o.samples), "--check-every": o.checkEvery, "--prefetch": int64(o.prefetch), "--threads": int64(o.threads)}
+	for _, name := range []string{"--print-every", "--ckpt-every", "--ckpt-keep", "--sample-every", "--samples", "--check-every", "--prefetch", "--threads"} {
+		if rest[name] < 0 {
+			return job.Usage("want %s of at least 0, got %d", name, rest[name])
+		}
+	}
+	if _, err := o.settings.Algorithm(); err != nil {
+		return &job.UsageError{Err: fmt.Errorf("%w", err)}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/trainer/events"
+	"ebtrain/trainer/job"
+	"ebtrain/trainer/loop"
+	"ebtrain/trainer/picture"
+	"ebtrain/trainer/progress"
+	"ebtrain/trainer/rundir"
+)
+
+// recorder is rank 0's view of the run: the run directory and the terminal. It
+// implements loop.Observer.
+type recorder struct {
+	o      *options
+	info   runInfo
+	world  int
+	dir    *rundir.Dir
+	device string
+	stdout io.Writer
+	tty    bool
+
+	metrics *rundir.Metrics
+	events  *events.Writer
+	show    *progress.Reporter
+}
+
+func newRecorder(o *options, info runInfo, world int, device string, stdout io.Writer) (*recorder, error) {
+	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout}
+	if f, ok := stdout.(*os.File); ok {
+		var err error
+		if r.tty, err = progress.Terminal(f, info.hint); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	r.dir, err = openDir(o, info, world)
+	return r, err
+}
+
+// openDir makes the run directory, or opens the one to resume.
+func openDir(o *options, info runInfo, world int) (*rundir.Dir, error) {
+	_, err := os.Stat(rundir.Layout(o.out).ConfigFile())
+	if !o.resume || errors.Is(err, os.ErrNotExist) {
+		config := rundir.Config{Program: "train", Args: info.args, Flags: info.flags, World: world}
+		return rundir.Create(o.out, config, o.settings)
+	}
+	dir, err := rundir.Open(o.out)
+	if err != nil {
+		return nil, err
+	}
+	if err := dir.CheckSettings(o.settings); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
+// Started opens the files for the steps that follow.
+func (r *recorder) Started(step int64) (err error) {
+	if step > 0 {
+		resume := rundir.Resume{Step: step, World: r.world, Time: time.Now().UTC(), Args: r.info.args, Commit: rundir.ThisBuild().Commit}
+		if err := r.dir.Resumed(resume); err != nil {
+			return err
+		}
+	}
+	if r.metrics, err = r.dir.Metrics(step); err != nil {
+		return err
+	}
+	if r.events, err = events.Create(r.dir.Events(), step); err != nil {
+		return err
+	}
+	c := progress.Config{Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
+	if f, ok := r.stdout.(*os.File); ok {
+		c.Width = progress.Width(f)
+	}
+	r.show = progress.New(c)
+	_, err = fmt.Fprintf(r.show, "%s on %s, batch %d, steps %d to %d, into %s\n", r.o.settings.Algo, r.device, r.o.settings.Batch, step, r.o.steps, r.o.out)
+	return err
+}
+
+// Stepped shows and keeps the numbers of a step.
+func (r *recorder) Stepped(rec loop.Record) error {
+	losses := map[string]float64{}
+	for i, name := range rec.Names {
+		if name != loop.ReportStop {
+			losses[name] = rec.Values[i]
+		}
+	}
+	r.show.Step(progress.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: shown(losses), Caption: fmt.Sprintf("epoch %d", rec.Epoch)})
+	if rec.Step%r.o.logEvery != 0 {
+		return nil
+	}
+	for _, name := range rec.Names {
+		if v, ok := losses[name]; ok {
+			if err := r.events.Scalar("train/"+name, rec.Step, v); err != nil {
+				return err
+			}
+		}
+	}
+	return r.metrics.Append(rundir.Record{
+		Step: rec.Step, Epoch: rec.Epoch, Samples: rec.Samples, Losses: losses,
+		SamplesPerS: float64(r.o.settings.Batch) / rec.StepTime.Seconds(),
+		StepMS:      ms(rec.StepTime), DataMS: ms(rec.DataTime), CommMS: ms(rec.CommTime), MemBytes: peakMemory(),
+	})
+}
+
+// shown are the losses that fit into a line.
+func shown(losses map[string]float64) map[string]float64 {
+	short := map[string]float64{}
+	for _, name := range []string{"upper", "lower", "recon"} {
+		if v, ok := losses[name]; ok {
+			short[name] = v
+		}
+	}
+	return short
+}
+
+// Sampled writes a grid of samples.
+func (r *recorder) Sampled(step int64, images *exec.Tensor) error {
+	grid, err := picture.Grid(picture.Signed(job.Sizes(images)), 0)
+	if err != nil {
+		return err
+	}
+	if err := r.events.Image("samples", step, grid); err != nil {
+		return err
+	}
+	return picture.WritePNG(r.grid(step), grid)
+}
+
+func (r *recorder) grid(step int64) string {
+	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.png", step))
+}
+
+// Saving makes the metrics up to the checkpoint survive as long as it does.
+func (r *recorder) Saving(int64) error { return r.metrics.Sync() }
+
+// Ended says where things are.
+func (r *recorder) Ended(steps int64) error {
+	text := fmt.Sprintf("%d steps done; checkpoint %s", steps, r.dir.Ckpt())
+	if _, err := os.Stat(r.grid(steps)); err == nil {
+		text += "; samples " + r.grid(steps)
+	}
+	_, err := fmt.Fprintln(r.show, text)
+	return err
+}
+
+// Close closes what is open.
+func (r *recorder) Close() error {
+	var errs []error
+	if r.show != nil {
+		errs = append(errs, r.show.Close())
+	}
+	if r.metrics != nil {
+		errs = append(errs, r.metrics.Close())
+	}
+	if r.events != nil {
+		errs = append(errs, r.events.Close())
+	}
+	return errors.Join(append(errs, r.dir.Close())...)
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// peakMemory is the largest resident size of this process so far, in bytes; 0
+// if the system does not say.
+func peakMemory() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Maxrss * 1024
+}

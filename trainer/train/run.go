@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/data"
+	"ebtrain/data/dataset"
+	"ebtrain/data/loader"
+	"ebtrain/trainer/job"
+	"ebtrain/trainer/loop"
+	"ebtrain/trainer/rundir"
+)
+
+// run is the program, without the process around it.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
+	o, fs, err := parse(args, stdout)
+	if err != nil {
+		return err
+	}
+	src, err := openData(o)
+	if err != nil {
+		return err
+	}
+	w, err := job.JoinWorld(ctx, environ)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs), hint: lookup(environ, "EBTRAIN_PROGRESS")}, src, w, stdout, stderr)
+	if err == nil || errors.Is(err, job.ErrStopped) {
+		return err
+	}
+	return w.Fail(err)
+}
+
+// runInfo is what config.json keeps of the command line.
+type runInfo struct {
+	args  []string
+	flags map[string]string
+	hint  string // of the launcher, whether its output is a terminal
+}
+
+// openData opens the data set and fits the networks to its pictures.
+func openData(o *options) (data.Source, error) {
+	src, err := dataset.Open(o.settings.Data, o.settings.Split)
+	if err != nil {
+		return nil, err
+	}
+	s := src.Schema()
+	if s.H != s.W || s.H != o.model.Net.Size {
+		return nil, fmt.Errorf("--data %s holds %dx%d pictures, and --net %s takes %dx%d: make shards with mkshards --size %d",
+			o.settings.Data, s.H, s.W, o.settings.Net, o.model.Net.Size, o.model.Net.Size, o.model.Net.Size)
+	}
+	o.model.Net.Channels = s.C
+	o.settings.DataDigest = src.Digest()
+	return src, nil
+}
+
+// train runs the loop on this rank.
+func train(ctx context.Context, o *options, info runInfo, src data.Source, w *job.World, stdout, stderr io.Writer) (err error) {
+	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
+	backend, err := job.OpenBackend(o.device, o.threads, w.LocalSize())
+	if err != nil {
+		return err
+	}
+	defer func() { keep(backend) }()
+
+	parts := loop.Parts{Backend: backend, Stop: w.StopRequested(), Progress: w.Tell}
+	if parts.Algorithm, err = o.settings.Algorithm(); err != nil {
+		return err
+	}
+	if w.Rank() == 0 {
+		rec, err := newRecorder(o, info, w.Size(), backend.Name(), stdout)
+		if err != nil {
+			return err
+		}
+		defer func() { keep(rec) }()
+		parts.Observer = rec
+	}
+	if err := w.Barrier(ctx, "run directory"); err != nil { // rank 0 has it now
+		return err
+	}
+	logFile, log, err := openLog(o.out, w.Rank(), stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { keep(logFile) }()
+	if err := w.Connect(ctx, log); err != nil {
+		return err
+	}
+	parts.Comm, parts.Log = w.Comm, log
+
+	parts.Loader, err = loader.New(src, loader.Config{Seed: o.settings.Seed, Batch: o.settings.Batch, Rank: w.Rank(), World: w.Size(),
+		Tail: loader.Carry, Shuffle: true, Flip: o.settings.Flip, Prefetch: o.prefetch})
+	if err != nil {
+		return err
+	}
+	defer func() { keep(parts.Loader) }()
+	return runLoop(ctx, o, parts)
+}
+
+func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {
+	digest, err := rundir.Digest(o.settings)
+	if err != nil {
+		return err
+	}
+	t, err := loop.New(ctx, loop.Config{
+		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest,
+		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
+		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery,
+	}, parts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	outcome, err := t.Run(ctx)
+	if err == nil && outcome == loop.Stopped {
+		return job.ErrStopped
+	}
+	return err
+}
+
+// flagValues is every flag with its value.
+func flagValues(fs *pflag.FlagSet) map[string]string {
+	m := map[string]string{}
+	fs.VisitAll(func(f *pflag.Flag) { m[f.Name] = f.Value.String() })
+	return m
+}
+
+// lookup is the value of a variable of environ, "" if it has none.
+func lookup(environ []string, name string) string {
+	for _, v := range environ {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// openLog opens this rank's log: everything goes to rank-N.log, warnings also
+// to stderr.
+func openLog(out string, rank int, stderr io.Writer) (io.Closer, *slog.Logger, error) {
+	f, err := os.OpenFile(rundir.Layout(out).Log(rank), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--out: %w", err)
+	}
+	all := slog.NewJSONHandler(f, &slog.HandlerOptions{Level: slog.LevelInfo})
+	warn := slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})
+	return f, slog.New(slog.NewMultiHandler(all, warn)).With("rank", rank), nil
+}
