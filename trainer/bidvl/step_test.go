@@ -66,7 +66,7 @@ func TestRanksAgree(t *testing.T) {
 	cfg := Defaults()
 	cfg.Net = nets.Conv{Size: 16, Channels: 3, Width: 4, Latent: 5}
 	cfg.Upper.Eps, cfg.Lower.Eps = 1e-3, 1e-3 // with 1e-8 a weight whose gradient is rounding alone takes a whole step
-	r := rig{cfg, cfg.Net, graph.F32}
+	r := rig{cfg: cfg, net: cfg.Net, dtype: graph.F32}
 	images := r.pictures(4)
 	var want state
 	var wantReports [][]float64
