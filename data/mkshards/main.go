@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"ebtrain/launch/cliflag"
 )
 
 func main() {
@@ -118,7 +120,7 @@ func parse(fs *pflag.FlagSet, text string, args []string, stdout io.Writer) (boo
 		return true, err
 	}
 	if err != nil {
-		return false, usage("%s: %w", fs.Name(), err)
+		return false, usage("%s: %w", fs.Name(), cliflag.Explain(err))
 	}
 	return false, nil
 }

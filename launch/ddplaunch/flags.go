@@ -102,7 +102,7 @@ func parse(args []string) (options, error) {
 	var r raw
 	fs := flagSet(&r)
 	if err := fs.Parse(cliflag.Normalize(fs, args, false)); err != nil {
-		return options{}, usageError{err}
+		return options{}, usageError{cliflag.Explain(err)}
 	}
 	o := options{help: r.help, usage: help + fs.FlagUsages(), maxRestarts: r.maxRestarts, runID: r.runID, verbose: r.verbose}
 	if o.help {

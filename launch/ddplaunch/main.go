@@ -49,11 +49,11 @@ func exitCode(err error, stderr io.Writer) int {
 	if e, ok := errors.AsType[exit](err); ok && err == error(e) {
 		return int(e)
 	}
-	fmt.Fprintln(stderr, "ddplaunch:", err)
 	if _, ok := errors.AsType[usageError](err); ok {
-		fmt.Fprintln(stderr, "ddplaunch --help explains the flags")
+		fmt.Fprintf(stderr, "ddplaunch: %v (see ddplaunch --help)\n", err)
 		return 2
 	}
+	fmt.Fprintln(stderr, "ddplaunch:", err)
 	return 1
 }
 

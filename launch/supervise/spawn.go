@@ -75,7 +75,7 @@ func killGroup(cmd *exec.Cmd) (ended, error) {
 			break
 		}
 	}
-	st, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	st, ok := cmd.ProcessState.Sys().(syscall.WaitStatus) // not unix.WaitStatus, another type
 	if ok && st.Signaled() {
 		return ended{signal: st.Signal()}, nil
 	}

@@ -16,13 +16,13 @@ func meanEnergy(c *nn.Context, net network, v graph.ID) graph.ID {
 
 // meanSquare is ⟨‖x − y‖²⟩, the squares added over all but the first axis.
 func meanSquare(c *nn.Context, x, y graph.ID) graph.ID {
-	n := c.Shape(x).At(0)
+	n := c.Batch(x)
 	return c.Scale(c.Sum(c.Square(c.Sub(x, y))), 1/float64(n))
 }
 
 // klPrior is ⟨KL(N(μ, diag σ²) ‖ N(0, I))⟩ = ⟨½Σ_j(μ_j² + σ_j² − 1 − log σ_j²)⟩.
 func klPrior(c *nn.Context, mean, logVar graph.ID) graph.ID {
-	n := c.Shape(mean).At(0)
+	n := c.Batch(mean)
 	inner := c.Sub(c.Add(c.Square(mean), c.Exp(logVar)), c.Shift(logVar, 1))
 	return c.Scale(c.Sum(inner), 0.5/float64(n))
 }

@@ -88,7 +88,7 @@ func (s *step) build() {
 
 // draw is a standard normal latent for each sample.
 func (s *step) draw(p philox.Purpose, sub uint16) graph.ID {
-	return s.Draw(s.key, graph.Normal, p, sub, graph.T(s.DType, s.Shape(s.v).At(0), s.cfg.Net.Latent))
+	return s.Draw(s.key, graph.Normal, p, sub, graph.T(s.DType, s.Batch(s.v), s.cfg.Net.Latent))
 }
 
 // upper steps E [Eq. 14]:

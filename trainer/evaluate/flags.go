@@ -48,10 +48,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	switch {
 	case o.run == "":
 		return o, job.Usage("--run is required: the --out of a train run")
-	case o.batch < 2:
-		return o, job.Usage("want --batch of at least 2, got %d", o.batch)
+	case o.batch < 2 || o.batch > 1<<20:
+		return o, job.Usage("want --batch from 2 to %d, got %d", 1<<20, o.batch)
 	case o.limit < 0:
 		return o, job.Usage("want --limit of at least 0, got %d", o.limit)
 	}
-	return o, nil
+	return o, job.CheckDevice(o.device, o.threads)
 }

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	trained, err := job.LoadTrained(o.run, backend, slog.New(slog.NewTextHandler(stderr, nil)))
+	trained, err := job.LoadTrained(o.run, backend, slog.New(job.Warnings("evaluate", stderr)))
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (e *evaluation) each(ctx context.Context, name, split string, use func(x []
 	if err := e.fits(name, src.Schema()); err != nil {
 		return 0, err
 	}
-	ld, err := loader.New(src, loader.Config{Batch: e.o.batch, World: 1, Tail: loader.Mask, Passes: 1, Prefetch: 1})
+	ld, err := loader.New(src, loader.Config{Batch: int(min(int64(e.o.batch), src.Len())), World: 1, Tail: loader.Mask, Passes: 1, Prefetch: 1})
 	if err != nil {
 		return 0, err
 	}
@@ -206,6 +206,9 @@ func (e *evaluation) each(ctx context.Context, name, split string, use func(x []
 			if w > 0 {
 				n++
 			}
+		}
+		if e.o.limit > 0 {
+			n = int(min(int64(n), e.o.limit-int64(total)))
 		}
 		total += n
 		if err := use(b.X[:len(b.X)/len(b.Weight)*n], n); err != nil {

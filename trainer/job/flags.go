@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -31,10 +33,13 @@ func ParseFlags(fs *pflag.FlagSet, args []string, out io.Writer, help string) er
 	err := fs.Parse(cliflag.Normalize(fs, args, true))
 	if errors.Is(err, pflag.ErrHelp) {
 		_, err := fmt.Fprintf(out, "%s\nFlags:\n%s", help, fs.FlagUsages())
-		return errors.Join(ErrHelp, err)
+		if err != nil {
+			return err
+		}
+		return ErrHelp
 	}
 	if err != nil {
-		return &UsageError{fmt.Errorf("%w (see %s --help)", err, fs.Name())}
+		return Usage("%w (see %s --help)", cliflag.Explain(err), fs.Name())
 	}
 	if fs.NArg() > 0 {
 		return Usage("unexpected argument %q: every setting of %s is a flag (see %s --help)", fs.Arg(0), fs.Name(), fs.Name())
@@ -45,20 +50,30 @@ func ParseFlags(fs *pflag.FlagSet, args []string, out io.Writer, help string) er
 // Exit is the exit code of a program that ended with err, which is shown on w
 // as one line that begins with the program's name.
 func Exit(program string, err error, w io.Writer) int {
-	var usage *UsageError
-	switch {
-	case err == nil || errors.Is(err, ErrHelp):
+	if err == nil || errors.Is(err, ErrHelp) {
 		return ExitOK
-	case errors.Is(err, ErrStopped):
-		fmt.Fprintf(w, "%s: %v\n", program, err)
-		return ExitRequeue
-	case errors.As(err, &usage):
-		fmt.Fprintf(w, "%s: %v\n", program, err)
+	}
+	fmt.Fprintf(w, "%s: %s\n", program, oneLine(err.Error()))
+	if _, ok := errors.AsType[*UsageError](err); ok {
 		return ExitUsage
 	}
-	fmt.Fprintf(w, "%s: %v\n", program, err)
+	if onlyStopped(err) {
+		return ExitRequeue
+	}
 	return ExitFailed
 }
+
+// onlyStopped says that err is ErrStopped and nothing went wrong besides.
+func onlyStopped(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err == ErrStopped
+	}
+	return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyStopped(e) })
+}
+
+// oneLine joins the lines of joined errors.
+func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ") }
 
 // ErrStopped means stopped cleanly before the end.
 var ErrStopped = errors.New("stopped before the end; the same command with --resume goes on")

@@ -59,6 +59,9 @@ func (j *Jury) program(n int) (exec.Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := CheckMemory(g, "--batch"); err != nil {
+		return nil, err
+	}
 	p, err := j.backend.Compile(g, exec.Options{Name: "judge", Vars: j.trained.Vars})
 	if err == nil {
 		j.byBatch[n] = p
@@ -79,6 +82,9 @@ func (j *Jury) Close() error {
 func Samples(ctx context.Context, t *Trained, backend exec.Backend, mode nn.Mode, n int, seed uint64) (*exec.Tensor, error) {
 	g, err := t.Model.Sample(mode, n)
 	if err != nil {
+		return nil, err
+	}
+	if err := CheckMemory(g, "number of pictures"); err != nil {
 		return nil, err
 	}
 	p, err := backend.Compile(g, exec.Options{Name: "sample", Vars: t.Vars})

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
@@ -14,15 +15,20 @@ import (
 	"ebtrain/launch/rendezvous"
 )
 
+// symptomWait is how long a rank that lost another leaves it to the launcher
+// to say why.
+const symptomWait = time.Second
+
 // World is this process's place among the ranks of its job.
 type World struct {
 	*rendezvous.Group
 	// Comm connects the ranks; nil in a world of one.
 	Comm collective.Comm
 
-	step atomic.Int64 // for progress reports
-	done chan struct{}
-	wg   sync.WaitGroup
+	alone bool         // no launcher and no other rank
+	step  atomic.Int64 // for progress reports
+	done  chan struct{}
+	wg    sync.WaitGroup
 }
 
 // JoinWorld joins the job that the environment describes. Connect must follow
@@ -36,7 +42,7 @@ func JoinWorld(ctx context.Context, environ []string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &World{Group: group, done: make(chan struct{})}, nil
+	return &World{Group: group, alone: worker.Alone(), done: make(chan struct{})}, nil
 }
 
 // Connect connects the ranks. When the job is aborted, by whomever, every
@@ -74,13 +80,35 @@ func (w *World) Tell(step int64, phase string) {
 }
 
 // Fail tells all ranks that this one failed with err, and returns the reason
-// for which the job ends: the first failure of any rank.
+// for which the job ends, the same on all ranks: the first failure of any. It
+// waits for the launcher's verdict, a second at most.
 func (w *World) Fail(err error) error {
-	w.Abort(err)
-	if cause := w.Err(); cause != nil {
-		return cause
+	if w.alone {
+		return err
 	}
-	return err
+	if errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrAborted) {
+		// What befell another rank: its launcher saw it and says it better.
+		select {
+		case <-w.Done():
+		case <-time.After(symptomWait):
+		}
+	}
+	w.Abort(err)
+	<-w.Done()
+	return w.Err()
+}
+
+// Context is ctx until the job ends, by whomever; then it ends with the cause.
+func (w *World) Context(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w.wg.Go(func() {
+		select {
+		case <-w.Group.Done():
+			cancel(w.Err())
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() { cancel(nil) }
 }
 
 // Close leaves the job.

@@ -247,7 +247,7 @@ func (t *Trainer) account(r *Record) (stop bool, err error) {
 	for i, name := range r.Names {
 		v := out.At(i)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false, fmt.Errorf("%w: %s is %v at step %d: lower the learning rate, or resume from an earlier checkpoint with another seed",
+			return false, fmt.Errorf("%w: %s is %v at step %d: lower the learning rates in a new run",
 				ErrDiverged, name, v, r.Step)
 		}
 		r.Values = append(r.Values, v)

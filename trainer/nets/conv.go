@@ -69,7 +69,7 @@ func (n Conv) Energy(c *nn.Context, v graph.ID) (logit, energy graph.ID) {
 		conv(width, 1, 1, 0)
 		activate()
 		conv(1, 1, 1, 0)
-		logit = c.Reshape(x, graph.D(c.Shape(v).At(0), 1))
+		logit = c.Reshape(x, graph.D(c.Batch(v), 1))
 		energy = c.Softplus(logit)
 	})
 	return logit, energy
@@ -96,7 +96,7 @@ func (n Conv) Inference(c *nn.Context, v graph.ID) (mean, logVar graph.ID) {
 		}
 		head := func(name string) graph.ID {
 			y := nn.Conv2d{Name: name, In: in, Out: n.Latent, Kernel: 4, Stride: 1, Init: initial}.Apply(c, x)
-			return c.Reshape(y, graph.D(c.Shape(v).At(0), n.Latent))
+			return c.Reshape(y, graph.D(c.Batch(v), n.Latent))
 		}
 		mean, logVar = head("mean"), head("logvar")
 	})
@@ -106,7 +106,7 @@ func (n Conv) Inference(c *nn.Context, v graph.ID) (mean, logVar graph.ID) {
 // Generator is the generator G: h → v, in (−1, 1).
 func (n Conv) Generator(c *nn.Context, h graph.ID) (v graph.ID) {
 	c.Scope("generator", func() {
-		x, in, layer := c.Reshape(h, graph.D(c.Shape(h).At(0), n.Latent, 1, 1)), n.Latent, 0
+		x, in, layer := c.Reshape(h, graph.D(c.Batch(h), n.Latent, 1, 1)), n.Latent, 0
 		conv := func(out, kernel, stride, pad int, noBias bool) {
 			layer++
 			x = nn.ConvTranspose2d{Name: fmt.Sprintf("conv%d", layer), In: in, Out: out, Kernel: kernel, Stride: stride, Pad: pad,

@@ -70,6 +70,14 @@ func (c *Context) Scope(name string, f func()) {
 	c.Builder.Scope(name, f)
 }
 
+// Batch is the first extent of x; 0 after an error, when x may have none.
+func (c *Context) Batch(x graph.ID) int {
+	if s := c.Shape(x); c.Err() == nil && s.Rank() > 0 {
+		return s.At(0)
+	}
+	return 0
+}
+
 // Weight is the newest value of the learned variable name of the current
 // scope, declared on first use.
 func (c *Context) Weight(name string, s graph.Shape, init Init) graph.ID {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"time"
 )
 
@@ -77,17 +78,28 @@ func ThisBuild() Build {
 func ReadConfig(path string) (Config, error) {
 	file := Layout(path).ConfigFile()
 	b, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return Config{}, fmt.Errorf("%s is not a run directory: it has no config.json: %w", path, err)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return Config{}, notARun(path)
 	}
 	if err != nil {
 		return Config{}, err
 	}
 	c, err := parseConfig(b)
 	if err != nil {
-		return Config{}, fmt.Errorf("%s: %w", file, err)
+		return Config{}, fmt.Errorf("%s is damaged: %w", file, err)
 	}
 	return c, nil
+}
+
+// notARun says why there is no config.json in path.
+func notARun(path string) error {
+	switch st, err := os.Stat(path); {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%s is not a run directory, the --out of a train run: it does not exist", path)
+	case err != nil || !st.IsDir():
+		return fmt.Errorf("%s is not a run directory, the --out of a train run: it, or what it lies in, is a file", path)
+	}
+	return fmt.Errorf("%s is not a run directory, the --out of a train run: it has no config.json", path)
 }
 
 func parseConfig(b []byte) (Config, error) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"ebtrain/trainer/internal/atomicfile"
@@ -147,6 +148,9 @@ func checkFree(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%s cannot be a run directory: it, or what it lies in, is a file: give another --out", path)
 	}
 	if err != nil {
 		return fmt.Errorf("run directory: %w", err)

@@ -114,7 +114,7 @@ func TestCreateRefuses(t *testing.T) {
 		}, []string{"holds another run of 2026-01-02 03:04:05", "--resume", "another --out"}},
 		{"a damaged run", func(p string) error { return os.WriteFile(filepath.Join(p, "config.json"), nil, 0o644) }, []string{"holds another run:", "--resume"}},
 		{"other files", func(p string) error { return os.WriteFile(filepath.Join(p, "thesis.tex"), nil, 0o644) }, []string{"not empty", "thesis.tex", "another --out"}},
-		{"a file", func(p string) error { return errors.Join(os.Remove(p), os.WriteFile(p, nil, 0o644)) }, []string{"not a directory"}},
+		{"a file", func(p string) error { return errors.Join(os.Remove(p), os.WriteFile(p, nil, 0o644)) }, []string{"is a file"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -35,16 +36,16 @@ func main() {
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
-	fs := pflag.NewFlagSet("sample", pflag.ContinueOnError)
-	fs.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
-	fs.StringVar(&o.out, "out", "", "PNG file to write (required)")
-	fs.IntVar(&o.n, "n", 64, "number of pictures")
-	fs.Uint64Var(&o.seed, "seed", 1, "seed of the latents")
-	fs.StringVar(&o.stats, "stats", "batch", "batch norm's statistics: batch (as the released code samples) or running")
-	fs.IntVar(&o.scale, "scale", 0, "magnification; 0 makes small pictures visible")
-	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
-	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
-	if err := job.ParseFlags(fs, args, stdout, help); err != nil {
+	flags := pflag.NewFlagSet("sample", pflag.ContinueOnError)
+	flags.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
+	flags.StringVar(&o.out, "out", "", "PNG file to write (required)")
+	flags.IntVar(&o.n, "n", 64, "number of pictures")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of the latents")
+	flags.StringVar(&o.stats, "stats", "batch", "batch norm's statistics: batch (as the released code samples) or running")
+	flags.IntVar(&o.scale, "scale", 0, "magnification; 0 makes small pictures visible")
+	flags.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
+	flags.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
+	if err := job.ParseFlags(flags, args, stdout, help); err != nil {
 		return o, err
 	}
 	switch {
@@ -54,14 +55,31 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, job.Usage("--out is required: the PNG file to write")
 	case filepath.Ext(o.out) != ".png":
 		return o, job.Usage("--out %s: want a name that ends in .png", o.out)
-	case o.n < 1:
-		return o, job.Usage("want --n of at least 1, got %d", o.n)
-	case o.scale < 0:
-		return o, job.Usage("want --scale of at least 0, got %d", o.scale)
+	case o.n < 1 || o.n > 1<<20:
+		return o, job.Usage("want --n from 1 to %d, got %d", 1<<20, o.n)
+	case o.scale < 0 || o.scale > 64:
+		return o, job.Usage("want --scale from 0 to 64, got %d", o.scale)
 	case job.Modes[o.stats] == 0:
 		return o, job.Usage("unknown --stats %q: want batch or running", o.stats)
 	}
-	return o, nil
+	return o, job.CheckDevice(o.device, o.threads)
+}
+
+// checkOut reports, before the work, a file that cannot be written.
+func checkOut(file string) error {
+	if st, err := os.Stat(file); err == nil && st.IsDir() {
+		return fmt.Errorf("--out %s is a folder: give the name of a file in it", file)
+	}
+	folder := filepath.Dir(file)
+	switch st, err := os.Stat(folder); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--out %s: %w", file, err)
+	case err != nil:
+		return fmt.Errorf("--out %s: there is no folder %s: make it first", file, folder)
+	case !st.IsDir():
+		return fmt.Errorf("--out %s: %s is a file, not a folder", file, folder)
+	}
+	return nil
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
@@ -69,12 +87,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
+	if err := checkOut(o.out); err != nil {
+		return err
+	}
 	backend, err := job.OpenBackend(o.device, o.threads, 1)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	trained, err := job.LoadTrained(o.run, backend, slog.New(slog.NewTextHandler(stderr, nil)))
+	trained, err := job.LoadTrained(o.run, backend, slog.New(job.Warnings("sample", stderr)))
 	if err != nil {
 		return err
 	}

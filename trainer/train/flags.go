@@ -1,8 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
@@ -104,24 +104,73 @@ func (o *options) validate() error {
 		return job.Usage("--out is required: the directory that this run writes, for example --out runs/a")
 	}
 	o.out = filepath.Clean(o.out)
+	if o.settings.Algo != "bidvl" {
+		return job.Usage("unknown --algo %q: this build has bidvl", o.settings.Algo)
+	}
 	if o.settings.Net != "conv32" {
 		return job.Usage("unknown --net %q: this build has conv32", o.settings.Net)
 	}
-	counts := map[string]int64{"--steps": o.steps, "--batch": int64(o.settings.Batch), "--log-every": o.logEvery}
-	for _, name := range []string{"--steps", "--batch", "--log-every"} {
-		if counts[name] < 1 {
-			return job.Usage("want %s of at least 1, got %d", name, counts[name])
+	if order := o.model.Order; order != bidvl.UpperFirst && order != bidvl.LowerFirst {
+		return job.Usage("unknown --order %q: want %s or %s", order, bidvl.UpperFirst, bidvl.LowerFirst)
+	}
+	for _, check := range []func() error{o.checkCounts, o.checkRates, func() error { return job.CheckDevice(o.device, o.threads) }} {
+		if err := check(); err != nil {
+			return err
 		}
 	}
-	rest := map[string]int64{"--print-every": o.printEvery, "--ckpt-every": o.ckptEvery, "--ckpt-keep": int64(o.ckptKeep), "--sample-every": o.sampleEvery,
-		"--samples": int64(o.samples), "--check-every": o.checkEvery, "--prefetch": int64(o.prefetch), "--threads": int64(o.threads)}
-	for _, name := range []string{"--print-every", "--ckpt-every", "--ckpt-keep", "--sample-every", "--samples", "--check-every", "--prefetch", "--threads"} {
-		if rest[name] < 0 {
-			return job.Usage("want %s of at least 0, got %d", name, rest[name])
-		}
+	if w := o.model.Net.Width; w%4 != 0 {
+		return job.Usage("want --width of a multiple of 4, got %d", w)
 	}
 	if _, err := o.settings.Algorithm(); err != nil {
-		return &job.UsageError{Err: fmt.Errorf("%w", err)}
+		return &job.UsageError{Err: err}
+	}
+	return nil
+}
+
+// checkCounts reports the first whole number that is out of its range. What is
+// too large can only be a typing mistake.
+func (o *options) checkCounts() error {
+	const any = math.MaxInt64
+	for _, c := range []struct {
+		flag           string
+		n, least, most int64
+	}{
+		{"--steps", o.steps, 1, any}, {"--batch", int64(o.settings.Batch), 1, 1 << 30}, {"--width", int64(o.model.Net.Width), 4, 1 << 14},
+		{"--latent", int64(o.model.Net.Latent), 1, 1 << 20}, {"--samples", int64(o.samples), 0, 1 << 20}, {"--prefetch", int64(o.prefetch), 0, 1 << 10},
+		{"--log-every", o.logEvery, 1, any}, {"--print-every", o.printEvery, 0, any}, {"--check-every", o.checkEvery, 0, any},
+		{"--ckpt-every", o.ckptEvery, 0, any}, {"--ckpt-keep", int64(o.ckptKeep), 0, any}, {"--sample-every", o.sampleEvery, 0, any},
+	} {
+		switch {
+		case c.n < c.least:
+			return job.Usage("want %s of at least %d, got %d", c.flag, c.least, c.n)
+		case c.n > c.most:
+			return job.Usage("want %s of at most %d, got %d", c.flag, c.most, c.n)
+		}
+	}
+	return nil
+}
+
+// checkRates reports the first number that is out of its range.
+func (o *options) checkRates() error {
+	m := o.model
+	for _, c := range []struct {
+		flag string
+		v    float64
+		ok   bool
+		want string
+	}{
+		{"--lr", m.Lower.LR, m.Lower.LR > 0, "above 0"},
+		{"--lr-energy", m.Upper.LR, m.Upper.LR > 0, "above 0"},
+		{"--beta1", m.Upper.Beta1, m.Upper.Beta1 >= 0 && m.Upper.Beta1 < 1, "of at least 0 and below 1"},
+		{"--beta2", m.Upper.Beta2, m.Upper.Beta2 >= 0 && m.Upper.Beta2 < 1, "of at least 0 and below 1"},
+		{"--lr-decay", m.Upper.Decay, m.Upper.Decay > 0 && m.Upper.Decay <= 1, "above 0 and at most 1"},
+		{"--weight-decay", m.Lower.WeightDecay, m.Lower.WeightDecay >= 0, "of at least 0"},
+		{"--vae-weight", m.VAEWeight, m.VAEWeight >= 0, "of at least 0"},
+		{"--latent-weight", m.LatentWeight, m.LatentWeight >= 0, "of at least 0"},
+	} {
+		if !c.ok || c.v > math.MaxFloat32 {
+			return job.Usage("want %s %s, and finite in float32, got %v", c.flag, c.want, c.v)
+		}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/trainer/job"
 	"ebtrain/trainer/loop"
+	"ebtrain/trainer/nn"
 	"ebtrain/trainer/rundir"
 )
 
@@ -34,6 +35,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	if n := w.Size(); o.settings.Batch%n != 0 { // every rank says so; none has begun anything
+		return job.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.settings.Batch, n, n)
+	}
+	if err := checkMemory(o, w.Size()); err != nil {
+		return err // all ranks of equal machines find the same
+	}
+	ctx, cancel := w.Context(ctx)
+	defer cancel()
 	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs), hint: lookup(environ, "EBTRAIN_PROGRESS")}, src, w, stdout, stderr)
 	if err == nil || errors.Is(err, job.ErrStopped) {
 		return err
@@ -64,6 +73,26 @@ func openData(o *options) (data.Source, error) {
 	return src, nil
 }
 
+// checkMemory reports sizes that this machine cannot hold.
+func checkMemory(o *options, world int) error {
+	alg, err := o.settings.Algorithm()
+	if err != nil {
+		return err
+	}
+	step, _, err := alg.Step(world, o.settings.Batch/world)
+	if err != nil {
+		return err
+	}
+	if err := job.CheckMemory(step, "--batch or --width"); err != nil || o.samples == 0 {
+		return err
+	}
+	sample, err := alg.Sample(nn.BatchStats, o.samples)
+	if err != nil {
+		return err
+	}
+	return job.CheckMemory(sample, "--samples")
+}
+
 // train runs the loop on this rank.
 func train(ctx context.Context, o *options, info runInfo, src data.Source, w *job.World, stdout, stderr io.Writer) (err error) {
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
@@ -88,12 +117,12 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *jo
 	if err := w.Barrier(ctx, "run directory"); err != nil { // rank 0 has it now
 		return err
 	}
-	logFile, log, err := openLog(o.out, w.Rank(), stderr)
+	logFile, log, file, err := openLog(o.out, w.Rank(), stderr)
 	if err != nil {
 		return err
 	}
 	defer func() { keep(logFile) }()
-	if err := w.Connect(ctx, log); err != nil {
+	if err := w.Connect(ctx, file); err != nil {
 		return err
 	}
 	parts.Comm, parts.Log = w.Comm, log
@@ -145,14 +174,14 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-// openLog opens this rank's log: everything goes to rank-N.log, warnings also
-// to stderr.
-func openLog(out string, rank int, stderr io.Writer) (io.Closer, *slog.Logger, error) {
+// openLog opens this rank's log: everything goes to rank-N.log (file), of all
+// but the collectives' own also the warnings to stderr (log). What goes wrong
+// in a collective is an error besides, and its flight record is long.
+func openLog(out string, rank int, stderr io.Writer) (closer io.Closer, log, file *slog.Logger, err error) {
 	f, err := os.OpenFile(rundir.Layout(out).Log(rank), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--out: %w", err)
+		return nil, nil, nil, fmt.Errorf("--out: %w", err)
 	}
-	all := slog.NewJSONHandler(f, &slog.HandlerOptions{Level: slog.LevelInfo})
-	warn := slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})
-	return f, slog.New(slog.NewMultiHandler(all, warn)).With("rank", rank), nil
+	all := slog.NewJSONHandler(f, nil).WithAttrs([]slog.Attr{slog.Int("rank", rank)})
+	return f, slog.New(slog.NewMultiHandler(all, job.Warnings("train", stderr))), slog.New(all), nil
 }
