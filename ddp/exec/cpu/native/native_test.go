@@ -38,3 +38,24 @@ func TestClosed(t *testing.T) {
 		t.Errorf("matmul of a closed engine: got %v, want %v", err, ErrClosed)
 	}
 }
+
+// TestRunAllocatesNothing, on one and on two threads.
+func TestRunAllocatesNothing(t *testing.T) {
+	for threads := 1; threads <= 2; threads++ {
+		e := New(threads)
+		for _, c := range enginetest.Convs() {
+			for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+				k, err := e.Conv(op, c.ConvProblem)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := enginetest.Allocs(k, op, c.ConvProblem); n != 0 {
+					t.Errorf("%d threads, %v, %s: %v allocations a run, want 0", threads, op, c.Name, n)
+				}
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
