@@ -4,8 +4,8 @@ package cpu
 
 import (
 	"ebtrain/ddp/exec/cpu/engine"
-	"ebtrain/ddp/exec/cpu/loops"
+	"ebtrain/ddp/exec/cpu/native"
 )
 
 // bestEngine is the engine used when none is given.
-func bestEngine(int) (engine.Engine, error) { return loops.Engine{}, nil }
+func bestEngine(threads int) (engine.Engine, error) { return native.New(threads), nil }
