@@ -118,6 +118,11 @@ type matrixColumns struct {
 	mr           int
 }
 
+// reaches says whether data holds a whole tile from row m on, up to column k.
+func (a matrixColumns) reaches(data []float32, m, k int) bool {
+	return a.base+(k-1)*a.stride+m+a.mr <= len(data)
+}
+
 func (a matrixColumns) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks int) {
 	k, from, to := k0, a.base+k0*a.stride+m, 0
 	if a.mr == 12 { // a whole tile, even if not all rows are wanted
