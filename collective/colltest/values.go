@@ -470,6 +470,12 @@ func (f Factory) alloc(t *testing.T) {
 				return err
 			}
 		}
+		for i := range 200 { // ranks hurry ahead of each other
+			mem, err := c.Alloc(i)
+			if err != nil || len(mem) != i {
+				return fmt.Errorf("alloc %d of many: %d bytes, %w", i, len(mem), err)
+			}
+		}
 		if _, err := c.Alloc(-1); err == nil {
 			return fmt.Errorf("alloc of -1 bytes succeeded")
 		}
