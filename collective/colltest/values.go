@@ -192,10 +192,11 @@ func ramp(c collective.Comm, b Buffer, req collective.Request) error {
 
 // rampThen is ramp that overwrites the vector with junk at once.
 func rampThen(c collective.Comm, b Buffer, req collective.Request, junk []byte) error {
-	mem := make([]byte, 4*req.Vec.Len)
-	for i := range req.Vec.Len {
-		put(collective.F32, mem[4*i:], float64((c.Rank()+1)*(i%1021)))
+	x := make([]float32, req.Vec.Len)
+	for i := range x {
+		x[i] = float32((c.Rank() + 1) * (i % 1021))
 	}
+	mem := collective.VecOf(x).Bytes()
 	b.Write(mem)
 	req.Vec.Ptr = b.Ptr()
 	if err := do(c, req); err != nil {
@@ -216,7 +217,7 @@ func rampThen(c collective.Comm, b Buffer, req collective.Request, junk []byte) 
 		case collective.Broadcast:
 			factor = req.Root + 1
 		}
-		if got, want := get(collective.F32, mem[4*i:]), float64(factor*(i%1021)); got != want {
+		if got, want := x[i], float32(factor*(i%1021)); got != want {
 			return fmt.Errorf("element %d is %v, want %v", i, got, want)
 		}
 	}
@@ -470,6 +471,12 @@ func (f Factory) alloc(t *testing.T) {
 				return err
 			}
 		}
+		for i := range 200 { // ranks hurry ahead of each other
+			mem, err := c.Alloc(i)
+			if err != nil || len(mem) != i {
+				return fmt.Errorf("alloc %d of many: %d bytes, %w", i, len(mem), err)
+			}
+		}
 		if _, err := c.Alloc(-1); err == nil {
 			return fmt.Errorf("alloc of -1 bytes succeeded")
 		}
@@ -483,7 +490,7 @@ func (f Factory) reuse(t *testing.T) {
 	const length = 240 << 10
 	repeats := 8
 	if f.brief() {
-		repeats = 3
+		repeats = 2
 	}
 	n := min(4, f.MaxRanks)
 	comms := f.group(t, n)
