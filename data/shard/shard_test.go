@@ -355,6 +355,7 @@ func TestBadDataSets(t *testing.T) {
 		{"no splits", edited(func(m map[string]any) { m["splits"] = map[string]any{} }), []string{"no splits"}},
 		{"empty split", edited(func(m map[string]any) { m["splits"].(map[string]any)["train"] = map[string]any{"samples": 0} }), []string{"split train: 0 samples"}},
 		{"count", edited(func(m map[string]any) { train(m)["samples"] = 99 }), []string{"split train: 99 samples"}},
+		{"impossible count", edited(func(m map[string]any) { train(m)["samples"], shard2(m)["samples"] = 1<<31+16, 1<<31 }), []string{"cannot hold 2147483648 samples"}},
 		{"path outside", edited(func(m map[string]any) { shard2(m)["file"] = "../x" }), []string{`"../x" is not a path inside`}},
 		{"schema", edited(func(m map[string]any) { m["schema"].(map[string]any)["shape"] = []int{0, 1, 1} }), []string{"schema: C is 0"}},
 		{"other schema", edited(func(m map[string]any) { m["schema"].(map[string]any)["shape"] = []int{2, 4, 3} }), []string{"shard-00000", "tensor images is U8[8 2 3 4], expected U8[8 2 4 3]"}},
@@ -476,7 +477,10 @@ func FuzzIndex(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for name := range x.Splits {
+		for name, p := range x.Splits {
+			if p.Samples > 1<<16 {
+				continue // slow, not wrong
+			}
 			if _, err := newReader("d", name, x); err != nil {
 				t.Logf("refused: %v", err)
 			}
