@@ -16,6 +16,7 @@ import (
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
+	"ebtrain/ddp/philox"
 )
 
 var update = flag.Bool("update", false, "write the golden data set of the current version anew")
@@ -506,4 +507,40 @@ func FuzzSeekTable(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A block of 85 pictures of 32×32 that compress a little, as photographs do.
+func BenchmarkReadBlock(b *testing.B) {
+	s := data.Schema{C: 3, H: 32, W: 32, DType: safetensors.U8}
+	dir := filepath.Join(b.TempDir(), "set")
+	w, err := Create(dir, Options{Schema: s})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := make([]byte, s.SampleBytes())
+	for i := range 850 {
+		for j := range p {
+			x := philox.Name{Seed: 1, Purpose: philox.Testing, Sample: uint32(i)}.Uint32(j)
+			p[j] = byte(x) & 127
+		}
+		if err := w.Add(b.Context(), "train", p, -1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	r, err := Open(dir, "train")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var block data.Block
+	b.SetBytes(85 * int64(s.SampleBytes()))
+	i := 0
+	for b.Loop() {
+		if err := r.ReadBlock(i%10, &block); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
 }
