@@ -46,7 +46,7 @@ type Factory struct {
 	// can be read and written as they are.
 	Wrap func(c collective.Comm, mem []byte) Buffer
 
-	// Brief leaves out what only repeats with other sizes, as -short does:
+	// Brief leaves out what only repeats with other sizes, as -short and -race do:
 	// for an implementation's second and third configuration.
 	Brief bool
 
@@ -73,6 +73,7 @@ func Run(t *testing.T, f Factory) {
 	t.Run("rounding", f.rounding)
 	t.Run("determinism", f.determinism)
 	t.Run("program", f.program)
+	t.Run("reuse", f.reuse)
 	t.Run("in_flight", f.inFlight)
 	t.Run("alloc", f.alloc)
 	t.Run("mismatch", f.mismatch)
@@ -103,7 +104,7 @@ func (f Factory) group(t testing.TB, n int) []collective.Comm {
 	return comms
 }
 
-func (f Factory) brief() bool { return f.Brief || testing.Short() }
+func (f Factory) brief() bool { return f.Brief || testing.Short() || raceEnabled }
 
 // sizes are the group sizes to test: all, or some if brief.
 func (f Factory) sizes() []int {

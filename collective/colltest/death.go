@@ -109,7 +109,7 @@ func (f Factory) death(t *testing.T) {
 	}
 	for _, scene := range []string{sceneInside, sceneSmall, sceneBefore, sceneIdle} {
 		for _, n := range []int{2, 4} {
-			if n > f.MaxRanks || n == 2 && scene != sceneInside {
+			if n > f.MaxRanks || n == 2 && (scene != sceneInside || f.brief()) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/ranks=%d", scene, n), func(t *testing.T) { dies(t, scene, n) })

@@ -187,16 +187,23 @@ func (f Factory) largeOf(t *testing.T, comms []collective.Comm, bytes int) {
 // ramp runs req on a vector that is rank+1 times a ramp, and samples the
 // result: 64 MiB times eight ranks is too much for the slow reference.
 func ramp(c collective.Comm, b Buffer, req collective.Request) error {
-	mem := make([]byte, 4*req.Vec.Len)
-	for i := range req.Vec.Len {
-		put(collective.F32, mem[4*i:], float64((c.Rank()+1)*(i%1021)))
+	return rampThen(c, b, req, nil)
+}
+
+// rampThen is ramp that overwrites the vector with junk at once.
+func rampThen(c collective.Comm, b Buffer, req collective.Request, junk []byte) error {
+	x := make([]float32, req.Vec.Len)
+	for i := range x {
+		x[i] = float32((c.Rank() + 1) * (i % 1021))
 	}
+	mem := collective.VecOf(x).Bytes()
 	b.Write(mem)
 	req.Vec.Ptr = b.Ptr()
 	if err := do(c, req); err != nil {
 		return err
 	}
 	b.Read(mem)
+	b.Write(junk)
 	n, part := c.Size(), req.Vec.Len/c.Size()
 	for i := 0; i < req.Vec.Len; i++ {
 		factor := n * (n + 1) / 2
@@ -210,7 +217,7 @@ func ramp(c collective.Comm, b Buffer, req collective.Request) error {
 		case collective.Broadcast:
 			factor = req.Root + 1
 		}
-		if got, want := get(collective.F32, mem[4*i:]), float64(factor*(i%1021)); got != want {
+		if got, want := x[i], float32(factor*(i%1021)); got != want {
 			return fmt.Errorf("element %d is %v, want %v", i, got, want)
 		}
 	}
@@ -464,9 +471,54 @@ func (f Factory) alloc(t *testing.T) {
 				return err
 			}
 		}
+		for i := range 200 { // ranks hurry ahead of each other
+			mem, err := c.Alloc(i)
+			if err != nil || len(mem) != i {
+				return fmt.Errorf("alloc %d of many: %d bytes, %w", i, len(mem), err)
+			}
+		}
 		if _, err := c.Alloc(-1); err == nil {
 			return fmt.Errorf("alloc of -1 bytes succeeded")
 		}
 		return nil
 	}).ok(t)
+}
+
+// reuse overwrites a vector as soon as its collective is complete on this
+// rank: no other rank may still read it.
+func (f Factory) reuse(t *testing.T) {
+	const length = 240 << 10
+	repeats := 8
+	if f.brief() {
+		repeats = 2
+	}
+	n := min(4, f.MaxRanks)
+	comms := f.group(t, n)
+	shelves := f.shelves(t, comms, 4*length)
+	vec := collective.Vec{Type: collective.F32, Len: length}
+	for _, req := range []collective.Request{
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: vec},
+		{Kind: collective.ReduceScatter, Op: collective.Sum, Vec: vec},
+		{Kind: collective.AllGather, Vec: vec},
+		{Kind: collective.Broadcast, Root: n - 1, Vec: vec},
+	} {
+		for _, p := range []place{ordinary, allocated, mixed} {
+			each(comms, func(c collective.Comm) error {
+				b := shelves[c.Rank()].at(p, c.Rank())
+				junk := make([]byte, 4*length)
+				for i := range junk {
+					junk[i] = guardByte
+				}
+				for range repeats {
+					if err := rampThen(c, b, req, junk); err != nil {
+						return err
+					}
+				}
+				return nil
+			}).ok(t)
+			if t.Failed() {
+				t.Fatalf("%s, %s memory", req, p)
+			}
+		}
+	}
 }

@@ -106,6 +106,11 @@ func (a *arena) barrier() (outcome, int) {
 	if a.ranks == 1 {
 		return passed, -1
 	}
+	return a.arrive(gen)
+}
+
+// arrive is barrier after gen was read.
+func (a *arena) arrive(gen uint32) (outcome, int) {
 	if a.ctl.arrived.Add(1) < uint32(a.ranks) {
 		return a.await(gen)
 	}

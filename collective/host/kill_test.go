@@ -12,7 +12,7 @@ import (
 	"ebtrain/collective/colltest"
 )
 
-// files are the names in /dev/shm and the temporary directory's host files.
+// files are the names in /dev/shm.
 func files(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/dev/shm")
@@ -61,8 +61,9 @@ func TestKilledGroupLeavesNothing(t *testing.T) {
 		}
 		for r, cmd := range cmds {
 			cmd.Wait()
-			if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGKILL {
-				t.Errorf("rank %d ended with %v before it was killed", r, cmd.ProcessState)
+			// Who was killed last may have noticed and ended in good order.
+			if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGKILL && (r == 0 || s.ExitStatus() != 0) {
+				t.Errorf("rank %d ended with %v", r, cmd.ProcessState)
 			}
 		}
 	}

@@ -303,6 +303,7 @@ func (c *Comm) alloc(p *pending) error {
 	if err != nil {
 		return err
 	}
+	seg.adviseHuge()
 	c.mu.Lock()
 	c.segments = append(c.segments, seg)
 	c.mu.Unlock()

@@ -72,7 +72,7 @@ func mapSegment(f *os.File, ranks, n int) (*segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of shared memory: %w", ranks*part, err)
 	}
-	return adviseHuge(&segment{mem: mem, part: part, n: n}), nil
+	return &segment{mem: mem, part: part, n: n}, nil
 }
 
 // privateSegment is a segment of one rank that nobody shares.
@@ -82,15 +82,15 @@ func privateSegment(n int) (*segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes: %w", part, err)
 	}
-	return adviseHuge(&segment{mem: mem, part: part, n: n}), nil
+	return &segment{mem: mem, part: part, n: n}, nil
 }
 
-// adviseHuge asks for huge pages. It is a hint: kernels without them refuse it.
-func adviseHuge(s *segment) *segment {
+// adviseHuge asks for huge pages, where parts are large and will be full. It
+// is a hint: kernels without them refuse it.
+func (s *segment) adviseHuge() {
 	if s.part >= hugePage {
 		_ = unix.Madvise(s.mem, unix.MADV_HUGEPAGE)
 	}
-	return s
 }
 
 // of is the part of local rank l.

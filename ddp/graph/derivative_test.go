@@ -52,24 +52,22 @@ func derivativeCases() []exectest.Case {
 func TestDerivatives(t *testing.T) {
 	for _, c := range derivativeCases() {
 		p := proofOf(c)
-		if !slices.ContainsFunc(c.Args, p.moves) {
-			continue
+		if !slices.ContainsFunc(c.Args, p.moves) || strings.Contains(c.Name, "stopgrad") {
+			continue // nothing to move; or differences see through it: TestGrad has it
 		}
-		t.Run(c.Name, func(t *testing.T) {
-			if !strings.Contains(c.Name, "stopgrad") {
-				p.check(t)
-			}
-		})
+		t.Run(c.Name, func(t *testing.T) { p.check(t) })
 	}
 }
 
 // TestRandomDerivatives proves the derivatives of smooth random graphs.
 func TestRandomDerivatives(t *testing.T) {
-	for seed := uint64(1001); seed < 1101; seed += 2 {
+	proved := 0
+	for seed := uint64(1001); proved < 30; seed += 2 { // odd seeds are smooth
 		c := exectest.RandomCase(seed)
 		if strings.Contains(dumpCase(t, c), "stopgrad") {
 			continue // finite differences see through it
 		}
+		proved++
 		t.Run(c.Name, func(t *testing.T) {
 			p := proofOf(c)
 			p.orders, p.rel, p.abs = 1, 1e-6, 1e-8 // the case itself holds gradients of the second order

@@ -111,12 +111,12 @@ func (p *pullback) add(id, d ID) {
 // visit pushes the cotangents of a node's outputs to its inputs. Nodes are
 // visited last to first, so they are complete.
 func (p *pullback) visit(n Node) {
-	dout, any := make([]ID, len(n.Out)), false
+	dout, reached := make([]ID, len(n.Out)), false
 	for i, out := range n.Out {
 		dout[i] = p.cot[out]
-		any = any || dout[i] != 0
+		reached = reached || dout[i] != 0
 	}
-	if !any || p.b.err != nil || !slices.ContainsFunc(n.In, func(id ID) bool { return p.active[id] }) {
+	if !reached || p.b.err != nil || !slices.ContainsFunc(n.In, func(id ID) bool { return p.active[id] }) {
 		return
 	}
 	b := p.b

@@ -142,7 +142,7 @@ func TestScale(t *testing.T) {
 	}
 	took := time.Since(start)
 	t.Logf("%d nodes built in %v, %d with their gradient in %v", n, built, len(g.Nodes()), took)
-	if took > 10*time.Second {
+	if took > time.Minute {
 		t.Errorf("building and differentiating %d nodes took %v", n, took)
 	}
 }

@@ -15,7 +15,7 @@ import "math"
 type Purpose uint16
 
 const (
-	Init      Purpose = 1 // initial weights; sample = parameter number
+	Init      Purpose = 1 // initial weights; step and sample = hash of the variable's name
 	Latent    Purpose = 2 // ĥ ~ N(0, I)
 	Posterior Purpose = 3 // ε of h = μ + σ⊙ε
 	DataOrder Purpose = 4 // permutations of shards and blocks; step = epoch

@@ -88,7 +88,7 @@ func (n *Node) reset() {
 // Start registers with the coordinator.
 func (n *Node) Start() []Effect {
 	n.register()
-	n.timer(TimerJoin, n.cfg.JoinWait)
+	n.timer(TimerCommit, n.cfg.JoinWait)
 	return n.flush()
 }
 
@@ -343,10 +343,10 @@ func (n *Node) Lost(name string) []Effect {
 // Expired handles the expiry of a timer.
 func (n *Node) Expired(t Timer) []Effect {
 	switch {
-	case n.phase == ended || t.Epoch != n.epoch && t.Kind != TimerJoin && t.Kind != TimerRegister:
+	case n.phase == ended || t.Epoch != n.epoch && t.Kind != TimerRegister:
 	case t.Kind == TimerRegister && (n.phase == joining || n.phase == assigned):
 		n.register()
-	case t.Kind == TimerJoin && n.phase == joining && t.Epoch == n.epoch:
+	case t.Kind == TimerCommit && n.phase == joining:
 		c := refused(fmt.Sprintf("no coordinator answered within %v: check the address, that EBTRAIN_KEY and --rdzv-id are the same on all nodes, and that node 0 runs", n.cfg.JoinWait))
 		n.finish(c.Code(), c)
 	case t.Kind == TimerAnswer && n.failure != nil && n.phase != aborting:
@@ -410,7 +410,7 @@ func (n *Node) conclude() {
 	n.reset()
 	n.epoch++
 	n.register()
-	n.timer(TimerJoin, n.cfg.JoinWait)
+	n.timer(TimerCommit, n.cfg.JoinWait)
 }
 
 // code is the launcher's exit code. A rank that raised the abort says more

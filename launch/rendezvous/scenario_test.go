@@ -59,7 +59,7 @@ func runScenario(t *testing.T, file string) {
 			}
 		}
 		got := strings.Join(s.log, "\n")
-		fmt.Fprintf(&out, "%s\n----\n%s\n\n", commands, got)
+		fmt.Fprintf(&out, "%s\n\n", strings.TrimSuffix(commands+"\n----\n"+got, "\n"))
 		if !*update && got != want {
 			t.Errorf("after\n%s\ngot\n%s\nwant\n%s", commands, got, want)
 		}

@@ -10,6 +10,12 @@ import (
 // foldWindow is how long a line waits for the same line of other ranks.
 const foldWindow = 100 * time.Millisecond
 
+// maxHeld is how many lines may wait: a flood is passed on as it comes.
+const maxHeld = 500
+
+// launcher stands for the launcher among the ranks that write lines.
+const launcher = -1
+
 // fold merges equal lines of several ranks. It keeps the order of every rank's
 // lines, and holds a line for foldWindow at most. It is pure: the time is an
 // argument.
@@ -26,32 +32,74 @@ type folded struct {
 	deadline time.Time
 }
 
-// add takes a line of rank on a stream.
+// add takes a line of rank on a stream. It joins an equal line of other ranks
+// if there is one that it can share without changing the order of any rank's
+// own lines.
 func (f *fold) add(rank, stream int, text string, now time.Time) {
-	first := 0 // behind the rank's own last line
+	last := -1 // the rank's own last line
 	for i, e := range f.queue {
-		if slices.Contains(e.ranks, rank) {
-			first = i + 1
+		if e.has(rank) {
+			last = i
 		}
 	}
-	for i := first; i < len(f.queue); i++ {
-		if e := &f.queue[i]; e.text == text && e.stream == stream {
-			e.ranks = append(e.ranks, rank)
+	for i, e := range f.queue {
+		if e.text != text || e.stream != stream || e.has(rank) {
+			continue
+		}
+		if at, ok := f.moveBehind(i, last); ok {
+			f.queue[at].ranks = append(f.queue[at].ranks, rank)
 			return
 		}
 	}
-	// It goes right behind the rank's own last line, so that its next line may
-	// still meet what others wrote; those others wait no longer for that.
-	deadline := now.Add(foldWindow)
-	if first < len(f.queue) && f.queue[first].deadline.Before(deadline) {
-		deadline = f.queue[first].deadline
+	f.queue = append(f.queue, folded{stream, text, []int{rank}, now.Add(foldWindow)})
+}
+
+// moveBehind moves line i, with all that must stay behind it, behind line
+// last, and returns where it is then. It is impossible if last itself must
+// stay behind line i.
+func (f *fold) moveBehind(i, last int) (at int, ok bool) {
+	if i > last {
+		return i, true
 	}
-	f.queue = slices.Insert(f.queue, first, folded{stream, text, []int{rank}, deadline})
+	var before, behind []folded
+	for k, e := range f.queue[i : last+1] {
+		if len(behind) == 0 || slices.ContainsFunc(behind, e.shares) {
+			if i+k == last {
+				return 0, false
+			}
+			behind = append(behind, e)
+		} else {
+			if e.deadline.After(behind[0].deadline) {
+				e.deadline = behind[0].deadline // nobody waits longer for being moved
+			}
+			before = append(before, e)
+		}
+	}
+	copy(f.queue[i:], append(before, behind...))
+	return i + len(before), true
+}
+
+// has reports whether rank wrote e, and is true for a line of the launcher,
+// which nothing overtakes.
+func (e folded) has(rank int) bool {
+	return e.ranks[0] == launcher || slices.Contains(e.ranks, rank)
+}
+
+// shares reports whether the order of e and d matters to some rank.
+func (e folded) shares(d folded) bool {
+	return e.ranks[0] == launcher || slices.ContainsFunc(e.ranks, d.has)
+}
+
+// say takes a line of the launcher itself. It keeps its place behind what the
+// ranks have written so far.
+func (f *fold) say(text string, now time.Time) {
+	f.queue = append(f.queue, folded{stderr, text, []int{launcher}, now})
 }
 
 // take removes the lines that need wait no longer, in order; all says not to
 // wait at all.
 func (f *fold) take(now time.Time, all bool) []folded {
+	all = all || len(f.queue) > maxHeld
 	n := 0
 	for n < len(f.queue) {
 		if e := f.queue[n]; !all && len(e.ranks) < f.ranks && now.Before(e.deadline) {
@@ -72,8 +120,11 @@ func (f *fold) next() (at time.Time, ok bool) {
 	return f.queue[0].deadline, true
 }
 
-// prefix is "[0]", "[0-3]" or "[0,2-3]".
+// prefix is "[0]", "[0-3]" or "[0,2-3]"; for the launcher it is its name.
 func prefix(ranks []int) string {
+	if ranks[0] == launcher {
+		return "ddplaunch:"
+	}
 	ranks = slices.Sorted(slices.Values(ranks))
 	var parts []string
 	for i := 0; i < len(ranks); {

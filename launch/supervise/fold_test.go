@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,11 @@ func TestFold(t *testing.T) {
 		{"all ranks", 3, []in{{0, 0, "a"}, {ms, 2, "a"}, {2 * ms, 1, "a"}}, "[0-2] a"},
 		{"one rank needs no wait", 1, []in{{0, 0, "a"}, {0, 0, "a"}}, "[0] a|[0] a"},
 		{"a rank is missing", 3, []in{{0, 0, "a"}, {ms, 2, "a"}, {foldWindow, 1, "b"}}, "[0,2] a|[1] b"},
-		{"different lines first", 2, []in{{0, 0, "x0"}, {0, 0, "a"}, {0, 1, "x1"}, {0, 1, "a"}}, "[1] x1;[0] x0;[0-1] a"},
+		{"different lines first", 2, []in{{0, 0, "x0"}, {0, 0, "a"}, {0, 1, "x1"}, {0, 1, "a"}}, "[0] x0;[1] x1;[0-1] a"},
 		{"the order of each rank is kept", 2, []in{{0, 0, "a"}, {0, 0, "b"}, {0, 1, "b"}, {0, 1, "a"}}, "[0] a;[0-1] b;[1] a"},
+		{"moved with what follows", 2, []in{{0, 0, "x0"}, {0, 0, "a"}, {0, 0, "b"}, {0, 1, "x1"}, {0, 1, "a"}, {0, 1, "b"}}, "[0] x0;[1] x1;[0-1] a;[0-1] b"},
+		{"met again after detours", 2, []in{{0, 1, "r"}, {0, 1, "s"}, {0, 1, "done"}, {0, 0, "x"}, {0, 0, "y"}, {0, 0, "done"}}, "[1] r;[1] s;[0] x;[0] y;[0-1] done"},
+		{"nothing overtakes the launcher", 2, []in{{0, 0, "a"}, {0, launcher, "note"}, {0, 1, "a"}}, "[0] a;ddplaunch: note;[1] a"},
 		{"a rank repeats itself", 2, []in{{0, 0, "a"}, {0, 0, "a"}, {0, 1, "a"}, {0, 1, "a"}}, "[0-1] a|[0-1] a"},
 	}
 	for _, tt := range tests {
@@ -42,7 +46,11 @@ func TestFold(t *testing.T) {
 			}
 			for _, i := range tt.in {
 				take(start.Add(i.at), false)
-				f.add(i.rank, stdout, i.text, start.Add(i.at))
+				if i.rank == launcher {
+					f.say(i.text, start.Add(i.at))
+				} else {
+					f.add(i.rank, stdout, i.text, start.Add(i.at))
+				}
 				take(start.Add(i.at), false)
 			}
 			take(start.Add(time.Hour), false)
@@ -50,6 +58,38 @@ func TestFold(t *testing.T) {
 				t.Errorf("got %q, want %q", s, tt.want)
 			}
 		})
+	}
+}
+
+// Whatever the ranks write, each rank's lines come out whole and in order.
+func TestFoldKeepsEveryRanksOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		f := fold{ranks: 3}
+		var wrote, read [3]string
+		var now time.Time
+		collect := func(es []folded) {
+			for _, e := range es {
+				for _, r := range e.ranks {
+					read[r] += e.text
+				}
+			}
+		}
+		for range 60 {
+			r, text := rng.IntN(3), string(rune('a'+rng.IntN(4)))
+			now = now.Add(time.Duration(rng.IntN(20)) * time.Millisecond)
+			wrote[r] += text
+			f.add(r, stdout, text, now)
+			for _, e := range f.queue {
+				if e.deadline.After(now.Add(foldWindow)) {
+					t.Fatalf("%+v waits too long", e)
+				}
+			}
+			collect(f.take(now, false))
+		}
+		if collect(f.take(now, true)); read != wrote {
+			t.Fatalf("wrote %q, read %q", wrote, read)
+		}
 	}
 }
 

@@ -16,9 +16,11 @@ type rig struct {
 	cfg   Config
 	net   network
 	dtype graph.DType
+	// sameDraws gives every step the latents and the noise of step 0.
+	sameDraws bool
 }
 
-func tinyRig(cfg Config) rig { return rig{cfg, tiny{}, graph.F64} }
+func tinyRig(cfg Config) rig { return rig{cfg: cfg, net: tiny{}, dtype: graph.F64} }
 
 // step is a step of batch samples on each of world ranks, before Commit.
 func (r rig) step(world, batch int) *step {
@@ -63,6 +65,9 @@ func (r rig) train(world, steps int, images []float64) (reports [][]float64, set
 
 func (r rig) inputs(step, first int, images []float64) ddptest.Values {
 	in := ddptest.Values{loop.InputImages: images, loop.InputKey: {testSeed, float64(step), float64(first)}, loop.InputStop: {0}}
+	if r.sameDraws {
+		in[loop.InputKey][1] = 0
+	}
 	for name, s := range map[string][2]float32{
 		r.cfg.Upper.Input(): r.cfg.Upper.Schedule(int64(step), 0),
 		r.cfg.Lower.Input(): r.cfg.Lower.Schedule(int64(step), 0),

@@ -87,7 +87,7 @@ func apply(t *testing.T, c Config, mode nn.Mode, vars exec.Vars, in ddptest.Valu
 func TestJudge(t *testing.T) {
 	c := smallConfig()
 	vars := started(t, c)
-	images := rig{c, c.Net, graph.F32}.pictures(3)
+	images := rig{cfg: c, net: c.Net, dtype: graph.F32}.pictures(3)
 	for _, mode := range []nn.Mode{nn.BatchStats, nn.Eval} {
 		g, err := c.Judge(mode, 3)
 		if err != nil {
@@ -113,8 +113,9 @@ func TestJudge(t *testing.T) {
 			t.Errorf("mode %d, reconstruction: %v", mode, err)
 		}
 		for i, l := range out[OutputLogit] {
-			if e := out[OutputEnergy][i]; math.Abs(e-math.Log1p(math.Exp(l))) > 1e-6 {
-				t.Errorf("mode %d: energy %v of logit %v", mode, e, l)
+			want := max(l, 0) + math.Log1p(math.Exp(-math.Abs(l)))
+			if e := out[OutputEnergy][i]; !(math.Abs(e-want) <= 1e-6*want) {
+				t.Errorf("mode %d: energy %v of logit %v, want %v", mode, e, l, want)
 			}
 		}
 	}

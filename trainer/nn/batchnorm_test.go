@@ -306,3 +306,22 @@ func TestBatchNormOfConstants(t *testing.T) {
 		}
 	}
 }
+
+// Where rounding would make the variance negative — 64 ranks, one of whose
+// means is the next float32 — it is 0, and nothing becomes NaN.
+func TestBatchNormOfAlmostConstants(t *testing.T) {
+	const world = 64
+	x := make([]float64, world)
+	for i := range x {
+		x[i] = 1<<24 - 1
+	}
+	x[0]--
+	out := normOnRanks(t, images{world, 1, 1}, graph.F32, world, newNormState(1), x, make([]float64, world))
+	for name, v := range out {
+		for _, n := range v {
+			if math.IsNaN(n) {
+				t.Fatalf("%s is %v", name, v)
+			}
+		}
+	}
+}

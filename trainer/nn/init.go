@@ -60,10 +60,11 @@ func UnitVector(dst []float64, _ graph.Shape, n philox.Name) {
 // Value is the initial value of v under a seed. It depends on the variable's
 // name, not on the order in which variables are made.
 func (v Variable) Value(seed uint64) *exec.Tensor {
-	h := fnv.New32a()
+	h := fnv.New64a()
 	h.Write([]byte(v.Name)) // a hash never fails to take a write
+	name := philox.Name{Seed: seed, Purpose: philox.Init, Step: uint32(h.Sum64() >> 32), Sample: uint32(h.Sum64())}
 	vals := make([]float64, v.Type.Shape.Len())
-	v.Init(vals, v.Type.Shape, philox.Name{Seed: seed, Purpose: philox.Init, Sample: h.Sum32()})
+	v.Init(vals, v.Type.Shape, name)
 	t := exec.NewTensor(v.Type)
 	for i, x := range vals {
 		t.SetAt(i, x)

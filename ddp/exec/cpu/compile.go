@@ -287,9 +287,9 @@ func fusedKernel(p *pool, f *plan.Fused, in, out []place, scratch unsafe.Pointer
 	}
 	switch {
 	case f.DType == graph.F32:
-		return newFused[float32, float64](p, f, ins, outs, dts, graph.F32, unaries32, scratch)
+		return newFused(p, f, ins, outs, dts, table32(), scratch)
 	case f.DType.IsFloat():
-		return newFused[float64, float64](p, f, ins, outs, dts, graph.F64, unaries[float64], scratch)
+		return newFused(p, f, ins, outs, dts, table64(), scratch)
 	}
-	return newFused[int64, int64](p, f, ins, outs, dts, graph.I64, nil, scratch)
+	return newFused(p, f, ins, outs, dts, tableInt(), scratch)
 }

@@ -183,7 +183,7 @@ func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
 	}
 	for i := range k.sums {
 		s := &k.sums[i]
-		s.add(w, at, ln.reg[s.reg])
+		s.block(w, at, ln.reg[s.reg])
 	}
 	for i := range k.stores {
 		s := &k.stores[i]
@@ -193,18 +193,18 @@ func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
 
 // newFused makes the kernel of a group of element type d, with the places of
 // its operands and results; scratch holds its sums.
-func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts []graph.DType, plain graph.DType, un func(graph.UnaryFn) vec1[T], scratch unsafe.Pointer) *fused[T, A] {
+func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts []graph.DType, tab table[T, A], scratch unsafe.Pointer) *fused[T, A] {
 	k := &fused[T, A]{pool: p, n: f.Dims.Len(), round: rounder[T](f.DType)}
 	k.block = blockOf(f)
 	k.work = k.n * (len(f.Code) + len(f.Stores) + len(f.Sums))
-	c := fusing[T, A]{fused: k, f: f, number: make([]bool, f.Registers())}
-	c.loads(in, dts, plain)
-	c.code(un)
-	c.results(in, out, plain)
+	c := fusing[T, A]{fused: k, f: f, tab: tab, number: make([]bool, f.Registers())}
+	c.loads(in, dts)
+	c.code()
+	c.results(in, out)
 	for i, s := range f.Sums {
 		size := resultLen(s.Access)
 		o := len(f.Stores) + i
-		k.sums = append(k.sums, newSum[T, A](s, out[o], f.DType, size, p.n, scratch))
+		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.n, scratch))
 		scratch = unsafe.Add(scratch, sumBytes(size, p.n))
 	}
 	c.lanes(p.n)

@@ -11,13 +11,13 @@ import (
 type fusing[T, A number] struct {
 	*fused[T, A]
 	f      *plan.Fused
+	tab    table[T, A]
 	number []bool // by register: one number, the same for all points of a run
-	outs   []unsafe.Pointer
 }
 
-func (c *fusing[T, A]) loads(in []unsafe.Pointer, dts []graph.DType, plain graph.DType) {
+func (c *fusing[T, A]) loads(in []unsafe.Pointer, dts []graph.DType) {
 	for i, a := range c.f.Loads {
-		l := load[T]{mem: in[i], acc: a, read: readerOf[T](dts[i]), reg: i, plain: dts[i] == plain, mode: general}
+		l := load[T]{mem: in[i], acc: a, read: readerOf[T](dts[i]), reg: i, plain: dts[i] == c.tab.plain, mode: general}
 		switch {
 		case a.Full() && l.plain:
 			l.mode = direct
@@ -48,18 +48,18 @@ func rounded[T number](v float64) T {
 	return one[0]
 }
 
-func (c *fusing[T, A]) code(un func(graph.UnaryFn) vec1[T]) {
+func (c *fusing[T, A]) code() {
 	first := len(c.f.Loads) + len(c.f.Consts)
 	for i, in := range c.f.Code {
 		k := instr[T]{dst: first + i, x: in.X, y: in.Y, z: in.Z}
 		switch op := in.Op.(type) {
 		case graph.Unary:
-			k.f1, k.a = un(op.Fn), T(op.A())
+			k.f1, k.a = c.tab.unary(op.Fn), T(op.A())
 			c.array(k.x)
 		case graph.Binary:
 			c.binary(&k, op.Fn)
 		case graph.Select:
-			k.f3 = selectVVV[T]
+			k.f3 = c.tab.choose
 			c.array(k.x, k.y, k.z)
 		}
 		c.fused.code = append(c.fused.code, k)
@@ -68,7 +68,7 @@ func (c *fusing[T, A]) code(un func(graph.UnaryFn) vec1[T]) {
 
 // binary picks the loop for arrays or an array and a number.
 func (c *fusing[T, A]) binary(k *instr[T], fn graph.BinaryFn) {
-	p := pairs[T](fn)
+	p := c.tab.binary(fn)
 	switch {
 	case c.number[k.y] && !c.number[k.x]:
 		k.fs = p.vs
@@ -94,14 +94,14 @@ func (c *fusing[T, A]) array(regs ...int) {
 // results decides for each stored register whether it is computed where it
 // belongs, or copied there at the end of the block. It is copied if the place
 // is that of an operand that is read later in the block.
-func (c *fusing[T, A]) results(in, out []unsafe.Pointer, plain graph.DType) {
+func (c *fusing[T, A]) results(in, out []unsafe.Pointer) {
 	first := len(c.f.Loads) + len(c.f.Consts)
 	for _, s := range c.f.Sums {
 		c.array(s.Reg)
 	}
 	for i, r := range c.f.Stores {
 		c.array(r)
-		if r >= first && c.f.DType == plain && c.fused.code[r-first].out == nil && !c.readAfter(in, out[i], r-first) {
+		if r >= first && c.f.DType == c.tab.plain && c.fused.code[r-first].out == nil && !c.readAfter(in, out[i], r-first) {
 			c.fused.code[r-first].out = out[i]
 			continue
 		}

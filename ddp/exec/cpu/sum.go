@@ -13,6 +13,7 @@ import (
 type sum[T, A number] struct {
 	reg   int
 	max   bool
+	add   adders[T, A]
 	acc   plan.Access
 	part  [][]A // by thread
 	out   unsafe.Pointer
@@ -35,8 +36,8 @@ func resultLen(a plan.Access) int {
 	return n
 }
 
-func newSum[T, A number](r plan.Reduction, out unsafe.Pointer, d graph.DType, size, threads int, scratch unsafe.Pointer) sum[T, A] {
-	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, acc: r.Access, out: out, write: writerOf[A](d)}
+func newSum[T, A number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, threads int, scratch unsafe.Pointer) sum[T, A] {
+	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: add, acc: r.Access, out: out, write: writerOf[A](d)}
 	step := sumBytes(size, 1)
 	for t := range threads {
 		s.part = append(s.part, span[A](unsafe.Add(scratch, t*step), size))
@@ -66,8 +67,8 @@ func lowest[A number]() A {
 	return a
 }
 
-// add combines the points at … of a block into the partial result of thread w.
-func (s *sum[T, A]) add(w, at int, x []T) {
+// block combines the points at … of a block into the partial result of thread w.
+func (s *sum[T, A]) block(w, at int, x []T) {
 	acc := s.part[w]
 	if s.max {
 		runs(s.acc, at, len(x), func(i, off, n, stride int) {
@@ -79,15 +80,15 @@ func (s *sum[T, A]) add(w, at int, x []T) {
 		return
 	}
 	if p := period(s.acc); p > 0 && at%p == 0 && len(x)%p == 0 {
-		sumColumns(acc[:p], x)
+		s.add.columns(acc[:p], x)
 		return
 	}
 	runs(s.acc, at, len(x), func(i, off, n, stride int) {
 		if stride == 0 {
-			acc[off] += sumAll[T, A](x[i : i+n])
+			acc[off] += s.add.all(x[i : i+n])
 			return
 		}
-		sumColumns(acc[off:off+n], x[i:i+n])
+		s.add.columns(acc[off:off+n], x[i:i+n])
 	})
 }
 

@@ -84,13 +84,13 @@ func runRanks(t *testing.T, ranks int, dt graph.DType, open func(t *testing.T) e
 	return results
 }
 
-func threeSteps(ctx context.Context, be exec.Backend, g *graph.Graph, dt graph.DType, comm collective.Comm) (tensors, error) {
+func threeSteps(ctx context.Context, be exec.Backend, g *graph.Graph, dt graph.DType, comm collective.Comm) (out tensors, err error) {
 	vars := tensors{"w": float(3, 5).Tensor(dt, "collectives", 0), "u": float(5).Tensor(dt, "collectives", 1)}
 	s, err := openSession(be, g, vars, comm)
 	if err != nil {
 		return nil, err
 	}
-	var out tensors
+	defer func() { err = errors.Join(err, s.prog.Close()) }()
 	for step := range 3 {
 		in := tensors{"x": float(4, 3).Tensor(dt, "collectives x", step*8+comm.Rank())}
 		if out, err = s.runContext(ctx, g, in); err != nil {
@@ -102,7 +102,7 @@ func threeSteps(ctx context.Context, be exec.Backend, g *graph.Graph, dt graph.D
 			return nil, err
 		}
 	}
-	return out, s.prog.Close()
+	return out, nil
 }
 
 func checkIdentity(t *testing.T, be exec.Backend, dt graph.DType) {

@@ -2,6 +2,7 @@ package exectest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -74,16 +75,13 @@ func (s *session) runContext(ctx context.Context, g *graph.Graph, inputs tensors
 }
 
 // evaluate compiles and runs once.
-func evaluate(be exec.Backend, g *graph.Graph, vars, inputs tensors) (tensors, error) {
+func evaluate(be exec.Backend, g *graph.Graph, vars, inputs tensors) (out tensors, err error) {
 	s, err := openSession(be, g, vars, nil)
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.run(g, inputs)
-	if err != nil {
-		return nil, err
-	}
-	return out, s.prog.Close()
+	defer func() { err = errors.Join(err, s.prog.Close()) }()
+	return s.run(g, inputs)
 }
 
 func clone(t *exec.Tensor) *exec.Tensor {

@@ -1,8 +1,10 @@
 package exectest
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -31,6 +33,11 @@ func (o Options) dtypes() []graph.DType {
 // Run holds the backends that open makes to the reference. Each subtest opens
 // its own and closes it.
 func Run(t *testing.T, open func(t *testing.T) exec.Backend, o Options) {
+	for name := range o.Skip {
+		if !slices.ContainsFunc(append(Cases(), Networks()...), func(c Case) bool { return c.Name == name }) {
+			t.Fatalf("skip: there is no case %q", name)
+		}
+	}
 	for _, dt := range o.dtypes() {
 		t.Run("ops/"+dt.String(), func(t *testing.T) { runCases(t, open(t), Cases(), dt, o) })
 		t.Run("networks/"+dt.String(), func(t *testing.T) { runCases(t, open(t), Networks(), dt, o) })
@@ -121,11 +128,12 @@ func Check(be exec.Backend, c Case, dt graph.DType) error {
 
 // runThrice runs g on the arguments, on others, and on the arguments again: the
 // first and the last must agree bit for bit, and no argument may change.
-func runThrice(be exec.Backend, g *graph.Graph, arguments tensors) (tensors, error) {
+func runThrice(be exec.Backend, g *graph.Graph, arguments tensors) (out tensors, err error) {
 	s, err := openSession(be, g, arguments, nil)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, s.prog.Close()) }()
 	var runs [3]tensors
 	for i := range runs {
 		in := arguments
@@ -144,7 +152,7 @@ func runThrice(be exec.Backend, g *graph.Graph, arguments tensors) (tensors, err
 			return nil, err
 		}
 	}
-	return runs[0], s.prog.Close()
+	return runs[0], nil
 }
 
 // blank are tensors of the same types: ones, or zeros for integers, which are

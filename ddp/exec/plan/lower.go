@@ -12,8 +12,10 @@ type lowering struct {
 	g     *graph.Graph
 	o     Options
 	plan  *Plan
-	last  []bool      // by graph ID
-	val   [2][]int    // by layout and graph ID: the value, -1 if there is none yet
+	last  []bool     // by graph ID
+	val   [2][]int   // by layout and graph ID: the value, -1 if there is none yet
+	rep   []graph.ID // by graph ID: the value with the same contents that is lowered
+	seen  map[call][]graph.ID
 	nodes []node      // in topological order
 	mat   map[int]int // constant value → value that holds it in memory
 	index int         // of the graph's node being lowered
@@ -25,7 +27,11 @@ const noParent = -1
 
 func lower(g *graph.Graph, o Options) *lowering {
 	live := g.Live()
-	l := &lowering{g: g, o: o, plan: &Plan{Name: o.Name}, last: layouts(g, live), mat: map[int]int{}}
+	l := &lowering{g: g, o: o, plan: &Plan{Name: o.Name}, last: layouts(g, live), mat: map[int]int{},
+		rep: make([]graph.ID, g.NumValues()), seen: map[call][]graph.ID{}}
+	for i := range l.rep {
+		l.rep[i] = graph.ID(i)
+	}
 	for i := range l.val {
 		l.val[i] = make([]int, g.NumValues())
 		for j := range l.val[i] {
@@ -35,8 +41,10 @@ func lower(g *graph.Graph, o Options) *lowering {
 	for i, n := range g.Nodes() {
 		if live[i] {
 			l.index, l.scope = i, n.Scope
-			l.plan.LiveNodes++
-			l.node(n)
+			if n, merged := l.merge(n); !merged {
+				l.plan.LiveNodes++
+				l.node(n)
+			}
 		}
 	}
 	l.results()
@@ -93,6 +101,7 @@ func (l *lowering) fresh(id graph.ID) int {
 
 // get is a graph value in the wanted layout, converted if need be.
 func (l *lowering) get(id graph.ID, last bool) int {
+	id = l.rep[id]
 	if v := l.val[b2i(last)][id]; v >= 0 {
 		return v
 	}

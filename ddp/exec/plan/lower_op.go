@@ -12,10 +12,6 @@ func (l *lowering) node(n graph.Node) {
 	case graph.Const:
 		v := l.add(Value{DType: op.Type.DType, Dims: op.Type.Shape, IsConst: true, Const: op.Value()})
 		l.set(n.Out[0], false, v)
-	case graph.StopGrad:
-		for i := range l.val {
-			l.val[i][n.Out[0]] = l.val[i][n.In[0]]
-		}
 	case graph.Reshape:
 		l.set(n.Out[0], false, l.alias(l.get(n.In[0], false), op.Shape, false))
 	case graph.Unary, graph.Binary, graph.Select, graph.Cast:
@@ -78,13 +74,6 @@ func (l *lowering) broadcast(op graph.Broadcast, n graph.Node) {
 }
 
 func (l *lowering) allReduce(op graph.AllReduce, n graph.Node) {
-	if l.o.World <= 1 {
-		for i, id := range n.In {
-			last := l.last[n.Out[i]]
-			l.set(n.Out[i], last, l.get(id, last))
-		}
-		return
-	}
 	in, out := make([]int, len(n.In)), make([]int, len(n.In))
 	for i, id := range n.In {
 		in[i] = l.get(id, l.last[n.Out[i]])

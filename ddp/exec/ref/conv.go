@@ -5,15 +5,14 @@ import "ebtrain/ddp/graph"
 // meets calls f(xi, wi, yi) for each term y[yi]·x[xi]·w[wi] of the trilinear
 // form of a convolution; the arguments are offsets.
 func meets(c graph.Conv, x, w, y graph.Shape, f func(xi, wi, yi int)) {
-	perGroup := w.At(1)
+	images, channels, outs, perGroup := x.At(0), x.At(1), w.At(0), w.At(1)
+	xPlane, yPlane, taps, outsPerGroup := x.At(2)*x.At(3), y.At(2)*y.At(3), c.KH*c.KW, outs/c.Groups
 	windows(c.Window, x.At(2), x.At(3), func(pixel, tap, place int) {
-		for n := range x.At(0) {
-			for o := range w.At(0) {
-				group := o / (w.At(0) / c.Groups)
+		for n := range images {
+			for o := range outs {
+				first := n*channels + o/outsPerGroup*perGroup
 				for ch := range perGroup {
-					f(((n*x.At(1)+group*perGroup+ch)*x.At(2)*x.At(3))+pixel,
-						(o*perGroup+ch)*c.KH*c.KW+tap,
-						(n*y.At(1)+o)*y.At(2)*y.At(3)+place)
+					f((first+ch)*xPlane+pixel, (o*perGroup+ch)*taps+tap, (n*outs+o)*yPlane+place)
 				}
 			}
 		}

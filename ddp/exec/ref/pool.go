@@ -8,8 +8,9 @@ import (
 
 // planes calls f(xo, yo) with the offsets of each channel of two image tensors.
 func planes(x, y graph.Shape, f func(xo, yo int)) {
+	xPlane, yPlane := x.At(2)*x.At(3), y.At(2)*y.At(3)
 	for p := range x.At(0) * x.At(1) {
-		f(p*x.At(2)*x.At(3), p*y.At(2)*y.At(3))
+		f(p*xPlane, p*yPlane)
 	}
 }
 

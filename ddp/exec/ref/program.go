@@ -30,10 +30,11 @@ type program struct {
 
 // step computes one live node.
 type step struct {
-	node graph.Node
-	kind string // of op, for statistics
-	comm bool
-	run  func(context.Context) error
+	node  graph.Node
+	kind  string // of op, for statistics
+	flops int64
+	comm  bool
+	run   func(context.Context) error
 }
 
 func compile(g *graph.Graph, o exec.Options) (*program, error) {
@@ -82,7 +83,7 @@ func (p *program) compileNode(n graph.Node, o exec.Options) (step, error) {
 		p.values[id] = out[k]
 		p.stats.PeakBytes += int64(len(out[k].f)+len(out[k].i)) * 8
 	}
-	s := step{node: n, kind: reflect.TypeOf(n.Op).Name()}
+	s := step{node: n, kind: reflect.TypeOf(n.Op).Name(), flops: flops(n.Op, in, out)}
 	switch op := n.Op.(type) {
 	case graph.Leaf:
 		t, err := p.leaf(op, o.Vars)
@@ -107,6 +108,27 @@ func (p *program) compileNode(n graph.Node, o exec.Options) (step, error) {
 		}
 	}
 	return s, nil
+}
+
+// flops of a convolution or a matrix product, a multiply-add counted as two;
+// padding counts as if it were there.
+func flops(op graph.Op, in, out []*value) int64 {
+	var terms int
+	switch op := op.(type) {
+	case graph.MatMul:
+		inner := in[0].typ.Shape.At(1)
+		if op.TransX {
+			inner = in[0].typ.Shape.At(0)
+		}
+		terms = len(out[0].f) * inner
+	case graph.Conv2D: // each element of y meets all taps of one weight
+		terms = len(out[0].f) * in[1].typ.Shape.With(0, 1).Len()
+	case graph.Conv2DGradX:
+		terms = len(in[1].f) * in[0].typ.Shape.With(0, 1).Len()
+	case graph.Conv2DGradW:
+		terms = len(in[1].f) * out[0].typ.Shape.With(0, 1).Len()
+	}
+	return 2 * int64(terms)
 }
 
 // leaf is the memory that a leaf is read from.
@@ -194,6 +216,7 @@ func (p *program) count(s step, took time.Duration) {
 		o := p.stats.Ops[s.kind]
 		o.Calls++
 		o.Time += took
+		o.Flops += s.flops
 		p.stats.Ops[s.kind] = o
 	}
 }

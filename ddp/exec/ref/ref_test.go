@@ -50,6 +50,29 @@ func TestVars(t *testing.T) {
 	}
 }
 
+func TestFlops(t *testing.T) {
+	g := build(t, func(b *graph.Builder) {
+		x, w := b.Input("x", graph.T(graph.F32, 2, 3, 5, 5)), b.Input("w", graph.T(graph.F32, 4, 3, 3, 3))
+		y := b.Conv2D(x, w, graph.NewConv(3, 1, 1))
+		for i, d := range b.Grad(b.Sum(b.Square(y)), x, w) {
+			b.Output([]string{"dx", "dw"}[i], d)
+		}
+		b.Output("z", b.MatMul(b.Input("p", graph.T(graph.F32, 7, 2)), b.Input("q", graph.T(graph.F32, 7, 3)), true, false))
+	})
+	p, err := ref.New().Compile(g, exec.Options{Name: "p", Profile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Run(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]int64{"Conv2D": 10800, "Conv2DGradX": 10800, "Conv2DGradW": 10800, "MatMul": 84, "Unary": 0} {
+		if got := p.Stats().Ops[kind].Flops; got != want {
+			t.Errorf("%s: %d flops, want %d", kind, got, want)
+		}
+	}
+}
+
 // foreignVars is a set of variables of another backend.
 type foreignVars struct{ exec.Vars }
 

@@ -6,11 +6,11 @@ package reduce
 //		dst[i] = a[i] + b[i]
 //	}
 func add2[T number](dst, a, b []T) {
-	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
-		x0, x1, x2, x3 := a[0]+b[0], a[1]+b[1], a[2]+b[2], a[3]+b[3]
-		dst[0], dst[1], dst[2], dst[3] = x0, x1, x2, x3
-		dst, a, b = dst[4:], a[4:], b[4:]
-	}
+	n := vectorAdd(dst, a, b)
+	add2Generic(dst[n:], a[n:], b[n:])
+}
+
+func add2Generic[T number](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] + b[i]
@@ -23,6 +23,11 @@ func add2[T number](dst, a, b []T) {
 //		dst[i] = (a[i] + b[i]) + c[i]
 //	}
 func add3[T number](dst, a, b, c []T) {
+	n := vectorAdd(dst, a, b, c)
+	add3Generic(dst[n:], a[n:], b[n:], c[n:])
+}
+
+func add3Generic[T number](dst, a, b, c []T) {
 	a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
 	for i := range dst {
 		dst[i] = (a[i] + b[i]) + c[i]
@@ -35,6 +40,11 @@ func add3[T number](dst, a, b, c []T) {
 //		dst[i] = (a[i] + b[i]) + (c[i] + d[i])
 //	}
 func add4[T number](dst, a, b, c, d []T) {
+	n := vectorAdd(dst, a, b, c, d)
+	add4Generic(dst[n:], a[n:], b[n:], c[n:], d[n:])
+}
+
+func add4Generic[T number](dst, a, b, c, d []T) {
 	a, b, c, d = a[:len(dst)], b[:len(dst)], c[:len(dst)], d[:len(dst)]
 	for i := range dst {
 		dst[i] = (a[i] + b[i]) + (c[i] + d[i])
@@ -62,5 +72,16 @@ func min2[T number](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = min(a[i], b[i])
+	}
+}
+
+// scale is
+//
+//	for i := range x {
+//		x[i] *= r
+//	}
+func scale[T number](x []T, r T) {
+	for i := vectorScale(x, r); i < len(x); i++ {
+		x[i] *= r
 	}
 }

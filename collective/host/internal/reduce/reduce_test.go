@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/bits"
@@ -40,8 +41,8 @@ func test[T number](t *testing.T, d collective.DType, value func(s, i int) T) {
 		if op == collective.Mean && !d.IsFloat() {
 			continue
 		}
-		for n := 1; n <= 17; n++ {
-			for _, length := range []int{0, 1, 5, block, block + 3, 2*block + 1} {
+		for _, n := range []int{1, 2, 3, 4, 5, 8, 11} {
+			for _, length := range []int{0, 1, 5, 67, block, block + 3} {
 				for alias := -1; alias < n; alias += max(1, n/2) {
 					srcs, in := make([][]byte, n), make([][]T, n)
 					for s := range srcs {
@@ -160,6 +161,45 @@ func FuzzNarrow(f *testing.F) {
 		}
 		if want := toBF16(x); got[0] != want {
 			t.Errorf("%v (%08x) becomes %04x, want %04x", x, b, got[0], want)
+		}
+	})
+}
+
+// FuzzAdd compares the vector instructions with the reference, guards too.
+func FuzzAdd(f *testing.F) {
+	f.Add([]byte("some bytes that are elements of four sources, some more, and so on"), uint8(3))
+	f.Add(bytes.Repeat([]byte{1, 2, 0x80, 0x7f, 0xff}, 500), uint8(0))
+	f.Fuzz(func(t *testing.T, in []byte, at uint8) {
+		n := len(in) / 16
+		x := as[float32](append(in[:0:0], in[:16*n]...))
+		a, b, c, d := x[:n], x[n:2*n], x[2*n:3*n], x[3*n:]
+		for k := 2; k <= 5; k++ {
+			got, want := make([]float32, n+2), make([]float32, n+2)
+			switch k {
+			case 2:
+				add2(got[1:n+1], a, b)
+				add2Generic(want[1:n+1], a, b)
+			case 3:
+				add3(got[1:n+1], a, b, c)
+				add3Generic(want[1:n+1], a, b, c)
+			case 4:
+				add4(got[1:n+1], a, b, c, d)
+				add4Generic(want[1:n+1], a, b, c, d)
+			case 5:
+				copy(got[1:], a)
+				copy(want[1:], a)
+				r := 1 / float32(int(at)+1)
+				scale(got[1:n+1], r)
+				for i := range n {
+					want[i+1] *= r
+				}
+			}
+			for i := range got {
+				g, w := got[i], want[i]
+				if math.Float32bits(g) != math.Float32bits(w) && (g == g || w == w) {
+					t.Fatalf("kernel %d, %d elements: element %d is %v, want %v", k, n, i-1, g, w)
+				}
+			}
 		}
 	})
 }

@@ -97,9 +97,7 @@ func (t tree[T]) extreme(dst []T, srcs [][]T) {
 func divide[T number](x []T, n int) {
 	if n&(n-1) == 0 {
 		if r := reciprocal[T](n); r != 0 {
-			for i := range x {
-				x[i] *= r
-			}
+			scale(x, r)
 			return
 		}
 	}

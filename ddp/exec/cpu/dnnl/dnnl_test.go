@@ -4,6 +4,7 @@ package dnnl
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 
 	"ebtrain/ddp/exec/cpu/engine"
@@ -59,4 +60,31 @@ func BenchmarkEngine(b *testing.B) {
 		}
 		return e
 	})
+}
+
+// TestRunAllocatesNothing: no Go memory per run.
+func TestRunAllocatesNothing(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	e, err := New(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range enginetest.Convs() {
+		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+			k, err := e.Conv(op, c.ConvProblem)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := enginetest.Allocs(k, op, c.ConvProblem); n != 0 {
+				t.Errorf("%v, %s: %v allocations a run, want 0", op, c.Name, n)
+			}
+			if err := k.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
 }

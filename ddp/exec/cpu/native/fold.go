@@ -18,8 +18,9 @@ type fold struct {
 	q     product // of one image
 	sizes sizes
 	o     operands // during Run
-	pack  func(thread int, ws *workspace)
-	image func(thread int, ws *workspace)
+	first int      // image of chunk 0
+	pack  func(chunk int, ws *workspace)
+	image func(n int, ws *workspace)
 }
 
 // foldPays is a rule of thumb: columns per tile against columns per pixel.
@@ -56,9 +57,12 @@ func (k *fold) Run(dst, a, b, scratch unsafe.Pointer) error {
 		return ErrClosed
 	}
 	k.o = k.sizes.bind(dst, a, b, scratch, k.Scratch())
-	alone := k.e.pool.threads() == 1 || k.p.Flops()/2 < smallWork
-	k.e.pool.do(alone, k.pack)
-	k.e.pool.do(alone, k.image)
+	alone := k.p.Flops()/2 < smallWork
+	k.e.pool.do(alone, 1, k.pack)
+	for n := 0; n < k.p.N; n += maxChunks {
+		k.first = n
+		k.e.pool.do(alone, min(k.p.N-n, maxChunks), k.image)
+	}
 	k.o = operands{}
 	return nil
 }
@@ -68,21 +72,17 @@ func (k *fold) Close() error {
 	return nil
 }
 
-func (k *fold) packPart(thread int, _ *workspace) {
-	lo, hi := part(k.q.panels(k.e.tile), thread, k.e.pool.threads())
-	k.q.packPanels(k.e.tile, k.o.scratch, k.o.b, lo, hi)
+func (k *fold) packPart(_ int, _ *workspace) {
+	k.q.packPanels(k.e.tile, k.o.scratch, k.o.b, 0, k.q.panels(k.e.tile))
 }
 
-func (k *fold) imagePart(thread int, ws *workspace) {
-	t := k.e.tile
-	lo, hi := part(k.p.N, thread, k.e.pool.threads())
-	seen := k.o.scratch[k.q.packed(t)+thread*k.seen():][:k.seen()]
+func (k *fold) imagePart(chunk int, ws *workspace) {
+	t, n := k.e.tile, k.first+chunk
+	seen := k.o.scratch[k.q.packed(t)+ws.thread*k.seen():][:k.seen()]
 	dy, dx := k.p.OH*k.p.OW*k.p.O, k.p.H*k.p.W*k.p.C
-	for n := lo; n < hi; n++ {
-		o := operands{dst: seen, a: k.o.a[n*dy : (n+1)*dy]}
-		k.q.rowTiles(t, ws, o, k.o.scratch, 0, (k.q.m+t.mr-1)/t.mr, 0, k.q.panels(t))
-		k.sum(k.o.dst[n*dx:(n+1)*dx], seen)
-	}
+	o := operands{dst: seen, a: k.o.a[n*dy : (n+1)*dy]}
+	k.q.rowTiles(t, ws, o, k.o.scratch, 0, (k.q.m+t.mr-1)/t.mr, 0, k.q.panels(t))
+	k.sum(k.o.dst[n*dx:(n+1)*dx], seen)
 }
 
 // sum adds each window to the pixels of dx that it covers.

@@ -18,11 +18,12 @@ type gradW struct {
 	p       engine.ConvProblem
 	sizes   sizes
 	groups  []*windows
-	byRows  bool // threads share out rows of dw, else columns
+	byRows  bool // chunks are rows of dw, else columns
 	alone   bool
 	o       operands // during Run
-	product func(thread int, ws *workspace)
-	order   func(thread int, ws *workspace)
+	chunks  int
+	product func(chunk int, ws *workspace)
+	order   func(chunk int, ws *workspace)
 }
 
 func newGradW(e *Engine, p engine.ConvProblem) *gradW {
@@ -31,7 +32,11 @@ func newGradW(e *Engine, p engine.ConvProblem) *gradW {
 		k.groups = append(k.groups, windowsOfX(p, g))
 	}
 	k.byRows = k.panels() < 2*e.pool.threads()
-	k.alone = p.Flops()/2 < smallWork || e.pool.threads() == 1
+	k.alone = p.Flops()/2 < smallWork
+	k.chunks = e.pool.threads() // more would gather the rows of dyᵀ more often
+	if k.alone {
+		k.chunks = 1
+	}
 	k.product, k.order = k.productPart, k.orderPart
 	return k
 }
@@ -65,9 +70,9 @@ func (k *gradW) Run(dst, a, b, scratch unsafe.Pointer) error {
 		return ErrClosed
 	}
 	k.o = k.sizes.bind(dst, a, b, scratch, k.Scratch())
-	k.e.pool.do(k.alone, k.product)
+	k.e.pool.do(k.alone, k.chunks, k.product)
 	if k.taps() > 1 {
-		k.e.pool.do(k.alone, k.order)
+		k.e.pool.do(k.alone, k.chunks, k.order)
 	}
 	k.o = operands{}
 	return nil
@@ -78,14 +83,14 @@ func (k *gradW) Close() error {
 	return nil
 }
 
-func (k *gradW) productPart(thread int, ws *workspace) {
-	t, threads := k.e.tile, k.e.pool.threads()
+func (k *gradW) productPart(chunk int, ws *workspace) {
+	t := k.e.tile
 	og := k.p.O / k.p.Groups
 	m0, m1, p0, p1 := 0, (og+t.mr-1)/t.mr, 0, k.panels()
 	if k.byRows {
-		m0, m1 = part(m1, thread, threads)
+		m0, m1 = part(m1, chunk, k.chunks)
 	} else {
-		p0, p1 = part(p1, thread, threads)
+		p0, p1 = part(p1, chunk, k.chunks)
 	}
 	if m0 == m1 || p0 == p1 {
 		return
@@ -94,7 +99,7 @@ func (k *gradW) productPart(thread int, ws *workspace) {
 	if k.taps() > 1 {
 		dw = k.o.scratch[:k.sizes.dst]
 	}
-	block := k.o.scratch[k.unordered()+thread*k.block():][:k.block()]
+	block := k.o.scratch[k.unordered()+ws.thread*k.block():][:k.block()]
 	for g, v := range k.groups {
 		for pb := p0; pb < p1; pb += panelBlock(t) {
 			pe := min(pb+panelBlock(t), p1)
@@ -115,10 +120,15 @@ func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float
 		for mt := m0; mt < m1; mt++ {
 			m := mt * t.mr
 			rows := min(t.mr, og-m)
-			rs, ks := dy.fill(ws.a, k.o.b, m, rows, k0, k1)
+			a, rs, ks := ws.a, 0, 0
+			if p1-p0 <= 2 && dy.reaches(k.o.b, m, k1) { // too little use for a copy
+				a, rs, ks = k.o.b[dy.base+k0*dy.stride+m:], 1, dy.stride
+			} else {
+				rs, ks = dy.fill(ws.a, k.o.b, m, rows, k0, k1)
+			}
 			for i := p0; i < p1; i++ {
 				c.locate(&ws.off, m, rows, i*t.nr)
-				t.run(k1-k0, ws.a, rs, ks, block[(i-p0)*(k1-k0)*t.nr:], dw, &ws.off, rows, min(t.nr, n-i*t.nr), k0 > 0)
+				t.run(k1-k0, a, rs, ks, block[(i-p0)*(k1-k0)*t.nr:], dw, &ws.off, rows, min(t.nr, n-i*t.nr), k0 > 0)
 			}
 		}
 	}
@@ -151,9 +161,9 @@ func scatter(dst, row []float32, nr, step int) {
 }
 
 // orderPart brings dw from (O, taps, C) to (O, C, taps).
-func (k *gradW) orderPart(thread int, _ *workspace) {
+func (k *gradW) orderPart(chunk int, _ *workspace) {
 	taps, n := k.taps(), k.columns()
-	lo, hi := part(k.p.O, thread, k.e.pool.threads())
+	lo, hi := part(k.p.O, chunk, k.chunks)
 	for o := lo; o < hi; o++ {
 		transpose(k.o.dst[o*n:(o+1)*n], k.o.scratch[o*n:(o+1)*n], taps, n/taps)
 	}

@@ -17,7 +17,7 @@ type head struct {
 	taps     int
 	product  *products
 	from, to []float32 // during Run: the images to be reordered
-	reorder  func(thread int, ws *workspace)
+	reorder  func(chunk int, ws *workspace)
 }
 
 func isHead(p engine.ConvProblem) bool {
@@ -70,19 +70,19 @@ func (k *head) Run(dst, a, b, scratch unsafe.Pointer) error {
 // inOrder reorders images.
 func (k *head) inOrder(to, from unsafe.Pointer) {
 	k.to, k.from = unsafe.Slice((*float32)(to), k.images()), unsafe.Slice((*float32)(from), k.images())
-	k.product.e.pool.do(k.product.alone, k.reorder)
+	k.product.e.pool.do(k.product.alone, k.product.chunks, k.reorder)
 	k.to, k.from = nil, nil
 }
 
 func (k *head) Close() error { return k.product.Close() }
 
 // reorderPart transposes images: (taps, C) to (C, taps), or back.
-func (k *head) reorderPart(thread int, _ *workspace) {
+func (k *head) reorderPart(chunk int, _ *workspace) {
 	rows, cols := k.taps, k.c
 	if k.op == engine.GradX {
 		rows, cols = cols, rows
 	}
-	lo, hi := part(k.n, thread, k.product.e.pool.threads())
+	lo, hi := part(k.n, chunk, k.product.chunks)
 	for n := lo; n < hi; n++ {
 		image := n * rows * cols
 		transpose(k.to[image:image+rows*cols], k.from[image:image+rows*cols], rows, cols)
@@ -97,4 +97,10 @@ func transpose(dst, src []float32, rows, cols int) {
 			d[c*rows] = v
 		}
 	}
+}
+
+// isPointwise says whether images and weight are matrices as they lie.
+func isPointwise(p engine.ConvProblem) bool {
+	return p.Groups == 1 && p.KH == 1 && p.KW == 1 && p.StrideH == 1 && p.StrideW == 1 &&
+		p.PadT == 0 && p.PadB == 0 && p.PadL == 0 && p.PadR == 0
 }

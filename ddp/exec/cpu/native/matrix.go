@@ -68,6 +68,10 @@ func (v columns) packRows(dst, data []float32, cols, nr int) {
 
 func (v columns) pack8(dst, data []float32, nr int) {
 	s := v.columnStep
+	if len(v.taps) == 1 && v.channelStep == 1 {
+		pack8Rows(dst, data[v.taps[0]:], v.channels, s, nr)
+		return
+	}
 	for c := range v.channels {
 		for t, tap := range v.taps {
 			d := (*[8]float32)(dst[(t*v.channels+c)*nr:])
@@ -76,6 +80,17 @@ func (v columns) pack8(dst, data []float32, nr int) {
 			d[0], d[1], d[2], d[3] = src[0], src[s], src[2*s], src[3*s]
 			d[4], d[5], d[6], d[7] = src[4*s], src[5*s], src[6*s], src[7*s]
 		}
+	}
+}
+
+// pack8Rows transposes eight rows of n floats, s apart.
+func pack8Rows(dst, data []float32, n, s, nr int) {
+	row := func(i int) []float32 { return data[i*s:][:n] }
+	s0, s1, s2, s3, s4, s5, s6, s7 := row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)
+	for c := range n {
+		d := (*[8]float32)(dst[c*nr:])
+		d[0], d[1], d[2], d[3] = s0[c], s1[c], s2[c], s3[c]
+		d[4], d[5], d[6], d[7] = s4[c], s5[c], s6[c], s7[c]
 	}
 }
 
@@ -103,21 +118,43 @@ type matrixColumns struct {
 	mr           int
 }
 
+// reaches says whether data holds a whole tile from row m on, up to column k.
+func (a matrixColumns) reaches(data []float32, m, k int) bool {
+	return a.base+(k-1)*a.stride+m+a.mr <= len(data)
+}
+
 func (a matrixColumns) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks int) {
-	if rows == 12 {
-		for k := k0; k < k1; k++ {
-			*(*[12]float32)(dst[(k-k0)*12:]) = *(*[12]float32)(data[a.base+k*a.stride+m:])
+	k, from, to := k0, a.base+k0*a.stride+m, 0
+	if a.mr == 12 { // a whole tile, even if not all rows are wanted
+		for ; k < k1 && from+12 <= len(data); k, from, to = k+1, from+a.stride, to+12 {
+			*(*[12]float32)(dst[to:]) = *(*[12]float32)(data[from:])
 		}
-		return 1, 12
 	}
-	for k := k0; k < k1; k++ {
-		src := data[a.base+k*a.stride+m:]
-		copy(dst[(k-k0)*a.mr:(k-k0)*a.mr+rows], src)
+	for ; k < k1; k, from, to = k+1, from+a.stride, to+a.mr {
+		copy(dst[to:to+rows], data[from:])
 	}
 	return 1, a.mr
 }
 
+// flipPays: B is big, and would have to be transposed while it is packed for
+// the few rows of A that use it.
+func flipPays(p engine.MatMulProblem) bool { return p.TransB && !p.TransA && p.M <= 64 && p.N >= 64 }
+
+// newFlipped is Zᵀ (N,M) = b (N,K) · Aᵀ (K,M).
+func newFlipped(e *Engine, p engine.MatMulProblem) *products {
+	k := newProducts(e, []product{{m: p.N, n: p.M, k: p.K,
+		a: matrixRows{p.K},
+		b: columns{taps: []int{0}, channels: p.K, channelStep: 1, columnStep: p.K},
+		c: grid{h: 1, w: p.N, col: p.M}}}, sizes{p.M * p.N, p.M * p.K, p.K * p.N, true})
+	k.flipped = p.N
+	k.scratch += p.M * p.N
+	return k
+}
+
 func newMatMul(e *Engine, p engine.MatMulProblem) *products {
+	if flipPays(p) {
+		return newFlipped(e, p)
+	}
 	q := product{m: p.M, n: p.N, k: p.K,
 		a: matrixRows{p.K},
 		b: columns{taps: []int{0}, channels: p.K, channelStep: p.N, columnStep: 1},

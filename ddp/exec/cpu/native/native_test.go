@@ -38,3 +38,42 @@ func TestClosed(t *testing.T) {
 		t.Errorf("matmul of a closed engine: got %v, want %v", err, ErrClosed)
 	}
 }
+
+// TestRunAllocatesNothing, on one and on two threads.
+func TestRunAllocatesNothing(t *testing.T) {
+	for threads := 1; threads <= 2; threads++ {
+		e := New(threads)
+		for _, c := range enginetest.Convs() {
+			for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+				k, err := e.Conv(op, c.ConvProblem)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := enginetest.Allocs(k, op, c.ConvProblem); n != 0 {
+					t.Errorf("%d threads, %v, %s: %v allocations a run, want 0", threads, op, c.Name, n)
+				}
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkTile is each micro-kernel alone: kBlock deep, operands in the first
+// cache.
+func BenchmarkTile(b *testing.B) {
+	for _, t := range tiles() {
+		b.Run("kernel="+t.name, func(b *testing.B) {
+			a, panel, c := aligned(t.mr*rowStride), aligned(kBlock*t.nr), aligned(t.mr*t.nr)
+			var off [maxMR]int
+			for r := range t.mr {
+				off[r] = r * t.nr
+			}
+			for b.Loop() {
+				t.run(kBlock, a, rowStride, 1, panel, c, &off, t.mr, t.nr, false)
+			}
+			b.ReportMetric(float64(2*t.mr*t.nr*kBlock)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}

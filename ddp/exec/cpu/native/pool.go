@@ -2,37 +2,42 @@ package native
 
 import (
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
-// pool is a fixed set of threads: the caller and its workers.
+// pool is a fixed set of threads: the caller and its workers. They claim the
+// chunks of a job one by one, so that a thread that the machine keeps waiting
+// holds up nobody; what a chunk computes does not depend on who computes it.
 type pool struct {
 	spaces []*workspace // one a thread
-	work   []chan func(thread int, ws *workspace)
-	done   sync.WaitGroup // workers busy in do
-	ended  sync.WaitGroup // workers alive
+	job    func(chunk int, ws *workspace)
+	state  atomic.Uint64 // see claim
+	left   atomic.Int64  // chunks not yet done
+	wake   []chan struct{}
+	done   chan struct{} // the last chunk is done
+	ended  sync.WaitGroup
 }
 
 // workspace is the private memory of a thread.
 type workspace struct {
-	a   []float32  // one tile's rows of A, kBlock deep
-	row []float32  // one row of gathered image windows
-	off [maxMR]int // where the tile's rows of C begin
+	thread int
+	a      []float32  // one tile's rows of A, kBlock deep
+	row    []float32  // one row of gathered image windows
+	off    [maxMR]int // where the tile's rows of C begin
 }
 
 func newPool(threads int, t tile) *pool {
-	p := &pool{}
+	p := &pool{done: make(chan struct{}, 1)}
 	for i := range threads {
-		p.spaces = append(p.spaces, &workspace{a: aligned(t.mr * rowStride), row: aligned(panelBlock(t) * t.nr)})
-		if i == 0 {
-			continue
-		}
-		work := make(chan func(int, *workspace))
-		p.work = append(p.work, work)
+		p.spaces = append(p.spaces, &workspace{thread: i, a: aligned(t.mr * rowStride), row: aligned(panelBlock(t) * t.nr)})
+	}
+	for _, ws := range p.spaces[1:] {
+		wake := make(chan struct{}, 1)
+		p.wake = append(p.wake, wake)
 		p.ended.Go(func() {
-			for f := range work {
-				f(i, p.spaces[i])
-				p.done.Done()
+			for range wake {
+				p.help(ws)
 			}
 		})
 	}
@@ -41,25 +46,74 @@ func newPool(threads int, t tile) *pool {
 
 func (p *pool) threads() int { return len(p.spaces) }
 
-// do runs f once on every thread and waits. If alone, it runs f for every
-// thread in turn on the caller: waking others would take longer.
-func (p *pool) do(alone bool, f func(thread int, ws *workspace)) {
-	if alone {
-		for i, ws := range p.spaces {
-			f(i, ws)
+// do runs f for chunks 0 … chunks-1, at most maxChunks, and waits. If alone,
+// all of them run on the caller: waking others would take longer.
+func (p *pool) do(alone bool, chunks int, f func(chunk int, ws *workspace)) {
+	if alone || chunks == 1 || p.threads() == 1 {
+		for i := range chunks {
+			f(i, p.spaces[0])
 		}
 		return
 	}
-	p.done.Add(len(p.work))
-	for _, w := range p.work {
-		w <- f
+	p.job = f
+	p.left.Store(int64(chunks))
+	p.state.Store((p.state.Load()>>32+1)<<32 | uint64(chunks)<<16)
+	for _, w := range p.wake {
+		select {
+		case w <- struct{}{}:
+		default: // it has not taken note of the last job; it will see this one
+		}
 	}
-	f(0, p.spaces[0])
-	p.done.Wait()
+	p.help(p.spaces[0])
+	for range spins {
+		if p.left.Load() == 0 {
+			break
+		}
+	}
+	<-p.done
+	p.job = nil
 }
 
+const (
+	maxChunks = 1<<16 - 1
+	// spins bounds the wait for others' last chunks before sleeping: some
+	// microseconds, less than it takes to be woken.
+	spins = 1 << 13
+)
+
+// help runs chunks until none is left.
+func (p *pool) help(ws *workspace) {
+	for {
+		chunk, ok := p.claim()
+		if !ok {
+			return
+		}
+		p.job(chunk, ws) // stays what it is until this chunk is done
+		if p.left.Add(-1) == 0 {
+			p.done <- struct{}{}
+		}
+	}
+}
+
+// claim takes the next chunk of the current job. The state is one word, the
+// job's number (32 bits), its chunks (16) and those claimed (16), so that a
+// late worker can never claim a chunk of a job that is over.
+func (p *pool) claim() (chunk int, ok bool) {
+	for {
+		s := p.state.Load()
+		chunks, claimed := int(s>>16&0xffff), int(s&0xffff)
+		if claimed == chunks {
+			return 0, false
+		}
+		if p.state.CompareAndSwap(s, s+1) {
+			return claimed, true
+		}
+	}
+}
+
+// close ends the workers. No job is running.
 func (p *pool) close() {
-	for _, w := range p.work {
+	for _, w := range p.wake {
 		close(w)
 	}
 	p.ended.Wait()

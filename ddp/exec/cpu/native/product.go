@@ -11,6 +11,8 @@ const (
 	rowStride = kBlock + 16
 	// columnBlock is how many columns of B are worked on at a time.
 	columnBlock = 1024
+	// chunksPerThread is into how many pieces per thread work is cut.
+	chunksPerThread = 4
 	// smallWork is the number of multiply-adds below which threads do not pay.
 	smallWork = 1 << 19
 )
@@ -99,16 +101,19 @@ func (g grid) locate(off *[maxMR]int, m, rows, shift int) {
 }
 
 // products is a kernel: a few products over the same operands, all of B
-// packed first, then all tiles.
+// packed first, then all tiles. If flipped, dst is computed transposed, in
+// scratch.
 type products struct {
 	e       *Engine
 	list    []product
 	sizes   sizes
 	scratch int // floats
+	flipped int // rows of the transposed dst, or 0
 	alone   bool
 	o       operands // during Run
-	pack    func(thread int, ws *workspace)
-	compute func(thread int, ws *workspace)
+	chunks  int
+	pack    func(chunk int, ws *workspace)
+	compute func(chunk int, ws *workspace)
 }
 
 func newProducts(e *Engine, list []product, s sizes) *products {
@@ -118,7 +123,11 @@ func newProducts(e *Engine, list []product, s sizes) *products {
 		k.scratch += list[i].packed(e.tile)
 		work += list[i].m * list[i].n * list[i].k
 	}
-	k.alone = work < smallWork || e.pool.threads() == 1
+	k.alone = work < smallWork
+	k.chunks = chunksPerThread * e.pool.threads()
+	if k.alone || e.pool.threads() == 1 {
+		k.chunks = 1
+	}
 	k.pack, k.compute = k.packPart, k.computePart
 	return k
 }
@@ -130,8 +139,15 @@ func (k *products) Run(dst, a, b, scratch unsafe.Pointer) error {
 		return ErrClosed
 	}
 	k.o = k.sizes.bind(dst, a, b, scratch, k.Scratch())
-	k.e.pool.do(k.alone, k.pack)
-	k.e.pool.do(k.alone, k.compute)
+	final := k.o.dst
+	if k.flipped > 0 {
+		k.o.dst = k.o.scratch[k.scratch-len(final):]
+	}
+	k.e.pool.do(k.alone, k.chunks, k.pack)
+	k.e.pool.do(k.alone, k.chunks, k.compute)
+	if k.flipped > 0 {
+		transpose(final, k.o.dst, k.flipped, len(final)/k.flipped)
+	}
 	k.o = operands{}
 	return nil
 }
@@ -141,26 +157,26 @@ func (k *products) Close() error {
 	return nil
 }
 
-func (k *products) packPart(thread int, _ *workspace) {
+func (k *products) packPart(chunk int, _ *workspace) {
 	t, buf := k.e.tile, k.o.scratch
 	for i := range k.list {
 		p := &k.list[i]
-		lo, hi := part(p.panels(t), thread, k.e.pool.threads())
+		lo, hi := part(p.panels(t), chunk, k.chunks)
 		p.packPanels(t, buf, k.o.b, lo, hi)
 		buf = buf[p.packed(t):]
 	}
 }
 
-func (k *products) computePart(thread int, ws *workspace) {
-	t, buf, threads := k.e.tile, k.o.scratch, k.e.pool.threads()
+func (k *products) computePart(chunk int, ws *workspace) {
+	t, buf := k.e.tile, k.o.scratch
 	for i := range k.list {
 		p := &k.list[i]
 		tiles, panels := (p.m+t.mr-1)/t.mr, p.panels(t)
 		m0, m1, p0, p1 := 0, tiles, 0, panels
 		if tiles >= panels {
-			m0, m1 = part(tiles, thread, threads)
+			m0, m1 = part(tiles, chunk, k.chunks)
 		} else {
-			p0, p1 = part(panels, thread, threads)
+			p0, p1 = part(panels, chunk, k.chunks)
 		}
 		p.rowTiles(t, ws, k.o, buf, m0, m1, p0, p1)
 		buf = buf[p.packed(t):]

@@ -3,16 +3,27 @@ package enginetest
 import (
 	"fmt"
 	"math"
+	"testing"
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/engine"
 	"ebtrain/ddp/philox"
 )
 
-// checkKernel holds kernels of one problem to r.
-func checkKernel(newKernel func() (engine.Kernel, error), r reference) error {
-	a, b := random(1, r.a), random(2, r.b)
-	want, tol := expect(r, a, b)
+// expectation is a problem with inputs, its result, and how far off it may be.
+type expectation struct {
+	a, b      []float32
+	want, tol []float64
+}
+
+func newExpectation(r reference) expectation {
+	x := expectation{a: random(1, r.a), b: random(2, r.b)}
+	x.want, x.tol = expect(r, x.a, x.b)
+	return x
+}
+
+// check holds kernels of the problem to x.
+func (x expectation) check(newKernel func() (engine.Kernel, error)) error {
 	var first []float32
 	for pass := range 2 { // two kernels, at two alignments
 		k, err := newKernel()
@@ -20,13 +31,13 @@ func checkKernel(newKernel func() (engine.Kernel, error), r reference) error {
 			return err
 		}
 		for run := range 2 {
-			got, err := runGuarded(k, r.dst, a, b, pass)
+			got, err := runGuarded(k, len(x.want), x.a, x.b, pass)
 			if err != nil {
 				return fmt.Errorf("kernel %d, run %d: %w", pass, run, err)
 			}
 			if first == nil {
 				first = got
-				if err := near(got, want, tol); err != nil {
+				if err := near(got, x.want, x.tol); err != nil {
 					return err
 				}
 			}
@@ -152,4 +163,15 @@ func firstDifference(x, y []float32) int {
 		}
 	}
 	return -1
+}
+
+// Allocs is the average number of Go allocations of a run of a convolution.
+func Allocs(k engine.Kernel, op engine.ConvOp, p engine.ConvProblem) float64 {
+	r := convReference(op, p)
+	dst, a, b, scratch := newBuffer(r.dst, 0), newBuffer(r.a, 0), newBuffer(r.b, 0), newBuffer((k.Scratch()+3)/4, 0)
+	return testing.AllocsPerRun(5, func() {
+		if err := k.Run(dst.pointer(), a.pointer(), b.pointer(), scratch.pointer()); err != nil {
+			panic(err)
+		}
+	})
 }

@@ -18,61 +18,66 @@ import (
 )
 
 // Run holds the engines that make returns to the contract of package engine.
-// make is called with 1, 2 and 3 threads; it may call t.Fatal.
-// All calls on an engine, and make itself, happen on one locked OS thread.
+// make is called with 1, 2 and 3 threads; it may call t.Fatal. All calls on the
+// engines, and make itself, happen on one locked OS thread.
 func Run(t *testing.T, make func(threads int) engine.Engine) {
-	for _, threads := range []int{1, 2, 3} {
-		t.Run(fmt.Sprintf("threads=%d", threads), func(t *testing.T) {
-			th := newThread()
-			defer th.stop()
-			var e engine.Engine
-			if th.do(func() error { e = make(threads); return nil }); e == nil {
-				t.Fatal("no engine")
+	s := &suite{thread: newThread()}
+	defer s.thread.stop()
+	for threads := 1; threads <= 3; threads++ {
+		if s.do(func() error { s.engines = append(s.engines, make(threads)); return nil }) != nil {
+			t.Fatal("no engine")
+		}
+	}
+	s.runConv(t)
+	s.runMatMul(t)
+	for _, e := range s.engines {
+		if e.Name() == "" {
+			t.Error("the engine has no name")
+		}
+		s.runRefusals(t, e)
+		for range 2 { // Close is idempotent
+			if err := s.do(e.Close); err != nil {
+				t.Errorf("close: %v", err)
 			}
-			if e.Name() == "" {
-				t.Error("the engine has no name")
-			}
-			runConv(t, th, e)
-			runMatMul(t, th, e)
-			runRefusals(t, th, e)
-			for range 2 { // Close is idempotent
-				if err := th.do(e.Close); err != nil {
-					t.Errorf("close: %v", err)
-				}
-			}
-		})
+		}
 	}
 }
 
-func runConv(t *testing.T, th *thread, e engine.Engine) {
+// suite is the engines under test, one for each number of threads from 1.
+type suite struct {
+	*thread
+	engines []engine.Engine
+}
+
+// check holds the kernels that prepare makes on every engine to r.
+func (s *suite) check(t *testing.T, r reference, prepare func(engine.Engine) (engine.Kernel, error)) {
+	x := newExpectation(r)
+	for i, e := range s.engines {
+		if err := s.do(func() error { return x.check(func() (engine.Kernel, error) { return prepare(e) }) }); err != nil {
+			t.Errorf("%d threads: %v", i+1, err)
+		}
+	}
+}
+
+func (s *suite) runConv(t *testing.T) {
 	for _, c := range Convs() {
 		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 			t.Run(fmt.Sprintf("conv/%v/%s", op, c.Name), func(t *testing.T) {
-				err := th.do(func() error {
-					return checkKernel(func() (engine.Kernel, error) { return e.Conv(op, c.ConvProblem) }, convReference(op, c.ConvProblem))
-				})
-				if err != nil {
-					t.Errorf("%v: %v", c.ConvProblem, err)
-				}
+				s.check(t, convReference(op, c.ConvProblem), func(e engine.Engine) (engine.Kernel, error) { return e.Conv(op, c.ConvProblem) })
 			})
 		}
 	}
 }
 
-func runMatMul(t *testing.T, th *thread, e engine.Engine) {
+func (s *suite) runMatMul(t *testing.T) {
 	for _, p := range MatMuls() {
 		t.Run(fmt.Sprintf("matmul/%dx%dx%d,%t,%t", p.M, p.N, p.K, p.TransA, p.TransB), func(t *testing.T) {
-			err := th.do(func() error {
-				return checkKernel(func() (engine.Kernel, error) { return e.MatMul(p) }, matMulReference(p))
-			})
-			if err != nil {
-				t.Error(err)
-			}
+			s.check(t, matMulReference(p), func(e engine.Engine) (engine.Kernel, error) { return e.MatMul(p) })
 		})
 	}
 }
 
-func runRefusals(t *testing.T, th *thread, e engine.Engine) {
+func (s *suite) runRefusals(t *testing.T, e engine.Engine) {
 	good := square("", 1, 4, 5, 5, 6, 3, 1, 1).ConvProblem
 	for name, spoil := range map[string]func(p *engine.ConvProblem){
 		"no images":          func(p *engine.ConvProblem) { p.N = 0 },
@@ -84,16 +89,16 @@ func runRefusals(t *testing.T, th *thread, e engine.Engine) {
 		t.Run("refuse/"+name, func(t *testing.T) {
 			p := good
 			spoil(&p)
-			if err := th.do(func() error { _, err := e.Conv(engine.Forward, p); return err }); err == nil {
+			if err := s.do(func() error { _, err := e.Conv(engine.Forward, p); return err }); err == nil {
 				t.Errorf("%v was accepted", p)
 			}
 		})
 	}
-	if err := th.do(func() error { _, err := e.Conv(0, good); return err }); err == nil {
+	if err := s.do(func() error { _, err := e.Conv(0, good); return err }); err == nil {
 		t.Error("an op that is none of the three was accepted")
 	}
 	for _, p := range []engine.MatMulProblem{{M: 0, N: 1, K: 1}, {M: 1, N: -1, K: 1}, {M: 1, N: 1}} {
-		if err := th.do(func() error { _, err := e.MatMul(p); return err }); err == nil {
+		if err := s.do(func() error { _, err := e.MatMul(p); return err }); err == nil {
 			t.Errorf("%v was accepted", p)
 		}
 	}

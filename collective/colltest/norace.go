@@ -1,0 +1,5 @@
+//go:build !race
+
+package colltest
+
+const raceEnabled = false

@@ -1,0 +1,113 @@
+package host
+
+import (
+	"testing"
+	"time"
+)
+
+func testArena(t *testing.T, ranks int) *arena {
+	t.Helper()
+	seg, err := privateSegment(partialAt(ranks, 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := seg.unmap(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newArena(seg, ranks, 64)
+}
+
+// TestBarrierAllOrNone aborts at random moments: all ranks pass the same
+// number of barriers.
+func TestBarrierAllOrNone(t *testing.T) {
+	const ranks = 4
+	for round := range 200 {
+		a := testArena(t, ranks)
+		passes := make(chan int, ranks)
+		for range ranks {
+			go func() {
+				n := 0
+				for {
+					if out, _ := a.barrier(); out != passed {
+						break
+					}
+					n++
+				}
+				passes <- n
+			}()
+		}
+		time.Sleep(time.Duration(round) * time.Microsecond)
+		a.abort(record{codeAborted, 0, -1, "test"})
+		first := <-passes
+		for range ranks - 1 {
+			if n := <-passes; n != first {
+				t.Fatalf("round %d: ranks passed %d and %d barriers", round, first, n)
+			}
+		}
+		if r, ok := a.why(); !ok || r.text != "test" {
+			t.Fatalf("got record %v, %v", r, ok)
+		}
+	}
+}
+
+// TestBarrierLateRank lets the last rank arrive after the others have given
+// up because of an abort: it must not pass.
+func TestBarrierLateRank(t *testing.T) {
+	a := testArena(t, 2)
+	gen := a.ctl.gen.Load() // rank 1 is about to arrive
+	done := make(chan outcome)
+	go func() {
+		out, _ := a.barrier() // rank 0
+		done <- out
+	}()
+	for a.ctl.arrived.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	a.abort(record{codeAborted, 0, -1, "test"})
+	if out := <-done; out != aborted {
+		t.Errorf("rank 0: got outcome %d, want aborted", out)
+	}
+	if out, _ := a.arrive(gen); out != aborted {
+		t.Errorf("rank 1: got outcome %d, want aborted", out)
+	}
+}
+
+// TestBarrierDeserted lets a rank leave instead of coming, and another leave
+// after it has come.
+func TestBarrierDeserted(t *testing.T) {
+	a := testArena(t, 2)
+	time.AfterFunc(5*time.Millisecond, func() { a.leave(1) })
+	if out, who := a.barrier(); out != deserted || who != 1 {
+		t.Errorf("got outcome %d, rank %d, want rank 1 to have deserted", out, who)
+	}
+	b := testArena(t, 2)
+	gen := b.ctl.gen.Load()
+	b.ctl.arrived.Add(1) // rank 0 is in the barrier and slow to look
+	if out, _ := b.barrier(); out != passed {
+		t.Errorf("rank 1: got outcome %d, want passed", out)
+	}
+	b.leave(1)
+	if out, _ := b.await(gen); out != passed {
+		t.Errorf("rank 0: got outcome %d, want passed: rank 1 left afterwards", out)
+	}
+}
+
+// TestBarrierWraps counts past the end of the barrier's word.
+func TestBarrierWraps(t *testing.T) {
+	a := testArena(t, 2)
+	a.ctl.gen.Store(^uint32(0) - 5)
+	for range 2 {
+		go func() {
+			for range 10 {
+				a.barrier()
+			}
+		}()
+	}
+	for end := time.Now().Add(5 * time.Second); a.ctl.gen.Load() != 14; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the barrier stands at %d, want 14", a.ctl.gen.Load())
+		}
+	}
+}

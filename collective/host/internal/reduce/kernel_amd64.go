@@ -1,0 +1,90 @@
+//go:build amd64 && !noasm
+
+package reduce
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// Please refer to kernel.go for the reference implementations. Here n is a
+// positive multiple of the elements in 128 bytes.
+
+//go:noescape
+func add2F32(dst, a, b *float32, n int)
+
+//go:noescape
+func add3F32(dst, a, b, c *float32, n int)
+
+//go:noescape
+func add4F32(dst, a, b, c, d *float32, n int)
+
+//go:noescape
+func scaleF32(x *float32, n int, r float32)
+
+//go:noescape
+func add2F64(dst, a, b *float64, n int)
+
+//go:noescape
+func add3F64(dst, a, b, c *float64, n int)
+
+//go:noescape
+func add4F64(dst, a, b, c, d *float64, n int)
+
+//go:noescape
+func scaleF64(x *float64, n int, r float64)
+
+// vectorAdd does the first elements of an addition of two to four sources
+// with vector instructions and says how many: all but a tail, or none.
+func vectorAdd[T number](dst []T, srcs ...[]T) int {
+	var zero T
+	n := len(dst) &^ (128/int(unsafe.Sizeof(zero)) - 1)
+	if n == 0 || !cpu.X86.HasAVX {
+		return 0
+	}
+	var p [4]unsafe.Pointer
+	for i, s := range srcs {
+		p[i] = unsafe.Pointer(&s[:n][0])
+	}
+	switch out := any(&dst[0]).(type) {
+	case *float32:
+		switch len(srcs) {
+		case 2:
+			add2F32(out, (*float32)(p[0]), (*float32)(p[1]), n)
+		case 3:
+			add3F32(out, (*float32)(p[0]), (*float32)(p[1]), (*float32)(p[2]), n)
+		case 4:
+			add4F32(out, (*float32)(p[0]), (*float32)(p[1]), (*float32)(p[2]), (*float32)(p[3]), n)
+		}
+		return n
+	case *float64:
+		switch len(srcs) {
+		case 2:
+			add2F64(out, (*float64)(p[0]), (*float64)(p[1]), n)
+		case 3:
+			add3F64(out, (*float64)(p[0]), (*float64)(p[1]), (*float64)(p[2]), n)
+		case 4:
+			add4F64(out, (*float64)(p[0]), (*float64)(p[1]), (*float64)(p[2]), (*float64)(p[3]), n)
+		}
+		return n
+	}
+	return 0
+}
+
+// vectorScale does the first elements of x[i] *= r, and says how many.
+func vectorScale[T number](x []T, r T) int {
+	n := len(x) &^ (128/int(unsafe.Sizeof(r)) - 1)
+	if n == 0 || !cpu.X86.HasAVX {
+		return 0
+	}
+	switch p := any(&x[0]).(type) {
+	case *float32:
+		scaleF32(p, n, float32(r))
+		return n
+	case *float64:
+		scaleF64(p, n, float64(r))
+		return n
+	}
+	return 0
+}

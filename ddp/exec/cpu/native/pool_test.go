@@ -1,0 +1,53 @@
+package native
+
+import (
+	"sync/atomic"
+	"testing"
+)
+
+// TestPool shows that every chunk of every job runs exactly once and is done
+// when do returns, however jobs follow each other, and that no two chunks use
+// one workspace at a time.
+func TestPool(t *testing.T) {
+	const maxCount = 9
+	p := newPool(4, genericTile)
+	defer p.close()
+	var busy [4]atomic.Int32
+	var ran [maxCount]atomic.Int32
+	f := func(chunk int, ws *workspace) {
+		if busy[ws.thread].Add(1) != 1 {
+			t.Errorf("workspace %d is used twice", ws.thread)
+		}
+		ran[chunk].Add(1)
+		busy[ws.thread].Add(-1)
+	}
+	for job := range 3000 {
+		chunks := 1 + job%maxCount
+		p.do(job%7 == 0, chunks, f)
+		for i := range maxCount {
+			want := int32(0)
+			if i < chunks {
+				want = 1
+			}
+			if got := ran[i].Swap(0); got != want {
+				t.Fatalf("job %d of %d chunks: chunk %d ran %d times, want %d", job, chunks, i, got, want)
+			}
+		}
+	}
+}
+
+func TestPart(t *testing.T) {
+	for _, n := range []int{0, 1, 5, 12, 13} {
+		next := 0
+		for i := range 4 {
+			lo, hi := part(n, i, 4)
+			if lo != next || hi-lo > n/4+1 {
+				t.Errorf("part %d of %d is [%d,%d), want it to begin at %d", i, n, lo, hi, next)
+			}
+			next = hi
+		}
+		if next != n {
+			t.Errorf("the parts of %d end at %d", n, next)
+		}
+	}
+}

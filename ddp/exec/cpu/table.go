@@ -1,0 +1,34 @@
+package cpu
+
+import "ebtrain/ddp/graph"
+
+// table is the loops for one element type: T is computed in, sums are of type A.
+type table[T, A number] struct {
+	unary  func(graph.UnaryFn) vec1[T] // nil for integers
+	binary func(graph.BinaryFn) pair[T]
+	choose vec3[T]
+	sums   adders[T, A]
+	plain  graph.DType // the element type that is a T in memory
+}
+
+// adders are the sums of a block: all of it, or its columns.
+type adders[T, A number] struct {
+	all     func(x []T) A
+	columns func(acc []A, x []T)
+}
+
+func plainAdders[T, A number]() adders[T, A] {
+	return adders[T, A]{sumAll[T, A], sumColumns[T, A]}
+}
+
+func table32() table[float32, float64] {
+	return table[float32, float64]{unaries32, pairs32, select32(), sums32(), graph.F32}
+}
+
+func table64() table[float64, float64] {
+	return table[float64, float64]{unaries[float64], pairs[float64], selectVVV[float64], plainAdders[float64, float64](), graph.F64}
+}
+
+func tableInt() table[int64, int64] {
+	return table[int64, int64]{nil, pairs[int64], selectVVV[int64], plainAdders[int64, int64](), graph.I64}
+}

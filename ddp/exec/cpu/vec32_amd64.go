@@ -1,0 +1,277 @@
+package cpu
+
+import (
+	"golang.org/x/sys/cpu"
+
+	"ebtrain/ddp/graph"
+)
+
+// Kernels in assembly for blocks of float32: see vec_amd64.s and exp_amd64.s.
+
+//go:noescape
+func addVV8(d, x, y *float32, n int)
+
+//go:noescape
+func subVV8(d, x, y *float32, n int)
+
+//go:noescape
+func mulVV8(d, x, y *float32, n int)
+
+//go:noescape
+func divVV8(d, x, y *float32, n int)
+
+//go:noescape
+func maxVV8(d, x, y *float32, n int)
+
+//go:noescape
+func minVV8(d, x, y *float32, n int)
+
+//go:noescape
+func gtVV8(d, x, y *float32, n int)
+
+//go:noescape
+func eqVV8(d, x, y *float32, n int)
+
+//go:noescape
+func addVS8(d, x *float32, s float32, n int)
+
+//go:noescape
+func subSV8(d, x *float32, s float32, n int)
+
+//go:noescape
+func mulVS8(d, x *float32, s float32, n int)
+
+//go:noescape
+func divVS8(d, x *float32, s float32, n int)
+
+//go:noescape
+func divSV8(d, x *float32, s float32, n int)
+
+//go:noescape
+func maxVS8(d, x *float32, s float32, n int)
+
+//go:noescape
+func minVS8(d, x *float32, s float32, n int)
+
+//go:noescape
+func gtVS8(d, x *float32, s float32, n int)
+
+//go:noescape
+func gtSV8(d, x *float32, s float32, n int)
+
+//go:noescape
+func eqVS8(d, x *float32, s float32, n int)
+
+//go:noescape
+func leakyRelu8(d, x *float32, s float32, n int)
+
+//go:noescape
+func leakyStep8(d, x *float32, s float32, n int)
+
+//go:noescape
+func neg8(d, x *float32, s float32, n int)
+
+//go:noescape
+func abs8(d, x *float32, s float32, n int)
+
+//go:noescape
+func sqrt8(d, x *float32, s float32, n int)
+
+//go:noescape
+func select8(d, c, x, y *float32, n int)
+
+//go:noescape
+func sumAll16(x *float32, n int) float64
+
+//go:noescape
+func sumColumns16(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
+func sumColumns4(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
+func exp8(d, x *float32, s float32, n int)
+
+//go:noescape
+func elu8(d, x *float32, s float32, n int)
+
+//go:noescape
+func eluD8(d, x *float32, s float32, n int)
+
+//go:noescape
+func eluDD8(d, x *float32, s float32, n int)
+
+//go:noescape
+func sigmoid8(d, x *float32, s float32, n int)
+
+//go:noescape
+func tanh8(d, x *float32, s float32, n int)
+
+//go:noescape
+func softplus8(d, x *float32, s float32, n int)
+
+// wide8 does the first elements of a block eight at a time and the rest by the
+// plain loop.
+func wide8(fast func(d, x, y *float32, n int), rest vec2[float32]) vec2[float32] {
+	return func(d, x, y []float32) {
+		n := len(d) &^ 7
+		if n > 0 {
+			fast(&d[0], &x[0], &y[0], n)
+		}
+		rest(d[n:], x[n:len(d)], y[n:len(d)])
+	}
+}
+
+func wide8s(fast func(d, x *float32, s float32, n int), rest vec2s[float32]) vec2s[float32] {
+	return func(d, x []float32, s float32) {
+		n := len(d) &^ 7
+		if n > 0 {
+			fast(&d[0], &x[0], s, n)
+		}
+		rest(d[n:], x[n:len(d)], s)
+	}
+}
+
+// pairs32 is pairs for float32.
+func pairs32(fn graph.BinaryFn) pair[float32] {
+	p := pairs[float32](fn)
+	if !cpu.X86.HasAVX2 {
+		return p
+	}
+	switch fn {
+	case graph.Add:
+		return pair[float32]{wide8(addVV8, p.vv), wide8s(addVS8, p.vs), wide8s(addVS8, p.sv)}
+	case graph.Sub:
+		minus := func(d, x *float32, s float32, n int) { addVS8(d, x, -s, n) }
+		return pair[float32]{wide8(subVV8, p.vv), wide8s(minus, p.vs), wide8s(subSV8, p.sv)}
+	case graph.Mul:
+		return pair[float32]{wide8(mulVV8, p.vv), wide8s(mulVS8, p.vs), wide8s(mulVS8, p.sv)}
+	case graph.Div:
+		return pair[float32]{wide8(divVV8, p.vv), wide8s(divVS8, p.vs), wide8s(divSV8, p.sv)}
+	case graph.Max:
+		return pair[float32]{wide8(maxVV8, p.vv), wide8s(maxVS8, p.vs), wide8s(maxVS8, p.sv)}
+	case graph.Min:
+		return pair[float32]{wide8(minVV8, p.vv), wide8s(minVS8, p.vs), wide8s(minVS8, p.sv)}
+	case graph.Greater:
+		return pair[float32]{wide8(gtVV8, p.vv), wide8s(gtVS8, p.vs), wide8s(gtSV8, p.sv)}
+	case graph.Equal:
+		return pair[float32]{wide8(eqVV8, p.vv), wide8s(eqVS8, p.vs), wide8s(eqVS8, p.sv)}
+	}
+	return p
+}
+
+// unaries32 is unaries for float32.
+func unaries32(fn graph.UnaryFn) vec1[float32] {
+	rest := unaries[float32](fn)
+	if !cpu.X86.HasAVX2 {
+		return rest
+	}
+	fixed := func(fast func(d, x *float32, s float32, n int), s float32) vec1[float32] {
+		f := wide8s(fast, vec2s[float32](rest))
+		return func(d, x []float32, _ float32) { f(d, x, s) }
+	}
+	free := func(fast func(d, x *float32, s float32, n int)) vec1[float32] {
+		return vec1[float32](wide8s(fast, vec2s[float32](rest)))
+	}
+	switch fn {
+	case graph.Neg:
+		return free(neg8)
+	case graph.Abs:
+		return free(abs8)
+	case graph.Sqrt:
+		return free(sqrt8)
+	case graph.Scale:
+		return free(mulVS8)
+	case graph.Shift:
+		return free(addVS8)
+	case graph.LeakyRelu:
+		return free(leakyRelu8)
+	case graph.LeakyStep:
+		return free(leakyStep8)
+	case graph.Relu:
+		return fixed(maxVS8, 0)
+	case graph.Step:
+		return fixed(gtVS8, 0)
+	case graph.Recip:
+		return fixed(divSV8, 1)
+	case graph.Square:
+		f := wide8(mulVV8, mulVV[float32])
+		return func(d, x []float32, _ float32) { f(d, x, x) }
+	}
+	if f := exponential(fn); f != nil && cpu.X86.HasFMA {
+		return free(f)
+	}
+	return rest
+}
+
+// exponential is a function of exp_amd64.s, right to 3 ulp; nil for others.
+func exponential(fn graph.UnaryFn) func(d, x *float32, s float32, n int) {
+	switch fn {
+	case graph.Exp:
+		return exp8
+	case graph.Elu:
+		return elu8
+	case graph.EluD:
+		return eluD8
+	case graph.EluDD:
+		return eluDD8
+	case graph.Sigmoid:
+		return sigmoid8
+	case graph.Tanh:
+		return tanh8
+	case graph.Softplus:
+		return softplus8
+	}
+	return nil
+}
+
+// select32 is selectVVV for float32.
+func select32() vec3[float32] {
+	if !cpu.X86.HasAVX2 {
+		return selectVVV[float32]
+	}
+	return func(d, c, x, y []float32) {
+		n := len(d) &^ 7
+		if n > 0 {
+			select8(&d[0], &c[0], &x[0], &y[0], n)
+		}
+		selectVVV(d[n:], c[n:len(d)], x[n:len(d)], y[n:len(d)])
+	}
+}
+
+// sums32 is the sums of float32 in float64.
+func sums32() adders[float32, float64] {
+	if !cpu.X86.HasAVX2 {
+		return plainAdders[float32, float64]()
+	}
+	return adders[float32, float64]{
+		all: func(x []float32) float64 {
+			n, s := len(x)&^15, 0.0
+			if n > 0 {
+				s = sumAll16(&x[0], n)
+			}
+			return s + sumAll[float32, float64](x[n:])
+		},
+		columns: sumColumns32,
+	}
+}
+
+func sumColumns32(acc []float64, x []float32) {
+	cols := len(acc)
+	rows := len(x) / max(cols, 1)
+	if rows == 0 {
+		return
+	}
+	c := 0
+	for ; c+16 <= cols; c += 16 {
+		sumColumns16(&acc[c], &x[c], rows, cols)
+	}
+	for ; c+4 <= cols; c += 4 {
+		sumColumns4(&acc[c], &x[c], rows, cols)
+	}
+	for ; c < cols; c++ {
+		for i := c; i < rows*cols; i += cols {
+			acc[c] += float64(x[i])
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package cpu
+
+import (
+	"math"
+	"testing"
+
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+)
+
+// hard are the values that loops get wrong, and many ordinary ones; the length
+// is no multiple of a vector's.
+func hard(sub uint16) []float32 {
+	inf := math.Inf(1)
+	v := []float64{0, math.Copysign(0, -1), 1, -1, inf, -inf, math.NaN(), 0x1p-126, 0x1p-140, -0x1p-149, math.MaxFloat32, -math.MaxFloat32,
+		88, 89, -87, -88, -103, -104, -110, 20, -20, 0.5, 1e-7, -1e-7, 9, -9, 1e-4, 17.3, 3e5}
+	draws := make([]float64, 230)
+	philox.Name{Purpose: philox.Testing, Sub: sub}.Normal(draws)
+	for i, d := range draws {
+		v = append(v, d*math.Pow(10, float64(i%5-2)))
+	}
+	out := make([]float32, len(v))
+	for i := range v {
+		out[(i*37)%len(v)] = float32(v[i])
+	}
+	return out
+}
+
+// ulps is how far apart two float32 lie, in units of the last place of want.
+func ulps(got, want float32) float64 {
+	switch {
+	case got == want || got != got && want != want:
+		return 0
+	case math.IsInf(float64(got), 0) || math.IsInf(float64(want), 0) || got != got || want != want:
+		return math.Inf(1)
+	}
+	unit := math.Nextafter32(float32(math.Abs(float64(want))), math.MaxFloat32) - float32(math.Abs(float64(want)))
+	return math.Abs(float64(got)-float64(want)) / float64(unit)
+}
+
+const maxUlps = 3
+
+func TestUnary32(t *testing.T) {
+	for fn := graph.UnaryFn(1); fn < graph.NumUnaryFn; fn++ {
+		for _, a := range []float32{0.3, -1.5, 3} {
+			if !fn.HasParam() && a != 3 {
+				continue
+			}
+			x, d := hard(1), hard(1)
+			unaries32(fn)(d, d, a) // in place
+			for i := range x {
+				want := float32(plan.EvalUnary(fn, float64(a), float64(x[i])))
+				if u := ulps(d[i], want); u > maxUlps {
+					t.Errorf("%v{%v}(%v) = %v, want %v: %v ulp", fn, a, x[i], d[i], want, u)
+				}
+			}
+		}
+	}
+}
+
+func TestBinary32(t *testing.T) {
+	x, y := hard(1), hard(2)
+	for fn := graph.BinaryFn(1); fn < graph.NumBinaryFn; fn++ {
+		p, d := pairs32(fn), make([]float32, len(x))
+		check := func(form string, i int, a, b float32) {
+			if want := float32(plan.EvalBinary(fn, float64(a), float64(b))); ulps(d[i], want) > 0 {
+				t.Errorf("%v %s (%v, %v) = %v, want %v", fn, form, a, b, d[i], want)
+			}
+		}
+		p.vv(d, x, y)
+		for i := range x {
+			check("arrays", i, x[i], y[i])
+		}
+		for _, s := range []float32{2.5, 0, float32(math.NaN()), float32(math.Inf(-1))} {
+			p.vs(d, x, s)
+			for i := range x {
+				check("array, number", i, x[i], s)
+			}
+			p.sv(d, x, s)
+			for i := range x {
+				check("number, array", i, s, x[i])
+			}
+		}
+	}
+}
+
+func TestSelect32(t *testing.T) {
+	c, x, y := hard(1), hard(2), hard(3)
+	for i := range c {
+		if i%3 == 0 {
+			c[i] = 0
+		}
+	}
+	d := make([]float32, len(c))
+	select32()(d, c, x, y)
+	for i := range d {
+		want := x[i]
+		if c[i] == 0 {
+			want = y[i]
+		}
+		if math.Float32bits(d[i]) != math.Float32bits(want) {
+			t.Errorf("select(%v, %v, %v) = %v", c[i], x[i], y[i], d[i])
+		}
+	}
+}
+
+func TestSums32(t *testing.T) {
+	x := make([]float32, 19*23*4)
+	for i := range x {
+		x[i] = float32(i*7919%1000) - 500 // whole numbers: sums are exact
+	}
+	s := sums32()
+	for _, n := range []int{0, 1, 15, 16, 17, 100, len(x)} {
+		if got, want := s.all(x[:n]), sumAll[float32, float64](x[:n]); got != want {
+			t.Errorf("sum of %d: %v, want %v", n, got, want)
+		}
+	}
+	for _, cols := range []int{1, 3, 4, 12, 16, 19, 23, 38} {
+		got, want := make([]float64, cols), make([]float64, cols)
+		s.columns(got, x)
+		sumColumns(want, x)
+		for c := range got {
+			if got[c] != want[c] {
+				t.Errorf("column %d of %d: %v, want %v", c, cols, got[c], want[c])
+			}
+		}
+	}
+}

@@ -1,0 +1,368 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/env"
+)
+
+// The promise is two seconds; the bound is generous for a loaded machine.
+const endsWithin = 4 * time.Second
+
+func TestKilledRank(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{2, 4} {
+		for _, mode := range []string{"wait", "deaf"} {
+			t.Run(fmt.Sprintf("%s/%d", mode, n), func(t *testing.T) {
+				j := start(t, nil, "-nproc", fmt.Sprint(n), "RANKS", mode)
+				pids := j.numbers("ready", n)
+				began := time.Now()
+				if err := unix.Kill(pids[1], unix.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				code, out := j.end()
+				if took := time.Since(began); took > endsWithin {
+					t.Errorf("the job ended after %v", took)
+				} else {
+					t.Logf("the job ended after %v", took)
+				}
+				if code != 128+9 {
+					t.Errorf("exit code %d, want 137", code)
+				}
+				line := fmt.Sprintf("rank 1 (%s, pid %d): killed by SIGKILL during all-reduce generator/bucket 3, seq 8812, step 41\n", host, pids[1])
+				want(t, out, "ddplaunch: "+line)
+				if mode == "wait" {
+					each(t, out, map[int][]int{2: {0}, 4: {0, 2, 3}}[n], strings.TrimSuffix(line, "\n"))
+				}
+				gone(t, slices.Collect(maps.Values(pids))...)
+			})
+		}
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	tests := []struct {
+		name, mode string
+		flags      []string
+		signals    []unix.Signal
+		code       int
+		says       string
+	}{
+		{"all stop cleanly", "wait", nil, []unix.Signal{unix.SIGINT}, 75, "] stopping\n"},
+		{"SLURM's warning", "wait", nil, []unix.Signal{unix.SIGUSR1}, 75, "] stopping\n"},
+		{"grace runs out", "deaf", []string{"--grace", "0.3"}, []unix.Signal{unix.SIGTERM}, 143, "ddplaunch: killed: still running 300ms after SIGTERM: rank 0, 1\n"},
+		{"second signal kills", "deaf", []string{"--grace", "1m"}, []unix.Signal{unix.SIGINT, unix.SIGINT}, 130, "ddplaunch: killed by a second SIGINT\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			j := start(t, nil, append(append([]string{"-nproc", "2"}, tt.flags...), "RANKS", tt.mode)...)
+			pids := j.numbers("ready", 2)
+			for i, s := range tt.signals {
+				if i > 0 {
+					for !strings.Contains(j.output(), "asked to stop") {
+						time.Sleep(5 * time.Millisecond)
+					}
+				}
+				if err := j.cmd.Process.Signal(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			code, out := j.end()
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			want(t, out, tt.says)
+			gone(t, pids[0], pids[1])
+		})
+	}
+}
+
+// A signal to one rank becomes a request to all.
+func TestSignalToOneRank(t *testing.T) {
+	j := start(t, nil, "-nproc", "2", "RANKS", "wait")
+	pids := j.numbers("ready", 2)
+	if err := unix.Kill(pids[1], unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	code, out := j.end()
+	if code != 75 {
+		t.Errorf("exit code %d, want 75", code)
+	}
+	each(t, out, []int{0, 1}, "stopping")
+}
+
+// Programs that know nothing of this project get the signal itself.
+func TestInterruptStranger(t *testing.T) {
+	j := start(t, nil, "-nproc", "2", "sh", "-c", `trap 'echo caught; exit 0' INT; echo ready $$; while :; do sleep 0.05; done`)
+	j.numbers("ready", 2)
+	if err := j.cmd.Process.Signal(unix.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	code, out := j.end()
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	each(t, out, []int{0, 1}, "caught")
+}
+
+// Nothing survives a launcher that is killed: not the ranks, which cannot
+// catch it, nor what they have started.
+func TestLauncherKilled(t *testing.T) {
+	for _, s := range []unix.Signal{unix.SIGKILL, unix.SIGABRT} {
+		t.Run(unix.SignalName(s), func(t *testing.T) {
+			j := start(t, nil, "-nproc", "2", "RANKS", "family")
+			ranks, children := j.numbers("ready", 2), j.numbers("child", 2)
+			if err := j.cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			j.end()
+			for _, pid := range []int{ranks[0], ranks[1], children[0], children[1]} {
+				dead(t, pid)
+			}
+		})
+	}
+}
+
+// dead waits until a process runs no more. Where process 1 reaps nobody, the
+// orphans of a killed launcher stay zombies; that is not the launcher's doing.
+func dead(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d still runs: %s", pid, stat)
+		}
+	}
+}
+
+func TestChildrenEndWithTheirRank(t *testing.T) {
+	for _, how := range []string{"end", "kill"} {
+		args := []string{"-nproc", "2", "RANKS", "family"}
+		if how == "end" {
+			args = append(args, how)
+		}
+		j := start(t, nil, args...)
+		children := j.numbers("child", 2)
+		if how == "kill" {
+			if err := unix.Kill(j.numbers("ready", 2)[0], unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j.end()
+		gone(t, children[0], children[1])
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"all well", []string{"true"}, 0, ""},
+		{"all fail alike", []string{"sh", "-c", "exit 3"}, 3, "exit status 3"},
+		{"one fails", []string{"sh", "-c", "[ $RANK = 0 ] && exec sleep 20; exit 5"}, 5, "rank 1 ("},
+		{"first of two", []string{"sh", "-c", "[ $RANK = 0 ] && sleep 0.4 && exit 6; exit 5"}, 5, "rank 1 ("},
+		{"signal", []string{"sh", "-c", "[ $RANK = 0 ] && exec sleep 20; kill -SEGV $$"}, 139, "killed by SIGSEGV"},
+		{"stopped cleanly", []string{"sh", "-c", "exit 75"}, 75, ""},
+		{"one stopped cleanly", []string{"sh", "-c", "[ $RANK = 0 ] && exit 75; sleep 0.3"}, 75, ""},
+		{"joined rank fails", []string{"RANKS", "exit", "1", "9"}, 9, "exit status 9 during all-reduce"},
+		{"raised", []string{"RANKS", "raise", "shard 3:\n checksum is wrong"}, 7, "): shard 3:; checksum is wrong\n"},
+		{"different exchanges", []string{"RANKS", "disagree"}, 1, `is in exchange "`},
+		{"left early", []string{"RANKS", "leave"}, 1, `left the group while rank 0 waits for it in exchange "barrier all"`},
+		{"exchange abandoned", []string{"RANKS", "timeout"}, 1, `exchange "late": rank 1 did not come`},
+		{"not a program", []string{os.DevNull}, 2, "is not executable"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			code, out := run1(t, append([]string{"-nproc", "2"}, tt.args...)...)
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d; output\n%s", code, tt.code, out)
+			}
+			want(t, out, tt.says)
+			if tt.says == "" && out != "" {
+				t.Errorf("output %q, want none", out)
+			}
+		})
+	}
+}
+
+func TestUnstartableProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bad")
+	if err := os.WriteFile(path, []byte("\x7fELF nonsense"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	code, out := run1(t, "-nproc", "2", path)
+	if code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	want(t, out, "exec format error")
+}
+
+func TestExchange(t *testing.T) {
+	code, out := run1(t, "-nproc", "3", "RANKS", "gather", "big")
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	ranks := []int{0, 1, 2}
+	each(t, out, ranks, "first: [first-of-0 first-of-1 first-of-2]")
+	each(t, out, ranks, "second: [second-of-0 second-of-1 second-of-2]")
+	each(t, out, ranks, "job job-")
+	want(t, out, "[1] sizes 3 0 1048576, hosts 3, one host true, local 1 of 3\n", "(32)\n")
+}
+
+// Two jobs at the same time, with the same id, do not meet.
+func TestTwoJobs(t *testing.T) {
+	jobs := []*job{start(t, nil, "-nproc", "2", "--rdzv-id", "x/y", "RANKS", "gather"), start(t, nil, "-nproc", "2", "--rdzv-id", "x/y", "RANKS", "gather")}
+	names := map[string]bool{}
+	for _, j := range jobs {
+		code, out := j.end()
+		if code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		_, line, _ := strings.Cut(out, "] job x-y-")
+		line, _, _ = strings.Cut(line, "\n")
+		if strings.Count(out, line) > 2 {
+			t.Errorf("output\n%s", out)
+		}
+		name, key, _ := strings.Cut(line, " key ")
+		names[name], names[key] = true, true
+	}
+	if len(names) != 4 {
+		t.Errorf("names and keys %v are not different", names)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	code, out := run1(t, "-nproc", "2", "--max-restarts", "2", "RANKS", "restart", "2")
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	want(t, out, "ddplaunch: restart 1: rank 1 (", "ddplaunch: restart 2: rank 1 (", "-e2\n")
+	each(t, out, []int{0, 1}, "done in epoch 2, job job-")
+	if code, _ := run1(t, "-nproc", "2", "--max-restarts", "1", "RANKS", "restart", "2"); code != 137 {
+		t.Errorf("exit code %d when the restarts are used up, want 137", code)
+	}
+}
+
+// A process started by a rank has the rank's environment but is not the rank.
+func TestChildOfARankIsRefused(t *testing.T) {
+	code, out := run1(t, "-nproc", "2", "RANKS", "rejoin")
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	want(t, out, "child said EBTRAIN_CONTROL_FD=3 is not the socket of a launcher")
+}
+
+func TestOutput(t *testing.T) {
+	const script = `i=0; while [ $i -lt 200 ]; do echo "rank $RANK line $i of a long line that must stay whole"; i=$((i+1)); done; printf 'no newline'; echo oops >&2`
+	dir := t.TempDir()
+	code, out := run1(t, "-nproc", "3", "--log-dir", dir+"/logs", "sh", "-c", script)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	next := map[string]int{}
+	for line := range strings.Lines(out) {
+		var p, r, i int
+		if n, _ := fmt.Sscanf(line, "[%d] rank %d line %d of a long line that must stay whole\n", &p, &r, &i); n == 3 {
+			if p != r || next[fmt.Sprint(r)] != i {
+				t.Fatalf("line out of place: %q", line)
+			}
+			next[fmt.Sprint(r)]++
+		} else if !strings.HasSuffix(line, "] no newline\n") && !strings.HasSuffix(line, "] oops\n") {
+			t.Errorf("strange line %q", line)
+		}
+	}
+	if next["0"] != 200 || next["1"] != 200 || next["2"] != 200 {
+		t.Errorf("lines by rank: %v", next)
+	}
+	for r := range 3 {
+		b, err := os.ReadFile(fmt.Sprintf("%s/logs/rank-%d.log", dir, r))
+		if err != nil || strings.Count(string(b), fmt.Sprintf("rank %d line", r)) != 200 || !strings.Contains(string(b), "oops\n") {
+			t.Errorf("log of rank %d: %d bytes, %v", r, len(b), err)
+		}
+	}
+}
+
+func TestRedirectAndFilter(t *testing.T) {
+	dir := t.TempDir()
+	code, out := run1(t, "-nproc", "2", "-log_dir", dir, "-r", "1:1", "-t", "0:2", "sh", "-c", "echo out$RANK; echo err$RANK >&2")
+	if code != 0 || strings.Contains(out, "out1") {
+		t.Errorf("exit code %d, output %s", code, out)
+	}
+	want(t, out, "[0] out0\n", "[0] err0\n", "[1] err1\n")
+	for r, content := range []string{"err0\n", "out1\n"} {
+		if b, err := os.ReadFile(fmt.Sprintf("%s/rank-%d.log", dir, r)); string(b) != content {
+			t.Errorf("log of rank %d: %q, %v", r, b, err)
+		}
+	}
+	if code, out := run1(t, "-nproc", "3", "--local-ranks-filter=1", "sh", "-c", "echo out$RANK"); code != 0 || out != "[1] out1\n" {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	code, out := run1(t, "-nproc", "2", "--rdzv-id", "exp", "sh", "-c",
+		`echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR $TORCHELASTIC_RUN_ID $TORCHELASTIC_RESTART_COUNT $TORCHELASTIC_MAX_RESTARTS $EBTRAIN_PROGRESS; [ -n "$OMP_NUM_THREADS" ] && [ "$MASTER_PORT" -gt 0 ] && echo set; [ -z "$EBTRAIN_KEY" ] && echo no key`)
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	want(t, out, "[0] 0 2 0 2 0 127.0.0.1 exp 0 0 plain\n", "[1] 1 2 1 2 0 127.0.0.1 exp 0 0 plain\n")
+	each(t, out, []int{0, 1}, "set")
+	each(t, out, []int{0, 1}, "no key")
+}
+
+// What follows the program's name is the program's.
+func TestProgramArguments(t *testing.T) {
+	code, out := run1(t, "-nproc", "1", "echo", "-nproc", "2", "--help", "-v", "--", "x")
+	if code != 0 || out != "[0] -nproc 2 --help -v -- x\n" {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
+}
+
+// When nobody reads the output any more, the job stops.
+func TestReaderGone(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const flood = "trap 'exit 75' PIPE; while :; do echo x; sleep 0.01; done"
+	cmd := exec.Command("sh", "-c", self+` -nproc 2 sh -c "$0" | head -1`, flood)
+	cmd.Env = append(env.Without(os.Environ()), roleVar+"=launcher")
+	done := make(chan error, 1)
+	go func() {
+		out, err := cmd.CombinedOutput()
+		if !strings.Contains(string(out), "] x\n") {
+			err = fmt.Errorf("%w: output %q", err, out)
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Error("the job went on")
+	}
+}
