@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 
 	"ebtrain/ddp/graph"
@@ -109,11 +110,11 @@ func (f *fusion) group(m []int) unit {
 		switch op := n.op.(type) {
 		case graph.Reduce:
 			access := NewAccess(sp.dims, f.plan.Values[n.out[0]].Dims)
-			g.code.Sums = append(g.code.Sums, Reduction{op.Fn, g.reg[f.reads(i)[0]], access})
+			g.code.Sums = append(g.code.Sums, Reduction{op.Fn, g.register(f.reads(i)[0]), access})
 			reduced = append(reduced, n.out[0])
 			continue
 		case graph.Broadcast:
-			g.reg[n.out[0]] = g.reg[f.reads(i)[0]]
+			g.reg[n.out[0]] = g.register(f.reads(i)[0])
 		default:
 			g.instr(i)
 		}
@@ -157,13 +158,22 @@ func (g *grouping) instr(i int) {
 	for k, v := range g.f.reads(i) {
 		switch k {
 		case 0:
-			c.X = g.reg[v]
+			c.X = g.register(v)
 		case 1:
-			c.Y = g.reg[v]
+			c.Y = g.register(v)
 		default:
-			c.Z = g.reg[v]
+			c.Z = g.register(v)
 		}
 	}
 	g.code.Code = append(g.code.Code, c)
 	g.reg[g.f.nodes[i].out[0]] = g.code.Registers() - 1
+}
+
+// register is the register of a value that has been made.
+func (g *grouping) register(v int) int {
+	r, ok := g.reg[v]
+	if !ok {
+		panic(fmt.Sprintf("plan: value %d is read before it is made", v))
+	}
+	return r
 }
