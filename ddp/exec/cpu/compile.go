@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"ebtrain/collective"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu/engine"
 	"ebtrain/ddp/exec/plan"
@@ -164,7 +165,7 @@ func (p *program) allocate() error {
 			n++
 		}
 	}
-	p.pending = make([]pendingOrNil, n)
+	p.pending = make([]collective.Pending, n)
 	return nil
 }
 
