@@ -56,14 +56,6 @@ func picture(t *testing.T, side int) []byte {
 	return b.Bytes()
 }
 
-func TestNormalize(t *testing.T) {
-	got := normalize([]string{"folder", "-src", "a_b", "--test_percent=5", "-on_bad=a_b", "-h", "-5", "--", "-x_y"})
-	want := []string{"folder", "--src", "a_b", "--test-percent=5", "--on-bad=a_b", "-h", "-5", "--", "-x_y"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestSynthInfoVerify(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "set")
 	code, out, _, err := try(t, "synth", "-size", "8", "-train=300", "--val", "20", "--test", "10", "--out", dir)

@@ -25,6 +25,10 @@ each rank. Interrupt it with Ctrl-C: it stops after the current step, writes a
 checkpoint, and the same command with --resume goes on (exit code 75 says so).
 `
 
+// virtualShards is how many parts --deterministic cuts the batch into, and so
+// the largest number of ranks it can run on.
+const virtualShards = 8
+
 // options are the flags of train.
 type options struct {
 	settings job.Settings
@@ -33,6 +37,7 @@ type options struct {
 	steps       int64
 	out         string
 	resume      bool
+	fixedBits   bool
 	device      string
 	threads     int
 	logEvery    int64
@@ -73,6 +78,7 @@ func (o *options) define(fs *pflag.FlagSet) {
 	fs.Float64Var(&m.Upper.Decay, "lr-decay", m.Upper.Decay, "factor on the learning rates after each epoch")
 	fs.Float64Var(&m.Lower.WeightDecay, "weight-decay", m.Lower.WeightDecay, "L2 weight decay of the inference net and the generator")
 
+	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks: the batch is cut into 8 virtual shards, and each rank uses one thread (slower)")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
@@ -95,6 +101,13 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	}
 	o.model.Lower.Beta1, o.model.Lower.Beta2, o.model.Lower.Decay = o.model.Upper.Beta1, o.model.Upper.Beta2, o.model.Upper.Decay
 	o.settings.BiDVL = &o.model
+	if o.fixedBits {
+		o.settings.Shards = virtualShards
+		if o.threads > 1 {
+			return nil, nil, job.Usage("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
+		}
+		o.threads = 1
+	}
 	return o, fs, o.validate()
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu/loops"
 	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
@@ -36,7 +35,7 @@ func TestConformance(t *testing.T) {
 		})
 	}
 	t.Run("plain loops", func(t *testing.T) {
-		exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: 2, Engine: loops.Engine{}}) },
+		exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: 2, Engine: loopEngine{}}) },
 			exectest.Options{Graphs: 20})
 	})
 }

@@ -68,10 +68,9 @@ type store[T number] struct {
 
 // lane is the state of one thread.
 type lane[T number] struct {
-	reg  [][]T // the block of each register
-	buf  [][]T // the buffers of the registers that have one
-	num  []T   // the value of registers that are numbers
-	sums []unsafe.Pointer
+	reg [][]T // the block of each register
+	buf [][]T // the buffers of the registers that have one
+	num []T   // the value of registers that are numbers
 }
 
 func (k *fused[T, A]) run() error {
@@ -191,8 +190,8 @@ func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
 	}
 }
 
-// newFused makes the kernel of a group of element type d, with the places of
-// its operands and results; scratch holds its sums.
+// newFused makes the kernel of a group, with the places of its operands and
+// results and the operands' element types; scratch holds its sums.
 func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts []graph.DType, tab table[T, A], scratch unsafe.Pointer) *fused[T, A] {
 	k := &fused[T, A]{pool: p, n: f.Dims.Len(), round: rounder[T](f.DType)}
 	k.block = blockOf(f)
