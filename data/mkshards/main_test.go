@@ -144,9 +144,9 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"no command", "", 2, "no command"},
 		{"unknown command", "imagenet", 2, `unknown command "imagenet"`},
-		{"unknown flag", "mnist --sauce x", 2, "unknown flag: --sauce"},
-		{"flag without value", "mnist --src", 2, "flag needs an argument: --src"},
-		{"flag of another command", "mnist --src x --crop 3", 2, "unknown flag: --crop"},
+		{"unknown flag", "mnist --sauce x", 2, "unknown flag --sauce"},
+		{"flag without value", "mnist --src", 2, "--src needs a value: want text"},
+		{"flag of another command", "mnist --src x --crop 3", 2, "unknown flag --crop"},
 		{"missing --src", "mnist", 2, "mnist: --src must be given"},
 		{"missing --crop", "celeba --src " + celeba, 2, "celeba: --crop must be given"},
 		{"missing --out", "mnist --src x --out=", 2, "--out must be given"},

@@ -281,7 +281,7 @@ func TestOlderCheckpoint(t *testing.T) {
 	if len(warning.FindAllString(e.stderr, -1)) != 1 || strings.Count(e.stderr, "\n") != 1 {
 		t.Errorf("want one warning, got %v", e)
 	}
-	s.close("run", "half-ckpt", rounding) // one rank began it
+	s.close("run", "half-ckpt", jump) // one rank began it
 	// A last line torn by a kill is no damage: it is made again.
 	s.change("run/metrics.jsonl", func(b []byte) []byte { return b[:len(b)-9] })
 	if err := os.RemoveAll(s.path("run/ckpt/step-00000004")); err != nil {
