@@ -127,7 +127,7 @@ func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
 	if f, ok := s.Op.(*plan.Fused); ok {
 		n := 0
 		for _, r := range f.Sums {
-			n += sumBytes(resultLen(r.Access), p.b.threads)
+			n += sumBytes(resultLen(r.Access), p.b.pool.parts)
 		}
 		return nil, n, nil
 	}

@@ -74,18 +74,18 @@ type lane[T number] struct {
 }
 
 func (k *fused[T, A]) run() error {
-	threads := k.pool.run(k, k.work)
+	parts := k.pool.run(k, k.work)
 	for i := range k.sums {
-		k.sums[i].finish(threads)
+		k.sums[i].finish(parts)
 	}
 	return nil
 }
 
-// part computes blocks of worker w.
-func (k *fused[T, A]) part(w, n int) {
+// part computes part w of n of the blocks.
+func (k *fused[T, A]) part(worker, w, n int) {
 	blocks := (k.n + k.block - 1) / k.block
 	lo, hi := blocks*w/n, blocks*(w+1)/n
-	ln := &k.lanes[w]
+	ln := &k.lanes[worker]
 	for i := range k.sums {
 		k.sums[i].reset(w)
 	}
@@ -203,10 +203,10 @@ func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts
 	for i, s := range f.Sums {
 		size := resultLen(s.Access)
 		o := len(f.Stores) + i
-		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.n, scratch))
-		scratch = unsafe.Add(scratch, sumBytes(size, p.n))
+		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.parts, scratch))
+		scratch = unsafe.Add(scratch, sumBytes(size, p.parts))
 	}
-	c.lanes(p.n)
+	c.lanes(p.threads)
 	return k
 }
 
