@@ -92,7 +92,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return usage("no command given")
 	}
 	switch name := args[0]; name {
-	case "help", "--help", "-h":
+	case "help", "--help", "-help", "-h":
 		_, err := io.WriteString(stdout, help)
 		return err
 	case "info":

@@ -8,14 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"ebtrain/launch/env"
 	"ebtrain/trainer/rundir"
 )
 
@@ -120,17 +121,20 @@ func (s *site) start(args ...string) *running {
 	r.cmd = exec.CommandContext(ctx, filepath.Join(bin, args[0]), args[1:]...)
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = s.dir, &r.out, &r.err
 	r.cmd.WaitDelay = 5 * time.Second // a process left behind holds the pipes
-	for _, kv := range env.Without(os.Environ()) {
-		if key, _, _ := strings.Cut(kv, "="); key != "OMP_NUM_THREADS" && !strings.HasPrefix(key, "SLURM_") {
-			r.cmd.Env = append(r.cmd.Env, kv)
-		}
-	}
-	r.cmd.Env = append(r.cmd.Env, s.env...)
+	r.cmd.Env = append(clean(os.Environ()), s.env...)
 	if err := r.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { cancel(); r.wait() })
 	return r
+}
+
+// launchers' variables would make every program a rank of another job.
+var launchers = regexp.MustCompile(`^(.*RANK|.*WORLD_SIZE|MASTER_.*|EBTRAIN_.*|TORCHELASTIC_.*|SLURM_.*|PMI.*|OMPI_.*|MPI_.*|OMP_NUM_THREADS)=`)
+
+// clean is environ without what a launcher sets.
+func clean(environ []string) []string {
+	return slices.DeleteFunc(environ, launchers.MatchString)
 }
 
 // wait waits for the end.
