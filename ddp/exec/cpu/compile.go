@@ -76,8 +76,32 @@ func (p *program) compile(o exec.Options) error {
 		}
 		p.steps = append(p.steps, step{k, s.Op.String(), kind(s.Op), s.Scope, flops(problem(p.plan, s))})
 	}
+	p.attach()
 	p.summarise()
 	return nil
+}
+
+// attach gives the fused kernels memory for their registers, the same to all:
+// they run one after the other.
+func (p *program) attach() {
+	type buffered interface {
+		bufferBytes() int
+		attach(w int, mem unsafe.Pointer)
+	}
+	size := 0
+	for _, s := range p.steps {
+		if k, ok := s.kernel.(buffered); ok {
+			size = max(size, k.bufferBytes())
+		}
+	}
+	for w := range p.b.threads {
+		mem := exec.NewTensor(graph.T(graph.U8, size)).Bytes()
+		for _, s := range p.steps {
+			if k, ok := s.kernel.(buffered); ok {
+				k.attach(w, unsafe.Pointer(unsafe.SliceData(mem)))
+			}
+		}
+	}
 }
 
 // at says which step: scope and op.
@@ -127,7 +151,7 @@ func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
 	if f, ok := s.Op.(*plan.Fused); ok {
 		n := 0
 		for _, r := range f.Sums {
-			n += sumBytes(resultLen(r.Access), p.b.threads)
+			n += sumBytes(resultLen(r.Access), p.b.pool.parts)
 		}
 		return nil, n, nil
 	}

@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 	for _, threads := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d threads", threads), func(t *testing.T) {
 			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: threads}) },
-				exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 100})
+				exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 50})
 		})
 	}
 	t.Run("plain loops", func(t *testing.T) {

@@ -24,6 +24,9 @@ type fused[T, A number] struct {
 	sums   []sum[T, A]
 	round  func([]T) // nil if T is exact
 	lanes  []lane[T]
+
+	shared  []int // by register: its buffer in a lane, -1 if it has none
+	buffers int
 }
 
 // mode is how a load gets its block.
@@ -31,8 +34,8 @@ type mode uint8
 
 const (
 	direct   mode = iota // the memory itself
-	constant             // filled once, at compilation
-	repeated             // the same in each block: filled once a run
+	constant             // a number of the graph: filled for each part
+	repeated             // the same in each block: filled for each part
 	general              // filled for each block
 )
 
@@ -74,18 +77,18 @@ type lane[T number] struct {
 }
 
 func (k *fused[T, A]) run() error {
-	threads := k.pool.run(k, k.work)
+	parts := k.pool.run(k, k.work)
 	for i := range k.sums {
-		k.sums[i].finish(threads)
+		k.sums[i].finish(parts)
 	}
 	return nil
 }
 
-// part computes blocks of worker w.
-func (k *fused[T, A]) part(w, n int) {
+// part computes part w of n of the blocks.
+func (k *fused[T, A]) part(worker, w, n int) {
 	blocks := (k.n + k.block - 1) / k.block
 	lo, hi := blocks*w/n, blocks*(w+1)/n
-	ln := &k.lanes[w]
+	ln := &k.lanes[worker]
 	for i := range k.sums {
 		k.sums[i].reset(w)
 	}
@@ -101,6 +104,11 @@ func (k *fused[T, A]) begin(ln *lane[T]) {
 	for i := range k.loads {
 		l := &k.loads[i]
 		switch {
+		case l.mode == constant:
+			ln.num[l.reg] = l.value
+			if l.array {
+				fill(ln.buf[l.reg], l.value)
+			}
 		case l.acc.Scalar() && l.mode == repeated:
 			l.read(ln.num[l.reg:l.reg+1], l.mem, 0)
 			if l.array {
@@ -108,6 +116,20 @@ func (k *fused[T, A]) begin(ln *lane[T]) {
 			}
 		case l.mode == repeated:
 			l.fill(ln.buf[l.reg], 0)
+		}
+	}
+}
+
+// bufferBytes is the memory that each thread needs; kernels that do not run at
+// the same time may have the same memory.
+func (k *fused[T, A]) bufferBytes() int { return k.buffers * k.block * 8 }
+
+// attach gives thread w its memory.
+func (k *fused[T, A]) attach(w int, mem unsafe.Pointer) {
+	all := span[T](mem, k.buffers*k.block)
+	for r, b := range k.shared {
+		if b >= 0 {
+			k.lanes[w].buf[r] = all[b*k.block:][:k.block:k.block]
 		}
 	}
 }
@@ -203,10 +225,10 @@ func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts
 	for i, s := range f.Sums {
 		size := resultLen(s.Access)
 		o := len(f.Stores) + i
-		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.n, scratch))
-		scratch = unsafe.Add(scratch, sumBytes(size, p.n))
+		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.parts, scratch))
+		scratch = unsafe.Add(scratch, sumBytes(size, p.parts))
 	}
-	c.lanes(p.n)
+	c.lanes(p.threads)
 	return k
 }
 

@@ -33,7 +33,7 @@ func (k *image[T]) run() error {
 	return nil
 }
 
-func (k *image[T]) part(w, n int) {
+func (k *image[T]) part(_, w, n int) {
 	rows := k.out.At(0) * k.out.At(1)
 	for r := rows * w / n; r < rows*(w+1)/n; r++ {
 		k.row(k, r/k.out.At(1), r%k.out.At(1))
