@@ -1,7 +1,7 @@
 # ebtrain: build, try, test. `make help` lists the targets.
 SHELL := /bin/bash
 GO    ?= go
-BINS  := ddplaunch train sample evaluate mkshards collbench
+BINS  := ddplaunch train sample evaluate mkshards collbench stepbench
 
 # oneDNN does the heavy lifting on the CPU. Where it cannot be had, the plain Go
 # build takes its place. Expanded when a recipe runs, so after `deps`.
