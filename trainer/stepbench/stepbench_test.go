@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -108,6 +109,26 @@ func TestUsage(t *testing.T) {
 	}
 	if out, err := runs(t, "--help"); !errors.Is(err, job.ErrHelp) || !strings.Contains(out, "--profile-ops") {
 		t.Errorf("--help: %v\n%s", err, out)
+	}
+}
+
+// A rank that is asked to stop ends, and says why.
+func TestStop(t *testing.T) {
+	stop := make(chan struct{})
+	ctx, done := untilStopped(t.Context(), stop)
+	defer done()
+	if ctx.Err() != nil {
+		t.Fatal("ended before it was asked to")
+	}
+	close(stop)
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, errStopped) {
+		t.Errorf("cause %v, want %v", err, errStopped)
+	}
+	ctx, done = untilStopped(t.Context(), nil)
+	done() // waits for nobody
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cause %v, want %v", err, context.Canceled)
 	}
 }
 

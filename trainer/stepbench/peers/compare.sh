@@ -10,11 +10,12 @@
 # STEPS   quiet samples that one run wants (default 5)
 # BIN     folder of stepbench and ddplaunch (default bin/ of this repository)
 # OUT     file that keeps every result as a JSON line (default: a temporary one)
+# THREADS threads of the runs on one rank (default 2; 1 is steadier on a busy machine, but is not what the bars ask for)
 # SMOKE=1 small networks where both sides have them: to see that it works, not how fast
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 peers=${1:-}
-ROUNDS=${ROUNDS:-3} SECS=${SECS:-40} STEPS=${STEPS:-5} BIN=${BIN:-$here/../../../bin} SMOKE=${SMOKE:-}
+ROUNDS=${ROUNDS:-3} SECS=${SECS:-40} STEPS=${STEPS:-5} THREADS=${THREADS:-2} BIN=${BIN:-$here/../../../bin} SMOKE=${SMOKE:-}
 CASES=${CASES:-conv32 resnet128 ranks ranks-torch grbm-bidsm conv-sm}
 OUT=${OUT:-$(mktemp --suffix .jsonl)}
 die() { echo "compare.sh: $*" >&2; exit 2; }
@@ -39,18 +40,18 @@ width= ch=; [ -n "$SMOKE" ] && width="--width 16" ch="--ch 16"
 # sides CASE: what is compared, one "label|command" a line; the ratio is the first over the second
 sides() {
   case $1 in
-  conv32)      echo "ours|$(ours --net conv32 $width --batch 64 --threads 2)"
-               echo "torch|$(bidvl --model conv32 --loss kl $ch --batch 64 --threads 2)" ;;
-  resnet128)   echo "ours|$(ours --net resnet128 $width --batch 8 --threads 2)"
-               echo "torch|$(bidvl --model resnet128 $ch --batch 8 --threads 2)" ;;
+  conv32)      echo "ours|$(ours --net conv32 $width --batch 64 --threads $THREADS)"
+               echo "torch|$(bidvl --model conv32 --loss kl $ch --batch 64 --threads $THREADS)" ;;
+  resnet128)   echo "ours|$(ours --net resnet128 $width --batch 8 --threads $THREADS)"
+               echo "torch|$(bidvl --model resnet128 $ch --batch 8 --threads $THREADS)" ;;
   ranks)       echo "ours 2x1|$(ours -nproc 2 --net conv32 $width --batch 64 --threads 1)"
                echo "ours 1x2|$(ours --net conv32 $width --batch 64 --threads 2)" ;;
   ranks-torch) echo "ours 2x1|$(ours -nproc 2 --net conv32 $width --batch 64 --threads 1)"
                echo "torch 2x1|$(bidvl --model conv32 --loss kl $ch --batch 32 --world 2)" ;;
-  grbm-bidsm)  echo "ours|$(ours --net grbm-bidsm --batch 100 --threads 2)"
-               echo "torch|$(torch grbm_bidsm.py --batch 100 --threads 2)" ;;
-  conv-sm)     echo "ours|$(ours --net conv-sm $width --batch 64 --threads 2)"
-               echo "torch|$(torch conv_sm.py $width --batch 64 --threads 2 --channels-last)" ;;
+  grbm-bidsm)  echo "ours|$(ours --net grbm-bidsm --batch 100 --threads $THREADS)"
+               echo "torch|$(torch grbm_bidsm.py --batch 100 --threads $THREADS)" ;;
+  conv-sm)     echo "ours|$(ours --net conv-sm $width --batch 64 --threads $THREADS)"
+               echo "torch|$(torch conv_sm.py $width --batch 64 --threads $THREADS --channels-last)" ;;
   *) die "unknown case $1 in CASES" ;;
   esac
 }

@@ -2,7 +2,7 @@
 """Multi-scale denoising score matching of a convolutional ELU energy on 32x32 pictures, PyTorch's double backward; the same
 computation as workload.ConvSM, number for number.
    ./conv_sm.py --batch 64 --threads 2 --channels-last"""
-from harness import parse, measure, golden, wave, Adam
+from harness import parse, torch_for, measure, golden, wave, Adam
 
 SIGMA0, LOW, HIGH = 0.1, 0.05, 1.2
 
@@ -74,8 +74,7 @@ class Peer:
 
 def main():
     a = parse(__doc__, 64)
-    import torch
-    torch.manual_seed(a.seed); torch.set_num_threads(a.threads)
+    torch = torch_for(a)
     if not a.golden:
         return measure(a, "conv_sm_step", "conv-sm", Peer(torch, a.batch, width=a.width or 32, channels_last=a.channels_last))
     torch.set_default_dtype(torch.float64)

@@ -2,7 +2,7 @@
 """BiDSM on the GRBM of the Frey faces (560 visible, 400 hidden): K = 5 lower steps, N = 5 unrolled differentiable Adam steps,
 one step on theta through them. PyTorch's double backward; the same computation as workload.GRBM, number for number.
    ./grbm_bidsm.py --batch 100 --threads 2"""
-from harness import parse, measure, golden, wave, Adam
+from harness import parse, torch_for, measure, golden, wave, Adam
 
 
 class Peer:
@@ -79,8 +79,7 @@ class Peer:
 
 def main():
     a = parse(__doc__, 100)
-    import torch
-    torch.manual_seed(a.seed); torch.set_num_threads(a.threads)
+    torch = torch_for(a)
     if not a.golden:
         return measure(a, "grbm_bidsm_step", "grbm-bidsm", Peer(torch, a.batch))
     b, nv, nh = 6, 6, 4

@@ -55,10 +55,17 @@ def median(v):
     return v[n // 2] if n % 2 else 0.5 * (v[n // 2 - 1] + v[n // 2])
 
 
+def torch_for(a):
+    """Sets torch up. Denormals first: threads inherit the mode of the one that starts them."""
+    import torch
+    torch.set_flush_denormal(not a.keep_denormals)
+    torch.set_num_threads(a.threads)
+    torch.manual_seed(a.seed)
+    return torch
+
+
 def measure(a, bench, model, peer, **more):
     import torch
-    torch.set_num_threads(a.threads)
-    torch.set_flush_denormal(not a.keep_denormals)
     for i in range(max(1, a.warmup)):
         t = time.perf_counter(); peer.step(i); t = time.perf_counter() - t
     inner = max(1, math.ceil(0.2 / t))
