@@ -42,7 +42,7 @@ type bench struct {
 }
 
 // rank runs the benchmark on this rank; rank 0 prints.
-func rank(ctx context.Context, o *options, w *job.World, out, stderr io.Writer) (err error) {
+func rank(ctx context.Context, o *options, w *job.World, out io.Writer) (err error) {
 	n := nets[o.net]
 	m, err := n.model(o)
 	if err != nil {
@@ -56,7 +56,9 @@ func rank(ctx context.Context, o *options, w *job.World, out, stderr io.Writer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	if err := w.Connect(ctx, slog.New(job.Warnings("stepbench", stderr))); err != nil {
+	// What goes wrong in a collective is an error besides, and its flight record
+	// is long.
+	if err := w.Connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	b := &bench{o: o, net: n, model: m, backend: backend, comm: w.Comm, rank: w.Rank(), world: w.Size()}

@@ -79,7 +79,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	if err := rank(ctx, o, w, out, stderr); err != nil {
+	if err := rank(ctx, o, w, out); err != nil {
 		return errors.Join(w.Fail(err), out.Close())
 	}
 	return out.Close()
