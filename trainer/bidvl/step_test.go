@@ -11,14 +11,15 @@ import (
 )
 
 // Two whole steps against plain loops and finite differences: all weights,
-// moments, running statistics and spectral vectors, and the report, in every
-// order, with each latent, on 1, 2 and 4 ranks.
+// moments, running statistics and spectral vectors, and the report, of every
+// variant in both orders, on 1, 2 and 4 ranks.
 func TestStepAgainstLoops(t *testing.T) {
 	const steps = 2
-	for _, order := range []Order{UpperFirst, LowerFirst} {
-		for _, fresh := range []bool{false, true} {
+	for _, variant := range variants() {
+		for _, order := range Orders() {
 			cfg := tinyConfig()
-			cfg.Order, cfg.FreshLatent = order, fresh
+			cfg.Order = order
+			variant.change(&cfg)
 			r := tinyRig(cfg)
 			images := r.pictures(8)
 			_, start, err := r.train(1, 0, images)
@@ -31,13 +32,20 @@ func TestStepAgainstLoops(t *testing.T) {
 				wantReports = append(wantReports, cfg.emulate(want, i, images))
 			}
 			for _, world := range []int{1, 2, 4} {
-				t.Run(fmt.Sprintf("%s, fresh %v, %d ranks", order, fresh, world), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, %s, %d ranks", variant.name, order, world), func(t *testing.T) {
 					reports, sets, err := r.train(world, steps, images)
 					if err != nil {
 						t.Fatal(err)
 					}
 					for i, report := range reports {
-						for name, w := range wantReports[i] {
+						if len(report.names) != len(report.values) {
+							t.Fatalf("%d numbers in the report %v", len(report.values), report.names)
+						}
+						for _, name := range report.names {
+							w, ok := wantReports[i][name]
+							if !ok {
+								t.Errorf("the loops have no %s", name)
+							}
 							if got := named(report, name); !(math.Abs(got-w) <= 1e-6*(1+math.Abs(w))) {
 								t.Errorf("step %d, %s: got %v, want %v", i, name, got, w)
 							}
@@ -64,12 +72,13 @@ func TestStepAgainstLoops(t *testing.T) {
 // of a run bit for bit.
 func TestRanksAgree(t *testing.T) {
 	cfg := Defaults()
-	cfg.Net = nets.Conv{Size: 16, Channels: 3, Width: 4, Latent: 5}
+	small := nets.Conv{Size: 16, Channels: 3, Width: 4, Latent: 5}
+	cfg.Net = nets.Spec{Size: small.Size, Channels: small.Channels, Latent: small.Latent}
 	cfg.Upper.Eps, cfg.Lower.Eps = 1e-3, 1e-3 // with 1e-8 a weight whose gradient is rounding alone takes a whole step
-	r := rig{cfg: cfg, net: cfg.Net, dtype: graph.F32}
+	r := rig{cfg: cfg, net: small, dtype: graph.F32}
 	images := r.pictures(4)
 	var want state
-	var wantReports [][]float64
+	var wantReports []report
 	for _, world := range []int{1, 2, 4} {
 		reports, sets, err := r.train(world, 2, images)
 		if err != nil {
@@ -80,8 +89,8 @@ func TestRanksAgree(t *testing.T) {
 			want, wantReports = got, reports
 		}
 		for i := range reports {
-			if err := ddptest.Near(reports[i], wantReports[i], 1e-6); err != nil {
-				t.Errorf("%d ranks, step %d, report %v: %v", world, i, Defaults().Report(), err)
+			if err := ddptest.Near(reports[i].values, wantReports[i].values, 1e-6); err != nil {
+				t.Errorf("%d ranks, step %d, report %v: %v", world, i, reports[i].names, err)
 			}
 		}
 		for name := range want {
@@ -94,5 +103,44 @@ func TestRanksAgree(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// variant is a way to run BiDVL.
+type variant struct {
+	name   string
+	change func(c *Config)
+}
+
+// variants are all switches, each alone and in the combinations that share
+// code.
+func variants() []variant {
+	three := func(c *Config) {
+		g := c.Lower
+		g.Name, g.LR, g.WeightDecay = "generator", 0.03, 0.2
+		c.Generator = &g
+	}
+	return []variant{
+		{"offset", func(c *Config) {}},
+		{"fresh latent", func(c *Config) { c.FreshLatent = true }},
+		{"not offset", func(c *Config) { c.LatentTerm = NotOffset }},
+		{"no latent term", func(c *Config) { c.LatentTerm = NoLatent }},
+		{"hinge", func(c *Config) { c.UpperLoss = Hinge }},
+		{"sigmoid ratio", func(c *Config) { c.Ratio = SigmoidRatio }},
+		{"clamp ratio, hinge", func(c *Config) { c.Ratio, c.UpperLoss = ClampRatio, Hinge }},
+		{"canonical", func(c *Config) { c.LowerLevel = Canonical }},
+		{"canonical, not offset", func(c *Config) { c.LowerLevel, c.LatentTerm = Canonical, NotOffset }},
+		{"undecoupled", func(c *Config) { c.Undecoupled = true }},
+		{"undecoupled, fresh latent, no latent term", func(c *Config) { c.Undecoupled, c.FreshLatent, c.LatentTerm = true, true, NoLatent }},
+		{"undecoupled, canonical", func(c *Config) { c.Undecoupled, c.LowerLevel = true, Canonical }},
+		{"two lower steps", func(c *Config) { c.LowerSteps = 2 }},
+		{"three lower steps, not offset, fresh latent, sigmoid ratio", func(c *Config) {
+			c.LowerSteps, c.LatentTerm, c.FreshLatent, c.Ratio = 3, NotOffset, true, SigmoidRatio
+		}},
+		{"three optimisers", three},
+		{"three optimisers, two lower steps, not offset", func(c *Config) {
+			three(c)
+			c.LowerSteps, c.LatentTerm = 2, NotOffset
+		}},
 	}
 }

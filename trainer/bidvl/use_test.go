@@ -16,8 +16,17 @@ import (
 
 func smallConfig() Config {
 	c := Defaults()
-	c.Net = nets.Conv{Size: 32, Channels: 1, Width: 4, Latent: 3}
+	c.Net = nets.Spec{Family: nets.ConvFamily, Size: 32, Channels: 1, Width: 4, Latent: 3}
 	return c
+}
+
+func built(t *testing.T, c Config) nets.Networks {
+	t.Helper()
+	n, err := c.Net.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // started are the variables of a config at the start of training.
@@ -55,7 +64,7 @@ func TestSample(t *testing.T) {
 			philox.Name{Seed: testSeed, Purpose: philox.Sampling, Step: 4, Sample: uint32(10 + i)}.Normal(h[3*i : 3*i+3])
 		}
 		want := apply(t, c, mode, vars, ddptest.Values{"x": h}, func(ctx *nn.Context) graph.ID {
-			return c.Net.Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
+			return built(t, c).Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
 		})
 		if err := ddptest.Near(out[loop.OutputSamples], want, 1e-6); err != nil {
 			t.Errorf("mode %d: %v", mode, err)
@@ -87,7 +96,7 @@ func apply(t *testing.T, c Config, mode nn.Mode, vars exec.Vars, in ddptest.Valu
 func TestJudge(t *testing.T) {
 	c := smallConfig()
 	vars := started(t, c)
-	images := rig{cfg: c, net: c.Net, dtype: graph.F32}.pictures(3)
+	images := rig{cfg: c, net: built(t, c), dtype: graph.F32}.pictures(3)
 	for _, mode := range []nn.Mode{nn.BatchStats, nn.Eval} {
 		g, err := c.Judge(mode, 3)
 		if err != nil {
@@ -103,11 +112,11 @@ func TestJudge(t *testing.T) {
 		in := ddptest.Values{"x": images}
 		image := graph.T(graph.F32, 3, 1, 32, 32)
 		mean := apply(t, c, mode, vars, in, func(ctx *nn.Context) graph.ID {
-			m, _ := c.Net.Inference(ctx, ctx.Input("x", image))
+			m, _ := built(t, c).Inference(ctx, ctx.Input("x", image))
 			return m
 		})
 		want := apply(t, c, mode, vars, ddptest.Values{"x": mean}, func(ctx *nn.Context) graph.ID {
-			return c.Net.Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
+			return built(t, c).Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
 		})
 		if err := ddptest.Near(out[OutputRecon], want, 1e-5); err != nil {
 			t.Errorf("mode %d, reconstruction: %v", mode, err)
