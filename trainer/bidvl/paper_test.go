@@ -69,27 +69,33 @@ func TestWhoLearnsFromWhat(t *testing.T) {
 		t.Run(tt.term, func(t *testing.T) {
 			cfg := tinyConfig()
 			cfg.Order = tt.order
-			r := tinyRig(cfg)
-			s := r.step(1, 6)
-			extra := map[string]graph.ID{}
-			for _, net := range []string{"energy", "inference", "generator"} {
-				var sum graph.ID
-				for _, d := range s.Grad(s.means[tt.term], leaves(s, net)...) {
-					if sum == 0 {
-						sum = s.Sum(s.Abs(d))
-					} else {
-						sum = s.Add(sum, s.Sum(s.Abs(d)))
-					}
-				}
-				extra[net] = sum
-			}
-			out, _ := outputs(t, r, s, r.pictures(6), extra)
-			for net, want := range map[string]bool{"energy": tt.e, "inference": tt.q, "generator": tt.g} {
-				if got := out[net][0]; (got != 0) != want || math.IsNaN(got) {
-					t.Errorf("%s: the %s's gradient has size %v", tt.statement, net, got)
-				}
-			}
+			checkLearners(t, cfg, tt.term, tt.statement, map[string]bool{"energy": tt.e, "inference": tt.q, "generator": tt.g})
 		})
+	}
+}
+
+// checkLearners checks which networks a term of the report has a gradient for.
+func checkLearners(t *testing.T, cfg Config, term, statement string, want map[string]bool) {
+	t.Helper()
+	r := tinyRig(cfg)
+	s := r.step(1, 6)
+	extra := map[string]graph.ID{}
+	for net := range want {
+		var sum graph.ID
+		for _, d := range s.Grad(s.means[term], leaves(s, net)...) {
+			if sum == 0 {
+				sum = s.Sum(s.Abs(d))
+			} else {
+				sum = s.Add(sum, s.Sum(s.Abs(d)))
+			}
+		}
+		extra[net] = sum
+	}
+	out, _ := outputs(t, r, s, r.pictures(6), extra)
+	for net, want := range want {
+		if got := out[net][0]; (got != 0) != want || math.IsNaN(got) {
+			t.Errorf("%s: the %s's gradient has size %v", statement, net, got)
+		}
 	}
 }
 
