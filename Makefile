@@ -1,7 +1,7 @@
 # ebtrain: build, try, test. `make help` lists the targets.
 SHELL := /bin/bash
 GO    ?= go
-BINS  := ddplaunch train sample evaluate mkshards collbench
+MAINS := ./launch/ddplaunch ./trainer/train ./trainer/sample ./trainer/evaluate ./data/mkshards ./collective/collbench
 
 # oneDNN does the heavy lifting on the CPU. Where it cannot be had, the plain Go
 # build takes its place. Expanded when a recipe runs, so after `deps`.
@@ -17,11 +17,12 @@ deps: ## install what is missing (oneDNN, by apt), or say why not
 
 build: deps ## build every program into bin/
 	@mkdir -p bin
-	$(GO) build -tags '$(TAGS)' -o bin/ $(foreach b,$(BINS),./$(shell $(GO) list -f '{{.Dir}}' ./... 2>/dev/null | sed 's|$(CURDIR)/||' | grep -E '/$(b)$$'))
+	$(GO) build -tags '$(TAGS)' -o bin/ $(MAINS)
 
-demo: build ## train BiDVL on two ranks on the built-in pictures and show where the samples are
-	bin/ddplaunch -nproc 2 train --algo bidvl --net conv32 --width 16 --data synth --batch 32 --steps 60 --sample-every 20 --ckpt-every 30 --out runs/demo --overwrite
-	@echo "samples: runs/demo/samples/    checkpoints: runs/demo/ckpt/    losses: runs/demo/metrics.jsonl"
+demo: build ## train BiDVL on two ranks on the built-in pictures, and show what it learned
+	rm -rf runs/demo
+	bin/ddplaunch -nproc 2 train --algo bidvl --net conv32 --width 16 --data synth --batch 32 --steps 200 --out runs/demo
+	bin/evaluate --run runs/demo --limit 200
 
 test: deps ## everything a commit must pass
 	@.ci/test '$(TAGS)'

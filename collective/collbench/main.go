@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ebtrain/collective"
+	"ebtrain/launch/cliflag"
 )
 
 func main() {
@@ -89,7 +90,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&opt.iters, "iters", 2000, "most repetitions for a size")
 	flags.DurationVar(&opt.maxTime, "max-time", 2*time.Second, "most time for a size")
 	flags.BoolVar(&opt.json, "json", false, "print one JSON object per line")
-	if err := flags.Parse(longFlags(flags, args)); err != nil {
+	if err := flags.Parse(cliflag.Normalize(flags, args, true)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return opt, err
 		}
@@ -129,19 +130,6 @@ func (o options) validate() error {
 		return fmt.Errorf("%w: --max-time is %v, expected more than 0", errUsage, o.maxTime)
 	}
 	return nil
-}
-
-// longFlags lets long flags have one dash: "-nproc" means "--nproc".
-func longFlags(flags *pflag.FlagSet, args []string) []string {
-	out := make([]string, len(args))
-	for i, arg := range args {
-		out[i] = arg
-		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
-		if len(name) > 1 && strings.HasPrefix(arg, "-") && flags.Lookup(name) != nil {
-			out[i] = "-" + arg
-		}
-	}
-	return out
 }
 
 func parseSize(s string) (int, error) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"syscall"
 
@@ -39,6 +40,8 @@ func spawn(ctx context.Context, opt options, args []string) (err error) {
 	rand.Read(key) // never fails
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	runtime.LockOSThread() // Pdeathsig means the death of the thread that starts them
+	defer runtime.UnlockOSThread()
 	cmds := make([]*exec.Cmd, 0, opt.nproc)
 	ended := make(chan error, opt.nproc)
 	for r := range opt.nproc {

@@ -161,8 +161,8 @@ func (c *Comm) watchLocal(l int) {
 			return
 		case p.file != nil:
 			select {
-			case c.star.files <- p.file:
-			default: // more than was asked for
+			case c.star.files <- p.file: // perhaps after the one before is taken
+			case <-c.ended: // nobody wants it
 				p.file.Close()
 			}
 		default:

@@ -107,6 +107,9 @@ func (o *Options) split(ctx context.Context, w *shard.Writer, p Split) error {
 		if o.Progress != nil {
 			o.Progress(p.Name, done, total)
 		}
+		if want := w.Schema().SampleBytes(); err == nil && len(pixels) != want {
+			err = fmt.Errorf("%d bytes of pixels, expected %d for %v as in the first picture; give --size to make all alike", len(pixels), want, w.Schema())
+		}
 		if err != nil {
 			return o.bad(w, p.Name, it.Name, err)
 		}

@@ -173,11 +173,12 @@ func newIDX(in io.Reader, magic uint32) (*idx, error) {
 		dims = 3
 	}
 	head := make([]byte, 4+4*dims)
-	if _, err := io.ReadFull(r.r, head); err != nil {
-		return nil, fmt.Errorf("offset 0: expected an idx header of %d bytes: %w", len(head), short(err))
-	}
-	if got := binary.BigEndian.Uint32(head); got != magic {
+	n, err := io.ReadFull(r.r, head)
+	if got := binary.BigEndian.Uint32(head); n >= 4 && got != magic {
 		return nil, fmt.Errorf("offset 0: magic number %#x, expected %#x", got, magic)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("offset 0: expected an idx header of %d bytes: %w", len(head), short(err))
 	}
 	size := [3]uint32{0, 1, 1}
 	for d := range dims {

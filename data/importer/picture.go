@@ -10,6 +10,7 @@ import (
 	_ "image/png"  // registers the decoder
 	"io"
 	"math"
+	"strings"
 
 	"golang.org/x/image/draw"
 
@@ -115,7 +116,7 @@ func decodeError(b []byte, err error) error {
 		return errors.New("empty, expected a JPEG or PNG picture")
 	case errors.Is(err, image.ErrFormat):
 		return fmt.Errorf("not a JPEG or PNG picture (it begins with %q)", b[:min(8, len(b))])
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF) || strings.HasSuffix(err.Error(), io.ErrUnexpectedEOF.Error()): // image/png does not wrap it
 		return fmt.Errorf("the picture is cut short: its %d bytes end too soon", len(b))
 	}
 	return fmt.Errorf("damaged picture (%w)", err)

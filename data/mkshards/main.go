@@ -88,12 +88,11 @@ whole or not at all; nothing is replaced without --force.
 
 // run does what args ask for.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	args = normalize(args)
 	if len(args) == 0 {
 		return usage("no command given")
 	}
 	switch name := args[0]; name {
-	case "help", "--help", "-h":
+	case "help", "--help", "-help", "-h":
 		_, err := io.WriteString(stdout, help)
 		return err
 	case "info":
@@ -114,7 +113,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func parse(fs *pflag.FlagSet, text string, args []string, stdout io.Writer) (bool, error) {
 	fs.SetOutput(io.Discard)
 	fs.SortFlags = false
-	err := fs.Parse(args)
+	err := fs.Parse(cliflag.Normalize(fs, args, true))
 	if errors.Is(err, pflag.ErrHelp) {
 		_, err := fmt.Fprintf(stdout, "%s\n\nSettings:\n%s", text, fs.FlagUsages())
 		return true, err

@@ -173,14 +173,14 @@ func (x *Index) check() error {
 		return errors.New("no splits")
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Splits)) {
-		if err := x.Splits[name].check(s); err != nil {
+		if err := x.Splits[name].check(s, x.BlockSamples); err != nil {
 			return fmt.Errorf("split %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (p Split) check(s data.Schema) error {
+func (p Split) check(s data.Schema, block int) error {
 	var sum uint64
 	for i, e := range p.Shards {
 		if e.Samples < 1 || e.Samples > 1<<32 {
@@ -191,6 +191,11 @@ func (p Split) check(s data.Schema) error {
 		}
 		if e.Bytes > 1<<62 || e.RawBytes > 1<<62 {
 			return fmt.Errorf("shard %d (%s): %d bytes, %d raw, is out of range", i, e.File, e.Bytes, e.RawBytes)
+		}
+		// Each block has two frames, each with 12 bytes in the seek table, so a
+		// file bounds the memory that its description can ask for.
+		if blocks := (e.Samples + uint64(block) - 1) / uint64(block); e.RawBytes < e.Samples*uint64(s.SampleBytes()) || e.Bytes < 24*blocks {
+			return fmt.Errorf("shard %d (%s): %d bytes, %d raw, cannot hold %d samples", i, e.File, e.Bytes, e.RawBytes, e.Samples)
 		}
 		if len(e.XXH64) != 16 || !isHex(e.XXH64) {
 			return fmt.Errorf("shard %d (%s): xxh64 is %q, expected 16 hex digits", i, e.File, e.XXH64)

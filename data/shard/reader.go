@@ -45,16 +45,12 @@ func Open(dir, split string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := newReader(dir, split, x)
-	if err != nil {
-		return nil, err
-	}
-	for i, e := range x.Splits[split].Shards {
-		if err := checkSize(r.path(i), e); err != nil {
+	for _, e := range x.Splits[split].Shards {
+		if err := checkSize(shardPath(dir, e), e); err != nil {
 			return nil, err
 		}
 	}
-	return r, nil
+	return newReader(dir, split, x)
 }
 
 func newReader(dir, split string, x *Index) (*Reader, error) {
@@ -97,8 +93,10 @@ func checkSize(path string, e Entry) error {
 }
 
 func (r *Reader) path(shard int) string {
-	return filepath.Join(r.dir, filepath.FromSlash(r.index.Splits[r.split].Shards[shard].File))
+	return shardPath(r.dir, r.index.Splits[r.split].Shards[shard])
 }
+
+func shardPath(dir string, e Entry) string { return filepath.Join(dir, filepath.FromSlash(e.File)) }
 
 // Schema implements data.Source.
 func (r *Reader) Schema() data.Schema { return r.schema }

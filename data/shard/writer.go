@@ -96,6 +96,9 @@ func Create(dir string, o Options) (*Writer, error) {
 	return w, nil
 }
 
+// Schema is that of the samples.
+func (w *Writer) Schema() data.Schema { return w.opts.Schema }
+
 // Add appends a sample to a split. pixels is (C, H, W), little-endian.
 func (w *Writer) Add(ctx context.Context, split string, pixels []byte, label int64) error {
 	if len(pixels) != w.opts.Schema.SampleBytes() {

@@ -21,8 +21,8 @@ import (
 
 func main() {
 	supervise.Guard()
-	// A reader that goes away (ddplaunch | head) must not kill the launcher and
-	// with it the job; writing to it then fails with an error instead.
+	// A reader that goes away (ddplaunch | head) must not kill the launcher:
+	// writing then fails with an error, and the ranks are asked to stop.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	os.Exit(exitCode(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/env"
 )
 
 // The promise is two seconds; the bound is generous for a loaded machine.
@@ -333,5 +336,33 @@ func TestProgramArguments(t *testing.T) {
 	code, out := run1(t, "-nproc", "1", "echo", "-nproc", "2", "--help", "-v", "--", "x")
 	if code != 0 || out != "[0] -nproc 2 --help -v -- x\n" {
 		t.Errorf("exit code %d, output %q", code, out)
+	}
+}
+
+// When nobody reads the output any more, the job stops.
+func TestReaderGone(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const flood = "trap 'exit 75' PIPE; while :; do echo x; sleep 0.01; done"
+	cmd := exec.Command("sh", "-c", self+` -nproc 2 sh -c "$0" | head -1`, flood)
+	cmd.Env = append(env.Without(os.Environ()), roleVar+"=launcher")
+	done := make(chan error, 1)
+	go func() {
+		out, err := cmd.CombinedOutput()
+		if !strings.Contains(string(out), "] x\n") {
+			err = fmt.Errorf("%w: output %q", err, out)
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Error("the job went on")
 	}
 }

@@ -17,14 +17,14 @@ func TestUsage(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"", "no program to start"},
 		{"-nproc 2", "no program to start"},
-		{"-nproc", "flag needs an argument"},
+		{"-nproc", "--nproc-per-node needs a value"},
 		{"-nproc 0 true", `--nproc-per-node "0": want a number from 1 to 1024`},
 		{"-nproc two true", `--nproc-per-node "two"`},
 		{"-nproc -1 true", `--nproc-per-node "-1"`},
 		{"-nproc 99999 true", `--nproc-per-node "99999"`},
 		{"-nproc gpu true", "this node shows no GPU"},
-		{"--nprocs 2 true", "unknown flag: --nprocs"},
-		{"-z true", "unknown shorthand flag"},
+		{"--nprocs 2 true", "unknown flag --nprocs"},
+		{"-z true", "unknown flag -z"},
 		{"--nnodes 0 true", `--nnodes "0"`},
 		{"--nnodes x true", `--nnodes "x"`},
 		{"--nnodes 1:4 true", "a varying number of nodes is not supported"},
@@ -43,7 +43,7 @@ func TestUsage(t *testing.T) {
 		{"--join a:1 true", "makes no sense with one node"},
 		{"--node-rank 1 true", "--node-rank 1 is not below --nnodes 1"},
 		{"--max-restarts -1 true", "--max-restarts -1"},
-		{"--max-restarts many true", "invalid argument"},
+		{"--max-restarts many true", `--max-restarts "many": want a whole number`},
 		{"--grace soon true", `--grace "soon"`},
 		{"--grace 0 true", `--grace "0"`},
 		{"--rdzv-timeout -3s true", `--rdzv-timeout "-3s"`},
@@ -68,7 +68,7 @@ func TestUsage(t *testing.T) {
 				t.Errorf("exit code %d, want 2", code)
 			}
 			want(t, out, tt.want)
-			if !strings.HasPrefix(out, "ddplaunch: ") || !strings.HasSuffix(out, "\nddplaunch --help explains the flags\n") || strings.Count(out, "\n") != 2 {
+			if !strings.HasPrefix(out, "ddplaunch: ") || !strings.HasSuffix(out, " (see ddplaunch --help)\n") || strings.Count(out, "\n") != 1 {
 				t.Errorf("want one sentence and a pointer to the help, got\n%s", out)
 			}
 		})

@@ -232,7 +232,8 @@ type job struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	out  *os.File
-	done chan error
+	done chan struct{} // closed when the launcher has ended with err
+	err  error
 }
 
 // start runs ddplaunch with args; the word RANKS stands for this binary.
@@ -252,17 +253,17 @@ func start(t *testing.T, environ []string, args ...string) *job {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(append(env.Without(os.Environ()), roleVar+"=launcher"), environ...)
+	// Under the race detector processes would linger for a second at their end.
+	cmd.Env = append(append(env.Without(os.Environ()), roleVar+"=launcher", "GORACE=atexit_sleep_ms=0"), environ...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	j := &job{t: t, cmd: cmd, out: out, done: make(chan error, 1)}
-	go func() { j.done <- cmd.Wait() }()
+	j := &job{t: t, cmd: cmd, out: out, done: make(chan struct{})}
+	go func() { j.err = cmd.Wait(); close(j.done) }()
 	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-		}
+		_ = cmd.Process.Kill() // it has mostly ended long ago
+		<-j.done
 	})
 	return j
 }
@@ -280,10 +281,10 @@ func (j *job) output() string {
 func (j *job) end() (int, string) {
 	j.t.Helper()
 	select {
-	case err := <-j.done:
+	case <-j.done:
 		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			j.t.Fatal(err)
+		if j.err != nil && !errors.As(j.err, &exit) {
+			j.t.Fatal(j.err)
 		}
 		return j.cmd.ProcessState.ExitCode(), j.output()
 	case <-time.After(30 * time.Second):

@@ -16,27 +16,57 @@ const coordinatorMeta = "coordinator"
 // maxGossip is the largest message that is also gossiped, in bytes.
 const maxGossip = 1000
 
-// envelope is what travels between launchers.
+// envelope is what travels between launchers: a message, or the
+// acknowledgement of one.
 type envelope struct {
 	From string          `json:"from"`
-	Msg  json.RawMessage `json:"msg"`
+	Seq  uint64          `json:"seq,omitempty"` // number of the message on its way, from 1; 0 if it is gossip
+	Ack  uint64          `json:"ack,omitempty"` // number of the message acknowledged
+	Msg  json.RawMessage `json:"msg,omitempty"`
 }
 
-func (m *Member) seal(msg rendezvous.Message) ([]byte, error) {
+// ack is an acknowledgement to be sent.
+type ack struct {
+	to  string
+	seq uint64
+}
+
+func (m *Member) seal(seq uint64, msg rendezvous.Message) ([]byte, error) {
 	body, err := rendezvous.Encode(msg)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(envelope{m.cfg.Name, body})
+	return json.Marshal(envelope{From: m.cfg.Name, Seq: seq, Msg: body})
 }
 
-func open(frame []byte) (rendezvous.Inbound, error) {
+// accept takes a frame: it queues a new message for the inbox, and
+// acknowledges it also if it is not new.
+func (m *Member) accept(frame []byte) error {
 	var e envelope
-	if err := json.Unmarshal(frame, &e); err != nil {
-		return rendezvous.Inbound{}, fmt.Errorf("malformed envelope: %w", err)
+	if err := json.Unmarshal(frame, &e); err != nil { // copies what it keeps
+		return fmt.Errorf("malformed envelope: %w", err)
+	}
+	if e.Ack > 0 {
+		m.acknowledged(e.From, e.Ack)
+		return nil
 	}
 	msg, err := rendezvous.Decode(e.Msg)
-	return rendezvous.Inbound{From: e.From, Msg: msg}, err
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.Seq > 0 {
+		m.toAck = append(m.toAck, ack{e.From, e.Seq})
+		m.changed.Broadcast()
+		if e.Seq <= m.received[e.From] {
+			return nil
+		}
+		m.received[e.From] = e.Seq
+	}
+	m.arrived = append(m.arrived, rendezvous.Inbound{From: e.From, Msg: msg})
+	m.changed.Broadcast()
+	return nil
 }
 
 // delegate receives memberlist's calls, none of which may block or call
@@ -51,12 +81,9 @@ func (d *delegate) NodeMeta(int) []byte {
 }
 
 func (d *delegate) NotifyMsg(frame []byte) {
-	in, err := open(frame) // copies what it keeps
-	if err != nil {
+	if err := d.m.accept(frame); err != nil {
 		d.m.cfg.Log.Warn("a message of another launcher was dropped", "error", err)
-		return
 	}
-	d.m.push(in)
 }
 
 func (d *delegate) GetBroadcasts(overhead, limit int) [][]byte {

@@ -6,9 +6,9 @@
 //     and label: two jobs never merge, and a stranger gets nothing.
 //   - There is no fixed port: the coordinator listens where it is told to, or
 //     on a free port; every other launcher on a free port.
-//   - Messages from one launcher to another arrive in order, each at least
-//     once, as long as both live and reach each other; receivers must bear
-//     duplicates.
+//   - Messages from one launcher to another arrive in order and once, as long
+//     as both live and reach each other. An abort is gossiped too and may
+//     arrive twice, or early.
 //
 // A Member's methods may be called from any goroutine. Its goroutines end with
 // Close, which waits for them.
@@ -73,14 +73,16 @@ type Member struct {
 	changed  *sync.Cond // something below has changed
 	coord    string     // name of the coordinator, once it is known
 	arrived  []rendezvous.Inbound
-	outbound map[string]*line // by destination; "" is the coordinator
+	outbound map[string]*line  // by destination; "" is the coordinator
+	received map[string]uint64 // number of the last message, by sender
+	toAck    []ack
 	closing  bool
 }
 
 // Open starts a member. The coordinator is ready at once; another launcher
 // goes on looking for the coordinator until Close.
 func Open(cfg Config) (*Member, error) {
-	m := &Member{cfg: cfg, inbox: make(chan rendezvous.Inbound), done: make(chan struct{}), outbound: map[string]*line{}}
+	m := &Member{cfg: cfg, inbox: make(chan rendezvous.Inbound), done: make(chan struct{}), outbound: map[string]*line{}, received: map[string]uint64{}}
 	m.changed = sync.NewCond(&m.mu)
 	m.gossip = &memberlist.TransmitLimitedQueue{NumNodes: func() int { return int(m.alive.Load()) }, RetransmitMult: 3}
 	if cfg.Coordinator {
@@ -95,6 +97,7 @@ func Open(cfg Config) (*Member, error) {
 		return nil, fmt.Errorf("listen for other launchers on %s: %w", net.JoinHostPort(m.addr.String(), strconv.Itoa(port)), err)
 	}
 	m.wg.Go(m.deliver)
+	m.wg.Go(m.sendAcks)
 	if !cfg.Coordinator {
 		m.wg.Go(m.rejoin)
 	}

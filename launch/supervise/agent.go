@@ -97,7 +97,10 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 			shown++
 		}
 	}
-	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, shown)
+	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, shown, func() {
+		// Whoever read the output has gone (ddplaunch | head): stop, like any program would.
+		a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
+	})
 	err = a.loop(ctx)
 	if cfg.Transport != nil {
 		err = errors.Join(err, cfg.Transport.Close())

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -16,18 +17,19 @@ const (
 // output. On a terminal it keeps one rank's progress bar on the last line. Its
 // methods may be called from any goroutine.
 type console struct {
-	mu     sync.Mutex
-	out    [2]io.Writer
-	tty    bool
-	fold   fold
-	timer  *time.Timer
-	bar    string // shown on the last line of the terminal; "" for none
-	barBy  int    // the rank it is from
-	broken error  // first error of writing
+	mu      sync.Mutex
+	out     [2]io.Writer
+	tty     bool
+	fold    fold
+	timer   *time.Timer
+	bar     string // shown on the last line of the terminal; "" for none
+	barBy   int    // the rank it is from
+	broken  error  // first error of writing
+	onBreak func() // called once, from a goroutine of its own, when it happens
 }
 
-func newConsole(out, err io.Writer, tty bool, ranks int) *console {
-	c := &console{out: [2]io.Writer{out, err}, tty: tty, fold: fold{ranks: ranks}}
+func newConsole(out, err io.Writer, tty bool, ranks int, onBreak func()) *console {
+	c := &console{out: [2]io.Writer{out, err}, tty: tty, fold: fold{ranks: ranks}, onBreak: onBreak}
 	c.timer = time.AfterFunc(time.Hour, c.due)
 	return c
 }
@@ -117,10 +119,14 @@ func (c *console) draw() {
 	}
 }
 
-// write keeps the first error: a reader that went away (ddplaunch | head) must
-// not end the job in the middle of a step.
+// write keeps the first error. The ranks' output is then read on and lost, so
+// that they are not blocked while they are asked to stop.
 func (c *console) write(stream int, text string) {
-	if _, err := io.WriteString(c.out[stream], text); err != nil && c.broken == nil {
-		c.broken = err
+	if c.broken != nil {
+		return
+	}
+	if _, err := io.WriteString(c.out[stream], text); err != nil {
+		c.broken = fmt.Errorf("write the ranks' output: %w", err)
+		go c.onBreak()
 	}
 }

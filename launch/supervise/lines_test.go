@@ -51,7 +51,7 @@ func TestLongLineIsCut(t *testing.T) {
 
 func TestConsoleKeepsTheBarLast(t *testing.T) {
 	var b bytes.Buffer
-	c := newConsole(&b, &b, true, 1)
+	c := newConsole(&b, &b, true, 1, nil)
 	c.status(0, "10%")
 	c.line(0, stdout, "loss 1")
 	c.status(1, "ignored: rank 0 owns the bar")

@@ -56,6 +56,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 
 // measure measures everything.
 func (e *evaluation) measure(ctx context.Context) (*report, error) {
+	if err := e.checkData(); err != nil {
+		return nil, err
+	}
 	r := &report{Run: e.o.run, Step: e.trained.State.Step, Data: e.o.data, Split: e.o.split}
 	baseline, n, err := e.baseline(ctx)
 	if err != nil {
@@ -67,6 +70,29 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	return r, e.judgeOthers(ctx, r, logits)
+}
+
+// checkData opens every split that will be read, before anything is written.
+func (e *evaluation) checkData() error {
+	splits := [][2]string{{e.o.data, e.o.split}, {e.o.data, e.trained.Settings.Split}}
+	if e.o.ood != "" {
+		splits = append(splits, [2]string{e.o.ood, "test"})
+	}
+	for _, s := range splits {
+		if _, err := e.open(s[0], s[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens a split whose pictures the model takes.
+func (e *evaluation) open(name, split string) (data.Source, error) {
+	src, err := dataset.Open(name, split)
+	if err != nil {
+		return nil, err
+	}
+	return src, e.fits(name, src.Schema())
 }
 
 // baseline is the RMSE of predicting the mean training image, on as many
@@ -181,11 +207,8 @@ func (e *evaluation) noise() []float32 {
 // each gives use the images of a split in order, some at a time, and counts
 // them.
 func (e *evaluation) each(ctx context.Context, name, split string, use func(x []float32, n int) error) (total int, err error) {
-	src, err := dataset.Open(name, split)
+	src, err := e.open(name, split)
 	if err != nil {
-		return 0, err
-	}
-	if err := e.fits(name, src.Schema()); err != nil {
 		return 0, err
 	}
 	ld, err := loader.New(src, loader.Config{Batch: int(min(int64(e.o.batch), src.Len())), World: 1, Tail: loader.Mask, Passes: 1, Prefetch: 1})

@@ -21,8 +21,9 @@ type Settings struct {
 	DataDigest string `json:"data_digest"`
 	Flip       bool   `json:"flip"`
 
-	Batch int    `json:"batch"` // over all ranks
-	Seed  uint64 `json:"seed"`
+	Batch  int    `json:"batch"`            // over all ranks
+	Shards int    `json:"shards,omitempty"` // virtual shards of the batch; 0 cuts it by ranks
+	Seed   uint64 `json:"seed"`
 }
 
 // Model is an algorithm with its networks, for training and for use.

@@ -1,15 +1,11 @@
 package loop_test
 
 import (
-	"context"
-	"log/slog"
+	"errors"
+	"fmt"
 	"testing"
 
-	"ebtrain/data/loader"
-	"ebtrain/data/synth"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/ref"
-	"ebtrain/trainer/bidvl"
 	"ebtrain/trainer/loop"
 )
 
@@ -24,50 +20,41 @@ func (w *watch) Started(int64) error               { return nil }
 func (w *watch) Stepped(r loop.Record) error       { w.records = append(w.records, r); return nil }
 func (w *watch) Sampled(int64, *exec.Tensor) error { w.samples++; return nil }
 func (w *watch) Saving(step int64) error           { w.saved = append(w.saved, step); return nil }
+func (w *watch) Ended(int64) error                 { return nil }
 
-func (w *watch) Ended(int64) error { return nil }
-
-func train(t *testing.T, cfg loop.Config) *watch {
-	t.Helper()
-	alg := bidvl.Defaults()
-	alg.Net.Width = 4
-	alg.Net.Latent = 3
-	src, err := synth.Open(synth.Config{}, "train")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ld, err := loader.New(src, loader.Config{Seed: cfg.Seed, Batch: cfg.Batch, Shuffle: true, World: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ld.Close()
-	w := &watch{}
-	tr, err := loop.New(t.Context(), cfg, loop.Parts{Algorithm: alg, Backend: ref.New(), Loader: ld, Log: slog.New(slog.DiscardHandler), Observer: w})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	if _, err := tr.Run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
+// TestResumeEqualsUninterrupted also changes the plan of checkpoints and grids,
+// which must not matter.
 func TestResumeEqualsUninterrupted(t *testing.T) {
-	whole := loop.Config{Batch: 4, Steps: 4, Seed: 1, CkptDir: t.TempDir(), SampleCount: 4}
-	want := train(t, whole)
-	half := whole
-	half.CkptDir, half.Steps = t.TempDir(), 2
-	first := train(t, half)
-	half.Steps, half.Resume = 4, true
-	second := train(t, half)
-	got := append(first.records, second.records...)
-	for i, r := range want.records {
-		t.Log(r.Step, r.Names, r.Values, r.StepTime)
-		for j := range r.Values {
-			if got[i].Values[j] != r.Values[j] {
-				t.Errorf("step %d: %s is %v after a resume, want %v", i, r.Names[j], got[i].Values[j], r.Values[j])
+	for world := 1; world <= 2; world++ {
+		t.Run(fmt.Sprint(world), func(t *testing.T) {
+			train := func(c loop.Config) *watch {
+				j := job{world: world, config: c}
+				if _, errs := j.run(t); errors.Join(errs...) != nil {
+					t.Fatal(errors.Join(errs...))
+				}
+				return j.seen
 			}
-		}
+			whole := loop.Config{Batch: 4, Steps: 4, Seed: 1, CkptDir: t.TempDir(), SampleCount: 4}
+			want := train(whole)
+			half := whole
+			half.CkptDir, half.Steps, half.CkptEvery, half.SampleEvery = t.TempDir(), 2, 1, 1
+			first := train(half)
+			half.Steps, half.Resume = 4, true
+			second := train(half)
+			got := append(first.records, second.records...)
+			if len(want.records) != 4 || len(got) != 4 || want.samples != 1 || first.samples+second.samples != 4 {
+				t.Fatalf("%d and %d steps, %d and %d grids", len(want.records), len(got), want.samples, first.samples+second.samples)
+			}
+			for i, r := range want.records {
+				if got[i].Step != r.Step || got[i].Epoch != r.Epoch || got[i].Samples != r.Samples {
+					t.Errorf("step %d: got step %d, epoch %d, %d samples", i, got[i].Step, got[i].Epoch, got[i].Samples)
+				}
+				for j := range r.Values {
+					if got[i].Values[j] != r.Values[j] {
+						t.Errorf("step %d: %s is %v after a resume, want %v", i, r.Names[j], got[i].Values[j], r.Values[j])
+					}
+				}
+			}
+		})
 	}
 }

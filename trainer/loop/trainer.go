@@ -13,6 +13,7 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
 	"ebtrain/trainer/nn"
 )
 
@@ -21,6 +22,10 @@ type Config struct {
 	Batch int    // samples per step over all ranks
 	Steps int64  // of the whole run, counted from 0 whatever was resumed
 	Seed  uint64 // of all random numbers
+	// Shards is the number of virtual shards of the global batch, a power of
+	// two; any number of ranks that divides it gives the same bits, if the
+	// backend's kernels do. 0 cuts the batch by ranks.
+	Shards int
 	// Digest identifies everything that defines the computation. A checkpoint
 	// made under another digest is refused.
 	Digest string
@@ -112,10 +117,7 @@ func New(ctx context.Context, cfg Config, parts Parts) (*Trainer, error) {
 }
 
 func (t *Trainer) prepare(ctx context.Context) error {
-	if world := t.world(); t.cfg.Batch < 1 || t.cfg.Batch%world != 0 {
-		return fmt.Errorf("batch %d does not divide evenly among %d ranks", t.cfg.Batch, world)
-	}
-	g, specs, err := t.parts.Algorithm.Step(t.world(), t.cfg.Batch/t.world())
+	g, specs, err := t.stepGraph()
 	if err != nil {
 		return err
 	}
@@ -141,6 +143,24 @@ func (t *Trainer) prepare(ctx context.Context) error {
 		return err
 	}
 	return t.prepareSamples()
+}
+
+// stepGraph is this rank's training step.
+func (t *Trainer) stepGraph() (*graph.Graph, []nn.Variable, error) {
+	parts, what := t.world(), "ranks"
+	if t.cfg.Shards > 0 {
+		parts, what = t.cfg.Shards, "virtual shards"
+	}
+	if t.cfg.Batch < 1 || t.cfg.Batch%parts != 0 {
+		return nil, nil, fmt.Errorf("batch %d does not divide evenly among %d %s", t.cfg.Batch, parts, what)
+	}
+	g, specs, err := t.parts.Algorithm.Step(parts, t.cfg.Batch/parts)
+	if err != nil || t.cfg.Shards == 0 {
+		return g, specs, err
+	}
+	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: parts, World: t.world(), Batch: t.cfg.Batch / parts,
+		Split: map[string]bool{InputImages: true}, Key: InputKey})
+	return g, specs, err
 }
 
 // agree compares programs and weights of all ranks.

@@ -29,6 +29,10 @@ each rank. Interrupt it with Ctrl-C: it stops after the current step, writes a
 checkpoint, and the same command with --resume goes on (exit code 75 says so).
 `
 
+// virtualShards is how many parts --deterministic cuts the batch into, and so
+// the largest number of ranks it can run on.
+const virtualShards = 8
+
 // options are the flags of train.
 type options struct {
 	settings job.Settings
@@ -41,6 +45,7 @@ type options struct {
 	steps       int64
 	out         string
 	resume      bool
+	fixedBits   bool
 	device      string
 	threads     int
 	logEvery    int64
@@ -70,6 +75,7 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in --out")
 	o.defineModel(fs)
 
+	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks: the batch is cut into 8 virtual shards, and each rank uses one thread (slower)")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
@@ -99,6 +105,13 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	}
 	o.share()
 	o.settings.BiDVL = &o.model
+	if o.fixedBits {
+		o.settings.Shards = virtualShards
+		if o.threads > 1 {
+			return nil, nil, job.Usage("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
+		}
+		o.threads = 1
+	}
 	return o, fs, o.validate()
 }
 

@@ -66,14 +66,14 @@ func openDir(o *options, info runInfo, world int) (*rundir.Dir, error) {
 
 // Started opens the files for the steps that follow.
 func (r *recorder) Started(step int64) (err error) {
+	if r.metrics, err = r.dir.Metrics(step); err != nil {
+		return err
+	}
 	if step > 0 {
 		resume := rundir.Resume{Step: step, World: r.world, Time: time.Now().UTC(), Args: r.info.args, Commit: rundir.ThisBuild().Commit}
 		if err := r.dir.Resumed(resume); err != nil {
 			return err
 		}
-	}
-	if r.metrics, err = r.dir.Metrics(step); err != nil {
-		return err
 	}
 	if r.events, err = events.Create(r.dir.Events(), step); err != nil {
 		return err

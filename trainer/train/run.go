@@ -144,7 +144,7 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {
 		return err
 	}
 	t, err := loop.New(ctx, loop.Config{
-		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest,
+		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
 		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
 		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery,
 	}, parts)

@@ -33,7 +33,7 @@ func newCast(p *pool, x, y place) kernel {
 
 func castBy[T number](p *pool, x, y place) kernel {
 	c := &cast[T]{pool: p, x: x.mem, y: y.mem, n: x.dims.Len(), read: readerOf[T](x.dtype), write: writerOf[T](y.dtype)}
-	for range p.n {
+	for range p.threads {
 		c.buf = append(c.buf, make([]T, castBlock))
 	}
 	return c
@@ -44,9 +44,9 @@ func (c *cast[T]) run() error {
 	return nil
 }
 
-func (c *cast[T]) part(w, n int) {
+func (c *cast[T]) part(worker, w, n int) {
 	for at, hi := c.n*w/n, c.n*(w+1)/n; at < hi; at += castBlock {
-		b := c.buf[w][:min(castBlock, hi-at)]
+		b := c.buf[worker][:min(castBlock, hi-at)]
 		c.read(b, c.x, at)
 		c.write(c.y, at, b)
 	}

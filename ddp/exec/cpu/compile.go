@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"ebtrain/collective"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu/engine"
 	"ebtrain/ddp/exec/plan"
@@ -75,8 +76,32 @@ func (p *program) compile(o exec.Options) error {
 		}
 		p.steps = append(p.steps, step{k, s.Op.String(), kind(s.Op), s.Scope, flops(problem(p.plan, s))})
 	}
+	p.attach()
 	p.summarise()
 	return nil
+}
+
+// attach gives the fused kernels memory for their registers, the same to all:
+// they run one after the other.
+func (p *program) attach() {
+	type buffered interface {
+		bufferBytes() int
+		attach(w int, mem unsafe.Pointer)
+	}
+	size := 0
+	for _, s := range p.steps {
+		if k, ok := s.kernel.(buffered); ok {
+			size = max(size, k.bufferBytes())
+		}
+	}
+	for w := range p.b.threads {
+		mem := exec.NewTensor(graph.T(graph.U8, size)).Bytes()
+		for _, s := range p.steps {
+			if k, ok := s.kernel.(buffered); ok {
+				k.attach(w, unsafe.Pointer(unsafe.SliceData(mem)))
+			}
+		}
+	}
 }
 
 // at says which step: scope and op.
@@ -126,7 +151,7 @@ func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
 	if f, ok := s.Op.(*plan.Fused); ok {
 		n := 0
 		for _, r := range f.Sums {
-			n += sumBytes(resultLen(r.Access), p.b.threads)
+			n += sumBytes(resultLen(r.Access), p.b.pool.parts)
 		}
 		return nil, n, nil
 	}
@@ -164,7 +189,7 @@ func (p *program) allocate() error {
 			n++
 		}
 	}
-	p.pending = make([]pendingOrNil, n)
+	p.pending = make([]collective.Pending, n)
 	return nil
 }
 
@@ -249,29 +274,29 @@ func memory(x place) []byte { return span[byte](x.mem, x.dims.Len()*x.dtype.Size
 func imageKernel(p *pool, op any, in, out []place) (kernel, error) {
 	switch in[0].dtype {
 	case graph.F32:
-		return imageKernelOf[float32](p, op, in, out)
+		return imageKernelOf(p, axpy32(), op, in, out)
 	case graph.F64:
-		return imageKernelOf[float64](p, op, in, out)
+		return imageKernelOf(p, axpy[float64], op, in, out)
 	}
 	return nil, fmt.Errorf("no kernel for %v", in[0].dtype)
 }
 
-func imageKernelOf[T float](p *pool, op any, in, out []place) (kernel, error) {
+func imageKernelOf[T float](p *pool, axpy vec2s[T], op any, in, out []place) (kernel, error) {
 	x, y := in[0], out[0]
 	switch op := op.(type) {
 	case graph.SumPool2D:
 		h, w := poolTaps(op.Window, x.dims.At(1), x.dims.At(2))
-		return newLinear[T](p, x, y, h, w), nil
+		return newLinear(p, axpy, x, y, h, w), nil
 	case graph.SumUnpool2D:
 		h, w := poolTaps(op.Window, op.H, op.W)
-		return newLinear[T](p, x, y, adjoint(h, op.H), adjoint(w, op.W)), nil
+		return newLinear(p, axpy, x, y, adjoint(h, op.H), adjoint(w, op.W)), nil
 	case graph.MaxPool2D:
 		return newMaxPool[T](p, op, x, y, out[1]), nil
 	case graph.Upsample2D:
-		return newLinear[T](p, x, y, upTaps(op.Mode, op.Scale, x.dims.At(1)), upTaps(op.Mode, op.Scale, x.dims.At(2))), nil
+		return newLinear(p, axpy, x, y, upTaps(op.Mode, op.Scale, x.dims.At(1)), upTaps(op.Mode, op.Scale, x.dims.At(2))), nil
 	case graph.Upsample2DT:
 		h, w := upTaps(op.Mode, op.Scale, y.dims.At(1)), upTaps(op.Mode, op.Scale, y.dims.At(2))
-		return newLinear[T](p, x, y, adjoint(h, y.dims.At(1)), adjoint(w, y.dims.At(2))), nil
+		return newLinear(p, axpy, x, y, adjoint(h, y.dims.At(1)), adjoint(w, y.dims.At(2))), nil
 	}
 	return nil, fmt.Errorf("no kernel for %T", op)
 }

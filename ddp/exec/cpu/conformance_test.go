@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu/loops"
 	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
@@ -32,11 +31,11 @@ func TestConformance(t *testing.T) {
 	for _, threads := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d threads", threads), func(t *testing.T) {
 			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: threads}) },
-				exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 100})
+				exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 50})
 		})
 	}
 	t.Run("plain loops", func(t *testing.T) {
-		exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: 2, Engine: loops.Engine{}}) },
+		exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: 2, Engine: loopEngine{}}) },
 			exectest.Options{Graphs: 20})
 	})
 }

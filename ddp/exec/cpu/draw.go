@@ -21,7 +21,7 @@ type draw struct {
 
 func newDraw(p *pool, op graph.Draw, key, y place) kernel {
 	rows := y.dims.At(0)
-	return &draw{p, op, span[int64](key.mem, 3), y.mem, rows, y.dims.Len() / max(rows, 1), writerOf[float64](y.dtype), make([][4]float64, p.n)}
+	return &draw{p, op, span[int64](key.mem, 3), y.mem, rows, y.dims.Len() / max(rows, 1), writerOf[float64](y.dtype), make([][4]float64, p.threads)}
 }
 
 func (d *draw) run() error {
@@ -31,15 +31,15 @@ func (d *draw) run() error {
 
 // part draws a range of the groups of four elements that one philox block
 // serves.
-func (d *draw) part(w, n int) {
+func (d *draw) part(worker, w, n int) {
 	perRow := (d.cols + 3) / 4
 	total := d.rows * perRow
 	for g := total * w / n; g < total*(w+1)/n; g++ {
 		r, b := g/perRow, g%perRow
 		name := philox.Name{Seed: uint64(d.key[0]), Step: uint32(d.key[1]), Sample: uint32(d.key[2] + int64(r)),
 			Purpose: d.op.Purpose, Sub: d.op.Sub}
-		d.buf[w] = four(d.op.Dist, name.Block(uint32(b)))
-		d.write(d.y, r*d.cols+4*b, d.buf[w][:min(4, d.cols-4*b)])
+		d.buf[worker] = four(d.op.Dist, name.Block(uint32(b)))
+		d.write(d.y, r*d.cols+4*b, d.buf[worker][:min(4, d.cols-4*b)])
 	}
 }
 

@@ -24,6 +24,9 @@ type fused[T, A number] struct {
 	sums   []sum[T, A]
 	round  func([]T) // nil if T is exact
 	lanes  []lane[T]
+
+	shared  []int // by register: its buffer in a lane, -1 if it has none
+	buffers int
 }
 
 // mode is how a load gets its block.
@@ -31,8 +34,8 @@ type mode uint8
 
 const (
 	direct   mode = iota // the memory itself
-	constant             // filled once, at compilation
-	repeated             // the same in each block: filled once a run
+	constant             // a number of the graph: filled for each part
+	repeated             // the same in each block: filled for each part
 	general              // filled for each block
 )
 
@@ -68,25 +71,24 @@ type store[T number] struct {
 
 // lane is the state of one thread.
 type lane[T number] struct {
-	reg  [][]T // the block of each register
-	buf  [][]T // the buffers of the registers that have one
-	num  []T   // the value of registers that are numbers
-	sums []unsafe.Pointer
+	reg [][]T // the block of each register
+	buf [][]T // the buffers of the registers that have one
+	num []T   // the value of registers that are numbers
 }
 
 func (k *fused[T, A]) run() error {
-	threads := k.pool.run(k, k.work)
+	parts := k.pool.run(k, k.work)
 	for i := range k.sums {
-		k.sums[i].finish(threads)
+		k.sums[i].finish(parts)
 	}
 	return nil
 }
 
-// part computes blocks of worker w.
-func (k *fused[T, A]) part(w, n int) {
+// part computes part w of n of the blocks.
+func (k *fused[T, A]) part(worker, w, n int) {
 	blocks := (k.n + k.block - 1) / k.block
 	lo, hi := blocks*w/n, blocks*(w+1)/n
-	ln := &k.lanes[w]
+	ln := &k.lanes[worker]
 	for i := range k.sums {
 		k.sums[i].reset(w)
 	}
@@ -102,6 +104,11 @@ func (k *fused[T, A]) begin(ln *lane[T]) {
 	for i := range k.loads {
 		l := &k.loads[i]
 		switch {
+		case l.mode == constant:
+			ln.num[l.reg] = l.value
+			if l.array {
+				fill(ln.buf[l.reg], l.value)
+			}
 		case l.acc.Scalar() && l.mode == repeated:
 			l.read(ln.num[l.reg:l.reg+1], l.mem, 0)
 			if l.array {
@@ -109,6 +116,20 @@ func (k *fused[T, A]) begin(ln *lane[T]) {
 			}
 		case l.mode == repeated:
 			l.fill(ln.buf[l.reg], 0)
+		}
+	}
+}
+
+// bufferBytes is the memory that each thread needs; kernels that do not run at
+// the same time may have the same memory.
+func (k *fused[T, A]) bufferBytes() int { return k.buffers * k.block * 8 }
+
+// attach gives thread w its memory.
+func (k *fused[T, A]) attach(w int, mem unsafe.Pointer) {
+	all := span[T](mem, k.buffers*k.block)
+	for r, b := range k.shared {
+		if b >= 0 {
+			k.lanes[w].buf[r] = all[b*k.block:][:k.block:k.block]
 		}
 	}
 }
@@ -191,8 +212,8 @@ func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
 	}
 }
 
-// newFused makes the kernel of a group of element type d, with the places of
-// its operands and results; scratch holds its sums.
+// newFused makes the kernel of a group, with the places of its operands and
+// results and the operands' element types; scratch holds its sums.
 func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts []graph.DType, tab table[T, A], scratch unsafe.Pointer) *fused[T, A] {
 	k := &fused[T, A]{pool: p, n: f.Dims.Len(), round: rounder[T](f.DType)}
 	k.block = blockOf(f)
@@ -204,10 +225,10 @@ func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts
 	for i, s := range f.Sums {
 		size := resultLen(s.Access)
 		o := len(f.Stores) + i
-		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.n, scratch))
-		scratch = unsafe.Add(scratch, sumBytes(size, p.n))
+		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.parts, scratch))
+		scratch = unsafe.Add(scratch, sumBytes(size, p.parts))
 	}
-	c.lanes(p.n)
+	c.lanes(p.threads)
 	return k
 }
 

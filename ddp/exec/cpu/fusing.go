@@ -135,31 +135,18 @@ func (c *fusing[T, A]) readAfter(in []unsafe.Pointer, p unsafe.Pointer, i int) b
 	return false
 }
 
-// lanes gives each thread its buffers; registers that live at different times
-// share one.
+// lanes gives each thread its registers; attach gives them memory.
 func (c *fusing[T, A]) lanes(n int) {
-	share, buffers := c.share()
+	c.shared, c.buffers = c.share()
 	for range n {
-		ln := lane[T]{reg: make([][]T, c.f.Registers()), buf: make([][]T, c.f.Registers()), num: make([]T, c.f.Registers())}
-		mem := make([]T, buffers*c.block)
-		for r, b := range share {
-			if b >= 0 {
-				ln.buf[r] = mem[b*c.block:][:c.block:c.block]
-			}
-		}
-		for _, l := range c.fused.loads {
-			if l.mode == constant {
-				ln.num[l.reg] = l.value
-				if l.array {
-					fill(ln.buf[l.reg], l.value)
-				}
-			}
-		}
-		c.fused.lanes = append(c.fused.lanes, ln)
+		c.fused.lanes = append(c.fused.lanes, lane[T]{
+			reg: make([][]T, c.f.Registers()), buf: make([][]T, c.f.Registers()), num: make([]T, c.f.Registers()),
+		})
 	}
 }
 
-// share numbers the buffer of each register, -1 for those that need none.
+// share numbers the buffer of each register, -1 for those that need none:
+// registers that live at different times share one.
 func (c *fusing[T, A]) share() (share []int, buffers int) {
 	share = make([]int, c.f.Registers())
 	last := c.lastUses()

@@ -33,7 +33,7 @@ func (g *gather) run() error {
 	return nil
 }
 
-func (g *gather) part(w, n int) {
+func (g *gather) part(_, w, n int) {
 	x, y := span[byte](g.x, g.rows*g.size), span[byte](g.y, len(g.idx)*g.size)
 	lo, hi := len(g.idx)*w/n, len(g.idx)*(w+1)/n
 	for i := lo; i < hi; i++ {
@@ -60,7 +60,7 @@ func (s *scatter[T]) run() error {
 	return nil
 }
 
-func (s *scatter[T]) part(w, n int) {
+func (s *scatter[T]) part(_, w, n int) {
 	d, y := span[T](s.d, len(s.idx)*s.cols), span[T](s.y, s.rows*s.cols)
 	lo, hi := s.cols*w/n, s.cols*(w+1)/n
 	for i, at := range s.idx {

@@ -86,7 +86,7 @@ func (l *loop64) run() error {
 	return nil
 }
 
-func (l *loop64) part(w, n int) {
+func (l *loop64) part(_, w, n int) {
 	if p, ok := l.prob.(*engine.MatMulProblem); ok {
 		loops.MatMul(*p, l.dst, l.a, l.b, w, n)
 		return

@@ -13,6 +13,7 @@ type image[T number] struct {
 	in   graph.Shape
 	out  graph.Shape // (N, H, W, C)
 	row  func(k *image[T], n, i int)
+	axpy vec2s[T]
 
 	win   graph.Window
 	scale int
@@ -32,7 +33,7 @@ func (k *image[T]) run() error {
 	return nil
 }
 
-func (k *image[T]) part(w, n int) {
+func (k *image[T]) part(_, w, n int) {
 	rows := k.out.At(0) * k.out.At(1)
 	for r := rows * w / n; r < rows*(w+1)/n; r++ {
 		k.row(k, r/k.out.At(1), r%k.out.At(1))
@@ -57,33 +58,28 @@ func linear[T float](k *image[T], n, i int) {
 		clear(y)
 		for _, a := range k.taps[0][i] {
 			for _, b := range k.taps[1][j] {
-				axpy(y, k.px(n, a.at, b.at), T(a.w*b.w))
+				k.axpy(y, k.px(n, a.at, b.at), T(a.w*b.w))
 			}
 		}
 	}
 }
 
+// axpy sets y += w·x.
 func axpy[T number](y, x []T, w T) {
 	x = x[:len(y)]
-	if w == 1 {
-		for i, v := range x {
-			y[i] += v
-		}
-		return
-	}
 	for i, v := range x {
 		y[i] += w * v
 	}
 }
 
 // newLinear is a separable linear map of images.
-func newLinear[T float](p *pool, x, y place, h, w [][]tap) kernel {
+func newLinear[T float](p *pool, axpy vec2s[T], x, y place, h, w [][]tap) kernel {
 	work := 0
 	for _, t := range h {
 		work += len(t)
 	}
 	return &image[T]{pool: p, x: span[T](x.mem, x.dims.Len()), y: span[T](y.mem, y.dims.Len()), in: x.dims, out: y.dims,
-		row: linear[T], taps: [2][][]tap{h, w}, work: 4 * work * y.dims.At(0) * y.dims.At(2) * y.dims.At(3)}
+		row: linear[T], axpy: axpy, taps: [2][][]tap{h, w}, work: 4 * work * y.dims.At(0) * y.dims.At(2) * y.dims.At(3)}
 }
 
 // windowTaps are, for each window position, the indices of x inside it.

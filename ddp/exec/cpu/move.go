@@ -51,7 +51,7 @@ func (m *move) run() error {
 
 // part moves a range of the combined outer axes; the last two axes are moved
 // as a matrix.
-func (m *move) part(w, n int) {
+func (m *move) part(_, w, n int) {
 	k := len(m.dims) - 2
 	outer := 1
 	for _, d := range m.dims[:k] {

@@ -39,7 +39,7 @@ func logical(e int, s graph.Shape) int {
 	return (e/c/pixels*c+e%c)*pixels + e/c%pixels
 }
 
-func (k *plane[T]) part(w, n int) {
+func (k *plane[T]) part(_, w, n int) {
 	images := k.in.At(0)
 	lo, hi := images*w/n, images*(w+1)/n
 	xl, yl := k.in.Len()/max(images, 1), k.out.Len()/max(images, 1)

@@ -14,8 +14,6 @@ import (
 	"ebtrain/ddp/exec/plan"
 )
 
-type pendingOrNil = collective.Pending
-
 // program implements exec.Program.
 type program struct {
 	b       *Backend
@@ -28,7 +26,7 @@ type program struct {
 	inputs, outputs, vars []*exec.Tensor
 	engine                []engine.Kernel
 	steps                 []step
-	pending               []pendingOrNil
+	pending               []collective.Pending // by number, nil if not under way
 
 	ctx     *stopper // of the run under way
 	run     func()   // do, bound once

@@ -45,7 +45,7 @@ func compileStep(t testing.TB, be exec.Backend, batch, c int, o exec.Options) ex
 
 // BenchmarkStep is one BiDVL training step: go test -bench Step -benchtime 5x.
 func BenchmarkStep(b *testing.B) {
-	for _, c := range []int{12, 48} {
+	for _, c := range []int{12, 16, 48} {
 		b.Run(fmt.Sprintf("batch 64 width %d", c), func(b *testing.B) {
 			be, err := New(Config{Threads: 1})
 			if err != nil {

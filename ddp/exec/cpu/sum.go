@@ -8,21 +8,21 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// sum is a reduction at the end of a fused group. Each thread has partial
-// results of its own, which are combined in the order of the threads.
+// sum is a reduction at the end of a fused group. Each part of the work
+// has results of its own, which are combined in order.
 type sum[T, A number] struct {
 	reg   int
 	max   bool
 	add   adders[T, A]
 	acc   plan.Access
-	part  [][]A // by thread
+	part  [][]A // by part of the work
 	out   unsafe.Pointer
 	write writer[A]
 }
 
 // sumBytes is the scratch memory of the partial results.
-func sumBytes(size, threads int) int {
-	return threads * ((size*8 + plan.Align - 1) / plan.Align * plan.Align)
+func sumBytes(size, parts int) int {
+	return parts * ((size*8 + plan.Align - 1) / plan.Align * plan.Align)
 }
 
 // resultLen is the number of elements of a reduction's result.
@@ -36,16 +36,16 @@ func resultLen(a plan.Access) int {
 	return n
 }
 
-func newSum[T, A number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, threads int, scratch unsafe.Pointer) sum[T, A] {
+func newSum[T, A number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, parts int, scratch unsafe.Pointer) sum[T, A] {
 	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: add, acc: r.Access, out: out, write: writerOf[A](d)}
 	step := sumBytes(size, 1)
-	for t := range threads {
+	for t := range parts {
 		s.part = append(s.part, span[A](unsafe.Add(scratch, t*step), size))
 	}
 	return s
 }
 
-// reset prepares the partial result of thread w.
+// reset prepares the partial result of part w.
 func (s *sum[T, A]) reset(w int) {
 	v := A(0)
 	if s.max {
@@ -67,7 +67,7 @@ func lowest[A number]() A {
 	return a
 }
 
-// block combines the points at … of a block into the partial result of thread w.
+// block combines the points at … of a block into the partial result of part w.
 func (s *sum[T, A]) block(w, at int, x []T) {
 	acc := s.part[w]
 	if s.max {
@@ -119,10 +119,10 @@ func sumAll[T, A number](x []T) A {
 	return s0 + s1 + (s2 + s3)
 }
 
-// finish combines the partial results of the threads that took part.
-func (s *sum[T, A]) finish(threads int) {
+// finish combines the partial results of all parts.
+func (s *sum[T, A]) finish(parts int) {
 	acc := s.part[0]
-	for _, p := range s.part[1:threads] {
+	for _, p := range s.part[1:parts] {
 		for i, v := range p {
 			if s.max {
 				acc[i] = max(acc[i], v)

@@ -90,6 +90,9 @@ func sumColumns16(acc *float64, x *float32, rows, stride int)
 func sumColumns4(acc *float64, x *float32, rows, stride int)
 
 //go:noescape
+func axpy8(d, x *float32, s float32, n int)
+
+//go:noescape
 func exp8(d, x *float32, s float32, n int)
 
 //go:noescape
@@ -237,6 +240,14 @@ func select32() vec3[float32] {
 		}
 		selectVVV(d[n:], c[n:len(d)], x[n:len(d)], y[n:len(d)])
 	}
+}
+
+// axpy32 is axpy for float32.
+func axpy32() vec2s[float32] {
+	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
+		return axpy[float32]
+	}
+	return wide8s(axpy8, axpy[float32])
 }
 
 // sums32 is the sums of float32 in float64.

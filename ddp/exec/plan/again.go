@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // again lets later groups compute again what one pointwise op made of a value
 // that they can read anyway, so that the result need not be kept: the
 // normalised image of a batch norm, from the centred one, say.
@@ -14,7 +16,7 @@ func (l *lowering) again() {
 		if !f.needed[i] || !f.fusible[i] || !f.lean(i) || !f.cheap(i) {
 			continue
 		}
-		users := f.users[i]
+		users := slices.Sorted(slices.Values(f.users[i])) // the copy goes before the first
 		f.users[i] = nil
 		for _, u := range users {
 			if f.level[u] == f.level[i] {

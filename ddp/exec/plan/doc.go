@@ -10,6 +10,9 @@
 //   - lower: StopGrad and Reshape become aliases, constants stay numbers,
 //     conversions of layout appear at edges only, AllReduce inputs are put
 //     into contiguous buckets.
+//   - merge, split, again: computations that are equal behind a StopGrad
+//     become one, sums of sums become small sums, and cheap pointwise results
+//     are computed again instead of kept.
 //   - fuse: connected pointwise ops over one iteration space become one step,
 //     which may store several results and end in reductions. Broadcasts and
 //     constants are read in place and not materialised.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 
 	"ebtrain/ddp/graph"
@@ -103,30 +104,19 @@ func (f *fusion) group(m []int) unit {
 	var reduced []int
 	for _, i := range m {
 		n := &f.nodes[i]
-		in := f.reads(i)
-		if f.kept[n.out[0]] {
-			if n.index < un.key {
-				un.key, un.scope = n.index, n.scope
-			}
+		if f.kept[n.out[0]] && n.index < un.key {
+			un.key, un.scope = n.index, n.scope
 		}
 		switch op := n.op.(type) {
 		case graph.Reduce:
-			part := f.plan.Values[n.out[0]].Dims
-			g.code.Sums = append(g.code.Sums, Reduction{op.Fn, g.reg[in[0]], NewAccess(sp.dims, part)})
+			access := NewAccess(sp.dims, f.plan.Values[n.out[0]].Dims)
+			g.code.Sums = append(g.code.Sums, Reduction{op.Fn, g.register(f.reads(i)[0]), access})
 			reduced = append(reduced, n.out[0])
 			continue
 		case graph.Broadcast:
-			g.reg[n.out[0]] = g.reg[in[0]]
+			g.reg[n.out[0]] = g.register(f.reads(i)[0])
 		default:
-			c := Instr{Op: f.nodes[i].op.(graph.Op), X: g.reg[in[0]]}
-			if len(in) > 1 {
-				c.Y = g.reg[in[1]]
-			}
-			if len(in) > 2 {
-				c.Z = g.reg[in[2]]
-			}
-			g.code.Code = append(g.code.Code, c)
-			g.reg[n.out[0]] = g.code.Registers() - 1
+			g.instr(i)
 		}
 		if f.kept[n.out[0]] {
 			g.code.Stores = append(g.code.Stores, g.reg[n.out[0]])
@@ -160,4 +150,30 @@ func (g *grouping) operand(v int, un *unit) {
 		g.code.Loads = append(g.code.Loads, NewAccess(g.code.Dims, val.Dims))
 		un.in = append(un.in, v)
 	}
+}
+
+// instr adds the instruction of node i.
+func (g *grouping) instr(i int) {
+	c := Instr{Op: g.f.nodes[i].op.(graph.Op)}
+	for k, v := range g.f.reads(i) {
+		switch k {
+		case 0:
+			c.X = g.register(v)
+		case 1:
+			c.Y = g.register(v)
+		default:
+			c.Z = g.register(v)
+		}
+	}
+	g.code.Code = append(g.code.Code, c)
+	g.reg[g.f.nodes[i].out[0]] = g.code.Registers() - 1
+}
+
+// register is the register of a value that has been made.
+func (g *grouping) register(v int) int {
+	r, ok := g.reg[v]
+	if !ok {
+		panic(fmt.Sprintf("plan: value %d is read before it is made", v))
+	}
+	return r
 }

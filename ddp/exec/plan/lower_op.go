@@ -18,6 +18,8 @@ func (l *lowering) node(n graph.Node) {
 		l.pointwise(n)
 	case graph.Broadcast:
 		l.broadcast(op, n)
+	case graph.Reduce:
+		l.reduce(op, n)
 	case graph.AllReduce:
 		l.allReduce(op, n)
 	case graph.Transpose:
@@ -113,63 +115,78 @@ func phys(d graph.Dims, last bool) graph.Dims {
 	return permute(d, toLast)
 }
 
-// other lowers the ops whose inputs have required layouts, and translates
-// their axes.
-func (l *lowering) other(n graph.Node) {
-	out := make([]int, len(n.Out))
-	in := make([]int, len(n.In))
+// reduce lowers a reduction; one over axes of extent 1 is an alias.
+func (l *lowering) reduce(op graph.Reduce, n graph.Node) {
 	last := l.last[n.Out[0]]
-	var op = n.Op
-	switch o := n.Op.(type) {
-	case graph.Conv2D:
-		in[0], in[1] = l.get(n.In[0], true), l.get(n.In[1], false)
-	case graph.Conv2DGradX:
-		in[0], in[1] = l.get(n.In[0], false), l.get(n.In[1], true)
-	case graph.Conv2DGradW:
-		in[0], in[1] = l.get(n.In[0], true), l.get(n.In[1], true)
-		l.rowMajor(n, op, in)
-		return
-	case graph.Gather, graph.ScatterAdd:
-		in[0], in[1] = l.get(n.In[0], last), l.get(n.In[1], false)
-	case graph.Slice:
-		op = graph.Slice{Start: phys(o.Start, last), Limit: phys(o.Limit, last), Step: phys(o.Step, last)}
-		in[0] = l.get(n.In[0], last)
-	case graph.Pad:
-		op = graph.Pad{Lo: phys(o.Lo, last), Hi: phys(o.Hi, last), Gap: phys(o.Gap, last)}
-		in[0] = l.get(n.In[0], last)
-	case graph.Concat:
-		op = graph.Concat{Axis: physical(o.Axis, last)}
-		for i, id := range n.In {
-			in[i] = l.get(id, last)
-		}
-	case graph.Reduce:
-		p := graph.Reduce{Fn: o.Fn}
-		for a := range l.g.Type(n.In[0]).Shape.Rank() {
-			if o.Over(a) {
-				p.Axes |= 1 << physical(a, last)
-			}
-		}
-		src := l.get(n.In[0], last)
-		if l.plan.Values[src].Dims == l.dims(n.Out[0], last) {
-			l.set(n.Out[0], last, l.alias(src, l.plan.Values[src].Dims, last))
-			return
-		}
-		l.emit(p, []int{src}, []int{l.fresh(n.Out[0])})
-		return
-	case graph.Iota:
-		op = graph.Iota{Type: graph.Type{DType: o.Type.DType, Shape: l.dims(n.Out[0], last)}, Axis: physical(o.Axis, last)}
-	default: // images in, images out; or row-major in and out
-		for i, id := range n.In {
-			in[i] = l.get(id, last)
+	p := graph.Reduce{Fn: op.Fn}
+	for a := range l.g.Type(n.In[0]).Shape.Rank() {
+		if op.Over(a) {
+			p.Axes |= 1 << physical(a, last)
 		}
 	}
-	for i := range in {
-		in[i] = l.held(in[i])
+	src := l.get(n.In[0], last)
+	if dims := l.plan.Values[src].Dims; dims == l.dims(n.Out[0], last) {
+		l.set(n.Out[0], last, l.alias(src, dims, last))
+		return
 	}
-	for i, id := range n.Out {
-		out[i] = l.fresh(id)
+	l.emit(p, []int{src}, []int{l.fresh(n.Out[0])})
+}
+
+// other lowers the ops whose operands must be in memory.
+func (l *lowering) other(n graph.Node) {
+	last := l.last[n.Out[0]]
+	op := l.axes(n.Op, last, n.Out[0])
+	in, out := make([]int, len(n.In)), make([]int, len(n.Out))
+	for i, id := range n.In {
+		in[i] = l.held(l.get(id, l.operandLast(op, i, last)))
+	}
+	if _, ok := op.(graph.Conv2DGradW); ok {
+		out[0] = l.rowMajor(n.Out[0])
+	} else {
+		for i, id := range n.Out {
+			out[i] = l.fresh(id)
+		}
 	}
 	l.widened(op, in, out)
+}
+
+// operandLast says whether operand i of op is wanted in channels-last order,
+// where the result is so if last.
+func (l *lowering) operandLast(op graph.Op, i int, last bool) bool {
+	switch op.(type) {
+	case graph.Conv2D:
+		return i == 0
+	case graph.Conv2DGradX:
+		return i == 1
+	case graph.Conv2DGradW:
+		return true
+	case graph.Gather, graph.ScatterAdd:
+		return i == 0 && last
+	}
+	return last
+}
+
+// axes is op with physical axes.
+func (l *lowering) axes(op graph.Op, last bool, out graph.ID) graph.Op {
+	switch o := op.(type) {
+	case graph.Slice:
+		return graph.Slice{Start: phys(o.Start, last), Limit: phys(o.Limit, last), Step: phys(o.Step, last)}
+	case graph.Pad:
+		return graph.Pad{Lo: phys(o.Lo, last), Hi: phys(o.Hi, last), Gap: phys(o.Gap, last)}
+	case graph.Concat:
+		return graph.Concat{Axis: physical(o.Axis, last)}
+	case graph.Iota:
+		return graph.Iota{Type: graph.Type{DType: o.Type.DType, Shape: l.dims(out, last)}, Axis: physical(o.Axis, last)}
+	}
+	return op
+}
+
+// rowMajor is a new value in row-major order, whatever layout its readers want.
+func (l *lowering) rowMajor(id graph.ID) int {
+	t := l.g.Type(id)
+	v := l.add(Value{DType: t.DType, Dims: t.Shape})
+	l.set(id, false, v)
+	return v
 }
 
 // widened emits an op, in f32 with conversions before and after if it computes
@@ -202,16 +219,4 @@ func (l *lowering) widened(op graph.Op, in, out []int) {
 			l.emit(graph.Cast{To: graph.BF16}, []int{wideOut[i]}, []int{v})
 		}
 	}
-}
-
-// rowMajor emits an op that makes its only output in row-major order, whatever
-// layout its readers want.
-func (l *lowering) rowMajor(n graph.Node, op graph.Op, in []int) {
-	for i := range in {
-		in[i] = l.held(in[i])
-	}
-	t := l.g.Type(n.Out[0])
-	v := l.add(Value{DType: t.DType, Dims: t.Shape})
-	l.set(n.Out[0], false, v)
-	l.widened(op, in, []int{v})
 }

@@ -143,6 +143,7 @@ func New(g *graph.Graph, o Options) (*Plan, error) {
 		return nil, l.err
 	}
 	l.buckets()
+	l.split()
 	l.again()
 	units := l.fuse()
 	p := l.plan

@@ -5,6 +5,7 @@ package native
 type strip struct {
 	dh, dw, count int
 	k             int // its first row of B
+	offset        int // from the window's corner in memory
 }
 
 // windows is the operand A of a convolution: row m is what the window at
@@ -17,6 +18,8 @@ type windows struct {
 	stepH, stepW int // pixels from one position to the next
 	strips       []strip
 	k            int // length of a row
+	minH, maxH   int // of the strips' pixels
+	minW, maxW   int
 }
 
 // at is a window position.
@@ -46,8 +49,30 @@ func (v *windows) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks int) {
 	return rowStride, 1
 }
 
+// inside says whether the whole window at p is inside the image.
+func (v *windows) inside(p at) bool {
+	h, w := p.i*v.stepH, p.j*v.stepW
+	return h+v.minH >= 0 && h+v.maxH < v.h && w+v.minW >= 0 && w+v.maxW < v.w
+}
+
 // gather writes elements k0 … k0+len(dst)-1 of the row at p to dst.
 func (v *windows) gather(dst, data []float32, p at, k0 int) {
+	if !v.inside(p) {
+		v.gatherClipped(dst, data, p, k0)
+		return
+	}
+	corner := ((p.n*v.h+p.i*v.stepH)*v.w+p.j*v.stepW)*v.c + v.first
+	for s := range v.strips {
+		st := &v.strips[s]
+		lo, hi := max(k0-st.k, 0), min(k0+len(dst)-st.k, st.count*v.group)
+		if lo < hi {
+			copy(dst[st.k+lo-k0:st.k+hi-k0], data[corner+st.offset+lo:])
+		}
+	}
+}
+
+// gatherClipped is gather for windows that reach beyond the image.
+func (v *windows) gatherClipped(dst, data []float32, p at, k0 int) {
 	for s := range v.strips {
 		st := &v.strips[s]
 		// Of the strip's elements, [lo,hi) are wanted.
@@ -77,6 +102,10 @@ func (v *windows) gather(dst, data []float32, p at, k0 int) {
 // addTap appends a tap to the strips; taps come sorted by (dh, dw). Channels of
 // neighbouring pixels are contiguous only if the group is all of them.
 func (v *windows) addTap(dh, dw int) {
+	if v.k == 0 {
+		v.minH, v.maxH, v.minW, v.maxW = dh, dh, dw, dw
+	}
+	v.minH, v.maxH, v.minW, v.maxW = min(v.minH, dh), max(v.maxH, dh), min(v.minW, dw), max(v.maxW, dw)
 	if n := len(v.strips); n > 0 && v.group == v.c {
 		if last := &v.strips[n-1]; last.dh == dh && last.dw+last.count == dw {
 			last.count++
@@ -84,6 +113,6 @@ func (v *windows) addTap(dh, dw int) {
 			return
 		}
 	}
-	v.strips = append(v.strips, strip{dh, dw, 1, v.k})
+	v.strips = append(v.strips, strip{dh, dw, 1, v.k, (dh*v.w + dw) * v.c})
 	v.k += v.group
 }

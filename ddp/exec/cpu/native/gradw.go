@@ -120,10 +120,15 @@ func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float
 		for mt := m0; mt < m1; mt++ {
 			m := mt * t.mr
 			rows := min(t.mr, og-m)
-			rs, ks := dy.fill(ws.a, k.o.b, m, rows, k0, k1)
+			a, rs, ks := ws.a, 0, 0
+			if p1-p0 <= 2 && dy.reaches(k.o.b, m, k1) { // too little use for a copy
+				a, rs, ks = k.o.b[dy.base+k0*dy.stride+m:], 1, dy.stride
+			} else {
+				rs, ks = dy.fill(ws.a, k.o.b, m, rows, k0, k1)
+			}
 			for i := p0; i < p1; i++ {
 				c.locate(&ws.off, m, rows, i*t.nr)
-				t.run(k1-k0, ws.a, rs, ks, block[(i-p0)*(k1-k0)*t.nr:], dw, &ws.off, rows, min(t.nr, n-i*t.nr), k0 > 0)
+				t.run(k1-k0, a, rs, ks, block[(i-p0)*(k1-k0)*t.nr:], dw, &ws.off, rows, min(t.nr, n-i*t.nr), k0 > 0)
 			}
 		}
 	}

@@ -98,3 +98,9 @@ func transpose(dst, src []float32, rows, cols int) {
 		}
 	}
 }
+
+// isPointwise says whether images and weight are matrices as they lie.
+func isPointwise(p engine.ConvProblem) bool {
+	return p.Groups == 1 && p.KH == 1 && p.KW == 1 && p.StrideH == 1 && p.StrideW == 1 &&
+		p.PadT == 0 && p.PadB == 0 && p.PadL == 0 && p.PadR == 0
+}

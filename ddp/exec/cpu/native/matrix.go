@@ -118,6 +118,11 @@ type matrixColumns struct {
 	mr           int
 }
 
+// reaches says whether data holds a whole tile from row m on, up to column k.
+func (a matrixColumns) reaches(data []float32, m, k int) bool {
+	return a.base+(k-1)*a.stride+m+a.mr <= len(data)
+}
+
 func (a matrixColumns) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks int) {
 	k, from, to := k0, a.base+k0*a.stride+m, 0
 	if a.mr == 12 { // a whole tile, even if not all rows are wanted
@@ -131,7 +136,25 @@ func (a matrixColumns) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks in
 	return 1, a.mr
 }
 
+// flipPays: B is big, and would have to be transposed while it is packed for
+// the few rows of A that use it.
+func flipPays(p engine.MatMulProblem) bool { return p.TransB && !p.TransA && p.M <= 64 && p.N >= 64 }
+
+// newFlipped is Zᵀ (N,M) = b (N,K) · Aᵀ (K,M).
+func newFlipped(e *Engine, p engine.MatMulProblem) *products {
+	k := newProducts(e, []product{{m: p.N, n: p.M, k: p.K,
+		a: matrixRows{p.K},
+		b: columns{taps: []int{0}, channels: p.K, channelStep: 1, columnStep: p.K},
+		c: grid{h: 1, w: p.N, col: p.M}}}, sizes{p.M * p.N, p.M * p.K, p.K * p.N, true})
+	k.flipped = p.N
+	k.scratch += p.M * p.N
+	return k
+}
+
 func newMatMul(e *Engine, p engine.MatMulProblem) *products {
+	if flipPays(p) {
+		return newFlipped(e, p)
+	}
 	q := product{m: p.M, n: p.N, k: p.K,
 		a: matrixRows{p.K},
 		b: columns{taps: []int{0}, channels: p.K, channelStep: p.N, columnStep: 1},

@@ -60,6 +60,8 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 		return nil, ErrClosed
 	}
 	switch {
+	case op == engine.Forward && isPointwise(p):
+		return newMatMul(e, engine.MatMulProblem{M: p.N * p.H * p.W, K: p.C, N: p.O, TransB: true}), nil
 	case isHead(p):
 		return newHead(e, op, p), nil
 	case op == engine.GradW:

@@ -59,3 +59,21 @@ func TestRunAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkTile is each micro-kernel alone: kBlock deep, operands in the first
+// cache.
+func BenchmarkTile(b *testing.B) {
+	for _, t := range tiles() {
+		b.Run("kernel="+t.name, func(b *testing.B) {
+			a, panel, c := aligned(t.mr*rowStride), aligned(kBlock*t.nr), aligned(t.mr*t.nr)
+			var off [maxMR]int
+			for r := range t.mr {
+				off[r] = r * t.nr
+			}
+			for b.Loop() {
+				t.run(kBlock, a, rowStride, 1, panel, c, &off, t.mr, t.nr, false)
+			}
+			b.ReportMetric(float64(2*t.mr*t.nr*kBlock)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}

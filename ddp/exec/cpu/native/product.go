@@ -101,12 +101,14 @@ func (g grid) locate(off *[maxMR]int, m, rows, shift int) {
 }
 
 // products is a kernel: a few products over the same operands, all of B
-// packed first, then all tiles.
+// packed first, then all tiles. If flipped, dst is computed transposed, in
+// scratch.
 type products struct {
 	e       *Engine
 	list    []product
 	sizes   sizes
 	scratch int // floats
+	flipped int // rows of the transposed dst, or 0
 	alone   bool
 	o       operands // during Run
 	chunks  int
@@ -137,8 +139,15 @@ func (k *products) Run(dst, a, b, scratch unsafe.Pointer) error {
 		return ErrClosed
 	}
 	k.o = k.sizes.bind(dst, a, b, scratch, k.Scratch())
+	final := k.o.dst
+	if k.flipped > 0 {
+		k.o.dst = k.o.scratch[k.scratch-len(final):]
+	}
 	k.e.pool.do(k.alone, k.chunks, k.pack)
 	k.e.pool.do(k.alone, k.chunks, k.compute)
+	if k.flipped > 0 {
+		transpose(final, k.o.dst, k.flipped, len(final)/k.flipped)
+	}
 	k.o = operands{}
 	return nil
 }

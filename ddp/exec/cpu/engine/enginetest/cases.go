@@ -40,8 +40,8 @@ func Convs() []ConvCase {
 		square("k3s1p1", 3, 16, 8, 8, 32, 3, 1, 1),
 		square("k3s1p1 images of one", 1, 16, 1, 1, 8, 3, 1, 1),
 		square("k3s1p1 odd", 3, 5, 7, 9, 11, 3, 1, 1),
-		square("k3s1p1 big channels", 2, 70, 6, 5, 67, 3, 1, 1),
-		square("k3s1p1 N=1", 1, 32, 13, 6, 48, 3, 1, 1),
+		square("k3s1p1 big channels", 1, 70, 4, 5, 67, 3, 1, 1),
+		square("k3s1p1 N=1", 1, 32, 13, 3, 48, 3, 1, 1),
 		square("k3s1p1 C=1", 3, 1, 10, 9, 16, 3, 1, 1),
 		square("k3s1p1 C=3", 2, 3, 16, 16, 24, 3, 1, 1),
 		square("k3s1p1 O=3", 2, 24, 12, 12, 3, 3, 1, 1),
@@ -64,6 +64,7 @@ func Convs() []ConvCase {
 		square("k1 C=1 O=1", 1, 1, 3, 3, 1, 1, 1, 0),
 		square("k1s2", 2, 18, 7, 8, 12, 1, 2, 0),
 		square("k1p1", 1, 6, 3, 3, 5, 1, 1, 1),
+		square("k4 of many columns", 1, 70, 5, 5, 2, 4, 1, 1),
 		square("k2s2", 2, 17, 7, 7, 10, 2, 2, 0),
 		square("k3s2p1", 2, 16, 9, 8, 16, 3, 2, 1),
 		square("k3s3p1 stride leaves pixels", 2, 4, 11, 9, 6, 3, 3, 1),
@@ -92,7 +93,7 @@ func Convs() []ConvCase {
 func MatMuls() (ps []engine.MatMulProblem) {
 	for _, s := range [][3]int{ // M, N, K
 		{1, 1, 1}, {1, 1, 100}, {1, 37, 5}, {41, 1, 6}, {17, 13, 1}, {1, 64, 300}, {65, 1, 129},
-		{3, 5, 7}, {12, 32, 16}, {13, 33, 17}, {64, 64, 64}, {100, 31, 77}, {31, 130, 515}, {130, 100, 40},
+		{3, 5, 7}, {12, 32, 16}, {13, 33, 17}, {64, 64, 64}, {100, 31, 77}, {19, 66, 515}, {130, 70, 20}, {5, 1100, 3},
 	} {
 		for t := range 4 {
 			ps = append(ps, engine.MatMulProblem{M: s[0], N: s[1], K: s[2], TransA: t&1 != 0, TransB: t&2 != 0})

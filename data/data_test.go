@@ -1,0 +1,59 @@
+package data
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"ebtrain/data/safetensors"
+)
+
+func TestSpansTileTheSamples(t *testing.T) {
+	got := Layout{BlockSamples: 4, Shards: []int64{9, 4}}.Spans()
+	want := []Span{{0, 0, 0, 4}, {0, 1, 4, 4}, {0, 2, 8, 1}, {1, 0, 9, 4}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		ok   bool
+	}{
+		{"good layout", Layout{1, []int64{3}}.Validate(), true},
+		{"no block", Layout{0, []int64{3}}.Validate(), false},
+		{"empty shard", Layout{1, []int64{3, 0}}.Validate(), false},
+		{"2³² samples", Layout{1, []int64{math.MaxUint32, 1}}.Validate(), false},
+		{"good schema", Schema{3, 32, 32, safetensors.U8, nil}.Validate(), true},
+		{"type", Schema{3, 32, 32, safetensors.I64, nil}.Validate(), false},
+		{"no rows", Schema{3, 0, 32, safetensors.U8, nil}.Validate(), false},
+		{"huge", Schema{1 << 14, 1 << 14, 2, safetensors.U8, nil}.Validate(), false},
+		{"label", Schema{Classes: []string{"a"}}.CheckLabel(0), true},
+		{"label out of range", Schema{Classes: []string{"a"}}.CheckLabel(1), false},
+		{"label without classes", Schema{}.CheckLabel(0), false},
+	}
+	for _, tt := range tests {
+		if (tt.err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, tt.err)
+		}
+	}
+}
+
+func TestCorruptErrorNamesThePlace(t *testing.T) {
+	cause := errors.New("damaged")
+	tests := []struct {
+		err  *CorruptError
+		want string
+	}{
+		{&CorruptError{File: "f", Frame: 3, Offset: 70, First: 8, N: 4, Err: cause}, "f: frame 3 at offset 70 (samples 8 to 11): damaged"},
+		{&CorruptError{File: "f", Frame: -1, Offset: -1, First: 0, N: 1, Err: cause}, "f (samples 0 to 0): damaged"},
+	}
+	for _, tt := range tests {
+		if got := tt.err.Error(); got != tt.want || !errors.Is(tt.err, cause) {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package importer
+
+import (
+	"bytes"
+	"image/color"
+	"strings"
+	"testing"
+)
+
+func FuzzIDX(f *testing.F) {
+	f.Add(idxFile(idxPictures, 2, 3, 3), true)
+	f.Add(idxFile(idxLabels, 4), false)
+	f.Add(gz(f, idxFile(idxLabels, 4)), false)
+	f.Fuzz(func(t *testing.T, b []byte, pictures bool) {
+		magic := uint32(idxLabels)
+		if pictures {
+			magic = idxPictures
+		}
+		r, err := newIDX(bytes.NewReader(b), magic)
+		if err != nil {
+			return
+		}
+		rec := make([]byte, r.h*r.w)
+		for i := 0; i < r.n && err == nil; i++ {
+			err = r.next(rec)
+		}
+	})
+}
+
+func FuzzPartition(f *testing.F) {
+	f.Add("000001.jpg 0\r\n000002.jpg 2\r\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		list, err := parsePartition(strings.NewReader(s))
+		if err != nil {
+			return
+		}
+		for name, k := range list {
+			if k < 0 || k > 2 || name == "" {
+				t.Fatalf("%q is in %d", name, k)
+			}
+		}
+	})
+}
+
+func FuzzTar(f *testing.F) {
+	f.Add(tarOf(f, file{"a/0.jpg", []byte{1}}, file{"a/0.cls", []byte("3")}, file{"a/1.png", nil}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for s, err := range groupTar(bytes.NewReader(b)) {
+			if err == nil && s.key == "" {
+				t.Fatal("a sample without a name")
+			}
+			if l, err := s.class(); err == nil && l < -1 {
+				t.Fatalf("class %d", l)
+			}
+		}
+	})
+}
+
+func FuzzSplitKey(f *testing.F) {
+	f.Add("./dir.x/000.seg.png")
+	f.Add("../../etc/passwd")
+	f.Fuzz(func(t *testing.T, name string) {
+		key, ext := splitKey(name)
+		if strings.HasPrefix(key, "../") || strings.HasPrefix(key, "/") || strings.Contains(ext, "/") {
+			t.Fatalf("%q becomes %q and %q", name, key, ext)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(pngOf(f, plain(3, 3, color.White)), 2, 2)
+	f.Add(jpegOf(f, plain(9, 8, color.White)), 0, 4)
+	f.Fuzz(func(t *testing.T, b []byte, crop, size int) {
+		g := Geometry{Crop: crop, Size: size}
+		if g.Validate() != nil || size > 64 {
+			return
+		}
+		if c, err := config(b); err == nil && c.Width*c.Height > 1<<16 {
+			return // slow, not wrong
+		}
+		p, err := g.decode(b)
+		if err == nil && g.side() > 0 && len(p) != 3*g.side()*g.side() {
+			t.Fatalf("%d bytes for a side of %d", len(p), g.side())
+		}
+	})
+}

@@ -1,0 +1,361 @@
+package importer
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebtrain/data/shard"
+	"ebtrain/data/synth"
+)
+
+func mnistDir(t testing.TB, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, p := range []string{"train", "t10k"} {
+		put(t, filepath.Join(dir, p+"-images-idx3-ubyte.gz"), gz(t, idxFile(idxPictures, n, 5, 4)))
+		put(t, filepath.Join(dir, p+"-labels-idx1-ubyte"), idxFile(idxLabels, n)) // not gzipped
+		if n > 0 {
+			put(t, filepath.Join(dir, p+"-labels-idx1-ubyte"), append(idxFile(idxLabels, n)[:8], seq(n)...))
+		}
+	}
+	return dir
+}
+
+// seq is 0 … n−1 as bytes.
+func seq(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+func TestMNIST(t *testing.T) {
+	s, err := MNIST(mnistDir(t, 7))
+	dir, x := imported(t, s, err, Options{})
+	schema, b := load(t, dir, "test")
+	if schema.C != 1 || schema.H != 5 || schema.W != 4 || len(schema.Classes) != 10 || x.Splits["train"].Samples != 7 {
+		t.Errorf("schema %v, %d samples", schema, x.Splits["train"].Samples)
+	}
+	for i, l := range b.Labels {
+		if l != int64(i) || !bytes.Equal(b.Pixels[20*i:20*i+20], bytes.Repeat([]byte{byte(i)}, 20)) {
+			t.Errorf("sample %d: label %d, pixels %v", i, l, b.Pixels[20*i:20*i+20])
+		}
+	}
+}
+
+func TestCIFARBinary(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "data_batch_1.bin"), cifarFile(12))
+	put(t, filepath.Join(dir, "data_batch_2.bin"), cifarFile(3))
+	put(t, filepath.Join(dir, "test_batch.bin"), cifarFile(4))
+	put(t, filepath.Join(dir, "batches.meta.txt"), nil)
+	s, err := CIFAR10([]string{dir})
+	out, x := imported(t, s, err, Options{})
+	if x.Splits["train"].Samples != 15 || x.Splits["test"].Samples != 4 {
+		t.Errorf("splits %+v", x.Splits)
+	}
+	_, b := load(t, out, "train")
+	if !slices.Equal(b.Labels, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 0, 1, 2}) || b.Pixels[11*cifarPixels] != 11 {
+		t.Errorf("labels %v", b.Labels)
+	}
+}
+
+func TestWebDataset(t *testing.T) {
+	red, blue := color.RGBA{R: 255, A: 255}, color.RGBA{B: 255, A: 255}
+	body := tarOf(t,
+		file{"set/000.png", pngOf(t, plain(6, 6, red))}, file{"set/000.cls", []byte("1\n")}, file{"set/000.other.json", []byte("{}")},
+		file{"set/001.cls", []byte("0")}, file{"set/001.JPG", jpegOf(t, plain(6, 6, blue))},
+	)
+	for name, b := range map[string][]byte{"a.tar": body, "a.tar.gz": gz(t, body), "a.tar.zst": zst(t, body)} {
+		dir := t.TempDir()
+		put(t, filepath.Join(dir, name), b)
+		s, err := WebDataset([]string{dir}, Geometry{})
+		out, _ := imported(t, s, err, Options{})
+		schema, got := load(t, out, "train")
+		if schema.H != 6 || !slices.Equal(got.Labels, []int64{1, 0}) || !slices.Equal(schema.Classes, []string{"0", "1"}) {
+			t.Errorf("%s: schema %v, labels %v", name, schema, got.Labels)
+		}
+		if p := got.Pixels; p[0] != 255 || p[36] != 0 || p[108] > 3 || p[108+72] < 252 {
+			t.Errorf("%s: first pixels %d %d, %d %d", name, p[0], p[36], p[108], p[108+72])
+		}
+	}
+}
+
+func celebaZip(t testing.TB, names ...string) string {
+	t.Helper()
+	var files []file
+	for i, n := range names {
+		m := plain(178, 218, color.Gray{uint8(20 * i)})
+		files = append(files, file{"img/" + n, jpegOf(t, m)})
+	}
+	return put(t, filepath.Join(t.TempDir(), "celeba.zip"), zipOf(t, files...))
+}
+
+func TestCelebA(t *testing.T) {
+	src := celebaZip(t, "000001.jpg", "000002.jpg", "162771.jpg", "182638.jpg")
+	list := put(t, filepath.Join(t.TempDir(), "list.txt"), []byte("000001.jpg 2\r\n000002.jpg 0\r\n162771.jpg 0\r\n182638.jpg 1\r\n999999.jpg 0\r\n"))
+	for _, tt := range []struct {
+		partition        string
+		train, val, test int
+	}{{"", 2, 1, 1}, {list, 2, 1, 1}} {
+		s, err := CelebA(src, tt.partition, Geometry{Crop: 160, Size: 32})
+		out, x := imported(t, s, err, Options{})
+		for split, n := range map[string]int{"train": tt.train, "val": tt.val, "test": tt.test} {
+			if got := x.Splits[split].Samples; got != uint64(n) {
+				t.Errorf("partition %q: %s has %d, want %d", tt.partition, split, got, n)
+			}
+		}
+		_, b := load(t, out, "test")
+		want := byte(60) // 182638 by number
+		if tt.partition != "" {
+			want = 0
+		}
+		if b.Labels[0] != -1 || b.Pixels[500] != want {
+			t.Errorf("partition %q: test is picture of grey %d, want %d", tt.partition, b.Pixels[500], want)
+		}
+	}
+}
+
+// The crop is the centre square, and it is part of the digest.
+func TestCropIsCentredAndNamed(t *testing.T) {
+	m := image.NewRGBA(image.Rect(0, 0, 178, 218))
+	for y := range 218 {
+		for x := range 178 {
+			m.Set(x, y, color.RGBA{uint8(x), uint8(y), 0, 255})
+		}
+	}
+	p, err := Geometry{Crop: 160}.decode(pngOf(t, m))
+	if err != nil || p[0] != 9 || p[160*160] != 29 || p[160*160-1] != 168 || p[2*160*160-1] != 188 {
+		t.Errorf("crop 160: corner %d,%d, opposite %d,%d, %v", p[0], p[160*160], p[160*160-1], p[2*160*160-1], err)
+	}
+	digests := map[string]int{}
+	for _, crop := range []int{0, 140, 160, 178} {
+		s, err := CelebA(celebaZip(t, "000001.jpg"), "", Geometry{Crop: crop, Size: 8}) // of one grey: the same samples
+		dir, _ := imported(t, s, err, Options{})
+		r, err := shard.Open(dir, "train")
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests[r.Digest()] = crop
+	}
+	if len(digests) != 4 {
+		t.Errorf("4 crops have %d digests", len(digests))
+	}
+}
+
+// Without a crop the shorter side is resized and the longer one cut.
+func TestResizeThenCut(t *testing.T) {
+	m := plain(20, 40, color.White)
+	for y := range 10 { // a black margin of a quarter, cut away with the top
+		for x := range 20 {
+			m.(*image.RGBA).Set(x, y, color.Black)
+		}
+	}
+	p, err := Geometry{Size: 10, Channels: 1}.decode(pngOf(t, m))
+	if err != nil || len(p) != 100 || p[50] != 255 || p[0] < 200 {
+		t.Errorf("%v, %v", p, err)
+	}
+}
+
+// Shrinking is antialiased: a fine chequerboard becomes grey.
+func TestResizeIsAntialiased(t *testing.T) {
+	m := image.NewGray(image.Rect(0, 0, 64, 64))
+	for i := range m.Pix {
+		m.Pix[i] = 255 * uint8((i%64+i/64)%2)
+	}
+	p, err := Geometry{Size: 8, Channels: 1}.decode(pngOf(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range p {
+		if v < 120 || v > 135 {
+			t.Fatalf("pixel %d is %d, want about 128", i, v)
+		}
+	}
+}
+
+func TestColourModels(t *testing.T) {
+	cmyk := image.NewCMYK(image.Rect(0, 0, 2, 2))
+	cmyk.Set(0, 0, color.CMYK{C: 255})
+	half := image.NewNRGBA(image.Rect(0, 0, 1, 1))
+	half.Set(0, 0, color.NRGBA{R: 200, G: 100, B: 50, A: 10})
+	deep := image.NewNRGBA64(image.Rect(0, 0, 1, 1))
+	deep.Set(0, 0, color.NRGBA64{R: 0xffff, A: 0x8000})
+	palette := image.NewPaletted(image.Rect(0, 0, 1, 1), color.Palette{color.NRGBA{1, 2, 3, 255}})
+	tests := []struct {
+		name string
+		m    image.Image
+		want []byte
+	}{
+		{"grey", plain(1, 1, color.Gray{77}), []byte{77, 77, 77}},
+		{"transparency is dropped", half, []byte{200, 100, 50}},
+		{"16 bits", deep, []byte{255, 0, 0}},
+		{"palette", palette, []byte{1, 2, 3}},
+		{"cmyk", cmyk.SubImage(image.Rect(0, 0, 1, 1)), []byte{0, 255, 255}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := opaque(tt.m, tt.m.Bounds())
+			if got := m.Pix[:3]; !bytes.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+	p, err := Geometry{}.decode(jpegOf(t, image.NewGray(image.Rect(0, 0, 8, 8)))) // a greyscale JPEG
+	if err != nil || len(p) != 3*64 {
+		t.Errorf("greyscale JPEG: %d bytes, %v", len(p), err)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	grey := func(v int) []byte { return pngOf(t, plain(4, 4, color.Gray{uint8(v)})) }
+	tests := []struct {
+		name    string
+		files   map[string]int // grey level
+		percent int
+		want    map[string][]int // by split, sorted
+		classes []string
+	}{
+		{"flat", map[string]int{"a.png": 1, "b.PNG": 2}, 0, map[string][]int{"train": {1, 2}}, nil},
+		{"classes", map[string]int{"cat/deep/a.png": 1, "dog/b.png": 2}, 0, map[string][]int{"train": {1, 2}}, []string{"cat", "dog"}},
+		{"splits", map[string]int{"top/train/x/a.png": 1, "top/train/y/b.png": 2, "top/valid/x/c.png": 3, "top/test/y/d.png": 4}, 0,
+			map[string][]int{"train": {1, 2}, "val": {3}, "test": {4}}, []string{"x", "y"}},
+		{"one folder", map[string]int{"x/a.png": 1, "x/b.png": 2}, 0, map[string][]int{"train": {1, 2}}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			var entries []file
+			for name, v := range tt.files {
+				put(t, filepath.Join(dir, name), grey(v))
+				entries = append(entries, file{name, grey(v)})
+			}
+			put(t, filepath.Join(dir, "notes.txt"), nil)
+			for _, src := range []string{dir, put(t, filepath.Join(t.TempDir(), "a.zip"), zipOf(t, entries...))} {
+				if src == dir && strings.HasPrefix(tt.name, "splits") {
+					continue // notes.txt is beside the top folder, pictures are not
+				}
+				s, err := Folder(src, Geometry{}, tt.percent)
+				out, x := imported(t, s, err, Options{})
+				if len(x.Splits) != len(tt.want) || !slices.Equal(s.Schema.Classes, tt.classes) {
+					t.Fatalf("splits %v, classes %v", x.Splits, s.Schema.Classes)
+				}
+				for split, want := range tt.want {
+					_, b := load(t, out, split)
+					var got []int
+					for i := range b.Labels {
+						got = append(got, int(b.Pixels[48*i]))
+					}
+					slices.Sort(got)
+					if !slices.Equal(got, want) {
+						t.Errorf("%s: %v, want %v", split, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestFolderTestPercent(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 40 {
+		put(t, filepath.Join(dir, fmt.Sprintf("%c/%02d.png", 'a'+i%2, i)), pngOf(t, plain(2, 2, color.Gray{uint8(i)})))
+	}
+	s, err := Folder(dir, Geometry{}, 25)
+	out, _ := imported(t, s, err, Options{})
+	seen := map[byte]bool{}
+	for split, n := range map[string]int{"train": 30, "test": 10} {
+		_, b := load(t, out, split)
+		if len(b.Labels) != n {
+			t.Errorf("%s has %d, want %d", split, len(b.Labels), n)
+		}
+		for i, l := range b.Labels {
+			v := b.Pixels[12*i]
+			if seen[v] || l != int64(v%2) {
+				t.Errorf("%s: picture %d twice or with label %d", split, v, l)
+			}
+			seen[v] = true
+		}
+	}
+}
+
+func TestCopySynth(t *testing.T) {
+	src, err := synth.Open(synth.Config{Size: 8, Test: 70}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := imported(t, Copy([]Named{{"test", src}}), nil, Options{})
+	_, b := load(t, out, "test")
+	s2, err := synth.Open(synth.Config{Size: 8, Test: 70}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := b
+	if err := s2.ReadBlock(1, &want); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b.Pixels[64*192:], want.Pixels) || len(b.Labels) != 70 {
+		t.Errorf("%d samples, or other pixels", len(b.Labels))
+	}
+}
+
+// Damaged pictures are named and counted, and the rest keeps its order.
+func TestSkipBad(t *testing.T) {
+	dir := t.TempDir()
+	batch := cifarFile(300)
+	batch[17*cifarRecord] = 77
+	put(t, filepath.Join(dir, "data_batch_1.bin"), append(batch, 1, 2, 3))
+	s, err := CIFAR10([]string{dir})
+	var told []shard.Skipped
+	var last int64
+	out, x := imported(t, s, err, Options{SkipBad: true, Workers: 7, Bad: func(b shard.Skipped) { told = append(told, b) },
+		Progress: func(split string, done, total int64) {
+			if split != "train" || done != last+1 || total != 301 {
+				t.Errorf("progress %s %d of %d after %d", split, done, total, last)
+			}
+			last = done
+		}})
+	if len(x.Skipped) != 2 || !reflect.DeepEqual(told, x.Skipped) || last != 301 {
+		t.Fatalf("skipped %+v, told %+v", x.Skipped, told)
+	}
+	if n := x.Skipped[0].Name; !strings.HasSuffix(n, fmt.Sprintf("record 17 at offset %d", 17*cifarRecord)) {
+		t.Errorf("skipped %q", n)
+	}
+	_, b := load(t, out, "train")
+	if len(b.Labels) != 299 || b.Pixels[17*cifarPixels] != 18 || b.Pixels[298*cifarPixels] != 299%256 {
+		t.Errorf("%d samples, or out of order", len(b.Labels))
+	}
+}
+
+func TestLimit(t *testing.T) {
+	s, err := MNIST(mnistDir(t, 9))
+	_, x := imported(t, s, err, Options{Limit: 4})
+	if x.Splits["train"].Samples != 4 || x.Splits["test"].Samples != 4 {
+		t.Errorf("splits %+v", x.Splits)
+	}
+}
+
+func TestResultDoesNotDependOnWorkers(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 50 {
+		put(t, filepath.Join(dir, fmt.Sprintf("%02d.jpg", i)), jpegOf(t, plain(20+i%3, 30, color.Gray{uint8(5 * i)})))
+	}
+	var sums []string
+	for _, workers := range []int{1, 3, 2 * runtime.GOMAXPROCS(0)} {
+		s, err := Folder(dir, Geometry{Size: 16}, 0)
+		_, x := imported(t, s, err, Options{Workers: workers})
+		sums = append(sums, x.Splits["train"].Shards[0].XXH64)
+	}
+	if sums[0] != sums[1] || sums[0] != sums[2] {
+		t.Errorf("checksums %v differ", sums)
+	}
+}

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ebtrain/data/dataset"
+)
+
+// TestMain lets the test binary be mkshards itself, for tests of signals.
+func TestMain(m *testing.M) {
+	if os.Getenv("MKSHARDS_TEST_MAIN") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// try runs mkshards in this process.
+func try(t *testing.T, args ...string) (code int, stdout, stderr string, err error) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	err = run(t.Context(), args, &out, &errOut)
+	return exitCode(err), out.String(), errOut.String(), err
+}
+
+func put(t *testing.T, path string, b []byte) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func picture(t *testing.T, side int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, side, side))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestSynthInfoVerify(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	code, out, _, err := try(t, "synth", "-size", "8", "-train=300", "--val", "20", "--test", "10", "--out", dir)
+	if code != 0 || !strings.Contains(out, "train       300 samples") {
+		t.Fatalf("code %d, %v, output %q", code, err, out)
+	}
+	if s, err := dataset.Open(dir, "test"); err != nil || s.Len() != 10 {
+		t.Errorf("the split test: %v, %v", s, err)
+	}
+	for _, tt := range []struct{ command, want string }{{"info", "digest of val: sha256:"}, {"verify", "everything is as the index says"}} {
+		if code, out, _, err := try(t, tt.command, dir); code != 0 || !strings.Contains(out, tt.want) {
+			t.Errorf("%s: code %d, %v, output %q", tt.command, code, err, out)
+		}
+	}
+	if code, _, _, err := try(t, "synth", "--size", "16", "--out", dir); code != 1 || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("over an existing set: code %d, %v", code, err)
+	}
+	if code, _, _, err := try(t, "synth", "--size", "16", "--train", "9", "--out", dir, "--force"); code != 0 {
+		t.Errorf("with --force: code %d, %v", code, err)
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"--help"}, {"-h"}, {"-help"}} {
+		if code, out, _, err := try(t, args...); code != 0 || !strings.Contains(out, "mkshards celeba") {
+			t.Errorf("%v: code %d, %v, output %q", args, code, err, out)
+		}
+	}
+	for _, c := range commands() {
+		code, out, _, err := try(t, c.name, "--help")
+		if code != 0 || !strings.Contains(out, "  mkshards "+c.name) || !strings.Contains(out, "--out") {
+			t.Errorf("%s: code %d, %v, output %q", c.name, code, err, out)
+		}
+	}
+}
+
+// Every kind of bad input: one sentence, the right exit code, nothing left.
+func TestBadInput(t *testing.T) {
+	src := t.TempDir()
+	folder := filepath.Join(src, "folder")
+	put(t, filepath.Join(folder, "a.png"), picture(t, 16))
+	put(t, filepath.Join(folder, "b.png"), picture(t, 16)[:50])
+	good := filepath.Join(src, "good")
+	put(t, filepath.Join(good, "a.png"), picture(t, 16))
+	put(t, filepath.Join(good, "b.png"), picture(t, 12))
+	text := filepath.Join(src, "text")
+	put(t, filepath.Join(text, "a.jpg"), []byte("hello, I am no picture"))
+	empty := filepath.Join(src, "empty")
+	put(t, filepath.Join(empty, "notes.txt"), nil)
+	bare := filepath.Join(src, "bare") // pictures without a byte
+	put(t, filepath.Join(bare, "a.jpg"), nil)
+	celeba := filepath.Join(src, "celeba")
+	put(t, filepath.Join(celeba, "000001.png"), picture(t, 100))
+	odd := filepath.Join(src, "odd")
+	put(t, filepath.Join(odd, "me.png"), picture(t, 100))
+	list := put(t, filepath.Join(src, "list.txt"), []byte("000002.jpg 0\r\n"))
+	badList := put(t, filepath.Join(src, "bad.txt"), []byte("000001.png 0\r\n000002.jpg 7\r\n"))
+	cifar := filepath.Join(src, "cifar")
+	put(t, filepath.Join(cifar, "data_batch_1.bin"), make([]byte, 3073+100))
+	label := filepath.Join(src, "label")
+	put(t, filepath.Join(label, "data_batch_1.bin"), bytes.Repeat([]byte{200}, 3073))
+	nothing := filepath.Join(src, "nothing")
+	put(t, filepath.Join(nothing, "data_batch_1.bin"), nil)
+	idx := func(name string, images, labels []byte) string {
+		dir := filepath.Join(src, name)
+		put(t, filepath.Join(dir, "train-images-idx3-ubyte"), images)
+		put(t, filepath.Join(dir, "train-labels-idx1-ubyte"), labels)
+		return dir
+	}
+	images := append([]byte{0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1}, 5, 6)
+	labels := []byte{0, 0, 8, 1, 0, 0, 0, 2, 0, 1}
+	onlyImages := filepath.Join(src, "only")
+	put(t, filepath.Join(onlyImages, "train-images-idx3-ubyte"), images)
+	tarFile := put(t, filepath.Join(src, "x.tar"), bytes.Repeat([]byte("junk "), 400))
+	gzFile := put(t, filepath.Join(src, "y.tar.gz"), []byte{0x1f, 0x8b, 8, 0, 0})
+	zipFile := put(t, filepath.Join(src, "x.zip"), []byte("PK, but not really"))
+	file := put(t, filepath.Join(src, "file"), nil)
+	taken := filepath.Join(src, "taken")
+	put(t, filepath.Join(taken, "thesis.tex"), []byte("years of work"))
+
+	tests := []struct {
+		name string
+		args string // --out is added unless given
+		code int
+		want string
+	}{
+		{"no command", "", 2, "no command"},
+		{"unknown command", "imagenet", 2, `unknown command "imagenet"`},
+		{"unknown flag", "mnist --sauce x", 2, "unknown flag --sauce"},
+		{"flag without value", "mnist --src", 2, "--src needs a value: want text"},
+		{"flag of another command", "mnist --src x --crop 3", 2, "unknown flag --crop"},
+		{"missing --src", "mnist", 2, "mnist: --src must be given"},
+		{"missing --crop", "celeba --src " + celeba, 2, "celeba: --crop must be given"},
+		{"missing --out", "mnist --src x --out=", 2, "--out must be given"},
+		{"stray argument", "mnist x", 2, `unexpected "x"`},
+		{"two sources", "mnist --src a --src b", 2, "2 sources, expected one"},
+		{"bad crop", "celeba --crop big --src " + celeba, 2, `--crop "big"`},
+		{"crop 0", "celeba --crop 0 --src " + celeba, 2, `--crop "0"`},
+		{"bad size", "folder --size -3 --src " + good, 2, "size -3"},
+		{"size no number", "folder --size x --src " + good, 2, "--size"},
+		{"bad channels", "folder --channels 2 --src " + good, 2, "2 channels"},
+		{"bad policy", "mnist --on-bad ignore --src x", 2, `--on-bad "ignore"`},
+		{"bad limit", "mnist --limit -1 --src x", 2, "--limit -1"},
+		{"bad percent", "folder --size 8 --test-percent 95 --src " + good, 1, "95 percent"},
+		{"synth size", "synth --size 3", 1, "size 3, expected 8 to 256"},
+		{"source missing", "folder --src " + filepath.Join(src, "none"), 1, "no such file or directory"},
+		{"mnist source is a file", "mnist --src " + file, 1, "not a directory"},
+		{"no pictures", "folder --size 8 --src " + empty, 1, empty + ": no pictures"},
+		{"not a picture", "folder --size 8 --src " + text, 1, filepath.Join(text, "a.jpg") + `: not a JPEG or PNG picture (it begins with "hello, I")`},
+		{"not a picture, size from it", "folder --src " + text, 1, "give --size"},
+		{"empty picture", "folder --size 8 --src " + bare, 1, filepath.Join(bare, "a.jpg") + ": empty"},
+		{"truncated picture", "folder --size 8 --src " + folder, 1, filepath.Join(folder, "b.png") + ": the picture is cut short"},
+		{"all skipped", "folder --size 8 --on-bad skip --src " + text, 1, "split train: no pictures left of 1"},
+		{"pictures of two sizes", "folder --src " + good, 1, filepath.Join(good, "b.png") + ": 432 bytes of pixels, expected 768 for 3×16×16 U8"},
+		{"crop too large", "celeba --crop 160 --size 32 --src " + celeba, 1, "crop 160 is larger than the picture, 100×100"},
+		{"celeba without side", "celeba --crop none --src " + celeba, 1, "needs a size or a crop"},
+		{"unnumbered", "celeba --crop 50 --src " + odd, 1, filepath.Join(odd, "me.png") + ": not named by a number"},
+		{"not in the list", "celeba --crop 50 --src " + celeba + " --partition " + list, 1, "000001.png: not in " + list},
+		{"bad list", "celeba --crop 50 --src " + celeba + " --partition " + badList, 1, badList + ": line 2:"},
+		{"no list", "celeba --crop 50 --src " + celeba + " --partition " + list + "x", 1, "no such file"},
+		{"not a zip", "folder --src " + zipFile, 1, zipFile + ": zip: not a valid zip file"},
+		{"short record", "cifar10 --src " + cifar, 1, "record 1 at offset 3073: 100 bytes, expected 3073"},
+		{"label out of range", "cifar10 --src " + label, 1, "record 0 at offset 0: label 200"},
+		{"empty batch", "cifar10 --src " + nothing, 1, "empty, expected records"},
+		{"no batches", "cifar10 --src " + empty, 1, empty + ": no files of the kind"},
+		{"not a batch", "cifar10 --src " + list, 1, list + ": expected a binary batch"},
+		{"not a tar", "wds --src " + tarFile, 1, tarFile + ": after its first entry: archive/tar: invalid tar header"},
+		{"truncated gz", "wds --src " + gzFile, 1, gzFile + ": gzip header at offset 0"},
+		{"one mnist file", "mnist --src " + onlyImages, 1, "has only one of"},
+		{"no mnist files", "mnist --src " + empty, 1, "no MNIST files"},
+		{"idx magic", "mnist --src " + idx("magic", labels, labels), 1, "offset 0: magic number 0x801, expected 0x803"},
+		{"idx truncated", "mnist --src " + idx("cut", images[:17], labels), 1, "record 1 of 2 at offset 17: 0 of 1 bytes: the file ends too soon"},
+		{"idx too long", "mnist --src " + idx("long", append(slices.Clone(images), 1), labels), 1, "offset 18: more bytes than the 2 records"},
+		{"idx header cut", "mnist --src " + idx("head", images[:9], labels), 1, "expected an idx header of 16 bytes"},
+		{"idx counts differ", "mnist --src " + idx("counts", images, append([]byte{0, 0, 8, 1, 0, 0, 0, 1}, 1)), 1, "2 pictures, but"},
+		{"idx gz checksum", "mnist --src " + idx("sum", badGzip(t, images), labels), 1, "gzip: invalid checksum"},
+		{"out is a file", "folder --size 8 --src " + good + " --out " + file, 1, file + ": exists and is not a directory"},
+		{"out below a file", "folder --size 8 --src " + good + " --out " + file + "/x", 1, "not a directory"},
+		{"out holds other things", "folder --size 8 --force --src " + good + " --out " + taken, 1, "never replaced"},
+		{"info of nothing", "info " + src + "x", 1, "no such data set"},
+		{"info of a folder", "info " + good, 1, "not a whole data set"},
+		{"verify two", "verify a b", 2, "2 directories, expected one"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			args := strings.Fields(tt.args)
+			importing := len(args) > 0 && args[0] != "info" && args[0] != "verify" && args[0] != "imagenet"
+			if importing && !strings.Contains(tt.args, "--out") {
+				args = slices.Insert(args, 1, "--out", filepath.Join(root, "deep", "out"))
+			}
+			code, _, _, err := try(t, args...)
+			if code != tt.code || err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("code %d, %v; want code %d and %q", code, err, tt.code, tt.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one sentence: %q", err)
+			}
+			for _, dir := range []string{root} {
+				if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+					t.Errorf("left behind: %v, %v", left, err)
+				}
+			}
+		})
+	}
+	if b, err := os.ReadFile(filepath.Join(taken, "thesis.tex")); err != nil || len(b) == 0 {
+		t.Errorf("the user's file was touched: %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(src, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left beside an existing output: %v, %v", left, err)
+	}
+}
+
+func TestSkipNamesAndCounts(t *testing.T) {
+	src := t.TempDir()
+	put(t, filepath.Join(src, "a.png"), picture(t, 16))
+	put(t, filepath.Join(src, "b.png"), []byte("no"))
+	out := filepath.Join(t.TempDir(), "out")
+	code, stdout, stderr, err := try(t, "folder", "--src", src, "--size", "8", "--on_bad", "skip", "--out", out)
+	if code != 0 || !strings.Contains(stderr, "skipped "+filepath.Join(src, "b.png")) || !strings.Contains(stdout, "1 skipped") {
+		t.Errorf("code %d, %v, %q, %q", code, err, stdout, stderr)
+	}
+}
+
+// A damaged shard is named by verify, with exit code 1.
+func TestVerifyNamesTheShard(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	if code, _, _, err := try(t, "synth", "--size", "8", "--train", "99", "--out", dir); code != 0 {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "train", "shard-00000.safetensors.zst")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	put(t, path, b)
+	if code, _, _, err := try(t, "verify", dir); code != 1 || !strings.Contains(err.Error(), path+": frame ") {
+		t.Errorf("code %d, %v", code, err)
+	}
+}
+
+// A signal in the middle leaves nothing and is in the exit code.
+func TestSignalLeavesNothing(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		root := t.TempDir()
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, exe, "synth", "--train", "10000000", "--out", filepath.Join(root, "out"))
+		cmd.Env = append(os.Environ(), "MKSHARDS_TEST_MAIN=1")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for { // until it writes
+			files, err := os.ReadDir(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files) > 0 || ctx.Err() != nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		err = cmd.Wait()
+		e, ok := errors.AsType[*exec.ExitError](err)
+		if !ok || e.ExitCode() != 128+int(sig) || !strings.Contains(stderr.String(), fmt.Sprintf("stopped by %v", sig)) {
+			t.Errorf("%v: %v, %q", sig, err, stderr.String())
+		}
+		if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+			t.Errorf("%v: left behind: %v, %v", sig, left, err)
+		}
+	}
+}
+
+// badGzip is b gzipped, with a wrong checksum.
+func badGzip(t *testing.T, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bad := out.Bytes()
+	bad[len(bad)-8] ^= 1
+	return bad
+}

@@ -1,0 +1,184 @@
+package ddp
+
+import (
+	"fmt"
+	"math/bits"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/graph"
+)
+
+// Shards says how a program for many ranks runs on fewer.
+type Shards struct {
+	// Virtual is the number of ranks that the graph was built for; a power of
+	// two.
+	Virtual int
+	// World is the number of ranks that there are; it divides Virtual.
+	World int
+	// Split names the inputs whose first axis is samples: each virtual rank
+	// sees its part. All virtual ranks see the whole of any other input.
+	Split map[string]bool
+	// Key names the input of type graph.KeyType, whose third entry is the
+	// position of the first sample. It may be empty.
+	Key string
+	// Batch is the number of samples of one virtual rank.
+	Batch int
+}
+
+// Validate says what is wrong with the numbers.
+func (s Shards) Validate() error {
+	switch {
+	case s.Virtual < 1 || bits.OnesCount(uint(s.Virtual)) != 1:
+		return fmt.Errorf("want a number of virtual shards that is a power of two, got %d", s.Virtual)
+	case s.World < 1 || s.Virtual%s.World != 0:
+		return fmt.Errorf("%d virtual shards cannot be shared evenly by %d ranks: want 1, 2, 4, … up to %d ranks", s.Virtual, s.World, s.Virtual)
+	case s.Batch < 1:
+		return fmt.Errorf("want at least one sample in each of %d virtual shards", s.Virtual)
+	}
+	return nil
+}
+
+// Virtualise turns g, built for Virtual ranks, into the program of one of World
+// ranks, which plays Virtual/World of them: it holds that many copies of g, and
+// each AllReduce adds the copies' values before it adds those of the ranks. All
+// additions follow one balanced binary tree over the virtual ranks, so the
+// result has the same bits whatever World is, if the backend's kernels do.
+//
+// What does not depend on a virtual rank's own samples is the same computation
+// in every copy and is there once. Outputs and assigned values must be of that
+// kind: it is an error if one is not, for then it was not reduced.
+func Virtualise(g *graph.Graph, s Shards) (*graph.Graph, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	v := &virtual{Shards: s, from: g, to: &graph.Builder{}}
+	v.copies = make([][]graph.ID, s.Virtual/s.World)
+	for r := range v.copies {
+		v.copies[r] = make([]graph.ID, g.NumValues())
+	}
+	for i, live := range g.Live() {
+		if live {
+			v.node(g.Nodes()[i])
+		}
+	}
+	for _, o := range g.Outputs() {
+		v.to.Output(o.Name, v.common(o.ID, "output "+o.Name))
+	}
+	for _, a := range g.Assigns() {
+		what := fmt.Sprintf("the new value of %s", g.Nodes()[g.NodeOf(a.Var)].Op)
+		v.to.Assign(v.common(a.Var, what), v.common(a.Value, what))
+	}
+	return v.to.Build()
+}
+
+// virtual is one transformation.
+type virtual struct {
+	Shards
+	from   *graph.Graph
+	to     *graph.Builder
+	copies [][]graph.ID // by copy and by ID in from: the ID in to
+}
+
+// node puts all copies of a node into the new graph.
+func (v *virtual) node(n graph.Node) {
+	v.to.Scope(n.Scope, func() {
+		switch op := n.Op.(type) {
+		case graph.Leaf:
+			v.leaf(op, n.Out[0])
+		case graph.AllReduce:
+			v.allReduce(op, n)
+		default:
+			for _, ids := range v.copies {
+				v.set(ids, n.Out, v.to.Apply(n.Op, pick(ids, n.In)...))
+			}
+		}
+	})
+}
+
+// leaf gives each copy its part of an input.
+func (v *virtual) leaf(op graph.Leaf, out graph.ID) {
+	t := op.Type
+	split := op.Kind == graph.Input && v.Split[op.Name]
+	if split {
+		op.Type.Shape = t.Shape.With(0, t.Shape.At(0)*len(v.copies))
+	}
+	whole := v.to.Apply(op)
+	for r, ids := range v.copies {
+		part := whole
+		switch {
+		case split:
+			n := t.Shape.At(0)
+			part = []graph.ID{v.to.Slice(whole[0], 0, r*n, (r+1)*n, 1)}
+		case op.Kind == graph.Input && op.Name == v.Key && v.Key != "":
+			part = []graph.ID{v.key(whole[0], r)}
+		}
+		v.set(ids, []graph.ID{out}, part)
+	}
+}
+
+// key is the key of copy r: its first sample is r·Batch later.
+func (v *virtual) key(key graph.ID, r int) graph.ID {
+	b := v.to
+	full := func(x int) graph.ID { return b.Full(graph.KeyType, float64(x)) }
+	third := b.Equal(b.Iota(graph.KeyType, 0), full(2))
+	return b.Add(key, b.Mul(third, full(r*v.Batch)))
+}
+
+// allReduce adds the copies, then the ranks.
+func (v *virtual) allReduce(op graph.AllReduce, n graph.Node) {
+	sums := make([]graph.ID, len(n.In))
+	for i, in := range n.In {
+		parts := make([]graph.ID, len(v.copies))
+		for r, ids := range v.copies {
+			parts[r] = ids[in]
+		}
+		sums[i] = v.sum(parts)
+	}
+	if v.World > 1 {
+		sums = v.to.AllReduce(collective.Sum, op.Label, sums...)
+	}
+	if op.Op == collective.Mean {
+		for i, id := range sums {
+			sums[i] = v.to.Scale(id, 1/float64(v.Virtual)) // exact: a power of two
+		}
+	}
+	for _, ids := range v.copies {
+		v.set(ids, n.Out, sums)
+	}
+}
+
+// sum adds by halves, as the communicator does.
+func (v *virtual) sum(x []graph.ID) graph.ID {
+	if len(x) == 1 {
+		return x[0]
+	}
+	return v.to.Add(v.sum(x[:len(x)/2]), v.sum(x[len(x)/2:]))
+}
+
+// common is the value that all copies share.
+func (v *virtual) common(id graph.ID, what string) graph.ID {
+	for _, ids := range v.copies {
+		if ids[id] != v.copies[0][id] {
+			v.to.Fail(fmt.Errorf("%s depends on the samples of one virtual shard: it must be reduced over ranks first", what))
+			return 0
+		}
+	}
+	return v.copies[0][id]
+}
+
+func (v *virtual) set(ids, from, to []graph.ID) {
+	if v.to.Err() != nil {
+		return
+	}
+	for i, id := range from {
+		ids[id] = to[i]
+	}
+}
+
+func pick(ids, which []graph.ID) []graph.ID {
+	out := make([]graph.ID, len(which))
+	for i, id := range which {
+		out[i] = ids[id]
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package ddp_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/collective/host"
+	"ebtrain/ddp"
+	"ebtrain/ddp/ddptest"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+)
+
+const virtualRanks, perRank, features = 8, 2, 3
+
+// model is one rank's step of a small model for virtualRanks ranks: noise,
+// statistics over the global batch, a gradient, a step of the weights.
+func model(t *testing.T) *graph.Graph {
+	t.Helper()
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, perRank, features))
+	key := b.Input("key", graph.KeyType)
+	rate := b.Input("rate", graph.T(graph.F32))
+	w := b.Var("w", graph.T(graph.F32, features, features))
+	h := b.MatMul(b.Add(x, b.Draw(key, graph.Normal, philox.Testing, 0, b.Type(x))), w, false, false)
+	moments := b.AllReduce(collective.Mean, "moments", b.MeanKeep(h, 0), b.MeanKeep(b.Square(h), 0))
+	h = b.Tanh(b.Sub(h, b.Mul(moments[0], moments[1])))
+	loss := b.Mean(b.Square(h))
+	grad := b.AllReduce(collective.Mean, "grad", b.Grad(loss, w)[0])[0]
+	b.Assign(w, b.Sub(w, b.Mul(rate, grad)))
+	b.Output("loss", b.AllReduce(collective.Mean, "loss", loss)[0])
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func shardsOf(world int) ddp.Shards {
+	return ddp.Shards{Virtual: virtualRanks, World: world, Split: map[string]bool{"x": true}, Key: "key", Batch: perRank}
+}
+
+// train runs three steps of g on ranks that each play virtualRanks/len(comms)
+// of the model's, and returns what rank 0 saw, after comparing all ranks.
+func train(g *graph.Graph, comms []collective.Comm) ([]ddptest.Values, error) {
+	world := len(comms)
+	local := virtualRanks * perRank / world
+	seen := make([][]ddptest.Values, world)
+	err := ddptest.Each(world, func(rank int, _ collective.Comm) error {
+		vars := ddptest.NewVars()
+		weights := graph.T(graph.F32, features, features)
+		if err := vars.Set("w", ddptest.Tensor(weights, ddptest.Noise(1, features*features))); err != nil {
+			return err
+		}
+		data := ddptest.Noise(2, virtualRanks*perRank*features)
+		for step := range 3 {
+			out, err := ddptest.Run(g, vars, comms[rank], ddptest.Values{
+				"x":   data[rank*local*features : (rank+1)*local*features],
+				"key": {5, float64(step), float64(rank * local)}, "rate": {0.5},
+			})
+			if err != nil {
+				return err
+			}
+			if out["w"], err = weightsOf(vars); err != nil {
+				return err
+			}
+			seen[rank] = append(seen[rank], out)
+		}
+		return nil
+	})
+	for rank := range seen {
+		if err == nil && !reflect.DeepEqual(seen[rank], seen[0]) {
+			err = fmt.Errorf("ranks 0 and %d differ", rank)
+		}
+	}
+	return seen[0], err
+}
+
+func weightsOf(vars exec.Vars) ([]float64, error) {
+	w, err := vars.Get("w")
+	if err != nil {
+		return nil, err
+	}
+	return ddptest.Numbers(w), nil
+}
+
+// local are connected ranks, or the absence of any.
+func local(t *testing.T, world int) []collective.Comm {
+	t.Helper()
+	comms := make([]collective.Comm, world)
+	if world == 1 {
+		return comms
+	}
+	group, err := host.NewLocal(t.Context(), world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range group {
+		comms[i] = c
+		t.Cleanup(func() { c.Close() })
+	}
+	return comms
+}
+
+// Any number of ranks gives the bits of any other, and the numbers of as many
+// real ranks as there are virtual ones.
+func TestVirtualise(t *testing.T) {
+	want, err := train(model(t), local(t, virtualRanks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, world := range []int{1, 2, 4, 8} {
+		g, err := ddp.Virtualise(model(t), shardsOf(world))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := train(g, local(t, world))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step := range want {
+			if !reflect.DeepEqual(got[step], want[step]) {
+				t.Errorf("%d ranks, step %d: got %v, want the bits %v", world, step, got[step], want[step])
+			}
+		}
+	}
+}
+
+// What all copies share is in the program once.
+func TestVirtualiseSharesTheStep(t *testing.T) {
+	g, err := ddp.Virtualise(model(t), shardsOf(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := g.Dump(&text); err != nil {
+		t.Fatal(err)
+	}
+	for op, want := range map[string]int{"= tanh": 4, "= draw": 4, "= allreduce": 4, "assign %": 1} {
+		if got := strings.Count(text.String(), op); got != want {
+			t.Errorf("%d of %q, want %d", got, op, want)
+		}
+	}
+}
+
+func TestVirtualiseErrors(t *testing.T) {
+	unreduced := func(use func(b *graph.Builder, local graph.ID)) *graph.Graph {
+		var b graph.Builder
+		use(&b, b.Mean(b.Input("x", graph.T(graph.F32, perRank))))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	output := unreduced(func(b *graph.Builder, v graph.ID) { b.Output("loss", v) })
+	assign := unreduced(func(b *graph.Builder, v graph.ID) { b.Assign(b.Var("w", graph.T(graph.F32)), v) })
+	for _, tt := range []struct {
+		name   string
+		g      *graph.Graph
+		change func(s *ddp.Shards)
+		want   string
+	}{
+		{"output", output, func(*ddp.Shards) {}, "output loss depends on the samples of one virtual shard"},
+		{"assign", assign, func(*ddp.Shards) {}, `the new value of var "w" depends on the samples`},
+		{"three shards", output, func(s *ddp.Shards) { s.Virtual = 3 }, "power of two, got 3"},
+		{"three ranks", output, func(s *ddp.Shards) { s.World = 3 }, "8 virtual shards cannot be shared evenly by 3 ranks"},
+		{"sixteen ranks", output, func(s *ddp.Shards) { s.World = 16 }, "up to 8 ranks"},
+		{"no samples", output, func(s *ddp.Shards) { s.Batch = 0 }, "at least one sample"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := shardsOf(2)
+			tt.change(&s)
+			if _, err := ddp.Virtualise(tt.g, s); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,45 @@
+package cliflag
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestExplain(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--nope"}, "unknown flag --nope"},
+		{[]string{"-nope"}, "unknown flag -nope"},
+		{[]string{"--count", "x"}, `--count "x": want a whole number`},
+		{[]string{"--seed", "-1"}, `--seed "-1": want a whole number of at least 0`},
+		{[]string{"-rate=fast"}, `--rate "fast": want a number`},
+		{[]string{"--on=perhaps"}, `--on "perhaps": want true or false`},
+		{[]string{"--wait", "3"}, `--wait "3": want a time such as 10s or 2m`},
+		{[]string{"-name"}, "--name needs a value: want text"},
+	} {
+		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		fs.Int("count", 0, "")
+		fs.Uint64("seed", 0, "")
+		fs.Float64("rate", 0, "")
+		fs.Bool("on", false, "")
+		fs.Duration("wait", 0, "")
+		fs.String("name", "", "")
+		err := fs.Parse(Normalize(fs, c.args, true))
+		if err == nil {
+			t.Errorf("%q was accepted", c.args)
+			continue
+		}
+		if got := Explain(err).Error(); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.args, got, c.want)
+		}
+	}
+	if other := errors.New("other"); Explain(other) != other {
+		t.Error("another error was changed")
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/job"
+)
+
+func TestParse(t *testing.T) {
+	o, err := parse(strings.Fields("-run a -split train --limit 10 --json"), io.Discard)
+	if err != nil || o.run != "a" || o.split != "train" || o.limit != 10 || !o.json || o.batch != 100 || o.data != "" {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"", "--run is required"},
+		{"--run a --batch 1", "want --batch from 2 to"},
+		{"--run a --batch 2000000", "want --batch from 2 to"},
+		{"--run a --limit -1", "want --limit of at least 0"},
+		{"--run a --device tpu", `unknown --device "tpu"`},
+		{"--run a --limit few", `--limit "few": want a whole number`},
+	} {
+		_, err := parse(strings.Fields(c.args), io.Discard)
+		if usage, ok := errors.AsType[*job.UsageError](err); !ok || !strings.HasPrefix(usage.Error(), c.want) {
+			t.Errorf("%q: got %v, want a usage error that begins with %q", c.args, err, c.want)
+		}
+	}
+}
+
+// sample is a report with every part.
+func sample() *report {
+	return &report{
+		Run: "runs/a", Step: 300, Data: "shards/celeba32", Split: "test", Images: 995,
+		RMSEBatch: 0.21346, RMSERunning: 0.22, RMSEMeanImage: 0.51,
+		Energies: []energies{
+			{Of: "data", N: 995, Mean: 0.605582, SD: 0.00107, Min: 0.6, Median: 0.6059, Max: 0.607},
+			{Of: "noise", N: 100, Mean: 12.5, SD: 3, Min: 1, Median: 12, Max: 20.25},
+		},
+		AUROC: []auroc{{"noise", 0.99995}}, Picture: "runs/a/samples/recon.png",
+	}
+}
+
+func TestTable(t *testing.T) {
+	const want = `runs/a after 300 steps, 995 pictures of shards/celeba32/test
+
+RMSE of reconstruction  0.2135  (batch statistics)
+                        0.2200  (running statistics)
+RMSE of the mean image  0.5100
+
+energy of  pictures  mean     sd       min  median  max
+data       995       0.60558  0.00107  0.6  0.6059  0.607
+noise      100       12.5     3        1    12      20.25
+
+AUROC against noise  1.0000
+
+inputs above their reconstructions: runs/a/samples/recon.png
+`
+	var b strings.Builder
+	if err := sample().writeTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var b strings.Builder
+	if err := sample().writeJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(b.String()), &fields); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"run", "step", "data", "split", "images", "rmse", "rmse_running", "rmse_mean_image", "energies", "auroc", "picture"} {
+		if _, ok := fields[name]; !ok {
+			t.Errorf("no field %q in %s", name, b.String())
+		}
+	}
+	if strings.Count(b.String(), "\n") != 1 {
+		t.Errorf("want one line, got %q", b.String())
+	}
+}
+
+func TestAddEnergies(t *testing.T) {
+	var r report
+	if err := r.addEnergies("data", []float64{1, 2, 3, 6}); err != nil {
+		t.Fatal(err)
+	}
+	if e := r.Energies[0]; e.N != 4 || e.Mean != 3 || e.Min != 1 || e.Max != 6 || e.Median != 2.5 {
+		t.Errorf("got %+v", e)
+	}
+	if err := r.addAUROC("noise", []float64{1, 2}, []float64{3, 4}); err != nil || r.AUROC[0].Value != 1 {
+		t.Errorf("data of lower energy: AUROC %+v, %v, want 1", r.AUROC, err)
+	}
+}

@@ -1,0 +1,294 @@
+package e2e
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// mistake is something a user gets wrong.
+type mistake struct {
+	name string
+	env  string // KEY=value, separated by spaces
+	args string // command line, separated by spaces
+	code int
+	want string // regular expression for the sentence
+}
+
+// mistakes are made in a folder that holds: run, a finished run of four steps;
+// shards, small, grey and tall, data sets; file, a file; empty, a folder.
+var mistakes = []mistake{
+	// Command lines.
+	{"no flags", "", "train", 2, `^--out is required: .*for example --out runs/a`},
+	{"unknown flag", "", "train --bogus --out z", 2, `^unknown flag --bogus \(see train --help\)`},
+	{"unknown flag, one dash", "", "train -bogus --out z", 2, `^unknown flag -bogus \(see train --help\)`},
+	{"flag without value", "", "train --out z --steps", 2, `^--steps needs a value: want a whole number`},
+	{"steps not a number", "", "train --out z --steps ten", 2, `^--steps "ten": want a whole number`},
+	{"seed negative", "", "train --out z --seed -1", 2, `^--seed "-1": want a whole number of at least 0`},
+	{"flip not a boolean", "", "train --out z --flip=maybe", 2, `^--flip "maybe": want true or false`},
+	{"steps 0", "", "train --out z --steps 0", 2, `^want --steps of at least 1, got 0`},
+	{"batch negative", "", "train --out z --batch -4", 2, `^want --batch of at least 1, got -4`},
+	{"threads negative", "", "train --out z --threads -1", 2, `^want --threads from 1 to [0-9]+, or 0 to share the cores, got -1`},
+	{"threads too many", "", "train --out z --threads 100000", 2, `^want --threads from 1 to [0-9]+, or 0 to share the cores, got 100000`},
+	{"learning rate NaN", "", "train --out z --lr nan", 2, `^want --lr above 0.*, got NaN`},
+	{"learning rate 0", "", "train --out z --lr-energy 0", 2, `^want --lr-energy above 0.*, got 0`},
+	{"beta 2", "", "train --out z --beta1 2", 2, `^want --beta1 of at least 0 and below 1.*, got 2`},
+	{"width odd", "", "train --out z --width 7", 2, `^want --width of a multiple of 4, got 7`},
+	{"unknown algorithm", "", "train --out z --algo gan", 2, `^unknown --algo "gan": this build has bidvl`},
+	{"unknown networks", "", "train --out z --net resnet", 2, `^unknown --net "resnet": this build has conv32`},
+	{"unknown order", "", "train --out z --order both", 2, `^unknown --order "both": want upper-lower or lower-upper`},
+	{"unknown device", "", "train --out z --device gpu", 2, `^unknown --device "gpu": want one of auto, cpu, ref`},
+	{"argument that is no flag", "", "train celeba --out z", 2, `^unexpected argument "celeba": every setting of train is a flag`},
+	{"batch beyond memory", "", "train --out z --batch 1000000000", 1, `one value of the program, .* takes [0-9.]+ GiB, and this machine has [0-9.]+ GiB`},
+	{"several at once on two ranks", "", "ddplaunch -nproc 2 train --steps 0", 2, `^--out is required`},
+	{"batch that three cannot share", "", "ddplaunch -nproc 3 train --out z --batch 4", 2, `^--batch 4 is over all ranks and cannot be shared equally by 3: want a multiple of 3`},
+
+	// Folders to write.
+	{"out holds a run", "", "train --out run", 1, `^run holds another run of .*: use --resume to go on with it, or give another --out`},
+	{"out holds a run, two ranks", "", "ddplaunch -nproc 2 train --out run", 1, `run holds another run of .*: use --resume`},
+	{"out holds other things", "", "train --out shards", 1, `^shards is not empty \(it has index.json\) and is not a run directory: give another --out`},
+	{"out is a file", "", "train --out file", 1, `^file cannot be a run directory: it, or what it lies in, is a file`},
+	{"out below a file", "", "ddplaunch -nproc 2 train --out file/run", 1, `file/run cannot be a run directory: it, or what it lies in, is a file`},
+	{"resume with other settings", "", "ddplaunch -nproc 2 train --out run --resume --width 8 --latent 4 --batch 8 --lr 0.1", 1,
+		`the run in run has other settings \(bidvl.Lower.LR: was 0.0003, now 0.1; bidvl.Net.Width: was 4, now 8\): .*or give another --out`},
+
+	// Data.
+	{"no such data", "", "train --out z --data nowhere", 1, `nowhere: no such data set; make it with mkshards`},
+	{"not shards", "", "train --out z --data empty", 1, `empty/index.json: missing, so empty is not a whole data set`},
+	{"data is a file", "", "train --out z --data file", 1, `file`},
+	{"no such split", "", "train --out z --data shards --split night", 1, `no split "night"; it has .*train`},
+	{"unknown setting of synth", "", "train --out z --data synth:colour=1", 1, `unknown setting "colour"; known are size, seed, train, val, test`},
+	{"wrong size", "", "train --out z --data small", 1, `--data small holds 16x16 pictures, and --net conv32 takes 32x32: make shards with mkshards --size 32`},
+	{"damaged index", "", "train --out z --data torn-index", 1, `torn-index/index.json: .+`},
+	{"damaged shard", "", "train --out z --width 4 --latent 4 --batch 8 --data torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+`},
+	{"damaged shard, two ranks", "", "ddplaunch -nproc 2 train --out z --width 4 --latent 4 --batch 8 --data torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+`},
+
+	// Environments.
+	{"RANK alone", "RANK=0", "train --out z", 1, `^WORLD_SIZE is not set although RANK is: set both, or neither to run alone`},
+	{"WORLD_SIZE alone", "WORLD_SIZE=2", "train --out z", 1, `^RANK is not set although WORLD_SIZE is`},
+	{"RANK too high", "RANK=2 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1", "train --out z", 1, `^rank 2 is not below the number of ranks, 2`},
+	{"RANK not a number", "RANK=one WORLD_SIZE=2", "train --out z", 1, `^RANK="one" is not a whole number`},
+	{"ranks without a launcher", "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2", "train --out z", 1, `ranks meet through ddplaunch only: run ddplaunch -nproc 2`},
+	{"half a launcher", "EBTRAIN_CONTROL_FD=7", "train --out z", 1, `^RANK is not set although EBTRAIN_CONTROL_FD is`},
+	{"descriptor that is no launcher", "EBTRAIN_CONTROL_FD=77 EBTRAIN_PROGRESS_FD=78 EBTRAIN_GROUP=x EBTRAIN_EPOCH=0 RANK=0 WORLD_SIZE=1", "train --out z", 1,
+		`^EBTRAIN_CONTROL_FD=77 is not the socket of a launcher .*: unset the EBTRAIN_ variables and RANK to run alone`},
+	{"unknown kind of progress", "EBTRAIN_PROGRESS=loud", "train --out z", 1, `^EBTRAIN_PROGRESS="loud": expected tty or plain`},
+	{"port not a number", "RANK=0 WORLD_SIZE=1 MASTER_PORT=http", "train --out z", 1, `^MASTER_PORT="http" is not a whole number`},
+	{"threads of OpenMP", "OMP_NUM_THREADS=many", "train --out z", 1, `^OMP_NUM_THREADS="many": want a number of threads`},
+	{"threads of OpenMP, two ranks", "OMP_NUM_THREADS=0", "ddplaunch -nproc 2 train --out z", 1, `OMP_NUM_THREADS="0": want a number of threads`},
+	{"outside a SLURM step", "SLURM_NTASKS=4", "train --out z", 1, `^SLURM_NTASKS=4 but this process is not in a step .*: start it with srun or ddplaunch`},
+
+	// ddplaunch.
+	{"no program", "", "ddplaunch -nproc 2", 2, `^no program to start: ddplaunch -nproc 2 train`},
+	{"no ranks", "", "ddplaunch -nproc 0 train", 2, `^--nproc-per-node "0": want a number from 1 to`},
+	{"ranks not a number", "", "ddplaunch -nproc two train", 2, `^--nproc-per-node "two": want a number from 1 to`},
+	{"unknown flag of ddplaunch", "", "ddplaunch -procs 2 train", 2, `^unknown flag -procs \(see ddplaunch --help\)`},
+	{"program that is nowhere", "", "ddplaunch -nproc 2 trian --out z", 2, `^program "trian" is neither in .*, beside ddplaunch, nor on PATH`},
+	{"program that is no program", "", "ddplaunch -nproc 2 ./file", 2, `^program ./file is not executable: chmod \+x it`},
+	{"grace below 0", "", "ddplaunch --grace -1s train", 2, `^--grace "-1s": want a time above zero`},
+	{"log folder that is a file", "", "ddplaunch --log-dir file/logs train --out z", 2, `^--log-dir: mkdir file: not a directory`},
+
+	// sample and evaluate.
+	{"sample without a run", "", "sample --out z.png", 2, `^--run is required`},
+	{"sample of nothing", "", "sample --run nowhere --out z.png", 1, `^nowhere is not a run directory, the --out of a train run: it does not exist`},
+	{"sample of shards", "", "sample --run shards --out z.png", 1, `^shards is not a run directory, .*: it has no config.json`},
+	{"sample not a PNG", "", "sample --run run --out z.jpg", 2, `^--out z.jpg: want a name that ends in .png`},
+	{"sample into no folder", "", "sample --run run --out nowhere/z.png", 1, `^--out nowhere/z.png: there is no folder nowhere: make it first`},
+	{"no samples", "", "sample --run run --out z.png --n 0", 2, `^want --n from 1 to [0-9]+, got 0`},
+	{"unknown statistics", "", "sample --run run --out z.png --stats mine", 2, `^unknown --stats "mine": want batch or running`},
+	{"config.json is not JSON", "", "sample --run torn-config --out z.png", 1, `^torn-config/config.json is damaged: .+`},
+	{"config.json was changed", "", "evaluate --run changed-config", 1, `^changed-config/config.json is damaged: .*changed by hand`},
+	{"all checkpoints damaged", "", "ddplaunch -nproc 2 train --resume --out torn-ckpt --width 4 --latent 4 --batch 8", 1,
+		`none of the 2 checkpoints in torn-ckpt/ckpt can be used: .*weights.safetensors: .*damaged`},
+	{"metrics damaged in the middle", "", "train --resume --out torn-metrics --width 4 --latent 4 --batch 8", 1, `torn-metrics/metrics.jsonl: line 2: .+`},
+	{"evaluate without checkpoint", "", "evaluate --run no-ckpt", 1, `^no-ckpt holds no checkpoint yet: train writes one every --ckpt-every steps and at the end`},
+	{"evaluate one at a time", "", "evaluate --run run --batch 1", 2, `^want --batch from 2 to [0-9]+, got 1`},
+	{"evaluate on pictures of another kind", "", "evaluate --run run --data grey", 1, `^grey holds pictures of .*, and the model of run takes 3×32×32`},
+	{"evaluate against nothing", "", "evaluate --run run --limit 8 --ood nowhere", 1, `nowhere: no such data set`},
+
+	// mkshards.
+	{"no command", "", "mkshards", 2, `^no command given \(see mkshards --help\)`},
+	{"unknown command", "", "mkshards imagenet --out z", 2, `^unknown command "imagenet"`},
+	{"unknown flag of mkshards", "", "mkshards synth --sise 32 --out z", 2, `^synth: unknown flag --sise`},
+	{"pictures that are not there", "", "mkshards folder --src nowhere --size 32 --out z", 1, `nowhere`},
+	{"no pictures", "", "mkshards folder --src empty --size 32 --out z", 1, `empty`},
+	{"out holds a data set", "", "mkshards synth --out shards", 1, `^shards: exists; choose another place, or replace it with --force`},
+	{"verify damaged shards", "", "mkshards verify torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+`},
+}
+
+func TestMistakes(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.setting()
+	before := s.state("z")
+	for _, m := range mistakes {
+		t.Run(m.name, func(t *testing.T) {
+			s.t, s.env = t, strings.Fields(m.env)
+			args, ranks := strings.Fields(m.args), 0
+			if args[0] == "ddplaunch" {
+				ranks = 2
+			}
+			checkSentence(t, s.run(args...), ranks, m.code, m.want)
+			_, err := os.Stat(s.path("z"))
+			if begun := err == nil; begun != strings.HasPrefix(m.name, "damaged shard") { // found when the run has begun
+				t.Errorf("--out is there: %v", begun)
+			}
+			if err := os.RemoveAll(s.path("z")); err != nil {
+				t.Fatal(err)
+			}
+			after := s.state("z")
+			for name, text := range after {
+				if old, ok := before[name]; !ok || old != text {
+					t.Errorf("left behind or changed: %s", name)
+				}
+			}
+			for name := range before {
+				if _, ok := after[name]; !ok {
+					t.Errorf("removed: %s", name)
+				}
+			}
+			before = after
+		})
+	}
+}
+
+// checkSentence wants one sentence on stderr: under a launcher from its ranks,
+// as one line or several, and from itself.
+func checkSentence(t *testing.T, e ended, ranks, code int, want string) {
+	t.Helper()
+	if e.code != code {
+		t.Errorf("exit code %d, want %d", e.code, code)
+	}
+	distinct := map[string]bool{}
+	for line := range strings.Lines(e.stderr) {
+		line = strings.TrimSpace(line)
+		text := strings.TrimPrefix(regexp.MustCompile(`^\[[0-9,-]+\] ?`).ReplaceAllString(line, ""), "ddplaunch: ")
+		if text == "" || strings.HasPrefix(text, "libgomp: ") || strings.Contains(text, "level=WARN") {
+			continue // not ours, or a warning
+		}
+		if ranks > 0 && regexp.MustCompile(`^rank [0-9]+ \([^)]+\): exit status [12]$`).MatchString(text) {
+			continue // the launcher says which rank ended the job, the rank has said why
+		}
+		for _, p := range []string{"train: ", "sample: ", "evaluate: ", "mkshards: "} {
+			text = strings.TrimPrefix(text, p)
+		}
+		distinct[text] = true
+	}
+	if len(distinct) != 1 || strings.Contains(e.stderr, "goroutine ") {
+		t.Errorf("want one sentence, got %d\n%s", len(distinct), e.stderr)
+	}
+	for text := range maps.Keys(distinct) {
+		if ranks > 0 {
+			text = regexp.MustCompile(`^rank [0-9]+ \([^)]+\): `).ReplaceAllString(text, "")
+		}
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("want a sentence like %s\ngot %s", want, text)
+		}
+	}
+}
+
+// setting makes what the mistakes need.
+func (s *site) setting() {
+	t := s.t
+	s.must(tiny("run", "--steps", "4", "--ckpt-every", "2")...)
+	s.must("mkshards", "synth", "--size", "32", "--train", "64", "--val", "8", "--test", "8", "--out", "shards")
+	s.must("mkshards", "synth", "--size", "16", "--train", "16", "--val", "8", "--test", "8", "--out", "small")
+	s.must("mkshards", "folder", "--src", s.pictures(), "--channels", "1", "--size", "32", "--test-percent", "50", "--out", "grey")
+	for _, c := range []struct{ from, to string }{
+		{"shards", "torn-index"}, {"shards", "torn-shard"}, {"run", "torn-config"}, {"run", "changed-config"}, {"run", "torn-ckpt"},
+		{"run", "torn-metrics"}, {"run", "no-ckpt"}, {"run", "half-ckpt"},
+	} {
+		if err := os.CopyFS(s.path(c.to), os.DirFS(s.path(c.from))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.change("torn-index/index.json", func(b []byte) []byte { return b[:len(b)/2] })
+	s.change("torn-shard/train/shard-00000.safetensors.zst", func(b []byte) []byte { b[len(b)/3] ^= 1; return b })
+	s.change("torn-config/config.json", func(b []byte) []byte { return b[:len(b)/2] })
+	s.change("changed-config/config.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"seed": 1`, `"seed": 2`, 1)) })
+	s.change("torn-ckpt/ckpt/step-00000002/weights.safetensors", func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+	s.change("torn-ckpt/ckpt/step-00000004/weights.safetensors", func(b []byte) []byte { return b[:len(b)-8] })
+	s.change("half-ckpt/ckpt/step-00000004/weights.safetensors", func(b []byte) []byte { return b[:len(b)-8] })
+	s.change("torn-metrics/metrics.jsonl", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"step":1,`, `"step:1,`, 1)) })
+	if err := os.RemoveAll(s.path("no-ckpt/ckpt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.path("empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.path("file"), []byte("text\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change rewrites a file, which must then be another.
+func (s *site) change(name string, f func([]byte) []byte) {
+	s.t.Helper()
+	b, err := os.ReadFile(s.path(name))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	old := string(b)
+	b = f(b)
+	if string(b) == old {
+		s.t.Fatalf("%s was not changed", name)
+	}
+	if err := os.WriteFile(s.path(name), b, 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// state is all that a failed command must leave as it was: every file and
+// folder but locks and logs, which a resume may touch, and the folder without.
+func (s *site) state(without string) map[string]string {
+	s.t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(s.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.Name() == ".lock" || strings.HasPrefix(d.Name(), "rank-") {
+			return err
+		}
+		if path == s.path(without) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() {
+			files[path] = ""
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		files[path] = string(b)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return files
+}
+
+// TestOlderCheckpoint resumes and samples where the newest checkpoint is torn.
+func TestOlderCheckpoint(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.setting()
+	warning := regexp.MustCompile(`(?m)^(\[0-1\] train|sample): level=WARN msg="checkpoint skipped" path=half-ckpt/ckpt/step-00000004 problem=".*weights.safetensors: .*damaged"$`)
+	e := s.must("sample", "--run", "half-ckpt", "--n", "4", "--out", "z.png")
+	if !strings.Contains(e.stdout, "after 2 steps") || len(warning.FindAllString(e.stderr, -1)) != 1 {
+		t.Errorf("want samples after 2 steps and one warning, got %v", e)
+	}
+	e = s.must(on(2, tiny("half-ckpt", "--resume", "--steps", "4", "--ckpt-every", "2"))...)
+	if len(warning.FindAllString(e.stderr, -1)) != 1 || strings.Count(e.stderr, "\n") != 1 {
+		t.Errorf("want one warning, got %v", e)
+	}
+	s.close("run", "half-ckpt", jump) // one rank began it
+	// A last line torn by a kill is no damage: it is made again.
+	s.change("run/metrics.jsonl", func(b []byte) []byte { return b[:len(b)-9] })
+	if err := os.RemoveAll(s.path("run/ckpt/step-00000004")); err != nil {
+		t.Fatal(err)
+	}
+	s.must(tiny("run", "--resume", "--steps", "4", "--ckpt-every", "2")...)
+	if n := len(s.losses("run")); n != 4 {
+		t.Errorf("%d lines after a resume, want 4", n)
+	}
+}

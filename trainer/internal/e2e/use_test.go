@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestUse goes from pictures to shards to a model to what it is worth.
+func TestUse(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.must("mkshards", "synth", "-size", "32", "-train", "64", "-val", "16", "-test", "24", "-out", "shards")
+	s.must("mkshards", "verify", "shards")
+	train := func(out, data string) []string {
+		return on(2, tiny(out, "--steps", "6", "--data", data, "--ckpt-every", "3"))
+	}
+	s.must(train("run", "shards")...)
+	t.Run("same pictures, same losses", func(t *testing.T) {
+		// The order is a function of seed and number, not of where pictures lie.
+		s.t = t
+		s.must(train("drawn", "synth:train=64,val=16,test=24")...)
+		s.close("run", "drawn", 0)
+	})
+	t.Run("sample", func(t *testing.T) {
+		s.t = t
+		one := s.must("sample", "--run", "run", "--n", "9", "--scale", "1", "--out", "one.png")
+		if want := "9 samples of run after 6 steps: one.png\n"; one.stdout != want || one.stderr != "" {
+			t.Errorf("want %q, got %v", want, one)
+		}
+		const padding = 2 // between pictures and around them
+		if got, want := s.picture("one.png"), image.Pt(3*(32+padding)+padding, 3*(32+padding)+padding); got != want {
+			t.Errorf("the grid is %v, want %v", got, want)
+		}
+		s.must("sample", "-run", "run", "-n", "9", "-scale", "1", "-out", "two.png", "-device", "ref", "-stats", "running")
+		s.must("sample", "--run", "run", "--n", "9", "--scale", "1", "--out", "again.png")
+		files := map[string]string{}
+		for _, name := range []string{"one.png", "two.png", "again.png"} {
+			b, err := os.ReadFile(s.path(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[name] = string(b)
+		}
+		if files["one.png"] != files["again.png"] || files["one.png"] == files["two.png"] {
+			t.Error("the same command must draw the same picture, other statistics another")
+		}
+	})
+	t.Run("evaluate", func(t *testing.T) { s.t = t; s.checkEvaluation() })
+	t.Run("folder", func(t *testing.T) {
+		s.t = t
+		s.must("mkshards", "folder", "--src", "run/samples", "--crop", "none", "--size", "32", "--out", "own")
+		s.must(tiny("other", "--data", "own", "--steps", "2", "--batch", "2")...)
+		s.must("evaluate", "--run", "other", "--split", "train", "--json")
+	})
+}
+
+// picture is the size of a PNG.
+func (s *site) picture(name string) image.Point {
+	s.t.Helper()
+	f, err := os.Open(s.path(name))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer f.Close()
+	m, err := png.Decode(f)
+	if err != nil {
+		s.t.Fatalf("%s: %v", name, err)
+	}
+	return m.Bounds().Size()
+}
+
+// checkEvaluation evaluates the run "run" on "shards".
+func (s *site) checkEvaluation() {
+	t := s.t
+	var r struct {
+		Step, Images int
+		RMSE         float64 `json:"rmse"`
+		Running      float64 `json:"rmse_running"`
+		Mean         float64 `json:"rmse_mean_image"`
+		Energies     []struct {
+			Of                         string
+			N                          int
+			Mean, SD, Min, Median, Max float64
+		}
+		AUROC []struct {
+			Against string
+			Value   float64
+		}
+		Picture string
+	}
+	e := s.must("evaluate", "--run", "run", "--split", "test", "--limit", "20", "--batch", "8", "--ood", "synth:seed=5,test=12", "--json")
+	if err := json.Unmarshal([]byte(e.stdout), &r); err != nil {
+		t.Fatalf("%v: %s", err, e.stdout)
+	}
+	if r.Step != 6 || r.Images != 20 {
+		t.Errorf("want 20 pictures after 6 steps, got %d after %d", r.Images, r.Step)
+	}
+	for name, v := range map[string]float64{"rmse": r.RMSE, "rmse_running": r.Running, "rmse_mean_image": r.Mean} {
+		if !(v > 0.01 && v < 2) { // pixels are in [-1, 1]
+			t.Errorf("%s is %v", name, v)
+		}
+	}
+	counts := map[string]int{}
+	for _, e := range r.Energies {
+		counts[e.Of] = e.N
+		if !(e.Min <= e.Median && e.Median <= e.Max && e.Min <= e.Mean && e.Mean <= e.Max && e.SD >= 0) || math.IsInf(e.Max, 0) {
+			t.Errorf("energies of %s do not fit together: %+v", e.Of, e)
+		}
+	}
+	if want := map[string]int{"data": 20, "samples": 8, "noise": 8, "ood": 12}; fmt.Sprint(counts) != fmt.Sprint(want) {
+		t.Errorf("energies of %v, want %v", counts, want)
+	}
+	for _, a := range r.AUROC {
+		if !(a.Value >= 0 && a.Value <= 1) {
+			t.Errorf("AUROC against %s is %v", a.Against, a.Value)
+		}
+	}
+	if len(r.AUROC) != 3 {
+		t.Errorf("%d AUROCs, want 3", len(r.AUROC))
+	}
+	s.picture(r.Picture)
+	table := s.must("evaluate", "--run", "run", "--limit", "20", "--batch", "8")
+	if want := fmt.Sprintf("RMSE of reconstruction  %.4f", r.RMSE); !strings.Contains(table.stdout, want) {
+		t.Errorf("the table has not %q:\n%s", want, table.stdout)
+	}
+}
+
+// TestHelp asks every program for help: it teaches by an example and lists
+// every flag.
+func TestHelp(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	for _, c := range []struct{ args, example, flag string }{
+		{"train", "ddplaunch -nproc 2 train ", "--lr-energy"},
+		{"sample", "sample --run ", "--stats"},
+		{"evaluate", "evaluate --run ", "--ood"},
+		{"ddplaunch", "ddplaunch -nproc 2 train ", "--max-restarts"},
+		{"mkshards", "mkshards celeba ", "mkshards verify"},
+		{"mkshards folder", "mkshards folder --src ", "--test-percent"},
+	} {
+		for _, ask := range []string{"--help", "-help", "-h"} {
+			e := s.run(append(strings.Fields(c.args), ask)...)
+			if e.code != 0 || e.stderr != "" || !strings.Contains(e.stdout, "\n  "+c.example) || !strings.Contains(e.stdout, c.flag) {
+				t.Errorf("%s %s: want exit 0, an example with %q, and %q; got %v", c.args, ask, c.example, c.flag, e)
+			}
+		}
+	}
+}
+
+// TestSpellings types long flags with one dash and with underscores.
+func TestSpellings(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.must("mkshards", "folder", "-src", s.pictures(), "-test_percent=25", "-size", "32", "-out", "shards")
+	s.must("ddplaunch", "-nproc_per_node", "2", "-max-restarts", "0", "train", "-width", "4", "-latent=4", "-batch", "2", "-steps", "2",
+		"--ckpt_every", "1", "-print_every=1", "-samples", "2", "-data", "shards", "-out", "run")
+	s.must("sample", "-run", "run", "-n", "2", "-out=a.png")
+	s.must("evaluate", "-run", "run", "-json", "-split", "train")
+}
+
+// pictures makes a folder of eight PNGs.
+func (s *site) pictures() string {
+	s.t.Helper()
+	if err := os.Mkdir(s.path("pictures"), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range 8 {
+		f, err := os.Create(s.path("pictures", fmt.Sprintf("%d.png", i)))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		m := image.NewGray(image.Rect(0, 0, 40, 36))
+		for k := range m.Pix {
+			m.Pix[k] = byte(k * (i + 3))
+		}
+		if err := png.Encode(f, m); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return "pictures"
+}
+
+// TestDivergence trains with a learning rate that no run survives.
+func TestDivergence(t *testing.T) {
+	long(t)
+	for _, n := range []int{0, 2} {
+		t.Run(fmt.Sprintf("-nproc %d", n), func(t *testing.T) {
+			s := newSite(t)
+			e := s.run(on(n, tiny("a", "--steps", "50", "--lr", "1e30"))...)
+			want := regexp.MustCompile(`training diverged: [a-z_]+ is (NaN|[+-]Inf) at step [0-9]+: lower the learning rates in a new run$`)
+			checkSentence(t, e, n, 1, want.String())
+		})
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/job"
+)
+
+func TestParse(t *testing.T) {
+	o, err := parse(strings.Fields("-run a -n 9 --out=b/c.png --seed 7 --stats running"), io.Discard)
+	if err != nil || o.run != "a" || o.n != 9 || o.out != "b/c.png" || o.seed != 7 || o.stats != "running" || o.device != "auto" {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--out a.png", "--run is required"},
+		{"--run a", "--out is required"},
+		{"--run a --out b.gif", "--out b.gif: want a name that ends in .png"},
+		{"--run a --out b.png --n 0", "want --n from 1 to"},
+		{"--run a --out b.png --n 2000000", "want --n from 1 to"},
+		{"--run a --out b.png --scale -1", "want --scale from 0 to 64"},
+		{"--run a --out b.png --scale 65", "want --scale from 0 to 64"},
+		{"--run a --out b.png --stats mine", `unknown --stats "mine"`},
+		{"--run a --out b.png --device tpu", `unknown --device "tpu"`},
+		{"--run a --out b.png --threads -2", "want --threads"},
+		{"a", `unexpected argument "a"`},
+	} {
+		_, err := parse(strings.Fields(c.args), io.Discard)
+		if usage, ok := errors.AsType[*job.UsageError](err); !ok || !strings.HasPrefix(usage.Error(), c.want) {
+			t.Errorf("%s: got %v, want a usage error that begins with %q", c.args, err, c.want)
+		}
+	}
+}
+
+func TestCheckOut(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file.png"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder.png"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ file, want string }{
+		{"new.png", ""},
+		{"file.png", ""}, // replaced
+		{"folder.png", "is a folder"},
+		{"none/a.png", "there is no folder"},
+		{"file.png/a.png", "is a file, not a folder"},
+		{"file.png/b/a.png", "not a directory"},
+	} {
+		err := checkOut(filepath.Join(dir, c.file))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.file, err, c.want)
+		}
+	}
+}

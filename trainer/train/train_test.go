@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/bidvl"
+	"ebtrain/trainer/job"
+	"ebtrain/trainer/rundir"
+)
+
+func TestParseDefaults(t *testing.T) {
+	o, fs, err := parse([]string{"-out", "runs//a/"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bidvl.Defaults()
+	if *o.settings.BiDVL != want {
+		t.Errorf("the model is %+v, want the released code's %+v", *o.settings.BiDVL, want)
+	}
+	if o.out != "runs/a" || o.settings.Data != "synth" || o.settings.Batch != 100 || o.settings.Seed != 1 || o.device != "auto" {
+		t.Errorf("defaults are %+v", o)
+	}
+	if v := flagValues(fs); v["latent"] != "100" || v["out"] != "runs/a" {
+		t.Errorf("values for config.json are %v", v)
+	}
+}
+
+// TestParseSharesTheSchedule sets what both levels have in common.
+func TestParseSharesTheSchedule(t *testing.T) {
+	o, _, err := parse(strings.Fields("--out a --beta1 0.5 --beta2 0.8 --lr-decay 0.9 --lr 0.1 --lr_energy 0.2 --weight-decay 0 --order lower-upper"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := o.settings.BiDVL
+	if m.Upper.Beta1 != 0.5 || m.Lower.Beta1 != 0.5 || m.Upper.Beta2 != 0.8 || m.Lower.Beta2 != 0.8 || m.Upper.Decay != 0.9 || m.Lower.Decay != 0.9 {
+		t.Errorf("schedules are %+v and %+v", m.Upper, m.Lower)
+	}
+	if m.Upper.LR != 0.2 || m.Lower.LR != 0.1 || m.Lower.WeightDecay != 0 || m.Order != bidvl.LowerFirst {
+		t.Errorf("the model is %+v", m)
+	}
+}
+
+// TestParseRefuses tries every number just outside of its range.
+func TestParseRefuses(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--out=", "--out is required"},
+		{"--steps 0", "want --steps of at least 1"},
+		{"--batch 0", "want --batch of at least 1"},
+		{"--batch 2000000000", "want --batch of at most"},
+		{"--width 0", "want --width of at least 4"},
+		{"--width 6", "want --width of a multiple of 4"},
+		{"--width 20000", "want --width of at most"},
+		{"--latent 0", "want --latent of at least 1"},
+		{"--latent 10000000", "want --latent of at most"},
+		{"--log-every 0", "want --log-every of at least 1"},
+		{"--print-every -1", "want --print-every of at least 0"},
+		{"--check-every -1", "want --check-every of at least 0"},
+		{"--ckpt-every -1", "want --ckpt-every of at least 0"},
+		{"--ckpt-keep -1", "want --ckpt-keep of at least 0"},
+		{"--sample-every -1", "want --sample-every of at least 0"},
+		{"--samples -1", "want --samples of at least 0"},
+		{"--prefetch -1", "want --prefetch of at least 0"},
+		{"--prefetch 5000", "want --prefetch of at most"},
+		{"--threads -1", "want --threads"},
+		{"--lr 0", "want --lr above 0"},
+		{"--lr inf", "want --lr above 0, and finite in float32, got +Inf"},
+		{"--lr 1e39", "want --lr above 0, and finite in float32, got 1e+39"},
+		{"--lr-energy -1", "want --lr-energy above 0"},
+		{"--beta1 1", "want --beta1 of at least 0 and below 1"},
+		{"--beta2 -0.1", "want --beta2 of at least 0 and below 1"},
+		{"--lr-decay 0", "want --lr-decay above 0 and at most 1"},
+		{"--lr-decay 1.1", "want --lr-decay above 0 and at most 1"},
+		{"--weight-decay -1", "want --weight-decay of at least 0"},
+		{"--vae-weight nan", "want --vae-weight of at least 0"},
+		{"--latent-weight -1", "want --latent-weight of at least 0"},
+		{"--algo x", `unknown --algo "x"`},
+		{"--net x", `unknown --net "x"`},
+		{"--order x", `unknown --order "x"`},
+		{"--device x", `unknown --device "x"`},
+	} {
+		_, _, err := parse(append([]string{"--out", "a"}, strings.Fields(c.args)...), io.Discard)
+		usage, ok := errors.AsType[*job.UsageError](err)
+		if !ok || !strings.HasPrefix(usage.Error(), c.want) || strings.Contains(usage.Error(), "\n") {
+			t.Errorf("%s: got %v, want a usage error that begins with %q", c.args, err, c.want)
+		}
+	}
+}
+
+// small runs the program in this process with a small model.
+func small(t *testing.T, out string, more ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	args := append(strings.Fields("--width 4 --latent 3 --batch 4 --steps 2 --samples 2 --threads 1 --print-every 1 --data synth:train=32 --out "+out), more...)
+	var o, e strings.Builder
+	err = run(t.Context(), args, nil, &o, &e)
+	return o.String(), e.String(), err
+}
+
+// TestRunDirectory looks at all that a run leaves.
+func TestRunDirectory(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	stdout, stderr, err := small(t, out)
+	if err != nil || stderr != "" {
+		t.Fatalf("%v, stderr %q", err, stderr)
+	}
+	for _, want := range []string{"bidvl on cpu", "step 1/2", "step 2/2", "2 steps done; checkpoint " + out + "/ckpt; samples " + out + "/samples/step-00000002.png"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("stdout has no %q:\n%s", want, stdout)
+		}
+	}
+	for _, name := range []string{"config.json", "metrics.jsonl", "rank-0.log", "ckpt/step-00000002/weights.safetensors", "samples/step-00000002.png"} {
+		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	c, err := rundir.ReadConfig(out)
+	if err != nil || c.World != 1 || c.Flags["width"] != "4" || c.Flags["lr"] != "0.0003" {
+		t.Errorf("config.json has %+v, %v", c, err)
+	}
+	events, err := filepath.Glob(filepath.Join(out, "events", "events.out.tfevents.*"))
+	if err != nil || len(events) != 1 {
+		t.Errorf("event files: %v, %v", events, err)
+	}
+}
+
+// TestLogEvery thins out the metrics, also over a resume.
+func TestLogEvery(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	if _, _, err := small(t, out, "--log-every", "2", "--steps", "3"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := small(t, out, "--log-every", "2", "--steps", "5", "--resume"); err != nil {
+		t.Fatal(err)
+	}
+	records, err := rundir.ReadMetrics(filepath.Join(out, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []int64
+	for _, r := range records {
+		steps = append(steps, r.Step)
+	}
+	if len(steps) != 3 || steps[0] != 0 || steps[1] != 2 || steps[2] != 4 {
+		t.Errorf("logged steps %v, want 0, 2, 4", steps)
+	}
+	c, err := rundir.ReadConfig(out)
+	if err != nil || len(c.Resumed) != 1 || c.Resumed[0].Step != 3 {
+		t.Errorf("config.json says it went on at %+v, %v", c.Resumed, err)
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, out, args, want string }{
+		{"data of another size", "a", "--data synth:size=16", "takes 32x32"},
+		{"no data", "a", "--data " + filepath.Join(dir, "none"), "no such data set"},
+		{"below a file", "file/a", "", "is a file"},
+		{"too large", "a", "--batch 1000000000", "this machine has"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := small(t, filepath.Join(dir, c.out), strings.Fields(c.args)...)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a run directory is left behind (%v)", err)
+			}
+		})
+	}
+}
