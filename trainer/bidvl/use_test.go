@@ -130,6 +130,31 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// The undecoupled model judges an image with its mean latent, E(v, μ(v)).
+func TestJudgeUndecoupled(t *testing.T) {
+	c := smallConfig()
+	c.Undecoupled = true
+	vars := started(t, c)
+	images := rig{cfg: c, net: built(t, c), dtype: graph.F32}.pictures(2)
+	g, err := c.Judge(nn.Eval, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ddptest.Run(g, vars, nil, ddptest.Values{loop.InputImages: images})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := apply(t, c, nn.Eval, vars, ddptest.Values{"x": images}, func(ctx *nn.Context) graph.ID {
+		x := ctx.Input("x", graph.T(graph.F32, 2, 1, 32, 32))
+		mean, _ := built(t, c).Inference(ctx, x)
+		logit, _ := built(t, c).(nets.Joint).JointEnergy(ctx, x, mean)
+		return logit
+	})
+	if err := ddptest.Near(out[OutputLogit], want, 1e-6); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
