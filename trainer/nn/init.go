@@ -3,6 +3,7 @@ package nn
 import (
 	"hash/fnv"
 	"math"
+	"runtime/debug"
 
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -83,5 +84,8 @@ func Initialise(vars exec.Vars, specs []Variable, seed uint64) error {
 			return err
 		}
 	}
+	// The float64 draws are garbage twice the size of the variables: it goes
+	// before a program asks for its memory.
+	debug.FreeOSMemory()
 	return nil
 }
