@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -51,6 +52,33 @@ func TestWorldsAgree(t *testing.T) {
 				return []string{"alone", "two", "four"}
 			})
 		})
+	}
+}
+
+// With --deterministic there is no distance at all: after ten steps the
+// checkpoints of 1, 2 and 4 ranks have the same bytes, but for the file that
+// notes the number of ranks.
+func TestDeterministicWorlds(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	const weights = "/ckpt/step-00000010"
+	var want map[string][]byte
+	for _, n := range []int{0, 2, 4} {
+		out := fmt.Sprintf("on%d", n)
+		s.must(on(n, tiny(out, "--steps", "10", "--samples", "0", "--deterministic"))...)
+		got := s.content(out + weights)
+		delete(got, "state.json")
+		if len(got) != 3 {
+			t.Fatalf("%d ranks: the checkpoint has %d files of tensors, want 3", n, len(got))
+		}
+		if want == nil {
+			want = got
+		}
+		for name := range want {
+			if !bytes.Equal(got[name], want[name]) {
+				t.Errorf("%d ranks: %s is not that of one rank", n, name)
+			}
+		}
 	}
 }
 
