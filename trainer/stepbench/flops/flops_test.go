@@ -70,6 +70,10 @@ func TestStepAgainstPeers(t *testing.T) {
 	const batch = 4
 	cfg := bidvl.Defaults()
 	cfg.Net.Width = 8
+	net, err := cfg.Net.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
 	total := func(c flops.Count) int64 { return c[flops.Conv] + c[flops.ConvGradX] + c[flops.ConvGradW] }
 	forward := func(f func(c *nn.Context, v, h graph.ID)) int64 {
 		c := nn.NewContext(nn.Eval, 1)
@@ -81,14 +85,14 @@ func TestStepAgainstPeers(t *testing.T) {
 		return total(flops.Of(g))
 	}
 	e := forward(func(c *nn.Context, v, _ graph.ID) {
-		_, y := cfg.Net.Energy(c, v)
+		_, y := net.Energy(c, v)
 		c.Output("y", y)
 	})
 	q := forward(func(c *nn.Context, v, _ graph.ID) {
-		mean, logVar := cfg.Net.Inference(c, v)
+		mean, logVar := net.Inference(c, v)
 		c.Output("y", c.Add(mean, logVar))
 	})
-	g := forward(func(c *nn.Context, _, h graph.ID) { c.Output("y", cfg.Net.Generator(c, h)) })
+	g := forward(func(c *nn.Context, _, h graph.ID) { c.Output("y", net.Generator(c, h)) })
 	width, latent := int64(cfg.Net.Width), int64(cfg.Net.Latent)
 	side := width * 3 / 4
 	const image = batch * 32 * 32
