@@ -31,13 +31,12 @@ type net struct {
 	make                 func(o *options) (model, error)
 }
 
-// nets are the values of --net. A further network of bidvl is one more line.
+// nets are the values of --net.
 var nets = map[string]net{
-	"conv32": {"bidvl_step", 64, 100, 100, -1, func(o *options) (model, error) {
-		c := bidvl.Defaults()
-		c.Net.Width, c.Net.Latent, c.FreshLatent = o.width, o.latent, o.freshLatent
-		return c, nil
-	}},
+	"conv32":    {"bidvl_step", 64, 100, 100, -1, bidvlNet},
+	"conv64":    {"bidvl_step", 64, 100, 50, -1, bidvlNet},
+	"resnet32":  {"bidvl_step", 64, 128, 100, -1, bidvlNet},
+	"resnet128": {"bidvl_step", 64, 128, 8, -1, bidvlNet},
 	"grbm-bidsm": {"grbm_bidsm_step", 0, 400, 100, 0, func(o *options) (model, error) {
 		m := workload.Frey()
 		m.Hidden = o.latent
@@ -48,6 +47,19 @@ var nets = map[string]net{
 		m.Width = o.width
 		return m, onlyBidvl(o)
 	}},
+}
+
+// bidvlNet is BiDVL with the networks called --net and the paper's settings
+// for them.
+func bidvlNet(o *options) (model, error) {
+	p, err := bidvl.PresetFor(o.net)
+	if err != nil {
+		return nil, err
+	}
+	c := p.Config
+	c.Net.Width, c.Net.Latent = o.width, o.latent
+	c.FreshLatent = c.FreshLatent || o.freshLatent
+	return c, nil
 }
 
 // onlyBidvl refuses the switches of bidvl for another algorithm.
