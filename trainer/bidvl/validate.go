@@ -20,14 +20,14 @@ func UpperLosses() []UpperLoss  { return []UpperLoss{Difference, Hinge} }
 func LowerLevels() []LowerLevel { return []LowerLevel{Symmetric, Canonical} }
 func Ratios() []Ratio           { return []Ratio{ConstantRatio, SigmoidRatio, ClampRatio} }
 
-// Choices is a list of values for a sentence: "a", "b" or "c".
+// Choices is a list of values for a sentence: a, b or c.
 func Choices[T ~string](values []T) string {
-	quoted := make([]string, len(values))
+	words := make([]string, len(values))
 	for i, v := range values {
-		quoted[i] = fmt.Sprintf("%q", string(v))
+		words[i] = string(v)
 	}
-	last := len(quoted) - 1
-	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // oneOf says that a setting is not one of its values.

@@ -93,7 +93,7 @@ func TestSwitches(t *testing.T) {
 func TestModelRefuses(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"--preset x", `--preset: unknown preset "x": want one of bidvl-cifar10`},
-		{"--latent-term x", `unknown --latent-term "x": want "offset", "not-offset" or "none"`},
+		{"--latent-term x", `unknown --latent-term "x": want offset, not-offset or none`},
 		{"--upper-loss x", `unknown --upper-loss "x"`},
 		{"--lower-level x", `unknown --lower-level "x"`},
 		{"--ratio x", `unknown --ratio "x"`},

@@ -39,7 +39,7 @@ var mistakes = []mistake{
 	{"width odd", "", "train --out z --width 7", 2, `^want --width of a multiple of 4, got 7`},
 	{"unknown algorithm", "", "train --out z --algo gan", 2, `^unknown --algo "gan": this build has bidvl`},
 	{"unknown networks", "", "train --out z --net resnet", 2, `^unknown --net "resnet": want one of conv32, conv64, resnet32, resnet128`},
-	{"unknown order", "", "train --out z --order both", 2, `^unknown --order "both": want "upper-lower" or "lower-upper"`},
+	{"unknown order", "", "train --out z --order both", 2, `^unknown --order "both": want upper-lower or lower-upper`},
 	{"unknown device", "", "train --out z --device gpu", 2, `^unknown --device "gpu": want one of auto, cpu, ref`},
 	{"argument that is no flag", "", "train celeba --out z", 2, `^unexpected argument "celeba": every setting of train is a flag`},
 	{"batch beyond memory", "", "train --out z --batch 1000000000", 1, `one value of the program, .* takes [0-9.]+ GiB, and this machine has [0-9.]+ GiB`},
