@@ -71,7 +71,9 @@ const (
 		"C1/1/0 1024→1024; leakyrelu{0.1}; C1/1/0 1024→1; softplus"
 )
 
-// trunk are the down blocks with these outputs, of images with in channels.
+// trunk are the down blocks with these outputs, of images with in channels. The
+// pool stands before the shortcut's C1, which commutes with it, and in rises
+// the upsampling after it.
 func trunk(in int, blocks ...string) string {
 	var b strings.Builder
 	for i, block := range blocks {
@@ -82,7 +84,7 @@ func trunk(in int, blocks ...string) string {
 		case i == 0:
 			fmt.Fprintf(&b, "C3/1/1 %d→%d; relu; C3/1/1 %d→%d; pool2; pool2; C1/1/0 %d→%d; ", in, out, out, out, in, out)
 		case down:
-			fmt.Fprintf(&b, "relu; C3/1/1 %d→%d; relu; C3/1/1 %d→%d; C1/1/0 %d→%d; pool2; pool2; ", in, in, in, out, in, out)
+			fmt.Fprintf(&b, "relu; C3/1/1 %d→%d; relu; C3/1/1 %d→%d; pool2; pool2; C1/1/0 %d→%d; ", in, in, in, out, in, out)
 		default: // the shortcut is the identity
 			fmt.Fprintf(&b, "relu; C3/1/1 %d→%d; relu; C3/1/1 %d→%d; ", in, in, in, out)
 		}
@@ -97,7 +99,7 @@ func rises(in int, outs ...int) string {
 	fmt.Fprintf(&b, "linear 128→%d; ", in*16)
 	const double = "upsample2d{bilinear x2}; "
 	for _, out := range outs {
-		fmt.Fprintf(&b, "BN; relu; %sC3/1/1 %d→%d; BN; relu; C3/1/1 %d→%d; %sC1/1/0 %d→%d; ", double, in, out, out, out, double, in, out)
+		fmt.Fprintf(&b, "BN; relu; %sC3/1/1 %d→%d; BN; relu; C3/1/1 %d→%d; C1/1/0 %d→%d; %s", double, in, out, out, out, in, out, double)
 		in = out
 	}
 	fmt.Fprintf(&b, "BN; relu; C3/1/1 %d→3; tanh", in)
