@@ -107,6 +107,9 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o.settings.BiDVL = &o.model
 	if o.fixedBits {
 		o.settings.Shards = virtualShards
+		if n := o.settings.Batch; n%virtualShards != 0 {
+			return nil, nil, job.Usage("--deterministic cuts the batch into %d shards, and --batch is %d: want a multiple of %d", virtualShards, n, virtualShards)
+		}
 		if o.threads > 1 {
 			return nil, nil, job.Usage("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
 		}
