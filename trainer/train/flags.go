@@ -39,6 +39,7 @@ type options struct {
 	resume      bool
 	fixedBits   bool
 	device      string
+	precision   string
 	threads     int
 	logEvery    int64
 	printEvery  int64
@@ -80,6 +81,7 @@ func (o *options) define(fs *pflag.FlagSet) {
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks: the batch is cut into 8 virtual shards, and each rank uses one thread (slower)")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
+	fs.StringVar(&o.precision, "precision", job.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it (weights, sums, statistics and losses stay float32)")
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.Int64Var(&o.logEvery, "log-every", 1, "steps between lines of metrics.jsonl")
@@ -101,6 +103,9 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	}
 	o.model.Lower.Beta1, o.model.Lower.Beta2, o.model.Lower.Decay = o.model.Upper.Beta1, o.model.Upper.Beta2, o.model.Upper.Decay
 	o.settings.BiDVL = &o.model
+	if o.precision != job.F32 {
+		o.settings.Precision = o.precision
+	}
 	if o.fixedBits {
 		o.settings.Shards = virtualShards
 		if o.threads > 1 {
@@ -126,7 +131,7 @@ func (o *options) validate() error {
 	if order := o.model.Order; order != bidvl.UpperFirst && order != bidvl.LowerFirst {
 		return job.Usage("unknown --order %q: want %s or %s", order, bidvl.UpperFirst, bidvl.LowerFirst)
 	}
-	for _, check := range []func() error{o.checkCounts, o.checkRates, func() error { return job.CheckDevice(o.device, o.threads) }} {
+	for _, check := range []func() error{o.checkCounts, o.checkRates, func() error { return job.CheckDevice(o.device, o.precision, o.threads) }} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -37,13 +37,16 @@ type Config struct {
 	// built in. The backend closes it.
 	Engine engine.Engine
 	// BF16 lets float32 convolutions and matrix products multiply as bfloat16.
-	// New fails where the engine or the processor cannot.
+	// New fails with ErrNoBF16 where the engine or the processor cannot.
 	//
 	// The choice is the caller's for a whole backend: a loss that is itself made
 	// of derivatives (score matching) loses more by rounding than one of values,
 	// and should ask for it expressly.
 	BF16 bool
 }
+
+// ErrNoBF16 is in the error of New where Config.BF16 asks for what there is not.
+var ErrNoBF16 = errors.New("no bf16")
 
 // Backend implements exec.Backend.
 type Backend struct {
@@ -91,7 +94,7 @@ func (b *Backend) loop(ready chan<- error, grain int) {
 	}
 	if b.bf16 {
 		if err := b.eng.BF16(); err != nil {
-			ready <- errors.Join(fmt.Errorf("cpu: no bf16: %w", err), b.eng.Close())
+			ready <- errors.Join(fmt.Errorf("cpu: %w: %w", ErrNoBF16, err), b.eng.Close())
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func openBF16(t testing.TB, threads int) exec.Backend {
 
 func TestBF16Refused(t *testing.T) {
 	b, err := New(Config{Threads: 1, Engine: loopEngine{}, BF16: true})
-	if b != nil || err == nil || err.Error() != "cpu: no bf16: plain loops multiply float32 only" {
+	if b != nil || !errors.Is(err, ErrNoBF16) || err.Error() != "cpu: no bf16: plain loops multiply float32 only" {
 		t.Errorf("got %v, %v, want a refusal with the engine's reason", b, err)
 	}
 }
