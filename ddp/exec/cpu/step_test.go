@@ -14,14 +14,18 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// compileStep compiles a BiDVL step with fresh variables and inputs.
+// compileStep compiles a BiDVL step with fresh inputs, and fresh variables in
+// o.Vars or a set of its own.
 func compileStep(t testing.TB, be exec.Backend, batch, c int, o exec.Options) exec.Program {
 	t.Helper()
 	m, g, err := bidvl(batch, c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Name, o.Vars = "step", be.NewVars()
+	o.Name = "step"
+	if o.Vars == nil {
+		o.Vars = be.NewVars()
+	}
 	if err := m.set(o.Vars); err != nil {
 		t.Fatal(err)
 	}

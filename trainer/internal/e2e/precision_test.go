@@ -6,11 +6,17 @@ import (
 	"testing"
 )
 
-// roundingBF16 is how far runs in bfloat16 may be apart over ten steps,
-// relative to 1 + |loss|: from float32, and from runs on other numbers of
-// ranks. A difference in the last bit of a float32 becomes one of 2⁻⁹ where it
-// moves a number over the middle between two of bfloat16.
-const roundingBF16 = 0.01
+// How far runs in bfloat16 may be apart, relative to 1 + |loss|: from float32,
+// and from runs on other numbers of ranks, where a difference in the last bit
+// of a float32 becomes one of 2⁻⁹ if it moves a number over the middle between
+// two of bfloat16. The first step shows that rounding (1.6e-3 and 7e-5 were
+// seen). What follows is Adam's: its first steps move a weight by the sign of
+// its gradient, so one near 0 goes the other way. The losses of this tiny net
+// were 0.07 and 0.05 apart after that.
+const (
+	firstBF16 = 0.01
+	laterBF16 = 0.25
+)
 
 // TestBF16 trains in bfloat16: again, on two ranks, and against float32. A run
 // keeps its precision when it is resumed; sample and evaluate need not know.
@@ -36,7 +42,9 @@ func TestBF16(t *testing.T) {
 		if other == "full" && slices.Max(d) == 0 {
 			t.Error("bf16 computes what f32 does")
 		}
-		s.close("half", other, roundingBF16)
+		if !(d[0] <= firstBF16 && slices.Max(d) <= laterBF16) {
+			t.Errorf("half and %s are apart by %v, want %v at the first step and %v after", other, d, firstBF16, laterBF16)
+		}
 	}
 
 	if e := s.run(args("half", "--resume")...); e.code != 1 || !strings.Contains(e.stderr, `precision: was "bf16", now absent`) {
