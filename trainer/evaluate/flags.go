@@ -53,5 +53,5 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case o.limit < 0:
 		return o, job.Usage("want --limit of at least 0, got %d", o.limit)
 	}
-	return o, job.CheckDevice(o.device, o.threads)
+	return o, job.CheckDevice(o.device, job.F32, o.threads)
 }

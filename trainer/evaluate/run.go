@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	backend, err := job.OpenBackend(o.device, o.threads, 1)
+	backend, err := job.OpenBackend(o.device, job.F32, o.threads, 1)
 	if err != nil {
 		return err
 	}

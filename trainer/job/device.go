@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -16,13 +17,29 @@ import (
 // Devices are the values of --device.
 const Devices = "auto, cpu, ref"
 
+// Precisions are the values of --precision: the type in which convolutions and
+// matrix products multiply. All else is float32.
+const Precisions = F32 + ", " + BF16
+
+const (
+	F32  = "f32"
+	BF16 = "bf16"
+)
+
 // maxThreads bounds the threads of a rank: more is a typing mistake.
 func maxThreads() int { return max(64, 8*runtime.NumCPU()) }
 
-// CheckDevice reports a --device or a --threads that OpenBackend cannot take.
-func CheckDevice(device string, threads int) error {
+// CheckDevice reports a --device, a --precision or a --threads that OpenBackend
+// cannot take.
+func CheckDevice(device, precision string, threads int) error {
 	if !slices.Contains(strings.Split(Devices, ", "), device) {
 		return Usage("unknown --device %q: want one of %s", device, Devices)
+	}
+	if !slices.Contains(strings.Split(Precisions, ", "), precision) {
+		return Usage("unknown --precision %q: want one of %s", precision, Precisions)
+	}
+	if device == "ref" && precision != F32 {
+		return Usage("--device ref computes in float32 only, and --precision is %s: use --device cpu", precision)
 	}
 	if threads < 0 || threads > maxThreads() {
 		return Usage("want --threads from 1 to %d, or 0 to share the cores, got %d", maxThreads(), threads)
@@ -30,11 +47,12 @@ func CheckDevice(device string, threads int) error {
 	return nil
 }
 
-// OpenBackend opens a device: "auto" is the CPU. threads is per rank; 0 obeys
+// OpenBackend opens a device, "auto" is the CPU, that multiplies in the given
+// precision; it fails where the processor has no instructions for it. threads is per rank; 0 obeys
 // OMP_NUM_THREADS, which ddplaunch sets, and without it shares the cores among
 // the localRanks of this host.
-func OpenBackend(device string, threads, localRanks int) (exec.Backend, error) {
-	if err := CheckDevice(device, threads); err != nil {
+func OpenBackend(device, precision string, threads, localRanks int) (exec.Backend, error) {
+	if err := CheckDevice(device, precision, threads); err != nil {
 		return nil, err
 	}
 	if device == "ref" {
@@ -46,7 +64,14 @@ func OpenBackend(device string, threads, localRanks int) (exec.Backend, error) {
 			return nil, err
 		}
 	}
-	return cpu.New(cpu.Config{Threads: threads})
+	b, err := cpu.New(cpu.Config{Threads: threads, BF16: precision == BF16})
+	if errors.Is(err, cpu.ErrNoBF16) {
+		return nil, fmt.Errorf("--precision bf16: %w: use --precision f32", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // defaultThreads reads OMP_NUM_THREADS, a number or one for each level of

@@ -80,19 +80,40 @@ func TestDefaultThreads(t *testing.T) {
 
 func TestOpenBackend(t *testing.T) {
 	for _, c := range []struct {
-		device  string
-		threads int
-		want    string // "" for no error
-	}{{"auto", 1, ""}, {"cpu", 1, ""}, {"ref", 0, ""}, {"gpu", 1, `unknown --device "gpu"`}, {"cpu", -1, "want --threads"}, {"ref", 1 << 20, "want --threads"}} {
-		b, err := OpenBackend(c.device, c.threads, 1)
+		device, precision string
+		threads           int
+		want              string // "" for no error
+	}{
+		{"auto", F32, 1, ""}, {"cpu", F32, 1, ""}, {"ref", F32, 0, ""},
+		{"gpu", F32, 1, `unknown --device "gpu"`}, {"cpu", F32, -1, "want --threads"}, {"ref", F32, 1 << 20, "want --threads"},
+		{"cpu", "f16", 1, `unknown --precision "f16": want one of f32, bf16`}, {"ref", BF16, 1, "--device ref computes in float32 only"},
+	} {
+		b, err := OpenBackend(c.device, c.precision, c.threads, 1)
 		if err == nil {
 			if err := b.Close(); err != nil {
 				t.Error(err)
 			}
 		}
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s with %d threads: %v, want %q", c.device, c.threads, err, c.want)
+			t.Errorf("%s in %s with %d threads: %v, want %q", c.device, c.precision, c.threads, err, c.want)
 		}
+	}
+}
+
+// TestOpenBF16 wants a backend in bfloat16, or the reason and the way out.
+func TestOpenBF16(t *testing.T) {
+	b, err := OpenBackend("auto", BF16, 1, 1)
+	if err != nil {
+		if s := err.Error(); !strings.HasPrefix(s, "--precision bf16: cpu: no bf16: ") || !strings.HasSuffix(s, ": use --precision f32") {
+			t.Errorf("got %v", err)
+		}
+		return
+	}
+	if !strings.Contains(b.Name(), "bf16") {
+		t.Errorf("the backend is %s", b.Name())
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

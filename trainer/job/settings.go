@@ -24,6 +24,10 @@ type Settings struct {
 	Batch  int    `json:"batch"`            // over all ranks
 	Shards int    `json:"shards,omitempty"` // virtual shards of the batch; 0 cuts it by ranks
 	Seed   uint64 `json:"seed"`
+
+	// Precision is that of training: "bf16", or "" for float32. Evaluation and
+	// sampling are always float32.
+	Precision string `json:"precision,omitempty"`
 }
 
 // Model is an algorithm with its networks, for training and for use.

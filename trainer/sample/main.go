@@ -62,7 +62,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case job.Modes[o.stats] == 0:
 		return o, job.Usage("unknown --stats %q: want batch or running", o.stats)
 	}
-	return o, job.CheckDevice(o.device, o.threads)
+	return o, job.CheckDevice(o.device, job.F32, o.threads)
 }
 
 // checkOut reports, before the work, a file that cannot be written.
@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := checkOut(o.out); err != nil {
 		return err
 	}
-	backend, err := job.OpenBackend(o.device, o.threads, 1)
+	backend, err := job.OpenBackend(o.device, job.F32, o.threads, 1)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ type options struct {
 	resume      bool
 	fixedBits   bool
 	device      string
+	precision   string
 	threads     int
 	logEvery    int64
 	printEvery  int64
@@ -77,6 +78,7 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks: the batch is cut into 8 virtual shards, and each rank uses one thread (slower)")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
+	fs.StringVar(&o.precision, "precision", job.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it (weights, sums, statistics and losses stay float32)")
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.Int64Var(&o.logEvery, "log-every", 1, "steps between lines of metrics.jsonl")
@@ -105,6 +107,9 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	}
 	o.share()
 	o.settings.BiDVL = &o.model
+	if o.precision != job.F32 {
+		o.settings.Precision = o.precision
+	}
 	if o.fixedBits {
 		o.settings.Shards = virtualShards
 		if n := o.settings.Batch; n%virtualShards != 0 {
@@ -133,7 +138,8 @@ func (o *options) validate() error {
 	if o.settings.Algo != "bidvl" {
 		return job.Usage("unknown --algo %q: this build has bidvl", o.settings.Algo)
 	}
-	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.checkRates, o.readWeight, func() error { return job.CheckDevice(o.device, o.threads) }} {
+	device := func() error { return job.CheckDevice(o.device, o.precision, o.threads) }
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.checkRates, o.readWeight, device} {
 		if err := check(); err != nil {
 			return err
 		}

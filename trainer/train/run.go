@@ -98,7 +98,7 @@ func checkMemory(o *options, world int) error {
 // train runs the loop on this rank.
 func train(ctx context.Context, o *options, info runInfo, src data.Source, w *job.World, stdout, stderr io.Writer) (err error) {
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
-	backend, err := job.OpenBackend(o.device, o.threads, w.LocalSize())
+	backend, err := job.OpenBackend(o.device, o.precision, o.threads, w.LocalSize())
 	if err != nil {
 		return err
 	}

@@ -159,6 +159,9 @@ func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
 	if prob == nil || p.plan.Values[s.Out[0]].DType != graph.F32 {
 		return nil, 0, nil
 	}
+	if p.b.bf16 {
+		prob = inBF16(prob)
+	}
 	k, err := prepare(p.b.eng, prob)
 	if err != nil {
 		return nil, 0, err

@@ -6,6 +6,11 @@
 // The parts of the work are fixed, so the same inputs and the same number of
 // threads give the same bits. A run allocates no memory.
 //
+// With Config.BF16, convolutions and matrix products round their operands to
+// bfloat16, multiply those and add up in float32. Everything else stays as it
+// is: values in memory, master weights, sums, statistics, losses and what the
+// ranks exchange are float32. Products with a vector stay float32 too.
+//
 // Invariants: all pointers of a program are fixed when it is compiled; sums
 // are added up in float64; images lie in channels-last order.
 //
@@ -14,6 +19,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -30,11 +36,22 @@ type Config struct {
 	// Engine does convolutions and matrix products; nil means the best that is
 	// built in. The backend closes it.
 	Engine engine.Engine
+	// BF16 lets float32 convolutions and matrix products multiply as bfloat16.
+	// New fails with ErrNoBF16 where the engine or the processor cannot.
+	//
+	// The choice is the caller's for a whole backend: a loss that is itself made
+	// of derivatives (score matching) loses more by rounding than one of values,
+	// and should ask for it expressly.
+	BF16 bool
 }
+
+// ErrNoBF16 is in the error of New where Config.BF16 asks for what there is not.
+var ErrNoBF16 = errors.New("no bf16")
 
 // Backend implements exec.Backend.
 type Backend struct {
 	threads int
+	bf16    bool
 	eng     engine.Engine
 	pool    *pool
 	calls   chan func()
@@ -54,7 +71,7 @@ func start(c Config, grain int) (*Backend, error) {
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)
 	}
-	b := &Backend{threads: c.Threads, eng: c.Engine, calls: make(chan func(), 16), done: make(chan struct{})}
+	b := &Backend{threads: c.Threads, bf16: c.BF16, eng: c.Engine, calls: make(chan func(), 16), done: make(chan struct{})}
 	ready := make(chan error)
 	go b.loop(ready, grain)
 	if err := <-ready; err != nil {
@@ -75,6 +92,12 @@ func (b *Backend) loop(ready chan<- error, grain int) {
 		}
 		b.eng = eng
 	}
+	if b.bf16 {
+		if err := b.eng.BF16(); err != nil {
+			ready <- errors.Join(fmt.Errorf("cpu: %w: %w", ErrNoBF16, err), b.eng.Close())
+			return
+		}
+	}
 	b.pool = newPool(b.threads, grain)
 	ready <- nil
 	for f := range b.calls {
@@ -91,8 +114,11 @@ func (b *Backend) do(f func()) {
 	<-done
 }
 
-// Name is, for example, "cpu (oneDNN 2.6.3, 2 threads)".
+// Name is, for example, "cpu (oneDNN 2.6.3, bf16, 2 threads)".
 func (b *Backend) Name() string {
+	if b.bf16 {
+		return fmt.Sprintf("cpu (%s, bf16, %d threads)", b.eng.Name(), b.threads)
+	}
 	return fmt.Sprintf("cpu (%s, %d threads)", b.eng.Name(), b.threads)
 }
 

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/engine"
@@ -12,6 +13,7 @@ type loopEngine struct{}
 
 func (loopEngine) Name() string { return "plain loops" }
 func (loopEngine) Close() error { return nil }
+func (loopEngine) BF16() error  { return errors.New("plain loops multiply float32 only") }
 
 // Conv prepares one of the ops of a convolution.
 func (loopEngine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {

@@ -14,14 +14,18 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// compileStep compiles a BiDVL step with fresh variables and inputs.
+// compileStep compiles a BiDVL step with fresh inputs, and fresh variables in
+// o.Vars or a set of its own.
 func compileStep(t testing.TB, be exec.Backend, batch, c int, o exec.Options) exec.Program {
 	t.Helper()
 	m, g, err := bidvl(batch, c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Name, o.Vars = "step", be.NewVars()
+	o.Name = "step"
+	if o.Vars == nil {
+		o.Vars = be.NewVars()
+	}
 	if err := m.set(o.Vars); err != nil {
 		t.Fatal(err)
 	}
@@ -45,13 +49,18 @@ func compileStep(t testing.TB, be exec.Backend, batch, c int, o exec.Options) ex
 
 // BenchmarkStep is one BiDVL training step: go test -bench Step -benchtime 5x.
 func BenchmarkStep(b *testing.B) {
+	benchStep(b, func(b *testing.B) exec.Backend { return open(b, Config{Threads: 1}) })
+}
+
+// BenchmarkBF16Step is BenchmarkStep, multiplying as bfloat16.
+func BenchmarkBF16Step(b *testing.B) {
+	benchStep(b, func(b *testing.B) exec.Backend { return openBF16(b, 1) })
+}
+
+func benchStep(b *testing.B, open func(b *testing.B) exec.Backend) {
 	for _, c := range []int{12, 16, 48} {
 		b.Run(fmt.Sprintf("batch 64 width %d", c), func(b *testing.B) {
-			be, err := New(Config{Threads: 1})
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(func() { _ = be.Close() })
+			be := open(b)
 			p := compileStep(b, be, 64, c, exec.Options{Profile: true})
 			ctx := context.Background()
 			if err := exec.Run(ctx, p); err != nil {

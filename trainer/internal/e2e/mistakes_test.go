@@ -41,6 +41,9 @@ var mistakes = []mistake{
 	{"unknown networks", "", "train --out z --net resnet", 2, `^unknown --net "resnet": want one of conv32, conv64, resnet32, resnet128`},
 	{"unknown order", "", "train --out z --order both", 2, `^unknown --order "both": want upper-lower or lower-upper`},
 	{"unknown device", "", "train --out z --device gpu", 2, `^unknown --device "gpu": want one of auto, cpu, ref`},
+	{"unknown precision", "", "train --out z --precision f16", 2, `^unknown --precision "f16": want one of f32, bf16`},
+	{"bf16 on the reference", "", "train --out z --device ref --precision bf16", 2, `^--device ref computes in float32 only, and --precision is bf16: use --device cpu`},
+	{"bf16 without instructions", "DNNL_MAX_CPU_ISA=AVX2", "train --out z --precision bf16", 1, `^--precision bf16: .*: use --precision f32$`},
 	{"argument that is no flag", "", "train celeba --out z", 2, `^unexpected argument "celeba": every setting of train is a flag`},
 	{"batch beyond memory", "", "train --out z --batch 1000000000", 1, `one value of the program, .* takes [0-9.]+ GiB, and this machine has [0-9.]+ GiB`},
 	{"several at once on two ranks", "", "ddplaunch -nproc 2 train --steps 0", 2, `^--out is required`},
@@ -54,6 +57,9 @@ var mistakes = []mistake{
 	{"out below a file", "", "ddplaunch -nproc 2 train --out file/run", 1, `file/run cannot be a run directory: it, or what it lies in, is a file`},
 	{"resume with other settings", "", "ddplaunch -nproc 2 train --out run --resume --width 8 --latent 4 --batch 8 --lr 0.1", 1,
 		`the run in run has other settings \(bidvl.Lower.LR: was 0.0003, now 0.1; bidvl.Net.Width: was 4, now 8\): .*or give another --out`},
+
+	{"resume in another precision", "", "train --out run --resume --width 4 --latent 4 --batch 8 --precision bf16", 1,
+		`the run in run has other settings \(precision: was absent, now "bf16"\)|^--precision bf16: .*: use --precision f32`},
 
 	// Data.
 	{"no such data", "", "train --out z --data nowhere", 1, `nowhere: no such data set; make it with mkshards`},

@@ -19,19 +19,19 @@ static inline md_ref md_of(const md_own *d) { return d; }
 static inline void md_free(md_own *d) { (void)d; }
 #endif
 
-// The view of nd axes with the given strides; strides NULL means "any layout".
-static inline dnnl_status_t md_make(md_own *d, int nd, const int64_t *dims, const int64_t *strides) {
+// The view of nd axes of type t with the given strides; strides NULL means "any layout".
+static inline dnnl_status_t md_make(md_own *d, dnnl_data_type_t t, int nd, const int64_t *dims, const int64_t *strides) {
 	dnnl_dims_t n = {0}, s = {0};
 	for (int i = 0; i < nd; i++) {
 		n[i] = dims[i];
 		if (strides) s[i] = strides[i];
 	}
 #if DNNL_VERSION_MAJOR >= 3
-	if (!strides) return dnnl_memory_desc_create_with_tag(d, nd, n, dnnl_f32, dnnl_format_tag_any);
-	return dnnl_memory_desc_create_with_strides(d, nd, n, dnnl_f32, s);
+	if (!strides) return dnnl_memory_desc_create_with_tag(d, nd, n, t, dnnl_format_tag_any);
+	return dnnl_memory_desc_create_with_strides(d, nd, n, t, s);
 #else
-	if (!strides) return dnnl_memory_desc_init_by_tag(d, nd, n, dnnl_f32, dnnl_format_tag_any);
-	return dnnl_memory_desc_init_by_strides(d, nd, n, dnnl_f32, s);
+	if (!strides) return dnnl_memory_desc_init_by_tag(d, nd, n, t, dnnl_format_tag_any);
+	return dnnl_memory_desc_init_by_strides(d, nd, n, t, s);
 #endif
 }
 

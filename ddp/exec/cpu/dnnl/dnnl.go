@@ -26,6 +26,7 @@ package dnnl
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -58,6 +59,19 @@ func New(threads int) (engine.Engine, error) {
 	return e, nil
 }
 
+// ErrNoBF16 is what BF16 returns where oneDNN would emulate bfloat16, which is
+// slower than float32.
+var ErrNoBF16 = errors.New("this processor has no bfloat16 instructions that oneDNN may use (AVX512_BF16 or AMX)")
+
+// BF16 is ErrNoBF16 where the CPU lacks the instructions, or DNNL_MAX_CPU_ISA
+// hides them.
+func (e *onednn) BF16() error {
+	if C.eb_has_bf16() == 0 {
+		return ErrNoBF16
+	}
+	return nil
+}
+
 // Name is "oneDNN 2.6.3".
 func (e *onednn) Name() string { return e.name }
 
@@ -81,17 +95,17 @@ func (e *onednn) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 	k := &kernel{what: what}
 	var where *C.char
 	var st C.int
-	g := geometry(p)
+	g, bf16 := geometry(p), flag(p.BF16)
 	switch route(op, p) {
 	case asMatMul:
 		m := pointwise(op, p)
-		st = C.eb_plan_matmul(e.c, C.int64_t(m.M), C.int64_t(m.N), C.int64_t(m.K), flag(m.TransA), flag(m.TransB), flag(op != engine.Forward), &k.c, &where)
+		st = C.eb_plan_matmul(e.c, bf16, C.int64_t(m.M), C.int64_t(m.N), C.int64_t(m.K), flag(m.TransA), flag(m.TransB), flag(op != engine.Forward), &k.c, &where)
 	case asHead:
-		st = C.eb_plan_head(e.c, C.int(op), C.int64_t(p.N), C.int64_t(p.O), C.int64_t(p.C), C.int64_t(p.KH*p.KW), &k.c, &where)
+		st = C.eb_plan_head(e.c, bf16, C.int(op), C.int64_t(p.N), C.int64_t(p.O), C.int64_t(p.C), C.int64_t(p.KH*p.KW), &k.c, &where)
 	case asFold:
-		st = C.eb_plan_fold(e.c, &g, &k.c, &where)
+		st = C.eb_plan_fold(e.c, bf16, &g, &k.c, &where)
 	default:
-		st = C.eb_plan_conv(e.c, C.int(op), &g, &k.c, &where)
+		st = C.eb_plan_conv(e.c, bf16, C.int(op), &g, &k.c, &where)
 	}
 	if err := check(what(), st, where); err != nil {
 		return nil, err
@@ -110,7 +124,7 @@ func (e *onednn) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
 	}
 	k := &kernel{what: what}
 	var where *C.char
-	st := C.eb_plan_matmul(e.c, C.int64_t(p.M), C.int64_t(p.N), C.int64_t(p.K), flag(p.TransA), flag(p.TransB), 0, &k.c, &where)
+	st := C.eb_plan_matmul(e.c, flag(p.BF16), C.int64_t(p.M), C.int64_t(p.N), C.int64_t(p.K), flag(p.TransA), flag(p.TransB), 0, &k.c, &where)
 	if err := check(what(), st, where); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,35 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// openBF16 makes engines that multiply bfloat16, or skips where the CPU cannot.
+func openBF16(t testing.TB) func(threads int) engine.Engine {
+	if _, err := tryBF16(1); err != nil {
+		t.Skip(err)
+	}
+	return func(threads int) engine.Engine {
+		e, err := tryBF16(threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+}
+
+func tryBF16(threads int) (engine.Engine, error) {
+	e, err := New(threads)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.BF16(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func TestConformanceBF16(t *testing.T) { enginetest.RunBF16(t, openBF16(t)) }
+
+func BenchmarkBF16(b *testing.B) { enginetest.BenchBF16(b, openBF16(b)) }
+
 func TestClosed(t *testing.T) {
 	e, err := New(1)
 	if err != nil {

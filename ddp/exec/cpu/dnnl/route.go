@@ -41,10 +41,10 @@ func pointwise(op engine.ConvOp, p engine.ConvProblem) engine.MatMulProblem {
 	pixels := p.N * p.H * p.W
 	switch op {
 	case engine.Forward: // y (px,O) = x (px,C) · w (O,C)ᵀ
-		return engine.MatMulProblem{M: pixels, K: p.C, N: p.O, TransB: true}
+		return engine.MatMulProblem{M: pixels, K: p.C, N: p.O, TransB: true, BF16: p.BF16}
 	case engine.GradX: // dx (px,C) = dy (px,O) · w (O,C): a is w
-		return engine.MatMulProblem{M: pixels, K: p.O, N: p.C}
+		return engine.MatMulProblem{M: pixels, K: p.O, N: p.C, BF16: p.BF16}
 	default: // dw (O,C) = dy (px,O)ᵀ · x (px,C): a is x
-		return engine.MatMulProblem{M: p.O, K: pixels, N: p.C, TransA: true}
+		return engine.MatMulProblem{M: p.O, K: pixels, N: p.C, TransA: true, BF16: p.BF16}
 	}
 }

@@ -25,7 +25,7 @@ struct eb_engine {
 // Where a memory lives.
 enum { IN_DST, IN_A, IN_B, IN_SCRATCH, NUM_PLACES };
 
-enum { MAX_STEPS = 4, MAX_ARGS = 4, MAX_MEMS = 12 };
+enum { MAX_STEPS = 5, MAX_ARGS = 4, MAX_MEMS = 16 };
 
 typedef struct {
 	dnnl_memory_t mem;
@@ -43,6 +43,7 @@ typedef struct {
 
 struct eb_plan {
 	eb_engine *e;
+	dnnl_data_type_t mul; // type of the numbers that are multiplied
 	size_t scratch;
 	const char *where; // the call that failed in the last run
 	int nslots, nsteps;
@@ -62,6 +63,10 @@ static void use_threads(const eb_engine *e) {
 void eb_version(int *major, int *minor, int *patch) {
 	const dnnl_version_t *v = dnnl_version();
 	*major = v->major, *minor = v->minor, *patch = v->patch;
+}
+
+int eb_has_bf16(void) {
+	return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
 }
 
 int eb_engine_new(int threads, eb_engine **out, const char **where) {
@@ -91,9 +96,9 @@ void eb_engine_free(eb_engine *e) {
 	free(e);
 }
 
-static eb_plan *plan_new(eb_engine *e) {
+static eb_plan *plan_new(eb_engine *e, int bf16) {
 	eb_plan *p = calloc(1, sizeof *p);
-	if (p) p->e = e;
+	if (p) p->e = e, p->mul = bf16 ? dnnl_bf16 : dnnl_f32;
 	use_threads(e);
 	return p;
 }
@@ -157,8 +162,8 @@ static dnnl_status_t add_reorder(eb_plan *p, dnnl_memory_t from, md_ref f, dnnl_
 	return st;
 }
 
-// input is the memory of an operand in the layout `want`: the caller's buffer
-// itself, or a reordered copy in scratch.
+// input is the memory of an operand in the layout and type `want`: the caller's
+// buffer itself, or a copy in scratch.
 static dnnl_status_t input(eb_plan *p, int place, md_ref have, md_ref want, dnnl_memory_t *out) {
 	dnnl_status_t st = add_slot(p, have, place, out);
 	if (st != dnnl_success || dnnl_memory_desc_equal(have, want)) return st;
@@ -167,12 +172,12 @@ static dnnl_status_t input(eb_plan *p, int place, md_ref have, md_ref want, dnnl
 	return st != dnnl_success ? st : add_reorder(p, from, have, *out, want);
 }
 
-int eb_plan_conv(eb_engine *e, int op, const eb_conv *g, eb_plan **out, const char **where) {
+int eb_plan_conv(eb_engine *e, int bf16, int op, const eb_conv *g, eb_plan **out, const char **where) {
 	dnnl_status_t st = dnnl_out_of_memory;
-	md_own x = {0}, y = {0}, w = {0}, any = {0};
+	md_own x = {0}, y = {0}, w = {0}, xm = {0}, ym = {0}, any = {0}, anyf = {0}; // xm, ym, any: as multiplied
 	dnnl_primitive_desc_t fwd = NULL, pd = NULL;
 	dnnl_memory_t from, to, wmem;
-	eb_plan *p = plan_new(e);
+	eb_plan *p = plan_new(e, bf16);
 	*where = "allocating the plan";
 	if (!p) return st;
 
@@ -183,16 +188,19 @@ int eb_plan_conv(eb_engine *e, int op, const eb_conv *g, eb_plan **out, const ch
 	const int first = g->groups == 1; // without groups the weight has four axes
 	const conv_window win = {{g->sh, g->sw}, {g->dh - 1, g->dw - 1}, {g->pt, g->pl}, {g->pb, g->pr}};
 
-	TRY("describing x", md_make(&x, 4, xd, xs));
-	TRY("describing y", md_make(&y, 4, yd, ys));
-	TRY("describing w", md_make(&w, 5 - first, wd + first, ws + first));
-	TRY("describing w", md_make(&any, 5 - first, wd + first, NULL));
-	TRY("choosing a forward convolution", pd_conv_fwd(&fwd, e->eng, e->attr, md_of(&x), md_of(&any), md_of(&y), &win));
+	TRY("describing x", md_make(&x, dnnl_f32, 4, xd, xs));
+	TRY("describing x", md_make(&xm, p->mul, 4, xd, xs));
+	TRY("describing y", md_make(&y, dnnl_f32, 4, yd, ys));
+	TRY("describing y", md_make(&ym, p->mul, 4, yd, ys));
+	TRY("describing w", md_make(&w, dnnl_f32, 5 - first, wd + first, ws + first));
+	TRY("describing w", md_make(&any, p->mul, 5 - first, wd + first, NULL));
+	TRY("describing dw", md_make(&anyf, dnnl_f32, 5 - first, wd + first, NULL));
+	TRY("choosing a forward convolution", pd_conv_fwd(&fwd, e->eng, e->attr, md_of(&xm), md_of(&any), md_of(&y), &win));
 	switch (op) {
 	case EB_FORWARD: {
 		md_ref want = dnnl_primitive_desc_query_md(fwd, dnnl_query_weights_md, 0);
 		TRY("reordering w", input(p, IN_B, md_of(&w), want, &wmem));
-		TRY("binding x", add_slot(p, md_of(&x), IN_A, &from));
+		TRY("binding x", input(p, IN_A, md_of(&x), md_of(&xm), &from));
 		TRY("binding y", add_slot(p, md_of(&y), IN_DST, &to));
 		dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, wmem}, {DNNL_ARG_DST, to}};
 		TRY("making the forward convolution", add_step(p, "conv", fwd, 3, args));
@@ -200,10 +208,10 @@ int eb_plan_conv(eb_engine *e, int op, const eb_conv *g, eb_plan **out, const ch
 	}
 	case EB_GRAD_X: {
 		TRY("choosing a data gradient",
-				pd_conv_bwd_data(&pd, e->eng, e->attr, md_of(&x), md_of(&any), md_of(&y), &win, fwd));
+				pd_conv_bwd_data(&pd, e->eng, e->attr, md_of(&x), md_of(&any), md_of(&ym), &win, fwd));
 		md_ref want = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
 		TRY("reordering w", input(p, IN_A, md_of(&w), want, &wmem));
-		TRY("binding dy", add_slot(p, md_of(&y), IN_B, &from));
+		TRY("binding dy", input(p, IN_B, md_of(&y), md_of(&ym), &from));
 		TRY("binding dx", add_slot(p, md_of(&x), IN_DST, &to));
 		dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_DST, from}, {DNNL_ARG_WEIGHTS, wmem}, {DNNL_ARG_DIFF_SRC, to}};
 		TRY("making the data gradient", add_step(p, "conv_grad_x", pd, 3, args));
@@ -212,10 +220,10 @@ int eb_plan_conv(eb_engine *e, int op, const eb_conv *g, eb_plan **out, const ch
 	default: {
 		dnnl_memory_t dy;
 		TRY("choosing a weight gradient",
-				pd_conv_bwd_weights(&pd, e->eng, e->attr, md_of(&x), md_of(&any), md_of(&y), &win, fwd));
+				pd_conv_bwd_weights(&pd, e->eng, e->attr, md_of(&xm), md_of(&anyf), md_of(&ym), &win, fwd));
 		md_ref want = dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
-		TRY("binding x", add_slot(p, md_of(&x), IN_A, &from));
-		TRY("binding dy", add_slot(p, md_of(&y), IN_B, &dy));
+		TRY("binding x", input(p, IN_A, md_of(&x), md_of(&xm), &from));
+		TRY("binding dy", input(p, IN_B, md_of(&y), md_of(&ym), &dy));
 		TRY("binding dw", add_slot(p, md_of(&w), IN_DST, &to));
 		const int same = dnnl_memory_desc_equal(want, md_of(&w));
 		wmem = to;
@@ -230,7 +238,7 @@ int eb_plan_conv(eb_engine *e, int op, const eb_conv *g, eb_plan **out, const ch
 fail:
 	if (pd) dnnl_primitive_desc_destroy(pd);
 	if (fwd) dnnl_primitive_desc_destroy(fwd);
-	md_free(&x), md_free(&y), md_free(&w), md_free(&any);
+	md_free(&x), md_free(&y), md_free(&w), md_free(&xm), md_free(&ym), md_free(&any), md_free(&anyf);
 	eb_plan_free(p);
 	return st;
 }
@@ -244,13 +252,14 @@ static mat matrix(int64_t rows, int64_t cols, int transposed) {
 	return (mat){{rows, cols}, {transposed ? 1 : cols, transposed ? rows : 1}};
 }
 
-// add_matmul appends d = a·b on memories that exist already.
+// add_matmul appends d = a·b on memories that exist already: a and b of the type
+// that is multiplied, d of float32.
 static dnnl_status_t add_matmul(eb_plan *p, mat a, dnnl_memory_t am, mat b, dnnl_memory_t bm, mat d, dnnl_memory_t dm) {
 	md_own ad = {0}, bd = {0}, dd = {0};
 	dnnl_primitive_desc_t pd = NULL;
-	dnnl_status_t st = md_make(&ad, 2, a.dims, a.strides);
-	if (st == dnnl_success) st = md_make(&bd, 2, b.dims, b.strides);
-	if (st == dnnl_success) st = md_make(&dd, 2, d.dims, d.strides);
+	dnnl_status_t st = md_make(&ad, p->mul, 2, a.dims, a.strides);
+	if (st == dnnl_success) st = md_make(&bd, p->mul, 2, b.dims, b.strides);
+	if (st == dnnl_success) st = md_make(&dd, dnnl_f32, 2, d.dims, d.strides);
 	if (st == dnnl_success) st = pd_matmul(&pd, p->e->eng, p->e->attr, md_of(&ad), md_of(&bd), md_of(&dd));
 	if (st == dnnl_success) {
 		dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, am}, {DNNL_ARG_WEIGHTS, bm}, {DNNL_ARG_DST, dm}};
@@ -261,24 +270,36 @@ static dnnl_status_t add_matmul(eb_plan *p, mat a, dnnl_memory_t am, mat b, dnnl
 	return st;
 }
 
-static dnnl_status_t add_matrix(eb_plan *p, mat m, int place, dnnl_memory_t *out) {
+// result is the float32 memory of a matrix that is written.
+static dnnl_status_t result(eb_plan *p, mat m, int place, dnnl_memory_t *out) {
 	md_own d = {0};
-	dnnl_status_t st = md_make(&d, 2, m.dims, m.strides);
+	dnnl_status_t st = md_make(&d, dnnl_f32, 2, m.dims, m.strides);
 	if (st == dnnl_success) st = add_slot(p, md_of(&d), place, out);
 	md_free(&d);
 	return st;
 }
 
-int eb_plan_matmul(eb_engine *e, int64_t m, int64_t n, int64_t k, int ta, int tb, int exchanged, eb_plan **out, const char **where) {
+// factor is the memory of a matrix that is multiplied: the caller's buffer, or
+// a rounded copy in scratch.
+static dnnl_status_t factor(eb_plan *p, mat m, int place, dnnl_memory_t *out) {
+	md_own d = {0}, r = {0};
+	dnnl_status_t st = md_make(&d, dnnl_f32, 2, m.dims, m.strides);
+	if (st == dnnl_success) st = md_make(&r, p->mul, 2, m.dims, m.strides);
+	if (st == dnnl_success) st = input(p, place, md_of(&d), md_of(&r), out);
+	md_free(&d), md_free(&r);
+	return st;
+}
+
+int eb_plan_matmul(eb_engine *e, int bf16, int64_t m, int64_t n, int64_t k, int ta, int tb, int exchanged, eb_plan **out, const char **where) {
 	dnnl_status_t st = dnnl_out_of_memory;
 	dnnl_memory_t am, bm, dm;
-	eb_plan *p = plan_new(e);
+	eb_plan *p = plan_new(e, bf16);
 	*where = "allocating the plan";
 	if (!p) return st;
 	const mat a = matrix(m, k, ta), b = matrix(k, n, tb), d = matrix(m, n, 0);
-	TRY("binding a", add_matrix(p, a, exchanged ? IN_B : IN_A, &am));
-	TRY("binding b", add_matrix(p, b, exchanged ? IN_A : IN_B, &bm));
-	TRY("binding dst", add_matrix(p, d, IN_DST, &dm));
+	TRY("binding a", factor(p, a, exchanged ? IN_B : IN_A, &am));
+	TRY("binding b", factor(p, b, exchanged ? IN_A : IN_B, &bm));
+	TRY("binding dst", result(p, d, IN_DST, &dm));
 	TRY("making the matrix product", add_matmul(p, a, am, b, bm, d, dm));
 	*out = p;
 	return 0;
@@ -287,23 +308,23 @@ fail:
 	return st;
 }
 
-int eb_plan_head(eb_engine *e, int op, int64_t n, int64_t o, int64_t c, int64_t taps, eb_plan **out, const char **where) {
+int eb_plan_head(eb_engine *e, int bf16, int op, int64_t n, int64_t o, int64_t c, int64_t taps, eb_plan **out, const char **where) {
 	dnnl_status_t st = dnnl_out_of_memory;
 	md_own last = {0}, first = {0};
 	dnnl_memory_t xuser, x, w, y;
-	eb_plan *p = plan_new(e);
+	eb_plan *p = plan_new(e, bf16);
 	*where = "allocating the plan";
 	if (!p) return st;
 	// x as the user has it, channels last, and in the order of the weight.
 	const int64_t k = c * taps, dims[] = {n, c, taps}, user[] = {k, 1, c}, ordered[] = {k, taps, 1};
 	const int x_at = op == EB_GRAD_X ? IN_DST : IN_A, y_at = op == EB_FORWARD ? IN_DST : IN_B;
 	const int w_at = op == EB_FORWARD ? IN_B : op == EB_GRAD_X ? IN_A : IN_DST;
-	TRY("describing x", md_make(&last, 3, dims, user));
-	TRY("describing x", md_make(&first, 3, dims, ordered));
+	TRY("describing x", md_make(&last, dnnl_f32, 3, dims, user));
+	TRY("describing x", md_make(&first, op == EB_GRAD_X ? dnnl_f32 : p->mul, 3, dims, ordered));
 	TRY("binding x", add_slot(p, md_of(&last), x_at, &xuser));
 	TRY("binding x", add_slot(p, md_of(&first), IN_SCRATCH, &x));
-	TRY("binding w", add_matrix(p, matrix(o, k, 0), w_at, &w));
-	TRY("binding y", add_matrix(p, matrix(n, o, 0), y_at, &y));
+	TRY("binding w", (op == EB_GRAD_W ? result : factor)(p, matrix(o, k, 0), w_at, &w));
+	TRY("binding y", (op == EB_FORWARD ? result : factor)(p, matrix(n, o, 0), y_at, &y));
 	if (op != EB_GRAD_X) TRY("reordering x", add_reorder(p, xuser, md_of(&last), x, md_of(&first)));
 	*where = "making the matrix product";
 	switch (op) {
@@ -325,22 +346,22 @@ fail:
 	return st;
 }
 
-int eb_plan_fold(eb_engine *e, const eb_conv *g, eb_plan **out, const char **where) {
+int eb_plan_fold(eb_engine *e, int bf16, const eb_conv *g, eb_plan **out, const char **where) {
 	dnnl_status_t st = dnnl_out_of_memory;
 	md_own plain = {0}, last = {0};
 	dnnl_memory_t wuser, w, dy, seen;
-	eb_plan *p = plan_new(e);
+	eb_plan *p = plan_new(e, bf16);
 	*where = "allocating the plan";
 	if (!p) return st;
 	const int64_t taps = g->kh * g->kw, k = g->c * taps, pixels = g->n * g->oh * g->ow;
 	const int64_t dims[] = {g->o, g->c, taps}, user[] = {k, taps, 1}, chlast[] = {k, 1, g->c};
-	TRY("describing w", md_make(&plain, 3, dims, user));
-	TRY("describing w", md_make(&last, 3, dims, chlast));
+	TRY("describing w", md_make(&plain, dnnl_f32, 3, dims, user));
+	TRY("describing w", md_make(&last, p->mul, 3, dims, chlast));
 	TRY("binding w", add_slot(p, md_of(&plain), IN_A, &wuser));
 	TRY("binding w", add_slot(p, md_of(&last), IN_SCRATCH, &w));
-	TRY("binding dy", add_matrix(p, matrix(pixels, g->o, 0), IN_B, &dy));
+	TRY("binding dy", factor(p, matrix(pixels, g->o, 0), IN_B, &dy));
 	p->fold = 1, p->geometry = *g, p->seen = p->scratch;
-	TRY("binding the windows", add_matrix(p, matrix(pixels, k, 0), IN_SCRATCH, &seen));
+	TRY("binding the windows", result(p, matrix(pixels, k, 0), IN_SCRATCH, &seen));
 	TRY("reordering w", add_reorder(p, wuser, md_of(&plain), w, md_of(&last)));
 	TRY("making the matrix product",
 			add_matmul(p, matrix(pixels, g->o, 0), dy, matrix(g->o, k, 0), w, matrix(pixels, k, 0), seen));

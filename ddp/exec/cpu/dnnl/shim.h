@@ -1,4 +1,7 @@
-// A thin C layer over oneDNN 2.x and 3.x, float32 on the CPU only.
+// A thin C layer over oneDNN 2.x and 3.x on the CPU. The caller's buffers are
+// float32. With bf16, a plan rounds both operands to bfloat16 in scratch (in
+// the same pass in which it reorders them, if it does), multiplies those and
+// adds up in float32.
 //
 // A plan is a short list of primitives with the memories they read and write.
 // It is made once; eb_plan_run binds the caller's buffers, executes the list
@@ -27,18 +30,21 @@ enum { EB_FORWARD = 1, EB_GRAD_X = 2, EB_GRAD_W = 3 };
 int eb_engine_new(int threads, eb_engine **out, const char **where);
 void eb_engine_free(eb_engine *e);
 void eb_version(int *major, int *minor, int *patch);
+// Whether oneDNN may use bfloat16 instructions of this CPU; without them it
+// would emulate them.
+int eb_has_bf16(void);
 
 // A convolution by oneDNN's own primitive.
-int eb_plan_conv(eb_engine *e, int op, const eb_conv *g, eb_plan **out, const char **where);
+int eb_plan_conv(eb_engine *e, int bf16, int op, const eb_conv *g, eb_plan **out, const char **where);
 // A convolution whose kernel covers the whole image (y is N×1×1×O), as a
 // matrix product; `taps` is KH·KW.
-int eb_plan_head(eb_engine *e, int op, int64_t n, int64_t o, int64_t c, int64_t taps, eb_plan **out, const char **where);
+int eb_plan_head(eb_engine *e, int bf16, int op, int64_t n, int64_t o, int64_t c, int64_t taps, eb_plan **out, const char **where);
 // A data gradient for images of few channels: what each pixel of y says of its
 // window as a matrix product, (N·OH·OW, KH·KW·C), then summed into dx.
-int eb_plan_fold(eb_engine *e, const eb_conv *g, eb_plan **out, const char **where);
+int eb_plan_fold(eb_engine *e, int bf16, const eb_conv *g, eb_plan **out, const char **where);
 // dst (m,n) = A·B; a holds A (m,k), or its transpose if ta; b holds B likewise.
 // If exchanged, A is in b and B in a.
-int eb_plan_matmul(eb_engine *e, int64_t m, int64_t n, int64_t k, int ta, int tb, int exchanged, eb_plan **out, const char **where);
+int eb_plan_matmul(eb_engine *e, int bf16, int64_t m, int64_t n, int64_t k, int ta, int tb, int exchanged, eb_plan **out, const char **where);
 
 size_t eb_plan_scratch(const eb_plan *p);
 int eb_plan_run(eb_plan *p, void *dst, void *a, void *b, void *scratch);

@@ -19,7 +19,7 @@ func (op ConvOp) String() string {
 }
 
 func (p ConvProblem) String() string {
-	return fmt.Sprintf("%dx%dx%dx%d to %dx%dx%dx%d by %v (images N x H x W x C)", p.N, p.H, p.W, p.C, p.N, p.OH, p.OW, p.O, p.Conv)
+	return fmt.Sprintf("%dx%dx%dx%d to %dx%dx%dx%d by %v (images N x H x W x C)", p.N, p.H, p.W, p.C, p.N, p.OH, p.OW, p.O, p.Conv) + inType(p.BF16)
 }
 
 // Check is nil if op and the geometry make sense together. Engines call it
@@ -53,7 +53,15 @@ func (p MatMulProblem) String() string {
 		}
 		return ""
 	}
-	return fmt.Sprintf("matrix product (%d,%d)=A%s(%d,%d)·B%s(%d,%d)", p.M, p.N, t(p.TransA), p.M, p.K, t(p.TransB), p.K, p.N)
+	return fmt.Sprintf("matrix product (%d,%d)=A%s(%d,%d)·B%s(%d,%d)", p.M, p.N, t(p.TransA), p.M, p.K, t(p.TransB), p.K, p.N) + inType(p.BF16)
+}
+
+// inType is the end of a problem's name.
+func inType(bf16 bool) string {
+	if bf16 {
+		return " in bfloat16"
+	}
+	return ""
 }
 
 // Check is nil if every extent is at least 1.

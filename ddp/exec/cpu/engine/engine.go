@@ -7,6 +7,12 @@
 // An engine that prefers another layout for weights reorders inside the kernel,
 // in scratch memory.
 //
+// Numbers are multiplied as float32, or, in a problem that says BF16, as
+// bfloat16: the kernel rounds every element of both operands to bfloat16 (to nearest, ties to even),
+// multiplies those, and adds up in float32; operands and results stay float32
+// in memory. The products are exact: one of two bfloat16 numbers fits into a
+// float32.
+//
 // Results are deterministic: the same inputs and the same number of threads
 // give the same bits.
 //
@@ -24,6 +30,9 @@ import (
 type Engine interface {
 	// Name says what it is, for people: "oneDNN 2.6.3", "plain Go (AVX-512)".
 	Name() string
+	// BF16 is nil if the engine takes problems that say BF16 and is faster for
+	// it; otherwise it says in a sentence why not.
+	BF16() error
 	// Conv prepares one of the three ops of a convolution.
 	Conv(op ConvOp, p ConvProblem) (Kernel, error)
 	// MatMul prepares a matrix product.
@@ -58,6 +67,7 @@ type ConvProblem struct {
 	graph.Conv
 	N, C, H, W int
 	O, OH, OW  int
+	BF16       bool // multiply as bfloat16
 }
 
 // Flops of one run of any of the three ops, a multiply-add counted as two.
@@ -70,6 +80,7 @@ func (p ConvProblem) Flops() int64 {
 type MatMulProblem struct {
 	M, N, K        int
 	TransA, TransB bool
+	BF16           bool // multiply as bfloat16
 }
 
 // Flops of one run, a multiply-add counted as two.

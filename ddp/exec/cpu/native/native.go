@@ -38,6 +38,12 @@ func newEngine(threads int, t tile) *Engine {
 	return &Engine{tile: t, pool: newPool(max(threads, 1), t)}
 }
 
+// ErrNoBF16 is what the engine says of bfloat16: it only multiplies float32.
+var ErrNoBF16 = errors.New("the engine in plain Go multiplies float32 only, bfloat16 needs a build with oneDNN")
+
+// BF16 is always ErrNoBF16.
+func (e *Engine) BF16() error { return ErrNoBF16 }
+
 // Name is "plain Go (AVX-512)" or the like.
 func (e *Engine) Name() string { return "plain Go (" + e.tile.name + ")" }
 
@@ -59,6 +65,9 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 	if e.pool == nil {
 		return nil, ErrClosed
 	}
+	if p.BF16 {
+		return nil, fmt.Errorf("native: %v of %v: %w", op, p, ErrNoBF16)
+	}
 	switch {
 	case op == engine.Forward && isPointwise(p):
 		return newMatMul(e, engine.MatMulProblem{M: p.N * p.H * p.W, K: p.C, N: p.O, TransB: true}), nil
@@ -79,6 +88,9 @@ func (e *Engine) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
 	}
 	if e.pool == nil {
 		return nil, ErrClosed
+	}
+	if p.BF16 {
+		return nil, fmt.Errorf("native: %v: %w", p, ErrNoBF16)
 	}
 	return newMatMul(e, p), nil
 }

@@ -39,9 +39,15 @@ func Layers() []ConvCase {
 // multiply-add counted as two. With one thread, time is the thread's own time on
 // a CPU, so that other work on the machine disturbs little; with two, it is wall
 // time.
-func Bench(b *testing.B, make func(threads int) engine.Engine) {
+func Bench(b *testing.B, make func(threads int) engine.Engine) { benchAll(b, false, make) }
+
+// BenchBF16 is Bench, multiplying as bfloat16.
+func BenchBF16(b *testing.B, make func(threads int) engine.Engine) { benchAll(b, true, make) }
+
+func benchAll(b *testing.B, bf16 bool, make func(threads int) engine.Engine) {
 	for threads := 1; threads <= 2; threads++ {
 		for _, l := range Layers() {
+			l.BF16 = bf16
 			for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 				b.Run(fmt.Sprintf("layer=%s/op=%v/threads=%d", l.Name, op, threads), func(b *testing.B) {
 					bench(b, make, threads, convReference(op, l.ConvProblem), l.Flops(), func(e engine.Engine) (engine.Kernel, error) {
@@ -50,7 +56,7 @@ func Bench(b *testing.B, make func(threads int) engine.Engine) {
 				})
 			}
 		}
-		p := engine.MatMulProblem{M: 1024, N: 1024, K: 1024}
+		p := engine.MatMulProblem{M: 1024, N: 1024, K: 1024, BF16: bf16}
 		b.Run(fmt.Sprintf("layer=matmul 1024³/op=forward/threads=%d", threads), func(b *testing.B) {
 			bench(b, make, threads, matMulReference(p), p.Flops(), func(e engine.Engine) (engine.Kernel, error) {
 				return e.MatMul(p)

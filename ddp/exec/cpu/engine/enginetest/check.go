@@ -11,15 +11,30 @@ import (
 )
 
 // expectation is a problem with inputs, its result, and how far off it may be.
+// What is multiplied as bfloat16 is rounded before the result is computed.
 type expectation struct {
 	a, b      []float32
 	want, tol []float64
 }
 
-func newExpectation(r reference) expectation {
+func newExpectation(r reference, bf16 bool) expectation {
 	x := expectation{a: random(1, r.a), b: random(2, r.b)}
-	x.want, x.tol = expect(r, x.a, x.b)
+	a, b := x.a, x.b
+	if bf16 {
+		a, b = rounded(a), rounded(b)
+	}
+	x.want, x.tol = expect(r, a, b)
 	return x
+}
+
+// rounded is v in bfloat16: 8 bits, to nearest, ties to even.
+func rounded(v []float32) []float32 {
+	r := make([]float32, len(v))
+	for i, x := range v {
+		u := math.Float32bits(x)
+		r[i] = math.Float32frombits((u + 0x7fff + u>>16&1) &^ 0xffff)
+	}
+	return r
 }
 
 // check holds kernels of the problem to x.

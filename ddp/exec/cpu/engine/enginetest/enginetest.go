@@ -20,8 +20,14 @@ import (
 // Run holds the engines that make returns to the contract of package engine.
 // make is called with 1, 2 and 3 threads; it may call t.Fatal. All calls on the
 // engines, and make itself, happen on one locked OS thread.
-func Run(t *testing.T, make func(threads int) engine.Engine) {
-	s := &suite{thread: newThread()}
+func Run(t *testing.T, make func(threads int) engine.Engine) { run(t, false, make) }
+
+// RunBF16 is Run on problems that multiply as bfloat16. The loops multiply the
+// rounded operands, so the results must be right to float32 rounding here too.
+func RunBF16(t *testing.T, make func(threads int) engine.Engine) { run(t, true, make) }
+
+func run(t *testing.T, bf16 bool, make func(threads int) engine.Engine) {
+	s := &suite{thread: newThread(), bf16: bf16}
 	defer s.thread.stop()
 	for threads := 1; threads <= 3; threads++ {
 		if s.do(func() error { s.engines = append(s.engines, make(threads)); return nil }) != nil {
@@ -47,11 +53,12 @@ func Run(t *testing.T, make func(threads int) engine.Engine) {
 type suite struct {
 	*thread
 	engines []engine.Engine
+	bf16    bool
 }
 
 // check holds the kernels that prepare makes on every engine to r.
 func (s *suite) check(t *testing.T, r reference, prepare func(engine.Engine) (engine.Kernel, error)) {
-	x := newExpectation(r)
+	x := newExpectation(r, s.bf16)
 	for i, e := range s.engines {
 		if err := s.do(func() error { return x.check(func() (engine.Kernel, error) { return prepare(e) }) }); err != nil {
 			t.Errorf("%d threads: %v", i+1, err)
@@ -61,6 +68,7 @@ func (s *suite) check(t *testing.T, r reference, prepare func(engine.Engine) (en
 
 func (s *suite) runConv(t *testing.T) {
 	for _, c := range Convs() {
+		c.BF16 = s.bf16
 		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 			t.Run(fmt.Sprintf("conv/%v/%s", op, c.Name), func(t *testing.T) {
 				s.check(t, convReference(op, c.ConvProblem), func(e engine.Engine) (engine.Kernel, error) { return e.Conv(op, c.ConvProblem) })
@@ -71,6 +79,7 @@ func (s *suite) runConv(t *testing.T) {
 
 func (s *suite) runMatMul(t *testing.T) {
 	for _, p := range MatMuls() {
+		p.BF16 = s.bf16
 		t.Run(fmt.Sprintf("matmul/%dx%dx%d,%t,%t", p.M, p.N, p.K, p.TransA, p.TransB), func(t *testing.T) {
 			s.check(t, matMulReference(p), func(e engine.Engine) (engine.Kernel, error) { return e.MatMul(p) })
 		})
