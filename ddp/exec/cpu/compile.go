@@ -28,7 +28,7 @@ type step struct {
 
 // Compile makes a program of the live part of g.
 func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
-	p := &program{b: b, name: o.Name, comm: o.Comm, profile: o.Profile, done: make(chan error, 1)}
+	p := &program{b: b, name: o.Name, comm: o.Comm, profile: o.Profile, tracer: o.Trace, done: make(chan error, 1)}
 	world := 1
 	if o.Comm != nil {
 		world = o.Comm.Size()

@@ -156,3 +156,19 @@ func (p *Plan) View(v int) (space Space, index, offset int) {
 	r := &p.Values[p.Values[v].Root]
 	return r.Space, r.Index, r.Offset + p.Values[v].Off
 }
+
+// Traffic is the number of bytes that step i reads and writes, each value
+// counted once. What a collective moves is not counted.
+func (p *Plan) Traffic(i int) (bytes int64) {
+	s := &p.Steps[i]
+	switch s.Op.(type) {
+	case Start, Wait:
+		return 0
+	}
+	for _, vs := range [...][]int{s.In, s.Out} {
+		for _, v := range vs {
+			bytes += int64(p.Values[v].Bytes())
+		}
+	}
+	return bytes
+}
