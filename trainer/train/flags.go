@@ -48,6 +48,7 @@ type options struct {
 	samples     int
 	checkEvery  int64
 	prefetch    int
+	profile     int64
 }
 
 // define adds the flags of train to fs.
@@ -89,6 +90,7 @@ func (o *options) define(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.sampleEvery, "sample-every", 100, "steps between sample grids; 0 only at the end")
 	fs.IntVar(&o.samples, "samples", 64, "pictures in a sample grid; 0 makes none")
 	fs.Int64Var(&o.checkEvery, "check-every", 100, "steps between comparisons of all ranks' weights; 0 only at the end")
+	fs.Int64Var(&o.profile, "profile", -1, "step, from 0, of which a trace of all ranks' ops, waits and collectives is written into --out, to be opened in ui.perfetto.dev; -1 is none")
 }
 
 // parse reads the command line.
@@ -152,6 +154,7 @@ func (o *options) checkCounts() error {
 		{"--latent", int64(o.model.Net.Latent), 1, 1 << 20}, {"--samples", int64(o.samples), 0, 1 << 20}, {"--prefetch", int64(o.prefetch), 0, 1 << 10},
 		{"--log-every", o.logEvery, 1, any}, {"--print-every", o.printEvery, 0, any}, {"--check-every", o.checkEvery, 0, any},
 		{"--ckpt-every", o.ckptEvery, 0, any}, {"--ckpt-keep", int64(o.ckptKeep), 0, any}, {"--sample-every", o.sampleEvery, 0, any},
+		{"--profile", o.profile, -1, o.steps - 1},
 	} {
 		switch {
 		case c.n < c.least:
