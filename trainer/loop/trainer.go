@@ -70,7 +70,8 @@ type Observer interface {
 	Ended(steps int64) error
 }
 
-// Record is the account of one step.
+// Record is the account of one step. Names and Values are the loop's own and
+// valid during the call that shows them.
 type Record struct {
 	Step    int64 // from 0
 	Epoch   int64 // from 0
@@ -107,13 +108,16 @@ type Trainer struct {
 	saved int64 // the step of the newest checkpoint, −1 if none
 	asked bool
 
+	names  []string  // of the report
+	values []float64 // of the last step's report
+
 	recorder *trace.Recorder // of the step under way, nil if it is not traced
 }
 
 // New compiles the programs, sets every variable to its initial value or to
 // that of the newest checkpoint, and makes sure that all ranks agree on both.
 func New(ctx context.Context, cfg Config, parts Parts) (*Trainer, error) {
-	t := &Trainer{cfg: cfg, parts: parts, saved: -1}
+	t := &Trainer{cfg: cfg, parts: parts, saved: -1, names: parts.Algorithm.Report()}
 	if err := t.prepare(ctx); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -249,7 +253,7 @@ func (t *Trainer) one(ctx context.Context) (stop bool, err error) {
 	done := t.span("run", fed)
 	r := Record{
 		Step: t.next, Epoch: batch.Epoch, Samples: (t.next + 1) * int64(t.cfg.Batch),
-		Names: t.parts.Algorithm.Report(), StepTime: done.Sub(begin), DataTime: loaded.Sub(begin),
+		Names: t.names, StepTime: done.Sub(begin), DataTime: loaded.Sub(begin),
 		CommTime: t.step.Stats().CommWait - waited,
 	}
 	if stop, err = t.account(&r); err != nil {
@@ -283,6 +287,7 @@ func (t *Trainer) feed(batch *loader.Batch) {
 // account reads the report of the step that has run.
 func (t *Trainer) account(r *Record) (stop bool, err error) {
 	out := t.step.Output(OutputReport)
+	r.Values = t.values[:0]
 	for i, name := range r.Names {
 		v := out.At(i)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -292,6 +297,7 @@ func (t *Trainer) account(r *Record) (stop bool, err error) {
 		r.Values = append(r.Values, v)
 		stop = stop || name == ReportStop && v > 0
 	}
+	t.values = r.Values
 	if t.parts.Observer == nil {
 		return stop, nil
 	}
