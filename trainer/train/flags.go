@@ -49,6 +49,7 @@ type options struct {
 	checkEvery  int64
 	prefetch    int
 	profile     int64
+	remat       bool
 }
 
 // define adds the flags of train to fs.
@@ -91,6 +92,7 @@ func (o *options) define(fs *pflag.FlagSet) {
 	fs.IntVar(&o.samples, "samples", 64, "pictures in a sample grid; 0 makes none")
 	fs.Int64Var(&o.checkEvery, "check-every", 100, "steps between comparisons of all ranks' weights; 0 only at the end")
 	fs.Int64Var(&o.profile, "profile", -1, "step, from 0, of which a trace of all ranks' ops, waits and collectives is written into --out, to be opened in ui.perfetto.dev; -1 is none")
+	fs.BoolVar(&o.remat, "remat", false, "use less memory: compute what costs little again in the backward pass instead of keeping it (the same numbers, more time)")
 }
 
 // parse reads the command line.

@@ -148,7 +148,7 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {
 	t, err := loop.New(ctx, loop.Config{
 		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
 		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
-		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile,
+		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.remat,
 	}, parts)
 	if err != nil {
 		return err

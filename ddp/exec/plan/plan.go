@@ -17,6 +17,9 @@ type Options struct {
 	// WidenBF16 says that the device's convolutions, products, pools and
 	// scatters do not take bf16: they are computed in f32.
 	WidenBF16 bool
+	// Remat trades time for memory: what costs little to compute is computed
+	// again where that lowers the peak.
+	Remat bool
 }
 
 // Plan is a compiled graph.
@@ -148,6 +151,9 @@ func New(g *graph.Graph, o Options) (*Plan, error) {
 	units := l.fuse()
 	p := l.plan
 	p.Steps = l.schedule(units)
+	if o.Remat {
+		p.remat()
+	}
 	return p, nil
 }
 
