@@ -31,6 +31,11 @@ type filler struct {
 	blocks map[int]*data.Block // decoded, by number
 	spare  []*data.Block       // for reuse
 
+	// of the batch being made, for reuse
+	at     []place
+	epochs []int64 // −1 for an empty slot
+	need   map[int]bool
+
 	mu  sync.Mutex // guards bad, which State reads
 	bad map[int]bool
 }
@@ -38,8 +43,9 @@ type filler struct {
 func newFiller(src data.Source, c Config) *filler {
 	f := &filler{
 		src: src, c: c, schema: src.Schema(), layout: src.Layout(), n: src.Len(),
-		orders: map[int64]*order{}, blocks: map[int]*data.Block{}, bad: map[int]bool{},
+		orders: map[int64]*order{}, blocks: map[int]*data.Block{}, bad: map[int]bool{}, need: map[int]bool{},
 	}
+	f.at, f.epochs = make([]place, c.Batch/c.World), make([]int64, c.Batch/c.World)
 	f.spans = f.layout.Spans()
 	for x := range f.table {
 		if c.Range == Unit {
@@ -64,8 +70,7 @@ func (f *filler) newBatch() *Batch {
 func (f *filler) fill(b *Batch, c cursor) error {
 	b.Epoch, b.Position = c.epoch, c.pos
 	f.forget(c)
-	at := make([]place, len(b.Labels))
-	epochs := make([]int64, len(b.Labels)) // −1 for an empty slot
+	at, epochs := f.at, f.epochs
 	for i := range at {
 		s, ok := c.slot(int64(b.First+i), f.n, f.c.Tail)
 		if !ok {
@@ -101,18 +106,18 @@ func (f *filler) forget(c cursor) {
 			delete(f.orders, e)
 		}
 	}
-	need := map[int]bool{}
+	clear(f.need)
 	o := f.order(c.epoch)
 	first := o.window(c.pos)
 	o.keep(first)
 	last := c.pos + int64(f.c.Batch) - 1
 	for w := first; w < len(o.starts)-1 && o.starts[w] <= last; w++ {
 		for _, b := range o.windowOf(w) {
-			need[b] = true
+			f.need[b] = true
 		}
 	}
 	for i, b := range f.blocks {
-		if !need[i] {
+		if !f.need[i] {
 			f.spare = append(f.spare, b)
 			delete(f.blocks, i)
 		}
@@ -126,6 +131,9 @@ func (f *filler) load(at []place, epochs []int64) error {
 		if epochs[i] >= 0 && f.blocks[p.block] == nil && !f.isBad(p.block) && !slices.Contains(missing, p.block) {
 			missing = append(missing, p.block)
 		}
+	}
+	if len(missing) == 0 {
+		return nil
 	}
 	slices.Sort(missing) // so that of several errors the same one is reported
 	dst := make([]*data.Block, len(missing))

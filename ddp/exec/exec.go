@@ -56,6 +56,15 @@ type Options struct {
 	Comm collective.Comm
 	// Profile makes the program keep the time of each op (see Stats).
 	Profile bool
+	// Remat trades time for memory: what costs little to compute is computed
+	// again instead of being kept, where that lowers the peak. Results have the
+	// same bits. A backend that keeps everything anyway ignores it.
+	Remat bool
+	// Trace is asked before each run for a function that is told what the run
+	// does, in the order in which it ends and before Wait returns, by one
+	// goroutine at a time. Where either is nil, nothing is told and no time is
+	// lost.
+	Trace func() func(Event)
 }
 
 // Vars is a set of named variables on a device: parameters, optimiser moments,

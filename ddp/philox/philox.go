@@ -92,7 +92,11 @@ func (n Name) Normal(dst []float64) {
 		b := n.Block(uint32(i / 4))
 		z0, z1 := BoxMuller(b[0], b[1])
 		z2, z3 := BoxMuller(b[2], b[3])
-		copy(dst[i:], []float64{z0, z1, z2, z3})
+		if d := dst[i:]; len(d) >= 4 {
+			d[0], d[1], d[2], d[3] = z0, z1, z2, z3
+		} else {
+			copy(d, []float64{z0, z1, z2, z3})
+		}
 	}
 }
 

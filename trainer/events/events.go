@@ -60,6 +60,9 @@ type Writer struct {
 	f   *os.File
 	now func() time.Time
 	err error // of the first write that went wrong: what follows would be unreadable
+
+	// for reuse: a message of each depth, and the record
+	entry, summary, message, framed []byte
 }
 
 // Create makes a new event file in the folder dir, beside those of earlier
@@ -80,9 +83,9 @@ func create(dir string, step int64, now func() time.Time) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{f: f, now: now}
-	w.event(0, bytesField(nil, eventFileVersion, []byte("brain.Event:2")))
+	w.event(0, eventFileVersion, []byte("brain.Event:2"))
 	if step > 0 {
-		w.event(step, bytesField(nil, eventSessionLog, intField(nil, sessionStatus, sessionStart)))
+		w.event(step, eventSessionLog, intField(nil, sessionStatus, sessionStart))
 	}
 	if w.err != nil {
 		return nil, errors.Join(w.err, f.Close())
@@ -92,9 +95,10 @@ func create(dir string, step int64, now func() time.Time) (*Writer, error) {
 
 // Scalar writes v, rounded to float32, under a tag such as "loss/energy".
 func (w *Writer) Scalar(tag string, step int64, v float64) error {
-	value := bytesField(nil, valueTag, []byte(tag))
+	value := stringField(w.entry[:0], valueTag, tag)
 	value = protowire.AppendTag(value, valueSimple, protowire.Fixed32Type)
 	value = protowire.AppendFixed32(value, math.Float32bits(float32(v)))
+	w.entry = value
 	return w.value(step, value)
 }
 
@@ -108,7 +112,7 @@ func (w *Writer) Image(tag string, step int64, m image.Image) error {
 	pic = intField(pic, imageWidth, uint64(m.Bounds().Dx()))
 	pic = intField(pic, imageColorspace, colorspace(m))
 	pic = bytesField(pic, imageEncoded, b.Bytes())
-	return w.value(step, bytesField(bytesField(nil, valueTag, []byte(tag)), valueImage, pic))
+	return w.value(step, bytesField(stringField(nil, valueTag, tag), valueImage, pic))
 }
 
 func colorspace(m image.Image) uint64 {
@@ -125,24 +129,27 @@ func colorspace(m image.Image) uint64 {
 func (w *Writer) Close() error { return errors.Join(w.f.Sync(), w.f.Close()) }
 
 func (w *Writer) value(step int64, value []byte) error {
-	return w.event(step, bytesField(nil, eventSummary, bytesField(nil, summaryValue, value)))
+	w.summary = bytesField(w.summary[:0], summaryValue, value)
+	return w.event(step, eventSummary, w.summary)
 }
 
-// event writes one record: what, at step, now.
-func (w *Writer) event(step int64, what []byte) error {
+// event writes one record: field, at step, now.
+func (w *Writer) event(step int64, field protowire.Number, what []byte) error {
 	if w.err != nil {
 		return w.err
 	}
-	e := protowire.AppendTag(nil, eventWallTime, protowire.Fixed64Type)
+	e := protowire.AppendTag(w.message[:0], eventWallTime, protowire.Fixed64Type)
 	e = protowire.AppendFixed64(e, math.Float64bits(float64(w.now().UnixMicro())/1e6))
 	e = intField(e, eventStep, uint64(step))
-	_, w.err = w.f.Write(record(append(e, what...)))
+	w.message = bytesField(e, field, what)
+	w.framed = record(w.framed[:0], w.message)
+	_, w.err = w.f.Write(w.framed)
 	return w.err
 }
 
-// record frames data.
-func record(data []byte) []byte {
-	b := binary.LittleEndian.AppendUint64(make([]byte, 0, len(data)+16), uint64(len(data)))
+// record appends data, framed, to b, which is empty.
+func record(b, data []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(data)))
 	b = binary.LittleEndian.AppendUint32(b, masked(b))
 	b = append(b, data...)
 	return binary.LittleEndian.AppendUint32(b, masked(data))
@@ -157,6 +164,10 @@ func masked(b []byte) uint32 {
 
 func bytesField(b []byte, field protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
+}
+
+func stringField(b []byte, field protowire.Number, v string) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), v)
 }
 
 func intField(b []byte, field protowire.Number, v uint64) []byte {

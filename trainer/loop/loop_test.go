@@ -3,6 +3,7 @@ package loop_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -17,10 +18,14 @@ type watch struct {
 }
 
 func (w *watch) Started(int64) error               { return nil }
-func (w *watch) Stepped(r loop.Record) error       { w.records = append(w.records, r); return nil }
 func (w *watch) Sampled(int64, *exec.Tensor) error { w.samples++; return nil }
 func (w *watch) Saving(step int64) error           { w.saved = append(w.saved, step); return nil }
 func (w *watch) Ended(int64) error                 { return nil }
+func (w *watch) Stepped(r loop.Record) error {
+	r.Values = slices.Clone(r.Values)
+	w.records = append(w.records, r)
+	return nil
+}
 
 // TestResumeEqualsUninterrupted also changes the plan of checkpoints and grids,
 // which must not matter.

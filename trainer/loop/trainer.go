@@ -15,6 +15,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/nn"
+	"ebtrain/trainer/trace"
 )
 
 // Config is the plan of a run.
@@ -37,6 +38,8 @@ type Config struct {
 	SampleEvery int64  // steps between sample grids; 0 only at the end
 	SampleCount int    // pictures in a grid; 0 makes none
 	CheckEvery  int64  // steps between comparisons of all replicas; 0 only at the end
+	Profile     Profile
+	Remat       bool // compute again what need not be kept: less memory, the same numbers, more time
 }
 
 // Parts are what a run is made of. All but Observer, Stop and Progress are
@@ -68,7 +71,8 @@ type Observer interface {
 	Ended(steps int64) error
 }
 
-// Record is the account of one step.
+// Record is the account of one step. Names and Values are the loop's own and
+// valid during the call that shows them.
 type Record struct {
 	Step    int64 // from 0
 	Epoch   int64 // from 0
@@ -104,12 +108,17 @@ type Trainer struct {
 	next  int64 // the step to run
 	saved int64 // the step of the newest checkpoint, −1 if none
 	asked bool
+
+	names  []string  // of the report
+	values []float64 // of the last step's report
+
+	recorder *trace.Recorder // of the step under way, nil if it is not traced
 }
 
 // New compiles the programs, sets every variable to its initial value or to
 // that of the newest checkpoint, and makes sure that all ranks agree on both.
 func New(ctx context.Context, cfg Config, parts Parts) (*Trainer, error) {
-	t := &Trainer{cfg: cfg, parts: parts, saved: -1}
+	t := &Trainer{cfg: cfg, parts: parts, saved: -1, names: parts.Algorithm.Report()}
 	if err := t.prepare(ctx); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -130,7 +139,14 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if err := nn.Initialise(t.vars, specs, t.cfg.Seed); err != nil {
 		return err
 	}
-	t.step, err = t.parts.Backend.Compile(g, exec.Options{Name: "step", Vars: t.vars, Comm: t.parts.Comm})
+	o := exec.Options{Name: "step", Vars: t.vars, Comm: t.parts.Comm, Remat: t.cfg.Remat}
+	if t.cfg.Profile.File != "" {
+		o.Trace = t.events
+		if t.cfg.Profile.Step < t.next {
+			t.parts.Log.Warn("no trace will be written: the step was done before the resume", "step", t.cfg.Profile.Step, "resumed_at", t.next)
+		}
+	}
+	t.step, err = t.parts.Backend.Compile(g, o)
 	if err != nil {
 		return err
 	}
@@ -221,27 +237,35 @@ func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 // one runs one step and what is due after it, and says whether to stop.
 func (t *Trainer) one(ctx context.Context) (stop bool, err error) {
 	begin := time.Now()
+	t.listen(t.next, begin)
 	t.tell(t.next, "load")
 	batch, err := t.parts.Loader.Next(ctx)
 	if err != nil {
 		return false, fmt.Errorf("step %d: %w", t.next, err)
 	}
-	loaded := time.Now()
+	loaded := t.span("load", begin)
 	t.feed(batch)
+	fed := t.span("feed", loaded)
 	waited := t.step.Stats().CommWait
 	t.tell(t.next, "step")
 	if err := exec.Run(ctx, t.step); err != nil {
 		return false, fmt.Errorf("step %d: %w", t.next, err)
 	}
+	done := t.span("run", fed)
 	r := Record{
 		Step: t.next, Epoch: batch.Epoch, Samples: (t.next + 1) * int64(t.cfg.Batch),
-		Names: t.parts.Algorithm.Report(), StepTime: time.Since(begin), DataTime: loaded.Sub(begin),
+		Names: t.names, StepTime: done.Sub(begin), DataTime: loaded.Sub(begin),
 		CommTime: t.step.Stats().CommWait - waited,
 	}
 	if stop, err = t.account(&r); err != nil {
 		return false, err
 	}
+	t.span("report", done)
+	t.span("step", begin)
 	t.next++
+	if err := t.profiled(ctx); err != nil {
+		return false, err
+	}
 	return stop, t.due(ctx)
 }
 
@@ -264,6 +288,7 @@ func (t *Trainer) feed(batch *loader.Batch) {
 // account reads the report of the step that has run.
 func (t *Trainer) account(r *Record) (stop bool, err error) {
 	out := t.step.Output(OutputReport)
+	r.Values = t.values[:0]
 	for i, name := range r.Names {
 		v := out.At(i)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -273,6 +298,7 @@ func (t *Trainer) account(r *Record) (stop bool, err error) {
 		r.Values = append(r.Values, v)
 		stop = stop || name == ReportStop && v > 0
 	}
+	t.values = r.Values
 	if t.parts.Observer == nil {
 		return stop, nil
 	}

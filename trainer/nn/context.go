@@ -96,7 +96,7 @@ func (c *Context) Buffer(name string, s graph.Shape, init Init) graph.ID {
 
 // Moment is the newest value of an optimiser's state, declared on first use.
 func (c *Context) Moment(name string, s graph.Shape) graph.ID {
-	return c.variable(name, graph.Type{DType: c.DType, Shape: s}, Moment, Zeros)
+	return c.variable(name, graph.Type{DType: c.DType, Shape: s}, Moment, nil)
 }
 
 func (c *Context) variable(name string, t graph.Type, role Role, init Init) graph.ID {

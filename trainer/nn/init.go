@@ -3,14 +3,18 @@ package nn
 import (
 	"hash/fnv"
 	"math"
+	"runtime"
 	"runtime/debug"
+	"slices"
+	"sync"
 
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 )
 
-// Init fills a new variable of the given shape from the stream n.
+// Init fills a new variable of the given shape, which is zero, from the stream
+// n. A nil Init leaves it zero.
 type Init func(dst []float64, s graph.Shape, n philox.Name)
 
 // Zeros and Ones are constant.
@@ -64,23 +68,50 @@ func (v Variable) Value(seed uint64) *exec.Tensor {
 	h := fnv.New64a()
 	h.Write([]byte(v.Name)) // a hash never fails to take a write
 	name := philox.Name{Seed: seed, Purpose: philox.Init, Step: uint32(h.Sum64() >> 32), Sample: uint32(h.Sum64())}
+	t := exec.NewTensor(v.Type)
+	if v.Init == nil {
+		return t
+	}
 	vals := make([]float64, v.Type.Shape.Len())
 	v.Init(vals, v.Type.Shape, name)
-	t := exec.NewTensor(v.Type)
+	if v.Type.DType == graph.F32 {
+		dst := t.F32()
+		for i, x := range vals {
+			dst[i] = float32(x)
+		}
+		return t
+	}
 	for i, x := range vals {
 		t.SetAt(i, x)
 	}
 	return t
 }
 
-// Initialise creates in vars every variable that is not there yet, with its
-// initial value under seed.
+// Initialise creates in vars every variable that is not there yet, in order,
+// with its initial value under seed. Values are made on all cores, a few
+// variables ahead.
 func Initialise(vars exec.Vars, specs []Variable, seed uint64) error {
-	for _, v := range specs {
-		if _, ok := vars.Type(v.Name); ok {
-			continue
+	missing := slices.DeleteFunc(slices.Clone(specs), func(v Variable) bool {
+		_, ok := vars.Type(v.Name)
+		return ok
+	})
+	ahead := 4 * runtime.GOMAXPROCS(0) // variables differ in size and cost
+	values := make([]chan *exec.Tensor, len(missing))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	begin := func(i int) {
+		if i < len(missing) {
+			values[i] = make(chan *exec.Tensor, 1) // room for a value that nobody takes
+			wg.Go(func() { values[i] <- missing[i].Value(seed) })
 		}
-		if err := vars.Set(v.Name, v.Value(seed)); err != nil {
+	}
+	for i := range ahead {
+		begin(i)
+	}
+	for i, v := range missing {
+		value := <-values[i]
+		begin(i + ahead)
+		if err := vars.Set(v.Name, value); err != nil {
 			return err
 		}
 	}

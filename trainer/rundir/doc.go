@@ -6,6 +6,7 @@
 //	samples/        grids of samples, PNG
 //	events/         TensorBoard event files
 //	rank-N.log      the log of rank N
+//	profile-N.json  a trace of step N, if one was asked for
 //
 // Rank 0 alone holds a Dir: Create for a new run, Open to go on with one. A
 // Dir locks the directory (flock on .lock) until Close or the end of the
@@ -48,4 +49,9 @@ func (l Layout) Events() string { return filepath.Join(string(l), "events") }
 // Log is the path of the log of a rank.
 func (l Layout) Log(rank int) string {
 	return filepath.Join(string(l), fmt.Sprintf("rank-%d.log", rank))
+}
+
+// Profile is the path of the trace of a step.
+func (l Layout) Profile(step int64) string {
+	return filepath.Join(string(l), fmt.Sprintf("profile-%08d.json", step))
 }

@@ -51,7 +51,7 @@ func rank(ctx context.Context, o *options, w *job.World, out io.Writer) (err err
 	if o.threads == 0 {
 		o.threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
-	backend, err := job.OpenBackend(o.device, o.threads, w.LocalSize())
+	backend, err := job.OpenBackend(o.device, o.precision, o.threads, w.LocalSize())
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs.IntVar(&o.warmup, "warmup", 2, "steps before the first sample, at least 1")
 	fs.Float64Var(&o.maxS, "max-s", 120, "seconds after which it makes do with the samples it has")
 	fs.Float64Var(&o.quiet, "quiet", 0.08, "a sample is quiet if other programs took at most this share of the machine, on top of the cores left free")
-	fs.StringVar(&o.precision, "precision", "f32", "f32")
+	fs.StringVar(&o.precision, "precision", job.F32, "what convolutions and products multiply in: "+job.Precisions)
 	fs.BoolVar(&o.freshLatent, "fresh-latent", false, "bidvl: new latents in the lower level, one more pass through the generator, as the PyTorch peer has")
 	fs.IntVar(&o.peakSize, "peak-size", 2048, "extent of the square matrices whose product measures the peak; 0 does not measure it")
 	fs.BoolVar(&o.json, "json", false, "print JSON lines, not a table")
@@ -63,9 +63,6 @@ func parse(args []string, out io.Writer) (*options, error) {
 
 // validate reports the first mistake, and fills in what was left to the network.
 func (o *options) validate() error {
-	if o.precision != "f32" {
-		return job.Usage("unknown --precision %q: this build trains in f32", o.precision)
-	}
 	n, ok := nets[o.net]
 	if !ok {
 		return job.Usage("unknown --net %q: want one of %s", o.net, netNames())
@@ -102,7 +99,7 @@ func (o *options) validate() error {
 	if _, err := n.model(o); err != nil {
 		return err
 	}
-	return job.CheckDevice(o.device, o.threads)
+	return job.CheckDevice(o.device, o.precision, o.threads)
 }
 
 // divides reports a batch that the ranks cannot share equally.

@@ -88,7 +88,7 @@ func TestTable(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
-		{"--precision bf16", `unknown --precision "bf16"`},
+		{"--precision fp8", `unknown --precision "fp8"`},
 		{"--net vgg", `unknown --net "vgg": want one of conv-sm`},
 		{"--net conv-sm --latent 4", "--latent is not a size of --net conv-sm"},
 		{"--net grbm-bidsm --width 4", "--width is not a size"},

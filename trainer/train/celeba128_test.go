@@ -145,7 +145,7 @@ func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, ou
 	if parts.Algorithm, err = o.settings.Algorithm(); err != nil {
 		return err
 	}
-	if parts.Backend, err = job.OpenBackend("cpu", 1, world); err != nil {
+	if parts.Backend, err = job.OpenBackend("cpu", job.F32, 1, world); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, parts.Backend.Close()) }()

@@ -57,6 +57,8 @@ type options struct {
 	samples     int
 	checkEvery  int64
 	prefetch    int
+	profile     int64
+	remat       bool
 }
 
 // define adds the flags of train to fs, with the settings of start as their
@@ -88,6 +90,8 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 	fs.Int64Var(&o.sampleEvery, "sample-every", 100, "steps between sample grids; 0 only at the end")
 	fs.IntVar(&o.samples, "samples", 64, "pictures in a sample grid; 0 makes none")
 	fs.Int64Var(&o.checkEvery, "check-every", 100, "steps between comparisons of all ranks' weights; 0 only at the end")
+	fs.Int64Var(&o.profile, "profile", -1, "step, from 0, of which a trace of all ranks' ops, waits and collectives is written into --out, to be opened in ui.perfetto.dev; -1 is none")
+	fs.BoolVar(&o.remat, "remat", false, "use less memory: compute what costs little again in the backward pass instead of keeping it (the same numbers, more time)")
 }
 
 // parse reads the command line: once for --preset and --net, and again with
@@ -169,6 +173,7 @@ func (o *options) checkCounts() error {
 		{"--latent", int64(o.model.Net.Latent), 1, 1 << 20}, {"--lower-steps", int64(o.model.LowerSteps), 1, 100}, {"--samples", int64(o.samples), 0, 1 << 20}, {"--prefetch", int64(o.prefetch), 0, 1 << 10},
 		{"--log-every", o.logEvery, 1, any}, {"--print-every", o.printEvery, 0, any}, {"--check-every", o.checkEvery, 0, any},
 		{"--ckpt-every", o.ckptEvery, 0, any}, {"--ckpt-keep", int64(o.ckptKeep), 0, any}, {"--sample-every", o.sampleEvery, 0, any},
+		{"--profile", o.profile, -1, o.steps - 1},
 	} {
 		switch {
 		case c.n < c.least:

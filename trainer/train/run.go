@@ -143,10 +143,14 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {
 	if err != nil {
 		return err
 	}
+	var profile loop.Profile
+	if o.profile >= 0 {
+		profile = loop.Profile{File: rundir.Layout(o.out).Profile(o.profile), Step: o.profile}
+	}
 	t, err := loop.New(ctx, loop.Config{
 		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
 		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
-		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery,
+		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.remat,
 	}, parts)
 	if err != nil {
 		return err

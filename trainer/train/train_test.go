@@ -69,6 +69,8 @@ func TestParseRefuses(t *testing.T) {
 		{"--prefetch -1", "want --prefetch of at least 0"},
 		{"--prefetch 5000", "want --prefetch of at most"},
 		{"--threads -1", "want --threads"},
+		{"--profile -2", "want --profile of at least -1"},
+		{"--steps 5 --profile 5", "want --profile of at most 4"},
 		{"--lr 0", "want --lr above 0"},
 		{"--lr inf", "want --lr above 0, and finite in float32, got +Inf"},
 		{"--lr 1e39", "want --lr above 0, and finite in float32, got 1e+39"},

@@ -1,10 +1,12 @@
 package cpu
 
 import (
+	"context"
 	"time"
 	"unsafe"
 
 	"ebtrain/collective"
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -24,8 +26,43 @@ func newBegin(p *program, op plan.Start, bucket place) kernel {
 }
 
 func (s *begin) run() error {
+	if s.p.trace != nil {
+		s.p.pending[s.number] = watch(s.p, s.req)
+		return nil
+	}
 	s.p.pending[s.number] = s.p.comm.Start(s.req)
 	return nil
+}
+
+// watched is a collective of a traced run, which notes when it is complete.
+type watched struct {
+	trace       func(exec.Event)
+	req         collective.Request
+	began, done time.Time
+	err         error
+	complete    chan struct{}
+}
+
+// watch starts a collective and waits for it on a goroutine of its own.
+func watch(p *program, req collective.Request) *watched {
+	w := &watched{trace: p.trace, req: req, began: time.Now(), complete: make(chan struct{})}
+	ctx, pending := p.ctx, p.comm.Start(req)
+	go func() {
+		defer close(w.complete)
+		w.err = pending.Wait(ctx)
+		w.done = time.Now()
+	}()
+	return w
+}
+
+// Wait waits for it and tells the trace. The context is that of the run.
+func (w *watched) Wait(context.Context) error {
+	<-w.complete
+	if w.err == nil {
+		w.trace(exec.Event{Kind: exec.Collective, Name: w.req.Label, Start: w.began, Time: w.done.Sub(w.began),
+			Bytes: int64(w.req.Vec.Len) * int64(w.req.Vec.Type.Size())})
+	}
+	return w.err
 }
 
 // wait waits for it.

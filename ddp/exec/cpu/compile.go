@@ -28,12 +28,12 @@ type step struct {
 
 // Compile makes a program of the live part of g.
 func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
-	p := &program{b: b, name: o.Name, comm: o.Comm, profile: o.Profile, done: make(chan error, 1)}
+	p := &program{b: b, name: o.Name, comm: o.Comm, profile: o.Profile, tracer: o.Trace, done: make(chan error, 1)}
 	world := 1
 	if o.Comm != nil {
 		world = o.Comm.Size()
 	}
-	pl, err := plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true})
+	pl, err := plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true, Remat: o.Remat})
 	if err != nil {
 		return nil, fmt.Errorf("program %q: %w", o.Name, err)
 	}

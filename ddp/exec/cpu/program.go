@@ -20,6 +20,7 @@ type program struct {
 	name    string
 	comm    collective.Comm
 	profile bool
+	tracer  func() func(exec.Event)
 	plan    *plan.Plan
 
 	arena, bucket         []byte
@@ -28,8 +29,9 @@ type program struct {
 	steps                 []step
 	pending               []collective.Pending // by number, nil if not under way
 
-	ctx     *stopper // of the run under way
-	run     func()   // do, bound once
+	ctx     *stopper         // of the run under way
+	trace   func(exec.Event) // of the run under way, nil if nobody asks
+	run     func()           // do, bound once
 	running bool
 	done    chan error
 
@@ -113,25 +115,41 @@ func (p *program) do() {
 }
 
 func (p *program) all() error {
+	p.trace = nil
+	if p.tracer != nil {
+		p.trace = p.tracer()
+	}
+	timed := p.profile || p.trace != nil
 	for i := range p.steps {
 		s := &p.steps[i]
 		if p.ctx.Err() != nil {
 			return p.fail(s, p.ctx.cause())
 		}
 		var began time.Time
-		if p.profile {
+		if timed {
 			began = time.Now()
 		}
 		if err := s.run(); err != nil {
 			return p.fail(s, err)
 		}
-		if p.profile {
-			p.ops[i].Calls++
-			p.ops[i].Time += time.Since(began)
-			p.ops[i].Flops += s.flops
+		if timed {
+			p.count(i, began, time.Since(began))
 		}
 	}
 	return nil
+}
+
+// count notes the time of step i.
+func (p *program) count(i int, began time.Time, took time.Duration) {
+	s := &p.steps[i]
+	if p.profile {
+		p.ops[i].Calls++
+		p.ops[i].Time += took
+		p.ops[i].Flops += s.flops
+	}
+	if p.trace != nil {
+		p.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: began, Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i)})
+	}
 }
 
 // fail names the step of an error. Where there are collectives it ends the

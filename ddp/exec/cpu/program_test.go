@@ -255,7 +255,10 @@ func train(be exec.Backend, comm collective.Comm, batch int) (map[string]*exec.T
 		return nil, err
 	}
 	p.Input("rate").SetAt(0, 1)
-	first := batch * comm.Rank()
+	first := 0
+	if comm != nil {
+		first = batch * comm.Rank()
+	}
 	v := p.Input("v")
 	for i := range v.F32() {
 		v.F32()[i] = float32((i+first*3*32*32)*7919%1000)/500 - 1

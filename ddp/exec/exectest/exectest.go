@@ -44,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) exec.Backend, o Options) {
 		t.Run("random/"+dt.String(), func(t *testing.T) { runRandom(t, open(t), dt, o) })
 	}
 	t.Run("program", func(t *testing.T) { runPrograms(t, open(t), o.dtypes()[0]) })
+	t.Run("trace", func(t *testing.T) { runTrace(t, open, o.dtypes()[0]) })
 	t.Run("collectives", func(t *testing.T) { runCollectives(t, open, o.dtypes()[0]) })
 }
 

@@ -192,7 +192,7 @@ func TestMemoryPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := New(g, Options{Name: "random", World: 1 + int(seed%2)})
+		p, err := New(g, Options{Name: "random", World: 1 + int(seed%2), Remat: seed%4 >= 2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,9 @@ type Options struct {
 	// WidenBF16 says that the device's convolutions, products, pools and
 	// scatters do not take bf16: they are computed in f32.
 	WidenBF16 bool
+	// Remat trades time for memory: what costs little to compute is computed
+	// again where that lowers the peak.
+	Remat bool
 }
 
 // Plan is a compiled graph.
@@ -148,6 +151,9 @@ func New(g *graph.Graph, o Options) (*Plan, error) {
 	units := l.fuse()
 	p := l.plan
 	p.Steps = l.schedule(units)
+	if o.Remat {
+		p.remat()
+	}
 	return p, nil
 }
 
@@ -155,4 +161,20 @@ func New(g *graph.Graph, o Options) (*Plan, error) {
 func (p *Plan) View(v int) (space Space, index, offset int) {
 	r := &p.Values[p.Values[v].Root]
 	return r.Space, r.Index, r.Offset + p.Values[v].Off
+}
+
+// Traffic is the number of bytes that step i reads and writes, each value
+// counted once. What a collective moves is not counted.
+func (p *Plan) Traffic(i int) (bytes int64) {
+	s := &p.Steps[i]
+	switch s.Op.(type) {
+	case Start, Wait:
+		return 0
+	}
+	for _, vs := range [...][]int{s.In, s.Out} {
+		for _, v := range vs {
+			bytes += int64(p.Values[v].Bytes())
+		}
+	}
+	return bytes
 }

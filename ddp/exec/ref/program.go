@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"time"
 
 	"ebtrain/ddp/exec"
@@ -22,6 +23,8 @@ type program struct {
 	outputs map[string]*exec.Tensor
 	vars    map[string]*exec.Tensor
 	profile bool
+	tracer  func() func(exec.Event)
+	trace   func(exec.Event) // of the run under way, nil if nobody asks
 	stats   exec.Stats
 
 	running chan error // the result of the run under way, nil if there is none
@@ -39,7 +42,7 @@ type step struct {
 
 func compile(g *graph.Graph, o exec.Options) (*program, error) {
 	p := &program{
-		name: o.Name, g: g, profile: o.Profile,
+		name: o.Name, g: g, profile: o.Profile, tracer: o.Trace,
 		values: make([]*value, g.NumValues()),
 		inputs: map[string]*exec.Tensor{}, outputs: map[string]*exec.Tensor{}, vars: map[string]*exec.Tensor{},
 	}
@@ -185,6 +188,10 @@ func (p *program) Wait(ctx context.Context) error {
 
 // run computes every node, then the outputs, then the assignments.
 func (p *program) run(ctx context.Context) error {
+	p.trace = nil
+	if p.tracer != nil {
+		p.trace = p.tracer()
+	}
 	start := time.Now()
 	for _, s := range p.steps {
 		if err := ctx.Err(); err != nil {
@@ -194,7 +201,7 @@ func (p *program) run(ctx context.Context) error {
 		if err := s.run(ctx); err != nil {
 			return p.errorAt(s.node, err)
 		}
-		p.count(s, time.Since(began))
+		p.count(s, began, time.Since(began))
 	}
 	for _, out := range p.g.Outputs() {
 		p.values[out.ID].store(p.outputs[out.Name])
@@ -208,7 +215,10 @@ func (p *program) run(ctx context.Context) error {
 	return nil
 }
 
-func (p *program) count(s step, took time.Duration) {
+func (p *program) count(s step, began time.Time, took time.Duration) {
+	if p.trace != nil {
+		p.tell(s, exec.Event{Kind: s.kind, Name: s.node.Op.String(), Scope: s.node.Scope, Start: began, Time: took, Flops: s.flops})
+	}
 	if s.comm {
 		p.stats.CommWait += took
 	}
@@ -218,6 +228,17 @@ func (p *program) count(s step, took time.Duration) {
 		o.Time += took
 		o.Flops += s.flops
 		p.stats.Ops[s.kind] = o
+	}
+}
+
+// tell traces a step; a collective is waited for where it starts.
+func (p *program) tell(s step, e exec.Event) {
+	for _, id := range append(slices.Clone(s.node.In), s.node.Out...) {
+		e.Bytes += int64(p.g.Type(id).Bytes())
+	}
+	p.trace(e)
+	if op, ok := s.node.Op.(graph.AllReduce); ok {
+		p.trace(exec.Event{Kind: exec.Collective, Name: op.Label, Start: e.Start, Time: e.Time, Bytes: e.Bytes / 2})
 	}
 }
 

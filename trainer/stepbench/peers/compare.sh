@@ -4,7 +4,7 @@
 #   make build && trainer/stepbench/peers/compare.sh PATH/TO/peers        # the folder with bidvl_ddp.py
 #   ROUNDS=3 SECS=40 CASES="conv32 ranks" trainer/stepbench/peers/compare.sh PATH/TO/peers
 #
-# CASES   conv32 resnet128 ranks ranks-torch grbm-bidsm conv-sm (default: all; one that this build's stepbench cannot run is skipped, and said so)
+# CASES   conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm (default: all; one that this build's stepbench cannot run is skipped, and said so)
 # ROUNDS  times that every program of a case runs, alternating (default 3)
 # SECS    most seconds that one run samples (default 40)
 # STEPS   quiet samples that one run wants (default 5)
@@ -16,7 +16,7 @@ set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 peers=${1:-}
 ROUNDS=${ROUNDS:-3} SECS=${SECS:-40} STEPS=${STEPS:-5} THREADS=${THREADS:-2} BIN=${BIN:-$here/../../../bin} SMOKE=${SMOKE:-}
-CASES=${CASES:-conv32 resnet128 ranks ranks-torch grbm-bidsm conv-sm}
+CASES=${CASES:-conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm}
 OUT=${OUT:-$(mktemp --suffix .jsonl)}
 die() { echo "compare.sh: $*" >&2; exit 2; }
 
@@ -44,6 +44,10 @@ sides() {
                echo "torch|$(bidvl --model conv32 --loss kl $ch --batch 64 --threads $THREADS)" ;;
   resnet128)   echo "ours|$(ours --net resnet128 $width --batch 8 --threads $THREADS)"
                echo "torch|$(bidvl --model resnet128 $ch --batch 8 --threads $THREADS)" ;;
+  conv32-bf16) echo "ours|$(ours --net conv32 $width --batch 64 --threads $THREADS --precision bf16)"
+               echo "torch|$(bidvl --model conv32 --loss kl $ch --batch 64 --threads $THREADS --bf16)" ;;
+  resnet128-bf16) echo "ours|$(ours --net resnet128 $width --batch 8 --threads $THREADS --precision bf16)"
+               echo "torch|$(bidvl --model resnet128 $ch --batch 8 --threads $THREADS --bf16)" ;;
   ranks)       echo "ours 2x1|$(ours -nproc 2 --net conv32 $width --batch 64 --threads 1)"
                echo "ours 1x2|$(ours --net conv32 $width --batch 64 --threads 2)" ;;
   ranks-torch) echo "ours 2x1|$(ours -nproc 2 --net conv32 $width --batch 64 --threads 1)"
