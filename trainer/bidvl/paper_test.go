@@ -69,27 +69,33 @@ func TestWhoLearnsFromWhat(t *testing.T) {
 		t.Run(tt.term, func(t *testing.T) {
 			cfg := tinyConfig()
 			cfg.Order = tt.order
-			r := tinyRig(cfg)
-			s := r.step(1, 6)
-			extra := map[string]graph.ID{}
-			for _, net := range []string{"energy", "inference", "generator"} {
-				var sum graph.ID
-				for _, d := range s.Grad(s.means[tt.term], leaves(s, net)...) {
-					if sum == 0 {
-						sum = s.Sum(s.Abs(d))
-					} else {
-						sum = s.Add(sum, s.Sum(s.Abs(d)))
-					}
-				}
-				extra[net] = sum
-			}
-			out, _ := outputs(t, r, s, r.pictures(6), extra)
-			for net, want := range map[string]bool{"energy": tt.e, "inference": tt.q, "generator": tt.g} {
-				if got := out[net][0]; (got != 0) != want || math.IsNaN(got) {
-					t.Errorf("%s: the %s's gradient has size %v", tt.statement, net, got)
-				}
-			}
+			checkLearners(t, cfg, tt.term, tt.statement, map[string]bool{"energy": tt.e, "inference": tt.q, "generator": tt.g})
 		})
+	}
+}
+
+// checkLearners checks which networks a term of the report has a gradient for.
+func checkLearners(t *testing.T, cfg Config, term, statement string, want map[string]bool) {
+	t.Helper()
+	r := tinyRig(cfg)
+	s := r.step(1, 6)
+	extra := map[string]graph.ID{}
+	for net := range want {
+		var sum graph.ID
+		for _, d := range s.Grad(s.means[term], leaves(s, net)...) {
+			if sum == 0 {
+				sum = s.Sum(s.Abs(d))
+			} else {
+				sum = s.Add(sum, s.Sum(s.Abs(d)))
+			}
+		}
+		extra[net] = sum
+	}
+	out, _ := outputs(t, r, s, r.pictures(6), extra)
+	for net, want := range want {
+		if got := out[net][0]; (got != 0) != want || math.IsNaN(got) {
+			t.Errorf("%s: the %s's gradient has size %v", statement, net, got)
+		}
 	}
 }
 
@@ -108,7 +114,7 @@ func TestUpperLevelSeparates(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, last := reports[5], reports[39] // the spectral vectors have settled
-	gap := func(report []float64) float64 { return named(report, "energy_fake") - named(report, "energy_data") }
+	gap := func(r report) float64 { return named(r, "energy_fake") - named(r, "energy_data") }
 	if !(gap(last) > gap(first)+0.01) {
 		t.Errorf("⟨E(v̂)⟩ − ⟨E(v)⟩ went from %v to %v, want it higher", gap(first), gap(last))
 	}
@@ -135,9 +141,9 @@ func TestLowerLevelDescends(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		value := func(report []float64) (sum float64) {
+		value := func(r report) (sum float64) {
 			for _, name := range tt.of {
-				sum += named(report, name)
+				sum += named(r, name)
 			}
 			return sum
 		}
@@ -284,7 +290,7 @@ func TestWeightsOfTheTerms(t *testing.T) {
 	for _, tt := range []struct {
 		name               string
 		latentWeight, want float64
-	}{{"default is 1/d_h", 0, 1.0 / latent}, {"as for ResNets", 1e-4, 1e-4}} {
+	}{{"default is 1/d_h", DefaultLatentWeight, 1.0 / latent}, {"as for ResNets", 1e-4, 1e-4}} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := tinyConfig()
 			cfg.LatentWeight = tt.latentWeight
@@ -317,7 +323,7 @@ func TestSecondLevelSeesTheFirst(t *testing.T) {
 	} {
 		cfg := tinyConfig()
 		cfg.Order = tt.order
-		var reports [2][]float64
+		var reports [2]report
 		for i, lr := range []float64{0, 0.5} {
 			*tt.level(&cfg) = lr
 			all, _, err := tinyRig(cfg).train(1, 1, tinyRig(cfg).pictures(6))
@@ -359,7 +365,7 @@ func TestStopReachesAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := named(out[loop.OutputReport], "stop"); got != stop {
+		if got := named(report{cfg.Report(), out[loop.OutputReport]}, "stop"); got != stop {
 			t.Errorf("asked with %v, reported %v", stop, got)
 		}
 	}

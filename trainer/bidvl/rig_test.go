@@ -1,6 +1,7 @@
 package bidvl
 
 import (
+	"slices"
 	"testing"
 
 	"ebtrain/collective"
@@ -8,19 +9,22 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/loop"
+	"ebtrain/trainer/nets"
 	"ebtrain/trainer/nn"
 )
 
 // rig builds the steps of a config with some network and runs them.
 type rig struct {
 	cfg   Config
-	net   network
+	net   nets.Networks
 	dtype graph.DType
 	// sameDraws gives every step the latents and the noise of step 0.
 	sameDraws bool
 }
 
-func tinyRig(cfg Config) rig { return rig{cfg: cfg, net: tiny{}, dtype: graph.F64} }
+func tinyRig(cfg Config) rig {
+	return rig{cfg: cfg, net: tiny{signed: cfg.UpperLoss == Hinge}, dtype: graph.F64}
+}
 
 // step is a step of batch samples on each of world ranks, before Commit.
 func (r rig) step(world, batch int) *step {
@@ -33,7 +37,7 @@ func (r rig) step(world, batch int) *step {
 
 // train runs steps steps on world ranks with the same images at each, and
 // returns the reports and the variables of each rank.
-func (r rig) train(world, steps int, images []float64) (reports [][]float64, sets []exec.Vars, err error) {
+func (r rig) train(world, steps int, images []float64) (reports []report, sets []exec.Vars, err error) {
 	n := r.cfg.Net
 	sample := n.Channels * n.Size * n.Size
 	batch := len(images) / sample / world
@@ -55,7 +59,7 @@ func (r rig) train(world, steps int, images []float64) (reports [][]float64, set
 				return err
 			}
 			if rank == 0 {
-				reports = append(reports, out[loop.OutputReport])
+				reports = append(reports, report{r.cfg.Report(), out[loop.OutputReport]})
 			}
 		}
 		return nil
@@ -68,11 +72,11 @@ func (r rig) inputs(step, first int, images []float64) ddptest.Values {
 	if r.sameDraws {
 		in[loop.InputKey][1] = 0
 	}
-	for name, s := range map[string][2]float32{
-		r.cfg.Upper.Input(): r.cfg.Upper.Schedule(int64(step), 0),
-		r.cfg.Lower.Input(): r.cfg.Lower.Schedule(int64(step), 0),
-	} {
-		in[name] = []float64{float64(s[0]), float64(s[1])}
+	for _, a := range r.cfg.optimisers() {
+		for nth := range a.steps {
+			s := a.Schedule(int64(step*a.steps+nth), 0)
+			in[a.InputN(nth)] = []float64{float64(s[0]), float64(s[1])}
+		}
 	}
 	return in
 }
@@ -87,14 +91,19 @@ func (r rig) pictures(n int) []float64 {
 	return x
 }
 
+// report is a step's report.
+type report struct {
+	names  []string
+	values []float64
+}
+
 // named is an entry of a report.
-func named(report []float64, name string) float64 {
-	for i, n := range Defaults().Report() {
-		if n == name {
-			return report[i]
-		}
+func named(r report, name string) float64 {
+	i := slices.Index(r.names, name)
+	if i < 0 {
+		panic("bidvl: the report has no " + name)
 	}
-	panic("bidvl: the report has no " + name)
+	return r.values[i]
 }
 
 func numbers(t *testing.T, vars exec.Vars, name string) []float64 {

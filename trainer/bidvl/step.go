@@ -9,49 +9,63 @@ import (
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/loop"
+	"ebtrain/trainer/nets"
 	"ebtrain/trainer/nn"
 	"ebtrain/trainer/optim"
 )
 
-// network is what BiDVL asks of a family of networks.
-type network interface {
-	Energy(c *nn.Context, v graph.ID) (logit, energy graph.ID)
-	Inference(c *nn.Context, v graph.ID) (mean, logVar graph.ID)
-	Generator(c *nn.Context, h graph.ID) graph.ID
-}
-
 // Report names the entries of the step's report. All are means over the global
-// batch, except the norms of the averaged gradients.
+// batch, except the norms of the averaged gradients. Of several lower steps it
+// has the last.
 func (c Config) Report() []string {
-	return []string{"upper", "lower", "energy_data", "energy_fake", "energy_gen", "latent", "recon", "kl", loop.ReportStop,
-		"grad_energy", "grad_inference", "grad_generator"}
+	names := []string{"upper", "lower", "energy_data", "energy_fake", "energy_gen"}
+	add := func(when bool, more ...string) {
+		if when {
+			names = append(names, more...)
+		}
+	}
+	add(c.Undecoupled, "energy_post", "entropy")
+	add(c.LatentTerm != NoLatent, "latent")
+	add(c.LatentTerm == NotOffset, "prior_fake")
+	add(c.hasVAE(), "recon", "kl")
+	add(c.Ratio != ConstantRatio, "ratio", "vae")
+	add(true, loop.ReportStop, "grad_energy", "grad_inference", "grad_generator")
+	add(c.LatentTerm == NotOffset, "grad_prior")
+	return names
 }
 
 // Feed fills the schedules of the optimisers.
 func (c Config) Feed(p exec.Program, step int64, epoch int) {
-	for _, a := range []optim.Adam{c.Upper, c.Lower} {
-		s := a.Schedule(step, epoch)
-		copy(p.Input(a.Input()).F32(), s[:])
+	for _, a := range c.optimisers() {
+		for nth := range a.steps {
+			s := a.Schedule(step*int64(a.steps)+int64(nth), epoch)
+			copy(p.Input(a.InputN(nth)).F32(), s[:])
+		}
 	}
 }
 
 // step is a training step under construction.
 type step struct {
 	*nn.Context
-	cfg    Config
-	net    network
-	v      graph.ID // data
-	key    graph.ID
-	means  map[string]graph.ID // scalars to be averaged over ranks
-	norms  map[string]graph.ID // scalars equal on all ranks
-	latent graph.ID            // ĥ of the upper level
+	cfg     Config
+	net     nets.Networks
+	v       graph.ID // data
+	key     graph.ID
+	means   map[string]graph.ID // scalars to be averaged over ranks
+	norms   map[string]graph.ID // scalars equal on all ranks
+	latent  graph.ID            // ĥ of the upper level
+	stepped map[string]int      // steps so far, by optimiser
 }
 
 // Step builds one training step for a rank that sees batch of the world·batch
 // samples of the global batch.
 func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
+	net, err := c.Net.Build()
+	if err != nil {
+		return nil, nil, fmt.Errorf("bidvl: %w", err)
+	}
 	ctx := nn.NewContext(nn.Train, world)
-	newStep(ctx, c, c.Net, batch).build()
+	newStep(ctx, c, net, batch).build()
 	g, err := ctx.Commit()
 	if err != nil {
 		return nil, nil, fmt.Errorf("bidvl: %w", err)
@@ -61,14 +75,14 @@ func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 
 // newStep declares what a step reads. The networks are net, with the sizes of
 // cfg.Net.
-func newStep(ctx *nn.Context, cfg Config, net network, batch int) *step {
+func newStep(ctx *nn.Context, cfg Config, net nets.Networks, batch int) *step {
 	n := cfg.Net
 	s := &step{
 		Context: ctx, cfg: cfg, net: net,
 		v:     ctx.Input(loop.InputImages, graph.T(ctx.DType, batch, n.Channels, n.Size, n.Size)),
 		key:   ctx.Input(loop.InputKey, graph.KeyType),
 		means: map[string]graph.ID{loop.ReportStop: ctx.Input(loop.InputStop, graph.T(ctx.DType))},
-		norms: map[string]graph.ID{},
+		norms: map[string]graph.ID{}, stepped: map[string]int{},
 	}
 	s.latent = s.draw(philox.Latent, 0)
 	return s
@@ -78,9 +92,11 @@ func newStep(ctx *nn.Context, cfg Config, net network, batch int) *step {
 func (s *step) build() {
 	if s.cfg.Order == UpperFirst {
 		s.upper()
-		s.lower()
-	} else {
-		s.lower()
+	}
+	for i := range s.cfg.LowerSteps {
+		s.lower(i)
+	}
+	if s.cfg.Order == LowerFirst {
 		s.upper()
 	}
 	s.report()
@@ -91,54 +107,66 @@ func (s *step) draw(p philox.Purpose, sub uint16) graph.ID {
 	return s.Draw(s.key, graph.Normal, p, sub, graph.T(s.DType, s.Batch(s.v), s.cfg.Net.Latent))
 }
 
-// upper steps E [Eq. 14]:
-//
-//	⟨E(v)⟩ − ⟨E(v̂)⟩,  v̂ = G(ĥ) detached.
-func (s *step) upper() {
-	net := s.net
-	fake := s.StopGrad(net.Generator(s.Context, s.latent))
-	data, gen := meanEnergy(s.Context, net, s.v), meanEnergy(s.Context, net, fake)
-	loss := s.Sub(data, gen)
-	s.means["energy_data"], s.means["energy_fake"], s.means["upper"] = data, gen, loss
-	ps := s.Params("energy")
-	grads := s.sync("energy", s.Grad(loss, nn.IDs(ps)...))
-	s.cfg.Upper.Step(s.Context, ps, grads)
+// energies are E(v) of each sample, (N, 1), or E(v, h) of the undecoupled model.
+func (s *step) energies(v, h graph.ID) (energy graph.ID) {
+	if !s.cfg.Undecoupled {
+		_, energy = s.net.Energy(s.Context, v)
+		return energy
+	}
+	joint, ok := s.net.(nets.Joint)
+	if !ok {
+		s.Fail(fmt.Errorf("the %s networks have no energy net of images and latents", s.cfg.Net.Name()))
+		return 0
+	}
+	_, energy = joint.JointEnergy(s.Context, v, h)
+	return energy
 }
 
-// lower steps ω = (Q, G) [Eq. 13]:
+// upper steps E [Eq. 14, or 23 with the hinge loss]:
 //
-//	⟨E(v̂)⟩ + λ_h⟨‖μ(v̂) − ĥ‖²⟩ + r′⟨‖v − G(h)‖² + KL(q(h|v) ‖ p(h))⟩
+//	⟨E(v)⟩ − ⟨E(v̂)⟩,  v̂ = G(ĥ) detached;
 //
-// with h = μ(v) + σ(v)⊙ε, E frozen, and Q's weights frozen in the latent term,
-// so that its gradient reaches G only.
-func (s *step) lower() {
-	net, c := s.net, s.Context
-	latent := s.latent
-	if s.cfg.FreshLatent {
-		latent = s.draw(philox.Latent, 1)
+// of the undecoupled model ⟨E(v, h)⟩ − ⟨E(v̂, ĥ)⟩ with h ~ q(h|v) detached. If
+// not offset, it then steps Q.
+func (s *step) upper() {
+	fake := s.StopGrad(s.net.Generator(s.Context, s.latent))
+	var h graph.ID
+	if s.cfg.Undecoupled {
+		mean, logVar := s.net.Inference(s.Context, s.v)
+		h = s.StopGrad(reparameterise(s.Context, mean, logVar, s.draw(philox.Posterior, 0)))
 	}
-	fake := net.Generator(c, latent)
-	gen := meanEnergy(c, net, fake)
+	data, gen := s.energies(s.v, h), s.energies(fake, s.latent)
+	loss := separation(s.Context, s.cfg.UpperLoss, data, gen)
+	s.means["energy_data"], s.means["energy_fake"], s.means["upper"] = s.Mean(data), s.Mean(gen), loss
+	ps := s.Params("energy")
+	s.adam(s.cfg.Upper, ps, s.sync("energy", s.Grad(loss, nn.IDs(ps)...)))
+	if s.cfg.LatentTerm == NotOffset {
+		s.prior(fake)
+	}
+}
 
-	mean, logVar := net.Inference(c, s.v)
-	h := reparameterise(c, mean, logVar, s.draw(philox.Posterior, 0))
-	recon := meanSquare(c, s.v, net.Generator(c, h))
-	kl := klPrior(c, mean, logVar)
+// prior steps Q against λ_h⟨KL(q(h|v̂) ‖ p(h))⟩, v̂ detached [Eq. 12, as the
+// released code has it: Eq. 12 itself would maximise the latent term, which
+// diverges]. Where Q and G share an optimiser, G takes the step with gradient
+// zero: its moments and its weights decay.
+func (s *step) prior(fake graph.ID) {
+	mean, logVar := s.net.Inference(s.Context, fake)
+	kl := klPrior(s.Context, mean, logVar)
+	s.means["prior_fake"] = kl
+	ps := s.Params("inference")
+	grads := s.sync("prior", s.Grad(s.Scale(kl, s.cfg.latentWeight()), nn.IDs(ps)...))
+	if s.cfg.Generator == nil {
+		for _, p := range s.Params("generator") {
+			ps, grads = append(ps, p), append(grads, s.Zeros(s.Type(p.ID)))
+		}
+	}
+	s.adam(s.cfg.Lower, ps, grads)
+}
 
-	c.Frozen = true
-	fakeMean, _ := net.Inference(c, fake)
-	c.Frozen = false
-	match := meanSquare(c, fakeMean, latent)
-
-	loss := c.Add(c.Add(gen, c.Scale(match, s.cfg.latentWeight())), c.Scale(c.Add(recon, kl), s.cfg.VAEWeight))
-	s.means["energy_gen"], s.means["latent"], s.means["recon"], s.means["kl"], s.means["lower"] = gen, match, recon, kl, loss
-
-	q, g := c.Params("inference"), c.Params("generator")
-	ps := append(append([]nn.Param(nil), q...), g...)
-	grads := c.Grad(loss, nn.IDs(ps)...)
-	gq := s.sync("inference", grads[:len(q)])
-	gg := s.sync("generator", grads[len(q):])
-	s.cfg.Lower.Step(c, ps, append(append([]graph.ID(nil), gq...), gg...))
+// adam takes the next step of an optimiser.
+func (s *step) adam(a optim.Adam, ps []nn.Param, grads []graph.ID) {
+	a.StepN(s.Context, s.stepped[a.Name], ps, grads)
+	s.stepped[a.Name]++
 }
 
 // sync averages a network's gradients over ranks and notes their norm.

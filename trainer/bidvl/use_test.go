@@ -16,8 +16,17 @@ import (
 
 func smallConfig() Config {
 	c := Defaults()
-	c.Net = nets.Conv{Size: 32, Channels: 1, Width: 4, Latent: 3}
+	c.Net = nets.Spec{Family: nets.ConvFamily, Size: 32, Channels: 1, Width: 4, Latent: 3}
 	return c
+}
+
+func built(t *testing.T, c Config) nets.Networks {
+	t.Helper()
+	n, err := c.Net.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // started are the variables of a config at the start of training.
@@ -55,7 +64,7 @@ func TestSample(t *testing.T) {
 			philox.Name{Seed: testSeed, Purpose: philox.Sampling, Step: 4, Sample: uint32(10 + i)}.Normal(h[3*i : 3*i+3])
 		}
 		want := apply(t, c, mode, vars, ddptest.Values{"x": h}, func(ctx *nn.Context) graph.ID {
-			return c.Net.Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
+			return built(t, c).Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
 		})
 		if err := ddptest.Near(out[loop.OutputSamples], want, 1e-6); err != nil {
 			t.Errorf("mode %d: %v", mode, err)
@@ -87,7 +96,7 @@ func apply(t *testing.T, c Config, mode nn.Mode, vars exec.Vars, in ddptest.Valu
 func TestJudge(t *testing.T) {
 	c := smallConfig()
 	vars := started(t, c)
-	images := rig{cfg: c, net: c.Net, dtype: graph.F32}.pictures(3)
+	images := rig{cfg: c, net: built(t, c), dtype: graph.F32}.pictures(3)
 	for _, mode := range []nn.Mode{nn.BatchStats, nn.Eval} {
 		g, err := c.Judge(mode, 3)
 		if err != nil {
@@ -103,11 +112,11 @@ func TestJudge(t *testing.T) {
 		in := ddptest.Values{"x": images}
 		image := graph.T(graph.F32, 3, 1, 32, 32)
 		mean := apply(t, c, mode, vars, in, func(ctx *nn.Context) graph.ID {
-			m, _ := c.Net.Inference(ctx, ctx.Input("x", image))
+			m, _ := built(t, c).Inference(ctx, ctx.Input("x", image))
 			return m
 		})
 		want := apply(t, c, mode, vars, ddptest.Values{"x": mean}, func(ctx *nn.Context) graph.ID {
-			return c.Net.Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
+			return built(t, c).Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
 		})
 		if err := ddptest.Near(out[OutputRecon], want, 1e-5); err != nil {
 			t.Errorf("mode %d, reconstruction: %v", mode, err)
@@ -118,6 +127,31 @@ func TestJudge(t *testing.T) {
 				t.Errorf("mode %d: energy %v of logit %v, want %v", mode, e, l, want)
 			}
 		}
+	}
+}
+
+// The undecoupled model judges an image with its mean latent, E(v, μ(v)).
+func TestJudgeUndecoupled(t *testing.T) {
+	c := smallConfig()
+	c.Undecoupled = true
+	vars := started(t, c)
+	images := rig{cfg: c, net: built(t, c), dtype: graph.F32}.pictures(2)
+	g, err := c.Judge(nn.Eval, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ddptest.Run(g, vars, nil, ddptest.Values{loop.InputImages: images})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := apply(t, c, nn.Eval, vars, ddptest.Values{"x": images}, func(ctx *nn.Context) graph.ID {
+		x := ctx.Input("x", graph.T(graph.F32, 2, 1, 32, 32))
+		mean, _ := built(t, c).Inference(ctx, x)
+		logit, _ := built(t, c).(nets.Joint).JointEnergy(ctx, x, mean)
+		return logit
+	})
+	if err := ddptest.Near(out[OutputLogit], want, 1e-6); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -133,12 +167,32 @@ func TestValidate(t *testing.T) {
 		{"negative r'", func(c *Config) { c.VAEWeight = -1 }, "VAE weight"},
 		{"r' not a number", func(c *Config) { c.VAEWeight = math.NaN() }, "VAE weight"},
 		{"infinite r'", func(c *Config) { c.VAEWeight = math.Inf(1) }, "VAE weight"},
-		{"negative latent weight", func(c *Config) { c.LatentWeight = -1 }, "latent weight"},
-		{"infinite latent weight", func(c *Config) { c.LatentWeight = math.Inf(1) }, "latent weight"},
+		{"negative latent weight", func(c *Config) { c.LatentWeight = -0.5 }, "latent weight above 0"},
+		{"infinite latent weight", func(c *Config) { c.LatentWeight = math.Inf(1) }, "latent weight above 0"},
+		{"latent weight 0", func(c *Config) { c.LatentWeight = 0 }, "leaves the latent term out"},
+		{"latent weight 0 of no term", func(c *Config) { c.LatentWeight, c.LatentTerm = 0, NoLatent }, ""},
+		{"latent term", func(c *Config) { c.LatentTerm = "" }, "latent term offset, not-offset or none, got"},
+		{"upper loss", func(c *Config) { c.UpperLoss = "wasserstein" }, "upper loss difference or hinge, got \"wasserstein\""},
+		{"lower level", func(c *Config) { c.LowerLevel = "" }, "lower level symmetric or canonical"},
+		{"ratio", func(c *Config) { c.Ratio = "" }, "ratio constant, sigmoid or clamp"},
+		{"no lower steps", func(c *Config) { c.LowerSteps = 0 }, "lower steps"},
+		{"too many lower steps", func(c *Config) { c.LowerSteps = 101 }, "lower steps"},
 		{"net", func(c *Config) { c.Net.Width = 6 }, "width"},
+		{"net's family", func(c *Config) { c.Net.Family = "" }, "family"},
 		{"upper optimiser", func(c *Config) { c.Upper.LR = 0 }, "upper: want a learning rate"},
 		{"lower optimiser", func(c *Config) { c.Lower.Beta2 = 1 }, "lower: want Adam's betas"},
-		{"one name", func(c *Config) { c.Lower.Name = "upper" }, "two names"},
+		{"third optimiser", func(c *Config) { *c = CIFAR10ResNet().Config; c.Generator.LR = -1 }, "generator: want a learning rate"},
+		{"one name", func(c *Config) { c.Lower.Name = "upper" }, "a name for each optimiser, got \"upper\""},
+		{"hinge with softplus", func(c *Config) { c.UpperLoss = Hinge }, "never below 0"},
+		{"difference with residual nets", func(c *Config) { *c = CIFAR10ResNet().Config; c.UpperLoss = Difference }, ""},
+		{"undecoupled", func(c *Config) { c.Undecoupled = true }, ""},
+		{"undecoupled, canonical, no latent term", func(c *Config) { c.Undecoupled, c.LowerLevel, c.LatentTerm = true, Canonical, NoLatent }, ""},
+		{"undecoupled with residual nets", func(c *Config) { *c = CelebA128().Config; c.Undecoupled = true }, "energy net of images and latents"},
+		{"undecoupled, not offset", func(c *Config) { c.Undecoupled, c.LatentTerm = true, NotOffset }, "nothing to offset"},
+		{"undecoupled with a ratio", func(c *Config) { c.Undecoupled, c.Ratio = true, SigmoidRatio }, "energy of an image alone"},
+		{"canonical", func(c *Config) { c.LowerLevel = Canonical }, ""},
+		{"canonical with a ratio", func(c *Config) { c.LowerLevel, c.Ratio = Canonical, ClampRatio }, "has none"},
+		{"canonical, no latent term", func(c *Config) { c.LowerLevel, c.LatentTerm = Canonical, NoLatent }, "no use for the inference net"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := Defaults()

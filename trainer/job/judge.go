@@ -17,7 +17,7 @@ var Modes = map[string]nn.Mode{"batch": nn.BatchStats, "running": nn.Eval}
 // Judged is what a model says of n images. It is valid until the next call.
 type Judged struct {
 	Recon  []float32 // (n, C, H, W): G(μ(v))
-	Logit  []float32 // (n): energy before softplus; ranks like the energy, without ties
+	Logit  []float32 // (n): ranks like the energy, without ties: before softplus, if the network has one
 	Energy []float32 // (n)
 }
 

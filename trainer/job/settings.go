@@ -13,7 +13,7 @@ import (
 // They are kept in config.json.
 type Settings struct {
 	Algo  string        `json:"algo"` // "bidvl"
-	Net   string        `json:"net"`  // "conv32"
+	Net   string        `json:"net"`  // "conv32", the name of the algorithm's networks
 	BiDVL *bidvl.Config `json:"bidvl,omitempty"`
 
 	Data       string `json:"data"` // as given; DataDigest is what it held

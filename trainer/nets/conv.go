@@ -12,10 +12,10 @@ import (
 	"ebtrain/trainer/nn"
 )
 
-// Conv are the sizes of the convolutional networks for 32×32 images
-// [algorithms.md §1.2 (i); Han et al., BiDVL].
+// Conv are the sizes of the convolutional networks for 32×32 and 64×64 images
+// [algorithms.md §1.2 (i) and (ii); Han et al., BiDVL].
 type Conv struct {
-	Size     int // height and width of the images: 32
+	Size     int // height and width of the images: 32 or 64
 	Channels int // colour channels: 3, or 1 for grey
 	Width    int // base width of the energy net, 64 in the paper; Q and G use three quarters of it
 	Latent   int // size of the latent vector: 100
@@ -24,8 +24,8 @@ type Conv struct {
 // Validate says what is wrong with the sizes.
 func (n Conv) Validate() error {
 	switch {
-	case n.Size != 32:
-		return fmt.Errorf("the conv32 networks take 32x32 images, not %dx%d", n.Size, n.Size)
+	case n.Size != 32 && n.Size != 64:
+		return fmt.Errorf("the convolutional networks take 32x32 or 64x64 images, not %dx%d", n.Size, n.Size)
 	case n.Channels < 1:
 		return fmt.Errorf("want at least one colour channel, got %d", n.Channels)
 	case n.Width < 4 || n.Width%4 != 0:
@@ -43,36 +43,52 @@ func (n Conv) side() int { return n.Width * 3 / 4 }
 var initial = nn.Normal(0.02)
 
 // Energy is the energy net E: v → softplus(f(v)). Every layer has spectral
-// norm and a bias; LeakyReLU 0.1 follows each but the eighth and the last.
-// logit is f(v) and energy is softplus of it, both (N, 1).
+// norm and a bias; LeakyReLU 0.1 follows each but the last that is wider than
+// 1×1 and the last of all. logit is f(v) and energy is softplus of it, both
+// (N, 1).
 func (n Conv) Energy(c *nn.Context, v graph.ID) (logit, energy graph.ID) {
 	c.Scope("energy", func() {
-		x, in, layer := v, n.Channels, 0
-		conv := func(out, kernel, stride, pad int) {
-			layer++
-			x = nn.Conv2d{Name: fmt.Sprintf("conv%d", layer), In: in, Out: out, Kernel: kernel, Stride: stride, Pad: pad,
-				Spectral: true, Init: initial}.Apply(c, x)
-			in = out
-		}
-		activate := func() { x = c.LeakyRelu(x, 0.1) }
-		width := n.Width
-		for size := n.Size; size > 4; size /= 2 {
-			conv(width, 3, 1, 1)
-			activate()
-			conv(width, 4, 2, 1)
-			activate()
-			width *= 2
-		}
-		conv(width, 3, 1, 1)
-		activate()
-		conv(width, 4, 1, 0) // now 1×1, and no activation here
-		conv(width, 1, 1, 0)
-		activate()
-		conv(1, 1, 1, 0)
-		logit = c.Reshape(x, graph.D(c.Batch(v), 1))
+		t := n.trunk(c, v)
+		t.conv(c, t.in, 1, 1, 0)
+		t.activate(c)
+		t.conv(c, 1, 1, 1, 0)
+		logit = c.Reshape(t.x, graph.D(c.Batch(v), 1))
 		energy = c.Softplus(logit)
 	})
 	return logit, energy
+}
+
+// chain is a run of the energy net's convolutions.
+type chain struct {
+	x    graph.ID
+	in   int   // channels of x
+	outs []int // channels after each convolution so far
+}
+
+func (t *chain) conv(c *nn.Context, out, kernel, stride, pad int) {
+	t.outs = append(t.outs, out)
+	t.x = nn.Conv2d{Name: fmt.Sprintf("conv%d", len(t.outs)), In: t.in, Out: out, Kernel: kernel, Stride: stride, Pad: pad,
+		Spectral: true, Init: initial}.Apply(c, t.x)
+	t.in = out
+}
+
+func (t *chain) activate(c *nn.Context) { t.x = c.LeakyRelu(t.x, 0.1) }
+
+// trunk are the energy net's convolutions down to 1×1, with no activation
+// after the last.
+func (n Conv) trunk(c *nn.Context, v graph.ID) *chain {
+	t, width := &chain{x: v, in: n.Channels}, n.Width
+	for size := n.Size; size > 4; size /= 2 {
+		t.conv(c, width, 3, 1, 1)
+		t.activate(c)
+		t.conv(c, width, 4, 2, 1)
+		t.activate(c)
+		width *= 2
+	}
+	t.conv(c, width, 3, 1, 1)
+	t.activate(c)
+	t.conv(c, width, 4, 1, 0)
+	return t
 }
 
 // Inference is the inference net Q: v → (μ, log σ²), both (N, Latent). log σ²

@@ -12,11 +12,12 @@ import (
 
 // layers writes the layers between x and y in the notation of algorithms.md
 // §1.2: "C4/2/1 64→64" is a convolution with kernel 4, stride 2, padding 1,
-// "T" a transposed one.
-func layers(t *testing.T, build func(n Conv, c *nn.Context) graph.ID) string {
+// "T" a transposed one, "linear 128→1" a linear layer; pool and up halve and
+// double the size.
+func layers(t *testing.T, build func(c *nn.Context) graph.ID) string {
 	t.Helper()
 	c := nn.NewContext(nn.Eval, 1)
-	c.Output("y", build(Conv{Size: 32, Channels: 3, Width: 64, Latent: 100}, c))
+	c.Output("y", build(c))
 	g, err := c.Commit()
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +35,18 @@ func layers(t *testing.T, build func(n Conv, c *nn.Context) graph.ID) string {
 			all = append(all, fmt.Sprintf("C%d/%d/%d %d→%d", op.KH, op.StrideH, op.PadT, channels(0), out.At(1)))
 		case graph.Conv2DGradX:
 			all = append(all, fmt.Sprintf("T%d/%d/%d %d→%d", op.KH, op.StrideH, op.PadT, channels(1), out.At(1)))
+		case graph.MatMul:
+			if op.TransY { // those of spectral norm are not transposed
+				all = append(all, fmt.Sprintf("linear %d→%d", channels(0), out.At(1)))
+			}
+		case graph.SumPool2D:
+			all = append(all, fmt.Sprintf("pool%d", op.StrideH))
+		case graph.Upsample2D:
+			all = append(all, op.String())
+		case graph.Reduce:
+			if in := g.Type(n.In[0]).Shape; in.Rank() == 4 && out.At(1) == in.At(1) {
+				all = append(all, "sum")
+			}
 		case graph.Unary:
 			switch op.Fn {
 			case graph.LeakyRelu, graph.Relu, graph.Tanh, graph.Softplus, graph.Exp, graph.Sigmoid, graph.Elu:
@@ -87,7 +100,10 @@ func TestLayers(t *testing.T) {
 			"T3/1/1 96→3; tanh"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := layers(t, tt.build); got != tt.want {
+			build := func(c *nn.Context) graph.ID {
+				return tt.build(Conv{Size: 32, Channels: 3, Width: 64, Latent: 100}, c)
+			}
+			if got := layers(t, build); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})

@@ -92,7 +92,8 @@ func (n ResNet) first(c *nn.Context, x graph.ID, in, out int) graph.ID {
 }
 
 // down is ReLU → C3 → ReLU → C3 (→ pool), beside C1 (→ pool) where the shape
-// changes.
+// changes. The pool comes before C1 here: a mean and a 1×1 convolution commute,
+// and this way it sees a quarter of the pixels.
 func (n ResNet) down(c *nn.Context, x graph.ID, in int, s stage) graph.ID {
 	active := c.Relu(x)
 	y := conv3("conv1", in, in, true).Apply(c, active)
@@ -100,23 +101,25 @@ func (n ResNet) down(c *nn.Context, x graph.ID, in int, s stage) graph.ID {
 	if !n.PlainShortcut {
 		x = active
 	}
+	if s.resize {
+		x, y = halve(c, x), halve(c, y)
+	}
 	if s.resize || in != s.out {
 		x = conv1("shortcut", in, s.out, true).Apply(c, x)
-	}
-	if s.resize {
-		return c.Add(halve(c, y), halve(c, x))
 	}
 	return c.Add(y, x)
 }
 
-// up is BN → ReLU → 2× → C3 → BN → ReLU → C3, beside 2× → C1.
+// up is BN → ReLU → 2× → C3 → BN → ReLU → C3, beside 2× → C1, which commute
+// because the weights of an upsampled pixel add up to one: C1 comes first here
+// and sees a quarter of the pixels.
 func (n ResNet) up(c *nn.Context, x graph.ID, in, out int) graph.ID {
 	double := func(x graph.ID) graph.ID { return c.Upsample2D(x, graph.Bilinear, 2) }
 	y := c.Relu(nn.BatchNorm2d{Name: "bn1", C: in}.Apply(c, x))
 	y = conv3("conv1", in, out, false).Apply(c, double(y))
 	y = c.Relu(nn.BatchNorm2d{Name: "bn2", C: out}.Apply(c, y))
 	y = conv3("conv2", out, out, false).Apply(c, y)
-	return c.Add(y, conv1("shortcut", in, out, false).Apply(c, double(x)))
+	return c.Add(y, double(conv1("shortcut", in, out, false).Apply(c, x)))
 }
 
 // features are the sums over each channel after the down blocks: (N, channels).

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -114,5 +115,8 @@ func Initialise(vars exec.Vars, specs []Variable, seed uint64) error {
 			return err
 		}
 	}
+	// The float64 draws are garbage twice the size of the variables: it goes
+	// before a program asks for its memory.
+	debug.FreeOSMemory()
 	return nil
 }

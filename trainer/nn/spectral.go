@@ -11,7 +11,9 @@ const spectralEps = 1e-12
 //
 //	v ← Wᵀu / max(‖Wᵀu‖, ε),  u ← Wv / max(‖Wv‖, ε),
 //
-// and keeps u and v. They are constants to differentiation; σ̂ is not. The
+// and keeps u and v. The products are written as sums of pointwise products:
+// they are bound by reading W once, and their derivatives, outer products, then
+// fuse with what is added to them. They are constants to differentiation; σ̂ is not. The
 // learned variable is weight_orig; the buffers are weight_u and weight_v.
 func (c *Context) spectralWeight(s graph.Shape, init Init) graph.ID {
 	w := c.Weight("weight_orig", s, init)
@@ -20,16 +22,16 @@ func (c *Context) spectralWeight(s graph.Shape, init Init) graph.ID {
 	flat := c.Reshape(w, graph.D(out, rest))
 	u := c.Buffer("weight_u", graph.D(out), UnitVector)
 	v := c.Buffer("weight_v", graph.D(rest), UnitVector)
-	u, v = c.Reshape(u, graph.D(out, 1)), c.Reshape(v, graph.D(rest, 1))
+	u, v = c.Reshape(u, graph.D(out, 1)), c.Reshape(v, graph.D(1, rest))
 	if c.Mode == Train {
 		fixed := c.StopGrad(flat)
-		v = c.unit(c.MatMul(fixed, u, true, false))
-		u = c.unit(c.MatMul(fixed, v, false, false))
+		v = c.unit(c.SumKeep(c.Mul(fixed, u), 0)) // Wᵀu, as a row
+		u = c.unit(c.SumKeep(c.Mul(fixed, v), 1)) // Wv, as a column
 		c.Update("weight_u", c.Reshape(u, graph.D(out)))
 		c.Update("weight_v", c.Reshape(v, graph.D(rest)))
 	}
-	sigma := c.MatMul(u, c.MatMul(flat, v, false, false), true, false)
-	return c.Div(w, c.BroadcastTo(c.Reshape(sigma, graph.D()), s))
+	sigma := c.Sum(c.Mul(u, c.SumKeep(c.Mul(flat, v), 1)))
+	return c.Div(w, c.BroadcastTo(sigma, s))
 }
 
 // unit is x / max(‖x‖, ε).

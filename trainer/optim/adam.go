@@ -52,12 +52,21 @@ func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }
 
 // Input is the name of the graph input that carries the schedule, of type
 // ScheduleType.
-func (a Adam) Input() string { return "adam." + a.Name }
+func (a Adam) Input() string { return a.InputN(0) }
+
+// InputN is Input for the nth step, from 0, of a graph that takes several.
+func (a Adam) InputN(nth int) string {
+	if nth == 0 {
+		return "adam." + a.Name
+	}
+	return fmt.Sprintf("adam.%s.%d", a.Name, nth)
+}
 
 // ScheduleType is the type of the schedule: {lr/(1−β₁ᵗ), 1/√(1−β₂ᵗ)}.
 var ScheduleType = graph.T(graph.F32, 2)
 
-// Schedule is the value of the input for step (from 0) in epoch (from 0).
+// Schedule is the value of the input for this optimiser's step (from 0) in
+// epoch (from 0).
 func (a Adam) Schedule(step int64, epoch int) [2]float32 {
 	t := float64(step + 1)
 	lr := a.LR * math.Pow(a.Decay, float64(epoch))
@@ -66,8 +75,13 @@ func (a Adam) Schedule(step int64, epoch int) [2]float32 {
 
 // Step moves each parameter against its gradient. With β₁ = 0 the first moment
 // is the gradient itself and is not kept.
-func (a Adam) Step(c *nn.Context, params []nn.Param, grads []graph.ID) {
-	sched := c.Cast(c.Input(a.Input(), ScheduleType), c.DType)
+func (a Adam) Step(c *nn.Context, params []nn.Param, grads []graph.ID) { a.StepN(c, 0, params, grads) }
+
+// StepN is Step for the nth step, from 0, of a graph that takes several: each
+// has a schedule of its own, and the next one's parameters and moments are
+// those that this one leaves.
+func (a Adam) StepN(c *nn.Context, nth int, params []nn.Param, grads []graph.ID) {
+	sched := c.Cast(c.Input(a.InputN(nth), ScheduleType), c.DType)
 	rate := c.Reshape(c.Slice(sched, 0, 0, 1, 1), graph.D())
 	correct := c.Reshape(c.Slice(sched, 0, 1, 2, 1), graph.D())
 	c.Scope("adam."+a.Name, func() {

@@ -4,11 +4,13 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"ebtrain/trainer/bidvl"
 	"ebtrain/trainer/job"
+	"ebtrain/trainer/nets"
 )
 
 const help = `train trains an energy-based latent variable model and writes a run directory.
@@ -18,6 +20,8 @@ Alone it is a world of one; under ddplaunch it is one of the ranks:
   train --data synth --steps 100 --out runs/a
   ddplaunch -nproc 2 train --algo bidvl --net conv32 --width 16 \
       --data shards/celeba32 --batch 64 --steps 300 --out runs/celeba32
+
+  ddplaunch -nproc 2 train --preset bidvl-celeba128 --data shards/celeba128 --out runs/celeba128
 
 --batch is over all ranks, so a run means the same on 1, 2 or 8 of them. The run
 directory holds config.json, metrics.jsonl, samples/, ckpt/, events/ and a log for
@@ -33,6 +37,10 @@ const virtualShards = 8
 type options struct {
 	settings job.Settings
 	model    bidvl.Config
+	preset   string
+	// lrGenerator is the rate of the generator's own optimiser; 0 is none.
+	lrGenerator  float64
+	latentWeight string // a number, or autoWeight
 
 	steps       int64
 	out         string
@@ -52,33 +60,22 @@ type options struct {
 	remat       bool
 }
 
-// define adds the flags of train to fs.
-func (o *options) define(fs *pflag.FlagSet) {
-	o.model = bidvl.Defaults()
-	m := &o.model
+// define adds the flags of train to fs, with the settings of start as their
+// defaults.
+func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
+	o.model = start.Config
 	fs.StringVar(&o.settings.Algo, "algo", "bidvl", "algorithm: bidvl")
-	fs.StringVar(&o.settings.Net, "net", "conv32", "networks: conv32, for 32x32 pictures")
-	fs.IntVar(&m.Net.Width, "width", m.Net.Width, "base width of the networks (64 in the paper)")
-	fs.IntVar(&m.Net.Latent, "latent", m.Net.Latent, "size of the latent vector")
+	fs.StringVar(&o.preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
+	fs.StringVar(&o.settings.Net, "net", start.Config.Net.Name(), "networks: "+strings.Join(nets.Names(), ", ")+", for pictures of that size, with the settings that the paper uses for them")
 	fs.StringVar(&o.settings.Data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
 	fs.StringVar(&o.settings.Split, "split", "train", "split of the data set to train on")
 	fs.BoolVar(&o.settings.Flip, "flip", false, "mirror pictures left to right at random")
-	fs.IntVar(&o.settings.Batch, "batch", 100, "samples per step over all ranks")
-	fs.Int64Var(&o.steps, "steps", 1000, "steps of the whole run, those before a resume included")
+	fs.IntVar(&o.settings.Batch, "batch", start.Batch, "samples per step over all ranks")
+	fs.Int64Var(&o.steps, "steps", start.Steps, "steps of the whole run, those before a resume included")
 	fs.Uint64Var(&o.settings.Seed, "seed", 1, "seed of everything that is random")
 	fs.StringVar(&o.out, "out", "", "run directory (required)")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in --out")
-
-	fs.StringVar((*string)(&m.Order), "order", string(m.Order), "which level is updated first: upper-lower (as the released code) or lower-upper (as the paper's Algorithm 1)")
-	fs.BoolVar(&m.FreshLatent, "fresh-latent", m.FreshLatent, "draw new latents for the lower level")
-	fs.Float64Var(&m.VAEWeight, "vae-weight", m.VAEWeight, "r', weight of the reconstruction and prior terms")
-	fs.Float64Var(&m.LatentWeight, "latent-weight", m.LatentWeight, "weight of the latent term; 0 means 1/latent")
-	fs.Float64Var(&m.Upper.LR, "lr-energy", m.Upper.LR, "Adam's learning rate for the energy net")
-	fs.Float64Var(&m.Lower.LR, "lr", m.Lower.LR, "Adam's learning rate for the inference net and the generator")
-	fs.Float64Var(&m.Upper.Beta1, "beta1", m.Upper.Beta1, "Adam's beta1")
-	fs.Float64Var(&m.Upper.Beta2, "beta2", m.Upper.Beta2, "Adam's beta2")
-	fs.Float64Var(&m.Upper.Decay, "lr-decay", m.Upper.Decay, "factor on the learning rates after each epoch")
-	fs.Float64Var(&m.Lower.WeightDecay, "weight-decay", m.Lower.WeightDecay, "L2 weight decay of the inference net and the generator")
+	o.defineModel(fs)
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks: the batch is cut into 8 virtual shards, and each rank uses one thread (slower)")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
@@ -95,24 +92,40 @@ func (o *options) define(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.remat, "remat", false, "use less memory: compute what costs little again in the backward pass instead of keeping it (the same numbers, more time)")
 }
 
-// parse reads the command line.
+// parse reads the command line: once for --preset and --net, and again with
+// their settings as the defaults.
 func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
-	o := &options{}
-	fs := pflag.NewFlagSet("train", pflag.ContinueOnError)
-	o.define(fs)
-	if err := job.ParseFlags(fs, args, out, help); err != nil {
+	start := bidvl.CIFAR10()
+	start.Steps = defaultSteps
+	o, fs, err := parseFrom(start, args, out)
+	if err != nil {
 		return nil, nil, err
 	}
-	o.model.Lower.Beta1, o.model.Lower.Beta2, o.model.Lower.Decay = o.model.Upper.Beta1, o.model.Upper.Beta2, o.model.Upper.Decay
+	if start, err = o.start(fs, start, out); err != nil {
+		return nil, nil, err
+	}
+	if o, fs, err = parseFrom(start, args, out); err != nil {
+		return nil, nil, err
+	}
+	o.share()
 	o.settings.BiDVL = &o.model
 	if o.fixedBits {
 		o.settings.Shards = virtualShards
+		if n := o.settings.Batch; n%virtualShards != 0 {
+			return nil, nil, job.Usage("--deterministic cuts the batch into %d shards, and --batch is %d: want a multiple of %d", virtualShards, n, virtualShards)
+		}
 		if o.threads > 1 {
 			return nil, nil, job.Usage("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
 		}
 		o.threads = 1
 	}
 	return o, fs, o.validate()
+}
+
+func parseFrom(start bidvl.Preset, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
+	o.define(fs, start)
+	return o, fs, job.ParseFlags(fs, args, out, help)
 }
 
 // validate reports the first mistake that does not need the data.
@@ -124,19 +137,13 @@ func (o *options) validate() error {
 	if o.settings.Algo != "bidvl" {
 		return job.Usage("unknown --algo %q: this build has bidvl", o.settings.Algo)
 	}
-	if o.settings.Net != "conv32" {
-		return job.Usage("unknown --net %q: this build has conv32", o.settings.Net)
-	}
-	if order := o.model.Order; order != bidvl.UpperFirst && order != bidvl.LowerFirst {
-		return job.Usage("unknown --order %q: want %s or %s", order, bidvl.UpperFirst, bidvl.LowerFirst)
-	}
-	for _, check := range []func() error{o.checkCounts, o.checkRates, func() error { return job.CheckDevice(o.device, o.threads) }} {
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.checkRates, o.readWeight, func() error { return job.CheckDevice(o.device, o.threads) }} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
-	if w := o.model.Net.Width; w%4 != 0 {
-		return job.Usage("want --width of a multiple of 4, got %d", w)
+	if n := o.model.Net; n.Family == nets.ConvFamily && n.Width%4 != 0 {
+		return job.Usage("want --width of a multiple of 4, got %d", n.Width)
 	}
 	if _, err := o.settings.Algorithm(); err != nil {
 		return &job.UsageError{Err: err}
@@ -148,12 +155,16 @@ func (o *options) validate() error {
 // too large can only be a typing mistake.
 func (o *options) checkCounts() error {
 	const any = math.MaxInt64
+	width := int64(1)
+	if o.model.Net.Family == nets.ConvFamily {
+		width = 4
+	}
 	for _, c := range []struct {
 		flag           string
 		n, least, most int64
 	}{
-		{"--steps", o.steps, 1, any}, {"--batch", int64(o.settings.Batch), 1, 1 << 30}, {"--width", int64(o.model.Net.Width), 4, 1 << 14},
-		{"--latent", int64(o.model.Net.Latent), 1, 1 << 20}, {"--samples", int64(o.samples), 0, 1 << 20}, {"--prefetch", int64(o.prefetch), 0, 1 << 10},
+		{"--steps", o.steps, 1, any}, {"--batch", int64(o.settings.Batch), 1, 1 << 30}, {"--width", int64(o.model.Net.Width), width, 1 << 14},
+		{"--latent", int64(o.model.Net.Latent), 1, 1 << 20}, {"--lower-steps", int64(o.model.LowerSteps), 1, 100}, {"--samples", int64(o.samples), 0, 1 << 20}, {"--prefetch", int64(o.prefetch), 0, 1 << 10},
 		{"--log-every", o.logEvery, 1, any}, {"--print-every", o.printEvery, 0, any}, {"--check-every", o.checkEvery, 0, any},
 		{"--ckpt-every", o.ckptEvery, 0, any}, {"--ckpt-keep", int64(o.ckptKeep), 0, any}, {"--sample-every", o.sampleEvery, 0, any},
 		{"--profile", o.profile, -1, o.steps - 1},
@@ -184,7 +195,7 @@ func (o *options) checkRates() error {
 		{"--lr-decay", m.Upper.Decay, m.Upper.Decay > 0 && m.Upper.Decay <= 1, "above 0 and at most 1"},
 		{"--weight-decay", m.Lower.WeightDecay, m.Lower.WeightDecay >= 0, "of at least 0"},
 		{"--vae-weight", m.VAEWeight, m.VAEWeight >= 0, "of at least 0"},
-		{"--latent-weight", m.LatentWeight, m.LatentWeight >= 0, "of at least 0"},
+		{"--lr-generator", o.lrGenerator, o.lrGenerator >= 0, "of at least 0"},
 	} {
 		if !c.ok || c.v > math.MaxFloat32 {
 			return job.Usage("want %s %s, and finite in float32, got %v", c.flag, c.want, c.v)

@@ -57,7 +57,8 @@ type runInfo struct {
 	hint  string // of the launcher, whether its output is a terminal
 }
 
-// openData opens the data set and fits the networks to its pictures.
+// openData opens the data set, fits the networks to its pictures, and so
+// completes the settings.
 func openData(o *options) (data.Source, error) {
 	src, err := dataset.Open(o.settings.Data, o.settings.Split)
 	if err != nil {
@@ -69,6 +70,7 @@ func openData(o *options) (data.Source, error) {
 			o.settings.Data, s.H, s.W, o.settings.Net, o.model.Net.Size, o.model.Net.Size, o.model.Net.Size)
 	}
 	o.model.Net.Channels = s.C
+	o.model = o.model.Resolved()
 	o.settings.DataDigest = src.Digest()
 	return src, nil
 }

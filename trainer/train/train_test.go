@@ -51,6 +51,8 @@ func TestParseRefuses(t *testing.T) {
 		{"--out=", "--out is required"},
 		{"--steps 0", "want --steps of at least 1"},
 		{"--batch 0", "want --batch of at least 1"},
+		{"--deterministic --batch 12", "want a multiple of 8"},
+		{"--deterministic --batch 8 --threads 2", "use more ranks"},
 		{"--batch 2000000000", "want --batch of at most"},
 		{"--width 0", "want --width of at least 4"},
 		{"--width 6", "want --width of a multiple of 4"},

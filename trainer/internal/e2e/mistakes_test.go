@@ -38,7 +38,7 @@ var mistakes = []mistake{
 	{"beta 2", "", "train --out z --beta1 2", 2, `^want --beta1 of at least 0 and below 1.*, got 2`},
 	{"width odd", "", "train --out z --width 7", 2, `^want --width of a multiple of 4, got 7`},
 	{"unknown algorithm", "", "train --out z --algo gan", 2, `^unknown --algo "gan": this build has bidvl`},
-	{"unknown networks", "", "train --out z --net resnet", 2, `^unknown --net "resnet": this build has conv32`},
+	{"unknown networks", "", "train --out z --net resnet", 2, `^unknown --net "resnet": want one of conv32, conv64, resnet32, resnet128`},
 	{"unknown order", "", "train --out z --order both", 2, `^unknown --order "both": want upper-lower or lower-upper`},
 	{"unknown device", "", "train --out z --device gpu", 2, `^unknown --device "gpu": want one of auto, cpu, ref`},
 	{"argument that is no flag", "", "train celeba --out z", 2, `^unexpected argument "celeba": every setting of train is a flag`},

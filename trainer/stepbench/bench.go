@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"runtime"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/ddp"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/job"
+	"ebtrain/trainer/loop"
+	"ebtrain/trainer/nn"
+)
+
+// bench is one rank's benchmark. It is used by one goroutine.
+type bench struct {
+	o           *options
+	net         net
+	model       model
+	backend     exec.Backend
+	comm        collective.Comm // nil in a world of one
+	rank, world int
+
+	graph   *graph.Graph
+	specs   []nn.Variable
+	vars    exec.Vars
+	step    exec.Program
+	pool    *pool
+	load    cpuLoad
+	compile time.Duration
+
+	next   int64     // number of the next step
+	losses []float64 // of the last step, by model.Report
+}
+
+// rank runs the benchmark on this rank; rank 0 prints.
+func rank(ctx context.Context, o *options, w *job.World, out io.Writer) (err error) {
+	n := nets[o.net]
+	m, err := n.model(o)
+	if err != nil {
+		return err
+	}
+	if o.threads == 0 {
+		o.threads = max(1, runtime.NumCPU()/w.LocalSize())
+	}
+	backend, err := job.OpenBackend(o.device, o.threads, w.LocalSize())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, backend.Close()) }()
+	// What goes wrong in a collective is an error besides, and its flight record
+	// is long.
+	if err := w.Connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	b := &bench{o: o, net: n, model: m, backend: backend, comm: w.Comm, rank: w.Rank(), world: w.Size()}
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.step.Close()) }()
+	if b.load, err = b.machine(ctx, w.Hosts()); err != nil {
+		return err
+	}
+	r, err := b.all(ctx)
+	if err != nil || b.rank != 0 {
+		return err
+	}
+	return r.print(out, o.json)
+}
+
+// prepare builds and compiles the step, and makes sure that all ranks agree.
+func (b *bench) prepare(ctx context.Context) (err error) {
+	began := time.Now()
+	if b.graph, b.specs, err = b.model.Step(b.world, b.o.batch/b.world); err != nil {
+		return err
+	}
+	if err := job.CheckMemory(b.graph, "--batch or --width"); err != nil {
+		return err
+	}
+	b.vars = b.backend.NewVars()
+	if err := nn.Initialise(b.vars, b.specs, b.o.seed); err != nil {
+		return err
+	}
+	b.step, err = b.backend.Compile(b.graph, exec.Options{Name: "step", Vars: b.vars, Comm: b.comm, Profile: b.o.profile})
+	if err != nil {
+		return err
+	}
+	b.compile = time.Since(began)
+	in := b.step.Input(loop.InputImages)
+	b.pool = newPool(in, b.net.low, b.o.seed, b.rank*poolBatches*in.Type.Shape.At(0))
+	if b.comm == nil {
+		return nil
+	}
+	text := fmt.Sprintf("flags %+v\ngraph %x\n", *b.o, b.graph.Digest())
+	if err := ddp.Agree(ctx, b.comm, "program", text); err != nil {
+		return errors.Join(err, b.step.Close())
+	}
+	return nil
+}
+
+// machine is the load of the machine that this rank is on. hosts is the host
+// of each rank.
+func (b *bench) machine(ctx context.Context, hosts []string) (cpuLoad, error) {
+	l := cpuLoad{cores: runtime.NumCPU()}
+	pids, err := gather(ctx, b, []int64{int64(os.Getpid())})
+	if err != nil {
+		return l, err
+	}
+	for r, pid := range pids {
+		if b.world == 1 || hosts[r] == hosts[b.rank] {
+			l.pids = append(l.pids, int(pid))
+		}
+	}
+	return l, nil
+}
+
+// one runs one step and checks its losses.
+func (b *bench) one(ctx context.Context) error {
+	b.feed(b.next)
+	if err := exec.Run(ctx, b.step); err != nil {
+		return fmt.Errorf("step %d: %w", b.next, err)
+	}
+	out := b.step.Output(loop.OutputReport)
+	b.losses = b.losses[:0]
+	for i, name := range b.model.Report() {
+		v := out.At(i)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("step %d: %s is %v: the numbers of a step that diverged mean nothing", b.next, name, v)
+		}
+		b.losses = append(b.losses, v)
+	}
+	b.next++
+	return nil
+}
+
+// checkReplicas compares the weights of all ranks, bit for bit.
+func (b *bench) checkReplicas(ctx context.Context) error {
+	if b.comm == nil {
+		return nil
+	}
+	names := make([]string, len(b.specs))
+	for i, v := range b.specs {
+		names[i] = v.Name
+	}
+	return ddp.Replicas(ctx, b.comm, b.vars, names)
+}
+
+// barrier waits for all ranks.
+func (b *bench) barrier(ctx context.Context) error {
+	if b.comm == nil {
+		return nil
+	}
+	return collective.Do(ctx, b.comm, collective.Request{Kind: collective.Barrier, Label: "sample"})
+}
+
+// gather is the concatenation of every rank's mine, in the order of the ranks.
+func gather[T collective.Elem](ctx context.Context, b *bench, mine []T) ([]T, error) {
+	if b.comm == nil {
+		return mine, nil
+	}
+	all := make([]T, b.world*len(mine))
+	copy(all[b.rank*len(mine):], mine)
+	return all, collective.Do(ctx, b.comm, collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(all), Label: "results"})
+}
+
+// fromRank0 is rank 0's number, on every rank.
+func fromRank0(ctx context.Context, b *bench, n int64) (int64, error) {
+	if b.comm == nil {
+		return n, nil
+	}
+	v := []int64{n}
+	err := collective.Do(ctx, b.comm, collective.Request{Kind: collective.Broadcast, Vec: collective.VecOf(v), Label: "go on?"})
+	return v[0], err
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/trainer/job"
+)
+
+const help = `stepbench times the full training step of a network, on synthetic data.
+
+  stepbench --net conv32 --batch 64 --threads 2           one rank, two threads
+  stepbench -nproc 2 --net conv32 --batch 64 --threads 1  two ranks of one thread
+  stepbench --net grbm-bidsm --batch 100 --json           one JSON line
+
+With -nproc above 1 it has the ddplaunch beside it (or on PATH) start the ranks;
+it may as well be started by ddplaunch itself. --batch is over all ranks.
+`
+
+// options are the flags of stepbench.
+type options struct {
+	nproc         int
+	net           string
+	width, latent int
+	batch         int
+	threads       int
+	steps, warmup int
+	precision     string
+	json, profile bool
+	device        string
+	freshLatent   bool
+	quiet, maxS   float64
+	peakSize      int
+	seed          uint64
+}
+
+func parse(args []string, out io.Writer) (*options, error) {
+	o := &options{}
+	fs := pflag.NewFlagSet("stepbench", pflag.ContinueOnError)
+	fs.IntVar(&o.nproc, "nproc", 0, "ranks on this machine; 0 is one, or those that ddplaunch has started")
+	fs.StringVar(&o.net, "net", "conv32", "what is trained: "+netNames())
+	fs.IntVar(&o.width, "width", 0, "base width of the network; 0 is the paper's")
+	fs.IntVar(&o.latent, "latent", 0, "size of the latent vector; 0 is the paper's")
+	fs.IntVar(&o.batch, "batch", 0, "samples per step over all ranks; 0 is the paper's")
+	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
+	fs.IntVar(&o.steps, "steps", 10, "quiet samples wanted, each of one step, or of as many as take 0.2 s")
+	fs.IntVar(&o.warmup, "warmup", 2, "steps before the first sample, at least 1")
+	fs.Float64Var(&o.maxS, "max-s", 120, "seconds after which it makes do with the samples it has")
+	fs.Float64Var(&o.quiet, "quiet", 0.08, "a sample is quiet if other programs took at most this share of the machine, on top of the cores left free")
+	fs.StringVar(&o.precision, "precision", "f32", "f32")
+	fs.BoolVar(&o.freshLatent, "fresh-latent", false, "bidvl: new latents in the lower level, one more pass through the generator, as the PyTorch peer has")
+	fs.IntVar(&o.peakSize, "peak-size", 2048, "extent of the square matrices whose product measures the peak; 0 does not measure it")
+	fs.BoolVar(&o.json, "json", false, "print JSON lines, not a table")
+	fs.BoolVar(&o.profile, "profile-ops", false, "time every op; costs a little")
+	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
+	fs.Uint64Var(&o.seed, "seed", 1, "seed of weights, data and noise")
+	if err := job.ParseFlags(fs, args, out, help); err != nil {
+		return nil, err
+	}
+	return o, o.validate()
+}
+
+// validate reports the first mistake, and fills in what was left to the network.
+func (o *options) validate() error {
+	if o.precision != "f32" {
+		return job.Usage("unknown --precision %q: this build trains in f32", o.precision)
+	}
+	n, ok := nets[o.net]
+	if !ok {
+		return job.Usage("unknown --net %q: want one of %s", o.net, netNames())
+	}
+	for _, d := range []struct {
+		flag string
+		v    *int
+		def  int
+	}{{"--width", &o.width, n.width}, {"--latent", &o.latent, n.latent}, {"--batch", &o.batch, n.batch}} {
+		if *d.v != 0 && d.def == 0 {
+			return job.Usage("%s is not a size of --net %s", d.flag, o.net)
+		}
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	for _, c := range []struct {
+		flag           string
+		n, least, most int
+	}{
+		{"--batch", o.batch, 1, 1 << 24}, {"--steps", o.steps, 1, 1 << 24}, {"--warmup", o.warmup, 1, 1 << 24},
+		{"-nproc", o.nproc, 0, 1024}, {"--peak-size", o.peakSize, 0, 1 << 14}, {"--width", o.width, min(1, n.width), 1 << 14}, {"--latent", o.latent, min(1, n.latent), 1 << 20},
+	} {
+		switch {
+		case c.n < c.least:
+			return job.Usage("want %s of at least %d, got %d", c.flag, c.least, c.n)
+		case c.n > c.most:
+			return job.Usage("want %s of at most %d, got %d", c.flag, c.most, c.n)
+		}
+	}
+	if !(o.maxS > 0) || !(o.quiet >= 0) {
+		return job.Usage("want --max-s above 0 and --quiet of at least 0, got %v and %v", o.maxS, o.quiet)
+	}
+	if _, err := n.model(o); err != nil {
+		return err
+	}
+	return job.CheckDevice(o.device, o.threads)
+}
+
+// divides reports a batch that the ranks cannot share equally.
+func (o *options) divides(ranks int) error {
+	if o.batch%ranks == 0 {
+		return nil
+	}
+	return job.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.batch, ranks, ranks)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// outEnv tells rank 0 the file for its result, when the launcher was started
+// here: on the launcher's output every line would begin with a rank's name.
+// (The launcher passes on no EBTRAIN_ names of its own surroundings.)
+const outEnv = "STEPBENCH_OUT"
+
+// launch has ddplaunch run this program with the same arguments on o.nproc
+// ranks, and prints the result.
+func launch(ctx context.Context, o *options, args, environ []string, stdout, stderr io.Writer) (err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("where this program is: %w", err)
+	}
+	launcher, err := findLauncher(self)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "stepbench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	result := filepath.Join(dir, "result")
+
+	cmd := exec.CommandContext(ctx, launcher, append([]string{"-nproc", strconv.Itoa(o.nproc), self}, args...)...)
+	cmd.Env = append(append([]string{}, environ...), outEnv+"="+result)
+	cmd.Stdout, cmd.Stderr = stderr, stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%d ranks by %s: %w", o.nproc, launcher, err)
+	}
+	text, err := os.ReadFile(result)
+	if err != nil {
+		return fmt.Errorf("result of rank 0: %w", err)
+	}
+	_, err = stdout.Write(text)
+	return err
+}
+
+// findLauncher is the ddplaunch beside the program self, or that on PATH.
+func findLauncher(self string) (string, error) {
+	beside := filepath.Join(filepath.Dir(self), "ddplaunch")
+	if st, err := os.Stat(beside); err == nil && !st.IsDir() {
+		return beside, nil
+	}
+	path, err := exec.LookPath("ddplaunch")
+	if err != nil {
+		return "", fmt.Errorf("no ddplaunch beside %s nor on PATH: build it there (make build), or run ddplaunch -nproc N stepbench yourself: %w", self, err)
+	}
+	return path, nil
+}
+
+// output is where rank 0 prints.
+func output(environ []string, stdout io.Writer) (io.WriteCloser, error) {
+	for _, v := range environ {
+		if file, ok := strings.CutPrefix(v, outEnv+"="); ok {
+			return lateFile{file: file, text: &strings.Builder{}}, nil
+		}
+	}
+	return keptOpen{stdout}, nil
+}
+
+// keptOpen is a writer that outlives the program's use of it.
+type keptOpen struct{ io.Writer }
+
+func (keptOpen) Close() error { return nil }
+
+// lateFile is written when it is closed, and only if there is text: the other
+// ranks share its name and have none.
+type lateFile struct {
+	file string
+	text *strings.Builder
+}
+
+func (l lateFile) Write(p []byte) (int, error) { return l.text.Write(p) }
+
+func (l lateFile) Close() error {
+	if l.text.Len() == 0 {
+		return nil
+	}
+	return os.WriteFile(l.file, []byte(l.text.String()), 0o600)
+}

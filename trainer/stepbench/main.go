@@ -1,0 +1,86 @@
+// Command stepbench times the full training step of a network on one or more
+// ranks, beside what the machine can do, and checks the results while it does.
+//
+//	stepbench --net conv32 --batch 64 --threads 2
+//	stepbench -nproc 2 --net conv32 --batch 64 --threads 1 --json
+//
+// README.md says how to read what it prints, and what misleads.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"ebtrain/launch/env"
+	"ebtrain/trainer/job"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	stop()
+	os.Exit(job.Exit("stepbench", err, os.Stderr))
+}
+
+var errStopped = errors.New("asked to stop before there was a result")
+
+// untilStopped is ctx until stop is closed. done releases it.
+func untilStopped(ctx context.Context, stop <-chan struct{}) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-stop:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() { cancel(nil); wg.Wait() }
+}
+
+// run is the program, without the process around it. Started by no launcher
+// with -nproc above 1, it has ddplaunch start itself; otherwise it is a rank.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
+	o, err := parse(args, stdout)
+	if err != nil {
+		return err
+	}
+	worker, err := env.Parse(environ)
+	if err != nil {
+		return err
+	}
+	switch {
+	case worker.Alone() && o.nproc > 1:
+		if err := o.divides(o.nproc); err != nil {
+			return err
+		}
+		return launch(ctx, o, args, environ, stdout, stderr)
+	case !worker.Alone() && o.nproc > 0 && o.nproc != worker.Size:
+		return job.Usage("-nproc %d, but this process is one of %d ranks: leave -nproc to the launcher", o.nproc, worker.Size)
+	}
+	w, err := job.JoinWorld(ctx, environ)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := o.divides(w.Size()); err != nil {
+		return err
+	}
+	ctx, cancel := w.Context(ctx)
+	defer cancel()
+	ctx, done := untilStopped(ctx, w.StopRequested())
+	defer done()
+	out, err := output(environ, stdout)
+	if err != nil {
+		return err
+	}
+	if err := rank(ctx, o, w, out); err != nil {
+		return errors.Join(w.Fail(err), out.Close())
+	}
+	return out.Close()
+}

@@ -1,0 +1,73 @@
+#!/bin/bash
+# Runs stepbench and its PyTorch peers in turn, several rounds in alternating order, on this machine, and prints a markdown table.
+#
+#   make build && trainer/stepbench/peers/compare.sh PATH/TO/peers        # the folder with bidvl_ddp.py
+#   ROUNDS=3 SECS=40 CASES="conv32 ranks" trainer/stepbench/peers/compare.sh PATH/TO/peers
+#
+# CASES   conv32 resnet128 ranks ranks-torch grbm-bidsm conv-sm (default: all; one that this build's stepbench cannot run is skipped, and said so)
+# ROUNDS  times that every program of a case runs, alternating (default 3)
+# SECS    most seconds that one run samples (default 40)
+# STEPS   quiet samples that one run wants (default 5)
+# BIN     folder of stepbench and ddplaunch (default bin/ of this repository)
+# OUT     file that keeps every result as a JSON line (default: a temporary one)
+# THREADS threads of the runs on one rank (default 2; 1 is steadier on a busy machine, but is not what the bars ask for)
+# SMOKE=1 small networks where both sides have them: to see that it works, not how fast
+set -u -o pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+peers=${1:-}
+ROUNDS=${ROUNDS:-3} SECS=${SECS:-40} STEPS=${STEPS:-5} THREADS=${THREADS:-2} BIN=${BIN:-$here/../../../bin} SMOKE=${SMOKE:-}
+CASES=${CASES:-conv32 resnet128 ranks ranks-torch grbm-bidsm conv-sm}
+OUT=${OUT:-$(mktemp --suffix .jsonl)}
+die() { echo "compare.sh: $*" >&2; exit 2; }
+
+BIN=$(cd "$BIN" 2>/dev/null && pwd) || die "no folder $BIN: run make build"
+case "$BIN$here$peers" in *[[:space:]]*) die "want paths without spaces" ;; esac
+[ -x "$BIN/stepbench" ] && [ -x "$BIN/ddplaunch" ] || die "no stepbench and ddplaunch in $BIN: run make build"
+[ -n "$peers" ] && [ -f "$peers/bidvl_ddp.py" ] || die "want the folder that holds bidvl_ddp.py, got '$peers'"
+[ -x /usr/bin/python3 ] && /usr/bin/python3 -c 'import torch' 2>/dev/null || die "want Debian's torch: apt-get install --no-install-recommends python3-torch libopenblas0-pthread"
+
+# The strongest setting of PyTorch; harmless to ours, which allocates nothing in a step.
+unset OPENBLAS_CORETYPE
+export GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592
+export PYTHONDONTWRITEBYTECODE=1
+
+ours() { echo "$BIN/stepbench --json --steps $STEPS --warmup 1 --max-s $SECS $*"; }
+bidvl() { echo "/usr/bin/python3 $peers/bidvl_ddp.py --channels-last --iters $STEPS --warmup 1 --max-s $SECS $*"; }
+torch() { echo "/usr/bin/python3 $here/$1 --iters $STEPS --warmup 1 --max-s $SECS ${*:2}"; }
+
+width= ch=; [ -n "$SMOKE" ] && width="--width 16" ch="--ch 16"
+
+# sides CASE: what is compared, one "label|command" a line; the ratio is the first over the second
+sides() {
+  case $1 in
+  conv32)      echo "ours|$(ours --net conv32 $width --batch 64 --threads $THREADS)"
+               echo "torch|$(bidvl --model conv32 --loss kl $ch --batch 64 --threads $THREADS)" ;;
+  resnet128)   echo "ours|$(ours --net resnet128 $width --batch 8 --threads $THREADS)"
+               echo "torch|$(bidvl --model resnet128 $ch --batch 8 --threads $THREADS)" ;;
+  ranks)       echo "ours 2x1|$(ours -nproc 2 --net conv32 $width --batch 64 --threads 1)"
+               echo "ours 1x2|$(ours --net conv32 $width --batch 64 --threads 2)" ;;
+  ranks-torch) echo "ours 2x1|$(ours -nproc 2 --net conv32 $width --batch 64 --threads 1)"
+               echo "torch 2x1|$(bidvl --model conv32 --loss kl $ch --batch 32 --world 2)" ;;
+  grbm-bidsm)  echo "ours|$(ours --net grbm-bidsm --batch 100 --threads $THREADS)"
+               echo "torch|$(torch grbm_bidsm.py --batch 100 --threads $THREADS)" ;;
+  conv-sm)     echo "ours|$(ours --net conv-sm $width --batch 64 --threads $THREADS)"
+               echo "torch|$(torch conv_sm.py $width --batch 64 --threads $THREADS --channels-last)" ;;
+  *) die "unknown case $1 in CASES" ;;
+  esac
+}
+
+has() { "$BIN/stepbench" --help | grep -q -- "what is trained:.*$1"; }
+for c in $CASES; do sides "$c" >/dev/null || exit 2; done
+: > "$OUT" || exit 2
+for c in $CASES; do
+  net=$c; case $c in ranks*) net=conv32 ;; esac
+  if ! has "$net"; then echo "compare.sh: skipped $c: this stepbench has no --net $net" >&2; continue; fi
+  for round in $(seq "$ROUNDS"); do
+    while IFS='|' read -r label cmd; do
+      echo "compare.sh: $c, round $round of $ROUNDS: $label" >&2
+      line=$($cmd </dev/null | grep '^{' | head -n 1) || { echo "compare.sh: failed: $cmd" >&2; exit 1; }
+      printf '{"case": "%s", "side": "%s", "cmd": "%s", "result": %s}\n' "$c" "$label" "$cmd" "$line" >> "$OUT"
+    done < <(sides "$c" | if [ $((round % 2)) = 0 ]; then tac; else cat; fi)
+  done
+done
+/usr/bin/python3 "$here/table.py" "$OUT" && echo "every run: $OUT" >&2

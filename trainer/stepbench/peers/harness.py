@@ -1,0 +1,125 @@
+"""What the peers here have in common: settings of the machine, timing, the load of other programs, one JSON line.
+
+A peer is a class with .step(i) -> list of losses, and names. The rule by which a sample counts is that of stepbench:
+a sample is as many steps as take 0.2 s; it is quiet if other programs took at most --quiet of the machine during it (on top of
+the cores that the peer leaves free); the medians are over quiet samples, or the quietest quarter if there are too few."""
+import argparse, json, math, os, resource, sys, time
+
+
+def parse(about, batch):
+    p = argparse.ArgumentParser(description=about)
+    p.add_argument("--batch", type=int, default=batch)
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--iters", type=int, default=10, help="quiet samples wanted")
+    p.add_argument("--warmup", type=int, default=2)
+    p.add_argument("--max-s", type=float, default=60)
+    p.add_argument("--quiet", type=float, default=0.08)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--channels-last", action="store_true")
+    p.add_argument("--width", type=int, default=0, help="0 = the network's own")
+    p.add_argument("--aten", default="avx512", help="ATEN_CPU_CAPABILITY ('' = torch's default)")
+    p.add_argument("--keep-denormals", action="store_true", help="torch's default; flushing them to zero, the default here, is faster")
+    p.add_argument("--golden", default="", help="instead of timing, write what two tiny steps compute to this file")
+    a = p.parse_args()
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(a.threads)
+    os.environ.pop("OPENBLAS_CORETYPE", None)
+    if a.aten:
+        os.environ["ATEN_CPU_CAPABILITY"] = a.aten
+    return a
+
+
+HZ = os.sysconf("SC_CLK_TCK")
+
+
+def machine_busy():
+    f = [int(x) for x in open("/proc/stat").readline().split()[1:]]
+    return sum(f[:3]) + sum(f[5:8])                  # user nice system irq softirq steal
+
+
+def own_busy():
+    f = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
+    return int(f[11]) + int(f[12])
+
+
+def blas():
+    """The library that sgemm comes from: "reference" is Debian's libblas3, which is many times slower than OpenBLAS."""
+    maps = set(l.split()[-1] for l in open("/proc/self/maps") if "blas" in l)
+    for name in maps:
+        if "openblas" in os.path.realpath(name):
+            return "openblas"
+    return "reference" if any(os.path.basename(n).startswith("libblas.so") for n in maps) else "built in"
+
+
+def median(v):
+    v = sorted(v); n = len(v)
+    return v[n // 2] if n % 2 else 0.5 * (v[n // 2 - 1] + v[n // 2])
+
+
+def torch_for(a):
+    """Sets torch up. Denormals first: threads inherit the mode of the one that starts them."""
+    import torch
+    torch.set_flush_denormal(not a.keep_denormals)
+    torch.set_num_threads(a.threads)
+    torch.manual_seed(a.seed)
+    return torch
+
+
+def measure(a, bench, model, peer, **more):
+    import torch
+    for i in range(max(1, a.warmup)):
+        t = time.perf_counter(); peer.step(i); t = time.perf_counter() - t
+    inner = max(1, math.ceil(0.2 / t))
+    limit = a.quiet + max(0.0, 1 - a.threads / os.cpu_count())
+    rec, began, n, c0, losses = [], time.time(), max(1, a.warmup), time.process_time(), []
+    while True:
+        t, b, o = time.perf_counter(), machine_busy(), own_busy()
+        for _ in range(inner):
+            losses = peer.step(n); n += 1
+        t = time.perf_counter() - t
+        other = max(0, machine_busy() - b - (own_busy() - o)) / (HZ * t * os.cpu_count())
+        rec.append((t / inner, other))
+        if sum(r[1] < limit for r in rec) >= a.iters or (time.time() - began > a.max_s and len(rec) >= 3):
+            break
+    quiet = [r for r in rec if r[1] < limit]
+    use = quiet if len(quiet) >= min(3, a.iters) else sorted(rec, key=lambda r: r[1])[:max(3, len(rec) // 4)]
+    tot = [r[0] for r in use]; m = median(tot)
+    print(json.dumps(dict(
+        bench=bench, lib="torch", model=model, world=1, threads=a.threads, batch=a.batch, step_ms=round(1e3 * m, 3), min_ms=round(1e3 * min(tot), 3),
+        max_ms=round(1e3 * max(tot), 3), img_s=round(a.batch / m, 3), img_s_best=round(a.batch / min(tot), 3), steps_per_sample=inner,
+        maxrss_mb=[round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)], losses=dict(zip(peer.names, losses)), finite=all(map(math.isfinite, losses)),
+        n_iters=len(rec), n_quiet=len(quiet), other_cpu_used=round(median([r[1] for r in use]), 3), cpu_s_per_step_rank0=round((time.process_time() - c0) / (len(rec) * inner), 4),
+        channels_last=a.channels_last, torch=torch.__version__, blas=blas(), flush_denormal=not a.keep_denormals, aten=os.environ.get("ATEN_CPU_CAPABILITY", "default"), malloc=os.environ.get("GLIBC_TUNABLES", ""), **more)), flush=True)
+
+
+def wave(torch, shape, k):
+    """Numbers that another program can make exactly: sin(1.3 i + 0.7 k)."""
+    n = math.prod(shape)
+    return torch.tensor([math.sin(1.3 * i + 0.7 * k) for i in range(n)], dtype=torch.float64).reshape(shape)
+
+
+def golden(a, about, losses, params):
+    with open(a.golden, "w") as f:
+        f.write('{"about": %s,\n "losses": %s,\n "params": {\n' % (json.dumps(about), json.dumps(losses)))
+        f.write(",\n".join('  "%s": [%s]' % (k, ", ".join("%.12g" % x for x in p.detach().flatten().tolist())) for k, p in params.items()) + "}}\n")
+
+
+class Adam:
+    """Adam's step on lists, differentiable: (p, m, v) -> (p, m, v). beta = (0.9, 0.95), as BiSM's code."""
+    def __init__(self, torch, lr):
+        self.torch, self.lr, self.b1, self.b2, self.eps = torch, lr, 0.9, 0.95, 1e-8
+
+    def step(self, p, m, v, g, t):
+        rate, corr = self.lr / (1 - self.b1 ** t), 1 / math.sqrt(1 - self.b2 ** t)
+        m = [self.b1 * x + (1 - self.b1) * y for x, y in zip(m, g)]
+        v = [self.b2 * x + (1 - self.b2) * y * y for x, y in zip(v, g)]
+        p = [x - rate * y / (z.sqrt() * corr + self.eps) for x, y, z in zip(p, m, v)]
+        return p, m, v
+
+    def step_(self, p, m, v, g, t):
+        """The same, in place and without a graph."""
+        with self.torch.no_grad():
+            self.torch._foreach_mul_(m, self.b1); self.torch._foreach_add_(m, g, alpha=1 - self.b1)
+            self.torch._foreach_mul_(v, self.b2); self.torch._foreach_addcmul_(v, g, g, 1 - self.b2)
+            d = self.torch._foreach_sqrt(v)
+            self.torch._foreach_mul_(d, 1 / math.sqrt(1 - self.b2 ** t)); self.torch._foreach_add_(d, self.eps)
+            self.torch._foreach_addcdiv_(p, m, d, -self.lr / (1 - self.b1 ** t))

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/job"
+)
+
+// runs runs stepbench as a single process.
+func runs(t *testing.T, args string) (stdout string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	err = run(t.Context(), strings.Fields(args), nil, &out, &errs)
+	return out.String(), err
+}
+
+const small = " --threads 1 --steps 1 --warmup 1 --max-s 0.01"
+
+// Every network runs, and its lines hold the peers' fields, sensibly.
+func TestNets(t *testing.T) {
+	for _, tt := range []struct{ args, bench, loss string }{
+		{"--net conv32 --width 4 --latent 3 --batch 2", "bidvl_step", "upper"},
+		{"--net conv32 --width 4 --latent 3 --batch 2 --fresh-latent", "bidvl_step", "lower"},
+		{"--net grbm-bidsm --latent 4 --batch 2", "grbm_bidsm_step", "upper"},
+		{"--net conv-sm --width 1 --batch 2", "conv_sm_step", "loss"},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			out, err := runs(t, tt.args+small+" --peak-size 0 --json --profile-ops")
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			if len(lines) != 2 {
+				t.Fatalf("%d lines, want the step and its ops:\n%s", len(lines), out)
+			}
+			var step map[string]any
+			var ops profile
+			if err := errors.Join(json.Unmarshal([]byte(lines[0]), &step), json.Unmarshal([]byte(lines[1]), &ops)); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"step_ms", "min_ms", "max_ms", "img_s", "img_s_best", "gflops", "gflop_per_img", "planned_mb", "params_m", "n_iters"} {
+				if v, ok := step[name].(float64); !ok || !(v > 0) && name != "params_m" {
+					t.Errorf("%s is %v, want a number above 0", name, step[name])
+				}
+			}
+			if step["bench"] != tt.bench || step["world"] != 1.0 || step["batch"] != 2.0 || step["finite"] != true {
+				t.Errorf("bench, world, batch, finite: %v, %v, %v, %v", step["bench"], step["world"], step["batch"], step["finite"])
+			}
+			// images/s, milliseconds and GFLOP/s are three views of one number.
+			ms, rate := step["step_ms"].(float64), step["img_s"].(float64)
+			if got := rate * ms / 1e3; math.Abs(got-2) > 0.02 {
+				t.Errorf("%v images/s at %v ms/step are %v images a step, want 2", rate, ms, got)
+			}
+			if got, want := step["gflops"].(float64), rate*step["gflop_per_img"].(float64); math.Abs(got-want) > 0.02+0.05*want {
+				t.Errorf("%v GFLOP/s, want images/s times GFLOP per image, %v", got, want)
+			}
+			if _, ok := step["losses"].(map[string]any)[tt.loss]; !ok {
+				t.Errorf("losses %v have no %s", step["losses"], tt.loss)
+			}
+			if ops.Bench != strings.TrimSuffix(tt.bench, "_step")+"_profile" || !(ops.MSPerStep > 0) || len(ops.Ops) < 3 {
+				t.Errorf("profile %+v", ops)
+			}
+		})
+	}
+}
+
+// The table has a row for everything that was asked for.
+func TestTable(t *testing.T) {
+	out, err := runs(t, "--net conv-sm --width 1 --batch 2 --peak-size 64 --profile-ops"+small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"images/s", "ms/step", "GFLOP/s", "of the peak", "memory", "waiting for ranks", "losses", "conv2d_grad_w", "of them quiet"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the table does not have %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"--precision bf16", `unknown --precision "bf16"`},
+		{"--net vgg", `unknown --net "vgg": want one of conv-sm`},
+		{"--net conv-sm --latent 4", "--latent is not a size of --net conv-sm"},
+		{"--net grbm-bidsm --width 4", "--width is not a size"},
+		{"--net grbm-bidsm --fresh-latent", "--fresh-latent is not a switch"},
+		{"--width 6", "multiple of 4"},
+		{"--steps 0", "--steps of at least 1"},
+		{"--warmup 0", "--warmup of at least 1"},
+		{"--batch -1", "--batch of at least 1"},
+		{"--max-s 0", "--max-s above 0"},
+		{"-nproc 2 --batch 3", "want a multiple of 2"},
+		{"--device gpu", `unknown --device "gpu"`},
+		{"more", "unexpected argument"},
+	} {
+		_, err := runs(t, tt.args)
+		if _, ok := errors.AsType[*job.UsageError](err); !ok || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want a usage error with %q", tt.args, err, tt.want)
+		}
+	}
+	if out, err := runs(t, "--help"); !errors.Is(err, job.ErrHelp) || !strings.Contains(out, "--profile-ops") {
+		t.Errorf("--help: %v\n%s", err, out)
+	}
+}
+
+// A rank that is asked to stop ends, and says why.
+func TestStop(t *testing.T) {
+	stop := make(chan struct{})
+	ctx, done := untilStopped(t.Context(), stop)
+	defer done()
+	if ctx.Err() != nil {
+		t.Fatal("ended before it was asked to")
+	}
+	close(stop)
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, errStopped) {
+		t.Errorf("cause %v, want %v", err, errStopped)
+	}
+	ctx, done = untilStopped(t.Context(), nil)
+	done() // waits for nobody
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cause %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestFindLauncher(t *testing.T) {
+	t.Setenv("PATH", "")
+	dir := t.TempDir()
+	self := filepath.Join(dir, "stepbench")
+	if _, err := findLauncher(self); err == nil || !strings.Contains(err.Error(), "make build") {
+		t.Errorf("no launcher: %v", err)
+	}
+	want := filepath.Join(dir, "ddplaunch")
+	if err := os.WriteFile(want, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := findLauncher(self); got != want || err != nil {
+		t.Errorf("found %q, %v; want the one beside", got, err)
+	}
+}
+
+// Two ranks, started by the launcher beside: one result, equal replicas.
+func TestTwoRanks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds two programs")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir, "ebtrain/launch/ddplaunch", ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "stepbench"), strings.Fields("-nproc 2 --net conv32 --width 4 --latent 3 --batch 4 --peak-size 64 --json"+small)...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	tmp := t.TempDir()
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, errs.String())
+	}
+	var r result
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if r.World != 2 || r.Batch != 2 || r.Global != 4 || r.Replicas == nil || !*r.Replicas || len(r.MaxRSS) != 2 || len(r.CommMS) != 2 || !(r.CommMS[0] > 0) || !(r.Peak > 0) {
+		t.Errorf("result %+v", r)
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("left behind %v, %v", left, err)
+	}
+}

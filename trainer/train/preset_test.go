@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/bidvl"
+	"ebtrain/trainer/job"
+)
+
+func model(t *testing.T, args string) *options {
+	t.Helper()
+	o, _, err := parse(strings.Fields("--out a "+args), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// A preset sets what flags do not; flags win wherever they stand.
+func TestPresets(t *testing.T) {
+	for _, p := range bidvl.Presets() {
+		o := model(t, "--preset "+p.Name)
+		if !reflect.DeepEqual(o.model, p.Config) || o.settings.Batch != p.Batch || o.steps != p.Steps || o.settings.Net != p.Config.Net.Name() {
+			t.Errorf("%s: got %+v, batch %d, %d steps", p.Name, o.model, o.settings.Batch, o.steps)
+		}
+	}
+	o := model(t, "--lr 0.5 --batch 8 --preset bidvl-celeba128 --width 4 --steps 3 --latent-weight auto --beta2 0.8 --lower-steps 2")
+	want := bidvl.CelebA128().Config
+	want.Net.Width, want.LatentWeight, want.LowerSteps = 4, bidvl.DefaultLatentWeight, 2
+	want.Lower.LR, want.Upper.Beta2, want.Lower.Beta2, want.Generator.Beta2 = 0.5, 0.8, 0.8, 0.8
+	if !reflect.DeepEqual(o.model, want) || o.settings.Batch != 8 || o.steps != 3 {
+		t.Errorf("got %+v, batch %d, %d steps; want %+v", o.model, o.settings.Batch, o.steps, want)
+	}
+}
+
+// --net alone brings the settings that the paper uses with it; with --preset it
+// changes the networks only.
+func TestNets(t *testing.T) {
+	for _, tt := range []struct {
+		net  string
+		want bidvl.Preset
+	}{{"conv32", bidvl.CIFAR10()}, {"conv64", bidvl.CelebA64()}, {"resnet32", bidvl.CIFAR10ResNet()}, {"resnet128", bidvl.CelebA128()}} {
+		o := model(t, "--net "+tt.net)
+		if !reflect.DeepEqual(o.model, tt.want.Config) || o.settings.Batch != tt.want.Batch || o.steps != defaultSteps {
+			t.Errorf("%s: got %+v, batch %d, %d steps", tt.net, o.model, o.settings.Batch, o.steps)
+		}
+	}
+	o := model(t, "--preset bidvl-celeba64 --net conv32")
+	want := bidvl.CelebA64().Config
+	want.Net = bidvl.CIFAR10().Config.Net
+	if !reflect.DeepEqual(o.model, want) {
+		t.Errorf("got %+v, want %+v", o.model, want)
+	}
+}
+
+// The switches reach the model.
+func TestSwitches(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		set  func(c *bidvl.Config)
+	}{
+		{"--latent-term not-offset", func(c *bidvl.Config) { c.LatentTerm = bidvl.NotOffset }},
+		{"--latent-term none --latent-weight 0", func(c *bidvl.Config) { c.LatentTerm, c.LatentWeight = bidvl.NoLatent, 0 }},
+		{"--latent-weight 0.25", func(c *bidvl.Config) { c.LatentWeight = 0.25 }},
+		{"--lower-level canonical", func(c *bidvl.Config) { c.LowerLevel = bidvl.Canonical }},
+		{"--ratio sigmoid", func(c *bidvl.Config) { c.Ratio = bidvl.SigmoidRatio }},
+		{"--ratio clamp", func(c *bidvl.Config) { c.Ratio = bidvl.ClampRatio }},
+		{"--undecoupled", func(c *bidvl.Config) { c.Undecoupled = true }},
+		{"--lower-steps 5 --fresh-latent --order lower-upper", func(c *bidvl.Config) { c.LowerSteps, c.FreshLatent, c.Order = 5, true, bidvl.LowerFirst }},
+		{"--lr-generator 0.01 --weight-decay 0.5", func(c *bidvl.Config) {
+			c.Lower.WeightDecay = 0.5
+			g := c.Lower
+			g.Name, g.LR = "generator", 0.01
+			c.Generator = &g
+		}},
+		{"--net resnet32 --plain-shortcut --upper-loss difference --lr-generator 0", func(c *bidvl.Config) {
+			*c = bidvl.CIFAR10ResNet().Config
+			c.Net.PlainShortcut, c.UpperLoss, c.Generator = true, bidvl.Difference, nil
+		}},
+	} {
+		want := bidvl.Defaults()
+		tt.set(&want)
+		if got := model(t, tt.args).model; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", tt.args, got, want)
+		}
+	}
+}
+
+func TestModelRefuses(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"--preset x", `--preset: unknown preset "x": want one of bidvl-cifar10`},
+		{"--latent-term x", `unknown --latent-term "x": want offset, not-offset or none`},
+		{"--upper-loss x", `unknown --upper-loss "x"`},
+		{"--lower-level x", `unknown --lower-level "x"`},
+		{"--ratio x", `unknown --ratio "x"`},
+		{"--lower-steps 0", "want --lower-steps of at least 1"},
+		{"--lower-steps 101", "want --lower-steps of at most 100"},
+		{"--lr-generator -1", "want --lr-generator of at least 0"},
+		{"--latent-weight x", "want --latent-weight of at least 0"},
+		{"--latent-weight nan", "want --latent-weight of at least 0"},
+		{"--latent-weight 0", "a latent weight of 0 leaves the latent term out"},
+		{"--net resnet32 --width 0", "want --width of at least 1"},
+		{"--preset bidvl-celeba128 --net conv64", "the hinge loss pushes energies"},
+		{"--undecoupled --net resnet32", "the undecoupled model needs"},
+	} {
+		_, _, err := parse(strings.Fields("--out a "+tt.args), io.Discard)
+		usage, ok := errors.AsType[*job.UsageError](err)
+		if !ok || !strings.HasPrefix(usage.Error(), tt.want) || strings.Contains(usage.Error(), "\n") {
+			t.Errorf("%s: got %v, want a usage error that begins with %q", tt.args, err, tt.want)
+		}
+	}
+}
+
+func TestPresetHelp(t *testing.T) {
+	var out strings.Builder
+	_, _, err := parse([]string{"--preset", "help"}, &out)
+	if !errors.Is(err, job.ErrHelp) {
+		t.Errorf("got %v, want help", err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != len(bidvl.Presets()) {
+		t.Fatalf("%d lines, want one for each preset:\n%s", len(lines), out.String())
+	}
+	for i, p := range bidvl.Presets() {
+		if !strings.HasPrefix(lines[i], p.Name+" ") {
+			t.Errorf("line %d is %q, want it to describe %s", i, lines[i], p.Name)
+		}
+	}
+}
