@@ -64,7 +64,7 @@ has() { "$BIN/stepbench" --help | grep -q -- "what is trained:.*$1"; }
 for c in $CASES; do sides "$c" >/dev/null || exit 2; done
 : > "$OUT" || exit 2
 for c in $CASES; do
-  net=$c; case $c in ranks*) net=conv32 ;; esac
+  net=${c%-bf16}; case $c in ranks*) net=conv32 ;; esac
   if ! has "$net"; then echo "compare.sh: skipped $c: this stepbench has no --net $net" >&2; continue; fi
   for round in $(seq "$ROUNDS"); do
     while IFS='|' read -r label cmd; do

@@ -15,7 +15,7 @@ def cpu():
     return "unknown processor"
 
 
-BARS = {"conv32": ">= 1.25", "resnet128": ">= 1.25", "ranks": ">= 0.97", "grbm-bidsm": ">= 1.5", "conv-sm": ">= 1.5"}
+BARS = {"conv32": ">= 1.25", "resnet128": ">= 1.25", "conv32-bf16": ">= 1.25", "resnet128-bf16": ">= 1.25", "ranks": ">= 0.97", "grbm-bidsm": ">= 1.5", "conv-sm": ">= 1.5"}
 
 
 def main():
