@@ -46,34 +46,40 @@ type use struct {
 }
 
 // lives finds the life of every root and the bytes in use at every step.
-func (r *remat) lives() (lives map[int]*use, inUse []int) {
-	lives = map[int]*use{}
+func (r *remat) lives() (lives []use, inUse []int) {
+	lives = make([]use, len(r.Values))
+	for i := range lives {
+		lives[i].made = never
+	}
+	touch := func(v, i int) *use {
+		l := &lives[r.Values[v].Root]
+		if n := len(l.touched); n == 0 || l.touched[n-1] != i {
+			l.touched = append(l.touched, i)
+		}
+		return l
+	}
 	for i := range r.Steps {
-		s := &r.Steps[i]
-		for k, v := range slices.Concat(s.In, s.Out) {
-			root := r.Values[v].Root
-			l := lives[root]
-			if l == nil {
-				l = &use{made: never}
-				lives[root] = l
-			}
-			if k >= len(s.In) && l.made == never {
+		for _, v := range r.Steps[i].In {
+			touch(v, i)
+		}
+		for _, v := range r.Steps[i].Out {
+			if l := touch(v, i); l.made == never {
 				l.made = i
 			}
-			if n := len(l.touched); n == 0 || l.touched[n-1] != i {
-				l.touched = append(l.touched, i)
-			}
 		}
 	}
-	inUse = make([]int, len(r.Steps))
-	for root, l := range lives {
-		if r.planned(root) {
-			for i := l.touched[0]; i <= r.end(root, l); i++ {
-				inUse[i] += r.Values[root].Bytes()
-			}
+	inUse = make([]int, len(r.Steps)+1) // differences at first
+	for root := range lives {
+		if l := &lives[root]; len(l.touched) > 0 && r.planned(root) {
+			bytes := r.Values[root].Bytes()
+			inUse[l.touched[0]] += bytes
+			inUse[r.end(root, l)+1] -= bytes
 		}
 	}
-	return lives, inUse
+	for i := range r.Steps {
+		inUse[i+1] += inUse[i]
+	}
+	return lives, inUse[:len(r.Steps)]
 }
 
 func (r *remat) planned(root int) bool {
@@ -108,8 +114,8 @@ func (r *remat) relieve() bool {
 	var best repetition
 	gain := peak / rematMin
 	for root := range r.Values { // in order: equal graphs give equal plans
-		l := lives[root]
-		if l == nil || r.Values[root].Space != Arena || r.Values[root].Root != root || l.made == never || r.pinned[root] {
+		l := &lives[root]
+		if r.Values[root].Space != Arena || r.Values[root].Root != root || l.made == never || r.pinned[root] {
 			continue
 		}
 		k, hit := slices.BinarySearch(l.touched, full)
@@ -120,7 +126,7 @@ func (r *remat) relieve() bool {
 		if !r.repeatable(&a) {
 			continue
 		}
-		if g := r.gain(a, lives, inUse, full, peak); g > gain {
+		if g := r.gain(a, lives, inUse, full, gain); g > gain {
 			best, gain = a, g
 		}
 	}
@@ -151,40 +157,46 @@ func (r *remat) repeatable(a *repetition) bool {
 	return false
 }
 
-// gain is the number of bytes less in use at step full, where peak bytes are,
-// if a is done; 0 or less if that is of no use. Operands must be kept longer
-// for it.
-func (r *remat) gain(a repetition, lives map[int]*use, inUse []int, full, peak int) int {
+// gain is the number of bytes less in use at step full, where most is in use,
+// if a is done; 0 if that is at most least or lifts another step to that peak.
+// Operands must be kept longer for it.
+func (r *remat) gain(a repetition, lives []use, inUse []int, full, least int) int {
+	type extension struct{ end, bytes int } // end is the last step without a
+	var kept []extension
 	gain := r.Values[a.root].Bytes()
-	kept := map[int]int{} // operand → the last step at which it is in use without a
 	for _, v := range a.step.In {
 		root := r.Values[v].Root
-		l := lives[root]
+		l := &lives[root]
 		if r.Values[root].Space == Var && l.touched[len(l.touched)-1] < a.at {
 			return 0 // it might not be assigned in place any more
 		}
 		if end := r.end(root, l); r.planned(root) && end < a.at {
-			kept[root] = end
-		}
-	}
-	extra := func(i int) (bytes int) {
-		for root, end := range kept {
-			if i > end {
-				bytes += r.Values[root].Bytes()
+			kept = append(kept, extension{end, r.Values[root].Bytes()})
+			if end < full {
+				gain -= r.Values[root].Bytes()
 			}
 		}
-		return bytes
 	}
-	for i := a.made; i <= a.at && len(kept) > 0; i++ {
-		change := extra(i)
-		if i > a.from && i < a.at {
-			change -= r.Values[a.root].Bytes()
-		}
-		if change > 0 && inUse[i]+change >= peak {
-			return 0
+	if gain <= least {
+		return 0
+	}
+	for _, k := range kept {
+		for i := k.end + 1; i <= a.at; i++ {
+			change := 0
+			for _, k := range kept {
+				if i > k.end {
+					change += k.bytes
+				}
+			}
+			if i > a.from && i < a.at {
+				change -= r.Values[a.root].Bytes()
+			}
+			if change > 0 && inUse[i]+change >= inUse[full] {
+				return 0
+			}
 		}
 	}
-	return gain - extra(full)
+	return gain
 }
 
 // repeat does a.
