@@ -27,6 +27,7 @@ type options struct {
 	threads       int
 	steps, warmup int
 	precision     string
+	remat         bool
 	json, profile bool
 	device        string
 	freshLatent   bool
@@ -52,6 +53,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs.BoolVar(&o.freshLatent, "fresh-latent", false, "bidvl: new latents in the lower level, one more pass through the generator, as the PyTorch peer has")
 	fs.IntVar(&o.peakSize, "peak-size", 2048, "extent of the square matrices whose product measures the peak; 0 does not measure it")
 	fs.BoolVar(&o.json, "json", false, "print JSON lines, not a table")
+	fs.BoolVar(&o.remat, "remat", false, "compute cheap values again instead of keeping them: less memory, the same bits")
 	fs.BoolVar(&o.profile, "profile-ops", false, "time every op; costs a little")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of weights, data and noise")
