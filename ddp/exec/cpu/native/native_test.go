@@ -39,6 +39,23 @@ func TestClosed(t *testing.T) {
 	}
 }
 
+// TestBF16Refused: a problem in bfloat16 is never computed in float32 instead.
+func TestBF16Refused(t *testing.T) {
+	e := New(1)
+	c := enginetest.Convs()[0].ConvProblem
+	c.BF16 = true
+	_, conv := e.Conv(engine.Forward, c)
+	_, matmul := e.MatMul(engine.MatMulProblem{M: 2, N: 2, K: 2, BF16: true})
+	for name, err := range map[string]error{"engine": e.BF16(), "convolution": conv, "product": matmul} {
+		if !errors.Is(err, ErrNoBF16) {
+			t.Errorf("%s: got %v, want %v", name, err, ErrNoBF16)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRunAllocatesNothing, on one and on two threads.
 func TestRunAllocatesNothing(t *testing.T) {
 	for threads := 1; threads <= 2; threads++ {
