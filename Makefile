@@ -43,7 +43,7 @@ fuzz: deps ## run every fuzz target for FUZZTIME (10s)
 	  done; done
 
 lint: ## golangci-lint, at the pinned version
-	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0 run
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
 clean: ## remove what was built
 	rm -rf bin

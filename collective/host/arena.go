@@ -187,8 +187,6 @@ func (a *arena) abort(r record) {
 	wakeAll(&a.ctl.gen)
 }
 
-func (a *arena) aborted() bool { return a.ctl.gen.Load()&1 != 0 }
-
 // why is the record of the abort, if there is one and it is complete.
 func (a *arena) why() (record, bool) {
 	n := a.ctl.ready.Load()

@@ -9,7 +9,8 @@ import (
 // listenAddr decides where to listen: on one address only, the one by which
 // this launcher and the others reach each other, IPv4 or IPv6.
 func listenAddr(coordinator bool, endpoint string) (net.IP, int, error) {
-	host, portText, port := "", "0", 0
+	var host, portText string
+	port := 0
 	if endpoint != "" {
 		var err error
 		if host, portText, err = net.SplitHostPort(endpoint); err != nil {

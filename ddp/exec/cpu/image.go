@@ -15,9 +15,8 @@ type image[T number] struct {
 	row  func(k *image[T], n, i int)
 	axpy vec2s[T]
 
-	win   graph.Window
-	scale int
-	taps  [2][][]tap // along H and W: the sources of each index of y
+	win  graph.Window
+	taps [2][][]tap // along H and W: the sources of each index of y
 }
 
 // tap is a source index and its weight.

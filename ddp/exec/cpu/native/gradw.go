@@ -120,9 +120,9 @@ func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float
 		for mt := m0; mt < m1; mt++ {
 			m := mt * t.mr
 			rows := min(t.mr, og-m)
-			a, rs, ks := ws.a, 0, 0
+			a, rs, ks := ws.a, 1, dy.stride
 			if p1-p0 <= 2 && dy.reaches(k.o.b, m, k1) { // too little use for a copy
-				a, rs, ks = k.o.b[dy.base+k0*dy.stride+m:], 1, dy.stride
+				a = k.o.b[dy.base+k0*dy.stride+m:]
 			} else {
 				rs, ks = dy.fill(ws.a, k.o.b, m, rows, k0, k1)
 			}
