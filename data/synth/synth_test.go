@@ -4,17 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"flag"
-	"image"
-	"image/color"
-	"image/png"
-	"os"
 	"testing"
 
 	"ebtrain/data"
 )
-
-var picture = flag.String("picture", "", "write a sheet of pictures to this PNG file")
 
 func open(t *testing.T, c Config, split string) *Set {
 	t.Helper()
@@ -112,29 +105,6 @@ func TestBadConfig(t *testing.T) {
 	}
 	if err := open(t, Config{}, "test").ReadBlock(16, &data.Block{}); err == nil {
 		t.Error("a block out of range gives no error")
-	}
-}
-
-func TestWriteSheet(t *testing.T) {
-	if *picture == "" {
-		t.Skip("no -picture given")
-	}
-	s := open(t, Config{}, "train")
-	b := read(t, s, 0)
-	sheet := image.NewRGBA(image.Rect(0, 0, 8*32, 8*32))
-	for i := range 64 {
-		p := b.Pixels[i*3072:]
-		for j := range 1024 {
-			sheet.Set(i%8*32+j%32, i/8*32+j/32, color.RGBA{p[j], p[1024+j], p[2048+j], 255})
-		}
-	}
-	f, err := os.Create(*picture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := png.Encode(f, sheet); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -63,11 +63,5 @@ func (t *Trained) setVariables(from string, groups map[string][]ckpt.Named) erro
 	if err != nil {
 		return err
 	}
-	tensors := map[string]*exec.Tensor{}
-	for _, g := range groups {
-		for _, n := range g {
-			tensors[n.Name] = n.Tensor
-		}
-	}
-	return loop.SetVariables(t.Vars, specs, tensors, from)
+	return loop.SetVariables(t.Vars, specs, groups, from)
 }

@@ -94,27 +94,23 @@ func (t *Trainer) restore() error {
 	if err := t.parts.Loader.Restore(pos); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := t.setVariables(path, groups); err != nil {
+	if err := SetVariables(t.vars, t.specs, groups, path); err != nil {
 		return err
 	}
 	t.next, t.saved = state.Step, state.Step
 	return nil
 }
 
-// setVariables sets every variable of the model from groups.
-func (t *Trainer) setVariables(path string, groups map[string][]ckpt.Named) error {
-	have := map[string]*exec.Tensor{}
+// SetVariables sets the variables listed in specs from the groups of a
+// checkpoint, by name; from is its path. A missing one or one of another type
+// is an error.
+func SetVariables(vars exec.Vars, specs []nn.Variable, groups map[string][]ckpt.Named, from string) error {
+	tensors := map[string]*exec.Tensor{}
 	for _, g := range groups {
 		for _, n := range g {
-			have[n.Name] = n.Tensor
+			tensors[n.Name] = n.Tensor
 		}
 	}
-	return SetVariables(t.vars, t.specs, have, path)
-}
-
-// SetVariables sets the variables listed in specs from tensors by name; from
-// says where they came from. A missing one or one of another type is an error.
-func SetVariables(vars exec.Vars, specs []nn.Variable, tensors map[string]*exec.Tensor, from string) error {
 	for _, v := range specs {
 		value, ok := tensors[v.Name]
 		switch {
