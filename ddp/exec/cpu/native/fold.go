@@ -4,6 +4,8 @@ import (
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/threads"
+	"ebtrain/ddp/exec/cpu/tile"
 )
 
 // fold is GradX for images of few channels, as many as would leave most of a
@@ -24,8 +26,8 @@ type fold struct {
 }
 
 // foldPays is a rule of thumb: columns per tile against columns per pixel.
-func foldPays(t tile, p engine.ConvProblem) bool {
-	return p.Groups == 1 && 4*p.C <= t.nr && p.KH*p.KW > 1 && p.OH*p.OW > 1
+func foldPays(t tile.Kernel, p engine.ConvProblem) bool {
+	return p.Groups == 1 && 4*p.C <= t.NR && p.KH*p.KW > 1 && p.OH*p.OW > 1
 }
 
 func newFold(e *Engine, p engine.ConvProblem) *fold {
@@ -49,7 +51,7 @@ func (k *fold) Scratch() int {
 	if k.e == nil || k.e.pool == nil {
 		return 0
 	}
-	return 4 * (k.q.packed(k.e.tile) + k.e.pool.threads()*k.seen())
+	return 4 * (k.q.packed(k.e.tile) + k.e.pool.Threads()*k.seen())
 }
 
 func (k *fold) Run(dst, a, b, scratch unsafe.Pointer) error {
@@ -58,10 +60,10 @@ func (k *fold) Run(dst, a, b, scratch unsafe.Pointer) error {
 	}
 	k.o = k.sizes.bind(dst, a, b, scratch, k.Scratch())
 	alone := k.p.Flops()/2 < smallWork
-	k.e.pool.do(alone, 1, k.pack)
-	for n := 0; n < k.p.N; n += maxChunks {
+	k.e.pool.Do(alone, 1, k.pack)
+	for n := 0; n < k.p.N; n += threads.MaxChunks {
 		k.first = n
-		k.e.pool.do(alone, min(k.p.N-n, maxChunks), k.image)
+		k.e.pool.Do(alone, min(k.p.N-n, threads.MaxChunks), k.image)
 	}
 	k.o = operands{}
 	return nil
@@ -81,7 +83,7 @@ func (k *fold) imagePart(chunk int, ws *workspace) {
 	seen := k.o.scratch[k.q.packed(t)+ws.thread*k.seen():][:k.seen()]
 	dy, dx := k.p.OH*k.p.OW*k.p.O, k.p.H*k.p.W*k.p.C
 	o := operands{dst: seen, a: k.o.a[n*dy : (n+1)*dy]}
-	k.q.rowTiles(t, ws, o, k.o.scratch, 0, (k.q.m+t.mr-1)/t.mr, 0, k.q.panels(t))
+	k.q.rowTiles(t, ws, o, k.o.scratch, 0, (k.q.m+t.MR-1)/t.MR, 0, k.q.panels(t))
 	k.sum(k.o.dst[n*dx:(n+1)*dx], seen)
 }
 

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/threads"
 )
 
 // gradW is the kernel of a weight gradient: for each group,
@@ -31,9 +32,9 @@ func newGradW(e *Engine, p engine.ConvProblem) *gradW {
 	for g := range p.Groups {
 		k.groups = append(k.groups, windowsOfX(p, g))
 	}
-	k.byRows = k.panels() < 2*e.pool.threads()
+	k.byRows = k.panels() < 2*e.pool.Threads()
 	k.alone = p.Flops()/2 < smallWork
-	k.chunks = e.pool.threads() // more would gather the rows of dyᵀ more often
+	k.chunks = e.pool.Threads() // more would gather the rows of dyᵀ more often
 	if k.alone {
 		k.chunks = 1
 	}
@@ -43,11 +44,11 @@ func newGradW(e *Engine, p engine.ConvProblem) *gradW {
 
 func (k *gradW) taps() int    { return k.p.KH * k.p.KW }
 func (k *gradW) columns() int { return k.groups[0].k }
-func (k *gradW) panels() int  { return (k.columns() + k.e.tile.nr - 1) / k.e.tile.nr }
+func (k *gradW) panels() int  { return (k.columns() + k.e.tile.NR - 1) / k.e.tile.NR }
 
 // block is the number of floats of a thread's block of B.
 func (k *gradW) block() int {
-	return kBlock * k.e.tile.nr * min(panelBlock(k.e.tile), k.panels())
+	return kBlock * k.e.tile.NR * min(panelBlock(k.e.tile), k.panels())
 }
 
 // unordered is the number of floats of dw with channels last.
@@ -62,7 +63,7 @@ func (k *gradW) Scratch() int {
 	if k.e == nil || k.e.pool == nil {
 		return 0
 	}
-	return 4 * (k.unordered() + k.e.pool.threads()*k.block())
+	return 4 * (k.unordered() + k.e.pool.Threads()*k.block())
 }
 
 func (k *gradW) Run(dst, a, b, scratch unsafe.Pointer) error {
@@ -70,9 +71,9 @@ func (k *gradW) Run(dst, a, b, scratch unsafe.Pointer) error {
 		return ErrClosed
 	}
 	k.o = k.sizes.bind(dst, a, b, scratch, k.Scratch())
-	k.e.pool.do(k.alone, k.chunks, k.product)
+	k.e.pool.Do(k.alone, k.chunks, k.product)
 	if k.taps() > 1 {
-		k.e.pool.do(k.alone, k.chunks, k.order)
+		k.e.pool.Do(k.alone, k.chunks, k.order)
 	}
 	k.o = operands{}
 	return nil
@@ -86,11 +87,11 @@ func (k *gradW) Close() error {
 func (k *gradW) productPart(chunk int, ws *workspace) {
 	t := k.e.tile
 	og := k.p.O / k.p.Groups
-	m0, m1, p0, p1 := 0, (og+t.mr-1)/t.mr, 0, k.panels()
+	m0, m1, p0, p1 := 0, (og+t.MR-1)/t.MR, 0, k.panels()
 	if k.byRows {
-		m0, m1 = part(m1, chunk, k.chunks)
+		m0, m1 = threads.Part(m1, chunk, k.chunks)
 	} else {
-		p0, p1 = part(p1, chunk, k.chunks)
+		p0, p1 = threads.Part(p1, chunk, k.chunks)
 	}
 	if m0 == m1 || p0 == p1 {
 		return
@@ -112,14 +113,14 @@ func (k *gradW) productPart(chunk int, ws *workspace) {
 func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float32, m0, m1, p0, p1 int) {
 	t, og, n := k.e.tile, k.p.O/k.p.Groups, k.columns()
 	pixels := k.p.N * k.p.OH * k.p.OW
-	dy := matrixColumns{g * og, k.p.O, t.mr}
+	dy := matrixColumns{g * og, k.p.O, t.MR}
 	c := grid{h: 1, w: og, base: g * og * n, col: n}
 	for k0 := 0; k0 < pixels; k0 += kBlock {
 		k1 := min(k0+kBlock, pixels)
 		k.packBlock(ws, v, block, k0, k1, p0, p1)
 		for mt := m0; mt < m1; mt++ {
-			m := mt * t.mr
-			rows := min(t.mr, og-m)
+			m := mt * t.MR
+			rows := min(t.MR, og-m)
 			a, rs, ks := ws.a, 1, dy.stride
 			if p1-p0 <= 2 && dy.reaches(k.o.b, m, k1) { // too little use for a copy
 				a = k.o.b[dy.base+k0*dy.stride+m:]
@@ -127,8 +128,8 @@ func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float
 				rs, ks = dy.fill(ws.a, k.o.b, m, rows, k0, k1)
 			}
 			for i := p0; i < p1; i++ {
-				c.locate(&ws.off, m, rows, i*t.nr)
-				t.run(k1-k0, a, rs, ks, block[(i-p0)*(k1-k0)*t.nr:], dw, &ws.off, rows, min(t.nr, n-i*t.nr), k0 > 0)
+				c.locate(&ws.off, m, rows, i*t.NR)
+				t.Run(k1-k0, a, rs, ks, block[(i-p0)*(k1-k0)*t.NR:], dw, &ws.off, rows, min(t.NR, n-i*t.NR), k0 > 0)
 			}
 		}
 	}
@@ -137,7 +138,7 @@ func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float
 // packBlock writes what pixels [k0,k1) see, columns of panels [p0,p1), into
 // panels.
 func (k *gradW) packBlock(ws *workspace, v *windows, block []float32, k0, k1, p0, p1 int) {
-	nr := k.e.tile.nr
+	nr := k.e.tile.NR
 	row := ws.row[:(p1-p0)*nr]
 	seen := min(p1*nr, k.columns()) - p0*nr
 	clear(row[seen:])
@@ -163,7 +164,7 @@ func scatter(dst, row []float32, nr, step int) {
 // orderPart brings dw from (O, taps, C) to (O, C, taps).
 func (k *gradW) orderPart(chunk int, _ *workspace) {
 	taps, n := k.taps(), k.columns()
-	lo, hi := part(k.p.O, chunk, k.chunks)
+	lo, hi := threads.Part(k.p.O, chunk, k.chunks)
 	for o := lo; o < hi; o++ {
 		transpose(k.o.dst[o*n:(o+1)*n], k.o.scratch[o*n:(o+1)*n], taps, n/taps)
 	}

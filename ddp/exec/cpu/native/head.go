@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/threads"
 )
 
 // head is a convolution whose kernel covers the whole image: a matrix product
@@ -70,7 +71,7 @@ func (k *head) Run(dst, a, b, scratch unsafe.Pointer) error {
 // inOrder reorders images.
 func (k *head) inOrder(to, from unsafe.Pointer) {
 	k.to, k.from = unsafe.Slice((*float32)(to), k.images()), unsafe.Slice((*float32)(from), k.images())
-	k.product.e.pool.do(k.product.alone, k.product.chunks, k.reorder)
+	k.product.e.pool.Do(k.product.alone, k.product.chunks, k.reorder)
 	k.to, k.from = nil, nil
 }
 
@@ -82,7 +83,7 @@ func (k *head) reorderPart(chunk int, _ *workspace) {
 	if k.op == engine.GradX {
 		rows, cols = cols, rows
 	}
-	lo, hi := part(k.n, chunk, k.product.chunks)
+	lo, hi := threads.Part(k.n, chunk, k.product.chunks)
 	for n := lo; n < hi; n++ {
 		image := n * rows * cols
 		transpose(k.to[image:image+rows*cols], k.from[image:image+rows*cols], rows, cols)

@@ -160,7 +160,7 @@ func newMatMul(e *Engine, p engine.MatMulProblem) *products {
 		b: columns{taps: []int{0}, channels: p.K, channelStep: p.N, columnStep: 1},
 		c: grid{h: 1, w: p.M, col: p.N}}
 	if p.TransA {
-		q.a = matrixColumns{0, p.M, e.tile.mr}
+		q.a = matrixColumns{0, p.M, e.tile.MR}
 	}
 	if p.TransB {
 		q.b.channelStep, q.b.columnStep = 1, p.K

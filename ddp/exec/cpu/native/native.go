@@ -19,6 +19,8 @@ import (
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/threads"
+	"ebtrain/ddp/exec/cpu/tile"
 )
 
 // ErrClosed is returned by calls on a closed engine or kernel.
@@ -26,16 +28,16 @@ var ErrClosed = errors.New("native: closed")
 
 // Engine is the plain-Go engine.
 type Engine struct {
-	tile tile
-	pool *pool // nil after Close
+	tile tile.Kernel
+	pool *threads.Pool[workspace] // nil after Close
 }
 
 // New starts an engine with the given number of threads, at least 1. It uses
 // the best micro-kernel that the CPU has.
-func New(threads int) *Engine { return newEngine(threads, tiles()[0]) }
+func New(n int) *Engine { return newEngine(n, tile.All()[0]) }
 
-func newEngine(threads int, t tile) *Engine {
-	return &Engine{tile: t, pool: newPool(max(threads, 1), t)}
+func newEngine(n int, t tile.Kernel) *Engine {
+	return &Engine{tile: t, pool: threads.New(n, func(i int) *workspace { return newWorkspace(t, i) })}
 }
 
 // ErrNoBF16 is what the engine says of bfloat16: it only multiplies float32.
@@ -45,12 +47,12 @@ var ErrNoBF16 = errors.New("the engine in plain Go multiplies float32 only, bflo
 func (e *Engine) BF16() error { return ErrNoBF16 }
 
 // Name is "plain Go (AVX-512)" or the like.
-func (e *Engine) Name() string { return "plain Go (" + e.tile.name + ")" }
+func (e *Engine) Name() string { return "plain Go (" + e.tile.Name + ")" }
 
 // Close ends the engine's goroutines. A second Close does nothing.
 func (e *Engine) Close() error {
 	if e.pool != nil {
-		e.pool.close()
+		e.pool.Close()
 		e.pool = nil
 	}
 	return nil

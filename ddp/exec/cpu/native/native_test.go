@@ -6,12 +6,13 @@ import (
 
 	"ebtrain/ddp/exec/cpu/engine"
 	"ebtrain/ddp/exec/cpu/engine/enginetest"
+	"ebtrain/ddp/exec/cpu/tile"
 )
 
 // TestConformance holds every micro-kernel that this CPU can run to the suite.
 func TestConformance(t *testing.T) {
-	for _, tl := range tiles() {
-		t.Run(tl.name, func(t *testing.T) {
+	for _, tl := range tile.All() {
+		t.Run(tl.Name, func(t *testing.T) {
 			enginetest.Run(t, func(threads int) engine.Engine { return newEngine(threads, tl) })
 		})
 	}
@@ -80,17 +81,17 @@ func TestRunAllocatesNothing(t *testing.T) {
 // BenchmarkTile is each micro-kernel alone: kBlock deep, operands in the first
 // cache.
 func BenchmarkTile(b *testing.B) {
-	for _, t := range tiles() {
-		b.Run("kernel="+t.name, func(b *testing.B) {
-			a, panel, c := aligned(t.mr*rowStride), aligned(kBlock*t.nr), aligned(t.mr*t.nr)
-			var off [maxMR]int
-			for r := range t.mr {
-				off[r] = r * t.nr
+	for _, t := range tile.All() {
+		b.Run("kernel="+t.Name, func(b *testing.B) {
+			a, panel, c := tile.Aligned(t.MR*rowStride), tile.Aligned(kBlock*t.NR), tile.Aligned(t.MR*t.NR)
+			var off [tile.MaxMR]int
+			for r := range t.MR {
+				off[r] = r * t.NR
 			}
 			for b.Loop() {
-				t.run(kBlock, a, rowStride, 1, panel, c, &off, t.mr, t.nr, false)
+				t.Run(kBlock, a, rowStride, 1, panel, c, &off, t.MR, t.NR, false)
 			}
-			b.ReportMetric(float64(2*t.mr*t.nr*kBlock)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			b.ReportMetric(float64(2*t.MR*t.NR*kBlock)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		})
 	}
 }

@@ -1,6 +1,11 @@
 package native
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/threads"
+	"ebtrain/ddp/exec/cpu/tile"
+)
 
 const (
 	// kBlock is the depth of a block of sums: a tile's rows of A (12×256
@@ -17,7 +22,7 @@ const (
 	smallWork = 1 << 19
 )
 
-func panelBlock(t tile) int { return columnBlock / t.nr }
+func panelBlock(t tile.Kernel) int { return columnBlock / t.NR }
 
 // rowSource is the operand A.
 type rowSource interface {
@@ -34,21 +39,21 @@ type product struct {
 	c       grid
 }
 
-func (p *product) panels(t tile) int { return (p.n + t.nr - 1) / t.nr }
+func (p *product) panels(t tile.Kernel) int { return (p.n + t.NR - 1) / t.NR }
 
 // packed is the number of floats of all of B in panels.
-func (p *product) packed(t tile) int { return (p.panels(t)*t.nr*p.k + 15) &^ 15 }
+func (p *product) packed(t tile.Kernel) int { return (p.panels(t)*t.NR*p.k + 15) &^ 15 }
 
 // packPanels writes panels [lo,hi) of B, panel j to packed[j·k·nr:].
-func (p *product) packPanels(t tile, packed, b []float32, lo, hi int) {
+func (p *product) packPanels(t tile.Kernel, packed, b []float32, lo, hi int) {
 	for j := lo; j < hi; j++ {
-		p.b.pack(packed[j*p.k*t.nr:(j+1)*p.k*t.nr], b, j*t.nr, min(t.nr, p.n-j*t.nr), t.nr)
+		p.b.pack(packed[j*p.k*t.NR:(j+1)*p.k*t.NR], b, j*t.NR, min(t.NR, p.n-j*t.NR), t.NR)
 	}
 }
 
 // rowTiles computes the tiles [m0,m1) × [p0,p1) of C from packed B: panel p
 // begins at p·k·nr and holds k rows of nr.
-func (p *product) rowTiles(t tile, ws *workspace, o operands, packed []float32, m0, m1, p0, p1 int) {
+func (p *product) rowTiles(t tile.Kernel, ws *workspace, o operands, packed []float32, m0, m1, p0, p1 int) {
 	if p.k == 0 {
 		p.zero(t, ws, o.dst, m0, m1, p0, p1)
 		return
@@ -58,12 +63,12 @@ func (p *product) rowTiles(t tile, ws *workspace, o operands, packed []float32, 
 		for k0 := 0; k0 < p.k; k0 += kBlock {
 			k1 := min(k0+kBlock, p.k)
 			for mt := m0; mt < m1; mt++ {
-				m := mt * t.mr
-				rows := min(t.mr, p.m-m)
+				m := mt * t.MR
+				rows := min(t.MR, p.m-m)
 				rs, ks := p.a.fill(ws.a, o.a, m, rows, k0, k1)
 				for i := pb; i < pe; i++ {
-					p.c.locate(&ws.off, m, rows, i*t.nr)
-					t.run(k1-k0, ws.a, rs, ks, packed[(i*p.k+k0)*t.nr:], o.dst, &ws.off, rows, min(t.nr, p.n-i*t.nr), k0 > 0)
+					p.c.locate(&ws.off, m, rows, i*t.NR)
+					t.Run(k1-k0, ws.a, rs, ks, packed[(i*p.k+k0)*t.NR:], o.dst, &ws.off, rows, min(t.NR, p.n-i*t.NR), k0 > 0)
 				}
 			}
 		}
@@ -71,10 +76,10 @@ func (p *product) rowTiles(t tile, ws *workspace, o operands, packed []float32, 
 }
 
 // zero is the product over no k.
-func (p *product) zero(t tile, ws *workspace, dst []float32, m0, m1, p0, p1 int) {
-	for m := m0 * t.mr; m < min(m1*t.mr, p.m); m++ {
+func (p *product) zero(t tile.Kernel, ws *workspace, dst []float32, m0, m1, p0, p1 int) {
+	for m := m0 * t.MR; m < min(m1*t.MR, p.m); m++ {
 		p.c.locate(&ws.off, m, 1, 0)
-		clear(dst[ws.off[0]+p0*t.nr : ws.off[0]+min(p1*t.nr, p.n)])
+		clear(dst[ws.off[0]+p0*t.NR : ws.off[0]+min(p1*t.NR, p.n)])
 	}
 }
 
@@ -86,7 +91,7 @@ type grid struct {
 }
 
 // locate writes the beginnings of rows m … m+rows-1, plus shift, to off.
-func (g grid) locate(off *[maxMR]int, m, rows, shift int) {
+func (g grid) locate(off *[tile.MaxMR]int, m, rows, shift int) {
 	n, i, j := m/(g.h*g.w), m/g.w%g.h, m%g.w
 	for r := range rows {
 		off[r] = shift + g.base + n*g.image + i*g.row + j*g.col
@@ -124,8 +129,8 @@ func newProducts(e *Engine, list []product, s sizes) *products {
 		work += list[i].m * list[i].n * list[i].k
 	}
 	k.alone = work < smallWork
-	k.chunks = chunksPerThread * e.pool.threads()
-	if k.alone || e.pool.threads() == 1 {
+	k.chunks = chunksPerThread * e.pool.Threads()
+	if k.alone || e.pool.Threads() == 1 {
 		k.chunks = 1
 	}
 	k.pack, k.compute = k.packPart, k.computePart
@@ -143,8 +148,8 @@ func (k *products) Run(dst, a, b, scratch unsafe.Pointer) error {
 	if k.flipped > 0 {
 		k.o.dst = k.o.scratch[k.scratch-len(final):]
 	}
-	k.e.pool.do(k.alone, k.chunks, k.pack)
-	k.e.pool.do(k.alone, k.chunks, k.compute)
+	k.e.pool.Do(k.alone, k.chunks, k.pack)
+	k.e.pool.Do(k.alone, k.chunks, k.compute)
 	if k.flipped > 0 {
 		transpose(final, k.o.dst, k.flipped, len(final)/k.flipped)
 	}
@@ -161,7 +166,7 @@ func (k *products) packPart(chunk int, _ *workspace) {
 	t, buf := k.e.tile, k.o.scratch
 	for i := range k.list {
 		p := &k.list[i]
-		lo, hi := part(p.panels(t), chunk, k.chunks)
+		lo, hi := threads.Part(p.panels(t), chunk, k.chunks)
 		p.packPanels(t, buf, k.o.b, lo, hi)
 		buf = buf[p.packed(t):]
 	}
@@ -171,12 +176,12 @@ func (k *products) computePart(chunk int, ws *workspace) {
 	t, buf := k.e.tile, k.o.scratch
 	for i := range k.list {
 		p := &k.list[i]
-		tiles, panels := (p.m+t.mr-1)/t.mr, p.panels(t)
+		tiles, panels := (p.m+t.MR-1)/t.MR, p.panels(t)
 		m0, m1, p0, p1 := 0, tiles, 0, panels
 		if tiles >= panels {
-			m0, m1 = part(tiles, chunk, k.chunks)
+			m0, m1 = threads.Part(tiles, chunk, k.chunks)
 		} else {
-			p0, p1 = part(panels, chunk, k.chunks)
+			p0, p1 = threads.Part(panels, chunk, k.chunks)
 		}
 		p.rowTiles(t, ws, k.o, buf, m0, m1, p0, p1)
 		buf = buf[p.packed(t):]

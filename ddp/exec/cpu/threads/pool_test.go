@@ -1,4 +1,4 @@
-package native
+package threads
 
 import (
 	"sync/atomic"
@@ -10,8 +10,9 @@ import (
 // one workspace at a time.
 func TestPool(t *testing.T) {
 	const maxCount = 9
-	p := newPool(4, genericTile)
-	defer p.close()
+	type workspace struct{ thread int }
+	p := New(4, func(i int) *workspace { return &workspace{i} })
+	defer p.Close()
 	var busy [4]atomic.Int32
 	var ran [maxCount]atomic.Int32
 	f := func(chunk int, ws *workspace) {
@@ -23,7 +24,7 @@ func TestPool(t *testing.T) {
 	}
 	for job := range 3000 {
 		chunks := 1 + job%maxCount
-		p.do(job%7 == 0, chunks, f)
+		p.Do(job%7 == 0, chunks, f)
 		for i := range maxCount {
 			want := int32(0)
 			if i < chunks {
@@ -40,7 +41,7 @@ func TestPart(t *testing.T) {
 	for _, n := range []int{0, 1, 5, 12, 13} {
 		next := 0
 		for i := range 4 {
-			lo, hi := part(n, i, 4)
+			lo, hi := Part(n, i, 4)
 			if lo != next || hi-lo > n/4+1 {
 				t.Errorf("part %d of %d is [%d,%d), want it to begin at %d", i, n, lo, hi, next)
 			}

@@ -31,7 +31,7 @@
 	CMPQ    R12, $(r+1) \
 	JE      done
 
-// func tile12x32(k int, a *float32, rs, ks int, b, c *float32, off *[maxMR]int, rows int, mask uint32, add bool)
+// func tile12x32(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, mask uint32, add bool)
 //
 // Row r of the tile is (Z(2r), Z(2r+1)). R8 … R11 point at rows 0, 3, 6, 9 of
 // a at the current k; AX and BX are the strides in bytes.
@@ -153,7 +153,7 @@ done:
 	CMPQ    R12, $(r+1) \
 	JE      done
 
-// func tile6x16(k int, a *float32, rs, ks int, b, c *float32, off *[maxMR]int, rows int, add bool)
+// func tile6x16(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, add bool)
 //
 // Row r of the tile is (Y(2r), Y(2r+1)). R8 and R9 point at rows 0 and 3 of a
 // at the current k; AX and BX are the strides in bytes.
