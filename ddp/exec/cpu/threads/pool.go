@@ -129,3 +129,10 @@ func (p *Pool[W]) Close() {
 
 // Part is the i-th of parts nearly equal ranges of 0 … n.
 func Part(n, i, parts int) (lo, hi int) { return n * i / parts, n * (i + 1) / parts }
+
+// Each calls f with the workspace of every thread. No job is running.
+func (p *Pool[W]) Each(f func(ws *W)) {
+	for _, ws := range p.spaces {
+		f(ws)
+	}
+}

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -25,6 +26,14 @@ func newExpectation(r reference, bf16 bool) expectation {
 	}
 	x.want, x.tol = expect(r, a, b)
 	return x
+}
+
+// level allows every element the error of the one that may be off most.
+func (x expectation) level() {
+	most := slices.Max(x.tol)
+	for i := range x.tol {
+		x.tol[i] = most
+	}
 }
 
 // rounded is v in bfloat16: 8 bits, to nearest, ties to even.

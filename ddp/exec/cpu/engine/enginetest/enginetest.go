@@ -20,14 +20,19 @@ import (
 // Run holds the engines that make returns to the contract of package engine.
 // make is called with 1, 2 and 3 threads; it may call t.Fatal. All calls on the
 // engines, and make itself, happen on one locked OS thread.
-func Run(t *testing.T, make func(threads int) engine.Engine) { run(t, false, make) }
+func Run(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{}, make) }
+
+// RunTiled is Run for an engine that computes results in tiles: the error of a
+// result is as big as the biggest in its tile, also at the edge of an image,
+// where few terms are summed.
+func RunTiled(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{tiled: true}, make) }
 
 // RunBF16 is Run on problems that multiply as bfloat16. The loops multiply the
 // rounded operands, so the results must be right to float32 rounding here too.
-func RunBF16(t *testing.T, make func(threads int) engine.Engine) { run(t, true, make) }
+func RunBF16(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{bf16: true}, make) }
 
-func run(t *testing.T, bf16 bool, make func(threads int) engine.Engine) {
-	s := &suite{thread: newThread(), bf16: bf16}
+func run(t *testing.T, s suite, make func(threads int) engine.Engine) {
+	s.thread = newThread()
 	defer s.thread.stop()
 	for threads := 1; threads <= 3; threads++ {
 		if s.do(func() error { s.engines = append(s.engines, make(threads)); return nil }) != nil {
@@ -54,11 +59,15 @@ type suite struct {
 	*thread
 	engines []engine.Engine
 	bf16    bool
+	tiled   bool
 }
 
 // check holds the kernels that prepare makes on every engine to r.
 func (s *suite) check(t *testing.T, r reference, prepare func(engine.Engine) (engine.Kernel, error)) {
 	x := newExpectation(r, s.bf16)
+	if s.tiled {
+		x.level()
+	}
 	for i, e := range s.engines {
 		if err := s.do(func() error { return x.check(func() (engine.Kernel, error) { return prepare(e) }) }); err != nil {
 			t.Errorf("%d threads: %v", i+1, err)

@@ -1,0 +1,269 @@
+package winograd
+
+import (
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/threads"
+)
+
+// correlation is the kernel of Forward and GradX. Tiles are worked on in blocks
+// small enough for the second cache; a block is transformed, multiplied by each
+// panel of filters, and the panel's results are transformed back:
+//
+//	V (points, tiles, k) · U (panels, points, k, width) = M (points, tiles, width)
+//
+// If the transformed filters are smaller than the transformed images, they are
+// made first, by all threads, and each thread has a V of its own (wide). If
+// not, it is the other way round, and nothing as big as the filters is ever
+// held whole (deep).
+type correlation struct {
+	e     *Engine
+	s     *scheme
+	op    engine.ConvOp
+	p     engine.ConvProblem
+	list  []correlated
+	block int // tiles
+	deep  bool
+
+	image, weight, dst []float32 // during Run
+	scratch            []float32
+	c                  *correlated
+	filters            []float32 // of c, if wide
+	chunks             int
+	packFilters        func(chunk int, ws *workspace)
+	wideBlock          func(chunk int, ws *workspace)
+	packImages         func(chunk int, ws *workspace)
+	deepPanel          func(chunk int, ws *workspace)
+}
+
+const (
+	// kBlock is the depth of a block of sums.
+	kBlock = 256
+	// gap is added to rows of V: rows a power of two apart would compete for
+	// the same cache lines.
+	gap = 16
+	// blockBytes is the size of V that a block should have.
+	blockBytes = 512 << 10
+	// minBlock and maxBlock bound the tiles of a block: four and eight tiles
+	// of the micro-kernel.
+	minBlock, maxBlock = 48, 96
+)
+
+func newCorrelation(e *Engine, s *scheme, op engine.ConvOp, p engine.ConvProblem) *correlation {
+	k := &correlation{e: e, s: s, op: op, p: p}
+	if op == engine.Forward {
+		k.list = forward(p, s.m)
+	} else {
+		k.list = gradX(p, s.m)
+	}
+	c := &k.list[0]
+	depth, tiles := c.filter.k, 0
+	for i := range k.list {
+		c := &k.list[i]
+		tiles = max(tiles, c.tiling.tiles())
+		for _, g := range c.in {
+			e.growZeros(g.zeros(&s.input))
+		}
+	}
+	k.block = min(maxBlock, max(minBlock, blockBytes/(4*s.points()*(depth+gap))/e.tile.MR*e.tile.MR))
+	k.block = min(k.block, max(e.tile.MR, (tiles+e.pool.Threads()-1)/e.pool.Threads()+e.tile.MR-1)/e.tile.MR*e.tile.MR)
+	k.deep = tiles*(depth+gap) <= depth*c.filter.panels()*width
+	k.packFilters, k.wideBlock, k.packImages, k.deepPanel = k.doPackFilters, k.doWideBlock, k.doPackImages, k.doDeepPanel
+	return k
+}
+
+func (k *correlation) blocks(c *correlated) int { return (c.tiling.tiles() + k.block - 1) / k.block }
+
+// row and images are the floats of a row of V, and of V of a block.
+func (k *correlation) row(c *correlated) int    { return c.filter.k + gap }
+func (k *correlation) images(c *correlated) int { return k.s.points() * k.block * k.row(c) }
+
+// products is the floats of M of a block.
+func (k *correlation) products() int { return k.s.points() * (k.block*width + gap) }
+
+// shared and private are the floats of scratch memory for all threads, and for
+// each.
+func (k *correlation) shared() (n int) {
+	for i := range k.list {
+		c := &k.list[i]
+		if k.deep {
+			n = max(n, k.blocks(c)*k.images(c))
+		} else {
+			n = max(n, c.filter.panels()*c.filter.floats(k.s))
+		}
+	}
+	return n
+}
+
+func (k *correlation) private() (n int) {
+	for i := range k.list {
+		c := &k.list[i]
+		if k.deep {
+			n = max(n, c.filter.floats(k.s))
+		} else {
+			n = max(n, k.images(c))
+		}
+	}
+	return n + k.products()
+}
+
+func (k *correlation) Scratch() int {
+	if k.e == nil || k.e.pool == nil {
+		return 0
+	}
+	return 4 * (k.shared() + k.e.pool.Threads()*k.private())
+}
+
+func (k *correlation) Close() error {
+	k.e = nil
+	return nil
+}
+
+func (k *correlation) Run(dst, a, b, scratch unsafe.Pointer) error {
+	if err := k.e.check(k.op, k.p); err != nil {
+		return err
+	}
+	p := &k.p
+	x, w, y := p.N*p.H*p.W*p.C, p.O*p.C*p.KH*p.KW, p.N*p.OH*p.OW*p.O
+	if k.op == engine.Forward {
+		k.image, k.weight, k.dst = floats(a, x), floats(b, w), floats(dst, y)
+	} else {
+		k.weight, k.image, k.dst = floats(a, w), floats(b, y), floats(dst, x)
+	}
+	k.scratch = floats(scratch, k.Scratch()/4)
+	for i := range k.list {
+		if c := &k.list[i]; c.tiling.tiles() > 0 {
+			k.run(c)
+		}
+	}
+	k.image, k.weight, k.dst, k.scratch, k.filters, k.c = nil, nil, nil, nil, nil, nil
+	return nil
+}
+
+func floats(p unsafe.Pointer, n int) []float32 { return unsafe.Slice((*float32)(p), n) }
+
+func (k *correlation) run(c *correlated) {
+	k.c = c
+	alone := k.p.Flops() < smallWork
+	if k.deep {
+		k.chunks = k.blocks(c)
+		k.e.pool.Do(alone, k.chunks, k.packImages)
+		k.e.pool.Do(alone, c.filter.panels(), k.deepPanel)
+		return
+	}
+	k.chunks = min(c.filter.k/maxBlocks, 8*k.e.pool.Threads())
+	k.e.pool.Do(alone, k.chunks, k.packFilters)
+	k.e.pool.Do(alone, k.blocks(c), k.wideBlock)
+}
+
+// smallWork is the number of operations below which threads do not pay.
+const smallWork = 1 << 20
+
+// own is the private memory of a thread: V or a panel of U, and M.
+func (k *correlation) own(ws *workspace) (big, products []float32) {
+	all := k.scratch[k.shared()+ws.thread*k.private():][:k.private()]
+	return all[:k.private()-k.products()], all[k.private()-k.products():]
+}
+
+// doPackFilters makes a part of the rows of all panels of U.
+func (k *correlation) doPackFilters(chunk int, ws *workspace) {
+	f := &k.c.filter
+	k0, k1 := threads.Part(f.k, chunk, k.chunks)
+	for j := range f.panels() {
+		f.pack(ws, k.s, k.scratch[j*f.floats(k.s):][:f.floats(k.s)], k.weight, j, k0, k1)
+	}
+}
+
+// doWideBlock computes the results of one block of tiles.
+func (k *correlation) doWideBlock(chunk int, ws *workspace) {
+	v, m := k.own(ws)
+	f := &k.c.filter
+	k.packBlock(ws, v, chunk)
+	for j := range f.panels() {
+		k.panel(ws, v, k.scratch[j*f.floats(k.s):][:f.floats(k.s)], m, chunk, j)
+	}
+}
+
+// doPackImages makes V of one block of tiles.
+func (k *correlation) doPackImages(chunk int, ws *workspace) {
+	n := k.images(k.c)
+	k.packBlock(ws, k.scratch[chunk*n:][:n], chunk)
+}
+
+// doDeepPanel makes one panel of U, and with it the results of its columns.
+func (k *correlation) doDeepPanel(j int, ws *workspace) {
+	u, m := k.own(ws)
+	f, n := &k.c.filter, k.images(k.c)
+	u = u[:f.floats(k.s)]
+	f.pack(ws, k.s, u, k.weight, j, 0, f.k)
+	for b := range k.blocks(k.c) {
+		k.panel(ws, k.scratch[b*n:][:n], u, m, b, j)
+	}
+}
+
+// packBlock writes V of one block of tiles.
+func (k *correlation) packBlock(ws *workspace, v []float32, block int) {
+	c, row := k.c, k.row(k.c)
+	x := unsafe.Pointer(unsafe.SliceData(k.image))
+	for t := range k.size(block) {
+		image, r0, c0 := c.tiling.at(block*k.block + t)
+		for i, g := range c.in {
+			g.transform(ws, &k.s.input, x, image, r0, c0, 0, g.c, v[t*row+i*g.c:], k.block*row)
+		}
+	}
+}
+
+// size is the number of tiles of a block.
+func (k *correlation) size(block int) int {
+	return min(k.block, k.c.tiling.tiles()-block*k.block)
+}
+
+// panel computes the results of one block of tiles, in the columns of one panel.
+func (k *correlation) panel(ws *workspace, v, u, m []float32, block, j int) {
+	n, cols := k.size(block), min(width, k.c.filter.n-j*width)
+	step := k.block*width + gap
+	for p := range k.s.points() {
+		k.multiply(ws, v[p*k.block*k.row(k.c):], u[p*k.c.filter.k*width:], m[p*step:], n, cols)
+	}
+	for t := range n {
+		k.result(ws, m[t*width:], step, block*k.block+t, j*width, cols)
+	}
+}
+
+// multiply is M = V · U of one point.
+func (k *correlation) multiply(ws *workspace, v, u, m []float32, tiles, cols int) {
+	row, depth, mr := k.row(k.c), k.c.filter.k, k.e.tile.MR
+	for k0 := 0; k0 < depth; k0 += kBlock {
+		d := min(kBlock, depth-k0)
+		for t := 0; t < tiles; t += mr {
+			k.e.tile.Run(d, v[t*row+k0:], row, 1, u[k0*width:], m[t*width:], &ws.off, min(mr, tiles-t), cols, k0 > 0)
+		}
+	}
+}
+
+// result transforms the products of one tile, in columns n … n+cols-1, to
+// results.
+func (k *correlation) result(ws *workspace, m []float32, step, tile, n, cols int) {
+	g, l := &k.c.out, &k.s.output
+	image, u, v := k.c.tiling.at(tile)
+	for i := range k.s.n {
+		ws.rows[i] = unsafe.Pointer(&m[i*k.s.n*step])
+	}
+	ss := strides{across: step, block: lanes}
+	ds := strides{down: g.step * g.w * g.c, across: g.step * g.c, block: lanes}
+	first := ((image*g.h+g.row+g.step*u)*g.w+g.col+g.step*v)*g.c + n
+	rows, columns := min(k.s.m, k.c.tiling.rows-u), min(k.s.m, k.c.tiling.cols-v)
+	if rows == k.s.m && columns == k.s.m {
+		_ = k.dst[first+(k.s.m-1)*(ds.down+ds.across)+cols-1]
+		l.square(&ws.pass, &ws.rows, 0, k.s.n, ss, unsafe.Pointer(&k.dst[first]), ds, cols/lanes, &ws.tmp)
+		return
+	}
+	whole := strides{down: k.s.m * width, across: width, block: lanes}
+	l.square(&ws.pass, &ws.rows, 0, k.s.n, ss, unsafe.Pointer(&ws.edge[0]), whole, cols/lanes, &ws.tmp)
+	for i := range rows {
+		for j := range columns {
+			copy(k.dst[first+i*ds.down+j*ds.across:][:cols], ws.edge[i*whole.down+j*whole.across:])
+		}
+	}
+}

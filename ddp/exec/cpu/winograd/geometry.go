@@ -1,0 +1,91 @@
+package winograd
+
+import "ebtrain/ddp/exec/cpu/engine"
+
+// correlated is one correlation at stride 1: the results at points of out are
+// sums over the channels of all lattices of in.
+type correlated struct {
+	in     []lattice
+	out    lattice
+	tiling tiling // of out
+	filter filter
+}
+
+// imagesSeen are the lattices of x that y sees: x itself, or at stride 2 its
+// odd and even rows and columns.
+func imagesSeen(p engine.ConvProblem) (ls []lattice) {
+	for i := range p.StrideH {
+		for j := range p.StrideW {
+			ls = append(ls, lattice{p.H, p.W, p.C, p.StrideH, i - p.PadT, j - p.PadL})
+		}
+	}
+	return ls
+}
+
+// tapsOf are the taps that lattice (i,j) of imagesSeen meets, turned around by
+// 180° if asked.
+func tapsOf(p engine.ConvProblem, i, j int, turned bool) (taps []int) {
+	r := p.KH / p.StrideH
+	for a := range r {
+		for b := range r {
+			if turned {
+				taps = append(taps, (p.StrideH*(r-1-a)+i)*p.KW+p.StrideW*(r-1-b)+j)
+				continue
+			}
+			taps = append(taps, (p.StrideH*a+i)*p.KW+p.StrideW*b+j)
+		}
+	}
+	return taps
+}
+
+// weightAsSeen is w (O,C,KH,KW) with rows for the channels of imagesSeen.
+func weightAsSeen(p engine.ConvProblem) filter {
+	k := p.KH * p.KW
+	f := filter{k: p.C * p.StrideH * p.StrideW, n: p.O, channels: p.C, nStep: p.C * k, kStep: k}
+	for i := range p.StrideH {
+		for j := range p.StrideW {
+			f.taps = append(f.taps, tapsOf(p, i, j, false))
+		}
+	}
+	return f
+}
+
+func pixels(h, w, c int) lattice { return lattice{h, w, c, 1, 0, 0} }
+
+// forward is y from x.
+func forward(p engine.ConvProblem, m int) []correlated {
+	return []correlated{{imagesSeen(p), pixels(p.OH, p.OW, p.O), tiling{p.N, p.OH, p.OW, m}, weightAsSeen(p)}}
+}
+
+// gradX is dx from dy, one correlation for each lattice of x: with i the
+// lattice's row, r the taps that it meets,
+//
+//	dx[s·u + i - pad] = Σ_a dy[u - (r-1) + a] · w[s·(r-1-a) + i]
+func gradX(p engine.ConvProblem, m int) (cs []correlated) {
+	k, r := p.KH*p.KW, p.KH/p.StrideH
+	for i := range p.StrideH {
+		for j := range p.StrideW {
+			u, v := firstPoint(i-p.PadT, p.StrideH), firstPoint(j-p.PadL, p.StrideW)
+			out := lattice{p.H, p.W, p.C, p.StrideH, i - p.PadT + p.StrideH*u, j - p.PadL + p.StrideW*v}
+			cs = append(cs, correlated{
+				in:     []lattice{{p.OH, p.OW, p.O, 1, u - (r - 1), v - (r - 1)}},
+				out:    out,
+				tiling: tiling{p.N, points(out.row, out.step, p.H), points(out.col, out.step, p.W), m},
+				filter: filter{k: p.O, n: p.C, channels: p.O, nStep: k, kStep: p.C * k, taps: [][]int{tapsOf(p, i, j, true)}},
+			})
+		}
+	}
+	return cs
+}
+
+// firstPoint is the first u with origin + step·u ≥ 0.
+func firstPoint(origin, step int) int {
+	u := 0
+	for origin+step*u < 0 {
+		u++
+	}
+	return u
+}
+
+// points is how many steps from origin on stay below size.
+func points(origin, step, size int) int { return max(0, (size-origin+step-1)/step) }

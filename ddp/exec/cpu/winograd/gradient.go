@@ -1,0 +1,176 @@
+package winograd
+
+import (
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/threads"
+)
+
+// gradient is the kernel of GradW. For each point of the scheme,
+//
+//	dU (k, n) = Σ_tiles V (tiles, k)ᵀ · Z (tiles, n)
+//
+// with V the transformed tiles of x and Z those of dy. So many tiles at a time
+// are transformed by all threads as stay in the last cache, and then
+// multiplied, each thread on rows and columns of dU of its own.
+type gradient struct {
+	e      *Engine
+	s      *scheme
+	p      engine.ConvProblem
+	x      []lattice
+	dy     lattice
+	tiling tiling
+	filter filter
+	block  int // tiles at a time
+	parts  int // ranges of rows of dU
+
+	a, b, dst []float32 // during Run
+	scratch   []float32
+	first     int // tile
+	chunks    int
+	pack      func(chunk int, ws *workspace)
+	multiply  func(chunk int, ws *workspace)
+	finish    func(chunk int, ws *workspace)
+}
+
+// gradientBytes is the size of V and Z together that a block should have.
+const gradientBytes = 6 << 20
+
+func newGradient(e *Engine, s *scheme, p engine.ConvProblem) *gradient {
+	k := &gradient{e: e, s: s, p: p, x: imagesSeen(p), dy: pixels(p.OH, p.OW, p.O), filter: weightAsSeen(p),
+		tiling: tiling{p.N, p.OH, p.OW, s.m}}
+	e.growZeros(max(k.x[0].zeros(&s.input), k.dy.zeros(&s.spread)))
+	tiles := k.tiling.tiles()
+	k.block = max(128, gradientBytes/(4*s.points()*(k.row()+k.filter.panels()*width)))
+	if 2*tiles <= 3*k.block {
+		k.block = tiles
+	} else {
+		n := (tiles + k.block - 1) / k.block
+		k.block = (tiles + n - 1) / n
+	}
+	k.parts = max(1, min(k.filter.k/(4*e.tile.MR), (4*e.pool.Threads()+k.filter.panels()-1)/k.filter.panels()))
+	k.pack, k.multiply, k.finish = k.doPack, k.doMultiply, k.doFinish
+	return k
+}
+
+// row is the floats of a row of V: the micro-kernel may read beyond the last k.
+func (k *gradient) row() int { return k.filter.k + gap }
+
+// single says that there is one block: then dU is held by each thread, for the
+// rows and columns that it works on.
+func (k *gradient) single() bool { return k.block >= k.tiling.tiles() }
+
+// seen, changes and sums are the floats of V, Z and dU.
+func (k *gradient) seen() int    { return k.s.points()*k.block*k.row() + gap }
+func (k *gradient) changes() int { return k.filter.panels() * k.s.points() * k.block * width }
+
+func (k *gradient) sums() int {
+	if k.single() {
+		rows := (k.filter.k + k.parts - 1) / k.parts
+		return k.e.pool.Threads() * k.s.points() * rows * width
+	}
+	return k.filter.panels() * k.filter.floats(k.s)
+}
+
+func (k *gradient) Scratch() int {
+	if k.e == nil || k.e.pool == nil {
+		return 0
+	}
+	return 4 * (k.seen() + k.changes() + k.sums())
+}
+
+func (k *gradient) Close() error {
+	k.e = nil
+	return nil
+}
+
+func (k *gradient) Run(dst, a, b, scratch unsafe.Pointer) error {
+	if err := k.e.check(engine.GradW, k.p); err != nil {
+		return err
+	}
+	p := &k.p
+	k.a, k.b = floats(a, p.N*p.H*p.W*p.C), floats(b, p.N*p.OH*p.OW*p.O)
+	k.dst, k.scratch = floats(dst, p.O*p.C*p.KH*p.KW), floats(scratch, k.Scratch()/4)
+	alone := p.Flops() < smallWork
+	for k.first = 0; k.first < k.tiling.tiles(); k.first += k.block {
+		k.chunks = min(k.size(), 8*k.e.pool.Threads())
+		k.e.pool.Do(alone, k.chunks, k.pack)
+		k.e.pool.Do(alone, k.filter.panels()*k.parts, k.multiply)
+	}
+	if !k.single() {
+		k.e.pool.Do(alone, k.filter.panels()*k.parts, k.finish)
+	}
+	k.a, k.b, k.dst, k.scratch = nil, nil, nil, nil
+	return nil
+}
+
+// size is the number of tiles of the block under way.
+func (k *gradient) size() int { return min(k.block, k.tiling.tiles()-k.first) }
+
+// doPack transforms some tiles of x and dy.
+func (k *gradient) doPack(chunk int, ws *workspace) {
+	v, z := k.scratch[:k.seen()], k.scratch[k.seen():][:k.changes()]
+	x, dy := unsafe.Pointer(unsafe.SliceData(k.a)), unsafe.Pointer(unsafe.SliceData(k.b))
+	t0, t1 := threads.Part(k.size(), chunk, k.chunks)
+	for t := t0; t < t1; t++ {
+		image, r, c := k.tiling.at(k.first + t)
+		for i, g := range k.x {
+			g.transform(ws, &k.s.input, x, image, r, c, 0, g.c, v[t*k.row()+i*g.c:], k.block*k.row())
+		}
+		for j := range k.filter.panels() {
+			k.dy.transform(ws, &k.s.spread, dy, image, r, c, j*width, min(k.p.O, (j+1)*width), z[(j*k.s.points()*k.block+t)*width:], k.block*width)
+		}
+	}
+}
+
+// part is the panel and the rows of dU that a chunk works on.
+func (k *gradient) part(chunk int) (panel, k0, k1 int) {
+	k0, k1 = threads.Part(k.filter.k, chunk%k.parts, k.parts)
+	return chunk / k.parts, k0, k1
+}
+
+// doMultiply adds a block of tiles to rows [k0,k1) of a panel of dU.
+func (k *gradient) doMultiply(chunk int, ws *workspace) {
+	j, k0, k1 := k.part(chunk)
+	v, z := k.scratch[:k.seen()], k.scratch[k.seen()+j*k.s.points()*k.block*width:]
+	du, rows, base := k.sumsOf(ws, j), k.filter.k, 0
+	if k.single() {
+		rows, base = k1-k0, k0
+	}
+	cols := min(width, k.p.O-j*width)
+	for p := range k.s.points() {
+		k.point(ws, v[p*k.block*k.row():], z[p*k.block*width:], du[(p*rows-base)*width+k0*width:], k0, k1, cols)
+	}
+	if k.single() {
+		k.filter.unpack(ws, k.s, k.dst, du, rows, j, k0, k1)
+	}
+}
+
+// point is rows [k0,k1) of dU (+)= Vᵀ · Z of one point.
+func (k *gradient) point(ws *workspace, v, z, du []float32, k0, k1, cols int) {
+	mr := k.e.tile.MR
+	for t := 0; t < k.size(); t += kBlock {
+		d := min(kBlock, k.size()-t)
+		for r := k0; r < k1; r += mr {
+			k.e.tile.Run(d, v[t*k.row()+r:], 1, k.row(), z[t*width:], du[(r-k0)*width:], &ws.off, min(mr, k1-r), cols, k.first+t > 0)
+		}
+	}
+}
+
+// sumsOf is where panel j of dU is: (points, rows, width).
+func (k *gradient) sumsOf(ws *workspace, j int) []float32 {
+	all := k.scratch[k.seen()+k.changes():][:k.sums()]
+	if k.single() {
+		n := len(all) / k.e.pool.Threads()
+		return all[ws.thread*n:][:n]
+	}
+	n := k.filter.floats(k.s)
+	return all[j*n:][:n]
+}
+
+// doFinish transforms rows of a panel of dU to dw.
+func (k *gradient) doFinish(chunk int, ws *workspace) {
+	j, k0, k1 := k.part(chunk)
+	k.filter.unpack(ws, k.s, k.dst, k.sumsOf(ws, j)[k0*width:], k.filter.k, j, k0, k1)
+}

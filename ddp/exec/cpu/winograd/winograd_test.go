@@ -1,0 +1,67 @@
+package winograd
+
+import (
+	"errors"
+	"testing"
+
+	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/engine/enginetest"
+	"ebtrain/ddp/exec/cpu/native"
+)
+
+func over(n int) engine.Engine { return Over(native.New(n), n) }
+
+func TestConformance(t *testing.T) { enginetest.RunTiled(t, over) }
+
+func BenchmarkEngine(b *testing.B) { enginetest.Bench(b, over) }
+
+func TestClosed(t *testing.T) {
+	e, ok := over(2).(*Engine)
+	if !ok {
+		t.Skip("no AVX-512")
+	}
+	for _, c := range enginetest.Convs() {
+		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+			if !pays(op, c.ConvProblem) {
+				continue
+			}
+			k, err := e.Conv(op, c.ConvProblem)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := k.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := k.Run(nil, nil, nil, nil); !errors.Is(err, ErrClosed) {
+				t.Errorf("run of a closed kernel: got %v, want %v", err, ErrClosed)
+			}
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Conv(engine.Forward, enginetest.Convs()[0].ConvProblem); err == nil {
+		t.Error("a closed engine made a kernel")
+	}
+}
+
+// TestRunAllocatesNothing, on one and on two threads.
+func TestRunAllocatesNothing(t *testing.T) {
+	for threads := 1; threads <= 2; threads++ {
+		e := over(threads)
+		for _, c := range enginetest.Convs() {
+			for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+				k, err := e.Conv(op, c.ConvProblem)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := enginetest.Allocs(k, op, c.ConvProblem); n != 0 {
+					t.Errorf("%d threads, %v, %s: %v allocations a run, want 0", threads, op, c.Name, n)
+				}
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

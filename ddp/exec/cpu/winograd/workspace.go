@@ -1,0 +1,27 @@
+package winograd
+
+import (
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/tile"
+)
+
+// workspace is the private memory of a thread.
+type workspace struct {
+	thread int
+	pass   pass
+	rows   [6]unsafe.Pointer
+	tmp    [tmpLen]float32
+	taps   [maxBlocks * 9 * lanes]float32 // of maxBlocks × 16 filters
+	edge   [4 * 4 * width]float32         // a tile of results that is partly outside
+	zeros  []float32
+	off    [tile.MaxMR]int // rows of a tile of products
+}
+
+func newWorkspace(thread int) *workspace {
+	ws := &workspace{thread: thread}
+	for i := range ws.off {
+		ws.off[i] = i * width
+	}
+	return ws
+}
