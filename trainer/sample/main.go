@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ebtrain/ddp/exec/cpu"
 	"ebtrain/trainer/job"
 	"ebtrain/trainer/picture"
 )
@@ -30,6 +31,7 @@ type options struct {
 }
 
 func main() {
+	cpu.ShortSpins()
 	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
 	os.Exit(job.Exit("sample", err, os.Stderr))
 }

@@ -16,11 +16,13 @@ import (
 	"sync"
 	"syscall"
 
+	"ebtrain/ddp/exec/cpu"
 	"ebtrain/launch/env"
 	"ebtrain/trainer/job"
 )
 
 func main() {
+	cpu.ShortSpins()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()

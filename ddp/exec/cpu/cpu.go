@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu/dnnl"
 	"ebtrain/ddp/exec/cpu/engine"
 )
 
@@ -130,3 +131,6 @@ func (b *Backend) Close() error {
 	b.close.Do(func() { close(b.calls); <-b.done })
 	return b.err
 }
+
+// ShortSpins is for main to call first: see dnnl.ShortSpins.
+func ShortSpins() { dnnl.ShortSpins() }

@@ -18,3 +18,6 @@ var ErrAbsent = errors.New("dnnl: not built in (install libdnnl-dev and build wi
 
 // New always returns ErrAbsent.
 func New(int) (engine.Engine, error) { return nil, ErrAbsent }
+
+// ShortSpins does nothing: there is no OpenMP.
+func ShortSpins() {}
