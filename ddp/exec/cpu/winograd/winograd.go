@@ -51,6 +51,7 @@ type Engine struct {
 	pool     *threads.Pool[workspace] // nil after Close
 	tile     tile.Kernel
 	f43, f42 *scheme
+	always   bool // whether it pays or not
 }
 
 // Over puts n threads in front of an engine, which it closes in the end.
@@ -76,10 +77,10 @@ func (e *Engine) Close() error {
 
 // Conv prepares one op of a convolution.
 func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
-	if e.pool == nil || p.Check(op) != nil || !pays(op, p) {
+	s := e.scheme(p)
+	if e.pool == nil || p.Check(op) != nil || !fits(p) || !s.pays(op, p) && !e.always {
 		return e.Engine.Conv(op, p)
 	}
-	s := e.scheme(p)
 	if op == engine.GradW {
 		return newGradient(e, s, p), nil
 	}
@@ -91,22 +92,6 @@ func (e *Engine) scheme(p engine.ConvProblem) *scheme {
 		return e.f43
 	}
 	return e.f42
-}
-
-// pays says whether a convolution has the right shape, and gains enough. It
-// sees the geometry only, so that all ranks and runs agree.
-func pays(op engine.ConvOp, p engine.ConvProblem) bool {
-	square := p.KH == p.KW && p.StrideH == p.StrideW && p.DilH == 1 && p.DilW == 1 && p.Groups == 1
-	if !square || p.BF16 || p.C%lanes != 0 || p.O%lanes != 0 {
-		return false
-	}
-	switch {
-	case p.KH == 3 && p.StrideH == 1:
-	case p.KH == 4 && p.StrideH == 2:
-	default:
-		return false
-	}
-	return true
 }
 
 // check names a kernel of the problem that was closed.

@@ -1,0 +1,39 @@
+package winograd
+
+import "ebtrain/ddp/exec/cpu/engine"
+
+// What things cost besides the products, in multiply-adds for each float of a
+// transformed image or result, and of a transformed filter. Read off the
+// benchmarks: see DESIGN.md.
+const (
+	imageCost  = 16
+	filterCost = 30
+	// margin is how much fewer multiply-adds are wanted, as plain convolutions
+	// are a little nearer to the processor's peak.
+	margin = 1.25
+)
+
+// fits says whether there is a scheme for a convolution.
+func fits(p engine.ConvProblem) bool {
+	plain := p.KH == p.KW && p.StrideH == p.StrideW && p.DilH == 1 && p.DilW == 1 && p.Groups == 1
+	known := p.KH == 3 && p.StrideH == 1 || p.KH == 4 && p.StrideH == 2
+	return plain && known && !p.BF16 && p.C%lanes == 0 && p.O%lanes == 0
+}
+
+// pays says whether a convolution that fits gains enough: not if there are few
+// tiles for many filters, few channels, or tiles that are mostly outside. It sees the
+// geometry only, so that all ranks and runs agree.
+func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
+	list := forward(p, s.m)
+	if op == engine.GradX {
+		list = gradX(p, s.m)
+	}
+	cost := 0.0
+	for i := range list {
+		c := &list[i]
+		k, n, tiles := float64(c.filter.k), float64(c.filter.n), float64(c.tiling.tiles())
+		columns := float64(c.filter.panels() * width)
+		cost += float64(s.points()) * (tiles*k*columns + imageCost*tiles*(k+n) + filterCost*k*n)
+	}
+	return float64(p.Flops())/2 >= margin*cost
+}
