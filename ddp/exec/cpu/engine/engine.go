@@ -7,9 +7,9 @@
 // An engine that prefers another layout for weights reorders inside the kernel,
 // in scratch memory.
 //
-// Numbers are multiplied as float32, or, in a problem that says BF16, as
-// bfloat16: the kernel rounds every element of both operands to bfloat16 (to nearest, ties to even),
-// multiplies those, and adds up in float32; operands and results stay float32
+// Numbers are multiplied as float32. A problem that says BF16 may be multiplied
+// as bfloat16 where that is faster: the kernel rounds every element of both operands to bfloat16 (to
+// nearest, ties to even), multiplies those, and adds up in float32; operands and results stay float32
 // in memory. The products are exact: one of two bfloat16 numbers fits into a
 // float32.
 //
@@ -67,7 +67,7 @@ type ConvProblem struct {
 	graph.Conv
 	N, C, H, W int
 	O, OH, OW  int
-	BF16       bool // multiply as bfloat16
+	BF16       bool // may multiply as bfloat16
 }
 
 // Flops of one run of any of the three ops, a multiply-add counted as two.
@@ -80,7 +80,7 @@ func (p ConvProblem) Flops() int64 {
 type MatMulProblem struct {
 	M, N, K        int
 	TransA, TransB bool
-	BF16           bool // multiply as bfloat16
+	BF16           bool // may multiply as bfloat16
 }
 
 // Flops of one run, a multiply-add counted as two.

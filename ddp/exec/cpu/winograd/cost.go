@@ -1,6 +1,10 @@
 package winograd
 
-import "ebtrain/ddp/exec/cpu/engine"
+import (
+	"golang.org/x/sys/cpu"
+
+	"ebtrain/ddp/exec/cpu/engine"
+)
 
 // What things cost besides the products, in multiply-adds for each float of a
 // transformed image or result, and of a transformed filter. Read off the
@@ -11,13 +15,18 @@ const (
 	// margin is how much fewer multiply-adds are wanted, as plain convolutions
 	// are a little nearer to the processor's peak.
 	margin = 1.25
+	// bf16Gain is how much faster plain convolutions are in bfloat16, with
+	// AVX-512. Transformed numbers rounded to bfloat16 would be off by 1 %, so
+	// these products stay float32, and have to gain more.
+	bf16Gain = 1.8
 )
 
-// fits says whether there is a scheme for a convolution.
+// fits says whether there is a scheme for a convolution. Where bfloat16 has
+// matrix instructions (AMX), nothing beats them.
 func fits(p engine.ConvProblem) bool {
 	plain := p.KH == p.KW && p.StrideH == p.StrideW && p.DilH == 1 && p.DilW == 1 && p.Groups == 1
 	known := p.KH == 3 && p.StrideH == 1 || p.KH == 4 && p.StrideH == 2
-	return plain && known && !p.BF16 && p.C%lanes == 0 && p.O%lanes == 0
+	return plain && known && p.C%lanes == 0 && p.O%lanes == 0 && !(p.BF16 && cpu.X86.HasAMXBF16)
 }
 
 // pays says whether a convolution that fits gains enough: not if there are few
@@ -34,6 +43,9 @@ func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
 		k, n, tiles := float64(c.filter.k), float64(c.filter.n), float64(c.tiling.tiles())
 		columns := float64(c.filter.panels() * width)
 		cost += float64(s.points()) * (tiles*k*columns + imageCost*tiles*(k+n) + filterCost*k*n)
+	}
+	if p.BF16 {
+		cost *= bf16Gain
 	}
 	return float64(p.Flops())/2 >= margin*cost
 }

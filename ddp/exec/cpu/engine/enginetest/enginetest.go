@@ -27,8 +27,8 @@ func Run(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{}, m
 // where few terms are summed.
 func RunTiled(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{tiled: true}, make) }
 
-// RunBF16 is Run on problems that multiply as bfloat16. The loops multiply the
-// rounded operands, so the results must be right to float32 rounding here too.
+// RunBF16 is Run on problems that may multiply as bfloat16. Results must be right
+// to float32 rounding, of the operands or of the operands rounded.
 func RunBF16(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{bf16: true}, make) }
 
 func run(t *testing.T, s suite, make func(threads int) engine.Engine) {
