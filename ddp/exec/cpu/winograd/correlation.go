@@ -152,7 +152,7 @@ func (k *correlation) run(c *correlated) {
 		k.e.pool.Do(alone, c.filter.panels(), k.deepPanel)
 		return
 	}
-	k.chunks = min(c.filter.k/maxBlocks, 8*k.e.pool.Threads())
+	k.chunks = min(c.filter.k/c.filter.groupRows(), 8*k.e.pool.Threads())
 	k.e.pool.Do(alone, k.chunks, k.packFilters)
 	k.e.pool.Do(alone, k.blocks(c), k.wideBlock)
 }
@@ -169,9 +169,9 @@ func (k *correlation) own(ws *workspace) (big, products []float32) {
 // doPackFilters makes a part of the rows of all panels of U.
 func (k *correlation) doPackFilters(chunk int, ws *workspace) {
 	f := &k.c.filter
-	k0, k1 := threads.Part(f.k, chunk, k.chunks)
+	k0, k1 := threads.Part(f.k/f.groupRows(), chunk, k.chunks)
 	for j := range f.panels() {
-		f.pack(ws, k.s, k.scratch[j*f.floats(k.s):][:f.floats(k.s)], k.weight, j, k0, k1)
+		f.pack(ws, k.s, k.scratch[j*f.floats(k.s):][:f.floats(k.s)], k.weight, j, k0*f.groupRows(), k1*f.groupRows())
 	}
 }
 
@@ -209,7 +209,7 @@ func (k *correlation) packBlock(ws *workspace, v []float32, block int) {
 	for t := range k.size(block) {
 		image, r0, c0 := c.tiling.at(block*k.block + t)
 		for i, g := range c.in {
-			g.transform(ws, &k.s.input, x, image, r0, c0, 0, g.c, v[t*row+i*g.c:], k.block*row)
+			g.transform(ws, &k.s.input, x, image, r0, c0, 0, g.c, v[t*row+i*lanes:], k.block*row, c.filter.groupRows())
 		}
 	}
 }

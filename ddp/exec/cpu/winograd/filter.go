@@ -2,15 +2,21 @@ package winograd
 
 import "unsafe"
 
-// filter is a weight as the product's B: k = group·channels + c is its row, n
-// its column, and tap t of it lies at
+// filter is a weight as the product's B. Its element for column n, channel c and
+// tap t is at n·nStep + c·kStep + t, taps being in row-major order.
 //
-//	taps[group][t] + n·nStep + c·kStep
+// Rows of B are the channels that each group of images has, 16 channels of all
+// groups after each other:
+//
+//	k = c/16·16·groups + group·16 + c mod 16
+//
+// Group g sees taps first[g] + i·down + j·across, 0 ≤ i,j < r.
 type filter struct {
 	k, n         int
-	channels     int
+	taps         int // at most 16
 	nStep, kStep int
-	taps         [][]int
+	first        []int
+	down, across int
 }
 
 func (f *filter) panels() int { return (f.n + width - 1) / width }
@@ -18,80 +24,82 @@ func (f *filter) panels() int { return (f.n + width - 1) / width }
 // floats is the size of one transformed panel: (points, k, width).
 func (f *filter) floats(s *scheme) int { return s.points() * f.k * width }
 
+// groupRows is how many rows belong to 16 channels: ranges of rows begin and
+// end at multiples of it.
+func (f *filter) groupRows() int { return lanes * len(f.first) }
+
+// channel is the channel of a row of group 0.
+func (f *filter) channel(k int) int { return k/f.groupRows()*lanes + k%lanes }
+
+func (f *filter) mask() uint16 { return uint16(1<<f.taps - 1) }
+
 // pack transforms rows [k0,k1) of panel j of w.
 func (f *filter) pack(ws *workspace, s *scheme, panel, w []float32, j, k0, k1 int) {
-	point := f.k * width
-	ds := strides{down: s.n * point, across: point, block: width}
-	ss := strides{across: lanes, block: s.r * s.r * lanes}
-	for half := 0; half < width; half += lanes {
-		n := j*width + half
-		for k := k0; k < k1; k += maxBlocks {
-			blocks := min(maxBlocks, k1-k)
+	for n := j * width; n < (j+1)*width; n += lanes {
+		for b := k0; b < k1; b += f.groupRows() {
 			if n >= f.n {
-				f.blank(panel[k*width+half:], s.points(), point, blocks)
+				f.blank(panel[b*width+n%width:], s.points())
 				continue
 			}
-			for b := range blocks {
-				f.collect(ws.taps[b*ss.block:][:ss.block], w, k+b, n)
+			for k := b; k < b+lanes; k += maxBlocks {
+				f.packRows(ws, s, panel[k*width+n%width:], w, f.channel(k), n)
 			}
-			for i := range s.r {
-				ws.rows[i] = unsafe.Pointer(&ws.taps[i*s.r*lanes])
-			}
-			s.filter.square(&ws.pass, &ws.rows, 0, s.r, ss, unsafe.Pointer(&panel[k*width+half]), ds, blocks, &ws.tmp)
 		}
+	}
+}
+
+// packRows transforms channels c … c+maxBlocks-1 of all groups, columns n … n+15.
+func (f *filter) packRows(ws *workspace, s *scheme, dst, w []float32, c, n int) {
+	point := f.k * width
+	ss := strides{across: f.across * lanes, block: lanes * lanes}
+	ds := strides{down: s.n * point, across: point, block: width}
+	for b := range maxBlocks {
+		at := n*f.nStep + (c+b)*f.kStep
+		_ = w[at+(lanes-1)*f.nStep+f.taps-1]
+		toColumns(&ws.taps[b*ss.block], &w[at], f.nStep, f.mask())
+	}
+	for g, first := range f.first {
+		for i := range s.r {
+			ws.rows[i] = unsafe.Pointer(&ws.taps[(first+i*f.down)*lanes])
+		}
+		s.filter.square(&ws.pass, &ws.rows, 0, s.r, ss, unsafe.Pointer(&dst[g*lanes*width]), ds, maxBlocks, &ws.tmp)
 	}
 }
 
 // blank writes zeros in place of 16 columns that do not exist.
-func (f *filter) blank(dst []float32, points, step, blocks int) {
+func (f *filter) blank(dst []float32, points int) {
 	for p := range points {
-		for b := range blocks {
-			clear(dst[p*step+b*width:][:lanes])
+		for b := range f.groupRows() {
+			clear(dst[(p*f.k+b)*width:][:lanes])
 		}
 	}
 }
 
-// collect brings the taps of row k, columns n … n+15, into vectors.
-func (f *filter) collect(dst, w []float32, k, n int) {
-	taps := f.taps[k/f.channels]
-	at := n*f.nStep + k%f.channels*f.kStep
-	for l := range lanes {
-		for t, o := range taps {
-			dst[t*lanes+l] = w[at+o]
-		}
-		at += f.nStep
-	}
-}
-
-// unpack transforms rows [k0,k1) of a panel of gradients back, and writes them to
+// unpack transforms rows [k0,k1) of panel j of gradients back, and writes them to
 // dw. du is (points, rows, width), and begins at row k0.
 func (f *filter) unpack(ws *workspace, s *scheme, dw, du []float32, rows, j, k0, k1 int) {
-	point := rows * width
-	ss := strides{across: point, block: width}
-	ds := strides{down: s.r * lanes, across: lanes, block: s.r * s.r * lanes}
 	for n := j * width; n < min(f.n, (j+1)*width); n += lanes {
-		for k := k0; k < k1; k += maxBlocks {
-			blocks := min(maxBlocks, k1-k)
-			first := (k-k0)*width + n%width
-			for i := range s.n {
-				ws.rows[i] = unsafe.Pointer(&du[i*s.n*point+first])
-			}
-			s.gather.square(&ws.pass, &ws.rows, 0, s.n, ss, unsafe.Pointer(&ws.taps[0]), ds, blocks, &ws.tmp)
-			for b := range blocks {
-				f.distribute(dw, ws.taps[b*ds.block:][:ds.block], k+b, n)
+		for b := k0; b < k1; b += f.groupRows() {
+			for k := b; k < b+lanes; k += maxBlocks {
+				f.unpackRows(ws, s, dw, du[(k-k0)*width+n%width:], rows*width, f.channel(k), n)
 			}
 		}
 	}
 }
 
-// distribute is the opposite of collect.
-func (f *filter) distribute(dw, src []float32, k, n int) {
-	taps := f.taps[k/f.channels]
-	at := n*f.nStep + k%f.channels*f.kStep
-	for l := range lanes {
-		for t, o := range taps {
-			dw[at+o] = src[t*lanes+l]
+// unpackRows is the opposite of packRows, for points so many floats apart.
+func (f *filter) unpackRows(ws *workspace, s *scheme, dw, du []float32, point, c, n int) {
+	ss := strides{across: point, block: width}
+	ds := strides{down: f.down * lanes, across: f.across * lanes, block: lanes * lanes}
+	for g, first := range f.first {
+		for i := range s.n {
+			ws.rows[i] = unsafe.Pointer(&du[i*s.n*point+g*lanes*width])
 		}
-		at += f.nStep
+		s.gather.square(&ws.pass, &ws.rows, 0, s.n, ss, unsafe.Pointer(&ws.taps[first*lanes]), ds, maxBlocks, &ws.tmp)
+	}
+	for b := range maxBlocks {
+		at := n*f.nStep + (c+b)*f.kStep
+		_ = dw[at+(lanes-1)*f.nStep+f.taps-1]
+		toRows(&dw[at], f.nStep, &ws.taps[b*ds.block], f.mask())
 	}
 }

@@ -22,32 +22,27 @@ func imagesSeen(p engine.ConvProblem) (ls []lattice) {
 	return ls
 }
 
-// tapsOf are the taps that lattice (i,j) of imagesSeen meets, turned around by
-// 180° if asked.
-func tapsOf(p engine.ConvProblem, i, j int, turned bool) (taps []int) {
-	r := p.KH / p.StrideH
-	for a := range r {
-		for b := range r {
-			if turned {
-				taps = append(taps, (p.StrideH*(r-1-a)+i)*p.KW+p.StrideW*(r-1-b)+j)
-				continue
-			}
-			taps = append(taps, (p.StrideH*a+i)*p.KW+p.StrideW*b+j)
-		}
-	}
-	return taps
-}
-
-// weightAsSeen is w (O,C,KH,KW) with rows for the channels of imagesSeen.
+// weightAsSeen is w (O,C,KH,KW) with rows for the channels of imagesSeen:
+// lattice (i,j) meets every stride-th tap from (i,j) on.
 func weightAsSeen(p engine.ConvProblem) filter {
-	k := p.KH * p.KW
-	f := filter{k: p.C * p.StrideH * p.StrideW, n: p.O, channels: p.C, nStep: p.C * k, kStep: k}
+	taps := p.KH * p.KW
+	f := filter{k: p.C * p.StrideH * p.StrideW, n: p.O, taps: taps, nStep: p.C * taps, kStep: taps,
+		down: p.StrideH * p.KW, across: p.StrideW}
 	for i := range p.StrideH {
 		for j := range p.StrideW {
-			f.taps = append(f.taps, tapsOf(p, i, j, false))
+			f.first = append(f.first, i*p.KW+j)
 		}
 	}
 	return f
+}
+
+// weightTurned is w with rows for the channels of dy: the taps that meet
+// lattice (i,j) of imagesSeen, turned around by 180°.
+func weightTurned(p engine.ConvProblem, i, j int) filter {
+	taps, r := p.KH*p.KW, p.KH/p.StrideH
+	last := (i+p.StrideH*(r-1))*p.KW + j + p.StrideW*(r-1)
+	return filter{k: p.O, n: p.C, taps: taps, nStep: taps, kStep: p.C * taps,
+		first: []int{last}, down: -p.StrideH * p.KW, across: -p.StrideW}
 }
 
 func pixels(h, w, c int) lattice { return lattice{h, w, c, 1, 0, 0} }
@@ -62,7 +57,7 @@ func forward(p engine.ConvProblem, m int) []correlated {
 //
 //	dx[s·u + i - pad] = Σ_a dy[u - (r-1) + a] · w[s·(r-1-a) + i]
 func gradX(p engine.ConvProblem, m int) (cs []correlated) {
-	k, r := p.KH*p.KW, p.KH/p.StrideH
+	r := p.KH / p.StrideH
 	for i := range p.StrideH {
 		for j := range p.StrideW {
 			u, v := firstPoint(i-p.PadT, p.StrideH), firstPoint(j-p.PadL, p.StrideW)
@@ -71,7 +66,7 @@ func gradX(p engine.ConvProblem, m int) (cs []correlated) {
 				in:     []lattice{{p.OH, p.OW, p.O, 1, u - (r - 1), v - (r - 1)}},
 				out:    out,
 				tiling: tiling{p.N, points(out.row, out.step, p.H), points(out.col, out.step, p.W), m},
-				filter: filter{k: p.O, n: p.C, channels: p.O, nStep: k, kStep: p.C * k, taps: [][]int{tapsOf(p, i, j, true)}},
+				filter: weightTurned(p, i, j),
 			})
 		}
 	}

@@ -49,7 +49,7 @@ func newGradient(e *Engine, s *scheme, p engine.ConvProblem) *gradient {
 		n := (tiles + k.block - 1) / k.block
 		k.block = (tiles + n - 1) / n
 	}
-	k.parts = max(1, min(k.filter.k/(4*e.tile.MR), (4*e.pool.Threads()+k.filter.panels()-1)/k.filter.panels()))
+	k.parts = max(1, min(k.filter.k/max(4*e.tile.MR, k.filter.groupRows()), (4*e.pool.Threads()+k.filter.panels()-1)/k.filter.panels()))
 	k.pack, k.multiply, k.finish = k.doPack, k.doMultiply, k.doFinish
 	return k
 }
@@ -67,7 +67,8 @@ func (k *gradient) changes() int { return k.filter.panels() * k.s.points() * k.b
 
 func (k *gradient) sums() int {
 	if k.single() {
-		rows := (k.filter.k + k.parts - 1) / k.parts
+		groups := k.filter.k / k.filter.groupRows()
+		rows := (groups + k.parts - 1) / k.parts * k.filter.groupRows()
 		return k.e.pool.Threads() * k.s.points() * rows * width
 	}
 	return k.filter.panels() * k.filter.floats(k.s)
@@ -116,18 +117,19 @@ func (k *gradient) doPack(chunk int, ws *workspace) {
 	for t := t0; t < t1; t++ {
 		image, r, c := k.tiling.at(k.first + t)
 		for i, g := range k.x {
-			g.transform(ws, &k.s.input, x, image, r, c, 0, g.c, v[t*k.row()+i*g.c:], k.block*k.row())
+			g.transform(ws, &k.s.input, x, image, r, c, 0, g.c, v[t*k.row()+i*lanes:], k.block*k.row(), k.filter.groupRows())
 		}
 		for j := range k.filter.panels() {
-			k.dy.transform(ws, &k.s.spread, dy, image, r, c, j*width, min(k.p.O, (j+1)*width), z[(j*k.s.points()*k.block+t)*width:], k.block*width)
+			k.dy.transform(ws, &k.s.spread, dy, image, r, c, j*width, min(k.p.O, (j+1)*width), z[(j*k.s.points()*k.block+t)*width:], k.block*width, lanes)
 		}
 	}
 }
 
 // part is the panel and the rows of dU that a chunk works on.
 func (k *gradient) part(chunk int) (panel, k0, k1 int) {
-	k0, k1 = threads.Part(k.filter.k, chunk%k.parts, k.parts)
-	return chunk / k.parts, k0, k1
+	rows := k.filter.groupRows()
+	k0, k1 = threads.Part(k.filter.k/rows, chunk%k.parts, k.parts)
+	return chunk / k.parts, k0 * rows, k1 * rows
 }
 
 // doMultiply adds a block of tiles to rows [k0,k1) of a panel of dU.

@@ -31,15 +31,16 @@ func inside(origin, step, first, n, size int) (from, to int) {
 }
 
 // transform writes L · X · Lᵀ for channels [c0,c1) of one tile X, whose first
-// point is (u,v): point p of the result to dst[p·step + channel - c0]. The rows
-// and columns of X that are outside the image count as zeros.
-func (g lattice) transform(ws *workspace, l *linear, x unsafe.Pointer, image, u, v, c0, c1 int, dst []float32, step int) {
+// point is (u,v): point p of the result, of 16 channels each, to dst[p·step +
+// vector·block]. The rows and columns of X that are outside the image count as
+// zeros.
+func (g lattice) transform(ws *workspace, l *linear, x unsafe.Pointer, image, u, v, c0, c1 int, dst []float32, step, block int) {
 	from, to := inside(g.col, g.step, v, l.cols, g.w)
 	top, bottom := inside(g.row, g.step, u, l.cols, g.h)
 	ss := strides{across: g.step * g.c, block: lanes}
-	ds := strides{down: l.rows * step, across: step, block: lanes}
+	ds := strides{down: l.rows * step, across: step, block: block}
 	first := ((image*g.h+g.row+g.step*u)*g.w+g.col+g.step*(v+from))*g.c + c0
-	_ = dst[(l.rows*l.rows-1)*step+c1-c0-1]
+	_ = dst[(l.rows*l.rows-1)*step+((c1-c0)/lanes-1)*block+lanes-1]
 	for c := 0; c < c1-c0; c += maxBlocks * lanes {
 		for i := range l.cols {
 			if i < top || i >= bottom || from == to {
@@ -49,7 +50,7 @@ func (g lattice) transform(ws *workspace, l *linear, x unsafe.Pointer, image, u,
 			ws.rows[i] = unsafe.Add(x, 4*(first+i*g.step*g.w*g.c+c))
 		}
 		blocks := min(maxBlocks, (c1-c0-c)/lanes)
-		l.square(&ws.pass, &ws.rows, from, to, ss, unsafe.Pointer(&dst[c]), ds, blocks, &ws.tmp)
+		l.square(&ws.pass, &ws.rows, from, to, ss, unsafe.Pointer(&dst[c/lanes*block]), ds, blocks, &ws.tmp)
 	}
 }
 

@@ -41,3 +41,9 @@ func filter5(p *pass)
 
 //go:noescape
 func gather5(p *pass)
+
+//go:noescape
+func toColumns(dst, src *float32, step int, mask uint16)
+
+//go:noescape
+func toRows(dst *float32, step int, src *float32, mask uint16)

@@ -6,3 +6,7 @@ package winograd
 func available() bool { return false }
 
 var loops6, loops5 loops
+
+func toColumns(dst, src *float32, step int, mask uint16) { panic("winograd: no AVX-512") }
+
+func toRows(dst *float32, step int, src *float32, mask uint16) { panic("winograd: no AVX-512") }

@@ -12,8 +12,8 @@ type workspace struct {
 	pass   pass
 	rows   [6]unsafe.Pointer
 	tmp    [tmpLen]float32
-	taps   [maxBlocks * 9 * lanes]float32 // of maxBlocks × 16 filters
-	edge   [4 * 4 * width]float32         // a tile of results that is partly outside
+	taps   [maxBlocks * lanes * lanes]float32 // of maxBlocks × 16 filters, each up to 16
+	edge   [4 * 4 * width]float32             // a tile of results that is partly outside
 	zeros  []float32
 	off    [tile.MaxMR]int // rows of a tile of products
 }
