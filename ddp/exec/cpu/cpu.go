@@ -27,6 +27,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu/dnnl"
 	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/threads"
 )
 
 // Config is how a backend is made.
@@ -85,8 +86,10 @@ func start(c Config, grain int) (*Backend, error) {
 func (b *Backend) loop(ready chan<- error, grain int) {
 	runtime.LockOSThread()
 	defer close(b.done)
+	team := threads.NewTeam(b.threads)
+	defer team.Close()
 	if b.eng == nil {
-		eng, err := bestEngine(b.threads)
+		eng, err := bestEngine(team)
 		if err != nil {
 			ready <- fmt.Errorf("cpu: %w", err)
 			return
@@ -99,12 +102,11 @@ func (b *Backend) loop(ready chan<- error, grain int) {
 			return
 		}
 	}
-	b.pool = newPool(b.threads, grain)
+	b.pool = newPool(team, grain)
 	ready <- nil
 	for f := range b.calls {
 		f()
 	}
-	b.pool.close()
 	b.err = b.eng.Close()
 }
 

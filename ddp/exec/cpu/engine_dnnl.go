@@ -5,14 +5,15 @@ package cpu
 import (
 	"ebtrain/ddp/exec/cpu/dnnl"
 	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/cpu/winograd"
 )
 
 // bestEngine is the engine used when none is given.
-func bestEngine(threads int) (engine.Engine, error) {
-	e, err := dnnl.New(threads)
+func bestEngine(team *threads.Team) (engine.Engine, error) {
+	e, err := dnnl.New(team.Size())
 	if err != nil {
 		return nil, err
 	}
-	return winograd.Over(e, threads), nil
+	return winograd.On(team, e), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
@@ -17,9 +18,11 @@ import (
 
 // openBF16 opens a backend that multiplies as bfloat16, or skips where the
 // processor or the build cannot.
-func openBF16(t testing.TB, threads int) exec.Backend {
+func openBF16(t testing.TB, n int) exec.Backend {
 	t.Helper()
-	eng, err := bestEngine(1)
+	team := threads.NewTeam(1)
+	defer team.Close()
+	eng, err := bestEngine(team)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +33,7 @@ func openBF16(t testing.TB, threads int) exec.Backend {
 	if why != nil {
 		t.Skip(why)
 	}
-	return open(t, Config{Threads: threads, BF16: true})
+	return open(t, Config{Threads: n, BF16: true})
 }
 
 func TestBF16Refused(t *testing.T) {

@@ -9,7 +9,7 @@
 // same order, so results do not depend on the number of threads; they do depend
 // on the micro-kernel.
 //
-// Concurrency: an engine owns threads-1 goroutines, which Close ends. An engine
+// Concurrency: an engine of New owns threads-1 goroutines, which Close ends. An engine
 // and its kernels are used by one goroutine at a time.
 package native
 
@@ -30,6 +30,7 @@ var ErrClosed = errors.New("native: closed")
 type Engine struct {
 	tile tile.Kernel
 	pool *threads.Pool[workspace] // nil after Close
+	own  *threads.Team            // nil if it is somebody else's
 }
 
 // New starts an engine with the given number of threads, at least 1. It uses
@@ -37,7 +38,17 @@ type Engine struct {
 func New(n int) *Engine { return newEngine(n, tile.All()[0]) }
 
 func newEngine(n int, t tile.Kernel) *Engine {
-	return &Engine{tile: t, pool: threads.New(n, func(i int) *workspace { return newWorkspace(t, i) })}
+	team := threads.NewTeam(n)
+	e := on(team, t)
+	e.own = team
+	return e
+}
+
+// On is an engine that works on a team, which it does not close.
+func On(team *threads.Team) *Engine { return on(team, tile.All()[0]) }
+
+func on(team *threads.Team, t tile.Kernel) *Engine {
+	return &Engine{tile: t, pool: threads.New(team, func(i int) *workspace { return newWorkspace(t, i) })}
 }
 
 // ErrNoBF16 is what the engine says of bfloat16: it only multiplies float32.
@@ -49,12 +60,12 @@ func (e *Engine) BF16() error { return ErrNoBF16 }
 // Name is "plain Go (AVX-512)" or the like.
 func (e *Engine) Name() string { return "plain Go (" + e.tile.Name + ")" }
 
-// Close ends the engine's goroutines. A second Close does nothing.
+// Close ends the goroutines that New started. A second Close does nothing.
 func (e *Engine) Close() error {
-	if e.pool != nil {
-		e.pool.Close()
-		e.pool = nil
+	if e.own != nil {
+		e.own.Close()
 	}
+	e.pool, e.own = nil, nil
 	return nil
 }
 

@@ -11,8 +11,9 @@ import (
 func TestPool(t *testing.T) {
 	const maxCount = 9
 	type workspace struct{ thread int }
-	p := New(4, func(i int) *workspace { return &workspace{i} })
-	defer p.Close()
+	team := NewTeam(4)
+	defer team.Close()
+	p := New(team, func(i int) *workspace { return &workspace{i} })
 	var busy [4]atomic.Int32
 	var ran [maxCount]atomic.Int32
 	f := func(chunk int, ws *workspace) {

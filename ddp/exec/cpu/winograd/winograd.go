@@ -26,8 +26,8 @@
 // Results do not depend on the number of threads. They need AVX-512; without it
 // Over changes nothing.
 //
-// Concurrency: as package engine says. The engine owns threads-1 goroutines,
-// which Close ends.
+// Concurrency: as package engine says. The engine of Over owns threads-1
+// goroutines, which Close ends.
 package winograd
 
 import (
@@ -49,6 +49,7 @@ const width = 32
 type Engine struct {
 	engine.Engine
 	pool     *threads.Pool[workspace] // nil after Close
+	own      *threads.Team            // nil if it is somebody else's
 	tile     tile.Kernel
 	f43, f42 *scheme
 	always   bool // whether it pays or not
@@ -56,22 +57,34 @@ type Engine struct {
 
 // Over puts n threads in front of an engine, which it closes in the end.
 func Over(rest engine.Engine, n int) engine.Engine {
+	team := threads.NewTeam(n)
+	e, ok := On(team, rest).(*Engine)
+	if !ok {
+		team.Close()
+		return rest
+	}
+	e.own = team
+	return e
+}
+
+// On is Over with a team of threads that it does not close.
+func On(team *threads.Team, rest engine.Engine) engine.Engine {
 	k := tile.All()[0]
 	if !available() || k.NR != width {
 		return rest
 	}
-	return &Engine{Engine: rest, pool: threads.New(n, newWorkspace), tile: k, f43: newF43(), f42: newF42()}
+	return &Engine{Engine: rest, pool: threads.New(team, newWorkspace), tile: k, f43: newF43(), f42: newF42()}
 }
 
 // Name is the other engine's name and "Winograd".
 func (e *Engine) Name() string { return e.Engine.Name() + " + Winograd" }
 
-// Close ends the goroutines and closes the other engine.
+// Close ends the goroutines that Over started, and closes the other engine.
 func (e *Engine) Close() error {
-	if e.pool != nil {
-		e.pool.Close()
-		e.pool = nil
+	if e.own != nil {
+		e.own.Close()
 	}
+	e.pool, e.own = nil, nil
 	return e.Engine.Close()
 }
 

@@ -1,0 +1,137 @@
+// Package threads shares the work of one computation among a fixed set of
+// threads: the caller and its workers. They claim the chunks of a job one by
+// one, so that a thread that the machine keeps waiting holds up nobody; what a
+// chunk computes does not depend on who computes it.
+//
+// Concurrency: a Team, and all Pools on it, have one caller at a time.
+package threads
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Team is a set of threads. All that compute in turn share one: a worker that
+// has just worked is awake for the next job.
+type Team struct {
+	job   func(chunk, thread int)
+	state atomic.Uint64 // see claim
+	left  atomic.Int64  // chunks not yet done
+	sleep atomic.Bool   // the caller waits on done
+	done  chan struct{}
+	wake  []chan struct{} // by worker
+	ended sync.WaitGroup
+}
+
+const (
+	// MaxChunks is the most chunks of a job.
+	MaxChunks = 1<<16 - 1
+	// patience is how often a thread looks again before it sleeps: some
+	// microseconds, less than it takes to be woken.
+	patience = 1 << 13
+)
+
+// NewTeam starts n-1 workers, n at least 1.
+func NewTeam(n int) *Team {
+	t := &Team{done: make(chan struct{}, 1)}
+	for i := 1; i < n; i++ {
+		wake := make(chan struct{}, 1)
+		t.wake = append(t.wake, wake)
+		t.ended.Go(func() {
+			for range wake {
+				t.attend(i)
+			}
+		})
+	}
+	return t
+}
+
+// Size is the number of threads.
+func (t *Team) Size() int { return len(t.wake) + 1 }
+
+// Do runs job for chunks 0 … chunks-1, at most MaxChunks, and waits. The caller
+// is thread 0.
+func (t *Team) Do(chunks int, job func(chunk, thread int)) {
+	if chunks <= 1 || t.Size() == 1 {
+		for i := range chunks {
+			job(i, 0)
+		}
+		return
+	}
+	t.job = job
+	t.left.Store(int64(chunks))
+	t.state.Store((t.state.Load()>>32+1)<<32 | uint64(chunks)<<16)
+	for _, w := range t.wake {
+		select {
+		case w <- struct{}{}:
+		default: // it is awake, or will be
+		}
+	}
+	t.help(0)
+	t.wait()
+}
+
+// wait returns when all chunks are done.
+func (t *Team) wait() {
+	for range patience {
+		if t.left.Load() == 0 {
+			return
+		}
+	}
+	t.sleep.Store(true)
+	if t.left.Load() == 0 && t.sleep.CompareAndSwap(true, false) {
+		return
+	}
+	<-t.done
+}
+
+// attend runs the chunks of one job, and of those that follow soon.
+func (t *Team) attend(thread int) {
+	for idle := 0; idle < patience; idle++ {
+		if t.help(thread) {
+			idle = 0
+		}
+	}
+}
+
+// help runs chunks until none is left, and says whether there were any.
+func (t *Team) help(thread int) (any bool) {
+	for {
+		chunk, ok := t.claim()
+		if !ok {
+			return any
+		}
+		any = true
+		t.job(chunk, thread) // stays what it is until this chunk is done
+		if t.left.Add(-1) == 0 && t.sleep.CompareAndSwap(true, false) {
+			t.done <- struct{}{}
+		}
+	}
+}
+
+// claim takes the next chunk of the current job. The state is one word, the
+// job's number (32 bits), its chunks (16) and those claimed (16), so that a
+// late worker can never claim a chunk of a job that is over.
+func (t *Team) claim() (chunk int, ok bool) {
+	for {
+		s := t.state.Load()
+		chunks, claimed := int(s>>16&0xffff), int(s&0xffff)
+		if claimed == chunks {
+			return 0, false
+		}
+		if t.state.CompareAndSwap(s, s+1) {
+			return claimed, true
+		}
+	}
+}
+
+// Close ends the workers. No job is running.
+func (t *Team) Close() {
+	for _, w := range t.wake {
+		close(w)
+	}
+	t.ended.Wait()
+}
+
+// Part is the i-th of parts nearly equal ranges of 0 … n.
+func Part(n, i, parts int) (lo, hi int) { return n * i / parts, n * (i + 1) / parts }
