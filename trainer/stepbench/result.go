@@ -95,7 +95,7 @@ func (b *bench) result(s *samples, inner int, steps float64, before, after exec.
 		equal := true // checkReplicas reports what is not
 		r.Replicas = &equal
 	}
-	for i, name := range b.model.Report() {
+	for i, name := range b.names {
 		r.Losses[name] = b.losses[i]
 	}
 	for i := range b.world {
