@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -58,4 +59,49 @@ func TestStepsAllocateNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestResidentSizeIsConstant runs a thousand steps on two ranks, epochs,
+// comparisons of the replicas and pictures included. After 200 steps the
+// process has all the memory that it will ever need: half a mebibyte more would
+// be 650 bytes a step.
+func TestResidentSizeIsConstant(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("a thousand steps; the race detector's memory grows")
+	}
+	const steps, settled, most = 1000, 200, 512 << 10
+	var sizes [steps + 1]int64
+	j := job{world: 2, config: loop.Config{Batch: 2, Steps: steps, Seed: 1, CheckEvery: 50, SampleEvery: 100, SampleCount: 2}}
+	j.load = func(c *loader.Config) { c.Prefetch = 2 }
+	j.parts = func(rank int, p *loop.Parts) {
+		if rank == 0 {
+			p.Observer = idle{}
+		}
+	}
+	j.doing = func(rank int, step int64, what string) {
+		if rank == 0 && (what == "load" && step == settled || step == steps) {
+			sizes[step] = resident(t)
+		}
+	}
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	t.Logf("%d KiB resident after %d steps, %d KiB after %d", sizes[settled]>>10, settled, sizes[steps]>>10, steps)
+	if grown := sizes[steps] - sizes[settled]; sizes[settled] <= 0 || grown > most {
+		t.Errorf("the resident size grew by %d bytes in %d steps, want at most %d", grown, steps-settled, most)
+	}
+}
+
+// resident is how much memory of this process is in RAM, in bytes.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		t.Fatalf("/proc/self/statm is %q: %v", text, err)
+	}
+	return pages * int64(os.Getpagesize())
 }

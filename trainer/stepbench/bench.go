@@ -37,6 +37,7 @@ type bench struct {
 	schedule func(step int64, epoch int) // fills the model's own inputs
 	pool     *pool
 	load     cpuLoad
+	memory   memory
 	compile  time.Duration
 
 	next   int64     // number of the next step
