@@ -37,8 +37,9 @@ type Comm interface {
 	Alloc(n int) ([]byte, error)
 
 	// Start queues one collective and returns at once; it never waits for
-	// other ranks. The memory of req.Vec belongs to the collective until the
-	// returned Pending is done. A malformed request is reported by Wait.
+	// other ranks, and in the long run it allocates nothing. The memory of
+	// req.Vec belongs to the collective until the returned Pending is done. A
+	// malformed request is reported by Wait.
 	Start(req Request) Pending
 
 	// Abort ends the group on every rank that can be reached: everything
@@ -50,14 +51,6 @@ type Comm interface {
 	// but this rank's own goroutines, and may be called more than once.
 	// Closing with collectives pending aborts the group.
 	Close() error
-}
-
-// Pending is a collective under way.
-type Pending interface {
-	// Wait blocks until the collective is complete on this rank, or the group
-	// is aborted, or ctx ends. A collective cannot be abandoned by one rank
-	// alone, so when ctx ends first Wait aborts the group with its cause.
-	Wait(ctx context.Context) error
 }
 
 // Kind is what a collective does.
@@ -107,5 +100,15 @@ type Request struct {
 
 // Do runs one collective and waits for it.
 func Do(ctx context.Context, c Comm, req Request) error {
+	if d, ok := c.(Doer); ok {
+		return d.Do(ctx, req)
+	}
 	return c.Start(req).Wait(ctx)
+}
+
+// Doer is a Comm that gains by knowing at Start that the caller will wait at
+// once.
+type Doer interface {
+	// Do is Start and Wait.
+	Do(ctx context.Context, req Request) error
 }

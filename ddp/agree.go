@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"ebtrain/collective"
-	"ebtrain/ddp/exec"
 )
 
 // ErrDisagree means that ranks do not run the same program or do not hold the
@@ -21,76 +20,57 @@ var ErrDisagree = errors.New("ddp: ranks disagree")
 // ranks. If it differs somewhere, every rank gets the same error, which names
 // the two ranks and the first line that differs.
 func Agree(ctx context.Context, c collective.Comm, what, text string) error {
-	if c.Size() == 1 {
+	return newAgreement(c, what).on(ctx, []byte(text))
+}
+
+// agreement is a comparison of texts, made once and used any number of times.
+// It allocates nothing while the ranks agree.
+type agreement struct {
+	c    collective.Comm
+	what string
+	sums []byte // of the texts of all ranks
+	req  collective.Request
+}
+
+func newAgreement(c collective.Comm, what string) *agreement {
+	a := &agreement{c: c, what: what, sums: make([]byte, c.Size()*sha256.Size)}
+	a.req = collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(a.sums), Label: "agree on " + what}
+	return a
+}
+
+// on compares text.
+func (a *agreement) on(ctx context.Context, text []byte) error {
+	if a.c.Size() == 1 {
 		return nil
 	}
-	sums, err := gather(ctx, c, what, sum(text))
-	if err != nil {
+	mine := sha256.Sum256(text)
+	copy(a.sum(a.c.Rank()), mine[:])
+	if err := collective.Do(ctx, a.c, a.req); err != nil {
 		return err
 	}
-	odd := oddOneOut(sums)
+	odd := a.oddOneOut()
 	if odd < 0 {
 		return nil
 	}
-	first, err := share(ctx, c, what, 0, text)
+	first, err := share(ctx, a.c, a.what, 0, text)
 	if err != nil {
 		return err
 	}
-	other, err := share(ctx, c, what, odd, text)
+	other, err := share(ctx, a.c, a.what, odd, text)
 	if err != nil {
 		return err
 	}
-	n, a, b := firstDifference(first, other)
+	n, l0, l1 := firstDifference(first, other)
 	return fmt.Errorf("%w: %s, line %d: rank 0 has %s, rank %d has %s: start all ranks with the same program, flags and data",
-		ErrDisagree, what, n, a, odd, b)
+		ErrDisagree, a.what, n, l0, odd, l1)
 }
 
-// Replicas compares the named variables of all ranks, bit for bit. If they
-// differ, or a rank lacks one, every rank gets the same error, which names the
-// ranks and the first variable.
-func Replicas(ctx context.Context, c collective.Comm, vars exec.Vars, names []string) error {
-	var text strings.Builder
-	var missing []error
-	for _, name := range names {
-		t, err := vars.Get(name)
-		if err != nil { // the others wait for this rank's verdict all the same
-			missing = append(missing, err)
-			fmt.Fprintf(&text, "%s: %v\n", name, err)
-			continue
-		}
-		hash := sha256.Sum256(t.Bytes())
-		fmt.Fprintf(&text, "%s %v %x\n", name, t.Type, hash[:8])
-	}
-	if err := Agree(ctx, c, "weights", text.String()); err != nil {
-		return err
-	}
-	return errors.Join(missing...)
-}
+func (a *agreement) sum(r int) []byte { return a.sums[r*sha256.Size : (r+1)*sha256.Size] }
 
-func sum(text string) []byte {
-	h := sha256.Sum256([]byte(text))
-	return h[:]
-}
-
-// gather collects equally long blobs from all ranks.
-func gather(ctx context.Context, c collective.Comm, what string, mine []byte) ([][]byte, error) {
-	all := make([]byte, c.Size()*len(mine))
-	copy(all[c.Rank()*len(mine):], mine)
-	req := collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(all), Label: "agree on " + what}
-	if err := collective.Do(ctx, c, req); err != nil {
-		return nil, err
-	}
-	blobs := make([][]byte, c.Size())
-	for r := range blobs {
-		blobs[r] = all[r*len(mine) : (r+1)*len(mine)]
-	}
-	return blobs, nil
-}
-
-// oddOneOut is the first rank whose blob is not rank 0's, or −1.
-func oddOneOut(blobs [][]byte) int {
-	for r, b := range blobs {
-		if !bytes.Equal(b, blobs[0]) {
+// oddOneOut is the first rank whose text is not rank 0's, or −1.
+func (a *agreement) oddOneOut() int {
+	for r := range a.c.Size() {
+		if !bytes.Equal(a.sum(r), a.sum(0)) {
 			return r
 		}
 	}
@@ -98,7 +78,7 @@ func oddOneOut(blobs [][]byte) int {
 }
 
 // share gives every rank the text of rank root.
-func share(ctx context.Context, c collective.Comm, what string, root int, text string) (string, error) {
+func share(ctx context.Context, c collective.Comm, what string, root int, text []byte) (string, error) {
 	length := []int64{int64(len(text))}
 	req := collective.Request{Kind: collective.Broadcast, Root: root, Vec: collective.VecOf(length), Label: "share " + what}
 	if err := collective.Do(ctx, c, req); err != nil {

@@ -99,7 +99,7 @@ func TestReplicas(t *testing.T) {
 						return err
 					}
 				}
-				return Replicas(context.Background(), comm, vars, names)
+				return NewReplicas(comm, vars, names).Compare(context.Background())
 			})
 			same(t, errs, tt.want)
 		})
@@ -110,7 +110,7 @@ func TestReplicas(t *testing.T) {
 func TestReplicasOfNothing(t *testing.T) {
 	for _, size := range []int{1, 2} {
 		for r, err := range ddptest.Ranks(size, func(_ int, comm collective.Comm) error {
-			return Replicas(context.Background(), comm, ddptest.NewVars(), []string{"net.a"})
+			return NewReplicas(comm, ddptest.NewVars(), []string{"net.a"}).Compare(context.Background())
 		}) {
 			if err == nil || !strings.Contains(err.Error(), "net.a") {
 				t.Errorf("%d ranks, rank %d: %v", size, r, err)

@@ -75,6 +75,7 @@ func Run(t *testing.T, f Factory) {
 	t.Run("program", f.program)
 	t.Run("reuse", f.reuse)
 	t.Run("in_flight", f.inFlight)
+	t.Run("tickets", f.tickets)
 	t.Run("alloc", f.alloc)
 	t.Run("mismatch", f.mismatch)
 	t.Run("mismatch_alloc", f.mismatchAlloc)

@@ -1,9 +1,7 @@
 package host
 
 import (
-	"runtime"
 	"sync/atomic"
-	"time"
 	"unsafe"
 )
 
@@ -37,18 +35,22 @@ type control struct {
 	record   [maxRecord]byte
 }
 
-// slot is what one rank tells the others of its host.
+// slot is what one rank tells the others of its host. What they read of every
+// collective (cells) and what they read only to name a difference (labels) lie
+// in cache lines of their own.
 type slot struct {
-	left   atomic.Uint32 // 1 when the rank has closed its Comm
-	_      [60]byte
-	header [2]localHeader // of collectives with even and odd numbers
+	left  atomic.Uint32 // 1 when the rank has closed its Comm
+	_     [60]byte
+	cell  [2]cell // of collectives with even and odd numbers
+	label [2]label
 }
 
-const (
-	slotsAt  = 2 * pageSize
-	yields   = 32                    // calls to the scheduler before a waiter sleeps
-	napLimit = 50 * time.Millisecond // a sleeper looks around this often
-)
+type cell struct {
+	localHeader
+	_ [64 - unsafe.Sizeof(localHeader{})]byte
+}
+
+const slotsAt = 2 * pageSize
 
 // sizes of the areas of an arena.
 func slotBytes() int          { return roundUp(int(unsafe.Sizeof(slot{})), 64) }
@@ -57,13 +59,8 @@ func partialAt(r, c int) int  { return stagesAt(r) + r*2*c }
 func resultsAt(r, c int) int  { return partialAt(r, c) + 2*c } // partials of BF16 are F32
 func arenaBytes(r, c int) int { return resultsAt(r, c) + 2*c }
 
-func newArena(seg *segment, ranks, chunk int) *arena {
-	a := &arena{seg: seg, ranks: ranks, chunk: chunk}
-	a.ctl = (*control)(unsafe.Pointer(unsafe.SliceData(seg.mem)))
-	if runtime.NumCPU() >= ranks {
-		a.spins = 2000
-	}
-	return a
+func newArena(seg *segment, ranks, chunk, spins int) *arena {
+	return &arena{seg: seg, ranks: ranks, chunk: chunk, spins: spins, ctl: (*control)(unsafe.Pointer(unsafe.SliceData(seg.mem)))}
 }
 
 func (a *arena) slot(l int) *slot {
@@ -84,90 +81,6 @@ func (a *arena) partial() []byte {
 func (a *arena) result(half uint64) []byte {
 	at := resultsAt(a.ranks, a.chunk) + int(half&1)*a.chunk
 	return a.seg.mem[at : at+a.chunk]
-}
-
-// outcome is how a wait for the other ranks ended.
-type outcome int
-
-const (
-	passed outcome = iota
-	aborted
-	deserted // a rank has closed its Comm instead of coming
-)
-
-// barrier waits until every rank has called it. All ranks pass or none does:
-// passing is one compare-and-swap of gen, and an abort makes it fail.
-// When deserted, the rank returned is the one that left.
-func (a *arena) barrier() (outcome, int) {
-	gen := a.ctl.gen.Load()
-	if gen&1 != 0 {
-		return aborted, -1
-	}
-	if a.ranks == 1 {
-		return passed, -1
-	}
-	return a.arrive(gen)
-}
-
-// arrive is barrier after gen was read.
-func (a *arena) arrive(gen uint32) (outcome, int) {
-	if a.ctl.arrived.Add(1) < uint32(a.ranks) {
-		return a.await(gen)
-	}
-	a.ctl.arrived.Store(0)
-	if !a.ctl.gen.CompareAndSwap(gen, gen+2) {
-		return aborted, -1
-	}
-	if a.ctl.sleepers.Load() != 0 {
-		wakeAll(&a.ctl.gen)
-	}
-	return passed, -1
-}
-
-// await waits until gen changes: first spinning, then yielding, then asleep.
-func (a *arena) await(gen uint32) (outcome, int) {
-	for range a.spins {
-		if now := a.ctl.gen.Load(); now != gen {
-			return verdict(gen, now)
-		}
-	}
-	for range yields {
-		if now := a.ctl.gen.Load(); now != gen {
-			return verdict(gen, now)
-		}
-		runtime.Gosched()
-		yield()
-	}
-	for {
-		left := a.whoLeft()
-		if now := a.ctl.gen.Load(); now != gen {
-			return verdict(gen, now)
-		}
-		if left >= 0 { // it left before the barrier was complete
-			return deserted, left
-		}
-		a.ctl.sleepers.Add(1)
-		sleep(&a.ctl.gen, gen, napLimit)
-		a.ctl.sleepers.Add(^uint32(0))
-	}
-}
-
-// verdict says what a change of gen means to a rank in the barrier.
-func verdict(before, now uint32) (outcome, int) {
-	if now>>1 != before>>1 {
-		return passed, -1
-	}
-	return aborted, -1
-}
-
-// whoLeft is a rank that has closed its Comm, or -1.
-func (a *arena) whoLeft() int {
-	for l := range a.ranks {
-		if a.slot(l).left.Load() != 0 {
-			return l
-		}
-	}
-	return -1
 }
 
 // leave says that rank l will not come to any barrier again.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"sync"
 	"testing"
 	"time"
 )
@@ -16,7 +17,14 @@ func testArena(t *testing.T, ranks int) *arena {
 			t.Error(err)
 		}
 	})
-	return newArena(seg, ranks, 64)
+	return newArena(seg, ranks, 64, 0)
+}
+
+// later does f in a moment; the channel is closed when it is done.
+func later(f func()) <-chan struct{} {
+	done := make(chan struct{})
+	time.AfterFunc(5*time.Millisecond, func() { defer close(done); f() })
+	return done
 }
 
 // TestBarrierAllOrNone aborts at random moments: all ranks pass the same
@@ -69,8 +77,8 @@ func TestBarrierLateRank(t *testing.T) {
 	if out := <-done; out != aborted {
 		t.Errorf("rank 0: got outcome %d, want aborted", out)
 	}
-	if out, _ := a.arrive(gen); out != aborted {
-		t.Errorf("rank 1: got outcome %d, want aborted", out)
+	if g := a.arrive(gen); g.state != aborted {
+		t.Errorf("rank 1: got outcome %d, want aborted", g.state)
 	}
 }
 
@@ -78,32 +86,49 @@ func TestBarrierLateRank(t *testing.T) {
 // after it has come.
 func TestBarrierDeserted(t *testing.T) {
 	a := testArena(t, 2)
-	time.AfterFunc(5*time.Millisecond, func() { a.leave(1) })
+	other := later(func() { a.leave(1) })
 	if out, who := a.barrier(); out != deserted || who != 1 {
 		t.Errorf("got outcome %d, rank %d, want rank 1 to have deserted", out, who)
 	}
+	<-other
 	b := testArena(t, 2)
-	gen := b.ctl.gen.Load()
-	b.ctl.arrived.Add(1) // rank 0 is in the barrier and slow to look
+	g := b.enter() // rank 0 is in the barrier and slow to look
 	if out, _ := b.barrier(); out != passed {
 		t.Errorf("rank 1: got outcome %d, want passed", out)
 	}
 	b.leave(1)
-	if out, _ := b.await(gen); out != passed {
+	if out, _ := b.await(g, nil); out != passed {
 		t.Errorf("rank 0: got outcome %d, want passed: rank 1 left afterwards", out)
 	}
+}
+
+// TestBarrierInterrupted lets a rank's patience end, and then wait again.
+func TestBarrierInterrupted(t *testing.T) {
+	a := testArena(t, 2)
+	g, quit := a.enter(), make(chan struct{})
+	later(func() { close(quit) })
+	if out, _ := a.await(g, quit); out != interrupted {
+		t.Errorf("got outcome %d, want interrupted", out)
+	}
+	other := later(func() { a.enter() })
+	if out, _ := a.await(g, nil); out != passed {
+		t.Errorf("got outcome %d, want passed", out)
+	}
+	<-other
 }
 
 // TestBarrierWraps counts past the end of the barrier's word.
 func TestBarrierWraps(t *testing.T) {
 	a := testArena(t, 2)
 	a.ctl.gen.Store(^uint32(0) - 5)
+	var ranks sync.WaitGroup
+	defer ranks.Wait() // before the memory goes
 	for range 2 {
-		go func() {
+		ranks.Go(func() {
 			for range 10 {
 				a.barrier()
 			}
-		}()
+		})
 	}
 	for end := time.Now().Add(5 * time.Second); a.ctl.gen.Load() != 14; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ebtrain/collective"
@@ -32,19 +34,21 @@ type Comm struct {
 	mesh  *mesh  // nil unless this rank leads one of several hosts
 	arena *arena // nil when Size is 1
 
-	// Used by the goroutine that runs collectives only.
-	round   uint64 // rounds of staging so far, the same on every rank
-	headers []localHeader
-	views   [][]byte
-	scratch reduce.Scratch
+	current
+	spins    int           // loads before a caller that waits sleeps
+	complete atomic.Uint64 // collectives that are complete: queue.done for those without mu
 
 	wake    chan struct{} // capacity 1: there is something to run, or Close
 	ended   chan struct{} // closed when the runner has ended
 	readers sync.WaitGroup
 
 	mu       sync.Mutex // guards the rest
-	queue    []*pending // queue[0] may be running
-	seq      uint64     // of the next collective
+	queue    queue
+	busy     bool  // somebody runs the queue, or begins its head
+	begun    bool  // the head's begin is done
+	broken   error // how the first collective that failed ended, and all after it
+	asleep   []*sleeper
+	spare    []*sleeper // for reuse
 	failed   *failure
 	failing  chan struct{} // closed when failed is set
 	closed   bool
@@ -55,6 +59,19 @@ type Comm struct {
 	// the Comm's own goroutines, and for writing to unmap it.
 	life   sync.RWMutex
 	mapped bool
+}
+
+// current is what belongs to the collective under way. Who is busy uses it; it
+// is made once for all collectives, so that none allocates.
+type current struct {
+	round   uint64 // rounds of staging so far, the same on every rank
+	vec     vector // of this rank
+	half    uint64 // which of the two cells of a slot
+	gate    gate   // of publish
+	headers []localHeader
+	views   [][]byte // one for each local rank,
+	tiles   [][]byte // and again
+	scratch reduce.Scratch
 }
 
 var _ collective.Comm = (*Comm)(nil)
@@ -74,7 +91,10 @@ func newComm(cfg Config) *Comm {
 	}
 	locals := len(c.topo.locals())
 	c.headers = make([]localHeader, locals)
-	c.views = make([][]byte, locals)
+	c.views, c.tiles = make([][]byte, locals), make([][]byte, locals)
+	if runtime.NumCPU() >= locals {
+		c.spins = spins
+	}
 	return c
 }
 
@@ -109,7 +129,7 @@ func (c *Comm) makeArena(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.arena = newArena(seg, ranks, chunk)
+	c.arena = newArena(seg, ranks, chunk, c.spins)
 	return nil
 }
 
@@ -226,7 +246,7 @@ func (c *Comm) fail(f *failure) {
 func (c *Comm) note(f *failure) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failed != nil || c.closed && len(c.queue) == 0 {
+	if c.failed != nil || c.closed && c.idle() {
 		return false
 	}
 	c.failed = f
@@ -254,7 +274,10 @@ func (c *Comm) Close() error {
 		return nil
 	}
 	c.closed = true
-	pending := len(c.queue)
+	pending := uint64(0)
+	if !c.idle() {
+		pending = c.queue.next - c.queue.done
+	}
 	c.mu.Unlock()
 	defer close(c.released)
 	if pending > 0 {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -21,8 +22,17 @@ type barrierError struct {
 func (e *barrierError) Error() string { return "barrier not passed" }
 
 // barrier waits for all ranks of this host.
-func (c *Comm) barrier() error {
-	if out, peer := c.arena.barrier(); out != passed {
+func (c *Comm) barrier(ctx context.Context) error { return c.pass(ctx, c.arena.enter()) }
+
+// pass waits for all ranks of this host to enter the gate. If ctx ends first,
+// the group does; the collective may be complete all the same.
+func (c *Comm) pass(ctx context.Context, g gate) error {
+	out, peer := c.arena.await(g, ctx.Done())
+	if out == interrupted {
+		c.Abort(context.Cause(ctx))
+		out, peer = c.arena.await(g, nil)
+	}
+	if out != passed {
 		return &barrierError{out, peer}
 	}
 	return nil
@@ -30,7 +40,7 @@ func (c *Comm) barrier() error {
 
 // conclude ends the group because of err, unless it has ended already, and is
 // the group's failure.
-func (c *Comm) conclude(p *pending, err error) error {
+func (c *Comm) conclude(err error) error {
 	var barrier *barrierError
 	var link *linkError
 	var mismatch *mismatchError

@@ -24,25 +24,15 @@ type mismatchError struct {
 
 func (e *mismatchError) Error() string { return e.text }
 
-// others are the hosts but this one, each leader beginning behind itself.
-func (m *mesh) others() []int {
-	var hosts []int
-	for i := 1; i < len(m.links); i++ {
-		hosts = append(hosts, (m.host+i)%len(m.links))
-	}
-	return hosts
-}
-
 // ask sends the header of a collective to all leaders. The answers are
 // compared when they are needed, so that small data can travel behind them.
-func (m *mesh) ask(h header) error {
+func (m *mesh) ask(h named) error {
 	m.own, m.asked = h, true
-	var b [headerBytes]byte
-	h.encode(&b)
-	for _, o := range m.others() {
+	h.encode(&m.hello)
+	for _, o := range m.others {
 		l := m.links[o]
 		l.recv <- l.theirs[:]
-		if _, err := l.data.Write(b[:]); err != nil {
+		if _, err := l.data.Write(m.hello[:]); err != nil {
 			return &linkError{l.rank, err}
 		}
 	}
@@ -55,7 +45,7 @@ func (m *mesh) agree() error {
 		return nil
 	}
 	m.asked = false
-	for _, o := range m.others() {
+	for _, o := range m.others {
 		l := m.links[o]
 		if err := <-l.done; err != nil {
 			return &linkError{l.rank, err}
@@ -64,7 +54,7 @@ func (m *mesh) agree() error {
 		if err != nil {
 			return &linkError{l.rank, err}
 		}
-		if !h.agrees(m.own) {
+		if h.header != m.own.header {
 			return &mismatchError{l.rank, fmt.Sprintf("rank %d started %s, rank %d started %s", m.rank, m.own, l.rank, h)}
 		}
 	}
@@ -75,12 +65,12 @@ func (m *mesh) agree() error {
 // buffers are not sent. All receives are posted before anything is sent, so
 // leaders that send to each other never wait for one another.
 func (m *mesh) swap(out, in [][]byte) error {
-	for _, o := range m.others() {
+	for _, o := range m.others {
 		if len(in[o]) > 0 {
 			m.links[o].recv <- in[o]
 		}
 	}
-	for _, o := range m.others() {
+	for _, o := range m.others {
 		if len(out[o]) == 0 {
 			continue
 		}
@@ -91,7 +81,7 @@ func (m *mesh) swap(out, in [][]byte) error {
 	if err := m.agree(); err != nil {
 		return err
 	}
-	for _, o := range m.others() {
+	for _, o := range m.others {
 		if len(in[o]) == 0 {
 			continue
 		}
@@ -109,7 +99,7 @@ func (m *mesh) reduceScatter(j reduce.Job, result, partial []byte, cuts []int) e
 	wide := j.From.Size()
 	lo, hi := cuts[m.host], cuts[m.host+1]
 	out, in := m.scratch.lists(len(m.links))
-	for _, o := range m.others() {
+	for _, o := range m.others {
 		out[o] = partial[cuts[o]*wide : cuts[o+1]*wide]
 		in[o] = m.scratch.buffer(o, (hi-lo)*wide)
 	}
@@ -125,7 +115,7 @@ func (m *mesh) reduceScatter(j reduce.Job, result, partial []byte, cuts []int) e
 // allGather sends elements [cuts[h], cuts[h+1]) of buf from host h to all.
 func (m *mesh) allGather(buf []byte, size int, cuts []int) error {
 	out, in := m.scratch.lists(len(m.links))
-	for _, o := range m.others() {
+	for _, o := range m.others {
 		out[o] = buf[cuts[m.host]*size : cuts[m.host+1]*size]
 		in[o] = buf[cuts[o]*size : cuts[o+1]*size]
 	}
@@ -135,13 +125,10 @@ func (m *mesh) allGather(buf []byte, size int, cuts []int) error {
 // broadcast sends buf from host root to all: first a piece to each, which all
 // then gather, so that no host sends it all more than twice.
 func (m *mesh) broadcast(buf []byte, root int) error {
-	cuts := make([]int, len(m.links)+1)
-	for h := range m.links {
-		_, cuts[h+1] = share(len(buf), len(m.links), h, 64)
-	}
+	cuts := m.scratch.shares(len(buf), len(m.links))
 	out, in := m.scratch.lists(len(m.links))
 	if m.host == root {
-		for _, o := range m.others() {
+		for _, o := range m.others {
 			out[o] = buf[cuts[o]:cuts[o+1]]
 		}
 	} else {
@@ -151,7 +138,7 @@ func (m *mesh) broadcast(buf []byte, root int) error {
 		return err
 	}
 	out, in = m.scratch.lists(len(m.links))
-	for _, o := range m.others() {
+	for _, o := range m.others {
 		if o != root {
 			out[o] = buf[cuts[m.host]:cuts[m.host+1]]
 		}
@@ -165,8 +152,29 @@ func (m *mesh) broadcast(buf []byte, root int) error {
 // netScratch is memory that exchanges between hosts reuse.
 type netScratch struct {
 	out, in [][]byte
+	cuts    []int
 	bufs    [][]byte
 	tree    reduce.Scratch
+}
+
+// shares are the bounds of n elements cut into equal parts, one for each host.
+func (s *netScratch) shares(n, hosts int) []int {
+	s.cuts = append(s.cuts[:0], 0)
+	for h := range hosts {
+		_, hi := share(n, hosts, h, 64)
+		s.cuts = append(s.cuts, hi)
+	}
+	return s.cuts
+}
+
+// byRanks are the bounds, in units of u elements, of each host's ranks in the
+// order host by host.
+func (s *netScratch) byRanks(t topology, u int) []int {
+	s.cuts = append(s.cuts[:0], 0)
+	for h, ranks := range t.hosts {
+		s.cuts = append(s.cuts, s.cuts[h]+len(ranks)*u)
+	}
+	return s.cuts
 }
 
 func (s *netScratch) lists(hosts int) (out, in [][]byte) {

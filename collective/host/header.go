@@ -4,13 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"ebtrain/collective"
 )
 
-// header is what ranks compare before they touch data. Two headers agree when
-// all but the label are equal.
+// header is what ranks compare before they touch data.
 type header struct {
 	kind  collective.Kind
 	op    collective.Op
@@ -18,17 +16,27 @@ type header struct {
 	root  int32
 	len   uint64
 	seq   uint64
+}
+
+// label is the begin of a Request's label, padded with zeros. It is for
+// people, and not compared.
+type label [96]byte
+
+// named is a header with its label.
+type named struct {
+	header
 	label label
 }
 
-// label is the begin of a Request's label, padded with zeros.
-type label [96]byte
+func labelOf(s string) (l label) {
+	copy(l[:], s)
+	return l
+}
 
 // headerOf keeps what req's kind looks at, so that an Op left over in a
 // Barrier is no difference.
 func headerOf(seq uint64, req collective.Request) header {
 	h := header{kind: req.Kind, seq: seq}
-	copy(h.label[:], req.Label)
 	if req.Kind == collective.Barrier {
 		return h
 	}
@@ -42,12 +50,7 @@ func headerOf(seq uint64, req collective.Request) header {
 	return h
 }
 
-func (h header) agrees(o header) bool {
-	h.label, o.label = label{}, label{}
-	return h == o
-}
-
-func (h header) String() string {
+func (h named) String() string {
 	what := fmt.Sprintf("alloc of %d bytes", h.len)
 	if h.kind != collective.Allocation {
 		what = collective.Request{Kind: h.kind, Op: h.op, Root: int(h.root),
@@ -90,7 +93,7 @@ const (
 	headerMagic = "EBCH"
 )
 
-func (h header) encode(b *[headerBytes]byte) {
+func (h named) encode(b *[headerBytes]byte) {
 	copy(b[:], headerMagic)
 	b[4], b[5], b[6], b[7] = byte(h.kind), byte(h.op), byte(h.dtype), 0
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.root))
@@ -102,23 +105,20 @@ func (h header) encode(b *[headerBytes]byte) {
 
 var errHeader = errors.New("not a collective's header: the stream is out of step")
 
-func decodeHeader(b *[headerBytes]byte) (header, error) {
+func decodeHeader(b *[headerBytes]byte) (named, error) {
 	if string(b[:4]) != headerMagic || b[7] != 0 || binary.LittleEndian.Uint32(b[12:]) != 0 {
-		return header{}, errHeader
+		return named{}, errHeader
 	}
-	h := header{
+	h := named{header: header{
 		kind:  collective.Kind(b[4]),
 		op:    collective.Op(b[5]),
 		dtype: collective.DType(b[6]),
 		root:  int32(binary.LittleEndian.Uint32(b[8:])),
 		len:   binary.LittleEndian.Uint64(b[16:]),
 		seq:   binary.LittleEndian.Uint64(b[24:]),
-	}
-	copy(h.label[:], b[32:])
+	}, label: label(b[32:])}
 	if h.kind == 0 || h.kind > collective.Broadcast && h.kind != collective.Allocation || h.len >= 1<<62 || h.root < 0 {
-		return header{}, errHeader
+		return named{}, errHeader
 	}
 	return h, nil
 }
-
-const _ = uint(192 - unsafe.Sizeof(localHeader{})) // a slot's header fits three cache lines

@@ -23,8 +23,10 @@
 // Who is not given the job's key cannot connect. What the leaders send to
 // each other afterwards is neither encrypted nor authenticated.
 //
-// Concurrency: see collective.Comm. One goroutine of each Comm carries out its
-// collectives; one goroutine for each connection listens for trouble.
+// Concurrency: see collective.Comm. One goroutine of each Comm, or a caller that
+// waits, carries out its collectives (see run.go); one goroutine for each
+// connection listens for trouble. Collectives allocate nothing once the first
+// few have run.
 // The package is for Linux.
 package host
 
@@ -82,8 +84,8 @@ type Config struct {
 	// the group fails. Nil discards them.
 	Logger *slog.Logger
 
-	// Progress, if set, is called when a collective begins to run, by the
-	// goroutine that runs it. It must not block.
+	// Progress, if set, is called when a collective begins to run, by whoever
+	// runs it. It must not block.
 	Progress func(seq uint64, kind collective.Kind, label string)
 }
 

@@ -1,12 +1,14 @@
 package host
 
 import (
+	"context"
+
 	"ebtrain/collective"
 	"ebtrain/collective/host/internal/reduce"
 )
 
 // consent compares h with the other hosts. Every local rank calls it.
-func (c *Comm) consent(h header) error {
+func (c *Comm) consent(ctx context.Context, h named) error {
 	if c.mesh != nil {
 		if err := c.mesh.ask(h); err != nil {
 			return err
@@ -15,32 +17,37 @@ func (c *Comm) consent(h header) error {
 			return err
 		}
 	}
-	return c.barrier()
+	return c.barrier(ctx)
 }
 
 // manyHosts carries out req where ranks live on several hosts: the ranks of a
 // host meet in its arena, the leaders exchange, all copy the result.
 func (c *Comm) manyHosts(seq uint64, req collective.Request) error {
 	v, h := c.vectorOf(seq, req)
+	x := exchange{Comm: c, v: v, h: h, req: req}
 	if len(v.data) == 0 {
-		if err := c.meet(h); err != nil {
+		ctx := context.Background() // the runner's
+		c.publish(h, req.Label)
+		if err := c.meet(ctx); err != nil {
 			return err
 		}
-		return c.consent(h.header)
+		return c.consent(ctx, x.named())
 	}
-	x := &exchange{Comm: c, v: v, h: h, req: req}
-	switch req.Kind {
-	case collective.AllReduce:
-		return x.chunks(len(v.data), c.arena.chunk, x.allReduce)
-	case collective.ReduceScatter:
-		return x.chunks(x.part(), max(8, c.arena.chunk/c.size/8*8), x.reduceScatter)
-	case collective.AllGather:
-		return x.chunks(x.part(), max(8, c.arena.chunk/c.size/8*8), x.allGather)
+	total, chunk := len(v.data), c.arena.chunk
+	if req.Kind == collective.ReduceScatter || req.Kind == collective.AllGather {
+		total, chunk = v.part, max(8, c.arena.chunk/c.size/8*8)
 	}
-	return x.chunks(len(v.data), c.arena.chunk, x.broadcast)
+	for at := 0; at < total; at += chunk {
+		if err := x.piece(at, min(chunk, total-at)); err != nil {
+			return err
+		}
+		c.round++
+	}
+	return nil
 }
 
-// exchange is a collective among several hosts.
+// exchange is a collective among several hosts. The runner carries it out, for
+// no caller in particular.
 type exchange struct {
 	*Comm
 	v   vector
@@ -49,19 +56,22 @@ type exchange struct {
 	met bool
 }
 
-// part is the number of bytes of one rank's part.
-func (x *exchange) part() int { return x.v.len / x.size * x.v.size }
+func (x *exchange) named() named { return named{x.h.header, labelOf(x.req.Label)} }
 
-// chunks calls do for each piece of n bytes.
-func (x *exchange) chunks(n, chunk int, do func(at, n int) error) error {
-	for at := 0; at < n; at += chunk {
-		if err := do(at, min(chunk, n-at)); err != nil {
-			return err
-		}
-		x.round++
+func (x *exchange) piece(at, n int) error {
+	switch x.req.Kind {
+	case collective.AllReduce:
+		return x.allReduce(at, n)
+	case collective.ReduceScatter:
+		return x.reduceScatter(at, n)
+	case collective.AllGather:
+		return x.allGather(at, n)
 	}
-	return nil
+	return x.broadcast(at, n)
 }
+
+// barrier waits for all ranks of this host.
+func (x *exchange) barrier() error { return x.Comm.barrier(context.Background()) }
 
 // ready is the barrier after which staged data can be read. The first one of
 // a collective also compares the ranks' requests.
@@ -70,10 +80,11 @@ func (x *exchange) ready() error {
 		return x.barrier()
 	}
 	x.met = true
-	if err := x.meet(x.h); err != nil || x.mesh == nil {
+	x.publish(x.h, x.req.Label)
+	if err := x.meet(context.Background()); err != nil || x.mesh == nil {
 		return err
 	}
-	return x.mesh.ask(x.h.header)
+	return x.mesh.ask(x.named())
 }
 
 // leaders is the step in which the leaders exchange, between two barriers.
@@ -99,9 +110,7 @@ func (x *exchange) jobs() (within, between reduce.Job) {
 }
 
 func (x *exchange) allReduce(at, n int) error {
-	if x.v.out {
-		copy(x.arena.stage(x.topo.local, x.round), x.v.data[at:at+n])
-	}
+	x.stage(x.v, x.req, at, n)
 	if err := x.ready(); err != nil {
 		return err
 	}
@@ -114,10 +123,7 @@ func (x *exchange) allReduce(at, n int) error {
 	within.Run(x.arena.partial()[lo*wide:hi*wide], x.views, &x.scratch)
 	result := x.arena.result(x.round)
 	err := x.leaders(func(m *mesh) error {
-		cuts := make([]int, len(m.links)+1)
-		for h := range m.links {
-			_, cuts[h+1] = share(elems, len(m.links), h, 64)
-		}
+		cuts := m.scratch.shares(elems, len(m.links))
 		if err := m.reduceScatter(between, result, x.arena.partial(), cuts); err != nil {
 			return err
 		}
@@ -132,13 +138,8 @@ func (x *exchange) allReduce(at, n int) error {
 // reduceScatter reduces n bytes of every part. In partial and result the
 // parts lie in the order host by host.
 func (x *exchange) reduceScatter(at, n int) error {
-	part := x.part()
-	if x.v.out {
-		s := x.arena.stage(x.topo.local, x.round)
-		for q := range x.size {
-			copy(s[q*n:], x.v.data[q*part+at:][:n])
-		}
-	}
+	part := x.v.part
+	x.stage(x.v, x.req, at, n)
 	if err := x.ready(); err != nil {
 		return err
 	}
@@ -149,18 +150,12 @@ func (x *exchange) reduceScatter(at, n int) error {
 		if pos%len(x.headers) != x.topo.local {
 			continue // another rank of this host does it
 		}
-		for l, h := range x.headers {
-			if h.located() {
-				x.views[l] = x.view(l, q*part+at, n)
-			} else {
-				x.views[l] = x.view(l, 0, x.size*n)[q*n : q*n+n]
-			}
-		}
+		x.lookAtParts(x.v, q, at, n)
 		within.Run(x.arena.partial()[pos*elems*wide:(pos+1)*elems*wide], x.views, &x.scratch)
 	}
 	result := x.arena.result(x.round)
 	err := x.leaders(func(m *mesh) error {
-		return m.reduceScatter(between, result, x.arena.partial(), x.topo.cuts(elems))
+		return m.reduceScatter(between, result, x.arena.partial(), m.scratch.byRanks(x.topo, elems))
 	})
 	if err == nil {
 		copy(x.v.data[x.rank*part+at:], result[x.topo.position[x.rank]*n:][:n])
@@ -169,14 +164,14 @@ func (x *exchange) reduceScatter(at, n int) error {
 }
 
 func (x *exchange) allGather(at, n int) error {
-	part := x.part()
+	part := x.v.part
 	result := x.arena.result(x.round)
 	copy(result[x.topo.position[x.rank]*n:], x.v.data[x.rank*part+at:][:n])
 	if err := x.ready(); err != nil {
 		return err
 	}
 	err := x.leaders(func(m *mesh) error {
-		return m.allGather(result, 1, x.topo.cuts(n))
+		return m.allGather(result, 1, m.scratch.byRanks(x.topo, n))
 	})
 	if err != nil {
 		return err

@@ -18,11 +18,14 @@ import (
 // connections: one for data, and one for control, which is always read, so
 // that an abort and a death are noticed at once and never wait behind data.
 type mesh struct {
-	host  int
-	rank  int     // this leader
-	links []*link // by host; nil at host
-	own   header  // of the collective under way
-	asked bool    // own is sent and the others' are not yet compared
+	host   int
+	rank   int     // this leader
+	links  []*link // by host; nil at host
+	others []int   // the hosts but this one, each leader beginning behind itself
+
+	own   named // of the collective under way
+	hello [headerBytes]byte
+	asked bool // own is sent and the others' are not yet compared
 
 	scratch netScratch
 }
@@ -56,6 +59,9 @@ const unacknowledged = 5 * time.Second
 // dial, those of lower hosts listen. addrs has each host's address.
 func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, log *slog.Logger) (*mesh, error) {
 	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts))}
+	for i := 1; i < len(m.links); i++ {
+		m.others = append(m.others, (m.host+i)%len(m.links))
+	}
 	var want []call
 	for h := t.host + 1; h < len(t.hosts); h++ {
 		want = append(want, call{forControl, t.hosts[h][0]}, call{forData, t.hosts[h][0]})

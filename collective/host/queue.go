@@ -2,20 +2,17 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 
 	"ebtrain/collective"
 )
 
-// pending is a collective that was started.
-type pending struct {
-	comm  *Comm
+// item is a collective that was started and is not over.
+type item struct {
 	seq   uint64
 	req   collective.Request
 	alloc *allocation // instead of a request, for Alloc
-	done  chan struct{}
-	err   error // valid when done is closed
 }
 
 // allocation is a call of Alloc.
@@ -24,68 +21,97 @@ type allocation struct {
 	mem []byte // the result
 }
 
-// Start queues req. See collective.Comm.
+// never is the number of a collective that was started after Close.
+const never = math.MaxUint64
+
+// queue holds the items in order. Its places are used again and again.
+type queue struct {
+	ring []item // the item of number seq is at seq % len(ring), a power of two
+	done uint64 // collectives that are complete; the number of the head
+	next uint64 // of the collective that is started next
+}
+
+func (q *queue) empty() bool { return q.done == q.next }
+
+func (q *queue) at(seq uint64) *item { return &q.ring[seq&uint64(len(q.ring)-1)] }
+
+func (q *queue) push(it item) {
+	if q.next-q.done == uint64(len(q.ring)) {
+		old := *q
+		q.ring = make([]item, max(16, 2*len(old.ring)))
+		for seq := old.done; seq != old.next; seq++ {
+			*q.at(seq) = *old.at(seq)
+		}
+	}
+	*q.at(q.next) = it
+	q.next++
+}
+
+// pop takes the head, which is complete, out.
+func (q *queue) pop() {
+	*q.at(q.done) = item{} // lets go of the vector's memory
+	q.done++
+}
+
+// Start queues req. See collective.Comm. What waits for nobody in a small
+// collective is done here, if nothing is before it in the queue: so the other
+// ranks need not wait for the runner to wake up.
 func (c *Comm) Start(req collective.Request) collective.Pending {
-	return c.enqueue(&pending{req: req})
-}
-
-func (c *Comm) enqueue(p *pending) *pending {
-	p.comm, p.done = c, make(chan struct{})
 	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		p.finish(collective.ErrClosed)
-		return p
+	defer c.mu.Unlock()
+	seq := c.enqueue(item{req: req})
+	if c.queue.done == seq && !c.busy && c.quick(req) {
+		c.beginHead()
+	} else {
+		c.signal()
 	}
-	p.seq = c.seq
-	c.seq++
-	c.queue = append(c.queue, p)
+	return collective.NewPending(waiter{c}, ticket(seq, req))
+}
+
+// Do is Start and Wait, without waking the runner in between.
+func (c *Comm) Do(ctx context.Context, req collective.Request) error {
+	c.mu.Lock()
+	seq := c.enqueue(item{req: req})
 	c.mu.Unlock()
-	c.signal()
-	return p
+	return waiter{c}.WaitFor(ctx, ticket(seq, req))
 }
 
-// signal wakes the runner.
-func (c *Comm) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+func ticket(seq uint64, req collective.Request) collective.Ticket {
+	return collective.Ticket{Seq: seq, Kind: req.Kind, Label: req.Label}
 }
 
-// Wait blocks until p is complete. See collective.Pending.
-func (p *pending) Wait(ctx context.Context) error {
-	select {
-	case <-p.done:
-		return p.err
-	default:
+// enqueue gives it its number. c.mu is held.
+func (c *Comm) enqueue(it item) uint64 {
+	if c.closed {
+		return never
 	}
-	select {
-	case <-p.done:
-	case <-ctx.Done():
-		p.comm.Abort(context.Cause(ctx))
-		<-p.done // the memory is the caller's again
+	it.seq = c.queue.next
+	if c.broken != nil { // nothing will run any more
+		c.queue.next++
+	} else {
+		c.queue.push(it)
 	}
-	return p.err
+	return it.seq
 }
 
-// finish completes p, with err or well.
-func (p *pending) finish(err error) {
-	if err != nil {
-		e := &collective.Error{Kind: p.req.Kind, Label: p.req.Label, Seq: p.seq, Rank: p.comm.rank, Peer: -1, Err: err}
-		var f *failure
-		if errors.As(err, &f) {
-			e.Peer = f.peer
-			if f.remote && f.peer < 0 {
-				e.Peer = f.rank
-			}
-		}
-		p.err = e
-		if p.alloc != nil {
-			p.err = fmt.Errorf("alloc of %d bytes, rank %d: %w", p.alloc.n, p.comm.rank, err)
-		}
-	}
-	close(p.done)
+// beginHead begins the head of the queue. c.mu is held when it is called and
+// when it returns, but not in between.
+func (c *Comm) beginHead() {
+	it := *c.queue.at(c.queue.done)
+	c.busy = true
+	c.mu.Unlock()
+	c.announce(it)
+	c.begin(it.seq, it.req)
+	c.mu.Lock()
+	c.begun = true
+	c.drop()
+}
+
+// quick says whether req waits at one barrier only, is well formed, and is
+// staged in little time. c.mu is held.
+func (c *Comm) quick(req collective.Request) bool {
+	return c.broken == nil && c.failed == nil && c.size > 1 && c.topo.oneHost() && req.Check(c.size) == nil &&
+		(req.Kind == collective.Barrier || len(req.Vec.Bytes()) <= small)
 }
 
 // Alloc returns shared memory. See collective.Comm. It takes its place in the
@@ -94,80 +120,12 @@ func (c *Comm) Alloc(n int) ([]byte, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("%w: alloc of %d bytes", collective.ErrInvalid, n)
 	}
-	p := c.enqueue(&pending{alloc: &allocation{n: n}, req: collective.Request{Kind: collective.Allocation, Label: fmt.Sprintf("%d bytes", n)}})
-	<-p.done
-	return p.alloc.mem, p.err
-}
-
-// run carries out the queue, in order, until Close.
-func (c *Comm) run() {
-	defer close(c.ended)
-	for {
-		p := c.next()
-		if p == nil {
-			return
-		}
-		err := c.execute(p)
-		c.mu.Lock()
-		c.queue[0] = nil
-		c.queue = c.queue[1:]
-		c.mu.Unlock()
-		p.finish(err)
+	it := item{alloc: &allocation{n: n}, req: collective.Request{Kind: collective.Allocation, Label: fmt.Sprintf("%d bytes", n)}}
+	c.mu.Lock()
+	seq := c.enqueue(it)
+	c.mu.Unlock()
+	if err := c.wait(context.Background(), seq); err != nil {
+		return nil, fmt.Errorf("alloc of %d bytes, rank %d: %w", n, c.rank, err)
 	}
-}
-
-// next waits for the head of the queue. It is nil after Close.
-func (c *Comm) next() *pending {
-	for {
-		c.mu.Lock()
-		if len(c.queue) > 0 {
-			p := c.queue[0]
-			c.mu.Unlock()
-			return p
-		}
-		c.queue = nil
-		closed := c.closed
-		c.mu.Unlock()
-		if closed {
-			return nil
-		}
-		<-c.wake
-	}
-}
-
-// execute runs p and records it.
-func (c *Comm) execute(p *pending) error {
-	if f := c.failure(); f != nil {
-		return f
-	}
-	c.recorder.Begin(p.seq, p.req)
-	if c.progress != nil {
-		c.progress(p.seq, p.req.Kind, p.req.Label)
-	}
-	err := c.carryOut(p)
-	if err != nil {
-		err = c.conclude(p, err)
-	}
-	c.recorder.End(err)
-	if err != nil {
-		c.log.Warn("collective failed", "seq", p.seq, "kind", p.req.Kind.String(), "label", p.req.Label,
-			"err", err, "recent", collective.Dump(c.recorder.Recent()))
-	}
-	return err
-}
-
-func (c *Comm) carryOut(p *pending) error {
-	if p.alloc != nil {
-		return c.alloc(p)
-	}
-	if err := p.req.Check(c.size); err != nil {
-		return err
-	}
-	if c.size == 1 { // every collective of one rank leaves its vector as it is
-		return nil
-	}
-	if c.topo.oneHost() {
-		return c.oneHost(p.seq, p.req)
-	}
-	return c.manyHosts(p.seq, p.req)
+	return it.alloc.mem, nil
 }

@@ -46,16 +46,6 @@ func (t topology) leads() bool    { return t.local == 0 }
 func (t topology) oneHost() bool  { return len(t.hosts) == 1 }
 func (t topology) String() string { return fmt.Sprintf("%d ranks on %d hosts", t.size, len(t.hosts)) }
 
-// cuts are the bounds, in units of u elements, of each host's ranks in the
-// order host by host.
-func (t topology) cuts(u int) []int {
-	bounds := make([]int, len(t.hosts)+1)
-	for h, ranks := range t.hosts {
-		bounds[h+1] = bounds[h] + len(ranks)*u
-	}
-	return bounds
-}
-
 // share cuts n elements into parts and is the i-th: [lo, hi). Inner bounds are
 // multiples of unit.
 func share(n, parts, i, unit int) (lo, hi int) {

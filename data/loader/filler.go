@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
@@ -27,14 +24,13 @@ type filler struct {
 	n      int64
 	table  [256]float32 // value of each byte
 
-	orders map[int64]*order    // by epoch
-	blocks map[int]*data.Block // decoded, by number
-	spare  []*data.Block       // for reuse
+	orders []*order // of the epochs in use
+	past   []*order // for reuse
+	blocks *blocks  // decoded
 
 	// of the batch being made, for reuse
 	at     []place
 	epochs []int64 // −1 for an empty slot
-	need   map[int]bool
 
 	mu  sync.Mutex // guards bad, which State reads
 	bad map[int]bool
@@ -42,11 +38,11 @@ type filler struct {
 
 func newFiller(src data.Source, c Config) *filler {
 	f := &filler{
-		src: src, c: c, schema: src.Schema(), layout: src.Layout(), n: src.Len(),
-		orders: map[int64]*order{}, blocks: map[int]*data.Block{}, bad: map[int]bool{}, need: map[int]bool{},
+		src: src, c: c, schema: src.Schema(), layout: src.Layout(), n: src.Len(), bad: map[int]bool{},
 	}
 	f.at, f.epochs = make([]place, c.Batch/c.World), make([]int64, c.Batch/c.World)
 	f.spans = f.layout.Spans()
+	f.blocks = newBlocks(src, len(f.spans))
 	for x := range f.table {
 		if c.Range == Unit {
 			f.table[x] = float32(x) / 255
@@ -90,82 +86,57 @@ func (f *filler) fill(b *Batch, c cursor) error {
 }
 
 func (f *filler) order(epoch int64) *order {
-	o := f.orders[epoch]
-	if o == nil {
-		o = newOrder(f.layout, f.spans, f.c.Seed, epoch, f.c.Shuffle)
-		f.orders[epoch] = o
+	for _, o := range f.orders {
+		if o.epoch == epoch {
+			return o
+		}
 	}
+	var o *order
+	if n := len(f.past); n > 0 {
+		o, f.past = f.past[n-1], f.past[:n-1]
+		o.set(epoch)
+	} else {
+		o = newOrder(f.layout, f.spans, f.c.Seed, epoch, f.c.Shuffle)
+	}
+	f.orders = append(f.orders, o)
 	return o
 }
 
 // forget drops what the batch at c and those after it do not need: orders of
 // past epochs, and blocks outside the windows of the global batch.
 func (f *filler) forget(c cursor) {
-	for e := range f.orders {
-		if e < c.epoch {
-			delete(f.orders, e)
+	kept := f.orders[:0]
+	for _, o := range f.orders {
+		if o.epoch < c.epoch {
+			f.past = append(f.past, o)
+		} else {
+			kept = append(kept, o)
 		}
 	}
-	clear(f.need)
+	f.orders = kept
 	o := f.order(c.epoch)
 	first := o.window(c.pos)
 	o.keep(first)
-	last := c.pos + int64(f.c.Batch) - 1
-	for w := first; w < len(o.starts)-1 && o.starts[w] <= last; w++ {
-		for _, b := range o.windowOf(w) {
-			f.need[b] = true
-		}
-	}
-	for i, b := range f.blocks {
-		if !f.need[i] {
-			f.spare = append(f.spare, b)
-			delete(f.blocks, i)
-		}
-	}
+	last := o.window(min(c.pos+int64(f.c.Batch), f.n) - 1)
+	f.blocks.keep(o.blocks[first*o.per : min((last+1)*o.per, len(o.blocks))])
 }
 
-// load decodes the blocks of at that are not in memory, on all cores.
+// load decodes the blocks of at that are not in memory.
 func (f *filler) load(at []place, epochs []int64) error {
-	var missing []int
 	for i, p := range at {
-		if epochs[i] >= 0 && f.blocks[p.block] == nil && !f.isBad(p.block) && !slices.Contains(missing, p.block) {
-			missing = append(missing, p.block)
+		if epochs[i] >= 0 && !f.isBad(p.block) {
+			f.blocks.want(p.block)
 		}
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	slices.Sort(missing) // so that of several errors the same one is reported
-	dst := make([]*data.Block, len(missing))
-	errs := make([]error, len(missing))
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, b := range missing {
-		dst[i] = &data.Block{}
-		if k := len(f.spare); k > 0 {
-			dst[i], f.spare = f.spare[k-1], f.spare[:k-1]
-		}
-		g.Go(func() error {
-			errs[i] = f.src.ReadBlock(b, dst[i])
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	for i, b := range missing {
-		if errs[i] == nil {
-			f.blocks[b] = dst[i]
-			continue
-		}
-		c, corrupt := errors.AsType[*data.CorruptError](errs[i])
+	return f.blocks.load(func(block int, err error) error {
+		c, corrupt := errors.AsType[*data.CorruptError](err)
 		if !corrupt || f.c.Quarantine == nil {
-			return fmt.Errorf("loader: %w", errs[i])
+			return fmt.Errorf("loader: %w", err)
 		}
-		f.setBad(b)
+		f.setBad(block)
 		f.c.Quarantine(c)
-	}
-	return nil
+		return nil
+	})
 }
 
 // put writes one sample into slot i.
@@ -178,7 +149,7 @@ func (f *filler) put(b *Batch, i int, p place, epoch int64) {
 		return
 	}
 	b.Indices[i] = f.spans[p.block].First + int64(p.in)
-	block := f.blocks[p.block]
+	block := f.blocks.decoded[p.block]
 	if block == nil || f.isBad(p.block) {
 		clear(x)
 		return

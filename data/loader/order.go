@@ -33,59 +33,86 @@ type place struct {
 }
 
 // order is the order of one epoch: blocks in a row, cut into windows, the
-// samples of each window permuted. Not for concurrent use.
+// samples of each window permuted. Its memory serves one epoch after another
+// (set). Not for concurrent use.
 type order struct {
+	layout data.Layout
 	spans  []data.Span
+	epoch  int64
 	name   philox.Name
-	blocks []int   // block numbers, in this epoch's order
-	per    int     // blocks in a window
-	starts []int64 // position of the first sample of each window, and the length
 	mixed  bool
-	cache  map[int][]place // windows in use
+	blocks []int    // block numbers, in this epoch's order
+	per    int      // blocks in a window
+	starts []int64  // position of the first sample of each window, and the length
+	ready  []window // windows in use
+	spare  [][]place
+
+	first  []int // first block of each shard
+	shards []int // a permutation, while it is needed
+	inside []int // another
+	row    []place
 }
 
-// newOrder is the order of an epoch. Shards are permuted, then the blocks of
-// each shard.
+// window is the order of the samples of one window.
+type window struct {
+	number int
+	places []place
+}
+
+// newOrder is the order of an epoch.
 func newOrder(layout data.Layout, spans []data.Span, seed uint64, epoch int64, shuffle bool) *order {
-	o := &order{
-		spans: spans, per: 1, mixed: shuffle, cache: map[int][]place{},
-		name: philox.Name{Seed: seed, Purpose: philox.DataOrder, Step: uint32(epoch)},
-	}
-	o.blocks = make([]int, 0, len(spans))
+	o := &order{layout: layout, spans: spans, per: 1, mixed: shuffle, blocks: make([]int, 0, len(spans))}
+	o.name = philox.Name{Seed: seed, Purpose: philox.DataOrder}
 	if shuffle {
 		o.per = windowBlocks
-		first := make([]int, len(layout.Shards)+1) // first block of each shard
-		for _, s := range spans {
-			first[s.Shard+1]++
-		}
-		for i := range layout.Shards {
-			first[i+1] += first[i]
-		}
-		for _, s := range o.perm(subShards, 0, len(layout.Shards)) {
-			for _, b := range o.perm(subBlocks, s, first[s+1]-first[s]) {
-				o.blocks = append(o.blocks, first[s]+b)
-			}
-		}
-	} else {
-		for b := range spans {
-			o.blocks = append(o.blocks, b)
-		}
 	}
-	var at int64
-	for w := range slices.Chunk(o.blocks, o.per) {
-		o.starts = append(o.starts, at)
-		for _, b := range w {
-			at += int64(spans[b].N)
-		}
+	o.first = make([]int, len(layout.Shards)+1)
+	for _, s := range spans {
+		o.first[s.Shard+1]++
 	}
-	o.starts = append(o.starts, at)
+	for i := range layout.Shards {
+		o.first[i+1] += o.first[i]
+	}
+	o.set(epoch)
 	return o
 }
 
-func (o *order) perm(sub uint16, sample, n int) []int {
+// set makes o the order of another epoch: shards are permuted, then the blocks
+// of each shard.
+func (o *order) set(epoch int64) {
+	o.epoch, o.name.Step = epoch, uint32(epoch)
+	o.keep(len(o.starts)) // none
+	o.blocks = o.blocks[:0]
+	if o.mixed {
+		o.shards = o.permute(o.shards, subShards, 0, len(o.layout.Shards))
+		for _, s := range o.shards {
+			o.inside = o.permute(o.inside, subBlocks, s, o.first[s+1]-o.first[s])
+			for _, b := range o.inside {
+				o.blocks = append(o.blocks, o.first[s]+b)
+			}
+		}
+	} else {
+		for b := range o.spans {
+			o.blocks = append(o.blocks, b)
+		}
+	}
+	o.starts = append(o.starts[:0], 0)
+	at := int64(0)
+	for w := range slices.Chunk(o.blocks, o.per) {
+		for _, b := range w {
+			at += int64(o.spans[b].N)
+		}
+		o.starts = append(o.starts, at)
+	}
+}
+
+// permute is a permutation of n numbers in the memory of p, if there is enough.
+func (o *order) permute(p []int, sub uint16, sample, n int) []int {
 	name := o.name
 	name.Sub, name.Sample = sub, uint32(sample)
-	return name.Perm(n)
+	p = slices.Grow(p[:0], n)[:n]
+	name.Permute(p)
+	return p
 }
 
 // window is the number of the window that holds position pos.
@@ -101,37 +128,48 @@ func (o *order) windowOf(w int) []int {
 // at is the sample at position pos.
 func (o *order) at(pos int64) place {
 	w := o.window(pos)
-	places := o.cache[w]
-	if places == nil {
-		places = o.places(w)
-		o.cache[w] = places
-	}
-	return places[pos-o.starts[w]]
+	return o.places(w)[pos-o.starts[w]]
 }
 
 // keep forgets windows before w.
 func (o *order) keep(w int) {
-	for v := range o.cache {
-		if v < w {
-			delete(o.cache, v)
+	kept := o.ready[:0]
+	for _, r := range o.ready {
+		if r.number < w {
+			o.spare = append(o.spare, r.places)
+		} else {
+			kept = append(kept, r)
 		}
 	}
+	o.ready = kept
 }
 
 // places lists the samples of window w in order.
 func (o *order) places(w int) []place {
+	for _, r := range o.ready {
+		if r.number == w {
+			return r.places
+		}
+	}
 	var p []place
+	if n := len(o.spare); n > 0 {
+		p, o.spare = o.spare[n-1], o.spare[:n-1]
+	}
+	o.row = o.row[:0]
 	for _, b := range o.windowOf(w) {
 		for j := range o.spans[b].N {
-			p = append(p, place{b, j})
+			o.row = append(o.row, place{b, j})
 		}
 	}
 	if !o.mixed {
-		return p
+		p = append(p[:0], o.row...)
+	} else {
+		o.inside = o.permute(o.inside, subWindow, w, len(o.row))
+		p = slices.Grow(p[:0], len(o.row))[:len(o.row)]
+		for i, k := range o.inside {
+			p[i] = o.row[k]
+		}
 	}
-	q := make([]place, len(p))
-	for i, k := range o.perm(subWindow, w, len(p)) {
-		q[i] = p[k]
-	}
-	return q
+	o.ready = append(o.ready, window{w, p})
+	return p
 }

@@ -31,6 +31,7 @@ type Reader struct {
 
 	mu     sync.Mutex
 	tables []*table // by shard, read when first needed
+	spare  []*scratch
 }
 
 var _ data.Source = (*Reader)(nil)
@@ -136,19 +137,39 @@ func (r *Reader) readBlock(i int, dst *data.Block) error {
 		return err
 	}
 	dst.Grow(r.schema, s.N)
+	mem := r.scratch()
+	defer r.keep(mem)
 	frame := t.frames[t.labels+s.InShard]
-	raw, err := readFrame(f, r.dec, frame, nil)
+	mem.labels, err = mem.frame(f, r.dec, frame, mem.labels)
 	if err == nil {
-		err = r.labels(raw, dst.Labels)
+		err = r.labels(mem.labels, dst.Labels)
 	}
 	if err == nil {
 		frame = t.frames[t.pixels+s.InShard]
-		dst.Pixels, err = readFrame(f, r.dec, frame, dst.Pixels)
+		dst.Pixels, err = mem.frame(f, r.dec, frame, dst.Pixels)
 	}
 	if err != nil {
 		return &data.CorruptError{File: f.Name(), Frame: int(frame.ID), Offset: int64(frame.CompressedOffset), First: s.First, N: int64(s.N), Err: err}
 	}
 	return nil
+}
+
+// scratch is memory to read a block with, used before if there is any.
+func (r *Reader) scratch() *scratch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.spare); n > 0 {
+		s := r.spare[n-1]
+		r.spare = r.spare[:n-1]
+		return s
+	}
+	return &scratch{}
+}
+
+func (r *Reader) keep(s *scratch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spare = append(r.spare, s)
 }
 
 func (r *Reader) labels(raw []byte, dst []int64) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	seekable "github.com/SaveTheRbtz/zstd-seekable-format-go/pkg"
 	"github.com/cespare/xxhash/v2"
@@ -36,7 +37,7 @@ func (r *Reader) readTable(f *os.File, e Entry) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, err := readFrame(f, r.dec, frames[0], nil)
+	header, err := new(scratch).frame(f, r.dec, frames[0], nil)
 	if err != nil {
 		return nil, fmt.Errorf("frame 0 at offset 0: %w", err)
 	}
@@ -150,20 +151,26 @@ func readSeekTable(f io.ReaderAt, size int64) ([]seekable.FrameOffsetEntry, erro
 	return frames, nil
 }
 
-// readFrame reads and decodes one frame into dst's storage and checks both of
-// its checksums.
-func readFrame(f io.ReaderAt, dec *zstd.Decoder, e seekable.FrameOffsetEntry, dst []byte) ([]byte, error) {
+// scratch is the memory of reading a block, besides the block.
+type scratch struct {
+	packed []byte // a frame as it lies in the file
+	labels []byte
+}
+
+// frame reads and decodes one frame into dst's storage and checks both of its
+// checksums.
+func (s *scratch) frame(f io.ReaderAt, dec *zstd.Decoder, e seekable.FrameOffsetEntry, dst []byte) ([]byte, error) {
 	if e.DecompressedSize > maxBlockBytes || e.CompressedSize > maxBlockBytes {
 		return nil, fmt.Errorf("%d bytes, %d decoded, is over the limit of %d", e.CompressedSize, e.DecompressedSize, maxBlockBytes)
 	}
-	packed := make([]byte, e.CompressedSize)
-	if _, err := f.ReadAt(packed, int64(e.CompressedOffset)); err != nil {
+	s.packed = slices.Grow(s.packed[:0], int(e.CompressedSize))[:e.CompressedSize]
+	if _, err := f.ReadAt(s.packed, int64(e.CompressedOffset)); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, err
 	}
-	raw, err := dec.DecodeAll(packed, dst[:0])
+	raw, err := dec.DecodeAll(s.packed, dst[:0])
 	if err != nil {
 		return nil, fmt.Errorf("damaged (%w)", err)
 	}

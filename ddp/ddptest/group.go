@@ -93,7 +93,7 @@ func (m *member) Start(req collective.Request) collective.Pending {
 		c.err = perform(c.reqs)
 		close(c.done)
 	}
-	return pending{m, c}
+	return collective.NewPending(pending{m, c}, collective.Ticket{})
 }
 
 type pending struct {
@@ -101,7 +101,7 @@ type pending struct {
 	c *call
 }
 
-func (p pending) Wait(ctx context.Context) error {
+func (p pending) WaitFor(ctx context.Context, _ collective.Ticket) error {
 	select {
 	case <-p.c.done:
 		return p.c.err

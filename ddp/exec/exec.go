@@ -79,6 +79,9 @@ type Vars interface {
 	Set(name string, t *Tensor) error
 	// Get copies the variable to the host.
 	Get(name string) (*Tensor, error)
+	// View calls f with the variable in host memory, its own or a copy, which f
+	// must neither change nor keep. f must not use the Vars.
+	View(name string, f func(*Tensor)) error
 }
 
 // Program is a compiled graph.

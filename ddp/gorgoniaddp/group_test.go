@@ -65,7 +65,7 @@ func (m *member) Start(req collective.Request) collective.Pending {
 	c := g.calls[m.seq]
 	c.reqs[m.rank] = req
 	c.n++
-	p := pending{m, c, req, uint64(m.seq)}
+	p := collective.NewPending(pending{m, c}, collective.Ticket{Seq: uint64(m.seq), Kind: req.Kind, Label: req.Label})
 	m.seq++
 	if c.n == g.size && g.cause == nil {
 		c.err = reduce(c.reqs)
@@ -75,13 +75,11 @@ func (m *member) Start(req collective.Request) collective.Pending {
 }
 
 type pending struct {
-	m   *member
-	c   *call
-	req collective.Request
-	seq uint64
+	m *member
+	c *call
 }
 
-func (p pending) Wait(ctx context.Context) error {
+func (p pending) WaitFor(ctx context.Context, t collective.Ticket) error {
 	err := error(nil)
 	select {
 	case <-p.c.done:
@@ -98,7 +96,7 @@ func (p pending) Wait(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return &collective.Error{Kind: p.req.Kind, Label: p.req.Label, Seq: p.seq, Rank: p.m.rank, Peer: -1, Err: err}
+		return &collective.Error{Kind: t.Kind, Label: t.Label, Seq: t.Seq, Rank: p.m.rank, Peer: -1, Err: err}
 	}
 	return nil
 }

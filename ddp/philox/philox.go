@@ -120,12 +120,17 @@ func (n Name) Intn(i, max int) int {
 // Perm is the permutation of 0 … len−1 named by n (Fisher and Yates).
 func (n Name) Perm(length int) []int {
 	p := make([]int, length)
+	n.Permute(p)
+	return p
+}
+
+// Permute makes p the permutation of Perm(len(p)).
+func (n Name) Permute(p []int) {
 	for i := range p {
 		p[i] = i
 	}
-	for i := length - 1; i > 0; i-- {
+	for i := len(p) - 1; i > 0; i-- {
 		j := n.Intn(i, i+1)
 		p[i], p[j] = p[j], p[i]
 	}
-	return p
 }

@@ -34,12 +34,23 @@ func (c Config) Report() []string {
 	return names
 }
 
-// Feed fills the schedules of the optimisers.
-func (c Config) Feed(p exec.Program, step int64, epoch int) {
+// Feeder fills the schedules of the optimisers.
+func (c Config) Feeder(p exec.Program) func(step int64, epoch int) {
+	type schedule struct {
+		optimiser
+		nth int // of the optimiser's steps in a step
+		in  []float32
+	}
+	var all []schedule
 	for _, a := range c.optimisers() {
 		for nth := range a.steps {
-			s := a.Schedule(step*int64(a.steps)+int64(nth), epoch)
-			copy(p.Input(a.InputN(nth)).F32(), s[:])
+			all = append(all, schedule{a, nth, p.Input(a.InputN(nth)).F32()})
+		}
+	}
+	return func(step int64, epoch int) {
+		for _, a := range all {
+			s := a.Schedule(step*int64(a.steps)+int64(a.nth), epoch)
+			copy(a.in, s[:])
 		}
 	}
 }

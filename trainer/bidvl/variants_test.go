@@ -277,9 +277,9 @@ func TestLowerStepsHaveNoiseOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Feed gives each of an optimiser's steps in a step the schedule of its own
+// Feeder gives each of an optimiser's steps in a step the schedule of its own
 // number since the beginning of the run.
-func TestFeed(t *testing.T) {
+func TestFeeder(t *testing.T) {
 	cfg := smallConfig()
 	cfg.LowerSteps, cfg.LatentTerm = 2, NotOffset
 	gen := cfg.Lower
@@ -295,7 +295,7 @@ func TestFeed(t *testing.T) {
 	}
 	defer p.Close()
 	const step, epoch = 7, 3
-	cfg.Feed(p, step, epoch)
+	cfg.Feeder(p)(step, epoch)
 	for name, want := range map[string]struct {
 		lr     float64
 		number float64

@@ -7,7 +7,7 @@ import (
 )
 
 // Algorithm is what the loop asks of a training algorithm. Its graphs take the
-// inputs named below, besides those that Feed fills.
+// inputs named below, besides those that Feeder names.
 type Algorithm interface {
 	// Step builds one training step for a rank that sees batch samples of the
 	// world·batch in the global batch, and lists the variables of the model.
@@ -15,9 +15,10 @@ type Algorithm interface {
 	// Report names the entries of the step's output OutputReport, a vector of
 	// F32. All ranks get the same numbers. Exactly one is ReportStop.
 	Report() []string
-	// Feed fills the algorithm's own inputs of p for a step, pure functions of
-	// the step and the epoch, both from 0.
-	Feed(p exec.Program, step int64, epoch int)
+	// Feeder finds the algorithm's own inputs of p. What it returns fills them
+	// for a step, with pure functions of the step and the epoch, both from 0, and
+	// allocates nothing.
+	Feeder(p exec.Program) func(step int64, epoch int)
 	// Sample builds batch samples, named by InputKey, as output OutputSamples.
 	Sample(mode nn.Mode, batch int) (*graph.Graph, error)
 }

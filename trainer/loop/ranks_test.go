@@ -27,6 +27,7 @@ type job struct {
 	config loop.Config
 	alg    func(*bidvl.Config)                     // changes the algorithm; may be nil
 	parts  func(rank int, p *loop.Parts)           // changes a rank's parts; may be nil
+	load   func(*loader.Config)                    // changes the loader; may be nil
 	vars   []exec.Vars                             // of each rank, while it runs
 	seen   *watch                                  // what rank 0 saw
 	doing  func(rank int, step int64, what string) // told what a rank does next; may be nil
@@ -92,7 +93,11 @@ func (j *job) rank(ctx context.Context, rank int, comm collective.Comm) (outcome
 	if err != nil {
 		return 0, err
 	}
-	ld, err := loader.New(src, loader.Config{Seed: j.config.Seed, Batch: j.config.Batch, Shuffle: true, Rank: rank, World: j.world})
+	load := loader.Config{Seed: j.config.Seed, Batch: j.config.Batch, Shuffle: true, Rank: rank, World: j.world}
+	if j.load != nil {
+		j.load(&load)
+	}
+	ld, err := loader.New(src, load)
 	if err != nil {
 		return 0, err
 	}

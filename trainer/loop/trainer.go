@@ -109,8 +109,10 @@ type Trainer struct {
 	saved int64 // the step of the newest checkpoint, −1 if none
 	asked bool
 
-	names  []string  // of the report
-	values []float64 // of the last step's report
+	feedOwn  func(step int64, epoch int) // the algorithm's own inputs
+	names    []string                    // of the report
+	values   []float64                   // of the last step's report
+	replicas *ddp.Replicas               // nil until they are compared
 
 	recorder *trace.Recorder // of the step under way, nil if it is not traced
 }
@@ -150,6 +152,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.feedOwn = t.parts.Algorithm.Feeder(t.step)
 	var text strings.Builder
 	fmt.Fprintf(&text, "settings %s\nworld %d\nsteps %d\nstart at step %d\n", t.cfg.Digest, t.world(), t.cfg.Steps, t.next)
 	if err := g.Dump(&text); err != nil {
@@ -196,11 +199,14 @@ func (t *Trainer) checkReplicas(ctx context.Context) error {
 		return nil
 	}
 	t.tell(t.next, "compare replicas")
-	names := make([]string, len(t.specs))
-	for i, v := range t.specs {
-		names[i] = v.Name
+	if t.replicas == nil {
+		names := make([]string, len(t.specs))
+		for i, v := range t.specs {
+			names[i] = v.Name
+		}
+		t.replicas = ddp.NewReplicas(t.parts.Comm, t.vars, names)
 	}
-	return ddp.Replicas(ctx, t.parts.Comm, t.vars, names)
+	return t.replicas.Compare(ctx)
 }
 
 // Run trains until all steps are done or a rank is asked to stop.
@@ -273,7 +279,7 @@ func (t *Trainer) one(ctx context.Context) (stop bool, err error) {
 func (t *Trainer) feed(batch *loader.Batch) {
 	copy(t.step.Input(InputImages).F32(), batch.X)
 	fill(t.step, InputKey, int64(t.cfg.Seed), t.next, int64(batch.First))
-	t.parts.Algorithm.Feed(t.step, t.next, int(batch.Epoch))
+	t.feedOwn(t.next, int(batch.Epoch))
 	select {
 	case <-t.parts.Stop:
 		t.asked = true

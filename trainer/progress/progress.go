@@ -48,7 +48,7 @@ type Config struct {
 type Update struct {
 	Step    int64              // number of the step just done, from 0
 	Images  int64              // consumed by it, over all ranks
-	Losses  map[string]float64 // shown sorted by name
+	Losses  map[string]float64 // shown sorted by name, now or at Close
 	Caption string             // shown before the losses, if not empty: "epoch 3"
 }
 

@@ -70,12 +70,8 @@ func (n *number) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON writes the record as one line of metrics.jsonl.
 func (r Record) MarshalJSON() ([]byte, error) {
-	losses := make(map[string]number, len(r.Losses))
-	for name, v := range r.Losses {
-		losses[name] = number(v)
-	}
-	return json.Marshal(line{&r.Step, r.Epoch, r.Samples, losses,
-		number(r.SamplesPerS), number(r.StepMS), number(r.DataMS), number(r.CommMS), r.MemBytes})
+	b, _ := appendRecord(nil, r, nil)
+	return b, nil
 }
 
 // UnmarshalJSON reads a line of metrics.jsonl.
@@ -101,6 +97,9 @@ type Metrics struct {
 	f    *os.File
 	last int64 // step of the last line, -1 if there is none
 	err  error // of the first write that went wrong; what follows would be glued to half a line
+
+	text  []byte // of a line, for reuse
+	names []string
 }
 
 // OpenMetrics opens the file at path, made if needed, to append the lines of
@@ -159,11 +158,9 @@ func (m *Metrics) Append(r Record) error {
 	if r.Step <= m.last {
 		return fmt.Errorf("%s: step %d after step %d: steps must rise", m.f.Name(), r.Step, m.last)
 	}
-	b, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if _, err := m.f.Write(append(b, '\n')); err != nil {
+	m.text, m.names = appendRecord(m.text[:0], r, m.names)
+	m.text = append(m.text, '\n')
+	if _, err := m.f.Write(m.text); err != nil {
 		m.err = err
 		return err
 	}

@@ -29,16 +29,19 @@ type bench struct {
 	comm        collective.Comm // nil in a world of one
 	rank, world int
 
-	graph   *graph.Graph
-	specs   []nn.Variable
-	vars    exec.Vars
-	step    exec.Program
-	pool    *pool
-	load    cpuLoad
-	compile time.Duration
+	graph    *graph.Graph
+	specs    []nn.Variable
+	vars     exec.Vars
+	step     exec.Program
+	names    []string                    // of the report
+	schedule func(step int64, epoch int) // fills the model's own inputs
+	pool     *pool
+	load     cpuLoad
+	memory   memory
+	compile  time.Duration
 
 	next   int64     // number of the next step
-	losses []float64 // of the last step, by model.Report
+	losses []float64 // of the last step, by names
 }
 
 // rank runs the benchmark on this rank; rank 0 prints.
@@ -94,6 +97,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	b.compile = time.Since(began)
+	b.names, b.schedule = b.model.Report(), b.model.Feeder(b.step)
 	in := b.step.Input(loop.InputImages)
 	b.pool = newPool(in, b.net.low, b.o.seed, b.rank*poolBatches*in.Type.Shape.At(0))
 	if b.comm == nil {
@@ -130,7 +134,7 @@ func (b *bench) one(ctx context.Context) error {
 	}
 	out := b.step.Output(loop.OutputReport)
 	b.losses = b.losses[:0]
-	for i, name := range b.model.Report() {
+	for i, name := range b.names {
 		v := out.At(i)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("step %d: %s is %v: the numbers of a step that diverged mean nothing", b.next, name, v)
@@ -150,7 +154,7 @@ func (b *bench) checkReplicas(ctx context.Context) error {
 	for i, v := range b.specs {
 		names[i] = v.Name
 	}
-	return ddp.Replicas(ctx, b.comm, b.vars, names)
+	return ddp.NewReplicas(b.comm, b.vars, names).Compare(ctx)
 }
 
 // barrier waits for all ranks.

@@ -52,5 +52,5 @@ func (b *bench) feed(step int64) {
 	if key := b.step.Input(loop.InputKey); key != nil {
 		copy(key.I64(), []int64{int64(b.o.seed), step, int64(b.rank * b.o.batch / b.world)})
 	}
-	b.model.Feed(b.step, step, 0)
+	b.schedule(step, 0)
 }

@@ -82,7 +82,8 @@ func (b *bench) all(ctx context.Context) (*result, error) {
 	}
 	steps := float64(after.Runs - before.Runs)
 	comm := (after.CommWait - before.CommWait).Seconds() / steps
-	ranks, err := gather(ctx, b, []float64{rss, comm, peak, cpu.Seconds() / steps})
+	ranks, err := gather(ctx, b, []float64{colRSS: rss, colComm: comm, colPeak: peak, colCPU: cpu.Seconds() / steps,
+		colAllocs: float64(b.memory.objects) / steps, colGrowth: float64(b.memory.last - b.memory.first)})
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +131,9 @@ func (b *bench) sample(ctx context.Context, inner int64) (x sample, err error) {
 	if err := b.load.start(); err != nil {
 		return x, err
 	}
+	if err := b.memory.start(); err != nil {
+		return x, err
+	}
 	began := time.Now()
 	for range inner {
 		if err := b.one(ctx); err != nil {
@@ -140,6 +144,9 @@ func (b *bench) sample(ctx context.Context, inner int64) (x sample, err error) {
 		return x, err
 	}
 	x.step = time.Since(began).Seconds() / float64(inner)
+	if err := b.memory.stop(); err != nil {
+		return x, err
+	}
 	x.other, err = b.load.stop()
 	return x, err
 }

@@ -18,7 +18,7 @@ import (
 type model interface {
 	Step(world, batch int) (*graph.Graph, []nn.Variable, error)
 	Report() []string
-	Feed(p exec.Program, step int64, epoch int)
+	Feeder(p exec.Program) func(step int64, epoch int)
 	Validate() error
 }
 

@@ -42,9 +42,11 @@ type result struct {
 	CPUPerStep float64 `json:"cpu_s_per_step_rank0"`
 
 	MaxRSS    []int     `json:"maxrss_mb"`
-	PlannedMB float64   `json:"planned_mb"` // intermediate values of a rank
-	VarsMB    float64   `json:"vars_mb"`    // weights, moments, buffers of a rank
-	CommMS    []float64 `json:"comm_ms"`    // waited for collectives in a step: exposed communication
+	Allocs    []float64 `json:"allocs_step"`   // objects allocated in a step
+	RSSGrowth []float64 `json:"rss_growth_mb"` // of the resident size, over all timed steps
+	PlannedMB float64   `json:"planned_mb"`    // intermediate values of a rank
+	VarsMB    float64   `json:"vars_mb"`       // weights, moments, buffers of a rank
+	CommMS    []float64 `json:"comm_ms"`       // waited for collectives in a step: exposed communication
 	CompileMS float64   `json:"compile_ms"`
 	Nodes     int       `json:"nodes"`
 	Kernels   int       `json:"kernels"`
@@ -58,8 +60,9 @@ type result struct {
 	Commit string `json:"commit"`
 	Go     string `json:"go"`
 
-	work flops.Count       // of one step over all ranks
-	ops  map[string]opTime // of rank 0, nil if not profiled
+	work  flops.Count       // of one step over all ranks
+	steps float64           // in all samples
+	ops   map[string]opTime // of rank 0, nil if not profiled
 }
 
 // opTime is the time of a kind of op in one step.
@@ -75,6 +78,8 @@ const (
 	colComm
 	colPeak
 	colCPU
+	colAllocs
+	colGrowth
 	numCols
 )
 
@@ -89,18 +94,20 @@ func (b *bench) result(s *samples, inner int, steps float64, before, after exec.
 		Nodes: after.Nodes, Kernels: after.Steps, ParamsM: round(float64(params(b.specs))/1e6, 3),
 		Losses: map[string]float64{}, Finite: true, // one reports the first that is not
 		Device: b.backend.Name(), Commit: build.Commit, Go: build.Go,
-		work: flops.Of(b.graph),
+		work: flops.Of(b.graph), steps: steps,
 	}
 	if b.world > 1 {
 		equal := true // checkReplicas reports what is not
 		r.Replicas = &equal
 	}
-	for i, name := range b.model.Report() {
+	for i, name := range b.names {
 		r.Losses[name] = b.losses[i]
 	}
 	for i := range b.world {
 		rank := ranks[i*numCols:]
 		r.MaxRSS = append(r.MaxRSS, int(math.Round(rank[colRSS])))
+		r.Allocs = append(r.Allocs, round(rank[colAllocs], 3))
+		r.RSSGrowth = append(r.RSSGrowth, mib(int64(rank[colGrowth])))
 		r.CommMS = append(r.CommMS, round(1e3*rank[colComm], 3))
 		r.Peak += rank[colPeak]
 	}

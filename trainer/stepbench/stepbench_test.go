@@ -55,6 +55,12 @@ func TestNets(t *testing.T) {
 			if step["bench"] != tt.bench || step["world"] != 1.0 || step["batch"] != 2.0 || step["finite"] != true {
 				t.Errorf("bench, world, batch, finite: %v, %v, %v, %v", step["bench"], step["world"], step["batch"], step["finite"])
 			}
+			if n := step["allocs_step"].([]any)[0].(float64); n >= 1 {
+				t.Errorf("%v objects are allocated in a step, want none", n)
+			}
+			if v, ok := step["rss_growth_mb"].([]any); !ok || len(v) != 1 {
+				t.Errorf("rss_growth_mb is %v, want a number for the rank", step["rss_growth_mb"])
+			}
 			// images/s, milliseconds and GFLOP/s are three views of one number.
 			ms, rate := step["step_ms"].(float64), step["img_s"].(float64)
 			if got := rate * ms / 1e3; math.Abs(got-2) > 0.02 {
@@ -79,7 +85,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"images/s", "ms/step", "GFLOP/s", "of the peak", "memory", "waiting for ranks", "losses", "conv2d_grad_w", "of them quiet"} {
+	for _, want := range []string{"images/s", "ms/step", "GFLOP/s", "of the peak", "memory", "objects in a step; resident size grew by", "waiting for ranks", "losses", "conv2d_grad_w", "of them quiet"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table does not have %q:\n%s", want, out)
 		}

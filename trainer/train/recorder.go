@@ -32,6 +32,16 @@ type recorder struct {
 	metrics *rundir.Metrics
 	events  *events.Writer
 	show    *progress.Reporter
+	step    lastStep
+}
+
+// lastStep is what is shown and kept of a step. Its maps are filled anew each
+// time, so that an ordinary step allocates nothing.
+type lastStep struct {
+	losses, short map[string]float64 // all, and those that fit into a line
+	epoch         int64
+	caption       string            // of that epoch
+	tags          map[string]string // of the event file, by the name of the loss
 }
 
 func newRecorder(o *options, info runInfo, world int, device string, stdout io.Writer) (*recorder, error) {
@@ -89,39 +99,46 @@ func (r *recorder) Started(step int64) (err error) {
 
 // Stepped shows and keeps the numbers of a step.
 func (r *recorder) Stepped(rec loop.Record) error {
-	losses := map[string]float64{}
-	for i, name := range rec.Names {
-		if name != loop.ReportStop {
-			losses[name] = rec.Values[i]
-		}
-	}
-	r.show.Step(progress.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: shown(losses), Caption: fmt.Sprintf("epoch %d", rec.Epoch)})
+	s := &r.step
+	s.set(rec)
+	r.show.Step(progress.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: s.short, Caption: s.caption})
 	if rec.Step%r.o.logEvery != 0 {
 		return nil
 	}
 	for _, name := range rec.Names {
-		if v, ok := losses[name]; ok {
-			if err := r.events.Scalar("train/"+name, rec.Step, v); err != nil {
+		if v, ok := s.losses[name]; ok {
+			if err := r.events.Scalar(s.tags[name], rec.Step, v); err != nil {
 				return err
 			}
 		}
 	}
 	return r.metrics.Append(rundir.Record{
-		Step: rec.Step, Epoch: rec.Epoch, Samples: rec.Samples, Losses: losses,
+		Step: rec.Step, Epoch: rec.Epoch, Samples: rec.Samples, Losses: s.losses,
 		SamplesPerS: float64(r.o.settings.Batch) / rec.StepTime.Seconds(),
 		StepMS:      ms(rec.StepTime), DataMS: ms(rec.DataTime), CommMS: ms(rec.CommTime), MemBytes: peakMemory(),
 	})
 }
 
-// shown are the losses that fit into a line.
-func shown(losses map[string]float64) map[string]float64 {
-	short := map[string]float64{}
-	for _, name := range []string{"upper", "lower", "recon"} {
-		if v, ok := losses[name]; ok {
-			short[name] = v
+// set takes over the numbers of a step.
+func (s *lastStep) set(rec loop.Record) {
+	if s.losses == nil {
+		s.losses, s.short, s.tags = map[string]float64{}, map[string]float64{}, map[string]string{}
+		for _, name := range rec.Names {
+			s.tags[name] = "train/" + name
 		}
 	}
-	return short
+	if s.caption == "" || s.epoch != rec.Epoch {
+		s.epoch, s.caption = rec.Epoch, fmt.Sprintf("epoch %d", rec.Epoch)
+	}
+	for i, name := range rec.Names {
+		switch name {
+		case loop.ReportStop:
+			continue
+		case "upper", "lower", "recon":
+			s.short[name] = rec.Values[i]
+		}
+		s.losses[name] = rec.Values[i]
+	}
 }
 
 // Sampled writes a grid of samples.

@@ -44,7 +44,7 @@ type watched struct {
 }
 
 // watch starts a collective and waits for it on a goroutine of its own.
-func watch(p *program, req collective.Request) *watched {
+func watch(p *program, req collective.Request) collective.Pending {
 	w := &watched{trace: p.trace, req: req, began: time.Now(), complete: make(chan struct{})}
 	ctx, pending := p.ctx, p.comm.Start(req)
 	go func() {
@@ -52,11 +52,11 @@ func watch(p *program, req collective.Request) *watched {
 		w.err = pending.Wait(ctx)
 		w.done = time.Now()
 	}()
-	return w
+	return collective.NewPending(w, collective.Ticket{})
 }
 
-// Wait waits for it and tells the trace. The context is that of the run.
-func (w *watched) Wait(context.Context) error {
+// WaitFor waits for it and tells the trace. The context is that of the run.
+func (w *watched) WaitFor(context.Context, collective.Ticket) error {
 	<-w.complete
 	if w.err == nil {
 		w.trace(exec.Event{Kind: exec.Collective, Name: w.req.Label, Start: w.began, Time: w.done.Sub(w.began),
@@ -74,7 +74,7 @@ type wait struct {
 func (w *wait) run() error {
 	began := time.Now()
 	pending := w.p.pending[w.number]
-	w.p.pending[w.number] = nil
+	w.p.pending[w.number] = collective.Pending{}
 	err := pending.Wait(w.p.ctx)
 	w.p.stats.CommWait += time.Since(began)
 	return err

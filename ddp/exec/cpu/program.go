@@ -27,7 +27,7 @@ type program struct {
 	inputs, outputs, vars []*exec.Tensor
 	engine                []engine.Kernel
 	steps                 []step
-	pending               []collective.Pending // by number, nil if not under way
+	pending               []collective.Pending // by number, zero if not under way
 
 	ctx     *stopper         // of the run under way
 	trace   func(exec.Event) // of the run under way, nil if nobody asks

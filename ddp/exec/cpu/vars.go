@@ -50,16 +50,24 @@ func (v *Vars) Set(name string, t *exec.Tensor) error {
 }
 
 // Get copies the variable.
-func (v *Vars) Get(name string) (*exec.Tensor, error) {
+func (v *Vars) Get(name string) (c *exec.Tensor, err error) {
+	err = v.View(name, func(t *exec.Tensor) {
+		c = exec.NewTensor(t.Type)
+		copy(c.Bytes(), t.Bytes())
+	})
+	return c, err
+}
+
+// View calls f with the variable itself.
+func (v *Vars) View(name string, f func(*exec.Tensor)) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	t, ok := v.vals[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no variable %q", name)
+		return fmt.Errorf("there is no variable %q", name)
 	}
-	c := exec.NewTensor(t.Type)
-	copy(c.Bytes(), t.Bytes())
-	return c, nil
+	f(t)
+	return nil
 }
 
 func (v *Vars) tensor(name string) *exec.Tensor {

@@ -80,19 +80,17 @@ func (m *member) Start(req collective.Request) collective.Pending {
 			close(s.done)
 		}
 	}
-	p := pending{m, s, m.seq, req}
+	t := collective.Ticket{Seq: m.seq, Kind: req.Kind, Label: req.Label}
 	m.seq++
-	return p
+	return collective.NewPending(pending{m, s}, t)
 }
 
 type pending struct {
 	m    *member
 	slot *slot
-	seq  uint64
-	req  collective.Request
 }
 
-func (p pending) Wait(ctx context.Context) error {
+func (p pending) WaitFor(ctx context.Context, t collective.Ticket) error {
 	select {
 	case <-p.slot.done:
 		return nil
@@ -101,7 +99,7 @@ func (p pending) Wait(ctx context.Context) error {
 	case <-p.m.ended:
 	}
 	err := fmt.Errorf("%w: %w", collective.ErrAborted, p.m.cause)
-	return &collective.Error{Kind: p.req.Kind, Label: p.req.Label, Seq: p.seq, Rank: p.m.rank, Peer: -1, Err: err}
+	return &collective.Error{Kind: t.Kind, Label: t.Label, Seq: t.Seq, Rank: p.m.rank, Peer: -1, Err: err}
 }
 
 // reduce replaces every rank's vector by the sum or mean of all.

@@ -46,16 +46,23 @@ func (v *vars) Set(name string, t *exec.Tensor) error {
 	return nil
 }
 
-func (v *vars) Get(name string) (*exec.Tensor, error) {
+func (v *vars) Get(name string) (t *exec.Tensor, err error) {
+	err = v.View(name, func(own *exec.Tensor) {
+		t = exec.NewTensor(own.Type)
+		copy(t.Bytes(), own.Bytes())
+	})
+	return t, err
+}
+
+func (v *vars) View(name string, f func(*exec.Tensor)) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	own, ok := v.byName[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no variable %q", name)
+		return fmt.Errorf("there is no variable %q", name)
 	}
-	t := exec.NewTensor(own.Type)
-	copy(t.Bytes(), own.Bytes())
-	return t, nil
+	f(own)
+	return nil
 }
 
 // lookup is the memory of a variable, nil if there is none.

@@ -43,10 +43,13 @@ func (m ConvSM) Validate() error {
 // Report names the entry of the report.
 func (m ConvSM) Report() []string { return []string{"loss"} }
 
-// Feed fills the schedule of Adam.
-func (m ConvSM) Feed(p exec.Program, step int64, _ int) {
-	for j, r := range rates(m.LR, step+1) {
-		p.Input(inputRates).SetAt(j, r)
+// Feeder fills the schedule of Adam.
+func (m ConvSM) Feeder(p exec.Program) func(step int64, epoch int) {
+	in := p.Input(inputRates)
+	return func(step int64, _ int) {
+		for j, r := range rates(m.LR, step+1) {
+			in.SetAt(j, r)
+		}
 	}
 }
 

@@ -43,17 +43,19 @@ const inputRates = "rates"
 // the Lower steps.
 func (m GRBM) Report() []string { return []string{"upper", "lower"} }
 
-// Feed fills the schedule of Adam.
-func (m GRBM) Feed(p exec.Program, step int64, _ int) {
+// Feeder fills the schedule of Adam.
+func (m GRBM) Feeder(p exec.Program) func(step int64, epoch int) {
 	in := p.Input(inputRates)
 	k, n := int64(m.Lower), int64(m.Unroll)
-	for i := range k + n + 1 {
-		t := k*step + i + 1
-		if i == k+n {
-			t = step + 1
-		}
-		for j, r := range rates(m.LR, t) {
-			in.SetAt(int(2*i)+j, r)
+	return func(step int64, _ int) {
+		for i := range k + n + 1 {
+			t := k*step + i + 1
+			if i == k+n {
+				t = step + 1
+			}
+			for j, r := range rates(m.LR, t) {
+				in.SetAt(int(2*i)+j, r)
+			}
 		}
 	}
 }

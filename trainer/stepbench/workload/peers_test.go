@@ -57,7 +57,7 @@ type load struct {
 	batch  int
 	images graph.Shape
 	build  func(c *nn.Context, batch int, draw noise)
-	feed   func(p exec.Program, step int64, epoch int)
+	feeder func(p exec.Program) func(step int64, epoch int)
 	// draw is draw number i of a step over the whole batch.
 	draw func(step, i, n int) []float64
 }
@@ -72,14 +72,14 @@ func loads() []load {
 		convOrder = append(convOrder, p.Name)
 	}
 	return []load{
-		{"grbm.json", []string{"model.s", "model.w", "model.b", "model.c", "posterior.weight", "posterior.bias"}, 6, graph.D(6, 6), rbm.build, rbm.Feed,
+		{"grbm.json", []string{"model.s", "model.w", "model.b", "model.c", "posterior.weight", "posterior.bias"}, 6, graph.D(6, 6), rbm.build, rbm.Feeder,
 			func(step, i, n int) []float64 {
 				if i%2 == 0 {
 					return wave(n, 1000*step+i+100, 1.2, 0)
 				}
 				return wave(n, 1000*step+i+100, 0.45, 0.5)
 			}},
-		{"convsm.json", convOrder, 4, graph.D(4, 2, 8, 8), conv.build, conv.Feed,
+		{"convsm.json", convOrder, 4, graph.D(4, 2, 8, 8), conv.build, conv.Feeder,
 			func(step, i, n int) []float64 { return wave(n, 1000*step+i+100, 1.2, 0) }},
 	}
 }
@@ -159,7 +159,7 @@ func TestDrawsAreGlobal(t *testing.T) {
 		name  string
 		model interface {
 			Step(world, batch int) (*graph.Graph, []nn.Variable, error)
-			Feed(p exec.Program, step int64, epoch int)
+			Feeder(p exec.Program) func(step int64, epoch int)
 		}
 		images int
 	}{
@@ -191,7 +191,7 @@ func TestDrawsAreGlobal(t *testing.T) {
 						in.SetAt(i, x)
 					}
 					copy(p.Input(loop.InputKey).I64(), []int64{7, 0, int64(rank * batch / world)})
-					l.model.Feed(p, 0, 0)
+					l.model.Feeder(p)(0, 0)
 					if err := exec.Run(context.Background(), p); err != nil {
 						return err
 					}
@@ -270,7 +270,7 @@ func (l load) rank(backend exec.Backend, dt graph.DType, rank, world int, comm c
 		if key := p.Input(loop.InputKey); key != nil {
 			copy(key.I64(), []int64{1, int64(step), int64(rank * batch)})
 		}
-		l.feed(p, int64(step), 0)
+		l.feeder(p)(int64(step), 0)
 		if err := exec.Run(context.Background(), p); err != nil {
 			return nil, nil, err
 		}

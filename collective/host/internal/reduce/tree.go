@@ -14,75 +14,72 @@ type number interface {
 // run walks the vectors block by block.
 func run[T number](j Job, dst []byte, srcs [][]byte, n int, s *Scratch) {
 	out := as[T](dst)[:n]
-	var fixed [8][]T
-	views := fixed[:0]
-	for _, src := range srcs {
-		views = append(views, as[T](src)[:n])
-	}
-	t := tree[T]{op: j.Op}
+	t := tree[T]{op: j.Op, srcs: srcs}
+	var levels []T
 	if len(srcs) > 4 { // two blocks for each level of the tree above the leaves of four
-		t.scratch = as[T](s.bytes(2 * block * 8 * bits.Len(uint(len(srcs)))))
+		levels = as[T](s.bytes(2 * block * 8 * bits.Len(uint(len(srcs)))))
 	}
-	cut := make([][]T, len(views))
-	for lo := 0; lo < n; lo += block {
-		hi := min(lo+block, n)
-		for i, v := range views {
-			cut[i] = v[lo:hi]
-		}
-		t.into(out[lo:hi], cut, t.scratch)
+	for t.lo = 0; t.lo < n; t.lo += block {
+		t.hi = min(t.lo+block, n)
+		t.into(out[t.lo:t.hi], 0, len(srcs), levels)
 		if j.Op == collective.Mean && j.Div > 1 {
-			divide(out[lo:hi], j.Div)
+			divide(out[t.lo:t.hi], j.Div)
 		}
 	}
 }
 
+// tree is a reduction of elements lo to hi of the sources.
 type tree[T number] struct {
-	op      collective.Op
-	scratch []T
+	op     collective.Op
+	srcs   [][]byte
+	lo, hi int
 }
 
-// into leaves the reduction of srcs in dst, which may be one of srcs.
-func (t tree[T]) into(dst []T, srcs [][]T, scratch []T) {
+// leaf is the elements of source i.
+func (t *tree[T]) leaf(i int) []T { return as[T](t.srcs[i])[t.lo:t.hi] }
+
+// into leaves the reduction of sources a to b in dst, which may be one of them.
+func (t *tree[T]) into(dst []T, a, b int, levels []T) {
 	if t.op == collective.Max || t.op == collective.Min {
-		t.extreme(dst, srcs)
+		t.extreme(dst)
 		return
 	}
-	switch len(srcs) {
+	switch b - a {
 	case 1:
-		copy(dst, srcs[0])
+		copy(dst, t.leaf(a))
 	case 2:
-		add2(dst, srcs[0], srcs[1])
+		add2(dst, t.leaf(a), t.leaf(a+1))
 	case 3:
-		add3(dst, srcs[0], srcs[1], srcs[2])
+		add3(dst, t.leaf(a), t.leaf(a+1), t.leaf(a+2))
 	case 4:
-		add4(dst, srcs[0], srcs[1], srcs[2], srcs[3])
+		add4(dst, t.leaf(a), t.leaf(a+1), t.leaf(a+2), t.leaf(a+3))
 	default:
-		half := 1 << (bits.Len(uint(len(srcs)-1)) - 1)
-		left, right, rest := scratch[:len(dst)], scratch[block:block+len(dst)], scratch[2*block:]
-		t.into(left, srcs[:half], rest)
-		t.into(right, srcs[half:], rest)
+		half := a + 1<<(bits.Len(uint(b-a-1))-1)
+		left, right, rest := levels[:len(dst)], levels[block:block+len(dst)], levels[2*block:]
+		t.into(left, a, half, rest)
+		t.into(right, half, b, rest)
 		add2(dst, left, right)
 	}
 }
 
 // extreme is the largest or smallest. The order does not matter, so it folds
 // from the source that dst may be, if any, to the others.
-func (t tree[T]) extreme(dst []T, srcs [][]T) {
+func (t *tree[T]) extreme(dst []T) {
 	own := 0
-	for i, s := range srcs {
-		if len(dst) > 0 && &s[0] == &dst[0] {
+	for i := range t.srcs {
+		if len(dst) > 0 && &t.leaf(i)[0] == &dst[0] {
 			own = i
 		}
 	}
-	copy(dst, srcs[own])
-	for i, s := range srcs {
+	copy(dst, t.leaf(own))
+	for i := range t.srcs {
 		if i == own {
 			continue
 		}
 		if t.op == collective.Max {
-			max2(dst, dst, s)
+			max2(dst, dst, t.leaf(i))
 		} else {
-			min2(dst, dst, s)
+			min2(dst, dst, t.leaf(i))
 		}
 	}
 }
