@@ -408,10 +408,9 @@ func TestDamageFailsOrIsQuarantined(t *testing.T) {
 	if len(items) != 104 {
 		t.Errorf("%d slots, want 104: the number of steps must not change", len(items))
 	}
-	src.bad = map[int]bool{} // once in quarantine, out for good
 	s := states[len(states)-1]
 	s.Epoch, s.Position = 0, 16
-	if items := global(t, src, c, &s, 1, nil); items[0].Weight != 0 {
+	if items := global(t, source(), c, &s, 1, nil); items[0].Weight != 0 { // once in quarantine, out for good
 		t.Error("a restored quarantine is forgotten")
 	}
 }
