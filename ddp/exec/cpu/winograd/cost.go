@@ -33,15 +33,15 @@ func fits(p engine.ConvProblem) bool {
 // tiles for many filters, few channels, or tiles that are mostly outside. It sees the
 // geometry only, so that all ranks and runs agree.
 func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
-	list := forward(p, s.m)
+	list := forward(p, s)
 	if op == engine.GradX {
-		list = gradX(p, s.m)
+		list = gradX(p, s)
 	}
 	cost := 0.0
 	for i := range list {
 		c := &list[i]
 		k, n, tiles := float64(c.filter.k), float64(c.filter.n), float64(c.tiling.tiles())
-		columns := float64(c.filter.panels() * width)
+		columns := float64(c.filter.panels() * s.width)
 		cost += float64(s.points()) * (tiles*k*columns + imageCost*tiles*(k+n) + filterCost*k*n)
 	}
 	if p.BF16 {

@@ -23,8 +23,10 @@
 // At stride 2 an image is four images, of its odd and even rows and columns,
 // each seen through 2×2 taps.
 //
-// Results do not depend on the number of threads. They need AVX-512; without it
-// Over changes nothing.
+// Results do not depend on the number of threads; they do depend on the
+// instruction set, AVX-512 or AVX2 with FMA, of which the better one is found out
+// at run time. Without either, and with the tag noasm, Over changes nothing and
+// the other engine does everything.
 //
 // Concurrency: as package engine says. The engine owns threads-1 goroutines,
 // which Close ends.
@@ -42,9 +44,6 @@ import (
 // ErrClosed is returned by calls on a closed engine or kernel.
 var ErrClosed = errors.New("winograd: closed")
 
-// width is the columns of a micro-kernel and of a panel of B.
-const width = 32
-
 // Engine computes the convolutions that it can, and leaves the rest to another.
 type Engine struct {
 	engine.Engine
@@ -56,11 +55,16 @@ type Engine struct {
 
 // Over puts n threads in front of an engine, which it closes in the end.
 func Over(rest engine.Engine, n int) engine.Engine {
-	k := tile.All()[0]
-	if !available() || k.NR != width {
+	list := isas()
+	if len(list) == 0 {
 		return rest
 	}
-	return &Engine{Engine: rest, pool: threads.New(n, newWorkspace), tile: k, f43: newF43(), f42: newF42()}
+	return newEngine(rest, n, &list[0])
+}
+
+func newEngine(rest engine.Engine, n int, i *isa) *Engine {
+	pool := threads.New(n, func(thread int) *workspace { return newWorkspace(i.tile.NR, thread) })
+	return &Engine{Engine: rest, pool: pool, tile: i.tile, f43: newF43(i), f42: newF42(i)}
 }
 
 // Name is the other engine's name and "Winograd".

@@ -9,26 +9,52 @@ import (
 	"ebtrain/ddp/exec/cpu/native"
 )
 
-func over(n int) engine.Engine { return Over(native.New(n), n) }
+// each runs a test on every instruction set that this CPU has.
+func each(t *testing.T, test func(t *testing.T, i *isa)) {
+	list := isas()
+	if len(list) == 0 {
+		t.Skip("no transforms for this CPU")
+	}
+	for i := range list {
+		t.Run(list[i].tile.Name, func(t *testing.T) { test(t, &list[i]) })
+	}
+}
 
 // always computes all that it can, even what is slower this way.
-func always(n int) engine.Engine {
-	e := over(n)
-	if w, ok := e.(*Engine); ok {
-		w.always = true
-	}
+func always(n int, i *isa) *Engine {
+	e := newEngine(native.New(n), n, i)
+	e.always = true
 	return e
 }
 
-func TestConformance(t *testing.T) { enginetest.RunTiled(t, always) }
+func TestConformance(t *testing.T) {
+	each(t, func(t *testing.T, i *isa) {
+		enginetest.RunTiled(t, func(n int) engine.Engine { return always(n, i) })
+	})
+}
 
-func BenchmarkEngine(b *testing.B) { enginetest.Bench(b, over) }
-
-func TestClosed(t *testing.T) {
-	e, ok := always(2).(*Engine)
-	if !ok {
-		t.Skip("no AVX-512")
+// TestOver: the best instruction set there is, or the other engine itself.
+func TestOver(t *testing.T) {
+	rest, list := native.New(1), isas()
+	e := Over(rest, 1)
+	if w, ok := e.(*Engine); ok != (len(list) > 0) || ok && w.tile.Name != list[0].tile.Name {
+		t.Errorf("got %s for %d instruction sets", e.Name(), len(list))
 	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkEngine is the best instruction set. GODEBUG=cpu.avx512f=off makes that
+// AVX2, for all packages of the program.
+func BenchmarkEngine(b *testing.B) {
+	enginetest.Bench(b, func(n int) engine.Engine { return Over(native.New(n), n) })
+}
+
+func TestClosed(t *testing.T) { each(t, testClosed) }
+
+func testClosed(t *testing.T, i *isa) {
+	e := always(2, i)
 	for _, c := range enginetest.Convs() {
 		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 			if !fits(c.ConvProblem) {
@@ -55,9 +81,11 @@ func TestClosed(t *testing.T) {
 }
 
 // TestRunAllocatesNothing, on one and on two threads.
-func TestRunAllocatesNothing(t *testing.T) {
+func TestRunAllocatesNothing(t *testing.T) { each(t, testRunAllocatesNothing) }
+
+func testRunAllocatesNothing(t *testing.T, i *isa) {
 	for threads := 1; threads <= 2; threads++ {
-		e := always(threads)
+		e := always(threads, i)
 		for _, c := range enginetest.Convs() {
 			for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 				k, err := e.Conv(op, c.ConvProblem)
