@@ -23,6 +23,7 @@ type correlation struct {
 	op    engine.ConvOp
 	p     engine.ConvProblem
 	list  []correlated
+	width int // columns of a panel
 	block int // tiles
 	deep  bool
 
@@ -43,19 +44,21 @@ const (
 	// gap is added to rows of V: rows a power of two apart would compete for
 	// the same cache lines.
 	gap = 16
-	// blockBytes is the size of V that a block should have.
-	blockBytes = 512 << 10
-	// minBlock and maxBlock bound the tiles of a block: four and eight tiles
-	// of the micro-kernel.
-	minBlock, maxBlock = 48, 96
+	// blockBytes is the size of V that a block should have: half of a small
+	// second cache.
+	blockBytes = 256 << 10
+	// minBlock and maxBlock bound the tiles of a block, in whole tiles of each
+	// micro-kernel. More tiles use a panel of filters more often while it is in
+	// the cache.
+	minBlock, maxBlock = 24, 96
 )
 
 func newCorrelation(e *Engine, s *scheme, op engine.ConvOp, p engine.ConvProblem) *correlation {
-	k := &correlation{e: e, s: s, op: op, p: p}
+	k := &correlation{e: e, s: s, op: op, p: p, width: s.width()}
 	if op == engine.Forward {
-		k.list = forward(p, s.m)
+		k.list = forward(p, s)
 	} else {
-		k.list = gradX(p, s.m)
+		k.list = gradX(p, s)
 	}
 	c := &k.list[0]
 	depth, tiles := c.filter.k, 0
@@ -66,9 +69,9 @@ func newCorrelation(e *Engine, s *scheme, op engine.ConvOp, p engine.ConvProblem
 			e.growZeros(g.zeros(&s.input))
 		}
 	}
-	k.block = min(maxBlock, max(minBlock, blockBytes/(4*s.points()*(depth+gap))/e.tile.MR*e.tile.MR))
-	k.block = min(k.block, max(e.tile.MR, (tiles+e.pool.Threads()-1)/e.pool.Threads()+e.tile.MR-1)/e.tile.MR*e.tile.MR)
-	k.deep = tiles*(depth+gap) <= depth*c.filter.panels()*width
+	k.block = min(maxBlock, max(minBlock, blockBytes/(4*s.points()*(depth+gap))/s.tile.MR*s.tile.MR))
+	k.block = min(k.block, max(s.tile.MR, (tiles+e.pool.Threads()-1)/e.pool.Threads()+s.tile.MR-1)/s.tile.MR*s.tile.MR)
+	k.deep = tiles*(depth+gap) <= depth*c.filter.panels()*s.width()
 	k.packFilters, k.wideBlock, k.packImages, k.deepPanel = k.doPackFilters, k.doWideBlock, k.doPackImages, k.doDeepPanel
 	return k
 }
@@ -80,7 +83,7 @@ func (k *correlation) row(c *correlated) int    { return c.filter.k + gap }
 func (k *correlation) images(c *correlated) int { return k.s.points() * k.block * k.row(c) }
 
 // products is the floats of M of a block.
-func (k *correlation) products() int { return k.s.points() * (k.block*width + gap) }
+func (k *correlation) products() int { return k.s.points() * (k.block*k.width + gap) }
 
 // shared and private are the floats of scratch memory for all threads, and for
 // each.
@@ -221,23 +224,23 @@ func (k *correlation) size(block int) int {
 
 // panel computes the results of one block of tiles, in the columns of one panel.
 func (k *correlation) panel(ws *workspace, v, u, m []float32, block, j int) {
-	n, cols := k.size(block), min(width, k.c.filter.n-j*width)
-	step := k.block*width + gap
+	n, cols := k.size(block), min(k.width, k.c.filter.n-j*k.width)
+	step := k.block*k.width + gap
 	for p := range k.s.points() {
-		k.multiply(ws, v[p*k.block*k.row(k.c):], u[p*k.c.filter.k*width:], m[p*step:], n, cols)
+		k.multiply(ws, v[p*k.block*k.row(k.c):], u[p*k.c.filter.k*k.width:], m[p*step:], n, cols)
 	}
 	for t := range n {
-		k.result(ws, m[t*width:], step, block*k.block+t, j*width, cols)
+		k.result(ws, m[t*k.width:], step, block*k.block+t, j*k.width, cols)
 	}
 }
 
 // multiply is M = V · U of one point.
 func (k *correlation) multiply(ws *workspace, v, u, m []float32, tiles, cols int) {
-	row, depth, mr := k.row(k.c), k.c.filter.k, k.e.tile.MR
+	row, depth, mr := k.row(k.c), k.c.filter.k, k.s.tile.MR
 	for k0 := 0; k0 < depth; k0 += kBlock {
 		d := min(kBlock, depth-k0)
 		for t := 0; t < tiles; t += mr {
-			k.e.tile.Run(d, v[t*row+k0:], row, 1, u[k0*width:], m[t*width:], &ws.off, min(mr, tiles-t), cols, k0 > 0)
+			k.s.tile.Run(d, v[t*row+k0:], row, 1, u[k0*k.width:], m[t*k.width:], &ws.off, min(mr, tiles-t), cols, k0 > 0)
 		}
 	}
 }
@@ -259,7 +262,7 @@ func (k *correlation) result(ws *workspace, m []float32, step, tile, n, cols int
 		l.square(&ws.pass, &ws.rows, 0, k.s.n, ss, unsafe.Pointer(&k.dst[first]), ds, cols/lanes, &ws.tmp)
 		return
 	}
-	whole := strides{down: k.s.m * width, across: width, block: lanes}
+	whole := strides{down: k.s.m * k.width, across: k.width, block: lanes}
 	l.square(&ws.pass, &ws.rows, 0, k.s.n, ss, unsafe.Pointer(&ws.edge[0]), whole, cols/lanes, &ws.tmp)
 	for i := range rows {
 		for j := range columns {

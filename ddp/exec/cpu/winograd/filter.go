@@ -13,16 +13,17 @@ import "unsafe"
 // Group g sees taps first[g] + i·down + j·across, 0 ≤ i,j < r.
 type filter struct {
 	k, n         int
+	width        int // of a panel
 	taps         int // at most 16
 	nStep, kStep int
 	first        []int
 	down, across int
 }
 
-func (f *filter) panels() int { return (f.n + width - 1) / width }
+func (f *filter) panels() int { return (f.n + f.width - 1) / f.width }
 
 // floats is the size of one transformed panel: (points, k, width).
-func (f *filter) floats(s *scheme) int { return s.points() * f.k * width }
+func (f *filter) floats(s *scheme) int { return s.points() * f.k * f.width }
 
 // groupRows is how many rows belong to 16 channels: ranges of rows begin and
 // end at multiples of it.
@@ -31,18 +32,16 @@ func (f *filter) groupRows() int { return lanes * len(f.first) }
 // channel is the channel of a row of group 0.
 func (f *filter) channel(k int) int { return k/f.groupRows()*lanes + k%lanes }
 
-func (f *filter) mask() uint16 { return uint16(1<<f.taps - 1) }
-
 // pack transforms rows [k0,k1) of panel j of w.
 func (f *filter) pack(ws *workspace, s *scheme, panel, w []float32, j, k0, k1 int) {
-	for n := j * width; n < (j+1)*width; n += lanes {
+	for n := j * f.width; n < (j+1)*f.width; n += lanes {
 		for b := k0; b < k1; b += f.groupRows() {
 			if n >= f.n {
-				f.blank(panel[b*width+n%width:], s.points())
+				f.blank(panel[b*f.width+n%f.width:], s.points())
 				continue
 			}
 			for k := b; k < b+lanes; k += maxBlocks {
-				f.packRows(ws, s, panel[k*width+n%width:], w, f.channel(k), n)
+				f.packRows(ws, s, panel[k*f.width+n%f.width:], w, f.channel(k), n)
 			}
 		}
 	}
@@ -50,19 +49,19 @@ func (f *filter) pack(ws *workspace, s *scheme, panel, w []float32, j, k0, k1 in
 
 // packRows transforms channels c … c+maxBlocks-1 of all groups, columns n … n+15.
 func (f *filter) packRows(ws *workspace, s *scheme, dst, w []float32, c, n int) {
-	point := f.k * width
+	point := f.k * f.width
 	ss := strides{across: f.across * lanes, block: lanes * lanes}
-	ds := strides{down: s.n * point, across: point, block: width}
+	ds := strides{down: s.n * point, across: point, block: f.width}
 	for b := range maxBlocks {
 		at := n*f.nStep + (c+b)*f.kStep
 		_ = w[at+(lanes-1)*f.nStep+f.taps-1]
-		toColumns(&ws.taps[b*ss.block], &w[at], f.nStep, f.mask())
+		s.toColumns(&ws.taps[b*ss.block], &w[at], f.nStep, f.taps)
 	}
 	for g, first := range f.first {
 		for i := range s.r {
 			ws.rows[i] = unsafe.Pointer(&ws.taps[(first+i*f.down)*lanes])
 		}
-		s.filter.square(&ws.pass, &ws.rows, 0, s.r, ss, unsafe.Pointer(&dst[g*lanes*width]), ds, maxBlocks, &ws.tmp)
+		s.filter.square(&ws.pass, &ws.rows, 0, s.r, ss, unsafe.Pointer(&dst[g*lanes*f.width]), ds, maxBlocks, &ws.tmp)
 	}
 }
 
@@ -70,7 +69,7 @@ func (f *filter) packRows(ws *workspace, s *scheme, dst, w []float32, c, n int) 
 func (f *filter) blank(dst []float32, points int) {
 	for p := range points {
 		for b := range f.groupRows() {
-			clear(dst[(p*f.k+b)*width:][:lanes])
+			clear(dst[(p*f.k+b)*f.width:][:lanes])
 		}
 	}
 }
@@ -78,10 +77,10 @@ func (f *filter) blank(dst []float32, points int) {
 // unpack transforms rows [k0,k1) of panel j of gradients back, and writes them to
 // dw. du is (points, rows, width), and begins at row k0.
 func (f *filter) unpack(ws *workspace, s *scheme, dw, du []float32, rows, j, k0, k1 int) {
-	for n := j * width; n < min(f.n, (j+1)*width); n += lanes {
+	for n := j * f.width; n < min(f.n, (j+1)*f.width); n += lanes {
 		for b := k0; b < k1; b += f.groupRows() {
 			for k := b; k < b+lanes; k += maxBlocks {
-				f.unpackRows(ws, s, dw, du[(k-k0)*width+n%width:], rows*width, f.channel(k), n)
+				f.unpackRows(ws, s, dw, du[(k-k0)*f.width+n%f.width:], rows*f.width, f.channel(k), n)
 			}
 		}
 	}
@@ -89,17 +88,17 @@ func (f *filter) unpack(ws *workspace, s *scheme, dw, du []float32, rows, j, k0,
 
 // unpackRows is the opposite of packRows, for points so many floats apart.
 func (f *filter) unpackRows(ws *workspace, s *scheme, dw, du []float32, point, c, n int) {
-	ss := strides{across: point, block: width}
+	ss := strides{across: point, block: f.width}
 	ds := strides{down: f.down * lanes, across: f.across * lanes, block: lanes * lanes}
 	for g, first := range f.first {
 		for i := range s.n {
-			ws.rows[i] = unsafe.Pointer(&du[i*s.n*point+g*lanes*width])
+			ws.rows[i] = unsafe.Pointer(&du[i*s.n*point+g*lanes*f.width])
 		}
 		s.gather.square(&ws.pass, &ws.rows, 0, s.n, ss, unsafe.Pointer(&ws.taps[first*lanes]), ds, maxBlocks, &ws.tmp)
 	}
 	for b := range maxBlocks {
 		at := n*f.nStep + (c+b)*f.kStep
 		_ = dw[at+(lanes-1)*f.nStep+f.taps-1]
-		toRows(&dw[at], f.nStep, &ws.taps[b*ds.block], f.mask())
+		s.toRows(&dw[at], f.nStep, &ws.taps[b*ds.block], f.taps)
 	}
 }

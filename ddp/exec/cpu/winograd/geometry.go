@@ -24,9 +24,9 @@ func imagesSeen(p engine.ConvProblem) (ls []lattice) {
 
 // weightAsSeen is w (O,C,KH,KW) with rows for the channels of imagesSeen:
 // lattice (i,j) meets every stride-th tap from (i,j) on.
-func weightAsSeen(p engine.ConvProblem) filter {
+func weightAsSeen(p engine.ConvProblem, width int) filter {
 	taps := p.KH * p.KW
-	f := filter{k: p.C * p.StrideH * p.StrideW, n: p.O, taps: taps, nStep: p.C * taps, kStep: taps,
+	f := filter{k: p.C * p.StrideH * p.StrideW, n: p.O, width: width, taps: taps, nStep: p.C * taps, kStep: taps,
 		down: p.StrideH * p.KW, across: p.StrideW}
 	for i := range p.StrideH {
 		for j := range p.StrideW {
@@ -38,25 +38,25 @@ func weightAsSeen(p engine.ConvProblem) filter {
 
 // weightTurned is w with rows for the channels of dy: the taps that meet
 // lattice (i,j) of imagesSeen, turned around by 180°.
-func weightTurned(p engine.ConvProblem, i, j int) filter {
+func weightTurned(p engine.ConvProblem, width, i, j int) filter {
 	taps, r := p.KH*p.KW, p.KH/p.StrideH
 	last := (i+p.StrideH*(r-1))*p.KW + j + p.StrideW*(r-1)
-	return filter{k: p.O, n: p.C, taps: taps, nStep: taps, kStep: p.C * taps,
+	return filter{k: p.O, n: p.C, width: width, taps: taps, nStep: taps, kStep: p.C * taps,
 		first: []int{last}, down: -p.StrideH * p.KW, across: -p.StrideW}
 }
 
 func pixels(h, w, c int) lattice { return lattice{h, w, c, 1, 0, 0} }
 
 // forward is y from x.
-func forward(p engine.ConvProblem, m int) []correlated {
-	return []correlated{{imagesSeen(p), pixels(p.OH, p.OW, p.O), tiling{p.N, p.OH, p.OW, m}, weightAsSeen(p)}}
+func forward(p engine.ConvProblem, s *scheme) []correlated {
+	return []correlated{{imagesSeen(p), pixels(p.OH, p.OW, p.O), tiling{p.N, p.OH, p.OW, s.m}, weightAsSeen(p, s.width())}}
 }
 
 // gradX is dx from dy, one correlation for each lattice of x: with i the
 // lattice's row, r the taps that it meets,
 //
 //	dx[s·u + i - pad] = Σ_a dy[u - (r-1) + a] · w[s·(r-1-a) + i]
-func gradX(p engine.ConvProblem, m int) (cs []correlated) {
+func gradX(p engine.ConvProblem, s *scheme) (cs []correlated) {
 	r := p.KH / p.StrideH
 	for i := range p.StrideH {
 		for j := range p.StrideW {
@@ -65,8 +65,8 @@ func gradX(p engine.ConvProblem, m int) (cs []correlated) {
 			cs = append(cs, correlated{
 				in:     []lattice{{p.OH, p.OW, p.O, 1, u - (r - 1), v - (r - 1)}},
 				out:    out,
-				tiling: tiling{p.N, points(out.row, out.step, p.H), points(out.col, out.step, p.W), m},
-				filter: weightTurned(p, i, j),
+				tiling: tiling{p.N, points(out.row, out.step, p.H), points(out.col, out.step, p.W), s.m},
+				filter: weightTurned(p, s.width(), i, j),
 			})
 		}
 	}

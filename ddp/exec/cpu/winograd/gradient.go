@@ -22,6 +22,7 @@ type gradient struct {
 	dy     lattice
 	tiling tiling
 	filter filter
+	width  int // columns of a panel
 	block  int // tiles at a time
 	parts  int // ranges of rows of dU
 
@@ -38,18 +39,18 @@ type gradient struct {
 const gradientBytes = 6 << 20
 
 func newGradient(e *Engine, s *scheme, p engine.ConvProblem) *gradient {
-	k := &gradient{e: e, s: s, p: p, x: imagesSeen(p), dy: pixels(p.OH, p.OW, p.O), filter: weightAsSeen(p),
+	k := &gradient{e: e, s: s, p: p, width: s.width(), x: imagesSeen(p), dy: pixels(p.OH, p.OW, p.O), filter: weightAsSeen(p, s.width()),
 		tiling: tiling{p.N, p.OH, p.OW, s.m}}
 	e.growZeros(max(k.x[0].zeros(&s.input), k.dy.zeros(&s.spread)))
 	tiles := k.tiling.tiles()
-	k.block = max(128, gradientBytes/(4*s.points()*(k.row()+k.filter.panels()*width)))
+	k.block = max(128, gradientBytes/(4*s.points()*(k.row()+k.filter.panels()*s.width())))
 	if 2*tiles <= 3*k.block {
 		k.block = tiles
 	} else {
 		n := (tiles + k.block - 1) / k.block
 		k.block = (tiles + n - 1) / n
 	}
-	k.parts = max(1, min(k.filter.k/max(4*e.tile.MR, k.filter.groupRows()), (4*e.pool.Threads()+k.filter.panels()-1)/k.filter.panels()))
+	k.parts = max(1, min(k.filter.k/max(4*s.tile.MR, k.filter.groupRows()), (4*e.pool.Threads()+k.filter.panels()-1)/k.filter.panels()))
 	k.pack, k.multiply, k.finish = k.doPack, k.doMultiply, k.doFinish
 	return k
 }
@@ -63,13 +64,13 @@ func (k *gradient) single() bool { return k.block >= k.tiling.tiles() }
 
 // seen, changes and sums are the floats of V, Z and dU.
 func (k *gradient) seen() int    { return k.s.points()*k.block*k.row() + gap }
-func (k *gradient) changes() int { return k.filter.panels() * k.s.points() * k.block * width }
+func (k *gradient) changes() int { return k.filter.panels() * k.s.points() * k.block * k.width }
 
 func (k *gradient) sums() int {
 	if k.single() {
 		groups := k.filter.k / k.filter.groupRows()
 		rows := (groups + k.parts - 1) / k.parts * k.filter.groupRows()
-		return k.e.pool.Threads() * k.s.points() * rows * width
+		return k.e.pool.Threads() * k.s.points() * rows * k.width
 	}
 	return k.filter.panels() * k.filter.floats(k.s)
 }
@@ -120,7 +121,7 @@ func (k *gradient) doPack(chunk int, ws *workspace) {
 			g.transform(ws, &k.s.input, x, image, r, c, 0, g.c, v[t*k.row()+i*lanes:], k.block*k.row(), k.filter.groupRows())
 		}
 		for j := range k.filter.panels() {
-			k.dy.transform(ws, &k.s.spread, dy, image, r, c, j*width, min(k.p.O, (j+1)*width), z[(j*k.s.points()*k.block+t)*width:], k.block*width, lanes)
+			k.dy.transform(ws, &k.s.spread, dy, image, r, c, j*k.width, min(k.p.O, (j+1)*k.width), z[(j*k.s.points()*k.block+t)*k.width:], k.block*k.width, lanes)
 		}
 	}
 }
@@ -135,14 +136,14 @@ func (k *gradient) part(chunk int) (panel, k0, k1 int) {
 // doMultiply adds a block of tiles to rows [k0,k1) of a panel of dU.
 func (k *gradient) doMultiply(chunk int, ws *workspace) {
 	j, k0, k1 := k.part(chunk)
-	v, z := k.scratch[:k.seen()], k.scratch[k.seen()+j*k.s.points()*k.block*width:]
+	v, z := k.scratch[:k.seen()], k.scratch[k.seen()+j*k.s.points()*k.block*k.width:]
 	du, rows, base := k.sumsOf(ws, j), k.filter.k, 0
 	if k.single() {
 		rows, base = k1-k0, k0
 	}
-	cols := min(width, k.p.O-j*width)
+	cols := min(k.width, k.p.O-j*k.width)
 	for p := range k.s.points() {
-		k.point(ws, v[p*k.block*k.row():], z[p*k.block*width:], du[(p*rows-base)*width+k0*width:], k0, k1, cols)
+		k.point(ws, v[p*k.block*k.row():], z[p*k.block*k.width:], du[(p*rows-base)*k.width+k0*k.width:], k0, k1, cols)
 	}
 	if k.single() {
 		k.filter.unpack(ws, k.s, k.dst, du, rows, j, k0, k1)
@@ -151,11 +152,11 @@ func (k *gradient) doMultiply(chunk int, ws *workspace) {
 
 // point is rows [k0,k1) of dU (+)= Vᵀ · Z of one point.
 func (k *gradient) point(ws *workspace, v, z, du []float32, k0, k1, cols int) {
-	mr := k.e.tile.MR
+	mr := k.s.tile.MR
 	for t := 0; t < k.size(); t += kBlock {
 		d := min(kBlock, k.size()-t)
 		for r := k0; r < k1; r += mr {
-			k.e.tile.Run(d, v[t*k.row()+r:], 1, k.row(), z[t*width:], du[(r-k0)*width:], &ws.off, min(mr, k1-r), cols, k.first+t > 0)
+			k.s.tile.Run(d, v[t*k.row()+r:], 1, k.row(), z[t*k.width:], du[(r-k0)*k.width:], &ws.off, min(mr, k1-r), cols, k.first+t > 0)
 		}
 	}
 }
@@ -174,5 +175,5 @@ func (k *gradient) sumsOf(ws *workspace, j int) []float32 {
 // doFinish transforms rows of a panel of dU to dw.
 func (k *gradient) doFinish(chunk int, ws *workspace) {
 	j, k0, k1 := k.part(chunk)
-	k.filter.unpack(ws, k.s, k.dst, k.sumsOf(ws, j)[k0*width:], k.filter.k, j, k0, k1)
+	k.filter.unpack(ws, k.s, k.dst, k.sumsOf(ws, j)[k0*k.width:], k.filter.k, j, k0, k1)
 }

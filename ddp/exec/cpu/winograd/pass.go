@@ -21,14 +21,18 @@ type pass struct {
 	dstCol, srcCol     int
 	dstBlock, srcBlock int
 	cols, blocks       int // at least 1
-	consts             *[8]float32
+	consts             *constants
 	src                [6]unsafe.Pointer
 }
+
+// constants are the numbers of a map, each eight times: as AVX2 has few registers,
+// it takes some of them straight from memory.
+type constants [8][8]float32
 
 // linear is a linear map of sequences, and the loop that applies it.
 type linear struct {
 	rows, cols int // lengths of result and input
-	consts     *[8]float32
+	consts     *constants
 	run        func(*pass)
 }
 

@@ -9,11 +9,10 @@ import (
 
 // TestSchemes holds every map to its definition by the points of the scheme,
 // and the definition to what it is for: correlations.
-func TestSchemes(t *testing.T) {
-	if !available() {
-		t.Skip("no AVX-512")
-	}
-	for name, s := range map[string]*scheme{"F(4,3)": newF43(), "F(4,2)": newF42()} {
+func TestSchemes(t *testing.T) { each(t, testSchemes) }
+
+func testSchemes(t *testing.T, i *isa) {
+	for name, s := range map[string]*scheme{"F(4,3)": newF43(i), "F(4,2)": newF42(i)} {
 		at, g, bt := definition(s)
 		checkCorrelation(t, name, s, at, g, bt)
 		for what, c := range map[string]struct {

@@ -23,11 +23,12 @@
 // At stride 2 an image is four images, of its odd and even rows and columns,
 // each seen through 2×2 taps.
 //
-// Results do not depend on the number of threads. They need AVX-512; without it
-// Over changes nothing.
+// Results do not depend on the number of threads; they do depend on the
+// instruction set, AVX-512 or AVX2 with FMA, of which the better one is found out
+// at run time. Without either, and with the tag noasm, On changes nothing and
+// the other engine does everything.
 //
-// Concurrency: as package engine says. The engine of Over owns threads-1
-// goroutines, which Close ends.
+// Concurrency: as package engine says.
 package winograd
 
 import (
@@ -36,55 +37,40 @@ import (
 
 	"ebtrain/ddp/exec/cpu/engine"
 	"ebtrain/ddp/exec/cpu/threads"
-	"ebtrain/ddp/exec/cpu/tile"
 )
 
 // ErrClosed is returned by calls on a closed engine or kernel.
 var ErrClosed = errors.New("winograd: closed")
 
-// width is the columns of a micro-kernel and of a panel of B.
-const width = 32
-
 // Engine computes the convolutions that it can, and leaves the rest to another.
 type Engine struct {
 	engine.Engine
 	pool     *threads.Pool[workspace] // nil after Close
-	own      *threads.Team            // nil if it is somebody else's
-	tile     tile.Kernel
 	f43, f42 *scheme
 	always   bool // whether it pays or not
 }
 
-// Over puts n threads in front of an engine, which it closes in the end.
-func Over(rest engine.Engine, n int) engine.Engine {
-	team := threads.NewTeam(n)
-	e, ok := On(team, rest).(*Engine)
-	if !ok {
-		team.Close()
+// On puts a team of threads in front of an engine, which it closes in the end.
+// The team it leaves open.
+func On(team *threads.Team, rest engine.Engine) engine.Engine {
+	list := isas()
+	if len(list) == 0 {
 		return rest
 	}
-	e.own = team
-	return e
+	return newEngine(rest, team, &list[0])
 }
 
-// On is Over with a team of threads that it does not close.
-func On(team *threads.Team, rest engine.Engine) engine.Engine {
-	k := tile.All()[0]
-	if !available() || k.NR != width {
-		return rest
-	}
-	return &Engine{Engine: rest, pool: threads.New(team, newWorkspace), tile: k, f43: newF43(), f42: newF42()}
+func newEngine(rest engine.Engine, team *threads.Team, i *isa) *Engine {
+	pool := threads.New(team, func(thread int) *workspace { return newWorkspace(i.tile.NR, thread) })
+	return &Engine{Engine: rest, pool: pool, f43: newF43(i), f42: newF42(i)}
 }
 
 // Name is the other engine's name and "Winograd".
 func (e *Engine) Name() string { return e.Engine.Name() + " + Winograd" }
 
-// Close ends the goroutines that Over started, and closes the other engine.
+// Close closes the other engine.
 func (e *Engine) Close() error {
-	if e.own != nil {
-		e.own.Close()
-	}
-	e.pool, e.own = nil, nil
+	e.pool = nil
 	return e.Engine.Close()
 }
 

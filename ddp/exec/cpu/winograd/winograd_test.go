@@ -7,28 +7,62 @@ import (
 	"ebtrain/ddp/exec/cpu/engine"
 	"ebtrain/ddp/exec/cpu/engine/enginetest"
 	"ebtrain/ddp/exec/cpu/native"
+	"ebtrain/ddp/exec/cpu/threads"
 )
 
-func over(n int) engine.Engine { return Over(native.New(n), n) }
+// each runs a test on every instruction set that this CPU has.
+func each(t *testing.T, test func(t *testing.T, i *isa)) {
+	list := isas()
+	if len(list) == 0 {
+		t.Skip("no transforms for this CPU")
+	}
+	for i := range list {
+		t.Run(list[i].tile.Name, func(t *testing.T) { test(t, &list[i]) })
+	}
+}
 
 // always computes all that it can, even what is slower this way.
-func always(n int) engine.Engine {
-	e := over(n)
-	if w, ok := e.(*Engine); ok {
-		w.always = true
-	}
+func always(t testing.TB, n int, i *isa) *Engine {
+	e := newEngine(native.New(n), team(t, n), i)
+	e.always = true
 	return e
 }
 
-func TestConformance(t *testing.T) { enginetest.RunTiled(t, always) }
+// team is closed with the test.
+func team(t testing.TB, n int) *threads.Team {
+	team := threads.NewTeam(n)
+	t.Cleanup(team.Close)
+	return team
+}
 
-func BenchmarkEngine(b *testing.B) { enginetest.Bench(b, over) }
+func TestConformance(t *testing.T) {
+	each(t, func(t *testing.T, i *isa) {
+		enginetest.RunTiled(t, func(n int) engine.Engine { return always(t, n, i) })
+	})
+}
 
-func TestClosed(t *testing.T) {
-	e, ok := always(2).(*Engine)
-	if !ok {
-		t.Skip("no AVX-512")
+// TestOn: the best instruction set there is, or the other engine itself.
+func TestOn(t *testing.T) {
+	rest, list := native.New(1), isas()
+	e := On(team(t, 1), rest)
+	if w, ok := e.(*Engine); ok != (len(list) > 0) || ok && w.f43.tile.Name != list[0].tile.Name {
+		t.Errorf("got %s for %d instruction sets", e.Name(), len(list))
 	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkEngine is the best instruction set. GODEBUG=cpu.avx512f=off makes that
+// AVX2, for all packages of the program.
+func BenchmarkEngine(b *testing.B) {
+	enginetest.Bench(b, func(n int) engine.Engine { return On(team(b, n), native.New(n)) })
+}
+
+func TestClosed(t *testing.T) { each(t, testClosed) }
+
+func testClosed(t *testing.T, i *isa) {
+	e := always(t, 2, i)
 	for _, c := range enginetest.Convs() {
 		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 			if !fits(c.ConvProblem) {
@@ -55,17 +89,19 @@ func TestClosed(t *testing.T) {
 }
 
 // TestRunAllocatesNothing, on one and on two threads.
-func TestRunAllocatesNothing(t *testing.T) {
-	for threads := 1; threads <= 2; threads++ {
-		e := always(threads)
+func TestRunAllocatesNothing(t *testing.T) { each(t, testRunAllocatesNothing) }
+
+func testRunAllocatesNothing(t *testing.T, i *isa) {
+	for n := 1; n <= 2; n++ {
+		e := always(t, n, i)
 		for _, c := range enginetest.Convs() {
 			for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 				k, err := e.Conv(op, c.ConvProblem)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n := enginetest.Allocs(k, op, c.ConvProblem); n != 0 {
-					t.Errorf("%d threads, %v, %s: %v allocations a run, want 0", threads, op, c.Name, n)
+				if allocs := enginetest.Allocs(k, op, c.ConvProblem); allocs != 0 {
+					t.Errorf("%d threads, %v, %s: %v allocations a run, want 0", n, op, c.Name, allocs)
 				}
 			}
 		}

@@ -13,12 +13,15 @@ type workspace struct {
 	rows   [6]unsafe.Pointer
 	tmp    [tmpLen]float32
 	taps   [maxBlocks * lanes * lanes]float32 // of maxBlocks × 16 filters, each up to 16
-	edge   [4 * 4 * width]float32             // a tile of results that is partly outside
+	edge   [4 * 4 * maxWidth]float32          // a tile of results that is partly outside
 	zeros  []float32
 	off    [tile.MaxMR]int // rows of a tile of products
 }
 
-func newWorkspace(thread int) *workspace {
+// maxWidth is the widest panel of all instruction sets.
+const maxWidth = 32
+
+func newWorkspace(width, thread int) *workspace {
 	ws := &workspace{thread: thread}
 	for i := range ws.off {
 		ws.off[i] = i * width

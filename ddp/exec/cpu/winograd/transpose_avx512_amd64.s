@@ -70,14 +70,16 @@
 	VSHUFF32X4 $0xdd, Z30, Z22, Z14 \
 	VSHUFF32X4 $0xdd, Z31, Z23, Z15
 
-// func toColumns(dst, src *float32, step int, mask uint16): 16 rows, step floats
-// apart, of the elements in mask, to 16 columns one after the other
-TEXT ·toColumns(SB), NOSPLIT, $0-26
+// func toColumnsAVX512(dst, src *float32, step, taps int): see type isa
+TEXT ·toColumnsAVX512(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), DI
 	MOVQ  src+8(FP), SI
 	MOVQ  step+16(FP), AX
-	MOVWLZX mask+24(FP), CX
-	KMOVW CX, K1
+	MOVQ  taps+24(FP), CX
+	MOVL  $-1, BX
+	SHLL  CX, BX
+	NOTL  BX
+	KMOVW BX, K1
 	SHLQ  $2, AX
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ AX, SI
@@ -130,13 +132,16 @@ TEXT ·toColumns(SB), NOSPLIT, $0-26
 	VZEROUPPER
 	RET
 
-// func toRows(dst *float32, step int, src *float32, mask uint16): the opposite
-TEXT ·toRows(SB), NOSPLIT, $0-26
+// func toRowsAVX512(dst *float32, step int, src *float32, taps int): see type isa
+TEXT ·toRowsAVX512(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), DI
 	MOVQ  step+8(FP), AX
 	MOVQ  src+16(FP), SI
-	MOVWLZX mask+24(FP), CX
-	KMOVW CX, K1
+	MOVQ  taps+24(FP), CX
+	MOVL  $-1, BX
+	SHLL  CX, BX
+	NOTL  BX
+	KMOVW BX, K1
 	SHLQ  $2, AX
 	VMOVUPS 0(SI), Z0
 	VMOVUPS 64(SI), Z1

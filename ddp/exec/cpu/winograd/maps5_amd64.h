@@ -1,0 +1,117 @@
+// The maps of schemes with five points: ±a, ±b and infinity.
+
+// INPUT5: as INPUT6
+#define INPUT5(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	LOAD(o, 2, V2) \
+	LOAD(o, 3, V3) \
+	LOAD(o, 4, V4) \
+	VMOVAPS V3, V5 \
+	VMOVAPS V2, V6 \
+	VMOVAPS V3, V8 \
+	VMOVAPS V2, V9 \
+	VFNMADD231PS C3, V1, V5 \
+	VFNMADD231PS C3, V0, V6 \
+	VFNMADD231PS C2, V1, V8 \
+	VFNMADD231PS C2, V0, V9 \
+	VFNMADD231PS C4, V2, V4 \
+	VMOVAPS V5, V7 \
+	VMOVAPS V8, V10 \
+	VFMADD231PS C5, V0, V4 \
+	VFMADD231PS C0, V6, V7 \
+	VFNMADD231PS C0, V6, V5 \
+	VFMADD231PS C1, V9, V10 \
+	VFNMADD231PS C1, V9, V8 \
+	FIRST(o, V7) \
+	NEXT(o, V5) \
+	NEXT(o, V10) \
+	NEXT(o, V8) \
+	NEXT(o, V4)
+
+// OUTPUT5: as OUTPUT6
+#define OUTPUT5(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	LOAD(o, 2, V2) \
+	LOAD(o, 3, V3) \
+	LOAD(o, 4, V4) \
+	VADDPS V1, V0, V6 \
+	VSUBPS V1, V0, V7 \
+	VADDPS V3, V2, V8 \
+	VSUBPS V3, V2, V9 \
+	VADDPS V8, V6, V0 \
+	VMULPS C0, V7, V10 \
+	VMULPS C2, V6, V11 \
+	VFMADD231PS C4, V7, V4 \
+	VFMADD231PS C1, V9, V10 \
+	VFMADD231PS C3, V8, V11 \
+	VFMADD231PS C5, V9, V4 \
+	FIRST(o, V0) \
+	NEXT(o, V10) \
+	NEXT(o, V11) \
+	NEXT(o, V4)
+
+// SPREAD5: as SPREAD6
+#define SPREAD5(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	LOAD(o, 2, V2) \
+	LOAD(o, 3, V3) \
+	VMOVAPS V0, V4 \
+	VMULPS C0, V1, V5 \
+	VMULPS C1, V1, V9 \
+	VFMADD231PS C2, V2, V4 \
+	VFMADD231PS C3, V2, V0 \
+	VFMADD231PS C4, V3, V5 \
+	VFMADD231PS C5, V3, V9 \
+	VADDPS V5, V4, V6 \
+	VSUBPS V5, V4, V7 \
+	VADDPS V9, V0, V10 \
+	VSUBPS V9, V0, V11 \
+	FIRST(o, V6) \
+	NEXT(o, V7) \
+	NEXT(o, V10) \
+	NEXT(o, V11) \
+	NEXT(o, V3)
+
+// FILTER5: unused, 1/N(a), 1/N(b), a, b
+#define FILTER5(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	VMULPS C3, V1, V2 \
+	VMULPS C4, V1, V3 \
+	VADDPS V0, V2, V4 \
+	VSUBPS V0, V2, V5 \
+	VADDPS V0, V3, V6 \
+	VSUBPS V0, V3, V7 \
+	VMULPS C1, V4, V4 \
+	VMULPS C1, V5, V5 \
+	VMULPS C2, V6, V6 \
+	VMULPS C2, V7, V7 \
+	FIRST(o, V4) \
+	NEXT(o, V5) \
+	NEXT(o, V6) \
+	NEXT(o, V7) \
+	NEXT(o, V1)
+
+// GATHER5: as FILTER5
+#define GATHER5(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	LOAD(o, 2, V2) \
+	LOAD(o, 3, V3) \
+	LOAD(o, 4, V4) \
+	VSUBPS V1, V0, V5 \
+	VADDPS V1, V0, V6 \
+	VSUBPS V3, V2, V7 \
+	VADDPS V3, V2, V8 \
+	VMULPS C1, V5, V5 \
+	VMULPS C1, V6, V6 \
+	VMULPS C2, V7, V7 \
+	VMULPS C2, V8, V8 \
+	VADDPS V7, V5, V5 \
+	VFMADD231PS C3, V6, V4 \
+	VFMADD231PS C4, V8, V4 \
+	FIRST(o, V5) \
+	NEXT(o, V4)

@@ -1,0 +1,138 @@
+// The maps of schemes with six points: 0, ±a, ±b and infinity.
+
+// INPUT6: a, b, a², b², a²+b², a²b²
+#define INPUT6(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	LOAD(o, 2, V2) \
+	LOAD(o, 3, V3) \
+	LOAD(o, 4, V4) \
+	LOAD(o, 5, V5) \
+	VMOVAPS V4, V6 \
+	VMOVAPS V3, V7 \
+	VMOVAPS V4, V8 \
+	VMOVAPS V3, V9 \
+	VFNMADD231PS C3, V2, V6 \
+	VFNMADD231PS C3, V1, V7 \
+	VFNMADD231PS C2, V2, V8 \
+	VFNMADD231PS C2, V1, V9 \
+	VMOVAPS V6, V10 \
+	VMOVAPS V8, V11 \
+	VFNMADD231PS C4, V2, V4 \
+	VFNMADD231PS C4, V3, V5 \
+	VFMADD231PS C0, V7, V10 \
+	VFNMADD231PS C0, V7, V6 \
+	VFMADD231PS C1, V9, V11 \
+	VFNMADD231PS C1, V9, V8 \
+	VFMADD231PS C5, V0, V4 \
+	VFMADD231PS C5, V1, V5 \
+	FIRST(o, V4) \
+	NEXT(o, V10) \
+	NEXT(o, V6) \
+	NEXT(o, V11) \
+	NEXT(o, V8) \
+	NEXT(o, V5)
+
+// OUTPUT6: a, b, a², b², a³, b³
+#define OUTPUT6(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	LOAD(o, 2, V2) \
+	LOAD(o, 3, V3) \
+	LOAD(o, 4, V4) \
+	LOAD(o, 5, V5) \
+	VADDPS V2, V1, V6 \
+	VSUBPS V2, V1, V7 \
+	VADDPS V4, V3, V8 \
+	VSUBPS V4, V3, V9 \
+	VADDPS V6, V0, V0 \
+	VMULPS C0, V7, V10 \
+	VMULPS C2, V6, V11 \
+	VFMADD231PS C4, V7, V5 \
+	VADDPS V8, V0, V0 \
+	VFMADD231PS C1, V9, V10 \
+	VFMADD231PS C3, V8, V11 \
+	VFMADD231PS C5, V9, V5 \
+	FIRST(o, V0) \
+	NEXT(o, V10) \
+	NEXT(o, V11) \
+	NEXT(o, V5)
+
+// SPREAD6: a, b, a², b², a³, b³
+#define SPREAD6(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	LOAD(o, 2, V2) \
+	LOAD(o, 3, V3) \
+	VMOVAPS V0, V4 \
+	VMOVAPS V0, V8 \
+	VMULPS C0, V1, V5 \
+	VMULPS C1, V1, V9 \
+	VFMADD231PS C2, V2, V4 \
+	VFMADD231PS C3, V2, V8 \
+	VFMADD231PS C4, V3, V5 \
+	VFMADD231PS C5, V3, V9 \
+	VADDPS V5, V4, V6 \
+	VSUBPS V5, V4, V7 \
+	VADDPS V9, V8, V10 \
+	VSUBPS V9, V8, V11 \
+	FIRST(o, V0) \
+	NEXT(o, V6) \
+	NEXT(o, V7) \
+	NEXT(o, V10) \
+	NEXT(o, V11) \
+	NEXT(o, V3)
+
+// FILTER6: 1/N(0), 1/N(a), 1/N(b), a, b, a², b²
+#define FILTER6(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	LOAD(o, 2, V2) \
+	VMOVAPS V0, V3 \
+	VMOVAPS V0, V7 \
+	VMULPS C3, V1, V4 \
+	VMULPS C4, V1, V8 \
+	VFMADD231PS C5, V2, V3 \
+	VFMADD231PS C6, V2, V7 \
+	VMULPS C0, V0, V0 \
+	VADDPS V4, V3, V5 \
+	VSUBPS V4, V3, V6 \
+	VADDPS V8, V7, V9 \
+	VSUBPS V8, V7, V10 \
+	VMULPS C1, V5, V5 \
+	VMULPS C1, V6, V6 \
+	VMULPS C2, V9, V9 \
+	VMULPS C2, V10, V10 \
+	FIRST(o, V0) \
+	NEXT(o, V5) \
+	NEXT(o, V6) \
+	NEXT(o, V9) \
+	NEXT(o, V10) \
+	NEXT(o, V2)
+
+// GATHER6: as FILTER6
+#define GATHER6(o) \
+	LOAD(o, 0, V0) \
+	LOAD(o, 1, V1) \
+	LOAD(o, 2, V2) \
+	LOAD(o, 3, V3) \
+	LOAD(o, 4, V4) \
+	LOAD(o, 5, V5) \
+	VADDPS V2, V1, V6 \
+	VSUBPS V2, V1, V7 \
+	VADDPS V4, V3, V8 \
+	VSUBPS V4, V3, V9 \
+	VMULPS C0, V0, V0 \
+	VMULPS C1, V6, V6 \
+	VMULPS C1, V7, V7 \
+	VMULPS C2, V8, V8 \
+	VMULPS C2, V9, V9 \
+	VADDPS V6, V0, V0 \
+	VMULPS C3, V7, V10 \
+	VFMADD231PS C5, V6, V5 \
+	VADDPS V8, V0, V0 \
+	VFMADD231PS C4, V9, V10 \
+	VFMADD231PS C6, V8, V5 \
+	FIRST(o, V0) \
+	NEXT(o, V10) \
+	NEXT(o, V5)
