@@ -11,20 +11,32 @@
 # BIN     folder of stepbench and ddplaunch (default bin/ of this repository)
 # OUT     file that keeps every result as a JSON line (default: a temporary one)
 # THREADS threads of the runs on one rank (default 2; 1 is steadier on a busy machine, but is not what the bars ask for)
+# PYTHON  command that runs a peer (default /usr/bin/python3), to compare with another PyTorch. It may be several words; PATH/TO/peers and
+#         this folder must be there under the same paths. With a newer Debian in a folder ROOT, see below:
+#           PYTHON="chroot ROOT /usr/bin/python3"
 # SMOKE=1 small networks where both sides have them: to see that it works, not how fast
+#
+# A newer Debian in a folder, as root; ABOVE is a folder above both this repository and PATH/TO/peers. Undo the mounts before removing ROOT.
+#   debootstrap --variant=minbase trixie ROOT http://deb.debian.org/debian
+#   chroot ROOT apt-get install --no-install-recommends python3-torch libopenblas0-pthread
+#   mount -t proc proc ROOT/proc; mount --bind /dev ROOT/dev; mount --bind /dev/shm ROOT/dev/shm
+#   mkdir -p ROOT/ABOVE; mount --bind ABOVE ROOT/ABOVE; mount -o remount,ro,bind ROOT/ABOVE
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 peers=${1:-}
-ROUNDS=${ROUNDS:-3} SECS=${SECS:-40} STEPS=${STEPS:-5} THREADS=${THREADS:-2} BIN=${BIN:-$here/../../../bin} SMOKE=${SMOKE:-}
+ROUNDS=${ROUNDS:-3} SECS=${SECS:-40} STEPS=${STEPS:-5} THREADS=${THREADS:-2} BIN=${BIN:-$here/../../../bin} PYTHON=${PYTHON:-/usr/bin/python3} SMOKE=${SMOKE:-}
 CASES=${CASES:-conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm}
 OUT=${OUT:-$(mktemp --suffix .jsonl)}
 die() { echo "compare.sh: $*" >&2; exit 2; }
 
 BIN=$(cd "$BIN" 2>/dev/null && pwd) || die "no folder $BIN: run make build"
+[ -n "$peers" ] && [ -f "$peers/bidvl_ddp.py" ] || die "want the folder that holds bidvl_ddp.py, got '$peers'"
+peers=$(cd "$peers" && pwd) # PYTHON may run in another folder
 case "$BIN$here$peers" in *[[:space:]]*) die "want paths without spaces" ;; esac
 [ -x "$BIN/stepbench" ] && [ -x "$BIN/ddplaunch" ] || die "no stepbench and ddplaunch in $BIN: run make build"
-[ -n "$peers" ] && [ -f "$peers/bidvl_ddp.py" ] || die "want the folder that holds bidvl_ddp.py, got '$peers'"
-[ -x /usr/bin/python3 ] && /usr/bin/python3 -c 'import torch' 2>/dev/null || die "want Debian's torch: apt-get install --no-install-recommends python3-torch libopenblas0-pthread"
+[ -x /usr/bin/python3 ] || die "want /usr/bin/python3, which makes the table"
+$PYTHON -c 'import torch' </dev/null 2>/dev/null || die "want Debian's torch in $PYTHON: apt-get install --no-install-recommends python3-torch libopenblas0-pthread"
+$PYTHON -c 'import os, sys; sys.exit(not all(map(os.path.exists, sys.argv[1:])))' "$here" "$peers/bidvl_ddp.py" </dev/null || die "$PYTHON does not see $here or $peers"
 
 # The strongest setting of PyTorch; harmless to ours, which allocates nothing in a step.
 unset OPENBLAS_CORETYPE
@@ -32,8 +44,8 @@ export GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_t
 export PYTHONDONTWRITEBYTECODE=1
 
 ours() { echo "$BIN/stepbench --json --steps $STEPS --warmup 1 --max-s $SECS $*"; }
-bidvl() { echo "/usr/bin/python3 $peers/bidvl_ddp.py --channels-last --iters $STEPS --warmup 1 --max-s $SECS $*"; }
-torch() { echo "/usr/bin/python3 $here/$1 --iters $STEPS --warmup 1 --max-s $SECS ${*:2}"; }
+bidvl() { echo "$PYTHON $peers/bidvl_ddp.py --channels-last --iters $STEPS --warmup 1 --max-s $SECS $*"; }
+torch() { echo "$PYTHON $here/$1 --iters $STEPS --warmup 1 --max-s $SECS ${*:2}"; }
 
 width= ch=; [ -n "$SMOKE" ] && width="--width 16" ch="--ch 16"
 

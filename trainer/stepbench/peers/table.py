@@ -23,7 +23,8 @@ def main():
     for l in open(sys.argv[1]):
         r = json.loads(l)
         cases.setdefault(r["case"], {}).setdefault(r["side"], []).append(r)
-    print("%s, %d cores, load average at the end %s\n" % (cpu(), os.cpu_count(), "%.1f %.1f %.1f" % os.getloadavg()))
+    torch = {r["result"]["torch"] for sides in cases.values() for rs in sides.values() for r in rs if "torch" in r["result"]}
+    print("%s, %d cores, %sload average at the end %s\n" % (cpu(), os.cpu_count(), "".join("PyTorch %s, " % v for v in sorted(torch)), "%.1f %.1f %.1f" % os.getloadavg()))
     print("| case | first | images/s | second | images/s | ratio | ratio by round | bar | peak MB, first : second | other programs' share of the machine | quiet samples |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     notes = set()

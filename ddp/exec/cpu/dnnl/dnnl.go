@@ -6,8 +6,8 @@
 // Activations stay channels-last; weights are reordered, inside Run, into the
 // layout that oneDNN prefers for the problem. Convolutions whose kernel covers
 // the whole image, and 1×1 convolutions, run as matrix products. One Run is one
-// cgo call; oneDNN allocates nothing in it, its scratchpads are part of
-// Scratch.
+// cgo call; oneDNN allocates no buffer in it (its scratchpads are part of
+// Scratch), only some ten small blocks for its own bookkeeping.
 //
 // Results depend on the CPU, the oneDNN version and the number of threads, and
 // on nothing else.

@@ -38,7 +38,7 @@ typedef struct {
 	dnnl_primitive_t prim;
 	int nargs;
 	dnnl_exec_arg_t args[MAX_ARGS];
-	char impl[48];
+	char impl[80]; // oneDNN 3 joins two names
 } step;
 
 struct eb_plan {
