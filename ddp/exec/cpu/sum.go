@@ -15,7 +15,8 @@ type sum[T, A number] struct {
 	max   bool
 	add   adders[T, A]
 	acc   plan.Access
-	part  [][]A // by part of the work
+	part  [][]A    // by part of the work
+	cols  [][2]int // by part: the results that it adds to
 	out   unsafe.Pointer
 	write writer[A]
 }
@@ -39,20 +40,33 @@ func resultLen(a plan.Access) int {
 func newSum[T, A number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, parts int, scratch unsafe.Pointer) sum[T, A] {
 	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: add, acc: r.Access, out: out, write: writerOf[A](d)}
 	step := sumBytes(size, 1)
+	s.cols = make([][2]int, parts)
 	for t := range parts {
 		s.part = append(s.part, span[A](unsafe.Add(scratch, t*step), size))
 	}
 	return s
 }
 
-// reset prepares the partial result of part w.
-func (s *sum[T, A]) reset(w int) {
-	v := A(0)
-	if s.max {
-		v = lowest[A]()
+// reset prepares the partial result of part w, blocks lo … hi.
+func (s *sum[T, A]) reset(w int, o order, lo, hi int) {
+	s.cols[w] = [2]int{0, len(s.part[w])}
+	if c := period(s.acc); o.strip > 0 && c == o.cols {
+		block := c * o.strip / o.blocks
+		s.cols[w] = [2]int{lo / o.strip * block, (hi + o.strip - 1) / o.strip * block}
 	}
-	fill(s.part[w], v)
+	fill(s.mine(w), s.none())
 }
+
+// none is the result of nothing.
+func (s *sum[T, A]) none() A {
+	if s.max {
+		return lowest[A]()
+	}
+	return 0
+}
+
+// mine is the results that part w adds to.
+func (s *sum[T, A]) mine(w int) []A { return s.part[w][s.cols[w][0]:s.cols[w][1]] }
 
 func lowest[A number]() A {
 	var a A
@@ -122,12 +136,15 @@ func sumAll[T, A number](x []T) A {
 // finish combines the partial results of all parts.
 func (s *sum[T, A]) finish(parts int) {
 	acc := s.part[0]
-	for _, p := range s.part[1:parts] {
-		for i, v := range p {
+	fill(acc[s.cols[0][1]:], s.none()) // part 0 begins at 0
+	for w := 1; w < parts; w++ {
+		mine := s.mine(w)
+		d := acc[s.cols[w][0]:][:len(mine)]
+		for i, v := range mine {
 			if s.max {
-				acc[i] = max(acc[i], v)
+				d[i] = max(d[i], v)
 			} else {
-				acc[i] += v
+				d[i] += v
 			}
 		}
 	}

@@ -46,6 +46,18 @@ func (a Access) Full() bool { return len(a.Dims) == 0 || len(a.Dims) == 1 && a.S
 // Scalar says that the array is one element.
 func (a Access) Scalar() bool { return len(a.Dims) == 1 && a.Strides[0] == 0 }
 
+// Offset is the element that point number at reads.
+func (a Access) Offset(at int) (off int) {
+	if len(a.Dims) == 0 {
+		return at
+	}
+	for i := len(a.Dims) - 1; i >= 0; i-- {
+		off += at % a.Dims[i] * a.Strides[i]
+		at /= a.Dims[i]
+	}
+	return off
+}
+
 // NewAccess maps the space dims to an array of extents part, which are those of
 // dims or 1.
 func NewAccess(dims, part graph.Shape) Access {
