@@ -97,6 +97,15 @@ func (s *sum[T, A]) block(w, at int, x []T) {
 		s.add.columns(acc[:p], x)
 		return
 	}
+	if k := len(s.acc.Dims) - 1; k >= 0 && len(x) <= s.acc.Dims[k]-at%s.acc.Dims[k] { // in one run
+		off := s.acc.Offset(at)
+		if s.acc.Strides[k] == 0 {
+			acc[off] += s.add.all(x)
+		} else {
+			s.add.columns(acc[off:off+len(x)], x)
+		}
+		return
+	}
 	runs(s.acc, at, len(x), func(i, off, n, stride int) {
 		if stride == 0 {
 			acc[off] += s.add.all(x[i : i+n])

@@ -133,3 +133,30 @@ loop:
 	VMOVUPD Z3, 192(DI)
 	VZEROUPPER
 	RET
+
+// func addRow32(acc *float64, x *float32, n int)
+// acc[c] += x[c], c < n, a multiple of 32 and not 0.
+TEXT ·addRow32(SB), NOSPLIT, $0-24
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+
+loop:
+	VCVTPS2PD (SI), Z8
+	VCVTPS2PD 32(SI), Z9
+	VCVTPS2PD 64(SI), Z10
+	VCVTPS2PD 96(SI), Z11
+	VADDPD (DI), Z8, Z8
+	VADDPD 64(DI), Z9, Z9
+	VADDPD 128(DI), Z10, Z10
+	VADDPD 192(DI), Z11, Z11
+	VMOVUPD Z8, (DI)
+	VMOVUPD Z9, 64(DI)
+	VMOVUPD Z10, 128(DI)
+	VMOVUPD Z11, 192(DI)
+	ADDQ $128, SI
+	ADDQ $256, DI
+	SUBQ $32, CX
+	JNZ loop
+	VZEROUPPER
+	RET

@@ -101,6 +101,9 @@ func sumColumns64(acc *float64, x *float32, rows, stride int)
 func sumColumns32(acc *float64, x *float32, rows, stride int)
 
 //go:noescape
+func addRow32(acc *float64, x *float32, n int)
+
+//go:noescape
 func axpy8(d, x *float32, s float32, n int)
 
 //go:noescape
@@ -290,6 +293,10 @@ func sumColumnsOf32(acc []float64, x []float32) {
 		return
 	}
 	c := 0
+	if hasTiles && rows == 1 && cols >= 32 {
+		c = cols &^ 31
+		addRow32(&acc[0], &x[0], c)
+	}
 	for ; hasTiles && c+64 <= cols; c += 64 {
 		sumColumns64(&acc[c], &x[c], rows, cols)
 	}

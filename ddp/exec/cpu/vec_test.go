@@ -120,6 +120,8 @@ func TestSums32(t *testing.T) {
 		got, want := make([]float64, cols), make([]float64, cols)
 		s.columns(got, x)
 		sumColumns(want, x)
+		s.columns(got, x[:cols]) // one row more
+		sumColumns(want, x[:cols])
 		for c := range got {
 			if got[c] != want[c] {
 				t.Errorf("column %d of %d: %v, want %v", c, cols, got[c], want[c])
