@@ -84,7 +84,15 @@ type lane[T number] struct {
 func (k *fused[T, A]) run() error {
 	parts := k.pool.run(k, k.work)
 	for i := range k.sums {
-		k.sums[i].finish(parts)
+		s := &k.sums[i]
+		if s.mean == 0 {
+			s.finish(parts, nil)
+		}
+	}
+	for i := range k.sums { // plain sums are complete now
+		if s := &k.sums[i]; s.mean > 0 {
+			s.finish(parts, &k.sums[s.mean-1])
+		}
 	}
 	return nil
 }
@@ -127,14 +135,18 @@ func (k *fused[T, A]) begin(ln *lane[T]) {
 
 // bufferBytes is the memory that each thread needs; kernels that do not run at
 // the same time may have the same memory.
-func (k *fused[T, A]) bufferBytes() int { return k.buffers * k.block * 8 }
+func (k *fused[T, A]) bufferBytes() int { return k.buffers * k.pitch() * 8 }
+
+// pitch is the distance of buffers, in elements: were it a power of 2, all
+// would compete for the same few places of the first-level cache.
+func (k *fused[T, A]) pitch() int { return (k.block+15)/16*16 + 80 }
 
 // attach gives thread w its memory.
 func (k *fused[T, A]) attach(w int, mem unsafe.Pointer) {
-	all := span[T](mem, k.buffers*k.block)
+	all := span[T](mem, k.buffers*k.pitch())
 	for r, b := range k.shared {
 		if b >= 0 {
-			k.lanes[w].buf[r] = all[b*k.block:][:k.block:k.block]
+			k.lanes[w].buf[r] = all[b*k.pitch():][:k.block:k.block]
 		}
 	}
 	if k.tiles != nil {
@@ -270,12 +282,7 @@ func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts
 	c.loads(in, dts)
 	c.code()
 	c.results(in, out)
-	for i, s := range f.Sums {
-		size := resultLen(s.Access)
-		o := len(f.Stores) + i
-		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.parts, scratch))
-		scratch = unsafe.Add(scratch, sumBytes(size, p.parts))
-	}
+	c.sums(out[len(f.Stores):], scratch)
 	c.tile()
 	c.lanes(p.threads)
 	return k

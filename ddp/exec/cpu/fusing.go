@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"reflect"
+	"slices"
 	"unsafe"
 
 	"ebtrain/ddp/exec/plan"
@@ -142,6 +144,34 @@ func (c *fusing[T, A]) readAfter(in []unsafe.Pointer, p unsafe.Pointer, i int) b
 		}
 	}
 	return false
+}
+
+// sums makes the group's reductions, with their results' places. A sum of
+// squares around the mean takes the mean from the plain sum of the same
+// elements, which is added if there is none.
+func (c *fusing[T, A]) sums(out []unsafe.Pointer, scratch unsafe.Pointer) {
+	add := func(r plan.Reduction, out unsafe.Pointer) {
+		size := resultLen(r.Access)
+		s := newSum(r, c.tab.sums, out, c.f.DType, size, c.pool.parts, scratch)
+		s.n = float64(c.n) / float64(max(1, size))
+		c.fused.sums = append(c.fused.sums, s)
+		scratch = unsafe.Add(scratch, sumBytes(size, c.pool.parts))
+	}
+	for i, r := range c.f.Sums {
+		add(r, out[i])
+	}
+	for i, r := range c.f.Sums {
+		if !r.Centred {
+			continue
+		}
+		r.Centred = false
+		k := slices.IndexFunc(c.f.Sums, func(o plan.Reduction) bool { return reflect.DeepEqual(o, r) })
+		if k < 0 {
+			k = len(c.fused.sums)
+			add(r, nil)
+		}
+		c.fused.sums[i].mean = k + 1
+	}
 }
 
 // tile makes the program for the tile machine, if the group is one for it.

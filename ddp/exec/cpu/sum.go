@@ -13,6 +13,8 @@ import (
 type sum[T, A number] struct {
 	reg   int
 	max   bool
+	mean  int     // of a sum of squares around the mean: 1 + the number of the plain sum, else 0
+	n     float64 // elements in a result
 	add   adders[T, A]
 	acc   plan.Access
 	part  [][]A    // by part of the work
@@ -39,6 +41,9 @@ func resultLen(a plan.Access) int {
 
 func newSum[T, A number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, parts int, scratch unsafe.Pointer) sum[T, A] {
 	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: add, acc: r.Access, out: out, write: writerOf[A](d)}
+	if r.Centred {
+		s.add = add.ofSquares()
+	}
 	step := sumBytes(size, 1)
 	s.cols = make([][2]int, parts)
 	for t := range parts {
@@ -126,6 +131,25 @@ func sumColumns[T, A number](acc []A, x []T) {
 	}
 }
 
+// squareColumns is sumColumns of squares.
+func squareColumns[T, A number](acc []A, x []T) {
+	for len(x) >= len(acc) && len(x) > 0 {
+		row := x[:len(acc)]
+		for i, v := range row {
+			acc[i] += A(v) * A(v)
+		}
+		x = x[len(acc):]
+	}
+}
+
+// squareAll adds squares, in one chain.
+func squareAll[T, A number](x []T) (s A) {
+	for _, v := range x {
+		s += A(v) * A(v)
+	}
+	return s
+}
+
 // sumAll adds in four interleaved chains.
 func sumAll[T, A number](x []T) A {
 	var s0, s1, s2, s3 A
@@ -142,8 +166,28 @@ func sumAll[T, A number](x []T) A {
 	return s0 + s1 + (s2 + s3)
 }
 
-// finish combines the partial results of all parts.
-func (s *sum[T, A]) finish(parts int) {
+// centre turns the sum of squares x² into that of (x − m)², where m is the mean
+// and plain holds the sums of x. Both are in float64, so what cancels leaves
+// the digits of a float32 as long as |m| is below some 10⁴ standard deviations.
+func (s *sum[T, A]) centre(plain *sum[T, A]) {
+	for i, v := range plain.part[0] {
+		s.part[0][i] = max(0, s.part[0][i]-A(float64(v)*float64(v)/s.n))
+	}
+}
+
+// finish combines the partial results of all parts and writes the result.
+func (s *sum[T, A]) finish(parts int, plain *sum[T, A]) {
+	s.combine(parts)
+	if plain != nil {
+		s.centre(plain)
+	}
+	if s.out != nil {
+		s.write(s.out, 0, s.part[0])
+	}
+}
+
+// combine adds the partial results of all parts to the first.
+func (s *sum[T, A]) combine(parts int) {
 	acc := s.part[0]
 	fill(acc[s.cols[0][1]:], s.none()) // part 0 begins at 0
 	for w := 1; w < parts; w++ {
@@ -157,5 +201,4 @@ func (s *sum[T, A]) finish(parts int) {
 			}
 		}
 	}
-	s.write(s.out, 0, acc)
 }

@@ -134,6 +134,86 @@ loop:
 	VZEROUPPER
 	RET
 
+// func squareColumns64(acc *float64, x *float32, rows, stride int)
+// acc[c] += Σ x[r·stride + c]², c < 64; rows is not 0.
+TEXT ·squareColumns64(SB), NOSPLIT, $0-32
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ rows+16(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $2, DX
+	VMOVUPD (DI), Z0
+	VMOVUPD 64(DI), Z1
+	VMOVUPD 128(DI), Z2
+	VMOVUPD 192(DI), Z3
+	VMOVUPD 256(DI), Z4
+	VMOVUPD 320(DI), Z5
+	VMOVUPD 384(DI), Z6
+	VMOVUPD 448(DI), Z7
+
+loop:
+	VCVTPS2PD (SI), Z8
+	VCVTPS2PD 32(SI), Z9
+	VCVTPS2PD 64(SI), Z10
+	VCVTPS2PD 96(SI), Z11
+	VCVTPS2PD 128(SI), Z12
+	VCVTPS2PD 160(SI), Z13
+	VCVTPS2PD 192(SI), Z14
+	VCVTPS2PD 224(SI), Z15
+	VFMADD231PD Z8, Z8, Z0
+	VFMADD231PD Z9, Z9, Z1
+	VFMADD231PD Z10, Z10, Z2
+	VFMADD231PD Z11, Z11, Z3
+	VFMADD231PD Z12, Z12, Z4
+	VFMADD231PD Z13, Z13, Z5
+	VFMADD231PD Z14, Z14, Z6
+	VFMADD231PD Z15, Z15, Z7
+	ADDQ DX, SI
+	DECQ CX
+	JNZ loop
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	VMOVUPD Z2, 128(DI)
+	VMOVUPD Z3, 192(DI)
+	VMOVUPD Z4, 256(DI)
+	VMOVUPD Z5, 320(DI)
+	VMOVUPD Z6, 384(DI)
+	VMOVUPD Z7, 448(DI)
+	VZEROUPPER
+	RET
+
+// func squareColumns32(acc *float64, x *float32, rows, stride int)
+// acc[c] += Σ x[r·stride + c]², c < 32; rows is not 0.
+TEXT ·squareColumns32(SB), NOSPLIT, $0-32
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ rows+16(FP), CX
+	MOVQ stride+24(FP), DX
+	SHLQ $2, DX
+	VMOVUPD (DI), Z0
+	VMOVUPD 64(DI), Z1
+	VMOVUPD 128(DI), Z2
+	VMOVUPD 192(DI), Z3
+
+loop:
+	VCVTPS2PD (SI), Z8
+	VCVTPS2PD 32(SI), Z9
+	VCVTPS2PD 64(SI), Z10
+	VCVTPS2PD 96(SI), Z11
+	VFMADD231PD Z8, Z8, Z0
+	VFMADD231PD Z9, Z9, Z1
+	VFMADD231PD Z10, Z10, Z2
+	VFMADD231PD Z11, Z11, Z3
+	ADDQ DX, SI
+	DECQ CX
+	JNZ loop
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	VMOVUPD Z2, 128(DI)
+	VMOVUPD Z3, 192(DI)
+	VZEROUPPER
+	RET
+
 // func addRow32(acc *float64, x *float32, n int)
 // acc[c] += x[c], c < n, a multiple of 32 and not 0.
 TEXT ·addRow32(SB), NOSPLIT, $0-24

@@ -101,6 +101,12 @@ func sumColumns64(acc *float64, x *float32, rows, stride int)
 func sumColumns32(acc *float64, x *float32, rows, stride int)
 
 //go:noescape
+func squareColumns64(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
+func squareColumns32(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
 func addRow32(acc *float64, x *float32, n int)
 
 //go:noescape
@@ -269,7 +275,7 @@ func sums32() adders[float32, float64] {
 	if !cpu.X86.HasAVX2 {
 		return plainAdders[float32, float64]()
 	}
-	return adders[float32, float64]{all: sumAll32, columns: sumColumnsOf32}
+	return adders[float32, float64]{sumAll32, squareAll[float32, float64], sumColumnsOf32, squareColumnsOf32}
 }
 
 // sumAll32 is the sum of x, whatever its length.
@@ -312,6 +318,28 @@ func sumColumnsOf32(acc []float64, x []float32) {
 	for ; c < cols; c++ {
 		for i := c; i < rows*cols; i += cols {
 			acc[c] += float64(x[i])
+		}
+	}
+}
+
+// squareColumnsOf32 adds the squares of the rows of x, of the length of acc, to
+// acc.
+func squareColumnsOf32(acc []float64, x []float32) {
+	cols := len(acc)
+	rows := len(x) / max(cols, 1)
+	if rows == 0 {
+		return
+	}
+	c := 0
+	for ; hasTiles && c+64 <= cols; c += 64 {
+		squareColumns64(&acc[c], &x[c], rows, cols)
+	}
+	for ; hasTiles && c+32 <= cols; c += 32 {
+		squareColumns32(&acc[c], &x[c], rows, cols)
+	}
+	for ; c < cols; c++ {
+		for i := c; i < rows*cols; i += cols {
+			acc[c] += float64(x[i]) * float64(x[i])
 		}
 	}
 }

@@ -122,6 +122,8 @@ func TestSums32(t *testing.T) {
 		sumColumns(want, x)
 		s.columns(got, x[:cols]) // one row more
 		sumColumns(want, x[:cols])
+		s.columnsSquares(got, x)
+		squareColumns(want, x)
 		for c := range got {
 			if got[c] != want[c] {
 				t.Errorf("column %d of %d: %v, want %v", c, cols, got[c], want[c])

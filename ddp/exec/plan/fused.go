@@ -32,6 +32,10 @@ type Instr struct {
 type Reduction struct {
 	Fn  graph.ReduceFn
 	Reg int
+	// Centred asks for the sum of (x − m)², where m is the mean of the x that go
+	// into the same result. It must not be computed as if m were 0 in less than
+	// float64.
+	Centred bool
 	Access
 }
 
@@ -115,7 +119,11 @@ func (f *Fused) body(in, out []string) string {
 		fmt.Fprintf(&b, "\t\t%s = %s\n", out[i], reg[r])
 	}
 	for i, r := range f.Sums {
-		fmt.Fprintf(&b, "\t\t%s%v = reduce_%s %s\n", out[len(f.Stores)+i], r.Access, r.Fn, reg[r.Reg])
+		name := "reduce_" + r.Fn.String()
+		if r.Centred {
+			name = "centred_squares"
+		}
+		fmt.Fprintf(&b, "\t\t%s%v = %s %s\n", out[len(f.Stores)+i], r.Access, name, reg[r.Reg])
 	}
 	return b.String()
 }
