@@ -152,6 +152,9 @@ func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
 		n := 0
 		for _, r := range f.Sums {
 			n += sumBytes(resultLen(r.Access), p.b.pool.parts)
+			if r.Centred { // perhaps its mean
+				n += sumBytes(resultLen(r.Access), p.b.pool.parts)
+			}
 		}
 		return nil, n, nil
 	}

@@ -1,3 +1,5 @@
+//go:build !noasm
+
 #include "textflag.h"
 
 // Functions made of the exponential, eight float32 at a time (AVX2, FMA): n is

@@ -7,16 +7,13 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// blockLen is the number of elements that a fused group works on at a time:
-// small enough for the registers of a group to stay in the first-level cache.
-const blockLen = 1024
-
-// fused interprets a group block by block: T is the type computed in, A the
-// type of sums.
+// fused runs a group block by block: T is the type computed in, A the type of
+// sums.
 type fused[T, A number] struct {
 	pool   *pool
 	n      int // points
 	block  int // points in a block
+	order  order
 	work   int
 	loads  []load[T]
 	code   []instr[T]
@@ -24,6 +21,10 @@ type fused[T, A number] struct {
 	sums   []sum[T, A]
 	round  func([]T) // nil if T is exact
 	lanes  []lane[T]
+
+	tiles  []tileInstr // nil if the tile machine cannot run the group
+	number []bool      // by register: one number, the same for all points of a block
+	keep   []bool      // by register: a sum or store reads it
 
 	shared  []int // by register: its buffer in a lane, -1 if it has none
 	buffers int
@@ -36,6 +37,8 @@ const (
 	direct   mode = iota // the memory itself
 	constant             // a number of the graph: filled for each part
 	repeated             // the same in each block: filled for each part
+	segment              // for each block a piece of the memory itself
+	spread               // for each block one number
 	general              // filled for each block
 )
 
@@ -71,15 +74,25 @@ type store[T number] struct {
 
 // lane is the state of one thread.
 type lane[T number] struct {
-	reg [][]T // the block of each register
-	buf [][]T // the buffers of the registers that have one
-	num []T   // the value of registers that are numbers
+	blk   [][]T // the block of each load
+	reg   [][]T // of each register, the part of the block that is interpreted
+	buf   [][]T // the buffers of the registers that have one
+	num   []T   // the value of registers that are numbers
+	tiles *tileLane
 }
 
 func (k *fused[T, A]) run() error {
 	parts := k.pool.run(k, k.work)
 	for i := range k.sums {
-		k.sums[i].finish(parts)
+		s := &k.sums[i]
+		if s.mean == 0 {
+			s.finish(parts, nil)
+		}
+	}
+	for i := range k.sums { // plain sums are complete now
+		if s := &k.sums[i]; s.mean > 0 {
+			s.finish(parts, &k.sums[s.mean-1])
+		}
 	}
 	return nil
 }
@@ -90,11 +103,11 @@ func (k *fused[T, A]) part(worker, w, n int) {
 	lo, hi := blocks*w/n, blocks*(w+1)/n
 	ln := &k.lanes[worker]
 	for i := range k.sums {
-		k.sums[i].reset(w)
+		k.sums[i].reset(w, k.order, lo, hi)
 	}
 	k.begin(ln)
 	for b := lo; b < hi; b++ {
-		at := b * k.block
+		at := k.order.at(b, k.block)
 		k.do(ln, w, at, min(k.block, k.n-at))
 	}
 }
@@ -122,15 +135,22 @@ func (k *fused[T, A]) begin(ln *lane[T]) {
 
 // bufferBytes is the memory that each thread needs; kernels that do not run at
 // the same time may have the same memory.
-func (k *fused[T, A]) bufferBytes() int { return k.buffers * k.block * 8 }
+func (k *fused[T, A]) bufferBytes() int { return k.buffers * k.pitch() * 8 }
+
+// pitch is the distance of buffers, in elements: were it a power of 2, all
+// would compete for the same few places of the first-level cache.
+func (k *fused[T, A]) pitch() int { return (k.block+15)/16*16 + 80 }
 
 // attach gives thread w its memory.
 func (k *fused[T, A]) attach(w int, mem unsafe.Pointer) {
-	all := span[T](mem, k.buffers*k.block)
+	all := span[T](mem, k.buffers*k.pitch())
 	for r, b := range k.shared {
 		if b >= 0 {
-			k.lanes[w].buf[r] = all[b*k.block:][:k.block:k.block]
+			k.lanes[w].buf[r] = all[b*k.pitch():][:k.block:k.block]
 		}
+	}
+	if k.tiles != nil {
+		k.lanes[w].tiles = k.tileLaneOf(&k.lanes[w])
 	}
 }
 
@@ -164,28 +184,74 @@ func (l *load[T]) extent() int {
 	return n
 }
 
-// do computes the points at … at+n.
+// do computes the points at … at+n, a block.
 func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
+	k.bring(ln, at, n)
+	if done := k.tile(ln, at, n); done < n {
+		k.interpret(ln, at, done, n)
+	}
+	for i := range k.sums {
+		s := &k.sums[i]
+		s.block(w, at, k.view(ln, s.reg, at, n))
+	}
+	for i := range k.stores {
+		s := &k.stores[i]
+		s.write(s.mem, at, k.view(ln, s.reg, at, n))
+	}
+}
+
+// bring gets the operands of a block.
+func (k *fused[T, A]) bring(ln *lane[T], at, n int) {
 	for i := range k.loads {
 		l := &k.loads[i]
 		switch l.mode {
 		case direct:
-			ln.reg[l.reg] = span[T](l.mem, at+n)[at:]
+			ln.blk[l.reg] = span[T](l.mem, at+n)[at:]
 			continue
+		case segment:
+			off := l.acc.Offset(at)
+			ln.blk[l.reg] = span[T](l.mem, off+n)[off:]
+			continue
+		case spread:
+			l.read(ln.num[l.reg:l.reg+1], l.mem, l.acc.Offset(at))
+			if l.array {
+				fill(ln.buf[l.reg][:n], ln.num[l.reg])
+			}
 		case general:
 			l.fill(ln.buf[l.reg][:n], at)
 		}
 		if b := ln.buf[l.reg]; b != nil {
-			ln.reg[l.reg] = b[:n]
+			ln.blk[l.reg] = b[:n]
+		}
+	}
+}
+
+// view is register r after a block.
+func (k *fused[T, A]) view(ln *lane[T], r, at, n int) []T {
+	if r < len(k.loads) {
+		return ln.blk[r]
+	}
+	if out := k.code[r-len(k.loads)].out; out != nil {
+		return span[T](out, at+n)[at:]
+	}
+	return ln.buf[r][:n]
+}
+
+// interpret computes the points from … n of the block at at, instruction by
+// instruction.
+func (k *fused[T, A]) interpret(ln *lane[T], at, from, n int) {
+	for r, b := range ln.blk {
+		if b != nil {
+			ln.reg[r] = b[from:]
 		}
 	}
 	for i := range k.code {
 		c := &k.code[i]
 		var d []T
 		if c.out != nil {
-			d = span[T](c.out, at+n)[at:]
+			d = span[T](c.out, at+n)[at+from:]
 		} else {
-			d = ln.buf[c.dst][:n]
+			d = ln.buf[c.dst][from:n]
 		}
 		ln.reg[c.dst] = d
 		switch {
@@ -202,14 +268,6 @@ func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
 			k.round(d)
 		}
 	}
-	for i := range k.sums {
-		s := &k.sums[i]
-		s.block(w, at, ln.reg[s.reg])
-	}
-	for i := range k.stores {
-		s := &k.stores[i]
-		s.write(s.mem, at, ln.reg[s.reg])
-	}
 }
 
 // newFused makes the kernel of a group, with the places of its operands and
@@ -217,34 +275,15 @@ func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
 func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts []graph.DType, tab table[T, A], scratch unsafe.Pointer) *fused[T, A] {
 	k := &fused[T, A]{pool: p, n: f.Dims.Len(), round: rounder[T](f.DType)}
 	k.block = blockOf(f)
+	k.order = orderOf(f, k.block)
 	k.work = k.n * (len(f.Code) + len(f.Stores) + len(f.Sums))
-	c := fusing[T, A]{fused: k, f: f, tab: tab, number: make([]bool, f.Registers())}
+	k.number = make([]bool, f.Registers())
+	c := fusing[T, A]{fused: k, f: f, tab: tab}
 	c.loads(in, dts)
 	c.code()
 	c.results(in, out)
-	for i, s := range f.Sums {
-		size := resultLen(s.Access)
-		o := len(f.Stores) + i
-		k.sums = append(k.sums, newSum(s, tab.sums, out[o], f.DType, size, p.parts, scratch))
-		scratch = unsafe.Add(scratch, sumBytes(size, p.parts))
-	}
+	c.sums(out[len(f.Stores):], scratch)
+	c.tile()
 	c.lanes(p.threads)
 	return k
-}
-
-// blockOf is a block length that is a multiple of the period of operands that
-// repeat, so that they are the same in each block.
-func blockOf(f *plan.Fused) int {
-	n := max(f.Dims.Len(), 1)
-	for _, a := range f.Loads {
-		if p := period(a); p > 0 && p <= 2*blockLen {
-			return min(n, max(1, blockLen/p)*p)
-		}
-	}
-	for _, s := range f.Sums {
-		if p := period(s.Access); p > 0 && p <= 2*blockLen {
-			return min(n, max(1, blockLen/p)*p)
-		}
-	}
-	return min(n, blockLen)
 }

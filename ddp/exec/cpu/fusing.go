@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"reflect"
+	"slices"
 	"unsafe"
 
 	"ebtrain/ddp/exec/plan"
@@ -10,9 +12,8 @@ import (
 // fusing is a fused kernel under construction.
 type fusing[T, A number] struct {
 	*fused[T, A]
-	f      *plan.Fused
-	tab    table[T, A]
-	number []bool // by register: one number, the same for all points of a run
+	f   *plan.Fused
+	tab table[T, A]
 }
 
 func (c *fusing[T, A]) loads(in []unsafe.Pointer, dts []graph.DType) {
@@ -26,6 +27,11 @@ func (c *fusing[T, A]) loads(in []unsafe.Pointer, dts []graph.DType) {
 			c.number[i] = true
 		case period(a) > 0 && c.block%period(a) == 0:
 			l.mode = repeated
+		case inRuns(a, c.block, 0):
+			l.mode = spread
+			c.number[i] = true
+		case inRuns(a, c.block, 1) && l.plain:
+			l.mode = segment
 		}
 		c.fused.loads = append(c.fused.loads, l)
 	}
@@ -96,8 +102,13 @@ func (c *fusing[T, A]) array(regs ...int) {
 // is that of an operand that is read later in the block.
 func (c *fusing[T, A]) results(in, out []unsafe.Pointer) {
 	first := len(c.f.Loads) + len(c.f.Consts)
+	c.keep = make([]bool, c.f.Registers())
 	for _, s := range c.f.Sums {
 		c.array(s.Reg)
+		c.keep[s.Reg] = true
+	}
+	for _, r := range c.f.Stores {
+		c.keep[r] = true
 	}
 	for i, r := range c.f.Stores {
 		c.array(r)
@@ -135,12 +146,47 @@ func (c *fusing[T, A]) readAfter(in []unsafe.Pointer, p unsafe.Pointer, i int) b
 	return false
 }
 
+// sums makes the group's reductions, with their results' places. A sum of
+// squares around the mean takes the mean from the plain sum of the same
+// elements, which is added if there is none.
+func (c *fusing[T, A]) sums(out []unsafe.Pointer, scratch unsafe.Pointer) {
+	add := func(r plan.Reduction, out unsafe.Pointer) {
+		size := resultLen(r.Access)
+		s := newSum(r, c.tab.sums, out, c.f.DType, size, c.pool.parts, scratch)
+		s.n = float64(c.n) / float64(max(1, size))
+		c.fused.sums = append(c.fused.sums, s)
+		scratch = unsafe.Add(scratch, sumBytes(size, c.pool.parts))
+	}
+	for i, r := range c.f.Sums {
+		add(r, out[i])
+	}
+	for i, r := range c.f.Sums {
+		if !r.Centred {
+			continue
+		}
+		r.Centred = false
+		k := slices.IndexFunc(c.f.Sums, func(o plan.Reduction) bool { return reflect.DeepEqual(o, r) })
+		if k < 0 {
+			k = len(c.fused.sums)
+			add(r, nil)
+		}
+		c.fused.sums[i].mean = k + 1
+	}
+}
+
+// tile makes the program for the tile machine, if the group is one for it.
+func (c *fusing[T, A]) tile() {
+	if hasTiles && c.tab.plain == graph.F32 && c.f.DType == graph.F32 && c.block >= tileLen {
+		c.tiles = newTileCode(c.f, c.number, c.keep)
+	}
+}
+
 // lanes gives each thread its registers; attach gives them memory.
 func (c *fusing[T, A]) lanes(n int) {
 	c.shared, c.buffers = c.share()
 	for range n {
 		c.fused.lanes = append(c.fused.lanes, lane[T]{
-			reg: make([][]T, c.f.Registers()), buf: make([][]T, c.f.Registers()), num: make([]T, c.f.Registers()),
+			blk: make([][]T, len(c.fused.loads)), reg: make([][]T, c.f.Registers()), buf: make([][]T, c.f.Registers()), num: make([]T, c.f.Registers()),
 		})
 	}
 }
@@ -154,7 +200,7 @@ func (c *fusing[T, A]) share() (share []int, buffers int) {
 		share[r] = -1
 	}
 	for _, l := range c.fused.loads {
-		if l.mode == general || l.array && l.mode != direct || l.mode == repeated && !l.acc.Scalar() {
+		if l.mode == general || l.array && l.mode != direct && l.mode != segment || l.mode == repeated && !l.acc.Scalar() {
 			share[l.reg] = buffers // filled before the block or run: its own
 			buffers++
 		}
@@ -171,7 +217,7 @@ func (c *fusing[T, A]) share() (share []int, buffers int) {
 		if k.out != nil {
 			continue
 		}
-		if len(free) == 0 {
+		if len(free) == 0 || c.keep[k.dst] { // the tile machine uses the start of others again for each tile
 			free = append(free, buffers)
 			buffers++
 		}

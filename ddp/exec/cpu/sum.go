@@ -13,9 +13,12 @@ import (
 type sum[T, A number] struct {
 	reg   int
 	max   bool
+	mean  int     // of a sum of squares around the mean: 1 + the number of the plain sum, else 0
+	n     float64 // elements in a result
 	add   adders[T, A]
 	acc   plan.Access
-	part  [][]A // by part of the work
+	part  [][]A    // by part of the work
+	cols  [][2]int // by part: the results that it adds to
 	out   unsafe.Pointer
 	write writer[A]
 }
@@ -38,21 +41,37 @@ func resultLen(a plan.Access) int {
 
 func newSum[T, A number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, parts int, scratch unsafe.Pointer) sum[T, A] {
 	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: add, acc: r.Access, out: out, write: writerOf[A](d)}
+	if r.Centred {
+		s.add = add.ofSquares()
+	}
 	step := sumBytes(size, 1)
+	s.cols = make([][2]int, parts)
 	for t := range parts {
 		s.part = append(s.part, span[A](unsafe.Add(scratch, t*step), size))
 	}
 	return s
 }
 
-// reset prepares the partial result of part w.
-func (s *sum[T, A]) reset(w int) {
-	v := A(0)
-	if s.max {
-		v = lowest[A]()
+// reset prepares the partial result of part w, blocks lo … hi.
+func (s *sum[T, A]) reset(w int, o order, lo, hi int) {
+	s.cols[w] = [2]int{0, len(s.part[w])}
+	if c := period(s.acc); o.strip > 0 && c == o.cols {
+		block := c * o.strip / o.blocks
+		s.cols[w] = [2]int{lo / o.strip * block, (hi + o.strip - 1) / o.strip * block}
 	}
-	fill(s.part[w], v)
+	fill(s.mine(w), s.none())
 }
+
+// none is the result of nothing.
+func (s *sum[T, A]) none() A {
+	if s.max {
+		return lowest[A]()
+	}
+	return 0
+}
+
+// mine is the results that part w adds to.
+func (s *sum[T, A]) mine(w int) []A { return s.part[w][s.cols[w][0]:s.cols[w][1]] }
 
 func lowest[A number]() A {
 	var a A
@@ -83,6 +102,15 @@ func (s *sum[T, A]) block(w, at int, x []T) {
 		s.add.columns(acc[:p], x)
 		return
 	}
+	if k := len(s.acc.Dims) - 1; k >= 0 && len(x) <= s.acc.Dims[k]-at%s.acc.Dims[k] { // in one run
+		off := s.acc.Offset(at)
+		if s.acc.Strides[k] == 0 {
+			acc[off] += s.add.all(x)
+		} else {
+			s.add.columns(acc[off:off+len(x)], x)
+		}
+		return
+	}
 	runs(s.acc, at, len(x), func(i, off, n, stride int) {
 		if stride == 0 {
 			acc[off] += s.add.all(x[i : i+n])
@@ -103,6 +131,25 @@ func sumColumns[T, A number](acc []A, x []T) {
 	}
 }
 
+// squareColumns is sumColumns of squares.
+func squareColumns[T, A number](acc []A, x []T) {
+	for len(x) >= len(acc) && len(x) > 0 {
+		row := x[:len(acc)]
+		for i, v := range row {
+			acc[i] += A(v) * A(v)
+		}
+		x = x[len(acc):]
+	}
+}
+
+// squareAll adds squares, in one chain.
+func squareAll[T, A number](x []T) (s A) {
+	for _, v := range x {
+		s += A(v) * A(v)
+	}
+	return s
+}
+
 // sumAll adds in four interleaved chains.
 func sumAll[T, A number](x []T) A {
 	var s0, s1, s2, s3 A
@@ -119,17 +166,39 @@ func sumAll[T, A number](x []T) A {
 	return s0 + s1 + (s2 + s3)
 }
 
-// finish combines the partial results of all parts.
-func (s *sum[T, A]) finish(parts int) {
+// centre turns the sum of squares x² into that of (x − m)², where m is the mean
+// and plain holds the sums of x. Both are in float64, so what cancels leaves
+// the digits of a float32 as long as |m| is below some 10⁴ standard deviations.
+func (s *sum[T, A]) centre(plain *sum[T, A]) {
+	for i, v := range plain.part[0] {
+		s.part[0][i] = max(0, s.part[0][i]-A(float64(v)*float64(v)/s.n))
+	}
+}
+
+// finish combines the partial results of all parts and writes the result.
+func (s *sum[T, A]) finish(parts int, plain *sum[T, A]) {
+	s.combine(parts)
+	if plain != nil {
+		s.centre(plain)
+	}
+	if s.out != nil {
+		s.write(s.out, 0, s.part[0])
+	}
+}
+
+// combine adds the partial results of all parts to the first.
+func (s *sum[T, A]) combine(parts int) {
 	acc := s.part[0]
-	for _, p := range s.part[1:parts] {
-		for i, v := range p {
+	fill(acc[s.cols[0][1]:], s.none()) // part 0 begins at 0
+	for w := 1; w < parts; w++ {
+		mine := s.mine(w)
+		d := acc[s.cols[w][0]:][:len(mine)]
+		for i, v := range mine {
 			if s.max {
-				acc[i] = max(acc[i], v)
+				d[i] = max(d[i], v)
 			} else {
-				acc[i] += v
+				d[i] += v
 			}
 		}
 	}
-	s.write(s.out, 0, acc)
 }

@@ -11,14 +11,20 @@ type table[T, A number] struct {
 	plain  graph.DType // the element type that is a T in memory
 }
 
-// adders are the sums of a block: all of it, or its columns.
+// adders are the sums of a block: all of it, or its columns; and the same of
+// squares.
 type adders[T, A number] struct {
-	all     func(x []T) A
-	columns func(acc []A, x []T)
+	all, allSquares         func(x []T) A
+	columns, columnsSquares func(acc []A, x []T)
 }
 
 func plainAdders[T, A number]() adders[T, A] {
-	return adders[T, A]{sumAll[T, A], sumColumns[T, A]}
+	return adders[T, A]{sumAll[T, A], squareAll[T, A], sumColumns[T, A], squareColumns[T, A]}
+}
+
+// ofSquares are adders that square.
+func (a adders[T, A]) ofSquares() adders[T, A] {
+	return adders[T, A]{all: a.allSquares, columns: a.columnsSquares}
 }
 
 func table32() table[float32, float64] {

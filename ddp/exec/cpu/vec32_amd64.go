@@ -1,3 +1,5 @@
+//go:build !noasm
+
 package cpu
 
 import (
@@ -88,6 +90,24 @@ func sumColumns16(acc *float64, x *float32, rows, stride int)
 
 //go:noescape
 func sumColumns4(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
+func sumAll64(x *float32, n int) float64
+
+//go:noescape
+func sumColumns64(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
+func sumColumns32(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
+func squareColumns64(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
+func squareColumns32(acc *float64, x *float32, rows, stride int)
+
+//go:noescape
+func addRow32(acc *float64, x *float32, n int)
 
 //go:noescape
 func axpy8(d, x *float32, s float32, n int)
@@ -255,25 +275,40 @@ func sums32() adders[float32, float64] {
 	if !cpu.X86.HasAVX2 {
 		return plainAdders[float32, float64]()
 	}
-	return adders[float32, float64]{
-		all: func(x []float32) float64 {
-			n, s := len(x)&^15, 0.0
-			if n > 0 {
-				s = sumAll16(&x[0], n)
-			}
-			return s + sumAll[float32, float64](x[n:])
-		},
-		columns: sumColumns32,
-	}
+	return adders[float32, float64]{sumAll32, squareAll[float32, float64], sumColumnsOf32, squareColumnsOf32}
 }
 
-func sumColumns32(acc []float64, x []float32) {
+// sumAll32 is the sum of x, whatever its length.
+func sumAll32(x []float32) (s float64) {
+	if n := len(x) &^ 63; hasTiles && n > 0 {
+		s = sumAll64(&x[0], n)
+		x = x[n:]
+	}
+	if n := len(x) &^ 15; n > 0 {
+		s += sumAll16(&x[0], n)
+		x = x[n:]
+	}
+	return s + sumAll[float32, float64](x)
+}
+
+// sumColumnsOf32 adds the rows of x, of the length of acc, to acc.
+func sumColumnsOf32(acc []float64, x []float32) {
 	cols := len(acc)
 	rows := len(x) / max(cols, 1)
 	if rows == 0 {
 		return
 	}
 	c := 0
+	if hasTiles && rows == 1 && cols >= 32 {
+		c = cols &^ 31
+		addRow32(&acc[0], &x[0], c)
+	}
+	for ; hasTiles && c+64 <= cols; c += 64 {
+		sumColumns64(&acc[c], &x[c], rows, cols)
+	}
+	for ; hasTiles && c+32 <= cols; c += 32 {
+		sumColumns32(&acc[c], &x[c], rows, cols)
+	}
 	for ; c+16 <= cols; c += 16 {
 		sumColumns16(&acc[c], &x[c], rows, cols)
 	}
@@ -283,6 +318,28 @@ func sumColumns32(acc []float64, x []float32) {
 	for ; c < cols; c++ {
 		for i := c; i < rows*cols; i += cols {
 			acc[c] += float64(x[i])
+		}
+	}
+}
+
+// squareColumnsOf32 adds the squares of the rows of x, of the length of acc, to
+// acc.
+func squareColumnsOf32(acc []float64, x []float32) {
+	cols := len(acc)
+	rows := len(x) / max(cols, 1)
+	if rows == 0 {
+		return
+	}
+	c := 0
+	for ; hasTiles && c+64 <= cols; c += 64 {
+		squareColumns64(&acc[c], &x[c], rows, cols)
+	}
+	for ; hasTiles && c+32 <= cols; c += 32 {
+		squareColumns32(&acc[c], &x[c], rows, cols)
+	}
+	for ; c < cols; c++ {
+		for i := c; i < rows*cols; i += cols {
+			acc[c] += float64(x[i]) * float64(x[i])
 		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build !noasm
+
 #include "textflag.h"
 
 // Loops over blocks of float32, eight at a time (AVX2): n is a multiple of 8

@@ -106,20 +106,24 @@ func TestSelect32(t *testing.T) {
 }
 
 func TestSums32(t *testing.T) {
-	x := make([]float32, 19*23*4)
+	x := make([]float32, 19*23*8)
 	for i := range x {
 		x[i] = float32(i*7919%1000) - 500 // whole numbers: sums are exact
 	}
 	s := sums32()
-	for _, n := range []int{0, 1, 15, 16, 17, 100, len(x)} {
+	for _, n := range []int{0, 1, 15, 16, 17, 63, 64, 65, 100, 130, len(x)} {
 		if got, want := s.all(x[:n]), sumAll[float32, float64](x[:n]); got != want {
 			t.Errorf("sum of %d: %v, want %v", n, got, want)
 		}
 	}
-	for _, cols := range []int{1, 3, 4, 12, 16, 19, 23, 38} {
+	for _, cols := range []int{1, 3, 4, 12, 16, 19, 23, 38, 64, 96, 119} {
 		got, want := make([]float64, cols), make([]float64, cols)
 		s.columns(got, x)
 		sumColumns(want, x)
+		s.columns(got, x[:cols]) // one row more
+		sumColumns(want, x[:cols])
+		s.columnsSquares(got, x)
+		squareColumns(want, x)
 		for c := range got {
 			if got[c] != want[c] {
 				t.Errorf("column %d of %d: %v, want %v", c, cols, got[c], want[c])

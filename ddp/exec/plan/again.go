@@ -39,7 +39,7 @@ func (l *lowering) again() {
 	for u := range f.nodes {
 		for k := 0; k < len(before[u]); k += 2 {
 			n := f.nodes[before[u][k]]
-			nodes = append(nodes, node{n.op, n.in, []int{before[u][k+1]}, f.nodes[u].index, f.nodes[u].scope})
+			nodes = append(nodes, node{n.op, n.in, []int{before[u][k+1]}, f.nodes[u].index, f.nodes[u].scope, n.late})
 		}
 		nodes = append(nodes, f.nodes[u])
 	}

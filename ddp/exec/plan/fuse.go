@@ -61,7 +61,7 @@ func (f *fusion) produce() {
 		sp := n.out
 		switch n.op.(type) {
 		case graph.Unary, graph.Binary, graph.Select, graph.Broadcast:
-		case graph.Reduce:
+		case graph.Reduce, centred:
 			sp = n.in
 		default:
 			continue
@@ -136,8 +136,11 @@ func (f *fusion) inside(p, i, v int) bool {
 	if !f.fusible[p] || !f.fusible[i] || f.space[p] != f.space[i] || f.nodes[p].out[0] != v {
 		return false
 	}
-	_, reduce := f.nodes[p].op.(graph.Reduce)
-	return !reduce
+	switch f.nodes[p].op.(type) {
+	case graph.Reduce, centred:
+		return false
+	}
+	return true
 }
 
 // levels gives each node the least level that its inputs allow.
@@ -170,7 +173,7 @@ func (f *fusion) sink() {
 		assigned[f.prod[a.src]] = true
 	}
 	for i := len(f.nodes) - 1; i >= 0; i-- {
-		if !f.needed[i] || !f.fusible[i] || assigned[i] || !f.lean(i) {
+		if !f.needed[i] || !f.fusible[i] || assigned[i] || !f.nodes[i].late && !f.lean(i) {
 			continue
 		}
 		if bound, joins := f.bound(i); joins {

@@ -32,6 +32,10 @@ type Instr struct {
 type Reduction struct {
 	Fn  graph.ReduceFn
 	Reg int
+	// Centred asks for the sum of (x − m)², where m is the mean of the x that go
+	// into the same result. It must not be computed as if m were 0 in less than
+	// float64.
+	Centred bool
 	Access
 }
 
@@ -45,6 +49,18 @@ func (a Access) Full() bool { return len(a.Dims) == 0 || len(a.Dims) == 1 && a.S
 
 // Scalar says that the array is one element.
 func (a Access) Scalar() bool { return len(a.Dims) == 1 && a.Strides[0] == 0 }
+
+// Offset is the element that point number at reads.
+func (a Access) Offset(at int) (off int) {
+	if len(a.Dims) == 0 {
+		return at
+	}
+	for i := len(a.Dims) - 1; i >= 0; i-- {
+		off += at % a.Dims[i] * a.Strides[i]
+		at /= a.Dims[i]
+	}
+	return off
+}
 
 // NewAccess maps the space dims to an array of extents part, which are those of
 // dims or 1.
@@ -103,7 +119,11 @@ func (f *Fused) body(in, out []string) string {
 		fmt.Fprintf(&b, "\t\t%s = %s\n", out[i], reg[r])
 	}
 	for i, r := range f.Sums {
-		fmt.Fprintf(&b, "\t\t%s%v = reduce_%s %s\n", out[len(f.Stores)+i], r.Access, r.Fn, reg[r.Reg])
+		name := "reduce_" + r.Fn.String()
+		if r.Centred {
+			name = "centred_squares"
+		}
+		fmt.Fprintf(&b, "\t\t%s%v = %s %s\n", out[len(f.Stores)+i], r.Access, name, reg[r.Reg])
 	}
 	return b.String()
 }

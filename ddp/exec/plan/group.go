@@ -7,10 +7,9 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// units joins fusible nodes of one level and space that are connected, by an
-// edge or by reading the same array, and makes a unit of each group and of
-// each other node.
-func (f *fusion) units() []unit {
+// groups joins fusible nodes of one level and space that are connected, by an
+// edge or by reading the same array.
+func (f *fusion) groups() union {
 	u := newUnion(len(f.nodes))
 	type shared struct {
 		level, value int
@@ -22,11 +21,10 @@ func (f *fusion) units() []unit {
 			continue
 		}
 		for _, v := range f.reads(i) {
-			val := &f.plan.Values[v]
 			if p := f.prod[v]; p >= 0 && f.inside(p, i, v) && f.level[p] == f.level[i] {
 				u.join(p, i)
 			}
-			if val.IsConst || val.Dims != f.space[i].dims {
+			if !f.full(i, v) {
 				continue
 			}
 			k := shared{f.level[i], v, f.space[i]}
@@ -37,6 +35,19 @@ func (f *fusion) units() []unit {
 			}
 		}
 	}
+	return u
+}
+
+// full says whether value v, read by fusible node i, is an array of one
+// element for each of the node's points.
+func (f *fusion) full(i, v int) bool {
+	val := &f.plan.Values[v]
+	return !val.IsConst && val.Dims == f.space[i].dims
+}
+
+// units makes a unit of each group and of each other node.
+func (f *fusion) units() []unit {
+	u := f.groups()
 	f.keep(u)
 	members := make([][]int, len(f.nodes))
 	for i := range f.nodes {
@@ -86,7 +97,7 @@ func (f *fusion) keep(u union) {
 // group makes the fused unit of some nodes, given in order.
 func (f *fusion) group(m []int) unit {
 	sp := f.space[m[0]]
-	g := grouping{f: f, code: &Fused{DType: sp.dtype, Dims: sp.dims}, reg: map[int]int{}, inner: map[int]bool{}}
+	g := grouping{f: f, code: &Fused{DType: sp.dtype, Dims: sp.dims}, reg: map[int]int{}, inner: map[int]bool{}, seen: map[Instr]int{}}
 	un := unit{op: g.code, key: math.MaxInt}
 	for _, i := range m {
 		g.inner[f.nodes[i].out[0]] = true
@@ -108,9 +119,10 @@ func (f *fusion) group(m []int) unit {
 			un.key, un.scope = n.index, n.scope
 		}
 		switch op := n.op.(type) {
-		case graph.Reduce:
+		case graph.Reduce, centred:
 			access := NewAccess(sp.dims, f.plan.Values[n.out[0]].Dims)
-			g.code.Sums = append(g.code.Sums, Reduction{op.Fn, g.register(f.reads(i)[0]), access})
+			fn, mid := reduction(op)
+			g.code.Sums = append(g.code.Sums, Reduction{fn, g.register(f.reads(i)[0]), mid, access})
 			reduced = append(reduced, n.out[0])
 			continue
 		case graph.Broadcast:
@@ -133,6 +145,7 @@ type grouping struct {
 	code  *Fused
 	reg   map[int]int  // value → register; constants are ^number at first
 	inner map[int]bool // values made in the group
+	seen  map[Instr]int
 }
 
 // operand gives a value from outside the group a register.
@@ -152,7 +165,7 @@ func (g *grouping) operand(v int, un *unit) {
 	}
 }
 
-// instr adds the instruction of node i.
+// instr adds the instruction of node i, if there is no equal one.
 func (g *grouping) instr(i int) {
 	c := Instr{Op: g.f.nodes[i].op.(graph.Op)}
 	for k, v := range g.f.reads(i) {
@@ -165,8 +178,13 @@ func (g *grouping) instr(i int) {
 			c.Z = g.register(v)
 		}
 	}
-	g.code.Code = append(g.code.Code, c)
-	g.reg[g.f.nodes[i].out[0]] = g.code.Registers() - 1
+	r, ok := g.seen[c]
+	if !ok {
+		g.code.Code = append(g.code.Code, c)
+		r = g.code.Registers() - 1
+		g.seen[c] = r
+	}
+	g.reg[g.f.nodes[i].out[0]] = r
 }
 
 // register is the register of a value that has been made.

@@ -59,7 +59,7 @@ func (l *lowering) add(v Value) int {
 }
 
 func (l *lowering) emit(op fmt.Stringer, in, out []int) {
-	l.nodes = append(l.nodes, node{op, in, out, l.index, l.scope})
+	l.nodes = append(l.nodes, node{op, in, out, l.index, l.scope, false})
 }
 
 // alias is a value that shows the memory of v with other extents.

@@ -136,6 +136,7 @@ type node struct {
 	in, out []int
 	index   int // of the node of the graph that it stems from
 	scope   string
+	late    bool // belongs into the group of its readers
 }
 
 // New compiles the live part of g up to the schedule. The device then sets the
@@ -146,8 +147,11 @@ func New(g *graph.Graph, o Options) (*Plan, error) {
 		return nil, l.err
 	}
 	l.buckets()
+	l.moments()
 	l.split()
+	l.linear()
 	l.again()
+	l.derive()
 	units := l.fuse()
 	p := l.plan
 	p.Steps = l.schedule(units)

@@ -101,7 +101,7 @@ func TestOnly(t *testing.T) {
 	full := NewAccess(dims, dims)
 	f := &Fused{DType: graph.F32, Dims: dims, Loads: []Access{full, full, full}, Consts: []float64{5, 7},
 		Code:   []Instr{{Op: add, X: 0, Y: 1}, {Op: relu, X: 2}, {Op: add, X: 6, Y: 4}, {Op: relu, X: 5}},
-		Stores: []int{8, 7}, Sums: []Reduction{{graph.ReduceSum, 5, full}}}
+		Stores: []int{8, 7}, Sums: []Reduction{{Fn: graph.ReduceSum, Reg: 5, Access: full}}}
 	got, in := f.only(1, []int{10, 11, 12})
 	if len(in) != 1 || in[0] != 12 {
 		t.Fatalf("operands %v, want 12", in)

@@ -30,13 +30,13 @@ func (l *lowering) splitOnce() bool {
 			for k, v := range f.reads(p) {
 				out := f.plan.Values[n.out[0]]
 				parts[k] = l.add(Value{DType: out.DType, Dims: out.Dims, Last: out.Last})
-				sum := node{n.op, []int{v}, []int{parts[k]}, f.nodes[p].index, n.scope}
+				sum := node{n.op, []int{v}, []int{parts[k]}, f.nodes[p].index, n.scope, false}
 				if q := f.prod[v]; q >= 0 {
 					sum.index = f.nodes[q].index
 				}
 				early[p] = append(early[p], sum)
 			}
-			f.nodes[i] = node{f.nodes[p].op, parts[:], n.out, n.index, n.scope}
+			f.nodes[i] = node{f.nodes[p].op, parts[:], n.out, n.index, n.scope, false}
 		}
 	}
 	for i, n := range f.nodes {

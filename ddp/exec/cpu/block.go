@@ -1,0 +1,104 @@
+package cpu
+
+import "ebtrain/ddp/exec/plan"
+
+// blockLen is about the number of elements that a fused group works on at a
+// time: small enough for the registers of a group to stay in the first-level
+// cache.
+const blockLen = 1024
+
+// blockOf is the length of a group's blocks. Where operands repeat after a few
+// elements it is a multiple of that, so that they are the same in each block;
+// where an operand is walked in longer runs it divides them, so that the
+// operand's part in a block is a piece of memory, or one number.
+func blockOf(f *plan.Fused) int {
+	n := max(f.Dims.Len(), 1)
+	p, inner := 1, 0
+	look := func(a plan.Access) {
+		switch q := period(a); {
+		case a.Full() || a.Scalar():
+		case q > 0 && q <= 2*blockLen:
+			if m := lcm(p, q); m <= 2*blockLen {
+				p = m
+			}
+		default:
+			inner = gcd(inner, a.Dims[len(a.Dims)-1])
+		}
+	}
+	for _, a := range f.Loads {
+		look(a)
+	}
+	for _, s := range f.Sums {
+		look(s.Access)
+	}
+	if b := divisor(inner, p); b > 0 {
+		return min(n, b)
+	}
+	if q := lcm(p, tileLen); q <= 2*blockLen {
+		p = q
+	}
+	return min(n, max(1, blockLen/p)*p)
+}
+
+// divisor is the best block length that divides inner: about blockLen, and a
+// multiple of p and of a tile if that can be. It is 0 if all are short.
+func divisor(inner, p int) int {
+	best, rank := 0, 0
+	for b := minRun; b <= min(inner, blockLen*5/4); b++ {
+		if inner%b != 0 {
+			continue
+		}
+		r := 1
+		if b%tileLen == 0 {
+			r++
+		}
+		if b%p == 0 {
+			r += 2
+		}
+		if r >= rank {
+			best, rank = b, r
+		}
+	}
+	return best
+}
+
+// minRun is the length below which runs are not worth blocks of their own.
+const minRun = 64
+
+func lcm(a, b int) int { return a / gcd(a, b) * b }
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// inRuns says whether each block of an array's points is one run of the given
+// stride, 0 or 1.
+func inRuns(a plan.Access, block, stride int) bool {
+	k := len(a.Dims) - 1
+	return k >= 0 && a.Strides[k] == stride && a.Dims[k]%block == 0
+}
+
+// order is the order of blocks. A sum over the rows of a wide matrix goes down
+// one strip of columns after the other, so that the strip's sums stay in the
+// first-level cache; strip is then the blocks in a strip, else 0.
+type order struct{ strip, blocks, cols int }
+
+func orderOf(f *plan.Fused, block int) order {
+	for _, s := range f.Sums {
+		if q := period(s.Access); q > 2*blockLen && q%block == 0 {
+			return order{strip: f.Dims.Len() / q, blocks: f.Dims.Len() / block, cols: q}
+		}
+	}
+	return order{}
+}
+
+// at is the first point of block number b.
+func (o order) at(b, block int) int {
+	if o.strip == 0 {
+		return b * block
+	}
+	return b%o.strip*o.cols + b/o.strip*block
+}

@@ -1,0 +1,9 @@
+//go:build !amd64 || noasm
+
+package cpu
+
+const hasTiles = false
+
+var tileHandlers [numTileFn]uintptr
+
+func tileRun(*tileOp, *[3]uintptr, int) { panic("cpu: no tile machine in this build") }
