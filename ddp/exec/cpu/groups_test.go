@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 )
 
@@ -111,11 +112,12 @@ func mostExpensive(all []timedStep, n int) string {
 
 // copyRate is the GB/s, read and written together, of a copy between arrays
 // that no cache holds.
-func copyRate(threads int) float64 {
+func copyRate(n int) float64 {
 	size := 8 * os.Getpagesize() << 10 // 128 MB
 	x, y := make([]byte, size), bytes.Repeat([]byte{1}, size)
-	p := newPool(threads, 0)
-	defer p.close()
+	team := threads.NewTeam(n)
+	defer team.Close()
+	p := newPool(team, 0)
 	best := time.Hour
 	for range 4 {
 		began := time.Now()

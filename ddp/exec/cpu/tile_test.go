@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -128,8 +129,9 @@ func TestTiles(t *testing.T) {
 	if !hasTiles {
 		t.Skip("no AVX-512, or no assembly")
 	}
-	p := newPool(2, 0)
-	defer p.close()
+	team := threads.NewTeam(2)
+	defer team.Close()
+	p := newPool(team, 0)
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		shape := [][2]int{{1, 700}, {300, 3}, {67, 96}, {41, 100}, {5, 2304}, {3, 8192}, {9, 4100}, {33, 576}, {700, 1}}[rnd.IntN(9)]
