@@ -44,15 +44,17 @@ const (
 	// gap is added to rows of V: rows a power of two apart would compete for
 	// the same cache lines.
 	gap = 16
-	// blockBytes is the size of V that a block should have.
-	blockBytes = 512 << 10
-	// minBlock and maxBlock bound the tiles of a block: whole tiles of both
-	// micro-kernels.
-	minBlock, maxBlock = 48, 96
+	// blockBytes is the size of V that a block should have: half of a small
+	// second cache.
+	blockBytes = 256 << 10
+	// minBlock and maxBlock bound the tiles of a block, in whole tiles of each
+	// micro-kernel. More tiles use a panel of filters more often while it is in
+	// the cache.
+	minBlock, maxBlock = 24, 96
 )
 
 func newCorrelation(e *Engine, s *scheme, op engine.ConvOp, p engine.ConvProblem) *correlation {
-	k := &correlation{e: e, s: s, op: op, p: p, width: s.width}
+	k := &correlation{e: e, s: s, op: op, p: p, width: s.width()}
 	if op == engine.Forward {
 		k.list = forward(p, s)
 	} else {
@@ -67,9 +69,9 @@ func newCorrelation(e *Engine, s *scheme, op engine.ConvOp, p engine.ConvProblem
 			e.growZeros(g.zeros(&s.input))
 		}
 	}
-	k.block = min(maxBlock, max(minBlock, blockBytes/(4*s.points()*(depth+gap))/e.tile.MR*e.tile.MR))
-	k.block = min(k.block, max(e.tile.MR, (tiles+e.pool.Threads()-1)/e.pool.Threads()+e.tile.MR-1)/e.tile.MR*e.tile.MR)
-	k.deep = tiles*(depth+gap) <= depth*c.filter.panels()*s.width
+	k.block = min(maxBlock, max(minBlock, blockBytes/(4*s.points()*(depth+gap))/s.tile.MR*s.tile.MR))
+	k.block = min(k.block, max(s.tile.MR, (tiles+e.pool.Threads()-1)/e.pool.Threads()+s.tile.MR-1)/s.tile.MR*s.tile.MR)
+	k.deep = tiles*(depth+gap) <= depth*c.filter.panels()*s.width()
 	k.packFilters, k.wideBlock, k.packImages, k.deepPanel = k.doPackFilters, k.doWideBlock, k.doPackImages, k.doDeepPanel
 	return k
 }
@@ -234,11 +236,11 @@ func (k *correlation) panel(ws *workspace, v, u, m []float32, block, j int) {
 
 // multiply is M = V · U of one point.
 func (k *correlation) multiply(ws *workspace, v, u, m []float32, tiles, cols int) {
-	row, depth, mr := k.row(k.c), k.c.filter.k, k.e.tile.MR
+	row, depth, mr := k.row(k.c), k.c.filter.k, k.s.tile.MR
 	for k0 := 0; k0 < depth; k0 += kBlock {
 		d := min(kBlock, depth-k0)
 		for t := 0; t < tiles; t += mr {
-			k.e.tile.Run(d, v[t*row+k0:], row, 1, u[k0*k.width:], m[t*k.width:], &ws.off, min(mr, tiles-t), cols, k0 > 0)
+			k.s.tile.Run(d, v[t*row+k0:], row, 1, u[k0*k.width:], m[t*k.width:], &ws.off, min(mr, tiles-t), cols, k0 > 0)
 		}
 	}
 }

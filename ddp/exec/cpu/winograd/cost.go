@@ -7,18 +7,20 @@ import (
 )
 
 // What things cost besides the products, in multiply-adds for each float of a
-// transformed image or result, and of a transformed filter. Read off the
-// benchmarks: see DESIGN.md.
+// transformed image or result, and of a transformed filter. Fitted to the
+// benchmarks: see DESIGN.md. What filters cost before the products depends on the
+// instruction set; see type isa.
 const (
-	imageCost  = 16
-	filterCost = 30
+	imageCost          = 12
+	gradientImageCost  = 20
+	gradientFilterCost = 14
 	// margin is how much fewer multiply-adds are wanted, as plain convolutions
 	// are a little nearer to the processor's peak.
-	margin = 1.25
+	margin = 1.15
 	// bf16Gain is how much faster plain convolutions are in bfloat16, with
 	// AVX-512. Transformed numbers rounded to bfloat16 would be off by 1 %, so
 	// these products stay float32, and have to gain more.
-	bf16Gain = 1.8
+	bf16Gain = 1.9
 )
 
 // fits says whether there is a scheme for a convolution. Where bfloat16 has
@@ -31,18 +33,21 @@ func fits(p engine.ConvProblem) bool {
 
 // pays says whether a convolution that fits gains enough: not if there are few
 // tiles for many filters, few channels, or tiles that are mostly outside. It sees the
-// geometry only, so that all ranks and runs agree.
+// geometry and the instruction set only, so that all runs on a machine agree.
 func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
-	list := forward(p, s)
-	if op == engine.GradX {
+	list, image, filter := forward(p, s), float64(imageCost), s.filterCost
+	switch op {
+	case engine.GradX:
 		list = gradX(p, s)
+	case engine.GradW:
+		image, filter = gradientImageCost, gradientFilterCost
 	}
 	cost := 0.0
 	for i := range list {
 		c := &list[i]
 		k, n, tiles := float64(c.filter.k), float64(c.filter.n), float64(c.tiling.tiles())
-		columns := float64(c.filter.panels() * s.width)
-		cost += float64(s.points()) * (tiles*k*columns + imageCost*tiles*(k+n) + filterCost*k*n)
+		columns := float64(c.filter.panels() * s.width())
+		cost += float64(s.points()) * (tiles*k*columns + image*tiles*(k+n) + filter*k*n)
 	}
 	if p.BF16 {
 		cost *= bf16Gain

@@ -49,7 +49,7 @@ func pixels(h, w, c int) lattice { return lattice{h, w, c, 1, 0, 0} }
 
 // forward is y from x.
 func forward(p engine.ConvProblem, s *scheme) []correlated {
-	return []correlated{{imagesSeen(p), pixels(p.OH, p.OW, p.O), tiling{p.N, p.OH, p.OW, s.m}, weightAsSeen(p, s.width)}}
+	return []correlated{{imagesSeen(p), pixels(p.OH, p.OW, p.O), tiling{p.N, p.OH, p.OW, s.m}, weightAsSeen(p, s.width())}}
 }
 
 // gradX is dx from dy, one correlation for each lattice of x: with i the
@@ -66,7 +66,7 @@ func gradX(p engine.ConvProblem, s *scheme) (cs []correlated) {
 				in:     []lattice{{p.OH, p.OW, p.O, 1, u - (r - 1), v - (r - 1)}},
 				out:    out,
 				tiling: tiling{p.N, points(out.row, out.step, p.H), points(out.col, out.step, p.W), s.m},
-				filter: weightTurned(p, s.width, i, j),
+				filter: weightTurned(p, s.width(), i, j),
 			})
 		}
 	}

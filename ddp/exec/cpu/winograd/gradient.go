@@ -39,18 +39,18 @@ type gradient struct {
 const gradientBytes = 6 << 20
 
 func newGradient(e *Engine, s *scheme, p engine.ConvProblem) *gradient {
-	k := &gradient{e: e, s: s, p: p, width: s.width, x: imagesSeen(p), dy: pixels(p.OH, p.OW, p.O), filter: weightAsSeen(p, s.width),
+	k := &gradient{e: e, s: s, p: p, width: s.width(), x: imagesSeen(p), dy: pixels(p.OH, p.OW, p.O), filter: weightAsSeen(p, s.width()),
 		tiling: tiling{p.N, p.OH, p.OW, s.m}}
 	e.growZeros(max(k.x[0].zeros(&s.input), k.dy.zeros(&s.spread)))
 	tiles := k.tiling.tiles()
-	k.block = max(128, gradientBytes/(4*s.points()*(k.row()+k.filter.panels()*s.width)))
+	k.block = max(128, gradientBytes/(4*s.points()*(k.row()+k.filter.panels()*s.width())))
 	if 2*tiles <= 3*k.block {
 		k.block = tiles
 	} else {
 		n := (tiles + k.block - 1) / k.block
 		k.block = (tiles + n - 1) / n
 	}
-	k.parts = max(1, min(k.filter.k/max(4*e.tile.MR, k.filter.groupRows()), (4*e.pool.Threads()+k.filter.panels()-1)/k.filter.panels()))
+	k.parts = max(1, min(k.filter.k/max(4*s.tile.MR, k.filter.groupRows()), (4*e.pool.Threads()+k.filter.panels()-1)/k.filter.panels()))
 	k.pack, k.multiply, k.finish = k.doPack, k.doMultiply, k.doFinish
 	return k
 }
@@ -152,11 +152,11 @@ func (k *gradient) doMultiply(chunk int, ws *workspace) {
 
 // point is rows [k0,k1) of dU (+)= Vᵀ · Z of one point.
 func (k *gradient) point(ws *workspace, v, z, du []float32, k0, k1, cols int) {
-	mr := k.e.tile.MR
+	mr := k.s.tile.MR
 	for t := 0; t < k.size(); t += kBlock {
 		d := min(kBlock, k.size()-t)
 		for r := k0; r < k1; r += mr {
-			k.e.tile.Run(d, v[t*k.row()+r:], 1, k.row(), z[t*k.width:], du[(r-k0)*k.width:], &ws.off, min(mr, k1-r), cols, k.first+t > 0)
+			k.s.tile.Run(d, v[t*k.row()+r:], 1, k.row(), z[t*k.width:], du[(r-k0)*k.width:], &ws.off, min(mr, k1-r), cols, k.first+t > 0)
 		}
 	}
 }

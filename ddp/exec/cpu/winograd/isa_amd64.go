@@ -9,15 +9,23 @@ func isas() (list []isa) {
 	for _, k := range tile.All() {
 		switch k.Name {
 		case "AVX-512":
-			list = append(list, isa{k,
-				loops{input6AVX512, output6AVX512, spread6AVX512, filter6AVX512, gather6AVX512},
-				loops{input5AVX512, output5AVX512, spread5AVX512, filter5AVX512, gather5AVX512},
-				transposition{toColumnsAVX512, toRowsAVX512}})
+			list = append(list, isa{
+				tile:       k,
+				six:        loops{input6AVX512, output6AVX512, spread6AVX512, filter6AVX512, gather6AVX512},
+				five:       loops{input5AVX512, output5AVX512, spread5AVX512, filter5AVX512, gather5AVX512},
+				filterCost: 22,
+				toColumns:  toColumnsAVX512,
+				toRows:     toRowsAVX512,
+			})
 		case "AVX2":
-			list = append(list, isa{k,
-				loops{input6AVX2, output6AVX2, spread6AVX2, filter6AVX2, gather6AVX2},
-				loops{input5AVX2, output5AVX2, spread5AVX2, filter5AVX2, gather5AVX2},
-				transposition{toColumnsAVX2, toRowsAVX2}})
+			list = append(list, isa{
+				tile:       k,
+				six:        loops{input6AVX2, output6AVX2, spread6AVX2, filter6AVX2, gather6AVX2},
+				five:       loops{input5AVX2, output5AVX2, spread5AVX2, filter5AVX2, gather5AVX2},
+				filterCost: 16,
+				toColumns:  toColumnsAVX2,
+				toRows:     toRowsAVX2,
+			})
 		}
 	}
 	return list

@@ -13,25 +13,27 @@ type scheme struct {
 	filter linear // G:  r → n, of taps
 	gather linear // Gᵀ: n → r, to the gradient of taps
 
-	transposition     // of filters
-	width         int // of panels
+	*isa // that all this runs on
 }
 
 func (s *scheme) points() int { return s.n * s.n }
 
+// width is the columns of a panel.
+func (s *scheme) width() int { return s.tile.NR }
+
 // newF43 is F(4×4, 3×3): 36 products for 144.
 func newF43(i *isa) *scheme {
-	s := &scheme{m: 4, r: 3, n: 6, a: 0.625, b: 1.5, transposition: i.transposition, width: i.tile.NR}
+	s := &scheme{m: 4, r: 3, n: 6, a: 0.625, b: 1.5, isa: i}
 	a2, b2 := s.a*s.a, s.b*s.b
-	s.bind(i.loops6, 1/(a2*b2), 1/(2*a2*(a2-b2)), 1/(2*b2*(b2-a2)))
+	s.bind(i.six, 1/(a2*b2), 1/(2*a2*(a2-b2)), 1/(2*b2*(b2-a2)))
 	return s
 }
 
 // newF42 is F(4×4, 2×2): 25 products for 64.
 func newF42(i *isa) *scheme {
-	s := &scheme{m: 4, r: 2, n: 5, a: 0.5, b: 1.25, transposition: i.transposition, width: i.tile.NR}
+	s := &scheme{m: 4, r: 2, n: 5, a: 0.5, b: 1.25, isa: i}
 	a2, b2 := s.a*s.a, s.b*s.b
-	s.bind(i.loops5, 0, 1/(2*s.a*(a2-b2)), 1/(2*s.b*(b2-a2)))
+	s.bind(i.five, 0, 1/(2*s.a*(a2-b2)), 1/(2*s.b*(b2-a2)))
 	return s
 }
 

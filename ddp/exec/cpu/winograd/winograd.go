@@ -38,7 +38,6 @@ import (
 
 	"ebtrain/ddp/exec/cpu/engine"
 	"ebtrain/ddp/exec/cpu/threads"
-	"ebtrain/ddp/exec/cpu/tile"
 )
 
 // ErrClosed is returned by calls on a closed engine or kernel.
@@ -48,7 +47,6 @@ var ErrClosed = errors.New("winograd: closed")
 type Engine struct {
 	engine.Engine
 	pool     *threads.Pool[workspace] // nil after Close
-	tile     tile.Kernel
 	f43, f42 *scheme
 	always   bool // whether it pays or not
 }
@@ -64,7 +62,7 @@ func Over(rest engine.Engine, n int) engine.Engine {
 
 func newEngine(rest engine.Engine, n int, i *isa) *Engine {
 	pool := threads.New(n, func(thread int) *workspace { return newWorkspace(i.tile.NR, thread) })
-	return &Engine{Engine: rest, pool: pool, tile: i.tile, f43: newF43(i), f42: newF42(i)}
+	return &Engine{Engine: rest, pool: pool, f43: newF43(i), f42: newF42(i)}
 }
 
 // Name is the other engine's name and "Winograd".

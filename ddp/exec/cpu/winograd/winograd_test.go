@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 func TestOver(t *testing.T) {
 	rest, list := native.New(1), isas()
 	e := Over(rest, 1)
-	if w, ok := e.(*Engine); ok != (len(list) > 0) || ok && w.tile.Name != list[0].tile.Name {
+	if w, ok := e.(*Engine); ok != (len(list) > 0) || ok && w.f43.tile.Name != list[0].tile.Name {
 		t.Errorf("got %s for %d instruction sets", e.Name(), len(list))
 	}
 	if err := e.Close(); err != nil {
