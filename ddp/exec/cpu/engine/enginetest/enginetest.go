@@ -75,8 +75,15 @@ func (s *suite) check(t *testing.T, r reference, prepare func(engine.Engine) (en
 	}
 }
 
+// shortFlops is the most work of a case with -short: the loops in float64 take
+// long, above all under the race detector.
+const shortFlops = 5e6
+
 func (s *suite) runConv(t *testing.T) {
 	for _, c := range Convs() {
+		if testing.Short() && c.Flops() > shortFlops {
+			continue
+		}
 		c.BF16 = s.bf16
 		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 			t.Run(fmt.Sprintf("conv/%v/%s", op, c.Name), func(t *testing.T) {
