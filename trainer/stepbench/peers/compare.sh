@@ -17,7 +17,7 @@
 # SMOKE=1 small networks where both sides have them: to see that it works, not how fast
 #
 # The peers want OpenBLAS over OpenMP (libopenblas0-openmp): with that of POSIX threads, two pools of threads fight for the cores. grbm-bidsm, two quiet
-# cores, images/s: PyTorch 1.13 2100 for 670, PyTorch 2.6 2200 for 88. Where both are installed: update-alternatives --config libblas.so.3-$(uname -m)-linux-gnu.
+# cores, images/s: PyTorch 1.13 2100 for 670 to 1530, PyTorch 2.6 2200 for 88. Where both are installed: update-alternatives --config libblas.so.3-$(uname -m)-linux-gnu.
 #
 # A newer Debian in a folder, as root; ABOVE is a folder above both this repository and PATH/TO/peers. Undo the mounts before removing ROOT.
 #   debootstrap --variant=minbase trixie ROOT http://deb.debian.org/debian
