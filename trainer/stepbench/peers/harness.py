@@ -42,11 +42,12 @@ def own_busy():
 
 
 def blas():
-    """The library that sgemm comes from: "reference" is Debian's libblas3, which is many times slower than OpenBLAS."""
+    """The library that sgemm comes from: "reference" is Debian's libblas3, which is many times slower than OpenBLAS. "openblas-pthread"
+    has threads of its own, which fight for the cores with OpenMP's; "openblas-openmp" shares those."""
     maps = set(l.split()[-1] for l in open("/proc/self/maps") if "blas" in l)
-    for name in maps:
-        if "openblas" in os.path.realpath(name):
-            return "openblas"
+    for kind in "openblas-openmp", "openblas-pthread", "openblas":
+        if any(kind in os.path.realpath(name) for name in maps):
+            return kind
     return "reference" if any(os.path.basename(n).startswith("libblas.so") for n in maps) else "built in"
 
 

@@ -41,7 +41,9 @@ def main():
             if r["n_quiet"] < 3:
                 notes.add("**Not a measurement:** %s has runs with fewer than 3 quiet samples; other programs were busy." % case)
             if r.get("blas") == "reference":
-                notes.add("**The peer is not at its strongest:** torch multiplies matrices by the reference BLAS; apt-get install libopenblas0-pthread.")
+                notes.add("**The peer is not at its strongest:** torch multiplies matrices by the reference BLAS; apt-get install libopenblas0-openmp.")
+            if r.get("blas") == "openblas-pthread" and r["threads"] > 1:
+                notes.add("**The peer is not at its strongest:** OpenBLAS has threads of its own; apt-get install libopenblas0-openmp and choose it with update-alternatives.")
             if not r["finite"] or r.get("replicas_equal") is False:
                 notes.add("**Wrong:** %s has losses that are not finite, or replicas that differ." % case)
     print()
