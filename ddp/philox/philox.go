@@ -8,8 +8,6 @@
 // all functions may be called from any goroutine.
 package philox
 
-import "math"
-
 // Purpose says what a draw is for. Numbers are part of the checkpoint format:
 // append only, never reuse.
 type Purpose uint16
@@ -73,40 +71,6 @@ func (n Name) Uint32(i int) uint32 { return n.Block(uint32(i / 4))[i%4] }
 // Float64 maps a word to the open interval (0, 1): (⌊u/2⁸⌋ + ½)·2⁻²⁴. Every
 // value is exact in float32.
 func Float64(u uint32) float64 { return (float64(u>>8) + 0.5) * 0x1p-24 }
-
-// Uniform fills dst with elements 0, 1, … of the stream, uniform in (0, 1).
-func (n Name) Uniform(dst []float64) {
-	for i := 0; i < len(dst); i += 4 {
-		b := n.Block(uint32(i / 4))
-		for j := 0; j < 4 && i+j < len(dst); j++ {
-			dst[i+j] = Float64(b[j])
-		}
-	}
-}
-
-// Normal fills dst with elements 0, 1, … of the stream, standard normal by
-// Box and Muller: words (0, 1) of a block make elements 0 and 1, words (2, 3)
-// elements 2 and 3.
-func (n Name) Normal(dst []float64) {
-	for i := 0; i < len(dst); i += 4 {
-		b := n.Block(uint32(i / 4))
-		z0, z1 := BoxMuller(b[0], b[1])
-		z2, z3 := BoxMuller(b[2], b[3])
-		if d := dst[i:]; len(d) >= 4 {
-			d[0], d[1], d[2], d[3] = z0, z1, z2, z3
-		} else {
-			copy(d, []float64{z0, z1, z2, z3})
-		}
-	}
-}
-
-// BoxMuller turns two words into two independent standard normals:
-// r = √(−2 ln u₀), (r cos 2πu₁, r sin 2πu₁).
-func BoxMuller(w0, w1 uint32) (float64, float64) {
-	r := math.Sqrt(-2 * math.Log(Float64(w0)))
-	s, c := math.Sincos(2 * math.Pi * Float64(w1))
-	return r * c, r * s
-}
 
 // Intn is element i as a uniform integer in [0, n), 0 < n ≤ 2³¹, by
 // multiplication; its bias is below n·2⁻⁶⁴ because two words are used.

@@ -1,0 +1,63 @@
+package philox
+
+import (
+	"math"
+	"testing"
+)
+
+// BoxMuller against the functions of package math.
+func TestBoxMuller(t *testing.T) {
+	words := []uint32{0, 1, 255, 256, 511, 1 << 29, 1 << 30, 1 << 31, 3 << 30, 0x7fffffff, 0xfffffeff, 0xffffffff}
+	for i := range uint32(20000) {
+		b := Name{Seed: 3, Purpose: Testing}.Block(i)
+		words = append(words, b[0], b[1])
+	}
+	for i, w := range words {
+		for _, v := range []uint32{words[(i*7+1)%len(words)], words[i%12]} {
+			r := math.Sqrt(-2 * math.Log(Float64(w)))
+			s, c := math.Sincos(2 * math.Pi * Float64(v))
+			z0, z1 := BoxMuller(w, v)
+			if math.Abs(z0-r*c) > 4e-15 || math.Abs(z1-r*s) > 4e-15 {
+				t.Fatalf("words %#x, %#x: got %v, %v, want %v, %v", w, v, z0, z1, r*c, r*s)
+			}
+		}
+	}
+}
+
+// Eight blocks at a time make the same bits as one, wherever a stream begins
+// and ends.
+func TestWide(t *testing.T) {
+	for _, n := range []Name{
+		{Seed: 7, Purpose: Testing, Step: 3, Sample: 5, Sub: 2},
+		{Seed: math.MaxUint64, Purpose: math.MaxUint16, Sub: math.MaxUint16, Step: math.MaxUint32, Sample: math.MaxUint32},
+		{Seed: 1 << 40, Sample: 1 << 31},
+	} {
+		for _, length := range []int{0, 1, 4, 31, 32, 33, 64, 100, 4099} {
+			for _, block := range []uint32{0, 1, 9, 1<<32 - 3} {
+				normal, uniform := make([]float64, length), make([]float64, length)
+				n.NormalFrom(normal, block)
+				n.UniformFrom(uniform, block)
+				for i := range length {
+					b := n.Block(block + uint32(i/4))
+					z := [4]float64{}
+					z[0], z[1] = BoxMuller(b[0], b[1])
+					z[2], z[3] = BoxMuller(b[2], b[3])
+					if math.Float64bits(normal[i]) != math.Float64bits(z[i%4]) {
+						t.Fatalf("%+v, normal %d of %d from block %d is %v, want %v", n, i, length, block, normal[i], z[i%4])
+					}
+					if uniform[i] != Float64(b[i%4]) {
+						t.Fatalf("%+v, uniform %d of %d from block %d is %v, want %v", n, i, length, block, uniform[i], Float64(b[i%4]))
+					}
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkNormal(b *testing.B) {
+	dst := make([]float64, 4096)
+	for b.Loop() {
+		Name{Seed: 1, Purpose: Testing}.Normal(dst)
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/4096, "ns/number")
+}

@@ -1,0 +1,51 @@
+//go:build !noasm
+
+package philox
+
+import "golang.org/x/sys/cpu"
+
+// wide says that eight blocks are computed at a time, in AVX-512.
+var wide = cpu.X86.HasAVX512F
+
+// eight is what eight blocks make: number j of block i at [j][i].
+type eight[T any] [4][8]T
+
+// blocks8 is blocks i … i+7; tag is Purpose<<16|Sub.
+//
+//go:noescape
+func blocks8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
+
+// boxMuller8 is BoxMuller of eight pairs of words.
+//
+//go:noescape
+func boxMuller8(z0, z1 *[8]float64, w0, w1 *[8]uint64)
+
+// wideNormal does the first elements of NormalFrom, and returns what is left.
+func (n Name) wideNormal(dst []float64, block uint32) ([]float64, uint32) {
+	var w eight[uint64]
+	var z eight[float64]
+	for ; len(dst) >= 32; dst, block = dst[32:], block+8 {
+		blocks8(&w, block, n.Sample, n.Step, uint32(n.Purpose)<<16|uint32(n.Sub), n.Seed)
+		boxMuller8(&z[0], &z[1], &w[0], &w[1])
+		boxMuller8(&z[2], &z[3], &w[2], &w[3])
+		d := (*[32]float64)(dst)
+		for i := range 8 {
+			d[4*i], d[4*i+1], d[4*i+2], d[4*i+3] = z[0][i], z[1][i], z[2][i], z[3][i]
+		}
+	}
+	return dst, block
+}
+
+// wideUniform is wideNormal for UniformFrom.
+func (n Name) wideUniform(dst []float64, block uint32) ([]float64, uint32) {
+	var w eight[uint64]
+	for ; len(dst) >= 32; dst, block = dst[32:], block+8 {
+		blocks8(&w, block, n.Sample, n.Step, uint32(n.Purpose)<<16|uint32(n.Sub), n.Seed)
+		for i := range 8 {
+			for j := range 4 {
+				dst[4*i+j] = Float64(uint32(w[j][i]))
+			}
+		}
+	}
+	return dst, block
+}

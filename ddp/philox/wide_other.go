@@ -1,0 +1,10 @@
+//go:build !amd64 || noasm
+
+package philox
+
+// wide says that eight blocks are computed at a time: not here.
+const wide = false
+
+func (n Name) wideNormal(dst []float64, block uint32) ([]float64, uint32) { return dst, block }
+
+func (n Name) wideUniform(dst []float64, block uint32) ([]float64, uint32) { return dst, block }
