@@ -39,6 +39,8 @@ const (
 	tileSqrt
 	tileSquare
 	tileSlope
+	tileSum
+	tileSquares
 	numTileFn
 )
 
