@@ -185,6 +185,20 @@ func (c *fusing[T, A]) tile() {
 			}
 		}
 		c.tiles = newTileCode(c.f, c.number, c.keep, sums)
+		c.prefetch()
+	}
+}
+
+// prefetch asks for the next row of a strip while one is worked on: the processor
+// foresees only what lies in a line.
+func (c *fusing[T, A]) prefetch() {
+	if c.tiles == nil || c.order.strip == 0 {
+		return
+	}
+	for i, l := range c.fused.loads {
+		if l.mode == direct {
+			c.tiles = append([]tileInstr{{code: tilePrefetch, reg: i}}, c.tiles...)
+		}
 	}
 }
 

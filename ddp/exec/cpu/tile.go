@@ -73,6 +73,9 @@ func (k *fused[T, A]) tileLaneOf(ln *lane[T], mem unsafe.Pointer) *tileLane {
 		switch {
 		case c.reg >= 0:
 			k.tileOperand(tl, ln, i, c.reg)
+			if c.code == tilePrefetch {
+				o.base += uintptr(k.order.cols * 4) // of the strip's next row
+			}
 		case c.sum > 0:
 			mem = k.tileResult(tl, i, c.sum-1, mem)
 		}

@@ -201,6 +201,10 @@ TEXT tileSquares<>(SB), NOSPLIT|NOFRAME, $0-0
 	EACHSUM(SUMSQUARES)
 	NEXT
 
+// The operand will be needed soon.
+#define PREFETCH(o, A, B, K) PREFETCHT0 o(SI)
+ARRAY(tilePrefetch, PREFETCH)
+
 DATA ·tileHandlers+0(SB)/8, $tileNext<>(SB)
 DATA ·tileHandlers+8(SB)/8, $tileLoad<>(SB)
 DATA ·tileHandlers+16(SB)/8, $tileStore<>(SB)
@@ -236,4 +240,5 @@ DATA ·tileHandlers+248(SB)/8, $tileSquare<>(SB)
 DATA ·tileHandlers+256(SB)/8, $tileSlope<>(SB)
 DATA ·tileHandlers+264(SB)/8, $tileSum<>(SB)
 DATA ·tileHandlers+272(SB)/8, $tileSquares<>(SB)
-GLOBL ·tileHandlers(SB), RODATA|NOPTR, $280
+DATA ·tileHandlers+280(SB)/8, $tilePrefetch<>(SB)
+GLOBL ·tileHandlers(SB), RODATA|NOPTR, $288

@@ -41,6 +41,7 @@ const (
 	tileSlope
 	tileSum
 	tileSquares
+	tilePrefetch
 	numTileFn
 )
 
