@@ -37,8 +37,29 @@ func blockOf(f *plan.Fused) int {
 	if q := lcm(p, tileLen); q <= 2*blockLen {
 		p = q
 	}
-	return min(n, max(1, blockLen/p)*p)
+	return min(n, max(1, fitting(f)/p)*p)
 }
+
+// fitting is a number of points, of blockLen at most, for which what a group
+// has in hand stays in the first-level cache.
+func fitting(f *plan.Fused) int {
+	bytes := 4 * len(f.Stores) // of a point
+	for _, a := range f.Loads {
+		if !a.Scalar() {
+			bytes += 4
+		}
+	}
+	for _, s := range f.Sums {
+		if !s.Scalar() {
+			bytes += 8
+		}
+	}
+	return min(blockLen, max(2*tileLen, l1Bytes/max(1, bytes)))
+}
+
+// l1Bytes is the share of a first-level cache of 32 KB that blocks may take:
+// the rest is for what the processor fetches ahead.
+const l1Bytes = 14 << 10
 
 // divisor is the best block length that divides inner: about blockLen, and a
 // multiple of p and of a tile if that can be. It is 0 if all are short.

@@ -280,29 +280,29 @@ func memory(x place) []byte { return span[byte](x.mem, x.dims.Len()*x.dtype.Size
 func imageKernel(p *pool, op any, in, out []place) (kernel, error) {
 	switch in[0].dtype {
 	case graph.F32:
-		return imageKernelOf(p, axpy32(), op, in, out)
+		return imageKernelOf(p, mix32, op, in, out)
 	case graph.F64:
-		return imageKernelOf(p, axpy[float64], op, in, out)
+		return imageKernelOf(p, mix[float64], op, in, out)
 	}
 	return nil, fmt.Errorf("no kernel for %v", in[0].dtype)
 }
 
-func imageKernelOf[T float](p *pool, axpy vec2s[T], op any, in, out []place) (kernel, error) {
+func imageKernelOf[T float](p *pool, mix mixer[T], op any, in, out []place) (kernel, error) {
 	x, y := in[0], out[0]
 	switch op := op.(type) {
 	case graph.SumPool2D:
 		h, w := poolTaps(op.Window, x.dims.At(1), x.dims.At(2))
-		return newLinear(p, axpy, x, y, h, w), nil
+		return newLinear(p, mix, x, y, h, w), nil
 	case graph.SumUnpool2D:
 		h, w := poolTaps(op.Window, op.H, op.W)
-		return newLinear(p, axpy, x, y, adjoint(h, op.H), adjoint(w, op.W)), nil
+		return newLinear(p, mix, x, y, adjoint(h, op.H), adjoint(w, op.W)), nil
 	case graph.MaxPool2D:
 		return newMaxPool[T](p, op, x, y, out[1]), nil
 	case graph.Upsample2D:
-		return newLinear(p, axpy, x, y, upTaps(op.Mode, op.Scale, x.dims.At(1)), upTaps(op.Mode, op.Scale, x.dims.At(2))), nil
+		return newLinear(p, mix, x, y, upTaps(op.Mode, op.Scale, x.dims.At(1)), upTaps(op.Mode, op.Scale, x.dims.At(2))), nil
 	case graph.Upsample2DT:
 		h, w := upTaps(op.Mode, op.Scale, y.dims.At(1)), upTaps(op.Mode, op.Scale, y.dims.At(2))
-		return newLinear(p, axpy, x, y, adjoint(h, y.dims.At(1)), adjoint(w, y.dims.At(2))), nil
+		return newLinear(p, mix, x, y, adjoint(h, y.dims.At(1)), adjoint(w, y.dims.At(2))), nil
 	}
 	return nil, fmt.Errorf("no kernel for %T", op)
 }

@@ -106,10 +106,14 @@ func (k *fused[T, A]) part(worker, w, n int) {
 		k.sums[i].reset(w, k.order, lo, hi)
 	}
 	k.begin(ln)
+	if ln.tiles != nil {
+		ln.tiles.clearSums()
+	}
 	for b := lo; b < hi; b++ {
 		at := k.order.at(b, k.block)
 		k.do(ln, w, at, min(k.block, k.n-at))
 	}
+	k.fold(ln, w)
 }
 
 // begin fills the registers that are the same in each block.
@@ -135,7 +139,7 @@ func (k *fused[T, A]) begin(ln *lane[T]) {
 
 // bufferBytes is the memory that each thread needs; kernels that do not run at
 // the same time may have the same memory.
-func (k *fused[T, A]) bufferBytes() int { return k.buffers * k.pitch() * 8 }
+func (k *fused[T, A]) bufferBytes() int { return k.buffers*k.pitch()*8 + k.tileSumBytes() }
 
 // pitch is the distance of buffers, in elements: were it a power of 2, all
 // would compete for the same few places of the first-level cache.
@@ -150,7 +154,7 @@ func (k *fused[T, A]) attach(w int, mem unsafe.Pointer) {
 		}
 	}
 	if k.tiles != nil {
-		k.lanes[w].tiles = k.tileLaneOf(&k.lanes[w])
+		k.lanes[w].tiles = k.tileLaneOf(&k.lanes[w], unsafe.Add(mem, k.buffers*k.pitch()*8))
 	}
 }
 
@@ -187,12 +191,19 @@ func (l *load[T]) extent() int {
 // do computes the points at … at+n, a block.
 func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
 	k.bring(ln, at, n)
-	if done := k.tile(ln, at, n); done < n {
+	done := k.tile(ln, w, at, n)
+	if done < n {
 		k.interpret(ln, at, done, n)
 	}
 	for i := range k.sums {
 		s := &k.sums[i]
-		s.block(w, at, k.view(ln, s.reg, at, n))
+		from := 0
+		if s.tiles != notInTiles {
+			from = done
+		}
+		if from < n {
+			s.block(w, at+from, k.view(ln, s.reg, at, n)[from:])
+		}
 	}
 	for i := range k.stores {
 		s := &k.stores[i]
@@ -281,8 +292,8 @@ func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts
 	c := fusing[T, A]{fused: k, f: f, tab: tab}
 	c.loads(in, dts)
 	c.code()
-	c.results(in, out)
 	c.sums(out[len(f.Stores):], scratch)
+	c.results(in, out)
 	c.tile()
 	c.lanes(p.threads)
 	return k

@@ -103,9 +103,9 @@ func (c *fusing[T, A]) array(regs ...int) {
 func (c *fusing[T, A]) results(in, out []unsafe.Pointer) {
 	first := len(c.f.Loads) + len(c.f.Consts)
 	c.keep = make([]bool, c.f.Registers())
-	for _, s := range c.f.Sums {
-		c.array(s.Reg)
-		c.keep[s.Reg] = true
+	for _, s := range c.fused.sums {
+		c.array(s.reg)
+		c.keep[s.reg] = c.keep[s.reg] || s.tiles == notInTiles
 	}
 	for _, r := range c.f.Stores {
 		c.keep[r] = true
@@ -153,6 +153,7 @@ func (c *fusing[T, A]) sums(out []unsafe.Pointer, scratch unsafe.Pointer) {
 	add := func(r plan.Reduction, out unsafe.Pointer) {
 		size := resultLen(r.Access)
 		s := newSum(r, c.tab.sums, out, c.f.DType, size, c.pool.parts, scratch)
+		s.tiles = tileSumOf(r, c.block)
 		s.n = float64(c.n) / float64(max(1, size))
 		c.fused.sums = append(c.fused.sums, s)
 		scratch = unsafe.Add(scratch, sumBytes(size, c.pool.parts))
@@ -177,7 +178,27 @@ func (c *fusing[T, A]) sums(out []unsafe.Pointer, scratch unsafe.Pointer) {
 // tile makes the program for the tile machine, if the group is one for it.
 func (c *fusing[T, A]) tile() {
 	if hasTiles && c.tab.plain == graph.F32 && c.f.DType == graph.F32 && c.block >= tileLen {
-		c.tiles = newTileCode(c.f, c.number, c.keep)
+		var sums []tileSumming
+		for i, s := range c.fused.sums {
+			if s.tiles != notInTiles {
+				sums = append(sums, tileSumming{s.reg, i, s.mean > 0})
+			}
+		}
+		c.tiles = newTileCode(c.f, c.number, c.keep, sums)
+		c.prefetch()
+	}
+}
+
+// prefetch asks for the next row of a strip while one is worked on: the processor
+// foresees only what lies in a line.
+func (c *fusing[T, A]) prefetch() {
+	if c.tiles == nil || c.order.strip == 0 {
+		return
+	}
+	for i, l := range c.fused.loads {
+		if l.mode == direct {
+			c.tiles = append([]tileInstr{{code: tilePrefetch, reg: i}}, c.tiles...)
+		}
 	}
 }
 

@@ -12,8 +12,9 @@ type image[T number] struct {
 	aux  []int32 // places of maxima
 	in   graph.Shape
 	out  graph.Shape // (N, H, W, C)
-	row  func(k *image[T], n, i int)
-	axpy vec2s[T]
+	row  func(k *image[T], worker, n, i int)
+	mix  mixer[T]
+	from [][]source[T] // by worker: room for the sources of a pixel
 
 	win  graph.Window
 	taps [2][][]tap // along H and W: the sources of each index of y
@@ -32,10 +33,10 @@ func (k *image[T]) run() error {
 	return nil
 }
 
-func (k *image[T]) part(_, w, n int) {
+func (k *image[T]) part(worker, w, n int) {
 	rows := k.out.At(0) * k.out.At(1)
 	for r := rows * w / n; r < rows*(w+1)/n; r++ {
-		k.row(k, r/k.out.At(1), r%k.out.At(1))
+		k.row(k, worker, r/k.out.At(1), r%k.out.At(1))
 	}
 }
 
@@ -51,15 +52,18 @@ func (k *image[T]) py(n, i, j int) []T {
 }
 
 // linear sets y[n,i,j] = Σ wᵢ·wⱼ·x[n,i',j'] over the taps of i and j.
-func linear[T float](k *image[T], n, i int) {
-	for j := range k.out.At(2) {
-		y := k.py(n, i, j)
-		clear(y)
+func linear[T float](k *image[T], worker, n, i int) {
+	h, w, c := k.in.At(1), k.in.At(2), k.in.At(3)
+	row := k.y[(n*k.out.At(1)+i)*k.out.At(2)*c:]
+	for j, across := range k.taps[1] {
+		from := k.from[worker][:0]
 		for _, a := range k.taps[0][i] {
-			for _, b := range k.taps[1][j] {
-				k.axpy(y, k.px(n, a.at, b.at), T(a.w*b.w))
+			x := k.x[(n*h+a.at)*w*c:]
+			for _, b := range across {
+				from = append(from, source[T]{x[b.at*c:][:c], T(a.w * b.w)})
 			}
 		}
+		k.mix(row[j*c:][:c], from)
 	}
 }
 
@@ -72,13 +76,21 @@ func axpy[T number](y, x []T, w T) {
 }
 
 // newLinear is a separable linear map of images.
-func newLinear[T float](p *pool, axpy vec2s[T], x, y place, h, w [][]tap) kernel {
-	work := 0
+func newLinear[T float](p *pool, mix mixer[T], x, y place, h, w [][]tap) kernel {
+	work, most := 0, [2]int{}
 	for _, t := range h {
 		work += len(t)
+		most[0] = max(most[0], len(t))
+	}
+	for _, t := range w {
+		most[1] = max(most[1], len(t))
+	}
+	from := make([][]source[T], p.threads)
+	for i := range from {
+		from[i] = make([]source[T], most[0]*most[1])
 	}
 	return &image[T]{pool: p, x: span[T](x.mem, x.dims.Len()), y: span[T](y.mem, y.dims.Len()), in: x.dims, out: y.dims,
-		row: linear[T], axpy: axpy, taps: [2][][]tap{h, w}, work: 4 * work * y.dims.At(0) * y.dims.At(2) * y.dims.At(3)}
+		row: linear[T], mix: mix, from: from, taps: [2][][]tap{h, w}, work: 4 * work * y.dims.At(0) * y.dims.At(2) * y.dims.At(3)}
 }
 
 // windowTaps are, for each window position, the indices of x inside it.
@@ -133,7 +145,7 @@ func upTaps(mode graph.ResampleMode, scale, in int) [][]tap {
 }
 
 // maxPool finds the first maximum of each window and its place.
-func maxPool[T float](k *image[T], n, i int) {
+func maxPool[T float](k *image[T], _, n, i int) {
 	c := k.out.At(3)
 	w := k.in.At(2)
 	for j := range k.out.At(2) {

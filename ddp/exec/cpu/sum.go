@@ -15,6 +15,7 @@ type sum[T, A number] struct {
 	max   bool
 	mean  int     // of a sum of squares around the mean: 1 + the number of the plain sum, else 0
 	n     float64 // elements in a result
+	tiles tileSums
 	add   adders[T, A]
 	acc   plan.Access
 	part  [][]A    // by part of the work

@@ -13,4 +13,4 @@ var tileHandlers [numTileFn]uintptr
 // tileRun runs a program on some tiles, which is more than 0.
 //
 //go:noescape
-func tileRun(code *tileOp, counters *[3]uintptr, tiles int)
+func tileRun(code *tileOp, counters *[4]uintptr, tiles int)

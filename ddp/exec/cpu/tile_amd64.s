@@ -7,10 +7,11 @@
 // jumps to the next one's.
 //
 // R8 is the instruction {handler, base, counter, ·}, R9 the first one, R12 the
-// counters {0, bytes into the block, bytes into the arrays}, CX the tiles that
+// counters {0, bytes into the block, bytes into the arrays, bytes into a block
+// of sums}, CX the tiles that
 // are left. Z8 … Z15 are the handlers' own; Z16 = 0, Z17 = 1, Z18 = sign bits.
 
-// func tileRun(code *tileOp, counters *[3]uintptr, tiles int)
+// func tileRun(code *tileOp, counters *[4]uintptr, tiles int)
 TEXT ·tileRun(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ code+0(FP), R9
 	MOVQ counters+8(FP), R12
@@ -29,6 +30,7 @@ TEXT tileNext<>(SB), NOSPLIT|NOFRAME, $0-0
 	JEQ done
 	ADDQ $512, 8(R12)
 	ADDQ $512, 16(R12)
+	ADDQ $1024, 24(R12)
 	MOVQ R9, R8
 	MOVQ (R8), AX
 	JMP AX
@@ -159,6 +161,50 @@ PLAIN(tileSquare, SQUARE)
 #define SLOPE(o, A, B, K) VMULPS Z19, A, B; VCMPPS $0x11, o(SI), Z16, K; VBLENDMPS A, B, K, A
 BOTH(tileSlope, SLOPE)
 
+// Sums in float64: each number of the tile, or its square, is added to the
+// number in its place at the operand.
+#define EACHSUM(F) \
+	F(0, Z0, Y0, Z8, Y9, Z9); \
+	F(128, Z1, Y1, Z10, Y11, Z11); \
+	F(256, Z2, Y2, Z12, Y13, Z13); \
+	F(384, Z3, Y3, Z14, Y15, Z15); \
+	F(512, Z4, Y4, Z8, Y9, Z9); \
+	F(640, Z5, Y5, Z10, Y11, Z11); \
+	F(768, Z6, Y6, Z12, Y13, Z13); \
+	F(896, Z7, Y7, Z14, Y15, Z15)
+
+#define SUM(o, A, AY, B, CY, C) \
+	VCVTPS2PD AY, B; \
+	VEXTRACTF64X4 $1, A, CY; \
+	VCVTPS2PD CY, C; \
+	VADDPD o(SI), B, B; \
+	VADDPD o+64(SI), C, C; \
+	VMOVUPD B, o(SI); \
+	VMOVUPD C, o+64(SI)
+
+#define SUMSQUARES(o, A, AY, B, CY, C) \
+	VCVTPS2PD AY, B; \
+	VEXTRACTF64X4 $1, A, CY; \
+	VCVTPS2PD CY, C; \
+	VFMADD213PD o(SI), B, B; \
+	VFMADD213PD o+64(SI), C, C; \
+	VMOVUPD B, o(SI); \
+	VMOVUPD C, o+64(SI)
+
+TEXT tileSum<>(SB), NOSPLIT|NOFRAME, $0-0
+	OPERAND
+	EACHSUM(SUM)
+	NEXT
+
+TEXT tileSquares<>(SB), NOSPLIT|NOFRAME, $0-0
+	OPERAND
+	EACHSUM(SUMSQUARES)
+	NEXT
+
+// The operand will be needed soon.
+#define PREFETCH(o, A, B, K) PREFETCHT0 o(SI)
+ARRAY(tilePrefetch, PREFETCH)
+
 DATA ·tileHandlers+0(SB)/8, $tileNext<>(SB)
 DATA ·tileHandlers+8(SB)/8, $tileLoad<>(SB)
 DATA ·tileHandlers+16(SB)/8, $tileStore<>(SB)
@@ -192,4 +238,7 @@ DATA ·tileHandlers+232(SB)/8, $tileAbs<>(SB)
 DATA ·tileHandlers+240(SB)/8, $tileSqrt<>(SB)
 DATA ·tileHandlers+248(SB)/8, $tileSquare<>(SB)
 DATA ·tileHandlers+256(SB)/8, $tileSlope<>(SB)
-GLOBL ·tileHandlers(SB), RODATA|NOPTR, $264
+DATA ·tileHandlers+264(SB)/8, $tileSum<>(SB)
+DATA ·tileHandlers+272(SB)/8, $tileSquares<>(SB)
+DATA ·tileHandlers+280(SB)/8, $tilePrefetch<>(SB)
+GLOBL ·tileHandlers(SB), RODATA|NOPTR, $288

@@ -6,4 +6,4 @@ const hasTiles = false
 
 var tileHandlers [numTileFn]uintptr
 
-func tileRun(*tileOp, *[3]uintptr, int) { panic("cpu: no tile machine in this build") }
+func tileRun(*tileOp, *[4]uintptr, int) { panic("cpu: no tile machine in this build") }

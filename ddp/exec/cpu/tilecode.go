@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -9,6 +11,7 @@ import (
 type tiling struct {
 	f      *plan.Fused
 	number []bool // by register: one number
+	sums   []tileSumming
 	uses   []int  // by register
 	slope  []bool // by instruction: left out, for the next one does it too
 	ops    []tileInstr
@@ -16,9 +19,10 @@ type tiling struct {
 }
 
 // newTileCode is the program of a group, nil if there are instructions that
-// the machine does not have. keep says which registers must be in memory.
-func newTileCode(f *plan.Fused, number, keep []bool) []tileInstr {
-	t := &tiling{f: f, number: number, uses: make([]int, f.Registers()), slope: make([]bool, len(f.Code)), acc: -1}
+// the machine does not have. keep says which registers must be in memory, sums
+// which of the group's sums the machine does.
+func newTileCode(f *plan.Fused, number, keep []bool, sums []tileSumming) []tileInstr {
+	t := &tiling{f: f, number: number, sums: sums, uses: make([]int, f.Registers()), slope: make([]bool, len(f.Code)), acc: -1}
 	for _, c := range f.Code {
 		for _, r := range operands(c) {
 			t.uses[r]++
@@ -26,7 +30,14 @@ func newTileCode(f *plan.Fused, number, keep []bool) []tileInstr {
 	}
 	first := len(f.Loads) + len(f.Consts)
 	for i := range f.Code {
-		t.slope[i] = !keep[first+i] && t.isSlope(i)
+		t.slope[i] = !keep[first+i] && !t.summed(first+i) && t.isSlope(i)
+	}
+	for r := range first {
+		if t.summed(r) {
+			t.load(r)
+			t.acc = r
+			t.sum(r)
+		}
 	}
 	for i, c := range f.Code {
 		if t.slope[i] {
@@ -38,11 +49,36 @@ func newTileCode(f *plan.Fused, number, keep []bool) []tileInstr {
 			return nil
 		}
 		t.acc = first + i
+		t.sum(t.acc)
 		if keep[t.acc] || !t.staysInside(i) {
 			t.ops = append(t.ops, tileInstr{code: tileStore, reg: t.acc})
 		}
 	}
 	return append(t.ops, tileInstr{code: tileNext, reg: -1})
+}
+
+// tileSumming is a sum that the machine does, of a register.
+type tileSumming struct {
+	reg, sum int
+	squares  bool
+}
+
+func (t *tiling) summed(r int) bool {
+	return slices.ContainsFunc(t.sums, func(s tileSumming) bool { return s.reg == r })
+}
+
+// sum adds the accumulator, register r, to its sums.
+func (t *tiling) sum(r int) {
+	for _, s := range t.sums {
+		if s.reg != r {
+			continue
+		}
+		fn := tileSum
+		if s.squares {
+			fn = tileSquares
+		}
+		t.ops = append(t.ops, tileInstr{code: fn, reg: -1, sum: s.sum + 1})
+	}
 }
 
 // operands are the registers that an instruction reads.

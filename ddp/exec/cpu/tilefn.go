@@ -39,6 +39,9 @@ const (
 	tileSqrt
 	tileSquare
 	tileSlope
+	tileSum
+	tileSquares
+	tilePrefetch
 	numTileFn
 )
 

@@ -113,6 +113,9 @@ func addRow32(acc *float64, x *float32, n int)
 func axpy8(d, x *float32, s float32, n int)
 
 //go:noescape
+func mix16(d *float32, from *source[float32], sources, n int)
+
+//go:noescape
 func exp8(d, x *float32, s float32, n int)
 
 //go:noescape
@@ -262,12 +265,29 @@ func select32() vec3[float32] {
 	}
 }
 
-// axpy32 is axpy for float32.
-func axpy32() vec2s[float32] {
-	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
-		return axpy[float32]
+// mix32 is mix for float32.
+func mix32(y []float32, from []source[float32]) {
+	if n := len(y) &^ 15; hasTiles && n > 0 && len(from) > 0 {
+		mix16(&y[0], &from[0], len(from), n)
+		if n == len(y) {
+			return
+		}
 	}
-	return wide8s(axpy8, axpy[float32])
+	clear(y)
+	for _, s := range from {
+		axpy32(y, s.x, s.w)
+	}
+}
+
+// axpy32 is axpy for float32.
+func axpy32(d, x []float32, s float32) {
+	n := 0
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+		if n = len(d) &^ 7; n > 0 {
+			axpy8(&d[0], &x[0], s, n)
+		}
+	}
+	axpy(d[n:], x[n:len(d)], s)
 }
 
 // sums32 is the sums of float32 in float64.

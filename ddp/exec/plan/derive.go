@@ -179,7 +179,8 @@ func (e *expansion) expand(v int) bool {
 	if slices.Contains(e.ops, p) {
 		return true
 	}
-	for _, x := range e.reads(p) {
+	for _, x := range e.operands(p) {
+		x = e.source(x)
 		if !e.full(p, x) || slices.Contains(e.have, x) || slices.Contains(e.missing, x) {
 			continue
 		}
@@ -190,6 +191,30 @@ func (e *expansion) expand(v int) bool {
 	}
 	e.ops = append(e.ops, p)
 	return len(e.ops) <= maxOps
+}
+
+// operands are what a copy of node p reads: what p reads, but the slope of a
+// rectifier, which has been asked of its result (see lowering.sign), is asked of
+// its operand.
+func (d *deriving) operands(p int) []int {
+	n := d.nodes[p]
+	if x := d.source(n.in[0]); d.prod[x] >= 0 && d.nodes[d.prod[x]].out[0] == x && isSlope(n.op, d.nodes[d.prod[x]].op) {
+		return d.nodes[d.prod[x]].in
+	}
+	return n.in
+}
+
+// isSlope says whether op is the derivative of the rectifier of, which has the
+// same value at of's result and operand.
+func isSlope(op, of any) bool {
+	u, ok := op.(graph.Unary)
+	switch {
+	case !ok:
+		return false
+	case u.Fn == graph.Step:
+		return of == graph.Unary{Fn: graph.Relu}
+	}
+	return u.Fn == graph.LeakyStep && u.A() >= 0 && of == graph.Unary{Fn: graph.LeakyRelu, Bits: u.Bits}
 }
 
 // insert puts the copies of the ops before their first readers.
@@ -207,7 +232,7 @@ func (d *deriving) insert() {
 		for _, p := range c.ops {
 			n := d.nodes[p]
 			v := d.plan.Values[n.out[0]]
-			in := slices.Clone(n.in)
+			in := slices.Clone(d.operands(p))
 			for k, x := range in {
 				if y, ok := copies[d.source(x)]; ok {
 					in[k] = y
@@ -218,8 +243,13 @@ func (d *deriving) insert() {
 			copies[n.out[0]] = y
 			before[first] = append(before[first], node{n.op, in, []int{y}, d.nodes[first].index, d.nodes[first].scope, true})
 		}
+		last := before[first][len(before[first])-1] // that makes c.v
 		for _, u := range users {
-			d.replace(u, c.v, copies[c.v])
+			to := copies[c.v]
+			if isSlope(d.nodes[u].op, last.op) {
+				to = last.in[0]
+			}
+			d.replace(u, c.v, to)
 		}
 	}
 	var nodes []node
