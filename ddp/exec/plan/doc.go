@@ -10,9 +10,11 @@
 //   - lower: StopGrad and Reshape become aliases, constants stay numbers,
 //     conversions of layout appear at edges only, AllReduce inputs are put
 //     into contiguous buckets.
-//   - merge, split, again: computations that are equal behind a StopGrad
-//     become one, sums of sums become small sums, and cheap pointwise results
-//     are computed again instead of kept.
+//   - merge, moments, split, linear: computations that are equal behind a
+//     StopGrad become one, mean and variance one pass, and sums of linear
+//     combinations become combinations of small sums.
+//   - again, derive: cheap pointwise results are computed again where they are
+//     read instead of being kept, or instead of being read.
 //   - fuse: connected pointwise ops over one iteration space become one step,
 //     which may store several results and end in reductions. Broadcasts and
 //     constants are read in place and not materialised.

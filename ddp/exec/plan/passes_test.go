@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"ebtrain/ddp/graph"
+)
+
+// planOf is the dump of the plan of a graph made by build.
+func planOf(t *testing.T, build func(b *graph.Builder)) string {
+	t.Helper()
+	var b graph.Builder
+	build(&b)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(dump(t, compile(t, g, 1)))
+}
+
+func mustCount(t *testing.T, text string, want map[string]int) {
+	t.Helper()
+	for s, n := range want {
+		if got := strings.Count(text, s); got != n {
+			t.Errorf("%q occurs %d times, want %d, in\n%s", s, got, n, text)
+		}
+	}
+}
+
+// variance is the mean of (x − m)².
+func variance(b *graph.Builder, x, m graph.ID) graph.ID {
+	return b.MeanKeep(b.Square(b.Sub(x, m)), 0)
+}
+
+func TestMoments(t *testing.T) {
+	text := planOf(t, func(b *graph.Builder) {
+		x := b.Input("x", graph.T(graph.F32, 4096, 16))
+		m := b.MeanKeep(x, 0)
+		b.Output("mean", m)
+		b.Output("variance", variance(b, x, m))
+	})
+	mustCount(t, text, map[string]int{"fused f32[4096,16]": 1, "centred_squares": 1, "reduce_sum": 1, "sub": 0})
+
+	other := planOf(t, func(b *graph.Builder) { // around something else, and in float64: as written
+		x := b.Input("x", graph.T(graph.F32, 4096, 16))
+		b.Output("around", variance(b, x, b.Scale(b.MeanKeep(x, 0), 2)))
+		y := b.Input("y", graph.T(graph.F64, 4096, 16))
+		b.Output("wide", variance(b, y, b.MeanKeep(y, 0)))
+	})
+	mustCount(t, other, map[string]int{"centred_squares": 0, "reduce_sum": 4})
+}
+
+// The sum of a·y − x needs no pass where the sums of x and y are made anyway.
+func TestLinear(t *testing.T) {
+	build := func(known bool) func(b *graph.Builder) {
+		return func(b *graph.Builder) {
+			x, y, a := b.Input("x", graph.T(graph.F32, 4096, 16)), b.Input("y", graph.T(graph.F32, 4096, 16)), b.Input("a", graph.T(graph.F32, 1, 16))
+			if known {
+				b.Output("x", b.SumKeep(x, 0))
+				b.Output("y", b.SumKeep(y, 0))
+			}
+			z := b.Sub(b.Mul(y, a), x)
+			b.Output("z", b.Add(z, b.SumKeep(z, 0)))
+		}
+	}
+	mustCount(t, planOf(t, build(true)), map[string]int{"reduce_sum": 2, "= sub": 2, "fused f32[4096,16]": 3})
+	mustCount(t, planOf(t, build(false)), map[string]int{"reduce_sum": 1, "= sub": 1, "fused f32[4096,16]": 2})
+}
+
+// What every reader can compute from a product in memory is not kept, and what
+// follows from arrays at hand is not read.
+func TestDerive(t *testing.T) {
+	text := planOf(t, func(b *graph.Builder) {
+		x, w := b.Input("x", graph.T(graph.F32, 512, 16)), b.Input("w", graph.T(graph.F32, 16, 16))
+		p := b.MatMul(x, w, false, false)
+		d := b.Sub(p, b.MeanKeep(p, 0))                                      // kept only if not derived
+		y := b.Relu(d)                                                       // in memory: operand of a product
+		z := b.MatMul(y, w, false, false)                                    // something later
+		b.Output("s", b.SumKeep(b.Mul(z, b.Mul(b.Step(y), d)), 0))           // needs z and p only
+		b.Output("t", b.SumKeep(b.Mul(b.Square(z), b.Square(b.Step(d))), 0)) // and so does this
+	})
+	mustCount(t, text, map[string]int{"= relu": 1, "t0 = sub": 2, "= step": 1, "f32[512,16]) = t": 1})
+}
