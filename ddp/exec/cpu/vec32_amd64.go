@@ -134,6 +134,9 @@ func sigmoid8(d, x *float32, s float32, n int)
 func tanh8(d, x *float32, s float32, n int)
 
 //go:noescape
+func log8(d, x *float32, s float32, n int)
+
+//go:noescape
 func softplus8(d, x *float32, s float32, n int)
 
 // wide8 does the first elements of a block eight at a time and the rest by the
@@ -230,11 +233,14 @@ func unaries32(fn graph.UnaryFn) vec1[float32] {
 	return rest
 }
 
-// exponential is a function of exp_amd64.s, right to 3 ulp; nil for others.
+// exponential is a function of exp_amd64.s or log_amd64.s, right to 3 ulp; nil
+// for others.
 func exponential(fn graph.UnaryFn) func(d, x *float32, s float32, n int) {
 	switch fn {
 	case graph.Exp:
 		return exp8
+	case graph.Log:
+		return log8
 	case graph.Elu:
 		return elu8
 	case graph.EluD:

@@ -20,7 +20,8 @@ const (
 	// bf16Gain is how much faster plain convolutions are in bfloat16, with
 	// AVX-512. Transformed numbers rounded to bfloat16 would be off by 1 %, so
 	// these products stay float32, and have to gain more.
-	bf16Gain = 1.9
+	bf16Gain         = 1.9
+	gradientBF16Gain = 1.5
 )
 
 // fits says whether there is a scheme for a convolution. Where bfloat16 has
@@ -35,12 +36,12 @@ func fits(p engine.ConvProblem) bool {
 // tiles for many filters, few channels, or tiles that are mostly outside. It sees the
 // geometry and the instruction set only, so that all runs on a machine agree.
 func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
-	list, image, filter := forward(p, s), float64(imageCost), s.filterCost
+	list, image, filter, bf16 := forward(p, s), float64(imageCost), s.filterCost, bf16Gain
 	switch op {
 	case engine.GradX:
 		list = gradX(p, s)
 	case engine.GradW:
-		image, filter = gradientImageCost, gradientFilterCost
+		image, filter, bf16 = gradientImageCost, gradientFilterCost, gradientBF16Gain
 	}
 	cost := 0.0
 	for i := range list {
@@ -50,7 +51,7 @@ func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
 		cost += float64(s.points()) * (tiles*k*columns + image*tiles*(k+n) + filter*k*n)
 	}
 	if p.BF16 {
-		cost *= bf16Gain
+		cost *= bf16
 	}
 	return float64(p.Flops())/2 >= margin*cost
 }
