@@ -30,7 +30,6 @@ type correlation struct {
 	image, weight, dst []float32 // during Run
 	scratch            []float32
 	c                  *correlated
-	filters            []float32 // of c, if wide
 	chunks             int
 	packFilters        func(chunk int, ws *workspace)
 	wideBlock          func(chunk int, ws *workspace)
@@ -140,7 +139,7 @@ func (k *correlation) Run(dst, a, b, scratch unsafe.Pointer) error {
 			k.run(c)
 		}
 	}
-	k.image, k.weight, k.dst, k.scratch, k.filters, k.c = nil, nil, nil, nil, nil, nil
+	k.image, k.weight, k.dst, k.scratch, k.c = nil, nil, nil, nil, nil
 	return nil
 }
 
