@@ -1,14 +1,14 @@
 // Package cpu runs graphs on the processor: convolutions and matrix products
-// by an engine (oneDNN, or plain Go), everything else by kernels in Go.
+// by an engine (Winograd's filtering in front of oneDNN or plain Go), everything else by kernels in Go.
 //
 // One goroutine, locked to its OS thread, compiles and runs the programs of a
 // backend, one step after the other; inside a step a kernel uses all threads.
 // The parts of the work are fixed, so the same inputs and the same number of
 // threads give the same bits. A run allocates no memory.
 //
-// With Config.BF16, convolutions and matrix products round their operands to
-// bfloat16, multiply those and add up in float32. Everything else stays as it
-// is: values in memory, master weights, sums, statistics, losses and what the
+// With Config.BF16, convolutions and matrix products may round their operands to
+// bfloat16, multiply those and add up in float32; they do where that is faster.
+// Everything else stays as it is: values in memory, master weights, sums, statistics, losses and what the
 // ranks exchange are float32. Products with a vector stay float32 too.
 //
 // Invariants: all pointers of a program are fixed when it is compiled; sums

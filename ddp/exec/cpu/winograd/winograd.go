@@ -10,7 +10,8 @@
 // The maps of package-internal type scheme, for polynomials evaluated at points
 // 0, ±a, ±b and infinity. The points decide how exact the result is: with a =
 // 5/8, b = 3/2 the error is less than twice that of summing up a plain
-// convolution in float32; with the textbook's 1 and 2 it is four times as big.
+// convolution in float32; with the textbook's 1 and 2 it is three and a half
+// times a plain convolution's.
 //
 // # Three ops
 //
