@@ -25,6 +25,20 @@ type Kernel struct {
 	Run func(k int, a []float32, rs, ks int, b, c []float32, off *[MaxMR]int, rows, cols int, add bool)
 }
 
+// Scaled computes MR×NR elements of C in registers from 16-bit integers, two in
+// a word: the first in its lower half. Each row of a and each column of b has a
+// scale.
+type Scaled struct {
+	MR, NR int
+	// Run is Kernel.Run on words of two numbers, so k, rs and ks count words, with
+	//
+	//	s := sa[r] * sb[j] * Σ_{l<k} Σ_{h<2} a[r*rs+l*ks].h * b[l*NR+j].h
+	//
+	// The inner sum is taken in 32 bits: it must be below 2³¹ for any order of
+	// its terms. sb has all NR columns.
+	Run func(k int, a []uint32, rs, ks int, b []uint32, c []float32, off *[MaxMR]int, sa, sb []float32, rows, cols int, add bool)
+}
+
 // generic is the micro-kernel in plain Go.
 var generic = Kernel{Name: "generic", MR: 4, NR: 4, Run: tileGeneric}
 

@@ -15,6 +15,18 @@ func All() (ks []Kernel) {
 	return append(ks, generic)
 }
 
+// OfIntegers is the kernel of 16-bit integers, where the CPU multiplies and adds
+// pairs of them as fast as single float32 (AVX512_VNNI).
+func OfIntegers() (k Scaled, ok bool) {
+	return Scaled{MR: 12, NR: 32, Run: scaledVNNI}, cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VNNI
+}
+
+func scaledVNNI(k int, a []uint32, rs, ks int, b []uint32, c []float32, off *[MaxMR]int, sa, sb []float32, rows, cols int, add bool) {
+	checkTile(k, a, rs, ks, b, c, off, rows, cols, 12, 32)
+	_, _ = sa[rows-1], sb[31]
+	scaled12x32(k, &a[0], rs, ks, &b[0], &c[0], off, &sa[0], &sb[0], rows, uint32(1<<cols-1), add)
+}
+
 func tileAVX512(k int, a []float32, rs, ks int, b, c []float32, off *[MaxMR]int, rows, cols int, add bool) {
 	checkTile(k, a, rs, ks, b, c, off, rows, cols, 12, 32)
 	tile12x32(k, &a[0], rs, ks, &b[0], &c[0], off, rows, uint32(1<<cols-1), add)
@@ -43,7 +55,7 @@ func tileAVX2(k int, a []float32, rs, ks int, b, c []float32, off *[MaxMR]int, r
 }
 
 // checkTile panics if the assembly would leave its slices.
-func checkTile(k int, a []float32, rs, ks int, b, c []float32, off *[MaxMR]int, rows, cols, mr, nr int) {
+func checkTile[T any](k int, a []T, rs, ks int, b []T, c []float32, off *[MaxMR]int, rows, cols, mr, nr int) {
 	_ = a[(mr-1)*rs+(k-1)*ks]
 	_ = b[k*nr-1]
 	for _, o := range off[:rows] {
@@ -61,3 +73,8 @@ func tile12x32(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, ro
 //
 //go:noescape
 func tile6x16(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, add bool)
+
+// scaled12x32 is Scaled.Run with mr = 12, nr = 32; mask as tile12x32.
+//
+//go:noescape
+func scaled12x32(k int, a *uint32, rs, ks int, b *uint32, c *float32, off *[MaxMR]int, sa, sb *float32, rows int, mask uint32, add bool)

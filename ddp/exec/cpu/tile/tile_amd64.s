@@ -125,6 +125,127 @@ done:
 	VZEROUPPER
 	RET
 
+// ROWVNNI is ROW512 on pairs of 16-bit integers.
+#define ROWVNNI(a, x, lo, hi) \
+	VPBROADCASTD a, x \
+	VPDPWSSD     Z24, x, lo \
+	VPDPWSSD     Z25, x, hi
+
+// SCALE makes row r of sums float32, times its scale and those of the columns,
+// (Z24, Z25).
+#define SCALE(r, lo, hi) \
+	VCVTDQ2PS lo, lo \
+	VCVTDQ2PS hi, hi \
+	VMULPS Z24, lo, lo \
+	VMULPS Z25, hi, hi \
+	VMULPS.BCST (4*r)(R8), lo, lo \
+	VMULPS.BCST (4*r)(R8), hi, hi
+
+#define SETSCALED(r, lo, hi) \
+	SCALE(r, lo, hi) \
+	SET512(r, lo, hi)
+
+#define ADDSCALED(r, lo, hi) \
+	SCALE(r, lo, hi) \
+	ADD512(r, lo, hi)
+
+// func scaled12x32(k int, a *uint32, rs, ks int, b *uint32, c *float32, off *[MaxMR]int, sa, sb *float32, rows int, mask uint32, add bool)
+//
+// Registers are those of tile12x32.
+TEXT ·scaled12x32(SB), NOSPLIT, $0-85
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), R8
+	MOVQ rs+16(FP), AX
+	MOVQ ks+24(FP), BX
+	MOVQ b+32(FP), DI
+	SHLQ $2, AX
+	SHLQ $2, BX
+	LEAQ (AX)(AX*2), R13
+	LEAQ (R8)(R13*1), R9
+	LEAQ (R9)(R13*1), R10
+	LEAQ (R10)(R13*1), R11
+	ZERO512(Z0, Z1)
+	ZERO512(Z2, Z3)
+	ZERO512(Z4, Z5)
+	ZERO512(Z6, Z7)
+	ZERO512(Z8, Z9)
+	ZERO512(Z10, Z11)
+	ZERO512(Z12, Z13)
+	ZERO512(Z14, Z15)
+	ZERO512(Z16, Z17)
+	ZERO512(Z18, Z19)
+	ZERO512(Z20, Z21)
+	ZERO512(Z22, Z23)
+
+loop: // for l := range k
+	VMOVUPS (DI), Z24
+	VMOVUPS 64(DI), Z25
+	ROWVNNI((R8), Z26, Z0, Z1)
+	ROWVNNI((R8)(AX*1), Z27, Z2, Z3)
+	ROWVNNI((R8)(AX*2), Z28, Z4, Z5)
+	ROWVNNI((R9), Z29, Z6, Z7)
+	ROWVNNI((R9)(AX*1), Z30, Z8, Z9)
+	ROWVNNI((R9)(AX*2), Z31, Z10, Z11)
+	ROWVNNI((R10), Z26, Z12, Z13)
+	ROWVNNI((R10)(AX*1), Z27, Z14, Z15)
+	ROWVNNI((R10)(AX*2), Z28, Z16, Z17)
+	ROWVNNI((R11), Z29, Z18, Z19)
+	ROWVNNI((R11)(AX*1), Z30, Z20, Z21)
+	ROWVNNI((R11)(AX*2), Z31, Z22, Z23)
+	ADDQ BX, R8
+	ADDQ BX, R9
+	ADDQ BX, R10
+	ADDQ BX, R11
+	ADDQ $128, DI
+	DECQ CX
+	JNZ  loop
+
+	MOVQ  c+40(FP), DX
+	MOVQ  off+48(FP), SI
+	MOVQ  sa+56(FP), R8
+	MOVQ  sb+64(FP), R9
+	MOVQ  rows+72(FP), R12
+	MOVL  mask+80(FP), AX
+	KMOVW AX, K1
+	SHRL  $16, AX
+	KMOVW AX, K2
+	VMOVUPS (R9), Z24
+	VMOVUPS 64(R9), Z25
+	CMPB  add+84(FP), $0
+	JNE   sum
+
+	SETSCALED(0, Z0, Z1)
+	SETSCALED(1, Z2, Z3)
+	SETSCALED(2, Z4, Z5)
+	SETSCALED(3, Z6, Z7)
+	SETSCALED(4, Z8, Z9)
+	SETSCALED(5, Z10, Z11)
+	SETSCALED(6, Z12, Z13)
+	SETSCALED(7, Z14, Z15)
+	SETSCALED(8, Z16, Z17)
+	SETSCALED(9, Z18, Z19)
+	SETSCALED(10, Z20, Z21)
+	SETSCALED(11, Z22, Z23)
+	JMP done
+
+sum:
+	ADDSCALED(0, Z0, Z1)
+	ADDSCALED(1, Z2, Z3)
+	ADDSCALED(2, Z4, Z5)
+	ADDSCALED(3, Z6, Z7)
+	ADDSCALED(4, Z8, Z9)
+	ADDSCALED(5, Z10, Z11)
+	ADDSCALED(6, Z12, Z13)
+	ADDSCALED(7, Z14, Z15)
+	ADDSCALED(8, Z16, Z17)
+	ADDSCALED(9, Z18, Z19)
+	ADDSCALED(10, Z20, Z21)
+	ADDSCALED(11, Z22, Z23)
+
+done:
+	VZEROUPPER
+	RET
+
 // ROW256 is one row of a tile at one k: lo, hi += a·(Y12, Y13).
 #define ROW256(a, x, lo, hi) \
 	VBROADCASTSS a, x \

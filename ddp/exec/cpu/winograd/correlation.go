@@ -26,20 +26,22 @@ type correlation struct {
 	width int // columns of a panel
 	block int // tiles
 	deep  bool
+	// integers is nil if V and U are float32. If not, they are words of two
+	// 16-bit integers (scale.go), and followed by their scales.
+	integers *integers
 
 	image, weight, dst []float32 // during Run
 	scratch            []float32
 	c                  *correlated
 	chunks             int
 	packFilters        func(chunk int, ws *workspace)
+	scaleFilters       func(chunk int, ws *workspace)
 	wideBlock          func(chunk int, ws *workspace)
 	packImages         func(chunk int, ws *workspace)
 	deepPanel          func(chunk int, ws *workspace)
 }
 
 const (
-	// kBlock is the depth of a block of sums.
-	kBlock = 256
 	// gap is added to rows of V: rows a power of two apart would compete for
 	// the same cache lines.
 	gap = 16
@@ -54,13 +56,16 @@ const (
 
 func newCorrelation(e *Engine, s *scheme, op engine.ConvOp, p engine.ConvProblem) *correlation {
 	k := &correlation{e: e, s: s, op: op, p: p, width: s.width()}
+	if p.BF16 {
+		k.integers = s.integers
+	}
 	if op == engine.Forward {
 		k.list = forward(p, s)
 	} else {
 		k.list = gradX(p, s)
 	}
 	c := &k.list[0]
-	depth, tiles := c.filter.k, 0
+	tiles := 0
 	for i := range k.list {
 		c := &k.list[i]
 		tiles = max(tiles, c.tiling.tiles())
@@ -68,18 +73,56 @@ func newCorrelation(e *Engine, s *scheme, op engine.ConvOp, p engine.ConvProblem
 			e.growZeros(g.zeros(&s.input))
 		}
 	}
-	k.block = min(maxBlock, max(minBlock, blockBytes/(4*s.points()*(depth+gap))/s.tile.MR*s.tile.MR))
+	k.block = min(maxBlock, max(minBlock, blockBytes/(4*s.points()*k.row(c))/s.tile.MR*s.tile.MR))
 	k.block = min(k.block, max(s.tile.MR, (tiles+e.pool.Threads()-1)/e.pool.Threads()+s.tile.MR-1)/s.tile.MR*s.tile.MR)
-	k.deep = tiles*(depth+gap) <= depth*c.filter.panels()*s.width()
-	k.packFilters, k.wideBlock, k.packImages, k.deepPanel = k.doPackFilters, k.doWideBlock, k.doPackImages, k.doDeepPanel
+	k.deep = tiles*k.row(c) <= k.depth(c)*c.filter.panels()*s.width()
+	k.packFilters, k.scaleFilters, k.wideBlock, k.packImages, k.deepPanel = k.doPackFilters, k.doScaleFilters, k.doWideBlock, k.doPackImages, k.doDeepPanel
 	return k
 }
 
 func (k *correlation) blocks(c *correlated) int { return (c.tiling.tiles() + k.block - 1) / k.block }
 
-// row and images are the floats of a row of V, and of V of a block.
-func (k *correlation) row(c *correlated) int    { return c.filter.k + gap }
-func (k *correlation) images(c *correlated) int { return k.s.points() * k.block * k.row(c) }
+// depth is the words of a row of V or column of U, and blocks of depth how many
+// of them have a sum, and a scale, of their own.
+func (k *correlation) depth(c *correlated) int {
+	if k.integers != nil {
+		return c.filter.k / 2
+	}
+	return c.filter.k
+}
+
+func (k *correlation) depthBlocks(c *correlated) int {
+	return (k.depth(c) + depthBlock - 1) / depthBlock
+}
+
+// row, images and filters are the words of a row of V, of V of a block, and of a
+// panel of U.
+func (k *correlation) row(c *correlated) int { return k.depth(c) + gap }
+
+func (k *correlation) images(c *correlated) int {
+	n := k.s.points() * k.block * k.row(c)
+	if k.integers != nil {
+		n += k.depthBlocks(c) * k.s.points() * k.block
+	}
+	return n
+}
+
+// filters is enough for float32, of which integers are made in place.
+func (k *correlation) filters(c *correlated) int {
+	n := c.filter.floats(k.s)
+	if k.integers != nil {
+		n += k.depthBlocks(c) * k.s.points() * k.width
+	}
+	return n
+}
+
+// tile is the words of one transformed tile before it is scaled.
+func (k *correlation) tile(c *correlated) int {
+	if k.integers == nil {
+		return 0
+	}
+	return k.s.points() * (c.filter.k + gap)
+}
 
 // products is the floats of M of a block.
 func (k *correlation) products() int { return k.s.points() * (k.block*k.width + gap) }
@@ -92,22 +135,24 @@ func (k *correlation) shared() (n int) {
 		if k.deep {
 			n = max(n, k.blocks(c)*k.images(c))
 		} else {
-			n = max(n, c.filter.panels()*c.filter.floats(k.s))
+			n = max(n, c.filter.panels()*k.filters(c))
 		}
 	}
 	return n
 }
 
-func (k *correlation) private() (n int) {
+func (k *correlation) private() int {
+	big, staged := 0, 0
 	for i := range k.list {
 		c := &k.list[i]
+		staged = max(staged, k.tile(c))
 		if k.deep {
-			n = max(n, c.filter.floats(k.s))
+			big = max(big, k.filters(c))
 		} else {
-			n = max(n, k.images(c))
+			big = max(big, k.images(c))
 		}
 	}
-	return n + k.products()
+	return big + staged + k.products()
 }
 
 func (k *correlation) Scratch() int {
@@ -156,16 +201,27 @@ func (k *correlation) run(c *correlated) {
 	}
 	k.chunks = min(c.filter.k/c.filter.groupRows(), 8*k.e.pool.Threads())
 	k.e.pool.Do(alone, k.chunks, k.packFilters)
+	if k.integers != nil {
+		k.e.pool.Do(alone, c.filter.panels()*k.s.n, k.scaleFilters)
+	}
 	k.e.pool.Do(alone, k.blocks(c), k.wideBlock)
 }
 
 // smallWork is the number of operations below which threads do not pay.
 const smallWork = 1 << 20
 
-// own is the private memory of a thread: V or a panel of U, and M.
-func (k *correlation) own(ws *workspace) (big, products []float32) {
+// own is the private memory of a thread: V or a panel of U, a tile, and M.
+func (k *correlation) own(ws *workspace) (big, tile, products []float32) {
 	all := k.scratch[k.shared()+ws.thread*k.private():][:k.private()]
-	return all[:k.private()-k.products()], all[k.private()-k.products():]
+	m := len(all) - k.products()
+	t := m - k.tile(k.c)
+	return all[:t], all[t:m], all[m:]
+}
+
+// panelOf is panel j of U, if all are shared.
+func (k *correlation) panelOf(j int) []float32 {
+	n := k.filters(k.c)
+	return k.scratch[j*n:][:n]
 }
 
 // doPackFilters makes a part of the rows of all panels of U.
@@ -173,45 +229,61 @@ func (k *correlation) doPackFilters(chunk int, ws *workspace) {
 	f := &k.c.filter
 	k0, k1 := threads.Part(f.k/f.groupRows(), chunk, k.chunks)
 	for j := range f.panels() {
-		f.pack(ws, k.s, k.scratch[j*f.floats(k.s):][:f.floats(k.s)], k.weight, j, k0*f.groupRows(), k1*f.groupRows())
+		f.pack(ws, k.s, k.panelOf(j), k.weight, j, k0*f.groupRows(), k1*f.groupRows())
 	}
+}
+
+// doScaleFilters makes integers of a part of the points of a panel of U.
+func (k *correlation) doScaleFilters(chunk int, _ *workspace) {
+	j, i := chunk/k.s.n, chunk%k.s.n
+	k.scalePanel(k.panelOf(j), i*k.s.n, (i+1)*k.s.n)
 }
 
 // doWideBlock computes the results of one block of tiles.
 func (k *correlation) doWideBlock(chunk int, ws *workspace) {
-	v, m := k.own(ws)
-	f := &k.c.filter
-	k.packBlock(ws, v, chunk)
-	for j := range f.panels() {
-		k.panel(ws, v, k.scratch[j*f.floats(k.s):][:f.floats(k.s)], m, chunk, j)
+	v, tile, m := k.own(ws)
+	k.packBlock(ws, v, tile, chunk)
+	for j := range k.c.filter.panels() {
+		k.panel(ws, v, k.panelOf(j), m, chunk, j)
 	}
 }
 
 // doPackImages makes V of one block of tiles.
 func (k *correlation) doPackImages(chunk int, ws *workspace) {
+	_, tile, _ := k.own(ws)
 	n := k.images(k.c)
-	k.packBlock(ws, k.scratch[chunk*n:][:n], chunk)
+	k.packBlock(ws, k.scratch[chunk*n:][:n], tile, chunk)
 }
 
 // doDeepPanel makes one panel of U, and with it the results of its columns.
 func (k *correlation) doDeepPanel(j int, ws *workspace) {
-	u, m := k.own(ws)
+	u, _, m := k.own(ws)
 	f, n := &k.c.filter, k.images(k.c)
-	u = u[:f.floats(k.s)]
+	u = u[:k.filters(k.c)]
 	f.pack(ws, k.s, u, k.weight, j, 0, f.k)
+	if k.integers != nil {
+		k.scalePanel(u, 0, k.s.points())
+	}
 	for b := range k.blocks(k.c) {
 		k.panel(ws, k.scratch[b*n:][:n], u, m, b, j)
 	}
 }
 
 // packBlock writes V of one block of tiles.
-func (k *correlation) packBlock(ws *workspace, v []float32, block int) {
-	c, row := k.c, k.row(k.c)
+func (k *correlation) packBlock(ws *workspace, v, tile []float32, block int) {
+	c := k.c
 	x := unsafe.Pointer(unsafe.SliceData(k.image))
 	for t := range k.size(block) {
+		dst, step := v[t*k.row(c):], k.block*k.row(c)
+		if k.integers != nil {
+			dst, step = tile, c.filter.k+gap
+		}
 		image, r0, c0 := c.tiling.at(block*k.block + t)
 		for i, g := range c.in {
-			g.transform(ws, &k.s.input, x, image, r0, c0, 0, g.c, v[t*row+i*lanes:], k.block*row, c.filter.groupRows())
+			g.transform(ws, &k.s.input, x, image, r0, c0, 0, g.c, dst[i*lanes:], step, c.filter.groupRows())
+		}
+		if k.integers != nil {
+			k.scaleTile(ws, v, tile, t)
 		}
 	}
 }
@@ -226,18 +298,23 @@ func (k *correlation) panel(ws *workspace, v, u, m []float32, block, j int) {
 	n, cols := k.size(block), min(k.width, k.c.filter.n-j*k.width)
 	step := k.block*k.width + gap
 	for p := range k.s.points() {
-		k.multiply(ws, v[p*k.block*k.row(k.c):], u[p*k.c.filter.k*k.width:], m[p*step:], n, cols)
+		if k.integers != nil {
+			k.multiplyIntegers(ws, v, u, m[p*step:], p, n, cols)
+		} else {
+			k.multiply(ws, v, u, m[p*step:], p, n, cols)
+		}
 	}
 	for t := range n {
 		k.result(ws, m[t*k.width:], step, block*k.block+t, j*k.width, cols)
 	}
 }
 
-// multiply is M = V · U of one point.
-func (k *correlation) multiply(ws *workspace, v, u, m []float32, tiles, cols int) {
+// multiply is M = V · U of point p.
+func (k *correlation) multiply(ws *workspace, v, u, m []float32, p, tiles, cols int) {
 	row, depth, mr := k.row(k.c), k.c.filter.k, k.s.tile.MR
-	for k0 := 0; k0 < depth; k0 += kBlock {
-		d := min(kBlock, depth-k0)
+	v, u = v[p*k.block*row:], u[p*depth*k.width:]
+	for k0 := 0; k0 < depth; k0 += depthBlock {
+		d := min(depthBlock, depth-k0)
 		for t := 0; t < tiles; t += mr {
 			k.s.tile.Run(d, v[t*row+k0:], row, 1, u[k0*k.width:], m[t*k.width:], &ws.off, min(mr, tiles-t), cols, k0 > 0)
 		}

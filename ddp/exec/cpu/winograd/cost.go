@@ -14,6 +14,10 @@ const (
 	imageCost          = 12
 	gradientImageCost  = 20
 	gradientFilterCost = 14
+	// As integers, products cost about half, but numbers have to be scaled.
+	integerProduct    = 0.55
+	integerCost       = 4
+	integerFilterCost = 8
 	// margin is how much fewer multiply-adds are wanted, as plain convolutions
 	// are a little nearer to the processor's peak.
 	margin = 1.15
@@ -43,12 +47,16 @@ func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
 	case engine.GradW:
 		image, filter, bf16 = gradientImageCost, gradientFilterCost, gradientBF16Gain
 	}
+	product := 1.0
+	if p.BF16 && s.integers != nil && op != engine.GradW {
+		product, image, filter = integerProduct, image+integerCost, filter+integerFilterCost
+	}
 	cost := 0.0
 	for i := range list {
 		c := &list[i]
 		k, n, tiles := float64(c.filter.k), float64(c.filter.n), float64(c.tiling.tiles())
 		columns := float64(c.filter.panels() * s.width())
-		cost += float64(s.points()) * (tiles*k*columns + image*tiles*(k+n) + filter*k*n)
+		cost += float64(s.points()) * (product*tiles*k*columns + image*tiles*(k+n) + filter*k*n)
 	}
 	if p.BF16 {
 		cost *= bf16

@@ -153,8 +153,8 @@ func (k *gradient) doMultiply(chunk int, ws *workspace) {
 // point is rows [k0,k1) of dU (+)= Vᵀ · Z of one point.
 func (k *gradient) point(ws *workspace, v, z, du []float32, k0, k1, cols int) {
 	mr := k.s.tile.MR
-	for t := 0; t < k.size(); t += kBlock {
-		d := min(kBlock, k.size()-t)
+	for t := 0; t < k.size(); t += depthBlock {
+		d := min(depthBlock, k.size()-t)
 		for r := k0; r < k1; r += mr {
 			k.s.tile.Run(d, v[t*k.row()+r:], 1, k.row(), z[t*k.width:], du[(r-k0)*k.width:], &ws.off, min(mr, k1-r), cols, k.first+t > 0)
 		}

@@ -5,6 +5,7 @@ import "ebtrain/ddp/exec/cpu/tile"
 // isa is what an instruction set brings.
 type isa struct {
 	tile       tile.Kernel // its columns are the width of a panel
+	integers   *integers   // nil if float32 is as fast
 	six, five  loops       // for schemes of six and five points
 	filterCost float64     // see cost.go
 	// toColumns transposes 16 rows, step floats apart, of taps elements, 4 to
@@ -16,3 +17,10 @@ type isa struct {
 
 // loops are the loops of the five maps of a scheme.
 type loops struct{ input, output, spread, filter, gather func(*pass) }
+
+// integers are the loops on 16-bit integers; see scale.go.
+type integers struct {
+	tile         tile.Scaled // of as many rows and columns as the one of float32
+	scaleRows    func(*rows)
+	scaleColumns func(dst *uint32, dstStep int, src *float32, srcStep int, scales *float32, rows int)
+}

@@ -16,6 +16,7 @@ func isas() (list []isa) {
 				filterCost: 22,
 				toColumns:  toColumnsAVX512,
 				toRows:     toRowsAVX512,
+				integers:   integersAVX512(),
 			})
 		case "AVX2":
 			list = append(list, isa{
@@ -29,6 +30,14 @@ func isas() (list []isa) {
 		}
 	}
 	return list
+}
+
+// integersAVX512 is nil without AVX512_VNNI.
+func integersAVX512() *integers {
+	if k, ok := tile.OfIntegers(); ok {
+		return &integers{k, scaleRows, scaleColumns}
+	}
+	return nil
 }
 
 //go:noescape

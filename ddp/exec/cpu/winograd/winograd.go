@@ -44,6 +44,8 @@ import (
 var ErrClosed = errors.New("winograd: closed")
 
 // Engine computes the convolutions that it can, and leaves the rest to another.
+// Where it has integers for what may be multiplied as bfloat16, it takes such
+// problems even if the other engine does not, which then gets them as float32.
 type Engine struct {
 	engine.Engine
 	pool     *threads.Pool[workspace] // nil after Close
@@ -79,6 +81,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
 	s := e.scheme(p)
 	if e.pool == nil || p.Check(op) != nil || !fits(p) || !s.pays(op, p) && !e.always {
+		p.BF16 = p.BF16 && !e.widens()
 		return e.Engine.Conv(op, p)
 	}
 	if op == engine.GradW {
@@ -86,6 +89,24 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 	}
 	return newCorrelation(e, s, op, p), nil
 }
+
+// MatMul leaves a matrix product to the other engine.
+func (e *Engine) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
+	p.BF16 = p.BF16 && !e.widens()
+	return e.Engine.MatMul(p)
+}
+
+// BF16 is what the other engine says, unless this one is faster for it.
+func (e *Engine) BF16() error {
+	if e.widens() {
+		return nil
+	}
+	return e.Engine.BF16()
+}
+
+// widens says that the other engine has no bfloat16, but this one something as
+// good.
+func (e *Engine) widens() bool { return e.f43.integers != nil && e.Engine.BF16() != nil }
 
 func (e *Engine) scheme(p engine.ConvProblem) *scheme {
 	if p.StrideH == 1 {

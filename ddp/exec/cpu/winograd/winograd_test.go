@@ -41,6 +41,15 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+func TestConformanceBF16(t *testing.T) {
+	each(t, func(t *testing.T, i *isa) {
+		if i.integers == nil {
+			t.Skip("no 16-bit integers on this instruction set: these problems are the other engine's")
+		}
+		enginetest.RunTiledBF16(t, func(n int) engine.Engine { return always(t, n, i) })
+	})
+}
+
 // TestOn: the best instruction set there is, or the other engine itself.
 func TestOn(t *testing.T) {
 	rest, list := native.New(1), isas()
@@ -57,6 +66,15 @@ func TestOn(t *testing.T) {
 // AVX2, for all packages of the program.
 func BenchmarkEngine(b *testing.B) {
 	enginetest.Bench(b, func(n int) engine.Engine { return On(team(b, n), native.New(n)) })
+}
+
+// BenchmarkEngineBF16 is all that fits, multiplied as bfloat16 may be.
+func BenchmarkEngineBF16(b *testing.B) {
+	list := isas()
+	if len(list) == 0 || list[0].integers == nil {
+		b.Skip("no 16-bit integers on this CPU")
+	}
+	enginetest.BenchBF16(b, func(n int) engine.Engine { return always(b, n, &list[0]) })
 }
 
 func TestClosed(t *testing.T) { each(t, testClosed) }

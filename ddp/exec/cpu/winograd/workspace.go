@@ -10,6 +10,7 @@ import (
 type workspace struct {
 	thread int
 	pass   pass
+	scale  rows
 	rows   [6]unsafe.Pointer
 	tmp    [tmpLen]float32
 	taps   [maxBlocks * lanes * lanes]float32 // of maxBlocks × 16 filters, each up to 16

@@ -31,6 +31,13 @@ func RunTiled(t *testing.T, make func(threads int) engine.Engine) { run(t, suite
 // to float32 rounding, of the operands or of the operands rounded.
 func RunBF16(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{bf16: true}, make) }
 
+// RunTiledBF16 is RunTiled on problems that may multiply as bfloat16. Results must be
+// as exact as those of operands rounded to bfloat16: in root mean square, and
+// none may be further off than any of those could be.
+func RunTiledBF16(t *testing.T, make func(threads int) engine.Engine) {
+	run(t, suite{bf16: true, tiled: true}, make)
+}
+
 func run(t *testing.T, s suite, make func(threads int) engine.Engine) {
 	s.thread = newThread()
 	defer s.thread.stop()
