@@ -48,7 +48,7 @@ func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
 		image, filter, bf16 = gradientImageCost, gradientFilterCost, gradientBF16Gain
 	}
 	product := 1.0
-	if p.BF16 && s.integers != nil && op != engine.GradW {
+	if p.BF16 && s.integers != nil {
 		product, image, filter = integerProduct, image+integerCost, filter+integerFilterCost
 	}
 	cost := 0.0

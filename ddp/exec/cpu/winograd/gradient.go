@@ -25,6 +25,8 @@ type gradient struct {
 	width  int // columns of a panel
 	block  int // tiles at a time
 	parts  int // ranges of rows of dU
+	// integers is nil if V and Z are float32; see gradient_scale.go.
+	integers *integers
 
 	a, b, dst []float32 // during Run
 	scratch   []float32
@@ -41,30 +43,56 @@ const gradientBytes = 6 << 20
 func newGradient(e *Engine, s *scheme, p engine.ConvProblem) *gradient {
 	k := &gradient{e: e, s: s, p: p, width: s.width(), x: imagesSeen(p), dy: pixels(p.OH, p.OW, p.O), filter: weightAsSeen(p, s.width()),
 		tiling: tiling{p.N, p.OH, p.OW, s.m}}
+	if p.BF16 {
+		k.integers = s.integers
+	}
 	e.growZeros(max(k.x[0].zeros(&s.input), k.dy.zeros(&s.spread)))
 	tiles := k.tiling.tiles()
-	k.block = max(128, gradientBytes/(4*s.points()*(k.row()+k.filter.panels()*s.width())))
+	tileBytes := 4 * s.points() * (k.row() + k.filter.panels()*s.width())
+	if k.integers != nil {
+		tileBytes /= 2
+	}
+	k.block = max(128, gradientBytes/tileBytes)
 	if 2*tiles <= 3*k.block {
 		k.block = tiles
 	} else {
 		n := (tiles + k.block - 1) / k.block
 		k.block = (tiles + n - 1) / n
 	}
+	if k.integers != nil {
+		k.block = min(k.block+slabTiles-1, tiles+slabTiles-1) / slabTiles * slabTiles
+	}
 	k.parts = max(1, min(k.filter.k/max(4*s.tile.MR, k.filter.groupRows()), (4*e.pool.Threads()+k.filter.panels()-1)/k.filter.panels()))
 	k.pack, k.multiply, k.finish = k.doPack, k.doMultiply, k.doFinish
+	if k.integers != nil {
+		k.pack = k.doPackIntegers
+	}
 	return k
 }
 
-// row is the floats of a row of V: the micro-kernel may read beyond the last k.
+// row is the words of a row of V: the micro-kernel may read beyond the last k.
 func (k *gradient) row() int { return k.filter.k + gap }
 
 // single says that there is one block: then dU is held by each thread, for the
 // rows and columns that it works on.
 func (k *gradient) single() bool { return k.block >= k.tiling.tiles() }
 
-// seen, changes and sums are the floats of V, Z and dU.
-func (k *gradient) seen() int    { return k.s.points()*k.block*k.row() + gap }
-func (k *gradient) changes() int { return k.filter.panels() * k.s.points() * k.block * k.width }
+// depth is the rows of V and Z, of float32 or of pairs of integers.
+func (k *gradient) depth() int {
+	if k.integers != nil {
+		return k.block / 2
+	}
+	return k.block
+}
+
+// seen, changes and sums are the words of V, Z and dU.
+func (k *gradient) seen() int {
+	return k.s.points()*(k.depth()+k.scales())*k.row() + gap
+}
+
+func (k *gradient) changes() int {
+	return k.filter.panels() * k.s.points() * (k.depth() + k.scales()) * k.width
+}
 
 func (k *gradient) sums() int {
 	if k.single() {
@@ -79,7 +107,7 @@ func (k *gradient) Scratch() int {
 	if k.e == nil || k.e.pool == nil {
 		return 0
 	}
-	return 4 * (k.seen() + k.changes() + k.sums())
+	return 4 * (k.seen() + k.changes() + k.sums() + k.e.pool.Threads()*k.staged())
 }
 
 func (k *gradient) Close() error {
@@ -97,6 +125,9 @@ func (k *gradient) Run(dst, a, b, scratch unsafe.Pointer) error {
 	alone := p.Flops() < smallWork
 	for k.first = 0; k.first < k.tiling.tiles(); k.first += k.block {
 		k.chunks = min(k.size(), 8*k.e.pool.Threads())
+		if k.integers != nil {
+			k.chunks = k.depthBlocks() * (k.slabs() + k.filter.panels())
+		}
 		k.e.pool.Do(alone, k.chunks, k.pack)
 		k.e.pool.Do(alone, k.filter.panels()*k.parts, k.multiply)
 	}
@@ -136,23 +167,27 @@ func (k *gradient) part(chunk int) (panel, k0, k1 int) {
 // doMultiply adds a block of tiles to rows [k0,k1) of a panel of dU.
 func (k *gradient) doMultiply(chunk int, ws *workspace) {
 	j, k0, k1 := k.part(chunk)
-	v, z := k.scratch[:k.seen()], k.scratch[k.seen()+j*k.s.points()*k.block*k.width:]
 	du, rows, base := k.sumsOf(ws, j), k.filter.k, 0
 	if k.single() {
 		rows, base = k1-k0, k0
 	}
 	cols := min(k.width, k.p.O-j*k.width)
 	for p := range k.s.points() {
-		k.point(ws, v[p*k.block*k.row():], z[p*k.block*k.width:], du[(p*rows-base)*k.width+k0*k.width:], k0, k1, cols)
+		sums := du[(p*rows-base)*k.width+k0*k.width:]
+		if k.integers != nil {
+			k.pointIntegers(ws, sums, p, j, k0, k1, cols)
+		} else {
+			k.point(ws, sums, p, j, k0, k1, cols)
+		}
 	}
 	if k.single() {
 		k.filter.unpack(ws, k.s, k.dst, du, rows, j, k0, k1)
 	}
 }
 
-// point is rows [k0,k1) of dU (+)= Vᵀ · Z of one point.
-func (k *gradient) point(ws *workspace, v, z, du []float32, k0, k1, cols int) {
-	mr := k.s.tile.MR
+// point is rows [k0,k1) of panel j of dU (+)= Vᵀ · Z of point p.
+func (k *gradient) point(ws *workspace, du []float32, p, j, k0, k1, cols int) {
+	mr, v, z := k.s.tile.MR, k.scratch[p*k.block*k.row():], k.scratch[k.seen()+(j*k.s.points()+p)*k.block*k.width:]
 	for t := 0; t < k.size(); t += depthBlock {
 		d := min(depthBlock, k.size()-t)
 		for r := k0; r < k1; r += mr {
