@@ -35,13 +35,14 @@ type correlation struct {
 	c                  *correlated
 	chunks             int
 	packFilters        func(chunk int, ws *workspace)
-	scaleFilters       func(chunk int, ws *workspace)
 	wideBlock          func(chunk int, ws *workspace)
 	packImages         func(chunk int, ws *workspace)
 	deepPanel          func(chunk int, ws *workspace)
 }
 
 const (
+	// depthBlock is the depth of a block of sums of float32.
+	depthBlock = 256
 	// gap is added to rows of V: rows a power of two apart would compete for
 	// the same cache lines.
 	gap = 16
@@ -76,14 +77,13 @@ func newCorrelation(e *Engine, s *scheme, op engine.ConvOp, p engine.ConvProblem
 	k.block = min(maxBlock, max(minBlock, blockBytes/(4*s.points()*k.row(c))/s.tile.MR*s.tile.MR))
 	k.block = min(k.block, max(s.tile.MR, (tiles+e.pool.Threads()-1)/e.pool.Threads()+s.tile.MR-1)/s.tile.MR*s.tile.MR)
 	k.deep = tiles*k.row(c) <= k.depth(c)*c.filter.panels()*s.width()
-	k.packFilters, k.scaleFilters, k.wideBlock, k.packImages, k.deepPanel = k.doPackFilters, k.doScaleFilters, k.doWideBlock, k.doPackImages, k.doDeepPanel
+	k.packFilters, k.wideBlock, k.packImages, k.deepPanel = k.doPackFilters, k.doWideBlock, k.doPackImages, k.doDeepPanel
 	return k
 }
 
 func (k *correlation) blocks(c *correlated) int { return (c.tiling.tiles() + k.block - 1) / k.block }
 
-// depth is the words of a row of V or column of U, and blocks of depth how many
-// of them have a sum, and a scale, of their own.
+// depth is the words of a row of V or column of U.
 func (k *correlation) depth(c *correlated) int {
 	if k.integers != nil {
 		return c.filter.k / 2
@@ -91,37 +91,16 @@ func (k *correlation) depth(c *correlated) int {
 	return c.filter.k
 }
 
-func (k *correlation) depthBlocks(c *correlated) int {
-	return (k.depth(c) + depthBlock - 1) / depthBlock
-}
-
 // row, images and filters are the words of a row of V, of V of a block, and of a
 // panel of U.
 func (k *correlation) row(c *correlated) int { return k.depth(c) + gap }
 
 func (k *correlation) images(c *correlated) int {
-	n := k.s.points() * k.block * k.row(c)
-	if k.integers != nil {
-		n += k.depthBlocks(c) * k.s.points() * k.block
-	}
-	return n
+	return k.s.points()*k.block*k.row(c) + k.imageScales(c)
 }
 
-// filters is enough for float32, of which integers are made in place.
 func (k *correlation) filters(c *correlated) int {
-	n := c.filter.floats(k.s)
-	if k.integers != nil {
-		n += k.depthBlocks(c) * k.s.points() * k.width
-	}
-	return n
-}
-
-// tile is the words of one transformed tile before it is scaled.
-func (k *correlation) tile(c *correlated) int {
-	if k.integers == nil {
-		return 0
-	}
-	return k.s.points() * (c.filter.k + gap)
+	return k.s.points()*k.depth(c)*k.width + k.filterScales(c)
 }
 
 // products is the floats of M of a block.
@@ -145,7 +124,7 @@ func (k *correlation) private() int {
 	big, staged := 0, 0
 	for i := range k.list {
 		c := &k.list[i]
-		staged = max(staged, k.tile(c))
+		staged = max(staged, k.staged(c))
 		if k.deep {
 			big = max(big, k.filters(c))
 		} else {
@@ -199,22 +178,19 @@ func (k *correlation) run(c *correlated) {
 		k.e.pool.Do(alone, c.filter.panels(), k.deepPanel)
 		return
 	}
-	k.chunks = min(c.filter.k/c.filter.groupRows(), 8*k.e.pool.Threads())
+	k.chunks = k.filterChunks(c)
 	k.e.pool.Do(alone, k.chunks, k.packFilters)
-	if k.integers != nil {
-		k.e.pool.Do(alone, c.filter.panels()*k.s.n, k.scaleFilters)
-	}
 	k.e.pool.Do(alone, k.blocks(c), k.wideBlock)
 }
 
 // smallWork is the number of operations below which threads do not pay.
 const smallWork = 1 << 20
 
-// own is the private memory of a thread: V or a panel of U, a tile, and M.
-func (k *correlation) own(ws *workspace) (big, tile, products []float32) {
+// own is the private memory of a thread: V or a panel of U, what is staged, and M.
+func (k *correlation) own(ws *workspace) (big, stage, products []float32) {
 	all := k.scratch[k.shared()+ws.thread*k.private():][:k.private()]
 	m := len(all) - k.products()
-	t := m - k.tile(k.c)
+	t := m - k.staged(k.c)
 	return all[:t], all[t:m], all[m:]
 }
 
@@ -224,25 +200,35 @@ func (k *correlation) panelOf(j int) []float32 {
 	return k.scratch[j*n:][:n]
 }
 
-// doPackFilters makes a part of the rows of all panels of U.
-func (k *correlation) doPackFilters(chunk int, ws *workspace) {
-	f := &k.c.filter
-	k0, k1 := threads.Part(f.k/f.groupRows(), chunk, k.chunks)
-	for j := range f.panels() {
-		f.pack(ws, k.s, k.panelOf(j), k.weight, j, k0*f.groupRows(), k1*f.groupRows())
+// filterChunks is into how many parts the work of packFilters is cut.
+func (k *correlation) filterChunks(c *correlated) int {
+	if k.integers != nil {
+		return c.filter.panels() * k.depthBlocks(c)
 	}
+	return min(c.filter.k/c.filter.groupRows(), 8*k.e.pool.Threads())
 }
 
-// doScaleFilters makes integers of a part of the points of a panel of U.
-func (k *correlation) doScaleFilters(chunk int, _ *workspace) {
-	j, i := chunk/k.s.n, chunk%k.s.n
-	k.scalePanel(k.panelOf(j), i*k.s.n, (i+1)*k.s.n)
+// doPackFilters makes a part of all panels of U: some rows, or of integers a block
+// of depth of a panel.
+func (k *correlation) doPackFilters(chunk int, ws *workspace) {
+	f := &k.c.filter
+	if k.integers != nil {
+		blocks := k.depthBlocks(k.c)
+		_, stage, _ := k.own(ws)
+		k.packIntegers(ws, k.panelOf(chunk/blocks), stage, chunk/blocks, chunk%blocks)
+		return
+	}
+	k0, k1 := threads.Part(f.k/f.groupRows(), chunk, k.chunks)
+	k0, k1 = k0*f.groupRows(), k1*f.groupRows()
+	for j := range f.panels() {
+		f.pack(ws, k.s, k.panelOf(j)[k0*k.width:], f.k*k.width, k.weight, j, k0, k1)
+	}
 }
 
 // doWideBlock computes the results of one block of tiles.
 func (k *correlation) doWideBlock(chunk int, ws *workspace) {
-	v, tile, m := k.own(ws)
-	k.packBlock(ws, v, tile, chunk)
+	v, stage, m := k.own(ws)
+	k.packBlock(ws, v, stage, chunk)
 	for j := range k.c.filter.panels() {
 		k.panel(ws, v, k.panelOf(j), m, chunk, j)
 	}
@@ -250,19 +236,21 @@ func (k *correlation) doWideBlock(chunk int, ws *workspace) {
 
 // doPackImages makes V of one block of tiles.
 func (k *correlation) doPackImages(chunk int, ws *workspace) {
-	_, tile, _ := k.own(ws)
+	_, stage, _ := k.own(ws)
 	n := k.images(k.c)
-	k.packBlock(ws, k.scratch[chunk*n:][:n], tile, chunk)
+	k.packBlock(ws, k.scratch[chunk*n:][:n], stage, chunk)
 }
 
 // doDeepPanel makes one panel of U, and with it the results of its columns.
 func (k *correlation) doDeepPanel(j int, ws *workspace) {
-	u, _, m := k.own(ws)
+	u, stage, m := k.own(ws)
 	f, n := &k.c.filter, k.images(k.c)
-	u = u[:k.filters(k.c)]
-	f.pack(ws, k.s, u, k.weight, j, 0, f.k)
 	if k.integers != nil {
-		k.scalePanel(u, 0, k.s.points())
+		for b := range k.depthBlocks(k.c) {
+			k.packIntegers(ws, u, stage, j, b)
+		}
+	} else {
+		f.pack(ws, k.s, u, f.k*k.width, k.weight, j, 0, f.k)
 	}
 	for b := range k.blocks(k.c) {
 		k.panel(ws, k.scratch[b*n:][:n], u, m, b, j)
@@ -270,20 +258,20 @@ func (k *correlation) doDeepPanel(j int, ws *workspace) {
 }
 
 // packBlock writes V of one block of tiles.
-func (k *correlation) packBlock(ws *workspace, v, tile []float32, block int) {
+func (k *correlation) packBlock(ws *workspace, v, stage []float32, block int) {
 	c := k.c
 	x := unsafe.Pointer(unsafe.SliceData(k.image))
 	for t := range k.size(block) {
 		dst, step := v[t*k.row(c):], k.block*k.row(c)
 		if k.integers != nil {
-			dst, step = tile, c.filter.k+gap
+			dst, step = stage, c.filter.k+gap
 		}
 		image, r0, c0 := c.tiling.at(block*k.block + t)
 		for i, g := range c.in {
 			g.transform(ws, &k.s.input, x, image, r0, c0, 0, g.c, dst[i*lanes:], step, c.filter.groupRows())
 		}
 		if k.integers != nil {
-			k.scaleTile(ws, v, tile, t)
+			k.scaleTile(ws, v, stage, t)
 		}
 	}
 }

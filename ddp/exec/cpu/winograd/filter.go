@@ -32,24 +32,24 @@ func (f *filter) groupRows() int { return lanes * len(f.first) }
 // channel is the channel of a row of group 0.
 func (f *filter) channel(k int) int { return k/f.groupRows()*lanes + k%lanes }
 
-// pack transforms rows [k0,k1) of panel j of w.
-func (f *filter) pack(ws *workspace, s *scheme, panel, w []float32, j, k0, k1 int) {
+// pack transforms rows [k0,k1) of panel j of w to dst: (points, rows, width), with
+// points so many floats apart.
+func (f *filter) pack(ws *workspace, s *scheme, dst []float32, point int, w []float32, j, k0, k1 int) {
 	for n := j * f.width; n < (j+1)*f.width; n += lanes {
 		for b := k0; b < k1; b += f.groupRows() {
 			if n >= f.n {
-				f.blank(panel[b*f.width+n%f.width:], s.points())
+				f.blank(dst[(b-k0)*f.width+n%f.width:], point, s.points())
 				continue
 			}
 			for k := b; k < b+lanes; k += maxBlocks {
-				f.packRows(ws, s, panel[k*f.width+n%f.width:], w, f.channel(k), n)
+				f.packRows(ws, s, dst[(k-k0)*f.width+n%f.width:], point, w, f.channel(k), n)
 			}
 		}
 	}
 }
 
 // packRows transforms channels c … c+maxBlocks-1 of all groups, columns n … n+15.
-func (f *filter) packRows(ws *workspace, s *scheme, dst, w []float32, c, n int) {
-	point := f.k * f.width
+func (f *filter) packRows(ws *workspace, s *scheme, dst []float32, point int, w []float32, c, n int) {
 	ss := strides{across: f.across * lanes, block: lanes * lanes}
 	ds := strides{down: s.n * point, across: point, block: f.width}
 	for b := range maxBlocks {
@@ -66,10 +66,10 @@ func (f *filter) packRows(ws *workspace, s *scheme, dst, w []float32, c, n int) 
 }
 
 // blank writes zeros in place of 16 columns that do not exist.
-func (f *filter) blank(dst []float32, points int) {
+func (f *filter) blank(dst []float32, point, points int) {
 	for p := range points {
 		for b := range f.groupRows() {
-			clear(dst[(p*f.k+b)*f.width:][:lanes])
+			clear(dst[p*point+b*f.width:][:lanes])
 		}
 	}
 }

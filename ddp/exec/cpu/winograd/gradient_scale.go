@@ -72,15 +72,24 @@ func (k *gradient) stage(ws *workspace, dst []float32, tile, slab int) {
 		return
 	}
 	x := unsafe.Pointer(unsafe.SliceData(k.a))
+	next, nr, nc := k.tiling.at(k.first + tile + 1)
+	for i := 0; i < min(slabWidth, k.filter.k-slab*slabWidth)/lanes; {
+		g, c0, c1 := k.channels(slab, i)
+		g.prefetch(k.s, x, next, nr, nc, c0, c1)
+		g.transform(ws, &k.s.input, x, image, r, c, c0, c1, dst[i*lanes:], step, lanes)
+		i += (c1 - c0) / lanes
+	}
+}
+
+// channels is what image columns from vector i of a slab on are of: at stride 1
+// the rest of the slab, at stride 2 one vector of one group.
+func (k *gradient) channels(slab, i int) (g *lattice, c0, c1 int) {
+	v := slab*slabWidth/lanes + i
 	if len(k.x) == 1 {
-		k.x[0].transform(ws, &k.s.input, x, image, r, c, slab*slabWidth, min(k.p.C, (slab+1)*slabWidth), dst, step, lanes)
-		return
+		return &k.x[0], v * lanes, min(k.p.C, (slab+1)*slabWidth)
 	}
-	for i := range slabWidth / lanes { // vector i of the slab is of one group
-		v := slab*slabWidth/lanes + i
-		c0 := v / len(k.x) * lanes
-		k.x[v%len(k.x)].transform(ws, &k.s.input, x, image, r, c, c0, c0+lanes, dst[i*lanes:], step, lanes)
-	}
+	c0 = v / len(k.x) * lanes
+	return &k.x[v%len(k.x)], c0, c0 + lanes
 }
 
 // seenIntegers is V of point p and block b of tiles, from column r on: its words

@@ -13,6 +13,9 @@ type isa struct {
 	// be overwritten.
 	toColumns func(dst, src *float32, step, taps int)
 	toRows    func(dst *float32, step int, src *float32, taps int)
+	// prefetch brings bytes from p and from other addresses to the first cache: n
+	// rows, down bytes apart, of cols addresses, across bytes apart.
+	prefetch func(p uintptr, rows, cols, down, across, bytes int)
 }
 
 // loops are the loops of the five maps of a scheme.

@@ -16,6 +16,7 @@ func isas() (list []isa) {
 				filterCost: 22,
 				toColumns:  toColumnsAVX512,
 				toRows:     toRowsAVX512,
+				prefetch:   prefetch,
 				integers:   integersAVX512(),
 			})
 		case "AVX2":
@@ -26,6 +27,7 @@ func isas() (list []isa) {
 				filterCost: 16,
 				toColumns:  toColumnsAVX2,
 				toRows:     toRowsAVX2,
+				prefetch:   prefetch,
 			})
 		}
 	}
@@ -111,3 +113,6 @@ func toColumnsAVX2(dst, src *float32, step, taps int)
 
 //go:noescape
 func toRowsAVX2(dst *float32, step int, src *float32, taps int)
+
+//go:noescape
+func prefetch(p uintptr, rows, cols, down, across, bytes int)
