@@ -7,8 +7,8 @@
 // threads give the same bits. A run allocates no memory.
 //
 // With Config.BF16, convolutions and matrix products may round their operands to
-// bfloat16, multiply those and add up in float32; they do where that is faster.
-// Everything else stays as it is: values in memory, master weights, sums, statistics, losses and what the
+// bfloat16, multiply those and add up in float32, or do what is as exact and
+// faster: see package winograd. Everything else stays as it is: values in memory, master weights, sums, statistics, losses and what the
 // ranks exchange are float32. Products with a vector stay float32 too.
 //
 // Invariants: all pointers of a program are fixed when it is compiled; sums
@@ -38,7 +38,8 @@ type Config struct {
 	// Engine does convolutions and matrix products; nil means the best that is
 	// built in. The backend closes it.
 	Engine engine.Engine
-	// BF16 lets float32 convolutions and matrix products multiply as bfloat16.
+	// BF16 lets float32 convolutions and matrix products multiply as inexactly as
+	// bfloat16.
 	// New fails with ErrNoBF16 where the engine or the processor cannot.
 	//
 	// The choice is the caller's for a whole backend: a loss that is itself made

@@ -8,10 +8,10 @@
 // in scratch memory.
 //
 // Numbers are multiplied as float32. A problem that says BF16 may be multiplied
-// as bfloat16 where that is faster: the kernel rounds every element of both operands to bfloat16 (to
-// nearest, ties to even), multiplies those, and adds up in float32; operands and results stay float32
-// in memory. The products are exact: one of two bfloat16 numbers fits into a
-// float32.
+// as bfloat16 where that is faster: the kernel rounds every element of both
+// operands to bfloat16 (to nearest, ties to even), multiplies those, and adds up
+// in float32. Or in another way that is as exact, in root mean square over the
+// result. Operands and results stay float32 in memory.
 //
 // Results are deterministic: the same inputs and the same number of threads
 // give the same bits.
@@ -67,7 +67,7 @@ type ConvProblem struct {
 	graph.Conv
 	N, C, H, W int
 	O, OH, OW  int
-	BF16       bool // may multiply as bfloat16
+	BF16       bool // may multiply as inexactly as bfloat16
 }
 
 // Flops of one run of any of the three ops, a multiply-add counted as two.
@@ -80,7 +80,7 @@ func (p ConvProblem) Flops() int64 {
 type MatMulProblem struct {
 	M, N, K        int
 	TransA, TransB bool
-	BF16           bool // may multiply as bfloat16
+	BF16           bool // may multiply as inexactly as bfloat16
 }
 
 // Flops of one run, a multiply-add counted as two.

@@ -24,6 +24,11 @@
 // At stride 2 an image is four images, of its odd and even rows and columns,
 // each seen through 2×2 taps.
 //
+// # Numbers
+//
+// Transformed numbers are float32. In problems that say BF16 they are 16-bit
+// integers with scales, where the processor multiplies those faster: scale.go.
+//
 // Results do not depend on the number of threads; they do depend on the
 // instruction set, AVX-512 or AVX2 with FMA, of which the better one is found out
 // at run time. Without either, and with the tag noasm, On changes nothing and
