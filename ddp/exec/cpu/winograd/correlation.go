@@ -26,8 +26,7 @@ type correlation struct {
 	width int // columns of a panel
 	block int // tiles
 	deep  bool
-	// integers is nil if V and U are float32. If not, they are words of two
-	// 16-bit integers (scale.go), and followed by their scales.
+	// integers is nil if V and U are float32; see correlation_scale.go.
 	integers *integers
 
 	image, weight, dst []float32 // during Run

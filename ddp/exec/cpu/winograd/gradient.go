@@ -60,7 +60,7 @@ func newGradient(e *Engine, s *scheme, p engine.ConvProblem) *gradient {
 		k.block = (tiles + n - 1) / n
 	}
 	if k.integers != nil {
-		k.block = min(k.block+slabTiles-1, tiles+slabTiles-1) / slabTiles * slabTiles
+		k.block = min((k.block+slabTiles-1)/slabTiles*slabTiles, tiles+tiles%2)
 	}
 	k.parts = max(1, min(k.filter.k/max(4*s.tile.MR, k.filter.groupRows()), (4*e.pool.Threads()+k.filter.panels()-1)/k.filter.panels()))
 	k.pack, k.multiply, k.finish = k.doPack, k.doMultiply, k.doFinish

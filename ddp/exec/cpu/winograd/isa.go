@@ -5,7 +5,7 @@ import "ebtrain/ddp/exec/cpu/tile"
 // isa is what an instruction set brings.
 type isa struct {
 	tile       tile.Kernel // its columns are the width of a panel
-	integers   *integers   // nil if float32 is as fast
+	integers   *integers   // nil if there are none faster than float32
 	six, five  loops       // for schemes of six and five points
 	filterCost float64     // see cost.go
 	// toColumns transposes 16 rows, step floats apart, of taps elements, 4 to
@@ -13,8 +13,8 @@ type isa struct {
 	// be overwritten.
 	toColumns func(dst, src *float32, step, taps int)
 	toRows    func(dst *float32, step int, src *float32, taps int)
-	// prefetch brings bytes from p and from other addresses to the first cache: n
-	// rows, down bytes apart, of cols addresses, across bytes apart.
+	// prefetch brings so many bytes from each of rows × cols addresses to the
+	// first cache: p and those down and across bytes from each other.
 	prefetch func(p uintptr, rows, cols, down, across, bytes int)
 }
 
