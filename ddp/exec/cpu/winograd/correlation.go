@@ -322,11 +322,11 @@ func (k *correlation) result(ws *workspace, m []float32, step, tile, n, cols int
 	rows, columns := min(k.s.m, k.c.tiling.rows-u), min(k.s.m, k.c.tiling.cols-v)
 	if rows == k.s.m && columns == k.s.m {
 		_ = k.dst[first+(k.s.m-1)*(ds.down+ds.across)+cols-1]
-		l.square(&ws.pass, &ws.rows, 0, k.s.n, ss, unsafe.Pointer(&k.dst[first]), ds, cols/lanes, &ws.tmp)
+		l.square(&ws.pass, &ws.rows, 0, k.s.n, ss, unsafe.Pointer(&k.dst[first]), ds, cols/lanes, ws.tmp)
 		return
 	}
 	whole := strides{down: k.s.m * k.width, across: k.width, block: lanes}
-	l.square(&ws.pass, &ws.rows, 0, k.s.n, ss, unsafe.Pointer(&ws.edge[0]), whole, cols/lanes, &ws.tmp)
+	l.square(&ws.pass, &ws.rows, 0, k.s.n, ss, unsafe.Pointer(&ws.edge[0]), whole, cols/lanes, ws.tmp)
 	for i := range rows {
 		for j := range columns {
 			copy(k.dst[first+i*ds.down+j*ds.across:][:cols], ws.edge[i*whole.down+j*whole.across:])

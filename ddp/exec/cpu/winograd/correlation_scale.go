@@ -21,7 +21,8 @@ func (k *correlation) imageScales(c *correlated) int {
 	if k.integers == nil {
 		return 0
 	}
-	return k.depthBlocks(c) * k.s.points() * k.block
+	n := k.depthBlocks(c) * k.s.points() * k.block
+	return (n + lanes - 1) / lanes * lanes // what follows is aligned
 }
 
 func (k *correlation) filterScales(c *correlated) int {

@@ -61,7 +61,7 @@ func (f *filter) packRows(ws *workspace, s *scheme, dst []float32, point int, w 
 		for i := range s.r {
 			ws.rows[i] = unsafe.Pointer(&ws.taps[(first+i*f.down)*lanes])
 		}
-		s.filter.square(&ws.pass, &ws.rows, 0, s.r, ss, unsafe.Pointer(&dst[g*lanes*f.width]), ds, maxBlocks, &ws.tmp)
+		s.filter.square(&ws.pass, &ws.rows, 0, s.r, ss, unsafe.Pointer(&dst[g*lanes*f.width]), ds, maxBlocks, ws.tmp)
 	}
 }
 
@@ -94,7 +94,7 @@ func (f *filter) unpackRows(ws *workspace, s *scheme, dw, du []float32, point, c
 		for i := range s.n {
 			ws.rows[i] = unsafe.Pointer(&du[i*s.n*point+g*lanes*f.width])
 		}
-		s.gather.square(&ws.pass, &ws.rows, 0, s.n, ss, unsafe.Pointer(&ws.taps[first*lanes]), ds, maxBlocks, &ws.tmp)
+		s.gather.square(&ws.pass, &ws.rows, 0, s.n, ss, unsafe.Pointer(&ws.taps[first*lanes]), ds, maxBlocks, ws.tmp)
 	}
 	for b := range maxBlocks {
 		at := n*f.nStep + (c+b)*f.kStep

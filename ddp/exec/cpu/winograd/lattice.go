@@ -50,7 +50,7 @@ func (g lattice) transform(ws *workspace, l *linear, x unsafe.Pointer, image, u,
 			ws.rows[i] = unsafe.Add(x, 4*(first+i*g.step*g.w*g.c+c))
 		}
 		blocks := min(maxBlocks, (c1-c0-c)/lanes)
-		l.square(&ws.pass, &ws.rows, from, to, ss, unsafe.Pointer(&dst[c/lanes*block]), ds, blocks, &ws.tmp)
+		l.square(&ws.pass, &ws.rows, from, to, ss, unsafe.Pointer(&dst[c/lanes*block]), ds, blocks, ws.tmp)
 	}
 }
 

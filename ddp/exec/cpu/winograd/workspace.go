@@ -6,24 +6,22 @@ import (
 	"ebtrain/ddp/exec/cpu/tile"
 )
 
-// workspace is the private memory of a thread.
+// workspace is the private memory of a thread. Vectors in it are aligned to 64
+// bytes: one across two cache lines costs two accesses.
 type workspace struct {
 	thread int
 	pass   pass
 	scale  rows
 	rows   [6]unsafe.Pointer
-	tmp    [tmpLen]float32
-	taps   [maxBlocks * lanes * lanes]float32 // of maxBlocks × 16 filters, each up to 16
-	edge   [4 * 4 * maxWidth]float32          // a tile of results that is partly outside
+	tmp    *[tmpLen]float32
+	taps   []float32 // of maxBlocks × 16 filters, each up to 16
+	edge   []float32 // a tile of results that is partly outside
 	zeros  []float32
 	off    [tile.MaxMR]int // rows of a tile of products
 }
 
-// maxWidth is the widest panel of all instruction sets.
-const maxWidth = 32
-
 func newWorkspace(width, thread int) *workspace {
-	ws := &workspace{thread: thread}
+	ws := &workspace{thread: thread, tmp: (*[tmpLen]float32)(tile.Aligned(tmpLen)), taps: tile.Aligned(maxBlocks * lanes * lanes), edge: tile.Aligned(4 * 4 * width)}
 	for i := range ws.off {
 		ws.off[i] = i * width
 	}
