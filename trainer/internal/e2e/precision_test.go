@@ -26,7 +26,8 @@ func TestBF16(t *testing.T) {
 	args := func(out string, more ...string) []string {
 		return tiny(out, append([]string{"--steps", "10", "--ckpt-every", "5", "--samples", "0"}, more...)...)
 	}
-	if e := s.run(args("half", "--precision", "bf16")...); strings.HasPrefix(e.stderr, "train: --precision bf16: cpu: no bf16: ") {
+	e := s.run(args("half", "--precision", "bf16")...)
+	if strings.HasPrefix(e.stderr, "train: --precision bf16: cpu: no bf16: ") {
 		t.Skip(e.stderr)
 	} else if e.code != 0 {
 		t.Fatal(e)
@@ -39,7 +40,8 @@ func TestBF16(t *testing.T) {
 	for _, other := range []string{"full", "two"} {
 		d := s.apart("half", other)
 		t.Logf("half and %s are apart by %.1e at the first step, by %.1e at most", other, d[0], slices.Max(d))
-		if other == "full" && slices.Max(d) == 0 {
+		// Plain Go rounds only where that is faster: not in a net as small as this.
+		if other == "full" && slices.Max(d) == 0 && strings.Contains(e.String(), "oneDNN") {
 			t.Error("bf16 computes what f32 does")
 		}
 		if !(d[0] <= firstBF16 && slices.Max(d) <= laterBF16) {
