@@ -120,7 +120,7 @@ class of a picture is the first folder below that.
 		{
 			name: "synth", flags: []string{"size", "seed", "train", "val", "test"}, need: []string{"out"},
 			text: `mkshards synth writes the built-in pictures, coloured figures drawn from a seed.
-train --data synth uses them without any files.
+train --data synth uses them without any files. A split of 0 samples is left out.
 
   mkshards synth --size 32 --out shards/synth`,
 			open: openSynth,
@@ -130,13 +130,20 @@ train --data synth uses them without any files.
 
 func openSynth(s *settings) (*importer.Set, error) {
 	c := synth.Config{Size: s.size, Seed: s.seed, Train: s.train, Val: s.val, Test: s.test}
+	samples := map[string]int64{"train": s.train, "val": s.val, "test": s.test}
 	var sources []importer.Named
 	for _, split := range synth.Splits() {
+		if samples[split] == 0 {
+			continue
+		}
 		src, err := synth.Open(c, split)
 		if err != nil {
 			return nil, err
 		}
 		sources = append(sources, importer.Named{Split: split, Source: src})
+	}
+	if len(sources) == 0 {
+		return nil, usage("--train, --val and --test are all 0: want samples in one of them")
 	}
 	return importer.Copy(sources), nil
 }

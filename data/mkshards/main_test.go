@@ -78,6 +78,18 @@ func TestSynthInfoVerify(t *testing.T) {
 	}
 }
 
+// TestSynthWithoutSplit: a split of no samples is left out, not given the default
+// number.
+func TestSynthWithoutSplit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	if code, out, _, err := try(t, "synth", "--size", "8", "--train", "20", "--val", "0", "--test", "0", "--out", dir); code != 0 || strings.Contains(out, "val") {
+		t.Errorf("code %d, %v, output %q", code, err, out)
+	}
+	if _, err := dataset.Open(dir, "val"); err == nil {
+		t.Error("there is a split val")
+	}
+}
+
 func TestHelpTeaches(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"--help"}, {"-h"}, {"-help"}} {
 		if code, out, _, err := try(t, args...); code != 0 || !strings.Contains(out, "mkshards celeba") {
@@ -160,6 +172,7 @@ func TestBadInput(t *testing.T) {
 		{"bad policy", "mnist --on-bad ignore --src x", 2, `--on-bad "ignore"`},
 		{"bad limit", "mnist --limit -1 --src x", 2, "--limit -1"},
 		{"bad percent", "folder --size 8 --test-percent 95 --src " + good, 1, "95 percent"},
+		{"synth of nothing", "synth --train 0 --val 0 --test 0", 2, "--train, --val and --test are all 0"},
 		{"synth size", "synth --size 3", 1, "size 3, expected 8 to 256"},
 		{"source missing", "folder --src " + filepath.Join(src, "none"), 1, "no such file or directory"},
 		{"mnist source is a file", "mnist --src " + file, 1, "not a directory"},
