@@ -31,58 +31,74 @@
 	CMPQ    R12, $(r+1) \
 	JE      done
 
-// func tile12x32(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, mask uint32, add bool)
-//
-// Row r of the tile is (Z(2r), Z(2r+1)). R8 … R11 point at rows 0, 3, 6, 9 of
-// a at the current k; AX and BX are the strides in bytes.
-TEXT ·tile12x32(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), R8
-	MOVQ rs+16(FP), AX
-	MOVQ ks+24(FP), BX
-	MOVQ b+32(FP), DI
-	SHLQ $2, AX
-	SHLQ $2, BX
-	LEAQ (AX)(AX*2), R13
-	LEAQ (R8)(R13*1), R9
-	LEAQ (R9)(R13*1), R10
-	LEAQ (R10)(R13*1), R11
-	ZERO512(Z0, Z1)
-	ZERO512(Z2, Z3)
-	ZERO512(Z4, Z5)
-	ZERO512(Z6, Z7)
-	ZERO512(Z8, Z9)
-	ZERO512(Z10, Z11)
-	ZERO512(Z12, Z13)
-	ZERO512(Z14, Z15)
-	ZERO512(Z16, Z17)
-	ZERO512(Z18, Z19)
-	ZERO512(Z20, Z21)
-	ZERO512(Z22, Z23)
-
-loop: // for l := range k
-	VMOVUPS (DI), Z24
-	VMOVUPS 64(DI), Z25
-	ROW512((R8), Z26, Z0, Z1)
-	ROW512((R8)(AX*1), Z27, Z2, Z3)
-	ROW512((R8)(AX*2), Z28, Z4, Z5)
-	ROW512((R9), Z29, Z6, Z7)
-	ROW512((R9)(AX*1), Z30, Z8, Z9)
-	ROW512((R9)(AX*2), Z31, Z10, Z11)
-	ROW512((R10), Z26, Z12, Z13)
-	ROW512((R10)(AX*1), Z27, Z14, Z15)
-	ROW512((R10)(AX*2), Z28, Z16, Z17)
-	ROW512((R11), Z29, Z18, Z19)
-	ROW512((R11)(AX*1), Z30, Z20, Z21)
-	ROW512((R11)(AX*2), Z31, Z22, Z23)
-	ADDQ BX, R8
-	ADDQ BX, R9
-	ADDQ BX, R10
-	ADDQ BX, R11
-	ADDQ $128, DI
-	DECQ CX
+// SUMS12 is the beginning of a kernel of 12 × 32: its sums, in (Z(2r), Z(2r+1)) for
+// row r, by a macro for one row at one k. R8 … R11 point at rows 0, 3, 6, 9 of a
+// at the current k; AX and BX are the strides in bytes.
+#define SUMS12(ROW) \
+	MOVQ k+0(FP), CX \
+	MOVQ a+8(FP), R8 \
+	MOVQ rs+16(FP), AX \
+	MOVQ ks+24(FP), BX \
+	MOVQ b+32(FP), DI \
+	SHLQ $2, AX \
+	SHLQ $2, BX \
+	LEAQ (AX)(AX*2), R13 \
+	LEAQ (R8)(R13*1), R9 \
+	LEAQ (R9)(R13*1), R10 \
+	LEAQ (R10)(R13*1), R11 \
+	ZERO512(Z0, Z1) \
+	ZERO512(Z2, Z3) \
+	ZERO512(Z4, Z5) \
+	ZERO512(Z6, Z7) \
+	ZERO512(Z8, Z9) \
+	ZERO512(Z10, Z11) \
+	ZERO512(Z12, Z13) \
+	ZERO512(Z14, Z15) \
+	ZERO512(Z16, Z17) \
+	ZERO512(Z18, Z19) \
+	ZERO512(Z20, Z21) \
+	ZERO512(Z22, Z23) \
+loop: \
+	VMOVUPS (DI), Z24 \
+	VMOVUPS 64(DI), Z25 \
+	ROW((R8), Z26, Z0, Z1) \
+	ROW((R8)(AX*1), Z27, Z2, Z3) \
+	ROW((R8)(AX*2), Z28, Z4, Z5) \
+	ROW((R9), Z29, Z6, Z7) \
+	ROW((R9)(AX*1), Z30, Z8, Z9) \
+	ROW((R9)(AX*2), Z31, Z10, Z11) \
+	ROW((R10), Z26, Z12, Z13) \
+	ROW((R10)(AX*1), Z27, Z14, Z15) \
+	ROW((R10)(AX*2), Z28, Z16, Z17) \
+	ROW((R11), Z29, Z18, Z19) \
+	ROW((R11)(AX*1), Z30, Z20, Z21) \
+	ROW((R11)(AX*2), Z31, Z22, Z23) \
+	ADDQ BX, R8 \
+	ADDQ BX, R9 \
+	ADDQ BX, R10 \
+	ADDQ BX, R11 \
+	ADDQ $128, DI \
+	DECQ CX \
 	JNZ  loop
 
+// EACH12 does something with each row and its sums.
+#define EACH12(DO) \
+	DO(0, Z0, Z1) \
+	DO(1, Z2, Z3) \
+	DO(2, Z4, Z5) \
+	DO(3, Z6, Z7) \
+	DO(4, Z8, Z9) \
+	DO(5, Z10, Z11) \
+	DO(6, Z12, Z13) \
+	DO(7, Z14, Z15) \
+	DO(8, Z16, Z17) \
+	DO(9, Z18, Z19) \
+	DO(10, Z20, Z21) \
+	DO(11, Z22, Z23)
+
+// func tile12x32(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, mask uint32, add bool)
+TEXT ·tile12x32(SB), NOSPLIT, $0-69
+	SUMS12(ROW512)
 	MOVQ  c+40(FP), DX
 	MOVQ  off+48(FP), SI
 	MOVQ  rows+56(FP), R12
@@ -92,34 +108,11 @@ loop: // for l := range k
 	KMOVW AX, K2
 	CMPB  add+68(FP), $0
 	JNE   sum
-
-	SET512(0, Z0, Z1)
-	SET512(1, Z2, Z3)
-	SET512(2, Z4, Z5)
-	SET512(3, Z6, Z7)
-	SET512(4, Z8, Z9)
-	SET512(5, Z10, Z11)
-	SET512(6, Z12, Z13)
-	SET512(7, Z14, Z15)
-	SET512(8, Z16, Z17)
-	SET512(9, Z18, Z19)
-	SET512(10, Z20, Z21)
-	SET512(11, Z22, Z23)
-	JMP done
+	EACH12(SET512)
+	JMP   done
 
 sum:
-	ADD512(0, Z0, Z1)
-	ADD512(1, Z2, Z3)
-	ADD512(2, Z4, Z5)
-	ADD512(3, Z6, Z7)
-	ADD512(4, Z8, Z9)
-	ADD512(5, Z10, Z11)
-	ADD512(6, Z12, Z13)
-	ADD512(7, Z14, Z15)
-	ADD512(8, Z16, Z17)
-	ADD512(9, Z18, Z19)
-	ADD512(10, Z20, Z21)
-	ADD512(11, Z22, Z23)
+	EACH12(ADD512)
 
 done:
 	VZEROUPPER
@@ -150,97 +143,26 @@ done:
 	ADD512(r, lo, hi)
 
 // func scaled12x32(k int, a *uint32, rs, ks int, b *uint32, c *float32, off *[MaxMR]int, sa, sb *float32, rows int, mask uint32, add bool)
-//
-// Registers are those of tile12x32.
 TEXT ·scaled12x32(SB), NOSPLIT, $0-85
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), R8
-	MOVQ rs+16(FP), AX
-	MOVQ ks+24(FP), BX
-	MOVQ b+32(FP), DI
-	SHLQ $2, AX
-	SHLQ $2, BX
-	LEAQ (AX)(AX*2), R13
-	LEAQ (R8)(R13*1), R9
-	LEAQ (R9)(R13*1), R10
-	LEAQ (R10)(R13*1), R11
-	ZERO512(Z0, Z1)
-	ZERO512(Z2, Z3)
-	ZERO512(Z4, Z5)
-	ZERO512(Z6, Z7)
-	ZERO512(Z8, Z9)
-	ZERO512(Z10, Z11)
-	ZERO512(Z12, Z13)
-	ZERO512(Z14, Z15)
-	ZERO512(Z16, Z17)
-	ZERO512(Z18, Z19)
-	ZERO512(Z20, Z21)
-	ZERO512(Z22, Z23)
-
-loop: // for l := range k
-	VMOVUPS (DI), Z24
-	VMOVUPS 64(DI), Z25
-	ROWVNNI((R8), Z26, Z0, Z1)
-	ROWVNNI((R8)(AX*1), Z27, Z2, Z3)
-	ROWVNNI((R8)(AX*2), Z28, Z4, Z5)
-	ROWVNNI((R9), Z29, Z6, Z7)
-	ROWVNNI((R9)(AX*1), Z30, Z8, Z9)
-	ROWVNNI((R9)(AX*2), Z31, Z10, Z11)
-	ROWVNNI((R10), Z26, Z12, Z13)
-	ROWVNNI((R10)(AX*1), Z27, Z14, Z15)
-	ROWVNNI((R10)(AX*2), Z28, Z16, Z17)
-	ROWVNNI((R11), Z29, Z18, Z19)
-	ROWVNNI((R11)(AX*1), Z30, Z20, Z21)
-	ROWVNNI((R11)(AX*2), Z31, Z22, Z23)
-	ADDQ BX, R8
-	ADDQ BX, R9
-	ADDQ BX, R10
-	ADDQ BX, R11
-	ADDQ $128, DI
-	DECQ CX
-	JNZ  loop
-
-	MOVQ  c+40(FP), DX
-	MOVQ  off+48(FP), SI
-	MOVQ  sa+56(FP), R8
-	MOVQ  sb+64(FP), R9
-	MOVQ  rows+72(FP), R12
-	MOVL  mask+80(FP), AX
-	KMOVW AX, K1
-	SHRL  $16, AX
-	KMOVW AX, K2
+	SUMS12(ROWVNNI)
+	MOVQ    c+40(FP), DX
+	MOVQ    off+48(FP), SI
+	MOVQ    sa+56(FP), R8
+	MOVQ    sb+64(FP), R9
+	MOVQ    rows+72(FP), R12
+	MOVL    mask+80(FP), AX
+	KMOVW   AX, K1
+	SHRL    $16, AX
+	KMOVW   AX, K2
 	VMOVUPS (R9), Z24
 	VMOVUPS 64(R9), Z25
-	CMPB  add+84(FP), $0
-	JNE   sum
-
-	SETSCALED(0, Z0, Z1)
-	SETSCALED(1, Z2, Z3)
-	SETSCALED(2, Z4, Z5)
-	SETSCALED(3, Z6, Z7)
-	SETSCALED(4, Z8, Z9)
-	SETSCALED(5, Z10, Z11)
-	SETSCALED(6, Z12, Z13)
-	SETSCALED(7, Z14, Z15)
-	SETSCALED(8, Z16, Z17)
-	SETSCALED(9, Z18, Z19)
-	SETSCALED(10, Z20, Z21)
-	SETSCALED(11, Z22, Z23)
-	JMP done
+	CMPB    add+84(FP), $0
+	JNE     sum
+	EACH12(SETSCALED)
+	JMP     done
 
 sum:
-	ADDSCALED(0, Z0, Z1)
-	ADDSCALED(1, Z2, Z3)
-	ADDSCALED(2, Z4, Z5)
-	ADDSCALED(3, Z6, Z7)
-	ADDSCALED(4, Z8, Z9)
-	ADDSCALED(5, Z10, Z11)
-	ADDSCALED(6, Z12, Z13)
-	ADDSCALED(7, Z14, Z15)
-	ADDSCALED(8, Z16, Z17)
-	ADDSCALED(9, Z18, Z19)
-	ADDSCALED(10, Z20, Z21)
-	ADDSCALED(11, Z22, Z23)
+	EACH12(ADDSCALED)
 
 done:
 	VZEROUPPER
