@@ -13,9 +13,6 @@ type isa struct {
 	// be overwritten.
 	toColumns func(dst, src *float32, step, taps int)
 	toRows    func(dst *float32, step int, src *float32, taps int)
-	// prefetch brings so many bytes from each of rows × cols addresses to the
-	// first cache: p and those down and across bytes from each other.
-	prefetch func(p uintptr, rows, cols, down, across, bytes int)
 }
 
 // loops are the loops of the five maps of a scheme.
@@ -26,4 +23,7 @@ type integers struct {
 	tile         tile.Scaled // of as many rows and columns as the one of float32
 	scaleRows    func(*rows)
 	scaleColumns func(dst *uint32, dstStep int, src *float32, srcStep int, scales *float32, rows int)
+	// prefetch brings so many bytes from each of rows × cols addresses to the
+	// first cache: p and those down and across bytes from each other.
+	prefetch func(p uintptr, rows, cols, down, across, bytes int)
 }

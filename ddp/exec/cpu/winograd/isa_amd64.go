@@ -16,7 +16,6 @@ func isas() (list []isa) {
 				filterCost: 22,
 				toColumns:  toColumnsAVX512,
 				toRows:     toRowsAVX512,
-				prefetch:   prefetch,
 				integers:   integersAVX512(),
 			})
 		case "AVX2":
@@ -27,7 +26,6 @@ func isas() (list []isa) {
 				filterCost: 16,
 				toColumns:  toColumnsAVX2,
 				toRows:     toRowsAVX2,
-				prefetch:   prefetch,
 			})
 		}
 	}
@@ -37,7 +35,7 @@ func isas() (list []isa) {
 // integersAVX512 is nil without AVX512_VNNI.
 func integersAVX512() *integers {
 	if k, ok := tile.OfIntegers(); ok {
-		return &integers{k, scaleRows, scaleColumns}
+		return &integers{k, scaleRows, scaleColumns, prefetch}
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (g lattice) transform(ws *workspace, l *linear, x unsafe.Pointer, image, u,
 // foresee addresses so far apart.
 func (g lattice) prefetch(s *scheme, x unsafe.Pointer, image, u, v, c0, c1 int) {
 	first := ((image*g.h+g.row+g.step*u)*g.w+g.col+g.step*(v+s.n-s.m))*g.c + c0
-	s.isa.prefetch(uintptr(x)+uintptr(4*first), s.n, s.m, 4*g.step*g.w*g.c, 4*g.step*g.c, 4*(c1-c0))
+	s.integers.prefetch(uintptr(x)+uintptr(4*first), s.n, s.m, 4*g.step*g.w*g.c, 4*g.step*g.c, 4*(c1-c0))
 }
 
 // zeros is how many zeros transform reads in place of a row.
