@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
-	"ebtrain/launch/progress"
+	"ebtrain/launch/statuspage"
 )
 
 // verdictWait is how long a rank that raised an abort waits for the launcher's
@@ -29,8 +29,8 @@ type Group struct {
 	hosts []string
 	job   string
 	key   []byte
-	conn  *Conn          // nil in a group of one
-	page  *progress.Page // nil in a group of one
+	conn  *Conn            // nil in a group of one
+	page  *statuspage.Page // nil in a group of one
 
 	wg       sync.WaitGroup
 	gathered chan Message // answer to the exchange under way
@@ -135,7 +135,7 @@ func (g *Group) Barrier(ctx context.Context, name string) error {
 // an empty label are left out. It costs some ten nanoseconds and never blocks.
 func (g *Group) Progress(step int64, phase string, seq uint64, label string) {
 	if g.page != nil {
-		g.page.Write(progress.Report{Step: step, Phase: phase, Seq: seq, Label: label})
+		g.page.Write(statuspage.Report{Step: step, Phase: phase, Seq: seq, Label: label})
 	}
 }
 

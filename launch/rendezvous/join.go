@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
-	"ebtrain/launch/progress"
+	"ebtrain/launch/statuspage"
 )
 
 // ErrNoLauncher means that the environment names several ranks but no launcher
@@ -59,7 +59,7 @@ func (g *Group) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("EBTRAIN_CONTROL_FD=%d is not the socket of a launcher (%w): unset the EBTRAIN_ variables and RANK to run alone", g.w.ControlFD, err)
 	}
-	g.page, err = progress.Open(g.w.ProgressFD)
+	g.page, err = statuspage.Open(g.w.ProgressFD)
 	if err != nil {
 		_ = c.Close()
 		return fmt.Errorf("EBTRAIN_PROGRESS_FD: %w", err)

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
-	"ebtrain/launch/progress"
 	"ebtrain/launch/rendezvous"
+	"ebtrain/launch/statuspage"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 type process struct {
 	local int
 	cmd   *exec.Cmd
-	page  *progress.Page
+	page  *statuspage.Page
 	conn  *rendezvous.Conn
 	out   *outbox
 	log   *logFile // nil for none
@@ -56,7 +56,7 @@ func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local int) (*process, error
 		return nil, fmt.Errorf("make a control channel: %w", err)
 	}
 	p.conn = rendezvous.NewConn(c)
-	page, pageFile, err := progress.New()
+	page, pageFile, err := statuspage.New()
 	if err != nil {
 		return nil, errors.Join(err, p.conn.Close())
 	}

@@ -15,8 +15,8 @@ import (
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/eval"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/nn"
-	"ebtrain/trainer/picture"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/picture"
 )
 
 // evaluation is one run of evaluate.

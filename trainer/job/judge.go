@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/trainer/bidvl"
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/nn"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/loop"
 )
 
 // Modes are the values of --stats: whose statistics batch norm uses.

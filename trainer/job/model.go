@@ -7,10 +7,10 @@ import (
 
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
-	"ebtrain/trainer/ckpt"
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/nn"
-	"ebtrain/trainer/rundir"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/ckpt"
+	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/run/rundir"
 )
 
 // Judge is what evaluation asks of a model.

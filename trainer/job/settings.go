@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"ebtrain/trainer/bidvl"
-	"ebtrain/trainer/loop"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/run/loop"
 )
 
 // Settings are everything that defines what a run computes, and nothing else:

@@ -15,7 +15,7 @@ import (
 
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/picture"
+	"ebtrain/trainer/run/picture"
 )
 
 const help = `sample draws pictures from the newest checkpoint of a run and writes them as one PNG.

@@ -16,8 +16,8 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/nn"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/loop"
 )
 
 // bench is one rank's benchmark. It is used by one goroutine.

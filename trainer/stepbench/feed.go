@@ -3,7 +3,7 @@ package main
 import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/philox"
-	"ebtrain/trainer/loop"
+	"ebtrain/trainer/run/loop"
 )
 
 // pool is synthetic data: smooth numbers in [low, 1], as bytes, four batches of

@@ -7,9 +7,9 @@ import (
 
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
-	"ebtrain/trainer/bidvl"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/nn"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/stepbench/workload"
 )
 

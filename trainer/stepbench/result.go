@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/trainer/nn"
-	"ebtrain/trainer/rundir"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/stepbench/flops"
 )
 

@@ -17,7 +17,7 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/loop"
+	"ebtrain/trainer/run/loop"
 )
 
 // watcher keeps the records of a run. It implements loop.Observer.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/trainer/bidvl"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/nets"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/model/nets"
 )
 
 const help = `train trains an energy-based latent variable model and writes a run directory.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/trainer/bidvl"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/nets"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/model/nets"
 )
 
 // defaultSteps are the steps of a run without --preset.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/trainer/bidvl"
 	"ebtrain/trainer/job"
+	"ebtrain/trainer/method/bidvl"
 )
 
 func model(t *testing.T, args string) *options {

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/trainer/events"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/picture"
-	"ebtrain/trainer/progress"
-	"ebtrain/trainer/rundir"
+	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/run/picture"
+	"ebtrain/trainer/run/progress"
+	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/run/tensorboard"
 )
 
 // recorder is rank 0's view of the run: the run directory and the terminal. It
@@ -30,7 +30,7 @@ type recorder struct {
 	tty    bool
 
 	metrics *rundir.Metrics
-	events  *events.Writer
+	events  *tensorboard.Writer
 	show    *progress.Reporter
 	step    lastStep
 }
@@ -85,7 +85,7 @@ func (r *recorder) Started(step int64) (err error) {
 			return err
 		}
 	}
-	if r.events, err = events.Create(r.dir.Events(), step); err != nil {
+	if r.events, err = tensorboard.Create(r.dir.Events(), step); err != nil {
 		return err
 	}
 	c := progress.Config{Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}

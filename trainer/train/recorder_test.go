@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/rundir"
+	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/run/rundir"
 )
 
 // TestRecordingAllocatesNothing records steps with the lines of metrics.jsonl

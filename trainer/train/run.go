@@ -15,9 +15,9 @@ import (
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/nn"
-	"ebtrain/trainer/rundir"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/run/rundir"
 )
 
 // run is the program, without the process around it.

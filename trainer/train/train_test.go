@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/trainer/bidvl"
 	"ebtrain/trainer/job"
-	"ebtrain/trainer/rundir"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/run/rundir"
 )
 
 func TestParseDefaults(t *testing.T) {

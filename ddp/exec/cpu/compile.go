@@ -9,7 +9,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )

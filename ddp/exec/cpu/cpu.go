@@ -25,8 +25,8 @@ import (
 	"sync"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu/dnnl"
-	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/linalg/dnnl"
+	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/threads"
 )
 

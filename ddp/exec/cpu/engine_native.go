@@ -3,10 +3,10 @@
 package cpu
 
 import (
-	"ebtrain/ddp/exec/cpu/engine"
-	"ebtrain/ddp/exec/cpu/native"
+	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/linalg/native"
+	"ebtrain/ddp/exec/cpu/linalg/winograd"
 	"ebtrain/ddp/exec/cpu/threads"
-	"ebtrain/ddp/exec/cpu/winograd"
 )
 
 // bestEngine is the engine used when none is given.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"unsafe"
 
-	"ebtrain/ddp/exec/cpu/engine"
-	"ebtrain/ddp/exec/cpu/loops"
+	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/linalg/loops"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )

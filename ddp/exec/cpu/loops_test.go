@@ -4,8 +4,8 @@ import (
 	"errors"
 	"unsafe"
 
-	"ebtrain/ddp/exec/cpu/engine"
-	"ebtrain/ddp/exec/cpu/loops"
+	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/linalg/loops"
 )
 
 // loopEngine is an engine of one thread made of the plain loops.

@@ -1,6 +1,6 @@
 package cpu
 
-import "ebtrain/ddp/exec/cpu/engine"
+import "ebtrain/ddp/exec/cpu/linalg/engine"
 
 // inBF16 is the problem as a backend of Config.BF16 has it computed: as
 // bfloat16 where an element of each operand is used more than once or twice.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu/engine"
+	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"

@@ -24,7 +24,7 @@ type arrow struct {
 // of every room under "", those of one room under its name.
 var mainArrows = map[string][]string{
 	"":        {"launch/cliflag"},
-	"trainer": {"launch/rendezvous", "launch/env", "launch/progress"},
+	"trainer": {"launch/rendezvous", "launch/env", "launch/statuspage"},
 }
 
 // mainParts are packages that mains share and that count as parts of them: they
@@ -32,10 +32,10 @@ var mainArrows = map[string][]string{
 var mainParts = []string{"trainer/job"}
 
 // algorithms are packages of trainer that never meet.
-var algorithms = []string{"trainer/bidvl", "trainer/bism", "trainer/vages", "trainer/lebm"}
+var algorithms = []string{"trainer/method/bidvl", "trainer/method/bism", "trainer/method/vages", "trainer/method/lebm"}
 
 // cgoPackages are the leaf packages in which C is called.
-var cgoPackages = []string{"collective/nccl", "ddp/exec/cpu/dnnl", "ddp/exec/cuda"}
+var cgoPackages = []string{"collective/nccl", "ddp/exec/cpu/linalg/dnnl", "ddp/exec/cuda"}
 
 // checkImports checks all imports of a file; main says whether its folder
 // holds a command.

@@ -3,7 +3,7 @@ package e2e
 import (
 	"testing"
 
-	"ebtrain/trainer/rundir"
+	"ebtrain/trainer/run/rundir"
 )
 
 // TestNothingGrows trains a thousand small steps, with checkpoints, grids and

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"ebtrain/trainer/rundir"
+	"ebtrain/trainer/run/rundir"
 )
 
 // patience bounds every program: more is a hang.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"ebtrain/ddp/graph"
-	"ebtrain/trainer/bidvl"
-	"ebtrain/trainer/nn"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/stepbench/flops"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"ebtrain/ddp/graph"
-	"ebtrain/trainer/nn"
+	"ebtrain/trainer/model/nn"
 )
 
 // Adam's constants in both workloads, those of BiSM's code.

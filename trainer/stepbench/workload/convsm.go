@@ -6,8 +6,8 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/nn"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/loop"
 )
 
 // ConvSM is a step of multi-scale denoising score matching of a convolutional

@@ -16,8 +16,8 @@ import (
 	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/nn"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/loop"
 )
 
 // noise gives independent draws; the same number gives the same draw.

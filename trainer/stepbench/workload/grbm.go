@@ -7,8 +7,8 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/nn"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/loop"
 )
 
 // GRBM is a step of BiDSM on a Gaussian restricted Boltzmann machine

@@ -16,8 +16,8 @@ import (
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
-	"ebtrain/trainer/loop"
-	"ebtrain/trainer/nn"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/loop"
 )
 
 // golden is what a PyTorch peer computes in two steps, in float64.

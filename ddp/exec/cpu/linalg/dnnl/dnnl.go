@@ -1,0 +1,191 @@
+//go:build cgo && !nodnnl
+
+// Package dnnl is the engine over oneDNN (libdnnl 2.x or 3.x), linked by cgo.
+// Without cgo, or with the tag nodnnl, New returns an error that says so.
+//
+// Activations stay channels-last; weights are reordered, inside Run, into the
+// layout that oneDNN prefers for the problem. Convolutions whose kernel covers
+// the whole image, and 1×1 convolutions, run as matrix products. One Run is one
+// cgo call; oneDNN allocates no buffer in it (its scratchpads are part of
+// Scratch), only some ten small blocks for its own bookkeeping.
+//
+// Results depend on the CPU, the oneDNN version and the number of threads, and
+// on nothing else.
+//
+// Concurrency: all calls on an engine and its kernels come from one locked OS
+// thread (runtime.LockOSThread). libgomp keeps a pool of threads for each OS
+// thread that calls it, so calls from anywhere else are correct but leave idle
+// pools behind.
+package dnnl
+
+/*
+#cgo CFLAGS: -O2 -std=c11 -Wall -fopenmp
+#cgo LDFLAGS: -ldnnl -fopenmp
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/linalg/engine"
+)
+
+// Available says whether this build has oneDNN.
+const Available = true
+
+// onednn is oneDNN on the CPU with a fixed number of threads.
+type onednn struct {
+	c    *C.eb_engine
+	name string
+}
+
+// New starts oneDNN with the given number of threads, at least 1. Call it on
+// the OS thread that will run the kernels.
+func New(threads int) (engine.Engine, error) {
+	if threads < 1 {
+		return nil, fmt.Errorf("dnnl: want at least 1 thread, got %d", threads)
+	}
+	e := &onednn{}
+	var where *C.char
+	if err := check("starting the engine", C.eb_engine_new(C.int(threads), &e.c, &where), where); err != nil {
+		return nil, err
+	}
+	var major, minor, patch C.int
+	C.eb_version(&major, &minor, &patch)
+	e.name = fmt.Sprintf("oneDNN %d.%d.%d", major, minor, patch)
+	return e, nil
+}
+
+// ErrNoBF16 is what BF16 returns where oneDNN would emulate bfloat16, which is
+// slower than float32.
+var ErrNoBF16 = errors.New("this processor has no bfloat16 instructions that oneDNN may use (AVX512_BF16 or AMX)")
+
+// BF16 is ErrNoBF16 where the CPU lacks the instructions, or DNNL_MAX_CPU_ISA
+// hides them.
+func (e *onednn) BF16() error {
+	if C.eb_has_bf16() == 0 {
+		return ErrNoBF16
+	}
+	return nil
+}
+
+// Name is "oneDNN 2.6.3".
+func (e *onednn) Name() string { return e.name }
+
+// Close releases oneDNN. A second Close does nothing.
+func (e *onednn) Close() error {
+	C.eb_engine_free(e.c)
+	e.c = nil
+	return nil
+}
+
+// Conv prepares one op of a convolution. It fails where oneDNN has no
+// implementation or memory runs out; the error names the problem.
+func (e *onednn) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
+	if err := p.Check(op); err != nil {
+		return nil, fmt.Errorf("dnnl: %w", err)
+	}
+	what := func() string { return fmt.Sprintf("%v of %v", op, p) }
+	if e.c == nil {
+		return nil, closed(what())
+	}
+	k := &kernel{what: what}
+	var where *C.char
+	var st C.int
+	g, bf16 := geometry(p), flag(p.BF16)
+	switch route(op, p) {
+	case asMatMul:
+		m := pointwise(op, p)
+		st = C.eb_plan_matmul(e.c, bf16, C.int64_t(m.M), C.int64_t(m.N), C.int64_t(m.K), flag(m.TransA), flag(m.TransB), flag(op != engine.Forward), &k.c, &where)
+	case asHead:
+		st = C.eb_plan_head(e.c, bf16, C.int(op), C.int64_t(p.N), C.int64_t(p.O), C.int64_t(p.C), C.int64_t(p.KH*p.KW), &k.c, &where)
+	case asFold:
+		st = C.eb_plan_fold(e.c, bf16, &g, &k.c, &where)
+	default:
+		st = C.eb_plan_conv(e.c, bf16, C.int(op), &g, &k.c, &where)
+	}
+	if err := check(what(), st, where); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// MatMul prepares a matrix product.
+func (e *onednn) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("dnnl: %w", err)
+	}
+	what := p.String
+	if e.c == nil {
+		return nil, closed(what())
+	}
+	k := &kernel{what: what}
+	var where *C.char
+	st := C.eb_plan_matmul(e.c, flag(p.BF16), C.int64_t(p.M), C.int64_t(p.N), C.int64_t(p.K), flag(p.TransA), flag(p.TransB), 0, &k.c, &where)
+	if err := check(what(), st, where); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func geometry(p engine.ConvProblem) C.eb_conv {
+	i := func(v int) C.int64_t { return C.int64_t(v) }
+	return C.eb_conv{
+		n: i(p.N), c: i(p.C), h: i(p.H), w: i(p.W), o: i(p.O), oh: i(p.OH), ow: i(p.OW), groups: i(p.Groups),
+		kh: i(p.KH), kw: i(p.KW), sh: i(p.StrideH), sw: i(p.StrideW),
+		pt: i(p.PadT), pb: i(p.PadB), pl: i(p.PadL), pr: i(p.PadR), dh: i(p.DilH), dw: i(p.DilW),
+	}
+}
+
+func flag(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// kernel is a plan of the C layer. what describes it in errors.
+type kernel struct {
+	c    *C.eb_plan
+	what func() string
+}
+
+func (k *kernel) Scratch() int {
+	if k.c == nil {
+		return 0
+	}
+	return int(C.eb_plan_scratch(k.c))
+}
+
+func (k *kernel) Run(dst, a, b, scratch unsafe.Pointer) error {
+	if k.c == nil {
+		return closed(k.what())
+	}
+	if st := C.eb_plan_run(k.c, dst, a, b, scratch); st != 0 {
+		return check(k.what(), st, C.eb_plan_where(k.c))
+	}
+	return nil
+}
+
+func (k *kernel) Close() error {
+	C.eb_plan_free(k.c)
+	k.c = nil
+	return nil
+}
+
+// String is the problem and the implementations that oneDNN chose.
+func (k *kernel) String() string {
+	if k.c == nil {
+		return k.what() + ": closed"
+	}
+	return k.what() + ": " + k.impl()
+}
+
+func (k *kernel) impl() string {
+	var buf [256]C.char
+	C.eb_plan_describe(k.c, &buf[0], C.size_t(len(buf)))
+	return C.GoString(&buf[0])
+}

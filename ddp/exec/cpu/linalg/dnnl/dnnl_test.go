@@ -1,0 +1,119 @@
+//go:build cgo && !nodnnl
+
+package dnnl
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/linalg/engine/enginetest"
+)
+
+func TestConformance(t *testing.T) {
+	enginetest.Run(t, func(threads int) engine.Engine {
+		e, err := New(threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	})
+}
+
+// openBF16 makes engines that multiply bfloat16, or skips where the CPU cannot.
+func openBF16(t testing.TB) func(threads int) engine.Engine {
+	if _, err := tryBF16(1); err != nil {
+		t.Skip(err)
+	}
+	return func(threads int) engine.Engine {
+		e, err := tryBF16(threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+}
+
+func tryBF16(threads int) (engine.Engine, error) {
+	e, err := New(threads)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.BF16(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func TestConformanceBF16(t *testing.T) { enginetest.RunBF16(t, openBF16(t)) }
+
+func BenchmarkBF16(b *testing.B) { enginetest.BenchBF16(b, openBF16(b)) }
+
+func TestClosed(t *testing.T) {
+	e, err := New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := e.MatMul(engine.MatMulProblem{M: 1, N: 1, K: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(k.Close(), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Run(nil, nil, nil, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("run of a closed kernel: got %v, want %v", err, ErrClosed)
+	}
+	if _, err := e.MatMul(engine.MatMulProblem{M: 1, N: 1, K: 1}); !errors.Is(err, ErrClosed) {
+		t.Errorf("matmul of a closed engine: got %v, want %v", err, ErrClosed)
+	}
+	if _, err := New(0); err == nil {
+		t.Error("an engine of no threads was made")
+	}
+}
+
+// TestStatus shows that an error names the problem, the call and the meaning.
+func TestStatus(t *testing.T) {
+	err := checkStatus("forward of this", 3, "choosing a forward convolution")
+	if want := "dnnl: forward of this: choosing a forward convolution: not implemented for this problem"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func BenchmarkEngine(b *testing.B) {
+	enginetest.Bench(b, func(threads int) engine.Engine {
+		e, err := New(threads)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return e
+	})
+}
+
+// TestRunAllocatesNothing: no Go memory per run.
+func TestRunAllocatesNothing(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	e, err := New(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range enginetest.Convs() {
+		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+			k, err := e.Conv(op, c.ConvProblem)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := enginetest.Allocs(k, op, c.ConvProblem); n != 0 {
+				t.Errorf("%v, %s: %v allocations a run, want 0", op, c.Name, n)
+			}
+			if err := k.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,50 @@
+//go:build cgo && !nodnnl
+
+package dnnl
+
+import "ebtrain/ddp/exec/cpu/linalg/engine"
+
+// via is how a convolution is computed.
+type via uint8
+
+const (
+	asConv   via = iota // by oneDNN's convolution
+	asMatMul            // 1×1: images are matrices (N·H·W, C) as they lie
+	asHead              // the kernel covers the image: images are matrices (N, C·H·W)
+	asFold              // GradX of few channels: a matrix product, then sums
+)
+
+// foldChannels is up to how many channels asFold is the faster way: oneDNN works
+// on 16 channels at a time, however few there are.
+const foldChannels = 4
+
+// route depends on the geometry alone, never on a measurement, so that every
+// rank and every run takes the same way and gets the same bits.
+func route(op engine.ConvOp, p engine.ConvProblem) via {
+	unpadded := p.PadT == 0 && p.PadB == 0 && p.PadL == 0 && p.PadR == 0
+	switch {
+	case p.Groups != 1:
+		return asConv
+	case unpadded && p.KH == 1 && p.KW == 1 && p.StrideH == 1 && p.StrideW == 1:
+		return asMatMul
+	case unpadded && p.KH == p.H && p.KW == p.W && p.DilH == 1 && p.DilW == 1:
+		return asHead
+	case op == engine.GradX && p.C <= foldChannels && p.KH*p.KW > 1:
+		return asFold
+	}
+	return asConv
+}
+
+// pointwise is a 1×1 convolution as a matrix product A·B. In Forward, A is the
+// op's a and B its b; in GradX and GradW, A is the op's b and B its a.
+func pointwise(op engine.ConvOp, p engine.ConvProblem) engine.MatMulProblem {
+	pixels := p.N * p.H * p.W
+	switch op {
+	case engine.Forward: // y (px,O) = x (px,C) · w (O,C)ᵀ
+		return engine.MatMulProblem{M: pixels, K: p.C, N: p.O, TransB: true, BF16: p.BF16}
+	case engine.GradX: // dx (px,C) = dy (px,O) · w (O,C): a is w
+		return engine.MatMulProblem{M: pixels, K: p.O, N: p.C, BF16: p.BF16}
+	default: // dw (O,C) = dy (px,O)ᵀ · x (px,C): a is x
+		return engine.MatMulProblem{M: p.O, K: pixels, N: p.C, TransA: true, BF16: p.BF16}
+	}
+}

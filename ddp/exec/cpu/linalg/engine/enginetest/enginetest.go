@@ -1,0 +1,169 @@
+// Package enginetest is the conformance suite of engines: every kernel against
+// slow loops in float64, over many geometries and thread counts.
+//
+// Each case checks that the result is right to float32 rounding, that it does
+// not depend on what dst and scratch held before, that nothing is written
+// outside dst and scratch and nothing outside the inputs has an influence, that
+// inputs stay as they were, and that a second run, a second kernel and other
+// addresses give the same bits.
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"ebtrain/ddp/exec/cpu/linalg/engine"
+)
+
+// Run holds the engines that make returns to the contract of package engine.
+// make is called with 1, 2 and 3 threads; it may call t.Fatal. All calls on the
+// engines, and make itself, happen on one locked OS thread.
+func Run(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{}, make) }
+
+// RunTiled is Run for an engine that computes results in tiles: the error of a
+// result is as big as the biggest in its tile, also at the edge of an image,
+// where few terms are summed.
+func RunTiled(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{tiled: true}, make) }
+
+// RunBF16 is Run on problems that may multiply as bfloat16. Results must be right
+// to float32 rounding, of the operands or of the operands rounded.
+func RunBF16(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{bf16: true}, make) }
+
+// RunTiledBF16 is RunTiled on problems that may multiply as bfloat16. Results must be
+// as exact as those of operands rounded to bfloat16: in root mean square, and
+// none may be further off than any of those could be.
+func RunTiledBF16(t *testing.T, make func(threads int) engine.Engine) {
+	run(t, suite{bf16: true, tiled: true}, make)
+}
+
+func run(t *testing.T, s suite, make func(threads int) engine.Engine) {
+	s.thread = newThread()
+	defer s.thread.stop()
+	for threads := 1; threads <= 3; threads++ {
+		if s.do(func() error { s.engines = append(s.engines, make(threads)); return nil }) != nil {
+			t.Fatal("no engine")
+		}
+	}
+	s.runConv(t)
+	s.runMatMul(t)
+	for _, e := range s.engines {
+		if e.Name() == "" {
+			t.Error("the engine has no name")
+		}
+		s.runRefusals(t, e)
+		for range 2 { // Close is idempotent
+			if err := s.do(e.Close); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		}
+	}
+}
+
+// suite is the engines under test, one for each number of threads from 1.
+type suite struct {
+	*thread
+	engines []engine.Engine
+	bf16    bool
+	tiled   bool
+}
+
+// check holds the kernels that prepare makes on every engine to r.
+func (s *suite) check(t *testing.T, r reference, prepare func(engine.Engine) (engine.Kernel, error)) {
+	x := newExpectation(r, s.bf16)
+	if s.tiled {
+		x.level()
+	}
+	for i, e := range s.engines {
+		if err := s.do(func() error { return x.check(func() (engine.Kernel, error) { return prepare(e) }) }); err != nil {
+			t.Errorf("%d threads: %v", i+1, err)
+		}
+	}
+}
+
+// shortFlops is the most work of a case with -short: the loops in float64 take
+// long, above all under the race detector.
+const shortFlops = 5e6
+
+func (s *suite) runConv(t *testing.T) {
+	for _, c := range Convs() {
+		if testing.Short() && c.Flops() > shortFlops {
+			continue
+		}
+		c.BF16 = s.bf16
+		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+			t.Run(fmt.Sprintf("conv/%v/%s", op, c.Name), func(t *testing.T) {
+				s.check(t, convReference(op, c.ConvProblem), func(e engine.Engine) (engine.Kernel, error) { return e.Conv(op, c.ConvProblem) })
+			})
+		}
+	}
+}
+
+func (s *suite) runMatMul(t *testing.T) {
+	for _, p := range MatMuls() {
+		p.BF16 = s.bf16
+		t.Run(fmt.Sprintf("matmul/%dx%dx%d,%t,%t", p.M, p.N, p.K, p.TransA, p.TransB), func(t *testing.T) {
+			s.check(t, matMulReference(p), func(e engine.Engine) (engine.Kernel, error) { return e.MatMul(p) })
+		})
+	}
+}
+
+func (s *suite) runRefusals(t *testing.T, e engine.Engine) {
+	good := square("", 1, 4, 5, 5, 6, 3, 1, 1).ConvProblem
+	for name, spoil := range map[string]func(p *engine.ConvProblem){
+		"no images":          func(p *engine.ConvProblem) { p.N = 0 },
+		"wrong output":       func(p *engine.ConvProblem) { p.OW++ },
+		"groups that do not": func(p *engine.ConvProblem) { p.Groups = 3 },
+		"window too big":     func(p *engine.ConvProblem) { p.KH = 9 },
+		"no stride":          func(p *engine.ConvProblem) { p.StrideH = 0 },
+	} {
+		t.Run("refuse/"+name, func(t *testing.T) {
+			p := good
+			spoil(&p)
+			if err := s.do(func() error { _, err := e.Conv(engine.Forward, p); return err }); err == nil {
+				t.Errorf("%v was accepted", p)
+			}
+		})
+	}
+	if err := s.do(func() error { _, err := e.Conv(0, good); return err }); err == nil {
+		t.Error("an op that is none of the three was accepted")
+	}
+	for _, p := range []engine.MatMulProblem{{M: 0, N: 1, K: 1}, {M: 1, N: -1, K: 1}, {M: 1, N: 1}} {
+		if err := s.do(func() error { _, err := e.MatMul(p); return err }); err == nil {
+			t.Errorf("%v was accepted", p)
+		}
+	}
+}
+
+// thread is one locked OS thread that runs functions in turn.
+type thread struct {
+	work chan func() error
+	done chan error
+}
+
+func newThread() *thread {
+	th := &thread{make(chan func() error), make(chan error)}
+	go func() {
+		runtime.LockOSThread()
+		defer close(th.done) // also after t.Fatal
+		for f := range th.work {
+			th.done <- f()
+		}
+	}()
+	return th
+}
+
+func (th *thread) do(f func() error) error {
+	th.work <- f
+	err, ok := <-th.done
+	if !ok {
+		return errors.New("the thread ended")
+	}
+	return err
+}
+
+func (th *thread) stop() {
+	close(th.work)
+	<-th.done
+}

@@ -1,0 +1,171 @@
+package native
+
+import (
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/threads"
+)
+
+// gradW is the kernel of a weight gradient: for each group,
+//
+//	dw (O, taps·C) = dyᵀ (O, pixels) · windows of x (pixels, taps·C)
+//
+// B, the windows, is far too big to be packed at once: each thread packs a
+// block of it, kBlock pixels by columnBlock columns, and uses it at once. The
+// columns come out with channels last and are brought into order at the end.
+type gradW struct {
+	e       *Engine
+	p       engine.ConvProblem
+	sizes   sizes
+	groups  []*windows
+	byRows  bool // chunks are rows of dw, else columns
+	alone   bool
+	o       operands // during Run
+	chunks  int
+	product func(chunk int, ws *workspace)
+	order   func(chunk int, ws *workspace)
+}
+
+func newGradW(e *Engine, p engine.ConvProblem) *gradW {
+	k := &gradW{e: e, p: p, sizes: convSizes(engine.GradW, p)}
+	for g := range p.Groups {
+		k.groups = append(k.groups, windowsOfX(p, g))
+	}
+	k.byRows = k.panels() < 2*e.pool.Threads()
+	k.alone = p.Flops()/2 < smallWork
+	k.chunks = e.pool.Threads() // more would gather the rows of dyᵀ more often
+	if k.alone {
+		k.chunks = 1
+	}
+	k.product, k.order = k.productPart, k.orderPart
+	return k
+}
+
+func (k *gradW) taps() int    { return k.p.KH * k.p.KW }
+func (k *gradW) columns() int { return k.groups[0].k }
+func (k *gradW) panels() int  { return (k.columns() + k.e.tile.NR - 1) / k.e.tile.NR }
+
+// block is the number of floats of a thread's block of B.
+func (k *gradW) block() int {
+	return kBlock * k.e.tile.NR * min(panelBlock(k.e.tile), k.panels())
+}
+
+// unordered is the number of floats of dw with channels last.
+func (k *gradW) unordered() int {
+	if k.taps() == 1 {
+		return 0 // the order is right already
+	}
+	return (k.sizes.dst + 15) &^ 15
+}
+
+func (k *gradW) Scratch() int {
+	if k.e == nil || k.e.pool == nil {
+		return 0
+	}
+	return 4 * (k.unordered() + k.e.pool.Threads()*k.block())
+}
+
+func (k *gradW) Run(dst, a, b, scratch unsafe.Pointer) error {
+	if k.e == nil || k.e.pool == nil {
+		return ErrClosed
+	}
+	k.o = k.sizes.bind(dst, a, b, scratch, k.Scratch())
+	k.e.pool.Do(k.alone, k.chunks, k.product)
+	if k.taps() > 1 {
+		k.e.pool.Do(k.alone, k.chunks, k.order)
+	}
+	k.o = operands{}
+	return nil
+}
+
+func (k *gradW) Close() error {
+	k.e = nil
+	return nil
+}
+
+func (k *gradW) productPart(chunk int, ws *workspace) {
+	t := k.e.tile
+	og := k.p.O / k.p.Groups
+	m0, m1, p0, p1 := 0, (og+t.MR-1)/t.MR, 0, k.panels()
+	if k.byRows {
+		m0, m1 = threads.Part(m1, chunk, k.chunks)
+	} else {
+		p0, p1 = threads.Part(p1, chunk, k.chunks)
+	}
+	if m0 == m1 || p0 == p1 {
+		return
+	}
+	dw := k.o.dst
+	if k.taps() > 1 {
+		dw = k.o.scratch[:k.sizes.dst]
+	}
+	block := k.o.scratch[k.unordered()+ws.thread*k.block():][:k.block()]
+	for g, v := range k.groups {
+		for pb := p0; pb < p1; pb += panelBlock(t) {
+			pe := min(pb+panelBlock(t), p1)
+			k.blockProduct(ws, g, v, dw, block, m0, m1, pb, pe)
+		}
+	}
+}
+
+// blockProduct computes the tiles [m0,m1) × [p0,p1) of one group's dw.
+func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float32, m0, m1, p0, p1 int) {
+	t, og, n := k.e.tile, k.p.O/k.p.Groups, k.columns()
+	pixels := k.p.N * k.p.OH * k.p.OW
+	dy := matrixColumns{g * og, k.p.O, t.MR}
+	c := grid{h: 1, w: og, base: g * og * n, col: n}
+	for k0 := 0; k0 < pixels; k0 += kBlock {
+		k1 := min(k0+kBlock, pixels)
+		k.packBlock(ws, v, block, k0, k1, p0, p1)
+		for mt := m0; mt < m1; mt++ {
+			m := mt * t.MR
+			rows := min(t.MR, og-m)
+			a, rs, ks := ws.a, 1, dy.stride
+			if p1-p0 <= 2 && dy.reaches(k.o.b, m, k1) { // too little use for a copy
+				a = k.o.b[dy.base+k0*dy.stride+m:]
+			} else {
+				rs, ks = dy.fill(ws.a, k.o.b, m, rows, k0, k1)
+			}
+			for i := p0; i < p1; i++ {
+				c.locate(&ws.off, m, rows, i*t.NR)
+				t.Run(k1-k0, a, rs, ks, block[(i-p0)*(k1-k0)*t.NR:], dw, &ws.off, rows, min(t.NR, n-i*t.NR), k0 > 0)
+			}
+		}
+	}
+}
+
+// packBlock writes what pixels [k0,k1) see, columns of panels [p0,p1), into
+// panels.
+func (k *gradW) packBlock(ws *workspace, v *windows, block []float32, k0, k1, p0, p1 int) {
+	nr := k.e.tile.NR
+	row := ws.row[:(p1-p0)*nr]
+	seen := min(p1*nr, k.columns()) - p0*nr
+	clear(row[seen:])
+	pos := v.position(k0)
+	for l := range k1 - k0 {
+		v.gather(row[:seen], k.o.a, pos, p0*nr)
+		pos = v.next(pos)
+		scatter(block[l*nr:], row, nr, (k1-k0)*nr)
+	}
+}
+
+// scatter writes pieces of nr of row to dst, step apart.
+func scatter(dst, row []float32, nr, step int) {
+	for i := 0; i < len(row); i, dst = i+nr, dst[min(step, len(dst)):] {
+		if nr == 32 {
+			*(*[32]float32)(dst) = *(*[32]float32)(row[i:])
+			continue
+		}
+		copy(dst[:nr], row[i:i+nr])
+	}
+}
+
+// orderPart brings dw from (O, taps, C) to (O, C, taps).
+func (k *gradW) orderPart(chunk int, _ *workspace) {
+	taps, n := k.taps(), k.columns()
+	lo, hi := threads.Part(k.p.O, chunk, k.chunks)
+	for o := lo; o < hi; o++ {
+		transpose(k.o.dst[o*n:(o+1)*n], k.o.scratch[o*n:(o+1)*n], taps, n/taps)
+	}
+}

@@ -1,0 +1,130 @@
+// Package native is the engine without C: a packed matrix product in Go with
+// micro-kernels in AVX-512, AVX2 or plain Go, and convolutions on top of it
+// that gather image windows as they go. Which micro-kernel is used is found out
+// at run time; with the tag noasm, and on other processors, it is plain Go.
+//
+// Everything is a product C = A·B, computed in tiles of C that live in
+// registers. A is gathered tile by tile into a small buffer, B is repacked into
+// panels as wide as a tile. Sums run over k in blocks of kBlock, always in the
+// same order, so results do not depend on the number of threads; they do depend
+// on the micro-kernel.
+//
+// Concurrency: an engine of New owns threads-1 goroutines, which Close ends. An engine
+// and its kernels are used by one goroutine at a time.
+package native
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/linalg/micro"
+	"ebtrain/ddp/exec/cpu/threads"
+)
+
+// ErrClosed is returned by calls on a closed engine or kernel.
+var ErrClosed = errors.New("native: closed")
+
+// Engine is the plain-Go engine.
+type Engine struct {
+	tile micro.Kernel
+	pool *threads.Pool[workspace] // nil after Close
+	own  *threads.Team            // nil if it is somebody else's
+}
+
+// New starts an engine with the given number of threads, at least 1. It uses
+// the best micro-kernel that the CPU has.
+func New(n int) *Engine { return newEngine(n, micro.All()[0]) }
+
+func newEngine(n int, t micro.Kernel) *Engine {
+	team := threads.NewTeam(n)
+	e := on(team, t)
+	e.own = team
+	return e
+}
+
+// On is an engine that works on a team, which it does not close.
+func On(team *threads.Team) *Engine { return on(team, micro.All()[0]) }
+
+func on(team *threads.Team, t micro.Kernel) *Engine {
+	return &Engine{tile: t, pool: threads.New(team, func(i int) *workspace { return newWorkspace(t, i) })}
+}
+
+// ErrNoBF16 is what the engine says of bfloat16: it only multiplies float32.
+var ErrNoBF16 = errors.New("the engine in plain Go multiplies float32 only, bfloat16 needs a build with oneDNN")
+
+// BF16 is always ErrNoBF16.
+func (e *Engine) BF16() error { return ErrNoBF16 }
+
+// Name is "plain Go (AVX-512)" or the like.
+func (e *Engine) Name() string { return "plain Go (" + e.tile.Name + ")" }
+
+// Close ends the goroutines that New started. A second Close does nothing.
+func (e *Engine) Close() error {
+	if e.own != nil {
+		e.own.Close()
+	}
+	e.pool, e.own = nil, nil
+	return nil
+}
+
+// Conv prepares one op of a convolution; the only errors are a geometry that
+// does not fit together and a closed engine.
+func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
+	if err := p.Check(op); err != nil {
+		return nil, fmt.Errorf("native: %w", err)
+	}
+	if e.pool == nil {
+		return nil, ErrClosed
+	}
+	if p.BF16 {
+		return nil, fmt.Errorf("native: %v of %v: %w", op, p, ErrNoBF16)
+	}
+	switch {
+	case op == engine.Forward && isPointwise(p):
+		return newMatMul(e, engine.MatMulProblem{M: p.N * p.H * p.W, K: p.C, N: p.O, TransB: true}), nil
+	case isHead(p):
+		return newHead(e, op, p), nil
+	case op == engine.GradW:
+		return newGradW(e, p), nil
+	case op == engine.GradX && foldPays(e.tile, p):
+		return newFold(e, p), nil
+	}
+	return newProducts(e, convProducts(op, p), convSizes(op, p)), nil
+}
+
+// MatMul prepares a matrix product.
+func (e *Engine) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("native: %w", err)
+	}
+	if e.pool == nil {
+		return nil, ErrClosed
+	}
+	if p.BF16 {
+		return nil, fmt.Errorf("native: %v: %w", p, ErrNoBF16)
+	}
+	return newMatMul(e, p), nil
+}
+
+// sizes are the numbers of elements of a kernel's buffers.
+type sizes struct {
+	dst, a, b int
+	exchanged bool // the product's A is b, its B is a
+}
+
+// operands are a kernel's buffers during one run.
+type operands struct {
+	dst, a, b, scratch []float32
+}
+
+// bind views the caller's memory, a and b exchanged if the product wants so.
+func (s sizes) bind(dst, a, b, scratch unsafe.Pointer, scratchBytes int) operands {
+	view := func(p unsafe.Pointer, n int) []float32 { return unsafe.Slice((*float32)(p), n) }
+	o := operands{view(dst, s.dst), view(a, s.a), view(b, s.b), view(scratch, scratchBytes/4)}
+	if s.exchanged {
+		o.a, o.b = o.b, o.a
+	}
+	return o
+}

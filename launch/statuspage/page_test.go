@@ -1,0 +1,131 @@
+package statuspage
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func newPair(t testing.TB) (launcher, worker *Page) {
+	t.Helper()
+	launcher, f, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	worker, err = Open(int(f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = launcher.Close(); _ = worker.Close() })
+	return launcher, worker
+}
+
+func TestWriteRead(t *testing.T) {
+	launcher, worker := newPair(t)
+	if r, ok := launcher.Read(); ok {
+		t.Errorf("a fresh page holds %+v", r)
+	}
+	for i, want := range []Report{
+		{Step: 41, Phase: "all-reduce", Seq: 8812, Label: "generator/bucket 3"},
+		{Step: -1, Phase: "load"},
+		{},
+		{Step: 1, Phase: strings.Repeat("p", phaseBytes), Seq: 1 << 63, Label: strings.Repeat("l", labelBytes)},
+	} {
+		worker.Write(want)
+		if got, ok := launcher.Read(); !ok || got != want {
+			t.Errorf("write %d: got %+v, %v, want %+v", i, got, ok, want)
+		}
+	}
+}
+
+func TestLongStringsAreCut(t *testing.T) {
+	launcher, worker := newPair(t)
+	worker.Write(Report{Phase: strings.Repeat("p", 1000), Label: strings.Repeat("l", 1000)})
+	if r, _ := launcher.Read(); len(r.Phase) != phaseBytes || len(r.Label) != labelBytes {
+		t.Errorf("lengths %d, %d", len(r.Phase), len(r.Label))
+	}
+}
+
+// A reader never sees half of one report and half of another.
+func TestReportsAreWhole(t *testing.T) {
+	launcher, worker := newPair(t)
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() {
+		for i := int64(0); ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				worker.Write(Report{Step: i, Phase: "p", Seq: uint64(i), Label: fmt.Sprint("l", i)})
+			}
+		}
+	})
+	for range 20000 {
+		if r, ok := launcher.Read(); ok && (r.Seq != uint64(r.Step) || r.Label != fmt.Sprint("l", r.Step)) {
+			t.Errorf("torn report %+v", r)
+			break
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func TestString(t *testing.T) {
+	for want, r := range map[string]Report{
+		"during all-reduce generator/bucket 3, seq 8812":          {Step: -1, Phase: "all-reduce", Seq: 8812, Label: "generator/bucket 3"},
+		"during all-reduce generator/bucket 3, seq 8812, step 41": {Step: 41, Phase: "all-reduce", Seq: 8812, Label: "generator/bucket 3"},
+		"during checkpoint, step 0":                               {Phase: "checkpoint"},
+		"":                                                        {Step: 3},
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestOpenRefusesOtherFiles(t *testing.T) {
+	f, err := os.Create(t.TempDir() + "/page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(pageBytes); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	for name, fd := range map[string]int{"file": int(f.Fd()), "pipe": int(r.Fd()), "closed": 9999} {
+		if _, err := Open(fd); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func TestCloseTwice(t *testing.T) {
+	_, worker := newPair(t)
+	if err := worker.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := worker.Close(); err != nil {
+		t.Error(err)
+	}
+	worker.Write(Report{Phase: "late"})
+	if _, ok := worker.Read(); ok {
+		t.Error("a closed page was read")
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	_, worker := newPair(b)
+	for b.Loop() {
+		worker.Write(Report{Step: 41, Phase: "all-reduce", Seq: 8812, Label: "generator/bucket 3"})
+	}
+}

@@ -1,0 +1,119 @@
+package bidvl
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/model/nn"
+)
+
+// The table of algorithms.md §1.4.
+func TestPresetsAreThePapers(t *testing.T) {
+	type row struct {
+		net                   string
+		batch                 int
+		steps                 int64
+		lrE, lrQ, lrG         float64
+		beta1, beta2          float64
+		decayE, decayQ, decay float64 // L2 of E, L2 of Q and G, of the rates
+		vae, latent           float64
+		fresh                 bool
+		upper                 UpperLoss
+	}
+	conv32 := row{"conv32", 100, 300_000, 1e-4, 3e-4, 3e-4, 0, 0.9, 0, 1e-4, 0.998, 0.05, 0.01, false, Difference}
+	conv64 := conv32
+	conv64.net, conv64.batch, conv64.steps, conv64.vae = "conv64", 50, 600_000, 0.1
+	want := map[string]row{
+		"bidvl-cifar10": conv32, "bidvl-svhn": conv32, "bidvl-celeba32": conv32, "bidvl-celeba64": conv64,
+		"bidvl-cifar10-resnet": {"resnet32", 100, 200_000, 2e-4, 2e-4, 2e-4, 0, 0.9, 0, 0, 0.999, 0.05, 1e-4, true, Hinge},
+		"bidvl-celeba128":      {"resnet128", 36, 300_000, 2e-4, 2e-4, 2e-4, 0, 0.9, 0, 0, 0.998, 0.05, 1e-4, true, Hinge},
+	}
+	if len(Presets()) != len(want) {
+		t.Errorf("%d presets, want %d", len(Presets()), len(want))
+	}
+	for _, p := range Presets() {
+		c := p.Config
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		g := c.Lower
+		if c.Generator != nil {
+			g = *c.Generator
+		}
+		if (c.Generator != nil) != strings.HasPrefix(c.Net.Name(), "resnet") {
+			t.Errorf("%s: three optimisers: %v", p.Name, c.Generator != nil)
+		}
+		for _, a := range c.optimisers() {
+			if a.Beta1 != c.Upper.Beta1 || a.Beta2 != c.Upper.Beta2 || a.Decay != c.Upper.Decay || a.Eps != 1e-8 {
+				t.Errorf("%s: optimiser %+v", p.Name, a)
+			}
+		}
+		got := row{c.Net.Name(), p.Batch, p.Steps, c.Upper.LR, c.Lower.LR, g.LR, c.Upper.Beta1, c.Upper.Beta2,
+			c.Upper.WeightDecay, c.Lower.WeightDecay, c.Upper.Decay, c.VAEWeight, c.Resolved().LatentWeight, c.FreshLatent, c.UpperLoss}
+		if got != want[p.Name] {
+			t.Errorf("%s: got  %+v\nwant %+v", p.Name, got, want[p.Name])
+		}
+		if c.Order != UpperFirst || c.LowerSteps != 1 || c.LatentTerm != Offset || c.LowerLevel != Symmetric || c.Ratio != ConstantRatio || c.Undecoupled {
+			t.Errorf("%s is not the formal version: %+v", p.Name, c)
+		}
+	}
+}
+
+func TestPresetNames(t *testing.T) {
+	for _, p := range Presets() {
+		got, err := PresetNamed(p.Name)
+		if err != nil || !reflect.DeepEqual(got, p) || p.About == "" {
+			t.Errorf("%s: got %+v, %v", p.Name, got, err)
+		}
+		raw, err := json.Marshal(p.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Config
+		if err := json.Unmarshal(raw, &back); err != nil || !reflect.DeepEqual(back, p.Config) {
+			t.Errorf("%s: %s reads back as %+v, %v", p.Name, raw, back, err)
+		}
+	}
+	if _, err := PresetNamed("celeba128"); err == nil || !strings.Contains(err.Error(), "bidvl-celeba128") {
+		t.Errorf("an unknown name: got %v, want the names there are", err)
+	}
+	for net, want := range map[string]string{"conv32": "bidvl-cifar10", "conv64": "bidvl-celeba64", "resnet32": "bidvl-cifar10-resnet", "resnet128": "bidvl-celeba128"} {
+		if p, err := PresetFor(net); err != nil || p.Name != want {
+			t.Errorf("%s: got %s, %v, want %s", net, p.Name, err, want)
+		}
+	}
+	if _, err := PresetFor("conv16"); err == nil || !strings.Contains(err.Error(), "resnet32") {
+		t.Errorf("unknown networks: got %v, want the names there are", err)
+	}
+}
+
+// Every preset's graphs build at full size, on one rank and on two, and their
+// variables are the same on any number of ranks.
+func TestPresetsBuild(t *testing.T) {
+	for _, p := range Presets() {
+		var one []nn.Variable
+		for _, world := range []int{1, 2} {
+			g, vars, err := p.Config.Step(world, p.Batch/world)
+			if err != nil {
+				t.Fatalf("%s, %d ranks: %v", p.Name, world, err)
+			}
+			if len(g.Assigns()) == 0 {
+				t.Errorf("%s: a step changes nothing", p.Name)
+			}
+			if world == 1 {
+				one = vars
+			}
+			if len(vars) != len(one) {
+				t.Errorf("%s: %d variables on %d ranks, %d on one", p.Name, len(vars), world, len(one))
+			}
+		}
+		if _, err := p.Config.Sample(nn.BatchStats, 64); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		if _, err := p.Config.Judge(nn.Eval, p.Batch); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package bidvl
+
+import (
+	"fmt"
+
+	"ebtrain/collective"
+	"ebtrain/ddp"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+	"ebtrain/trainer/model/nets"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/run/loop"
+)
+
+// Report names the entries of the step's report. All are means over the global
+// batch, except the norms of the averaged gradients. Of several lower steps it
+// has the last.
+func (c Config) Report() []string {
+	names := []string{"upper", "lower", "energy_data", "energy_fake", "energy_gen"}
+	add := func(when bool, more ...string) {
+		if when {
+			names = append(names, more...)
+		}
+	}
+	add(c.Undecoupled, "energy_post", "entropy")
+	add(c.LatentTerm != NoLatent, "latent")
+	add(c.LatentTerm == NotOffset, "prior_fake")
+	add(c.hasVAE(), "recon", "kl")
+	add(c.Ratio != ConstantRatio, "ratio", "vae")
+	add(true, loop.ReportStop, "grad_energy", "grad_inference", "grad_generator")
+	add(c.LatentTerm == NotOffset, "grad_prior")
+	return names
+}
+
+// Feeder fills the schedules of the optimisers.
+func (c Config) Feeder(p exec.Program) func(step int64, epoch int) {
+	type schedule struct {
+		optimiser
+		nth int // of the optimiser's steps in a step
+		in  []float32
+	}
+	var all []schedule
+	for _, a := range c.optimisers() {
+		for nth := range a.steps {
+			all = append(all, schedule{a, nth, p.Input(a.InputN(nth)).F32()})
+		}
+	}
+	return func(step int64, epoch int) {
+		for _, a := range all {
+			s := a.Schedule(step*int64(a.steps)+int64(a.nth), epoch)
+			copy(a.in, s[:])
+		}
+	}
+}
+
+// step is a training step under construction.
+type step struct {
+	*nn.Context
+	cfg     Config
+	net     nets.Networks
+	v       graph.ID // data
+	key     graph.ID
+	means   map[string]graph.ID // scalars to be averaged over ranks
+	norms   map[string]graph.ID // scalars equal on all ranks
+	latent  graph.ID            // ĥ of the upper level
+	stepped map[string]int      // steps so far, by optimiser
+}
+
+// Step builds one training step for a rank that sees batch of the world·batch
+// samples of the global batch.
+func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
+	net, err := c.Net.Build()
+	if err != nil {
+		return nil, nil, fmt.Errorf("bidvl: %w", err)
+	}
+	ctx := nn.NewContext(nn.Train, world)
+	newStep(ctx, c, net, batch).build()
+	g, err := ctx.Commit()
+	if err != nil {
+		return nil, nil, fmt.Errorf("bidvl: %w", err)
+	}
+	return g, ctx.Variables(), nil
+}
+
+// newStep declares what a step reads. The networks are net, with the sizes of
+// cfg.Net.
+func newStep(ctx *nn.Context, cfg Config, net nets.Networks, batch int) *step {
+	n := cfg.Net
+	s := &step{
+		Context: ctx, cfg: cfg, net: net,
+		v:     ctx.Input(loop.InputImages, graph.T(ctx.DType, batch, n.Channels, n.Size, n.Size)),
+		key:   ctx.Input(loop.InputKey, graph.KeyType),
+		means: map[string]graph.ID{loop.ReportStop: ctx.Input(loop.InputStop, graph.T(ctx.DType))},
+		norms: map[string]graph.ID{}, stepped: map[string]int{},
+	}
+	s.latent = s.draw(philox.Latent, 0)
+	return s
+}
+
+// build makes both levels, in the order of the config, and the report.
+func (s *step) build() {
+	if s.cfg.Order == UpperFirst {
+		s.upper()
+	}
+	for i := range s.cfg.LowerSteps {
+		s.lower(i)
+	}
+	if s.cfg.Order == LowerFirst {
+		s.upper()
+	}
+	s.report()
+}
+
+// draw is a standard normal latent for each sample.
+func (s *step) draw(p philox.Purpose, sub uint16) graph.ID {
+	return s.Draw(s.key, graph.Normal, p, sub, graph.T(s.DType, s.Batch(s.v), s.cfg.Net.Latent))
+}
+
+// energies are E(v) of each sample, (N, 1), or E(v, h) of the undecoupled model.
+func (s *step) energies(v, h graph.ID) (energy graph.ID) {
+	if !s.cfg.Undecoupled {
+		_, energy = s.net.Energy(s.Context, v)
+		return energy
+	}
+	joint, ok := s.net.(nets.Joint)
+	if !ok {
+		s.Fail(fmt.Errorf("the %s networks have no energy net of images and latents", s.cfg.Net.Name()))
+		return 0
+	}
+	_, energy = joint.JointEnergy(s.Context, v, h)
+	return energy
+}
+
+// upper steps E [Eq. 14, or 23 with the hinge loss]:
+//
+//	⟨E(v)⟩ − ⟨E(v̂)⟩,  v̂ = G(ĥ) detached;
+//
+// of the undecoupled model ⟨E(v, h)⟩ − ⟨E(v̂, ĥ)⟩ with h ~ q(h|v) detached. If
+// not offset, it then steps Q.
+func (s *step) upper() {
+	fake := s.StopGrad(s.net.Generator(s.Context, s.latent))
+	var h graph.ID
+	if s.cfg.Undecoupled {
+		mean, logVar := s.net.Inference(s.Context, s.v)
+		h = s.StopGrad(reparameterise(s.Context, mean, logVar, s.draw(philox.Posterior, 0)))
+	}
+	data, gen := s.energies(s.v, h), s.energies(fake, s.latent)
+	loss := separation(s.Context, s.cfg.UpperLoss, data, gen)
+	s.means["energy_data"], s.means["energy_fake"], s.means["upper"] = s.Mean(data), s.Mean(gen), loss
+	ps := s.Params("energy")
+	s.adam(s.cfg.Upper, ps, s.sync("energy", s.Grad(loss, nn.IDs(ps)...)))
+	if s.cfg.LatentTerm == NotOffset {
+		s.prior(fake)
+	}
+}
+
+// prior steps Q against λ_h⟨KL(q(h|v̂) ‖ p(h))⟩, v̂ detached [Eq. 12, as the
+// released code has it: Eq. 12 itself would maximise the latent term, which
+// diverges]. Where Q and G share an optimiser, G takes the step with gradient
+// zero: its moments and its weights decay.
+func (s *step) prior(fake graph.ID) {
+	mean, logVar := s.net.Inference(s.Context, fake)
+	kl := klPrior(s.Context, mean, logVar)
+	s.means["prior_fake"] = kl
+	ps := s.Params("inference")
+	grads := s.sync("prior", s.Grad(s.Scale(kl, s.cfg.latentWeight()), nn.IDs(ps)...))
+	if s.cfg.Generator == nil {
+		for _, p := range s.Params("generator") {
+			ps, grads = append(ps, p), append(grads, s.Zeros(s.Type(p.ID)))
+		}
+	}
+	s.adam(s.cfg.Lower, ps, grads)
+}
+
+// adam takes the next step of an optimiser.
+func (s *step) adam(a optim.Adam, ps []nn.Param, grads []graph.ID) {
+	a.StepN(s.Context, s.stepped[a.Name], ps, grads)
+	s.stepped[a.Name]++
+}
+
+// sync averages a network's gradients over ranks and notes their norm.
+func (s *step) sync(net string, grads []graph.ID) []graph.ID {
+	grads = ddp.Sync(s.Builder, s.World, net, grads)
+	var total graph.ID
+	for i, g := range grads {
+		sq := s.Sum(s.Square(g))
+		if i == 0 {
+			total = sq
+		} else {
+			total = s.Add(total, sq)
+		}
+	}
+	s.norms["grad_"+net] = s.Sqrt(total)
+	return grads
+}
+
+// report averages the scalars over ranks, in one small all-reduce.
+func (s *step) report() {
+	var means, norms []graph.ID
+	for _, name := range s.cfg.Report() {
+		if id, ok := s.means[name]; ok {
+			means = append(means, s.Reshape(id, graph.D(1)))
+		} else {
+			norms = append(norms, s.Reshape(s.norms[name], graph.D(1)))
+		}
+	}
+	all := s.Concat(0, means...)
+	if s.World > 1 {
+		all = s.AllReduce(collective.Mean, "losses", all)[0]
+	}
+	s.Output(loop.OutputReport, s.Concat(0, append([]graph.ID{all}, norms...)...))
+}

@@ -1,0 +1,119 @@
+package loop_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"ebtrain/data/loader"
+	"ebtrain/ddp/exec"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/run/loop"
+)
+
+// idle is an observer that keeps nothing.
+type idle struct{}
+
+func (idle) Started(int64) error               { return nil }
+func (idle) Sampled(int64, *exec.Tensor) error { return nil }
+func (idle) Saving(int64) error                { return nil }
+func (idle) Ended(int64) error                 { return nil }
+func (idle) Stepped(loop.Record) error         { return nil }
+
+// TestStepsAllocateNothing counts what all ranks allocate in the loop, the
+// loader, the engine and the collectives, epochs of 8 steps and comparisons of
+// the replicas included. The runtime may have some objects for itself (a thread
+// that it starts has a dozen): one for two steps, on all ranks together.
+func TestStepsAllocateNothing(t *testing.T) {
+	for world := 1; world <= 2; world++ {
+		t.Run(fmt.Sprintf("ranks=%d", world), func(t *testing.T) {
+			const from, to = 20, 100
+			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection makes objects of its own
+			var before, after runtime.MemStats
+			j := job{world: world, config: loop.Config{Batch: 8, Steps: to + 1, Seed: 1, CheckEvery: 10}}
+			j.load = func(c *loader.Config) { c.Prefetch, c.Flip = 2, true }
+			j.alg = func(c *bidvl.Config) { c.Net.Width = 8 }
+			j.parts = func(rank int, p *loop.Parts) {
+				if rank == 0 {
+					p.Observer = idle{}
+				}
+			}
+			j.doing = func(rank int, step int64, what string) {
+				switch {
+				case rank != 0 || what != "load":
+				case step == from:
+					runtime.ReadMemStats(&before)
+				case step == to:
+					runtime.ReadMemStats(&after)
+				}
+			}
+			if _, errs := j.run(t); errs[0] != nil {
+				t.Fatal(errs[0])
+			}
+			n := int(after.Mallocs - before.Mallocs)
+			t.Logf("%d objects, %d bytes in %d steps", n, after.TotalAlloc-before.TotalAlloc, to-from)
+			if n > (to-from)/2 {
+				t.Errorf("%d objects were allocated in %d steps, want at most %d", n, to-from, (to-from)/2)
+			}
+		})
+	}
+}
+
+// TestResidentSizeIsConstant runs a thousand steps on two ranks, epochs,
+// comparisons of the replicas and pictures included. After 200 steps the
+// process has all the memory that it will ever need: half a mebibyte more would
+// be 650 bytes a step. Garbage does not count: before the sizes are taken it is
+// collected and given back.
+func TestResidentSizeIsConstant(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("a thousand steps; the race detector's memory grows")
+	}
+	const steps, settled, most = 1000, 200, 512 << 10
+	var sizes [steps + 1]int64
+	j := job{world: 2, config: loop.Config{Batch: 2, Steps: steps, Seed: 1, CheckEvery: 50, SampleEvery: 100, SampleCount: 2}}
+	j.load = func(c *loader.Config) { c.Prefetch = 2 }
+	j.parts = func(rank int, p *loop.Parts) {
+		if rank == 0 {
+			p.Observer = idle{}
+		}
+	}
+	j.doing = func(rank int, step int64, what string) {
+		if rank == 0 && (what == "load" && step == settled || step == steps) {
+			sizes[step] = resident(t)
+		}
+	}
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	t.Logf("%d KiB resident after %d steps, %d KiB after %d", sizes[settled]>>10, settled, sizes[steps]>>10, steps)
+	if grown := sizes[steps] - sizes[settled]; sizes[settled] <= 0 || grown > most {
+		t.Errorf("the resident size grew by %d bytes in %d steps, want at most %d", grown, steps-settled, most)
+	}
+}
+
+// resident is how much memory of this process is in RAM, in bytes, after all that
+// nobody needs is given back. Huge pages do not count: the kernel makes one of a
+// table of the Go runtime's that has hardly a page in use, whenever it finds time.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/smaps_rollup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kib := map[string]int64{}
+	for line := range strings.Lines(string(text)) {
+		var name string
+		var n int64
+		if _, err := fmt.Sscanf(line, "%s %d kB", &name, &n); err == nil {
+			kib[name] = n
+		}
+	}
+	if kib["Rss:"] == 0 {
+		t.Fatalf("/proc/self/smaps_rollup has no Rss: %s", text)
+	}
+	return (kib["Rss:"] - kib["AnonHugePages:"]) << 10
+}

@@ -1,0 +1,92 @@
+package loop_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/run/ckpt"
+	"ebtrain/trainer/run/loop"
+)
+
+func TestCheckpointsArePruned(t *testing.T) {
+	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 5, Seed: 1, CkptDir: t.TempDir(), CkptEvery: 1, CkptKeep: 2}}
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	entries, err := os.ReadDir(j.config.CkptDir)
+	if err != nil || len(entries) != 2 || entries[0].Name() != ckpt.Name(4) || entries[1].Name() != ckpt.Name(5) {
+		t.Errorf("left are %v (%v), want the checkpoints of steps 4 and 5", entries, err)
+	}
+	if got := j.seen.saved; len(got) != 5 {
+		t.Errorf("checkpoints were announced at %v, want 5 of them", got)
+	}
+}
+
+// TestResumeWithoutCheckpoint begins at the beginning.
+func TestResumeWithoutCheckpoint(t *testing.T) {
+	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 1, Seed: 1, CkptDir: t.TempDir(), Resume: true}}
+	if _, errs := j.run(t); errs[0] != nil || len(j.seen.records) != 1 {
+		t.Errorf("%v after %d steps", errs[0], len(j.seen.records))
+	}
+}
+
+// TestRestoreRefuses changes a checkpoint, or what is resumed from it.
+func TestRestoreRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		config func(*loop.Config)
+		alg    func(*bidvl.Config)
+		ckpt   func(*ckpt.State, map[string][]ckpt.Named)
+		want   string
+	}{
+		{name: "other digest", config: func(c *loop.Config) { c.Digest = "another" }, want: "was made with other settings (digest "},
+		{name: "other seed", config: func(c *loop.Config) { c.Seed = 2 }, want: "seed 1; now "},
+		{name: "other width", alg: func(c *bidvl.Config) { c.Net.Width = 8 }, want: "was it made with another --width or --latent?"},
+		{name: "no moments", ckpt: func(_ *ckpt.State, g map[string][]ckpt.Named) { delete(g, ckpt.Optimizer) }, want: "which the model needs"},
+		{name: "a weight is missing", ckpt: func(_ *ckpt.State, g map[string][]ckpt.Named) { g[ckpt.Weights] = g[ckpt.Weights][1:] }, want: "has no tensor "},
+		{name: "loader's state", ckpt: func(s *ckpt.State, _ map[string][]ckpt.Named) { s.Loader = json.RawMessage(`[1]`) }, want: "state of the loader"},
+		{name: "loader's place", ckpt: func(s *ckpt.State, _ map[string][]ckpt.Named) { s.Loader = json.RawMessage(`{"epoch":-1}`) }, want: ckpt.Name(1)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := job{world: 1, config: loop.Config{Batch: 4, Steps: 1, Seed: 1, Digest: "one", CkptDir: t.TempDir()}}
+			if _, errs := j.run(t); errs[0] != nil {
+				t.Fatal(errs[0])
+			}
+			if c.ckpt != nil {
+				rewrite(t, j.config.CkptDir, c.ckpt)
+			}
+			j.config.Steps, j.config.Resume, j.alg = 2, true, c.alg
+			if c.config != nil {
+				c.config(&j.config)
+			}
+			_, errs := j.run(t)
+			if errs[0] == nil || !strings.Contains(errs[0].Error(), c.want) || !strings.Contains(errs[0].Error(), j.config.CkptDir) {
+				t.Errorf("got %v, want an error with %q that names the checkpoint", errs[0], c.want)
+			}
+			if len(j.seen.records) != 0 {
+				t.Error("a step was run")
+			}
+		})
+	}
+}
+
+// rewrite changes the newest checkpoint in dir.
+func rewrite(t *testing.T, dir string, change func(*ckpt.State, map[string][]ckpt.Named)) {
+	t.Helper()
+	path, err := ckpt.Latest(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, groups, err := ckpt.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&state, groups)
+	if _, err := ckpt.Write(dir, state, groups); err != nil {
+		t.Fatal(err)
+	}
+}

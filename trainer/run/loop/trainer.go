@@ -1,0 +1,362 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/data/loader"
+	"ebtrain/ddp"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/trace"
+)
+
+// Config is the plan of a run.
+type Config struct {
+	Batch int    // samples per step over all ranks
+	Steps int64  // of the whole run, counted from 0 whatever was resumed
+	Seed  uint64 // of all random numbers
+	// Shards is the number of virtual shards of the global batch, a power of
+	// two; any number of ranks that divides it gives the same bits, if the
+	// backend's kernels do. 0 cuts the batch by ranks.
+	Shards int
+	// Digest identifies everything that defines the computation. A checkpoint
+	// made under another digest is refused.
+	Digest string
+
+	CkptDir     string // "" writes no checkpoints
+	CkptEvery   int64  // steps between checkpoints; 0 only at the end
+	CkptKeep    int    // newest checkpoints that are kept; 0 keeps all
+	Resume      bool   // go on from the newest checkpoint, if there is one
+	SampleEvery int64  // steps between sample grids; 0 only at the end
+	SampleCount int    // pictures in a grid; 0 makes none
+	CheckEvery  int64  // steps between comparisons of all replicas; 0 only at the end
+	Profile     Profile
+	Remat       bool // compute again what need not be kept: less memory, the same numbers, more time
+}
+
+// Parts are what a run is made of. All but Observer, Stop and Progress are
+// required; Comm is nil in a world of one.
+type Parts struct {
+	Algorithm Algorithm
+	Backend   exec.Backend
+	Comm      collective.Comm
+	Loader    *loader.Loader
+	Log       *slog.Logger
+	Observer  Observer                       // rank 0's view; nil elsewhere
+	Stop      <-chan struct{}                // closed when this rank is asked to stop
+	Progress  func(step int64, phase string) // told what happens next; may be nil
+}
+
+// Observer sees what rank 0 shows and keeps.
+type Observer interface {
+	// Started says at which step the run begins: 0, or where it was resumed.
+	Started(step int64) error
+	// Stepped reports a finished step.
+	Stepped(Record) error
+	// Sampled shows pictures made after step steps; they are valid during the
+	// call.
+	Sampled(step int64, images *exec.Tensor) error
+	// Saving says that a checkpoint of step steps is about to be written: what
+	// was kept of those steps must now survive as long as it does.
+	Saving(step int64) error
+	// Ended says that the run ends in good order, steps steps done.
+	Ended(steps int64) error
+}
+
+// Record is the account of one step. Names and Values are the loop's own and
+// valid during the call that shows them.
+type Record struct {
+	Step    int64 // from 0
+	Epoch   int64 // from 0
+	Samples int64 // over all ranks, since the beginning of the run
+	Names   []string
+	Values  []float64 // by Names; all ranks have the same
+
+	StepTime time.Duration // whole step
+	DataTime time.Duration // of it, waiting for the loader
+	CommTime time.Duration // of it, waiting for collectives
+}
+
+// ErrDiverged means that a number of the report is not finite.
+var ErrDiverged = errors.New("training diverged")
+
+// Outcome is how a run ended.
+type Outcome uint8
+
+const (
+	Finished Outcome = iota + 1 // all steps are done
+	Stopped                     // asked to stop; a checkpoint of the last step is in place
+)
+
+// Trainer is a run that is ready to go.
+type Trainer struct {
+	cfg    Config
+	parts  Parts
+	specs  []nn.Variable
+	vars   exec.Vars
+	step   exec.Program
+	sample exec.Program // rank 0 only, nil if no grids are made
+
+	next  int64 // the step to run
+	saved int64 // the step of the newest checkpoint, −1 if none
+	asked bool
+
+	feedOwn  func(step int64, epoch int) // the algorithm's own inputs
+	names    []string                    // of the report
+	values   []float64                   // of the last step's report
+	replicas *ddp.Replicas               // nil until they are compared
+
+	recorder *trace.Recorder // of the step under way, nil if it is not traced
+}
+
+// New compiles the programs, sets every variable to its initial value or to
+// that of the newest checkpoint, and makes sure that all ranks agree on both.
+func New(ctx context.Context, cfg Config, parts Parts) (*Trainer, error) {
+	t := &Trainer{cfg: cfg, parts: parts, saved: -1, names: parts.Algorithm.Report()}
+	if err := t.prepare(ctx); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *Trainer) prepare(ctx context.Context) error {
+	g, specs, err := t.stepGraph()
+	if err != nil {
+		return err
+	}
+	t.specs, t.vars = specs, t.parts.Backend.NewVars()
+	if t.cfg.Resume {
+		if err := t.restore(); err != nil {
+			return err
+		}
+	}
+	if err := nn.Initialise(t.vars, specs, t.cfg.Seed); err != nil {
+		return err
+	}
+	o := exec.Options{Name: "step", Vars: t.vars, Comm: t.parts.Comm, Remat: t.cfg.Remat}
+	if t.cfg.Profile.File != "" {
+		o.Trace = t.events
+		if t.cfg.Profile.Step < t.next {
+			t.parts.Log.Warn("no trace will be written: the step was done before the resume", "step", t.cfg.Profile.Step, "resumed_at", t.next)
+		}
+	}
+	t.step, err = t.parts.Backend.Compile(g, o)
+	if err != nil {
+		return err
+	}
+	t.feedOwn = t.parts.Algorithm.Feeder(t.step)
+	var text strings.Builder
+	fmt.Fprintf(&text, "settings %s\nworld %d\nsteps %d\nstart at step %d\n", t.cfg.Digest, t.world(), t.cfg.Steps, t.next)
+	if err := g.Dump(&text); err != nil {
+		return err
+	}
+	if err := t.agree(ctx, text.String()); err != nil {
+		return err
+	}
+	return t.prepareSamples()
+}
+
+// stepGraph is this rank's training step.
+func (t *Trainer) stepGraph() (*graph.Graph, []nn.Variable, error) {
+	parts, what := t.world(), "ranks"
+	if t.cfg.Shards > 0 {
+		parts, what = t.cfg.Shards, "virtual shards"
+	}
+	if t.cfg.Batch < 1 || t.cfg.Batch%parts != 0 {
+		return nil, nil, fmt.Errorf("batch %d does not divide evenly among %d %s", t.cfg.Batch, parts, what)
+	}
+	g, specs, err := t.parts.Algorithm.Step(parts, t.cfg.Batch/parts)
+	if err != nil || t.cfg.Shards == 0 {
+		return g, specs, err
+	}
+	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: parts, World: t.world(), Batch: t.cfg.Batch / parts,
+		Split: map[string]bool{InputImages: true}, Key: InputKey})
+	return g, specs, err
+}
+
+// agree compares programs and weights of all ranks.
+func (t *Trainer) agree(ctx context.Context, program string) error {
+	if t.parts.Comm == nil {
+		return nil
+	}
+	t.tell(t.next, "agree on the program")
+	if err := ddp.Agree(ctx, t.parts.Comm, "program", program); err != nil {
+		return err
+	}
+	return t.checkReplicas(ctx)
+}
+
+func (t *Trainer) checkReplicas(ctx context.Context) error {
+	if t.parts.Comm == nil {
+		return nil
+	}
+	t.tell(t.next, "compare replicas")
+	if t.replicas == nil {
+		names := make([]string, len(t.specs))
+		for i, v := range t.specs {
+			names[i] = v.Name
+		}
+		t.replicas = ddp.NewReplicas(t.parts.Comm, t.vars, names)
+	}
+	return t.replicas.Compare(ctx)
+}
+
+// Run trains until all steps are done or a rank is asked to stop.
+func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
+	if t.parts.Observer != nil {
+		if err := t.parts.Observer.Started(t.next); err != nil {
+			return 0, err
+		}
+	}
+	stop := false
+	for t.next < t.cfg.Steps && !stop {
+		var err error
+		if stop, err = t.one(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if err := t.checkReplicas(ctx); err != nil {
+		return 0, err
+	}
+	if err := t.save(ctx); err != nil {
+		return 0, err
+	}
+	if t.parts.Observer != nil {
+		if err := t.parts.Observer.Ended(t.next); err != nil {
+			return 0, err
+		}
+	}
+	if stop && t.next < t.cfg.Steps {
+		return Stopped, nil
+	}
+	return Finished, nil
+}
+
+// one runs one step and what is due after it, and says whether to stop.
+func (t *Trainer) one(ctx context.Context) (stop bool, err error) {
+	begin := time.Now()
+	t.listen(t.next, begin)
+	t.tell(t.next, "load")
+	batch, err := t.parts.Loader.Next(ctx)
+	if err != nil {
+		return false, fmt.Errorf("step %d: %w", t.next, err)
+	}
+	loaded := t.span("load", begin)
+	t.feed(batch)
+	fed := t.span("feed", loaded)
+	waited := t.step.Stats().CommWait
+	t.tell(t.next, "step")
+	if err := exec.Run(ctx, t.step); err != nil {
+		return false, fmt.Errorf("step %d: %w", t.next, err)
+	}
+	done := t.span("run", fed)
+	r := Record{
+		Step: t.next, Epoch: batch.Epoch, Samples: (t.next + 1) * int64(t.cfg.Batch),
+		Names: t.names, StepTime: done.Sub(begin), DataTime: loaded.Sub(begin),
+		CommTime: t.step.Stats().CommWait - waited,
+	}
+	if stop, err = t.account(&r); err != nil {
+		return false, err
+	}
+	t.span("report", done)
+	t.span("step", begin)
+	t.next++
+	if err := t.profiled(ctx); err != nil {
+		return false, err
+	}
+	return stop, t.due(ctx)
+}
+
+// feed fills the inputs of the step.
+func (t *Trainer) feed(batch *loader.Batch) {
+	copy(t.step.Input(InputImages).F32(), batch.X)
+	fill(t.step, InputKey, int64(t.cfg.Seed), t.next, int64(batch.First))
+	t.feedOwn(t.next, int(batch.Epoch))
+	select {
+	case <-t.parts.Stop:
+		t.asked = true
+	default:
+	}
+	t.step.Input(InputStop).F32()[0] = 0
+	if t.asked {
+		t.step.Input(InputStop).F32()[0] = 1
+	}
+}
+
+// account reads the report of the step that has run.
+func (t *Trainer) account(r *Record) (stop bool, err error) {
+	out := t.step.Output(OutputReport)
+	r.Values = t.values[:0]
+	for i, name := range r.Names {
+		v := out.At(i)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false, fmt.Errorf("%w: %s is %v at step %d: lower the learning rates in a new run",
+				ErrDiverged, name, v, r.Step)
+		}
+		r.Values = append(r.Values, v)
+		stop = stop || name == ReportStop && v > 0
+	}
+	t.values = r.Values
+	if t.parts.Observer == nil {
+		return stop, nil
+	}
+	return stop, t.parts.Observer.Stepped(*r)
+}
+
+// due does what is due after step t.next−1.
+func (t *Trainer) due(ctx context.Context) error {
+	every := func(n int64) bool { return n > 0 && t.next%n == 0 }
+	if every(t.cfg.CheckEvery) {
+		if err := t.checkReplicas(ctx); err != nil {
+			return err
+		}
+	}
+	if every(t.cfg.CkptEvery) {
+		if err := t.save(ctx); err != nil {
+			return err
+		}
+	}
+	if every(t.cfg.SampleEvery) || t.next == t.cfg.Steps {
+		return t.showSamples(ctx)
+	}
+	return nil
+}
+
+// Close releases the programs.
+func (t *Trainer) Close() error {
+	var errs []error
+	for _, p := range []exec.Program{t.step, t.sample} {
+		if p != nil {
+			errs = append(errs, p.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t *Trainer) rank() int {
+	if t.parts.Comm == nil {
+		return 0
+	}
+	return t.parts.Comm.Rank()
+}
+
+func (t *Trainer) world() int {
+	if t.parts.Comm == nil {
+		return 1
+	}
+	return t.parts.Comm.Size()
+}
+
+func (t *Trainer) tell(step int64, phase string) {
+	if t.parts.Progress != nil {
+		t.parts.Progress(step, phase)
+	}
+}

@@ -1,0 +1,230 @@
+package tensorboard
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The decoder below shares nothing with the writer: its CRC goes bit by bit,
+// and it reads the wire format of protocol buffers by hand.
+
+func slowCRC(b []byte) uint32 {
+	crc := ^uint32(0)
+	for _, c := range b {
+		crc ^= uint32(c)
+		for range 8 {
+			if crc&1 == 1 {
+				crc = crc>>1 ^ 0x82f63b78
+			} else {
+				crc >>= 1
+			}
+		}
+	}
+	return ^crc
+}
+
+func unmask(m uint32) uint32 {
+	r := m - 0xa282ead8
+	return r>>17 | r<<15
+}
+
+// records splits a file and checks its CRCs.
+func records(b []byte) ([][]byte, error) {
+	var out [][]byte
+	for len(b) > 0 {
+		if len(b) < 12 || unmask(binary.LittleEndian.Uint32(b[8:])) != slowCRC(b[:8]) {
+			return nil, fmt.Errorf("record %d: bad length", len(out))
+		}
+		n := int(binary.LittleEndian.Uint64(b))
+		if len(b) < 16+n || unmask(binary.LittleEndian.Uint32(b[12+n:])) != slowCRC(b[12:12+n]) {
+			return nil, fmt.Errorf("record %d: bad data", len(out))
+		}
+		out = append(out, b[12:12+n])
+		b = b[16+n:]
+	}
+	return out, nil
+}
+
+// message is the fields of a message: numbers, or bytes.
+type message struct {
+	num map[int]uint64
+	raw map[int][]byte
+}
+
+func varint(b []byte) (v uint64, rest []byte) {
+	for shift := 0; ; shift += 7 {
+		v |= uint64(b[0]&0x7f) << shift
+		if b[0] < 0x80 {
+			return v, b[1:]
+		}
+		b = b[1:]
+	}
+}
+
+func parse(t *testing.T, b []byte) message {
+	t.Helper()
+	m := message{map[int]uint64{}, map[int][]byte{}}
+	for len(b) > 0 {
+		var key, v uint64
+		key, b = varint(b)
+		field := int(key >> 3)
+		switch key & 7 {
+		case 0:
+			v, b = varint(b)
+			m.num[field] = v
+		case 1:
+			m.num[field], b = binary.LittleEndian.Uint64(b), b[8:]
+		case 2:
+			v, b = varint(b)
+			m.raw[field], b = b[:v], b[v:]
+		case 5:
+			m.num[field], b = uint64(binary.LittleEndian.Uint32(b)), b[4:]
+		default:
+			t.Fatalf("wire type %d", key&7)
+		}
+	}
+	return m
+}
+
+func readEvents(t *testing.T, dir string) []message {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "events.out.tfevents.*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %v, %v; want one", files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs, err := records(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []message
+	for _, r := range recs {
+		events = append(events, parse(t, r))
+	}
+	return events
+}
+
+func clock() time.Time { return time.Unix(1_700_000_000, 250_000_000) }
+
+func TestCRCKnown(t *testing.T) { // RFC 3720, B.4: 32 bytes of zeros
+	if got := slowCRC(make([]byte, 32)); got != 0x8a9136aa {
+		t.Errorf("CRC-32C %#x, want 0x8a9136aa", got)
+	}
+}
+
+func TestScalars(t *testing.T) {
+	dir := t.TempDir()
+	w, err := create(dir, 0, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const big = 1 << 40 // a step over five bytes of varint
+	values := []struct {
+		tag  string
+		step int64
+		v    float64
+	}{{"loss/energy", 0, -0.1}, {"loss/énergie", big, math.Inf(1)}}
+	for _, v := range values {
+		if err := w.Scalar(v.tag, v.step, v.v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	events := readEvents(t, dir)
+	if len(events) != 3 {
+		t.Fatalf("%d events, want 3", len(events))
+	}
+	if v := string(events[0].raw[3]); v != "brain.Event:2" {
+		t.Errorf("file version %q", v)
+	}
+	for i, v := range values {
+		e := events[i+1]
+		if sec := math.Float64frombits(e.num[1]); sec != 1_700_000_000.25 {
+			t.Errorf("wall time %v", sec)
+		}
+		val := parse(t, parse(t, e.raw[5]).raw[1])
+		if got := math.Float32frombits(uint32(val.num[2])); int64(e.num[2]) != v.step || string(val.raw[1]) != v.tag || got != float32(v.v) {
+			t.Errorf("step %d, tag %q, value %v; want %+v", e.num[2], val.raw[1], got, v)
+		}
+	}
+	if err := w.Scalar("x", 1, 1); err == nil {
+		t.Error("writing after Close gives no error")
+	}
+}
+
+func TestImages(t *testing.T) {
+	gray := image.NewGray(image.Rect(0, 0, 3, 2))
+	gray.SetGray(2, 1, color.Gray{200})
+	rgb := image.NewRGBA(image.Rect(0, 0, 2, 5))
+	for i := range rgb.Pix {
+		rgb.Pix[i] = 255
+	}
+	tests := []struct {
+		name  string
+		m     image.Image
+		space uint64
+	}{{"gray", gray, 1}, {"rgb", rgb, 3}, {"alpha", image.NewNRGBA(image.Rect(0, 0, 1, 1)), 4}}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			w, err := create(dir, 0, clock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Image("samples", 7, tt.m); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			val := parse(t, parse(t, readEvents(t, dir)[1].raw[5]).raw[1])
+			pic := parse(t, val.raw[4])
+			size := tt.m.Bounds().Size()
+			if pic.num[1] != uint64(size.Y) || pic.num[2] != uint64(size.X) || pic.num[3] != tt.space {
+				t.Errorf("height, width, colorspace %v, want %v, %d", pic.num, size, tt.space)
+			}
+			m, err := png.Decode(bytes.NewReader(pic.raw[4]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := color.NRGBAModel.Convert(m.At(size.X-1, 1%size.Y)), color.NRGBAModel.Convert(tt.m.At(size.X-1, 1%size.Y)); got != want {
+				t.Errorf("pixel %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestResumeSupersedes(t *testing.T) {
+	dir := t.TempDir()
+	w, err := create(dir, 25, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	events := readEvents(t, dir)
+	if len(events) != 2 || events[1].num[2] != 25 || parse(t, events[1].raw[7]).num[1] != 1 {
+		t.Errorf("events %+v, want a session start at step 25", events)
+	}
+	if _, err := create(dir, 25, clock); err == nil {
+		t.Error("an event file was overwritten")
+	}
+	if _, err := Create(filepath.Join(dir, "missing"), 0); err == nil {
+		t.Error("a missing folder gives no error")
+	}
+}
