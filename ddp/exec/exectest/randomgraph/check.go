@@ -39,7 +39,6 @@ type Checker struct {
 type tolerance struct {
 	want  results
 	moved []map[string][]float64 // by rank, value and element: how far noise took it
-	ulp   float64
 }
 
 // Check says how a program goes wrong on the targets, nil if it does not.
@@ -105,7 +104,7 @@ func (c *Checker) reference(p *Program, bf16 bool) (*tolerance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the graph in float64: %w", err)
 	}
-	tol := &tolerance{ulp: 0}
+	tol := &tolerance{}
 	if tol.want, err = c.noisy(p, w, 0); err != nil {
 		return nil, fmt.Errorf("reference: %w", err)
 	}
@@ -125,18 +124,32 @@ func (c *Checker) widenTolerance(p *Program, w *wide, tol *tolerance, from, n in
 		if err != nil {
 			return fmt.Errorf("reference with noise: %w", err)
 		}
-		for r := range got {
-			for name, t := range got[r] {
-				for i := range t.Type.Shape.Len() {
-					d := math.Abs(t.At(i) - tol.want[r][name].At(i))
-					if t.At(i) != tol.want[r][name].At(i) && !(d <= tol.moved[r][name][i]) {
-						tol.moved[r][name][i] = d // NaN too
-					}
+		tol.add(got)
+	}
+	return nil
+}
+
+// add notes how far a run of the reference is from that without noise.
+func (tol *tolerance) add(got results) {
+	for r := range got {
+		for name, t := range got[r] {
+			for i := range t.Type.Shape.Len() {
+				d := math.Abs(t.At(i) - tol.want[r][name].At(i))
+				if t.At(i) != tol.want[r][name].At(i) && !(d <= tol.moved[r][name][i]) {
+					tol.moved[r][name][i] = d // NaN too
 				}
 			}
 		}
 	}
-	return nil
+}
+
+// referenceTarget is the reference itself.
+func referenceTarget(ranks int) Target {
+	t := Target{Name: "reference"}
+	for range ranks {
+		t.Ranks = append(t.Ranks, ref.New())
+	}
+	return t
 }
 
 // noisy runs a wide graph with noise number s; 0 is none.
@@ -189,7 +202,8 @@ func noiseNumber(name string) (n int) {
 }
 
 // near says where got strays from the reference. Before that it looks whether
-// the reference, too, is on an edge there.
+// the reference, too, is on an edge there: with more noise, and in the graph's own
+// types.
 func (c *Checker) near(p *Program, t Target, got results, tol *tolerance) error {
 	err := tol.compare(got)
 	if err == nil {
@@ -202,6 +216,11 @@ func (c *Checker) near(p *Program, t Target, got results, tol *tolerance) error 
 	if werr := c.widenTolerance(p, w, tol, samples+1, more); werr != nil {
 		return werr
 	}
+	narrow, werr := c.execution(p, referenceTarget(p.Ranks)).run()
+	if werr != nil {
+		return fmt.Errorf("reference in the graph's own types: %w", werr)
+	}
+	tol.add(narrow)
 	return tol.compare(got)
 }
 
@@ -354,5 +373,5 @@ func (c *Checker) worlds(p *Program, t Target) error {
 	return nil
 }
 
-// errIs says whether a failure ends a hunt.
+// fatal says whether a failure ends a hunt.
 func fatal(err error) bool { return errors.Is(err, errSlow) }

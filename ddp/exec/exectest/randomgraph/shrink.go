@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 )
 
@@ -127,11 +126,7 @@ func record(c *Checker, p *Program) map[graph.ID]map[place]*exec.Tensor {
 	}
 	q := *p
 	q.Graph = g
-	t := Target{}
-	for range p.Ranks {
-		t.Ranks = append(t.Ranks, ref.New())
-	}
-	got, err := c.execution(&q, t).run()
+	got, err := c.execution(&q, referenceTarget(p.Ranks)).run()
 	if err != nil {
 		return nil
 	}
