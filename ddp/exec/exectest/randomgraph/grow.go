@@ -83,7 +83,7 @@ func Grow(c *Choices, l Limits) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{Graph: built, Ranks: g.ranks, Steps: 1 + c.n(3)}, nil
+	return &Program{Graph: built, Ranks: g.ranks, Steps: 1 + c.n(3), choice: c.n(3)}, nil
 }
 
 // parallel grows a data-parallel step: losses of samples, means over ranks,
@@ -126,16 +126,16 @@ func (g *grower) parallel(l Limits) (*Program, error) {
 			g.b.Assign(w, g.b.Sub(w, g.b.Scale(all[i+1], 0.1)))
 		}
 	}
-	local1, err := g.b.Build()
+	one, err := g.b.Build()
 	if err != nil {
 		return nil, err
 	}
 	s := &ddp.Shards{Virtual: pick(g.Choices, 4, 4, 8), World: 1, Split: g.split, Batch: g.batch}
-	whole, err := ddp.Virtualise(local1, *s)
+	whole, err := ddp.Virtualise(one, *s)
 	if err != nil {
 		return nil, err
 	}
-	return &Program{Graph: whole, Ranks: 1, Steps: 2, Shards: s, local: local1}, nil
+	return &Program{Graph: whole, Ranks: 1, Steps: 2, Shards: s, local: one, choice: g.n(3)}, nil
 }
 
 // shape is a new one, or that of another leaf with some axes of extent 1.

@@ -20,6 +20,7 @@ type Program struct {
 	// share; Graph itself is then that of all shards on one rank.
 	Shards *ddp.Shards
 	local  *graph.Graph // of one shard
+	choice int          // of targets
 
 	fixed map[place]*exec.Tensor // values of inputs that stand for cut nodes
 }
