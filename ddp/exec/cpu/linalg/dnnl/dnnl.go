@@ -105,7 +105,7 @@ func (e *onednn) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 	case asFold:
 		st = C.eb_plan_fold(e.c, bf16, &g, &k.c, &where)
 	default:
-		st = C.eb_plan_conv(e.c, bf16, C.int(op), &g, &k.c, &where)
+		st = C.eb_plan_conv(e.c, flag(multiplied(op, p).BF16), C.int(op), &g, &k.c, &where)
 	}
 	if err := check(what(), st, where); err != nil {
 		return nil, err

@@ -35,6 +35,23 @@ func route(op engine.ConvOp, p engine.ConvProblem) via {
 	return asConv
 }
 
+// multiplied is the problem as oneDNN's own convolution may be asked for it: not
+// in bfloat16 if that is a gradient of weights over images narrower than the
+// stride.
+//
+// oneDNN 2.6.3 copies every row of x into scratch, cut into StrideW phases (all
+// pixels 0, StrideW, …; all pixels 1, StrideW+1, …), before its bfloat16
+// instructions multiply it (jit_bf16:avx512_core_bf16). A row of fewer pixels
+// has phases without any, and those it never writes; a window that hangs over
+// the edge of the image reads them all the same. Whatever lay in scratch, NaN
+// and Inf among it, got into dw.
+func multiplied(op engine.ConvOp, p engine.ConvProblem) engine.ConvProblem {
+	if op == engine.GradW && p.W < p.StrideW {
+		p.BF16 = false
+	}
+	return p
+}
+
 // pointwise is a 1×1 convolution as a matrix product A·B. In Forward, A is the
 // op's a and B its b; in GradX and GradW, A is the op's b and B its a.
 func pointwise(op engine.ConvOp, p engine.ConvProblem) engine.MatMulProblem {
