@@ -41,7 +41,7 @@ func RunTiledBF16(t *testing.T, make func(threads int) engine.Engine) {
 
 func run(t *testing.T, s suite, make func(threads int) engine.Engine) {
 	s.thread = newThread()
-	defer s.thread.stop()
+	defer s.stop()
 	for threads := 1; threads <= 3; threads++ {
 		if s.do(func() error { s.engines = append(s.engines, make(threads)); return nil }) != nil {
 			t.Fatal("no engine")
@@ -178,5 +178,6 @@ func (th *thread) do(f func() error) error {
 
 func (th *thread) stop() {
 	close(th.work)
-	<-th.done
+	for range th.done { // until it has ended
+	}
 }

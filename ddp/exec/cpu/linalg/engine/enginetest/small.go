@@ -56,7 +56,7 @@ func smallConvs(every int) (ps []engine.ConvProblem) {
 }
 
 func smallConv(i int, h, w axis) engine.ConvProblem {
-	channels := [][3]int{{16, 16, 1}, {3, 32, 1}, {24, 20, 1}, {8, 12, 2}, {32, 16, 1}, {16, 16, 16}, {5, 1, 1}} // of x, of y, groups
+	channels := [][3]int{{16, 16, 1}, {3, 32, 1}, {24, 20, 1}, {8, 12, 2}, {32, 16, 1}, {16, 16, 16}, {5, 1, 1}, {1, 16, 1}} // of x, of y, groups
 	ch := channels[i%len(channels)]
 	conv := graph.Conv{Groups: ch[2], Window: graph.Window{
 		KH: h.kernel, StrideH: h.stride, PadT: h.before, PadB: h.after, DilH: h.dilation,
