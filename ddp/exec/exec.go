@@ -47,11 +47,11 @@ type Backend interface {
 }
 
 // Describe is a backend's name, and what it has to say to people about the
-// choice of it, if anything: "cpu (plain Go, 2 threads); libdnnl.so.2 was not
-// found: …".
+// choice of it, if anything: "cpu (plain Go, 2 threads) (libdnnl.so.2 was not
+// found: …)".
 func Describe(b Backend) string {
 	if n, ok := b.(interface{ Notice() string }); ok && n.Notice() != "" {
-		return b.Name() + "; " + n.Notice()
+		return b.Name() + " (" + n.Notice() + ")"
 	}
 	return b.Name()
 }
