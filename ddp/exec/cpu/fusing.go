@@ -38,7 +38,11 @@ func (c *fusing[T, A]) loads(in []unsafe.Pointer, dts []graph.DType) {
 	for i, v := range c.f.Consts {
 		r := len(c.f.Loads) + i
 		c.number[r] = true
-		c.fused.loads = append(c.fused.loads, load[T]{mode: constant, reg: r, value: rounded[T](v)})
+		value := []T{rounded[T](v)}
+		if c.round != nil { // to the group's type, which is narrower than T
+			c.round(value)
+		}
+		c.fused.loads = append(c.fused.loads, load[T]{mode: constant, reg: r, value: value[0]})
 	}
 }
 

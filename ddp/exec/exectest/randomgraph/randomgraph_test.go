@@ -69,7 +69,7 @@ func hunt(t *testing.T, c *randomgraph.Checker, programs int, found func(*random
 
 // TestReference: the reference holds to itself.
 func TestReference(t *testing.T) {
-	hunt(t, checker(ref.New()), 60, func(f *randomgraph.Found) { t.Error(f) })
+	hunt(t, checker(ref.New()), 40, func(f *randomgraph.Found) { t.Error(f) })
 }
 
 // each applies change to the largest element of every output of floating point.
