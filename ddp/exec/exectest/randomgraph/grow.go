@@ -89,6 +89,7 @@ func Grow(c *Choices, l Limits) (*Program, error) {
 // parallel grows a data-parallel step: losses of samples, means over ranks,
 // gradients that are reduced, and assignments.
 func (g *grower) parallel() (*Program, error) {
+	g.most = min(g.most, 600) // of each of eight shards
 	g.float, g.jumps = pick(g.Choices, graph.F32, graph.F32, graph.F64), true
 	g.leaves(3 + g.n(4))
 	for range 3 + g.n(30) {
