@@ -69,7 +69,7 @@ func (r *regular) ReadAt(b []byte, at int64) (int, error) {
 
 // contextReader reads until its context ends.
 type contextReader struct {
-	ctx context.Context //nolint:containedctx // an io.Reader has no other way to learn of it
+	ctx context.Context // an io.Reader has no other way to learn of it
 	r   io.Reader
 }
 

@@ -19,7 +19,7 @@ type inode struct{ dev, ino uint64 }
 // read before: so every folder is read once, under its own name if it has one
 // in the tree, and links in circles end.
 type walker struct {
-	ctx   context.Context //nolint:containedctx // of one call of tree.walk
+	ctx   context.Context // of one call of tree.walk
 	t     *tree
 	read  map[inode]bool
 	links []string // to folders, relative
