@@ -37,6 +37,10 @@ func Folder(ctx context.Context, src string, g Geometry, testPercent int) (*Set,
 		err := fmt.Errorf("%s: has folders for its splits, so no %d percent can be taken for the split test", src, testPercent)
 		return nil, errors.Join(err, t.close())
 	}
+	if testPercent > 0 && len(t.files)*testPercent < 100 {
+		err := fmt.Errorf("%s: %d percent of its pictures, %d in all, are none for the split test", src, testPercent, len(t.files))
+		return nil, errors.Join(err, t.close())
+	}
 	groups, classes := group(t.files, root, named)
 	for i, split := range []string{"train", "val", "test"} {
 		if p := groups[split]; len(p) > 0 {

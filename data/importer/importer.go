@@ -135,7 +135,7 @@ func (o *Options) split(ctx context.Context, w *shard.Writer, p Split) error {
 // bad stops the import or counts the picture as skipped.
 func (o *Options) bad(w *shard.Writer, split, name string, err error) error {
 	if !o.SkipBad {
-		return fmt.Errorf("%s: %w; repair it, or leave such pictures out with --on-bad skip", name, err)
+		return fmt.Errorf("%s: %w; mend it, or leave such pictures out with --on-bad skip", name, err)
 	}
 	s := shard.Skipped{Split: split, Name: name, Why: err.Error()}
 	w.Skip(s)

@@ -128,7 +128,7 @@ func (g Geometry) frame(r image.Rectangle) (frame, error) {
 	}
 	f := frame{cut: r, padW: r.Dx() + 2*g.Pad, padH: r.Dy() + 2*g.Pad}
 	if g.rows > 0 && (f.padH != g.rows || f.padW != g.cols) {
-		return frame{}, fmt.Errorf("a picture of %d×%d, the first has %d×%d; give --size to make all alike",
+		return frame{}, fmt.Errorf("a picture of %d×%d, the first has %d×%d (--size makes all alike)",
 			r.Dx(), r.Dy(), g.cols-2*g.Pad, g.rows-2*g.Pad)
 	}
 	if f.scaled = g.Size > 0 && (f.padW != g.Size || f.padH != g.Size); f.scaled {
