@@ -24,8 +24,11 @@ type budget struct {
 
 func newBudget(limit int64) *budget { return &budget{limit, semaphore.NewWeighted(limit)} }
 
-// take waits until n bytes are free. n must not be over the limit.
+// take waits until n bytes are free. More than the limit would never be.
 func (b *budget) take(ctx context.Context, n int64) error {
+	if n > b.limit {
+		return fmt.Errorf("a picture needs %s of memory, expected at most %s", megabytes(float64(n)), megabytes(float64(b.limit)))
+	}
 	if b.sem.Acquire(ctx, n) != nil {
 		return context.Cause(ctx)
 	}

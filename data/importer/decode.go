@@ -91,10 +91,10 @@ func (s *stored) asIs() bool {
 // need is how many bytes it takes to read a picture and make a sample of it.
 func (s *stored) need(limit int64) (int64, error) {
 	area := int64(s.h) * int64(s.w)
-	if n := int64(s.planes) * area; s.asIs() || n > limit {
+	n := int64(s.planes) * area
+	if s.asIs() {
 		return n, nil
 	}
-	n := int64(s.planes) * area
 	more, err := s.geometry.need(header{w: s.w, h: s.h, decoded: 4 * float64(area)}, limit-n)
 	return n + more, err
 }

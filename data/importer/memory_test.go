@@ -226,3 +226,23 @@ func TestPictureTooLarge(t *testing.T) {
 		}
 	}
 }
+
+// What can never be had is refused, not waited for.
+func TestBudgetRefuses(t *testing.T) {
+	if err := newBudget(10).take(t.Context(), 11); err == nil || !strings.Contains(err.Error(), "expected at most") {
+		t.Errorf("%v", err)
+	}
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "train-images-idx3-ubyte"), idxFile(idxPictures, 1, 300, 300))
+	put(t, filepath.Join(dir, "train-labels-idx1-ubyte"), idxFile(idxLabels, 1))
+	for _, g := range []Geometry{{}, {Size: 8}} {
+		s, err := MNIST(t.Context(), dir, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Run(t.Context(), s, Options{Out: filepath.Join(t.TempDir(), "out"), memory: 100 << 10})
+		if err == nil || !strings.Contains(err.Error(), "of memory, expected at most") {
+			t.Errorf("%+v: %v", g, err)
+		}
+	}
+}
