@@ -146,6 +146,15 @@ func hazards() []Case {
 			y := b.Sub(b.Mul(x[0], s), m)
 			return []graph.ID{b.Sum(y), b.Add(y, b.Mul(m, s))}
 		}),
+		{Name: "a sum of sums, repeated and summed", Args: args(float(2, 17, 3, 3), float(2, 17, 1, 3)), Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			y := b.Add(b.SumKeep(x[0], 2), b.Tanh(x[1]))
+			return []graph.ID{b.SumKeep(b.BroadcastTo(y, graph.D(2, 17, 3, 3)), 2)}
+		}},
+		{Name: "one array repeated in two ways and summed", Args: args(float(8, 16, 1, 64)), Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			y := b.Tanh(x[0])
+			three, five := b.BroadcastTo(y, graph.D(8, 16, 3, 64)), b.BroadcastTo(y, graph.D(8, 16, 5, 64))
+			return []graph.ID{b.SumKeep(y, 0, 2), b.SumKeep(three, 0, 2), b.SumKeep(five, 0, 2), b.SumKeep(b.Neg(three), 0, 2), b.SumKeep(b.Sub(five, x[0]), 0, 2)}
+		}},
 		f("the same twice", func(b *graph.Builder, x []graph.ID) []graph.ID {
 			y := b.Exp(x[0])
 			return []graph.ID{b.Concat(0, y, x[1], y), b.Mul(y, y), b.Select(b.Step(x[1]), y, y)}
