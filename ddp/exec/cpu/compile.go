@@ -33,7 +33,7 @@ func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) 
 	if o.Comm != nil {
 		world = o.Comm.Size()
 	}
-	pl, err := plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true, Remat: o.Remat})
+	pl, err := plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic})
 	if err != nil {
 		return nil, fmt.Errorf("program %q: %w", o.Name, err)
 	}

@@ -61,7 +61,7 @@ func newDeriving(l *lowering) *deriving {
 	f.sink()
 	d := &deriving{fusion: f, groups: f.groups(), arrays: map[int][]int{}, done: map[int]bool{}}
 	for i := range f.nodes {
-		if !f.needed[i] || !f.fusible[i] {
+		if !f.needed[i] || !f.fusible[i] || f.alone(i) {
 			continue
 		}
 		g := d.groups.find(i)
@@ -137,7 +137,7 @@ func (d *deriving) readers(v, p int) (groups []int) {
 	for _, u := range d.users[p] {
 		g := d.groups.find(u)
 		switch {
-		case !d.fusible[u] || d.space[u] != d.space[p] || !slices.Contains(d.reads(u), v):
+		case !d.fusible[u] || d.alone(u) || d.space[u] != d.space[p] || !slices.Contains(d.reads(u), v):
 			return []int{-1}
 		case g != own && !slices.Contains(groups, g):
 			groups = append(groups, g)

@@ -133,7 +133,7 @@ func (f *fusion) need() {
 // inside says whether node i may read value v, made by node p, without v
 // being stored: both can be in one group.
 func (f *fusion) inside(p, i, v int) bool {
-	if !f.fusible[p] || !f.fusible[i] || f.space[p] != f.space[i] || f.nodes[p].out[0] != v {
+	if !f.fusible[p] || !f.fusible[i] || f.space[p] != f.space[i] || f.nodes[p].out[0] != v || f.alone(i) {
 		return false
 	}
 	switch f.nodes[p].op.(type) {
@@ -141,6 +141,18 @@ func (f *fusion) inside(p, i, v int) bool {
 		return false
 	}
 	return true
+}
+
+// alone says whether node i is a reduction that has to be a step of its own.
+func (f *fusion) alone(i int) bool {
+	if !f.o.Deterministic {
+		return false
+	}
+	switch f.nodes[i].op.(type) {
+	case graph.Reduce, centred:
+		return true
+	}
+	return false
 }
 
 // levels gives each node the least level that its inputs allow.

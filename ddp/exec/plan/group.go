@@ -17,7 +17,7 @@ func (f *fusion) groups() union {
 	}
 	first := map[shared]int{}
 	for i := range f.nodes {
-		if !f.needed[i] || !f.fusible[i] {
+		if !f.needed[i] || !f.fusible[i] || f.alone(i) {
 			continue
 		}
 		for _, v := range f.reads(i) {

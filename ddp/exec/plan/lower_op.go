@@ -75,13 +75,20 @@ func (l *lowering) broadcast(op graph.Broadcast, n graph.Node) {
 	l.emit(graph.Broadcast{Shape: dims}, []int{src}, []int{v})
 }
 
+// allReduce lowers a collective; of one rank it is a copy.
 func (l *lowering) allReduce(op graph.AllReduce, n graph.Node) {
 	in, out := make([]int, len(n.In)), make([]int, len(n.In))
 	for i, id := range n.In {
 		in[i] = l.get(id, l.last[n.Out[i]])
 		out[i] = l.fresh(n.Out[i])
 	}
-	l.emit(op, in, out)
+	if l.o.World > 1 {
+		l.emit(op, in, out)
+		return
+	}
+	for i := range in {
+		l.emit(Copy{}, []int{l.held(in[i])}, []int{out[i]})
+	}
 }
 
 // transpose composes the permutation with the layouts of both sides.

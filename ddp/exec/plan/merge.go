@@ -10,7 +10,7 @@ type call struct {
 }
 
 // merge says whether the outputs of n show what other values show: those of a
-// StopGrad, of an AllReduce of one rank, and of a computation that is the same
+// StopGrad, of an AllReduce of one rank (see Options.Deterministic), and of a computation that is the same
 // once these are seen through. If not, it returns the node to lower.
 func (l *lowering) merge(n graph.Node) (graph.Node, bool) {
 	switch n.Op.(type) {
@@ -18,7 +18,7 @@ func (l *lowering) merge(n graph.Node) (graph.Node, bool) {
 		l.rep[n.Out[0]] = l.rep[n.In[0]]
 		return n, true
 	case graph.AllReduce:
-		if l.o.World > 1 {
+		if l.o.World > 1 || l.o.Deterministic {
 			return n, false
 		}
 		for i, id := range n.In {

@@ -20,6 +20,11 @@ type Options struct {
 	// Remat trades time for memory: what costs little to compute is computed
 	// again where that lowers the peak.
 	Remat bool
+	// Deterministic decides nothing that changes a bit by what else is in the
+	// graph: a reduction is a step of its own, since a device may add in an order
+	// that depends on the group; sums are not taken apart by levels; and an
+	// AllReduce is a boundary in a world of one too.
+	Deterministic bool
 }
 
 // Plan is a compiled graph.
@@ -148,7 +153,9 @@ func New(g *graph.Graph, o Options) (*Plan, error) {
 	}
 	l.buckets()
 	l.moments()
-	l.split()
+	if !o.Deterministic {
+		l.split()
+	}
 	l.linear()
 	l.again()
 	l.derive()
