@@ -33,11 +33,8 @@ func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) 
 	if o.Comm != nil {
 		world = o.Comm.Size()
 	}
-	pl, err := plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic})
-	if err != nil {
-		return nil, fmt.Errorf("program %q: %w", o.Name, err)
-	}
-	p.plan = pl
+	p.plan = plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic})
+	var err error
 	b.do(func() { err = p.compile(o) })
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Name, err), p.Close())

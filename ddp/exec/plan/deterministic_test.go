@@ -15,10 +15,7 @@ func TestDeterministic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := New(g, Options{Name: "random", World: 1 + int(seed%2), Deterministic: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := New(g, Options{Name: "random", World: 1 + int(seed%2), Deterministic: true})
 		p.Allocate()
 		replay(t, p)
 		for i, s := range p.Steps {
@@ -39,10 +36,7 @@ func TestDeterministic(t *testing.T) {
 
 func TestDeterministicBoundary(t *testing.T) {
 	for _, deterministic := range []bool{false, true} {
-		p, err := New(step(t), Options{Name: "step", World: 1, Deterministic: deterministic})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := New(step(t), Options{Name: "step", World: 1, Deterministic: deterministic})
 		p.Allocate()
 		want := map[string]int{"centred_squares": 1, "= copy": 1} // of the loss
 		if deterministic {

@@ -26,12 +26,9 @@ type memory struct {
 const never = -1
 
 // Allocate gives every value its place, after the device has set the Scratch
-// of the steps. It adds the copies that remaining assignments need as last
-// steps.
+// of the steps.
 func (p *Plan) Allocate() {
-	m := &memory{Plan: p}
-	m.lifetimes()
-	m.assign()
+	m := newMemory(p)
 	m.makeSlots()
 	p.ArenaBytes = place(m.slots, false)
 	p.BucketBytes = place(m.slots, true)
@@ -46,8 +43,13 @@ func (p *Plan) Allocate() {
 	}
 }
 
-// lifetimes finds the first write and last use of every root. The sources of
-// assignments live to the end.
+func newMemory(p *Plan) *memory {
+	m := &memory{Plan: p}
+	m.lifetimes()
+	return m
+}
+
+// lifetimes finds the first write and last use of every root.
 func (m *memory) lifetimes() {
 	m.first, m.last = make([]int, len(m.Values)), make([]int, len(m.Values))
 	for v := range m.Values {
@@ -68,39 +70,6 @@ func (m *memory) lifetimes() {
 			touch(v, i, true)
 		}
 	}
-	for _, a := range m.assigns {
-		touch(a.src, len(m.Steps), false)
-	}
-}
-
-// assign makes values in their variables where no later step reads the old
-// value, and adds copies for the others.
-func (m *memory) assign() {
-	steps := len(m.Steps)
-	for _, a := range m.assigns {
-		if m.direct(a, steps) {
-			r := &m.Values[m.Values[a.src].Root]
-			r.Space, r.Index = Var, m.Values[a.dst].Index
-			continue
-		}
-		m.last[m.Values[a.src].Root] = len(m.Steps)
-		m.Steps = append(m.Steps, Step{Op: Copy{}, In: []int{a.src}, Out: []int{a.dst}})
-	}
-	m.assigns = nil
-}
-
-func (m *memory) direct(a assign, steps int) bool {
-	src, dst := &m.Values[a.src], a.dst
-	r := src.Root
-	root := &m.Values[r]
-	if root.Space != Arena || src.Off != 0 || root.Bytes() != src.Bytes() || m.first[r] == never {
-		return false
-	}
-	at := m.first[r]
-	if m.last[dst] == steps || m.last[dst] > at {
-		return false // the old value is read later
-	}
-	return m.last[dst] < at || m.inPlace(at, dst, r)
 }
 
 // inPlace says whether step i may write its result out over its operand in

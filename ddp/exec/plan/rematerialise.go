@@ -6,7 +6,7 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// remat lowers the peak of the planned memory by computing values again: where
+// rematerialise lowers the peak of the planned memory by computing values again: where
 // most is in use, a value that waits for a later reader is dropped, and the
 // step that made it is repeated right before that reader. The repeated step is
 // the same op on the same operands, so no bit of any result changes.
@@ -14,29 +14,29 @@ import (
 // It works on the schedule and knows nothing else: levels, layers and backward
 // passes are no part of it. It goes on as long as the step at which most is in
 // use can be relieved and the peak rises nowhere else.
-type remat struct {
-	*Plan
-	pinned map[int]bool // roots that are assigned at the end
-}
-
-// rematMin is the least share of the peak that is worth a step: 1/rematMin.
-const rematMin = 256
-
-func newRemat(p *Plan) *remat {
-	r := &remat{Plan: p, pinned: map[int]bool{}}
-	for _, a := range p.assigns {
-		r.pinned[p.Values[a.src].Root] = true
-	}
-	return r
-}
-
-func (p *Plan) remat() {
-	r := newRemat(p)
+func rematerialise(p *Plan) {
+	r := newRematerialisation(p)
 	for range len(p.Steps) {
 		if !r.relieve() {
 			break
 		}
 	}
+}
+
+type rematerialisation struct {
+	*Plan
+	pinned map[int]bool // roots that are assigned at the end
+}
+
+// leastGain is the least share of the peak that is worth a step: 1/leastGain.
+const leastGain = 256
+
+func newRematerialisation(p *Plan) *rematerialisation {
+	r := &rematerialisation{Plan: p, pinned: map[int]bool{}}
+	for _, a := range p.assigns {
+		r.pinned[p.Values[a.src].Root] = true
+	}
+	return r
 }
 
 // use is the life of a root in planned memory.
@@ -46,7 +46,7 @@ type use struct {
 }
 
 // lives finds the life of every root and the bytes in use at every step.
-func (r *remat) lives() (lives []use, inUse []int) {
+func (r *rematerialisation) lives() (lives []use, inUse []int) {
 	lives = make([]use, len(r.Values))
 	for i := range lives {
 		lives[i].made = never
@@ -82,13 +82,13 @@ func (r *remat) lives() (lives []use, inUse []int) {
 	return lives, inUse[:len(r.Steps)]
 }
 
-func (r *remat) planned(root int) bool {
+func (r *rematerialisation) planned(root int) bool {
 	s := r.Values[root].Space
 	return s == Arena || s == Bucket
 }
 
 // end is the last step at which a root is in use.
-func (r *remat) end(root int, l *use) int {
+func (r *rematerialisation) end(root int, l *use) int {
 	if r.pinned[root] {
 		return len(r.Steps) - 1
 	}
@@ -104,7 +104,7 @@ type repetition struct {
 
 // relieve drops one value at the step where most is in use, and says whether
 // it found one.
-func (r *remat) relieve() bool {
+func (r *rematerialisation) relieve() bool {
 	lives, inUse := r.lives()
 	if len(inUse) == 0 {
 		return false
@@ -112,7 +112,7 @@ func (r *remat) relieve() bool {
 	peak := slices.Max(inUse)
 	full := slices.Index(inUse, peak)
 	var best repetition
-	gain := peak / rematMin
+	gain := peak / leastGain
 	for root := range r.Values { // in order: equal graphs give equal plans
 		l := &lives[root]
 		if r.Values[root].Space != Arena || r.Values[root].Root != root || l.made == never || r.pinned[root] {
@@ -139,7 +139,7 @@ func (r *remat) relieve() bool {
 
 // repeatable says whether the step that makes a's value costs about as much as
 // reading and writing it, and how it is repeated for this value alone.
-func (r *remat) repeatable(a *repetition) bool {
+func (r *rematerialisation) repeatable(a *repetition) bool {
 	s := &r.Steps[a.made]
 	switch op := s.Op.(type) {
 	case *Fused:
@@ -160,7 +160,7 @@ func (r *remat) repeatable(a *repetition) bool {
 // gain is the number of bytes less in use at step full, where most is in use,
 // if a is done; 0 if that is at most least or lifts another step to that peak.
 // Operands must be kept longer for it.
-func (r *remat) gain(a repetition, lives []use, inUse []int, full, least int) int {
+func (r *rematerialisation) gain(a repetition, lives []use, inUse []int, full, least int) int {
 	type extension struct{ end, bytes int } // end is the last step without a
 	var kept []extension
 	gain := r.Values[a.root].Bytes()
@@ -200,7 +200,7 @@ func (r *remat) gain(a repetition, lives []use, inUse []int, full, least int) in
 }
 
 // repeat does a.
-func (r *remat) repeat(a repetition) {
+func (r *rematerialisation) repeat(a repetition) {
 	val := r.Values[a.root]
 	id := len(r.Values)
 	val.Root, val.parent, val.bcast = id, noParent, noParent
@@ -215,7 +215,7 @@ func (r *remat) repeat(a repetition) {
 }
 
 // moved are values with those of root replaced by those of its copy.
-func (r *remat) moved(in []int, root int, views map[int]int) []int {
+func (r *rematerialisation) moved(in []int, root int, views map[int]int) []int {
 	if !slices.ContainsFunc(in, func(v int) bool { return r.Values[v].Root == root }) {
 		return in
 	}
