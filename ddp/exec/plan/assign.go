@@ -6,9 +6,9 @@ type assign struct{ dst, src int }
 // assign makes values in their variables where no later step reads the old
 // value. The others are copied there by last steps.
 func (p *Plan) assign() {
-	m := newMemory(p)
+	lives := p.lives()
 	for _, a := range p.assigns {
-		if m.direct(a) {
+		if p.direct(a, lives) {
 			r := &p.Values[p.Values[a.src].Root]
 			r.Space, r.Index = Var, p.Values[a.dst].Index
 			continue
@@ -21,12 +21,12 @@ func (p *Plan) assign() {
 // direct says whether the value can be made in the variable: it is a whole
 // value of the arena, and the steps from the one that makes it on do not read
 // the old one.
-func (m *memory) direct(a assign) bool {
-	r := m.Values[a.src].Root
-	root := &m.Values[r]
-	if root.Space != Arena || m.Values[a.src].Off != 0 || root.Bytes() != m.Values[a.src].Bytes() || m.first[r] == never {
+func (p *Plan) direct(a assign, lives []life) bool {
+	r := p.Values[a.src].Root
+	root := &p.Values[r]
+	if root.Space != Arena || p.Values[a.src].Off != 0 || root.Bytes() != p.Values[a.src].Bytes() || lives[r].made == never {
 		return false
 	}
-	at := m.first[r]
-	return m.last[a.dst] < at || m.last[a.dst] == at && m.inPlace(at, a.dst, r)
+	at, last := lives[r].made, lives[a.dst].last()
+	return last < at || last == at && p.inPlace(at, a.dst, r)
 }

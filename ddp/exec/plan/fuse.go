@@ -7,22 +7,15 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// unit is a step before scheduling.
-type unit struct {
-	op      fmt.Stringer
-	in, out []int
-	key     int // when it is due, in terms of the nodes of the graph
-	scope   string
-}
-
 // fusion is the grouping of nodes.
 type fusion struct {
 	*analysis
 	kept []bool // by value: read from outside its group
 }
 
-// fuse groups the nodes into units and drops what nothing needs.
-func fuse(d *dag) []unit {
+// fuse makes one node of each group, due when the first of its results is, and
+// drops what nothing needs.
+func fuse(d *dag) []node {
 	f := &fusion{analysis: analyse(d), kept: make([]bool, len(d.Values))}
 	return f.units()
 }
@@ -31,9 +24,9 @@ func fuse(d *dag) []unit {
 // edge or by reading the same array.
 func (a *analysis) groups() union {
 	u := newUnion(len(a.nodes))
-	type shared struct {
+	type shared struct { // the extents are the value's
 		level, value int
-		space        space
+		dtype        graph.DType
 	}
 	first := map[shared]int{}
 	for i := range a.nodes {
@@ -47,7 +40,7 @@ func (a *analysis) groups() union {
 			if !a.full(i, v) {
 				continue
 			}
-			k := shared{a.sunk[i], v, a.space[i]}
+			k := shared{a.sunk[i], v, a.space[i].dtype}
 			if j, ok := first[k]; ok {
 				u.join(i, j)
 			} else {
@@ -58,8 +51,8 @@ func (a *analysis) groups() union {
 	return u
 }
 
-// units makes a unit of each group and of each other node.
-func (f *fusion) units() []unit {
+// units makes a node of each group.
+func (f *fusion) units() []node {
 	u := f.groups()
 	f.keep(u)
 	members := make([][]int, len(f.nodes))
@@ -69,15 +62,14 @@ func (f *fusion) units() []unit {
 			members[r] = append(members[r], i)
 		}
 	}
-	var units []unit
+	var units []node
 	for r, m := range members {
 		switch {
 		case len(m) == 0:
 		case f.fusible[r]:
 			units = append(units, f.group(m))
 		default:
-			n := f.nodes[r]
-			units = append(units, unit{n.op, n.in, n.out, n.index, n.scope})
+			units = append(units, f.nodes[r])
 		}
 	}
 	return units
@@ -106,11 +98,11 @@ func (f *fusion) keep(u union) {
 	}
 }
 
-// group makes the fused unit of some nodes, given in order.
-func (f *fusion) group(m []int) unit {
+// group makes the fused node of some nodes, given in order.
+func (f *fusion) group(m []int) node {
 	sp := f.space[m[0]]
 	g := grouping{f: f, code: &Fused{DType: sp.dtype, Dims: sp.dims}, reg: map[int]int{}, inner: map[int]bool{}, known: map[Instr]int{}}
-	un := unit{op: g.code, key: math.MaxInt}
+	un := node{op: g.code, index: math.MaxInt}
 	for _, i := range m {
 		g.inner[f.nodes[i].out[0]] = true
 	}
@@ -127,8 +119,8 @@ func (f *fusion) group(m []int) unit {
 	var reduced []int
 	for _, i := range m {
 		n := &f.nodes[i]
-		if f.kept[n.out[0]] && n.index < un.key {
-			un.key, un.scope = n.index, n.scope
+		if f.kept[n.out[0]] && n.index < un.index {
+			un.index, un.scope = n.index, n.scope
 		}
 		switch op := n.op.(type) {
 		case graph.Reduce, centred:
@@ -151,7 +143,7 @@ func (f *fusion) group(m []int) unit {
 	return un
 }
 
-// grouping is a fused unit under construction.
+// grouping is a fused node under construction.
 type grouping struct {
 	f     *fusion
 	code  *Fused
@@ -161,7 +153,7 @@ type grouping struct {
 }
 
 // operand gives a value from outside the group a register.
-func (g *grouping) operand(v int, un *unit) {
+func (g *grouping) operand(v int, un *node) {
 	if _, ok := g.reg[v]; ok {
 		return
 	}

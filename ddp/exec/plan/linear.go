@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"ebtrain/ddp/graph"
 )
@@ -94,40 +96,33 @@ func (s *linearSums) expand(v int) (sum int, ok bool) {
 		return 0, false
 	}
 	s.visited = append(s.visited, p)
-	in := s.reads[p]
+	in := slices.Clone(s.reads[p])
+	var expanded []int // the operands whose sums it takes
 	switch op := s.nodes[p].op.(type) {
 	case graph.Unary:
-		if op.Fn != graph.Neg && op.Fn != graph.Scale {
-			return 0, false
+		if op.Fn == graph.Neg || op.Fn == graph.Scale {
+			expanded = []int{0}
 		}
-		x, ok := s.expand(in[0])
-		return s.emitIf(ok, op, x)
 	case graph.Binary:
-		return s.binary(op, in[0], in[1])
+		switch {
+		case op.Fn == graph.Add || op.Fn == graph.Sub:
+			expanded = []int{0, 1}
+		case op.Fn == graph.Mul && s.invariant(in[0]):
+			in[0], in[1] = in[1], in[0]
+			expanded = []int{0}
+		case op.Fn == graph.Mul && s.invariant(in[1]):
+			expanded = []int{0}
+		}
 	}
-	return 0, false
-}
-
-func (s *linearSums) binary(op graph.Binary, x, y int) (sum int, ok bool) {
-	switch op.Fn {
-	case graph.Add, graph.Sub:
-		a, ok := s.expand(x)
-		if !ok {
+	if expanded == nil {
+		return 0, false
+	}
+	for _, k := range expanded {
+		if in[k], ok = s.expand(in[k]); !ok {
 			return 0, false
 		}
-		b, ok := s.expand(y)
-		return s.emitIf(ok, op, a, b)
-	case graph.Mul:
-		if s.invariant(x) {
-			x, y = y, x
-		}
-		if !s.invariant(y) {
-			return 0, false
-		}
-		a, ok := s.expand(x)
-		return s.emitIf(ok, op, a, y)
 	}
-	return 0, false
+	return s.emit(s.nodes[p].op, in...), true
 }
 
 // invariant says whether v is the same along the axes that are summed over, and
@@ -137,14 +132,7 @@ func (s *linearSums) invariant(v int) bool {
 	return !val.IsConst && val.Dims == s.result().Dims && val.Dims != s.space[s.at].dims
 }
 
-func (s *linearSums) emitIf(ok bool, op graph.Op, in ...int) (int, bool) {
-	if !ok {
-		return 0, false
-	}
-	return s.emit(op, in...), true
-}
-
-func (s *linearSums) emit(op graph.Op, in ...int) int {
+func (s *linearSums) emit(op fmt.Stringer, in ...int) int {
 	n := s.nodes[s.at]
 	v := s.like(n.out[0])
 	s.combination = append(s.combination, node{op: op, in: in, out: []int{v}, index: n.index, scope: n.scope})

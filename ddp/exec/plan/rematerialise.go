@@ -39,47 +39,19 @@ func newRematerialisation(p *Plan) *rematerialisation {
 	return r
 }
 
-// use is the life of a root in planned memory.
-type use struct {
-	made    int   // the step that writes it
-	touched []int // the steps that read or write it, in order
-}
-
-// lives finds the life of every root and the bytes in use at every step.
-func (r *rematerialisation) lives() (lives []use, inUse []int) {
-	lives = make([]use, len(r.Values))
-	for i := range lives {
-		lives[i].made = never
-	}
-	touch := func(v, i int) *use {
-		l := &lives[r.Values[v].Root]
-		if n := len(l.touched); n == 0 || l.touched[n-1] != i {
-			l.touched = append(l.touched, i)
-		}
-		return l
-	}
-	for i := range r.Steps {
-		for _, v := range r.Steps[i].In {
-			touch(v, i)
-		}
-		for _, v := range r.Steps[i].Out {
-			if l := touch(v, i); l.made == never {
-				l.made = i
-			}
-		}
-	}
-	inUse = make([]int, len(r.Steps)+1) // differences at first
+// inUse is the bytes in use at every step.
+func (r *rematerialisation) inUse(lives []life) []int {
+	bytes := make([]int, len(r.Steps)+1) // differences at first
 	for root := range lives {
 		if l := &lives[root]; len(l.touched) > 0 && r.planned(root) {
-			bytes := r.Values[root].Bytes()
-			inUse[l.touched[0]] += bytes
-			inUse[r.end(root, l)+1] -= bytes
+			bytes[l.touched[0]] += r.Values[root].Bytes()
+			bytes[r.end(root, l)+1] -= r.Values[root].Bytes()
 		}
 	}
 	for i := range r.Steps {
-		inUse[i+1] += inUse[i]
+		bytes[i+1] += bytes[i]
 	}
-	return lives, inUse[:len(r.Steps)]
+	return bytes[:len(r.Steps)]
 }
 
 func (r *rematerialisation) planned(root int) bool {
@@ -88,11 +60,11 @@ func (r *rematerialisation) planned(root int) bool {
 }
 
 // end is the last step at which a root is in use.
-func (r *rematerialisation) end(root int, l *use) int {
+func (r *rematerialisation) end(root int, l *life) int {
 	if r.pinned[root] {
 		return len(r.Steps) - 1
 	}
-	return l.touched[len(l.touched)-1]
+	return l.last()
 }
 
 // repetition is a plan: step made is repeated before step at, and what it
@@ -105,7 +77,8 @@ type repetition struct {
 // relieve drops one value at the step where most is in use, and says whether
 // it found one.
 func (r *rematerialisation) relieve() bool {
-	lives, inUse := r.lives()
+	lives := r.lives()
+	inUse := r.inUse(lives)
 	if len(inUse) == 0 {
 		return false
 	}
@@ -160,14 +133,14 @@ func (r *rematerialisation) repeatable(a *repetition) bool {
 // gain is the number of bytes less in use at step full, where most is in use,
 // if a is done; 0 if that is at most least or lifts another step to that peak.
 // Operands must be kept longer for it.
-func (r *rematerialisation) gain(a repetition, lives []use, inUse []int, full, least int) int {
+func (r *rematerialisation) gain(a repetition, lives []life, inUse []int, full, least int) int {
 	type extension struct{ end, bytes int } // end is the last step without a
 	var kept []extension
 	gain := r.Values[a.root].Bytes()
 	for _, v := range a.step.In {
 		root := r.Values[v].Root
 		l := &lives[root]
-		if r.Values[root].Space == Var && l.touched[len(l.touched)-1] < a.at {
+		if r.Values[root].Space == Var && l.last() < a.at {
 			return 0 // it might not be assigned in place any more
 		}
 		if end := r.end(root, l); r.planned(root) && end < a.at {

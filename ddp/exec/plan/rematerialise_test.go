@@ -69,8 +69,7 @@ func TestRematNeverRaisesThePeak(t *testing.T) {
 		var peaks [2]int
 		for i, remat := range []bool{false, true} {
 			p := New(g, Options{Name: "random", World: 1 + int(seed%2), Remat: remat})
-			_, inUse := newRematerialisation(p).lives()
-			for _, n := range inUse {
+			for _, n := range newRematerialisation(p).inUse(p.lives()) {
 				peaks[i] = max(peaks[i], n)
 			}
 		}

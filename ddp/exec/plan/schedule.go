@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// scheduler orders units. A unit is ready when the units that make its inputs
-// have run; of the ready ones the one with the least key runs, but those that
+// scheduler orders units, which are fused nodes and others. A unit is ready when the units that make its inputs
+// have run; of the ready ones the one that is due first runs, but those that
 // would have to wait for a collective only when there are no others.
 type scheduler struct {
 	*Plan
-	units    []unit
+	units    []node
 	maker    []int   // by value: the unit that makes it, -1 if none
 	deps     [][]int // by unit: the units that make its inputs, each once
 	users    [][]int // by unit: the units that it is a dep of
@@ -25,7 +25,7 @@ type scheduler struct {
 	started  []int // collectives, in order
 }
 
-func schedule(p *Plan, units []unit) []Step {
+func schedule(p *Plan, units []node) []Step {
 	n := len(units)
 	s := &scheduler{Plan: p, units: units, maker: slices.Repeat([]int{-1}, len(p.Values)), deps: make([][]int, n), users: make([][]int, n),
 		missing: make([]int, n), unwaited: make([]int, n), waited: make([]bool, n), ran: make([]bool, n)}
@@ -35,7 +35,7 @@ func schedule(p *Plan, units []unit) []Step {
 		}
 	}
 	s.connect()
-	s.ready.key, s.blocked.key = units, units
+	s.ready.nodes, s.blocked.nodes = units, units
 	for i := range units {
 		if s.missing[i] == 0 {
 			s.release(i)
@@ -154,17 +154,17 @@ func (s *scheduler) wait(i int) {
 	}
 }
 
-// queue is a heap of units by key, then number.
+// queue is a heap of units by when they are due, then number.
 type queue struct {
-	key   []unit
+	nodes []node
 	units []int
 }
 
 func (q *queue) Len() int { return len(q.units) }
 func (q *queue) Less(i, j int) bool {
 	a, b := q.units[i], q.units[j]
-	if q.key[a].key != q.key[b].key {
-		return q.key[a].key < q.key[b].key
+	if q.nodes[a].index != q.nodes[b].index {
+		return q.nodes[a].index < q.nodes[b].index
 	}
 	return a < b
 }

@@ -205,7 +205,7 @@ func lowered(t *testing.T, g *graph.Graph, o Options, p **Plan) *dag {
 }
 
 // inOrder is the units as they are.
-func inOrder(units []unit) (steps []Step) {
+func inOrder(units []node) (steps []Step) {
 	for _, u := range units {
 		steps = append(steps, Step{Op: u.op, In: u.in, Out: u.out, Scope: u.scope})
 	}

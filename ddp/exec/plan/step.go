@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"reflect"
 
 	"ebtrain/ddp/graph"
 )
@@ -20,98 +21,48 @@ type Step struct {
 	Scratch, ScratchAt int
 }
 
-// Kind is what a device has a kernel for.
+// Kind is what a device has kernels for.
 type Kind string
 
 // The kinds of steps: those of this package, and the ops of graph that are
 // steps.
 const (
-	KindFused Kind = "Fused"
-	KindCopy  Kind = "Copy"
-	KindFill  Kind = "Fill"
-	KindStart Kind = "Start"
-	KindWait  Kind = "Wait"
+	KindFused, KindCopy, KindFill, KindStart, KindWait Kind = "Fused", "Copy", "Fill", "Start", "Wait"
 
-	KindCast      Kind = "Cast"
-	KindConcat    Kind = "Concat"
-	KindDraw      Kind = "Draw"
-	KindIota      Kind = "Iota"
-	KindPad       Kind = "Pad"
-	KindSlice     Kind = "Slice"
-	KindTranspose Kind = "Transpose"
+	KindConv2D, KindConv2DGradX, KindConv2DGradW, KindMatMul Kind = "Conv2D", "Conv2DGradX", "Conv2DGradW", "MatMul"
 
-	KindGather       Kind = "Gather"
-	KindPlaneGather  Kind = "PlaneGather"
-	KindPlaneScatter Kind = "PlaneScatter"
-	KindScatterAdd   Kind = "ScatterAdd"
+	KindCast, KindConcat, KindPad, KindSlice, KindTranspose Kind = "Cast", "Concat", "Pad", "Slice", "Transpose"
 
-	KindConv2D      Kind = "Conv2D"
-	KindConv2DGradW Kind = "Conv2DGradW"
-	KindConv2DGradX Kind = "Conv2DGradX"
-	KindMatMul      Kind = "MatMul"
+	KindGather, KindScatterAdd, KindPlaneGather, KindPlaneScatter Kind = "Gather", "ScatterAdd", "PlaneGather", "PlaneScatter"
 
-	KindMaxPool2D   Kind = "MaxPool2D"
-	KindSumPool2D   Kind = "SumPool2D"
-	KindSumUnpool2D Kind = "SumUnpool2D"
-	KindUpsample2D  Kind = "Upsample2D"
-	KindUpsample2DT Kind = "Upsample2DT"
+	KindMaxPool2D, KindSumPool2D, KindSumUnpool2D Kind = "MaxPool2D", "SumPool2D", "SumUnpool2D"
+	KindUpsample2D, KindUpsample2DT               Kind = "Upsample2D", "Upsample2DT"
+
+	KindDraw, KindIota Kind = "Draw", "Iota"
 )
+
+// kinds are the kinds by op.
+var kinds = map[reflect.Type]Kind{
+	reflect.TypeFor[*Fused](): KindFused, reflect.TypeFor[Copy](): KindCopy, reflect.TypeFor[Fill](): KindFill,
+	reflect.TypeFor[Start](): KindStart, reflect.TypeFor[Wait](): KindWait,
+	reflect.TypeFor[graph.Conv2D](): KindConv2D, reflect.TypeFor[graph.Conv2DGradX](): KindConv2DGradX,
+	reflect.TypeFor[graph.Conv2DGradW](): KindConv2DGradW, reflect.TypeFor[graph.MatMul](): KindMatMul,
+	reflect.TypeFor[graph.Cast](): KindCast, reflect.TypeFor[graph.Concat](): KindConcat, reflect.TypeFor[graph.Pad](): KindPad,
+	reflect.TypeFor[graph.Slice](): KindSlice, reflect.TypeFor[graph.Transpose](): KindTranspose,
+	reflect.TypeFor[graph.Gather](): KindGather, reflect.TypeFor[graph.ScatterAdd](): KindScatterAdd,
+	reflect.TypeFor[graph.PlaneGather](): KindPlaneGather, reflect.TypeFor[graph.PlaneScatter](): KindPlaneScatter,
+	reflect.TypeFor[graph.MaxPool2D](): KindMaxPool2D, reflect.TypeFor[graph.SumPool2D](): KindSumPool2D,
+	reflect.TypeFor[graph.SumUnpool2D](): KindSumUnpool2D, reflect.TypeFor[graph.Upsample2D](): KindUpsample2D,
+	reflect.TypeFor[graph.Upsample2DT](): KindUpsample2DT, reflect.TypeFor[graph.Draw](): KindDraw, reflect.TypeFor[graph.Iota](): KindIota,
+}
 
 // Kind is the kind of the step.
 func (s *Step) Kind() Kind {
-	switch s.Op.(type) {
-	case *Fused:
-		return KindFused
-	case Copy:
-		return KindCopy
-	case Fill:
-		return KindFill
-	case Start:
-		return KindStart
-	case Wait:
-		return KindWait
-	case graph.Cast:
-		return KindCast
-	case graph.Concat:
-		return KindConcat
-	case graph.Draw:
-		return KindDraw
-	case graph.Iota:
-		return KindIota
-	case graph.Pad:
-		return KindPad
-	case graph.Slice:
-		return KindSlice
-	case graph.Transpose:
-		return KindTranspose
-	case graph.Gather:
-		return KindGather
-	case graph.PlaneGather:
-		return KindPlaneGather
-	case graph.PlaneScatter:
-		return KindPlaneScatter
-	case graph.ScatterAdd:
-		return KindScatterAdd
-	case graph.Conv2D:
-		return KindConv2D
-	case graph.Conv2DGradW:
-		return KindConv2DGradW
-	case graph.Conv2DGradX:
-		return KindConv2DGradX
-	case graph.MatMul:
-		return KindMatMul
-	case graph.MaxPool2D:
-		return KindMaxPool2D
-	case graph.SumPool2D:
-		return KindSumPool2D
-	case graph.SumUnpool2D:
-		return KindSumUnpool2D
-	case graph.Upsample2D:
-		return KindUpsample2D
-	case graph.Upsample2DT:
-		return KindUpsample2DT
+	k, ok := kinds[reflect.TypeOf(s.Op)]
+	if !ok {
+		panic(fmt.Sprintf("plan: %v is no step", s.Op))
 	}
-	panic(fmt.Sprintf("plan: %v is no step", s.Op))
+	return k
 }
 
 // Copy copies its input.

@@ -28,6 +28,9 @@ const virtualShards = 8
 func TestDeterministicWorlds(t *testing.T) {
 	for name, r := range worldRigs(t) {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "undecoupled" {
+				t.Skip("one variant is enough under -short")
+			}
 			images := r.pictures(virtualShards)
 			want := r.deterministic(t, 1, images)
 			for _, world := range []int{2, 4, virtualShards} {
