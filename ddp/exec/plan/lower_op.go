@@ -17,7 +17,7 @@ func (l *lowering) node(n graph.Node) {
 	case graph.Unary, graph.Binary, graph.Select, graph.Cast:
 		l.pointwise(n)
 	case graph.Broadcast:
-		l.broadcast(op, n)
+		l.broadcast(n)
 	case graph.Reduce:
 		l.reduce(op, n)
 	case graph.AllReduce:
@@ -62,7 +62,7 @@ func (l *lowering) pointwise(n graph.Node) {
 	l.emit(n.Op, in, []int{l.fresh(n.Out[0])})
 }
 
-func (l *lowering) broadcast(op graph.Broadcast, n graph.Node) {
+func (l *lowering) broadcast(n graph.Node) {
 	last := l.last[n.Out[0]]
 	src := l.get(n.In[0], last)
 	dims := l.dims(n.Out[0], last)

@@ -3,6 +3,7 @@ package bidvl
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -82,8 +83,12 @@ func (r rig) deterministic(t *testing.T, world int, images []float64) map[string
 			t.Fatal(err)
 		}
 		for i, comm := range group {
-			defer comm.Close()
 			comms[i] = comm
+			t.Cleanup(func() {
+				if err := comm.Close(); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 	}
 	shard := len(images) / virtualShards
@@ -122,12 +127,12 @@ func (r rig) deterministic(t *testing.T, world int, images []float64) map[string
 
 // twoSteps runs g twice on one rank and returns the bytes of the report and of
 // every variable.
-func twoSteps(ctx context.Context, g *graph.Graph, specs []nn.Variable, comm collective.Comm, inputs func(step int) ddptest.Values) (map[string][]byte, error) {
+func twoSteps(ctx context.Context, g *graph.Graph, specs []nn.Variable, comm collective.Comm, inputs func(step int) ddptest.Values) (out map[string][]byte, err error) {
 	backend, err := cpu.New(cpu.Config{Threads: 1})
 	if err != nil {
 		return nil, err
 	}
-	defer backend.Close()
+	defer func() { err = errors.Join(err, backend.Close()) }()
 	vars := backend.NewVars()
 	if err := nn.Initialise(vars, specs, testSeed); err != nil {
 		return nil, err
@@ -136,7 +141,7 @@ func twoSteps(ctx context.Context, g *graph.Graph, specs []nn.Variable, comm col
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	for i := range 2 {
 		for name, x := range inputs(i) {
 			if in := p.Input(name); in != nil {
@@ -147,7 +152,7 @@ func twoSteps(ctx context.Context, g *graph.Graph, specs []nn.Variable, comm col
 			return nil, err
 		}
 	}
-	out := map[string][]byte{"the report": slices.Clone(p.Output(loop.OutputReport).Bytes())}
+	out = map[string][]byte{"the report": slices.Clone(p.Output(loop.OutputReport).Bytes())}
 	for _, name := range vars.Names() {
 		x, err := vars.Get(name)
 		if err != nil {
