@@ -88,7 +88,7 @@ func (e *edit) apply() {
 	e.dag.nodes = nodes
 }
 
-// reread makes node i read value to instead of value from.
+// reread makes, at once, node i read value to instead of value from.
 func (a *analysis) reread(i, from, to int) {
 	in := slices.Clone(a.nodes[i].in)
 	for k, v := range in {

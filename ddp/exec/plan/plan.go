@@ -23,7 +23,8 @@ type Options struct {
 	// Deterministic decides nothing that changes a bit by what else is in the
 	// graph: a reduction is a step of its own, since a device may add in an order
 	// that depends on the group; sums are not taken apart by levels; and an
-	// AllReduce is a boundary in a world of one too.
+	// AllReduce is a boundary in a world of one too, and passes that look for
+	// sums do not look through it.
 	Deterministic bool
 }
 

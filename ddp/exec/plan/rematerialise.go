@@ -6,10 +6,11 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// rematerialise lowers the peak of the planned memory by computing values again: where
-// most is in use, a value that waits for a later reader is dropped, and the
-// step that made it is repeated right before that reader. The repeated step is
-// the same op on the same operands, so no bit of any result changes.
+// rematerialise lowers the peak of the planned memory by computing values
+// again: where most is in use, a value that waits for a later reader is
+// dropped, and the step that made it is repeated right before that reader. The
+// repeated step is the same op on the same operands, so no bit of any result
+// changes.
 //
 // It works on the schedule and knows nothing else: levels, layers and backward
 // passes are no part of it. It goes on as long as the step at which most is in

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// scheduler orders units, which are fused nodes and others. A unit is ready when the units that make its inputs
-// have run; of the ready ones the one that is due first runs, but those that
-// would have to wait for a collective only when there are no others.
+// scheduler orders units, which are fused nodes and others. A unit is ready
+// when the units that make its inputs have run; of the ready ones the one that
+// is due first runs, but those that would have to wait for a collective only
+// when there are no others.
 type scheduler struct {
 	*Plan
 	units    []node
