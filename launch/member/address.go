@@ -71,8 +71,7 @@ func sourceFor(to string) (net.IP, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no way to the coordinator at %s: %w", to, err)
 	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).IP, nil
+	return c.LocalAddr().(*net.UDPAddr).IP, c.Close()
 }
 
 // isLocal reports whether this machine can listen on ip.
