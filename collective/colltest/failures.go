@@ -220,14 +220,17 @@ func (f Factory) cancel(t *testing.T) {
 		cancel()
 		return p.Wait(ctx)
 	}).ok(t)
+	canceled := make(chan struct{}) // closed when rank 0 has given up
 	errs := each(comms, func(c collective.Comm) error {
 		switch c.Rank() {
 		case 0:
+			defer close(canceled)
 			ctx, cancel := context.WithCancelCause(context.Background())
 			time.AfterFunc(20*time.Millisecond, func() { cancel(errCause) })
 			return c.Start(collective.Request{Kind: collective.Barrier}).Wait(ctx)
 		case n - 1: // never comes to the barrier, until the others have failed
-			time.Sleep(100 * time.Millisecond)
+			<-canceled
+			time.Sleep(50 * time.Millisecond) // between hosts, the news take a moment
 		}
 		return do(c, collective.Request{Kind: collective.Barrier})
 	})
