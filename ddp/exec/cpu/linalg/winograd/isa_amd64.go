@@ -10,17 +10,17 @@ func isas() (list []isa) {
 		switch k.Name {
 		case "AVX-512":
 			list = append(list, isa{
-				tile:       k,
+				kernel:     k,
 				six:        loops{input6AVX512, output6AVX512, spread6AVX512, filter6AVX512, gather6AVX512},
 				five:       loops{input5AVX512, output5AVX512, spread5AVX512, filter5AVX512, gather5AVX512},
 				filterCost: 22,
 				toColumns:  toColumnsAVX512,
 				toRows:     toRowsAVX512,
-				integers:   integersAVX512(),
+				int16s:     newInt16s(),
 			})
 		case "AVX2":
 			list = append(list, isa{
-				tile:       k,
+				kernel:     k,
 				six:        loops{input6AVX2, output6AVX2, spread6AVX2, filter6AVX2, gather6AVX2},
 				five:       loops{input5AVX2, output5AVX2, spread5AVX2, filter5AVX2, gather5AVX2},
 				filterCost: 16,
@@ -32,10 +32,10 @@ func isas() (list []isa) {
 	return list
 }
 
-// integersAVX512 is nil without AVX512_VNNI.
-func integersAVX512() *integers {
-	if k, ok := micro.OfIntegers(); ok {
-		return &integers{k, scaleRows, scaleColumns, prefetch}
+// newInt16s is nil without AVX512_VNNI.
+func newInt16s() *int16s {
+	if k, ok := micro.Int16(); ok {
+		return &int16s{k, scaleRows, scaleColumns, prefetch}
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ package winograd
 var scaleConstants = [...]float32{maxNorm, minSquares, 1. / maxNorm}
 
 //go:noescape
-func scaleRows(p *rows)
+func scaleRows(p *rowScaling)
 
 // scaleColumns scales 32 columns of an even number of rows; dst may be src.
 // Steps are in bytes.

@@ -1,6 +1,7 @@
 //go:build !noasm
 
 #include "textflag.h"
+#include "go_asm.h"
 #include "walk_amd64.h"
 #include "maps5_amd64.h"
 #include "maps6_amd64.h"

@@ -10,21 +10,21 @@
 
 #define BEGIN \
 	MOVQ p+0(FP), R15 \
-	MOVQ 0(R15), DI \
+	MOVQ pass_dst(R15), DI \
 	XORQ SI, SI \
-	MOVQ 8(R15), R8 \
-	MOVQ 16(R15), R10 \
-	MOVQ 24(R15), R11 \
-	MOVQ 56(R15), DX \
-	MOVQ 64(R15), R9
+	MOVQ pass_dstPoint(R15), R8 \
+	MOVQ pass_dstCol(R15), R10 \
+	MOVQ pass_srcCol(R15), R11 \
+	MOVQ pass_vectors(R15), DX \
+	MOVQ pass_consts(R15), R9
 
 #define BLOCK \
 	MOVQ DI, R12 \
 	MOVQ SI, R13 \
-	MOVQ 48(R15), CX
+	MOVQ pass_cols(R15), CX
 
 #define LOAD(o, i, v) \
-	MOVQ (72+8*i)(R15), AX \
+	MOVQ (pass_src+8*i)(R15), AX \
 	VMOVUPS o(AX)(R13*1), v
 
 #define FIRST(o, v) \
@@ -40,8 +40,8 @@
 	ADDQ R11, R13 \
 	DECQ CX \
 	JNZ  column \
-	ADDQ 32(R15), DI \
-	ADDQ 40(R15), SI \
+	ADDQ pass_dstVector(R15), DI \
+	ADDQ pass_srcVector(R15), SI \
 	DECQ DX \
 	JNZ  block \
 	VZEROUPPER \

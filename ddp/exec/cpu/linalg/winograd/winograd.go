@@ -69,7 +69,7 @@ func On(team *threads.Team, rest engine.Engine) engine.Engine {
 }
 
 func newEngine(rest engine.Engine, team *threads.Team, i *isa) *Engine {
-	pool := threads.New(team, func(thread int) *workspace { return newWorkspace(i.tile.NR, thread) })
+	pool := threads.New(team, func(thread int) *workspace { return newWorkspace(i.kernel.NR, thread) })
 	return &Engine{Engine: rest, pool: pool, f43: newF43(i), f42: newF42(i)}
 }
 
@@ -86,7 +86,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
 	s := e.scheme(p)
 	if e.pool == nil || p.Check(op) != nil || !fits(p) || !s.pays(op, p) && !e.always {
-		p.BF16 = p.BF16 && !e.widens()
+		p.BF16 = p.BF16 && !e.takesBF16()
 		return e.Engine.Conv(op, p)
 	}
 	if op == engine.GradW {
@@ -97,21 +97,21 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 
 // MatMul leaves a matrix product to the other engine.
 func (e *Engine) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
-	p.BF16 = p.BF16 && !e.widens()
+	p.BF16 = p.BF16 && !e.takesBF16()
 	return e.Engine.MatMul(p)
 }
 
 // BF16 is what the other engine says, unless this one is faster for it.
 func (e *Engine) BF16() error {
-	if e.widens() {
+	if e.takesBF16() {
 		return nil
 	}
 	return e.Engine.BF16()
 }
 
-// widens says that the other engine has no bfloat16, but this one something as
+// takesBF16 says that the other engine has no bfloat16, but this one something as
 // good.
-func (e *Engine) widens() bool { return e.f43.integers != nil && e.Engine.BF16() != nil }
+func (e *Engine) takesBF16() bool { return e.f43.int16s != nil && e.Engine.BF16() != nil }
 
 func (e *Engine) scheme(p engine.ConvProblem) *scheme {
 	if p.StrideH == 1 {

@@ -15,7 +15,7 @@ import (
 // the other engine's.
 func withIntegers(t *testing.T) *Engine {
 	list := isas()
-	if len(list) == 0 || list[0].integers == nil {
+	if len(list) == 0 || list[0].int16s == nil {
 		t.Skip("no products of 16-bit integers on this CPU")
 	}
 	return always(t, 2, &list[0])
@@ -115,7 +115,7 @@ func TestBF16OnFloat32Engine(t *testing.T) {
 		e := always(t, 1, i)
 		defer e.Close()
 		_, err := e.MatMul(engine.MatMulProblem{M: 2, N: 2, K: 2, BF16: true})
-		if has := i.integers != nil; (e.BF16() == nil) != has || (err == nil) != has {
+		if has := i.int16s != nil; (e.BF16() == nil) != has || (err == nil) != has {
 			t.Errorf("integers: %t; BF16() is %v, a product %v", has, e.BF16(), err)
 		}
 	})
