@@ -1,5 +1,7 @@
 package winograd
 
+//go:generate go run ./_gen .
+
 import "ebtrain/ddp/exec/cpu/linalg/micro"
 
 // isa is what an instruction set brings.
