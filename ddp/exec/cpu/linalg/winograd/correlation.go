@@ -81,20 +81,20 @@ func (k *correlation) blocks(c *correlated) int { return (c.tiles.count() + k.bl
 func (k *correlation) depth(c *correlated) int { return c.filter.k / k.num.perWord() }
 func (k *correlation) row(c *correlated) int   { return k.depth(c) + gap }
 
-// images and filters are the words of V of a block and of a panel of U: numbers, and
+// vWords and uWords are the sizes of V of a block and of a panel of U: numbers, and
 // their scales, (depth blocks, points, tiles) and (depth blocks, points, width). What
 // follows is aligned.
-func (k *correlation) images(c *correlated) int {
+func (k *correlation) vWords(c *correlated) int {
 	n := k.s.points()*k.block*k.row(c) + k.num.scales(c.depthBlocks()*k.s.points()*k.block)
 	return (n + lanes - 1) / lanes * lanes
 }
 
-func (k *correlation) filters(c *correlated) int {
+func (k *correlation) uWords(c *correlated) int {
 	return k.s.points()*k.depth(c)*k.width + k.num.scales(c.depthBlocks()*k.s.points()*k.width)
 }
 
-// products is the floats of M of a block.
-func (k *correlation) products() int { return k.s.points() * (k.block*k.width + gap) }
+// mWords is the size of M of a block.
+func (k *correlation) mWords() int { return k.s.points() * (k.block*k.width + gap) }
 
 // shared and private are the floats of scratch memory for all threads, and for
 // each.
@@ -102,9 +102,9 @@ func (k *correlation) shared() (n int) {
 	for i := range k.list {
 		c := &k.list[i]
 		if k.deep {
-			n = max(n, k.blocks(c)*k.images(c))
+			n = max(n, k.blocks(c)*k.vWords(c))
 		} else {
-			n = max(n, c.filter.panels()*k.filters(c))
+			n = max(n, c.filter.panels()*k.uWords(c))
 		}
 	}
 	return n
@@ -116,12 +116,12 @@ func (k *correlation) private() int {
 		c := &k.list[i]
 		staged = max(staged, k.num.stagedTile(k, c))
 		if k.deep {
-			big = max(big, k.filters(c))
+			big = max(big, k.uWords(c))
 		} else {
-			big = max(big, k.images(c))
+			big = max(big, k.vWords(c))
 		}
 	}
-	return big + staged + k.products()
+	return big + staged + k.mWords()
 }
 
 func (k *correlation) Scratch() int {
@@ -177,14 +177,14 @@ const smallWork = 1 << 20
 // own is the private memory of a thread: V or a panel of U, the stage of num, and M.
 func (k *correlation) own(ws *workspace) (big, stage, products []float32) {
 	all := k.scratch[k.shared()+ws.thread*k.private():][:k.private()]
-	m := len(all) - k.products()
+	m := len(all) - k.mWords()
 	t := m - k.num.stagedTile(k, k.c)
 	return all[:t], all[t:m], all[m:]
 }
 
 // panelOf is panel j of U, if all are shared.
 func (k *correlation) panelOf(j int) []float32 {
-	n := k.filters(k.c)
+	n := k.uWords(k.c)
 	return k.scratch[j*n:][:n]
 }
 
@@ -207,14 +207,14 @@ func (k *correlation) doWideBlock(chunk int, ws *workspace) {
 // doPackImages makes V of one block of tiles.
 func (k *correlation) doPackImages(chunk int, ws *workspace) {
 	_, stage, _ := k.own(ws)
-	n := k.images(k.c)
+	n := k.vWords(k.c)
 	k.packBlock(ws, k.scratch[chunk*n:][:n], stage, chunk)
 }
 
 // doDeepPanel makes one panel of U, and with it the results of its columns.
 func (k *correlation) doDeepPanel(j int, ws *workspace) {
 	u, stage, m := k.own(ws)
-	n := k.images(k.c)
+	n := k.vWords(k.c)
 	for part := range k.num.filterParts(k, k.c) {
 		k.num.packFilter(k, ws, u, stage, j, part)
 	}
@@ -230,7 +230,7 @@ func (k *correlation) packBlock(ws *workspace, v, stage []float32, block int) {
 	}
 }
 
-// transform writes what a tile sees of all lattices to dst, points step apart.
+// transform writes the pixels of a tile, of all lattices, to dst, points step apart.
 func (k *correlation) transform(ws *workspace, dst []float32, step, tile int) {
 	c, x := k.c, unsafe.Pointer(unsafe.SliceData(k.image))
 	image, row, col := c.tiles.at(tile)
@@ -259,7 +259,7 @@ func (k *correlation) panel(ws *workspace, v, u, m []float32, block, j int) {
 // multiply is M = V · U of point p.
 func (k *correlation) multiply(ws *workspace, v, u, m []float32, p, tiles, cols int) {
 	points, row, depth, mr := k.s.points(), k.row(k.c), k.depth(k.c), k.s.kernel.MR
-	sv, su := v[points*k.block*row:k.images(k.c)], u[points*depth*k.width:k.filters(k.c)]
+	sv, su := v[points*k.block*row:k.vWords(k.c)], u[points*depth*k.width:k.uWords(k.c)]
 	v, u = v[p*k.block*row:], u[p*depth*k.width:]
 	words := depthBlock / k.num.perWord()
 	for b := range k.c.depthBlocks() {

@@ -10,7 +10,7 @@ import "unsafe"
 //
 //	k = c/16·16·groups + group·16 + c mod 16
 //
-// Group g sees taps first[g] + i·down + j·across, 0 ≤ i,j < r.
+// Group g meets taps first[g] + i·down + j·across, 0 ≤ i,j < r.
 type filter struct {
 	k, n         int
 	width        int // of a panel

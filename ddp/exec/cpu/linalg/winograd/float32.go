@@ -43,7 +43,7 @@ func (*float32s) gradientChunks(k *gradient) int { return min(k.size(), 8*k.e.po
 
 // packGradient transforms some tiles of x and dy.
 func (*float32s) packGradient(k *gradient, ws *workspace, chunk int) {
-	v, z := k.scratch[:k.imageWords()], k.scratch[k.imageWords():][:k.changeWords()]
+	v, z := k.scratch[:k.vWords()], k.scratch[k.vWords():][:k.zWords()]
 	x, dy := unsafe.Pointer(unsafe.SliceData(k.x)), unsafe.Pointer(unsafe.SliceData(k.dy))
 	t0, t1 := threads.Part(k.size(), chunk, k.chunks)
 	for t := t0; t < t1; t++ {

@@ -71,17 +71,17 @@ func (k *gradient) scaleRows() int {
 	return k.num.scales((k.block + k.num.sumTiles() - 1) / k.num.sumTiles())
 }
 
-// imageWords, changeWords and sumWords are the sizes of V, (points, depth, row), Z,
+// vWords, zWords and duWords are the sizes of V, (points, depth, row), Z,
 // (panels, points, depth, width), and dU. V and Z are followed by their scales.
-func (k *gradient) imageWords() int {
+func (k *gradient) vWords() int {
 	return k.s.points()*(k.depth()+k.scaleRows())*k.row() + gap
 }
 
-func (k *gradient) changeWords() int {
+func (k *gradient) zWords() int {
 	return k.filter.panels() * k.s.points() * (k.depth() + k.scaleRows()) * k.width
 }
 
-func (k *gradient) sumWords() int {
+func (k *gradient) duWords() int {
 	if k.single() {
 		groups := k.filter.k / k.filter.groupRows()
 		rows := (groups + k.parts - 1) / k.parts * k.filter.groupRows()
@@ -94,7 +94,7 @@ func (k *gradient) Scratch() int {
 	if k.e == nil || k.e.pool == nil {
 		return 0
 	}
-	return 4 * (k.imageWords() + k.changeWords() + k.sumWords() + k.e.pool.Threads()*k.num.stagedSlab(k))
+	return 4 * (k.vWords() + k.zWords() + k.duWords() + k.e.pool.Threads()*k.num.stagedSlab(k))
 }
 
 func (k *gradient) Close() error {
@@ -132,22 +132,22 @@ func (k *gradient) doPack(chunk int, ws *workspace) { k.num.packGradient(k, ws, 
 // stage is a thread's memory for packGradient.
 func (k *gradient) stage(ws *workspace) []float32 {
 	n := k.num.stagedSlab(k)
-	return k.scratch[k.imageWords()+k.changeWords()+k.sumWords()+ws.thread*n:][:n]
+	return k.scratch[k.vWords()+k.zWords()+k.duWords()+ws.thread*n:][:n]
 }
 
-// images is V of point p and part b of the block's tiles, from column r on: its words
+// vAt is V of point p and part b of the block's tiles, from column r on: its words
 // and scales.
-func (k *gradient) images(p, b, r int) (v, scales []float32) {
-	all, row := k.scratch[:k.imageWords()], k.row()
+func (k *gradient) vAt(p, b, r int) (v, scales []float32) {
+	all, row := k.scratch[:k.vWords()], k.row()
 	if n := k.scaleRows(); n > 0 {
 		scales = all[(k.s.points()*k.depth()+p*n+b)*row+r:]
 	}
 	return all[(p*k.depth()+b*k.num.sumTiles()/k.num.perWord())*row+r:], scales
 }
 
-// changes is panel j of Z of point p and part b of the block's tiles.
-func (k *gradient) changes(p, b, j int) (z, scales []float32) {
-	all, point := k.scratch[k.imageWords():][:k.changeWords()], j*k.s.points()+p
+// zAt is panel j of Z of point p and part b of the block's tiles.
+func (k *gradient) zAt(p, b, j int) (z, scales []float32) {
+	all, point := k.scratch[k.vWords():][:k.zWords()], j*k.s.points()+p
 	if n := k.scaleRows(); n > 0 {
 		scales = all[(k.filter.panels()*k.s.points()*k.depth()+point*n+b)*k.width:]
 	}
@@ -164,7 +164,7 @@ func (k *gradient) part(chunk int) (panel, k0, k1 int) {
 // doMultiply adds a block of tiles to rows [k0,k1) of a panel of dU.
 func (k *gradient) doMultiply(chunk int, ws *workspace) {
 	j, k0, k1 := k.part(chunk)
-	du, rows, base := k.sumsOf(ws, j), k.filter.k, 0
+	du, rows, base := k.duOf(ws, j), k.filter.k, 0
 	if k.single() {
 		rows, base = k1-k0, k0
 	}
@@ -181,8 +181,8 @@ func (k *gradient) doMultiply(chunk int, ws *workspace) {
 func (k *gradient) point(ws *workspace, du []float32, p, j, k0, k1, cols int) {
 	mr, per, n := k.s.kernel.MR, k.num.perWord(), k.num.sumTiles()
 	for b := range k.sumBlocks() {
-		v, sv := k.images(p, b, k0)
-		z, sz := k.changes(p, b, j)
+		v, sv := k.vAt(p, b, k0)
+		z, sz := k.zAt(p, b, j)
 		depth := (min(n, k.size()-b*n) + per - 1) / per
 		for r := 0; r < k1-k0; r += mr {
 			k.num.multiply(depth, v[r:], 1, k.row(), z, du[r*k.width:], &ws.off, from(sv, r), sz, min(mr, k1-k0-r), cols, k.first > 0 || b > 0)
@@ -190,9 +190,9 @@ func (k *gradient) point(ws *workspace, du []float32, p, j, k0, k1, cols int) {
 	}
 }
 
-// sumsOf is where panel j of dU is: (points, rows, width).
-func (k *gradient) sumsOf(ws *workspace, j int) []float32 {
-	all := k.scratch[k.imageWords()+k.changeWords():][:k.sumWords()]
+// duOf is where panel j of dU is: (points, rows, width).
+func (k *gradient) duOf(ws *workspace, j int) []float32 {
+	all := k.scratch[k.vWords()+k.zWords():][:k.duWords()]
 	if k.single() {
 		n := len(all) / k.e.pool.Threads()
 		return all[ws.thread*n:][:n]
@@ -204,5 +204,5 @@ func (k *gradient) sumsOf(ws *workspace, j int) []float32 {
 // doFinish transforms rows of a panel of dU to dw.
 func (k *gradient) doFinish(chunk int, ws *workspace) {
 	j, k0, k1 := k.part(chunk)
-	k.filter.unpack(ws, k.s, k.dw, k.sumsOf(ws, j)[k0*k.width:], k.filter.k, j, k0, k1)
+	k.filter.unpack(ws, k.s, k.dw, k.duOf(ws, j)[k0*k.width:], k.filter.k, j, k0, k1)
 }

@@ -54,7 +54,7 @@ type rowScaling struct {
 	rows      int // at least 1
 }
 
-// words sees float32 as what integers are kept in.
+// words is f as the words that integers are kept in.
 func words(f []float32) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(f))), len(f))
 }

@@ -31,25 +31,25 @@ func (*int16s) gradientBlock(block, tiles int) int {
 
 func (*int16s) stagedSlab(k *gradient) int { return k.s.points() * slabStep }
 
-// imageSlabs is the slabs of all columns of V. Where the last is cut, integers without
+// slabsOfV is the slabs of all columns of V. Where the last is cut, integers without
 // a meaning are written into the gap between rows.
-func imageSlabs(k *gradient) int { return (k.filter.k + slabWidth - 1) / slabWidth }
+func slabsOfV(k *gradient) int { return (k.filter.k + slabWidth - 1) / slabWidth }
 
 func (*int16s) gradientChunks(k *gradient) int {
-	return k.sumBlocks() * (imageSlabs(k) + k.filter.panels())
+	return k.sumBlocks() * (slabsOfV(k) + k.filter.panels())
 }
 
 // packGradient makes one slab of V, or of Z, where it is as wide as a panel.
 func (n *int16s) packGradient(k *gradient, ws *workspace, chunk int) {
-	slabs := imageSlabs(k)
+	slabs := slabsOfV(k)
 	b, slab := chunk/(slabs+k.filter.panels()), chunk%(slabs+k.filter.panels())
 	tiles := min(slabTiles, k.size()-b*slabTiles)
 	stage := k.stage(ws)
 	for t := range tiles {
 		if slab < slabs {
-			n.stageImage(k, ws, stage[t*slabWidth:], b*slabTiles+t, slab)
+			n.stageX(k, ws, stage[t*slabWidth:], b*slabTiles+t, slab)
 		} else {
-			stageChange(k, ws, stage[t*slabWidth:], b*slabTiles+t, slab-slabs)
+			stageDY(k, ws, stage[t*slabWidth:], b*slabTiles+t, slab-slabs)
 		}
 	}
 	if tiles%2 != 0 { // half of a pair
@@ -68,21 +68,21 @@ func (n *int16s) packGradient(k *gradient, ws *workspace, chunk int) {
 // and the words of a row.
 func (k *gradient) slabOf(p, b, slab, slabs int) (dst, scales []float32, row int) {
 	if slab < slabs {
-		dst, scales = k.images(p, b, slab*slabWidth)
+		dst, scales = k.vAt(p, b, slab*slabWidth)
 		return dst, scales, k.row()
 	}
-	dst, scales = k.changes(p, b, slab-slabs)
+	dst, scales = k.zAt(p, b, slab-slabs)
 	return dst, scales, k.width
 }
 
-// stageChange transforms a panel's columns of one tile of dy.
-func stageChange(k *gradient, ws *workspace, dst []float32, tile, panel int) {
+// stageDY transforms a panel's columns of one tile of dy.
+func stageDY(k *gradient, ws *workspace, dst []float32, tile, panel int) {
 	image, r, c := k.tiles.at(k.first + tile)
 	k.out.transform(ws, &k.s.spread, unsafe.Pointer(unsafe.SliceData(k.dy)), image, r, c, panel*k.width, min(k.p.O, (panel+1)*k.width), dst, slabStep, lanes)
 }
 
-// stageImage transforms a slab's columns of one tile of x.
-func (n *int16s) stageImage(k *gradient, ws *workspace, dst []float32, tile, slab int) {
+// stageX transforms a slab's columns of one tile of x.
+func (n *int16s) stageX(k *gradient, ws *workspace, dst []float32, tile, slab int) {
 	x := unsafe.Pointer(unsafe.SliceData(k.x))
 	image, r, c := k.tiles.at(k.first + tile)
 	next, nr, nc := k.tiles.at(k.first + tile + 1)
