@@ -3,7 +3,7 @@
 package winograd
 
 // scaleConstants are what the assembly needs of maxNorm and minSquares.
-var scaleConstants = [...]float32{maxNorm, minSquares, 1. / maxNorm}
+var scaleConstants = [...]float32{maxNorm, minSquares, 1. / maxNorm} //nolint:unused // the assembly reads them
 
 //go:noescape
 func scaleRows(p *rowScaling)

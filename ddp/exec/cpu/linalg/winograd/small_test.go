@@ -15,7 +15,7 @@ func TestSmallShapes(t *testing.T) { each(t, testSmallShapes) }
 
 func testSmallShapes(t *testing.T, i *isa) {
 	e := always(t, 1, i)
-	defer e.Close()
+	closeAfter(t, e)
 	shapes := 60
 	if testing.Short() {
 		shapes = 15

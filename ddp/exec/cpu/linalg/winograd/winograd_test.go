@@ -28,6 +28,15 @@ func always(t testing.TB, n int, i *isa) *Engine {
 	return e
 }
 
+// closeAfter closes an engine at the end of a test.
+func closeAfter(t *testing.T, e *Engine) {
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // team is closed with the test.
 func team(t testing.TB, n int) *threads.Team {
 	team := threads.NewTeam(n)
