@@ -258,16 +258,13 @@ func (k *correlation) panel(ws *workspace, v, u, m []float32, block, j int) {
 
 // multiply is M = V · U of point p.
 func (k *correlation) multiply(ws *workspace, v, u, m []float32, p, tiles, cols int) {
-	points, row, depth, mr := k.s.points(), k.row(k.c), k.depth(k.c), k.s.kernel.MR
+	points, row, depth := k.s.points(), k.row(k.c), k.depth(k.c)
 	sv, su := v[points*k.block*row:k.vWords(k.c)], u[points*depth*k.width:k.uWords(k.c)]
 	v, u = v[p*k.block*row:], u[p*depth*k.width:]
 	words := depthBlock / k.num.perWord()
 	for b := range k.c.depthBlocks() {
 		w := b * words
-		d, sb := min(words, depth-w), from(su, (b*points+p)*k.width)
-		for t := 0; t < tiles; t += mr {
-			k.num.multiply(d, v[t*row+w:], row, 1, u[w*k.width:], m[t*k.width:], &ws.off, from(sv, (b*points+p)*k.block+t), sb, min(mr, tiles-t), cols, b > 0)
-		}
+		k.num.multiply(min(words, depth-w), v[w:], row, 1, u[w*k.width:], m, &ws.off, from(sv, (b*points+p)*k.block), from(su, (b*points+p)*k.width), tiles, cols, b > 0)
 	}
 }
 

@@ -14,7 +14,10 @@ func (*float32s) perWord() int   { return 1 }
 func (*float32s) scales(int) int { return 0 }
 
 func (n *float32s) multiply(depth int, a []float32, rs, ks int, b, c []float32, off *[micro.MaxMR]int, _, _ []float32, rows, cols int, add bool) {
-	n.kernel.Run(depth, a, rs, ks, b, c, off, rows, cols, add)
+	mr, width := n.kernel.MR, n.kernel.NR
+	for r := 0; r < rows; r += mr {
+		n.kernel.Run(depth, a[r*rs:], rs, ks, b, c[r*width:], off, min(mr, rows-r), cols, add)
+	}
 }
 
 func (*float32s) stagedTile(*correlation, *correlated) int { return 0 }

@@ -179,14 +179,12 @@ func (k *gradient) doMultiply(chunk int, ws *workspace) {
 
 // point is rows [k0,k1) of panel j of dU (+)= Vᵀ · Z of point p.
 func (k *gradient) point(ws *workspace, du []float32, p, j, k0, k1, cols int) {
-	mr, per, n := k.s.kernel.MR, k.num.perWord(), k.num.sumTiles()
+	per, n := k.num.perWord(), k.num.sumTiles()
 	for b := range k.sumBlocks() {
 		v, sv := k.vAt(p, b, k0)
 		z, sz := k.zAt(p, b, j)
 		depth := (min(n, k.size()-b*n) + per - 1) / per
-		for r := 0; r < k1-k0; r += mr {
-			k.num.multiply(depth, v[r:], 1, k.row(), z, du[r*k.width:], &ws.off, from(sv, r), sz, min(mr, k1-k0-r), cols, k.first > 0 || b > 0)
-		}
+		k.num.multiply(depth, v, 1, k.row(), z, du, &ws.off, sv, sz, k1-k0, cols, k.first > 0 || b > 0)
 	}
 }
 

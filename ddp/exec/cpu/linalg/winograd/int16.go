@@ -63,7 +63,10 @@ func (*int16s) perWord() int     { return 2 }
 func (*int16s) scales(n int) int { return n }
 
 func (n *int16s) multiply(depth int, a []float32, rs, ks int, b, c []float32, off *[micro.MaxMR]int, sa, sb []float32, rows, cols int, add bool) {
-	n.kernel.Run(depth, words(a), rs, ks, words(b), c, off, sa, sb, rows, cols, add)
+	mr, width := n.kernel.MR, n.kernel.NR
+	for r := 0; r < rows; r += mr {
+		n.kernel.Run(depth, words(a[r*rs:]), rs, ks, words(b), c[r*width:], off, sa[r:], sb, min(mr, rows-r), cols, add)
+	}
 }
 
 // stagedTile is one transformed tile, or a block of depth of a panel: what lets the

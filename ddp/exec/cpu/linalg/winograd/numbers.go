@@ -10,8 +10,9 @@ type numbers interface {
 	perWord() int
 	// scales is the words of the scales of n vectors.
 	scales(n int) int
-	// multiply runs the micro-kernel (micro.Kernel.Run) on words; sa and sb are the
-	// scales of the rows of a and of the columns of b.
+	// multiply is c (+)= a·b for a panel b and any number of rows, as wide as a panel
+	// in c (micro.Kernel.Run has the rest); sa and sb are the scales of the rows of a
+	// and of the columns of b.
 	multiply(depth int, a []float32, rs, ks int, b, c []float32, off *[micro.MaxMR]int, sa, sb []float32, rows, cols int, add bool)
 
 	// stagedTile is the floats of stage that packTile and packFilter need.
