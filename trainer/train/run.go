@@ -14,6 +14,7 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
+	"ebtrain/ddp/exec"
 	"ebtrain/trainer/job"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
@@ -66,8 +67,7 @@ func openData(o *options) (data.Source, error) {
 	}
 	s := src.Schema()
 	if s.H != s.W || s.H != o.model.Net.Size {
-		return nil, fmt.Errorf("--data %s holds %dx%d pictures, and --net %s takes %dx%d: make shards with mkshards --size %d",
-			o.settings.Data, s.H, s.W, o.settings.Net, o.model.Net.Size, o.model.Net.Size, o.model.Net.Size)
+		return nil, misfit(o.settings.Data, o.settings.Net, o.model.Net.Size, s)
 	}
 	o.model.Net.Channels = s.C
 	o.model = o.model.Resolved()
@@ -109,7 +109,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *jo
 		return err
 	}
 	if w.Rank() == 0 {
-		rec, err := newRecorder(o, info, w.Size(), backend.Name(), stdout)
+		rec, err := newRecorder(o, info, w.Size(), exec.Describe(backend), stdout)
 		if err != nil {
 			return err
 		}
@@ -124,6 +124,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *jo
 		return err
 	}
 	defer func() { keep(logFile) }()
+	file.Info(exec.Describe(backend))
 	if err := w.Connect(ctx, file); err != nil {
 		return err
 	}
