@@ -8,13 +8,13 @@ import (
 	"ebtrain/ddp/exec/cpu/threads"
 )
 
-// fold is GradX for images of few channels, as many as would leave most of a
-// tile's columns empty. Image by image,
+// col2im is GradX for images of few channels, as many as would leave most of a
+// panel's columns empty. Image by image,
 //
-//	seen (pixels of y, taps·C) = dy (pixels of y, O) · w (O, taps·C)
+//	columns (pixels of y, taps·C) = dy (pixels of y, O) · w (O, taps·C)
 //
-// and then each pixel of dx sums what its windows say of it.
-type fold struct {
+// and then each pixel of dx sums the columns of its windows (col2im).
+type col2im struct {
 	e     *Engine
 	p     engine.ConvProblem
 	q     product // of one image
@@ -25,14 +25,14 @@ type fold struct {
 	image func(n int, ws *workspace)
 }
 
-// foldPays is a rule of thumb: columns per tile against columns per pixel.
-func foldPays(t micro.Kernel, p engine.ConvProblem) bool {
-	return p.Groups == 1 && 4*p.C <= t.NR && p.KH*p.KW > 1 && p.OH*p.OW > 1
+// col2imPays is a rule of thumb: columns of a panel against those of a pixel.
+func col2imPays(mk micro.Kernel, p engine.ConvProblem) bool {
+	return p.Groups == 1 && 4*p.C <= mk.NR && p.KH*p.KW > 1 && p.OH*p.OW > 1
 }
 
-func newFold(e *Engine, p engine.ConvProblem) *fold {
+func newCol2im(e *Engine, p engine.ConvProblem) *col2im {
 	taps, pixels := p.KH*p.KW, p.OH*p.OW
-	k := &fold{e: e, p: p, sizes: convSizes(engine.GradX, p)}
+	k := &col2im{e: e, p: p, sizes: convSizes(engine.GradX, p)}
 	b := columns{taps: []int{0}, channels: p.O, channelStep: p.C * taps}
 	for t := range taps { // columns with channels last
 		for c := range p.C {
@@ -44,17 +44,17 @@ func newFold(e *Engine, p engine.ConvProblem) *fold {
 	return k
 }
 
-// seen is the number of floats of one image's windows.
-func (k *fold) seen() int { return (k.q.m*k.q.n + 15) &^ 15 }
+// columns is the number of floats of one image's columns.
+func (k *col2im) columns() int { return (k.q.m*k.q.n + 15) &^ 15 }
 
-func (k *fold) Scratch() int {
+func (k *col2im) Scratch() int {
 	if k.e == nil || k.e.pool == nil {
 		return 0
 	}
-	return 4 * (k.q.packed(k.e.tile) + k.e.pool.Threads()*k.seen())
+	return 4 * (k.q.packed(k.e.kernel) + k.e.pool.Threads()*k.columns())
 }
 
-func (k *fold) Run(dst, a, b, scratch unsafe.Pointer) error {
+func (k *col2im) Run(dst, a, b, scratch unsafe.Pointer) error {
 	if k.e == nil || k.e.pool == nil {
 		return ErrClosed
 	}
@@ -69,26 +69,26 @@ func (k *fold) Run(dst, a, b, scratch unsafe.Pointer) error {
 	return nil
 }
 
-func (k *fold) Close() error {
+func (k *col2im) Close() error {
 	k.e = nil
 	return nil
 }
 
-func (k *fold) packPart(_ int, _ *workspace) {
-	k.q.packPanels(k.e.tile, k.o.scratch, k.o.b, 0, k.q.panels(k.e.tile))
+func (k *col2im) packPart(_ int, _ *workspace) {
+	k.q.packPanels(k.e.kernel, k.o.scratch, k.o.b, 0, k.q.panels(k.e.kernel))
 }
 
-func (k *fold) imagePart(chunk int, ws *workspace) {
-	t, n := k.e.tile, k.first+chunk
-	seen := k.o.scratch[k.q.packed(t)+ws.thread*k.seen():][:k.seen()]
+func (k *col2im) imagePart(chunk int, ws *workspace) {
+	mk, n := k.e.kernel, k.first+chunk
+	cols := k.o.scratch[k.q.packed(mk)+ws.thread*k.columns():][:k.columns()]
 	dy, dx := k.p.OH*k.p.OW*k.p.O, k.p.H*k.p.W*k.p.C
-	o := operands{dst: seen, a: k.o.a[n*dy : (n+1)*dy]}
-	k.q.rowTiles(t, ws, o, k.o.scratch, 0, (k.q.m+t.MR-1)/t.MR, 0, k.q.panels(t))
-	k.sum(k.o.dst[n*dx:(n+1)*dx], seen)
+	o := operands{dst: cols, a: k.o.a[n*dy : (n+1)*dy]}
+	k.q.microTiles(mk, ws, o, k.o.scratch, 0, (k.q.m+mk.MR-1)/mk.MR, 0, k.q.panels(mk))
+	k.sum(k.o.dst[n*dx:(n+1)*dx], cols)
 }
 
 // sum adds each window to the pixels of dx that it covers.
-func (k *fold) sum(dx, seen []float32) {
+func (k *col2im) sum(dx, cols []float32) {
 	p := &k.p
 	clear(dx)
 	for oh := range p.OH {
@@ -99,25 +99,25 @@ func (k *fold) sum(dx, seen []float32) {
 			}
 			row := dx[ih*p.W*p.C : (ih+1)*p.W*p.C]
 			for ow := range p.OW {
-				k.sumRow(row, seen[((oh*p.OW+ow)*p.KH+kh)*p.KW*p.C:][:p.KW*p.C], ow*p.StrideW-p.PadL)
+				k.sumRow(row, cols[((oh*p.OW+ow)*p.KH+kh)*p.KW*p.C:][:p.KW*p.C], ow*p.StrideW-p.PadL)
 			}
 		}
 	}
 }
 
 // sumRow adds one row of a window, whose first tap is at pixel iw, to a row.
-func (k *fold) sumRow(row, seen []float32, iw int) {
+func (k *col2im) sumRow(row, cols []float32, iw int) {
 	p := &k.p
 	if p.DilW == 1 {
 		from, to := max(iw, 0), min(iw+p.KW, p.W)
 		if from < to {
-			accumulate(row[from*p.C:to*p.C], seen[(from-iw)*p.C:])
+			accumulate(row[from*p.C:to*p.C], cols[(from-iw)*p.C:])
 		}
 		return
 	}
 	for kw := range p.KW {
 		if i := iw + kw*p.DilW; i >= 0 && i < p.W {
-			accumulate(row[i*p.C:(i+1)*p.C], seen[kw*p.C:])
+			accumulate(row[i*p.C:(i+1)*p.C], cols[kw*p.C:])
 		}
 	}
 }

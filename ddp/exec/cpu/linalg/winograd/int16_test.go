@@ -15,10 +15,12 @@ import (
 // the other engine's.
 func withIntegers(t *testing.T) *Engine {
 	list := isas()
-	if len(list) == 0 || list[0].integers == nil {
+	if len(list) == 0 || list[0].int16s == nil {
 		t.Skip("no products of 16-bit integers on this CPU")
 	}
-	return always(t, 2, &list[0])
+	e := always(t, 2, &list[0])
+	closeAfter(t, e)
+	return e
 }
 
 func deepProblem(n, c, size, o, k, stride int) engine.ConvProblem {
@@ -34,7 +36,6 @@ var ops = []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW}
 // bfloat16. Sums over 512 channels and 140 tiles have several scales.
 func TestAsExactAsBF16(t *testing.T) {
 	e := withIntegers(t)
-	defer e.Close()
 	rng := rand.New(rand.NewPCG(1, 2))
 	kinds := []struct {
 		name string
@@ -78,7 +79,6 @@ func draws(n int, draw func() float64) []float32 {
 // zeros.
 func TestScalesNotFinite(t *testing.T) {
 	e := withIntegers(t)
-	defer e.Close()
 	for _, p := range []engine.ConvProblem{deepProblem(2, 32, 8, 32, 3, 1), deepProblem(2, 32, 8, 32, 4, 2)} {
 		for _, op := range ops {
 			na, nb := enginetest.Operands(op, p)
@@ -113,9 +113,9 @@ func notFinite(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(flo
 func TestBF16OnFloat32Engine(t *testing.T) {
 	each(t, func(t *testing.T, i *isa) {
 		e := always(t, 1, i)
-		defer e.Close()
+		closeAfter(t, e)
 		_, err := e.MatMul(engine.MatMulProblem{M: 2, N: 2, K: 2, BF16: true})
-		if has := i.integers != nil; (e.BF16() == nil) != has || (err == nil) != has {
+		if has := i.int16s != nil; (e.BF16() == nil) != has || (err == nil) != has {
 			t.Errorf("integers: %t; BF16() is %v, a product %v", has, e.BF16(), err)
 		}
 	})
@@ -124,7 +124,6 @@ func TestBF16OnFloat32Engine(t *testing.T) {
 // TestScaleExtremes: the biggest sums there can be fit into 32 bits.
 func TestScaleExtremes(t *testing.T) {
 	e := withIntegers(t)
-	defer e.Close()
 	for _, c := range []int{16, 512} {
 		p := deepProblem(1, c, 4, 32, 3, 1)
 		na, nb := enginetest.Operands(engine.Forward, p)
