@@ -1,5 +1,7 @@
 package reduce
 
+//go:generate go run ./_gen .
+
 // add2 is
 //
 //	for i := range dst {

@@ -8,33 +8,6 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Please refer to kernel.go for the reference implementations. Here n is a
-// positive multiple of the elements in 128 bytes.
-
-//go:noescape
-func add2F32(dst, a, b *float32, n int)
-
-//go:noescape
-func add3F32(dst, a, b, c *float32, n int)
-
-//go:noescape
-func add4F32(dst, a, b, c, d *float32, n int)
-
-//go:noescape
-func scaleF32(x *float32, n int, r float32)
-
-//go:noescape
-func add2F64(dst, a, b *float64, n int)
-
-//go:noescape
-func add3F64(dst, a, b, c *float64, n int)
-
-//go:noescape
-func add4F64(dst, a, b, c, d *float64, n int)
-
-//go:noescape
-func scaleF64(x *float64, n int, r float64)
-
 // vectorAdd does the first elements of an addition of two to four sources
 // with vector instructions and says how many: all but a tail, or none.
 func vectorAdd[T number](dst []T, srcs ...[]T) int {

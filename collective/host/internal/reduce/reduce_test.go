@@ -165,43 +165,47 @@ func FuzzNarrow(f *testing.F) {
 	})
 }
 
-// FuzzAdd compares the vector instructions with the reference, guards too.
+// FuzzAdd compares the vector loops with the reference, bit for bit, guards too.
 func FuzzAdd(f *testing.F) {
 	f.Add([]byte("some bytes that are elements of four sources, some more, and so on"), uint8(3))
 	f.Add(bytes.Repeat([]byte{1, 2, 0x80, 0x7f, 0xff}, 500), uint8(0))
 	f.Fuzz(func(t *testing.T, in []byte, at uint8) {
-		n := len(in) / 16
-		x := as[float32](append(in[:0:0], in[:16*n]...))
-		a, b, c, d := x[:n], x[n:2*n], x[2*n:3*n], x[3*n:]
-		for k := 2; k <= 5; k++ {
-			got, want := make([]float32, n+2), make([]float32, n+2)
-			switch k {
-			case 2:
-				add2(got[1:n+1], a, b)
-				add2Generic(want[1:n+1], a, b)
-			case 3:
-				add3(got[1:n+1], a, b, c)
-				add3Generic(want[1:n+1], a, b, c)
-			case 4:
-				add4(got[1:n+1], a, b, c, d)
-				add4Generic(want[1:n+1], a, b, c, d)
-			case 5:
-				copy(got[1:], a)
-				copy(want[1:], a)
-				r := 1 / float32(int(at)+1)
-				scale(got[1:n+1], r)
-				for i := range n {
-					want[i+1] *= r
-				}
-			}
-			for i := range got {
-				g, w := got[i], want[i]
-				if math.Float32bits(g) != math.Float32bits(w) && (g == g || w == w) {
-					t.Fatalf("kernel %d, %d elements: element %d is %v, want %v", k, n, i-1, g, w)
-				}
+		sameAsGo(t, as[float32](append(in[:0:0], in[:len(in)/16*16]...)), 1/float32(int(at)+1))
+		sameAsGo(t, as[float64](append(in[:0:0], in[:len(in)/32*32]...)), 1/float64(int(at)+1))
+	})
+}
+
+func sameAsGo[T float32 | float64](t *testing.T, x []T, r T) {
+	n := len(x) / 4
+	a, b, c, d := x[:n], x[n:2*n], x[2*n:3*n], x[3*n:4*n]
+	for k := 2; k <= 5; k++ {
+		got, want := make([]T, n+2), make([]T, n+2) // a guard on both sides
+		got[0], got[n+1], want[0], want[n+1] = 77, 77, 77, 77
+		in, out := got[1:n+1], want[1:n+1]
+		switch k {
+		case 2:
+			add2(in, a, b)
+			add2Generic(out, a, b)
+		case 3:
+			add3(in, a, b, c)
+			add3Generic(out, a, b, c)
+		case 4:
+			add4(in, a, b, c, d)
+			add4Generic(out, a, b, c, d)
+		case 5:
+			copy(in, a)
+			copy(out, a)
+			scale(in, r)
+			for i := range out {
+				out[i] *= r
 			}
 		}
-	})
+		for i, w := range want {
+			if g := got[i]; math.Float64bits(float64(g)) != math.Float64bits(float64(w)) && (g == g || w == w) {
+				t.Fatalf("kernel %d of %T, %d elements: element %d is %v, want %v", k, r, n, i-1, g, w)
+			}
+		}
+	}
 }
 
 func TestPanics(t *testing.T) {

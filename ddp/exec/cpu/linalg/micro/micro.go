@@ -1,17 +1,34 @@
-// Package micro holds the micro-kernels of matrix products: a few rows by a few
-// columns of C that stay in registers while a loop runs over the depth. They
-// come in AVX-512, AVX2 and plain Go; All says which ones this CPU can run.
-// With the tag noasm there is only the one in plain Go.
+// Package micro holds the micro-kernels of matrix products C (+)= A·B: MR rows by NR
+// columns of C, a micro-tile, stay in registers while a loop runs over the depth k.
+//
+//	         b: a packed panel         c: rows anywhere in memory
+//	         k rows of NR              off[0] → ████ NR
+//	         ████████                  off[1] → ████
+//	         ████████                    …      MR rows
+//	a: MR rows, any strides
+//	   (row, depth) at a[row·rs + depth·ks]
+//
+// Which there are, by what the processor has (found out at run time, but for the tag
+// noasm, which leaves the one in plain Go):
+//
+//	              MR × NR   numbers          registers
+//	AVX-512       12 × 32   float32          24 sums, 2 of b, 6 of a
+//	AVX512_VNNI   12 × 32   16-bit integers  the same, sums of 32 bits
+//	AVX2 and FMA   6 × 16   float32          12 sums, 2 of b, 2 of a
+//	any            4 × 4    float32          plain Go, two rows at a time
+//
+// Each float32 kernel adds up in the order of the depth, one multiply-add a number;
+// the one in plain Go rounds the product, too.
 //
 // Kernels keep no state and may be used by any number of goroutines.
 package micro
 
 import "unsafe"
 
-// MaxMR is the most rows that a tile of any kernel has.
+// MaxMR is the most rows that a micro-tile of any kernel has.
 const MaxMR = 12
 
-// Kernel computes MR×NR elements of C in registers.
+// Kernel is a micro-kernel on float32.
 type Kernel struct {
 	Name   string
 	MR, NR int
@@ -25,10 +42,9 @@ type Kernel struct {
 	Run func(k int, a []float32, rs, ks int, b, c []float32, off *[MaxMR]int, rows, cols int, add bool)
 }
 
-// Scaled computes MR×NR elements of C in registers from 16-bit integers, two in
-// a word: the first in its lower half. Each row of a and each column of b has a
-// scale.
-type Scaled struct {
+// Int16Kernel is a micro-kernel on 16-bit integers, two in a word: the first in its
+// lower half. Each row of a and each column of b has a scale.
+type Int16Kernel struct {
 	MR, NR int
 	// Run is Kernel.Run on words of two numbers, so k, rs and ks count words, with
 	//
@@ -40,9 +56,9 @@ type Scaled struct {
 }
 
 // generic is the micro-kernel in plain Go.
-var generic = Kernel{Name: "generic", MR: 4, NR: 4, Run: tileGeneric}
+var generic = Kernel{Name: "generic", MR: 4, NR: 4, Run: kernelGeneric}
 
-func tileGeneric(k int, a []float32, rs, ks int, b, c []float32, off *[MaxMR]int, rows, cols int, add bool) {
+func kernelGeneric(k int, a []float32, rs, ks int, b, c []float32, off *[MaxMR]int, rows, cols int, add bool) {
 	var s [4][4]float32
 	for r := 0; r < rows; r += 2 {
 		r1 := min(r+1, rows-1) // the last of an odd number is computed twice
@@ -78,7 +94,9 @@ func pair(k int, a0, a1 []float32, ks int, b []float32) (s0, s1 [4]float32) {
 	return [4]float32{p0, p1, p2, p3}, [4]float32{q0, q1, q2, q3}
 }
 
-// Aligned is n zeros at a 64-byte boundary.
+// Aligned is n zeros at a 64-byte boundary. The address is looked at once, to count
+// the floats to skip, and not kept: memory that make returned does not move, and what
+// is returned is a slice of it.
 func Aligned(n int) []float32 {
 	all := make([]float32, n+16)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(all)))%64) / 4

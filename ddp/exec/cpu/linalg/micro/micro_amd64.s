@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// ROW512 is one row of a tile at one k: lo, hi += a·(Z24, Z25).
+// ROW512 is one row of a micro-tile at one k: lo, hi += a·(Z24, Z25).
 #define ROW512(a, x, lo, hi) \
 	VBROADCASTSS a, x \
 	VFMADD231PS  Z24, x, lo \
@@ -96,8 +96,8 @@ loop: \
 	DO(10, Z20, Z21) \
 	DO(11, Z22, Z23)
 
-// func tile12x32(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, mask uint32, add bool)
-TEXT ·tile12x32(SB), NOSPLIT, $0-69
+// func kernel12x32(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, mask uint32, add bool)
+TEXT ·kernel12x32(SB), NOSPLIT, $0-69
 	SUMS12(ROW512)
 	MOVQ  c+40(FP), DX
 	MOVQ  off+48(FP), SI
@@ -142,8 +142,8 @@ done:
 	SCALE(r, lo, hi) \
 	ADD512(r, lo, hi)
 
-// func scaled12x32(k int, a *uint32, rs, ks int, b *uint32, c *float32, off *[MaxMR]int, sa, sb *float32, rows int, mask uint32, add bool)
-TEXT ·scaled12x32(SB), NOSPLIT, $0-85
+// func int16Kernel12x32(k int, a *uint32, rs, ks int, b *uint32, c *float32, off *[MaxMR]int, sa, sb *float32, rows int, mask uint32, add bool)
+TEXT ·int16Kernel12x32(SB), NOSPLIT, $0-85
 	SUMS12(ROWVNNI)
 	MOVQ    c+40(FP), DX
 	MOVQ    off+48(FP), SI
@@ -168,7 +168,7 @@ done:
 	VZEROUPPER
 	RET
 
-// ROW256 is one row of a tile at one k: lo, hi += a·(Y12, Y13).
+// ROW256 is one row of a micro-tile at one k: lo, hi += a·(Y12, Y13).
 #define ROW256(a, x, lo, hi) \
 	VBROADCASTSS a, x \
 	VFMADD231PS  Y12, x, lo \
@@ -196,11 +196,11 @@ done:
 	CMPQ    R12, $(r+1) \
 	JE      done
 
-// func tile6x16(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, add bool)
+// func kernel6x16(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, add bool)
 //
-// Row r of the tile is (Y(2r), Y(2r+1)). R8 and R9 point at rows 0 and 3 of a
+// Row r of the micro-tile is (Y(2r), Y(2r+1)). R8 and R9 point at rows 0 and 3 of a
 // at the current k; AX and BX are the strides in bytes.
-TEXT ·tile6x16(SB), NOSPLIT, $0-65
+TEXT ·kernel6x16(SB), NOSPLIT, $0-65
 	MOVQ k+0(FP), CX
 	MOVQ a+8(FP), R8
 	MOVQ rs+16(FP), AX

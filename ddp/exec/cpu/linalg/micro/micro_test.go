@@ -1,78 +1,145 @@
 package micro
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
 
-// TestScaled holds the kernel of integers to its definition, for all numbers of
-// rows and some of columns and depths, and to leaving the rest of C alone.
-func TestScaled(t *testing.T) {
-	k, ok := OfIntegers()
-	if !ok {
-		t.Skip("no products of 16-bit integers on this CPU")
-	}
-	for rows := 1; rows <= k.MR; rows++ {
-		for _, cols := range []int{1, 5, 16, 17, k.NR - 1, k.NR} {
-			for _, depth := range []int{1, 2, 7, 64} {
-				for _, add := range []bool{false, true} {
-					testScaled(t, k, depth, rows, cols, add)
-				}
-			}
-		}
-	}
+// shape is one call of a micro-kernel, drawn from what a fuzzer finds.
+type shape struct {
+	mr, nr            int
+	depth, rows, cols int
+	rs, ks            int // strides of a
+	add               bool
 }
 
-func testScaled(t *testing.T, k Scaled, depth, rows, cols int, add bool) {
-	const most = 4000 // so that 128 products of two fit
-	word := func() uint32 {
-		return uint32(uint16(rand.IntN(2*most)-most)) | uint32(rand.IntN(2*most)-most)<<16
+func newShape(mr, nr int, depth, rows, cols uint8, transposed, add bool) shape {
+	s := shape{mr: mr, nr: nr, depth: 1 + int(depth)%70, rows: 1 + int(rows)%mr, cols: 1 + int(cols)%nr, add: add}
+	if s.rs, s.ks = s.depth+3, 1; transposed {
+		s.rs, s.ks = 1, mr+2
 	}
-	rs, ks, width := depth+3, 1, k.NR+5
-	if depth%2 == 0 {
-		rs, ks = 1, k.MR+2
-	}
-	a, b := make([]uint32, k.MR*rs+depth*ks), make([]uint32, depth*k.NR)
-	fill(a, word)
-	fill(b, word)
-	sa, sb, c := make([]float32, rows), make([]float32, k.NR), make([]float32, k.MR*width)
-	for _, f := range [][]float32{sa, sb, c} {
-		fill(f, rand.Float32)
-	}
-	var off [MaxMR]int
+	return s
+}
+
+// floats is the length of a that the kernel may read, and pitch the distance of rows
+// of C.
+func (s shape) floats() int { return (s.mr-1)*s.rs + (s.depth-1)*s.ks + 1 }
+func (s shape) pitch() int  { return s.nr + 5 }
+
+func (s shape) offsets() (off [MaxMR]int) {
 	for r := range off {
-		off[r] = r * width
+		off[r] = (s.mr-1-r)*s.pitch() + guard // backwards: rows are anywhere
 	}
-	got := append([]float32(nil), c...)
-	k.Run(depth, a, rs, ks, b, got, &off, sa, sb, rows, cols, add)
-	for r := range k.MR {
-		for j := range width {
-			want := float64(c[r*width+j])
-			if r < rows && j < cols {
-				if !add {
-					want = 0
-				}
-				want += float64(sa[r]) * float64(sb[j]) * float64(dot(a[r*rs:], ks, b[j:], k.NR, depth))
-			}
-			if d := float64(got[r*width+j]) - want; d > 1e-6*(1+abs(want)) || -d > 1e-6*(1+abs(want)) {
-				t.Fatalf("depth %d, %d rows, %d columns, add %t: element (%d,%d) is %v, want %v", depth, rows, cols, add, r, j, got[r*width+j], want)
-			}
+	return off
+}
+
+// guard words lie before and after a, b and C; those of C must stay as they are, and
+// NaN from the others would be seen in C.
+const guard = 16
+
+func guarded[T any](n int, outside T, draw func() T) (all, inside []T) {
+	all = make([]T, n+2*guard)
+	for i := range all {
+		if all[i] = outside; i >= guard && i < n+guard {
+			all[i] = draw()
+		}
+	}
+	return all, all[guard : n+guard : n+guard]
+}
+
+// seeds is every number of rows, and columns and depths around what a vector holds.
+func seeds(f *testing.F) {
+	for rows := range uint8(12) {
+		for i, cols := range []uint8{0, 3, 4, 7, 14, 15, 16, 30, 31} {
+			f.Add(uint64(rows), uint8(i*i+int(rows)), rows, cols, i%2 == 0, rows%2 == 0)
+			f.Add(uint64(cols), uint8(i), rows, cols, i%2 != 0, rows%2 == 0)
 		}
 	}
 }
 
-func dot(a []uint32, as int, b []uint32, bs, n int) (sum int64) {
+// FuzzFloat32 holds every micro-kernel to its definition, bit for bit: of numbers
+// that are multiples of 1/16 up to 2, sums of 70 products are exact.
+func FuzzFloat32(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, seed uint64, depth, rows, cols uint8, transposed, add bool) {
+		for _, k := range All() {
+			s := newShape(k.MR, k.NR, depth, rows, cols, transposed, add)
+			rng := rand.New(rand.NewPCG(seed, 1))
+			draw := func() float32 { return float32(rng.IntN(65)-32) / 16 }
+			nan := float32(math.NaN())
+			_, a := guarded(s.floats(), nan, draw)
+			_, b := guarded(s.depth*s.nr, nan, draw)
+			want, _ := guarded(s.mr*s.pitch(), 7, draw)
+			got, off := append([]float32(nil), want...), s.offsets()
+			for r := range s.rows {
+				for j := range s.cols {
+					sum := float32(0)
+					for l := range s.depth {
+						sum += a[r*s.rs+l*s.ks] * b[l*s.nr+j]
+					}
+					if s.add {
+						sum += want[off[r]+j]
+					}
+					want[off[r]+j] = sum
+				}
+			}
+			k.Run(s.depth, a, s.rs, s.ks, b, got, &off, s.rows, s.cols, s.add)
+			equal(t, k.Name, s, got, want)
+		}
+	})
+}
+
+// FuzzInt16 holds the micro-kernel of integers to the same operations in Go, bit for
+// bit.
+func FuzzInt16(f *testing.F) {
+	k, ok := Int16()
+	if !ok {
+		f.Skip("no products of 16-bit integers on this CPU")
+	}
+	seeds(f)
+	f.Fuzz(func(t *testing.T, seed uint64, depth, rows, cols uint8, transposed, add bool) {
+		s := newShape(k.MR, k.NR, depth, rows, cols, transposed, add)
+		rng := rand.New(rand.NewPCG(seed, 2))
+		const most = 3900 // so that 140 products of two fit into 32 bits
+		word := func() uint32 {
+			return uint32(uint16(rng.IntN(2*most)-most)) | uint32(rng.IntN(2*most)-most)<<16
+		}
+		_, a := guarded(s.floats(), 0x7fff7fff, word)
+		_, b := guarded(s.depth*s.nr, 0x7fff7fff, word)
+		nan := float32(math.NaN())
+		_, sa := guarded(s.rows, nan, rng.Float32)
+		_, sb := guarded(s.nr, nan, rng.Float32)
+		want, _ := guarded(s.mr*s.pitch(), 7, rng.Float32)
+		got, off := append([]float32(nil), want...), s.offsets()
+		for r := range s.rows {
+			for j := range s.cols {
+				sum := float32(dot(a[r*s.rs:], s.ks, b[j:], s.nr, s.depth)) * sb[j] * sa[r]
+				if s.add {
+					sum += want[off[r]+j]
+				}
+				want[off[r]+j] = sum
+			}
+		}
+		k.Run(s.depth, a, s.rs, s.ks, b, got, &off, sa, sb, s.rows, s.cols, s.add)
+		equal(t, "int16", s, got, want)
+	})
+}
+
+func dot(a []uint32, as int, b []uint32, bs, n int) (sum int32) {
 	for l := range n {
 		x, y := a[l*as], b[l*bs]
-		sum += int64(int16(x))*int64(int16(y)) + int64(int16(x>>16))*int64(int16(y>>16))
+		sum += int32(int16(x))*int32(int16(y)) + int32(int16(x>>16))*int32(int16(y>>16))
 	}
 	return sum
 }
 
-func fill[T any](s []T, draw func() T) {
-	for i := range s {
-		s[i] = draw()
+// equal compares all of C, also what nobody should write.
+func equal(t *testing.T, name string, s shape, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Fatalf("%s, %+v: float %d of C is %v, want %v", name, s, i-guard, got[i], want[i])
+		}
 	}
 }
-
-func abs(x float64) float64 { return max(x, -x) }

@@ -84,17 +84,17 @@ func gradXPhase(p engine.ConvProblem, g, ph, pw int) product {
 	b := columns{base: g * og * cg * taps, channels: og, channelStep: cg * taps, columnStep: taps}
 	// dx at (ph + i·s) gets dy at o for each tap k with o·s + k·d − pad = ph + i·s.
 	type tap struct{ dh, dw, index int }
-	var seen []tap
+	var met []tap
 	for kh := range p.KH {
 		for kw := range p.KW {
 			h, w := ph+p.PadT-kh*p.DilH, pw+p.PadL-kw*p.DilW
 			if h%p.StrideH == 0 && w%p.StrideW == 0 {
-				seen = append(seen, tap{h / p.StrideH, w / p.StrideW, kh*p.KW + kw})
+				met = append(met, tap{h / p.StrideH, w / p.StrideW, kh*p.KW + kw})
 			}
 		}
 	}
-	slices.SortFunc(seen, func(s, t tap) int { return cmp.Or(cmp.Compare(s.dh, t.dh), cmp.Compare(s.dw, t.dw)) })
-	for _, t := range seen {
+	slices.SortFunc(met, func(s, t tap) int { return cmp.Or(cmp.Compare(s.dh, t.dh), cmp.Compare(s.dw, t.dw)) })
+	for _, t := range met {
 		v.addTap(t.dh, t.dw)
 		b.taps = append(b.taps, t.index)
 	}

@@ -12,7 +12,7 @@ import (
 //	dw (O, taps·C) = dyᵀ (O, pixels) · windows of x (pixels, taps·C)
 //
 // B, the windows, is far too big to be packed at once: each thread packs a
-// block of it, kBlock pixels by columnBlock columns, and uses it at once. The
+// block of it, depthBlock pixels by columnBlock columns, and uses it at once. The
 // columns come out with channels last and are brought into order at the end.
 type gradW struct {
 	e       *Engine
@@ -44,11 +44,11 @@ func newGradW(e *Engine, p engine.ConvProblem) *gradW {
 
 func (k *gradW) taps() int    { return k.p.KH * k.p.KW }
 func (k *gradW) columns() int { return k.groups[0].k }
-func (k *gradW) panels() int  { return (k.columns() + k.e.tile.NR - 1) / k.e.tile.NR }
+func (k *gradW) panels() int  { return (k.columns() + k.e.kernel.NR - 1) / k.e.kernel.NR }
 
 // block is the number of floats of a thread's block of B.
 func (k *gradW) block() int {
-	return kBlock * k.e.tile.NR * min(panelBlock(k.e.tile), k.panels())
+	return depthBlock * k.e.kernel.NR * min(panelBlock(k.e.kernel), k.panels())
 }
 
 // unordered is the number of floats of dw with channels last.
@@ -85,9 +85,9 @@ func (k *gradW) Close() error {
 }
 
 func (k *gradW) productPart(chunk int, ws *workspace) {
-	t := k.e.tile
+	mk := k.e.kernel
 	og := k.p.O / k.p.Groups
-	m0, m1, p0, p1 := 0, (og+t.MR-1)/t.MR, 0, k.panels()
+	m0, m1, p0, p1 := 0, (og+mk.MR-1)/mk.MR, 0, k.panels()
 	if k.byRows {
 		m0, m1 = threads.Part(m1, chunk, k.chunks)
 	} else {
@@ -102,25 +102,25 @@ func (k *gradW) productPart(chunk int, ws *workspace) {
 	}
 	block := k.o.scratch[k.unordered()+ws.thread*k.block():][:k.block()]
 	for g, v := range k.groups {
-		for pb := p0; pb < p1; pb += panelBlock(t) {
-			pe := min(pb+panelBlock(t), p1)
+		for pb := p0; pb < p1; pb += panelBlock(mk) {
+			pe := min(pb+panelBlock(mk), p1)
 			k.blockProduct(ws, g, v, dw, block, m0, m1, pb, pe)
 		}
 	}
 }
 
-// blockProduct computes the tiles [m0,m1) × [p0,p1) of one group's dw.
+// blockProduct computes the micro-tiles [m0,m1) × [p0,p1) of one group's dw.
 func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float32, m0, m1, p0, p1 int) {
-	t, og, n := k.e.tile, k.p.O/k.p.Groups, k.columns()
+	mk, og, n := k.e.kernel, k.p.O/k.p.Groups, k.columns()
 	pixels := k.p.N * k.p.OH * k.p.OW
-	dy := matrixColumns{g * og, k.p.O, t.MR}
+	dy := matrixColumns{g * og, k.p.O, mk.MR}
 	c := grid{h: 1, w: og, base: g * og * n, col: n}
-	for k0 := 0; k0 < pixels; k0 += kBlock {
-		k1 := min(k0+kBlock, pixels)
+	for k0 := 0; k0 < pixels; k0 += depthBlock {
+		k1 := min(k0+depthBlock, pixels)
 		k.packBlock(ws, v, block, k0, k1, p0, p1)
 		for mt := m0; mt < m1; mt++ {
-			m := mt * t.MR
-			rows := min(t.MR, og-m)
+			m := mt * mk.MR
+			rows := min(mk.MR, og-m)
 			a, rs, ks := ws.a, 1, dy.stride
 			if p1-p0 <= 2 && dy.reaches(k.o.b, m, k1) { // too little use for a copy
 				a = k.o.b[dy.base+k0*dy.stride+m:]
@@ -128,23 +128,23 @@ func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float
 				rs, ks = dy.fill(ws.a, k.o.b, m, rows, k0, k1)
 			}
 			for i := p0; i < p1; i++ {
-				c.locate(&ws.off, m, rows, i*t.NR)
-				t.Run(k1-k0, a, rs, ks, block[(i-p0)*(k1-k0)*t.NR:], dw, &ws.off, rows, min(t.NR, n-i*t.NR), k0 > 0)
+				c.locate(&ws.off, m, rows, i*mk.NR)
+				mk.Run(k1-k0, a, rs, ks, block[(i-p0)*(k1-k0)*mk.NR:], dw, &ws.off, rows, min(mk.NR, n-i*mk.NR), k0 > 0)
 			}
 		}
 	}
 }
 
-// packBlock writes what pixels [k0,k1) see, columns of panels [p0,p1), into
+// packBlock writes the windows of pixels [k0,k1), columns of panels [p0,p1), into
 // panels.
 func (k *gradW) packBlock(ws *workspace, v *windows, block []float32, k0, k1, p0, p1 int) {
-	nr := k.e.tile.NR
+	nr := k.e.kernel.NR
 	row := ws.row[:(p1-p0)*nr]
-	seen := min(p1*nr, k.columns()) - p0*nr
-	clear(row[seen:])
+	width := min(p1*nr, k.columns()) - p0*nr
+	clear(row[width:])
 	pos := v.position(k0)
 	for l := range k1 - k0 {
-		v.gather(row[:seen], k.o.a, pos, p0*nr)
+		v.gather(row[:width], k.o.a, pos, p0*nr)
 		pos = v.next(pos)
 		scatter(block[l*nr:], row, nr, (k1-k0)*nr)
 	}

@@ -118,14 +118,14 @@ type matrixColumns struct {
 	mr           int
 }
 
-// reaches says whether data holds a whole tile from row m on, up to column k.
+// reaches says whether data holds a whole micro-tile from row m on, up to column k.
 func (a matrixColumns) reaches(data []float32, m, k int) bool {
 	return a.base+(k-1)*a.stride+m+a.mr <= len(data)
 }
 
 func (a matrixColumns) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks int) {
 	k, from, to := k0, a.base+k0*a.stride+m, 0
-	if a.mr == 12 { // a whole tile, even if not all rows are wanted
+	if a.mr == 12 { // a whole micro-tile, even if not all rows are wanted
 		for ; k < k1 && from+12 <= len(data); k, from, to = k+1, from+a.stride, to+12 {
 			*(*[12]float32)(dst[to:]) = *(*[12]float32)(data[from:])
 		}
@@ -160,7 +160,7 @@ func newMatMul(e *Engine, p engine.MatMulProblem) *products {
 		b: columns{taps: []int{0}, channels: p.K, channelStep: p.N, columnStep: 1},
 		c: grid{h: 1, w: p.M, col: p.N}}
 	if p.TransA {
-		q.a = matrixColumns{0, p.M, e.tile.MR}
+		q.a = matrixColumns{0, p.M, e.kernel.MR}
 	}
 	if p.TransB {
 		q.b.channelStep, q.b.columnStep = 1, p.K

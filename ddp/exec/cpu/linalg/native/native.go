@@ -3,11 +3,35 @@
 // that gather image windows as they go. Which micro-kernel is used is found out
 // at run time; with the tag noasm, and on other processors, it is plain Go.
 //
-// Everything is a product C = A·B, computed in tiles of C that live in
-// registers. A is gathered tile by tile into a small buffer, B is repacked into
-// panels as wide as a tile. Sums run over k in blocks of kBlock, always in the
-// same order, so results do not depend on the number of threads; they do depend
-// on the micro-kernel.
+// Everything is a product C = A·B, computed in micro-tiles of C that live in registers
+// (package micro). A micro-tile's rows of A are gathered into a small buffer, B is
+// packed into panels as wide as a micro-tile:
+//
+//	                        B, packed: columnBlock columns at a time
+//	                        panel 0   panel 1
+//	      depthBlock ┆     ┌────────┬────────┬┄
+//	          of k   ┆     │ k × NR │        │
+//	                       └────────┴────────┴┄
+//	A, gathered            C
+//	┌──────────┐           ┌────────┬────────┬┄
+//	│ MR × k   │           │micro-  │        │
+//	└──────────┘           │tile    │        │
+//	┆                      └────────┴────────┴┄
+//
+// Sums run over k in blocks of depthBlock, always in the same order, so results do not
+// depend on the number of threads; they do depend on the micro-kernel.
+//
+//	op             A                   B
+//	matmul         A or Aᵀ             B or Bᵀ
+//	Forward        windows of x        the weight            products, windows
+//	GradX          windows of dy       the weight            products, windows
+//	  few channels rows of dy          the weight, then      col2im
+//	                                   windows are added up
+//	GradW          dyᵀ                 windows of x          gradW
+//	heads          images reordered    the weight            head
+//
+// Windows are never written out (implicit im2col): a few strips of contiguous
+// memory, they are gathered for one block of depth at a time.
 //
 // Concurrency: an engine of New owns threads-1 goroutines, which Close ends. An engine
 // and its kernels are used by one goroutine at a time.
@@ -28,18 +52,18 @@ var ErrClosed = errors.New("native: closed")
 
 // Engine is the plain-Go engine.
 type Engine struct {
-	tile micro.Kernel
-	pool *threads.Pool[workspace] // nil after Close
-	own  *threads.Team            // nil if it is somebody else's
+	kernel micro.Kernel
+	pool   *threads.Pool[workspace] // nil after Close
+	own    *threads.Team            // nil if it is somebody else's
 }
 
 // New starts an engine with the given number of threads, at least 1. It uses
 // the best micro-kernel that the CPU has.
 func New(n int) *Engine { return newEngine(n, micro.All()[0]) }
 
-func newEngine(n int, t micro.Kernel) *Engine {
+func newEngine(n int, mk micro.Kernel) *Engine {
 	team := threads.NewTeam(n)
-	e := on(team, t)
+	e := on(team, mk)
 	e.own = team
 	return e
 }
@@ -47,8 +71,8 @@ func newEngine(n int, t micro.Kernel) *Engine {
 // On is an engine that works on a team, which it does not close.
 func On(team *threads.Team) *Engine { return on(team, micro.All()[0]) }
 
-func on(team *threads.Team, t micro.Kernel) *Engine {
-	return &Engine{tile: t, pool: threads.New(team, func(i int) *workspace { return newWorkspace(t, i) })}
+func on(team *threads.Team, mk micro.Kernel) *Engine {
+	return &Engine{kernel: mk, pool: threads.New(team, func(i int) *workspace { return newWorkspace(mk, i) })}
 }
 
 // ErrNoBF16 is what the engine says of bfloat16: it only multiplies float32.
@@ -58,7 +82,7 @@ var ErrNoBF16 = errors.New("the engine in plain Go multiplies float32 only, bflo
 func (e *Engine) BF16() error { return ErrNoBF16 }
 
 // Name is "plain Go (AVX-512)" or the like.
-func (e *Engine) Name() string { return "plain Go (" + e.tile.Name + ")" }
+func (e *Engine) Name() string { return "plain Go (" + e.kernel.Name + ")" }
 
 // Close ends the goroutines that New started. A second Close does nothing.
 func (e *Engine) Close() error {
@@ -88,8 +112,8 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 		return newHead(e, op, p), nil
 	case op == engine.GradW:
 		return newGradW(e, p), nil
-	case op == engine.GradX && foldPays(e.tile, p):
-		return newFold(e, p), nil
+	case op == engine.GradX && col2imPays(e.kernel, p):
+		return newCol2im(e, p), nil
 	}
 	return newProducts(e, convProducts(op, p), convSizes(op, p)), nil
 }

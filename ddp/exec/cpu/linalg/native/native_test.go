@@ -11,9 +11,9 @@ import (
 
 // TestConformance holds every micro-kernel that this CPU can run to the suite.
 func TestConformance(t *testing.T) {
-	for _, tl := range micro.All() {
-		t.Run(tl.Name, func(t *testing.T) {
-			enginetest.Run(t, func(threads int) engine.Engine { return newEngine(threads, tl) })
+	for _, mk := range micro.All() {
+		t.Run(mk.Name, func(t *testing.T) {
+			enginetest.Run(t, func(threads int) engine.Engine { return newEngine(threads, mk) })
 		})
 	}
 }
@@ -78,20 +78,20 @@ func TestRunAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkTile is each micro-kernel alone: kBlock deep, operands in the first
+// BenchmarkKernel is each micro-kernel alone: depthBlock deep, operands in the first
 // cache.
-func BenchmarkTile(b *testing.B) {
+func BenchmarkKernel(b *testing.B) {
 	for _, t := range micro.All() {
 		b.Run("kernel="+t.Name, func(b *testing.B) {
-			a, panel, c := micro.Aligned(t.MR*rowStride), micro.Aligned(kBlock*t.NR), micro.Aligned(t.MR*t.NR)
+			a, panel, c := micro.Aligned(t.MR*rowStride), micro.Aligned(depthBlock*t.NR), micro.Aligned(t.MR*t.NR)
 			var off [micro.MaxMR]int
 			for r := range t.MR {
 				off[r] = r * t.NR
 			}
 			for b.Loop() {
-				t.Run(kBlock, a, rowStride, 1, panel, c, &off, t.MR, t.NR, false)
+				t.Run(depthBlock, a, rowStride, 1, panel, c, &off, t.MR, t.NR, false)
 			}
-			b.ReportMetric(float64(2*t.MR*t.NR*kBlock)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			b.ReportMetric(float64(2*t.MR*t.NR*depthBlock)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		})
 	}
 }

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// kBlock is the depth of a block of sums: a tile's rows of A (12×256
-	// floats) stay in the first cache, a block of B in the second.
-	kBlock = 256
-	// rowStride is the distance of rows in a tile's buffer: not a power of
-	// two, or rows would compete for the same cache lines.
-	rowStride = kBlock + 16
+	// depthBlock is the depth of a block of sums: the rows of A of a
+	// micro-tile (12×256 floats) stay in the first cache, a block of B in the second.
+	depthBlock = 256
+	// rowStride is the distance of rows in the buffer of A: not a power
+	// of two, or rows would compete for the same cache lines.
+	rowStride = depthBlock + 16
 	// columnBlock is how many columns of B are worked on at a time.
 	columnBlock = 1024
 	// chunksPerThread is into how many pieces per thread work is cut.
@@ -22,7 +22,7 @@ const (
 	smallWork = 1 << 19
 )
 
-func panelBlock(t micro.Kernel) int { return columnBlock / t.NR }
+func panelBlock(mk micro.Kernel) int { return columnBlock / mk.NR }
 
 // rowSource is the operand A.
 type rowSource interface {
@@ -39,36 +39,36 @@ type product struct {
 	c       grid
 }
 
-func (p *product) panels(t micro.Kernel) int { return (p.n + t.NR - 1) / t.NR }
+func (p *product) panels(mk micro.Kernel) int { return (p.n + mk.NR - 1) / mk.NR }
 
 // packed is the number of floats of all of B in panels.
-func (p *product) packed(t micro.Kernel) int { return (p.panels(t)*t.NR*p.k + 15) &^ 15 }
+func (p *product) packed(mk micro.Kernel) int { return (p.panels(mk)*mk.NR*p.k + 15) &^ 15 }
 
 // packPanels writes panels [lo,hi) of B, panel j to packed[j·k·nr:].
-func (p *product) packPanels(t micro.Kernel, packed, b []float32, lo, hi int) {
+func (p *product) packPanels(mk micro.Kernel, packed, b []float32, lo, hi int) {
 	for j := lo; j < hi; j++ {
-		p.b.pack(packed[j*p.k*t.NR:(j+1)*p.k*t.NR], b, j*t.NR, min(t.NR, p.n-j*t.NR), t.NR)
+		p.b.pack(packed[j*p.k*mk.NR:(j+1)*p.k*mk.NR], b, j*mk.NR, min(mk.NR, p.n-j*mk.NR), mk.NR)
 	}
 }
 
-// rowTiles computes the tiles [m0,m1) × [p0,p1) of C from packed B: panel p
+// microTiles computes the micro-tiles [m0,m1) × [p0,p1) of C from packed B: panel p
 // begins at p·k·nr and holds k rows of nr.
-func (p *product) rowTiles(t micro.Kernel, ws *workspace, o operands, packed []float32, m0, m1, p0, p1 int) {
+func (p *product) microTiles(mk micro.Kernel, ws *workspace, o operands, packed []float32, m0, m1, p0, p1 int) {
 	if p.k == 0 {
-		p.zero(t, ws, o.dst, m0, m1, p0, p1)
+		p.zero(mk, ws, o.dst, m0, m1, p0, p1)
 		return
 	}
-	for pb := p0; pb < p1; pb += panelBlock(t) {
-		pe := min(pb+panelBlock(t), p1)
-		for k0 := 0; k0 < p.k; k0 += kBlock {
-			k1 := min(k0+kBlock, p.k)
+	for pb := p0; pb < p1; pb += panelBlock(mk) {
+		pe := min(pb+panelBlock(mk), p1)
+		for k0 := 0; k0 < p.k; k0 += depthBlock {
+			k1 := min(k0+depthBlock, p.k)
 			for mt := m0; mt < m1; mt++ {
-				m := mt * t.MR
-				rows := min(t.MR, p.m-m)
+				m := mt * mk.MR
+				rows := min(mk.MR, p.m-m)
 				rs, ks := p.a.fill(ws.a, o.a, m, rows, k0, k1)
 				for i := pb; i < pe; i++ {
-					p.c.locate(&ws.off, m, rows, i*t.NR)
-					t.Run(k1-k0, ws.a, rs, ks, packed[(i*p.k+k0)*t.NR:], o.dst, &ws.off, rows, min(t.NR, p.n-i*t.NR), k0 > 0)
+					p.c.locate(&ws.off, m, rows, i*mk.NR)
+					mk.Run(k1-k0, ws.a, rs, ks, packed[(i*p.k+k0)*mk.NR:], o.dst, &ws.off, rows, min(mk.NR, p.n-i*mk.NR), k0 > 0)
 				}
 			}
 		}
@@ -76,10 +76,10 @@ func (p *product) rowTiles(t micro.Kernel, ws *workspace, o operands, packed []f
 }
 
 // zero is the product over no k.
-func (p *product) zero(t micro.Kernel, ws *workspace, dst []float32, m0, m1, p0, p1 int) {
-	for m := m0 * t.MR; m < min(m1*t.MR, p.m); m++ {
+func (p *product) zero(mk micro.Kernel, ws *workspace, dst []float32, m0, m1, p0, p1 int) {
+	for m := m0 * mk.MR; m < min(m1*mk.MR, p.m); m++ {
 		p.c.locate(&ws.off, m, 1, 0)
-		clear(dst[ws.off[0]+p0*t.NR : ws.off[0]+min(p1*t.NR, p.n)])
+		clear(dst[ws.off[0]+p0*mk.NR : ws.off[0]+min(p1*mk.NR, p.n)])
 	}
 }
 
@@ -106,7 +106,7 @@ func (g grid) locate(off *[micro.MaxMR]int, m, rows, shift int) {
 }
 
 // products is a kernel: a few products over the same operands, all of B
-// packed first, then all tiles. If flipped, dst is computed transposed, in
+// packed first, then all micro-tiles. If flipped, dst is computed transposed, in
 // scratch.
 type products struct {
 	e       *Engine
@@ -125,7 +125,7 @@ func newProducts(e *Engine, list []product, s sizes) *products {
 	k := &products{e: e, list: list, sizes: s}
 	work := 0
 	for i := range list {
-		k.scratch += list[i].packed(e.tile)
+		k.scratch += list[i].packed(e.kernel)
 		work += list[i].m * list[i].n * list[i].k
 	}
 	k.alone = work < smallWork
@@ -163,27 +163,27 @@ func (k *products) Close() error {
 }
 
 func (k *products) packPart(chunk int, _ *workspace) {
-	t, buf := k.e.tile, k.o.scratch
+	mk, buf := k.e.kernel, k.o.scratch
 	for i := range k.list {
 		p := &k.list[i]
-		lo, hi := threads.Part(p.panels(t), chunk, k.chunks)
-		p.packPanels(t, buf, k.o.b, lo, hi)
-		buf = buf[p.packed(t):]
+		lo, hi := threads.Part(p.panels(mk), chunk, k.chunks)
+		p.packPanels(mk, buf, k.o.b, lo, hi)
+		buf = buf[p.packed(mk):]
 	}
 }
 
 func (k *products) computePart(chunk int, ws *workspace) {
-	t, buf := k.e.tile, k.o.scratch
+	mk, buf := k.e.kernel, k.o.scratch
 	for i := range k.list {
 		p := &k.list[i]
-		tiles, panels := (p.m+t.MR-1)/t.MR, p.panels(t)
-		m0, m1, p0, p1 := 0, tiles, 0, panels
-		if tiles >= panels {
-			m0, m1 = threads.Part(tiles, chunk, k.chunks)
+		rows, panels := (p.m+mk.MR-1)/mk.MR, p.panels(mk)
+		m0, m1, p0, p1 := 0, rows, 0, panels
+		if rows >= panels {
+			m0, m1 = threads.Part(rows, chunk, k.chunks)
 		} else {
 			p0, p1 = threads.Part(panels, chunk, k.chunks)
 		}
-		p.rowTiles(t, ws, k.o, buf, m0, m1, p0, p1)
-		buf = buf[p.packed(t):]
+		p.microTiles(mk, ws, k.o, buf, m0, m1, p0, p1)
+		buf = buf[p.packed(mk):]
 	}
 }

@@ -25,7 +25,7 @@ const (
 // in those. What filters cost before the products depends on the instruction
 // set; see type isa.
 func (s *scheme) costsOf(op engine.ConvOp, bf16 bool) costs {
-	integers := bf16 && s.integers != nil
+	integers := bf16 && s.int16s != nil
 	switch {
 	case integers && op == engine.GradW:
 		return costs{product: 0.7, image: 18, filter: 16}
@@ -60,7 +60,7 @@ func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
 	cost := 0.0
 	for i := range list {
 		c := &list[i]
-		k, n, tiles := float64(c.filter.k), float64(c.filter.n), float64(c.tiling.tiles())
+		k, n, tiles := float64(c.filter.k), float64(c.filter.n), float64(c.tiles.count())
 		columns := float64(c.filter.panels() * s.width())
 		cost += float64(s.points()) * (per.product*tiles*k*columns + per.image*tiles*(k+n) + per.filter*k*n)
 	}

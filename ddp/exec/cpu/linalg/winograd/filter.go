@@ -10,7 +10,7 @@ import "unsafe"
 //
 //	k = c/16·16·groups + group·16 + c mod 16
 //
-// Group g sees taps first[g] + i·down + j·across, 0 ≤ i,j < r.
+// Group g meets taps first[g] + i·down + j·across, 0 ≤ i,j < r.
 type filter struct {
 	k, n         int
 	width        int // of a panel
@@ -41,27 +41,27 @@ func (f *filter) pack(ws *workspace, s *scheme, dst []float32, point int, w []fl
 				f.blank(dst[(b-k0)*f.width+n%f.width:], point, s.points())
 				continue
 			}
-			for k := b; k < b+lanes; k += maxBlocks {
+			for k := b; k < b+lanes; k += maxVectors {
 				f.packRows(ws, s, dst[(k-k0)*f.width+n%f.width:], point, w, f.channel(k), n)
 			}
 		}
 	}
 }
 
-// packRows transforms channels c … c+maxBlocks-1 of all groups, columns n … n+15.
+// packRows transforms channels c … c+maxVectors-1 of all groups, columns n … n+15.
 func (f *filter) packRows(ws *workspace, s *scheme, dst []float32, point int, w []float32, c, n int) {
-	ss := strides{across: f.across * lanes, block: lanes * lanes}
-	ds := strides{down: s.n * point, across: point, block: f.width}
-	for b := range maxBlocks {
+	ss := strides{across: f.across * lanes, vector: lanes * lanes}
+	ds := strides{down: s.n * point, across: point, vector: f.width}
+	for b := range maxVectors {
 		at := n*f.nStep + (c+b)*f.kStep
 		_ = w[at+(lanes-1)*f.nStep+f.taps-1]
-		s.toColumns(&ws.taps[b*ss.block], &w[at], f.nStep, f.taps)
+		s.toColumns(&ws.taps[b*ss.vector], &w[at], f.nStep, f.taps)
 	}
 	for g, first := range f.first {
 		for i := range s.r {
 			ws.rows[i] = unsafe.Pointer(&ws.taps[(first+i*f.down)*lanes])
 		}
-		s.filter.square(&ws.pass, &ws.rows, 0, s.r, ss, unsafe.Pointer(&dst[g*lanes*f.width]), ds, maxBlocks, ws.tmp)
+		s.filter.square(&ws.pass, &ws.rows, 0, s.r, ss, unsafe.Pointer(&dst[g*lanes*f.width]), ds, maxVectors, ws.tmp)
 	}
 }
 
@@ -79,7 +79,7 @@ func (f *filter) blank(dst []float32, point, points int) {
 func (f *filter) unpack(ws *workspace, s *scheme, dw, du []float32, rows, j, k0, k1 int) {
 	for n := j * f.width; n < min(f.n, (j+1)*f.width); n += lanes {
 		for b := k0; b < k1; b += f.groupRows() {
-			for k := b; k < b+lanes; k += maxBlocks {
+			for k := b; k < b+lanes; k += maxVectors {
 				f.unpackRows(ws, s, dw, du[(k-k0)*f.width+n%f.width:], rows*f.width, f.channel(k), n)
 			}
 		}
@@ -88,17 +88,17 @@ func (f *filter) unpack(ws *workspace, s *scheme, dw, du []float32, rows, j, k0,
 
 // unpackRows is the opposite of packRows, for points so many floats apart.
 func (f *filter) unpackRows(ws *workspace, s *scheme, dw, du []float32, point, c, n int) {
-	ss := strides{across: point, block: f.width}
-	ds := strides{down: f.down * lanes, across: f.across * lanes, block: lanes * lanes}
+	ss := strides{across: point, vector: f.width}
+	ds := strides{down: f.down * lanes, across: f.across * lanes, vector: lanes * lanes}
 	for g, first := range f.first {
 		for i := range s.n {
 			ws.rows[i] = unsafe.Pointer(&du[i*s.n*point+g*lanes*f.width])
 		}
-		s.gather.square(&ws.pass, &ws.rows, 0, s.n, ss, unsafe.Pointer(&ws.taps[first*lanes]), ds, maxBlocks, ws.tmp)
+		s.gather.square(&ws.pass, &ws.rows, 0, s.n, ss, unsafe.Pointer(&ws.taps[first*lanes]), ds, maxVectors, ws.tmp)
 	}
-	for b := range maxBlocks {
+	for b := range maxVectors {
 		at := n*f.nStep + (c+b)*f.kStep
 		_ = dw[at+(lanes-1)*f.nStep+f.taps-1]
-		s.toRows(&dw[at], f.nStep, &ws.taps[b*ds.block], f.taps)
+		s.toRows(&dw[at], f.nStep, &ws.taps[b*ds.vector], f.taps)
 	}
 }

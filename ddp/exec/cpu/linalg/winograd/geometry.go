@@ -7,13 +7,16 @@ import "ebtrain/ddp/exec/cpu/linalg/engine"
 type correlated struct {
 	in     []lattice
 	out    lattice
-	tiling tiling // of out
+	tiles  tileGrid // of out
 	filter filter
 }
 
-// imagesSeen are the lattices of x that y sees: x itself, or at stride 2 its
+// depthBlocks is into how many blocks the depth of the products is cut.
+func (c *correlated) depthBlocks() int { return (c.filter.k + depthBlock - 1) / depthBlock }
+
+// inputLattices are the lattices of x that y is a sum over: x itself, or at stride 2 its
 // odd and even rows and columns.
-func imagesSeen(p engine.ConvProblem) (ls []lattice) {
+func inputLattices(p engine.ConvProblem) (ls []lattice) {
 	for i := range p.StrideH {
 		for j := range p.StrideW {
 			ls = append(ls, lattice{p.H, p.W, p.C, p.StrideH, i - p.PadT, j - p.PadL})
@@ -22,9 +25,9 @@ func imagesSeen(p engine.ConvProblem) (ls []lattice) {
 	return ls
 }
 
-// weightAsSeen is w (O,C,KH,KW) with rows for the channels of imagesSeen:
+// forwardFilter is w (O,C,KH,KW) with rows for the channels of inputLattices:
 // lattice (i,j) meets every stride-th tap from (i,j) on.
-func weightAsSeen(p engine.ConvProblem, width int) filter {
+func forwardFilter(p engine.ConvProblem, width int) filter {
 	taps := p.KH * p.KW
 	f := filter{k: p.C * p.StrideH * p.StrideW, n: p.O, width: width, taps: taps, nStep: p.C * taps, kStep: taps,
 		down: p.StrideH * p.KW, across: p.StrideW}
@@ -36,9 +39,9 @@ func weightAsSeen(p engine.ConvProblem, width int) filter {
 	return f
 }
 
-// weightTurned is w with rows for the channels of dy: the taps that meet
-// lattice (i,j) of imagesSeen, turned around by 180°.
-func weightTurned(p engine.ConvProblem, width, i, j int) filter {
+// turnedFilter is w with rows for the channels of dy: the taps that meet
+// lattice (i,j) of inputLattices, turned around by 180°.
+func turnedFilter(p engine.ConvProblem, width, i, j int) filter {
 	taps, r := p.KH*p.KW, p.KH/p.StrideH
 	last := (i+p.StrideH*(r-1))*p.KW + j + p.StrideW*(r-1)
 	return filter{k: p.O, n: p.C, width: width, taps: taps, nStep: taps, kStep: p.C * taps,
@@ -49,7 +52,7 @@ func pixels(h, w, c int) lattice { return lattice{h, w, c, 1, 0, 0} }
 
 // forward is y from x.
 func forward(p engine.ConvProblem, s *scheme) []correlated {
-	return []correlated{{imagesSeen(p), pixels(p.OH, p.OW, p.O), tiling{p.N, p.OH, p.OW, s.m}, weightAsSeen(p, s.width())}}
+	return []correlated{{inputLattices(p), pixels(p.OH, p.OW, p.O), tileGrid{p.N, p.OH, p.OW, s.m}, forwardFilter(p, s.width())}}
 }
 
 // gradX is dx from dy, one correlation for each lattice of x: with i the
@@ -65,8 +68,8 @@ func gradX(p engine.ConvProblem, s *scheme) (cs []correlated) {
 			cs = append(cs, correlated{
 				in:     []lattice{{p.OH, p.OW, p.O, 1, u - (r - 1), v - (r - 1)}},
 				out:    out,
-				tiling: tiling{p.N, points(out.row, out.step, p.H), points(out.col, out.step, p.W), s.m},
-				filter: weightTurned(p, s.width(), i, j),
+				tiles:  tileGrid{p.N, points(out.row, out.step, p.H), points(out.col, out.step, p.W), s.m},
+				filter: turnedFilter(p, s.width(), i, j),
 			})
 		}
 	}

@@ -1,11 +1,13 @@
 package winograd
 
+//go:generate go run ./_gen .
+
 import "ebtrain/ddp/exec/cpu/linalg/micro"
 
 // isa is what an instruction set brings.
 type isa struct {
-	tile       micro.Kernel // its columns are the width of a panel
-	integers   *integers    // nil if there are none faster than float32
+	kernel     micro.Kernel // its columns are the width of a panel
+	int16s     *int16s      // nil if there are none faster than float32
 	six, five  loops        // for schemes of six and five points
 	filterCost float64      // see cost.go
 	// toColumns transposes 16 rows, step floats apart, of taps elements, 4 to
@@ -17,13 +19,3 @@ type isa struct {
 
 // loops are the loops of the five maps of a scheme.
 type loops struct{ input, output, spread, filter, gather func(*pass) }
-
-// integers are the loops on 16-bit integers; see scale.go.
-type integers struct {
-	tile         micro.Scaled // of as many rows and columns as the one of float32
-	scaleRows    func(*rows)
-	scaleColumns func(dst *uint32, dstStep int, src *float32, srcStep int, scales *float32, rows int)
-	// prefetch brings so many bytes from each of rows × cols addresses to the
-	// first cache: p and those down and across bytes from each other.
-	prefetch func(p uintptr, rows, cols, down, across, bytes int)
-}

@@ -5,24 +5,24 @@ import "unsafe"
 // lanes is the number of channels of a vector: all transforms work on vectors.
 const lanes = 16
 
-// pass is a 1-D transform of many sequences of vectors at once. A sequence is a
-// column of a block; vector i of its input is at
+// pass is a 1-D transform of many sequences of numbers at once: of each of so many
+// columns, and of 16 channels times so many vectors. Number i of a sequence is at
 //
-//	src[i] + block·srcBlock + column·srcCol
+//	src[i] + vector·srcVector + column·srcCol
 //
-// and vector i of its result at
+// and number i of its result at
 //
-//	dst + block·dstBlock + column·dstCol + i·dstPoint
+//	dst + vector·dstVector + column·dstCol + i·dstPoint
 //
-// All strides are in bytes. The assembly knows this layout.
+// All strides are in bytes. The assembly reads it by its fields' names.
 type pass struct {
-	dst                unsafe.Pointer
-	dstPoint           int
-	dstCol, srcCol     int
-	dstBlock, srcBlock int
-	cols, blocks       int // at least 1
-	consts             *constants
-	src                [6]unsafe.Pointer
+	dst                  unsafe.Pointer
+	dstPoint             int
+	dstCol, srcCol       int
+	dstVector, srcVector int
+	cols, vectors        int // at least 1
+	consts               *constants
+	src                  [6]unsafe.Pointer
 }
 
 // constants are the numbers of a map, each eight times: as AVX2 has few registers,
@@ -37,29 +37,29 @@ type linear struct {
 }
 
 // strides of an array of vectors: from point to point down and across, and from
-// one block of channels to the next, in floats.
-type strides struct{ down, across, block int }
+// one vector of channels to the next, in floats.
+type strides struct{ down, across, vector int }
 
-// square is dst = L · src · Lᵀ for blocks of 16 channels, at most maxBlocks:
+// square is dst = L · src · Lᵀ for vectors of 16 channels, at most maxVectors:
 // src (L.cols × L.cols) becomes dst (L.rows × L.rows). Only columns [from,to) of
 // src are read, the others are zeros; rows are where column from of each row is.
-func (l *linear) square(p *pass, rows *[6]unsafe.Pointer, from, to int, ss strides, dst unsafe.Pointer, ds strides, blocks int, tmp *[tmpLen]float32) {
+func (l *linear) square(p *pass, rows *[6]unsafe.Pointer, from, to int, ss strides, dst unsafe.Pointer, ds strides, vectors int, tmp *[tmpLen]float32) {
 	const f, v = 4, 4 * lanes
-	row := l.cols * v // of tmp, which is (blocks, L.rows, L.cols)
+	row := l.cols * v // of tmp, which is (vectors, L.rows, L.cols)
 	if from > 0 || to < l.cols {
-		clear(tmp[:blocks*l.rows*l.cols*lanes])
+		clear(tmp[:vectors*l.rows*l.cols*lanes])
 	}
-	p.consts, p.blocks = l.consts, blocks
+	p.consts, p.vectors = l.consts, vectors
 	if from < to {
-		p.dst, p.dstPoint, p.dstCol, p.dstBlock = unsafe.Pointer(&tmp[from*lanes]), row, v, l.rows*row
-		p.srcCol, p.srcBlock, p.cols = f*ss.across, f*ss.block, to-from
+		p.dst, p.dstPoint, p.dstCol, p.dstVector = unsafe.Pointer(&tmp[from*lanes]), row, v, l.rows*row
+		p.srcCol, p.srcVector, p.cols = f*ss.across, f*ss.vector, to-from
 		for i := range l.cols {
 			p.src[i] = rows[i]
 		}
 		l.run(p)
 	}
-	p.dst, p.dstPoint, p.dstCol, p.dstBlock = dst, f*ds.across, f*ds.down, f*ds.block
-	p.srcCol, p.srcBlock, p.cols = row, l.rows*row, l.rows
+	p.dst, p.dstPoint, p.dstCol, p.dstVector = dst, f*ds.across, f*ds.down, f*ds.vector
+	p.srcCol, p.srcVector, p.cols = row, l.rows*row, l.rows
 	for i := range l.cols {
 		p.src[i] = unsafe.Pointer(&tmp[i*lanes])
 	}
@@ -67,8 +67,8 @@ func (l *linear) square(p *pass, rows *[6]unsafe.Pointer, from, to int, ss strid
 }
 
 const (
-	// maxBlocks is how many blocks of channels are transformed at a time: their
+	// maxVectors is how many vectors of channels are transformed at a time: their
 	// intermediate result stays in the first cache.
-	maxBlocks = 4
-	tmpLen    = maxBlocks * 6 * 6 * lanes
+	maxVectors = 4
+	tmpLen     = maxVectors * 6 * 6 * lanes
 )

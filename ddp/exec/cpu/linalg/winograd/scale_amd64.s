@@ -1,6 +1,7 @@
 //go:build !noasm
 
 #include "textflag.h"
+#include "go_asm.h"
 
 // NORMS makes, of sums of squares s, the factors c/‖x‖ (up) and ‖x‖/c (down), c in
 // Z30, 1/c in Z28. Norms count as at least √Z29, but NaN stays NaN: MAX keeps its
@@ -16,19 +17,19 @@
 	VBROADCASTSS ·scaleConstants+4(SB), Z29 \
 	VBROADCASTSS ·scaleConstants+8(SB), Z28
 
-// func scaleRows(p *rows)
+// func scaleRows(p *rowScaling)
 //
 // SI, DI: row of src, dst; R10: its scale; DX: rows to go.
 TEXT ·scaleRows(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), R13
-	MOVQ 0(R13), DI
-	MOVQ 8(R13), R8
-	MOVQ 16(R13), SI
-	MOVQ 24(R13), R9
-	MOVQ 32(R13), R10
-	MOVQ 40(R13), R11
-	MOVQ 48(R13), R12
-	MOVQ 56(R13), DX
+	MOVQ rowScaling_dst(R13), DI
+	MOVQ rowScaling_dstStep(R13), R8
+	MOVQ rowScaling_src(R13), SI
+	MOVQ rowScaling_srcStep(R13), R9
+	MOVQ rowScaling_scales(R13), R10
+	MOVQ rowScaling_scaleStep(R13), R11
+	MOVQ rowScaling_vectors(R13), R12
+	MOVQ rowScaling_rows(R13), DX
 	CONSTANTS
 
 row:

@@ -19,7 +19,7 @@ type scheme struct {
 func (s *scheme) points() int { return s.n * s.n }
 
 // width is the columns of a panel.
-func (s *scheme) width() int { return s.tile.NR }
+func (s *scheme) width() int { return s.kernel.NR }
 
 // newF43 is F(4×4, 3×3): 36 products for 144.
 func newF43(i *isa) *scheme {

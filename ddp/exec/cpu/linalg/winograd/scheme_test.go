@@ -22,7 +22,7 @@ func testSchemes(t *testing.T, i *isa) {
 			"input": {&s.input, bt}, "output": {&s.output, at}, "spread": {&s.spread, transposed(at)},
 			"filter": {&s.filter, g}, "gather": {&s.gather, transposed(g)},
 		} {
-			for blocks := 1; blocks <= maxBlocks; blocks++ {
+			for blocks := 1; blocks <= maxVectors; blocks++ {
 				checkSquare(t, name+" "+what, c.l, c.want, blocks)
 			}
 		}
@@ -128,8 +128,8 @@ func checkSquare(t *testing.T, name string, l *linear, m [][]float64, blocks int
 	const gap = 3 // floats between vectors that belong to nobody
 	for from := 0; from <= l.cols; from++ {
 		for to := from; to <= l.cols; to++ {
-			in := strides{down: (l.cols*maxBlocks + 1) * (lanes + gap), across: maxBlocks * (lanes + gap), block: lanes + gap}
-			out := strides{down: (l.rows*maxBlocks + 2) * (lanes + gap), across: maxBlocks * (lanes + gap), block: lanes + gap}
+			in := strides{down: (l.cols*maxVectors + 1) * (lanes + gap), across: maxVectors * (lanes + gap), vector: lanes + gap}
+			out := strides{down: (l.rows*maxVectors + 2) * (lanes + gap), across: maxVectors * (lanes + gap), vector: lanes + gap}
 			x, y := make([]float32, l.cols*in.down), make([]float32, l.rows*out.down)
 			for i := range x {
 				x[i] = float32(rand.NormFloat64())
@@ -149,11 +149,11 @@ func checkSquare(t *testing.T, name string, l *linear, m [][]float64, blocks int
 						if j < from || j >= to {
 							return 0
 						}
-						return float64(x[i*in.down+j*in.across+b*in.block+c])
+						return float64(x[i*in.down+j*in.across+b*in.vector+c])
 					})
 					for i := range want {
 						for j, w := range want[i] {
-							if got := y[i*out.down+j*out.across+b*out.block+c]; math.Abs(float64(got)-w) > 1e-5*(1+math.Abs(w)) {
+							if got := y[i*out.down+j*out.across+b*out.vector+c]; math.Abs(float64(got)-w) > 1e-5*(1+math.Abs(w)) {
 								t.Fatalf("%s, columns [%d,%d), block %d of %d, channel %d: (%d,%d) is %v, want %v", name, from, to, b, blocks, c, i, j, got, w)
 							}
 						}

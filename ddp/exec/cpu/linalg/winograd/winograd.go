@@ -21,18 +21,48 @@
 //	GradX    the same with dy as the image and the filters turned around
 //	GradW    dw = Gᵀ [Σ_tiles (A dy Aᵀ) ⊙ (Bᵀ x B)] G, its adjoint
 //
-// At stride 2 an image is four images, of its odd and even rows and columns,
-// each seen through 2×2 taps.
+// At stride 2 an image is four lattices, its odd and even rows and columns, each
+// of which meets 2×2 taps.
 //
-// # Numbers
+// # Memory
 //
-// Transformed numbers are float32. In problems that say BF16 they are 16-bit
-// integers with scales, where the processor multiplies those faster: scale.go.
+// A tile is 4×4 results, or the 6×6 (at stride 2: 5×5) pixels of a lattice that they are
+// made of; a point is one of their 36 (25) products. A vector is 16 channels. A panel
+// is as many columns as the micro-kernel has (package micro), a block so many tiles, or
+// so much depth, as stay in a cache.
+//
+//	correlation (Forward, GradX), for each point:
+//
+//	    V: a block of tiles       U: panels of filters       M: products
+//	        k channels                width                    width
+//	    ┌─────────────┐           ┌───────┬───────┬┄        ┌───────┐
+//	    │             │ tiles   k │       │       │   tiles │       │ → tile by tile
+//	    └─────────────┘           └───────┴───────┴┄        └───────┘   to y or dx
+//
+//	gradient (GradW), for each point:
+//
+//	    V: k channels of x        Z: panels of dy            dU
+//	    ┌─────────────┐           ┌───────┬───────┬┄        ┌───────┐
+//	    │             │ tiles     │       │       │ tiles k │       │ → filter by filter
+//	    └─────────────┘           └───────┴───────┴┄        └───────┘   to dw
+//
+// Words of V, U and Z are numbers (type numbers): float32, or in problems that say BF16
+// pairs of 16-bit integers with scales, where the processor multiplies those faster.
+//
+// # Kernels
+//
+//	               AVX-512            AVX2 with FMA
+//	micro-kernel   12 × 32            6 × 16
+//	on integers    with AVX512_VNNI   none
+//	maps           one register       two registers, in turn    generated (_gen)
+//	transposition  16 × 16, masked    8 × 4, overlapping        the former generated
+//	scaling        scale_amd64.s      none
+//	prefetching    with the integers  none
 //
 // Results do not depend on the number of threads; they do depend on the
-// instruction set, AVX-512 or AVX2 with FMA, of which the better one is found out
-// at run time. Without either, and with the tag noasm, On changes nothing and
-// the other engine does everything.
+// instruction set, of which the better one is found out at run time. Without
+// either, and with the tag noasm, On changes nothing and the other engine does
+// everything.
 //
 // Concurrency: as package engine says.
 package winograd
@@ -69,7 +99,7 @@ func On(team *threads.Team, rest engine.Engine) engine.Engine {
 }
 
 func newEngine(rest engine.Engine, team *threads.Team, i *isa) *Engine {
-	pool := threads.New(team, func(thread int) *workspace { return newWorkspace(i.tile.NR, thread) })
+	pool := threads.New(team, func(thread int) *workspace { return newWorkspace(i.kernel.NR, thread) })
 	return &Engine{Engine: rest, pool: pool, f43: newF43(i), f42: newF42(i)}
 }
 
@@ -86,7 +116,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
 	s := e.scheme(p)
 	if e.pool == nil || p.Check(op) != nil || !fits(p) || !s.pays(op, p) && !e.always {
-		p.BF16 = p.BF16 && !e.widens()
+		p.BF16 = p.BF16 && !e.takesBF16()
 		return e.Engine.Conv(op, p)
 	}
 	if op == engine.GradW {
@@ -97,21 +127,21 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 
 // MatMul leaves a matrix product to the other engine.
 func (e *Engine) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
-	p.BF16 = p.BF16 && !e.widens()
+	p.BF16 = p.BF16 && !e.takesBF16()
 	return e.Engine.MatMul(p)
 }
 
 // BF16 is what the other engine says, unless this one is faster for it.
 func (e *Engine) BF16() error {
-	if e.widens() {
+	if e.takesBF16() {
 		return nil
 	}
 	return e.Engine.BF16()
 }
 
-// widens says that the other engine has no bfloat16, but this one something as
+// takesBF16 says that the other engine has no bfloat16, but this one something as
 // good.
-func (e *Engine) widens() bool { return e.f43.integers != nil && e.Engine.BF16() != nil }
+func (e *Engine) takesBF16() bool { return e.f43.int16s != nil && e.Engine.BF16() != nil }
 
 func (e *Engine) scheme(p engine.ConvProblem) *scheme {
 	if p.StrideH == 1 {

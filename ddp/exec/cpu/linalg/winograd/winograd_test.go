@@ -17,7 +17,7 @@ func each(t *testing.T, test func(t *testing.T, i *isa)) {
 		t.Skip("no transforms for this CPU")
 	}
 	for i := range list {
-		t.Run(list[i].tile.Name, func(t *testing.T) { test(t, &list[i]) })
+		t.Run(list[i].kernel.Name, func(t *testing.T) { test(t, &list[i]) })
 	}
 }
 
@@ -26,6 +26,15 @@ func always(t testing.TB, n int, i *isa) *Engine {
 	e := newEngine(native.New(n), team(t, n), i)
 	e.always = true
 	return e
+}
+
+// closeAfter closes an engine at the end of a test.
+func closeAfter(t *testing.T, e *Engine) {
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // team is closed with the test.
@@ -43,7 +52,7 @@ func TestConformance(t *testing.T) {
 
 func TestConformanceBF16(t *testing.T) {
 	each(t, func(t *testing.T, i *isa) {
-		if i.integers == nil {
+		if i.int16s == nil {
 			t.Skip("no 16-bit integers on this instruction set: these problems are the other engine's")
 		}
 		enginetest.RunTiledBF16(t, func(n int) engine.Engine { return always(t, n, i) })
@@ -54,7 +63,7 @@ func TestConformanceBF16(t *testing.T) {
 func TestOn(t *testing.T) {
 	rest, list := native.New(1), isas()
 	e := On(team(t, 1), rest)
-	if w, ok := e.(*Engine); ok != (len(list) > 0) || ok && w.f43.tile.Name != list[0].tile.Name {
+	if w, ok := e.(*Engine); ok != (len(list) > 0) || ok && w.f43.kernel.Name != list[0].kernel.Name {
 		t.Errorf("got %s for %d instruction sets", e.Name(), len(list))
 	}
 	if err := e.Close(); err != nil {
@@ -71,7 +80,7 @@ func BenchmarkEngine(b *testing.B) {
 // BenchmarkEngineBF16 is all that fits, multiplied as bfloat16 may be.
 func BenchmarkEngineBF16(b *testing.B) {
 	list := isas()
-	if len(list) == 0 || list[0].integers == nil {
+	if len(list) == 0 || list[0].int16s == nil {
 		b.Skip("no 16-bit integers on this CPU")
 	}
 	enginetest.BenchBF16(b, func(n int) engine.Engine { return always(b, n, &list[0]) })

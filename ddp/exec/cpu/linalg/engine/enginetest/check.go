@@ -58,20 +58,16 @@ func (x expectation) asExactAsBF16(got []float32) bool {
 	return ours <= theirs
 }
 
-// level allows every element the error of the one that may be off most.
-func (x *expectation) level() {
+// level allows every element the error of the one that may be off most, and that
+// of a tile.
+func (x *expectation) level(r reference) {
 	x.tiled = true
 	most := slices.Max(x.tol)
+	if r.mixed != nil {
+		most += mixedRoundings * 0x1p-23 * r.mixed(x.a, x.b)
+	}
 	for i := range x.tol {
 		x.tol[i] = most
-	}
-}
-
-// widen allows more error: where few terms are summed, the rounding of a tile's
-// transforms weighs more than that of the sums.
-func (x *expectation) widen(times float64) {
-	for i := range x.tol {
-		x.tol[i] *= times
 	}
 }
 

@@ -25,7 +25,8 @@ func Run(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{}, m
 
 // RunTiled is Run for an engine that computes results in tiles: the error of a
 // result is as big as the biggest in its tile, also at the edge of an image,
-// where few terms are summed.
+// where few terms are summed, and rounding what a tile transforms comes on top
+// (mixedRoundings).
 func RunTiled(t *testing.T, make func(threads int) engine.Engine) { run(t, suite{tiled: true}, make) }
 
 // RunBF16 is Run on problems that may multiply as bfloat16. Results must be right
@@ -90,7 +91,7 @@ func (s *suite) checkOn(t *testing.T, i int, x expectation, what string, prepare
 func (s *suite) expectation(r reference) expectation {
 	x := newExpectation(r, s.bf16)
 	if s.tiled {
-		x.level()
+		x.level(r)
 	}
 	return x
 }

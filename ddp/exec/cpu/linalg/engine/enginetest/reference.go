@@ -7,6 +7,7 @@ import "ebtrain/ddp/exec/cpu/linalg/engine"
 type reference struct {
 	dst, a, b int
 	walk      func(term func(dst, a, b int))
+	mixed     func(a, b []float32) float64 // see tiles.go; nil if there are no tiles
 }
 
 // convReference walks over the terms x·w·y of a convolution. Every op is the
@@ -35,18 +36,19 @@ func convReference(op engine.ConvOp, p engine.ConvProblem) reference {
 			}
 		}
 	}
+	m := func(a, b []float32) float64 { return mixed(op, p, a, b) }
 	switch op {
 	case engine.Forward:
-		return reference{ny, nx, nw, func(term func(dst, a, b int)) { walk(func(x, w, y int) { term(y, x, w) }) }}
+		return reference{ny, nx, nw, func(term func(dst, a, b int)) { walk(func(x, w, y int) { term(y, x, w) }) }, m}
 	case engine.GradX:
-		return reference{nx, nw, ny, func(term func(dst, a, b int)) { walk(func(x, w, y int) { term(x, w, y) }) }}
+		return reference{nx, nw, ny, func(term func(dst, a, b int)) { walk(func(x, w, y int) { term(x, w, y) }) }, m}
 	default:
-		return reference{nw, nx, ny, func(term func(dst, a, b int)) { walk(func(x, w, y int) { term(w, x, y) }) }}
+		return reference{nw, nx, ny, func(term func(dst, a, b int)) { walk(func(x, w, y int) { term(w, x, y) }) }, m}
 	}
 }
 
 func matMulReference(p engine.MatMulProblem) reference {
-	return reference{p.M * p.N, p.M * p.K, p.K * p.N, func(term func(dst, a, b int)) {
+	return reference{dst: p.M * p.N, a: p.M * p.K, b: p.K * p.N, walk: func(term func(dst, a, b int)) {
 		for m := range p.M {
 			for n := range p.N {
 				for k := range p.K {

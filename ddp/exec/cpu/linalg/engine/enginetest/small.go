@@ -76,9 +76,6 @@ func (s *suite) runSmall(t *testing.T) {
 			for i, p := range smallConvs(every) {
 				p.BF16 = s.bf16
 				x := s.expectation(convReference(op, p))
-				if s.tiled {
-					x.widen(4)
-				}
 				s.checkOn(t, i%len(s.engines), x, p.String()+", ", func(e engine.Engine) (engine.Kernel, error) { return e.Conv(op, p) })
 			}
 		})

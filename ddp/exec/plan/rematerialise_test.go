@@ -1,0 +1,105 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"ebtrain/ddp/graph"
+)
+
+// deep is the gradient of a chain of n rectified and upsampled convolutions.
+func deep(t *testing.T, n int) *graph.Graph {
+	t.Helper()
+	var b graph.Builder
+	w := b.Var("w", graph.T(graph.F32, 4, 4, 3, 3))
+	x := b.Input("x", graph.T(graph.F32, 2, 4, 2, 2))
+	for range n {
+		x = b.Upsample2D(b.Relu(b.Conv2D(x, w, graph.NewConv(3, 1, 1))), graph.Bilinear, 2)
+	}
+	loss := b.Sum(b.Square(x))
+	b.Assign(w, b.Sub(w, b.Grad(loss, w)[0]))
+	b.Output("loss", loss)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func withRemat(t *testing.T, g *graph.Graph, remat bool) *Plan {
+	t.Helper()
+	p := New(g, Options{Name: "step", World: 1, Remat: remat})
+	p.Allocate()
+	replay(t, p)
+	return p
+}
+
+// TestRemat wants the upsampled images of a deep net to be made twice: they
+// are most of what a backward pass keeps.
+func TestRemat(t *testing.T) {
+	g := deep(t, 5)
+	plain, lean := withRemat(t, g, false), withRemat(t, g, true)
+	t.Logf("%d bytes and %d steps become %d and %d", plain.ArenaBytes, len(plain.Steps), lean.ArenaBytes, len(lean.Steps))
+	if lean.ArenaBytes > plain.ArenaBytes*9/10 || len(lean.Steps) <= len(plain.Steps) || len(lean.Steps) > len(plain.Steps)+10 {
+		t.Errorf("%d bytes and %d steps, without %d and %d", lean.ArenaBytes, len(lean.Steps), plain.ArenaBytes, len(plain.Steps))
+	}
+	if a, b := heavy(plain), heavy(lean); a != b {
+		t.Errorf("%d convolutions, without %d: they are not to be repeated", b, a)
+	}
+}
+
+func heavy(p *Plan) (n int) {
+	for _, s := range p.Steps {
+		switch s.Op.(type) {
+		case graph.Conv2D, graph.Conv2DGradX, graph.Conv2DGradW:
+			n++
+		}
+	}
+	return n
+}
+
+// TestRematNeverRaisesThePeak compares what is in use at the fullest step.
+func TestRematNeverRaisesThePeak(t *testing.T) {
+	less := 0
+	for seed := range uint64(300) {
+		g, err := random(rand.New(rand.NewPCG(seed, 3)), 60)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var peaks [2]int
+		for i, remat := range []bool{false, true} {
+			p := New(g, Options{Name: "random", World: 1 + int(seed%2), Remat: remat})
+			for _, n := range newRematerialisation(p).inUse(p.lives()) {
+				peaks[i] = max(peaks[i], n)
+			}
+		}
+		if peaks[1] > peaks[0] {
+			t.Errorf("seed %d: the peak rises from %d to %d bytes", seed, peaks[0], peaks[1])
+		}
+		if peaks[1] < peaks[0] {
+			less++
+		}
+	}
+	if less == 0 {
+		t.Error("no peak is lower")
+	}
+	t.Logf("%d of 300 peaks are lower", less)
+}
+
+// TestOnly: only a group's instructions for one result remain,
+// in their order.
+func TestOnly(t *testing.T) {
+	add, relu := graph.Binary{Fn: graph.Add}, graph.Unary{Fn: graph.Relu}
+	dims := graph.D(4)
+	full := NewAccess(dims, dims)
+	f := &Fused{DType: graph.F32, Dims: dims, Loads: []Access{full, full, full}, Consts: []float64{5, 7},
+		Code:   []Instr{{Op: add, X: 0, Y: 1}, {Op: relu, X: 2}, {Op: add, X: 6, Y: 4}, {Op: relu, X: 5}},
+		Stores: []int{8, 7}, Sums: []Reduction{{Fn: graph.ReduceSum, Reg: 5, Access: full}}}
+	got, in := f.only(1, []int{10, 11, 12})
+	if len(in) != 1 || in[0] != 12 {
+		t.Fatalf("operands %v, want 12", in)
+	}
+	if body := got.body([]string{"z"}, []string{"y"}); body != "\t\tt0 = relu z\n\t\tt1 = add t0 7\n\t\ty = t1\n" {
+		t.Errorf("got\n%s", body)
+	}
+}
