@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/device"
 )
 
 const help = `evaluate measures the newest checkpoint of a run on a split of a data set.
@@ -40,18 +41,18 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.Int64Var(&o.limit, "limit", 0, "measure only the first pictures of each split; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of samples and noise")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
-	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
+	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
-	if err := job.ParseFlags(fs, args, stdout, help); err != nil {
+	if err := cliflag.Parse(fs, args, stdout, help); err != nil {
 		return o, err
 	}
 	switch {
 	case o.run == "":
-		return o, job.Usage("--run is required: the --out of a train run")
+		return o, cliflag.Usage("--run is required: the --out of a train run")
 	case o.batch < 2 || o.batch > 1<<20:
-		return o, job.Usage("want --batch from 2 to %d, got %d", 1<<20, o.batch)
+		return o, cliflag.Usage("want --batch from 2 to %d, got %d", 1<<20, o.batch)
 	case o.limit < 0:
-		return o, job.Usage("want --limit of at least 0, got %d", o.limit)
+		return o, cliflag.Usage("want --limit of at least 0, got %d", o.limit)
 	}
-	return o, job.CheckDevice(o.device, job.F32, o.threads)
+	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
 }

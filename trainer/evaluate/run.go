@@ -13,17 +13,19 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/philox"
+	"ebtrain/launch/plainlog"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/eval"
-	"ebtrain/trainer/job"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/picture"
+	"ebtrain/trainer/trained"
 )
 
 // evaluation is one run of evaluate.
 type evaluation struct {
 	o       options
 	backend exec.Backend
-	trained *job.Trained
+	trained *trained.Run
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
@@ -31,19 +33,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	backend, err := job.OpenBackend(o.device, job.F32, o.threads, 1)
+	backend, err := device.Open(o.device, device.F32, o.threads, 1)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	trained, err := job.LoadTrained(o.run, backend, slog.New(job.Warnings("evaluate", stderr)))
+	run, err := trained.Load(o.run, backend, slog.New(plainlog.New("evaluate", stderr)))
 	if err != nil {
 		return err
 	}
 	if o.data == "" {
-		o.data = trained.Settings.Data
+		o.data = run.Settings.Data
 	}
-	e := &evaluation{o: o, backend: backend, trained: trained}
+	e := &evaluation{o: o, backend: backend, trained: run}
 	r, err := e.measure(ctx)
 	if err != nil {
 		return err
@@ -119,7 +121,7 @@ func (e *evaluation) baseline(ctx context.Context) (rmse float64, n int, err err
 func (e *evaluation) judgeData(ctx context.Context, r *report) ([]float64, error) {
 	var logits, energies []float64
 	for _, mode := range []nn.Mode{nn.BatchStats, nn.Eval} {
-		jury := job.NewJury(e.trained, e.backend, mode)
+		jury := trained.NewJury(e.trained, e.backend, mode)
 		var sum eval.SquaredError
 		logits, energies = nil, nil
 		first := true
@@ -153,7 +155,7 @@ func (e *evaluation) judgeData(ctx context.Context, r *report) ([]float64, error
 // judgeOthers measures the energies of samples, of noise and of --ood, and how
 // well they are told from the data, whose logits are given.
 func (e *evaluation) judgeOthers(ctx context.Context, r *report, data []float64) (err error) {
-	jury := job.NewJury(e.trained, e.backend, nn.Eval)
+	jury := trained.NewJury(e.trained, e.backend, nn.Eval)
 	defer func() { err = errors.Join(err, jury.Close()) }()
 	judge := func(name string, feed func(use func(x []float32, n int) error) error) error {
 		var logits, energies []float64
@@ -171,7 +173,7 @@ func (e *evaluation) judgeOthers(ctx context.Context, r *report, data []float64)
 		return r.addAUROC(name, data, logits)
 	}
 	err = judge("samples", func(use func([]float32, int) error) error {
-		images, err := job.Samples(ctx, e.trained, e.backend, nn.BatchStats, e.o.batch, e.o.seed)
+		images, err := trained.Samples(ctx, e.trained, e.backend, nn.BatchStats, e.o.batch, e.o.seed)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/method/bidvl"
 )
 
@@ -108,7 +108,7 @@ func TestModelRefuses(t *testing.T) {
 		{"--undecoupled --net resnet32", "the undecoupled model needs"},
 	} {
 		_, _, err := parse(strings.Fields("--out a "+tt.args), io.Discard)
-		usage, ok := errors.AsType[*job.UsageError](err)
+		usage, ok := errors.AsType[*cliflag.UsageError](err)
 		if !ok || !strings.HasPrefix(usage.Error(), tt.want) || strings.Contains(usage.Error(), "\n") {
 			t.Errorf("%s: got %v, want a usage error that begins with %q", tt.args, err, tt.want)
 		}
@@ -118,7 +118,7 @@ func TestModelRefuses(t *testing.T) {
 func TestPresetHelp(t *testing.T) {
 	var out strings.Builder
 	_, _, err := parse([]string{"--preset", "help"}, &out)
-	if !errors.Is(err, job.ErrHelp) {
+	if !errors.Is(err, cliflag.ErrHelp) {
 		t.Errorf("got %v, want help", err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/trainer/job"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/run/progress"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/run/tensorboard"
+	"ebtrain/trainer/trained"
 )
 
 // recorder is rank 0's view of the run: the run directory and the terminal. It
@@ -143,7 +143,7 @@ func (s *lastStep) set(rec loop.Record) {
 
 // Sampled writes a grid of samples.
 func (r *recorder) Sampled(step int64, images *exec.Tensor) error {
-	grid, err := picture.Grid(picture.Signed(job.Sizes(images)), 0)
+	grid, err := picture.Grid(picture.Signed(trained.Sizes(images)), 0)
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,13 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
+	"ebtrain/launch/plainlog"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/world"
 )
 
 // run is the program, without the process around it.
@@ -30,13 +33,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	w, err := job.JoinWorld(ctx, environ)
+	w, err := world.Join(ctx, environ)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	if n := w.Size(); o.settings.Batch%n != 0 { // every rank says so; none has begun anything
-		return job.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.settings.Batch, n, n)
+		return cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.settings.Batch, n, n)
 	}
 	if err := checkMemory(o, w.Size()); err != nil {
 		return err // all ranks of equal machines find the same
@@ -44,7 +47,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
 	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs), hint: lookup(environ, "EBTRAIN_PROGRESS")}, src, w, stdout, stderr)
-	if err == nil || errors.Is(err, job.ErrStopped) {
+	if err == nil || errors.Is(err, cliflag.ErrStopped) {
 		return err
 	}
 	return w.Fail(err)
@@ -85,20 +88,20 @@ func checkMemory(o *options, world int) error {
 	if err != nil {
 		return err
 	}
-	if err := job.CheckMemory(step, "--batch or --width"); err != nil || o.samples == 0 {
+	if err := device.CheckMemory(step, "--batch or --width"); err != nil || o.samples == 0 {
 		return err
 	}
 	sample, err := alg.Sample(nn.BatchStats, o.samples)
 	if err != nil {
 		return err
 	}
-	return job.CheckMemory(sample, "--samples")
+	return device.CheckMemory(sample, "--samples")
 }
 
 // train runs the loop on this rank.
-func train(ctx context.Context, o *options, info runInfo, src data.Source, w *job.World, stdout, stderr io.Writer) (err error) {
+func train(ctx context.Context, o *options, info runInfo, src data.Source, w *world.World, stdout, stderr io.Writer) (err error) {
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
-	backend, err := job.OpenBackend(o.device, o.precision, o.threads, w.LocalSize())
+	backend, err := device.Open(o.device, o.precision, o.threads, w.LocalSize())
 	if err != nil {
 		return err
 	}
@@ -158,7 +161,7 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {
 	defer func() { err = errors.Join(err, t.Close()) }()
 	outcome, err := t.Run(ctx)
 	if err == nil && outcome == loop.Stopped {
-		return job.ErrStopped
+		return cliflag.ErrStopped
 	}
 	return err
 }
@@ -189,5 +192,5 @@ func openLog(out string, rank int, stderr io.Writer) (closer io.Closer, log, fil
 		return nil, nil, nil, fmt.Errorf("--out: %w", err)
 	}
 	all := slog.NewJSONHandler(f, nil).WithAttrs([]slog.Attr{slog.Int("rank", rank)})
-	return f, slog.New(slog.NewMultiHandler(all, job.Warnings("train", stderr))), slog.New(all), nil
+	return f, slog.New(slog.NewMultiHandler(all, plainlog.New("train", stderr))), slog.New(all), nil
 }

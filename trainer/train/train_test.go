@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/rundir"
 )
@@ -88,7 +88,7 @@ func TestParseRefuses(t *testing.T) {
 		{"--device x", `unknown --device "x"`},
 	} {
 		_, _, err := parse(append([]string{"--out", "a"}, strings.Fields(c.args)...), io.Discard)
-		usage, ok := errors.AsType[*job.UsageError](err)
+		usage, ok := errors.AsType[*cliflag.UsageError](err)
 		if !ok || !strings.HasPrefix(usage.Error(), c.want) || strings.Contains(usage.Error(), "\n") {
 			t.Errorf("%s: got %v, want a usage error that begins with %q", c.args, err, c.want)
 		}

@@ -1,10 +1,14 @@
-package job
+// Package settings is what defines a run of training, and builds the algorithm
+// that it names.
+package settings
 
 import (
 	"encoding/json"
 	"fmt"
 
+	"ebtrain/ddp/graph"
 	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
 )
 
@@ -30,6 +34,12 @@ type Settings struct {
 	Precision string `json:"precision,omitempty"`
 }
 
+// Judge is what evaluation asks of a model.
+type Judge interface {
+	// Judge builds, for batch images, their reconstructions and energies.
+	Judge(mode nn.Mode, batch int) (*graph.Graph, error)
+}
+
 // Model is an algorithm with its networks, for training and for use.
 type Model interface {
 	loop.Algorithm
@@ -44,8 +54,8 @@ func (s Settings) Algorithm() (Model, error) {
 	return *s.BiDVL, s.BiDVL.Validate()
 }
 
-// ParseSettings reads the settings of a config.json.
-func ParseSettings(raw json.RawMessage) (Settings, error) {
+// Parse reads the settings of a config.json.
+func Parse(raw json.RawMessage) (Settings, error) {
 	var s Settings
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return s, fmt.Errorf("settings of the run: %w", err)
