@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	if o.data == "" {
-		o.data = run.Settings.Data
+		o.data = run.Config.Flags["data"]
 	}
 	e := &evaluation{o: o, backend: backend, trained: run}
 	r, err := e.measure(ctx)

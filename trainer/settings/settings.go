@@ -20,9 +20,10 @@ type Settings struct {
 	Net   string        `json:"net"`  // "conv32", the name of the algorithm's networks
 	BiDVL *bidvl.Config `json:"bidvl,omitempty"`
 
-	Data       string `json:"data"` // as given; DataDigest is what it held
-	Split      string `json:"split"`
+	// DataDigest is what the split held. Where the data lay does not matter:
+	// that is a flag of the run.
 	DataDigest string `json:"data_digest"`
+	Split      string `json:"split"`
 	Flip       bool   `json:"flip"`
 
 	Batch  int    `json:"batch"`            // over all ranks
@@ -32,6 +33,10 @@ type Settings struct {
 	// Precision is that of training: "bf16", or "" for float32. Evaluation and
 	// sampling are always float32.
 	Precision string `json:"precision,omitempty"`
+
+	// Data is where the data lay, in runs begun when that was a setting. It is
+	// kept because their digest covers it, and means nothing else.
+	Data string `json:"data,omitempty"`
 }
 
 // Judge is what evaluation asks of a model.

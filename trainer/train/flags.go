@@ -38,6 +38,8 @@ const virtualShards = 8
 // options are the flags of train.
 type options struct {
 	settings settings.Settings
+	data     string             // where the data are
+	was      *settings.Settings // of the run that goes on; nil for a new one
 	model    bidvl.Config
 	preset   string
 	// lrGenerator is the rate of the generator's own optimiser; 0 is none.
@@ -70,7 +72,7 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 	fs.StringVar(&o.settings.Algo, "algo", "bidvl", "algorithm: bidvl")
 	fs.StringVar(&o.preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
 	fs.StringVar(&o.settings.Net, "net", start.Config.Net.Name(), "networks: "+strings.Join(nets.Names(), ", ")+", for pictures of that size, with the settings that the paper uses for them")
-	fs.StringVar(&o.settings.Data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
+	fs.StringVar(&o.data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
 	fs.StringVar(&o.settings.Split, "split", "train", "split of the data set to train on")
 	fs.BoolVar(&o.settings.Flip, "flip", false, "mirror pictures left to right at random")
 	fs.IntVar(&o.settings.Batch, "batch", start.Batch, "samples per step over all ranks")
@@ -97,7 +99,8 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 }
 
 // parse reads the command line: once for --preset and --net, and again with
-// their settings as the defaults.
+// their settings as the defaults. A run that is resumed has all of them in its
+// config.json.
 func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	start := bidvl.CIFAR10()
 	start.Steps = defaultSteps
@@ -105,12 +108,26 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.resume && o.out != "" {
+		saved, err := savedRun(o, fs)
+		if err != nil {
+			return nil, nil, err
+		}
+		if saved != nil {
+			return parseResumed(saved, args, out)
+		}
+	}
 	if start, err = o.start(fs, start, out); err != nil {
 		return nil, nil, err
 	}
 	if o, fs, err = parseFrom(start, args, out); err != nil {
 		return nil, nil, err
 	}
+	return o, fs, o.complete()
+}
+
+// complete makes the settings of the flags and reports the first mistake.
+func (o *options) complete() error {
 	o.share()
 	o.settings.BiDVL = &o.model
 	if o.precision != device.F32 {
@@ -119,14 +136,14 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	if o.fixedBits {
 		o.settings.Shards = virtualShards
 		if n := o.settings.Batch; n%virtualShards != 0 {
-			return nil, nil, cliflag.Usage("--deterministic cuts the batch into %d shards, and --batch is %d: want a multiple of %d", virtualShards, n, virtualShards)
+			return cliflag.Usage("--deterministic cuts the batch into %d shards, and --batch is %d: want a multiple of %d", virtualShards, n, virtualShards)
 		}
 		if o.threads > 1 {
-			return nil, nil, cliflag.Usage("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
+			return cliflag.Usage("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
 		}
 		o.threads = 1
 	}
-	return o, fs, o.validate()
+	return o.validate()
 }
 
 func parseFrom(start bidvl.Preset, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {

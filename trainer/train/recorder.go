@@ -81,7 +81,7 @@ func (r *recorder) Started(step int64) (err error) {
 	}
 	if step > 0 {
 		resume := rundir.Resume{Step: step, World: r.world, Time: time.Now().UTC(), Args: r.info.args, Commit: rundir.ThisBuild().Commit}
-		if err := r.dir.Resumed(resume); err != nil {
+		if err := r.dir.Resumed(resume, r.info.flags); err != nil {
 			return err
 		}
 	}

@@ -63,14 +63,20 @@ type runInfo struct {
 // openData opens the data set, fits the networks to its pictures, and so
 // completes the settings.
 func openData(o *options) (data.Source, error) {
-	src, err := dataset.Open(o.settings.Data, o.settings.Split)
+	src, err := dataset.Open(o.data, o.settings.Split)
+	if err != nil && o.was != nil {
+		return nil, fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, o.out)
+	}
 	if err != nil {
+		return nil, err
+	}
+	if err := o.checkData(src.Digest()); err != nil {
 		return nil, err
 	}
 	s := src.Schema()
 	if s.H != s.W || s.H != o.model.Net.Size {
 		return nil, fmt.Errorf("--data %s holds %dx%d pictures, and --net %s takes %dx%d: make shards with mkshards --size %d",
-			o.settings.Data, s.H, s.W, o.settings.Net, o.model.Net.Size, o.model.Net.Size, o.model.Net.Size)
+			o.data, s.H, s.W, o.settings.Net, o.model.Net.Size, o.model.Net.Size, o.model.Net.Size)
 	}
 	o.model.Net.Channels = s.C
 	o.model = o.model.Resolved()

@@ -22,7 +22,7 @@ func TestParseDefaults(t *testing.T) {
 	if *o.settings.BiDVL != want {
 		t.Errorf("the model is %+v, want the released code's %+v", *o.settings.BiDVL, want)
 	}
-	if o.out != "runs/a" || o.settings.Data != "synth" || o.settings.Batch != 100 || o.settings.Seed != 1 || o.device != "auto" {
+	if o.out != "runs/a" || o.data != "synth" || o.settings.Batch != 100 || o.settings.Seed != 1 || o.device != "auto" {
 		t.Errorf("defaults are %+v", o)
 	}
 	if v := flagValues(fs); v["latent"] != "100" || v["out"] != "runs/a" {

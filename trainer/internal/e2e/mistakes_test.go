@@ -55,11 +55,12 @@ var mistakes = []mistake{
 	{"out holds other things", "", "train --out shards", 1, `^shards is not empty \(it has index.json\) and is not a run directory: give another --out`},
 	{"out is a file", "", "train --out file", 1, `^file cannot be a run directory: it, or what it lies in, is a file`},
 	{"out below a file", "", "ddplaunch -nproc 2 train --out file/run", 1, `file/run cannot be a run directory: it, or what it lies in, is a file`},
-	{"resume with other settings", "", "ddplaunch -nproc 2 train --out run --resume --width 8 --latent 4 --batch 8 --lr 0.1", 1,
-		`the run in run has other settings \(bidvl.Lower.LR: was 0.0003, now 0.1; bidvl.Net.Width: was 4, now 8\): .*or give another --out`},
-
-	{"resume in another precision", "", "train --out run --resume --width 4 --latent 4 --batch 8 --precision bf16", 1,
-		`the run in run has other settings \(precision: was absent, now "bf16"\)|^--precision bf16: .*: use --precision f32`},
+	{"resume with other settings", "", "ddplaunch -nproc 2 train --out run --resume --width 8 --latent 4 --batch 8 --lr 0.1", 2,
+		`^the run in run has --width 4 --lr 0.0003, not --width 8 --lr 0.1: .*or give another --out`},
+	{"resume in another precision", "", "train --out run --resume --precision bf16", 2, `^the run in run has --precision f32, not --precision bf16: `},
+	{"resume with other data", "", "train --out run --resume --data shards", 1, `^--data shards \(split train\) does not hold the pictures that the run in run was trained on`},
+	{"resume with fewer steps", "", "ddplaunch -nproc 2 train --out run --resume --steps 3", 2, `^--steps 3, but the run in run has done 4 steps: `},
+	{"resume of nothing", "", "train --out z --resume", 2, `^--out z holds no run to resume`},
 
 	// Data.
 	{"no such data", "", "train --out z --data nowhere", 1, `nowhere: no such data set; make it with mkshards`},
