@@ -117,6 +117,9 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 			return parseResumed(saved, args, out)
 		}
 	}
+	if o.preset != "" && o.preset != presetHelp && !fs.Changed("data") {
+		return nil, nil, cliflag.Usage("--preset %s needs --data: the directory that mkshards made, or synth for the built-in pictures", o.preset)
+	}
 	if start, err = o.start(fs, start, out); err != nil {
 		return nil, nil, err
 	}

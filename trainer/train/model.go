@@ -18,6 +18,9 @@ import (
 // defaultSteps are the steps of a run without --preset.
 const defaultSteps = 1000
 
+// presetHelp is the --preset that lists them all.
+const presetHelp = "help"
+
 // start are the settings that the flags change: those of --preset, with the
 // networks of --net if it is given too, or without --preset those that the
 // paper uses with --net.
@@ -26,7 +29,7 @@ func (o *options) start(fs *pflag.FlagSet, otherwise bidvl.Preset, out io.Writer
 	if net && !slices.Contains(nets.Names(), o.settings.Net) {
 		return otherwise, cliflag.Usage("unknown --net %q: want one of %s", o.settings.Net, strings.Join(nets.Names(), ", "))
 	}
-	if o.preset == "help" {
+	if o.preset == presetHelp {
 		return otherwise, listPresets(out)
 	}
 	p, err := otherwise, error(nil)

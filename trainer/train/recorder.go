@@ -93,8 +93,19 @@ func (r *recorder) Started(step int64) (err error) {
 		c.Width = progress.Width(f)
 	}
 	r.show = progress.New(c)
-	_, err = fmt.Fprintf(r.show, "%s on %s, batch %d, steps %d to %d, into %s\n", r.o.settings.Algo, r.device, r.o.settings.Batch, step, r.o.steps, r.o.out)
+	_, err = fmt.Fprintf(r.show, "%s on %s, %s, batch %d, %s, into %s\n", r.o.settings.Algo, r.device, r.info.pictures, r.o.settings.Batch, plan(step, r.o.steps), r.o.out)
 	return err
+}
+
+// plan says which steps are to be done.
+func plan(done, steps int64) string {
+	switch {
+	case done == 0:
+		return fmt.Sprintf("%d steps", steps)
+	case done == steps:
+		return fmt.Sprintf("all %d steps were done before (--steps of more goes on)", steps)
+	}
+	return fmt.Sprintf("steps %d to %d", done+1, steps)
 }
 
 // Stepped shows and keeps the numbers of a step.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -46,7 +47,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs), hint: lookup(environ, "EBTRAIN_PROGRESS")}, src, w, stdout, stderr)
+	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}, src, w, stdout, stderr)
 	if err == nil || errors.Is(err, cliflag.ErrStopped) {
 		return err
 	}
@@ -55,9 +56,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 
 // runInfo is what config.json keeps of the command line.
 type runInfo struct {
-	args  []string
-	flags map[string]string
-	hint  string // of the launcher, whether its output is a terminal
+	args     []string
+	flags    map[string]string
+	pictures string // what is trained on, in words
+	hint     string // of the launcher, whether its output is a terminal
 }
 
 // openData opens the data set, fits the networks to its pictures, and so
@@ -82,6 +84,14 @@ func openData(o *options) (data.Source, error) {
 	o.model = o.model.Resolved()
 	o.settings.DataDigest = src.Digest()
 	return src, nil
+}
+
+// pictures says what is trained on: built-in pictures are never taken for data.
+func pictures(o *options, src data.Source) string {
+	if name, _, _ := strings.Cut(o.data, ":"); name == dataset.Synth {
+		return fmt.Sprintf("%d built-in pictures (--data %s)", src.Len(), o.data)
+	}
+	return fmt.Sprintf("%d pictures of %s/%s", src.Len(), filepath.Clean(o.data), o.settings.Split)
 }
 
 // checkMemory reports sizes that this machine cannot hold.

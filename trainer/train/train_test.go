@@ -111,7 +111,7 @@ func TestRunDirectory(t *testing.T) {
 	if err != nil || stderr != "" {
 		t.Fatalf("%v, stderr %q", err, stderr)
 	}
-	for _, want := range []string{"bidvl on cpu", "step 1/2", "step 2/2", "2 steps done; checkpoint " + out + "/ckpt; samples " + out + "/samples/step-00000002.png"} {
+	for _, want := range []string{"bidvl on cpu", "32 built-in pictures (--data synth:train=32), batch 4, 2 steps, into", "step 1/2", "step 2/2", "2 steps done; checkpoint " + out + "/ckpt; samples " + out + "/samples/step-00000002.png"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("stdout has no %q:\n%s", want, stdout)
 		}
