@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/picture"
-	"ebtrain/trainer/run/progress"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/run/tensorboard"
 	"ebtrain/trainer/trained"
@@ -31,7 +31,7 @@ type recorder struct {
 
 	metrics *rundir.Metrics
 	events  *tensorboard.Writer
-	show    *progress.Reporter
+	show    *progressbar.Reporter
 	step    lastStep
 }
 
@@ -48,7 +48,7 @@ func newRecorder(o *options, info runInfo, world int, device string, stdout io.W
 	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout}
 	if f, ok := stdout.(*os.File); ok {
 		var err error
-		if r.tty, err = progress.Terminal(f, info.hint); err != nil {
+		if r.tty, err = progressbar.Terminal(f, info.hint); err != nil {
 			return nil, err
 		}
 	}
@@ -88,11 +88,11 @@ func (r *recorder) Started(step int64) (err error) {
 	if r.events, err = tensorboard.Create(r.dir.Events(), step); err != nil {
 		return err
 	}
-	c := progress.Config{Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
+	c := progressbar.Config{Label: "step", Unit: "images/s", Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
 	if f, ok := r.stdout.(*os.File); ok {
-		c.Width = progress.Width(f)
+		c.Width = progressbar.Width(f)
 	}
-	r.show = progress.New(c)
+	r.show = progressbar.New(c)
 	_, err = fmt.Fprintf(r.show, "%s on %s, %s, batch %d, %s, into %s\n", r.o.settings.Algo, r.device, r.info.pictures, r.o.settings.Batch, plan(step, r.o.steps), r.o.out)
 	return err
 }
@@ -112,7 +112,7 @@ func plan(done, steps int64) string {
 func (r *recorder) Stepped(rec loop.Record) error {
 	s := &r.step
 	s.set(rec)
-	r.show.Step(progress.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: s.short, Caption: s.caption})
+	r.show.Step(progressbar.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: s.short, Caption: s.caption})
 	if rec.Step%r.o.logEvery != 0 {
 		return nil
 	}

@@ -23,7 +23,7 @@ type arrow struct {
 // mainArrows are what commands may import besides what their room may: those
 // of every room under "", those of one room under its name.
 var mainArrows = map[string][]string{
-	"":        {"launch/cliflag", "launch/exitcode", "launch/plainlog"},
+	"":        {"launch/cliflag", "launch/exitcode", "launch/plainlog", "launch/progressbar"},
 	"trainer": {"launch/rendezvous", "launch/env", "launch/statuspage"},
 }
 
