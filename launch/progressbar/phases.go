@@ -24,12 +24,15 @@ type Phases struct {
 
 // NewPhases shows phases on w, with a bar if that is a terminal.
 func NewPhases(w io.Writer) *Phases {
-	p := &Phases{c: Config{Out: w, Late: true, Every: phaseEvery}}
+	c := Config{Out: w, Late: true, Every: phaseEvery}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.c.Terminal, p.c.Width = true, Width(f)
+		c.Terminal, c.Width = true, Width(f)
 	}
-	return p
+	return ConfigurePhases(c)
 }
+
+// ConfigurePhases shows every phase as c says, but for Label, Unit and Total.
+func ConfigurePhases(c Config) *Phases { return &Phases{c: c} }
 
 // Progress says that done of total are done in the phase called name; unit is
 // that of the rate, for example "images/s". A negative total is unknown.

@@ -174,8 +174,7 @@ func TestNarrowed(t *testing.T) {
 func TestPhases(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	p := NewPhases(&out)
-	p.c.Now = c.now
+	p := ConfigurePhases(Config{Out: &out, Late: true, Every: 5 * time.Second, Now: c.now})
 	for done := range int64(30) {
 		p.Progress("train", "images/s", done+1, 30)
 		c.advance(time.Second / 2)

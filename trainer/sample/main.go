@@ -16,7 +16,9 @@ import (
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/plainlog"
+	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/device"
+	"ebtrain/trainer/internal/atomicfile"
 	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/trained"
 )
@@ -84,6 +86,9 @@ func checkOut(file string) error {
 	case !st.IsDir():
 		return fmt.Errorf("--out %s: %s is a file, not a folder", file, folder)
 	}
+	if err := atomicfile.Check(folder); err != nil {
+		return fmt.Errorf("--out %s: no file can be made there: %w", file, err)
+	}
 	return nil
 }
 
@@ -104,7 +109,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
+	show := progressbar.NewPhases(stderr)
+	show.Progress("sample", "pictures/s", 0, int64(o.n))
 	images, err := trained.Samples(ctx, run, backend, trained.Modes[o.stats], o.n, o.seed)
+	if err == nil {
+		show.Progress("sample", "pictures/s", int64(o.n), int64(o.n))
+	}
+	show.End()
 	if err != nil {
 		return err
 	}

@@ -57,4 +57,7 @@ func TestCheckOut(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.file, err, c.want)
 		}
 	}
+	if err := checkOut("/proc/a.png"); err == nil || !strings.Contains(err.Error(), "no file can be made there") {
+		t.Errorf("a folder that takes no files: %v", err)
+	}
 }

@@ -113,6 +113,8 @@ var mistakes = []mistake{
 	{"metrics damaged in the middle", "", "train --resume --out torn-metrics --width 4 --latent 4 --batch 8", 1, `torn-metrics/metrics.jsonl: line 2: .+`},
 	{"evaluate without checkpoint", "", "evaluate --run no-ckpt", 1, `^no-ckpt holds no checkpoint yet: train writes one every --ckpt-every steps and at the end`},
 	{"evaluate one at a time", "", "evaluate --run run --batch 1", 2, `^want --batch from 2 to [0-9]+, got 1`},
+	{"evaluate without a place for the picture", "", "evaluate --run no-samples", 1, `^the picture no-samples/samples/recon-test-step-00000004.png cannot be written: .*: give another place with --picture`},
+	{"sample where no file can be made", "", "sample --run run --out /proc/z.png", 1, `^--out /proc/z.png: no file can be made there`},
 	{"evaluate on pictures of another kind", "", "evaluate --run run --data grey", 1, `^grey holds pictures of .*, and the model of run takes 3×32×32`},
 	{"evaluate against nothing", "", "evaluate --run run --limit 8 --ood nowhere", 1, `nowhere: no such data set`},
 
@@ -206,7 +208,7 @@ func (s *site) setting() {
 	s.must("mkshards", "folder", "--src", s.pictures(), "--channels", "1", "--size", "32", "--test-percent", "50", "--out", "grey")
 	for _, c := range []struct{ from, to string }{
 		{"shards", "torn-index"}, {"shards", "torn-shard"}, {"run", "torn-config"}, {"run", "changed-config"}, {"run", "torn-ckpt"},
-		{"run", "torn-metrics"}, {"run", "no-ckpt"}, {"run", "half-ckpt"},
+		{"run", "torn-metrics"}, {"run", "no-ckpt"}, {"run", "half-ckpt"}, {"run", "no-samples"},
 	} {
 		if err := os.CopyFS(s.path(c.to), os.DirFS(s.path(c.from))); err != nil {
 			t.Fatal(err)
@@ -221,6 +223,12 @@ func (s *site) setting() {
 	s.change("half-ckpt/ckpt/step-00000004/weights.safetensors", func(b []byte) []byte { return b[:len(b)-8] })
 	s.change("torn-metrics/metrics.jsonl", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"step":1,`, `"step:1,`, 1)) })
 	if err := os.RemoveAll(s.path("no-ckpt/ckpt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(s.path("no-samples/samples")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.path("no-samples/samples"), nil, 0o644); err != nil { // takes no file, not even from root
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(s.path("empty"), 0o755); err != nil {
