@@ -71,7 +71,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, o.signals...)
+	for _, s := range o.signals {
+		if s != unix.SIGHUP || !signal.Ignored(s) { // nohup
+			signal.Notify(signals, s)
+		}
+	}
 	defer signal.Stop(signals)
 	cfg.Signals = signals
 	code, err := supervise.Run(ctx, cfg)

@@ -154,13 +154,25 @@ func (r *Reporter) Write(text []byte) (int, error) {
 		erase = "\r" + strings.Repeat(" ", min(columns(r.bar), r.width())) + "\r"
 	}
 	if _, err := io.WriteString(r.c.Out, erase); err != nil {
-		return 0, err
+		return r.missed(len(text), err)
 	}
 	n, err := r.c.Out.Write(text)
 	if err == nil && r.bar != "" {
 		_, err = io.WriteString(r.c.Out, "\r"+r.bar)
 	}
-	return n, err
+	if err != nil {
+		return r.missed(len(text), err)
+	}
+	return n, nil
+}
+
+// missed is what a Write that failed returns: from a terminal that has gone
+// away nobody misses the text.
+func (r *Reporter) missed(n int, err error) (int, error) {
+	if r.c.Terminal {
+		return n, nil
+	}
+	return 0, err
 }
 
 // Close shows the last step if it was not shown yet, ends the bar's line, and
@@ -196,9 +208,9 @@ func (r *Reporter) show(now time.Time) {
 }
 
 // print keeps the first error: a reader of the output that went away must not
-// end a training run.
+// end a training run. That of a terminal is dropped; see missed.
 func (r *Reporter) print(s string) {
-	if _, err := io.WriteString(r.c.Out, s); err != nil && r.err == nil {
+	if _, err := io.WriteString(r.c.Out, s); err != nil && r.err == nil && !r.c.Terminal {
 		r.err = err
 	}
 }

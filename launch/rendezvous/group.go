@@ -233,10 +233,11 @@ func (g *Group) receive() {
 }
 
 // watchSignals turns the first signal into a request to stop, and gives the
-// later ones their default effect.
+// later ones their default effect; see Join about SIGHUP.
 func (g *Group) watchSignals() {
 	select {
 	case s := <-g.signals:
+		signal.Ignore(unix.SIGHUP)
 		signal.Stop(g.signals)
 		// The launcher hears of it before this rank does, which may close the
 		// connection at once: then the other ranks would never be asked.

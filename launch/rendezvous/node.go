@@ -282,8 +282,12 @@ func (n *Node) report(c *Cause) {
 }
 
 // Interrupt handles a signal sent to the launcher: the first asks the ranks of
-// all nodes to stop, the second kills them.
+// all nodes to stop, the second kills them. A SIGHUP is never the second: when
+// a terminal goes away the kernel and the shell each send one.
 func (n *Node) Interrupt(signal string, number int) []Effect {
+	if n.stops > 0 && signal == "SIGHUP" {
+		return nil
+	}
 	n.stops++
 	stopped := &Cause{Kind: CauseStopped, Rank: -1, Node: n.self, Signal: signal, SignalNumber: number}
 	switch {

@@ -25,6 +25,7 @@ type console struct {
 	bar     string // shown on the last line of the terminal; "" for none
 	barBy   int    // the rank it is from
 	broken  error  // first error of writing
+	gone    bool   // the terminal, and with it who could miss the output
 	onBreak func() // called once, from a goroutine of its own, when it happens
 }
 
@@ -120,12 +121,18 @@ func (c *console) draw() {
 }
 
 // write keeps the first error. The ranks' output is then read on and lost, so
-// that they are not blocked while they are asked to stop.
+// that they are not blocked while they are asked to stop. A terminal that goes
+// away says so by SIGHUP, if anyone is to act on it; that is no error.
 func (c *console) write(stream int, text string) {
-	if c.broken != nil {
+	if c.broken != nil || c.gone {
 		return
 	}
-	if _, err := io.WriteString(c.out[stream], text); err != nil {
+	_, err := io.WriteString(c.out[stream], text)
+	switch {
+	case err == nil:
+	case c.tty:
+		c.gone = true
+	default:
 		c.broken = fmt.Errorf("write the ranks' output: %w", err)
 		go c.onBreak()
 	}
