@@ -141,7 +141,7 @@ func threads(environ []string, nproc int) []string {
 	return supervise.SetDefault(environ, "OMP_NUM_THREADS", strconv.Itoa(max(1, runtime.NumCPU()/nproc)))
 }
 
-// terminal finds out whether the output is a terminal, and how wide.
+// terminal finds out whether the output is a terminal, whose width may change.
 func terminal(cfg *supervise.Config, stdout, stderr io.Writer) {
 	out, ok1 := stdout.(*os.File)
 	err, ok2 := stderr.(*os.File)
@@ -149,8 +149,12 @@ func terminal(cfg *supervise.Config, stdout, stderr io.Writer) {
 		return
 	}
 	cfg.TTY = true
-	if width, _, err := term.GetSize(int(err.Fd())); err == nil {
-		cfg.Columns = width
+	cfg.Columns = func() int {
+		width, _, err := term.GetSize(int(err.Fd()))
+		if err != nil {
+			return 0
+		}
+		return width
 	}
 }
 

@@ -78,6 +78,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer signal.Stop(signals)
 	cfg.Signals = signals
+	if cfg.TTY {
+		resized := make(chan os.Signal, 1)
+		signal.Notify(resized, unix.SIGWINCH)
+		defer signal.Stop(resized)
+		cfg.Resized = resized
+	}
 	code, err := supervise.Run(ctx, cfg)
 	if err != nil || code == 0 {
 		return err

@@ -139,6 +139,15 @@ func (g *Group) Progress(step int64, phase string, seq uint64, label string) {
 	}
 }
 
+// Columns is how wide this rank's lines may be on the launcher's terminal now;
+// 0 if there is no launcher, or its width is not known.
+func (g *Group) Columns() int {
+	if g.page == nil {
+		return 0
+	}
+	return g.page.Width()
+}
+
 // Done is closed when the group has been aborted. Err then says why, and the
 // process has about a second to say so and exit.
 func (g *Group) Done() <-chan struct{} { return g.done }

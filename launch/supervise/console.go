@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -20,6 +21,7 @@ type console struct {
 	mu      sync.Mutex
 	out     [2]io.Writer
 	tty     bool
+	columns func() int // measures the terminal; nil or 0: not known
 	fold    fold
 	timer   *time.Timer
 	bar     string // shown on the last line of the terminal; "" for none
@@ -29,8 +31,8 @@ type console struct {
 	onBreak func() // called once, from a goroutine of its own, when it happens
 }
 
-func newConsole(out, err io.Writer, tty bool, ranks int, onBreak func()) *console {
-	c := &console{out: [2]io.Writer{out, err}, tty: tty, fold: fold{ranks: ranks}, onBreak: onBreak}
+func newConsole(out, err io.Writer, tty bool, columns func() int, ranks int, onBreak func()) *console {
+	c := &console{out: [2]io.Writer{out, err}, tty: tty, columns: columns, fold: fold{ranks: ranks}, onBreak: onBreak}
 	c.timer = time.AfterFunc(time.Hour, c.due)
 	return c
 }
@@ -114,10 +116,26 @@ func (c *console) erase() {
 	}
 }
 
+// draw shows the bar in one line, which a terminal would break if it were as
+// wide as itself.
 func (c *console) draw() {
-	if c.bar != "" {
-		c.write(stderr, "\r"+prefix([]int{c.barBy})+" "+c.bar+"\x1b[K")
+	if c.bar == "" {
+		return
 	}
+	text := []rune(strings.TrimRight(prefix([]int{c.barBy})+" "+c.bar, " "))
+	if c.columns != nil {
+		if n := c.columns(); n > 0 {
+			text = text[:min(len(text), n-1)]
+		}
+	}
+	c.write(stderr, "\r"+string(text)+"\x1b[K")
+}
+
+// redraw draws the bar anew on a terminal of another width.
+func (c *console) redraw() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draw()
 }
 
 // write keeps the first error. The ranks' output is then read on and lost, so

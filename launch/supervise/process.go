@@ -31,6 +31,7 @@ const (
 // process is one running rank.
 type process struct {
 	local int
+	rank  int
 	cmd   *exec.Cmd
 	page  *statuspage.Page
 	conn  *rendezvous.Conn
@@ -42,8 +43,9 @@ type process struct {
 	drained sync.WaitGroup
 }
 
-// launch makes the channels of a rank and starts it.
-func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local int) (*process, error) {
+// launch makes the channels of a rank and starts it; its lines have so many
+// columns.
+func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local, columns int) (*process, error) {
 	p := &process{local: local, cmd: cmd, out: newOutbox(), heard: make(chan struct{})}
 	mine, theirs, err := socketPair()
 	if err != nil {
@@ -62,6 +64,7 @@ func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local int) (*process, error
 	}
 	defer pageFile.Close()
 	p.page = page
+	page.SetWidth(columns)
 	w.ControlFD, w.ProgressFD = controlFD, progressFD
 	cmd.Env = append(cmd.Env, w.Environ()...)
 	cmd.ExtraFiles = []*os.File{theirs, pageFile}

@@ -89,7 +89,8 @@ func (r *recorder) Started(step int64) (err error) {
 		return err
 	}
 	c := progressbar.Config{Label: "step", Unit: "images/s", Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
-	if f, ok := r.stdout.(*os.File); ok {
+	c.Width = r.info.width
+	if f, ok := r.stdout.(*os.File); ok && c.Width == nil {
 		c.Width = progressbar.Width(f)
 	}
 	r.show = progressbar.New(c)

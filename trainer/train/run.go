@@ -47,7 +47,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}, src, w, stdout, stderr)
+	info := runInfo{args: args, flags: flagValues(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}
+	if info.hint != "" {
+		info.width = w.Columns
+	}
+	err = train(ctx, o, info, src, w, stdout, stderr)
 	if err == nil || errors.Is(err, cliflag.ErrStopped) {
 		return err
 	}
@@ -58,8 +62,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 type runInfo struct {
 	args     []string
 	flags    map[string]string
-	pictures string // what is trained on, in words
-	hint     string // of the launcher, whether its output is a terminal
+	pictures string     // what is trained on, in words
+	hint     string     // of the launcher, whether its output is a terminal
+	width    func() int // of the launcher's terminal; nil without one
 }
 
 // openData opens the data set, fits the networks to its pictures, and so
