@@ -49,16 +49,16 @@ func commands() []command {
 	return []command{
 		{
 			name: "celeba", flags: []string{"src", "partition", "crop", "size"}, need: []string{"src", "crop", "out"},
-			text: `mkshards celeba writes CelebA, all or some of its aligned 178×218 JPEGs, from the
-zip or a folder. The splits are the official ones: by --partition if given
+			text: `mkshards celeba writes CelebA, all or some of its aligned 178×218 JPEGs, from
+the zip or a folder. The splits are the official ones: by --partition if given
 (list_eval_partition.txt), else by the pictures' numbers.
 
 Papers crop differently, and a result means little without the crop: BiSM and
 VaGES take the centre 140, BiDVL 160, SNGAN 178, the latent EBM prior none. The
 crop is part of the data set's identity.
 
-  mkshards celeba --src img_align_celeba.zip --partition list_eval_partition.txt \
-      --crop 160 --size 32 --out shards/celeba32`,
+  mkshards celeba --src img_align_celeba.zip --crop 160 --size 32 \
+      --partition list_eval_partition.txt --out shards/celeba32`,
 			open: func(s *settings) (*importer.Set, error) {
 				src, err := s.oneSource()
 				if err != nil {
@@ -109,7 +109,7 @@ split, all others train.
 If the top folders are called train, val and test, they are the splits. The
 class of a picture is the first folder below that.
 
-  mkshards folder --src pictures --crop none --size 64 --test-percent 10 --out shards/mine`,
+  mkshards folder --src pictures --size 64 --test-percent 10 --out shards/mine`,
 			open: func(s *settings) (*importer.Set, error) {
 				src, err := s.oneSource()
 				if err != nil {
@@ -121,7 +121,8 @@ class of a picture is the first folder below that.
 		{
 			name: "synth", flags: []string{"size", "seed", "train", "val", "test"}, need: []string{"out"},
 			text: `mkshards synth writes the built-in pictures, coloured figures drawn from a seed.
-train --data synth uses them without any files. A split of 0 samples is left out.
+train --data synth uses them without any files. A split of 0 samples is left
+out.
 
   mkshards synth --size 32 --out shards/synth`,
 			open: openSynth,

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/term"
 
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/member"
 	"ebtrain/launch/rendezvous"
 	"ebtrain/launch/supervise"
@@ -33,7 +34,7 @@ func configure(o options, environ []string, stdout, stderr io.Writer) (supervise
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	if o.output.Dir != "" {
 		if err := os.MkdirAll(o.output.Dir, 0o755); err != nil {
-			return supervise.Config{}, usagef("--log-dir: %w", err)
+			return supervise.Config{}, cliflag.Usage("--log-dir: %w", err)
 		}
 	}
 	host, hostID, err := rendezvous.LocalHost()
@@ -109,12 +110,12 @@ func jobKey(o options, environ []string) ([]byte, error) {
 			continue
 		}
 		if len(secret) < minKey {
-			return nil, usagef("EBTRAIN_KEY has %d characters, want at least %d: for example the output of openssl rand -hex 32", len(secret), minKey)
+			return nil, cliflag.Usage("EBTRAIN_KEY has %d characters, want at least %d: for example the output of openssl rand -hex 32", len(secret), minKey)
 		}
 		sum := sha256.Sum256([]byte("ebtrain job key\x00" + secret))
 		return sum[:], nil
 	}
-	return nil, usagef("several nodes need a common secret: set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32")
+	return nil, cliflag.Usage("several nodes need a common secret: set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32")
 }
 
 // jobName is a name that no other job has, made of letters, digits, '-', '_'

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/supervise"
 )
 
@@ -32,38 +33,19 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("the job ended with code %d", int(e)) }
 
-// usageError is a mistake on the command line or in the environment.
-type usageError struct{ err error }
-
-func (e usageError) Error() string { return e.err.Error() }
-func (e usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // exitCode prints err, unless it has been said, and returns the code of
 // design.md: 0 done, 2 usage, the job's own, else 1.
 func exitCode(err error, stderr io.Writer) int {
-	if err == nil {
-		return 0
-	}
 	if e, ok := errors.AsType[exit](err); ok && err == error(e) {
 		return int(e)
 	}
-	if _, ok := errors.AsType[usageError](err); ok {
-		fmt.Fprintf(stderr, "ddplaunch: %v (see ddplaunch --help)\n", err)
-		return 2
-	}
-	fmt.Fprintln(stderr, "ddplaunch:", err)
-	return 1
+	return cliflag.Exit("ddplaunch", err, stderr)
 }
 
 // run does what args say and returns nil, an exit, or what went wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, err := parse(args)
-	if err != nil || o.help {
-		if err == nil {
-			fmt.Fprint(stdout, o.usage)
-		}
+	o, err := parse(args, stdout)
+	if err != nil {
 		return err
 	}
 	cfg, err := configure(o, os.Environ(), stdout, stderr)

@@ -130,7 +130,7 @@ func TestHelp(t *testing.T) {
 		if code != 0 {
 			t.Errorf("exit code %d", code)
 		}
-		want(t, out, "ddplaunch -nproc 2 train --algo bidvl", "--nproc-per-node", "--redirects", "EBTRAIN_KEY")
+		want(t, out, "ddplaunch -nproc 2 train ", "--nproc-per-node", "--redirects", "EBTRAIN_KEY")
 	}
 }
 

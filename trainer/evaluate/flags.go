@@ -10,7 +10,10 @@ import (
 	"ebtrain/trainer/device"
 )
 
-const help = `evaluate measures the newest checkpoint of a run on a split of a data set.
+// program is what --help shows of evaluate besides the flags themselves.
+var program = cliflag.Program{
+	Name: "evaluate",
+	About: `evaluate measures the newest checkpoint of a run on a split of a data set.
 
   evaluate --run runs/celeba32 --data shards/celeba32 --split test
 
@@ -20,7 +23,14 @@ its running ones, beside the RMSE of the mean training image, and the energies
 of the data, of samples and of uniform noise. AUROC is the probability that data
 has lower energy than noise or than the pictures of --ood. A picture of inputs
 above their reconstructions is written into the run directory.
-`
+`,
+	Groups: []cliflag.Group{
+		{Title: "What is measured", Flags: []string{"run", "data", "split", "ood", "limit", "batch", "seed"}},
+		{Title: "Outputs", Flags: []string{"json", "picture"}},
+		{Title: "The machine", Flags: []string{"device", "threads"}},
+		{Title: "Help", Flags: []string{"help", "version"}},
+	},
+}
 
 // noPicture is the --picture that makes none.
 const noPicture = "none"
@@ -49,7 +59,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
-	if err := cliflag.Parse(fs, args, stdout, help); err != nil {
+	if err := program.Parse(fs, args, stdout); err != nil {
 		return o, err
 	}
 	switch {

@@ -23,10 +23,21 @@ import (
 	"ebtrain/trainer/trained"
 )
 
-const help = `sample draws pictures from the newest checkpoint of a run and writes them as one PNG.
+// program is what --help shows of sample besides the flags themselves.
+var program = cliflag.Program{
+	Name: "sample",
+	About: `sample draws pictures from the newest checkpoint of a run and writes them as one
+PNG.
 
   sample --run runs/celeba32 --n 64 --out grid.png
-`
+`,
+	Groups: []cliflag.Group{
+		{Title: "What is drawn", Flags: []string{"run", "n", "seed", "stats"}},
+		{Title: "The picture", Flags: []string{"out", "scale"}},
+		{Title: "The machine", Flags: []string{"device", "threads"}},
+		{Title: "Help", Flags: []string{"help", "version"}},
+	},
+}
 
 // options are the flags of sample.
 type options struct {
@@ -52,7 +63,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.scale, "scale", 0, "magnification; 0 makes small pictures visible")
 	flags.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	flags.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
-	if err := cliflag.Parse(flags, args, stdout, help); err != nil {
+	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
 	switch {

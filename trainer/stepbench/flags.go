@@ -9,15 +9,26 @@ import (
 	"ebtrain/trainer/device"
 )
 
-const help = `stepbench times the full training step of a network, on synthetic data.
+// program is what --help shows of stepbench besides the flags themselves.
+var program = cliflag.Program{
+	Name: "stepbench",
+	About: `stepbench times the full training step of a network, on synthetic data.
 
-  stepbench --net conv32 --batch 64 --threads 2           one rank, two threads
-  stepbench -nproc 2 --net conv32 --batch 64 --threads 1  two ranks of one thread
+  stepbench --net conv32 --batch 64 --threads 2           one rank, 2 threads
+  stepbench -nproc 2 --net conv32 --batch 64 --threads 1  2 ranks of one thread
   stepbench --net grbm-bidsm --batch 100 --json           one JSON line
 
 With -nproc above 1 it has the ddplaunch beside it (or on PATH) start the ranks;
 it may as well be started by ddplaunch itself. --batch is over all ranks.
-`
+`,
+	Groups: []cliflag.Group{
+		{Title: "What is timed", Flags: []string{"net", "width", "latent", "batch", "fresh-latent", "seed"}},
+		{Title: "How", Flags: []string{"nproc", "threads", "device", "precision", "remat"}},
+		{Title: "Samples", Flags: []string{"steps", "warmup", "max-s", "quiet", "peak-size"}},
+		{Title: "Outputs", Flags: []string{"json", "profile-ops"}},
+		{Title: "Help", Flags: []string{"help", "version"}},
+	},
+}
 
 // options are the flags of stepbench.
 type options struct {
@@ -58,7 +69,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs.BoolVar(&o.profile, "profile-ops", false, "time every op; costs a little")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of weights, data and noise")
-	if err := cliflag.Parse(fs, args, out, help); err != nil {
+	if err := program.Parse(fs, args, out); err != nil {
 		return nil, err
 	}
 	return o, o.validate()

@@ -15,22 +15,6 @@ import (
 	"ebtrain/trainer/settings"
 )
 
-const help = `train trains an energy-based latent variable model and writes a run directory.
-
-Alone it is a world of one; under ddplaunch it is one of the ranks:
-
-  train --data synth --steps 100 --out runs/a
-  ddplaunch -nproc 2 train --algo bidvl --net conv32 --width 16 \
-      --data shards/celeba32 --batch 64 --steps 300 --out runs/celeba32
-
-  ddplaunch -nproc 2 train --preset bidvl-celeba128 --data shards/celeba128 --out runs/celeba128
-
---batch is over all ranks, so a run means the same on 1, 2 or 8 of them. The run
-directory holds config.json, metrics.jsonl, samples/, ckpt/, events/ and a log for
-each rank. Interrupt it with Ctrl-C: it stops after the current step, writes a
-checkpoint, and the same command with --resume goes on (exit code 75 says so).
-`
-
 // virtualShards is how many parts --deterministic cuts the batch into, and so
 // the largest number of ranks it can run on.
 const virtualShards = 8
@@ -152,7 +136,7 @@ func (o *options) complete() error {
 func parseFrom(start bidvl.Preset, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
 	o.define(fs, start)
-	return o, fs, cliflag.Parse(fs, args, out, help)
+	return o, fs, program.Parse(fs, args, out)
 }
 
 // validate reports the first mistake that does not need the data.

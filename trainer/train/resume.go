@@ -70,7 +70,7 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 		}
 		f.DefValue = f.Value.String()
 	}
-	if err := cliflag.Parse(fs, args, out, help); err != nil {
+	if err := program.Parse(fs, args, out); err != nil {
 		return nil, nil, err
 	}
 	if err := checkUnchanged(fs, o.out); err != nil {

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
@@ -47,7 +45,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	info := runInfo{args: args, flags: flagValues(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}
+	info := runInfo{args: args, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}
 	if info.hint != "" {
 		info.width = w.Columns
 	}
@@ -185,13 +183,6 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {
 		return cliflag.ErrStopped
 	}
 	return err
-}
-
-// flagValues is every flag with its value.
-func flagValues(fs *pflag.FlagSet) map[string]string {
-	m := map[string]string{}
-	fs.VisitAll(func(f *pflag.Flag) { m[f.Name] = f.Value.String() })
-	return m
 }
 
 // lookup is the value of a variable of environ, "" if it has none.

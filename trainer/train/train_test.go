@@ -25,7 +25,7 @@ func TestParseDefaults(t *testing.T) {
 	if o.out != "runs/a" || o.data != "synth" || o.settings.Batch != 100 || o.settings.Seed != 1 || o.device != "auto" {
 		t.Errorf("defaults are %+v", o)
 	}
-	if v := flagValues(fs); v["latent"] != "100" || v["out"] != "runs/a" {
+	if v := cliflag.Values(fs); v["latent"] != "100" || v["out"] != "runs/a" {
 		t.Errorf("values for config.json are %v", v)
 	}
 }
