@@ -18,6 +18,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/member"
+	"ebtrain/launch/plainlog"
 	"ebtrain/launch/rendezvous"
 	"ebtrain/launch/supervise"
 )
@@ -27,11 +28,10 @@ const minKey = 16 // characters of EBTRAIN_KEY
 // configure turns options into what supervise needs: it makes the log folder,
 // the job's name and key and, with several nodes, opens the transport.
 func configure(o options, environ []string, stdout, stderr io.Writer) (supervise.Config, error) {
-	level := slog.LevelWarn
-	if o.verbose {
-		level = slog.LevelDebug
+	log := slog.New(plainlog.New("ddplaunch", stderr))
+	if o.verbose { // for who looks for a mistake, with times
+		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	if o.output.Dir != "" {
 		if err := os.MkdirAll(o.output.Dir, 0o755); err != nil {
 			return supervise.Config{}, cliflag.Usage("--log-dir: %w", err)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,7 +111,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	err = errors.Join(err, a.release())
 	a.wg.Wait()
 	if c := a.finish.Cause; c != nil {
-		a.console.say(c.Error())
+		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
 	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
 }
@@ -200,6 +201,9 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 		case rendezvous.StartWorkers:
 			a.startAll(e)
 		case rendezvous.Tell:
+			if e.Msg.Kind == rendezvous.KindAbort {
+				a.console.ending()
+			}
 			for _, p := range a.procs {
 				if p != nil && (e.Local < 0 || e.Local == p.local) {
 					p.out.put(e.Msg)
@@ -345,6 +349,9 @@ func (a *agent) awaitOne(p *process) {
 	if err != nil {
 		a.cfg.Log.Error("a rank was lost from sight", "local_rank", p.local, "error", err)
 		exit.Code = max(1, exit.Code)
+	}
+	if exit.Code != 0 || exit.Signal != "" {
+		a.console.ending()
 	}
 	a.post(func() { a.apply(a.node.Exited(p.local, exit)) })
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"ebtrain/launch/rendezvous"
 )
 
 // Streams of a rank.
@@ -23,6 +25,7 @@ type console struct {
 	tty     bool
 	columns func() int // measures the terminal; nil or 0: not known
 	fold    fold
+	said    said
 	timer   *time.Timer
 	bar     string // shown on the last line of the terminal; "" for none
 	barBy   int    // the rank it is from
@@ -72,6 +75,24 @@ func (c *console) say(text string) {
 	c.emit(false)
 }
 
+// ending says that the job is about to end with a failure.
+func (c *console) ending() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said.ending = true
+}
+
+// conclude says why the job has ended, unless the ranks of program have.
+func (c *console) conclude(cause *rendezvous.Cause, program string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.emit(true)
+	if !c.said.explains(cause, program) {
+		c.fold.say(cause.Error(), time.Now())
+		c.emit(true)
+	}
+}
+
 // flush writes all lines that wait and ends the progress bar. It returns the
 // first error of writing there has been.
 func (c *console) flush() error {
@@ -97,6 +118,9 @@ func (c *console) emit(all bool) {
 	if len(ready) > 0 {
 		c.erase()
 		for _, e := range ready {
+			if c.said.add(e) {
+				continue
+			}
 			text := prefix(e.ranks)
 			if e.text != "" {
 				text += " " + e.text
