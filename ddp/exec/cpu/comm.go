@@ -86,3 +86,12 @@ type place struct {
 	dtype collective.DType
 	dims  graph.Shape
 }
+
+// from is the address of element n, where an array of shape s begins. Of one
+// without elements it is the place itself: n may lie outside.
+func (p place) from(n int, s graph.Shape) unsafe.Pointer {
+	if s.Len() == 0 {
+		return p.mem
+	}
+	return unsafe.Add(p.mem, n*p.dtype.Size())
+}

@@ -216,6 +216,9 @@ func (p *program) place(v int) place {
 	case plan.Var:
 		mem = p.vars[index].Bytes()
 	}
+	if val.Dims.Len() == 0 { // which may be placed at the very end
+		off = 0
+	}
 	return place{unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off), val.DType, val.Dims}
 }
 
@@ -231,7 +234,10 @@ func (p *program) places(vs []int) []place {
 func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 	in, out := p.places(s.In), p.places(s.Out)
 	pool := p.b.pool
-	scratch := unsafe.Add(unsafe.Pointer(unsafe.SliceData(p.arena)), s.ScratchAt)
+	scratch := unsafe.Pointer(unsafe.SliceData(p.arena))
+	if s.Scratch > 0 {
+		scratch = unsafe.Add(scratch, s.ScratchAt)
+	}
 	if ek != nil {
 		return &engineStep{ek, out[0].mem, in[0].mem, in[1].mem, scratch}, nil
 	}

@@ -154,7 +154,7 @@ func (k *fused[T, A]) attach(w int, mem unsafe.Pointer) {
 		}
 	}
 	if k.tiles != nil {
-		k.lanes[w].tiles = k.tileLaneOf(&k.lanes[w], unsafe.Add(mem, k.buffers*k.pitch()*8))
+		k.lanes[w].tiles = k.tileLaneOf(&k.lanes[w], mem, k.buffers*k.pitch()*8)
 	}
 }
 

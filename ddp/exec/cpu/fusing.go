@@ -150,13 +150,18 @@ func (c *fusing[T, A]) readAfter(in []unsafe.Pointer, p unsafe.Pointer, i int) b
 // squares around the mean takes the mean from the plain sum of the same
 // elements, which is added if there is none.
 func (c *fusing[T, A]) sums(out []unsafe.Pointer, scratch unsafe.Pointer) {
+	at := 0
 	add := func(r plan.Reduction, out unsafe.Pointer) {
 		size := resultLen(r.Access)
-		s := newSum(r, c.tab.sums, out, c.f.DType, size, c.pool.parts, scratch)
+		mem := scratch
+		if size > 0 {
+			mem = unsafe.Add(scratch, at)
+		}
+		s := newSum(r, c.tab.sums, out, c.f.DType, size, c.pool.parts, mem)
 		s.tiles = tileSumOf(r, c.block)
 		s.n = float64(c.n) / float64(max(1, size))
 		c.fused.sums = append(c.fused.sums, s)
-		scratch = unsafe.Add(scratch, sumBytes(size, c.pool.parts))
+		at += sumBytes(size, c.pool.parts)
 	}
 	for i, r := range c.f.Sums {
 		add(r, out[i])

@@ -9,12 +9,13 @@ import (
 // move copies an array of up to MaxRank axes element by element: y at its
 // strides from x at its strides. It is transpose, slice, pad and concat.
 type move struct {
-	pool       *pool
-	dims       []int
-	xs, ys     []int // strides in elements
-	x, y       unsafe.Pointer
-	size       int            // of an element
-	zero, zend unsafe.Pointer // memory to clear first, if any
+	pool   *pool
+	dims   []int
+	xs, ys []int // strides in elements
+	x, y   unsafe.Pointer
+	size   int            // of an element
+	zero   unsafe.Pointer // memory to clear first, if any
+	zeros  int            // its bytes
 }
 
 // newMove joins axes that both sides walk alike.
@@ -38,14 +39,14 @@ func newMove(p *pool, dims, xs, ys graph.Dims, x, y unsafe.Pointer, size int) *m
 }
 
 func (m *move) run() error {
-	if n := uintptr(m.zend) - uintptr(m.zero); n > 0 {
-		clear(unsafe.Slice((*byte)(m.zero), n))
-	}
+	clear(unsafe.Slice((*byte)(m.zero), m.zeros))
 	work := 1
 	for _, d := range m.dims {
 		work *= d
 	}
-	m.pool.run(m, work)
+	if work > 0 {
+		m.pool.run(m, work)
+	}
 	return nil
 }
 
@@ -135,8 +136,7 @@ func sliceMove(p *pool, op graph.Slice, x, y place) kernel {
 		off += op.Start.At(i) * xs.At(i)
 		xs = xs.With(i, xs.At(i)*op.Step.At(i))
 	}
-	size := x.dtype.Size()
-	return newMove(p, y.dims, xs, y.dims.Strides(), unsafe.Add(x.mem, off*size), y.mem, size)
+	return newMove(p, y.dims, xs, y.dims.Strides(), x.from(off, y.dims), y.mem, x.dtype.Size())
 }
 
 func padMove(p *pool, op graph.Pad, x, y place) kernel {
@@ -146,16 +146,17 @@ func padMove(p *pool, op graph.Pad, x, y place) kernel {
 		ys = ys.With(i, ys.At(i)*(op.Gap.At(i)+1))
 	}
 	size := x.dtype.Size()
-	m := newMove(p, x.dims, x.dims.Strides(), ys, x.mem, unsafe.Add(y.mem, off*size), size)
-	m.zero, m.zend = y.mem, unsafe.Add(y.mem, y.dims.Len()*size)
+	m := newMove(p, x.dims, x.dims.Strides(), ys, x.mem, y.from(off, x.dims), size)
+	m.zero = y.mem
+	m.zeros = y.dims.Len() * size
 	return m
 }
 
 func concatMove(p *pool, op graph.Concat, xs []place, y place) kernel {
 	var all sequence
-	at, size, st := 0, y.dtype.Size(), y.dims.Strides()
+	at, size, axis := 0, y.dtype.Size(), y.dims.Strides().At(op.Axis)
 	for _, x := range xs {
-		all = append(all, newMove(p, x.dims, x.dims.Strides(), st, x.mem, unsafe.Add(y.mem, at*st.At(op.Axis)*size), size))
+		all = append(all, newMove(p, x.dims, x.dims.Strides(), y.dims.Strides(), x.mem, y.from(at*axis, x.dims), size))
 		at += x.dims.At(op.Axis)
 	}
 	return all

@@ -56,8 +56,8 @@ type sumUse struct{ op, sum int }
 type loadUse struct{ op, load int }
 
 // tileLaneOf gives a program its operands' addresses for one thread, whose sums
-// lie at mem.
-func (k *fused[T, A]) tileLaneOf(ln *lane[T], mem unsafe.Pointer) *tileLane {
+// lie in mem from byte at on.
+func (k *fused[T, A]) tileLaneOf(ln *lane[T], mem unsafe.Pointer, at int) *tileLane {
 	tl := &tileLane{ops: make([]tileOp, len(k.tiles)), acc: make([][]float64, len(k.sums))}
 	for i, c := range k.tiles {
 		o := &tl.ops[i]
@@ -72,7 +72,7 @@ func (k *fused[T, A]) tileLaneOf(ln *lane[T], mem unsafe.Pointer) *tileLane {
 				o.base += uintptr(k.order.cols * 4) // of the strip's next row
 			}
 		case c.sum > 0:
-			mem = k.tileResult(tl, i, c.sum-1, mem)
+			at = k.tileResult(tl, i, c.sum-1, mem, at)
 		}
 	}
 	return tl

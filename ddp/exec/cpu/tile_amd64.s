@@ -9,7 +9,8 @@
 // R8 is the instruction {handler, base, counter, ·}, R9 the first one, R12 the
 // counters {0, bytes into the block, bytes into the arrays, bytes into a block
 // of sums}, CX the tiles that
-// are left. Z8 … Z15 are the handlers' own; Z16 = 0, Z17 = 1, Z18 = sign bits.
+// are left. Z8 … Z15 are the handlers' own; Z16 = 0, Z17 = 1, Z18 = sign bits,
+// Z20 = NaN.
 
 // func tileRun(code *tileOp, counters *[4]uintptr, tiles int)
 TEXT ·tileRun(SB), NOSPLIT|NOFRAME, $0-24
@@ -18,6 +19,7 @@ TEXT ·tileRun(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ tiles+16(FP), CX
 	VPXORD Z16, Z16, Z16
 	VPTERNLOGD $255, Z17, Z17, Z17
+	VMOVAPS Z17, Z20
 	VPSLLD $31, Z17, Z18
 	VPSLLD $25, Z17, Z17
 	VPSRLD $2, Z17, Z17
@@ -90,9 +92,10 @@ TEXT name<>(SB), NOSPLIT|NOFRAME, $0-0; \
 #define MUL(o, A, B, K) VMULPS o(SI), A, A
 #define DIV(o, A, B, K) VDIVPS o(SI), A, A
 #define RDIV(o, A, B, K) VMOVUPS o(SI), B; VDIVPS A, B, A
-// The instructions give the operand if either is NaN; a NaN in A is put back.
-#define MAX(o, A, B, K) VMAXPS o(SI), A, B; VCMPPS $3, A, A, K; VBLENDMPS A, B, K, A
-#define MIN(o, A, B, K) VMINPS o(SI), A, B; VCMPPS $3, A, A, K; VBLENDMPS A, B, K, A
+// The greater (5) or less (4) of two, +0 being greater than −0. The instruction
+// leaves out a NaN, which is put back.
+#define MAX(o, A, B, K) VCMPPS $3, o(SI), A, K; VRANGEPS $5, o(SI), A, A; VMOVAPS Z20, K, A
+#define MIN(o, A, B, K) VCMPPS $3, o(SI), A, K; VRANGEPS $4, o(SI), A, A; VMOVAPS Z20, K, A
 #define GT(o, A, B, K) VCMPPS $0x1e, o(SI), A, K; VMOVAPS.Z Z17, K, A
 #define LT(o, A, B, K) VCMPPS $0x11, o(SI), A, K; VMOVAPS.Z Z17, K, A
 #define EQ(o, A, B, K) VCMPPS $0, o(SI), A, K; VMOVAPS.Z Z17, K, A
@@ -118,8 +121,8 @@ ARRAY(tileEq, EQ)
 #define MULS(o, A, B, K) VMULPS Z19, A, A
 #define DIVS(o, A, B, K) VDIVPS Z19, A, A
 #define RDIVS(o, A, B, K) VDIVPS A, Z19, A
-#define MAXS(o, A, B, K) VMAXPS Z19, A, B; VCMPPS $3, A, A, K; VBLENDMPS A, B, K, A
-#define MINS(o, A, B, K) VMINPS Z19, A, B; VCMPPS $3, A, A, K; VBLENDMPS A, B, K, A
+#define MAXS(o, A, B, K) VCMPPS $3, Z19, A, K; VRANGEPS $5, Z19, A, A; VMOVAPS Z20, K, A
+#define MINS(o, A, B, K) VCMPPS $3, Z19, A, K; VRANGEPS $4, Z19, A, A; VMOVAPS Z20, K, A
 #define GTS(o, A, B, K) VCMPPS $0x1e, Z19, A, K; VMOVAPS.Z Z17, K, A
 #define LTS(o, A, B, K) VCMPPS $0x11, Z19, A, K; VMOVAPS.Z Z17, K, A
 #define EQS(o, A, B, K) VCMPPS $0, Z19, A, K; VMOVAPS.Z Z17, K, A

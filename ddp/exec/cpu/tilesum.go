@@ -50,20 +50,21 @@ func (s *sum[T, A]) tileLen(block int) int {
 	return 0
 }
 
-// tileResult gives instruction i the place of sum number n, and returns the
-// memory that is left.
-func (k *fused[T, A]) tileResult(tl *tileLane, i, n int, mem unsafe.Pointer) unsafe.Pointer {
+// tileResult gives instruction i the place of sum number n, in mem from byte at
+// on, and returns where the next may begin.
+func (k *fused[T, A]) tileResult(tl *tileLane, i, n int, mem unsafe.Pointer, at int) int {
 	o, s := &tl.ops[i], &k.sums[n]
 	if s.tiles != toOne {
 		o.counter = inSums
 	}
 	if s.tiles == toStrip {
 		tl.strips = append(tl.strips, sumUse{i, n})
-		return mem
+		return at
 	}
 	size := s.tileLen(k.block)
+	mem = unsafe.Add(mem, at)
 	o.base, tl.acc[n] = uintptr(mem), span[float64](mem, size)
-	return unsafe.Add(mem, size*8)
+	return at + size*8
 }
 
 // fold adds what the machine has summed in part w to the part's results.

@@ -161,6 +161,15 @@ func wide8s(fast func(d, x *float32, s float32, n int), rest vec2s[float32]) vec
 	}
 }
 
+// whole8 does all of a block by a function that takes any number of elements but 0.
+func whole8(fast func(d, x *float32, s float32, n int)) vec1[float32] {
+	return func(d, x []float32, a float32) {
+		if len(d) > 0 {
+			fast(&d[0], &x[:len(d)][0], a, len(d))
+		}
+	}
+}
+
 // pairs32 is pairs for float32.
 func pairs32(fn graph.BinaryFn) pair[float32] {
 	p := pairs[float32](fn)
@@ -228,7 +237,7 @@ func unaries32(fn graph.UnaryFn) vec1[float32] {
 		return func(d, x []float32, _ float32) { f(d, x, x) }
 	}
 	if f := exponential(fn); f != nil && cpu.X86.HasFMA {
-		return free(f)
+		return whole8(f)
 	}
 	return rest
 }
@@ -271,29 +280,19 @@ func select32() vec3[float32] {
 	}
 }
 
-// mix32 is mix for float32.
+// mix32 is mix for float32: each number has the same bits wherever it lies in y.
 func mix32(y []float32, from []source[float32]) {
-	if n := len(y) &^ 15; hasTiles && n > 0 && len(from) > 0 {
-		mix16(&y[0], &from[0], len(from), n)
-		if n == len(y) {
-			return
+	switch {
+	case hasTiles && len(y) > 0 && len(from) > 0:
+		mix16(&y[0], &from[0], len(from), len(y))
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA && len(y) > 0:
+		clear(y)
+		for _, s := range from {
+			axpy8(&y[0], &s.x[:len(y)][0], s.w, len(y))
 		}
+	default:
+		mix(y, from)
 	}
-	clear(y)
-	for _, s := range from {
-		axpy32(y, s.x, s.w)
-	}
-}
-
-// axpy32 is axpy for float32.
-func axpy32(d, x []float32, s float32) {
-	n := 0
-	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		if n = len(d) &^ 7; n > 0 {
-			axpy8(&d[0], &x[0], s, n)
-		}
-	}
-	axpy(d[n:], x[n:len(d)], s)
 }
 
 // sums32 is the sums of float32 in float64.

@@ -53,10 +53,11 @@ loop: \
 	VPSRLD $2, Y3, Y3; \
 	VXORPS Y5, Y5, Y5
 
-// Maximum and minimum give the second operand if either is NaN; a NaN in x is
-// put back.
-#define MAXIMUM VMAXPS Y2, Y1, Y0; VCMPPS $3, Y1, Y1, Y6; VBLENDVPS Y6, Y1, Y0, Y0
-#define MINIMUM VMINPS Y2, Y1, Y0; VCMPPS $3, Y1, Y1, Y6; VBLENDVPS Y6, Y1, Y0, Y0
+// The instructions give their last operand if both are zeros or either is NaN.
+// So zeros are combined in both orders: the bits of others are equal. All bits
+// set is a NaN.
+#define MAXIMUM VMAXPS Y2, Y1, Y0; VMAXPS Y1, Y2, Y6; VANDPS Y6, Y0, Y0; VCMPPS $3, Y2, Y1, Y6; VORPS Y6, Y0, Y0
+#define MINIMUM VMINPS Y2, Y1, Y0; VMINPS Y1, Y2, Y6; VORPS Y6, Y0, Y0; VCMPPS $3, Y2, Y1, Y6; VORPS Y6, Y0, Y0
 #define SUM VADDPS Y2, Y1, Y0
 #define DIFFERENCE VSUBPS Y2, Y1, Y0
 #define REVERSE VSUBPS Y1, Y2, Y0
@@ -66,8 +67,6 @@ loop: \
 #define NEGATE VXORPS Y4, Y1, Y0
 #define ABSOLUTE VANDNPS Y1, Y4, Y0
 #define ROOT VSQRTPS Y1, Y0
-// d + s·x, one rounding
-#define PLUSSCALED VFMADD213PS (DI), Y2, Y1; VMOVAPS Y1, Y0
 #define GREATER VCMPPS $0x1e, Y2, Y1, Y0; VANDPS Y3, Y0, Y0
 #define LESS VCMPPS $0x11, Y2, Y1, Y0; VANDPS Y3, Y0, Y0
 #define EQUAL VCMPPS $0, Y2, Y1, Y0; VANDPS Y3, Y0, Y0
@@ -98,7 +97,6 @@ VS(·leakyStep8, LEAKYSTEP)
 VS(·neg8, NEGATE)
 VS(·abs8, ABSOLUTE)
 VS(·sqrt8, ROOT)
-VS(·axpy8, PLUSSCALED)
 
 // func select8(d, c, x, y *float32, n int)
 TEXT ·select8(SB), NOSPLIT, $0-40
