@@ -51,9 +51,9 @@ func Exit(program string, err error, w io.Writer) int {
 
 // onlyStopped says that err is ErrStopped and nothing went wrong besides.
 func onlyStopped(err error) bool {
-	joined, ok := err.(interface{ Unwrap() []error })
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what is wrapped besides ErrStopped must not be overlooked
 	if !ok {
-		return err == ErrStopped
+		return err == ErrStopped //nolint:errorlint // as above
 	}
 	return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyStopped(e) })
 }

@@ -54,10 +54,10 @@ func TestParse(t *testing.T) {
 		if err == nil && (c.want != "" || *n != 3) || err != nil && err.Error() != c.want {
 			t.Errorf("%q: got %v, n is %d, want %q", c.args, err, *n, c.want)
 		}
-		if _, usage := errors.AsType[*UsageError](err); usage != (err != nil && err != ErrHelp) {
+		if _, usage := errors.AsType[*UsageError](err); usage != (err != nil && !errors.Is(err, ErrHelp)) {
 			t.Errorf("%q: %v is a mistake: %v", c.args, err, usage)
 		}
-		if help := strings.HasPrefix(out.String(), "what it does\n\nFlags:\n"); help != (err == ErrHelp) {
+		if help := strings.HasPrefix(out.String(), "what it does\n\nFlags:\n"); help != errors.Is(err, ErrHelp) {
 			t.Errorf("%q: shows %q", c.args, out.String())
 		}
 		if got := Values(fs); len(got) != 2 || got["n"] != fmt.Sprint(*n) {
@@ -83,7 +83,7 @@ func TestHelp(t *testing.T) {
 	fs.Bool("new", false, "in no group yet")
 	var out strings.Builder
 	p := Program{Name: "prog", About: "prog does it.\n\n  prog --n 4\n", Groups: []Group{{"Numbers", []string{"n", "wide"}}, {"None of these", []string{"other"}}, {"Names", []string{"a-name-that-is-long"}}}}
-	if err := p.Parse(fs, []string{"-help"}, &out); err != ErrHelp {
+	if err := p.Parse(fs, []string{"-help"}, &out); !errors.Is(err, ErrHelp) {
 		t.Fatal(err)
 	}
 	const want = `prog does it.
@@ -118,7 +118,7 @@ func TestVersion(t *testing.T) {
 	}
 	fs := pflag.NewFlagSet("prog", pflag.ContinueOnError)
 	var out strings.Builder
-	if err := (Program{Name: "prog"}).Parse(fs, []string{"--version"}, &out); err != ErrHelp || out.String() != Version("prog")+"\n" {
+	if err := (Program{Name: "prog"}).Parse(fs, []string{"--version"}, &out); !errors.Is(err, ErrHelp) || out.String() != Version("prog")+"\n" {
 		t.Errorf("%v, %q", err, out.String())
 	}
 }

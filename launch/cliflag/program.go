@@ -47,7 +47,7 @@ func (p Program) Parse(fs *pflag.FlagSet, args []string, out io.Writer) error {
 	if err := fs.Parse(Normalize(fs, args, !p.Stops)); err != nil {
 		return &UsageError{Explain(err)}
 	}
-	text := ""
+	var text string
 	switch {
 	case *help:
 		text = p.help(fs)

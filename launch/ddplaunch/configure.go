@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -90,8 +91,11 @@ func openTransport(cfg *supervise.Config, o options, key []byte) error {
 	cfg.Transport = m
 	cfg.Node.Info.Addr = m.Addr()
 	if o.nodeRank == 0 {
-		fmt.Fprintf(cfg.Stderr, "ddplaunch: waiting for %d more nodes; on each of them: ddplaunch --nnodes %d --join %s ...\n",
+		_, err := fmt.Fprintf(cfg.Stderr, "ddplaunch: waiting for %d more nodes; on each of them: ddplaunch --nnodes %d --join %s ...\n",
 			o.nodes-1, o.nodes, net.JoinHostPort(m.Addr(), strconv.Itoa(m.Port())))
+		if err != nil {
+			return errors.Join(err, m.Close())
+		}
 	}
 	return nil
 }

@@ -36,10 +36,16 @@ func (e exit) Error() string { return fmt.Sprintf("the job ended with code %d", 
 // exitCode prints err, unless it has been said, and returns the code of
 // design.md: 0 done, 2 usage, the job's own, else 1.
 func exitCode(err error, stderr io.Writer) int {
-	if e, ok := errors.AsType[exit](err); ok && err == error(e) {
+	if e, ok := errors.AsType[exit](err); ok && !joined(err) {
 		return int(e)
 	}
 	return cliflag.Exit("ddplaunch", err, stderr)
+}
+
+// joined says that err is several errors.
+func joined(err error) bool {
+	_, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // of err itself, not of what it wraps
+	return ok
 }
 
 // run does what args say and returns nil, an exit, or what went wrong.

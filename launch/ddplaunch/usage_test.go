@@ -96,7 +96,11 @@ func TestBadEnvironment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer null.Close()
+			defer func() {
+				if err := null.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
 			cmd := exec.Command(self, "gather")
 			cmd.Env = append(strings.Fields(tt.environ), roleVar+"=rank")
 			cmd.ExtraFiles = []*os.File{null}

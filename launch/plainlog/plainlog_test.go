@@ -16,7 +16,7 @@ func TestPlainWords(t *testing.T) {
 	log.Warn("checkpoint skipped", "path", "a b/c", "problem", "weights.safetensors:\ndamaged")
 	log.Warn("nothing to add")
 	log.Error("a rank was lost from sight", "local_rank", 3, "error", errors.New("no luck"))
-	log.With("step", 7).WithGroup("at").Warn("slow", "s", 1.5, slog.Group("", slog.Int("n", 2)), slog.Attr{})
+	log.With(slog.Int("step", 7)).WithGroup("at").Warn("slow", slog.Float64("s", 1.5), slog.Group("", slog.Int("n", 2)), slog.Attr{})
 	const want = `prog: warning: checkpoint skipped: path a b/c, weights.safetensors:; damaged
 prog: warning: nothing to add
 prog: error: a rank was lost from sight: local rank 3, no luck

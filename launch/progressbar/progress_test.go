@@ -287,7 +287,11 @@ func TestTerminalHint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	for hint, want := range map[string]bool{"tty": true, "plain": false, "": false} {
 		if got, err := Terminal(f, hint); err != nil || got != want {
 			t.Errorf("hint %q: %v, %v; want %v", hint, got, err, want)

@@ -14,7 +14,11 @@ func newPair(t testing.TB) (launcher, worker *Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	worker, err = Open(int(f.Fd()))
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +113,11 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	if err := f.Truncate(pageBytes); err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +125,16 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	defer w.Close()
+	defer func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	defer func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	for name, fd := range map[string]int{"file": int(f.Fd()), "pipe": int(r.Fd()), "closed": 9999} {
 		if _, err := Open(fd); err == nil {
 			t.Errorf("%s was accepted", name)

@@ -43,7 +43,9 @@ func TestLines(t *testing.T) {
 func TestLongLineIsCut(t *testing.T) {
 	var n []int
 	l := &lines{line: func(s string) { n = append(n, len(s)) }, status: func(string) {}}
-	fmt.Fprint(l, strings.Repeat("x", 2*maxLine+5), "\n")
+	if _, err := fmt.Fprint(l, strings.Repeat("x", 2*maxLine+5), "\n"); err != nil {
+		t.Fatal(err)
+	}
 	if fmt.Sprint(n) != fmt.Sprint([]int{maxLine, maxLine, 5}) {
 		t.Errorf("pieces of %v", n)
 	}

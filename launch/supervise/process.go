@@ -51,8 +51,7 @@ func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local, columns int) (*proce
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close()
-	defer mine.Close() // FileConn duplicates it
+	defer func() { _, _ = theirs.Close(), mine.Close() }() // the rank and FileConn have duplicates
 	c, err := net.FileConn(mine)
 	if err != nil {
 		return nil, fmt.Errorf("make a control channel: %w", err)
@@ -62,7 +61,7 @@ func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local, columns int) (*proce
 	if err != nil {
 		return nil, errors.Join(err, p.conn.Close())
 	}
-	defer pageFile.Close()
+	defer func() { _ = pageFile.Close() }() // the rank has a duplicate, p.page a mapping
 	p.page = page
 	page.SetWidth(columns)
 	w.ControlFD, w.ProgressFD = controlFD, progressFD

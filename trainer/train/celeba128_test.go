@@ -90,7 +90,11 @@ func celebaShards(t *testing.T, originals string, limit int64) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer set.Close()
+	defer func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	out := filepath.Join(t.TempDir(), "celeba128")
 	if _, err := importer.Run(t.Context(), set, importer.Options{Out: out, Limit: limit}); err != nil {
 		t.Fatal(err)

@@ -16,14 +16,14 @@ import (
 )
 
 // resume goes on with a run by args alone.
-func resume(t *testing.T, args string) (stdout string, err error) {
+func resume(t *testing.T, args string) error {
 	t.Helper()
 	var o, e strings.Builder
-	err = run(t.Context(), append([]string{"--resume"}, strings.Fields(args)...), nil, &o, &e)
+	err := run(t.Context(), append([]string{"--resume"}, strings.Fields(args)...), nil, &o, &e)
 	if e.Len() > 0 {
 		t.Errorf("%s: stderr %q", args, e.String())
 	}
-	return o.String(), err
+	return err
 }
 
 // --resume and --out are enough; what is beside them and may change lasts.
@@ -37,7 +37,7 @@ func TestResumeAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range []string{"--steps 4 --log-every 1 --data synth:train=32", "", "--steps 5 --prefetch 0 --samples 0"} {
-		if _, err := resume(t, "--out "+parts+"/ "+args); err != nil {
+		if err := resume(t, "--out "+parts+"/ "+args); err != nil {
 			t.Fatalf("%s: %v", args, err)
 		}
 	}
@@ -67,12 +67,12 @@ func TestResumeRefuses(t *testing.T) {
 		{"--steps 1", "--steps 1, but the run in " + out + " has done 2 steps: "},
 		{"--steps 0", "want --steps of at least 1"},
 	} {
-		_, err := resume(t, "--out "+out+" "+c.args)
+		err := resume(t, "--out "+out+" "+c.args)
 		if _, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want a usage error with %q", c.args, err, c.want)
 		}
 	}
-	_, err := resume(t, "--out "+out+"x --steps 7")
+	err := resume(t, "--out "+out+"x --steps 7")
 	if _, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.Contains(err.Error(), "holds no run to resume") {
 		t.Errorf("a run that is not there: %v", err)
 	}
@@ -103,20 +103,20 @@ func TestResumeWhereDataHaveMoved(t *testing.T) {
 	if _, _, err := small(t, out, "--data", here); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := resume(t, "--steps 3 --out "+out+" --data "+here+"/"); err != nil {
+	if err := resume(t, "--steps 3 --out "+out+" --data "+here+"/"); err != nil {
 		t.Error(err)
 	}
 	if err := os.Rename(here, there); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := resume(t, "--steps 4 --out "+out); err == nil || !strings.Contains(err.Error(), "say where they are with --data") {
+	if err := resume(t, "--steps 4 --out "+out); err == nil || !strings.Contains(err.Error(), "say where they are with --data") {
 		t.Errorf("data that are gone: %v", err)
 	}
-	if _, err := resume(t, "--steps 4 --out "+out+" --data "+other); err == nil || !strings.Contains(err.Error(), "does not hold the pictures that the run in") {
+	if err := resume(t, "--steps 4 --out "+out+" --data "+other); err == nil || !strings.Contains(err.Error(), "does not hold the pictures that the run in") {
 		t.Errorf("other data: %v", err)
 	}
 	for _, args := range []string{"--steps 4 --data " + there, "--steps 5"} { // and the place is kept
-		if _, err := resume(t, "--out "+out+" "+args); err != nil {
+		if err := resume(t, "--out "+out+" "+args); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
 	}

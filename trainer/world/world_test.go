@@ -20,7 +20,7 @@ func TestWorldOfOne(t *testing.T) {
 	}
 	ctx, cancel := w.Context(context.Background())
 	failure := errors.New("no luck")
-	if got := w.Fail(failure); got != failure {
+	if got := w.Fail(failure); !errors.Is(got, failure) || got.Error() != failure.Error() {
 		t.Errorf("got %v, want the failure as it was", got)
 	}
 	if err := ctx.Err(); err != nil {

@@ -69,7 +69,11 @@ func (s *site) picture(name string) image.Point {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() {
+		if err := f.Close(); err != nil {
+			s.t.Error(err)
+		}
+	}()
 	m, err := png.Decode(f)
 	if err != nil {
 		s.t.Fatalf("%s: %v", name, err)

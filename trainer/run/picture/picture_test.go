@@ -41,7 +41,11 @@ func written(t *testing.T, m image.Image) image.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	m, err = png.Decode(f)
 	if err != nil {
 		t.Fatal(err)
