@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/ddp/exec/cpu"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/progressbar"
@@ -47,7 +46,6 @@ type options struct {
 }
 
 func main() {
-	cpu.ShortSpins()
 	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
 	os.Exit(cliflag.Exit("sample", err, os.Stderr))
 }

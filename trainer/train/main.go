@@ -6,12 +6,10 @@ import (
 	"context"
 	"os"
 
-	"ebtrain/ddp/exec/cpu"
 	"ebtrain/launch/cliflag"
 )
 
 func main() {
-	cpu.ShortSpins()
 	err := run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	os.Exit(cliflag.Exit("train", err, os.Stderr))
 }

@@ -13,6 +13,7 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
+	"ebtrain/ddp/exec"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/plainlog"
 	"ebtrain/trainer/device"
@@ -131,7 +132,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		return err
 	}
 	if w.Rank() == 0 {
-		rec, err := newRecorder(o, info, w.Size(), backend.Name(), stdout)
+		rec, err := newRecorder(o, info, w.Size(), exec.Describe(backend), stdout)
 		if err != nil {
 			return err
 		}
@@ -146,6 +147,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		return err
 	}
 	defer func() { keep(logFile) }()
+	file.Info(exec.Describe(backend))
 	if err := w.Connect(ctx, file); err != nil {
 		return err
 	}
