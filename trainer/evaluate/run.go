@@ -17,7 +17,6 @@ import (
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/eval"
-	"ebtrain/trainer/internal/atomicfile"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/run/rundir"
@@ -77,7 +76,7 @@ func (e *evaluation) place() error {
 	default:
 		e.picture = e.o.picture
 	}
-	if err := atomicfile.Check(filepath.Dir(e.picture)); err != nil {
+	if err := picture.CheckFolder(filepath.Dir(e.picture)); err != nil {
 		return fmt.Errorf("the picture %s cannot be written: %w: give another place with --picture FILE.png, or --picture %s", e.picture, err, noPicture)
 	}
 	return nil

@@ -17,7 +17,6 @@ import (
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/device"
-	"ebtrain/trainer/internal/atomicfile"
 	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/trained"
 )
@@ -95,7 +94,7 @@ func checkOut(file string) error {
 	case !st.IsDir():
 		return fmt.Errorf("--out %s: %s is a file, not a folder", file, folder)
 	}
-	if err := atomicfile.Check(folder); err != nil {
+	if err := picture.CheckFolder(folder); err != nil {
 		return fmt.Errorf("--out %s: no file can be made there: %w", file, err)
 	}
 	return nil
