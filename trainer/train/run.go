@@ -147,7 +147,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		return err
 	}
 	defer func() { keep(logFile) }()
-	file.Info(exec.Describe(backend))
+	file.Info("backend", "is", exec.Describe(backend))
 	if err := w.Connect(ctx, file); err != nil {
 		return err
 	}
