@@ -81,8 +81,7 @@ func openData(o *options) (data.Source, error) {
 	}
 	s := src.Schema()
 	if s.H != s.W || s.H != o.model.Net.Size {
-		return nil, fmt.Errorf("--data %s holds %dx%d pictures, and --net %s takes %dx%d: make shards with mkshards --size %d",
-			o.data, s.H, s.W, o.settings.Net, o.model.Net.Size, o.model.Net.Size, o.model.Net.Size)
+		return nil, misfit(o.data, o.settings.Net, o.model.Net.Size, s)
 	}
 	o.model.Net.Channels = s.C
 	o.model = o.model.Resolved()

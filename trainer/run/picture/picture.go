@@ -20,7 +20,7 @@ import (
 	"math"
 	"os"
 
-	"ebtrain/trainer/internal/atomicfile"
+	"ebtrain/data/atomicfile"
 )
 
 const (
