@@ -14,11 +14,7 @@ func newPair(t testing.TB) (launcher, worker *Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer shut(t, f)
 	worker, err = Open(int(f.Fd()))
 	if err != nil {
 		t.Fatal(err)
@@ -113,11 +109,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer shut(t, f)
 	if err := f.Truncate(pageBytes); err != nil {
 		t.Fatal(err)
 	}
@@ -125,16 +117,8 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	defer func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer shut(t, r)
+	defer shut(t, w)
 	for name, fd := range map[string]int{"file": int(f.Fd()), "pipe": int(r.Fd()), "closed": 9999} {
 		if _, err := Open(fd); err == nil {
 			t.Errorf("%s was accepted", name)
@@ -160,5 +144,13 @@ func BenchmarkWrite(b *testing.B) {
 	_, worker := newPair(b)
 	for b.Loop() {
 		worker.Write(Report{Step: 41, Phase: "all-reduce", Seq: 8812, Label: "generator/bucket 3"})
+	}
+}
+
+// shut closes f.
+func shut(t testing.TB, f *os.File) {
+	t.Helper()
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
