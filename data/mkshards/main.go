@@ -143,7 +143,7 @@ var groups = []cliflag.Group{
 func parse(fs *pflag.FlagSet, text string, args []string, stdout io.Writer) (bool, error) {
 	p := cliflag.Program{Name: "mkshards " + fs.Name(), About: text, Groups: groups, Args: "DIR"}
 	err := p.Parse(fs, args, stdout)
-	if err == cliflag.ErrHelp {
+	if errors.Is(err, cliflag.ErrHelp) {
 		return true, nil
 	}
 	if err != nil {
