@@ -23,6 +23,7 @@ demo: build ## train BiDVL on two ranks on the built-in pictures, and show what 
 	rm -rf runs/demo
 	bin/ddplaunch -nproc 2 train --algo bidvl --net conv32 --width 16 --data synth --batch 32 --steps 200 --out runs/demo
 	bin/evaluate --run runs/demo --limit 200
+	@echo; echo 'Pictures, of samples and of test pictures above their reconstructions:'; ls runs/demo/samples/step-00000200.png; ls runs/demo/samples/recon-test-step-00000200.png
 
 test: deps ## everything a commit must pass
 	@.ci/test '$(TAGS)'

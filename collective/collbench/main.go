@@ -10,8 +10,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -29,22 +28,34 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
-	switch {
-	case err == nil || errors.Is(err, pflag.ErrHelp):
-	case errors.Is(err, errUsage):
-		fmt.Fprintf(os.Stderr, "collbench: %v\nTry collbench --help.\n", err)
-		os.Exit(2)
-	default:
-		fmt.Fprintf(os.Stderr, "collbench: %v\n", err)
-		os.Exit(1)
-	}
+	os.Exit(cliflag.Exit("collbench", err, os.Stderr))
 }
 
-var errUsage = errors.New("usage")
+// program is what --help shows of collbench besides the flags themselves.
+var program = cliflag.Program{
+	Name: "collbench",
+	About: `collbench times collectives between processes that it starts itself, and checks
+their results while it does.
+
+  collbench -nproc 2 --sizes 4K,256K,4M,64M
+  collbench -nproc 4 --hosts 2 --collective reduce-scatter --dtype bf16 --json
+
+It prints the columns of nccl-tests. Bandwidth is in GB/s: algbw is size over
+time, busbw is algbw times what the collective must move for each byte, which is
+2(n-1)/n for an all-reduce.
+`,
+	Groups: []cliflag.Group{
+		{Title: "Ranks", Flags: []string{"nproc", "hosts"}},
+		{Title: "What is timed", Flags: []string{"collective", "sizes", "dtype", "memory"}},
+		{Title: "How long", Flags: []string{"iters", "max-time"}},
+		{Title: "Outputs", Flags: []string{"json"}},
+		{Title: "Help", Flags: []string{"help", "version"}},
+	},
+}
 
 // run is the command. With rankEnv set it is one of the ranks.
 func run(ctx context.Context, args []string) error {
-	opt, err := parse(args)
+	opt, err := parse(args, os.Stdout)
 	if err != nil {
 		return err
 	}
@@ -74,10 +85,9 @@ var kinds = map[string]collective.Kind{
 
 var dtypes = map[string]collective.DType{"f32": collective.F32, "f64": collective.F64, "bf16": collective.BF16}
 
-func parse(args []string) (options, error) {
+func parse(args []string, stdout io.Writer) (options, error) {
 	opt := options{op: collective.Sum}
 	flags := pflag.NewFlagSet("collbench", pflag.ContinueOnError)
-	flags.SortFlags = false
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 	})
@@ -90,21 +100,15 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&opt.iters, "iters", 2000, "most repetitions for a size")
 	flags.DurationVar(&opt.maxTime, "max-time", 2*time.Second, "most time for a size")
 	flags.BoolVar(&opt.json, "json", false, "print one JSON object per line")
-	if err := flags.Parse(cliflag.Normalize(flags, args, true)); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return opt, err
-		}
-		return opt, fmt.Errorf("%w: %w", errUsage, err)
-	}
-	if flags.NArg() > 0 {
-		return opt, fmt.Errorf("%w: unexpected argument %q", errUsage, flags.Arg(0))
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return opt, err
 	}
 	var ok bool
 	if opt.kind, ok = kinds[*kind]; !ok {
-		return opt, fmt.Errorf("%w: --collective is %q, expected all-reduce, reduce-scatter, all-gather or broadcast", errUsage, *kind)
+		return opt, cliflag.Usage("--collective is %q, expected all-reduce, reduce-scatter, all-gather or broadcast", *kind)
 	}
 	if opt.dtype, ok = dtypes[*dtype]; !ok {
-		return opt, fmt.Errorf("%w: --dtype is %q, expected f32, f64 or bf16", errUsage, *dtype)
+		return opt, cliflag.Usage("--dtype is %q, expected f32, f64 or bf16", *dtype)
 	}
 	for _, s := range strings.Split(*sizes, ",") {
 		n, err := parseSize(s)
@@ -119,15 +123,15 @@ func parse(args []string) (options, error) {
 func (o options) validate() error {
 	switch {
 	case o.nproc < 1 || o.nproc > 256:
-		return fmt.Errorf("%w: --nproc is %d, expected 1 to 256", errUsage, o.nproc)
+		return cliflag.Usage("--nproc is %d, expected 1 to 256", o.nproc)
 	case o.hosts < 1 || o.hosts > o.nproc:
-		return fmt.Errorf("%w: --hosts is %d, expected 1 to %d, the number of ranks", errUsage, o.hosts, o.nproc)
+		return cliflag.Usage("--hosts is %d, expected 1 to %d, the number of ranks", o.hosts, o.nproc)
 	case o.memory != "alloc" && o.memory != "ordinary":
-		return fmt.Errorf("%w: --memory is %q, expected alloc or ordinary", errUsage, o.memory)
+		return cliflag.Usage("--memory is %q, expected alloc or ordinary", o.memory)
 	case o.iters < 1:
-		return fmt.Errorf("%w: --iters is %d, expected at least 1", errUsage, o.iters)
+		return cliflag.Usage("--iters is %d, expected at least 1", o.iters)
 	case o.maxTime <= 0:
-		return fmt.Errorf("%w: --max-time is %v, expected more than 0", errUsage, o.maxTime)
+		return cliflag.Usage("--max-time is %v, expected more than 0", o.maxTime)
 	}
 	return nil
 }
@@ -141,7 +145,7 @@ func parseSize(s string) (int, error) {
 	}
 	n, err := strconv.Atoi(digits)
 	if err != nil || n < 1 || n > (16<<30)/unit {
-		return 0, fmt.Errorf("%w: size %q in --sizes, expected bytes from 1 to 16G, such as 256K", errUsage, s)
+		return 0, cliflag.Usage("size %q in --sizes, expected bytes from 1 to 16G, such as 256K", s)
 	}
 	return n * unit, nil
 }

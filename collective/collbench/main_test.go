@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"ebtrain/collective"
 	"ebtrain/collective/host"
+	"ebtrain/launch/cliflag"
 )
+
+func isUsage(err error) bool {
+	_, ok := errors.AsType[*cliflag.UsageError](err)
+	return ok
+}
 
 func TestFlags(t *testing.T) {
 	for _, test := range []struct {
@@ -24,7 +29,7 @@ func TestFlags(t *testing.T) {
 		{"--nproc=4 -max_time=1s --max-time 2s", ""},
 		{"-collective all-gather -dtype bf16 -memory ordinary -json", ""},
 		{"-nproc 0", "--nproc is 0, expected 1 to 256"},
-		{"-nproc x", "invalid argument"},
+		{"-nproc x", `--nproc "x": want a whole number`},
 		{"-hosts 3", "--hosts is 3, expected 1 to 2"},
 		{"-sizes 4Q", `size "4Q"`},
 		{"-sizes 99G", `size "99G"`},
@@ -37,15 +42,15 @@ func TestFlags(t *testing.T) {
 		{"-unknown", "unknown"},
 		{"extra", `unexpected argument "extra"`},
 	} {
-		_, err := parse(strings.Fields(test.args))
+		_, err := parse(strings.Fields(test.args), io.Discard)
 		switch {
 		case test.want == "" && err != nil:
 			t.Errorf("%q: %v", test.args, err)
-		case test.want != "" && (!errors.Is(err, errUsage) || !strings.Contains(err.Error(), test.want)):
+		case test.want != "" && (!isUsage(err) || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%q: got error %v, want a usage error with %q", test.args, err, test.want)
 		}
 	}
-	if _, err := parse([]string{"-help"}); !errors.Is(err, pflag.ErrHelp) {
+	if _, err := parse([]string{"-help"}, io.Discard); !errors.Is(err, cliflag.ErrHelp) {
 		t.Errorf("-help: got %v", err)
 	}
 }
@@ -54,7 +59,7 @@ func TestFlags(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	for kind := range kinds {
 		for dtype := range dtypes {
-			opt, err := parse([]string{"-collective", kind, "-dtype", dtype, "-sizes", "10,40K,300K", "-max-time", "1ms", "-nproc", "3", "-json"})
+			opt, err := parse([]string{"-collective", kind, "-dtype", dtype, "-sizes", "10,40K,300K", "-max-time", "1ms", "-nproc", "3", "-json"}, io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +74,7 @@ func TestMeasure(t *testing.T) {
 // TestWrong spoils every result of one rank and demands that it is found.
 func TestWrong(t *testing.T) {
 	for kind := range kinds {
-		opt, err := parse([]string{"-collective", kind, "-sizes", "4K", "-max-time", "1ms", "-nproc", "2"})
+		opt, err := parse([]string{"-collective", kind, "-sizes", "4K", "-max-time", "1ms", "-nproc", "2"}, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"ebtrain/data/importer"
 	"ebtrain/data/shard"
 	"ebtrain/data/synth"
+	"ebtrain/launch/progressbar"
 )
 
 // command is one kind of originals.
@@ -49,16 +50,16 @@ func commands() []command {
 	return []command{
 		{
 			name: "celeba", flags: []string{"src", "partition", "crop", "pad", "size", "channels"}, need: []string{"src", "crop", "out"},
-			text: `mkshards celeba writes CelebA, all or some of its aligned 178×218 JPEGs, from the
-zip or a folder. The splits are the official ones: by --partition if given
+			text: `mkshards celeba writes CelebA, all or some of its aligned 178×218 JPEGs, from
+the zip or a folder. The splits are the official ones: by --partition if given
 (list_eval_partition.txt), else by the pictures' numbers.
 
 Papers crop differently, and a result means little without the crop: BiSM and
 VaGES take the centre 140, BiDVL 160, SNGAN 178, the latent EBM prior none. The
 crop is part of the data set's identity.
 
-  mkshards celeba --src img_align_celeba.zip --partition list_eval_partition.txt \
-      --crop 160 --size 32 --out shards/celeba32
+  mkshards celeba --src img_align_celeba.zip --crop 160 --size 32 \
+      --partition list_eval_partition.txt --out shards/celeba32
 
 It comes from https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html:
 Img/img_align_celeba.zip, 1.4 GB, stays as it is, and Eval has the list. It is
@@ -129,7 +130,7 @@ class of a picture is the first folder below that.
 Links to folders are followed; hidden files and what is no regular file are left
 alone and counted. How a camera was held (EXIF) is not looked at.
 
-  mkshards folder --src pictures --crop none --size 64 --test-percent 10 --out shards/mine`,
+  mkshards folder --src pictures --size 64 --test-percent 10 --out shards/mine`,
 			open: func(ctx context.Context, s *settings) (*importer.Set, error) {
 				src, err := s.oneSource()
 				if err != nil {
@@ -141,7 +142,8 @@ alone and counted. How a camera was held (EXIF) is not looked at.
 		{
 			name: "synth", flags: []string{"size", "seed", "train", "val", "test"}, need: []string{"out"},
 			text: `mkshards synth writes the built-in pictures, coloured figures drawn from a seed.
-train --data synth uses them without any files. A split of 0 samples is left out.
+train --data synth uses them without any files. A split of 0 samples is left
+out.
 
   mkshards synth --size 32 --out shards/synth`,
 			open: openSynth,
@@ -301,10 +303,10 @@ func (c command) convert(ctx context.Context, s *settings, stderr io.Writer) (x 
 			return nil, err
 		}
 	}
-	m := newMeter(stderr)
-	defer m.end()
-	s.run.Progress = m.progress
-	s.run.Bad = func(b shard.Skipped) { m.line(fmt.Sprintf("skipped %s: %s", b.Name, b.Why)) }
+	m := progressbar.NewPhases(stderr)
+	defer m.End()
+	s.run.Progress = func(split string, done, total int64) { m.Progress(split, "pictures/s", done, total) }
+	s.run.Bad = func(b shard.Skipped) { m.Line(fmt.Sprintf("skipped %s: %s", b.Name, b.Why)) }
 	return importer.Run(ctx, set, s.run)
 }
 

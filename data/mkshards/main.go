@@ -85,22 +85,24 @@ func exitCode(err error) int {
 
 const help = `mkshards writes a data set as shards, the format that train reads.
 
-  mkshards celeba  --src img_align_celeba.zip --crop 160 --size 32 --out shards/celeba32
+  mkshards celeba  --src img_align_celeba.zip --crop 160 --size 32 \
+      --out shards/celeba32
   mkshards cifar10 --src cifar-10-batches-bin --out shards/cifar10
   mkshards mnist   --src mnist --pad 2 --out shards/mnist
   mkshards wds     --src tars --size 64 --out shards/mine
   mkshards folder  --src pictures --size 64 --test-percent 10 --out shards/mine
   mkshards synth   --size 32 --out shards/synth
 
-With pictures of your own, in a folder or a zip, mkshards folder is all it takes.
-What the others read must be downloaded first; mkshards celeba --help, cifar10
---help and mnist --help say where it is. mkshards synth needs nothing.
+With pictures of your own, in a folder or a zip, mkshards folder is all it
+takes. What the others read must be downloaded first; mkshards celeba --help,
+cifar10 --help and mnist --help say where it is. mkshards synth needs nothing.
 
   mkshards info   shards/mnist     what a data set is
   mkshards verify shards/mnist     reads every byte and names what is damaged
 
-mkshards <command> --help lists the settings of a command. A data set is written
-whole or not at all; nothing is replaced without --force.
+mkshards <command> --help lists the settings of a command, mkshards --version
+says what it was built of. A data set is written whole or not at all; nothing is
+replaced without --force.
 `
 
 // run does what args ask for.
@@ -111,6 +113,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch name := args[0]; name {
 	case "help", "--help", "-help", "-h":
 		_, err := io.WriteString(stdout, help)
+		return err
+	case "--version", "-version", "version":
+		_, err := fmt.Fprintln(stdout, cliflag.Version("mkshards"))
 		return err
 	case "info":
 		return runInfo(args[1:], stdout)
@@ -126,17 +131,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 }
 
+// groups are the flags of all commands as --help shows them.
+var groups = []cliflag.Group{
+	{Title: "The originals", Flags: []string{"src", "partition", "test-percent", "limit", "on-bad", "seed", "train", "val", "test"}},
+	{Title: "The samples", Flags: []string{"crop", "size", "pad", "channels"}},
+	{Title: "The data set", Flags: []string{"out", "force", "workers"}},
+	{Title: "Help", Flags: []string{"help", "version"}},
+}
+
 // parse reads args into fs; true means that help was asked for and written.
 func parse(fs *pflag.FlagSet, text string, args []string, stdout io.Writer) (bool, error) {
-	fs.SetOutput(io.Discard)
-	fs.SortFlags = false
-	err := fs.Parse(cliflag.Normalize(fs, args, true))
-	if errors.Is(err, pflag.ErrHelp) {
-		_, err := fmt.Fprintf(stdout, "%s\n\nSettings:\n%s", text, fs.FlagUsages())
-		return true, err
+	p := cliflag.Program{Name: "mkshards " + fs.Name(), About: text, Groups: groups, Args: "DIR"}
+	err := p.Parse(fs, args, stdout)
+	if errors.Is(err, cliflag.ErrHelp) {
+		return true, nil
 	}
 	if err != nil {
-		return false, usage("%s: %w", fs.Name(), cliflag.Explain(err))
+		return false, usage("%s: %w", fs.Name(), err)
 	}
 	return false, nil
 }

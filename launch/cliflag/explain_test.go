@@ -39,7 +39,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", c.args, got, c.want)
 		}
 	}
-	if other := errors.New("other"); Explain(other) != other {
+	if other := errors.New("other"); !errors.Is(Explain(other), other) {
 		t.Error("another error was changed")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,7 +17,9 @@ import (
 
 	"golang.org/x/term"
 
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/member"
+	"ebtrain/launch/plainlog"
 	"ebtrain/launch/rendezvous"
 	"ebtrain/launch/supervise"
 )
@@ -26,14 +29,13 @@ const minKey = 16 // characters of EBTRAIN_KEY
 // configure turns options into what supervise needs: it makes the log folder,
 // the job's name and key and, with several nodes, opens the transport.
 func configure(o options, environ []string, stdout, stderr io.Writer) (supervise.Config, error) {
-	level := slog.LevelWarn
-	if o.verbose {
-		level = slog.LevelDebug
+	log := slog.New(plainlog.New("ddplaunch", stderr))
+	if o.verbose { // for who looks for a mistake, with times
+		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	if o.output.Dir != "" {
 		if err := os.MkdirAll(o.output.Dir, 0o755); err != nil {
-			return supervise.Config{}, usagef("--log-dir: %w", err)
+			return supervise.Config{}, cliflag.Usage("--log-dir: %w", err)
 		}
 	}
 	host, hostID, err := rendezvous.LocalHost()
@@ -89,8 +91,11 @@ func openTransport(cfg *supervise.Config, o options, key []byte) error {
 	cfg.Transport = m
 	cfg.Node.Info.Addr = m.Addr()
 	if o.nodeRank == 0 {
-		fmt.Fprintf(cfg.Stderr, "ddplaunch: waiting for %d more nodes; on each of them: ddplaunch --nnodes %d --join %s ...\n",
+		_, err := fmt.Fprintf(cfg.Stderr, "ddplaunch: waiting for %d more nodes; on each of them: ddplaunch --nnodes %d --join %s ...\n",
 			o.nodes-1, o.nodes, net.JoinHostPort(m.Addr(), strconv.Itoa(m.Port())))
+		if err != nil {
+			return errors.Join(err, m.Close())
+		}
 	}
 	return nil
 }
@@ -109,12 +114,12 @@ func jobKey(o options, environ []string) ([]byte, error) {
 			continue
 		}
 		if len(secret) < minKey {
-			return nil, usagef("EBTRAIN_KEY has %d characters, want at least %d: for example the output of openssl rand -hex 32", len(secret), minKey)
+			return nil, cliflag.Usage("EBTRAIN_KEY has %d characters, want at least %d: for example the output of openssl rand -hex 32", len(secret), minKey)
 		}
 		sum := sha256.Sum256([]byte("ebtrain job key\x00" + secret))
 		return sum[:], nil
 	}
-	return nil, usagef("several nodes need a common secret: set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32")
+	return nil, cliflag.Usage("several nodes need a common secret: set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32")
 }
 
 // jobName is a name that no other job has, made of letters, digits, '-', '_'
@@ -141,7 +146,7 @@ func threads(environ []string, nproc int) []string {
 	return supervise.SetDefault(environ, "OMP_NUM_THREADS", strconv.Itoa(max(1, runtime.NumCPU()/nproc)))
 }
 
-// terminal finds out whether the output is a terminal, and how wide.
+// terminal finds out whether the output is a terminal, whose width may change.
 func terminal(cfg *supervise.Config, stdout, stderr io.Writer) {
 	out, ok1 := stdout.(*os.File)
 	err, ok2 := stderr.(*os.File)
@@ -149,8 +154,12 @@ func terminal(cfg *supervise.Config, stdout, stderr io.Writer) {
 		return
 	}
 	cfg.TTY = true
-	if width, _, err := term.GetSize(int(err.Fd())); err == nil {
-		cfg.Columns = width
+	cfg.Columns = func() int {
+		width, _, err := term.GetSize(int(err.Fd()))
+		if err != nil {
+			return 0
+		}
+		return width
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -16,31 +17,40 @@ import (
 	"ebtrain/launch/supervise"
 )
 
-const help = `ddplaunch starts a program once per rank and looks after the processes.
+// program is what --help shows of ddplaunch besides the flags themselves.
+var program = cliflag.Program{
+	Name: "ddplaunch",
+	About: `ddplaunch starts a program once per rank and looks after the processes.
 
   ddplaunch [flags] PROGRAM [the program's own flags]
 
-  ddplaunch -nproc 2 train --algo bidvl --out runs/a     two ranks on this machine
-  ddplaunch -nproc gpu train ...                         one rank per GPU
-  ddplaunch -nproc 2 --log-dir logs ./my-program ...     and logs/rank-0.log, logs/rank-1.log
+  ddplaunch -nproc 2 train --data synth --out runs/a   two ranks on this machine
+  ddplaunch -nproc gpu train ...                       one rank per GPU
+  ddplaunch -nproc 2 --log-dir logs ./my-program ...   and logs/rank-N.log
 
-Several machines: give every machine the same secret in EBTRAIN_KEY, and run
-  ddplaunch --nnodes 2 --node-rank 0 --rdzv-endpoint node01:29400 -nproc 8 train ...     on node01
-  ddplaunch --nnodes 2 --node-rank 1 --join node01:29400 -nproc 8 train ...              on the other
+Several machines: give each the same secret in EBTRAIN_KEY, and run
+
+  ddplaunch --nnodes 2 --node-rank 0 --rdzv-endpoint node01:29400 \
+      -nproc 8 train ...                               on node01
+  ddplaunch --nnodes 2 --node-rank 1 --join node01:29400 \
+      -nproc 8 train ...                               on the other
 
 A program without a slash is looked for beside ddplaunch, then on PATH. Long
-flags work with one dash or two, and with - or _. Ctrl-C asks the ranks to
-stop; a second Ctrl-C kills them. The exit code is that of the rank that failed
-first: 128+n for signal n, 75 if all stopped cleanly before the end.
-
-Flags:
-`
+flags work with one dash or two, and with - or _. Ctrl-C asks the ranks to stop;
+a second Ctrl-C kills them. The exit code is that of the rank that failed first:
+128+n for signal n, 75 if all stopped cleanly before the end.
+`,
+	Groups: []cliflag.Group{
+		{Title: "Ranks", Flags: []string{"nproc-per-node", "max-restarts", "grace", "signals-to-handle"}},
+		{Title: "Several machines", Flags: []string{"nnodes", "node-rank", "rdzv-endpoint", "join", "rdzv-id", "rdzv-timeout", "standalone"}},
+		{Title: "Output", Flags: []string{"log-dir", "redirects", "tee", "local-ranks-filter", "verbose"}},
+		{Title: "Help", Flags: []string{"help", "version"}},
+	},
+	Args: "PROGRAM", Stops: true,
+}
 
 // options are the command line, parsed and checked.
 type options struct {
-	help  bool
-	usage string
-
 	nproc       int
 	nodes       int
 	nodeRank    int // -1 for any
@@ -63,14 +73,11 @@ type raw struct {
 	nnodes, nproc, nodeRank, endpoint, join, runID, joinWait, grace string
 	logDir, redirects, tee, filter, signals                         string
 	maxRestarts                                                     int
-	standalone, verbose, help                                       bool
+	standalone, verbose                                             bool
 }
 
 func flagSet(r *raw) *pflag.FlagSet {
 	fs := pflag.NewFlagSet("ddplaunch", pflag.ContinueOnError)
-	fs.SetInterspersed(false)
-	fs.SortFlags = false
-	fs.Usage = func() {}
 	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "nproc" {
 			name = "nproc-per-node"
@@ -93,21 +100,18 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.StringVar(&r.filter, "local-ranks-filter", "", "show only these local ranks, for example 0,1")
 	fs.StringVar(&r.signals, "signals-to-handle", "SIGINT,SIGTERM,SIGHUP,SIGUSR1", "signals that ask the ranks to stop")
 	fs.BoolVarP(&r.verbose, "verbose", "v", false, "log what the launcher does")
-	fs.BoolVarP(&r.help, "help", "h", false, "this help")
 	return fs
 }
 
-// parse reads the command line. Every error is a usageError.
-func parse(args []string) (options, error) {
+// parse reads the command line, and answers --help and --version on stdout. Any
+// other error is a *cliflag.UsageError.
+func parse(args []string, stdout io.Writer) (options, error) {
 	var r raw
 	fs := flagSet(&r)
-	if err := fs.Parse(cliflag.Normalize(fs, args, false)); err != nil {
-		return options{}, usageError{cliflag.Explain(err)}
+	if err := program.Parse(fs, args, stdout); err != nil {
+		return options{}, err
 	}
-	o := options{help: r.help, usage: help + fs.FlagUsages(), maxRestarts: r.maxRestarts, runID: r.runID, verbose: r.verbose}
-	if o.help {
-		return o, nil
-	}
+	o := options{maxRestarts: r.maxRestarts, runID: r.runID, verbose: r.verbose}
 	for _, step := range []func(*options, raw, *pflag.FlagSet) error{parseNodes, parseWaits, parseOutput, parseSignals, parseProgram} {
 		if err := step(&o, r, fs); err != nil {
 			return options{}, err
@@ -119,11 +123,11 @@ func parse(args []string) (options, error) {
 func parseNodes(o *options, r raw, fs *pflag.FlagSet) error {
 	low, high, ranged := strings.Cut(r.nnodes, ":")
 	if ranged && low != high {
-		return usagef("--nnodes %s: a varying number of nodes is not supported: give one number", r.nnodes)
+		return cliflag.Usage("--nnodes %s: a varying number of nodes is not supported: give one number", r.nnodes)
 	}
 	var err error
 	if o.nodes, err = strconv.Atoi(low); err != nil || o.nodes < 1 {
-		return usagef("--nnodes %q: want a number of nodes, at least 1", r.nnodes)
+		return cliflag.Usage("--nnodes %q: want a number of nodes, at least 1", r.nnodes)
 	}
 	if o.nproc, err = countProcs(r.nproc, os.Environ()); err != nil {
 		return err
@@ -137,27 +141,27 @@ func parseNodes(o *options, r raw, fs *pflag.FlagSet) error {
 	}
 	if r.nodeRank != "" {
 		if o.nodeRank, err = strconv.Atoi(r.nodeRank); err != nil || o.nodeRank < 0 {
-			return usagef("--node-rank %q: want this node's number, 0 to %d", r.nodeRank, o.nodes-1)
+			return cliflag.Usage("--node-rank %q: want this node's number, 0 to %d", r.nodeRank, o.nodes-1)
 		}
 	}
 	switch {
 	case o.nodeRank >= o.nodes:
-		return usagef("--node-rank %d is not below --nnodes %d", o.nodeRank, o.nodes)
+		return cliflag.Usage("--node-rank %d is not below --nnodes %d", o.nodeRank, o.nodes)
 	case o.nodeRank == 0 && o.joins:
-		return usagef("--node-rank 0 is the node that others join: give it --rdzv-endpoint, not --join")
+		return cliflag.Usage("--node-rank 0 is the node that others join: give it --rdzv-endpoint, not --join")
 	case o.nodeRank > 0 && o.endpoint == "":
-		return usagef("--node-rank %d needs the address of node 0: --join HOST:PORT", o.nodeRank)
+		return cliflag.Usage("--node-rank %d needs the address of node 0: --join HOST:PORT", o.nodeRank)
 	case o.nodes > 1 && !fs.Changed("node-rank") && !o.joins:
-		return usagef("--nnodes %d: give --node-rank 0 on one node, and --join HOST:PORT on the others", o.nodes)
+		return cliflag.Usage("--nnodes %d: give --node-rank 0 on one node, and --join HOST:PORT on the others", o.nodes)
 	case r.maxRestarts < 0:
-		return usagef("--max-restarts %d: want 0 or more", r.maxRestarts)
+		return cliflag.Usage("--max-restarts %d: want 0 or more", r.maxRestarts)
 	}
 	return nil
 }
 
 func parseEndpoint(o *options, r raw) error {
 	if r.join != "" && r.endpoint != "" {
-		return usagef("--join and --rdzv-endpoint are the same address: give one of them")
+		return cliflag.Usage("--join and --rdzv-endpoint are the same address: give one of them")
 	}
 	o.endpoint, o.joins = r.endpoint, r.join != ""
 	if o.joins {
@@ -167,12 +171,12 @@ func parseEndpoint(o *options, r raw) error {
 		return nil
 	}
 	if r.standalone || o.nodes == 1 {
-		return usagef("an address of node 0 (%s) makes no sense with one node: leave it out, or give --nnodes", o.endpoint)
+		return cliflag.Usage("an address of node 0 (%s) makes no sense with one node: leave it out, or give --nnodes", o.endpoint)
 	}
 	host, port, err := net.SplitHostPort(o.endpoint)
 	n, perr := strconv.Atoi(port)
 	if err != nil || perr != nil || n < 0 || n > 65535 || host == "" || o.joins && n == 0 {
-		return usagef("address %q: want HOST:PORT, for example node01:29400 or [fd00::1]:29400", o.endpoint)
+		return cliflag.Usage("address %q: want HOST:PORT, for example node01:29400 or [fd00::1]:29400", o.endpoint)
 	}
 	return nil
 }
@@ -186,7 +190,7 @@ func parseWaits(o *options, r raw, _ *pflag.FlagSet) error {
 		return err
 	}
 	if r.standalone && o.nodes > 1 {
-		return usagef("--standalone means one node, --nnodes says %d", o.nodes)
+		return cliflag.Usage("--standalone means one node, --nnodes says %d", o.nodes)
 	}
 	return nil
 }
@@ -198,7 +202,7 @@ func parseWait(flag, s string) (time.Duration, error) {
 		d, err = time.Duration(n*float64(time.Second)), nil
 	}
 	if err != nil || d <= 0 {
-		return 0, usagef("--%s %q: want a time above zero, for example 10s or 2m", flag, s)
+		return 0, cliflag.Usage("--%s %q: want a time above zero, for example 10s or 2m", flag, s)
 	}
 	return d, nil
 }
@@ -206,18 +210,18 @@ func parseWait(flag, s string) (time.Duration, error) {
 func parseOutput(o *options, r raw, fs *pflag.FlagSet) error {
 	var err error
 	if o.output.Redirect, err = supervise.ParseStreams(r.redirects); err != nil {
-		return usagef("--redirects %w", err)
+		return cliflag.Usage("--redirects %w", err)
 	}
 	switch {
 	case fs.Changed("tee"):
 		if o.output.Tee, err = supervise.ParseStreams(r.tee); err != nil {
-			return usagef("--tee %w", err)
+			return cliflag.Usage("--tee %w", err)
 		}
 	case r.logDir != "" && !fs.Changed("redirects"):
 		o.output.Tee = supervise.Streams{All: 3}
 	}
 	if r.logDir == "" && (fs.Changed("redirects") || fs.Changed("tee")) {
-		return usagef("--redirects and --tee need --log-dir")
+		return cliflag.Usage("--redirects and --tee need --log-dir")
 	}
 	o.output.Dir = r.logDir
 	if r.filter == "" {
@@ -226,7 +230,7 @@ func parseOutput(o *options, r raw, fs *pflag.FlagSet) error {
 	for part := range strings.SplitSeq(r.filter, ",") {
 		local, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || local < 0 || local >= o.nproc {
-			return usagef("--local-ranks-filter %q: want local ranks from 0 to %d, for example 0,1", r.filter, o.nproc-1)
+			return cliflag.Usage("--local-ranks-filter %q: want local ranks from 0 to %d, for example 0,1", r.filter, o.nproc-1)
 		}
 		o.output.Filter = append(o.output.Filter, local)
 	}
@@ -241,7 +245,7 @@ func parseSignals(o *options, r raw, _ *pflag.FlagSet) error {
 		}
 		s := unix.SignalNum(name)
 		if s == 0 || slices.Contains([]unix.Signal{unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG}, s) {
-			return usagef("--signals-to-handle: %q is not a signal that can be handled", name)
+			return cliflag.Usage("--signals-to-handle: %q is not a signal that can be handled", name)
 		}
 		o.signals = append(o.signals, s)
 	}
@@ -250,7 +254,7 @@ func parseSignals(o *options, r raw, _ *pflag.FlagSet) error {
 
 func parseProgram(o *options, _ raw, fs *pflag.FlagSet) error {
 	if fs.NArg() == 0 {
-		return usagef("no program to start: ddplaunch -nproc 2 train ...")
+		return cliflag.Usage("no program to start: ddplaunch -nproc 2 train ...")
 	}
 	o.args = fs.Args()[1:]
 	self, err := os.Executable()
@@ -259,7 +263,7 @@ func parseProgram(o *options, _ raw, fs *pflag.FlagSet) error {
 	}
 	dir := self[:strings.LastIndexByte(self, '/')]
 	if o.program, err = supervise.LookProgram(fs.Arg(0), dir, os.Getenv("PATH")); err != nil {
-		return usageError{err}
+		return cliflag.AsUsage(err)
 	}
 	return nil
 }

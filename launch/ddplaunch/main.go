@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/supervise"
 )
 
@@ -32,38 +33,25 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("the job ended with code %d", int(e)) }
 
-// usageError is a mistake on the command line or in the environment.
-type usageError struct{ err error }
-
-func (e usageError) Error() string { return e.err.Error() }
-func (e usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // exitCode prints err, unless it has been said, and returns the code of
 // design.md: 0 done, 2 usage, the job's own, else 1.
 func exitCode(err error, stderr io.Writer) int {
-	if err == nil {
-		return 0
-	}
-	if e, ok := errors.AsType[exit](err); ok && err == error(e) {
+	if e, ok := errors.AsType[exit](err); ok && !joined(err) {
 		return int(e)
 	}
-	if _, ok := errors.AsType[usageError](err); ok {
-		fmt.Fprintf(stderr, "ddplaunch: %v (see ddplaunch --help)\n", err)
-		return 2
-	}
-	fmt.Fprintln(stderr, "ddplaunch:", err)
-	return 1
+	return cliflag.Exit("ddplaunch", err, stderr)
+}
+
+// joined says that err is several errors.
+func joined(err error) bool {
+	_, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // of err itself, not of what it wraps
+	return ok
 }
 
 // run does what args say and returns nil, an exit, or what went wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, err := parse(args)
-	if err != nil || o.help {
-		if err == nil {
-			fmt.Fprint(stdout, o.usage)
-		}
+	o, err := parse(args, stdout)
+	if err != nil {
 		return err
 	}
 	cfg, err := configure(o, os.Environ(), stdout, stderr)
@@ -71,9 +59,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, o.signals...)
+	for _, s := range o.signals {
+		if s != unix.SIGHUP || !signal.Ignored(s) { // nohup
+			signal.Notify(signals, s)
+		}
+	}
 	defer signal.Stop(signals)
 	cfg.Signals = signals
+	if cfg.TTY {
+		resized := make(chan os.Signal, 1)
+		signal.Notify(resized, unix.SIGWINCH)
+		defer signal.Stop(resized)
+		cfg.Resized = resized
+	}
 	code, err := supervise.Run(ctx, cfg)
 	if err != nil || code == 0 {
 		return err

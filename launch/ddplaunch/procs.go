@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"ebtrain/launch/cliflag"
 )
 
 // maxProcs bounds --nproc-per-node: more is a typing mistake.
@@ -20,13 +22,13 @@ func countProcs(s string, environ []string) (int, error) {
 	case "gpu":
 		n := countGPUs(environ)
 		if n == 0 {
-			return 0, usagef("--nproc-per-node gpu: this node shows no GPU (CUDA_VISIBLE_DEVICES, /proc/driver/nvidia): give a number")
+			return 0, cliflag.Usage("--nproc-per-node gpu: this node shows no GPU (CUDA_VISIBLE_DEVICES, /proc/driver/nvidia): give a number")
 		}
 		return n, nil
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > maxProcs {
-		return 0, usagef("--nproc-per-node %q: want a number from 1 to %d, or gpu, cpu, auto", s, maxProcs)
+		return 0, cliflag.Usage("--nproc-per-node %q: want a number from 1 to %d, or gpu, cpu, auto", s, maxProcs)
 	}
 	return n, nil
 }

@@ -145,6 +145,15 @@ func (g *Group) Progress(step int64, phase string, seq uint64, label string) {
 	}
 }
 
+// Columns is how wide this rank's lines may be on the launcher's terminal now;
+// 0 if there is no launcher, or its width is not known.
+func (g *Group) Columns() int {
+	if g.page == nil {
+		return 0
+	}
+	return g.page.Width()
+}
+
 // Done is closed when the group has been aborted. Err then says why, and the
 // process has about a second to say so and exit.
 func (g *Group) Done() <-chan struct{} { return g.done }
@@ -239,10 +248,11 @@ func (g *Group) receive() {
 }
 
 // watchSignals turns the first signal into a request to stop, and gives the
-// later ones their default effect.
+// later ones their default effect; see Join about SIGHUP.
 func (g *Group) watchSignals() {
 	select {
 	case s := <-g.signals:
+		signal.Ignore(unix.SIGHUP)
 		signal.Stop(g.signals)
 		// The launcher hears of it before this rank does, which may close the
 		// connection at once: then the other ranks would never be asked.

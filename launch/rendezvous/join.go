@@ -27,9 +27,10 @@ var ErrNoLauncher = errors.New("no launcher")
 // no launcher. Ranks of another launcher than ddplaunch are refused with an
 // error that wraps ErrNoLauncher.
 //
-// Join takes over SIGINT, SIGTERM and SIGUSR1 until Close: the first of them
-// closes StopRequested on all ranks, after which they have their default
-// effect again.
+// Join takes over SIGINT, SIGTERM, SIGUSR1 and SIGHUP until Close: the first of
+// them closes StopRequested on all ranks, after which they have their default
+// effect again; but SIGHUP, which kernel and shell both send when a terminal
+// goes away, is then ignored. Under nohup it is ignored from the beginning.
 func Join(ctx context.Context, w env.Worker) (*Group, error) {
 	g := &Group{w: w, done: make(chan struct{}), stop: make(chan struct{}), gathered: make(chan Message, 1)}
 	switch {
@@ -49,6 +50,9 @@ func Join(ctx context.Context, w env.Worker) (*Group, error) {
 	g.signals = make(chan os.Signal, 1)
 	g.closed = make(chan struct{})
 	signal.Notify(g.signals, unix.SIGINT, unix.SIGTERM, unix.SIGUSR1)
+	if !signal.Ignored(unix.SIGHUP) {
+		signal.Notify(g.signals, unix.SIGHUP)
+	}
 	g.wg.Go(g.watchSignals)
 	return g, nil
 }

@@ -1,5 +1,6 @@
 // Package statuspage is one page of memory in which a rank writes what it is
-// doing and its launcher reads it, also after the rank has been killed.
+// doing and its launcher reads it, also after the rank has been killed; the
+// launcher writes there how wide its terminal is.
 //
 // The launcher makes the page (New), hands its descriptor to the worker, and
 // keeps its own mapping; the worker maps the inherited descriptor (Open).
@@ -30,6 +31,7 @@ const (
 
 	wordMagic = 0
 	wordCount = 1 // number of writes; slot count%2 is current
+	wordWidth = 2 // columns that the launcher's terminal has for the rank
 	wordSlots = 8 // first word of slot 0
 
 	slotStep  = 0
@@ -64,7 +66,8 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Page is a mapping of the shared page.
+// Page is a mapping of the shared page. Besides the rank's reports it holds one
+// number of the launcher: how wide the rank's lines may be.
 type Page struct {
 	mu    sync.Mutex // one writer at a time
 	bytes []byte     // nil after Close
@@ -164,6 +167,26 @@ func (p *Page) Read() (r Report, ok bool) {
 			return r, true
 		}
 	}
+}
+
+// SetWidth tells the rank how many columns its lines have on the launcher's
+// terminal; 0 means that there is none, or that its width is not known.
+func (p *Page) SetWidth(columns int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bytes != nil {
+		atomic.StoreUint64(&p.words[wordWidth], uint64(columns))
+	}
+}
+
+// Width is what the launcher has last said by SetWidth.
+func (p *Page) Width() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bytes == nil {
+		return 0
+	}
+	return int(atomic.LoadUint64(&p.words[wordWidth]))
 }
 
 func (p *Page) slot(n uint64) []uint64 {

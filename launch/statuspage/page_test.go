@@ -41,6 +41,23 @@ func TestWriteRead(t *testing.T) {
 	}
 }
 
+func TestWidth(t *testing.T) {
+	launcher, worker := newPair(t)
+	if n := worker.Width(); n != 0 {
+		t.Errorf("a fresh page says %d columns", n)
+	}
+	for _, n := range []int{120, 40, 0} {
+		launcher.SetWidth(n)
+		worker.Write(Report{Phase: "step"}) // reports leave it alone
+		if got := worker.Width(); got != n {
+			t.Errorf("the rank reads %d columns, want %d", got, n)
+		}
+	}
+	if err := worker.Close(); err != nil || worker.Width() != 0 {
+		t.Errorf("a closed page: %d columns, %v", worker.Width(), err)
+	}
+}
+
 func TestLongStringsAreCut(t *testing.T) {
 	launcher, worker := newPair(t)
 	worker.Write(Report{Phase: strings.Repeat("p", 1000), Label: strings.Repeat("l", 1000)})

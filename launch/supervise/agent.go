@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,8 +37,9 @@ type Config struct {
 	Output  Output
 	Stdout  io.Writer
 	Stderr  io.Writer
-	TTY     bool // Stdout and Stderr are a terminal
-	Columns int  // width of the terminal, 0 if not known
+	TTY     bool             // Stdout and Stderr are a terminal
+	Columns func() int       // measures the terminal, 0 if its width is not known; nil if there is none
+	Resized <-chan os.Signal // says that Columns has changed
 
 	Signals <-chan os.Signal // the first asks all ranks to stop, the second kills them
 	Log     *slog.Logger
@@ -97,7 +99,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 			shown++
 		}
 	}
-	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, shown, func() {
+	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown, func() {
 		// Whoever read the output has gone (ddplaunch | head): stop, like any program would.
 		a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
 	})
@@ -109,7 +111,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	err = errors.Join(err, a.release())
 	a.wg.Wait()
 	if c := a.finish.Cause; c != nil {
-		a.console.say(c.Error())
+		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
 	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
 }
@@ -147,6 +149,8 @@ func (a *agent) loop(ctx context.Context) error {
 			if n, ok := s.(unix.Signal); ok {
 				a.apply(a.node.Interrupt(unix.SignalName(n), int(n)))
 			}
+		case <-a.cfg.Resized:
+			a.resized()
 		case <-canceled:
 			canceled = nil
 			a.apply(a.node.Interrupt("SIGTERM", int(unix.SIGTERM)))
@@ -197,6 +201,9 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 		case rendezvous.StartWorkers:
 			a.startAll(e)
 		case rendezvous.Tell:
+			if e.Msg.Kind == rendezvous.KindAbort {
+				a.console.ending()
+			}
 			for _, p := range a.procs {
 				if p != nil && (e.Local < 0 || e.Local == p.local) {
 					p.out.put(e.Msg)
@@ -273,14 +280,14 @@ func (a *agent) startOne(w env.Worker) (*process, error) {
 			return nil, err
 		}
 	}
-	p, err := launch(a.spawner, cmd, w, w.LocalRank)
+	p, err := launch(a.spawner, cmd, w, w.LocalRank, a.columns(w.Rank))
 	if err != nil {
 		if log != nil {
 			err = errors.Join(err, log.f.Close())
 		}
 		return nil, err
 	}
-	p.log = log
+	p.rank, p.log = w.Rank, log
 	a.procs[w.LocalRank] = p
 	if err := a.guard.add(cmd.Process.Pid); err != nil {
 		a.cfg.Log.Warn("orphans may survive a SIGKILL of the launcher", "error", err)
@@ -297,10 +304,33 @@ func (a *agent) startOne(w env.Worker) (*process, error) {
 // environ is the environment of a rank.
 func (a *agent) environ(w env.Worker) []string {
 	out := env.Without(a.cfg.Environ)
-	if a.cfg.Columns > 0 {
-		out = append(out, "COLUMNS="+strconv.Itoa(max(20, a.cfg.Columns-len(prefix([]int{w.Rank}))-1)))
+	if n := a.columns(w.Rank); n > 0 {
+		out = append(out, "COLUMNS="+strconv.Itoa(n))
 	}
 	return out
+}
+
+// columns is what the terminal has for the lines of a rank, behind its prefix;
+// 0 if that is not known.
+func (a *agent) columns(rank int) int {
+	if a.cfg.Columns == nil {
+		return 0
+	}
+	n := a.cfg.Columns()
+	if n <= 0 {
+		return 0
+	}
+	return max(1, n-len(prefix([]int{rank}))-1)
+}
+
+// resized tells everybody who draws that the terminal has another width.
+func (a *agent) resized() {
+	for _, p := range a.procs {
+		if p != nil {
+			p.page.SetWidth(a.columns(p.rank))
+		}
+	}
+	a.console.redraw()
 }
 
 func (a *agent) postFrom(p *process, m rendezvous.Message) {
@@ -319,6 +349,9 @@ func (a *agent) awaitOne(p *process) {
 	if err != nil {
 		a.cfg.Log.Error("a rank was lost from sight", "local_rank", p.local, "error", err)
 		exit.Code = max(1, exit.Code)
+	}
+	if exit.Code != 0 || exit.Signal != "" {
+		a.console.ending()
 	}
 	a.post(func() { a.apply(a.node.Exited(p.local, exit)) })
 }

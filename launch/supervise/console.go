@@ -3,8 +3,11 @@ package supervise
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
+
+	"ebtrain/launch/rendezvous"
 )
 
 // Streams of a rank.
@@ -20,16 +23,19 @@ type console struct {
 	mu      sync.Mutex
 	out     [2]io.Writer
 	tty     bool
+	columns func() int // measures the terminal; nil or 0: not known
 	fold    fold
+	said    said
 	timer   *time.Timer
 	bar     string // shown on the last line of the terminal; "" for none
 	barBy   int    // the rank it is from
 	broken  error  // first error of writing
+	gone    bool   // the terminal, and with it who could miss the output
 	onBreak func() // called once, from a goroutine of its own, when it happens
 }
 
-func newConsole(out, err io.Writer, tty bool, ranks int, onBreak func()) *console {
-	c := &console{out: [2]io.Writer{out, err}, tty: tty, fold: fold{ranks: ranks}, onBreak: onBreak}
+func newConsole(out, err io.Writer, tty bool, columns func() int, ranks int, onBreak func()) *console {
+	c := &console{out: [2]io.Writer{out, err}, tty: tty, columns: columns, fold: fold{ranks: ranks}, onBreak: onBreak}
 	c.timer = time.AfterFunc(time.Hour, c.due)
 	return c
 }
@@ -69,6 +75,24 @@ func (c *console) say(text string) {
 	c.emit(false)
 }
 
+// ending says that the job is about to end with a failure.
+func (c *console) ending() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said.ending = true
+}
+
+// conclude says why the job has ended, unless the ranks of program have.
+func (c *console) conclude(cause *rendezvous.Cause, program string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.emit(true)
+	if !c.said.explains(cause, program) {
+		c.fold.say(cause.Error(), time.Now())
+		c.emit(true)
+	}
+}
+
 // flush writes all lines that wait and ends the progress bar. It returns the
 // first error of writing there has been.
 func (c *console) flush() error {
@@ -94,6 +118,9 @@ func (c *console) emit(all bool) {
 	if len(ready) > 0 {
 		c.erase()
 		for _, e := range ready {
+			if c.said.add(e) {
+				continue
+			}
 			text := prefix(e.ranks)
 			if e.text != "" {
 				text += " " + e.text
@@ -113,19 +140,41 @@ func (c *console) erase() {
 	}
 }
 
+// draw shows the bar in one line, which a terminal would break if it were as
+// wide as itself.
 func (c *console) draw() {
-	if c.bar != "" {
-		c.write(stderr, "\r"+prefix([]int{c.barBy})+" "+c.bar+"\x1b[K")
+	if c.bar == "" {
+		return
 	}
+	text := []rune(strings.TrimRight(prefix([]int{c.barBy})+" "+c.bar, " "))
+	if c.columns != nil {
+		if n := c.columns(); n > 0 {
+			text = text[:min(len(text), n-1)]
+		}
+	}
+	c.write(stderr, "\r"+string(text)+"\x1b[K")
+}
+
+// redraw draws the bar anew on a terminal of another width.
+func (c *console) redraw() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draw()
 }
 
 // write keeps the first error. The ranks' output is then read on and lost, so
-// that they are not blocked while they are asked to stop.
+// that they are not blocked while they are asked to stop. A terminal that goes
+// away says so by SIGHUP, if anyone is to act on it; that is no error.
 func (c *console) write(stream int, text string) {
-	if c.broken != nil {
+	if c.broken != nil || c.gone {
 		return
 	}
-	if _, err := io.WriteString(c.out[stream], text); err != nil {
+	_, err := io.WriteString(c.out[stream], text)
+	switch {
+	case err == nil:
+	case c.tty:
+		c.gone = true
+	default:
 		c.broken = fmt.Errorf("write the ranks' output: %w", err)
 		go c.onBreak()
 	}

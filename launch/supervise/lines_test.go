@@ -43,7 +43,9 @@ func TestLines(t *testing.T) {
 func TestLongLineIsCut(t *testing.T) {
 	var n []int
 	l := &lines{line: func(s string) { n = append(n, len(s)) }, status: func(string) {}}
-	fmt.Fprint(l, strings.Repeat("x", 2*maxLine+5), "\n")
+	if _, err := fmt.Fprint(l, strings.Repeat("x", 2*maxLine+5), "\n"); err != nil {
+		t.Fatal(err)
+	}
 	if fmt.Sprint(n) != fmt.Sprint([]int{maxLine, maxLine, 5}) {
 		t.Errorf("pieces of %v", n)
 	}
@@ -51,7 +53,7 @@ func TestLongLineIsCut(t *testing.T) {
 
 func TestConsoleKeepsTheBarLast(t *testing.T) {
 	var b bytes.Buffer
-	c := newConsole(&b, &b, true, 1, nil)
+	c := newConsole(&b, &b, true, nil, 1, nil)
 	c.status(0, "10%")
 	c.line(0, stdout, "loss 1")
 	c.status(1, "ignored: rank 0 owns the bar")
@@ -82,5 +84,29 @@ func TestParseStreams(t *testing.T) {
 		if s, err := ParseStreams(bad); err == nil {
 			t.Errorf("%q was accepted as %+v", bad, s)
 		}
+	}
+}
+
+// A bar never fills the terminal's last column, and is drawn anew when the
+// terminal has another width.
+func TestBarFitsTheTerminal(t *testing.T) {
+	var out, err bytes.Buffer
+	width := 120
+	c := newConsole(&out, &err, true, func() int { return width }, 1, nil)
+	text := strings.Repeat("=", 100)
+	c.status(0, text+strings.Repeat(" ", 60))
+	for _, tt := range []struct {
+		width int
+		want  string
+	}{{120, "[0] " + text}, {60, "[0] " + text[:55]}, {40, "[0] " + text[:35]}, {1, ""}, {0, "[0] " + text}} {
+		err.Reset()
+		width = tt.width
+		c.redraw()
+		if want := "\r" + tt.want + "\x1b[K"; err.String() != want {
+			t.Errorf("width %d: drawn %q, want %q", tt.width, err.String(), want)
+		}
+	}
+	if err := c.flush(); err != nil {
+		t.Error(err)
 	}
 }

@@ -31,6 +31,7 @@ const (
 // process is one running rank.
 type process struct {
 	local int
+	rank  int
 	cmd   *exec.Cmd
 	page  *statuspage.Page
 	conn  *rendezvous.Conn
@@ -42,15 +43,15 @@ type process struct {
 	drained sync.WaitGroup
 }
 
-// launch makes the channels of a rank and starts it.
-func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local int) (*process, error) {
+// launch makes the channels of a rank and starts it; its lines have so many
+// columns.
+func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local, columns int) (*process, error) {
 	p := &process{local: local, cmd: cmd, out: newOutbox(), heard: make(chan struct{})}
 	mine, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close()
-	defer mine.Close() // FileConn duplicates it
+	defer func() { _, _ = theirs.Close(), mine.Close() }() // the rank and FileConn have duplicates
 	c, err := net.FileConn(mine)
 	if err != nil {
 		return nil, fmt.Errorf("make a control channel: %w", err)
@@ -60,8 +61,9 @@ func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local int) (*process, error
 	if err != nil {
 		return nil, errors.Join(err, p.conn.Close())
 	}
-	defer pageFile.Close()
+	defer func() { _ = pageFile.Close() }() // the rank has a duplicate, p.page a mapping
 	p.page = page
+	page.SetWidth(columns)
 	w.ControlFD, w.ProgressFD = controlFD, progressFD
 	cmd.Env = append(cmd.Env, w.Environ()...)
 	cmd.ExtraFiles = []*os.File{theirs, pageFile}

@@ -5,10 +5,10 @@ import (
 	"context"
 	"os"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 )
 
 func main() {
 	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
-	os.Exit(job.Exit("evaluate", err, os.Stderr))
+	os.Exit(cliflag.Exit("evaluate", err, os.Stderr))
 }

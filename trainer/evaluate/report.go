@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"ebtrain/trainer/eval"
@@ -79,21 +80,27 @@ func negated(x []float64) []float64 {
 func (r *report) writeJSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
 
 func (r *report) writeTable(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s after %d steps, %d pictures of %s/%s\n\n", r.Run, r.Step, r.Images, r.Data, r.Split)
-	fmt.Fprintf(w, "RMSE of reconstruction\t%.4f\t(batch statistics)\n", r.RMSEBatch)
-	fmt.Fprintf(w, "\t%.4f\t(running statistics)\n", r.RMSERunning)
-	fmt.Fprintf(w, "RMSE of the mean image\t%.4f\n\n", r.RMSEMeanImage)
-	fmt.Fprintf(w, "energy of\tpictures\tmean\tsd\tmin\tmedian\tmax\n")
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	add := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // text takes everything
+	add("%s after %d steps, %d pictures of %s/%s\n\n", r.Run, r.Step, r.Images, r.Data, r.Split)
+	add("RMSE of reconstruction\t%.4f\t(batch statistics)\n", r.RMSEBatch)
+	add("\t%.4f\t(running statistics)\n", r.RMSERunning)
+	add("RMSE of the mean image\t%.4f\n\n", r.RMSEMeanImage)
+	add("energy of\tpictures\tmean\tsd\tmin\tmedian\tmax\n")
 	for _, e := range r.Energies {
-		fmt.Fprintf(w, "%s\t%d\t%.5g\t%.3g\t%.5g\t%.5g\t%.5g\n", e.Of, e.N, e.Mean, e.SD, e.Min, e.Median, e.Max)
+		add("%s\t%d\t%.5g\t%.3g\t%.5g\t%.5g\t%.5g\n", e.Of, e.N, e.Mean, e.SD, e.Min, e.Median, e.Max)
 	}
-	fmt.Fprintln(w)
+	add("\n")
 	for _, a := range r.AUROC {
-		fmt.Fprintf(w, "AUROC against %s\t%.4f\n", a.Against, a.Value)
+		add("AUROC against %s\t%.4f\n", a.Against, a.Value)
 	}
 	if r.Picture != "" {
-		fmt.Fprintf(w, "\ninputs above their reconstructions: %s\n", r.Picture)
+		add("\ninputs above their reconstructions: %s\n", r.Picture)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
 }

@@ -16,7 +16,7 @@ import (
 	"ebtrain/data/importer"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
-	"ebtrain/trainer/job"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/run/loop"
 )
 
@@ -90,7 +90,11 @@ func celebaShards(t *testing.T, originals string, limit int64) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer set.Close()
+	defer func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	out := filepath.Join(t.TempDir(), "celeba128")
 	if _, err := importer.Run(t.Context(), set, importer.Options{Out: out, Limit: limit}); err != nil {
 		t.Fatal(err)
@@ -145,7 +149,7 @@ func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, ou
 	if parts.Algorithm, err = o.settings.Algorithm(); err != nil {
 		return err
 	}
-	if parts.Backend, err = job.OpenBackend("cpu", job.F32, 1, world); err != nil {
+	if parts.Backend, err = device.Open("cpu", device.F32, 1, world); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, parts.Backend.Close()) }()

@@ -6,10 +6,10 @@ import (
 	"context"
 	"os"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 )
 
 func main() {
 	err := run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
-	os.Exit(job.Exit("train", err, os.Stderr))
+	os.Exit(cliflag.Exit("train", err, os.Stderr))
 }

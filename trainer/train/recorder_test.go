@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
 )
@@ -18,7 +19,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRecorder(o, runInfo{flags: flagValues(fs)}, 1, "test", io.Discard)
+	r, err := newRecorder(o, runInfo{flags: cliflag.Values(fs)}, 1, "test", io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 // patience bounds every program: more is a hang.
 const patience = 60 * time.Second
 
-var programs = []string{"launch/ddplaunch", "trainer/train", "trainer/sample", "trainer/evaluate", "data/mkshards"}
+var programs = []string{"launch/ddplaunch", "trainer/train", "trainer/sample", "trainer/evaluate", "trainer/stepbench", "data/mkshards", "collective/collbench"}
 
 var bin string // folder of the programs, made by build
 
@@ -226,18 +226,26 @@ func (s *site) losses(run string) []map[string]float64 {
 // awaitStep waits until the metrics of a run have the line of a step.
 func (s *site) awaitStep(r *running, run string, step int64) {
 	s.t.Helper()
-	for time.Since(r.begun) < patience/2 {
+	if !s.comesTo(run, step) {
+		r.stop()
+		s.t.Fatalf("%s did not come to step %d: %v", run, step, r.wait())
+	}
+}
+
+// comesTo waits until the metrics of a run have the line of a step; false if
+// they have it not in time.
+func (s *site) comesTo(run string, step int64) bool {
+	s.t.Helper()
+	for begun := time.Now(); time.Since(begun) < patience/2; time.Sleep(5 * time.Millisecond) {
 		records, err := rundir.ReadMetrics(s.path(run, "metrics.jsonl"))
 		if err == nil && len(records) > 0 && records[len(records)-1].Step >= step {
-			return
+			return true
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			s.t.Fatal(err)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
-	r.stop()
-	s.t.Fatalf("%s did not come to step %d: %v", run, step, r.wait())
+	return false
 }
 
 // content is every file below a folder, by its name in it.

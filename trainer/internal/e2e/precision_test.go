@@ -49,9 +49,9 @@ func TestBF16(t *testing.T) {
 		}
 	}
 
-	if e := s.run(args("half", "--resume")...); e.code != 1 || !strings.Contains(e.stderr, `precision: was "bf16", now absent`) {
+	if e := s.run(args("half", "--resume", "--precision", "f32")...); e.code != 2 || !strings.Contains(e.stderr, "has --precision bf16, not --precision f32") {
 		t.Errorf("resumed in float32: want a refusal that names the precision, got %v", e)
 	}
-	s.must(args("half", "--precision", "bf16", "--resume", "--steps", "11")...)
+	s.must("train", "--resume", "--out", "half", "--steps", "11")
 	s.must("sample", "--run", "half", "--n", "4", "--out", "grid.png")
 }

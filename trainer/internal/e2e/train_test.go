@@ -211,7 +211,7 @@ func TestStopAlone(t *testing.T) {
 		t.Errorf("want exit 75 and %q, got %v", want, e)
 	}
 	n := len(s.losses("a"))
-	s.must(tiny("a", "--resume", "--steps", "1")...) // already done: nothing to do
+	s.must("train", "--resume", "--out", "a", "--steps", fmt.Sprint(n)) // already done: nothing to do
 	if m := len(s.losses("a")); m != n {
 		t.Errorf("%d lines after a resume of a finished run, had %d", m, n)
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // TestUse goes from pictures to shards to a model to what it is worth.
@@ -68,7 +69,11 @@ func (s *site) picture(name string) image.Point {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() {
+		if err := f.Close(); err != nil {
+			s.t.Error(err)
+		}
+	}()
 	m, err := png.Decode(f)
 	if err != nil {
 		s.t.Fatalf("%s: %v", name, err)
@@ -133,7 +138,7 @@ func (s *site) checkEvaluation() {
 }
 
 // TestHelp asks every program for help: it teaches by an example and lists
-// every flag.
+// every flag in a group, in 80 columns. Each says what it was built of.
 func TestHelp(t *testing.T) {
 	long(t)
 	s := newSite(t)
@@ -144,11 +149,27 @@ func TestHelp(t *testing.T) {
 		{"ddplaunch", "ddplaunch -nproc 2 train ", "--max-restarts"},
 		{"mkshards", "mkshards celeba ", "mkshards verify"},
 		{"mkshards folder", "mkshards folder --src ", "--test-percent"},
+		{"mkshards celeba", "mkshards celeba --src ", "--partition"},
+		{"mkshards synth", "mkshards synth --size ", "--val"},
+		{"collbench", "collbench -nproc 2 ", "--hosts"},
+		{"stepbench", "stepbench --net ", "--warmup"},
 	} {
+		name, _, _ := strings.Cut(c.args, " ")
+		if e := s.run(name, "--version"); e.code != 0 || e.stderr != "" || !strings.HasPrefix(e.stdout, name+" of ebtrain ") || !strings.Contains(e.stdout, ", go1.") || strings.Count(e.stdout, "\n") != 1 {
+			t.Errorf("%s --version: got %v", name, e)
+		}
 		for _, ask := range []string{"--help", "-help", "-h"} {
 			e := s.run(append(strings.Fields(c.args), ask)...)
 			if e.code != 0 || e.stderr != "" || !strings.Contains(e.stdout, "\n  "+c.example) || !strings.Contains(e.stdout, c.flag) {
 				t.Errorf("%s %s: want exit 0, an example with %q, and %q; got %v", c.args, ask, c.example, c.flag, e)
+			}
+			for line := range strings.Lines(e.stdout) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+					t.Errorf("%s %s: a line of %d columns: %s", c.args, ask, n, line)
+				}
+				if line == "Other:\n" || line == "Flags:\n" {
+					t.Errorf("%s %s: flags in no group:\n%s", c.args, ask, e.stdout)
+				}
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"ebtrain/ddp/ddptest"
-	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/model/nn"
@@ -17,7 +16,7 @@ import (
 // version of BiDVL rests on.
 
 // outputs runs s's graph with extra outputs, one step of the tiny network.
-func outputs(t *testing.T, r rig, s *step, images []float64, extra map[string]graph.ID) (ddptest.Values, exec.Vars) {
+func outputs(t *testing.T, r rig, s *step, images []float64, extra map[string]graph.ID) ddptest.Values {
 	t.Helper()
 	for name, id := range extra {
 		s.Output(name, id)
@@ -34,7 +33,7 @@ func outputs(t *testing.T, r rig, s *step, images []float64, extra map[string]gr
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out, vars
+	return out
 }
 
 // leaves are the learned variables of a network as they are at the start of a
@@ -91,7 +90,7 @@ func checkLearners(t *testing.T, cfg Config, term, statement string, want map[st
 		}
 		extra[net] = sum
 	}
-	out, _ := outputs(t, r, s, r.pictures(6), extra)
+	out := outputs(t, r, s, r.pictures(6), extra)
 	for net, want := range want {
 		if got := out[net][0]; (got != 0) != want || math.IsNaN(got) {
 			t.Errorf("%s: the %s's gradient has size %v", statement, net, got)
@@ -406,7 +405,7 @@ func TestDrawsAreNamed(t *testing.T) {
 	cfg.FreshLatent = true
 	r := tinyRig(cfg)
 	s := r.step(1, 3)
-	out, _ := outputs(t, r, s, r.pictures(3), map[string]graph.ID{
+	out := outputs(t, r, s, r.pictures(3), map[string]graph.ID{
 		"upper latent": s.latent, "lower latent": s.draw(philox.Latent, 1), "noise": s.draw(philox.Posterior, 0),
 	})
 	for name, want := range map[string][]float64{

@@ -63,7 +63,7 @@ func TestSample(t *testing.T) {
 		for i := range 3 {
 			philox.Name{Seed: testSeed, Purpose: philox.Sampling, Step: 4, Sample: uint32(10 + i)}.Normal(h[3*i : 3*i+3])
 		}
-		want := apply(t, c, mode, vars, ddptest.Values{"x": h}, func(ctx *nn.Context) graph.ID {
+		want := apply(t, mode, vars, ddptest.Values{"x": h}, func(ctx *nn.Context) graph.ID {
 			return built(t, c).Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
 		})
 		if err := ddptest.Near(out[loop.OutputSamples], want, 1e-6); err != nil {
@@ -77,7 +77,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-func apply(t *testing.T, c Config, mode nn.Mode, vars exec.Vars, in ddptest.Values, f func(ctx *nn.Context) graph.ID) []float64 {
+func apply(t *testing.T, mode nn.Mode, vars exec.Vars, in ddptest.Values, f func(ctx *nn.Context) graph.ID) []float64 {
 	t.Helper()
 	ctx := nn.NewContext(mode, 1)
 	ctx.Output("y", f(ctx))
@@ -111,11 +111,11 @@ func TestJudge(t *testing.T) {
 		}
 		in := ddptest.Values{"x": images}
 		image := graph.T(graph.F32, 3, 1, 32, 32)
-		mean := apply(t, c, mode, vars, in, func(ctx *nn.Context) graph.ID {
+		mean := apply(t, mode, vars, in, func(ctx *nn.Context) graph.ID {
 			m, _ := built(t, c).Inference(ctx, ctx.Input("x", image))
 			return m
 		})
-		want := apply(t, c, mode, vars, ddptest.Values{"x": mean}, func(ctx *nn.Context) graph.ID {
+		want := apply(t, mode, vars, ddptest.Values{"x": mean}, func(ctx *nn.Context) graph.ID {
 			return built(t, c).Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
 		})
 		if err := ddptest.Near(out[OutputRecon], want, 1e-5); err != nil {
@@ -144,7 +144,7 @@ func TestJudgeUndecoupled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := apply(t, c, nn.Eval, vars, ddptest.Values{"x": images}, func(ctx *nn.Context) graph.ID {
+	want := apply(t, nn.Eval, vars, ddptest.Values{"x": images}, func(ctx *nn.Context) graph.ID {
 		x := ctx.Input("x", graph.T(graph.F32, 2, 1, 32, 32))
 		mean, _ := built(t, c).Inference(ctx, x)
 		logit, _ := built(t, c).(nets.Joint).JointEnergy(ctx, x, mean)

@@ -154,7 +154,7 @@ func TestUpperStepOfQ(t *testing.T) {
 				}
 				extra[net] = sum
 			}
-			out, _ := outputs(t, r, s, r.pictures(6), extra)
+			out := outputs(t, r, s, r.pictures(6), extra)
 			for net, want := range map[string]bool{"inference": tt.q, "generator": tt.g} {
 				if got := out[net][0]; (got != 0) != want {
 					t.Errorf("the %s moved by %v", net, got)
@@ -202,7 +202,7 @@ func TestUpperStepNearsThePrior(t *testing.T) {
 	s.upper()
 	before := s.means["prior_fake"]
 	s.upper() // from the same latents with the same G
-	out, _ := outputs(t, r, s, r.pictures(6), map[string]graph.ID{"before": before, "after": s.means["prior_fake"]})
+	out := outputs(t, r, s, r.pictures(6), map[string]graph.ID{"before": before, "after": s.means["prior_fake"]})
 	if before, after := out["before"][0], out["after"][0]; !(after < before) {
 		t.Errorf("KL(q(h|v̂) ‖ p(h)) went from %v to %v, want it lower", before, after)
 	}
@@ -293,7 +293,11 @@ func TestFeeder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	const step, epoch = 7, 3
 	cfg.Feeder(p)(step, epoch)
 	for name, want := range map[string]struct {

@@ -17,11 +17,11 @@ func TestLayersOfTheOthers(t *testing.T) {
 		{"conv64", "inference", inference64},
 		{"conv64", "generator", generator64},
 		{"conv32", "joint energy", joint32},
-		{"resnet32", "energy", trunk(3, "128 down", "128 down", "128", "128") + "linear 128→1"},
-		{"resnet32", "inference", trunk(3, "128 down", "128 down", "128", "128") + "linear 128→128; linear 128→128; softplus"},
+		{"resnet32", "energy", trunk(t, "128 down", "128 down", "128", "128") + "linear 128→1"},
+		{"resnet32", "inference", trunk(t, "128 down", "128 down", "128", "128") + "linear 128→128; linear 128→128; softplus"},
 		{"resnet32", "generator", rises(256, 256, 256, 256)},
-		{"resnet128", "energy", trunk(3, "64 down", "128 down", "256 down", "512 down", "1024 down", "1024") + "linear 1024→1"},
-		{"resnet128", "inference", trunk(3, "64 down", "128 down", "256 down", "512 down", "1024 down", "1024") +
+		{"resnet128", "energy", trunk(t, "64 down", "128 down", "256 down", "512 down", "1024 down", "1024") + "linear 1024→1"},
+		{"resnet128", "inference", trunk(t, "64 down", "128 down", "256 down", "512 down", "1024 down", "1024") +
 			"linear 1024→128; linear 1024→128; softplus"},
 		{"resnet128", "generator", rises(1024, 1024, 512, 256, 128, 64)},
 	} {
@@ -71,14 +71,18 @@ const (
 		"C1/1/0 1024→1024; leakyrelu{0.1}; C1/1/0 1024→1; softplus"
 )
 
-// trunk are the down blocks with these outputs, of images with in channels. The
+// trunk are the down blocks with these outputs, of images in colour. The
 // pool stands before the shortcut's C1, which commutes with it, and in rises
 // the upsampling after it.
-func trunk(in int, blocks ...string) string {
+func trunk(t *testing.T, blocks ...string) string {
+	t.Helper()
+	in := 3
 	var b strings.Builder
 	for i, block := range blocks {
 		var out int
-		fmt.Sscan(block, &out)
+		if _, err := fmt.Sscan(block, &out); err != nil {
+			t.Fatal(err)
+		}
 		down := strings.HasSuffix(block, "down")
 		switch {
 		case i == 0:

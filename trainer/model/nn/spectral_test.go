@@ -11,8 +11,9 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// power is one power iteration on w (rows×cols) in plain loops.
-func power(w, u []float64, cols int) (newU, newV []float64) {
+// power is one power iteration on w (rows×spectralCols) in plain loops.
+func power(w, u []float64) (newU, newV []float64) {
+	const cols = spectralCols
 	rows := len(u)
 	newV, newU = make([]float64, cols), make([]float64, rows)
 	for i := range rows {
@@ -111,7 +112,7 @@ func TestSpectralWeight(t *testing.T) {
 			out := run(t, c, vars, values{"a": a})
 
 			if tt.mode == Train {
-				u, v = power(w, u, spectralCols)
+				u, v = power(w, u)
 			}
 			near(t, "W/σ̂", out["y"], quotient(w, u, v), 1e-13)
 			near(t, "u", numbers(t, vars, "weight_u"), u, 1e-14)
@@ -139,8 +140,8 @@ func TestSpectralWeightTwice(t *testing.T) {
 	c.Output("g", c.Grad(loss, c.now["weight_orig"])[0])
 	out := run(t, c, vars, values{"a": a, "b": b})
 
-	u1, v1 := power(w, u0, spectralCols)
-	u2, v2 := power(w, u1, spectralCols)
+	u1, v1 := power(w, u0)
+	u2, v2 := power(w, u1)
 	near(t, "first", out["y1"], quotient(w, u1, v1), 1e-13)
 	near(t, "second", out["y2"], quotient(w, u2, v2), 1e-13)
 	near(t, "u", numbers(t, vars, "weight_u"), u2, 1e-14)
@@ -166,11 +167,11 @@ func TestSpectralWeightAfterStep(t *testing.T) {
 	c.Output("y", c.spectralWeight(spectralShape, nil))
 	out := run(t, c, vars, values{"step": step})
 
-	u, _ = power(w, u, spectralCols)
+	u, _ = power(w, u)
 	for i := range w {
 		w[i] += step[i]
 	}
-	u, v := power(w, u, spectralCols)
+	u, v := power(w, u)
 	near(t, "W/σ̂", out["y"], quotient(w, u, v), 1e-13)
 	near(t, "variable", numbers(t, vars, "weight_orig"), w, 0)
 }

@@ -391,7 +391,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // an example has nowhere to say it
 	w := exec.NewTensor(graph.T(graph.F32, 2))
 	copy(w.F32(), []float32{1, 2})
 	s := State{Step: 25, Samples: 1600, Seed: 1, World: 2, ConfigDigest: "sha256:…"}

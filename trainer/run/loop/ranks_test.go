@@ -243,10 +243,7 @@ func TestPlanMustBeShared(t *testing.T) {
 }
 
 // failing is an observer that fails at one point.
-type failing struct {
-	watch
-	at string
-}
+type failing struct{ at string }
 
 var errDisk = errors.New("no space left")
 

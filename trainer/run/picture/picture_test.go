@@ -41,7 +41,11 @@ func written(t *testing.T, m image.Image) image.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	m, err = png.Decode(f)
 	if err != nil {
 		t.Fatal(err)
@@ -154,5 +158,20 @@ func TestErrors(t *testing.T) {
 	}
 	if err := WritePNG(filepath.Join(t.TempDir(), "no", "a.png"), image.NewGray(image.Rect(0, 0, 1, 1))); err == nil {
 		t.Error("a missing folder gives no error")
+	}
+}
+
+func TestCheckFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := CheckFolder(dir); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, bad := range []string{filepath.Join(dir, "none"), "/proc"} {
+		if err := CheckFolder(bad); err == nil {
+			t.Errorf("%s takes a file", bad)
+		}
 	}
 }

@@ -196,19 +196,19 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // an example has nowhere to say it
 	d, err := Create(dir, Config{Program: "train", World: 1}, map[string]int{"batch": 64})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	m, err := d.Metrics(0)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer func() { _ = m.Close() }()
 	err = m.Append(Record{Step: 0, Samples: 64, Losses: map[string]float64{"energy": -0.25}})
 	text, _ := os.ReadFile(d.MetricsFile())
 	fmt.Printf("%s%v", text, err)

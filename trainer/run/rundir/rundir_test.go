@@ -32,7 +32,7 @@ func create(t *testing.T, path string) *Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { d.Close() })
+	t.Cleanup(func() { _ = d.Close() }) // some tests have closed it
 	return d
 }
 
@@ -84,7 +84,11 @@ func TestCreateOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is still there: %v", left, err)
 	}
@@ -94,7 +98,7 @@ func TestCreateOpen(t *testing.T) {
 	other := settings{Batch: 32, LR: 3e-4}
 	other.Net.Width = 8
 	wantError(t, d.CheckSettings(other), path, "batch: was 64, now 32; net.width: was 0, now 8", "another --out")
-	if err := d.Resumed(Resume{Step: 25, World: 4, Args: []string{"--resume"}}); err != nil {
+	if err := d.Resumed(Resume{Step: 25, World: 4, Args: []string{"--resume"}}, map[string]string{"steps": "50"}); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := ReadConfig(path); err != nil || len(c.Resumed) != 1 || c.Resumed[0].Step != 25 || c.Resumed[0].Time.IsZero() || c.World != 2 {

@@ -83,12 +83,12 @@ func create(dir string, step int64, now func() time.Time) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{f: f, now: now}
-	w.event(0, eventFileVersion, []byte("brain.Event:2"))
-	if step > 0 {
-		w.event(step, eventSessionLog, intField(nil, sessionStatus, sessionStart))
+	err = w.event(0, eventFileVersion, []byte("brain.Event:2"))
+	if err == nil && step > 0 {
+		err = w.event(step, eventSessionLog, intField(nil, sessionStatus, sessionStart))
 	}
-	if w.err != nil {
-		return nil, errors.Join(w.err, f.Close())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return w, nil
 }

@@ -39,7 +39,7 @@ type args struct {
 // the earliest start.
 func Write(w io.Writer, ranks [][]Span) error {
 	out := bufio.NewWriter(w)
-	write := func(text string) { out.WriteString(text) } // Flush reports the first error
+	write := func(text string) { _, _ = out.WriteString(text) } // Flush reports the first error
 	write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")
 	before := "\n"
 	for _, e := range all(ranks) {

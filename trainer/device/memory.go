@@ -1,4 +1,4 @@
-package job
+package device
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func CheckMemory(g *graph.Graph, smaller string) error {
 	if err := unix.Sysinfo(&info); err != nil {
 		return fmt.Errorf("how much memory there is: %w", err)
 	}
-	return checkMemory(g, uint64(info.Totalram)*uint64(info.Unit), smaller)
+	return checkMemory(g, info.Totalram*uint64(info.Unit), smaller)
 }
 
 func checkMemory(g *graph.Graph, have uint64, smaller string) error {

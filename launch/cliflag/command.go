@@ -1,0 +1,65 @@
+package cliflag
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"ebtrain/launch/exitcode"
+)
+
+// UsageError is a mistake on the command line.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usage makes a UsageError.
+func Usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// AsUsage makes err a UsageError; nil stays nil.
+func AsUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UsageError{err}
+}
+
+// Exit is the exit code of a program that ended with err, which is shown on w
+// as one line that begins with the program's name; a mistake on the command line
+// is followed by where help is.
+func Exit(program string, err error, w io.Writer) int {
+	if err == nil || errors.Is(err, ErrHelp) {
+		return exitcode.Done
+	}
+	text := oneLine(err.Error())
+	_, usage := errors.AsType[*UsageError](err)
+	if usage {
+		text += fmt.Sprintf(" (see %s --help)", program)
+	}
+	_, _ = fmt.Fprintf(w, "%s: %s\n", program, text) // there is nowhere else to say it
+	if usage {
+		return exitcode.Usage
+	}
+	if onlyStopped(err) {
+		return exitcode.Requeue
+	}
+	return exitcode.Failed
+}
+
+// onlyStopped says that err is ErrStopped and nothing went wrong besides.
+func onlyStopped(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what is wrapped besides ErrStopped must not be overlooked
+	if !ok {
+		return err == ErrStopped //nolint:errorlint // as above
+	}
+	return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyStopped(e) })
+}
+
+// oneLine joins the lines of joined errors.
+func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ") }
+
+// ErrStopped means stopped cleanly before the end.
+var ErrStopped = errors.New("stopped before the end; the same command with --resume goes on")

@@ -1,0 +1,62 @@
+package supervise
+
+import (
+	"bytes"
+	"testing"
+
+	"ebtrain/launch/rendezvous"
+)
+
+// At the end of a job each thing is said once.
+func TestSaidOnce(t *testing.T) {
+	raised := &rendezvous.Cause{Kind: rendezvous.CauseRaised, Rank: 0, Host: "h", Pid: 7, Text: "a holds a run"}
+	exit := &rendezvous.Cause{Kind: rendezvous.CauseExit, Rank: 1, Host: "h", Pid: 8, ExitCode: 2}
+	during := &rendezvous.Cause{Kind: rendezvous.CauseExit, Rank: 1, Host: "h", Pid: 8, ExitCode: 2, During: "during load"}
+	type line struct {
+		rank int
+		text string
+	}
+	for _, tt := range []struct {
+		name  string
+		lines []line
+		cause *rendezvous.Cause
+		want  string
+	}{
+		{"all ranks say it, late", []line{{0, "train: --out is required"}, {1, "train: --out is required"}}, exit, "[0] train: --out is required\n"},
+		{"other ranks say other things", []line{{0, "train: a"}, {1, "train: b"}}, exit, "[0] train: a\n[1] train: b\n"},
+		{"a rank says it twice", []line{{1, "train: a"}, {1, "train: a"}}, exit, "[1] train: a\n[1] train: a\n"},
+		{"the rank that failed is silent", []line{{0, "train: a"}}, exit, "[0] train: a\nddplaunch: rank 1 (h, pid 8): exit status 2\n"},
+		{"it ends with other words", []line{{1, "train: a"}, {1, "Traceback"}}, exit, "[1] train: a\n[1] Traceback\nddplaunch: rank 1 (h, pid 8): exit status 2\n"},
+		{"it was at work", []line{{1, "train: a"}}, during, "[1] train: a\nddplaunch: rank 1 (h, pid 8): exit status 2 during load\n"},
+		{"raised and said", []line{{0, "train: rank 0 (h, pid 7): a holds a run"}, {1, "train: rank 0 (h, pid 7): a holds a run"}}, raised, "[0] train: rank 0 (h, pid 7): a holds a run\n"},
+		{"raised only", nil, raised, "ddplaunch: rank 0 (h, pid 7): a holds a run\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, err bytes.Buffer
+			c := newConsole(&out, &err, false, nil, 2, nil)
+			c.ending()
+			for _, l := range tt.lines {
+				c.line(l.rank, stderr, l.text)
+				c.mu.Lock()
+				c.emit(true) // no waiting for equals
+				c.mu.Unlock()
+			}
+			c.conclude(tt.cause, "train")
+			if e := c.flush(); e != nil || err.String() != tt.want {
+				t.Errorf("%v, got\n%s\nwant\n%s", e, err.String(), tt.want)
+			}
+		})
+	}
+	// While the job runs, nothing is left out.
+	var out, err bytes.Buffer
+	c := newConsole(&out, &err, false, nil, 2, nil)
+	for rank := range 2 {
+		c.line(rank, stderr, "train: warning: slow")
+		c.mu.Lock()
+		c.emit(true)
+		c.mu.Unlock()
+	}
+	if e := c.flush(); e != nil || err.String() != "[0] train: warning: slow\n[1] train: warning: slow\n" {
+		t.Errorf("%v, got %q", e, err.String())
+	}
+}

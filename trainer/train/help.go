@@ -1,0 +1,36 @@
+package main
+
+import "ebtrain/launch/cliflag"
+
+// program is what --help shows of train besides the flags themselves.
+var program = cliflag.Program{
+	Name: "train",
+	About: `train trains an energy-based latent variable model and writes a run directory.
+
+Alone it is one rank; under ddplaunch it is one of several:
+
+  train --data synth --steps 100 --out runs/a
+  ddplaunch -nproc 2 train --net conv32 --width 16 --data shards/celeba32 \
+      --batch 64 --steps 300 --out runs/celeba32
+  ddplaunch -nproc 2 train --preset bidvl-celeba128 \
+      --data shards/celeba128 --out runs/celeba128
+  ddplaunch -nproc 2 train --resume --out runs/celeba32
+
+--batch is over all ranks, so a run means the same on 1, 2 or 8 of them. The run
+directory holds config.json, metrics.jsonl, samples/, ckpt/, events/ and a log
+for each rank. Interrupt it with Ctrl-C: it stops after the current step and
+writes a checkpoint (exit code 75). --resume --out RUN goes on: all settings are
+in config.json. Flags beside it change --steps, --data (where the same data are
+now) and what is said of the machine and of outputs; nothing else may change.
+`,
+	Groups: []cliflag.Group{
+		{Title: "The run", Flags: []string{"out", "resume", "steps", "seed", "deterministic", "precision"}},
+		{Title: "Data", Flags: []string{"data", "split", "batch", "flip"}},
+		{Title: "What is trained", Flags: []string{"algo", "preset", "net", "width", "latent", "plain-shortcut"}},
+		{Title: "Its losses", Flags: []string{"order", "lower-steps", "fresh-latent", "latent-term", "latent-weight", "upper-loss", "lower-level", "ratio", "undecoupled", "vae-weight"}},
+		{Title: "Its optimisers", Flags: []string{"lr", "lr-energy", "lr-generator", "beta1", "beta2", "lr-decay", "weight-decay"}},
+		{Title: "The machine", Flags: []string{"device", "threads", "prefetch", "remat"}},
+		{Title: "Outputs", Flags: []string{"ckpt-every", "ckpt-keep", "sample-every", "samples", "log-every", "print-every", "check-every", "profile"}},
+		{Title: "Help", Flags: []string{"help", "version"}},
+	},
+}
