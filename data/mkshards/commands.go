@@ -15,6 +15,7 @@ import (
 	"ebtrain/data/importer"
 	"ebtrain/data/shard"
 	"ebtrain/data/synth"
+	"ebtrain/launch/progressbar"
 )
 
 // command is one kind of originals.
@@ -200,11 +201,11 @@ func (c command) run(ctx context.Context, args []string, stdout, stderr io.Write
 	for _, n := range set.Notes {
 		fmt.Fprintln(stderr, n)
 	}
-	m := newMeter(stderr)
-	s.run.Progress = m.progress
-	s.run.Bad = func(b shard.Skipped) { m.line(fmt.Sprintf("skipped %s: %s", b.Name, b.Why)) }
+	m := progressbar.NewPhases(stderr)
+	s.run.Progress = func(split string, done, total int64) { m.Progress(split, "pictures/s", done, total) }
+	s.run.Bad = func(b shard.Skipped) { m.Line(fmt.Sprintf("skipped %s: %s", b.Name, b.Why)) }
 	x, err := importer.Run(ctx, set, s.run)
-	m.end()
+	m.End()
 	if err != nil {
 		return err
 	}

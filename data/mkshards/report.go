@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ebtrain/data/shard"
+	"ebtrain/launch/progressbar"
 )
 
 // maxNamed is the number of skipped pictures that info lists.
@@ -57,9 +58,9 @@ func runVerify(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if dir == "" || err != nil {
 		return err
 	}
-	m := newMeter(stderr)
-	err = shard.Verify(ctx, dir, func(at, total uint64) { m.progress("verify", int64(at>>10), int64(total>>10)) })
-	m.end()
+	m := progressbar.NewPhases(stderr)
+	err = shard.Verify(ctx, dir, func(at, total uint64) { m.Progress("verify", "KiB/s", int64(at>>10), int64(total>>10)) })
+	m.End()
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,10 @@
 //
 // means what it says. pflag alone reads -nproc as five one-letter flags.
 //
-// The package depends on pflag only and holds no state.
+// Parse reads a whole command line so and answers --help; Exit turns what a
+// program ended with into its last line and its exit code.
+//
+// The package depends on pflag and launch/exitcode only and holds no state.
 package cliflag
 
 import (

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/exitcode"
 	"ebtrain/launch/rendezvous"
 	"ebtrain/launch/supervise"
 )
@@ -92,7 +93,7 @@ func waitMode(ctx context.Context, g *rendezvous.Group, _ []string) (int, error)
 		return 1, g.Err()
 	case <-g.StopRequested():
 		fmt.Println("stopping")
-		return rendezvous.ExitTemporary, g.Close()
+		return exitcode.Requeue, g.Close()
 	case <-ctx.Done():
 		return 9, ctx.Err()
 	}

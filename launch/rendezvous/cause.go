@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"ebtrain/launch/exitcode"
 )
 
 // ErrAborted is wrapped by every error that follows from the end of the group
@@ -73,7 +75,7 @@ func (c *Cause) who() string {
 func (c *Cause) Code() int {
 	switch {
 	case c.SignalNumber > 0:
-		return 128 + c.SignalNumber
+		return exitcode.Signal + c.SignalNumber
 	case c.ExitCode > 0:
 		return c.ExitCode
 	}

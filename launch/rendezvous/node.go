@@ -8,11 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
-)
 
-// ExitTemporary (EX_TEMPFAIL) is the exit code of a rank that stopped cleanly
-// before its work was done. It is not a failure.
-const ExitTemporary = 75
+	"ebtrain/launch/exitcode"
+)
 
 // NodeConfig describes one launcher.
 type NodeConfig struct {
@@ -250,7 +248,7 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 	case n.phase != working:
 	case e.Signal != "" && (n.stop == "" || e.SignalNumber != n.stopNum):
 		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During}))
-	case e.Signal == "" && e.Code != 0 && e.Code != ExitTemporary:
+	case e.Signal == "" && e.Code != 0 && e.Code != exitcode.Requeue:
 		n.report(n.blame(local, Cause{Kind: CauseExit, ExitCode: e.Code, During: e.During}))
 	default:
 		n.checkGone()
@@ -267,7 +265,7 @@ func (n *Node) worst() int {
 	for _, r := range n.ranks {
 		code := r.exit.Code
 		if r.exit.Signal != "" { // by the signal we passed on
-			code = 128 + r.exit.SignalNumber
+			code = exitcode.Signal + r.exit.SignalNumber
 		}
 		worst = max(worst, code)
 	}
@@ -418,7 +416,7 @@ func (n *Node) conclude() {
 func (n *Node) code() int {
 	if c := n.cause; c.Kind == CauseRaised && c.Node == n.self && n.nodes != nil {
 		if l := c.Rank - Base(n.nodes, n.self); l >= 0 && l < len(n.ranks) {
-			if e := n.ranks[l].exit; e.Signal == "" && e.Code > 0 && e.Code != ExitTemporary {
+			if e := n.ranks[l].exit; e.Signal == "" && e.Code > 0 && e.Code != exitcode.Requeue {
 				return e.Code
 			}
 		}

@@ -7,7 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
+	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/settings"
+	"ebtrain/trainer/trained"
 )
 
 func TestParse(t *testing.T) {
@@ -21,12 +25,31 @@ func TestParse(t *testing.T) {
 		{"--run a --batch 2000000", "want --batch from 2 to"},
 		{"--run a --limit -1", "want --limit of at least 0"},
 		{"--run a --device tpu", `unknown --device "tpu"`},
+		{"--run a --picture a.jpg", "--picture a.jpg: want a name that ends in .png, or none"},
 		{"--run a --limit few", `--limit "few": want a whole number`},
 	} {
 		_, err := parse(strings.Fields(c.args), io.Discard)
-		if usage, ok := errors.AsType[*job.UsageError](err); !ok || !strings.HasPrefix(usage.Error(), c.want) {
+		if usage, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.HasPrefix(usage.Error(), c.want) {
 			t.Errorf("%q: got %v, want a usage error that begins with %q", c.args, err, c.want)
 		}
+	}
+}
+
+// Each pass over a split shows where it is.
+func TestProgress(t *testing.T) {
+	var out strings.Builder
+	model := bidvl.Defaults()
+	e := &evaluation{
+		o:       options{batch: 8, limit: 20},
+		trained: &trained.Run{Settings: settings.Settings{BiDVL: &model}},
+		show:    progressbar.ConfigurePhases(progressbar.Config{Out: &out, Terminal: true}),
+	}
+	n, err := e.each(t.Context(), "mean image", "synth:train=64", "train", func([]float32, int) error { return nil })
+	if err != nil || n != 20 {
+		t.Fatalf("%d pictures, %v", n, err)
+	}
+	if !strings.HasPrefix(out.String(), "\rmean image 8/20 [") || !strings.Contains(out.String(), "mean image 20/20 [") {
+		t.Errorf("shown is %q", out.String())
 	}
 }
 

@@ -2,10 +2,12 @@ package main
 
 import (
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/device"
 )
 
 const help = `evaluate measures the newest checkpoint of a run on a split of a data set.
@@ -20,9 +22,13 @@ has lower energy than noise or than the pictures of --ood. A picture of inputs
 above their reconstructions is written into the run directory.
 `
 
+// noPicture is the --picture that makes none.
+const noPicture = "none"
+
 // options are the flags of evaluate.
 type options struct {
 	run, data, split, ood, device string
+	picture                       string // "" for the default place, or noPicture
 	batch, threads                int
 	limit                         int64
 	seed                          uint64
@@ -39,19 +45,22 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.IntVar(&o.batch, "batch", 100, "pictures at a time; with batch statistics the result depends on it")
 	fs.Int64Var(&o.limit, "limit", 0, "measure only the first pictures of each split; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of samples and noise")
+	fs.StringVar(&o.picture, "picture", "", "PNG of inputs above their reconstructions; default is in the run's samples/, none makes none")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
-	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
+	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
-	if err := job.ParseFlags(fs, args, stdout, help); err != nil {
+	if err := cliflag.Parse(fs, args, stdout, help); err != nil {
 		return o, err
 	}
 	switch {
 	case o.run == "":
-		return o, job.Usage("--run is required: the --out of a train run")
+		return o, cliflag.Usage("--run is required: the --out of a train run")
 	case o.batch < 2 || o.batch > 1<<20:
-		return o, job.Usage("want --batch from 2 to %d, got %d", 1<<20, o.batch)
+		return o, cliflag.Usage("want --batch from 2 to %d, got %d", 1<<20, o.batch)
 	case o.limit < 0:
-		return o, job.Usage("want --limit of at least 0, got %d", o.limit)
+		return o, cliflag.Usage("want --limit of at least 0, got %d", o.limit)
+	case o.picture != "" && o.picture != noPicture && filepath.Ext(o.picture) != ".png":
+		return o, cliflag.Usage("--picture %s: want a name that ends in .png, or %s", o.picture, noPicture)
 	}
-	return o, job.CheckDevice(o.device, job.F32, o.threads)
+	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
 }

@@ -6,11 +6,11 @@ import (
 	"os"
 
 	"ebtrain/ddp/exec/cpu"
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 )
 
 func main() {
 	cpu.ShortSpins()
 	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
-	os.Exit(job.Exit("evaluate", err, os.Stderr))
+	os.Exit(cliflag.Exit("evaluate", err, os.Stderr))
 }

@@ -13,17 +13,24 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/philox"
+	"ebtrain/launch/plainlog"
+	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/eval"
-	"ebtrain/trainer/job"
+	"ebtrain/trainer/internal/atomicfile"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/picture"
+	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/trained"
 )
 
 // evaluation is one run of evaluate.
 type evaluation struct {
 	o       options
 	backend exec.Backend
-	trained *job.Trained
+	trained *trained.Run
+	show    *progressbar.Phases
+	picture string // file of inputs above their reconstructions; "" for none
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
@@ -31,20 +38,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	backend, err := job.OpenBackend(o.device, job.F32, o.threads, 1)
+	backend, err := device.Open(o.device, device.F32, o.threads, 1)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	trained, err := job.LoadTrained(o.run, backend, slog.New(job.Warnings("evaluate", stderr)))
+	run, err := trained.Load(o.run, backend, slog.New(plainlog.New("evaluate", stderr)))
 	if err != nil {
 		return err
 	}
 	if o.data == "" {
-		o.data = trained.Settings.Data
+		o.data = run.Config.Flags["data"]
 	}
-	e := &evaluation{o: o, backend: backend, trained: trained}
+	e := &evaluation{o: o, backend: backend, trained: run, show: progressbar.NewPhases(stderr)}
+	if err := e.place(); err != nil {
+		return err
+	}
 	r, err := e.measure(ctx)
+	e.show.End()
 	if err != nil {
 		return err
 	}
@@ -52,6 +63,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return r.writeJSON(stdout)
 	}
 	return r.writeTable(stdout)
+}
+
+// place decides where the picture goes, and reports a place that cannot be
+// written before the work is done.
+func (e *evaluation) place() error {
+	switch e.o.picture {
+	case noPicture:
+		return nil
+	case "":
+		name := fmt.Sprintf("recon-%s-step-%08d.png", e.o.split, e.trained.State.Step)
+		e.picture = filepath.Join(rundir.Layout(e.o.run).Samples(), name)
+	default:
+		e.picture = e.o.picture
+	}
+	if err := atomicfile.Check(filepath.Dir(e.picture)); err != nil {
+		return fmt.Errorf("the picture %s cannot be written: %w: give another place with --picture FILE.png, or --picture %s", e.picture, err, noPicture)
+	}
+	return nil
 }
 
 // measure measures everything.
@@ -99,7 +128,7 @@ func (e *evaluation) open(name, split string) (data.Source, error) {
 // images as the split holds.
 func (e *evaluation) baseline(ctx context.Context) (rmse float64, n int, err error) {
 	var mean *eval.MeanImage
-	_, err = e.each(ctx, e.o.data, e.trained.Settings.Split, func(x []float32, n int) error {
+	_, err = e.each(ctx, "mean image", e.o.data, e.trained.Settings.Split, func(x []float32, n int) error {
 		if mean == nil {
 			mean = eval.NewMeanImage(len(x) / n)
 		}
@@ -110,27 +139,30 @@ func (e *evaluation) baseline(ctx context.Context) (rmse float64, n int, err err
 	}
 	var sum eval.SquaredError
 	image := mean.Mean()
-	n, err = e.each(ctx, e.o.data, e.o.split, func(x []float32, _ int) error { return sum.AddEach(image, x) })
+	n, err = e.each(ctx, "baseline", e.o.data, e.o.split, func(x []float32, _ int) error { return sum.AddEach(image, x) })
 	return sum.RMSE(), n, err
 }
+
+// phases name what judgeData does in each mode.
+var phases = map[nn.Mode]string{nn.BatchStats: "batch statistics", nn.Eval: "running statistics"}
 
 // judgeData measures reconstruction in both modes and the energies of the
 // data, and returns the logits.
 func (e *evaluation) judgeData(ctx context.Context, r *report) ([]float64, error) {
 	var logits, energies []float64
 	for _, mode := range []nn.Mode{nn.BatchStats, nn.Eval} {
-		jury := job.NewJury(e.trained, e.backend, mode)
+		jury := trained.NewJury(e.trained, e.backend, mode)
 		var sum eval.SquaredError
 		logits, energies = nil, nil
 		first := true
-		_, err := e.each(ctx, e.o.data, e.o.split, func(x []float32, n int) error {
+		_, err := e.each(ctx, phases[mode], e.o.data, e.o.split, func(x []float32, n int) error {
 			j, err := jury.Judge(ctx, x, n)
 			if err != nil {
 				return err
 			}
 			logits, energies = appendAll(logits, j.Logit), appendAll(energies, j.Energy)
-			if first && mode == nn.BatchStats {
-				r.Picture = filepath.Join(e.o.run, "samples", fmt.Sprintf("recon-%s-step-%08d.png", e.o.split, r.Step))
+			if first && mode == nn.BatchStats && e.picture != "" {
+				r.Picture = e.picture
 				if err := e.drawPairs(r.Picture, x, j.Recon, n); err != nil {
 					return err
 				}
@@ -153,7 +185,7 @@ func (e *evaluation) judgeData(ctx context.Context, r *report) ([]float64, error
 // judgeOthers measures the energies of samples, of noise and of --ood, and how
 // well they are told from the data, whose logits are given.
 func (e *evaluation) judgeOthers(ctx context.Context, r *report, data []float64) (err error) {
-	jury := job.NewJury(e.trained, e.backend, nn.Eval)
+	jury := trained.NewJury(e.trained, e.backend, nn.Eval)
 	defer func() { err = errors.Join(err, jury.Close()) }()
 	judge := func(name string, feed func(use func(x []float32, n int) error) error) error {
 		var logits, energies []float64
@@ -171,7 +203,7 @@ func (e *evaluation) judgeOthers(ctx context.Context, r *report, data []float64)
 		return r.addAUROC(name, data, logits)
 	}
 	err = judge("samples", func(use func([]float32, int) error) error {
-		images, err := job.Samples(ctx, e.trained, e.backend, nn.BatchStats, e.o.batch, e.o.seed)
+		images, err := trained.Samples(ctx, e.trained, e.backend, nn.BatchStats, e.o.batch, e.o.seed)
 		if err != nil {
 			return err
 		}
@@ -185,7 +217,7 @@ func (e *evaluation) judgeOthers(ctx context.Context, r *report, data []float64)
 		return err
 	}
 	return judge("ood", func(use func([]float32, int) error) error {
-		_, err := e.each(ctx, e.o.ood, "test", use)
+		_, err := e.each(ctx, "ood", e.o.ood, "test", use)
 		return err
 	})
 }
@@ -205,8 +237,8 @@ func (e *evaluation) noise() []float32 {
 }
 
 // each gives use the images of a split in order, some at a time, and counts
-// them.
-func (e *evaluation) each(ctx context.Context, name, split string, use func(x []float32, n int) error) (total int, err error) {
+// them; phase is what it is shown as.
+func (e *evaluation) each(ctx context.Context, phase, name, split string, use func(x []float32, n int) error) (total int, err error) {
 	src, err := e.open(name, split)
 	if err != nil {
 		return 0, err
@@ -216,6 +248,10 @@ func (e *evaluation) each(ctx context.Context, name, split string, use func(x []
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, ld.Close()) }()
+	all := src.Len()
+	if e.o.limit > 0 {
+		all = min(all, e.o.limit)
+	}
 	for {
 		b, err := ld.Next(ctx)
 		if errors.Is(err, io.EOF) || e.o.limit > 0 && int64(total) >= e.o.limit {
@@ -237,6 +273,7 @@ func (e *evaluation) each(ctx context.Context, name, split string, use func(x []
 		if err := use(b.X[:len(b.X)/len(b.Weight)*n], n); err != nil {
 			return total, err
 		}
+		e.show.Progress(phase, "pictures/s", int64(total), all)
 	}
 }
 

@@ -14,8 +14,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"ebtrain/ddp/exec/cpu"
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
+	"ebtrain/launch/plainlog"
+	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/device"
+	"ebtrain/trainer/internal/atomicfile"
 	"ebtrain/trainer/run/picture"
+	"ebtrain/trainer/trained"
 )
 
 const help = `sample draws pictures from the newest checkpoint of a run and writes them as one PNG.
@@ -33,7 +38,7 @@ type options struct {
 func main() {
 	cpu.ShortSpins()
 	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
-	os.Exit(job.Exit("sample", err, os.Stderr))
+	os.Exit(cliflag.Exit("sample", err, os.Stderr))
 }
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -45,26 +50,26 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the latents")
 	flags.StringVar(&o.stats, "stats", "batch", "batch norm's statistics: batch (as the released code samples) or running")
 	flags.IntVar(&o.scale, "scale", 0, "magnification; 0 makes small pictures visible")
-	flags.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
+	flags.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	flags.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
-	if err := job.ParseFlags(flags, args, stdout, help); err != nil {
+	if err := cliflag.Parse(flags, args, stdout, help); err != nil {
 		return o, err
 	}
 	switch {
 	case o.run == "":
-		return o, job.Usage("--run is required: the --out of a train run")
+		return o, cliflag.Usage("--run is required: the --out of a train run")
 	case o.out == "":
-		return o, job.Usage("--out is required: the PNG file to write")
+		return o, cliflag.Usage("--out is required: the PNG file to write")
 	case filepath.Ext(o.out) != ".png":
-		return o, job.Usage("--out %s: want a name that ends in .png", o.out)
+		return o, cliflag.Usage("--out %s: want a name that ends in .png", o.out)
 	case o.n < 1 || o.n > 1<<20:
-		return o, job.Usage("want --n from 1 to %d, got %d", 1<<20, o.n)
+		return o, cliflag.Usage("want --n from 1 to %d, got %d", 1<<20, o.n)
 	case o.scale < 0 || o.scale > 64:
-		return o, job.Usage("want --scale from 0 to 64, got %d", o.scale)
-	case job.Modes[o.stats] == 0:
-		return o, job.Usage("unknown --stats %q: want batch or running", o.stats)
+		return o, cliflag.Usage("want --scale from 0 to 64, got %d", o.scale)
+	case trained.Modes[o.stats] == 0:
+		return o, cliflag.Usage("unknown --stats %q: want batch or running", o.stats)
 	}
-	return o, job.CheckDevice(o.device, job.F32, o.threads)
+	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
 }
 
 // checkOut reports, before the work, a file that cannot be written.
@@ -81,6 +86,9 @@ func checkOut(file string) error {
 	case !st.IsDir():
 		return fmt.Errorf("--out %s: %s is a file, not a folder", file, folder)
 	}
+	if err := atomicfile.Check(folder); err != nil {
+		return fmt.Errorf("--out %s: no file can be made there: %w", file, err)
+	}
 	return nil
 }
 
@@ -92,26 +100,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := checkOut(o.out); err != nil {
 		return err
 	}
-	backend, err := job.OpenBackend(o.device, job.F32, o.threads, 1)
+	backend, err := device.Open(o.device, device.F32, o.threads, 1)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	trained, err := job.LoadTrained(o.run, backend, slog.New(job.Warnings("sample", stderr)))
+	run, err := trained.Load(o.run, backend, slog.New(plainlog.New("sample", stderr)))
 	if err != nil {
 		return err
 	}
-	images, err := job.Samples(ctx, trained, backend, job.Modes[o.stats], o.n, o.seed)
+	show := progressbar.NewPhases(stderr)
+	show.Progress("sample", "pictures/s", 0, int64(o.n))
+	images, err := trained.Samples(ctx, run, backend, trained.Modes[o.stats], o.n, o.seed)
+	if err == nil {
+		show.Progress("sample", "pictures/s", int64(o.n), int64(o.n))
+	}
+	show.End()
 	if err != nil {
 		return err
 	}
-	grid, err := picture.Grid(picture.Signed(job.Sizes(images)), o.scale)
+	grid, err := picture.Grid(picture.Signed(trained.Sizes(images)), o.scale)
 	if err != nil {
 		return err
 	}
 	if err := picture.WritePNG(o.out, grid); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%d samples of %s after %d steps: %s\n", o.n, o.run, trained.State.Step, o.out)
+	_, err = fmt.Fprintf(stdout, "%d samples of %s after %d steps: %s\n", o.n, o.run, run.State.Step, o.out)
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 )
 
 func TestParse(t *testing.T) {
@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 		{"a", `unexpected argument "a"`},
 	} {
 		_, err := parse(strings.Fields(c.args), io.Discard)
-		if usage, ok := errors.AsType[*job.UsageError](err); !ok || !strings.HasPrefix(usage.Error(), c.want) {
+		if usage, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.HasPrefix(usage.Error(), c.want) {
 			t.Errorf("%s: got %v, want a usage error that begins with %q", c.args, err, c.want)
 		}
 	}
@@ -56,5 +56,8 @@ func TestCheckOut(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.file, err, c.want)
 		}
+	}
+	if err := checkOut("/proc/a.png"); err == nil || !strings.Contains(err.Error(), "no file can be made there") {
+		t.Errorf("a folder that takes no files: %v", err)
 	}
 }

@@ -15,9 +15,10 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
-	"ebtrain/trainer/job"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/world"
 )
 
 // bench is one rank's benchmark. It is used by one goroutine.
@@ -45,7 +46,7 @@ type bench struct {
 }
 
 // rank runs the benchmark on this rank; rank 0 prints.
-func rank(ctx context.Context, o *options, w *job.World, out io.Writer) (err error) {
+func rank(ctx context.Context, o *options, w *world.World, out io.Writer) (err error) {
 	n := nets[o.net]
 	m, err := n.model(o)
 	if err != nil {
@@ -54,7 +55,7 @@ func rank(ctx context.Context, o *options, w *job.World, out io.Writer) (err err
 	if o.threads == 0 {
 		o.threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
-	backend, err := job.OpenBackend(o.device, o.precision, o.threads, w.LocalSize())
+	backend, err := device.Open(o.device, o.precision, o.threads, w.LocalSize())
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.graph, b.specs, err = b.model.Step(b.world, b.o.batch/b.world); err != nil {
 		return err
 	}
-	if err := job.CheckMemory(b.graph, "--batch or --width"); err != nil {
+	if err := device.CheckMemory(b.graph, "--batch or --width"); err != nil {
 		return err
 	}
 	b.vars = b.backend.NewVars()

@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/device"
 )
 
 const help = `stepbench times the full training step of a network, on synthetic data.
@@ -49,15 +50,15 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs.IntVar(&o.warmup, "warmup", 2, "steps before the first sample, at least 1")
 	fs.Float64Var(&o.maxS, "max-s", 120, "seconds after which it makes do with the samples it has")
 	fs.Float64Var(&o.quiet, "quiet", 0.08, "a sample is quiet if other programs took at most this share of the machine, on top of the cores left free")
-	fs.StringVar(&o.precision, "precision", job.F32, "what convolutions and products may multiply in: "+job.Precisions)
+	fs.StringVar(&o.precision, "precision", device.F32, "what convolutions and products may multiply in: "+device.Precisions)
 	fs.BoolVar(&o.freshLatent, "fresh-latent", false, "bidvl: new latents in the lower level, one more pass through the generator, as the PyTorch peer has")
 	fs.IntVar(&o.peakSize, "peak-size", 2048, "extent of the square matrices whose product measures the peak; 0 does not measure it")
 	fs.BoolVar(&o.json, "json", false, "print JSON lines, not a table")
 	fs.BoolVar(&o.remat, "remat", false, "compute cheap values again instead of keeping them: less memory, the same bits")
 	fs.BoolVar(&o.profile, "profile-ops", false, "time every op; costs a little")
-	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
+	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of weights, data and noise")
-	if err := job.ParseFlags(fs, args, out, help); err != nil {
+	if err := cliflag.Parse(fs, args, out, help); err != nil {
 		return nil, err
 	}
 	return o, o.validate()
@@ -67,7 +68,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 func (o *options) validate() error {
 	n, ok := nets[o.net]
 	if !ok {
-		return job.Usage("unknown --net %q: want one of %s", o.net, netNames())
+		return cliflag.Usage("unknown --net %q: want one of %s", o.net, netNames())
 	}
 	for _, d := range []struct {
 		flag string
@@ -75,7 +76,7 @@ func (o *options) validate() error {
 		def  int
 	}{{"--width", &o.width, n.width}, {"--latent", &o.latent, n.latent}, {"--batch", &o.batch, n.batch}} {
 		if *d.v != 0 && d.def == 0 {
-			return job.Usage("%s is not a size of --net %s", d.flag, o.net)
+			return cliflag.Usage("%s is not a size of --net %s", d.flag, o.net)
 		}
 		if *d.v == 0 {
 			*d.v = d.def
@@ -90,18 +91,18 @@ func (o *options) validate() error {
 	} {
 		switch {
 		case c.n < c.least:
-			return job.Usage("want %s of at least %d, got %d", c.flag, c.least, c.n)
+			return cliflag.Usage("want %s of at least %d, got %d", c.flag, c.least, c.n)
 		case c.n > c.most:
-			return job.Usage("want %s of at most %d, got %d", c.flag, c.most, c.n)
+			return cliflag.Usage("want %s of at most %d, got %d", c.flag, c.most, c.n)
 		}
 	}
 	if !(o.maxS > 0) || !(o.quiet >= 0) {
-		return job.Usage("want --max-s above 0 and --quiet of at least 0, got %v and %v", o.maxS, o.quiet)
+		return cliflag.Usage("want --max-s above 0 and --quiet of at least 0, got %v and %v", o.maxS, o.quiet)
 	}
 	if _, err := n.model(o); err != nil {
 		return err
 	}
-	return job.CheckDevice(o.device, o.precision, o.threads)
+	return cliflag.AsUsage(device.Check(o.device, o.precision, o.threads))
 }
 
 // divides reports a batch that the ranks cannot share equally.
@@ -109,5 +110,5 @@ func (o *options) divides(ranks int) error {
 	if o.batch%ranks == 0 {
 		return nil
 	}
-	return job.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.batch, ranks, ranks)
+	return cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.batch, ranks, ranks)
 }

@@ -17,8 +17,9 @@ import (
 	"syscall"
 
 	"ebtrain/ddp/exec/cpu"
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
-	"ebtrain/trainer/job"
+	"ebtrain/trainer/world"
 )
 
 func main() {
@@ -26,7 +27,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
-	os.Exit(job.Exit("stepbench", err, os.Stderr))
+	os.Exit(cliflag.Exit("stepbench", err, os.Stderr))
 }
 
 var errStopped = errors.New("asked to stop before there was a result")
@@ -63,9 +64,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		}
 		return launch(ctx, o, args, environ, stdout, stderr)
 	case !worker.Alone() && o.nproc > 0 && o.nproc != worker.Size:
-		return job.Usage("-nproc %d, but this process is one of %d ranks: leave -nproc to the launcher", o.nproc, worker.Size)
+		return cliflag.Usage("-nproc %d, but this process is one of %d ranks: leave -nproc to the launcher", o.nproc, worker.Size)
 	}
-	w, err := job.JoinWorld(ctx, environ)
+	w, err := world.Join(ctx, environ)
 	if err != nil {
 		return err
 	}

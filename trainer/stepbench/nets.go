@@ -7,7 +7,7 @@ import (
 
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/stepbench/workload"
@@ -65,7 +65,7 @@ func bidvlNet(o *options) (model, error) {
 // onlyBidvl refuses the switches of bidvl for another algorithm.
 func onlyBidvl(o *options) error {
 	if o.freshLatent {
-		return job.Usage("--fresh-latent is not a switch of --net %s", o.net)
+		return cliflag.Usage("--fresh-latent is not a switch of --net %s", o.net)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (n net) model(o *options) (model, error) {
 		return nil, err
 	}
 	if err := m.Validate(); err != nil {
-		return nil, &job.UsageError{Err: err}
+		return nil, &cliflag.UsageError{Err: err}
 	}
 	return m, nil
 }

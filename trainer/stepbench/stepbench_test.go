@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 )
 
 // runs runs stepbench as a single process.
@@ -109,11 +109,11 @@ func TestUsage(t *testing.T) {
 		{"more", "unexpected argument"},
 	} {
 		_, err := runs(t, tt.args)
-		if _, ok := errors.AsType[*job.UsageError](err); !ok || !strings.Contains(err.Error(), tt.want) {
+		if _, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want a usage error with %q", tt.args, err, tt.want)
 		}
 	}
-	if out, err := runs(t, "--help"); !errors.Is(err, job.ErrHelp) || !strings.Contains(out, "--profile-ops") {
+	if out, err := runs(t, "--help"); !errors.Is(err, cliflag.ErrHelp) || !strings.Contains(out, "--profile-ops") {
 		t.Errorf("--help: %v\n%s", err, out)
 	}
 }

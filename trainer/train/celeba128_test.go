@@ -16,7 +16,7 @@ import (
 	"ebtrain/data/importer"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
-	"ebtrain/trainer/job"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/run/loop"
 )
 
@@ -145,7 +145,7 @@ func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, ou
 	if parts.Algorithm, err = o.settings.Algorithm(); err != nil {
 		return err
 	}
-	if parts.Backend, err = job.OpenBackend("cpu", job.F32, 1, world); err != nil {
+	if parts.Backend, err = device.Open("cpu", device.F32, 1, world); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, parts.Backend.Close()) }()

@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/model/nets"
+	"ebtrain/trainer/settings"
 )
 
 const help = `train trains an energy-based latent variable model and writes a run directory.
@@ -35,7 +37,9 @@ const virtualShards = 8
 
 // options are the flags of train.
 type options struct {
-	settings job.Settings
+	settings settings.Settings
+	data     string             // where the data are
+	was      *settings.Settings // of the run that goes on; nil for a new one
 	model    bidvl.Config
 	preset   string
 	// lrGenerator is the rate of the generator's own optimiser; 0 is none.
@@ -68,7 +72,7 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 	fs.StringVar(&o.settings.Algo, "algo", "bidvl", "algorithm: bidvl")
 	fs.StringVar(&o.preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
 	fs.StringVar(&o.settings.Net, "net", start.Config.Net.Name(), "networks: "+strings.Join(nets.Names(), ", ")+", for pictures of that size, with the settings that the paper uses for them")
-	fs.StringVar(&o.settings.Data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
+	fs.StringVar(&o.data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
 	fs.StringVar(&o.settings.Split, "split", "train", "split of the data set to train on")
 	fs.BoolVar(&o.settings.Flip, "flip", false, "mirror pictures left to right at random")
 	fs.IntVar(&o.settings.Batch, "batch", start.Batch, "samples per step over all ranks")
@@ -79,8 +83,8 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 	o.defineModel(fs)
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks: the batch is cut into 8 virtual shards, and each rank uses one thread (slower)")
-	fs.StringVar(&o.device, "device", "auto", "where to compute: "+job.Devices)
-	fs.StringVar(&o.precision, "precision", job.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it (weights, sums, statistics and losses stay float32)")
+	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
+	fs.StringVar(&o.precision, "precision", device.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it (weights, sums, statistics and losses stay float32)")
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.Int64Var(&o.logEvery, "log-every", 1, "steps between lines of metrics.jsonl")
@@ -95,7 +99,8 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 }
 
 // parse reads the command line: once for --preset and --net, and again with
-// their settings as the defaults.
+// their settings as the defaults. A run that is resumed has all of them in its
+// config.json.
 func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	start := bidvl.CIFAR10()
 	start.Steps = defaultSteps
@@ -103,56 +108,73 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.resume && o.out != "" {
+		saved, err := savedRun(o, fs)
+		if err != nil {
+			return nil, nil, err
+		}
+		if saved != nil {
+			return parseResumed(saved, args, out)
+		}
+	}
+	if o.preset != "" && o.preset != presetHelp && !fs.Changed("data") {
+		return nil, nil, cliflag.Usage("--preset %s needs --data: the directory that mkshards made, or synth for the built-in pictures", o.preset)
+	}
 	if start, err = o.start(fs, start, out); err != nil {
 		return nil, nil, err
 	}
 	if o, fs, err = parseFrom(start, args, out); err != nil {
 		return nil, nil, err
 	}
+	return o, fs, o.complete()
+}
+
+// complete makes the settings of the flags and reports the first mistake.
+func (o *options) complete() error {
 	o.share()
 	o.settings.BiDVL = &o.model
-	if o.precision != job.F32 {
+	if o.precision != device.F32 {
 		o.settings.Precision = o.precision
 	}
 	if o.fixedBits {
 		o.settings.Shards = virtualShards
 		if n := o.settings.Batch; n%virtualShards != 0 {
-			return nil, nil, job.Usage("--deterministic cuts the batch into %d shards, and --batch is %d: want a multiple of %d", virtualShards, n, virtualShards)
+			return cliflag.Usage("--deterministic cuts the batch into %d shards, and --batch is %d: want a multiple of %d", virtualShards, n, virtualShards)
 		}
 		if o.threads > 1 {
-			return nil, nil, job.Usage("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
+			return cliflag.Usage("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
 		}
 		o.threads = 1
 	}
-	return o, fs, o.validate()
+	return o.validate()
 }
 
 func parseFrom(start bidvl.Preset, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
 	o.define(fs, start)
-	return o, fs, job.ParseFlags(fs, args, out, help)
+	return o, fs, cliflag.Parse(fs, args, out, help)
 }
 
 // validate reports the first mistake that does not need the data.
 func (o *options) validate() error {
 	if o.out == "" {
-		return job.Usage("--out is required: the directory that this run writes, for example --out runs/a")
+		return cliflag.Usage("--out is required: the directory that this run writes, for example --out runs/a")
 	}
 	o.out = filepath.Clean(o.out)
 	if o.settings.Algo != "bidvl" {
-		return job.Usage("unknown --algo %q: this build has bidvl", o.settings.Algo)
+		return cliflag.Usage("unknown --algo %q: this build has bidvl", o.settings.Algo)
 	}
-	device := func() error { return job.CheckDevice(o.device, o.precision, o.threads) }
-	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.checkRates, o.readWeight, device} {
+	onDevice := func() error { return cliflag.AsUsage(device.Check(o.device, o.precision, o.threads)) }
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.checkRates, o.readWeight, onDevice} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
 	if n := o.model.Net; n.Family == nets.ConvFamily && n.Width%4 != 0 {
-		return job.Usage("want --width of a multiple of 4, got %d", n.Width)
+		return cliflag.Usage("want --width of a multiple of 4, got %d", n.Width)
 	}
 	if _, err := o.settings.Algorithm(); err != nil {
-		return &job.UsageError{Err: err}
+		return &cliflag.UsageError{Err: err}
 	}
 	return nil
 }
@@ -177,9 +199,9 @@ func (o *options) checkCounts() error {
 	} {
 		switch {
 		case c.n < c.least:
-			return job.Usage("want %s of at least %d, got %d", c.flag, c.least, c.n)
+			return cliflag.Usage("want %s of at least %d, got %d", c.flag, c.least, c.n)
 		case c.n > c.most:
-			return job.Usage("want %s of at most %d, got %d", c.flag, c.most, c.n)
+			return cliflag.Usage("want %s of at most %d, got %d", c.flag, c.most, c.n)
 		}
 	}
 	return nil
@@ -204,7 +226,7 @@ func (o *options) checkRates() error {
 		{"--lr-generator", o.lrGenerator, o.lrGenerator >= 0, "of at least 0"},
 	} {
 		if !c.ok || c.v > math.MaxFloat32 {
-			return job.Usage("want %s %s, and finite in float32, got %v", c.flag, c.want, c.v)
+			return cliflag.Usage("want %s %s, and finite in float32, got %v", c.flag, c.want, c.v)
 		}
 	}
 	return nil

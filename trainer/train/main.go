@@ -7,11 +7,11 @@ import (
 	"os"
 
 	"ebtrain/ddp/exec/cpu"
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 )
 
 func main() {
 	cpu.ShortSpins()
 	err := run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
-	os.Exit(job.Exit("train", err, os.Stderr))
+	os.Exit(cliflag.Exit("train", err, os.Stderr))
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/model/nets"
 )
@@ -18,22 +18,25 @@ import (
 // defaultSteps are the steps of a run without --preset.
 const defaultSteps = 1000
 
+// presetHelp is the --preset that lists them all.
+const presetHelp = "help"
+
 // start are the settings that the flags change: those of --preset, with the
 // networks of --net if it is given too, or without --preset those that the
 // paper uses with --net.
 func (o *options) start(fs *pflag.FlagSet, otherwise bidvl.Preset, out io.Writer) (bidvl.Preset, error) {
 	net := fs.Changed("net")
 	if net && !slices.Contains(nets.Names(), o.settings.Net) {
-		return otherwise, job.Usage("unknown --net %q: want one of %s", o.settings.Net, strings.Join(nets.Names(), ", "))
+		return otherwise, cliflag.Usage("unknown --net %q: want one of %s", o.settings.Net, strings.Join(nets.Names(), ", "))
 	}
-	if o.preset == "help" {
+	if o.preset == presetHelp {
 		return otherwise, listPresets(out)
 	}
 	p, err := otherwise, error(nil)
 	switch {
 	case o.preset != "":
 		if p, err = bidvl.PresetNamed(o.preset); err != nil {
-			return p, job.Usage("--preset: %w (--preset help describes them)", err)
+			return p, cliflag.Usage("--preset: %w (--preset help describes them)", err)
 		}
 		if net {
 			p.Config.Net, err = nets.Named(o.settings.Net)
@@ -52,7 +55,7 @@ func listPresets(out io.Writer) error {
 			return err
 		}
 	}
-	return job.ErrHelp
+	return cliflag.ErrHelp
 }
 
 // defineModel adds the flags of the model, whose defaults are in o.model.
@@ -118,7 +121,7 @@ func choice[T ~string](flag string, got T, values []T) error {
 	if slices.Contains(values, got) {
 		return nil
 	}
-	return job.Usage("unknown %s %q: want %s", flag, string(got), bidvl.Choices(values))
+	return cliflag.Usage("unknown %s %q: want %s", flag, string(got), bidvl.Choices(values))
 }
 
 // autoWeight is the --latent-weight that is 1/latent.
@@ -140,7 +143,7 @@ func (o *options) readWeight() error {
 	}
 	w, err := strconv.ParseFloat(o.latentWeight, 64)
 	if err != nil || !(w >= 0 && w <= math.MaxFloat32) {
-		return job.Usage("want --latent-weight of at least 0, and finite in float32, or %s for 1/latent, got %s", autoWeight, o.latentWeight)
+		return cliflag.Usage("want --latent-weight of at least 0, and finite in float32, or %s for 1/latent, got %s", autoWeight, o.latentWeight)
 	}
 	o.model.LatentWeight = w
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/method/bidvl"
 )
 
@@ -23,12 +23,12 @@ func model(t *testing.T, args string) *options {
 // A preset sets what flags do not; flags win wherever they stand.
 func TestPresets(t *testing.T) {
 	for _, p := range bidvl.Presets() {
-		o := model(t, "--preset "+p.Name)
+		o := model(t, "--data x --preset "+p.Name)
 		if !reflect.DeepEqual(o.model, p.Config) || o.settings.Batch != p.Batch || o.steps != p.Steps || o.settings.Net != p.Config.Net.Name() {
 			t.Errorf("%s: got %+v, batch %d, %d steps", p.Name, o.model, o.settings.Batch, o.steps)
 		}
 	}
-	o := model(t, "--lr 0.5 --batch 8 --preset bidvl-celeba128 --width 4 --steps 3 --latent-weight auto --beta2 0.8 --lower-steps 2")
+	o := model(t, "--data synth --lr 0.5 --batch 8 --preset bidvl-celeba128 --width 4 --steps 3 --latent-weight auto --beta2 0.8 --lower-steps 2")
 	want := bidvl.CelebA128().Config
 	want.Net.Width, want.LatentWeight, want.LowerSteps = 4, bidvl.DefaultLatentWeight, 2
 	want.Lower.LR, want.Upper.Beta2, want.Lower.Beta2, want.Generator.Beta2 = 0.5, 0.8, 0.8, 0.8
@@ -49,7 +49,7 @@ func TestNets(t *testing.T) {
 			t.Errorf("%s: got %+v, batch %d, %d steps", tt.net, o.model, o.settings.Batch, o.steps)
 		}
 	}
-	o := model(t, "--preset bidvl-celeba64 --net conv32")
+	o := model(t, "--data x --preset bidvl-celeba64 --net conv32")
 	want := bidvl.CelebA64().Config
 	want.Net = bidvl.CIFAR10().Config.Net
 	if !reflect.DeepEqual(o.model, want) {
@@ -92,7 +92,8 @@ func TestSwitches(t *testing.T) {
 
 func TestModelRefuses(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
-		{"--preset x", `--preset: unknown preset "x": want one of bidvl-cifar10`},
+		{"--preset bidvl-cifar10", "--preset bidvl-cifar10 needs --data: "},
+		{"--data x --preset x", `--preset: unknown preset "x": want one of bidvl-cifar10`},
 		{"--latent-term x", `unknown --latent-term "x": want offset, not-offset or none`},
 		{"--upper-loss x", `unknown --upper-loss "x"`},
 		{"--lower-level x", `unknown --lower-level "x"`},
@@ -104,11 +105,11 @@ func TestModelRefuses(t *testing.T) {
 		{"--latent-weight nan", "want --latent-weight of at least 0"},
 		{"--latent-weight 0", "a latent weight of 0 leaves the latent term out"},
 		{"--net resnet32 --width 0", "want --width of at least 1"},
-		{"--preset bidvl-celeba128 --net conv64", "the hinge loss pushes energies"},
+		{"--data x --preset bidvl-celeba128 --net conv64", "the hinge loss pushes energies"},
 		{"--undecoupled --net resnet32", "the undecoupled model needs"},
 	} {
 		_, _, err := parse(strings.Fields("--out a "+tt.args), io.Discard)
-		usage, ok := errors.AsType[*job.UsageError](err)
+		usage, ok := errors.AsType[*cliflag.UsageError](err)
 		if !ok || !strings.HasPrefix(usage.Error(), tt.want) || strings.Contains(usage.Error(), "\n") {
 			t.Errorf("%s: got %v, want a usage error that begins with %q", tt.args, err, tt.want)
 		}
@@ -118,7 +119,7 @@ func TestModelRefuses(t *testing.T) {
 func TestPresetHelp(t *testing.T) {
 	var out strings.Builder
 	_, _, err := parse([]string{"--preset", "help"}, &out)
-	if !errors.Is(err, job.ErrHelp) {
+	if !errors.Is(err, cliflag.ErrHelp) {
 		t.Errorf("got %v, want help", err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/trainer/job"
+	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/picture"
-	"ebtrain/trainer/run/progress"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/run/tensorboard"
+	"ebtrain/trainer/trained"
 )
 
 // recorder is rank 0's view of the run: the run directory and the terminal. It
@@ -31,7 +31,7 @@ type recorder struct {
 
 	metrics *rundir.Metrics
 	events  *tensorboard.Writer
-	show    *progress.Reporter
+	show    *progressbar.Reporter
 	step    lastStep
 }
 
@@ -48,7 +48,7 @@ func newRecorder(o *options, info runInfo, world int, device string, stdout io.W
 	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout}
 	if f, ok := stdout.(*os.File); ok {
 		var err error
-		if r.tty, err = progress.Terminal(f, info.hint); err != nil {
+		if r.tty, err = progressbar.Terminal(f, info.hint); err != nil {
 			return nil, err
 		}
 	}
@@ -81,27 +81,38 @@ func (r *recorder) Started(step int64) (err error) {
 	}
 	if step > 0 {
 		resume := rundir.Resume{Step: step, World: r.world, Time: time.Now().UTC(), Args: r.info.args, Commit: rundir.ThisBuild().Commit}
-		if err := r.dir.Resumed(resume); err != nil {
+		if err := r.dir.Resumed(resume, r.info.flags); err != nil {
 			return err
 		}
 	}
 	if r.events, err = tensorboard.Create(r.dir.Events(), step); err != nil {
 		return err
 	}
-	c := progress.Config{Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
+	c := progressbar.Config{Label: "step", Unit: "images/s", Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
 	if f, ok := r.stdout.(*os.File); ok {
-		c.Width = progress.Width(f)
+		c.Width = progressbar.Width(f)
 	}
-	r.show = progress.New(c)
-	_, err = fmt.Fprintf(r.show, "%s on %s, batch %d, steps %d to %d, into %s\n", r.o.settings.Algo, r.device, r.o.settings.Batch, step, r.o.steps, r.o.out)
+	r.show = progressbar.New(c)
+	_, err = fmt.Fprintf(r.show, "%s on %s, %s, batch %d, %s, into %s\n", r.o.settings.Algo, r.device, r.info.pictures, r.o.settings.Batch, plan(step, r.o.steps), r.o.out)
 	return err
+}
+
+// plan says which steps are to be done.
+func plan(done, steps int64) string {
+	switch {
+	case done == 0:
+		return fmt.Sprintf("%d steps", steps)
+	case done == steps:
+		return fmt.Sprintf("all %d steps were done before (--steps of more goes on)", steps)
+	}
+	return fmt.Sprintf("steps %d to %d", done+1, steps)
 }
 
 // Stepped shows and keeps the numbers of a step.
 func (r *recorder) Stepped(rec loop.Record) error {
 	s := &r.step
 	s.set(rec)
-	r.show.Step(progress.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: s.short, Caption: s.caption})
+	r.show.Step(progressbar.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: s.short, Caption: s.caption})
 	if rec.Step%r.o.logEvery != 0 {
 		return nil
 	}
@@ -143,7 +154,7 @@ func (s *lastStep) set(rec loop.Record) {
 
 // Sampled writes a grid of samples.
 func (r *recorder) Sampled(step int64, images *exec.Tensor) error {
-	grid, err := picture.Grid(picture.Signed(job.Sizes(images)), 0)
+	grid, err := picture.Grid(picture.Signed(trained.Sizes(images)), 0)
 	if err != nil {
 		return err
 	}

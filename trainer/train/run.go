@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -14,10 +15,13 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
+	"ebtrain/launch/plainlog"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/world"
 )
 
 // run is the program, without the process around it.
@@ -30,21 +34,21 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	w, err := job.JoinWorld(ctx, environ)
+	w, err := world.Join(ctx, environ)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	if n := w.Size(); o.settings.Batch%n != 0 { // every rank says so; none has begun anything
-		return job.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.settings.Batch, n, n)
+		return cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.settings.Batch, n, n)
 	}
 	if err := checkMemory(o, w.Size()); err != nil {
 		return err // all ranks of equal machines find the same
 	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs), hint: lookup(environ, "EBTRAIN_PROGRESS")}, src, w, stdout, stderr)
-	if err == nil || errors.Is(err, job.ErrStopped) {
+	err = train(ctx, o, runInfo{args: args, flags: flagValues(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}, src, w, stdout, stderr)
+	if err == nil || errors.Is(err, cliflag.ErrStopped) {
 		return err
 	}
 	return w.Fail(err)
@@ -52,27 +56,42 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 
 // runInfo is what config.json keeps of the command line.
 type runInfo struct {
-	args  []string
-	flags map[string]string
-	hint  string // of the launcher, whether its output is a terminal
+	args     []string
+	flags    map[string]string
+	pictures string // what is trained on, in words
+	hint     string // of the launcher, whether its output is a terminal
 }
 
 // openData opens the data set, fits the networks to its pictures, and so
 // completes the settings.
 func openData(o *options) (data.Source, error) {
-	src, err := dataset.Open(o.settings.Data, o.settings.Split)
+	src, err := dataset.Open(o.data, o.settings.Split)
+	if err != nil && o.was != nil {
+		return nil, fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, o.out)
+	}
 	if err != nil {
+		return nil, err
+	}
+	if err := o.checkData(src.Digest()); err != nil {
 		return nil, err
 	}
 	s := src.Schema()
 	if s.H != s.W || s.H != o.model.Net.Size {
 		return nil, fmt.Errorf("--data %s holds %dx%d pictures, and --net %s takes %dx%d: make shards with mkshards --size %d",
-			o.settings.Data, s.H, s.W, o.settings.Net, o.model.Net.Size, o.model.Net.Size, o.model.Net.Size)
+			o.data, s.H, s.W, o.settings.Net, o.model.Net.Size, o.model.Net.Size, o.model.Net.Size)
 	}
 	o.model.Net.Channels = s.C
 	o.model = o.model.Resolved()
 	o.settings.DataDigest = src.Digest()
 	return src, nil
+}
+
+// pictures says what is trained on: built-in pictures are never taken for data.
+func pictures(o *options, src data.Source) string {
+	if name, _, _ := strings.Cut(o.data, ":"); name == dataset.Synth {
+		return fmt.Sprintf("%d built-in pictures (--data %s)", src.Len(), o.data)
+	}
+	return fmt.Sprintf("%d pictures of %s/%s", src.Len(), filepath.Clean(o.data), o.settings.Split)
 }
 
 // checkMemory reports sizes that this machine cannot hold.
@@ -85,20 +104,20 @@ func checkMemory(o *options, world int) error {
 	if err != nil {
 		return err
 	}
-	if err := job.CheckMemory(step, "--batch or --width"); err != nil || o.samples == 0 {
+	if err := device.CheckMemory(step, "--batch or --width"); err != nil || o.samples == 0 {
 		return err
 	}
 	sample, err := alg.Sample(nn.BatchStats, o.samples)
 	if err != nil {
 		return err
 	}
-	return job.CheckMemory(sample, "--samples")
+	return device.CheckMemory(sample, "--samples")
 }
 
 // train runs the loop on this rank.
-func train(ctx context.Context, o *options, info runInfo, src data.Source, w *job.World, stdout, stderr io.Writer) (err error) {
+func train(ctx context.Context, o *options, info runInfo, src data.Source, w *world.World, stdout, stderr io.Writer) (err error) {
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
-	backend, err := job.OpenBackend(o.device, o.precision, o.threads, w.LocalSize())
+	backend, err := device.Open(o.device, o.precision, o.threads, w.LocalSize())
 	if err != nil {
 		return err
 	}
@@ -158,7 +177,7 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {
 	defer func() { err = errors.Join(err, t.Close()) }()
 	outcome, err := t.Run(ctx)
 	if err == nil && outcome == loop.Stopped {
-		return job.ErrStopped
+		return cliflag.ErrStopped
 	}
 	return err
 }
@@ -189,5 +208,5 @@ func openLog(out string, rank int, stderr io.Writer) (closer io.Closer, log, fil
 		return nil, nil, nil, fmt.Errorf("--out: %w", err)
 	}
 	all := slog.NewJSONHandler(f, nil).WithAttrs([]slog.Attr{slog.Int("rank", rank)})
-	return f, slog.New(slog.NewMultiHandler(all, job.Warnings("train", stderr))), slog.New(all), nil
+	return f, slog.New(slog.NewMultiHandler(all, plainlog.New("train", stderr))), slog.New(all), nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/trainer/job"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/rundir"
 )
@@ -22,7 +22,7 @@ func TestParseDefaults(t *testing.T) {
 	if *o.settings.BiDVL != want {
 		t.Errorf("the model is %+v, want the released code's %+v", *o.settings.BiDVL, want)
 	}
-	if o.out != "runs/a" || o.settings.Data != "synth" || o.settings.Batch != 100 || o.settings.Seed != 1 || o.device != "auto" {
+	if o.out != "runs/a" || o.data != "synth" || o.settings.Batch != 100 || o.settings.Seed != 1 || o.device != "auto" {
 		t.Errorf("defaults are %+v", o)
 	}
 	if v := flagValues(fs); v["latent"] != "100" || v["out"] != "runs/a" {
@@ -88,7 +88,7 @@ func TestParseRefuses(t *testing.T) {
 		{"--device x", `unknown --device "x"`},
 	} {
 		_, _, err := parse(append([]string{"--out", "a"}, strings.Fields(c.args)...), io.Discard)
-		usage, ok := errors.AsType[*job.UsageError](err)
+		usage, ok := errors.AsType[*cliflag.UsageError](err)
 		if !ok || !strings.HasPrefix(usage.Error(), c.want) || strings.Contains(usage.Error(), "\n") {
 			t.Errorf("%s: got %v, want a usage error that begins with %q", c.args, err, c.want)
 		}
@@ -111,7 +111,7 @@ func TestRunDirectory(t *testing.T) {
 	if err != nil || stderr != "" {
 		t.Fatalf("%v, stderr %q", err, stderr)
 	}
-	for _, want := range []string{"bidvl on cpu", "step 1/2", "step 2/2", "2 steps done; checkpoint " + out + "/ckpt; samples " + out + "/samples/step-00000002.png"} {
+	for _, want := range []string{"bidvl on cpu", "32 built-in pictures (--data synth:train=32), batch 4, 2 steps, into", "step 1/2", "step 2/2", "2 steps done; checkpoint " + out + "/ckpt; samples " + out + "/samples/step-00000002.png"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("stdout has no %q:\n%s", want, stdout)
 		}

@@ -23,13 +23,13 @@ type arrow struct {
 // mainArrows are what commands may import besides what their room may: those
 // of every room under "", those of one room under its name.
 var mainArrows = map[string][]string{
-	"":        {"launch/cliflag"},
+	"":        {"launch/cliflag", "launch/exitcode", "launch/plainlog", "launch/progressbar"},
 	"trainer": {"launch/rendezvous", "launch/env"},
 }
 
 // mainParts are packages that mains share and that count as parts of them: they
 // may import what a main may, and only mains import them.
-var mainParts = []string{"trainer/job"}
+var mainParts = []string{"trainer/world"}
 
 // algorithms are packages of trainer that never meet.
 var algorithms = []string{"trainer/method/bidvl", "trainer/method/bism", "trainer/method/vages", "trainer/method/lebm"}

@@ -56,6 +56,16 @@ func WriteBytes(path string, b []byte) error {
 	})
 }
 
+// Check reports, before the work is done, a folder in which Write could not put
+// a file. It leaves nothing behind.
+func Check(dir string) error {
+	tmp, err := os.CreateTemp(dir, ".tmp-check-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+}
+
 // SyncDir makes renames and new names in the folder dir survive a power cut.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)

@@ -57,3 +57,18 @@ func want(t *testing.T, path, s string) {
 		t.Errorf("%s holds %q, %v; want %q", path, b, err, s)
 	}
 }
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	if err := Check(dir); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, bad := range []string{filepath.Join(dir, "none"), "/proc"} {
+		if err := Check(bad); err == nil {
+			t.Errorf("%s takes a file", bad)
+		}
+	}
+}

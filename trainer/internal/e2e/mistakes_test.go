@@ -55,11 +55,12 @@ var mistakes = []mistake{
 	{"out holds other things", "", "train --out shards", 1, `^shards is not empty \(it has index.json\) and is not a run directory: give another --out`},
 	{"out is a file", "", "train --out file", 1, `^file cannot be a run directory: it, or what it lies in, is a file`},
 	{"out below a file", "", "ddplaunch -nproc 2 train --out file/run", 1, `file/run cannot be a run directory: it, or what it lies in, is a file`},
-	{"resume with other settings", "", "ddplaunch -nproc 2 train --out run --resume --width 8 --latent 4 --batch 8 --lr 0.1", 1,
-		`the run in run has other settings \(bidvl.Lower.LR: was 0.0003, now 0.1; bidvl.Net.Width: was 4, now 8\): .*or give another --out`},
-
-	{"resume in another precision", "", "train --out run --resume --width 4 --latent 4 --batch 8 --precision bf16", 1,
-		`the run in run has other settings \(precision: was absent, now "bf16"\)|^--precision bf16: .*: use --precision f32`},
+	{"resume with other settings", "", "ddplaunch -nproc 2 train --out run --resume --width 8 --latent 4 --batch 8 --lr 0.1", 2,
+		`^the run in run has --width 4 --lr 0.0003, not --width 8 --lr 0.1: .*or give another --out`},
+	{"resume in another precision", "", "train --out run --resume --precision bf16", 2, `^the run in run has --precision f32, not --precision bf16: `},
+	{"resume with other data", "", "train --out run --resume --data shards", 1, `^--data shards \(split train\) does not hold the pictures that the run in run was trained on`},
+	{"resume with fewer steps", "", "ddplaunch -nproc 2 train --out run --resume --steps 3", 2, `^--steps 3, but the run in run has done 4 steps: `},
+	{"resume of nothing", "", "train --out z --resume", 2, `^--out z holds no run to resume`},
 
 	// Data.
 	{"no such data", "", "train --out z --data nowhere", 1, `nowhere: no such data set; make it with mkshards`},
@@ -112,6 +113,8 @@ var mistakes = []mistake{
 	{"metrics damaged in the middle", "", "train --resume --out torn-metrics --width 4 --latent 4 --batch 8", 1, `torn-metrics/metrics.jsonl: line 2: .+`},
 	{"evaluate without checkpoint", "", "evaluate --run no-ckpt", 1, `^no-ckpt holds no checkpoint yet: train writes one every --ckpt-every steps and at the end`},
 	{"evaluate one at a time", "", "evaluate --run run --batch 1", 2, `^want --batch from 2 to [0-9]+, got 1`},
+	{"evaluate without a place for the picture", "", "evaluate --run no-samples", 1, `^the picture no-samples/samples/recon-test-step-00000004.png cannot be written: .*: give another place with --picture`},
+	{"sample where no file can be made", "", "sample --run run --out /proc/z.png", 1, `^--out /proc/z.png: no file can be made there`},
 	{"evaluate on pictures of another kind", "", "evaluate --run run --data grey", 1, `^grey holds pictures of .*, and the model of run takes 3×32×32`},
 	{"evaluate against nothing", "", "evaluate --run run --limit 8 --ood nowhere", 1, `nowhere: no such data set`},
 
@@ -205,7 +208,7 @@ func (s *site) setting() {
 	s.must("mkshards", "folder", "--src", s.pictures(), "--channels", "1", "--size", "32", "--test-percent", "50", "--out", "grey")
 	for _, c := range []struct{ from, to string }{
 		{"shards", "torn-index"}, {"shards", "torn-shard"}, {"run", "torn-config"}, {"run", "changed-config"}, {"run", "torn-ckpt"},
-		{"run", "torn-metrics"}, {"run", "no-ckpt"}, {"run", "half-ckpt"},
+		{"run", "torn-metrics"}, {"run", "no-ckpt"}, {"run", "half-ckpt"}, {"run", "no-samples"},
 	} {
 		if err := os.CopyFS(s.path(c.to), os.DirFS(s.path(c.from))); err != nil {
 			t.Fatal(err)
@@ -220,6 +223,12 @@ func (s *site) setting() {
 	s.change("half-ckpt/ckpt/step-00000004/weights.safetensors", func(b []byte) []byte { return b[:len(b)-8] })
 	s.change("torn-metrics/metrics.jsonl", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"step":1,`, `"step:1,`, 1)) })
 	if err := os.RemoveAll(s.path("no-ckpt/ckpt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(s.path("no-samples/samples")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.path("no-samples/samples"), nil, 0o644); err != nil { // takes no file, not even from root
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(s.path("empty"), 0o755); err != nil {

@@ -49,6 +49,22 @@ func Latest(dir string, log *slog.Logger) (path string, err error) {
 	return "", fmt.Errorf("none of the %d checkpoints in %s can be used: %w", len(steps), dir, first)
 }
 
+// NewestStep is the highest step of which dir has a checkpoint that looks whole:
+// to be quick it checks state.json and sizes, not checksums. The error is
+// ErrNone if there is none.
+func NewestStep(dir string) (int64, error) {
+	steps, err := list(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, step := range slices.Backward(steps) {
+		if looksWhole(filepath.Join(dir, Name(step))) {
+			return step, nil
+		}
+	}
+	return 0, fmt.Errorf("%w in %s", ErrNone, dir)
+}
+
 // Prune removes old checkpoints in dir until the keep newest whole ones are
 // left. Damaged ones that are older go too; they do not count. To be quick it
 // checks state.json and sizes, not checksums. keep 0 keeps all.

@@ -20,7 +20,7 @@ type Config struct {
 	Format   int               `json:"format"`
 	Program  string            `json:"program"`  // "train"
 	Args     []string          `json:"args"`     // as typed
-	Flags    map[string]string `json:"flags"`    // every flag with its value, also those not typed
+	Flags    map[string]string `json:"flags"`    // every flag with its value, also those not typed; of the last start
 	Settings json.RawMessage   `json:"settings"` // what defines the computation, canonical JSON
 	Digest   string            `json:"digest"`   // of Settings
 	World    int               `json:"world"`    // ranks

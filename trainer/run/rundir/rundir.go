@@ -106,8 +106,9 @@ func (d *Dir) CheckSettings(settings any) error {
 		d.Path(), strings.Join(diff, "; "))
 }
 
-// Resumed notes in config.json that the run goes on.
-func (d *Dir) Resumed(r Resume) error {
+// Resumed notes in config.json that the run goes on, and with which flags: the
+// next resume begins with them.
+func (d *Dir) Resumed(r Resume, flags map[string]string) error {
 	if r.Time.IsZero() {
 		r.Time = time.Now().UTC().Round(time.Second)
 	}
@@ -115,6 +116,7 @@ func (d *Dir) Resumed(r Resume) error {
 		r.Commit = ThisBuild().Commit
 	}
 	d.config.Resumed = append(d.config.Resumed, r)
+	d.config.Flags = flags
 	return d.write()
 }
 

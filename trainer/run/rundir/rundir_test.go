@@ -94,7 +94,7 @@ func TestCreateOpen(t *testing.T) {
 	other := settings{Batch: 32, LR: 3e-4}
 	other.Net.Width = 8
 	wantError(t, d.CheckSettings(other), path, "batch: was 64, now 32; net.width: was 0, now 8", "another --out")
-	if err := d.Resumed(Resume{Step: 25, World: 4, Args: []string{"--resume"}}); err != nil {
+	if err := d.Resumed(Resume{Step: 25, World: 4, Args: []string{"--resume"}}, map[string]string{"steps": "50"}); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := ReadConfig(path); err != nil || len(c.Resumed) != 1 || c.Resumed[0].Step != 25 || c.Resumed[0].Time.IsZero() || c.World != 2 {

@@ -1,4 +1,4 @@
-package progress
+package progressbar
 
 import (
 	"bytes"
@@ -51,7 +51,7 @@ func screen(out string) []string {
 func TestPlain(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	r := New(Config{Out: &out, Total: 300, Every: 10 * time.Second, Steps: 100, Now: c.now})
+	r := New(Config{Label: "step", Unit: "images/s", Out: &out, Total: 300, Every: 10 * time.Second, Steps: 100, Now: c.now})
 	for step := range int64(300) {
 		r.Step(update(step))
 		c.advance(250 * time.Millisecond)
@@ -85,7 +85,7 @@ func TestPlain(t *testing.T) {
 func TestBar(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	r := New(Config{Out: &out, Terminal: true, Width: func() int { return 80 }, Total: 300, Now: c.now})
+	r := New(Config{Label: "step", Unit: "images/s", Out: &out, Terminal: true, Width: func() int { return 80 }, Total: 300, Now: c.now})
 	for step := range int64(150) {
 		r.Step(update(step))
 		c.advance(10 * time.Millisecond)
@@ -106,7 +106,7 @@ func TestBar(t *testing.T) {
 func TestBarCoversOldText(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	r := New(Config{Out: &out, Terminal: true, Total: 10, Now: c.now})
+	r := New(Config{Label: "step", Unit: "images/s", Out: &out, Terminal: true, Total: 10, Now: c.now})
 	r.Step(Update{Step: 0, Caption: "a very long caption, longer than the next one"})
 	c.advance(time.Second)
 	r.Step(Update{Step: 1, Caption: "short", Images: 1})
@@ -115,29 +115,92 @@ func TestBarCoversOldText(t *testing.T) {
 	}
 }
 
+// Under the launcher a terminal of 60 columns leaves a line 56: "[0] " is before
+// it. From there on bar, rate and time left are shown, whatever the numbers.
 func TestWidths(t *testing.T) {
-	for width := 1; width < 130; width++ {
-		var out bytes.Buffer
-		c := newClock()
-		r := New(Config{Out: &out, Terminal: true, Width: func() int { return width }, Total: 300, Now: c.now})
-		r.Step(update(0))
+	const launched = 56
+	for _, run := range []struct {
+		total, step int64
+		every       time.Duration
+	}{{300, 1, time.Second}, {10_000_000, 9_999_000, time.Minute}, {10_000_000, 1, 10 * time.Minute}, {100_000, 99_998, 600 * time.Microsecond}} {
+		for width := 1; width < 150; width++ {
+			var out bytes.Buffer
+			c := newClock()
+			r := New(Config{Label: "step", Unit: "images/s", Out: &out, Terminal: true, Width: func() int { return width }, Total: run.total, Now: c.now})
+			for i := range int64(2) {
+				u := update(run.step + i - 1)
+				u.Caption = "epoch 12"
+				r.Step(u)
+				c.advance(run.every)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			line := screen(out.String())[0]
+			if columns(line) >= width && width > 1 {
+				t.Errorf("%d columns on a terminal of %d: %q", columns(line), width, line)
+			}
+			if whole := strings.Contains(line, "[") && strings.Contains(line, "]") && strings.Contains(line, "/s") && strings.HasSuffix(line, " left"); width >= launched && !whole {
+				t.Errorf("width %d: %q has no bar, rate or time left", width, line)
+			}
+			if width == 149 && !strings.Contains(line, "epoch 12  energy -0.5  vae 12.35") {
+				t.Errorf("width %d: %q has not all losses", width, line)
+			}
+		}
+	}
+}
+
+// The width is asked again at each drawing, and the spaces that cover the old
+// text do not wrap in a terminal that has become narrower.
+func TestNarrowed(t *testing.T) {
+	width := 120
+	var out bytes.Buffer
+	c := newClock()
+	r := New(Config{Label: "step", Unit: "images/s", Out: &out, Terminal: true, Width: func() int { return width }, Total: 300, Now: c.now})
+	r.Step(update(0))
+	c.advance(time.Second)
+	r.Step(update(1))
+	for _, width = range []int{40, 100} {
+		out.Reset()
 		c.advance(time.Second)
-		r.Step(update(1))
-		line := screen(out.String())[0]
-		if columns(line) >= width {
-			t.Errorf("%d columns on a terminal of %d: %q", columns(line), width, line)
+		r.Step(update(2))
+		if text := strings.TrimPrefix(out.String(), "\r"); columns(text) >= width || width == 100 && columns(text) < 90 {
+			t.Errorf("%d columns on a terminal of %d: %q", columns(text), width, text)
 		}
-		// with an empty bar the line has 65 columns; a bar has at least 8 cells
-		if hasBar := strings.Contains(line, "["); hasBar != (width >= 74) {
-			t.Errorf("width %d: %q", width, line)
-		}
+	}
+}
+
+// A program's phases each have a bar, and short ones no lines.
+func TestPhases(t *testing.T) {
+	var out bytes.Buffer
+	c := newClock()
+	p := ConfigurePhases(Config{Out: &out, Late: true, Every: 5 * time.Second, Now: c.now})
+	for done := range int64(30) {
+		p.Progress("train", "images/s", done+1, 30)
+		c.advance(time.Second / 2)
+	}
+	for done := range int64(3) {
+		p.Progress("test", "images/s", done+1, 3)
+		c.advance(time.Second / 2)
+	}
+	p.Line("skipped one")
+	for done := range int64(8) {
+		p.Progress("rest", "KiB/s", 10*(done+1), -1)
+		c.advance(time.Second)
+	}
+	p.End()
+	p.Line("done")
+	const want = "train 11/30  2 images/s  10s left\ntrain 21/30  2 images/s  5s left\ntrain 30/30  2 images/s  0s left\n" +
+		"skipped one\nrest 60  10 KiB/s\nrest 80  10 KiB/s\ndone\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 }
 
 func TestLogsAboveBar(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	r := New(Config{Out: &out, Terminal: true, Total: 10, Now: c.now})
+	r := New(Config{Label: "step", Unit: "images/s", Out: &out, Terminal: true, Total: 10, Now: c.now})
 	log := slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
@@ -166,7 +229,7 @@ func TestRate(t *testing.T) {
 	run := func(steps int, each time.Duration) {
 		for range steps {
 			c.advance(each)
-			r.add(c.now(), 10)
+			r.add(c.now(), 1, 10)
 		}
 	}
 	run(1, time.Hour)
@@ -245,7 +308,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errGone }
 
 func TestBrokenOutput(t *testing.T) {
-	r := New(Config{Out: broken{}, Total: 2})
+	r := New(Config{Label: "step", Unit: "images/s", Out: broken{}, Total: 2})
 	r.Step(Update{Step: 0})
 	r.Step(Update{Step: 1})
 	if err := r.Close(); !errors.Is(err, errGone) {

@@ -1,14 +1,16 @@
-package job
+// Package plainlog is a log for people, on the terminal of a program that they
+// started.
+package plainlog
 
 import (
 	"io"
 	"log/slog"
 )
 
-// Warnings is a log for people: warnings and errors only, one line each, that
+// New is a log for people: warnings and errors only, one line each, that
 // begins with the program's name and has no time and no rank, so that the
 // launcher can show the equal lines of several ranks as one.
-func Warnings(program string, w io.Writer) slog.Handler {
+func New(program string, w io.Writer) slog.Handler {
 	return slog.NewTextHandler(prefixed{program + ": ", w}, &slog.HandlerOptions{
 		Level: slog.LevelWarn,
 		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {

@@ -1,4 +1,7 @@
-package job
+// Package device chooses where a program computes: the backend, the precision
+// and the threads that a user named, and whether this machine's memory can hold
+// the program at all.
+package device
 
 import (
 	"errors"
@@ -14,8 +17,8 @@ import (
 	"ebtrain/ddp/exec/ref"
 )
 
-// Devices are the values of --device.
-const Devices = "auto, cpu, ref"
+// Names are the values of --device.
+const Names = "auto, cpu, ref"
 
 // Precisions are the values of --precision: the type in which convolutions and
 // matrix products multiply. All else is float32.
@@ -29,30 +32,30 @@ const (
 // maxThreads bounds the threads of a rank: more is a typing mistake.
 func maxThreads() int { return max(64, 8*runtime.NumCPU()) }
 
-// CheckDevice reports a --device, a --precision or a --threads that OpenBackend
+// Check reports a --device, a --precision or a --threads that Open
 // cannot take.
-func CheckDevice(device, precision string, threads int) error {
-	if !slices.Contains(strings.Split(Devices, ", "), device) {
-		return Usage("unknown --device %q: want one of %s", device, Devices)
+func Check(device, precision string, threads int) error {
+	if !slices.Contains(strings.Split(Names, ", "), device) {
+		return fmt.Errorf("unknown --device %q: want one of %s", device, Names)
 	}
 	if !slices.Contains(strings.Split(Precisions, ", "), precision) {
-		return Usage("unknown --precision %q: want one of %s", precision, Precisions)
+		return fmt.Errorf("unknown --precision %q: want one of %s", precision, Precisions)
 	}
 	if device == "ref" && precision != F32 {
-		return Usage("--device ref computes in float32 only, and --precision is %s: use --device cpu", precision)
+		return fmt.Errorf("--device ref computes in float32 only, and --precision is %s: use --device cpu", precision)
 	}
 	if threads < 0 || threads > maxThreads() {
-		return Usage("want --threads from 1 to %d, or 0 to share the cores, got %d", maxThreads(), threads)
+		return fmt.Errorf("want --threads from 1 to %d, or 0 to share the cores, got %d", maxThreads(), threads)
 	}
 	return nil
 }
 
-// OpenBackend opens a device, "auto" is the CPU, that multiplies in the given
+// Open opens a device, "auto" is the CPU, that multiplies in the given
 // precision; it fails where the processor has no instructions for it. threads is per rank; 0 obeys
 // OMP_NUM_THREADS, which ddplaunch sets, and without it shares the cores among
 // the localRanks of this host.
-func OpenBackend(device, precision string, threads, localRanks int) (exec.Backend, error) {
-	if err := CheckDevice(device, precision, threads); err != nil {
+func Open(device, precision string, threads, localRanks int) (exec.Backend, error) {
+	if err := Check(device, precision, threads); err != nil {
 		return nil, err
 	}
 	if device == "ref" {

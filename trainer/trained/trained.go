@@ -1,4 +1,9 @@
-package job
+// Package trained is a model that has been trained: read back from the newest
+// checkpoint of a run directory (Load), asked what it says of pictures (Jury),
+// and drawn from (Samples).
+//
+// A Run and a Jury belong to one goroutine.
+package trained
 
 import (
 	"errors"
@@ -6,39 +11,32 @@ import (
 	"log/slog"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/graph"
-	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/settings"
 )
 
-// Judge is what evaluation asks of a model.
-type Judge interface {
-	// Judge builds, for batch images, their reconstructions and energies.
-	Judge(mode nn.Mode, batch int) (*graph.Graph, error)
-}
-
-// Trained is a model read back from the newest checkpoint of a run directory.
-type Trained struct {
-	Model    Model
-	Settings Settings
+// Run is a model read back from the newest checkpoint of a run directory.
+type Run struct {
+	Model    settings.Model
+	Settings settings.Settings
 	Config   rundir.Config
 	State    ckpt.State
 	Vars     exec.Vars
 }
 
-// LoadTrained reads the run at path onto a device.
-func LoadTrained(path string, backend exec.Backend, log *slog.Logger) (*Trained, error) {
+// Load reads the run at path onto a device.
+func Load(path string, backend exec.Backend, log *slog.Logger) (*Run, error) {
 	config, err := rundir.ReadConfig(path)
 	if err != nil {
 		return nil, err
 	}
-	settings, err := ParseSettings(config.Settings)
+	s, err := settings.Parse(config.Settings)
 	if err != nil {
 		return nil, err
 	}
-	model, err := settings.Algorithm()
+	model, err := s.Algorithm()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -54,11 +52,11 @@ func LoadTrained(path string, backend exec.Backend, log *slog.Logger) (*Trained,
 	if err != nil {
 		return nil, err
 	}
-	t := &Trained{Model: model, Settings: settings, Config: config, State: state, Vars: backend.NewVars()}
+	t := &Run{Model: model, Settings: s, Config: config, State: state, Vars: backend.NewVars()}
 	return t, t.setVariables(newest, groups)
 }
 
-func (t *Trained) setVariables(from string, groups map[string][]ckpt.Named) error {
+func (t *Run) setVariables(from string, groups map[string][]ckpt.Named) error {
 	_, specs, err := t.Model.Step(1, 1)
 	if err != nil {
 		return err

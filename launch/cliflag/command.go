@@ -1,4 +1,4 @@
-package job
+package cliflag
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/launch/cliflag"
+	"ebtrain/launch/exitcode"
 )
 
 // UsageError is a mistake on the command line.
@@ -24,13 +24,13 @@ func Usage(format string, args ...any) error { return &UsageError{fmt.Errorf(for
 // ErrHelp means that help was asked for and shown.
 var ErrHelp = errors.New("help was asked for")
 
-// ParseFlags parses args, long flags with one dash or two. Arguments that are
+// Parse parses args, long flags with one dash or two. Arguments that are
 // not flags are mistakes. It shows help on out if asked.
-func ParseFlags(fs *pflag.FlagSet, args []string, out io.Writer, help string) error {
+func Parse(fs *pflag.FlagSet, args []string, out io.Writer, help string) error {
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
 	fs.SortFlags = false
-	err := fs.Parse(cliflag.Normalize(fs, args, true))
+	err := fs.Parse(Normalize(fs, args, true))
 	if errors.Is(err, pflag.ErrHelp) {
 		_, err := fmt.Fprintf(out, "%s\nFlags:\n%s", help, fs.FlagUsages())
 		if err != nil {
@@ -39,7 +39,7 @@ func ParseFlags(fs *pflag.FlagSet, args []string, out io.Writer, help string) er
 		return ErrHelp
 	}
 	if err != nil {
-		return Usage("%w (see %s --help)", cliflag.Explain(err), fs.Name())
+		return Usage("%w (see %s --help)", Explain(err), fs.Name())
 	}
 	if fs.NArg() > 0 {
 		return Usage("unexpected argument %q: every setting of %s is a flag (see %s --help)", fs.Arg(0), fs.Name(), fs.Name())
@@ -47,20 +47,28 @@ func ParseFlags(fs *pflag.FlagSet, args []string, out io.Writer, help string) er
 	return nil
 }
 
+// AsUsage makes err a UsageError; nil stays nil.
+func AsUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UsageError{err}
+}
+
 // Exit is the exit code of a program that ended with err, which is shown on w
 // as one line that begins with the program's name.
 func Exit(program string, err error, w io.Writer) int {
 	if err == nil || errors.Is(err, ErrHelp) {
-		return ExitOK
+		return exitcode.Done
 	}
 	fmt.Fprintf(w, "%s: %s\n", program, oneLine(err.Error()))
 	if _, ok := errors.AsType[*UsageError](err); ok {
-		return ExitUsage
+		return exitcode.Usage
 	}
 	if onlyStopped(err) {
-		return ExitRequeue
+		return exitcode.Requeue
 	}
-	return ExitFailed
+	return exitcode.Failed
 }
 
 // onlyStopped says that err is ErrStopped and nothing went wrong besides.

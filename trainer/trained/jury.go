@@ -1,4 +1,4 @@
-package job
+package trained
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
@@ -23,14 +24,14 @@ type Judged struct {
 
 // Jury runs a trained model on batches of any size.
 type Jury struct {
-	trained *Trained
+	trained *Run
 	backend exec.Backend
 	mode    nn.Mode
 	byBatch map[int]exec.Program
 }
 
 // NewJury makes a Jury whose batch norm works in mode.
-func NewJury(t *Trained, backend exec.Backend, mode nn.Mode) *Jury {
+func NewJury(t *Run, backend exec.Backend, mode nn.Mode) *Jury {
 	return &Jury{trained: t, backend: backend, mode: mode, byBatch: map[int]exec.Program{}}
 }
 
@@ -59,7 +60,7 @@ func (j *Jury) program(n int) (exec.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckMemory(g, "--batch"); err != nil {
+	if err := device.CheckMemory(g, "--batch"); err != nil {
 		return nil, err
 	}
 	p, err := j.backend.Compile(g, exec.Options{Name: "judge", Vars: j.trained.Vars})
@@ -79,12 +80,12 @@ func (j *Jury) Close() error {
 }
 
 // Samples generates n images (n, C, H, W) in (−1, 1), named by seed.
-func Samples(ctx context.Context, t *Trained, backend exec.Backend, mode nn.Mode, n int, seed uint64) (*exec.Tensor, error) {
+func Samples(ctx context.Context, t *Run, backend exec.Backend, mode nn.Mode, n int, seed uint64) (*exec.Tensor, error) {
 	g, err := t.Model.Sample(mode, n)
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckMemory(g, "number of pictures"); err != nil {
+	if err := device.CheckMemory(g, "number of pictures"); err != nil {
 		return nil, err
 	}
 	p, err := backend.Compile(g, exec.Options{Name: "sample", Vars: t.Vars})

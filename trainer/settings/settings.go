@@ -1,10 +1,14 @@
-package job
+// Package settings is what defines a run of training, and builds the algorithm
+// that it names.
+package settings
 
 import (
 	"encoding/json"
 	"fmt"
 
+	"ebtrain/ddp/graph"
 	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
 )
 
@@ -16,9 +20,10 @@ type Settings struct {
 	Net   string        `json:"net"`  // "conv32", the name of the algorithm's networks
 	BiDVL *bidvl.Config `json:"bidvl,omitempty"`
 
-	Data       string `json:"data"` // as given; DataDigest is what it held
-	Split      string `json:"split"`
+	// DataDigest is what the split held. Where the data lay does not matter:
+	// that is a flag of the run.
 	DataDigest string `json:"data_digest"`
+	Split      string `json:"split"`
 	Flip       bool   `json:"flip"`
 
 	Batch  int    `json:"batch"`            // over all ranks
@@ -28,6 +33,16 @@ type Settings struct {
 	// Precision is that of training: "bf16", or "" for float32. Evaluation and
 	// sampling are always float32.
 	Precision string `json:"precision,omitempty"`
+
+	// Data is where the data lay, in runs begun when that was a setting. It is
+	// kept because their digest covers it, and means nothing else.
+	Data string `json:"data,omitempty"`
+}
+
+// Judge is what evaluation asks of a model.
+type Judge interface {
+	// Judge builds, for batch images, their reconstructions and energies.
+	Judge(mode nn.Mode, batch int) (*graph.Graph, error)
 }
 
 // Model is an algorithm with its networks, for training and for use.
@@ -44,8 +59,8 @@ func (s Settings) Algorithm() (Model, error) {
 	return *s.BiDVL, s.BiDVL.Validate()
 }
 
-// ParseSettings reads the settings of a config.json.
-func ParseSettings(raw json.RawMessage) (Settings, error) {
+// Parse reads the settings of a config.json.
+func Parse(raw json.RawMessage) (Settings, error) {
 	var s Settings
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return s, fmt.Errorf("settings of the run: %w", err)

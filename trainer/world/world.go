@@ -1,4 +1,10 @@
-package job
+// Package world joins this process to the ranks of its job: its rank from
+// launch/rendezvous, its collective.Comm, and one answer for all ranks when any
+// of them fails.
+//
+// It is a part of the mains, which are the one place where the rooms meet. A
+// World may be used from any goroutine; Close ends its use.
+package world
 
 import (
 	"context"
@@ -31,9 +37,9 @@ type World struct {
 	wg    sync.WaitGroup
 }
 
-// JoinWorld joins the job that the environment describes. Connect must follow
+// Join joins the job that the environment describes. Connect must follow
 // before Comm is used.
-func JoinWorld(ctx context.Context, environ []string) (*World, error) {
+func Join(ctx context.Context, environ []string) (*World, error) {
 	worker, err := env.Parse(environ)
 	if err != nil {
 		return nil, err

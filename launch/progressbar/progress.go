@@ -1,19 +1,22 @@
-// Package progress shows how training goes: on a terminal one line that is
-// drawn over and over,
+// Package progressbar shows how a long piece of work goes: on a terminal one
+// line that is drawn over and over,
 //
 //	step 120/300 [=======>          ] 40%  energy -0.312  845 images/s  1m02s left
 //
 // and elsewhere (a file, a pipe, a job's log) the same without the bar, as a
-// line every so many seconds or steps.
+// line every so many seconds or steps. Where the line is too long for the
+// terminal it loses its numbers, then its words; the bar, the rate and the time
+// left stay from 60 columns on, and no line wraps.
 //
 // Rank 0 alone makes a Reporter. The nil Reporter shows nothing, so a loop
 // calls Step and Close on every rank alike. Logs on the same terminal go
-// through the Reporter's Write, which keeps them above the bar.
+// through the Reporter's Write, which keeps them above the bar. Phases is a
+// Reporter for each phase of a program that has several.
 //
 // Rates are averages over about the last 15 seconds, from the second step on:
 // the first one often includes making memory and programs. Time comes from the
 // caller's clock. A Reporter may be used from any goroutine.
-package progress
+package progressbar
 
 import (
 	"fmt"
@@ -36,18 +39,21 @@ const (
 type Config struct {
 	Out      io.Writer
 	Terminal bool             // bar, or plain lines
-	Width    func() int       // columns of the terminal; nil or 0: unknown
+	Width    func() int       // columns of the terminal, asked at each drawing; nil or 0: unknown
+	Label    string           // before the number of steps
+	Unit     string           // of the rate: "images/s"
 	Start    int64            // steps done before this start: "-" in the bar
-	Total    int64            // steps of the whole run
+	Total    int64            // steps of the whole run; negative: unknown
 	Every    time.Duration    // plain lines at least this far apart; 0: 10 s
 	Steps    int64            // plain: also a line every so many steps; 0: no
+	Late     bool             // plain: no line for work that takes less than Every
 	Now      func() time.Time // nil: time.Now
 }
 
 // Update is what a step has to say.
 type Update struct {
 	Step    int64              // number of the step just done, from 0
-	Images  int64              // consumed by it, over all ranks
+	Images  int64              // counted in Unit, since the last Update
 	Losses  map[string]float64 // shown sorted by name, now or at Close
 	Caption string             // shown before the losses, if not empty: "epoch 3"
 }
@@ -59,6 +65,7 @@ type Reporter struct {
 	rate  rate
 	last  Update
 	any   bool      // a step has been reported
+	begun time.Time // when New was called
 	due   bool      // the last step has not been shown
 	shown time.Time // when something was shown
 	bar   string    // what stands on the terminal's last line
@@ -73,7 +80,11 @@ func New(c Config) *Reporter {
 	if c.Every <= 0 {
 		c.Every = defaultEvery
 	}
-	return &Reporter{c: c}
+	r := &Reporter{c: c, begun: c.Now()}
+	if c.Late {
+		r.shown = r.begun
+	}
+	return r
 }
 
 // Terminal says whether to draw a bar on f: the hint of a launcher
@@ -110,13 +121,20 @@ func (r *Reporter) Step(u Update) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.c.Now()
-	r.rate.add(now, u.Images)
-	first, final := !r.any, u.Step+1 >= r.c.Total
+	steps := int64(1)
+	if r.any {
+		steps = u.Step - r.last.Step
+	}
+	r.rate.add(now, steps, u.Images)
+	first, final := !r.any, u.Step+1 == r.c.Total
 	r.last, r.any, r.due = u, true, true
-	if first || final || r.isTime(now) {
+	if (first || final) && !r.quiet() || r.isTime(now) {
 		r.show(now)
 	}
 }
+
+// quiet says that the work may yet be too short to speak of.
+func (r *Reporter) quiet() bool { return r.c.Late && !r.c.Terminal && r.shown.Equal(r.begun) }
 
 // isTime says whether an ordinary step is to be shown.
 func (r *Reporter) isTime(now time.Time) bool {
@@ -133,7 +151,7 @@ func (r *Reporter) Write(text []byte) (int, error) {
 	defer r.mu.Unlock()
 	erase := ""
 	if r.bar != "" {
-		erase = "\r" + strings.Repeat(" ", columns(r.bar)) + "\r"
+		erase = "\r" + strings.Repeat(" ", min(columns(r.bar), r.width())) + "\r"
 	}
 	if _, err := io.WriteString(r.c.Out, erase); err != nil {
 		return 0, err
@@ -153,7 +171,7 @@ func (r *Reporter) Close() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.due {
+	if r.due && !r.quiet() {
 		r.show(r.c.Now())
 	}
 	if r.bar != "" {
@@ -167,11 +185,12 @@ func (r *Reporter) Close() error {
 func (r *Reporter) show(now time.Time) {
 	r.shown, r.due = now, false
 	if !r.c.Terminal {
-		r.print(r.text("") + "\n")
+		r.print(r.fields().text("") + "\n")
 		return
 	}
-	old := columns(r.bar)
-	r.bar = r.fit()
+	width := r.width()
+	old := min(columns(r.bar), width) // a terminal that has become narrower has none of the rest
+	r.bar = r.fields().fit(width)
 	// Spaces, not escape codes, cover the old text: they are harmless in logs.
 	r.print("\r" + r.bar + strings.Repeat(" ", max(0, old-columns(r.bar))))
 }

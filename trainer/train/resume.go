@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/run/ckpt"
+	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/settings"
+)
+
+// mayChange are the flags that a resumed run may be given anew: none of them
+// defines what is computed. All others are those of config.json.
+var mayChange = []string{
+	"out", "resume", "steps", "data", "device", "threads", "prefetch", "remat",
+	"log-every", "print-every", "ckpt-every", "ckpt-keep", "sample-every", "samples", "check-every", "profile",
+}
+
+// notInherited are the flags that a resumed run does not take from config.json:
+// they speak of one start.
+var notInherited = []string{"out", "resume", "profile"}
+
+// savedRun is the run to go on with; nil if --out holds none, and then the
+// flags must say what to begin.
+func savedRun(o *options, fs *pflag.FlagSet) (*rundir.Config, error) {
+	_, err := os.Stat(rundir.Layout(o.out).ConfigFile())
+	if err == nil {
+		c, err := rundir.ReadConfig(o.out)
+		if err != nil {
+			return nil, fmt.Errorf("cannot resume: %w", err)
+		}
+		return &c, nil
+	}
+	begins := false
+	fs.Visit(func(f *pflag.Flag) { begins = begins || f.Name == "data" || !slices.Contains(mayChange, f.Name) })
+	if !begins {
+		return nil, cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", o.out)
+	}
+	return nil, nil
+}
+
+// parseResumed reads the command line of a run that goes on: its flags are
+// those of config.json, and those of args beside them, which may change only
+// what mayChange lists.
+func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	was, err := settings.Parse(saved.Settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	if was.BiDVL == nil {
+		return nil, nil, fmt.Errorf("cannot resume: config.json is of --algo %q: this build has bidvl", was.Algo)
+	}
+	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
+	o.define(fs, bidvl.Preset{Config: *was.BiDVL})
+	for name, value := range saved.Flags {
+		f := fs.Lookup(name)
+		if f == nil || slices.Contains(notInherited, name) {
+			continue
+		}
+		if err := f.Value.Set(value); err != nil {
+			return nil, nil, fmt.Errorf("cannot resume: config.json has --%s %q: %w", name, value, err)
+		}
+		f.DefValue = f.Value.String()
+	}
+	if err := cliflag.Parse(fs, args, out, help); err != nil {
+		return nil, nil, err
+	}
+	if err := checkUnchanged(fs, o.out); err != nil {
+		return nil, nil, err
+	}
+	o.settings.Data, o.was = was.Data, &was
+	return o, fs, errors.Join(o.complete(), o.checkSteps())
+}
+
+// checkUnchanged reports the flags of a resumed run that are not those of the
+// run and may not be changed.
+func checkUnchanged(fs *pflag.FlagSet, out string) error {
+	var was, now []string
+	fs.Visit(func(f *pflag.Flag) {
+		if f.Value.String() != f.DefValue && !slices.Contains(mayChange, f.Name) {
+			was, now = append(was, "--"+f.Name+" "+f.DefValue), append(now, "--"+f.Name+" "+f.Value.String())
+		}
+	})
+	if len(now) == 0 {
+		return nil
+	}
+	return cliflag.Usage("the run in %s has %s, not %s: a resumed run computes the same thing, so leave that out, or give another --out",
+		out, strings.Join(was, " "), strings.Join(now, " "))
+}
+
+// checkSteps reports a run that has done more than --steps already.
+func (o *options) checkSteps() error {
+	done, err := ckpt.NewestStep(rundir.Layout(o.out).Ckpt())
+	if errors.Is(err, ckpt.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if done > o.steps {
+		return cliflag.Usage("--steps %d, but the run in %s has done %d steps: --steps counts them too, so give more, or leave it out", o.steps, o.out, done)
+	}
+	return nil
+}
+
+// checkData reports data that are not those that the run began with.
+func (o *options) checkData(digest string) error {
+	if o.was == nil || o.was.DataDigest == digest {
+		return nil
+	}
+	return fmt.Errorf("--data %s (split %s) does not hold the pictures that the run in %s was trained on (their digest is %.15s, the run's %.15s): give the data it began with, wherever they are now",
+		o.data, o.settings.Split, o.out, digest, o.was.DataDigest)
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/data/importer"
+	"ebtrain/data/synth"
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/run/rundir"
+)
+
+// resume goes on with a run by args alone.
+func resume(t *testing.T, args string) (stdout string, err error) {
+	t.Helper()
+	var o, e strings.Builder
+	err = run(t.Context(), append([]string{"--resume"}, strings.Fields(args)...), nil, &o, &e)
+	if e.Len() > 0 {
+		t.Errorf("%s: stderr %q", args, e.String())
+	}
+	return o.String(), err
+}
+
+// --resume and --out are enough; what is beside them and may change lasts.
+func TestResumeAlone(t *testing.T) {
+	dir := t.TempDir()
+	whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
+	if _, _, err := small(t, whole, "--steps", "5", "--lr", "0.01"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := small(t, parts, "--steps", "2", "--lr", "0.01", "--profile", "1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"--steps 4 --log-every 1 --data synth:train=32", "", "--steps 5 --prefetch 0 --samples 0"} {
+		if _, err := resume(t, "--out "+parts+"/ "+args); err != nil {
+			t.Fatalf("%s: %v", args, err)
+		}
+	}
+	a, err := os.ReadFile(filepath.Join(whole, "ckpt/step-00000005/weights.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(parts, "ckpt/step-00000005/weights.safetensors"))
+	if err != nil || string(a) != string(b) {
+		t.Errorf("the resumed run has other weights (%v)", err)
+	}
+	c, err := rundir.ReadConfig(parts)
+	if err != nil || c.Flags["steps"] != "5" || c.Flags["lr"] != "0.01" || c.Flags["prefetch"] != "0" || len(c.Resumed) != 3 {
+		t.Errorf("config.json has %v, %v", c.Flags, err)
+	}
+}
+
+func TestResumeRefuses(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	if _, _, err := small(t, out); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--lr 0.1 --steps 4 --width 8 --flip", "has --lr 0.0003 --width 4 --flip false, not --lr 0.1 --width 8 --flip true: "},
+		{"--deterministic", "has --deterministic false, not --deterministic true: "},
+		{"--precision bf16", "has --precision f32, not --precision bf16: "},
+		{"--steps 1", "--steps 1, but the run in " + out + " has done 2 steps: "},
+		{"--steps 0", "want --steps of at least 1"},
+	} {
+		_, err := resume(t, "--out "+out+" "+c.args)
+		if _, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want a usage error with %q", c.args, err, c.want)
+		}
+	}
+	_, err := resume(t, "--out "+out+"x --steps 7")
+	if _, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.Contains(err.Error(), "holds no run to resume") {
+		t.Errorf("a run that is not there: %v", err)
+	}
+	if _, err := os.Stat(out + "x"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was begun: %v", err)
+	}
+}
+
+// shards writes a small data set.
+func shards(t *testing.T, dir string, seed uint64) string {
+	t.Helper()
+	src, err := synth.Open(synth.Config{Size: 32, Seed: seed, Train: 32}, "train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := importer.Copy([]importer.Named{{Split: "train", Source: src}})
+	if _, err := importer.Run(t.Context(), set, importer.Options{Out: dir}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Data are what they hold, not where they lie.
+func TestResumeWhereDataHaveMoved(t *testing.T) {
+	dir := t.TempDir()
+	out, here, there := filepath.Join(dir, "a"), shards(t, filepath.Join(dir, "here"), 1), filepath.Join(dir, "there")
+	other := shards(t, filepath.Join(dir, "other"), 2)
+	if _, _, err := small(t, out, "--data", here); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resume(t, "--steps 3 --out "+out+" --data "+here+"/"); err != nil {
+		t.Error(err)
+	}
+	if err := os.Rename(here, there); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resume(t, "--steps 4 --out "+out); err == nil || !strings.Contains(err.Error(), "say where they are with --data") {
+		t.Errorf("data that are gone: %v", err)
+	}
+	if _, err := resume(t, "--steps 4 --out "+out+" --data "+other); err == nil || !strings.Contains(err.Error(), "does not hold the pictures that the run in") {
+		t.Errorf("other data: %v", err)
+	}
+	for _, args := range []string{"--steps 4 --data " + there, "--steps 5"} { // and the place is kept
+		if _, err := resume(t, "--out "+out+" "+args); err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+// A run begun when the data's path was a setting goes on under its digest.
+func TestResumeOldSettings(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	if _, _, err := small(t, out); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(out, "ckpt")); err != nil {
+		t.Fatal(err)
+	}
+	c, err := rundir.ReadConfig(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old map[string]any
+	if err := json.Unmarshal(c.Settings, &old); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := old["data"]; ok {
+		t.Error("the data's path is a setting")
+	}
+	old["data"] = "somewhere/else"
+	if c.Settings, err = json.Marshal(old); err != nil {
+		t.Fatal(err)
+	}
+	if c.Digest, err = rundir.Digest(c.Settings); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(out, "config.json"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o, _, err := parse([]string{"--resume", "--out", out}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openData(o); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := rundir.Digest(o.settings); err != nil || got != c.Digest {
+		t.Errorf("the digest is %s, %v, want the run's %s", got, err, c.Digest)
+	}
+}
