@@ -153,7 +153,7 @@ func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, ou
 		return err
 	}
 	defer func() { err = errors.Join(err, parts.Backend.Close()) }()
-	parts.Loader, err = loader.New(src, loader.Config{Seed: o.settings.Seed, Batch: o.settings.Batch, Rank: rank, World: world, Tail: loader.Carry, Shuffle: true})
+	parts.Loader, err = loader.New(src, o.loaderConfig(rank, world, parts.Log))
 	if err != nil {
 		return err
 	}
