@@ -37,7 +37,7 @@ func TestCelebA128OnTwoRanks(t *testing.T) {
 	const (
 		originals      = "../../../shared/data/celeba"
 		rounding, jump = 1e-5, 0.05
-		seeds          = 4
+		seeds          = 8
 	)
 	if testing.Short() {
 		t.Skip("short: no residual networks at 128x128")
