@@ -9,7 +9,8 @@
 //     another, are the batch of a world of one.
 //   - Every sample is in an epoch exactly once. What does not fill the last
 //     batch is carried into the next epoch, masked, or dropped; it is never
-//     repeated.
+//     repeated. Only samples that cannot be read are left out, if that is asked
+//     for: Config.Quarantine.
 //   - A State restores the stream exactly, at any world size and batch.
 //
 // The methods of a Loader must be called from one goroutine at a time. With
@@ -53,8 +54,13 @@ type Config struct {
 	Rank  int    // 0 … World−1
 	World int    // number of ranks; 0 means 1
 	Tail  Tail
-	// Shuffle orders each epoch anew. Without it samples come by index.
+	// Shuffle orders each epoch anew: all blocks are permuted, and then the
+	// samples of each pool of blocks. Without it samples come by index.
 	Shuffle bool
+	// ShuffleMemory limits the bytes of decoded samples that a rank keeps for
+	// shuffling; it decides the size of a pool, and so the order. 0 means pools of
+	// 16,384 samples and 256 blocks at least, of which up to two are in memory.
+	ShuffleMemory int64
 	// Passes is the number of epochs until io.EOF; 0 means no end. Carry has no
 	// end.
 	Passes int
@@ -65,9 +71,10 @@ type Config struct {
 	Flip bool
 	// Prefetch is the number of batches made ahead; 0 makes them in Next.
 	Prefetch int
-	// Quarantine, if not nil, is called once for each block found damaged, and
-	// the block's samples get weight 0 from then on; it may be called from the
-	// prefetching goroutine. If nil, damage is an error of Next.
+	// Quarantine, if not nil, is called once for each block found damaged, and the
+	// block's samples are left out from then on: with Carry another sample of the
+	// pool takes the place of each, else its slot gets weight 0. It may be called
+	// from the prefetching goroutine. If nil, damage is an error of Next.
 	Quarantine func(*data.CorruptError)
 }
 
@@ -87,6 +94,7 @@ func (c Config) Validate() error {
 	bad(c.Range < Symmetric || c.Range > Unit, "unknown range %d", c.Range)
 	bad(c.Passes < 0, "%d passes, expected 0 (no end) or more", c.Passes)
 	bad(c.Passes > 0 && c.Tail == Carry, "%d passes with a carried tail, which has no end; mask or drop it", c.Passes)
+	bad(c.ShuffleMemory < 0, "%d bytes of memory for shuffling, expected 0 (pools of %d samples) or more", c.ShuffleMemory, poolSamples)
 	bad(c.Prefetch < 0 || c.Prefetch > 1024, "%d batches of prefetch, expected 0 to 1024", c.Prefetch)
 	return errors.Join(errs...)
 }

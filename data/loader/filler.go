@@ -18,6 +18,7 @@ import (
 type filler struct {
 	src    data.Source
 	c      Config
+	mixing mixing
 	schema data.Schema
 	layout data.Layout
 	spans  []data.Span
@@ -36,9 +37,9 @@ type filler struct {
 	bad map[int]bool
 }
 
-func newFiller(src data.Source, c Config) *filler {
+func newFiller(src data.Source, c Config, m mixing) *filler {
 	f := &filler{
-		src: src, c: c, schema: src.Schema(), layout: src.Layout(), n: src.Len(), bad: map[int]bool{},
+		src: src, c: c, mixing: m, schema: src.Schema(), layout: src.Layout(), n: src.Len(), bad: map[int]bool{},
 	}
 	f.at, f.epochs = make([]place, c.Batch/c.World), make([]int64, c.Batch/c.World)
 	f.spans = f.layout.Spans()
@@ -79,6 +80,11 @@ func (f *filler) fill(b *Batch, c cursor) error {
 	if err := f.load(at, epochs); err != nil {
 		return err
 	}
+	if f.c.Tail == Carry {
+		if err := f.replace(c, b.First); err != nil {
+			return err
+		}
+	}
 	for i := range at {
 		f.put(b, i, at[i], epochs[i])
 	}
@@ -96,7 +102,7 @@ func (f *filler) order(epoch int64) *order {
 		o, f.past = f.past[n-1], f.past[:n-1]
 		o.set(epoch)
 	} else {
-		o = newOrder(f.layout, f.spans, f.c.Seed, epoch, f.c.Shuffle)
+		o = newOrder(f.layout, f.spans, f.c.Seed, epoch, f.mixing)
 	}
 	f.orders = append(f.orders, o)
 	return o
@@ -118,7 +124,8 @@ func (f *filler) forget(c cursor) {
 	first := o.window(c.pos)
 	o.keep(first)
 	last := o.window(min(c.pos+int64(f.c.Batch), f.n) - 1)
-	f.blocks.keep(o.blocks[first*o.per : min((last+1)*o.per, len(o.blocks))])
+	n := o.mixing.blocks
+	f.blocks.keep(o.blocks[first*n : min((last+1)*n, len(o.blocks))])
 }
 
 // load decodes the blocks of at that are not in memory.
@@ -137,6 +144,32 @@ func (f *filler) load(at []place, epochs []int64) error {
 		f.c.Quarantine(c)
 		return nil
 	})
+}
+
+// replace gives each slot of a damaged block the next sample of its window that
+// can be read, in this epoch's order and from the window's end on to its begin.
+// That depends on the data alone, not on which rank met the damage when.
+func (f *filler) replace(c cursor, first int) error {
+	for i := range f.at {
+		if !f.isBad(f.at[i].block) {
+			continue
+		}
+		s, _ := c.slot(int64(first+i), f.n, f.c.Tail) // Carry has no empty slots
+		o := f.order(s.epoch)
+		w := o.window(s.pos)
+		row := o.places(w)
+		from := int(s.pos - o.starts[w])
+		for k := 1; f.isBad(f.at[i].block); k++ {
+			if k == len(row) {
+				return fmt.Errorf("loader: every block of a window of %d samples is damaged: copy or import the data set again", len(row))
+			}
+			f.at[i] = row[(from+k)%len(row)]
+			if err := f.load(f.at[i:i+1], f.epochs[i:i+1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // put writes one sample into slot i.

@@ -32,9 +32,9 @@ func TestBatchesAllocateNothing(t *testing.T) {
 	for _, prefetch := range []int{0, 2} {
 		for _, shuffle := range []bool{false, true} {
 			t.Run(fmt.Sprintf("prefetch=%d/shuffle=%v", prefetch, shuffle), func(t *testing.T) {
-				f := newFake(3, 1001, 500, 799) // 768 blocks: two windows and a half
+				f := newFake(3, 1001, 500, 799) // 768 blocks: three pools
 				src := lean{f, f.Schema(), f.Layout().Spans()}
-				c := Config{Seed: 1, Batch: 24, World: 2, Rank: 1, Shuffle: shuffle, Flip: true, Prefetch: prefetch}
+				c := Config{Seed: 1, Batch: 24, World: 2, Rank: 1, Shuffle: shuffle, ShuffleMemory: 256 * 2 * 3 * 12, Flip: true, Prefetch: prefetch}
 				l, err := New(src, c)
 				if err != nil {
 					t.Fatal(err)

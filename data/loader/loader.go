@@ -20,10 +20,11 @@ type Loader struct {
 	src  data.Source
 	fill *filler
 
-	at    cursor // of the batch that Next will return
-	held  *Batch // returned by the last Next
-	err   error  // what every later Next returns
-	spare *Batch // the one batch without prefetch
+	at    cursor    // of the batch that Next will return
+	held  *Batch    // returned by the last Next
+	ahead *Batch    // what Next will return, if Ready has waited for it
+	err   error     // what every later Next returns
+	own   [2]*Batch // without prefetch: the batch in hand and the one ahead
 
 	stop  chan struct{} // closed to end the producer; nil when none runs
 	ready chan made
@@ -52,7 +53,11 @@ func New(src data.Source, c Config) (*Loader, error) {
 	if c.Tail == Drop && int64(c.Batch) > n {
 		return nil, fmt.Errorf("loader: a batch of %d samples is never filled by the %d of the data set and would always be dropped; choose a smaller batch", c.Batch, n)
 	}
-	return &Loader{c: c, src: src, fill: newFiller(src, c)}, nil
+	m, err := mixingOf(src, c)
+	if err != nil {
+		return nil, fmt.Errorf("loader: %w", err)
+	}
+	return &Loader{c: c, src: src, fill: newFiller(src, c, m)}, nil
 }
 
 // Len is the number of samples in an epoch.
@@ -71,41 +76,60 @@ func (l *Loader) Steps() int64 {
 // An error is final until Restore, except the end of ctx: then Next may be
 // called again and misses nothing.
 func (l *Loader) Next(ctx context.Context) (*Batch, error) {
-	if l.err != nil {
-		return nil, l.err
-	}
-	if err := context.Cause(ctx); err != nil {
+	if err := l.Ready(ctx); err != nil {
 		return nil, err
 	}
-	b, err := l.next(ctx)
-	if err != nil {
-		return nil, err
+	b := l.ahead
+	l.ahead = nil
+	if l.held != nil && l.c.Prefetch > 0 {
+		l.free <- l.held // it has room for every batch
 	}
 	l.held = b
 	l.at = l.at.after(int64(l.c.Batch), l.src.Len(), l.c.Tail)
 	return b, nil
 }
 
-func (l *Loader) next(ctx context.Context) (*Batch, error) {
+// Ready waits until the next batch is made, and returns what Next would say of
+// it. The batch that Next has returned stays valid.
+func (l *Loader) Ready(ctx context.Context) error {
+	switch {
+	case l.err != nil:
+		return l.err
+	case l.ahead != nil:
+		return nil
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	if l.c.Prefetch == 0 {
-		if l.spare == nil {
-			l.spare = l.fill.newBatch()
+		b := l.buffer()
+		if l.err = l.make(b, l.at); l.err == nil {
+			l.ahead = b
 		}
-		l.err = l.make(l.spare, l.at)
-		return l.spare, l.err
+		return l.err
 	}
 	l.start()
-	if l.held != nil {
-		l.free <- l.held // it has room for every batch
-		l.held = nil
-	}
 	select {
 	case m := <-l.ready:
-		l.err = m.err
-		return m.batch, m.err
+		if l.err = m.err; l.err == nil {
+			l.ahead = m.batch
+		}
+		return l.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
+}
+
+// buffer is the own batch that is not in hand.
+func (l *Loader) buffer() *Batch {
+	i := 0
+	if l.held != nil && l.held == l.own[0] {
+		i = 1
+	}
+	if l.own[i] == nil {
+		l.own[i] = l.fill.newBatch()
+	}
+	return l.own[i]
 }
 
 // make fills b with the batch at c, or says that the passes are over.
@@ -126,8 +150,9 @@ func (l *Loader) start() {
 	}
 	l.stop = make(chan struct{})
 	l.ready = make(chan made, l.c.Prefetch)
-	l.free = make(chan *Batch, l.c.Prefetch+1)
-	for range l.c.Prefetch + 1 {
+	buffers := l.c.Prefetch + 2 // one is in hand, one ahead, the rest is made meanwhile
+	l.free = make(chan *Batch, buffers)
+	for range buffers {
 		l.free <- l.fill.newBatch()
 	}
 	stop, ready, free, at := l.stop, l.ready, l.free, l.at
@@ -162,7 +187,7 @@ func (l *Loader) halt() {
 		close(l.stop)
 		l.wg.Wait()
 	}
-	l.stop, l.ready, l.free, l.held = nil, nil, nil, nil
+	l.stop, l.ready, l.free, l.held, l.ahead = nil, nil, nil, nil, nil
 }
 
 // Close ends prefetching and waits for it. The last batch becomes invalid.

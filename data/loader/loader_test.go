@@ -166,9 +166,15 @@ func TestEverySampleOncePerEpoch(t *testing.T) {
 
 // The windows of a data set of many blocks: still a permutation, and mixed.
 func TestManyWindows(t *testing.T) {
+	for _, m := range []mixing{legacy, {acrossShards, 256}} {
+		t.Run(m.String(), func(t *testing.T) { manyWindows(t, m) })
+	}
+}
+
+func manyWindows(t *testing.T, m mixing) {
 	src := newFake(3, 1001, 500, 799) // 768 blocks, more than two windows
 	n := int(src.Len())
-	o := newOrder(src.layout, src.layout.Spans(), 1, 0, true)
+	o := newOrder(src.layout, src.layout.Spans(), 1, 0, m)
 	if len(o.starts) != 4 {
 		t.Fatalf("%d windows, want 3", len(o.starts)-1)
 	}
@@ -194,14 +200,25 @@ func TestManyWindows(t *testing.T) {
 
 // The order is part of every checkpoint: a change needs a new name.
 func TestOrderIsFrozen(t *testing.T) {
-	o := newOrder(source().layout, source().layout.Spans(), 5, 2, true)
-	var got []int64
-	for pos := range int64(10) {
-		p := o.at(pos)
-		got = append(got, o.spans[p.block].First+int64(p.in))
-	}
-	if want := []int64{12, 15, 33, 75, 83, 57, 32, 73, 93, 94}; !slices.Equal(got, want) {
-		t.Errorf("order %s begins %v, want %v", shuffledOrder, got, want)
+	for _, tt := range []struct {
+		m    mixing
+		name string
+		want []int64
+	}{
+		{legacy, "window256-v1", []int64{12, 15, 33, 75, 83, 57, 32, 73, 93, 94}},
+		{mixing{acrossShards, 2048}, "pool2048-v2", []int64{73, 76, 78, 14, 70, 25, 77, 12, 8, 9}},
+		{mixing{acrossShards, 2}, "pool2-v2", []int64{43, 42, 40, 14, 15, 13, 45, 12, 8, 9}},
+		{inOrder, "sequential-v1", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+	} {
+		o := newOrder(source().layout, source().layout.Spans(), 5, 2, tt.m)
+		var got []int64
+		for pos := range int64(10) {
+			p := o.at(pos)
+			got = append(got, o.spans[p.block].First+int64(p.in))
+		}
+		if !slices.Equal(got, tt.want) || tt.m.String() != tt.name {
+			t.Errorf("order %s begins %v, want %s, %v", tt.m, got, tt.name, tt.want)
+		}
 	}
 }
 
@@ -257,7 +274,8 @@ func TestRestoreRefuses(t *testing.T) {
 		want string
 	}{
 		{"another data set", func(s *State) { s.Digest = "x" }, "the data set x"},
-		{"another order", func(s *State) { s.Order = sequentialOrder }, "order"},
+		{"another order", func(s *State) { s.Order = inOrder.String() }, "order"},
+		{"an order of the future", func(s *State) { s.Order = "pool64-v3" }, "order"},
 		{"another seed", func(s *State) { s.Seed++ }, "seed is 6"},
 		{"position", func(s *State) { s.Position = 101 }, "position from 0 to 100"},
 		{"epoch", func(s *State) { s.Epoch = -1 }, "epoch -1"},
@@ -576,7 +594,7 @@ func TestWithShards(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := two.Restore(State{Digest: r.Digest(), Order: sequentialOrder}); err != nil {
+	if err := two.Restore(State{Digest: r.Digest(), Order: inOrder.String()}); err != nil {
 		t.Fatal(err)
 	}
 	for err == nil {

@@ -8,22 +8,12 @@ import (
 	"ebtrain/ddp/philox"
 )
 
-// windowBlocks is the number of blocks whose samples are mixed: about 64 MiB
-// of pictures, so the small data sets are mixed whole.
-const windowBlocks = 256
-
-// Names of the two orders, kept in State. A change of either order is a new
-// name.
-const (
-	shuffledOrder   = "window256-v1"
-	sequentialOrder = "sequential-v1"
-)
-
 // Sub-purposes of philox.DataOrder; the step is the epoch.
 const (
-	subShards = 0 // permutation of the shards
-	subBlocks = 1 // of the blocks in a shard; sample = shard
+	subShards = 0 // version 1: permutation of the shards
+	subBlocks = 1 // version 1: of the blocks in a shard; sample = shard
 	subWindow = 2 // of the samples in a window; sample = window
+	subAll    = 3 // version 2: of all blocks
 )
 
 // place is where a sample lies.
@@ -32,7 +22,7 @@ type place struct {
 	in    int // sample in the block
 }
 
-// order is the order of one epoch: blocks in a row, cut into windows, the
+// order is the order of one epoch: blocks in a row, cut into windows (pools), the
 // samples of each window permuted. Its memory serves one epoch after another
 // (set). Not for concurrent use.
 type order struct {
@@ -40,9 +30,8 @@ type order struct {
 	spans  []data.Span
 	epoch  int64
 	name   philox.Name
-	mixed  bool
+	mixing mixing
 	blocks []int    // block numbers, in this epoch's order
-	per    int      // blocks in a window
 	starts []int64  // position of the first sample of each window, and the length
 	ready  []window // windows in use
 	spare  [][]place
@@ -60,12 +49,9 @@ type window struct {
 }
 
 // newOrder is the order of an epoch.
-func newOrder(layout data.Layout, spans []data.Span, seed uint64, epoch int64, shuffle bool) *order {
-	o := &order{layout: layout, spans: spans, per: 1, mixed: shuffle, blocks: make([]int, 0, len(spans))}
+func newOrder(layout data.Layout, spans []data.Span, seed uint64, epoch int64, m mixing) *order {
+	o := &order{layout: layout, spans: spans, mixing: m, blocks: make([]int, 0, len(spans))}
 	o.name = philox.Name{Seed: seed, Purpose: philox.DataOrder}
-	if shuffle {
-		o.per = windowBlocks
-	}
 	o.first = make([]int, len(layout.Shards)+1)
 	for _, s := range spans {
 		o.first[s.Shard+1]++
@@ -77,13 +63,31 @@ func newOrder(layout data.Layout, spans []data.Span, seed uint64, epoch int64, s
 	return o
 }
 
-// set makes o the order of another epoch: shards are permuted, then the blocks
-// of each shard.
+// set makes o the order of another epoch.
 func (o *order) set(epoch int64) {
 	o.epoch, o.name.Step = epoch, uint32(epoch)
 	o.keep(len(o.starts)) // none
-	o.blocks = o.blocks[:0]
-	if o.mixed {
+	o.arrange()
+	o.starts = append(o.starts[:0], 0)
+	at := int64(0)
+	for w := range slices.Chunk(o.blocks, o.mixing.blocks) {
+		for _, b := range w {
+			at += int64(o.spans[b].N)
+		}
+		o.starts = append(o.starts, at)
+	}
+}
+
+// arrange puts the blocks in this epoch's order.
+func (o *order) arrange() {
+	switch o.mixing.version {
+	case sequential:
+		o.blocks = o.blocks[:0]
+		for b := range o.spans {
+			o.blocks = append(o.blocks, b)
+		}
+	case withinShards:
+		o.blocks = o.blocks[:0]
 		o.shards = o.permute(o.shards, subShards, 0, len(o.layout.Shards))
 		for _, s := range o.shards {
 			o.inside = o.permute(o.inside, subBlocks, s, o.first[s+1]-o.first[s])
@@ -91,18 +95,8 @@ func (o *order) set(epoch int64) {
 				o.blocks = append(o.blocks, o.first[s]+b)
 			}
 		}
-	} else {
-		for b := range o.spans {
-			o.blocks = append(o.blocks, b)
-		}
-	}
-	o.starts = append(o.starts[:0], 0)
-	at := int64(0)
-	for w := range slices.Chunk(o.blocks, o.per) {
-		for _, b := range w {
-			at += int64(o.spans[b].N)
-		}
-		o.starts = append(o.starts, at)
+	case acrossShards:
+		o.blocks = o.permute(o.blocks, subAll, 0, len(o.spans))
 	}
 }
 
@@ -122,7 +116,7 @@ func (o *order) window(pos int64) int {
 
 // windowOf lists the blocks of window w.
 func (o *order) windowOf(w int) []int {
-	return o.blocks[w*o.per : min((w+1)*o.per, len(o.blocks))]
+	return o.blocks[w*o.mixing.blocks : min((w+1)*o.mixing.blocks, len(o.blocks))]
 }
 
 // at is the sample at position pos.
@@ -161,7 +155,7 @@ func (o *order) places(w int) []place {
 			o.row = append(o.row, place{b, j})
 		}
 	}
-	if !o.mixed {
+	if o.mixing.version == sequential {
 		p = append(p[:0], o.row...)
 	} else {
 		o.inside = o.permute(o.inside, subWindow, w, len(o.row))

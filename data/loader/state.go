@@ -11,7 +11,7 @@ import (
 // rank that meets the rest later gives it weight 0 all the same.
 type State struct {
 	Digest     string `json:"digest"`   // of the split
-	Order      string `json:"order"`    // name and version of the order
+	Order      string `json:"order"`    // name and version of the order, which a loader that is restored takes over
 	Seed       uint64 `json:"seed"`     // of the order
 	Epoch      int64  `json:"epoch"`    // of the next sample
 	Position   int64  `json:"position"` // samples of the epoch already given out
@@ -21,30 +21,46 @@ type State struct {
 // State is where the next batch of Next begins, whatever was prefetched.
 func (l *Loader) State() State {
 	return State{
-		Digest: l.src.Digest(), Order: l.order(), Seed: l.c.Seed,
+		Digest: l.src.Digest(), Order: l.fill.mixing.String(), Seed: l.c.Seed,
 		Epoch: l.at.epoch, Position: l.at.pos, Quarantine: l.fill.quarantine(),
 	}
 }
 
-func (l *Loader) order() string {
-	if l.c.Shuffle {
-		return shuffledOrder
+// Damaged lists the blocks that this rank has found damaged or was told of by
+// Exclude or Restore, in order. Blocks is how many there are to choose from.
+func (l *Loader) Damaged() []int { return l.fill.quarantine() }
+
+// LeavesOut says whether damaged blocks are left out, by Config.Quarantine.
+func (l *Loader) LeavesOut() bool { return l.c.Quarantine != nil }
+
+// Blocks is the number of blocks of the data set.
+func (l *Loader) Blocks() int { return len(l.fill.spans) }
+
+// Exclude has this rank leave out blocks that another rank has found damaged.
+// What was made ahead with one of them is made again.
+func (l *Loader) Exclude(blocks []int) {
+	for _, b := range blocks {
+		if !l.fill.isBad(b) {
+			l.halt()
+			l.fill.setBad(b)
+		}
 	}
-	return sequentialOrder
 }
 
 // Restore moves the loader to s, which may come from a loader of another world
-// size, batch or prefetch. Another data set, order or seed is an error, and the
-// loader then stays as it was.
+// size, batch, prefetch or memory for shuffling, or from an earlier version:
+// the order of s goes on. Another data set or seed is an error, and the loader
+// then stays as it was.
 func (l *Loader) Restore(s State) error {
 	if errors.Is(l.err, ErrClosed) {
 		return ErrClosed
 	}
-	if err := l.check(s); err != nil {
+	m, err := l.check(s)
+	if err != nil {
 		return fmt.Errorf("loader: cannot resume: %w", err)
 	}
 	l.halt()
-	l.fill = newFiller(l.src, l.c)
+	l.fill = newFiller(l.src, l.c, m)
 	for _, b := range s.Quarantine {
 		l.fill.setBad(b)
 	}
@@ -55,21 +71,23 @@ func (l *Loader) Restore(s State) error {
 	return nil
 }
 
-func (l *Loader) check(s State) error {
+// check finds the order of s.
+func (l *Loader) check(s State) (mixing, error) {
+	m, known := named(s.Order, l.c.Shuffle)
 	switch {
 	case s.Digest != l.src.Digest():
-		return fmt.Errorf("the state is of the data set %s, but this one is %s; give the same data (same pictures, crop, size and split)", s.Digest, l.src.Digest())
-	case s.Order != l.order():
-		return fmt.Errorf("the state's order is %q, but this one is %q", s.Order, l.order())
+		return m, fmt.Errorf("the state is of the data set %s, but this one is %s; give the same data (same pictures, crop, size and split)", s.Digest, l.src.Digest())
+	case !known:
+		return m, fmt.Errorf("the state's order is %q, which this loader does not have; it would begin with %q", s.Order, l.fill.mixing)
 	case s.Seed != l.c.Seed:
-		return fmt.Errorf("the state's seed is %d, but this one is %d; give the same seed", s.Seed, l.c.Seed)
+		return m, fmt.Errorf("the state's seed is %d, but this one is %d; give the same seed", s.Seed, l.c.Seed)
 	case s.Epoch < 0 || s.Epoch > math.MaxUint32-2 || s.Position < 0 || s.Position >= l.src.Len():
-		return fmt.Errorf("epoch %d, position %d, expected a position from 0 to %d", s.Epoch, s.Position, l.src.Len()-1)
+		return m, fmt.Errorf("epoch %d, position %d, expected a position from 0 to %d", s.Epoch, s.Position, l.src.Len()-1)
 	}
 	for _, b := range s.Quarantine {
 		if b < 0 || b >= len(l.fill.spans) {
-			return fmt.Errorf("quarantined block %d, expected 0 to %d", b, len(l.fill.spans)-1)
+			return m, fmt.Errorf("quarantined block %d, expected 0 to %d", b, len(l.fill.spans)-1)
 		}
 	}
-	return nil
+	return m, nil
 }

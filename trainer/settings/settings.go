@@ -26,6 +26,10 @@ type Settings struct {
 	Split      string `json:"split"`
 	Flip       bool   `json:"flip"`
 
+	// ShuffleMemory is the MiB that decide how many samples are mixed with each
+	// other; 0 is loader's own choice.
+	ShuffleMemory int `json:"shuffle_memory,omitempty"`
+
 	Batch  int    `json:"batch"`            // over all ranks
 	Shards int    `json:"shards,omitempty"` // virtual shards of the batch; 0 cuts it by ranks
 	Seed   uint64 `json:"seed"`

@@ -37,7 +37,7 @@ func TestCelebA128OnTwoRanks(t *testing.T) {
 	const (
 		originals      = "../../../shared/data/celeba"
 		rounding, jump = 1e-5, 0.05
-		seeds          = 4
+		seeds          = 8
 	)
 	if testing.Short() {
 		t.Skip("short: no residual networks at 128x128")
@@ -153,7 +153,7 @@ func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, ou
 		return err
 	}
 	defer func() { err = errors.Join(err, parts.Backend.Close()) }()
-	parts.Loader, err = loader.New(src, loader.Config{Seed: o.settings.Seed, Batch: o.settings.Batch, Rank: rank, World: world, Tail: loader.Carry, Shuffle: true})
+	parts.Loader, err = loader.New(src, o.loaderConfig(rank, world, parts.Log))
 	if err != nil {
 		return err
 	}

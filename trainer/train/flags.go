@@ -19,6 +19,12 @@ import (
 // the largest number of ranks it can run on.
 const virtualShards = 8
 
+// Values of --on-bad-data.
+const (
+	badStop = "stop"
+	badSkip = "skip"
+)
+
 // options are the flags of train.
 type options struct {
 	settings settings.Settings
@@ -45,6 +51,7 @@ type options struct {
 	samples     int
 	checkEvery  int64
 	prefetch    int
+	onBadData   string
 	profile     int64
 	remat       bool
 }
@@ -71,6 +78,8 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 	fs.StringVar(&o.precision, "precision", device.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it (weights, sums, statistics and losses stay float32)")
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
+	fs.IntVar(&o.settings.ShuffleMemory, "shuffle-memory", 0, "MiB of decoded samples that a rank may keep to mix them with each other, which decides their order; 0 mixes pools of at least 16384 samples")
+	fs.StringVar(&o.onBadData, "on-bad-data", badStop, "what to do about damaged data: stop, after a checkpoint of the steps done, or skip, and take other samples in their place")
 	fs.Int64Var(&o.logEvery, "log-every", 1, "steps between lines of metrics.jsonl")
 	fs.Int64Var(&o.printEvery, "print-every", 0, "where there is no terminal: steps between lines of progress; 0 is a line every 10 seconds")
 	fs.Int64Var(&o.ckptEvery, "ckpt-every", 100, "steps between checkpoints; 0 only at the end")
@@ -176,7 +185,7 @@ func (o *options) checkCounts() error {
 		n, least, most int64
 	}{
 		{"--steps", o.steps, 1, any}, {"--batch", int64(o.settings.Batch), 1, 1 << 30}, {"--width", int64(o.model.Net.Width), width, 1 << 14},
-		{"--latent", int64(o.model.Net.Latent), 1, 1 << 20}, {"--lower-steps", int64(o.model.LowerSteps), 1, 100}, {"--samples", int64(o.samples), 0, 1 << 20}, {"--prefetch", int64(o.prefetch), 0, 1 << 10},
+		{"--latent", int64(o.model.Net.Latent), 1, 1 << 20}, {"--lower-steps", int64(o.model.LowerSteps), 1, 100}, {"--samples", int64(o.samples), 0, 1 << 20}, {"--prefetch", int64(o.prefetch), 0, 1 << 10}, {"--shuffle-memory", int64(o.settings.ShuffleMemory), 0, 1 << 30},
 		{"--log-every", o.logEvery, 1, any}, {"--print-every", o.printEvery, 0, any}, {"--check-every", o.checkEvery, 0, any},
 		{"--ckpt-every", o.ckptEvery, 0, any}, {"--ckpt-keep", int64(o.ckptKeep), 0, any}, {"--sample-every", o.sampleEvery, 0, any},
 		{"--profile", o.profile, -1, o.steps - 1},

@@ -25,7 +25,7 @@ now) and what is said of the machine and of outputs; nothing else may change.
 `,
 	Groups: []cliflag.Group{
 		{Title: "The run", Flags: []string{"out", "resume", "steps", "seed", "deterministic", "precision"}},
-		{Title: "Data", Flags: []string{"data", "split", "batch", "flip"}},
+		{Title: "Data", Flags: []string{"data", "split", "batch", "flip", "shuffle-memory", "on-bad-data"}},
 		{Title: "What is trained", Flags: []string{"algo", "preset", "net", "width", "latent", "plain-shortcut"}},
 		{Title: "Its losses", Flags: []string{"order", "lower-steps", "fresh-latent", "latent-term", "latent-weight", "upper-loss", "lower-level", "ratio", "undecoupled", "vae-weight"}},
 		{Title: "Its optimisers", Flags: []string{"lr", "lr-energy", "lr-generator", "beta1", "beta2", "lr-decay", "weight-decay"}},

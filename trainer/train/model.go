@@ -109,6 +109,7 @@ func (o *options) checkChoices() error {
 		choice("--upper-loss", m.UpperLoss, bidvl.UpperLosses()),
 		choice("--lower-level", m.LowerLevel, bidvl.LowerLevels()),
 		choice("--ratio", m.Ratio, bidvl.Ratios()),
+		choice("--on-bad-data", o.onBadData, []string{badStop, badSkip}),
 	} {
 		if err != nil {
 			return err

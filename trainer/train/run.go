@@ -152,13 +152,24 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	}
 	parts.Comm, parts.Log = w.Comm, log
 
-	parts.Loader, err = loader.New(src, loader.Config{Seed: o.settings.Seed, Batch: o.settings.Batch, Rank: w.Rank(), World: w.Size(),
-		Tail: loader.Carry, Shuffle: true, Flip: o.settings.Flip, Prefetch: o.prefetch})
+	parts.Loader, err = loader.New(src, o.loaderConfig(w.Rank(), w.Size(), log))
 	if err != nil {
 		return err
 	}
 	defer func() { keep(parts.Loader) }()
 	return runLoop(ctx, o, parts)
+}
+
+// loaderConfig is how a rank gets its samples.
+func (o *options) loaderConfig(rank, world int, log *slog.Logger) loader.Config {
+	c := loader.Config{Seed: o.settings.Seed, Batch: o.settings.Batch, Rank: rank, World: world, Tail: loader.Carry,
+		Shuffle: true, ShuffleMemory: int64(o.settings.ShuffleMemory) << 20, Flip: o.settings.Flip, Prefetch: o.prefetch}
+	if o.onBadData == badSkip {
+		c.Quarantine = func(e *data.CorruptError) {
+			log.Warn("damaged data are left out, other samples take their place", "damage", e.Error())
+		}
+	}
+	return c
 }
 
 func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {

@@ -12,6 +12,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
+	"ebtrain/data"
 	"ebtrain/data/loader"
 	"ebtrain/data/synth"
 	"ebtrain/ddp/exec"
@@ -25,12 +26,13 @@ import (
 type job struct {
 	world  int
 	config loop.Config
-	alg    func(*bidvl.Config)                     // changes the algorithm; may be nil
-	parts  func(rank int, p *loop.Parts)           // changes a rank's parts; may be nil
-	load   func(*loader.Config)                    // changes the loader; may be nil
-	vars   []exec.Vars                             // of each rank, while it runs
-	seen   *watch                                  // what rank 0 saw
-	doing  func(rank int, step int64, what string) // told what a rank does next; may be nil
+	alg    func(*bidvl.Config)                       // changes the algorithm; may be nil
+	parts  func(rank int, p *loop.Parts)             // changes a rank's parts; may be nil
+	load   func(*loader.Config)                      // changes the loader; may be nil
+	data   func(rank int, s data.Source) data.Source // changes a rank's data; may be nil
+	vars   []exec.Vars                               // of each rank, while it runs
+	seen   *watch                                    // what rank 0 saw
+	doing  func(rank int, step int64, what string)   // told what a rank does next; may be nil
 }
 
 // spy keeps the variables that a backend makes.
@@ -89,9 +91,13 @@ func (j *job) rank(ctx context.Context, rank int, comm collective.Comm) (outcome
 	if j.alg != nil {
 		j.alg(&alg)
 	}
-	src, err := synth.Open(synth.Config{Train: 64}, "train")
+	pictures, err := synth.Open(synth.Config{Train: 64}, "train")
 	if err != nil {
 		return 0, err
+	}
+	var src data.Source = pictures
+	if j.data != nil {
+		src = j.data(rank, src)
 	}
 	load := loader.Config{Seed: j.config.Seed, Batch: j.config.Batch, Shuffle: true, Rank: rank, World: j.world}
 	if j.load != nil {

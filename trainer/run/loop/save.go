@@ -23,7 +23,10 @@ func (t *Trainer) save(ctx context.Context) error {
 		return nil
 	}
 	t.tell(t.next, "checkpoint")
-	var err error
+	err := t.shareDamage(ctx)
+	if err != nil {
+		return err
+	}
 	if t.rank() == 0 {
 		err = t.write()
 	}

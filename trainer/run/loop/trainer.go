@@ -108,6 +108,8 @@ type Trainer struct {
 	next  int64 // the step to run
 	saved int64 // the step of the newest checkpoint, −1 if none
 	asked bool
+	// unread is why the loader has no next batch for this rank, nil if it has.
+	unread error
 
 	feedOwn  func(step int64, epoch int) // the algorithm's own inputs
 	names    []string                    // of the report
@@ -209,12 +211,16 @@ func (t *Trainer) checkReplicas(ctx context.Context) error {
 	return t.replicas.Compare(ctx)
 }
 
-// Run trains until all steps are done or a rank is asked to stop.
+// Run trains until all steps are done, a rank is asked to stop, or a rank cannot
+// read its next batch, which is an error after a checkpoint.
 func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 	if t.parts.Observer != nil {
 		if err := t.parts.Observer.Started(t.next); err != nil {
 			return 0, err
 		}
+	}
+	if err := t.firstBatch(ctx); err != nil {
+		return 0, err
 	}
 	stop := false
 	for t.next < t.cfg.Steps && !stop {
@@ -223,11 +229,18 @@ func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 			return 0, err
 		}
 	}
+	var unreadable error
+	if stop && t.next < t.cfg.Steps {
+		unreadable = t.unreadable(ctx)
+	}
 	if err := t.checkReplicas(ctx); err != nil {
 		return 0, err
 	}
 	if err := t.save(ctx); err != nil {
 		return 0, err
+	}
+	if unreadable != nil {
+		return 0, t.noData(unreadable)
 	}
 	if t.parts.Observer != nil {
 		if err := t.parts.Observer.Ended(t.next); err != nil {
@@ -247,6 +260,9 @@ func (t *Trainer) one(ctx context.Context) (stop bool, err error) {
 	t.tell(t.next, "load")
 	batch, err := t.parts.Loader.Next(ctx)
 	if err != nil {
+		return false, fmt.Errorf("step %d: %w", t.next, err)
+	}
+	if err := t.lookAhead(ctx); err != nil {
 		return false, fmt.Errorf("step %d: %w", t.next, err)
 	}
 	loaded := t.span("load", begin)
@@ -286,7 +302,7 @@ func (t *Trainer) feed(batch *loader.Batch) {
 	default:
 	}
 	t.step.Input(InputStop).F32()[0] = 0
-	if t.asked {
+	if t.asked || t.unread != nil {
 		t.step.Input(InputStop).F32()[0] = 1
 	}
 }

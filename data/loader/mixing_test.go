@@ -1,0 +1,294 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebtrain/data"
+	"ebtrain/data/safetensors"
+)
+
+// sorted is a data set whose samples are sorted by class, as a folder's are, in
+// blocks of five: pictures of 128×128 in blocks of 256 KiB.
+type sorted struct {
+	*fake
+	classes int
+}
+
+func (s sorted) Schema() data.Schema {
+	return data.Schema{C: 1, H: 1, W: 4, DType: safetensors.U8, Classes: make([]string, s.classes)}
+}
+
+func (s sorted) ReadBlock(i int, dst *data.Block) error {
+	block := s.layout.BlockSamples // which divides every shard
+	dst.Grow(s.Schema(), block)
+	for j := range dst.Labels {
+		dst.Labels[j] = int64((i*block+j)*s.classes) / s.Len()
+	}
+	return nil
+}
+
+// Batches of a set that is sorted by class have all classes, in epochs of many
+// pools, in pools as small as memory allows for, and for every number of shards.
+func TestSortedSetsAreMixed(t *testing.T) {
+	const batch, classes = 64, 10
+	shards := func(n, each int64) []int64 { return slices.Repeat([]int64{each}, int(n)) }
+	for _, tt := range []struct {
+		shards []int64
+		memory int64
+		least  float64 // of 9.99, the mean of draws from the whole set
+	}{
+		{shards(50, 1000), 0, 9.9},
+		{shards(1, 50000), 0, 9.9},
+		{shards(50, 1000), 256 * 2 * 5 * 12, 9.7}, // 256 blocks: 1,280 samples
+	} {
+		src := sorted{newFake(5, tt.shards...), classes}
+		l, err := New(src, Config{Seed: 1, Batch: batch, Shuffle: true, ShuffleMemory: tt.memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		var sum, n float64
+		for range l.Steps() {
+			b, err := l.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			met := map[int64]bool{}
+			for _, c := range b.Labels {
+				met[c] = true
+			}
+			sum, n = sum+float64(len(met)), n+1
+		}
+		if mean := sum / n; mean < tt.least {
+			t.Errorf("%d shards, order %s: %.2f of %d classes in a batch of %d, want %v", len(tt.shards), l.State().Order, mean, classes, batch, tt.least)
+		}
+	}
+}
+
+func TestPoolSizes(t *testing.T) {
+	for _, tt := range []struct {
+		block  int
+		memory int64
+		want   string
+	}{
+		{1, 0, "pool16384-v2"},
+		{5, 0, "pool3277-v2"}, // 16,385 samples
+		{64, 0, "pool256-v2"},
+		{1000, 0, "pool256-v2"},
+		{5, 2 * 5 * 12 * 7, "pool7-v2"}, // samples of 4 bytes and a label
+		{5, 2*5*12*7 - 1, "pool6-v2"},
+	} {
+		l, err := New(newFake(tt.block, 3000), Config{Batch: 1, Shuffle: true, ShuffleMemory: tt.memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.State().Order; got != tt.want {
+			t.Errorf("blocks of %d, %d bytes: %s, want %s", tt.block, tt.memory, got, tt.want)
+		}
+	}
+	_, err := New(newFake(5, 3000), Config{Batch: 1, Shuffle: true, ShuffleMemory: 100})
+	if err == nil || !strings.Contains(err.Error(), "give at least 120") {
+		t.Errorf("error %v, want one that says how much is needed", err)
+	}
+}
+
+// A run that was begun with the first order goes on with it, whatever the
+// loader would begin with.
+func TestOldOrderGoesOn(t *testing.T) {
+	src := newFake(3, 1001, 500, 799)
+	old, err := New(src, base())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	begin := State{Digest: src.Digest(), Order: "window256-v1", Seed: 5}
+	if err := old.Restore(begin); err != nil {
+		t.Fatal(err)
+	}
+	o := newOrder(src.layout, src.layout.Spans(), 5, 0, legacy)
+	for pos := int64(0); pos < 480; {
+		b, err := old.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range b.Indices {
+			if p := o.at(pos); got != o.spans[p.block].First+int64(p.in) {
+				t.Fatalf("position %d is sample %d", pos, got)
+			}
+			pos++
+		}
+	}
+	s := old.State()
+	c := base()
+	c.ShuffleMemory = 1 << 20
+	if got, want := global(t, src, c, &s, 5, nil), global(t, src, base(), &s, 5, nil); s.Order != begin.Order || !reflect.DeepEqual(got, want) {
+		t.Errorf("order %s, the same stream: %v", s.Order, reflect.DeepEqual(got, want))
+	}
+}
+
+// With Carry each sample of a damaged block is replaced, in the same way on
+// every world and after a resume anywhere.
+func TestDamageIsReplaced(t *testing.T) {
+	damaged := func() *fake {
+		src := source()
+		src.bad[2], src.bad[5] = true, true // samples 16 to 23 and 40 to 47
+		return src
+	}
+	c := base()
+	c.Quarantine = func(*data.CorruptError) {}
+	whole := global(t, source(), base(), nil, 14, nil)
+	var want []item
+	for _, world := range []int{1, 2, 4} {
+		for _, prefetch := range []int{0, 2} {
+			c.World, c.Prefetch = world, prefetch
+			got := streams(t, damaged(), c, nil, 14)
+			if want == nil {
+				want = got
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("world %d, prefetch %d: another stream", world, prefetch)
+			}
+		}
+	}
+	replaced := 0
+	for i, it := range want {
+		bad := func(n int64) bool { return n >= 16 && n < 24 || n >= 40 && n < 48 }
+		switch {
+		case it.Weight != 1 || bad(it.Index) || it.Label != it.Index%7:
+			t.Fatalf("slot %d holds %+v", i, it)
+		case !bad(whole[i].Index) && it != whole[i]:
+			t.Fatalf("slot %d holds %+v, but %+v is not damaged", i, it, whole[i])
+		case it != whole[i]:
+			replaced++
+		}
+	}
+	if replaced < 40 { // 16 of 101, in more than three epochs
+		t.Errorf("%d slots were replaced", replaced)
+	}
+	c.World, c.Prefetch = 2, 1
+	s := State{Digest: source().Digest(), Order: "pool2048-v2", Seed: 5, Position: 72}
+	if got := streams(t, damaged(), c, &s, 11); !reflect.DeepEqual(got, want[72:]) {
+		t.Error("a resumed run replaces other samples")
+	}
+}
+
+// streams is what global is, for loaders whose states may differ in what damage
+// they have met.
+func streams(t *testing.T, src data.Source, c Config, from *State, steps int) []item {
+	t.Helper()
+	parts := make([][]item, c.World)
+	for r := range parts {
+		one := c
+		one.Rank = r
+		l, err := New(src, one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if from != nil {
+			if err := l.Restore(*from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range steps {
+			b, err := l.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.Labels {
+				parts[r] = append(parts[r], item{b.Indices[i], b.Labels[i], b.Epoch, [4]float32(b.X[4*i : 4*i+4]), b.Weight[i]})
+			}
+		}
+	}
+	var all []item
+	for k := range steps {
+		n := c.Batch / c.World
+		for _, p := range parts {
+			all = append(all, p[k*n:(k+1)*n]...)
+		}
+	}
+	return all
+}
+
+// What one rank has found another leaves out too, also in what it has made
+// ahead.
+func TestExclude(t *testing.T) {
+	c := base()
+	c.Prefetch = 2
+	c.Quarantine = func(*data.CorruptError) {}
+	l, err := New(source(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.Exclude([]int{0, 1, 2, 3, 4, 5})
+	if got := fmt.Sprint(l.Damaged(), l.Blocks()); got != "[0 1 2 3 4 5] 14" {
+		t.Errorf("damaged, blocks: %s", got)
+	}
+	b, err := l.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if least := slices.Min(b.Indices); least < 48 {
+		t.Errorf("sample %d of a block that was excluded", least)
+	}
+}
+
+func TestAWholeWindowOfDamage(t *testing.T) {
+	src := source()
+	for i := range 14 {
+		src.bad[i] = true
+	}
+	c := base()
+	c.Quarantine = func(*data.CorruptError) {}
+	l, err := New(src, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = l.Next(t.Context()); err == nil || !strings.Contains(err.Error(), "every block of a window of 101 samples is damaged") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Ready says what Next will say, leaves the batch in hand as it is, and does not
+// move the state.
+func TestReady(t *testing.T) {
+	for _, prefetch := range []int{0, 1, 3} {
+		c := Config{Batch: 8, Prefetch: prefetch}
+		want := global(t, source(), c, nil, 5, nil)
+		src := source()
+		src.bad[5] = true
+		l, err := New(src, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		for step := range 5 {
+			b, err := l.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := l.State()
+			err = l.Ready(t.Context())
+			if _, damaged := errors.AsType[*data.CorruptError](err); damaged != (step == 4) {
+				t.Fatalf("prefetch %d, ready after step %d: %v", prefetch, step, err)
+			}
+			if !reflect.DeepEqual(l.State(), before) {
+				t.Error("Ready moved the state")
+			}
+			for i, index := range b.Indices {
+				if index != want[8*step+i].Index || b.X[4*i] != want[8*step+i].X[0] {
+					t.Fatalf("prefetch %d, step %d: the batch in hand has changed", prefetch, step)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package loop_test
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebtrain/data"
+	"ebtrain/data/loader"
+	"ebtrain/trainer/run/ckpt"
+	"ebtrain/trainer/run/loop"
+)
+
+// damaged is data in blocks of four samples, some of which cannot be read.
+type damaged struct {
+	data.Source
+	bad []int
+}
+
+const damagedBlock = 4
+
+func (d damaged) Layout() data.Layout {
+	return data.Layout{BlockSamples: damagedBlock, Shards: []int64{d.Len()}}
+}
+
+func (d damaged) ReadBlock(i int, dst *data.Block) error {
+	s := d.Layout().Spans()[i]
+	if slices.Contains(d.bad, i) {
+		return &data.CorruptError{File: "shard-7", Offset: -1, Frame: i, First: s.First, N: int64(s.N), Err: errors.New("checksum differs")}
+	}
+	var whole data.Block
+	if err := d.Source.ReadBlock(0, &whole); err != nil {
+		return err
+	}
+	n := d.Schema().SampleBytes()
+	dst.Pixels = append(dst.Pixels[:0], whole.Pixels[int(s.First)*n:(int(s.First)+s.N)*n]...)
+	dst.Labels = append(dst.Labels[:0], whole.Labels[s.First:int(s.First)+s.N]...)
+	return nil
+}
+
+// inOrder has samples come by index, so that block b is the batch of step b.
+func inOrder(c *loader.Config) { c.Shuffle, c.Prefetch = false, 1 }
+
+// TestDamageStopsAfterACheckpoint: the steps before the damage are kept, all
+// ranks say the same, and with the data mended the run goes on as if nothing
+// had been.
+func TestDamageStopsAfterACheckpoint(t *testing.T) {
+	for _, world := range []int{1, 2} {
+		bad := []int{3}
+		j := job{world: world, config: loop.Config{Batch: damagedBlock, Steps: 6, Seed: 1, CkptDir: t.TempDir(), CkptEvery: 100}, load: inOrder}
+		j.data = func(rank int, s data.Source) data.Source {
+			if rank == world-1 { // the copy of one rank alone
+				return damaged{s, bad}
+			}
+			return damaged{s, nil}
+		}
+		_, errs := j.run(t)
+		for r, err := range errs {
+			if err == nil || !strings.Contains(err.Error(), "shard-7: frame 3 (samples 12 to 15): checksum differs; a checkpoint of the 3 steps done is in place") || err.Error() != errs[0].Error() {
+				t.Errorf("world %d, rank %d: %v", world, r, err)
+			}
+		}
+		if path, err := ckpt.Latest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) || len(j.seen.records) != 3 {
+			t.Errorf("world %d: newest checkpoint %q (%v) after %d steps, want that of step 3", world, path, err, len(j.seen.records))
+		}
+		first := j.seen.records
+		j.config.Resume = true
+		if _, errs := j.run(t); errs[0] == nil || strings.Contains(errs[0].Error(), "checkpoint") || !strings.Contains(errs[0].Error(), "step 3: ") {
+			t.Errorf("world %d: resumed on damaged data: %v", world, errs)
+		}
+		bad = nil
+		if _, errs := j.run(t); errors.Join(errs...) != nil {
+			t.Fatal(errs)
+		}
+		got := append(first, j.seen.records...)
+		j.config.Resume, j.config.CkptDir = false, t.TempDir()
+		if _, errs := j.run(t); errors.Join(errs...) != nil {
+			t.Fatal(errs)
+		}
+		for i, r := range j.seen.records {
+			for k, v := range r.Values {
+				if name := r.Names[k]; name != loop.ReportStop && got[i].Values[k] != v {
+					t.Errorf("world %d, step %d: %s is %v, uninterrupted %v", world, i, name, got[i].Values[k], v)
+				}
+			}
+		}
+	}
+}
+
+// TestDamageAfterTheEnd is damage of what a run does not need.
+func TestDamageAfterTheEnd(t *testing.T) {
+	j := job{world: 1, config: loop.Config{Batch: damagedBlock, Steps: 3, Seed: 1}, load: inOrder,
+		data: func(_ int, s data.Source) data.Source { return damaged{s, []int{3}} }}
+	if outcomes, errs := j.run(t); outcomes[0] != loop.Finished || errs[0] != nil {
+		t.Errorf("outcome %v, error %v, want it finished", outcomes[0], errs[0])
+	}
+}
+
+// TestDamageIsLeftOut trains past damage: one rank and two see the same samples,
+// and the checkpoint lists what any rank has met.
+func TestDamageIsLeftOut(t *testing.T) {
+	var want []loop.Record
+	for _, world := range []int{1, 2} {
+		j := job{world: world, config: loop.Config{Batch: damagedBlock, Steps: 8, Seed: 1, CkptDir: t.TempDir()},
+			load: func(c *loader.Config) { c.Prefetch, c.Quarantine = 1, func(*data.CorruptError) {} },
+			data: func(_ int, s data.Source) data.Source { return damaged{s, []int{1, 3, 8}} }}
+		if _, errs := j.run(t); errors.Join(errs...) != nil {
+			t.Fatal(errs)
+		}
+		if world == 1 {
+			want = j.seen.records
+		}
+		const first = 0 // later steps drift apart, as sums are taken in another order
+		for i, v := range want[first].Values {
+			if got := j.seen.records[first].Values[i]; got-v > 1e-4*(1+max(v, -v)) || v-got > 1e-4*(1+max(v, -v)) {
+				t.Errorf("world %d: %s is %v, on one rank %v", world, want[first].Names[i], got, v)
+			}
+		}
+		path, err := ckpt.Latest(j.config.CkptDir, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _, err := ckpt.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pos loader.State
+		if err := json.Unmarshal(s.Loader, &pos); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(pos.Quarantine, []int{1, 3, 8}) {
+			t.Errorf("world %d: the checkpoint lists %v", world, pos.Quarantine)
+		}
+	}
+}
