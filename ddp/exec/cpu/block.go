@@ -1,6 +1,9 @@
 package cpu
 
-import "ebtrain/ddp/exec/plan"
+import (
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/plan"
+)
 
 // blockLen is about the number of elements that a fused group works on at a
 // time: small enough for the registers of a group to stay in the first-level
@@ -15,7 +18,7 @@ func blockOf(f *plan.Fused) int {
 	n := max(f.Dims.Len(), 1)
 	p, inner := 1, 0
 	look := func(a plan.Access) {
-		switch q := period(a); {
+		switch q := array.Period(a); {
 		case a.Full() || a.Scalar():
 		case q > 0 && q <= 2*blockLen:
 			if m := lcm(p, q); m <= 2*blockLen {
@@ -95,13 +98,6 @@ func gcd(a, b int) int {
 	return a
 }
 
-// inRuns says whether each block of an array's points is one run of the given
-// stride, 0 or 1.
-func inRuns(a plan.Access, block, stride int) bool {
-	k := len(a.Dims) - 1
-	return k >= 0 && a.Strides[k] == stride && a.Dims[k]%block == 0
-}
-
 // order is the order of blocks. A sum over the rows of a wide matrix goes down
 // one strip of columns after the other, so that the strip's sums stay in the
 // first-level cache; strip is then the blocks in a strip, else 0.
@@ -109,7 +105,7 @@ type order struct{ strip, blocks, cols int }
 
 func orderOf(f *plan.Fused, block int) order {
 	for _, s := range f.Sums {
-		if q := period(s.Access); q > 2*blockLen && q%block == 0 {
+		if q := array.Period(s.Access); q > 2*blockLen && q%block == 0 {
 			return order{strip: f.Dims.Len() / q, blocks: f.Dims.Len() / block, cols: q}
 		}
 	}

@@ -3,16 +3,18 @@ package cpu
 import (
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/graph"
 )
 
 // cast converts between element types, by way of type T.
-type cast[T number] struct {
-	pool  *pool
+type cast[T array.Number] struct {
+	jobs  *threads.Jobs
 	x, y  unsafe.Pointer
 	n     int
-	read  reader[T]
-	write writer[T]
+	read  array.Reader[T]
+	write array.Writer[T]
 	buf   [][]T // by thread
 }
 
@@ -20,31 +22,31 @@ const castBlock = 512
 
 // newCast goes through int64 between integers, float32 where that holds every
 // value of both types, and float64 otherwise.
-func newCast(p *pool, x, y place) kernel {
+func newCast(p *threads.Jobs, x, y array.Place) kernel {
 	narrow := func(d graph.DType) bool { return d == graph.F32 || d == graph.BF16 || d == graph.U8 }
 	switch {
-	case !x.dtype.IsFloat() && !y.dtype.IsFloat():
+	case !x.DType.IsFloat() && !y.DType.IsFloat():
 		return castBy[int64](p, x, y)
-	case narrow(x.dtype) && narrow(y.dtype) && y.dtype.IsFloat():
+	case narrow(x.DType) && narrow(y.DType) && y.DType.IsFloat():
 		return castBy[float32](p, x, y)
 	}
 	return castBy[float64](p, x, y)
 }
 
-func castBy[T number](p *pool, x, y place) kernel {
-	c := &cast[T]{pool: p, x: x.mem, y: y.mem, n: x.dims.Len(), read: readerOf[T](x.dtype), write: writerOf[T](y.dtype)}
-	for range p.threads {
+func castBy[T array.Number](p *threads.Jobs, x, y array.Place) kernel {
+	c := &cast[T]{jobs: p, x: x.Mem, y: y.Mem, n: x.Len(), read: array.ReaderOf[T](x.DType), write: array.WriterOf[T](y.DType)}
+	for range p.Threads {
 		c.buf = append(c.buf, make([]T, castBlock))
 	}
 	return c
 }
 
-func (c *cast[T]) run() error {
-	c.pool.run(c, c.n)
+func (c *cast[T]) Run() error {
+	c.jobs.Run(c, c.n)
 	return nil
 }
 
-func (c *cast[T]) part(worker, w, n int) {
+func (c *cast[T]) Part(worker, w, n int) {
 	for at, hi := c.n*w/n, c.n*(w+1)/n; at < hi; at += castBlock {
 		b := c.buf[worker][:min(castBlock, hi-at)]
 		c.read(b, c.x, at)
@@ -57,15 +59,15 @@ type indices struct {
 	y             unsafe.Pointer
 	total         int
 	extent, inner int
-	write         writer[int64]
+	write         array.Writer[int64]
 	buf           []int64
 }
 
-func newIota(op graph.Iota, y place) kernel {
-	return &indices{y.mem, y.dims.Len(), y.dims.At(op.Axis), y.dims.Strides().At(op.Axis), writerOf[int64](y.dtype), make([]int64, 1)}
+func newIota(op graph.Iota, y array.Place) kernel {
+	return &indices{y.Mem, y.Len(), y.Dims.At(op.Axis), y.Dims.Strides().At(op.Axis), array.WriterOf[int64](y.DType), make([]int64, 1)}
 }
 
-func (k *indices) run() error {
+func (k *indices) Run() error {
 	for i := range k.total {
 		k.buf[0] = int64(i / k.inner % k.extent)
 		k.write(k.y, i, k.buf)
@@ -77,17 +79,17 @@ func (k *indices) run() error {
 type fillConst struct {
 	y     unsafe.Pointer
 	n     int
-	write writer[float64]
+	write array.Writer[float64]
 	buf   []float64
 }
 
-func newFill(v float64, y place) kernel {
-	f := &fillConst{y.mem, y.dims.Len(), writerOf[float64](y.dtype), make([]float64, min(castBlock, y.dims.Len()))}
-	fill(f.buf, v)
+func newFill(v float64, y array.Place) kernel {
+	f := &fillConst{y.Mem, y.Len(), array.WriterOf[float64](y.DType), make([]float64, min(castBlock, y.Len()))}
+	array.Fill(f.buf, v)
 	return f
 }
 
-func (f *fillConst) run() error {
+func (f *fillConst) Run() error {
 	for at := 0; at < f.n; at += len(f.buf) {
 		f.write(f.y, at, f.buf[:min(len(f.buf), f.n-at)])
 	}

@@ -9,13 +9,15 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
 
 // kernel does one step.
-type kernel interface{ run() error }
+type kernel interface{ Run() error }
 
 // step is a kernel and what is known about it.
 type step struct {
@@ -125,7 +127,7 @@ func (p *program) bind(vars exec.Vars) error {
 	if len(p.plan.Vars) == 0 {
 		return nil
 	}
-	v, ok := vars.(*Vars)
+	v, ok := vars.(*exec.HostVars)
 	if !ok {
 		if vars == nil {
 			return fmt.Errorf("the graph has variables (the first is %q), and none were given", p.plan.Vars[0].Name)
@@ -133,7 +135,7 @@ func (p *program) bind(vars exec.Vars) error {
 		return fmt.Errorf("the variables belong to another backend (%T)", vars)
 	}
 	for _, want := range p.plan.Vars {
-		t := v.tensor(want.Name)
+		t := v.Tensor(want.Name)
 		if t == nil {
 			return fmt.Errorf("variable %q is not set; want %v", want.Name, want.Type)
 		}
@@ -151,9 +153,9 @@ func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
 	if f, ok := s.Op.(*plan.Fused); ok {
 		n := 0
 		for _, r := range f.Sums {
-			n += sumBytes(resultLen(r.Access), p.b.pool.parts)
+			n += sumBytes(resultLen(r.Access), p.b.jobs.Parts)
 			if r.Centred { // perhaps its mean
-				n += sumBytes(resultLen(r.Access), p.b.pool.parts)
+				n += sumBytes(resultLen(r.Access), p.b.jobs.Parts)
 			}
 		}
 		return nil, n, nil
@@ -200,7 +202,7 @@ func (p *program) allocate() error {
 }
 
 // place is where a value lies.
-func (p *program) place(v int) place {
+func (p *program) place(v int) array.Place {
 	val := &p.plan.Values[v]
 	space, index, off := p.plan.View(v)
 	var mem []byte
@@ -216,11 +218,11 @@ func (p *program) place(v int) place {
 	case plan.Var:
 		mem = p.vars[index].Bytes()
 	}
-	return place{unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off), val.DType, val.Dims}
+	return array.Place{Mem: unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off), DType: val.DType, Dims: val.Dims}
 }
 
-func (p *program) places(vs []int) []place {
-	var ps []place
+func (p *program) places(vs []int) []array.Place {
+	var ps []array.Place
 	for _, v := range vs {
 		ps = append(ps, p.place(v))
 	}
@@ -230,14 +232,14 @@ func (p *program) places(vs []int) []place {
 // kernel makes the kernel of a step.
 func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 	in, out := p.places(s.In), p.places(s.Out)
-	pool := p.b.pool
+	jobs := p.b.jobs
 	scratch := unsafe.Add(unsafe.Pointer(unsafe.SliceData(p.arena)), s.ScratchAt)
 	if ek != nil {
-		return &engineStep{ek, out[0].mem, in[0].mem, in[1].mem, scratch}, nil
+		return &engineStep{ek, out[0].Mem, in[0].Mem, in[1].Mem, scratch}, nil
 	}
 	switch op := s.Op.(type) {
 	case *plan.Fused:
-		return fusedKernel(pool, op, in, out, scratch), nil
+		return fusedKernel(jobs, op, in, out, scratch), nil
 	case plan.Copy:
 		return copyBytes{memory(out[0]), memory(in[0])}, nil
 	case plan.Fill:
@@ -247,51 +249,51 @@ func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 	case plan.Wait:
 		return &wait{p, op.Number}, nil
 	case graph.Conv2D, graph.Conv2DGradX, graph.Conv2DGradW, graph.MatMul:
-		return newLoop64(pool, problem(p.plan, s), out[0], in[0], in[1])
+		return newLoop64(jobs, problem(p.plan, s), out[0], in[0], in[1])
 	case graph.Transpose:
-		return transposeMove(pool, op, in[0], out[0]), nil
+		return transposeMove(jobs, op, in[0], out[0]), nil
 	case graph.Slice:
-		return sliceMove(pool, op, in[0], out[0]), nil
+		return sliceMove(jobs, op, in[0], out[0]), nil
 	case graph.Pad:
-		return padMove(pool, op, in[0], out[0]), nil
+		return padMove(jobs, op, in[0], out[0]), nil
 	case graph.Concat:
-		return concatMove(pool, op, in, out[0]), nil
+		return concatMove(jobs, op, in, out[0]), nil
 	case graph.Gather:
-		return newGather(pool, in[0], in[1], out[0]), nil
+		return newGather(jobs, in[0], in[1], out[0]), nil
 	case graph.ScatterAdd:
-		return newScatter(pool, in[0].dtype, in[0], in[1], out[0]), nil
+		return newScatter(jobs, in[0].DType, in[0], in[1], out[0]), nil
 	case graph.PlaneGather:
-		return newPlaneGather(pool, in[0], in[1], out[0]), nil
+		return newPlaneGather(jobs, in[0], in[1], out[0]), nil
 	case graph.PlaneScatter:
-		return newPlaneScatter(pool, in[0], in[1], out[0]), nil
+		return newPlaneScatter(jobs, in[0], in[1], out[0]), nil
 	case graph.Draw:
-		return newDraw(pool, op, in[0], out[0]), nil
+		return newDraw(jobs, op, in[0], out[0]), nil
 	case graph.Iota:
 		return newIota(op, out[0]), nil
 	case graph.Cast:
-		return newCast(pool, in[0], out[0]), nil
+		return newCast(jobs, in[0], out[0]), nil
 	}
-	return imageKernel(pool, s.Op, in, out)
+	return imageKernel(jobs, s.Op, in, out)
 }
 
-func memory(x place) []byte { return span[byte](x.mem, x.dims.Len()*x.dtype.Size()) }
+func memory(x array.Place) []byte { return array.Span[byte](x.Mem, x.Len()*x.DType.Size()) }
 
 // imageKernel makes the kernels of pools and upsampling.
-func imageKernel(p *pool, op any, in, out []place) (kernel, error) {
-	switch in[0].dtype {
+func imageKernel(p *threads.Jobs, op any, in, out []array.Place) (kernel, error) {
+	switch in[0].DType {
 	case graph.F32:
 		return imageKernelOf(p, mix32, op, in, out)
 	case graph.F64:
 		return imageKernelOf(p, mix[float64], op, in, out)
 	}
-	return nil, fmt.Errorf("no kernel for %v", in[0].dtype)
+	return nil, fmt.Errorf("no kernel for %v", in[0].DType)
 }
 
-func imageKernelOf[T float](p *pool, mix mixer[T], op any, in, out []place) (kernel, error) {
+func imageKernelOf[T array.Float](p *threads.Jobs, mix mixer[T], op any, in, out []array.Place) (kernel, error) {
 	x, y := in[0], out[0]
 	switch op := op.(type) {
 	case graph.SumPool2D:
-		h, w := poolTaps(op.Window, x.dims.At(1), x.dims.At(2))
+		h, w := poolTaps(op.Window, x.Dims.At(1), x.Dims.At(2))
 		return newLinear(p, mix, x, y, h, w), nil
 	case graph.SumUnpool2D:
 		h, w := poolTaps(op.Window, op.H, op.W)
@@ -299,22 +301,22 @@ func imageKernelOf[T float](p *pool, mix mixer[T], op any, in, out []place) (ker
 	case graph.MaxPool2D:
 		return newMaxPool[T](p, op, x, y, out[1]), nil
 	case graph.Upsample2D:
-		return newLinear(p, mix, x, y, upTaps(op.Mode, op.Scale, x.dims.At(1)), upTaps(op.Mode, op.Scale, x.dims.At(2))), nil
+		return newLinear(p, mix, x, y, upTaps(op.Mode, op.Scale, x.Dims.At(1)), upTaps(op.Mode, op.Scale, x.Dims.At(2))), nil
 	case graph.Upsample2DT:
-		h, w := upTaps(op.Mode, op.Scale, y.dims.At(1)), upTaps(op.Mode, op.Scale, y.dims.At(2))
-		return newLinear(p, mix, x, y, adjoint(h, y.dims.At(1)), adjoint(w, y.dims.At(2))), nil
+		h, w := upTaps(op.Mode, op.Scale, y.Dims.At(1)), upTaps(op.Mode, op.Scale, y.Dims.At(2))
+		return newLinear(p, mix, x, y, adjoint(h, y.Dims.At(1)), adjoint(w, y.Dims.At(2))), nil
 	}
 	return nil, fmt.Errorf("no kernel for %T", op)
 }
 
 // fusedKernel makes the kernel of a group in the type that suits its elements.
-func fusedKernel(p *pool, f *plan.Fused, in, out []place, scratch unsafe.Pointer) kernel {
+func fusedKernel(p *threads.Jobs, f *plan.Fused, in, out []array.Place, scratch unsafe.Pointer) kernel {
 	ins, outs, dts := make([]unsafe.Pointer, len(in)), make([]unsafe.Pointer, len(out)), make([]graph.DType, len(in))
 	for i, x := range in {
-		ins[i], dts[i] = x.mem, x.dtype
+		ins[i], dts[i] = x.Mem, x.DType
 	}
 	for i, y := range out {
-		outs[i] = y.mem
+		outs[i] = y.Mem
 	}
 	switch {
 	case f.DType == graph.F32:

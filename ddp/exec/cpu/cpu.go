@@ -56,7 +56,7 @@ type Backend struct {
 	threads int
 	bf16    bool
 	eng     engine.Engine
-	pool    *pool
+	jobs    *threads.Jobs
 	calls   chan func()
 	done    chan struct{}
 	close   sync.Once
@@ -64,7 +64,7 @@ type Backend struct {
 }
 
 // New starts a backend.
-func New(c Config) (*Backend, error) { return start(c, grain) }
+func New(c Config) (*Backend, error) { return start(c, threads.Grain) }
 
 // start starts a backend that shares work of at least that many operations.
 func start(c Config, grain int) (*Backend, error) {
@@ -103,7 +103,7 @@ func (b *Backend) loop(ready chan<- error, grain int) {
 			return
 		}
 	}
-	b.pool = newPool(team, grain)
+	b.jobs = threads.NewJobs(team, grain)
 	ready <- nil
 	for f := range b.calls {
 		f()
@@ -127,7 +127,7 @@ func (b *Backend) Name() string {
 }
 
 // NewVars returns an empty set of variables.
-func (b *Backend) NewVars() exec.Vars { return &Vars{vals: map[string]*exec.Tensor{}} }
+func (b *Backend) NewVars() exec.Vars { return &exec.HostVars{} }
 
 // Close ends the backend's thread and closes its engine.
 func (b *Backend) Close() error {

@@ -3,6 +3,8 @@ package cpu
 import (
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 )
@@ -12,28 +14,28 @@ const drawn = 256
 
 // draw fills rows with the elements of philox streams.
 type draw struct {
-	pool  *pool
+	jobs  *threads.Jobs
 	op    graph.Draw
 	key   []int64
 	y     unsafe.Pointer
 	rows  int
 	cols  int
-	write writer[float64]
+	write array.Writer[float64]
 	buf   [][drawn]float64 // by thread
 }
 
-func newDraw(p *pool, op graph.Draw, key, y place) kernel {
-	rows := y.dims.At(0)
-	return &draw{p, op, span[int64](key.mem, 3), y.mem, rows, y.dims.Len() / max(rows, 1), writerOf[float64](y.dtype), make([][drawn]float64, p.threads)}
+func newDraw(p *threads.Jobs, op graph.Draw, key, y array.Place) kernel {
+	rows := y.Dims.At(0)
+	return &draw{p, op, array.Span[int64](key.Mem, 3), y.Mem, rows, y.Len() / max(rows, 1), array.WriterOf[float64](y.DType), make([][drawn]float64, p.Threads)}
 }
 
-func (d *draw) run() error {
-	d.pool.run(d, d.rows*d.cols*8)
+func (d *draw) Run() error {
+	d.jobs.Run(d, d.rows*d.cols*8)
 	return nil
 }
 
-// part draws some pieces of the rows.
-func (d *draw) part(worker, w, n int) {
+// Part draws some pieces of the rows.
+func (d *draw) Part(worker, w, n int) {
 	perRow := (d.cols + drawn - 1) / drawn
 	total := d.rows * perRow
 	for g := total * w / n; g < total*(w+1)/n; g++ {

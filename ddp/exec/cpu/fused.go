@@ -3,14 +3,16 @@ package cpu
 import (
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
 
 // fused runs a group block by block: T is the type computed in, A the type of
 // sums.
-type fused[T, A number] struct {
-	pool   *pool
+type fused[T, A array.Number] struct {
+	jobs   *threads.Jobs
 	n      int // points
 	block  int // points in a block
 	order  order
@@ -43,19 +45,19 @@ const (
 )
 
 // load brings an operand into its register.
-type load[T number] struct {
+type load[T array.Number] struct {
 	mode  mode
 	plain bool // the operand's elements are of type T
 	mem   unsafe.Pointer
 	acc   plan.Access
-	read  reader[T]
+	read  array.Reader[T]
 	reg   int
 	value T    // of a constant
 	array bool // needed as a block, not only as a number
 }
 
 // instr computes register dst; x, y, z are registers.
-type instr[T number] struct {
+type instr[T array.Number] struct {
 	dst, x, y, z int
 	a            T
 	f1           vec1[T]
@@ -66,14 +68,14 @@ type instr[T number] struct {
 }
 
 // store writes a register to memory at the end of a block.
-type store[T number] struct {
+type store[T array.Number] struct {
 	reg   int
 	mem   unsafe.Pointer
-	write writer[T]
+	write array.Writer[T]
 }
 
 // lane is the state of one thread.
-type lane[T number] struct {
+type lane[T array.Number] struct {
 	blk   [][]T // the block of each load
 	reg   [][]T // of each register, the part of the block that is interpreted
 	buf   [][]T // the buffers of the registers that have one
@@ -81,8 +83,8 @@ type lane[T number] struct {
 	tiles *tileLane
 }
 
-func (k *fused[T, A]) run() error {
-	parts := k.pool.run(k, k.work)
+func (k *fused[T, A]) Run() error {
+	parts := k.jobs.Run(k, k.work)
 	for i := range k.sums {
 		s := &k.sums[i]
 		if s.mean == 0 {
@@ -97,8 +99,8 @@ func (k *fused[T, A]) run() error {
 	return nil
 }
 
-// part computes part w of n of the blocks.
-func (k *fused[T, A]) part(worker, w, n int) {
+// Part computes part w of n of the blocks.
+func (k *fused[T, A]) Part(worker, w, n int) {
 	blocks := (k.n + k.block - 1) / k.block
 	lo, hi := blocks*w/n, blocks*(w+1)/n
 	ln := &k.lanes[worker]
@@ -124,12 +126,12 @@ func (k *fused[T, A]) begin(ln *lane[T]) {
 		case l.mode == constant:
 			ln.num[l.reg] = l.value
 			if l.array {
-				fill(ln.buf[l.reg], l.value)
+				array.Fill(ln.buf[l.reg], l.value)
 			}
 		case l.acc.Scalar() && l.mode == repeated:
 			l.read(ln.num[l.reg:l.reg+1], l.mem, 0)
 			if l.array {
-				fill(ln.buf[l.reg], ln.num[l.reg])
+				array.Fill(ln.buf[l.reg], ln.num[l.reg])
 			}
 		case l.mode == repeated:
 			l.fill(ln.buf[l.reg], 0)
@@ -147,7 +149,7 @@ func (k *fused[T, A]) pitch() int { return (k.block+15)/16*16 + 80 }
 
 // attach gives thread w its memory.
 func (k *fused[T, A]) attach(w int, mem unsafe.Pointer) {
-	all := span[T](mem, k.buffers*k.pitch())
+	all := array.Span[T](mem, k.buffers*k.pitch())
 	for r, b := range k.shared {
 		if b >= 0 {
 			k.lanes[w].buf[r] = all[b*k.pitch():][:k.block:k.block]
@@ -158,7 +160,7 @@ func (k *fused[T, A]) attach(w int, mem unsafe.Pointer) {
 	}
 }
 
-func fill[T number](d []T, v T) {
+func fill[T array.Number](d []T, v T) {
 	for i := range d {
 		d[i] = v
 	}
@@ -166,16 +168,16 @@ func fill[T number](d []T, v T) {
 
 func (l *load[T]) fill(dst []T, at int) {
 	if l.plain {
-		expand(dst, span[T](l.mem, l.extent()), l.acc, at)
+		array.Expand(dst, array.Span[T](l.mem, l.extent()), l.acc, at)
 		return
 	}
-	runs(l.acc, at, len(dst), func(at, off, n, stride int) {
+	array.Runs(l.acc, at, len(dst), func(at, off, n, stride int) {
 		if stride == 1 {
 			l.read(dst[at:at+n], l.mem, off)
 			return
 		}
 		l.read(dst[at:at+1], l.mem, off)
-		fill(dst[at:at+n], dst[at])
+		array.Fill(dst[at:at+n], dst[at])
 	})
 }
 
@@ -217,16 +219,16 @@ func (k *fused[T, A]) bring(ln *lane[T], at, n int) {
 		l := &k.loads[i]
 		switch l.mode {
 		case direct:
-			ln.blk[l.reg] = span[T](l.mem, at+n)[at:]
+			ln.blk[l.reg] = array.Span[T](l.mem, at+n)[at:]
 			continue
 		case segment:
 			off := l.acc.Offset(at)
-			ln.blk[l.reg] = span[T](l.mem, off+n)[off:]
+			ln.blk[l.reg] = array.Span[T](l.mem, off+n)[off:]
 			continue
 		case spread:
 			l.read(ln.num[l.reg:l.reg+1], l.mem, l.acc.Offset(at))
 			if l.array {
-				fill(ln.buf[l.reg][:n], ln.num[l.reg])
+				array.Fill(ln.buf[l.reg][:n], ln.num[l.reg])
 			}
 		case general:
 			l.fill(ln.buf[l.reg][:n], at)
@@ -243,7 +245,7 @@ func (k *fused[T, A]) view(ln *lane[T], r, at, n int) []T {
 		return ln.blk[r]
 	}
 	if out := k.code[r-len(k.loads)].out; out != nil {
-		return span[T](out, at+n)[at:]
+		return array.Span[T](out, at+n)[at:]
 	}
 	return ln.buf[r][:n]
 }
@@ -260,7 +262,7 @@ func (k *fused[T, A]) interpret(ln *lane[T], at, from, n int) {
 		c := &k.code[i]
 		var d []T
 		if c.out != nil {
-			d = span[T](c.out, at+n)[at+from:]
+			d = array.Span[T](c.out, at+n)[at+from:]
 		} else {
 			d = ln.buf[c.dst][from:n]
 		}
@@ -283,8 +285,8 @@ func (k *fused[T, A]) interpret(ln *lane[T], at, from, n int) {
 
 // newFused makes the kernel of a group, with the places of its operands and
 // results and the operands' element types; scratch holds its sums.
-func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts []graph.DType, tab table[T, A], scratch unsafe.Pointer) *fused[T, A] {
-	k := &fused[T, A]{pool: p, n: f.Dims.Len(), round: rounder[T](f.DType)}
+func newFused[T, A array.Number](p *threads.Jobs, f *plan.Fused, in, out []unsafe.Pointer, dts []graph.DType, tab table[T, A], scratch unsafe.Pointer) *fused[T, A] {
+	k := &fused[T, A]{jobs: p, n: f.Dims.Len(), round: array.RounderOf[T](f.DType)}
 	k.block = blockOf(f)
 	k.order = orderOf(f, k.block)
 	k.work = k.n * (len(f.Code) + len(f.Stores) + len(f.Sums))
@@ -295,6 +297,6 @@ func newFused[T, A number](p *pool, f *plan.Fused, in, out []unsafe.Pointer, dts
 	c.sums(out[len(f.Stores):], scratch)
 	c.results(in, out)
 	c.tile()
-	c.lanes(p.threads)
+	c.lanes(p.Threads)
 	return k
 }

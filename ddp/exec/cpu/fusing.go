@@ -5,12 +5,13 @@ import (
 	"slices"
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
 
 // fusing is a fused kernel under construction.
-type fusing[T, A number] struct {
+type fusing[T, A array.Number] struct {
 	*fused[T, A]
 	f   *plan.Fused
 	tab table[T, A]
@@ -18,19 +19,19 @@ type fusing[T, A number] struct {
 
 func (c *fusing[T, A]) loads(in []unsafe.Pointer, dts []graph.DType) {
 	for i, a := range c.f.Loads {
-		l := load[T]{mem: in[i], acc: a, read: readerOf[T](dts[i]), reg: i, plain: dts[i] == c.tab.plain, mode: general}
+		l := load[T]{mem: in[i], acc: a, read: array.ReaderOf[T](dts[i]), reg: i, plain: dts[i] == c.tab.plain, mode: general}
 		switch {
 		case a.Full() && l.plain:
 			l.mode = direct
 		case a.Scalar():
 			l.mode = repeated
 			c.number[i] = true
-		case period(a) > 0 && c.block%period(a) == 0:
+		case array.Period(a) > 0 && c.block%array.Period(a) == 0:
 			l.mode = repeated
-		case inRuns(a, c.block, 0):
+		case array.InRuns(a, c.block, 0):
 			l.mode = spread
 			c.number[i] = true
-		case inRuns(a, c.block, 1) && l.plain:
+		case array.InRuns(a, c.block, 1) && l.plain:
 			l.mode = segment
 		}
 		c.fused.loads = append(c.fused.loads, l)
@@ -38,20 +39,8 @@ func (c *fusing[T, A]) loads(in []unsafe.Pointer, dts []graph.DType) {
 	for i, v := range c.f.Consts {
 		r := len(c.f.Loads) + i
 		c.number[r] = true
-		c.fused.loads = append(c.fused.loads, load[T]{mode: constant, reg: r, value: rounded[T](v)})
+		c.fused.loads = append(c.fused.loads, load[T]{mode: constant, reg: r, value: array.Rounded[T](v)})
 	}
-}
-
-// rounded is v as a T, integers to nearest.
-func rounded[T number](v float64) T {
-	var one [1]T
-	switch p := any(&one).(type) {
-	case *[1]int64:
-		writeInt[float64, int64](unsafe.Pointer(p), 0, []float64{v})
-	default:
-		one[0] = T(v)
-	}
-	return one[0]
 }
 
 func (c *fusing[T, A]) code() {
@@ -116,7 +105,7 @@ func (c *fusing[T, A]) results(in, out []unsafe.Pointer) {
 			c.fused.code[r-first].out = out[i]
 			continue
 		}
-		c.stores = append(c.stores, store[T]{reg: r, mem: out[i], write: writerOf[T](c.f.DType)})
+		c.stores = append(c.stores, store[T]{reg: r, mem: out[i], write: array.WriterOf[T](c.f.DType)})
 	}
 }
 
@@ -152,11 +141,11 @@ func (c *fusing[T, A]) readAfter(in []unsafe.Pointer, p unsafe.Pointer, i int) b
 func (c *fusing[T, A]) sums(out []unsafe.Pointer, scratch unsafe.Pointer) {
 	add := func(r plan.Reduction, out unsafe.Pointer) {
 		size := resultLen(r.Access)
-		s := newSum(r, c.tab.sums, out, c.f.DType, size, c.pool.parts, scratch)
+		s := newSum(r, c.tab.sums, out, c.f.DType, size, c.jobs.Parts, scratch)
 		s.tiles = tileSumOf(r, c.block)
 		s.n = float64(c.n) / float64(max(1, size))
 		c.fused.sums = append(c.fused.sums, s)
-		scratch = unsafe.Add(scratch, sumBytes(size, c.pool.parts))
+		scratch = unsafe.Add(scratch, sumBytes(size, c.jobs.Parts))
 	}
 	for i, r := range c.f.Sums {
 		add(r, out[i])

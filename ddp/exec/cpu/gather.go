@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"unsafe"
 
+	"ebtrain/collective"
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/graph"
 )
 
 // gather takes rows of bytes.
 type gather struct {
-	pool *pool
+	jobs *threads.Jobs
 	x, y unsafe.Pointer
 	idx  []int32
 	rows int // of x
@@ -25,16 +28,16 @@ func checkRows(idx []int32, rows int) error {
 	return nil
 }
 
-func (g *gather) run() error {
+func (g *gather) Run() error {
 	if err := checkRows(g.idx, g.rows); err != nil {
 		return err
 	}
-	g.pool.run(g, len(g.idx)*g.size/4)
+	g.jobs.Run(g, len(g.idx)*g.size/4)
 	return nil
 }
 
-func (g *gather) part(_, w, n int) {
-	x, y := span[byte](g.x, g.rows*g.size), span[byte](g.y, len(g.idx)*g.size)
+func (g *gather) Part(_, w, n int) {
+	x, y := array.Span[byte](g.x, g.rows*g.size), array.Span[byte](g.y, len(g.idx)*g.size)
 	lo, hi := len(g.idx)*w/n, len(g.idx)*(w+1)/n
 	for i := lo; i < hi; i++ {
 		copy(y[i*g.size:][:g.size], x[int(g.idx[i])*g.size:][:g.size])
@@ -43,7 +46,7 @@ func (g *gather) part(_, w, n int) {
 
 // scatter adds rows; each thread adds its own columns, in order.
 type scatter[T any] struct {
-	pool *pool
+	jobs *threads.Jobs
 	d, y unsafe.Pointer
 	idx  []int32
 	rows int // of y
@@ -51,17 +54,17 @@ type scatter[T any] struct {
 	add  func(y *T, x T)
 }
 
-func (s *scatter[T]) run() error {
+func (s *scatter[T]) Run() error {
 	if err := checkRows(s.idx, s.rows); err != nil {
 		return err
 	}
-	clear(span[T](s.y, s.rows*s.cols))
-	s.pool.run(s, len(s.idx)*s.cols)
+	clear(array.Span[T](s.y, s.rows*s.cols))
+	s.jobs.Run(s, len(s.idx)*s.cols)
 	return nil
 }
 
-func (s *scatter[T]) part(_, w, n int) {
-	d, y := span[T](s.d, len(s.idx)*s.cols), span[T](s.y, s.rows*s.cols)
+func (s *scatter[T]) Part(_, w, n int) {
+	d, y := array.Span[T](s.d, len(s.idx)*s.cols), array.Span[T](s.y, s.rows*s.cols)
 	lo, hi := s.cols*w/n, s.cols*(w+1)/n
 	for i, at := range s.idx {
 		row := y[int(at)*s.cols:][:s.cols]
@@ -71,11 +74,13 @@ func (s *scatter[T]) part(_, w, n int) {
 	}
 }
 
-func plus[T number | int32 | uint8](y *T, x T) { *y += x }
+func plus[T array.Number | int32 | uint8](y *T, x T) { *y += x }
 
-func plusBF16(y *uint16, x uint16) { *y = toBF16(fromBF16(*y) + fromBF16(x)) }
+func plusBF16(y *uint16, x uint16) {
+	*y = collective.ToBF16(collective.FromBF16(*y) + collective.FromBF16(x))
+}
 
-func newScatter(p *pool, d graph.DType, x, idx, y place) kernel {
+func newScatter(p *threads.Jobs, d graph.DType, x, idx, y array.Place) kernel {
 	switch d {
 	case graph.F32:
 		return scatterOf(p, x, idx, y, plus[float32])
@@ -91,12 +96,12 @@ func newScatter(p *pool, d graph.DType, x, idx, y place) kernel {
 	return scatterOf(p, x, idx, y, plusBF16)
 }
 
-func scatterOf[T any](p *pool, x, idx, y place, add func(*T, T)) kernel {
-	rows := y.dims.At(0)
-	return &scatter[T]{p, x.mem, y.mem, span[int32](idx.mem, idx.dims.Len()), rows, y.dims.Len() / max(rows, 1), add}
+func scatterOf[T any](p *threads.Jobs, x, idx, y array.Place, add func(*T, T)) kernel {
+	rows := y.Dims.At(0)
+	return &scatter[T]{p, x.Mem, y.Mem, array.Elems[int32](idx), rows, y.Len() / max(rows, 1), add}
 }
 
-func newGather(p *pool, x, idx, y place) kernel {
-	rows := x.dims.At(0)
-	return &gather{p, x.mem, y.mem, span[int32](idx.mem, idx.dims.Len()), rows, x.dims.With(0, 1).Len() * x.dtype.Size()}
+func newGather(p *threads.Jobs, x, idx, y array.Place) kernel {
+	rows := x.Dims.At(0)
+	return &gather{p, x.Mem, y.Mem, array.Elems[int32](idx), rows, x.Dims.With(0, 1).Len() * x.DType.Size()}
 }

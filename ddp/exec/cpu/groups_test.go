@@ -77,7 +77,7 @@ func bestOf(b *testing.B, s step, threads int) time.Duration {
 	best := time.Hour
 	for range 7 {
 		began := now(threads)
-		if err := s.run(); err != nil {
+		if err := s.Run(); err != nil {
 			b.Fatal(err)
 		}
 		best = min(best, now(threads)-began)
@@ -117,11 +117,11 @@ func copyRate(n int) float64 {
 	x, y := make([]byte, size), bytes.Repeat([]byte{1}, size)
 	team := threads.NewTeam(n)
 	defer team.Close()
-	p := newPool(team, 0)
+	p := threads.NewJobs(team, 0)
 	best := time.Hour
 	for range 4 {
 		began := time.Now()
-		p.run(copies{x, y}, size)
+		p.Run(copies{x, y}, size)
 		best = min(best, time.Since(began))
 	}
 	return float64(2*size) / best.Seconds() / 1e9
@@ -129,7 +129,7 @@ func copyRate(n int) float64 {
 
 type copies struct{ x, y []byte }
 
-func (c copies) part(_, w, n int) {
+func (c copies) Part(_, w, n int) {
 	lo, hi := len(c.x)*w/n, len(c.x)*(w+1)/n
 	copy(c.x[lo:hi], c.y[lo:hi])
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/linalg/loops"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -16,7 +18,7 @@ type engineStep struct {
 	dst, a, b, work unsafe.Pointer
 }
 
-func (e *engineStep) run() error { return e.k.Run(e.dst, e.a, e.b, e.work) }
+func (e *engineStep) Run() error { return e.k.Run(e.dst, e.a, e.b, e.work) }
 
 // problem is what a step asks of the engine, nil if it is no such step.
 func problem(p *plan.Plan, s *plan.Step) any {
@@ -68,25 +70,25 @@ func prepare(e engine.Engine, prob any) (engine.Kernel, error) {
 
 // loop64 is a convolution or product in float64, by plain loops.
 type loop64 struct {
-	pool      *pool
+	jobs      *threads.Jobs
 	prob      any
 	dst, a, b []float64
 }
 
-func newLoop64(p *pool, prob any, dst, a, b place) (kernel, error) {
-	if dst.dtype != graph.F64 {
-		return nil, fmt.Errorf("no kernel for %v", dst.dtype)
+func newLoop64(p *threads.Jobs, prob any, dst, a, b array.Place) (kernel, error) {
+	if dst.DType != graph.F64 {
+		return nil, fmt.Errorf("no kernel for %v", dst.DType)
 	}
-	s := func(x place) []float64 { return span[float64](x.mem, x.dims.Len()) }
+	s := func(x array.Place) []float64 { return array.Elems[float64](x) }
 	return &loop64{p, prob, s(dst), s(a), s(b)}, nil
 }
 
-func (l *loop64) run() error {
-	l.pool.run(l, int(min(flops(l.prob), 1<<40)))
+func (l *loop64) Run() error {
+	l.jobs.Run(l, int(min(flops(l.prob), 1<<40)))
 	return nil
 }
 
-func (l *loop64) part(_, w, n int) {
+func (l *loop64) Part(_, w, n int) {
 	if p, ok := l.prob.(*engine.MatMulProblem); ok {
 		loops.MatMul(*p, l.dst, l.a, l.b, w, n)
 		return

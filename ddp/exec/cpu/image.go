@@ -1,12 +1,16 @@
 package cpu
 
-import "ebtrain/ddp/graph"
+import (
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/threads"
+	"ebtrain/ddp/graph"
+)
 
 // image is a loop over the pixels of the result y of an op on images in
 // channels-last order, shared by rows of y. The adjoints are written as
 // gathers, so no two threads add to the same element.
-type image[T number] struct {
-	pool *pool
+type image[T array.Number] struct {
+	jobs *threads.Jobs
 	work int
 	x, y []T
 	aux  []int32 // places of maxima
@@ -26,14 +30,14 @@ type tap struct {
 	w  float64
 }
 
-func (k *image[T]) run() error {
+func (k *image[T]) Run() error {
 	if k.out.Len() > 0 {
-		k.pool.run(k, k.work)
+		k.jobs.Run(k, k.work)
 	}
 	return nil
 }
 
-func (k *image[T]) part(worker, w, n int) {
+func (k *image[T]) Part(worker, w, n int) {
 	rows := k.out.At(0) * k.out.At(1)
 	for r := rows * w / n; r < rows*(w+1)/n; r++ {
 		k.row(k, worker, r/k.out.At(1), r%k.out.At(1))
@@ -52,7 +56,7 @@ func (k *image[T]) py(n, i, j int) []T {
 }
 
 // linear sets y[n,i,j] = Σ wᵢ·wⱼ·x[n,i',j'] over the taps of i and j.
-func linear[T float](k *image[T], worker, n, i int) {
+func linear[T array.Float](k *image[T], worker, n, i int) {
 	h, w, c := k.in.At(1), k.in.At(2), k.in.At(3)
 	row := k.y[(n*k.out.At(1)+i)*k.out.At(2)*c:]
 	for j, across := range k.taps[1] {
@@ -68,7 +72,7 @@ func linear[T float](k *image[T], worker, n, i int) {
 }
 
 // axpy sets y += w·x.
-func axpy[T number](y, x []T, w T) {
+func axpy[T array.Number](y, x []T, w T) {
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] += w * v
@@ -76,7 +80,7 @@ func axpy[T number](y, x []T, w T) {
 }
 
 // newLinear is a separable linear map of images.
-func newLinear[T float](p *pool, mix mixer[T], x, y place, h, w [][]tap) kernel {
+func newLinear[T array.Float](p *threads.Jobs, mix mixer[T], x, y array.Place, h, w [][]tap) kernel {
 	work, most := 0, [2]int{}
 	for _, t := range h {
 		work += len(t)
@@ -85,12 +89,12 @@ func newLinear[T float](p *pool, mix mixer[T], x, y place, h, w [][]tap) kernel 
 	for _, t := range w {
 		most[1] = max(most[1], len(t))
 	}
-	from := make([][]source[T], p.threads)
+	from := make([][]source[T], p.Threads)
 	for i := range from {
 		from[i] = make([]source[T], most[0]*most[1])
 	}
-	return &image[T]{pool: p, x: span[T](x.mem, x.dims.Len()), y: span[T](y.mem, y.dims.Len()), in: x.dims, out: y.dims,
-		row: linear[T], mix: mix, from: from, taps: [2][][]tap{h, w}, work: 4 * work * y.dims.At(0) * y.dims.At(2) * y.dims.At(3)}
+	return &image[T]{jobs: p, x: array.Elems[T](x), y: array.Elems[T](y), in: x.Dims, out: y.Dims,
+		row: linear[T], mix: mix, from: from, taps: [2][][]tap{h, w}, work: 4 * work * y.Dims.At(0) * y.Dims.At(2) * y.Dims.At(3)}
 }
 
 // windowTaps are, for each window position, the indices of x inside it.
@@ -145,7 +149,7 @@ func upTaps(mode graph.ResampleMode, scale, in int) [][]tap {
 }
 
 // maxPool finds the first maximum of each window and its place.
-func maxPool[T float](k *image[T], _, n, i int) {
+func maxPool[T array.Float](k *image[T], _, n, i int) {
 	c := k.out.At(3)
 	w := k.in.At(2)
 	for j := range k.out.At(2) {
@@ -170,7 +174,7 @@ func maxPool[T float](k *image[T], _, n, i int) {
 }
 
 // better replaces maxima that x exceeds.
-func better[T float](y []T, idx []int32, x []T, at int32, first bool) {
+func better[T array.Float](y []T, idx []int32, x []T, at int32, first bool) {
 	x, idx = x[:len(y)], idx[:len(y)]
 	for c, v := range x {
 		if m := y[c]; first || v > m {
@@ -179,7 +183,7 @@ func better[T float](y []T, idx []int32, x []T, at int32, first bool) {
 	}
 }
 
-func newMaxPool[T float](p *pool, op graph.MaxPool2D, x, y, idx place) kernel {
-	return &image[T]{pool: p, x: span[T](x.mem, x.dims.Len()), y: span[T](y.mem, y.dims.Len()), aux: span[int32](idx.mem, idx.dims.Len()),
-		in: x.dims, out: y.dims, row: maxPool[T], win: op.Window, work: 2 * y.dims.Len() * op.KH * op.KW}
+func newMaxPool[T array.Float](p *threads.Jobs, op graph.MaxPool2D, x, y, idx array.Place) kernel {
+	return &image[T]{jobs: p, x: array.Elems[T](x), y: array.Elems[T](y), aux: array.Elems[int32](idx),
+		in: x.Dims, out: y.Dims, row: maxPool[T], win: op.Window, work: 2 * y.Len() * op.KH * op.KW}
 }

@@ -3,13 +3,15 @@ package cpu
 import (
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/graph"
 )
 
 // move copies an array of up to MaxRank axes element by element: y at its
 // strides from x at its strides. It is transpose, slice, pad and concat.
 type move struct {
-	pool       *pool
+	jobs       *threads.Jobs
 	dims       []int
 	xs, ys     []int // strides in elements
 	x, y       unsafe.Pointer
@@ -18,8 +20,8 @@ type move struct {
 }
 
 // newMove joins axes that both sides walk alike.
-func newMove(p *pool, dims, xs, ys graph.Dims, x, y unsafe.Pointer, size int) *move {
-	m := &move{pool: p, x: x, y: y, size: size}
+func newMove(p *threads.Jobs, dims, xs, ys graph.Dims, x, y unsafe.Pointer, size int) *move {
+	m := &move{jobs: p, x: x, y: y, size: size}
 	for i := range dims.Rank() {
 		d, a, b := dims.At(i), xs.At(i), ys.At(i)
 		if d == 1 {
@@ -37,7 +39,7 @@ func newMove(p *pool, dims, xs, ys graph.Dims, x, y unsafe.Pointer, size int) *m
 	return m
 }
 
-func (m *move) run() error {
+func (m *move) Run() error {
 	if n := uintptr(m.zend) - uintptr(m.zero); n > 0 {
 		clear(unsafe.Slice((*byte)(m.zero), n))
 	}
@@ -45,13 +47,13 @@ func (m *move) run() error {
 	for _, d := range m.dims {
 		work *= d
 	}
-	m.pool.run(m, work)
+	m.jobs.Run(m, work)
 	return nil
 }
 
-// part moves a range of the combined outer axes; the last two axes are moved
+// Part moves a range of the combined outer axes; the last two axes are moved
 // as a matrix.
-func (m *move) part(_, w, n int) {
+func (m *move) Part(_, w, n int) {
 	k := len(m.dims) - 2
 	outer := 1
 	for _, d := range m.dims[:k] {
@@ -121,42 +123,42 @@ func moveMatrix[E any](x, y unsafe.Pointer, rows, cols, xr, xc, yr, yc int) {
 }
 
 // transposeMove makes y from x with axes permuted.
-func transposeMove(p *pool, op graph.Transpose, x, y place) kernel {
-	xs, st := y.dims, x.dims.Strides()
-	for i := range y.dims.Rank() {
+func transposeMove(p *threads.Jobs, op graph.Transpose, x, y array.Place) kernel {
+	xs, st := y.Dims, x.Dims.Strides()
+	for i := range y.Dims.Rank() {
 		xs = xs.With(i, st.At(op.Perm.At(i)))
 	}
-	return newMove(p, y.dims, xs, y.dims.Strides(), x.mem, y.mem, x.dtype.Size())
+	return newMove(p, y.Dims, xs, y.Dims.Strides(), x.Mem, y.Mem, x.DType.Size())
 }
 
-func sliceMove(p *pool, op graph.Slice, x, y place) kernel {
-	xs, off := x.dims.Strides(), 0
-	for i := range x.dims.Rank() {
+func sliceMove(p *threads.Jobs, op graph.Slice, x, y array.Place) kernel {
+	xs, off := x.Dims.Strides(), 0
+	for i := range x.Dims.Rank() {
 		off += op.Start.At(i) * xs.At(i)
 		xs = xs.With(i, xs.At(i)*op.Step.At(i))
 	}
-	size := x.dtype.Size()
-	return newMove(p, y.dims, xs, y.dims.Strides(), unsafe.Add(x.mem, off*size), y.mem, size)
+	size := x.DType.Size()
+	return newMove(p, y.Dims, xs, y.Dims.Strides(), unsafe.Add(x.Mem, off*size), y.Mem, size)
 }
 
-func padMove(p *pool, op graph.Pad, x, y place) kernel {
-	ys, off := y.dims.Strides(), 0
-	for i := range x.dims.Rank() {
+func padMove(p *threads.Jobs, op graph.Pad, x, y array.Place) kernel {
+	ys, off := y.Dims.Strides(), 0
+	for i := range x.Dims.Rank() {
 		off += op.Lo.At(i) * ys.At(i)
 		ys = ys.With(i, ys.At(i)*(op.Gap.At(i)+1))
 	}
-	size := x.dtype.Size()
-	m := newMove(p, x.dims, x.dims.Strides(), ys, x.mem, unsafe.Add(y.mem, off*size), size)
-	m.zero, m.zend = y.mem, unsafe.Add(y.mem, y.dims.Len()*size)
+	size := x.DType.Size()
+	m := newMove(p, x.Dims, x.Dims.Strides(), ys, x.Mem, unsafe.Add(y.Mem, off*size), size)
+	m.zero, m.zend = y.Mem, unsafe.Add(y.Mem, y.Len()*size)
 	return m
 }
 
-func concatMove(p *pool, op graph.Concat, xs []place, y place) kernel {
+func concatMove(p *threads.Jobs, op graph.Concat, xs []array.Place, y array.Place) kernel {
 	var all sequence
-	at, size, st := 0, y.dtype.Size(), y.dims.Strides()
+	at, size, st := 0, y.DType.Size(), y.Dims.Strides()
 	for _, x := range xs {
-		all = append(all, newMove(p, x.dims, x.dims.Strides(), st, x.mem, unsafe.Add(y.mem, at*st.At(op.Axis)*size), size))
-		at += x.dims.At(op.Axis)
+		all = append(all, newMove(p, x.Dims, x.Dims.Strides(), st, x.Mem, unsafe.Add(y.Mem, at*st.At(op.Axis)*size), size))
+		at += x.Dims.At(op.Axis)
 	}
 	return all
 }
@@ -164,9 +166,9 @@ func concatMove(p *pool, op graph.Concat, xs []place, y place) kernel {
 // sequence is kernels one after the other.
 type sequence []kernel
 
-func (s sequence) run() error {
+func (s sequence) Run() error {
 	for _, k := range s {
-		if err := k.run(); err != nil {
+		if err := k.Run(); err != nil {
 			return err
 		}
 	}
@@ -176,4 +178,4 @@ func (s sequence) run() error {
 // copyBytes copies memory.
 type copyBytes struct{ dst, src []byte }
 
-func (c copyBytes) run() error { copy(c.dst, c.src); return nil }
+func (c copyBytes) Run() error { copy(c.dst, c.src); return nil }

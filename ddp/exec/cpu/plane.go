@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/graph"
 )
 
 // plane is PlaneGather and PlaneScatter, shared by images.
 type plane[T any] struct {
-	pool    *pool
+	jobs    *threads.Jobs
 	x, y    unsafe.Pointer
 	idx     []int32
 	in, out graph.Shape     // (N, H, W, C)
 	add     func(y *T, x T) // of a scatter, nil for a gather
 }
 
-func (k *plane[T]) run() error {
+func (k *plane[T]) Run() error {
 	small, big := k.out, k.in
 	if k.add != nil {
 		small, big = k.in, k.out
@@ -27,7 +29,7 @@ func (k *plane[T]) run() error {
 			return fmt.Errorf("index %d at %d is outside a plane of %d pixels", at, logical(e, small), pixels)
 		}
 	}
-	k.pool.run(k, k.in.Len()+k.out.Len())
+	k.jobs.Run(k, k.in.Len()+k.out.Len())
 	return nil
 }
 
@@ -39,12 +41,12 @@ func logical(e int, s graph.Shape) int {
 	return (e/c/pixels*c+e%c)*pixels + e/c%pixels
 }
 
-func (k *plane[T]) part(_, w, n int) {
+func (k *plane[T]) Part(_, w, n int) {
 	images := k.in.At(0)
 	lo, hi := images*w/n, images*(w+1)/n
 	xl, yl := k.in.Len()/max(images, 1), k.out.Len()/max(images, 1)
 	c := k.in.At(3)
-	x, y := span[T](k.x, k.in.Len()), span[T](k.y, k.out.Len())
+	x, y := array.Span[T](k.x, k.in.Len()), array.Span[T](k.y, k.out.Len())
 	for i := lo; i < hi; i++ {
 		xi, yi := x[i*xl:][:xl], y[i*yl:][:yl]
 		if k.add == nil {
@@ -60,8 +62,8 @@ func (k *plane[T]) part(_, w, n int) {
 	}
 }
 
-func newPlaneGather(p *pool, x, idx, y place) kernel {
-	switch x.dtype.Size() {
+func newPlaneGather(p *threads.Jobs, x, idx, y array.Place) kernel {
+	switch x.DType.Size() {
 	case 1:
 		return planeOf[uint8](p, x, idx, y, nil)
 	case 2:
@@ -72,8 +74,8 @@ func newPlaneGather(p *pool, x, idx, y place) kernel {
 	return planeOf[uint64](p, x, idx, y, nil)
 }
 
-func newPlaneScatter(p *pool, x, idx, y place) kernel {
-	switch x.dtype {
+func newPlaneScatter(p *threads.Jobs, x, idx, y array.Place) kernel {
+	switch x.DType {
 	case graph.F32:
 		return planeOf(p, x, idx, y, plus[float32])
 	case graph.F64:
@@ -88,6 +90,6 @@ func newPlaneScatter(p *pool, x, idx, y place) kernel {
 	return planeOf(p, x, idx, y, plusBF16)
 }
 
-func planeOf[T any](p *pool, x, idx, y place, add func(*T, T)) kernel {
-	return &plane[T]{p, x.mem, y.mem, span[int32](idx.mem, idx.dims.Len()), x.dims, y.dims, add}
+func planeOf[T any](p *threads.Jobs, x, idx, y array.Place, add func(*T, T)) kernel {
+	return &plane[T]{p, x.Mem, y.Mem, array.Elems[int32](idx), x.Dims, y.Dims, add}
 }

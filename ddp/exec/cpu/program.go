@@ -129,7 +129,7 @@ func (p *program) all() error {
 		if timed {
 			began = time.Now()
 		}
-		if err := s.run(); err != nil {
+		if err := s.Run(); err != nil {
 			return p.fail(s, err)
 		}
 		if timed {

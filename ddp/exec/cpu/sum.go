@@ -4,13 +4,14 @@ import (
 	"math"
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
 
 // sum is a reduction at the end of a fused group. Each part of the work
 // has results of its own, which are combined in order.
-type sum[T, A number] struct {
+type sum[T, A array.Number] struct {
 	reg   int
 	max   bool
 	mean  int     // of a sum of squares around the mean: 1 + the number of the plain sum, else 0
@@ -21,7 +22,7 @@ type sum[T, A number] struct {
 	part  [][]A    // by part of the work
 	cols  [][2]int // by part: the results that it adds to
 	out   unsafe.Pointer
-	write writer[A]
+	write array.Writer[A]
 }
 
 // sumBytes is the scratch memory of the partial results.
@@ -40,15 +41,15 @@ func resultLen(a plan.Access) int {
 	return n
 }
 
-func newSum[T, A number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, parts int, scratch unsafe.Pointer) sum[T, A] {
-	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: add, acc: r.Access, out: out, write: writerOf[A](d)}
+func newSum[T, A array.Number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, parts int, scratch unsafe.Pointer) sum[T, A] {
+	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: add, acc: r.Access, out: out, write: array.WriterOf[A](d)}
 	if r.Centred {
 		s.add = add.ofSquares()
 	}
 	step := sumBytes(size, 1)
 	s.cols = make([][2]int, parts)
 	for t := range parts {
-		s.part = append(s.part, span[A](unsafe.Add(scratch, t*step), size))
+		s.part = append(s.part, array.Span[A](unsafe.Add(scratch, t*step), size))
 	}
 	return s
 }
@@ -56,11 +57,11 @@ func newSum[T, A number](r plan.Reduction, add adders[T, A], out unsafe.Pointer,
 // reset prepares the partial result of part w, blocks lo … hi.
 func (s *sum[T, A]) reset(w int, o order, lo, hi int) {
 	s.cols[w] = [2]int{0, len(s.part[w])}
-	if c := period(s.acc); o.strip > 0 && c == o.cols {
+	if c := array.Period(s.acc); o.strip > 0 && c == o.cols {
 		block := c * o.strip / o.blocks
 		s.cols[w] = [2]int{lo / o.strip * block, (hi + o.strip - 1) / o.strip * block}
 	}
-	fill(s.mine(w), s.none())
+	array.Fill(s.mine(w), s.none())
 }
 
 // none is the result of nothing.
@@ -74,7 +75,7 @@ func (s *sum[T, A]) none() A {
 // mine is the results that part w adds to.
 func (s *sum[T, A]) mine(w int) []A { return s.part[w][s.cols[w][0]:s.cols[w][1]] }
 
-func lowest[A number]() A {
+func lowest[A array.Number]() A {
 	var a A
 	switch p := any(&a).(type) {
 	case *float32:
@@ -91,7 +92,7 @@ func lowest[A number]() A {
 func (s *sum[T, A]) block(w, at int, x []T) {
 	acc := s.part[w]
 	if s.max {
-		runs(s.acc, at, len(x), func(i, off, n, stride int) {
+		array.Runs(s.acc, at, len(x), func(i, off, n, stride int) {
 			for j, v := range x[i : i+n] {
 				o := off + j*stride
 				acc[o] = max(acc[o], A(v))
@@ -99,7 +100,7 @@ func (s *sum[T, A]) block(w, at int, x []T) {
 		})
 		return
 	}
-	if p := period(s.acc); p > 0 && at%p == 0 && len(x)%p == 0 {
+	if p := array.Period(s.acc); p > 0 && at%p == 0 && len(x)%p == 0 {
 		s.add.columns(acc[:p], x)
 		return
 	}
@@ -112,7 +113,7 @@ func (s *sum[T, A]) block(w, at int, x []T) {
 		}
 		return
 	}
-	runs(s.acc, at, len(x), func(i, off, n, stride int) {
+	array.Runs(s.acc, at, len(x), func(i, off, n, stride int) {
 		if stride == 0 {
 			acc[off] += s.add.all(x[i : i+n])
 			return
@@ -122,7 +123,7 @@ func (s *sum[T, A]) block(w, at int, x []T) {
 }
 
 // sumColumns adds each row of x, of the length of acc, to acc.
-func sumColumns[T, A number](acc []A, x []T) {
+func sumColumns[T, A array.Number](acc []A, x []T) {
 	for len(x) >= len(acc) && len(x) > 0 {
 		row := x[:len(acc)]
 		for i, v := range row {
@@ -133,7 +134,7 @@ func sumColumns[T, A number](acc []A, x []T) {
 }
 
 // squareColumns is sumColumns of squares.
-func squareColumns[T, A number](acc []A, x []T) {
+func squareColumns[T, A array.Number](acc []A, x []T) {
 	for len(x) >= len(acc) && len(x) > 0 {
 		row := x[:len(acc)]
 		for i, v := range row {
@@ -144,7 +145,7 @@ func squareColumns[T, A number](acc []A, x []T) {
 }
 
 // squareAll adds squares, in one chain.
-func squareAll[T, A number](x []T) (s A) {
+func squareAll[T, A array.Number](x []T) (s A) {
 	for _, v := range x {
 		s += A(v) * A(v)
 	}
@@ -152,7 +153,7 @@ func squareAll[T, A number](x []T) (s A) {
 }
 
 // sumAll adds in four interleaved chains.
-func sumAll[T, A number](x []T) A {
+func sumAll[T, A array.Number](x []T) A {
 	var s0, s1, s2, s3 A
 	for len(x) >= 4 {
 		s0 += A(x[0])
@@ -190,7 +191,7 @@ func (s *sum[T, A]) finish(parts int, plain *sum[T, A]) {
 // combine adds the partial results of all parts to the first.
 func (s *sum[T, A]) combine(parts int) {
 	acc := s.part[0]
-	fill(acc[s.cols[0][1]:], s.none()) // part 0 begins at 0
+	array.Fill(acc[s.cols[0][1]:], s.none()) // part 0 begins at 0
 	for w := 1; w < parts; w++ {
 		mine := s.mine(w)
 		d := acc[s.cols[w][0]:][:len(mine)]

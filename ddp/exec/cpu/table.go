@@ -1,9 +1,12 @@
 package cpu
 
-import "ebtrain/ddp/graph"
+import (
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/graph"
+)
 
 // table is the loops for one element type: T is computed in, sums are of type A.
-type table[T, A number] struct {
+type table[T, A array.Number] struct {
 	unary  func(graph.UnaryFn) vec1[T] // nil for integers
 	binary func(graph.BinaryFn) pair[T]
 	choose vec3[T]
@@ -13,12 +16,12 @@ type table[T, A number] struct {
 
 // adders are the sums of a block: all of it, or its columns; and the same of
 // squares.
-type adders[T, A number] struct {
+type adders[T, A array.Number] struct {
 	all, allSquares         func(x []T) A
 	columns, columnsSquares func(acc []A, x []T)
 }
 
-func plainAdders[T, A number]() adders[T, A] {
+func plainAdders[T, A array.Number]() adders[T, A] {
 	return adders[T, A]{sumAll[T, A], squareAll[T, A], sumColumns[T, A], squareColumns[T, A]}
 }
 

@@ -76,7 +76,7 @@ func randomGroup(rnd *rand.Rand, rows, cols int) group {
 
 // run computes the group, in place of the first full operand if inPlace, with
 // or without the tile machine, and returns the results.
-func (g group) run(t *testing.T, p *pool, tiles, inPlace bool) (outs [][]float32) {
+func (g group) run(t *testing.T, p *threads.Jobs, tiles, inPlace bool) (outs [][]float32) {
 	var in, out []unsafe.Pointer
 	var dts []graph.DType
 	at := -1
@@ -92,7 +92,7 @@ func (g group) run(t *testing.T, p *pool, tiles, inPlace bool) (outs [][]float32
 		n := g.f.Dims.Len()
 		if k := i - len(g.f.Stores); k >= 0 {
 			n = resultLen(g.f.Sums[k].Access)
-			scratch += sumBytes(n, p.parts)
+			scratch += sumBytes(n, p.Parts)
 		}
 		if i > 0 || at < 0 {
 			outs = append(outs, make([]float32, n))
@@ -106,11 +106,11 @@ func (g group) run(t *testing.T, p *pool, tiles, inPlace bool) (outs [][]float32
 	if !tiles {
 		k.tiles = nil
 	}
-	for w := range p.threads {
+	for w := range p.Threads {
 		k.attach(w, unsafe.Pointer(unsafe.SliceData(make([]float64, k.bufferBytes()/8+1))))
 	}
 	for range 1 + b2i(!inPlace) { // the second run must not see the first
-		if err := k.run(); err != nil {
+		if err := k.Run(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestTiles(t *testing.T) {
 	}
 	team := threads.NewTeam(2)
 	defer team.Close()
-	p := newPool(team, 0)
+	p := threads.NewJobs(team, 0)
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		shape := [][2]int{{1, 700}, {300, 3}, {67, 96}, {41, 100}, {5, 2304}, {3, 8192}, {9, 4100}, {33, 576}, {700, 1}}[rnd.IntN(9)]

@@ -3,6 +3,7 @@ package cpu
 import (
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -19,13 +20,13 @@ const (
 
 // tileSumOf says how the machine can do reduction r of blocks of that length.
 func tileSumOf(r plan.Reduction, block int) tileSums {
-	switch p := period(r.Access); {
+	switch p := array.Period(r.Access); {
 	case r.Fn != graph.ReduceSum:
 	case r.Scalar():
 		return toOne
 	case p > 0 && block%p == 0:
 		return toColumns
-	case inRuns(r.Access, block, 1):
+	case array.InRuns(r.Access, block, 1):
 		return toStrip
 	}
 	return notInTiles
@@ -62,7 +63,7 @@ func (k *fused[T, A]) tileResult(tl *tileLane, i, n int, mem unsafe.Pointer) uns
 		return mem
 	}
 	size := s.tileLen(k.block)
-	o.base, tl.acc[n] = uintptr(mem), span[float64](mem, size)
+	o.base, tl.acc[n] = uintptr(mem), array.Span[float64](mem, size)
 	return unsafe.Add(mem, size*8)
 }
 

@@ -3,12 +3,13 @@ package cpu
 import (
 	"math"
 
+	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
 
 // unaries is the loop of a function of one number. Integers have none.
-func unaries[T float](fn graph.UnaryFn) vec1[T] {
+func unaries[T array.Float](fn graph.UnaryFn) vec1[T] {
 	switch fn {
 	case graph.Neg:
 		return func(d, x []T, _ T) { negV(d, x) }
@@ -41,28 +42,28 @@ func unaries[T float](fn graph.UnaryFn) vec1[T] {
 	}
 }
 
-func negV[T float](d, x []T) {
+func negV[T array.Float](d, x []T) {
 	x = x[:len(d)]
 	for i := range d {
 		d[i] = -x[i]
 	}
 }
 
-func absV[T float](d, x []T) {
+func absV[T array.Float](d, x []T) {
 	x = x[:len(d)]
 	for i := range d {
 		d[i] = T(math.Abs(float64(x[i])))
 	}
 }
 
-func sqrtV[T float](d, x []T) {
+func sqrtV[T array.Float](d, x []T) {
 	x = x[:len(d)]
 	for i := range d {
 		d[i] = T(math.Sqrt(float64(x[i])))
 	}
 }
 
-func leakyRelu[T float](d, x []T, a T) {
+func leakyRelu[T array.Float](d, x []T, a T) {
 	x = x[:len(d)]
 	for i := range d {
 		v := x[i]
@@ -73,7 +74,7 @@ func leakyRelu[T float](d, x []T, a T) {
 	}
 }
 
-func leakyStep[T float](d, x []T, a T) {
+func leakyStep[T array.Float](d, x []T, a T) {
 	x = x[:len(d)]
 	for i := range d {
 		v := a

@@ -1,11 +1,11 @@
-package cpu
+package array
 
 import "ebtrain/ddp/exec/plan"
 
-// runs calls f(at, off, n, stride) for the pieces of the points start … start+n
+// Runs calls f(at, off, n, stride) for the pieces of the points start … start+n
 // of the iteration space in which the accessed array is walked with one
 // stride, 0 or 1: at counts from 0, off is the array's element.
-func runs(a plan.Access, start, n int, f func(at, off, n, stride int)) {
+func Runs(a plan.Access, start, n int, f func(at, off, n, stride int)) {
 	k := len(a.Dims) - 1
 	if k < 0 {
 		f(0, start, n, 1)
@@ -37,17 +37,17 @@ func runs(a plan.Access, start, n int, f func(at, off, n, stride int)) {
 	}
 }
 
-// period is p if the accessed array is repeated every p points, else 0.
-func period(a plan.Access) int {
+// Period is p if the accessed array is repeated every p points, else 0.
+func Period(a plan.Access) int {
 	if len(a.Dims) == 2 && a.Strides[0] == 0 && a.Strides[1] == 1 {
 		return a.Dims[1]
 	}
 	return 0
 }
 
-// expand fills dst with the elements that points start … read.
-func expand[T number](dst, src []T, a plan.Access, start int) {
-	runs(a, start, len(dst), func(at, off, n, stride int) {
+// Expand fills dst with the elements that points start … read.
+func Expand[T Number](dst, src []T, a plan.Access, start int) {
+	Runs(a, start, len(dst), func(at, off, n, stride int) {
 		if stride == 1 {
 			copy(dst[at:at+n], src[off:off+n])
 			return
@@ -58,4 +58,11 @@ func expand[T number](dst, src []T, a plan.Access, start int) {
 			d[i] = v
 		}
 	})
+}
+
+// InRuns says whether each block of so many of an array's points is one run of
+// the given stride, 0 or 1.
+func InRuns(a plan.Access, block, stride int) bool {
+	k := len(a.Dims) - 1
+	return k >= 0 && a.Strides[k] == stride && a.Dims[k]%block == 0
 }
