@@ -11,6 +11,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/moves"
 	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
@@ -240,73 +241,14 @@ func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 	switch op := s.Op.(type) {
 	case *plan.Fused:
 		return fusedKernel(jobs, op, in, out, scratch), nil
-	case plan.Copy:
-		return copyBytes{memory(out[0]), memory(in[0])}, nil
-	case plan.Fill:
-		return newFill(op.Value, out[0]), nil
 	case plan.Start:
 		return newBegin(p, op, p.place(op.Bucket)), nil
 	case plan.Wait:
 		return &wait{p, op.Number}, nil
 	case graph.Conv2D, graph.Conv2DGradX, graph.Conv2DGradW, graph.MatMul:
 		return newLoop64(jobs, problem(p.plan, s), out[0], in[0], in[1])
-	case graph.Transpose:
-		return transposeMove(jobs, op, in[0], out[0]), nil
-	case graph.Slice:
-		return sliceMove(jobs, op, in[0], out[0]), nil
-	case graph.Pad:
-		return padMove(jobs, op, in[0], out[0]), nil
-	case graph.Concat:
-		return concatMove(jobs, op, in, out[0]), nil
-	case graph.Gather:
-		return newGather(jobs, in[0], in[1], out[0]), nil
-	case graph.ScatterAdd:
-		return newScatter(jobs, in[0].DType, in[0], in[1], out[0]), nil
-	case graph.PlaneGather:
-		return newPlaneGather(jobs, in[0], in[1], out[0]), nil
-	case graph.PlaneScatter:
-		return newPlaneScatter(jobs, in[0], in[1], out[0]), nil
-	case graph.Draw:
-		return newDraw(jobs, op, in[0], out[0]), nil
-	case graph.Iota:
-		return newIota(op, out[0]), nil
-	case graph.Cast:
-		return newCast(jobs, in[0], out[0]), nil
 	}
-	return imageKernel(jobs, s.Op, in, out)
-}
-
-func memory(x array.Place) []byte { return array.Span[byte](x.Mem, x.Len()*x.DType.Size()) }
-
-// imageKernel makes the kernels of pools and upsampling.
-func imageKernel(p *threads.Jobs, op any, in, out []array.Place) (kernel, error) {
-	switch in[0].DType {
-	case graph.F32:
-		return imageKernelOf(p, mix32, op, in, out)
-	case graph.F64:
-		return imageKernelOf(p, mix[float64], op, in, out)
-	}
-	return nil, fmt.Errorf("no kernel for %v", in[0].DType)
-}
-
-func imageKernelOf[T array.Float](p *threads.Jobs, mix mixer[T], op any, in, out []array.Place) (kernel, error) {
-	x, y := in[0], out[0]
-	switch op := op.(type) {
-	case graph.SumPool2D:
-		h, w := poolTaps(op.Window, x.Dims.At(1), x.Dims.At(2))
-		return newLinear(p, mix, x, y, h, w), nil
-	case graph.SumUnpool2D:
-		h, w := poolTaps(op.Window, op.H, op.W)
-		return newLinear(p, mix, x, y, adjoint(h, op.H), adjoint(w, op.W)), nil
-	case graph.MaxPool2D:
-		return newMaxPool[T](p, op, x, y, out[1]), nil
-	case graph.Upsample2D:
-		return newLinear(p, mix, x, y, upTaps(op.Mode, op.Scale, x.Dims.At(1)), upTaps(op.Mode, op.Scale, x.Dims.At(2))), nil
-	case graph.Upsample2DT:
-		h, w := upTaps(op.Mode, op.Scale, y.Dims.At(1)), upTaps(op.Mode, op.Scale, y.Dims.At(2))
-		return newLinear(p, mix, x, y, adjoint(h, y.Dims.At(1)), adjoint(w, y.Dims.At(2))), nil
-	}
-	return nil, fmt.Errorf("no kernel for %T", op)
+	return moves.New(jobs, s.Op, in, out)
 }
 
 // fusedKernel makes the kernel of a group in the type that suits its elements.

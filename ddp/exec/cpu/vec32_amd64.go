@@ -110,12 +110,6 @@ func squareColumns32(acc *float64, x *float32, rows, stride int)
 func addRow32(acc *float64, x *float32, n int)
 
 //go:noescape
-func axpy8(d, x *float32, s float32, n int)
-
-//go:noescape
-func mix16(d *float32, from *source[float32], sources, n int)
-
-//go:noescape
 func exp8(d, x *float32, s float32, n int)
 
 //go:noescape
@@ -269,31 +263,6 @@ func select32() vec3[float32] {
 		}
 		selectVVV(d[n:], c[n:len(d)], x[n:len(d)], y[n:len(d)])
 	}
-}
-
-// mix32 is mix for float32.
-func mix32(y []float32, from []source[float32]) {
-	if n := len(y) &^ 15; hasTiles && n > 0 && len(from) > 0 {
-		mix16(&y[0], &from[0], len(from), n)
-		if n == len(y) {
-			return
-		}
-	}
-	clear(y)
-	for _, s := range from {
-		axpy32(y, s.x, s.w)
-	}
-}
-
-// axpy32 is axpy for float32.
-func axpy32(d, x []float32, s float32) {
-	n := 0
-	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		if n = len(d) &^ 7; n > 0 {
-			axpy8(&d[0], &x[0], s, n)
-		}
-	}
-	axpy(d[n:], x[n:len(d)], s)
 }
 
 // sums32 is the sums of float32 in float64.

@@ -10,5 +10,3 @@ func pairs32(fn graph.BinaryFn) pair[float32]  { return pairs[float32](fn) }
 func unaries32(fn graph.UnaryFn) vec1[float32] { return unaries[float32](fn) }
 func select32() vec3[float32]                  { return selectVVV[float32] }
 func sums32() adders[float32, float64]         { return plainAdders[float32, float64]() }
-
-func mix32(y []float32, from []source[float32]) { mix(y, from) }

@@ -66,8 +66,6 @@ loop: \
 #define NEGATE VXORPS Y4, Y1, Y0
 #define ABSOLUTE VANDNPS Y1, Y4, Y0
 #define ROOT VSQRTPS Y1, Y0
-// d + s·x, one rounding
-#define PLUSSCALED VFMADD213PS (DI), Y2, Y1; VMOVAPS Y1, Y0
 #define GREATER VCMPPS $0x1e, Y2, Y1, Y0; VANDPS Y3, Y0, Y0
 #define LESS VCMPPS $0x11, Y2, Y1, Y0; VANDPS Y3, Y0, Y0
 #define EQUAL VCMPPS $0, Y2, Y1, Y0; VANDPS Y3, Y0, Y0
@@ -98,7 +96,6 @@ VS(·leakyStep8, LEAKYSTEP)
 VS(·neg8, NEGATE)
 VS(·abs8, ABSOLUTE)
 VS(·sqrt8, ROOT)
-VS(·axpy8, PLUSSCALED)
 
 // func select8(d, c, x, y *float32, n int)
 TEXT ·select8(SB), NOSPLIT, $0-40

@@ -1,4 +1,4 @@
-package cpu
+package moves
 
 import (
 	"unsafe"
@@ -24,9 +24,9 @@ type draw struct {
 	buf   [][drawn]float64 // by thread
 }
 
-func newDraw(p *threads.Jobs, op graph.Draw, key, y array.Place) kernel {
+func newDraw(jobs *threads.Jobs, op graph.Draw, key, y array.Place) Kernel {
 	rows := y.Dims.At(0)
-	return &draw{p, op, array.Span[int64](key.Mem, 3), y.Mem, rows, y.Len() / max(rows, 1), array.WriterOf[float64](y.DType), make([][drawn]float64, p.Threads)}
+	return &draw{jobs, op, array.Span[int64](key.Mem, 3), y.Mem, rows, y.Len() / max(rows, 1), array.WriterOf[float64](y.DType), make([][drawn]float64, jobs.Threads)}
 }
 
 func (d *draw) Run() error {

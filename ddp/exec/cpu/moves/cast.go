@@ -1,4 +1,4 @@
-package cpu
+package moves
 
 import (
 	"unsafe"
@@ -22,20 +22,20 @@ const castBlock = 512
 
 // newCast goes through int64 between integers, float32 where that holds every
 // value of both types, and float64 otherwise.
-func newCast(p *threads.Jobs, x, y array.Place) kernel {
+func newCast(jobs *threads.Jobs, x, y array.Place) Kernel {
 	narrow := func(d graph.DType) bool { return d == graph.F32 || d == graph.BF16 || d == graph.U8 }
 	switch {
 	case !x.DType.IsFloat() && !y.DType.IsFloat():
-		return castBy[int64](p, x, y)
+		return castBy[int64](jobs, x, y)
 	case narrow(x.DType) && narrow(y.DType) && y.DType.IsFloat():
-		return castBy[float32](p, x, y)
+		return castBy[float32](jobs, x, y)
 	}
-	return castBy[float64](p, x, y)
+	return castBy[float64](jobs, x, y)
 }
 
-func castBy[T array.Number](p *threads.Jobs, x, y array.Place) kernel {
-	c := &cast[T]{jobs: p, x: x.Mem, y: y.Mem, n: x.Len(), read: array.ReaderOf[T](x.DType), write: array.WriterOf[T](y.DType)}
-	for range p.Threads {
+func castBy[T array.Number](jobs *threads.Jobs, x, y array.Place) Kernel {
+	c := &cast[T]{jobs: jobs, x: x.Mem, y: y.Mem, n: x.Len(), read: array.ReaderOf[T](x.DType), write: array.WriterOf[T](y.DType)}
+	for range jobs.Threads {
 		c.buf = append(c.buf, make([]T, castBlock))
 	}
 	return c
@@ -63,7 +63,7 @@ type indices struct {
 	buf           []int64
 }
 
-func newIota(op graph.Iota, y array.Place) kernel {
+func newIota(op graph.Iota, y array.Place) Kernel {
 	return &indices{y.Mem, y.Len(), y.Dims.At(op.Axis), y.Dims.Strides().At(op.Axis), array.WriterOf[int64](y.DType), make([]int64, 1)}
 }
 
@@ -83,7 +83,7 @@ type fillConst struct {
 	buf   []float64
 }
 
-func newFill(v float64, y array.Place) kernel {
+func newFill(v float64, y array.Place) Kernel {
 	f := &fillConst{y.Mem, y.Len(), array.WriterOf[float64](y.DType), make([]float64, min(castBlock, y.Len()))}
 	array.Fill(f.buf, v)
 	return f

@@ -1,4 +1,4 @@
-package cpu
+package moves
 
 import (
 	"unsafe"
@@ -11,17 +11,17 @@ import (
 // move copies an array of up to MaxRank axes element by element: y at its
 // strides from x at its strides. It is transpose, slice, pad and concat.
 type move struct {
-	jobs       *threads.Jobs
-	dims       []int
-	xs, ys     []int // strides in elements
-	x, y       unsafe.Pointer
-	size       int            // of an element
-	zero, zend unsafe.Pointer // memory to clear first, if any
+	jobs   *threads.Jobs
+	dims   []int
+	xs, ys []int // strides in elements
+	x, y   unsafe.Pointer
+	size   int    // of an element
+	zero   []byte // memory to clear first
 }
 
 // newMove joins axes that both sides walk alike.
-func newMove(p *threads.Jobs, dims, xs, ys graph.Dims, x, y unsafe.Pointer, size int) *move {
-	m := &move{jobs: p, x: x, y: y, size: size}
+func newMove(jobs *threads.Jobs, dims, xs, ys graph.Dims, x, y unsafe.Pointer, size int) *move {
+	m := &move{jobs: jobs, x: x, y: y, size: size}
 	for i := range dims.Rank() {
 		d, a, b := dims.At(i), xs.At(i), ys.At(i)
 		if d == 1 {
@@ -40,9 +40,7 @@ func newMove(p *threads.Jobs, dims, xs, ys graph.Dims, x, y unsafe.Pointer, size
 }
 
 func (m *move) Run() error {
-	if n := uintptr(m.zend) - uintptr(m.zero); n > 0 {
-		clear(unsafe.Slice((*byte)(m.zero), n))
-	}
+	clear(m.zero)
 	work := 1
 	for _, d := range m.dims {
 		work *= d
@@ -98,18 +96,18 @@ func (m *move) matrix(x, y unsafe.Pointer, rows int) {
 	}
 }
 
-// moveMatrix works in square tiles, so that both sides stay in the cache.
+// moveMatrix works in squares, so that both sides stay in the cache.
 func moveMatrix[E any](x, y unsafe.Pointer, rows, cols, xr, xc, yr, yc int) {
 	if rows == 0 || cols == 0 {
 		return
 	}
 	xs := unsafe.Slice((*E)(x), (rows-1)*xr+(cols-1)*xc+1)
 	ys := unsafe.Slice((*E)(y), (rows-1)*yr+(cols-1)*yc+1)
-	const tile = 16
-	for r0 := 0; r0 < rows; r0 += tile {
-		r1 := min(r0+tile, rows)
-		for c0 := 0; c0 < cols; c0 += tile {
-			c1 := min(c0+tile, cols)
+	const side = 16
+	for r0 := 0; r0 < rows; r0 += side {
+		r1 := min(r0+side, rows)
+		for c0 := 0; c0 < cols; c0 += side {
+			c1 := min(c0+side, cols)
 			for r := r0; r < r1; r++ {
 				i, j := r*xr+c0*xc, r*yr+c0*yc
 				for range c1 - c0 {
@@ -122,49 +120,49 @@ func moveMatrix[E any](x, y unsafe.Pointer, rows, cols, xr, xc, yr, yc int) {
 	}
 }
 
-// transposeMove makes y from x with axes permuted.
-func transposeMove(p *threads.Jobs, op graph.Transpose, x, y array.Place) kernel {
+// newTranspose makes y from x with axes permuted.
+func newTranspose(jobs *threads.Jobs, op graph.Transpose, x, y array.Place) Kernel {
 	xs, st := y.Dims, x.Dims.Strides()
 	for i := range y.Dims.Rank() {
 		xs = xs.With(i, st.At(op.Perm.At(i)))
 	}
-	return newMove(p, y.Dims, xs, y.Dims.Strides(), x.Mem, y.Mem, x.DType.Size())
+	return newMove(jobs, y.Dims, xs, y.Dims.Strides(), x.Mem, y.Mem, x.DType.Size())
 }
 
-func sliceMove(p *threads.Jobs, op graph.Slice, x, y array.Place) kernel {
+func newSlice(jobs *threads.Jobs, op graph.Slice, x, y array.Place) Kernel {
 	xs, off := x.Dims.Strides(), 0
 	for i := range x.Dims.Rank() {
 		off += op.Start.At(i) * xs.At(i)
 		xs = xs.With(i, xs.At(i)*op.Step.At(i))
 	}
 	size := x.DType.Size()
-	return newMove(p, y.Dims, xs, y.Dims.Strides(), unsafe.Add(x.Mem, off*size), y.Mem, size)
+	return newMove(jobs, y.Dims, xs, y.Dims.Strides(), unsafe.Add(x.Mem, off*size), y.Mem, size)
 }
 
-func padMove(p *threads.Jobs, op graph.Pad, x, y array.Place) kernel {
+func newPad(jobs *threads.Jobs, op graph.Pad, x, y array.Place) Kernel {
 	ys, off := y.Dims.Strides(), 0
 	for i := range x.Dims.Rank() {
 		off += op.Lo.At(i) * ys.At(i)
 		ys = ys.With(i, ys.At(i)*(op.Gap.At(i)+1))
 	}
 	size := x.DType.Size()
-	m := newMove(p, x.Dims, x.Dims.Strides(), ys, x.Mem, unsafe.Add(y.Mem, off*size), size)
-	m.zero, m.zend = y.Mem, unsafe.Add(y.Mem, y.Len()*size)
+	m := newMove(jobs, x.Dims, x.Dims.Strides(), ys, x.Mem, unsafe.Add(y.Mem, off*size), size)
+	m.zero = y.Bytes()
 	return m
 }
 
-func concatMove(p *threads.Jobs, op graph.Concat, xs []array.Place, y array.Place) kernel {
+func newConcat(jobs *threads.Jobs, op graph.Concat, xs []array.Place, y array.Place) Kernel {
 	var all sequence
 	at, size, st := 0, y.DType.Size(), y.Dims.Strides()
 	for _, x := range xs {
-		all = append(all, newMove(p, x.Dims, x.Dims.Strides(), st, x.Mem, unsafe.Add(y.Mem, at*st.At(op.Axis)*size), size))
+		all = append(all, newMove(jobs, x.Dims, x.Dims.Strides(), st, x.Mem, unsafe.Add(y.Mem, at*st.At(op.Axis)*size), size))
 		at += x.Dims.At(op.Axis)
 	}
 	return all
 }
 
 // sequence is kernels one after the other.
-type sequence []kernel
+type sequence []Kernel
 
 func (s sequence) Run() error {
 	for _, k := range s {

@@ -1,6 +1,8 @@
-package cpu
+package moves
 
 import (
+	"fmt"
+
 	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/graph"
@@ -55,6 +57,27 @@ func (k *image[T]) py(n, i, j int) []T {
 	return k.y[((n*h+i)*w+j)*c:][:c:c]
 }
 
+// newImage makes the kernel of a pool or an enlargement.
+func newImage[T array.Float](jobs *threads.Jobs, mix mixer[T], op any, in, out []array.Place) (Kernel, error) {
+	x, y := in[0], out[0]
+	switch op := op.(type) {
+	case graph.SumPool2D:
+		h, w := poolTaps(op.Window, x.Dims.At(1), x.Dims.At(2))
+		return newLinear(jobs, mix, x, y, h, w), nil
+	case graph.SumUnpool2D:
+		h, w := poolTaps(op.Window, op.H, op.W)
+		return newLinear(jobs, mix, x, y, adjoint(h, op.H), adjoint(w, op.W)), nil
+	case graph.MaxPool2D:
+		return newMaxPool[T](jobs, op, x, y, out[1]), nil
+	case graph.Upsample2D:
+		return newLinear(jobs, mix, x, y, upTaps(op.Mode, op.Scale, x.Dims.At(1)), upTaps(op.Mode, op.Scale, x.Dims.At(2))), nil
+	case graph.Upsample2DT:
+		h, w := upTaps(op.Mode, op.Scale, y.Dims.At(1)), upTaps(op.Mode, op.Scale, y.Dims.At(2))
+		return newLinear(jobs, mix, x, y, adjoint(h, y.Dims.At(1)), adjoint(w, y.Dims.At(2))), nil
+	}
+	return nil, fmt.Errorf("no kernel for %T", op)
+}
+
 // linear sets y[n,i,j] = Σ wᵢ·wⱼ·x[n,i',j'] over the taps of i and j.
 func linear[T array.Float](k *image[T], worker, n, i int) {
 	h, w, c := k.in.At(1), k.in.At(2), k.in.At(3)
@@ -80,7 +103,7 @@ func axpy[T array.Number](y, x []T, w T) {
 }
 
 // newLinear is a separable linear map of images.
-func newLinear[T array.Float](p *threads.Jobs, mix mixer[T], x, y array.Place, h, w [][]tap) kernel {
+func newLinear[T array.Float](jobs *threads.Jobs, mix mixer[T], x, y array.Place, h, w [][]tap) Kernel {
 	work, most := 0, [2]int{}
 	for _, t := range h {
 		work += len(t)
@@ -89,11 +112,11 @@ func newLinear[T array.Float](p *threads.Jobs, mix mixer[T], x, y array.Place, h
 	for _, t := range w {
 		most[1] = max(most[1], len(t))
 	}
-	from := make([][]source[T], p.Threads)
+	from := make([][]source[T], jobs.Threads)
 	for i := range from {
 		from[i] = make([]source[T], most[0]*most[1])
 	}
-	return &image[T]{jobs: p, x: array.Elems[T](x), y: array.Elems[T](y), in: x.Dims, out: y.Dims,
+	return &image[T]{jobs: jobs, x: array.Elems[T](x), y: array.Elems[T](y), in: x.Dims, out: y.Dims,
 		row: linear[T], mix: mix, from: from, taps: [2][][]tap{h, w}, work: 4 * work * y.Dims.At(0) * y.Dims.At(2) * y.Dims.At(3)}
 }
 
@@ -183,7 +206,7 @@ func better[T array.Float](y []T, idx []int32, x []T, at int32, first bool) {
 	}
 }
 
-func newMaxPool[T array.Float](p *threads.Jobs, op graph.MaxPool2D, x, y, idx array.Place) kernel {
-	return &image[T]{jobs: p, x: array.Elems[T](x), y: array.Elems[T](y), aux: array.Elems[int32](idx),
+func newMaxPool[T array.Float](jobs *threads.Jobs, op graph.MaxPool2D, x, y, idx array.Place) Kernel {
+	return &image[T]{jobs: jobs, x: array.Elems[T](x), y: array.Elems[T](y), aux: array.Elems[int32](idx),
 		in: x.Dims, out: y.Dims, row: maxPool[T], win: op.Window, work: 2 * y.Len() * op.KH * op.KW}
 }
