@@ -12,7 +12,7 @@ import (
 	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/moves"
-	"ebtrain/ddp/exec/cpu/threads"
+	"ebtrain/ddp/exec/cpu/pointwise"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -87,21 +87,17 @@ func (p *program) compile(o exec.Options) error {
 // attach gives the fused kernels memory for their registers, the same to all:
 // they run one after the other.
 func (p *program) attach() {
-	type buffered interface {
-		bufferBytes() int
-		attach(w int, mem unsafe.Pointer)
-	}
 	size := 0
 	for _, s := range p.steps {
-		if k, ok := s.kernel.(buffered); ok {
-			size = max(size, k.bufferBytes())
+		if k, ok := s.kernel.(pointwise.Kernel); ok {
+			size = max(size, k.Buffer())
 		}
 	}
 	for w := range p.b.threads {
 		mem := exec.NewTensor(graph.T(graph.U8, size)).Bytes()
 		for _, s := range p.steps {
-			if k, ok := s.kernel.(buffered); ok {
-				k.attach(w, unsafe.Pointer(unsafe.SliceData(mem)))
+			if k, ok := s.kernel.(pointwise.Kernel); ok {
+				k.Attach(w, unsafe.Pointer(unsafe.SliceData(mem)))
 			}
 		}
 	}
@@ -152,14 +148,7 @@ func (p *program) bind(vars exec.Vars) error {
 // memory the step needs.
 func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
 	if f, ok := s.Op.(*plan.Fused); ok {
-		n := 0
-		for _, r := range f.Sums {
-			n += sumBytes(resultLen(r.Access), p.b.jobs.Parts)
-			if r.Centred { // perhaps its mean
-				n += sumBytes(resultLen(r.Access), p.b.jobs.Parts)
-			}
-		}
-		return nil, n, nil
+		return nil, pointwise.Scratch(f, p.b.jobs), nil
 	}
 	prob := problem(p.plan, s)
 	if prob == nil || p.plan.Values[s.Out[0]].DType != graph.F32 {
@@ -240,7 +229,7 @@ func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 	}
 	switch op := s.Op.(type) {
 	case *plan.Fused:
-		return fusedKernel(jobs, op, in, out, scratch), nil
+		return pointwise.New(jobs, op, in, out, scratch), nil
 	case plan.Start:
 		return newBegin(p, op, p.place(op.Bucket)), nil
 	case plan.Wait:
@@ -249,22 +238,4 @@ func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 		return newLoop64(jobs, problem(p.plan, s), out[0], in[0], in[1])
 	}
 	return moves.New(jobs, s.Op, in, out)
-}
-
-// fusedKernel makes the kernel of a group in the type that suits its elements.
-func fusedKernel(p *threads.Jobs, f *plan.Fused, in, out []array.Place, scratch unsafe.Pointer) kernel {
-	ins, outs, dts := make([]unsafe.Pointer, len(in)), make([]unsafe.Pointer, len(out)), make([]graph.DType, len(in))
-	for i, x := range in {
-		ins[i], dts[i] = x.Mem, x.DType
-	}
-	for i, y := range out {
-		outs[i] = y.Mem
-	}
-	switch {
-	case f.DType == graph.F32:
-		return newFused(p, f, ins, outs, dts, table32(), scratch)
-	case f.DType.IsFloat():
-		return newFused(p, f, ins, outs, dts, table64(), scratch)
-	}
-	return newFused(p, f, ins, outs, dts, tableInt(), scratch)
 }

@@ -1,4 +1,4 @@
-package cpu
+package pointwise
 
 import (
 	"fmt"
@@ -7,6 +7,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/pointwise/machine"
+	"ebtrain/ddp/exec/cpu/pointwise/vec"
 	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
@@ -18,7 +21,7 @@ type group struct {
 	in [][]float32
 }
 
-var tileOps = []graph.Op{
+var machineOps = []graph.Op{
 	graph.Unary{Fn: graph.Neg}, graph.Unary{Fn: graph.Abs}, graph.Unary{Fn: graph.Square}, graph.Unary{Fn: graph.Relu},
 	graph.Unary{Fn: graph.Step}, graph.Unary{Fn: graph.Sqrt}, graph.Unary{Fn: graph.Recip},
 	graph.Unary{Fn: graph.LeakyRelu, Bits: math.Float64bits(0.2)}, graph.Unary{Fn: graph.LeakyStep, Bits: math.Float64bits(0.3)},
@@ -53,7 +56,7 @@ func randomGroup(rnd *rand.Rand, rows, cols int) group {
 			}
 			return rnd.IntN(n)
 		}
-		c := plan.Instr{Op: tileOps[rnd.IntN(len(tileOps))], X: pick()}
+		c := plan.Instr{Op: machineOps[rnd.IntN(len(machineOps))], X: pick()}
 		if u, ok := c.Op.(graph.Unary); ok && (u.Fn == graph.Step || u.Fn == graph.LeakyStep) { // of a rectifier, mostly
 			c.X = rnd.IntN(len(f.Loads))
 			f.Code = append(f.Code, c)
@@ -75,39 +78,37 @@ func randomGroup(rnd *rand.Rand, rows, cols int) group {
 }
 
 // run computes the group, in place of the first full operand if inPlace, with
-// or without the tile machine, and returns the results.
-func (g group) run(t *testing.T, p *threads.Jobs, tiles, inPlace bool) (outs [][]float32) {
-	var in, out []unsafe.Pointer
-	var dts []graph.DType
+// or without the machine, and returns the results.
+func (g group) run(t *testing.T, jobs *threads.Jobs, withMachine, inPlace bool) (outs [][]float32) {
+	place := func(x []float32) array.Place { return array.Place{Mem: unsafe.Pointer(&x[0]), DType: graph.F32} }
+	var in, out []array.Place
 	at := -1
 	for i, x := range g.in {
 		x = append([]float32(nil), x...)
-		in, dts = append(in, unsafe.Pointer(&x[0])), append(dts, graph.F32)
+		in = append(in, place(x))
 		if at < 0 && inPlace && g.f.Loads[i].Full() {
 			at, outs = i, append(outs, x)
 		}
 	}
-	scratch := 0
 	for i := range len(g.f.Stores) + len(g.f.Sums) {
 		n := g.f.Dims.Len()
 		if k := i - len(g.f.Stores); k >= 0 {
 			n = resultLen(g.f.Sums[k].Access)
-			scratch += sumBytes(n, p.Parts)
 		}
 		if i > 0 || at < 0 {
 			outs = append(outs, make([]float32, n))
 		}
-		out = append(out, unsafe.Pointer(&outs[i][0]))
+		out = append(out, place(outs[i]))
 	}
-	k := newFused(p, g.f, in, out, dts, table32(), unsafe.Pointer(unsafe.SliceData(make([]float64, scratch/8+1))))
-	if tiles && k.tiles == nil && hasTiles && k.block >= tileLen {
-		t.Fatalf("the tile machine does not take\n%v", g.f.Code)
+	k := newFused(jobs, g.f, in, out, vec.Float32(), unsafe.Pointer(unsafe.SliceData(make([]float64, Scratch(g.f, jobs)/8+1))))
+	if withMachine && k.code == nil && machine.Available && k.block >= machine.Width {
+		t.Fatalf("the machine does not take\n%v", g.f.Code)
 	}
-	if !tiles {
-		k.tiles = nil
+	if !withMachine {
+		k.code = nil
 	}
-	for w := range p.Threads {
-		k.attach(w, unsafe.Pointer(unsafe.SliceData(make([]float64, k.bufferBytes()/8+1))))
+	for w := range jobs.Threads {
+		k.Attach(w, unsafe.Pointer(unsafe.SliceData(make([]float64, k.Buffer()/8+1))))
 	}
 	for range 1 + b2i(!inPlace) { // the second run must not see the first
 		if err := k.Run(); err != nil {
@@ -124,20 +125,20 @@ func b2i(b bool) int {
 	return 0
 }
 
-// The tile machine and the interpreter do the same operations: equal bits.
-func TestTiles(t *testing.T) {
-	if !hasTiles {
+// The machine and the interpreter do the same operations: equal bits.
+func TestMachine(t *testing.T) {
+	if !machine.Available {
 		t.Skip("no AVX-512, or no assembly")
 	}
 	team := threads.NewTeam(2)
 	defer team.Close()
-	p := threads.NewJobs(team, 0)
+	jobs := threads.NewJobs(team, 0)
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		shape := [][2]int{{1, 700}, {300, 3}, {67, 96}, {41, 100}, {5, 2304}, {3, 8192}, {9, 4100}, {33, 576}, {700, 1}}[rnd.IntN(9)]
 		g := randomGroup(rnd, shape[0], shape[1])
 		for _, inPlace := range []bool{false, true} {
-			want, got := g.run(t, p, false, inPlace), g.run(t, p, true, inPlace)
+			want, got := g.run(t, jobs, false, inPlace), g.run(t, jobs, true, inPlace)
 			for i := range want {
 				same := sameBits
 				if i >= len(g.f.Stores) {

@@ -1,4 +1,4 @@
-package cpu
+package vec
 
 import (
 	"math"
@@ -48,7 +48,7 @@ func TestUnary32(t *testing.T) {
 				continue
 			}
 			x, d := hard(1), hard(1)
-			unaries32(fn)(d, d, a) // in place
+			unaryFloat32(fn)(d, d, a) // in place
 			for i := range x {
 				want := float32(plan.EvalUnary(fn, float64(a), float64(x[i])))
 				if u := ulps(d[i], want); u > maxUlps {
@@ -62,22 +62,22 @@ func TestUnary32(t *testing.T) {
 func TestBinary32(t *testing.T) {
 	x, y := hard(1), hard(2)
 	for fn := graph.BinaryFn(1); fn < graph.NumBinaryFn; fn++ {
-		p, d := pairs32(fn), make([]float32, len(x))
+		p, d := binaryFloat32(fn), make([]float32, len(x))
 		check := func(form string, i int, a, b float32) {
 			if want := float32(plan.EvalBinary(fn, float64(a), float64(b))); ulps(d[i], want) > 0 {
 				t.Errorf("%v %s (%v, %v) = %v, want %v", fn, form, a, b, d[i], want)
 			}
 		}
-		p.vv(d, x, y)
+		p.VV(d, x, y)
 		for i := range x {
 			check("arrays", i, x[i], y[i])
 		}
 		for _, s := range []float32{2.5, 0, float32(math.NaN()), float32(math.Inf(-1))} {
-			p.vs(d, x, s)
+			p.VS(d, x, s)
 			for i := range x {
 				check("array, number", i, x[i], s)
 			}
-			p.sv(d, x, s)
+			p.SV(d, x, s)
 			for i := range x {
 				check("number, array", i, s, x[i])
 			}
@@ -93,7 +93,7 @@ func TestSelect32(t *testing.T) {
 		}
 	}
 	d := make([]float32, len(c))
-	select32()(d, c, x, y)
+	selectFloat32()(d, c, x, y)
 	for i := range d {
 		want := x[i]
 		if c[i] == 0 {
@@ -110,20 +110,20 @@ func TestSums32(t *testing.T) {
 	for i := range x {
 		x[i] = float32(i*7919%1000) - 500 // whole numbers: sums are exact
 	}
-	s := sums32()
+	s, squares := sumsFloat32(), squaresFloat32()
 	for _, n := range []int{0, 1, 15, 16, 17, 63, 64, 65, 100, 130, len(x)} {
-		if got, want := s.all(x[:n]), sumAll[float32, float64](x[:n]); got != want {
+		if got, want := s.All(x[:n]), sum[float32, float64](x[:n]); got != want {
 			t.Errorf("sum of %d: %v, want %v", n, got, want)
 		}
 	}
 	for _, cols := range []int{1, 3, 4, 12, 16, 19, 23, 38, 64, 96, 119} {
 		got, want := make([]float64, cols), make([]float64, cols)
-		s.columns(got, x)
+		s.Columns(got, x)
 		sumColumns(want, x)
-		s.columns(got, x[:cols]) // one row more
+		s.Columns(got, x[:cols]) // one row more
 		sumColumns(want, x[:cols])
-		s.columnsSquares(got, x)
-		squareColumns(want, x)
+		squares.Columns(got, x)
+		sumSquareColumns(want, x)
 		for c := range got {
 			if got[c] != want[c] {
 				t.Errorf("column %d of %d: %v, want %v", c, cols, got[c], want[c])

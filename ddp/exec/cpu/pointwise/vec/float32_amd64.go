@@ -1,6 +1,6 @@
 //go:build !noasm
 
-package cpu
+package vec
 
 import (
 	"golang.org/x/sys/cpu"
@@ -135,7 +135,7 @@ func softplus8(d, x *float32, s float32, n int)
 
 // wide8 does the first elements of a block eight at a time and the rest by the
 // plain loop.
-func wide8(fast func(d, x, y *float32, n int), rest vec2[float32]) vec2[float32] {
+func wide8(fast func(d, x, y *float32, n int), rest Binary[float32]) Binary[float32] {
 	return func(d, x, y []float32) {
 		n := len(d) &^ 7
 		if n > 0 {
@@ -145,7 +145,7 @@ func wide8(fast func(d, x, y *float32, n int), rest vec2[float32]) vec2[float32]
 	}
 }
 
-func wide8s(fast func(d, x *float32, s float32, n int), rest vec2s[float32]) vec2s[float32] {
+func wide8s(fast func(d, x *float32, s float32, n int), rest BinaryNumber[float32]) BinaryNumber[float32] {
 	return func(d, x []float32, s float32) {
 		n := len(d) &^ 7
 		if n > 0 {
@@ -155,46 +155,46 @@ func wide8s(fast func(d, x *float32, s float32, n int), rest vec2s[float32]) vec
 	}
 }
 
-// pairs32 is pairs for float32.
-func pairs32(fn graph.BinaryFn) pair[float32] {
-	p := pairs[float32](fn)
+// binaryFloat32 is binaryOf for float32.
+func binaryFloat32(fn graph.BinaryFn) Pair[float32] {
+	p := binaryOf[float32](fn)
 	if !cpu.X86.HasAVX2 {
 		return p
 	}
 	switch fn {
 	case graph.Add:
-		return pair[float32]{wide8(addVV8, p.vv), wide8s(addVS8, p.vs), wide8s(addVS8, p.sv)}
+		return Pair[float32]{wide8(addVV8, p.VV), wide8s(addVS8, p.VS), wide8s(addVS8, p.SV)}
 	case graph.Sub:
 		minus := func(d, x *float32, s float32, n int) { addVS8(d, x, -s, n) }
-		return pair[float32]{wide8(subVV8, p.vv), wide8s(minus, p.vs), wide8s(subSV8, p.sv)}
+		return Pair[float32]{wide8(subVV8, p.VV), wide8s(minus, p.VS), wide8s(subSV8, p.SV)}
 	case graph.Mul:
-		return pair[float32]{wide8(mulVV8, p.vv), wide8s(mulVS8, p.vs), wide8s(mulVS8, p.sv)}
+		return Pair[float32]{wide8(mulVV8, p.VV), wide8s(mulVS8, p.VS), wide8s(mulVS8, p.SV)}
 	case graph.Div:
-		return pair[float32]{wide8(divVV8, p.vv), wide8s(divVS8, p.vs), wide8s(divSV8, p.sv)}
+		return Pair[float32]{wide8(divVV8, p.VV), wide8s(divVS8, p.VS), wide8s(divSV8, p.SV)}
 	case graph.Max:
-		return pair[float32]{wide8(maxVV8, p.vv), wide8s(maxVS8, p.vs), wide8s(maxVS8, p.sv)}
+		return Pair[float32]{wide8(maxVV8, p.VV), wide8s(maxVS8, p.VS), wide8s(maxVS8, p.SV)}
 	case graph.Min:
-		return pair[float32]{wide8(minVV8, p.vv), wide8s(minVS8, p.vs), wide8s(minVS8, p.sv)}
+		return Pair[float32]{wide8(minVV8, p.VV), wide8s(minVS8, p.VS), wide8s(minVS8, p.SV)}
 	case graph.Greater:
-		return pair[float32]{wide8(gtVV8, p.vv), wide8s(gtVS8, p.vs), wide8s(gtSV8, p.sv)}
+		return Pair[float32]{wide8(gtVV8, p.VV), wide8s(gtVS8, p.VS), wide8s(gtSV8, p.SV)}
 	case graph.Equal:
-		return pair[float32]{wide8(eqVV8, p.vv), wide8s(eqVS8, p.vs), wide8s(eqVS8, p.sv)}
+		return Pair[float32]{wide8(eqVV8, p.VV), wide8s(eqVS8, p.VS), wide8s(eqVS8, p.SV)}
 	}
 	return p
 }
 
-// unaries32 is unaries for float32.
-func unaries32(fn graph.UnaryFn) vec1[float32] {
-	rest := unaries[float32](fn)
+// unaryFloat32 is unaryOf for float32.
+func unaryFloat32(fn graph.UnaryFn) Unary[float32] {
+	rest := unaryOf[float32](fn)
 	if !cpu.X86.HasAVX2 {
 		return rest
 	}
-	fixed := func(fast func(d, x *float32, s float32, n int), s float32) vec1[float32] {
-		f := wide8s(fast, vec2s[float32](rest))
+	fixed := func(fast func(d, x *float32, s float32, n int), s float32) Unary[float32] {
+		f := wide8s(fast, BinaryNumber[float32](rest))
 		return func(d, x []float32, _ float32) { f(d, x, s) }
 	}
-	free := func(fast func(d, x *float32, s float32, n int)) vec1[float32] {
-		return vec1[float32](wide8s(fast, vec2s[float32](rest)))
+	free := func(fast func(d, x *float32, s float32, n int)) Unary[float32] {
+		return Unary[float32](wide8s(fast, BinaryNumber[float32](rest)))
 	}
 	switch fn {
 	case graph.Neg:
@@ -251,8 +251,8 @@ func exponential(fn graph.UnaryFn) func(d, x *float32, s float32, n int) {
 	return nil
 }
 
-// select32 is selectVVV for float32.
-func select32() vec3[float32] {
+// selectFloat32 is selectVVV for float32.
+func selectFloat32() Select[float32] {
 	if !cpu.X86.HasAVX2 {
 		return selectVVV[float32]
 	}
@@ -265,17 +265,25 @@ func select32() vec3[float32] {
 	}
 }
 
-// sums32 is the sums of float32 in float64.
-func sums32() adders[float32, float64] {
+// sumsFloat32 is the sums of float32 in float64.
+func sumsFloat32() Sums[float32, float64] {
 	if !cpu.X86.HasAVX2 {
-		return plainAdders[float32, float64]()
+		return sumsOf[float32, float64]()
 	}
-	return adders[float32, float64]{sumAll32, squareAll[float32, float64], sumColumnsOf32, squareColumnsOf32}
+	return Sums[float32, float64]{sumFloat32, sumColumnsFloat32}
 }
 
-// sumAll32 is the sum of x, whatever its length.
-func sumAll32(x []float32) (s float64) {
-	if n := len(x) &^ 63; hasTiles && n > 0 {
+// squaresFloat32 is the sums of the squares of float32 in float64.
+func squaresFloat32() Sums[float32, float64] {
+	if !cpu.X86.HasAVX2 {
+		return squaresOf[float32, float64]()
+	}
+	return Sums[float32, float64]{sumSquares[float32, float64], sumSquareColumnsFloat32}
+}
+
+// sumFloat32 is the sum of x, whatever its length.
+func sumFloat32(x []float32) (s float64) {
+	if n := len(x) &^ 63; cpu.X86.HasAVX512F && n > 0 {
 		s = sumAll64(&x[0], n)
 		x = x[n:]
 	}
@@ -283,25 +291,25 @@ func sumAll32(x []float32) (s float64) {
 		s += sumAll16(&x[0], n)
 		x = x[n:]
 	}
-	return s + sumAll[float32, float64](x)
+	return s + sum[float32, float64](x)
 }
 
-// sumColumnsOf32 adds the rows of x, of the length of acc, to acc.
-func sumColumnsOf32(acc []float64, x []float32) {
+// sumColumnsFloat32 adds the rows of x, of the length of acc, to acc.
+func sumColumnsFloat32(acc []float64, x []float32) {
 	cols := len(acc)
 	rows := len(x) / max(cols, 1)
 	if rows == 0 {
 		return
 	}
 	c := 0
-	if hasTiles && rows == 1 && cols >= 32 {
+	if cpu.X86.HasAVX512F && rows == 1 && cols >= 32 {
 		c = cols &^ 31
 		addRow32(&acc[0], &x[0], c)
 	}
-	for ; hasTiles && c+64 <= cols; c += 64 {
+	for ; cpu.X86.HasAVX512F && c+64 <= cols; c += 64 {
 		sumColumns64(&acc[c], &x[c], rows, cols)
 	}
-	for ; hasTiles && c+32 <= cols; c += 32 {
+	for ; cpu.X86.HasAVX512F && c+32 <= cols; c += 32 {
 		sumColumns32(&acc[c], &x[c], rows, cols)
 	}
 	for ; c+16 <= cols; c += 16 {
@@ -317,19 +325,19 @@ func sumColumnsOf32(acc []float64, x []float32) {
 	}
 }
 
-// squareColumnsOf32 adds the squares of the rows of x, of the length of acc, to
+// sumSquareColumnsFloat32 adds the squares of the rows of x, of the length of acc, to
 // acc.
-func squareColumnsOf32(acc []float64, x []float32) {
+func sumSquareColumnsFloat32(acc []float64, x []float32) {
 	cols := len(acc)
 	rows := len(x) / max(cols, 1)
 	if rows == 0 {
 		return
 	}
 	c := 0
-	for ; hasTiles && c+64 <= cols; c += 64 {
+	for ; cpu.X86.HasAVX512F && c+64 <= cols; c += 64 {
 		squareColumns64(&acc[c], &x[c], rows, cols)
 	}
-	for ; hasTiles && c+32 <= cols; c += 32 {
+	for ; cpu.X86.HasAVX512F && c+32 <= cols; c += 32 {
 		squareColumns32(&acc[c], &x[c], rows, cols)
 	}
 	for ; c < cols; c++ {

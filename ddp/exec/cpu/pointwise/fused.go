@@ -1,12 +1,13 @@
-package cpu
+package pointwise
 
 import (
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/pointwise/machine"
+	"ebtrain/ddp/exec/cpu/pointwise/vec"
 	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
-	"ebtrain/ddp/graph"
 )
 
 // fused runs a group block by block: T is the type computed in, A the type of
@@ -18,17 +19,17 @@ type fused[T, A array.Number] struct {
 	order  order
 	work   int
 	loads  []load[T]
-	code   []instr[T]
+	instrs []instr[T]
 	stores []store[T]
 	sums   []sum[T, A]
 	round  func([]T) // nil if T is exact
 	lanes  []lane[T]
 
-	tiles  []tileInstr // nil if the tile machine cannot run the group
-	number []bool      // by register: one number, the same for all points of a block
-	keep   []bool      // by register: a sum or store reads it
+	code   []machine.Instr // nil if the machine cannot run the group
+	number []bool          // by register: one number, the same for all points of a block
+	keep   []bool          // by register: a sum or store reads it
 
-	shared  []int // by register: its buffer in a lane, -1 if it has none
+	buffer  []int // by register: the number of its buffer in a lane, -1 if it has none
 	buffers int
 }
 
@@ -60,10 +61,10 @@ type load[T array.Number] struct {
 type instr[T array.Number] struct {
 	dst, x, y, z int
 	a            T
-	f1           vec1[T]
-	f2           vec2[T]
-	fs           vec2s[T] // of array x and number y
-	f3           vec3[T]
+	f1           vec.Unary[T]
+	f2           vec.Binary[T]
+	fs           vec.BinaryNumber[T] // of array x and number y
+	f3           vec.Select[T]
 	out          unsafe.Pointer // where dst lies, nil for a buffer of the lane
 }
 
@@ -76,11 +77,11 @@ type store[T array.Number] struct {
 
 // lane is the state of one thread.
 type lane[T array.Number] struct {
-	blk   [][]T // the block of each load
-	reg   [][]T // of each register, the part of the block that is interpreted
-	buf   [][]T // the buffers of the registers that have one
-	num   []T   // the value of registers that are numbers
-	tiles *tileLane
+	blk    [][]T // the block of each load
+	reg    [][]T // of each register, the part of the block that is interpreted
+	buf    [][]T // the buffers of the registers that have one
+	num    []T   // the value of registers that are numbers
+	linked *linked
 }
 
 func (k *fused[T, A]) Run() error {
@@ -108,8 +109,8 @@ func (k *fused[T, A]) Part(worker, w, n int) {
 		k.sums[i].reset(w, k.order, lo, hi)
 	}
 	k.begin(ln)
-	if ln.tiles != nil {
-		ln.tiles.clearSums()
+	if ln.linked != nil {
+		ln.linked.clearSums()
 	}
 	for b := lo; b < hi; b++ {
 		at := k.order.at(b, k.block)
@@ -139,24 +140,24 @@ func (k *fused[T, A]) begin(ln *lane[T]) {
 	}
 }
 
-// bufferBytes is the memory that each thread needs; kernels that do not run at
+// Buffer is the memory, in bytes, that each thread needs; kernels that do not run at
 // the same time may have the same memory.
-func (k *fused[T, A]) bufferBytes() int { return k.buffers*k.pitch()*8 + k.tileSumBytes() }
+func (k *fused[T, A]) Buffer() int { return k.buffers*k.pitch()*8 + k.sumBytes() }
 
 // pitch is the distance of buffers, in elements: were it a power of 2, all
 // would compete for the same few places of the first-level cache.
 func (k *fused[T, A]) pitch() int { return (k.block+15)/16*16 + 80 }
 
-// attach gives thread w its memory.
-func (k *fused[T, A]) attach(w int, mem unsafe.Pointer) {
+// Attach gives thread w its memory.
+func (k *fused[T, A]) Attach(w int, mem unsafe.Pointer) {
 	all := array.Span[T](mem, k.buffers*k.pitch())
-	for r, b := range k.shared {
+	for r, b := range k.buffer {
 		if b >= 0 {
 			k.lanes[w].buf[r] = all[b*k.pitch():][:k.block:k.block]
 		}
 	}
-	if k.tiles != nil {
-		k.lanes[w].tiles = k.tileLaneOf(&k.lanes[w], unsafe.Add(mem, k.buffers*k.pitch()*8))
+	if k.code != nil {
+		k.lanes[w].linked = k.link(&k.lanes[w], unsafe.Add(mem, k.buffers*k.pitch()*8))
 	}
 }
 
@@ -193,14 +194,14 @@ func (l *load[T]) extent() int {
 // do computes the points at … at+n, a block.
 func (k *fused[T, A]) do(ln *lane[T], w, at, n int) {
 	k.bring(ln, at, n)
-	done := k.tile(ln, w, at, n)
+	done := k.runMachine(ln, w, at, n)
 	if done < n {
 		k.interpret(ln, at, done, n)
 	}
 	for i := range k.sums {
 		s := &k.sums[i]
 		from := 0
-		if s.tiles != notInTiles {
+		if s.summing != byLoops {
 			from = done
 		}
 		if from < n {
@@ -244,7 +245,7 @@ func (k *fused[T, A]) view(ln *lane[T], r, at, n int) []T {
 	if r < len(k.loads) {
 		return ln.blk[r]
 	}
-	if out := k.code[r-len(k.loads)].out; out != nil {
+	if out := k.instrs[r-len(k.loads)].out; out != nil {
 		return array.Span[T](out, at+n)[at:]
 	}
 	return ln.buf[r][:n]
@@ -258,8 +259,8 @@ func (k *fused[T, A]) interpret(ln *lane[T], at, from, n int) {
 			ln.reg[r] = b[from:]
 		}
 	}
-	for i := range k.code {
-		c := &k.code[i]
+	for i := range k.instrs {
+		c := &k.instrs[i]
 		var d []T
 		if c.out != nil {
 			d = array.Span[T](c.out, at+n)[at+from:]
@@ -283,20 +284,19 @@ func (k *fused[T, A]) interpret(ln *lane[T], at, from, n int) {
 	}
 }
 
-// newFused makes the kernel of a group, with the places of its operands and
-// results and the operands' element types; scratch holds its sums.
-func newFused[T, A array.Number](p *threads.Jobs, f *plan.Fused, in, out []unsafe.Pointer, dts []graph.DType, tab table[T, A], scratch unsafe.Pointer) *fused[T, A] {
-	k := &fused[T, A]{jobs: p, n: f.Dims.Len(), round: array.RounderOf[T](f.DType)}
+// newFused makes the kernel of a group; scratch holds its sums.
+func newFused[T, A array.Number](jobs *threads.Jobs, f *plan.Fused, in, out []array.Place, tab vec.Table[T, A], scratch unsafe.Pointer) *fused[T, A] {
+	k := &fused[T, A]{jobs: jobs, n: f.Dims.Len(), round: array.RounderOf[T](f.DType)}
 	k.block = blockOf(f)
 	k.order = orderOf(f, k.block)
 	k.work = k.n * (len(f.Code) + len(f.Stores) + len(f.Sums))
 	k.number = make([]bool, f.Registers())
 	c := fusing[T, A]{fused: k, f: f, tab: tab}
-	c.loads(in, dts)
+	c.loads(in)
 	c.code()
 	c.sums(out[len(f.Stores):], scratch)
 	c.results(in, out)
-	c.tile()
-	c.lanes(p.Threads)
+	c.machine()
+	c.lanes(jobs.Threads)
 	return k
 }

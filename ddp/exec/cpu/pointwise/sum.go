@@ -1,10 +1,11 @@
-package cpu
+package pointwise
 
 import (
 	"math"
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/pointwise/vec"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -12,21 +13,21 @@ import (
 // sum is a reduction at the end of a fused group. Each part of the work
 // has results of its own, which are combined in order.
 type sum[T, A array.Number] struct {
-	reg   int
-	max   bool
-	mean  int     // of a sum of squares around the mean: 1 + the number of the plain sum, else 0
-	n     float64 // elements in a result
-	tiles tileSums
-	add   adders[T, A]
-	acc   plan.Access
-	part  [][]A    // by part of the work
-	cols  [][2]int // by part: the results that it adds to
-	out   unsafe.Pointer
-	write array.Writer[A]
+	reg     int
+	max     bool
+	mean    int     // of a sum of squares around the mean: 1 + the number of the plain sum, else 0
+	n       float64 // elements in a result
+	summing summing
+	add     vec.Sums[T, A]
+	acc     plan.Access
+	part    [][]A    // by part of the work
+	cols    [][2]int // by part: the results that it adds to
+	out     unsafe.Pointer
+	write   array.Writer[A]
 }
 
-// sumBytes is the scratch memory of the partial results.
-func sumBytes(size, parts int) int {
+// partialBytes is the scratch memory of the partial results.
+func partialBytes(size, parts int) int {
 	return parts * ((size*8 + plan.Align - 1) / plan.Align * plan.Align)
 }
 
@@ -41,12 +42,12 @@ func resultLen(a plan.Access) int {
 	return n
 }
 
-func newSum[T, A array.Number](r plan.Reduction, add adders[T, A], out unsafe.Pointer, d graph.DType, size, parts int, scratch unsafe.Pointer) sum[T, A] {
-	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: add, acc: r.Access, out: out, write: array.WriterOf[A](d)}
+func newSum[T, A array.Number](r plan.Reduction, tab vec.Table[T, A], out unsafe.Pointer, d graph.DType, size, parts int, scratch unsafe.Pointer) sum[T, A] {
+	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: tab.Sums, acc: r.Access, out: out, write: array.WriterOf[A](d)}
 	if r.Centred {
-		s.add = add.ofSquares()
+		s.add = tab.Squares
 	}
-	step := sumBytes(size, 1)
+	step := partialBytes(size, 1)
 	s.cols = make([][2]int, parts)
 	for t := range parts {
 		s.part = append(s.part, array.Span[A](unsafe.Add(scratch, t*step), size))
@@ -57,9 +58,9 @@ func newSum[T, A array.Number](r plan.Reduction, add adders[T, A], out unsafe.Po
 // reset prepares the partial result of part w, blocks lo … hi.
 func (s *sum[T, A]) reset(w int, o order, lo, hi int) {
 	s.cols[w] = [2]int{0, len(s.part[w])}
-	if c := array.Period(s.acc); o.strip > 0 && c == o.cols {
-		block := c * o.strip / o.blocks
-		s.cols[w] = [2]int{lo / o.strip * block, (hi + o.strip - 1) / o.strip * block}
+	if c := array.Period(s.acc); o.rows > 0 && c == o.cols {
+		block := c * o.rows / o.blocks
+		s.cols[w] = [2]int{lo / o.rows * block, (hi + o.rows - 1) / o.rows * block}
 	}
 	array.Fill(s.mine(w), s.none())
 }
@@ -101,71 +102,25 @@ func (s *sum[T, A]) block(w, at int, x []T) {
 		return
 	}
 	if p := array.Period(s.acc); p > 0 && at%p == 0 && len(x)%p == 0 {
-		s.add.columns(acc[:p], x)
+		s.add.Columns(acc[:p], x)
 		return
 	}
 	if k := len(s.acc.Dims) - 1; k >= 0 && len(x) <= s.acc.Dims[k]-at%s.acc.Dims[k] { // in one run
 		off := s.acc.Offset(at)
 		if s.acc.Strides[k] == 0 {
-			acc[off] += s.add.all(x)
+			acc[off] += s.add.All(x)
 		} else {
-			s.add.columns(acc[off:off+len(x)], x)
+			s.add.Columns(acc[off:off+len(x)], x)
 		}
 		return
 	}
 	array.Runs(s.acc, at, len(x), func(i, off, n, stride int) {
 		if stride == 0 {
-			acc[off] += s.add.all(x[i : i+n])
+			acc[off] += s.add.All(x[i : i+n])
 			return
 		}
-		s.add.columns(acc[off:off+n], x[i:i+n])
+		s.add.Columns(acc[off:off+n], x[i:i+n])
 	})
-}
-
-// sumColumns adds each row of x, of the length of acc, to acc.
-func sumColumns[T, A array.Number](acc []A, x []T) {
-	for len(x) >= len(acc) && len(x) > 0 {
-		row := x[:len(acc)]
-		for i, v := range row {
-			acc[i] += A(v)
-		}
-		x = x[len(acc):]
-	}
-}
-
-// squareColumns is sumColumns of squares.
-func squareColumns[T, A array.Number](acc []A, x []T) {
-	for len(x) >= len(acc) && len(x) > 0 {
-		row := x[:len(acc)]
-		for i, v := range row {
-			acc[i] += A(v) * A(v)
-		}
-		x = x[len(acc):]
-	}
-}
-
-// squareAll adds squares, in one chain.
-func squareAll[T, A array.Number](x []T) (s A) {
-	for _, v := range x {
-		s += A(v) * A(v)
-	}
-	return s
-}
-
-// sumAll adds in four interleaved chains.
-func sumAll[T, A array.Number](x []T) A {
-	var s0, s1, s2, s3 A
-	for len(x) >= 4 {
-		s0 += A(x[0])
-		s1 += A(x[1])
-		s2 += A(x[2])
-		s3 += A(x[3])
-		x = x[4:]
-	}
-	for _, v := range x {
-		s0 += A(v)
-	}
-	return s0 + s1 + (s2 + s3)
 }
 
 // centre turns the sum of squares x² into that of (x − m)², where m is the mean

@@ -1,4 +1,4 @@
-package cpu
+package machine
 
 import (
 	"slices"
@@ -7,22 +7,42 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// tiling is a program for the machine under construction.
-type tiling struct {
+// Instr is an instruction whose operand has no address yet.
+type Instr struct {
+	op    opcode
+	num   float32
+	own   bool // the operand is num
+	Reg   int  // the register that is its operand, -1 if none
+	Sum   int  // the sum that it adds to, -1 if none
+	Ahead int  // of a prefetch: bytes from the operand
+}
+
+// Summing is a sum that the machine does, of a register.
+type Summing struct {
+	Reg, Sum int
+	Squares  bool
+}
+
+// Prefetch asks for what lies some bytes ahead of a strip of register r.
+func Prefetch(r, ahead int) Instr { return Instr{op: opPrefetch, Reg: r, Sum: -1, Ahead: ahead} }
+
+// assembly is code under construction.
+type assembly struct {
 	f      *plan.Fused
 	number []bool // by register: one number
-	sums   []tileSumming
+	sums   []Summing
 	uses   []int  // by register
 	slope  []bool // by instruction: left out, for the next one does it too
-	ops    []tileInstr
+	code   []Instr
 	acc    int // the register that the accumulator holds, -1 if none
 }
 
-// newTileCode is the program of a group, nil if there are instructions that
-// the machine does not have. keep says which registers must be in memory, sums
-// which of the group's sums the machine does.
-func newTileCode(f *plan.Fused, number, keep []bool, sums []tileSumming) []tileInstr {
-	t := &tiling{f: f, number: number, sums: sums, uses: make([]int, f.Registers()), slope: make([]bool, len(f.Code)), acc: -1}
+// Assemble makes the code of a group, nil if there are instructions that the
+// machine does not have. Of the registers, number says which are one number for
+// all points of a block, and keep which must be in memory; sums are those of the
+// group's sums that the machine does.
+func Assemble(f *plan.Fused, number, keep []bool, sums []Summing) []Instr {
+	t := &assembly{f: f, number: number, sums: sums, uses: make([]int, f.Registers()), slope: make([]bool, len(f.Code)), acc: -1}
 	for _, c := range f.Code {
 		for _, r := range operands(c) {
 			t.uses[r]++
@@ -51,33 +71,27 @@ func newTileCode(f *plan.Fused, number, keep []bool, sums []tileSumming) []tileI
 		t.acc = first + i
 		t.sum(t.acc)
 		if keep[t.acc] || !t.staysInside(i) {
-			t.ops = append(t.ops, tileInstr{code: tileStore, reg: t.acc})
+			t.code = append(t.code, Instr{op: opStore, Reg: t.acc, Sum: -1})
 		}
 	}
-	return append(t.ops, tileInstr{code: tileNext, reg: -1})
+	return append(t.code, Instr{op: opNext, Reg: -1, Sum: -1})
 }
 
-// tileSumming is a sum that the machine does, of a register.
-type tileSumming struct {
-	reg, sum int
-	squares  bool
-}
-
-func (t *tiling) summed(r int) bool {
-	return slices.ContainsFunc(t.sums, func(s tileSumming) bool { return s.reg == r })
+func (t *assembly) summed(r int) bool {
+	return slices.ContainsFunc(t.sums, func(s Summing) bool { return s.Reg == r })
 }
 
 // sum adds the accumulator, register r, to its sums.
-func (t *tiling) sum(r int) {
+func (t *assembly) sum(r int) {
 	for _, s := range t.sums {
-		if s.reg != r {
+		if s.Reg != r {
 			continue
 		}
-		fn := tileSum
-		if s.squares {
-			fn = tileSquares
+		fn := opSum
+		if s.Squares {
+			fn = opSumSquares
 		}
-		t.ops = append(t.ops, tileInstr{code: fn, reg: -1, sum: s.sum + 1})
+		t.code = append(t.code, Instr{op: fn, Reg: -1, Sum: s.Sum})
 	}
 }
 
@@ -94,7 +108,7 @@ func operands(c plan.Instr) []int {
 
 // staysInside says whether the result of instruction i is needed by the next
 // one only, which takes it from the accumulator.
-func (t *tiling) staysInside(i int) bool {
+func (t *assembly) staysInside(i int) bool {
 	r := len(t.f.Loads) + len(t.f.Consts) + i
 	if i++; i < len(t.f.Code) && t.slope[i] {
 		i++
@@ -107,13 +121,13 @@ func (t *tiling) staysInside(i int) bool {
 	if !ok {
 		return next.X == r
 	}
-	_, turned := tileBinary(b.Fn)
+	_, turned := binary(b.Fn)
 	return next.X == r || next.Y == r && (turned != 0 || t.number[next.X])
 }
 
 // isSlope says whether instruction i is the derivative of a rectifier at an
 // array in memory, which only the next instruction reads: a product.
-func (t *tiling) isSlope(i int) bool {
+func (t *assembly) isSlope(i int) bool {
 	u, ok := t.f.Code[i].Op.(graph.Unary)
 	if !ok || u.Fn != graph.Step && u.Fn != graph.LeakyStep || i+1 == len(t.f.Code) {
 		return false
@@ -125,7 +139,7 @@ func (t *tiling) isSlope(i int) bool {
 }
 
 // multiplySlope adds the product that is instruction i.
-func (t *tiling) multiplySlope(i int) {
+func (t *assembly) multiplySlope(i int) {
 	c, s := t.f.Code[i], t.f.Code[i-1]
 	other := c.X
 	if other == len(t.f.Loads)+len(t.f.Consts)+i-1 {
@@ -137,22 +151,22 @@ func (t *tiling) multiplySlope(i int) {
 	if u.Fn == graph.Step {
 		num = 0
 	}
-	t.ops = append(t.ops, tileInstr{code: tileSlope, reg: s.X, num: num})
+	t.code = append(t.code, Instr{op: opSlope, Reg: s.X, Sum: -1, num: num})
 }
 
 // instr adds instruction c, and says whether the machine has it.
-func (t *tiling) instr(c plan.Instr) bool {
+func (t *assembly) instr(c plan.Instr) bool {
 	switch op := c.Op.(type) {
 	case graph.Unary:
-		fn, num := tileUnary(op)
+		fn, num := unary(op)
 		if fn == 0 {
 			return false
 		}
 		t.load(c.X)
-		t.ops = append(t.ops, tileInstr{code: fn, reg: -1, num: num, own: true})
+		t.code = append(t.code, Instr{op: fn, Reg: -1, Sum: -1, num: num, own: true})
 		return true
 	case graph.Binary:
-		fn, turned := tileBinary(op.Fn)
+		fn, turned := binary(op.Fn)
 		if fn == 0 {
 			return false
 		}
@@ -171,15 +185,15 @@ func (t *tiling) instr(c plan.Instr) bool {
 }
 
 // load brings register r into the accumulator.
-func (t *tiling) load(r int) {
+func (t *assembly) load(r int) {
 	if t.acc != r {
-		t.operate(tileLoad, r)
+		t.operate(opLoad, r)
 	}
 }
 
-func (t *tiling) operate(fn tileFn, r int) {
+func (t *assembly) operate(fn opcode, r int) {
 	if t.number[r] {
-		fn = numbered(fn)
+		fn++
 	}
-	t.ops = append(t.ops, tileInstr{code: fn, reg: r})
+	t.code = append(t.code, Instr{op: fn, Reg: r, Sum: -1})
 }

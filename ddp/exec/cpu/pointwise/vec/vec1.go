@@ -1,4 +1,4 @@
-package cpu
+package vec
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// unaries is the loop of a function of one number. Integers have none.
-func unaries[T array.Float](fn graph.UnaryFn) vec1[T] {
+// unaryOf is the loop of a function of one number. Integers have none.
+func unaryOf[T array.Float](fn graph.UnaryFn) Unary[T] {
 	switch fn {
 	case graph.Neg:
 		return func(d, x []T, _ T) { negV(d, x) }

@@ -1,7 +1,8 @@
-package cpu
+package pointwise
 
 import (
 	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/pointwise/machine"
 	"ebtrain/ddp/exec/plan"
 )
 
@@ -37,7 +38,7 @@ func blockOf(f *plan.Fused) int {
 	if b := divisor(inner, p); b > 0 {
 		return min(n, b)
 	}
-	if q := lcm(p, tileLen); q <= 2*blockLen {
+	if q := lcm(p, machine.Width); q <= 2*blockLen {
 		p = q
 	}
 	return min(n, max(1, fitting(f)/p)*p)
@@ -57,7 +58,7 @@ func fitting(f *plan.Fused) int {
 			bytes += 8
 		}
 	}
-	return min(blockLen, max(2*tileLen, l1Bytes/max(1, bytes)))
+	return min(blockLen, max(2*machine.Width, l1Bytes/max(1, bytes)))
 }
 
 // l1Bytes is the share of a first-level cache of 32 KB that blocks may take:
@@ -65,7 +66,7 @@ func fitting(f *plan.Fused) int {
 const l1Bytes = 14 << 10
 
 // divisor is the best block length that divides inner: about blockLen, and a
-// multiple of p and of a tile if that can be. It is 0 if all are short.
+// multiple of p and of a strip if that can be. It is 0 if all are short.
 func divisor(inner, p int) int {
 	best, rank := 0, 0
 	for b := minRun; b <= min(inner, blockLen*5/4); b++ {
@@ -73,7 +74,7 @@ func divisor(inner, p int) int {
 			continue
 		}
 		r := 1
-		if b%tileLen == 0 {
+		if b%machine.Width == 0 {
 			r++
 		}
 		if b%p == 0 {
@@ -99,14 +100,14 @@ func gcd(a, b int) int {
 }
 
 // order is the order of blocks. A sum over the rows of a wide matrix goes down
-// one strip of columns after the other, so that the strip's sums stay in the
-// first-level cache; strip is then the blocks in a strip, else 0.
-type order struct{ strip, blocks, cols int }
+// one band of columns, a block wide, after the other, so that the band's sums stay
+// in the first-level cache; rows and cols are then the matrix's, else 0.
+type order struct{ rows, blocks, cols int }
 
 func orderOf(f *plan.Fused, block int) order {
 	for _, s := range f.Sums {
 		if q := array.Period(s.Access); q > 2*blockLen && q%block == 0 {
-			return order{strip: f.Dims.Len() / q, blocks: f.Dims.Len() / block, cols: q}
+			return order{rows: f.Dims.Len() / q, blocks: f.Dims.Len() / block, cols: q}
 		}
 	}
 	return order{}
@@ -114,8 +115,8 @@ func orderOf(f *plan.Fused, block int) order {
 
 // at is the first point of block number b.
 func (o order) at(b, block int) int {
-	if o.strip == 0 {
+	if o.rows == 0 {
 		return b * block
 	}
-	return b%o.strip*o.cols + b/o.strip*block
+	return b%o.rows*o.cols + b/o.rows*block
 }

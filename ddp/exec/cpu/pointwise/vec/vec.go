@@ -1,4 +1,4 @@
-package cpu
+package vec
 
 import (
 	"ebtrain/ddp/exec/cpu/array"
@@ -9,37 +9,37 @@ import (
 // length of d; d may be the same memory as an operand.
 
 type (
-	vec1[T array.Number]  func(d, x []T, a T)  // d = f(x) with parameter a
-	vec2[T array.Number]  func(d, x, y []T)    // d = f(x, y)
-	vec2s[T array.Number] func(d, x []T, s T)  // d = f(x, s) or f(s, x)
-	vec3[T array.Number]  func(d, c, x, y []T) // d = c ≠ 0 ? x : y
+	Unary[T array.Number]        func(d, x []T, a T)  // d = f(x) with parameter a
+	Binary[T array.Number]       func(d, x, y []T)    // d = f(x, y)
+	BinaryNumber[T array.Number] func(d, x []T, s T)  // d = f(x, s) or f(s, x)
+	Select[T array.Number]       func(d, c, x, y []T) // d = c ≠ 0 ? x : y
 )
 
-// pair is a binary function for each combination of arrays and numbers.
-type pair[T array.Number] struct {
-	vv vec2[T]
-	vs vec2s[T] // f(x, s)
-	sv vec2s[T] // f(s, x)
+// Pair is a binary function for each combination of arrays and numbers.
+type Pair[T array.Number] struct {
+	VV Binary[T]
+	VS BinaryNumber[T] // f(x, s)
+	SV BinaryNumber[T] // f(s, x)
 }
 
-func pairs[T array.Number](fn graph.BinaryFn) pair[T] {
+func binaryOf[T array.Number](fn graph.BinaryFn) Pair[T] {
 	switch fn {
 	case graph.Add:
-		return pair[T]{addVV[T], addVS[T], addVS[T]}
+		return Pair[T]{addVV[T], addVS[T], addVS[T]}
 	case graph.Sub:
-		return pair[T]{subVV[T], subVS[T], subSV[T]}
+		return Pair[T]{subVV[T], subVS[T], subSV[T]}
 	case graph.Mul:
-		return pair[T]{mulVV[T], mulVS[T], mulVS[T]}
+		return Pair[T]{mulVV[T], mulVS[T], mulVS[T]}
 	case graph.Div:
-		return pair[T]{divVV[T], divVS[T], divSV[T]}
+		return Pair[T]{divVV[T], divVS[T], divSV[T]}
 	case graph.Max:
-		return pair[T]{maxVV[T], maxVS[T], maxVS[T]}
+		return Pair[T]{maxVV[T], maxVS[T], maxVS[T]}
 	case graph.Min:
-		return pair[T]{minVV[T], minVS[T], minVS[T]}
+		return Pair[T]{minVV[T], minVS[T], minVS[T]}
 	case graph.Greater:
-		return pair[T]{gtVV[T], gtVS[T], gtSV[T]}
+		return Pair[T]{gtVV[T], gtVS[T], gtSV[T]}
 	case graph.Equal:
-		return pair[T]{eqVV[T], eqVS[T], eqVS[T]}
+		return Pair[T]{eqVV[T], eqVS[T], eqVS[T]}
 	}
 	panic("cpu: unknown binary function " + fn.String())
 }
