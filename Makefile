@@ -42,8 +42,8 @@ fuzz: deps ## run every fuzz target for FUZZTIME (10s)
 	    echo "== $$pkg $$f"; $(GO) test -tags '$(TAGS)' -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
 	  done; done
 
-lint: ## golangci-lint, at the pinned version
-	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+lint: deps ## golangci-lint, at the pinned version
+	@.ci/lint '$(TAGS)'
 
 clean: ## remove what was built
 	rm -rf bin

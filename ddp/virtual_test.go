@@ -101,7 +101,11 @@ func local(t *testing.T, world int) []collective.Comm {
 	}
 	for i, c := range group {
 		comms[i] = c
-		t.Cleanup(func() { c.Close() })
+		t.Cleanup(func() {
+			if err := c.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
 	}
 	return comms
 }

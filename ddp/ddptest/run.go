@@ -2,6 +2,7 @@ package ddptest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -18,12 +19,12 @@ type Values map[string][]float64
 // Run compiles g on the reference backend, sets the inputs, runs it once and
 // returns its outputs. vars come from NewVars and may be nil; comm is nil in a
 // world of one.
-func Run(g *graph.Graph, vars exec.Vars, comm collective.Comm, in Values) (Values, error) {
+func Run(g *graph.Graph, vars exec.Vars, comm collective.Comm, in Values) (out Values, err error) {
 	p, err := ref.New().Compile(g, exec.Options{Name: "test", Vars: vars, Comm: comm})
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	for name, v := range in {
 		t := p.Input(name)
 		if t == nil {
@@ -39,7 +40,7 @@ func Run(g *graph.Graph, vars exec.Vars, comm collective.Comm, in Values) (Value
 	if err := exec.Run(context.Background(), p); err != nil {
 		return nil, err
 	}
-	out := Values{}
+	out = Values{}
 	for _, o := range g.Outputs() {
 		out[o.Name] = Numbers(p.Output(o.Name))
 	}

@@ -61,7 +61,7 @@ func TestGradRefusesASecondTime(t *testing.T) {
 // The reason for the refusal: gorgonia's second gradient is wrong, without an
 // error. If this fails, gorgonia has been repaired.
 func TestGorgoniaSecondGradIsWrong(t *testing.T) {
-	if err := gorgoniaddp.Build(func() error {
+	if err := gorgoniaddp.Build(func() (err error) {
 		x := gorgonia.NewScalar(gorgonia.NewGraph(), tensor.Float64, gorgonia.WithName("x"), gorgonia.WithValue(2.0))
 		cube := gorgonia.Must(gorgonia.Mul(gorgonia.Must(gorgonia.Mul(x, x)), x))
 		first, err := gorgonia.Grad(cube, x)
@@ -73,7 +73,7 @@ func TestGorgoniaSecondGradIsWrong(t *testing.T) {
 			return err
 		}
 		vm := gorgonia.NewTapeMachine(x.Graph())
-		defer vm.Close()
+		defer func() { err = errors.Join(err, vm.Close()) }()
 		if err := vm.RunAll(); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func TestBuildWhileOthersRun(t *testing.T) {
 
 func TestBuildReleasesTheLock(t *testing.T) {
 	broken := errors.New("broken")
-	if err := gorgoniaddp.Build(func() error { return broken }); err != broken {
+	if err := gorgoniaddp.Build(func() error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v, want the function's own error", err)
 	}
 	func() {

@@ -2,6 +2,7 @@ package gorgoniaddp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -36,12 +37,12 @@ func Example() {
 	// the replicas are equal
 }
 
-func learn(ctx context.Context, comm collective.Comm, points int) error {
+func learn(ctx context.Context, comm collective.Comm, points int) (err error) {
 	batch := points / comm.Size()
 	var x, y, cost *gorgonia.Node
 	var learnables gorgonia.Nodes
 	var vm gorgonia.VM
-	err := gorgoniaddp.Build(func() (err error) {
+	err = gorgoniaddp.Build(func() (err error) {
 		g, rng := gorgonia.NewGraph(), rand.New(rand.NewPCG(1, uint64(comm.Rank())))
 		weight := func(name string, rows, cols int) *gorgonia.Node { // rank 0's values count
 			return gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(rows, cols),
@@ -64,7 +65,7 @@ func learn(ctx context.Context, comm collective.Comm, points int) error {
 	if err != nil {
 		return err
 	}
-	defer vm.Close()
+	defer func() { err = errors.Join(err, vm.Close()) }()
 
 	xs, ys := examples(comm.Rank()*batch, batch, points)
 	if err := gorgonia.Let(x, xs); err != nil {

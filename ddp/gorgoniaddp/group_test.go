@@ -80,7 +80,7 @@ type pending struct {
 }
 
 func (p pending) WaitFor(ctx context.Context, t collective.Ticket) error {
-	err := error(nil)
+	var err error
 	select {
 	case <-p.c.done:
 		err = p.c.err

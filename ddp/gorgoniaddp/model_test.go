@@ -2,6 +2,7 @@ package gorgoniaddp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -102,12 +103,12 @@ type trace struct {
 func train(t *testing.T, a architecture, dt tensor.Dtype, size, steps int) []trace {
 	t.Helper()
 	traces := make([]trace, size)
-	errs := ranks(t.Context(), size, func(ctx context.Context, comm collective.Comm) error {
+	errs := ranks(t.Context(), size, func(ctx context.Context, comm collective.Comm) (err error) {
 		m, err := a.build(dt, globalBatch/size, uint64(comm.Rank())) // other initial values on each rank
 		if err != nil {
 			return err
 		}
-		defer m.vm.Close()
+		defer func() { err = errors.Join(err, m.vm.Close()) }()
 		r, err := gorgoniaddp.New(ctx, comm, m.learn, gorgoniaddp.Config{BucketBytes: 200})
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -156,7 +157,7 @@ func TestErrors(t *testing.T) {
 			if want := "energy/conv3: " + c.want; err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
-			if g != nil || b.Err() != err {
+			if g != nil || !errors.Is(b.Err(), err) {
 				t.Errorf("Build gave %v and an error; Err is %v", g, b.Err())
 			}
 		})

@@ -10,8 +10,8 @@ const (
 	Sub                         // x − y
 	Mul                         // x · y
 	Div                         // x / y
-	Max                         // max(x, y)
-	Min                         // min(x, y)
+	Max                         // max(x, y), NaN if either is; +0 is greater than −0
+	Min                         // min(x, y), NaN if either is; −0 is less than +0
 	Greater                     // x > y, 0 or 1
 	Equal                       // x = y, 0 or 1
 	numBinary

@@ -168,7 +168,7 @@ func (o Conv2DGradW) Infer(in []Type) ([]Type, error) {
 
 func (o Conv2DGradW) VJP(b *Builder, c Call, dout []ID) []ID {
 	x, dy, d := c.In[0], c.In[1], dout[0]
-	return []ID{o.gradX(b, d, dy, b.Shape(x)), b.apply1(Conv2D{o.Conv}, x, d)}
+	return []ID{o.gradX(b, d, dy, b.Shape(x)), b.apply1(Conv2D(o), x, d)}
 }
 
 // Conv2D is the convolution of the images x (N,C,H,W) by w (O,C/groups,KH,KW).

@@ -21,7 +21,9 @@ func (m ResampleMode) String() string {
 }
 
 // Upsample2D enlarges images by an integer factor: (N,C,H,W) →
-// (N,C,Scale·H,Scale·W). It is linear; its adjoint is Upsample2DT.
+// (N,C,Scale·H,Scale·W). It is linear; its adjoint is Upsample2DT. A pixel takes
+// from those with a weight that is not 0 only, so infinities and NaN reach no
+// others; the same holds of the adjoint.
 type Upsample2D struct {
 	Mode  ResampleMode
 	Scale int

@@ -263,10 +263,9 @@ func (o Concat) VJP(b *Builder, c Call, dout []ID) []ID {
 	din, at := make([]ID, len(c.In)), 0
 	for i, x := range c.In {
 		n := b.Shape(x).At(o.Axis)
-		if n == 0 {
-			continue // an empty part has no cotangent
+		if b.Shape(x).Len() > 0 { // an empty part has no cotangent
+			din[i] = b.Slice(dout[0], o.Axis, at, at+n, 1)
 		}
-		din[i] = b.Slice(dout[0], o.Axis, at, at+n, 1)
 		at += n
 	}
 	return din

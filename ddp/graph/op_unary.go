@@ -16,7 +16,7 @@ const (
 	Relu                         // max(x, 0)
 	LeakyRelu                    // x > 0 ? x : a·x
 	LeakyStep                    // x > 0 ? 1 : a
-	Elu                          // x > 0 ? x : a(eˣ−1)
+	Elu                          // x > 0 ? x : a(eˣ−1), which is −0 at −0 if a > 0
 	EluD                         // first derivative of Elu: x > 0 ? 1 : a·eˣ
 	EluDD                        // every later derivative: x > 0 ? 0 : a·eˣ
 	Softplus                     // log(1 + eˣ)

@@ -12,13 +12,11 @@ type Quantile struct{ P, Value float64 }
 
 // Distribution describes a sample of real numbers.
 type Distribution struct {
-	N              int
-	Mean, SD       float64 // SD with divisor N−1; 0 for N = 1
-	Min, Max       float64
-	Quantiles      []Quantile // at the fractions of Fractions
-	LogQuantiles   []Quantile // natural logarithms of Quantiles; nil if Min < 0, −Inf at 0
-	NonFinite      int        // NaN and infinities, left out of all of the above
-	NegativeValues int        // why LogQuantiles may be missing
+	N         int
+	Mean, SD  float64 // SD with divisor N−1; 0 for N = 1
+	Min, Max  float64
+	Quantiles []Quantile // at the fractions of Fractions
+	NonFinite int        // NaN and infinities, left out of all of the above
 }
 
 // Fractions are those of a Distribution's quantiles.
@@ -29,20 +27,14 @@ func Fractions() []float64 {
 // ErrEmpty says that there is nothing to take statistics of.
 var ErrEmpty = errors.New("eval: no finite values")
 
-// Describe computes the distribution of x, which is left as it is. The
-// logarithm is there because energies that end in a softplus saturate: when
-// those of data and of samples both fall to 1e-6 the gradients are gone, and
-// only the logarithm shows it.
+// Describe computes the distribution of x, which is left as it is.
 func Describe(x []float64) (Distribution, error) {
 	var d Distribution
 	sorted := make([]float64, 0, len(x))
 	for _, v := range x {
-		switch {
-		case math.IsNaN(v) || math.IsInf(v, 0):
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			d.NonFinite++
 			continue
-		case v < 0:
-			d.NegativeValues++
 		}
 		sorted = append(sorted, v)
 	}
@@ -54,11 +46,6 @@ func Describe(x []float64) (Distribution, error) {
 	d.Min, d.Max = sorted[0], sorted[d.N-1]
 	d.Mean, d.SD = moments(sorted)
 	d.Quantiles = quantiles(sorted)
-	if d.NegativeValues == 0 {
-		for _, q := range d.Quantiles {
-			d.LogQuantiles = append(d.LogQuantiles, Quantile{q.P, math.Log(q.Value)})
-		}
-	}
 	return d, nil
 }
 

@@ -98,9 +98,6 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("quantile %v is %v, want %v", q.P, q.Value, want[q.P])
 		}
 	}
-	if q := d.LogQuantiles[3]; q.P != 0.5 || !near(q.Value, math.Log(3)) {
-		t.Errorf("log quantile %+v, want ln 3 at 0.5", q)
-	}
 	if x[0] != 4 || x[1] != 1 {
 		t.Error("the sample was changed")
 	}
@@ -112,19 +109,6 @@ func TestDescribeCorners(t *testing.T) {
 	}
 	if d, err := Describe([]float64{7}); err != nil || d.SD != 0 || d.Quantiles[0].Value != 7 || d.Quantiles[6].Value != 7 {
 		t.Errorf("one value: %+v, %v", d, err)
-	}
-	if d, err := Describe([]float64{-1, 2}); err != nil || d.LogQuantiles != nil || d.NegativeValues != 1 {
-		t.Errorf("a negative value: %+v, %v", d, err)
-	}
-	// zeros: the logarithm is −Inf, and interpolation makes no NaN of it
-	d, err := Describe([]float64{0, 0, 0, 1})
-	if err != nil || !math.IsInf(d.LogQuantiles[0].Value, -1) {
-		t.Errorf("zeros: %+v, %v", d, err)
-	}
-	for _, q := range d.LogQuantiles {
-		if math.IsNaN(q.Value) {
-			t.Errorf("log quantile %v is NaN", q.P)
-		}
 	}
 	// The deviation of values far from zero survives: no cancellation.
 	if d, err := Describe([]float64{1e9 + 1, 1e9 + 2, 1e9 + 3}); err != nil || d.SD != 1 {

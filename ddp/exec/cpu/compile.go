@@ -208,6 +208,9 @@ func (p *program) place(v int) array.Place {
 	case plan.Var:
 		mem = p.vars[index].Bytes()
 	}
+	if val.Dims.Len() == 0 { // which may be placed at the very end
+		off = 0
+	}
 	return array.Place{Mem: unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off), DType: val.DType, Dims: val.Dims}
 }
 
@@ -223,7 +226,10 @@ func (p *program) places(vs []int) []array.Place {
 func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 	in, out := p.places(s.In), p.places(s.Out)
 	jobs := p.b.jobs
-	scratch := unsafe.Add(unsafe.Pointer(unsafe.SliceData(p.arena)), s.ScratchAt)
+	scratch := unsafe.Pointer(unsafe.SliceData(p.arena))
+	if s.Scratch > 0 {
+		scratch = unsafe.Add(scratch, s.ScratchAt)
+	}
 	if ek != nil {
 		return &engineStep{ek, out[0].Mem, in[0].Mem, in[1].Mem, scratch}, nil
 	}

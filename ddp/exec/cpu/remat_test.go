@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -52,6 +53,55 @@ func TestRematHasTheSameBits(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRematOfFunctions computes functions again in groups whose blocks end
+// elsewhere: next to a sum over the channels, and alone.
+func TestRematOfFunctions(t *testing.T) {
+	be := open(t, Config{Threads: 1})
+	for fn := graph.UnaryFn(1); fn < graph.NumUnaryFn; fn++ {
+		var b graph.Builder
+		x := b.Input("x", graph.T(graph.F32, 4, 48, 3, 9))
+		b.Output("y0", b.Add(x, b.SumKeep(x, 0, 1)))
+		y := b.Apply(graph.Unary{Fn: fn, Bits: parameter(fn)}, b.Shift(b.Square(x), 1))[0]
+		b.Output("y1", y)
+		b.Output("y2", b.Cos(y))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out [2][]byte
+		for i, keep := range []bool{true, false} {
+			p, err := (&lean{Backend: be, keep: keep}).Compile(g, exec.Options{Name: "functions"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := p.Input("x").F32()
+			for k := range in {
+				in[k] = float32(math.Sin(float64(k)))
+			}
+			if err := exec.Run(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"y1", "y2"} {
+				out[i] = append(out[i], p.Output(name).Bytes()...)
+			}
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(out[0], out[1]) {
+			t.Errorf("%v has other bits", fn)
+		}
+	}
+}
+
+// parameter is one for functions that have it.
+func parameter(fn graph.UnaryFn) uint64 {
+	if fn.HasParam() {
+		return math.Float64bits(0.3)
+	}
+	return 0
 }
 
 // TestRematStep trains two steps of BiDVL with and without.

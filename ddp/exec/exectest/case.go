@@ -103,7 +103,7 @@ func List(v ...float64) Fill {
 // Tensor makes the argument: its elements are a function of the names alone.
 func (a Arg) Tensor(dt graph.DType, caseName string, arg int) *exec.Tensor {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s/%d", caseName, arg)
+	h.Write(fmt.Appendf(nil, "%s/%d", caseName, arg))
 	v := make([]float64, a.Shape.Len())
 	fill := a.Fill
 	if fill == nil {

@@ -2,6 +2,7 @@ package exectest
 
 import (
 	"fmt"
+	"math"
 
 	"ebtrain/ddp/graph"
 )
@@ -45,6 +46,9 @@ func poolCases() []Case {
 	)
 }
 
+// infinities are few: a pixel that takes nothing from one must not be NaN.
+var infinities = List(0.5, 1, math.Inf(1), 2, 0.25, 3, 1.5, math.Inf(-1), 1, 2, 3, 4, 1, math.NaN(), 2, 5, 1)
+
 func resampleCases() []Case {
 	var all []Case
 	for _, mode := range []graph.ResampleMode{graph.Nearest, graph.Bilinear} {
@@ -55,6 +59,8 @@ func resampleCases() []Case {
 				all = append(all,
 					Case{Name: fmt.Sprintf("%s %v", op, s), Args: args(float(2, 3, s[0], s[1])), Build: apply(op), Tol: Sum, Terms: 4},
 					Case{Name: fmt.Sprintf("%s %v", t, s), Args: args(float(2, 3, s[0]*scale, s[1]*scale)), Build: apply(t), Tol: Sum, Terms: 4 * scale * scale},
+					Case{Name: fmt.Sprintf("%s %v of infinities", op, s), Args: args(floatOf(infinities, 2, 19, s[0], s[1])), Build: apply(op), Tol: Near, NoDiff: true},
+					Case{Name: fmt.Sprintf("%s %v of infinities", t, s), Args: args(floatOf(infinities, 2, 19, s[0]*scale, s[1]*scale)), Build: apply(t), Tol: Near, NoDiff: true},
 				)
 			}
 		}

@@ -74,7 +74,43 @@ func extremeCases() []Case {
 		}
 		all = append(all, Case{Name: fmt.Sprintf("extreme %s", op), Args: args(floatOf(far, 9)), Build: apply(op), Tol: Near, NoDiff: true})
 	}
-	return all
+	return append(all, zeroCases()...)
+}
+
+// signedZeros are zeros and numbers of both signs, and what is not a number.
+var signedZeros = List(math.Copysign(0, -1), 0, math.Copysign(0, -1), 0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), 0, math.NaN())
+
+// zeroCases are functions of zeros of both signs, infinities and NaN. Their
+// reciprocals tell the signs of zeros. There are enough elements for vectors and
+// tiles.
+func zeroCases() []Case {
+	var all []Case
+	signed := func(f func(b *graph.Builder, x []graph.ID) graph.ID) func(*graph.Builder, []graph.ID) []graph.ID {
+		return func(b *graph.Builder, x []graph.ID) []graph.ID {
+			y := f(b, x)
+			return []graph.ID{y, b.Recip(y)}
+		}
+	}
+	for _, fn := range []graph.UnaryFn{graph.Neg, graph.Abs, graph.Sign, graph.Relu, graph.LeakyRelu, graph.Elu, graph.Tanh, graph.Sqrt, graph.Square, graph.Recip, graph.Scale, graph.Sin, graph.Erf} {
+		op := graph.Unary{Fn: fn}
+		if fn.HasParam() {
+			op.Bits = math.Float64bits(0.5)
+		}
+		all = append(all, Case{Name: fmt.Sprintf("zeros of %s", op), Args: args(floatOf(signedZeros, 283)), Tol: Near, NoDiff: true,
+			Build: signed(func(b *graph.Builder, x []graph.ID) graph.ID { return b.Apply(op, x...)[0] })})
+	}
+	others := List(0, math.Copysign(0, -1), 1, math.Copysign(0, -1), 0, math.NaN(), math.Inf(-1))
+	for _, p := range pairTable {
+		if p.fn == graph.Div {
+			continue // its reciprocal is its inverse to the planner
+		}
+		for _, shape := range []graph.Shape{graph.D(), graph.D(1), graph.D(41, 1), graph.D(41, 283)} {
+			all = append(all, Case{Name: fmt.Sprintf("zeros of %s %v", p.fn, shape), Args: args(floatOf(signedZeros, 41, 283), Arg{Shape: shape, Fill: others}), Tol: Near, NoDiff: true,
+				Build: signed(func(b *graph.Builder, x []graph.ID) graph.ID { return p.f(b, x[0], x[1]) })})
+		}
+	}
+	return append(all, Case{Name: "maxima of zeros", Args: args(floatOf(List(math.Copysign(0, -1), 0, math.Copysign(0, -1), -1, math.Copysign(0, -1)), 41, 30)), Tol: Exact, NoDiff: true,
+		Build: signed(func(b *graph.Builder, x []graph.ID) graph.ID { return b.MaxKeep(x[0], 1) })})
 }
 
 // pairShapes are the shapes of operands: equal, and broadcast in each way.

@@ -67,6 +67,8 @@ func shapeCases() []Case {
 			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return b.Concat(1, x[0], b.Neg(x[0]), x[0]) })},
 		Case{Name: "concat with an empty part", Args: args(float(2, 3), float(2, 0)), Tol: Exact,
 			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return b.Concat(1, x[0], x[1]) })},
+		Case{Name: "concat of empty values", Args: args(float(0, 3, 100), float(0, 2, 100)), Tol: Exact,
+			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return b.Concat(1, x[0], x[1]) })},
 		Case{Name: "slices and pad by builder", Args: args(float(3, 8)), Tol: Exact,
 			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID {
 				return b.Pad(b.Slice(b.Slice(x[0], 1, 1, 8, 2), 0, 1, 3, 1), 1, 2, 1)

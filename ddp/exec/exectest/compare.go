@@ -109,7 +109,7 @@ func near(name string, got, want *exec.Tensor, bound func(i int) float64) error 
 		if g == w || math.IsNaN(g) && math.IsNaN(w) {
 			continue
 		}
-		if off := math.Abs(g - w); !(off <= bound(i)) {
+		if off := math.Abs(g - w); !(off <= bound(i)) || math.IsInf(off, 0) {
 			return fmt.Errorf("output %q %v, element %d: got %.9g, want %.9g: off by %.2g, may be %.2g", name, got.Type, i, g, w, off, bound(i))
 		}
 	}

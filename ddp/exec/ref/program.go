@@ -268,7 +268,7 @@ func (p *program) Close() error {
 		return nil
 	}
 	p.cancel()
-	<-p.running
+	<-p.running //nolint:errcheck // that the run was cut off is no error of Close
 	p.running = nil
 	return nil
 }

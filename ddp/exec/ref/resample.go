@@ -54,16 +54,19 @@ type share struct {
 	weight float64
 }
 
-// sources are the small indices, 0 … n−1, that the large index i takes from.
-// Bilinear: the centre of i lies at (i+½)/scale − ½, clamped at 0, between two
-// neighbours; beyond the last they are the same.
+// sources are the small indices, 0 … n−1, that the large index i takes from,
+// none with weight 0: what is not taken from may be NaN. Bilinear: the centre of
+// i lies at (i+½)/scale − ½, clamped at 0, between two neighbours; beyond the
+// last it is the last.
 func sources(op graph.Upsample2D, i, n int) []share {
 	if op.Mode == graph.Nearest {
 		return []share{{i / op.Scale, 1}}
 	}
 	at := max((float64(i)+0.5)/float64(op.Scale)-0.5, 0)
 	lo := int(math.Floor(at))
-	hi := min(lo+1, n-1)
 	frac := at - float64(lo)
-	return []share{{lo, 1 - frac}, {hi, frac}}
+	if lo+1 == n || frac == 0 {
+		return []share{{lo, 1}}
+	}
+	return []share{{lo, 1 - frac}, {lo + 1, frac}}
 }

@@ -24,6 +24,35 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestExceptionsAreUsed: what mains may import besides their room's arrows, one
+// of them or their parts does.
+func TestExceptionsAreUsed(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := readTree(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mains := mainFolders(files)
+	used := map[string]bool{}
+	for _, f := range files {
+		if mains[f.dir()] || inAny(f.path, mainParts) {
+			for _, i := range f.imports {
+				used[f.room()+" "+i.path], used[" "+i.path] = true, true
+			}
+		}
+	}
+	for room, targets := range mainArrows {
+		for _, target := range targets {
+			if !used[room+" "+Module+"/"+target] {
+				t.Errorf("no main of %q imports %s: strike the exception", room, target)
+			}
+		}
+	}
+}
+
 // moduleRoot is the nearest folder above with a go.mod.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()

@@ -24,7 +24,7 @@ type arrow struct {
 // of every room under "", those of one room under its name.
 var mainArrows = map[string][]string{
 	"":        {"launch/cliflag"},
-	"trainer": {"launch/rendezvous", "launch/env", "launch/statuspage"},
+	"trainer": {"launch/rendezvous", "launch/env"},
 }
 
 // mainParts are packages that mains share and that count as parts of them: they

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"fmt"
+
 	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 )
@@ -8,7 +10,8 @@ import (
 // BatchNorm2d normalises each channel of (N, C, H, W) to mean 0 and variance 1
 // over the global batch, then scales and shifts it, as PyTorch's
 // SyncBatchNorm: ε = 1e-5, running statistics with momentum 0.1, the running
-// variance unbiased.
+// variance unbiased. As there, a batch with one value a channel is an error where
+// its statistics are used: it would be normalised to 0 whatever it is.
 type BatchNorm2d struct {
 	Name string
 	C    int
@@ -38,6 +41,7 @@ func (l BatchNorm2d) Apply(c *Context, x graph.ID) (y graph.ID) {
 		variance := row(c.Buffer("running_var", graph.D(l.C), Ones))
 		m := moments{mean: mean, variance: variance, centre: mean}
 		if c.Mode != Eval {
+			checkValues(c, x)
 			m = batchMoments(c, x)
 		}
 		if c.Mode == Train {
@@ -51,6 +55,19 @@ func (l BatchNorm2d) Apply(c *Context, x graph.ID) (y graph.ID) {
 	})
 	return y
 }
+
+// checkValues asks for two values a channel in the global batch.
+func checkValues(c *Context, x graph.ID) {
+	s := c.Shape(x)
+	if c.Err() == nil && s.Rank() == 4 && valuesPerChannel(c, s) < 2 {
+		c.Fail(fmt.Errorf("batch norm of %v on %d rank(s) has %d value(s) in each channel, and needs at least 2 to take statistics of: take a larger batch or larger images",
+			c.Type(x), c.World, valuesPerChannel(c, s)))
+	}
+}
+
+// valuesPerChannel is the number of values in each channel of the global batch,
+// of which s is a rank's part.
+func valuesPerChannel(c *Context, s graph.Shape) int { return c.World * s.At(0) * s.At(2) * s.At(3) }
 
 // batchMoments are the mean and the biased variance of each channel over the
 // global batch. With m_r and v_r those of rank r's part,
@@ -81,11 +98,11 @@ func (l BatchNorm2d) advance(c *Context, x, oldMean, oldVar graph.ID, m moments)
 	if c.Err() != nil {
 		return
 	}
-	n := float64(c.World * s.At(0) * s.At(2) * s.At(3))
+	n := float64(valuesPerChannel(c, s))
 	toward := func(old, now graph.ID) graph.ID {
 		mixed := c.Add(c.Scale(old, 1-batchNormMomentum), c.Scale(c.StopGrad(now), batchNormMomentum))
 		return c.Reshape(mixed, graph.D(l.C))
 	}
 	c.Update("running_mean", toward(oldMean, m.mean))
-	c.Update("running_var", toward(oldVar, c.Scale(m.variance, n/max(n-1, 1))))
+	c.Update("running_var", toward(oldVar, c.Scale(m.variance, n/(n-1))))
 }

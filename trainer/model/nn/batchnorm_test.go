@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"ebtrain/collective"
@@ -322,6 +323,32 @@ func TestBatchNormOfAlmostConstants(t *testing.T) {
 			if math.IsNaN(n) {
 				t.Fatalf("%s is %v", name, v)
 			}
+		}
+	}
+}
+
+// One value a channel is refused where its statistics are used, as in PyTorch:
+// the layer would return its bias, whatever the image. Values count over all
+// ranks.
+func TestBatchNormOfOneValue(t *testing.T) {
+	for _, tt := range []struct {
+		mode   Mode
+		world  int
+		shape  graph.Shape
+		refuse bool
+	}{
+		{Train, 1, graph.D(1, 3, 1, 1), true},
+		{BatchStats, 1, graph.D(1, 3, 1, 1), true},
+		{Eval, 1, graph.D(1, 3, 1, 1), false},
+		{Train, 2, graph.D(1, 3, 1, 1), false},
+		{Train, 1, graph.D(2, 3, 1, 1), false},
+		{Train, 1, graph.D(1, 3, 1, 2), false},
+	} {
+		c := NewContext(tt.mode, tt.world)
+		BatchNorm2d{Name: "bn", C: 3}.Apply(c, c.Input("x", graph.Type{DType: graph.F32, Shape: tt.shape}))
+		const want = "bn: batch norm of f32[1,3,1,1] on 1 rank(s) has 1 value(s) in each channel, and needs at least 2"
+		if err := c.Err(); (err != nil) != tt.refuse || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("mode %d, %d ranks, %v: got %v, want an error: %v", tt.mode, tt.world, tt.shape, err, tt.refuse)
 		}
 	}
 }

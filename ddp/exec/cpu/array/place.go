@@ -16,6 +16,15 @@ type Place struct {
 // Len is the number of elements.
 func (p Place) Len() int { return p.Dims.Len() }
 
+// From is the address of element n, where an array of shape s begins. Of one
+// without elements it is the place itself: n may lie outside.
+func (p Place) From(n int, s graph.Shape) unsafe.Pointer {
+	if s.Len() == 0 {
+		return p.Mem
+	}
+	return unsafe.Add(p.Mem, n*p.DType.Size())
+}
+
 // Bytes is the memory.
 func (p Place) Bytes() []byte { return Span[byte](p.Mem, p.Len()*p.DType.Size()) }
 

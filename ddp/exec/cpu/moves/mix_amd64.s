@@ -5,7 +5,7 @@
 
 // func mix16(d *float32, from *sourceFloat32, sources, n int)
 // d[i] = Σ w·x[i] over the sources, in their order, one rounding each (AVX-512);
-// n is a multiple of 16, sources and n are not 0.
+// sources is not 0. A vector's lanes that are not in K1 are left alone.
 TEXT ·mix16(SB), NOSPLIT, $0-32
 	MOVQ d+0(FP), DI
 	MOVQ from+8(FP), R8
@@ -43,7 +43,16 @@ wideSource:
 
 narrow:
 	TESTQ CX, CX
-	JEQ done
+	JLE done
+	KXNORW K1, K1, K1
+	CMPQ CX, $16
+	JGE  full
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+
+full:
 	VPXORD Z0, Z0, Z0
 	MOVQ R8, BX
 	MOVQ R9, AX
@@ -51,11 +60,11 @@ narrow:
 narrowSource:
 	MOVQ sourceFloat32_x(BX), SI
 	VBROADCASTSS sourceFloat32_w(BX), Z4
-	VFMADD231PS (SI)(DX*1), Z4, Z0
+	VFMADD231PS (SI)(DX*1), Z4, K1, Z0
 	ADDQ $sourceFloat32__size, BX
 	DECQ AX
 	JNZ narrowSource
-	VMOVUPS Z0, (DI)(DX*1)
+	VMOVUPS Z0, K1, (DI)(DX*1)
 	ADDQ $64, DX
 	SUBQ $16, CX
 	JMP narrow
@@ -64,8 +73,15 @@ done:
 	VZEROUPPER
 	RET
 
+// From lanes+32−4n on, n words of ones, then zeros: the mask of n lanes.
+DATA ·lanes+0(SB)/8, $0xffffffffffffffff
+DATA ·lanes+8(SB)/8, $0xffffffffffffffff
+DATA ·lanes+16(SB)/8, $0xffffffffffffffff
+DATA ·lanes+24(SB)/8, $0xffffffffffffffff
+GLOBL ·lanes(SB), RODATA|NOPTR, $64
+
 // func axpy8(d, x *float32, s float32, n int)
-// d[i] += s·x[i], one rounding (AVX2, FMA); n is a multiple of 8 and not 0.
+// d += s·x, one rounding each (AVX2, FMA); n is not 0.
 TEXT ·axpy8(SB), NOSPLIT, $0-32
 	MOVQ d+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -73,12 +89,26 @@ TEXT ·axpy8(SB), NOSPLIT, $0-32
 	MOVQ n+24(FP), CX
 
 loop:
+	CMPQ CX, $8
+	JLT  rest
 	VMOVUPS (SI), Y1
 	VFMADD213PS (DI), Y2, Y1
 	VMOVUPS Y1, (DI)
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JNZ loop
+	JNZ  loop
+	VZEROUPPER
+	RET
+
+rest:
+	LEAQ ·lanes+32(SB), AX
+	SHLQ $2, CX
+	SUBQ CX, AX
+	VMOVUPS (AX), Y13
+	VMASKMOVPS (SI), Y13, Y1
+	VMASKMOVPS (DI), Y13, Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS Y1, Y13, (DI)
 	VZEROUPPER
 	RET

@@ -45,7 +45,9 @@ func (m *move) Run() error {
 	for _, d := range m.dims {
 		work *= d
 	}
-	m.jobs.Run(m, work)
+	if work > 0 {
+		m.jobs.Run(m, work)
+	}
 	return nil
 }
 
@@ -135,8 +137,7 @@ func newSlice(jobs *threads.Jobs, op graph.Slice, x, y array.Place) Kernel {
 		off += op.Start.At(i) * xs.At(i)
 		xs = xs.With(i, xs.At(i)*op.Step.At(i))
 	}
-	size := x.DType.Size()
-	return newMove(jobs, y.Dims, xs, y.Dims.Strides(), unsafe.Add(x.Mem, off*size), y.Mem, size)
+	return newMove(jobs, y.Dims, xs, y.Dims.Strides(), x.From(off, y.Dims), y.Mem, x.DType.Size())
 }
 
 func newPad(jobs *threads.Jobs, op graph.Pad, x, y array.Place) Kernel {
@@ -145,17 +146,16 @@ func newPad(jobs *threads.Jobs, op graph.Pad, x, y array.Place) Kernel {
 		off += op.Lo.At(i) * ys.At(i)
 		ys = ys.With(i, ys.At(i)*(op.Gap.At(i)+1))
 	}
-	size := x.DType.Size()
-	m := newMove(jobs, x.Dims, x.Dims.Strides(), ys, x.Mem, unsafe.Add(y.Mem, off*size), size)
+	m := newMove(jobs, x.Dims, x.Dims.Strides(), ys, x.Mem, y.From(off, x.Dims), x.DType.Size())
 	m.zero = y.Bytes()
 	return m
 }
 
 func newConcat(jobs *threads.Jobs, op graph.Concat, xs []array.Place, y array.Place) Kernel {
 	var all sequence
-	at, size, st := 0, y.DType.Size(), y.Dims.Strides()
+	at, size, axis := 0, y.DType.Size(), y.Dims.Strides().At(op.Axis)
 	for _, x := range xs {
-		all = append(all, newMove(jobs, x.Dims, x.Dims.Strides(), st, x.Mem, unsafe.Add(y.Mem, at*st.At(op.Axis)*size), size))
+		all = append(all, newMove(jobs, x.Dims, x.Dims.Strides(), y.Dims.Strides(), x.Mem, y.From(at*axis, x.Dims), size))
 		at += x.Dims.At(op.Axis)
 	}
 	return all

@@ -157,7 +157,7 @@ func (k *fused[T, A]) Attach(w int, mem unsafe.Pointer) {
 		}
 	}
 	if k.code != nil {
-		k.lanes[w].linked = k.link(&k.lanes[w], unsafe.Add(mem, k.buffers*k.pitch()*8))
+		k.lanes[w].linked = k.link(&k.lanes[w], mem, k.buffers*k.pitch()*8)
 	}
 }
 

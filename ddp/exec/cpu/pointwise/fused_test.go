@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/array/arraytest"
 	"ebtrain/ddp/exec/cpu/pointwise/machine"
 	"ebtrain/ddp/exec/cpu/pointwise/vec"
 	"ebtrain/ddp/exec/cpu/threads"
@@ -140,7 +141,7 @@ func TestMachine(t *testing.T) {
 		for _, inPlace := range []bool{false, true} {
 			want, got := g.run(t, jobs, false, inPlace), g.run(t, jobs, true, inPlace)
 			for i := range want {
-				same := sameBits
+				same := arraytest.SameBits
 				if i >= len(g.f.Stores) {
 					same = sameSum
 				}
@@ -159,16 +160,6 @@ func sameSum(x, y []float32) (int, bool) {
 	for i := range x {
 		d := math.Abs(float64(x[i]) - float64(y[i]))
 		if (x[i] == x[i] || y[i] == y[i]) && x[i] != y[i] && !(d <= 2e-7*math.Abs(float64(y[i]))+1e-5) {
-			return i, false
-		}
-	}
-	return 0, true
-}
-
-// sameBits is the first place where x and y differ; NaNs are all alike.
-func sameBits(x, y []float32) (int, bool) {
-	for i := range x {
-		if math.Float32bits(x[i]) != math.Float32bits(y[i]) && (x[i] == x[i] || y[i] == y[i]) {
 			return i, false
 		}
 	}

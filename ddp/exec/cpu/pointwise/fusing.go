@@ -141,13 +141,18 @@ func (c *fusing[T, A]) readAfter(in []array.Place, p unsafe.Pointer, i int) bool
 // squares around the mean takes the mean from the plain sum of the same
 // elements, which is added if there is none.
 func (c *fusing[T, A]) sums(out []array.Place, scratch unsafe.Pointer) {
+	at := 0
 	add := func(r plan.Reduction, out unsafe.Pointer) {
 		size := resultLen(r.Access)
-		s := newSum(r, c.tab, out, c.f.DType, size, c.jobs.Parts, scratch)
+		mem := scratch
+		if size > 0 {
+			mem = unsafe.Add(scratch, at)
+		}
+		s := newSum(r, c.tab, out, c.f.DType, size, c.jobs.Parts, mem)
 		s.summing = summingOf(r, c.block)
 		s.n = float64(c.n) / float64(max(1, size))
 		c.fused.sums = append(c.fused.sums, s)
-		scratch = unsafe.Add(scratch, partialBytes(size, c.jobs.Parts))
+		at += partialBytes(size, c.jobs.Parts)
 	}
 	for i, r := range c.f.Sums {
 		add(r, out[i].Mem)

@@ -18,15 +18,16 @@ type linked struct {
 // use is an instruction, and the load or sum that it uses.
 type use struct{ instr, of int }
 
-// link gives the code its addresses for one thread, whose sums lie at mem.
-func (k *fused[T, A]) link(ln *lane[T], mem unsafe.Pointer) *linked {
+// link gives the code its addresses for one thread, whose sums lie in mem from
+// byte at on.
+func (k *fused[T, A]) link(ln *lane[T], mem unsafe.Pointer, at int) *linked {
 	l := &linked{program: machine.Link(k.code), acc: make([][]float64, len(k.sums))}
 	for i, c := range k.code {
 		switch {
 		case c.Reg >= 0:
 			k.linkOperand(l, ln, i, c.Reg)
 		case c.Sum >= 0:
-			mem = k.linkSum(l, i, c.Sum, mem)
+			at = k.linkSum(l, i, c.Sum, mem, at)
 		}
 	}
 	return l
@@ -61,9 +62,9 @@ func (k *fused[T, A]) linkOperand(l *linked, ln *lane[T], i, r int) {
 	}
 }
 
-// linkSum gives instruction i the place of sum number n, and returns the memory
-// that is left.
-func (k *fused[T, A]) linkSum(l *linked, i, n int, mem unsafe.Pointer) unsafe.Pointer {
+// linkSum gives instruction i the place of sum number n, in mem from byte at on,
+// and returns where the next may begin.
+func (k *fused[T, A]) linkSum(l *linked, i, n int, mem unsafe.Pointer, at int) int {
 	s := &k.sums[n]
 	counter := machine.InSums
 	switch s.summing {
@@ -72,12 +73,13 @@ func (k *fused[T, A]) linkSum(l *linked, i, n int, mem unsafe.Pointer) unsafe.Po
 	case toPieces:
 		l.program.Operand(i, nil, counter)
 		l.pieces = append(l.pieces, use{i, n})
-		return mem
+		return at
 	}
 	size := s.lanes(k.block)
+	mem = unsafe.Add(mem, at)
 	l.program.Operand(i, mem, counter)
 	l.acc[n] = array.Span[float64](mem, size)
-	return unsafe.Add(mem, size*8)
+	return at + size*8
 }
 
 // runMachine runs the machine on the first points of the block at at, in part w,

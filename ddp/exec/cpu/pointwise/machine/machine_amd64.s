@@ -8,7 +8,7 @@
 //
 // R8 is the instruction (linked), R9 the first one, R12 the counters, CX the
 // strips that are left. Z8 … Z15 are the handlers' own; Z16 = 0, Z17 = 1, Z18 =
-// sign bits.
+// sign bits, Z20 = NaN.
 
 #define NEXT \
 	ADDQ $linked__size, R8; \
@@ -38,6 +38,7 @@ TEXT ·run(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ strips+16(FP), CX
 	VPXORD Z16, Z16, Z16
 	VPTERNLOGD $255, Z17, Z17, Z17
+	VMOVAPS Z17, Z20
 	VPSLLD $31, Z17, Z18
 	VPSLLD $25, Z17, Z17
 	VPSRLD $2, Z17, Z17
@@ -108,9 +109,10 @@ HANDLER(prefetch, const_opPrefetch)
 #define MUL(S, A, B, K) VMULPS S, A, A
 #define DIV(S, A, B, K) VDIVPS S, A, A
 #define RDIV(S, A, B, K) VMOVUPS S, B; VDIVPS A, B, A
-// The instructions give the operand if either is NaN; a NaN in A is put back.
-#define MAX(S, A, B, K) VMAXPS S, A, B; VCMPPS $3, A, A, K; VBLENDMPS A, B, K, A
-#define MIN(S, A, B, K) VMINPS S, A, B; VCMPPS $3, A, A, K; VBLENDMPS A, B, K, A
+// The greater (5) or less (4) of two, +0 being greater than −0. The instruction
+// leaves out a NaN, which is put back.
+#define MAX(S, A, B, K) VCMPPS $3, S, A, K; VRANGEPS $5, S, A, A; VMOVAPS Z20, K, A
+#define MIN(S, A, B, K) VCMPPS $3, S, A, K; VRANGEPS $4, S, A, A; VMOVAPS Z20, K, A
 #define GREATER(S, A, B, K) VCMPPS $0x1e, S, A, K; VMOVAPS.Z Z17, K, A
 #define LESS(S, A, B, K) VCMPPS $0x11, S, A, K; VMOVAPS.Z Z17, K, A
 #define EQUAL(S, A, B, K) VCMPPS $0, S, A, K; VMOVAPS.Z Z17, K, A

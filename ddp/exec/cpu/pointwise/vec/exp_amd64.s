@@ -1,9 +1,11 @@
 //go:build !noasm
 
 #include "textflag.h"
+#include "each8_amd64.h"
 
 // Functions made of the exponential, eight float32 at a time (AVX2, FMA): n is
-// a multiple of 8 and not 0.
+// not 0. What is left of n goes through the same code in a vector of which the
+// rest is masked, so a number's function has the same bits wherever it lies.
 //
 // With k the whole number nearest to x/ln 2 and r = x − k·ln 2,
 //
@@ -37,6 +39,13 @@ DATA ·expf+88(SB)/4, $0x3eaaaaab
 DATA ·expf+92(SB)/4, $0x3d70f0f1 // 1/17
 GLOBL ·expf(SB), RODATA|NOPTR, $96
 
+// From lanes+32−4n on, n words of ones, then zeros: the mask of n lanes.
+DATA ·lanes+0(SB)/8, $0xffffffffffffffff
+DATA ·lanes+8(SB)/8, $0xffffffffffffffff
+DATA ·lanes+16(SB)/8, $0xffffffffffffffff
+DATA ·lanes+24(SB)/8, $0xffffffffffffffff
+GLOBL ·lanes(SB), RODATA|NOPTR, $64
+
 #define K(i, Y) VBROADCASTSS ·expf+i(SB), Y
 
 // d, x, s, n as in vec_amd64.s; Y1 = x, Y2 = s, Y3 = 1, Y4 = sign, Y5 = 0,
@@ -50,16 +59,7 @@ TEXT name(SB), NOSPLIT, $0-32; \
 	K(48, Y3); \
 	K(56, Y4); \
 	VXORPS Y5, Y5, Y5; \
-loop: \
-	VMOVUPS (SI), Y1; \
-	BODY; \
-	VMOVUPS Y0, (DI); \
-	ADDQ $32, SI; \
-	ADDQ $32, DI; \
-	SUBQ $8, CX; \
-	JNZ loop; \
-	VZEROUPPER; \
-	RET
+	EACH8(BODY)
 
 // From x in Y7, p in Y10 and k, as an integer, in Y8.
 #define CORE \
@@ -103,7 +103,7 @@ loop: \
 	VMULPS Y9, Y10, Y10; \
 	VMULPS Y8, Y10, Y10
 
-// Y10 = exp(Y7) − 1, Y7 ≤ 0.
+// Y10 = exp(Y7) − 1, Y7 ≤ 0; of −0 it is 0.
 #define EXPM1 \
 	K(44, Y9); \
 	VMAXPS Y7, Y9, Y7; \
@@ -118,11 +118,14 @@ loop: \
 
 #define POSITIVE VCMPPS $0x1e, Y5, Y1, Y6
 
-// Not the minimum with 0 but a mask: a NaN stays.
+// Not the minimum with 0 but a mask: a NaN stays. The sign is that of x, which
+// is −0's only as it is put back.
 #define ELU \
 	POSITIVE; \
 	VANDNPS Y1, Y6, Y7; \
 	EXPM1; \
+	VANDPS Y4, Y1, Y7; \
+	VORPS Y7, Y10, Y10; \
 	VMULPS Y2, Y10, Y10; \
 	VBLENDVPS Y6, Y1, Y10, Y0
 

@@ -155,6 +155,15 @@ func wide8s(fast func(d, x *float32, s float32, n int), rest BinaryNumber[float3
 	}
 }
 
+// whole8 does all of a block by a function that takes any number of elements but 0.
+func whole8(fast func(d, x *float32, s float32, n int)) Unary[float32] {
+	return func(d, x []float32, a float32) {
+		if len(d) > 0 {
+			fast(&d[0], &x[:len(d)][0], a, len(d))
+		}
+	}
+}
+
 // binaryFloat32 is binaryOf for float32.
 func binaryFloat32(fn graph.BinaryFn) Pair[float32] {
 	p := binaryOf[float32](fn)
@@ -222,7 +231,7 @@ func unaryFloat32(fn graph.UnaryFn) Unary[float32] {
 		return func(d, x []float32, _ float32) { f(d, x, x) }
 	}
 	if f := exponential(fn); f != nil && cpu.X86.HasFMA {
-		return free(f)
+		return whole8(f)
 	}
 	return rest
 }

@@ -1,8 +1,9 @@
 //go:build !noasm
 
 #include "textflag.h"
+#include "each8_amd64.h"
 
-// The logarithm of eight float32 at a time (AVX2, FMA). With x = m·2ᵏ, m in [√½, √2),
+// The logarithm of float32, eight at a time (AVX2, FMA; see each8_amd64.h). With x = m·2ᵏ, m in [√½, √2),
 // and f = m − 1,
 //
 //	ln x = f − f²/2 + f³·q(f) + k·ln 2
@@ -36,83 +37,73 @@ GLOBL ·logf(SB), RODATA|NOPTR, $92
 
 #define L(i, Y) VBROADCASTSS ·logf+i(SB), Y
 
-// func log8(d, x *float32, s float32, n int): n is a multiple of 8 and not 0; s is
-// not used
+// Y0 = log Y1; Y5 = 0.
+#define LOG \
+	/* Y7 = x, or 2²⁵·x if that is less than any normal number; Y8 = 0 or −25 */ \
+	L(0, Y9); \
+	VCMPPS $1, Y9, Y1, Y6; \
+	L(4, Y9); \
+	VMULPS Y9, Y1, Y9; \
+	VBLENDVPS Y6, Y9, Y1, Y7; \
+	L(8, Y9); \
+	VANDPS Y6, Y9, Y8; \
+	/* Y7 = f, Y8 = k */ \
+	L(12, Y9); \
+	VPADDD Y9, Y7, Y7; \
+	VPSRAD $23, Y7, Y10; \
+	L(20, Y9); \
+	VPSUBD Y9, Y10, Y10; \
+	VCVTDQ2PS Y10, Y10; \
+	VADDPS Y10, Y8, Y8; \
+	L(24, Y9); \
+	VPAND Y9, Y7, Y7; \
+	L(16, Y9); \
+	VPADDD Y9, Y7, Y7; \
+	L(76, Y9); \
+	VSUBPS Y9, Y7, Y7; \
+	L(28, Y10); \
+	L(32, Y9); \
+	VFMADD213PS Y9, Y7, Y10; \
+	L(36, Y9); \
+	VFMADD213PS Y9, Y7, Y10; \
+	L(40, Y9); \
+	VFMADD213PS Y9, Y7, Y10; \
+	L(44, Y9); \
+	VFMADD213PS Y9, Y7, Y10; \
+	L(48, Y9); \
+	VFMADD213PS Y9, Y7, Y10; \
+	L(52, Y9); \
+	VFMADD213PS Y9, Y7, Y10; \
+	L(56, Y9); \
+	VFMADD213PS Y9, Y7, Y10; \
+	L(60, Y9); \
+	VFMADD213PS Y9, Y7, Y10; \
+	VMULPS Y7, Y7, Y11; \
+	VMULPS Y7, Y10, Y10; \
+	VMULPS Y11, Y10, Y10; \
+	L(64, Y9); \
+	VFMADD231PS Y9, Y8, Y10; \
+	L(72, Y9); \
+	VFNMADD231PS Y9, Y11, Y10; \
+	VADDPS Y7, Y10, Y10; \
+	L(68, Y9); \
+	VFMADD231PS Y9, Y8, Y10; \
+	/* what is not positive and finite */ \
+	L(80, Y9); \
+	VCMPPS $0, Y9, Y1, Y6; \
+	VBLENDVPS Y6, Y9, Y10, Y10; \
+	L(84, Y9); \
+	VCMPPS $0, Y5, Y1, Y6; \
+	VBLENDVPS Y6, Y9, Y10, Y10; \
+	L(88, Y9); \
+	VCMPPS $9, Y5, Y1, Y6; \
+	VBLENDVPS Y6, Y9, Y10, Y10; \
+	VMOVAPS Y10, Y0
+
+// func log8(d, x *float32, s float32, n int): n is not 0; s is not used
 TEXT ·log8(SB), NOSPLIT, $0-32
 	MOVQ d+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ n+24(FP), CX
 	VXORPS Y5, Y5, Y5
-
-loop:
-	VMOVUPS (SI), Y1
-
-	// Y7 = x, or 2²⁵·x if that is less than any normal number; Y8 = 0 or −25
-	L(0, Y9)
-	VCMPPS $1, Y9, Y1, Y6
-	L(4, Y9)
-	VMULPS Y9, Y1, Y9
-	VBLENDVPS Y6, Y9, Y1, Y7
-	L(8, Y9)
-	VANDPS Y6, Y9, Y8
-
-	// Y7 = f, Y8 = k
-	L(12, Y9)
-	VPADDD Y9, Y7, Y7
-	VPSRAD $23, Y7, Y10
-	L(20, Y9)
-	VPSUBD Y9, Y10, Y10
-	VCVTDQ2PS Y10, Y10
-	VADDPS Y10, Y8, Y8
-	L(24, Y9)
-	VPAND Y9, Y7, Y7
-	L(16, Y9)
-	VPADDD Y9, Y7, Y7
-	L(76, Y9)
-	VSUBPS Y9, Y7, Y7
-
-	L(28, Y10)
-	L(32, Y9)
-	VFMADD213PS Y9, Y7, Y10
-	L(36, Y9)
-	VFMADD213PS Y9, Y7, Y10
-	L(40, Y9)
-	VFMADD213PS Y9, Y7, Y10
-	L(44, Y9)
-	VFMADD213PS Y9, Y7, Y10
-	L(48, Y9)
-	VFMADD213PS Y9, Y7, Y10
-	L(52, Y9)
-	VFMADD213PS Y9, Y7, Y10
-	L(56, Y9)
-	VFMADD213PS Y9, Y7, Y10
-	L(60, Y9)
-	VFMADD213PS Y9, Y7, Y10
-	VMULPS Y7, Y7, Y11
-	VMULPS Y7, Y10, Y10
-	VMULPS Y11, Y10, Y10
-	L(64, Y9)
-	VFMADD231PS Y9, Y8, Y10
-	L(72, Y9)
-	VFNMADD231PS Y9, Y11, Y10
-	VADDPS Y7, Y10, Y10
-	L(68, Y9)
-	VFMADD231PS Y9, Y8, Y10
-
-	// what is not positive and finite
-	L(80, Y9)
-	VCMPPS $0, Y9, Y1, Y6
-	VBLENDVPS Y6, Y9, Y10, Y10
-	L(84, Y9)
-	VCMPPS $0, Y5, Y1, Y6
-	VBLENDVPS Y6, Y9, Y10, Y10
-	L(88, Y9)
-	VCMPPS $9, Y5, Y1, Y6 // less than 0, or not a number
-	VBLENDVPS Y6, Y9, Y10, Y10
-	VMOVUPS Y10, (DI)
-	ADDQ $32, SI
-	ADDQ $32, DI
-	SUBQ $8, CX
-	JNZ  loop
-	VZEROUPPER
-	RET
+	EACH8(LOG)

@@ -53,10 +53,11 @@ loop: \
 	VPSRLD $2, Y3, Y3; \
 	VXORPS Y5, Y5, Y5
 
-// Maximum and minimum give the second operand if either is NaN; a NaN in x is
-// put back.
-#define MAXIMUM VMAXPS Y2, Y1, Y0; VCMPPS $3, Y1, Y1, Y6; VBLENDVPS Y6, Y1, Y0, Y0
-#define MINIMUM VMINPS Y2, Y1, Y0; VCMPPS $3, Y1, Y1, Y6; VBLENDVPS Y6, Y1, Y0, Y0
+// The instructions give their last operand if both are zeros or either is NaN.
+// So zeros are combined in both orders: the bits of others are equal. All bits
+// set is a NaN.
+#define MAXIMUM VMAXPS Y2, Y1, Y0; VMAXPS Y1, Y2, Y6; VANDPS Y6, Y0, Y0; VCMPPS $3, Y2, Y1, Y6; VORPS Y6, Y0, Y0
+#define MINIMUM VMINPS Y2, Y1, Y0; VMINPS Y1, Y2, Y6; VORPS Y6, Y0, Y0; VCMPPS $3, Y2, Y1, Y6; VORPS Y6, Y0, Y0
 #define SUM VADDPS Y2, Y1, Y0
 #define DIFFERENCE VSUBPS Y2, Y1, Y0
 #define REVERSE VSUBPS Y1, Y2, Y0

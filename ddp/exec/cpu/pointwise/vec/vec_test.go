@@ -1,9 +1,11 @@
 package vec
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
+	"ebtrain/ddp/exec/cpu/array/arraytest"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
@@ -28,8 +30,11 @@ func hard(sub uint16) []float32 {
 }
 
 // ulps is how far apart two float32 lie, in units of the last place of want.
+// Zeros of different signs are far apart, NaNs are all alike.
 func ulps(got, want float32) float64 {
 	switch {
+	case got == 0 && want == 0 && math.Signbit(float64(got)) != math.Signbit(float64(want)):
+		return math.Inf(1)
 	case got == want || got != got && want != want:
 		return 0
 	case math.IsInf(float64(got), 0) || math.IsInf(float64(want), 0) || got != got || want != want:
@@ -72,7 +77,7 @@ func TestBinary32(t *testing.T) {
 		for i := range x {
 			check("arrays", i, x[i], y[i])
 		}
-		for _, s := range []float32{2.5, 0, float32(math.NaN()), float32(math.Inf(-1))} {
+		for _, s := range []float32{2.5, 0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(-1))} {
 			p.VS(d, x, s)
 			for i := range x {
 				check("array, number", i, x[i], s)
@@ -101,6 +106,62 @@ func TestSelect32(t *testing.T) {
 		}
 		if math.Float32bits(d[i]) != math.Float32bits(want) {
 			t.Errorf("select(%v, %v, %v) = %v", c[i], x[i], y[i], d[i])
+		}
+	}
+}
+
+// position is a loop over a block: of its operands, to d.
+type position func(d, x, y, z []float32)
+
+// positions are all loops that compute each element alone, by name.
+func positions() map[string]position {
+	all := map[string]position{
+		"select": func(d, x, y, z []float32) { selectFloat32()(d, x, y, z) },
+	}
+	for fn := graph.UnaryFn(1); fn < graph.NumUnaryFn; fn++ {
+		f := unaryFloat32(fn)
+		all[fn.String()] = func(d, x, _, _ []float32) { f(d, x, 0.3) }
+	}
+	for fn := graph.BinaryFn(1); fn < graph.NumBinaryFn; fn++ {
+		p := binaryFloat32(fn)
+		all[fn.String()+" of arrays"] = func(d, x, y, _ []float32) { p.VV(d, x, y) }
+		for _, s := range []float32{0.7, 0, float32(math.Copysign(0, -1))} {
+			all[fmt.Sprintf("%s of an array and %v", fn, s)] = func(d, x, _, _ []float32) { p.VS(d, x, s) }
+			all[fmt.Sprintf("%s of %v and an array", fn, s)] = func(d, x, _, _ []float32) { p.SV(d, x, s) }
+		}
+	}
+	return all
+}
+
+// A number's function has the same bits wherever the number lies, in blocks of
+// any length: so a plan may cut values into blocks as it likes. Nothing outside
+// the block is written.
+func TestPositionOfElements32(t *testing.T) {
+	x, y, z := hard(1), hard(2), hard(3)
+	for i := 0; i < len(x); i += 3 { // pairs of zeros and NaNs
+		y[i] = x[i]
+		if i%2 == 0 {
+			y[i] = -x[i]
+		}
+	}
+	const guard = 12345
+	for name, f := range positions() {
+		alone := make([]float32, len(x))
+		for i := range x {
+			f(alone[i:i+1], x[i:i+1], y[i:i+1], z[i:i+1])
+		}
+		for n := 1; n <= 70; n++ {
+			for at := 0; at+n <= min(len(x), 90); at++ {
+				d := make([]float32, n+1)
+				d[n] = guard
+				f(d[:n], x[at:at+n], y[at:at+n], z[at:at+n])
+				if i, ok := arraytest.SameBits(d[:n], alone[at:at+n]); !ok {
+					t.Fatalf("%s of %v, %v: %v alone, and %v at %d of %d", name, x[at+i], y[at+i], alone[at+i], d[i], i, n)
+				}
+				if d[n] != guard {
+					t.Fatalf("%s of %d: wrote behind the block", name, n)
+				}
+			}
 		}
 	}
 }
