@@ -161,12 +161,6 @@ func (k *fused[T, A]) Attach(w int, mem unsafe.Pointer) {
 	}
 }
 
-func fill[T array.Number](d []T, v T) {
-	for i := range d {
-		d[i] = v
-	}
-}
-
 func (l *load[T]) fill(dst []T, at int) {
 	if l.plain {
 		array.Expand(dst, array.Span[T](l.mem, l.extent()), l.acc, at)

@@ -126,15 +126,19 @@ func b2i(b bool) int {
 	return 0
 }
 
-// The machine and the interpreter do the same operations: equal bits.
-func TestMachine(t *testing.T) {
+// FuzzMachine runs random groups by the machine and by the interpreter, which do
+// the same operations: equal bits, and sums that are equal but for their order.
+func FuzzMachine(f *testing.F) {
 	if !machine.Available {
-		t.Skip("no AVX-512, or no assembly")
+		f.Skip("no machine: no AVX-512, or no assembly")
 	}
 	team := threads.NewTeam(2)
-	defer team.Close()
+	f.Cleanup(team.Close)
 	jobs := threads.NewJobs(team, 0)
 	for seed := range uint64(300) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		shape := [][2]int{{1, 700}, {300, 3}, {67, 96}, {41, 100}, {5, 2304}, {3, 8192}, {9, 4100}, {33, 576}, {700, 1}}[rnd.IntN(9)]
 		g := randomGroup(rnd, shape[0], shape[1])
@@ -146,12 +150,12 @@ func TestMachine(t *testing.T) {
 					same = sameSum
 				}
 				if at, ok := same(got[i], want[i]); !ok {
-					t.Fatalf("seed %d, %v, in place %v: result %d at %d is %v, want %v\n%v\nloads %v stores %v sums %v",
-						seed, shape, inPlace, i, at, got[i][at], want[i][at], g.f.Code, g.f.Loads, g.f.Stores, g.f.Sums)
+					t.Fatalf("%v, in place %v: result %d at %d is %v, want %v\n%v\nloads %v stores %v sums %v",
+						shape, inPlace, i, at, got[i][at], want[i][at], g.f.Code, g.f.Loads, g.f.Stores, g.f.Sums)
 				}
 			}
 		}
-	}
+	})
 }
 
 // sameSum is the first place where x and y are not the same sums, but for the

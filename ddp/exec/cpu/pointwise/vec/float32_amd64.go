@@ -83,7 +83,7 @@ func sqrt8(d, x *float32, s float32, n int)
 func select8(d, c, x, y *float32, n int)
 
 //go:noescape
-func sumAll16(x *float32, n int) float64
+func sum16(x *float32, n int) float64
 
 //go:noescape
 func sumColumns16(acc *float64, x *float32, rows, stride int)
@@ -92,7 +92,7 @@ func sumColumns16(acc *float64, x *float32, rows, stride int)
 func sumColumns4(acc *float64, x *float32, rows, stride int)
 
 //go:noescape
-func sumAll64(x *float32, n int) float64
+func sum64(x *float32, n int) float64
 
 //go:noescape
 func sumColumns64(acc *float64, x *float32, rows, stride int)
@@ -101,10 +101,10 @@ func sumColumns64(acc *float64, x *float32, rows, stride int)
 func sumColumns32(acc *float64, x *float32, rows, stride int)
 
 //go:noescape
-func squareColumns64(acc *float64, x *float32, rows, stride int)
+func sumSquareColumns64(acc *float64, x *float32, rows, stride int)
 
 //go:noescape
-func squareColumns32(acc *float64, x *float32, rows, stride int)
+func sumSquareColumns32(acc *float64, x *float32, rows, stride int)
 
 //go:noescape
 func addRow32(acc *float64, x *float32, n int)
@@ -293,11 +293,11 @@ func squaresFloat32() Sums[float32, float64] {
 // sumFloat32 is the sum of x, whatever its length.
 func sumFloat32(x []float32) (s float64) {
 	if n := len(x) &^ 63; cpu.X86.HasAVX512F && n > 0 {
-		s = sumAll64(&x[0], n)
+		s = sum64(&x[0], n)
 		x = x[n:]
 	}
 	if n := len(x) &^ 15; n > 0 {
-		s += sumAll16(&x[0], n)
+		s += sum16(&x[0], n)
 		x = x[n:]
 	}
 	return s + sum[float32, float64](x)
@@ -344,10 +344,10 @@ func sumSquareColumnsFloat32(acc []float64, x []float32) {
 	}
 	c := 0
 	for ; cpu.X86.HasAVX512F && c+64 <= cols; c += 64 {
-		squareColumns64(&acc[c], &x[c], rows, cols)
+		sumSquareColumns64(&acc[c], &x[c], rows, cols)
 	}
 	for ; cpu.X86.HasAVX512F && c+32 <= cols; c += 32 {
-		squareColumns32(&acc[c], &x[c], rows, cols)
+		sumSquareColumns32(&acc[c], &x[c], rows, cols)
 	}
 	for ; c < cols; c++ {
 		for i := c; i < rows*cols; i += cols {
