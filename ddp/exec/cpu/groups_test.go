@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -100,14 +98,11 @@ func now(threads int) time.Duration {
 }
 
 func mostExpensive(all []timedStep, n int) string {
-	var text strings.Builder
-	t := tabwriter.NewWriter(&text, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "ms\tMB\tGB/s\tops\t\n")
+	text := fmt.Sprintf("%8s%8s%8s%5s\n", "ms", "MB", "GB/s", "ops")
 	for _, s := range all[:min(n, len(all))] {
-		fmt.Fprintf(t, "%.3f\t%.1f\t%.1f\t%d\t %s\n", s.best.Seconds()*1e3, float64(s.bytes)/1e6, float64(s.bytes)/s.best.Seconds()/1e9, s.instrs, s.name)
+		text += fmt.Sprintf("%8.3f%8.1f%8.1f%5d  %s\n", s.best.Seconds()*1e3, float64(s.bytes)/1e6, float64(s.bytes)/s.best.Seconds()/1e9, s.instrs, s.name)
 	}
-	t.Flush()
-	return text.String()
+	return text
 }
 
 // copyRate is the GB/s, read and written together, of a copy between arrays

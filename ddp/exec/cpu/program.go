@@ -194,7 +194,7 @@ func (p *program) Close() error {
 	if p.running {
 		p.running = false
 		p.ctx.stop(errors.New("the program is closed"))
-		<-p.done
+		<-p.done //nolint:errcheck // that the run was cut off is no error of Close
 	}
 	if len(p.engine) > 0 {
 		p.b.do(func() {
