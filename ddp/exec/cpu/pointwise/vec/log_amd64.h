@@ -1,10 +1,5 @@
-//go:build !noasm
-
-#include "textflag.h"
-#include "each8_amd64.h"
-
-// The logarithm of float32, eight at a time (AVX2, FMA; see each8_amd64.h). With x = m·2ᵏ, m in [√½, √2),
-// and f = m − 1,
+// The logarithm of eight float32 (AVX2, FMA). With x = m·2ᵏ, m in [√½, √2), and
+// f = m − 1,
 //
 //	ln x = f − f²/2 + f³·q(f) + k·ln 2
 //
@@ -99,11 +94,3 @@ GLOBL ·logf(SB), RODATA|NOPTR, $92
 	VCMPPS $9, Y5, Y1, Y6; \
 	VBLENDVPS Y6, Y9, Y10, Y10; \
 	VMOVAPS Y10, Y0
-
-// func log8(d, x *float32, s float32, n int): n is not 0; s is not used
-TEXT ·log8(SB), NOSPLIT, $0-32
-	MOVQ d+0(FP), DI
-	MOVQ x+8(FP), SI
-	MOVQ n+24(FP), CX
-	VXORPS Y5, Y5, Y5
-	EACH8(LOG)

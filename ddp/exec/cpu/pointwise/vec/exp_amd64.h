@@ -1,11 +1,5 @@
-//go:build !noasm
-
-#include "textflag.h"
-#include "each8_amd64.h"
-
-// Functions made of the exponential, eight float32 at a time (AVX2, FMA): n is
-// not 0. What is left of n goes through the same code in a vector of which the
-// rest is masked, so a number's function has the same bits wherever it lies.
+// Functions made of the exponential, of eight float32 (AVX2, FMA): Y0 from x = Y1,
+// with a parameter Y2, Y3 = 1, Y4 = sign, Y5 = 0.
 //
 // With k the whole number nearest to x/ln 2 and r = x − k·ln 2,
 //
@@ -39,27 +33,7 @@ DATA ·expf+88(SB)/4, $0x3eaaaaab
 DATA ·expf+92(SB)/4, $0x3d70f0f1 // 1/17
 GLOBL ·expf(SB), RODATA|NOPTR, $96
 
-// From lanes+32−4n on, n words of ones, then zeros: the mask of n lanes.
-DATA ·lanes+0(SB)/8, $0xffffffffffffffff
-DATA ·lanes+8(SB)/8, $0xffffffffffffffff
-DATA ·lanes+16(SB)/8, $0xffffffffffffffff
-DATA ·lanes+24(SB)/8, $0xffffffffffffffff
-GLOBL ·lanes(SB), RODATA|NOPTR, $64
-
 #define K(i, Y) VBROADCASTSS ·expf+i(SB), Y
-
-// d, x, s, n as in vec_amd64.s; Y1 = x, Y2 = s, Y3 = 1, Y4 = sign, Y5 = 0,
-// result in Y0.
-#define LOOP(name, BODY) \
-TEXT name(SB), NOSPLIT, $0-32; \
-	MOVQ d+0(FP), DI; \
-	MOVQ x+8(FP), SI; \
-	VBROADCASTSS s+16(FP), Y2; \
-	MOVQ n+24(FP), CX; \
-	K(48, Y3); \
-	K(56, Y4); \
-	VXORPS Y5, Y5, Y5; \
-	EACH8(BODY)
 
 // From x in Y7, p in Y10 and k, as an integer, in Y8.
 #define CORE \
@@ -190,11 +164,3 @@ TEXT name(SB), NOSPLIT, $0-32; \
 	VFMADD213PS Y10, Y7, Y8; \
 	VMAXPS Y1, Y5, Y0; \
 	VFMADD231PS Y9, Y8, Y0
-
-LOOP(·exp8, EXPONENTIAL)
-LOOP(·elu8, ELU)
-LOOP(·eluD8, ELUD)
-LOOP(·eluDD8, ELUDD)
-LOOP(·sigmoid8, SIGMOID)
-LOOP(·tanh8, TANH)
-LOOP(·softplus8, SOFTPLUS)
