@@ -48,9 +48,8 @@ const (
 	numKernels
 )
 
-// kernels are the addresses of the loops' code.
-var kernels [numKernels]uintptr
-
+// run does kernel k on n numbers from d, x and y on.
+//
 //go:noescape
 func run(k kernel, d, x, y *float32, s float32, n int)
 

@@ -23,13 +23,13 @@ TEXT ·run(SB), NOSPLIT|NOFRAME, $0-48
 	VPSLLD $25, Y3, Y3
 	VPSRLD $2, Y3, Y3
 	VXORPS Y5, Y5, Y5
-	LEAQ ·kernels(SB), BX
+	LEAQ kernels<>(SB), BX
 	MOVQ (BX)(AX*8), AX
 	JMP AX
 
 // A kernel and its place in the table, which grows in the order of this file.
 #define KERNEL(name, k) \
-DATA ·kernels+k*8(SB)/8, $name<>(SB); \
+DATA kernels<>+k*8(SB)/8, $name<>(SB); \
 TEXT name<>(SB), NOSPLIT|NOFRAME, $0-0
 
 // The next eight, or the end.
@@ -129,7 +129,7 @@ ANY(tanh, const_tanh8, TANH)
 ANY(softplus, const_softplus8, SOFTPLUS)
 ANY(log, const_log8, LOG)
 
-GLOBL ·kernels(SB), RODATA|NOPTR, $(const_numKernels*8)
+GLOBL kernels<>(SB), RODATA|NOPTR, $(const_numKernels*8)
 
 // func select8(d, c, x, y *float32, n int)
 TEXT ·select8(SB), NOSPLIT, $0-40
