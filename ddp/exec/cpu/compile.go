@@ -151,7 +151,7 @@ func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
 		return nil, pointwise.Scratch(f, p.b.jobs), nil
 	}
 	prob := problem(p.plan, s)
-	if prob == nil || p.plan.Values[s.Out[0]].DType != graph.F32 {
+	if prob == nil || p.plan.Values[s.Out[0]].DType != graph.F32 || p.termless(s) {
 		return nil, 0, nil
 	}
 	if p.b.bf16 {
@@ -163,6 +163,12 @@ func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
 	}
 	p.engine = append(p.engine, k)
 	return k, k.Scratch(), nil
+}
+
+// termless says whether an operand of a product is empty: its result is 0, or
+// empty too, and engines take no such problem.
+func (p *program) termless(s *plan.Step) bool {
+	return p.plan.Values[s.In[0]].Dims.Len() == 0 || p.plan.Values[s.In[1]].Dims.Len() == 0
 }
 
 // allocate makes the memory of the plan.
@@ -241,6 +247,9 @@ func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 	case plan.Wait:
 		return &wait{p, op.Number}, nil
 	case graph.Conv2D, graph.Conv2DGradX, graph.Conv2DGradW, graph.MatMul:
+		if p.termless(s) {
+			return moves.New(jobs, plan.Fill{}, nil, out)
+		}
 		return newLoop64(jobs, problem(p.plan, s), out[0], in[0], in[1])
 	}
 	return moves.New(jobs, s.Op, in, out)
