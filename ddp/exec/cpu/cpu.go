@@ -1,18 +1,28 @@
-// Package cpu runs graphs on the processor: convolutions and matrix products
-// by an engine (Winograd's filtering in front of oneDNN or plain Go), everything else by kernels in Go.
+// Package cpu runs graphs on the processor. It computes next to nothing itself:
+// it says which kernel does a step, where its operands lie, and when it runs. Fused
+// groups are those of package pointwise, convolutions and matrix products an
+// engine's (package linalg/winograd in front of dnnl or native), everything else
+// those of package moves; its own are plain loops in Go for products in float64.
 //
 // One goroutine, locked to its OS thread, compiles and runs the programs of a
 // backend, one step after the other; inside a step a kernel uses all threads.
 // The parts of the work are fixed, so the same inputs and the same number of
 // threads give the same bits. A run allocates no memory.
 //
+// All pointers of a program are fixed when it is compiled:
+//
+//	arena      ┌ value ┬ value ──┬ value ┬ scratch of a step ┐   shared by lifetime
+//	bucket     ┌ gradient ┬ gradient ┬ …                         from the Comm, reduced in place
+//	inputs, outputs, variables                                   host tensors of their own
+//	lane       ┌ buffers of a fused group ┐                      one a thread, for all groups
+//
 // With Config.BF16, convolutions and matrix products may round their operands to
 // bfloat16, multiply those and add up in float32, or do what is as exact and
-// faster: see package winograd. Everything else stays as it is: values in memory, master weights, sums, statistics, losses and what the
-// ranks exchange are float32. Products with a vector stay float32 too.
+// faster: see package winograd. Everything else stays as it is: values in memory,
+// master weights, sums, statistics, losses and what the ranks exchange are float32.
+// Products with a vector stay float32 too.
 //
-// Invariants: all pointers of a program are fixed when it is compiled; sums
-// are added up in float64; images lie in channels-last order.
+// Invariants: sums are added up in float64; images lie in channels-last order.
 //
 // Concurrency: a Backend may be used from several goroutines; runs of its
 // programs take turns. See package exec for Programs and Vars.

@@ -125,6 +125,6 @@ func copyRate(n int) float64 {
 type copies struct{ x, y []byte }
 
 func (c copies) Part(_, w, n int) {
-	lo, hi := len(c.x)*w/n, len(c.x)*(w+1)/n
+	lo, hi := threads.Part(len(c.x), w, n)
 	copy(c.x[lo:hi], c.y[lo:hi])
 }

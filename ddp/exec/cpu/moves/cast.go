@@ -47,7 +47,7 @@ func (c *cast[T]) Run() error {
 }
 
 func (c *cast[T]) Part(worker, w, n int) {
-	for at, hi := c.n*w/n, c.n*(w+1)/n; at < hi; at += castBlock {
+	for at, hi := threads.Part(c.n, w, n); at < hi; at += castBlock {
 		b := c.buf[worker][:min(castBlock, hi-at)]
 		c.read(b, c.x, at)
 		c.write(c.y, at, b)

@@ -37,8 +37,8 @@ func (d *draw) Run() error {
 // Part draws some pieces of the rows.
 func (d *draw) Part(worker, w, n int) {
 	perRow := (d.cols + drawn - 1) / drawn
-	total := d.rows * perRow
-	for g := total * w / n; g < total*(w+1)/n; g++ {
+	lo, hi := threads.Part(d.rows*perRow, w, n)
+	for g := lo; g < hi; g++ {
 		r, c := g/perRow, g%perRow*drawn
 		name := philox.Name{Seed: uint64(d.key[0]), Step: uint32(d.key[1]), Sample: uint32(d.key[2] + int64(r)),
 			Purpose: d.op.Purpose, Sub: d.op.Sub}

@@ -84,12 +84,14 @@ func (g *gather[T]) Run() error {
 func (g *gather[T]) Part(_, w, n int) {
 	c := g.cols
 	if !g.single {
-		for i := len(g.idx) * w / n; i < len(g.idx)*(w+1)/n; i++ {
+		lo, hi := threads.Part(len(g.idx), w, n)
+		for i := lo; i < hi; i++ {
 			copy(g.y[i*c:][:c], g.x[int(g.idx[i])*c:][:c])
 		}
 		return
 	}
-	for i := g.images * w / n; i < g.images*(w+1)/n; i++ {
+	lo, hi := threads.Part(g.images, w, n)
+	for i := lo; i < hi; i++ {
 		idx, y, x := imageOf(&g.table, i, g.y, g.x)
 		for e, at := range idx {
 			y[e] = x[int(at)*c+e%c]
@@ -124,7 +126,7 @@ func (s *scatter[T]) Run() error {
 func (s *scatter[T]) Part(_, w, n int) {
 	c := s.cols
 	if !s.single {
-		lo, hi := c*w/n, c*(w+1)/n
+		lo, hi := threads.Part(c, w, n)
 		for i, at := range s.idx {
 			row := s.y[int(at)*c:][:c]
 			for j := lo; j < hi; j++ {
@@ -133,7 +135,8 @@ func (s *scatter[T]) Part(_, w, n int) {
 		}
 		return
 	}
-	for i := s.images * w / n; i < s.images*(w+1)/n; i++ {
+	lo, hi := threads.Part(s.images, w, n)
+	for i := lo; i < hi; i++ {
 		idx, x, y := imageOf(&s.table, i, s.x, s.y)
 		clear(y)
 		for e, at := range idx {

@@ -41,7 +41,8 @@ func (k *image[T]) Run() error {
 
 func (k *image[T]) Part(worker, w, n int) {
 	rows := k.out.At(0) * k.out.At(1)
-	for r := rows * w / n; r < rows*(w+1)/n; r++ {
+	lo, hi := threads.Part(rows, w, n)
+	for r := lo; r < hi; r++ {
 		k.row(k, worker, r/k.out.At(1), r%k.out.At(1))
 	}
 }

@@ -61,7 +61,7 @@ func (m *move) Part(_, w, n int) {
 	}
 	rows := m.dims[k]
 	total := outer * rows
-	lo, hi := total*w/n, total*(w+1)/n
+	lo, hi := threads.Part(total, w, n)
 	for at := lo; at < hi; {
 		r := at % rows
 		count := min(rows-r, hi-at)

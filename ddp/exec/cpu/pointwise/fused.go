@@ -103,7 +103,7 @@ func (k *fused[T, A]) Run() error {
 // Part computes part w of n of the blocks.
 func (k *fused[T, A]) Part(worker, w, n int) {
 	blocks := (k.n + k.block - 1) / k.block
-	lo, hi := blocks*w/n, blocks*(w+1)/n
+	lo, hi := threads.Part(blocks, w, n)
 	ln := &k.lanes[worker]
 	for i := range k.sums {
 		k.sums[i].reset(w, k.order, lo, hi)
