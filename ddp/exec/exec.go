@@ -46,6 +46,16 @@ type Backend interface {
 	Close() error
 }
 
+// Describe is a backend's name, and what it has to say to people about the
+// choice of it, if anything: "cpu (plain Go, 2 threads) (libdnnl.so.2 was not
+// found: …)".
+func Describe(b Backend) string {
+	if n, ok := b.(interface{ Notice() string }); ok && n.Notice() != "" {
+		return b.Name() + " (" + n.Notice() + ")"
+	}
+	return b.Name()
+}
+
 // Options are the surroundings of a program.
 type Options struct {
 	// Name is the program's name in errors and dumps: "step", "energy".

@@ -5,12 +5,10 @@ import (
 	"context"
 	"os"
 
-	"ebtrain/ddp/exec/cpu"
 	"ebtrain/trainer/job"
 )
 
 func main() {
-	cpu.ShortSpins()
 	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
 	os.Exit(job.Exit("evaluate", err, os.Stderr))
 }

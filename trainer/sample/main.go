@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/ddp/exec/cpu"
 	"ebtrain/trainer/job"
 	"ebtrain/trainer/run/picture"
 )
@@ -31,7 +30,6 @@ type options struct {
 }
 
 func main() {
-	cpu.ShortSpins()
 	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
 	os.Exit(job.Exit("sample", err, os.Stderr))
 }

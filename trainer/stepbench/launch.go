@@ -67,13 +67,13 @@ func findLauncher(self string) (string, error) {
 }
 
 // output is where rank 0 prints.
-func output(environ []string, stdout io.Writer) (io.WriteCloser, error) {
+func output(environ []string, stdout io.Writer) io.WriteCloser {
 	for _, v := range environ {
 		if file, ok := strings.CutPrefix(v, outEnv+"="); ok {
-			return lateFile{file: file, text: &strings.Builder{}}, nil
+			return lateFile{file: file, text: &strings.Builder{}}
 		}
 	}
-	return keptOpen{stdout}, nil
+	return keptOpen{stdout}
 }
 
 // keptOpen is a writer that outlives the program's use of it.

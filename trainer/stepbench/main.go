@@ -16,13 +16,11 @@ import (
 	"sync"
 	"syscall"
 
-	"ebtrain/ddp/exec/cpu"
 	"ebtrain/launch/env"
 	"ebtrain/trainer/job"
 )
 
 func main() {
-	cpu.ShortSpins()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
@@ -77,10 +75,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	defer cancel()
 	ctx, done := untilStopped(ctx, w.StopRequested())
 	defer done()
-	out, err := output(environ, stdout)
-	if err != nil {
-		return err
-	}
+	out := output(environ, stdout)
 	if err := rank(ctx, o, w, out); err != nil {
 		return errors.Join(w.Fail(err), out.Close())
 	}

@@ -17,10 +17,10 @@ func (r *result) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return r.printJSON(w)
 	}
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	t := table{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
+	row := func(name, format string, args ...any) { t.line("%s\t%s", name, fmt.Sprintf(format, args...)) }
 	row("step", "%s, batch %d over %d x %d threads (ranks x threads), %s, %.2f M parameters", r.Model, r.Global, r.World, r.Threads, r.Prec, r.ParamsM)
-	row("machine", "%s, %s, commit %s", r.Device, r.Go, cmp.Or(r.Commit, "unknown"))
+	row("machine", "%s, commit %s, %s", r.Go, cmp.Or(r.Commit, "unknown"), r.described)
 	row("images/s", "%.2f (best %.2f)", r.ImgS, r.ImgSBest)
 	row("ms/step", "%.2f (min %.2f, max %.2f)", r.StepMS, r.MinMS, r.MaxMS)
 	row("samples", "%d of %d step(s), %d of them quiet; other programs took %.1f %% of the machine", r.NIters, r.PerSample, r.NQuiet, 100*r.OtherCPU)
@@ -42,18 +42,23 @@ func (r *result) print(w io.Writer, asJSON bool) error {
 	return r.printOps(w)
 }
 
+// table keeps its lines until Flush, which says what went wrong.
+type table struct{ *tabwriter.Writer }
+
+func (t table) line(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
+
 func (r *result) printWork(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "\nwork\tGFLOP/step\tshare\t\n")
+	t := table{tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)}
+	t.line("\nwork\tGFLOP/step\tshare\t")
 	for _, kind := range slices.Sorted(maps.Keys(r.work)) {
-		fmt.Fprintf(t, "%s\t%.3f\t%.1f %%\t\n", kind, float64(r.work[kind])/1e9, share(float64(r.work[kind]), float64(r.work.Total())))
+		t.line("%s\t%.3f\t%.1f %%\t", kind, float64(r.work[kind])/1e9, share(float64(r.work[kind]), float64(r.work.Total())))
 	}
 	return t.Flush()
 }
 
 func (r *result) printOps(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "\nop\tms/step\tshare\tcalls\tGFLOP/s\t\n")
+	t := table{tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)}
+	t.line("\nop\tms/step\tshare\tcalls\tGFLOP/s\t")
 	kinds, total := r.byTime()
 	for _, kind := range kinds {
 		o := r.ops[kind]
@@ -61,9 +66,9 @@ func (r *result) printOps(w io.Writer) error {
 		if o.GFLOPS > 0 {
 			rate = fmt.Sprintf("%.1f", o.GFLOPS)
 		}
-		fmt.Fprintf(t, "%s\t%.2f\t%.1f %%\t%.0f\t%s\t\n", kind, o.MS, share(o.MS, total), o.Calls, rate)
+		t.line("%s\t%.2f\t%.1f %%\t%.0f\t%s\t", kind, o.MS, share(o.MS, total), o.Calls, rate)
 	}
-	fmt.Fprintf(t, "all\t%.2f\t\t\t\t\n", total)
+	t.line("all\t%.2f\t\t\t\t", total)
 	return t.Flush()
 }
 

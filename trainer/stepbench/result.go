@@ -60,9 +60,10 @@ type result struct {
 	Commit string `json:"commit"`
 	Go     string `json:"go"`
 
-	work  flops.Count       // of one step over all ranks
-	steps float64           // in all samples
-	ops   map[string]opTime // of rank 0, nil if not profiled
+	described string            // Device, and why it is not another
+	work      flops.Count       // of one step over all ranks
+	steps     float64           // in all samples
+	ops       map[string]opTime // of rank 0, nil if not profiled
 }
 
 // opTime is the time of a kind of op in one step.
@@ -94,7 +95,7 @@ func (b *bench) result(s *samples, inner int, steps float64, before, after exec.
 		Nodes: after.Nodes, Kernels: after.Steps, ParamsM: round(float64(params(b.specs))/1e6, 3),
 		Losses: map[string]float64{}, Finite: true, // one reports the first that is not
 		Device: b.backend.Name(), Commit: build.Commit, Go: build.Go,
-		work: flops.Of(b.graph), steps: steps,
+		described: exec.Describe(b.backend), work: flops.Of(b.graph), steps: steps,
 	}
 	if b.world > 1 {
 		equal := true // checkReplicas reports what is not

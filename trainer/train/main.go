@@ -6,12 +6,10 @@ import (
 	"context"
 	"os"
 
-	"ebtrain/ddp/exec/cpu"
 	"ebtrain/trainer/job"
 )
 
 func main() {
-	cpu.ShortSpins()
 	err := run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	os.Exit(job.Exit("train", err, os.Stderr))
 }

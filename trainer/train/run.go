@@ -14,6 +14,7 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
+	"ebtrain/ddp/exec"
 	"ebtrain/trainer/job"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
@@ -109,7 +110,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *jo
 		return err
 	}
 	if w.Rank() == 0 {
-		rec, err := newRecorder(o, info, w.Size(), backend.Name(), stdout)
+		rec, err := newRecorder(o, info, w.Size(), exec.Describe(backend), stdout)
 		if err != nil {
 			return err
 		}
@@ -124,6 +125,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *jo
 		return err
 	}
 	defer func() { keep(logFile) }()
+	file.Info(exec.Describe(backend))
 	if err := w.Connect(ctx, file); err != nil {
 		return err
 	}

@@ -35,7 +35,6 @@ import (
 	"sync"
 
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu/linalg/dnnl"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/threads"
 )
@@ -45,8 +44,9 @@ type Config struct {
 	// Threads is the number of threads that share the work of a step; 0 means
 	// as many as the process may use.
 	Threads int
-	// Engine does convolutions and matrix products; nil means the best that is
-	// built in. The backend closes it.
+	// Engine does convolutions and matrix products; nil means the best there is:
+	// oneDNN where this program was built for it and finds it, plain Go otherwise
+	// (see Notice). The backend closes it.
 	Engine engine.Engine
 	// BF16 lets float32 convolutions and matrix products multiply as inexactly as
 	// bfloat16.
@@ -66,6 +66,7 @@ type Backend struct {
 	threads int
 	bf16    bool
 	eng     engine.Engine
+	notice  string
 	jobs    *threads.Jobs
 	calls   chan func()
 	done    chan struct{}
@@ -100,12 +101,12 @@ func (b *Backend) loop(ready chan<- error, grain int) {
 	team := threads.NewTeam(b.threads)
 	defer team.Close()
 	if b.eng == nil {
-		eng, err := bestEngine(team)
+		eng, notice, err := bestEngine(team)
 		if err != nil {
 			ready <- fmt.Errorf("cpu: %w", err)
 			return
 		}
-		b.eng = eng
+		b.eng, b.notice = eng, notice
 	}
 	if b.bf16 {
 		if err := b.eng.BF16(); err != nil {
@@ -136,6 +137,10 @@ func (b *Backend) Name() string {
 	return fmt.Sprintf("cpu (%s, %d threads)", b.eng.Name(), b.threads)
 }
 
+// Notice says why New took another engine than the one that this program was
+// built for, in a sentence for people; "" if it did not.
+func (b *Backend) Notice() string { return b.notice }
+
 // NewVars returns an empty set of variables.
 func (b *Backend) NewVars() exec.Vars { return &exec.HostVars{} }
 
@@ -144,6 +149,3 @@ func (b *Backend) Close() error {
 	b.close.Do(func() { close(b.calls); <-b.done })
 	return b.err
 }
-
-// ShortSpins is for main to call first: see dnnl.ShortSpins.
-func ShortSpins() { dnnl.ShortSpins() }

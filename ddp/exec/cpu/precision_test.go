@@ -22,7 +22,7 @@ func openBF16(t testing.TB, n int) exec.Backend {
 	t.Helper()
 	team := threads.NewTeam(1)
 	defer team.Close()
-	eng, err := bestEngine(team)
+	eng, _, err := bestEngine(team)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@
 # cores, images/s: PyTorch 1.13 2100 for 670 to 1530, PyTorch 2.6 2200 for 88. Where both are installed: update-alternatives --config libblas.so.3-$(uname -m)-linux-gnu.
 #
 # A newer Debian in a folder, as root; ABOVE is a folder above both this repository and PATH/TO/peers. Undo the mounts before removing ROOT.
-#   debootstrap --variant=minbase trixie ROOT http://deb.debian.org/debian
+#   debootstrap --variant=minbase trixie ROOT
 #   chroot ROOT apt-get install --no-install-recommends python3-torch libopenblas0-openmp
 #   mount -t proc proc ROOT/proc; mount --bind /dev ROOT/dev; mount --bind /dev/shm ROOT/dev/shm
 #   mkdir -p ROOT/ABOVE; mount --bind ABOVE ROOT/ABOVE; mount -o remount,ro,bind ROOT/ABOVE

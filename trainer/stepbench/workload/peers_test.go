@@ -117,7 +117,11 @@ func TestOnCPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer backend.Close()
+			defer func() {
+				if err := backend.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
 			losses, vars, err := l.rank(backend, graph.F32, 0, 1, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -170,7 +174,7 @@ func TestDrawsAreGlobal(t *testing.T) {
 			const batch = 4
 			var one []float64
 			for _, world := range []int{1, 2} {
-				err := ddptest.Each(world, func(rank int, comm collective.Comm) error {
+				err := ddptest.Each(world, func(rank int, comm collective.Comm) (err error) {
 					g, specs, err := l.model.Step(world, batch/world)
 					if err != nil {
 						return err
@@ -184,7 +188,7 @@ func TestDrawsAreGlobal(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					defer p.Close()
+					defer func() { err = errors.Join(err, p.Close()) }()
 					in := p.Input(loop.InputImages)
 					n := l.images * batch / world
 					for i, x := range wave(l.images*batch, 3, 0.4, 0.5)[rank*n : (rank+1)*n] {
@@ -254,7 +258,7 @@ func (l load) rank(backend exec.Backend, dt graph.DType, rank, world int, comm c
 	if err != nil {
 		return nil, nil, err
 	}
-	defer p.Close()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	part := func(t *exec.Tensor, all []float64) { // this rank's rows
 		n := t.Type.Shape.Len()
 		for i := range n {

@@ -1,13 +1,28 @@
 //go:build cgo && !nodnnl
 
-// Package dnnl is the engine over oneDNN (libdnnl 2.x or 3.x), linked by cgo.
-// Without cgo, or with the tag nodnnl, New returns an error that says so.
+// Package dnnl is the engine over oneDNN (libdnnl 2.x or 3.x): convolutions in
+// their three directions, and matrix products, in float32 and in bfloat16.
+//
+// The library is loaded when New is called, by dlopen (api.h, load.c): a program
+// built with oneDNN's header runs where there is no library, and New says why in
+// a *LibraryError. In the environment, LibraryVariable names another file than
+// the linker finds. Without cgo, or with the tag nodnnl, New returns ErrAbsent.
 //
 // Activations stay channels-last; weights are reordered, inside Run, into the
 // layout that oneDNN prefers for the problem. Convolutions whose kernel covers
 // the whole image, and 1×1 convolutions, run as matrix products. One Run is one
 // cgo call; oneDNN allocates no buffer in it (its scratchpads are part of
-// Scratch), only some ten small blocks for its own bookkeeping.
+// Scratch), only some ten small blocks for its own bookkeeping. A plan is a few
+// primitives on slots, which are in the caller's buffers or one after the other
+// in scratch, each 64-byte aligned; a weight gradient in bfloat16, for example:
+//
+//	a  x float32 ──reorder──▶ │ x bf16 │ ─┐
+//	b  dy float32 ─reorder──▶ │ dy bf16│ ─┴▶ conv_grad_w ▶ │ dw blocked │ ─reorder─▶ dst dw float32
+//	scratch                   │ x bf16 │ dy bf16 │ dw blocked │ oneDNN's scratchpads │
+//
+// Which kernels there are for which instruction set is oneDNN's: float32 from
+// SSE4.1 to AVX-512, bfloat16 on AVX512_BF16 and AMX only (see BF16). A kernel's
+// String says which it chose.
 //
 // Results depend on the CPU, the oneDNN version and the number of threads, and
 // on nothing else.
@@ -19,8 +34,8 @@
 package dnnl
 
 /*
-#cgo CFLAGS: -O2 -std=c11 -Wall -fopenmp
-#cgo LDFLAGS: -ldnnl -fopenmp
+#cgo CFLAGS: -O2 -std=c11 -Wall
+#cgo LDFLAGS: -ldl
 #include "shim.h"
 */
 import "C"
@@ -33,28 +48,32 @@ import (
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 )
 
-// Available says whether this build has oneDNN.
-const Available = true
-
 // onednn is oneDNN on the CPU with a fixed number of threads.
 type onednn struct {
+	api  *C.eb_api
 	c    *C.eb_engine
 	name string
 }
 
-// New starts oneDNN with the given number of threads, at least 1. Call it on
-// the OS thread that will run the kernels.
+// New loads oneDNN, unless it is loaded already, and starts it with the given
+// number of threads, at least 1. Call it on the OS thread that will run the
+// kernels. The error is a *LibraryError where there is no library to use.
 func New(threads int) (engine.Engine, error) {
 	if threads < 1 {
 		return nil, fmt.Errorf("dnnl: want at least 1 thread, got %d", threads)
 	}
-	e := &onednn{}
+	api, err := load()
+	if err != nil {
+		return nil, err
+	}
+	e := &onednn{api: api}
 	var where *C.char
-	if err := check("starting the engine", C.eb_engine_new(C.int(threads), &e.c, &where), where); err != nil {
+	if err := check("starting the engine", C.eb_engine_new(api, C.int(threads), &e.c, &where), where); err != nil {
+		C.eb_api_free(api)
 		return nil, err
 	}
 	var major, minor, patch C.int
-	C.eb_version(&major, &minor, &patch)
+	C.eb_version(e.c, &major, &minor, &patch)
 	e.name = fmt.Sprintf("oneDNN %d.%d.%d", major, minor, patch)
 	return e, nil
 }
@@ -66,7 +85,10 @@ var ErrNoBF16 = errors.New("this processor has no bfloat16 instructions that one
 // BF16 is ErrNoBF16 where the CPU lacks the instructions, or DNNL_MAX_CPU_ISA
 // hides them.
 func (e *onednn) BF16() error {
-	if C.eb_has_bf16() == 0 {
+	if e.c == nil {
+		return closed("bfloat16")
+	}
+	if C.eb_has_bf16(e.c) == 0 {
 		return ErrNoBF16
 	}
 	return nil
@@ -75,10 +97,12 @@ func (e *onednn) BF16() error {
 // Name is "oneDNN 2.6.3".
 func (e *onednn) Name() string { return e.name }
 
-// Close releases oneDNN. A second Close does nothing.
+// Close releases the engine; the library stays loaded. A second Close does
+// nothing.
 func (e *onednn) Close() error {
 	C.eb_engine_free(e.c)
-	e.c = nil
+	C.eb_api_free(e.api)
+	e.c, e.api = nil, nil
 	return nil
 }
 
@@ -95,7 +119,7 @@ func (e *onednn) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 	k := &kernel{what: what}
 	var where *C.char
 	var st C.int
-	g, bf16 := geometry(p), flag(p.BF16)
+	g, bf16 := geometry(p, p.W), flag(p.BF16)
 	switch route(op, p) {
 	case asMatMul:
 		m := pointwise(op, p)
@@ -105,7 +129,9 @@ func (e *onednn) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 	case asFold:
 		st = C.eb_plan_fold(e.c, bf16, &g, &k.c, &where)
 	default:
-		st = C.eb_plan_conv(e.c, bf16, C.int(op), &g, &k.c, &where)
+		s := sound(op, p)
+		g = geometry(s, p.W)
+		st = C.eb_plan_conv(e.c, flag(s.BF16), C.int(op), &g, &k.c, &where)
 	}
 	if err := check(what(), st, where); err != nil {
 		return nil, err
@@ -131,10 +157,11 @@ func (e *onednn) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
 	return k, nil
 }
 
-func geometry(p engine.ConvProblem) C.eb_conv {
+// geometry is p over images whose rows are so many pixels apart.
+func geometry(p engine.ConvProblem, row int) C.eb_conv {
 	i := func(v int) C.int64_t { return C.int64_t(v) }
 	return C.eb_conv{
-		n: i(p.N), c: i(p.C), h: i(p.H), w: i(p.W), o: i(p.O), oh: i(p.OH), ow: i(p.OW), groups: i(p.Groups),
+		n: i(p.N), c: i(p.C), h: i(p.H), w: i(p.W), o: i(p.O), oh: i(p.OH), ow: i(p.OW), row: i(row), groups: i(p.Groups),
 		kh: i(p.KH), kw: i(p.KW), sh: i(p.StrideH), sw: i(p.StrideW),
 		pt: i(p.PadT), pb: i(p.PadB), pl: i(p.PadL), pr: i(p.PadR), dh: i(p.DilH), dw: i(p.DilW),
 	}

@@ -9,6 +9,8 @@ import (
 
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/linalg/engine/enginetest"
+	"ebtrain/ddp/exec/cpu/linalg/winograd"
+	"ebtrain/ddp/exec/cpu/threads"
 )
 
 func TestConformance(t *testing.T) {
@@ -19,6 +21,29 @@ func TestConformance(t *testing.T) {
 		}
 		return e
 	})
+}
+
+// overWinograd is the engine as the backend has it: behind Winograd's.
+func overWinograd(t testing.TB, open func(threads int) engine.Engine) func(threads int) engine.Engine {
+	return func(n int) engine.Engine {
+		team := threads.NewTeam(n)
+		t.Cleanup(team.Close)
+		return winograd.On(team, open(n))
+	}
+}
+
+func TestConformanceUnderWinograd(t *testing.T) {
+	enginetest.RunTiled(t, overWinograd(t, func(threads int) engine.Engine {
+		e, err := New(threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}))
+}
+
+func TestConformanceUnderWinogradBF16(t *testing.T) {
+	enginetest.RunTiledBF16(t, overWinograd(t, openBF16(t)))
 }
 
 // openBF16 makes engines that multiply bfloat16, or skips where the CPU cannot.

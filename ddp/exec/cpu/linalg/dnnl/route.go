@@ -35,6 +35,31 @@ func route(op engine.ConvOp, p engine.ConvProblem) via {
 	return asConv
 }
 
+// sound is a problem as oneDNN's own convolution may be asked for it, where some
+// of its kernels are wrong. The
+// result is the same.
+//
+//   - GradW in bfloat16 over images narrower than the stride (2.6.3 and 3.7.2,
+//     jit_bf16:avx512_core_bf16) is done in float32. The kernel copies every row
+//     of x into scratch, cut into StrideW phases (pixels 0, StrideW, …; pixels 1,
+//     StrideW+1, …). A row of fewer pixels has phases without any, and those it
+//     never writes; a window that hangs over the edge of the image reads them all
+//     the same. Whatever lay in scratch, NaN and Inf among it, got into dw.
+//   - Forward to images one pixel wide at a stride above 1 (3.7.2, brg_conv_fwd)
+//     is done at stride 1, which means the same, over the pixels that the one
+//     window sees. Of one channel, or of few under a kernel as wide as the image,
+//     y was wrong.
+func sound(op engine.ConvOp, p engine.ConvProblem) engine.ConvProblem {
+	if op == engine.GradW && p.W < p.StrideW {
+		p.BF16 = false
+	}
+	if right := (p.KW-1)*p.DilW + 1 - p.PadL; op == engine.Forward && p.OW == 1 && p.StrideW > 1 && right > 0 {
+		p.W = min(p.W, right)
+		p.StrideW, p.PadR = 1, right-p.W
+	}
+	return p
+}
+
 // pointwise is a 1×1 convolution as a matrix product A·B. In Forward, A is the
 // op's a and B its b; in GradX and GradW, A is the op's b and B its a.
 func pointwise(op engine.ConvOp, p engine.ConvProblem) engine.MatMulProblem {

@@ -3,7 +3,6 @@
 #include "shim.h"
 #include "compat.h"
 
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 	} while (0)
 
 struct eb_engine {
+	const eb_api *api;
 	int threads;
 	dnnl_engine_t eng;
 	dnnl_stream_t stream;
@@ -57,30 +57,31 @@ struct eb_plan {
 // The OpenMP team of the calling thread. Primitives are planned for a number
 // of threads, so it must be the same at creation and at execution.
 static void use_threads(const eb_engine *e) {
-	if (omp_get_max_threads() != e->threads) omp_set_num_threads(e->threads);
+	if (e->api->omp_get_max_threads() != e->threads) e->api->omp_set_num_threads(e->threads);
 }
 
-void eb_version(int *major, int *minor, int *patch) {
-	const dnnl_version_t *v = dnnl_version();
+void eb_version(const eb_engine *e, int *major, int *minor, int *patch) {
+	const dnnl_version_t *v = e->api->version();
 	*major = v->major, *minor = v->minor, *patch = v->patch;
 }
 
-int eb_has_bf16(void) {
-	return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+int eb_has_bf16(const eb_engine *e) {
+	return (e->api->get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
 }
 
-int eb_engine_new(int threads, eb_engine **out, const char **where) {
+int eb_engine_new(const eb_api *api, int threads, eb_engine **out, const char **where) {
 	dnnl_status_t st = dnnl_out_of_memory;
 	eb_engine *e = calloc(1, sizeof *e);
 	*where = "allocating the engine";
 	if (!e) return st;
+	e->api = api;
 	e->threads = threads;
 	use_threads(e);
-	TRY("dnnl_engine_create", dnnl_engine_create(&e->eng, dnnl_cpu, 0));
-	TRY("dnnl_stream_create", dnnl_stream_create(&e->stream, e->eng, dnnl_stream_default_flags));
-	TRY("dnnl_primitive_attr_create", dnnl_primitive_attr_create(&e->attr));
+	TRY("dnnl_engine_create", api->engine_create(&e->eng, dnnl_cpu, 0));
+	TRY("dnnl_stream_create", api->stream_create(&e->stream, e->eng, dnnl_stream_default_flags));
+	TRY("dnnl_primitive_attr_create", api->primitive_attr_create(&e->attr));
 	TRY("dnnl_primitive_attr_set_scratchpad_mode",
-			dnnl_primitive_attr_set_scratchpad_mode(e->attr, dnnl_scratchpad_mode_user));
+			api->primitive_attr_set_scratchpad_mode(e->attr, dnnl_scratchpad_mode_user));
 	*out = e;
 	return 0;
 fail:
@@ -90,9 +91,10 @@ fail:
 
 void eb_engine_free(eb_engine *e) {
 	if (!e) return;
-	if (e->attr) dnnl_primitive_attr_destroy(e->attr);
-	if (e->stream) dnnl_stream_destroy(e->stream);
-	if (e->eng) dnnl_engine_destroy(e->eng);
+	const eb_api *api = e->api;
+	if (e->attr) api->primitive_attr_destroy(e->attr);
+	if (e->stream) api->stream_destroy(e->stream);
+	if (e->eng) api->engine_destroy(e->eng);
 	free(e);
 }
 
@@ -105,8 +107,9 @@ static eb_plan *plan_new(eb_engine *e, int bf16) {
 
 void eb_plan_free(eb_plan *p) {
 	if (!p) return;
-	for (int i = 0; i < p->nsteps; i++) dnnl_primitive_destroy(p->steps[i].prim);
-	for (int i = 0; i < p->nslots; i++) dnnl_memory_destroy(p->slots[i].mem);
+	const eb_api *api = p->e->api;
+	for (int i = 0; i < p->nsteps; i++) api->primitive_destroy(p->steps[i].prim);
+	for (int i = 0; i < p->nslots; i++) api->memory_destroy(p->slots[i].mem);
 	free(p);
 }
 
@@ -116,14 +119,15 @@ size_t eb_plan_scratch(const eb_plan *p) { return p->scratch; }
 // takes the next free range, 64-byte aligned.
 static dnnl_status_t add_slot(eb_plan *p, md_ref md, int place, dnnl_memory_t *out) {
 	if (p->nslots == MAX_MEMS) return dnnl_runtime_error;
+	const eb_api *api = p->e->api;
 	slot *s = &p->slots[p->nslots];
-	dnnl_status_t st = dnnl_memory_create(&s->mem, md, p->e->eng, DNNL_MEMORY_NONE);
+	dnnl_status_t st = api->memory_create(&s->mem, md, p->e->eng, DNNL_MEMORY_NONE);
 	if (st != dnnl_success) return st;
 	p->nslots++;
 	s->place = place;
 	if (place == IN_SCRATCH) {
 		s->offset = p->scratch;
-		p->scratch += (dnnl_memory_desc_get_size(md) + 63) / 64 * 64;
+		p->scratch += (api->memory_desc_get_size(md) + 63) / 64 * 64;
 	}
 	*out = s->mem;
 	return dnnl_success;
@@ -133,18 +137,19 @@ static dnnl_status_t add_slot(eb_plan *p, md_ref md, int place, dnnl_memory_t *o
 // wants.
 static dnnl_status_t add_step(eb_plan *p, const char *name, const_dnnl_primitive_desc_t pd, int nargs, const dnnl_exec_arg_t *args) {
 	if (p->nsteps == MAX_STEPS || nargs >= MAX_ARGS) return dnnl_runtime_error;
+	const eb_api *api = p->e->api;
 	step *s = &p->steps[p->nsteps];
-	dnnl_status_t st = dnnl_primitive_create(&s->prim, pd);
+	dnnl_status_t st = api->primitive_create(&s->prim, pd);
 	if (st != dnnl_success) return st;
 	p->nsteps++;
 	s->name = name;
 	s->nargs = nargs;
 	memcpy(s->args, args, (size_t)nargs * sizeof *args);
 	const char *impl = NULL;
-	if (dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &impl) == dnnl_success && impl)
+	if (api->primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &impl) == dnnl_success && impl)
 		snprintf(s->impl, sizeof s->impl, "%s", impl);
-	md_ref pad = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-	if (!pad || dnnl_memory_desc_get_size(pad) == 0) return dnnl_success;
+	md_ref pad = api->primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+	if (!pad || api->memory_desc_get_size(pad) == 0) return dnnl_success;
 	dnnl_memory_t mem;
 	st = add_slot(p, pad, IN_SCRATCH, &mem);
 	if (st == dnnl_success) s->args[s->nargs++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, mem};
@@ -153,26 +158,29 @@ static dnnl_status_t add_step(eb_plan *p, const char *name, const_dnnl_primitive
 
 // add_reorder copies memory `from` (described by f) to `to` (described by t).
 static dnnl_status_t add_reorder(eb_plan *p, dnnl_memory_t from, md_ref f, dnnl_memory_t to, md_ref t) {
+	const eb_api *api = p->e->api;
 	dnnl_primitive_desc_t pd = NULL;
-	dnnl_status_t st = dnnl_reorder_primitive_desc_create(&pd, f, p->e->eng, t, p->e->eng, p->e->attr);
+	dnnl_status_t st = api->reorder_primitive_desc_create(&pd, f, p->e->eng, t, p->e->eng, p->e->attr);
 	if (st != dnnl_success) return st;
 	dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
 	st = add_step(p, "reorder", pd, 2, args);
-	dnnl_primitive_desc_destroy(pd);
+	api->primitive_desc_destroy(pd);
 	return st;
 }
 
 // input is the memory of an operand in the layout and type `want`: the caller's
 // buffer itself, or a copy in scratch.
 static dnnl_status_t input(eb_plan *p, int place, md_ref have, md_ref want, dnnl_memory_t *out) {
+	const eb_api *api = p->e->api;
 	dnnl_status_t st = add_slot(p, have, place, out);
-	if (st != dnnl_success || dnnl_memory_desc_equal(have, want)) return st;
+	if (st != dnnl_success || api->memory_desc_equal(have, want)) return st;
 	dnnl_memory_t from = *out;
 	st = add_slot(p, want, IN_SCRATCH, out);
 	return st != dnnl_success ? st : add_reorder(p, from, have, *out, want);
 }
 
 int eb_plan_conv(eb_engine *e, int bf16, int op, const eb_conv *g, eb_plan **out, const char **where) {
+	const eb_api *api = e->api;
 	dnnl_status_t st = dnnl_out_of_memory;
 	md_own x = {0}, y = {0}, w = {0}, xm = {0}, ym = {0}, any = {0}, anyf = {0}; // xm, ym, any: as multiplied
 	dnnl_primitive_desc_t fwd = NULL, pd = NULL;
@@ -182,23 +190,24 @@ int eb_plan_conv(eb_engine *e, int bf16, int op, const eb_conv *g, eb_plan **out
 	if (!p) return st;
 
 	const int64_t xd[] = {g->n, g->c, g->h, g->w}, xs[] = {g->h * g->w * g->c, 1, g->w * g->c, g->c};
+	const int64_t xrows[] = {g->h * g->row * g->c, 1, g->row * g->c, g->c}; // as the caller has them
 	const int64_t yd[] = {g->n, g->o, g->oh, g->ow}, ys[] = {g->oh * g->ow * g->o, 1, g->ow * g->o, g->o};
 	const int64_t og = g->o / g->groups, cg = g->c / g->groups, k = g->kh * g->kw;
 	const int64_t wd[] = {g->groups, og, cg, g->kh, g->kw}, ws[] = {og * cg * k, cg * k, k, g->kw, 1};
 	const int first = g->groups == 1; // without groups the weight has four axes
 	const conv_window win = {{g->sh, g->sw}, {g->dh - 1, g->dw - 1}, {g->pt, g->pl}, {g->pb, g->pr}};
 
-	TRY("describing x", md_make(&x, dnnl_f32, 4, xd, xs));
-	TRY("describing x", md_make(&xm, p->mul, 4, xd, xs));
-	TRY("describing y", md_make(&y, dnnl_f32, 4, yd, ys));
-	TRY("describing y", md_make(&ym, p->mul, 4, yd, ys));
-	TRY("describing w", md_make(&w, dnnl_f32, 5 - first, wd + first, ws + first));
-	TRY("describing w", md_make(&any, p->mul, 5 - first, wd + first, NULL));
-	TRY("describing dw", md_make(&anyf, dnnl_f32, 5 - first, wd + first, NULL));
-	TRY("choosing a forward convolution", pd_conv_fwd(&fwd, e->eng, e->attr, md_of(&xm), md_of(&any), md_of(&y), &win));
+	TRY("describing x", md_make(api, &x, dnnl_f32, 4, xd, xrows));
+	TRY("describing x", md_make(api, &xm, p->mul, 4, xd, xs));
+	TRY("describing y", md_make(api, &y, dnnl_f32, 4, yd, ys));
+	TRY("describing y", md_make(api, &ym, p->mul, 4, yd, ys));
+	TRY("describing w", md_make(api, &w, dnnl_f32, 5 - first, wd + first, ws + first));
+	TRY("describing w", md_make(api, &any, p->mul, 5 - first, wd + first, NULL));
+	TRY("describing dw", md_make(api, &anyf, dnnl_f32, 5 - first, wd + first, NULL));
+	TRY("choosing a forward convolution", pd_conv_fwd(api, &fwd, e->eng, e->attr, md_of(&xm), md_of(&any), md_of(&y), &win));
 	switch (op) {
 	case EB_FORWARD: {
-		md_ref want = dnnl_primitive_desc_query_md(fwd, dnnl_query_weights_md, 0);
+		md_ref want = api->primitive_desc_query_md(fwd, dnnl_query_weights_md, 0);
 		TRY("reordering w", input(p, IN_B, md_of(&w), want, &wmem));
 		TRY("binding x", input(p, IN_A, md_of(&x), md_of(&xm), &from));
 		TRY("binding y", add_slot(p, md_of(&y), IN_DST, &to));
@@ -208,8 +217,8 @@ int eb_plan_conv(eb_engine *e, int bf16, int op, const eb_conv *g, eb_plan **out
 	}
 	case EB_GRAD_X: {
 		TRY("choosing a data gradient",
-				pd_conv_bwd_data(&pd, e->eng, e->attr, md_of(&x), md_of(&any), md_of(&ym), &win, fwd));
-		md_ref want = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
+				pd_conv_bwd_data(api, &pd, e->eng, e->attr, md_of(&x), md_of(&any), md_of(&ym), &win, fwd));
+		md_ref want = api->primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
 		TRY("reordering w", input(p, IN_A, md_of(&w), want, &wmem));
 		TRY("binding dy", input(p, IN_B, md_of(&y), md_of(&ym), &from));
 		TRY("binding dx", add_slot(p, md_of(&x), IN_DST, &to));
@@ -220,12 +229,12 @@ int eb_plan_conv(eb_engine *e, int bf16, int op, const eb_conv *g, eb_plan **out
 	default: {
 		dnnl_memory_t dy;
 		TRY("choosing a weight gradient",
-				pd_conv_bwd_weights(&pd, e->eng, e->attr, md_of(&xm), md_of(&anyf), md_of(&ym), &win, fwd));
-		md_ref want = dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
+				pd_conv_bwd_weights(api, &pd, e->eng, e->attr, md_of(&xm), md_of(&anyf), md_of(&ym), &win, fwd));
+		md_ref want = api->primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
 		TRY("binding x", input(p, IN_A, md_of(&x), md_of(&xm), &from));
 		TRY("binding dy", input(p, IN_B, md_of(&y), md_of(&ym), &dy));
 		TRY("binding dw", add_slot(p, md_of(&w), IN_DST, &to));
-		const int same = dnnl_memory_desc_equal(want, md_of(&w));
+		const int same = api->memory_desc_equal(want, md_of(&w));
 		wmem = to;
 		if (!same) TRY("binding dw", add_slot(p, want, IN_SCRATCH, &wmem));
 		dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, from}, {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_DIFF_WEIGHTS, wmem}};
@@ -236,9 +245,9 @@ int eb_plan_conv(eb_engine *e, int bf16, int op, const eb_conv *g, eb_plan **out
 	*out = p;
 	p = NULL;
 fail:
-	if (pd) dnnl_primitive_desc_destroy(pd);
-	if (fwd) dnnl_primitive_desc_destroy(fwd);
-	md_free(&x), md_free(&y), md_free(&w), md_free(&xm), md_free(&ym), md_free(&any), md_free(&anyf);
+	if (pd) api->primitive_desc_destroy(pd);
+	if (fwd) api->primitive_desc_destroy(fwd);
+	md_free(api, &x), md_free(api, &y), md_free(api, &w), md_free(api, &xm), md_free(api, &ym), md_free(api, &any), md_free(api, &anyf);
 	eb_plan_free(p);
 	return st;
 }
@@ -255,38 +264,41 @@ static mat matrix(int64_t rows, int64_t cols, int transposed) {
 // add_matmul appends d = a·b on memories that exist already: a and b of the type
 // that is multiplied, d of float32.
 static dnnl_status_t add_matmul(eb_plan *p, mat a, dnnl_memory_t am, mat b, dnnl_memory_t bm, mat d, dnnl_memory_t dm) {
+	const eb_api *api = p->e->api;
 	md_own ad = {0}, bd = {0}, dd = {0};
 	dnnl_primitive_desc_t pd = NULL;
-	dnnl_status_t st = md_make(&ad, p->mul, 2, a.dims, a.strides);
-	if (st == dnnl_success) st = md_make(&bd, p->mul, 2, b.dims, b.strides);
-	if (st == dnnl_success) st = md_make(&dd, dnnl_f32, 2, d.dims, d.strides);
-	if (st == dnnl_success) st = pd_matmul(&pd, p->e->eng, p->e->attr, md_of(&ad), md_of(&bd), md_of(&dd));
+	dnnl_status_t st = md_make(api, &ad, p->mul, 2, a.dims, a.strides);
+	if (st == dnnl_success) st = md_make(api, &bd, p->mul, 2, b.dims, b.strides);
+	if (st == dnnl_success) st = md_make(api, &dd, dnnl_f32, 2, d.dims, d.strides);
+	if (st == dnnl_success) st = pd_matmul(api, &pd, p->e->eng, p->e->attr, md_of(&ad), md_of(&bd), md_of(&dd));
 	if (st == dnnl_success) {
 		dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, am}, {DNNL_ARG_WEIGHTS, bm}, {DNNL_ARG_DST, dm}};
 		st = add_step(p, "matmul", pd, 3, args);
-		dnnl_primitive_desc_destroy(pd);
+		api->primitive_desc_destroy(pd);
 	}
-	md_free(&ad), md_free(&bd), md_free(&dd);
+	md_free(api, &ad), md_free(api, &bd), md_free(api, &dd);
 	return st;
 }
 
 // result is the float32 memory of a matrix that is written.
 static dnnl_status_t result(eb_plan *p, mat m, int place, dnnl_memory_t *out) {
+	const eb_api *api = p->e->api;
 	md_own d = {0};
-	dnnl_status_t st = md_make(&d, dnnl_f32, 2, m.dims, m.strides);
+	dnnl_status_t st = md_make(api, &d, dnnl_f32, 2, m.dims, m.strides);
 	if (st == dnnl_success) st = add_slot(p, md_of(&d), place, out);
-	md_free(&d);
+	md_free(api, &d);
 	return st;
 }
 
 // factor is the memory of a matrix that is multiplied: the caller's buffer, or
 // a rounded copy in scratch.
 static dnnl_status_t factor(eb_plan *p, mat m, int place, dnnl_memory_t *out) {
+	const eb_api *api = p->e->api;
 	md_own d = {0}, r = {0};
-	dnnl_status_t st = md_make(&d, dnnl_f32, 2, m.dims, m.strides);
-	if (st == dnnl_success) st = md_make(&r, p->mul, 2, m.dims, m.strides);
+	dnnl_status_t st = md_make(api, &d, dnnl_f32, 2, m.dims, m.strides);
+	if (st == dnnl_success) st = md_make(api, &r, p->mul, 2, m.dims, m.strides);
 	if (st == dnnl_success) st = input(p, place, md_of(&d), md_of(&r), out);
-	md_free(&d), md_free(&r);
+	md_free(api, &d), md_free(api, &r);
 	return st;
 }
 
@@ -309,6 +321,7 @@ fail:
 }
 
 int eb_plan_head(eb_engine *e, int bf16, int op, int64_t n, int64_t o, int64_t c, int64_t taps, eb_plan **out, const char **where) {
+	const eb_api *api = e->api;
 	dnnl_status_t st = dnnl_out_of_memory;
 	md_own last = {0}, first = {0};
 	dnnl_memory_t xuser, x, w, y;
@@ -319,8 +332,8 @@ int eb_plan_head(eb_engine *e, int bf16, int op, int64_t n, int64_t o, int64_t c
 	const int64_t k = c * taps, dims[] = {n, c, taps}, user[] = {k, 1, c}, ordered[] = {k, taps, 1};
 	const int x_at = op == EB_GRAD_X ? IN_DST : IN_A, y_at = op == EB_FORWARD ? IN_DST : IN_B;
 	const int w_at = op == EB_FORWARD ? IN_B : op == EB_GRAD_X ? IN_A : IN_DST;
-	TRY("describing x", md_make(&last, dnnl_f32, 3, dims, user));
-	TRY("describing x", md_make(&first, op == EB_GRAD_X ? dnnl_f32 : p->mul, 3, dims, ordered));
+	TRY("describing x", md_make(api, &last, dnnl_f32, 3, dims, user));
+	TRY("describing x", md_make(api, &first, op == EB_GRAD_X ? dnnl_f32 : p->mul, 3, dims, ordered));
 	TRY("binding x", add_slot(p, md_of(&last), x_at, &xuser));
 	TRY("binding x", add_slot(p, md_of(&first), IN_SCRATCH, &x));
 	TRY("binding w", (op == EB_GRAD_W ? result : factor)(p, matrix(o, k, 0), w_at, &w));
@@ -341,12 +354,13 @@ int eb_plan_head(eb_engine *e, int bf16, int op, int64_t n, int64_t o, int64_t c
 	*out = p;
 	p = NULL;
 fail:
-	md_free(&last), md_free(&first);
+	md_free(api, &last), md_free(api, &first);
 	eb_plan_free(p);
 	return st;
 }
 
 int eb_plan_fold(eb_engine *e, int bf16, const eb_conv *g, eb_plan **out, const char **where) {
+	const eb_api *api = e->api;
 	dnnl_status_t st = dnnl_out_of_memory;
 	md_own plain = {0}, last = {0};
 	dnnl_memory_t wuser, w, dy, seen;
@@ -355,8 +369,8 @@ int eb_plan_fold(eb_engine *e, int bf16, const eb_conv *g, eb_plan **out, const 
 	if (!p) return st;
 	const int64_t taps = g->kh * g->kw, k = g->c * taps, pixels = g->n * g->oh * g->ow;
 	const int64_t dims[] = {g->o, g->c, taps}, user[] = {k, taps, 1}, chlast[] = {k, 1, g->c};
-	TRY("describing w", md_make(&plain, dnnl_f32, 3, dims, user));
-	TRY("describing w", md_make(&last, p->mul, 3, dims, chlast));
+	TRY("describing w", md_make(api, &plain, dnnl_f32, 3, dims, user));
+	TRY("describing w", md_make(api, &last, p->mul, 3, dims, chlast));
 	TRY("binding w", add_slot(p, md_of(&plain), IN_A, &wuser));
 	TRY("binding w", add_slot(p, md_of(&last), IN_SCRATCH, &w));
 	TRY("binding dy", factor(p, matrix(pixels, g->o, 0), IN_B, &dy));
@@ -368,7 +382,7 @@ int eb_plan_fold(eb_engine *e, int bf16, const eb_conv *g, eb_plan **out, const 
 	*out = p;
 	p = NULL;
 fail:
-	md_free(&plain), md_free(&last);
+	md_free(api, &plain), md_free(api, &last);
 	eb_plan_free(p);
 	return st;
 }
@@ -395,28 +409,45 @@ static void fold_image(const eb_conv *g, float *dx, const float *seen) {
 			}
 }
 
-static void fold(const eb_conv *g, float *dx, const float *seen) {
+// fold_job is a fold, shared among the threads of OpenMP.
+typedef struct {
+	const eb_api *api;
+	const eb_conv *g;
+	float *dx;
+	const float *seen;
+} fold_job;
+
+// fold_share folds the images that are this thread's.
+static void fold_share(void *job) {
+	const fold_job *j = job;
+	const eb_conv *g = j->g;
 	const int64_t image = g->h * g->w * g->c, windows = g->oh * g->ow * g->kh * g->kw * g->c;
-#pragma omp parallel for schedule(static)
-	for (int64_t n = 0; n < g->n; n++) fold_image(g, dx + n * image, seen + n * windows);
+	const int64_t i = j->api->omp_get_thread_num(), of = j->api->omp_get_num_threads();
+	for (int64_t n = g->n * i / of; n < g->n * (i + 1) / of; n++) fold_image(g, j->dx + n * image, j->seen + n * windows);
+}
+
+static void fold(const eb_api *api, const eb_conv *g, float *dx, const float *seen) {
+	fold_job job = {api, g, dx, seen};
+	api->GOMP_parallel(fold_share, &job, 0, 0);
 }
 
 int eb_plan_run(eb_plan *p, void *dst, void *a, void *b, void *scratch) {
+	const eb_api *api = p->e->api;
 	const char **where = &p->where;
 	dnnl_status_t st = dnnl_success;
 	char *base[NUM_PLACES] = {dst, a, b, scratch};
 	use_threads(p->e);
 	for (int i = 0; i < p->nslots; i++)
 		TRY("binding a buffer",
-				dnnl_memory_set_data_handle(p->slots[i].mem, base[p->slots[i].place] + p->slots[i].offset));
+				api->memory_set_data_handle(p->slots[i].mem, base[p->slots[i].place] + p->slots[i].offset));
 	for (int i = 0; i < p->nsteps; i++)
-		TRY(p->steps[i].name, dnnl_primitive_execute(p->steps[i].prim, p->e->stream, p->steps[i].nargs, p->steps[i].args));
-	TRY("dnnl_stream_wait", dnnl_stream_wait(p->e->stream));
-	if (p->fold) fold(&p->geometry, dst, (const float *)((char *)scratch + p->seen));
+		TRY(p->steps[i].name, api->primitive_execute(p->steps[i].prim, p->e->stream, p->steps[i].nargs, p->steps[i].args));
+	TRY("dnnl_stream_wait", api->stream_wait(p->e->stream));
+	if (p->fold) fold(api, &p->geometry, dst, (const float *)((char *)scratch + p->seen));
 fail:
 	// The buffers may be Go memory: keep no pointer to them.
 	for (int i = 0; i < p->nslots; i++) {
-		dnnl_status_t s = dnnl_memory_set_data_handle(p->slots[i].mem, NULL);
+		dnnl_status_t s = api->memory_set_data_handle(p->slots[i].mem, NULL);
 		if (st == dnnl_success && s != dnnl_success) st = s, *where = "unbinding a buffer";
 	}
 	return st;

@@ -12,27 +12,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef struct eb_api eb_api; // oneDNN's functions, see api.h
 typedef struct eb_engine eb_engine;
 typedef struct eb_plan eb_plan;
 
-// The geometry of a convolution; see engine.ConvProblem. dh, dw: 1 is dense.
+// The geometry of a convolution; see engine.ConvProblem. dh, dw: 1 is dense. row:
+// from one row of an image to the next, in pixels; at least w.
 typedef struct {
-	int64_t n, c, h, w, o, oh, ow, groups, kh, kw;
+	int64_t n, c, h, w, row, o, oh, ow, groups, kh, kw;
 	int64_t sh, sw, pt, pb, pl, pr, dh, dw;
 } eb_conv;
 
 enum { EB_FORWARD = 1, EB_GRAD_X = 2, EB_GRAD_W = 3 };
 
+// How loading ends.
+enum { EB_LOADED, EB_MISSING, EB_BROKEN };
+
+// eb_api_open loads oneDNN from `library`, a file or a name that the dynamic
+// linker searches for, and before it sets what OpenMP shall find in its
+// environment. If the library is not there (EB_MISSING) or cannot be used
+// (EB_BROKEN), `why` says so. eb_api_free frees the table, the library stays.
+int eb_api_open(const char *library, eb_api **out, char *why, size_t len);
+void eb_api_free(eb_api *api);
+
 // Every function below that returns an int returns a dnnl_status_t, 0 if all
 // is well; where it takes `where`, it stores there the name of the call that
 // went wrong.
 
-int eb_engine_new(int threads, eb_engine **out, const char **where);
+// The engine borrows api.
+int eb_engine_new(const eb_api *api, int threads, eb_engine **out, const char **where);
 void eb_engine_free(eb_engine *e);
-void eb_version(int *major, int *minor, int *patch);
+void eb_version(const eb_engine *e, int *major, int *minor, int *patch);
 // Whether oneDNN may use bfloat16 instructions of this CPU; without them it
 // would emulate them.
-int eb_has_bf16(void);
+int eb_has_bf16(const eb_engine *e);
 
 // A convolution by oneDNN's own primitive.
 int eb_plan_conv(eb_engine *e, int bf16, int op, const eb_conv *g, eb_plan **out, const char **where);

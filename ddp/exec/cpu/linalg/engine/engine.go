@@ -1,9 +1,19 @@
 // Package engine is what the CPU backend asks of a library of heavy linear
-// algebra: convolutions and matrix products as prepared kernels. Engines: dnnl
-// (oneDNN by cgo) and native (plain Go and assembly).
+// algebra: convolutions and matrix products as prepared kernels. It computes
+// nothing. Engines, and the instruction sets that they have kernels for:
 //
-// Images are dense float32 in memory order (N, H, W, C), "channels last";
-// weights are dense (O, C/Groups, KH, KW), row-major; matrices are row-major.
+//	dnnl      oneDNN by cgo      whatever oneDNN has: SSE4.1 to AMX
+//	native    micro-kernels      AVX-512, AVX2, any (Go)
+//	winograd  in front of either AVX-512 (bf16 by VNNI), AVX2
+//
+// Everything in memory is dense float32. Images are (N, H, W, C), "channels
+// last"; weights (O, C/Groups, KH, KW), row-major; matrices row-major:
+//
+//	image    pixel 0,0      pixel 0,1      …  pixel 1,0      …
+//	         c0 c1 … cC-1 │ c0 c1 … cC-1 │ … │ c0 c1 … cC-1 │ …
+//	weight   filter 0                                       filter 1
+//	         c0: KH rows of KW taps │ c1: KH × KW taps │ … │ c0: …
+//
 // An engine that prefers another layout for weights reorders inside the kernel,
 // in scratch memory.
 //

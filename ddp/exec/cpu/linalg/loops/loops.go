@@ -1,25 +1,32 @@
 // Package loops is convolutions and matrix products as plain loops over
 // float32 or float64: the CPU backend's kernels for element types that its
-// engine does not take. Products are added up in float64.
+// engine does not take. Products are added up in float64. There are no kernels
+// for an instruction set: all is Go.
 //
-// Images are (N, H, W, C), weights (O, C/Groups, KH, KW), matrices row-major.
-// Each function computes the part w of n of its result, so that n goroutines
-// can share the work; the parts do not depend on n's other parts.
+// Memory is what package engine draws, dense: images (N, H, W, C), weights
+// (O, C/Groups, KH, KW), matrices row-major. Each function computes the part w
+// of n of its result (see threads.Part), whole rows of it, so that n goroutines
+// can share the work:
+//
+//	MatMul     z   rows m                 ┌──────────┐ part 0 of 3
+//	Conv       y   rows (image, oh)       ├──────────┤ part 1
+//	ConvGradX  dx  rows (image, h)        ├──────────┤ part 2
+//	ConvGradW  dw  filters o              └──────────┘
+//
+// A number does not depend on how many parts there are.
 package loops
 
 import (
 	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/threads"
 )
 
 // Float is the element types.
 type Float interface{ float32 | float64 }
 
-// Span is part w of n of the range 0 … total.
-func Span(total, w, n int) (lo, hi int) { return total * w / n, total * (w + 1) / n }
-
 // MatMul computes rows of z = A·B.
 func MatMul[T Float](p engine.MatMulProblem, z, a, b []T, w, n int) {
-	lo, hi := Span(p.M, w, n)
+	lo, hi := threads.Part(p.M, w, n)
 	ai, ak := p.K, 1
 	if p.TransA {
 		ai, ak = 1, p.M
@@ -41,7 +48,7 @@ func MatMul[T Float](p engine.MatMulProblem, z, a, b []T, w, n int) {
 
 // Conv computes images of y from x and the weight wt.
 func Conv[T Float](p engine.ConvProblem, y, x, wt []T, w, n int) {
-	lo, hi := Span(p.N*p.OH, w, n)
+	lo, hi := threads.Part(p.N*p.OH, w, n)
 	cg, og := p.C/p.Groups, p.O/p.Groups
 	for r := lo; r < hi; r++ {
 		img, i := r/p.OH, r%p.OH
@@ -72,7 +79,7 @@ func Conv[T Float](p engine.ConvProblem, y, x, wt []T, w, n int) {
 
 // ConvGradX computes rows of dx from the weight wt and dy.
 func ConvGradX[T Float](p engine.ConvProblem, dx, wt, dy []T, w, n int) {
-	lo, hi := Span(p.N*p.H, w, n)
+	lo, hi := threads.Part(p.N*p.H, w, n)
 	cg, og := p.C/p.Groups, p.O/p.Groups
 	for r := lo; r < hi; r++ {
 		img, h := r/p.H, r%p.H
@@ -112,7 +119,7 @@ func position(t, stride, count int) (int, bool) {
 
 // ConvGradW computes output channels of dw from x and dy.
 func ConvGradW[T Float](p engine.ConvProblem, dw, x, dy []T, w, n int) {
-	lo, hi := Span(p.O, w, n)
+	lo, hi := threads.Part(p.O, w, n)
 	cg, og := p.C/p.Groups, p.O/p.Groups
 	for o := lo; o < hi; o++ {
 		for c := range cg {

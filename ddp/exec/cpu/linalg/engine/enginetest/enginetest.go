@@ -2,7 +2,8 @@
 // slow loops in float64, over many geometries and thread counts.
 //
 // Each case checks that the result is right to float32 rounding, that it does
-// not depend on what dst and scratch held before, that nothing is written
+// not depend on what dst and scratch held before (they are poisoned before each
+// run, with other garbage each time), that nothing is written
 // outside dst and scratch and nothing outside the inputs has an influence, that
 // inputs stay as they were, and that a second run, a second kernel and other
 // addresses give the same bits.
@@ -40,13 +41,14 @@ func RunTiledBF16(t *testing.T, make func(threads int) engine.Engine) {
 
 func run(t *testing.T, s suite, make func(threads int) engine.Engine) {
 	s.thread = newThread()
-	defer s.thread.stop()
+	defer s.stop()
 	for threads := 1; threads <= 3; threads++ {
 		if s.do(func() error { s.engines = append(s.engines, make(threads)); return nil }) != nil {
 			t.Fatal("no engine")
 		}
 	}
 	s.runConv(t)
+	s.runSmall(t)
 	s.runMatMul(t)
 	for _, e := range s.engines {
 		if e.Name() == "" {
@@ -71,15 +73,26 @@ type suite struct {
 
 // check holds the kernels that prepare makes on every engine to r.
 func (s *suite) check(t *testing.T, r reference, prepare func(engine.Engine) (engine.Kernel, error)) {
+	x := s.expectation(r)
+	for i := range s.engines {
+		s.checkOn(t, i, x, "", prepare)
+	}
+}
+
+// checkOn holds the kernels that prepare makes on one engine to x.
+func (s *suite) checkOn(t *testing.T, i int, x expectation, what string, prepare func(engine.Engine) (engine.Kernel, error)) {
+	e := s.engines[i]
+	if err := s.do(func() error { return x.check(func() (engine.Kernel, error) { return prepare(e) }) }); err != nil {
+		t.Errorf("%s%d threads: %v", what, i+1, err)
+	}
+}
+
+func (s *suite) expectation(r reference) expectation {
 	x := newExpectation(r, s.bf16)
 	if s.tiled {
 		x.level()
 	}
-	for i, e := range s.engines {
-		if err := s.do(func() error { return x.check(func() (engine.Kernel, error) { return prepare(e) }) }); err != nil {
-			t.Errorf("%d threads: %v", i+1, err)
-		}
-	}
+	return x
 }
 
 // shortFlops is the most work of a case with -short: the loops in float64 take
@@ -165,5 +178,6 @@ func (th *thread) do(f func() error) error {
 
 func (th *thread) stop() {
 	close(th.work)
-	<-th.done
+	for range th.done { // until it has ended
+	}
 }

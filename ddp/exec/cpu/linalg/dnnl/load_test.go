@@ -1,0 +1,152 @@
+//go:build cgo && !nodnnl
+
+package dnnl
+
+import (
+	"debug/elf"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// write makes a file of the given contents.
+func write(t *testing.T, name, contents string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(contents), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// library compiles a shared library.
+func library(t *testing.T, source string) string {
+	t.Helper()
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler")
+	}
+	path := filepath.Join(t.TempDir(), "libdnnl.so")
+	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", path, write(t, "fake.c", source)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// TestUnusable: a library that is missing or wrong is one typed error that says
+// what is wrong with it.
+func TestUnusable(t *testing.T) {
+	const version = `
+		struct { int major, minor, patch; const char *hash; unsigned cpu, gpu; } v = {MAJOR, 4, 5};
+		void *dnnl_version(void) { return &v; }`
+	ours := strings.NewReplacer("MAJOR", string(rune('0'+major)))
+	for _, c := range []struct {
+		name, library, want string
+		missing             bool
+	}{
+		{"missing", "/nowhere/libdnnl.so.9", "/nowhere/libdnnl.so.9 was not found: mend or unset EBTRAIN_LIBDNNL", true},
+		{"no library", write(t, "libdnnl.so", "text"), "file too short", false},
+		{"another library", library(t, "int x;"), "it has no function dnnl_version", false},
+		{"another version", library(t, strings.Replace(version, "MAJOR", "9", 1)), "it is oneDNN 9.4.5, and this program was built for oneDNN ", false},
+		{"incomplete", library(t, ours.Replace(version)), "it has no function dnnl_get_effective_cpu_isa", false},
+		{"without what it needs", library(t, "void absent(void); void f(void) { absent(); }"), "undefined symbol: absent", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(LibraryVariable, c.library)
+			e, err := New(1)
+			var unusable *LibraryError
+			if e != nil || !errors.As(err, &unusable) {
+				t.Fatalf("got %v, %v, want a LibraryError", e, err)
+			}
+			if unusable.Library != c.library || unusable.Missing != c.missing || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %+v, %q, want %q, missing %t", *unusable, err, c.want, c.missing)
+			}
+		})
+	}
+}
+
+// TestFirst: the first library that can be used is taken, and without one the
+// error is about one that is there, or the first.
+func TestFirst(t *testing.T) {
+	broken := write(t, "libdnnl.so", "text")
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"libnone.so.1", "libnone.so.2"}, "libnone.so.1 was not found: " + advice()},
+		{[]string{"libnone.so.1", broken, "libnone.so.2"}, broken + " cannot be used"},
+		{append([]string{"libnone.so.1", broken}, names()...), ""},
+	} {
+		api, err := first(c.names)
+		if c.want == "" && (api == nil || err != nil) || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%q: got %v, %v, want %q", c.names, api, err, c.want)
+		}
+	}
+	if !strings.Contains(advice(), "install") {
+		t.Errorf("the advice is %q, want what to install", advice())
+	}
+}
+
+// TestLoadedLate: the program itself names neither library, so it starts where
+// they are not.
+func TestLoadedLate(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs, err := f.ImportedLibraries()
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(needs, func(n string) bool { return strings.Contains(n, "dnnl") || strings.Contains(n, "omp") }); i >= 0 {
+		t.Errorf("the program needs %s", needs[i])
+	}
+}
+
+// TestSpins: libgomp, which says what it found in its environment when it was
+// loaded, found what New put there, or what the user did.
+func TestSpins(t *testing.T) {
+	for _, c := range []struct{ name, set, want string }{
+		{"nobody says", "", "GOMP_SPINCOUNT = '1000'"},
+		{"empty", "GOMP_SPINCOUNT=", "GOMP_SPINCOUNT = '1000'"},
+		{"the user counts", "GOMP_SPINCOUNT=77", "GOMP_SPINCOUNT = '77'"},
+		{"the user waits", "OMP_WAIT_POLICY=ACTIVE", "OMP_WAIT_POLICY = 'ACTIVE'"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStart$")
+			cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOMP_") || strings.HasPrefix(v, "OMP_") })
+			cmd.Env = append(cmd.Env, "OMP_DISPLAY_ENV=VERBOSE")
+			if c.set != "" {
+				cmd.Env = append(cmd.Env, c.set)
+			}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if !strings.Contains(string(out), "GOMP_SPINCOUNT") {
+				t.Skip("this oneDNN runs on another OpenMP than GNU's")
+			}
+			if !strings.Contains(string(out), c.want) || c.set != "" && c.want != "GOMP_SPINCOUNT = '1000'" && strings.Contains(string(out), "SPINCOUNT = '1000'") {
+				t.Errorf("want %s in\n%s", c.want, out)
+			}
+		})
+	}
+}
+
+func TestStart(t *testing.T) {
+	e, err := New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
