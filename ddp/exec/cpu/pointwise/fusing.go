@@ -41,7 +41,11 @@ func (c *fusing[T, A]) loads(in []array.Place) {
 	for i, v := range c.f.Consts {
 		r := len(c.f.Loads) + i
 		c.number[r] = true
-		c.fused.loads = append(c.fused.loads, load[T]{mode: constant, reg: r, value: array.Rounded[T](v)})
+		value := []T{array.Rounded[T](v)}
+		if c.round != nil { // to the group's type, which is narrower than T
+			c.round(value)
+		}
+		c.fused.loads = append(c.fused.loads, load[T]{mode: constant, reg: r, value: value[0]})
 	}
 }
 

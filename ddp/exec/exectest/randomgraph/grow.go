@@ -54,7 +54,7 @@ func Grow(c *Choices, l Limits) (*Program, error) {
 	switch form := c.n(8); {
 	case form == 0:
 		g.batch = 1 + c.n(3)
-		return g.parallel(l)
+		return g.parallel()
 	case form < 3:
 		g.ranks = 2
 	}
@@ -88,7 +88,8 @@ func Grow(c *Choices, l Limits) (*Program, error) {
 
 // parallel grows a data-parallel step: losses of samples, means over ranks,
 // gradients that are reduced, and assignments.
-func (g *grower) parallel(l Limits) (*Program, error) {
+func (g *grower) parallel() (*Program, error) {
+	g.most = min(g.most, 600) // of each of eight shards
 	g.float, g.jumps = pick(g.Choices, graph.F32, graph.F32, graph.F64), true
 	g.leaves(3 + g.n(4))
 	for range 3 + g.n(30) {

@@ -47,6 +47,9 @@ func (p faultyProgram) Wait(ctx context.Context) error {
 	return err
 }
 
+// small keeps programs, and the time they take, small.
+var small = randomgraph.Limits{Recurrence: 6, Nodes: 80}
+
 // checker holds four ranks of a backend to the reference.
 func checker(be exec.Backend) *randomgraph.Checker {
 	ranks := []exec.Backend{be, be, be, be}
@@ -57,7 +60,7 @@ func checker(be exec.Backend) *randomgraph.Checker {
 func hunt(t *testing.T, c *randomgraph.Checker, programs int, found func(*randomgraph.Found)) int {
 	t.Helper()
 	failed := 0
-	if _, err := c.Hunt(1, programs, time.Time{}, randomgraph.DefaultLimits, func(f *randomgraph.Found) bool {
+	if _, err := c.Hunt(1, programs, time.Time{}, small, func(f *randomgraph.Found) bool {
 		failed++
 		found(f)
 		return true
@@ -69,7 +72,7 @@ func hunt(t *testing.T, c *randomgraph.Checker, programs int, found func(*random
 
 // TestReference: the reference holds to itself.
 func TestReference(t *testing.T) {
-	hunt(t, checker(ref.New()), 60, func(f *randomgraph.Found) { t.Error(f) })
+	hunt(t, checker(ref.New()), 40, func(f *randomgraph.Found) { t.Error(f) })
 }
 
 // each applies change to the largest element of every output of floating point.
@@ -93,25 +96,25 @@ func each(change func(float64) float64) func(*graph.Graph, exec.Program) {
 // TestFaultsAreFound: a backend that is wrong in one element, or in a bit where
 // bits are promised, is found by nearly every program that it is wrong in.
 func TestFaultsAreFound(t *testing.T) {
-	const programs = 24
+	const programs = 20
 	runs := 0
 	for _, f := range []struct {
 		name  string
 		be    faulty
 		least int // of the programs
 	}{
-		{"an element is 1 % off", faulty{Backend: ref.New(), strike: each(func(v float64) float64 { return v*1.01 + 0.01 })}, 18},
-		{"an element is 0.1 % off", faulty{Backend: ref.New(), strike: each(func(v float64) float64 { return v*1.001 + 0.001 })}, 16},
-		{"the sign of the largest", faulty{Backend: ref.New(), strike: each(func(v float64) float64 { return -v })}, 18},
+		{"an element is 1 % off", faulty{Backend: ref.New(), strike: each(func(v float64) float64 { return v*1.01 + 0.01 })}, 15},
+		{"an element is 0.1 % off", faulty{Backend: ref.New(), strike: each(func(v float64) float64 { return v*1.001 + 0.001 })}, 13},
+		{"the sign of the largest", faulty{Backend: ref.New(), strike: each(func(v float64) float64 { return -v })}, 15},
 		{"each run differs in the last bit", faulty{Backend: ref.New(), strike: each(func(v float64) float64 {
 			runs++
 			return v * (1 + float64(runs%2)*0x1p-7)
-		})}, 18},
+		})}, 15},
 	} {
 		c := checker(f.be)
 		found := 0
 		for seed := range uint64(programs) {
-			p, err := randomgraph.Grow(randomgraph.FromSeed(seed), randomgraph.DefaultLimits)
+			p, err := randomgraph.Grow(randomgraph.FromSeed(seed), small)
 			if err != nil {
 				t.Fatal(err)
 			}

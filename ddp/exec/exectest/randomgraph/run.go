@@ -77,7 +77,7 @@ func (e *execution) rank(r int) (out map[string]*exec.Tensor, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	step := func(s, values int) error {
+	step := func(values int) error {
 		for _, l := range all {
 			if in := p.Input(l.Name); in != nil && l.Kind == graph.Input {
 				copy(in.Bytes(), e.in(r, values, l).Bytes())
@@ -86,7 +86,7 @@ func (e *execution) rank(r int) (out map[string]*exec.Tensor, err error) {
 		return exec.Run(context.Background(), p)
 	}
 	if e.again {
-		if err := step(0, 7); err != nil {
+		if err := step(7); err != nil {
 			return nil, err
 		}
 		if err := set(); err != nil {
@@ -95,7 +95,7 @@ func (e *execution) rank(r int) (out map[string]*exec.Tensor, err error) {
 	}
 	out = map[string]*exec.Tensor{}
 	for s := range e.steps {
-		if err := step(s, s); err != nil {
+		if err := step(s); err != nil {
 			return nil, err
 		}
 		for _, o := range e.graph.Outputs() {

@@ -2,6 +2,7 @@ package randomgraph
 
 import (
 	"fmt"
+	"math"
 
 	"ebtrain/ddp/graph"
 )
@@ -75,8 +76,11 @@ func (w *widener) node(n graph.Node) {
 		in[i] = w.ids[id]
 		if t := w.from.Type(id); sums && t.DType.IsFloat() {
 			a := unit(t.DType)
-			if heavy && w.bf16 && t.DType == graph.F32 {
+			switch {
+			case heavy && w.bf16 && t.DType == graph.F32:
 				a = 0x1p-8
+			case t.DType == graph.F64: // in which the reference, too, adds up: it loses some digits of long sums
+				a *= math.Sqrt(float64(max(1, t.Shape.Len())))
 			}
 			in[i] = w.disturb(in[i], a)
 		}
