@@ -42,11 +42,14 @@ type result struct {
 // measureAll measures every size; rank 0 prints.
 func measureAll(ctx context.Context, c collective.Comm, opt options, w io.Writer) error {
 	if c.Rank() == 0 && !opt.json {
-		fmt.Fprintf(w, "# %s, %d ranks on %d hosts, %s memory, GOMAXPROCS %d, %s %s/%s\n", opt.kind, c.Size(), opt.hosts,
-			opt.memory, runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-		fmt.Fprintf(w, "# %12s %12s %6s %6s %10s %10s %8s %8s %7s %7s\n# %12s %12s %6s %6s %10s %10s %8s %8s %7s %7s\n",
+		_, err := fmt.Fprintf(w, "# %s, %d ranks on %d hosts, %s memory, GOMAXPROCS %d, %s %s/%s\n"+
+			"# %12s %12s %6s %6s %10s %10s %8s %8s %7s %7s\n# %12s %12s %6s %6s %10s %10s %8s %8s %7s %7s\n",
+			opt.kind, c.Size(), opt.hosts, opt.memory, runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 			"size", "count", "type", "redop", "time", "median", "algbw", "busbw", "#wrong", "reps",
 			"(B)", "(elements)", "", "", "(us)", "(us)", "(GB/s)", "(GB/s)", "", "")
+		if err != nil {
+			return err
+		}
 	}
 	var wrong int64
 	for _, size := range opt.sizes {

@@ -99,7 +99,9 @@ func f32(mem []byte) collective.Vec {
 func killSelf(scene string) {
 	time.Sleep(100 * time.Millisecond)
 	fmt.Println("colltest: dying", scene)
-	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+		panic(err)
+	}
 }
 
 // death lets a process die and demands that all others are told, and soon.
@@ -142,8 +144,8 @@ func spawn(t testing.TB, scene string, n int, dir string) ([]*exec.Cmd, []bytes.
 		}
 		t.Cleanup(func() {
 			if cmds[r].ProcessState == nil {
-				cmds[r].Process.Kill()
-				cmds[r].Wait()
+				_ = cmds[r].Process.Kill() // it may have ended meanwhile
+				_ = cmds[r].Wait()         // and was to be killed
 			}
 		})
 	}

@@ -93,7 +93,7 @@ func (f Factory) order(t *testing.T) {
 		first, second := c.Start(reqs[0]), c.Start(reqs[1])
 		err := wait(first)
 		if err2 := wait(second); !errors.Is(err2, collective.ErrAborted) && !errors.Is(err2, collective.ErrMismatch) {
-			return fmt.Errorf("the second collective ended with %v, want an abort", err2)
+			t.Errorf("rank %d: the second collective ended with %v, want an abort", c.Rank(), err2)
 		}
 		return err
 	}).are(t, collective.ErrMismatch)
@@ -220,14 +220,17 @@ func (f Factory) cancel(t *testing.T) {
 		cancel()
 		return p.Wait(ctx)
 	}).ok(t)
+	canceled := make(chan struct{}) // closed when rank 0 has given up
 	errs := each(comms, func(c collective.Comm) error {
 		switch c.Rank() {
 		case 0:
+			defer close(canceled)
 			ctx, cancel := context.WithCancelCause(context.Background())
 			time.AfterFunc(20*time.Millisecond, func() { cancel(errCause) })
 			return c.Start(collective.Request{Kind: collective.Barrier}).Wait(ctx)
 		case n - 1: // never comes to the barrier, until the others have failed
-			time.Sleep(100 * time.Millisecond)
+			<-canceled
+			time.Sleep(50 * time.Millisecond) // between hosts, the news take a moment
 		}
 		return do(c, collective.Request{Kind: collective.Barrier})
 	})
@@ -275,9 +278,11 @@ func (f Factory) closing(t *testing.T) {
 func (f Factory) closePending(t *testing.T) {
 	n := f.pair(t, 3)
 	comms := f.group(t, n)
+	left := make(chan struct{}) // closed when rank 0 has closed
 	each(comms, func(c collective.Comm) error {
 		if c.Rank() == n-1 {
-			time.Sleep(50 * time.Millisecond) // rank 0 has closed by then
+			<-left
+			time.Sleep(50 * time.Millisecond) // between hosts, the news take a moment
 			return do(c, collective.Request{Kind: collective.Barrier})
 		}
 		var pending []collective.Pending
@@ -286,7 +291,9 @@ func (f Factory) closePending(t *testing.T) {
 		}
 		if c.Rank() == 0 {
 			time.Sleep(5 * time.Millisecond)
-			if err := c.Close(); err != nil {
+			err := c.Close()
+			close(left)
+			if err != nil {
 				return fmt.Errorf("close: %w", err)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 //
 // Every stage has two halves, used in turn: a rank that fills a half has
 // passed the barrier after which nobody reads what was in it. The results are
-// two for the same reason. The last three exist with several hosts only.
+// two for the same reason. With one host nobody touches the last three.
 type arena struct {
 	seg   *segment // one part
 	ctl   *control

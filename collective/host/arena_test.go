@@ -38,7 +38,7 @@ func TestBarrierAllOrNone(t *testing.T) {
 			go func() {
 				n := 0
 				for {
-					if out, _ := a.barrier(); out != passed {
+					if out, _ := barrier(a); out != passed {
 						break
 					}
 					n++
@@ -67,7 +67,7 @@ func TestBarrierLateRank(t *testing.T) {
 	gen := a.ctl.gen.Load() // rank 1 is about to arrive
 	done := make(chan outcome)
 	go func() {
-		out, _ := a.barrier() // rank 0
+		out, _ := barrier(a) // rank 0
 		done <- out
 	}()
 	for a.ctl.arrived.Load() == 0 {
@@ -87,13 +87,13 @@ func TestBarrierLateRank(t *testing.T) {
 func TestBarrierDeserted(t *testing.T) {
 	a := testArena(t, 2)
 	other := later(func() { a.leave(1) })
-	if out, who := a.barrier(); out != deserted || who != 1 {
+	if out, who := barrier(a); out != deserted || who != 1 {
 		t.Errorf("got outcome %d, rank %d, want rank 1 to have deserted", out, who)
 	}
 	<-other
 	b := testArena(t, 2)
 	g := b.enter() // rank 0 is in the barrier and slow to look
-	if out, _ := b.barrier(); out != passed {
+	if out, _ := barrier(b); out != passed {
 		t.Errorf("rank 1: got outcome %d, want passed", out)
 	}
 	b.leave(1)
@@ -126,7 +126,7 @@ func TestBarrierWraps(t *testing.T) {
 	for range 2 {
 		ranks.Go(func() {
 			for range 10 {
-				a.barrier()
+				barrier(a)
 			}
 		})
 	}
@@ -136,3 +136,6 @@ func TestBarrierWraps(t *testing.T) {
 		}
 	}
 }
+
+// barrier waits until every rank has called it.
+func barrier(a *arena) (outcome, int) { return a.await(a.enter(), nil) }

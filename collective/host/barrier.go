@@ -30,13 +30,10 @@ type gate struct {
 	state outcome // passed, aborted or waiting
 }
 
-// barrier waits until every rank has called it. All ranks pass or none does:
-// passing is one compare-and-swap of gen, and an abort makes it fail.
-// When deserted, the rank returned is the one that left.
-func (a *arena) barrier() (outcome, int) { return a.await(a.enter(), nil) }
-
-// enter is the first half of barrier, in which nobody waits: the rank counts
-// as one that has come. It must await the gate before it enters another.
+// enter is the first half of a barrier, in which nobody waits: the rank counts
+// as one that has come. It must await the gate before it enters another. All
+// ranks pass or none does: passing is one compare-and-swap of gen, and an abort
+// makes it fail.
 func (a *arena) enter() gate {
 	gen := a.ctl.gen.Load()
 	if gen&1 != 0 {
@@ -63,9 +60,10 @@ func (a *arena) arrive(gen uint32) gate {
 	return gate{gen, passed}
 }
 
-// await is the second half of barrier: it waits until gen changes, first
-// spinning, then yielding, then asleep. If quit is closed before, it returns
-// interrupted soon after, and may be called again.
+// await is the second half of a barrier: it waits until gen changes, first
+// spinning, then yielding, then asleep. When deserted, the rank returned is the
+// one that left. If quit is closed before, it returns interrupted soon after,
+// and may be called again.
 func (a *arena) await(g gate, quit <-chan struct{}) (outcome, int) {
 	if g.state != waiting {
 		return g.state, -1

@@ -1,10 +1,12 @@
 package host_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,8 +28,11 @@ func TestMain(m *testing.M) {
 
 // pretend spreads size ranks over hosts: "2" in blocks, "2i" interleaved.
 func pretend(spec string, size int) []string {
-	count, inter := 1, strings.HasSuffix(spec, "i")
-	fmt.Sscanf(spec, "%d", &count)
+	number, inter := strings.CutSuffix(spec, "i")
+	count, err := strconv.Atoi(cmp.Or(number, "1"))
+	if err != nil {
+		panic(err)
+	}
 	names := make([]string, size)
 	for r := range names {
 		h := r * count / size

@@ -16,13 +16,11 @@ type linkError struct {
 func (e *linkError) Error() string { return fmt.Sprintf("connection to rank %d: %v", e.rank, e.err) }
 func (e *linkError) Unwrap() error { return e.err }
 
-// mismatchError is a difference between two ranks.
-type mismatchError struct {
-	rank int // that differs from ours
-	text string
+// differ is what rank finds out: rank a and rank b have not started the same.
+func differ(rank, a int, ours named, b int, theirs named) error {
+	text := fmt.Sprintf("rank %d started %s, rank %d started %s", a, ours, b, theirs)
+	return found(rank, codeMismatch, b, text)
 }
-
-func (e *mismatchError) Error() string { return e.text }
 
 // ask sends the header of a collective to all leaders. The answers are
 // compared when they are needed, so that small data can travel behind them.
@@ -55,7 +53,7 @@ func (m *mesh) agree() error {
 			return &linkError{l.rank, err}
 		}
 		if h.header != m.own.header {
-			return &mismatchError{l.rank, fmt.Sprintf("rank %d started %s, rank %d started %s", m.rank, m.own, l.rank, h)}
+			return differ(m.rank, m.rank, m.own, l.rank, h)
 		}
 	}
 	return nil
@@ -161,7 +159,7 @@ type netScratch struct {
 func (s *netScratch) shares(n, hosts int) []int {
 	s.cuts = append(s.cuts[:0], 0)
 	for h := range hosts {
-		_, hi := share(n, hosts, h, 64)
+		_, hi := share(n, hosts, h)
 		s.cuts = append(s.cuts, hi)
 	}
 	return s.cuts
@@ -178,7 +176,7 @@ func (s *netScratch) byRanks(t topology, u int) []int {
 }
 
 func (s *netScratch) lists(hosts int) (out, in [][]byte) {
-	if len(s.out) != hosts {
+	if s.out == nil {
 		s.out, s.in = make([][]byte, hosts), make([][]byte, hosts)
 	}
 	clear(s.out)

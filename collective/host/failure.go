@@ -1,9 +1,12 @@
 package host
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"ebtrain/collective"
@@ -33,6 +36,11 @@ const (
 	codeInvalid
 )
 
+// sentinels are the specific ones; ErrAborted stands for the rest.
+var sentinels = map[code]error{
+	codeMismatch: collective.ErrMismatch, codePeerLost: collective.ErrPeerLost, codeInvalid: collective.ErrInvalid,
+}
+
 const (
 	maxRecord   = 2048
 	recordHead  = 13
@@ -40,15 +48,18 @@ const (
 )
 
 func (r record) encode() []byte {
-	text := r.text
-	for len(text) > maxRecord-recordHead || !utf8.ValidString(text) {
-		text = string([]rune(text)[:min(len([]rune(text))-1, (maxRecord-recordHead)/4)])
-	}
+	text := strings.ToValidUTF8(r.text[:min(len(r.text), maxRecord-recordHead)], "")
 	b := append(make([]byte, 0, recordHead+len(text)), recordMagic...)
 	b = append(b, byte(r.code))
 	b = binary.LittleEndian.AppendUint32(b, uint32(int32(r.rank)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(int32(r.peer)))
 	return append(b, text...)
+}
+
+// frame is r behind its length: 2 bytes, little endian.
+func (r record) frame() []byte {
+	b := r.encode()
+	return append([]byte{byte(len(b)), byte(len(b) >> 8)}, b...)
 }
 
 var errRecord = errors.New("not a record of an abort")
@@ -77,11 +88,13 @@ type failure struct {
 	remote bool  // another rank found out
 }
 
+// found is what rank has found out; peer is the rank at fault, or -1.
+func found(rank int, code code, peer int, text string) *failure {
+	return &failure{record: record{code: code, rank: rank, peer: peer, text: text}}
+}
+
 func (f *failure) Error() string {
-	s := collective.ErrAborted.Error()
-	if e := f.sentinel(); e != nil {
-		s = e.Error()
-	}
+	s := cmp.Or(sentinels[f.code], collective.ErrAborted).Error()
 	if f.remote && f.code != codePeerLost && f.code != codeMismatch {
 		s += fmt.Sprintf(" by rank %d", f.rank)
 	}
@@ -89,43 +102,22 @@ func (f *failure) Error() string {
 }
 
 func (f *failure) Unwrap() []error {
-	errs := []error{collective.ErrAborted}
-	if e := f.sentinel(); e != nil {
-		errs = append(errs, e)
-	}
-	if f.cause != nil {
-		errs = append(errs, f.cause)
-	}
-	return errs
-}
-
-// sentinel is the specific one, nil where that is ErrAborted itself.
-func (f *failure) sentinel() error {
-	switch f.code {
-	case codeMismatch:
-		return collective.ErrMismatch
-	case codePeerLost:
-		return collective.ErrPeerLost
-	case codeInvalid:
-		return collective.ErrInvalid
-	}
-	return nil
+	errs := []error{collective.ErrAborted, sentinels[f.code], f.cause}
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 // abortedBy is the failure that Abort(cause) on this rank makes.
 func abortedBy(rank int, cause error) *failure {
-	f := &failure{record: record{code: codeAborted, rank: rank, peer: -1, text: "no cause given"}, cause: cause}
+	f := found(rank, codeAborted, -1, "no cause given")
 	if cause == nil {
 		return f
 	}
-	f.text = cause.Error()
+	f.cause, f.text = cause, cause.Error()
 	var e *collective.Error
 	if errors.As(cause, &e) {
 		f.peer = e.Peer
 	}
-	for c, sentinel := range map[code]error{
-		codeMismatch: collective.ErrMismatch, codePeerLost: collective.ErrPeerLost, codeInvalid: collective.ErrInvalid,
-	} {
+	for c, sentinel := range sentinels {
 		if errors.Is(cause, sentinel) {
 			f.code = c
 		}

@@ -37,4 +37,4 @@ func wakeAll(word *atomic.Uint32) {
 }
 
 // yield gives the processor to another thread of the machine.
-func yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

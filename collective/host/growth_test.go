@@ -33,7 +33,7 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 			var wg sync.WaitGroup
 			for _, c := range comms {
 				wg.Go(func() {
-					defer c.Close()
+					defer shut(t, c)
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					reqs, err := everyCollective(c)

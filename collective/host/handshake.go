@@ -106,7 +106,9 @@ const (
 
 // greet is the dialer's half.
 func (id identity) greet(c net.Conn, want call) error {
-	c.SetDeadline(time.Now().Add(handshakeLimit))
+	if err := c.SetDeadline(time.Now().Add(handshakeLimit)); err != nil {
+		return err
+	}
 	mine := id.hello(want.purpose)
 	if _, err := c.Write(mine[:]); err != nil {
 		return err
@@ -134,7 +136,9 @@ func (id identity) greet(c net.Conn, want call) error {
 
 // answer is the listener's half.
 func (id identity) answer(c net.Conn) (call, error) {
-	c.SetDeadline(time.Now().Add(handshakeLimit))
+	if err := c.SetDeadline(time.Now().Add(handshakeLimit)); err != nil {
+		return call{}, err
+	}
 	var theirs hello
 	if _, err := io.ReadFull(c, theirs[:]); err != nil {
 		return call{}, err
@@ -165,10 +169,9 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 		conn net.Conn
 	}
 	arrivals := make(chan arrival)
-	done := make(chan struct{})
 	var handshakes sync.WaitGroup
 	ctx, cancel := context.WithCancel(ctx)
-	context.AfterFunc(ctx, func() { ln.Close() })
+	context.AfterFunc(ctx, func() { _ = ln.Close() })
 	var loop sync.WaitGroup
 	loop.Go(func() {
 		free := make(chan struct{}, strangers)
@@ -180,24 +183,23 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 			free <- struct{}{}
 			handshakes.Go(func() {
 				defer func() { <-free }()
-				end := context.AfterFunc(ctx, func() { c.Close() })
+				end := context.AfterFunc(ctx, func() { _ = c.Close() })
 				got, err := id.answer(c)
 				if !end() || err != nil {
 					log.Warn("connection refused", "from", c.RemoteAddr().String(), "err", err)
-					c.Close()
+					_ = c.Close()
 					return
 				}
 				select {
 				case arrivals <- arrival{got, c}:
-				case <-done:
-					c.Close()
+				case <-ctx.Done():
+					_ = c.Close()
 				}
 			})
 		}
 	})
 	defer func() {
 		cancel() // closes ln and every connection in a handshake
-		close(done)
 		loop.Wait()
 		handshakes.Wait()
 	}()
@@ -210,18 +212,22 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 		case a := <-arrivals:
 			if got[a.call] != nil || !slices.Contains(want, a.call) {
 				log.Warn("unexpected connection", "from_rank", a.call.rank, "purpose", string(a.call.purpose))
-				a.conn.Close()
+				_ = a.conn.Close()
 				continue
 			}
 			got[a.call] = a.conn
 		case <-ended:
-			for _, c := range got {
-				c.Close()
-			}
+			closeAll(got)
 			return nil, fmt.Errorf("waiting at %s for rank %v to connect: %w", ln.Addr(), missing(want, got), cmp.Or(context.Cause(ctx), net.ErrClosed))
 		}
 	}
 	return got, nil
+}
+
+func closeAll(conns map[call]net.Conn) {
+	for _, c := range conns {
+		_ = c.Close() // nothing was said that could be lost
+	}
 }
 
 func missing(want []call, got map[call]net.Conn) []int {
@@ -241,13 +247,13 @@ func (id identity) dial(ctx context.Context, network, addr string, want call) (n
 	if err != nil {
 		return nil, fmt.Errorf("connect to rank %d: %w", want.rank, err)
 	}
-	end := context.AfterFunc(ctx, func() { c.Close() })
+	end := context.AfterFunc(ctx, func() { _ = c.Close() })
 	err = id.greet(c, want)
 	if !end() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		c.Close()
+		_ = c.Close()
 		return nil, fmt.Errorf("connect to rank %d at %s: %w", want.rank, addr, err)
 	}
 	return c, nil

@@ -23,21 +23,24 @@
 // Who is not given the job's key cannot connect. What the leaders send to
 // each other afterwards is neither encrypted nor authenticated.
 //
+// What waits is apart from what moves data. A runner takes collectives from a
+// queue, in order, and has them carried out; a mover moves the data of one at a
+// time, by shared memory (hostMover) or also by TCP (netMover), and knows of no
+// queue; an alarm keeps the first failure and tells everybody.
+//
 // Concurrency: see collective.Comm. One goroutine of each Comm, or a caller that
-// waits, carries out its collectives (see run.go); one goroutine for each
-// connection listens for trouble. Collectives allocate nothing once the first
-// few have run.
+// waits, carries out its collectives; one goroutine for each connection listens
+// for trouble. Collectives allocate nothing once the first few have run.
 // The package is for Linux.
 package host
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"time"
 
@@ -109,20 +112,12 @@ func (c *Config) validate() error {
 	if len(c.Hosts) == 0 {
 		c.Hosts = make([]string, c.Size)
 	}
-	c.Timeout = orElse(c.Timeout, time.Minute)
-	c.Recorded = orElse(c.Recorded, 64)
+	c.Timeout = cmp.Or(c.Timeout, time.Minute)
+	c.Recorded = cmp.Or(c.Recorded, 64)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
-}
-
-func orElse[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 // card is what a rank tells all others before they are connected.
@@ -144,90 +139,14 @@ func New(ctx context.Context, cfg Config) (*Comm, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := newComm(cfg)
+	p := newPeers(cfg)
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout,
 		fmt.Errorf("not connected within %v", cfg.Timeout))
 	defer cancel()
-	if err := c.join(ctx, cfg); err != nil {
-		c.release()
-		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, err)
+	if err := p.connect(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, errors.Join(err, p.close()))
 	}
-	c.start()
-	return c, nil
-}
-
-// join connects c. What it has opened when it fails, release closes.
-func (c *Comm) join(ctx context.Context, cfg Config) error {
-	if c.size == 1 {
-		return nil
-	}
-	var local, net listener
-	defer func() { local.close(); net.close() }()
-	if err := c.listen(cfg, &local, &net); err != nil {
-		return err
-	}
-	cards, err := swapCards(ctx, cfg, card{version, cfg.Job, cfg.Hosts, local.addr(), net.addr()})
-	if err != nil {
-		return err
-	}
-	id := identity{rank: c.rank, job: sha256.Sum256([]byte(cfg.Job)), key: cfg.Key}
-	if len(c.topo.locals()) > 1 {
-		if c.star, err = connectStar(ctx, id, c.topo, local.Listener, cards[c.topo.leader()].Local, c.log); err != nil {
-			return err
-		}
-	}
-	if !c.topo.oneHost() && c.topo.leads() {
-		var addrs []string
-		for _, ranks := range c.topo.hosts {
-			addrs = append(addrs, cards[ranks[0]].Net)
-		}
-		if c.mesh, err = connectMesh(ctx, id, c.topo, net.Listener, addrs, c.log); err != nil {
-			return err
-		}
-	}
-	return c.makeArena(ctx)
-}
-
-// listener is a net.Listener or nothing.
-type listener struct{ net.Listener }
-
-func (l listener) addr() string {
-	if l.Listener == nil {
-		return ""
-	}
-	return l.Addr().String()
-}
-
-func (l listener) close() {
-	if l.Listener != nil {
-		l.Close()
-	}
-}
-
-// listen opens what a leader listens on.
-func (c *Comm) listen(cfg Config, local, inet *listener) error {
-	if !c.topo.leads() {
-		return nil
-	}
-	if len(c.topo.locals()) > 1 {
-		ln, err := listenLocal()
-		if err != nil {
-			return err
-		}
-		local.Listener = ln
-	}
-	if c.topo.oneHost() {
-		return nil
-	}
-	if net.ParseIP(cfg.ListenIP) == nil {
-		return fmt.Errorf("listen IP is %q, expected the address at which the other hosts reach this one", cfg.ListenIP)
-	}
-	ln, err := net.Listen("tcp", net.JoinHostPort(cfg.ListenIP, "0"))
-	if err != nil {
-		return fmt.Errorf("listen for the other hosts: %w", err)
-	}
-	inet.Listener = ln
-	return nil
+	return newComm(cfg, p), nil
 }
 
 // swapCards exchanges cards and compares what must be equal on all ranks.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -49,7 +50,7 @@ func TestConfig(t *testing.T) {
 			test.change(&cfg)
 			c, err := host.New(t.Context(), cfg)
 			if err == nil {
-				c.Close()
+				shut(t, c)
 			}
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
@@ -82,7 +83,7 @@ func TestDisagreement(t *testing.T) {
 				wg.Go(func() {
 					c, err := host.New(t.Context(), cfg)
 					if err == nil {
-						c.Close()
+						shut(t, c)
 					}
 					errs[r] = err
 				})
@@ -101,12 +102,24 @@ func TestDisagreement(t *testing.T) {
 // TestMissingRankIsNamed lets a rank give its card and then not connect.
 func TestMissingRankIsNamed(t *testing.T) {
 	exchanges := host.MemExchange(3)
-	go exchanges[2](t.Context(), "collective/host job", []byte(`{"version":1,"job":"job","hosts":["","",""]}`))
-	go host.New(t.Context(), host.Config{Rank: 1, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[1], Timeout: 300 * time.Millisecond})
+	var others sync.WaitGroup
+	others.Go(func() {
+		if _, err := exchanges[2](t.Context(), "collective/host job", []byte(`{"version":1,"job":"job","hosts":["","",""]}`)); err != nil {
+			t.Error(err)
+		}
+	})
+	others.Go(func() {
+		c, err := host.New(t.Context(), host.Config{Rank: 1, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[1], Timeout: 300 * time.Millisecond})
+		if err == nil {
+			err = errors.Join(errors.New("rank 1 is connected without rank 2"), c.Close())
+			t.Error(err)
+		}
+	})
 	_, err := host.New(t.Context(), host.Config{Rank: 0, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[0], Timeout: 300 * time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "for rank [2] to connect") || !strings.Contains(err.Error(), "300ms") {
 		t.Errorf("got error %v, want one that names rank 2 and the time", err)
 	}
+	others.Wait()
 }
 
 // TestMismatchNamesBoth wants both descriptions in every rank's error.
@@ -127,7 +140,7 @@ func TestMismatchNamesBoth(t *testing.T) {
 						t.Errorf("hosts=%s rank %d: got error %v, want one with %q", hosts, r, err, want)
 					}
 				}
-				c.Close()
+				shut(t, c)
 			})
 		}
 		wg.Wait()
@@ -169,7 +182,7 @@ func treeOf(t *testing.T, kind collective.Kind, hosts string, n, length int, inp
 	var wg sync.WaitGroup
 	for r, c := range group(t, n, host.Config{Hosts: pretend(hosts, n), ListenIP: "127.0.0.1"}) {
 		wg.Go(func() {
-			defer c.Close()
+			defer shut(t, c)
 			x := make([]float32, length)
 			for i := range x {
 				x[i] = input(r, i)
@@ -293,7 +306,7 @@ func TestRecorder(t *testing.T) {
 		t.Errorf("got %d entries, the last with error %v, want 3 and an error in the last only", len(recent), recent[2].Err)
 	}
 	for _, c := range comms {
-		c.Close()
+		shut(t, c)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -323,7 +336,7 @@ func TestOneProcessor(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, c := range group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"}) {
 			wg.Go(func() {
-				defer c.Close()
+				defer shut(t, c)
 				mem := make([]byte, 80000)
 				for i := range 50 {
 					binary.NativeEndian.PutUint64(mem, uint64(i))
@@ -339,5 +352,13 @@ func TestOneProcessor(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	}
+}
+
+// shut closes c.
+func shut(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }

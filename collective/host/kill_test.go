@@ -57,10 +57,12 @@ func TestKilledGroupLeavesNothing(t *testing.T) {
 		cmds := colltest.Spawn(t, 3, t.TempDir(), false)
 		time.Sleep(time.Duration(rng.IntN(80)) * time.Millisecond)
 		for _, cmd := range cmds {
-			cmd.Process.Kill()
+			if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
 		}
 		for r, cmd := range cmds {
-			cmd.Wait()
+			_ = cmd.Wait() // its end is looked at below
 			// Who was killed last may have noticed, and ended in good order (0),
 			// or with an error that says so (3) if that was while joining.
 			if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGKILL && (r == 0 || s.ExitStatus() != 0 && s.ExitStatus() != 3) {

@@ -30,7 +30,7 @@ const (
 )
 
 // listenLocal opens the leader's socket. Its address is its only name.
-func listenLocal() (*net.UnixListener, error) {
+func listenLocal() (net.Listener, error) {
 	var b [12]byte
 	rand.Read(b[:]) // never fails
 	addr := &net.UnixAddr{Net: "unixpacket", Name: "@ebtrain-" + hex.EncodeToString(b[:])}
@@ -87,18 +87,16 @@ func (s *star) sameUser() error {
 	return nil
 }
 
-func peerUser(c *net.UnixConn) (int, error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cred *unix.Ucred
-	var inner error
-	err = raw.Control(func(fd uintptr) { cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err := errors.Join(err, inner); err != nil {
-		return 0, fmt.Errorf("credentials of a rank of this host: %w", err)
-	}
-	return int(cred.Uid), nil
+func peerUser(c *net.UnixConn) (uid int, err error) {
+	err = onFD(c, func(fd int) error {
+		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil {
+			return fmt.Errorf("credentials of a rank of this host: %w", err)
+		}
+		uid = int(cred.Uid)
+		return nil
+	})
+	return uid, err
 }
 
 // share makes shared memory of so many parts of n bytes and sends it to all
@@ -108,7 +106,7 @@ func (s *star) share(name string, parts, n int) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // mapped here and sent, or of no use
 	seg, err := mapSegment(f, parts, n)
 	if err != nil {
 		return nil, err
@@ -174,7 +172,7 @@ func (s *star) tell(r record) error {
 func (s *star) close() {
 	for _, c := range s.conns {
 		if c != nil {
-			c.Close()
+			_ = c.Close() // all is said
 		}
 	}
 }

@@ -7,194 +7,158 @@ import (
 	"ebtrain/collective/host/internal/reduce"
 )
 
-// consent compares h with the other hosts. Every local rank calls it.
-func (c *Comm) consent(ctx context.Context, h named) error {
-	if c.mesh != nil {
-		if err := c.mesh.ask(h); err != nil {
-			return err
-		}
-		if err := c.mesh.agree(); err != nil {
-			return err
-		}
-	}
-	return c.barrier(ctx)
+// netMover moves data between ranks of several hosts: the ranks of a host meet
+// in its arena, the leaders exchange, all copy the result. Its contexts are the
+// runner's, which do not end.
+type netMover struct {
+	*meeting
+	mine localHeader // of the collective under way
+	met  bool        // it has been compared
 }
 
-// manyHosts carries out req where ranks live on several hosts: the ranks of a
-// host meet in its arena, the leaders exchange, all copy the result.
-func (c *Comm) manyHosts(seq uint64, req collective.Request) error {
-	v, h := c.vectorOf(seq, req)
-	x := exchange{Comm: c, v: v, h: h, req: req}
-	if len(v.data) == 0 {
-		ctx := context.Background() // the runner's
-		c.publish(h, req.Label)
-		if err := c.meet(ctx); err != nil {
-			return err
-		}
-		return c.consent(ctx, x.named())
+// quick: nothing is, that goes over a network.
+func (m *netMover) quick(collective.Request) bool { return false }
+
+func (m *netMover) begin(seq uint64, req collective.Request) {
+	m.mine, m.met = m.bring(seq, req), false
+}
+
+func (m *netMover) finish(ctx context.Context, req collective.Request) error {
+	if len(m.vec.data) == 0 {
+		return m.consent(ctx, m.mine, req.Label)
 	}
-	total, chunk := len(v.data), c.arena.chunk
+	total, chunk := len(m.vec.data), m.arena.chunk
 	if req.Kind == collective.ReduceScatter || req.Kind == collective.AllGather {
-		total, chunk = v.part, max(8, c.arena.chunk/c.size/8*8)
+		total, chunk = m.vec.part, max(8, m.arena.chunk/m.topo.size/8*8)
 	}
 	for at := 0; at < total; at += chunk {
-		if err := x.piece(at, min(chunk, total-at)); err != nil {
+		if err := m.piece(ctx, req, at, min(chunk, total-at)); err != nil {
 			return err
 		}
-		c.round++
+		m.round++
 	}
 	return nil
 }
 
-// exchange is a collective among several hosts. The runner carries it out, for
-// no caller in particular.
-type exchange struct {
-	*Comm
-	v   vector
-	h   localHeader
-	req collective.Request
-	met bool
-}
-
-func (x *exchange) named() named { return named{x.h.header, labelOf(x.req.Label)} }
-
-func (x *exchange) piece(at, n int) error {
-	switch x.req.Kind {
-	case collective.AllReduce:
-		return x.allReduce(at, n)
-	case collective.ReduceScatter:
-		return x.reduceScatter(at, n)
-	case collective.AllGather:
-		return x.allGather(at, n)
-	}
-	return x.broadcast(at, n)
-}
-
-// barrier waits for all ranks of this host.
-func (x *exchange) barrier() error { return x.Comm.barrier(context.Background()) }
-
-// ready is the barrier after which staged data can be read. The first one of
-// a collective also compares the ranks' requests.
-func (x *exchange) ready() error {
-	if x.met {
-		return x.barrier()
-	}
-	x.met = true
-	x.publish(x.h, x.req.Label)
-	if err := x.meet(context.Background()); err != nil || x.mesh == nil {
+// piece does n bytes from at on, of the vector or of every part of it: they are
+// staged, combined among the ranks of a host, exchanged by the leaders, and
+// taken out by all. In between lie barriers of the host.
+func (m *netMover) piece(ctx context.Context, req collective.Request, at, n int) error {
+	m.putIn(req, at, n)
+	if err := m.ready(ctx, req); err != nil {
 		return err
 	}
-	return x.mesh.ask(x.named())
-}
-
-// leaders is the step in which the leaders exchange, between two barriers.
-func (x *exchange) leaders(do func(m *mesh) error) error {
-	if err := x.barrier(); err != nil {
+	within, between := m.jobs(req)
+	m.reduce(req, within, at, n)
+	if err := m.barrier(ctx); err != nil {
 		return err
 	}
-	if x.mesh != nil {
-		if err := do(x.mesh); err != nil {
+	if m.mesh != nil {
+		if err := m.exchange(req, between, n); err != nil {
 			return err
 		}
 	}
-	return x.barrier()
+	if err := m.barrier(ctx); err != nil {
+		return err
+	}
+	m.takeOut(req, at, n)
+	return nil
+}
+
+// putIn shows what this rank brings: to the ranks of its host what they reduce,
+// to the leader what it sends.
+func (m *netMover) putIn(req collective.Request, at, n int) {
+	rank, result := m.topo.rank, m.arena.result(m.round)
+	switch {
+	case req.Kind == collective.AllReduce || req.Kind == collective.ReduceScatter:
+		m.stage(req, at, n)
+	case req.Kind == collective.AllGather:
+		copy(result[m.topo.position[rank]*n:], m.vec.data[rank*m.vec.part+at:][:n])
+	case rank == req.Root:
+		copy(result, m.vec.data[at:at+n])
+	}
+}
+
+// ready is the barrier after which staged data can be read. The first one of
+// a collective also compares the ranks' requests.
+func (m *netMover) ready(ctx context.Context, req collective.Request) error {
+	if m.met {
+		return m.barrier(ctx)
+	}
+	m.met = true
+	m.publish(m.mine, req.Label)
+	if err := m.meet(ctx); err != nil || m.mesh == nil {
+		return err
+	}
+	return m.mesh.ask(named{m.mine.header, labelOf(req.Label)})
 }
 
 // jobs are the two halves of a reduction: within a host, to the accumulator's
 // type and without division, and then between hosts.
-func (x *exchange) jobs() (within, between reduce.Job) {
-	whole := x.job(x.req)
+func (m *netMover) jobs(req collective.Request) (within, between reduce.Job) {
+	whole := m.job(req)
 	wide := reduce.Accumulator(whole.To)
 	return reduce.Job{From: whole.From, To: wide, Op: whole.Op},
 		reduce.Job{From: wide, To: whole.To, Op: whole.Op, Div: whole.Div}
 }
 
-func (x *exchange) allReduce(at, n int) error {
-	x.stage(x.v, x.req, at, n)
-	if err := x.ready(); err != nil {
-		return err
+// reduce leaves this rank's share of what the host's ranks bring in the partial
+// result. There, and in the result, parts lie in the order host by host.
+func (m *netMover) reduce(req collective.Request, within reduce.Job, at, n int) {
+	partial, elems, wide := m.arena.partial(), n/m.vec.size, within.To.Size()
+	switch req.Kind {
+	case collective.AllReduce:
+		lo, hi := share(elems, len(m.headers), m.topo.local)
+		for l := range m.views {
+			m.views[l] = m.view(l, at, n)[lo*m.vec.size : hi*m.vec.size]
+		}
+		within.Run(partial[lo*wide:hi*wide], m.views, &m.scratch)
+	case collective.ReduceScatter:
+		for q, pos := range m.topo.position {
+			if pos%len(m.headers) == m.topo.local { // else another rank of this host does it
+				m.lookAtParts(q, at, n)
+				within.Run(partial[pos*elems*wide:(pos+1)*elems*wide], m.views, &m.scratch)
+			}
+		}
 	}
-	within, between := x.jobs()
-	size, wide, elems := x.v.size, within.To.Size(), n/x.v.size
-	lo, hi := share(elems, len(x.headers), x.topo.local, 64)
-	for l := range x.views {
-		x.views[l] = x.view(l, at, n)[lo*size : hi*size]
-	}
-	within.Run(x.arena.partial()[lo*wide:hi*wide], x.views, &x.scratch)
-	result := x.arena.result(x.round)
-	err := x.leaders(func(m *mesh) error {
-		cuts := m.scratch.shares(elems, len(m.links))
-		if err := m.reduceScatter(between, result, x.arena.partial(), cuts); err != nil {
+}
+
+// exchange is the leaders' part: it completes the result.
+func (m *netMover) exchange(req collective.Request, between reduce.Job, n int) error {
+	partial, result, elems := m.arena.partial(), m.arena.result(m.round), n/m.vec.size
+	scratch := &m.mesh.scratch
+	switch req.Kind {
+	case collective.AllReduce:
+		cuts := scratch.shares(elems, len(m.mesh.links))
+		if err := m.mesh.reduceScatter(between, result, partial, cuts); err != nil {
 			return err
 		}
-		return m.allGather(result, size, cuts)
-	})
-	if err == nil {
-		copy(x.v.data[at:], result[:n])
+		return m.mesh.allGather(result, m.vec.size, cuts)
+	case collective.ReduceScatter:
+		return m.mesh.reduceScatter(between, result, partial, scratch.byRanks(m.topo, elems))
+	case collective.AllGather:
+		return m.mesh.allGather(result, 1, scratch.byRanks(m.topo, n))
 	}
-	return err
+	return m.mesh.broadcast(result[:n], m.topo.hostOf[req.Root])
 }
 
-// reduceScatter reduces n bytes of every part. In partial and result the
-// parts lie in the order host by host.
-func (x *exchange) reduceScatter(at, n int) error {
-	part := x.v.part
-	x.stage(x.v, x.req, at, n)
-	if err := x.ready(); err != nil {
-		return err
-	}
-	within, between := x.jobs()
-	elems, wide := n/x.v.size, within.To.Size()
-	for q := range x.size {
-		pos := x.topo.position[q]
-		if pos%len(x.headers) != x.topo.local {
-			continue // another rank of this host does it
+// takeOut copies this rank's part of the result to its vector.
+func (m *netMover) takeOut(req collective.Request, at, n int) {
+	rank, part, data, result := m.topo.rank, m.vec.part, m.vec.data, m.arena.result(m.round)
+	switch req.Kind {
+	case collective.AllReduce:
+		copy(data[at:], result[:n])
+	case collective.ReduceScatter:
+		copy(data[rank*part+at:], result[m.topo.position[rank]*n:][:n])
+	case collective.AllGather:
+		for q, pos := range m.topo.position {
+			if q != rank {
+				copy(data[q*part+at:], result[pos*n:][:n])
+			}
 		}
-		x.lookAtParts(x.v, q, at, n)
-		within.Run(x.arena.partial()[pos*elems*wide:(pos+1)*elems*wide], x.views, &x.scratch)
-	}
-	result := x.arena.result(x.round)
-	err := x.leaders(func(m *mesh) error {
-		return m.reduceScatter(between, result, x.arena.partial(), m.scratch.byRanks(x.topo, elems))
-	})
-	if err == nil {
-		copy(x.v.data[x.rank*part+at:], result[x.topo.position[x.rank]*n:][:n])
-	}
-	return err
-}
-
-func (x *exchange) allGather(at, n int) error {
-	part := x.v.part
-	result := x.arena.result(x.round)
-	copy(result[x.topo.position[x.rank]*n:], x.v.data[x.rank*part+at:][:n])
-	if err := x.ready(); err != nil {
-		return err
-	}
-	err := x.leaders(func(m *mesh) error {
-		return m.allGather(result, 1, m.scratch.byRanks(x.topo, n))
-	})
-	if err != nil {
-		return err
-	}
-	for q := range x.size {
-		if q != x.rank {
-			copy(x.v.data[q*part+at:], result[x.topo.position[q]*n:][:n])
+	case collective.Broadcast:
+		if rank != req.Root {
+			copy(data[at:], result[:n])
 		}
 	}
-	return nil
-}
-
-func (x *exchange) broadcast(at, n int) error {
-	result := x.arena.result(x.round)[:n]
-	if x.rank == x.req.Root {
-		copy(result, x.v.data[at:at+n])
-	}
-	if err := x.ready(); err != nil {
-		return err
-	}
-	err := x.leaders(func(m *mesh) error { return m.broadcast(result, x.topo.hostOf[x.req.Root]) })
-	if err == nil && x.rank != x.req.Root {
-		copy(x.v.data[at:at+n], result)
-	}
-	return err
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -77,18 +79,12 @@ func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, 
 		cancel(dialErr)
 	}
 	accepting.Wait()
-	for c, conn := range dialed {
-		if got == nil {
-			got = map[call]net.Conn{}
-		}
-		got[c] = conn
-	}
 	if err := errors.Join(dialErr, acceptErr); err != nil {
-		for _, c := range got {
-			c.Close()
-		}
+		closeAll(dialed)
+		closeAll(got)
 		return nil, err
 	}
+	maps.Copy(got, dialed)
 	for h, ranks := range t.hosts {
 		if h != t.host {
 			m.links[h] = newLink(ranks[0], got[call{forData, ranks[0]}], got[call{forControl, ranks[0]}])
@@ -119,10 +115,8 @@ func newLink(rank int, data, control net.Conn) *link {
 }
 
 func (m *mesh) tune() error {
-	for _, l := range m.links {
-		if l == nil {
-			continue
-		}
+	for _, o := range m.others {
+		l := m.links[o]
 		for _, c := range []net.Conn{l.data, l.control} {
 			t := c.(*net.TCPConn)
 			err := errors.Join(t.SetKeepAliveConfig(keepAlive), t.SetNoDelay(true), setUserTimeout(t))
@@ -136,14 +130,19 @@ func (m *mesh) tune() error {
 }
 
 func setUserTimeout(c *net.TCPConn) error {
+	return onFD(c, func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unacknowledged.Milliseconds()))
+	})
+}
+
+// onFD has do work on the descriptor of c.
+func onFD(c syscall.Conn, do func(fd int) error) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var inner error
-	err = raw.Control(func(fd uintptr) {
-		inner = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unacknowledged.Milliseconds()))
-	})
+	err = raw.Control(func(fd uintptr) { inner = do(int(fd)) })
 	return errors.Join(err, inner)
 }
 
@@ -188,40 +187,47 @@ var errFarewell = errors.New("the peer has closed its communicator")
 func (l *link) say(b []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.control.SetWriteDeadline(time.Now().Add(time.Second))
+	if err := l.control.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+		return err
+	}
 	_, err := l.control.Write(b)
 	return err
 }
 
-func (l *link) sayAbort(r record) error {
-	b := r.encode()
-	return l.say(append([]byte{controlAbort, byte(len(b)), byte(len(b) >> 8)}, b...))
+// watch reads what the leader at the other end of l says until it is gone.
+func (l *link) watch(a *alarm) {
+	r, err := l.listen()
+	switch {
+	case err == nil:
+		a.raise(&failure{record: r, remote: true})
+	case errors.Is(err, errFarewell):
+		l.left.Store(true)
+	default:
+		a.raise(a.gone(l.rank, "its connection ended", err))
+	}
+}
+
+// tell says b to all leaders; what it is is for the log.
+func (m *mesh) tell(b []byte, what string, log *slog.Logger) {
+	for _, o := range m.others {
+		if err := m.links[o].say(b); err != nil {
+			log.Debug("message not sent", "message", what, "to_rank", m.links[o].rank, "err", err)
+		}
+	}
 }
 
 // hasLeft says whether the leader with this rank has said farewell.
 func (m *mesh) hasLeft(rank int) bool {
-	for _, l := range m.links {
-		if l != nil && l.rank == rank {
+	for _, o := range m.others {
+		if l := m.links[o]; l.rank == rank {
 			return l.left.Load()
 		}
 	}
 	return false
 }
 
-// interrupt ends every read and write of data, now and later.
-func (m *mesh) interrupt() {
-	for _, l := range m.links {
-		if l != nil {
-			l.data.SetDeadline(time.Unix(1, 0))
-		}
-	}
-}
-
 func (m *mesh) close() {
-	for _, l := range m.links {
-		if l != nil {
-			l.control.Close()
-			l.data.Close()
-		}
+	for _, o := range m.others {
+		_ = errors.Join(m.links[o].control.Close(), m.links[o].data.Close()) // all is said
 	}
 }

@@ -2,162 +2,77 @@ package host
 
 import (
 	"context"
-	"fmt"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host/internal/reduce"
 )
 
-// vector is this rank's Vec in the collective under way.
-type vector struct {
-	data []byte
-	size int  // bytes of an element
-	len  int  // elements
-	part int  // bytes of one rank's part
-	out  bool // it lies outside of the memory from Alloc, or is small: it is staged
+// hostMover moves data between ranks that all share one host, by memory alone.
+type hostMover struct{ *meeting }
+
+func (m hostMover) quick(req collective.Request) bool {
+	return req.Kind == collective.Barrier || len(req.Vec.Bytes()) <= small
 }
 
-// vectorOf looks where req's vector lies and fills in this rank's header.
-func (c *Comm) vectorOf(seq uint64, req collective.Request) (vector, localHeader) {
-	h := localHeader{header: headerOf(seq, req), seg: -1}
-	if req.Kind == collective.Barrier {
-		return vector{}, h
-	}
-	v := vector{data: req.Vec.Bytes(), size: req.Vec.Type.Size(), len: req.Vec.Len, out: true}
-	v.part = v.len / c.size * v.size
-	if len(v.data) <= small && c.topo.oneHost() {
-		return v, h
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, s := range c.segments {
-		if at, ok := s.offset(c.topo.local, req.Vec.Ptr, len(v.data)); ok {
-			h.seg, h.offset, v.out = int32(i), uint64(at), false
-			break
-		}
-	}
-	return v, h
+// begin stages what the others need first, and enters the barrier.
+func (m hostMover) begin(seq uint64, req collective.Request) {
+	h := m.bring(seq, req)
+	total, chunk := m.extent(req.Kind)
+	m.stage(req, 0, min(total, chunk))
+	m.publish(h, req.Label)
 }
 
-// begin is the first half of a collective among the ranks of one host, in
-// which nobody waits: stage what the others need first, and enter the barrier.
-// finish must follow.
-func (c *Comm) begin(seq uint64, req collective.Request) {
-	v, h := c.vectorOf(seq, req)
-	total, chunk := c.extent(v, req.Kind)
-	c.stage(v, req, 0, min(total, chunk))
-	c.vec = v
-	c.publish(h, req.Label)
-}
-
-// publish shows this rank's header to the others of its host and enters the
-// first barrier of the collective: what was staged before can be read after it.
-func (c *Comm) publish(h localHeader, name string) {
-	s := c.arena.slot(c.topo.local)
-	s.cell[h.seq&1].localHeader, s.label[h.seq&1] = h, labelOf(name)
-	c.half, c.gate = h.seq&1, c.arena.enter()
-}
-
-// meet waits for the ranks of this host to enter the barrier of publish, and
-// compares.
-func (c *Comm) meet(ctx context.Context) error {
-	if err := c.pass(ctx, c.gate); err != nil {
-		return err
-	}
-	for l := range c.headers {
-		c.headers[l] = c.arena.slot(l).cell[c.half].localHeader
-	}
-	for l := range c.headers {
-		if c.headers[l].header != c.headers[0].header {
-			return c.mismatch(l)
-		}
-	}
-	return nil
-}
-
-// mismatch is the difference between the first rank of this host and the one
-// with the local number l.
-func (c *Comm) mismatch(l int) error {
-	locals := c.topo.locals()
-	started := func(l int) named { return named{c.headers[l].header, c.arena.slot(l).label[c.half]} }
-	return &mismatchError{locals[l], fmt.Sprintf("rank %d started %s, rank %d started %s", locals[0], started(0), locals[l], started(l))}
-}
-
-// extent is what a collective of v walks through (all of it, or every part at
+// extent is what a collective walks through (all of the vector, or every part at
 // the same time) and how much of that fits into a stage, in bytes.
-func (c *Comm) extent(v vector, kind collective.Kind) (total, chunk int) {
+func (m hostMover) extent(kind collective.Kind) (total, chunk int) {
 	switch kind {
 	case collective.ReduceScatter:
-		return v.part, c.arena.chunk / c.size / 8 * 8
+		return m.vec.part, m.arena.chunk / m.topo.size / 8 * 8
 	case collective.AllGather:
-		return v.part, c.arena.chunk
+		return m.vec.part, m.arena.chunk
 	}
-	return len(v.data), c.arena.chunk
+	return len(m.vec.data), m.arena.chunk
 }
 
-// stage copies what the other ranks need of v, n bytes from at on, to where
-// they can read it.
-func (c *Comm) stage(v vector, req collective.Request, at, n int) {
-	if !v.out {
-		return
-	}
-	to := c.arena.stage(c.topo.local, c.round)
-	switch req.Kind {
-	case collective.AllReduce:
-		copy(to, v.data[at:at+n])
-	case collective.ReduceScatter:
-		for q := range c.size {
-			copy(to[q*n:], v.data[q*v.part+at:][:n])
-		}
-	case collective.AllGather:
-		copy(to, v.data[c.rank*v.part+at:][:n])
-	case collective.Broadcast:
-		if c.rank == req.Root {
-			copy(to, v.data[at:at+n])
-		}
-	}
-}
-
-// finish is the second half of a collective: what lies in memory from Alloc on
-// all ranks is done where it lies, anything else piece by piece.
-func (c *Comm) finish(ctx context.Context, req collective.Request) error {
-	if err := c.meet(ctx); err != nil || req.Kind == collective.Barrier {
+// finish: what lies in memory from Alloc on all ranks is done where it lies,
+// anything else piece by piece.
+func (m hostMover) finish(ctx context.Context, req collective.Request) error {
+	if err := m.meet(ctx); err != nil || req.Kind == collective.Barrier {
 		return err
 	}
-	v := c.vec
-	all, some := c.located(req)
-	total, chunk := c.extent(v, req.Kind)
+	all, some := m.located(req)
+	total, chunk := m.extent(req.Kind)
 	if all {
 		chunk = total
 	}
 	for at := 0; at < total; at += chunk {
 		n := min(chunk, total-at)
 		if at > 0 {
-			c.stage(v, req, at, n)
-			if err := c.barrier(ctx); err != nil {
+			m.stage(req, at, n)
+			if err := m.barrier(ctx); err != nil {
 				return err
 			}
 		}
-		if err := c.piece(ctx, v, req, at, n); err != nil {
+		if err := m.piece(ctx, req, at, n); err != nil {
 			return err
 		}
-		c.round++
+		m.round++
 	}
 	if some && req.Kind != collective.AllReduce { // nobody may change its vector while others read it
-		return c.barrier(ctx)
+		return m.barrier(ctx)
 	}
 	return nil
 }
 
 // located says whether all, and whether any, of the vectors that others read
 // lie in memory from Alloc.
-func (c *Comm) located(req collective.Request) (all, some bool) {
+func (m hostMover) located(req collective.Request) (all, some bool) {
 	if req.Kind == collective.Broadcast {
-		root := c.headers[req.Root].located()
+		root := m.headers[req.Root].located()
 		return root, root
 	}
 	all = true
-	for _, h := range c.headers {
+	for _, h := range m.headers {
 		all = all && h.located()
 		some = some || h.located()
 	}
@@ -165,81 +80,44 @@ func (c *Comm) located(req collective.Request) (all, some bool) {
 }
 
 // piece does n bytes from at on, after they were staged.
-func (c *Comm) piece(ctx context.Context, v vector, req collective.Request, at, n int) error {
+func (m hostMover) piece(ctx context.Context, req collective.Request, at, n int) error {
+	rank, v := m.topo.rank, m.vec
 	switch req.Kind {
 	case collective.AllReduce:
-		return c.allReduce(ctx, v, req, at, n)
+		return m.allReduce(ctx, req, at, n)
 	case collective.ReduceScatter:
-		c.lookAtParts(v, c.rank, at, n)
-		c.job(req).Run(v.data[c.rank*v.part+at:][:n], c.views, &c.scratch)
+		m.lookAtParts(rank, at, n)
+		m.job(req).Run(v.data[rank*v.part+at:][:n], m.views, &m.scratch)
 	case collective.AllGather:
-		for l := range c.headers {
-			if l != c.rank {
-				copy(v.data[l*v.part+at:], c.view(l, l*v.part+at, n))
+		for l := range m.headers {
+			if l != rank {
+				copy(v.data[l*v.part+at:], m.view(l, l*v.part+at, n))
 			}
 		}
 	case collective.Broadcast:
-		if c.rank != req.Root {
-			copy(v.data[at:at+n], c.view(req.Root, at, n))
+		if rank != req.Root {
+			copy(v.data[at:at+n], m.view(req.Root, at, n))
 		}
 	}
 	return nil
-}
-
-// job is how req's elements are combined to the end.
-func (c *Comm) job(req collective.Request) reduce.Job {
-	j := reduce.Job{From: req.Vec.Type, To: req.Vec.Type, Op: req.Op}
-	if req.Op == collective.Mean {
-		j.Div = c.size
-	}
-	return j
 }
 
 // allReduce: every rank reduces its share of the piece and writes it to all. A
 // small vector is reduced by every rank for itself.
-func (c *Comm) allReduce(ctx context.Context, v vector, req collective.Request, at, n int) error {
-	c.look(at, n)
-	if len(v.data) <= small {
-		c.job(req).Run(v.data, c.views, &c.scratch)
+func (m hostMover) allReduce(ctx context.Context, req collective.Request, at, n int) error {
+	m.look(at, n)
+	if len(m.vec.data) <= small {
+		m.job(req).Run(m.vec.data, m.views, &m.scratch)
 		return nil
 	}
-	c.reduceShare(c.job(req), n)
-	if err := c.barrier(ctx); err != nil {
+	m.reduceShare(m.job(req), n)
+	if err := m.barrier(ctx); err != nil {
 		return err
 	}
-	if v.out {
-		copy(v.data[at:at+n], c.views[c.topo.local])
+	if m.vec.out {
+		copy(m.vec.data[at:at+n], m.views[m.topo.local])
 	}
 	return nil
-}
-
-// view is the memory of local rank l at byte offset at of its vector, where
-// that is staged the stage.
-func (c *Comm) view(l, at, n int) []byte {
-	h := c.headers[l]
-	if !h.located() {
-		return c.arena.stage(l, c.round)[:n]
-	}
-	from := int(h.offset) + at
-	return c.segments[h.seg].of(l)[from : from+n]
-}
-
-// look points views at n bytes of all vectors of the host.
-func (c *Comm) look(at, n int) {
-	for l := range c.views {
-		c.views[l] = c.view(l, at, n)
-	}
-}
-
-// lookAtParts points views at n bytes of part q of all vectors of the host.
-func (c *Comm) lookAtParts(v vector, q, at, n int) {
-	for l, h := range c.headers {
-		if h.located() {
-			c.views[l] = c.view(l, q*v.part+at, n)
-		} else {
-			c.views[l] = c.view(l, 0, c.size*n)[q*n : q*n+n]
-		}
-	}
 }
 
 // tile is the number of bytes that are reduced and then copied to the other
@@ -248,15 +126,15 @@ const tile = 16 << 10
 
 // reduceShare reduces this rank's share of the views, of n bytes, and copies it
 // to all.
-func (c *Comm) reduceShare(j reduce.Job, n int) {
-	own, tiles := c.topo.local, c.tiles
-	lo, hi := share(n, len(c.views), own, 64)
+func (m hostMover) reduceShare(j reduce.Job, n int) {
+	own, tiles := m.topo.local, m.tiles
+	lo, hi := share(n, len(m.views), own)
 	for ; lo < hi; lo += tile {
 		end := min(lo+tile, hi)
-		for l, view := range c.views {
+		for l, view := range m.views {
 			tiles[l] = view[lo:end]
 		}
-		j.Run(tiles[own], tiles, &c.scratch)
+		j.Run(tiles[own], tiles, &m.scratch)
 		for l := range tiles {
 			if l != own {
 				copy(tiles[l], tiles[own])

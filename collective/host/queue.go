@@ -1,8 +1,6 @@
 package host
 
 import (
-	"context"
-	"fmt"
 	"math"
 
 	"ebtrain/collective"
@@ -24,14 +22,60 @@ type allocation struct {
 // never is the number of a collective that was started after Close.
 const never = math.MaxUint64
 
-// queue holds the items in order. Its places are used again and again.
+// queue holds the collectives of a rank in order, and how those that are over
+// have ended. It neither waits nor locks: its runner's mu guards it. Its places
+// are used again and again.
 type queue struct {
-	ring []item // the item of number seq is at seq % len(ring), a power of two
-	done uint64 // collectives that are complete; the number of the head
-	next uint64 // of the collective that is started next
+	ring   []item // the item of number seq is at seq % len(ring), a power of two
+	done   uint64 // collectives that are complete; the number of the head
+	next   uint64 // of the collective that is started next
+	broken error  // how the first collective that failed ended, and all after it
+	closed bool
+	helped bool // callers that wait run collectives, too
+
+	busy  bool // somebody runs the head, or begins it
+	begun bool // the head's begin is done
+
+	asleep []*sleeper
+	spare  []*sleeper // for reuse
 }
 
-func (q *queue) empty() bool { return q.done == q.next }
+// sleeper is a caller that waits for collective seq while somebody else runs
+// the queue.
+type sleeper struct {
+	seq  uint64
+	wake chan struct{} // capacity 1; told once that seq is over
+}
+
+// idle says whether there is nothing to run.
+func (q *queue) idle() bool { return q.done == q.next || q.broken != nil }
+
+// over says whether collective seq has ended, well or not.
+func (q *queue) over(seq uint64) bool { return q.done > seq || q.broken != nil || seq == never }
+
+// outcome is how collective seq, which is over, has ended.
+func (q *queue) outcome(seq uint64) error {
+	switch {
+	case q.done > seq:
+		return nil
+	case seq == never:
+		return collective.ErrClosed
+	}
+	return q.broken
+}
+
+// add gives it its number. After a failure nothing will run any more.
+func (q *queue) add(it item) uint64 {
+	if q.closed {
+		return never
+	}
+	it.seq = q.next
+	if q.broken == nil {
+		q.push(it)
+	}
+	q.next++
+	return it.seq
+}
 
 func (q *queue) at(seq uint64) *item { return &q.ring[seq&uint64(len(q.ring)-1)] }
 
@@ -44,88 +88,55 @@ func (q *queue) push(it item) {
 		}
 	}
 	*q.at(q.next) = it
-	q.next++
 }
 
-// pop takes the head, which is complete, out.
-func (q *queue) pop() {
-	*q.at(q.done) = item{} // lets go of the vector's memory
-	q.done++
+// take takes the head to run it, if there is one that nobody has. A helper gets
+// no Alloc, which cannot be interrupted.
+func (q *queue) take(helper bool) (it item, ok bool) {
+	if q.busy || q.idle() || helper && (!q.helped || q.at(q.done).alloc != nil) {
+		return item{}, false
+	}
+	q.busy = true
+	return *q.at(q.done), true
 }
 
-// Start queues req. See collective.Comm. What waits for nobody in a small
-// collective is done here, if nothing is before it in the queue: so the other
-// ranks need not wait for the runner to wake up.
-func (c *Comm) Start(req collective.Request) collective.Pending {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	seq := c.enqueue(item{req: req})
-	if c.queue.done == seq && !c.busy && c.quick(req) {
-		c.beginHead()
+// settle ends the head, which was taken, with err or well, and wakes whoever
+// waits for it. An error is the end of all that follow, too.
+func (q *queue) settle(err error) {
+	q.busy, q.begun = false, false
+	if err != nil {
+		q.broken, q.ring = err, nil
 	} else {
-		c.signal()
+		*q.at(q.done) = item{} // lets go of the vector's memory
+		q.done++
 	}
-	return collective.NewPending(waiter{c}, ticket(seq, req))
-}
-
-// Do is Start and Wait, without waking the runner in between.
-func (c *Comm) Do(ctx context.Context, req collective.Request) error {
-	c.mu.Lock()
-	seq := c.enqueue(item{req: req})
-	c.mu.Unlock()
-	return waiter{c}.WaitFor(ctx, ticket(seq, req))
-}
-
-func ticket(seq uint64, req collective.Request) collective.Ticket {
-	return collective.Ticket{Seq: seq, Kind: req.Kind, Label: req.Label}
-}
-
-// enqueue gives it its number. c.mu is held.
-func (c *Comm) enqueue(it item) uint64 {
-	if c.closed {
-		return never
+	kept := q.asleep[:0]
+	for _, s := range q.asleep {
+		if q.over(s.seq) {
+			s.wake <- struct{}{} // it has room: nobody else tells s before it is used again
+		} else {
+			kept = append(kept, s)
+		}
 	}
-	it.seq = c.queue.next
-	if c.broken != nil { // nothing will run any more
-		c.queue.next++
+	clear(q.asleep[len(kept):])
+	q.asleep = kept
+}
+
+// left says whether somebody must be found for what there is to do, now that
+// nobody runs it. A head that Start has begun waits for its Wait.
+func (q *queue) left() bool {
+	return q.closed || !q.idle() && (!q.begun || q.next-q.done > 1 || len(q.asleep) > 0)
+}
+
+// sleep is a sleeper for collective seq.
+func (q *queue) sleep(seq uint64) *sleeper {
+	var s *sleeper
+	if n := len(q.spare); n > 0 {
+		s, q.spare = q.spare[n-1], q.spare[:n-1]
 	} else {
-		c.queue.push(it)
+		s = &sleeper{wake: make(chan struct{}, 1)}
 	}
-	return it.seq
-}
-
-// beginHead begins the head of the queue. c.mu is held when it is called and
-// when it returns, but not in between.
-func (c *Comm) beginHead() {
-	it := *c.queue.at(c.queue.done)
-	c.busy = true
-	c.mu.Unlock()
-	c.announce(it)
-	c.begin(it.seq, it.req)
-	c.mu.Lock()
-	c.begun = true
-	c.drop()
-}
-
-// quick says whether req waits at one barrier only, is well formed, and is
-// staged in little time. c.mu is held.
-func (c *Comm) quick(req collective.Request) bool {
-	return c.broken == nil && c.failed == nil && c.size > 1 && c.topo.oneHost() && req.Check(c.size) == nil &&
-		(req.Kind == collective.Barrier || len(req.Vec.Bytes()) <= small)
-}
-
-// Alloc returns shared memory. See collective.Comm. It takes its place in the
-// order of collectives: all ranks call it between the same two.
-func (c *Comm) Alloc(n int) ([]byte, error) {
-	if n < 0 {
-		return nil, fmt.Errorf("%w: alloc of %d bytes", collective.ErrInvalid, n)
-	}
-	it := item{alloc: &allocation{n: n}, req: collective.Request{Kind: collective.Allocation, Label: fmt.Sprintf("%d bytes", n)}}
-	c.mu.Lock()
-	seq := c.enqueue(it)
-	c.mu.Unlock()
-	if err := c.wait(context.Background(), seq); err != nil {
-		return nil, fmt.Errorf("alloc of %d bytes, rank %d: %w", n, c.rank, err)
-	}
-	return it.alloc.mem, nil
+	s.seq = seq
+	q.asleep = append(q.asleep, s)
+	return s
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"unsafe"
@@ -45,15 +46,12 @@ func createSegment(name string, ranks, n int) (*os.File, error) {
 	}
 	f := os.NewFile(uintptr(fd), name)
 	size := int64(ranks) * int64(partSize(n))
-	if err := f.Truncate(size); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("create shared memory of %d bytes for %d ranks: %w", size, ranks, err)
+	err = f.Truncate(size)
+	if err == nil { // nobody can shrink it: a mapped page that is gone would be a SIGBUS
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
 	}
-	// Nobody can shrink it: a mapped page that is gone would be a SIGBUS.
-	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("seal shared memory: %w", err)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create shared memory of %d bytes for %d ranks: %w", size, ranks, err), f.Close())
 	}
 	return f, nil
 }
@@ -73,6 +71,12 @@ func mapSegment(f *os.File, ranks, n int) (*segment, error) {
 		return nil, fmt.Errorf("map %d bytes of shared memory: %w", ranks*part, err)
 	}
 	return &segment{mem: mem, part: part, n: n}, nil
+}
+
+// takeSegment is mapSegment for a file that nobody needs afterwards.
+func takeSegment(f *os.File, ranks, n int) (*segment, error) {
+	defer func() { _ = f.Close() }() // the mapping stays
+	return mapSegment(f, ranks, n)
 }
 
 // privateSegment is a segment of one rank that nobody shares.

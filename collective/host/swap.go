@@ -99,7 +99,7 @@ func NewLocal(ctx context.Context, n int) ([]*Comm, error) {
 	if err := errors.Join(errs...); err != nil {
 		for _, c := range comms {
 			if c != nil {
-				c.Close()
+				_ = c.Close() // the group never was
 			}
 		}
 		return nil, err

@@ -1,6 +1,6 @@
 package host
 
-import "fmt"
+import "slices"
 
 // topology says which rank lives where. Hosts are numbered by their lowest
 // rank, ranks of a host (its local ranks) by their rank; the first of them is
@@ -30,25 +30,21 @@ func newTopology(rank int, names []string) topology {
 		t.hostOf[r] = h
 		t.hosts[h] = append(t.hosts[h], r)
 	}
-	at := 0
-	for _, ranks := range t.hosts {
-		for _, r := range ranks {
-			t.position[r] = at
-			at++
-		}
+	for at, r := range slices.Concat(t.hosts...) {
+		t.position[r] = at
 	}
 	return t
 }
 
-func (t topology) locals() []int  { return t.hosts[t.host] }
-func (t topology) leader() int    { return t.locals()[0] }
-func (t topology) leads() bool    { return t.local == 0 }
-func (t topology) oneHost() bool  { return len(t.hosts) == 1 }
-func (t topology) String() string { return fmt.Sprintf("%d ranks on %d hosts", t.size, len(t.hosts)) }
+func (t topology) locals() []int { return t.hosts[t.host] }
+func (t topology) leader() int   { return t.locals()[0] }
+func (t topology) leads() bool   { return t.local == 0 }
+func (t topology) oneHost() bool { return len(t.hosts) == 1 }
 
 // share cuts n elements into parts and is the i-th: [lo, hi). Inner bounds are
-// multiples of unit.
-func share(n, parts, i, unit int) (lo, hi int) {
+// multiples of 64.
+func share(n, parts, i int) (lo, hi int) {
+	const unit = 64
 	units := (n + unit - 1) / unit
 	return min(n, units*i/parts*unit), min(n, units*(i+1)/parts*unit)
 }

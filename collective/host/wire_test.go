@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -42,45 +43,50 @@ func TestStrangers(t *testing.T) {
 				"job": testIdentity(3, "another job", "the right key"),
 			} {
 				if c, err := id.dial(t.Context(), network, addr, dialTo); err == nil {
-					c.Close()
+					shut(t, c)
 					t.Errorf("a stranger with another %s got in", name)
 				}
 			}
 			// Right in all, but nobody expects rank 4: turned away after the handshake.
 			if c, err := testIdentity(4, "job", "the right key").dial(t.Context(), network, addr, dialTo); err == nil {
-				c.SetReadDeadline(time.Now().Add(5 * time.Second))
+				if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+					t.Error(err)
+				}
 				if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("an unexpected rank was let in: %v", err)
 				}
-				c.Close()
+				shut(t, c)
 			}
 			for _, junk := range [][]byte{nil, []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0xff}, 200)} {
 				c, err := net.Dial(network, addr)
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer c.Close() // and stay connected meanwhile
-				if junk != nil {
-					c.Write(junk)
+				defer shut(t, c) // and stay connected meanwhile
+				if junk == nil {
+					continue
+				}
+				if _, err := c.Write(junk); err != nil {
+					t.Error(err)
 				}
 			}
 			// A listener that answers with another rank than the dialer wants.
 			if c, err := testIdentity(3, "job", "the right key").dial(t.Context(), network, addr, call{forData, 7}); err == nil {
-				c.Close()
+				shut(t, c)
 				t.Error("the dialer took rank 0 for rank 7")
 			}
 			c, err := testIdentity(3, "job", "the right key").dial(t.Context(), network, addr, dialTo)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.Close()
+			defer shut(t, c)
 			r := <-done
 			if r.err != nil || len(r.got) != 1 || r.got[want] == nil {
 				t.Fatalf("got %v, %v, want the connection of rank 3", r.got, r.err)
 			}
-			r.got[want].Close()
+			shut(t, r.got[want])
 			if c, err := net.Dial(network, addr); err == nil {
-				c.Close()
+				shut(t, c)
 				t.Error("it still listens after all have come")
 			}
 		})
@@ -106,11 +112,19 @@ func testListener(t *testing.T, network string) net.Listener {
 	return ln
 }
 
+// shut closes c.
+func shut(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
+
 // TestReplay sends a recorded handshake again.
 func TestReplay(t *testing.T) {
 	me, peer := testIdentity(0, "job", "the key"), testIdentity(1, "job", "the key")
 	ln := testListener(t, "tcp4")
-	defer ln.Close()
+	defer shut(t, ln)
 	conns := make(chan net.Conn, 2)
 	go func() {
 		for {
@@ -126,21 +140,27 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	go peer.greet(recorder{c, &tape}, call{forData, 0})
+	defer shut(t, c)
+	greeted := make(chan error)
+	go func() { greeted <- peer.greet(recorder{c, &tape}, call{forData, 0}) }()
 	first := <-conns
-	defer first.Close()
+	defer shut(t, first)
 	if got, err := me.answer(first); err != nil || got != (call{forData, 1}) {
 		t.Fatalf("got %v, %v", got, err)
+	}
+	if err := <-greeted; err != nil {
+		t.Fatal(err)
 	}
 	again, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer again.Close()
-	again.Write(tape.Bytes())
+	defer shut(t, again)
+	if _, err := again.Write(tape.Bytes()); err != nil {
+		t.Fatal(err)
+	}
 	second := <-conns
-	defer second.Close()
+	defer shut(t, second)
 	if got, err := me.answer(second); !errors.Is(err, errStranger) {
 		t.Errorf("a replay got %v, %v, want errStranger", got, err)
 	}
@@ -236,7 +256,11 @@ func TestControl(t *testing.T) {
 		{"no_record", []byte{controlAbort, 3, 0, 'x', 'y', 'z'}, errRecord},
 	} {
 		a, b := net.Pipe()
-		go func() { b.Write(test.in); b.Close() }()
+		written := make(chan error)
+		go func() {
+			_, err := b.Write(test.in)
+			written <- errors.Join(err, b.Close())
+		}()
 		r, err := (&link{control: a}).listen()
 		switch {
 		case test.name == "abort" && (err != nil || r != good):
@@ -246,7 +270,10 @@ func TestControl(t *testing.T) {
 		case test.want != nil && !errors.Is(err, test.want):
 			t.Errorf("%s: got error %v, want %v", test.name, err, test.want)
 		}
-		a.Close()
+		shut(t, a)
+		if err := <-written; err != nil && test.want == nil && test.name == "abort" {
+			t.Errorf("%s: %v", test.name, err)
+		}
 	}
 }
 
@@ -274,7 +301,7 @@ func TestShare(t *testing.T) {
 		for parts := 1; parts <= 9; parts++ {
 			at := 0
 			for i := range parts {
-				lo, hi := share(n, parts, i, 64)
+				lo, hi := share(n, parts, i)
 				if lo != at || hi < lo || hi > n || i < parts-1 && hi < n && hi%64 != 0 {
 					t.Fatalf("share(%d, %d, %d) is [%d, %d), after %d", n, parts, i, lo, hi, at)
 				}

@@ -2,10 +2,10 @@ package importer
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -24,13 +24,13 @@ const (
 // some of them. partition is the path of list_eval_partition.txt; "" uses the
 // official partition by number, for which the files must have their official
 // names. The pictures have no labels and keep their order.
-func CelebA(src, partition string, g Geometry) (*Set, error) {
+func CelebA(ctx context.Context, src, partition string, g Geometry) (*Set, error) {
 	if g.side() == 0 {
 		return nil, errors.New("CelebA needs a size or a crop, because its pictures are 178×218")
 	}
 	where := officialSplit
 	if partition != "" {
-		list, err := readPartition(partition)
+		list, err := readPartition(ctx, partition)
 		if err != nil {
 			return nil, err
 		}
@@ -42,16 +42,16 @@ func CelebA(src, partition string, g Geometry) (*Set, error) {
 			return k, nil
 		}
 	}
-	t, err := openTree(src)
+	t, err := openTree(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Preprocessing: g.preprocessing("celeba"), close: t.close}
+	s := &Set{Preprocessing: g.preprocessing("celeba"), Notes: t.notes(), close: t.close}
 	var groups [3][]picture
 	for _, f := range t.files {
-		k, err := where(path.Base(f))
+		k, err := where(path.Base(f.name))
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", t.at(f), err), t.close())
+			return nil, errors.Join(fmt.Errorf("%s: %w", t.at(f.name), err), t.close())
 		}
 		groups[k] = append(groups[k], picture{f, -1})
 	}
@@ -60,7 +60,7 @@ func CelebA(src, partition string, g Geometry) (*Set, error) {
 			s.Splits = append(s.Splits, t.split(celebaSplits[k], g, p))
 		}
 	}
-	s.Schema, err = g.schema(nil, nil) // side is not 0
+	s.Schema, err = g.schema(ctx, nil, nil) // side is not 0
 	return s, err
 }
 
@@ -79,14 +79,13 @@ func officialSplit(name string) (int, error) {
 }
 
 // readPartition reads a partition list: a file name and 0, 1 or 2 on each line.
-func readPartition(path string) (map[string]int, error) {
-	f, err := os.Open(path)
+func readPartition(ctx context.Context, path string) (map[string]int, error) {
+	f, err := openRegular(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	list, err := parsePartition(f)
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return list, nil

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,29 +11,24 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"ebtrain/data"
-	"ebtrain/data/safetensors"
-	"ebtrain/data/shard"
 )
 
 // A CIFAR-10 record: a label, then the planes R, G and B of 32×32.
 const (
-	cifarPixels = 3 * 32 * 32
+	cifarSide   = 32
+	cifarPixels = 3 * cifarSide * cifarSide
 	cifarRecord = 1 + cifarPixels
 )
 
-var cifarSchema = data.Schema{
-	C: 3, H: 32, W: 32, DType: safetensors.U8,
-	Classes: []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
-}
+var cifarClasses = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
 
 // CIFAR10 opens CIFAR-10 from the given files and directories: binary batches
 // (data_batch_1.bin … and test_batch.bin, of any number of records) or
 // WebDataset tars of 32×32 pictures (.tar, .tar.gz, .tar.zst). A directory
 // stands for the batches in it or, if it has none, for its tars. The split is
-// test for files with "test" in the name, else train.
-func CIFAR10(srcs []string) (*Set, error) {
+// test for files with "test" in the name, else train. Of a g without settings
+// the pictures stay as they are.
+func CIFAR10(ctx context.Context, srcs []string, g Geometry) (*Set, error) {
 	files, err := expand(srcs, func(name string) int {
 		switch {
 		case strings.HasSuffix(name, ".bin") && strings.Contains(name, "batch"):
@@ -60,11 +56,13 @@ func CIFAR10(srcs []string) (*Set, error) {
 		return nil, fmt.Errorf("%s: both binary batches and tars are given, expected one kind", strings.Join(files, ", "))
 	}
 	if tars > 0 {
-		return cifarTars(files)
+		return cifarTars(ctx, files, g)
 	}
-	s := &Set{Schema: cifarSchema, Preprocessing: shard.Preprocessing{"importer": "cifar10", "crop": "none", "size": "as is"}}
+	pictures := stored{geometry: g, planes: 3, h: cifarSide, w: cifarSide}
+	rows, cols := pictures.fit()
+	s := &Set{Schema: g.square(rows, cols, cifarClasses), Preprocessing: g.rawPreprocessing("cifar10")}
 	for split, paths := range bySplit(files) {
-		p := Split{Name: split, Items: cifarItems(paths)}
+		p := Split{Name: split, Items: cifarItems(paths, pictures)}
 		for _, path := range paths {
 			st, err := os.Stat(path)
 			if err != nil {
@@ -78,45 +76,56 @@ func CIFAR10(srcs []string) (*Set, error) {
 }
 
 // cifarTars is CIFAR-10 as a WebDataset.
-func cifarTars(files []string) (*Set, error) {
-	s, err := WebDataset(files, Geometry{})
+func cifarTars(ctx context.Context, files []string, g Geometry) (*Set, error) {
+	s, first, err := webDataset(ctx, files, g)
 	if err != nil {
 		return nil, err
 	}
-	if s.Schema.C != 3 || s.Schema.H != 32 || s.Schema.W != 32 || len(s.Schema.Classes) != 10 {
-		return nil, errors.Join(fmt.Errorf("%s: pictures of %d×%d in %d classes, expected CIFAR-10's 32×32 in 10; use mkshards wds", files[0], s.Schema.H, s.Schema.W, len(s.Schema.Classes)), s.Close())
+	if n := len(s.Schema.Classes); first.w != cifarSide || first.h != cifarSide || n != len(cifarClasses) {
+		return nil, fmt.Errorf("%s: pictures of %d×%d in %d classes, expected CIFAR-10's 32×32 in 10; use mkshards wds", files[0], first.w, first.h, n)
 	}
-	s.Schema = cifarSchema
+	s.Schema.Classes = cifarClasses
 	s.Preprocessing["importer"] = "cifar10 (WebDataset)"
 	return s, nil
 }
 
 // cifarItems reads batches one after another.
-func cifarItems(paths []string) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		for _, path := range paths {
-			more, err := cifarBatch(path, yield)
-			if err != nil {
-				yield(Item{}, err)
-			}
-			if err != nil || !more {
-				return
+func cifarItems(paths []string, p stored) func(context.Context, *budget) iter.Seq2[Item, error] {
+	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) {
+			need, err := p.need(b.limit)
+			for _, path := range paths {
+				more := false
+				if err == nil {
+					more, err = cifarBatch(ctx, b, path, p, need, yield)
+				}
+				if err != nil {
+					yield(Item{}, err)
+				}
+				if err != nil || !more {
+					return
+				}
 			}
 		}
 	}
 }
 
-func cifarBatch(path string, yield func(Item, error) bool) (more bool, err error) {
-	f, err := os.Open(path)
+// cifarBatch reads a batch; each record takes need bytes.
+func cifarBatch(ctx context.Context, b *budget, path string, p stored, need int64, yield func(Item, error) bool) (more bool, err error) {
+	f, err := openRegular(ctx, path)
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	r := bufio.NewReaderSize(f, 1<<18)
 	for i := int64(0); ; i++ {
+		if err := b.take(ctx, need); err != nil {
+			return false, err
+		}
 		rec := make([]byte, cifarRecord)
 		n, err := io.ReadFull(r, rec)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
+			b.give(need)
 			if i == 0 {
 				return false, fmt.Errorf("%s: empty, expected records of %d bytes", path, cifarRecord)
 			}
@@ -126,14 +135,15 @@ func cifarBatch(path string, yield func(Item, error) bool) (more bool, err error
 			return false, fmt.Errorf("%s: record %d at offset %d: %w", path, i, i*cifarRecord, err)
 		}
 		item := Item{Name: fmt.Sprintf("%s: record %d at offset %d", path, i, i*cifarRecord), Label: int64(rec[0])}
-		item.Pixels = func() ([]byte, error) {
+		item.Pixels = func(_ context.Context, b *budget) ([]byte, error) {
+			defer b.give(need)
 			if n < cifarRecord {
 				return nil, fmt.Errorf("%d bytes, expected %d: the file is cut short", n, cifarRecord)
 			}
 			if rec[0] > 9 {
 				return nil, fmt.Errorf("label %d, expected 0 to 9", rec[0])
 			}
-			return rec[1:], nil
+			return p.sample(rec[1:])
 		}
 		if !yield(item, nil) {
 			return false, nil
@@ -164,7 +174,7 @@ func expand(srcs []string, rank func(name string) int) ([]string, error) {
 		best, found := 1, []string(nil)
 		for _, e := range entries {
 			switch r := rank(e.Name()); {
-			case e.IsDir() || r < best:
+			case e.IsDir() || r < best || hidden(e.Name()):
 			case r > best:
 				best, found = r, []string{filepath.Join(src, e.Name())}
 			default:

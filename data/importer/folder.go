@@ -1,6 +1,8 @@
 package importer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,22 +22,24 @@ var splitFolders = map[string]string{
 // picked evenly, for the split test. The class is the first folder below that;
 // with fewer than two such folders there are no classes. The pictures are mixed
 // in a fixed order.
-func Folder(src string, g Geometry, testPercent int) (*Set, error) {
+func Folder(ctx context.Context, src string, g Geometry, testPercent int) (*Set, error) {
 	if testPercent < 0 || testPercent > 90 {
 		return nil, fmt.Errorf("%d percent of test pictures, expected 0 to 90", testPercent)
 	}
-	t, err := openTree(src)
+	t, err := openTree(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Preprocessing: g.preprocessing("folder"), close: t.close}
-	if t.other > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("%s: %d files are not named .jpg, .jpeg or .png and are left alone", src, t.other))
-	}
+	s := &Set{Preprocessing: g.preprocessing("folder"), Notes: t.notes(), close: t.close}
 	root := commonRoot(t.files)
 	named := splitsNamed(t.files, root)
 	if named && testPercent > 0 {
-		return nil, fmt.Errorf("%s: has folders for its splits, so no %d percent can be taken for the split test", src, testPercent)
+		err := fmt.Errorf("%s: has folders for its splits, so no %d percent can be taken for the split test", src, testPercent)
+		return nil, errors.Join(err, t.close())
+	}
+	if testPercent > 0 && len(t.files)*testPercent < 100 {
+		err := fmt.Errorf("%s: %d percent of its pictures, %d in all, are none for the split test", src, testPercent, len(t.files))
+		return nil, errors.Join(err, t.close())
 	}
 	groups, classes := group(t.files, root, named)
 	for i, split := range []string{"train", "val", "test"} {
@@ -46,28 +50,28 @@ func Folder(src string, g Geometry, testPercent int) (*Set, error) {
 	if k := len(t.files) * testPercent / 100; k > 0 {
 		groups["test"], groups["train"] = groups["train"][:k], groups["train"][k:]
 	}
+	s.Schema, err = g.schema(ctx, t.files[0].open, classes)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", t.at(t.files[0].name), err), t.close())
+	}
 	for _, split := range []string{"train", "val", "test"} {
 		if p := groups[split]; len(p) > 0 {
 			s.Splits = append(s.Splits, t.split(split, g, p))
 		}
-	}
-	s.Schema, err = g.schema(func() ([]byte, error) { return t.read(t.files[0]) }, classes)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.at(t.files[0]), err)
 	}
 	return s, nil
 }
 
 // commonRoot is the folder, with a slash, that all files lie in when a zip or
 // directory holds just one folder whose folders are splits, and "" otherwise.
-func commonRoot(files []string) string {
-	top, _, ok := strings.Cut(files[0], "/")
+func commonRoot(files []leaf) string {
+	top, _, ok := strings.Cut(files[0].name, "/")
 	if !ok {
 		return ""
 	}
 	root := top + "/"
 	for _, f := range files {
-		if !strings.HasPrefix(f, root) {
+		if !strings.HasPrefix(f.name, root) {
 			return ""
 		}
 	}
@@ -78,9 +82,9 @@ func commonRoot(files []string) string {
 }
 
 // splitsNamed says whether every file lies in a folder named for a split.
-func splitsNamed(files []string, root string) bool {
+func splitsNamed(files []leaf, root string) bool {
 	for _, f := range files {
-		top, _, ok := strings.Cut(strings.TrimPrefix(f, root), "/")
+		top, _, ok := strings.Cut(strings.TrimPrefix(f.name, root), "/")
 		if !ok || splitFolders[strings.ToLower(top)] == "" {
 			return false
 		}
@@ -90,12 +94,15 @@ func splitsNamed(files []string, root string) bool {
 
 // group labels the files and sorts them into splits. The class of a picture
 // outside any class folder, where others have one, is ".".
-func group(files []string, root string, named bool) (map[string][]picture, []string) {
-	type found struct{ split, class, name string }
+func group(files []leaf, root string, named bool) (map[string][]picture, []string) {
+	type found struct {
+		split, class string
+		leaf
+	}
 	var all []found
 	names := map[string]bool{}
 	for _, f := range files {
-		rest, split := strings.TrimPrefix(f, root), "train"
+		rest, split := strings.TrimPrefix(f.name, root), "train"
 		if named {
 			top, below, _ := strings.Cut(rest, "/")
 			split, rest = splitFolders[strings.ToLower(top)], below
@@ -111,10 +118,18 @@ func group(files []string, root string, named bool) (map[string][]picture, []str
 	if len(classes) < 2 {
 		classes = nil
 	}
+	labels := map[string]int64{}
+	for i, c := range classes {
+		labels[c] = int64(i)
+		classes[i] = readable(c)
+	}
 	groups := map[string][]picture{}
 	for _, f := range all {
-		label := int64(slices.Index(classes, f.class)) // −1 without classes
-		groups[f.split] = append(groups[f.split], picture{f.name, label})
+		label := int64(-1)
+		if len(classes) > 0 {
+			label = labels[f.class]
+		}
+		groups[f.split] = append(groups[f.split], picture{f.leaf, label})
 	}
 	return groups, classes
 }

@@ -45,13 +45,18 @@ func FuzzPartition(f *testing.F) {
 func FuzzTar(f *testing.F) {
 	f.Add(tarOf(f, file{"a/0.jpg", []byte{1}}, file{"a/0.cls", []byte("3")}, file{"a/1.png", nil}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for s, err := range groupTar(bytes.NewReader(b)) {
+		r := &tarReader{budget: newBudget(1 << 20)}
+		for s, err := range r.group(t.Context(), bytes.NewReader(b)) {
 			if err == nil && s.key == "" {
 				t.Fatal("a sample without a name")
 			}
 			if l, err := s.class(); err == nil && l < -1 {
 				t.Fatalf("class %d", l)
 			}
+			if s.held < int64(len(s.picture)) {
+				t.Fatalf("a picture of %d bytes holds %d", len(s.picture), s.held)
+			}
+			r.budget.give(s.held)
 		}
 	})
 }
@@ -75,10 +80,11 @@ func FuzzDecode(f *testing.F) {
 		if g.Validate() != nil || size > 64 {
 			return
 		}
-		if c, err := config(b); err == nil && c.Width*c.Height > 1<<16 {
+		h, err := readHeader(bytes.NewReader(b))
+		if err != nil || h.w*h.h > 1<<16 {
 			return // slow, not wrong
 		}
-		p, err := g.decode(b)
+		p, err := g.decode(t.Context(), newBudget(1<<28), inMemory(b))
 		if err == nil && g.side() > 0 && len(p) != 3*g.side()*g.side() {
 			t.Fatalf("%d bytes for a side of %d", len(p), g.side())
 		}

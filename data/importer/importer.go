@@ -15,6 +15,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,17 +32,18 @@ import (
 type Item struct {
 	Name  string // file, and record or entry, for messages
 	Label int64
-	// Pixels decodes it: (C, H, W) of the set's schema. It is called once, from
-	// any goroutine.
-	Pixels func() ([]byte, error)
+	// Pixels decodes it: (C, H, W) of the set's schema. It is called at most
+	// once, from any goroutine, and takes the memory that it needs from b.
+	Pixels func(ctx context.Context, b *budget) ([]byte, error)
 }
 
 // Split is one part of a Set.
 type Split struct {
 	Name  string
 	Count int64 // items, −1 if not known before the end
-	// Items in order. An error ends the import whatever is to be skipped.
-	Items iter.Seq2[Item, error]
+	// Items in order. An error ends the import whatever is to be skipped. What
+	// they hold before Pixels is called is taken from b.
+	Items func(ctx context.Context, b *budget) iter.Seq2[Item, error]
 }
 
 // Set is a data set as it was found. Close it after Run.
@@ -72,6 +74,11 @@ type Options struct {
 	Bad func(shard.Skipped)
 	// Progress, if not nil, is called after each item; total is −1 if unknown.
 	Progress func(split string, done, total int64)
+	// Began, if not nil, is told of the folder that holds everything until the
+	// end. A program that must end before Run returns removes it.
+	Began func(temporary string)
+
+	memory int64 // of all pictures in work, in bytes; 0 means MemoryLimit
 }
 
 // Run writes the set as a data set at o.Out: all of it, or on error nothing.
@@ -87,6 +94,9 @@ func Run(ctx context.Context, s *Set, o Options) (x *shard.Index, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Abort()) }()
+	if o.Began != nil {
+		o.Began(w.Temporary())
+	}
 	for _, p := range s.Splits {
 		if err := o.split(ctx, w, p); err != nil {
 			return nil, err
@@ -102,7 +112,7 @@ func (o *Options) split(ctx context.Context, w *shard.Writer, p Split) error {
 		total = o.Limit
 	}
 	var done, added int64
-	err := o.decode(ctx, p.Items, func(it Item, pixels []byte, err error) error {
+	err := o.decode(ctx, p.Items, int64(w.Schema().SampleBytes()), func(it Item, pixels []byte, err error) error {
 		done++
 		if o.Progress != nil {
 			o.Progress(p.Name, done, total)
@@ -125,7 +135,7 @@ func (o *Options) split(ctx context.Context, w *shard.Writer, p Split) error {
 // bad stops the import or counts the picture as skipped.
 func (o *Options) bad(w *shard.Writer, split, name string, err error) error {
 	if !o.SkipBad {
-		return fmt.Errorf("%s: %w; repair it, or leave such pictures out with --on-bad skip", name, err)
+		return fmt.Errorf("%s: %w; mend it, or leave such pictures out with --on-bad skip", name, err)
 	}
 	s := shard.Skipped{Split: split, Name: name, Why: err.Error()}
 	w.Skip(s)
@@ -145,18 +155,25 @@ type job struct {
 }
 
 // decode decodes items on o.Workers goroutines and gives them to each in their
-// own order, from one goroutine.
-func (o *Options) decode(ctx context.Context, items iter.Seq2[Item, error], each func(Item, []byte, error) error) error {
+// own order, from one goroutine. What is in work at any time takes no more than
+// o.memory: a quarter, at most, is for samples that wait for their turn.
+func (o *Options) decode(ctx context.Context, items func(context.Context, *budget) iter.Seq2[Item, error], sample int64, each func(Item, []byte, error) error) error {
 	g, ctx := errgroup.WithContext(ctx)
+	memory := cmp.Or(o.memory, MemoryLimit)
+	done := newBudget(max(sample, min(memory/4, 8*int64(o.Workers)*sample)))
+	work := newBudget(memory - done.limit)
 	queue := make(chan *job, 8*o.Workers) // in order
-	work := make(chan *job)
+	todo := make(chan *job)
 	g.Go(func() error {
 		defer close(queue)
-		defer close(work)
+		defer close(todo)
 		var n int64
-		for it, err := range items {
+		for it, err := range items(ctx, work) {
+			if err := done.take(ctx, sample); err != nil { // in order, so the first in turn has what it needs
+				return err
+			}
 			j := &job{item: it, done: make(chan struct{}), fatal: err}
-			for _, c := range []chan<- *job{queue, work} {
+			for _, c := range []chan<- *job{queue, todo} {
 				select {
 				case c <- j:
 				case <-ctx.Done():
@@ -171,9 +188,9 @@ func (o *Options) decode(ctx context.Context, items iter.Seq2[Item, error], each
 	})
 	for range o.Workers {
 		g.Go(func() error {
-			for j := range work {
+			for j := range todo {
 				if j.fatal == nil {
-					j.pixels, j.err = j.item.Pixels()
+					j.pixels, j.err = j.item.Pixels(ctx, work)
 				}
 				close(j.done)
 			}
@@ -185,6 +202,8 @@ func (o *Options) decode(ctx context.Context, items iter.Seq2[Item, error], each
 			select {
 			case <-j.done:
 			case <-ctx.Done(): // the producer may have died between the two channels
+			}
+			if ctx.Err() != nil { // then j.err is of no picture
 				return context.Cause(ctx)
 			}
 			if j.fatal != nil { // reported in its turn, so always the same error is first
@@ -193,6 +212,7 @@ func (o *Options) decode(ctx context.Context, items iter.Seq2[Item, error], each
 			if err := each(j.item, j.pixels, j.err); err != nil {
 				return err
 			}
+			done.give(sample)
 		}
 		return nil
 	})

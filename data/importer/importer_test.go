@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -39,7 +40,7 @@ func seq(n int) []byte {
 }
 
 func TestMNIST(t *testing.T) {
-	s, err := MNIST(mnistDir(t, 7))
+	s, err := MNIST(t.Context(), mnistDir(t, 7), Geometry{})
 	dir, x := imported(t, s, err, Options{})
 	schema, b := load(t, dir, "test")
 	if schema.C != 1 || schema.H != 5 || schema.W != 4 || len(schema.Classes) != 10 || x.Splits["train"].Samples != 7 {
@@ -58,7 +59,7 @@ func TestCIFARBinary(t *testing.T) {
 	put(t, filepath.Join(dir, "data_batch_2.bin"), cifarFile(3))
 	put(t, filepath.Join(dir, "test_batch.bin"), cifarFile(4))
 	put(t, filepath.Join(dir, "batches.meta.txt"), nil)
-	s, err := CIFAR10([]string{dir})
+	s, err := CIFAR10(t.Context(), []string{dir}, Geometry{})
 	out, x := imported(t, s, err, Options{})
 	if x.Splits["train"].Samples != 15 || x.Splits["test"].Samples != 4 {
 		t.Errorf("splits %+v", x.Splits)
@@ -78,7 +79,7 @@ func TestWebDataset(t *testing.T) {
 	for name, b := range map[string][]byte{"a.tar": body, "a.tar.gz": gz(t, body), "a.tar.zst": zst(t, body)} {
 		dir := t.TempDir()
 		put(t, filepath.Join(dir, name), b)
-		s, err := WebDataset([]string{dir}, Geometry{})
+		s, err := WebDataset(t.Context(), []string{dir}, Geometry{})
 		out, _ := imported(t, s, err, Options{})
 		schema, got := load(t, out, "train")
 		if schema.H != 6 || !slices.Equal(got.Labels, []int64{1, 0}) || !slices.Equal(schema.Classes, []string{"0", "1"}) {
@@ -107,7 +108,7 @@ func TestCelebA(t *testing.T) {
 		partition        string
 		train, val, test int
 	}{{"", 2, 1, 1}, {list, 2, 1, 1}} {
-		s, err := CelebA(src, tt.partition, Geometry{Crop: 160, Size: 32})
+		s, err := CelebA(t.Context(), src, tt.partition, Geometry{Crop: 160, Size: 32})
 		out, x := imported(t, s, err, Options{})
 		for split, n := range map[string]int{"train": tt.train, "val": tt.val, "test": tt.test} {
 			if got := x.Splits[split].Samples; got != uint64(n) {
@@ -133,13 +134,13 @@ func TestCropIsCentredAndNamed(t *testing.T) {
 			m.Set(x, y, color.RGBA{uint8(x), uint8(y), 0, 255})
 		}
 	}
-	p, err := Geometry{Crop: 160}.decode(pngOf(t, m))
+	p, err := Geometry{Crop: 160}.decodeNow(t.Context(), inMemory(pngOf(t, m)))
 	if err != nil || p[0] != 9 || p[160*160] != 29 || p[160*160-1] != 168 || p[2*160*160-1] != 188 {
 		t.Errorf("crop 160: corner %d,%d, opposite %d,%d, %v", p[0], p[160*160], p[160*160-1], p[2*160*160-1], err)
 	}
 	digests := map[string]int{}
 	for _, crop := range []int{0, 140, 160, 178} {
-		s, err := CelebA(celebaZip(t, "000001.jpg"), "", Geometry{Crop: crop, Size: 8}) // of one grey: the same samples
+		s, err := CelebA(t.Context(), celebaZip(t, "000001.jpg"), "", Geometry{Crop: crop, Size: 8}) // of one grey: the same samples
 		dir, _ := imported(t, s, err, Options{})
 		r, err := shard.Open(dir, "train")
 		if err != nil {
@@ -160,7 +161,7 @@ func TestResizeThenCut(t *testing.T) {
 			m.(*image.RGBA).Set(x, y, color.Black)
 		}
 	}
-	p, err := Geometry{Size: 10, Channels: 1}.decode(pngOf(t, m))
+	p, err := Geometry{Size: 10, Channels: 1}.decodeNow(t.Context(), inMemory(pngOf(t, m)))
 	if err != nil || len(p) != 100 || p[50] != 255 || p[0] < 200 {
 		t.Errorf("%v, %v", p, err)
 	}
@@ -172,7 +173,7 @@ func TestResizeIsAntialiased(t *testing.T) {
 	for i := range m.Pix {
 		m.Pix[i] = 255 * uint8((i%64+i/64)%2)
 	}
-	p, err := Geometry{Size: 8, Channels: 1}.decode(pngOf(t, m))
+	p, err := Geometry{Size: 8, Channels: 1}.decodeNow(t.Context(), inMemory(pngOf(t, m)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,15 +205,41 @@ func TestColourModels(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m := opaque(tt.m, tt.m.Bounds())
+			m := opaque(tt.m, tt.m.Bounds(), 0)
 			if got := m.Pix[:3]; !bytes.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}
-	p, err := Geometry{}.decode(jpegOf(t, image.NewGray(image.Rect(0, 0, 8, 8)))) // a greyscale JPEG
+	p, err := Geometry{}.decodeNow(t.Context(), inMemory(jpegOf(t, image.NewGray(image.Rect(0, 0, 8, 8))))) // a greyscale JPEG
 	if err != nil || len(p) != 3*64 {
 		t.Errorf("greyscale JPEG: %d bytes, %v", len(p), err)
+	}
+}
+
+// Whatever form a picture has, its colours are those of color.NRGBAModel.
+func TestColoursAreExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	deep, half := image.NewNRGBA64(image.Rect(0, 0, 40, 30)), image.NewNRGBA(image.Rect(0, 0, 40, 30))
+	for _, pix := range [][]byte{deep.Pix, half.Pix} {
+		for i := range pix {
+			pix[i] = byte(r.Uint32())
+			if i%16 < 4 { // some opaque, some clear
+				pix[i] = byte(255 * (i & 1))
+			}
+		}
+	}
+	for _, m := range []image.Image{deep, half, deep.SubImage(image.Rect(3, 4, 20, 25)), half.SubImage(image.Rect(3, 4, 20, 25))} {
+		b := m.Bounds()
+		got := opaque(m, b, 0)
+		for y := range b.Dy() {
+			for x := range b.Dx() {
+				want := color.NRGBAModel.Convert(m.At(b.Min.X+x, b.Min.Y+y)).(color.NRGBA)
+				if c := got.RGBAAt(x, y); c != (color.RGBA{want.R, want.G, want.B, 255}) {
+					t.Fatalf("%T at %d, %d: %v, want %v", m, x, y, c, want)
+				}
+			}
+		}
 	}
 }
 
@@ -244,7 +271,7 @@ func TestFolder(t *testing.T) {
 				if src == dir && strings.HasPrefix(tt.name, "splits") {
 					continue // notes.txt is beside the top folder, pictures are not
 				}
-				s, err := Folder(src, Geometry{}, tt.percent)
+				s, err := Folder(t.Context(), src, Geometry{}, tt.percent)
 				out, x := imported(t, s, err, Options{})
 				if len(x.Splits) != len(tt.want) || !slices.Equal(s.Schema.Classes, tt.classes) {
 					t.Fatalf("splits %v, classes %v", x.Splits, s.Schema.Classes)
@@ -270,7 +297,7 @@ func TestFolderTestPercent(t *testing.T) {
 	for i := range 40 {
 		put(t, filepath.Join(dir, fmt.Sprintf("%c/%02d.png", 'a'+i%2, i)), pngOf(t, plain(2, 2, color.Gray{uint8(i)})))
 	}
-	s, err := Folder(dir, Geometry{}, 25)
+	s, err := Folder(t.Context(), dir, Geometry{}, 25)
 	out, _ := imported(t, s, err, Options{})
 	seen := map[byte]bool{}
 	for split, n := range map[string]int{"train": 30, "test": 10} {
@@ -314,7 +341,7 @@ func TestSkipBad(t *testing.T) {
 	batch := cifarFile(300)
 	batch[17*cifarRecord] = 77
 	put(t, filepath.Join(dir, "data_batch_1.bin"), append(batch, 1, 2, 3))
-	s, err := CIFAR10([]string{dir})
+	s, err := CIFAR10(t.Context(), []string{dir}, Geometry{})
 	var told []shard.Skipped
 	var last int64
 	out, x := imported(t, s, err, Options{SkipBad: true, Workers: 7, Bad: func(b shard.Skipped) { told = append(told, b) },
@@ -337,7 +364,7 @@ func TestSkipBad(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	s, err := MNIST(mnistDir(t, 9))
+	s, err := MNIST(t.Context(), mnistDir(t, 9), Geometry{})
 	_, x := imported(t, s, err, Options{Limit: 4})
 	if x.Splits["train"].Samples != 4 || x.Splits["test"].Samples != 4 {
 		t.Errorf("splits %+v", x.Splits)
@@ -351,7 +378,7 @@ func TestResultDoesNotDependOnWorkers(t *testing.T) {
 	}
 	var sums []string
 	for _, workers := range []int{1, 3, 2 * runtime.GOMAXPROCS(0)} {
-		s, err := Folder(dir, Geometry{Size: 16}, 0)
+		s, err := Folder(t.Context(), dir, Geometry{Size: 16}, 0)
 		_, x := imported(t, s, err, Options{Workers: workers})
 		sums = append(sums, x.Splits["train"].Shards[0].XXH64)
 	}

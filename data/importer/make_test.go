@@ -52,8 +52,11 @@ func zst(t testing.TB, b []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer z.Close()
-	return z.EncodeAll(b, nil)
+	out := z.EncodeAll(b, nil)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // idxFile is an idx file of n records of the given size; record i is all i.

@@ -2,7 +2,9 @@ package importer
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,10 +13,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-
-	"ebtrain/data"
-	"ebtrain/data/safetensors"
-	"ebtrain/data/shard"
 )
 
 // Magic numbers of idx files: unsigned bytes with 3 and 1 dimensions.
@@ -24,9 +22,12 @@ const (
 )
 
 // MNIST opens the four idx files in dir, gzipped or not: train-images-idx3-ubyte
-// and so on. A split whose files are both absent is left out.
-func MNIST(dir string) (*Set, error) {
-	s := &Set{Preprocessing: shard.Preprocessing{"importer": "mnist", "crop": "none", "size": "as is"}}
+// and so on. A split whose files are both absent is left out. Of a g without
+// settings the pictures stay as they are, grey.
+func MNIST(ctx context.Context, dir string, g Geometry) (*Set, error) {
+	g.Channels = cmp.Or(g.Channels, 1)
+	s := &Set{Preprocessing: g.rawPreprocessing("mnist")}
+	var size stored
 	for _, p := range []struct{ split, prefix string }{{"train", "train"}, {"test", "t10k"}} {
 		pictures, err := findIDX(dir, p.prefix+"-images", "idx3-ubyte")
 		if err != nil {
@@ -42,7 +43,7 @@ func MNIST(dir string) (*Set, error) {
 		if pictures == "" || labels == "" {
 			return nil, fmt.Errorf("%s: has only one of %s-images-idx3-ubyte.gz and %[2]s-labels-idx1-ubyte.gz, expected both", dir, p.prefix)
 		}
-		if err := s.addIDX(p.split, pictures, labels); err != nil {
+		if err := s.addIDX(ctx, p.split, pictures, labels, g, &size); err != nil {
 			return nil, err
 		}
 	}
@@ -70,67 +71,83 @@ func findIDX(dir, stem, kind string) (string, error) {
 	return "", nil
 }
 
-// addIDX adds a split, reading its labels and the header of its pictures.
-func (s *Set) addIDX(split, pictures, labels string) error {
+// addIDX adds a split, reading its labels and the header of its pictures. size
+// is that of the pictures of other splits.
+func (s *Set) addIDX(ctx context.Context, split, pictures, labels string, g Geometry, size *stored) error {
 	var ls []byte
-	err := withIDX(labels, idxLabels, func(r *idx) error {
-		ls = make([]byte, r.n)
-		for i := range ls {
-			if err := r.next(ls[i : i+1]); err != nil {
+	err := withIDX(ctx, labels, idxLabels, func(r *idx) error {
+		for r.i < r.n { // in parts: the header may lie
+			part := make([]byte, min(r.n-r.i, 1<<16))
+			if err := r.next(part); err != nil {
 				return err
 			}
+			ls = append(ls, part...)
 		}
 		return r.end()
 	})
 	if err != nil {
 		return err
 	}
-	classes := []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
-	err = withIDX(pictures, idxPictures, func(r *idx) error {
+	var mine stored
+	err = withIDX(ctx, pictures, idxPictures, func(r *idx) error {
 		if r.n != len(ls) {
 			return fmt.Errorf("%d pictures, but %s has %d labels", r.n, labels, len(ls))
 		}
-		schema := data.Schema{C: 1, H: r.h, W: r.w, DType: safetensors.U8, Classes: classes}
-		if len(s.Splits) > 0 && (schema.H != s.Schema.H || schema.W != s.Schema.W) {
-			return fmt.Errorf("pictures of %d×%d, those before have %d×%d", r.h, r.w, s.Schema.H, s.Schema.W)
+		mine = stored{geometry: g, planes: 1, h: r.h, w: r.w}
+		if len(s.Splits) > 0 && (mine.h != size.h || mine.w != size.w) {
+			return fmt.Errorf("pictures of %d×%d, those before have %d×%d", r.h, r.w, size.h, size.w)
 		}
-		s.Schema = schema
-		return schema.Validate()
+		rows, cols := mine.fit()
+		s.Schema = g.square(rows, cols, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
+		return s.Schema.Validate()
 	})
 	if err != nil {
 		return err
 	}
-	s.Splits = append(s.Splits, Split{Name: split, Count: int64(len(ls)), Items: idxItems(pictures, ls)})
+	*size = mine
+	s.Splits = append(s.Splits, Split{Name: split, Count: int64(len(ls)), Items: idxItems(pictures, ls, mine)})
 	return nil
 }
 
-func idxItems(path string, labels []byte) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		stopped := errors.New("stopped")
-		err := withIDX(path, idxPictures, func(r *idx) error {
-			for _, l := range labels {
-				name := fmt.Sprintf("%s: picture %d", path, r.i)
-				pixels := make([]byte, r.h*r.w)
-				if err := r.next(pixels); err != nil {
+func idxItems(path string, labels []byte, p stored) func(context.Context, *budget) iter.Seq2[Item, error] {
+	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) {
+			err := withIDX(ctx, path, idxPictures, func(r *idx) error {
+				need, err := p.need(b.limit)
+				if err != nil {
 					return err
 				}
-				ok := yield(Item{Name: name, Label: int64(l), Pixels: func() ([]byte, error) {
-					if l > 9 {
-						return nil, fmt.Errorf("label %d, expected 0 to 9", l)
+				for _, l := range labels {
+					if err := b.take(ctx, need); err != nil {
+						return err
 					}
-					return pixels, nil
-				}}, nil)
-				if !ok {
-					return stopped
+					name := fmt.Sprintf("%s: picture %d", path, r.i)
+					pixels := make([]byte, p.h*p.w)
+					if err := r.next(pixels); err != nil {
+						return err
+					}
+					ok := yield(Item{Name: name, Label: int64(l), Pixels: func(_ context.Context, b *budget) ([]byte, error) {
+						defer b.give(need)
+						if l > 9 {
+							return nil, fmt.Errorf("label %d, expected 0 to 9", l)
+						}
+						return p.sample(pixels)
+					}}, nil)
+					if !ok {
+						return errStopped
+					}
 				}
+				return r.end()
+			})
+			if err != nil && !errors.Is(err, errStopped) {
+				yield(Item{}, err)
 			}
-			return r.end()
-		})
-		if err != nil && !errors.Is(err, stopped) {
-			yield(Item{}, err)
 		}
 	}
 }
+
+// errStopped says that no more items are wanted.
+var errStopped = errors.New("stopped")
 
 // idx reads the records of an idx file.
 type idx struct {
@@ -141,12 +158,12 @@ type idx struct {
 }
 
 // withIDX opens path, checks its header and calls f. Errors name the path.
-func withIDX(path string, magic uint32, f func(r *idx) error) error {
-	file, err := os.Open(path)
+func withIDX(ctx context.Context, path string, magic uint32, f func(r *idx) error) error {
+	file, err := openRegular(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	r, err := newIDX(file, magic)
 	if err == nil {
 		err = f(r)
@@ -192,12 +209,12 @@ func newIDX(in io.Reader, magic uint32) (*idx, error) {
 	return r, nil
 }
 
-// next reads the next record.
+// next reads the next record or, of labels, the next len(dst).
 func (r *idx) next(dst []byte) error {
 	if n, err := io.ReadFull(r.r, dst); err != nil {
 		return fmt.Errorf("record %d of %d at offset %d: %d of %d bytes: %w", r.i, r.n, r.offset, n, len(dst), short(err))
 	}
-	r.i++
+	r.i += len(dst) / (r.h * r.w)
 	r.offset += int64(len(dst))
 	return nil
 }
@@ -209,7 +226,7 @@ func (r *idx) end() error {
 	if n > 0 {
 		return fmt.Errorf("offset %d: more bytes than the %d records that the header promises", r.offset, r.n)
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("offset %d: after the last record: %w", r.offset, short(err))
 	}
 	return nil

@@ -1,16 +1,13 @@
 package importer
 
 import (
-	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"image"
 	"image/color"
 	_ "image/jpeg" // registers the decoder
 	_ "image/png"  // registers the decoder
-	"io"
 	"math"
-	"strings"
 
 	"golang.org/x/image/draw"
 
@@ -19,19 +16,20 @@ import (
 	"ebtrain/data/shard"
 )
 
-// maxPixels limits a picture, so that a few bytes cannot ask for all memory.
-const maxPixels = 1 << 26
-
 // Geometry says how a picture becomes a sample.
 type Geometry struct {
 	// Crop is the side of the square cut from the centre before resizing; 0
 	// cuts nothing: then the shorter side is resized to Size and the centre of
 	// the longer one is kept.
 	Crop int
-	// Size is the side of the result; 0 keeps what Crop leaves.
+	// Pad is how many black pixels are then added on each side.
+	Pad int
+	// Size is the side of the result; 0 keeps what Crop and Pad leave.
 	Size int
-	// Channels is 3 (RGB) or 1 (grey); 0 means 3.
+	// Channels is 3 (RGB) or 1 (grey); 0 means 3, of MNIST 1.
 	Channels int
+
+	rows, cols int // of all results where Crop and Size are 0; 0 if they may differ
 }
 
 // Validate reports sizes out of range.
@@ -39,6 +37,8 @@ func (g Geometry) Validate() error {
 	switch {
 	case g.Crop < 0 || g.Crop > 1<<14:
 		return fmt.Errorf("crop %d, expected a side from 1 to %d, or none", g.Crop, 1<<14)
+	case g.Pad < 0 || g.Pad > 1<<12:
+		return fmt.Errorf("pad %d, expected 0 to %d pixels", g.Pad, 1<<12)
 	case g.Size < 0 || g.Size > 1<<12:
 		return fmt.Errorf("size %d, expected a side from 1 to %d", g.Size, 1<<12)
 	case g.Channels != 0 && g.Channels != 1 && g.Channels != 3:
@@ -57,39 +57,50 @@ func (g Geometry) channels() int {
 
 // side is the side of the result, 0 if it depends on the picture.
 func (g Geometry) side() int {
-	if g.Size > 0 {
+	if g.Size > 0 || g.Crop == 0 {
 		return g.Size
 	}
-	return g.Crop
+	return g.Crop + 2*g.Pad
 }
 
-// schema is that of the results; first is a picture to take the size from if
-// it depends on the picture.
-func (g Geometry) schema(first func() ([]byte, error), classes []string) (data.Schema, error) {
-	s := data.Schema{C: g.channels(), H: g.side(), W: g.side(), DType: safetensors.U8, Classes: classes}
-	if s.H > 0 {
-		return s, nil
+// schema is that of the results. If their size depends on the picture it is
+// that which first has, and g is changed to expect it of all.
+func (g *Geometry) schema(ctx context.Context, first encoded, classes []string) (data.Schema, error) {
+	if g.side() > 0 {
+		return g.square(g.side(), g.side(), classes), nil
 	}
-	b, err := first()
+	h, err := look(ctx, first)
 	if err != nil {
-		return s, err
+		return data.Schema{}, fmt.Errorf("%w; give --size to fix the size without the first picture", err)
 	}
-	c, err := config(b)
-	if err != nil {
-		return s, fmt.Errorf("%w; give --size to fix the size without the first picture", err)
-	}
-	s.H, s.W = c.Height, c.Width
-	return s, nil
+	g.rows, g.cols = h.h+2*g.Pad, h.w+2*g.Pad
+	return g.square(g.rows, g.cols, classes), nil
 }
 
-// preprocessing describes g in an index.
+func (g Geometry) square(rows, cols int, classes []string) data.Schema {
+	return data.Schema{C: g.channels(), H: rows, W: cols, DType: safetensors.U8, Classes: classes}
+}
+
+// preprocessing describes g in an index, for encoded pictures.
 func (g Geometry) preprocessing(name string) shard.Preprocessing {
-	p := shard.Preprocessing{
-		"importer": name, "crop": "none", "size": "as is",
-		"decoder": "Go image/jpeg and image/png", "resize": "none",
+	p := g.rawPreprocessing(name)
+	p["decoder"] = "Go image/jpeg and image/png"
+	if g.Size == 0 {
+		p["resize"] = "none"
 	}
+	return p
+}
+
+// rawPreprocessing describes g in an index, for pictures that are stored as
+// bytes. What is not done is named only where it always was: an index is part
+// of a data set's digest.
+func (g Geometry) rawPreprocessing(name string) shard.Preprocessing {
+	p := shard.Preprocessing{"importer": name, "crop": "none", "size": "as is"}
 	if g.Crop > 0 {
 		p["crop"] = fmt.Sprintf("centre %d", g.Crop)
+	}
+	if g.Pad > 0 {
+		p["pad"] = fmt.Sprint(g.Pad)
 	}
 	if g.Size > 0 {
 		p["size"] = fmt.Sprint(g.Size)
@@ -98,78 +109,51 @@ func (g Geometry) preprocessing(name string) shard.Preprocessing {
 	return p
 }
 
-// config reads a picture's header and checks its size.
-func config(b []byte) (image.Config, error) {
-	c, _, err := image.DecodeConfig(bytes.NewReader(b))
-	if err != nil {
-		return c, decodeError(b, err)
-	}
-	if c.Width < 1 || c.Height < 1 || c.Width > maxPixels/c.Height {
-		return c, fmt.Errorf("a picture of %d×%d, expected at most %d pixels", c.Width, c.Height, maxPixels)
-	}
-	return c, nil
+// frame is how a picture of w×h pixels becomes a sample: the part that is cut
+// out, and the size that this, padded, is scaled to.
+type frame struct {
+	cut            image.Rectangle
+	padW, padH     int // the part with its margins
+	scaleW, scaleH int // of the whole, before its centre is cut out
+	scaled         bool
 }
 
-func decodeError(b []byte, err error) error {
-	switch {
-	case len(b) == 0:
-		return errors.New("empty, expected a JPEG or PNG picture")
-	case errors.Is(err, image.ErrFormat):
-		return fmt.Errorf("not a JPEG or PNG picture (it begins with %q)", b[:min(8, len(b))])
-	case errors.Is(err, io.EOF) || strings.HasSuffix(err.Error(), io.ErrUnexpectedEOF.Error()): // image/png does not wrap it
-		return fmt.Errorf("the picture is cut short: its %d bytes end too soon", len(b))
-	}
-	return fmt.Errorf("damaged picture (%w)", err)
-}
-
-// decode makes (C, H, W) bytes of an encoded picture.
-func (g Geometry) decode(b []byte) ([]byte, error) {
-	if _, err := config(b); err != nil {
-		return nil, err
-	}
-	m, _, err := image.Decode(bytes.NewReader(b))
-	if err != nil {
-		return nil, decodeError(b, err)
-	}
-	rgba, err := g.resize(m)
-	if err != nil {
-		return nil, err
-	}
-	n := rgba.Rect.Dx() * rgba.Rect.Dy()
-	out := make([]byte, g.channels()*n)
-	for i := range n {
-		p := rgba.Pix[4*i : 4*i+3]
-		if g.channels() == 1 {
-			out[i] = byte((299*int(p[0]) + 587*int(p[1]) + 114*int(p[2]) + 500) / 1000)
-			continue
-		}
-		out[i], out[n+i], out[2*n+i] = p[0], p[1], p[2]
-	}
-	return out, nil
-}
-
-// resize crops and scales m to an RGBA image without gaps between rows.
-func (g Geometry) resize(m image.Image) (*image.RGBA, error) {
-	r := m.Bounds()
+// frame says so, or why it cannot be.
+func (g Geometry) frame(r image.Rectangle) (frame, error) {
 	if g.Crop > 0 {
 		if g.Crop > r.Dx() || g.Crop > r.Dy() {
-			return nil, fmt.Errorf("crop %d is larger than the picture, %d×%d", g.Crop, r.Dx(), r.Dy())
+			return frame{}, fmt.Errorf("crop %d is larger than the picture, %d×%d", g.Crop, r.Dx(), r.Dy())
 		}
 		r = centre(r, g.Crop, g.Crop)
 	}
-	full := opaque(m, r)
-	if g.Size == 0 || r.Dx() == g.Size && r.Dy() == g.Size {
-		return full, nil
+	f := frame{cut: r, padW: r.Dx() + 2*g.Pad, padH: r.Dy() + 2*g.Pad}
+	if g.rows > 0 && (f.padH != g.rows || f.padW != g.cols) {
+		return frame{}, fmt.Errorf("a picture of %d×%d, the first has %d×%d (--size makes all alike)",
+			r.Dx(), r.Dy(), g.cols-2*g.Pad, g.rows-2*g.Pad)
 	}
-	w, h := g.Size, g.Size
-	if r.Dx() < r.Dy() {
-		h = g.Size * r.Dy() / r.Dx()
-	} else {
-		w = g.Size * r.Dx() / r.Dy()
+	if f.scaled = g.Size > 0 && (f.padW != g.Size || f.padH != g.Size); f.scaled {
+		f.scaleW, f.scaleH = g.Size, g.Size
+		if f.padW < f.padH {
+			f.scaleH = g.Size * f.padH / f.padW
+		} else {
+			f.scaleW = g.Size * f.padW / f.padH
+		}
 	}
-	scaled := image.NewRGBA(image.Rect(0, 0, w, h))
-	draw.BiLinear.Scale(scaled, scaled.Rect, full, full.Rect, draw.Src, nil)
-	return opaque(scaled, centre(scaled.Rect, g.Size, g.Size)), nil
+	return f, nil
+}
+
+// bytes bounds what it takes to make a sample so, besides the decoded picture
+// and the sample: the part in RGBA and, if it is scaled, the result in RGBA and
+// what package draw allocates, rows of four float64 and weights of all rows and
+// columns.
+func (f frame) bytes() float64 {
+	n := 4 * float64(f.padW) * float64(f.padH)
+	if f.scaled {
+		side := float64(min(f.scaleW, f.scaleH))
+		n += 4*side*side + 32*float64(f.scaleW)*float64(f.padH) +
+			24*float64(f.scaleW+f.scaleH) + 16*float64(3*(f.scaleW+f.scaleH)+2*(f.padW+f.padH))
+	}
+	return n
 }
 
 // centre is the w×h rectangle in the middle of r; of an odd margin the larger
@@ -179,20 +163,80 @@ func centre(r image.Rectangle, w, h int) image.Rectangle {
 	return image.Rect(x, y, x+w, y+h)
 }
 
-// opaque copies the part r of m. Transparency is dropped: colours stay as they
-// are stored.
-func opaque(m image.Image, r image.Rectangle) *image.RGBA {
-	dst := image.NewRGBA(image.Rect(0, 0, r.Dx(), r.Dy()))
+// resize cuts, pads and scales m to an RGBA image without gaps between rows.
+func (g Geometry) resize(m image.Image) (*image.RGBA, error) {
+	f, err := g.frame(m.Bounds())
+	if err != nil {
+		return nil, err
+	}
+	full := opaque(m, f.cut, g.Pad)
+	if !f.scaled {
+		return full, nil
+	}
+	out := image.NewRGBA(image.Rect(0, 0, g.Size, g.Size))
+	// Of the scaled picture only the centre is computed.
+	scaled := image.Rect(0, 0, f.scaleW, f.scaleH)
+	scaled = scaled.Sub(centre(scaled, g.Size, g.Size).Min)
+	draw.BiLinear.Scale(out, scaled, full, full.Rect, draw.Src, nil)
+	return out, nil
+}
+
+// planes are the (C, H, W) bytes of m.
+func (g Geometry) planes(m *image.RGBA) []byte {
+	n := m.Rect.Dx() * m.Rect.Dy()
+	out := make([]byte, g.channels()*n)
+	for i := range n {
+		p := m.Pix[4*i : 4*i+3]
+		if g.channels() == 1 {
+			out[i] = byte((299*int(p[0]) + 587*int(p[1]) + 114*int(p[2]) + 500) / 1000)
+			continue
+		}
+		out[i], out[n+i], out[2*n+i] = p[0], p[1], p[2]
+	}
+	return out
+}
+
+// opaque copies the part r of m, with a black margin of pad pixels.
+// Transparency is dropped: colours stay as they are stored.
+func opaque(m image.Image, r image.Rectangle, pad int) *image.RGBA {
+	dst := image.NewRGBA(image.Rect(0, 0, r.Dx()+2*pad, r.Dy()+2*pad))
+	inner := image.Rect(pad, pad, pad+r.Dx(), pad+r.Dy())
+	if pad > 0 {
+		draw.Draw(dst, dst.Rect, image.Black, image.Point{}, draw.Src)
+	}
 	if o, ok := m.(interface{ Opaque() bool }); ok && o.Opaque() {
-		draw.Draw(dst, dst.Rect, m, r.Min, draw.Src)
+		draw.Draw(dst, inner, m, r.Min, draw.Src)
 		return dst
 	}
 	for y := range r.Dy() {
-		for x := range r.Dx() {
-			c := color.NRGBAModel.Convert(m.At(r.Min.X+x, r.Min.Y+y)).(color.NRGBA)
-			c.A = math.MaxUint8
-			dst.SetRGBA(x, y, color.RGBA(c))
-		}
+		colours(dst.Pix[dst.PixOffset(pad, pad+y):], m, r.Min.X, r.Min.Y+y, r.Dx())
 	}
 	return dst
 }
+
+// colours writes those of n pixels of a row of m, from (x, y), as RGBA
+// without transparency.
+func colours(dst []byte, m image.Image, x, y, n int) {
+	switch m := m.(type) {
+	case *image.NRGBA:
+		copy(dst[:4*n], m.Pix[m.PixOffset(x, y):])
+	case *image.NRGBA64: // as color.NRGBAModel converts it, without a heap value a pixel
+		for i := range n {
+			c := m.RGBA64At(x+i, y)
+			if a := uint32(c.A); a > 0 {
+				dst[4*i], dst[4*i+1], dst[4*i+2] = unmultiply(c.R, a), unmultiply(c.G, a), unmultiply(c.B, a)
+			}
+		}
+	default:
+		for i := range n {
+			c := color.NRGBAModel.Convert(m.At(x+i, y)).(color.NRGBA)
+			dst[4*i], dst[4*i+1], dst[4*i+2] = c.R, c.G, c.B
+		}
+	}
+	for i := range n {
+		dst[4*i+3] = math.MaxUint8
+	}
+}
+
+// unmultiply undoes the multiplication of a colour with its opacity a.
+func unmultiply(c uint16, a uint32) uint8 { return uint8(uint32(c) * math.MaxUint16 / a >> 8) }

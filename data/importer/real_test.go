@@ -17,7 +17,7 @@ func real(t *testing.T, path string) string {
 }
 
 func TestRealMNIST(t *testing.T) {
-	s, err := MNIST(real(t, "mnist"))
+	s, err := MNIST(t.Context(), real(t, "mnist"), Geometry{})
 	dir, x := imported(t, s, err, Options{})
 	if x.Splits["train"].Samples != 60000 || x.Splits["test"].Samples != 10000 {
 		t.Errorf("splits %+v", x.Splits)
@@ -44,7 +44,7 @@ func TestRealMNIST(t *testing.T) {
 
 func TestRealCIFARBinary(t *testing.T) {
 	src := real(t, "cifar10/cifar-10-batches-bin-subset")
-	s, err := CIFAR10([]string{src})
+	s, err := CIFAR10(t.Context(), []string{src}, Geometry{})
 	dir, x := imported(t, s, err, Options{})
 	if x.Splits["train"].Samples != 4000 || x.Splits["test"].Samples != 1017 {
 		t.Errorf("splits %+v", x.Splits)
@@ -67,7 +67,7 @@ func TestRealCIFARTar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := CIFAR10([]string{real(t, "cifar10/cifar10_jpeg_test.wds.tar.zst")})
+	s, err := CIFAR10(t.Context(), []string{real(t, "cifar10/cifar10_jpeg_test.wds.tar.zst")}, Geometry{})
 	dir, x := imported(t, s, err, Options{Limit: 2000})
 	if x.Splits["test"].Samples != 2000 {
 		t.Errorf("splits %+v", x.Splits)
@@ -85,11 +85,11 @@ func TestRealCIFARTar(t *testing.T) {
 
 func TestRealCelebA(t *testing.T) {
 	src := real(t, "celeba/img_align_celeba_subset9000.zip")
-	byList, err := CelebA(src, real(t, "celeba/list_eval_partition.txt"), Geometry{Crop: 160, Size: 32})
+	byList, err := CelebA(t.Context(), src, real(t, "celeba/list_eval_partition.txt"), Geometry{Crop: 160, Size: 32})
 	if err != nil {
 		t.Fatal(err)
 	}
-	byNumber, err := CelebA(src, "", Geometry{Crop: 160, Size: 32})
+	byNumber, err := CelebA(t.Context(), src, "", Geometry{Crop: 160, Size: 32})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package importer
 
 import (
+	"context"
+	"iter"
+
 	"ebtrain/data"
 	"ebtrain/data/shard"
 )
@@ -23,10 +26,19 @@ func Copy(sources []Named) *Set {
 	return s
 }
 
-func sourceItems(src data.Source) func(yield func(Item, error) bool) {
+func sourceItems(src data.Source) func(context.Context, *budget) iter.Seq2[Item, error] {
+	return func(ctx context.Context, _ *budget) iter.Seq2[Item, error] { return blocks(ctx, src) }
+}
+
+// blocks are the samples of a source.
+func blocks(ctx context.Context, src data.Source) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		size := src.Schema().SampleBytes()
 		for i, span := range src.Layout().Spans() {
+			if ctx.Err() != nil {
+				yield(Item{}, context.Cause(ctx))
+				return
+			}
 			var b data.Block // each its own: the items keep it
 			if err := src.ReadBlock(i, &b); err != nil {
 				yield(Item{}, err)
@@ -34,7 +46,8 @@ func sourceItems(src data.Source) func(yield func(Item, error) bool) {
 			}
 			for j := range span.N {
 				pixels := b.Pixels[j*size : (j+1)*size]
-				if !yield(Item{Label: b.Labels[j], Pixels: func() ([]byte, error) { return pixels, nil }}, nil) {
+				it := Item{Label: b.Labels[j], Pixels: func(context.Context, *budget) ([]byte, error) { return pixels, nil }}
+				if !yield(it, nil) {
 					return
 				}
 			}

@@ -1,12 +1,11 @@
 package importer
 
 import (
-	"archive/zip"
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"iter"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,85 +16,72 @@ import (
 // tree is a directory or a zip of pictures.
 type tree struct {
 	src   string
-	fsys  fs.FS
 	close func() error
-	files []string // pictures, sorted
-	other int      // files that are not pictures by name
+	files []leaf // pictures, sorted by name
+	apart apart
+}
+
+// leaf is a picture of a tree.
+type leaf struct {
+	name string // its path in the tree, with slashes
+	open encoded
 }
 
 // openTree lists the pictures of a directory or a zip.
-func openTree(src string) (*tree, error) {
+func openTree(ctx context.Context, src string) (*tree, error) {
 	st, err := os.Stat(src)
 	if err != nil {
 		return nil, err
 	}
 	t := &tree{src: src, close: func() error { return nil }}
 	if st.IsDir() {
-		t.fsys = os.DirFS(src)
+		err = t.walk(ctx)
 	} else {
-		z, err := zip.OpenReader(src)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w: expected a directory or a whole zip file", src, err)
-		}
-		t.fsys, t.close = z, z.Close
+		err = t.unzip(ctx)
 	}
-	err = fs.WalkDir(t.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return fmt.Errorf("%s: %w", t.at(name), err)
-		case d.IsDir():
-		case isPicture(name):
-			t.files = append(t.files, name)
-		default:
-			t.other++
-		}
-		return nil
-	})
 	if err == nil && len(t.files) == 0 {
 		err = fmt.Errorf("%s: no pictures, expected files named .jpg, .jpeg or .png", src)
+		if note := t.apart.note(); note != "" {
+			err = fmt.Errorf("%w; %s", err, note)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.close())
 	}
-	slices.Sort(t.files)
+	slices.SortFunc(t.files, func(a, b leaf) int { return strings.Compare(a.name, b.name) })
 	return t, nil
 }
 
-func isPicture(name string) bool {
-	ext := strings.ToLower(path.Ext(name))
-	return ext == ".jpg" || ext == ".jpeg" || ext == ".png"
+// notes are those of the Set.
+func (t *tree) notes() []string {
+	if note := t.apart.note(); note != "" {
+		return []string{t.src + ": " + note}
+	}
+	return nil
 }
 
 // at is a file's name in messages.
-func (t *tree) at(name string) string { return filepath.Join(t.src, filepath.FromSlash(name)) }
-
-func (t *tree) read(name string) ([]byte, error) {
-	b, err := fs.ReadFile(t.fsys, name)
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err // the message names the file already
-	}
-	return b, err
+func (t *tree) at(name string) string {
+	return readable(filepath.Join(t.src, filepath.FromSlash(name)))
 }
 
 // picture is a file of a tree with its label.
 type picture struct {
-	name  string
+	leaf
 	label int64
 }
 
 // split makes a Split of pictures.
 func (t *tree) split(name string, g Geometry, pictures []picture) Split {
-	return Split{Name: name, Count: int64(len(pictures)), Items: func(yield func(Item, error) bool) {
-		for _, p := range pictures {
-			item := Item{Name: t.at(p.name), Label: p.label, Pixels: func() ([]byte, error) {
-				b, err := t.read(p.name)
-				if err != nil {
-					return nil, err
+	return Split{Name: name, Count: int64(len(pictures)), Items: func(context.Context, *budget) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) {
+			for _, p := range pictures {
+				item := Item{Name: t.at(p.name), Label: p.label, Pixels: func(ctx context.Context, b *budget) ([]byte, error) {
+					return g.decode(ctx, b, p.open)
+				}}
+				if !yield(item, nil) {
+					return
 				}
-				return g.decode(b)
-			}}
-			if !yield(item, nil) {
-				return
 			}
 		}
 	}}

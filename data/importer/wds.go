@@ -1,25 +1,14 @@
 package importer
 
 import (
-	"archive/tar"
-	"bufio"
 	"bytes"
-	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"os"
-	"path"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 )
-
-// maxEntry limits one file in a tar, in bytes.
-const maxEntry = 256 << 20
 
 func isTar(name string) bool {
 	for _, ext := range []string{".tar", ".tar.gz", ".tgz", ".tar.zst"} {
@@ -36,7 +25,7 @@ func isTar(name string) bool {
 // directory stands for its tars. The split is test or val for files with that
 // word in the name, else train. The tars are read once to count samples and
 // classes, and again to import them.
-func WebDataset(srcs []string, g Geometry) (*Set, error) {
+func WebDataset(ctx context.Context, srcs []string, g Geometry) (*Set, error) {
 	files, err := expand(srcs, func(name string) int {
 		if isTar(name) {
 			return 1
@@ -46,203 +35,135 @@ func WebDataset(srcs []string, g Geometry) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w, expected .tar, .tar.gz or .tar.zst", err)
 	}
+	s, _, err := webDataset(ctx, files, g)
+	return s, err
+}
+
+// webDataset is WebDataset of files; it also says what the first picture's
+// header says.
+func webDataset(ctx context.Context, files []string, g Geometry) (*Set, header, error) {
 	s := &Set{Preprocessing: g.preprocessing("wds")}
-	var first []byte
-	most := int64(-1)
+	var sum tally
 	for split, paths := range bySplit(files) {
-		p := Split{Name: split}
-		labelled := -1
-		for _, path := range paths {
-			for t, err := range tarSamples(path) {
-				if err != nil {
-					return nil, err
-				}
-				if has := map[bool]int{false: 0, true: 1}[t.label != nil]; labelled < 0 {
-					labelled = has
-				} else if labelled != has {
-					return nil, fmt.Errorf("%s: some samples have a .cls and %s differs, expected all or none", path, t.key)
-				}
-				if first == nil {
-					first = t.picture
-				}
-				if l, err := t.class(); err == nil { // a bad one is named when it is imported
-					most = max(most, l)
-				}
-				p.Count++
-			}
+		n, err := sum.count(ctx, paths)
+		if err != nil {
+			return nil, header{}, err
 		}
-		if p.Count == 0 {
-			return nil, fmt.Errorf("%s: no samples, expected pictures named like 000000.jpg", paths[0])
-		}
-		p.Items = g.tarItems(paths)
-		s.Splits = append(s.Splits, p)
+		s.Splits = append(s.Splits, Split{Name: split, Count: n})
 	}
-	if most > 1<<20 {
-		return nil, fmt.Errorf("%s: a class number of %d, expected at most %d", files[0], most, 1<<20)
+	classes, err := sum.classes()
+	if err != nil {
+		return nil, header{}, fmt.Errorf("%s: %w", files[0], err)
+	}
+	if s.Schema, err = g.schema(ctx, inMemory(sum.first), classes); err != nil {
+		return nil, header{}, fmt.Errorf("%s: first picture: %w", files[0], err)
+	}
+	if note := sum.apart.note(); note != "" {
+		s.Notes = append(s.Notes, note)
+	}
+	i := 0
+	for _, paths := range bySplit(files) { // now that g knows the size
+		s.Splits[i].Items = g.tarItems(paths)
+		i++
+	}
+	first, _ := readHeader(bytes.NewReader(sum.first)) // that it is damaged is said when it is decoded
+	return s, first, nil
+}
+
+// tally is what is found when the tars are read for the first time.
+type tally struct {
+	first   []byte // the first picture
+	highest int64  // 1 + the highest class
+	apart   apart
+}
+
+// count counts the samples of a split.
+func (s *tally) count(ctx context.Context, paths []string) (n int64, err error) {
+	labelled := false
+	for _, path := range paths {
+		for t, err := range (&tarReader{counting: s}).samples(ctx, path) {
+			if err != nil {
+				return 0, err
+			}
+			if has := t.label != nil; n == 0 {
+				labelled = has
+			} else if labelled != has {
+				return 0, fmt.Errorf("%s: some samples have a .cls and %s differs, expected all or none", path, readable(t.key))
+			}
+			if l, err := t.class(); err == nil { // a bad one is named when it is imported
+				s.highest = max(s.highest, l+1)
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("%s: no samples, expected pictures named like 000000.jpg", paths[0])
+	}
+	return n, nil
+}
+
+// classes are the numbers up to the highest.
+func (s *tally) classes() ([]string, error) {
+	if s.highest > 1<<20 {
+		return nil, fmt.Errorf("a class number of %d, expected at most %d", s.highest-1, 1<<20-1)
 	}
 	var classes []string
-	for l := range most + 1 {
+	for l := range s.highest {
 		classes = append(classes, strconv.FormatInt(l, 10))
 	}
-	s.Schema, err = g.schema(func() ([]byte, error) { return first, nil }, classes)
-	if err != nil {
-		return nil, fmt.Errorf("%s: first picture: %w", files[0], err)
-	}
-	return s, nil
+	return classes, nil
 }
 
-// tarItems are the samples of the tars, one after another.
-func (g Geometry) tarItems(paths []string) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		for _, path := range paths {
-			for t, err := range tarSamples(path) {
-				if err != nil {
-					yield(Item{}, err)
-					return
-				}
-				label, bad := t.class()
-				item := Item{Name: path + ": " + t.key, Label: label, Pixels: func() ([]byte, error) {
-					if t.picture == nil {
-						return nil, errors.New("a sample without a picture, expected .jpg, .jpeg or .png")
+// tarItems are the samples of the tars, one after another. Memory for a sample
+// is taken before the next is read.
+func (g Geometry) tarItems(paths []string) func(context.Context, *budget) iter.Seq2[Item, error] {
+	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) {
+			for _, path := range paths {
+				for t, err := range (&tarReader{budget: b}).samples(ctx, path) {
+					var item Item
+					if err == nil {
+						item, err = g.tarItem(ctx, b, path, t)
 					}
-					if bad != nil {
-						return nil, bad
+					if !yield(item, err) || err != nil {
+						return
 					}
-					return g.decode(t.picture)
-				}}
-				if !yield(item, nil) {
-					return
 				}
 			}
 		}
 	}
 }
 
-// tarSample is one sample of a WebDataset.
-type tarSample struct {
-	key            string // name up to the first dot
-	picture, label []byte // nil if absent
-}
-
-// class is the sample's class number, −1 without one.
-func (t tarSample) class() (int64, error) {
-	if t.label == nil {
-		return -1, nil
-	}
-	n, err := strconv.ParseUint(string(bytes.TrimSpace(t.label)), 10, 31)
-	if err != nil {
-		return 0, fmt.Errorf("class %.20q, expected a number", t.label)
-	}
-	return int64(n), nil
-}
-
-// tarSamples reads the samples of a tar; an error is the last thing it yields.
-func tarSamples(path string) iter.Seq2[tarSample, error] {
-	return func(yield func(tarSample, error) bool) {
-		f, err := os.Open(path)
-		if err != nil {
-			yield(tarSample{}, err)
-			return
-		}
-		defer f.Close()
-		r, done, err := decompress(f)
-		if err != nil {
-			yield(tarSample{}, fmt.Errorf("%s: %w", path, err))
-			return
-		}
-		defer done()
-		for t, err := range groupTar(r) {
-			if err != nil {
-				err = fmt.Errorf("%s: %w", path, err)
-			}
-			if !yield(t, err) {
-				return
-			}
-		}
-	}
-}
-
-// decompress undoes gzip or zstd, told by their magic numbers.
-func decompress(f io.Reader) (io.Reader, func(), error) {
-	buf := bufio.NewReaderSize(f, 1<<18)
-	head, err := buf.Peek(4)
-	if err != nil {
-		return nil, nil, fmt.Errorf("offset 0: %w", short(err))
-	}
+// tarItem takes the memory that it needs to decode t, which already holds that
+// of the entry.
+func (g Geometry) tarItem(ctx context.Context, b *budget, path string, t tarSample) (Item, error) {
+	label, bad := t.class()
 	switch {
-	case head[0] == 0x1f && head[1] == 0x8b:
-		z, err := gzip.NewReader(buf)
-		if err != nil {
-			return nil, nil, fmt.Errorf("gzip header at offset 0: %w", err)
-		}
-		return z, func() {}, nil
-	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(buf, zstd.WithDecoderMaxMemory(1<<30))
-		if err != nil {
-			return nil, nil, err
-		}
-		return z, z.Close, nil
+	case t.bad != nil:
+		bad = t.bad
+	case t.picture == nil:
+		bad = errors.New("a sample without a picture, expected .jpg, .jpeg or .png")
 	}
-	return buf, func() {}, nil
+	var n int64
+	if bad == nil {
+		n, bad = g.tarNeed(t, b.limit-t.held)
+	}
+	if err := b.take(ctx, n); err != nil {
+		return Item{}, err
+	}
+	return Item{Name: path + ": " + readable(t.key), Label: label, Pixels: func(ctx context.Context, b *budget) ([]byte, error) {
+		defer b.give(n + t.held)
+		if bad != nil {
+			return nil, bad
+		}
+		return g.decodeNow(ctx, inMemory(t.picture))
+	}}, nil
 }
 
-// groupTar joins the entries of a tar to samples.
-func groupTar(r io.Reader) iter.Seq2[tarSample, error] {
-	return func(yield func(tarSample, error) bool) {
-		var t tarSample
-		tr := tar.NewReader(r)
-		last := "its first entry"
-		for {
-			h, err := tr.Next()
-			if err == io.EOF {
-				break
-			}
-			var body []byte
-			if err == nil && h.Typeflag == tar.TypeReg {
-				body, err = readEntry(tr, h)
-			}
-			if err != nil {
-				yield(tarSample{}, fmt.Errorf("after %s: %w", last, short(err)))
-				return
-			}
-			last = h.Name
-			if h.Typeflag != tar.TypeReg {
-				continue
-			}
-			key, ext := splitKey(h.Name)
-			if key != t.key {
-				if t.key != "" && !yield(t, nil) {
-					return
-				}
-				t = tarSample{key: key}
-			}
-			switch {
-			case slices.Contains([]string{"jpg", "jpeg", "png"}, ext):
-				t.picture = body
-			case ext == "cls":
-				t.label = body
-			}
-		}
-		if t.key != "" {
-			yield(t, nil)
-		}
+func (g Geometry) tarNeed(t tarSample, limit int64) (int64, error) {
+	h, err := readHeader(bytes.NewReader(t.picture))
+	if err != nil {
+		return 0, err
 	}
-}
-
-func readEntry(r io.Reader, h *tar.Header) ([]byte, error) {
-	if h.Size > maxEntry {
-		return nil, fmt.Errorf("%s has %d bytes, expected at most %d", h.Name, h.Size, maxEntry)
-	}
-	b, err := io.ReadAll(r)
-	if b == nil {
-		b = []byte{}
-	}
-	return b, err
-}
-
-// splitKey cuts an entry's name at the first dot after the last slash.
-func splitKey(name string) (key, ext string) {
-	dir, base := path.Split(path.Clean("/" + name))
-	stem, ext, _ := strings.Cut(base, ".")
-	return strings.TrimPrefix(dir+stem, "/"), strings.ToLower(ext)
+	return g.need(h, limit)
 }

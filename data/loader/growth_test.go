@@ -39,7 +39,7 @@ func TestBatchesAllocateNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer l.Close()
+				defer func() { _ = l.Close() }()                 // what it prefetches does not matter
 				defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection makes objects of its own
 				epochs := func(n int64) {
 					for range n * l.Steps() {

@@ -82,7 +82,7 @@ func global(t *testing.T, src data.Source, c Config, from *State, steps int, sta
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { l.Close() })
+		t.Cleanup(func() { _ = l.Close() })
 		if from != nil {
 			if err := l.Restore(*from); err != nil {
 				t.Fatal(err)
@@ -100,7 +100,7 @@ func global(t *testing.T, src data.Source, c Config, from *State, steps int, sta
 				t.Fatalf("ranks disagree: %+v and %+v", got, ls[world-1].State())
 			}
 			b, err := l.Next(t.Context())
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return items
 			}
 			if err != nil {
@@ -369,7 +369,7 @@ func TestDamageFailsOrIsQuarantined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }() // what it prefetches does not matter
 	for range 2 {
 		if _, err := l.Next(t.Context()); err != nil {
 			t.Fatal(err)
@@ -425,7 +425,7 @@ func TestCanceledNextMissesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }() // what it prefetches does not matter
 	var got []int64
 	for len(got) < len(want) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -548,12 +548,12 @@ func TestWithShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer one.Close()
+	defer func() { _ = one.Close() }() // what it prefetches does not matter
 	two, err := New(r, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer two.Close()
+	defer func() { _ = two.Close() }() // what it prefetches does not matter
 	for range 3 {
 		x, err := one.Next(t.Context())
 		if err != nil {
@@ -596,8 +596,8 @@ func BenchmarkNext(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer l.Close()
-	for range 200 { // decode the window
+	defer func() { _ = l.Close() }() // what it prefetches does not matter
+	for range 200 {                  // decode the window
 		if _, err := l.Next(b.Context()); err != nil {
 			b.Fatal(err)
 		}

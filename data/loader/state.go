@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -36,7 +37,7 @@ func (l *Loader) order() string {
 // size, batch or prefetch. Another data set, order or seed is an error, and the
 // loader then stays as it was.
 func (l *Loader) Restore(s State) error {
-	if l.err == ErrClosed {
+	if errors.Is(l.err, ErrClosed) {
 		return ErrClosed
 	}
 	if err := l.check(s); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ type command struct {
 	flags []string
 	// need are the flags that must be given.
 	need []string
-	open func(s *settings) (*importer.Set, error)
+	open func(ctx context.Context, s *settings) (*importer.Set, error)
 }
 
 // settings are the values of all flags.
@@ -32,7 +33,7 @@ type settings struct {
 	src         []string
 	partition   string
 	crop        string
-	size        int
+	pad, size   int
 	channels    int
 	testPercent int
 	seed        uint64
@@ -47,7 +48,7 @@ type settings struct {
 func commands() []command {
 	return []command{
 		{
-			name: "celeba", flags: []string{"src", "partition", "crop", "size"}, need: []string{"src", "crop", "out"},
+			name: "celeba", flags: []string{"src", "partition", "crop", "pad", "size", "channels"}, need: []string{"src", "crop", "out"},
 			text: `mkshards celeba writes CelebA, all or some of its aligned 178×218 JPEGs, from the
 zip or a folder. The splits are the official ones: by --partition if given
 (list_eval_partition.txt), else by the pictures' numbers.
@@ -57,42 +58,57 @@ VaGES take the centre 140, BiDVL 160, SNGAN 178, the latent EBM prior none. The
 crop is part of the data set's identity.
 
   mkshards celeba --src img_align_celeba.zip --partition list_eval_partition.txt \
-      --crop 160 --size 32 --out shards/celeba32`,
-			open: func(s *settings) (*importer.Set, error) {
+      --crop 160 --size 32 --out shards/celeba32
+
+It comes from https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html:
+Img/img_align_celeba.zip, 1.4 GB, stays as it is, and Eval has the list. It is
+for non-commercial research; its page has the terms.`,
+			open: func(ctx context.Context, s *settings) (*importer.Set, error) {
 				src, err := s.oneSource()
 				if err != nil {
 					return nil, err
 				}
-				return importer.CelebA(src, s.partition, s.geometry)
+				return importer.CelebA(ctx, src, s.partition, s.geometry)
 			},
 		},
 		{
-			name: "cifar10", flags: []string{"src"}, need: []string{"src", "out"},
+			name: "cifar10", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
 			text: `mkshards cifar10 writes CIFAR-10 from binary batches (data_batch_1.bin …,
 test_batch.bin, of any number of records) or from WebDataset tars. --src is a
 directory or a file and may be given several times; files with "test" in the
 name are the split test, all others train.
 
-  mkshards cifar10 --src cifar-10-batches-bin --out shards/cifar10`,
-			open: func(s *settings) (*importer.Set, error) { return importer.CIFAR10(s.src) },
+  mkshards cifar10 --src cifar-10-batches-bin --out shards/cifar10
+
+It comes from https://www.cs.toronto.edu/~kriz/cifar.html: "CIFAR-10 binary
+version", cifar-10-binary.tar.gz, 162 MB. Unpack it.`,
+			open: func(ctx context.Context, s *settings) (*importer.Set, error) {
+				return importer.CIFAR10(ctx, s.src, s.geometry)
+			},
 		},
 		{
-			name: "mnist", flags: []string{"src"}, need: []string{"src", "out"},
-			text: `mkshards mnist writes MNIST, or any set in its format, from the directory of its
-four files train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz,
+			name: "mnist", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
+			text: `mkshards mnist writes MNIST, or any set in its format, from the directory of
+its four files train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz,
 t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz, gzipped or not.
 
-  mkshards mnist --src mnist --out shards/mnist`,
-			open: func(s *settings) (*importer.Set, error) {
+The digits are grey and have 28×28 pixels, and networks take 32×32 and more:
+--pad 2 adds a margin, --size 32 enlarges the digits instead.
+
+  mkshards mnist --src mnist --pad 2 --out shards/mnist
+
+It comes from http://yann.lecun.com/exdb/mnist/ or, where that refuses, from
+https://ossci-datasets.s3.amazonaws.com/mnist/: the four .gz files, 12 MB.`,
+			open: func(ctx context.Context, s *settings) (*importer.Set, error) {
 				src, err := s.oneSource()
 				if err != nil {
 					return nil, err
 				}
-				return importer.MNIST(src)
+				return importer.MNIST(ctx, src, s.geometry)
 			},
 		},
 		{
-			name: "wds", flags: []string{"src", "crop", "size", "channels"}, need: []string{"src", "out"},
+			name: "wds", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
 			text: `mkshards wds writes WebDataset tars (.tar, .tar.gz, .tar.zst). A sample is the
 files that share a name up to the first dot: a picture (.jpg, .jpeg, .png) and,
 in all samples or none, a class number (.cls). --src is a directory or a file
@@ -100,21 +116,26 @@ and may be given several times; files with "test" or "val" in the name are that
 split, all others train.
 
   mkshards wds --src tars --size 64 --out shards/mine`,
-			open: func(s *settings) (*importer.Set, error) { return importer.WebDataset(s.src, s.geometry) },
+			open: func(ctx context.Context, s *settings) (*importer.Set, error) {
+				return importer.WebDataset(ctx, s.src, s.geometry)
+			},
 		},
 		{
-			name: "folder", flags: []string{"src", "crop", "size", "channels", "test-percent"}, need: []string{"src", "out"},
+			name: "folder", flags: []string{"src", "crop", "pad", "size", "channels", "test-percent"}, need: []string{"src", "out"},
 			text: `mkshards folder writes any tree of JPEG and PNG pictures, a directory or a zip.
 If the top folders are called train, val and test, they are the splits. The
 class of a picture is the first folder below that.
 
+Links to folders are followed; hidden files and what is no regular file are left
+alone and counted. How a camera was held (EXIF) is not looked at.
+
   mkshards folder --src pictures --crop none --size 64 --test-percent 10 --out shards/mine`,
-			open: func(s *settings) (*importer.Set, error) {
+			open: func(ctx context.Context, s *settings) (*importer.Set, error) {
 				src, err := s.oneSource()
 				if err != nil {
 					return nil, err
 				}
-				return importer.Folder(src, s.geometry, s.testPercent)
+				return importer.Folder(ctx, src, s.geometry, s.testPercent)
 			},
 		},
 		{
@@ -128,7 +149,7 @@ train --data synth uses them without any files. A split of 0 samples is left out
 	}
 }
 
-func openSynth(s *settings) (*importer.Set, error) {
+func openSynth(_ context.Context, s *settings) (*importer.Set, error) {
 	c := synth.Config{Size: s.size, Seed: s.seed, Train: s.train, Val: s.val, Test: s.test}
 	samples := map[string]int64{"train": s.train, "val": s.val, "test": s.test}
 	var sources []importer.Named
@@ -162,8 +183,13 @@ func (c command) flagSet(s *settings) *pflag.FlagSet {
 	all.StringArrayVar(&s.src, "src", nil, "the originals: a file or a directory")
 	all.StringVar(&s.partition, "partition", "", "list_eval_partition.txt; without it splits go by the pictures' numbers")
 	all.StringVar(&s.crop, "crop", "none", "side in pixels of the square cut from the centre, or none: the shorter side is resized, the longer one cut")
+	all.IntVar(&s.pad, "pad", 0, "black pixels added on each side, after --crop and before --size")
 	all.IntVar(&s.size, "size", 0, "side of the samples in pixels (antialiased bilinear resizing); 0 keeps the size")
-	all.IntVar(&s.channels, "channels", 3, "3 for RGB, 1 for grey")
+	channels := 3
+	if c.name == "mnist" {
+		channels = 1
+	}
+	all.IntVar(&s.channels, "channels", channels, "3 for RGB, 1 for grey")
 	all.IntVar(&s.testPercent, "test-percent", 0, "share of the pictures that becomes the split test, in percent")
 	all.Uint64Var(&s.seed, "seed", 0, "seed of the pictures")
 	all.Int64Var(&s.train, "train", 8192, "samples of the split train")
@@ -182,7 +208,7 @@ func (c command) flagSet(s *settings) *pflag.FlagSet {
 }
 
 // run imports what args name.
-func (c command) run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+func (c command) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var s settings
 	fs := c.flagSet(&s)
 	if helped, err := parse(fs, c.text, args, stdout); helped || err != nil {
@@ -192,19 +218,7 @@ func (c command) run(ctx context.Context, args []string, stdout, stderr io.Write
 		return err
 	}
 	start := time.Now()
-	set, err := c.open(&s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, set.Close()) }()
-	for _, n := range set.Notes {
-		fmt.Fprintln(stderr, n)
-	}
-	m := newMeter(stderr)
-	s.run.Progress = m.progress
-	s.run.Bad = func(b shard.Skipped) { m.line(fmt.Sprintf("skipped %s: %s", b.Name, b.Why)) }
-	x, err := importer.Run(ctx, set, s.run)
-	m.end()
+	x, err := c.write(ctx, &s, stderr)
 	if err != nil {
 		return err
 	}
@@ -213,6 +227,85 @@ func (c command) run(ctx context.Context, args []string, stdout, stderr io.Write
 	}
 	_, err = fmt.Fprintf(stdout, "written in %.1f s\n", time.Since(start).Seconds())
 	return err
+}
+
+// grace is how long an import that is to stop may take to tidy up.
+const grace = 300 * time.Millisecond
+
+// write writes the data set. When ctx ends it ends too: soon, in the middle of
+// whatever does not come back, say a read from a server that is gone, if it
+// must. Then the process is expected to end.
+func (c command) write(ctx context.Context, s *settings, stderr io.Writer) (*shard.Index, error) {
+	temporary := make(chan string, 1)
+	s.run.Began = func(dir string) { temporary <- dir }
+	type result struct {
+		x   *shard.Index
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		x, err := c.convert(ctx, s, stderr)
+		done <- result{x, err}
+	}()
+	select {
+	case r := <-done:
+		return r.x, r.err
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-done:
+		if r.err == nil { // it was just complete
+			return r.x, nil
+		}
+		return nil, context.Cause(ctx)
+	case <-time.After(grace):
+	}
+	select {
+	case dir := <-temporary:
+		return nil, errors.Join(context.Cause(ctx), removeSoon(dir))
+	default:
+		return nil, context.Cause(ctx)
+	}
+}
+
+// removeSoon removes the folder of an import that does not end. What cannot be
+// removed at once, the next import removes.
+func removeSoon(dir string) error {
+	done := make(chan error, 1)
+	go func() {
+		err := os.RemoveAll(dir)
+		for range 3 { // something may just have been written
+			if err != nil {
+				err = os.RemoveAll(dir)
+			}
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(grace / 2):
+		return fmt.Errorf("%s is still being written; the next import there removes it", dir)
+	}
+}
+
+// convert opens the originals and writes the data set.
+func (c command) convert(ctx context.Context, s *settings, stderr io.Writer) (x *shard.Index, err error) {
+	set, err := c.open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	for _, n := range set.Notes {
+		if _, err := fmt.Fprintln(stderr, n); err != nil {
+			return nil, err
+		}
+	}
+	m := newMeter(stderr)
+	defer m.end()
+	s.run.Progress = m.progress
+	s.run.Bad = func(b shard.Skipped) { m.line(fmt.Sprintf("skipped %s: %s", b.Name, b.Why)) }
+	return importer.Run(ctx, set, s.run)
 }
 
 // check reports flags that are missing or out of range.
@@ -243,7 +336,7 @@ func (c command) check(fs *pflag.FlagSet, s *settings) error {
 		}
 		s.geometry.Crop = n
 	}
-	s.geometry.Size, s.geometry.Channels = s.size, s.channels
+	s.geometry.Pad, s.geometry.Size, s.geometry.Channels = s.pad, s.size, s.channels
 	if err := s.geometry.Validate(); err != nil {
 		return usage("%s: %w", c.name, err)
 	}

@@ -7,16 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/pflag"
 
+	"ebtrain/data/importer"
 	"ebtrain/launch/cliflag"
 )
 
+// memory is what the heap is kept to, garbage included: pictures in work, and
+// shards that fill up. A GOMEMLIMIT of the user's counts instead.
+const memory = importer.MemoryLimit + 512<<20
+
 func main() {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(memory)
+	}
 	ctx, stop := withSignals(context.Background())
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -38,12 +48,15 @@ type stopped struct{ sig syscall.Signal }
 
 func (s stopped) Error() string { return "stopped by " + s.sig.String() + "; nothing was written" }
 
-// withSignals ends the context at the first SIGINT or SIGTERM. A second one
-// kills the process as usual.
+// withSignals ends the context at the first SIGINT, SIGTERM or SIGHUP. A second
+// one kills the process as usual. Under nohup SIGHUP stays ignored.
 func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(ch, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	go func() {
 		select {
@@ -74,10 +87,14 @@ const help = `mkshards writes a data set as shards, the format that train reads.
 
   mkshards celeba  --src img_align_celeba.zip --crop 160 --size 32 --out shards/celeba32
   mkshards cifar10 --src cifar-10-batches-bin --out shards/cifar10
-  mkshards mnist   --src mnist --out shards/mnist
+  mkshards mnist   --src mnist --pad 2 --out shards/mnist
   mkshards wds     --src tars --size 64 --out shards/mine
   mkshards folder  --src pictures --size 64 --test-percent 10 --out shards/mine
   mkshards synth   --size 32 --out shards/synth
+
+With pictures of your own, in a folder or a zip, mkshards folder is all it takes.
+What the others read must be downloaded first; mkshards celeba --help, cifar10
+--help and mnist --help say where it is. mkshards synth needs nothing.
 
   mkshards info   shards/mnist     what a data set is
   mkshards verify shards/mnist     reads every byte and names what is damaged

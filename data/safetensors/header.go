@@ -86,7 +86,7 @@ func eachKey(d *json.Decoder, f func(key string) error) error {
 }
 
 func jsonError(err error) error {
-	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("JSON ends too soon")
 	}
 	return err

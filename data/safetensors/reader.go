@@ -63,7 +63,7 @@ func ReadFile(path string, f func(*File) error) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	st, err := file.Stat()
 	if err != nil {
 		return err

@@ -152,7 +152,7 @@ func checkReadable(b []byte) error {
 func unmarshal(b []byte, v any) error {
 	err := json.Unmarshal(b, v)
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("offset %d: not whole JSON (%v)", s.Offset, err)
+		return fmt.Errorf("offset %d: not whole JSON (%w)", s.Offset, err)
 	}
 	if u, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("offset %d: field %s is a %s, expected %v", u.Offset, u.Field, u.Value, u.Type)
@@ -221,12 +221,12 @@ func isHex(s string) bool {
 // digest names the content of a split; see data.Source.
 func (x *Index) digest(split string) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %d\n%s %v %q\n%d\n", formatName, x.Version.Major, x.Schema.DType, x.Schema.Shape, x.Schema.Classes, x.BlockSamples)
+	_, _ = fmt.Fprintf(h, "%s %d\n%s %v %q\n%d\n", formatName, x.Version.Major, x.Schema.DType, x.Schema.Shape, x.Schema.Classes, x.BlockSamples)
 	for _, k := range slices.Sorted(maps.Keys(x.Preprocessing)) {
-		fmt.Fprintf(h, "%q=%q\n", k, x.Preprocessing[k])
+		_, _ = fmt.Fprintf(h, "%q=%q\n", k, x.Preprocessing[k])
 	}
 	for _, e := range x.Splits[split].Shards {
-		fmt.Fprintf(h, "%d %s %s\n", e.Samples, e.SHA256[pixelsTensor], e.SHA256[labelsTensor])
+		_, _ = fmt.Fprintf(h, "%d %s %s\n", e.Samples, e.SHA256[pixelsTensor], e.SHA256[labelsTensor])
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
@@ -250,7 +250,7 @@ func readIndex(dir string) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	b, err := io.ReadAll(io.LimitReader(f, maxIndexBytes+1))
 	if err != nil {
 		return nil, err

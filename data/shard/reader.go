@@ -131,7 +131,7 @@ func (r *Reader) readBlock(i int, dst *data.Block) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	t, err := r.table(f, s.Shard)
 	if err != nil {
 		return err

@@ -143,7 +143,7 @@ func TestStockToolsReadIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	z, err := zstd.NewReader(f)
 	if err != nil {
 		t.Fatal(err)
@@ -339,13 +339,20 @@ func TestBadDataSets(t *testing.T) {
 	}
 	train := func(m map[string]any) map[string]any { return m["splits"].(map[string]any)["train"].(map[string]any) }
 	shard2 := func(m map[string]any) map[string]any { return train(m)["shards"].([]any)[2].(map[string]any) }
+	remove := func(name string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	tests := []struct {
 		name   string
 		damage func(t *testing.T, dir string)
 		want   []string // in the error of opening or of verifying
 	}{
-		{"index missing", func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, IndexName)) }, []string{"index.json: missing"}},
-		{"directory missing", func(t *testing.T, dir string) { os.RemoveAll(dir) }, []string{"no such data set", "mkshards"}},
+		{"index missing", remove(IndexName), []string{"index.json: missing"}},
+		{"directory missing", remove("."), []string{"no such data set", "mkshards"}},
 		{"index cut", change(IndexName, func(b []byte) []byte { return b[:100] }), []string{"index.json: offset 100"}},
 		{"index checksum", change(IndexName, func(b []byte) []byte { return bytes.Replace(b, []byte(`"160"`), []byte(`"140"`), 1) }), []string{"index.json: checksum is"}},
 		{"index of another kind", edited(func(m map[string]any) { m["format"] = "mds" }), []string{`format is "mds"`}},
@@ -360,7 +367,7 @@ func TestBadDataSets(t *testing.T) {
 		{"path outside", edited(func(m map[string]any) { shard2(m)["file"] = "../x" }), []string{`"../x" is not a path inside`}},
 		{"schema", edited(func(m map[string]any) { m["schema"].(map[string]any)["shape"] = []int{0, 1, 1} }), []string{"schema: C is 0"}},
 		{"other schema", edited(func(m map[string]any) { m["schema"].(map[string]any)["shape"] = []int{2, 4, 3} }), []string{"shard-00000", "tensor images is U8[8 2 3 4], expected U8[8 2 4 3]"}},
-		{"shard missing", func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, last)) }, []string{last, "missing"}},
+		{"shard missing", remove(last), []string{last, "missing"}},
 		{"torn last shard", change(last, func(b []byte) []byte { return b[:len(b)-20] }), []string{last, "ends at offset", "torn"}},
 		{"longer shard", change(last, func(b []byte) []byte { return append(b, 0) }), []string{last, "expected"}},
 		{"no footer", change(last, func(b []byte) []byte { b[len(b)-1] ^= 1; return b }), []string{last, "samples 16 to 20", "no seek table"}},

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"ebtrain/data"
+	"ebtrain/data/atomicfile"
 )
 
 // Options of a Writer.
@@ -35,9 +36,9 @@ type Options struct {
 // Writer writes a data set. Exactly one of Commit and Abort must end it; Abort
 // after Commit does nothing, so it can be deferred.
 type Writer struct {
-	dir     string   // final place
-	tmp     string   // where everything is written until Commit; "" when ended
-	parents []string // directories made for dir, outermost first
+	dir     string             // final place
+	folder  *atomicfile.Folder // where everything is written until Commit; nil when ended
+	parents []string           // directories made for dir, outermost first
 	opts    Options
 	index   Index
 	bufs    map[string]*buffer
@@ -61,6 +62,9 @@ func Create(dir string, o Options) (*Writer, error) {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	dir = filepath.Clean(dir)
+	if err := atomicfile.Sweep(filepath.Dir(dir)); err != nil { // may put a data set back at dir
+		return nil, fmt.Errorf("%s: what a killed process left beside it: %w", dir, err)
+	}
 	if err := checkTarget(dir, o.Force); err != nil {
 		return nil, err
 	}
@@ -87,14 +91,16 @@ func Create(dir string, o Options) (*Writer, error) {
 	if w.parents, err = makeParents(filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
-	if w.tmp, err = os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".tmp-"); err != nil {
+	if w.folder, err = atomicfile.NewFolder(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: cannot write beside it: %w", dir, err), removeEmpty(w.parents))
-	}
-	if err := os.Chmod(w.tmp, 0o755); err != nil {
-		return nil, errors.Join(err, w.Abort())
 	}
 	return w, nil
 }
+
+// Temporary is the folder beside the final one that holds everything until
+// Commit. A program that must end before it can call Abort removes it; if it
+// does not, the next Create in the same place does.
+func (w *Writer) Temporary() string { return w.folder.Temporary() }
 
 // Schema is that of the samples.
 func (w *Writer) Schema() data.Schema { return w.opts.Schema }
@@ -131,7 +137,7 @@ func (w *Writer) Skip(s Skipped) { w.index.Skipped = append(w.index.Skipped, s) 
 func (w *Writer) flush(ctx context.Context, split string, b *buffer) error {
 	p := w.index.Splits[split]
 	name := fmt.Sprintf("%s/shard-%05d.safetensors.zst", split, len(p.Shards))
-	path := filepath.Join(w.tmp, filepath.FromSlash(name))
+	path := filepath.Join(w.folder.Temporary(), filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -150,78 +156,54 @@ func (w *Writer) flush(ctx context.Context, split string, b *buffer) error {
 // Commit writes what is buffered and the index, and moves the data set to its
 // place. On error nothing is left and nothing was replaced.
 func (w *Writer) Commit(ctx context.Context) (*Index, error) {
-	x, err := w.commit(ctx)
-	if err != nil {
+	if err := w.finish(ctx); err != nil {
 		return nil, errors.Join(err, w.Abort())
 	}
-	w.tmp = ""
-	return x, w.enc.Close()
+	folder := w.folder
+	w.folder = nil
+	if err := folder.Place(); err != nil {
+		return nil, errors.Join(err, w.enc.Close(), removeEmpty(w.parents))
+	}
+	return &w.index, w.enc.Close()
 }
 
-func (w *Writer) commit(ctx context.Context) (*Index, error) {
+// finish writes what is buffered and the index into the temporary folder.
+func (w *Writer) finish(ctx context.Context) error {
 	for split, b := range w.bufs {
 		if b.n > 0 {
 			if err := w.flush(ctx, split, b); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	if len(w.index.Splits) == 0 {
-		return nil, fmt.Errorf("%s: no samples were written", w.dir)
+		return fmt.Errorf("%s: no samples were written", w.dir)
 	}
 	for split := range w.index.Splits {
-		if err := syncDir(filepath.Join(w.tmp, split)); err != nil {
-			return nil, err
+		if err := atomicfile.SyncDir(filepath.Join(w.folder.Temporary(), split)); err != nil {
+			return err
 		}
 	}
 	b, err := w.index.encode()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := writeSynced(filepath.Join(w.tmp, IndexName), b); err != nil {
-		return nil, err
+	if err := atomicfile.WriteBytes(filepath.Join(w.folder.Temporary(), IndexName), b); err != nil {
+		return err
 	}
 	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	return &w.index, w.place()
-}
-
-// place renames the temporary directory to the final one, moving an existing
-// data set out of the way first and back if that does not work.
-func (w *Writer) place() error {
-	if err := checkTarget(w.dir, w.opts.Force); err != nil { // it may have appeared meanwhile
 		return err
 	}
-	parent := filepath.Dir(w.dir)
-	old := w.tmp + ".old"
-	err := os.Rename(w.dir, old)
-	replaced := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(w.tmp, w.dir); err != nil {
-		if replaced {
-			return errors.Join(err, os.Rename(old, w.dir))
-		}
-		return err
-	}
-	if err := syncDir(parent); err != nil {
-		return err
-	}
-	if replaced {
-		return os.RemoveAll(old)
-	}
-	return nil
+	return checkTarget(w.dir, w.opts.Force) // something may have appeared meanwhile
 }
 
 // Abort removes everything written. It does nothing after Commit.
 func (w *Writer) Abort() error {
-	if w.tmp == "" {
+	if w.folder == nil {
 		return nil
 	}
-	err := os.RemoveAll(w.tmp)
-	w.tmp = ""
+	err := w.folder.Discard()
+	w.folder = nil
 	return errors.Join(err, w.enc.Close(), removeEmpty(w.parents))
 }
 
@@ -253,7 +235,9 @@ func checkTarget(dir string, force bool) error {
 
 func validSplit(s string) bool {
 	for _, r := range s {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_') {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+		default:
 			return false
 		}
 	}

@@ -54,7 +54,7 @@ func configure(o options, environ []string, stdout, stderr io.Writer) (supervise
 				Host: host, HostID: hostID, Addr: "127.0.0.1",
 				Nproc: o.nproc, Want: o.nodeRank, Nodes: o.nodes,
 			},
-			Key: key, Again: 200 * time.Millisecond, JoinWait: o.joinWait + 2*time.Second,
+			Key: key, Join: o.endpoint, Again: 200 * time.Millisecond, JoinWait: o.joinWait + 2*time.Second,
 			AnswerWait: time.Second, KillWait: time.Second, Grace: o.grace,
 		},
 	}

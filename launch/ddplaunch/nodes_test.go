@@ -140,7 +140,7 @@ func TestStrangersAreKeptOut(t *testing.T) {
 			if code != 1 {
 				t.Errorf("the stranger's exit code is %d, want 1", code)
 			}
-			want(t, out, "no coordinator answered within", "EBTRAIN_KEY")
+			want(t, out, "no coordinator answered at "+at+" within", "EBTRAIN_KEY")
 			friend := start(t, secret, "--nnodes", "2", "--join", at, "--rdzv-id", "exp", "RANKS", "gather")
 			for _, j := range []*job{first, friend} {
 				if code, out := j.end(); code != 0 || !strings.Contains(out, "first: [first-of-0 first-of-1]") {

@@ -25,22 +25,44 @@ func listenAddr(coordinator bool, endpoint string) (net.IP, int, error) {
 		ip, err := sourceFor(endpoint)
 		return ip, 0, err
 	case host == "":
-		ip, err := sourceFor("192.0.2.1:9") // documentation address: nothing is sent
-		if err != nil {
-			ip = net.IPv4(127, 0, 0, 1) // no route to anywhere: this machine only
-		}
-		return ip, port, nil
+		return usualAddr(), port, nil
 	}
+	ip, err := ownAddr(host)
+	return ip, port, err
+}
+
+// usualAddr is the address by which this machine reaches other networks. One
+// that has no way to any serves only itself.
+func usualAddr() net.IP {
+	for _, documentation := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // nothing is sent
+		if ip, err := sourceFor(documentation); err == nil {
+			return ip
+		}
+	}
+	return net.IPv4(127, 0, 0, 1)
+}
+
+// ownAddr is the address of this machine that host means, a name or an IP. A
+// name that some systems give themselves on the loopback (127.0.1.1) is looked
+// up for an address that others reach.
+func ownAddr(host string) (net.IP, error) {
 	ips, err := net.LookupIP(host)
 	if err != nil {
-		return nil, 0, fmt.Errorf("address of the coordinator: %w", err)
+		return nil, fmt.Errorf("address of the coordinator: %w", err)
 	}
+	loopback := host == "localhost" || net.ParseIP(host) != nil // it is meant
 	for _, ip := range ips {
-		if isLocal(ip) {
-			return ip, port, nil
+		switch {
+		case ip.IsUnspecified():
+			return nil, fmt.Errorf("%s is every address of this machine: give the one at which the other nodes reach it", host)
+		case isLocal(ip) && (loopback || !ip.IsLoopback()):
+			return ip, nil
 		}
 	}
-	return nil, 0, fmt.Errorf("%s (%v) is not an address of this machine, which is node 0: give one that is, or start node 0 there", host, ips[0])
+	if ips[0].IsLoopback() {
+		return nil, fmt.Errorf("%s is %v on this machine, where the other nodes cannot reach it: give an address of its network", host, ips[0])
+	}
+	return nil, fmt.Errorf("%s (%v) is not an address of this machine, which is node 0: give one that is, or start node 0 there", host, ips[0])
 }
 
 // sourceFor is this machine's address as seen from to. No packet is sent.
@@ -49,8 +71,7 @@ func sourceFor(to string) (net.IP, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no way to the coordinator at %s: %w", to, err)
 	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).IP, nil
+	return c.LocalAddr().(*net.UDPAddr).IP, c.Close()
 }
 
 // isLocal reports whether this machine can listen on ip.

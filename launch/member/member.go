@@ -15,10 +15,12 @@
 package member
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -138,7 +140,7 @@ func (m *Member) rejoin() {
 			_, err := m.list.Join([]string{m.cfg.Endpoint})
 			if err != nil && time.Since(warned) > warnInterval {
 				warned = time.Now()
-				m.cfg.Log.Warn("the coordinator does not answer yet", "address", m.cfg.Endpoint, "waited", time.Since(started).Round(time.Second), "error", err)
+				m.cfg.Log.Warn("the coordinator does not answer yet", "address", m.cfg.Endpoint, "waited", time.Since(started).Round(time.Second), "error", oneLine(err))
 			}
 		}
 		select {
@@ -147,6 +149,22 @@ func (m *Member) rejoin() {
 		case <-time.After(rejoinInterval):
 		}
 	}
+}
+
+// oneLine is an error of memberlist's Join, which makes a list of them.
+func oneLine(err error) error {
+	list, ok := errors.AsType[interface {
+		error
+		WrappedErrors() []error
+	}](err)
+	if !ok {
+		return err
+	}
+	var all []string
+	for _, e := range list.WrappedErrors() {
+		all = append(all, e.Error())
+	}
+	return errors.New(strings.Join(all, "; "))
 }
 
 func (m *Member) coordinatorAlive() bool {

@@ -126,7 +126,7 @@ func TestStranger(t *testing.T) {
 }
 
 func TestListenAddr(t *testing.T) {
-	for _, bad := range []string{"192.0.2.7:1", "nohost", "127.0.0.1:x"} {
+	for _, bad := range []string{"192.0.2.7:1", "nohost", "127.0.0.1:x", "0.0.0.0:1", "[::]:1"} {
 		if ip, port, err := listenAddr(true, bad); err == nil {
 			t.Errorf("%q was accepted as %v:%d", bad, ip, port)
 		}
@@ -134,5 +134,20 @@ func TestListenAddr(t *testing.T) {
 	ip, port, err := listenAddr(true, "")
 	if err != nil || ip == nil || ip.IsUnspecified() || port != 0 {
 		t.Errorf("got %v:%d, %v; want one address, not all", ip, port, err)
+	}
+	if ip, _, err := listenAddr(true, "localhost:1"); err != nil || !ip.IsLoopback() {
+		t.Errorf("localhost is %v, %v", ip, err)
+	}
+}
+
+// What is told every five seconds while nobody answers is one line.
+func TestOneLine(t *testing.T) {
+	m := open1(t, Config{Name: "b", Endpoint: "127.0.0.1:1"})
+	_, err := m.list.Join([]string{"127.0.0.1:1"})
+	if err == nil {
+		t.Fatal("joined nobody")
+	}
+	if got := oneLine(err).Error(); strings.Contains(got, "\n") || !strings.Contains(got, "connection refused") {
+		t.Errorf("got %q", got)
 	}
 }

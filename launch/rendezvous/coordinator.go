@@ -124,7 +124,7 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 func (c *Coordinator) register(from string, n NodeInfo, epoch int) {
 	known := c.index(from) >= 0
 	switch {
-	case epoch != c.epoch && !(epoch == 0 && c.phase == gathering): // a new launcher may replace a lost one
+	case epoch != c.epoch && (epoch != 0 || c.phase != gathering): // a new launcher may replace a lost one
 		if !known {
 			c.refuse(from, "the job has been formed again without it")
 		}

@@ -27,6 +27,7 @@ var errClosed = errors.New("the group is closed")
 type Group struct {
 	w     env.Worker
 	hosts []string
+	addr  string
 	job   string
 	key   []byte
 	conn  *Conn            // nil in a group of one
@@ -70,6 +71,11 @@ func (g *Group) Restart() int { return g.w.Restart }
 // Hosts is the identity of each rank's host, indexed by rank. Equal identities
 // mean that the ranks can share memory. The slice is the caller's.
 func (g *Group) Hosts() []string { return append([]string(nil), g.hosts...) }
+
+// Addr is the IP address, IPv4 or IPv6, at which the ranks of other nodes reach
+// this one: the address by which this node reaches node 0. With one node it is
+// that of the loopback.
+func (g *Group) Addr() string { return g.addr }
 
 // Job is the name of this group, the same on all ranks and different from that
 // of every other group, also of this job's other epochs. It holds letters,

@@ -110,7 +110,10 @@ func (g *Group) greet() error {
 	if n := Size(m.Nodes); n != g.w.Size {
 		return fmt.Errorf("WORLD_SIZE=%d contradicts the launcher, which has %d ranks", g.w.Size, n)
 	}
-	g.job, g.key = m.Job, m.Key
+	if g.w.Node >= len(m.Nodes) {
+		return fmt.Errorf("GROUP_RANK=%d contradicts the launcher, which has %d nodes", g.w.Node, len(m.Nodes))
+	}
+	g.job, g.key, g.addr = m.Job, m.Key, m.Nodes[g.w.Node].Addr
 	for _, n := range m.Nodes {
 		for range n.Nproc {
 			g.hosts = append(g.hosts, n.HostID)
@@ -125,7 +128,7 @@ func (g *Group) alone() error {
 	if err != nil {
 		return err
 	}
-	g.hosts = []string{id}
+	g.hosts, g.addr = []string{id}, "127.0.0.1"
 	g.key = make([]byte, 32)
 	nonce := make([]byte, 6)
 	rand.Read(g.key)

@@ -18,6 +18,7 @@ const ExitTemporary = 75
 type NodeConfig struct {
 	Info NodeInfo
 	Key  []byte // the job's key; ranks get one derived from it and the epoch
+	Join string // where the coordinator is looked for; only for messages
 
 	Again      time.Duration // between registrations until the job is committed
 	JoinWait   time.Duration // how long to wait for the commit
@@ -347,7 +348,7 @@ func (n *Node) Expired(t Timer) []Effect {
 	case t.Kind == TimerRegister && (n.phase == joining || n.phase == assigned):
 		n.register()
 	case t.Kind == TimerCommit && n.phase == joining:
-		c := refused(fmt.Sprintf("no coordinator answered within %v: check the address, that EBTRAIN_KEY and --rdzv-id are the same on all nodes, and that node 0 runs", n.cfg.JoinWait))
+		c := refused(fmt.Sprintf("no coordinator answered at %s within %v: check the address, that EBTRAIN_KEY and --rdzv-id are the same on all nodes, and that node 0 runs", n.cfg.Join, n.cfg.JoinWait))
 		n.finish(c.Code(), c)
 	case t.Kind == TimerAnswer && n.failure != nil && n.phase != aborting:
 		n.end(n.failure, false)

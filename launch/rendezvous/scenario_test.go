@@ -224,8 +224,8 @@ func (s *sim) create(opt map[string]string) error {
 		}
 		name := string(rune('a' + i))
 		s.nodes = append(s.nodes, NewNode(NodeConfig{
-			Info:  NodeInfo{Name: name, Host: "host-" + name, Nproc: nproc, Want: want, Nodes: expect},
-			Key:   []byte("k"),
+			Info: NodeInfo{Name: name, Host: "host-" + name, Nproc: nproc, Want: want, Nodes: expect},
+			Key:  []byte("k"), Join: "a:1",
 			Again: 200 * time.Millisecond, JoinWait: time.Minute, AnswerWait: time.Second, KillWait: time.Second, Grace: 10 * time.Second,
 		}))
 	}

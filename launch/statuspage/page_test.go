@@ -14,7 +14,7 @@ func newPair(t testing.TB) (launcher, worker *Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer shut(t, f)
 	worker, err = Open(int(f.Fd()))
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer shut(t, f)
 	if err := f.Truncate(pageBytes); err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +100,8 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	defer w.Close()
+	defer shut(t, r)
+	defer shut(t, w)
 	for name, fd := range map[string]int{"file": int(f.Fd()), "pipe": int(r.Fd()), "closed": 9999} {
 		if _, err := Open(fd); err == nil {
 			t.Errorf("%s was accepted", name)
@@ -127,5 +127,13 @@ func BenchmarkWrite(b *testing.B) {
 	_, worker := newPair(b)
 	for b.Loop() {
 		worker.Write(Report{Step: 41, Phase: "all-reduce", Seq: 8812, Label: "generator/bucket 3"})
+	}
+}
+
+// shut closes f.
+func shut(t testing.TB, f *os.File) {
+	t.Helper()
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }

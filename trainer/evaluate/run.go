@@ -244,7 +244,8 @@ func (e *evaluation) each(ctx context.Context, name, split string, use func(x []
 func (e *evaluation) fits(name string, s data.Schema) error {
 	net := e.trained.Settings.BiDVL.Net
 	if s.C != net.Channels || s.H != net.Size || s.W != net.Size {
-		return fmt.Errorf("%s holds pictures of %s, and the model of %s takes %d×%d×%d", name, s, e.o.run, net.Channels, net.Size, net.Size)
+		return fmt.Errorf("%s holds pictures of %s, and the model of %s takes %d×%d×%d: make shards with mkshards --size %d --channels %d",
+			name, s, e.o.run, net.Channels, net.Size, net.Size, net.Size, net.Channels)
 	}
 	return nil
 }

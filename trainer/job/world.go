@@ -47,12 +47,12 @@ func JoinWorld(ctx context.Context, environ []string) (*World, error) {
 
 // Connect connects the ranks. When the job is aborted, by whomever, every
 // collective under way fails with the cause.
-func (w *World) Connect(ctx context.Context, log *slog.Logger) (err error) {
+func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
 	if w.Size() == 1 {
 		return nil
 	}
-	w.Comm, err = host.New(ctx, host.Config{
-		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
+	comm, err := host.New(ctx, host.Config{
+		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), ListenIP: w.Addr(), Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
 		Progress: func(seq uint64, kind collective.Kind, label string) {
 			w.Progress(w.step.Load(), kind.String(), seq, label)
 		},
@@ -60,6 +60,7 @@ func (w *World) Connect(ctx context.Context, log *slog.Logger) (err error) {
 	if err != nil {
 		return fmt.Errorf("connect the ranks: %w", err)
 	}
+	w.Comm = comm // not before: a nil *host.Comm would make a Comm that is not nil
 	w.wg.Go(w.watch)
 	return nil
 }

@@ -85,7 +85,7 @@ func farthest(t *testing.T, one, two []loop.Record) (apart float64, what string)
 // celeba --crop 160 --size 128.
 func celebaShards(t *testing.T, originals string, limit int64) string {
 	t.Helper()
-	set, err := importer.CelebA(filepath.Join(originals, "img_align_celeba_subset9000.zip"), filepath.Join(originals, "list_eval_partition.txt"),
+	set, err := importer.CelebA(t.Context(), filepath.Join(originals, "img_align_celeba_subset9000.zip"), filepath.Join(originals, "list_eval_partition.txt"),
 		importer.Geometry{Crop: 160, Size: 128})
 	if err != nil {
 		t.Fatal(err)

@@ -67,8 +67,7 @@ func openData(o *options) (data.Source, error) {
 	}
 	s := src.Schema()
 	if s.H != s.W || s.H != o.model.Net.Size {
-		return nil, fmt.Errorf("--data %s holds %dx%d pictures, and --net %s takes %dx%d: make shards with mkshards --size %d",
-			o.settings.Data, s.H, s.W, o.settings.Net, o.model.Net.Size, o.model.Net.Size, o.model.Net.Size)
+		return nil, misfit(o.settings.Data, o.settings.Net, o.model.Net.Size, s)
 	}
 	o.model.Net.Channels = s.C
 	o.model = o.model.Resolved()
@@ -187,6 +186,9 @@ func lookup(environ []string, name string) string {
 // in a collective is an error besides, and its flight record is long.
 func openLog(out string, rank int, stderr io.Writer) (closer io.Closer, log, file *slog.Logger, err error) {
 	f, err := os.OpenFile(rundir.Layout(out).Log(rank), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if errors.Is(err, os.ErrNotExist) && rank > 0 {
+		return nil, nil, nil, fmt.Errorf("--out %s: rank 0 has made it but rank %d does not see it: the hosts must share the file system it is in, at the same path", out, rank)
+	}
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("--out: %w", err)
 	}

@@ -126,6 +126,17 @@ func (r *running) children() []int {
 // ranks are the processes of the ranks, by rank.
 func (r *running) ranks() []int {
 	r.s.t.Helper()
+	byRank := r.byRank()
+	pids := make([]int, len(byRank))
+	for rank, pid := range byRank {
+		pids[rank] = pid
+	}
+	return pids
+}
+
+// byRank are the processes of the ranks of this launcher's node.
+func (r *running) byRank() map[int]int {
+	r.s.t.Helper()
 	byRank := map[int]int{}
 	for _, pid := range r.children() {
 		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
@@ -142,11 +153,7 @@ func (r *running) ranks() []int {
 			}
 		}
 	}
-	pids := make([]int, len(byRank))
-	for rank, pid := range byRank {
-		pids[rank] = pid
-	}
-	return pids
+	return byRank
 }
 
 // stat are the fields of /proc/PID/stat behind the name: state, parent, …; nil

@@ -113,12 +113,18 @@ type running struct {
 	interrupted error
 }
 
-// start starts a program in the site. It is killed when the test ends.
+// start starts one of our programs in the site. It is killed when the test ends.
 func (s *site) start(args ...string) *running {
+	s.t.Helper()
+	return s.startCommand(append([]string{filepath.Join(bin, args[0])}, args[1:]...))
+}
+
+// startCommand starts any program in the site. It is killed when the test ends.
+func (s *site) startCommand(args []string) *running {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	r := &running{s: s, args: args, begun: time.Now(), stop: cancel}
-	r.cmd = exec.CommandContext(ctx, filepath.Join(bin, args[0]), args[1:]...)
+	r.cmd = exec.CommandContext(ctx, args[0], args[1:]...)
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = s.dir, &r.out, &r.err
 	r.cmd.WaitDelay = 5 * time.Second // a process left behind holds the pipes
 	r.cmd.Env = append(clean(os.Environ()), s.env...)

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"ebtrain/trainer/internal/atomicfile"
+	"ebtrain/data/atomicfile"
 )
 
 // ErrNone says that a folder holds no checkpoint at all, or does not exist.

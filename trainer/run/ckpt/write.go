@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ebtrain/trainer/internal/atomicfile"
+	"ebtrain/data/atomicfile"
 )
 
 // Hidden names. What has one is not a checkpoint (yet, or any more).

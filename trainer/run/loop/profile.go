@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/ddp/exec"
-	"ebtrain/trainer/internal/atomicfile"
 	"ebtrain/trainer/run/trace"
 )
 

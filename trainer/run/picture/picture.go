@@ -19,7 +19,7 @@ import (
 	"io"
 	"math"
 
-	"ebtrain/trainer/internal/atomicfile"
+	"ebtrain/data/atomicfile"
 )
 
 const (

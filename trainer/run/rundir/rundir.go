@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"time"
 
-	"ebtrain/trainer/internal/atomicfile"
+	"ebtrain/data/atomicfile"
 )
 
 // Dir is an open, locked run directory.
@@ -65,7 +64,7 @@ func Open(path string) (*Dir, error) {
 			return err
 		}
 		d.config = c
-		return errors.Join(sweep(path), d.makeFolders())
+		return errors.Join(atomicfile.Sweep(path), d.makeFolders())
 	})
 }
 
@@ -141,7 +140,7 @@ func (d *Dir) makeFolders() error {
 
 // harmless are names that may be in a directory before its run begins: hidden
 // files that this package makes, and logs that a launcher makes first.
-var harmless = regexp.MustCompile(`^(\.lock|\.tmp-config\.json-.*|rank-[0-9]+\.log)$`)
+var harmless = regexp.MustCompile(`^(\.lock|rank-[0-9]+\.log)$`)
 
 // checkFree says why path cannot become a run directory, if it cannot.
 func checkFree(path string) error {
@@ -161,7 +160,7 @@ func checkFree(path string) error {
 		}
 	}
 	for _, e := range entries {
-		if !harmless.MatchString(e.Name()) {
+		if !harmless.MatchString(e.Name()) && !atomicfile.IsTemporary(e.Name()) {
 			return fmt.Errorf("%s is not empty (it has %s) and is not a run directory: give another --out", path, e.Name())
 		}
 	}
@@ -174,18 +173,4 @@ func holdsRun(path string) error {
 		started = " of " + c.Started.Format(time.DateTime)
 	}
 	return fmt.Errorf("%s holds another run%s: use --resume to go on with it, or give another --out", path, started)
-}
-
-// sweep removes temporary files that a killed process has left.
-func sweep(path string) error {
-	left, err := filepath.Glob(filepath.Join(escape(path), ".tmp-config.json-*"))
-	for _, file := range left {
-		err = errors.Join(err, os.Remove(file))
-	}
-	return err
-}
-
-// escape makes path match itself in a pattern.
-func escape(path string) string {
-	return regexp.MustCompile(`[\\*?\[]`).ReplaceAllString(path, `\$0`)
 }

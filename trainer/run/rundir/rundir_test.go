@@ -76,7 +76,7 @@ func TestCreateOpen(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(path, ".tmp-config.json-1")
+	left := filepath.Join(path, ".config.json.tmp-1-1")
 	if err := os.WriteFile(left, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

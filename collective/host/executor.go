@@ -1,0 +1,76 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+
+	"ebtrain/collective"
+)
+
+// executor carries out one collective at a time, for whoever has taken it from
+// the queue, and keeps the record.
+type executor struct {
+	mover
+	alarm    *alarm
+	size     int
+	log      *slog.Logger
+	recorder *collective.Recorder
+	progress func(uint64, collective.Kind, string) // nil, or told what begins
+}
+
+// quick says whether begin may be done by Start.
+func (e *executor) quick(req collective.Request) bool {
+	return e.alarm.failure() == nil && req.Check(e.size) == nil && e.mover.quick(req)
+}
+
+// begin begins it.
+func (e *executor) begin(it item) {
+	e.announce(it)
+	e.mover.begin(it.seq, it.req)
+}
+
+// announce says that it begins to run.
+func (e *executor) announce(it item) {
+	e.recorder.Begin(it.seq, it.req)
+	if e.progress != nil {
+		e.progress(it.seq, it.req.Kind, it.req.Label)
+	}
+}
+
+// execute runs it, or what is left of it if it was begun. An error is the
+// group's failure, which it is too if ctx has ended.
+func (e *executor) execute(ctx context.Context, it item, begun bool) error {
+	if ctx.Err() != nil {
+		e.alarm.abort(context.Cause(ctx))
+	}
+	if !begun {
+		if f := e.alarm.failure(); f != nil {
+			return f
+		}
+		e.announce(it)
+	}
+	err := e.carryOut(ctx, it, begun)
+	if err != nil {
+		err = e.alarm.conclude(err)
+	}
+	e.recorder.End(err)
+	if err != nil {
+		e.log.Warn("collective failed", "seq", it.seq, "kind", it.req.Kind.String(), "label", it.req.Label,
+			"err", err, "recent", collective.Dump(e.recorder.Recent()))
+	}
+	return err
+}
+
+func (e *executor) carryOut(ctx context.Context, it item, begun bool) (err error) {
+	if it.alloc != nil {
+		it.alloc.mem, err = e.alloc(ctx, it.seq, it.alloc.n)
+		return err
+	}
+	if !begun {
+		if err := it.req.Check(e.size); err != nil {
+			return err
+		}
+		e.mover.begin(it.seq, it.req)
+	}
+	return e.finish(ctx, it.req)
+}

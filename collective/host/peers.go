@@ -1,0 +1,242 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Sizes in bytes of a half stage.
+const (
+	localChunk = 1 << 20 // with one host: stays in the second-level cache
+	netChunk   = 4 << 20 // with several: enough to fill a fast network
+)
+
+// peers is how a rank reaches the others.
+type peers struct {
+	topo  topology
+	log   *slog.Logger
+	spins int // loads before this rank yields or sleeps
+
+	star  *star  // nil when this rank is alone on its host
+	mesh  *mesh  // nil unless this rank leads one of several hosts
+	arena *arena // nil when it is the only rank
+
+	readers sync.WaitGroup // of connections
+}
+
+func newPeers(cfg Config) *peers {
+	p := &peers{topo: newTopology(cfg.Rank, cfg.Hosts), log: cfg.Logger.With("rank", cfg.Rank)}
+	if runtime.NumCPU() >= len(p.topo.locals()) {
+		p.spins = spins
+	}
+	return p
+}
+
+// connect connects this rank. What it has opened when it fails, close closes.
+func (p *peers) connect(ctx context.Context, cfg Config) error {
+	if p.topo.size == 1 {
+		return nil
+	}
+	local, inet, err := p.listen(cfg.ListenIP)
+	defer func() {
+		for _, ln := range []net.Listener{local, inet} {
+			if ln != nil {
+				_ = ln.Close() // who was to come is there, or never will be
+			}
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	cards, err := swapCards(ctx, cfg, card{version, cfg.Job, cfg.Hosts, address(local), address(inet)})
+	if err != nil {
+		return err
+	}
+	id := identity{rank: p.topo.rank, job: sha256.Sum256([]byte(cfg.Job)), key: cfg.Key}
+	if len(p.topo.locals()) > 1 {
+		if p.star, err = connectStar(ctx, id, p.topo, local, cards[p.topo.leader()].Local, p.log); err != nil {
+			return err
+		}
+	}
+	if !p.topo.oneHost() && p.topo.leads() {
+		var addrs []string
+		for _, ranks := range p.topo.hosts {
+			addrs = append(addrs, cards[ranks[0]].Net)
+		}
+		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, p.log); err != nil {
+			return err
+		}
+	}
+	return p.makeArena(ctx)
+}
+
+func address(ln net.Listener) string {
+	if ln == nil {
+		return ""
+	}
+	return ln.Addr().String()
+}
+
+// listen opens what a leader listens on: for its host and for the others.
+func (p *peers) listen(ip string) (local, inet net.Listener, err error) {
+	if p.topo.leads() && len(p.topo.locals()) > 1 {
+		if local, err = listenLocal(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if p.topo.oneHost() || !p.topo.leads() {
+		return local, nil, nil
+	}
+	if net.ParseIP(ip) == nil {
+		return local, nil, fmt.Errorf("listen IP is %q, expected the address at which the other hosts reach this one", ip)
+	}
+	if inet, err = net.Listen("tcp", net.JoinHostPort(ip, "0")); err != nil {
+		return local, nil, fmt.Errorf("listen for the other hosts: %w", err)
+	}
+	return local, inet, nil
+}
+
+// makeArena makes or receives the memory through which the host's ranks meet.
+func (p *peers) makeArena(ctx context.Context) error {
+	ranks, chunk := len(p.topo.locals()), localChunk
+	if !p.topo.oneHost() {
+		chunk = netChunk
+	}
+	bytes := arenaBytes(ranks, chunk)
+	var seg *segment
+	var err error
+	switch {
+	case ranks == 1:
+		seg, err = privateSegment(bytes)
+	case p.topo.leads():
+		seg, err = p.star.share("ebtrain collective", 1, bytes)
+	default:
+		seg, err = p.receiveArena(ctx, bytes)
+	}
+	if err != nil {
+		return err
+	}
+	p.arena = newArena(seg, ranks, chunk, p.spins)
+	return nil
+}
+
+func (p *peers) receiveArena(ctx context.Context, bytes int) (*segment, error) {
+	stop := context.AfterFunc(ctx, func() { interrupt(p.star.conns[0]) })
+	got, err := p.star.receive(0)
+	if !stop() {
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("receive shared memory from rank %d: %w", p.topo.leader(), err)
+	}
+	if got.file == nil {
+		return nil, fmt.Errorf("receive shared memory from rank %d: it aborted: %s", p.topo.leader(), got.record.text)
+	}
+	return takeSegment(got.file, 1, bytes)
+}
+
+// interrupt ends every read and write of c, now and later. That fails only
+// where c is closed, which ends them as well.
+func interrupt(c net.Conn) { _ = c.SetDeadline(time.Unix(1, 0)) }
+
+// watch listens for trouble on all connections, in goroutines that end with
+// close. Shared memory that comes when over is closed is for nobody.
+func (p *peers) watch(a *alarm, over <-chan struct{}) {
+	if p.star != nil {
+		for l, c := range p.star.conns {
+			if c != nil {
+				p.readers.Go(func() { p.watchLocal(l, a, over) })
+			}
+		}
+	}
+	if p.mesh != nil {
+		for _, o := range p.mesh.others {
+			l := p.mesh.links[o]
+			p.readers.Go(l.fill)
+			p.readers.Go(func() { l.watch(a) })
+		}
+	}
+}
+
+// watchLocal reads what local rank l says until it is gone.
+func (p *peers) watchLocal(l int, a *alarm, over <-chan struct{}) {
+	for {
+		got, err := p.star.receive(l)
+		switch {
+		case err != nil:
+			if p.arena.slot(l).left.Load() == 0 {
+				a.raise(a.gone(p.topo.locals()[l], "its process has ended", err))
+			}
+			return
+		case got.file != nil:
+			select {
+			case p.star.files <- got.file: // perhaps after the one before is taken
+			case <-over:
+				_ = got.file.Close()
+			}
+		default:
+			a.raise(&failure{record: got.record, remote: true})
+		}
+	}
+}
+
+// tell tells every rank that can be reached, once, why the group ends.
+func (p *peers) tell(r record) {
+	if p.arena != nil {
+		p.arena.abort(r)
+	}
+	if p.star != nil && !p.topo.leads() {
+		if err := p.star.tell(r); err != nil {
+			p.log.Debug("message not sent", "message", "abort", "to_rank", p.topo.leader(), "err", err)
+		}
+	}
+	if p.mesh != nil {
+		p.mesh.tell(append([]byte{controlAbort}, r.frame()...), "abort", p.log)
+		for _, o := range p.mesh.others {
+			interrupt(p.mesh.links[o].data)
+		}
+	}
+}
+
+// farewell tells the other ranks that this one leaves in order, and ends what
+// fills its buffers.
+func (p *peers) farewell() {
+	if p.arena != nil {
+		p.arena.leave(p.topo.local)
+	}
+	if p.mesh != nil {
+		p.mesh.tell([]byte{controlFarewell}, "farewell", p.log)
+		for _, o := range p.mesh.others {
+			close(p.mesh.links[o].recv)
+		}
+	}
+}
+
+// close closes connections, waits for their readers and unmaps the arena.
+func (p *peers) close() error {
+	if p.star != nil {
+		p.star.close()
+	}
+	if p.mesh != nil {
+		p.mesh.close()
+	}
+	p.readers.Wait()
+	if p.star != nil {
+		select {
+		case f := <-p.star.files:
+			_ = f.Close()
+		default:
+		}
+	}
+	if p.arena == nil {
+		return nil
+	}
+	return p.arena.seg.unmap()
+}

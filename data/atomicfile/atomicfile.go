@@ -1,0 +1,93 @@
+// Package atomicfile writes files and folders that are complete or absent.
+//
+// What is written has a temporary name in the folder it is meant for,
+// ".NAME.tmp-PID-RANDOM", and is renamed when it is whole and on the disk; then
+// the folder is fsynced, so the name survives a power cut. A reader sees the
+// old content or the new, never a mixture.
+//
+// A process that is killed leaves a temporary, which nothing reads. The next
+// writer in that folder removes it: a writer holds a lock (flock) on its
+// temporary, which the kernel drops when the process ends in whatever way, so
+// the temporaries of a process that lives, in another container too, are never
+// taken for those of a dead one. The number of the process is in the name for
+// people.
+//
+// The functions may be called from any goroutine; the last of two concurrent
+// writers of one path wins.
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Write puts what f writes into the file at path, replacing a file that is
+// there. If f or the disk fails, path is as it was and the error says why.
+func Write(path string, f func(io.Writer) error) error {
+	dir := filepath.Dir(path)
+	_ = Sweep(dir) // what cannot be removed is no fault of this file
+	tmp, err := create(path)
+	if err != nil {
+		return err
+	}
+	err = fill(tmp, f)
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()), tmp.Close())
+	}
+	return errors.Join(tmp.Close(), SyncDir(dir)) // the lock goes with Close
+}
+
+// create makes and locks the temporary file of path.
+func create(path string) (*os.File, error) {
+	for {
+		tmp, err := os.CreateTemp(filepath.Dir(path), pattern(path))
+		if err != nil {
+			return nil, err
+		}
+		if lock(tmp) {
+			return tmp, nil
+		}
+		if err := tmp.Close(); err != nil { // swept before it was locked
+			return nil, err
+		}
+	}
+}
+
+// pattern is that of the temporary names of path, for os.CreateTemp.
+func pattern(path string) string {
+	return "." + filepath.Base(path) + ".tmp-" + strconv.Itoa(os.Getpid()) + "-*"
+}
+
+// fill writes, makes readable to all and syncs tmp.
+func fill(tmp *os.File, f func(io.Writer) error) error {
+	if err := f(tmp); err != nil {
+		return err
+	}
+	if err := tmp.Chmod(0o644); err != nil {
+		return err
+	}
+	return tmp.Sync()
+}
+
+// WriteBytes is Write of b.
+func WriteBytes(path string, b []byte) error {
+	return Write(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// SyncDir makes renames and new names in the folder dir survive a power cut.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

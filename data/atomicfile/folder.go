@@ -1,0 +1,77 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// oldSuffix is added to a temporary name for the folder that it replaces,
+// between the two renames of Place.
+const oldSuffix = ".old"
+
+// Folder is a folder that is being written under a temporary name. Exactly one
+// of Place and Discard ends it.
+type Folder struct {
+	path, tmp string
+	lock      *os.File
+}
+
+// NewFolder makes the temporary folder of path, beside it.
+func NewFolder(path string) (*Folder, error) {
+	dir := filepath.Dir(path)
+	for {
+		tmp, err := os.MkdirTemp(dir, pattern(path))
+		if err != nil {
+			return nil, err
+		}
+		d, err := os.Open(tmp)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // swept before it was locked
+		}
+		if err != nil {
+			return nil, errors.Join(err, os.Remove(tmp))
+		}
+		if !lock(d) {
+			if err := d.Close(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		f := &Folder{path: path, tmp: tmp, lock: d}
+		if err := d.Chmod(0o755); err != nil {
+			return nil, errors.Join(err, f.Discard())
+		}
+		return f, nil
+	}
+}
+
+// Temporary is the folder to write into.
+func (f *Folder) Temporary() string { return f.tmp }
+
+// Place gives the folder its name. A folder that is there is moved out of the
+// way first, back if that does not work, and removed at the end. The files must
+// have been synced.
+func (f *Folder) Place() error {
+	old := f.tmp + oldSuffix
+	err := os.Rename(f.path, old)
+	replaced := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, f.Discard())
+	}
+	if err := os.Rename(f.tmp, f.path); err != nil {
+		if replaced {
+			err = errors.Join(err, os.Rename(old, f.path))
+		}
+		return errors.Join(err, f.Discard())
+	}
+	err = errors.Join(f.lock.Close(), SyncDir(filepath.Dir(f.path)))
+	if replaced && err == nil {
+		return os.RemoveAll(old)
+	}
+	return err
+}
+
+// Discard removes the folder and all that is in it.
+func (f *Folder) Discard() error { return errors.Join(os.RemoveAll(f.tmp), f.lock.Close()) }

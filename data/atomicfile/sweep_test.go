@@ -1,0 +1,203 @@
+package atomicfile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestMain lets the test binary be a writer that never ends: of a file, or of a
+// folder.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("ATOMICFILE_TEST_WRITE"); path != "" {
+		if err := hang(path, os.Getenv("ATOMICFILE_TEST_FOLDER") != ""); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func hang(path string, folder bool) error {
+	wait := func() error {
+		fmt.Println("writing")
+		_, err := io.Copy(io.Discard, os.Stdin) // never closed
+		return err
+	}
+	if !folder {
+		return Write(path, func(io.Writer) error { return wait() })
+	}
+	f, err := NewFolder(path)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(f.Temporary(), "a"), nil, 0o644); err != nil {
+		return err
+	}
+	return wait()
+}
+
+// writer starts a process that is writing path; kill ends it by SIGKILL.
+func writer(t *testing.T, path, folder string) (kill func()) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), "ATOMICFILE_TEST_WRITE="+path, "ATOMICFILE_TEST_FOLDER="+folder)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "writing\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return func() {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait() // killed
+		_ = in.Close()
+	}
+}
+
+// The temporaries of a killed writer are removed by the next, those of a living
+// one are not.
+func TestKilledWriter(t *testing.T) {
+	for _, folder := range []string{"", "folder"} {
+		t.Run("folder="+folder, func(t *testing.T) {
+			dir := t.TempDir()
+			kill := writer(t, filepath.Join(dir, "slow"), folder)
+			if err := WriteBytes(filepath.Join(dir, "quick"), nil); err != nil {
+				t.Fatal(err)
+			}
+			names := list(t, dir)
+			if len(names) != 2 || !IsTemporary(names[0]) {
+				t.Fatalf("while it writes: %v, want its temporary and quick", names)
+			}
+			kill()
+			if err := WriteBytes(filepath.Join(dir, "quick"), nil); err != nil {
+				t.Fatal(err)
+			}
+			if names := list(t, dir); !slices.Equal(names, []string{"quick"}) {
+				t.Errorf("after its death: %v, want quick", names)
+			}
+		})
+	}
+}
+
+func list(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Only what is certainly a temporary is removed.
+func TestSweepLeavesOthers(t *testing.T) {
+	dir := t.TempDir()
+	keep := []string{".a.tmp", ".a.tmp-", ".a.tmp-x", ".tmp-1-2", ".tmp-a-1-2", "a.tmp-1-2"}
+	gone := []string{".a.tmp-17", ".a.tmp-17-34", ".a.b.tmp-1-1"}
+	for _, name := range slices.Concat(keep, gone) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, ".a.tmp"), filepath.Join(dir, ".link.tmp-1-1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := list(t, dir), slices.Sorted(slices.Values(append(keep, ".link.tmp-1-1"))); !slices.Equal(got, want) {
+		t.Errorf("left %v, want %v", got, want)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "set")
+	for _, content := range []string{"one", "two"} {
+		f, err := NewFolder(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(f.Temporary(), "a"), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Place(); err != nil {
+			t.Fatal(err)
+		}
+		want(t, filepath.Join(path, "a"), content)
+		if names := list(t, dir); !slices.Equal(names, []string{"set"}) {
+			t.Errorf("%v, want set alone", names)
+		}
+	}
+	f, err := NewFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if names := list(t, dir); !slices.Equal(names, []string{"set"}) {
+		t.Errorf("after Discard: %v, want set alone", names)
+	}
+}
+
+// A writer that dies between the two renames of Place has replaced nothing.
+func TestKilledWhileReplacing(t *testing.T) {
+	dir := t.TempDir()
+	tmp := filepath.Join(dir, ".set.tmp-1-1")
+	put := func(folder, content string) {
+		t.Helper()
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "a"), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(tmp, "new")
+	put(tmp+oldSuffix, "old")
+	for range 2 {
+		if err := Sweep(dir); err != nil {
+			t.Fatal(err)
+		}
+		want(t, filepath.Join(dir, "set", "a"), "old")
+		if names := list(t, dir); !slices.Equal(names, []string{"set"}) {
+			t.Errorf("%v, want set alone", names)
+		}
+		put(tmp+oldSuffix, "older") // of one that died after the second rename
+	}
+}
+
+func FuzzIsTemporary(f *testing.F) {
+	f.Add(".a.tmp-1-2")
+	f.Add(".a.tmp-1-2.old")
+	f.Add("a")
+	f.Fuzz(func(t *testing.T, name string) {
+		if IsTemporary(name) && (name[0] != '.' || len(name) < len(".x.tmp-1")) {
+			t.Errorf("%q", name)
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package importer
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// maxLabel limits a file with a class number in a tar, in bytes.
+	maxLabel = 1 << 10
+	// maxWindow limits what a zstd stream may refer back to, in bytes: as much
+	// as zstd --long writes.
+	maxWindow = 128 << 20
+)
+
+// tarSample is one sample of a WebDataset.
+type tarSample struct {
+	key            string // name up to the first dot
+	picture, label []byte // nil if absent
+	held           int64  // bytes of the budget that picture has
+	bad            error  // why picture was not read
+}
+
+// class is the sample's class number, −1 without one.
+func (t tarSample) class() (int64, error) {
+	if t.label == nil {
+		return -1, nil
+	}
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(t.label)), 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("class %.20q, expected a number", t.label)
+	}
+	return int64(n), nil
+}
+
+// tarReader reads the samples of tars: pictures as far as the budget has room
+// or, while they are counted, only the first of all.
+type tarReader struct {
+	budget   *budget
+	counting *tally
+}
+
+// samples reads the samples of a tar; an error is the last thing it yields.
+func (r *tarReader) samples(ctx context.Context, path string) iter.Seq2[tarSample, error] {
+	return func(yield func(tarSample, error) bool) {
+		f, err := openRegular(ctx, path)
+		if err != nil {
+			yield(tarSample{}, err)
+			return
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		stream, done, err := decompress(f)
+		if err != nil {
+			yield(tarSample{}, fmt.Errorf("%s: %w", path, err))
+			return
+		}
+		defer done()
+		for t, err := range r.group(ctx, stream) {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// decompress undoes gzip or zstd, told by their magic numbers.
+func decompress(f io.Reader) (io.Reader, func(), error) {
+	buf := bufio.NewReaderSize(f, 1<<18)
+	head, err := buf.Peek(4)
+	if err != nil {
+		return nil, nil, fmt.Errorf("offset 0: %w", short(err))
+	}
+	switch {
+	case head[0] == 0x1f && head[1] == 0x8b:
+		z, err := gzip.NewReader(buf)
+		if err != nil {
+			return nil, nil, fmt.Errorf("gzip header at offset 0: %w", err)
+		}
+		return z, func() {}, nil
+	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(buf, zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+		return z, z.Close, nil
+	}
+	return buf, func() {}, nil
+}
+
+// group joins the entries of a tar to samples.
+func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSample, error] {
+	return func(yield func(tarSample, error) bool) {
+		var t tarSample
+		tr := tar.NewReader(stream)
+		last := "its first entry"
+		for {
+			h, err := tr.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				yield(tarSample{}, fmt.Errorf("after %s: %w", last, short(err)))
+				return
+			}
+			last = readable(h.Name)
+			if h.Typeflag != tar.TypeReg || r.leaves(h.Name) {
+				continue
+			}
+			key, ext := splitKey(h.Name)
+			if key != t.key {
+				if t.key != "" && !yield(t, nil) {
+					return
+				}
+				t = tarSample{key: key}
+			}
+			if err := r.entry(ctx, &t, ext, h.Size, tr); err != nil {
+				yield(tarSample{}, fmt.Errorf("%s: %w", last, short(err)))
+				return
+			}
+		}
+		if t.key != "" {
+			yield(t, nil)
+		}
+	}
+}
+
+// leaves says whether an entry is left alone, and counts it once.
+func (r *tarReader) leaves(name string) bool {
+	if !hidden(path.Clean("/" + name)) {
+		return false
+	}
+	if r.counting != nil {
+		r.counting.apart.hidden.add(name)
+	}
+	return true
+}
+
+// entry reads an entry into its sample, if it belongs there.
+func (r *tarReader) entry(ctx context.Context, t *tarSample, ext string, size int64, body io.Reader) (err error) {
+	switch {
+	case ext == "cls":
+		t.label, err = io.ReadAll(io.LimitReader(body, maxLabel))
+		return err
+	case ext != "jpg" && ext != "jpeg" && ext != "png":
+		return nil
+	case size > maxEntry:
+		t.bad = tooLarge(nil, size)
+		return nil
+	}
+	if r.counting != nil {
+		if r.counting.first != nil {
+			return nil
+		}
+		r.counting.first, err = readAll(body, size)
+		return err
+	}
+	if t.picture, t.bad = nil, nil; t.held > 0 { // the last of several counts
+		r.budget.give(t.held)
+	}
+	if t.held = size; size > r.budget.limit {
+		t.held, t.bad = 0, tooLarge(nil, size)
+		return nil
+	}
+	if err := r.budget.take(ctx, size); err != nil {
+		return err
+	}
+	t.picture, err = readAll(body, size)
+	return err
+}
+
+// readAll reads size bytes.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	b := make([]byte, size)
+	_, err := io.ReadFull(r, b)
+	return b, err
+}
+
+// splitKey cuts an entry's name at the first dot after the last slash.
+func splitKey(name string) (key, ext string) {
+	dir, base := path.Split(path.Clean("/" + name))
+	stem, ext, _ := strings.Cut(base, ".")
+	return strings.TrimPrefix(dir+stem, "/"), strings.ToLower(ext)
+}

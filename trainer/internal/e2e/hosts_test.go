@@ -1,0 +1,278 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// machine is one of the hosts that a test makes of this machine: a network, a
+// /dev/shm and a host name of its own, the same files otherwise. What it is
+// made of has no name; it is gone when the process that holds it has ended.
+type machine struct {
+	s      *site
+	name   string
+	holder int
+}
+
+// Addresses of the two machines, IPv4 and IPv6.
+var addresses = [2][2]string{{"10.9.0.1", "fd00:9::1"}, {"10.9.0.2", "fd00:9::2"}}
+
+// twoMachines makes node0 and node1, connected by a network of their own.
+func twoMachines(s *site) [2]machine {
+	s.t.Helper()
+	if os.Geteuid() != 0 {
+		s.t.Skip("needs root, to make namespaces that stand for hosts")
+	}
+	for _, tool := range []string{"ip", "unshare", "nsenter"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			s.t.Skipf("needs %s, to make namespaces that stand for hosts: install iproute2 and util-linux", tool)
+		}
+	}
+	if out, err := exec.Command("unshare", "--net", "--mount", "--uts", "true").CombinedOutput(); err != nil {
+		s.t.Skipf("needs namespaces, to stand for hosts, and may not make any: %v: %s", err, out)
+	}
+	m := [2]machine{hold(s, "node0"), hold(s, "node1")}
+	m[0].sh(fmt.Sprintf("ip link add eth0 type veth peer name eth0 netns %d", m[1].holder))
+	for i := range m {
+		m[i].sh(fmt.Sprintf("ip addr add %s/24 dev eth0; ip addr add %s/64 dev eth0 nodad; ip link set eth0 up",
+			addresses[i][0], addresses[i][1]))
+	}
+	return m
+}
+
+// hold starts the process that keeps a machine until the test, or its process,
+// has ended: it then reads the end of its input.
+func hold(s *site, name string) machine {
+	s.t.Helper()
+	cmd := exec.Command("unshare", "--net", "--mount", "--uts", "sh", "-ec",
+		`hostname "$0"; mount -t tmpfs none /dev/shm; ip link set lo up; echo; exec cat`, name)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		_ = in.Close() // cat ends, however it went
+		if err := cmd.Wait(); err != nil {
+			s.t.Errorf("%s: %v\n%s", name, err, &stderr)
+		}
+	})
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		s.t.Fatalf("%s: %v\n%s", name, err, &stderr)
+	}
+	return machine{s, name, cmd.Process.Pid}
+}
+
+// enter is the command line that runs args on m, in the site. The program takes
+// the place of the processes before it.
+func (m machine) enter(args ...string) []string {
+	return append([]string{"nsenter", "--net", "--mount", "--uts", "-t", strconv.Itoa(m.holder),
+		"sh", "-c", `cd "$0" && exec "$@"`, m.s.dir}, args...)
+}
+
+// sh runs a script of shell on m.
+func (m machine) sh(script string) {
+	m.s.t.Helper()
+	args := m.enter("sh", "-ec", script)
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		m.s.t.Fatalf("%s: %s: %v\n%s", m.name, script, err, out)
+	}
+}
+
+// launch starts ddplaunch on m.
+func (m machine) launch(args ...string) *running {
+	m.s.t.Helper()
+	return m.s.startCommand(m.enter(append([]string{filepath.Join(bin, "ddplaunch"), "--nnodes", "2", "--rdzv-timeout", "10s"}, args...)...))
+}
+
+// launchBoth starts args on both machines, node 0 at address.
+func launchBoth(m [2]machine, address string, args ...string) [2]*running {
+	m[0].s.t.Helper()
+	return [2]*running{
+		m[0].launch(append([]string{"--node-rank", "0", "--rdzv-endpoint", address}, args...)...),
+		m[1].launch(append([]string{"--join", address}, args...)...),
+	}
+}
+
+// hint is the line with which node 0 waits for the others.
+func hint(address string) string {
+	return fmt.Sprintf("ddplaunch: waiting for 1 more nodes; on each of them: ddplaunch --nnodes 2 --join %s ...\n", address)
+}
+
+// TestTwoHosts trains on two hosts, over IPv4 and IPv6, and wants every bit of
+// the run of two ranks on one host.
+func TestTwoHosts(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
+	m := twoMachines(s)
+	m[0].s.must(on(2, tiny("one", "--steps", "6"))...)
+	for out, address := range map[string]string{"v4": "10.9.0.1:29400", "v6": "[fd00:9::1]:29400"} {
+		t.Run(out, func(t *testing.T) {
+			for i, r := range launchBoth(m, address, tiny(out, "--steps", "6")...) {
+				want := []string{hint(address), ""}[i]
+				if e := r.wait(); e.code != 0 || e.stderr != want {
+					t.Fatalf("node %d: %v", i, e)
+				}
+			}
+			one, two := s.losses("one"), s.losses(out)
+			if fmt.Sprint(one) != fmt.Sprint(two) {
+				t.Errorf("losses on one host\n%v\nand on two\n%v", one, two)
+			}
+			s.sameFiles("one/ckpt", out+"/ckpt")
+		})
+	}
+}
+
+// TestLossOnTwoHosts kills a rank of node 1, and cuts the network: every rank of
+// both nodes ends, with one sentence.
+func TestLossOnTwoHosts(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
+	m := twoMachines(s)
+	begin := func(out string) [2]*running {
+		both := launchBoth(m, "[fd00:9::1]:29400", append([]string{"-nproc", "2"}, tiny(out, "--steps", "1000000", "--print-every", "1")...)...)
+		s.awaitStep(both[0], out, 2)
+		return both
+	}
+	t.Run("rank", func(t *testing.T) {
+		both := begin("killed")
+		family := append(both[0].children(), both[1].children()...)
+		victim := both[1].byRank()[3]
+		s.kill(victim)
+		gone(t, family)
+		var all string
+		for i, r := range both {
+			e := r.wait()
+			text := strings.TrimPrefix(e.stderr, hint("[fd00:9::1]:29400"))
+			if e.code != 137 || !strings.Contains(text, "ddplaunch: rank 3 (node1, ") {
+				t.Errorf("node %d: %v", i, e)
+			}
+			all += text
+		}
+		checkObituary(t, all, 4, victim)
+	})
+	t.Run("network", func(t *testing.T) {
+		both := begin("cut")
+		family := append(both[0].children(), both[1].children()...)
+		m[0].sh("ip link set eth0 down")
+		cut := time.Now()
+		for i, says := range []string{
+			"node 1 (node1): lost with ranks 2-3: its host is dead or unreachable",
+			"node 0 (node0): lost with ranks 0-1 and the coordinator: its host is dead or unreachable",
+		} {
+			e := both[i].wait()
+			text := strings.TrimPrefix(e.stderr, hint("[fd00:9::1]:29400"))
+			for line := range strings.Lines(text) {
+				if !strings.Contains(line, says) {
+					t.Errorf("node %d: want only %q, got %q", i, says, line)
+				}
+			}
+			if e.code != 1 || !strings.HasSuffix(text, "ddplaunch: "+says+"\n") {
+				t.Errorf("node %d: want exit code 1, %v", i, e)
+			}
+		}
+		if took := time.Since(cut); took > 10*time.Second {
+			t.Errorf("noticed after %v", took)
+		}
+		gone(t, family)
+	})
+}
+
+// TestHostsThatDoNotMeet is about nodes that look for each other in the wrong
+// place: each says what is missing, in one sentence.
+func TestHostsThatDoNotMeet(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
+	m := twoMachines(s)
+	if err := os.WriteFile(s.path("hosts"), []byte("127.0.1.1 node0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m[0].sh("mount --bind hosts /etc/hosts")
+	const alone = "ddplaunch: 1 of 2 nodes joined within 1s (node0); missing: node 1\n"
+	for name, c := range map[string]struct{ at, join, first, second string }{
+		"another family":  {"10.9.0.1:29400", "[fd00:9::1]:29400", hint("10.9.0.1:29400") + alone, "ddplaunch: no coordinator answered at [fd00:9::1]:29400 within 3s: check the address, "},
+		"nobody there":    {"[fd00:9::1]:29401", "[fd00:9::7]:29401", hint("[fd00:9::1]:29401") + alone, "ddplaunch: no coordinator answered at [fd00:9::7]:29401 within 3s: check the address, "},
+		"no way there":    {"", "192.0.2.1:29402", "", "ddplaunch: no way to the coordinator at 192.0.2.1:29402: dial udp 192.0.2.1:29402: connect: network is unreachable\n"},
+		"a loopback name": {"node0:29403", "", "ddplaunch: node0 is 127.0.1.1 on this machine, where the other nodes cannot reach it: give an address of its network\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var nodes []*running
+			var says []string
+			if c.at != "" {
+				nodes = append(nodes, m[0].launch(append([]string{"--rdzv-timeout", "1s", "--node-rank", "0", "--rdzv-endpoint", c.at}, tiny("x", "--steps", "2")...)...))
+				says = append(says, c.first)
+			}
+			if c.join != "" {
+				nodes = append(nodes, m[1].launch(append([]string{"--rdzv-timeout", "1s", "--join", c.join}, tiny("x", "--steps", "2")...)...))
+				says = append(says, c.second)
+			}
+			for i, r := range nodes {
+				e := r.wait()
+				if e.code != 1 || !strings.HasPrefix(e.stderr, says[i]) || strings.Count(e.stderr, "\n") != strings.Count(says[i], "\n")+strings.Count(says[i], "address, ") {
+					t.Errorf("want exit code 1 and only %q, %v", says[i], e)
+				}
+			}
+		})
+	}
+}
+
+// TestHostsWithDisksOfTheirOwn leaves the run directory out of what the hosts
+// share.
+func TestHostsWithDisksOfTheirOwn(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
+	m := twoMachines(s)
+	if err := os.Mkdir(s.path("runs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m[1].sh("mount -t tmpfs none runs")
+	const says = ": --out runs/a: rank 0 has made it but rank 1 does not see it: the hosts must share the file system it is in, at the same path\n"
+	for i, r := range launchBoth(m, "10.9.0.1:29400", tiny("runs/a", "--steps", "2")...) {
+		e := r.wait()
+		text := strings.TrimPrefix(e.stderr, hint("10.9.0.1:29400"))
+		if e.code != 1 || strings.Count(text, says) != strings.Count(text, "\n") || !strings.Contains(text, "ddplaunch: rank 1 (node1, ") {
+			t.Errorf("node %d: want exit code 1 and only the sentence %q, %v", i, says, e)
+		}
+	}
+}
+
+// TestRanksThatCannotConnect runs two nodes that share memory and a name, but not
+// a network's sockets: ranks of one host that cannot meet.
+func TestRanksThatCannotConnect(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
+	m := twoMachines(s)
+	for i := range m {
+		m[i].sh("umount /dev/shm; hostname twin")
+	}
+	const says = "(ranks [0 1] are said to share host 0: do they?)\n"
+	for i, r := range launchBoth(m, "10.9.0.1:29400", tiny("a", "--steps", "2")...) {
+		e := r.wait()
+		text := strings.TrimPrefix(e.stderr, hint("10.9.0.1:29400"))
+		if e.code != 1 || strings.Count(text, says) != strings.Count(text, "\n") || !strings.Contains(text, "ddplaunch: rank 1 (twin, ") {
+			t.Errorf("node %d: want exit code 1 and only the sentence %q, %v", i, says, e)
+		}
+	}
+}

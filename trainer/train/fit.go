@@ -1,0 +1,22 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"ebtrain/data"
+	"ebtrain/data/dataset"
+)
+
+// misfit says that the networks do not take the pictures of a data set, and
+// what makes pictures that they take.
+func misfit(name, net string, size int, s data.Schema) error {
+	advice := fmt.Sprintf("make shards with mkshards --size %d", size)
+	switch margin := size - s.H; {
+	case name == dataset.Synth || strings.HasPrefix(name, dataset.Synth+":"):
+		advice = fmt.Sprintf("say %s:size=%d", dataset.Synth, size)
+	case s.H == s.W && margin > 0 && margin%2 == 0:
+		advice += fmt.Sprintf(", or with --pad %d to keep their pixels", margin/2)
+	}
+	return fmt.Errorf("--data %s holds %dx%d pictures, and --net %s takes %dx%d: %s", name, s.H, s.W, net, size, size, advice)
+}
