@@ -57,7 +57,7 @@ func TestRandomGraphs(t *testing.T) {
 	if *graphTime > 0 {
 		end = time.Now().Add(*graphTime)
 	}
-	n, err := c.Hunt(*graphSeed, *graphs, end, randomgraph.DefaultLimits, func(f *randomgraph.Found) bool {
+	n, err := c.Hunt(*graphSeed, *graphs, end, randomgraph.DefaultLimits(), func(f *randomgraph.Found) bool {
 		t.Error(f)
 		return testing.Verbose()
 	})
@@ -78,7 +78,7 @@ func FuzzGraphs(f *testing.F) {
 	}
 	c := &randomgraph.Checker{Targets: randomTargets(f), Group: exectest.NewGroup}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := randomgraph.Grow(randomgraph.FromBytes(data), randomgraph.DefaultLimits)
+		p, err := randomgraph.Grow(randomgraph.FromBytes(data), randomgraph.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ type Limits struct {
 }
 
 // DefaultLimits keep a program's check below some tenths of a second.
-var DefaultLimits = Limits{Recurrence: 40, Nodes: 400}
+func DefaultLimits() Limits { return Limits{Recurrence: 40, Nodes: 400} }
 
 // Grow makes a program of choices. An error says that the builder refused what
 // should be possible.

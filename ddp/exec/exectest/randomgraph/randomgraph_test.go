@@ -178,7 +178,7 @@ func replaceCos(g *graph.Graph) (*graph.Graph, error) {
 func TestReach(t *testing.T) {
 	ops, types, seen := map[string]bool{}, map[graph.DType]bool{}, map[string]bool{}
 	for seed := range uint64(1500) {
-		p, err := randomgraph.Grow(randomgraph.FromSeed(seed), randomgraph.DefaultLimits)
+		p, err := randomgraph.Grow(randomgraph.FromSeed(seed), randomgraph.DefaultLimits())
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
