@@ -42,7 +42,8 @@ func (s Shards) Validate() error {
 // ranks, which plays Virtual/World of them: it holds that many copies of g, and
 // each AllReduce adds the copies' values before it adds those of the ranks. All
 // additions follow one balanced binary tree over the virtual ranks, so the
-// result has the same bits whatever World is, if the backend's kernels do.
+// result has the same bits whatever World is, if the program is compiled with
+// exec.Options.Deterministic.
 //
 // What does not depend on a virtual rank's own samples is the same computation
 // in every copy and is there once. Outputs and assigned values must be of that
@@ -95,7 +96,8 @@ func (v *virtual) node(n graph.Node) {
 	})
 }
 
-// leaf gives each copy its part of an input.
+// leaf gives each copy its part of an input: a slice, if of the whole, so that
+// every world has the same ops.
 func (v *virtual) leaf(op graph.Leaf, out graph.ID) {
 	t := op.Type
 	split := op.Kind == graph.Input && v.Split[op.Name]
@@ -111,12 +113,22 @@ func (v *virtual) leaf(op graph.Leaf, out graph.ID) {
 		switch {
 		case split:
 			n := t.Shape.At(0)
-			part = []graph.ID{v.to.Slice(whole[0], 0, r*n, (r+1)*n, 1)}
+			part = v.to.Apply(rows(op.Type.Shape, r*n, (r+1)*n), whole[0])
 		case op.Kind == graph.Input && op.Name == v.Key && v.Key != "":
 			part = []graph.ID{v.key(whole[0], r)}
 		}
 		v.set(ids, []graph.ID{out}, part)
 	}
+}
+
+// rows are elements start … limit−1 along the first axis of s.
+func rows(s graph.Shape, start, limit int) graph.Slice {
+	o := graph.Slice{Start: s, Limit: s.With(0, limit), Step: s}
+	for i := range s.Rank() {
+		o.Start, o.Step = o.Start.With(i, 0), o.Step.With(i, 1)
+	}
+	o.Start = o.Start.With(0, start)
+	return o
 }
 
 // key is the key of copy r: its first sample is r·Batch later.
@@ -137,9 +149,7 @@ func (v *virtual) allReduce(op graph.AllReduce, n graph.Node) {
 		}
 		sums[i] = v.sum(parts)
 	}
-	if v.World > 1 {
-		sums = v.to.AllReduce(collective.Sum, op.Label, sums...)
-	}
+	sums = v.to.AllReduce(collective.Sum, op.Label, sums...)
 	if op.Op == collective.Mean {
 		for i, id := range sums {
 			sums[i] = v.to.Scale(id, 1/float64(v.Virtual)) // exact: a power of two

@@ -70,6 +70,11 @@ type Options struct {
 	// again instead of being kept, where that lowers the peak. Results have the
 	// same bits. A backend that keeps everything anyway ignores it.
 	Remat bool
+	// Deterministic computes every value in a way that does not depend on what
+	// else is in the graph: the bits of a virtual shard (see ddp.Virtualise) are
+	// the same however many of them share a program. It is slower. On the cpu the
+	// number of threads matters too: give each rank one.
+	Deterministic bool
 	// Trace is asked before each run for a function that is told what the run
 	// does, in the order in which it ends and before Wait returns, by one
 	// goroutine at a time. Where either is nil, nothing is told and no time is

@@ -3,8 +3,6 @@ package cpu
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
 	"unsafe"
 
 	"ebtrain/collective"
@@ -36,11 +34,8 @@ func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) 
 	if o.Comm != nil {
 		world = o.Comm.Size()
 	}
-	pl, err := plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true, Remat: o.Remat})
-	if err != nil {
-		return nil, fmt.Errorf("program %q: %w", o.Name, err)
-	}
-	p.plan = pl
+	p.plan = plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic})
+	var err error
 	b.do(func() { err = p.compile(o) })
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Name, err), p.Close())
@@ -54,10 +49,11 @@ func (p *program) compile(o exec.Options) error {
 	if err := p.bind(o.Vars); err != nil {
 		return err
 	}
-	prepared := make([]engine.Kernel, len(p.plan.Steps))
+	problems, prepared := make([]problem, len(p.plan.Steps)), make([]engine.Kernel, len(p.plan.Steps))
 	for i := range p.plan.Steps {
 		s := &p.plan.Steps[i]
-		k, scratch, err := p.prepare(s)
+		problems[i] = problemOf(p.plan, s)
+		k, scratch, err := p.prepare(s, problems[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", at(s), err)
 		}
@@ -69,15 +65,15 @@ func (p *program) compile(o exec.Options) error {
 	}
 	for i := range p.plan.Steps {
 		s := &p.plan.Steps[i]
-		var ek engine.Kernel
-		if i < len(prepared) {
-			ek = prepared[i]
-		}
-		k, err := p.kernel(s, ek)
+		k, err := p.kernel(s, problems[i], prepared[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", at(s), err)
 		}
-		p.steps = append(p.steps, step{k, s.Op.String(), kind(s.Op), s.Scope, flops(problem(p.plan, s))})
+		st := step{kernel: k, op: s.Op.String(), kind: string(s.Kind()), scope: s.Scope}
+		if problems[i] != nil {
+			st.flops = problems[i].Flops()
+		}
+		p.steps = append(p.steps, st)
 	}
 	p.attach()
 	p.summarise()
@@ -111,14 +107,6 @@ func at(s *plan.Step) string {
 	return s.Scope + ": " + s.Op.String()
 }
 
-func kind(op any) string {
-	t := reflect.TypeOf(op)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return strings.TrimPrefix(t.Name(), "plan.")
-}
-
 // bind finds the variables.
 func (p *program) bind(vars exec.Vars) error {
 	if len(p.plan.Vars) == 0 {
@@ -144,20 +132,16 @@ func (p *program) bind(vars exec.Vars) error {
 	return nil
 }
 
-// prepare asks the engine for its kernel of a step, and says how much scratch
-// memory the step needs.
-func (p *program) prepare(s *plan.Step) (engine.Kernel, int, error) {
+// prepare asks the engine for its kernel of a step, whose problem is nil if it is
+// none for an engine, and says how much scratch memory the step needs.
+func (p *program) prepare(s *plan.Step, prob problem) (engine.Kernel, int, error) {
 	if f, ok := s.Op.(*plan.Fused); ok {
 		return nil, pointwise.Scratch(f, p.b.jobs), nil
 	}
-	prob := problem(p.plan, s)
 	if prob == nil || p.plan.Values[s.Out[0]].DType != graph.F32 || p.termless(s) {
 		return nil, 0, nil
 	}
-	if p.b.bf16 {
-		prob = inBF16(prob)
-	}
-	k, err := prepare(p.b.eng, prob)
+	k, err := prob.prepare(p.b.eng, p.b.bf16)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -229,7 +213,7 @@ func (p *program) places(vs []int) []array.Place {
 }
 
 // kernel makes the kernel of a step.
-func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
+func (p *program) kernel(s *plan.Step, prob problem, ek engine.Kernel) (kernel, error) {
 	in, out := p.places(s.In), p.places(s.Out)
 	jobs := p.b.jobs
 	scratch := unsafe.Pointer(unsafe.SliceData(p.arena))
@@ -250,7 +234,7 @@ func (p *program) kernel(s *plan.Step, ek engine.Kernel) (kernel, error) {
 		if p.termless(s) {
 			return moves.New(jobs, plan.Fill{}, nil, out)
 		}
-		return newLoop64(jobs, problem(p.plan, s), out[0], in[0], in[1])
+		return newLoop64(jobs, prob, out[0], in[0], in[1])
 	}
 	return moves.New(jobs, s.Op, in, out)
 }

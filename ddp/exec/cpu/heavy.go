@@ -20,8 +20,19 @@ type engineStep struct {
 
 func (e *engineStep) Run() error { return e.k.Run(e.dst, e.a, e.b, e.work) }
 
-// problem is what a step asks of the engine, nil if it is no such step.
-func problem(p *plan.Plan, s *plan.Step) any {
+// problem is what a step asks of the engine.
+type problem interface {
+	Flops() int64
+	// fitsBF16 says whether bfloat16 is good enough where it is allowed.
+	fitsBF16() bool
+	// prepare makes the engine's kernel for float32, perhaps by bfloat16.
+	prepare(e engine.Engine, bf16 bool) (engine.Kernel, error)
+	// loop computes part w of n in float64.
+	loop(dst, a, b []float64, w, n int)
+}
+
+// problemOf is the problem of a step, nil if it is none for an engine.
+func problemOf(p *plan.Plan, s *plan.Step) problem {
 	dims := func(v int) graph.Shape { return p.Values[v].Dims }
 	switch op := s.Op.(type) {
 	case graph.Conv2D:
@@ -36,7 +47,7 @@ func problem(p *plan.Plan, s *plan.Step) any {
 		if op.TransX {
 			k = x.At(0)
 		}
-		return &engine.MatMulProblem{M: z.At(0), N: z.At(1), K: k, TransA: op.TransX, TransB: op.TransY}
+		return &matMulProblem{engine.MatMulProblem{M: z.At(0), N: z.At(1), K: k, TransA: op.TransX, TransB: op.TransY}}
 	}
 	return nil
 }
@@ -50,55 +61,51 @@ func conv(op engine.ConvOp, c graph.Conv, x, y graph.Shape) *convProblem {
 	return &convProblem{op, engine.ConvProblem{Conv: c, N: x.At(0), H: x.At(1), W: x.At(2), C: x.At(3), OH: y.At(1), OW: y.At(2), O: y.At(3)}}
 }
 
-func flops(prob any) int64 {
-	switch p := prob.(type) {
-	case *convProblem:
-		return p.Flops()
-	case *engine.MatMulProblem:
-		return p.Flops()
-	}
-	return 0
+func (p *convProblem) prepare(e engine.Engine, bf16 bool) (engine.Kernel, error) {
+	p.BF16 = bf16 && p.fitsBF16()
+	return e.Conv(p.op, p.ConvProblem)
 }
 
-// prepare makes the engine's kernel for a float32 problem.
-func prepare(e engine.Engine, prob any) (engine.Kernel, error) {
-	if p, ok := prob.(*convProblem); ok {
-		return e.Conv(p.op, p.ConvProblem)
+func (p *convProblem) loop(dst, a, b []float64, w, n int) {
+	switch p.op {
+	case engine.Forward:
+		loops.Conv(p.ConvProblem, dst, a, b, w, n)
+	case engine.GradX:
+		loops.ConvGradX(p.ConvProblem, dst, a, b, w, n)
+	default:
+		loops.ConvGradW(p.ConvProblem, dst, a, b, w, n)
 	}
-	return e.MatMul(*prob.(*engine.MatMulProblem))
+}
+
+type matMulProblem struct{ engine.MatMulProblem }
+
+func (p *matMulProblem) prepare(e engine.Engine, bf16 bool) (engine.Kernel, error) {
+	p.BF16 = bf16 && p.fitsBF16()
+	return e.MatMul(p.MatMulProblem)
+}
+
+func (p *matMulProblem) loop(dst, a, b []float64, w, n int) {
+	loops.MatMul(p.MatMulProblem, dst, a, b, w, n)
 }
 
 // loop64 is a convolution or product in float64, by plain loops.
 type loop64 struct {
 	jobs      *threads.Jobs
-	prob      any
+	prob      problem
 	dst, a, b []float64
 }
 
-func newLoop64(p *threads.Jobs, prob any, dst, a, b array.Place) (kernel, error) {
+func newLoop64(jobs *threads.Jobs, prob problem, dst, a, b array.Place) (kernel, error) {
 	if dst.DType != graph.F64 {
 		return nil, fmt.Errorf("no kernel for %v", dst.DType)
 	}
 	s := func(x array.Place) []float64 { return array.Elems[float64](x) }
-	return &loop64{p, prob, s(dst), s(a), s(b)}, nil
+	return &loop64{jobs, prob, s(dst), s(a), s(b)}, nil
 }
 
 func (l *loop64) Run() error {
-	l.jobs.Run(l, int(min(flops(l.prob), 1<<40)))
+	l.jobs.Run(l, int(min(l.prob.Flops(), 1<<40)))
 	return nil
 }
 
-func (l *loop64) Part(_, w, n int) {
-	if p, ok := l.prob.(*engine.MatMulProblem); ok {
-		loops.MatMul(*p, l.dst, l.a, l.b, w, n)
-		return
-	}
-	switch p := l.prob.(*convProblem); p.op {
-	case engine.Forward:
-		loops.Conv(p.ConvProblem, l.dst, l.a, l.b, w, n)
-	case engine.GradX:
-		loops.ConvGradX(p.ConvProblem, l.dst, l.a, l.b, w, n)
-	default:
-		loops.ConvGradW(p.ConvProblem, l.dst, l.a, l.b, w, n)
-	}
-}
+func (l *loop64) Part(_, w, n int) { l.prob.loop(l.dst, l.a, l.b, w, n) }

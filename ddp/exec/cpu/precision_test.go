@@ -45,15 +45,15 @@ func TestBF16Refused(t *testing.T) {
 
 // TestInBF16 is the rule of what is multiplied as bfloat16.
 func TestInBF16(t *testing.T) {
-	matmul := func(m, n, k int) any { return &engine.MatMulProblem{M: m, N: n, K: k} }
-	image := func(c, o, groups int) any {
+	matmul := func(m, n, k int) problem { return &matMulProblem{engine.MatMulProblem{M: m, N: n, K: k}} }
+	image := func(c, o, groups int) problem {
 		w := graph.NewConv(3, 1, 1)
 		w.Groups = groups
 		return conv(engine.Forward, w, graph.D(2, 4, 4, c), graph.D(2, 4, 4, o))
 	}
 	for _, c := range []struct {
 		name string
-		prob any
+		prob problem
 		want bool
 	}{
 		{"matrices", matmul(8, 9, 10), true},
@@ -68,19 +68,9 @@ func TestInBF16(t *testing.T) {
 		{"groups", image(16, 32, 4), true},
 		{"depthwise", image(16, 16, 16), false},
 	} {
-		bf16 := false
-		switch p := inBF16(c.prob).(type) {
-		case *convProblem:
-			bf16 = p.BF16
-		case *engine.MatMulProblem:
-			bf16 = p.BF16
+		if got := c.prob.fitsBF16(); got != c.want {
+			t.Errorf("%s: bfloat16 is %t, want %t", c.name, got, c.want)
 		}
-		if bf16 != c.want {
-			t.Errorf("%s: bfloat16 is %t, want %t", c.name, bf16, c.want)
-		}
-	}
-	if inBF16(nil) != nil {
-		t.Error("no problem became one")
 	}
 }
 

@@ -1,87 +1,86 @@
 package plan
 
-import "ebtrain/ddp/graph"
+import (
+	"slices"
+
+	"ebtrain/ddp/graph"
+)
 
 // buckets gives each AllReduce one contiguous piece of bucket memory. An
 // input that has no other reader is made there by its producer; others are
 // copied. The outputs lie where the inputs were.
-func (l *lowering) buckets() {
-	uses := l.uses()
-	made := make([]bool, len(l.plan.Values))
-	for _, n := range l.nodes {
+func buckets(d *dag) {
+	b := &bucketing{edit: d.edit(), uses: make([]int, len(d.Values)), made: make([]bool, len(d.Values)), shown: make([][]int, len(d.Values))}
+	for v := range d.Values {
+		b.shown[d.Values[v].Root] = append(b.shown[d.Values[v].Root], v)
+	}
+	for _, a := range d.assigns {
+		b.uses[d.Values[a.src].Root]++
+	}
+	for _, n := range d.nodes {
+		for _, v := range n.in {
+			b.uses[d.Values[v].Root]++
+		}
 		if _, ok := n.op.(graph.AllReduce); !ok {
 			for _, v := range n.out {
-				made[v] = true
+				b.made[v] = true
 			}
 		}
 	}
-	old := l.nodes
-	l.nodes = make([]node, 0, len(old))
-	for _, n := range old {
-		if _, ok := n.op.(graph.AllReduce); ok {
-			l.bucket(&n, uses, made)
-		}
-		l.nodes = append(l.nodes, n)
-	}
-}
-
-// uses counts, by root, the reads by nodes and assignments.
-func (l *lowering) uses() []int {
-	uses := make([]int, len(l.plan.Values))
-	for _, n := range l.nodes {
-		for _, v := range n.in {
-			uses[l.plan.Values[v].Root]++
+	for i, n := range d.nodes {
+		if op, ok := n.op.(graph.AllReduce); ok {
+			b.bucket(i, n, op)
 		}
 	}
-	for _, a := range l.plan.assigns {
-		uses[l.plan.Values[a.src].Root]++
-	}
-	return uses
+	b.apply()
 }
 
-func (l *lowering) bucket(n *node, uses []int, made []bool) {
-	l.index, l.scope = n.index, n.scope
-	values := func(v int) *Value { return &l.plan.Values[v] }
-	dt := values(n.in[0]).DType
-	bytes := 0
+// bucketing knows the values that there were before it.
+type bucketing struct {
+	*edit
+	uses  []int   // by root: its readers, nodes and assignments
+	made  []bool  // by value: by something else than a collective
+	shown [][]int // by root: the values that show it
+}
+
+func (b *bucketing) bucket(i int, n node, op graph.AllReduce) {
+	dt, bytes := b.Values[n.in[0]].DType, 0
 	offs := make([]int, len(n.in))
-	for i, v := range n.in {
-		offs[i] = bytes
-		bytes += roundUp(values(v).Bytes())
+	for k, v := range n.in {
+		offs[k] = bytes
+		bytes += roundUp(b.Values[v].Bytes())
 	}
-	b := l.add(Value{DType: dt, Dims: graph.D(bytes / dt.Size()), Space: Bucket})
-	for i, v := range n.in {
-		root := values(v).Root
-		direct := !values(v).IsConst && root < len(made) && made[root] && uses[root] == 1 &&
-			values(root).Bytes() == values(v).Bytes()
-		if !direct {
-			n.in[i] = l.packed(v)
-			root = n.in[i]
+	all := b.add(Value{DType: dt, Dims: graph.D(bytes / dt.Size()), Space: Bucket})
+	start := node{op: Start{AllReduce: op, Bucket: all}, in: slices.Clone(n.in), out: n.out, index: n.index, scope: n.scope}
+	for k, v := range n.in {
+		root := b.Values[v].Root
+		if direct := !b.Values[v].IsConst && root < len(b.made) && b.made[root] && b.uses[root] == 1 && b.Values[root].Bytes() == b.Values[v].Bytes(); direct {
+			b.rehome(root, all, offs[k])
+		} else {
+			c := b.like(v)
+			start.in[k] = c
+			b.insertBefore(i, b.copied(v, c, n))
+			b.Values[c].Root, b.Values[c].Off = all, offs[k]
 		}
-		l.rehome(root, n.out[i], b, offs[i])
+		b.rehome(n.out[k], all, offs[k])
 	}
-	n.op = Start{AllReduce: n.op.(graph.AllReduce), Bucket: b}
+	b.replace(i, start)
 }
 
-// rehome moves the roots in and out, with all their aliases, into bucket b.
-func (l *lowering) rehome(in, out, b, off int) {
-	for k := range l.plan.Values {
-		if v := &l.plan.Values[k]; v.Root == in || v.Root == out {
-			v.Root, v.Off = b, v.Off+off
-		}
+// rehome moves a root, with all its aliases, into a bucket.
+func (b *bucketing) rehome(root, bucket, off int) {
+	for _, v := range b.shown[root] {
+		b.Values[v].Root, b.Values[v].Off = bucket, b.Values[v].Off+off
 	}
 }
 
-// packed is a copy of v.
-func (l *lowering) packed(v int) int {
-	val := l.plan.Values[v]
-	c := l.add(Value{DType: val.DType, Dims: val.Dims, Last: val.Last})
-	if val.IsConst {
-		l.emit(Fill{val.Const}, nil, []int{c})
-	} else {
-		l.emit(Copy{}, []int{v}, []int{c})
+// copied is the node that makes c a copy of v, for n.
+func (b *bucketing) copied(v, c int, n node) node {
+	copied := node{op: Copy{}, in: []int{v}, out: []int{c}, index: n.index, scope: n.scope}
+	if val := b.Values[v]; val.IsConst {
+		copied.op, copied.in = Fill{val.Const}, nil
 	}
-	return c
+	return copied
 }
 
 func roundUp(bytes int) int { return (bytes + Align - 1) / Align * Align }

@@ -18,17 +18,17 @@ import (
 //     behind it, the image of a batch norm instead of the centred one.
 //
 // All are exact: the same ops on the same operands.
-func (l *lowering) derive() {
+func derive(d *dag) {
 	for range maxDerive {
-		d := newDeriving(l)
-		d.drop()
-		if len(d.copies) == 0 {
-			d.swap()
+		r := newDeriving(d)
+		r.drop()
+		if len(r.copies) == 0 {
+			r.swap()
 		}
-		if len(d.copies) == 0 {
+		if len(r.copies) == 0 {
 			return
 		}
-		d.insert()
+		r.insert()
 	}
 }
 
@@ -40,11 +40,13 @@ const maxOps = 6
 
 // deriving is one round.
 type deriving struct {
-	*fusion
+	*analysis
 	groups union
-	arrays map[int][]int // by group: the arrays that it reads from memory
+	arrays map[int][]int   // by group: the arrays that it reads from memory
+	has    map[[2]int]bool // group and array: it is one of these
 	copies []derived
 	done   map[int]bool // groups that change in this round
+	visits int          // of nodes, by expansions
 }
 
 // derived is an array v to be computed in a group, from ops in this order.
@@ -53,40 +55,30 @@ type derived struct {
 	ops      []int // nodes
 }
 
-func newDeriving(l *lowering) *deriving {
-	f := &fusion{lowering: l}
-	f.produce()
-	f.need()
-	f.levels()
-	f.sink()
-	d := &deriving{fusion: f, groups: f.groups(), arrays: map[int][]int{}, done: map[int]bool{}}
-	for i := range f.nodes {
-		if !f.needed[i] || !f.fusible[i] {
+func newDeriving(d *dag) *deriving {
+	r := &deriving{analysis: analyse(d), arrays: map[int][]int{}, has: map[[2]int]bool{}, done: map[int]bool{}}
+	r.groups = r.analysis.groups()
+	for i := range d.nodes {
+		if !r.needed[i] || !r.fusible[i] || r.alone(i) {
 			continue
 		}
-		g := d.groups.find(i)
-		for _, v := range f.reads(i) {
-			if d.outside(g, v) && f.full(i, v) && !slices.Contains(d.arrays[g], v) {
-				d.arrays[g] = append(d.arrays[g], v)
+		g := r.groups.find(i)
+		for _, v := range r.reads[i] {
+			if p := r.producer(v); (p < 0 || r.groups.find(p) != g) && r.full(i, v) && !r.has[[2]int{g, v}] {
+				r.has[[2]int{g, v}] = true
+				r.arrays[g] = append(r.arrays[g], v)
 			}
 		}
 	}
-	return d
-}
-
-// outside says whether v is not made in group g.
-func (d *deriving) outside(g, v int) bool {
-	p := d.prod[v]
-	return p < 0 || d.groups.find(p) != g
+	return r
 }
 
 // drop finds arrays that follow from others that their group reads.
 func (d *deriving) drop() {
 	for _, g := range slices.Sorted(maps.Keys(d.arrays)) {
 		for _, v := range d.arrays[g] {
-			have := slices.DeleteFunc(slices.Clone(d.arrays[g]), func(x int) bool { return x == v })
-			e := expansion{deriving: d, group: g, have: have}
-			if e.expand(v) && len(e.missing) == 0 {
+			e := expansion{deriving: d, group: g, array: v}
+			if e.expand(v, 1) && e.missing == nil {
 				d.copies = append(d.copies, derived{g, v, e.ops})
 				break
 			}
@@ -96,31 +88,30 @@ func (d *deriving) drop() {
 
 // swap finds arrays for which all their readers can read another.
 func (d *deriving) swap() {
-	for p := range d.nodes {
-		if !d.needed[p] || !d.fusible[p] || len(d.nodes[p].out) != 1 {
-			continue
+	for p, n := range d.nodes {
+		if d.needed[p] && d.fusible[p] && len(n.out) == 1 {
+			d.swapOne(n.out[0], p)
 		}
-		d.swapOne(d.nodes[p].out[0], p)
 	}
 }
 
 func (d *deriving) swapOne(v, p int) {
 	var all []derived
 	other := -1
-	for _, g := range d.readers(v, p) {
-		if g < 0 || d.done[g] {
+	groups, ok := d.readers(v, p)
+	if !ok {
+		return
+	}
+	for _, g := range groups {
+		e := expansion{deriving: d, group: g, array: v}
+		if d.done[g] || !e.expand(v, 1) {
 			return
 		}
-		have := slices.DeleteFunc(slices.Clone(d.arrays[g]), func(x int) bool { return x == v })
-		e := expansion{deriving: d, group: g, have: have}
-		if !e.expand(v) || len(e.missing) > 1 {
-			return
-		}
-		if len(e.missing) == 1 {
-			if other >= 0 && other != e.missing[0] || !d.inMemory(e.missing[0]) {
+		for _, x := range e.missing {
+			if other >= 0 && other != x {
 				return
 			}
-			other = e.missing[0]
+			other = x
 		}
 		all = append(all, derived{g, v, e.ops})
 	}
@@ -130,76 +121,78 @@ func (d *deriving) swapOne(v, p int) {
 	d.copies = append(d.copies, all...)
 }
 
-// readers are the groups other than its own that read v; -1 is among them if
-// it is read by something else.
-func (d *deriving) readers(v, p int) (groups []int) {
-	own := d.groups.find(p)
+// readers are the groups other than its own that read v, made by node p; it is
+// not ok if something else reads it.
+func (d *deriving) readers(v, p int) (groups []int, ok bool) {
+	if val := &d.Values[v]; d.assigned[p] || val.Space != Arena || val.Root != v {
+		return nil, false
+	}
+	known := map[int]bool{d.groups.find(p): true}
 	for _, u := range d.users[p] {
-		g := d.groups.find(u)
-		switch {
-		case !d.fusible[u] || d.space[u] != d.space[p] || !slices.Contains(d.reads(u), v):
-			return []int{-1}
-		case g != own && !slices.Contains(groups, g):
+		if !d.fusible[u] || d.alone(u) || d.space[u] != d.space[p] || !slices.Contains(d.reads[u], v) {
+			return nil, false
+		}
+		if g := d.groups.find(u); !known[g] {
+			known[g] = true
 			groups = append(groups, g)
 		}
 	}
-	for _, a := range d.plan.assigns {
-		if d.prod[a.src] == p {
-			return []int{-1}
-		}
-	}
-	if d.plan.Values[v].Space != Arena || d.plan.Values[v].Root != v {
-		return []int{-1}
-	}
-	return groups
+	return groups, true
 }
 
 // inMemory says whether v is in the arena whoever reads it.
 func (d *deriving) inMemory(v int) bool {
-	p := d.prod[v]
-	return p >= 0 && !d.fusible[p] && d.plan.Values[v].Space == Arena
+	p := d.producer(v)
+	return p >= 0 && !d.fusible[p] && d.Values[v].Space == Arena
 }
 
-// expansion follows an array back to arrays at hand.
+// expansion follows an array back to what its group reads besides, and to at
+// most one other array in memory. It visits maxOps nodes at most.
 type expansion struct {
 	*deriving
-	group   int
-	have    []int
-	ops     []int // the nodes on the way, in order
-	missing []int // arrays on the way that are not at hand and are no op's result
+	group, array int
+	ops          []int // the nodes on the way, in order
+	missing      []int // the other array
 }
 
-// expand says whether v follows from what is at hand and missing by a few
-// cheap ops.
-func (e *expansion) expand(v int) bool {
-	p := e.prod[v]
+// expand says whether v, depth ops away from the array, follows by a few cheap
+// ops.
+func (e *expansion) expand(v, depth int) bool {
+	p := e.producer(v)
 	if p < 0 || !e.fusible[p] || e.nodes[p].out[0] != v || !cheapOp(e.nodes[p].op) || e.space[p] != e.space[e.group] {
 		return false
 	}
 	if slices.Contains(e.ops, p) {
 		return true
 	}
+	if len(e.ops)+depth > maxOps {
+		return false
+	}
+	e.visits++
 	for _, x := range e.operands(p) {
 		x = e.source(x)
-		if !e.full(p, x) || slices.Contains(e.have, x) || slices.Contains(e.missing, x) {
-			continue
-		}
-		ops, missing := len(e.ops), len(e.missing)
-		if !e.expand(x) {
-			e.ops, e.missing = e.ops[:ops], append(e.missing[:missing], x)
+		switch {
+		case !e.full(p, x), x != e.array && e.has[[2]int{e.group, x}], slices.Contains(e.missing, x):
+		case e.inMemory(x):
+			if e.missing = append(e.missing, x); len(e.missing) > 1 {
+				return false
+			}
+		case !e.expand(x, depth+1):
+			return false
 		}
 	}
 	e.ops = append(e.ops, p)
-	return len(e.ops) <= maxOps
+	return true
 }
 
 // operands are what a copy of node p reads: what p reads, but the slope of a
-// rectifier, which has been asked of its result (see lowering.sign), is asked of
-// its operand.
+// rectifier, which has been asked of its result (see lowering.ofResult), is asked
+// of its operand.
 func (d *deriving) operands(p int) []int {
 	n := d.nodes[p]
-	if x := d.source(n.in[0]); d.prod[x] >= 0 && d.nodes[d.prod[x]].out[0] == x && isSlope(n.op, d.nodes[d.prod[x]].op) {
-		return d.nodes[d.prod[x]].in
+	x := d.source(n.in[0])
+	if q := d.producer(x); q >= 0 && d.nodes[q].out[0] == x && isSlope(n.op, d.nodes[q].op) {
+		return d.nodes[q].in
 	}
 	return n.in
 }
@@ -219,44 +212,37 @@ func isSlope(op, of any) bool {
 
 // insert puts the copies of the ops before their first readers.
 func (d *deriving) insert() {
-	before := make([][]node, len(d.nodes))
+	e := d.edit()
 	for _, c := range d.copies {
-		var users []int
-		for i := range d.nodes {
-			if d.needed[i] && d.fusible[i] && d.groups.find(i) == c.group && slices.Contains(d.reads(i), c.v) {
-				users = append(users, i)
-			}
-		}
-		first := users[0]
-		copies := map[int]int{}
+		users := slices.DeleteFunc(slices.Clone(d.users[d.producer(c.v)]), func(u int) bool {
+			return d.groups.find(u) != c.group || !slices.Contains(d.reads[u], c.v)
+		})
+		slices.Sort(users)
+		first := d.nodes[users[0]]
+		copies := map[int]int{} // by value: its copy
+		var last node           // that makes c.v
 		for _, p := range c.ops {
 			n := d.nodes[p]
-			v := d.plan.Values[n.out[0]]
 			in := slices.Clone(d.operands(p))
 			for k, x := range in {
 				if y, ok := copies[d.source(x)]; ok {
 					in[k] = y
 				}
 			}
-			y := d.add(Value{DType: v.DType, Dims: v.Dims, Last: v.Last})
-			d.prod = append(d.prod, -1)
+			y := d.like(n.out[0])
 			copies[n.out[0]] = y
-			before[first] = append(before[first], node{n.op, in, []int{y}, d.nodes[first].index, d.nodes[first].scope, true})
+			last = node{n.op, in, []int{y}, first.index, first.scope, true}
+			e.insertBefore(users[0], last)
 		}
-		last := before[first][len(before[first])-1] // that makes c.v
-		for _, u := range users {
+		for _, u := range slices.Compact(users) {
 			to := copies[c.v]
 			if isSlope(d.nodes[u].op, last.op) {
 				to = last.in[0]
 			}
-			d.replace(u, c.v, to)
+			d.reread(u, c.v, to)
 		}
 	}
-	var nodes []node
-	for i, n := range d.nodes {
-		nodes = append(append(nodes, before[i]...), n)
-	}
-	d.nodes = nodes
+	e.apply()
 }
 
 // cheapOp says whether an op costs no more than a few cycles.

@@ -1,34 +1,55 @@
 // Package plan compiles a graph, for any device, into a Plan: steps in order,
 // and where each value lies in memory.
 //
-// The passes, in order:
+//	graph ─ lower ─┬─ layout    images lie in channels-last order
+//	               ├─ fold      what is known now is a number
+//	               └─ cse       what is equal is computed once
+//	          │
+//	         dag     ops over dense row-major values with physical axes
+//	          ├─ buckets        collectives reduce where their parts are made
+//	          ├─ moments        mean and variance are one pass
+//	          ├─ split          Σ(x + y) is Σx + Σy, if x is from earlier
+//	          ├─ linear         sums that follow from other sums
+//	          ├─ recompute      made again rather than kept
+//	          └─ derive         made again rather than read
+//	          │
+//	         fuse    pointwise ops and their reductions become steps
+//	          │
+//	         schedule ─ rematerialise ─ assign      steps in order, variables
+//	          │
+//	     Plan │      the device sets Step.Scratch
+//	          ▼
+//	        memory   Allocate: offsets in the arena and in the buckets
 //
-//   - layout: images (rank-4 values that touch convolutions, pools or
-//     upsampling) lie in channels-last order (N, H, W, C); everything else is
-//     row-major. After this pass a value is a dense row-major array of its
-//     physical Dims, and the axes of every op are physical axes.
-//   - lower: StopGrad and Reshape become aliases, constants stay numbers,
-//     conversions of layout appear at edges only, AllReduce inputs are put
-//     into contiguous buckets.
-//   - merge, moments, split, linear: computations that are equal behind a
-//     StopGrad become one, mean and variance one pass, and sums of linear
-//     combinations become combinations of small sums.
-//   - again, derive: cheap pointwise results are computed again where they are
-//     read instead of being kept, or instead of being read.
-//   - fuse: connected pointwise ops over one iteration space become one step,
-//     which may store several results and end in reductions. Broadcasts and
-//     constants are read in place and not materialised.
-//   - schedule: a topological order in which an AllReduce starts as soon as
-//     its inputs exist and is waited for just before its first reader, when
-//     nothing else can run.
-//   - memory: intermediate values get offsets in one arena by their
-//     lifetimes; a pointwise result takes the place of an operand that dies;
-//     an assigned value is made in its variable when no read of the old value
-//     remains.
+// A pass is a function that changes the dag: it asks an analysis (who makes,
+// reads and needs what; levels) and makes its changes at once by an edit. Each
+// is shown before and after in testdata/passes.
 //
-// A Plan is a function of the graph and the number of ranks alone, apart from
-// the scratch sizes that the device fills in, so ranks agree on the order of
-// collectives.
+// Images are the rank-4 values that touch convolutions, pools or upsampling.
+// StopGrad and Reshape are aliases; conversions of layout appear at edges only.
+// A fused step is of one iteration space, may store several results and end in
+// reductions; broadcasts and constants are read in place. An AllReduce starts
+// as soon as its inputs exist and is waited for just before its first reader,
+// when nothing else can run. A pointwise result takes the place of an operand
+// that dies, and an assigned value is made in its variable when no read of the
+// old value remains; otherwise a last step copies it.
+//
+// A Plan is a function of the graph and the Options alone, apart from the
+// scratch sizes that the device fills in, so ranks agree on the order of
+// collectives. Compiling takes time in proportion to the nodes, but for memory,
+// where it grows with the number of values that live at the same time, and
+// rematerialisation, which looks at all steps for each that it repeats.
+//
+// # Where a device's wishes belong
+//
+// What a device can and cannot do is an Option that lower reads, as WidenBF16
+// is: another layout of weights goes to layout, beside images; other element
+// types of a fused step's loads and stores go to Fused, beside Loads and
+// Stores, as a pass before fuse. A chain of small steps that should be one
+// launch is found between schedule and assign, where lifetimes can still be
+// changed. What may run at the same time follows from the places of values
+// (View) after Allocate; memory that must not be shared, for small values that
+// are reused most, is a Space of its own.
 //
 // Concurrency: New and Allocate are called by one goroutine; an allocated Plan
 // is not changed any more.

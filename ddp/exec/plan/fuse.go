@@ -1,225 +1,201 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 
 	"ebtrain/ddp/graph"
 )
 
-// space is what the members of a group have in common.
-type space struct {
-	dims  graph.Shape
-	dtype graph.DType
-}
-
-// unit is a step before scheduling.
-type unit struct {
-	op      fmtStringer
-	in, out []int
-	key     int // when it is due, in terms of the nodes of the graph
-	scope   string
-}
-
-type fmtStringer = interface{ String() string }
-
-// fusion is the state of the grouping of nodes.
+// fusion is the grouping of nodes.
 type fusion struct {
-	*lowering
-	prod    []int // by value: the node that makes it, -1 if none
-	needed  []bool
-	level   []int
-	users   [][]int // by node: the needed nodes that read it
-	kept    []bool  // by value: read from outside its group
-	space   []space // by node, of fusible nodes
-	fusible []bool
+	*analysis
+	kept []bool // by value: read from outside its group
 }
 
-// fuse groups the nodes into units and drops what nothing needs.
-//
-// Each node has a level: an edge inside a group keeps the level, any other
-// edge raises it. So a path that leaves a group cannot come back to it, and
-// groups never depend on each other in a circle.
-func (l *lowering) fuse() []unit {
-	f := &fusion{lowering: l}
-	f.produce()
-	f.need()
-	f.levels()
-	f.sink()
+// fuse makes one node of each group, due when the first of its results is, and
+// drops what nothing needs.
+func fuse(d *dag) []node {
+	f := &fusion{analysis: analyse(d), kept: make([]bool, len(d.Values))}
 	return f.units()
 }
 
-func (f *fusion) produce() {
-	f.prod = make([]int, len(f.plan.Values))
-	for i := range f.prod {
-		f.prod[i] = -1
+// groups joins fusible nodes of one level and space that are connected, by an
+// edge or by reading the same array.
+func (a *analysis) groups() union {
+	u := newUnion(len(a.nodes))
+	type shared struct { // the extents are the value's
+		level, value int
+		dtype        graph.DType
 	}
-	f.fusible, f.space = make([]bool, len(f.nodes)), make([]space, len(f.nodes))
-	for i, n := range f.nodes {
-		for _, v := range n.out {
-			f.prod[v] = i
-		}
-		sp := n.out
-		switch n.op.(type) {
-		case graph.Unary, graph.Binary, graph.Select, graph.Broadcast:
-		case graph.Reduce, centred:
-			sp = n.in
-		default:
+	first := map[shared]int{}
+	for i := range a.nodes {
+		if !a.needed[i] || !a.fusible[i] || a.alone(i) {
 			continue
 		}
-		v := f.plan.Values[sp[0]]
-		f.fusible[i], f.space[i] = true, space{v.Dims, v.DType}
-	}
-	for v := range f.plan.Values { // aliases show what their parents hold
-		if p := f.plan.Values[v].parent; p >= 0 && f.prod[v] < 0 {
-			f.prod[v] = f.prod[p]
-		}
-	}
-}
-
-// source is the value that a fused reader of v reads: broadcasts and aliases
-// of the same extents are seen through.
-func (f *fusion) source(v int) int {
-	for {
-		val := &f.plan.Values[v]
-		switch {
-		case val.bcast >= 0:
-			v = val.bcast
-		case val.parent >= 0 && f.plan.Values[val.parent].Dims == val.Dims:
-			v = val.parent
-		default:
-			return v
-		}
-	}
-}
-
-// reads are the values that node i reads.
-func (f *fusion) reads(i int) []int {
-	n := &f.nodes[i]
-	if !f.fusible[i] {
-		return n.in
-	}
-	in := make([]int, len(n.in))
-	for k, v := range n.in {
-		in[k] = f.source(v)
-	}
-	return in
-}
-
-// need marks the nodes that outputs and assignments need.
-func (f *fusion) need() {
-	f.needed = make([]bool, len(f.nodes))
-	f.users = make([][]int, len(f.nodes))
-	for _, a := range f.plan.assigns {
-		if p := f.prod[a.src]; p >= 0 {
-			f.needed[p] = true
-		}
-	}
-	for i := len(f.nodes) - 1; i >= 0; i-- {
-		if o := f.nodes[i].out; len(o) == 1 && f.plan.Values[o[0]].Space == Output {
-			f.needed[i] = true
-		}
-		if !f.needed[i] {
-			continue
-		}
-		for _, v := range f.reads(i) {
-			if p := f.prod[v]; p >= 0 {
-				f.needed[p] = true
-				f.users[p] = append(f.users[p], i)
+		for _, v := range a.reads[i] {
+			if p := a.made[v]; p >= 0 && a.inside(p, i, v) && a.sunk[p] == a.sunk[i] {
+				u.join(p, i)
+			}
+			if !a.full(i, v) {
+				continue
+			}
+			k := shared{a.sunk[i], v, a.space[i].dtype}
+			if j, ok := first[k]; ok {
+				u.join(i, j)
+			} else {
+				first[k] = i
 			}
 		}
 	}
+	return u
 }
 
-// inside says whether node i may read value v, made by node p, without v
-// being stored: both can be in one group.
-func (f *fusion) inside(p, i, v int) bool {
-	if !f.fusible[p] || !f.fusible[i] || f.space[p] != f.space[i] || f.nodes[p].out[0] != v {
-		return false
+// units makes a node of each group.
+func (f *fusion) units() []node {
+	u := f.groups()
+	f.keep(u)
+	members := make([][]int, len(f.nodes))
+	for i := range f.nodes {
+		if f.needed[i] {
+			r := u.find(i)
+			members[r] = append(members[r], i)
+		}
 	}
-	switch f.nodes[p].op.(type) {
-	case graph.Reduce, centred:
-		return false
+	var units []node
+	for r, m := range members {
+		switch {
+		case len(m) == 0:
+		case f.fusible[r]:
+			units = append(units, f.group(m))
+		default:
+			units = append(units, f.nodes[r])
+		}
 	}
-	return true
+	return units
 }
 
-// levels gives each node the least level that its inputs allow.
-func (f *fusion) levels() {
-	f.level = make([]int, len(f.nodes))
+// keep marks the values that are read from outside the group that makes them.
+func (f *fusion) keep(u union) {
+	mark := func(v int) {
+		for f.Values[v].parent >= 0 {
+			v = f.Values[v].parent
+		}
+		f.kept[v] = true
+	}
 	for i := range f.nodes {
 		if !f.needed[i] {
 			continue
 		}
-		for _, v := range f.reads(i) {
-			p := f.prod[v]
-			if p < 0 {
-				continue
+		for _, v := range f.reads[i] {
+			if p := f.made[v]; p >= 0 && (u.find(p) != u.find(i) || !f.inside(p, i, v)) {
+				mark(v)
 			}
-			lv := f.level[p]
-			if !f.inside(p, i, v) {
-				lv++
-			}
-			f.level[i] = max(f.level[i], lv)
 		}
+	}
+	for _, a := range f.assigns {
+		mark(a.src)
 	}
 }
 
-// sink moves pointwise nodes that read one array up to the level of their
-// first reader, so that they join its group: recomputing from the operand
-// there costs no more memory than keeping the result.
-func (f *fusion) sink() {
-	assigned := map[int]bool{}
-	for _, a := range f.plan.assigns {
-		assigned[f.prod[a.src]] = true
+// group makes the fused node of some nodes, given in order.
+func (f *fusion) group(m []int) node {
+	sp := f.space[m[0]]
+	g := grouping{f: f, code: &Fused{DType: sp.dtype, Dims: sp.dims}, reg: map[int]int{}, inner: map[int]bool{}, known: map[Instr]int{}}
+	un := node{op: g.code, index: math.MaxInt}
+	for _, i := range m {
+		g.inner[f.nodes[i].out[0]] = true
 	}
-	for i := len(f.nodes) - 1; i >= 0; i-- {
-		if !f.needed[i] || !f.fusible[i] || assigned[i] || !f.nodes[i].late && !f.lean(i) {
+	for _, i := range m { // loads and constants first: their registers come first
+		for _, v := range f.reads[i] {
+			g.operand(v, &un)
+		}
+	}
+	for v, r := range g.reg {
+		if r < 0 {
+			g.reg[v] = len(g.code.Loads) + ^r
+		}
+	}
+	var reduced []int
+	for _, i := range m {
+		n := &f.nodes[i]
+		if f.kept[n.out[0]] && n.index < un.index {
+			un.index, un.scope = n.index, n.scope
+		}
+		switch op := n.op.(type) {
+		case graph.Reduce, centred:
+			access := NewAccess(sp.dims, f.Values[n.out[0]].Dims)
+			fn, mid := reduction(op)
+			g.code.Sums = append(g.code.Sums, Reduction{fn, g.register(f.reads[i][0]), mid, access})
+			reduced = append(reduced, n.out[0])
 			continue
+		case graph.Broadcast:
+			g.reg[n.out[0]] = g.register(f.reads[i][0])
+		default:
+			g.instr(i)
 		}
-		if bound, joins := f.bound(i); joins {
-			f.level[i] = max(f.level[i], bound)
+		if f.kept[n.out[0]] {
+			g.code.Stores = append(g.code.Stores, g.reg[n.out[0]])
+			un.out = append(un.out, n.out[0])
 		}
+	}
+	un.out = append(un.out, reduced...)
+	return un
+}
+
+// grouping is a fused node under construction.
+type grouping struct {
+	f     *fusion
+	code  *Fused
+	reg   map[int]int   // value → register; constants are ^number at first
+	inner map[int]bool  // values made in the group
+	known map[Instr]int // instruction → its register
+}
+
+// operand gives a value from outside the group a register.
+func (g *grouping) operand(v int, un *node) {
+	if _, ok := g.reg[v]; ok {
+		return
+	}
+	val := &g.f.Values[v]
+	switch {
+	case val.IsConst:
+		g.reg[v] = ^len(g.code.Consts)
+		g.code.Consts = append(g.code.Consts, val.Const)
+	case !g.inner[v]:
+		g.reg[v] = len(g.code.Loads)
+		g.code.Loads = append(g.code.Loads, NewAccess(g.code.Dims, val.Dims))
+		un.in = append(un.in, v)
 	}
 }
 
-// bound is the greatest level that the readers of node i allow, and whether
-// one of them could then be in its group.
-func (f *fusion) bound(i int) (bound int, joins bool) {
-	bound = math.MaxInt
-	for _, u := range f.users[i] {
-		lv, in := f.level[u], true
-		for _, v := range f.reads(u) {
-			if f.prod[v] == i && !f.inside(i, u, v) {
-				lv, in = f.level[u]-1, false
-				break
-			}
-		}
-		switch {
-		case lv < bound:
-			bound, joins = lv, in
-		case lv == bound:
-			joins = joins || in
+// instr adds the instruction of node i, if there is no equal one.
+func (g *grouping) instr(i int) {
+	c := Instr{Op: g.f.nodes[i].op.(graph.Op)}
+	for k, v := range g.f.reads[i] {
+		switch k {
+		case 0:
+			c.X = g.register(v)
+		case 1:
+			c.Y = g.register(v)
+		default:
+			c.Z = g.register(v)
 		}
 	}
-	return bound, joins
+	r, ok := g.known[c]
+	if !ok {
+		g.code.Code = append(g.code.Code, c)
+		r = g.code.Registers() - 1
+		g.known[c] = r
+	}
+	g.reg[g.f.nodes[i].out[0]] = r
 }
 
-// lean says whether node i is pointwise and reads at most one array of its
-// own size.
-func (f *fusion) lean(i int) bool {
-	switch f.nodes[i].op.(type) {
-	case graph.Unary, graph.Binary, graph.Select:
-	default:
-		return false
+// register is the register of a value that has been made.
+func (g *grouping) register(v int) int {
+	r, ok := g.reg[v]
+	if !ok {
+		panic(fmt.Sprintf("plan: value %d is read before it is made", v))
 	}
-	full := -1
-	for _, v := range f.reads(i) {
-		if val := &f.plan.Values[v]; !val.IsConst && val.Dims == f.space[i].dims && v != full {
-			if full >= 0 {
-				return false
-			}
-			full = v
-		}
-	}
-	return true
+	return r
 }

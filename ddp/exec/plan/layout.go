@@ -87,20 +87,14 @@ func images(n graph.Node) []graph.ID {
 func links(n graph.Node) [][2]graph.ID {
 	switch n.Op.(type) {
 	case graph.Unary, graph.Binary, graph.Select, graph.Cast, graph.Reduce, graph.Broadcast, graph.Slice, graph.Pad,
-		graph.Concat, graph.StopGrad:
+		graph.Concat, graph.StopGrad, graph.AllReduce:
 		var l [][2]graph.ID
-		for _, in := range n.In {
-			l = append(l, [2]graph.ID{in, n.Out[0]})
+		for i, in := range n.In {
+			l = append(l, [2]graph.ID{in, n.Out[min(i, len(n.Out)-1)]})
 		}
 		return l
 	case graph.Gather, graph.ScatterAdd:
 		return [][2]graph.ID{{n.In[0], n.Out[0]}}
-	case graph.AllReduce:
-		var l [][2]graph.ID
-		for i, in := range n.In {
-			l = append(l, [2]graph.ID{in, n.Out[i]})
-		}
-		return l
 	}
 	return nil
 }

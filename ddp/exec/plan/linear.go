@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"ebtrain/ddp/graph"
 )
@@ -10,69 +12,50 @@ import (
 // of their sums, where those are made anyway: the gradient of a batch norm's
 // mean, say, from the gradient of its shift. The combination is then not summed
 // in a pass of its own, and joins the group of its readers.
-func (l *lowering) linear() {
-	l.hoist()
-	f := &fusion{lowering: l}
-	f.produce()
-	f.need()
-	s := &linearSums{fusion: f, sums: map[sumOf]int{}}
-	var nodes []node
-	now := make([]int, len(f.nodes)) // by node: its new number
-	for i, n := range f.nodes {
-		now[i] = len(nodes)
+func linear(d *dag) {
+	hoist(d)
+	s := &linearSums{analysis: analyse(d), sums: map[sumOf]int{}}
+	e := d.edit()
+	for i, n := range d.nodes {
 		r, ok := n.op.(graph.Reduce)
-		if !ok || r.Fn != graph.ReduceSum || !f.needed[i] {
-			nodes = append(nodes, n)
+		if !ok || r.Fn != graph.ReduceSum || !s.needed[i] {
 			continue
 		}
-		v := f.reads(i)[0]
+		v := s.reads[i][0]
 		s.begin(i, r)
-		if sum, ok := s.expand(v); ok && f.plan.Values[v].Dims.Len() >= minLinear {
-			nodes = append(append(nodes, s.made...), node{graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(1)}, []int{sum}, n.out, n.index, n.scope, false})
-			for _, p := range s.seen {
-				nodes[now[p]].late = true
+		if sum, ok := s.expand(v); ok && d.Values[v].Dims.Len() >= minLinear {
+			e.insertBefore(i, s.combination...)
+			e.replace(i, n.instead(graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(1)}, sum))
+			for _, p := range s.visited {
+				d.nodes[p].late = true
 			}
-		} else {
-			nodes = append(nodes, n)
 		}
 		s.sums[sumOf{r, v}] = n.out[0]
 	}
-	l.nodes = nodes
+	e.apply()
 }
 
 // hoist puts every sum right behind the node that makes its operand, so that
 // others can use it.
-func (l *lowering) hoist() {
-	f := &fusion{lowering: l}
-	f.produce()
-	behind := make([][]node, len(f.nodes))
-	moved := make([]bool, len(f.nodes))
-	for i, n := range f.nodes {
+func hoist(d *dag) {
+	a := analyse(d)
+	e := d.edit()
+	for i, n := range d.nodes {
 		if _, ok := n.op.(graph.Reduce); !ok {
 			continue
 		}
-		if p := f.prod[f.reads(i)[0]]; p >= 0 {
-			behind[p], moved[i] = append(behind[p], n), true
+		if p := a.producer(a.reads[i][0]); p >= 0 {
+			e.move(i, p)
 		}
 	}
-	var nodes []node
-	var put func(i int)
-	put = func(i int) {
-		nodes = append(nodes, f.nodes[i])
-		for _, n := range behind[i] {
-			put(f.prod[n.out[0]])
-		}
-	}
-	for i := range f.nodes {
-		if !moved[i] {
-			put(i)
-		}
-	}
-	l.nodes = nodes
+	e.apply()
 }
 
 // minLinear is the size of an array that is worth it.
 const minLinear = 1 << 12
+
+// maxSteps bounds the search for sums that a sum follows from.
+const maxSteps = 16
 
 // sumOf is a sum that exists.
 type sumOf struct {
@@ -81,24 +64,24 @@ type sumOf struct {
 }
 
 type linearSums struct {
-	*fusion
+	*analysis
 	sums map[sumOf]int // the values of the sums so far
 
 	// of the sum being looked at:
-	at, depth int
-	op        graph.Reduce
-	out       Value   // like its result
-	count     float64 // of elements that are summed into one
-	made      []node
-	seen      []int // the nodes of the combination
+	at, steps   int
+	op          graph.Reduce
+	count       float64 // of elements that are summed into one
+	combination []node  // of sums
+	visited     []int   // the nodes of what is summed
 }
 
 func (s *linearSums) begin(i int, r graph.Reduce) {
-	o := s.plan.Values[s.nodes[i].out[0]]
-	s.at, s.op, s.out = i, r, Value{DType: o.DType, Dims: o.Dims, Last: o.Last}
-	s.count = float64(s.space[i].dims.Len()) / float64(max(1, o.Dims.Len()))
-	s.made, s.seen, s.depth = nil, nil, 0
+	s.at, s.op = i, r
+	s.count = float64(s.space[i].dims.Len()) / float64(max(1, s.result().Dims.Len()))
+	s.combination, s.visited, s.steps = nil, nil, 0
 }
+
+func (s *linearSums) result() *Value { return &s.Values[s.nodes[s.at].out[0]] }
 
 // expand is a value that is the sum of v, if it follows from sums that exist.
 func (s *linearSums) expand(v int) (sum int, ok bool) {
@@ -108,65 +91,50 @@ func (s *linearSums) expand(v int) (sum int, ok bool) {
 	if sum, ok := s.sums[sumOf{s.op, v}]; ok {
 		return sum, true
 	}
-	p := s.prod[v]
-	if s.depth++; s.depth > 16 || p < 0 || !s.fusible[p] || s.nodes[p].out[0] != v || s.space[p] != s.space[s.at] {
+	p := s.producer(v)
+	if s.steps++; s.steps > maxSteps || p < 0 || !s.fusible[p] || s.nodes[p].out[0] != v || s.space[p] != s.space[s.at] {
 		return 0, false
 	}
-	s.seen = append(s.seen, p)
-	in := s.reads(p)
+	s.visited = append(s.visited, p)
+	in := slices.Clone(s.reads[p])
+	var expanded []int // the operands whose sums it takes
 	switch op := s.nodes[p].op.(type) {
 	case graph.Unary:
-		if op.Fn != graph.Neg && op.Fn != graph.Scale {
-			return 0, false
+		if op.Fn == graph.Neg || op.Fn == graph.Scale {
+			expanded = []int{0}
 		}
-		x, ok := s.expand(in[0])
-		return s.emitIf(ok, op, x)
 	case graph.Binary:
-		return s.binary(op, in[0], in[1])
+		switch {
+		case op.Fn == graph.Add || op.Fn == graph.Sub:
+			expanded = []int{0, 1}
+		case op.Fn == graph.Mul && s.invariant(in[0]):
+			in[0], in[1] = in[1], in[0]
+			expanded = []int{0}
+		case op.Fn == graph.Mul && s.invariant(in[1]):
+			expanded = []int{0}
+		}
 	}
-	return 0, false
-}
-
-func (s *linearSums) binary(op graph.Binary, x, y int) (sum int, ok bool) {
-	switch op.Fn {
-	case graph.Add, graph.Sub:
-		a, ok := s.expand(x)
-		if !ok {
+	if expanded == nil {
+		return 0, false
+	}
+	for _, k := range expanded {
+		if in[k], ok = s.expand(in[k]); !ok {
 			return 0, false
 		}
-		b, ok := s.expand(y)
-		return s.emitIf(ok, op, a, b)
-	case graph.Mul:
-		if s.invariant(x) {
-			x, y = y, x
-		}
-		if !s.invariant(y) {
-			return 0, false
-		}
-		a, ok := s.expand(x)
-		return s.emitIf(ok, op, a, y)
 	}
-	return 0, false
+	return s.emit(s.nodes[p].op, in...), true
 }
 
 // invariant says whether v is the same along the axes that are summed over, and
 // like a sum otherwise.
 func (s *linearSums) invariant(v int) bool {
-	val := &s.plan.Values[v]
-	return !val.IsConst && val.Dims == s.out.Dims && val.Dims != s.space[s.at].dims
+	val := &s.Values[v]
+	return !val.IsConst && val.Dims == s.result().Dims && val.Dims != s.space[s.at].dims
 }
 
-func (s *linearSums) emitIf(ok bool, op graph.Op, in ...int) (int, bool) {
-	if !ok {
-		return 0, false
-	}
-	return s.emit(op, in...), true
-}
-
-func (s *linearSums) emit(op graph.Op, in ...int) int {
-	v := s.add(s.out)
-	s.prod = append(s.prod, -1)
+func (s *linearSums) emit(op fmt.Stringer, in ...int) int {
 	n := s.nodes[s.at]
-	s.made = append(s.made, node{op, in, []int{v}, n.index, n.scope, false})
+	v := s.like(n.out[0])
+	s.combination = append(s.combination, node{op: op, in: in, out: []int{v}, index: n.index, scope: n.scope})
 	return v
 }

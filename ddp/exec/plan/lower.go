@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"ebtrain/ddp/graph"
 )
@@ -9,53 +10,42 @@ import (
 // lowering is the state of the translation of a graph into nodes over
 // physical values.
 type lowering struct {
-	g     *graph.Graph
-	o     Options
-	plan  *Plan
-	last  []bool     // by graph ID
-	val   [2][]int   // by layout and graph ID: the value, -1 if there is none yet
-	rep   []graph.ID // by graph ID: the value with the same contents that is lowered
-	seen  map[call][]graph.ID
-	nodes []node      // in topological order
-	mat   map[int]int // constant value → value that holds it in memory
-	index int         // of the graph's node being lowered
-	scope string
-	err   error
+	*dag
+	g      *graph.Graph
+	last   []bool     // by graph ID
+	val    [2][]int   // by layout and graph ID: the value, -1 if there is none yet
+	same   []graph.ID // by graph ID: the value with the same contents that is lowered
+	known  map[call][]graph.ID
+	filled map[int]int // constant value → value that holds it in memory
+	index  int         // of the graph's node being lowered
+	scope  string
 }
 
 const noParent = -1
 
-func lower(g *graph.Graph, o Options) *lowering {
+// lower is the live part of g as nodes over physical values: layouts are
+// chosen, constants folded, common subexpressions eliminated.
+func lower(g *graph.Graph, o Options) *dag {
 	live := g.Live()
-	l := &lowering{g: g, o: o, plan: &Plan{Name: o.Name}, last: layouts(g, live), mat: map[int]int{},
-		rep: make([]graph.ID, g.NumValues()), seen: map[call][]graph.ID{}}
-	for i := range l.rep {
-		l.rep[i] = graph.ID(i)
+	l := &lowering{dag: &dag{Plan: &Plan{Name: o.Name}, o: o}, g: g, last: layouts(g, live), filled: map[int]int{},
+		same: make([]graph.ID, g.NumValues()), known: map[call][]graph.ID{}}
+	for i := range l.same {
+		l.same[i] = graph.ID(i)
 	}
 	for i := range l.val {
-		l.val[i] = make([]int, g.NumValues())
-		for j := range l.val[i] {
-			l.val[i][j] = -1
-		}
+		l.val[i] = slices.Repeat([]int{-1}, g.NumValues())
 	}
 	for i, n := range g.Nodes() {
 		if live[i] {
 			l.index, l.scope = i, n.Scope
-			if n, merged := l.merge(n); !merged {
-				l.plan.LiveNodes++
+			if n, known := l.cse(n); !known {
+				l.LiveNodes++
 				l.node(n)
 			}
 		}
 	}
 	l.results()
-	return l
-}
-
-func (l *lowering) add(v Value) int {
-	id := len(l.plan.Values)
-	v.Root, v.parent, v.bcast = id, noParent, noParent
-	l.plan.Values = append(l.plan.Values, v)
-	return id
+	return l.dag
 }
 
 func (l *lowering) emit(op fmt.Stringer, in, out []int) {
@@ -64,12 +54,12 @@ func (l *lowering) emit(op fmt.Stringer, in, out []int) {
 
 // alias is a value that shows the memory of v with other extents.
 func (l *lowering) alias(v int, dims graph.Shape, last bool) int {
-	src := l.plan.Values[v]
+	src := l.Values[v]
 	if src.IsConst {
 		return l.add(Value{DType: src.DType, Dims: dims, Last: last, IsConst: true, Const: src.Const})
 	}
 	id := l.add(Value{DType: src.DType, Dims: dims, Last: last})
-	l.plan.Values[id].Root, l.plan.Values[id].Off, l.plan.Values[id].parent = src.Root, src.Off, v
+	l.Values[id].Root, l.Values[id].Off, l.Values[id].parent = src.Root, src.Off, v
 	return id
 }
 
@@ -101,7 +91,7 @@ func (l *lowering) fresh(id graph.ID) int {
 
 // get is a graph value in the wanted layout, converted if need be.
 func (l *lowering) get(id graph.ID, last bool) int {
-	id = l.rep[id]
+	id = l.same[id]
 	if v := l.val[b2i(last)][id]; v >= 0 {
 		return v
 	}
@@ -109,7 +99,7 @@ func (l *lowering) get(id graph.ID, last bool) int {
 	dims := l.dims(id, last)
 	var v int
 	switch {
-	case l.plan.Values[from].IsConst || sameOrder(l.g.Type(id).Shape):
+	case l.Values[from].IsConst || sameOrder(l.g.Type(id).Shape):
 		v = l.alias(from, dims, last)
 	default:
 		v = l.add(Value{DType: l.g.Type(id).DType, Dims: dims, Last: last})
@@ -125,15 +115,15 @@ func (l *lowering) get(id graph.ID, last bool) int {
 
 // held is v in memory: a constant is filled in.
 func (l *lowering) held(v int) int {
-	val := l.plan.Values[v]
+	val := l.Values[v]
 	if !val.IsConst {
 		return v
 	}
-	m, ok := l.mat[v]
+	m, ok := l.filled[v]
 	if !ok {
 		m = l.add(Value{DType: val.DType, Dims: val.Dims, Last: val.Last})
 		l.emit(Fill{val.Const}, nil, []int{m})
-		l.mat[v] = m
+		l.filled[v] = m
 	}
 	return m
 }
@@ -145,9 +135,9 @@ func (l *lowering) results() {
 		l.index, l.scope = l.g.NodeOf(o.ID), n.Scope
 		t := l.g.Type(o.ID)
 		out := l.add(Value{DType: t.DType, Dims: t.Shape, Space: Output, Index: i})
-		l.plan.Outputs = append(l.plan.Outputs, External{o.Name, t, out})
+		l.Outputs = append(l.Outputs, External{o.Name, t, out})
 		v := l.get(o.ID, false)
-		if c := l.plan.Values[v]; c.IsConst {
+		if c := l.Values[v]; c.IsConst {
 			l.emit(Fill{c.Const}, nil, []int{out})
 			continue
 		}
@@ -160,16 +150,15 @@ func (l *lowering) results() {
 	for _, a := range l.g.Assigns() {
 		l.index, l.scope = l.g.NodeOf(a.Value), l.g.Nodes()[l.g.NodeOf(a.Value)].Scope
 		dst, src := l.get(a.Var, false), l.held(l.get(a.Value, false))
-		root := l.plan.Values[src].Root
+		root := l.Values[src].Root
 		switch {
 		case root == dst:
 			continue // v takes the value it has
 		case assigned[root]: // the old value of a variable that changes too
-			t := l.plan.Values[src]
-			tmp := l.add(Value{DType: t.DType, Dims: t.Dims})
+			tmp := l.like(src)
 			l.emit(Copy{}, []int{src}, []int{tmp})
 			src = tmp
 		}
-		l.plan.assigns = append(l.plan.assigns, assign{dst, src})
+		l.assigns = append(l.assigns, assign{dst, src})
 	}
 }

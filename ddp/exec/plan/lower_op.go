@@ -17,7 +17,7 @@ func (l *lowering) node(n graph.Node) {
 	case graph.Unary, graph.Binary, graph.Select, graph.Cast:
 		l.pointwise(n)
 	case graph.Broadcast:
-		l.broadcast(op, n)
+		l.broadcast(n)
 	case graph.Reduce:
 		l.reduce(op, n)
 	case graph.AllReduce:
@@ -30,9 +30,9 @@ func (l *lowering) node(n graph.Node) {
 }
 
 func (l *lowering) leaf(op graph.Leaf, n graph.Node) {
-	list, space := &l.plan.Inputs, Input
+	list, space := &l.Inputs, Input
 	if op.Kind == graph.Var {
-		list, space = &l.plan.Vars, Var
+		list, space = &l.Vars, Var
 	}
 	v := l.add(Value{DType: op.Type.DType, Dims: op.Type.Shape, Space: space, Index: len(*list)})
 	*list = append(*list, External{op.Name, op.Type, v})
@@ -47,7 +47,7 @@ func (l *lowering) pointwise(n graph.Node) {
 	var args [3]float64
 	for i, id := range n.In {
 		in[i] = l.get(id, last)
-		v := &l.plan.Values[in[i]]
+		v := &l.Values[in[i]]
 		allConst = allConst && v.IsConst
 		args[i] = v.Const
 	}
@@ -62,26 +62,33 @@ func (l *lowering) pointwise(n graph.Node) {
 	l.emit(n.Op, in, []int{l.fresh(n.Out[0])})
 }
 
-func (l *lowering) broadcast(op graph.Broadcast, n graph.Node) {
+func (l *lowering) broadcast(n graph.Node) {
 	last := l.last[n.Out[0]]
 	src := l.get(n.In[0], last)
 	dims := l.dims(n.Out[0], last)
-	if s := l.plan.Values[src]; s.IsConst || s.Dims == dims {
+	if s := l.Values[src]; s.IsConst || s.Dims == dims {
 		l.set(n.Out[0], last, l.alias(src, dims, last))
 		return
 	}
 	v := l.fresh(n.Out[0])
-	l.plan.Values[v].bcast = src
+	l.Values[v].bcast = src
 	l.emit(graph.Broadcast{Shape: dims}, []int{src}, []int{v})
 }
 
+// allReduce lowers a collective; of one rank it is a copy.
 func (l *lowering) allReduce(op graph.AllReduce, n graph.Node) {
 	in, out := make([]int, len(n.In)), make([]int, len(n.In))
 	for i, id := range n.In {
 		in[i] = l.get(id, l.last[n.Out[i]])
 		out[i] = l.fresh(n.Out[i])
 	}
-	l.emit(op, in, out)
+	if l.o.World > 1 {
+		l.emit(op, in, out)
+		return
+	}
+	for i := range in {
+		l.emit(Copy{}, []int{l.held(in[i])}, []int{out[i]})
+	}
 }
 
 // transpose composes the permutation with the layouts of both sides.
@@ -125,7 +132,7 @@ func (l *lowering) reduce(op graph.Reduce, n graph.Node) {
 		}
 	}
 	src := l.get(n.In[0], last)
-	if dims := l.plan.Values[src].Dims; dims == l.dims(n.Out[0], last) {
+	if dims := l.Values[src].Dims; dims == l.dims(n.Out[0], last) {
 		l.set(n.Out[0], last, l.alias(src, dims, last))
 		return
 	}
@@ -198,7 +205,7 @@ func (l *lowering) widened(op graph.Op, in, out []int) {
 		return
 	}
 	wide := func(v int) int {
-		val := l.plan.Values[v]
+		val := l.Values[v]
 		if !l.o.WidenBF16 || val.DType != graph.BF16 {
 			return v
 		}

@@ -18,20 +18,15 @@ type slot struct {
 // memory is the state of the assignment of places to values.
 type memory struct {
 	*Plan
-	first, last []int // by root: the steps of its first write and last use
-	slot        []int // by root: its slot, -1 if it needs none
-	slots       []slot
+	lives []life // by root
+	slot  []int  // by root: its slot, -1 if it needs none
+	slots []slot
 }
 
-const never = -1
-
 // Allocate gives every value its place, after the device has set the Scratch
-// of the steps. It adds the copies that remaining assignments need as last
-// steps.
+// of the steps.
 func (p *Plan) Allocate() {
-	m := &memory{Plan: p}
-	m.lifetimes()
-	m.assign()
+	m := &memory{Plan: p, lives: p.lives()}
 	m.makeSlots()
 	p.ArenaBytes = place(m.slots, false)
 	p.BucketBytes = place(m.slots, true)
@@ -46,87 +41,6 @@ func (p *Plan) Allocate() {
 	}
 }
 
-// lifetimes finds the first write and last use of every root. The sources of
-// assignments live to the end.
-func (m *memory) lifetimes() {
-	m.first, m.last = make([]int, len(m.Values)), make([]int, len(m.Values))
-	for v := range m.Values {
-		m.first[v], m.last[v] = never, never
-	}
-	touch := func(v, step int, write bool) {
-		r := m.Values[v].Root
-		if m.first[r] == never && write {
-			m.first[r] = step
-		}
-		m.last[r] = step
-	}
-	for i, s := range m.Steps {
-		for _, v := range s.In {
-			touch(v, i, false)
-		}
-		for _, v := range s.Out {
-			touch(v, i, true)
-		}
-	}
-	for _, a := range m.assigns {
-		touch(a.src, len(m.Steps), false)
-	}
-}
-
-// assign makes values in their variables where no later step reads the old
-// value, and adds copies for the others.
-func (m *memory) assign() {
-	steps := len(m.Steps)
-	for _, a := range m.assigns {
-		if m.direct(a, steps) {
-			r := &m.Values[m.Values[a.src].Root]
-			r.Space, r.Index = Var, m.Values[a.dst].Index
-			continue
-		}
-		m.last[m.Values[a.src].Root] = len(m.Steps)
-		m.Steps = append(m.Steps, Step{Op: Copy{}, In: []int{a.src}, Out: []int{a.dst}})
-	}
-	m.assigns = nil
-}
-
-func (m *memory) direct(a assign, steps int) bool {
-	src, dst := &m.Values[a.src], a.dst
-	r := src.Root
-	root := &m.Values[r]
-	if root.Space != Arena || src.Off != 0 || root.Bytes() != src.Bytes() || m.first[r] == never {
-		return false
-	}
-	at := m.first[r]
-	if m.last[dst] == steps || m.last[dst] > at {
-		return false // the old value is read later
-	}
-	return m.last[dst] < at || m.inPlace(at, dst, r)
-}
-
-// inPlace says whether step i may write its result out over its operand in
-// (roots): each point of the iteration space reads what it replaces and
-// nothing else of it.
-func (m *memory) inPlace(i, in, out int) bool {
-	f, ok := m.Steps[i].Op.(*Fused)
-	if !ok {
-		return false
-	}
-	stored, read := false, false
-	for k := range f.Stores {
-		stored = stored || m.Values[m.Steps[i].Out[k]].Root == out
-	}
-	for k, v := range m.Steps[i].In {
-		if m.Values[v].Root != in {
-			continue
-		}
-		if !f.Loads[k].Full() || m.Values[v].Off != 0 || m.Values[v].Bytes() != m.Values[in].Bytes() {
-			return false
-		}
-		read = true
-	}
-	return stored && read && m.Values[in].Bytes() == m.Values[out].Bytes()
-}
-
 // makeSlots makes a slot for each root in planned memory, shared where a step
 // works in place, and then one for the scratch memory of each step.
 func (m *memory) makeSlots() {
@@ -134,7 +48,7 @@ func (m *memory) makeSlots() {
 	for v := range m.Values {
 		m.slot[v] = -1
 		val := &m.Values[v]
-		if val.Root == v && m.first[v] != never && val.Space == Bucket {
+		if val.Root == v && m.lives[v].made != never && val.Space == Bucket {
 			m.slot[v] = m.newSlot(v)
 		}
 	}
@@ -156,7 +70,7 @@ func (m *memory) makeSlots() {
 
 func (m *memory) newSlot(r int) int {
 	m.slots = append(m.slots, slot{
-		first: m.first[r], last: m.last[r], bytes: roundUp(m.Values[r].Bytes()),
+		first: m.lives[r].made, last: m.lives[r].last(), bytes: roundUp(m.Values[r].Bytes()),
 		bucket: m.Values[r].Space == Bucket, takenAt: never,
 	})
 	return len(m.slots) - 1
@@ -167,11 +81,11 @@ func (m *memory) newSlot(r int) int {
 func (m *memory) takeOver(i, r int) int {
 	for _, v := range m.Steps[i].In {
 		in := m.Values[v].Root
-		if m.Values[in].Space != Arena || m.Values[in].IsConst || m.last[in] != i || m.slot[in] < 0 || !m.inPlace(i, in, r) {
+		if m.Values[in].Space != Arena || m.Values[in].IsConst || m.lives[in].last() != i || m.slot[in] < 0 || !m.inPlace(i, in, r) {
 			continue
 		}
 		if s := &m.slots[m.slot[in]]; s.last == i && s.takenAt != i {
-			s.last, s.takenAt = m.last[r], i
+			s.last, s.takenAt = m.lives[r].last(), i
 			return m.slot[in]
 		}
 	}

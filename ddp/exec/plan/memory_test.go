@@ -192,10 +192,7 @@ func TestMemoryPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := New(g, Options{Name: "random", World: 1 + int(seed%2), Remat: seed%4 >= 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := New(g, Options{Name: "random", World: 1 + int(seed%2), Remat: seed%4 >= 2})
 		for i := range p.Steps {
 			p.Steps[i].Scratch = 8 * r.IntN(20)
 		}

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"fmt"
+	"slices"
 
 	"ebtrain/ddp/graph"
 )
@@ -20,6 +20,12 @@ type Options struct {
 	// Remat trades time for memory: what costs little to compute is computed
 	// again where that lowers the peak.
 	Remat bool
+	// Deterministic decides nothing that changes a bit by what else is in the
+	// graph: a reduction is a step of its own, since a device may add in an order
+	// that depends on the group; sums are not taken apart by levels; and an
+	// AllReduce is a boundary in a world of one too, and passes that look for
+	// sums do not look through it.
+	Deterministic bool
 }
 
 // Plan is a compiled graph.
@@ -86,79 +92,35 @@ type Value struct {
 // Bytes is the size of the value.
 func (v *Value) Bytes() int { return v.Dims.Len() * v.DType.Size() }
 
-// Step is one unit of execution.
-type Step struct {
-	// Op says what the step computes; its axes are physical. It is one of the
-	// ops of graph, or Fused, Copy, Fill, Start, Wait.
-	Op fmt.Stringer
-	// In and Out number Values. For Start, In are the bucket's parts; for Wait,
-	// Out are.
-	In, Out []int
-	Scope   string
-	// Scratch is the number of bytes of scratch memory that the device asks
-	// for, set between New and Allocate; ScratchAt is its offset in the arena.
-	Scratch, ScratchAt int
-}
-
-// Copy copies its input.
-type Copy struct{}
-
-func (Copy) String() string { return "copy" }
-
-// Fill sets every element to a number.
-type Fill struct{ Value float64 }
-
-func (f Fill) String() string { return fmt.Sprintf("fill %v", f.Value) }
-
-// Start starts an AllReduce of the elements of Bucket.
-type Start struct {
-	graph.AllReduce
-	Bucket int // a value
-	Number int // among the collectives of the plan, in order of the graph
-}
-
-func (s Start) String() string { return "start " + s.AllReduce.String() }
-
-// Wait waits for the AllReduce of that number.
-type Wait struct {
-	graph.AllReduce
-	Number int
-}
-
-func (w Wait) String() string { return "wait " + w.AllReduce.String() }
-
-// assign is a variable (a value) and the value that it takes.
-type assign struct{ dst, src int }
-
-// node is an op before scheduling.
-type node struct {
-	op      fmt.Stringer
-	in, out []int
-	index   int // of the node of the graph that it stems from
-	scope   string
-	late    bool // belongs into the group of its readers
-}
-
-// New compiles the live part of g up to the schedule. The device then sets the
-// Scratch of steps and calls Allocate.
-func New(g *graph.Graph, o Options) (*Plan, error) {
-	l := lower(g, o)
-	if l.err != nil {
-		return nil, l.err
+// New compiles the live part of g. The device then sets the Scratch of steps
+// and calls Allocate.
+func New(g *graph.Graph, o Options) *Plan {
+	d := lower(g, o)
+	for _, p := range passes(o) {
+		p.run(d)
 	}
-	l.buckets()
-	l.moments()
-	l.split()
-	l.linear()
-	l.again()
-	l.derive()
-	units := l.fuse()
-	p := l.plan
-	p.Steps = l.schedule(units)
+	p := d.Plan
+	p.Steps = schedule(p, fuse(d))
 	if o.Remat {
-		p.remat()
+		rematerialise(p)
 	}
-	return p, nil
+	p.assign()
+	return p
+}
+
+// pass is a change of the nodes.
+type pass struct {
+	name string
+	run  func(*dag)
+}
+
+// passes are those between lowering and fusion, in order.
+func passes(o Options) []pass {
+	list := []pass{{"buckets", buckets}, {"moments", moments}, {"split", split}, {"linear", linear}, {"recompute", recompute}, {"derive", derive}}
+	if o.Deterministic {
+		list = slices.DeleteFunc(list, func(p pass) bool { return p.name == "split" })
+	}
+	return list
 }
 
 // View is where a value lies: its root's place, and the offset in it.

@@ -3,8 +3,6 @@ package plan
 import (
 	"bytes"
 	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"ebtrain/collective"
@@ -59,10 +57,7 @@ func step(t *testing.T) *graph.Graph {
 
 func compile(t *testing.T, g *graph.Graph, world int) *Plan {
 	t.Helper()
-	p, err := New(g, Options{Name: "step", World: world})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := New(g, Options{Name: "step", World: world})
 	p.Allocate()
 	return p
 }
@@ -83,20 +78,7 @@ func TestGolden(t *testing.T) {
 		file  string
 		world int
 	}{{"step1.txt", 1}, {"step2.txt", 2}} {
-		got := dump(t, compile(t, step(t), c.world))
-		file := filepath.Join("testdata", c.file)
-		if *update {
-			if err := os.WriteFile(file, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs; if the new plan is right, run go test ./ddp/exec/plan -update. Got:\n%s", file, got)
-		}
+		golden(t, c.file, string(dump(t, compile(t, step(t), c.world))))
 	}
 }
 

@@ -6,39 +6,37 @@ import (
 	"slices"
 )
 
-// scheduler orders units. A unit is ready when the units that make its inputs
-// have run; of the ready ones the one with the least key runs, but those that
-// would have to wait for a collective only when there are no others.
+// scheduler orders units, which are fused nodes and others. A unit is ready
+// when the units that make its inputs have run; of the ready ones the one that
+// is due first runs, but those that would have to wait for a collective only
+// when there are no others.
 type scheduler struct {
-	l       *lowering
-	units   []unit
-	maker   map[int]int // value → unit that makes it
-	missing []int       // by unit: inputs' units that have not run
-	users   [][]int
-	started []bool // by unit: a collective that has started
-	waited  []bool // by unit: a collective that has been waited for
-	ready   queue  // need no wait
-	blocked queue  // need one
-	steps   []Step
-	pending []int // collectives started and not waited for, in order
-	number  int
+	*Plan
+	units    []node
+	maker    []int   // by value: the unit that makes it, -1 if none
+	deps     [][]int // by unit: the units that make its inputs, each once
+	users    [][]int // by unit: the units that it is a dep of
+	missing  []int   // by unit: deps that have not run
+	unwaited []int   // by unit: deps that are collectives not waited for
+	waited   []bool  // by unit: a collective that has been waited for
+	ran      []bool
+	ready    queue // need no wait
+	blocked  queue // need one, or have needed one
+	steps    []Step
+	started  []int // collectives, in order
 }
 
-func (l *lowering) schedule(units []unit) []Step {
-	s := &scheduler{l: l, units: units, maker: map[int]int{}, missing: make([]int, len(units)),
-		users: make([][]int, len(units)), started: make([]bool, len(units)), waited: make([]bool, len(units))}
+func schedule(p *Plan, units []node) []Step {
+	n := len(units)
+	s := &scheduler{Plan: p, units: units, maker: slices.Repeat([]int{-1}, len(p.Values)), deps: make([][]int, n), users: make([][]int, n),
+		missing: make([]int, n), unwaited: make([]int, n), waited: make([]bool, n), ran: make([]bool, n)}
 	for i, u := range units {
 		for _, v := range u.out {
 			s.maker[v] = i
 		}
 	}
-	for i := range units {
-		for _, d := range s.deps(i) {
-			s.missing[i]++
-			s.users[d] = append(s.users[d], i)
-		}
-	}
-	s.ready.key, s.blocked.key = units, units
+	s.connect()
+	s.ready.nodes, s.blocked.nodes = units, units
 	for i := range units {
 		if s.missing[i] == 0 {
 			s.release(i)
@@ -46,34 +44,44 @@ func (l *lowering) schedule(units []unit) []Step {
 	}
 	for s.next() {
 	}
-	s.finish()
-	if n := s.ready.Len() + s.blocked.Len(); n > 0 {
-		panic(fmt.Sprintf("plan: %d units depend on each other", n))
+	for _, i := range s.started {
+		s.wait(i)
+	}
+	if i := slices.Index(s.ran, false); i >= 0 {
+		panic(fmt.Sprintf("plan: unit %d (%v) waits for itself", i, units[i].op))
 	}
 	return s.steps
 }
 
-// deps are the units that make the inputs of unit i, each once.
-func (s *scheduler) deps(i int) []int {
-	var deps []int
-	for _, v := range s.units[i].in {
-		if m, ok := s.made(v); ok && !slices.Contains(deps, m) {
-			deps = append(deps, m)
+// connect finds who depends on whom.
+func (s *scheduler) connect() {
+	last := slices.Repeat([]int{-1}, len(s.units)) // by unit: the last one that it is a dep of
+	for i, u := range s.units {
+		for _, v := range u.in {
+			m := s.made(v)
+			if m < 0 || last[m] == i {
+				continue
+			}
+			last[m] = i
+			s.deps[i] = append(s.deps[i], m)
+			s.users[m] = append(s.users[m], i)
+			s.missing[i]++
+			if s.isStart(m) {
+				s.unwaited[i]++
+			}
 		}
 	}
-	return deps
 }
 
-// made is the unit that makes v, seen through aliases.
-func (s *scheduler) made(v int) (int, bool) {
-	for {
-		if m, ok := s.maker[v]; ok {
-			return m, true
-		}
-		if v = s.l.plan.Values[v].parent; v < 0 {
-			return 0, false
-		}
+// made is the unit that makes v, seen through aliases, -1 if none does.
+func (s *scheduler) made(v int) int {
+	for v >= 0 && s.maker[v] < 0 {
+		v = s.Values[v].parent
 	}
+	if v < 0 {
+		return -1
+	}
+	return s.maker[v]
 }
 
 func (s *scheduler) isStart(i int) bool { _, ok := s.units[i].op.(Start); return ok }
@@ -81,32 +89,28 @@ func (s *scheduler) isStart(i int) bool { _, ok := s.units[i].op.(Start); return
 // release puts a unit whose inputs' units have run into a queue. A collective
 // starts at once.
 func (s *scheduler) release(i int) {
-	if s.isStart(i) {
+	switch {
+	case s.isStart(i):
 		s.start(i)
-		return
+	case s.unwaited[i] > 0:
+		heap.Push(&s.blocked, i)
+	default:
+		heap.Push(&s.ready, i)
 	}
-	for _, d := range s.deps(i) {
-		if s.isStart(d) && !s.waited[d] {
-			heap.Push(&s.blocked, i)
-			return
-		}
-	}
-	heap.Push(&s.ready, i)
 }
 
 func (s *scheduler) start(i int) {
 	u := &s.units[i]
 	op := u.op.(Start)
-	op.Number = s.number
-	s.number++
+	op.Number = len(s.started)
 	u.op = op
-	s.started[i] = true
-	s.pending = append(s.pending, i)
+	s.started = append(s.started, i)
 	s.steps = append(s.steps, Step{Op: op, In: u.in, Scope: u.scope})
 	s.done(i)
 }
 
 func (s *scheduler) done(i int) {
+	s.ran[i] = true
 	for _, j := range s.users[i] {
 		if s.missing[j]--; s.missing[j] == 0 {
 			s.release(j)
@@ -114,6 +118,7 @@ func (s *scheduler) done(i int) {
 	}
 }
 
+// next runs a unit, and says whether there was one.
 func (s *scheduler) next() bool {
 	q := &s.ready
 	if q.Len() == 0 {
@@ -123,53 +128,44 @@ func (s *scheduler) next() bool {
 		return false
 	}
 	i := heap.Pop(q).(int)
-	waited := false
-	for _, d := range s.deps(i) {
-		if s.isStart(d) && !s.waited[d] {
-			s.wait(d)
-			waited = true
-		}
+	if s.ran[i] {
+		return true // it was blocked, then ready
+	}
+	for _, d := range s.deps[i] {
+		s.wait(d)
 	}
 	u := s.units[i]
 	s.steps = append(s.steps, Step{Op: u.op, In: u.in, Out: u.out, Scope: u.scope})
-	if waited {
-		again := s.blocked.units
-		s.blocked.units = nil
-		slices.Sort(again)
-		for _, j := range again {
-			s.release(j)
-		}
-	}
 	s.done(i)
 	return true
 }
 
+// wait waits for unit i if it is a collective that nobody has waited for.
 func (s *scheduler) wait(i int) {
-	u := s.units[i]
-	op := u.op.(Start)
+	op, ok := s.units[i].op.(Start)
+	if !ok || s.waited[i] {
+		return
+	}
 	s.waited[i] = true
-	s.pending = slices.DeleteFunc(s.pending, func(j int) bool { return j == i })
-	s.steps = append(s.steps, Step{Op: Wait{op.AllReduce, op.Number}, Out: u.out, Scope: u.scope})
-}
-
-// finish waits for every collective and assigns the variables.
-func (s *scheduler) finish() {
-	for len(s.pending) > 0 {
-		s.wait(s.pending[0])
+	s.steps = append(s.steps, Step{Op: Wait{op.AllReduce, op.Number}, Out: s.units[i].out, Scope: s.units[i].scope})
+	for _, j := range s.users[i] {
+		if s.unwaited[j]--; s.unwaited[j] == 0 && s.missing[j] == 0 && !s.ran[j] {
+			heap.Push(&s.ready, j)
+		}
 	}
 }
 
-// queue is a heap of units by key, then number.
+// queue is a heap of units by when they are due, then number.
 type queue struct {
-	key   []unit
+	nodes []node
 	units []int
 }
 
 func (q *queue) Len() int { return len(q.units) }
 func (q *queue) Less(i, j int) bool {
 	a, b := q.units[i], q.units[j]
-	if q.key[a].key != q.key[b].key {
-		return q.key[a].key < q.key[b].key
+	if q.nodes[a].index != q.nodes[b].index {
+		return q.nodes[a].index < q.nodes[b].index
 	}
 	return a < b
 }

@@ -6,65 +6,75 @@ import "ebtrain/ddp/graph"
 // group, into the sum of two small sums: each ends the group that makes its
 // operand, and neither x nor x + y is kept. Gradients of parameters that are
 // broadcast in several places have this form.
-func (l *lowering) split() {
-	for l.splitOnce() {
+//
+// It changes the order of a sum and goes by levels, which depend on the rest
+// of the graph: a deterministic program does without it.
+func split(d *dag) {
+	for splitOnce(d) {
 	}
 }
 
-func (l *lowering) splitOnce() bool {
-	f := &fusion{lowering: l}
-	f.produce()
-	f.need()
-	f.levels()
-	assigned := map[int]bool{}
-	for _, a := range f.plan.assigns {
-		assigned[f.prod[a.src]] = true
-	}
-	early := make([][]node, len(f.nodes)) // by node: sums to put behind it
-	var nodes []node
-	changed := false
-	for i, n := range f.nodes {
-		if p, ok := f.sumOfTwo(i); ok && !assigned[p] {
+// splitOnce says whether it has changed anything: levels are others then.
+func splitOnce(d *dag) (changed bool) {
+	s := &splitting{analyse(d), d.edit()}
+	for i, n := range d.nodes {
+		if p, ok := s.sumOfTwo(i); ok {
+			s.edit.replace(i, s.apart(n, p))
 			changed = true
-			var parts [2]int
-			for k, v := range f.reads(p) {
-				out := f.plan.Values[n.out[0]]
-				parts[k] = l.add(Value{DType: out.DType, Dims: out.Dims, Last: out.Last})
-				sum := node{n.op, []int{v}, []int{parts[k]}, f.nodes[p].index, n.scope, false}
-				if q := f.prod[v]; q >= 0 {
-					sum.index = f.nodes[q].index
-				}
-				early[p] = append(early[p], sum)
-			}
-			f.nodes[i] = node{f.nodes[p].op, parts[:], n.out, n.index, n.scope, false}
 		}
 	}
-	for i, n := range f.nodes {
-		nodes = append(append(nodes, n), early[i]...)
-	}
-	l.nodes = nodes
+	s.edit.apply()
 	return changed
+}
+
+type splitting struct {
+	*analysis
+	edit *edit
 }
 
 // sumOfTwo says whether node i sums, as its only reader, the result of a node
 // p that adds two arrays, one of which comes from an earlier group.
-func (f *fusion) sumOfTwo(i int) (p int, ok bool) {
-	r, isReduce := f.nodes[i].op.(graph.Reduce)
-	if !isReduce || r.Fn != graph.ReduceSum || !f.needed[i] {
+func (s *splitting) sumOfTwo(i int) (p int, ok bool) {
+	r, isReduce := s.nodes[i].op.(graph.Reduce)
+	if !isReduce || r.Fn != graph.ReduceSum || !s.needed[i] {
 		return 0, false
 	}
-	v := f.reads(i)[0]
-	if p = f.prod[v]; p < 0 || f.nodes[p].op != (graph.Binary{Fn: graph.Add}) || len(f.users[p]) != 1 || f.nodes[p].out[0] != v {
-		return 0, false
+	p = s.producer(s.reads[i][0])
+	return p, s.adds(p, s.reads[i][0])
+}
+
+// adds says whether node p makes v, for one reader, by adding two arrays, one
+// of which comes from an earlier group.
+func (s *splitting) adds(p, v int) (ok bool) {
+	if p < 0 || s.nodes[p].op != (graph.Binary{Fn: graph.Add}) || len(s.users[p]) != 1 || s.nodes[p].out[0] != v || s.assigned[p] {
+		return false
 	}
-	for _, x := range f.reads(p) {
-		val := &f.plan.Values[x]
-		if val.IsConst || val.Dims != f.space[p].dims { // broadcasts are summed where they are
-			return 0, false
+	for _, x := range s.reads[p] {
+		if !s.full(p, x) { // broadcasts are summed where they are
+			return false
 		}
-		if q := f.prod[x]; q >= 0 && f.inside(q, p, x) && f.level[q] < f.level[p] {
+		if q := s.producer(x); q >= 0 && s.inside(q, p, x) && s.level[q] < s.level[p] {
 			ok = true
 		}
 	}
-	return p, ok
+	return ok
+}
+
+// apart is the sum n of what node p adds as the sum of two sums, each behind p.
+// Those are taken apart in turn.
+func (s *splitting) apart(n node, p int) node {
+	var parts [2]int
+	for k, x := range s.reads[p] {
+		parts[k] = s.like(n.out[0])
+		sum := node{op: n.op, in: []int{x}, out: parts[k : k+1 : k+1], index: s.nodes[p].index, scope: n.scope}
+		q := s.producer(x)
+		if q >= 0 {
+			sum.index = s.nodes[q].index
+		}
+		if s.adds(q, x) {
+			sum = s.apart(sum, q)
+		}
+		s.edit.insertAfter(p, sum)
+	}
+	return n.instead(s.nodes[p].op, parts[:]...)
 }

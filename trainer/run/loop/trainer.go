@@ -141,7 +141,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if err := nn.Initialise(t.vars, specs, t.cfg.Seed); err != nil {
 		return err
 	}
-	o := exec.Options{Name: "step", Vars: t.vars, Comm: t.parts.Comm, Remat: t.cfg.Remat}
+	o := exec.Options{Name: "step", Vars: t.vars, Comm: t.parts.Comm, Remat: t.cfg.Remat, Deterministic: t.cfg.Shards > 0}
 	if t.cfg.Profile.File != "" {
 		o.Trace = t.events
 		if t.cfg.Profile.Step < t.next {

@@ -9,20 +9,20 @@ type call struct {
 	n  int
 }
 
-// merge says whether the outputs of n show what other values show: those of a
-// StopGrad, of an AllReduce of one rank, and of a computation that is the same
+// cse says whether the outputs of n show what other values show: those of a
+// StopGrad, of an AllReduce of one rank (see Options.Deterministic), and of a computation that is the same
 // once these are seen through. If not, it returns the node to lower.
-func (l *lowering) merge(n graph.Node) (graph.Node, bool) {
+func (l *lowering) cse(n graph.Node) (graph.Node, bool) {
 	switch n.Op.(type) {
 	case graph.StopGrad:
-		l.rep[n.Out[0]] = l.rep[n.In[0]]
+		l.same[n.Out[0]] = l.same[n.In[0]]
 		return n, true
 	case graph.AllReduce:
-		if l.o.World > 1 {
+		if l.o.World > 1 || l.o.Deterministic {
 			return n, false
 		}
 		for i, id := range n.In {
-			l.rep[n.Out[i]] = l.rep[id]
+			l.same[n.Out[i]] = l.same[id]
 		}
 		return n, true
 	}
@@ -31,24 +31,24 @@ func (l *lowering) merge(n graph.Node) (graph.Node, bool) {
 		return n, false
 	}
 	for i, id := range n.In {
-		k.in[i] = l.rep[id]
+		k.in[i] = l.same[id]
 	}
-	l.sign(&k)
-	if out, ok := l.seen[k]; ok {
+	l.ofResult(&k)
+	if out, ok := l.known[k]; ok {
 		for i, id := range n.Out {
-			l.rep[id] = out[i]
+			l.same[id] = out[i]
 		}
 		return n, true
 	}
-	l.seen[k] = n.Out
+	l.known[k] = n.Out
 	n.In = append([]graph.ID(nil), k.in[:k.n]...)
 	return n, false
 }
 
-// sign lets the derivative of a rectifier read the rectifier's result, which
+// ofResult lets the derivative of a rectifier read the rectifier's result, which
 // has the same sign, instead of its operand: the result is kept anyway by the
 // layers above, and the operand need not be.
-func (l *lowering) sign(k *call) {
+func (l *lowering) ofResult(k *call) {
 	u, ok := k.op.(graph.Unary)
 	if !ok {
 		return
@@ -64,7 +64,7 @@ func (l *lowering) sign(k *call) {
 	default:
 		return
 	}
-	if out, ok := l.seen[call{op: of, in: k.in, n: 1}]; ok {
+	if out, ok := l.known[call{op: of, in: k.in, n: 1}]; ok {
 		k.in[0] = out[0]
 	}
 }

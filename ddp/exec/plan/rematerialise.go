@@ -6,32 +6,17 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// remat lowers the peak of the planned memory by computing values again: where
-// most is in use, a value that waits for a later reader is dropped, and the
-// step that made it is repeated right before that reader. The repeated step is
-// the same op on the same operands, so no bit of any result changes.
+// rematerialise lowers the peak of the planned memory by computing values
+// again: where most is in use, a value that waits for a later reader is
+// dropped, and the step that made it is repeated right before that reader. The
+// repeated step is the same op on the same operands, so no bit of any result
+// changes.
 //
 // It works on the schedule and knows nothing else: levels, layers and backward
 // passes are no part of it. It goes on as long as the step at which most is in
 // use can be relieved and the peak rises nowhere else.
-type remat struct {
-	*Plan
-	pinned map[int]bool // roots that are assigned at the end
-}
-
-// rematMin is the least share of the peak that is worth a step: 1/rematMin.
-const rematMin = 256
-
-func newRemat(p *Plan) *remat {
-	r := &remat{Plan: p, pinned: map[int]bool{}}
-	for _, a := range p.assigns {
-		r.pinned[p.Values[a.src].Root] = true
-	}
-	return r
-}
-
-func (p *Plan) remat() {
-	r := newRemat(p)
+func rematerialise(p *Plan) {
+	r := newRematerialisation(p)
 	for range len(p.Steps) {
 		if !r.relieve() {
 			break
@@ -39,60 +24,48 @@ func (p *Plan) remat() {
 	}
 }
 
-// use is the life of a root in planned memory.
-type use struct {
-	made    int   // the step that writes it
-	touched []int // the steps that read or write it, in order
+type rematerialisation struct {
+	*Plan
+	pinned map[int]bool // roots that are assigned at the end
 }
 
-// lives finds the life of every root and the bytes in use at every step.
-func (r *remat) lives() (lives []use, inUse []int) {
-	lives = make([]use, len(r.Values))
-	for i := range lives {
-		lives[i].made = never
+// leastGain is the least share of the peak that is worth a step: 1/leastGain.
+const leastGain = 256
+
+func newRematerialisation(p *Plan) *rematerialisation {
+	r := &rematerialisation{Plan: p, pinned: map[int]bool{}}
+	for _, a := range p.assigns {
+		r.pinned[p.Values[a.src].Root] = true
 	}
-	touch := func(v, i int) *use {
-		l := &lives[r.Values[v].Root]
-		if n := len(l.touched); n == 0 || l.touched[n-1] != i {
-			l.touched = append(l.touched, i)
-		}
-		return l
-	}
-	for i := range r.Steps {
-		for _, v := range r.Steps[i].In {
-			touch(v, i)
-		}
-		for _, v := range r.Steps[i].Out {
-			if l := touch(v, i); l.made == never {
-				l.made = i
-			}
-		}
-	}
-	inUse = make([]int, len(r.Steps)+1) // differences at first
+	return r
+}
+
+// inUse is the bytes in use at every step.
+func (r *rematerialisation) inUse(lives []life) []int {
+	bytes := make([]int, len(r.Steps)+1) // differences at first
 	for root := range lives {
 		if l := &lives[root]; len(l.touched) > 0 && r.planned(root) {
-			bytes := r.Values[root].Bytes()
-			inUse[l.touched[0]] += bytes
-			inUse[r.end(root, l)+1] -= bytes
+			bytes[l.touched[0]] += r.Values[root].Bytes()
+			bytes[r.end(root, l)+1] -= r.Values[root].Bytes()
 		}
 	}
 	for i := range r.Steps {
-		inUse[i+1] += inUse[i]
+		bytes[i+1] += bytes[i]
 	}
-	return lives, inUse[:len(r.Steps)]
+	return bytes[:len(r.Steps)]
 }
 
-func (r *remat) planned(root int) bool {
+func (r *rematerialisation) planned(root int) bool {
 	s := r.Values[root].Space
 	return s == Arena || s == Bucket
 }
 
 // end is the last step at which a root is in use.
-func (r *remat) end(root int, l *use) int {
+func (r *rematerialisation) end(root int, l *life) int {
 	if r.pinned[root] {
 		return len(r.Steps) - 1
 	}
-	return l.touched[len(l.touched)-1]
+	return l.last()
 }
 
 // repetition is a plan: step made is repeated before step at, and what it
@@ -104,15 +77,16 @@ type repetition struct {
 
 // relieve drops one value at the step where most is in use, and says whether
 // it found one.
-func (r *remat) relieve() bool {
-	lives, inUse := r.lives()
+func (r *rematerialisation) relieve() bool {
+	lives := r.lives()
+	inUse := r.inUse(lives)
 	if len(inUse) == 0 {
 		return false
 	}
 	peak := slices.Max(inUse)
 	full := slices.Index(inUse, peak)
 	var best repetition
-	gain := peak / rematMin
+	gain := peak / leastGain
 	for root := range r.Values { // in order: equal graphs give equal plans
 		l := &lives[root]
 		if r.Values[root].Space != Arena || r.Values[root].Root != root || l.made == never || r.pinned[root] {
@@ -139,7 +113,7 @@ func (r *remat) relieve() bool {
 
 // repeatable says whether the step that makes a's value costs about as much as
 // reading and writing it, and how it is repeated for this value alone.
-func (r *remat) repeatable(a *repetition) bool {
+func (r *rematerialisation) repeatable(a *repetition) bool {
 	s := &r.Steps[a.made]
 	switch op := s.Op.(type) {
 	case *Fused:
@@ -160,14 +134,14 @@ func (r *remat) repeatable(a *repetition) bool {
 // gain is the number of bytes less in use at step full, where most is in use,
 // if a is done; 0 if that is at most least or lifts another step to that peak.
 // Operands must be kept longer for it.
-func (r *remat) gain(a repetition, lives []use, inUse []int, full, least int) int {
+func (r *rematerialisation) gain(a repetition, lives []life, inUse []int, full, least int) int {
 	type extension struct{ end, bytes int } // end is the last step without a
 	var kept []extension
 	gain := r.Values[a.root].Bytes()
 	for _, v := range a.step.In {
 		root := r.Values[v].Root
 		l := &lives[root]
-		if r.Values[root].Space == Var && l.touched[len(l.touched)-1] < a.at {
+		if r.Values[root].Space == Var && l.last() < a.at {
 			return 0 // it might not be assigned in place any more
 		}
 		if end := r.end(root, l); r.planned(root) && end < a.at {
@@ -200,7 +174,7 @@ func (r *remat) gain(a repetition, lives []use, inUse []int, full, least int) in
 }
 
 // repeat does a.
-func (r *remat) repeat(a repetition) {
+func (r *rematerialisation) repeat(a repetition) {
 	val := r.Values[a.root]
 	id := len(r.Values)
 	val.Root, val.parent, val.bcast = id, noParent, noParent
@@ -215,7 +189,7 @@ func (r *remat) repeat(a repetition) {
 }
 
 // moved are values with those of root replaced by those of its copy.
-func (r *remat) moved(in []int, root int, views map[int]int) []int {
+func (r *rematerialisation) moved(in []int, root int, views map[int]int) []int {
 	if !slices.ContainsFunc(in, func(v int) bool { return r.Values[v].Root == root }) {
 		return in
 	}

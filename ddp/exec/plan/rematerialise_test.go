@@ -28,10 +28,7 @@ func deep(t *testing.T, n int) *graph.Graph {
 
 func withRemat(t *testing.T, g *graph.Graph, remat bool) *Plan {
 	t.Helper()
-	p, err := New(g, Options{Name: "step", World: 1, Remat: remat})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := New(g, Options{Name: "step", World: 1, Remat: remat})
 	p.Allocate()
 	replay(t, p)
 	return p
@@ -71,12 +68,8 @@ func TestRematNeverRaisesThePeak(t *testing.T) {
 		}
 		var peaks [2]int
 		for i, remat := range []bool{false, true} {
-			p, err := New(g, Options{Name: "random", World: 1 + int(seed%2), Remat: remat})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, inUse := newRemat(p).lives()
-			for _, n := range inUse {
+			p := New(g, Options{Name: "random", World: 1 + int(seed%2), Remat: remat})
+			for _, n := range newRematerialisation(p).inUse(p.lives()) {
 				peaks[i] = max(peaks[i], n)
 			}
 		}

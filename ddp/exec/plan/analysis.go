@@ -1,0 +1,234 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"ebtrain/ddp/graph"
+)
+
+// space is what the members of a group have in common.
+type space struct {
+	dims  graph.Shape
+	dtype graph.DType
+}
+
+// analysis is what passes ask about the nodes as they are. Values that are
+// added later have no producer.
+//
+// Each node has a level: an edge inside a group keeps the level, any other
+// edge raises it. So a path that leaves a group cannot come back to it, and
+// groups never depend on each other in a circle. Nodes that may well run later
+// sink: see sink.
+type analysis struct {
+	*dag
+	made     []int   // by value: the node that makes it, -1 if none
+	reads    [][]int // by node: the values that it reads
+	users    [][]int // by node: the needed nodes that read it, last first
+	needed   []bool  // by node: an output or assignment depends on it
+	assigned []bool  // by node: it makes an assigned value
+	fusible  []bool
+	space    []space // by node, of fusible nodes
+	level    []int   // by node: the least that its inputs allow
+	sunk     []int   // by node: the level at which it joins a group
+}
+
+func analyse(d *dag) *analysis {
+	n := len(d.nodes)
+	a := &analysis{dag: d, made: make([]int, len(d.Values)), reads: make([][]int, n), users: make([][]int, n),
+		needed: make([]bool, n), assigned: make([]bool, n), fusible: make([]bool, n), space: make([]space, n), level: make([]int, n)}
+	a.findProducers()
+	for i := range d.nodes {
+		a.reads[i] = a.read(i)
+	}
+	a.findUsers()
+	a.findLevels()
+	a.sink()
+	return a
+}
+
+func (a *analysis) findProducers() {
+	for v := range a.made {
+		a.made[v] = -1
+	}
+	for i, n := range a.nodes {
+		for _, v := range n.out {
+			a.made[v] = i
+		}
+		over := n.out
+		switch n.op.(type) {
+		case graph.Unary, graph.Binary, graph.Select, graph.Broadcast:
+		case graph.Reduce, centred:
+			over = n.in
+		default:
+			continue
+		}
+		v := a.Values[over[0]]
+		a.fusible[i], a.space[i] = true, space{v.Dims, v.DType}
+	}
+	for v := range a.Values { // aliases show what their parents hold
+		if p := a.Values[v].parent; p >= 0 && a.made[v] < 0 {
+			a.made[v] = a.made[p]
+		}
+	}
+}
+
+// producer is the node that makes v, -1 if there is none.
+func (a *analysis) producer(v int) int {
+	if v >= len(a.made) {
+		return -1
+	}
+	return a.made[v]
+}
+
+// source is the value that a fused reader of v reads: broadcasts and aliases
+// of the same extents are seen through.
+func (a *analysis) source(v int) int {
+	for {
+		val := &a.Values[v]
+		switch {
+		case val.bcast >= 0:
+			v = val.bcast
+		case val.parent >= 0 && a.Values[val.parent].Dims == val.Dims:
+			v = val.parent
+		default:
+			return v
+		}
+	}
+}
+
+// read is the values that node i reads.
+func (a *analysis) read(i int) []int {
+	in := a.nodes[i].in
+	if !a.fusible[i] {
+		return in
+	}
+	from := make([]int, len(in))
+	for k, v := range in {
+		from[k] = a.source(v)
+	}
+	return from
+}
+
+func (a *analysis) findUsers() {
+	for _, s := range a.assigns {
+		if p := a.made[s.src]; p >= 0 {
+			a.needed[p], a.assigned[p] = true, true
+		}
+	}
+	for i := len(a.nodes) - 1; i >= 0; i-- {
+		if o := a.nodes[i].out; len(o) == 1 && a.Values[o[0]].Space == Output {
+			a.needed[i] = true
+		}
+		if !a.needed[i] {
+			continue
+		}
+		for _, v := range a.reads[i] {
+			if p := a.made[v]; p >= 0 {
+				a.needed[p] = true
+				a.users[p] = append(a.users[p], i)
+			}
+		}
+	}
+}
+
+func isReduction(op any) bool {
+	switch op.(type) {
+	case graph.Reduce, centred:
+		return true
+	}
+	return false
+}
+
+// alone says whether node i is a reduction that has to be a step of its own.
+func (a *analysis) alone(i int) bool { return a.o.Deterministic && isReduction(a.nodes[i].op) }
+
+// inside says whether node i may read value v, made by node p, without v
+// being stored: both can be in one group.
+func (a *analysis) inside(p, i, v int) bool {
+	return a.fusible[p] && a.fusible[i] && a.space[p] == a.space[i] && a.nodes[p].out[0] == v &&
+		!isReduction(a.nodes[p].op) && !a.alone(i)
+}
+
+// full says whether value v, read by fusible node i, is an array of one
+// element for each of the node's points.
+func (a *analysis) full(i, v int) bool {
+	val := &a.Values[v]
+	return !val.IsConst && val.Dims == a.space[i].dims
+}
+
+func (a *analysis) findLevels() {
+	for i := range a.nodes {
+		if !a.needed[i] {
+			continue
+		}
+		for _, v := range a.reads[i] {
+			p := a.made[v]
+			if p < 0 {
+				continue
+			}
+			lv := a.level[p]
+			if !a.inside(p, i, v) {
+				lv++
+			}
+			a.level[i] = max(a.level[i], lv)
+		}
+	}
+}
+
+// sink moves pointwise nodes that read one array up to the level of their
+// first reader, so that they join its group: recomputing from the operand
+// there costs no more memory than keeping the result.
+func (a *analysis) sink() {
+	a.sunk = slices.Clone(a.level)
+	for i := len(a.nodes) - 1; i >= 0; i-- {
+		if !a.needed[i] || !a.fusible[i] || a.assigned[i] || !a.nodes[i].late && !a.lean(i) {
+			continue
+		}
+		if bound, joins := a.bound(i); joins {
+			a.sunk[i] = max(a.sunk[i], bound)
+		}
+	}
+}
+
+// bound is the greatest level that the readers of node i allow, and whether
+// one of them could then be in its group.
+func (a *analysis) bound(i int) (bound int, joins bool) {
+	bound = math.MaxInt
+	for _, u := range a.users[i] {
+		lv, in := a.sunk[u], true
+		for _, v := range a.reads[u] {
+			if a.made[v] == i && !a.inside(i, u, v) {
+				lv, in = a.sunk[u]-1, false
+				break
+			}
+		}
+		switch {
+		case lv < bound:
+			bound, joins = lv, in
+		case lv == bound:
+			joins = joins || in
+		}
+	}
+	return bound, joins
+}
+
+// lean says whether node i is pointwise and reads at most one array of its
+// own size.
+func (a *analysis) lean(i int) bool {
+	switch a.nodes[i].op.(type) {
+	case graph.Unary, graph.Binary, graph.Select:
+	default:
+		return false
+	}
+	one := -1
+	for _, v := range a.reads[i] {
+		if a.full(i, v) && v != one {
+			if one >= 0 {
+				return false
+			}
+			one = v
+		}
+	}
+	return true
+}
