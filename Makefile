@@ -7,7 +7,7 @@ MAINS := ./launch/ddplaunch ./trainer/train ./trainer/sample ./trainer/evaluate 
 # build takes its place. Expanded when a recipe runs, so after `deps`.
 TAGS = $(if $(wildcard /usr/include/dnnl.h /usr/local/include/dnnl.h /usr/include/oneapi/dnnl/dnnl.h),,nodnnl)
 
-.PHONY: help deps build demo test check race fuzz lint clean
+.PHONY: help deps build demo test check race fuzz random lint clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,8 +40,14 @@ FUZZTIME ?= 10s
 fuzz: deps ## run every fuzz target for FUZZTIME (10s)
 	@set -e; $(GO) list -tags '$(TAGS)' ./... | while read -r pkg; do \
 	  for f in $$($(GO) test -tags '$(TAGS)' -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
-	    echo "== $$pkg $$f"; $(GO) test -tags '$(TAGS)' -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+	    echo "== $$pkg $$f"; $(GO) test -tags '$(TAGS)' -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$pkg"; \
 	  done; done
+
+RANDOMTIME ?= 10m
+SEED ?= 1
+random: deps ## random programs, convolutions and products, for RANDOMTIME (10m) each, from seed SEED (1)
+	$(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run RandomGraphs ./ddp/exec/cpu -graphs.time $(RANDOMTIME) -graphs.seed $(SEED)
+	$(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run RandomProducts ./ddp/exec/cpu/linalg/engine/enginetest -products.time $(RANDOMTIME) -products.seed $(SEED)
 
 lint: deps ## golangci-lint, at the pinned version
 	@.ci/lint '$(TAGS)'

@@ -105,6 +105,9 @@ func (v *virtual) leaf(op graph.Leaf, out graph.ID) {
 		op.Type.Shape = t.Shape.With(0, t.Shape.At(0)*len(v.copies))
 	}
 	whole := v.to.Apply(op)
+	if v.to.Err() != nil {
+		return
+	}
 	for r, ids := range v.copies {
 		part := whole
 		switch {

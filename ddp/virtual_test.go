@@ -163,12 +163,19 @@ func TestVirtualiseErrors(t *testing.T) {
 	}
 	output := unreduced(func(b *graph.Builder, v graph.ID) { b.Output("loss", v) })
 	assign := unreduced(func(b *graph.Builder, v graph.ID) { b.Assign(b.Var("w", graph.T(graph.F32)), v) })
+	var b graph.Builder
+	b.Output("y", b.AllReduce(collective.Sum, "all", b.Neg(b.Input("x", graph.T(graph.F32, 2, 0))))[0])
+	empty, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name   string
 		g      *graph.Graph
 		change func(s *ddp.Shards)
 		want   string
 	}{
+		{"an empty input", empty, func(s *ddp.Shards) { s.Split = map[string]bool{"x": true} }, "not inside its 0 entries"},
 		{"output", output, func(*ddp.Shards) {}, "output loss depends on the samples of one virtual shard"},
 		{"assign", assign, func(*ddp.Shards) {}, `the new value of var "w" depends on the samples`},
 		{"three shards", output, func(s *ddp.Shards) { s.Virtual = 3 }, "power of two, got 3"},

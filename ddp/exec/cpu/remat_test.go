@@ -3,7 +3,6 @@ package cpu
 import (
 	"bytes"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -24,35 +23,6 @@ func (l *lean) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
 		l.peak = p.Stats().PeakBytes
 	}
 	return p, err
-}
-
-// TestRematHasTheSameBits on random graphs with collectives, two ranks.
-func TestRematHasTheSameBits(t *testing.T) {
-	bes := [2]exec.Backend{open(t, Config{Threads: 1}), open(t, Config{Threads: 2})}
-	run := func(g *graph.Graph, remat bool) [2][]float64 {
-		next := 0
-		return runRandom(t, g, func() exec.Backend {
-			next++
-			if remat {
-				return &lean{Backend: bes[next-1]}
-			}
-			return bes[next-1]
-		})
-	}
-	for seed := range uint64(60) {
-		g, err := randomStep(rand.New(rand.NewPCG(seed, 4)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, want := run(g, true), run(g, false)
-		for r := range want {
-			for i, w := range want[r] {
-				if got[r][i] != w {
-					t.Fatalf("seed %d, rank %d, number %d: got %v, want %v", seed, r, i, got[r][i], w)
-				}
-			}
-		}
-	}
 }
 
 // TestRematOfFunctions computes functions again in groups whose blocks end

@@ -33,6 +33,7 @@ var convTable = []struct {
 	{"dilation", 2, 2, 7, 8, 3, conv(3, 3, 1, 1, [4]int{2, 2, 2, 2}, 2, 2)},
 	{"dilation and stride", 1, 2, 9, 8, 2, conv(3, 2, 2, 3, [4]int{1, 0, 2, 1}, 2, 3)},
 	{"asymmetric padding", 2, 2, 5, 5, 3, conv(3, 3, 1, 1, [4]int{0, 2, 1, 0}, 1, 1)},
+	{"no images", 0, 2, 5, 5, 3, graph.NewConv(3, 1, 1)},
 	{"everything unequal", 2, 2, 6, 7, 3, conv(2, 3, 2, 1, [4]int{1, 0, 0, 2}, 1, 2)},
 }
 
@@ -66,7 +67,7 @@ func convCases() []Case {
 // matmulCases are the four products of each set of extents (m, n, k).
 func matmulCases() []Case {
 	var all []Case
-	for _, e := range [][3]int{{1, 1, 1}, {3, 5, 7}, {17, 9, 33}, {1, 3, 64}, {16, 1, 4}, {8, 16, 32}} {
+	for _, e := range [][3]int{{1, 1, 1}, {3, 5, 7}, {17, 9, 33}, {1, 3, 64}, {16, 1, 4}, {8, 16, 32}, {3, 5, 0}, {0, 5, 7}, {3, 0, 7}} {
 		m, n, k := e[0], e[1], e[2]
 		for _, op := range []graph.MatMul{{}, {TransX: true}, {TransY: true}, {TransX: true, TransY: true}} {
 			x, y := float(m, k), float(k, n)

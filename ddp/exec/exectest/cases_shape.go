@@ -132,6 +132,10 @@ func leafCases() []Case {
 		{Name: "iota", Tol: Exact, Build: func(b *graph.Builder, _ []graph.ID) []graph.ID {
 			return []graph.ID{b.Iota(graph.T(graph.F32, 3, 5), 0), b.Iota(graph.T(graph.F32, 3, 5), 1), b.Iota(graph.T(graph.I32, 2, 3, 4), 1), b.Iota(graph.T(graph.I64, 7), 0)}
 		}},
+		{Name: "const of bf16 is rounded", Tol: Exact, NoDiff: true, Build: func(b *graph.Builder, _ []graph.ID) []graph.ID {
+			c := b.Full(graph.T(graph.BF16, 17), 0.3)
+			return []graph.ID{b.Equal(c, b.BroadcastTo(b.MaxKeep(c, 0), graph.D(17))), b.Sub(b.Iota(b.Type(c), 0), c)}
+		}},
 		{Name: "const", Tol: Exact, Build: func(b *graph.Builder, _ []graph.ID) []graph.ID {
 			return []graph.ID{b.Full(graph.T(graph.F32), 0.1), b.Full(graph.T(graph.F32, 3, 5), -2.5), b.Full(graph.T(graph.I32, 4), 7), b.Full(graph.T(graph.I64, 2), 2.5), b.Full(graph.T(graph.U8, 3), 255)}
 		}},

@@ -3,6 +3,9 @@
 // three orders, random graphs, and the promises of package exec (assignments,
 // aliases, dead code, collectives, errors).
 //
+// Package randomgraph, below, goes on from there: random programs of any kind, for
+// as long as one likes.
+//
 // Cases is the table of single ops; package graph's own tests differentiate
 // the same table.
 //

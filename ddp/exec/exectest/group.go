@@ -12,7 +12,7 @@ import (
 
 // NewGroup returns the ends of a group of n ranks inside this process, for
 // tests: goroutines that all-reduce floats (Sum, Mean) and keep barriers. Sums
-// are taken in float64 in the order of ranks.
+// are taken by halves, each rounded, as those of communicators.
 func NewGroup(n int) []collective.Comm {
 	g := &group{size: n, ended: make(chan struct{}), slots: map[uint64]*slot{}}
 	comms := make([]collective.Comm, n)
@@ -118,10 +118,7 @@ func reduce(reqs []collective.Request) error {
 		return fmt.Errorf("the test group does not offer %s %s", first.Kind, first.Op)
 	}
 	for i := range first.Vec.Len {
-		sum := 0.0
-		for _, q := range reqs {
-			sum += at(q.Vec, i)
-		}
+		sum := sumOf(reqs, i)
 		if first.Op == collective.Mean {
 			sum /= float64(len(reqs))
 		}
@@ -130,6 +127,19 @@ func reduce(reqs []collective.Request) error {
 		}
 	}
 	return nil
+}
+
+// sumOf adds element i of all ranks.
+func sumOf(reqs []collective.Request, i int) float64 {
+	n := len(reqs)
+	if n == 1 {
+		return at(reqs[0].Vec, i)
+	}
+	sum := sumOf(reqs[:n/2], i) + sumOf(reqs[n/2:], i)
+	if reqs[0].Vec.Type == collective.F32 {
+		return float64(float32(sum))
+	}
+	return sum
 }
 
 func at(v collective.Vec, i int) float64 {
