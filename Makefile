@@ -40,7 +40,7 @@ FUZZTIME ?= 10s
 fuzz: deps ## run every fuzz target for FUZZTIME (10s)
 	@set -e; $(GO) list -tags '$(TAGS)' ./... | while read -r pkg; do \
 	  for f in $$($(GO) test -tags '$(TAGS)' -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
-	    echo "== $$pkg $$f"; $(GO) test -tags '$(TAGS)' -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+	    echo "== $$pkg $$f"; $(GO) test -tags '$(TAGS)' -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$pkg"; \
 	  done; done
 
 RANDOMTIME ?= 10m

@@ -2,8 +2,10 @@ package exec
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
+	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 )
 
@@ -19,15 +21,6 @@ func NewTensor(t graph.Type) *Tensor {
 	raw := make([]byte, t.Bytes()+align)
 	off := int(-uintptr(unsafe.Pointer(&raw[0])) & (align - 1))
 	return &Tensor{Type: t, data: raw[off : off+t.Bytes() : off+t.Bytes()]}
-}
-
-// WrapTensor is the tensor over existing memory of t.Bytes() bytes, aligned to
-// the element size.
-func WrapTensor(t graph.Type, data []byte) *Tensor {
-	if len(data) != t.Bytes() {
-		panic(fmt.Sprintf("exec: %d bytes cannot hold %v", len(data), t))
-	}
-	return &Tensor{Type: t, data: data}
 }
 
 // Bytes is the memory of the tensor.
@@ -49,7 +42,7 @@ func (t *Tensor) At(i int) float64 {
 	case graph.F64:
 		return t.F64()[i]
 	case graph.BF16:
-		return float64(fromBF16(elems[uint16](t)[i]))
+		return float64(collective.FromBF16(elems[uint16](t)[i]))
 	case graph.I32:
 		return float64(t.I32()[i])
 	case graph.I64:
@@ -66,13 +59,13 @@ func (t *Tensor) SetAt(i int, v float64) {
 	case graph.F64:
 		t.F64()[i] = v
 	case graph.BF16:
-		elems[uint16](t)[i] = toBF16(float32(v))
+		elems[uint16](t)[i] = collective.ToBF16(float32(v))
 	case graph.I32:
-		t.I32()[i] = int32(roundHalfEven(v))
+		t.I32()[i] = int32(math.RoundToEven(v))
 	case graph.I64:
-		t.I64()[i] = int64(roundHalfEven(v))
+		t.I64()[i] = int64(math.RoundToEven(v))
 	default:
-		t.data[i] = uint8(roundHalfEven(v))
+		t.data[i] = uint8(math.RoundToEven(v))
 	}
 }
 

@@ -3,12 +3,11 @@ package cpu
 import (
 	"context"
 	"time"
-	"unsafe"
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/plan"
-	"ebtrain/ddp/graph"
 )
 
 // begin starts a collective on a bucket.
@@ -18,14 +17,14 @@ type begin struct {
 	number int
 }
 
-func newBegin(p *program, op plan.Start, bucket place) kernel {
+func newBegin(p *program, op plan.Start, bucket array.Place) kernel {
 	return &begin{p, collective.Request{
 		Kind: collective.AllReduce, Op: op.Op, Label: op.Label,
-		Vec: collective.Vec{Type: bucket.dtype, Len: bucket.dims.Len(), Ptr: bucket.mem},
+		Vec: collective.Vec{Type: bucket.DType, Len: bucket.Len(), Ptr: bucket.Mem},
 	}, op.Number}
 }
 
-func (s *begin) run() error {
+func (s *begin) Run() error {
 	if s.p.trace != nil {
 		s.p.pending[s.number] = watch(s.p, s.req)
 		return nil
@@ -71,27 +70,11 @@ type wait struct {
 	number int
 }
 
-func (w *wait) run() error {
+func (w *wait) Run() error {
 	began := time.Now()
 	pending := w.p.pending[w.number]
 	w.p.pending[w.number] = collective.Pending{}
 	err := pending.Wait(w.p.ctx)
 	w.p.stats.CommWait += time.Since(began)
 	return err
-}
-
-// place is where an array lies, and its physical shape.
-type place struct {
-	mem   unsafe.Pointer
-	dtype collective.DType
-	dims  graph.Shape
-}
-
-// from is the address of element n, where an array of shape s begins. Of one
-// without elements it is the place itself: n may lie outside.
-func (p place) from(n int, s graph.Shape) unsafe.Pointer {
-	if s.Len() == 0 {
-		return p.mem
-	}
-	return unsafe.Add(p.mem, n*p.dtype.Size())
 }

@@ -7,13 +7,16 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/moves"
+	"ebtrain/ddp/exec/cpu/pointwise"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
 
 // kernel does one step.
-type kernel interface{ run() error }
+type kernel interface{ Run() error }
 
 // step is a kernel and what is known about it.
 type step struct {
@@ -80,21 +83,17 @@ func (p *program) compile(o exec.Options) error {
 // attach gives the fused kernels memory for their registers, the same to all:
 // they run one after the other.
 func (p *program) attach() {
-	type buffered interface {
-		bufferBytes() int
-		attach(w int, mem unsafe.Pointer)
-	}
 	size := 0
 	for _, s := range p.steps {
-		if k, ok := s.kernel.(buffered); ok {
-			size = max(size, k.bufferBytes())
+		if k, ok := s.kernel.(pointwise.Kernel); ok {
+			size = max(size, k.Buffer())
 		}
 	}
 	for w := range p.b.threads {
 		mem := exec.NewTensor(graph.T(graph.U8, size)).Bytes()
 		for _, s := range p.steps {
-			if k, ok := s.kernel.(buffered); ok {
-				k.attach(w, unsafe.Pointer(unsafe.SliceData(mem)))
+			if k, ok := s.kernel.(pointwise.Kernel); ok {
+				k.Attach(w, unsafe.Pointer(unsafe.SliceData(mem)))
 			}
 		}
 	}
@@ -113,7 +112,7 @@ func (p *program) bind(vars exec.Vars) error {
 	if len(p.plan.Vars) == 0 {
 		return nil
 	}
-	v, ok := vars.(*Vars)
+	v, ok := vars.(*exec.HostVars)
 	if !ok {
 		if vars == nil {
 			return fmt.Errorf("the graph has variables (the first is %q), and none were given", p.plan.Vars[0].Name)
@@ -121,7 +120,7 @@ func (p *program) bind(vars exec.Vars) error {
 		return fmt.Errorf("the variables belong to another backend (%T)", vars)
 	}
 	for _, want := range p.plan.Vars {
-		t := v.tensor(want.Name)
+		t := v.Tensor(want.Name)
 		if t == nil {
 			return fmt.Errorf("variable %q is not set; want %v", want.Name, want.Type)
 		}
@@ -137,14 +136,7 @@ func (p *program) bind(vars exec.Vars) error {
 // none for an engine, and says how much scratch memory the step needs.
 func (p *program) prepare(s *plan.Step, prob problem) (engine.Kernel, int, error) {
 	if f, ok := s.Op.(*plan.Fused); ok {
-		n := 0
-		for _, r := range f.Sums {
-			n += sumBytes(resultLen(r.Access), p.b.pool.parts)
-			if r.Centred { // perhaps its mean
-				n += sumBytes(resultLen(r.Access), p.b.pool.parts)
-			}
-		}
-		return nil, n, nil
+		return nil, pointwise.Scratch(f, p.b.jobs), nil
 	}
 	if prob == nil || p.plan.Values[s.Out[0]].DType != graph.F32 || p.termless(s) {
 		return nil, 0, nil
@@ -190,7 +182,7 @@ func (p *program) allocate() error {
 }
 
 // place is where a value lies.
-func (p *program) place(v int) place {
+func (p *program) place(v int) array.Place {
 	val := &p.plan.Values[v]
 	space, index, off := p.plan.View(v)
 	var mem []byte
@@ -209,11 +201,11 @@ func (p *program) place(v int) place {
 	if val.Dims.Len() == 0 { // which may be placed at the very end
 		off = 0
 	}
-	return place{unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off), val.DType, val.Dims}
+	return array.Place{Mem: unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off), DType: val.DType, Dims: val.Dims}
 }
 
-func (p *program) places(vs []int) []place {
-	var ps []place
+func (p *program) places(vs []int) []array.Place {
+	var ps []array.Place
 	for _, v := range vs {
 		ps = append(ps, p.place(v))
 	}
@@ -223,103 +215,26 @@ func (p *program) places(vs []int) []place {
 // kernel makes the kernel of a step.
 func (p *program) kernel(s *plan.Step, prob problem, ek engine.Kernel) (kernel, error) {
 	in, out := p.places(s.In), p.places(s.Out)
-	pool := p.b.pool
+	jobs := p.b.jobs
 	scratch := unsafe.Pointer(unsafe.SliceData(p.arena))
 	if s.Scratch > 0 {
 		scratch = unsafe.Add(scratch, s.ScratchAt)
 	}
 	if ek != nil {
-		return &engineStep{ek, out[0].mem, in[0].mem, in[1].mem, scratch}, nil
+		return &engineStep{ek, out[0].Mem, in[0].Mem, in[1].Mem, scratch}, nil
 	}
 	switch op := s.Op.(type) {
 	case *plan.Fused:
-		return fusedKernel(pool, op, in, out, scratch), nil
-	case plan.Copy:
-		return copyBytes{memory(out[0]), memory(in[0])}, nil
-	case plan.Fill:
-		return newFill(op.Value, out[0]), nil
+		return pointwise.New(jobs, op, in, out, scratch), nil
 	case plan.Start:
 		return newBegin(p, op, p.place(op.Bucket)), nil
 	case plan.Wait:
 		return &wait{p, op.Number}, nil
 	case graph.Conv2D, graph.Conv2DGradX, graph.Conv2DGradW, graph.MatMul:
 		if p.termless(s) {
-			return newFill(0, out[0]), nil
+			return moves.New(jobs, plan.Fill{}, nil, out)
 		}
-		return newLoop64(pool, prob, out[0], in[0], in[1])
-	case graph.Transpose:
-		return transposeMove(pool, op, in[0], out[0]), nil
-	case graph.Slice:
-		return sliceMove(pool, op, in[0], out[0]), nil
-	case graph.Pad:
-		return padMove(pool, op, in[0], out[0]), nil
-	case graph.Concat:
-		return concatMove(pool, op, in, out[0]), nil
-	case graph.Gather:
-		return newGather(pool, in[0], in[1], out[0]), nil
-	case graph.ScatterAdd:
-		return newScatter(pool, in[0].dtype, in[0], in[1], out[0]), nil
-	case graph.PlaneGather:
-		return newPlaneGather(pool, in[0], in[1], out[0]), nil
-	case graph.PlaneScatter:
-		return newPlaneScatter(pool, in[0], in[1], out[0]), nil
-	case graph.Draw:
-		return newDraw(pool, op, in[0], out[0]), nil
-	case graph.Iota:
-		return newIota(op, out[0]), nil
-	case graph.Cast:
-		return newCast(pool, in[0], out[0]), nil
+		return newLoop64(jobs, prob, out[0], in[0], in[1])
 	}
-	return imageKernel(pool, s.Op, in, out)
-}
-
-func memory(x place) []byte { return span[byte](x.mem, x.dims.Len()*x.dtype.Size()) }
-
-// imageKernel makes the kernels of pools and upsampling.
-func imageKernel(p *pool, op any, in, out []place) (kernel, error) {
-	switch in[0].dtype {
-	case graph.F32:
-		return imageKernelOf(p, mix32, op, in, out)
-	case graph.F64:
-		return imageKernelOf(p, mix[float64], op, in, out)
-	}
-	return nil, fmt.Errorf("no kernel for %v", in[0].dtype)
-}
-
-func imageKernelOf[T float](p *pool, mix mixer[T], op any, in, out []place) (kernel, error) {
-	x, y := in[0], out[0]
-	switch op := op.(type) {
-	case graph.SumPool2D:
-		h, w := poolTaps(op.Window, x.dims.At(1), x.dims.At(2))
-		return newLinear(p, mix, x, y, h, w), nil
-	case graph.SumUnpool2D:
-		h, w := poolTaps(op.Window, op.H, op.W)
-		return newLinear(p, mix, x, y, adjoint(h, op.H), adjoint(w, op.W)), nil
-	case graph.MaxPool2D:
-		return newMaxPool[T](p, op, x, y, out[1]), nil
-	case graph.Upsample2D:
-		return newLinear(p, mix, x, y, upTaps(op.Mode, op.Scale, x.dims.At(1)), upTaps(op.Mode, op.Scale, x.dims.At(2))), nil
-	case graph.Upsample2DT:
-		h, w := upTaps(op.Mode, op.Scale, y.dims.At(1)), upTaps(op.Mode, op.Scale, y.dims.At(2))
-		return newLinear(p, mix, x, y, adjoint(h, y.dims.At(1)), adjoint(w, y.dims.At(2))), nil
-	}
-	return nil, fmt.Errorf("no kernel for %T", op)
-}
-
-// fusedKernel makes the kernel of a group in the type that suits its elements.
-func fusedKernel(p *pool, f *plan.Fused, in, out []place, scratch unsafe.Pointer) kernel {
-	ins, outs, dts := make([]unsafe.Pointer, len(in)), make([]unsafe.Pointer, len(out)), make([]graph.DType, len(in))
-	for i, x := range in {
-		ins[i], dts[i] = x.mem, x.dtype
-	}
-	for i, y := range out {
-		outs[i] = y.mem
-	}
-	switch {
-	case f.DType == graph.F32:
-		return newFused(p, f, ins, outs, dts, table32(), scratch)
-	case f.DType.IsFloat():
-		return newFused(p, f, ins, outs, dts, table64(), scratch)
-	}
-	return newFused(p, f, ins, outs, dts, tableInt(), scratch)
+	return moves.New(jobs, s.Op, in, out)
 }

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"io"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -17,12 +18,17 @@ func open(t testing.TB, c Config) exec.Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
+	closing(t, b)
+	return b
+}
+
+// closing closes c at the end of the test.
+func closing(t testing.TB, c io.Closer) {
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
+		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return b
 }
 
 // The suite runs with the built-in engine, and with plain loops; on one thread

@@ -1,18 +1,28 @@
-// Package cpu runs graphs on the processor: convolutions and matrix products
-// by an engine (Winograd's filtering in front of oneDNN or plain Go), everything else by kernels in Go.
+// Package cpu runs graphs on the processor. It computes next to nothing itself:
+// it says which kernel does a step, where its operands lie, and when it runs. Fused
+// groups are those of package pointwise, convolutions and matrix products an
+// engine's (package linalg/winograd in front of dnnl or native), everything else
+// those of package moves; its own are plain loops in Go for products in float64.
 //
 // One goroutine, locked to its OS thread, compiles and runs the programs of a
 // backend, one step after the other; inside a step a kernel uses all threads.
 // The parts of the work are fixed, so the same inputs and the same number of
 // threads give the same bits. A run allocates no memory.
 //
+// All pointers of a program are fixed when it is compiled:
+//
+//	arena      ┌ value ┬ value ──┬ value ┬ scratch of a step ┐   shared by lifetime
+//	bucket     ┌ gradient ┬ gradient ┬ …                         from the Comm, reduced in place
+//	inputs, outputs, variables                                   host tensors of their own
+//	lane       ┌ buffers of a fused group ┐                      one a thread, for all groups
+//
 // With Config.BF16, convolutions and matrix products may round their operands to
 // bfloat16, multiply those and add up in float32, or do what is as exact and
-// faster: see package winograd. Everything else stays as it is: values in memory, master weights, sums, statistics, losses and what the
-// ranks exchange are float32. Products with a vector stay float32 too.
+// faster: see package winograd. Everything else stays as it is: values in memory,
+// master weights, sums, statistics, losses and what the ranks exchange are float32.
+// Products with a vector stay float32 too.
 //
-// Invariants: all pointers of a program are fixed when it is compiled; sums
-// are added up in float64; images lie in channels-last order.
+// Invariants: sums are added up in float64; images lie in channels-last order.
 //
 // Concurrency: a Backend may be used from several goroutines; runs of its
 // programs take turns. See package exec for Programs and Vars.
@@ -57,7 +67,7 @@ type Backend struct {
 	bf16    bool
 	eng     engine.Engine
 	notice  string
-	pool    *pool
+	jobs    *threads.Jobs
 	calls   chan func()
 	done    chan struct{}
 	close   sync.Once
@@ -65,7 +75,7 @@ type Backend struct {
 }
 
 // New starts a backend.
-func New(c Config) (*Backend, error) { return start(c, grain) }
+func New(c Config) (*Backend, error) { return start(c, threads.Grain) }
 
 // start starts a backend that shares work of at least that many operations.
 func start(c Config, grain int) (*Backend, error) {
@@ -104,7 +114,7 @@ func (b *Backend) loop(ready chan<- error, grain int) {
 			return
 		}
 	}
-	b.pool = newPool(team, grain)
+	b.jobs = threads.NewJobs(team, grain)
 	ready <- nil
 	for f := range b.calls {
 		f()
@@ -132,7 +142,7 @@ func (b *Backend) Name() string {
 func (b *Backend) Notice() string { return b.notice }
 
 // NewVars returns an empty set of variables.
-func (b *Backend) NewVars() exec.Vars { return &Vars{vals: map[string]*exec.Tensor{}} }
+func (b *Backend) NewVars() exec.Vars { return &exec.HostVars{} }
 
 // Close ends the backend's thread and closes its engine.
 func (b *Backend) Close() error {

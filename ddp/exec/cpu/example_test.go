@@ -27,7 +27,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer be.Close()
+	defer func() {
+		if err := be.Close(); err != nil {
+			log.Fatal(err)
+		}
+	}()
 	vars := be.NewVars()
 	if err := vars.Set("w", exec.NewTensor(graph.T(graph.F32))); err != nil {
 		log.Fatal(err)
@@ -36,12 +40,14 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer p.Close()
 	for range 3 {
 		if err := exec.Run(context.Background(), p); err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(p.Output("loss").Scalar())
+	}
+	if err := p.Close(); err != nil {
+		log.Fatal(err)
 	}
 	// Output:
 	// 9

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -77,7 +75,7 @@ func bestOf(b *testing.B, s step, threads int) time.Duration {
 	best := time.Hour
 	for range 7 {
 		began := now(threads)
-		if err := s.run(); err != nil {
+		if err := s.Run(); err != nil {
 			b.Fatal(err)
 		}
 		best = min(best, now(threads)-began)
@@ -100,14 +98,11 @@ func now(threads int) time.Duration {
 }
 
 func mostExpensive(all []timedStep, n int) string {
-	var text strings.Builder
-	t := tabwriter.NewWriter(&text, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "ms\tMB\tGB/s\tops\t\n")
+	text := fmt.Sprintf("%8s%8s%8s%5s\n", "ms", "MB", "GB/s", "ops")
 	for _, s := range all[:min(n, len(all))] {
-		fmt.Fprintf(t, "%.3f\t%.1f\t%.1f\t%d\t %s\n", s.best.Seconds()*1e3, float64(s.bytes)/1e6, float64(s.bytes)/s.best.Seconds()/1e9, s.instrs, s.name)
+		text += fmt.Sprintf("%8.3f%8.1f%8.1f%5d  %s\n", s.best.Seconds()*1e3, float64(s.bytes)/1e6, float64(s.bytes)/s.best.Seconds()/1e9, s.instrs, s.name)
 	}
-	t.Flush()
-	return text.String()
+	return text
 }
 
 // copyRate is the GB/s, read and written together, of a copy between arrays
@@ -117,11 +112,11 @@ func copyRate(n int) float64 {
 	x, y := make([]byte, size), bytes.Repeat([]byte{1}, size)
 	team := threads.NewTeam(n)
 	defer team.Close()
-	p := newPool(team, 0)
+	p := threads.NewJobs(team, 0)
 	best := time.Hour
 	for range 4 {
 		began := time.Now()
-		p.run(copies{x, y}, size)
+		p.Run(copies{x, y}, size)
 		best = min(best, time.Since(began))
 	}
 	return float64(2*size) / best.Seconds() / 1e9
@@ -129,7 +124,7 @@ func copyRate(n int) float64 {
 
 type copies struct{ x, y []byte }
 
-func (c copies) part(_, w, n int) {
-	lo, hi := len(c.x)*w/n, len(c.x)*(w+1)/n
+func (c copies) Part(_, w, n int) {
+	lo, hi := threads.Part(len(c.x), w, n)
 	copy(c.x[lo:hi], c.y[lo:hi])
 }

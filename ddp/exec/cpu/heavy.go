@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/linalg/loops"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -16,7 +18,7 @@ type engineStep struct {
 	dst, a, b, work unsafe.Pointer
 }
 
-func (e *engineStep) run() error { return e.k.Run(e.dst, e.a, e.b, e.work) }
+func (e *engineStep) Run() error { return e.k.Run(e.dst, e.a, e.b, e.work) }
 
 // problem is what a step asks of the engine.
 type problem interface {
@@ -88,22 +90,22 @@ func (p *matMulProblem) loop(dst, a, b []float64, w, n int) {
 
 // loop64 is a convolution or product in float64, by plain loops.
 type loop64 struct {
-	pool      *pool
+	jobs      *threads.Jobs
 	prob      problem
 	dst, a, b []float64
 }
 
-func newLoop64(p *pool, prob problem, dst, a, b place) (kernel, error) {
-	if dst.dtype != graph.F64 {
-		return nil, fmt.Errorf("no kernel for %v", dst.dtype)
+func newLoop64(jobs *threads.Jobs, prob problem, dst, a, b array.Place) (kernel, error) {
+	if dst.DType != graph.F64 {
+		return nil, fmt.Errorf("no kernel for %v", dst.DType)
 	}
-	s := func(x place) []float64 { return span[float64](x.mem, x.dims.Len()) }
-	return &loop64{p, prob, s(dst), s(a), s(b)}, nil
+	s := func(x array.Place) []float64 { return array.Elems[float64](x) }
+	return &loop64{jobs, prob, s(dst), s(a), s(b)}, nil
 }
 
-func (l *loop64) run() error {
-	l.pool.run(l, int(min(l.prob.Flops(), 1<<40)))
+func (l *loop64) Run() error {
+	l.jobs.Run(l, int(min(l.prob.Flops(), 1<<40)))
 	return nil
 }
 
-func (l *loop64) part(_, w, n int) { l.prob.loop(l.dst, l.a, l.b, w, n) }
+func (l *loop64) Part(_, w, n int) { l.prob.loop(l.dst, l.a, l.b, w, n) }

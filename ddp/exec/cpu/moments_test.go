@@ -13,11 +13,7 @@ import (
 
 // The variance in one pass keeps every digit of a float32, far from 0 as well.
 func TestVarianceFarFromZero(t *testing.T) {
-	be, err := start(Config{Threads: 2}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer be.Close()
+	be := open(t, Config{Threads: 2})
 	for _, cols := range []int{1, 3, 16, 96, 2304} {
 		for _, mean := range []float64{0, 10, 4096} {
 			t.Run(fmt.Sprintf("%d columns around %v", cols, mean), func(t *testing.T) {
@@ -33,7 +29,7 @@ func TestVarianceFarFromZero(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer p.Close()
+				closing(t, p)
 				noise := make([]float64, rows*cols)
 				philox.Name{Purpose: philox.Testing}.Normal(noise)
 				in := p.Input("x").F32()

@@ -129,7 +129,7 @@ func (p *program) all() error {
 		if timed {
 			began = time.Now()
 		}
-		if err := s.run(); err != nil {
+		if err := s.Run(); err != nil {
 			return p.fail(s, err)
 		}
 		if timed {
@@ -194,7 +194,7 @@ func (p *program) Close() error {
 	if p.running {
 		p.running = false
 		p.ctx.stop(errors.New("the program is closed"))
-		<-p.done
+		<-p.done //nolint:errcheck // that the run was cut off is no error of Close
 	}
 	if len(p.engine) > 0 {
 		p.b.do(func() {

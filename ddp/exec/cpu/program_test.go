@@ -119,7 +119,7 @@ func TestErrorsNameOpAndScope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	closing(t, p)
 	p.Input("idx").SetAt(1, 3)
 	err = exec.Run(context.Background(), p)
 	if want := `program "step": generator/bn2: gather: index 3 at 1 is outside a table of 3 rows`; err == nil || err.Error() != want {
@@ -141,7 +141,7 @@ func TestErrorEndsTheGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.Close()
+		closing(t, p)
 		p.Input("idx").SetAt(0, float64(7*r))
 		wg.Go(func() { errs[r] = exec.Run(context.Background(), p) })
 	}

@@ -33,11 +33,7 @@ func compileStep(t testing.TB, be exec.Backend, batch, c int, o exec.Options) ex
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	closing(t, p)
 	pixels := make([]float64, len(p.Input("v").F32()))
 	philox.Name{Purpose: philox.Testing, Sub: 1}.Uniform(pixels)
 	for i, x := range pixels {

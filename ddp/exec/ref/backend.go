@@ -15,7 +15,7 @@ func New() *Backend { return &Backend{} }
 func (b *Backend) Name() string { return "ref" }
 
 // NewVars returns an empty set of variables.
-func (b *Backend) NewVars() exec.Vars { return newVars() }
+func (b *Backend) NewVars() exec.Vars { return &exec.HostVars{} }
 
 // Compile makes a program that interprets the live nodes of g.
 func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {

@@ -141,14 +141,14 @@ func (p *program) leaf(op graph.Leaf, in exec.Vars) (*exec.Tensor, error) {
 		p.inputs[op.Name] = t
 		return t, nil
 	}
-	set, ok := in.(*vars)
+	set, ok := in.(*exec.HostVars)
 	if !ok {
 		if in == nil {
 			return nil, errors.New("the graph has variables, and none were given")
 		}
 		return nil, fmt.Errorf("the variables belong to another backend (%T)", in)
 	}
-	t := set.lookup(op.Name)
+	t := set.Tensor(op.Name)
 	switch {
 	case t == nil:
 		return nil, fmt.Errorf("the variable is not set; want %v", op.Type)

@@ -1,8 +1,7 @@
 package ref
 
 import (
-	"math"
-
+	"ebtrain/collective"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 )
@@ -31,7 +30,7 @@ func (v *value) round() {
 		}
 	case graph.BF16:
 		for k, x := range v.f {
-			v.f[k] = roundBF16(x)
+			v.f[k] = float64(collective.FromBF16(collective.ToBF16(float32(x))))
 		}
 	case graph.I32:
 		for k, x := range v.i {
@@ -42,15 +41,6 @@ func (v *value) round() {
 			v.i[k] = int64(uint8(x))
 		}
 	}
-}
-
-// roundBF16 rounds through float32 to the nearest bfloat16, ties to even.
-func roundBF16(x float64) float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return x
-	}
-	u := math.Float32bits(float32(x))
-	return float64(math.Float32frombits((u + 0x7fff + u>>16&1) &^ 0xffff))
 }
 
 // zero sets every element to 0.

@@ -135,6 +135,10 @@ func TestRules(t *testing.T) {
 		{"siblings", "trainer/method/bism/a.go", lib("bism", "ebtrain/trainer/method/bidvl"), []string{"trainer/method/bism imports trainer/method/bidvl", "never import each other"}},
 		{"siblings, below", "trainer/method/vages/x/a.go", lib("x", "ebtrain/trainer/method/lebm/y"), []string{"trainer/method/vages imports trainer/method/lebm"}},
 		{"an algorithm and its parts", "trainer/method/bism/a.go", lib("bism", "ebtrain/trainer/method/bism/x", "ebtrain/trainer/model/nn"), nil},
+		// kernels
+		{"kernels of two kinds", "ddp/exec/cpu/moves/a.go", lib("moves", "ebtrain/ddp/exec/cpu/pointwise/vec"), []string{"ddp/exec/cpu/moves imports ddp/exec/cpu/pointwise"}},
+		{"what kernels share", "ddp/exec/cpu/moves/a.go", lib("moves", "ebtrain/ddp/exec/cpu/array"), nil},
+		{"what kernels share, upwards", "ddp/exec/cpu/array/a.go", lib("array", "ebtrain/ddp/exec/cpu/moves"), []string{"ddp/exec/cpu/array imports ddp/exec/cpu/moves"}},
 		// packages from elsewhere
 		{"pflag in a main", "trainer/train/main.go", command("github.com/spf13/pflag"), nil},
 		{"pflag in cliflag", "launch/cliflag/a.go", lib("cliflag", "github.com/spf13/pflag"), nil},

@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,16 @@ var mainParts = []string{"trainer/world"}
 
 // algorithms are packages of trainer that never meet.
 var algorithms = []string{"trainer/method/bidvl", "trainer/method/bism", "trainer/method/vages", "trainer/method/lebm"}
+
+// kernels are the rooms of the CPU backend, and which of their siblings each may
+// import. They come together in the backend alone.
+var kernels = map[string][]string{
+	"ddp/exec/cpu/array":     nil,
+	"ddp/exec/cpu/threads":   nil,
+	"ddp/exec/cpu/pointwise": {"ddp/exec/cpu/array", "ddp/exec/cpu/threads"},
+	"ddp/exec/cpu/moves":     {"ddp/exec/cpu/array", "ddp/exec/cpu/threads"},
+	"ddp/exec/cpu/linalg":    {"ddp/exec/cpu/threads"},
+}
 
 // cgoPackages are the leaf packages in which C is called.
 var cgoPackages = []string{"collective/nccl", "ddp/exec/cpu/linalg/dnnl", "ddp/exec/cuda"}
@@ -85,7 +96,7 @@ func partRule(f *file, path string, main bool) string {
 	return fmt.Sprintf("imports %s, which is a part of the mains: it knows flags and the launcher, and a library must not, not even by a detour", target)
 }
 
-// siblingRule: the algorithms share parts, never each other.
+// siblingRule: the algorithms share parts, never each other; nor do kernels.
 func siblingRule(f *file, path string, _ bool) string {
 	target, ok := strings.CutPrefix(path, Module+"/")
 	if !ok {
@@ -95,6 +106,13 @@ func siblingRule(f *file, path string, _ bool) string {
 		for _, to := range algorithms {
 			if from != to && inside(f.path, from) && inside(target, to) {
 				return fmt.Sprintf("%s imports %s: algorithms never import each other, so that each can be read, changed and removed alone; move what both need to a package of its own", from, to)
+			}
+		}
+	}
+	for from, may := range kernels {
+		for to := range kernels {
+			if from != to && inside(f.path, from) && inside(target, to) && !slices.Contains(may, to) {
+				return fmt.Sprintf("%s imports %s: kernels of one kind do not know those of another; what both need is in array or threads", from, to)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package reduce
 
 import (
-	"math"
 	"math/bits"
 
 	"ebtrain/collective"
@@ -113,12 +112,12 @@ func reciprocal[T number](n int) T {
 // widen is
 //
 //	for i := range dst {
-//		dst[i] = math.Float32frombits(uint32(src[i]) << 16)
+//		dst[i] = collective.FromBF16(src[i])
 //	}
 func widen(dst []float32, src []uint16) {
 	src = src[:len(dst)]
 	for i := range dst {
-		dst[i] = math.Float32frombits(uint32(src[i]) << 16)
+		dst[i] = collective.FromBF16(src[i])
 	}
 }
 
@@ -127,11 +126,6 @@ func widen(dst []float32, src []uint16) {
 func narrow(dst []uint16, src []float32) {
 	src = src[:len(dst)]
 	for i := range dst {
-		b := math.Float32bits(src[i])
-		if b&0x7fffffff > 0x7f800000 {
-			dst[i] = uint16(b>>16) | 0x40
-			continue
-		}
-		dst[i] = uint16((b + 0x7fff + b>>16&1) >> 16)
+		dst[i] = collective.ToBF16(src[i])
 	}
 }

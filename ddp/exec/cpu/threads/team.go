@@ -3,7 +3,12 @@
 // one, so that a thread that the machine keeps waiting holds up nobody; what a
 // chunk computes does not depend on who computes it.
 //
-// Concurrency: a Team, and all Pools on it, have one caller at a time.
+//	a job    ┌ chunk 0 ┬ chunk 1 ┬ chunk 2 ┬ … ┐  claimed in order, by whoever is free
+//	Team       the caller and its workers
+//	Pool       gives each thread a workspace
+//	Jobs       cuts work into as many parts whatever it is, or leaves it whole
+//
+// Concurrency: a Team, and all Pools and Jobs on it, have one caller at a time.
 package threads
 
 import (

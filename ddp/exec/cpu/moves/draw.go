@@ -1,0 +1,67 @@
+package moves
+
+import (
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/threads"
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+)
+
+// drawn is how many elements of a row are drawn at a time.
+const drawn = 256
+
+// draw fills rows with the elements of philox streams.
+type draw struct {
+	jobs  *threads.Jobs
+	op    graph.Draw
+	key   []int64
+	y     unsafe.Pointer
+	rows  int
+	cols  int
+	write array.Writer[float64]
+	buf   [][drawn]float64 // by thread
+}
+
+func newDraw(jobs *threads.Jobs, op graph.Draw, key, y array.Place) Kernel {
+	rows := y.Dims.At(0)
+	return &draw{jobs, op, array.Span[int64](key.Mem, 3), y.Mem, rows, y.Len() / max(rows, 1), array.WriterOf[float64](y.DType), make([][drawn]float64, jobs.Threads)}
+}
+
+func (d *draw) Run() error {
+	d.jobs.Run(d, d.rows*d.cols*8)
+	return nil
+}
+
+// Part draws some pieces of the rows.
+func (d *draw) Part(worker, w, n int) {
+	perRow := (d.cols + drawn - 1) / drawn
+	lo, hi := threads.Part(d.rows*perRow, w, n)
+	for g := lo; g < hi; g++ {
+		r, c := g/perRow, g%perRow*drawn
+		name := philox.Name{Seed: uint64(d.key[0]), Step: uint32(d.key[1]), Sample: uint32(d.key[2] + int64(r)),
+			Purpose: d.op.Purpose, Sub: d.op.Sub}
+		buf := d.buf[worker][:min(drawn, d.cols-c)]
+		fillFrom(d.op.Dist, name, buf, uint32(c/4))
+		d.write(d.y, r*d.cols+c, buf)
+	}
+}
+
+// fillFrom draws elements 4·block, 4·block + 1, … of a stream.
+func fillFrom(dist graph.Dist, n philox.Name, dst []float64, block uint32) {
+	switch dist {
+	case graph.Normal:
+		n.NormalFrom(dst, block)
+	case graph.Uniform:
+		n.UniformFrom(dst, block)
+	default:
+		for i := 0; i < len(dst); i, block = i+4, block+1 {
+			for j, w := range n.Block(block) {
+				if i+j < len(dst) {
+					dst[i+j] = 2*float64(w&1) - 1
+				}
+			}
+		}
+	}
+}

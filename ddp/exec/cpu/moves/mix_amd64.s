@@ -1,0 +1,114 @@
+//go:build !noasm
+
+#include "go_asm.h"
+#include "textflag.h"
+
+// func mix16(d *float32, from *sourceFloat32, sources, n int)
+// d[i] = Σ w·x[i] over the sources, in their order, one rounding each (AVX-512);
+// sources is not 0. A vector's lanes that are not in K1 are left alone.
+TEXT ·mix16(SB), NOSPLIT, $0-32
+	MOVQ d+0(FP), DI
+	MOVQ from+8(FP), R8
+	MOVQ sources+16(FP), R9
+	MOVQ n+24(FP), CX
+	XORQ DX, DX // bytes done
+
+wide:
+	CMPQ CX, $64
+	JLT narrow
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ R8, BX
+	MOVQ R9, AX
+
+wideSource:
+	MOVQ sourceFloat32_x(BX), SI
+	VBROADCASTSS sourceFloat32_w(BX), Z4
+	VFMADD231PS (SI)(DX*1), Z4, Z0
+	VFMADD231PS 64(SI)(DX*1), Z4, Z1
+	VFMADD231PS 128(SI)(DX*1), Z4, Z2
+	VFMADD231PS 192(SI)(DX*1), Z4, Z3
+	ADDQ $sourceFloat32__size, BX
+	DECQ AX
+	JNZ wideSource
+	VMOVUPS Z0, (DI)(DX*1)
+	VMOVUPS Z1, 64(DI)(DX*1)
+	VMOVUPS Z2, 128(DI)(DX*1)
+	VMOVUPS Z3, 192(DI)(DX*1)
+	ADDQ $256, DX
+	SUBQ $64, CX
+	JMP wide
+
+narrow:
+	TESTQ CX, CX
+	JLE done
+	KXNORW K1, K1, K1
+	CMPQ CX, $16
+	JGE  full
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+
+full:
+	VPXORD Z0, Z0, Z0
+	MOVQ R8, BX
+	MOVQ R9, AX
+
+narrowSource:
+	MOVQ sourceFloat32_x(BX), SI
+	VBROADCASTSS sourceFloat32_w(BX), Z4
+	VFMADD231PS (SI)(DX*1), Z4, K1, Z0
+	ADDQ $sourceFloat32__size, BX
+	DECQ AX
+	JNZ narrowSource
+	VMOVUPS Z0, K1, (DI)(DX*1)
+	ADDQ $64, DX
+	SUBQ $16, CX
+	JMP narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// From lanes+32−4n on, n words of ones, then zeros: the mask of n lanes.
+DATA ·lanes+0(SB)/8, $0xffffffffffffffff
+DATA ·lanes+8(SB)/8, $0xffffffffffffffff
+DATA ·lanes+16(SB)/8, $0xffffffffffffffff
+DATA ·lanes+24(SB)/8, $0xffffffffffffffff
+GLOBL ·lanes(SB), RODATA|NOPTR, $64
+
+// func axpy8(d, x *float32, s float32, n int)
+// d += s·x, one rounding each (AVX2, FMA); n is not 0.
+TEXT ·axpy8(SB), NOSPLIT, $0-32
+	MOVQ d+0(FP), DI
+	MOVQ x+8(FP), SI
+	VBROADCASTSS s+16(FP), Y2
+	MOVQ n+24(FP), CX
+
+loop:
+	CMPQ CX, $8
+	JLT  rest
+	VMOVUPS (SI), Y1
+	VFMADD213PS (DI), Y2, Y1
+	VMOVUPS Y1, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JNZ  loop
+	VZEROUPPER
+	RET
+
+rest:
+	LEAQ ·lanes+32(SB), AX
+	SHLQ $2, CX
+	SUBQ CX, AX
+	VMOVUPS (AX), Y13
+	VMASKMOVPS (SI), Y13, Y1
+	VMASKMOVPS (DI), Y13, Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS Y1, Y13, (DI)
+	VZEROUPPER
+	RET

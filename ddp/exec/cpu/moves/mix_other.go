@@ -1,0 +1,5 @@
+//go:build !amd64 || noasm
+
+package moves
+
+func mixFloat32(y []float32, from []source[float32]) { mix(y, from) }

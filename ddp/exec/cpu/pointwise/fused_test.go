@@ -1,0 +1,192 @@
+package pointwise
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/array/arraytest"
+	"ebtrain/ddp/exec/cpu/pointwise/machine"
+	"ebtrain/ddp/exec/cpu/pointwise/vec"
+	"ebtrain/ddp/exec/cpu/threads"
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+)
+
+// group is a random group over an r×c matrix and its operands.
+type group struct {
+	f  *plan.Fused
+	in [][]float32
+}
+
+var machineOps = []graph.Op{
+	graph.Unary{Fn: graph.Neg}, graph.Unary{Fn: graph.Abs}, graph.Unary{Fn: graph.Square}, graph.Unary{Fn: graph.Relu},
+	graph.Unary{Fn: graph.Step}, graph.Unary{Fn: graph.Sqrt}, graph.Unary{Fn: graph.Recip},
+	graph.Unary{Fn: graph.LeakyRelu, Bits: math.Float64bits(0.2)}, graph.Unary{Fn: graph.LeakyStep, Bits: math.Float64bits(0.3)},
+	graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(-1.5)}, graph.Unary{Fn: graph.Shift, Bits: math.Float64bits(0.7)},
+	graph.Binary{Fn: graph.Add}, graph.Binary{Fn: graph.Sub}, graph.Binary{Fn: graph.Mul}, graph.Binary{Fn: graph.Div},
+	graph.Binary{Fn: graph.Max}, graph.Binary{Fn: graph.Min}, graph.Binary{Fn: graph.Greater}, graph.Binary{Fn: graph.Equal},
+	graph.Binary{Fn: graph.Add}, graph.Binary{Fn: graph.Mul}, graph.Binary{Fn: graph.Sub},
+}
+
+// randomGroup has operands of every shape that a matrix can be made of, some
+// instructions and every kind of result.
+func randomGroup(rnd *rand.Rand, rows, cols int) group {
+	dims := graph.D(rows, cols)
+	f := &plan.Fused{DType: graph.F32, Dims: dims, Consts: []float64{0.5}}
+	g := group{f: f}
+	for range 1 + rnd.IntN(4) {
+		part := [...]graph.Shape{dims, graph.D(1, cols), graph.D(rows, 1), graph.D(1, 1), dims}[rnd.IntN(5)]
+		f.Loads = append(f.Loads, plan.NewAccess(dims, part))
+		x := make([]float32, part.Len())
+		for i := range x {
+			if i%19 > 0 { // and some zeros
+				x[i] = float32(rnd.NormFloat64())
+			}
+		}
+		g.in = append(g.in, x)
+	}
+	for range 1 + rnd.IntN(9) {
+		n := f.Registers()
+		pick := func() int {
+			if rnd.IntN(2) == 0 {
+				return n - 1
+			}
+			return rnd.IntN(n)
+		}
+		c := plan.Instr{Op: machineOps[rnd.IntN(len(machineOps))], X: pick()}
+		if u, ok := c.Op.(graph.Unary); ok && (u.Fn == graph.Step || u.Fn == graph.LeakyStep) { // of a rectifier, mostly
+			c.X = rnd.IntN(len(f.Loads))
+			f.Code = append(f.Code, c)
+			c = plan.Instr{Op: graph.Binary{Fn: graph.Mul}, X: n, Y: pick()}
+		}
+		if _, ok := c.Op.(graph.Binary); ok {
+			c.Y = pick()
+		}
+		f.Code = append(f.Code, c)
+	}
+	code := func() int { return f.Registers() - 1 - rnd.IntN(len(f.Code)) }
+	f.Stores = []int{f.Registers() - 1, code()}
+	for _, part := range []graph.Shape{graph.D(1, cols), graph.D(rows, 1), graph.D(1, 1)} {
+		if rnd.IntN(2) == 0 {
+			f.Sums = append(f.Sums, plan.Reduction{Fn: graph.ReduceSum, Reg: code(), Access: plan.NewAccess(dims, part)})
+		}
+	}
+	return g
+}
+
+// run computes the group, in place of the first full operand if inPlace, with
+// or without the machine, and returns the results.
+func (g group) run(t *testing.T, jobs *threads.Jobs, withMachine, inPlace bool) (outs [][]float32) {
+	place := func(x []float32) array.Place { return array.Place{Mem: unsafe.Pointer(&x[0]), DType: graph.F32} }
+	var in, out []array.Place
+	at := -1
+	for i, x := range g.in {
+		x = append([]float32(nil), x...)
+		in = append(in, place(x))
+		if at < 0 && inPlace && g.f.Loads[i].Full() {
+			at, outs = i, append(outs, x)
+		}
+	}
+	for i := range len(g.f.Stores) + len(g.f.Sums) {
+		n := g.f.Dims.Len()
+		if k := i - len(g.f.Stores); k >= 0 {
+			n = resultLen(g.f.Sums[k].Access)
+		}
+		if i > 0 || at < 0 {
+			outs = append(outs, make([]float32, n))
+		}
+		out = append(out, place(outs[i]))
+	}
+	k := newFused(jobs, g.f, in, out, vec.Float32(), unsafe.Pointer(unsafe.SliceData(make([]float64, Scratch(g.f, jobs)/8+1))))
+	if withMachine && k.code == nil && machine.Available && k.block >= machine.Width {
+		t.Fatalf("the machine does not take\n%v", g.f.Code)
+	}
+	if !withMachine {
+		k.code = nil
+	}
+	for w := range jobs.Threads {
+		k.Attach(w, unsafe.Pointer(unsafe.SliceData(make([]float64, k.Buffer()/8+1))))
+	}
+	for range 1 + b2i(!inPlace) { // the second run must not see the first
+		if err := k.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return outs
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// FuzzMachine runs random groups by the machine and by the interpreter, which do
+// the same operations: equal bits, and sums that are equal but for their order.
+func FuzzMachine(f *testing.F) {
+	if !machine.Available {
+		f.Skip("no machine: no AVX-512, or no assembly")
+	}
+	team := threads.NewTeam(2)
+	f.Cleanup(team.Close)
+	jobs := threads.NewJobs(team, 0)
+	for seed := range uint64(300) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		shape := [][2]int{{1, 700}, {300, 3}, {67, 96}, {41, 100}, {5, 2304}, {3, 8192}, {9, 4100}, {33, 576}, {700, 1}}[rnd.IntN(9)]
+		g := randomGroup(rnd, shape[0], shape[1])
+		for _, inPlace := range []bool{false, true} {
+			want, got := g.run(t, jobs, false, inPlace), g.run(t, jobs, true, inPlace)
+			for i := range want {
+				same := arraytest.SameBits
+				if i >= len(g.f.Stores) {
+					same = sameSum
+				}
+				if at, ok := same(got[i], want[i]); !ok {
+					t.Fatalf("%v, in place %v: result %d at %d is %v, want %v\n%v\nloads %v stores %v sums %v",
+						shape, inPlace, i, at, got[i][at], want[i][at], g.f.Code, g.f.Loads, g.f.Stores, g.f.Sums)
+				}
+			}
+		}
+	})
+}
+
+// sameSum is the first place where x and y are not the same sums, but for the
+// order: what cancels leaves less than 10⁻⁹ of the terms, which are small.
+func sameSum(x, y []float32) (int, bool) {
+	for i := range x {
+		d := math.Abs(float64(x[i]) - float64(y[i]))
+		if (x[i] == x[i] || y[i] == y[i]) && x[i] != y[i] && !(d <= 2e-7*math.Abs(float64(y[i]))+1e-5) {
+			return i, false
+		}
+	}
+	return 0, true
+}
+
+// Blocks follow the runs of operands, where those are long enough.
+func TestBlocks(t *testing.T) {
+	for _, tt := range []struct {
+		dims, part graph.Shape
+		want       int
+	}{
+		{graph.D(100, 1000), graph.D(100, 1000), 1024},
+		{graph.D(65536, 96), graph.D(1, 96), 768},
+		{graph.D(65536, 100), graph.D(1, 100), 1000},
+		{graph.D(512, 8192), graph.D(1, 8192), 1024},
+		{graph.D(512, 8192), graph.D(512, 1), 1024},
+		{graph.D(384, 2304), graph.D(384, 1), 1152},
+		{graph.D(64, 27), graph.D(64, 1), 1024},
+	} {
+		f := &plan.Fused{DType: graph.F32, Dims: tt.dims, Loads: []plan.Access{plan.NewAccess(tt.dims, tt.part)}}
+		if got := blockOf(f); got != tt.want {
+			t.Errorf("%s: blocks of %d, want %d", fmt.Sprint(tt.dims, tt.part), got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package machine
+
+import "unsafe"
+
+// Width is the number of points of a strip.
+const Width = 128
+
+// Counter says what is added to an operand's address, in bytes.
+type Counter int
+
+const (
+	Still   Counter = iota // nothing
+	InBlock                // how far the strip is in its block
+	InArray                // how far it is in the arrays
+	InSums                 // as InBlock, for sums in float64
+)
+
+// Program is code with the addresses of its operands.
+type Program struct {
+	code     []linked
+	counters [4]uintptr // by Counter: numbers of bytes, no addresses
+}
+
+// linked is an instruction with the address of its operand, as the assembly
+// reads it (go_asm.h).
+type linked struct {
+	handler uintptr // of code, which never moves
+	operand unsafe.Pointer
+	counter Counter
+	num     float32
+	ahead   uint32 // of a prefetch: bytes from the operand
+}
+
+// Link makes a program whose operands are still to be given.
+func Link(code []Instr) *Program {
+	p := &Program{code: make([]linked, len(code))}
+	for i, c := range code {
+		l := &p.code[i]
+		l.handler, l.num, l.ahead = handlers[c.op], c.num, uint32(c.Ahead)
+		if c.own {
+			l.operand = unsafe.Pointer(&l.num)
+		}
+	}
+	return p
+}
+
+// Operand says where the operand of instruction i lies.
+func (p *Program) Operand(i int, at unsafe.Pointer, c Counter) {
+	p.code[i].operand, p.code[i].counter = at, c
+}
+
+// Move puts the operand of instruction i elsewhere.
+func (p *Program) Move(i int, at unsafe.Pointer) { p.code[i].operand = at }
+
+// Run does some strips, which are more than 0, of a block that starts so many
+// elements into the arrays.
+func (p *Program) Run(at, strips int) {
+	p.counters = [4]uintptr{InArray: uintptr(at) * 4}
+	run(&p.code[0], &p.counters, strips)
+}

@@ -1,0 +1,146 @@
+package machine
+
+import (
+	"math"
+	"testing"
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/array/arraytest"
+)
+
+func TestHandlers(t *testing.T) {
+	if !Available {
+		t.Skip("no machine")
+	}
+	for op, h := range handlers {
+		if h == 0 {
+			t.Errorf("opcode %d has no handler", op)
+		}
+	}
+}
+
+// twin is what an instruction does to a number of the accumulator.
+type twin func(acc, operand float32) float32
+
+func twins(num float32) map[opcode]twin {
+	truth := func(b bool) float32 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	either := map[opcode]twin{
+		opLoad:    func(_, x float32) float32 { return x },
+		opAdd:     func(a, x float32) float32 { return a + x },
+		opSub:     func(a, x float32) float32 { return a - x },
+		opRsub:    func(a, x float32) float32 { return x - a },
+		opMul:     func(a, x float32) float32 { return a * x },
+		opDiv:     func(a, x float32) float32 { return a / x },
+		opRdiv:    func(a, x float32) float32 { return x / a },
+		opMax:     func(a, x float32) float32 { return max(a, x) },
+		opMin:     func(a, x float32) float32 { return min(a, x) },
+		opGreater: func(a, x float32) float32 { return truth(a > x) },
+		opLess:    func(a, x float32) float32 { return truth(a < x) },
+		opEqual:   func(a, x float32) float32 { return truth(a == x) },
+	}
+	all := map[opcode]twin{
+		opNeg:    func(a, _ float32) float32 { return -a },
+		opAbs:    func(a, _ float32) float32 { return float32(math.Abs(float64(a))) },
+		opSqrt:   func(a, _ float32) float32 { return float32(math.Sqrt(float64(a))) },
+		opSquare: func(a, _ float32) float32 { return a * a },
+		opLeakyRelu: func(a, x float32) float32 {
+			if a > 0 {
+				return a
+			}
+			return a * x
+		},
+		opLeakyStep: func(a, x float32) float32 {
+			if a > 0 {
+				return 1
+			}
+			return x
+		},
+		opSlope: func(a, x float32) float32 {
+			if x > 0 {
+				return a
+			}
+			return a * num
+		},
+	}
+	for op, f := range either {
+		all[op], all[op+1] = f, f
+	}
+	return all
+}
+
+// FuzzHandlers holds each instruction to its twin: on the first number of an
+// operand or on all of them, over some strips between guard words.
+func FuzzHandlers(f *testing.F) {
+	if !Available {
+		f.Skip("no machine")
+	}
+	arraytest.Seeds(f)
+	f.Fuzz(func(t *testing.T, n uint16, raw []byte) {
+		strips := 1 + int(n%4)
+		size := strips * Width
+		all := arraytest.Floats(raw, 2*size+1)
+		x, y, num := all[:size], all[size:2*size], all[2*size]
+		twins := twins(num)
+		for op := opLoad; op < numOpcodes; op++ {
+			if op == opSum || op == opSumSquares {
+				fuzzSum(t, op, x)
+				continue
+			}
+			counter := InArray
+			if single := op > opLoad && op < opLeakyRelu && (op-opLoad)%2 == 1; single || op == opLeakyRelu || op == opLeakyStep {
+				counter = Still
+			}
+			d, check := arraytest.Guarded(x)
+			p := Link([]Instr{Prefetch(0, 64), {op: opLoad}, {op: op, num: num}, {op: opStore}, {op: opNext}})
+			p.Operand(0, unsafe.Pointer(&y[0]), InArray)
+			p.Operand(1, unsafe.Pointer(&d[0]), InBlock)
+			p.Operand(2, unsafe.Pointer(&y[0]), counter)
+			p.Operand(3, unsafe.Pointer(&d[0]), InArray)
+			p.Run(0, strips)
+			if err := check(); err != nil {
+				t.Fatalf("opcode %d: %v", op, err)
+			}
+			want := make([]float32, size)
+			for i := range want {
+				operand := y[i]
+				if counter == Still {
+					operand = y[0]
+				}
+				want[i] = twins[op](x[i], operand)
+			}
+			if i, ok := arraytest.SameBits(d, want); !ok {
+				t.Fatalf("opcode %d of %v and %v, number %v: got %v, want %v", op, x[i], y[i], num, d[i], want[i])
+			}
+		}
+	})
+}
+
+// fuzzSum adds x, or its squares, to sums of which each number of a block has one.
+func fuzzSum(t *testing.T, op opcode, x []float32) {
+	want := make([]float64, len(x))
+	for i := range want {
+		want[i] = float64(i)
+	}
+	acc, check := arraytest.Guarded(want)
+	p := Link([]Instr{{op: opLoad}, {op: op}, {op: opNext}})
+	p.Operand(0, unsafe.Pointer(&x[0]), InArray)
+	p.Operand(1, unsafe.Pointer(&acc[0]), InSums)
+	p.Run(0, len(x)/Width)
+	if err := check(); err != nil {
+		t.Fatalf("opcode %d: %v", op, err)
+	}
+	for i, v := range x {
+		d := float64(v)
+		if op == opSumSquares {
+			d *= d // exact
+		}
+		if want[i] += d; acc[i] != want[i] && (acc[i] == acc[i] || want[i] == want[i]) {
+			t.Fatalf("opcode %d: sum %d is %v, want %v", op, i, acc[i], want[i])
+		}
+	}
+}
