@@ -146,6 +146,21 @@ func hazards() []Case {
 			y := b.Sub(b.Mul(x[0], s), m)
 			return []graph.ID{b.Sum(y), b.Add(y, b.Mul(m, s))}
 		}),
+		{Name: "a sum of sums, repeated and summed", Args: args(float(2, 17, 3, 3), float(2, 17, 1, 3)), Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			y := b.Add(b.SumKeep(x[0], 2), b.Tanh(x[1]))
+			return []graph.ID{b.SumKeep(b.BroadcastTo(y, graph.D(2, 17, 3, 3)), 2)}
+		}},
+		{Name: "variances of what is repeated", Args: args(float(5, 3)), Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			four := graph.D(4, 5, 3)
+			squares := func(x graph.ID, axes ...int) graph.ID { return b.Square(b.Sub(x, b.MeanKeep(x, axes...))) }
+			tall, row := b.BroadcastTo(b.Tanh(x[0]), four), b.Reshape(b.Sin(x[0]), graph.D(1, 5, 3))
+			return []graph.ID{b.SumKeep(squares(tall, 0, 1), 0, 1), b.SumKeep(b.BroadcastTo(squares(row, 0, 1), four), 0, 1)}
+		}},
+		{Name: "one array repeated in two ways and summed", Args: args(float(8, 16, 1, 64)), Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			y := b.Tanh(x[0])
+			three, five := b.BroadcastTo(y, graph.D(8, 16, 3, 64)), b.BroadcastTo(y, graph.D(8, 16, 5, 64))
+			return []graph.ID{b.SumKeep(y, 0, 2), b.SumKeep(three, 0, 2), b.SumKeep(five, 0, 2), b.SumKeep(b.Neg(three), 0, 2), b.SumKeep(b.Sub(five, x[0]), 0, 2)}
+		}},
 		f("the same twice", func(b *graph.Builder, x []graph.ID) []graph.ID {
 			y := b.Exp(x[0])
 			return []graph.ID{b.Concat(0, y, x[1], y), b.Mul(y, y), b.Select(b.Step(x[1]), y, y)}

@@ -30,7 +30,7 @@ func linear(d *dag) {
 				d.nodes[p].late = true
 			}
 		}
-		s.sums[sumOf{r, v}] = n.out[0]
+		s.sums[sumOf{r, v, s.space[i].dims}] = n.out[0]
 	}
 	e.apply()
 }
@@ -57,10 +57,11 @@ const minLinear = 1 << 12
 // maxSteps bounds the search for sums that a sum follows from.
 const maxSteps = 16
 
-// sumOf is a sum that exists.
+// sumOf is a sum that exists, of v repeated to some dims.
 type sumOf struct {
-	op graph.Reduce
-	v  int
+	op   graph.Reduce
+	v    int
+	over graph.Dims
 }
 
 type linearSums struct {
@@ -88,7 +89,7 @@ func (s *linearSums) expand(v int) (sum int, ok bool) {
 	if s.invariant(v) {
 		return s.emit(graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(s.count)}, v), true
 	}
-	if sum, ok := s.sums[sumOf{s.op, v}]; ok {
+	if sum, ok := s.sums[sumOf{s.op, v, s.space[s.at].dims}]; ok {
 		return sum, true
 	}
 	p := s.producer(v)

@@ -30,21 +30,22 @@ func moments(d *dag) {
 		if !ok || r.Fn != graph.ReduceSum || a.space[i].dtype != graph.F32 {
 			continue
 		}
-		if x, ok := a.fromMean(r, a.reads[i][0]); ok {
+		if x, ok := a.fromMean(r, a.reads[i][0], a.space[i]); ok && a.full(i, x) {
 			e.replace(i, n.instead(centred{r}, x))
 		}
 	}
 	e.apply()
 }
 
-// fromMean says whether v is (x − mean of x over the axes of r)².
-func (a *analysis) fromMean(r graph.Reduce, v int) (x int, ok bool) {
+// fromMean says whether v is (x − mean of x over the axes of r)², all in space s:
+// what is repeated before it is summed is another sum.
+func (a *analysis) fromMean(r graph.Reduce, v int, s space) (x int, ok bool) {
 	d, ok := a.operand(v, graph.Square)
-	if !ok {
+	if !ok || a.space[a.producer(v)] != s {
 		return 0, false
 	}
 	p := a.producer(d)
-	if p < 0 || a.nodes[p].op != (graph.Binary{Fn: graph.Sub}) {
+	if p < 0 || a.nodes[p].op != (graph.Binary{Fn: graph.Sub}) || a.space[p] != s {
 		return 0, false
 	}
 	x = a.reads[p][0]
@@ -54,7 +55,7 @@ func (a *analysis) fromMean(r graph.Reduce, v int) (x int, ok bool) {
 		return 0, false
 	}
 	q := a.producer(sum)
-	if q < 0 || a.nodes[q].op != r || a.reads[q][0] != x {
+	if q < 0 || a.nodes[q].op != r || a.reads[q][0] != x || a.space[q] != s {
 		return 0, false
 	}
 	scale := a.nodes[a.producer(mean)].op.(graph.Unary).A()

@@ -40,7 +40,8 @@ func (s *splitting) sumOfTwo(i int) (p int, ok bool) {
 		return 0, false
 	}
 	p = s.producer(s.reads[i][0])
-	return p, s.adds(p, s.reads[i][0])
+	// what is repeated before it is summed is another sum
+	return p, p >= 0 && s.space[p] == s.space[i] && s.adds(p, s.reads[i][0])
 }
 
 // adds says whether node p makes v, for one reader, by adding two arrays, one

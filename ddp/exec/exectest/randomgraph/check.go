@@ -359,7 +359,7 @@ func (c *Checker) worlds(p *Program, t Target) error {
 		if err != nil {
 			return err
 		}
-		e := &execution{graph: g, ranks: t.Ranks[:world], steps: p.Steps, remat: t.Remat, in: func(rank, step int, l graph.Leaf) *exec.Tensor {
+		e := &execution{graph: g, ranks: t.Ranks[:world], steps: p.Steps, remat: t.Remat, fixed: true, in: func(rank, step int, l graph.Leaf) *exec.Tensor {
 			if !s.Split[l.Name] {
 				return p.value(0, step, l)
 			}

@@ -34,6 +34,7 @@ type execution struct {
 	steps int
 	in    inputs
 	remat bool
+	fixed bool // deterministic: virtual shards
 	again bool // run step 0 with other inputs first, and set the variables again
 }
 
@@ -68,7 +69,7 @@ func (e *execution) rank(r int) (out map[string]*exec.Tensor, err error) {
 	if err := set(); err != nil {
 		return nil, err
 	}
-	o := exec.Options{Name: "random", Vars: vars, Remat: e.remat}
+	o := exec.Options{Name: "random", Vars: vars, Remat: e.remat, Deterministic: e.fixed}
 	if e.comms != nil {
 		o.Comm = e.comms[r]
 	}
