@@ -51,7 +51,7 @@ func TestSortedSetsAreMixed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		defer func() { _ = l.Close() }() // what it prefetches does not matter
 		var sum, n float64
 		for range l.Steps() {
 			b, err := l.Next(t.Context())
@@ -105,7 +105,7 @@ func TestOldOrderGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer old.Close()
+	defer func() { _ = old.Close() }() // what it prefetches does not matter
 	begin := State{Digest: src.Digest(), Order: "window256-v1", Seed: 5}
 	if err := old.Restore(begin); err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func streams(t *testing.T, src data.Source, c Config, from *State, steps int) []
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		defer func() { _ = l.Close() }() // what it prefetches does not matter
 		if from != nil {
 			if err := l.Restore(*from); err != nil {
 				t.Fatal(err)
@@ -225,7 +225,7 @@ func TestExclude(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }() // what it prefetches does not matter
 	if err := l.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestReady(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		defer func() { _ = l.Close() }() // what it prefetches does not matter
 		for step := range 5 {
 			b, err := l.Next(t.Context())
 			if err != nil {
