@@ -16,7 +16,7 @@ func misfit(name, net string, size int, s data.Schema) error {
 	case name == dataset.Synth || strings.HasPrefix(name, dataset.Synth+":"):
 		advice = fmt.Sprintf("say %s:size=%d", dataset.Synth, size)
 	case s.H == s.W && margin > 0 && margin%2 == 0:
-		advice += fmt.Sprintf(", or with --pad %d to keep their pixels", margin/2)
+		advice += fmt.Sprintf(", or with --pad %d, besides any that they have, to keep their pixels", margin/2)
 	}
 	return fmt.Errorf("--data %s holds %dx%d pictures, and --net %s takes %dx%d: %s", name, s.H, s.W, net, size, size, advice)
 }

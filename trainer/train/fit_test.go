@@ -13,7 +13,7 @@ func TestMisfitNamesWhatHelps(t *testing.T) {
 		h, w int
 		want string
 	}{
-		{"shards/mnist", 28, 28, "--data shards/mnist holds 28x28 pictures, and --net conv32 takes 32x32: make shards with mkshards --size 32, or with --pad 2 to keep their pixels"},
+		{"shards/mnist", 28, 28, "--data shards/mnist holds 28x28 pictures, and --net conv32 takes 32x32: make shards with mkshards --size 32, or with --pad 2, besides any that they have, to keep their pixels"},
 		{"shards/odd", 29, 29, "mkshards --size 32"},
 		{"shards/large", 64, 64, "mkshards --size 32"},
 		{"shards/frey", 28, 20, "mkshards --size 32"},
