@@ -32,7 +32,7 @@ func TestDamageInTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	e = s.must("ddplaunch", "-nproc", "2", "train", "--resume", "--on-bad-data", "skip", "--out", "b")
-	if len(s.losses("b")) != 50 || !strings.Contains(e.stderr, "damaged data are left out") || !strings.Contains(e.stderr, shard) {
+	if len(s.losses("b")) != 50 || !strings.Contains(e.stderr, "damaged data are left out") || !strings.Contains(e.stderr, "has left out damaged data") || !strings.Contains(e.stderr, shard) {
 		t.Errorf("%d steps past the damage: %v", len(s.losses("b")), e)
 	}
 	s.change(shard, func(b []byte) []byte { b[len(b)*2/5] ^= 1; return b })

@@ -23,10 +23,7 @@ func (t *Trainer) lookAhead(ctx context.Context) error {
 		return nil
 	}
 	t.unread = t.parts.Loader.Ready(ctx)
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // firstBatch waits for the first step's batch, on all ranks.
@@ -39,8 +36,7 @@ func (t *Trainer) firstBatch(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	err := t.unreadable(ctx)
-	if err != nil {
+	if err := t.unreadable(ctx); err != nil {
 		return fmt.Errorf("step %d: %w", t.next, err)
 	}
 	return nil
@@ -78,6 +74,13 @@ func (t *Trainer) noData(cause error) error {
 	}
 	return fmt.Errorf("step %d: %w; a checkpoint of the %d steps done is in place: mend the data and go on with --resume, or leave out what is damaged with --resume --on-bad-data skip",
 		t.next, cause, t.next)
+}
+
+// listDamage says at the end of a run how much it has left out.
+func (t *Trainer) listDamage() {
+	if blocks := t.parts.Loader.Damaged(); t.rank() == 0 && len(blocks) > 0 {
+		t.parts.Log.Warn("this run has left out damaged data, which the checkpoint lists; copy or import the data set again", "blocks", len(blocks), "of", t.parts.Loader.Blocks())
+	}
 }
 
 // shareDamage tells all ranks of the damaged blocks that each has left out, so

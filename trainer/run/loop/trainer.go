@@ -239,6 +239,7 @@ func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 	if err := t.save(ctx); err != nil {
 		return 0, err
 	}
+	t.listDamage()
 	if unreadable != nil {
 		return 0, t.noData(unreadable)
 	}
