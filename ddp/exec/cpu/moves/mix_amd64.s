@@ -5,7 +5,7 @@
 
 // func mix16(d *float32, from *sourceFloat32, sources, n int)
 // d[i] = Σ w·x[i] over the sources, in their order, one rounding each (AVX-512);
-// sources is not 0. A vector's lanes that are not in K1 are left alone.
+// sources is not 0. What is left of n is done in the lanes of K1.
 TEXT ·mix16(SB), NOSPLIT, $0-32
 	MOVQ d+0(FP), DI
 	MOVQ from+8(FP), R8
@@ -42,17 +42,8 @@ wideSource:
 	JMP wide
 
 narrow:
-	TESTQ CX, CX
-	JLE done
-	KXNORW K1, K1, K1
 	CMPQ CX, $16
-	JGE  full
-	MOVL $1, AX
-	SHLL CX, AX
-	DECL AX
-	KMOVW AX, K1
-
-full:
+	JLT  rest
 	VPXORD Z0, Z0, Z0
 	MOVQ R8, BX
 	MOVQ R9, AX
@@ -60,14 +51,32 @@ full:
 narrowSource:
 	MOVQ sourceFloat32_x(BX), SI
 	VBROADCASTSS sourceFloat32_w(BX), Z4
-	VFMADD231PS (SI)(DX*1), Z4, K1, Z0
+	VFMADD231PS (SI)(DX*1), Z4, Z0
 	ADDQ $sourceFloat32__size, BX
 	DECQ AX
 	JNZ narrowSource
-	VMOVUPS Z0, K1, (DI)(DX*1)
+	VMOVUPS Z0, (DI)(DX*1)
 	ADDQ $64, DX
 	SUBQ $16, CX
 	JMP narrow
+
+rest:
+	TESTQ CX, CX
+	JEQ done
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VPXORD Z0, Z0, Z0
+
+restSource:
+	MOVQ sourceFloat32_x(R8), SI
+	VBROADCASTSS sourceFloat32_w(R8), Z4
+	VFMADD231PS (SI)(DX*1), Z4, K1, Z0
+	ADDQ $sourceFloat32__size, R8
+	DECQ R9
+	JNZ restSource
+	VMOVUPS Z0, K1, (DI)(DX*1)
 
 done:
 	VZEROUPPER
