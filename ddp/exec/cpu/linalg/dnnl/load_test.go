@@ -28,7 +28,7 @@ func library(t *testing.T, source string) string {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
 	if err != nil {
-		t.Skip("no C compiler")
+		t.Skip("needs a C compiler, to make libraries that are not oneDNN")
 	}
 	path := filepath.Join(t.TempDir(), "libdnnl.so")
 	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", path, write(t, "fake.c", source)).CombinedOutput(); err != nil {
