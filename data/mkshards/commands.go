@@ -109,6 +109,24 @@ https://ossci-datasets.s3.amazonaws.com/mnist/: the four .gz files, 12 MB.`,
 			},
 		},
 		{
+			name: "frey", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
+			text: `mkshards frey writes the Frey faces, 1,965 frames of a film in their order: the
+first 1,400 are the split train, the next 300 val, the last 265 test. They are
+grey and not square: 28 rows of 20 pixels.
+
+  mkshards frey --src frey_rawface.mat --out shards/frey
+
+It comes from https://cs.nyu.edu/~roweis/data.html: frey_rawface.mat, 1.1 MB, a
+MAT-file of level 5. --src is the file or its directory.`,
+			open: func(ctx context.Context, s *settings) (*importer.Set, error) {
+				src, err := s.oneSource()
+				if err != nil {
+					return nil, err
+				}
+				return importer.Frey(ctx, src, s.geometry)
+			},
+		},
+		{
 			name: "wds", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
 			text: `mkshards wds writes WebDataset tars (.tar, .tar.gz, .tar.zst). A sample is the
 files that share a name up to the first dot: a picture (.jpg, .jpeg, .png) and,
@@ -188,7 +206,7 @@ func (c command) flagSet(s *settings) *pflag.FlagSet {
 	all.IntVar(&s.pad, "pad", 0, "black pixels added on each side, after --crop and before --size")
 	all.IntVar(&s.size, "size", 0, "side of the samples in pixels (antialiased bilinear resizing); 0 keeps the size")
 	channels := 3
-	if c.name == "mnist" {
+	if c.name == "mnist" || c.name == "frey" {
 		channels = 1
 	}
 	all.IntVar(&s.channels, "channels", channels, "3 for RGB, 1 for grey")

@@ -89,13 +89,15 @@ const help = `mkshards writes a data set as shards, the format that train reads.
       --out shards/celeba32
   mkshards cifar10 --src cifar-10-batches-bin --out shards/cifar10
   mkshards mnist   --src mnist --pad 2 --out shards/mnist
+  mkshards frey    --src frey_rawface.mat --out shards/frey
   mkshards wds     --src tars --size 64 --out shards/mine
   mkshards folder  --src pictures --size 64 --test-percent 10 --out shards/mine
   mkshards synth   --size 32 --out shards/synth
 
 With pictures of your own, in a folder or a zip, mkshards folder is all it
 takes. What the others read must be downloaded first; mkshards celeba --help,
-cifar10 --help and mnist --help say where it is. mkshards synth needs nothing.
+cifar10 --help, mnist --help and frey --help say where it is. The built-in sets
+need nothing.
 
   mkshards info   shards/mnist     what a data set is
   mkshards verify shards/mnist     reads every byte and names what is damaged
