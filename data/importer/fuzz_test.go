@@ -90,3 +90,14 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func FuzzFrey(f *testing.F) {
+	f.Add(matFile("ff", 2, 3, func(i int) float64 { return float64(i) }))
+	f.Add(matFile("faces", 1, 1, func(int) float64 { return 0 }))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		pixels, err := parseFrey(bytes.NewReader(b))
+		if err == nil && len(pixels) != 560*1965 {
+			t.Fatalf("%d pixels", len(pixels))
+		}
+	})
+}
