@@ -7,6 +7,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/run/loop"
 )
 
@@ -47,9 +48,7 @@ func (m ConvSM) Report() []string { return []string{"loss"} }
 func (m ConvSM) Feeder(p exec.Program) func(step int64, epoch int) {
 	in := p.Input(inputRates)
 	return func(step int64, _ int) {
-		for j, r := range rates(m.LR, step+1) {
-			in.SetAt(j, r)
-		}
+		optim.SetRow(in, 0, rates(m.LR, step+1))
 	}
 }
 
@@ -74,9 +73,9 @@ func (m ConvSM) build(c *nn.Context, batch int, draw noise) {
 	loss := c.Scale(c.Sum(c.Square(miss)), 0.5/float64(batch))
 
 	ps := c.Params("energy")
-	s := declare(c, ps)
-	grads := ddp.Sync(c.Builder, c.World, "energy", c.Grad(loss, s.p...))
-	s.step(c, grads, c.Input(inputRates, graph.T(c.DType, 1, 2)), 0).keep(c, ps)
+	s := optim.Declare(c, "energy", ps)
+	grads := ddp.Sync(c.Builder, c.World, "energy", c.Grad(loss, s.P...))
+	adam().Step(c, s, grads, optim.Rows(c, inputRates, 1)[0]).Keep(c, "energy", ps)
 	report(c, loss)
 }
 
