@@ -151,9 +151,9 @@ func (b *bench) checkReplicas(ctx context.Context) error {
 	if b.comm == nil {
 		return nil
 	}
-	names := make([]string, len(b.specs))
-	for i, v := range b.specs {
-		names[i] = v.Name
+	var names []string
+	for _, v := range nn.Replicated(b.specs) {
+		names = append(names, v.Name)
 	}
 	return ddp.NewReplicas(b.comm, b.vars, names).Compare(ctx)
 }

@@ -202,9 +202,9 @@ func (t *Trainer) checkReplicas(ctx context.Context) error {
 	}
 	t.tell(t.next, "compare replicas")
 	if t.replicas == nil {
-		names := make([]string, len(t.specs))
-		for i, v := range t.specs {
-			names[i] = v.Name
+		var names []string
+		for _, v := range nn.Replicated(t.specs) {
+			names = append(names, v.Name)
 		}
 		t.replicas = ddp.NewReplicas(t.parts.Comm, t.vars, names)
 	}
