@@ -146,9 +146,7 @@ func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, ou
 	if err != nil {
 		return err
 	}
-	if parts.Algorithm, err = o.settings.Algorithm(); err != nil {
-		return err
-	}
+	parts.Model = o.model.Model()
 	if parts.Backend, err = device.Open("cpu", device.F32, 1, world); err != nil {
 		return err
 	}

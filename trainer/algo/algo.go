@@ -1,0 +1,149 @@
+// Package algo is what a training method is to the programs: what train,
+// sample, evaluate and experiment may ask of one, and nothing of how it is
+// asked. It knows no flags and no launcher, and no method knows more of the
+// programs than this.
+//
+// A Method is a name with presets. A preset holds a Config, which defines what
+// a step computes; fitted to the data and valid, a Config gives a Model, which
+// builds the graphs. What a model can do besides training is found by type
+// assertion: Sampler, Reconstructor, and the other interfaces of capability.go.
+//
+// Configs and Models are plain values without hidden state; a Config is changed
+// by its Settings and by Fit only, and then belongs to one goroutine.
+package algo
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"ebtrain/data"
+	"ebtrain/data/loader"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/setting"
+)
+
+// Method is one training method, as published.
+type Method struct {
+	Name    string // of --algo
+	About   string // what it is, in a line
+	Presets []Preset
+	// Nets are the kinds of networks that it has settings for, the values of
+	// --net; empty where there is no choice. Their Configs are Networked.
+	Nets []string
+	// Decode reads a Config from its JSON, as json.Marshal wrote it.
+	Decode func(json.RawMessage) (Config, error)
+}
+
+// Preset is the settings of one experiment. The first of a method are its
+// defaults.
+type Preset struct {
+	Name, About string
+	Net         string // its networks, where the method has Nets
+	Config      Config // cloned before use
+	Batch       int    // over all ranks
+	Steps       int64  // of the published run
+}
+
+// Preset is the preset of that name.
+func (m Method) Preset(name string) (Preset, error) {
+	var names []string
+	for _, p := range m.Presets {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return Preset{}, fmt.Errorf("unknown preset %q: want one of %s", name, strings.Join(names, ", "))
+}
+
+// Config is everything that defines the computation of a step. Its JSON holds
+// all of it: equal configs have equal JSON.
+type Config interface {
+	Clone() Config
+	// Settings adds what a user may change.
+	Settings(*setting.Set)
+	// Fit takes sizes from the data. Sizes that cannot be taken are a *Misfit; any
+	// other error is a sentence that says what does not fit.
+	Fit(data.Schema) error
+	// Validate says everything that is wrong.
+	Validate() error
+	// Model is the model of a config that fits its data and is valid.
+	Model() Model
+}
+
+// Networked is a Config of a method with several kinds of networks.
+type Networked interface {
+	// SetNet takes the networks of that name, one of the method's Nets, with all
+	// their sizes, and changes nothing else.
+	SetNet(name string) error
+}
+
+// Misfit says which sizes a model takes, where data have others.
+type Misfit struct {
+	What    string // what takes them: "--net conv32"
+	C, H, W int    // 0 is any
+}
+
+func (m *Misfit) Error() string { return fmt.Sprintf("%s takes %dx%d", m.What, m.H, m.W) }
+
+// Inputs are the fields of a batch that a model reads, each an input of its
+// graphs whose first axis is samples. Every model reads InputImages.
+type Inputs struct {
+	Shape graph.Shape  // of one sample: (C, H, W)
+	Range loader.Range // which values the bytes of pictures become
+}
+
+// Column is an entry of a step's report.
+type Column struct {
+	Name  string
+	Shown bool // in the line of progress; the others are only kept
+}
+
+// Names are the names of columns.
+func Names(columns []Column) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// Columns are columns by name; those of shown are shown.
+func Columns(names []string, shown ...string) []Column {
+	columns := make([]Column, len(names))
+	for i, name := range names {
+		columns[i].Name = name
+		for _, s := range shown {
+			columns[i].Shown = columns[i].Shown || s == name
+		}
+	}
+	return columns
+}
+
+// Model builds the graphs of a method. Its graphs take the inputs named below,
+// besides those that Feeder fills.
+type Model interface {
+	Takes() Inputs
+	// Step builds one training step for a rank that sees batch samples of the
+	// world·batch in the global batch, and lists the variables of the model.
+	Step(world, batch int) (*graph.Graph, []nn.Variable, error)
+	// Report are the entries of the step's output OutputReport, a vector of F32.
+	// All ranks get the same numbers. Exactly one is ReportStop.
+	Report() []Column
+	// Feeder finds the method's own inputs of p, where p has them. What it returns
+	// fills them for a step, with pure functions of the step and the epoch, both
+	// from 0, and allocates nothing.
+	Feeder(p exec.Program) func(step int64, epoch int)
+}
+
+// Names of inputs and outputs that all models share.
+const (
+	InputImages  = "images" // F32 (batch, C, H, W), in the range of Inputs
+	InputKey     = "key"    // graph.KeyType: seed, step, first sample of this rank
+	InputStop    = "stop"   // F32 scalar: 1 asks all ranks to stop after this step
+	OutputReport = "report"
+	ReportStop   = "stop" // the mean of InputStop over ranks
+)

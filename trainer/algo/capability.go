@@ -1,0 +1,121 @@
+package algo
+
+import (
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/nn"
+)
+
+// What else a model can do. Programs find out by type assertion and use what is
+// there. Graphs take InputImages (n, C, H, W), and InputKey where they draw;
+// results have a row for each sample. Mode is nn.BatchStats or nn.Eval: whose
+// statistics batch norm uses; models without batch norm do not look at it.
+
+// Sampler draws from the model. The plan's result is n samples (n, C, H, W).
+type Sampler interface {
+	Sample(mode nn.Mode, n int) (chain.Plan, error)
+}
+
+// Reconstructor gives each sample back from its latents: OutputRecon.
+type Reconstructor interface {
+	Reconstruct(mode nn.Mode, n int) (*graph.Graph, error)
+}
+
+// Energetic gives energies: OutputLogit and OutputEnergy. E has no constant that
+// depends on more than the weights, so exp(−E) is the density but for its
+// normaliser.
+type Energetic interface {
+	Energies(mode nn.Mode, n int) (*graph.Graph, error)
+}
+
+// Encoder gives the means of the posterior: OutputCode (n, d).
+type Encoder interface {
+	Encode(n int) (*graph.Graph, error)
+}
+
+// Conditional draws pictures with given latents: the plan's first variable holds
+// them, (n, d), and is set by whoever runs it.
+type Conditional interface {
+	SampleGiven(n int) (chain.Plan, error)
+}
+
+// Scored gives ∇_v log p(v), or an estimate: OutputScore (n, C, H, W).
+type Scored interface {
+	Score(n int) (*graph.Graph, error)
+}
+
+// Normalised can normalise its energies: log p(v) = −E(v) − log Z.
+type Normalised interface {
+	LogZ(LogZOptions) (Normaliser, error)
+}
+
+// LogZOptions are the effort of an estimate by annealed importance sampling.
+type LogZOptions struct {
+	Exact  bool // by enumeration; an error where that is too much
+	Chains int
+	Steps  int
+}
+
+// Normaliser computes log Z: the logarithm of the mean of the exponentials of the
+// plan's result, log weights (chains). An exact one has a single weight.
+type Normaliser struct {
+	Plan  chain.Plan
+	Exact bool
+}
+
+// FisherScored gives each sample's term of the Fisher divergence to the data but
+// for the data's constant, ½‖∇log p‖² + tr ∇²log p: OutputFisher (n).
+type FisherScored interface {
+	FisherLoss(n int) (*graph.Graph, error)
+}
+
+// Inferred has an approximate posterior, whose divergence from the model's it
+// can measure for each sample: OutputGap (n). Graphs take InputKey.
+type Inferred interface {
+	PosteriorGap(n int) (*graph.Graph, error)
+}
+
+// Bilevel has an upper level that is differentiated through an unrolled lower
+// one.
+type Bilevel interface {
+	// Hypergradient builds the upper loss J(θ, φᴺ(θ)) of the model's variables θ
+	// and φ⁰, as OutputUpper (a scalar, the mean over all ranks), and its gradient
+	// in θ, for each variable an output GradientOf(its name). It assigns nothing.
+	// It takes the inputs of Step.
+	Hypergradient(HyperOptions) (*graph.Graph, []nn.Variable, error)
+}
+
+// HyperOptions say how a hypergradient is computed.
+type HyperOptions struct {
+	World, Batch int         // ranks, and samples on each
+	DType        graph.DType // F64 for checks by finite differences
+	Inner        Inner
+}
+
+// Inner says what ranks know of each other in the unrolled steps. All but
+// AllReduced are wrong, and are there to show how wrong.
+type Inner uint8
+
+const (
+	// AllReduced averages each inner gradient over ranks, and so its cotangent.
+	AllReduced Inner = iota
+	// NoAdjoint averages inner gradients, but not their cotangents.
+	NoAdjoint
+	// Local steps each rank's own φ on its own gradients.
+	Local
+)
+
+// Outputs of these graphs.
+const (
+	OutputRecon  = "recon"  // of the shape of the images
+	OutputLogit  = "logit"  // (n, 1): ranks like the energy, without ties
+	OutputEnergy = "energy" // (n, 1)
+	OutputCode   = "code"
+	OutputScore  = "score"
+	OutputFisher = "fisher"
+	OutputGap    = "gap"
+	OutputUpper  = "upper"
+)
+
+// GradientOf is the output that is the gradient of a variable.
+func GradientOf(variable string) string { return "gradient of " + variable }

@@ -1,0 +1,176 @@
+// Package chain runs samplers with state: a few variables, and stages of equal
+// transitions, each a small program that reads the variables and assigns them.
+// What would be thousands of copies in one graph (Gibbs sampling, annealed
+// Langevin dynamics, annealed importance sampling) is one program run thousands
+// of times.
+//
+// The variables lie beside the model's, under names of their own; they are never
+// part of the model. Random numbers of a transition are named by the seed and the
+// transition's number over all stages, so a chain is the same however it is cut
+// into stages, and the first samples of a longer one are those of a shorter one.
+//
+// A Chain belongs to one goroutine, and must not run while a program of the
+// model's does.
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/model/nn"
+)
+
+// Prefix begins the name of every variable of a plan, so that none is taken for
+// one of the model's.
+const Prefix = "chain."
+
+// InputKey is the input of a transition that names its draws: graph.KeyType,
+// {seed, number of the transition over all stages, 0}.
+const InputKey = "key"
+
+// Plan is what is to be run.
+type Plan struct {
+	// Vars are the state; their names begin with Prefix. Each starts from its
+	// initial value under the seed.
+	Vars   []nn.Variable
+	Stages []Stage
+	Out    string // the variable that is the result
+}
+
+// Stage is one transition, run several times.
+type Stage struct {
+	Name  string       // for errors: "gibbs"
+	Graph *graph.Graph // reads the model's variables and the plan's, and assigns the plan's
+	Times int
+	// Feed finds the transition's own inputs of its program. What it returns fills
+	// them for transition i of the stage, from 0. May be nil.
+	Feed func(exec.Program) func(i int)
+}
+
+// Validate says what is wrong with the plan.
+func (p Plan) Validate() error {
+	found := false
+	for _, v := range p.Vars {
+		if !strings.HasPrefix(v.Name, Prefix) {
+			return fmt.Errorf("chain: variable %q: want a name that begins with %q", v.Name, Prefix)
+		}
+		found = found || v.Name == p.Out
+	}
+	if !found {
+		return fmt.Errorf("chain: the result %q is none of the plan's variables", p.Out)
+	}
+	for _, s := range p.Stages {
+		if s.Times < 0 {
+			return fmt.Errorf("chain: stage %s: want at least 0 transitions, got %d", s.Name, s.Times)
+		}
+	}
+	return nil
+}
+
+// Chain is a compiled plan.
+type Chain struct {
+	plan     Plan
+	vars     exec.Vars
+	programs []exec.Program
+	feeds    []func(i int)
+}
+
+// New compiles a plan against the variables of a model, among which its own are
+// set.
+func New(b exec.Backend, model exec.Vars, p Plan) (c *Chain, err error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	c = &Chain{plan: p, vars: model}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if err := c.reset(0); err != nil {
+		return nil, err
+	}
+	for _, s := range p.Stages {
+		program, err := b.Compile(s.Graph, exec.Options{Name: s.Name, Vars: model})
+		if err != nil {
+			return nil, err
+		}
+		feed := func(int) {}
+		if s.Feed != nil {
+			feed = s.Feed(program)
+		}
+		c.programs, c.feeds = append(c.programs, program), append(c.feeds, feed)
+	}
+	return c, nil
+}
+
+// reset sets the state to its initial values.
+func (c *Chain) reset(seed uint64) error {
+	for _, v := range c.plan.Vars {
+		if err := c.vars.Set(v.Name, v.Value(seed)); err != nil {
+			return fmt.Errorf("chain: %w", err)
+		}
+	}
+	return nil
+}
+
+// Step is told before each transition how many are done, and of how many.
+type Step func(done, of int)
+
+// Run starts from the initial values and runs all stages; it returns the result,
+// which is the caller's. Each may be nil.
+func (c *Chain) Run(ctx context.Context, seed uint64, each Step) (*exec.Tensor, error) {
+	if err := c.reset(seed); err != nil {
+		return nil, err
+	}
+	return c.Continue(ctx, seed, each)
+}
+
+// Continue runs all stages from the state as it is: variables that the caller has
+// set since New.
+func (c *Chain) Continue(ctx context.Context, seed uint64, each Step) (*exec.Tensor, error) {
+	done, of := 0, 0
+	for _, s := range c.plan.Stages {
+		of += s.Times
+	}
+	for k, s := range c.plan.Stages {
+		key := c.programs[k].Input(InputKey)
+		for i := range s.Times {
+			if each != nil {
+				each(done, of)
+			}
+			if key != nil {
+				copy(key.I64(), []int64{int64(seed), int64(done), 0})
+			}
+			c.feeds[k](i)
+			if err := exec.Run(ctx, c.programs[k]); err != nil {
+				return nil, fmt.Errorf("%s, transition %d: %w", s.Name, i, err)
+			}
+			done++
+		}
+	}
+	return c.vars.Get(c.plan.Out)
+}
+
+// Close releases the programs.
+func (c *Chain) Close() error {
+	var errs []error
+	for _, p := range c.programs {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Run compiles a plan, runs it once and releases it.
+func Run(ctx context.Context, b exec.Backend, model exec.Vars, p Plan, seed uint64) (*exec.Tensor, error) {
+	c, err := New(b, model, p)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.Run(ctx, seed, nil)
+	return out, errors.Join(err, c.Close())
+}
