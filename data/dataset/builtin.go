@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,8 @@ import (
 )
 
 // Synth is the name of the built-in picture set. Settings may follow, as in
-// "synth:size=64,train=1000,val=100,test=100,seed=3".
+// "synth:size=64,train=1000,val=100,test=100,seed=3"; of pictures that are not
+// square, size is rows x columns, as in "size=28x20".
 const Synth = "synth"
 
 // Names of the built-in sets of points. Settings may follow, as in
@@ -50,16 +52,16 @@ func parse(name string) (made, error) {
 		return m, nil
 	}
 	for setting := range strings.SplitSeq(rest, ",") {
-		key, text, _ := strings.Cut(setting, "=")
-		set, ok := m.settings[key]
-		if _, err := strconv.ParseFloat(text, 64); err != nil {
+		key, text, whole := strings.Cut(setting, "=")
+		if !whole {
 			return m, fmt.Errorf("data set %q: setting %q, expected key=number", name, setting)
 		}
+		set, ok := m.settings[key]
 		if !ok {
 			return m, fmt.Errorf("data set %q: unknown setting %q; known are %s", name, key, strings.Join(slices.Sorted(maps.Keys(m.settings)), ", "))
 		}
 		if err := set(text); err != nil {
-			return m, fmt.Errorf("data set %q: setting %q, expected %w", name, setting, err)
+			return m, fmt.Errorf("data set %q: setting %q: %w", name, setting, err)
 		}
 	}
 	return m, nil
@@ -70,7 +72,7 @@ func whole[T int | int64 | uint64](v *T) func(string) error {
 	return func(text string) error {
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return fmt.Errorf("a whole number from 0 to 2⁶³ − 1")
+			return errors.New("expected a whole number from 0 to 2⁶³ − 1")
 		}
 		*v = T(n)
 		return nil
@@ -79,9 +81,13 @@ func whole[T int | int64 | uint64](v *T) func(string) error {
 
 // number reads a number into v.
 func number(v *float64) func(string) error {
-	return func(text string) (err error) {
-		*v, err = strconv.ParseFloat(text, 64)
-		return err
+	return func(text string) error {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return errors.New("expected a number")
+		}
+		*v = x
+		return nil
 	}
 }
 
@@ -89,7 +95,15 @@ func madeSynth() made {
 	var c synth.Config
 	return made{
 		settings: map[string]func(string) error{
-			"size": whole(&c.Size), "seed": whole(&c.Seed), "train": whole(&c.Train), "val": whole(&c.Val), "test": whole(&c.Test),
+			"size": func(text string) error {
+				size, err := data.ParseSize(text)
+				if err == nil && (size.H == 0 || size.W == 0) { // which is the usual size in a Config
+					err = errors.New("expected sides of 8 to 256")
+				}
+				c.Size, c.Cols = size.H, size.W
+				return err
+			},
+			"seed": whole(&c.Seed), "train": whole(&c.Train), "val": whole(&c.Val), "test": whole(&c.Test),
 		},
 		splits: synth.Splits(),
 		open:   func(split string) (data.Source, error) { return source(synth.Open(c, split)) },

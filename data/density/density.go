@@ -115,7 +115,7 @@ func (s *Set) ReadBlock(i int, dst *data.Block) error {
 	}
 	span := s.spans[i]
 	dst.Grow(s.Schema(), span.N)
-	name := philox.Name{Seed: s.seed, Purpose: philox.Synthetic, Sub: s.density.stream() + uint16(s.split)}
+	name := philox.Name{Seed: s.seed, Purpose: philox.Generated, Sub: s.density.stream(), Step: uint32(s.split)}
 	x := make([]float64, s.density.Dim())
 	for j := range span.N {
 		dst.Labels[j] = -1
@@ -128,9 +128,8 @@ func (s *Set) ReadBlock(i int, dst *data.Block) error {
 	return nil
 }
 
-// Streams of draws of the purpose Synthetic: each density has one for each split.
-// The built-in pictures have those from 0.
+// Streams of draws of the purpose Generated, by density.
 const (
-	checkerboardStream = 16
-	gaussStream        = 32
+	checkerboardStream = iota
+	gaussStream
 )

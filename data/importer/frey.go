@@ -42,8 +42,7 @@ func Frey(ctx context.Context, src string, g Geometry) (*Set, error) {
 	}
 	g.Channels = cmp.Or(g.Channels, 1)
 	p := stored{geometry: g, planes: 1, h: freyRows, w: freyCols}
-	rows, cols := p.fit()
-	s := &Set{Schema: g.square(rows, cols, nil), Preprocessing: g.rawPreprocessing("frey")}
+	s := &Set{Schema: g.of(p.fit(), nil), Preprocessing: g.rawPreprocessing("frey")}
 	first := 0
 	for _, part := range []struct {
 		split string

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ebtrain/data"
 )
 
 // matFile is a MAT-file of level 5 with one variable, stored in doubles.
@@ -73,7 +75,7 @@ func TestFrey(t *testing.T) {
 func TestFreyFits(t *testing.T) {
 	path := put(t, filepath.Join(t.TempDir(), "faces.mat"), freyLike())
 	for want, g := range map[string]Geometry{
-		"1×32×24 U8": {Pad: 2}, "3×28×20 U8": {Channels: 3}, "1×32×32 U8": {Size: 32}, "1×20×20 U8": {Crop: 20},
+		"1×32×24 U8": {Pad: 2}, "3×28×20 U8": {Channels: 3}, "1×32×32 U8": {Size: data.Square(32)}, "1×20×20 U8": {Crop: data.Square(20)},
 	} {
 		s, err := Frey(t.Context(), path, g)
 		out, _ := imported(t, s, err, Options{Limit: 2})

@@ -80,7 +80,7 @@ func (b *body) data(t tag) ([]byte, error) {
 }
 
 // part reads a whole element of one of the given types and at most limit bytes.
-func (b *body) part(what string, limit int64, kinds ...uint32) (tag, []byte, error) {
+func (b *body) part(what string, limit int64, kinds ...uint32) ([]byte, error) {
 	t, err := b.tag()
 	if err == nil {
 		err = t.check(limit, kinds)
@@ -90,9 +90,9 @@ func (b *body) part(what string, limit int64, kinds ...uint32) (tag, []byte, err
 		raw, err = b.data(t)
 	}
 	if err != nil {
-		return t, nil, fmt.Errorf("%s: %w", what, err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	return t, raw, nil
+	return raw, nil
 }
 
 func (t tag) check(limit int64, kinds []uint32) error {

@@ -11,7 +11,7 @@ import (
 // variable reads all of a variable but its values.
 func (b *body) variable() (Variable, error) {
 	var v Variable
-	_, flags, err := b.part("its flags", 8, miUINT32)
+	flags, err := b.part("its flags", 8, miUINT32)
 	if err != nil {
 		return v, err
 	}
@@ -20,7 +20,7 @@ func (b *body) variable() (Variable, error) {
 	}
 	word := b.order.Uint32(flags)
 	v.Class, v.Complex = Class(word), word&0x0800 != 0
-	_, dims, err := b.part("its sizes", 4*maxDims, miINT32, miUINT32)
+	dims, err := b.part("its sizes", 4*maxDims, miINT32, miUINT32)
 	if err != nil {
 		return v, err
 	}
@@ -36,7 +36,7 @@ func (b *body) variable() (Variable, error) {
 		elems *= d
 		v.Dims = append(v.Dims, int(d))
 	}
-	_, name, err := b.part("its name", maxName, miINT8, miUINT8, miUTF8)
+	name, err := b.part("its name", maxName, miINT8, miUINT8, miUTF8)
 	v.Name = string(name)
 	return v, err
 }

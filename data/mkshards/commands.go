@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"ebtrain/data"
 	"ebtrain/data/importer"
 	"ebtrain/data/shard"
 	"ebtrain/launch/progressbar"
@@ -41,7 +41,8 @@ type settings struct {
 	src         []string
 	partition   string
 	crop        string
-	pad, size   int
+	pad         int
+	size        string
 	channels    int
 	testPercent int
 	seed        uint64
@@ -183,9 +184,9 @@ func (c command) flagSet(s *settings) *pflag.FlagSet {
 	all := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
 	all.StringArrayVar(&s.src, "src", nil, "the originals: a file or a directory")
 	all.StringVar(&s.partition, "partition", "", "list_eval_partition.txt; without it splits go by the pictures' numbers")
-	all.StringVar(&s.crop, "crop", "none", "side in pixels of the square cut from the centre, or none: the shorter side is resized, the longer one cut")
+	all.StringVar(&s.crop, "crop", "none", "what is cut from the centre: the side of a square in pixels, rows x columns as in 178x140, or none")
 	all.IntVar(&s.pad, "pad", 0, "black pixels added on each side, after --crop and before --size")
-	all.IntVar(&s.size, "size", 0, "side of the samples in pixels (antialiased bilinear resizing); 0 keeps the size")
+	all.StringVar(&s.size, "size", "0", "size of the samples in pixels: a side, or rows x columns as in 28x20 (antialiased bilinear resizing, what is left over is cut); 0 keeps it")
 	all.IntVar(&s.channels, "channels", cmp.Or(c.usual.channels, 3), "3 for RGB, 1 for grey")
 	all.IntVar(&s.testPercent, "test-percent", 0, "share of the pictures that becomes the split test, in percent")
 	s.points.flags(all)
@@ -328,13 +329,19 @@ func (c command) check(fs *pflag.FlagSet, s *settings) error {
 		return usage("%s: --limit %d and --workers %d, expected 0 or more", c.name, s.run.Limit, s.run.Workers)
 	}
 	if s.crop != "none" {
-		n, err := strconv.Atoi(s.crop)
-		if err != nil || n < 1 {
-			return usage("%s: --crop %q, expected a side in pixels or none", c.name, s.crop)
+		var err error
+		if s.geometry.Crop, err = data.ParseSize(s.crop); err != nil {
+			return usage("%s: --crop %w, or none", c.name, err)
 		}
-		s.geometry.Crop = n
+		if s.geometry.Crop == (data.Size{}) {
+			return usage("%s: --crop %q, expected at least one pixel, or none", c.name, s.crop)
+		}
 	}
-	s.geometry.Pad, s.geometry.Size, s.geometry.Channels = s.pad, s.size, s.channels
+	size, err := data.ParseSize(s.size)
+	if err != nil {
+		return usage("%s: --size %w", c.name, err)
+	}
+	s.geometry.Pad, s.geometry.Size, s.geometry.Channels = s.pad, size, s.channels
 	if err := s.geometry.Validate(); err != nil {
 		return usage("%s: %w", c.name, err)
 	}

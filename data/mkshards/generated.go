@@ -63,7 +63,7 @@ out.
 
   mkshards synth --size 32 --out shards/synth`,
 			open: func(_ context.Context, s *settings) (*importer.Set, error) {
-				c := synth.Config{Size: s.size, Seed: s.seed, Train: s.train, Val: s.val, Test: s.test}
+				c := synth.Config{Size: s.geometry.Size.H, Cols: s.geometry.Size.W, Seed: s.seed, Train: s.train, Val: s.val, Test: s.test}
 				return s.copied(synth.Splits(), func(split string) (data.Source, error) { return synth.Open(c, split) })
 			},
 		},

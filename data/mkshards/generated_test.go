@@ -24,6 +24,7 @@ func TestGeneratedBothWays(t *testing.T) {
 		{[]string{"gauss"}, "gauss"},
 		{[]string{"gauss", "--dim", "300", "--modes", "3", "--radius", "2.5", "--sd", "1e-2", "--seed", "9", "--train", "600"}, "gauss:dim=300,modes=3,radius=2.5,sd=1e-2,seed=9,train=600"},
 		{[]string{"synth", "--size", "8", "--train", "300"}, "synth:size=8,train=300"},
+		{[]string{"synth", "--size", "28x20", "--train", "300"}, "synth:size=28x20,train=300"},
 	} {
 		dir := filepath.Join(t.TempDir(), "set")
 		if code, _, _, err := try(t, append(tt.args, "--out", dir)...); code != 0 {

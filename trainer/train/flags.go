@@ -21,6 +21,9 @@ import (
 // so the largest number of ranks it can run on.
 const maxShards = 8
 
+// defaultSampleEvery is --sample-every where samples are drawn in one pass.
+const defaultSampleEvery = 100
+
 // Values of --on-bad-data.
 const (
 	badStop = "stop"
@@ -86,7 +89,7 @@ func (o *options) define(fs *pflag.FlagSet, at start) {
 	fs.Int64Var(&o.printEvery, "print-every", 0, "where there is no terminal: steps between lines of progress; 0 is a line every 10 seconds")
 	fs.Int64Var(&o.ckptEvery, "ckpt-every", 100, "steps between checkpoints; 0 only at the end")
 	fs.IntVar(&o.ckptKeep, "ckpt-keep", 3, "newest checkpoints that are kept; 0 keeps all")
-	fs.Int64Var(&o.sampleEvery, "sample-every", 100, "steps between sample grids; 0 only at the end")
+	fs.Int64Var(&o.sampleEvery, "sample-every", defaultSampleEvery, "steps between sample grids; 0 only at the end, as it is without this flag where a sample takes many transitions")
 	fs.IntVar(&o.samples, "samples", 64, "pictures in a sample grid; 0 makes none")
 	fs.Int64Var(&o.checkEvery, "check-every", 100, "steps between comparisons of all ranks' weights; 0 only at the end")
 	fs.Int64Var(&o.profile, "profile", -1, "step, from 0, of which a trace of all ranks' ops, waits and collectives is written into --out, to be opened in ui.perfetto.dev; -1 is none")

@@ -10,13 +10,7 @@ import (
 // program is what --help shows of train besides the flags themselves; own are
 // the settings of the method.
 func program(own []*setting.Setting) cliflag.Program {
-	all := slices.Concat(before, groups(own), after)
-	for i, g := range all {
-		if g.Title == setting.Trained {
-			all[i].Flags = append([]string{"algo", "preset", "net"}, g.Flags...)
-		}
-	}
-	return cliflag.Program{Name: "train", About: about, Groups: all}
+	return cliflag.Program{Name: "train", About: about, Groups: slices.Concat(before, groups(own), after)}
 }
 
 const about = `train trains an energy-based latent variable model and writes a run directory.

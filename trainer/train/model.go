@@ -132,9 +132,10 @@ func (o *options) defineModel(fs *pflag.FlagSet) {
 	}
 }
 
-// groups are the groups of the method's own settings, in order.
+// groups are the groups of the method's own settings, in order, after the choice
+// of the method.
 func groups(all []*setting.Setting) []cliflag.Group {
-	var out []cliflag.Group
+	out := []cliflag.Group{{Title: setting.Trained, Flags: []string{"algo", "preset", "net"}}}
 	for _, s := range all {
 		i := slices.IndexFunc(out, func(g cliflag.Group) bool { return g.Title == s.Place })
 		if i < 0 {

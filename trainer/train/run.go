@@ -14,6 +14,9 @@ import (
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"github.com/spf13/pflag"
+
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/plainlog"
 	"ebtrain/trainer/algo"
@@ -21,6 +24,7 @@ import (
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/trained"
 	"ebtrain/trainer/world"
 )
 
@@ -44,6 +48,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	if err := checkMemory(o, w.Size()); err != nil {
 		return err // all ranks of equal machines find the same
+	}
+	if err := o.spareSamples(fs); err != nil {
+		return err
 	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
@@ -102,12 +109,16 @@ func (o *options) fit(s data.Schema) error {
 	return o.settings.SetConfig(o.model)
 }
 
-// pictures says what is trained on: built-in pictures are never taken for data.
+// pictures says what is trained on: what is built in is never taken for data.
 func pictures(o *options, src data.Source) string {
-	if name, _, _ := strings.Cut(o.data, ":"); name == dataset.Synth {
-		return fmt.Sprintf("%d built-in pictures (--data %s)", src.Len(), o.data)
+	what := "pictures"
+	if !trained.Pictures(algo.Inputs{Shape: graph.D(src.Schema().C, src.Schema().H, src.Schema().W)}) {
+		what = "points"
 	}
-	return fmt.Sprintf("%d pictures of %s/%s", src.Len(), filepath.Clean(o.data), o.settings.Split)
+	if dataset.BuiltIn(o.data) {
+		return fmt.Sprintf("%d built-in %s (--data %s)", src.Len(), what, o.data)
+	}
+	return fmt.Sprintf("%d %s of %s/%s", src.Len(), what, filepath.Clean(o.data), o.settings.Split)
 }
 
 // checkShare reports a batch that the ranks cannot share.
@@ -146,6 +157,21 @@ func checkMemory(o *options, world int) error {
 		}
 	}
 	return nil
+}
+
+// spareSamples leaves sample grids to the end of the run where each is a chain of
+// many transitions, unless --sample-every was said.
+func (o *options) spareSamples(fs *pflag.FlagSet) error {
+	const few = 10
+	sampler, ok := o.model.Model().(algo.Sampler)
+	if !ok || o.samples == 0 || o.sampleEvery != defaultSampleEvery || fs.Changed("sample-every") {
+		return nil
+	}
+	plan, err := sampler.Sample(nn.BatchStats, o.samples)
+	if err == nil && plan.Transitions() > few {
+		o.sampleEvery = 0
+	}
+	return err
 }
 
 // train runs the loop on this rank.
