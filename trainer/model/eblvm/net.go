@@ -11,10 +11,10 @@ import (
 // Net are the sizes of the latent variable model and its posterior.
 type Net struct {
 	Trunk
-	Latent int `json:"latent"` // d_h; 20, 50 or 100 in the paper
+	Latent int // d_h; 20, 50 or 100 in the paper
 	// Posterior has PosteriorWidth, twice and four times as many channels; 64 in
 	// the paper.
-	PosteriorWidth int `json:"posterior_width"`
+	PosteriorWidth int
 }
 
 // Validate says what is wrong with the sizes.

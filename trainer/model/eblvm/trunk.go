@@ -36,10 +36,10 @@ const (
 
 // Trunk are the sizes of the residual network that both energies begin with.
 type Trunk struct {
-	Size     int `json:"size"`     // height and width of the pictures, a multiple of 8
-	Channels int `json:"channels"` // of the pictures
-	Width    int `json:"width"`    // c: the levels have 2c, 4c and 8c channels; 64 for MNIST, 128 for CIFAR-10
-	Blocks   int `json:"blocks"`   // k, residual blocks of a level: 2, 3 or 4 make 12, 18 or 24 layers
+	Size     int // height and width of the pictures, a multiple of 8
+	Channels int // of the pictures
+	Width    int // c: the levels have 2c, 4c and 8c channels; 64 for MNIST, 128 for CIFAR-10
+	Blocks   int // k, residual blocks of a level: 2, 3 or 4 make 12, 18 or 24 layers
 }
 
 // maxBlocks bounds what is a typing mistake.

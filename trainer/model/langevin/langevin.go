@@ -26,12 +26,12 @@ import (
 
 // Annealed are the settings of the sampler.
 type Annealed struct {
-	Step    float64 `json:"step"`    // η
-	Hottest float64 `json:"hottest"` // temperature that it begins with, at least 1
-	Hot     int     `json:"hot"`     // steps at the hottest
-	Cooling int     `json:"cooling"` // steps down to 1
-	Last    int     `json:"last"`    // steps from 1 to 0
-	Denoise float64 `json:"denoise"` // σ₀ of the last transition
+	Step    float64 // η
+	Hottest float64 // temperature that it begins with, at least 1
+	Hot     int     // steps at the hottest
+	Cooling int     // steps down to 1
+	Last    int     // steps from 1 to 0
+	Denoise float64 // σ₀ of the last transition
 }
 
 // Published are the papers' settings.

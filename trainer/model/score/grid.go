@@ -26,9 +26,9 @@ func Spacings() []Spacing { return []Spacing{Linear, Log} }
 // batch always has all levels, and which sample has which is decided by the order
 // of the data alone, on any number of ranks.
 type Grid struct {
-	Least   float64 `json:"least"` // σ of slot 0
-	Most    float64 `json:"most"`  // σ of the last slot
-	Spacing Spacing `json:"spacing"`
+	Least   float64 // σ of slot 0
+	Most    float64 // σ of the last slot
+	Spacing Spacing
 }
 
 // Validate says what is wrong with the grid.
