@@ -6,12 +6,18 @@ import (
 
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/method/bism"
+	"ebtrain/trainer/method/cd"
+	"ebtrain/trainer/method/sm"
 )
 
 // methods is the list of training methods, one line each. The first is the
 // default.
 var methods = []algo.Method{
 	bidvl.Method(),
+	bism.Method(),
+	sm.Method(),
+	cd.Method(),
 }
 
 // Methods are the training methods.

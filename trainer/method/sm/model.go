@@ -4,6 +4,7 @@ import (
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/grbm"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -13,8 +14,17 @@ func (c *Config) Model() algo.Model {
 	if c.Net.Kind == EBM {
 		return pictures{t}
 	}
-	return t
+	return units{t, grbm.Machine{Size: c.Net.grbm(), Picture: t.Takes().Shape}}
 }
+
+// units is a GRBM, trained: it can do what any machine can.
+type units struct {
+	trainee
+	grbm.Machine
+}
+
+// Takes is that of both.
+func (u units) Takes() algo.Inputs { return u.trainee.Takes() }
 
 // pictures is the visible energy-based model, trained.
 type pictures struct{ trainee }

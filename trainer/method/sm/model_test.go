@@ -6,6 +6,7 @@ import (
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/ref"
+	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
@@ -89,4 +90,62 @@ func TestSample(t *testing.T) {
 			t.Fatalf("pixel %d is %v", i, x)
 		}
 	}
+}
+
+// A GRBM of this method is a machine: its Fisher loss is the loss of exact score
+// matching, and its log Z the enumerated one.
+func TestMachine(t *testing.T) {
+	const n = 4
+	c := tinyMachine(func(c *Config) { c.Objective = SSM })
+	m := c.Model()
+	if got, want := m.Takes().Shape, graph.D(1, 2, 3); got != want {
+		t.Fatalf("takes %v, want %v", got, want)
+	}
+	vars := trained(t, m)
+	x := samples(c, n)
+	g, err := m.(algo.FisherScored).FisherLoss(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ddptest.Run(g, vars, nil, ddptest.Values{algo.InputImages: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := 0.0
+	for _, f := range out[algo.OutputFisher] {
+		mean += f / n
+	}
+	step, _, err := m.Step(1, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := rbm{numbers(t, vars, names[0]), numbers(t, vars, names[1]), numbers(t, vars, names[2]), numbers(t, vars, names[3])}
+	log := machine.logLikelihood(x)
+	report, err := ddptest.Run(step, vars, nil, inputs(c, 0, 0, x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Fisher loss", []float64{mean}, report[algo.OutputReport][:1], 1e-5)
+
+	energies, err := m.(algo.Energetic).Energies(nn.Eval, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars = trained(t, m)
+	if out, err = ddptest.Run(energies, vars, nil, ddptest.Values{algo.InputImages: x}); err != nil {
+		t.Fatal(err)
+	}
+	z, err := m.(algo.Normalised).LogZ(algo.LogZOptions{Exact: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logZ, err := chain.Run(t.Context(), ref.New(), vars, z.Plan, testSeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := -logZ.At(0)
+	for _, e := range out[algo.OutputEnergy] {
+		got -= e / n
+	}
+	near(t, "log-likelihood", []float64{got}, []float64{log}, 1e-5)
 }
