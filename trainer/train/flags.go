@@ -57,6 +57,8 @@ type options struct {
 	onBadData   string
 	profile     int64
 	remat       bool
+	verify      bool
+	bf16Scores  bool
 }
 
 // define adds the flags of train to fs, with the settings of at as their
@@ -93,6 +95,8 @@ func (o *options) define(fs *pflag.FlagSet, at start) {
 	fs.IntVar(&o.samples, "samples", 64, "pictures in a sample grid; 0 makes none")
 	fs.Int64Var(&o.checkEvery, "check-every", 100, "steps between comparisons of all ranks' weights; 0 only at the end")
 	fs.Int64Var(&o.profile, "profile", -1, "step, from 0, of which a trace of all ranks' ops, waits and collectives is written into --out, to be opened in ui.perfetto.dev; -1 is none")
+	fs.BoolVar(&o.verify, verifyFlag, false, "train nothing: verify in float64 that the gradient through the unrolled lower level is that of one process on the whole batch, and its finite differences; exit 1 if not (bi-level methods)")
+	fs.BoolVar(&o.bf16Scores, "allow-bf16-scores", false, "take --precision bf16 for losses of scores too, whose second derivatives lose most of their digits in it")
 	fs.BoolVar(&o.remat, "remat", false, "use less memory: compute what costs little again in the backward pass instead of keeping it (the same numbers, more time)")
 }
 
@@ -146,7 +150,7 @@ func parseFrom(at start, args []string, out io.Writer) (*options, *pflag.FlagSet
 // complete makes the settings of the flags and reports the first mistake that
 // does not need the data.
 func (o *options) complete() error {
-	if o.out == "" {
+	if o.out == "" && !o.verify {
 		return cliflag.Usage("--out is required: the directory that this run writes, for example --out runs/a")
 	}
 	o.out = filepath.Clean(o.out)
@@ -154,12 +158,21 @@ func (o *options) complete() error {
 		o.settings.Precision = o.precision
 	}
 	onDevice := func() error { return device.Check(o.device, o.precision, o.threads) }
-	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, onDevice, o.fixBits} {
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, onDevice, o.checkScores, o.fixBits} {
 		if err := check(); err != nil {
 			return cliflag.AsUsage(err)
 		}
 	}
 	return nil
+}
+
+// checkScores reports bfloat16 for losses that are of scores.
+func (o *options) checkScores() error {
+	c, ok := o.model.(algo.ScoreLosses)
+	if o.precision == device.F32 || o.bf16Scores || !ok || !c.ScoreLosses() {
+		return nil
+	}
+	return fmt.Errorf("--precision %s: the losses of --algo %s are of scores, whose second derivatives lose most of their digits in it: train in %s, or say --allow-bf16-scores", o.precision, o.settings.Algo, device.F32)
 }
 
 // fixBits cuts the batch into virtual shards for --deterministic: as many as the

@@ -35,7 +35,7 @@ now) and what is said of the machine and of outputs; nothing else may change.
 // before and after are the groups of flags that all methods share.
 var (
 	before = []cliflag.Group{
-		{Title: "The run", Flags: []string{"out", "resume", "steps", "seed", "deterministic", "precision"}},
+		{Title: "The run", Flags: []string{"out", "resume", "steps", "seed", "deterministic", "precision", "allow-bf16-scores", "verify-hypergradient"}},
 		{Title: "Data", Flags: []string{"data", "split", "batch", "flip", "shuffle-memory", "on-bad-data"}},
 	}
 	after = []cliflag.Group{

@@ -22,11 +22,12 @@ import (
 var mayChange = []string{
 	"out", "resume", "steps", "data", "device", "threads", "prefetch", "on-bad-data", "remat",
 	"log-every", "print-every", "ckpt-every", "ckpt-keep", "sample-every", "samples", "check-every", "profile",
+	verifyFlag,
 }
 
 // notInherited are the flags that a resumed run does not take from config.json:
 // they speak of one start.
-var notInherited = []string{"out", "resume", "profile"}
+var notInherited = []string{"out", "resume", "profile", verifyFlag}
 
 // savedRun is the run in out; nil if there is none, and then the flags must say
 // what to begin.

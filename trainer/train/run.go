@@ -49,6 +49,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err := checkMemory(o, w.Size()); err != nil {
 		return err // all ranks of equal machines find the same
 	}
+	if o.verify {
+		ctx, cancel := w.Context(ctx)
+		defer cancel()
+		if err := verify(ctx, o, src, w, stdout); err != nil {
+			return w.Fail(err)
+		}
+		return nil
+	}
 	if err := o.spareSamples(fs); err != nil {
 		return err
 	}
@@ -105,6 +113,9 @@ func (o *options) fit(s data.Schema) error {
 	}
 	if err := o.model.Validate(); err != nil {
 		return &cliflag.UsageError{Err: err}
+	}
+	if err := o.checkVerify(); err != nil {
+		return err
 	}
 	return o.settings.SetConfig(o.model)
 }

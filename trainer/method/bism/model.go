@@ -4,6 +4,9 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/grbm"
+	"ebtrain/trainer/model/langevin"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -13,16 +16,52 @@ type trainee struct {
 	pair pair
 }
 
+// machine is a trained GRBM: what it can do whatever has trained it, and what is
+// BiSM's.
+type machine struct {
+	grbm.Machine
+	trainee
+}
+
+// Takes settles which of the two says it; they agree.
+func (m machine) Takes() algo.Inputs { return m.trainee.Takes() }
+
+// deep is a trained EBLVM.
+type deep struct{ trainee }
+
 // Model is the model of a config that fits its data and is valid.
 func (c *Config) Model() algo.Model {
 	t := trainee{*c, c.pair()}
-	return t
+	if c.Net.Kind == EBLVM {
+		return deep{t}
+	}
+	n := c.Net
+	return machine{grbm.Machine{Size: t.pair.(units).size, Picture: graph.D(n.C, n.H, n.W)}, t}
 }
 
 // Takes is what the model reads: pixels in [0, 1], or vectors as they are.
 func (t trainee) Takes() algo.Inputs {
 	n := t.cfg.Net
 	return algo.Inputs{Shape: graph.D(n.C, n.H, n.W), Range: loader.Unit}
+}
+
+// annealed is the sampler, which ends with the denoising step of the scale that
+// the score was trained at.
+func (d deep) annealed() langevin.Annealed {
+	a := langevin.Published()
+	a.Denoise = d.cfg.Sigma0
+	return a
+}
+
+// Sample draws pictures together with their latents, by annealed Langevin
+// dynamics.
+func (d deep) Sample(_ nn.Mode, n int) (chain.Plan, error) {
+	return d.cfg.Net.eblvm().SampleJoint(d.annealed(), n)
+}
+
+// SampleGiven draws pictures of p(v|h).
+func (d deep) SampleGiven(n int) (chain.Plan, error) {
+	return d.cfg.Net.eblvm().SampleGiven(d.annealed(), n)
 }
 
 // reading is a graph over n samples that trains nothing.

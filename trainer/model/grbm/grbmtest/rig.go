@@ -95,17 +95,22 @@ func (r Rig) rank(ctx context.Context, vars exec.Vars, comm collective.Comm, wor
 	defer func() { err = errors.Join(err, p.Close()) }()
 	feed := r.Feeder(p)
 	for step := from; step < to; step++ {
-		data := r.Data(step)
-		share := len(data) / world
-		set(p, algo.InputImages, data[rank*share:(rank+1)*share]...)
-		set(p, algo.InputKey, Seed, float64(step), float64(rank*r.Batch/world))
-		feed(int64(step), 0)
-		if err := exec.Run(ctx, p); err != nil {
+		if err := r.step(ctx, p, feed, step, world, rank); err != nil {
 			return nil, err
 		}
 		reports = append(reports, ddptest.Numbers(p.Output(algo.OutputReport)))
 	}
 	return reports, nil
+}
+
+// step runs a compiled step of one rank.
+func (r Rig) step(ctx context.Context, p exec.Program, feed func(int64, int), step, world, rank int) error {
+	data := r.Data(step)
+	share := len(data) / world
+	set(p, algo.InputImages, data[rank*share:(rank+1)*share]...)
+	set(p, algo.InputKey, Seed, float64(step), float64(rank*r.Batch/world))
+	feed(int64(step), 0)
+	return exec.Run(ctx, p)
 }
 
 // set fills an input, if the program has it.
