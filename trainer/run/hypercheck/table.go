@@ -174,14 +174,18 @@ func (t *Table) Write(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "upper loss %.9g; on %d ranks%s it differs by %.1e\n", t.Upper, t.Ranks, of, t.UpperDiff); err != nil {
 		return err
 	}
-	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(tab, "network\tnumbers\tgradient\t%d ranks\tdifferences\tallowed\twithout adjoint\tlocal steps\tverdict\n", t.Ranks) // Flush reports errors
+	var text strings.Builder
+	fmt.Fprintf(&text, "network\tnumbers\tgradient\t%d ranks\tdifferences\tallowed\twithout adjoint\tlocal steps\tverdict\n", t.Ranks)
 	for _, n := range t.Networks {
 		verdict := "ok"
 		if !(n.Ranks <= Tolerance && n.Differences <= n.Allowed) {
 			verdict = "WRONG"
 		}
-		fmt.Fprintf(tab, "%s\t%d\t%.4g\t%.1e\t%.1e\t%.1e\t%.1e\t%.1e\t%s\n", n.Name, n.Size, n.Norm, n.Ranks, n.Differences, n.Allowed, n.NoAdjoint, n.Local, verdict)
+		fmt.Fprintf(&text, "%s\t%d\t%.4g\t%.1e\t%.1e\t%.1e\t%.1e\t%.1e\t%s\n", n.Name, n.Size, n.Norm, n.Ranks, n.Differences, n.Allowed, n.NoAdjoint, n.Local, verdict)
+	}
+	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	if _, err := io.WriteString(tab, text.String()); err != nil {
+		return err
 	}
 	return tab.Flush()
 }
