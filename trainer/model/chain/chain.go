@@ -57,6 +57,14 @@ type Stage struct {
 	Feed func(exec.Program) func(i int)
 }
 
+// Transitions is how many there are over all stages.
+func (p Plan) Transitions() (n int) {
+	for _, s := range p.Stages {
+		n += s.Times
+	}
+	return n
+}
+
 // Validate says what is wrong with the plan.
 func (p Plan) Validate() error {
 	own := map[string]bool{}
@@ -153,10 +161,7 @@ func (c *Chain) Run(ctx context.Context, seed uint64, each Step) (*exec.Tensor, 
 // Continue runs all stages from the state as it is: variables that the caller has
 // set since New.
 func (c *Chain) Continue(ctx context.Context, seed uint64, each Step) (*exec.Tensor, error) {
-	done, of := 0, 0
-	for _, s := range c.plan.Stages {
-		of += s.Times
-	}
+	done, of := 0, c.plan.Transitions()
 	for k, s := range c.plan.Stages {
 		key := c.programs[k].Input(InputKey)
 		for i := range s.Times {

@@ -12,6 +12,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/loop"
@@ -21,9 +22,9 @@ import (
 // rank, which grows by 1 + the place of the rank's first sample in each step.
 type counting struct{ role nn.Role }
 
-func (a counting) Report() []string                                  { return []string{loop.ReportStop} }
+func (a counting) Takes() algo.Inputs                                { return algo.Inputs{Shape: graph.D(3, 32, 32)} }
+func (a counting) Report() []algo.Column                             { return algo.Columns([]string{algo.ReportStop}) }
 func (a counting) Feeder(exec.Program) func(int64, int)              { return func(int64, int) {} }
-func (a counting) Sample(nn.Mode, int) (*graph.Graph, error)         { return nil, errors.New("no samples") }
 func (a counting) start(dst []float64, _ graph.Shape, _ philox.Name) { dst[0], dst[1] = 10, 20 }
 
 func (a counting) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
@@ -32,14 +33,14 @@ func (a counting) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	if a.role == nn.Buffer {
 		own = c.Buffer
 	}
-	first := c.Cast(c.Slice(c.Input(loop.InputKey, graph.KeyType), 0, 2, 3, 1), graph.F32)
+	first := c.Cast(c.Slice(c.Input(algo.InputKey, graph.KeyType), 0, 2, 3, 1), graph.F32)
 	c.Scope("net", func() {
-		images := c.Input(loop.InputImages, graph.T(graph.F32, batch, 3, 32, 32))
+		images := c.Input(algo.InputImages, graph.T(graph.F32, batch, 3, 32, 32))
 		c.Update("w", c.Add(c.Weight("w", graph.D(), nn.Ones), c.AllReduce(collective.Mean, "w", c.Mean(images))[0]))
 		c.Update("own", c.Shift(c.Add(own("own", graph.D(2), a.start), first), 1))
 	})
-	stop := c.AllReduce(collective.Mean, "stop", c.Input(loop.InputStop, graph.T(graph.F32)))[0]
-	c.Output(loop.OutputReport, c.Reshape(stop, graph.D(1)))
+	stop := c.AllReduce(collective.Mean, "stop", c.Input(algo.InputStop, graph.T(graph.F32)))[0]
+	c.Output(algo.OutputReport, c.Reshape(stop, graph.D(1)))
 	g, err := c.Commit()
 	return g, c.Variables(), err
 }
@@ -47,7 +48,7 @@ func (a counting) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 // train runs counting and returns what the ranks hold at the end.
 func (a counting) train(t *testing.T, world int, config loop.Config) (w, own [][]float64, errs []error) {
 	t.Helper()
-	j := job{world: world, config: config, parts: func(_ int, p *loop.Parts) { p.Algorithm = a }}
+	j := job{world: world, config: config, parts: func(_ int, p *loop.Parts) { p.Model = a }}
 	if _, errs = j.run(t); errors.Join(errs...) != nil {
 		return nil, nil, errs
 	}

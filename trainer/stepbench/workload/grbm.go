@@ -7,9 +7,9 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/model/optim"
-	"ebtrain/trainer/run/loop"
 )
 
 // GRBM is a step of BiDSM on a Gaussian restricted Boltzmann machine
@@ -42,7 +42,7 @@ const inputRates = "rates"
 
 // Report names the entries of the report: the losses J and G, G at the last of
 // the Lower steps.
-func (m GRBM) Report() []string { return []string{"upper", "lower"} }
+func (m GRBM) Report() []algo.Column { return algo.Columns([]string{"upper", "lower"}) }
 
 // Feeder fills the schedule of Adam.
 func (m GRBM) Feeder(p exec.Program) func(step int64, epoch int) {
@@ -81,7 +81,7 @@ type grbm struct {
 }
 
 func (m GRBM) build(c *nn.Context, batch int, draw noise) {
-	s := &grbm{Context: c, m: m, v: c.Input(loop.InputImages, graph.T(c.DType, batch, m.Visible)), batch: batch, draw: draw}
+	s := &grbm{Context: c, m: m, v: c.Input(algo.InputImages, graph.T(c.DType, batch, m.Visible)), batch: batch, draw: draw}
 	c.Scope("model", func() {
 		bound := nn.FanIn(m.Hidden)
 		c.Weight("s", graph.D(m.Visible), nn.Zeros)
