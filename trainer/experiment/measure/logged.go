@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-
 	"ebtrain/trainer/run/rundir"
 )
 
@@ -83,7 +81,7 @@ func median(points []Point) float64 {
 		}
 	}
 	slices.Sort(y)
-	return stat.Quantile(0.5, stat.LinInterp, y, nil)
+	return (y[(len(y)-1)/2] + y[len(y)/2]) / 2
 }
 
 func first(points []Point) (float64, error) { return points[0].Y, nil }

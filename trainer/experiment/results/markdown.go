@@ -42,7 +42,7 @@ func (p *page) overview(sheets []*Sheet) {
 		if !s.Empty() {
 			name = fmt.Sprintf("[%s](#%s)", name, name)
 		}
-		p.row(name, fmt.Sprintf("%d of %d", len(s.finished), len(s.e.Rows)*len(s.seeds)),
+		p.row(name, fmt.Sprintf("%d of %d", len(s.finished), s.cells),
 			fmt.Sprint(count(v, judge.Holds)), fmt.Sprint(count(v, judge.Fails)), fmt.Sprint(count(v, judge.NotRun)), duration(cpu))
 	}
 }

@@ -20,8 +20,8 @@ import (
 // Sheet is what there is of an experiment.
 type Sheet struct {
 	e     plan.Experiment
-	root  string
 	seeds []uint64 // the experiment's own, and those found besides
+	cells int      // finished or not
 	table judge.Table
 
 	finished []found // of one commit
@@ -38,14 +38,15 @@ type found struct {
 
 // Load reads the cells of an experiment.
 func Load(root string, e plan.Experiment) (*Sheet, error) {
-	s := &Sheet{e: e, root: root, table: judge.Table{}}
-	var err error
-	if s.seeds, err = seedsOf(root, e); err != nil {
-		return nil, err
-	}
+	s := &Sheet{e: e, seeds: slices.Clone(e.Seeds), table: judge.Table{}}
 	var all []found
 	for _, r := range e.Rows {
-		for _, seed := range s.seeds {
+		seeds, err := seedsOf(root, e, r)
+		if err != nil {
+			return nil, err
+		}
+		s.seeds = append(s.seeds, seeds...)
+		for _, seed := range seeds {
 			c := cell.Cell{Root: root, Experiment: e.Name, Row: r.Name, Seed: seed}
 			status, err := c.Load()
 			if err != nil {
@@ -54,28 +55,25 @@ func Load(root string, e plan.Experiment) (*Sheet, error) {
 			all = append(all, found{c, status})
 		}
 	}
+	slices.Sort(s.seeds)
+	s.seeds, s.cells = slices.Compact(s.seeds), len(all)
 	s.choose(all)
 	s.fill()
 	s.name(all)
 	return s, nil
 }
 
-// seedsOf are the seeds of an experiment, and others of which there are cells.
-func seedsOf(root string, e plan.Experiment) ([]uint64, error) {
+// seedsOf are the seeds of an experiment, and others that there are of a row.
+func seedsOf(root string, e plan.Experiment, r plan.Row) ([]uint64, error) {
 	seeds := slices.Clone(e.Seeds)
-	for _, r := range e.Rows {
-		entries, err := os.ReadDir(filepath.Join(root, e.Name, r.Name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			text, ok := strings.CutPrefix(entry.Name(), "seed-")
-			if n, err := strconv.ParseUint(text, 10, 64); ok && err == nil {
-				seeds = append(seeds, n)
-			}
+	entries, err := os.ReadDir(filepath.Join(root, e.Name, r.Name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range entries {
+		text, ok := strings.CutPrefix(entry.Name(), "seed-")
+		if n, err := strconv.ParseUint(text, 10, 64); ok && err == nil {
+			seeds = append(seeds, n)
 		}
 	}
 	slices.Sort(seeds)
@@ -128,8 +126,8 @@ func (s *Sheet) fill() {
 // name lists the cells that are not part of the results, with the reason.
 func (s *Sheet) name(all []found) {
 	var order []string // of reasons
-	cells := map[string][]string{}
-	for _, f := range all {
+	rows := map[string][]string{}
+	for i, f := range all {
 		why := s.why(f)
 		if why == "" {
 			continue
@@ -137,10 +135,14 @@ func (s *Sheet) name(all []found) {
 		if !slices.Contains(order, why) {
 			order = append(order, why)
 		}
-		cells[why] = append(cells[why], fmt.Sprintf("%s seed %d", f.Row, f.Seed))
+		if i > 0 && f.Row == all[i-1].Row && s.why(all[i-1]) == why {
+			rows[why][len(rows[why])-1] += fmt.Sprintf(", %d", f.Seed)
+		} else {
+			rows[why] = append(rows[why], fmt.Sprintf("%s seed %d", f.Row, f.Seed))
+		}
 	}
 	for _, why := range order {
-		s.left = append(s.left, why+": "+strings.Join(cells[why], ", "))
+		s.left = append(s.left, why+": "+strings.Join(rows[why], "; "))
 	}
 }
 
@@ -219,7 +221,7 @@ func (s *Sheet) ended() time.Time {
 // Summary is the sheet in a line.
 func (s *Sheet) Summary() string {
 	v := s.verdicts()
-	text := fmt.Sprintf("%s: %d of %d cells finished", s.e.Name, len(s.finished), len(s.e.Rows)*len(s.seeds))
+	text := fmt.Sprintf("%s: %d of %d cells finished", s.e.Name, len(s.finished), s.cells)
 	if s.tried > 0 {
 		return text + ", only tried out"
 	}
