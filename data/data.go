@@ -1,10 +1,11 @@
 // Package data is what every data set looks like to a reader: a Schema, a
 // Layout of shards made of blocks, and blocks of samples read by number.
 //
-// A sample is one picture and one label. Samples have fixed indices 0 … Len−1;
-// blocks are runs of consecutive samples that are read together. A Source is
-// immutable and may be read from many goroutines. Order, batches and resuming
-// belong to package loader; files to package shard.
+// A sample is one picture and one label; a point of d coordinates is a picture
+// of 1×1×d. Samples have fixed indices 0 … Len−1; blocks are runs of consecutive
+// samples that are read together. A Source is immutable and may be read from
+// many goroutines. Order, batches and resuming belong to package loader; files
+// to package shard.
 package data
 
 import (

@@ -25,7 +25,7 @@ const (
 // official partition by number, for which the files must have their official
 // names. The pictures have no labels and keep their order.
 func CelebA(ctx context.Context, src, partition string, g Geometry) (*Set, error) {
-	if g.side() == 0 {
+	if g.size() == none {
 		return nil, errors.New("CelebA needs a size or a crop, because its pictures are 178×218")
 	}
 	where := officialSplit
@@ -60,7 +60,7 @@ func CelebA(ctx context.Context, src, partition string, g Geometry) (*Set, error
 			s.Splits = append(s.Splits, t.split(celebaSplits[k], g, p))
 		}
 	}
-	s.Schema, err = g.schema(ctx, nil, nil) // side is not 0
+	s.Schema, err = g.schema(ctx, nil, nil) // the size is given
 	return s, err
 }
 

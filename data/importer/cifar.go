@@ -59,8 +59,7 @@ func CIFAR10(ctx context.Context, srcs []string, g Geometry) (*Set, error) {
 		return cifarTars(ctx, files, g)
 	}
 	pictures := stored{geometry: g, planes: 3, h: cifarSide, w: cifarSide}
-	rows, cols := pictures.fit()
-	s := &Set{Schema: g.square(rows, cols, cifarClasses), Preprocessing: g.rawPreprocessing("cifar10")}
+	s := &Set{Schema: g.of(pictures.fit(), cifarClasses), Preprocessing: g.rawPreprocessing("cifar10")}
 	for split, paths := range bySplit(files) {
 		p := Split{Name: split, Items: cifarItems(paths, pictures)}
 		for _, path := range paths {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"image"
 	"io"
+
+	"ebtrain/data"
 )
 
 // decode makes (C, H, W) bytes of an encoded picture, when the budget has room
@@ -73,19 +75,18 @@ type stored struct {
 	planes, h, w int
 }
 
-// fit changes g to expect one size of all results and says which.
-func (s *stored) fit() (rows, cols int) {
-	if side := s.geometry.side(); side > 0 {
-		return side, side
+// fit changes the geometry to expect one size of all results and says which.
+func (s *stored) fit() data.Size {
+	if s.geometry.size() == none {
+		s.geometry.all = s.geometry.padded(data.Size{H: s.h, W: s.w})
 	}
-	s.geometry.rows, s.geometry.cols = s.h+2*s.geometry.Pad, s.w+2*s.geometry.Pad
-	return s.geometry.rows, s.geometry.cols
+	return s.geometry.fixed()
 }
 
 // asIs says whether the samples are the pictures themselves.
 func (s *stored) asIs() bool {
 	g := s.geometry
-	return g.Crop == 0 && g.Pad == 0 && g.Size == 0 && g.channels() == s.planes
+	return g.Crop == none && g.Pad == 0 && g.Size == none && g.channels() == s.planes
 }
 
 // need is how many bytes it takes to read a picture and make a sample of it.

@@ -5,6 +5,8 @@ import (
 	"image/color"
 	"strings"
 	"testing"
+
+	"ebtrain/data"
 )
 
 func FuzzIDX(f *testing.F) {
@@ -73,20 +75,31 @@ func FuzzSplitKey(f *testing.F) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(pngOf(f, plain(3, 3, color.White)), 2, 2)
-	f.Add(jpegOf(f, plain(9, 8, color.White)), 0, 4)
-	f.Fuzz(func(t *testing.T, b []byte, crop, size int) {
-		g := Geometry{Crop: crop, Size: size}
-		if g.Validate() != nil || size > 64 {
+	f.Add(pngOf(f, plain(3, 3, color.White)), 2, 1, 2, 2)
+	f.Add(jpegOf(f, plain(9, 8, color.White)), 0, 0, 4, 7)
+	f.Fuzz(func(t *testing.T, b []byte, cropH, cropW, h, w int) {
+		g := Geometry{Crop: data.Size{H: cropH, W: cropW}, Size: data.Size{H: h, W: w}}
+		if g.Validate() != nil || max(h, w) > 64 {
 			return
 		}
-		h, err := readHeader(bytes.NewReader(b))
-		if err != nil || h.w*h.h > 1<<16 {
+		head, err := readHeader(bytes.NewReader(b))
+		if err != nil || head.w*head.h > 1<<16 {
 			return // slow, not wrong
 		}
 		p, err := g.decode(t.Context(), newBudget(1<<28), inMemory(b))
-		if err == nil && g.side() > 0 && len(p) != 3*g.side()*g.side() {
-			t.Fatalf("%d bytes for a side of %d", len(p), g.side())
+		if want := g.size(); err == nil && want != none && len(p) != 3*want.H*want.W {
+			t.Fatalf("%d bytes for a size of %v", len(p), want)
+		}
+	})
+}
+
+func FuzzFrey(f *testing.F) {
+	f.Add(matFile("ff", 2, 3, func(i int) float64 { return float64(i) }))
+	f.Add(matFile("faces", 1, 1, func(int) float64 { return 0 }))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		pixels, err := parseFrey(bytes.NewReader(b))
+		if err == nil && len(pixels) != 560*1965 {
+			t.Fatalf("%d pixels", len(pixels))
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/data"
 	"ebtrain/data/shard"
 	"ebtrain/data/synth"
 )
@@ -108,7 +109,7 @@ func TestCelebA(t *testing.T) {
 		partition        string
 		train, val, test int
 	}{{"", 2, 1, 1}, {list, 2, 1, 1}} {
-		s, err := CelebA(t.Context(), src, tt.partition, Geometry{Crop: 160, Size: 32})
+		s, err := CelebA(t.Context(), src, tt.partition, Geometry{Crop: data.Square(160), Size: data.Square(32)})
 		out, x := imported(t, s, err, Options{})
 		for split, n := range map[string]int{"train": tt.train, "val": tt.val, "test": tt.test} {
 			if got := x.Splits[split].Samples; got != uint64(n) {
@@ -134,13 +135,13 @@ func TestCropIsCentredAndNamed(t *testing.T) {
 			m.Set(x, y, color.RGBA{uint8(x), uint8(y), 0, 255})
 		}
 	}
-	p, err := Geometry{Crop: 160}.decodeNow(t.Context(), inMemory(pngOf(t, m)))
+	p, err := Geometry{Crop: data.Square(160)}.decodeNow(t.Context(), inMemory(pngOf(t, m)))
 	if err != nil || p[0] != 9 || p[160*160] != 29 || p[160*160-1] != 168 || p[2*160*160-1] != 188 {
 		t.Errorf("crop 160: corner %d,%d, opposite %d,%d, %v", p[0], p[160*160], p[160*160-1], p[2*160*160-1], err)
 	}
 	digests := map[string]int{}
 	for _, crop := range []int{0, 140, 160, 178} {
-		s, err := CelebA(t.Context(), celebaZip(t, "000001.jpg"), "", Geometry{Crop: crop, Size: 8}) // of one grey: the same samples
+		s, err := CelebA(t.Context(), celebaZip(t, "000001.jpg"), "", Geometry{Crop: data.Square(crop), Size: data.Square(8)}) // of one grey: the same samples
 		dir, _ := imported(t, s, err, Options{})
 		r, err := shard.Open(dir, "train")
 		if err != nil {
@@ -161,7 +162,7 @@ func TestResizeThenCut(t *testing.T) {
 			m.(*image.RGBA).Set(x, y, color.Black)
 		}
 	}
-	p, err := Geometry{Size: 10, Channels: 1}.decodeNow(t.Context(), inMemory(pngOf(t, m)))
+	p, err := Geometry{Size: data.Square(10), Channels: 1}.decodeNow(t.Context(), inMemory(pngOf(t, m)))
 	if err != nil || len(p) != 100 || p[50] != 255 || p[0] < 200 {
 		t.Errorf("%v, %v", p, err)
 	}
@@ -173,7 +174,7 @@ func TestResizeIsAntialiased(t *testing.T) {
 	for i := range m.Pix {
 		m.Pix[i] = 255 * uint8((i%64+i/64)%2)
 	}
-	p, err := Geometry{Size: 8, Channels: 1}.decodeNow(t.Context(), inMemory(pngOf(t, m)))
+	p, err := Geometry{Size: data.Square(8), Channels: 1}.decodeNow(t.Context(), inMemory(pngOf(t, m)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +379,7 @@ func TestResultDoesNotDependOnWorkers(t *testing.T) {
 	}
 	var sums []string
 	for _, workers := range []int{1, 3, 2 * runtime.GOMAXPROCS(0)} {
-		s, err := Folder(t.Context(), dir, Geometry{Size: 16}, 0)
+		s, err := Folder(t.Context(), dir, Geometry{Size: data.Square(16)}, 0)
 		_, x := imported(t, s, err, Options{Workers: workers})
 		sums = append(sums, x.Splits["train"].Shards[0].XXH64)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"ebtrain/data"
 )
 
 // What decoding and scaling allocate is within what is taken for it.
@@ -29,16 +31,16 @@ func TestNeedBoundsAllocations(t *testing.T) {
 		"thin jpeg":   jpegOf(t, image.NewGray(image.Rect(0, 0, 3, 4000))),
 		"progressive": mustRead(t, "progressive.jpeg"), "cmyk": mustRead(t, "cmyk.jpeg"), "rgb jpeg": mustRead(t, "rgb.jpeg"), "interlaced": mustRead(t, "interlaced.png"),
 	} {
-		for _, g := range []Geometry{{}, {Size: 16}, {Size: 300}, {Pad: 50, Size: 100}, {Crop: 2, Size: 40}} {
+		for _, g := range []Geometry{{}, {Size: data.Square(16)}, {Size: data.Square(300)}, {Pad: 50, Size: data.Square(100)}, {Crop: data.Square(2), Size: data.Square(40)}, {Size: data.Size{H: 7, W: 90}}, {Crop: data.Size{H: 3, W: 1}, Size: data.Size{H: 200, W: 31}}} {
 			h, err := readHeader(bytes.NewReader(b))
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if g.Crop > min(h.w, h.h) {
+			if g.Crop.W > h.w || g.Crop.H > h.h {
 				continue
 			}
 			need, err := g.need(h, MemoryLimit)
-			if err != nil && name == "thin jpeg" && g.Size > 200 {
+			if err != nil && name == "thin jpeg" && g.Size.H > 200 {
 				continue // rightly too much
 			}
 			if err != nil {
@@ -112,7 +114,7 @@ func (r *countedReader) Close() error { r.c.now.Add(-1); return nil }
 // memory is for, and every picture gets its turn.
 func TestBudgetHoldsWorkersBack(t *testing.T) {
 	body := pngOf(t, plain(200, 200, color.White)) // 4 bytes a pixel, decoded and copied, and more for scaling
-	g := Geometry{Size: 8}
+	g := Geometry{Size: data.Square(8)}
 	h, err := readHeader(bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +166,7 @@ func TestTightMemory(t *testing.T) {
 	idx := filepath.Join(dir, "mnist")
 	put(t, filepath.Join(idx, "train-images-idx3-ubyte"), idxFile(idxPictures, n, 100, 100))
 	put(t, filepath.Join(idx, "train-labels-idx1-ubyte"), append(idxFile(idxLabels, n)[:8], make([]byte, n)...))
-	g := Geometry{Size: 20, Channels: 3}
+	g := Geometry{Size: data.Square(20), Channels: 3}
 	open := map[string]func() (*Set, error){
 		"folder": func() (*Set, error) { return Folder(t.Context(), filepath.Join(dir, "folder"), g, 0) },
 		"tars":   func() (*Set, error) { return WebDataset(t.Context(), []string{filepath.Join(dir, "tars")}, g) },
@@ -199,9 +201,9 @@ func TestPictureTooLarge(t *testing.T) {
 	for src, name := range map[string]string{dir: thin, tar: tar + ": b"} {
 		open := func() (*Set, error) {
 			if src == tar {
-				return WebDataset(t.Context(), []string{tar}, Geometry{Size: 512})
+				return WebDataset(t.Context(), []string{tar}, Geometry{Size: data.Square(512)})
 			}
-			return Folder(t.Context(), dir, Geometry{Size: 512}, 0)
+			return Folder(t.Context(), dir, Geometry{Size: data.Square(512)}, 0)
 		}
 		s, err := open()
 		if err != nil {
@@ -235,7 +237,7 @@ func TestBudgetRefuses(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "train-images-idx3-ubyte"), idxFile(idxPictures, 1, 300, 300))
 	put(t, filepath.Join(dir, "train-labels-idx1-ubyte"), idxFile(idxLabels, 1))
-	for _, g := range []Geometry{{}, {Size: 8}} {
+	for _, g := range []Geometry{{}, {Size: data.Square(8)}} {
 		s, err := MNIST(t.Context(), dir, g)
 		if err != nil {
 			t.Fatal(err)

@@ -97,8 +97,7 @@ func (s *Set) addIDX(ctx context.Context, split, pictures, labels string, g Geom
 		if len(s.Splits) > 0 && (mine.h != size.h || mine.w != size.w) {
 			return fmt.Errorf("pictures of %d×%d, those before have %d×%d", r.h, r.w, size.h, size.w)
 		}
-		rows, cols := mine.fit()
-		s.Schema = g.square(rows, cols, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
+		s.Schema = g.of(mine.fit(), []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
 		return s.Schema.Validate()
 	})
 	if err != nil {

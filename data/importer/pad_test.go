@@ -6,6 +6,8 @@ import (
 	"image/color"
 	"path/filepath"
 	"testing"
+
+	"ebtrain/data"
 )
 
 // mnist28 has two digits of 28×28, all 0 and all 1 but for their corners, 200.
@@ -40,16 +42,16 @@ func TestEveryImporterFits(t *testing.T) {
 	}{
 		{"mnist as it is", func(g Geometry) (*Set, error) { return MNIST(t.Context(), mnist28(t), g) }, Geometry{}, 1, 28, 28},
 		{"mnist padded", func(g Geometry) (*Set, error) { return MNIST(t.Context(), mnist28(t), g) }, Geometry{Pad: 2}, 1, 32, 32},
-		{"mnist resized", func(g Geometry) (*Set, error) { return MNIST(t.Context(), mnist28(t), g) }, Geometry{Size: 32}, 1, 32, 32},
-		{"mnist cropped, padded, resized, in colour", func(g Geometry) (*Set, error) { return MNIST(t.Context(), mnist28(t), g) }, Geometry{Crop: 20, Pad: 4, Size: 16, Channels: 3}, 3, 16, 16},
-		{"cifar10 resized", func(g Geometry) (*Set, error) { return CIFAR10(t.Context(), []string{filepath.Join(dir, "bin")}, g) }, Geometry{Size: 64}, 3, 64, 64},
+		{"mnist resized", func(g Geometry) (*Set, error) { return MNIST(t.Context(), mnist28(t), g) }, Geometry{Size: data.Square(32)}, 1, 32, 32},
+		{"mnist cropped, padded, resized, in colour", func(g Geometry) (*Set, error) { return MNIST(t.Context(), mnist28(t), g) }, Geometry{Crop: data.Square(20), Pad: 4, Size: data.Square(16), Channels: 3}, 3, 16, 16},
+		{"cifar10 resized", func(g Geometry) (*Set, error) { return CIFAR10(t.Context(), []string{filepath.Join(dir, "bin")}, g) }, Geometry{Size: data.Square(64)}, 3, 64, 64},
 		{"cifar10 padded", func(g Geometry) (*Set, error) { return CIFAR10(t.Context(), []string{filepath.Join(dir, "bin")}, g) }, Geometry{Pad: 16}, 3, 64, 64},
 		{"cifar10 in grey", func(g Geometry) (*Set, error) { return CIFAR10(t.Context(), []string{filepath.Join(dir, "bin")}, g) }, Geometry{Channels: 1}, 1, 32, 32},
-		{"cifar10 tar resized", func(g Geometry) (*Set, error) { return CIFAR10(t.Context(), []string{filepath.Join(dir, "tar")}, g) }, Geometry{Size: 64}, 3, 64, 64},
+		{"cifar10 tar resized", func(g Geometry) (*Set, error) { return CIFAR10(t.Context(), []string{filepath.Join(dir, "tar")}, g) }, Geometry{Size: data.Square(64)}, 3, 64, 64},
 		{"cifar10 tar padded", func(g Geometry) (*Set, error) { return CIFAR10(t.Context(), []string{filepath.Join(dir, "tar")}, g) }, Geometry{Pad: 16}, 3, 64, 64},
 		{"wds padded", func(g Geometry) (*Set, error) { return WebDataset(t.Context(), []string{filepath.Join(dir, "tar")}, g) }, Geometry{Pad: 1}, 3, 34, 34},
-		{"celeba padded", func(g Geometry) (*Set, error) { return CelebA(t.Context(), celebaZip(t, "000001.jpg"), "", g) }, Geometry{Crop: 140, Pad: 10, Size: 32}, 3, 32, 32},
-		{"celeba padded to a side", func(g Geometry) (*Set, error) { return CelebA(t.Context(), celebaZip(t, "000001.jpg"), "", g) }, Geometry{Crop: 28, Pad: 2}, 3, 32, 32},
+		{"celeba padded", func(g Geometry) (*Set, error) { return CelebA(t.Context(), celebaZip(t, "000001.jpg"), "", g) }, Geometry{Crop: data.Square(140), Pad: 10, Size: data.Square(32)}, 3, 32, 32},
+		{"celeba padded to a side", func(g Geometry) (*Set, error) { return CelebA(t.Context(), celebaZip(t, "000001.jpg"), "", g) }, Geometry{Crop: data.Square(28), Pad: 2}, 3, 32, 32},
 		{"folder padded", func(g Geometry) (*Set, error) { return Folder(t.Context(), filepath.Join(dir, "folder"), g, 0) }, Geometry{Pad: 3}, 3, 34, 26},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,29 +18,33 @@ import (
 
 // Geometry says how a picture becomes a sample.
 type Geometry struct {
-	// Crop is the side of the square cut from the centre before resizing; 0
-	// cuts nothing: then the shorter side is resized to Size and the centre of
-	// the longer one is kept.
-	Crop int
+	// Crop is what is cut from the centre before resizing; the zero value cuts
+	// nothing.
+	Crop data.Size
 	// Pad is how many black pixels are then added on each side.
 	Pad int
-	// Size is the side of the result; 0 keeps what Crop and Pad leave.
-	Size int
+	// Size is that of the result: a picture of another shape is resized until it
+	// covers it, and the centre is kept. The zero value keeps what Crop and Pad
+	// leave.
+	Size data.Size
 	// Channels is 3 (RGB) or 1 (grey); 0 means 3, of MNIST 1.
 	Channels int
 
-	rows, cols int // of all results where Crop and Size are 0; 0 if they may differ
+	all data.Size // of all results where Crop and Size are none; none if they may differ
 }
+
+// none is a size that is not given.
+var none data.Size
 
 // Validate reports sizes out of range.
 func (g Geometry) Validate() error {
 	switch {
-	case g.Crop < 0 || g.Crop > 1<<14:
-		return fmt.Errorf("crop %d, expected a side from 1 to %d, or none", g.Crop, 1<<14)
+	case g.Crop != none && !g.Crop.Within(1, 1<<14):
+		return fmt.Errorf("crop %v, expected sides from 1 to %d, or none", g.Crop, 1<<14)
 	case g.Pad < 0 || g.Pad > 1<<12:
 		return fmt.Errorf("pad %d, expected 0 to %d pixels", g.Pad, 1<<12)
-	case g.Size < 0 || g.Size > 1<<12:
-		return fmt.Errorf("size %d, expected a side from 1 to %d", g.Size, 1<<12)
+	case g.Size != none && !g.Size.Within(1, 1<<12):
+		return fmt.Errorf("size %v, expected sides from 1 to %d", g.Size, 1<<12)
 	case g.Channels != 0 && g.Channels != 1 && g.Channels != 3:
 		return fmt.Errorf("%d channels, expected 1 or 3", g.Channels)
 	}
@@ -55,37 +59,48 @@ func (g Geometry) channels() int {
 	return g.Channels
 }
 
-// side is the side of the result, 0 if it depends on the picture.
-func (g Geometry) side() int {
-	if g.Size > 0 || g.Crop == 0 {
+// size is that of the result, none if it depends on the picture.
+func (g Geometry) size() data.Size {
+	if g.Size != none || g.Crop == none {
 		return g.Size
 	}
-	return g.Crop + 2*g.Pad
+	return g.padded(g.Crop)
 }
+
+// padded is s with its margins.
+func (g Geometry) padded(s data.Size) data.Size { return data.Size{H: s.H + 2*g.Pad, W: s.W + 2*g.Pad} }
 
 // schema is that of the results. If their size depends on the picture it is
 // that which first has, and g is changed to expect it of all.
 func (g *Geometry) schema(ctx context.Context, first encoded, classes []string) (data.Schema, error) {
-	if g.side() > 0 {
-		return g.square(g.side(), g.side(), classes), nil
+	if g.size() == none {
+		h, err := look(ctx, first)
+		if err != nil {
+			return data.Schema{}, fmt.Errorf("%w; give --size to fix the size without the first picture", err)
+		}
+		g.all = g.padded(data.Size{H: h.h, W: h.w})
 	}
-	h, err := look(ctx, first)
-	if err != nil {
-		return data.Schema{}, fmt.Errorf("%w; give --size to fix the size without the first picture", err)
-	}
-	g.rows, g.cols = h.h+2*g.Pad, h.w+2*g.Pad
-	return g.square(g.rows, g.cols, classes), nil
+	return g.of(g.fixed(), classes), nil
 }
 
-func (g Geometry) square(rows, cols int, classes []string) data.Schema {
-	return data.Schema{C: g.channels(), H: rows, W: cols, DType: safetensors.U8, Classes: classes}
+// fixed is the size of all results, when it is known.
+func (g Geometry) fixed() data.Size {
+	if g.all != none {
+		return g.all
+	}
+	return g.size()
+}
+
+// of is the schema of results of size s.
+func (g Geometry) of(s data.Size, classes []string) data.Schema {
+	return data.Schema{C: g.channels(), H: s.H, W: s.W, DType: safetensors.U8, Classes: classes}
 }
 
 // preprocessing describes g in an index, for encoded pictures.
 func (g Geometry) preprocessing(name string) shard.Preprocessing {
 	p := g.rawPreprocessing(name)
 	p["decoder"] = "Go image/jpeg and image/png"
-	if g.Size == 0 {
+	if g.Size == none {
 		p["resize"] = "none"
 	}
 	return p
@@ -96,14 +111,14 @@ func (g Geometry) preprocessing(name string) shard.Preprocessing {
 // of a data set's digest.
 func (g Geometry) rawPreprocessing(name string) shard.Preprocessing {
 	p := shard.Preprocessing{"importer": name, "crop": "none", "size": "as is"}
-	if g.Crop > 0 {
-		p["crop"] = fmt.Sprintf("centre %d", g.Crop)
+	if g.Crop != none {
+		p["crop"] = fmt.Sprintf("centre %v", g.Crop)
 	}
 	if g.Pad > 0 {
 		p["pad"] = fmt.Sprint(g.Pad)
 	}
-	if g.Size > 0 {
-		p["size"] = fmt.Sprint(g.Size)
+	if g.Size != none {
+		p["size"] = g.Size.String()
 		p["resize"] = "bilinear, antialiased (golang.org/x/image/draw)"
 	}
 	return p
@@ -115,28 +130,30 @@ type frame struct {
 	cut            image.Rectangle
 	padW, padH     int // the part with its margins
 	scaleW, scaleH int // of the whole, before its centre is cut out
+	out            data.Size
 	scaled         bool
 }
 
 // frame says so, or why it cannot be.
 func (g Geometry) frame(r image.Rectangle) (frame, error) {
-	if g.Crop > 0 {
-		if g.Crop > r.Dx() || g.Crop > r.Dy() {
-			return frame{}, fmt.Errorf("crop %d is larger than the picture, %d×%d", g.Crop, r.Dx(), r.Dy())
+	if g.Crop != none {
+		if g.Crop.W > r.Dx() || g.Crop.H > r.Dy() {
+			return frame{}, fmt.Errorf("crop %v is larger than the picture, %d rows of %d pixels", g.Crop, r.Dy(), r.Dx())
 		}
-		r = centre(r, g.Crop, g.Crop)
+		r = centre(r, g.Crop.W, g.Crop.H)
 	}
-	f := frame{cut: r, padW: r.Dx() + 2*g.Pad, padH: r.Dy() + 2*g.Pad}
-	if g.rows > 0 && (f.padH != g.rows || f.padW != g.cols) {
+	p := g.padded(data.Size{H: r.Dy(), W: r.Dx()})
+	f := frame{cut: r, padW: p.W, padH: p.H, out: p}
+	if g.all != none && p != g.all {
 		return frame{}, fmt.Errorf("a picture of %d×%d, the first has %d×%d (--size makes all alike)",
-			r.Dx(), r.Dy(), g.cols-2*g.Pad, g.rows-2*g.Pad)
+			r.Dx(), r.Dy(), g.all.W-2*g.Pad, g.all.H-2*g.Pad)
 	}
-	if f.scaled = g.Size > 0 && (f.padW != g.Size || f.padH != g.Size); f.scaled {
-		f.scaleW, f.scaleH = g.Size, g.Size
-		if f.padW < f.padH {
-			f.scaleH = g.Size * f.padH / f.padW
+	if f.scaled = g.Size != none && p != g.Size; f.scaled {
+		f.out, f.scaleW, f.scaleH = g.Size, g.Size.W, g.Size.H
+		if p.W*g.Size.H < p.H*g.Size.W { // narrower than the result
+			f.scaleH = g.Size.W * p.H / p.W
 		} else {
-			f.scaleW = g.Size * f.padW / f.padH
+			f.scaleW = g.Size.H * p.W / p.H
 		}
 	}
 	return f, nil
@@ -149,8 +166,7 @@ func (g Geometry) frame(r image.Rectangle) (frame, error) {
 func (f frame) bytes() float64 {
 	n := 4 * float64(f.padW) * float64(f.padH)
 	if f.scaled {
-		side := float64(min(f.scaleW, f.scaleH))
-		n += 4*side*side + 32*float64(f.scaleW)*float64(f.padH) +
+		n += 4*float64(f.out.W)*float64(f.out.H) + 32*float64(f.scaleW)*float64(f.padH) +
 			24*float64(f.scaleW+f.scaleH) + 16*float64(3*(f.scaleW+f.scaleH)+2*(f.padW+f.padH))
 	}
 	return n
@@ -173,10 +189,10 @@ func (g Geometry) resize(m image.Image) (*image.RGBA, error) {
 	if !f.scaled {
 		return full, nil
 	}
-	out := image.NewRGBA(image.Rect(0, 0, g.Size, g.Size))
+	out := image.NewRGBA(image.Rect(0, 0, f.out.W, f.out.H))
 	// Of the scaled picture only the centre is computed.
 	scaled := image.Rect(0, 0, f.scaleW, f.scaleH)
-	scaled = scaled.Sub(centre(scaled, g.Size, g.Size).Min)
+	scaled = scaled.Sub(centre(scaled, f.out.W, f.out.H).Min)
 	draw.BiLinear.Scale(out, scaled, full, full.Rect, draw.Src, nil)
 	return out, nil
 }

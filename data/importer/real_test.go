@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"ebtrain/data"
 )
 
 // real is a path under the shared data, which is not part of the repository.
@@ -85,11 +87,11 @@ func TestRealCIFARTar(t *testing.T) {
 
 func TestRealCelebA(t *testing.T) {
 	src := real(t, "celeba/img_align_celeba_subset9000.zip")
-	byList, err := CelebA(t.Context(), src, real(t, "celeba/list_eval_partition.txt"), Geometry{Crop: 160, Size: 32})
+	byList, err := CelebA(t.Context(), src, real(t, "celeba/list_eval_partition.txt"), Geometry{Crop: data.Square(160), Size: data.Square(32)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	byNumber, err := CelebA(t.Context(), src, "", Geometry{Crop: 160, Size: 32})
+	byNumber, err := CelebA(t.Context(), src, "", Geometry{Crop: data.Square(160), Size: data.Square(32)})
 	if err != nil {
 		t.Fatal(err)
 	}

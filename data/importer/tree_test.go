@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ebtrain/data"
 )
 
 // names are the pictures of a tree.
@@ -115,8 +117,11 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 	open := map[string]func(path string) error{
 		"folder": func(p string) error { _, err := Folder(t.Context(), p, Geometry{}, 0); return err },
-		"celeba": func(p string) error { _, err := CelebA(t.Context(), dir, p, Geometry{Size: 8}); return err },
-		"wds":    func(p string) error { _, err := WebDataset(t.Context(), []string{p}, Geometry{}); return err },
+		"celeba": func(p string) error {
+			_, err := CelebA(t.Context(), dir, p, Geometry{Size: data.Square(8)})
+			return err
+		},
+		"wds": func(p string) error { _, err := WebDataset(t.Context(), []string{p}, Geometry{}); return err },
 		"mnist": func(p string) error {
 			link := filepath.Join(t.TempDir(), "train-labels-idx1-ubyte")
 			if err := errors.Join(os.Symlink(p, link), os.Symlink(p, filepath.Join(filepath.Dir(link), "train-images-idx3-ubyte"))); err != nil {
@@ -217,7 +222,7 @@ func TestZip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Geometry{Size: 8}.decode(t.Context(), newBudget(1<<20), tree.files[0].open)
+			_, err = Geometry{Size: data.Square(8)}.decode(t.Context(), newBudget(1<<20), tree.files[0].open)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}

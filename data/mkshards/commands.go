@@ -1,21 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"ebtrain/data"
 	"ebtrain/data/importer"
 	"ebtrain/data/shard"
-	"ebtrain/data/synth"
 	"ebtrain/launch/progressbar"
 )
 
@@ -25,8 +25,15 @@ type command struct {
 	// flags that the command has besides those of all.
 	flags []string
 	// need are the flags that must be given.
-	need []string
-	open func(ctx context.Context, s *settings) (*importer.Set, error)
+	need  []string
+	usual defaults
+	open  func(ctx context.Context, s *settings) (*importer.Set, error)
+}
+
+// defaults are those of flags that commands differ in; 0 is that of most.
+type defaults struct {
+	channels         int
+	train, val, test int64
 }
 
 // settings are the values of all flags.
@@ -34,7 +41,8 @@ type settings struct {
 	src         []string
 	partition   string
 	crop        string
-	pad, size   int
+	pad         int
+	size        string
 	channels    int
 	testPercent int
 	seed        uint64
@@ -42,12 +50,13 @@ type settings struct {
 	val         int64
 	test        int64
 	onBad       string
+	points      points
 	geometry    importer.Geometry // of crop, size and channels
 	run         importer.Options
 }
 
 func commands() []command {
-	return []command{
+	return append([]command{
 		{
 			name: "celeba", flags: []string{"src", "partition", "crop", "pad", "size", "channels"}, need: []string{"src", "crop", "out"},
 			text: `mkshards celeba writes CelebA, all or some of its aligned 178×218 JPEGs, from
@@ -89,6 +98,7 @@ version", cifar-10-binary.tar.gz, 162 MB. Unpack it.`,
 		},
 		{
 			name: "mnist", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
+			usual: defaults{channels: 1},
 			text: `mkshards mnist writes MNIST, or any set in its format, from the directory of
 its four files train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz,
 t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz, gzipped or not.
@@ -106,6 +116,25 @@ https://ossci-datasets.s3.amazonaws.com/mnist/: the four .gz files, 12 MB.`,
 					return nil, err
 				}
 				return importer.MNIST(ctx, src, s.geometry)
+			},
+		},
+		{
+			name: "frey", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
+			usual: defaults{channels: 1},
+			text: `mkshards frey writes the Frey faces, 1,965 frames of a film in their order: the
+first 1,400 are the split train, the next 300 val, the last 265 test. They are
+grey and not square: 28 rows of 20 pixels.
+
+  mkshards frey --src frey_rawface.mat --out shards/frey
+
+It comes from https://cs.nyu.edu/~roweis/data.html: frey_rawface.mat, 1.1 MB, a
+MAT-file of level 5. --src is the file or its directory.`,
+			open: func(ctx context.Context, s *settings) (*importer.Set, error) {
+				src, err := s.oneSource()
+				if err != nil {
+					return nil, err
+				}
+				return importer.Frey(ctx, src, s.geometry)
 			},
 		},
 		{
@@ -139,36 +168,7 @@ alone and counted. How a camera was held (EXIF) is not looked at.
 				return importer.Folder(ctx, src, s.geometry, s.testPercent)
 			},
 		},
-		{
-			name: "synth", flags: []string{"size", "seed", "train", "val", "test"}, need: []string{"out"},
-			text: `mkshards synth writes the built-in pictures, coloured figures drawn from a seed.
-train --data synth uses them without any files. A split of 0 samples is left
-out.
-
-  mkshards synth --size 32 --out shards/synth`,
-			open: openSynth,
-		},
-	}
-}
-
-func openSynth(_ context.Context, s *settings) (*importer.Set, error) {
-	c := synth.Config{Size: s.size, Seed: s.seed, Train: s.train, Val: s.val, Test: s.test}
-	samples := map[string]int64{"train": s.train, "val": s.val, "test": s.test}
-	var sources []importer.Named
-	for _, split := range synth.Splits() {
-		if samples[split] == 0 {
-			continue
-		}
-		src, err := synth.Open(c, split)
-		if err != nil {
-			return nil, err
-		}
-		sources = append(sources, importer.Named{Split: split, Source: src})
-	}
-	if len(sources) == 0 {
-		return nil, usage("--train, --val and --test are all 0: want samples in one of them")
-	}
-	return importer.Copy(sources), nil
+	}, generated()...)
 }
 
 // oneSource is --src where only one makes sense.
@@ -184,19 +184,16 @@ func (c command) flagSet(s *settings) *pflag.FlagSet {
 	all := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
 	all.StringArrayVar(&s.src, "src", nil, "the originals: a file or a directory")
 	all.StringVar(&s.partition, "partition", "", "list_eval_partition.txt; without it splits go by the pictures' numbers")
-	all.StringVar(&s.crop, "crop", "none", "side in pixels of the square cut from the centre, or none: the shorter side is resized, the longer one cut")
+	all.StringVar(&s.crop, "crop", "none", "what is cut from the centre: the side of a square in pixels, rows x columns as in 178x140, or none")
 	all.IntVar(&s.pad, "pad", 0, "black pixels added on each side, after --crop and before --size")
-	all.IntVar(&s.size, "size", 0, "side of the samples in pixels (antialiased bilinear resizing); 0 keeps the size")
-	channels := 3
-	if c.name == "mnist" {
-		channels = 1
-	}
-	all.IntVar(&s.channels, "channels", channels, "3 for RGB, 1 for grey")
+	all.StringVar(&s.size, "size", "0", "size of the samples in pixels: a side, or rows x columns as in 28x20 (antialiased bilinear resizing, what is left over is cut); 0 keeps it")
+	all.IntVar(&s.channels, "channels", cmp.Or(c.usual.channels, 3), "3 for RGB, 1 for grey")
 	all.IntVar(&s.testPercent, "test-percent", 0, "share of the pictures that becomes the split test, in percent")
-	all.Uint64Var(&s.seed, "seed", 0, "seed of the pictures")
-	all.Int64Var(&s.train, "train", 8192, "samples of the split train")
-	all.Int64Var(&s.val, "val", 1024, "samples of the split val")
-	all.Int64Var(&s.test, "test", 1024, "samples of the split test")
+	s.points.flags(all)
+	all.Uint64Var(&s.seed, "seed", 0, "seed of the samples")
+	all.Int64Var(&s.train, "train", cmp.Or(c.usual.train, 8192), "samples of the split train")
+	all.Int64Var(&s.val, "val", cmp.Or(c.usual.val, 1024), "samples of the split val")
+	all.Int64Var(&s.test, "test", cmp.Or(c.usual.test, 1024), "samples of the split test")
 	fs := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
 	for _, name := range c.flags {
 		fs.AddFlag(all.Lookup(name))
@@ -332,13 +329,19 @@ func (c command) check(fs *pflag.FlagSet, s *settings) error {
 		return usage("%s: --limit %d and --workers %d, expected 0 or more", c.name, s.run.Limit, s.run.Workers)
 	}
 	if s.crop != "none" {
-		n, err := strconv.Atoi(s.crop)
-		if err != nil || n < 1 {
-			return usage("%s: --crop %q, expected a side in pixels or none", c.name, s.crop)
+		var err error
+		if s.geometry.Crop, err = data.ParseSize(s.crop); err != nil {
+			return usage("%s: --crop %w, or none", c.name, err)
 		}
-		s.geometry.Crop = n
+		if s.geometry.Crop == (data.Size{}) {
+			return usage("%s: --crop %q, expected at least one pixel, or none", c.name, s.crop)
+		}
 	}
-	s.geometry.Pad, s.geometry.Size, s.geometry.Channels = s.pad, s.size, s.channels
+	size, err := data.ParseSize(s.size)
+	if err != nil {
+		return usage("%s: --size %w", c.name, err)
+	}
+	s.geometry.Pad, s.geometry.Size, s.geometry.Channels = s.pad, size, s.channels
 	if err := s.geometry.Validate(); err != nil {
 		return usage("%s: %w", c.name, err)
 	}

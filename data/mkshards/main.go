@@ -89,13 +89,17 @@ const help = `mkshards writes a data set as shards, the format that train reads.
       --out shards/celeba32
   mkshards cifar10 --src cifar-10-batches-bin --out shards/cifar10
   mkshards mnist   --src mnist --pad 2 --out shards/mnist
+  mkshards frey    --src frey_rawface.mat --out shards/frey
   mkshards wds     --src tars --size 64 --out shards/mine
   mkshards folder  --src pictures --size 64 --test-percent 10 --out shards/mine
   mkshards synth   --size 32 --out shards/synth
+  mkshards checkerboard --cols 2 --out shards/checkerboard
+  mkshards gauss   --modes 8 --sd 0.1 --out shards/ring
 
 With pictures of your own, in a folder or a zip, mkshards folder is all it
 takes. What the others read must be downloaded first; mkshards celeba --help,
-cifar10 --help and mnist --help say where it is. mkshards synth needs nothing.
+cifar10 --help, mnist --help and frey --help say where it is. mkshards synth,
+checkerboard and gauss need nothing, and train takes these names as --data, too.
 
   mkshards info   shards/mnist     what a data set is
   mkshards verify shards/mnist     reads every byte and names what is damaged
@@ -134,6 +138,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // groups are the flags of all commands as --help shows them.
 var groups = []cliflag.Group{
 	{Title: "The originals", Flags: []string{"src", "partition", "test-percent", "limit", "on-bad", "seed", "train", "val", "test"}},
+	{Title: "The density", Flags: []string{"cols", "dim", "modes", "radius", "sd"}},
 	{Title: "The samples", Flags: []string{"crop", "size", "pad", "channels"}},
 	{Title: "The data set", Flags: []string{"out", "force", "workers"}},
 	{Title: "Help", Flags: []string{"help", "version"}},

@@ -4,7 +4,7 @@ package synth
 // smooths the figure's edge.
 const sub = 4
 
-// unit is the picture's side in the coordinates of figures.
+// unit is the picture's shorter side in the coordinates of figures.
 const unit = 4096
 
 // figure is a shape with its place: centre and radius in units.
@@ -16,58 +16,73 @@ type figure struct {
 	downwards bool // the triangle stands on its tip
 }
 
-// draw writes picture i, (3, size, size), and returns its label.
-func (s *Set) draw(i int64, dst []byte) int64 {
+// scene is what a picture shows.
+type scene struct {
+	colours [3][3]int // background's two ends, figure
+	dx, dy  int       // direction of the fade
+	figure  figure
+}
+
+// scene makes up picture i.
+func (s *Set) scene(i int64) scene {
+	var v scene
 	w := s.words(i)
-	var colours [3][3]int // background's two ends, figure
 	for c := range 2 {
 		for ch := range 3 {
-			colours[c][ch] = 32 + w.below(128)
+			v.colours[c][ch] = 32 + w.below(128)
 		}
 	}
 	for ch := range 3 { // far from the background's mean in each channel
-		mean := (colours[0][ch] + colours[1][ch]) / 2
-		colours[2][ch] = (mean + 96 + w.below(64)) % 256
+		mean := (v.colours[0][ch] + v.colours[1][ch]) / 2
+		v.colours[2][ch] = (mean + 96 + w.below(64)) % 256
 	}
-	dx, dy := w.below(201)-100, w.below(201)-100 // direction of the fade
+	v.dx, v.dy = w.below(201)-100, w.below(201)-100
 	f := figure{
 		class: int64(w.below(len(Classes()))),
 		r:     unit/6 + w.below(unit/6),
 	}
-	f.x, f.y = f.r+w.below(unit-2*f.r), f.r+w.below(unit-2*f.r)
+	side := min(s.size.H, s.size.W)
+	f.x, f.y = f.r+w.below(unit*s.size.W/side-2*f.r), f.r+w.below(unit*s.size.H/side-2*f.r)
 	f.period = f.r/2 + w.below(f.r/2)
 	f.diagonal, f.downwards = w.below(2) == 1, w.below(2) == 1
+	v.figure = f
+	return v
+}
 
-	plane := s.size * s.size
-	span := abs(dx) + abs(dy) + 1
-	for py := range s.size {
-		for px := range s.size {
+// draw writes picture i, (3, rows, columns), and returns its label.
+func (s *Set) draw(i int64, dst []byte) int64 {
+	v := s.scene(i)
+	rows, cols := s.size.H, s.size.W
+	span := abs(v.dx) + abs(v.dy) + 1
+	for py := range rows {
+		for px := range cols {
 			// fade runs over 0 … 256 across the picture.
-			cx, cy := (2*px+1-s.size)*256/(2*s.size), (2*py+1-s.size)*256/(2*s.size)
-			fade := 128 + (cx*dx+cy*dy)/span
-			cover := f.cover(px, py, s.size)
+			cx, cy := (2*px+1-cols)*256/(2*cols), (2*py+1-rows)*256/(2*rows)
+			fade := 128 + (cx*v.dx+cy*v.dy)/span
+			cover := v.figure.cover(px, py, min(rows, cols))
 			for ch := range 3 {
-				back := colours[0][ch]*(256-fade) + colours[1][ch]*fade // ·256
-				v := (back*(sub*sub-cover)/256 + colours[2][ch]*cover) / (sub * sub)
-				dst[ch*plane+py*s.size+px] = byte(min(max(v, 0), 255))
+				back := v.colours[0][ch]*(256-fade) + v.colours[1][ch]*fade // ·256
+				c := (back*(sub*sub-cover)/256 + v.colours[2][ch]*cover) / (sub * sub)
+				dst[(ch*rows+py)*cols+px] = byte(min(max(c, 0), 255))
 			}
 		}
 	}
-	return f.class
+	return v.figure.class
 }
 
-// cover is how many of the sub² points of a pixel lie in the figure.
-func (f *figure) cover(px, py, size int) int {
-	side := unit/size + 1
-	x0, y0 := px*unit/size, py*unit/size
-	if x0+side < f.x-f.r || x0 > f.x+f.r || y0+side < f.y-f.r || y0 > f.y+f.r {
+// cover is how many of the sub² points of a pixel lie in the figure, where side
+// pixels are a unit.
+func (f *figure) cover(px, py, side int) int {
+	pixel := unit/side + 1
+	x0, y0 := px*unit/side, py*unit/side
+	if x0+pixel < f.x-f.r || x0 > f.x+f.r || y0+pixel < f.y-f.r || y0 > f.y+f.r {
 		return 0
 	}
 	n := 0
 	for j := range sub {
-		y := (2*(py*sub+j)+1)*unit/(2*sub*size) - f.y
+		y := (2*(py*sub+j)+1)*unit/(2*sub*side) - f.y
 		for i := range sub {
-			x := (2*(px*sub+i)+1)*unit/(2*sub*size) - f.x
+			x := (2*(px*sub+i)+1)*unit/(2*sub*side) - f.x
 			if f.inside(x, y) {
 				n++
 			}

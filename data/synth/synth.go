@@ -25,7 +25,8 @@ const blockSamples = 64
 
 // Config says which pictures to draw. The zero value is the default set.
 type Config struct {
-	Size  int    // rows and columns, 8 to 256; 0 means 32
+	Size  int    // rows, 8 to 256; 0 means 32
+	Cols  int    // columns, 8 to 256; 0 means as many as rows
 	Seed  uint64 // of the whole set
 	Train int64  // samples of the split train; 0 means 8192
 	Val   int64  // of val; 0 means 1024
@@ -42,7 +43,7 @@ func Classes() []string {
 
 // Set is one split of the picture set; it is a data.Source.
 type Set struct {
-	size  int
+	size  data.Size
 	seed  uint64
 	split uint16 // position in Splits: no picture is in two splits
 	n     int64
@@ -57,10 +58,11 @@ func Open(c Config, split string) (*Set, error) {
 	if k < 0 {
 		return nil, fmt.Errorf("synth: no split %q; it has %v", split, Splits())
 	}
-	s := &Set{size: cmp.Or(c.Size, 32), seed: c.Seed, split: uint16(k)}
+	s := &Set{size: data.Square(cmp.Or(c.Size, 32)), seed: c.Seed, split: uint16(k)}
+	s.size.W = cmp.Or(c.Cols, s.size.W)
 	s.n = []int64{cmp.Or(c.Train, 8192), cmp.Or(c.Val, 1024), cmp.Or(c.Test, 1024)}[k]
-	if s.size < 8 || s.size > 256 {
-		return nil, fmt.Errorf("synth: size %d, expected 8 to 256", s.size)
+	if !s.size.Within(8, 256) {
+		return nil, fmt.Errorf("synth: size %v, expected 8 to 256", s.size)
 	}
 	if err := s.Layout().Validate(); err != nil {
 		return nil, fmt.Errorf("synth: split %s: %w", split, err)
@@ -71,7 +73,7 @@ func Open(c Config, split string) (*Set, error) {
 
 // Schema implements data.Source.
 func (s *Set) Schema() data.Schema {
-	return data.Schema{C: 3, H: s.size, W: s.size, DType: safetensors.U8, Classes: Classes()}
+	return data.Schema{C: 3, H: s.size.H, W: s.size.W, DType: safetensors.U8, Classes: Classes()}
 }
 
 // Len implements data.Source.
@@ -84,7 +86,7 @@ func (s *Set) Layout() data.Layout {
 
 // Digest implements data.Source.
 func (s *Set) Digest() string {
-	return fmt.Sprintf("synth:v%d size=%d seed=%d split=%s n=%d", version, s.size, s.seed, Splits()[s.split], s.n)
+	return fmt.Sprintf("synth:v%d size=%v seed=%d split=%s n=%d", version, s.size, s.seed, Splits()[s.split], s.n)
 }
 
 // ReadBlock implements data.Source.

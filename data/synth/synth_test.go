@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"testing"
 
 	"ebtrain/data"
@@ -92,10 +93,61 @@ func TestPicturesAreStructured(t *testing.T) {
 	}
 }
 
+// Pictures need not be square: figures keep their shape and lie anywhere in them.
+func TestNotSquare(t *testing.T) {
+	for _, size := range []data.Size{{H: 28, W: 20}, {H: 8, W: 64}, {H: 80, W: 16}} {
+		s := open(t, Config{Size: size.H, Cols: size.W, Train: 400}, "train")
+		if got := s.Schema(); got.H != size.H || got.W != size.W || got.C != 3 {
+			t.Fatalf("schema %v, want %v", got, size)
+		}
+		side := min(size.H, size.W)
+		where := map[int]bool{} // eighths of the longer side that a disc's centre lay in
+		b := make([]byte, s.Schema().SampleBytes())
+		for i := range int64(400) {
+			v := s.scene(i)
+			if s.draw(i, b) != v.figure.class || v.figure.class != 0 { // a disc
+				continue
+			}
+			covered, at := 0, 0
+			for y := range size.H {
+				for x := range size.W {
+					if v.figure.cover(x, y, side) < sub*sub {
+						continue
+					}
+					covered++
+					if size.W > size.H {
+						at += x
+					} else {
+						at += y
+					}
+					for ch := range 3 {
+						if got := int(b[(ch*size.H+y)*size.W+x]); got != v.colours[2][ch] {
+							t.Fatalf("%v: picture %d shows %d at row %d, column %d, want the disc's %d", size, i, got, y, x, v.colours[2][ch])
+						}
+					}
+				}
+			}
+			// Whole pixels of a disc of radius r: no more than its area, and no
+			// fewer than that of a disc smaller by a pixel's diagonal.
+			r := float64(v.figure.r*side) / unit
+			if n := float64(covered); n > math.Pi*r*r+2 || r > 1.5 && n < math.Pi*(r-1.5)*(r-1.5) {
+				t.Fatalf("%v: a disc of radius %.1f covers %d whole pixels", size, r, covered)
+			}
+			if covered > 0 {
+				where[8*at/covered/max(size.H, size.W)] = true
+			}
+		}
+		if len(where) < 4 {
+			t.Errorf("%v: discs lie in %d eighths of the longer side", size, len(where))
+		}
+	}
+}
+
 func TestBadConfig(t *testing.T) {
 	for name, f := range map[string]func() (*Set, error){
 		"split":    func() (*Set, error) { return Open(Config{}, "dev") },
 		"size":     func() (*Set, error) { return Open(Config{Size: 7}, "train") },
+		"columns":  func() (*Set, error) { return Open(Config{Cols: 300}, "train") },
 		"negative": func() (*Set, error) { return Open(Config{Train: -1}, "train") },
 		"too many": func() (*Set, error) { return Open(Config{Train: 1 << 33}, "train") },
 	} {

@@ -15,6 +15,7 @@ type Builder struct {
 	outputs []Output
 	assigns []Assignment
 	scope   string // "energy/conv3"
+	dummies bool   // there are leaves of kind Dummy
 	err     error
 
 	inTypes []Type // Apply's memory for the types of inputs
@@ -212,11 +213,28 @@ func (b *Builder) Build() (*Graph, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return &Graph{
+	g := &Graph{
 		nodes:   b.nodes[:len(b.nodes):len(b.nodes)],
 		types:   b.types[:len(b.types):len(b.types)],
 		nodeOf:  b.nodeOf[:len(b.nodeOf):len(b.nodeOf)],
 		outputs: append([]Output(nil), b.outputs...),
 		assigns: append([]Assignment(nil), b.assigns...),
-	}, nil
+	}
+	if err := b.checkDummies(g); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// checkDummies says which dummy a live node of g depends on.
+func (b *Builder) checkDummies(g *Graph) error {
+	if !b.dummies {
+		return nil
+	}
+	for i, live := range g.Live() {
+		if leaf, ok := g.nodes[i].Op.(Leaf); ok && live && leaf.Kind == Dummy {
+			return fmt.Errorf("a result depends on %s: the derivative of some op is not linear in the cotangent of its output", leaf)
+		}
+	}
+	return nil
 }

@@ -9,7 +9,8 @@
 //
 // The op set is closed: the derivative of every op is made of ops of the set.
 // So Grad may be applied to gradients, any number of times, with respect to
-// any value. Collectives are ops too (AllReduce), so a sum over ranks can be
+// any value; Pushforward (forward mode) and HVP are made of the same pullbacks.
+// Collectives are ops too (AllReduce), so a sum over ranks can be
 // differentiated, merged and scheduled like any other op.
 //
 // # Errors

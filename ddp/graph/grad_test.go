@@ -198,9 +198,9 @@ func TestGradAcrossRanks(t *testing.T) {
 	at := func(r, i int, h float64) [ranks]map[string][]float64 {
 		moved := xs
 		moved[r][i] += h
-		return runRanks(t, build(), moved)
+		return runRanks(t, build(), moved, xs)
 	}
-	base := runRanks(t, build(), xs)
+	base := runRanks(t, build(), xs, xs)
 	total := func(out [ranks]map[string][]float64, name string) (s float64) {
 		for r := range out {
 			s += out[r][name][0]
@@ -220,15 +220,16 @@ func TestGradAcrossRanks(t *testing.T) {
 	}
 }
 
-// runRanks runs g on a group, rank r with input x = xs[r].
-func runRanks(t *testing.T, g *graph.Graph, xs [3][2]float64) [3]map[string][]float64 {
+// runRanks runs g on a group, rank r with inputs x = xs[r] and, if there is one,
+// place = places[r].
+func runRanks(t *testing.T, g *graph.Graph, xs, places [3][2]float64) [3]map[string][]float64 {
 	t.Helper()
 	var out [3]map[string][]float64
 	var errs [3]error
 	var wg sync.WaitGroup
 	for r, comm := range exectest.NewGroup(len(out)) {
 		wg.Go(func() {
-			out[r], errs[r] = runRank(g, comm, xs[r][:])
+			out[r], errs[r] = runRank(g, comm, xs[r][:], places[r][:])
 			if errs[r] != nil {
 				comm.Abort(errs[r])
 			}
@@ -243,12 +244,15 @@ func runRanks(t *testing.T, g *graph.Graph, xs [3][2]float64) [3]map[string][]fl
 	return out
 }
 
-func runRank(g *graph.Graph, comm collective.Comm, x []float64) (map[string][]float64, error) {
+func runRank(g *graph.Graph, comm collective.Comm, x, place []float64) (map[string][]float64, error) {
 	p, err := ref.New().Compile(g, exec.Options{Name: "rank", Comm: comm})
 	if err != nil {
 		return nil, err
 	}
 	copy(p.Input("x").F64(), x)
+	if in := p.Input("place"); in != nil {
+		copy(in.F64(), place)
+	}
 	if err := exec.Run(context.Background(), p); err != nil {
 		return nil, err
 	}

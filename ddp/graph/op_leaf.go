@@ -14,14 +14,12 @@ const (
 	// Var persists between runs and can be assigned: parameters, optimiser
 	// moments, running statistics.
 	Var
+	// Dummy has no value. It stands for a cotangent of which only the linearity
+	// matters (Pushforward), and no live node of a built graph depends on one.
+	Dummy
 )
 
-func (k Kind) String() string {
-	if k == Var {
-		return "var"
-	}
-	return "input"
-}
+func (k Kind) String() string { return [...]string{"?", "input", "var", "dummy"}[min(k, Dummy)] }
 
 // Leaf is a value from outside the graph.
 type Leaf struct {

@@ -9,7 +9,9 @@
 package philox
 
 // Purpose says what a draw is for. Numbers are part of the checkpoint format:
-// append only, never reuse.
+// append only, never reuse. Where nothing else is said, step is the training
+// step and sample the index in the global batch; sub tells apart the draws of a
+// step (each inner step has its own).
 type Purpose uint16
 
 const (
@@ -22,6 +24,14 @@ const (
 	Synthetic Purpose = 7 // the built-in picture set; sample = picture
 	Power     Purpose = 8 // first vectors of spectral norm; sample = layer number
 	Testing   Purpose = 9 // tests' inputs
+
+	Perturb    Purpose = 10 // ε of denoising, ṽ = v + σε
+	Hidden     Purpose = 11 // h ~ q(h|v) or p(h|v) in the lower and upper levels: normal, or uniform for Gumbel
+	Projection Purpose = 12 // random projections of sliced score matching and of traces
+	Chain      Purpose = 13 // samplers and AIS; step = transition, sample = chain; a start has a sub of its own
+	Negative   Purpose = 14 // Gibbs sweeps inside a training step (CD, PCD); sample = chain, which is a slot of the global batch
+	Contrast   Purpose = 15 // noise samples of noise-contrastive estimation
+	Generated  Purpose = 16 // generated data sets of vectors; step = part (train, …), sample = index in the part
 )
 
 // Name names a stream of draws. Step and Sample take 32 bits each; Sub

@@ -27,6 +27,16 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
+// Numbers of purposes name the draws of runs that are on disk.
+func TestPurposesKeepTheirNumbers(t *testing.T) {
+	for i, p := range []Purpose{Init, Latent, Posterior, DataOrder, Augment, Sampling, Synthetic, Power, Testing,
+		Perturb, Hidden, Projection, Chain, Negative, Contrast, Generated} {
+		if int(p) != i+1 {
+			t.Errorf("purpose %d of the list has number %d", i+1, p)
+		}
+	}
+}
+
 func TestNormalMoments(t *testing.T) {
 	const n = 1 << 16 // standard errors: mean 1/256, variance √2/256, fourth moment √96/256
 	z := make([]float64, n)

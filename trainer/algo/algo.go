@@ -81,6 +81,13 @@ type Networked interface {
 	SetNet(name string) error
 }
 
+// ScoreLosses is a Config that says whether its losses are of scores, the
+// derivatives of log densities, which they differentiate again. Such losses want
+// full precision: their terms cancel to a small part of each.
+type ScoreLosses interface {
+	ScoreLosses() bool
+}
+
 // Misfit says which sizes a model takes, where data have others.
 type Misfit struct {
 	What    string // what takes them: "--net conv32"

@@ -10,8 +10,6 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/method/bidvl"
-	"ebtrain/trainer/settings"
-	"ebtrain/trainer/trained"
 )
 
 func TestParse(t *testing.T) {
@@ -26,6 +24,8 @@ func TestParse(t *testing.T) {
 		{"--run a --limit -1", "want --limit of at least 0"},
 		{"--run a --device tpu", `unknown --device "tpu"`},
 		{"--run a --picture a.jpg", "--picture a.jpg: want a name that ends in .png, or none"},
+		{"--run a --measures ll,fid", `unknown --measures "fid": want rmse, energy, fisher, gap, ll or all`},
+		{"--run a --ais-chains 0", "want --ais-chains from 1"},
 		{"--run a --limit few", `--limit "few": want a whole number`},
 	} {
 		_, err := parse(strings.Fields(c.args), io.Discard)
@@ -40,9 +40,9 @@ func TestProgress(t *testing.T) {
 	var out strings.Builder
 	model := bidvl.Defaults()
 	e := &evaluation{
-		o:       options{batch: 8, limit: 20},
-		trained: &trained.Run{Settings: settings.Settings{BiDVL: &model}},
-		show:    progressbar.ConfigurePhases(progressbar.Config{Out: &out, Terminal: true}),
+		o:     options{batch: 8, limit: 20},
+		takes: model.Takes(),
+		show:  progressbar.ConfigurePhases(progressbar.Config{Out: &out, Terminal: true}),
 	}
 	n, err := e.each(t.Context(), "mean image", "synth:train=64", "train", func([]float32, int) error { return nil })
 	if err != nil || n != 20 {
@@ -57,7 +57,7 @@ func TestProgress(t *testing.T) {
 func sample() *report {
 	return &report{
 		Run: "runs/a", Step: 300, Data: "shards/celeba32", Split: "test", Images: 995,
-		RMSEBatch: 0.21346, RMSERunning: 0.22, RMSEMeanImage: 0.51,
+		RMSEBatch: new(0.21346), RMSERunning: new(0.22), RMSEMeanImage: new(0.51),
 		Energies: []energies{
 			{Of: "data", N: 995, Mean: 0.605582, SD: 0.00107, Min: 0.6, Median: 0.6059, Max: 0.607},
 			{Of: "noise", N: 100, Mean: 12.5, SD: 3, Min: 1, Median: 12, Max: 20.25},

@@ -3,6 +3,8 @@ package main
 import (
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -17,15 +19,20 @@ var program = cliflag.Program{
 
   evaluate --run runs/celeba32 --data shards/celeba32 --split test
 
-It prints the RMSE of the reconstructions G(mu(v)) on the [-1, 1] scale, with
-batch norm's statistics of the batch (as the released code evaluates) and with
-its running ones, beside the RMSE of the mean training image, and the energies
-of the data, of samples and of uniform noise. AUROC is the probability that data
-has lower energy than noise or than the pictures of --ood. A picture of inputs
-above their reconstructions is written into the run directory.
+It prints what the method's models can tell:
+  rmse    of reconstructions, with batch norm's statistics of the batch (as
+          released code evaluates) and with its running ones, beside that of
+          the mean training image; a picture of inputs above their
+          reconstructions is written into the run directory
+  energy  of the data, of samples and of uniform noise; AUROC is the probability
+          that data has lower energy than noise or than the pictures of --ood
+  fisher  the Fisher divergence to the data, but for the data's constant
+  gap     the divergence of the approximate posterior from the model's
+  ll      the mean log-likelihood: the normaliser is enumerated where there are
+          few hidden units, else found by annealed importance sampling
 `,
 	Groups: []cliflag.Group{
-		{Title: "What is measured", Flags: []string{"run", "data", "split", "ood", "limit", "batch", "seed"}},
+		{Title: "What is measured", Flags: []string{"run", "data", "split", "measures", "ood", "limit", "batch", "seed", "ais-chains", "ais-steps"}},
 		{Title: "Outputs", Flags: []string{"json", "picture"}},
 		{Title: "The machine", Flags: []string{"device", "threads"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
@@ -35,11 +42,25 @@ above their reconstructions is written into the run directory.
 // noPicture is the --picture that makes none.
 const noPicture = "none"
 
+// What can be measured, the words of --measures.
+const (
+	allMeasures   = "all"
+	measureRMSE   = "rmse"
+	measureEnergy = "energy"
+	measureFisher = "fisher"
+	measureGap    = "gap"
+	measureLL     = "ll"
+)
+
+var measures = []string{measureRMSE, measureEnergy, measureFisher, measureGap, measureLL}
+
 // options are the flags of evaluate.
 type options struct {
 	run, data, split, ood, device string
 	picture                       string // "" for the default place, or noPicture
+	measures                      string // words of measures with commas between, or allMeasures
 	batch, threads                int
+	aisChains, aisSteps           int
 	limit                         int64
 	seed                          uint64
 	json                          bool
@@ -51,6 +72,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
 	fs.StringVar(&o.data, "data", "", "data set: a directory made by mkshards, or synth; default is the run's own")
 	fs.StringVar(&o.split, "split", "test", "split to measure on")
+	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measures, ", ")+"; all is what the method has")
+	fs.IntVar(&o.aisChains, "ais-chains", 2000, "annealed importance sampling: chains")
+	fs.IntVar(&o.aisSteps, "ais-steps", 2000, "annealed importance sampling: steps of each chain")
 	fs.StringVar(&o.ood, "ood", "", "another data set, whose test split should have higher energy")
 	fs.IntVar(&o.batch, "batch", 100, "pictures at a time; with batch statistics the result depends on it")
 	fs.Int64Var(&o.limit, "limit", 0, "measure only the first pictures of each split; 0 is all")
@@ -65,6 +89,12 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	switch {
 	case o.run == "":
 		return o, cliflag.Usage("--run is required: the --out of a train run")
+	case unknownMeasure(o.measures) != "":
+		return o, cliflag.Usage("unknown --measures %q: want %s or %s", unknownMeasure(o.measures), strings.Join(measures, ", "), allMeasures)
+	case o.aisChains < 1 || o.aisChains > 1<<20:
+		return o, cliflag.Usage("want --ais-chains from 1 to %d, got %d", 1<<20, o.aisChains)
+	case o.aisSteps < 1 || o.aisSteps > 1<<20:
+		return o, cliflag.Usage("want --ais-steps from 1 to %d, got %d", 1<<20, o.aisSteps)
 	case o.batch < 2 || o.batch > 1<<20:
 		return o, cliflag.Usage("want --batch from 2 to %d, got %d", 1<<20, o.batch)
 	case o.limit < 0:
@@ -73,4 +103,17 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("--picture %s: want a name that ends in .png, or %s", o.picture, noPicture)
 	}
 	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
+}
+
+// unknownMeasure is the first word of a list that is no measure.
+func unknownMeasure(list string) string {
+	if list == allMeasures {
+		return ""
+	}
+	for word := range strings.SplitSeq(list, ",") {
+		if !slices.Contains(measures, word) {
+			return word
+		}
+	}
+	return ""
 }

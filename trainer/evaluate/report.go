@@ -18,13 +18,24 @@ type report struct {
 	Split  string `json:"split"`
 	Images int    `json:"images"`
 
-	RMSEBatch     float64 `json:"rmse"`            // batch statistics
-	RMSERunning   float64 `json:"rmse_running"`    // running statistics
-	RMSEMeanImage float64 `json:"rmse_mean_image"` // baseline
+	RMSEBatch     *float64 `json:"rmse,omitempty"`            // batch statistics
+	RMSERunning   *float64 `json:"rmse_running,omitempty"`    // running statistics
+	RMSEMeanImage *float64 `json:"rmse_mean_image,omitempty"` // baseline
 
-	Energies []energies `json:"energies"`
-	AUROC    []auroc    `json:"auroc"`
-	Picture  string     `json:"picture"`
+	Energies []energies `json:"energies,omitempty"`
+	AUROC    []auroc    `json:"auroc,omitempty"`
+	Picture  string     `json:"picture,omitempty"`
+
+	LL           *float64 `json:"ll,omitempty"`            // mean log-likelihood, nats
+	LogZ         *logZ    `json:"log_z,omitempty"`         // of its normaliser
+	Fisher       *float64 `json:"fisher,omitempty"`        // but for the data's constant
+	PosteriorGap *float64 `json:"posterior_gap,omitempty"` // divergence of the approximate posterior
+}
+
+// logZ is a normaliser and how it was found.
+type logZ struct {
+	Value float64 `json:"value"`
+	How   string  `json:"how"`
 }
 
 // energies are the energies of one kind of pictures.
@@ -84,14 +95,32 @@ func (r *report) writeTable(out io.Writer) error {
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	add := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // text takes everything
 	add("%s after %d steps, %d pictures of %s/%s\n\n", r.Run, r.Step, r.Images, r.Data, r.Split)
-	add("RMSE of reconstruction\t%.4f\t(batch statistics)\n", r.RMSEBatch)
-	add("\t%.4f\t(running statistics)\n", r.RMSERunning)
-	add("RMSE of the mean image\t%.4f\n\n", r.RMSEMeanImage)
-	add("energy of\tpictures\tmean\tsd\tmin\tmedian\tmax\n")
+	if r.RMSEBatch != nil {
+		add("RMSE of reconstruction\t%.4f\t(batch statistics)\n", *r.RMSEBatch)
+		add("\t%.4f\t(running statistics)\n", *r.RMSERunning)
+		add("RMSE of the mean image\t%.4f\n\n", *r.RMSEMeanImage)
+	}
+	if r.LL != nil {
+		add("log-likelihood\t%.5g\t(log Z %.6g, %s)\n", *r.LL, r.LogZ.Value, r.LogZ.How)
+	}
+	if r.Fisher != nil {
+		add("Fisher divergence\t%.6g\t(but for the data's constant)\n", *r.Fisher)
+	}
+	if r.PosteriorGap != nil {
+		add("posterior's divergence\t%.5g\n", *r.PosteriorGap)
+	}
+	if r.LL != nil || r.Fisher != nil || r.PosteriorGap != nil {
+		add("\n")
+	}
+	if len(r.Energies) > 0 {
+		add("energy of\tpictures\tmean\tsd\tmin\tmedian\tmax\n")
+	}
 	for _, e := range r.Energies {
 		add("%s\t%d\t%.5g\t%.3g\t%.5g\t%.5g\t%.5g\n", e.Of, e.N, e.Mean, e.SD, e.Min, e.Median, e.Max)
 	}
-	add("\n")
+	if len(r.AUROC) > 0 {
+		add("\n")
+	}
 	for _, a := range r.AUROC {
 		add("AUROC against %s\t%.4f\n", a.Against, a.Value)
 	}

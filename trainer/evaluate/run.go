@@ -7,17 +7,17 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/philox"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
-	"ebtrain/trainer/eval"
-	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/trained"
@@ -28,6 +28,7 @@ type evaluation struct {
 	o       options
 	backend exec.Backend
 	trained *trained.Run
+	takes   algo.Inputs // of the model
 	show    *progressbar.Phases
 	picture string // file of inputs above their reconstructions; "" for none
 }
@@ -49,7 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if o.data == "" {
 		o.data = run.Config.Flags["data"]
 	}
-	e := &evaluation{o: o, backend: backend, trained: run, show: progressbar.NewPhases(stderr)}
+	e := &evaluation{o: o, backend: backend, trained: run, takes: run.Model.Takes(), show: progressbar.NewPhases(stderr)}
 	if err := e.place(); err != nil {
 		return err
 	}
@@ -67,6 +68,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 // place decides where the picture goes, and reports a place that cannot be
 // written before the work is done.
 func (e *evaluation) place() error {
+	if _, ok := e.trained.Model.(algo.Reconstructor); !ok || !e.wants(measureRMSE) || !trained.Pictures(e.takes) {
+		return nil
+	}
 	switch e.o.picture {
 	case noPicture:
 		return nil
@@ -82,22 +86,31 @@ func (e *evaluation) place() error {
 	return nil
 }
 
-// measure measures everything.
+// wants says whether a measure was asked for.
+func (e *evaluation) wants(measure string) bool {
+	return e.o.measures == allMeasures || slices.Contains(strings.Split(e.o.measures, ","), measure)
+}
+
+// measure measures all that the model can be asked.
 func (e *evaluation) measure(ctx context.Context) (*report, error) {
 	if err := e.checkData(); err != nil {
 		return nil, err
 	}
 	r := &report{Run: e.o.run, Step: e.trained.State.Step, Data: e.o.data, Split: e.o.split}
-	baseline, n, err := e.baseline(ctx)
-	if err != nil {
-		return nil, err
+	for _, m := range []struct {
+		name string
+		run  func(context.Context, *report) error
+	}{
+		{measureRMSE, e.reconstruct}, {measureEnergy, e.energies}, {measureFisher, e.fisher}, {measureGap, e.gap}, {measureLL, e.likelihood},
+	} {
+		if !e.wants(m.name) {
+			continue
+		}
+		if err := m.run(ctx, r); err != nil {
+			return nil, err
+		}
 	}
-	r.Images, r.RMSEMeanImage = n, baseline
-	logits, err := e.judgeData(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return r, e.judgeOthers(ctx, r, logits)
+	return r, nil
 }
 
 // checkData opens every split that will be read, before anything is written.
@@ -123,126 +136,14 @@ func (e *evaluation) open(name, split string) (data.Source, error) {
 	return src, e.fits(name, src.Schema())
 }
 
-// baseline is the RMSE of predicting the mean training image, on as many
-// images as the split holds.
-func (e *evaluation) baseline(ctx context.Context) (rmse float64, n int, err error) {
-	var mean *eval.MeanImage
-	_, err = e.each(ctx, "mean image", e.o.data, e.trained.Settings.Split, func(x []float32, n int) error {
-		if mean == nil {
-			mean = eval.NewMeanImage(len(x) / n)
-		}
-		return mean.Add(x)
-	})
-	if err != nil {
-		return 0, 0, err
-	}
-	var sum eval.SquaredError
-	image := mean.Mean()
-	n, err = e.each(ctx, "baseline", e.o.data, e.o.split, func(x []float32, _ int) error { return sum.AddEach(image, x) })
-	return sum.RMSE(), n, err
-}
-
-// phases name what judgeData does in each mode.
-var phases = map[nn.Mode]string{nn.BatchStats: "batch statistics", nn.Eval: "running statistics"}
-
-// judgeData measures reconstruction in both modes and the energies of the
-// data, and returns the logits.
-func (e *evaluation) judgeData(ctx context.Context, r *report) ([]float64, error) {
-	var logits, energies []float64
-	for _, mode := range []nn.Mode{nn.BatchStats, nn.Eval} {
-		jury := trained.NewJury(e.trained, e.backend, mode)
-		var sum eval.SquaredError
-		logits, energies = nil, nil
-		first := true
-		_, err := e.each(ctx, phases[mode], e.o.data, e.o.split, func(x []float32, n int) error {
-			j, err := jury.Judge(ctx, x, n)
-			if err != nil {
-				return err
-			}
-			logits, energies = appendAll(logits, j.Logit), appendAll(energies, j.Energy)
-			if first && mode == nn.BatchStats && e.picture != "" {
-				r.Picture = e.picture
-				if err := e.drawPairs(r.Picture, x, j.Recon, n); err != nil {
-					return err
-				}
-			}
-			first = false
-			return sum.Add(j.Recon, x)
-		})
-		if err = errors.Join(err, jury.Close()); err != nil {
-			return nil, err
-		}
-		if mode == nn.BatchStats {
-			r.RMSEBatch = sum.RMSE()
-		} else {
-			r.RMSERunning = sum.RMSE()
-		}
-	}
-	return logits, r.addEnergies("data", energies)
-}
-
-// judgeOthers measures the energies of samples, of noise and of --ood, and how
-// well they are told from the data, whose logits are given.
-func (e *evaluation) judgeOthers(ctx context.Context, r *report, data []float64) (err error) {
-	jury := trained.NewJury(e.trained, e.backend, nn.Eval)
-	defer func() { err = errors.Join(err, jury.Close()) }()
-	judge := func(name string, feed func(use func(x []float32, n int) error) error) error {
-		var logits, energies []float64
-		err := feed(func(x []float32, n int) error {
-			j, err := jury.Judge(ctx, x, n)
-			logits, energies = appendAll(logits, j.Logit), appendAll(energies, j.Energy)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if err := r.addEnergies(name, energies); err != nil {
-			return err
-		}
-		return r.addAUROC(name, data, logits)
-	}
-	err = judge("samples", func(use func([]float32, int) error) error {
-		images, err := trained.Samples(ctx, e.trained, e.backend, nn.BatchStats, e.o.batch, e.o.seed)
-		if err != nil {
-			return err
-		}
-		return use(images.F32(), e.o.batch)
-	})
-	if err != nil {
-		return err
-	}
-	err = judge("noise", func(use func([]float32, int) error) error { return use(e.noise(), e.o.batch) })
-	if err != nil || e.o.ood == "" {
-		return err
-	}
-	return judge("ood", func(use func([]float32, int) error) error {
-		_, err := e.each(ctx, "ood", e.o.ood, "test", use)
-		return err
-	})
-}
-
-// noise is a batch of images of pixels uniform on (−1, 1).
-func (e *evaluation) noise() []float32 {
-	net := e.trained.Settings.BiDVL.Net
-	u := make([]float64, net.Channels*net.Size*net.Size)
-	x := make([]float32, 0, e.o.batch*len(u))
-	for i := range e.o.batch {
-		philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: 1, Sample: uint32(i)}.Uniform(u)
-		for _, v := range u {
-			x = append(x, float32(2*v-1))
-		}
-	}
-	return x
-}
-
-// each gives use the images of a split in order, some at a time, and counts
+// each gives use the samples of a split in order, some at a time, and counts
 // them; phase is what it is shown as.
 func (e *evaluation) each(ctx context.Context, phase, name, split string, use func(x []float32, n int) error) (total int, err error) {
 	src, err := e.open(name, split)
 	if err != nil {
 		return 0, err
 	}
-	ld, err := loader.New(src, loader.Config{Batch: int(min(int64(e.o.batch), src.Len())), World: 1, Tail: loader.Mask, Passes: 1, Prefetch: 1})
+	ld, err := loader.New(src, loader.Config{Batch: int(min(int64(e.o.batch), src.Len())), World: 1, Range: e.takes.Range, Tail: loader.Mask, Passes: 1, Prefetch: 1})
 	if err != nil {
 		return 0, err
 	}
@@ -276,28 +177,14 @@ func (e *evaluation) each(ctx context.Context, phase, name, split string, use fu
 	}
 }
 
-// fits says whether the model takes the pictures of a data set.
+// fits says whether the model takes the samples of a data set.
 func (e *evaluation) fits(name string, s data.Schema) error {
-	net := e.trained.Settings.BiDVL.Net
-	if s.C != net.Channels || s.H != net.Size || s.W != net.Size {
+	want := e.takes.Shape
+	if s.C != want.At(0) || s.H != want.At(1) || s.W != want.At(2) {
 		return fmt.Errorf("%s holds pictures of %s, and the model of %s takes %d×%d×%d: make shards with mkshards --size %d --channels %d",
-			name, s, e.o.run, net.Channels, net.Size, net.Size, net.Size, net.Channels)
+			name, s, e.o.run, want.At(0), want.At(1), want.At(2), want.At(1), want.At(0))
 	}
 	return nil
-}
-
-// drawPairs writes inputs above their reconstructions.
-func (e *evaluation) drawPairs(path string, x, recon []float32, n int) error {
-	net := e.trained.Settings.BiDVL.Net
-	show := min(n, 32)
-	images := func(pix []float32) picture.Images {
-		return picture.Signed(pix[:show*net.Channels*net.Size*net.Size], show, net.Channels, net.Size, net.Size)
-	}
-	pairs, err := picture.SideBySide(images(x), images(recon), 0)
-	if err != nil {
-		return err
-	}
-	return picture.WritePNG(path, pairs)
 }
 
 func appendAll(dst []float64, src []float32) []float64 {

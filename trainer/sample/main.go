@@ -117,17 +117,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	show := progressbar.NewPhases(stderr)
-	show.Progress("sample", "pictures/s", 0, int64(o.n))
-	images, err := trained.Samples(ctx, run, backend, trained.Modes[o.stats], o.n, o.seed)
-	if err == nil {
-		show.Progress("sample", "pictures/s", int64(o.n), int64(o.n))
+	if !trained.Pictures(run.Model.Takes()) {
+		return fmt.Errorf("the samples of %s are vectors of %d values, not pictures", o.run, run.Model.Takes().Shape.Len())
 	}
+	show := progressbar.NewPhases(stderr)
+	progress := func(done, of int) { show.Progress("sample", "transitions/s", int64(done), int64(of)) }
+	images, err := run.Samples(ctx, backend, trained.Modes[o.stats], o.n, o.seed, progress)
 	show.End()
 	if err != nil {
 		return err
 	}
-	grid, err := picture.Grid(picture.Signed(trained.Sizes(images)), o.scale)
+	grid, err := picture.Grid(trained.Images(images, run.Model.Takes()), o.scale)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,10 @@ func (s *Set) Finish() error {
 // Text is a setting that the method reads itself: show writes its value, read
 // takes it, and reports what it wants instead.
 func (s *Set) Text(name, help string, show func() string, read func(text string) error) {
-	s.add(Setting{Name: name, Help: help, kind: "string", show: show, read: read})
+	var wrong error
+	s.add(Setting{Name: name, Help: help, kind: "string", show: show,
+		read:  func(text string) error { wrong = read(text); return nil },
+		check: func() error { return wrong }})
 }
 
 func (s *Set) add(one Setting) {

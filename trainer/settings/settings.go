@@ -1,24 +1,22 @@
-// Package settings is what defines a run of training, and builds the algorithm
-// that it names.
+// Package settings is what defines a run of training: the method, its
+// configuration, the data and the seed. The list of methods is in methods.go.
 package settings
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
-	"ebtrain/ddp/graph"
-	"ebtrain/trainer/method/bidvl"
-	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/algo"
 )
 
 // Settings are everything that defines what a run computes, and nothing else:
 // two runs with equal settings, on any number of ranks, train the same model.
 // They are kept in config.json.
 type Settings struct {
-	Algo  string        `json:"algo"` // "bidvl"
-	Net   string        `json:"net"`  // "conv32", the name of the algorithm's networks
-	BiDVL *bidvl.Config `json:"bidvl,omitempty"`
+	Algo  string          `json:"algo"`            // name of the method
+	Net   string          `json:"net,omitempty"`   // --net, of methods that have a choice
+	Model json.RawMessage `json:"model,omitempty"` // the method's configuration
 
 	// DataDigest is what the split held. Where the data lay does not matter:
 	// that is a flag of the run.
@@ -38,29 +36,57 @@ type Settings struct {
 	// sampling are always float32.
 	Precision string `json:"precision,omitempty"`
 
-	// Data is where the data lay, in runs begun when that was a setting. It is
-	// kept because their digest covers it, and means nothing else.
-	Data string `json:"data,omitempty"`
+	// BiDVL is Model, and Data is where the data lay, in runs begun when those
+	// were their places. They are kept because the digest of such a run covers
+	// them; Data means nothing else.
+	BiDVL json.RawMessage `json:"bidvl,omitempty"`
+	Data  string          `json:"data,omitempty"`
 }
 
-// Judge is what evaluation asks of a model.
-type Judge interface {
-	// Judge builds, for batch images, their reconstructions and energies.
-	Judge(mode nn.Mode, batch int) (*graph.Graph, error)
-}
-
-// Model is an algorithm with its networks, for training and for use.
-type Model interface {
-	loop.Algorithm
-	Judge
-}
-
-// Algorithm is the algorithm that the settings name.
-func (s Settings) Algorithm() (Model, error) {
-	if s.Algo != "bidvl" || s.BiDVL == nil {
-		return nil, fmt.Errorf("unknown --algo %q: this build has bidvl", s.Algo)
+// Config is the method's configuration.
+func (s Settings) Config() (algo.Config, error) {
+	m, err := Method(s.Algo)
+	if err != nil {
+		return nil, err
 	}
-	return *s.BiDVL, s.BiDVL.Validate()
+	raw := s.Model
+	if raw == nil {
+		raw = s.BiDVL
+	}
+	if raw == nil {
+		return nil, errors.New("the run's settings hold no configuration of its method")
+	}
+	c, err := m.Decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("configuration of --algo %s: %w", s.Algo, err)
+	}
+	return c, nil
+}
+
+// SetConfig keeps a configuration of the method where the settings have it.
+func (s *Settings) SetConfig(c algo.Config) error {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if s.BiDVL != nil {
+		s.BiDVL = raw
+		return nil
+	}
+	s.Model = raw
+	return nil
+}
+
+// Build is the model that the settings define.
+func (s Settings) Build() (algo.Model, error) {
+	c, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return c.Model(), nil
 }
 
 // Parse reads the settings of a config.json.

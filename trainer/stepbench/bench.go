@@ -15,9 +15,9 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/world"
 )
 
@@ -98,8 +98,8 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	b.compile = time.Since(began)
-	b.names, b.schedule = b.model.Report(), b.model.Feeder(b.step)
-	in := b.step.Input(loop.InputImages)
+	b.names, b.schedule = algo.Names(b.model.Report()), b.model.Feeder(b.step)
+	in := b.step.Input(algo.InputImages)
 	b.pool = newPool(in, b.net.low, b.o.seed, b.rank*poolBatches*in.Type.Shape.At(0))
 	if b.comm == nil {
 		return nil
@@ -133,7 +133,7 @@ func (b *bench) one(ctx context.Context) error {
 	if err := exec.Run(ctx, b.step); err != nil {
 		return fmt.Errorf("step %d: %w", b.next, err)
 	}
-	out := b.step.Output(loop.OutputReport)
+	out := b.step.Output(algo.OutputReport)
 	b.losses = b.losses[:0]
 	for i, name := range b.names {
 		v := out.At(i)
@@ -151,9 +151,9 @@ func (b *bench) checkReplicas(ctx context.Context) error {
 	if b.comm == nil {
 		return nil
 	}
-	names := make([]string, len(b.specs))
-	for i, v := range b.specs {
-		names[i] = v.Name
+	var names []string
+	for _, v := range nn.Replicated(b.specs) {
+		names = append(names, v.Name)
 	}
 	return ddp.NewReplicas(b.comm, b.vars, names).Compare(ctx)
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/philox"
-	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/algo"
 )
 
 // pool is synthetic data: smooth numbers in [low, 1], as bytes, four batches of
@@ -48,8 +48,8 @@ func (p *pool) fill(dst []float32) {
 
 // feed fills all inputs of step number step.
 func (b *bench) feed(step int64) {
-	b.pool.fill(b.step.Input(loop.InputImages).F32())
-	if key := b.step.Input(loop.InputKey); key != nil {
+	b.pool.fill(b.step.Input(algo.InputImages).F32())
+	if key := b.step.Input(algo.InputKey); key != nil {
 		copy(key.I64(), []int64{int64(b.o.seed), step, int64(b.rank * b.o.batch / b.world)})
 	}
 	b.schedule(step, 0)

@@ -8,16 +8,17 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/stepbench/workload"
 )
 
-// model is what stepbench asks of a training algorithm: of loop.Algorithm, the
-// part that is about steps.
+// model is what stepbench asks of a training algorithm: of algo.Model, the part
+// that is about steps.
 type model interface {
 	Step(world, batch int) (*graph.Graph, []nn.Variable, error)
-	Report() []string
+	Report() []algo.Column
 	Feeder(p exec.Program) func(step int64, epoch int)
 	Validate() error
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ebtrain/collective/host"
+	"ebtrain/data"
 	"ebtrain/data/importer"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
@@ -86,7 +87,7 @@ func farthest(t *testing.T, one, two []loop.Record) (apart float64, what string)
 func celebaShards(t *testing.T, originals string, limit int64) string {
 	t.Helper()
 	set, err := importer.CelebA(t.Context(), filepath.Join(originals, "img_align_celeba_subset9000.zip"), filepath.Join(originals, "list_eval_partition.txt"),
-		importer.Geometry{Crop: 160, Size: 128})
+		importer.Geometry{Crop: data.Square(160), Size: data.Square(128)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,9 +147,7 @@ func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, ou
 	if err != nil {
 		return err
 	}
-	if parts.Algorithm, err = o.settings.Algorithm(); err != nil {
-		return err
-	}
+	parts.Model = o.model.Model()
 	if parts.Backend, err = device.Open("cpu", device.F32, 1, world); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ebtrain/data"
+	"ebtrain/trainer/algo"
 )
 
 func TestMisfitNamesWhatHelps(t *testing.T) {
@@ -19,7 +20,7 @@ func TestMisfitNamesWhatHelps(t *testing.T) {
 		{"shards/frey", 28, 20, "mkshards --size 32"},
 		{"synth:size=16", 16, 16, "takes 32x32: say synth:size=32"},
 	} {
-		err := misfit(tt.name, "conv32", 32, data.Schema{C: 1, H: tt.h, W: tt.w})
+		err := misfit(tt.name, data.Schema{C: 1, H: tt.h, W: tt.w}, &algo.Misfit{What: "--net conv32", H: 32, W: 32})
 		if !strings.HasSuffix(err.Error(), tt.want) {
 			t.Errorf("%v, want …%s", err, tt.want)
 		}

@@ -1,23 +1,28 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
-	"ebtrain/trainer/method/bidvl"
-	"ebtrain/trainer/model/nets"
+	"ebtrain/trainer/setting"
 	"ebtrain/trainer/settings"
 )
 
-// virtualShards is how many parts --deterministic cuts the batch into, and so
-// the largest number of ranks it can run on.
-const virtualShards = 8
+// maxShards is how many parts --deterministic cuts the batch into if it can, and
+// so the largest number of ranks it can run on.
+const maxShards = 8
+
+// defaultSampleEvery is --sample-every where samples are drawn in one pass.
+const defaultSampleEvery = 100
 
 // Values of --on-bad-data.
 const (
@@ -30,11 +35,9 @@ type options struct {
 	settings settings.Settings
 	data     string             // where the data are
 	was      *settings.Settings // of the run that goes on; nil for a new one
-	model    bidvl.Config
+	model    algo.Config        // of the method
+	own      *setting.Set       // the settings of model
 	preset   string
-	// lrGenerator is the rate of the generator's own optimiser; 0 is none.
-	lrGenerator  float64
-	latentWeight string // a number, or autoWeight
 
 	steps       int64
 	out         string
@@ -54,26 +57,30 @@ type options struct {
 	onBadData   string
 	profile     int64
 	remat       bool
+	verify      bool
+	bf16Scores  bool
 }
 
-// define adds the flags of train to fs, with the settings of start as their
-// defaults.
-func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
-	o.model = start.Config
-	fs.StringVar(&o.settings.Algo, "algo", "bidvl", "algorithm: bidvl")
+// define adds the flags of train to fs, with the settings of at as their
+// defaults, and those of its method.
+func (o *options) define(fs *pflag.FlagSet, at start) {
+	o.model = at.preset.Config.Clone()
+	fs.StringVar(&o.settings.Algo, "algo", at.method.Name, "training method: "+strings.Join(settings.MethodNames(), ", ")+"; the flags below are those of this one")
 	fs.StringVar(&o.preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
-	fs.StringVar(&o.settings.Net, "net", start.Config.Net.Name(), "networks: "+strings.Join(nets.Names(), ", ")+", for pictures of that size, with the settings that the paper uses for them")
+	if nets := at.method.Nets; len(nets) > 0 {
+		fs.StringVar(&o.settings.Net, "net", at.preset.Net, "networks: "+strings.Join(nets, ", ")+", for pictures of that size, with the settings that the paper uses for them")
+	}
 	fs.StringVar(&o.data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
 	fs.StringVar(&o.settings.Split, "split", "train", "split of the data set to train on")
 	fs.BoolVar(&o.settings.Flip, "flip", false, "mirror pictures left to right at random")
-	fs.IntVar(&o.settings.Batch, "batch", start.Batch, "samples per step over all ranks")
-	fs.Int64Var(&o.steps, "steps", start.Steps, "steps of the whole run, those before a resume included")
+	fs.IntVar(&o.settings.Batch, "batch", at.preset.Batch, "samples per step over all ranks")
+	fs.Int64Var(&o.steps, "steps", at.preset.Steps, "steps of the whole run, those before a resume included")
 	fs.Uint64Var(&o.settings.Seed, "seed", 1, "seed of everything that is random")
 	fs.StringVar(&o.out, "out", "", "run directory (required)")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in --out")
 	o.defineModel(fs)
 
-	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks: the batch is cut into 8 virtual shards, and each rank uses one thread (slower)")
+	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.StringVar(&o.precision, "precision", device.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it (weights, sums, statistics and losses stay float32)")
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
@@ -84,25 +91,22 @@ func (o *options) define(fs *pflag.FlagSet, start bidvl.Preset) {
 	fs.Int64Var(&o.printEvery, "print-every", 0, "where there is no terminal: steps between lines of progress; 0 is a line every 10 seconds")
 	fs.Int64Var(&o.ckptEvery, "ckpt-every", 100, "steps between checkpoints; 0 only at the end")
 	fs.IntVar(&o.ckptKeep, "ckpt-keep", 3, "newest checkpoints that are kept; 0 keeps all")
-	fs.Int64Var(&o.sampleEvery, "sample-every", 100, "steps between sample grids; 0 only at the end")
+	fs.Int64Var(&o.sampleEvery, "sample-every", defaultSampleEvery, "steps between sample grids; 0 only at the end, as it is without this flag where a sample takes many transitions")
 	fs.IntVar(&o.samples, "samples", 64, "pictures in a sample grid; 0 makes none")
 	fs.Int64Var(&o.checkEvery, "check-every", 100, "steps between comparisons of all ranks' weights; 0 only at the end")
 	fs.Int64Var(&o.profile, "profile", -1, "step, from 0, of which a trace of all ranks' ops, waits and collectives is written into --out, to be opened in ui.perfetto.dev; -1 is none")
+	fs.BoolVar(&o.verify, verifyFlag, false, "train nothing: verify in float64 that the gradient through the unrolled lower level is that of one process on the whole batch, and its finite differences; exit 1 if not (bi-level methods)")
+	fs.BoolVar(&o.bf16Scores, "allow-bf16-scores", false, "take --precision bf16 for losses of scores too, whose second derivatives lose most of their digits in it")
 	fs.BoolVar(&o.remat, "remat", false, "use less memory: compute what costs little again in the backward pass instead of keeping it (the same numbers, more time)")
 }
 
-// parse reads the command line: once for --preset and --net, and again with
-// their settings as the defaults. A run that is resumed has all of them in its
-// config.json.
+// parse reads the command line: --algo and --preset first, which decide what
+// other flags there are, then all of it, and again where --net changes the
+// defaults. A run that is resumed has its settings in its config.json.
 func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
-	start := bidvl.CIFAR10()
-	start.Steps = defaultSteps
-	o, fs, err := parseFrom(start, args, out)
-	if err != nil {
-		return nil, nil, err
-	}
-	if o.resume && o.out != "" {
-		saved, err := savedRun(o, fs)
+	first := peek(args)
+	if first.resume && first.out != "" {
+		saved, err := savedRun(first.out)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -110,64 +114,88 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 			return parseResumed(saved, args, out)
 		}
 	}
-	if o.preset != "" && o.preset != presetHelp && !fs.Changed("data") {
+	at, err := begin(first.algo, first.preset)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, fs, err := parseFrom(at, args, out)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case o.resume && o.out != "" && !begins(fs):
+		return nil, nil, cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", o.out)
+	case o.preset == presetHelp:
+		return nil, nil, listPresets(first.algo, out)
+	case o.preset != "" && !fs.Changed("data"):
 		return nil, nil, cliflag.Usage("--preset %s needs --data: the directory that mkshards made, or synth for the built-in pictures", o.preset)
 	}
-	if start, err = o.start(fs, start, out); err != nil {
-		return nil, nil, err
-	}
-	if o, fs, err = parseFrom(start, args, out); err != nil {
-		return nil, nil, err
+	if fs.Changed("net") {
+		if at, err = at.withNet(o.settings.Net, o.preset != ""); err != nil {
+			return nil, nil, err
+		}
+		if o, fs, err = parseFrom(at, args, out); err != nil {
+			return nil, nil, err
+		}
 	}
 	return o, fs, o.complete()
 }
 
-// complete makes the settings of the flags and reports the first mistake.
-func (o *options) complete() error {
-	o.share()
-	o.settings.BiDVL = &o.model
-	if o.precision != device.F32 {
-		o.settings.Precision = o.precision
-	}
-	if o.fixedBits {
-		o.settings.Shards = virtualShards
-		if n := o.settings.Batch; n%virtualShards != 0 {
-			return cliflag.Usage("--deterministic cuts the batch into %d shards, and --batch is %d: want a multiple of %d", virtualShards, n, virtualShards)
-		}
-		if o.threads > 1 {
-			return cliflag.Usage("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
-		}
-		o.threads = 1
-	}
-	return o.validate()
-}
-
-func parseFrom(start bidvl.Preset, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+// parseFrom reads args into new options whose defaults are those of at.
+func parseFrom(at start, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
-	o.define(fs, start)
-	return o, fs, program.Parse(fs, args, out)
+	o.define(fs, at)
+	return o, fs, program(o.own.All()).Parse(fs, args, out)
 }
 
-// validate reports the first mistake that does not need the data.
-func (o *options) validate() error {
-	if o.out == "" {
+// complete makes the settings of the flags and reports the first mistake that
+// does not need the data.
+func (o *options) complete() error {
+	if o.out == "" && !o.verify {
 		return cliflag.Usage("--out is required: the directory that this run writes, for example --out runs/a")
 	}
 	o.out = filepath.Clean(o.out)
-	if o.settings.Algo != "bidvl" {
-		return cliflag.Usage("unknown --algo %q: this build has bidvl", o.settings.Algo)
+	if o.precision != device.F32 {
+		o.settings.Precision = o.precision
 	}
-	onDevice := func() error { return cliflag.AsUsage(device.Check(o.device, o.precision, o.threads)) }
-	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.checkRates, o.readWeight, onDevice} {
+	onDevice := func() error { return device.Check(o.device, o.precision, o.threads) }
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, onDevice, o.checkScores, o.fixBits} {
 		if err := check(); err != nil {
-			return err
+			return cliflag.AsUsage(err)
 		}
 	}
-	if n := o.model.Net; n.Family == nets.ConvFamily && n.Width%4 != 0 {
-		return cliflag.Usage("want --width of a multiple of 4, got %d", n.Width)
+	return nil
+}
+
+// checkScores reports bfloat16 for losses that are of scores.
+func (o *options) checkScores() error {
+	c, ok := o.model.(algo.ScoreLosses)
+	if o.precision == device.F32 || o.bf16Scores || !ok || !c.ScoreLosses() {
+		return nil
 	}
-	if _, err := o.settings.Algorithm(); err != nil {
-		return &cliflag.UsageError{Err: err}
+	return fmt.Errorf("--precision %s: the losses of --algo %s are of scores, whose second derivatives lose most of their digits in it: train in %s, or say --allow-bf16-scores", o.precision, o.settings.Algo, device.F32)
+}
+
+// fixBits cuts the batch into virtual shards for --deterministic: as many as the
+// largest power of two that divides it, but at most maxShards.
+func (o *options) fixBits() error {
+	if !o.fixedBits {
+		return nil
+	}
+	if o.threads > 1 {
+		return fmt.Errorf("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
+	}
+	o.threads = 1
+	o.settings.Shards = 1
+	for n := 2; n <= maxShards && o.settings.Batch%n == 0; n *= 2 {
+		o.settings.Shards = n
+	}
+	return nil
+}
+
+// checkChoices reports a word that is not one of its flag's.
+func (o *options) checkChoices() error {
+	if all := []string{badStop, badSkip}; !slices.Contains(all, o.onBadData) {
+		return fmt.Errorf("unknown --on-bad-data %q: want %s", o.onBadData, setting.Choices(all))
 	}
 	return nil
 }
@@ -176,50 +204,21 @@ func (o *options) validate() error {
 // too large can only be a typing mistake.
 func (o *options) checkCounts() error {
 	const any = math.MaxInt64
-	width := int64(1)
-	if o.model.Net.Family == nets.ConvFamily {
-		width = 4
-	}
 	for _, c := range []struct {
 		flag           string
 		n, least, most int64
 	}{
-		{"--steps", o.steps, 1, any}, {"--batch", int64(o.settings.Batch), 1, 1 << 30}, {"--width", int64(o.model.Net.Width), width, 1 << 14},
-		{"--latent", int64(o.model.Net.Latent), 1, 1 << 20}, {"--lower-steps", int64(o.model.LowerSteps), 1, 100}, {"--samples", int64(o.samples), 0, 1 << 20}, {"--prefetch", int64(o.prefetch), 0, 1 << 10}, {"--shuffle-memory", int64(o.settings.ShuffleMemory), 0, 1 << 30},
+		{"--steps", o.steps, 1, any}, {"--batch", int64(o.settings.Batch), 1, 1 << 30}, {"--samples", int64(o.samples), 0, 1 << 20},
+		{"--prefetch", int64(o.prefetch), 0, 1 << 10}, {"--shuffle-memory", int64(o.settings.ShuffleMemory), 0, 1 << 30},
 		{"--log-every", o.logEvery, 1, any}, {"--print-every", o.printEvery, 0, any}, {"--check-every", o.checkEvery, 0, any},
 		{"--ckpt-every", o.ckptEvery, 0, any}, {"--ckpt-keep", int64(o.ckptKeep), 0, any}, {"--sample-every", o.sampleEvery, 0, any},
 		{"--profile", o.profile, -1, o.steps - 1},
 	} {
 		switch {
 		case c.n < c.least:
-			return cliflag.Usage("want %s of at least %d, got %d", c.flag, c.least, c.n)
+			return fmt.Errorf("want %s of at least %d, got %d", c.flag, c.least, c.n)
 		case c.n > c.most:
-			return cliflag.Usage("want %s of at most %d, got %d", c.flag, c.most, c.n)
-		}
-	}
-	return nil
-}
-
-// checkRates reports the first number that is out of its range.
-func (o *options) checkRates() error {
-	m := o.model
-	for _, c := range []struct {
-		flag string
-		v    float64
-		ok   bool
-		want string
-	}{
-		{"--lr", m.Lower.LR, m.Lower.LR > 0, "above 0"},
-		{"--lr-energy", m.Upper.LR, m.Upper.LR > 0, "above 0"},
-		{"--beta1", m.Upper.Beta1, m.Upper.Beta1 >= 0 && m.Upper.Beta1 < 1, "of at least 0 and below 1"},
-		{"--beta2", m.Upper.Beta2, m.Upper.Beta2 >= 0 && m.Upper.Beta2 < 1, "of at least 0 and below 1"},
-		{"--lr-decay", m.Upper.Decay, m.Upper.Decay > 0 && m.Upper.Decay <= 1, "above 0 and at most 1"},
-		{"--weight-decay", m.Lower.WeightDecay, m.Lower.WeightDecay >= 0, "of at least 0"},
-		{"--vae-weight", m.VAEWeight, m.VAEWeight >= 0, "of at least 0"},
-		{"--lr-generator", o.lrGenerator, o.lrGenerator >= 0, "of at least 0"},
-	} {
-		if !c.ok || c.v > math.MaxFloat32 {
-			return cliflag.Usage("want %s %s, and finite in float32, got %v", c.flag, c.want, c.v)
+			return fmt.Errorf("want %s of at most %d, got %d", c.flag, c.most, c.n)
 		}
 	}
 	return nil

@@ -1,11 +1,19 @@
 package main
 
-import "ebtrain/launch/cliflag"
+import (
+	"slices"
 
-// program is what --help shows of train besides the flags themselves.
-var program = cliflag.Program{
-	Name: "train",
-	About: `train trains an energy-based latent variable model and writes a run directory.
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/setting"
+)
+
+// program is what --help shows of train besides the flags themselves; own are
+// the settings of the method.
+func program(own []*setting.Setting) cliflag.Program {
+	return cliflag.Program{Name: "train", About: about, Groups: slices.Concat(before, groups(own), after)}
+}
+
+const about = `train trains an energy-based latent variable model and writes a run directory.
 
 Alone it is one rank; under ddplaunch it is one of several:
 
@@ -22,15 +30,17 @@ for each rank. Interrupt it with Ctrl-C: it stops after the current step and
 writes a checkpoint (exit code 75). --resume --out RUN goes on: all settings are
 in config.json. Flags beside it change --steps, --data (where the same data are
 now) and what is said of the machine and of outputs; nothing else may change.
-`,
-	Groups: []cliflag.Group{
-		{Title: "The run", Flags: []string{"out", "resume", "steps", "seed", "deterministic", "precision"}},
+`
+
+// before and after are the groups of flags that all methods share.
+var (
+	before = []cliflag.Group{
+		{Title: "The run", Flags: []string{"out", "resume", "steps", "seed", "deterministic", "precision", "allow-bf16-scores", "verify-hypergradient"}},
 		{Title: "Data", Flags: []string{"data", "split", "batch", "flip", "shuffle-memory", "on-bad-data"}},
-		{Title: "What is trained", Flags: []string{"algo", "preset", "net", "width", "latent", "plain-shortcut"}},
-		{Title: "Its losses", Flags: []string{"order", "lower-steps", "fresh-latent", "latent-term", "latent-weight", "upper-loss", "lower-level", "ratio", "undecoupled", "vae-weight"}},
-		{Title: "Its optimisers", Flags: []string{"lr", "lr-energy", "lr-generator", "beta1", "beta2", "lr-decay", "weight-decay"}},
+	}
+	after = []cliflag.Group{
 		{Title: "The machine", Flags: []string{"device", "threads", "prefetch", "remat"}},
 		{Title: "Outputs", Flags: []string{"ckpt-every", "ckpt-keep", "sample-every", "samples", "log-every", "print-every", "check-every", "profile"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
-	},
-}
+	}
+)

@@ -3,16 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"ebtrain/launch/cliflag"
-	"ebtrain/trainer/method/bidvl"
-	"ebtrain/trainer/model/nets"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/setting"
+	"ebtrain/trainer/settings"
 )
 
 // defaultSteps are the steps of a run without --preset.
@@ -21,131 +20,129 @@ const defaultSteps = 1000
 // presetHelp is the --preset that lists them all.
 const presetHelp = "help"
 
-// start are the settings that the flags change: those of --preset, with the
-// networks of --net if it is given too, or without --preset those that the
-// paper uses with --net.
-func (o *options) start(fs *pflag.FlagSet, otherwise bidvl.Preset, out io.Writer) (bidvl.Preset, error) {
-	net := fs.Changed("net")
-	if net && !slices.Contains(nets.Names(), o.settings.Net) {
-		return otherwise, cliflag.Usage("unknown --net %q: want one of %s", o.settings.Net, strings.Join(nets.Names(), ", "))
-	}
-	if o.preset == presetHelp {
-		return otherwise, listPresets(out)
-	}
-	p, err := otherwise, error(nil)
-	switch {
-	case o.preset != "":
-		if p, err = bidvl.PresetNamed(o.preset); err != nil {
-			return p, cliflag.Usage("--preset: %w (--preset help describes them)", err)
-		}
-		if net {
-			p.Config.Net, err = nets.Named(o.settings.Net)
-		}
-	case net:
-		p, err = bidvl.PresetFor(o.settings.Net)
-		p.Steps = defaultSteps
-	}
-	return p, err
+// start is what the flags change: a method, and the settings of one of its
+// presets.
+type start struct {
+	method algo.Method
+	preset algo.Preset
 }
 
-// listPresets shows the presets, a line each.
-func listPresets(out io.Writer) error {
-	for _, p := range bidvl.Presets() {
-		if _, err := fmt.Fprintf(out, "%-21s %s; batch %d, %d steps\n", p.Name, p.About, p.Batch, p.Steps); err != nil {
-			return err
+// first is what decides which other flags there are.
+type first struct {
+	algo, preset, out string
+	resume            bool
+}
+
+// peek finds it in a command line. What is wrong there is found when all of it
+// is read.
+func peek(args []string) (f first) {
+	text := map[string]*string{"algo": &f.algo, "preset": &f.preset, "out": &f.out}
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if arg == "" || arg[0] != '-' {
+			continue
+		}
+		name, value, has := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if name == "resume" {
+			f.resume = !has || value == "true"
+		}
+		if p := text[name]; p != nil {
+			if *p = value; !has && i+1 < len(args) {
+				*p = args[i+1]
+			}
+		}
+	}
+	return f
+}
+
+// begin is the start that --algo and --preset name: without --preset the
+// method's first preset, and without --algo the method of the preset.
+func begin(method, preset string) (s start, err error) {
+	named := preset != "" && preset != presetHelp
+	switch {
+	case method != "":
+		s.method, err = settings.Method(method)
+	case named:
+		s.method, err = settings.MethodOf(preset)
+	default:
+		s.method = settings.Methods()[0]
+	}
+	if err == nil && named {
+		s.preset, err = s.method.Preset(preset)
+	}
+	if err != nil && named && !strings.HasPrefix(err.Error(), "unknown --algo") {
+		return s, cliflag.Usage("--preset: %w (--preset help describes them)", err)
+	}
+	if err != nil {
+		return s, &cliflag.UsageError{Err: err}
+	}
+	if !named {
+		s.preset = s.method.Presets[0]
+		s.preset.Steps = defaultSteps
+	}
+	return s, nil
+}
+
+// withNet is s with the networks called net: of a preset that --preset names
+// only they change, and without one the settings are those of the first preset
+// that has them.
+func (s start) withNet(net string, named bool) (start, error) {
+	if !slices.Contains(s.method.Nets, net) {
+		return s, cliflag.Usage("unknown --net %q: want one of %s", net, strings.Join(s.method.Nets, ", "))
+	}
+	if !named {
+		i := slices.IndexFunc(s.method.Presets, func(p algo.Preset) bool { return p.Net == net })
+		if i >= 0 {
+			s.preset = s.method.Presets[i]
+			s.preset.Steps = defaultSteps
+			return s, nil
+		}
+	}
+	s.preset.Net, s.preset.Config = net, s.preset.Config.Clone()
+	return s, s.preset.Config.(algo.Networked).SetNet(net)
+}
+
+// listPresets shows the presets of the method of that name, or of all, a line
+// each.
+func listPresets(method string, out io.Writer) error {
+	for _, m := range settings.Methods() {
+		if method != "" && m.Name != method {
+			continue
+		}
+		for _, p := range m.Presets {
+			if _, err := fmt.Fprintf(out, "%-21s %s; batch %d, %d steps\n", p.Name, p.About, p.Batch, p.Steps); err != nil {
+				return err
+			}
 		}
 	}
 	return cliflag.ErrHelp
 }
 
-// defineModel adds the flags of the model, whose defaults are in o.model.
+// defineModel adds the flags of the method's own settings.
 func (o *options) defineModel(fs *pflag.FlagSet) {
-	m := &o.model
-	fs.IntVar(&m.Net.Width, "width", m.Net.Width, "base width of the networks (64 in the paper)")
-	fs.IntVar(&m.Net.Latent, "latent", m.Net.Latent, "size of the latent vector")
-	fs.BoolVar(&m.Net.PlainShortcut, "plain-shortcut", m.Net.PlainShortcut, "residual networks: shortcuts get x, as in SNGAN, not relu(x) as in the released code")
-
-	fs.StringVar((*string)(&m.Order), "order", string(m.Order), "which level is updated first: upper-lower (as the released code) or lower-upper (as the paper's Algorithm 1)")
-	fs.IntVar(&m.LowerSteps, "lower-steps", m.LowerSteps, "N, steps of the lower level per step")
-	fs.BoolVar(&m.FreshLatent, "fresh-latent", m.FreshLatent, "draw new latents for the lower level")
-	fs.StringVar((*string)(&m.LatentTerm), "latent-term", string(m.LatentTerm), "latent term: offset (the paper's formal version), not-offset or none")
-	fs.StringVar((*string)(&m.UpperLoss), "upper-loss", string(m.UpperLoss), "loss of the energy net: difference, or hinge for residual networks")
-	fs.StringVar((*string)(&m.LowerLevel), "lower-level", string(m.LowerLevel), "divergence of the lower level: symmetric, or canonical (an ablation that is expected to diverge)")
-	fs.StringVar((*string)(&m.Ratio), "ratio", string(m.Ratio), "what weighs each picture's reconstruction and prior terms besides r': constant, sigmoid (the paper's bias term) or clamp")
-	fs.BoolVar(&m.Undecoupled, "undecoupled", m.Undecoupled, "give the energy net the latents too (an ablation, convolutional networks)")
-	fs.Float64Var(&m.VAEWeight, "vae-weight", m.VAEWeight, "r', weight of the reconstruction and prior terms")
-	fs.StringVar(&o.latentWeight, "latent-weight", showWeight(m.LatentWeight), "weight of the latent term; auto is 1/latent")
-	fs.Float64Var(&m.Upper.LR, "lr-energy", m.Upper.LR, "Adam's learning rate for the energy net")
-	fs.Float64Var(&m.Lower.LR, "lr", m.Lower.LR, "Adam's learning rate for the inference net, and for the generator without --lr-generator")
-	if m.Generator != nil {
-		o.lrGenerator = m.Generator.LR
-	}
-	fs.Float64Var(&o.lrGenerator, "lr-generator", o.lrGenerator, "Adam's learning rate for the generator, in an optimiser of its own; 0 is none of its own")
-	fs.Float64Var(&m.Upper.Beta1, "beta1", m.Upper.Beta1, "Adam's beta1")
-	fs.Float64Var(&m.Upper.Beta2, "beta2", m.Upper.Beta2, "Adam's beta2")
-	fs.Float64Var(&m.Upper.Decay, "lr-decay", m.Upper.Decay, "factor on the learning rates after each epoch")
-	fs.Float64Var(&m.Lower.WeightDecay, "weight-decay", m.Lower.WeightDecay, "L2 weight decay of the inference net and the generator")
-}
-
-// share gives all optimisers what the flags say of all of them, and the
-// generator its own if it has a rate.
-func (o *options) share() {
-	m := &o.model
-	m.Lower.Beta1, m.Lower.Beta2, m.Lower.Decay = m.Upper.Beta1, m.Upper.Beta2, m.Upper.Decay
-	m.Generator = nil
-	if o.lrGenerator != 0 {
-		g := m.Lower
-		g.Name, g.LR = "generator", o.lrGenerator
-		m.Generator = &g
-	}
-}
-
-// checkChoices reports the first word that is not one of its flag's.
-func (o *options) checkChoices() error {
-	m := o.model
-	for _, err := range []error{
-		choice("--order", m.Order, bidvl.Orders()),
-		choice("--latent-term", m.LatentTerm, bidvl.LatentTerms()),
-		choice("--upper-loss", m.UpperLoss, bidvl.UpperLosses()),
-		choice("--lower-level", m.LowerLevel, bidvl.LowerLevels()),
-		choice("--ratio", m.Ratio, bidvl.Ratios()),
-		choice("--on-bad-data", o.onBadData, []string{badStop, badSkip}),
-	} {
-		if err != nil {
-			return err
+	o.own = &setting.Set{}
+	o.model.Settings(o.own)
+	for _, s := range o.own.All() {
+		f := fs.VarPF(s, s.Name, "", s.Help)
+		if s.Type() == "bool" {
+			f.NoOptDefVal = "true"
 		}
 	}
-	return nil
 }
 
-func choice[T ~string](flag string, got T, values []T) error {
-	if slices.Contains(values, got) {
-		return nil
+// groups are the groups of the method's own settings, in order, after the choice
+// of the method.
+func groups(all []*setting.Setting) []cliflag.Group {
+	out := []cliflag.Group{{Title: setting.Trained, Flags: []string{"algo", "preset", "net"}}}
+	for _, s := range all {
+		i := slices.IndexFunc(out, func(g cliflag.Group) bool { return g.Title == s.Place })
+		if i < 0 {
+			i = len(out)
+			out = append(out, cliflag.Group{Title: s.Place})
+		}
+		out[i].Flags = append(out[i].Flags, s.Name)
 	}
-	return cliflag.Usage("unknown %s %q: want %s", flag, string(got), bidvl.Choices(values))
-}
-
-// autoWeight is the --latent-weight that is 1/latent.
-const autoWeight = "auto"
-
-// showWeight is a latent weight as its flag takes it.
-func showWeight(w float64) string {
-	if w == bidvl.DefaultLatentWeight {
-		return autoWeight
-	}
-	return strconv.FormatFloat(w, 'g', -1, 64)
-}
-
-// readWeight sets the latent weight from its flag.
-func (o *options) readWeight() error {
-	if o.latentWeight == autoWeight {
-		o.model.LatentWeight = bidvl.DefaultLatentWeight
-		return nil
-	}
-	w, err := strconv.ParseFloat(o.latentWeight, 64)
-	if err != nil || !(w >= 0 && w <= math.MaxFloat32) {
-		return cliflag.Usage("want --latent-weight of at least 0, and finite in float32, or %s for 1/latent, got %s", autoWeight, o.latentWeight)
-	}
-	o.model.LatentWeight = w
-	return nil
+	return out
 }

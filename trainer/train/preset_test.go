@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/data"
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/method/bidvl"
 )
@@ -20,11 +21,14 @@ func model(t *testing.T, args string) *options {
 	return o
 }
 
+// own is BiDVL's configuration.
+func own(o *options) bidvl.Config { return *o.model.(*bidvl.Config) }
+
 // A preset sets what flags do not; flags win wherever they stand.
 func TestPresets(t *testing.T) {
 	for _, p := range bidvl.Presets() {
 		o := model(t, "--data x --preset "+p.Name)
-		if !reflect.DeepEqual(o.model, p.Config) || o.settings.Batch != p.Batch || o.steps != p.Steps || o.settings.Net != p.Config.Net.Name() {
+		if !reflect.DeepEqual(own(o), p.Config) || o.settings.Batch != p.Batch || o.steps != p.Steps || o.settings.Net != p.Config.Net.Name() {
 			t.Errorf("%s: got %+v, batch %d, %d steps", p.Name, o.model, o.settings.Batch, o.steps)
 		}
 	}
@@ -32,7 +36,7 @@ func TestPresets(t *testing.T) {
 	want := bidvl.CelebA128().Config
 	want.Net.Width, want.LatentWeight, want.LowerSteps = 4, bidvl.DefaultLatentWeight, 2
 	want.Lower.LR, want.Upper.Beta2, want.Lower.Beta2, want.Generator.Beta2 = 0.5, 0.8, 0.8, 0.8
-	if !reflect.DeepEqual(o.model, want) || o.settings.Batch != 8 || o.steps != 3 {
+	if !reflect.DeepEqual(own(o), want) || o.settings.Batch != 8 || o.steps != 3 {
 		t.Errorf("got %+v, batch %d, %d steps; want %+v", o.model, o.settings.Batch, o.steps, want)
 	}
 }
@@ -45,14 +49,14 @@ func TestNets(t *testing.T) {
 		want bidvl.Preset
 	}{{"conv32", bidvl.CIFAR10()}, {"conv64", bidvl.CelebA64()}, {"resnet32", bidvl.CIFAR10ResNet()}, {"resnet128", bidvl.CelebA128()}} {
 		o := model(t, "--net "+tt.net)
-		if !reflect.DeepEqual(o.model, tt.want.Config) || o.settings.Batch != tt.want.Batch || o.steps != defaultSteps {
+		if !reflect.DeepEqual(own(o), tt.want.Config) || o.settings.Batch != tt.want.Batch || o.steps != defaultSteps {
 			t.Errorf("%s: got %+v, batch %d, %d steps", tt.net, o.model, o.settings.Batch, o.steps)
 		}
 	}
 	o := model(t, "--data x --preset bidvl-celeba64 --net conv32")
 	want := bidvl.CelebA64().Config
 	want.Net = bidvl.CIFAR10().Config.Net
-	if !reflect.DeepEqual(o.model, want) {
+	if !reflect.DeepEqual(own(o), want) {
 		t.Errorf("got %+v, want %+v", o.model, want)
 	}
 }
@@ -84,7 +88,7 @@ func TestSwitches(t *testing.T) {
 	} {
 		want := bidvl.Defaults()
 		tt.set(&want)
-		if got := model(t, tt.args).model; !reflect.DeepEqual(got, want) {
+		if got := own(model(t, tt.args)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", tt.args, got, want)
 		}
 	}
@@ -108,7 +112,11 @@ func TestModelRefuses(t *testing.T) {
 		{"--data x --preset bidvl-celeba128 --net conv64", "the hinge loss pushes energies"},
 		{"--undecoupled --net resnet32", "the undecoupled model needs"},
 	} {
-		_, _, err := parse(strings.Fields("--out a "+tt.args), io.Discard)
+		o, _, err := parse(strings.Fields("--out a "+tt.args), io.Discard)
+		if err == nil { // what only the whole model shows, fitted to its data
+			in := o.model.Model().Takes().Shape
+			err = o.fit(data.Schema{C: in.At(0), H: in.At(1), W: in.At(2)})
+		}
 		usage, ok := errors.AsType[*cliflag.UsageError](err)
 		if !ok || !strings.HasPrefix(usage.Error(), tt.want) || strings.Contains(usage.Error(), "\n") {
 			t.Errorf("%s: got %v, want a usage error that begins with %q", tt.args, err, tt.want)
@@ -118,7 +126,7 @@ func TestModelRefuses(t *testing.T) {
 
 func TestPresetHelp(t *testing.T) {
 	var out strings.Builder
-	_, _, err := parse([]string{"--preset", "help"}, &out)
+	_, _, err := parse([]string{"--algo", "bidvl", "--preset", "help"}, &out)
 	if !errors.Is(err, cliflag.ErrHelp) {
 		t.Errorf("got %v, want help", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/run/rundir"
@@ -29,6 +30,8 @@ type recorder struct {
 	stdout io.Writer
 	tty    bool
 
+	shown   map[string]bool // the losses in the line of progress
+	takes   algo.Inputs     // of the model: what its samples are
 	metrics *rundir.Metrics
 	events  *tensorboard.Writer
 	show    *progressbar.Reporter
@@ -45,7 +48,11 @@ type lastStep struct {
 }
 
 func newRecorder(o *options, info runInfo, world int, device string, stdout io.Writer) (*recorder, error) {
-	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout}
+	model := o.model.Model()
+	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout, shown: map[string]bool{}, takes: model.Takes()}
+	for _, c := range model.Report() {
+		r.shown[c.Name] = c.Shown
+	}
 	if f, ok := stdout.(*os.File); ok {
 		var err error
 		if r.tty, err = progressbar.Terminal(f, info.hint); err != nil {
@@ -94,6 +101,11 @@ func (r *recorder) Started(step int64) (err error) {
 		c.Width = progressbar.Width(f)
 	}
 	r.show = progressbar.New(c)
+	if s := r.o.settings.Shards; s > 0 && s < maxShards {
+		if _, err := fmt.Fprintf(r.show, "--deterministic: a batch of %d is cut into %d virtual shards, so the bits are those of 1 to %d ranks\n", r.o.settings.Batch, s, s); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(r.show, "%s on %s, %s, batch %d, %s, into %s\n", r.o.settings.Algo, r.device, r.info.pictures, r.o.settings.Batch, plan(step, r.o.steps), r.o.out)
 	return err
 }
@@ -112,7 +124,7 @@ func plan(done, steps int64) string {
 // Stepped shows and keeps the numbers of a step.
 func (r *recorder) Stepped(rec loop.Record) error {
 	s := &r.step
-	s.set(rec)
+	s.set(rec, r.shown)
 	r.show.Step(progressbar.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: s.short, Caption: s.caption})
 	if rec.Step%r.o.logEvery != 0 {
 		return nil
@@ -131,8 +143,8 @@ func (r *recorder) Stepped(rec loop.Record) error {
 	})
 }
 
-// set takes over the numbers of a step.
-func (s *lastStep) set(rec loop.Record) {
+// set takes over the numbers of a step; those of shown are short.
+func (s *lastStep) set(rec loop.Record, shown map[string]bool) {
 	if s.losses == nil {
 		s.losses, s.short, s.tags = map[string]float64{}, map[string]float64{}, map[string]string{}
 		for _, name := range rec.Names {
@@ -143,19 +155,22 @@ func (s *lastStep) set(rec loop.Record) {
 		s.epoch, s.caption = rec.Epoch, fmt.Sprintf("epoch %d", rec.Epoch)
 	}
 	for i, name := range rec.Names {
-		switch name {
-		case loop.ReportStop:
+		if name == algo.ReportStop {
 			continue
-		case "upper", "lower", "recon":
+		}
+		if shown[name] {
 			s.short[name] = rec.Values[i]
 		}
 		s.losses[name] = rec.Values[i]
 	}
 }
 
-// Sampled writes a grid of samples.
-func (r *recorder) Sampled(step int64, images *exec.Tensor) error {
-	grid, err := picture.Grid(picture.Signed(trained.Sizes(images)), 0)
+// Sampled writes a grid of samples, if they are pictures.
+func (r *recorder) Sampled(step int64, samples *exec.Tensor) error {
+	if !trained.Pictures(r.takes) {
+		return nil
+	}
+	grid, err := picture.Grid(trained.Images(samples, r.takes), 0)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
 )
@@ -26,7 +27,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 	if err := r.Started(0); err != nil {
 		t.Fatal(err)
 	}
-	rec := loop.Record{Names: o.model.Report(), StepTime: time.Millisecond}
+	rec := loop.Record{Names: algo.Names(o.model.Model().Report()), StepTime: time.Millisecond}
 	rec.Values = make([]float64, len(rec.Names))
 	const steps = 200
 	n := testing.AllocsPerRun(steps, func() {

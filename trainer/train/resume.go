@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ebtrain/launch/cliflag"
-	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/settings"
@@ -22,29 +22,30 @@ import (
 var mayChange = []string{
 	"out", "resume", "steps", "data", "device", "threads", "prefetch", "on-bad-data", "remat",
 	"log-every", "print-every", "ckpt-every", "ckpt-keep", "sample-every", "samples", "check-every", "profile",
+	verifyFlag,
 }
 
 // notInherited are the flags that a resumed run does not take from config.json:
 // they speak of one start.
-var notInherited = []string{"out", "resume", "profile"}
+var notInherited = []string{"out", "resume", "profile", verifyFlag}
 
-// savedRun is the run to go on with; nil if --out holds none, and then the
-// flags must say what to begin.
-func savedRun(o *options, fs *pflag.FlagSet) (*rundir.Config, error) {
-	_, err := os.Stat(rundir.Layout(o.out).ConfigFile())
-	if err == nil {
-		c, err := rundir.ReadConfig(o.out)
-		if err != nil {
-			return nil, fmt.Errorf("cannot resume: %w", err)
-		}
-		return &c, nil
+// savedRun is the run in out; nil if there is none, and then the flags must say
+// what to begin.
+func savedRun(out string) (*rundir.Config, error) {
+	if _, err := os.Stat(rundir.Layout(out).ConfigFile()); err != nil {
+		return nil, nil
 	}
-	begins := false
-	fs.Visit(func(f *pflag.Flag) { begins = begins || f.Name == "data" || !slices.Contains(mayChange, f.Name) })
-	if !begins {
-		return nil, cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", o.out)
+	c, err := rundir.ReadConfig(out)
+	if err != nil {
+		return nil, fmt.Errorf("cannot resume: %w", err)
 	}
-	return nil, nil
+	return &c, nil
+}
+
+// begins says whether flags begin a run, and do not only go on with one.
+func begins(fs *pflag.FlagSet) (yes bool) {
+	fs.Visit(func(f *pflag.Flag) { yes = yes || f.Name == "data" || !slices.Contains(mayChange, f.Name) })
+	return yes
 }
 
 // parseResumed reads the command line of a run that goes on: its flags are
@@ -55,11 +56,15 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 	if err != nil {
 		return nil, nil, err
 	}
-	if was.BiDVL == nil {
-		return nil, nil, fmt.Errorf("cannot resume: config.json is of --algo %q: this build has bidvl", was.Algo)
+	at := start{preset: algo.Preset{Net: was.Net}}
+	if at.method, err = settings.Method(was.Algo); err == nil {
+		at.preset.Config, err = was.Config()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot resume the run in %s: %w", peek(args).out, err)
 	}
 	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
-	o.define(fs, bidvl.Preset{Config: *was.BiDVL})
+	o.define(fs, at)
 	for name, value := range saved.Flags {
 		f := fs.Lookup(name)
 		if f == nil || slices.Contains(notInherited, name) {
@@ -70,13 +75,13 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 		}
 		f.DefValue = f.Value.String()
 	}
-	if err := program.Parse(fs, args, out); err != nil {
+	if err := program(o.own.All()).Parse(fs, args, out); err != nil {
 		return nil, nil, err
 	}
 	if err := checkUnchanged(fs, o.out); err != nil {
 		return nil, nil, err
 	}
-	o.settings.Data, o.was = was.Data, &was
+	o.settings.Data, o.settings.BiDVL, o.was = was.Data, was.BiDVL, &was
 	return o, fs, errors.Join(o.complete(), o.checkSteps())
 }
 

@@ -14,12 +14,17 @@ import (
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"github.com/spf13/pflag"
+
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/plainlog"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/trained"
 	"ebtrain/trainer/world"
 )
 
@@ -38,11 +43,22 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if n := w.Size(); o.settings.Batch%n != 0 { // every rank says so; none has begun anything
-		return cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.settings.Batch, n, n)
+	if err := checkShare(o, w.Size()); err != nil { // every rank says so; none has begun anything
+		return err
 	}
 	if err := checkMemory(o, w.Size()); err != nil {
 		return err // all ranks of equal machines find the same
+	}
+	if o.verify {
+		ctx, cancel := w.Context(ctx)
+		defer cancel()
+		if err := verify(ctx, o, src, w, stdout); err != nil {
+			return w.Fail(err)
+		}
+		return nil
+	}
+	if err := o.spareSamples(fs); err != nil {
+		return err
 	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
@@ -79,42 +95,94 @@ func openData(o *options) (data.Source, error) {
 	if err := o.checkData(src.Digest()); err != nil {
 		return nil, err
 	}
-	s := src.Schema()
-	if s.H != s.W || s.H != o.model.Net.Size {
-		return nil, misfit(o.data, o.settings.Net, o.model.Net.Size, s)
+	if err := o.fit(src.Schema()); err != nil {
+		return nil, err
 	}
-	o.model.Net.Channels = s.C
-	o.model = o.model.Resolved()
 	o.settings.DataDigest = src.Digest()
 	return src, nil
 }
 
-// pictures says what is trained on: built-in pictures are never taken for data.
-func pictures(o *options, src data.Source) string {
-	if name, _, _ := strings.Cut(o.data, ":"); name == dataset.Synth {
-		return fmt.Sprintf("%d built-in pictures (--data %s)", src.Len(), o.data)
+// fit fits the model to the data, and completes the settings.
+func (o *options) fit(s data.Schema) error {
+	err := o.model.Fit(s)
+	if m, ok := errors.AsType[*algo.Misfit](err); ok {
+		return misfit(o.data, s, m)
 	}
-	return fmt.Sprintf("%d pictures of %s/%s", src.Len(), filepath.Clean(o.data), o.settings.Split)
+	if err != nil {
+		return fmt.Errorf("--data %s holds %s, and %w", o.data, s, err)
+	}
+	if err := o.model.Validate(); err != nil {
+		return &cliflag.UsageError{Err: err}
+	}
+	if err := o.checkVerify(); err != nil {
+		return err
+	}
+	return o.settings.SetConfig(o.model)
+}
+
+// pictures says what is trained on: what is built in is never taken for data.
+func pictures(o *options, src data.Source) string {
+	what := "pictures"
+	if !trained.Pictures(algo.Inputs{Shape: graph.D(src.Schema().C, src.Schema().H, src.Schema().W)}) {
+		what = "points"
+	}
+	if dataset.BuiltIn(o.data) {
+		return fmt.Sprintf("%d built-in %s (--data %s)", src.Len(), what, o.data)
+	}
+	return fmt.Sprintf("%d %s of %s/%s", src.Len(), what, filepath.Clean(o.data), o.settings.Split)
+}
+
+// checkShare reports a batch that the ranks cannot share.
+func checkShare(o *options, ranks int) error {
+	batch, shards := o.settings.Batch, o.settings.Shards
+	switch {
+	case batch%ranks != 0:
+		return cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", batch, ranks, ranks)
+	case shards > 0 && shards%ranks != 0:
+		return cliflag.Usage("--deterministic cuts --batch %d into %d virtual shards, which %d ranks cannot share: want a number of ranks that divides %d, or a batch that %d divides", batch, shards, ranks, shards, maxShards)
+	}
+	return nil
 }
 
 // checkMemory reports sizes that this machine cannot hold.
 func checkMemory(o *options, world int) error {
-	alg, err := o.settings.Algorithm()
+	model := o.model.Model()
+	step, _, err := model.Step(world, o.settings.Batch/world)
 	if err != nil {
 		return err
 	}
-	step, _, err := alg.Step(world, o.settings.Batch/world)
+	if err := device.CheckMemory(step, "--batch or --width"); err != nil {
+		return err
+	}
+	sampler, ok := model.(algo.Sampler)
+	if !ok || o.samples == 0 {
+		return nil
+	}
+	plan, err := sampler.Sample(nn.BatchStats, o.samples)
 	if err != nil {
 		return err
 	}
-	if err := device.CheckMemory(step, "--batch or --width"); err != nil || o.samples == 0 {
-		return err
+	for _, s := range plan.Stages {
+		if err := device.CheckMemory(s.Graph, "--samples"); err != nil {
+			return err
+		}
 	}
-	sample, err := alg.Sample(nn.BatchStats, o.samples)
-	if err != nil {
-		return err
+	return nil
+}
+
+// spareSamples leaves sample grids to the end of the run where each is a chain of
+// many transitions, unless --sample-every was said.
+func (o *options) spareSamples(fs *pflag.FlagSet) error {
+	const few = 10
+	sampler, ok := o.model.Model().(algo.Sampler)
+	if !ok || o.samples == 0 || o.sampleEvery != defaultSampleEvery || fs.Changed("sample-every") {
+		return nil
 	}
-	return device.CheckMemory(sample, "--samples")
+	plan, err := sampler.Sample(nn.BatchStats, o.samples)
+	if err == nil && plan.Transitions() > few {
+		o.sampleEvery = 0
+	}
+	return err
 }
 
 // train runs the loop on this rank.
@@ -126,10 +194,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	}
 	defer func() { keep(backend) }()
 
-	parts := loop.Parts{Backend: backend, Stop: w.StopRequested(), Progress: w.Tell}
-	if parts.Algorithm, err = o.settings.Algorithm(); err != nil {
-		return err
-	}
+	parts := loop.Parts{Model: o.model.Model(), Backend: backend, Stop: w.StopRequested(), Progress: w.Tell}
 	if w.Rank() == 0 {
 		rec, err := newRecorder(o, info, w.Size(), exec.Describe(backend), stdout)
 		if err != nil {
@@ -163,7 +228,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 // loaderConfig is how a rank gets its samples.
 func (o *options) loaderConfig(rank, world int, log *slog.Logger) loader.Config {
 	c := loader.Config{Seed: o.settings.Seed, Batch: o.settings.Batch, Rank: rank, World: world, Tail: loader.Carry,
-		Shuffle: true, ShuffleMemory: int64(o.settings.ShuffleMemory) << 20, Flip: o.settings.Flip, Prefetch: o.prefetch}
+		Range: o.model.Model().Takes().Range, Shuffle: true, ShuffleMemory: int64(o.settings.ShuffleMemory) << 20, Flip: o.settings.Flip, Prefetch: o.prefetch}
 	if o.onBadData == badSkip {
 		c.Quarantine = func(e *data.CorruptError) {
 			log.Warn("damaged data are left out, other samples take their place", "damage", e.Error())

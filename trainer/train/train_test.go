@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,8 +20,8 @@ func TestParseDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := bidvl.Defaults()
-	if *o.settings.BiDVL != want {
-		t.Errorf("the model is %+v, want the released code's %+v", *o.settings.BiDVL, want)
+	if own(o) != want {
+		t.Errorf("the model is %+v, want the released code's %+v", own(o), want)
 	}
 	if o.out != "runs/a" || o.data != "synth" || o.settings.Batch != 100 || o.settings.Seed != 1 || o.device != "auto" {
 		t.Errorf("defaults are %+v", o)
@@ -36,7 +37,7 @@ func TestParseSharesTheSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := o.settings.BiDVL
+	m := own(o)
 	if m.Upper.Beta1 != 0.5 || m.Lower.Beta1 != 0.5 || m.Upper.Beta2 != 0.8 || m.Lower.Beta2 != 0.8 || m.Upper.Decay != 0.9 || m.Lower.Decay != 0.9 {
 		t.Errorf("schedules are %+v and %+v", m.Upper, m.Lower)
 	}
@@ -51,7 +52,6 @@ func TestParseRefuses(t *testing.T) {
 		{"--out=", "--out is required"},
 		{"--steps 0", "want --steps of at least 1"},
 		{"--batch 0", "want --batch of at least 1"},
-		{"--deterministic --batch 12", "--deterministic cuts the batch into 8 shards"},
 		{"--deterministic --batch 8 --threads 2", "--deterministic uses one thread per rank"},
 		{"--batch 2000000000", "want --batch of at most"},
 		{"--width 0", "want --width of at least 4"},
@@ -91,6 +91,23 @@ func TestParseRefuses(t *testing.T) {
 		usage, ok := errors.AsType[*cliflag.UsageError](err)
 		if !ok || !strings.HasPrefix(usage.Error(), c.want) || strings.Contains(usage.Error(), "\n") {
 			t.Errorf("%s: got %v, want a usage error that begins with %q", c.args, err, c.want)
+		}
+	}
+}
+
+// --deterministic cuts the batch into as many shards as can be, and says which
+// numbers of ranks have the same bits.
+func TestShards(t *testing.T) {
+	for _, c := range []struct{ batch, shards, ranks, wrong int }{{8, 8, 8, 0}, {96, 8, 2, 0}, {100, 4, 2, 0}, {100, 4, 5, 5}, {40, 8, 5, 5}, {6, 2, 2, 3}, {7, 1, 1, 7}} {
+		o := model(t, fmt.Sprintf("--deterministic --batch %d", c.batch))
+		if o.settings.Shards != c.shards {
+			t.Errorf("batch %d: %d shards, want %d", c.batch, o.settings.Shards, c.shards)
+		}
+		if err := checkShare(o, c.ranks); err != nil && c.wrong != c.ranks {
+			t.Errorf("batch %d on %d ranks: %v", c.batch, c.ranks, err)
+		}
+		if err := checkShare(o, max(c.wrong, 1)); c.wrong > 0 && (err == nil || !strings.Contains(err.Error(), "virtual shards, which")) {
+			t.Errorf("batch %d on %d ranks: %v", c.batch, c.wrong, err)
 		}
 	}
 }

@@ -1,8 +1,8 @@
 // Package trained is a model that has been trained: read back from the newest
-// checkpoint of a run directory (Load), asked what it says of pictures (Jury),
-// and drawn from (Samples).
+// checkpoint of a run directory (Load), asked what it says of samples (Look), and
+// drawn from (Samples).
 //
-// A Run and a Jury belong to one goroutine.
+// A Run and a Look belong to one goroutine.
 package trained
 
 import (
@@ -11,6 +11,7 @@ import (
 	"log/slog"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
@@ -19,7 +20,7 @@ import (
 
 // Run is a model read back from the newest checkpoint of a run directory.
 type Run struct {
-	Model    settings.Model
+	Model    algo.Model
 	Settings settings.Settings
 	Config   rundir.Config
 	State    ckpt.State
@@ -36,7 +37,7 @@ func Load(path string, backend exec.Backend, log *slog.Logger) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := s.Algorithm()
+	model, err := s.Build()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -2,6 +2,7 @@ package exectest
 
 import (
 	"fmt"
+	"math"
 
 	"ebtrain/ddp/graph"
 )
@@ -31,9 +32,27 @@ func reduceCases() []Case {
 		all = append(all, Case{Name: c.name, Args: args(float(3, 5, 7)), Tol: Sum, Terms: 105,
 			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return c.f(b, x[0]) })})
 	}
+	all = append(all, logSumExpCases()...)
 	all = append(all, Case{Name: "max with ties", Args: args(floatOf(List(2, 1, 2, 0), 3, 4)), Tol: Exact, NoDiff: true,
 		Build: apply(graph.Reduce{Fn: graph.ReduceMax, Axes: 2})})
 	return all
+}
+
+// logSumExpCases are a composition whose parts must keep infinities and huge
+// numbers as they are.
+func logSumExpCases() []Case {
+	of := func(axes ...int) func(*graph.Builder, []graph.ID) []graph.ID {
+		return one(func(b *graph.Builder, x []graph.ID) graph.ID { return b.LogSumExp(x[0], axes...) })
+	}
+	inf, nan := math.Inf(1), math.NaN()
+	extreme := List(-inf, -inf, -inf, -inf, 1, 2, 1e30, 1e30, -1e30, inf, 0, -inf, nan, 0, 1, -3e38, -3e38, -inf, 3e38, 3e38, 0, inf, nan, 0)
+	return []Case{
+		{Name: "log-sum-exp", Args: args(float(3, 5, 7)), Build: of(), Tol: Near},
+		{Name: "log-sum-exp of axis 1", Args: args(float(3, 5, 7)), Build: of(1), Tol: Near},
+		{Name: "log-sum-exp of axes 0 2", Args: args(floatOf(Between(-30, 30), 3, 5, 7)), Build: of(0, 2), Tol: Near},
+		{Name: "log-sum-exp of one", Args: args(float(3, 1)), Build: of(1), Tol: Near},
+		{Name: "log-sum-exp of infinities", Args: args(floatOf(extreme, 8, 3)), Build: of(1), Tol: Near, NoDiff: true},
+	}
 }
 
 // reductions are both reductions of a shape over a set of axes.

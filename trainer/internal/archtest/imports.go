@@ -32,8 +32,8 @@ var mainArrows = map[string][]string{
 // may import what a main may, and only mains import them.
 var mainParts = []string{"trainer/world"}
 
-// algorithms are packages of trainer that never meet.
-var algorithms = []string{"trainer/method/bidvl", "trainer/method/bism", "trainer/method/vages", "trainer/method/lebm"}
+// methods holds a folder for each training method; they never meet.
+const methods = "trainer/method/"
 
 // kernels are the rooms of the CPU backend, and which of their siblings each may
 // import. They come together in the backend alone.
@@ -96,18 +96,14 @@ func partRule(f *file, path string, main bool) string {
 	return fmt.Sprintf("imports %s, which is a part of the mains: it knows flags and the launcher, and a library must not, not even by a detour", target)
 }
 
-// siblingRule: the algorithms share parts, never each other; nor do kernels.
+// siblingRule: methods share parts, never each other; nor do kernels.
 func siblingRule(f *file, path string, _ bool) string {
 	target, ok := strings.CutPrefix(path, Module+"/")
 	if !ok {
 		return ""
 	}
-	for _, from := range algorithms {
-		for _, to := range algorithms {
-			if from != to && inside(f.path, from) && inside(target, to) {
-				return fmt.Sprintf("%s imports %s: algorithms never import each other, so that each can be read, changed and removed alone; move what both need to a package of its own", from, to)
-			}
-		}
+	if from, to := methodOf(f.path), methodOf(target); from != "" && to != "" && from != to {
+		return fmt.Sprintf("%s imports %s: methods never import each other, so that each can be read, changed and removed alone; move what both need to a package of its own", from, to)
 	}
 	for from, may := range kernels {
 		for to := range kernels {
@@ -117,6 +113,17 @@ func siblingRule(f *file, path string, _ bool) string {
 		}
 	}
 	return ""
+}
+
+// methodOf is the folder of the method that a file or package belongs to, "" if
+// it is none's.
+func methodOf(path string) string {
+	rest, ok := strings.CutPrefix(path, methods)
+	if !ok {
+		return ""
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return methods + name
 }
 
 // pflagRule: libraries have Config structs, commands have flags.

@@ -44,14 +44,7 @@ var build = sync.OnceValue(func() error {
 	if bin, err = os.MkdirTemp("", "ebtrain-e2e-"); err != nil {
 		return err
 	}
-	args := []string{"build", "-o", bin + "/"}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "-tags" {
-				args = append(args, "-tags", s.Value)
-			}
-		}
-	}
+	args := []string{"build", "-tags", buildTags(), "-o", bin + "/"}
 	for _, p := range programs {
 		args = append(args, "ebtrain/"+p)
 	}
@@ -61,10 +54,23 @@ var build = sync.OnceValue(func() error {
 	return nil
 })
 
+// buildTags are the tags that this test was built with.
+func buildTags() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "-tags" {
+				return s.Value
+			}
+		}
+	}
+	return ""
+}
+
 // site is an empty folder to run programs in.
 type site struct {
 	t   *testing.T
 	dir string
+	bin string   // folder of the programs
 	env []string // KEY=value, added to a clean environment
 }
 
@@ -73,7 +79,7 @@ func newSite(t *testing.T) *site {
 	if err := build(); err != nil {
 		t.Fatal(err)
 	}
-	return &site{t: t, dir: t.TempDir()}
+	return &site{t: t, dir: t.TempDir(), bin: bin}
 }
 
 // long skips a test under -short.
@@ -116,7 +122,7 @@ type running struct {
 // start starts one of our programs in the site. It is killed when the test ends.
 func (s *site) start(args ...string) *running {
 	s.t.Helper()
-	return s.startCommand(append([]string{filepath.Join(bin, args[0])}, args[1:]...))
+	return s.startCommand(append([]string{filepath.Join(s.bin, args[0])}, args[1:]...))
 }
 
 // startCommand starts any program in the site. It is killed when the test ends.

@@ -8,8 +8,8 @@ import (
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
 )
 
 // One test for each sentence of algorithms.md §1.3 and §1.4 that the offset
@@ -359,12 +359,12 @@ func TestStopReachesAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := r.inputs(0, 0, r.pictures(2))
-		in[loop.InputStop] = []float64{stop}
+		in[algo.InputStop] = []float64{stop}
 		out, err := ddptest.Run(g, vars, nil, in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := named(report{cfg.Report(), out[loop.OutputReport]}, "stop"); got != stop {
+		if got := named(report{cfg.reported(), out[algo.OutputReport]}, "stop"); got != stop {
 			t.Errorf("asked with %v, reported %v", stop, got)
 		}
 	}

@@ -112,7 +112,7 @@ func TestPresetsBuild(t *testing.T) {
 		if _, err := p.Config.Sample(nn.BatchStats, 64); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
-		if _, err := p.Config.Judge(nn.Eval, p.Batch); err != nil {
+		if _, err := p.Config.Energies(nn.Eval, p.Batch); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 	}

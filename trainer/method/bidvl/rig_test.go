@@ -8,9 +8,9 @@ import (
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
 )
 
 // rig builds the steps of a config with some network and runs them.
@@ -59,7 +59,7 @@ func (r rig) train(world, steps int, images []float64) (reports []report, sets [
 				return err
 			}
 			if rank == 0 {
-				reports = append(reports, report{r.cfg.Report(), out[loop.OutputReport]})
+				reports = append(reports, report{r.cfg.reported(), out[algo.OutputReport]})
 			}
 		}
 		return nil
@@ -68,9 +68,9 @@ func (r rig) train(world, steps int, images []float64) (reports []report, sets [
 }
 
 func (r rig) inputs(step, first int, images []float64) ddptest.Values {
-	in := ddptest.Values{loop.InputImages: images, loop.InputKey: {testSeed, float64(step), float64(first)}, loop.InputStop: {0}}
+	in := ddptest.Values{algo.InputImages: images, algo.InputKey: {testSeed, float64(step), float64(first)}, algo.InputStop: {0}}
 	if r.sameDraws {
-		in[loop.InputKey][1] = 0
+		in[algo.InputKey][1] = 0
 	}
 	for _, a := range r.cfg.optimisers() {
 		for nth := range a.steps {

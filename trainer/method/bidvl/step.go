@@ -8,16 +8,19 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/model/optim"
-	"ebtrain/trainer/run/loop"
 )
 
-// Report names the entries of the step's report. All are means over the global
+// Report are the entries of the step's report.
+func (c Config) Report() []algo.Column { return algo.Columns(c.reported(), "upper", "lower", "recon") }
+
+// reported names the entries of the report. All are means over the global
 // batch, except the norms of the averaged gradients. Of several lower steps it
 // has the last.
-func (c Config) Report() []string {
+func (c Config) reported() []string {
 	names := []string{"upper", "lower", "energy_data", "energy_fake", "energy_gen"}
 	add := func(when bool, more ...string) {
 		if when {
@@ -29,7 +32,7 @@ func (c Config) Report() []string {
 	add(c.LatentTerm == NotOffset, "prior_fake")
 	add(c.hasVAE(), "recon", "kl")
 	add(c.Ratio != ConstantRatio, "ratio", "vae")
-	add(true, loop.ReportStop, "grad_energy", "grad_inference", "grad_generator")
+	add(true, algo.ReportStop, "grad_energy", "grad_inference", "grad_generator")
 	add(c.LatentTerm == NotOffset, "grad_prior")
 	return names
 }
@@ -90,9 +93,9 @@ func newStep(ctx *nn.Context, cfg Config, net nets.Networks, batch int) *step {
 	n := cfg.Net
 	s := &step{
 		Context: ctx, cfg: cfg, net: net,
-		v:     ctx.Input(loop.InputImages, graph.T(ctx.DType, batch, n.Channels, n.Size, n.Size)),
-		key:   ctx.Input(loop.InputKey, graph.KeyType),
-		means: map[string]graph.ID{loop.ReportStop: ctx.Input(loop.InputStop, graph.T(ctx.DType))},
+		v:     ctx.Input(algo.InputImages, graph.T(ctx.DType, batch, n.Channels, n.Size, n.Size)),
+		key:   ctx.Input(algo.InputKey, graph.KeyType),
+		means: map[string]graph.ID{algo.ReportStop: ctx.Input(algo.InputStop, graph.T(ctx.DType))},
 		norms: map[string]graph.ID{}, stepped: map[string]int{},
 	}
 	s.latent = s.draw(philox.Latent, 0)
@@ -199,7 +202,7 @@ func (s *step) sync(net string, grads []graph.ID) []graph.ID {
 // report averages the scalars over ranks, in one small all-reduce.
 func (s *step) report() {
 	var means, norms []graph.ID
-	for _, name := range s.cfg.Report() {
+	for _, name := range s.cfg.reported() {
 		if id, ok := s.means[name]; ok {
 			means = append(means, s.Reshape(id, graph.D(1)))
 		} else {
@@ -210,5 +213,5 @@ func (s *step) report() {
 	if s.World > 1 {
 		all = s.AllReduce(collective.Mean, "losses", all)[0]
 	}
-	s.Output(loop.OutputReport, s.Concat(0, append([]graph.ID{all}, norms...)...))
+	s.Output(algo.OutputReport, s.Concat(0, append([]graph.ID{all}, norms...)...))
 }

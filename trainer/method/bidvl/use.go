@@ -5,51 +5,74 @@ import (
 
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
 )
 
-// The outputs of Judge.
-const (
-	OutputRecon  = "recon"  // G(μ(v)), of the shape of the images
-	OutputLogit  = "logit"  // (batch, 1): ranks like the energy, without ties
-	OutputEnergy = "energy" // (batch, 1)
-)
-
-// Sample builds batch samples G(h), h ~ N(0, I), named by loop.InputKey. Mode is
-// nn.BatchStats, as the released code samples, or nn.Eval.
-func (c Config) Sample(mode nn.Mode, batch int) (*graph.Graph, error) {
+// Sample draws batch samples G(h), h ~ N(0, I). Mode is nn.BatchStats, as the
+// released code samples, or nn.Eval.
+func (c Config) Sample(mode nn.Mode, batch int) (chain.Plan, error) {
 	net, err := c.Net.Build()
 	if err != nil {
-		return nil, fmt.Errorf("bidvl: %w", err)
+		return chain.Plan{}, fmt.Errorf("bidvl: %w", err)
 	}
+	out := nn.Variable{Name: chain.Prefix + "samples", Type: graph.T(graph.F32, batch, c.Net.Channels, c.Net.Size, c.Net.Size)}
 	ctx := nn.NewContext(mode, 1)
-	key := ctx.Input(loop.InputKey, graph.KeyType)
+	key := ctx.Input(chain.InputKey, graph.KeyType)
 	h := ctx.Draw(key, graph.Normal, philox.Sampling, 0, graph.T(graph.F32, batch, c.Net.Latent))
-	ctx.Output(loop.OutputSamples, net.Generator(ctx, h))
+	ctx.Assign(ctx.Var(out.Name, out.Type), net.Generator(ctx, h))
+	g, err := ctx.Commit()
+	return chain.Plan{Vars: []nn.Variable{out}, Stages: []chain.Stage{{Name: "sample", Graph: g, Times: 1}}, Out: out.Name}, err
+}
+
+// looking starts a graph that looks at batch images.
+func (c Config) looking(mode nn.Mode, batch int) (ctx *nn.Context, net nets.Networks, v graph.ID, err error) {
+	if net, err = c.Net.Build(); err != nil {
+		return nil, nil, 0, fmt.Errorf("bidvl: %w", err)
+	}
+	ctx = nn.NewContext(mode, 1)
+	return ctx, net, ctx.Input(algo.InputImages, graph.T(graph.F32, batch, c.Net.Channels, c.Net.Size, c.Net.Size)), nil
+}
+
+// Reconstruct builds G(μ(v)). Mode is nn.BatchStats or nn.Eval.
+func (c Config) Reconstruct(mode nn.Mode, batch int) (*graph.Graph, error) {
+	ctx, net, v, err := c.looking(mode, batch)
+	if err != nil {
+		return nil, err
+	}
+	mean, _ := net.Inference(ctx, v)
+	ctx.Output(algo.OutputRecon, net.Generator(ctx, mean))
 	return ctx.Commit()
 }
 
-// Judge builds, for batch images, their reconstructions G(μ(v)) and energies;
-// of the undecoupled model E(v, μ(v)). Mode is nn.BatchStats or nn.Eval; it is
-// the mode of Q and G, E has no batch norm.
-func (c Config) Judge(mode nn.Mode, batch int) (*graph.Graph, error) {
-	net, err := c.Net.Build()
+// Energies builds E(v), of the undecoupled model E(v, μ(v)). Mode, nn.BatchStats
+// or nn.Eval, is that of Q; E has no batch norm.
+func (c Config) Energies(mode nn.Mode, batch int) (*graph.Graph, error) {
+	ctx, net, v, err := c.looking(mode, batch)
 	if err != nil {
-		return nil, fmt.Errorf("bidvl: %w", err)
+		return nil, err
 	}
-	ctx := nn.NewContext(mode, 1)
-	v := ctx.Input(loop.InputImages, graph.T(graph.F32, batch, c.Net.Channels, c.Net.Size, c.Net.Size))
-	mean, _ := net.Inference(ctx, v)
-	ctx.Output(OutputRecon, net.Generator(ctx, mean))
 	var logit, energy graph.ID
 	if joint, ok := net.(nets.Joint); ok && c.Undecoupled {
+		mean, _ := net.Inference(ctx, v)
 		logit, energy = joint.JointEnergy(ctx, v, mean)
 	} else {
 		logit, energy = net.Energy(ctx, v)
 	}
-	ctx.Output(OutputLogit, logit)
-	ctx.Output(OutputEnergy, energy)
+	ctx.Output(algo.OutputLogit, logit)
+	ctx.Output(algo.OutputEnergy, energy)
+	return ctx.Commit()
+}
+
+// Encode builds μ(v), the means of the posterior.
+func (c Config) Encode(batch int) (*graph.Graph, error) {
+	ctx, net, v, err := c.looking(nn.Eval, batch)
+	if err != nil {
+		return nil, err
+	}
+	mean, _ := net.Inference(ctx, v)
+	ctx.Output(algo.OutputCode, mean)
 	return ctx.Commit()
 }

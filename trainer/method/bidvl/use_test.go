@@ -9,9 +9,9 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
 )
 
 func smallConfig() Config {
@@ -43,20 +43,24 @@ func started(t *testing.T, c Config) exec.Vars {
 	return vars
 }
 
-// Samples are G of the named draws, in either mode, and nothing is changed.
+// Samples are G of the named draws, in either mode, and nothing of the model is
+// changed.
 func TestSample(t *testing.T) {
 	c := smallConfig()
 	vars := started(t, c)
 	for _, mode := range []nn.Mode{nn.BatchStats, nn.Eval} {
-		g, err := c.Sample(mode, 3)
+		plan, err := c.Sample(mode, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(g.Assigns()); n != 0 {
-			t.Errorf("mode %d: %d variables are assigned", mode, n)
+		g := plan.Stages[0].Graph
+		if n := len(g.Assigns()); n != 1 {
+			t.Errorf("mode %d: %d variables are assigned, want the samples alone", mode, n)
 		}
-		out, err := ddptest.Run(g, vars, nil, ddptest.Values{loop.InputKey: {testSeed, 4, 10}})
-		if err != nil {
+		if err := nn.Initialise(vars, plan.Vars, testSeed); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ddptest.Run(g, vars, nil, ddptest.Values{algo.InputKey: {testSeed, 4, 10}}); err != nil {
 			t.Fatal(err)
 		}
 		h := make([]float64, 3*3)
@@ -66,10 +70,11 @@ func TestSample(t *testing.T) {
 		want := apply(t, mode, vars, ddptest.Values{"x": h}, func(ctx *nn.Context) graph.ID {
 			return built(t, c).Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
 		})
-		if err := ddptest.Near(out[loop.OutputSamples], want, 1e-6); err != nil {
+		got := numbers(t, vars, plan.Out)
+		if err := ddptest.Near(got, want, 1e-6); err != nil {
 			t.Errorf("mode %d: %v", mode, err)
 		}
-		for _, x := range out[loop.OutputSamples] {
+		for _, x := range got {
 			if !(math.Abs(x) <= 1) {
 				t.Fatalf("mode %d: a pixel of %v", mode, x)
 			}
@@ -92,55 +97,63 @@ func apply(t *testing.T, mode nn.Mode, vars exec.Vars, in ddptest.Values, f func
 	return out["y"]
 }
 
-// Judge gives G(μ(v)), the logit and its softplus, and changes nothing.
-func TestJudge(t *testing.T) {
+// What is asked of images changes nothing: G(μ(v)), μ(v), the logit and its
+// softplus.
+func TestLookingAtImages(t *testing.T) {
 	c := smallConfig()
 	vars := started(t, c)
 	images := rig{cfg: c, net: built(t, c), dtype: graph.F32}.pictures(3)
-	for _, mode := range []nn.Mode{nn.BatchStats, nn.Eval} {
-		g, err := c.Judge(mode, 3)
+	run := func(g *graph.Graph, err error) map[string][]float64 {
+		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n := len(g.Assigns()); n != 0 {
-			t.Errorf("mode %d: %d variables are assigned", mode, n)
+			t.Errorf("%d variables are assigned", n)
 		}
-		out, err := ddptest.Run(g, vars, nil, ddptest.Values{loop.InputImages: images})
+		out, err := ddptest.Run(g, vars, nil, ddptest.Values{algo.InputImages: images})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := ddptest.Values{"x": images}
-		image := graph.T(graph.F32, 3, 1, 32, 32)
-		mean := apply(t, mode, vars, in, func(ctx *nn.Context) graph.ID {
-			m, _ := built(t, c).Inference(ctx, ctx.Input("x", image))
+		return out
+	}
+	for _, mode := range []nn.Mode{nn.BatchStats, nn.Eval} {
+		mean := apply(t, mode, vars, ddptest.Values{"x": images}, func(ctx *nn.Context) graph.ID {
+			m, _ := built(t, c).Inference(ctx, ctx.Input("x", graph.T(graph.F32, 3, 1, 32, 32)))
 			return m
 		})
 		want := apply(t, mode, vars, ddptest.Values{"x": mean}, func(ctx *nn.Context) graph.ID {
 			return built(t, c).Generator(ctx, ctx.Input("x", graph.T(graph.F32, 3, 3)))
 		})
-		if err := ddptest.Near(out[OutputRecon], want, 1e-5); err != nil {
+		if err := ddptest.Near(run(c.Reconstruct(mode, 3))[algo.OutputRecon], want, 1e-5); err != nil {
 			t.Errorf("mode %d, reconstruction: %v", mode, err)
 		}
-		for i, l := range out[OutputLogit] {
+		if mode == nn.Eval {
+			if err := ddptest.Near(run(c.Encode(3))[algo.OutputCode], mean, 1e-6); err != nil {
+				t.Errorf("code: %v", err)
+			}
+		}
+		out := run(c.Energies(mode, 3))
+		for i, l := range out[algo.OutputLogit] {
 			want := max(l, 0) + math.Log1p(math.Exp(-math.Abs(l)))
-			if e := out[OutputEnergy][i]; !(math.Abs(e-want) <= 1e-6*want) {
+			if e := out[algo.OutputEnergy][i]; !(math.Abs(e-want) <= 1e-6*want) {
 				t.Errorf("mode %d: energy %v of logit %v, want %v", mode, e, l, want)
 			}
 		}
 	}
 }
 
-// The undecoupled model judges an image with its mean latent, E(v, μ(v)).
-func TestJudgeUndecoupled(t *testing.T) {
+// The undecoupled model has an image's energy with its mean latent, E(v, μ(v)).
+func TestEnergiesUndecoupled(t *testing.T) {
 	c := smallConfig()
 	c.Undecoupled = true
 	vars := started(t, c)
 	images := rig{cfg: c, net: built(t, c), dtype: graph.F32}.pictures(2)
-	g, err := c.Judge(nn.Eval, 2)
+	g, err := c.Energies(nn.Eval, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := ddptest.Run(g, vars, nil, ddptest.Values{loop.InputImages: images})
+	out, err := ddptest.Run(g, vars, nil, ddptest.Values{algo.InputImages: images})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +163,7 @@ func TestJudgeUndecoupled(t *testing.T) {
 		logit, _ := built(t, c).(nets.Joint).JointEnergy(ctx, x, mean)
 		return logit
 	})
-	if err := ddptest.Near(out[OutputLogit], want, 1e-6); err != nil {
+	if err := ddptest.Near(out[algo.OutputLogit], want, 1e-6); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"ebtrain/trainer/model/nets"
+	"ebtrain/trainer/setting"
 )
 
 // maxLowerSteps bounds N: every lower step is in the graph of a step.
@@ -20,22 +20,12 @@ func UpperLosses() []UpperLoss  { return []UpperLoss{Difference, Hinge} }
 func LowerLevels() []LowerLevel { return []LowerLevel{Symmetric, Canonical} }
 func Ratios() []Ratio           { return []Ratio{ConstantRatio, SigmoidRatio, ClampRatio} }
 
-// Choices is a list of values for a sentence: a, b or c.
-func Choices[T ~string](values []T) string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = string(v)
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
 // oneOf says that a setting is not one of its values.
 func oneOf[T ~string](what string, got T, values []T) error {
 	if slices.Contains(values, got) {
 		return nil
 	}
-	return fmt.Errorf("want the %s %s, got %q", what, Choices(values), string(got))
+	return fmt.Errorf("want the %s %s, got %q", what, setting.Choices(values), string(got))
 }
 
 // Validate says everything that is wrong with the settings.

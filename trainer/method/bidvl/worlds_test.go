@@ -14,9 +14,9 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
 )
 
 // virtualShards is what train --deterministic cuts a batch into.
@@ -98,7 +98,7 @@ func (r rig) deterministic(t *testing.T, world int, images []float64) map[string
 		t.Fatal(err)
 	}
 	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: virtualShards, World: world, Batch: step.Batch(step.v),
-		Split: map[string]bool{loop.InputImages: true}, Key: loop.InputKey})
+		Split: map[string]bool{algo.InputImages: true}, Key: algo.InputKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func twoSteps(ctx context.Context, g *graph.Graph, specs []nn.Variable, comm col
 			return nil, err
 		}
 	}
-	out = map[string][]byte{"the report": slices.Clone(p.Output(loop.OutputReport).Bytes())}
+	out = map[string][]byte{"the report": slices.Clone(p.Output(algo.OutputReport).Bytes())}
 	for _, name := range vars.Names() {
 		x, err := vars.Get(name)
 		if err != nil {

@@ -28,6 +28,12 @@ import (
 // one of the model's.
 const Prefix = "chain."
 
+// Var is a variable of a plan, of zeros: (Prefix + name) with its type, so that
+// plans of several sizes can lie beside one model.
+func Var(name string, t graph.Type) nn.Variable {
+	return nn.Variable{Name: Prefix + name + " " + t.String(), Type: t, Role: nn.Buffer}
+}
+
 // InputKey is the input of a transition that names its draws: graph.KeyType,
 // {seed, number of the transition over all stages, 0}.
 const InputKey = "key"
@@ -51,21 +57,43 @@ type Stage struct {
 	Feed func(exec.Program) func(i int)
 }
 
+// Transitions is how many there are over all stages.
+func (p Plan) Transitions() (n int) {
+	for _, s := range p.Stages {
+		n += s.Times
+	}
+	return n
+}
+
 // Validate says what is wrong with the plan.
 func (p Plan) Validate() error {
-	found := false
+	own := map[string]bool{}
 	for _, v := range p.Vars {
 		if !strings.HasPrefix(v.Name, Prefix) {
 			return fmt.Errorf("chain: variable %q: want a name that begins with %q", v.Name, Prefix)
 		}
-		found = found || v.Name == p.Out
+		own[v.Name] = true
 	}
-	if !found {
+	if !own[p.Out] {
 		return fmt.Errorf("chain: the result %q is none of the plan's variables", p.Out)
 	}
 	for _, s := range p.Stages {
-		if s.Times < 0 {
-			return fmt.Errorf("chain: stage %s: want at least 0 transitions, got %d", s.Name, s.Times)
+		if err := s.validate(own); err != nil {
+			return fmt.Errorf("chain: stage %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// validate allows a stage to assign the plan's own variables, and no other: the
+// model stays as it is.
+func (s Stage) validate(own map[string]bool) error {
+	if s.Times < 0 {
+		return fmt.Errorf("want at least 0 transitions, got %d", s.Times)
+	}
+	for _, a := range s.Graph.Assigns() {
+		if leaf, ok := s.Graph.Nodes()[s.Graph.NodeOf(a.Var)].Op.(graph.Leaf); !ok || !own[leaf.Name] {
+			return fmt.Errorf("assigns %q, which is none of the plan's variables", leaf.Name)
 		}
 	}
 	return nil
@@ -133,10 +161,7 @@ func (c *Chain) Run(ctx context.Context, seed uint64, each Step) (*exec.Tensor, 
 // Continue runs all stages from the state as it is: variables that the caller has
 // set since New.
 func (c *Chain) Continue(ctx context.Context, seed uint64, each Step) (*exec.Tensor, error) {
-	done, of := 0, 0
-	for _, s := range c.plan.Stages {
-		of += s.Times
-	}
+	done, of := 0, c.plan.Transitions()
 	for k, s := range c.plan.Stages {
 		key := c.programs[k].Input(InputKey)
 		for i := range s.Times {

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebtrain/ddp/graph"
@@ -27,7 +28,18 @@ const (
 	Weight Role = iota + 1 // learned
 	Buffer                 // state of a layer: running statistics, spectral vectors
 	Moment                 // state of an optimiser
+	// Scratch is a rank's own state. It may differ between ranks, and no
+	// checkpoint holds it: a resumed run begins with its initial value again, so
+	// what is to go on as if never interrupted does not belong here.
+	Scratch
 )
+
+func (r Role) String() string {
+	if r < Weight || r > Scratch {
+		return fmt.Sprintf("Role(%d)", uint8(r))
+	}
+	return [...]string{Weight: "weight", Buffer: "buffer", Moment: "moment", Scratch: "scratch"}[r]
+}
 
 // Variable describes one variable of a model.
 type Variable struct {
@@ -94,6 +106,12 @@ func (c *Context) Buffer(name string, s graph.Shape, init Init) graph.ID {
 	return c.StopGrad(c.variable(name, graph.Type{DType: c.DType, Shape: s}, Buffer, init))
 }
 
+// Scratch is the newest value of a rank's own state, declared on first use. It
+// is a constant to differentiation.
+func (c *Context) Scratch(name string, s graph.Shape, init Init) graph.ID {
+	return c.StopGrad(c.variable(name, graph.Type{DType: c.DType, Shape: s}, Scratch, init))
+}
+
 // Moment is the newest value of an optimiser's state, declared on first use.
 func (c *Context) Moment(name string, s graph.Shape) graph.ID {
 	return c.variable(name, graph.Type{DType: c.DType, Shape: s}, Moment, nil)
@@ -103,7 +121,7 @@ func (c *Context) variable(name string, t graph.Type, role Role, init Init) grap
 	full := c.fullName(name)
 	if i, ok := c.index[full]; ok {
 		if v := c.vars[i]; v.Type != t || v.Role != role {
-			c.Fail(fmt.Errorf("variable %s is %v, and asked for as %v", full, v.Type, t))
+			c.Fail(fmt.Errorf("variable %s is a %v %v, and asked for as a %v %v", full, v.Role, v.Type, role, t))
 			return 0
 		}
 		return c.now[full]
@@ -164,6 +182,12 @@ func IDs(ps []Param) []graph.ID {
 
 // Variables are all variables declared so far, in order.
 func (c *Context) Variables() []Variable { return append([]Variable(nil), c.vars...) }
+
+// Replicated are those of vars that all ranks hold alike and checkpoints keep:
+// all but Scratch.
+func Replicated(vars []Variable) []Variable {
+	return slices.DeleteFunc(slices.Clone(vars), func(v Variable) bool { return v.Role == Scratch })
+}
 
 // Commit assigns every variable that has a new value, and builds the graph.
 func (c *Context) Commit() (*graph.Graph, error) {

@@ -151,7 +151,7 @@ func TestLayerErrors(t *testing.T) {
 		{"one name, two shapes", func(c *Context, x graph.ID) {
 			Conv2d{Name: "f", In: 2, Out: 1, Kernel: 3, Stride: 1}.Apply(c, x)
 			Conv2d{Name: "f", In: 2, Out: 2, Kernel: 3, Stride: 1}.Apply(c, x)
-		}, "f: variable f.weight is f32[1,2,3,3], and asked for as f32[2,2,3,3]"},
+		}, "f: variable f.weight is a weight f32[1,2,3,3], and asked for as a weight f32[2,2,3,3]"},
 		{"set what is not there", func(c *Context, x graph.ID) { c.Set("g", x) }, "variable g is set before it is declared"},
 		{"set to another type", func(c *Context, x graph.ID) {
 			c.Weight("h", graph.D(1), Ones)

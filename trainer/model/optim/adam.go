@@ -1,10 +1,18 @@
 // Package optim builds optimiser steps into graphs.
 //
-// A step reads the newest values of parameters and moments from an nn.Context
-// and gives them new values, so that whatever follows in the same graph sees
-// the stepped parameters. What changes from step to step (learning rate, bias
-// corrections) enters through one small input whose value is a pure function
-// of the step number, so a resume needs nothing but that number.
+// There are two kinds. A step of Adam reads the newest values of parameters and
+// moments from an nn.Context and gives them new values, so that whatever follows
+// in the same graph sees the stepped parameters. A Rule (PureAdam, Descent) is a
+// pure function of a State, a gradient and Rates: it assigns nothing and can be
+// differentiated, which an unrolled lower level needs; Keep assigns the states
+// that are to last. Both have the same moments, by name and by value.
+//
+// What changes from step to step (learning rate, bias corrections) enters through
+// one small input whose value is a pure function of the step number, so a resume
+// needs nothing but that number.
+//
+// Values of this package may be used from any goroutine; a Context belongs to
+// one.
 package optim
 
 import (
@@ -98,11 +106,21 @@ func (a Adam) stepOne(c *nn.Context, p nn.Param, g, rate, correct graph.ID) {
 	s := c.Shape(p.ID)
 	m := g
 	if a.Beta1 != 0 {
-		m = c.Add(c.Scale(c.Moment(p.Name+".m", s), a.Beta1), c.Scale(g, 1-a.Beta1))
+		m = average(c, c.Moment(p.Name+".m", s), g, a.Beta1)
 		c.Update(p.Name+".m", m)
 	}
-	v := c.Add(c.Scale(c.Moment(p.Name+".v", s), a.Beta2), c.Scale(c.Square(g), 1-a.Beta2))
+	v := average(c, c.Moment(p.Name+".v", s), c.Square(g), a.Beta2)
 	c.Update(p.Name+".v", v)
-	denom := c.Shift(c.Mul(c.Sqrt(v), correct), a.Eps)
-	c.Set(p.Name, c.Sub(p.ID, c.Div(c.Mul(m, rate), denom)))
+	c.Set(p.Name, moved(c, p.ID, m, v, a.Eps, Rates{rate, correct}))
+}
+
+// average is the moment old after x: βold + (1−β)x.
+func average(c *nn.Context, old, x graph.ID, beta float64) graph.ID {
+	return c.Add(c.Scale(old, beta), c.Scale(x, 1-beta))
+}
+
+// moved is p − rate·m/(√v·correct + ε).
+func moved(c *nn.Context, p, m, v graph.ID, eps float64, t Rates) graph.ID {
+	denom := c.Shift(c.Mul(c.Sqrt(v), t.Correct), eps)
+	return c.Sub(p, c.Div(c.Mul(m, t.Rate), denom))
 }

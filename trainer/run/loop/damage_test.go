@@ -11,6 +11,7 @@ import (
 
 	"ebtrain/data"
 	"ebtrain/data/loader"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/loop"
 )
@@ -83,7 +84,7 @@ func TestDamageStopsAfterACheckpoint(t *testing.T) {
 		}
 		for i, r := range j.seen.records {
 			for k, v := range r.Values {
-				if name := r.Names[k]; name != loop.ReportStop && got[i].Values[k] != v {
+				if name := r.Names[k]; name != algo.ReportStop && got[i].Values[k] != v {
 					t.Errorf("world %d, step %d: %s is %v, uninterrupted %v", world, i, name, got[i].Values[k], v)
 				}
 			}

@@ -113,7 +113,7 @@ func (j *job) rank(ctx context.Context, rank int, comm collective.Comm) (outcome
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	p := loop.Parts{Algorithm: alg, Backend: spy{backend, func(v exec.Vars) { j.vars[rank] = v }}, Comm: comm, Loader: ld, Log: slog.New(slog.DiscardHandler)}
+	p := loop.Parts{Model: alg, Backend: spy{backend, func(v exec.Vars) { j.vars[rank] = v }}, Comm: comm, Loader: ld, Log: slog.New(slog.DiscardHandler)}
 	if rank == 0 {
 		j.seen = &watch{}
 		p.Observer = j.seen
@@ -231,9 +231,9 @@ func TestPlanMustBeShared(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			j := job{world: 2, config: loop.Config{Batch: 4, Steps: 2, Seed: 1}}
 			j.parts = func(rank int, p *loop.Parts) {
-				alg := p.Algorithm.(bidvl.Config)
+				alg := p.Model.(bidvl.Config)
 				c.change(rank, &alg)
-				p.Algorithm = alg
+				p.Model = alg
 			}
 			_, errs := j.run(t)
 			for r, err := range errs {

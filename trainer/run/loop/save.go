@@ -48,7 +48,7 @@ func (t *Trainer) write() error {
 		}
 	}
 	groups := map[string][]ckpt.Named{}
-	for _, v := range t.specs {
+	for _, v := range nn.Replicated(t.specs) {
 		value, err := t.vars.Get(v.Name)
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func (t *Trainer) restore() error {
 
 // SetVariables sets the variables listed in specs from the groups of a
 // checkpoint, by name; from is its path. A missing one or one of another type
-// is an error.
+// is an error. Scratch variables are in no checkpoint and are left alone.
 func SetVariables(vars exec.Vars, specs []nn.Variable, groups map[string][]ckpt.Named, from string) error {
 	tensors := map[string]*exec.Tensor{}
 	for _, g := range groups {
@@ -114,7 +114,7 @@ func SetVariables(vars exec.Vars, specs []nn.Variable, groups map[string][]ckpt.
 			tensors[n.Name] = n.Tensor
 		}
 	}
-	for _, v := range specs {
+	for _, v := range nn.Replicated(specs) {
 		value, ok := tensors[v.Name]
 		switch {
 		case !ok:

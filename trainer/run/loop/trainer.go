@@ -14,6 +14,8 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/trace"
 )
@@ -45,14 +47,14 @@ type Config struct {
 // Parts are what a run is made of. All but Observer, Stop and Progress are
 // required; Comm is nil in a world of one.
 type Parts struct {
-	Algorithm Algorithm
-	Backend   exec.Backend
-	Comm      collective.Comm
-	Loader    *loader.Loader
-	Log       *slog.Logger
-	Observer  Observer                       // rank 0's view; nil elsewhere
-	Stop      <-chan struct{}                // closed when this rank is asked to stop
-	Progress  func(step int64, phase string) // told what happens next; may be nil
+	Model    algo.Model
+	Backend  exec.Backend
+	Comm     collective.Comm
+	Loader   *loader.Loader
+	Log      *slog.Logger
+	Observer Observer                       // rank 0's view; nil elsewhere
+	Stop     <-chan struct{}                // closed when this rank is asked to stop
+	Progress func(step int64, phase string) // told what happens next; may be nil
 }
 
 // Observer sees what rank 0 shows and keeps.
@@ -61,9 +63,8 @@ type Observer interface {
 	Started(step int64) error
 	// Stepped reports a finished step.
 	Stepped(Record) error
-	// Sampled shows pictures made after step steps; they are valid during the
-	// call.
-	Sampled(step int64, images *exec.Tensor) error
+	// Sampled shows samples (n, C, H, W), drawn after step steps.
+	Sampled(step int64, samples *exec.Tensor) error
 	// Saving says that a checkpoint of step steps is about to be written: what
 	// was kept of those steps must now survive as long as it does.
 	Saving(step int64) error
@@ -103,7 +104,7 @@ type Trainer struct {
 	specs  []nn.Variable
 	vars   exec.Vars
 	step   exec.Program
-	sample exec.Program // rank 0 only, nil if no grids are made
+	sample *chain.Chain // rank 0 only, nil if no grids are made
 
 	next  int64 // the step to run
 	saved int64 // the step of the newest checkpoint, −1 if none
@@ -111,7 +112,7 @@ type Trainer struct {
 	// unread is why the loader has no next batch for this rank, nil if it has.
 	unread error
 
-	feedOwn  func(step int64, epoch int) // the algorithm's own inputs
+	feedOwn  func(step int64, epoch int) // the model's own inputs
 	names    []string                    // of the report
 	values   []float64                   // of the last step's report
 	replicas *ddp.Replicas               // nil until they are compared
@@ -122,7 +123,7 @@ type Trainer struct {
 // New compiles the programs, sets every variable to its initial value or to
 // that of the newest checkpoint, and makes sure that all ranks agree on both.
 func New(ctx context.Context, cfg Config, parts Parts) (*Trainer, error) {
-	t := &Trainer{cfg: cfg, parts: parts, saved: -1, names: parts.Algorithm.Report()}
+	t := &Trainer{cfg: cfg, parts: parts, saved: -1, names: algo.Names(parts.Model.Report())}
 	if err := t.prepare(ctx); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -154,7 +155,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.feedOwn = t.parts.Algorithm.Feeder(t.step)
+	t.feedOwn = t.parts.Model.Feeder(t.step)
 	var text strings.Builder
 	fmt.Fprintf(&text, "settings %s\nworld %d\nsteps %d\nstart at step %d\n", t.cfg.Digest, t.world(), t.cfg.Steps, t.next)
 	if err := g.Dump(&text); err != nil {
@@ -175,12 +176,12 @@ func (t *Trainer) stepGraph() (*graph.Graph, []nn.Variable, error) {
 	if t.cfg.Batch < 1 || t.cfg.Batch%parts != 0 {
 		return nil, nil, fmt.Errorf("batch %d does not divide evenly among %d %s", t.cfg.Batch, parts, what)
 	}
-	g, specs, err := t.parts.Algorithm.Step(parts, t.cfg.Batch/parts)
+	g, specs, err := t.parts.Model.Step(parts, t.cfg.Batch/parts)
 	if err != nil || t.cfg.Shards == 0 {
 		return g, specs, err
 	}
 	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: parts, World: t.world(), Batch: t.cfg.Batch / parts,
-		Split: map[string]bool{InputImages: true}, Key: InputKey})
+		Split: map[string]bool{algo.InputImages: true}, Key: algo.InputKey})
 	return g, specs, err
 }
 
@@ -202,9 +203,9 @@ func (t *Trainer) checkReplicas(ctx context.Context) error {
 	}
 	t.tell(t.next, "compare replicas")
 	if t.replicas == nil {
-		names := make([]string, len(t.specs))
-		for i, v := range t.specs {
-			names[i] = v.Name
+		var names []string
+		for _, v := range nn.Replicated(t.specs) {
+			names = append(names, v.Name)
 		}
 		t.replicas = ddp.NewReplicas(t.parts.Comm, t.vars, names)
 	}
@@ -294,23 +295,25 @@ func (t *Trainer) one(ctx context.Context) (stop bool, err error) {
 
 // feed fills the inputs of the step.
 func (t *Trainer) feed(batch *loader.Batch) {
-	copy(t.step.Input(InputImages).F32(), batch.X)
-	fill(t.step, InputKey, int64(t.cfg.Seed), t.next, int64(batch.First))
+	copy(t.step.Input(algo.InputImages).F32(), batch.X)
+	if key := t.step.Input(algo.InputKey); key != nil {
+		copy(key.I64(), []int64{int64(t.cfg.Seed), t.next, int64(batch.First)})
+	}
 	t.feedOwn(t.next, int(batch.Epoch))
 	select {
 	case <-t.parts.Stop:
 		t.asked = true
 	default:
 	}
-	t.step.Input(InputStop).F32()[0] = 0
+	t.step.Input(algo.InputStop).F32()[0] = 0
 	if t.asked || t.unread != nil {
-		t.step.Input(InputStop).F32()[0] = 1
+		t.step.Input(algo.InputStop).F32()[0] = 1
 	}
 }
 
 // account reads the report of the step that has run.
 func (t *Trainer) account(r *Record) (stop bool, err error) {
-	out := t.step.Output(OutputReport)
+	out := t.step.Output(algo.OutputReport)
 	r.Values = t.values[:0]
 	for i, name := range r.Names {
 		v := out.At(i)
@@ -319,7 +322,7 @@ func (t *Trainer) account(r *Record) (stop bool, err error) {
 				ErrDiverged, name, v, r.Step)
 		}
 		r.Values = append(r.Values, v)
-		stop = stop || name == ReportStop && v > 0
+		stop = stop || name == algo.ReportStop && v > 0
 	}
 	t.values = r.Values
 	if t.parts.Observer == nil {
@@ -350,10 +353,11 @@ func (t *Trainer) due(ctx context.Context) error {
 // Close releases the programs.
 func (t *Trainer) Close() error {
 	var errs []error
-	for _, p := range []exec.Program{t.step, t.sample} {
-		if p != nil {
-			errs = append(errs, p.Close())
-		}
+	if t.step != nil {
+		errs = append(errs, t.step.Close())
+	}
+	if t.sample != nil {
+		errs = append(errs, t.sample.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -6,8 +6,9 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/model/optim"
 )
 
 // ConvSM is a step of multi-scale denoising score matching of a convolutional
@@ -41,15 +42,13 @@ func (m ConvSM) Validate() error {
 }
 
 // Report names the entry of the report.
-func (m ConvSM) Report() []string { return []string{"loss"} }
+func (m ConvSM) Report() []algo.Column { return algo.Columns([]string{"loss"}) }
 
 // Feeder fills the schedule of Adam.
 func (m ConvSM) Feeder(p exec.Program) func(step int64, epoch int) {
 	in := p.Input(inputRates)
 	return func(step int64, _ int) {
-		for j, r := range rates(m.LR, step+1) {
-			in.SetAt(j, r)
-		}
+		optim.SetRow(in, 0, rates(m.LR, step+1))
 	}
 }
 
@@ -68,22 +67,22 @@ func (m ConvSM) build(c *nn.Context, batch int, draw noise) {
 	image := graph.T(c.DType, batch, m.Channels, m.Size, m.Size)
 	eps := draw(0, graph.Normal, image)
 	sigma := m.levels(c, batch)
-	v := c.Add(c.Input(loop.InputImages, image), c.Mul(eps, sigma))
+	v := c.Add(c.Input(algo.InputImages, image), c.Mul(eps, sigma))
 	score := c.Grad(c.Neg(m.energy(c, v)), v)[0]
 	miss := c.Add(c.Div(score, sigma), c.Scale(eps, 1/(sigma0*sigma0)))
 	loss := c.Scale(c.Sum(c.Square(miss)), 0.5/float64(batch))
 
 	ps := c.Params("energy")
-	s := declare(c, ps)
-	grads := ddp.Sync(c.Builder, c.World, "energy", c.Grad(loss, s.p...))
-	s.step(c, grads, c.Input(inputRates, graph.T(c.DType, 1, 2)), 0).keep(c, ps)
+	s := optim.Declare(c, "energy", ps)
+	grads := ddp.Sync(c.Builder, c.World, "energy", c.Grad(loss, s.P...))
+	adam().Step(c, s, grads, optim.Rows(c, inputRates, 1)[0]).Keep(c, "energy", ps)
 	report(c, loss)
 }
 
 // levels are σᵢ of this rank's samples, (batch, 1, 1, 1). The key says where in
 // the global batch they begin.
 func (m ConvSM) levels(c *nn.Context, batch int) graph.ID {
-	key := c.Input(loop.InputKey, graph.KeyType)
+	key := c.Input(algo.InputKey, graph.KeyType)
 	first := c.Reshape(c.Cast(c.Slice(key, 0, 2, 3, 1), c.DType), graph.D(1, 1, 1, 1))
 	i := c.Add(c.Iota(graph.T(c.DType, batch, 1, 1, 1), 0), first)
 	return c.Shift(c.Scale(i, (gridHigh-gridLow)/float64(max(1, c.World*batch-1))), gridLow)

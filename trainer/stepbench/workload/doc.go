@@ -16,8 +16,8 @@ import (
 	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
 )
 
 // noise gives independent draws; the same number gives the same draw.
@@ -25,7 +25,7 @@ type noise func(number uint16, dist graph.Dist, t graph.Type) graph.ID
 
 // drawn is noise as a training step draws it.
 func drawn(c *nn.Context) noise {
-	key := c.Input(loop.InputKey, graph.KeyType)
+	key := c.Input(algo.InputKey, graph.KeyType)
 	return func(number uint16, dist graph.Dist, t graph.Type) graph.ID {
 		return c.Draw(key, dist, philox.Testing, number, t)
 	}
@@ -41,5 +41,5 @@ func report(c *nn.Context, scalars ...graph.ID) {
 	if c.World > 1 {
 		all = c.AllReduce(collective.Mean, "losses", all)[0]
 	}
-	c.Output(loop.OutputReport, all)
+	c.Output(algo.OutputReport, all)
 }

@@ -7,8 +7,9 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/model/optim"
 )
 
 // GRBM is a step of BiDSM on a Gaussian restricted Boltzmann machine
@@ -41,7 +42,7 @@ const inputRates = "rates"
 
 // Report names the entries of the report: the losses J and G, G at the last of
 // the Lower steps.
-func (m GRBM) Report() []string { return []string{"upper", "lower"} }
+func (m GRBM) Report() []algo.Column { return algo.Columns([]string{"upper", "lower"}) }
 
 // Feeder fills the schedule of Adam.
 func (m GRBM) Feeder(p exec.Program) func(step int64, epoch int) {
@@ -53,9 +54,7 @@ func (m GRBM) Feeder(p exec.Program) func(step int64, epoch int) {
 			if i == k+n {
 				t = step + 1
 			}
-			for j, r := range rates(m.LR, t) {
-				in.SetAt(int(2*i)+j, r)
-			}
+			optim.SetRow(in, int(i), rates(m.LR, t))
 		}
 	}
 }
@@ -82,7 +81,7 @@ type grbm struct {
 }
 
 func (m GRBM) build(c *nn.Context, batch int, draw noise) {
-	s := &grbm{Context: c, m: m, v: c.Input(loop.InputImages, graph.T(c.DType, batch, m.Visible)), batch: batch, draw: draw}
+	s := &grbm{Context: c, m: m, v: c.Input(algo.InputImages, graph.T(c.DType, batch, m.Visible)), batch: batch, draw: draw}
 	c.Scope("model", func() {
 		bound := nn.FanIn(m.Hidden)
 		c.Weight("s", graph.D(m.Visible), nn.Zeros)
@@ -94,31 +93,31 @@ func (m GRBM) build(c *nn.Context, batch int, draw noise) {
 		c.Weight("weight", graph.D(m.Hidden, m.Visible), nn.FanIn(m.Visible))
 		c.Weight("bias", graph.D(m.Hidden), nn.FanIn(m.Visible))
 	})
-	schedule := c.Input(inputRates, graph.T(c.DType, m.Lower+m.Unroll+1, 2))
+	schedule := optim.Rows(c, inputRates, m.Lower+m.Unroll+1)
 	thetas, phis := c.Params("model"), c.Params("posterior")
-	theta, phi := declare(c, thetas), declare(c, phis)
+	theta, phi := optim.Declare(c, "upper", thetas), optim.Declare(c, "lower", phis)
 
 	var lower graph.ID
 	for i := range m.Lower {
 		c.Builder.Scope(fmt.Sprintf("lower%d", i), func() {
-			lower = s.lower(theta.p, phi.p)
-			phi = phi.step(c, s.sync(fmt.Sprintf("lower %d", i), lower, phi.p), schedule, i)
+			lower = s.lower(theta.P, phi.P)
+			phi = adam().Step(c, phi, s.sync(fmt.Sprintf("lower %d", i), lower, phi.P), schedule[i])
 		})
 	}
-	phi.keep(c, phis)
-	phi = phi.detached(c)
+	phi.Keep(c, "lower", phis)
+	phi = phi.Detached(c)
 	for i := range m.Unroll {
 		c.Builder.Scope(fmt.Sprintf("unroll%d", i), func() {
-			loss := s.lower(theta.p, phi.p)
-			phi = phi.step(c, s.sync(fmt.Sprintf("unroll %d", i), loss, phi.p), schedule, m.Lower+i)
+			loss := s.lower(theta.P, phi.P)
+			phi = adam().Step(c, phi, s.sync(fmt.Sprintf("unroll %d", i), loss, phi.P), schedule[m.Lower+i])
 		})
 	}
 	c.Builder.Scope("upper", func() {
-		upper := s.upper(theta.p, phi.p)
-		theta = theta.step(c, s.sync("upper", upper, theta.p), schedule, m.Lower+m.Unroll)
+		upper := s.upper(theta.P, phi.P)
+		theta = adam().Step(c, theta, s.sync("upper", upper, theta.P), schedule[m.Lower+m.Unroll])
 		report(c, upper, lower)
 	})
-	theta.keep(c, thetas)
+	theta.Keep(c, "upper", thetas)
 }
 
 // sync is the gradient of loss, averaged over ranks. Where it is differentiated

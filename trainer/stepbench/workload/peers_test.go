@@ -16,8 +16,8 @@ import (
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/run/loop"
 )
 
 // golden is what a PyTorch peer computes in two steps, in float64.
@@ -189,17 +189,17 @@ func TestDrawsAreGlobal(t *testing.T) {
 						return err
 					}
 					defer func() { err = errors.Join(err, p.Close()) }()
-					in := p.Input(loop.InputImages)
+					in := p.Input(algo.InputImages)
 					n := l.images * batch / world
 					for i, x := range wave(l.images*batch, 3, 0.4, 0.5)[rank*n : (rank+1)*n] {
 						in.SetAt(i, x)
 					}
-					copy(p.Input(loop.InputKey).I64(), []int64{7, 0, int64(rank * batch / world)})
+					copy(p.Input(algo.InputKey).I64(), []int64{7, 0, int64(rank * batch / world)})
 					l.model.Feeder(p)(0, 0)
 					if err := exec.Run(context.Background(), p); err != nil {
 						return err
 					}
-					got := ddptest.Numbers(p.Output(loop.OutputReport))
+					got := ddptest.Numbers(p.Output(algo.OutputReport))
 					if world == 1 {
 						one = got
 						return nil
@@ -266,19 +266,19 @@ func (l load) rank(backend exec.Backend, dt graph.DType, rank, world int, comm c
 		}
 	}
 	for step := range 2 {
-		part(p.Input(loop.InputImages), wave(l.images.Len(), 50+step, 0.4, 0.5))
+		part(p.Input(algo.InputImages), wave(l.images.Len(), 50+step, 0.4, 0.5))
 		for name, i := range draws {
 			t := p.Input(name)
 			part(t, l.draw(step, i, t.Type.Shape.Len()*world))
 		}
-		if key := p.Input(loop.InputKey); key != nil {
+		if key := p.Input(algo.InputKey); key != nil {
 			copy(key.I64(), []int64{1, int64(step), int64(rank * batch)})
 		}
 		l.feeder(p)(int64(step), 0)
 		if err := exec.Run(context.Background(), p); err != nil {
 			return nil, nil, err
 		}
-		losses = append(losses, ddptest.Numbers(p.Output(loop.OutputReport)))
+		losses = append(losses, ddptest.Numbers(p.Output(algo.OutputReport)))
 	}
 	return losses, vars, nil
 }

@@ -1,0 +1,149 @@
+package bidvl
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"ebtrain/data"
+	"ebtrain/data/loader"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/nets"
+	"ebtrain/trainer/setting"
+)
+
+// Method is BiDVL for the programs.
+func Method() algo.Method {
+	m := algo.Method{Name: "bidvl", About: "bi-level doubly variational learning: energy net, inference net, generator", Nets: nets.Names()}
+	for _, p := range Presets() {
+		c := p.Config
+		m.Presets = append(m.Presets, algo.Preset{Name: p.Name, About: p.About, Net: c.Net.Name(), Config: &c, Batch: p.Batch, Steps: p.Steps})
+	}
+	m.Decode = func(raw json.RawMessage) (algo.Config, error) {
+		var c Config
+		err := json.Unmarshal(raw, &c)
+		return &c, err
+	}
+	return m
+}
+
+// Clone is a copy that shares nothing with c.
+func (c *Config) Clone() algo.Config {
+	d := *c
+	if c.Generator != nil {
+		g := *c.Generator
+		d.Generator = &g
+	}
+	return &d
+}
+
+// Model is the model of a config that fits its data and is valid.
+func (c *Config) Model() algo.Model { return *c }
+
+// SetNet takes the networks of that name at the paper's sizes.
+func (c *Config) SetNet(name string) (err error) {
+	c.Net, err = nets.Named(name)
+	return err
+}
+
+// Fit takes the number of channels from the data, and replaces every default by
+// its value.
+func (c *Config) Fit(s data.Schema) error {
+	if s.H != c.Net.Size || s.W != c.Net.Size {
+		return &algo.Misfit{What: "--net " + c.Net.Name(), H: c.Net.Size, W: c.Net.Size}
+	}
+	c.Net.Channels = s.C
+	*c = c.Resolved()
+	return nil
+}
+
+// Takes says which pictures the networks take.
+func (c Config) Takes() algo.Inputs {
+	return algo.Inputs{Shape: graph.D(c.Net.Channels, c.Net.Size, c.Net.Size), Range: loader.Symmetric}
+}
+
+// Settings adds what a user may change.
+func (c *Config) Settings(s *setting.Set) {
+	s.Place(setting.Trained)
+	least := 1
+	if c.Net.Family == nets.ConvFamily {
+		least = 4
+	}
+	s.Int("width", &c.Net.Width, least, 1<<14, "base width of the networks (64 in the paper)")
+	s.Int("latent", &c.Net.Latent, 1, 1<<20, "size of the latent vector")
+	s.Bool("plain-shortcut", &c.Net.PlainShortcut, "residual networks: shortcuts get x, as in SNGAN, not relu(x) as in the released code")
+	c.lossSettings(s)
+	c.optimiserSettings(s)
+	s.Then(func() error {
+		if n := c.Net; n.Family == nets.ConvFamily && n.Width%4 != 0 {
+			return fmt.Errorf("want --width of a multiple of 4, got %d", n.Width)
+		}
+		return nil
+	})
+}
+
+func (c *Config) lossSettings(s *setting.Set) {
+	s.Place(setting.Losses)
+	setting.Word(s, "order", &c.Order, Orders(), "which level is updated first: upper-lower (as the released code) or lower-upper (as the paper's Algorithm 1)")
+	s.Int("lower-steps", &c.LowerSteps, 1, maxLowerSteps, "N, steps of the lower level per step")
+	s.Bool("fresh-latent", &c.FreshLatent, "draw new latents for the lower level")
+	setting.Word(s, "latent-term", &c.LatentTerm, LatentTerms(), "latent term: offset (the paper's formal version), not-offset or none")
+	s.Text("latent-weight", "weight of the latent term; auto is 1/latent", c.showLatentWeight, c.readLatentWeight)
+	setting.Word(s, "upper-loss", &c.UpperLoss, UpperLosses(), "loss of the energy net: difference, or hinge for residual networks")
+	setting.Word(s, "lower-level", &c.LowerLevel, LowerLevels(), "divergence of the lower level: symmetric, or canonical (an ablation that is expected to diverge)")
+	setting.Word(s, "ratio", &c.Ratio, Ratios(), "what weighs each picture's reconstruction and prior terms besides r': constant, sigmoid (the paper's bias term) or clamp")
+	s.Bool("undecoupled", &c.Undecoupled, "give the energy net the latents too (an ablation, convolutional networks)")
+	s.Float("vae-weight", &c.VAEWeight, setting.AtLeast0, "r', weight of the reconstruction and prior terms")
+}
+
+// optimiserSettings adds those of the optimisers. What they share is kept with
+// the upper level's while it is read.
+func (c *Config) optimiserSettings(s *setting.Set) {
+	s.Place(setting.Optimisers)
+	generator := 0.0
+	if c.Generator != nil {
+		generator = c.Generator.LR
+	}
+	s.Float("lr", &c.Lower.LR, setting.Positive, "Adam's learning rate for the inference net, and for the generator without --lr-generator")
+	s.Float("lr-energy", &c.Upper.LR, setting.Positive, "Adam's learning rate for the energy net")
+	s.Float("lr-generator", &generator, setting.AtLeast0, "Adam's learning rate for the generator, in an optimiser of its own; 0 is none of its own")
+	s.Float("beta1", &c.Upper.Beta1, setting.Moment, "Adam's beta1")
+	s.Float("beta2", &c.Upper.Beta2, setting.Moment, "Adam's beta2")
+	s.Float("lr-decay", &c.Upper.Decay, setting.Factor, "factor on the learning rates after each epoch")
+	s.Float("weight-decay", &c.Lower.WeightDecay, setting.AtLeast0, "L2 weight decay of the inference net and the generator")
+	s.Then(func() error {
+		c.Lower.Beta1, c.Lower.Beta2, c.Lower.Decay = c.Upper.Beta1, c.Upper.Beta2, c.Upper.Decay
+		c.Generator = nil
+		if generator != 0 {
+			g := c.Lower
+			g.Name, g.LR = "generator", generator
+			c.Generator = &g
+		}
+		return nil
+	})
+}
+
+// autoWeight is the --latent-weight that is 1/latent.
+const autoWeight = "auto"
+
+func (c *Config) showLatentWeight() string {
+	if c.LatentWeight == DefaultLatentWeight {
+		return autoWeight
+	}
+	return strconv.FormatFloat(c.LatentWeight, 'g', -1, 64)
+}
+
+func (c *Config) readLatentWeight(text string) error {
+	if text == autoWeight {
+		c.LatentWeight = DefaultLatentWeight
+		return nil
+	}
+	w, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(w >= 0 && w <= math.MaxFloat32) {
+		return fmt.Errorf("want --latent-weight of at least 0, and finite in float32, or %s for 1/latent, got %s", autoWeight, text)
+	}
+	c.LatentWeight = w
+	return nil
+}

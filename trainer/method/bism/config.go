@@ -1,0 +1,123 @@
+package bism
+
+import (
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
+)
+
+// Kind says which model is trained.
+type Kind string
+
+const (
+	// GRBM is the Gaussian restricted Boltzmann machine with a linear posterior;
+	// h are Bernoulli units [algorithms.md §2.2].
+	GRBM Kind = "grbm"
+	// EBLVM is the deep model with a convolutional posterior; h are Gaussian
+	// [algorithms.md §2.3].
+	EBLVM Kind = "eblvm"
+)
+
+// Objective is the score matching of the upper level.
+type Objective string
+
+const (
+	DSM  Objective = "dsm"  // denoising, at one noise level
+	SSM  Objective = "ssm"  // sliced, on the data themselves
+	MDSM Objective = "mdsm" // denoising at a grid of noise levels
+)
+
+// Divergence is what the lower level minimises.
+type Divergence string
+
+const (
+	KL     Divergence = "kl"     // KL(q(h|v) ‖ p(h|v))
+	Fisher Divergence = "fisher" // ½E_q‖∇_h log q(h|v)/p(h|v)‖²
+)
+
+// Rule is the optimiser of the lower level.
+type Rule string
+
+const (
+	Adam Rule = "adam"
+	SGD  Rule = "sgd" // plain descent
+)
+
+// Net are the sizes of the model. Those from Width on are the EBLVM's.
+type Net struct {
+	Kind    Kind
+	C, H, W int // of a sample
+	Hidden  int // d_h
+	Width   int // channels of the first layer
+	Depth   int // k: 6k convolutions
+	// PosteriorWidth are the channels of the posterior's first layer.
+	PosteriorWidth int
+}
+
+// Config is everything that defines the computation of a step.
+type Config struct {
+	Net       Net
+	Objective Objective
+	Sigma     float64    // of DSM
+	Levels    score.Grid // of MDSM
+	Sigma0    float64    // of MDSM: the score that is matched is −ε/σ₀²
+
+	Lower       Divergence
+	Temperature float64 // of Gumbel-softmax samples of Bernoulli units
+	LowerSteps  int     // K
+	Unroll      int     // N
+	// SameNoise gives all steps of both levels the same draws. The lower level is
+	// then one function of φ, which the study of the gradient's bias needs.
+	SameNoise bool
+
+	LR            float64    // of θ, and of φ unless InnerLR is set
+	Schedule      optim.Kind // of the rates: constant or cosine
+	ScheduleSteps int        // of a cosine
+	Beta1, Beta2  float64    // of all steps of Adam
+	Inner         Rule
+	InnerLR       float64 // of φ; 0 is LR
+}
+
+// epsilon is Adam's ε.
+const epsilon = 1e-8
+
+// Clone is a copy.
+func (c *Config) Clone() algo.Config {
+	d := *c
+	return &d
+}
+
+// upperRate is the learning rate of θ.
+func (c Config) upperRate() optim.Schedule {
+	return optim.Schedule{Kind: c.Schedule, Base: c.LR, Steps: int64(c.ScheduleSteps)}
+}
+
+// lowerRate is that of φ.
+func (c Config) lowerRate() optim.Schedule {
+	s := c.upperRate()
+	if c.InnerLR != 0 {
+		s.Base = c.InnerLR
+	}
+	return s
+}
+
+// adam is the rule of all steps of Adam.
+func (c Config) adam() optim.PureAdam {
+	return optim.PureAdam{Beta1: c.Beta1, Beta2: c.Beta2, Eps: epsilon, Differentiable: true}
+}
+
+// inner is the rule of the lower level.
+func (c Config) inner() optim.Rule {
+	if c.Inner == SGD {
+		return optim.Descent{}
+	}
+	return c.adam()
+}
+
+// pair is the model of a config that is valid.
+func (c Config) pair() pair {
+	if c.Net.Kind == EBLVM {
+		return newNetworks(c.Net)
+	}
+	return newUnits(c.Net, c.Temperature)
+}

@@ -1,0 +1,100 @@
+package bism
+
+import (
+	"ebtrain/data/loader"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/grbm"
+	"ebtrain/trainer/model/langevin"
+	"ebtrain/trainer/model/nn"
+)
+
+// trainee is what all models of BiSM can do.
+type trainee struct {
+	cfg  Config
+	pair pair
+}
+
+// machine is a trained GRBM: what it can do whatever has trained it, and what is
+// BiSM's.
+type machine struct {
+	grbm.Machine
+	trainee
+}
+
+// Takes settles which of the two says it; they agree.
+func (m machine) Takes() algo.Inputs { return m.trainee.Takes() }
+
+// deep is a trained EBLVM.
+type deep struct{ trainee }
+
+// Model is the model of a config that fits its data and is valid.
+func (c *Config) Model() algo.Model {
+	t := trainee{*c, c.pair()}
+	if c.Net.Kind == EBLVM {
+		return deep{t}
+	}
+	n := c.Net
+	return machine{grbm.Machine{Size: t.pair.(units).size, Picture: graph.D(n.C, n.H, n.W)}, t}
+}
+
+// Takes is what the model reads: pixels in [0, 1], or vectors as they are.
+func (t trainee) Takes() algo.Inputs {
+	n := t.cfg.Net
+	return algo.Inputs{Shape: graph.D(n.C, n.H, n.W), Range: loader.Unit}
+}
+
+// annealed is the sampler, which ends with the denoising step of the scale that
+// the score was trained at.
+func (d deep) annealed() langevin.Annealed {
+	a := langevin.Published()
+	a.Denoise = d.cfg.Sigma0
+	return a
+}
+
+// Sample draws pictures together with their latents, by annealed Langevin
+// dynamics.
+func (d deep) Sample(_ nn.Mode, n int) (chain.Plan, error) {
+	return d.cfg.Net.eblvm().SampleJoint(d.annealed(), n)
+}
+
+// SampleGiven draws pictures of p(v|h).
+func (d deep) SampleGiven(n int) (chain.Plan, error) {
+	return d.cfg.Net.eblvm().SampleGiven(d.annealed(), n)
+}
+
+// reading is a graph over n samples that trains nothing.
+func (t trainee) reading(n int) (d drawer, theta, phi []graph.ID) {
+	c := nn.NewContext(nn.Eval, 1)
+	z := t.cfg.Net
+	images := c.Input(algo.InputImages, graph.T(graph.F32, n, z.C, z.H, z.W))
+	d = drawer{Context: c, cfg: t.cfg, pair: t.pair, data: c.Reshape(images, withBatch(n, t.pair.shape()))}
+	thetas, phis := t.pair.declare(c)
+	return d, nn.IDs(thetas), nn.IDs(phis)
+}
+
+// Encode gives the means of q(h|v) at the samples as they are.
+func (t trainee) Encode(n int) (*graph.Graph, error) {
+	d, _, phi := t.reading(n)
+	d.Output(algo.OutputCode, t.pair.infer(d.Context, phi, d.data).mean(d.Context))
+	return d.Commit()
+}
+
+// PosteriorGap gives each sample's divergence of q(h|v) from p(h|v), at v as the
+// lower level sees it: perturbed with DSM and MDSM, whose noise levels are spread
+// over the n samples. For a GRBM it is the KL divergence, exactly; for an EBLVM
+// the Fisher divergence's term, ½‖∇_h(−E(v,h) − log q(h|v))‖² at one h ~ q(h|v).
+func (t trainee) PosteriorGap(n int) (*graph.Graph, error) {
+	d, theta, phi := t.reading(n)
+	key := d.Input(algo.InputKey, graph.KeyType)
+	d.draw = named(d.Context, key)
+	if t.cfg.Objective == MDSM {
+		begin := d.Concat(0, d.Slice(key, 0, 0, 2, 1), d.Zeros(graph.T(graph.I64, 1))) // whichever samples these are
+		d.levels = t.cfg.Levels.Levels(d.Context, begin, n)
+	}
+	v := d.see(upperPlace).v
+	q := t.pair.infer(d.Context, phi, v)
+	d.Output(algo.OutputGap, t.pair.gap(d.Context, theta, q, v, d.hidden(q, upperPlace)))
+	return d.Commit()
+}

@@ -1,0 +1,87 @@
+package bism
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
+)
+
+// Method is BiSM.
+func Method() algo.Method {
+	return algo.Method{
+		Name:    "bism",
+		About:   "bi-level score matching of energy-based latent variable models, with an unrolled lower level",
+		Presets: presets(),
+		Decode:  decode,
+	}
+}
+
+func decode(raw json.RawMessage) (algo.Config, error) {
+	c := new(Config)
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(c); err != nil {
+		return nil, fmt.Errorf("bism: settings: %w", err)
+	}
+	return c, nil
+}
+
+// presets are the experiments of [algorithms.md §2.2, 2.3].
+func presets() []algo.Preset {
+	const board, deep = 100_000, 300_000
+	return []algo.Preset{
+		{Name: "bism-board-dsm", About: "GRBM on the checkerboard, denoising", Config: checkerboard(DSM), Batch: 100, Steps: board},
+		{Name: "bism-board-ssm", About: "GRBM on the checkerboard, sliced", Config: checkerboard(SSM), Batch: 100, Steps: board},
+		{Name: "bism-frey", About: "GRBM on the Frey faces, denoising", Config: frey(), Batch: 100, Steps: 20_000},
+		{Name: "bism-mnist", About: "deep model on MNIST padded to 32x32, multiscale denoising", Config: mnist(), Batch: 100, Steps: mnistSteps},
+		{Name: "bism-cifar10", About: "deep model on CIFAR-10, multiscale denoising", Config: colour(32, 3), Batch: 100, Steps: deep},
+		{Name: "bism-celeba64", About: "deep model on CelebA at 64x64, multiscale denoising", Config: colour(64, 4), Batch: 100, Steps: deep},
+	}
+}
+
+const mnistSteps = 100_000
+
+// common is what all presets share. What a preset has no use for has the value
+// of one that does, so that every flag has a default.
+func common() Config {
+	return Config{
+		Objective: DSM, Sigma: 0.3, Levels: score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, Sigma0: 0.1,
+		Lower: KL, Temperature: 0.1, LowerSteps: 5,
+		LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95, Inner: Adam,
+	}
+}
+
+func checkerboard(o Objective) *Config {
+	c := common()
+	c.Net = Net{Kind: GRBM, C: 1, H: 1, W: 2, Hidden: 4, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Objective, c.Sigma, c.Unroll = o, 0.05, 5
+	return &c
+}
+
+func frey() *Config {
+	c := common()
+	c.Net = Net{Kind: GRBM, C: 1, H: 28, W: 20, Hidden: 400, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.LR, c.Unroll = 2e-4, 5
+	return &c
+}
+
+func mnist() *Config {
+	c := common()
+	c.Net = Net{Kind: EBLVM, C: 1, H: 32, W: 32, Hidden: 50, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Objective, c.Lower = MDSM, Fisher
+	c.LR, c.Schedule = 1e-4, optim.Cosine
+	return &c
+}
+
+// colour is the setting of CIFAR-10 and CelebA: pictures of that size, k blocks.
+func colour(size, k int) *Config {
+	c := mnist()
+	c.Net = Net{Kind: EBLVM, C: 3, H: size, W: size, Hidden: 50, Width: 128, Depth: k, PosteriorWidth: 64}
+	c.Levels = score.Grid{Least: 0.05, Most: 1.2, Spacing: score.Linear}
+	c.LR, c.ScheduleSteps = 5e-5, 300_000
+	return c
+}

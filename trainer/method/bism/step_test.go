@@ -1,0 +1,112 @@
+package bism
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/ddptest"
+	"ebtrain/ddp/exec"
+	"ebtrain/trainer/algo"
+)
+
+// train takes steps of a rig on world ranks, in float64, and returns the reports
+// and the variables of each rank.
+func (r rig) train(world, steps int) (reports [][]float64, sets []exec.Vars, err error) {
+	sets = make([]exec.Vars, world)
+	err = ddptest.Each(world, func(rank int, comm collective.Comm) error {
+		s := r.begin(world)
+		s.build()
+		g, err := s.Commit()
+		if err != nil {
+			return err
+		}
+		if sets[rank], err = r.vars(s.Variables()); err != nil {
+			return err
+		}
+		r := r
+		for i := range steps {
+			r.step = int64(i)
+			out, err := ddptest.Run(g, sets[rank], comm, r.inputs(rank, world))
+			if err != nil {
+				return err
+			}
+			if rank == 0 {
+				reports = append(reports, out[algo.OutputReport])
+			}
+		}
+		return nil
+	})
+	return reports, sets, err
+}
+
+// Several steps of every objective, model and inner optimiser: 2 and 4 ranks
+// report what one does and leave its variables, on every rank.
+func TestStepsOfWorlds(t *testing.T) {
+	rigs := cases(0, 2)
+	for _, o := range []Objective{SSM, MDSM} {
+		rigs = append(rigs, newRig(tinyUnits(func(c *Config) { c.Objective, c.Unroll = o, 2 }), 8))
+	}
+	for _, r := range rigs {
+		t.Run(label(r.cfg), func(t *testing.T) {
+			want, one, err := r.train(1, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(trainee{cfg: r.cfg}.Report()); len(want[0]) != n {
+				t.Fatalf("the report has %d entries and %d names", len(want[0]), n)
+			}
+			for _, world := range []int{2, 4} {
+				got, sets, err := r.train(world, 3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range want {
+					near(t, fmt.Sprintf("%d ranks, step %d", world, i), got[i], want[i], 1e-6)
+				}
+				for rank, vars := range sets {
+					for _, name := range vars.Names() {
+						near(t, fmt.Sprintf("rank %d of %d: %s", rank, world, name), numbers(t, vars, name), numbers(t, one[0], name), 1e-9)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What moves in a step: with K = 0 neither φ nor its moments do, however much is
+// unrolled; else φ moves by the K steps alone.
+func TestUnrolledStepsAreThrownAway(t *testing.T) {
+	after := func(k, n int) exec.Vars {
+		r := newRig(tinyUnits(func(c *Config) { c.LowerSteps, c.Unroll = k, n }), 4)
+		_, sets, err := r.train(1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sets[0]
+	}
+	r := newRig(tinyUnits(func(*Config) {}), 4)
+	before, err := r.vars(r.begin(1).Variables())
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, some, more := after(0, 3), after(2, 0), after(2, 3)
+	for _, name := range before.Names() {
+		b, z, s, m := numbers(t, before, name), numbers(t, none, name), numbers(t, some, name), numbers(t, more, name)
+		if !strings.Contains(name, "posterior") {
+			if slices.Equal(z, b) || slices.Equal(s, m) {
+				t.Errorf("%s does not move, or not differently with unrolled steps", name)
+			}
+			continue
+		}
+		if !slices.Equal(z, b) {
+			t.Errorf("%s moves with K = 0", name)
+		}
+		if slices.Equal(s, b) {
+			t.Errorf("%s does not move with K = 2", name)
+		}
+		near(t, name+" with N = 3", m, s, 0)
+	}
+}

@@ -1,0 +1,94 @@
+package sm
+
+import (
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/eblvm"
+	"ebtrain/trainer/model/grbm"
+	"ebtrain/trainer/model/langevin"
+	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
+)
+
+// Kind says which model is trained.
+type Kind string
+
+const (
+	// GRBM is the Gaussian restricted Boltzmann machine [algorithms.md §2.2].
+	GRBM Kind = "grbm"
+	// EBM is the visible energy-based model: residual, with a quadratic head
+	// [algorithms.md §2.3].
+	EBM Kind = "ebm"
+)
+
+// Objective is the loss.
+type Objective string
+
+const (
+	SSM  Objective = "ssm"  // the score itself
+	DSM  Objective = "dsm"  // denoising, at one noise level
+	MDSM Objective = "mdsm" // denoising at a grid of noise levels
+)
+
+// Trace says how SSM has the trace of the score's derivative.
+type Trace string
+
+const (
+	Exact  Trace = "exact"  // in closed form
+	Sliced Trace = "sliced" // along one random direction (±1) for each sample
+)
+
+// Net are the sizes of the model.
+type Net struct {
+	Kind    Kind
+	C, H, W int // of a sample
+	Hidden  int // of a GRBM: hidden units
+	Width   int // of an EBM: channels of its first layer
+	Depth   int // of an EBM: k, residual blocks of a level
+}
+
+// Config is everything that defines the computation of a step.
+type Config struct {
+	Net       Net
+	Objective Objective
+	Trace     Trace      // of SSM
+	Sigma     float64    // of DSM
+	Levels    score.Grid // of MDSM
+	Sigma0    float64    // of MDSM: the scale of the score that is matched
+
+	LR            float64
+	Schedule      optim.Kind // constant or cosine
+	ScheduleSteps int        // of a cosine
+	Beta1, Beta2  float64    // of Adam
+
+	// SampleShare is the share of an EBM's sampler's 2,700 steps that are taken.
+	SampleShare float64
+}
+
+// epsilon is Adam's ε.
+const epsilon = 1e-8
+
+// Clone is a copy.
+func (c *Config) Clone() algo.Config {
+	d := *c
+	return &d
+}
+
+// ScoreLosses says that all losses are of scores.
+func (c *Config) ScoreLosses() bool { return true }
+
+func (c *Config) rate() optim.Schedule {
+	return optim.Schedule{Kind: c.Schedule, Base: c.LR, Steps: int64(c.ScheduleSteps)}
+}
+
+func (c *Config) adam() optim.PureAdam {
+	return optim.PureAdam{Beta1: c.Beta1, Beta2: c.Beta2, Eps: epsilon}
+}
+
+func (n Net) grbm() grbm.Size { return grbm.Size{Visible: n.C * n.H * n.W, Hidden: n.Hidden} }
+
+func (n Net) trunk() eblvm.Trunk {
+	return eblvm.Trunk{Size: n.H, Channels: n.C, Width: n.Width, Blocks: n.Depth}
+}
+
+// sampler is that of an EBM.
+func (c *Config) sampler() langevin.Annealed { return langevin.Published().Shortened(c.SampleShare) }

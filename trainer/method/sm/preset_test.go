@@ -1,0 +1,177 @@
+package sm
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ebtrain/data"
+	"ebtrain/data/safetensors"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/setting"
+)
+
+func preset(t *testing.T, name string) *Config {
+	t.Helper()
+	p, err := Method().Preset(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Config.Clone().(*Config)
+}
+
+// The data that each preset is published with.
+var published = map[string]data.Schema{
+	"sm-board-ssm": {C: 1, H: 1, W: 2, DType: safetensors.F32},
+	"sm-board-dsm": {C: 1, H: 1, W: 2, DType: safetensors.F32},
+	"sm-frey":      {C: 1, H: 28, W: 20, DType: safetensors.U8},
+	"mdsm-mnist":   {C: 1, H: 32, W: 32, DType: safetensors.U8},
+}
+
+// Every preset fits its data, is valid, survives JSON, builds a step for one and
+// for several ranks, and says what it reports.
+func TestPresets(t *testing.T) {
+	if got := len(Method().Presets); got != len(published) {
+		t.Errorf("%d presets, want %d", got, len(published))
+	}
+	for name, schema := range published {
+		c := preset(t, name)
+		if err := errors.Join(c.Fit(schema), c.Validate()); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		raw, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Method().Decode(raw)
+		if err != nil || !reflect.DeepEqual(back, algo.Config(c)) {
+			t.Errorf("%s: %s is read as %+v (%v)", name, raw, back, err)
+		}
+		if back, ok := back.(algo.ScoreLosses); !ok || !back.ScoreLosses() {
+			t.Errorf("%s: does not say that its losses are of scores", name)
+		}
+		m := c.Model()
+		if got := m.Takes().Shape.Len(); got != schema.Elems() {
+			t.Errorf("%s: takes samples of %d values, want %d", name, got, schema.Elems())
+		}
+		for _, world := range []int{1, 4} {
+			g, _, err := m.Step(world, 25)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, o := range g.Outputs() {
+				if got, want := g.Type(o.ID).Shape.Len(), len(m.Report()); got != want {
+					t.Errorf("%s: %s has %d entries, want %d", name, o.Name, got, want)
+				}
+			}
+		}
+	}
+	if _, err := Method().Decode(json.RawMessage(`{"Net": {}, "Wide": 3}`)); err == nil || !strings.Contains(err.Error(), "Wide") {
+		t.Errorf("a setting that nobody has: got %v", err)
+	}
+}
+
+// Settings keep their values through text, and those of a user arrive.
+func TestSettings(t *testing.T) {
+	for name := range published {
+		c, same := preset(t, name), preset(t, name)
+		var s setting.Set
+		c.Settings(&s)
+		for _, one := range s.All() {
+			if err := one.Set(one.String()); err != nil {
+				t.Errorf("%s: --%s %s: %v", name, one.Name, one, err)
+			}
+		}
+		if err := s.Finish(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !reflect.DeepEqual(c, same) {
+			t.Errorf("%s: settings as they were make %+v of %+v", name, c, same)
+		}
+	}
+}
+
+// set is Settings of a preset, some of them given, and Finish.
+func set(c *Config, given map[string]string) error {
+	var s setting.Set
+	c.Settings(&s)
+	for _, one := range s.All() {
+		if text, ok := given[one.Name]; ok {
+			if err := one.Set(text); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Finish()
+}
+
+func TestBadSettings(t *testing.T) {
+	for _, tt := range []struct {
+		preset, name, text, want string
+	}{
+		{"sm-frey", "objective", "score", `unknown --objective "score": want ssm, dsm or mdsm`},
+		{"sm-frey", "model", "rbm", `unknown --model "rbm": want grbm or ebm`},
+		{"sm-frey", "sigma", "0", "want --sigma above 0"},
+		{"sm-frey", "hidden", "0", "want --hidden of at least 1"},
+		{"sm-frey", "beta2", "1", "want --beta2 of at least 0 and below 1"},
+		{"sm-frey", "model", "ebm", "--model ebm takes square pictures, got 28x20"},
+		{"mdsm-mnist", "objective", "ssm", ""},
+		{"mdsm-mnist", "sigma-max", "0.05", "noise levels that rise"},
+		{"mdsm-mnist", "schedule-steps", "0", "cosine schedule over at least one step"},
+		{"mdsm-mnist", "sample-share", "2", "want --sample-share above 0 and at most 1"},
+	} {
+		err := set(preset(t, tt.preset), map[string]string{tt.name: tt.text})
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s with --%s %s: got %v, want an error with %q", tt.preset, tt.name, tt.text, err, tt.want)
+		}
+	}
+	c := preset(t, "mdsm-mnist")
+	if err := set(c, map[string]string{"objective": "ssm", "trace": "exact"}); err == nil || !strings.Contains(err.Error(), "--trace sliced") {
+		t.Errorf("an exact trace of a network: got %v", err)
+	}
+}
+
+func TestMisfits(t *testing.T) {
+	board, frey, mnist := published["sm-board-ssm"], published["sm-frey"], published["mdsm-mnist"]
+	for _, tt := range []struct {
+		preset string
+		schema data.Schema
+		want   string // "" fits
+	}{
+		{"sm-board-ssm", frey, "give --data of vectors"},
+		{"sm-board-ssm", data.Schema{C: 1, H: 1, W: 200, DType: safetensors.F32}, ""},
+		{"sm-frey", board, "give --data of pictures"},
+		{"sm-frey", mnist, ""},
+		{"mdsm-mnist", board, "give --data of pictures"},
+		{"mdsm-mnist", frey, "--model ebm takes 32x32"},
+		{"mdsm-mnist", data.Schema{C: 1, H: 28, W: 28, DType: safetensors.U8}, "--model ebm takes 32x32"},
+		{"mdsm-mnist", data.Schema{C: 3, H: 64, W: 64, DType: safetensors.U8}, ""},
+	} {
+		c := preset(t, tt.preset)
+		err := c.Fit(tt.schema)
+		switch {
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s on %v: got %v, want an error with %q", tt.preset, tt.schema, err, tt.want)
+		case tt.want == "" && (err != nil || c.Net.C != tt.schema.C || c.Net.H != tt.schema.H || c.Net.W != tt.schema.W):
+			t.Errorf("%s on %v: got %v and %+v", tt.preset, tt.schema, err, c.Net)
+		}
+	}
+}
+
+// A grid of noise levels needs two places in the global batch, whichever ranks
+// hold them.
+func TestBatchOfOne(t *testing.T) {
+	m := preset(t, "mdsm-mnist").Model()
+	if _, _, err := m.Step(1, 1); err == nil || !strings.Contains(err.Error(), "--batch of at least 2") {
+		t.Errorf("one sample: got %v", err)
+	}
+	if _, _, err := m.Step(2, 1); err != nil {
+		t.Errorf("one sample on each of two ranks: %v", err)
+	}
+	if _, _, err := preset(t, "sm-frey").Model().Step(1, 1); err != nil {
+		t.Errorf("one sample at one noise level: %v", err)
+	}
+}

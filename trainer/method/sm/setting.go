@@ -1,0 +1,48 @@
+package sm
+
+import (
+	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
+	"ebtrain/trainer/setting"
+)
+
+// Bounds of what can only be a typing mistake.
+const (
+	maxHidden = 1 << 16
+	maxWidth  = 1 << 12
+	maxDepth  = 32
+)
+
+func kinds() []Kind             { return []Kind{GRBM, EBM} }
+func objectives() []Objective   { return []Objective{SSM, DSM, MDSM} }
+func traces() []Trace           { return []Trace{Exact, Sliced} }
+func schedules() []optim.Kind   { return []optim.Kind{optim.Constant, optim.Cosine} }
+func spacings() []score.Spacing { return score.Spacings() }
+
+// Settings adds what a user may change.
+func (c *Config) Settings(s *setting.Set) {
+	s.Place(setting.Trained)
+	setting.Word(s, "model", &c.Net.Kind, kinds(), "the model: grbm (Gaussian RBM) or ebm (visible energy-based model, residual)")
+	s.Int("hidden", &c.Net.Hidden, 1, maxHidden, "grbm: hidden units")
+	s.Int("width", &c.Net.Width, 1, maxWidth, "ebm: channels of its first layer (64 or 128 in the paper)")
+	s.Int("depth", &c.Net.Depth, 1, maxDepth, "ebm: k, which gives 6k convolutional layers")
+	s.Float("sample-share", &c.SampleShare, setting.Factor, "ebm: share of the 2,700 steps of annealed Langevin dynamics that samples take")
+
+	s.Place(setting.Losses)
+	setting.Word(s, "objective", &c.Objective, objectives(), "loss: ssm (score matching), dsm (denoising) or mdsm (denoising at many noise levels)")
+	setting.Word(s, "trace", &c.Trace, traces(), "ssm: the trace of the score's derivative: exact, which a grbm has in closed form, or sliced, along one random direction")
+	s.Float("sigma", &c.Sigma, setting.Positive, "dsm: noise level")
+	s.Float("sigma-min", &c.Levels.Least, setting.Positive, "mdsm: least noise level")
+	s.Float("sigma-max", &c.Levels.Most, setting.Positive, "mdsm: largest noise level")
+	setting.Word(s, "sigma-grid", &c.Levels.Spacing, spacings(), "mdsm: how the levels are spread over the batch: linear or log")
+	s.Float("sigma0", &c.Sigma0, setting.Positive, "mdsm: scale of the score that is matched")
+
+	s.Place(setting.Optimisers)
+	s.Float("lr", &c.LR, setting.Positive, "learning rate")
+	setting.Word(s, "schedule", &c.Schedule, schedules(), "of the learning rate: constant, or cosine, which ends at 1e-6")
+	s.Int("schedule-steps", &c.ScheduleSteps, 0, 1<<30, "steps of a cosine schedule")
+	s.Float("beta1", &c.Beta1, setting.Moment, "Adam's beta1")
+	s.Float("beta2", &c.Beta2, setting.Moment, "Adam's beta2")
+
+	s.Then(c.Validate)
+}

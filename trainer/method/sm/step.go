@@ -1,0 +1,126 @@
+package sm
+
+import (
+	"fmt"
+
+	"ebtrain/collective"
+	"ebtrain/data/loader"
+	"ebtrain/ddp"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
+)
+
+// optimiser is the name of Adam, which is in the names of its moments.
+const optimiser = "model"
+
+// inputRates are the rates of Adam's step.
+const inputRates = "rates"
+
+// Entries of the report besides algo.ReportStop.
+const (
+	reportLoss   = "loss"       // the mean over the global batch
+	reportScaled = "scaled"     // MDSM: times σ₀⁴, which does not begin near 10⁴ for each value of v
+	reportNorm   = "grad_model" // length of the averaged gradient
+)
+
+// trainee is what all models of score matching can do.
+type trainee struct{ cfg Config }
+
+// Takes is what the model reads: pixels in [0, 1], or vectors as they are.
+func (t trainee) Takes() algo.Inputs {
+	n := t.cfg.Net
+	return algo.Inputs{Shape: graph.D(n.C, n.H, n.W), Range: loader.Unit}
+}
+
+// Report are the entries of the report.
+func (t trainee) Report() []algo.Column {
+	names, shown := []string{reportLoss}, reportLoss
+	if t.cfg.Objective == MDSM {
+		names, shown = append(names, reportScaled), reportScaled
+	}
+	return algo.Columns(append(names, algo.ReportStop, reportNorm), shown)
+}
+
+// Feeder fills Adam's rates.
+func (t trainee) Feeder(p exec.Program) func(step int64, epoch int) {
+	in := p.Input(inputRates)
+	if in == nil {
+		return func(int64, int) {}
+	}
+	return func(step int64, epoch int) { optim.SetRow(in, 0, t.cfg.rates(step, epoch)) }
+}
+
+func (c *Config) rates(step int64, epoch int) [2]float64 {
+	return optim.AdamRates(c.rate().Rate(step, epoch), c.Beta1, c.Beta2, step+1)
+}
+
+// Step builds one training step for a rank that sees batch of world·batch
+// samples.
+func (t trainee) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
+	c := nn.NewContext(nn.Train, world)
+	t.build(c, batch)
+	g, err := c.Commit()
+	if err != nil {
+		return nil, nil, fmt.Errorf("sm: %w", err)
+	}
+	return g, c.Variables(), nil
+}
+
+// build makes a step in c.
+func (t trainee) build(c *nn.Context, batch int) {
+	n, d := t.cfg.Net, t.cfg.density()
+	images := c.Input(algo.InputImages, graph.T(c.DType, batch, n.C, n.H, n.W))
+	v := c.Reshape(images, graph.D(append([]int{batch}, d.shape().Slice()...)...))
+	ps := d.declare(c)
+	state := optim.Declare(c, optimiser, ps)
+	loss := c.Mean(t.losses(c, d, v))
+	grads := ddp.Sync(c.Builder, c.World, "model", c.Grad(loss, state.P...))
+	t.cfg.adam().Step(c, state, grads, optim.Rows(c, inputRates, 1)[0]).Keep(c, optimiser, ps)
+	t.report(c, loss, grads)
+}
+
+// losses are those of each sample of v, (B).
+func (t trainee) losses(c *nn.Context, d density, v graph.ID) graph.ID {
+	key := c.Input(algo.InputKey, graph.KeyType)
+	draw := func(p philox.Purpose, dist graph.Dist) graph.ID { return c.Draw(key, dist, p, 0, c.Type(v)) }
+	switch t.cfg.Objective {
+	case DSM:
+		eps := draw(philox.Perturb, graph.Normal)
+		noisy := c.Add(v, c.Scale(eps, t.cfg.Sigma))
+		return score.DSM(c, d.score(c, noisy), eps, t.cfg.Sigma)
+	case MDSM:
+		eps := draw(philox.Perturb, graph.Normal)
+		levels := t.cfg.Levels.Levels(c, key, c.Batch(v))
+		noisy := score.Blur(c, v, eps, levels)
+		return score.MDSM(c, d.score(c, noisy), eps, levels, t.cfg.Sigma0)
+	}
+	if m, ok := d.(machine); ok && t.cfg.Trace == Exact {
+		return m.params(c).FisherLoss(c, v)
+	}
+	return score.Sliced(c, d.score(c, v), v, draw(philox.Projection, graph.Rademacher))
+}
+
+// report is the output OutputReport. What differs between ranks is averaged in
+// one small all-reduce.
+func (t trainee) report(c *nn.Context, loss graph.ID, grads []graph.ID) {
+	row := func(x graph.ID) graph.ID { return c.Reshape(c.Cast(x, graph.F32), graph.D(1)) }
+	means := []graph.ID{row(loss)}
+	if s := t.cfg.Sigma0; t.cfg.Objective == MDSM {
+		means = append(means, row(c.Scale(loss, s*s*s*s)))
+	}
+	means = append(means, row(c.Input(algo.InputStop, graph.T(graph.F32))))
+	all := c.Concat(0, means...)
+	if c.World > 1 {
+		all = c.AllReduce(collective.Mean, "losses", all)[0]
+	}
+	squares := c.Zeros(graph.T(c.DType))
+	for _, g := range grads {
+		squares = c.Add(squares, c.Sum(c.Square(g)))
+	}
+	c.Output(algo.OutputReport, c.Concat(0, all, row(c.Sqrt(squares))))
+}

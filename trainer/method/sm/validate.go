@@ -1,0 +1,56 @@
+package sm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ebtrain/trainer/setting"
+)
+
+// Validate says everything that is wrong with the settings.
+func (c *Config) Validate() error {
+	return errors.Join(
+		oneOf("model", c.Net.Kind, kinds()),
+		oneOf("objective", c.Objective, objectives()),
+		oneOf("trace", c.Trace, traces()),
+		oneOf("schedule", c.Schedule, schedules()),
+		setting.Positive.Check("sigma", c.Sigma),
+		setting.Positive.Check("sigma0", c.Sigma0),
+		setting.Factor.Check("sample-share", c.SampleShare),
+		c.Levels.Validate(),
+		c.rate().Validate(),
+		c.adam().Validate(),
+		c.contradictions(),
+		c.Net.validate(),
+	)
+}
+
+// oneOf says that a word is not one of its setting's.
+func oneOf[T ~string](name string, got T, words []T) error {
+	if slices.Contains(words, got) {
+		return nil
+	}
+	return fmt.Errorf("unknown --%s %q: want %s", name, string(got), setting.Choices(words))
+}
+
+// contradictions are settings that are good by themselves only.
+func (c *Config) contradictions() error {
+	if c.Net.Kind == EBM && c.Objective == SSM && c.Trace == Exact {
+		return errors.New("--trace exact needs the score's derivative in closed form, which --model ebm does not have: say --trace sliced, or --objective mdsm")
+	}
+	return nil
+}
+
+func (n Net) validate() error {
+	if n.C < 1 || n.H < 1 || n.W < 1 {
+		return fmt.Errorf("want samples of at least one value, got %dx%dx%d", n.C, n.H, n.W)
+	}
+	switch {
+	case n.Kind == EBM && n.H != n.W:
+		return fmt.Errorf("--model ebm takes square pictures, got %dx%d", n.H, n.W)
+	case n.Kind == EBM:
+		return n.trunk().Validate()
+	}
+	return n.grbm().Validate()
+}

@@ -1,0 +1,54 @@
+package nn
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"ebtrain/ddp/ddptest"
+	"ebtrain/ddp/graph"
+)
+
+// A Scratch variable begins with its initial value, lasts from run to run, and
+// is a constant to differentiation.
+func TestScratch(t *testing.T) {
+	c := context64(Train)
+	var x, grad graph.ID
+	c.Scope("chain", func() {
+		x = c.Scratch("x", graph.D(3), Ones)
+		c.Update("x", c.Scale(c.Scratch("x", graph.D(3), Ones), 2))
+	})
+	grad = c.Grad(c.Sum(c.Square(x)), c.Var("chain.x", graph.T(graph.F64, 3)))[0]
+	c.Output("x", x)
+	c.Output("grad", grad)
+	vars := ddptest.NewVars()
+	out := run(t, c, vars, nil)
+	near(t, "x", out["x"], []float64{1, 1, 1}, 0)
+	near(t, "gradient", out["grad"], []float64{0, 0, 0}, 0)
+	near(t, "x after a run", numbers(t, vars, "chain.x"), []float64{2, 2, 2}, 0)
+}
+
+// Replicated leaves Scratch out and nothing else; Params are weights alone.
+func TestRoles(t *testing.T) {
+	c := context64(Train)
+	c.Scope("net", func() {
+		c.Weight("w", graph.D(), Ones)
+		c.Scratch("s", graph.D(), nil)
+		c.Buffer("b", graph.D(), nil)
+		c.Moment("m", graph.D())
+	})
+	var names []string
+	for _, v := range Replicated(c.Variables()) {
+		names = append(names, v.Name)
+	}
+	if !slices.Equal(names, []string{"net.w", "net.b", "net.m"}) || len(c.Variables()) != 4 {
+		t.Errorf("replicated are %v of %d variables", names, len(c.Variables()))
+	}
+	if ps := c.Params("net"); len(ps) != 1 || ps[0].Name != "net.w" {
+		t.Errorf("parameters are %v", ps)
+	}
+	c.Scope("net", func() { c.Buffer("s", graph.D(), nil) })
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "net.s is a scratch f64[], and asked for as a buffer f64[]") {
+		t.Errorf("a scratch variable asked for as a buffer: %v", err)
+	}
+}

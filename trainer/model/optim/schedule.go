@@ -1,0 +1,64 @@
+package optim
+
+import (
+	"fmt"
+	"math"
+)
+
+// Kind says how a learning rate changes.
+type Kind string
+
+const (
+	Constant    Kind = "constant"    // Base
+	Exponential Kind = "exponential" // Base·Factor^epoch
+	Cosine      Kind = "cosine"      // from Base to Least over Steps steps, by half a cosine; then Least
+)
+
+// Least is where a cosine ends.
+const Least = 1e-6
+
+// Schedule is a learning rate as a pure function of the place in the run.
+type Schedule struct {
+	Kind   Kind    `json:"kind"`
+	Base   float64 `json:"base"`             // at the first step
+	Factor float64 `json:"factor,omitempty"` // of an exponential, for each epoch
+	Steps  int64   `json:"steps,omitempty"`  // of a cosine
+}
+
+// Rate is the learning rate of a step in an epoch, both from 0. The cosine is
+// PyTorch's CosineAnnealingLR, in closed form.
+func (s Schedule) Rate(step int64, epoch int) float64 {
+	switch s.Kind {
+	case Exponential:
+		return s.Base * math.Pow(s.Factor, float64(epoch))
+	case Cosine:
+		done := float64(min(step, s.Steps)) / float64(s.Steps)
+		return Least + (s.Base-Least)*(1+math.Cos(math.Pi*done))/2
+	}
+	return s.Base
+}
+
+// Validate says what is wrong with the schedule.
+func (s Schedule) Validate() error {
+	if !(s.Base > 0) || !finite(s.Base) {
+		return fmt.Errorf("want a learning rate above 0, got %v", s.Base)
+	}
+	switch s.Kind {
+	case Constant:
+		return nil
+	case Exponential:
+		if !(s.Factor > 0 && s.Factor <= 1) {
+			return fmt.Errorf("want a learning-rate decay in (0, 1], got %v", s.Factor)
+		}
+		return nil
+	case Cosine:
+		if s.Steps < 1 {
+			return fmt.Errorf("want a cosine schedule over at least one step, got %d", s.Steps)
+		}
+		if s.Base < Least {
+			return fmt.Errorf("want a learning rate of at least %v, where a cosine schedule ends, got %v", Least, s.Base)
+		}
+		return nil
+	}
+	return fmt.Errorf("want a learning-rate schedule that is %s, %s or %s, got %q", Constant, Exponential, Cosine, s.Kind)
+}

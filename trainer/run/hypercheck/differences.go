@@ -1,0 +1,120 @@
+package hypercheck
+
+import (
+	"context"
+	"hash/fnv"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/philox"
+)
+
+// steps are the steps of central differences, relative to the network's size. In
+// float64 the best is near the third root of the machine's precision, 1e-5; how
+// near depends on the curvature of J.
+func steps() []float64 { return []float64{1e-3, 1e-4, 1e-5, 1e-6, 1e-7} }
+
+// differences compares g with central differences of q's upper loss, for each
+// network along this rank's share of the random directions. Of each direction the
+// best step counts, of the directions the worst.
+func (q *program) differences(ctx context.Context, t *Table, g gradient, comm collective.Comm) error {
+	for i := range t.Networks {
+		n := &t.Networks[i]
+		theta, err := q.values(n.variables)
+		if err != nil {
+			return err
+		}
+		grad := make([]float64, 0, n.Size)
+		for _, name := range n.variables {
+			grad = append(grad, g.of[name]...)
+		}
+		for k := comm.Rank(); k < q.check.Directions; k += comm.Size() {
+			d := q.direction(k, n, theta)
+			exact := floats.Dot(grad, d)
+			// What a gradient of this size is expected to be along d.
+			scale := max(math.Abs(exact), n.scale*floats.Norm(d, 2)/math.Sqrt(float64(n.Size)))
+			best := math.Inf(1)
+			for _, h := range steps() {
+				slope, err := q.slope(ctx, n.variables, theta, d, h)
+				if err != nil {
+					return err
+				}
+				best = min(best, ratio(math.Abs(slope-exact), scale))
+			}
+			n.Differences = max(n.Differences, best)
+		}
+		if err := q.move(n.variables, theta, theta, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values are the named variables, one after the other.
+func (q *program) values(names []string) ([]float64, error) {
+	var all []float64
+	for _, name := range names {
+		v, err := q.vars.Get(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v.F64()...)
+	}
+	return all, nil
+}
+
+// direction is random direction k of a network: normal, as long as the network's
+// values θ, or as 1 if those are zero.
+func (q *program) direction(k int, n *Network, theta []float64) []float64 {
+	d := make([]float64, n.Size)
+	at := 0
+	for _, name := range n.variables {
+		h := fnv.New64a()
+		h.Write([]byte(name)) // a hash never fails to take a write
+		to := at + n.sizes[name]
+		philox.Name{Seed: q.check.Seed, Purpose: philox.Testing, Sub: uint16(k),
+			Step: uint32(h.Sum64() >> 32), Sample: uint32(h.Sum64())}.Normal(d[at:to])
+		at = to
+	}
+	length := floats.Norm(theta, 2)
+	if length == 0 {
+		length = 1
+	}
+	floats.Scale(length/floats.Norm(d, 2), d)
+	return d
+}
+
+// slope is the central difference of the upper loss at theta along d, of step h.
+func (q *program) slope(ctx context.Context, names []string, theta, d []float64, h float64) (float64, error) {
+	var j [2]float64
+	for i, sign := range []float64{1, -1} {
+		if err := q.move(names, theta, d, sign*h); err != nil {
+			return 0, err
+		}
+		var err error
+		if j[i], err = q.upper(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return (j[0] - j[1]) / (2 * h), nil
+}
+
+// move sets the named variables to theta + h·d.
+func (q *program) move(names []string, theta, d []float64, h float64) error {
+	at := 0
+	for _, name := range names {
+		typ, _ := q.vars.Type(name)
+		v := exec.NewTensor(typ)
+		for i := range v.F64() {
+			v.F64()[i] = theta[at] + h*d[at]
+			at++
+		}
+		if err := q.vars.Set(name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+// TestVerify verifies a hypergradient as a user would, and the sentences of those
+// who cannot.
+func TestVerify(t *testing.T) {
+	for _, c := range []struct{ args, out, want string }{
+		{"--preset bism-board-dsm --batch 8 --unroll 2", "model     16", ""},
+		{"--preset bism-board-ssm --batch 8 --unroll 1 --inner sgd", "ok", ""},
+		{"--preset bism-board-dsm --batch 7", "", "batch of 7 cannot be shared evenly by 2 ranks"},
+		{"--preset sm-board-dsm", "", "--algo sm has none: choose a preset of bism"},
+	} {
+		var out strings.Builder
+		args := append(strings.Fields(c.args), "--data", "checkerboard:train=64", "--threads", "1", "--verify-hypergradient")
+		err := run(t.Context(), args, nil, &out, io.Discard)
+		if !strings.Contains(out.String(), c.out) || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %q, %v; want %q and %q", c.args, out.String(), err, c.out, c.want)
+		}
+	}
+}
+
+// Losses of scores want float32 unless the user insists.
+func TestScoresInBF16(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--algo sm", "the losses of --algo sm are of scores"},
+		{"--algo bism", "the losses of --algo bism are of scores"},
+		{"--algo sm --allow-bf16-scores", ""},
+		{"--algo bidvl", ""},
+	} {
+		_, _, err := parse(strings.Fields(c.args+" --out a --device cpu --precision bf16"), io.Discard)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.args, err, c.want)
+		}
+	}
+}
