@@ -58,7 +58,7 @@ func Load(path string, backend exec.Backend, log *slog.Logger) (*Run, error) {
 }
 
 func (t *Run) setVariables(from string, groups map[string][]ckpt.Named) error {
-	_, specs, err := t.Model.Step(1, 1)
+	_, specs, err := t.Model.Step(1, t.Settings.Batch)
 	if err != nil {
 		return err
 	}
