@@ -1,7 +1,9 @@
 // Package eval is the statistics of evaluation: reconstruction error and its
-// baseline, the distribution of energies, and the area under the ROC curve.
+// baseline, the distribution of energies, the area under the ROC curve, averages
+// over samples, normalisers from log weights, and the spread over seeds. Package
+// svm below it probes features.
 //
-// Sums are float64. The accumulators SquaredError and MeanImage expose their
+// Sums are float64. The accumulators SquaredError, MeanImage and Average expose their
 // sums as one vector each, so that ranks add them with a single all-reduce in
 // place:
 //

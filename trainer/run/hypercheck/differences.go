@@ -17,6 +17,14 @@ import (
 // near depends on the curvature of J.
 func steps() []float64 { return []float64{1e-3, 1e-4, 1e-5, 1e-6, 1e-7} }
 
+// allowed is how far central differences may be from the gradient of a network
+// whose slopes are of that size: DifferencesTolerance, and besides what 16 units
+// in the last place of J come to at a step of 1e-4. Where J is large beside its
+// slope, differences cannot see more.
+func allowed(upper, slope float64) float64 {
+	return min(1e-3, DifferencesTolerance+ratio(16*0x1p-52*math.Abs(upper)/1e-4, slope))
+}
+
 // differences compares g with central differences of q's upper loss, for each
 // network along this rank's share of the random directions. Of each direction the
 // best step counts, of the directions the worst.
@@ -27,6 +35,9 @@ func (q *program) differences(ctx context.Context, t *Table, g gradient, comm co
 		if err != nil {
 			return err
 		}
+		// How steep J is expected to be along a random direction of this length.
+		steep := n.scale * length(theta) / math.Sqrt(float64(n.Size))
+		n.Allowed = allowed(t.Upper, steep)
 		grad := make([]float64, 0, n.Size)
 		for _, name := range n.variables {
 			grad = append(grad, g.of[name]...)
@@ -34,8 +45,7 @@ func (q *program) differences(ctx context.Context, t *Table, g gradient, comm co
 		for k := comm.Rank(); k < q.check.Directions; k += comm.Size() {
 			d := q.direction(k, n, theta)
 			exact := floats.Dot(grad, d)
-			// What a gradient of this size is expected to be along d.
-			scale := max(math.Abs(exact), n.scale*floats.Norm(d, 2)/math.Sqrt(float64(n.Size)))
+			scale := max(math.Abs(exact), steep)
 			best := math.Inf(1)
 			for _, h := range steps() {
 				slope, err := q.slope(ctx, n.variables, theta, d, h)
@@ -66,8 +76,15 @@ func (q *program) values(names []string) ([]float64, error) {
 	return all, nil
 }
 
-// direction is random direction k of a network: normal, as long as the network's
-// values θ, or as 1 if those are zero.
+// length is that of directions: as long as the values θ, or 1 if those are zero.
+func length(theta []float64) float64 {
+	if l := floats.Norm(theta, 2); l > 0 {
+		return l
+	}
+	return 1
+}
+
+// direction is random direction k of a network, normal but for its length.
 func (q *program) direction(k int, n *Network, theta []float64) []float64 {
 	d := make([]float64, n.Size)
 	at := 0
@@ -79,11 +96,7 @@ func (q *program) direction(k int, n *Network, theta []float64) []float64 {
 			Step: uint32(h.Sum64() >> 32), Sample: uint32(h.Sum64())}.Normal(d[at:to])
 		at = to
 	}
-	length := floats.Norm(theta, 2)
-	if length == 0 {
-		length = 1
-	}
-	floats.Scale(length/floats.Norm(d, 2), d)
+	floats.Scale(length(theta)/floats.Norm(d, 2), d)
 	return d
 }
 

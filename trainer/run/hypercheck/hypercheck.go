@@ -42,6 +42,13 @@ type Check struct {
 	Epoch  int
 	Seed   uint64 // of the initial values, the draws and the directions
 
+	// Warm is the number of training steps on the batch, from Step on, before the
+	// check, which then is of the step after them. One process does them all, in
+	// the precision of training. An unrolled optimiser that begins without moments,
+	// as Adam, divides each gradient by its own size: its step jumps where a
+	// gradient changes its sign, and central differences of many variables see
+	// nothing but jumps. After a few steps it is smooth.
+	Warm int
 	// Directions is the number of random directions for each network; 0 means 3.
 	Directions int
 }
@@ -84,8 +91,8 @@ func (c *Check) check(n int) error {
 		return fmt.Errorf("hypercheck: a batch of %d cannot be shared evenly by %d ranks: take a multiple of %d", c.Batch, n, n)
 	case len(c.Images) != c.Batch*shape.Len():
 		return fmt.Errorf("hypercheck: %d values, expected %d: %d samples of %v", len(c.Images), c.Batch*shape.Len(), c.Batch, shape)
-	case c.Directions < 0:
-		return fmt.Errorf("hypercheck: %d directions, expected 1 or more, or 0 for the default", c.Directions)
+	case c.Directions < 0 || c.Warm < 0:
+		return fmt.Errorf("hypercheck: %d directions after %d steps, expected 1 or more directions, or 0 for the default, after 0 steps or more", c.Directions, c.Warm)
 	}
 	return nil
 }
@@ -133,7 +140,10 @@ func (c *Check) rank(ctx context.Context, model algo.Bilevel, comm collective.Co
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	m := machine{check: c, model: model, backend: b}
+	m := &machine{check: c, model: model, backend: b}
+	if err := m.warm(ctx); err != nil {
+		return nil, err
+	}
 	if err := m.agree(ctx, comm); err != nil {
 		return nil, err
 	}

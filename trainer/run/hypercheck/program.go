@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math"
-	"strings"
 
 	"ebtrain/collective"
-	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -21,6 +17,8 @@ type machine struct {
 	check   *Check
 	model   algo.Bilevel
 	backend exec.Backend
+	step    int64
+	start   []value // of variables that do not begin with their initial value
 }
 
 // part is a rank's part in computing the hypergradient; comm is nil for the one
@@ -41,39 +39,18 @@ type gradient struct {
 // program is a hypergradient that is ready to run any number of times: its
 // inputs are filled.
 type program struct {
-	machine
+	*machine
 	program exec.Program
 	vars    exec.Vars
 	names   []string
 }
 
-// agree makes sure that all ranks check the same model on the same batch.
-func (m machine) agree(ctx context.Context, comm collective.Comm) error {
-	g, _, err := m.model.Hypergradient(m.options(part{ranks: 1, inner: algo.AllReduced}))
-	if err != nil {
-		return err
-	}
-	h := fnv.New64a()
-	for _, v := range m.check.Images {
-		u := math.Float32bits(v)
-		h.Write([]byte{byte(u), byte(u >> 8), byte(u >> 16), byte(u >> 24)}) // a hash never fails to take a write
-	}
-	c := m.check
-	var text strings.Builder
-	fmt.Fprintf(&text, "seed %d\nstep %d\nepoch %d\nfirst sample %d\ndirections %d\nimages %x\n",
-		c.Seed, c.Step, c.Epoch, c.First, c.Directions, h.Sum64())
-	if err := g.Dump(&text); err != nil {
-		return err
-	}
-	return ddp.Agree(ctx, comm, "hypergradient to verify", text.String())
-}
-
-func (m machine) options(p part) algo.HyperOptions {
+func (m *machine) options(p part) algo.HyperOptions {
 	return algo.HyperOptions{World: p.ranks, Batch: m.check.Batch / p.ranks, DType: graph.F64, Inner: p.inner}
 }
 
 // once compiles, runs and releases.
-func (m machine) once(ctx context.Context, p part) (gradient, error) {
+func (m *machine) once(ctx context.Context, p part) (gradient, error) {
 	q, err := m.compile(p)
 	if err != nil {
 		return gradient{}, err
@@ -84,12 +61,15 @@ func (m machine) once(ctx context.Context, p part) (gradient, error) {
 
 // compile makes a part's program, with variables of its own at their initial
 // values.
-func (m machine) compile(p part) (*program, error) {
+func (m *machine) compile(p part) (*program, error) {
 	g, specs, err := m.model.Hypergradient(m.options(p))
 	if err != nil {
 		return nil, err
 	}
 	q := &program{machine: m, vars: m.backend.NewVars()}
+	if err := m.begin(q.vars, specs); err != nil {
+		return nil, err
+	}
 	if err := nn.Initialise(q.vars, specs, m.check.Seed); err != nil {
 		return nil, err
 	}
@@ -100,7 +80,9 @@ func (m machine) compile(p part) (*program, error) {
 	if err := q.look(specs); err != nil {
 		return nil, errors.Join(err, q.close())
 	}
-	q.fill(p)
+	m.fill(q.program, p)
+	c := m.check
+	c.Model.Feeder(q.program)(m.step, c.Epoch)
 	return q, nil
 }
 
@@ -122,23 +104,27 @@ func (q *program) look(specs []nn.Variable) error {
 	return nil
 }
 
-// fill sets the inputs to the part's share of the batch.
-func (q *program) fill(p part) {
-	c := q.check
+// fill sets the inputs that all models share to the part's share of the batch.
+func (m *machine) fill(q exec.Program, p part) {
+	c := m.check
 	share := c.Batch / p.ranks
-	if images := q.program.Input(algo.InputImages); images != nil {
+	if images := q.Input(algo.InputImages); images != nil {
 		size := len(c.Images) / c.Batch
 		for i, v := range c.Images[p.rank*share*size : (p.rank+1)*share*size] {
 			images.SetAt(i, float64(v))
 		}
 	}
-	if key := q.program.Input(algo.InputKey); key != nil {
-		copy(key.I64(), []int64{int64(c.Seed), c.Step, c.First + int64(p.rank*share)})
-	}
-	if stop := q.program.Input(algo.InputStop); stop != nil {
+	if stop := q.Input(algo.InputStop); stop != nil {
 		stop.SetAt(0, 0)
 	}
-	c.Model.Feeder(q.program)(c.Step, c.Epoch)
+	m.name(q, c.First+int64(p.rank*share))
+}
+
+// name sets the inputs that depend on the step.
+func (m *machine) name(q exec.Program, first int64) {
+	if key := q.Input(algo.InputKey); key != nil {
+		copy(key.I64(), []int64{int64(m.check.Seed), m.step, first})
+	}
 }
 
 // run computes the upper loss and its gradient.

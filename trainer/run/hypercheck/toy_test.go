@@ -49,7 +49,21 @@ func (t toy) Takes() algo.Inputs {
 
 func (t toy) Report() []algo.Column { return nil }
 
-func (t toy) Step(int, int) (*graph.Graph, []nn.Variable, error) { panic("not trained") }
+// Step moves every variable by −0.1 of its gradient, and all by the step's number
+// of thousandths, so that steps in another order or at another step end elsewhere.
+func (t toy) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
+	c := nn.NewContext(nn.Train, world)
+	o := algo.HyperOptions{World: world, Batch: batch, DType: graph.F32}
+	upper, names, values := t.upper(c, o)
+	step := c.Cast(c.Slice(c.Input(algo.InputKey, graph.KeyType), 0, 1, 2, 1), c.DType)
+	for i, g := range c.Grad(upper, values...) {
+		moved := c.Sub(values[i], c.Scale(g, 0.1))
+		c.Set(names[i], c.Add(moved, c.BroadcastTo(c.Scale(step, 1e-3), c.Shape(g))))
+	}
+	c.Output(algo.OutputReport, c.Reshape(c.Input(algo.InputStop, graph.T(graph.F32)), graph.D(1)))
+	g, err := c.Commit()
+	return g, c.Variables(), err
+}
 
 func (t toy) Feeder(p exec.Program) func(int64, int) {
 	in := p.Input("rate")
@@ -73,20 +87,8 @@ func (t toy) Hypergradient(o algo.HyperOptions) (*graph.Graph, []nn.Variable, er
 	if c.DType = o.DType; t.fault == halfPrecision {
 		c.DType = graph.F32
 	}
-	var a, b, start graph.ID
-	c.Scope("front", func() { a = c.Weight("a", graph.D(t.length()), nn.Uniform(1)) })
-	c.Scope("back", func() { b = c.Weight("b", graph.D(1), nn.Ones) })
-	c.Scope("posterior", func() { start = c.Weight("phi", graph.D(1), nn.Uniform(1)) })
-	theta := []graph.ID{a, b}
-	phi := t.unroll(c, o, c.Reshape(c.Sum(a), graph.D(1)), b, start)
-	if t.fault == direct {
-		phi = c.StopGrad(phi)
-	}
-	upper := c.Mean(c.Scale(c.Square(c.Sub(c.Mul(phi, column(c, o, 0)), t.target(c, o))), 0.5))
-	if t.fault == direct { // or the gradient is zero
-		upper = c.Add(upper, c.Scale(c.Sum(c.Square(c.Concat(0, a, b))), 0.5))
-	}
-	grads := c.Grad(upper, theta...)
+	upper, names, values := t.upper(c, o)
+	grads := c.Grad(upper, values[:2]...)
 	if t.fault == offBy {
 		grads[1] = c.Scale(grads[1], 1+1e-5)
 	}
@@ -100,13 +102,30 @@ func (t toy) Hypergradient(o algo.HyperOptions) (*graph.Graph, []nn.Variable, er
 		grads[0] = c.Log(c.Neg(c.Square(grads[0])))
 	}
 	c.Output(algo.OutputUpper, upper)
-	for i, name := range []string{"front.a", "back.b"} {
+	for i, g := range grads {
 		if t.fault != noGradient {
-			c.Output(algo.GradientOf(name), grads[i])
+			c.Output(algo.GradientOf(names[i]), g)
 		}
 	}
 	g, err := c.Commit()
 	return g, c.Variables(), err
+}
+
+// upper is a rank's J, and all variables: θ, then φ⁰.
+func (t toy) upper(c *nn.Context, o algo.HyperOptions) (j graph.ID, names []string, values []graph.ID) {
+	var a, b, start graph.ID
+	c.Scope("front", func() { a = c.Weight("a", graph.D(t.length()), nn.Uniform(1)) })
+	c.Scope("back", func() { b = c.Weight("b", graph.D(1), nn.Ones) })
+	c.Scope("posterior", func() { start = c.Weight("phi", graph.D(1), nn.Uniform(1)) })
+	phi := t.unroll(c, o, c.Reshape(c.Sum(a), graph.D(1)), b, start)
+	if t.fault == direct {
+		phi = c.StopGrad(phi)
+	}
+	j = c.Mean(c.Scale(c.Square(c.Sub(c.Mul(phi, column(c, o, 0)), t.target(c, o))), 0.5))
+	if t.fault == direct { // or the gradient is zero
+		j = c.Add(j, c.Scale(c.Sum(c.Square(c.Concat(0, a, b))), 0.5))
+	}
+	return j, []string{"front.a", "back.b", "posterior.phi"}, []graph.ID{a, b, start}
 }
 
 // column is the x (0) or the y (1) of a rank's samples, (batch).

@@ -1,10 +1,15 @@
-// Package picture makes pictures of batches of images: grids of samples, and
-// reconstructions below their inputs, as PNG files that are complete or absent.
+// Package picture makes pictures of batches of images (grids of samples, and
+// reconstructions below their inputs) and of distributions in the plane (maps of
+// a density, scatters of samples), as PNG files that are complete or absent.
 //
 // Images are (N,C,H,W) float32, row-major, C 1 (grey) or 3 (RGB). Values are
 // mapped from [Lo, Hi] to 0…255, rounded to nearest; what lies outside is
 // clipped, NaN is black. Cells are magnified by repeating pixels, never
-// smoothed, and stand 2 pixels apart and from the edge, on mid-grey.
+// smoothed, and stand 2 pixels apart and from the edge, on mid-grey. Images need
+// not be square.
+//
+// Plots of the plane have x to the right and y upwards, and say their range at
+// the ends of the axes.
 //
 // The functions keep no state and may be called from any goroutine.
 package picture
@@ -26,6 +31,8 @@ import (
 const (
 	padding = 2  // pixels between cells and around the grid
 	minCell = 64 // pixels: smaller cells are magnified if the scale is chosen here
+	// maxCell is where that ends: the longer side of a magnified cell is no longer.
+	maxCell = 512
 )
 
 var background = color.Gray{128}
@@ -57,8 +64,8 @@ func (m Images) check() error {
 }
 
 // Grid is the images in rows of ⌈√N⌉, each pixel scale×scale. Scale 0 chooses
-// the smallest that makes cells of 64 pixels or more. The picture is an
-// *image.Gray or an opaque *image.NRGBA.
+// the smallest that makes both sides of a cell 64 pixels or more, or the longer
+// one no more than 512. The picture is an *image.Gray or an opaque *image.NRGBA.
 func Grid(m Images, scale int) (image.Image, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -79,6 +86,12 @@ func SideBySide(top, bottom Images, scale int) (image.Image, error) {
 	return layOut(top, &bottom, min(top.N, columns(2*top.N)), scale)
 }
 
+// magnification is the scale that is chosen for images of h×w pixels.
+func magnification(h, w int) int {
+	short, long := min(h, w), max(h, w)
+	return max(1, min((minCell+short-1)/short, maxCell/long))
+}
+
 // columns makes a grid of n cells nearly square.
 func columns(n int) int { return int(math.Ceil(math.Sqrt(float64(n)))) }
 
@@ -88,7 +101,7 @@ func layOut(top Images, bottom *Images, cols, scale int) (image.Image, error) {
 		return nil, fmt.Errorf("picture: scale %d, expected 1 or more, or 0 to have it chosen", scale)
 	}
 	if scale == 0 {
-		scale = (minCell + min(top.H, top.W) - 1) / min(top.H, top.W)
+		scale = magnification(top.H, top.W)
 	}
 	layers := []Images{top}
 	if bottom != nil {

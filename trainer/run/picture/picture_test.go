@@ -115,6 +115,26 @@ func TestSideBySide(t *testing.T) { // 3 pairs in 3 columns: inputs 0 1 2, below
 	}
 }
 
+// Pictures of 3×2 pixels in [−0.5, 1.5]: each pixel where it belongs, above and
+// below.
+func TestNotSquare(t *testing.T) {
+	top, bottom := make([]float32, 2*6), make([]float32, 2*6)
+	for i := range top {
+		top[i] = -0.5 + 2*float32(i)/255
+		bottom[i] = 1.5 - 2*float32(i)/255
+	}
+	in, out := Images{top, 2, 1, 3, 2, -0.5, 1.5}, Images{bottom, 2, 1, 3, 2, -0.5, 1.5}
+	const pad = "80 80 80 80 80 80 80 80 80 80\n"
+	above := "80 80 00 01 80 80 06 07 80 80\n80 80 02 03 80 80 08 09 80 80\n80 80 04 05 80 80 0a 0b 80 80\n"
+	below := "80 80 ff fe 80 80 f9 f8 80 80\n80 80 fd fc 80 80 f7 f6 80 80\n80 80 fb fa 80 80 f5 f4 80 80\n"
+	if m, err := SideBySide(in, out, 1); err != nil || text(m) != pad+pad+above+pad+pad+below+pad+pad {
+		t.Errorf("%v\n%s", err, text(m))
+	}
+	if m, err := Grid(in, 1); err != nil || text(m) != pad+pad+above+pad+pad {
+		t.Errorf("%v\n%s", err, text(m))
+	}
+}
+
 func TestSizes(t *testing.T) {
 	tests := []struct {
 		n, h, w, scale int
@@ -125,6 +145,10 @@ func TestSizes(t *testing.T) {
 		{10, 28, 28, 0, image.Pt(4*86+2, 3*86+2)}, // 28·3 = 84
 		{10, 28, 28, 1, image.Pt(4*30+2, 3*30+2)},
 		{2, 100, 200, 0, image.Pt(2*202+2, 104)},
+		{6, 28, 20, 0, image.Pt(3*82+2, 2*114+2)}, // 20·4 = 80
+		{1, 1, 2, 0, image.Pt(132, 68)},           // a pair of numbers
+		{1, 1, 100, 0, image.Pt(504, 9)},          // no longer than 512
+		{1, 1000, 2, 0, image.Pt(6, 1004)},        // as it is
 	}
 	for _, tt := range tests {
 		m, err := Grid(Signed(make([]float32, tt.n*tt.h*tt.w), tt.n, 1, tt.h, tt.w), tt.scale)

@@ -1,0 +1,37 @@
+package eval
+
+import (
+	"fmt"
+	"math"
+)
+
+// Spread is the mean and the standard deviation of a number over repetitions of
+// an experiment, such as its seeds.
+type Spread struct {
+	N        int
+	Mean, SD float64 // SD with divisor N−1; 0 for N = 1
+}
+
+// SpreadOf is the spread of x. A value that is not finite is an error: a run that
+// diverged is not averaged away.
+func SpreadOf(x []float64) (Spread, error) {
+	if len(x) == 0 {
+		return Spread{}, fmt.Errorf("eval: the spread of no values")
+	}
+	for i, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return Spread{}, fmt.Errorf("eval: value %d of %d is %v: its run has no such result", i, len(x), v)
+		}
+	}
+	mean, sd := moments(x)
+	return Spread{len(x), mean, sd}, nil
+}
+
+// Format is "−12.35 ± 0.07" with that number of decimals; without the deviation
+// where there is but one value.
+func (s Spread) Format(decimals int) string {
+	if s.N == 1 {
+		return fmt.Sprintf("%.*f", decimals, s.Mean)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", decimals, s.Mean, decimals, s.SD)
+}
