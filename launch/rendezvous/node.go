@@ -328,8 +328,8 @@ func (n *Node) askToStop(signal string, number int) {
 		return
 	}
 	n.stop, n.stopNum = signal, number
-	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, n.cfg.Grace)})
 	n.toAlive(Message{Kind: KindStop, Text: signal, Code: number}, number)
+	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, n.cfg.Grace)})
 	n.timer(TimerGrace, n.cfg.Grace)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/outlet"
 	"ebtrain/launch/rendezvous"
 )
 
@@ -35,8 +35,8 @@ type Config struct {
 	MaxRestarts int
 
 	Output  Output
-	Stdout  io.Writer
-	Stderr  io.Writer
+	Stdout  *outlet.Writer
+	Stderr  *outlet.Writer
 	TTY     bool             // Stdout and Stderr are a terminal
 	Columns func() int       // measures the terminal, 0 if its width is not known; nil if there is none
 	Resized <-chan os.Signal // says that Columns has changed
@@ -99,10 +99,8 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 			shown++
 		}
 	}
-	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown, func() {
-		// Whoever read the output has gone (ddplaunch | head): stop, like any program would.
-		a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
-	})
+	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
+	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
 	if cfg.Transport != nil {
 		err = errors.Join(err, cfg.Transport.Close())
@@ -114,6 +112,21 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
 	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
+}
+
+// watchReader stops the ranks when whoever read the output has gone (ddplaunch |
+// head), like any program would. A terminal that goes away says so by SIGHUP.
+func (a *agent) watchReader() {
+	if a.cfg.TTY {
+		return
+	}
+	select {
+	case <-a.cfg.Stdout.Failed():
+	case <-a.cfg.Stderr.Failed():
+	case <-a.quit:
+		return
+	}
+	a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
 }
 
 // loop handles events until the node's state machine is finished.
