@@ -84,7 +84,8 @@ type Config struct {
 	Recorded int
 
 	// Logger gets warnings: refused connections, and the flight recorder when
-	// the group fails. Nil discards them.
+	// the group fails. It is this rank's own: what it says of the rank is up to
+	// who made it. Nil discards them.
 	Logger *slog.Logger
 
 	// Progress, if set, is called when a collective begins to run, by whoever

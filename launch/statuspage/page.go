@@ -9,6 +9,8 @@
 // The page has two slots. A write fills the slot that is not current and then
 // publishes it, so what a reader finds is whole even if the writer died in
 // the middle. Write may be called from any goroutine; Read from any process.
+// The page's size is sealed: no process can take it away from the others, who
+// would die of SIGBUS at their next look.
 package statuspage
 
 import (
@@ -77,7 +79,7 @@ type Page struct {
 // New makes a page. The file is to be inherited by the worker; the caller
 // closes it once the worker runs. The page lives until Close.
 func New() (*Page, *os.File, error) {
-	fd, err := unix.MemfdCreate("ebtrain-progress", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("ebtrain-progress", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the progress page: %w", err)
 	}
@@ -85,6 +87,10 @@ func New() (*Page, *os.File, error) {
 	if err := f.Truncate(pageBytes); err != nil {
 		_ = f.Close()
 		return nil, nil, fmt.Errorf("size the progress page: %w", err)
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("seal the progress page: %w", err)
 	}
 	p, err := mapPage(fd)
 	if err != nil {

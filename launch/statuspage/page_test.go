@@ -1,6 +1,7 @@
 package statuspage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -151,6 +152,26 @@ func BenchmarkWrite(b *testing.B) {
 func shut(t testing.TB, f *os.File) {
 	t.Helper()
 	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A rank that truncates its page cannot take it from its launcher.
+func TestSealed(t *testing.T) {
+	p, f, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Write(Report{Step: 1, Phase: "step"})
+	for _, size := range []int64{0, 10 * pageBytes} {
+		if err := f.Truncate(size); !errors.Is(err, os.ErrPermission) {
+			t.Fatalf("truncated to %d bytes: %v", size, err) // a look at it would end this process
+		}
+	}
+	if r, ok := p.Read(); !ok || r.Phase != "step" {
+		t.Errorf("got %v, %v", r, ok)
+	}
+	if err := errors.Join(f.Close(), p.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -38,7 +38,24 @@ func TestKilledRank(t *testing.T) {
 				t.Errorf("want exit code 137, got %d", e.code)
 			}
 			checkObituary(t, e.stderr, n, victim)
+			s.checkLogs("a", n)
 		})
+	}
+}
+
+// checkLogs wants every line of a run's rank-N.log to name its rank, once.
+func (s *site) checkLogs(run string, n int) {
+	s.t.Helper()
+	for rank := range n {
+		b, err := os.ReadFile(s.path(run, fmt.Sprintf("rank-%d.log", rank)))
+		if err != nil || len(b) == 0 {
+			s.t.Errorf("log of rank %d: %d bytes, %v", rank, len(b), err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if strings.Count(line, `"rank":`) != 1 || !strings.Contains(line, fmt.Sprintf(`"rank":%d,`, rank)) {
+				s.t.Errorf("log of rank %d does not name its rank once: %s", rank, line)
+			}
+		}
 	}
 }
 
