@@ -20,6 +20,7 @@ const (
 	CauseExit    CauseKind = "exit"    // a rank ended with ExitCode ≠ 0
 	CauseRaised  CauseKind = "raised"  // a rank called Abort: Text
 	CauseNode    CauseKind = "node"    // a whole node: Text
+	CauseCut     CauseKind = "cut"     // a node has lost the network: Text
 	CauseStopped CauseKind = "stopped" // the user: Signal, SignalNumber, Text
 	CauseRefused CauseKind = "refused" // the job never began: Text
 )
@@ -53,6 +54,8 @@ func (c *Cause) Error() string {
 		return fmt.Sprintf("%s: exit status %d%s", c.who(), c.ExitCode, during)
 	case CauseRaised, CauseNode:
 		return c.who() + ": " + oneLine(c.Text)
+	case CauseCut:
+		return c.who() + " " + oneLine(c.Text)
 	}
 	return oneLine(c.Text)
 }

@@ -85,8 +85,9 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 	return c.flush()
 }
 
-// Lost handles the news that a launcher's host is dead or unreachable.
-func (c *Coordinator) Lost(name string) []Effect {
+// Lost handles the news that a launcher's host is dead or unreachable or, if
+// killed, that the launcher itself is dead.
+func (c *Coordinator) Lost(name string, killed bool) []Effect {
 	i := c.index(name)
 	_, done := c.done[name]
 	switch {
@@ -96,9 +97,29 @@ func (c *Coordinator) Lost(name string) []Effect {
 	default:
 		n := c.nodes[i]
 		base := Base(c.nodes, i)
-		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: fmt.Sprintf("lost with %s: its host is dead or unreachable", rankRange(base, n.Nproc))})
+		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: lostText(rankRange(base, n.Nproc), killed)})
 	}
 	return c.flush()
+}
+
+func lostText(who string, killed bool) string {
+	if killed {
+		return fmt.Sprintf("its launcher was killed, %s with it", who)
+	}
+	return fmt.Sprintf("lost with %s: its host is dead or unreachable", who)
+}
+
+// Alone handles the news that the coordinator's own host is cut off.
+func (c *Coordinator) Alone() []Effect {
+	if c.phase == assigning || c.phase == running {
+		c.abort(cutOff(c.nodes, 0))
+	}
+	return c.flush()
+}
+
+// cutOff says that node i reaches nobody.
+func cutOff(nodes []NodeInfo, i int) *Cause {
+	return &Cause{Kind: CauseCut, Rank: -1, Node: i, Host: nodes[i].Host, Text: fmt.Sprintf("reaches none of the other %d nodes", len(nodes)-1)}
 }
 
 // Expired handles the expiry of a timer.
@@ -304,7 +325,7 @@ func (c *Coordinator) stopAll(signal string, number int) {
 
 // abort ends the epoch, and the job unless it may be formed again.
 func (c *Coordinator) abort(cause *Cause) {
-	again := c.restarts < c.cfg.MaxRestarts && c.stop == "" && (c.phase == running) && cause.Kind != CauseStopped
+	again := c.restarts < c.cfg.MaxRestarts && c.stop == "" && (c.phase == running) && cause.Kind != CauseStopped && cause.Kind != CauseCut
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: again})
 	if !again {
 		c.phase = over

@@ -74,7 +74,9 @@ func Base(nodes []NodeInfo, i int) int {
 // Inbound is a message from the launcher called From or, if Lost, the news
 // that it is dead, unreachable, or has left.
 type Inbound struct {
-	From string
-	Msg  Message
-	Lost bool
+	From   string
+	Msg    Message
+	Lost   bool
+	Killed bool // it is dead, and its host lives
+	Alone  bool // no other launcher can be reached either: this host is cut off
 }

@@ -333,12 +333,21 @@ func (n *Node) askToStop(signal string, number int) {
 	n.timer(TimerGrace, n.cfg.Grace)
 }
 
-// Lost handles the news that a launcher's host is dead or unreachable. Only
-// the coordinator's matters here; of the others the coordinator judges.
-func (n *Node) Lost(name string) []Effect {
+// Lost handles the news that a launcher's host is dead or unreachable or, if
+// killed, that the launcher itself is dead. Only the coordinator's matters here;
+// of the others the coordinator judges.
+func (n *Node) Lost(name string, killed bool) []Effect {
 	if (n.phase == working || n.phase == assigned) && name == n.nodes[0].Name {
 		n.end(&Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
-			Text: fmt.Sprintf("lost with %s and the coordinator: its host is dead or unreachable", rankRange(0, n.nodes[0].Nproc))}, false)
+			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}, false)
+	}
+	return n.flush()
+}
+
+// Alone handles the news that this host is cut off from all others.
+func (n *Node) Alone() []Effect {
+	if n.phase == working || n.phase == assigned {
+		n.end(cutOff(n.nodes, n.self), false)
 	}
 	return n.flush()
 }

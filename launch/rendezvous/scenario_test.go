@@ -27,8 +27,9 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	startfail a.0 TEXT
 //	interrupt a SIGINT:2     the user signals launcher a
 //	wstop a.0 SIGUSR1:10     a rank was signaled itself
-//	lost b                   the coordinator hears that b is dead
-//	orphan b                 b hears that the coordinator is dead
+//	lost b [killed]          the coordinator hears that b is dead
+//	orphan b [killed]        b hears that the coordinator is dead
+//	alone b                  b, perhaps with the coordinator, finds itself cut off
 //	expire coord|a TIMER EPOCH
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -181,9 +182,14 @@ func (s *sim) do(f []string) error {
 		name, n := signal(args[1])
 		s.apply(who, node.Interrupt(name, n))
 	case "lost":
-		s.apply("coord", s.coord.Lost(args[0]))
+		s.apply("coord", s.coord.Lost(args[0], rest(1) == "killed"))
 	case "orphan":
-		s.apply(who, node.Lost("a"))
+		s.apply(who, node.Lost("a", rest(1) == "killed"))
+	case "alone":
+		if args[0] == "a" {
+			s.apply("coord", s.coord.Alone())
+		}
+		s.apply(who, node.Alone())
 	case "expire":
 		epoch, _ := strconv.Atoi(args[2])
 		timer := Timer{TimerKind(args[1]), epoch}

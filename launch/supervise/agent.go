@@ -183,11 +183,16 @@ func (a *agent) deliverRest() {
 
 func (a *agent) inbound(in rendezvous.Inbound) {
 	switch {
+	case in.Alone:
+		if a.coord != nil {
+			a.apply(a.coord.Alone())
+		}
+		a.apply(a.node.Alone())
 	case in.Lost:
 		if a.coord != nil {
-			a.apply(a.coord.Lost(in.From))
+			a.apply(a.coord.Lost(in.From, in.Killed))
 		}
-		a.apply(a.node.Lost(in.From))
+		a.apply(a.node.Lost(in.From, in.Killed))
 	case a.coord != nil:
 		a.apply(a.coord.Receive(in.From, in.Msg))
 	default:

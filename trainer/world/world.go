@@ -23,7 +23,7 @@ import (
 
 // symptomWait is how long a rank that lost another leaves it to the launcher
 // to say why.
-const symptomWait = time.Second
+const symptomWait = 2 * time.Second
 
 // World is this process's place among the ranks of its job.
 type World struct {
@@ -88,7 +88,7 @@ func (w *World) Tell(step int64, phase string) {
 
 // Fail tells all ranks that this one failed with err, and returns the reason
 // for which the job ends, the same on all ranks: the first failure of any. It
-// waits for the launcher's verdict, a second at most.
+// waits for the launcher's verdict, two seconds at most.
 func (w *World) Fail(err error) error {
 	if w.alone {
 		return err
