@@ -91,6 +91,10 @@ type Config struct {
 	// Progress, if set, is called when a collective begins to run, by whoever
 	// runs it. It must not block.
 	Progress func(seq uint64, kind collective.Kind, label string)
+
+	// Ended, if set, is called when a collective for which Progress was called
+	// has ended. It must not block.
+	Ended func(seq uint64)
 }
 
 const maxRanks = 4096

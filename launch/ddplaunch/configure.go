@@ -68,6 +68,7 @@ func configure(o options, environ []string, stdout, stderr *outlet.Writer) (supe
 		cfg.Coordinator = &rendezvous.CoordinatorConfig{
 			Nodes: o.nodes, MaxRestarts: o.maxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name,
 			JoinWait: o.joinWait, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
+			StuckAfter: o.stuckAfter,
 		}
 	}
 	terminal(&cfg, stdout.Under(), stderr.Under())

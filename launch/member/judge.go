@@ -38,6 +38,27 @@ func (m *Member) vouched(name string) bool {
 	return f != nil && (*f)(name)
 }
 
+// Hint sends msg to the launcher called to, "" for the coordinator, in a packet
+// that may be lost.
+func (m *Member) Hint(to string, msg rendezvous.Message) {
+	if to == "" {
+		m.mu.Lock()
+		to = m.coord
+		m.mu.Unlock()
+	}
+	n := m.find(to)
+	if n == nil {
+		return
+	}
+	frame, err := m.seal(0, msg)
+	if err == nil {
+		err = m.list.SendBestEffort(n, frame)
+	}
+	if err != nil {
+		m.cfg.Log.Debug("a packet was not sent", "to", to, "kind", msg.Kind, "error", err)
+	}
+}
+
 // judge looks after the launcher called name, until it has left or is lost. It
 // is lost when its life line is silent, it does not answer, and no data of its
 // ranks arrive: a saturated network delays what launchers say by many seconds.

@@ -18,6 +18,7 @@ type CoordinatorConfig struct {
 	JoinWait    time.Duration // how long to wait for all nodes to register
 	AckWait     time.Duration // how long to wait for their acknowledgements
 	Settle      time.Duration // how long a reported cause may be replaced by a death
+	StuckAfter  time.Duration // how long others may wait for a rank that shows no sign of life; 0 is for ever
 }
 
 type phase int
@@ -42,7 +43,9 @@ type Coordinator struct {
 	seq      uint64         // exchange under way
 	parts    map[string]Message
 	settling *Cause
-	stop     string // signal, once a stop is under way
+	seen     map[int]Vital         // by rank, the last of each
+	warned   map[int]time.Duration // by rank, when to say again that it is slow
+	stop     string                // signal, once a stop is under way
 	out      []Effect
 }
 
@@ -56,6 +59,7 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]Message{}
+	c.seen, c.warned = map[int]Vital{}, map[int]time.Duration{}
 }
 
 // Start begins the wait for nodes.
@@ -79,6 +83,8 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 		c.exchange(from, m)
 	case m.Kind == KindFail && m.Cause != nil:
 		c.fail(m.Cause)
+	case m.Kind == KindVitals:
+		c.vitals(from, m.Vitals)
 	case m.Kind == KindDone:
 		c.finished(from, m.Code)
 	}

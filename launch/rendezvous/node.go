@@ -384,6 +384,9 @@ func (n *Node) Expired(t Timer) []Effect {
 func (n *Node) end(c *Cause, restart bool) {
 	n.phase, n.cause, n.restart = aborting, c, restart && n.stops == 0
 	n.toAlive(Message{Kind: KindAbort, Cause: c}, int(syscall.SIGTERM))
+	if l := c.Rank - Base(n.nodes, n.self); c.Kind == CauseStuck && c.Signal != "" && l >= 0 && l < len(n.ranks) && n.ranks[l].alive {
+		n.emit(Signal{[]int{l}, int(syscall.SIGKILL)}) // it hears nothing
+	}
 	n.timer(TimerKill, n.cfg.KillWait)
 	n.conclude()
 }

@@ -59,6 +59,24 @@ func TestWidth(t *testing.T) {
 	}
 }
 
+// What a rank has begun and ended is counted by kind, and is not a report.
+func TestCounts(t *testing.T) {
+	launcher, worker := newPair(t)
+	worker.Began(Collectives, 9)
+	worker.Ended(Collectives, 8)
+	worker.Began(Exchanges, 3)
+	worker.Ended(Exchanges, 3)
+	worker.Write(Report{Phase: "step"})
+	worker.SetWidth(80)
+	if got, want := launcher.Counts(), (Counts{Reports: 1, Met: [2]Meetings{{9, 8}, {3, 3}}}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if err := launcher.Close(); err != nil || launcher.Counts() != (Counts{}) {
+		t.Errorf("after Close: %v, %+v", err, launcher.Counts())
+	}
+	launcher.Began(Collectives, 1) // does nothing
+}
+
 func TestLongStringsAreCut(t *testing.T) {
 	launcher, worker := newPair(t)
 	worker.Write(Report{Phase: strings.Repeat("p", 1000), Label: strings.Repeat("l", 1000)})

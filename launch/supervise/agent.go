@@ -50,6 +50,8 @@ type Transport interface {
 	// Send queues a message and never blocks; "" is the coordinator. Messages
 	// to one launcher arrive in order, if it is reachable.
 	Send(to string, m rendezvous.Message)
+	// Hint sends a message that may be lost, at once or not at all.
+	Hint(to string, m rendezvous.Message)
 	// Inbox delivers messages, and the news of lost launchers.
 	Inbox() <-chan rendezvous.Inbound
 	// Close delivers what is queued, within a second or so, and leaves.
@@ -140,6 +142,8 @@ func (a *agent) loop(ctx context.Context) error {
 	}
 	a.apply(a.node.Start())
 	canceled := ctx.Done()
+	looks := time.NewTicker(lookInterval)
+	defer looks.Stop()
 	for {
 		for len(a.soon) > 0 && a.finish == nil {
 			f := a.soon[0]
@@ -162,6 +166,8 @@ func (a *agent) loop(ctx context.Context) error {
 			if n, ok := s.(unix.Signal); ok {
 				a.apply(a.node.Interrupt(unix.SignalName(n), int(n)))
 			}
+		case now := <-looks.C:
+			a.watchRanks(now)
 		case <-a.cfg.Resized:
 			a.resized()
 		case <-canceled:
@@ -250,6 +256,8 @@ func (a *agent) send(e rendezvous.Send) {
 		a.soon = append(a.soon, func() { a.apply(a.coord.Receive(self, e.Msg)) })
 	case e.To == self:
 		a.soon = append(a.soon, func() { a.apply(a.node.Receive(e.Msg)) })
+	case a.cfg.Transport != nil && e.Msg.Kind == rendezvous.KindVitals:
+		a.cfg.Transport.Hint(e.To, e.Msg)
 	case a.cfg.Transport != nil:
 		a.cfg.Transport.Send(e.To, e.Msg)
 	}
@@ -371,7 +379,10 @@ func (a *agent) awaitOne(p *process) {
 	if exit.Code != 0 || exit.Signal != "" {
 		a.console.ending()
 	}
-	a.post(func() { a.apply(a.node.Exited(p.local, exit)) })
+	a.post(func() {
+		p.over = true
+		a.apply(a.node.Exited(p.local, exit))
+	})
 }
 
 // carry takes a stream of a rank to the console and its file.
