@@ -73,6 +73,7 @@ var modes = map[string]func(context.Context, *rendezvous.Group, []string) (int, 
 	"rejoin":   rejoinMode,
 	"timeout":  timeoutMode,
 	"stuck":    stuckMode,
+	"eat":      eatMode,
 }
 
 // ready meets the other ranks and prints this rank's pid.

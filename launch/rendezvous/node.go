@@ -31,6 +31,7 @@ type Exit struct {
 	Signal       string // "SIGKILL"; "" if it was not killed
 	SignalNumber int
 	During       string // its last progress
+	Why          string // why it was killed, if that is known
 }
 
 type nodePhase int
@@ -248,7 +249,7 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 		n.conclude()
 	case n.phase != working:
 	case e.Signal != "" && (n.stop == "" || e.SignalNumber != n.stopNum):
-		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During}))
+		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During, Text: e.Why}))
 	case e.Signal == "" && e.Code != 0 && e.Code != exitcode.Requeue:
 		n.report(n.blame(local, Cause{Kind: CauseExit, ExitCode: e.Code, During: e.During}))
 	default:

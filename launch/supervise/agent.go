@@ -68,6 +68,7 @@ type agent struct {
 	spawner *spawner
 	guard   *guard
 	console *console
+	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
 	events chan func()   // posted by other goroutines
@@ -101,6 +102,8 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 			shown++
 		}
 	}
+	a.memory = newOOMWatch("")
+	a.memory.refresh(time.Now())
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
@@ -167,6 +170,7 @@ func (a *agent) loop(ctx context.Context) error {
 				a.apply(a.node.Interrupt(unix.SignalName(n), int(n)))
 			}
 		case now := <-looks.C:
+			a.memory.refresh(now)
 			a.watchRanks(now)
 		case <-a.cfg.Resized:
 			a.resized()
@@ -381,6 +385,9 @@ func (a *agent) awaitOne(p *process) {
 	}
 	a.post(func() {
 		p.over = true
+		if exit.SignalNumber == int(unix.SIGKILL) {
+			exit.Why = a.memory.happened(p.peak(), time.Now())
+		}
 		a.apply(a.node.Exited(p.local, exit))
 	})
 }
