@@ -18,8 +18,8 @@ const coordinatorMeta = "coordinator"
 // maxGossip is the largest message that is also gossiped, in bytes.
 const maxGossip = 1000
 
-// envelope is what travels between launchers: a message, or the
-// acknowledgement of one.
+// envelope is what travels between launchers: a message, the acknowledgement of
+// one, or nothing: a sign of life.
 type envelope struct {
 	From string          `json:"from"`
 	Seq  uint64          `json:"seq,omitempty"` // number of the message on its way, from 1; 0 if it is gossip
@@ -47,6 +47,14 @@ func (m *Member) accept(frame []byte) error {
 	var e envelope
 	if err := json.Unmarshal(frame, &e); err != nil { // copies what it keeps
 		return fmt.Errorf("malformed envelope: %w", err)
+	}
+	m.mu.Lock()
+	if l := m.lives[e.From]; l != nil {
+		m.heard(e.From, l)
+	}
+	m.mu.Unlock()
+	if e.Ack == 0 && len(e.Msg) == 0 {
+		return nil
 	}
 	if e.Ack > 0 {
 		m.acknowledged(e.From, e.Ack)

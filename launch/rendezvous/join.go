@@ -118,8 +118,9 @@ func (g *Group) greet() error {
 		return fmt.Errorf("GROUP_RANK=%d contradicts the launcher, which has %d nodes", g.w.Node, len(m.Nodes))
 	}
 	g.job, g.key, g.addr = m.Job, m.Key, m.Nodes[g.w.Node].Addr
-	for _, n := range m.Nodes {
+	for i, n := range m.Nodes {
 		for range n.Nproc {
+			g.nodes = append(g.nodes, i)
 			g.hosts = append(g.hosts, n.HostID)
 		}
 	}
