@@ -45,6 +45,7 @@ type Coordinator struct {
 	settling *Cause
 	seen     map[int]Vital         // by rank, the last of each
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
+	late     []string              // launchers that have come since the job was complete
 	stop     string                // signal, once a stop is under way
 	out      []Effect
 }
@@ -57,7 +58,7 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 }
 
 func (c *Coordinator) reset() {
-	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
+	c.phase, c.nodes, c.late, c.seq, c.settling = gathering, nil, nil, 0, nil
 	c.acked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]Message{}
 	c.seen, c.warned = map[int]Vital{}, map[int]time.Duration{}
 }
@@ -142,6 +143,8 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 			}
 		}
 		c.abort(refused(fmt.Sprintf("no acknowledgement within %v from %s", c.cfg.AckWait, strings.Join(silent, ", "))))
+	case t.Kind == TimerDoubt:
+		c.refuseLate("the job is already complete and running")
 	case t.Kind == TimerSettle && c.settling != nil:
 		c.abort(c.settling)
 	}
@@ -151,6 +154,8 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 func (c *Coordinator) register(from string, n NodeInfo, epoch int) {
 	known := c.index(from) >= 0
 	switch {
+	case !known && (c.phase == assigning || c.phase == running) && c.mayFormAgain():
+		c.doubt(from)
 	case epoch != c.epoch && (epoch != 0 || c.phase != gathering): // a new launcher may replace a lost one
 		if !known {
 			c.refuse(from, "the job has been formed again without it")
@@ -180,6 +185,31 @@ func (c *Coordinator) register(from string, n NodeInfo, epoch int) {
 		}
 	}
 }
+
+// mayFormAgain says that a failure now would not end the job.
+func (c *Coordinator) mayFormAgain() bool { return c.restarts < c.cfg.MaxRestarts && c.stop == "" }
+
+// doubt lets a launcher wait that comes when the job is complete: it may replace
+// one that is lost, which this coordinator does not know yet. It registers again
+// and again, so when the job is formed anew it is there.
+func (c *Coordinator) doubt(from string) {
+	if !slices.Contains(c.late, from) {
+		if len(c.late) == 0 {
+			c.timer(TimerDoubt, doubtWait)
+		}
+		c.late = append(c.late, from)
+	}
+}
+
+func (c *Coordinator) refuseLate(why string) {
+	for _, name := range c.late {
+		c.refuse(name, why)
+	}
+	c.late = nil
+}
+
+// doubtWait is longer than a loss is unknown.
+const doubtWait = 5 * time.Second
 
 // assign puts the nodes in order (the coordinator's first, then those that
 // asked for a number, the rest by host and name in the gaps) and proposes it.
@@ -312,6 +342,7 @@ func (c *Coordinator) finished(from string, code int) {
 		worst = max(worst, c.done[n.Name])
 	}
 	c.phase = over
+	c.refuseLate("the job has ended")
 	c.sendAll(Message{Kind: KindEnd, Code: worst})
 }
 
@@ -331,10 +362,11 @@ func (c *Coordinator) stopAll(signal string, number int) {
 
 // abort ends the epoch, and the job unless it may be formed again.
 func (c *Coordinator) abort(cause *Cause) {
-	again := c.restarts < c.cfg.MaxRestarts && c.stop == "" && (c.phase == running) && cause.Kind != CauseStopped && cause.Kind != CauseCut
+	again := c.mayFormAgain() && c.phase == running && cause.Kind != CauseStopped && cause.Kind != CauseCut
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: again})
 	if !again {
 		c.phase = over
+		c.refuseLate("the job has ended")
 		return
 	}
 	c.epoch++
