@@ -31,7 +31,7 @@ func probing(t *testing.T) *evaluation {
 	})
 	model := toy.Config{C: 3, H: 8, W: 8}
 	run := &trained.Run{Path: "runs/a", Model: model, Vars: backend.NewVars()}
-	run.Settings.Split = "train"
+	run.Settings.Split, run.Settings.Batch = "train", 8
 	m, s := exec.NewTensor(graph.T(graph.F32, 192)), exec.NewTensor(graph.T(graph.F32, 192))
 	for i := range 192 {
 		if i%64 >= 8 {

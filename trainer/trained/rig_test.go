@@ -64,7 +64,7 @@ func values(t *testing.T, s settings.Settings, step int64) map[string][]ckpt.Nam
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, specs, err := model.Step(1, 1)
+	_, specs, err := model.Step(1, s.Batch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func Load(path string, step int64, backend exec.Backend, log *slog.Logger) (*Run
 			from, state.Step, state.ConfigDigest, path, config.Digest)
 	}
 	r := &Run{Path: path, Model: model, Settings: s, Config: config, State: state, Vars: backend.NewVars()}
-	_, specs, err := model.Step(1, 1)
+	specs, err := r.variables()
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +67,18 @@ func Load(path string, step int64, backend exec.Backend, log *slog.Logger) (*Run
 // Untrained is the run before its first step: the same model with the initial
 // values under its seed.
 func (r *Run) Untrained(backend exec.Backend) (*Run, error) {
-	_, specs, err := r.Model.Step(1, 1)
+	specs, err := r.variables()
 	if err != nil {
 		return nil, err
 	}
 	first := *r
 	first.State, first.Vars = ckpt.State{Seed: r.Settings.Seed}, backend.NewVars()
 	return &first, nn.Initialise(first.Vars, specs, r.Settings.Seed)
+}
+
+// variables are those of the model, as one rank has them: some are as long as the
+// batch.
+func (r *Run) variables() ([]nn.Variable, error) {
+	_, specs, err := r.Model.Step(1, r.Settings.Batch)
+	return specs, err
 }

@@ -75,7 +75,7 @@ func TestUntrained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, specs, err := r.Model.Step(1, 1)
+	specs, err := r.variables()
 	if err != nil {
 		t.Fatal(err)
 	}
