@@ -26,6 +26,7 @@ package exec
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -75,11 +76,23 @@ type Options struct {
 	// the same however many of them share a program. It is slower. On the cpu the
 	// number of threads matters too: give each rank one.
 	Deterministic bool
+	// MaxBytes is how much memory the program's intermediate values may take; 0 is
+	// any. A program that needs more is a *MemoryError, before anything is
+	// allocated. A backend that plans no memory ignores it.
+	MaxBytes int64
 	// Trace is asked before each run for a function that is told what the run
 	// does, in the order in which it ends and before Wait returns, by one
 	// goroutine at a time. Where either is nil, nothing is told and no time is
 	// lost.
 	Trace func() func(Event)
+}
+
+// MemoryError is a program that needs more memory than it may take.
+type MemoryError struct{ Need, Max int64 } // bytes
+
+func (e *MemoryError) Error() string {
+	const gib = 1 << 30
+	return fmt.Sprintf("its intermediate values take %.1f GiB, and it may take %.1f GiB", float64(e.Need)/gib, float64(e.Max)/gib)
 }
 
 // Vars is a set of named variables on a device: parameters, optimiser moments,

@@ -15,6 +15,11 @@ type eight[T any] [4][8]T
 //go:noescape
 func blocks8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
 
+// samples8 is block i of samples sample … sample+7.
+//
+//go:noescape
+func samples8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
+
 // boxMuller8 is BoxMuller of eight pairs of words.
 //
 //go:noescape
@@ -48,4 +53,42 @@ func (n Name) wideUniform(dst []float64, block uint32) ([]float64, uint32) {
 		}
 	}
 	return dst, block
+}
+
+// wideNormalRows does the first rows of NormalRows, eight at a time, and returns
+// what is left.
+func (n Name) wideNormalRows(dst []float64, cols int) ([]float64, Name) {
+	var w eight[uint64]
+	var z eight[float64]
+	for ; len(dst) >= 8*cols; dst, n.Sample = dst[8*cols:], n.Sample+8 {
+		for c := 0; c < cols; c += 4 {
+			samples8(&w, uint32(c/4), n.Sample, n.Step, uint32(n.Purpose)<<16|uint32(n.Sub), n.Seed)
+			boxMuller8(&z[0], &z[1], &w[0], &w[1])
+			if cols-c > 2 {
+				boxMuller8(&z[2], &z[3], &w[2], &w[3])
+			}
+			for j := range min(4, cols-c) {
+				for i := range 8 {
+					dst[i*cols+c+j] = z[j][i]
+				}
+			}
+		}
+	}
+	return dst, n
+}
+
+// wideUniformRows is wideNormalRows for UniformRows.
+func (n Name) wideUniformRows(dst []float64, cols int) ([]float64, Name) {
+	var w eight[uint64]
+	for ; len(dst) >= 8*cols; dst, n.Sample = dst[8*cols:], n.Sample+8 {
+		for c := 0; c < cols; c += 4 {
+			samples8(&w, uint32(c/4), n.Sample, n.Step, uint32(n.Purpose)<<16|uint32(n.Sub), n.Seed)
+			for j := range min(4, cols-c) {
+				for i := range 8 {
+					dst[i*cols+c+j] = Float64(uint32(w[j][i]))
+				}
+			}
+		}
+	}
+	return dst, n
 }

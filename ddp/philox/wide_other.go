@@ -8,3 +8,7 @@ const wide = false
 func (n Name) wideNormal(dst []float64, block uint32) ([]float64, uint32) { return dst, block }
 
 func (n Name) wideUniform(dst []float64, block uint32) ([]float64, uint32) { return dst, block }
+
+func (n Name) wideNormalRows(dst []float64, _ int) ([]float64, Name) { return dst, n }
+
+func (n Name) wideUniformRows(dst []float64, _ int) ([]float64, Name) { return dst, n }

@@ -8,15 +8,24 @@ import (
 	"ebtrain/ddp/graph"
 )
 
+// Memory is the memory of this machine, in bytes.
+func Memory() (int64, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0, fmt.Errorf("how much memory there is: %w", err)
+	}
+	return int64(info.Totalram * uint64(info.Unit)), nil
+}
+
 // CheckMemory reports a program that cannot run here because one of its values
 // alone takes more than half the memory of this machine; smaller names the flags that
 // make it smaller. A program that passes may still need too much.
 func CheckMemory(g *graph.Graph, smaller string) error {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return fmt.Errorf("how much memory there is: %w", err)
+	have, err := Memory()
+	if err != nil {
+		return err
 	}
-	return checkMemory(g, info.Totalram*uint64(info.Unit), smaller)
+	return checkMemory(g, uint64(have), smaller)
 }
 
 func checkMemory(g *graph.Graph, have uint64, smaller string) error {

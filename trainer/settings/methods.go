@@ -8,6 +8,7 @@ import (
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/method/bism"
 	"ebtrain/trainer/method/cd"
+	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
 )
 
@@ -18,6 +19,7 @@ var methods = []algo.Method{
 	bism.Method(),
 	sm.Method(),
 	cd.Method(),
+	nce.Method(),
 }
 
 // Methods are the training methods.

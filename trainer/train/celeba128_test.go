@@ -157,5 +157,5 @@ func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, ou
 		return err
 	}
 	defer func() { err = errors.Join(err, parts.Loader.Close()) }()
-	return runLoop(t.Context(), o, parts)
+	return runLoop(t.Context(), o, parts, world)
 }

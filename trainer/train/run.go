@@ -222,7 +222,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		return err
 	}
 	defer func() { keep(parts.Loader) }()
-	return runLoop(ctx, o, parts)
+	return runLoop(ctx, o, parts, w.LocalSize())
 }
 
 // loaderConfig is how a rank gets its samples.
@@ -237,7 +237,8 @@ func (o *options) loaderConfig(rank, world int, log *slog.Logger) loader.Config 
 	return c
 }
 
-func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {
+// runLoop trains; ranksHere share this machine's memory.
+func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (err error) {
 	digest, err := rundir.Digest(o.settings)
 	if err != nil {
 		return err
@@ -246,11 +247,19 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts) (err error) {
 	if o.profile >= 0 {
 		profile = loop.Profile{File: rundir.Layout(o.out).Profile(o.profile), Step: o.profile}
 	}
+	memory, err := device.Memory()
+	if err != nil {
+		return err
+	}
 	t, err := loop.New(ctx, loop.Config{
 		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
 		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
 		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.remat,
+		MaxBytes: memory / int64(ranksHere),
 	}, parts)
+	if short, ok := errors.AsType[*exec.MemoryError](err); ok {
+		return fmt.Errorf("a step does not fit into this machine's memory, shared by %d ranks: %w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", ranksHere, short)
+	}
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func leafCases() []Case {
 	}
 	key := intOf(graph.I64, List(-987654321987654321, 41, 1000), 3)
 	for _, d := range []graph.Dist{graph.Normal, graph.Uniform, graph.Rademacher} {
-		for _, s := range []graph.Shape{graph.D(5), graph.D(3, 7), graph.D(2, 3, 5, 1), graph.D(1, 130)} {
+		for _, s := range []graph.Shape{graph.D(5), graph.D(3, 7), graph.D(2, 3, 5, 1), graph.D(1, 130), graph.D(61, 3)} {
 			c := Case{Name: fmt.Sprintf("draw %s %v", d, s), Args: args(key), Tol: Exact,
 				Build: one(func(b *graph.Builder, x []graph.ID) graph.ID {
 					return b.Draw(x[0], d, 9, 5, graph.Type{DType: graph.F32, Shape: s})

@@ -76,6 +76,9 @@ type Config struct {
 	Beta1, Beta2  float64    // of all steps of Adam
 	Inner         Rule
 	InnerLR       float64 // of φ; 0 is LR
+
+	// SampleShare is the share of an EBLVM's sampler's 2,700 steps that are taken.
+	SampleShare float64
 }
 
 // epsilon is Adam's ε.
@@ -86,6 +89,9 @@ func (c *Config) Clone() algo.Config {
 	d := *c
 	return &d
 }
+
+// ScoreLosses says that the upper loss is of scores.
+func (c *Config) ScoreLosses() bool { return true }
 
 // upperRate is the learning rate of θ.
 func (c Config) upperRate() optim.Schedule {

@@ -48,7 +48,7 @@ func (t trainee) Takes() algo.Inputs {
 // annealed is the sampler, which ends with the denoising step of the scale that
 // the score was trained at.
 func (d deep) annealed() langevin.Annealed {
-	a := langevin.Published()
+	a := langevin.Published().Shortened(d.cfg.SampleShare)
 	a.Denoise = d.cfg.Sigma0
 	return a
 }

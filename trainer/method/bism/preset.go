@@ -51,7 +51,7 @@ func common() Config {
 	return Config{
 		Objective: DSM, Sigma: 0.3, Levels: score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, Sigma0: 0.1,
 		Lower: KL, Temperature: 0.1, LowerSteps: 5,
-		LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95, Inner: Adam,
+		LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95, Inner: Adam, SampleShare: 1,
 	}
 }
 

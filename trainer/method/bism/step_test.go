@@ -49,6 +49,9 @@ func TestStepsOfWorlds(t *testing.T) {
 	for _, o := range []Objective{SSM, MDSM} {
 		rigs = append(rigs, newRig(tinyUnits(func(c *Config) { c.Objective, c.Unroll = o, 2 }), 8))
 	}
+	for _, n := range []int{0, 2} {
+		rigs = append(rigs, newRig(tinyUnits(func(c *Config) { c.LowerSteps, c.Unroll = 0, n }), 8))
+	}
 	for _, r := range rigs {
 		t.Run(label(r.cfg), func(t *testing.T) {
 			want, one, err := r.train(1, 3)

@@ -5,30 +5,29 @@ import (
 	"fmt"
 	"slices"
 
-	"ebtrain/trainer/model/optim"
-	"ebtrain/trainer/model/score"
+	"ebtrain/trainer/model/grbm"
 	"ebtrain/trainer/setting"
 )
 
 // Validate says everything that is wrong with the settings.
 func (c *Config) Validate() error {
 	return errors.Join(
-		oneOf("model", c.Net.Kind, GRBM, EBLVM),
-		oneOf("objective", c.Objective, DSM, SSM, MDSM),
-		oneOf("lower", c.Lower, KL, Fisher),
-		oneOf("inner", c.Inner, Adam, SGD),
-		oneOf("sigma-grid", c.Levels.Spacing, score.Spacings()...),
-		oneOf("schedule", c.Schedule, optim.Constant, optim.Cosine),
+		oneOf("model", c.Net.Kind, kinds()),
+		oneOf("objective", c.Objective, objectives()),
+		oneOf("lower", c.Lower, divergences()),
+		oneOf("inner", c.Inner, rules()),
+		oneOf("schedule", c.Schedule, schedules()),
 		c.validateSteps(),
 		c.validateNumbers(),
 		c.validateRates(),
+		c.adam().Validate(), // the upper level's, with plain inner steps, too
 		c.contradictions(),
 		c.Net.validate(),
 	)
 }
 
 // oneOf says that a word is not one of its setting's.
-func oneOf[T ~string](name string, got T, words ...T) error {
+func oneOf[T ~string](name string, got T, words []T) error {
 	if slices.Contains(words, got) {
 		return nil
 	}
@@ -49,33 +48,21 @@ func (c *Config) validateSteps() error {
 }
 
 func (c *Config) validateNumbers() error {
-	err := errors.Join(
+	return errors.Join(
 		setting.Positive.Check("sigma", c.Sigma),
-		setting.Positive.Check("sigma-min", c.Levels.Least),
-		setting.Positive.Check("sigma-max", c.Levels.Most),
 		setting.Positive.Check("sigma0", c.Sigma0),
 		setting.Positive.Check("temperature", c.Temperature),
 		setting.AtLeast0.Check("inner-lr", c.InnerLR),
+		setting.Factor.Check("sample-share", c.SampleShare),
+		c.Levels.Validate(),
 	)
-	if l := c.Levels; err == nil && l.Least >= l.Most {
-		return fmt.Errorf("want --sigma-min below --sigma-max, got %v and %v", l.Least, l.Most)
-	}
-	return err
 }
 
-// validateRates checks what all optimisers share. The upper level's is Adam in
-// any case, so its betas matter with plain inner steps too.
 func (c *Config) validateRates() error {
-	err := errors.Join(setting.Moment.Check("beta1", c.Beta1), setting.Moment.Check("beta2", c.Beta2))
-	if c.Beta2 == 1 {
-		err = errors.New("want --beta2 below 1: with 1 Adam's second moment stays 0, and its correction divides by 0")
+	if err := c.upperRate().Validate(); err != nil {
+		return err
 	}
-	for _, s := range []optim.Schedule{c.upperRate(), c.lowerRate()} {
-		if e := s.Validate(); e != nil {
-			return errors.Join(err, e)
-		}
-	}
-	return err
+	return c.lowerRate().Validate()
 }
 
 // contradictions are settings that are good by themselves only.
@@ -87,11 +74,14 @@ func (c *Config) contradictions() error {
 }
 
 func (n Net) validate() error {
-	if n.C < 1 || n.H < 1 || n.W < 1 || n.Hidden < 1 {
-		return fmt.Errorf("want sizes of samples and a number of latents of at least 1, got %dx%dx%d and %d", n.C, n.H, n.W, n.Hidden)
+	if n.C < 1 || n.H < 1 || n.W < 1 {
+		return fmt.Errorf("want samples of at least one value, got %dx%dx%d", n.C, n.H, n.W)
 	}
-	if n.Kind == EBLVM {
+	switch {
+	case n.Kind == EBLVM && n.H != n.W:
+		return fmt.Errorf("--model eblvm takes square pictures, got %dx%d", n.H, n.W)
+	case n.Kind == EBLVM:
 		return n.eblvm().Validate()
 	}
-	return nil
+	return grbm.Size{Visible: n.C * n.H * n.W, Hidden: n.Hidden}.Validate()
 }

@@ -87,7 +87,7 @@ func TestFitRefuses(t *testing.T) {
 	if err := c.Fit(data.Schema{C: 1, H: 1, W: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Fit(data.Schema{C: 1, H: 1, W: 3}); err == nil || !strings.Contains(err.Error(), "the data are 1×1×3") {
+	if err := c.Fit(data.Schema{C: 1, H: 1, W: 3}); err == nil || !strings.Contains(err.Error(), "takes 1×1×2 (channels×height×width), not 1×1×3") {
 		t.Errorf("another size than the run's: %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"ebtrain/ddp/ddptest"
-	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
@@ -30,94 +29,26 @@ func rig(cfg Config) grbmtest.Rig {
 // kinds are those of contrastive divergence.
 var kinds = map[string]Config{"CD-1": small(false, 1), "CD-3": small(false, 3), "PCD-1": small(true, 1), "PCD-2": small(true, 2)}
 
-func variables(t *testing.T, vars exec.Vars) ddptest.Values {
-	t.Helper()
-	all, err := grbmtest.Variables(vars)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// run takes the first steps on so many ranks.
-func run(t *testing.T, r grbmtest.Rig, world, steps int) (reports [][]float64, sets []exec.Vars) {
-	t.Helper()
-	sets, err := r.Start(world)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reports, err = r.Run(t.Context(), sets, 0, steps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reports, sets
-}
-
-// Ranks 1, 2 and 4 agree in every report and variable, chains included.
-func TestRanksAgree(t *testing.T) {
+// The contracts of design.md: 1, 2 and 4 ranks agree, a resumed run is the one
+// that was not interrupted, and with virtual shards all worlds have equal bits.
+// Chains are among what is compared.
+func TestContracts(t *testing.T) {
 	for name, cfg := range kinds {
-		t.Run(name, func(t *testing.T) {
-			r := rig(cfg)
-			want, one := run(t, r, 1, 4)
-			for _, world := range []int{2, 4} {
-				reports, sets := run(t, r, world, 4)
-				for i := range want {
-					if err := ddptest.Near(reports[i], want[i], 1e-12); err != nil {
-						t.Errorf("%d ranks, step %d: %v", world, i, err)
-					}
-				}
-				for rank, vars := range sets {
-					got := variables(t, vars)
-					for name, w := range variables(t, one[0]) {
-						if err := ddptest.Near(got[name], w, 1e-12); err != nil {
-							t.Errorf("rank %d of %d, %s: %v", rank, world, name, err)
-						}
-					}
-				}
-			}
-		})
+		t.Run(name+", ranks agree", func(t *testing.T) { rig(cfg).RanksAgree(t) })
+		t.Run(name+", resumes", func(t *testing.T) { rig(cfg).Resumes(t) })
+		t.Run(name+", same bits", func(t *testing.T) { rig(cfg).SameBits(t) })
 	}
 }
 
-// A run that is resumed from its variables, on any number of ranks, is the run
-// that was not interrupted; for one rank, to the last bit.
-func TestResume(t *testing.T) {
-	for name, cfg := range kinds {
+// Some thousand steps learn more of the checkerboard than its variances.
+func TestLearnsTheBoard(t *testing.T) {
+	for name, persistent := range map[string]bool{"CD-1": false, "PCD-1": true} {
 		t.Run(name, func(t *testing.T) {
+			cfg := *board(persistent)
+			cfg.Machine.W = 2
 			r := rig(cfg)
-			want, whole := run(t, r, 1, 4)
-			_, half := run(t, r, 1, 2)
-			for _, world := range []int{1, 2} {
-				sets := make([]exec.Vars, world)
-				for i := range sets {
-					sets[i] = r.Backend.NewVars()
-					for _, name := range half[0].Names() {
-						x, err := half[0].Get(name)
-						if err != nil {
-							t.Fatal(err)
-						}
-						if err := sets[i].Set(name, x); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}
-				reports, err := r.Run(t.Context(), sets, 2, 4)
-				if err != nil {
-					t.Fatal(err)
-				}
-				tol := 1e-12 * float64(world-1)
-				for i, report := range reports {
-					if err := ddptest.Near(report, want[2+i], tol); err != nil {
-						t.Errorf("%d ranks, step %d: %v", world, 2+i, err)
-					}
-				}
-				got := variables(t, sets[0])
-				for name, w := range variables(t, whole[0]) {
-					if err := ddptest.Near(got[name], w, tol); err != nil {
-						t.Errorf("%d ranks, %s: %v", world, name, err)
-					}
-				}
-			}
+			r.Batch = 100
+			r.LearnsTheBoard(t, Model{cfg.Machine.Machine(), cfg}, 4000)
 		})
 	}
 }
@@ -227,12 +158,12 @@ func TestGradientIsTheDifferenceOfStatistics(t *testing.T) {
 			}
 			chains := make([][]float64, batch)
 			for step := range 3 {
-				before := variables(t, sets[0])
+				before := grbmtest.Variables(t, sets[0])
 				reports, err := r.Run(t.Context(), sets, step, step+1)
 				if err != nil {
 					t.Fatal(err)
 				}
-				after := variables(t, sets[0])
+				after := grbmtest.Variables(t, sets[0])
 				l := newLoops(before, 4, 3)
 				l.chains = chains
 				want := ddptest.Values{"s": make([]float64, 4), "w": make([]float64, 12), "b": make([]float64, 4), "c": make([]float64, 3)}
@@ -274,7 +205,7 @@ func TestGradientIsTheDifferenceOfStatistics(t *testing.T) {
 func TestReport(t *testing.T) {
 	cfg := small(false, 1)
 	m := Model{cfg.Machine.Machine(), cfg}
-	reports, _ := run(t, rig(cfg), 2, 2)
+	reports, _ := rig(cfg).First(t, 2, 2)
 	for _, report := range reports {
 		if len(report) != len(m.Report()) {
 			t.Fatalf("%d numbers for %d columns", len(report), len(m.Report()))

@@ -101,9 +101,7 @@ func TestState(t *testing.T) {
 	if err != nil || !slices.Equal(ddptest.Numbers(w), []float64{2, 3}) {
 		t.Errorf("the model's weight is %v, %v", w, err)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	closed(t, c)
 }
 
 // Continue starts from what the caller has set.
@@ -113,7 +111,7 @@ func TestContinue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer closed(t, c)
 	if err := vars.Set(plan.Vars[0].Name, ddptest.Tensor(pair, []float64{5, 7})); err != nil {
 		t.Fatal(err)
 	}
@@ -132,13 +130,20 @@ func TestProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer closed(t, c)
 	var told [][2]int
 	if _, err := c.Run(t.Context(), 1, func(done, of int) { told = append(told, [2]int{done, of}) }); err != nil {
 		t.Fatal(err)
 	}
 	if want := [][2]int{{0, 5}, {1, 5}, {2, 5}, {3, 5}, {4, 5}}; !slices.Equal(told, want) {
 		t.Errorf("got %v, want %v", told, want)
+	}
+}
+
+func closed(t *testing.T, c *Chain) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -235,9 +240,7 @@ func TestValidate(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			if c != nil {
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
+				closed(t, c)
 			}
 		})
 	}
@@ -250,7 +253,7 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer closed(t, c)
 	_, err = c.Run(ctx, 1, func(done, _ int) {
 		if done == 2 {
 			cancel()

@@ -77,9 +77,11 @@ func (p Params) gaussian(c *nn.Context) graph.ID {
 }
 
 // logWeights are log ∫exp(−E(v,h))dv for each row of h (n, Hidden), less
-// gaussian, (n).
+// gaussian, (n): hᵀ(c + Wᵀb) + ½hᵀKh with K = Wᵀdiag(σ²)W, which is small.
 func (p Params) logWeights(c *nn.Context, h graph.ID) graph.ID {
-	wh := c.MatMul(h, p.W, false, true)
-	spread := c.Mul(c.Square(wh), c.Scale(c.Exp(c.Scale(p.S, 2)), 0.5))
-	return c.Add(c.Sum(c.Add(c.Mul(wh, p.B), spread), 1), c.Sum(c.Mul(h, p.C), 1))
+	visible := c.Batch(p.B)
+	slope := c.Add(c.MatMul(c.Reshape(p.B, graph.D(1, visible)), p.W, false, false), p.C)
+	scaled := c.Mul(p.W, c.Reshape(c.Exp(p.S), graph.D(visible, 1)))
+	curve := c.MatMul(h, c.MatMul(scaled, scaled, true, false), false, false)
+	return c.Sum(c.Mul(h, c.Add(slope, c.Scale(curve, 0.5))), 1)
 }

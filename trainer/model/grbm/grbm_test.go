@@ -12,8 +12,8 @@ import (
 )
 
 // rows are n random vectors of the visible units, and each of them.
-func (y toy) rows(stream uint32, n int) (flat []float64, each [][]float64) {
-	flat = ddptest.Noise(stream, n*len(y.b))
+func (y toy) rows(n int) (flat []float64, each [][]float64) {
+	flat = ddptest.Noise(10, n*len(y.b))
 	return flat, slices.Collect(slices.Chunk(flat, len(y.b)))
 }
 
@@ -21,7 +21,7 @@ func (y toy) rows(stream uint32, n int) (flat []float64, each [][]float64) {
 // plain Go: sums over all states, and differences.
 func TestFormulas(t *testing.T) {
 	y := newToy(3, 4)
-	flat, rows := y.rows(10, 5)
+	flat, rows := y.rows(5)
 	h := make([]float64, 5*4)
 	for i := range h {
 		h[i] = 1 / (1 + math.Exp(-ddptest.Noise(11, len(h))[i])) // soft
@@ -49,7 +49,7 @@ func TestFormulas(t *testing.T) {
 // The logits of p(h|v) and the mean of p(v|h) are those of the joint density.
 func TestConditionals(t *testing.T) {
 	y := newToy(3, 4)
-	flat, rows := y.rows(10, 5)
+	flat, rows := y.rows(5)
 	var want []float64
 	for _, v := range rows {
 		posterior := y.posterior(v)
@@ -84,7 +84,7 @@ func TestConditionals(t *testing.T) {
 // of its draws.
 func TestLogWeights(t *testing.T) {
 	y := newToy(3, 4)
-	flat, rows := y.rows(10, 2)
+	flat, rows := y.rows(2)
 	weight, bias := ddptest.Noise(12, 4*3), ddptest.Noise(13, 4)
 	states := y.states()
 	c, p := y.machine().begin()
@@ -119,7 +119,7 @@ func TestMachineGraphs(t *testing.T) {
 	y := newToy(6, 4)
 	m := y.machine()
 	m.Picture = graph.D(1, 3, 2)
-	flat, rows := y.rows(10, 5)
+	flat, rows := y.rows(5)
 	var free, score, fisher []float64
 	for _, v := range rows {
 		free, score, fisher = append(free, y.free(v)), append(score, y.score(v)...), append(fisher, y.fisher(v))

@@ -22,8 +22,8 @@ const mostUnits = 1 << 16
 func (s *Spec) Fit(d data.Schema) error {
 	for _, own := range []struct{ mine, theirs int }{{s.C, d.C}, {s.H, d.H}, {s.W, d.W}} {
 		if own.mine != 0 && own.mine != own.theirs {
-			return fmt.Errorf("the data are %d×%d×%d (channels, height, width), and this model takes %s×%s×%s: choose other data, or a preset for these",
-				d.C, d.H, d.W, extent(s.C), extent(s.H), extent(s.W))
+			return fmt.Errorf("this model takes %s×%s×%s (channels×height×width), not %d×%d×%d: choose other data or another preset",
+				extent(s.C), extent(s.H), extent(s.W), d.C, d.H, d.W)
 		}
 	}
 	s.C, s.H, s.W = d.C, d.H, d.W

@@ -19,7 +19,7 @@ func TestFit(t *testing.T) {
 	}{
 		{"any", Spec{Hidden: 4}, data.Schema{C: 3, H: 28, W: 20}, "", 3 * 28 * 20},
 		{"its own", Spec{1, 28, 20, 4}, data.Schema{C: 1, H: 28, W: 20}, "", 560},
-		{"another size", Spec{1, 28, 20, 4}, data.Schema{C: 1, H: 20, W: 28}, "the data are 1×20×28 (channels, height, width), and this model takes 1×28×20", 0},
+		{"another size", Spec{1, 28, 20, 4}, data.Schema{C: 1, H: 20, W: 28}, "this model takes 1×28×20 (channels×height×width), not 1×20×28: choose", 0},
 		{"vectors", Spec{1, 1, 0, 4}, data.Schema{C: 1, H: 1, W: 2}, "", 2},
 		{"pictures for vectors", Spec{1, 1, 0, 4}, data.Schema{C: 3, H: 32, W: 32}, "this model takes 1×1×any", 0},
 	} {

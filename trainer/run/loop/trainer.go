@@ -41,7 +41,8 @@ type Config struct {
 	SampleCount int    // pictures in a grid; 0 makes none
 	CheckEvery  int64  // steps between comparisons of all replicas; 0 only at the end
 	Profile     Profile
-	Remat       bool // compute again what need not be kept: less memory, the same numbers, more time
+	MaxBytes    int64 // of the step's intermediate values on this rank; 0 is any
+	Remat       bool  // compute again what need not be kept: less memory, the same numbers, more time
 }
 
 // Parts are what a run is made of. All but Observer, Stop and Progress are
@@ -144,7 +145,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if err := nn.Initialise(t.vars, specs, t.cfg.Seed); err != nil {
 		return err
 	}
-	o := exec.Options{Name: "step", Vars: t.vars, Comm: t.parts.Comm, Remat: t.cfg.Remat, Deterministic: t.cfg.Shards > 0}
+	o := exec.Options{Name: "step", Vars: t.vars, Comm: t.parts.Comm, Remat: t.cfg.Remat, MaxBytes: t.cfg.MaxBytes, Deterministic: t.cfg.Shards > 0}
 	if t.cfg.Profile.File != "" {
 		o.Trace = t.events
 		if t.cfg.Profile.Step < t.next {

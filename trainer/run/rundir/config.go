@@ -48,11 +48,17 @@ type Build struct {
 
 // ThisBuild describes the running program.
 func ThisBuild() Build {
-	b := Build{Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH, Modules: map[string]string{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		info = &debug.BuildInfo{}
 	}
+	return BuildOf(info)
+}
+
+// BuildOf describes a program, built by this Go for this system, of whose making
+// info tells.
+func BuildOf(info *debug.BuildInfo) Build {
+	b := Build{Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH, Modules: map[string]string{}}
 	modified := false
 	for _, s := range info.Settings {
 		switch s.Key {

@@ -8,6 +8,8 @@
 //	rank-N.log      the log of rank N
 //	profile-N.json  a trace of step N, if one was asked for
 //
+// A cell of an experiment has cell.json, console.log and measured.json besides.
+//
 // Rank 0 alone holds a Dir: Create for a new run, Open to go on with one. A
 // Dir locks the directory (flock on .lock) until Close or the end of the
 // process, so two runs never write in one. Other ranks and other programs use

@@ -34,18 +34,40 @@ func (d *draw) Run() error {
 	return nil
 }
 
-// Part draws some pieces of the rows.
+// Part draws some pieces of the rows: several short rows, or a part of a long one.
 func (d *draw) Part(worker, w, n int) {
+	if d.op.Dist != graph.Rademacher && d.cols > 0 && d.cols < drawn/8 {
+		d.short(worker, w, n)
+		return
+	}
 	perRow := (d.cols + drawn - 1) / drawn
 	lo, hi := threads.Part(d.rows*perRow, w, n)
 	for g := lo; g < hi; g++ {
 		r, c := g/perRow, g%perRow*drawn
-		name := philox.Name{Seed: uint64(d.key[0]), Step: uint32(d.key[1]), Sample: uint32(d.key[2] + int64(r)),
-			Purpose: d.op.Purpose, Sub: d.op.Sub}
 		buf := d.buf[worker][:min(drawn, d.cols-c)]
-		fillFrom(d.op.Dist, name, buf, uint32(c/4))
+		fillFrom(d.op.Dist, d.name(r), buf, uint32(c/4))
 		d.write(d.y, r*d.cols+c, buf)
 	}
+}
+
+// short draws some of the rows, as many at a time as fit.
+func (d *draw) short(worker, w, n int) {
+	r, end := threads.Part(d.rows, w, n)
+	for most := drawn / d.cols / 8 * 8; r < end; r += most {
+		buf := d.buf[worker][:min(most, end-r)*d.cols]
+		if d.op.Dist == graph.Normal {
+			d.name(r).NormalRows(buf, d.cols)
+		} else {
+			d.name(r).UniformRows(buf, d.cols)
+		}
+		d.write(d.y, r*d.cols, buf)
+	}
+}
+
+// name is the stream of row r.
+func (d *draw) name(r int) philox.Name {
+	return philox.Name{Seed: uint64(d.key[0]), Step: uint32(d.key[1]), Sample: uint32(d.key[2] + int64(r)),
+		Purpose: d.op.Purpose, Sub: d.op.Sub}
 }
 
 // fillFrom draws elements 4·block, 4·block + 1, … of a stream.

@@ -1,6 +1,6 @@
 // Package grbmtest is what tests of methods that train a Gaussian RBM share: a
-// rig that runs training steps on ranks in one process, the checkerboard, and
-// the exact log-likelihood.
+// rig that runs training steps on ranks in one process, the contracts of a
+// method as tests, the checkerboard, and the exact log-likelihood.
 //
 // A Rig belongs to one goroutine.
 package grbmtest
@@ -121,17 +121,4 @@ func set(p exec.Program, name string, x ...float64) {
 			in.SetAt(i, x[i])
 		}
 	}
-}
-
-// Variables are all variables of a set, by name.
-func Variables(vars exec.Vars) (ddptest.Values, error) {
-	all := ddptest.Values{}
-	for _, name := range vars.Names() {
-		x, err := vars.Get(name)
-		if err != nil {
-			return nil, err
-		}
-		all[name] = ddptest.Numbers(x)
-	}
-	return all, nil
 }

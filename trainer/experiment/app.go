@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/experiment/plan"
+)
+
+// app is the program, without the process around it.
+type app struct {
+	catalogue      []plan.Experiment
+	bin            string // folder of train, evaluate, sample and mkshards
+	self           string // this program, for computed cells
+	environ        []string
+	stdout, stderr io.Writer
+	kill           <-chan struct{} // closed when children are to be killed
+}
+
+const help = `experiment runs the experiments of the papers and writes what came out.
+
+  experiment list                        what there is, and what is finished
+  experiment run board --jobs 2
+  experiment run frey --source frey_rawface.mat --seeds 1,2,3
+  experiment report                      writes RESULTS.md
+
+An experiment is a table: a row is a preset of train with some flags, and a cell
+is a row with a seed. Each cell is a run directory, OUT/NAME/ROW/seed-N, which
+sample and evaluate can be asked about, too. run does the cells that are not
+finished, several at a time, and gives way to other work. A cell that was
+interrupted goes on; one that came to nothing is named, and does not stop the
+others. Nothing is mixed: cells begun by another commit, or with other settings,
+are named, and done anew with --again.
+
+report compares what was measured with the numbers of the papers and with what
+must come out, and says of each whether it holds, or by how much it fails.
+
+experiment <command> --help lists the settings of a command.
+`
+
+// run does what args ask for.
+func (a app) run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return cliflag.Usage("no command given: want list, run, report or compute")
+	}
+	switch name := args[0]; name {
+	case "help", "--help", "-help", "-h":
+		_, err := io.WriteString(a.stdout, help)
+		return err
+	case "--version", "-version", "version":
+		_, err := fmt.Fprintln(a.stdout, cliflag.Version("experiment"))
+		return err
+	case "list":
+		return a.list(args[1:])
+	case "run":
+		return a.runExperiment(ctx, args[1:])
+	case "report":
+		return a.report(args[1:])
+	case "compute":
+		return a.compute(ctx, args[1:])
+	default:
+		return cliflag.Usage("unknown command %q: want list, run, report or compute", name)
+	}
+}
+
+// groups are the flags of all commands as --help shows them.
+var groups = []cliflag.Group{
+	{Title: "What is run", Flags: []string{"seeds", "rows", "steps", "row", "seed"}},
+	{Title: "Data", Flags: []string{"data", "source"}},
+	{Title: "The machine", Flags: []string{"jobs", "threads", "nice"}},
+	{Title: "Files", Flags: []string{"out", "again", "to"}},
+	{Title: "Help", Flags: []string{"help", "version"}},
+}
+
+// parse reads the flags of a command.
+func (a app) parse(fs *pflag.FlagSet, about string, args []string) error {
+	p := cliflag.Program{Name: "experiment " + fs.Name(), About: about, Groups: groups, Args: "NAME"}
+	return p.Parse(fs, args, a.stdout)
+}
+
+// defaultOut is where experiments are kept.
+const defaultOut = "runs/experiments"
+
+func outFlag(fs *pflag.FlagSet, out *string) {
+	fs.StringVar(out, "out", defaultOut, "folder of the experiments")
+}
+
+// find is the experiment of that name.
+func (a app) find(name string) (plan.Experiment, error) {
+	var names []string
+	for _, e := range a.catalogue {
+		if e.Name == name {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return plan.Experiment{}, cliflag.Usage("unknown experiment %q: want one of %s", name, strings.Join(names, ", "))
+}
+
+// one is the experiment that args name, and no other.
+func (a app) one(fs *pflag.FlagSet) (plan.Experiment, error) {
+	if fs.NArg() != 1 {
+		return plan.Experiment{}, cliflag.Usage("%s: want the name of one experiment (experiment list shows them), got %d", fs.Name(), fs.NArg())
+	}
+	return a.find(fs.Arg(0))
+}

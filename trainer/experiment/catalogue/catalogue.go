@@ -1,0 +1,11 @@
+// Package catalogue is the experiments that bin/experiment knows, each in a file
+// of its own: data, and no logic. Numbers are those of algorithms.md §5.1 and of
+// the papers it names.
+package catalogue
+
+import "ebtrain/trainer/experiment/plan"
+
+// All are the experiments, the quick ones first.
+func All() []plan.Experiment {
+	return []plan.Experiment{board(), frey(), freyHidden(), freyBad(), timing(), mnist()}
+}

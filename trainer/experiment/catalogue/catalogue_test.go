@@ -1,0 +1,53 @@
+package catalogue
+
+import (
+	"testing"
+
+	"ebtrain/trainer/experiment/judge"
+)
+
+// TestValid: every experiment can be meant, and has a claim for every row that is
+// not there to be bad.
+func TestValid(t *testing.T) {
+	names := map[string]bool{}
+	for _, e := range All() {
+		if names[e.Name] {
+			t.Errorf("two experiments are called %s", e.Name)
+		}
+		names[e.Name] = true
+		if err := e.Validate(); err != nil {
+			t.Error(err)
+		}
+		judged := map[string]bool{}
+		for _, c := range e.AllChecks() {
+			for _, v := range c.Values() {
+				judged[v.Row] = true
+			}
+		}
+		for _, r := range e.Rows {
+			if !judged[r.Name] && !r.KnownBad && e.Name != "time" {
+				t.Errorf("%s: nothing is claimed of row %s", e.Name, r.Name)
+			}
+		}
+	}
+}
+
+// TestPaperHolds: the papers' own numbers satisfy the claims that are about them
+// alone, so no claim asks for more than was published.
+func TestPaperHolds(t *testing.T) {
+	for _, e := range All() {
+		table := judge.Table{}
+		for _, r := range e.Rows {
+			row := judge.Row{Values: map[string]map[uint64]float64{}}
+			for name, n := range r.Expect {
+				row.Values[name] = map[uint64]float64{1: n.Value}
+			}
+			table[r.Name] = row
+		}
+		for _, c := range e.AllChecks() {
+			if v := c.Judge(table); v.State == judge.Fails {
+				t.Errorf("%s: by the published numbers: %s: %s", e.Name, v.Claim, v.Detail)
+			}
+		}
+	}
+}

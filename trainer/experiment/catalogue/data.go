@@ -1,0 +1,24 @@
+package catalogue
+
+import "ebtrain/trainer/experiment/plan"
+
+// checkerboardData are points, uniform on the two diagonal cells of the unit
+// square; 60,000 to train on and 10,000 to test.
+func checkerboardData() *plan.DataSet {
+	return &plan.DataSet{Name: "checkerboard", Builtin: "checkerboard"}
+}
+
+func freyData() *plan.DataSet {
+	return &plan.DataSet{
+		Name: "frey", Make: []string{"frey"},
+		Source: "the file frey_rawface.mat of https://cs.nyu.edu/~roweis/data.html",
+	}
+}
+
+// mnistData has margins: the networks take 32×32.
+func mnistData() *plan.DataSet {
+	return &plan.DataSet{
+		Name: "mnist32", Make: []string{"mnist", "--pad", "2"},
+		Source: "the folder of MNIST's four .gz files, of http://yann.lecun.com/exdb/mnist/",
+	}
+}

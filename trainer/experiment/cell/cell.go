@@ -1,0 +1,185 @@
+package cell
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ebtrain/data/atomicfile"
+	"ebtrain/trainer/experiment/measure"
+)
+
+// format is the version of both files.
+const format = 1
+
+// Cell names a cell.
+type Cell struct {
+	Root            string // the folder of all experiments
+	Experiment, Row string
+	Seed            uint64
+}
+
+func (c Cell) String() string { return fmt.Sprintf("%s %s seed %d", c.Experiment, c.Row, c.Seed) }
+
+// Dir is its folder.
+func (c Cell) Dir() string {
+	return filepath.Join(c.Root, c.Experiment, c.Row, fmt.Sprintf("seed-%d", c.Seed))
+}
+
+// Console is the file of what the programs printed.
+func (c Cell) Console() string { return filepath.Join(c.Dir(), "console.log") }
+
+func (c Cell) begunFile() string    { return filepath.Join(c.Dir(), "cell.json") }
+func (c Cell) measuredFile() string { return filepath.Join(c.Dir(), "measured.json") }
+
+// Begun is the content of cell.json.
+type Begun struct {
+	Format   int       `json:"format"`
+	Commit   string    `json:"commit"`   // of the programs
+	Settings []string  `json:"settings"` // what defines the computation: flags of train
+	Steps    int64     `json:"steps"`    // to be done
+	TriedOut bool      `json:"tried_out,omitempty"`
+	Started  time.Time `json:"started"`
+	Pieces   []Piece   `json:"pieces"`
+}
+
+// Piece is one process that worked on a cell.
+type Piece struct {
+	Program string    `json:"program"` // "train"
+	Started time.Time `json:"started"`
+	CPU     float64   `json:"cpu_s"` // seconds of processor time
+	Wall    float64   `json:"wall_s"`
+	Threads int       `json:"threads"`
+	Ended   string    `json:"ended"` // "exit 0"
+}
+
+// CPU is the seconds of processor time of all pieces of a program, or of all
+// programs if it is empty.
+func (b Begun) CPU(program string) float64 {
+	var sum float64
+	for _, p := range b.Pieces {
+		if program == "" || p.Program == program {
+			sum += p.CPU
+		}
+	}
+	return sum
+}
+
+// Measured is the content of measured.json.
+type Measured struct {
+	Format   int      `json:"format"`
+	Commit   string   `json:"commit"`
+	Settings []string `json:"settings"`
+	Steps    int64    `json:"steps"`
+	TriedOut bool     `json:"tried_out,omitempty"` // with fewer steps than the experiment has
+
+	Machine string     `json:"machine"`
+	Command [][]string `json:"command"` // of each program, as it was first started
+	Ended   time.Time  `json:"ended"`
+	CPU     float64    `json:"cpu_s"` // of all programs
+	Train   float64    `json:"train_cpu_s"`
+
+	Broken *Broken                    `json:"broken,omitempty"` // then nothing was measured
+	Values map[string]float64         `json:"values,omitempty"`
+	Curves map[string][]measure.Point `json:"curves,omitempty"`
+	Notes  []string                   `json:"notes,omitempty"`
+}
+
+// Broken says why a cell came to nothing.
+type Broken struct {
+	Program  string `json:"program"`
+	Ended    string `json:"ended"` // "exit 1"
+	Line     string `json:"line"`  // the last that it printed
+	Diverged bool   `json:"diverged,omitempty"`
+}
+
+func (b Broken) String() string { return fmt.Sprintf("%s: %s: %s", b.Program, b.Ended, b.Line) }
+
+// Status is what is on the disk.
+type Status struct {
+	Begun    *Begun    // nil: nothing was begun
+	Measured *Measured // nil: not finished
+}
+
+// Finished says that the cell was measured, or that its training diverged, which
+// it would do again.
+func (s Status) Finished() bool {
+	return s.Measured != nil && (s.Measured.Broken == nil || s.Measured.Broken.Diverged)
+}
+
+// Load reads what there is.
+func (c Cell) Load() (Status, error) {
+	var s Status
+	var begun Begun
+	ok, err := read(c.begunFile(), &begun, &begun.Format)
+	if err != nil || !ok {
+		return s, err
+	}
+	s.Begun = &begun
+	var measured Measured
+	if ok, err = read(c.measuredFile(), &measured, &measured.Format); ok {
+		s.Measured = &measured
+	}
+	return s, err
+}
+
+// read reads a file of JSON; false if there is none.
+func read(file string, into any, version *int) (bool, error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return false, fmt.Errorf("%s is damaged: %w: remove its folder to do the cell anew", file, err)
+	}
+	if *version != format {
+		return false, fmt.Errorf("%s has format %d, this program reads %d: give another --out", file, *version, format)
+	}
+	return true, nil
+}
+
+// Begin writes cell.json, new or changed.
+func (c Cell) Begin(b Begun) error {
+	b.Format = format
+	if err := os.MkdirAll(c.Dir(), 0o755); err != nil {
+		return err
+	}
+	return write(c.begunFile(), b)
+}
+
+// Finish writes measured.json.
+func (c Cell) Finish(m Measured) error {
+	m.Format = format
+	return write(c.measuredFile(), m)
+}
+
+// Reopen takes a result that is to be made again out of the way.
+func (c Cell) Reopen() error {
+	if err := os.Remove(c.measuredFile()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Remove removes a cell that was begun; a folder that is none stays.
+func (c Cell) Remove() error {
+	if _, err := os.Stat(c.begunFile()); err != nil {
+		return err
+	}
+	return os.RemoveAll(c.Dir())
+}
+
+func write(file string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(file, append(b, '\n'))
+}

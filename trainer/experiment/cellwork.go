@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"ebtrain/launch/exitcode"
+	"ebtrain/trainer/experiment/cell"
+	"ebtrain/trainer/experiment/child"
+	"ebtrain/trainer/experiment/plan"
+	"ebtrain/trainer/run/ckpt"
+	"ebtrain/trainer/run/rundir"
+)
+
+// bench is one cell under way. It belongs to one goroutine, but for doing.
+type bench struct {
+	w       *work
+	t       task
+	begun   cell.Begun
+	console *os.File
+	command [][]string // of each program, as it was first started
+}
+
+// brokenError is a program that came to nothing.
+type brokenError struct{ cell.Broken }
+
+func (b *brokenError) Error() string { return b.String() }
+
+// errStopped means that a program was interrupted.
+var errStopped = errors.New("interrupted")
+
+// one does a cell, from where it was left.
+func (w *work) one(ctx context.Context, t task) (outcome, error) {
+	o := outcome{task: t}
+	if ctx.Err() != nil {
+		o.stop = true
+		return o, nil
+	}
+	end := w.show.begin(t, func() (int64, string) { return stepOf(t.Cell), fmt.Sprintf("%s seed %d", t.Row, t.Seed) })
+	defer func() { end(t.steps) }()
+	b, err := w.open(t)
+	if err != nil {
+		return o, err
+	}
+	m, err := b.measured(ctx)
+	err = errors.Join(err, b.console.Close())
+	if broken, ok := errors.AsType[*brokenError](err); ok {
+		m, err = cell.Measured{Broken: &broken.Broken}, nil
+	}
+	if errors.Is(err, errStopped) {
+		o.stop, o.text = true, fmt.Sprintf("interrupted after %d of %d steps", stepOf(t.Cell), t.steps)
+		return o, nil
+	}
+	if err != nil {
+		return o, err
+	}
+	b.sign(&m)
+	o.text, o.broken = describe(w.e, t, m)
+	return o, t.Finish(m)
+}
+
+// open begins a cell, or takes it up again.
+func (w *work) open(t task) (*bench, error) {
+	b := &bench{w: w, t: t}
+	if t.status.Begun != nil {
+		b.begun = *t.status.Begun
+		if err := t.Reopen(); err != nil {
+			return nil, err
+		}
+	} else {
+		b.begun = cell.Begun{Commit: w.tools.commit, Settings: t.settings, Steps: t.steps, Started: time.Now().UTC().Round(time.Second),
+			TriedOut: w.e.Compute == nil && t.steps != w.e.Steps(t.row)}
+		if err := t.Begin(b.begun); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	b.console, err = os.OpenFile(t.Console(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	return b, err
+}
+
+// sign says of what came out where it is from and what it cost.
+func (b *bench) sign(m *cell.Measured) {
+	m.Commit, m.Settings, m.Steps, m.TriedOut = b.begun.Commit, b.begun.Settings, b.begun.Steps, b.begun.TriedOut
+	m.Machine, m.Command, m.Ended = machine(), b.command, time.Now().UTC().Round(time.Second)
+	m.CPU, m.Train = b.begun.CPU(""), b.begun.CPU("train")
+}
+
+// measured does what is left to do.
+func (b *bench) measured(ctx context.Context) (cell.Measured, error) {
+	if b.w.e.Compute != nil {
+		return b.compute(ctx)
+	}
+	if err := b.train(ctx); err != nil {
+		return cell.Measured{}, err
+	}
+	return b.take(ctx)
+}
+
+// train begins the run, or goes on with it.
+func (b *bench) train(ctx context.Context) error {
+	fresh := b.fresh()
+	b.command = append(b.command, append([]string{"train"}, fresh...))
+	args := fresh
+	if _, err := os.Stat(rundir.Layout(b.t.Dir()).ConfigFile()); err == nil {
+		args = append([]string{"--resume"}, b.here()...)
+	}
+	return b.program(ctx, "train", b.w.tools.train, args, nil)
+}
+
+// fresh are the flags of train that begin the run.
+func (b *bench) fresh() []string {
+	often := map[string]int64{"log-every": max(1, b.t.steps/1000), "ckpt-every": max(1, b.t.steps/10), "ckpt-keep": 2, "sample-every": 0, "samples": 0}
+	for _, c := range b.w.e.Curves {
+		if c.Every > 0 {
+			often["ckpt-every"], often["ckpt-keep"] = c.Every, 0
+		}
+	}
+	flags := map[string]string{}
+	for name, n := range often {
+		given := func(s string) bool { return strings.HasPrefix(s, "--"+name+"=") }
+		if !slices.ContainsFunc(b.t.settings, given) {
+			flags[name] = fmt.Sprint(n)
+		}
+	}
+	return slices.Concat(b.t.settings, plan.Flags(flags), b.here())
+}
+
+// here are the flags that say where.
+func (b *bench) here() []string {
+	return append(b.onData(), "--out="+b.t.Dir(), fmt.Sprintf("--threads=%d", b.w.threads))
+}
+
+// onData is --data, if there are data.
+func (b *bench) onData() []string {
+	if b.w.data == "" {
+		return nil
+	}
+	return []string{"--data=" + b.w.data}
+}
+
+// program runs one of the programs and keeps what it cost. stdout nil is the
+// console.
+func (b *bench) program(ctx context.Context, name, path string, args []string, stdout io.Writer) error {
+	if ctx.Err() != nil {
+		return errStopped
+	}
+	from, err := b.console.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	ended, err := child.Run(ctx, child.Command{Path: path, Args: args, Env: alone(b.w.app.environ), Nice: b.w.o.nice, Stdout: stdout, Log: b.console, Kill: b.w.app.kill})
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	b.begun.Pieces = append(b.begun.Pieces, cell.Piece{Program: name, Started: ended.Started.UTC().Round(time.Second), CPU: ended.CPU.Seconds(), Wall: ended.Wall.Seconds(), Threads: b.w.threads, Ended: ended.String()})
+	if err := b.t.Begin(b.begun); err != nil {
+		return err
+	}
+	if ended.Code == exitcode.Done {
+		return nil
+	}
+	if ended.Code == exitcode.Requeue || ctx.Err() != nil {
+		return errStopped
+	}
+	line, err := child.LastLine(b.t.Console(), from)
+	if err != nil {
+		return err
+	}
+	line = strings.TrimPrefix(line, name+": ")
+	return &brokenError{cell.Broken{Program: name, Ended: ended.String(), Line: line, Diverged: name == "train" && strings.HasPrefix(line, diverged)}}
+}
+
+// diverged is how the last line of a training begins whose losses are no longer
+// finite numbers.
+const diverged = "training diverged"
+
+// describe is a cell in a line.
+func describe(e plan.Experiment, t task, m cell.Measured) (text string, broken bool) {
+	if m.Broken != nil && m.Broken.Diverged {
+		return "diverged: " + m.Broken.Line, false
+	}
+	if m.Broken != nil {
+		return "came to nothing: " + m.Broken.String(), true
+	}
+	var words []string
+	for _, c := range e.Measured(t.row) {
+		if v, ok := m.Values[c]; ok {
+			words = append(words, fmt.Sprintf("%s %.5g", c, v))
+		}
+	}
+	return fmt.Sprintf("%s (%.3g s of CPU)", strings.Join(words, ", "), m.CPU), false
+}
+
+// stepOf is how many steps of a cell are done, by its last line of metrics or its
+// newest checkpoint; 0 if that cannot be seen yet.
+func stepOf(c cell.Cell) int64 {
+	l := rundir.Layout(c.Dir())
+	done, err := ckpt.NewestStep(l.Ckpt())
+	if err != nil {
+		done = 0
+	}
+	if r, ok := lastRecord(l.MetricsFile()); ok {
+		done = max(done, r.Step+1)
+	}
+	return done
+}
+
+// lastRecord is the last whole line of a metrics.jsonl that may be growing.
+func lastRecord(file string) (r rundir.Record, ok bool) {
+	f, err := os.Open(filepath.Clean(file))
+	if err != nil {
+		return r, false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	const tail = 8 << 10
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return r, false
+	}
+	b, err := io.ReadAll(io.NewSectionReader(f, max(0, size-tail), tail))
+	if err != nil {
+		return r, false
+	}
+	end := bytes.LastIndexByte(b, '\n')
+	if end < 0 {
+		return r, false
+	}
+	line := b[bytes.LastIndexByte(b[:end], '\n')+1 : end]
+	return r, json.Unmarshal(line, &r) == nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/experiment/child"
+	"ebtrain/trainer/experiment/plan"
+)
+
+// dataFor is the --data that an experiment is trained on: the built-in set, what
+// the user gave, or shards in the folder of experiments, which are made from
+// --source if they are not there.
+func (a app) dataFor(ctx context.Context, o runOptions, e plan.Experiment, mkshards string) (string, error) {
+	switch d := e.Data; {
+	case d == nil:
+		if o.data != "" || o.source != "" {
+			return "", cliflag.Usage("%s needs no data: leave --data and --source out", e.Name)
+		}
+		return "", nil
+	case d.Builtin != "":
+		if o.source != "" {
+			return "", cliflag.Usage("%s is trained on %s, which is built in: leave --source out", e.Name, d.Name)
+		}
+		if o.data != "" {
+			return o.data, nil
+		}
+		return d.Builtin, nil
+	case o.data != "" && o.source != "":
+		return "", cliflag.Usage("give either --data, a data set made by mkshards, or --source, what to make it from")
+	case o.data != "":
+		return o.data, nil
+	default:
+		return a.shards(ctx, o, *d, mkshards)
+	}
+}
+
+// shards makes a data set in the folder of experiments, unless it is there.
+func (a app) shards(ctx context.Context, o runOptions, d plan.DataSet, mkshards string) (string, error) {
+	dir := filepath.Join(o.out, "data", d.Name)
+	_, err := os.Stat(dir)
+	if err == nil {
+		return dir, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	make := strings.Join(d.Make, " ")
+	if o.source == "" {
+		return "", cliflag.Usage("the data set %s is not in %s: give --source, %s, or --data, what mkshards %s made of it", d.Name, dir, d.Source, make)
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", fmt.Errorf("--out: %w", err)
+	}
+	log, err := os.CreateTemp("", "mkshards-*.log")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = errors.Join(log.Close(), os.Remove(log.Name())) }() // it was read
+	args := append(append([]string{}, d.Make...), "--src="+o.source, "--out="+dir)
+	ended, err := child.Run(ctx, child.Command{Path: mkshards, Args: args, Env: alone(a.environ), Nice: o.nice, Log: log, Kill: a.kill})
+	if err != nil {
+		return "", err
+	}
+	if ended.Code != 0 {
+		line, err := child.LastLine(log.Name(), 0)
+		return "", errors.Join(fmt.Errorf("mkshards %s: %s: %s", make, ended, strings.TrimPrefix(line, "mkshards: ")), err)
+	}
+	_, err = fmt.Fprintf(a.stdout, "data set %s made of %s: %s\n", d.Name, o.source, dir)
+	return dir, err
+}
+
+// launched are the beginnings of variables by which launchers make a program a
+// rank of a job.
+var launched = []string{"RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=", "GROUP_RANK=", "MASTER_", "EBTRAIN_", "TORCHELASTIC_", "SLURM_", "PMI", "OMPI_", "MPI_", "OMP_NUM_THREADS="}
+
+// keptVariables are those of them that speak of this machine.
+var keptVariables = []string{"EBTRAIN_LIBDNNL="}
+
+// alone is environ for a program that is the only one of its job.
+func alone(environ []string) []string {
+	var out []string
+	for _, v := range environ {
+		if !hasPrefix(v, launched) || hasPrefix(v, keptVariables) {
+			out = append(out, v)
+		}
+	}
+	return append(out, "EBTRAIN_PROGRESS=plain")
+}
+
+func hasPrefix(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}

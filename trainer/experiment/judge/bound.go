@@ -1,0 +1,114 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Bound claims that values are from Lo to Hi; an infinite end is none.
+type Bound struct {
+	Of     []Value
+	Lo, Hi float64
+}
+
+// Values implements Check.
+func (c Bound) Values() []Value { return c.Of }
+
+// Judge implements Check.
+func (c Bound) Judge(t Table) Verdict {
+	claim := fmt.Sprintf("%s %s", names(c.Of), limits(c.Lo, c.Hi))
+	if v := absent(t, claim, c.Of); v != nil {
+		return *v
+	}
+	var found []string
+	holds := true
+	for _, v := range c.Of {
+		one := inside("", t.Spread(v), c.Lo, c.Hi)
+		if one.State == Fails {
+			holds = false
+			found = append(found, fmt.Sprintf("%s: %s", v.Row, one.Detail))
+		}
+	}
+	if holds && len(c.Of) == 1 {
+		return verdict(claim, true, "%s", digits(t.Spread(c.Of[0]).Mean))
+	}
+	if holds {
+		return verdict(claim, true, "all %d", len(c.Of))
+	}
+	return verdict(claim, false, "%s", strings.Join(found, "; "))
+}
+
+// limits are the ends of a range in words.
+func limits(lo, hi float64) string {
+	switch {
+	case math.IsInf(lo, -1):
+		return "at most " + digits(hi)
+	case math.IsInf(hi, 1):
+		return "at least " + digits(lo)
+	}
+	return "from " + digits(lo) + " to " + digits(hi)
+}
+
+// names are values in words, a measure that all share said once.
+func names(values []Value) string {
+	if !oneMeasure(values) {
+		words := make([]string, len(values))
+		for i, v := range values {
+			words[i] = v.String()
+		}
+		return strings.Join(words, ", ")
+	}
+	rows := make([]string, len(values))
+	for i, v := range values {
+		rows[i] = v.Row
+	}
+	return values[0].Measure + " of " + strings.Join(rows, ", ")
+}
+
+func oneMeasure(values []Value) bool {
+	for _, v := range values {
+		if v.Measure != values[0].Measure {
+			return false
+		}
+	}
+	return true
+}
+
+// Gap claims that Of is larger than Than by Lo to Hi.
+type Gap struct {
+	Of, Than Value
+	Lo, Hi   float64
+}
+
+// Values implements Check.
+func (c Gap) Values() []Value { return []Value{c.Of, c.Than} }
+
+// Judge implements Check.
+func (c Gap) Judge(t Table) Verdict {
+	claim := fmt.Sprintf("%s above %s by %s to %s", c.Of, c.Than, digits(c.Lo), digits(c.Hi))
+	if v := absent(t, claim, c.Values()); v != nil {
+		return *v
+	}
+	of, than := t.Spread(c.Of), t.Spread(c.Than)
+	return inside(claim, Spread{N: min(of.N, than.N), Mean: of.Mean - than.Mean}, c.Lo, c.Hi)
+}
+
+// Ratio claims that Of is at most Most times To.
+type Ratio struct {
+	Of, To Value
+	Most   float64
+}
+
+// Values implements Check.
+func (c Ratio) Values() []Value { return []Value{c.Of, c.To} }
+
+// Judge implements Check.
+func (c Ratio) Judge(t Table) Verdict {
+	claim := fmt.Sprintf("%s at most %s times %s", c.Of, digits(c.Most), c.To)
+	if v := absent(t, claim, c.Values()); v != nil {
+		return *v
+	}
+	of, to := t.Spread(c.Of), t.Spread(c.To)
+	return inside(claim, Spread{N: min(of.N, to.N), Mean: of.Mean / to.Mean}, math.Inf(-1), c.Most)
+}

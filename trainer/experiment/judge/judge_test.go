@@ -1,0 +1,134 @@
+package judge
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// row is a row with one measure, of seeds 1, 2, …; NaN was not measured.
+func row(measure string, values ...float64) Row {
+	r := Row{Values: map[string]map[uint64]float64{measure: {}}}
+	for i, v := range values {
+		if !math.IsNaN(v) {
+			r.Values[measure][uint64(i+1)] = v
+		}
+	}
+	return r
+}
+
+func TestSpread(t *testing.T) {
+	table := Table{"a": row("ll", 1, 2, 3, 6), "b": row("ll", 5), "c": row("ll")}
+	for name, want := range map[string]Spread{
+		"a": {4, 3, math.Sqrt(14.0 / 3)}, "b": {1, 5, 0}, "c": {}, "d": {},
+	} {
+		got := table.Spread(Value{name, "ll"})
+		if got.N != want.N || got.Mean != want.Mean || math.Abs(got.SD-want.SD) > 1e-12 {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+func TestChecks(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	diverged := row("ll")
+	diverged.Diverged = []uint64{1}
+	table := Table{
+		"low": row("ll", 1, 2, 3), "mid": row("ll", 2, 3, 4), "high": row("ll", 2.5, 3.5, 4.5), "one": row("ll", nan, 10),
+		"other": row("ll", nan, nan, 7), "cross": row("ll", 2.5, 1.9, 100), "gone": diverged, "empty": row("ll"),
+		"x0": row("ms", 10), "x1": row("ms", 12.1), "x5": row("ms", 20), "x10": row("ms", 30), "bent": row("ms", 40),
+		"g0": row("bias", 0.8), "g1": row("bias", 0.4), "g2": row("bias", 0.2), "g3": row("bias", 0.1), "minus": row("bias", -1),
+	}
+	ll := func(rows ...string) []Value { return Rows("ll", rows...) }
+	v := func(row string) Value { return Value{row, "ll"} }
+	for _, c := range []struct {
+		name  string
+		check Check
+		state State
+		want  string // in the detail
+	}{
+		{"near", Near{v("low"), Number{Value: 2.1, Tol: 0.2}}, Holds, "2 (3 seeds)"},
+		{"at the edge", Near{v("low"), Number{Value: 2.5, Tol: 0.5}}, Holds, "2 (3 seeds)"},
+		{"too low", Near{v("low"), Number{Value: 2.5, Tol: 0.3}}, Fails, "2 (3 seeds), too low by 0.2"},
+		{"too high", Near{v("low"), Number{Value: 1, Tol: 0.3}}, Fails, "too high by 0.7"},
+		{"in a range", Near{v("low"), Number{Value: 1.5, To: 2.5}}, Holds, "2"},
+		{"range that falls", Near{v("low"), Number{Value: -1, To: -2}}, Fails, "too high by 3"},
+		{"near, diverged", Near{v("gone"), Number{Value: 1, Tol: 9}}, Fails, "gone diverged (seed 1)"},
+		{"near, not run", Near{v("empty"), Number{Value: 1, Tol: 9}}, NotRun, "no ll of empty"},
+		{"near, no row", Near{v("nowhere"), Number{Value: 1, Tol: 9}}, NotRun, "no ll of nowhere"},
+
+		{"order", Order{Rising: ll("low", "mid", "high")}, Holds, "for 3 seeds and in the mean"},
+		{"order with margin", Order{Rising: ll("low", "mid"), Margin: 1}, Holds, "3 seeds"},
+		{"margin too small", Order{Rising: ll("low", "high"), Margin: 1.75}, Fails, "in the mean: low is 2, high is 3.5, short by 0.25"},
+		{"order reversed", Order{Rising: ll("mid", "low")}, Fails, "in the mean: mid is 3, low is 2, short by 1; seed 1: mid is 2, low is 1, short by 1"},
+		{"equal is no order", Order{Rising: ll("mid", "mid")}, Fails, "short by 0"},
+		{"order broken in one seed", Order{Rising: ll("low", "cross")}, Fails, "seed 2: low is 2, cross is 1.9, short by 0.1"},
+		{"order of common seeds", Order{Rising: ll("low", "one")}, Holds, "for 1 seed and in the mean"},
+		{"order of no common seed", Order{Rising: ll("one", "other")}, NotRun, "no seed of which all of them were measured"},
+		{"order, diverged", Order{Rising: ll("low", "gone")}, Fails, "gone diverged"},
+		{"order, not run", Order{Rising: ll("low", "empty")}, NotRun, "no ll of empty"},
+
+		{"worse", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"mid", "one"}, By: 1}, Holds, "by at least 1"},
+		{"not worse enough", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"mid"}, By: 1.5}, Fails, "low is 2, mid is 3, short by 0.5"},
+		{"worse where low is good", Worse{Measure: "ll", Bad: []string{"one"}, Than: []string{"low"}, By: 8, LowIsGood: true}, Holds, "by at least 8"},
+		{"better, where low is good", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"one"}, By: 1, LowIsGood: true}, Fails, "short by 9"},
+		{"diverged is worse", Worse{Measure: "ll", Bad: []string{"gone", "low"}, Than: []string{"mid"}, By: 1}, Holds, "by at least 1; gone diverged"},
+		{"all diverged", Worse{Measure: "ll", Bad: []string{"gone"}, Than: []string{"mid"}, By: 1}, Holds, "gone diverged"},
+		{"the good one diverged", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"gone"}, By: 1}, Fails, "gone diverged"},
+		{"worse, not run", Worse{Measure: "ll", Bad: []string{"empty"}, Than: []string{"mid"}, By: 1}, NotRun, "no ll of empty"},
+
+		{"bound", Bound{ll("low", "mid"), math.Inf(-1), 3}, Holds, "all 2"},
+		{"bound of one", Bound{ll("low"), 2, inf}, Holds, "2"},
+		{"above a bound", Bound{ll("low", "mid"), math.Inf(-1), 2.5}, Fails, "mid: 3 (3 seeds), too high by 0.5"},
+		{"below a bound", Bound{ll("low", "mid"), 2.5, inf}, Fails, "low: 2 (3 seeds), too low by 0.5"},
+		{"bound, not run", Bound{ll("empty"), 0, inf}, NotRun, "no ll of empty"},
+
+		{"gap", Gap{v("mid"), v("low"), 0.5, 1.5}, Holds, "1 (3 seeds)"},
+		{"gap too small", Gap{v("mid"), v("low"), 2, 3}, Fails, "too low by 1"},
+		{"gap the other way", Gap{v("low"), v("mid"), 0.5, 1.5}, Fails, "-1 (3 seeds), too low by 1.5"},
+		{"ratio", Ratio{v("one"), v("low"), 5}, Holds, "5 (1 seed)"},
+		{"ratio too large", Ratio{v("one"), v("low"), 4}, Fails, "too high by 1"},
+
+		{"line", Linear{Of: Rows("ms", "x0", "x1", "x5", "x10"), X: []float64{0, 1, 5, 10}, Within: 0.05}, Holds, "slope 1.9952, start 10.044; at 1 it is off by 0.50238 %"},
+		{"no line", Linear{Of: Rows("ms", "x0", "x1", "x5", "bent"), X: []float64{0, 1, 5, 10}, Within: 0.1}, Fails, "it is off by"},
+		{"geometric", Linear{Of: Rows("bias", "g0", "g1", "g2", "g3"), X: []float64{0, 1, 2, 3}, Log: true, Within: 1e-9}, Holds, "slope -0.69315"},
+		{"not geometric", Linear{Of: Rows("bias", "g0", "g2", "g1"), X: []float64{0, 1, 2}, Log: true, Within: 0.1}, Fails, "off by"},
+		{"logarithm of what is negative", Linear{Of: Rows("bias", "g0", "g1", "minus"), X: []float64{0, 1, 2}, Log: true, Within: 0.1}, Fails, "NaN"},
+	} {
+		got := c.check.Judge(table)
+		if got.State != c.state || !strings.Contains(got.Detail, c.want) {
+			t.Errorf("%s: %s: %v, %q; want %v, %q", c.name, got.Claim, got.State, got.Detail, c.state, c.want)
+		}
+	}
+}
+
+// Claims say all that is claimed.
+func TestClaims(t *testing.T) {
+	for want, c := range map[string]Check{
+		"fisher of dsm is -5885 ± 10":                                  Near{Value{"dsm", "fisher"}, Number{Value: -5885, Tol: 10}},
+		"ll of a is 0.29 to 0.33":                                      Near{Value{"a", "ll"}, Number{Value: 0.29, To: 0.33}},
+		"ll: a < b, each by at least 0.5":                              Order{Rising: Rows("ll", "a", "b"), Margin: 0.5},
+		"k-300: n-20 < n-10":                                           Order{Rising: Measures("k-300", "n-20", "n-10")},
+		"x of a < y of b":                                              Order{Rising: []Value{{"a", "x"}, {"b", "y"}}},
+		"ll of a worse than of b, c by at least 2":                     Worse{Measure: "ll", Bad: []string{"a"}, Than: []string{"b", "c"}, By: 2},
+		"ll of a, b at most 0.69315":                                   Bound{Rows("ll", "a", "b"), math.Inf(-1), math.Ln2},
+		"ll of a at least 2":                                           Bound{Rows("ll", "a"), 2, math.Inf(1)},
+		"ll of a from 1 to 2":                                          Bound{Rows("ll", "a"), 1, 2},
+		"ll of a above ll of b by 58 to 95":                            Gap{Value{"a", "ll"}, Value{"b", "ll"}, 58, 95},
+		"ms of a at most 3.5 times ms of b":                            Ratio{Value{"a", "ms"}, Value{"b", "ms"}, 3.5},
+		"ms of a, b linear over [0 1] within 15 %":                     Linear{Of: Rows("ms", "a", "b"), X: []float64{0, 1}, Within: 0.15},
+		"log of bias-0 of k, bias-1 of k linear over [0 1] within 0.3": Linear{Of: Measures("k", "bias-0", "bias-1"), X: []float64{0, 1}, Log: true, Within: 0.3},
+	} {
+		if got := c.Judge(Table{}); got.Claim != want || got.State != NotRun {
+			t.Errorf("got %q, %v; want %q, not run", got.Claim, got.State, want)
+		}
+	}
+}
+
+func TestDigits(t *testing.T) {
+	for want, v := range map[string]float64{"0": 0, "-5885.1": -5885.1, "0.69315": math.Ln2, "129.23": 129.2301, "1.05e+06": 1.05e6, "12346": 12345.6, "2e-07": 2e-7, "-0.27": -0.27} {
+		if got := digits(v); got != want {
+			t.Errorf("%v: got %s, want %s", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Order claims that values rise from each to the next, by Margin at least: in the
+// mean, and for every seed of which all of them were measured.
+type Order struct {
+	Rising []Value
+	Margin float64
+}
+
+// Values implements Check.
+func (c Order) Values() []Value { return c.Rising }
+
+// Judge implements Check.
+func (c Order) Judge(t Table) Verdict {
+	claim := c.claim()
+	if v := absent(t, claim, c.Rising); v != nil {
+		return *v
+	}
+	seeds := t.common(c.Rising)
+	if len(seeds) == 0 {
+		return Verdict{claim, NotRun, "no seed of which all of them were measured"}
+	}
+	wrong := c.wrong("in the mean", func(v Value) float64 { return t.Spread(v).Mean })
+	for _, seed := range seeds {
+		wrong = append(wrong, c.wrong(seedList([]uint64{seed}), func(v Value) float64 { return t[v.Row].Values[v.Measure][seed] })...)
+	}
+	if len(wrong) > 0 {
+		return verdict(claim, false, "%s", strings.Join(wrong, "; "))
+	}
+	return verdict(claim, true, "for %s and in the mean", seedCount(len(seeds)))
+}
+
+// wrong says where the values do not rise.
+func (c Order) wrong(where string, value func(Value) float64) []string {
+	var out []string
+	for i, v := range c.Rising[1:] {
+		before := c.Rising[i]
+		a, b := value(before), value(v)
+		if !(b > a && b-a >= c.Margin) {
+			out = append(out, fmt.Sprintf("%s: %s is %s, %s is %s, short by %s", where, c.label(before), digits(a), c.label(v), digits(b), digits(a+c.Margin-b)))
+		}
+	}
+	return out
+}
+
+func (c Order) claim() string {
+	words := make([]string, len(c.Rising))
+	for i, v := range c.Rising {
+		words[i] = c.label(v)
+	}
+	text := strings.Join(words, " < ")
+	if oneMeasure(c.Rising) {
+		text = c.Rising[0].Measure + ": " + text
+	} else if c.oneRow() {
+		text = c.Rising[0].Row + ": " + text
+	}
+	if c.Margin > 0 {
+		text += fmt.Sprintf(", each by at least %s", digits(c.Margin))
+	}
+	return text
+}
+
+// label is what tells a value from the others.
+func (c Order) label(v Value) string {
+	switch {
+	case oneMeasure(c.Rising):
+		return v.Row
+	case c.oneRow():
+		return v.Measure
+	}
+	return v.String()
+}
+
+func (c Order) oneRow() bool {
+	for _, v := range c.Rising {
+		if v.Row != c.Rising[0].Row {
+			return false
+		}
+	}
+	return true
+}
+
+// Worse claims that each of the rows Bad is worse than each of the rows Than, by
+// at least By in the mean. A bad row that diverged is worse than any.
+type Worse struct {
+	Measure   string
+	Bad, Than []string
+	By        float64
+	LowIsGood bool
+}
+
+// Values implements Check.
+func (c Worse) Values() []Value {
+	return append(Rows(c.Measure, c.Bad...), Rows(c.Measure, c.Than...)...)
+}
+
+// Judge implements Check.
+func (c Worse) Judge(t Table) Verdict {
+	claim := fmt.Sprintf("%s of %s worse than of %s by at least %s", c.Measure, strings.Join(c.Bad, ", "), strings.Join(c.Than, ", "), digits(c.By))
+	var diverged, finite []string
+	for _, row := range c.Bad {
+		if len(t[row].Diverged) > 0 {
+			diverged = append(diverged, row)
+		} else {
+			finite = append(finite, row)
+		}
+	}
+	if v := absent(t, claim, append(Rows(c.Measure, finite...), Rows(c.Measure, c.Than...)...)); v != nil {
+		return *v
+	}
+	wrong, worst := c.compare(t, finite)
+	if len(wrong) > 0 {
+		return verdict(claim, false, "%s", strings.Join(wrong, "; "))
+	}
+	var detail []string
+	if len(finite) > 0 {
+		detail = append(detail, fmt.Sprintf("by at least %s", digits(worst)))
+	}
+	if len(diverged) > 0 {
+		detail = append(detail, strings.Join(diverged, ", ")+" diverged")
+	}
+	return verdict(claim, true, "%s", strings.Join(detail, "; "))
+}
+
+// compare says which bad rows are not worse enough, and the least distance.
+func (c Worse) compare(t Table, bad []string) (wrong []string, least float64) {
+	first := true
+	for _, b := range bad {
+		for _, g := range c.Than {
+			x, y := t.Spread(Value{b, c.Measure}).Mean, t.Spread(Value{g, c.Measure}).Mean
+			d := y - x
+			if c.LowIsGood {
+				d = x - y
+			}
+			if first || d < least {
+				least, first = d, false
+			}
+			if !(d >= c.By) {
+				wrong = append(wrong, fmt.Sprintf("%s is %s, %s is %s, short by %s", b, digits(x), g, digits(y), digits(c.By-d)))
+			}
+		}
+	}
+	return wrong, least
+}

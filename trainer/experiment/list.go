@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/experiment/cell"
+	"ebtrain/trainer/experiment/plan"
+)
+
+// list shows the experiments and how many cells of each are finished.
+func (a app) list(args []string) error {
+	fs := pflag.NewFlagSet("list", pflag.ContinueOnError)
+	var out string
+	outFlag(fs, &out)
+	const about = `experiment list shows the experiments, how many of their cells are finished, and
+the data that they need.
+
+  experiment list --out runs/experiments`
+	if err := a.parse(fs, about, args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return cliflag.Usage("list: unexpected argument %q", fs.Arg(0))
+	}
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	add := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // text takes everything
+	add("experiment\trows\tseeds\tfinished\tdata\n")
+	for _, e := range a.catalogue {
+		done, err := finished(out, e)
+		if err != nil {
+			return err
+		}
+		add("%s\t%d\t%d\t%d of %d\t%s\n", e.Name, len(e.Rows), len(e.Seeds), done, len(e.Rows)*len(e.Seeds), dataName(e))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, e := range a.catalogue {
+		fmt.Fprintf(&text, "\n%s: %s\n", e.Name, e.About)
+	}
+	_, err := io.WriteString(a.stdout, text.String())
+	return err
+}
+
+func dataName(e plan.Experiment) string {
+	if e.Data == nil {
+		return "none"
+	}
+	return e.Data.Name
+}
+
+// finished counts the finished cells of the experiment's own seeds.
+func finished(out string, e plan.Experiment) (n int, err error) {
+	for _, c := range cells(out, e, e.Rows, e.Seeds) {
+		s, err := c.Load()
+		if err != nil {
+			return 0, err
+		}
+		if s.Finished() {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// cells are those of some rows and seeds: all rows of one seed, then the next.
+func cells(out string, e plan.Experiment, rows []plan.Row, seeds []uint64) []cell.Cell {
+	var all []cell.Cell
+	for _, seed := range seeds {
+		for _, r := range rows {
+			all = append(all, cell.Cell{Root: out, Experiment: e.Name, Row: r.Name, Seed: seed})
+		}
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package measure
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ReadEvaluation reads what evaluate --json printed: one object.
+func ReadEvaluation(text []byte) (map[string]any, error) {
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, fmt.Errorf("want one JSON object: %w", err)
+	}
+	if fields == nil {
+		return nil, errors.New("want one JSON object, got null")
+	}
+	return fields, nil
+}
+
+// evaluated takes a field of the evaluation: names with points between them go
+// into objects, and into a list of objects to the one that holds that name as a
+// text, as in energies.data.mean.
+func evaluated(path string) func(Evidence) (float64, error) {
+	return func(e Evidence) (float64, error) {
+		if e.Evaluation == nil {
+			return 0, errors.New("evaluate was not run")
+		}
+		var v any = e.Evaluation
+		for name := range strings.SplitSeq(path, ".") {
+			if v = step(v, name); v == nil {
+				return 0, fmt.Errorf("evaluate --json has no field %s (it has %s)", path, strings.Join(slices.Sorted(maps.Keys(e.Evaluation)), ", "))
+			}
+		}
+		return number(v, path)
+	}
+}
+
+// step goes into v by a name; nil if there is nothing.
+func step(v any, name string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v[name]
+	case []any:
+		for _, element := range v {
+			object, ok := element.(map[string]any)
+			if !ok {
+				continue
+			}
+			for _, field := range object {
+				if field == name {
+					return object
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// number is v as a number. What JSON cannot say stands there as a text: "NaN".
+func number(v any, path string) (float64, error) {
+	switch v := v.(type) {
+	case float64:
+		return v, nil
+	case string:
+		if f, err := strconv.ParseFloat(v, 64); err == nil && (math.IsNaN(f) || math.IsInf(f, 0)) {
+			return f, nil
+		}
+	}
+	return 0, fmt.Errorf("field %s of evaluate --json is %v: want a number", path, v)
+}
+
+// percent takes a field that is a fraction.
+func percent(path string) func(Evidence) (float64, error) {
+	take := evaluated(path)
+	return func(e Evidence) (float64, error) {
+		v, err := take(e)
+		return 100 * v, err
+	}
+}

@@ -1,0 +1,80 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"ebtrain/trainer/run/rundir"
+)
+
+// Evidence is what a finished run leaves behind.
+type Evidence struct {
+	Evaluation map[string]any  // the object that evaluate --json printed; nil if it was not asked
+	Records    []rundir.Record // of metrics.jsonl
+	TrainCPU   float64         // seconds of processor time of training
+	SampleWall float64         // seconds that sample took; 0 if it was not asked
+}
+
+// Measure is one number of a run.
+type Measure struct {
+	Name   string // in experiments and files
+	Title  string // of its column
+	Digits int    // after the point, in the table; negative: as many as it needs
+	take   func(Evidence) (float64, error)
+}
+
+// All are the measures of training runs.
+func All() []Measure {
+	return []Measure{
+		{"ll", "LL, nats", 2, evaluated("ll")},
+		{"fisher", "Fisher metric", 1, evaluated("fisher")},
+		{"gap", "posterior Fisher divergence", 1, evaluated("posterior_gap")},
+		{"probe", "probe accuracy, %", 2, percent("probe.accuracy")},
+		{"probe-raw", "of raw pixels, %", 2, percent("probe.raw")},
+		{"rmse", "RMSE of reconstruction", 4, evaluated("rmse")},
+		{"upper-first", "upper loss, first", -1, logged("upper", first)},
+		{"upper-400", "after 400 steps", -1, logged("upper", near(400))},
+		{"upper-3350", "after 3,350", -1, logged("upper", near(3350))},
+		{"upper-last", "at the end", -1, logged("upper", last)},
+		{"upper-rise", "its largest rise", 3, logged("upper", largestRise)},
+		{"lower-peak", "lower loss, peak", -1, logged("lower", peak)},
+		{"lower-last", "at the end", -1, logged("lower", last)},
+		{"lower-decades", "its fall, decades", 2, logged("lower", decades)},
+		{"step-ms", "ms a step", 3, stepTime},
+		{"cpu-s", "CPU, s", 0, func(e Evidence) (float64, error) { return e.TrainCPU, nil }},
+		{"sample-s", "sampling, s", 1, sampling},
+	}
+}
+
+// Find is the measure of that name.
+func Find(name string) (Measure, bool) {
+	for _, m := range All() {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Measure{}, false
+}
+
+// ErrNotFinite means that a measured number is NaN or infinite.
+var ErrNotFinite = errors.New("not a finite number")
+
+// Of is the number of a run.
+func (m Measure) Of(e Evidence) (float64, error) {
+	v, err := m.take(e)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%s is %v: %w", m.Name, v, ErrNotFinite)
+	}
+	return v, nil
+}
+
+func sampling(e Evidence) (float64, error) {
+	if e.SampleWall <= 0 {
+		return 0, errors.New("nothing was sampled")
+	}
+	return e.SampleWall, nil
+}

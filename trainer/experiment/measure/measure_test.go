@@ -1,0 +1,172 @@
+package measure
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/run/rundir"
+)
+
+const evaluation = `{"run":"a","step":6,"ll":0.31,"fisher":-5885.1,"posterior_gap":46,"rmse":"NaN","probe":{"accuracy":0.9385,"raw":"x"},
+"energies":[{"of":"data","n":20,"mean":0.5},{"of":"noise","mean":"Inf"}],"none":null}`
+
+func TestEvaluated(t *testing.T) {
+	fields, err := ReadEvaluation([]byte(evaluation))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path string
+		want float64
+		err  string
+	}{
+		{"ll", 0.31, ""}, {"probe.accuracy", 0.9385, ""}, {"energies.data.mean", 0.5, ""}, {"energies.noise.mean", math.Inf(1), ""},
+		{"lll", 0, "evaluate --json has no field lll (it has energies, fisher, ll, none, posterior_gap, probe, rmse, run, step)"},
+		{"probe.acc", 0, "no field probe.acc"}, {"energies.samples.mean", 0, "no field energies.samples.mean"}, {"ll.x", 0, "no field ll.x"},
+		{"none", 0, "no field none"}, {"probe.raw", 0, "field probe.raw of evaluate --json is x: want a number"}, {"run", 0, "field run of evaluate --json is a"},
+		{"probe", 0, "want a number"},
+	} {
+		got, err := evaluated(c.path)(Evidence{Evaluation: fields})
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: got %v, %v; want %v, %q", c.path, got, err, c.want, c.err)
+		}
+	}
+	if v, err := evaluated("rmse")(Evidence{Evaluation: fields}); err != nil || !math.IsNaN(v) {
+		t.Errorf(`"NaN" is read as %v, %v`, v, err)
+	}
+	if _, err := evaluated("ll")(Evidence{}); err == nil {
+		t.Error("a number without an evaluation")
+	}
+	for _, text := range []string{"", "null", "[1]", `{"a":1} {"a":2}`, "ll 0.3"} {
+		if got, err := ReadEvaluation([]byte(text)); err == nil {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+}
+
+// run is a run of n logged steps, one in every.
+func run(n, every int, loss func(step int64) float64) []rundir.Record {
+	var records []rundir.Record
+	for i := range n {
+		step := int64(i * every)
+		records = append(records, rundir.Record{Step: step, StepMS: float64(100 - i), Losses: map[string]float64{"upper": loss(step), "lower": 1}})
+	}
+	return records
+}
+
+// TestLogged measures losses whose numbers can be said beforehand.
+func TestLogged(t *testing.T) {
+	falling := func(step int64) float64 { return 1000 - float64(step) }
+	// up to 8,900 at step 500, then down to 46 from step 900 on
+	hill := func(step int64) float64 {
+		switch {
+		case step < 400:
+			return 100
+		case step < 600:
+			return 8900
+		case step < 900:
+			return 1000
+		}
+		return 46
+	}
+	spike := func(step int64) float64 {
+		if step == 500 {
+			return 1e9 // one value among many
+		}
+		return 100
+	}
+	for _, c := range []struct {
+		name    string
+		take    func([]Point) (float64, error)
+		records []rundir.Record
+		want    float64
+	}{
+		{"first", first, run(1000, 1, falling), 1000},
+		{"last", last, run(1000, 1, falling), 50.5}, // median of 1 … 100
+		{"near 400 steps", near(400), run(1000, 1, falling), 1000 - 399},
+		{"near 400 steps, every tenth logged", near(400), run(100, 10, falling), 600}, // lines after 381, …, 421 steps; in the middle that of step 400
+		{"largest rise of what falls", largestRise, run(1000, 1, falling), -100 / 950.5},
+		{"largest rise of a hill", largestRise, run(1000, 1, hill), 88},
+		{"peak of a hill", peak, run(1000, 1, hill), 8900},
+		{"a spike is no peak", peak, run(1000, 1, spike), 100},
+		{"decades", decades, run(1000, 1, hill), math.Log10(8900.0 / 46)},
+		{"few lines", last, run(3, 1, falling), 998},
+	} {
+		got, err := logged("upper", c.take)(Evidence{Records: c.records})
+		if err != nil || math.Abs(got-c.want) > 1e-9*math.Abs(c.want) {
+			t.Errorf("%s: got %v, %v; want %v", c.name, got, err, c.want)
+		}
+	}
+	if got, err := stepTime(Evidence{Records: run(100, 1, falling)}); err != nil || got != 45.5 { // of 90 … 1
+		t.Errorf("time of a step: %v, %v", got, err)
+	}
+	for name, c := range map[string]struct {
+		take    func(Evidence) (float64, error)
+		records []rundir.Record
+		want    string
+	}{
+		"no such loss":         {logged("upperr", last), run(9, 1, falling), "metrics.jsonl has no loss upperr (it has [lower upper])"},
+		"no lines":             {logged("upper", last), nil, "metrics.jsonl has no lines"},
+		"no lines, time":       {stepTime, nil, "metrics.jsonl has no lines"},
+		"too short":            {logged("upper", near(400)), run(399, 1, falling), "too few steps: it has 399, want 400"},
+		"one line":             {logged("upper", largestRise), run(1, 1, falling), "too few steps"},
+		"decades of negatives": {logged("upper", decades), run(100, 1, func(int64) float64 { return -1 }), "decades are of positive numbers"},
+	} {
+		if v, err := c.take(Evidence{Records: c.records}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v; want %q", name, v, err, c.want)
+		}
+	}
+}
+
+// A median of windows says nothing of steps that are not there, and hides no NaN.
+func TestCurve(t *testing.T) {
+	points, err := Curve(run(1000, 1, func(step int64) float64 { return float64(step) }), "upper")
+	if err != nil || len(points) != 200 || points[0] != (Point{5, 2}) || points[199] != (Point{1000, 997}) {
+		t.Errorf("%d points, %v … %v, %v", len(points), points[0], points[len(points)-1], err)
+	}
+	points, err = Curve(run(3, 1, func(step int64) float64 { return float64(step) }), "upper")
+	if err != nil || len(points) != 3 || points[2] != (Point{3, 2}) {
+		t.Errorf("%v, %v", points, err)
+	}
+	one, _ := Find("upper-last")
+	nan := run(100, 1, func(step int64) float64 {
+		if step == 95 {
+			return math.NaN()
+		}
+		return 1
+	})
+	if v, err := one.Of(Evidence{Records: nan}); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("a loss of NaN at the end gives %v, %v", v, err)
+	}
+}
+
+func TestAll(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range All() {
+		if seen[m.Name] || m.Title == "" {
+			t.Errorf("measure %q twice, or without title", m.Name)
+		}
+		seen[m.Name] = true
+		if v, err := m.Of(Evidence{}); err == nil && m.Name != "cpu-s" {
+			t.Errorf("%s of nothing is %v", m.Name, v)
+		}
+	}
+	fields, err := ReadEvaluation([]byte(evaluation))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Evidence{Evaluation: fields, TrainCPU: 3, SampleWall: 2}
+	for name, want := range map[string]float64{"ll": 0.31, "fisher": -5885.1, "gap": 46, "probe": 93.85, "cpu-s": 3, "sample-s": 2} {
+		m, ok := Find(name)
+		if v, err := m.Of(e); !ok || err != nil || math.Abs(v-want) > 1e-12 {
+			t.Errorf("%s: %v, %v; want %v", name, v, err, want)
+		}
+	}
+	if m, _ := Find("rmse"); m.Name == "rmse" {
+		if _, err := m.Of(e); !errors.Is(err, ErrNotFinite) {
+			t.Errorf("rmse of NaN: %v", err)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+// Package plan is what an experiment is: data. An Experiment has rows, each a
+// preset of train with flags beside it, seeds, what is measured of every row and
+// seed, which numbers a publication has for it, and what must come out. Nothing
+// here runs anything; Validate finds what cannot be meant.
+//
+// There are two kinds. Most experiments train: a cell, one row with one seed, is
+// a run of train that is measured by evaluate. A computed one has a Compute
+// function instead, which makes the numbers of a cell itself.
+//
+// Values of this package are not changed after they are made, and may be used
+// from any goroutine.
+package plan
+
+import (
+	"context"
+
+	"ebtrain/trainer/experiment/judge"
+	"ebtrain/trainer/experiment/measure"
+)
+
+// Experiment is one table of results.
+type Experiment struct {
+	Name  string
+	About string // what it is to show, in sentences
+	// Source says where the numbers beside the measured ones come from.
+	Source string
+
+	Data  *DataSet // nil: needs none
+	Seeds []uint64 // unless others are asked for
+	// Alone says that its times are measured: one cell at a time, whatever was
+	// asked for, each with one thread.
+	Alone bool
+
+	Flags    map[string]string // of train, for all rows
+	Evaluate map[string]string // flags of evaluate; nil: is not evaluated
+	Sample   map[string]string // flags of sample; nil: nothing is sampled
+	Curves   []Curve
+	Compute  Compute // of a computed experiment, which has none of the five above
+
+	Columns []string // measures, in the order of the table
+	Rows    []Row
+	Checks  []judge.Check // besides the numbers of the rows
+	Figures []Figure
+	// Pictures are files of a row's first seed that the report shows.
+	Pictures []Picture
+}
+
+// Row is one setting of an experiment.
+type Row struct {
+	Name   string
+	Preset string            // of train; empty: its defaults
+	Flags  map[string]string // of train, beside the preset; of Compute
+	Expect map[string]judge.Number
+	// Lacks are columns, and curves by name, that this row has not.
+	Lacks []string
+	// KnownBad says that it is meant to come out badly: to diverge is a result.
+	KnownBad bool
+}
+
+// DataSet is what an experiment is trained on.
+type DataSet struct {
+	Name    string
+	Builtin string   // --data of train and evaluate, where the programs have it
+	Make    []string // otherwise the command of mkshards and its flags, without --src and --out
+	Source  string   // what --src is, in words, and where it comes from
+}
+
+// Curve is a number over steps that is kept of each cell: a measure at
+// checkpoints, or a loss of metrics.jsonl.
+type Curve struct {
+	Name    string
+	Measure string // evaluated after every Every steps
+	Every   int64
+	Loss    string // of metrics.jsonl, thinned
+}
+
+// Figure is a plot of a curve, a line for each row.
+type Figure struct {
+	File       string // without .png; the experiment's name comes before it
+	Title      string
+	X, Y       string // what the axes are
+	Curve      string
+	Rows       []string // nil: all
+	LogX, LogY bool
+}
+
+// Picture is a file in the run directory of some rows.
+type Picture struct {
+	Title string
+	Glob  string   // in the run directory; the last match counts
+	Rows  []string // nil: all
+}
+
+// Compute makes the numbers of one cell of a computed experiment.
+type Compute func(ctx context.Context, in Computing) (Computed, error)
+
+// Computing is what a Compute function is given.
+type Computing struct {
+	Row     Row
+	Seed    uint64
+	Data    string // --data, empty if the experiment needs none
+	Threads int
+	// Tell says how far the computation is.
+	Tell func(done, total int64)
+}
+
+// Computed is what a Compute function found: the columns of its row, but those
+// that it says in Notes could not be had.
+type Computed struct {
+	Values map[string]float64         `json:"values"`
+	Curves map[string][]measure.Point `json:"curves,omitempty"`
+	Notes  []string                   `json:"notes,omitempty"` // sentences for the report
+}
+
+// Row is the row of that name.
+func (e Experiment) Row(name string) (Row, bool) {
+	for _, r := range e.Rows {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return Row{}, false
+}
+
+// AllChecks are the checks, those of the rows' numbers first.
+func (e Experiment) AllChecks() []judge.Check {
+	var all []judge.Check
+	for _, r := range e.Rows {
+		for _, column := range e.Columns {
+			if want, ok := r.Expect[column]; ok && want.Judged() {
+				all = append(all, judge.Near{Value: judge.Value{Row: r.Name, Measure: column}, Want: want})
+			}
+		}
+	}
+	return append(all, e.Checks...)
+}

@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"ebtrain/trainer/experiment/judge"
+	"ebtrain/trainer/experiment/measure"
+)
+
+// plainName is what names of experiments and rows look like: they become folders.
+var plainName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+
+// ours are flags of train that bin/experiment gives itself.
+var ours = []string{"preset", "seed", "data", "out", "resume", "threads"}
+
+// Validate says everything that is wrong with an experiment.
+func (e Experiment) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("experiment %s: %w", e.Name, fmt.Errorf(format, args...)))
+	}
+	if !plainName.MatchString(e.Name) {
+		bad("a name is of small letters, digits, points and dashes")
+	}
+	if e.About == "" || len(e.Rows) == 0 || len(e.Seeds) == 0 || len(e.Columns) == 0 {
+		bad("want About, Rows, Seeds and Columns")
+	}
+	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Curves != nil || e.Alone) {
+		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Curves and Alone")
+	}
+	seen := map[string]bool{}
+	for _, r := range e.Rows {
+		if seen[r.Name] || !plainName.MatchString(r.Name) {
+			bad("row %q: names are of small letters, digits, points and dashes, and differ", r.Name)
+		}
+		seen[r.Name] = true
+		for _, err := range e.checkRow(r) {
+			bad("row %s: %w", r.Name, err)
+		}
+	}
+	if d := e.Data; d != nil && (d.Name == "" || (d.Builtin == "") == (d.Make == nil) || d.Make != nil && d.Source == "") {
+		bad("a data set has a Name and either Builtin or Make and Source")
+	}
+	for _, check := range []func() []error{e.checkColumns, e.checkCurves, e.checkChecks, e.checkFigures} {
+		for _, err := range check() {
+			bad("%w", err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (e Experiment) checkRow(r Row) (errs []error) {
+	for _, column := range slices.Sorted(maps.Keys(r.Expect)) {
+		if !slices.Contains(e.Columns, column) {
+			errs = append(errs, fmt.Errorf("expects %s, which is no column", column))
+		}
+	}
+	for _, name := range r.Lacks {
+		if !slices.Contains(e.Columns, name) && !e.hasCurve(name) {
+			errs = append(errs, fmt.Errorf("lacks %s, which is no column and no curve", name))
+		}
+	}
+	if e.Compute != nil {
+		if r.Preset != "" {
+			errs = append(errs, errors.New("a computed row has no preset"))
+		}
+		return errs
+	}
+	for _, name := range ours {
+		if r.Flags[name] != "" || e.Flags[name] != "" {
+			errs = append(errs, fmt.Errorf("--%s is given by the program", name))
+		}
+	}
+	steps, ok := r.Flags["steps"]
+	if !ok {
+		steps = e.Flags["steps"]
+	}
+	if n, err := strconv.ParseInt(steps, 10, 64); err != nil || n < 1 {
+		errs = append(errs, fmt.Errorf("steps %q: want a number of at least 1", steps))
+	}
+	return errs
+}
+
+func (e Experiment) checkColumns() (errs []error) {
+	if e.Compute != nil {
+		return nil // its columns are its own
+	}
+	for _, c := range e.Columns {
+		if _, ok := measure.Find(c); !ok {
+			errs = append(errs, fmt.Errorf("column %s: there is no such measure", c))
+		}
+	}
+	return errs
+}
+
+func (e Experiment) checkCurves() (errs []error) {
+	for _, c := range e.Curves {
+		_, ok := measure.Find(c.Measure)
+		if c.Name == "" || (c.Loss != "") == (c.Every != 0) || (c.Every != 0) != ok || c.Every < 0 {
+			errs = append(errs, fmt.Errorf("curve %q: want a name, and either a loss, or a measure and every how many steps", c.Name))
+		}
+	}
+	return errs
+}
+
+func (e Experiment) checkChecks() (errs []error) {
+	for _, c := range e.AllChecks() {
+		values := c.Values()
+		if len(values) == 0 {
+			errs = append(errs, fmt.Errorf("a %T of nothing", c))
+		}
+		for _, v := range values {
+			r, ok := e.Row(v.Row)
+			if !ok || !slices.Contains(e.Measured(r), v.Measure) {
+				errs = append(errs, fmt.Errorf("a %T speaks of %s, which is not measured", c, v))
+			}
+		}
+		if l, ok := c.(judge.Linear); ok && len(l.X) != len(l.Of) {
+			errs = append(errs, fmt.Errorf("a line through %d values at %d places", len(l.Of), len(l.X)))
+		}
+	}
+	return errs
+}
+
+func (e Experiment) checkFigures() (errs []error) {
+	for _, f := range e.Figures {
+		if f.File == "" || f.Title == "" || e.Compute == nil && !e.hasCurve(f.Curve) {
+			errs = append(errs, fmt.Errorf("figure %q: want a file, a title and one of the curves", f.File))
+		}
+		errs = append(errs, e.checkRows(f.File, f.Rows)...)
+	}
+	for _, p := range e.Pictures {
+		errs = append(errs, e.checkRows(p.Title, p.Rows)...)
+	}
+	return errs
+}
+
+func (e Experiment) hasCurve(name string) bool {
+	return slices.ContainsFunc(e.Curves, func(c Curve) bool { return c.Name == name })
+}
+
+func (e Experiment) checkRows(of string, rows []string) (errs []error) {
+	for _, name := range rows {
+		if _, ok := e.Row(name); !ok {
+			errs = append(errs, fmt.Errorf("%s is of row %s, which there is not", of, name))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,167 @@
+package results
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
+	"ebtrain/data/atomicfile"
+	"ebtrain/trainer/experiment/measure"
+	"ebtrain/trainer/experiment/plan"
+)
+
+// drawn is a picture in the folder of the results.
+type drawn struct{ title, file string } // file is relative to RESULTS.md
+
+const (
+	width  = 7 * vg.Inch
+	height = 4.5 * vg.Inch
+)
+
+// draw makes the figures and copies the pictures of an experiment.
+func (s *Sheet) draw(folder string) ([]drawn, error) {
+	var all []drawn
+	for _, f := range s.e.Figures {
+		name := s.e.Name + "-" + f.File + ".png"
+		ok, err := s.plot(f, filepath.Join(folder, name))
+		if err != nil {
+			return nil, fmt.Errorf("plot %s: %w", name, err)
+		}
+		if ok {
+			all = append(all, drawn{f.Title, filepath.Base(folder) + "/" + name})
+		}
+	}
+	for _, p := range s.e.Pictures {
+		more, err := s.copies(p, folder)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+// plot draws a figure; false if there is nothing in it.
+func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y
+	p.Add(plotter.NewGrid())
+	p.Legend.Top = true
+	logarithmic(&p.X, f.LogX)
+	logarithmic(&p.Y, f.LogY)
+	n := 0
+	for i, r := range s.e.Rows {
+		if f.Rows != nil && !slices.Contains(f.Rows, r.Name) {
+			continue
+		}
+		points := positive(s.mean(r.Name, f.Curve), f)
+		if len(points) == 0 {
+			continue
+		}
+		n++
+		line, err := plotter.NewLine(points)
+		if err != nil {
+			return false, err
+		}
+		line.Color, line.Width = hue(i, len(s.e.Rows)), vg.Points(1.3)
+		p.Add(line)
+		p.Legend.Add(r.Name, line)
+	}
+	if n == 0 {
+		return false, nil
+	}
+	image, err := p.WriterTo(width, height, "png")
+	if err != nil {
+		return false, err
+	}
+	return true, atomicfile.Write(file, func(w io.Writer) error {
+		_, err := image.WriteTo(w)
+		return err
+	})
+}
+
+func logarithmic(a *plot.Axis, yes bool) {
+	if yes {
+		a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+}
+
+// positive are the points that can be drawn on the axes.
+func positive(points []measure.Point, f plan.Figure) plotter.XYs {
+	var out plotter.XYs
+	for _, p := range points {
+		if (p.X > 0 || !f.LogX) && (p.Y > 0 || !f.LogY) {
+			out = append(out, plotter.XY{X: p.X, Y: p.Y})
+		}
+	}
+	return out
+}
+
+// mean is a curve of a row, the mean of the finished seeds that have a point
+// there.
+func (s *Sheet) mean(row, curve string) []measure.Point {
+	sum, n := map[float64]float64{}, map[float64]float64{}
+	for _, f := range s.finished {
+		if f.Row != row {
+			continue
+		}
+		for _, p := range f.status.Measured.Curves[curve] {
+			sum[p.X] += p.Y
+			n[p.X]++
+		}
+	}
+	var points []measure.Point
+	for _, x := range slices.Sorted(maps.Keys(sum)) {
+		points = append(points, measure.Point{X: x, Y: sum[x] / n[x]})
+	}
+	return points
+}
+
+// hue is the i-th of n colours of equal distance, lighter and darker in turn.
+func hue(i, n int) color.Color {
+	h, v := 6*float64(i)/float64(n), 0.85-0.3*float64(i%2)
+	part := func(shift float64) uint8 {
+		k := math.Mod(shift+h, 6)
+		return uint8(255 * v * (1 - max(0, min(k, 4-k, 1))))
+	}
+	return color.RGBA{part(5), part(3), part(1), 255}
+}
+
+// copies copies a picture of the first finished seed of each row.
+func (s *Sheet) copies(p plan.Picture, folder string) ([]drawn, error) {
+	var all []drawn
+	row := ""
+	for _, f := range s.finished {
+		if f.Row == row || p.Rows != nil && !slices.Contains(p.Rows, f.Row) {
+			continue
+		}
+		row = f.Row
+		found, err := filepath.Glob(filepath.Join(f.Dir(), p.Glob))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			continue
+		}
+		from := slices.Max(found)
+		b, err := os.ReadFile(from)
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("%s-%s-%s", s.e.Name, f.Row, filepath.Base(from))
+		if err := atomicfile.WriteBytes(filepath.Join(folder, name), b); err != nil {
+			return nil, err
+		}
+		all = append(all, drawn{p.Title + ": " + f.Row, filepath.Base(folder) + "/" + name})
+	}
+	return all, nil
+}

@@ -1,0 +1,193 @@
+package results
+
+import (
+	"flag"
+	"fmt"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/trainer/experiment/cell"
+	"ebtrain/trainer/experiment/judge"
+	"ebtrain/trainer/experiment/measure"
+	"ebtrain/trainer/experiment/plan"
+)
+
+var update = flag.Bool("update", false, "write the golden RESULTS.md anew")
+
+var began = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+
+// made are experiments of which cells are made by hand.
+func made() []plan.Experiment {
+	expect := map[string]judge.Number{"ll": {Value: 124, Tol: 2.5}, "fisher": {Value: -5780}}
+	return []plan.Experiment{
+		{
+			Name: "faces", About: "Faces | by several methods.", Source: "the paper, Table 1", Seeds: []uint64{1, 2, 3},
+			Columns: []string{"ll", "fisher", "cpu-s"},
+			Rows: []plan.Row{
+				{Name: "dsm", Preset: "sm-frey"},
+				{Name: "n-5", Preset: "bism-frey", Flags: map[string]string{"unroll": "5"}, Expect: expect},
+				{Name: "wild", Preset: "sm-frey", Flags: map[string]string{"lr": "1"}, KnownBad: true},
+				{Name: "late", Preset: "sm-frey", Flags: map[string]string{"lr": "2"}},
+			},
+			Checks: []judge.Check{
+				judge.Order{Rising: judge.Rows("ll", "n-5", "dsm")},
+				judge.Order{Rising: judge.Rows("fisher", "dsm", "n-5")},
+				judge.Worse{Measure: "ll", Bad: []string{"wild"}, Than: []string{"dsm"}, By: 10},
+				judge.Order{Rising: judge.Rows("ll", "late", "dsm")},
+			},
+			Figures:  []plan.Figure{{File: "ll", Title: "LL", X: "steps", Y: "nats", Curve: "ll", LogX: true}, {File: "none", Title: "Nothing", Curve: "none"}},
+			Pictures: []plan.Picture{{Title: "Density", Glob: "density-*.png"}},
+		},
+		{Name: "absent", About: "Nothing was run.", Seeds: []uint64{1}, Columns: []string{"ll"}, Rows: []plan.Row{{Name: "a"}}},
+		{Name: "tried", About: "Tried out.", Seeds: []uint64{1}, Columns: []string{"sum"}, Rows: []plan.Row{{Name: "a"}},
+			Checks: []judge.Check{judge.Bound{Of: judge.Rows("sum", "a"), Lo: 7, Hi: math.Inf(1)}}},
+	}
+}
+
+// folder holds cells of all kinds.
+func folder(t *testing.T) string {
+	root := t.TempDir()
+	put := func(experiment, row string, seed uint64, m *cell.Measured) {
+		c := cell.Cell{Root: root, Experiment: experiment, Row: row, Seed: seed}
+		b := cell.Begun{Commit: "c0ffee", Started: began, Pieces: []cell.Piece{{Program: "train", Ended: "exit 75"}}}
+		if err := c.Begin(b); err != nil {
+			t.Fatal(err)
+		}
+		if m == nil {
+			return
+		}
+		if m.Commit == "" {
+			m.Commit = "c0ffee"
+		}
+		m.Machine, m.Ended, m.Steps = "Some processor, 2 cores", began.Add(time.Duration(seed)*time.Minute), 20
+		m.Command = [][]string{{"train", "--preset=x", fmt.Sprintf("--seed=%d", seed)}, {"evaluate", "--json"}}
+		if err := c.Finish(*m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measured := func(ll, fisher, cpu float64, curve ...measure.Point) *cell.Measured {
+		return &cell.Measured{CPU: cpu + 10, Train: cpu, Values: map[string]float64{"ll": ll, "fisher": fisher, "cpu-s": cpu}, Curves: map[string][]measure.Point{"ll": curve}}
+	}
+	put("faces", "dsm", 1, measured(129, -5885, 30, measure.Point{X: 10, Y: 100}, measure.Point{X: 20, Y: 120}))
+	put("faces", "dsm", 2, measured(130, -5883, 31, measure.Point{X: 10, Y: 102}, measure.Point{X: 20, Y: 122}))
+	put("faces", "dsm", 3, nil)
+	put("faces", "n-5", 1, measured(127, -5780.4, 300))
+	put("faces", "n-5", 2, measured(130.5, -5790, 310))
+	put("faces", "n-5", 4, &cell.Measured{Broken: &cell.Broken{Program: "train", Ended: "killed by killed", Line: "step 7/20"}, CPU: 1})
+	put("faces", "wild", 1, &cell.Measured{Broken: &cell.Broken{Program: "train", Ended: "exit 1", Line: "training diverged: upper is NaN at step 3", Diverged: true}, CPU: 2, Train: 2})
+	old := measured(1, 1, 1)
+	old.Commit = "0ld"
+	put("faces", "n-5", 3, old)
+	// The newest cell decides which commit counts, so one of a later minute.
+	put("faces", "dsm", 5, measured(129.5, -5884, 32))
+	put("tried", "a", 1, &cell.Measured{Values: map[string]float64{"sum": 6}, TriedOut: true, Notes: []string{"too few steps: it has 20, want 400"}, CPU: 0.25})
+
+	dir := cell.Cell{Root: root, Experiment: "faces", Row: "dsm", Seed: 1}.Dir()
+	for _, name := range []string{"density-1.png", "density-2.png"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// TestGolden compares RESULTS.md of cells that were made by hand with the golden
+// one.
+func TestGolden(t *testing.T) {
+	root := folder(t)
+	var sheets []*Sheet
+	var summaries []string
+	for _, e := range made() {
+		s, err := Load(root, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sheets, summaries = append(sheets, s), append(summaries, s.Summary())
+	}
+	path := filepath.Join(root, "RESULTS.md")
+	if err := Write(path, sheets); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/RESULTS.md"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if want := "faces: 6 of 14 cells finished; of 5 claims 2 hold, 2 fail, 1 are not run\nabsent: 0 of 1 cells finished; of 0 claims 0 hold, 0 fail, 0 are not run\ntried: 1 of 1 cells finished, only tried out"; strings.Join(summaries, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(summaries, "\n"), want)
+	}
+	if b, err := os.ReadFile(filepath.Join(root, "RESULTS", "faces-dsm-density-2.png")); string(b) != "density-2.png" {
+		t.Errorf("the newest picture: %q, %v", b, err)
+	}
+	checkPlot(t, filepath.Join(root, "RESULTS", "faces-ll.png"))
+	if _, err := os.Stat(filepath.Join(root, "RESULTS", "faces-none.png")); err == nil {
+		t.Error("a plot of nothing was drawn")
+	}
+}
+
+// checkPlot looks for a line in a plot.
+func checkPlot(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := png.Decode(f)
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	coloured := 0
+	for y := range m.Bounds().Dy() {
+		for x := range m.Bounds().Dx() {
+			r, g, b, _ := m.At(x, y).RGBA()
+			if max(r, g, b)-min(r, g, b) > 0x4000 {
+				coloured++
+			}
+		}
+	}
+	if coloured < 200 {
+		t.Errorf("%d coloured points in the plot of one line", coloured)
+	}
+}
+
+// TestMean: a curve is the mean of the seeds that have a point there.
+func TestMean(t *testing.T) {
+	s, err := Load(folder(t), made()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(s.mean("dsm", "ll")), "[{10 101} {20 121}]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := positive([]measure.Point{{X: 0, Y: 1}, {X: 1, Y: -1}, {X: 1, Y: 1}}, plan.Figure{LogX: true, LogY: true}); len(got) != 1 {
+		t.Errorf("on logarithmic axes: %v", got)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for want, s := range map[string]float64{"0.2 s": 0.25, "12 s": 12.3, "119 s": 119.4, "2 min": 120, "113 min": 6800, "2.0 h": 7200} {
+		if got := duration(s); got != want {
+			t.Errorf("%v: %s, want %s", s, got, want)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package results
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebtrain/trainer/experiment/cell"
+	"ebtrain/trainer/experiment/judge"
+	"ebtrain/trainer/experiment/plan"
+)
+
+// Sheet is what there is of an experiment.
+type Sheet struct {
+	e     plan.Experiment
+	seeds []uint64 // the experiment's own, and those found besides
+	cells int      // finished or not
+	table judge.Table
+
+	finished []found // of one commit
+	commit   string
+	tried    int64 // steps, if the experiment was only tried out
+	left     []string
+}
+
+// found is a cell with what is on the disk.
+type found struct {
+	cell.Cell
+	status cell.Status
+}
+
+// Load reads the cells of an experiment.
+func Load(root string, e plan.Experiment) (*Sheet, error) {
+	s := &Sheet{e: e, seeds: slices.Clone(e.Seeds), table: judge.Table{}}
+	var all []found
+	for _, r := range e.Rows {
+		seeds, err := seedsOf(root, e, r)
+		if err != nil {
+			return nil, err
+		}
+		s.seeds = append(s.seeds, seeds...)
+		for _, seed := range seeds {
+			c := cell.Cell{Root: root, Experiment: e.Name, Row: r.Name, Seed: seed}
+			status, err := c.Load()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found{c, status})
+		}
+	}
+	slices.Sort(s.seeds)
+	s.seeds, s.cells = slices.Compact(s.seeds), len(all)
+	s.choose(all)
+	s.fill()
+	s.name(all)
+	return s, nil
+}
+
+// seedsOf are the seeds of an experiment, and others that there are of a row.
+func seedsOf(root string, e plan.Experiment, r plan.Row) ([]uint64, error) {
+	seeds := slices.Clone(e.Seeds)
+	entries, err := os.ReadDir(filepath.Join(root, e.Name, r.Name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range entries {
+		text, ok := strings.CutPrefix(entry.Name(), "seed-")
+		if n, err := strconv.ParseUint(text, 10, 64); ok && err == nil {
+			seeds = append(seeds, n)
+		}
+	}
+	slices.Sort(seeds)
+	return slices.Compact(seeds), nil
+}
+
+// choose takes the finished cells of the commit of the newest one.
+func (s *Sheet) choose(all []found) {
+	newest := time.Time{}
+	for _, f := range all {
+		if f.status.Finished() && f.status.Measured.Ended.After(newest) {
+			newest, s.commit = f.status.Measured.Ended, f.status.Measured.Commit
+		}
+	}
+	for _, f := range all {
+		if s.counts(f) {
+			s.finished = append(s.finished, f)
+			if f.status.Measured.TriedOut {
+				s.tried = f.status.Measured.Steps
+			}
+		}
+	}
+}
+
+// counts says whether a cell is part of the results.
+func (s *Sheet) counts(f found) bool {
+	return f.status.Finished() && f.status.Measured.Commit == s.commit
+}
+
+// fill makes the table of the finished cells.
+func (s *Sheet) fill() {
+	for _, f := range s.finished {
+		row := s.table[f.Row]
+		if row.Values == nil {
+			row.Values = map[string]map[uint64]float64{}
+		}
+		if f.status.Measured.Broken != nil {
+			row.Diverged = append(row.Diverged, f.Seed)
+		}
+		for name, v := range f.status.Measured.Values {
+			if row.Values[name] == nil {
+				row.Values[name] = map[uint64]float64{}
+			}
+			row.Values[name][f.Seed] = v
+		}
+		s.table[f.Row] = row
+	}
+}
+
+// name lists the cells that are not part of the results, with the reason.
+func (s *Sheet) name(all []found) {
+	var order []string // of reasons
+	rows := map[string][]string{}
+	for i, f := range all {
+		why := s.why(f)
+		if why == "" {
+			continue
+		}
+		if !slices.Contains(order, why) {
+			order = append(order, why)
+		}
+		if i > 0 && f.Row == all[i-1].Row && s.why(all[i-1]) == why {
+			rows[why][len(rows[why])-1] += fmt.Sprintf(", %d", f.Seed)
+		} else {
+			rows[why] = append(rows[why], fmt.Sprintf("%s seed %d", f.Row, f.Seed))
+		}
+	}
+	for _, why := range order {
+		s.left = append(s.left, why+": "+strings.Join(rows[why], "; "))
+	}
+}
+
+// why a cell is not part of the results, or is part of them without numbers; ""
+// if it has numbers.
+func (s *Sheet) why(f found) string {
+	m := f.status.Measured
+	switch {
+	case f.status.Begun == nil:
+		return "not begun"
+	case m == nil:
+		return "begun, not finished"
+	case !f.status.Finished():
+		return "came to nothing (" + m.Broken.String() + ")"
+	case m.Commit != s.commit:
+		return "of commit " + m.Commit + ", left out"
+	case m.Broken != nil:
+		return "diverged (" + m.Broken.Line + ")"
+	}
+	return ""
+}
+
+// Empty says that no cell is finished.
+func (s *Sheet) Empty() bool { return len(s.finished) == 0 }
+
+// verdicts are those on all claims; none where the experiment was tried out.
+func (s *Sheet) verdicts() []judge.Verdict {
+	if s.tried > 0 {
+		return nil
+	}
+	var all []judge.Verdict
+	for _, c := range s.e.AllChecks() {
+		all = append(all, c.Judge(s.table))
+	}
+	return all
+}
+
+// count counts the verdicts of a state.
+func count(all []judge.Verdict, state judge.State) (n int) {
+	for _, v := range all {
+		if v.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// cost is the seconds of processor time, and of it those of training.
+func (s *Sheet) cost() (all, train float64) {
+	for _, f := range s.finished {
+		all += f.status.Measured.CPU
+		train += f.status.Measured.Train
+	}
+	return all, train
+}
+
+// distinct are the different values of a field of the finished cells.
+func (s *Sheet) distinct(field func(*cell.Measured) string) string {
+	var words []string
+	for _, f := range s.finished {
+		if w := field(f.status.Measured); !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " and ")
+}
+
+// ended is when the last cell was finished.
+func (s *Sheet) ended() time.Time {
+	last := slices.MaxFunc(s.finished, func(a, b found) int {
+		return cmp.Compare(a.status.Measured.Ended.Unix(), b.status.Measured.Ended.Unix())
+	})
+	return last.status.Measured.Ended
+}
+
+// Summary is the sheet in a line.
+func (s *Sheet) Summary() string {
+	v := s.verdicts()
+	text := fmt.Sprintf("%s: %d of %d cells finished", s.e.Name, len(s.finished), s.cells)
+	if s.tried > 0 {
+		return text + ", only tried out"
+	}
+	return fmt.Sprintf("%s; of %d claims %d hold, %d fail, %d are not run", text, len(v), count(v, judge.Holds), count(v, judge.Fails), count(v, judge.NotRun))
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ebtrain/launch/exitcode"
+	"ebtrain/trainer/experiment/cell"
+)
+
+// load reads a cell that must be there.
+func (s *site) load(experiment, row string, seed uint64) cell.Status {
+	s.t.Helper()
+	st, err := cell.Cell{Root: s.out, Experiment: experiment, Row: row, Seed: seed}.Load()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return st
+}
+
+// TestRun does an experiment, compares a cell with the programs run by hand, and
+// does it again, which does nothing.
+func TestRun(t *testing.T) {
+	s := newSite(t)
+	out := s.must("run", "tiny", "--jobs", "2")
+	for _, want := range []string{"tiny: 4 cells to do, 0 finished before", "wild seed 1: diverged: training diverged", "all 4 cells of tiny are finished"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in\n%s", want, out)
+		}
+	}
+	m := s.load("tiny", "plain", 2).Measured
+	if m == nil || m.Broken != nil || m.CPU <= 0 || m.Train <= 0 || m.Train >= m.CPU || m.Machine == "" || m.Commit == "" || len(m.Command) != 3 {
+		t.Fatalf("measured %+v", m)
+	}
+	t.Run("losses are those of train alone", func(t *testing.T) {
+		s.t = t
+		args := append(slices.Clone(m.Settings), "--data=synth:train=64,val=16,test=24", "--samples=0", "--threads=1", "--out="+filepath.Join(s.out, "alone"))
+		if text, err := exec.Command(filepath.Join(bin, "train"), args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if a, b := s.losses("alone"), s.losses("tiny", "plain", "seed-2"); len(a) != 6 || !reflect.DeepEqual(a, b) {
+			t.Errorf("losses %v, in the cell %v", a, b)
+		}
+		if got, want := m.Values["upper-first"], s.losses("alone")[0]["upper"]; got != want {
+			t.Errorf("upper-first %v, want %v", got, want)
+		}
+	})
+	t.Run("numbers are those of evaluate", func(t *testing.T) {
+		var r struct {
+			RMSE float64 `json:"rmse"`
+		}
+		text, err := exec.Command(filepath.Join(bin, "evaluate"), "--run", filepath.Join(s.out, "alone"), "--json", "--limit", "16", "--batch", "8", "--threads", "1").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &r); err != nil || r.RMSE == 0 || m.Values["rmse"] != r.RMSE {
+			t.Errorf("rmse %v, of evaluate %v (%v)", m.Values["rmse"], r.RMSE, err)
+		}
+		if c := m.Curves["rmse"]; len(c) != 2 || c[0].X != 3 || c[1].X != 6 || c[0].Y == c[1].Y || c[1].Y != r.RMSE {
+			t.Errorf("the curve is %v, want two points that end with %v", c, r.RMSE)
+		}
+	})
+	s.t = t
+	before := s.content("tiny")
+	if out := s.must("run", "tiny"); !strings.HasPrefix(out, "all 4 cells of tiny are finished") {
+		t.Errorf("the second time: %s", out)
+	}
+	if after := s.content("tiny"); !reflect.DeepEqual(before, after) {
+		t.Error("the second time changed files")
+	}
+	if out := s.must("list"); !strings.Contains(out, "tiny        2     2      4 of 4    pictures\n") {
+		t.Errorf("list shows\n%s", out)
+	}
+	s.checkReport()
+}
+
+// checkReport reports the experiment tiny.
+func (s *site) checkReport() {
+	t := s.t
+	out := s.must("report")
+	if !strings.Contains(out, "tiny: 4 of 4 cells finished; of 0 claims") {
+		t.Errorf("report prints\n%s", out)
+	}
+	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"## tiny\n", "| wild | `--lr=1e30` | 2 | diverged |", "![RMSE](RESULTS/tiny-rmse.png)", "![Samples: plain](RESULTS/tiny-plain-samples.png)", "diverged (training diverged", "\ntrain --batch=8 "} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+	for _, name := range []string{"tiny-rmse.png", "tiny-plain-samples.png"} {
+		if b, err := os.ReadFile(filepath.Join(s.out, "RESULTS", name)); err != nil || !bytes.HasPrefix(b, []byte("\x89PNG")) {
+			t.Errorf("%s: %v, %d bytes", name, err, len(b))
+		}
+	}
+}
+
+// content is every file of an experiment.
+func (s *site) content(experiment string) map[string]string {
+	s.t.Helper()
+	files := map[string]string{}
+	root := filepath.Join(s.out, experiment)
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		files[path] = string(b)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return files
+}
+
+// TestInterrupt stops the work in the middle of a training, as its own process
+// by Ctrl-C and by a context, and goes on: the losses are those of a run that was
+// never stopped.
+func TestInterrupt(t *testing.T) {
+	s := newSite(t)
+	metrics := filepath.Join(s.out, "long", "plain", "seed-1", "metrics.jsonl")
+	lines := func(n int) func() bool {
+		return func() bool {
+			b, err := os.ReadFile(metrics)
+			return err == nil && bytes.Count(b, []byte("\n")) >= n
+		}
+	}
+	cmd := exec.Command(s.app.self, "run", "long", "--jobs", "2", "--out", s.out) // always as many threads: sums depend on them
+	cmd.Env = s.app.environ
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	err := eventually(lines(3))
+	if err := errors.Join(err, cmd.Process.Signal(syscall.SIGINT)); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // its exit code is looked at
+	if want := "stopped, 0 of 1 cells finished; the same command goes on: experiment run long --jobs 2 --out " + s.out; cmd.ProcessState.ExitCode() != exitcode.Requeue || !strings.Contains(stderr.String(), want) {
+		t.Fatalf("exit %d, want %d and %q; stderr: %s", cmd.ProcessState.ExitCode(), exitcode.Requeue, want, stderr.String())
+	}
+	st := s.load("long", "plain", 1)
+	if st.Measured != nil || st.Begun == nil || len(st.Begun.Pieces) != 1 || st.Begun.Pieces[0].Ended != "exit 75" || st.Begun.Pieces[0].CPU <= 0 {
+		t.Fatalf("after the interruption: %+v", st.Begun)
+	}
+	done := len(s.losses("long", "plain", "seed-1"))
+	if done >= 120 {
+		t.Fatal("nothing was left to do")
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_ = eventually(lines(done + 3)) // if it does not come to that, the work ends by itself
+		cancel()
+	}()
+	out, err := s.run(ctx, "run", "long", "--jobs", "2")
+	if _, ok := errors.AsType[*stoppedError](err); !ok || !strings.Contains(out, "plain seed 1: interrupted after ") {
+		t.Fatalf("got %v\n%s", err, out)
+	}
+	s.must("run", "long", "--jobs", "2")
+	st = s.load("long", "plain", 1)
+	var ended []string
+	for _, p := range st.Begun.Pieces {
+		ended = append(ended, p.Program+" "+p.Ended)
+	}
+	if want := []string{"train exit 75", "train exit 75", "train exit 0", "evaluate exit 0"}; !slices.Equal(ended, want) {
+		t.Errorf("pieces %q, want %q", ended, want)
+	}
+	if sum := st.Begun.CPU("train"); st.Measured == nil || st.Measured.Train != sum || sum <= st.Begun.Pieces[2].CPU {
+		t.Errorf("CPU time of training %v, of its pieces %v", st.Measured, st.Begun.Pieces)
+	}
+
+	whole := &site{t: t, app: s.app, out: t.TempDir()}
+	whole.must("run", "long", "--jobs", "2")
+	if a, b := s.losses("long", "plain", "seed-1"), whole.losses("long", "plain", "seed-1"); len(a) != 120 || !reflect.DeepEqual(a, b) {
+		t.Errorf("%d losses, those of a run that was not stopped differ", len(a))
+	}
+}
+
+// TestBroken: what breaks is named with the reason, and does not stop others.
+func TestBroken(t *testing.T) {
+	s := newSite(t)
+	out := s.fails([]string{"run", "broken"}, "1 of 2 cells of broken came to nothing (bad seed 1)")
+	if want := "bad seed 1: came to nothing: train: exit 2: want --beta1 of at least 0 and below 1"; !strings.Contains(out, want) {
+		t.Errorf("want %q in\n%s", want, out)
+	}
+	if st := s.load("broken", "good", 1); st.Measured == nil || st.Measured.Broken != nil {
+		t.Error("the good cell was not done")
+	}
+	s.must("report", "broken")
+	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
+	if want := "- came to nothing (train: exit 2: want --beta1"; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%v, want %q in\n%s", err, want, text)
+	}
+	out = s.fails([]string{"run", "unmeasured"}, "came to nothing (plain seed 1)")
+	if want := "measuring: exit 0: ll: evaluate --json has no field ll (it has "; !strings.Contains(out, want) {
+		t.Errorf("want %q in\n%s", want, out)
+	}
+}
+
+// TestForeign: a cell of another commit or of other settings is named, and done
+// anew with --again only.
+func TestForeign(t *testing.T) {
+	s := newSite(t)
+	run := []string{"run", "tiny", "--rows", "plain", "--steps", "3"}
+	s.must(run...)
+	first := s.load("tiny", "plain", 1)
+	if !first.Measured.TriedOut || first.Measured.Steps != 3 {
+		t.Errorf("measured %+v, want a try of 3 steps", first.Measured)
+	}
+	s.fails([]string{"run", "tiny"}, "2 cells of tiny in "+s.out+" were begun by other programs or with other settings", "plain seed 1 with --steps=3", "give --again to do them anew, or another --out")
+	begun := *first.Begun
+	begun.Commit = "0123"
+	if err := (cell.Cell{Root: s.out, Experiment: "tiny", Row: "plain", Seed: 1}).Begin(begun); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(run, "1 cells of tiny", "plain seed 1 by commit 0123")
+	s.must(append(run, "--again")...)
+	if st := s.load("tiny", "plain", 1); st.Begun.Commit != first.Begun.Commit || !st.Finished() {
+		t.Errorf("after --again: %+v", st.Begun)
+	}
+	s.must("report", "tiny")
+	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
+	if want := "**Only tried out, with 3 steps: nothing is judged.**"; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%v, want %q in\n%s", err, want, text)
+	}
+}
+
+// TestLocked: two processes do not run one experiment.
+func TestLocked(t *testing.T) {
+	s := newSite(t)
+	lock, err := cell.Lock(s.out, "tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.fails([]string{"run", "tiny"}, "another process is running the experiment in ")
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMadeData makes a data set first, once.
+func TestMadeData(t *testing.T) {
+	s := newSite(t)
+	s.fails([]string{"run", "made"}, "the data set own is not in ", "give --source, a folder of pictures, or --data")
+	s.fails([]string{"run", "made", "--source", filepath.Join(s.out, "nowhere")}, "mkshards folder --size 32 --test-percent 50: exit 1: ")
+	synth := filepath.Join(s.out, "synth")
+	if text, err := exec.Command(filepath.Join(bin, "train"), "--width=4", "--latent=4", "--batch=8", "--steps=8", "--sample-every=1", "--samples=4", "--data=synth:train=64", "--out="+synth).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	out := s.must("run", "made", "--source", filepath.Join(synth, "samples"), "--steps", "1")
+	if !strings.Contains(out, "data set own made of ") {
+		t.Errorf("got\n%s", out)
+	}
+	if out := s.must("run", "made", "--again"); strings.Contains(out, "made of") {
+		t.Errorf("the data set was made again:\n%s", out)
+	}
+	s.fails([]string{"run", "tiny", "--source", "x"}, "tiny is trained on pictures, which is built in: leave --source out")
+}
+
+// TestComputed does an experiment that trains nothing.
+func TestComputed(t *testing.T) {
+	s := newSite(t)
+	s.must("run", "sums", "--jobs", "2")
+	if m := s.load("sums", "three", 2).Measured; m == nil || m.Values["sum"] != 12 || len(m.Curves["sums"]) != 3 || m.CPU <= 0 {
+		t.Errorf("measured %+v", m)
+	}
+	s.must("report", "sums")
+	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
+	for _, want := range []string{"| three | `--n=3` | 2 | 9 ± 4.243 |", "- none seed 1: no n, no sum", "![Sums](RESULTS/sums-sum.png)"} {
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%v, want %q in\n%s", err, want, text)
+		}
+	}
+}
+
+// TestMistakes types command lines that are wrong.
+func TestMistakes(t *testing.T) {
+	a := app{catalogue: catalogueOfTests(), bin: t.TempDir(), stdout: &strings.Builder{}}
+	for _, c := range []struct{ args, want string }{
+		{"", "no command given"},
+		{"walk", `unknown command "walk": want list, run, report or compute`},
+		{"list tiny", `list: unexpected argument "tiny"`},
+		{"run", "run: want the name of one experiment (experiment list shows them), got 0"},
+		{"run tiny long", "got 2"},
+		{"run huge", `unknown experiment "huge": want one of tiny, long, broken`},
+		{"run tiny --jobs 0", "want --jobs from 1 to 1024, got 0"},
+		{"run tiny --nice 20", "want --nice from 0 to 19, got 20"},
+		{"run tiny --steps -1", "want --steps of at least 0, got -1"},
+		{"run tiny --seeds 1,b", `--seeds "b": want whole numbers of at least 0`},
+		{"run tiny --rows plane", "--rows plane: tiny has no such row: want some of plain, wild"},
+		{"run tiny --out=", "--out is empty"},
+		{"run tiny", "there is no program " + a.bin + "/train: train, evaluate and sample must be in the folder of experiment"},
+		{"report --to a.txt", "--to a.txt: want a name that ends in .md"},
+		{"report huge", `unknown experiment "huge"`},
+		{"report --out " + t.TempDir(), "no cell is finished in "},
+		{"compute tiny --row plain", "tiny is no computed experiment"},
+		{"compute sums --row four", `--row "four": want one of three, none`},
+		{"compute sums --row three --data x", `--data "x": sums is computed on none`},
+	} {
+		if err := a.run(t.Context(), strings.Fields(c.args)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("experiment %s: %v, want %q", c.args, err, c.want)
+		}
+	}
+}
+
+// TestAlone: a child is no rank of the job that this process may be part of.
+func TestAlone(t *testing.T) {
+	got := alone([]string{"PATH=/bin", "RANK=1", "WORLD_SIZE=2", "SLURM_NTASKS=4", "EBTRAIN_EPOCH=0", "EBTRAIN_LIBDNNL=x", "OMP_NUM_THREADS=3"})
+	if want := []string{"PATH=/bin", "EBTRAIN_LIBDNNL=x", "EBTRAIN_PROGRESS=plain"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

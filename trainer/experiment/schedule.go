@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"ebtrain/trainer/experiment/cell"
+	"ebtrain/trainer/experiment/plan"
+)
+
+// work is the cells of an experiment that are to be done. Its fields do not
+// change once cells are under way.
+type work struct {
+	app     app
+	o       runOptions
+	e       plan.Experiment
+	tools   tools
+	data    string
+	threads int // of each cell
+	show    *progress
+}
+
+// task is a cell that is to be done.
+type task struct {
+	cell.Cell
+	row      plan.Row
+	settings []string
+	steps    int64
+	status   cell.Status
+}
+
+// tasks are the cells that are not finished, and how many are. Cells of other
+// programs or settings are an error, or are removed with --again.
+func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
+	var foreign []string
+	for _, c := range all {
+		row, _ := w.e.Row(c.Row) // it is one of its rows
+		t := task{Cell: c, row: row, settings: w.e.Settings(row, c.Seed, w.o.steps), steps: w.e.Steps(row)}
+		if w.o.steps > 0 && w.e.Compute == nil {
+			t.steps = w.o.steps
+		}
+		if t.status, err = c.Load(); err != nil {
+			return nil, 0, err
+		}
+		if why := w.foreign(t); why != "" {
+			if !w.o.again {
+				foreign = append(foreign, fmt.Sprintf("%s seed %d %s", c.Row, c.Seed, why))
+				continue
+			}
+			if err := c.Remove(); err != nil {
+				return nil, 0, err
+			}
+			t.status = cell.Status{}
+		}
+		if t.status.Finished() {
+			done++
+			continue
+		}
+		open = append(open, t)
+	}
+	if len(foreign) > 0 {
+		return nil, 0, fmt.Errorf("%d cells of %s in %s were begun by other programs or with other settings and are not mixed with those of commit %s (%s): give --again to do them anew, or another --out",
+			len(foreign), w.e.Name, w.o.out, w.tools.commit, few(foreign))
+	}
+	return open, done, nil
+}
+
+// foreign says how a cell was begun otherwise than it would be now; empty if it
+// was not.
+func (w *work) foreign(t task) string {
+	b := t.status.Begun
+	switch {
+	case b == nil:
+		return ""
+	case b.Commit != w.tools.commit:
+		return "by commit " + b.Commit
+	case !slices.Equal(b.Settings, t.settings):
+		return "with " + difference(b.Settings, t.settings)
+	}
+	return ""
+}
+
+// difference are the settings that now does not have.
+func difference(was, now []string) string {
+	var only []string
+	for _, s := range was {
+		if !slices.Contains(now, s) {
+			only = append(only, s)
+		}
+	}
+	if len(only) == 0 {
+		return "fewer settings"
+	}
+	return strings.Join(only, " ")
+}
+
+// few are the first of many.
+func few(words []string) string {
+	const shown = 3
+	if len(words) <= shown {
+		return strings.Join(words, "; ")
+	}
+	return strings.Join(words[:shown], "; ") + fmt.Sprintf("; and %d more", len(words)-shown)
+}
+
+// outcome is what became of a cell.
+type outcome struct {
+	task   task
+	text   string // in a line
+	broken bool
+	stop   bool // was interrupted
+}
+
+// all does the cells, several at a time, done of them before. What breaks is
+// named and the others go on; an error of our own ends the work.
+func (w *work) all(ctx context.Context, open []task, done int, args []string) error {
+	total := done + len(open)
+	if w.show = newProgress(w.app.stdout, open); len(open) > 0 {
+		w.show.line("%s: %d cells to do, %d finished before; %d at a time, %d threads each, into %s", w.e.Name, len(open), done, w.o.jobs, w.threads, w.o.out)
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	queue, results := make(chan task), make(chan result)
+	go feed(inner, queue, open)
+	var wg sync.WaitGroup
+	for range min(w.o.jobs, len(open)) {
+		wg.Go(func() {
+			for t := range queue {
+				o, err := w.one(inner, t)
+				results <- result{o, err}
+			}
+		})
+	}
+	go func() { wg.Wait(); close(results) }()
+	var broken []string
+	var errs []error
+	for r := range results {
+		switch {
+		case r.err != nil:
+			errs = append(errs, fmt.Errorf("%v: %w", r.o.task.Cell, r.err))
+			cancel()
+		case r.o.stop:
+		case r.o.broken:
+			broken = append(broken, fmt.Sprintf("%s seed %d", r.o.task.Row, r.o.task.Seed))
+		default:
+			done++
+		}
+		if r.o.text != "" {
+			w.show.line("%s seed %d: %s", r.o.task.Row, r.o.task.Seed, r.o.text)
+		}
+	}
+	w.show.close()
+	return w.verdict(ctx, errors.Join(errs...), broken, done, total, args)
+}
+
+type result struct {
+	o   outcome
+	err error
+}
+
+// feed hands out the tasks until the context ends.
+func feed(ctx context.Context, queue chan<- task, open []task) {
+	defer close(queue)
+	for _, t := range open {
+		select {
+		case queue <- t:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// verdict is how run ends.
+func (w *work) verdict(ctx context.Context, err error, broken []string, done, total int, args []string) error {
+	if err != nil {
+		return err
+	}
+	if ctx.Err() == nil && len(broken) > 0 {
+		return fmt.Errorf("%d of %d cells of %s came to nothing (%s): the lines above say why; the same command tries them again", len(broken), total, w.e.Name, few(broken))
+	}
+	if done < total {
+		return &stoppedError{done, total, args}
+	}
+	_, err = fmt.Fprintf(w.app.stdout, "all %d cells of %s are finished; experiment report %s --out %s says what came out\n", total, w.e.Name, w.e.Name, w.o.out)
+	return err
+}

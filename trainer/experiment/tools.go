@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"ebtrain/trainer/run/rundir"
+)
+
+// tools are the programs that make and measure cells.
+type tools struct {
+	train, evaluate, sample, mkshards, self string
+	// commit is that of all of them. Where it does not say what they are made of,
+	// because files were changed or it is not known, a digest of the programs
+	// follows it.
+	commit string
+}
+
+// findTools finds the programs beside this one. They must be of one commit.
+func (a app) findTools(computed bool) (tools, error) {
+	in := func(name string) string { return filepath.Join(a.bin, name) }
+	t := tools{train: in("train"), evaluate: in("evaluate"), sample: in("sample"), mkshards: in("mkshards"), self: a.self}
+	programs := []string{t.train, t.evaluate, t.sample}
+	if computed {
+		programs = []string{t.self}
+	}
+	hash := sha256.New()
+	var first string
+	for i, path := range programs {
+		commit, err := commitOf(path)
+		if err != nil {
+			return t, err
+		}
+		if i == 0 {
+			first = commit
+		}
+		if commit != first {
+			return t, fmt.Errorf("%s is of commit %s and %s of %s: build all programs together with make build", programs[0], named(first), path, named(commit))
+		}
+		if err := digest(hash, path); err != nil {
+			return t, err
+		}
+	}
+	t.commit = identity(first, hash.Sum(nil))
+	return t, nil
+}
+
+// commitOf is what a program says that it was built of.
+func commitOf(path string) (string, error) {
+	info, err := buildinfo.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no program %s: train, evaluate and sample must be in the folder of experiment, where make build puts them", path)
+	}
+	if err != nil {
+		return "", err
+	}
+	return rundir.BuildOf(info).Commit, nil
+}
+
+// identity names a build by its commit, and by a digest where that is not enough.
+func identity(commit string, sum []byte) string {
+	if commit != "" && !strings.HasSuffix(commit, "+modified") {
+		return commit
+	}
+	const short = 6
+	return named(commit) + "-" + hex.EncodeToString(sum[:short])
+}
+
+func named(commit string) string {
+	if commit == "" {
+		return "unknown"
+	}
+	return commit
+}
+
+func digest(into io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(into, f)
+	return errors.Join(err, f.Close())
+}
+
+// machine describes this computer in a line.
+func machine() string {
+	model := runtime.GOARCH
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil { // elsewhere the architecture must do
+		for in := bufio.NewScanner(bytes.NewReader(b)); in.Scan(); {
+			if key, value, ok := strings.Cut(in.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s, %d cores", model, runtime.NumCPU())
+}

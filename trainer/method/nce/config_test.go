@@ -1,0 +1,170 @@
+package nce
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ebtrain/data"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/setting"
+)
+
+// The columns of algorithms.md §2.2.
+func TestPresetsAreThePapers(t *testing.T) {
+	type row struct {
+		hidden      int
+		variational bool
+		lr          float64
+		batch       int
+		steps       int64
+	}
+	want := map[string]row{
+		"nce-board":  {4, false, 1e-3, 100, 100_000},
+		"vnce-board": {4, true, 1e-3, 100, 100_000},
+		"vnce-frey":  {400, true, 2e-4, 100, 20_000},
+	}
+	m := Method()
+	if m.Name != "nce" || len(m.Presets) != len(want) || m.Presets[0].Name != "nce-board" {
+		t.Errorf("%+v", m)
+	}
+	for _, p := range m.Presets {
+		c := p.Config.(*Config)
+		got := row{c.Machine.Hidden, c.Variational, c.Adam.LR, p.Batch, p.Steps}
+		if got != want[p.Name] || c.Adam.Beta1 != 0.9 || c.Adam.Beta2 != 0.95 || p.About == "" {
+			t.Errorf("%s: got %+v and %+v, want %+v", p.Name, got, c.Adam, want[p.Name])
+		}
+		if c.PosteriorSteps != 5 || c.NoiseLatents != 5 || c.Temperature != 0.1 {
+			t.Errorf("%s: %+v", p.Name, c)
+		}
+	}
+}
+
+// Every preset fits its data, is valid, is read back from its JSON, and builds at
+// full size on one rank and on two.
+func TestPresetsBuild(t *testing.T) {
+	schemas := map[string]data.Schema{"board": {C: 1, H: 1, W: 2}, "frey": {C: 1, H: 28, W: 20}}
+	m := Method()
+	for _, p := range m.Presets {
+		_, kind, _ := strings.Cut(p.Name, "-")
+		c := p.Config.Clone()
+		if err := c.Fit(schemas[kind]); err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		if err := c.Validate(); err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		if reflect.DeepEqual(c, p.Config) {
+			t.Errorf("%s: the preset itself has been fitted", p.Name)
+		}
+		raw, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := m.Decode(raw); err != nil || !reflect.DeepEqual(back, c) {
+			t.Errorf("%s: %s reads back as %+v, %v", p.Name, raw, back, err)
+		}
+		for _, world := range []int{1, 2} {
+			if _, _, err := c.Model().Step(world, p.Batch/world); err != nil {
+				t.Errorf("%s: %v", p.Name, err)
+			}
+		}
+		if got, s := c.Model().Takes().Shape, schemas[kind]; got != graph.D(s.C, s.H, s.W) {
+			t.Errorf("%s takes %v", p.Name, got)
+		}
+	}
+	if _, err := m.Decode([]byte(`{"Width": 3}`)); err == nil || !strings.Contains(err.Error(), "not the settings of nce") {
+		t.Errorf("another method's settings: %v", err)
+	}
+}
+
+// A run's sizes stay as they are, and vectors are not pictures.
+func TestFitRefuses(t *testing.T) {
+	c := board(false)
+	if err := c.Fit(data.Schema{C: 3, H: 32, W: 32}); err == nil || !strings.Contains(err.Error(), "this model takes 1×1×any") {
+		t.Errorf("pictures: %v", err)
+	}
+	if err := c.Fit(data.Schema{C: 1, H: 1, W: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Fit(data.Schema{C: 1, H: 1, W: 3}); err == nil || !strings.Contains(err.Error(), "takes 1×1×2 (channels×height×width), not 1×1×3") {
+		t.Errorf("another size than the run's: %v", err)
+	}
+}
+
+// Each setting changes what it is called, and nothing else, and keeps its range.
+func TestSettings(t *testing.T) {
+	for name, tt := range map[string]struct {
+		good   string
+		change func(c *Config)
+		bad    string
+	}{
+		"hidden":          {"9", func(c *Config) { c.Machine.Hidden = 9 }, "0"},
+		"variational":     {"true", func(c *Config) { c.Variational = true }, ""},
+		"posterior-steps": {"0", func(c *Config) { c.PosteriorSteps = 0 }, "-1"},
+		"noise-latents":   {"1", func(c *Config) { c.NoiseLatents = 1 }, "0"},
+		"temperature":     {"0.5", func(c *Config) { c.Temperature = 0.5 }, "0"},
+		"lr":              {"0.01", func(c *Config) { c.Adam.LR = 0.01 }, "-1"},
+		"beta1":           {"0.5", func(c *Config) { c.Adam.Beta1 = 0.5 }, "1"},
+		"beta2":           {"0.5", func(c *Config) { c.Adam.Beta2 = 0.5 }, "1"},
+	} {
+		set := func(text string) (*Config, error) {
+			c := board(false)
+			var s setting.Set
+			c.Settings(&s)
+			if len(s.All()) != 8 {
+				t.Errorf("%d settings", len(s.All()))
+			}
+			for _, one := range s.All() {
+				if one.Name == name {
+					if err := one.Set(text); err != nil {
+						return nil, err
+					}
+				}
+			}
+			return c, s.Finish()
+		}
+		got, err := set(tt.good)
+		want := board(false)
+		tt.change(want)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("--%s %s: got %+v, %v", name, tt.good, got, err)
+		}
+		if tt.bad != "" {
+			if _, err := set(tt.bad); err == nil || !strings.Contains(err.Error(), "--"+name) {
+				t.Errorf("--%s %s: got %v", name, tt.bad, err)
+			}
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for want, change := range map[string]func(c *Config){
+		"want pictures of at least":            func(c *Config) { c.Machine.H = 0 },
+		"hidden units, got 0":                  func(c *Config) { c.Machine.Hidden = 0 },
+		"steps on the posterior, got -1":       func(c *Config) { c.PosteriorSteps = -1 },
+		"latents for each noise sample, got 0": func(c *Config) { c.NoiseLatents = 0 },
+		"temperature above 0":                  func(c *Config) { c.Temperature = 0 },
+		"want a learning rate above 0":         func(c *Config) { c.Adam.LR = math.NaN() },
+		"want Adam's betas in [0, 1), got 1 ":  func(c *Config) { c.Adam.Beta1 = 1 },
+	} {
+		c := board(false)
+		c.Machine.W = 2
+		change(c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// What evaluation can ask of the model is what a machine can do.
+var (
+	_ algo.Sampler      = Model{}
+	_ algo.Energetic    = Model{}
+	_ algo.Normalised   = Model{}
+	_ algo.Scored       = Model{}
+	_ algo.FisherScored = Model{}
+)
