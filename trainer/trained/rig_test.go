@@ -1,7 +1,6 @@
 package trained
 
 import (
-	"io"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -14,7 +13,7 @@ import (
 	"ebtrain/trainer/settings"
 )
 
-var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+var quiet = slog.New(slog.DiscardHandler)
 
 // board are the settings of a small machine on the checkerboard.
 func board(t *testing.T, seed uint64) settings.Settings {

@@ -13,6 +13,7 @@ import (
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/internal/toy"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -111,6 +112,24 @@ func TestDraw(t *testing.T) {
 	}
 	if x, err := r.Samples(t.Context(), backend, nn.Eval, 3, 1, "--n", nil); err != nil || x.Type.Shape != graph.D(3, 1, 1, 2) {
 		t.Errorf("samples: %v", err)
+	}
+}
+
+// A plan begins with its initial values under the seed of the draw.
+func TestDrawBegins(t *testing.T) {
+	r, backend := toyRun(t, 1, 1, 2)
+	v := chain.Var("begin", graph.T(graph.F32, 3))
+	v.Init = nn.Normal(1)
+	for seed := range uint64(3) {
+		x, err := r.Draw(t.Context(), backend, Draw{Plan: chain.Plan{Vars: []nn.Variable{v}, Out: v.Name}, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			if want := v.Value(seed).At(i); x.At(i) != want {
+				t.Errorf("seed %d: value %d is %v, want %v", seed, i, x.At(i), want)
+			}
+		}
 	}
 }
 
