@@ -1,6 +1,8 @@
 package algo
 
 import (
+	"errors"
+
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
@@ -51,10 +53,13 @@ type Normalised interface {
 
 // LogZOptions are the effort of an estimate by annealed importance sampling.
 type LogZOptions struct {
-	Exact  bool // by enumeration; an error where that is too much
+	Exact  bool // by enumeration; ErrTooMany where that is too much
 	Chains int
 	Steps  int
 }
+
+// ErrTooMany says that a model has more states than can be enumerated.
+var ErrTooMany = errors.New("too many states to enumerate")
 
 // Normaliser computes log Z: the logarithm of the mean of the exponentials of the
 // plan's result, log weights (chains). An exact one has a single weight.

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"ebtrain/data/loader"
-	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
@@ -18,12 +17,7 @@ type feed func(use func(x []float32, n int) error) error
 // energies measures the energies of the data, of samples, of noise and of
 // --ood, and how well the others are told from the data.
 func (e *evaluation) energies(ctx context.Context, r *report) (err error) {
-	model, ok := e.trained.Model.(algo.Energetic)
-	if !ok {
-		return nil
-	}
-	build := func(n int) (*graph.Graph, error) { return model.Energies(nn.Eval, n) }
-	look := trained.NewLook(e.trained, e.backend, "energies", build, e.o.seed)
+	look := trained.NewLook(e.trained, e.backend, "energies", e.energyOf, e.o.seed)
 	defer func() { err = errors.Join(err, look.Close()) }()
 	judge := func(name string, from feed) (logits []float64, err error) {
 		var energies []float64
@@ -40,11 +34,10 @@ func (e *evaluation) energies(ctx context.Context, r *report) (err error) {
 		}
 		return logits, r.addEnergies(name, energies)
 	}
-	data, err := judge("data", e.split(ctx, "energies", e.o.data, e.o.split))
+	data, err := judge("data", e.feed(ctx, e.own("energies")))
 	if err != nil {
 		return err
 	}
-	r.Images = len(data)
 	for _, other := range e.others(ctx) {
 		logits, err := judge(other.name, other.from)
 		if err != nil {
@@ -68,7 +61,7 @@ func (e *evaluation) others(ctx context.Context) []other {
 	if _, ok := e.trained.Model.(algo.Sampler); ok {
 		all = append(all, other{"samples", func(use func([]float32, int) error) error {
 			progress := func(done, of int) { e.show.Progress("samples", "transitions/s", int64(done), int64(of)) }
-			x, err := e.trained.Samples(ctx, e.backend, nn.BatchStats, e.o.batch, e.o.seed, progress)
+			x, err := e.trained.Samples(ctx, e.backend, nn.BatchStats, e.o.batch, e.o.seed, "--batch", progress)
 			if err != nil {
 				return err
 			}
@@ -77,15 +70,15 @@ func (e *evaluation) others(ctx context.Context) []other {
 	}
 	all = append(all, other{"noise", func(use func([]float32, int) error) error { return use(e.noise(), e.o.batch) }})
 	if e.o.ood != "" {
-		all = append(all, other{"ood", e.split(ctx, "ood", e.o.ood, "test")})
+		all = append(all, other{"ood", e.feed(ctx, e.split("ood", e.o.ood, oodSplit))})
 	}
 	return all
 }
 
-// split feeds a split of a data set, shown as phase.
-func (e *evaluation) split(ctx context.Context, phase, name, split string) feed {
+// feed feeds the samples of a pass.
+func (e *evaluation) feed(ctx context.Context, p pass) feed {
 	return func(use func(x []float32, n int) error) error {
-		_, err := e.each(ctx, phase, name, split, use)
+		_, err := e.each(ctx, p, func(x []float32, labels []int64) error { return use(x, len(labels)) })
 		return err
 	}
 }

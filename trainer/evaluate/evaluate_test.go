@@ -9,7 +9,10 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/internal/toy"
 	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/trained"
 )
 
 func TestParse(t *testing.T) {
@@ -24,7 +27,12 @@ func TestParse(t *testing.T) {
 		{"--run a --limit -1", "want --limit of at least 0"},
 		{"--run a --device tpu", `unknown --device "tpu"`},
 		{"--run a --picture a.jpg", "--picture a.jpg: want a name that ends in .png, or none"},
-		{"--run a --measures ll,fid", `unknown --measures "fid": want rmse, energy, fisher, gap, ll or all`},
+		{"--run a --measures ll,fid", `unknown --measures "fid": want some of rmse, energy, fisher, gap, ll, density, probe, all, with`},
+		{"--run a --measures=", `unknown --measures ""`},
+		{"--run a --step -2", "want --step of at least 0, or -1 for the newest checkpoint, got -2"},
+		{"--run a --ais-steps 0", "want --ais-steps from 1 to 1048576, got 0"},
+		{"--run a --ais-chains 2000000", "want --ais-chains from 1 to 1048576, got 2000000"},
+		{"--run a --probe-limit -1", "want --probe-limit of at least 0"},
 		{"--run a --ais-chains 0", "want --ais-chains from 1"},
 		{"--run a --limit few", `--limit "few": want a whole number`},
 	} {
@@ -35,21 +43,35 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Each pass over a split shows where it is.
+// Each pass over a split shows where it is, and calls samples what they are.
 func TestProgress(t *testing.T) {
-	var out strings.Builder
-	model := bidvl.Defaults()
-	e := &evaluation{
-		o:     options{batch: 8, limit: 20},
-		takes: model.Takes(),
-		show:  progressbar.ConfigurePhases(progressbar.Config{Out: &out, Terminal: true}),
-	}
-	n, err := e.each(t.Context(), "mean image", "synth:train=64", "train", func([]float32, int) error { return nil })
-	if err != nil || n != 20 {
-		t.Fatalf("%d pictures, %v", n, err)
-	}
-	if !strings.HasPrefix(out.String(), "\rmean image 8/20 [") || !strings.Contains(out.String(), "mean image 20/20 [") {
-		t.Errorf("shown is %q", out.String())
+	for _, tt := range []struct {
+		model algo.Model
+		data  string
+		unit  string
+	}{
+		{bidvl.Defaults(), "synth:train=64", "pictures/s"},
+		{toy.Config{C: 1, H: 1, W: 2}, "checkerboard:train=64", "points/s"},
+	} {
+		var out strings.Builder
+		e := &evaluation{
+			o: options{batch: 8, limit: 20}, takes: tt.model.Takes(), trained: &trained.Run{Model: tt.model},
+			show: progressbar.ConfigurePhases(progressbar.Config{Out: &out, Terminal: true, Width: func() int { return 100 }}),
+		}
+		seen := 0
+		n, err := e.each(t.Context(), e.split("mean image", tt.data, "train"), func(x []float32, labels []int64) error {
+			seen += len(labels)
+			if len(x) != len(labels)*tt.model.Takes().Shape.Len() {
+				t.Errorf("%s: %d values of %d samples", tt.data, len(x), len(labels))
+			}
+			return nil
+		})
+		if err != nil || n != 20 || seen != 20 {
+			t.Fatalf("%d samples, %d seen, %v", n, seen, err)
+		}
+		if s := out.String(); !strings.HasPrefix(s, "\rmean image 8/20 [") || !strings.Contains(s, "mean image 20/20 [") || !strings.Contains(s, tt.unit) {
+			t.Errorf("%s: shown is %q", tt.data, s)
+		}
 	}
 }
 
@@ -63,6 +85,10 @@ func sample() *report {
 			{Of: "noise", N: 100, Mean: 12.5, SD: 3, Min: 1, Median: 12, Max: 20.25},
 		},
 		AUROC: []auroc{{"noise", 0.99995}}, Picture: "runs/a/samples/recon.png",
+		LL: new(-3.14159), LogZ: &logZ{Value: 12.3456789, SE: new(0.0217), ESS: new(1234.5), How: "by annealing 2000 chains"},
+		Fisher: new(-5880.25), PosteriorGap: new(0.5), Density: &densityMap{"runs/a/samples/density.png", 0.99},
+		Probe: new(0.97), ProbeUntrained: new(0.8), ProbeRaw: new(0.91), ProbeSamples: 10000,
+		noun: "pictures",
 	}
 }
 
@@ -73,6 +99,14 @@ RMSE of reconstruction  0.2135  (batch statistics)
                         0.2200  (running statistics)
 RMSE of the mean image  0.5100
 
+log-likelihood          -3.1416   (log Z 12.3457 ± 0.022, by annealing 2000 chains, 1234 of them effective)
+Fisher divergence       -5880.25  (but for the data's constant)
+posterior's divergence  0.5
+
+accuracy of a linear machine  0.9700  on posterior means (trained on 10000 pictures)
+                              0.8000  on those of the untrained posterior
+                              0.9100  on raw values
+
 energy of  pictures  mean     sd       min  median  max
 data       995       0.60558  0.00107  0.6  0.6059  0.607
 noise      100       12.5     3        1    12      20.25
@@ -80,6 +114,8 @@ noise      100       12.5     3        1    12      20.25
 AUROC against noise  1.0000
 
 inputs above their reconstructions: runs/a/samples/recon.png
+
+density (0.9900 of it is shown) beside the data: runs/a/samples/density.png
 `
 	var b strings.Builder
 	if err := sample().writeTable(&b); err != nil {
@@ -99,7 +135,8 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(b.String()), &fields); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"run", "step", "data", "split", "images", "rmse", "rmse_running", "rmse_mean_image", "energies", "auroc", "picture"} {
+	for _, name := range []string{"run", "step", "data", "split", "images", "rmse", "rmse_running", "rmse_mean_image", "energies", "auroc", "picture",
+		"ll", "log_z", "fisher", "posterior_gap", "density", "probe", "probe_untrained", "probe_raw", "probe_samples"} {
 		if _, ok := fields[name]; !ok {
 			t.Errorf("no field %q in %s", name, b.String())
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -15,18 +16,23 @@ import (
 // most reconstructions in the picture.
 const shownPairs = 32
 
+// reconName is the name of the picture, where samples are pictures.
+func (e *evaluation) reconName() string {
+	if !trained.Pictures(e.takes) {
+		return ""
+	}
+	return fmt.Sprintf("recon-%s-step-%08d.png", e.o.split, e.trained.State.Step)
+}
+
 // reconstruct measures reconstructions in both modes, beside a baseline, and
 // draws some.
 func (e *evaluation) reconstruct(ctx context.Context, r *report) error {
-	model, ok := e.trained.Model.(algo.Reconstructor)
-	if !ok {
-		return nil
-	}
-	baseline, n, err := e.baseline(ctx)
+	model := e.trained.Model.(algo.Reconstructor)
+	baseline, err := e.baseline(ctx)
 	if err != nil {
 		return err
 	}
-	r.Images, r.RMSEMeanImage = n, &baseline
+	r.RMSEMeanImage = &baseline
 	for _, in := range []struct {
 		phase string
 		mode  nn.Mode
@@ -43,21 +49,16 @@ func (e *evaluation) reconstruct(ctx context.Context, r *report) error {
 
 // baseline is the RMSE of predicting the mean training image, on as many
 // images as the split holds.
-func (e *evaluation) baseline(ctx context.Context) (rmse float64, n int, err error) {
-	var mean *eval.MeanImage
-	_, err = e.each(ctx, "mean image", e.o.data, e.trained.Settings.Split, func(x []float32, n int) error {
-		if mean == nil {
-			mean = eval.NewMeanImage(len(x) / n)
-		}
-		return mean.Add(x)
-	})
+func (e *evaluation) baseline(ctx context.Context) (rmse float64, err error) {
+	mean := eval.NewMeanImage(e.takes.Shape.Len())
+	_, err = e.each(ctx, e.split("mean image", e.o.data, e.trained.Settings.Split), func(x []float32, _ []int64) error { return mean.Add(x) })
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	var sum eval.SquaredError
 	image := mean.Mean()
-	n, err = e.each(ctx, "baseline", e.o.data, e.o.split, func(x []float32, _ int) error { return sum.AddEach(image, x) })
-	return sum.RMSE(), n, err
+	_, err = e.each(ctx, e.own("baseline"), func(x []float32, _ []int64) error { return sum.AddEach(image, x) })
+	return sum.RMSE(), err
 }
 
 // rmse is that of reconstructions in one mode. Those of the first batch with
@@ -68,13 +69,14 @@ func (e *evaluation) rmse(ctx context.Context, r *report, model algo.Reconstruct
 	defer func() { err = errors.Join(err, look.Close()) }()
 	var sum eval.SquaredError
 	total := int64(0)
-	_, err = e.each(ctx, phase, e.o.data, e.o.split, func(x []float32, n int) error {
+	_, err = e.each(ctx, e.own(phase), func(x []float32, labels []int64) error {
+		n := len(labels)
 		p, err := look.At(ctx, x, n, total)
 		if err != nil {
 			return err
 		}
 		recon := p.Output(algo.OutputRecon).F32()
-		if total == 0 && mode == nn.BatchStats && e.picture != "" {
+		if total == 0 && mode == nn.BatchStats && e.picture != "" && trained.Pictures(e.takes) {
 			r.Picture = e.picture
 			if err := e.drawPairs(x, recon, n); err != nil {
 				return err

@@ -16,7 +16,7 @@ type report struct {
 	Step   int64  `json:"step"`
 	Data   string `json:"data"`
 	Split  string `json:"split"`
-	Images int    `json:"images"`
+	Images int    `json:"images"` // samples of the split that were measured
 
 	RMSEBatch     *float64 `json:"rmse,omitempty"`            // batch statistics
 	RMSERunning   *float64 `json:"rmse_running,omitempty"`    // running statistics
@@ -26,16 +26,19 @@ type report struct {
 	AUROC    []auroc    `json:"auroc,omitempty"`
 	Picture  string     `json:"picture,omitempty"`
 
-	LL           *float64 `json:"ll,omitempty"`            // mean log-likelihood, nats
-	LogZ         *logZ    `json:"log_z,omitempty"`         // of its normaliser
-	Fisher       *float64 `json:"fisher,omitempty"`        // but for the data's constant
-	PosteriorGap *float64 `json:"posterior_gap,omitempty"` // divergence of the approximate posterior
-}
+	LL           *float64    `json:"ll,omitempty"`            // mean log-likelihood, nats
+	LogZ         *logZ       `json:"log_z,omitempty"`         // of its normaliser
+	Fisher       *float64    `json:"fisher,omitempty"`        // but for the data's constant
+	PosteriorGap *float64    `json:"posterior_gap,omitempty"` // divergence of the approximate posterior
+	Density      *densityMap `json:"density,omitempty"`
 
-// logZ is a normaliser and how it was found.
-type logZ struct {
-	Value float64 `json:"value"`
-	How   string  `json:"how"`
+	// Accuracies of linear machines, from 0 to 1.
+	Probe          *float64 `json:"probe,omitempty"`           // on posterior means
+	ProbeUntrained *float64 `json:"probe_untrained,omitempty"` // on those before training
+	ProbeRaw       *float64 `json:"probe_raw,omitempty"`       // on the samples' values
+	ProbeSamples   int64    `json:"probe_samples,omitempty"`   // that each was trained on
+
+	noun string // what samples are called
 }
 
 // energies are the energies of one kind of pictures.
@@ -94,26 +97,16 @@ func (r *report) writeTable(out io.Writer) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	add := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // text takes everything
-	add("%s after %d steps, %d pictures of %s/%s\n\n", r.Run, r.Step, r.Images, r.Data, r.Split)
+	add("%s after %d steps, %d %s of %s/%s\n\n", r.Run, r.Step, r.Images, r.noun, r.Data, r.Split)
 	if r.RMSEBatch != nil {
 		add("RMSE of reconstruction\t%.4f\t(batch statistics)\n", *r.RMSEBatch)
 		add("\t%.4f\t(running statistics)\n", *r.RMSERunning)
 		add("RMSE of the mean image\t%.4f\n\n", *r.RMSEMeanImage)
 	}
-	if r.LL != nil {
-		add("log-likelihood\t%.5g\t(log Z %.6g, %s)\n", *r.LL, r.LogZ.Value, r.LogZ.How)
-	}
-	if r.Fisher != nil {
-		add("Fisher divergence\t%.6g\t(but for the data's constant)\n", *r.Fisher)
-	}
-	if r.PosteriorGap != nil {
-		add("posterior's divergence\t%.5g\n", *r.PosteriorGap)
-	}
-	if r.LL != nil || r.Fisher != nil || r.PosteriorGap != nil {
-		add("\n")
-	}
+	r.addDivergences(add)
+	r.addProbe(add)
 	if len(r.Energies) > 0 {
-		add("energy of\tpictures\tmean\tsd\tmin\tmedian\tmax\n")
+		add("energy of\t%s\tmean\tsd\tmin\tmedian\tmax\n", r.noun)
 	}
 	for _, e := range r.Energies {
 		add("%s\t%d\t%.5g\t%.3g\t%.5g\t%.5g\t%.5g\n", e.Of, e.N, e.Mean, e.SD, e.Min, e.Median, e.Max)
@@ -127,9 +120,38 @@ func (r *report) writeTable(out io.Writer) error {
 	if r.Picture != "" {
 		add("\ninputs above their reconstructions: %s\n", r.Picture)
 	}
+	if d := r.Density; d != nil {
+		add("\ndensity (%.4f of it is shown) beside the data: %s\n", d.Inside, d.Picture)
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+// addDivergences adds what is known of the model's density.
+func (r *report) addDivergences(add func(format string, args ...any)) {
+	if r.LL != nil {
+		add("log-likelihood\t%.5g\t(log Z %v)\n", *r.LL, r.LogZ)
+	}
+	if r.Fisher != nil {
+		add("Fisher divergence\t%.6g\t(but for the data's constant)\n", *r.Fisher)
+	}
+	if r.PosteriorGap != nil {
+		add("posterior's divergence\t%.5g\n", *r.PosteriorGap)
+	}
+	if r.LL != nil || r.Fisher != nil || r.PosteriorGap != nil {
+		add("\n")
+	}
+}
+
+// addProbe adds how well classes are told.
+func (r *report) addProbe(add func(format string, args ...any)) {
+	if r.Probe == nil {
+		return
+	}
+	add("accuracy of a linear machine\t%.4f\ton posterior means (trained on %d %s)\n", *r.Probe, r.ProbeSamples, r.noun)
+	add("\t%.4f\ton those of the untrained posterior\n", *r.ProbeUntrained)
+	add("\t%.4f\ton raw values\n\n", *r.ProbeRaw)
 }

@@ -24,24 +24,39 @@ import (
 // program is what --help shows of sample besides the flags themselves.
 var program = cliflag.Program{
 	Name: "sample",
-	About: `sample draws pictures from the newest checkpoint of a run and writes them as one
-PNG.
+	About: `sample draws from a checkpoint of a run, the newest unless another is named, and
+writes one PNG: a grid of pictures, or a scatter plot of points of the plane.
 
   sample --run runs/celeba32 --n 64 --out grid.png
+
+With --given it draws samples with the latents of a data set's pictures, and shows
+each below its picture; with --interpolate rows of samples whose latents go from
+those of one picture to those of another, between the two:
+
+  sample --run runs/mnist --given shards/mnist --interpolate 8 --out rows.png
 `,
 	Groups: []cliflag.Group{
-		{Title: "What is drawn", Flags: []string{"run", "n", "seed", "stats"}},
+		{Title: "What is drawn", Flags: []string{"run", "step", "n", "seed", "stats", "given", "split", "interpolate"}},
 		{Title: "The picture", Flags: []string{"out", "scale"}},
 		{Title: "The machine", Flags: []string{"device", "threads"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	},
 }
 
+const (
+	mostSamples = 1 << 20
+	mostColumns = 1 << 10
+	usualRows   = 8 // of --interpolate
+)
+
 // options are the flags of sample.
 type options struct {
 	run, out, stats, device string
+	step                    int64 // of the checkpoint, or trained.Newest
 	n, threads, scale       int
 	seed                    uint64
+	given, split            string // data whose latents are given; "" for none
+	interpolate             int    // samples of a row; 0 makes no rows
 }
 
 func main() {
@@ -54,9 +69,13 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := pflag.NewFlagSet("sample", pflag.ContinueOnError)
 	flags.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
 	flags.StringVar(&o.out, "out", "", "PNG file to write (required)")
-	flags.IntVar(&o.n, "n", 64, "number of pictures")
-	flags.Uint64Var(&o.seed, "seed", 1, "seed of the latents")
+	flags.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
+	flags.IntVar(&o.n, "n", 64, "number of samples; with --interpolate number of rows, 8 unless it is said")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
 	flags.StringVar(&o.stats, "stats", "batch", "batch norm's statistics: batch (as the released code samples) or running")
+	flags.StringVar(&o.given, "given", "", "data set whose first pictures' posterior means are the latents: a directory made by mkshards, or a built-in one")
+	flags.StringVar(&o.split, "split", "test", "split of --given")
+	flags.IntVar(&o.interpolate, "interpolate", 0, "with --given: samples of a row, at equal distances between two pictures' latents; 0 makes no rows")
 	flags.IntVar(&o.scale, "scale", 0, "magnification; 0 makes small pictures visible")
 	flags.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	flags.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
@@ -70,12 +89,21 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("--out is required: the PNG file to write")
 	case filepath.Ext(o.out) != ".png":
 		return o, cliflag.Usage("--out %s: want a name that ends in .png", o.out)
-	case o.n < 1 || o.n > 1<<20:
-		return o, cliflag.Usage("want --n from 1 to %d, got %d", 1<<20, o.n)
+	case o.step < trained.Newest:
+		return o, cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.step)
+	case o.n < 1 || o.n > mostSamples:
+		return o, cliflag.Usage("want --n from 1 to %d, got %d", mostSamples, o.n)
+	case o.given == "" && (flags.Changed("split") || flags.Changed("interpolate")):
+		return o, cliflag.Usage("--split and --interpolate go with --given, the data set whose latents are given")
+	case o.interpolate != 0 && (o.interpolate < 2 || o.interpolate > mostColumns):
+		return o, cliflag.Usage("want --interpolate from 2 to %d, or 0, got %d", mostColumns, o.interpolate)
 	case o.scale < 0 || o.scale > 64:
 		return o, cliflag.Usage("want --scale from 0 to 64, got %d", o.scale)
 	case trained.Modes[o.stats] == 0:
 		return o, cliflag.Usage("unknown --stats %q: want batch or running", o.stats)
+	}
+	if o.interpolate > 0 && !flags.Changed("n") {
+		o.n = usualRows
 	}
 	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
 }
@@ -113,27 +141,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	run, err := trained.Load(o.run, backend, slog.New(plainlog.New("sample", stderr)))
+	run, err := trained.Load(o.run, o.step, backend, slog.New(plainlog.New("sample", stderr)))
 	if err != nil {
 		return err
 	}
-	if !trained.Pictures(run.Model.Takes()) {
-		return fmt.Errorf("the samples of %s are vectors of %d values, not pictures", o.run, run.Model.Takes().Shape.Len())
+	d := &drawing{o: o, backend: backend, run: run, takes: run.Model.Takes(), show: progressbar.NewPhases(stderr)}
+	if err := d.check(); err != nil {
+		return err
 	}
-	show := progressbar.NewPhases(stderr)
-	progress := func(done, of int) { show.Progress("sample", "transitions/s", int64(done), int64(of)) }
-	images, err := run.Samples(ctx, backend, trained.Modes[o.stats], o.n, o.seed, progress)
-	show.End()
+	drawn, err := d.draw(ctx)
+	d.show.End()
 	if err != nil {
 		return err
 	}
-	grid, err := picture.Grid(trained.Images(images, run.Model.Takes()), o.scale)
-	if err != nil {
+	if err := picture.WritePNG(o.out, drawn.picture); err != nil {
 		return err
 	}
-	if err := picture.WritePNG(o.out, grid); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "%d samples of %s after %d steps: %s\n", o.n, o.run, run.State.Step, o.out)
+	_, err = fmt.Fprintf(stdout, "%s of %s after %d steps: %s\n", drawn.what, o.run, run.State.Step, o.out)
 	return err
 }

@@ -9,16 +9,33 @@ import (
 	"ebtrain/trainer/algo"
 )
 
-// misfit says that a model does not take the pictures of a data set, and what
-// makes pictures that it takes.
+// misfit says that a model does not take the samples of a data set, and what makes
+// pictures that it takes.
 func misfit(name string, s data.Schema, wants *algo.Misfit) error {
-	size := wants.H
-	advice := fmt.Sprintf("make shards with mkshards --size %d", size)
-	switch margin := size - s.H; {
-	case name == dataset.Synth || strings.HasPrefix(name, dataset.Synth+":"):
-		advice = fmt.Sprintf("say %s:size=%d", dataset.Synth, size)
-	case s.H == s.W && margin > 0 && margin%2 == 0:
-		advice += fmt.Sprintf(", or with --pad %d, besides any that they have, to keep their pixels", margin/2)
+	return fmt.Errorf("--data %s holds %s, and %w: %s", name, held(s), wants, remedy(name, s, data.Size{H: wants.H, W: wants.W}))
+}
+
+// held is what samples are, in words.
+func held(s data.Schema) string {
+	if isPoint(s) {
+		return fmt.Sprintf("points of %d values", s.Elems())
 	}
-	return fmt.Errorf("--data %s holds %dx%d pictures, and %w: %s", name, s.H, s.W, wants, advice)
+	return fmt.Sprintf("%dx%d pictures", s.H, s.W)
+}
+
+func isPoint(s data.Schema) bool { return s.C == 1 && s.H == 1 }
+
+// remedy says what makes pictures of a size.
+func remedy(name string, s data.Schema, size data.Size) string {
+	kind, _, _ := strings.Cut(name, ":")
+	switch margin := (data.Size{H: size.H - s.H, W: size.W - s.W}); {
+	case isPoint(s):
+		return "give --data of pictures"
+	case kind == dataset.Synth:
+		return fmt.Sprintf("say %s:size=%v", dataset.Synth, size)
+	case margin.H == margin.W && margin.H > 0 && margin.H%2 == 0:
+		return fmt.Sprintf("make shards with mkshards --size %v, or with --pad %d, besides any that they have, to keep their pixels", size, margin.H/2)
+	default:
+		return fmt.Sprintf("make shards with mkshards --size %v", size)
+	}
 }

@@ -12,15 +12,38 @@ func TestMisfitNamesWhatHelps(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		h, w int
-		want string
+		want string // for a model of 32x32
 	}{
 		{"shards/mnist", 28, 28, "--data shards/mnist holds 28x28 pictures, and --net conv32 takes 32x32: make shards with mkshards --size 32, or with --pad 2, besides any that they have, to keep their pixels"},
 		{"shards/odd", 29, 29, "mkshards --size 32"},
 		{"shards/large", 64, 64, "mkshards --size 32"},
 		{"shards/frey", 28, 20, "mkshards --size 32"},
 		{"synth:size=16", 16, 16, "takes 32x32: say synth:size=32"},
+		{"synth:size=28x20", 28, 20, "holds 28x20 pictures, and --net conv32 takes 32x32: say synth:size=32"},
+		{"synthetic", 16, 16, "mkshards --size 32, or with --pad 8, besides any that they have, to keep their pixels"},
+		{"shards/tall", 30, 28, "mkshards --size 32"},
+		{"checkerboard", 1, 2, "--data checkerboard holds points of 2 values, and --net conv32 takes 32x32: give --data of pictures"},
 	} {
 		err := misfit(tt.name, data.Schema{C: 1, H: tt.h, W: tt.w}, &algo.Misfit{What: "--net conv32", H: 32, W: 32})
+		if !strings.HasSuffix(err.Error(), tt.want) {
+			t.Errorf("%v, want …%s", err, tt.want)
+		}
+	}
+}
+
+// Sizes are said as the flags take them, also of pictures that are not square.
+func TestMisfitNotSquare(t *testing.T) {
+	wants := &algo.Misfit{What: "the model", H: 28, W: 20}
+	for _, tt := range []struct {
+		name string
+		h, w int
+		want string
+	}{
+		{"synth:size=32", 32, 32, "--data synth:size=32 holds 32x32 pictures, and the model takes 28x20: say synth:size=28x20"},
+		{"shards/faces", 24, 16, "make shards with mkshards --size 28x20, or with --pad 2, besides any that they have, to keep their pixels"},
+		{"shards/faces", 24, 18, "make shards with mkshards --size 28x20"},
+	} {
+		err := misfit(tt.name, data.Schema{C: 1, H: tt.h, W: tt.w}, wants)
 		if !strings.HasSuffix(err.Error(), tt.want) {
 			t.Errorf("%v, want …%s", err, tt.want)
 		}

@@ -165,12 +165,13 @@ func (s *lastStep) set(rec loop.Record, shown map[string]bool) {
 	}
 }
 
-// Sampled writes a grid of samples, if they are pictures.
+// Sampled writes a picture of samples: a grid of pictures, or a scatter plot of
+// points of the plane. Points of other spaces are not shown.
 func (r *recorder) Sampled(step int64, samples *exec.Tensor) error {
-	if !trained.Pictures(r.takes) {
+	if !trained.Drawable(r.takes) {
 		return nil
 	}
-	grid, err := picture.Grid(trained.Images(samples, r.takes), 0)
+	grid, err := trained.Picture(samples, r.takes, 0)
 	if err != nil {
 		return err
 	}

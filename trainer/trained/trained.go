@@ -1,66 +1,74 @@
-// Package trained is a model that has been trained: read back from the newest
-// checkpoint of a run directory (Load), asked what it says of samples (Look), and
-// drawn from (Samples).
+// Package trained is a model that has been trained: read back from a checkpoint of
+// a run directory (Load), shown samples that it takes (Open, First), asked what it
+// says of them (Look), drawn from (Draw), and its samples shown (Picture).
 //
 // A Run and a Look belong to one goroutine.
 package trained
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/settings"
 )
 
-// Run is a model read back from the newest checkpoint of a run directory.
+// Run is a model read back from a checkpoint of a run directory.
 type Run struct {
+	Path     string // of the run directory
 	Model    algo.Model
 	Settings settings.Settings
 	Config   rundir.Config
 	State    ckpt.State
 	Vars     exec.Vars
+
+	specs []nn.Variable
 }
 
-// Load reads the run at path onto a device.
-func Load(path string, backend exec.Backend, log *slog.Logger) (*Run, error) {
+// Load reads the run at path onto a device: the checkpoint after step steps, or
+// the newest one that is whole, if step is Newest.
+func Load(path string, step int64, backend exec.Backend, log *slog.Logger) (*Run, error) {
 	config, err := rundir.ReadConfig(path)
 	if err != nil {
 		return nil, err
 	}
 	s, err := settings.Parse(config.Settings)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	model, err := s.Build()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	dir := rundir.Layout(path).Ckpt()
-	newest, err := ckpt.Latest(dir, log)
-	if errors.Is(err, ckpt.ErrNone) {
-		return nil, fmt.Errorf("%s holds no checkpoint yet: train writes one every --ckpt-every steps and at the end", path)
-	}
+	from, err := find(path, step, log)
 	if err != nil {
 		return nil, err
 	}
-	state, groups, err := ckpt.Read(newest)
+	state, groups, err := ckpt.Read(from)
 	if err != nil {
 		return nil, err
 	}
-	t := &Run{Model: model, Settings: s, Config: config, State: state, Vars: backend.NewVars()}
-	return t, t.setVariables(newest, groups)
+	if name := ckpt.Name(state.Step); state.ConfigDigest != config.Digest || name != filepath.Base(from) {
+		return nil, fmt.Errorf("%s is a checkpoint of another run or step: it holds step %d of the settings %.19s…, and %s has the settings %.19s…",
+			from, state.Step, state.ConfigDigest, path, config.Digest)
+	}
+	r := &Run{Path: path, Model: model, Settings: s, Config: config, State: state, Vars: backend.NewVars()}
+	if _, r.specs, err = model.Step(1, s.Batch); err != nil {
+		return nil, err
+	}
+	return r, loop.SetVariables(r.Vars, r.specs, groups, from)
 }
 
-func (t *Run) setVariables(from string, groups map[string][]ckpt.Named) error {
-	_, specs, err := t.Model.Step(1, t.Settings.Batch)
-	if err != nil {
-		return err
-	}
-	return loop.SetVariables(t.Vars, specs, groups, from)
+// Untrained is the run before its first step: the same model with the initial
+// values under its seed.
+func (r *Run) Untrained(backend exec.Backend) (*Run, error) {
+	first := *r
+	first.State, first.Vars = ckpt.State{Seed: r.Settings.Seed}, backend.NewVars()
+	return &first, nn.Initialise(first.Vars, first.specs, r.Settings.Seed)
 }

@@ -119,7 +119,7 @@ func New(b exec.Backend, model exec.Vars, p Plan) (c *Chain, err error) {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	if err := c.reset(0); err != nil {
+	if err := c.Reset(0); err != nil {
 		return nil, err
 	}
 	for _, s := range p.Stages {
@@ -136,8 +136,8 @@ func New(b exec.Backend, model exec.Vars, p Plan) (c *Chain, err error) {
 	return c, nil
 }
 
-// reset sets the state to its initial values.
-func (c *Chain) reset(seed uint64) error {
+// Reset sets the state to its initial values under a seed.
+func (c *Chain) Reset(seed uint64) error {
 	for _, v := range c.plan.Vars {
 		if err := c.vars.Set(v.Name, v.Value(seed)); err != nil {
 			return fmt.Errorf("chain: %w", err)
@@ -152,14 +152,14 @@ type Step func(done, of int)
 // Run starts from the initial values and runs all stages; it returns the result,
 // which is the caller's. Each may be nil.
 func (c *Chain) Run(ctx context.Context, seed uint64, each Step) (*exec.Tensor, error) {
-	if err := c.reset(seed); err != nil {
+	if err := c.Reset(seed); err != nil {
 		return nil, err
 	}
 	return c.Continue(ctx, seed, each)
 }
 
 // Continue runs all stages from the state as it is: variables that the caller has
-// set since New.
+// set since New or Reset.
 func (c *Chain) Continue(ctx context.Context, seed uint64, each Step) (*exec.Tensor, error) {
 	done, of := 0, c.plan.Transitions()
 	for k, s := range c.plan.Stages {

@@ -35,8 +35,8 @@ func (m Machine) LogZ(o algo.LogZOptions) (algo.Normaliser, error) {
 //	log Z = Σᵢsᵢ + (Visible/2)log 2π + LSE_h[cᵀh + bᵀWh + ½Σᵢσᵢ²(Wh)ᵢ²]
 func (m Machine) enumerate() (chain.Plan, error) {
 	if m.Hidden > maxEnumerated {
-		return chain.Plan{}, fmt.Errorf("grbm: log Z of %d hidden units cannot be had by enumeration, which takes at most %d (2^%d states): estimate it by annealed importance sampling",
-			m.Hidden, maxEnumerated, maxEnumerated)
+		return chain.Plan{}, fmt.Errorf("grbm: log Z of %d hidden units cannot be had by enumeration, which takes at most %d: %w (2^%d): estimate it by annealed importance sampling",
+			m.Hidden, maxEnumerated, algo.ErrTooMany, m.Hidden)
 	}
 	total := chain.Var("logz", graph.T(graph.F64, 1))
 	total.Init = func(dst []float64, _ graph.Shape, _ philox.Name) { dst[0] = math.Inf(-1) }

@@ -24,7 +24,7 @@ var stepName = regexp.MustCompile(`^step-([0-9]{8,18})$`)
 // ErrNone if there is no checkpoint; if there are some and all are damaged it
 // is a *DamagedError, so that nobody starts again from nothing by accident.
 func Latest(dir string, log *slog.Logger) (path string, err error) {
-	steps, err := list(dir)
+	steps, err := Steps(dir)
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +53,7 @@ func Latest(dir string, log *slog.Logger) (path string, err error) {
 // to be quick it checks state.json and sizes, not checksums. The error is
 // ErrNone if there is none.
 func NewestStep(dir string) (int64, error) {
-	steps, err := list(dir)
+	steps, err := Steps(dir)
 	if err != nil {
 		return 0, err
 	}
@@ -75,7 +75,7 @@ func Prune(dir string, keep int) error {
 	if keep == 0 {
 		return nil
 	}
-	steps, err := list(dir)
+	steps, err := Steps(dir)
 	if err != nil {
 		return err
 	}
@@ -122,8 +122,9 @@ func looksWhole(path string) bool {
 	return true
 }
 
-// list is the steps of the checkpoints in dir, rising.
-func list(dir string) ([]int64, error) {
+// Steps are those of the checkpoints in dir, rising, whether whole or not; none if
+// dir does not exist.
+func Steps(dir string) ([]int64, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

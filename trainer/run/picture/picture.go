@@ -73,6 +73,17 @@ func Grid(m Images, scale int) (image.Image, error) {
 	return layOut(m, nil, columns(m.N), scale)
 }
 
+// Rows is the images in rows of cols, drawn as those of Grid.
+func Rows(m Images, cols, scale int) (image.Image, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	if cols < 1 {
+		return nil, fmt.Errorf("picture: rows of %d images, expected at least 1", cols)
+	}
+	return layOut(m, nil, min(cols, m.N), scale)
+}
+
 // SideBySide is a grid of pairs: a row of images of top, below it those of
 // bottom with the same numbers. Both batches must agree in N, C, H and W.
 func SideBySide(top, bottom Images, scale int) (image.Image, error) {

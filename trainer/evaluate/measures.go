@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/run/picture"
+	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/trained"
+)
+
+// What can be measured, the words of --measures.
+const (
+	measureRMSE    = "rmse"
+	measureEnergy  = "energy"
+	measureFisher  = "fisher"
+	measureGap     = "gap"
+	measureLL      = "ll"
+	measureDensity = "density"
+	measureProbe   = "probe"
+
+	// allMeasures are those that the model has, but for the probe, which trains
+	// classifiers.
+	allMeasures = "all"
+)
+
+// measure is one thing that can be measured.
+type measure struct {
+	name string
+	// lacks says what the model, or the data, lack for it; "" if nothing.
+	lacks func(*evaluation) string
+	take  func(*evaluation, context.Context, *report) error
+	// trains says that the split that was trained on is read.
+	trains bool
+	// picture is the name of the picture that it makes in the run's samples/; nil if
+	// it makes none, "" if it makes none of such samples.
+	picture func(*evaluation) string
+}
+
+// measures are all that there are, in the order in which they are taken.
+var measures = []measure{
+	{name: measureRMSE, lacks: lacksRMSE, take: (*evaluation).reconstruct, trains: true, picture: (*evaluation).reconName},
+	{name: measureEnergy, lacks: lacksEnergy, take: (*evaluation).energies},
+	{name: measureFisher, lacks: lacksFisher, take: (*evaluation).fisher},
+	{name: measureGap, lacks: lacksGap, take: (*evaluation).gap},
+	{name: measureLL, lacks: lacksLL, take: (*evaluation).likelihood},
+	{name: measureDensity, lacks: lacksDensity, take: (*evaluation).density, picture: (*evaluation).densityName},
+	{name: measureProbe, lacks: lacksProbe, take: (*evaluation).probe, trains: true},
+}
+
+func measureNames() []string {
+	names := make([]string, len(measures))
+	for i, m := range measures {
+		names[i] = m.name
+	}
+	return names
+}
+
+// has says whether a model is a T.
+func has[T any](e *evaluation) bool {
+	_, ok := e.trained.Model.(T)
+	return ok
+}
+
+// unless is what is lacking unless ok.
+func unless(ok bool, lacking string) string {
+	if ok {
+		return ""
+	}
+	return lacking
+}
+
+func lacksRMSE(e *evaluation) string {
+	return unless(has[algo.Reconstructor](e), "its models give no reconstructions")
+}
+
+func lacksEnergy(e *evaluation) string {
+	return unless(has[algo.Energetic](e), "its models have no energy of samples alone")
+}
+
+func lacksFisher(e *evaluation) string {
+	return unless(has[algo.FisherScored](e), "its models do not have the Fisher divergence in closed form")
+}
+
+func lacksGap(e *evaluation) string {
+	return unless(has[algo.Inferred](e), "its models have no approximate posterior whose divergence is known")
+}
+
+func lacksLL(e *evaluation) string {
+	return unless(has[algo.Energetic](e) && has[algo.Normalised](e), "its models cannot be normalised")
+}
+
+func lacksDensity(e *evaluation) string {
+	switch {
+	case lacksLL(e) != "":
+		return lacksLL(e)
+	case e.o.picture == noPicture:
+		return "it is a picture, and --picture is " + noPicture
+	}
+	return unless(trained.Planar(e.takes), "its samples are no points of the plane, 1×1×2")
+}
+
+func lacksProbe(e *evaluation) string {
+	if !has[algo.Encoder](e) {
+		return "its models do not infer latents"
+	}
+	src, err := e.trained.Open(e.o.data, e.o.split)
+	if err != nil {
+		return err.Error()
+	}
+	return unless(len(src.Schema().Classes) > 1, fmt.Sprintf("%s has no classes", e.o.data))
+}
+
+// chosen are the measures to take: all that the model has, or those named, which
+// it must have.
+func (e *evaluation) chosen() ([]measure, error) {
+	words := strings.Split(e.o.measures, ",")
+	var all []measure
+	for _, m := range measures {
+		named := slices.Contains(words, m.name)
+		if !named && (!slices.Contains(words, allMeasures) || m.name == measureProbe) {
+			continue
+		}
+		switch lacking := m.lacks(e); {
+		case lacking == "":
+			all = append(all, m)
+		case named:
+			return nil, fmt.Errorf("--measures %s of %s, a run of --algo %s: %s", m.name, e.o.run, e.trained.Settings.Algo, lacking)
+		}
+	}
+	return all, nil
+}
+
+// place decides where the picture of that usual name goes, and reports a place that
+// cannot be written.
+func (e *evaluation) place(name string) error {
+	switch {
+	case name == "" || e.o.picture == noPicture:
+		return nil
+	case e.o.picture == "":
+		e.picture = filepath.Join(rundir.Layout(e.o.run).Samples(), name)
+	default:
+		e.picture = e.o.picture
+	}
+	if err := picture.CheckFolder(filepath.Dir(e.picture)); err != nil {
+		return fmt.Errorf("the picture %s cannot be written: %w: give another place with --picture FILE.png, or --picture %s", e.picture, err, noPicture)
+	}
+	return nil
+}

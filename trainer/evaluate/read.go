@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"ebtrain/data"
+	"ebtrain/data/loader"
+	"ebtrain/trainer/trained"
+)
+
+// oodSplit is the split of --ood that is read.
+const oodSplit = "test"
+
+// pass is one reading of a split.
+type pass struct {
+	phase       string // what it is shown as
+	data, split string
+	limit       int64 // samples that are read; 0 is all
+	// random reads a random part where not all is read, the same for the same
+	// --seed; else the first samples are.
+	random bool
+}
+
+// split reads a split of a data set as far as --limit goes.
+func (e *evaluation) split(phase, name, split string) pass {
+	return pass{phase: phase, data: name, split: split, limit: e.o.limit}
+}
+
+// own reads the data that are measured.
+func (e *evaluation) own(phase string) pass { return e.split(phase, e.o.data, e.o.split) }
+
+// count is how many samples of a split are read.
+func (e *evaluation) count(name, split string) (int64, error) {
+	src, err := e.trained.Open(name, split)
+	if err != nil {
+		return 0, err
+	}
+	return least(src.Len(), e.o.limit), nil
+}
+
+// least is n, or the limit if there is one and it is less.
+func least(n, limit int64) int64 {
+	if limit > 0 {
+		return min(n, limit)
+	}
+	return n
+}
+
+// each gives use the samples of a pass in order, some at a time with their labels,
+// and counts them.
+func (e *evaluation) each(ctx context.Context, p pass, use func(x []float32, labels []int64) error) (total int, err error) {
+	src, err := e.trained.Open(p.data, p.split)
+	if err != nil {
+		return 0, err
+	}
+	ld, err := loader.New(src, e.loading(p, src))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, ld.Close()) }()
+	for all := int(least(src.Len(), p.limit)); total < all; {
+		b, err := ld.Next(ctx)
+		if err != nil {
+			return total, errors.Join(err, cut(err))
+		}
+		n := min(filled(b), all-total)
+		total += n
+		if err := use(b.X[:len(b.X)/len(b.Weight)*n], b.Labels[:n]); err != nil {
+			return total, err
+		}
+		e.show.Progress(p.phase, trained.Noun(e.takes)+"/s", int64(total), int64(all))
+	}
+	return total, nil
+}
+
+// cut says more of the end of data that should have gone on.
+func cut(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.New("the split holds fewer samples than it says")
+	}
+	return nil
+}
+
+func (e *evaluation) loading(p pass, src data.Source) loader.Config {
+	c := loader.Config{Batch: int(min(int64(e.o.batch), src.Len())), World: 1, Range: e.takes.Range, Tail: loader.Mask, Passes: 1, Prefetch: 1}
+	if p.random && p.limit > 0 && p.limit < src.Len() {
+		c.Shuffle, c.Seed = true, e.o.seed
+	}
+	return c
+}
+
+// filled is the number of slots of a batch that hold samples: the first ones.
+func filled(b *loader.Batch) (n int) {
+	for _, w := range b.Weight {
+		if w > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func appendAll(dst []float64, src []float32) []float64 {
+	for _, v := range src {
+		dst = append(dst, float64(v))
+	}
+	return dst
+}

@@ -1,0 +1,75 @@
+package trained
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/device"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/nn"
+)
+
+// Draw is a plan to be run with the weights of a trained model.
+type Draw struct {
+	Plan    chain.Plan
+	Seed    uint64     // of its draws
+	Given   []float32  // values of the plan's first variable; nil leaves its initial ones
+	Smaller string     // the flags that make the plan smaller, for errors: "--n"
+	Each    chain.Step // is told how far it is; may be nil
+}
+
+// Draw runs a plan and gives its result.
+func (r *Run) Draw(ctx context.Context, backend exec.Backend, d Draw) (out *exec.Tensor, err error) {
+	for _, s := range d.Plan.Stages {
+		if err := device.CheckMemory(s.Graph, d.Smaller); err != nil {
+			return nil, err
+		}
+	}
+	c, err := chain.New(backend, r.Vars, d.Plan)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.Reset(d.Seed); err != nil {
+		return nil, err
+	}
+	if d.Given != nil {
+		if err := r.give(d.Plan, d.Given); err != nil {
+			return nil, err
+		}
+	}
+	return c.Continue(ctx, d.Seed, d.Each)
+}
+
+// give sets the first variable of a plan.
+func (r *Run) give(p chain.Plan, values []float32) error {
+	if len(p.Vars) == 0 {
+		return errors.New("latents are given to a plan without variables")
+	}
+	first := p.Vars[0]
+	t := exec.NewTensor(first.Type)
+	if n := first.Type.Shape.Len(); n != len(values) {
+		return fmt.Errorf("%s holds %d values, and %d are given", first.Name, n, len(values))
+	}
+	for i, v := range values {
+		t.SetAt(i, float64(v))
+	}
+	return r.Vars.Set(first.Name, t)
+}
+
+// Samples draws n samples (n, C, H, W), named by seed. Smaller are the flags that
+// make n smaller.
+func (r *Run) Samples(ctx context.Context, backend exec.Backend, mode nn.Mode, n int, seed uint64, smaller string, each chain.Step) (*exec.Tensor, error) {
+	sampler, ok := r.Model.(algo.Sampler)
+	if !ok {
+		return nil, fmt.Errorf("a model of --algo %s draws no samples", r.Settings.Algo)
+	}
+	plan, err := sampler.Sample(mode, n)
+	if err != nil {
+		return nil, err
+	}
+	return r.Draw(ctx, backend, Draw{Plan: plan, Seed: seed, Smaller: smaller, Each: each})
+}

@@ -1,0 +1,69 @@
+package trained
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ebtrain/data"
+	"ebtrain/data/dataset"
+	"ebtrain/data/loader"
+	"ebtrain/trainer/algo"
+)
+
+// Open opens a split of the data set called name, whose samples the model takes.
+func (r *Run) Open(name, split string) (data.Source, error) {
+	src, err := dataset.Open(name, split)
+	if err != nil {
+		return nil, err
+	}
+	return src, r.fits(name, src.Schema())
+}
+
+// fits says whether the model takes samples of s.
+func (r *Run) fits(name string, s data.Schema) error {
+	takes, holds := r.Model.Takes(), of(s)
+	if takes.Shape == holds.Shape {
+		return nil
+	}
+	return fmt.Errorf("%s holds %s %s, and the model of %s takes %s %s: %s",
+		name, Noun(holds), size(holds), r.Path, Noun(takes), size(takes), advice(name, holds, takes))
+}
+
+// advice says what makes a data set whose samples are as a model takes them.
+func advice(name string, holds, takes algo.Inputs) string {
+	want := takes.Shape
+	side := data.Size{H: want.At(1), W: want.At(2)}
+	kind, _, _ := strings.Cut(name, ":")
+	switch {
+	case !Pictures(takes) && kind == dataset.Gauss:
+		return fmt.Sprintf("say %s:dim=%d", dataset.Gauss, want.Len())
+	case !Pictures(takes) || !Pictures(holds) || dataset.BuiltIn(name) && want.At(0) != holds.Shape.At(0):
+		return fmt.Sprintf("give --data of %s %s", Noun(takes), size(takes))
+	case dataset.BuiltIn(name):
+		return fmt.Sprintf("say %s:size=%v", dataset.Synth, side)
+	}
+	return fmt.Sprintf("make shards with mkshards --size %v --channels %d", side, want.At(0))
+}
+
+// First are the first n samples of a split, (n, C, H, W) in the model's range.
+func (r *Run) First(ctx context.Context, name, split string, n int) (x []float32, err error) {
+	src, err := r.Open(name, split)
+	if err != nil {
+		return nil, err
+	}
+	if int64(n) > src.Len() {
+		return nil, fmt.Errorf("%s/%s holds %d %s, and %d are asked for", name, split, src.Len(), Noun(r.Model.Takes()), n)
+	}
+	ld, err := loader.New(src, loader.Config{Batch: n, World: 1, Range: r.Model.Takes().Range, Tail: loader.Mask, Passes: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ld.Close()) }()
+	b, err := ld.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.X, nil
+}
