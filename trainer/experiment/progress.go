@@ -30,6 +30,7 @@ type progress struct {
 	running map[string]func() (step int64, doing string) // by cell
 	done    map[string]int64                             // steps, by cell
 	before  int64
+	any     bool
 	stop    chan struct{}
 	ended   chan struct{}
 }
@@ -101,7 +102,7 @@ func (p *progress) look() {
 	for _, n := range p.done {
 		sum += n
 	}
-	if sum > p.before { // a step has been done
+	if p.any = p.any || sum > p.before; p.any { // a step has been done
 		p.show.Step(progressbar.Update{Step: sum - 1, Images: sum - p.before, Caption: strings.Join(caption, ", ")})
 		p.before = sum
 	}

@@ -55,8 +55,8 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 		return e, err
 	}
 	e.TrainCPU = b.begun.CPU("train")
-	if b.w.e.Evaluate != nil {
-		if e.Evaluation, err = b.evaluate(ctx, b.t.Dir()); err != nil {
+	if asks := measure.Asks(b.w.e.Measured(b.t.row)...); asks != "" {
+		if e.Evaluation, err = b.evaluate(ctx, b.t.Dir(), asks); err != nil {
 			return e, err
 		}
 	}
@@ -70,9 +70,9 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 	return e, err
 }
 
-// evaluate measures the newest checkpoint of a run directory.
-func (b *bench) evaluate(ctx context.Context, dir string) (map[string]any, error) {
-	args := append([]string{"--json", "--run=" + dir, fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
+// evaluate measures the newest checkpoint of a run directory; asks is what.
+func (b *bench) evaluate(ctx context.Context, dir, asks string) (map[string]any, error) {
+	args := append([]string{"--json", "--run=" + dir, "--measures=" + asks, fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
 	args = append(args, plan.Flags(b.w.e.Evaluate)...)
 	if dir == b.t.Dir() {
 		b.command = append(b.command, append([]string{"evaluate"}, args...))
@@ -115,7 +115,7 @@ func (b *bench) checkpoints(ctx context.Context, c plan.Curve) ([]measure.Point,
 	m, _ := measure.Find(c.Measure) // the plan is valid
 	var points []measure.Point
 	for step := c.Every; step <= b.t.steps; step += c.Every {
-		fields, err := b.evaluateAt(ctx, step)
+		fields, err := b.evaluateAt(ctx, step, m.Asks)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (b *bench) checkpoints(ctx context.Context, c plan.Curve) ([]measure.Point,
 
 // evaluateAt measures the checkpoint of a step: as the newest one of a run
 // directory in which there is no other, made of links.
-func (b *bench) evaluateAt(ctx context.Context, step int64) (fields map[string]any, err error) {
+func (b *bench) evaluateAt(ctx context.Context, step int64, asks string) (fields map[string]any, err error) {
 	view, err := os.MkdirTemp("", "experiment-*")
 	if err != nil {
 		return nil, err
@@ -156,5 +156,5 @@ func (b *bench) evaluateAt(ctx context.Context, step int64) (fields map[string]a
 	if err := os.Symlink(filepath.Join(from.Ckpt(), name), filepath.Join(to.Ckpt(), name)); err != nil {
 		return nil, err
 	}
-	return b.evaluate(ctx, view)
+	return b.evaluate(ctx, view, asks)
 }

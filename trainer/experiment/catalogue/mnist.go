@@ -30,7 +30,7 @@ func mnist() plan.Experiment {
 		Source:   "BiSM, width 64 and 100,000 steps, which is why the probe is behind it",
 		Data:     mnistData(),
 		Seeds:    []uint64{1},
-		Flags:    map[string]string{"steps": "10000", "width": "8", "batch": "100"},
+		Flags:    map[string]string{"steps": "10000", "schedule-steps": "10000", "width": "8", "batch": "100"},
 		Evaluate: map[string]string{"split": "test"},
 		Sample:   map[string]string{"n": "64"},
 		Curves:   []plan.Curve{{Name: "upper", Loss: "upper"}, {Name: "lower", Loss: "lower"}},

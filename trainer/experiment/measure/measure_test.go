@@ -142,6 +142,26 @@ func TestCurve(t *testing.T) {
 	}
 }
 
+func TestAsks(t *testing.T) {
+	for want, names := range map[string][]string{"": {"cpu-s", "upper-last"}, "ll,fisher": {"fisher", "step-ms", "ll"}, "probe": {"probe", "probe-raw"}} {
+		if got := Asks(names...); got != want {
+			t.Errorf("%v ask for %q, want %q", names, got, want)
+		}
+	}
+}
+
+// The loss of a method of one level stands for the upper one.
+func TestOneLevel(t *testing.T) {
+	records := []rundir.Record{{Losses: map[string]float64{"loss": 7}}}
+	m, _ := Find("upper-first")
+	if v, err := m.Of(Evidence{Records: records}); v != 7 || err != nil {
+		t.Errorf("got %v, %v", v, err)
+	}
+	if _, err := Curve(records, "lower"); err == nil {
+		t.Error("it has a lower loss")
+	}
+}
+
 func TestAll(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range All() {

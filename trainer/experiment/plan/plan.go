@@ -32,7 +32,7 @@ type Experiment struct {
 	Alone bool
 
 	Flags    map[string]string // of train, for all rows
-	Evaluate map[string]string // flags of evaluate; nil: is not evaluated
+	Evaluate map[string]string // flags of evaluate, besides what is to be measured
 	Sample   map[string]string // flags of sample; nil: nothing is sampled
 	Curves   []Curve
 	Compute  Compute // of a computed experiment, which has none of the five above
