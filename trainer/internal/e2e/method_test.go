@@ -36,12 +36,13 @@ func TestMethodIsOneLine(t *testing.T) {
 		s.must("sample", "--run", "two", "--n", "4", "--out", "grid.png")
 		s.picture("grid.png")
 		var r struct {
-			RMSE     *float64
+			RMSE, LL *float64
 			Energies []struct{ Of string }
 		}
-		if err := json.Unmarshal([]byte(s.must("evaluate", "--run", "two", "--json").stdout), &r); err != nil || r.RMSE != nil || len(r.Energies) != 3 {
-			t.Errorf("want energies of data, samples and noise and no reconstruction, got %+v, %v", r, err)
+		if err := json.Unmarshal([]byte(s.must("evaluate", "--run", "two", "--json").stdout), &r); err != nil || r.RMSE != nil || r.LL == nil || len(r.Energies) != 3 {
+			t.Errorf("want a likelihood, energies of data, samples and noise, and no reconstruction, got %+v, %v", r, err)
 		}
+		s.givenLatents("two", data)
 	})
 	t.Run("settings", func(t *testing.T) {
 		s.t = t
