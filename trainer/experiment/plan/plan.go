@@ -88,6 +88,7 @@ type Figure struct {
 type Picture struct {
 	Title string
 	Glob  string   // in the run directory; the last match counts
+	Asks  string   // the word of evaluate --measures that makes it; "" if another program does
 	Rows  []string // nil: all
 }
 
