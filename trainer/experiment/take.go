@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/measure"
 	"ebtrain/trainer/experiment/plan"
-	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 )
 
@@ -55,8 +54,8 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 		return e, err
 	}
 	e.TrainCPU = b.begun.CPU("train")
-	if b.w.e.Evaluate != nil {
-		if e.Evaluation, err = b.evaluate(ctx, b.t.Dir()); err != nil {
+	if asks := b.asks(); asks != "" {
+		if e.Evaluation, err = b.evaluate(ctx, asks, b.t.steps); err != nil {
 			return e, err
 		}
 	}
@@ -70,11 +69,23 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 	return e, err
 }
 
-// evaluate measures the newest checkpoint of a run directory.
-func (b *bench) evaluate(ctx context.Context, dir string) (map[string]any, error) {
-	args := append([]string{"--json", "--run=" + dir, fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
+// asks are the words of evaluate --measures that the row's columns and pictures
+// need.
+func (b *bench) asks() string {
+	words := measure.Asks(b.w.e.Measured(b.t.row)...)
+	for _, p := range b.w.e.Pictures {
+		if p.Asks != "" && (p.Rows == nil || slices.Contains(p.Rows, b.t.Row)) {
+			words += "," + p.Asks
+		}
+	}
+	return strings.TrimPrefix(words, ",")
+}
+
+// evaluate measures the checkpoint of a step; asks is what.
+func (b *bench) evaluate(ctx context.Context, asks string, step int64) (map[string]any, error) {
+	args := append([]string{"--json", "--run=" + b.t.Dir(), "--measures=" + asks, fmt.Sprintf("--step=%d", step), fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
 	args = append(args, plan.Flags(b.w.e.Evaluate)...)
-	if dir == b.t.Dir() {
+	if step == b.t.steps {
 		b.command = append(b.command, append([]string{"evaluate"}, args...))
 	}
 	var out bytes.Buffer
@@ -83,7 +94,7 @@ func (b *bench) evaluate(ctx context.Context, dir string) (map[string]any, error
 	}
 	fields, err := measure.ReadEvaluation(out.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("evaluate --json of %s: %w", dir, err)
+		return nil, fmt.Errorf("evaluate --json: %w", err)
 	}
 	return fields, nil
 }
@@ -115,7 +126,7 @@ func (b *bench) checkpoints(ctx context.Context, c plan.Curve) ([]measure.Point,
 	m, _ := measure.Find(c.Measure) // the plan is valid
 	var points []measure.Point
 	for step := c.Every; step <= b.t.steps; step += c.Every {
-		fields, err := b.evaluateAt(ctx, step)
+		fields, err := b.evaluate(ctx, m.Asks, step)
 		if err != nil {
 			return nil, err
 		}
@@ -129,32 +140,4 @@ func (b *bench) checkpoints(ctx context.Context, c plan.Curve) ([]measure.Point,
 		points = append(points, measure.Point{X: float64(step), Y: v})
 	}
 	return points, nil
-}
-
-// evaluateAt measures the checkpoint of a step: as the newest one of a run
-// directory in which there is no other, made of links.
-func (b *bench) evaluateAt(ctx context.Context, step int64) (fields map[string]any, err error) {
-	view, err := os.MkdirTemp("", "experiment-*")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(view)) }()
-	run, err := filepath.Abs(b.t.Dir())
-	if err != nil {
-		return nil, err
-	}
-	from, to := rundir.Layout(run), rundir.Layout(view)
-	for _, dir := range []string{to.Ckpt(), to.Samples()} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	if err := os.Symlink(from.ConfigFile(), to.ConfigFile()); err != nil {
-		return nil, err
-	}
-	name := ckpt.Name(step)
-	if err := os.Symlink(filepath.Join(from.Ckpt(), name), filepath.Join(to.Ckpt(), name)); err != nil {
-		return nil, err
-	}
-	return b.evaluate(ctx, view)
 }

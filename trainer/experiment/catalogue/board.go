@@ -49,6 +49,6 @@ func board() plan.Experiment {
 		Figures: []plan.Figure{
 			{File: "ll", Title: "Checkerboard: log-likelihood of test data", X: "steps", Y: "LL, nats", Curve: "ll"},
 		},
-		Pictures: []plan.Picture{{Title: "Densities after training", Glob: "samples/density-*.png"}},
+		Pictures: []plan.Picture{{Title: "Densities after training", Glob: "samples/density-*.png", Asks: "density"}},
 	}
 }

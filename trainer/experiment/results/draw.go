@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -91,8 +92,21 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 
 func logarithmic(a *plot.Axis, yes bool) {
 	if yes {
-		a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		a.Scale, a.Tick.Marker = plot.LogScale{}, plot.TickerFunc(decades)
 	}
+}
+
+// decades are marks at 1, 2 and 5 times the powers of ten.
+func decades(least, most float64) []plot.Tick {
+	var marks []plot.Tick
+	for k := math.Floor(math.Log10(least)); math.Pow(10, k) <= most; k++ {
+		for _, m := range []float64{1, 2, 5} {
+			if v := m * math.Pow(10, k); v >= least && v <= most {
+				marks = append(marks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 3, 64)})
+			}
+		}
+	}
+	return marks
 }
 
 // positive are the points that can be drawn on the axes.
