@@ -188,7 +188,7 @@ func TestLikelihood(t *testing.T) {
 		t.Errorf("log-likelihood %v, want %v (%d values, %v)", *r.LL, want, n, err)
 	}
 	e = toyEvaluation(t, plane, [2]float64{math.NaN(), 0}, sd)
-	if err := e.likelihood(t.Context(), &r); err == nil || !strings.HasPrefix(err.Error(), "the mean of energy over 300 points is NaN: training has diverged") {
+	if err := e.likelihood(t.Context(), &r); err == nil || !strings.HasPrefix(err.Error(), "training diverged: the mean energy of 300 points of checkerboard:test=300/test is NaN") {
 		t.Errorf("diverged: %v", err)
 	}
 }
