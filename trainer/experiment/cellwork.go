@@ -189,12 +189,14 @@ func (b *bench) program(ctx context.Context, name, path string, args []string, s
 		return err
 	}
 	line = strings.TrimPrefix(line, name+": ")
-	return &brokenError{cell.Broken{Program: name, Ended: ended.String(), Line: line, Diverged: name == "train" && strings.HasPrefix(line, diverged)}}
+	return &brokenError{cell.Broken{Program: name, Ended: ended.String(), Line: line, Diverged: divergence(line)}}
 }
 
-// diverged is how the last line of a training begins whose losses are no longer
-// finite numbers.
-const diverged = "training diverged"
+// divergence says whether the last line of train, or of evaluate, is about losses
+// or measured numbers that are not finite.
+func divergence(line string) bool {
+	return strings.HasPrefix(line, "training diverged") || strings.Contains(line, "has diverged")
+}
 
 // describe is a cell in a line.
 func describe(e plan.Experiment, t task, m cell.Measured) (text string, broken bool) {

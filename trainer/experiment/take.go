@@ -35,7 +35,7 @@ func (b *bench) take(ctx context.Context) (cell.Measured, error) {
 		}
 		m.Values[name] = v
 	}
-	m.Curves, err = b.curves(ctx, evidence.Records)
+	m.Curves, err = b.curves(ctx, evidence)
 	return m, err
 }
 
@@ -100,7 +100,7 @@ func (b *bench) evaluate(ctx context.Context, asks string, step int64) (map[stri
 }
 
 // curves are the numbers over steps.
-func (b *bench) curves(ctx context.Context, records []rundir.Record) (map[string][]measure.Point, error) {
+func (b *bench) curves(ctx context.Context, e measure.Evidence) (map[string][]measure.Point, error) {
 	curves := map[string][]measure.Point{}
 	for _, c := range b.w.e.Curves {
 		if slices.Contains(b.t.row.Lacks, c.Name) {
@@ -109,10 +109,10 @@ func (b *bench) curves(ctx context.Context, records []rundir.Record) (map[string
 		var points []measure.Point
 		var err error
 		if c.Loss != "" {
-			if points, err = measure.Curve(records, c.Loss); err != nil {
+			if points, err = measure.Curve(e.Records, c.Loss); err != nil {
 				return nil, notMeasured(err)
 			}
-		} else if points, err = b.checkpoints(ctx, c); err != nil {
+		} else if points, err = b.checkpoints(ctx, c, e); err != nil {
 			return nil, err
 		}
 		curves[c.Name] = points
@@ -120,17 +120,20 @@ func (b *bench) curves(ctx context.Context, records []rundir.Record) (map[string
 	return curves, nil
 }
 
-// checkpoints measures every checkpoint of a curve. A number that is not finite
-// has no point.
-func (b *bench) checkpoints(ctx context.Context, c plan.Curve) ([]measure.Point, error) {
+// checkpoints measures every checkpoint of a curve; that of the last step was
+// measured, for e. A number that is not finite has no point.
+func (b *bench) checkpoints(ctx context.Context, c plan.Curve, e measure.Evidence) ([]measure.Point, error) {
 	m, _ := measure.Find(c.Measure) // the plan is valid
 	var points []measure.Point
 	for step := c.Every; step <= b.t.steps; step += c.Every {
-		fields, err := b.evaluate(ctx, m.Asks, step)
-		if err != nil {
-			return nil, err
+		at := measure.Evidence{Evaluation: e.Evaluation}
+		if step < b.t.steps || !slices.Contains(b.w.e.Measured(b.t.row), c.Measure) {
+			var err error
+			if at.Evaluation, err = b.evaluate(ctx, m.Asks, step); err != nil {
+				return nil, err
+			}
 		}
-		v, err := m.Of(measure.Evidence{Evaluation: fields})
+		v, err := m.Of(at)
 		if errors.Is(err, measure.ErrNotFinite) {
 			continue
 		}
