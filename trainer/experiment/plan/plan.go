@@ -82,6 +82,9 @@ type Figure struct {
 	Curve      string
 	Rows       []string // nil: all
 	LogX, LogY bool
+	// Low and High are what the Y axis shows; both 0 is all there is. A curve ends
+	// where it leaves them.
+	Low, High float64
 }
 
 // Picture is a file in the run directory of some rows.
