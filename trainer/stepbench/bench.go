@@ -93,7 +93,11 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := nn.Initialise(b.vars, b.specs, b.o.seed); err != nil {
 		return err
 	}
-	b.step, err = b.backend.Compile(b.graph, exec.Options{Name: "step", Vars: b.vars, Comm: b.comm, Profile: b.o.profile, Remat: b.o.remat})
+	reduced, err := b.backend.Connect(ctx, b.comm)
+	if err != nil {
+		return err
+	}
+	b.step, err = b.backend.Compile(b.graph, exec.Options{Name: "step", Vars: b.vars, Comm: reduced, Profile: b.o.profile, Remat: b.o.remat})
 	if err != nil {
 		return err
 	}
