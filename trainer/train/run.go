@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/env"
 	"ebtrain/launch/plainlog"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
@@ -30,13 +31,17 @@ import (
 
 // run is the program, without the process around it.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
-	o, fs, err := parse(args, stdout)
+	worker, envErr := env.Parse(environ) // Join says what is wrong with it, after --help
+	o, fs, err := parse(goOn(worker, args), stdout)
 	if err != nil {
 		return err
 	}
 	src, err := openData(o)
 	if err != nil {
 		return err
+	}
+	if envErr != nil {
+		return envErr
 	}
 	w, err := world.Join(ctx, environ)
 	if err != nil {
@@ -62,7 +67,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	info := runInfo{args: args, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}
+	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}
 	if info.hint != "" {
 		info.width = w.Columns
 	}
@@ -76,6 +81,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 // runInfo is what config.json keeps of the command line.
 type runInfo struct {
 	args     []string
+	group    string // of the launcher, see env.Worker
 	flags    map[string]string
 	pictures string     // what is trained on, in words
 	hint     string     // of the launcher, whether its output is a terminal
