@@ -55,7 +55,7 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	cards, err := swapCards(ctx, cfg, card{version, cfg.Job, cfg.Hosts, address(local), address(inet)})
+	cards, err := swapCards(ctx, cfg, card{version, cfg.Job, hostsDigest(cfg.Hosts), address(local), address(inet)})
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ type Message struct {
 type NodeInfo struct {
 	Name   string `json:"name"`    // unique among all launchers ever
 	Host   string `json:"host"`    // host name, for people
-	HostID string `json:"host_id"` // equal for launchers that share memory
+	HostID string `json:"host_id"` // equal for launchers that may share memory
 	Addr   string `json:"addr"`    // IP
 	Port   int    `json:"port"`    // a free port, offered as MASTER_PORT
 	Nproc  int    `json:"nproc"`   // ranks on this node
