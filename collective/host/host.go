@@ -80,8 +80,9 @@ type Config struct {
 	// Exchange is needed unless Size is 1.
 	Exchange Exchange
 
-	// ListenIP is the address (IPv4 or IPv6) at which leaders of other hosts
-	// reach this one. It is needed only with several hosts.
+	// ListenIP is the address (IPv4 or IPv6, with its zone if it needs one) at
+	// which leaders of other hosts reach this one. It is needed only with several
+	// hosts.
 	ListenIP string
 
 	// Timeout bounds New. Zero means one minute.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,8 +28,9 @@ import (
 const minKey = 16 // characters of EBTRAIN_KEY
 
 // configure turns options into what supervise needs: it makes the log folder,
-// the job's name and key and, with several nodes, opens the transport.
-func configure(o options, environ []string, stdout, stderr io.Writer) (supervise.Config, error) {
+// the job's name and key and, with several nodes, opens the transport, for which
+// it may wait until ctx ends.
+func configure(ctx context.Context, o options, environ []string, stdout, stderr io.Writer) (supervise.Config, error) {
 	log := slog.New(plainlog.New("ddplaunch", stderr))
 	if o.verbose { // for who looks for a mistake, with times
 		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -71,7 +73,7 @@ func configure(o options, environ []string, stdout, stderr io.Writer) (supervise
 	}
 	terminal(&cfg, stdout, stderr)
 	if o.nodes > 1 {
-		if err := openTransport(&cfg, o, key); err != nil {
+		if err := openTransport(ctx, &cfg, o, key); err != nil {
 			return supervise.Config{}, err
 		}
 	}
@@ -80,10 +82,10 @@ func configure(o options, environ []string, stdout, stderr io.Writer) (supervise
 }
 
 // openTransport joins, or as node 0 opens, the group of launchers.
-func openTransport(cfg *supervise.Config, o options, key []byte) error {
-	m, err := member.Open(member.Config{
+func openTransport(ctx context.Context, cfg *supervise.Config, o options, key []byte) error {
+	m, err := member.Open(ctx, member.Config{
 		Name: cfg.Node.Info.Name, Coordinator: o.nodeRank == 0, Endpoint: o.endpoint,
-		Key: key, Label: "ebtrain/" + o.runID, Log: cfg.Log,
+		Key: key, Label: "ebtrain/" + o.runID, Wait: o.joinWait, Log: cfg.Log,
 	})
 	if err != nil {
 		return err

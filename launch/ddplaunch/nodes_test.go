@@ -128,25 +128,26 @@ func TestRestartOnSeveralNodes(t *testing.T) {
 // A launcher with another key, or of another job, gets nothing; the job goes
 // on to wait for the right one.
 func TestStrangersAreKeptOut(t *testing.T) {
-	for name, stranger := range map[string]struct{ key, id string }{
-		"key": {"EBTRAIN_KEY=another secret, long enough", "exp"},
-		"job": {secret[0], "another"},
+	for name, stranger := range map[string]struct{ key, id, says string }{
+		"key": {"EBTRAIN_KEY=another secret, long enough", "exp", "but the key differs: give EBTRAIN_KEY the same value on all nodes"},
+		"job": {secret[0], "another", "but the name of the job differs: give the same --rdzv-id on all nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := start(t, secret, "--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-id", "exp", "RANKS", "gather")
 			at := first.endpoint()
-			code, out := start(t, []string{stranger.key}, "--nnodes", "2", "--join", at, "--rdzv-id", stranger.id, "--rdzv-timeout", "500ms", "RANKS", "gather").end()
+			code, out := start(t, []string{stranger.key}, "--nnodes", "2", "--join", at, "--rdzv-id", stranger.id, "RANKS", "gather").end()
 			if code != 1 {
 				t.Errorf("the stranger's exit code is %d, want 1", code)
 			}
-			want(t, out, "no coordinator answered at "+at+" within", "EBTRAIN_KEY")
+			want(t, out, "ddplaunch: node 0 answered at "+at+", "+stranger.says+"\n")
 			friend := start(t, secret, "--nnodes", "2", "--join", at, "--rdzv-id", "exp", "RANKS", "gather")
 			for _, j := range []*job{first, friend} {
 				if code, out := j.end(); code != 0 || !strings.Contains(out, "first: [first-of-0 first-of-1]") {
 					t.Errorf("exit code %d, output\n%s", code, out)
 				}
 			}
+			want(t, first.output(), "ddplaunch: warning: a launcher of another job was refused: ")
 		})
 	}
 }
@@ -166,7 +167,7 @@ func TestAddressOfAnotherMachine(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	want(t, out, "192.0.2.7 (192.0.2.7) is not an address of this machine, which is node 0")
+	want(t, out, "ddplaunch: not an address of this machine, which is node 0: 192.0.2.7 ([192.0.2.7]): give one that is, or start node 0 there\n")
 }
 
 func TestShortKey(t *testing.T) {
@@ -175,4 +176,54 @@ func TestShortKey(t *testing.T) {
 		t.Errorf("exit code %d, want 2", code)
 	}
 	want(t, out, "EBTRAIN_KEY has 5 characters, want at least 16")
+}
+
+// Who waits for node 0 can be stopped.
+func TestStoppedBeforeJoining(t *testing.T) {
+	t.Parallel()
+	j := start(t, secret, "--nnodes", "2", "--join", "127.0.0.1:1", "RANKS", "gather")
+	ended := false
+	for deadline := time.Now().Add(10 * time.Second); !ended && time.Now().Before(deadline); {
+		_ = j.cmd.Process.Signal(unix.SIGUSR1) // one that comes before it is handled has no effect; it may have ended
+		select {
+		case <-j.done:
+			ended = true
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	code, out := j.end()
+	if code != 128+int(unix.SIGUSR1) {
+		t.Errorf("exit code %d", code)
+	}
+	want(t, out, "ddplaunch: stopped by SIGUSR1 before the ranks were started\n")
+}
+
+// Node 0 dies while others wait for the rest: they end at once.
+func TestNodeZeroDiesBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	first := start(t, secret, "--nnodes", "3", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "RANKS", "gather")
+	at := first.endpoint()
+	second := start(t, secret, "--nnodes", "3", "--join", at, "-v", "RANKS", "gather")
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(second.output(), "register e0") && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	code, out := second.end()
+	if took := time.Since(began); code != 1 || took > 5*time.Second {
+		t.Errorf("exit code %d after %v", code, took)
+	}
+	want(t, out, "node 0 at "+at+" is gone before all nodes had joined")
+}
+
+// Messages near the limit of an exchange pass.
+func TestBigExchange(t *testing.T) {
+	t.Parallel()
+	for _, j := range nodes(t, "127.0.0.1:0", 2, "-nproc", "4", "RANKS", "gather", "big") {
+		if code, out := j.end(); code != 0 || !strings.Contains(out, fmt.Sprintf("sizes 8 0 %d", 1<<20)) {
+			t.Errorf("exit code %d, output\n%s", code, out)
+		}
+	}
 }

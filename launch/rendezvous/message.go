@@ -39,7 +39,7 @@ type Message struct {
 	Key     []byte     `json:"key,omitempty"`
 	Seq     uint64     `json:"seq,omitempty"`
 	Name    string     `json:"name,omitempty"`
-	Blobs   [][]byte   `json:"blobs,omitempty"`
+	Blobs   [][]byte   `json:"-"` // see Encode
 	Cause   *Cause     `json:"cause,omitempty"`
 	Text    string     `json:"text,omitempty"`
 	Code    int        `json:"code,omitempty"`
@@ -74,7 +74,8 @@ func Base(nodes []NodeInfo, i int) int {
 // Inbound is a message from the launcher called From or, if Lost, the news
 // that it is dead, unreachable, or has left.
 type Inbound struct {
-	From string
-	Msg  Message
-	Lost bool
+	From        string
+	Msg         Message
+	Lost        bool
+	Coordinator bool // the launcher that is lost held the coordinator
 }

@@ -333,10 +333,17 @@ func (n *Node) askToStop(signal string, number int) {
 	n.timer(TimerGrace, n.cfg.Grace)
 }
 
-// Lost handles the news that a launcher's host is dead or unreachable. Only
-// the coordinator's matters here; of the others the coordinator judges.
-func (n *Node) Lost(name string) []Effect {
-	if (n.phase == working || n.phase == assigned) && name == n.nodes[0].Name {
+// Lost handles the news that the launcher with the coordinator is dead,
+// unreachable, or has left. Of the others the coordinator judges.
+func (n *Node) Lost() []Effect {
+	switch n.phase {
+	case joining:
+		c := n.failure // it was stopped
+		if c == nil {
+			c = refused(fmt.Sprintf("node 0 at %s is gone before all nodes had joined: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
+		}
+		n.finish(c.Code(), c)
+	case working, assigned:
 		n.end(&Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
 			Text: fmt.Sprintf("lost with %s and the coordinator: its host is dead or unreachable", rankRange(0, n.nodes[0].Nproc))}, false)
 	}

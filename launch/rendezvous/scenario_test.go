@@ -183,7 +183,7 @@ func (s *sim) do(f []string) error {
 	case "lost":
 		s.apply("coord", s.coord.Lost(args[0]))
 	case "orphan":
-		s.apply(who, node.Lost("a"))
+		s.apply(who, node.Lost())
 	case "expire":
 		epoch, _ := strconv.Atoi(args[2])
 		timer := Timer{TimerKind(args[1]), epoch}

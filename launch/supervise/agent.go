@@ -174,7 +174,9 @@ func (a *agent) inbound(in rendezvous.Inbound) {
 		if a.coord != nil {
 			a.apply(a.coord.Lost(in.From))
 		}
-		a.apply(a.node.Lost(in.From))
+		if in.Coordinator {
+			a.apply(a.node.Lost())
+		}
 	case a.coord != nil:
 		a.apply(a.coord.Receive(in.From, in.Msg))
 	default:
