@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/env"
 	"ebtrain/launch/member"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/rendezvous"
@@ -65,10 +67,24 @@ func configure(ctx context.Context, o options, environ []string, stdout, stderr 
 	if cfg.RunID == "" {
 		cfg.RunID = "job-" + nonce(4)
 	}
+	if o.nodes > 1 {
+		if cfg.Node.Run, err = command(o); err != nil {
+			return supervise.Config{}, err
+		}
+	}
 	if o.nodeRank == 0 {
 		cfg.Coordinator = &rendezvous.CoordinatorConfig{
-			Nodes: o.nodes, MaxRestarts: o.maxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name,
+			Nodes: o.nodes, MaxRestarts: o.maxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name, Run: cfg.Node.Run,
 			JoinWait: o.joinWait, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
+		}
+	}
+	if cfg.Coordinator != nil {
+		hosts, err := env.StepHosts(environ)
+		if err != nil {
+			return supervise.Config{}, err
+		}
+		if len(hosts) == o.nodes { // else the launchers are some of them, nobody knows which
+			cfg.Coordinator.Hosts = hosts
 		}
 	}
 	terminal(&cfg, stdout, stderr)
@@ -79,6 +95,22 @@ func configure(ctx context.Context, o options, environ []string, stdout, stderr 
 	}
 	cfg.Node.Info.Port, err = freePort(cfg.Node.Info.Addr)
 	return cfg, err
+}
+
+// command is what is run, which other nodes must run too.
+func command(o options) (c rendezvous.Command, err error) {
+	c = rendezvous.Command{Program: filepath.Base(o.program), Args: o.args}
+	f, err := os.Open(o.program)
+	if err != nil {
+		return c, fmt.Errorf("read %s, to compare it with that of other nodes: %w", o.program, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return c, fmt.Errorf("read %s, to compare it with that of other nodes: %w", o.program, err)
+	}
+	c.Digest = hex.EncodeToString(sum.Sum(nil))
+	return c, nil
 }
 
 // openTransport joins, or as node 0 opens, the group of launchers.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -182,6 +184,9 @@ func TestShortKey(t *testing.T) {
 func TestStoppedBeforeJoining(t *testing.T) {
 	t.Parallel()
 	j := start(t, secret, "--nnodes", "2", "--join", "127.0.0.1:1", "RANKS", "gather")
+	for deadline := time.Now().Add(10 * time.Second); !catches(j.cmd.Process.Pid, unix.SIGUSR1) && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond) // before that it would kill
+	}
 	ended := false
 	for deadline := time.Now().Add(10 * time.Second); !ended && time.Now().Before(deadline); {
 		_ = j.cmd.Process.Signal(unix.SIGUSR1) // one that comes before it is handled has no effect; it may have ended
@@ -196,6 +201,18 @@ func TestStoppedBeforeJoining(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	want(t, out, "ddplaunch: stopped by SIGUSR1 before the ranks were started\n")
+}
+
+// catches reports whether a process does not leave a signal to the kernel.
+func catches(pid int, s unix.Signal) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false
+	}
+	_, text, _ := strings.Cut(string(status), "SigCgt:")
+	text, _, _ = strings.Cut(text, "\n")
+	caught, err := strconv.ParseUint(strings.TrimSpace(text), 16, 64)
+	return err == nil && caught&(1<<(s-1)) != 0
 }
 
 // Node 0 dies while others wait for the rest: they end at once.
@@ -226,4 +243,42 @@ func TestBigExchange(t *testing.T) {
 			t.Errorf("exit code %d, output\n%s", code, out)
 		}
 	}
+}
+
+// A node that runs something else is refused at once, and the job waits for the
+// right one.
+func TestAnotherCommand(t *testing.T) {
+	t.Parallel()
+	first := start(t, secret, "--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "RANKS", "gather", "small")
+	at := first.endpoint()
+	for says, args := range map[string][]string{
+		`of ddplaunch.test it has "large", node 0 has "small": give the same command on all nodes`: {"RANKS", "gather", "large"},
+		"it runs true, node 0 runs ddplaunch.test":                                                 {"true"},
+	} {
+		code, out := start(t, secret, append([]string{"--nnodes", "2", "--join", at}, args...)...).end()
+		if code != 1 {
+			t.Errorf("exit code %d", code)
+		}
+		want(t, out, "ddplaunch: the coordinator refuses this node: "+says+"\n")
+		want(t, first.output(), "was refused: "+says+"\n")
+	}
+	friend := start(t, secret, "--nnodes", "2", "--join", at, "RANKS", "gather", "small")
+	for _, j := range []*job{first, friend} {
+		if code, out := j.end(); code != 0 {
+			t.Errorf("exit code %d, output\n%s", code, out)
+		}
+	}
+}
+
+// A host that SLURM has named is missed by its name.
+func TestMissingHost(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(host, ".")
+	environ := append([]string{"SLURM_STEP_NODELIST=" + first + ",gpu[08-09]"}, secret...)
+	_, out := start(t, environ, "--nnodes", "3", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-timeout", "300ms", "RANKS", "gather").end()
+	want(t, out, "1 of 3 nodes joined within 300ms ("+host+"); missing: gpu08, gpu09\n")
 }

@@ -4,7 +4,7 @@ package rendezvous
 type Kind string
 
 const (
-	KindRegister Kind = "register" // node → coordinator: Node
+	KindRegister Kind = "register" // node → coordinator: Node, Command
 	KindAssign   Kind = "assign"   // coordinator → nodes: Nodes, Job
 	KindAck      Kind = "ack"      // node → coordinator
 	KindCommit   Kind = "commit"   // coordinator → nodes
@@ -34,6 +34,7 @@ type Message struct {
 	Kind    Kind       `json:"kind"`
 	Epoch   int        `json:"epoch"`
 	Node    *NodeInfo  `json:"node,omitempty"`
+	Command *Command   `json:"command,omitempty"`
 	Nodes   []NodeInfo `json:"nodes,omitempty"`
 	Job     string     `json:"job,omitempty"`
 	Key     []byte     `json:"key,omitempty"`

@@ -15,6 +15,7 @@ import (
 // NodeConfig describes one launcher.
 type NodeConfig struct {
 	Info NodeInfo
+	Run  Command
 	Key  []byte // the job's key; ranks get one derived from it and the epoch
 	Join string // where the coordinator is looked for; only for messages
 
@@ -92,8 +93,8 @@ func (n *Node) Start() []Effect {
 }
 
 func (n *Node) register() {
-	info := n.cfg.Info
-	n.send(Message{Kind: KindRegister, Node: &info})
+	info, run := n.cfg.Info, n.cfg.Run
+	n.send(Message{Kind: KindRegister, Node: &info, Command: &run})
 	n.timer(TimerRegister, n.cfg.Again)
 }
 

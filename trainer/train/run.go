@@ -48,6 +48,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	if w.Size() > 1 {
+		if err := checkSame(ctx, w.Rank(), cliflag.Values(fs), o.settings.DataDigest, w.Exchange); err != nil {
+			return err
+		}
+	}
 	if err := checkShare(o, w.Size()); err != nil { // every rank says so; none has begun anything
 		return err
 	}

@@ -297,6 +297,29 @@ func TestLaunchersOfOneHost(t *testing.T) {
 	}
 }
 
+// TestHostsWithOtherData has the same --data hold something else on each host: all
+// ranks say so before they begin.
+func TestHostsWithOtherData(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
+	m := twoMachines(s)
+	for out, seed := range map[string]string{"shards": "1", "other": "2"} {
+		s.must("mkshards", "synth", "--size", "32", "--seed", seed, "--train", "16", "--val", "8", "--test", "8", "--out", out)
+	}
+	m[1].sh("mount --bind other shards")
+	for i, r := range launchBoth(m, "10.9.0.1:29400", tiny("a", "--data", "shards", "--steps", "2")...) {
+		e := r.wait()
+		text := strings.TrimPrefix(e.stderr, hint("10.9.0.1:29400"))
+		if e.code != 2 || !strings.Contains(text, "train: --data holds other samples on rank 0 (digest ") {
+			t.Errorf("node %d: want exit code 2 and what differs, %v", i, e)
+		}
+	}
+	if _, err := os.Stat(s.path("a")); err == nil {
+		t.Error("the run was begun")
+	}
+}
+
 // TestAddresses has two hosts meet in every way in which node 0 may be called.
 func TestAddresses(t *testing.T) {
 	long(t)
