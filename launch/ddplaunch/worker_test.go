@@ -72,6 +72,8 @@ var modes = map[string]func(context.Context, *rendezvous.Group, []string) (int, 
 	"leave":    leaveMode,
 	"rejoin":   rejoinMode,
 	"timeout":  timeoutMode,
+	"stuck":    stuckMode,
+	"eat":      eatMode,
 }
 
 // ready meets the other ranks and prints this rank's pid.

@@ -75,15 +75,22 @@ func (d *delegate) NotifyJoin(n *memberlist.Node) {
 }
 
 // NotifyLeave tells of a member that died or left. One that left says so over its
-// link, after its last messages: that gets time to arrive first.
+// link, after its last messages: that gets time to arrive first. One that has a
+// life line is looked after there, with more signs to go by.
 func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	d.m.alive.Add(-1)
-	name := n.Name // n changes
-	if n.State == memberlist.StateLeft {
-		time.AfterFunc(leftWait, func() { d.m.lose(name) })
-		return
+	in := rendezvous.Inbound{From: n.Name}
+	d.m.mu.Lock()
+	l := d.m.lives[n.Name]
+	watched, left := l != nil && !l.left && !l.lost, l != nil && l.left
+	d.m.mu.Unlock()
+	switch {
+	case watched && n.State != memberlist.StateLeft:
+	case left || n.State == memberlist.StateLeft:
+		time.AfterFunc(leftWait, func() { d.m.lose(in) })
+	default:
+		d.m.lose(in)
 	}
-	d.m.lose(name)
 }
 
 func (d *delegate) NotifyUpdate(*memberlist.Node) {}

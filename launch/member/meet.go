@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/memberlist"
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/rendezvous"
@@ -31,6 +32,7 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: t
 type intro struct {
 	Name string `json:"name"`
 	Port int    `json:"port"` // on which it listens
+	Life bool   `json:"life"` // the connection is to be a life line
 }
 
 // patiently does try until it succeeds, fails for good, or cfg.Wait has passed.
@@ -110,11 +112,12 @@ func (m *Member) join(ctx context.Context) error {
 	if err := m.listen(c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap(), 0); err != nil {
 		return errors.Join(err, c.Close())
 	}
-	l, has, err := m.introduce(c)
+	l, has, err := m.introduce(c, false)
 	if err != nil {
 		return errors.Join(fmt.Errorf("node 0 at %s: %w", m.cfg.Endpoint, err), c.Close(), m.end())
 	}
 	m.wg.Go(func() { m.keep(c, l, has) })
+	m.wg.Go(func() { m.holdLife(l.peer) })
 	m.wg.Go(m.rejoin)
 	return nil
 }
@@ -157,9 +160,10 @@ func tune(c net.Conn) error {
 	return errors.Join(t.SetKeepAliveConfig(keepAlive), t.SetNoDelay(true), err, inner)
 }
 
-// introduce is the dialer's part of the introduction: it returns the link to the
-// coordinator, and the number of the last message which that has received.
-func (m *Member) introduce(c *secure) (*link, uint64, error) {
+// introduce is the dialer's part of the introduction, on a link or a life line: it
+// returns the link to the coordinator, and the number of the last message which
+// that has received.
+func (m *Member) introduce(c *secure, life bool) (*link, uint64, error) {
 	if err := c.SetDeadline(time.Now().Add(handshakeLimit)); err != nil {
 		return nil, 0, err
 	}
@@ -170,7 +174,7 @@ func (m *Member) introduce(c *secure) (*link, uint64, error) {
 	if known != "" {
 		got = m.link(known).got()
 	}
-	if err := m.sendIntro(c, got); err != nil {
+	if err := m.sendIntro(c, got, life); err != nil {
 		return nil, 0, err
 	}
 	in, has, err := readIntro(c)
@@ -189,8 +193,8 @@ func (m *Member) introduce(c *secure) (*link, uint64, error) {
 // errAnother is that the place of the coordinator has been taken by another.
 var errAnother = errors.New("another launcher has taken the place of node 0")
 
-func (m *Member) sendIntro(c *secure, got uint64) error {
-	text, err := json.Marshal(intro{m.cfg.Name, m.Port()})
+func (m *Member) sendIntro(c *secure, got uint64, life bool) error {
+	text, err := json.Marshal(intro{m.cfg.Name, m.Port(), life})
 	if err != nil {
 		return err
 	}
@@ -224,11 +228,11 @@ func (m *Member) keep(c *secure, l *link, has uint64) {
 			}
 			m.cfg.Log.Debug("link to the coordinator", "error", err)
 			if errors.Is(err, errFarewell) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errAnother) || foreign(err) {
-				m.lose(l.peer)
+				m.lose(rendezvous.Inbound{From: l.peer, Killed: !errors.Is(err, errFarewell)})
 				return
 			}
 			if c, err = m.dial(m.ctx); err == nil {
-				if _, has, err = m.introduce(c); err != nil {
+				if _, has, err = m.introduce(c, false); err != nil {
 					_ = c.Close()
 				}
 			}
@@ -242,8 +246,8 @@ func (m *Member) keep(c *secure, l *link, has uint64) {
 	}
 }
 
-// answer takes a connection of a launcher that wants a link. It is for the
-// coordinator; others have none.
+// answer takes a connection of a launcher that wants a link or a life line. It is
+// for the coordinator; others have none.
 func (m *Member) answer(c net.Conn) {
 	defer context.AfterFunc(m.ctx, func() { _ = c.Close() })()
 	defer func() { _ = c.Close() }()
@@ -264,17 +268,25 @@ func (m *Member) answer(c net.Conn) {
 	}
 	in, has, err := readIntro(s)
 	if err == nil {
-		err = errors.Join(m.sendIntro(s, m.link(in.Name).got()), c.SetDeadline(time.Time{}))
+		err = errors.Join(m.sendIntro(s, m.link(in.Name).got(), in.Life), c.SetDeadline(time.Time{}))
 	}
 	if err != nil {
 		m.cfg.Log.Debug("a connection was refused", "from", c.RemoteAddr(), "error", err)
 		return
 	}
+	if in.Life {
+		m.live(in.Name, s)
+		return
+	}
 	err = m.link(in.Name).run(s, has, func(msg rendezvous.Message) { m.push(rendezvous.Inbound{From: in.Name, Msg: msg}) })
 	m.cfg.Log.Debug("link ended", "to", in.Name, "error", err)
 	remote := c.RemoteAddr().(*net.TCPAddr).AddrPort()
-	if m.ctx.Err() == nil && (errors.Is(err, errFarewell) || refused(netip.AddrPortFrom(remote.Addr(), uint16(in.Port)))) {
-		m.lose(in.Name)
+	switch {
+	case m.ctx.Err() != nil:
+	case errors.Is(err, errFarewell):
+		m.lose(rendezvous.Inbound{From: in.Name})
+	case refused(netip.AddrPortFrom(remote.Addr(), uint16(in.Port))):
+		m.lose(rendezvous.Inbound{From: in.Name, Killed: true})
 	}
 }
 
@@ -295,7 +307,7 @@ func (m *Member) rejoin() {
 		m.mu.Lock()
 		name := m.coord
 		m.mu.Unlock()
-		if !m.knows(name) {
+		if m.find(name) == nil {
 			if _, err := m.list.Join([]string{at}); err != nil {
 				m.cfg.Log.Debug("join the members", "error", err)
 			}
@@ -307,11 +319,12 @@ func (m *Member) rejoin() {
 	}
 }
 
-func (m *Member) knows(name string) bool {
+// find is the member called name, nil if there is none.
+func (m *Member) find(name string) *memberlist.Node {
 	for _, n := range m.list.Members() {
 		if n.Name == name {
-			return true
+			return n
 		}
 	}
-	return false
+	return nil
 }

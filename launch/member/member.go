@@ -12,6 +12,9 @@
 //     a connection that breaks and is made again. An abort is gossiped too and
 //     may arrive twice, or early.
 //   - The loss of a launcher is told after what it has sent over its link.
+//   - A launcher that is killed is known of at once, by the end of its link and of
+//     its life line; one that falls silent is lost only if it does not answer when
+//     asked and no data of its ranks arrive.
 //
 // A Member's methods may be called from any goroutine. Its goroutines end with
 // Close, which waits for them.
@@ -76,16 +79,20 @@ type Member struct {
 	wg     sync.WaitGroup
 	alive  atomic.Int64 // members known to be alive
 	gossip *memberlist.TransmitLimitedQueue
-	at     netip.AddrPort // where the coordinator is, on another launcher
+	at     netip.AddrPort                    // where the coordinator is, on another launcher
+	vouch  atomic.Pointer[func(string) bool] // see Vouch
+	alone  atomic.Bool                       // this host is cut off
 
-	mu      sync.Mutex
-	changed *sync.Cond // something below has changed
-	coord   string     // name of the coordinator
-	arrived []rendezvous.Inbound
-	links   map[string]*link // by the other launcher's name
-	lost    map[string]bool  // has been told of, and has not come back
-	foreign strangers
-	closing bool
+	mu       sync.Mutex
+	changed  *sync.Cond // something below has changed
+	coord    string     // name of the coordinator
+	arrived  []rendezvous.Inbound
+	links    map[string]*link     // by the other launcher's name
+	lost     map[string]bool      // has been told of, and has not come back
+	lives    map[string]*life     // by name
+	answered map[string]time.Time // when a launcher has last answered a question
+	foreign  strangers
+	closing  bool
 }
 
 // Open starts a member. It returns when the coordinator listens or, on another
@@ -93,7 +100,7 @@ type Member struct {
 // until cfg.Wait has passed or ctx ends; a coordinator with another key or label
 // is an error at once.
 func Open(ctx context.Context, cfg Config) (*Member, error) {
-	m := &Member{cfg: cfg, secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}}
+	m := &Member{cfg: cfg, secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}}
 	m.changed = sync.NewCond(&m.mu)
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.gossip = &memberlist.TransmitLimitedQueue{NumNodes: func() int { return int(m.alive.Load()) }, RetransmitMult: 3}
@@ -204,15 +211,16 @@ func (m *Member) push(in rendezvous.Inbound) {
 	m.changed.Broadcast()
 }
 
-// lose tells, once, that the launcher called name is gone.
-func (m *Member) lose(name string) {
+// lose tells of the loss of a launcher, once.
+func (m *Member) lose(in rendezvous.Inbound) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lost[name] {
+	if m.lost[in.From] {
 		return
 	}
-	m.lost[name] = true
-	m.arrived = append(m.arrived, rendezvous.Inbound{From: name, Lost: true, Coordinator: name == m.coord})
+	m.lost[in.From] = true
+	in.Lost, in.Coordinator = true, in.From == m.coord
+	m.arrived = append(m.arrived, in)
 	m.changed.Broadcast()
 }
 
@@ -250,13 +258,16 @@ func (m *Member) Close() error {
 		}
 	}
 	m.mu.Unlock()
-	await(closeWait, live, (*link).pending)
+	m.settle(closeWait, live, (*link).pending)
 	for _, l := range live {
 		l.leave()
 	}
-	await(leaveWait, live, (*link).connected)
-	if err := m.list.Leave(leaveWait); err != nil {
-		m.cfg.Log.Debug("leave the group of launchers", "error", err) // the others find out by themselves
+	m.settle(leaveWait, live, (*link).connected)
+	m.farewell()
+	if !m.alone.Load() {
+		if err := m.list.Leave(leaveWait); err != nil {
+			m.cfg.Log.Debug("leave the group of launchers", "error", err) // the others find out by themselves
+		}
 	}
 	return m.end()
 }
@@ -270,6 +281,11 @@ func (m *Member) end() error {
 	for _, l := range m.links {
 		all = append(all, l)
 	}
+	for _, l := range m.lives {
+		if l.conn != nil {
+			_ = l.conn.Close()
+		}
+	}
 	m.mu.Unlock()
 	for _, l := range all {
 		l.close()
@@ -280,9 +296,10 @@ func (m *Member) end() error {
 	return err
 }
 
-// await waits until busy is true of no link, at most for d.
-func await(d time.Duration, links []*link, busy func(*link) bool) {
-	for deadline := time.Now().Add(d); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+// settle waits until busy is true of no link, at most for d. A host that is cut
+// off waits for nothing.
+func (m *Member) settle(d time.Duration, links []*link, busy func(*link) bool) {
+	for deadline := time.Now().Add(d); !m.alone.Load() && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		some := false
 		for _, l := range links {
 			some = some || busy(l)

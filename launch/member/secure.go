@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -161,10 +162,11 @@ func (s secret) aead(nonces []byte, sender string) (cipher.AEAD, error) {
 
 // secure is a connection whose bytes are sealed: records of four bytes of length,
 // most significant first, and the sealed text. The nonce is the record's number,
-// so a record can be neither left out, repeated nor moved. One goroutine may
-// read and one may write.
+// so a record can be neither left out, repeated nor moved. Any goroutine may write,
+// one at a time may read.
 type secure struct {
 	net.Conn
+	writing       sync.Mutex
 	in, out       cipher.AEAD
 	numIn, numOut uint64
 	text          []byte // opened and not yet read
@@ -176,6 +178,8 @@ func nonce(number uint64) []byte {
 
 // Write seals p and sends it.
 func (s *secure) Write(p []byte) (int, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	var out []byte
 	for part := range slices.Chunk(p, maxRecord) {
 		out = binary.BigEndian.AppendUint32(out[:0], uint32(len(part)+s.out.Overhead()))

@@ -32,6 +32,7 @@ type Exit struct {
 	Signal       string // "SIGKILL"; "" if it was not killed
 	SignalNumber int
 	During       string // its last progress
+	Why          string // why it was killed, if that is known
 }
 
 type nodePhase int
@@ -249,7 +250,7 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 		n.conclude()
 	case n.phase != working:
 	case e.Signal != "" && (n.stop == "" || e.SignalNumber != n.stopNum):
-		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During}))
+		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During, Text: e.Why}))
 	case e.Signal == "" && e.Code != 0 && e.Code != exitcode.Requeue:
 		n.report(n.blame(local, Cause{Kind: CauseExit, ExitCode: e.Code, During: e.During}))
 	default:
@@ -329,14 +330,15 @@ func (n *Node) askToStop(signal string, number int) {
 		return
 	}
 	n.stop, n.stopNum = signal, number
-	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, n.cfg.Grace)})
 	n.toAlive(Message{Kind: KindStop, Text: signal, Code: number}, number)
+	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, n.cfg.Grace)})
 	n.timer(TimerGrace, n.cfg.Grace)
 }
 
 // Lost handles the news that the launcher with the coordinator is dead,
-// unreachable, or has left. Of the others the coordinator judges.
-func (n *Node) Lost() []Effect {
+// unreachable, or has left; killed says that it is dead and its host lives. Of the
+// other launchers the coordinator judges.
+func (n *Node) Lost(killed bool) []Effect {
 	switch n.phase {
 	case joining:
 		c := n.failure // it was stopped
@@ -346,7 +348,15 @@ func (n *Node) Lost() []Effect {
 		n.finish(c.Code(), c)
 	case working, assigned:
 		n.end(&Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
-			Text: fmt.Sprintf("lost with %s and the coordinator: its host is dead or unreachable", rankRange(0, n.nodes[0].Nproc))}, false)
+			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}, false)
+	}
+	return n.flush()
+}
+
+// Alone handles the news that this host is cut off from all others.
+func (n *Node) Alone() []Effect {
+	if n.phase == working || n.phase == assigned {
+		n.end(cutOff(n.nodes, n.self), false)
 	}
 	return n.flush()
 }
@@ -383,6 +393,9 @@ func (n *Node) Expired(t Timer) []Effect {
 func (n *Node) end(c *Cause, restart bool) {
 	n.phase, n.cause, n.restart = aborting, c, restart && n.stops == 0
 	n.toAlive(Message{Kind: KindAbort, Cause: c}, int(syscall.SIGTERM))
+	if l := c.Rank - Base(n.nodes, n.self); c.Kind == CauseStuck && c.Signal != "" && l >= 0 && l < len(n.ranks) && n.ranks[l].alive {
+		n.emit(Signal{[]int{l}, int(syscall.SIGKILL)}) // it hears nothing
+	}
 	n.timer(TimerKill, n.cfg.KillWait)
 	n.conclude()
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,6 +39,9 @@ type process struct {
 	out   *outbox
 	log   *logFile // nil for none
 	pipes [2]*os.File
+
+	watcher watcher // of the loop
+	over    bool    // it has ended; of the loop
 
 	heard   chan struct{} // closed when the control channel has ended
 	drained sync.WaitGroup
@@ -152,6 +156,14 @@ func (p *process) wait() (rendezvous.Exit, error) {
 		exit.During = r.String()
 	}
 	return exit, nil
+}
+
+// peak is how much memory the rank, which has ended, had at most, in bytes.
+func (p *process) peak() int64 {
+	if u, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		return u.Maxrss * 1024
+	}
+	return 0
 }
 
 // close releases what the launcher holds of an ended rank, once its output has

@@ -1,0 +1,168 @@
+package member
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/rendezvous"
+)
+
+// A life line is a TCP connection between a launcher and the coordinator over
+// which each says ten times a second that it lives, and at its end that it
+// leaves. The kernel closes it however a process ends, so who is killed is known
+// at once; a host that is cut off falls silent, which is not yet a verdict: see
+// judge.
+//
+// It is opened like a link, and is none: what is said on a link may wait behind a
+// large message.
+const (
+	pulseInterval = 100 * time.Millisecond
+
+	sayAlive = 'a'
+	sayLeave = 'b'
+)
+
+// life is what is known of a launcher by its life line.
+type life struct {
+	conn   net.Conn  // nil if it is broken
+	heard  time.Time // when it last said anything
+	left   bool      // it has said that it leaves
+	lost   bool      // it has been reported
+	judged bool      // somebody is looking after it
+}
+
+// holdLife keeps a life line to the coordinator, called name, until Close, or until
+// the coordinator has left or is lost.
+func (m *Member) holdLife(name string) {
+	for {
+		c, err := m.dial(m.ctx)
+		if err == nil {
+			if _, _, err = m.introduce(c, true); err == nil {
+				m.live(name, c)
+			} else {
+				_ = c.Close()
+			}
+		}
+		if err != nil {
+			m.cfg.Log.Debug("no life line to the coordinator", "error", err)
+		}
+		m.mu.Lock()
+		l := m.lives[name]
+		over := l != nil && (l.left || l.lost) || m.lost[name]
+		m.mu.Unlock()
+		if over || m.ctx.Err() != nil {
+			return
+		}
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-time.After(rejoinInterval):
+		}
+	}
+}
+
+// live keeps up the life line c with the launcher called name to its end.
+func (m *Member) live(name string, c net.Conn) {
+	m.mu.Lock()
+	l := m.lives[name]
+	if l == nil {
+		l = &life{}
+		m.lives[name] = l
+	}
+	if m.closing || l.left || l.conn != nil {
+		m.mu.Unlock()
+		_ = c.Close()
+		return
+	}
+	l.conn = c
+	m.heard(name, l)
+	m.mu.Unlock()
+	over := make(chan struct{})
+	m.wg.Go(func() { m.pulse(c, over) })
+	err := m.hear(name, l, c)
+	close(over)
+	m.mu.Lock()
+	l.conn = nil
+	killed := !l.left && !m.closing && ended(err)
+	m.mu.Unlock()
+	_ = c.Close()
+	if killed {
+		m.report(l, rendezvous.Inbound{From: name, Lost: true, Killed: true})
+	}
+}
+
+// ended says that err is how a connection ends whose process has ended, on a
+// host that lives and says so.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
+}
+
+// pulse says that this launcher lives until over or Close. What it says waits
+// in a buffer if the network is slow.
+func (m *Member) pulse(c net.Conn, over <-chan struct{}) {
+	tick := time.NewTicker(pulseInterval)
+	defer tick.Stop()
+	for {
+		if _, err := c.Write([]byte{sayAlive}); err != nil {
+			return // hear knows
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			return
+		case <-m.ctx.Done():
+			return
+		}
+	}
+}
+
+// hear reads what the other end says until its end.
+func (m *Member) hear(name string, l *life, c net.Conn) error {
+	var b [64]byte
+	for {
+		n, err := c.Read(b[:])
+		m.mu.Lock()
+		switch {
+		case bytes.IndexByte(b[:n], sayLeave) >= 0:
+			l.left = true
+		case n > 0:
+			m.heard(name, l)
+		}
+		m.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// heard notes that a launcher lives, also if it was thought lost, and has it
+// looked after. m.mu is held.
+func (m *Member) heard(name string, l *life) {
+	if l.lost {
+		delete(m.lost, name)
+	}
+	l.heard, l.lost = time.Now(), false
+	if !l.judged && !m.closing {
+		l.judged = true
+		m.wg.Go(func() { m.judge(name, l) })
+	}
+}
+
+// farewell says that this launcher leaves, and closes the life lines.
+func (m *Member) farewell() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.lives {
+		if l.conn == nil {
+			continue
+		}
+		_ = l.conn.SetWriteDeadline(time.Now().Add(pulseInterval))
+		_, _ = l.conn.Write([]byte{sayLeave}) // who does not hear it sees the end
+		_ = l.conn.Close()
+	}
+}
