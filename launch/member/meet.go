@@ -91,7 +91,10 @@ func (m *Member) join(ctx context.Context) error {
 		var errs []error
 		for _, a := range all {
 			m.at = netip.AddrPortFrom(a, uint16(port))
-			if c, err = m.dial(ctx); err == nil || foreign(err) {
+			if c, err = m.dial(ctx); err == nil && !sameScope(c) {
+				err = errors.Join(fmt.Errorf("an address like %s of this machine: %w", a, errNotYet), c.Close())
+			}
+			if err == nil || foreign(err) {
 				return err
 			}
 			errs = append(errs, err)
@@ -120,6 +123,16 @@ func (m *Member) join(ctx context.Context) error {
 	m.wg.Go(func() { m.holdLife(l.peer) })
 	m.wg.Go(m.rejoin)
 	return nil
+}
+
+// sameScope reports whether both ends of c reach the next wire only, or both more:
+// the ranks of two hosts find each other from the addresses of both.
+func sameScope(c net.Conn) bool {
+	narrow := func(a net.Addr) bool {
+		t, ok := a.(*net.TCPAddr)
+		return ok && t.IP.To4() == nil && t.IP.IsLinkLocalUnicast()
+	}
+	return narrow(c.LocalAddr()) == narrow(c.RemoteAddr())
 }
 
 // foreign reports whether err is the answer of another job's launcher.
