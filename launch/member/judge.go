@@ -47,17 +47,17 @@ func (m *Member) Hint(to string, msg rendezvous.Message) {
 		to = m.coord
 		m.mu.Unlock()
 	}
-	body, err := rendezvous.Encode(msg)
+	body, err := json.Marshal(msg)
 	if err != nil {
 		m.cfg.Log.Error("a message cannot be sent", "kind", msg.Kind, "error", err)
 		return
 	}
-	m.packet(to, envelope{From: m.cfg.Name, Msg: body})
+	m.throw(to, packet{From: m.cfg.Name, Msg: body})
 }
 
-// packet sends e to a launcher in a packet that may be lost. It goes to where it
-// was last known to be, also if gossip thinks it dead.
-func (m *Member) packet(to string, e envelope) {
+// throw sends p to a launcher; it may be lost. It goes to where the launcher was
+// last known to be, also if gossip thinks it dead.
+func (m *Member) throw(to string, p packet) {
 	n := m.find(to)
 	m.mu.Lock()
 	if l := m.lives[to]; l != nil && n != nil {
@@ -69,7 +69,7 @@ func (m *Member) packet(to string, e envelope) {
 	if n == nil {
 		return
 	}
-	frame, err := json.Marshal(e)
+	frame, err := json.Marshal(p)
 	if err == nil {
 		err = m.list.SendBestEffort(n, frame)
 	}
@@ -92,7 +92,7 @@ func (m *Member) judge(name string, l *life) {
 		const tick = pulseInterval / 2
 		expected = expected.Add(tick)
 		select {
-		case <-m.done:
+		case <-m.ctx.Done():
 			return
 		case <-time.After(time.Until(expected)):
 		}
@@ -135,7 +135,7 @@ func (m *Member) report(l *life, in rendezvous.Inbound) {
 	l.lost = true
 	m.mu.Unlock()
 	if !known {
-		m.push(in)
+		m.lose(in)
 	}
 }
 
@@ -182,7 +182,7 @@ func (m *Member) ask(name string) (answered bool, others int) {
 
 // reach asks a launcher whether it is there.
 func (m *Member) reach(n *memberlist.Node) bool {
-	addr, err := net.ResolveUDPAddr("udp", net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port))))
+	addr, err := net.ResolveUDPAddr("udp", net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port)))) // see transport.zoned
 	if err != nil {
 		return false
 	}

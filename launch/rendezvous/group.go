@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -69,9 +70,13 @@ func (g *Group) Node() int { return g.w.Node }
 // Restart is how often the group has been formed again: the epoch.
 func (g *Group) Restart() int { return g.w.Restart }
 
-// Hosts is the identity of each rank's host, indexed by rank. Equal identities
-// mean that the ranks can share memory. The slice is the caller's.
-func (g *Group) Hosts() []string { return append([]string(nil), g.hosts...) }
+// Hosts is the identity of each rank's host, indexed by rank; see LocalHost. The
+// slice is the caller's.
+func (g *Group) Hosts() []string { return slices.Clone(g.hosts) }
+
+// Nodes is the number of each rank's node, and so of its launcher, indexed by
+// rank. The slice is the caller's.
+func (g *Group) Nodes() []int { return slices.Clone(g.nodes) }
 
 // Addr is the IP address, IPv4 or IPv6, at which the ranks of other nodes reach
 // this one: the address by which this node reaches node 0. With one node it is

@@ -15,6 +15,7 @@ import (
 // NodeConfig describes one launcher.
 type NodeConfig struct {
 	Info NodeInfo
+	Run  Command
 	Key  []byte // the job's key; ranks get one derived from it and the epoch
 	Join string // where the coordinator is looked for; only for messages
 
@@ -93,8 +94,8 @@ func (n *Node) Start() []Effect {
 }
 
 func (n *Node) register() {
-	info := n.cfg.Info
-	n.send(Message{Kind: KindRegister, Node: &info})
+	info, run := n.cfg.Info, n.cfg.Run
+	n.send(Message{Kind: KindRegister, Node: &info, Command: &run})
 	n.timer(TimerRegister, n.cfg.Again)
 }
 
@@ -334,11 +335,18 @@ func (n *Node) askToStop(signal string, number int) {
 	n.timer(TimerGrace, n.cfg.Grace)
 }
 
-// Lost handles the news that a launcher's host is dead or unreachable or, if
-// killed, that the launcher itself is dead. Only the coordinator's matters here;
-// of the others the coordinator judges.
-func (n *Node) Lost(name string, killed bool) []Effect {
-	if (n.phase == working || n.phase == assigned) && name == n.nodes[0].Name {
+// Lost handles the news that the launcher with the coordinator is dead,
+// unreachable, or has left; killed says that it is dead and its host lives. Of the
+// other launchers the coordinator judges.
+func (n *Node) Lost(killed bool) []Effect {
+	switch n.phase {
+	case joining:
+		c := n.failure // it was stopped
+		if c == nil {
+			c = refused(fmt.Sprintf("node 0 at %s is gone before all nodes had joined: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
+		}
+		n.finish(c.Code(), c)
+	case working, assigned:
 		n.end(&Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
 			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}, false)
 	}

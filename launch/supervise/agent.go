@@ -74,7 +74,7 @@ type agent struct {
 	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
-	signs  *signs     // of life, of other nodes
+	signs *signs // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
 	quit   chan struct{} // closed when Run takes no more events
@@ -212,7 +212,9 @@ func (a *agent) inbound(in rendezvous.Inbound) {
 		if a.coord != nil {
 			a.apply(a.coord.Lost(in.From, in.Killed))
 		}
-		a.apply(a.node.Lost(in.From, in.Killed))
+		if in.Coordinator {
+			a.apply(a.node.Lost(in.Killed))
+		}
 	case a.coord != nil:
 		a.apply(a.coord.Receive(in.From, in.Msg))
 	default:
