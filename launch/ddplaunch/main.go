@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -72,13 +73,18 @@ func run(ctx context.Context, args []string, stdout, stderr *outlet.Writer) erro
 		}
 	}
 	defer signal.Stop(signals)
+	flight := make(chan os.Signal, 1)
+	if !slices.Contains(o.signals, os.Signal(unix.SIGUSR2)) {
+		signal.Notify(flight, unix.SIGUSR2)
+		defer signal.Stop(flight)
+	}
 	cfg, err := interruptible(ctx, signals, func(ctx context.Context) (supervise.Config, error) {
 		return configure(ctx, o, os.Environ(), stdout, stderr)
 	})
 	if err != nil {
 		return err
 	}
-	cfg.Signals = signals
+	cfg.Signals, cfg.Flight = signals, flight
 	if cfg.TTY {
 		resized := make(chan os.Signal, 1)
 		signal.Notify(resized, unix.SIGWINCH)

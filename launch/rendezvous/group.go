@@ -39,7 +39,9 @@ type Group struct {
 	gathered chan Message // answer to the exchange under way
 	done     chan struct{}
 	stop     chan struct{}
+	flights  chan struct{} // capacity 1
 	signals  chan os.Signal
+	usr2     chan os.Signal
 	closed   chan struct{}
 	stopOnce sync.Once
 
@@ -238,6 +240,7 @@ func (g *Group) Close() error {
 		return nil
 	}
 	signal.Stop(g.signals)
+	signal.Stop(g.usr2)
 	close(g.closed)
 	var err error
 	if g.conn != nil {
@@ -274,6 +277,8 @@ func (g *Group) receive() {
 			}
 		case KindAbort:
 			g.end(m.Cause)
+		case KindFlight:
+			g.askFlight()
 		case KindStop:
 			g.stopOnce.Do(func() { close(g.stop) })
 		}
@@ -297,6 +302,32 @@ func (g *Group) watchSignals() {
 	case <-g.closed:
 	}
 }
+
+// watchFlights hears SIGUSR2, which asks for the last collectives of this rank
+// and, by its launcher, of the others on its node.
+func (g *Group) watchFlights() {
+	for {
+		select {
+		case <-g.usr2:
+			if g.conn == nil || g.conn.Send(Message{Kind: KindFlight, Epoch: g.w.Restart}) != nil {
+				g.askFlight() // there is no launcher to ask all
+			}
+		case <-g.closed:
+			return
+		}
+	}
+}
+
+func (g *Group) askFlight() {
+	select {
+	case g.flights <- struct{}{}:
+	default: // it is asked for already
+	}
+}
+
+// Flights says, once for each value, that somebody wants to see the last
+// collectives of this rank (SIGUSR2, to it or its launcher).
+func (g *Group) Flights() <-chan struct{} { return g.flights }
 
 func (g *Group) end(cause error) {
 	g.mu.Lock()

@@ -27,12 +27,13 @@ var ErrNoLauncher = errors.New("no launcher")
 // no launcher. Ranks of another launcher than ddplaunch are refused with an
 // error that wraps ErrNoLauncher.
 //
-// Join takes over SIGINT, SIGTERM, SIGUSR1 and SIGHUP until Close: the first of
+// Join takes over SIGUSR2, which asks for the last collectives (see Flights), and
+// SIGINT, SIGTERM, SIGUSR1 and SIGHUP until Close: the first of
 // them closes StopRequested on all ranks, after which they have their default
 // effect again; but SIGHUP, which kernel and shell both send when a terminal
 // goes away, is then ignored. Under nohup it is ignored from the beginning.
 func Join(ctx context.Context, w env.Worker) (*Group, error) {
-	g := &Group{w: w, done: make(chan struct{}), stop: make(chan struct{}), gathered: make(chan Message, 1)}
+	g := &Group{w: w, done: make(chan struct{}), stop: make(chan struct{}), gathered: make(chan Message, 1), flights: make(chan struct{}, 1)}
 	switch {
 	case w.ControlFD >= 0:
 		if err := g.connect(ctx); err != nil {
@@ -54,6 +55,9 @@ func Join(ctx context.Context, w env.Worker) (*Group, error) {
 		signal.Notify(g.signals, unix.SIGHUP)
 	}
 	g.wg.Go(g.watchSignals)
+	g.usr2 = make(chan os.Signal, 1)
+	signal.Notify(g.usr2, unix.SIGUSR2)
+	g.wg.Go(g.watchFlights)
 	return g, nil
 }
 

@@ -17,6 +17,7 @@ const (
 	KindDone     Kind = "done"     // node → coordinator: Code
 	KindEnd      Kind = "end"      // coordinator → nodes: Code
 	KindVitals   Kind = "vitals"   // node → coordinator: Vitals; may be lost
+	KindFlight   Kind = "flight"   // node → rank, or rank → node: show the last collectives
 	KindHello    Kind = "hello"    // rank → node: Text is the group, Code the pid
 	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key
 	KindBye      Kind = "bye"      // rank → node: it needs the group no more

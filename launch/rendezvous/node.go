@@ -170,6 +170,8 @@ func (n *Node) FromWorker(local int, m Message) []Effect {
 		if n.phase == working {
 			n.send(Message{Kind: KindStop, Text: m.Text, Code: m.Code})
 		}
+	case KindFlight:
+		n.emit(ShowFlight{})
 	case KindBye:
 		r.left = true
 		n.checkGone()

@@ -42,6 +42,7 @@ type Config struct {
 	Resized <-chan os.Signal // says that Columns has changed
 
 	Signals <-chan os.Signal // the first asks all ranks to stop, the second kills them
+	Flight  <-chan os.Signal // asks to show who lags, and the ranks for their last collectives
 	Log     *slog.Logger
 }
 
@@ -182,6 +183,8 @@ func (a *agent) loop(ctx context.Context) error {
 			a.memory.refresh(now)
 			a.watchRanks(now)
 			a.watchNodes(now)
+		case <-a.cfg.Flight:
+			a.showFlight()
 		case <-a.cfg.Resized:
 			a.resized()
 		case <-canceled:
@@ -255,6 +258,8 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 					signalGroup(p.cmd.Process.Pid, unix.Signal(e.Number))
 				}
 			}
+		case rendezvous.ShowFlight:
+			a.showFlight()
 		case rendezvous.Note:
 			a.console.say(e.Text)
 		case rendezvous.Finish:

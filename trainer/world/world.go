@@ -71,7 +71,23 @@ func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
 	}
 	w.Comm = comm // not before: a nil *host.Comm would make a Comm that is not nil
 	w.wg.Go(w.watch)
+	w.wg.Go(func() { w.showFlights(comm.Recent, log) })
 	return nil
+}
+
+// showFlights writes the last collectives of this rank to its log, a line each,
+// when somebody asks for them.
+func (w *World) showFlights(recent func() []collective.Entry, log *slog.Logger) {
+	for {
+		select {
+		case <-w.Flights():
+			for _, e := range recent() {
+				log.Info("flight", "collective", e.String())
+			}
+		case <-w.done:
+			return
+		}
+	}
 }
 
 // watch ends the collectives when the job ends.
