@@ -104,6 +104,10 @@ type Config struct {
 	// Ended, if set, is called when a collective for which Progress was called
 	// has ended. It must not block.
 	Ended func(seq uint64)
+
+	// Heard, if set, is called when data have arrived from the leader of another
+	// host, by whoever reads them. It must not block.
+	Heard func(rank int)
 }
 
 const maxRanks = 4096

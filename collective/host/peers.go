@@ -71,7 +71,7 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 		for _, ranks := range p.topo.hosts {
 			addrs = append(addrs, inZone(cards[ranks[0]].Net, cfg.ListenIP))
 		}
-		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, p.log); err != nil {
+		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, cfg.Heard, p.log); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"encoding/json"
 	"net"
 	"strconv"
 	"sync"
@@ -46,16 +47,34 @@ func (m *Member) Hint(to string, msg rendezvous.Message) {
 		to = m.coord
 		m.mu.Unlock()
 	}
+	p, err := m.packet(msg)
+	if err != nil {
+		m.cfg.Log.Error("a message cannot be sent", "kind", msg.Kind, "error", err)
+		return
+	}
+	m.send(to, p)
+}
+
+// send sends p to a launcher, unless it is lost on the way. It goes to where that
+// was last known to be, also if gossip thinks it dead.
+func (m *Member) send(to string, p packet) {
 	n := m.find(to)
+	m.mu.Lock()
+	if l := m.lives[to]; l != nil && n != nil {
+		l.node = n
+	} else if l != nil {
+		n = l.node
+	}
+	m.mu.Unlock()
 	if n == nil {
 		return
 	}
-	frame, err := m.wrap(msg)
+	frame, err := json.Marshal(p)
 	if err == nil {
 		err = m.list.SendBestEffort(n, frame)
 	}
 	if err != nil {
-		m.cfg.Log.Debug("a packet was not sent", "to", to, "kind", msg.Kind, "error", err)
+		m.cfg.Log.Debug("a packet was not sent", "to", to, "error", err)
 	}
 }
 

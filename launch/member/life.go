@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/hashicorp/memberlist"
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/rendezvous"
@@ -14,7 +15,8 @@ import (
 
 // A life line is a TCP connection between a launcher and the coordinator over
 // which each says ten times a second that it lives, and at its end that it
-// leaves. The kernel closes it however a process ends, so who is killed is known
+// leaves. It says so in a packet, too: a connection stands still if one direction
+// of it is full, since nothing is acknowledged. The kernel closes it however a process ends, so who is killed is known
 // at once; a host that is cut off falls silent, which is not yet a verdict: see
 // judge.
 //
@@ -29,11 +31,12 @@ const (
 
 // life is what is known of a launcher by its life line.
 type life struct {
-	conn   net.Conn  // nil if it is broken
-	heard  time.Time // when it last said anything
-	left   bool      // it has said that it leaves
-	lost   bool      // it has been reported
-	judged bool      // somebody is looking after it
+	conn   net.Conn         // nil if it is broken
+	heard  time.Time        // when it last said anything
+	node   *memberlist.Node // where it was last known to be, or nil
+	left   bool             // it has said that it leaves
+	lost   bool             // it has been reported
+	judged bool             // somebody is looking after it
 }
 
 // holdLife keeps a life line to the coordinator, called name, until Close, or until
@@ -83,7 +86,7 @@ func (m *Member) live(name string, c net.Conn) {
 	m.heard(name, l)
 	m.mu.Unlock()
 	over := make(chan struct{})
-	m.wg.Go(func() { m.pulse(c, over) })
+	m.wg.Go(func() { m.pulse(name, c, over) })
 	err := m.hear(name, l, c)
 	close(over)
 	m.mu.Lock()
@@ -104,13 +107,14 @@ func ended(err error) bool {
 
 // pulse says that this launcher lives until over or Close. What it says waits
 // in a buffer if the network is slow.
-func (m *Member) pulse(c net.Conn, over <-chan struct{}) {
+func (m *Member) pulse(name string, c net.Conn, over <-chan struct{}) {
 	tick := time.NewTicker(pulseInterval)
 	defer tick.Stop()
 	for {
 		if _, err := c.Write([]byte{sayAlive}); err != nil {
 			return // hear knows
 		}
+		m.send(name, packet{From: m.cfg.Name})
 		select {
 		case <-tick.C:
 		case <-over:

@@ -22,11 +22,12 @@ const (
 	dialLimit      = 2 * time.Second
 	verifyLimit    = 300 * time.Millisecond
 	firstHint      = 5 * time.Second // until it is said that nobody answers; then at twice the time
-	unacknowledged = 5 * time.Second // how long sent bytes may stay so before a connection is given up
+	unacknowledged = time.Minute     // how long sent bytes may stay so before a connection is given up
 )
 
-// keepAlive finds a host that is gone without a word.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}
+// keepAlive finds a host that is gone without a word, if judge does not. It has the
+// patience of a network whose queues are full.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 10 * time.Second, Count: 3}
 
 // intro is what launchers tell each other first on a link.
 type intro struct {

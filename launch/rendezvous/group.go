@@ -28,7 +28,7 @@ var errClosed = errors.New("the group is closed")
 type Group struct {
 	w     env.Worker
 	hosts []string
-	nodes []int
+	nodes []int // of each rank
 	addr  string
 	job   string
 	key   []byte
@@ -166,6 +166,15 @@ func (g *Group) Began(seq uint64) {
 func (g *Group) Ended(seq uint64) {
 	if g.page != nil {
 		g.page.Ended(statuspage.Collectives, seq+1)
+	}
+}
+
+// Heard says that data have arrived from a rank of another node: so the launcher
+// knows that node to live, whatever becomes of its own messages on a network that
+// is full of data. It costs as little as Progress.
+func (g *Group) Heard(rank int) {
+	if g.page != nil {
+		g.page.Heard(g.nodes[rank])
 	}
 }
 

@@ -52,6 +52,9 @@ type Transport interface {
 	Send(to string, m rendezvous.Message)
 	// Hint sends a message that may be lost, at once or not at all.
 	Hint(to string, m rendezvous.Message)
+	// Vouch gives the transport a way to learn of signs of life of a launcher's
+	// node that it does not see itself. lately may be called from any goroutine.
+	Vouch(lately func(name string) bool)
 	// Inbox delivers messages, and the news of lost launchers.
 	Inbox() <-chan rendezvous.Inbound
 	// Close delivers what is queued, within a second or so, and leaves.
@@ -71,6 +74,8 @@ type agent struct {
 	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
+	signs *signs // of life, of other nodes
+
 	events chan func()   // posted by other goroutines
 	quit   chan struct{} // closed when Run takes no more events
 	soon   []func()      // to be done before the next event
@@ -87,6 +92,10 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a := &agent{cfg: cfg, node: rendezvous.NewNode(cfg.Node), events: make(chan func()), quit: make(chan struct{})}
 	if cfg.Coordinator != nil {
 		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
+	}
+	a.signs = &signs{}
+	if cfg.Transport != nil {
+		cfg.Transport.Vouch(a.signs.lately)
 	}
 	if err := adopt(); err != nil {
 		return 1, err
@@ -172,6 +181,7 @@ func (a *agent) loop(ctx context.Context) error {
 		case now := <-looks.C:
 			a.memory.refresh(now)
 			a.watchRanks(now)
+			a.watchNodes(now)
 		case <-a.cfg.Resized:
 			a.resized()
 		case <-canceled:
@@ -283,6 +293,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	if err := a.release(); err != nil {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
+	a.signs.begin(e.Nodes)
 	n := e.Nodes[e.Self].Nproc
 	a.procs = make([]*process, n)
 	for local := range n {

@@ -64,6 +64,7 @@ func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
 			w.Progress(w.step.Load(), kind.String(), seq, label)
 		},
 		Ended: w.Ended,
+		Heard: w.Heard,
 	})
 	if err != nil {
 		return fmt.Errorf("connect the ranks: %w", err)
