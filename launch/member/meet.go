@@ -37,18 +37,20 @@ type intro struct {
 }
 
 // patiently does try until it succeeds, fails for good, or cfg.Wait has passed.
-func (m *Member) patiently(ctx context.Context, try func() error, passing func(error) bool) error {
+func (m *Member) patiently(ctx context.Context, try func(context.Context) error, passing func(error) bool) error {
 	started, hint := time.Now(), firstHint
+	limited, cancel := context.WithTimeout(ctx, m.cfg.Wait) // a look-up may take long
+	defer cancel()
 	for {
-		err := try()
+		err := try(limited)
 		switch waited := time.Since(started); {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !passing(err):
+		case limited.Err() == nil && !passing(err):
 			return err
-		case waited+redialInterval > m.cfg.Wait:
+		case limited.Err() != nil || waited+redialInterval > m.cfg.Wait:
 			return &lateError{m.cfg.Wait, err}
 		case waited > hint:
 			hint *= 2
@@ -84,7 +86,7 @@ func (m *Member) join(ctx context.Context) error {
 		return err
 	}
 	var c *secure
-	err = m.patiently(ctx, func() error {
+	err = m.patiently(ctx, func(ctx context.Context) error {
 		all, err := thisMachine().lookup(ctx, host)
 		if err != nil {
 			return err

@@ -127,7 +127,7 @@ func (m *Member) coordinate(ctx context.Context) error {
 		return err
 	}
 	var addr netip.Addr
-	err = m.patiently(ctx, func() (err error) {
+	err = m.patiently(ctx, func(ctx context.Context) (err error) {
 		addr, err = thisMachine().listenAddr(ctx, host)
 		return err
 	}, passing)
