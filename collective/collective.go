@@ -30,11 +30,13 @@ type Comm interface {
 	// Size is the number of ranks in the group.
 	Size() int
 
-	// Alloc returns n bytes, zeroed and aligned to 64 bytes, that collectives
-	// reduce where they lie, without copies. All ranks call Alloc in the same
+	// Alloc returns n bytes as a Vec of U8, zeroed and aligned to 64 bytes, that
+	// collectives reduce where they lie, without copies: in host memory, or in
+	// that of the device whose ranks the Comm connects, which no Go code can
+	// touch. Vec.As gives parts of it a type. All ranks call Alloc in the same
 	// order, also relative to Start, with the same n; Alloc waits for all of
 	// them. The memory lives until Close.
-	Alloc(n int) ([]byte, error)
+	Alloc(n int) (Vec, error)
 
 	// Start queues one collective and returns at once; it never waits for
 	// other ranks, and in the long run it allocates nothing. The memory of

@@ -83,7 +83,12 @@ func VecBF16(s []uint16) Vec {
 	return Vec{Type: BF16, Len: len(s), Ptr: unsafe.Pointer(unsafe.SliceData(s))}
 }
 
-// Bytes is the memory of v.
+// As is the same memory as elements of type d: those that fit in it.
+func (v Vec) As(d DType) Vec {
+	return Vec{Type: d, Len: v.Len * v.Type.Size() / d.Size(), Ptr: v.Ptr}
+}
+
+// Bytes is the memory of v, which must be the host's.
 func (v Vec) Bytes() []byte {
 	return unsafe.Slice((*byte)(v.Ptr), v.Len*v.Type.Size())
 }

@@ -99,19 +99,19 @@ func measure(ctx context.Context, c collective.Comm, opt options, size int) (res
 		return result{}, err
 	}
 	b.req = collective.Request{Kind: opt.kind, Op: opt.op, Label: fmt.Sprintf("%d bytes", size),
-		Vec: collective.Vec{Type: opt.dtype, Len: count, Ptr: unsafe.Pointer(unsafe.SliceData(mem))}}
+		Vec: mem.As(opt.dtype)}
 	times, wrong, err := b.repeat(ctx, opt)
 	if err != nil {
 		return result{}, err
 	}
 	r := result{Bench: benchName(opt.kind), Lib: "ebtrain-host", World: c.Size(), Hosts: opt.hosts, Memory: opt.memory,
-		Type: opt.dtype.String(), Op: opt.op.String(), Bytes: len(mem), Count: count, Reps: len(times), Wrong: wrong,
+		Type: opt.dtype.String(), Op: opt.op.String(), Bytes: mem.Len, Count: count, Reps: len(times), Wrong: wrong,
 		Correct: wrong == 0, GoMaxProcs: runtime.GOMAXPROCS(0)}
 	if len(times) > 0 {
 		slices.Sort(times)
 		best, p10, median := times[0], times[len(times)/10], times[len(times)/2]
 		r.Best, r.P10, r.Median = best*1e6, p10*1e6, median*1e6
-		gb := float64(len(mem)) / 1e9
+		gb := float64(mem.Len) / 1e9
 		r.Alg, r.AlgP10, r.AlgMedian = gb/best, gb/p10, gb/median
 		r.Bus = r.Alg * busFactor(opt.kind, c.Size())
 	}
@@ -136,12 +136,12 @@ func busFactor(k collective.Kind, n int) float64 {
 	return 1
 }
 
-func vectorMemory(c collective.Comm, opt options, n int) ([]byte, error) {
+func vectorMemory(c collective.Comm, opt options, n int) (collective.Vec, error) {
 	if opt.memory == "alloc" {
 		return c.Alloc(n)
 	}
 	words := make([]uint64, (n+7)/8) // aligned for every type
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n), nil
+	return collective.Vec{Type: collective.U8, Len: n, Ptr: unsafe.Pointer(unsafe.SliceData(words))}, nil
 }
 
 // repeat runs batches until rank 0 says stop, and checks some of them: the

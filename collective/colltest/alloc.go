@@ -16,8 +16,8 @@ func (f Factory) alloc(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if len(mem) != n {
-				return fmt.Errorf("alloc of %d bytes gave %d", n, len(mem))
+			if mem.Type != collective.U8 || mem.Len != n {
+				return fmt.Errorf("alloc of %d bytes gave %v[%d]", n, mem.Type, mem.Len)
 			}
 			b := f.Wrap(c, mem)
 			if n > 0 && uintptr(b.Ptr())%64 != 0 {
@@ -49,8 +49,8 @@ func (f Factory) alloc(t *testing.T) {
 		}
 		for i := range 200 { // ranks hurry ahead of each other
 			mem, err := c.Alloc(i)
-			if err != nil || len(mem) != i {
-				return fmt.Errorf("alloc %d of many: %d bytes, %w", i, len(mem), err)
+			if err != nil || mem.Len != i {
+				return fmt.Errorf("alloc %d of many: %d bytes, %w", i, mem.Len, err)
 			}
 		}
 		if _, err := c.Alloc(-1); err == nil {

@@ -44,7 +44,7 @@ type Factory struct {
 
 	// Wrap makes a Buffer of memory from c's Alloc. Nil means that the bytes
 	// can be read and written as they are.
-	Wrap func(c collective.Comm, mem []byte) Buffer
+	Wrap func(c collective.Comm, mem collective.Vec) Buffer
 
 	// Brief leaves out what only repeats with other sizes, as -short and -race do:
 	// for an implementation's second and third configuration.
@@ -66,7 +66,7 @@ func Run(t *testing.T, f Factory) {
 		f.Memory = func(_ collective.Comm, n int) (Buffer, error) { return hostBuffer(n), nil }
 	}
 	if f.Wrap == nil {
-		f.Wrap = func(_ collective.Comm, mem []byte) Buffer { return wrapHost(mem) }
+		f.Wrap = func(_ collective.Comm, mem collective.Vec) Buffer { return plain{mem.Bytes()} }
 	}
 	t.Run("values", f.values)
 	t.Run("large", f.large)

@@ -84,16 +84,12 @@ func play(open func(ctx context.Context, rank, size int, dir string) (collective
 	if scene == sceneIdle {
 		time.Sleep(300 * time.Millisecond)
 	}
-	req := collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Label: "doomed", Vec: f32(mem)}
+	req := collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Label: "doomed", Vec: mem.As(collective.F32)}
 	for err == nil {
 		err = collective.Do(ctx, c, req)
 	}
 	fmt.Printf("colltest: lost=%v %v\n", errors.Is(err, collective.ErrPeerLost), err)
 	return c.Close()
-}
-
-func f32(mem []byte) collective.Vec {
-	return collective.Vec{Type: collective.F32, Len: len(mem) / 4, Ptr: wrapHost(mem).Ptr()}
 }
 
 func killSelf(scene string) {

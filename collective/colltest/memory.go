@@ -22,8 +22,6 @@ func (p plain) Ptr() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(p.m
 func (p plain) Write(b []byte)      { copy(p.mem, b) }
 func (p plain) Read(b []byte)       { copy(b, p.mem) }
 
-func wrapHost(mem []byte) Buffer { return plain{mem} }
-
 // hostBuffer is ordinary memory, aligned for every type.
 func hostBuffer(n int) Buffer {
 	words := make([]uint64, n/8+1)

@@ -50,7 +50,7 @@ func reduceOften(b *testing.B, c collective.Comm, size int, more func(i int) boo
 		b.Error(err)
 		return
 	}
-	x := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(mem))), size/4)
+	x := unsafe.Slice((*float32)(mem.Ptr), size/4)
 	req := collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(x), Label: "benchmark"}
 	for i := 0; more(i); i++ {
 		for k := range x {

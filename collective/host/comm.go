@@ -58,17 +58,17 @@ func ticket(seq uint64, req collective.Request) collective.Ticket {
 	return collective.Ticket{Seq: seq, Kind: req.Kind, Label: req.Label}
 }
 
-// Alloc returns shared memory. See collective.Comm. It takes its place in the
+// Alloc returns shared memory, which Vec.Bytes shows. See collective.Comm. It takes its place in the
 // order of collectives: all ranks call it between the same two.
-func (c *Comm) Alloc(n int) ([]byte, error) {
+func (c *Comm) Alloc(n int) (collective.Vec, error) {
 	if n < 0 {
-		return nil, fmt.Errorf("%w: alloc of %d bytes", collective.ErrInvalid, n)
+		return collective.Vec{}, fmt.Errorf("%w: alloc of %d bytes", collective.ErrInvalid, n)
 	}
 	it := item{alloc: &allocation{n: n}, req: collective.Request{Kind: collective.Allocation, Label: fmt.Sprintf("%d bytes", n)}}
 	if err := c.runner.wait(context.Background(), c.runner.put(it)); err != nil {
-		return nil, fmt.Errorf("alloc of %d bytes, rank %d: %w", n, c.Rank(), err)
+		return collective.Vec{}, fmt.Errorf("alloc of %d bytes, rank %d: %w", n, c.Rank(), err)
 	}
-	return it.alloc.mem, nil
+	return collective.VecOf(it.alloc.mem), nil
 }
 
 // Abort ends the group. See collective.Comm.

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"testing"
-	"unsafe"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
@@ -100,7 +99,7 @@ func everyCollective(c collective.Comm) ([]collective.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		vecs := []collective.Vec{collective.VecOf(make([]float32, n)), collective.VecOf(unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(mem))), n))}
+		vecs := []collective.Vec{collective.VecOf(make([]float32, n)), mem.As(collective.F32)}
 		if n < 1000 {
 			vecs = append(vecs, collective.VecBF16(make([]uint16, n)), collective.VecOf(make([]int64, n)))
 		}

@@ -66,10 +66,10 @@ func NewGroup(size int) []collective.Comm {
 	return comms
 }
 
-func (m *member) Rank() int                   { return m.rank }
-func (m *member) Size() int                   { return m.size }
-func (m *member) Alloc(n int) ([]byte, error) { return make([]byte, n), nil }
-func (m *member) Close() error                { return nil }
+func (m *member) Rank() int                           { return m.rank }
+func (m *member) Size() int                           { return m.size }
+func (m *member) Alloc(n int) (collective.Vec, error) { return collective.VecOf(make([]byte, n)), nil }
+func (m *member) Close() error                        { return nil }
 
 func (m *member) Abort(cause error) {
 	m.mu.Lock()

@@ -7,15 +7,18 @@
 //
 // The interface fits an asynchronous device. A program's inputs and outputs
 // are fixed host buffers: the caller fills the inputs, Launch queues one run
-// and returns, Wait returns when it is complete and the outputs are readable.
-// Nothing is allocated per run.
+// and returns, Wait returns when the oldest run is complete and its outputs are
+// readable. Nothing is allocated per run. How many runs may be queued is the
+// program's Depth; with 1, as on the cpu, Launch and Wait take turns.
 //
 // # Collectives
 //
 // AllReduce nodes run on the Comm given at compile time, started as soon as
 // their inputs exist and waited for where their results are first needed. The
 // order in which a program starts them is a function of the graph alone, so
-// ranks that compile equal graphs agree.
+// ranks that compile equal graphs agree. That Comm is what Backend.Connect makes
+// of the one that connects the hosts' ranks: the cpu reduces over the same, a
+// GPU over NCCL.
 //
 // # Concurrency
 //
@@ -40,6 +43,15 @@ type Backend interface {
 	Name() string
 	// NewVars returns an empty set of variables on this device.
 	NewVars() Vars
+	// Connect is the Comm over which this backend's programs reduce, for the
+	// ranks that host connects: host itself where they compute in host memory.
+	// All ranks call it, in the same order relative to host's collectives. A
+	// backend whose programs queue runs (see Program.Depth) gives one of its own,
+	// so that host's collectives may be used meanwhile. An abort of either is one
+	// of both. host, which the caller keeps and closes after the backend, is nil in
+	// a world of one, and so then is the result. Close of the backend releases what
+	// Connect made.
+	Connect(ctx context.Context, host collective.Comm) (collective.Comm, error)
 	// Compile makes a program of the live part of g. Every Var leaf must be in
 	// o.Vars, with the leaf's type.
 	Compile(g *graph.Graph, o Options) (Program, error)
@@ -63,7 +75,8 @@ type Options struct {
 	Name string
 	// Vars holds the variables. They must come from the same backend.
 	Vars Vars
-	// Comm carries AllReduce; nil means a world of one.
+	// Comm carries AllReduce: the backend's Connect made it. nil means a world of
+	// one.
 	Comm collective.Comm
 	// Profile makes the program keep the time of each op (see Stats).
 	Profile bool
@@ -114,29 +127,36 @@ type Vars interface {
 
 // Program is a compiled graph.
 type Program interface {
+	// Depth is how many runs may be queued, at least 1. Runs are done one after
+	// the other, in order.
+	Depth() int
 	// Input is the host buffer of an input, nil if the live part of the graph
-	// has no input of that name. It must not be touched between Launch and Wait.
+	// has no input of that name. It keeps what is in it from run to run. It must
+	// not be touched between Launch and Wait; above Depth 1 it may be filled for
+	// the next run as soon as Launch has returned.
 	Input(name string) *Tensor
 	// Output is the host buffer of a named output, nil if there is none. It is
-	// valid from Wait to the next Launch.
+	// valid from Wait to the next Launch; above Depth 1, to the next Wait.
 	Output(name string) *Tensor
-	// Launch queues one run and returns at once. Runs do not overlap: Wait must
-	// come between two Launches.
+	// Launch queues one run and returns, as soon as the inputs are its own. It is
+	// an error where Depth runs are queued already.
 	Launch(ctx context.Context) error
-	// Wait blocks until the run is complete: outputs readable, variables
-	// assigned. If it returns an error, variables are as before the run or
-	// undefined; the error says which op and where.
+	// Wait blocks until the oldest run is complete: outputs readable; variables
+	// assigned, if no other run is queued. If it returns an error, which says which
+	// op and where, variables are as before the run or undefined, and the runs
+	// queued behind it are over too: nobody waits for them.
 	Wait(ctx context.Context) error
-	// Stats are sizes known since compilation and times of the runs so far.
+	// Stats are sizes known since compilation and times of the runs so far. It is
+	// called between a Wait and the next Launch; above Depth 1 at any time.
 	Stats() Stats
 	// Dump writes the program as text: order, buffers, fused groups. Equal
 	// graphs give equal text.
 	Dump(w io.Writer) error
-	// Close releases the program's memory.
+	// Close ends the runs that are queued, and releases the program's memory.
 	Close() error
 }
 
-// Run is Launch and Wait.
+// Run is Launch and Wait, where no run is queued.
 func Run(ctx context.Context, p Program) error {
 	if err := p.Launch(ctx); err != nil {
 		return err

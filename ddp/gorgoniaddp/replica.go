@@ -3,7 +3,6 @@ package gorgoniaddp
 import (
 	"context"
 	"fmt"
-	"unsafe"
 
 	"ebtrain/collective"
 
@@ -45,7 +44,7 @@ func New(ctx context.Context, comm collective.Comm, nodes gorgonia.Nodes, cfg Co
 		if err != nil {
 			return nil, r.abort(fmt.Errorf("gorgoniaddp: bucket %d of %d: %w", i, len(r.buckets), err))
 		}
-		v.Ptr = unsafe.Pointer(unsafe.SliceData(mem))
+		*v = mem.As(v.Type)
 	}
 	if err := r.agree(ctx, cfg.VerifyInit); err != nil {
 		return nil, err

@@ -22,12 +22,29 @@ const Names = "auto, cpu, ref"
 
 // Precisions are the values of --precision: the type in which convolutions and
 // matrix products multiply. All else is float32.
-const Precisions = F32 + ", " + BF16
+const Precisions = F32 + ", " + TF32 + ", " + BF16
 
 const (
-	F32  = "f32"
+	F32  = "f32"  // with all its digits
+	TF32 = "tf32" // float32 of 10 bits behind the point, on GPUs that have it
 	BF16 = "bf16"
 )
+
+// Config is where and how a rank computes.
+type Config struct {
+	Device    string // one of Names
+	Precision string // one of Precisions
+	// Threads is per rank; 0 obeys OMP_NUM_THREADS, which ddplaunch sets, and without
+	// it shares the cores among the ranks of this host.
+	Threads int
+	// LocalRank and LocalRanks are this rank's number among those of its host, which
+	// chooses among the devices of a kind where there are several, and how many they
+	// are; 0 ranks is 1.
+	LocalRank, LocalRanks int
+}
+
+// errNoCUDA is the answer to --device cuda.
+var errNoCUDA = errors.New("--device cuda: this program has no backend for NVIDIA GPUs yet: use --device cpu, or auto")
 
 // maxThreads bounds the threads of a rank: more is a typing mistake.
 func maxThreads() int { return max(64, 8*runtime.NumCPU()) }
@@ -35,11 +52,17 @@ func maxThreads() int { return max(64, 8*runtime.NumCPU()) }
 // Check reports a --device, a --precision or a --threads that Open
 // cannot take.
 func Check(device, precision string, threads int) error {
+	if device == "cuda" {
+		return errNoCUDA
+	}
 	if !slices.Contains(strings.Split(Names, ", "), device) {
 		return fmt.Errorf("unknown --device %q: want one of %s", device, Names)
 	}
 	if !slices.Contains(strings.Split(Precisions, ", "), precision) {
 		return fmt.Errorf("unknown --precision %q: want one of %s", precision, Precisions)
+	}
+	if precision == TF32 {
+		return fmt.Errorf("--precision tf32: only NVIDIA GPUs multiply in TF32, and --device %s computes on the CPU: use --precision f32", device)
 	}
 	if device == "ref" && precision != F32 {
 		return fmt.Errorf("--device ref computes in float32 only, and --precision is %s: use --device cpu", precision)
@@ -50,24 +73,23 @@ func Check(device, precision string, threads int) error {
 	return nil
 }
 
-// Open opens a device, "auto" is the CPU, that multiplies in the given
-// precision; it fails where the processor has no instructions for it. threads is per rank; 0 obeys
-// OMP_NUM_THREADS, which ddplaunch sets, and without it shares the cores among
-// the localRanks of this host.
-func Open(device, precision string, threads, localRanks int) (exec.Backend, error) {
-	if err := Check(device, precision, threads); err != nil {
+// Open opens a device, "auto" is the CPU, that multiplies in the given precision;
+// it fails where the processor has no instructions for it.
+func Open(c Config) (exec.Backend, error) {
+	if err := Check(c.Device, c.Precision, c.Threads); err != nil {
 		return nil, err
 	}
-	if device == "ref" {
+	if c.Device == "ref" {
 		return ref.New(), nil
 	}
+	threads := c.Threads
 	if threads == 0 {
 		var err error
-		if threads, err = defaultThreads(os.Getenv("OMP_NUM_THREADS"), localRanks); err != nil {
+		if threads, err = defaultThreads(os.Getenv("OMP_NUM_THREADS"), c.LocalRanks); err != nil {
 			return nil, err
 		}
 	}
-	b, err := cpu.New(cpu.Config{Threads: threads, BF16: precision == BF16})
+	b, err := cpu.New(cpu.Config{Threads: threads, BF16: c.Precision == BF16})
 	if errors.Is(err, cpu.ErrNoBF16) {
 		return nil, fmt.Errorf("--precision bf16: %w: use --precision f32", err)
 	}

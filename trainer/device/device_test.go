@@ -1,9 +1,12 @@
 package device
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 )
 
@@ -32,9 +35,11 @@ func TestOpen(t *testing.T) {
 	}{
 		{"auto", F32, 1, ""}, {"cpu", F32, 1, ""}, {"ref", F32, 0, ""},
 		{"gpu", F32, 1, `unknown --device "gpu"`}, {"cpu", F32, -1, "want --threads"}, {"ref", F32, 1 << 20, "want --threads"},
-		{"cpu", "f16", 1, `unknown --precision "f16": want one of f32, bf16`}, {"ref", BF16, 1, "--device ref computes in float32 only"},
+		{"cpu", "f16", 1, `unknown --precision "f16": want one of f32, tf32, bf16`}, {"ref", BF16, 1, "--device ref computes in float32 only"},
+		{"auto", TF32, 1, "--precision tf32: only NVIDIA GPUs multiply in TF32, and --device auto computes on the CPU: use --precision f32"}, {"ref", TF32, 1, "--precision tf32"},
+		{"cuda", F32, 1, "--device cuda: this program has no backend for NVIDIA GPUs yet: use --device cpu"}, {"cuda", TF32, 1, "--device cuda: "},
 	} {
-		b, err := Open(c.device, c.precision, c.threads, 1)
+		b, err := Open(Config{Device: c.device, Precision: c.precision, Threads: c.threads, LocalRanks: 1})
 		if err == nil {
 			if err := b.Close(); err != nil {
 				t.Error(err)
@@ -48,7 +53,7 @@ func TestOpen(t *testing.T) {
 
 // TestOpenBF16 wants a backend in bfloat16, or the reason and the way out.
 func TestOpenBF16(t *testing.T) {
-	b, err := Open("auto", BF16, 1, 1)
+	b, err := Open(Config{Device: "auto", Precision: BF16, Threads: 1})
 	if err != nil {
 		if s := err.Error(); !strings.HasPrefix(s, "--precision bf16: cpu: no bf16: ") || !strings.HasSuffix(s, ": use --precision f32") {
 			t.Errorf("got %v", err)
@@ -71,11 +76,38 @@ func TestCheckMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := checkMemory(g, 2<<30, "--n"); err != nil {
+	if err := CheckMemory(sized{store: Store{Bytes: 2 << 30}}, g, "--n"); err != nil {
 		t.Error(err)
 	}
-	err = checkMemory(g, 2<<30-1, "--n")
-	if want := "one value of the program, f32[268435456], takes 1.0 GiB, and this machine has 2.0 GiB of memory: choose a smaller --n"; err == nil || err.Error() != want {
+	err = CheckMemory(sized{store: Store{Bytes: 2<<30 - 1, Of: "GPU 1"}}, g, "--n")
+	if want := "one value of the program, f32[268435456], takes 1.0 GiB, and GPU 1 has 2.0 GiB of memory: choose a smaller --n"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
+	}
+	broken := errors.New("no answer")
+	if err := CheckMemory(sized{err: broken}, g, "--n"); !errors.Is(err, broken) {
+		t.Errorf("got %v, want what the device said", err)
+	}
+}
+
+// sized is a backend with a memory of its own.
+type sized struct {
+	exec.Backend
+	store Store
+	err   error
+}
+
+func (s sized) Memory() (Store, error) { return s.store, s.err }
+
+func TestMemory(t *testing.T) {
+	here, err := Memory(nil)
+	if err != nil || here.Bytes < 1<<20 || here.Of != "this machine" || here.Share(2) != here.Bytes/2 {
+		t.Errorf("this machine has %+v, %v", here, err)
+	}
+	if plain, err := Memory(ref.New()); err != nil || plain != here {
+		t.Errorf("a backend in host memory has %+v, %v, want %+v", plain, err, here)
+	}
+	gpu := Store{Bytes: 8 << 30, Of: "GPU 0", Own: true}
+	if got, err := Memory(sized{store: gpu}); err != nil || got != gpu || got.Share(4) != gpu.Bytes {
+		t.Errorf("got %+v, %v, share %d; want %+v, all of it", got, err, got.Share(4), gpu)
 	}
 }

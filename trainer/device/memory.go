@@ -5,39 +5,64 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 )
 
-// Memory is the memory of this machine, in bytes.
-func Memory() (int64, error) {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return 0, fmt.Errorf("how much memory there is: %w", err)
-	}
-	return int64(info.Totalram * uint64(info.Unit)), nil
+// Store is a memory that programs compute in.
+type Store struct {
+	Bytes int64
+	// Of is whose it is, for people: "this machine", "GPU 3 (NVIDIA H200)".
+	Of string
+	// Own says that a rank has it for itself; this machine's is shared by the ranks
+	// on it.
+	Own bool
 }
 
-// CheckMemory reports a program that cannot run here because one of its values
-// alone takes more than half the memory of this machine; smaller names the flags that
-// make it smaller. A program that passes may still need too much.
-func CheckMemory(g *graph.Graph, smaller string) error {
-	have, err := Memory()
+// Sizer is a backend whose programs compute in another memory than this machine's.
+type Sizer interface {
+	// Memory is that memory.
+	Memory() (Store, error)
+}
+
+// Memory is where programs of b compute: its own memory if it is a Sizer, else, and
+// for nil, this machine's.
+func Memory(b exec.Backend) (Store, error) {
+	if s, ok := b.(Sizer); ok {
+		return s.Memory()
+	}
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return Store{}, fmt.Errorf("how much memory there is: %w", err)
+	}
+	return Store{Bytes: int64(info.Totalram * uint64(info.Unit)), Of: "this machine"}, nil
+}
+
+// Share is what one of the ranks on this machine may take of it.
+func (s Store) Share(ranks int) int64 {
+	if s.Own {
+		return s.Bytes
+	}
+	return s.Bytes / int64(ranks)
+}
+
+// CheckMemory reports a program that cannot run on b because one of its values
+// alone takes more than half of b's Memory; smaller names the flags that make it
+// smaller. A program that passes may still need too much.
+func CheckMemory(b exec.Backend, g *graph.Graph, smaller string) error {
+	have, err := Memory(b)
 	if err != nil {
 		return err
 	}
-	return checkMemory(g, uint64(have), smaller)
-}
-
-func checkMemory(g *graph.Graph, have uint64, smaller string) error {
 	var largest graph.Type
 	for i := range g.NumValues() {
 		if t := g.Type(graph.ID(i)); t.DType != 0 && t.Bytes() > bytes(largest) {
 			largest = t
 		}
 	}
-	if need := uint64(bytes(largest)); need > have/2 { // never one value alone
-		return fmt.Errorf("one value of the program, %v, takes %.1f GiB, and this machine has %.1f GiB of memory: choose a smaller %s",
-			largest, gib(need), gib(have), smaller)
+	if need := int64(bytes(largest)); need > have.Bytes/2 { // never one value alone
+		return fmt.Errorf("one value of the program, %v, takes %.1f GiB, and %s has %.1f GiB of memory: choose a smaller %s",
+			largest, gib(need), have.Of, gib(have.Bytes), smaller)
 	}
 	return nil
 }
@@ -50,4 +75,4 @@ func bytes(t graph.Type) int {
 	return t.Bytes()
 }
 
-func gib(n uint64) float64 { return float64(n) / (1 << 30) }
+func gib(n int64) float64 { return float64(n) / (1 << 30) }

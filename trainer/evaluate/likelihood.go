@@ -25,6 +25,12 @@ func (e *evaluation) gap(ctx context.Context, r *report) (err error) {
 	return err
 }
 
+// loss measures the loss that the weights descend.
+func (e *evaluation) loss(ctx context.Context, r *report) (err error) {
+	r.Loss, err = e.mean(ctx, "loss", algo.OutputLoss, e.trained.Model.(algo.Losing).Loss)
+	return err
+}
+
 // likelihood measures the mean log-likelihood, −⟨E(v)⟩ − log Z.
 func (e *evaluation) likelihood(ctx context.Context, r *report) error {
 	energy, err := e.mean(ctx, "likelihood", algo.OutputEnergy, e.energyOf)
@@ -65,7 +71,7 @@ func (e *evaluation) mean(ctx context.Context, phase, output string, build train
 	}
 	m := values.Mean()
 	if math.IsNaN(m) || math.IsInf(m, 0) {
-		return nil, fmt.Errorf("the mean of %s over %d %s is %v: training has diverged, or the data are nothing like what was trained on", output, values.N(), trained.Noun(e.takes), m)
+		return nil, fmt.Errorf("training diverged: the mean %s of %d %s of %s/%s is %v", output, values.N(), trained.Noun(e.takes), e.o.data, e.o.split, m)
 	}
 	return &m, nil
 }

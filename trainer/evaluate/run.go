@@ -30,7 +30,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	backend, err := device.Open(o.device, device.F32, o.threads, 1)
+	backend, err := device.Open(device.Config{Device: o.device, Precision: device.F32, Threads: o.threads})
 	if err != nil {
 		return err
 	}

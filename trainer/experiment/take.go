@@ -5,14 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/measure"
 	"ebtrain/trainer/experiment/plan"
-	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 )
 
@@ -36,7 +36,7 @@ func (b *bench) take(ctx context.Context) (cell.Measured, error) {
 		}
 		m.Values[name] = v
 	}
-	m.Curves, err = b.curves(ctx, evidence.Records)
+	m.Curves, err = b.curves(ctx, evidence)
 	return m, err
 }
 
@@ -49,14 +49,52 @@ func notMeasured(err error) error {
 // sampled is the measure that says whether a row is sampled from.
 const sampled = "sample-s"
 
+// fisherLast is the measure of the last step, whichever was chosen.
+const fisherLast = "fisher-last"
+
+// choose is the step whose checkpoint is measured.
+func (b *bench) choose(ctx context.Context) (int64, error) {
+	sel := b.w.e.Select
+	if sel == nil {
+		return b.t.steps, nil
+	}
+	m, _ := measure.Find(sel.Measure) // the plan is valid
+	best, at := math.Inf(1), b.t.steps
+	every := max(1, b.t.steps/sel.Of)
+	for step := every; step <= b.t.steps; step += every {
+		fields, err := b.evaluate(ctx, b.asking(m.Asks, step, sel.Evaluate))
+		if err != nil {
+			return 0, err
+		}
+		v, err := m.Of(measure.Evidence{Evaluation: fields})
+		if err != nil {
+			return 0, notMeasured(err)
+		}
+		if v < best {
+			best, at = v, step
+		}
+	}
+	return at, nil
+}
+
 // evidence is what the run left, and what evaluate and sample add.
 func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 	if e.Records, err = rundir.ReadMetrics(rundir.Layout(b.t.Dir()).MetricsFile()); err != nil {
 		return e, err
 	}
 	e.TrainCPU = b.begun.CPU("train")
-	if b.w.e.Evaluate != nil {
-		if e.Evaluation, err = b.evaluate(ctx, b.t.Dir()); err != nil {
+	if e.Step, err = b.choose(ctx); err != nil {
+		return e, err
+	}
+	if asks := b.asks(); asks != "" {
+		args := b.asking(asks, e.Step, b.w.e.Evaluate)
+		b.command = append(b.command, append([]string{"evaluate"}, args...))
+		if e.Evaluation, err = b.evaluate(ctx, args); err != nil {
+			return e, err
+		}
+	}
+	if last := slices.Contains(b.w.e.Measured(b.t.row), fisherLast); last && e.Step != b.t.steps {
+		if e.Last, err = b.evaluate(ctx, b.asking("fisher", b.t.steps, b.w.e.Evaluate)); err != nil {
 			return e, err
 		}
 	}
@@ -70,26 +108,40 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 	return e, err
 }
 
-// evaluate measures the newest checkpoint of a run directory.
-func (b *bench) evaluate(ctx context.Context, dir string) (map[string]any, error) {
-	args := append([]string{"--json", "--run=" + dir, fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
-	args = append(args, plan.Flags(b.w.e.Evaluate)...)
-	if dir == b.t.Dir() {
-		b.command = append(b.command, append([]string{"evaluate"}, args...))
+// asks are the words of evaluate --measures that the row's columns and pictures
+// need.
+func (b *bench) asks() string {
+	words := measure.Asks(b.w.e.Measured(b.t.row)...)
+	for _, p := range b.w.e.Pictures {
+		if p.Asks != "" && (p.Rows == nil || slices.Contains(p.Rows, b.t.Row)) {
+			words += "," + p.Asks
+		}
 	}
+	return strings.TrimPrefix(words, ",")
+}
+
+// asking are the flags of evaluate that ask the checkpoint of a step for some
+// measures.
+func (b *bench) asking(measures string, step int64, flags map[string]string) []string {
+	args := append([]string{"--json", "--run=" + b.t.Dir(), "--measures=" + measures, fmt.Sprintf("--step=%d", step), fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
+	return append(args, plan.Flags(flags)...)
+}
+
+// evaluate runs evaluate.
+func (b *bench) evaluate(ctx context.Context, args []string) (map[string]any, error) {
 	var out bytes.Buffer
 	if err := b.program(ctx, "evaluate", b.w.tools.evaluate, args, &out); err != nil {
 		return nil, err
 	}
 	fields, err := measure.ReadEvaluation(out.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("evaluate --json of %s: %w", dir, err)
+		return nil, fmt.Errorf("evaluate --json: %w", err)
 	}
 	return fields, nil
 }
 
 // curves are the numbers over steps.
-func (b *bench) curves(ctx context.Context, records []rundir.Record) (map[string][]measure.Point, error) {
+func (b *bench) curves(ctx context.Context, e measure.Evidence) (map[string][]measure.Point, error) {
 	curves := map[string][]measure.Point{}
 	for _, c := range b.w.e.Curves {
 		if slices.Contains(b.t.row.Lacks, c.Name) {
@@ -98,10 +150,10 @@ func (b *bench) curves(ctx context.Context, records []rundir.Record) (map[string
 		var points []measure.Point
 		var err error
 		if c.Loss != "" {
-			if points, err = measure.Curve(records, c.Loss); err != nil {
+			if points, err = measure.Curve(e.Records, c.Loss); err != nil {
 				return nil, notMeasured(err)
 			}
-		} else if points, err = b.checkpoints(ctx, c); err != nil {
+		} else if points, err = b.checkpoints(ctx, c, e); err != nil {
 			return nil, err
 		}
 		curves[c.Name] = points
@@ -109,17 +161,20 @@ func (b *bench) curves(ctx context.Context, records []rundir.Record) (map[string
 	return curves, nil
 }
 
-// checkpoints measures every checkpoint of a curve. A number that is not finite
-// has no point.
-func (b *bench) checkpoints(ctx context.Context, c plan.Curve) ([]measure.Point, error) {
+// checkpoints measures every checkpoint of a curve; that of the step that was
+// chosen was measured, for e. A number that is not finite has no point.
+func (b *bench) checkpoints(ctx context.Context, c plan.Curve, e measure.Evidence) ([]measure.Point, error) {
 	m, _ := measure.Find(c.Measure) // the plan is valid
 	var points []measure.Point
 	for step := c.Every; step <= b.t.steps; step += c.Every {
-		fields, err := b.evaluateAt(ctx, step)
-		if err != nil {
-			return nil, err
+		at := measure.Evidence{Evaluation: e.Evaluation}
+		if step != e.Step || !slices.Contains(b.w.e.Measured(b.t.row), c.Measure) {
+			var err error
+			if at.Evaluation, err = b.evaluate(ctx, b.asking(m.Asks, step, b.w.e.Evaluate)); err != nil {
+				return nil, err
+			}
 		}
-		v, err := m.Of(measure.Evidence{Evaluation: fields})
+		v, err := m.Of(at)
 		if errors.Is(err, measure.ErrNotFinite) {
 			continue
 		}
@@ -129,32 +184,4 @@ func (b *bench) checkpoints(ctx context.Context, c plan.Curve) ([]measure.Point,
 		points = append(points, measure.Point{X: float64(step), Y: v})
 	}
 	return points, nil
-}
-
-// evaluateAt measures the checkpoint of a step: as the newest one of a run
-// directory in which there is no other, made of links.
-func (b *bench) evaluateAt(ctx context.Context, step int64) (fields map[string]any, err error) {
-	view, err := os.MkdirTemp("", "experiment-*")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(view)) }()
-	run, err := filepath.Abs(b.t.Dir())
-	if err != nil {
-		return nil, err
-	}
-	from, to := rundir.Layout(run), rundir.Layout(view)
-	for _, dir := range []string{to.Ckpt(), to.Samples()} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	if err := os.Symlink(from.ConfigFile(), to.ConfigFile()); err != nil {
-		return nil, err
-	}
-	name := ckpt.Name(step)
-	if err := os.Symlink(filepath.Join(from.Ckpt(), name), filepath.Join(to.Ckpt(), name)); err != nil {
-		return nil, err
-	}
-	return b.evaluate(ctx, view)
 }

@@ -29,9 +29,9 @@ writes one PNG: a grid of pictures, or a scatter plot of points of the plane.
 
   sample --run runs/celeba32 --n 64 --out grid.png
 
-With --given it draws samples with the latents of a data set's pictures, and shows
-each below its picture; with --interpolate rows of samples whose latents go from
-those of one picture to those of another, between the two:
+With --given it draws samples with the latents of a data set's pictures, each
+shown below its picture; with --interpolate rows of samples whose latents go
+from those of one picture to those of another, between the two:
 
   sample --run runs/mnist --given shards/mnist --interpolate 8 --out rows.png
 `,
@@ -136,7 +136,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := checkOut(o.out); err != nil {
 		return err
 	}
-	backend, err := device.Open(o.device, device.F32, o.threads, 1)
+	backend, err := device.Open(device.Config{Device: o.device, Precision: device.F32, Threads: o.threads})
 	if err != nil {
 		return err
 	}

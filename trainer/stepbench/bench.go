@@ -55,7 +55,7 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer) (err e
 	if o.threads == 0 {
 		o.threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
-	backend, err := device.Open(o.device, o.precision, o.threads, w.LocalSize())
+	backend, err := device.Open(device.Config{Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize()})
 	if err != nil {
 		return err
 	}
@@ -86,14 +86,18 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.graph, b.specs, err = b.model.Step(b.world, b.o.batch/b.world); err != nil {
 		return err
 	}
-	if err := device.CheckMemory(b.graph, "--batch or --width"); err != nil {
+	if err := device.CheckMemory(b.backend, b.graph, "--batch or --width"); err != nil {
 		return err
 	}
 	b.vars = b.backend.NewVars()
 	if err := nn.Initialise(b.vars, b.specs, b.o.seed); err != nil {
 		return err
 	}
-	b.step, err = b.backend.Compile(b.graph, exec.Options{Name: "step", Vars: b.vars, Comm: b.comm, Profile: b.o.profile, Remat: b.o.remat})
+	reduced, err := b.backend.Connect(ctx, b.comm)
+	if err != nil {
+		return err
+	}
+	b.step, err = b.backend.Compile(b.graph, exec.Options{Name: "step", Vars: b.vars, Comm: reduced, Profile: b.o.profile, Remat: b.o.remat})
 	if err != nil {
 		return err
 	}

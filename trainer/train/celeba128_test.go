@@ -148,7 +148,7 @@ func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, ou
 		return err
 	}
 	parts.Model = o.model.Model()
-	if parts.Backend, err = device.Open("cpu", device.F32, 1, world); err != nil {
+	if parts.Backend, err = device.Open(device.Config{Device: "cpu", Precision: device.F32, Threads: 1}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, parts.Backend.Close()) }()

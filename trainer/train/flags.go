@@ -82,7 +82,7 @@ func (o *options) define(fs *pflag.FlagSet, at start) {
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
-	fs.StringVar(&o.precision, "precision", device.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it (weights, sums, statistics and losses stay float32)")
+	fs.StringVar(&o.precision, "precision", device.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it, or tf32, which GPUs have (weights, sums, statistics and losses stay float32)")
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.IntVar(&o.settings.ShuffleMemory, "shuffle-memory", 0, "MiB of decoded samples that a rank may keep to mix them with each other, which decides their order; 0 mixes pools of at least 16384 samples")
@@ -144,7 +144,7 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 func parseFrom(at start, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
 	o.define(fs, at)
-	return o, fs, program(o.own.All()).Parse(fs, args, out)
+	return o, fs, elsewhere(at.method.Name, program(o.own.All()).Parse(fs, args, out))
 }
 
 // complete makes the settings of the flags and reports the first mistake that

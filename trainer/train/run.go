@@ -56,10 +56,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err := checkShare(o, w.Size()); err != nil { // every rank says so; none has begun anything
 		return err
 	}
-	if err := checkMemory(o, w.Size()); err != nil {
-		return err // all ranks of equal machines find the same
-	}
 	if o.verify {
+		if err := checkMemory(o, nil, w.Size()); err != nil {
+			return err // all ranks of equal machines find the same
+		}
 		ctx, cancel := w.Context(ctx)
 		defer cancel()
 		if err := verify(ctx, o, src, w, stdout); err != nil {
@@ -155,14 +155,15 @@ func checkShare(o *options, ranks int) error {
 	return nil
 }
 
-// checkMemory reports sizes that this machine cannot hold.
-func checkMemory(o *options, world int) error {
+// checkMemory reports sizes that the backend's memory, for nil this machine's,
+// cannot hold.
+func checkMemory(o *options, b exec.Backend, world int) error {
 	model := o.model.Model()
 	step, _, err := model.Step(world, o.settings.Batch/world)
 	if err != nil {
 		return err
 	}
-	if err := device.CheckMemory(step, "--batch or --width"); err != nil {
+	if err := device.CheckMemory(b, step, "--batch or --width"); err != nil {
 		return err
 	}
 	sampler, ok := model.(algo.Sampler)
@@ -174,7 +175,7 @@ func checkMemory(o *options, world int) error {
 		return err
 	}
 	for _, s := range plan.Stages {
-		if err := device.CheckMemory(s.Graph, "--samples"); err != nil {
+		if err := device.CheckMemory(b, s.Graph, "--samples"); err != nil {
 			return err
 		}
 	}
@@ -199,11 +200,14 @@ func (o *options) spareSamples(fs *pflag.FlagSet) error {
 // train runs the loop on this rank.
 func train(ctx context.Context, o *options, info runInfo, src data.Source, w *world.World, stdout, stderr io.Writer) (err error) {
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
-	backend, err := device.Open(o.device, o.precision, o.threads, w.LocalSize())
+	backend, err := device.Open(device.Config{Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize()})
 	if err != nil {
 		return err
 	}
 	defer func() { keep(backend) }()
+	if err := checkMemory(o, backend, w.Size()); err != nil { // before anything is written
+		return err
+	}
 
 	parts := loop.Parts{Model: o.model.Model(), Backend: backend, Stop: w.StopRequested(), Progress: w.Tell}
 	if w.Rank() == 0 {
@@ -258,7 +262,7 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 	if o.profile >= 0 {
 		profile = loop.Profile{File: rundir.Layout(o.out).Profile(o.profile), Step: o.profile}
 	}
-	memory, err := device.Memory()
+	memory, err := device.Memory(parts.Backend)
 	if err != nil {
 		return err
 	}
@@ -266,10 +270,14 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
 		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
 		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.remat,
-		MaxBytes: memory / int64(ranksHere),
+		MaxBytes: memory.Share(ranksHere),
 	}, parts)
 	if short, ok := errors.AsType[*exec.MemoryError](err); ok {
-		return fmt.Errorf("a step does not fit into this machine's memory, shared by %d ranks: %w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", ranksHere, short)
+		where := "the memory of " + memory.Of
+		if !memory.Own {
+			where = fmt.Sprintf("this machine's memory, shared by %d ranks", ranksHere)
+		}
+		return fmt.Errorf("a step does not fit into %s: %w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", where, short)
 	}
 	if err != nil {
 		return err

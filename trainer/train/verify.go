@@ -47,7 +47,9 @@ func verify(ctx context.Context, o *options, src data.Source, w *world.World, st
 	ranksHere := max(2, w.LocalSize()) // a process alone plays two
 	t, err := hypercheck.Run(ctx, hypercheck.Check{
 		Model: o.model.Model(), Comm: w.Comm, Images: batch, Batch: o.settings.Batch, Seed: o.settings.Seed, Warm: warmSteps,
-		Backend: func() (exec.Backend, error) { return device.Open(o.device, device.F32, o.threads, ranksHere) },
+		Backend: func() (exec.Backend, error) {
+			return device.Open(device.Config{Device: o.device, Precision: device.F32, Threads: o.threads, LocalRanks: ranksHere})
+		},
 	})
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ type Draw struct {
 // Draw runs a plan and gives its result.
 func (r *Run) Draw(ctx context.Context, backend exec.Backend, d Draw) (out *exec.Tensor, err error) {
 	for _, s := range d.Plan.Stages {
-		if err := device.CheckMemory(s.Graph, d.Smaller); err != nil {
+		if err := device.CheckMemory(backend, s.Graph, d.Smaller); err != nil {
 			return nil, err
 		}
 	}

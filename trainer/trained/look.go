@@ -64,7 +64,7 @@ func (l *Look) program(n int) (exec.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := device.CheckMemory(g, l.Smaller); err != nil {
+	if err := device.CheckMemory(l.backend, g, l.Smaller); err != nil {
 		return nil, err
 	}
 	p, err := l.backend.Compile(g, exec.Options{Name: l.name, Vars: l.run.Vars})

@@ -166,7 +166,7 @@ func (p *program) allocate() error {
 		if err != nil {
 			return fmt.Errorf("%d bytes of buckets: %w", p.plan.BucketBytes, err)
 		}
-		p.bucket = mem
+		p.bucket = mem.Bytes()
 	}
 	for _, in := range p.plan.Inputs {
 		p.inputs = append(p.inputs, exec.NewTensor(in.Type))

@@ -29,11 +29,13 @@
 package cpu
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 
+	"ebtrain/collective"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/threads"
@@ -140,6 +142,11 @@ func (b *Backend) Name() string {
 // Notice says why New took another engine than the one that this program was
 // built for, in a sentence for people; "" if it did not.
 func (b *Backend) Notice() string { return b.notice }
+
+// Connect is host: programs reduce in host memory.
+func (b *Backend) Connect(_ context.Context, host collective.Comm) (collective.Comm, error) {
+	return host, nil
+}
 
 // NewVars returns an empty set of variables.
 func (b *Backend) NewVars() exec.Vars { return &exec.HostVars{} }

@@ -51,6 +51,9 @@ func (p *program) summarise() {
 	}
 }
 
+// Depth is 1: the processor computes, and nobody waits for a device.
+func (p *program) Depth() int { return 1 }
+
 // Input is the host buffer of an input, nil if there is none.
 func (p *program) Input(name string) *exec.Tensor { return named(p.plan.Inputs, p.inputs, name) }
 

@@ -41,8 +41,11 @@ func openSession(be exec.Backend, g *graph.Graph, vars tensors, comm collective.
 			return nil, err
 		}
 	}
-	var err error
-	s.prog, err = be.Compile(g, exec.Options{Name: "test", Vars: s.vars, Comm: comm})
+	reduced, err := be.Connect(context.Background(), comm)
+	if err != nil {
+		return nil, err
+	}
+	s.prog, err = be.Compile(g, exec.Options{Name: "test", Vars: s.vars, Comm: reduced})
 	return s, err
 }
 

@@ -45,10 +45,10 @@ type member struct {
 	seq  uint64
 }
 
-func (m *member) Rank() int                   { return m.rank }
-func (m *member) Size() int                   { return m.size }
-func (m *member) Alloc(n int) ([]byte, error) { return make([]byte, n), nil }
-func (m *member) Close() error                { return nil }
+func (m *member) Rank() int                           { return m.rank }
+func (m *member) Size() int                           { return m.size }
+func (m *member) Alloc(n int) (collective.Vec, error) { return collective.VecOf(make([]byte, n)), nil }
+func (m *member) Close() error                        { return nil }
 
 func (g *group) Abort(cause error) {
 	g.mu.Lock()

@@ -26,6 +26,7 @@ var programTests = []struct {
 	{"variables copy", checkVars},
 	{"bad indices", checkIndices},
 	{"launch and wait", checkLaunch},
+	{"runs are queued", checkQueue},
 	{"two programs share variables", checkShared},
 	{"dumps of equal graphs are equal", checkDump},
 }
@@ -302,21 +303,29 @@ func checkLaunch(t *testing.T, be exec.Backend, dt graph.DType) {
 	if err := s.prog.Wait(ctx); err == nil {
 		t.Error("Wait without Launch: no error")
 	}
-	s.prog.Input("x").SetAt(0, 2)
-	for range 2 {
-		if err := s.prog.Launch(ctx); err != nil {
-			t.Fatal(err)
+	depth := s.prog.Depth()
+	if depth < 1 {
+		t.Fatalf("the depth is %d, want at least 1", depth)
+	}
+	for round := range 2 {
+		for k := range depth { // the inputs are the run's once Launch has returned
+			s.prog.Input("x").SetAt(0, float64(10*round+k))
+			if err := s.prog.Launch(ctx); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := s.prog.Launch(ctx); err == nil {
-			t.Error("a second Launch before Wait: no error")
+			t.Errorf("a Launch behind %d that nobody has waited for: no error", depth)
 		}
-		if err := s.prog.Wait(ctx); err != nil {
-			t.Fatal(err)
+		for k := range depth {
+			if err := s.prog.Wait(ctx); err != nil {
+				t.Fatal(err)
+			}
+			wantNumbers(t, "y", s.prog.Output("y"), -float64(10*round+k))
 		}
-		wantNumbers(t, "y", s.prog.Output("y"), -2)
 	}
-	if n := s.prog.Stats().Runs; n != 2 {
-		t.Errorf("%d runs counted, want 2", n)
+	if n := s.prog.Stats().Runs; n != int64(2*depth) {
+		t.Errorf("%d runs counted, want %d", n, 2*depth)
 	}
 }
 

@@ -43,9 +43,13 @@ func tracedRuns(be exec.Backend, g *graph.Graph, dt graph.DType, comm collective
 	if err := errors.Join(vars.Set("w", float(3, 5).Tensor(dt, "collectives", 0)), vars.Set("u", float(5).Tensor(dt, "collectives", 1))); err != nil {
 		return err
 	}
+	reduced, err := be.Connect(context.Background(), comm)
+	if err != nil {
+		return err
+	}
 	var events []exec.Event
 	asked := 0
-	p, err := be.Compile(g, exec.Options{Name: "traced", Vars: vars, Comm: comm, Trace: func() func(exec.Event) {
+	p, err := be.Compile(g, exec.Options{Name: "traced", Vars: vars, Comm: reduced, Trace: func() func(exec.Event) {
 		if asked++; asked != 2 {
 			return nil
 		}

@@ -1,6 +1,9 @@
 package ref
 
 import (
+	"context"
+
+	"ebtrain/collective"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 )
@@ -13,6 +16,11 @@ func New() *Backend { return &Backend{} }
 
 // Name is "ref".
 func (b *Backend) Name() string { return "ref" }
+
+// Connect is host: programs reduce in host memory.
+func (b *Backend) Connect(_ context.Context, host collective.Comm) (collective.Comm, error) {
+	return host, nil
+}
 
 // NewVars returns an empty set of variables.
 func (b *Backend) NewVars() exec.Vars { return &exec.HostVars{} }

@@ -160,6 +160,9 @@ func (p *program) leaf(op graph.Leaf, in exec.Vars) (*exec.Tensor, error) {
 	return t, nil
 }
 
+// Depth is 1: a run is over before the next begins.
+func (p *program) Depth() int { return 1 }
+
 func (p *program) Input(name string) *exec.Tensor  { return p.inputs[name] }
 func (p *program) Output(name string) *exec.Tensor { return p.outputs[name] }
 

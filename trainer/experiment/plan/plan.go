@@ -32,10 +32,13 @@ type Experiment struct {
 	Alone bool
 
 	Flags    map[string]string // of train, for all rows
-	Evaluate map[string]string // flags of evaluate; nil: is not evaluated
+	Evaluate map[string]string // flags of evaluate, besides what is to be measured
 	Sample   map[string]string // flags of sample; nil: nothing is sampled
 	Curves   []Curve
 	Compute  Compute // of a computed experiment, which has none of the five above
+
+	// Select chooses the checkpoint that is measured; nil: that of the last step.
+	Select *Selection
 
 	Columns []string // measures, in the order of the table
 	Rows    []Row
@@ -65,6 +68,14 @@ type DataSet struct {
 	Source  string   // what --src is, in words, and where it comes from
 }
 
+// Selection chooses among the checkpoints of a run the one of which a measure is
+// least.
+type Selection struct {
+	Measure  string
+	Of       int64             // checkpoints, evenly over the run
+	Evaluate map[string]string // flags of evaluate for it, instead of the experiment's
+}
+
 // Curve is a number over steps that is kept of each cell: a measure at
 // checkpoints, or a loss of metrics.jsonl.
 type Curve struct {
@@ -82,12 +93,16 @@ type Figure struct {
 	Curve      string
 	Rows       []string // nil: all
 	LogX, LogY bool
+	// Low and High are what the Y axis shows; both 0 is all there is. A curve ends
+	// where it leaves them.
+	Low, High float64
 }
 
 // Picture is a file in the run directory of some rows.
 type Picture struct {
 	Title string
 	Glob  string   // in the run directory; the last match counts
+	Asks  string   // the word of evaluate --measures that makes it; "" if another program does
 	Rows  []string // nil: all
 }
 

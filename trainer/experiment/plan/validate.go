@@ -30,8 +30,11 @@ func (e Experiment) Validate() error {
 	if e.About == "" || len(e.Rows) == 0 || len(e.Seeds) == 0 || len(e.Columns) == 0 {
 		bad("want About, Rows, Seeds and Columns")
 	}
-	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Curves != nil || e.Alone) {
-		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Curves and Alone")
+	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Curves != nil || e.Select != nil || e.Alone) {
+		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Curves, Select and Alone")
+	}
+	if s := e.Select; s != nil && (measure.Asks(s.Measure) == "" || s.Of < 1) {
+		bad("a selection is by a measure of evaluate, of at least one checkpoint")
 	}
 	seen := map[string]bool{}
 	for _, r := range e.Rows {
@@ -100,9 +103,8 @@ func (e Experiment) checkColumns() (errs []error) {
 
 func (e Experiment) checkCurves() (errs []error) {
 	for _, c := range e.Curves {
-		_, ok := measure.Find(c.Measure)
-		if c.Name == "" || (c.Loss != "") == (c.Every != 0) || (c.Every != 0) != ok || c.Every < 0 {
-			errs = append(errs, fmt.Errorf("curve %q: want a name, and either a loss, or a measure and every how many steps", c.Name))
+		if c.Name == "" || (c.Loss != "") == (c.Every != 0) || (c.Every != 0) != (measure.Asks(c.Measure) != "") || c.Every < 0 {
+			errs = append(errs, fmt.Errorf("curve %q: want a name, and either a loss, or a measure of evaluate and every how many steps", c.Name))
 		}
 	}
 	return errs

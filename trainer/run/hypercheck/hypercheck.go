@@ -147,6 +147,10 @@ func (c *Check) rank(ctx context.Context, model algo.Bilevel, comm collective.Co
 	if err := m.agree(ctx, comm); err != nil {
 		return nil, err
 	}
+	reduced, err := b.Connect(ctx, comm)
+	if err != nil {
+		return nil, err
+	}
 	whole, err := m.compile(part{ranks: 1, inner: algo.AllReduced})
 	if err != nil {
 		return nil, err
@@ -159,7 +163,7 @@ func (c *Check) rank(ctx context.Context, model algo.Bilevel, comm collective.Co
 	t = newTable(want, comm.Size())
 	var got gradient
 	for inner := algo.AllReduced; inner <= algo.Local; inner++ {
-		g, err := m.once(ctx, part{ranks: comm.Size(), rank: comm.Rank(), comm: comm, inner: inner})
+		g, err := m.once(ctx, part{ranks: comm.Size(), rank: comm.Rank(), comm: reduced, inner: inner})
 		if err != nil {
 			return nil, err
 		}

@@ -21,8 +21,8 @@ type machine struct {
 	start   []value // of variables that do not begin with their initial value
 }
 
-// part is a rank's part in computing the hypergradient; comm is nil for the one
-// process on the whole batch.
+// part is a rank's part in computing the hypergradient; comm, over which its
+// program reduces, is nil for the one process on the whole batch.
 type part struct {
 	ranks, rank int
 	comm        collective.Comm

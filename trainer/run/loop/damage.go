@@ -17,9 +17,9 @@ import (
 // noticeBytes is how much of an error the other ranks get to see.
 const noticeBytes = 1024
 
-// lookAhead waits for the next step's batch, if there is a next step.
-func (t *Trainer) lookAhead(ctx context.Context) error {
-	if t.next+1 >= t.cfg.Steps {
+// lookAhead waits for the batch of the step after this one, if there is one.
+func (t *Trainer) lookAhead(ctx context.Context, step int64) error {
+	if step+1 >= t.cfg.Steps {
 		return nil
 	}
 	t.unread = t.parts.Loader.Ready(ctx)

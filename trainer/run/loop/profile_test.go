@@ -27,6 +27,12 @@ func TestProfile(t *testing.T) {
 	if _, errs := j.run(t); errors.Join(errs...) != nil {
 		t.Fatal(errors.Join(errs...))
 	}
+	checkTraceFile(t, file, 2)
+}
+
+// checkTraceFile checks the trace of a step of some ranks.
+func checkTraceFile(t *testing.T, file string, ranks int) {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +41,7 @@ func TestProfile(t *testing.T) {
 	if err := json.Unmarshal(text, &trace); err != nil {
 		t.Fatal(err)
 	}
-	for rank := range 2 {
+	for rank := range ranks {
 		var mine []traceEvent
 		for _, e := range trace.TraceEvents {
 			if e.Ph == "X" && e.Pid == rank {

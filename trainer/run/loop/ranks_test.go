@@ -33,6 +33,8 @@ type job struct {
 	vars   []exec.Vars                               // of each rank, while it runs
 	seen   *watch                                    // what rank 0 saw
 	doing  func(rank int, step int64, what string)   // told what a rank does next; may be nil
+
+	reduced []collective.Comm // what programs reduce over, where it is not the loop's
 }
 
 // spy keeps the variables that a backend makes.
@@ -71,6 +73,9 @@ func (j *job) run(t *testing.T) ([]loop.Outcome, []error) {
 			}
 			if errs[r] != nil {
 				comms[r].Abort(errs[r])
+				if j.reduced != nil {
+					j.reduced[r].Abort(errs[r])
+				}
 			}
 		})
 	}

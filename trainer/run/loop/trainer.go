@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"strings"
 	"time"
 
@@ -46,7 +45,8 @@ type Config struct {
 }
 
 // Parts are what a run is made of. All but Observer, Stop and Progress are
-// required; Comm is nil in a world of one.
+// required; Comm is nil in a world of one. The loop itself talks over Comm; what
+// programs reduce over, Backend.Connect makes of it.
 type Parts struct {
 	Model    algo.Model
 	Backend  exec.Backend
@@ -107,13 +107,17 @@ type Trainer struct {
 	step   exec.Program
 	sample *chain.Chain // rank 0 only, nil if no grids are made
 
-	next  int64 // the step to run
+	next  int64 // the number of steps done, which is the step to run
 	saved int64 // the step of the newest checkpoint, −1 if none
 	asked bool
 	// unread is why the loader has no next batch for this rank, nil if it has.
 	unread error
 
 	feedOwn  func(step int64, epoch int) // the model's own inputs
+	queue    []flight                    // the steps that are launched and not done, oldest first
+	notice   [1]uint8                    // 1 where a rank wants to stop, while steps are queued
+	ended    time.Time                   // when the last step was done
+	waited   time.Duration               // of the steps done, for collectives
 	names    []string                    // of the report
 	values   []float64                   // of the last step's report
 	replicas *ddp.Replicas               // nil until they are compared
@@ -145,7 +149,11 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if err := nn.Initialise(t.vars, specs, t.cfg.Seed); err != nil {
 		return err
 	}
-	o := exec.Options{Name: "step", Vars: t.vars, Comm: t.parts.Comm, Remat: t.cfg.Remat, MaxBytes: t.cfg.MaxBytes, Deterministic: t.cfg.Shards > 0}
+	reduced, err := t.parts.Backend.Connect(ctx, t.parts.Comm)
+	if err != nil {
+		return err
+	}
+	o := exec.Options{Name: "step", Vars: t.vars, Comm: reduced, Remat: t.cfg.Remat, MaxBytes: t.cfg.MaxBytes, Deterministic: t.cfg.Shards > 0}
 	if t.cfg.Profile.File != "" {
 		o.Trace = t.events
 		if t.cfg.Profile.Step < t.next {
@@ -157,6 +165,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 		return err
 	}
 	t.feedOwn = t.parts.Model.Feeder(t.step)
+	t.queue = make([]flight, 0, t.step.Depth())
 	var text strings.Builder
 	fmt.Fprintf(&text, "settings %s\nworld %d\nsteps %d\nstart at step %d\n", t.cfg.Digest, t.world(), t.cfg.Steps, t.next)
 	if err := g.Dump(&text); err != nil {
@@ -254,101 +263,6 @@ func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 		return Stopped, nil
 	}
 	return Finished, nil
-}
-
-// one runs one step and what is due after it, and says whether to stop.
-func (t *Trainer) one(ctx context.Context) (stop bool, err error) {
-	begin := time.Now()
-	t.listen(t.next, begin)
-	t.tell(t.next, "load")
-	batch, err := t.parts.Loader.Next(ctx)
-	if err != nil {
-		return false, fmt.Errorf("step %d: %w", t.next, err)
-	}
-	if err := t.lookAhead(ctx); err != nil {
-		return false, fmt.Errorf("step %d: %w", t.next, err)
-	}
-	loaded := t.span("load", begin)
-	t.feed(batch)
-	fed := t.span("feed", loaded)
-	waited := t.step.Stats().CommWait
-	t.tell(t.next, "step")
-	if err := exec.Run(ctx, t.step); err != nil {
-		return false, fmt.Errorf("step %d: %w", t.next, err)
-	}
-	done := t.span("run", fed)
-	r := Record{
-		Step: t.next, Epoch: batch.Epoch, Samples: (t.next + 1) * int64(t.cfg.Batch),
-		Names: t.names, StepTime: done.Sub(begin), DataTime: loaded.Sub(begin),
-		CommTime: t.step.Stats().CommWait - waited,
-	}
-	if stop, err = t.account(&r); err != nil {
-		return false, err
-	}
-	t.span("report", done)
-	t.span("step", begin)
-	t.next++
-	if err := t.profiled(ctx); err != nil {
-		return false, err
-	}
-	return stop, t.due(ctx)
-}
-
-// feed fills the inputs of the step.
-func (t *Trainer) feed(batch *loader.Batch) {
-	copy(t.step.Input(algo.InputImages).F32(), batch.X)
-	if key := t.step.Input(algo.InputKey); key != nil {
-		copy(key.I64(), []int64{int64(t.cfg.Seed), t.next, int64(batch.First)})
-	}
-	t.feedOwn(t.next, int(batch.Epoch))
-	select {
-	case <-t.parts.Stop:
-		t.asked = true
-	default:
-	}
-	t.step.Input(algo.InputStop).F32()[0] = 0
-	if t.asked || t.unread != nil {
-		t.step.Input(algo.InputStop).F32()[0] = 1
-	}
-}
-
-// account reads the report of the step that has run.
-func (t *Trainer) account(r *Record) (stop bool, err error) {
-	out := t.step.Output(algo.OutputReport)
-	r.Values = t.values[:0]
-	for i, name := range r.Names {
-		v := out.At(i)
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false, fmt.Errorf("%w: %s is %v at step %d: lower the learning rates in a new run",
-				ErrDiverged, name, v, r.Step)
-		}
-		r.Values = append(r.Values, v)
-		stop = stop || name == algo.ReportStop && v > 0
-	}
-	t.values = r.Values
-	if t.parts.Observer == nil {
-		return stop, nil
-	}
-	return stop, t.parts.Observer.Stepped(*r)
-}
-
-// due does what is due after step t.next−1.
-func (t *Trainer) due(ctx context.Context) error {
-	every := func(n int64) bool { return n > 0 && t.next%n == 0 }
-	if every(t.cfg.CheckEvery) {
-		if err := t.checkReplicas(ctx); err != nil {
-			return err
-		}
-	}
-	if every(t.cfg.CkptEvery) {
-		if err := t.save(ctx); err != nil {
-			return err
-		}
-	}
-	if every(t.cfg.SampleEvery) || t.next == t.cfg.Steps {
-		return t.showSamples(ctx)
-	}
-	return nil
 }
 
 // Close releases the programs.

@@ -71,7 +71,9 @@ func (e *execution) rank(r int) (out map[string]*exec.Tensor, err error) {
 	}
 	o := exec.Options{Name: "random", Vars: vars, Remat: e.remat, Deterministic: e.fixed}
 	if e.comms != nil {
-		o.Comm = e.comms[r]
+		if o.Comm, err = e.ranks[r].Connect(context.Background(), e.comms[r]); err != nil {
+			return nil, err
+		}
 	}
 	p, err := compile(e.ranks[r], e.graph, o)
 	if err != nil {
