@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -11,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/rendezvous"
 )
 
 var secret = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
@@ -172,6 +176,40 @@ func TestRestartOnSeveralNodes(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 		want(t, out, "restart 1: rank 1 (", "done in epoch 1")
+	}
+}
+
+// againMode waits for its end in epoch 0 and ends well in another.
+func againMode(ctx context.Context, g *rendezvous.Group, _ []string) (int, error) {
+	if g.Restart() == 0 {
+		return waitMode(ctx, g, nil)
+	}
+	err := g.Barrier(ctx, "again")
+	fmt.Printf("again in epoch %d\n", g.Restart())
+	return 0, errors.Join(err, g.Close())
+}
+
+// A launcher that is killed is started again at once, before anybody knows of
+// its end: it waits and takes the place. One that replaces nobody is refused.
+func TestReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, "127.0.0.1:0", 2, "--max-restarts", "1", "RANKS", "again")
+	for _, j := range all {
+		j.numbers("ready", 1)
+	}
+	join := []string{"--nnodes", "2", "--join", all[0].endpoint(), "--rdzv-timeout", "20s", "RANKS", "again"}
+	if code, out := start(t, secret, slices.Clone(join)...).end(); code != 1 || !strings.Contains(out, "the coordinator refuses this node: the job is already complete and running") {
+		t.Errorf("one too many ended with %d:\n%s", code, out)
+	}
+	next := start(t, secret, slices.Clone(join)...)
+	time.Sleep(300 * time.Millisecond) // it has probably asked already
+	if err := all[1].cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range []*job{all[0], next} {
+		if code, out := j.end(); code != 0 || !strings.Contains(out, "again in epoch 1") {
+			t.Errorf("exit code %d:\n%s", code, out)
+		}
 	}
 }
 

@@ -74,6 +74,7 @@ var modes = map[string]func(context.Context, *rendezvous.Group, []string) (int, 
 	"timeout":  timeoutMode,
 	"stuck":    stuckMode,
 	"eat":      eatMode,
+	"again":    againMode,
 }
 
 // ready meets the other ranks and prints this rank's pid.

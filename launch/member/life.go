@@ -16,9 +16,9 @@ import (
 // A life line is a TCP connection between a launcher and the coordinator over
 // which each says ten times a second that it lives, and at its end that it
 // leaves. It says so in a packet, too: a connection stands still if one direction
-// of it is full, since nothing is acknowledged. The kernel closes it however a process ends, so who is killed is known
-// at once; a host that is cut off falls silent, which is not yet a verdict: see
-// judge.
+// of it is full, since nothing is acknowledged. The kernel closes it however a
+// process ends, so who is killed is known at once; a host that is cut off falls
+// silent, which is not yet a verdict: see judge.
 //
 // It is opened like a link, and is none: what is said on a link may wait behind a
 // large message.

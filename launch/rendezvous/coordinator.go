@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,7 @@ type Coordinator struct {
 	verdict  *Cause                // why the job ended; nil while it has not, and if it ended well
 	seen     map[int]Vital         // by rank, the last of each
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
+	late     map[string]string     // hosts of launchers that have come since the job was complete
 	stop     string                // signal, once a stop is under way
 	out      []Effect
 }
@@ -63,7 +65,7 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]Message{}
-	c.seen, c.warned = map[int]Vital{}, map[int]time.Duration{}
+	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]string{}
 }
 
 // Start begins the wait for nodes.
@@ -147,6 +149,8 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 			}
 		}
 		c.abort(refused(fmt.Sprintf("no acknowledgement within %v from %s", c.cfg.AckWait, strings.Join(silent, ", "))))
+	case t.Kind == TimerDoubt:
+		c.refuseLate("the job is already complete and running")
 	case t.Kind == TimerSettle && c.settling != nil:
 		c.abort(c.settling)
 	}
@@ -156,6 +160,8 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) {
 	known := c.index(from) >= 0
 	switch {
+	case !known && (c.phase == assigning || c.phase == running) && c.mayFormAgain():
+		c.doubt(from, n.Host)
 	case epoch != c.epoch && (epoch != 0 || c.phase != gathering): // a new launcher may replace a lost one
 		if !known {
 			c.refuse(from, n.Host, "the job has been formed again without it")
@@ -189,6 +195,29 @@ func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) 
 		}
 	}
 }
+
+// mayFormAgain says that a failure now would not end the job.
+func (c *Coordinator) mayFormAgain() bool { return c.restarts < c.cfg.MaxRestarts && c.stop == "" }
+
+// doubt lets a launcher wait that comes when the job is complete: it may replace
+// one that is lost, which this coordinator does not know yet. It registers again
+// and again, so when the job is formed anew it is there.
+func (c *Coordinator) doubt(from, host string) {
+	if len(c.late) == 0 {
+		c.timer(TimerDoubt, doubtWait)
+	}
+	c.late[from] = host
+}
+
+func (c *Coordinator) refuseLate(why string) {
+	for _, name := range slices.Sorted(maps.Keys(c.late)) {
+		c.refuse(name, c.late[name], why)
+	}
+	clear(c.late)
+}
+
+// doubtWait is longer than a loss is unknown.
+const doubtWait = 5 * time.Second
 
 // assign puts the nodes in order (the coordinator's first, then those that
 // asked for a number, the rest by host and name in the gaps) and proposes it.
@@ -325,6 +354,7 @@ func (c *Coordinator) finished(from string, code int) {
 		worst = max(worst, c.done[n.Name])
 	}
 	c.phase = over
+	c.refuseLate("the job has ended")
 	c.sendAll(Message{Kind: KindEnd, Code: worst})
 }
 
@@ -344,10 +374,11 @@ func (c *Coordinator) stopAll(signal string, number int) {
 
 // abort ends the epoch, and the job unless it may be formed again.
 func (c *Coordinator) abort(cause *Cause) {
-	again := c.restarts < c.cfg.MaxRestarts && c.stop == "" && (c.phase == running) && cause.Kind != CauseStopped && cause.Kind != CauseCut
+	again := c.mayFormAgain() && c.phase == running && cause.Kind != CauseStopped && cause.Kind != CauseCut
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: again})
 	if !again {
 		c.phase, c.verdict = over, cause
+		c.refuseLate(cause.Error())
 		return
 	}
 	for _, n := range c.nodes {

@@ -107,7 +107,7 @@ func (n *Node) Receive(m Message) []Effect {
 		n.assign(m)
 	case m.Kind == KindRefuse && n.phase == joining:
 		n.finish(m.Cause.Code(), m.Cause)
-	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch:
+	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch && !m.Restart: // else it may be formed again with this node
 		n.finish(m.Cause.Code(), m.Cause)
 	case m.Epoch != n.epoch:
 	case m.Kind == KindCommit && n.phase == assigned:
