@@ -218,8 +218,13 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		defer func() { keep(rec) }()
 		parts.Observer = rec
 	}
-	if err := w.Barrier(ctx, "run directory"); err != nil { // rank 0 has it now
+	kept, err := makeDirs(ctx, o, info, w)
+	if err != nil {
 		return err
+	}
+	if kept != nil {
+		defer func() { keep(kept) }()
+		parts.Observer = kept
 	}
 	logFile, log, file, err := openLog(o.out, w.Rank(), stderr)
 	if err != nil {
@@ -305,9 +310,6 @@ func lookup(environ []string, name string) string {
 // in a collective is an error besides, and its flight record is long.
 func openLog(out string, rank int, stderr io.Writer) (closer io.Closer, log, file *slog.Logger, err error) {
 	f, err := os.OpenFile(rundir.Layout(out).Log(rank), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
-	if errors.Is(err, os.ErrNotExist) && rank > 0 {
-		return nil, nil, nil, fmt.Errorf("--out %s: rank 0 has made it but rank %d does not see it: the hosts must share the file system it is in, at the same path", out, rank)
-	}
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("--out: %w", err)
 	}
