@@ -16,18 +16,16 @@ const maxGossip = 1000
 // leftWait is what the last messages of a launcher that left may take.
 const leftWait = 500 * time.Millisecond
 
-// packet is a gossiped message or, without one, a sign of life.
+// packet is a gossiped message, or nothing: a sign of life.
 type packet struct {
 	From string          `json:"from"`
 	Msg  json.RawMessage `json:"msg,omitempty"`
 }
 
-func (m *Member) wrap(msg rendezvous.Message) ([]byte, error) {
+// packet holds a message without blobs.
+func (m *Member) packet(msg rendezvous.Message) (packet, error) {
 	body, err := json.Marshal(msg)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(packet{From: m.cfg.Name, Msg: body})
+	return packet{From: m.cfg.Name, Msg: body}, err
 }
 
 // accept takes a packet.

@@ -47,17 +47,17 @@ func (m *Member) Hint(to string, msg rendezvous.Message) {
 		to = m.coord
 		m.mu.Unlock()
 	}
-	body, err := json.Marshal(msg)
+	p, err := m.packet(msg)
 	if err != nil {
 		m.cfg.Log.Error("a message cannot be sent", "kind", msg.Kind, "error", err)
 		return
 	}
-	m.throw(to, packet{From: m.cfg.Name, Msg: body})
+	m.send(to, p)
 }
 
-// throw sends p to a launcher; it may be lost. It goes to where the launcher was
-// last known to be, also if gossip thinks it dead.
-func (m *Member) throw(to string, p packet) {
+// send sends p to a launcher, unless it is lost on the way. It goes to where that
+// was last known to be, also if gossip thinks it dead.
+func (m *Member) send(to string, p packet) {
 	n := m.find(to)
 	m.mu.Lock()
 	if l := m.lives[to]; l != nil && n != nil {

@@ -114,7 +114,7 @@ func (m *Member) pulse(name string, c net.Conn, over <-chan struct{}) {
 		if _, err := c.Write([]byte{sayAlive}); err != nil {
 			return // hear knows
 		}
-		m.throw(name, packet{From: m.cfg.Name})
+		m.send(name, packet{From: m.cfg.Name})
 		select {
 		case <-tick.C:
 		case <-over:

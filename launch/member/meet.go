@@ -22,11 +22,12 @@ const (
 	dialLimit      = 2 * time.Second
 	verifyLimit    = 300 * time.Millisecond
 	firstHint      = 5 * time.Second // until it is said that nobody answers; then at twice the time
-	unacknowledged = 5 * time.Second // how long sent bytes may stay so before a connection is given up
+	unacknowledged = time.Minute     // how long sent bytes may stay so before a connection is given up
 )
 
-// keepAlive finds a host that is gone without a word.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}
+// keepAlive finds a host that is gone without a word, if judge does not. It has the
+// patience of a network whose queues are full.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 10 * time.Second, Count: 3}
 
 // intro is what launchers tell each other first on a link.
 type intro struct {
@@ -36,18 +37,20 @@ type intro struct {
 }
 
 // patiently does try until it succeeds, fails for good, or cfg.Wait has passed.
-func (m *Member) patiently(ctx context.Context, try func() error, passing func(error) bool) error {
+func (m *Member) patiently(ctx context.Context, try func(context.Context) error, passing func(error) bool) error {
 	started, hint := time.Now(), firstHint
+	limited, cancel := context.WithTimeout(ctx, m.cfg.Wait) // a look-up may take long
+	defer cancel()
 	for {
-		err := try()
+		err := try(limited)
 		switch waited := time.Since(started); {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !passing(err):
+		case limited.Err() == nil && !passing(err):
 			return err
-		case waited+redialInterval > m.cfg.Wait:
+		case limited.Err() != nil || waited+redialInterval > m.cfg.Wait:
 			return &lateError{m.cfg.Wait, err}
 		case waited > hint:
 			hint *= 2
@@ -83,7 +86,7 @@ func (m *Member) join(ctx context.Context) error {
 		return err
 	}
 	var c *secure
-	err = m.patiently(ctx, func() error {
+	err = m.patiently(ctx, func(ctx context.Context) error {
 		all, err := thisMachine().lookup(ctx, host)
 		if err != nil {
 			return err

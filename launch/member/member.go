@@ -22,6 +22,7 @@ package member
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -126,7 +127,7 @@ func (m *Member) coordinate(ctx context.Context) error {
 		return err
 	}
 	var addr netip.Addr
-	err = m.patiently(ctx, func() (err error) {
+	err = m.patiently(ctx, func(ctx context.Context) (err error) {
 		addr, err = thisMachine().listenAddr(ctx, host)
 		return err
 	}, passing)
@@ -173,9 +174,7 @@ func (m *Member) Inbox() <-chan rendezvous.Inbound { return m.inbox }
 // never blocks. An abort is gossiped as well, in case the direct way fails.
 func (m *Member) Send(to string, msg rendezvous.Message) {
 	if msg.Kind == rendezvous.KindAbort {
-		if packet, err := m.wrap(msg); err == nil && len(packet) <= maxGossip {
-			m.gossip.QueueBroadcast(broadcast(packet))
-		}
+		m.spread(msg)
 	}
 	m.mu.Lock()
 	closing := m.closing
@@ -188,6 +187,17 @@ func (m *Member) Send(to string, msg rendezvous.Message) {
 	}
 	if err := m.link(to).put(msg); err != nil {
 		m.cfg.Log.Error("a message cannot be sent", "kind", msg.Kind, "error", err)
+	}
+}
+
+// spread gossips msg, if it is short enough.
+func (m *Member) spread(msg rendezvous.Message) {
+	p, err := m.packet(msg)
+	if err != nil {
+		return // the direct way says so
+	}
+	if b, err := json.Marshal(p); err == nil && len(b) <= maxGossip {
+		m.gossip.QueueBroadcast(broadcast(b))
 	}
 }
 
