@@ -27,7 +27,7 @@ const noParent = -1
 // chosen, constants folded, common subexpressions eliminated.
 func lower(g *graph.Graph, o Options) *dag {
 	live := g.Live()
-	l := &lowering{dag: &dag{Plan: &Plan{Name: o.Name}, o: o}, g: g, last: layouts(g, live), filled: map[int]int{},
+	l := &lowering{dag: &dag{Plan: &Plan{Name: o.Name, o: o}}, g: g, last: layouts(g, live), filled: map[int]int{},
 		same: make([]graph.ID, g.NumValues()), known: map[call][]graph.ID{}}
 	for i := range l.same {
 		l.same[i] = graph.ID(i)

@@ -26,6 +26,11 @@ type Options struct {
 	// AllReduce is a boundary in a world of one too, and passes that look for
 	// sums do not look through it.
 	Deterministic bool
+	// Apart keeps arrays of the arena of at most so many bytes, and scratch memory,
+	// to themselves: steps on them then depend on each other by what they compute
+	// alone (see Deps), for a device that runs small steps side by side. Without it
+	// small arrays share memory most.
+	Apart int
 }
 
 // Plan is a compiled graph.
@@ -42,6 +47,7 @@ type Plan struct {
 	LiveNodes int
 
 	assigns []assign
+	o       Options
 }
 
 // External is a named value whose memory is not the plan's.
