@@ -30,7 +30,12 @@ func (m *machine) start() {
 }
 
 // stored is t as the plan wants it in memory.
-func (m *machine) stored(_ External, t *exec.Tensor) *exec.Tensor { return t }
+func (m *machine) stored(e External, t *exec.Tensor) *exec.Tensor {
+	if m.p.Values[e.Value].Last {
+		return exec.ChannelsLast(t)
+	}
+	return t
+}
 
 // results are the outputs and variables, in memory's order.
 func (m *machine) results() (all [][]byte) {
