@@ -131,6 +131,9 @@ func (m *machine) single(s *Step, op graph.Op) (func() error, error) {
 	in := make([]graph.ID, len(s.In))
 	for k, v := range s.In {
 		in[k] = b.Input(fmt.Sprint(k), m.typ(v))
+		if image && m.typ(v).DType == graph.BF16 {
+			in[k] = b.Cast(in[k], graph.F32)
+		}
 		if image && m.p.Values[v].Last {
 			in[k] = b.Transpose(in[k], 0, 3, 1, 2)
 		}
@@ -138,6 +141,9 @@ func (m *machine) single(s *Step, op graph.Op) (func() error, error) {
 	for k, y := range b.Apply(op, in...) {
 		if image && m.p.Values[s.Out[k]].Last {
 			y = b.Transpose(y, 0, 2, 3, 1)
+		}
+		if dt := m.typ(s.Out[k]).DType; dt != b.Type(y).DType && (image || s.Kind() == KindTranspose) {
+			y = b.Cast(y, dt)
 		}
 		b.Output(fmt.Sprint(k), y)
 	}

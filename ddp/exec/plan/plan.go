@@ -35,6 +35,12 @@ type Options struct {
 	// because a program that shares it was compiled before; nil if none is. Only with
 	// WeightsLast.
 	VarLast func(name string) (last, fixed bool)
+	// BF16Images keeps images between steps in bfloat16, half the memory and traffic,
+	// for devices whose steps on images take them. Arithmetic, weights, sums, statistics
+	// and what travels stay float32: loads and stores of fused steps convert (see
+	// Fused), and Transpose and Copy do where their values differ in type. A convolution
+	// multiplies images of either type, in bfloat16 or better, and adds in float32.
+	BF16Images bool
 	// Apart keeps arrays of the arena of at most so many bytes, and scratch memory,
 	// to themselves: steps on them then depend on each other by what they compute
 	// alone (see Deps), for a device that runs small steps side by side. Without it
@@ -118,6 +124,9 @@ func New(g *graph.Graph, o Options) *Plan {
 	}
 	p := d.Plan
 	p.Steps = schedule(p, fuse(d))
+	if o.BF16Images {
+		p.narrow()
+	}
 	if o.Remat {
 		rematerialise(p)
 	}

@@ -53,8 +53,10 @@ func trained(t *testing.T, p *Plan, world, runs int) []*exec.Tensor {
 func TestWeightsLast(t *testing.T) {
 	orders := map[string]Options{
 		"chosen": {},
-		"fixed":  {VarLast: func(name string) (last, fixed bool) { return !strings.HasSuffix(name, "1") && !strings.HasSuffix(name, ".m"), true }},
-		"some":   {VarLast: func(name string) (last, fixed bool) { return false, name == "w" || strings.HasSuffix(name, "0") }},
+		"fixed": {VarLast: func(name string) (last, fixed bool) {
+			return !strings.HasSuffix(name, "1") && !strings.HasSuffix(name, ".m"), true
+		}},
+		"some": {VarLast: func(name string) (last, fixed bool) { return false, name == "w" || strings.HasSuffix(name, "0") }},
 	}
 	rank4 := func(p *Plan) map[string]bool {
 		is := map[string]bool{}
