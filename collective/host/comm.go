@@ -27,7 +27,7 @@ var _ collective.Comm = (*Comm)(nil)
 func newComm(cfg Config, p *peers) *Comm {
 	a := &alarm{peers: p, raised: make(chan struct{})}
 	c := &Comm{peers: p, alarm: a, mover: newMover(p, a), recorder: collective.NewRecorder(cfg.Recorded), released: make(chan struct{})}
-	c.runner = newRunner(&executor{mover: c.mover, alarm: a, size: cfg.Size, log: p.log, recorder: c.recorder, progress: cfg.Progress},
+	c.runner = newRunner(&executor{mover: c.mover, alarm: a, size: cfg.Size, log: p.log, recorder: c.recorder, progress: cfg.Progress, ended: cfg.Ended},
 		p.topo.oneHost(), p.spins)
 	p.watch(a, c.runner.ended)
 	go c.runner.run()

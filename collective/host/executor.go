@@ -16,6 +16,7 @@ type executor struct {
 	log      *slog.Logger
 	recorder *collective.Recorder
 	progress func(uint64, collective.Kind, string) // nil, or told what begins
+	ended    func(uint64)                          // nil, or told what has ended
 }
 
 // quick says whether begin may be done by Start.
@@ -54,6 +55,9 @@ func (e *executor) execute(ctx context.Context, it item, begun bool) error {
 		err = e.alarm.conclude(err)
 	}
 	e.recorder.End(err)
+	if e.ended != nil {
+		e.ended(it.seq)
+	}
 	if err != nil {
 		e.log.Warn("collective failed", "seq", it.seq, "kind", it.req.Kind.String(), "label", it.req.Label,
 			"err", err, "recent", collective.Dump(e.recorder.Recent()))

@@ -84,12 +84,17 @@ type Config struct {
 	Recorded int
 
 	// Logger gets warnings: refused connections, and the flight recorder when
-	// the group fails. Nil discards them.
+	// the group fails. It is this rank's own: what it says of the rank is up to
+	// who made it. Nil discards them.
 	Logger *slog.Logger
 
 	// Progress, if set, is called when a collective begins to run, by whoever
 	// runs it. It must not block.
 	Progress func(seq uint64, kind collective.Kind, label string)
+
+	// Ended, if set, is called when a collective for which Progress was called
+	// has ended. It must not block.
+	Ended func(seq uint64)
 }
 
 const maxRanks = 4096

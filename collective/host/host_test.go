@@ -265,6 +265,7 @@ func TestRecorder(t *testing.T) {
 	var log strings.Builder
 	var mu sync.Mutex
 	var progress []string
+	var over []uint64
 	comms := group(t, 2, host.Config{
 		Recorded: 3,
 		Logger:   slog.New(slog.NewTextHandler(&lockedWriter{mu: &mu, w: &log}, nil)),
@@ -272,6 +273,11 @@ func TestRecorder(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			progress = append(progress, fmt.Sprintf("%d %s %s", seq, kind, label))
+		},
+		Ended: func(seq uint64) {
+			mu.Lock()
+			defer mu.Unlock()
+			over = append(over, seq)
 		},
 	})
 	x := []float64{1, 2}
@@ -312,6 +318,10 @@ func TestRecorder(t *testing.T) {
 	defer mu.Unlock()
 	if !slices.Contains(progress, "4 all-reduce bucket 4") || len(progress) != 11 {
 		t.Errorf("got %d progress calls %q, want 11", len(progress), progress)
+	}
+	slices.Sort(over)
+	if fmt.Sprint(over) != "[0 0 1 1 2 2 3 3 4 4 5]" {
+		t.Errorf("collectives %v have ended, want each on each rank that began it", over)
 	}
 	if !strings.Contains(log.String(), "bucket 4") {
 		t.Errorf("the log does not show the flight recorder:\n%s", log.String())

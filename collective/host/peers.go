@@ -32,7 +32,7 @@ type peers struct {
 }
 
 func newPeers(cfg Config) *peers {
-	p := &peers{topo: newTopology(cfg.Rank, cfg.Hosts), log: cfg.Logger.With("rank", cfg.Rank)}
+	p := &peers{topo: newTopology(cfg.Rank, cfg.Hosts), log: cfg.Logger}
 	if runtime.NumCPU() >= len(p.topo.locals()) {
 		p.spins = spins
 	}

@@ -8,6 +8,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// UnknownFlagError is a flag that the program has not.
+type UnknownFlagError struct{ Name string } // without dashes
+
+func (e *UnknownFlagError) Error() string { return "unknown flag --" + e.Name }
+
 // Explain says what is wrong with a command line in words that name the flag
 // and what it wants. err is what fs.Parse returned; any other is passed on.
 func Explain(err error) error {
@@ -15,7 +20,7 @@ func Explain(err error) error {
 		if group := e.GetSpecifiedShortnames(); group != "" {
 			return fmt.Errorf("unknown flag -%s", group)
 		}
-		return fmt.Errorf("unknown flag --%s", e.GetSpecifiedName())
+		return &UnknownFlagError{e.GetSpecifiedName()}
 	}
 	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return fmt.Errorf("--%s needs a value: want %s", e.GetFlag().Name, wants(e.GetFlag()))

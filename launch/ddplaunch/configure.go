@@ -19,6 +19,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/member"
+	"ebtrain/launch/outlet"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/rendezvous"
 	"ebtrain/launch/supervise"
@@ -28,7 +29,7 @@ const minKey = 16 // characters of EBTRAIN_KEY
 
 // configure turns options into what supervise needs: it makes the log folder,
 // the job's name and key and, with several nodes, opens the transport.
-func configure(o options, environ []string, stdout, stderr io.Writer) (supervise.Config, error) {
+func configure(o options, environ []string, stdout, stderr *outlet.Writer) (supervise.Config, error) {
 	log := slog.New(plainlog.New("ddplaunch", stderr))
 	if o.verbose { // for who looks for a mistake, with times
 		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -67,9 +68,10 @@ func configure(o options, environ []string, stdout, stderr io.Writer) (supervise
 		cfg.Coordinator = &rendezvous.CoordinatorConfig{
 			Nodes: o.nodes, MaxRestarts: o.maxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name,
 			JoinWait: o.joinWait, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
+			StuckAfter: o.stuckAfter,
 		}
 	}
-	terminal(&cfg, stdout, stderr)
+	terminal(&cfg, stdout.Under(), stderr.Under())
 	if o.nodes > 1 {
 		if err := openTransport(&cfg, o, key); err != nil {
 			return supervise.Config{}, err

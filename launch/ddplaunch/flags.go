@@ -41,7 +41,7 @@ a second Ctrl-C kills them. The exit code is that of the rank that failed first:
 128+n for signal n, 75 if all stopped cleanly before the end.
 `,
 	Groups: []cliflag.Group{
-		{Title: "Ranks", Flags: []string{"nproc-per-node", "max-restarts", "grace", "signals-to-handle"}},
+		{Title: "Ranks", Flags: []string{"nproc-per-node", "max-restarts", "stuck-after", "grace", "signals-to-handle"}},
 		{Title: "Several machines", Flags: []string{"nnodes", "node-rank", "rdzv-endpoint", "join", "rdzv-id", "rdzv-timeout", "standalone"}},
 		{Title: "Output", Flags: []string{"log-dir", "redirects", "tee", "local-ranks-filter", "verbose"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
@@ -60,6 +60,7 @@ type options struct {
 	joinWait    time.Duration
 	maxRestarts int
 	grace       time.Duration
+	stuckAfter  time.Duration // 0 for never
 	output      supervise.Output
 	signals     []os.Signal
 	verbose     bool
@@ -71,6 +72,7 @@ type options struct {
 // raw are the flags as typed.
 type raw struct {
 	nnodes, nproc, nodeRank, endpoint, join, runID, joinWait, grace string
+	stuckAfter                                                      string
 	logDir, redirects, tee, filter, signals                         string
 	maxRestarts                                                     int
 	standalone, verbose                                             bool
@@ -94,6 +96,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.StringVar(&r.joinWait, "rdzv-timeout", "600s", "how long to wait for all nodes")
 	fs.IntVar(&r.maxRestarts, "max-restarts", 0, "how often to start all ranks again after a failure")
 	fs.StringVar(&r.grace, "grace", "10s", "how long ranks may take to stop when asked to")
+	fs.StringVar(&r.stuckAfter, "stuck-after", "30s", "on node 0: end the job if others wait that long for a rank that shows no sign of life; 0 for never, as for a debugger")
 	fs.StringVar(&r.logDir, "log-dir", "", "write rank-N.log for every rank here")
 	fs.StringVarP(&r.redirects, "redirects", "r", "0", "streams for the log only: 0 none, 1 stdout, 2 stderr, 3 both, or 0:1,1:3 by local rank")
 	fs.StringVarP(&r.tee, "tee", "t", "", "streams for the log and the console (default 3 with --log-dir)")
@@ -188,6 +191,11 @@ func parseWaits(o *options, r raw, _ *pflag.FlagSet) error {
 	}
 	if o.joinWait, err = parseWait("rdzv-timeout", r.joinWait); err != nil {
 		return err
+	}
+	if r.stuckAfter != "0" && r.stuckAfter != "0s" {
+		if o.stuckAfter, err = parseWait("stuck-after", r.stuckAfter); err != nil {
+			return err
+		}
 	}
 	if r.standalone && o.nodes > 1 {
 		return cliflag.Usage("--standalone means one node, --nnodes says %d", o.nodes)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/outlet"
 	"ebtrain/launch/supervise"
 )
 
@@ -25,7 +26,11 @@ func main() {
 	// A reader that goes away (ddplaunch | head) must not kill the launcher:
 	// writing then fails with an error, and the ranks are asked to stop.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
-	os.Exit(exitCode(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
+	// Nor may one that stops reading hold it up.
+	stdout, stderr := outlet.Pair(os.Stdout, os.Stderr)
+	code := exitCode(run(context.Background(), os.Args[1:], stdout, stderr), stderr)
+	_ = errors.Join(stdout.Flush(), stderr.Flush()) // there is nowhere left to say it
+	os.Exit(code)
 }
 
 // exit is the code of a job that has ended and has already said why.
@@ -49,7 +54,7 @@ func joined(err error) bool {
 }
 
 // run does what args say and returns nil, an exit, or what went wrong.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdout, stderr *outlet.Writer) error {
 	o, err := parse(args, stdout)
 	if err != nil {
 		return err

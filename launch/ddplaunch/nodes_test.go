@@ -77,24 +77,72 @@ func TestKilledRankOnAnotherNode(t *testing.T) {
 	}
 }
 
-// A whole node is gone: its launcher is killed, its ranks with it.
-func TestLostNode(t *testing.T) {
-	for lost, says := range map[int]string{0: "lost with ranks 0-1 and the coordinator", 1: "lost with ranks 2-3"} {
+// A launcher is killed, its ranks with it: the others know at once, and what it
+// was.
+func TestKilledLauncherOfANode(t *testing.T) {
+	for lost, says := range map[int]string{
+		0: "): its launcher was killed, ranks 0-1 and the coordinator with it\n",
+		1: "): its launcher was killed, ranks 2-3 with it\n",
+	} {
 		t.Run(fmt.Sprint("node ", lost), func(t *testing.T) {
 			t.Parallel()
-			all := nodes(t, "127.0.0.1:0", 2, "-nproc", "2", "RANKS", "wait")
-			all[0].numbers("ready", 2)
-			all[1].numbers("ready", 2)
+			all := nodes(t, "127.0.0.1:0", 3, "-nproc", "2", "RANKS", "wait")
+			for _, j := range all {
+				j.numbers("ready", 2)
+			}
 			if err := all[lost].cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			code, out := all[1-lost].end()
-			t.Logf("noticed and ended after %v", time.Since(began))
-			if code != 1 || time.Since(began) > 10*time.Second {
-				t.Errorf("exit code %d after %v", code, time.Since(began))
+			for i, j := range all {
+				if i == lost {
+					continue
+				}
+				code, out := j.end()
+				t.Logf("noticed and ended after %v", time.Since(began))
+				if code != 1 || time.Since(began) > endsWithin {
+					t.Errorf("exit code %d after %v", code, time.Since(began))
+				}
+				want(t, out, fmt.Sprintf("ddplaunch: node %d (", lost), says)
 			}
-			want(t, out, fmt.Sprintf("ddplaunch: node %d (", lost), says)
+		})
+	}
+}
+
+// A launcher stands still, as its whole host might: the others know that after a
+// second or so. Its ranks end, too, and when it wakes up it ends.
+func TestFrozenLauncher(t *testing.T) {
+	for frozen, says := range map[int]string{
+		0: "): lost with rank 0 and the coordinator: its host is dead or unreachable\n",
+		1: "): lost with rank 1: its host is dead or unreachable\n",
+	} {
+		t.Run(fmt.Sprint("node ", frozen), func(t *testing.T) {
+			t.Parallel()
+			all := nodes(t, "127.0.0.1:0", 3, "RANKS", "wait")
+			for _, j := range all {
+				j.numbers("ready", 1)
+			}
+			if err := all[frozen].cmd.Process.Signal(unix.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			for i, j := range all {
+				if i == frozen {
+					continue
+				}
+				code, out := j.end()
+				t.Logf("noticed and ended after %v", time.Since(began))
+				if code != 1 || time.Since(began) > 2*endsWithin {
+					t.Errorf("exit code %d after %v", code, time.Since(began))
+				}
+				want(t, out, fmt.Sprintf("ddplaunch: node %d (", frozen), says)
+			}
+			if err := all[frozen].cmd.Process.Signal(unix.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			if code, out := all[frozen].end(); code != 1 {
+				t.Errorf("the one that woke up ended with %d:\n%s", code, out)
+			}
 		})
 	}
 }

@@ -72,6 +72,7 @@ var modes = map[string]func(context.Context, *rendezvous.Group, []string) (int, 
 	"leave":    leaveMode,
 	"rejoin":   rejoinMode,
 	"timeout":  timeoutMode,
+	"stuck":    stuckMode,
 }
 
 // ready meets the other ranks and prints this rank's pid.

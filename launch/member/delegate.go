@@ -3,6 +3,7 @@ package member
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -10,7 +11,8 @@ import (
 	"ebtrain/launch/rendezvous"
 )
 
-// coordinatorMeta marks the coordinator among the members.
+// coordinatorMeta marks the coordinator among the members; behind it is the port
+// of its life lines.
 const coordinatorMeta = "coordinator"
 
 // maxGossip is the largest message that is also gossiped, in bytes.
@@ -75,7 +77,8 @@ type delegate struct{ m *Member }
 
 func (d *delegate) NodeMeta(int) []byte {
 	if d.m.cfg.Coordinator {
-		return []byte(coordinatorMeta)
+		_, port, _ := net.SplitHostPort(d.m.lifeLine.Addr().String())
+		return []byte(coordinatorMeta + " " + port)
 	}
 	return nil
 }
@@ -96,20 +99,34 @@ func (d *delegate) MergeRemoteState([]byte, bool) {}
 
 func (d *delegate) NotifyJoin(n *memberlist.Node) {
 	d.m.alive.Add(1)
-	if string(n.Meta) == coordinatorMeta {
-		d.m.mu.Lock()
-		d.m.coord = n.Name
-		d.m.changed.Broadcast()
-		d.m.mu.Unlock()
+	port, coordinator := lifePort(n.Meta)
+	if !coordinator {
+		return
+	}
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	first := d.m.coord != n.Name
+	d.m.coord = n.Name
+	d.m.changed.Broadcast()
+	if addr := lifeAddr(n.Addr, port); first && addr != "" {
+		d.m.wg.Go(func() { d.m.holdLife(n.Name, addr) })
 	}
 }
 
 // NotifyLeave tells of a member that died or left. One that left has sent its
-// last messages over another connection: they get time to arrive first.
+// last messages over another connection: they get time to arrive first. One that
+// has a life line is looked after there, with more signs to go by.
 func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	d.m.alive.Add(-1)
 	in := rendezvous.Inbound{From: n.Name, Lost: true}
-	if n.State == memberlist.StateLeft {
+	d.m.mu.Lock()
+	l := d.m.lives[n.Name]
+	watched, left := l != nil && !l.left && !l.lost, l != nil && l.left
+	d.m.mu.Unlock()
+	switch {
+	case watched && n.State != memberlist.StateLeft:
+		return
+	case n.State == memberlist.StateLeft || left:
 		time.AfterFunc(leftWait, func() { d.m.push(in) })
 		return
 	}

@@ -9,12 +9,16 @@
 //   - Messages from one launcher to another arrive in order and once, as long
 //     as both live and reach each other. An abort is gossiped too and may
 //     arrive twice, or early.
+//   - A launcher that is killed is known of at once, by the end of its life line;
+//     one that falls silent is lost only if it does not answer when asked and no
+//     data of its ranks arrive.
 //
 // A Member's methods may be called from any goroutine. Its goroutines end with
 // Close, which waits for them.
 package member
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -71,6 +75,12 @@ type Member struct {
 	alive  atomic.Int64 // members known to be alive
 	gossip *memberlist.TransmitLimitedQueue
 
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	lifeLine net.Listener                      // on the coordinator
+	vouch    atomic.Pointer[func(string) bool] // see Vouch
+	alone    atomic.Bool                       // this host is cut off
+
 	mu       sync.Mutex
 	changed  *sync.Cond // something below has changed
 	coord    string     // name of the coordinator, once it is known
@@ -78,13 +88,17 @@ type Member struct {
 	outbound map[string]*line  // by destination; "" is the coordinator
 	received map[string]uint64 // number of the last message, by sender
 	toAck    []ack
+	lives    map[string]*life     // by name
+	answered map[string]time.Time // when a launcher has last answered a question
 	closing  bool
 }
 
 // Open starts a member. The coordinator is ready at once; another launcher
 // goes on looking for the coordinator until Close.
 func Open(cfg Config) (*Member, error) {
-	m := &Member{cfg: cfg, inbox: make(chan rendezvous.Inbound), done: make(chan struct{}), outbound: map[string]*line{}, received: map[string]uint64{}}
+	m := &Member{cfg: cfg, inbox: make(chan rendezvous.Inbound), done: make(chan struct{}), outbound: map[string]*line{}, received: map[string]uint64{},
+		lives: map[string]*life{}, answered: map[string]time.Time{}}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.changed = sync.NewCond(&m.mu)
 	m.gossip = &memberlist.TransmitLimitedQueue{NumNodes: func() int { return int(m.alive.Load()) }, RetransmitMult: 3}
 	if cfg.Coordinator {
@@ -95,7 +109,13 @@ func Open(cfg Config) (*Member, error) {
 	if m.addr, port, err = listenAddr(cfg.Coordinator, cfg.Endpoint); err != nil {
 		return nil, err
 	}
+	if cfg.Coordinator {
+		if err := m.listenLife(); err != nil {
+			return nil, err
+		}
+	}
 	if m.list, err = memberlist.Create(m.configure(port)); err != nil {
+		m.abandon()
 		return nil, fmt.Errorf("listen for other launchers on %s: %w", net.JoinHostPort(m.addr.String(), strconv.Itoa(port)), err)
 	}
 	m.wg.Go(m.deliver)
@@ -167,6 +187,14 @@ func oneLine(err error) error {
 	return errors.New(strings.Join(all, "; "))
 }
 
+// abandon ends what an Open that fails has begun.
+func (m *Member) abandon() {
+	m.farewell()
+	close(m.done)
+	m.cancel()
+	m.wg.Wait()
+}
+
 func (m *Member) coordinatorAlive() bool {
 	m.mu.Lock()
 	name := m.coord
@@ -189,21 +217,24 @@ func (m *Member) Close() error {
 	m.mu.Lock()
 	m.closing = true
 	m.changed.Broadcast()
-	for deadline := time.Now().Add(closeWait); m.queued() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(closeWait); m.queued() && !m.alone.Load() && time.Now().Before(deadline); {
 		m.mu.Unlock()
 		time.Sleep(5 * time.Millisecond)
 		m.mu.Lock()
 	}
 	m.mu.Unlock()
+	m.farewell()
 	close(m.done)
+	m.cancel()
 	m.mu.Lock()
 	m.changed.Broadcast()
 	m.mu.Unlock()
-	err := m.list.Leave(leaveWait)
-	if err != nil {
-		m.cfg.Log.Debug("leave the group of launchers", "error", err) // the others find out by themselves
+	if !m.alone.Load() {
+		if err := m.list.Leave(leaveWait); err != nil {
+			m.cfg.Log.Debug("leave the group of launchers", "error", err) // the others find out by themselves
+		}
 	}
-	err = m.list.Shutdown()
+	err := m.list.Shutdown()
 	m.wg.Wait()
 	return err
 }

@@ -78,8 +78,9 @@ func (m *Member) transmit(to string, l *line) {
 		m.mu.Unlock()
 		sent, found := m.try(name, seq, msg)
 		known = known || found
+		spoken, lost := m.lifeOf(name)
 		m.mu.Lock()
-		l.gone = known && !found
+		l.gone = known && !found && !spoken || lost
 		if l.gone && to != "" {
 			l.queue = nil
 		}

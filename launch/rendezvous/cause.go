@@ -20,6 +20,8 @@ const (
 	CauseExit    CauseKind = "exit"    // a rank ended with ExitCode ≠ 0
 	CauseRaised  CauseKind = "raised"  // a rank called Abort: Text
 	CauseNode    CauseKind = "node"    // a whole node: Text
+	CauseCut     CauseKind = "cut"     // a node has lost the network: Text
+	CauseStuck   CauseKind = "stuck"   // a rank lives and does not get on: Text; Signal if it is stopped by one
 	CauseStopped CauseKind = "stopped" // the user: Signal, SignalNumber, Text
 	CauseRefused CauseKind = "refused" // the job never began: Text
 )
@@ -51,8 +53,10 @@ func (c *Cause) Error() string {
 		return c.who() + ": killed by " + c.Signal + during
 	case CauseExit:
 		return fmt.Sprintf("%s: exit status %d%s", c.who(), c.ExitCode, during)
-	case CauseRaised, CauseNode:
+	case CauseRaised, CauseNode, CauseStuck:
 		return c.who() + ": " + oneLine(c.Text)
+	case CauseCut:
+		return c.who() + " " + oneLine(c.Text)
 	}
 	return oneLine(c.Text)
 }

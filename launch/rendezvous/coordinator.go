@@ -18,6 +18,7 @@ type CoordinatorConfig struct {
 	JoinWait    time.Duration // how long to wait for all nodes to register
 	AckWait     time.Duration // how long to wait for their acknowledgements
 	Settle      time.Duration // how long a reported cause may be replaced by a death
+	StuckAfter  time.Duration // how long others may wait for a rank that shows no sign of life; 0 is for ever
 }
 
 type phase int
@@ -42,7 +43,9 @@ type Coordinator struct {
 	seq      uint64         // exchange under way
 	parts    map[string]Message
 	settling *Cause
-	stop     string // signal, once a stop is under way
+	seen     map[int]Vital         // by rank, the last of each
+	warned   map[int]time.Duration // by rank, when to say again that it is slow
+	stop     string                // signal, once a stop is under way
 	out      []Effect
 }
 
@@ -56,6 +59,7 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]Message{}
+	c.seen, c.warned = map[int]Vital{}, map[int]time.Duration{}
 }
 
 // Start begins the wait for nodes.
@@ -79,14 +83,17 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 		c.exchange(from, m)
 	case m.Kind == KindFail && m.Cause != nil:
 		c.fail(m.Cause)
+	case m.Kind == KindVitals:
+		c.vitals(from, m.Vitals)
 	case m.Kind == KindDone:
 		c.finished(from, m.Code)
 	}
 	return c.flush()
 }
 
-// Lost handles the news that a launcher's host is dead or unreachable.
-func (c *Coordinator) Lost(name string) []Effect {
+// Lost handles the news that a launcher's host is dead or unreachable or, if
+// killed, that the launcher itself is dead.
+func (c *Coordinator) Lost(name string, killed bool) []Effect {
 	i := c.index(name)
 	_, done := c.done[name]
 	switch {
@@ -96,9 +103,29 @@ func (c *Coordinator) Lost(name string) []Effect {
 	default:
 		n := c.nodes[i]
 		base := Base(c.nodes, i)
-		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: fmt.Sprintf("lost with %s: its host is dead or unreachable", rankRange(base, n.Nproc))})
+		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: lostText(rankRange(base, n.Nproc), killed)})
 	}
 	return c.flush()
+}
+
+func lostText(who string, killed bool) string {
+	if killed {
+		return fmt.Sprintf("its launcher was killed, %s with it", who)
+	}
+	return fmt.Sprintf("lost with %s: its host is dead or unreachable", who)
+}
+
+// Alone handles the news that the coordinator's own host is cut off.
+func (c *Coordinator) Alone() []Effect {
+	if c.phase == assigning || c.phase == running {
+		c.abort(cutOff(c.nodes, 0))
+	}
+	return c.flush()
+}
+
+// cutOff says that node i reaches nobody.
+func cutOff(nodes []NodeInfo, i int) *Cause {
+	return &Cause{Kind: CauseCut, Rank: -1, Node: i, Host: nodes[i].Host, Text: fmt.Sprintf("reaches none of the other %d nodes", len(nodes)-1)}
 }
 
 // Expired handles the expiry of a timer.
@@ -304,7 +331,7 @@ func (c *Coordinator) stopAll(signal string, number int) {
 
 // abort ends the epoch, and the job unless it may be formed again.
 func (c *Coordinator) abort(cause *Cause) {
-	again := c.restarts < c.cfg.MaxRestarts && c.stop == "" && (c.phase == running) && cause.Kind != CauseStopped
+	again := c.restarts < c.cfg.MaxRestarts && c.stop == "" && (c.phase == running) && cause.Kind != CauseStopped && cause.Kind != CauseCut
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: again})
 	if !again {
 		c.phase = over

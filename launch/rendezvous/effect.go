@@ -122,6 +122,9 @@ func (m Message) String() string {
 	if m.Kind == KindExchange || m.Kind == KindGathered {
 		fmt.Fprintf(&b, " #%d %q %q", m.Seq, m.Name, m.Blobs)
 	}
+	for _, v := range m.Vitals {
+		fmt.Fprintf(&b, " %d:%v", v.Rank, v.Quiet)
+	}
 	if m.Restart {
 		b.WriteString(" restart")
 	}

@@ -103,6 +103,7 @@ func (g *Group) Exchange(ctx context.Context, name string, mine []byte) ([][]byt
 	if g.conn == nil {
 		return [][]byte{bytes.Clone(mine)}, nil
 	}
+	g.page.Began(statuspage.Exchanges, g.seq+1)
 	blob := append([]byte{}, mine...) // not nil: a blob without bytes is still a blob
 	if err := g.conn.Send(Message{Kind: KindExchange, Epoch: g.w.Restart, Seq: g.seq, Name: name, Blobs: [][]byte{blob}}); err != nil {
 		select {
@@ -118,6 +119,7 @@ func (g *Group) Exchange(ctx context.Context, name string, mine []byte) ([][]byt
 			return nil, fmt.Errorf("exchange %q: the launcher answered exchange %d with %d blobs, want %d with %d", name, m.Seq, len(m.Blobs), g.seq, g.w.Size)
 		}
 		g.seq++
+		g.page.Ended(statuspage.Exchanges, g.seq)
 		return m.Blobs, nil
 	case <-g.done:
 		return nil, fmt.Errorf("exchange %q: %w", name, g.Err())
@@ -142,6 +144,22 @@ func (g *Group) Barrier(ctx context.Context, name string) error {
 func (g *Group) Progress(step int64, phase string, seq uint64, label string) {
 	if g.page != nil {
 		g.page.Write(statuspage.Report{Step: step, Phase: phase, Seq: seq, Label: label})
+	}
+}
+
+// Began says that this rank has begun collective seq, from 0, and Ended that it
+// has ended it: so its launcher knows which ranks wait, and for whom. They cost
+// as little as Progress.
+func (g *Group) Began(seq uint64) {
+	if g.page != nil {
+		g.page.Began(statuspage.Collectives, seq+1)
+	}
+}
+
+// Ended says that this rank has ended collective seq; see Began.
+func (g *Group) Ended(seq uint64) {
+	if g.page != nil {
+		g.page.Ended(statuspage.Collectives, seq+1)
 	}
 }
 

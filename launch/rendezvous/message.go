@@ -16,6 +16,7 @@ const (
 	KindStop     Kind = "stop"     // any → coordinator → nodes → ranks: Text is the signal's name, Code its number
 	KindDone     Kind = "done"     // node → coordinator: Code
 	KindEnd      Kind = "end"      // coordinator → nodes: Code
+	KindVitals   Kind = "vitals"   // node → coordinator: Vitals; may be lost
 	KindHello    Kind = "hello"    // rank → node: Text is the group, Code the pid
 	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key
 	KindBye      Kind = "bye"      // rank → node: it needs the group no more
@@ -44,6 +45,7 @@ type Message struct {
 	Text    string     `json:"text,omitempty"`
 	Code    int        `json:"code,omitempty"`
 	Restart bool       `json:"restart,omitempty"`
+	Vitals  []Vital    `json:"vitals,omitempty"`
 }
 
 // NodeInfo describes one launcher.
@@ -74,7 +76,9 @@ func Base(nodes []NodeInfo, i int) int {
 // Inbound is a message from the launcher called From or, if Lost, the news
 // that it is dead, unreachable, or has left.
 type Inbound struct {
-	From string
-	Msg  Message
-	Lost bool
+	From   string
+	Msg    Message
+	Lost   bool
+	Killed bool // it is dead, and its host lives
+	Alone  bool // no other launcher can be reached either: this host is cut off
 }

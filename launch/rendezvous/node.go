@@ -328,17 +328,26 @@ func (n *Node) askToStop(signal string, number int) {
 		return
 	}
 	n.stop, n.stopNum = signal, number
-	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, n.cfg.Grace)})
 	n.toAlive(Message{Kind: KindStop, Text: signal, Code: number}, number)
+	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, n.cfg.Grace)})
 	n.timer(TimerGrace, n.cfg.Grace)
 }
 
-// Lost handles the news that a launcher's host is dead or unreachable. Only
-// the coordinator's matters here; of the others the coordinator judges.
-func (n *Node) Lost(name string) []Effect {
+// Lost handles the news that a launcher's host is dead or unreachable or, if
+// killed, that the launcher itself is dead. Only the coordinator's matters here;
+// of the others the coordinator judges.
+func (n *Node) Lost(name string, killed bool) []Effect {
 	if (n.phase == working || n.phase == assigned) && name == n.nodes[0].Name {
 		n.end(&Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
-			Text: fmt.Sprintf("lost with %s and the coordinator: its host is dead or unreachable", rankRange(0, n.nodes[0].Nproc))}, false)
+			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}, false)
+	}
+	return n.flush()
+}
+
+// Alone handles the news that this host is cut off from all others.
+func (n *Node) Alone() []Effect {
+	if n.phase == working || n.phase == assigned {
+		n.end(cutOff(n.nodes, n.self), false)
 	}
 	return n.flush()
 }
@@ -375,6 +384,9 @@ func (n *Node) Expired(t Timer) []Effect {
 func (n *Node) end(c *Cause, restart bool) {
 	n.phase, n.cause, n.restart = aborting, c, restart && n.stops == 0
 	n.toAlive(Message{Kind: KindAbort, Cause: c}, int(syscall.SIGTERM))
+	if l := c.Rank - Base(n.nodes, n.self); c.Kind == CauseStuck && c.Signal != "" && l >= 0 && l < len(n.ranks) && n.ranks[l].alive {
+		n.emit(Signal{[]int{l}, int(syscall.SIGKILL)}) // it hears nothing
+	}
 	n.timer(TimerKill, n.cfg.KillWait)
 	n.conclude()
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ebtrain/launch/statuspage"
 )
 
 var update = flag.Bool("update", false, "write the scenarios' outputs; commit only what you can explain")
@@ -27,8 +29,11 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	startfail a.0 TEXT
 //	interrupt a SIGINT:2     the user signals launcher a
 //	wstop a.0 SIGUSR1:10     a rank was signaled itself
-//	lost b                   the coordinator hears that b is dead
-//	orphan b                 b hears that the coordinator is dead
+//	lost b [killed]          the coordinator hears that b is dead
+//	orphan b [killed]        b hears that the coordinator is dead
+//	alone b                  b, perhaps with the coordinator, finds itself cut off
+//	vital a.0 quiet=5s idle=5s in=3+ met=2 [stopped] [disk]   local rank 0 of node a is quiet; it has ended
+//	                         3 collectives and is in the next, and 2 exchanges
 //	expire coord|a TIMER EPOCH
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -110,7 +115,7 @@ func (s *sim) do(f []string) error {
 	opt := map[string]string{}
 	var args []string
 	for i, a := range f[1:] {
-		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "expect"}, k) {
+		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "expect", "stuck", "quiet", "idle", "in", "met"}, k) {
 			opt[k] = v
 			if k == "during" {
 				opt[k] = strings.Join(append([]string{v}, f[i+2:]...), " ")
@@ -181,9 +186,16 @@ func (s *sim) do(f []string) error {
 		name, n := signal(args[1])
 		s.apply(who, node.Interrupt(name, n))
 	case "lost":
-		s.apply("coord", s.coord.Lost(args[0]))
+		s.apply("coord", s.coord.Lost(args[0], rest(1) == "killed"))
 	case "orphan":
-		s.apply(who, node.Lost("a"))
+		s.apply(who, node.Lost("a", rest(1) == "killed"))
+	case "alone":
+		if args[0] == "a" {
+			s.apply("coord", s.coord.Alone())
+		}
+		s.apply(who, node.Alone())
+	case "vital":
+		s.apply(who, node.Vitals([]Vital{vital(local, opt, args[1:])}))
 	case "expire":
 		epoch, _ := strconv.Atoi(args[2])
 		timer := Timer{TimerKind(args[1]), epoch}
@@ -196,6 +208,23 @@ func (s *sim) do(f []string) error {
 		return fmt.Errorf("unknown command %q", f[0])
 	}
 	return nil
+}
+
+// vital is what is seen of a rank.
+func vital(local int, opt map[string]string, flags []string) Vital {
+	v := Vital{Rank: local, Pid: 7, Met: make([]statuspage.Meetings, 2), During: "during step"}
+	v.Quiet, _ = time.ParseDuration(opt["quiet"])
+	v.Idle, _ = time.ParseDuration(opt["idle"])
+	for k, key := range []string{"in", "met"} {
+		n, in := strings.CutSuffix(opt[key], "+")
+		v.Met[k].Ended, _ = strconv.ParseUint(n, 10, 64)
+		v.Met[k].Begun = v.Met[k].Ended
+		if in {
+			v.Met[k].Begun++
+		}
+	}
+	v.Stopped, v.Disk = slices.Contains(flags, "stopped"), slices.Contains(flags, "disk")
+	return v
 }
 
 func (s *sim) create(opt map[string]string) error {
@@ -213,6 +242,7 @@ func (s *sim) create(opt map[string]string) error {
 		Nodes: expect, MaxRestarts: restarts, Job: "job", Self: "a", Hosts: hosts,
 		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
 	})}
+	s.coord.cfg.StuckAfter, _ = time.ParseDuration(opt["stuck"])
 	for i, p := range procs {
 		nproc, err := strconv.Atoi(p)
 		if err != nil {

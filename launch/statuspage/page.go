@@ -9,6 +9,8 @@
 // The page has two slots. A write fills the slot that is not current and then
 // publishes it, so what a reader finds is whole even if the writer died in
 // the middle. Write may be called from any goroutine; Read from any process.
+// The page's size is sealed: no process can take it away from the others, who
+// would die of SIGBUS at their next look.
 package statuspage
 
 import (
@@ -32,6 +34,7 @@ const (
 	wordMagic = 0
 	wordCount = 1 // number of writes; slot count%2 is current
 	wordWidth = 2 // columns that the launcher's terminal has for the rank
+	wordBegun = 3 // collectives begun and ended, then exchanges begun and ended
 	wordSlots = 8 // first word of slot 0
 
 	slotStep  = 0
@@ -66,6 +69,25 @@ func (r Report) String() string {
 	return b.String()
 }
 
+// Kind is a kind of meeting of all ranks.
+type Kind int
+
+const (
+	Collectives Kind = iota // of the data path
+	Exchanges               // through the launchers
+	kinds
+)
+
+// Meetings counts those of a kind that a rank has begun and ended: it is in one
+// if they differ, and then waits for ranks that have not come to it.
+type Meetings struct{ Begun, Ended uint64 }
+
+// Counts is how far a rank has come: a rank that gets on writes reports.
+type Counts struct {
+	Reports uint64
+	Met     [kinds]Meetings
+}
+
 // Page is a mapping of the shared page. Besides the rank's reports it holds one
 // number of the launcher: how wide the rank's lines may be.
 type Page struct {
@@ -77,7 +99,7 @@ type Page struct {
 // New makes a page. The file is to be inherited by the worker; the caller
 // closes it once the worker runs. The page lives until Close.
 func New() (*Page, *os.File, error) {
-	fd, err := unix.MemfdCreate("ebtrain-progress", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("ebtrain-progress", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the progress page: %w", err)
 	}
@@ -85,6 +107,10 @@ func New() (*Page, *os.File, error) {
 	if err := f.Truncate(pageBytes); err != nil {
 		_ = f.Close()
 		return nil, nil, fmt.Errorf("size the progress page: %w", err)
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("seal the progress page: %w", err)
 	}
 	p, err := mapPage(fd)
 	if err != nil {
@@ -167,6 +193,36 @@ func (p *Page) Read() (r Report, ok bool) {
 			return r, true
 		}
 	}
+}
+
+// Began says that the rank has begun n meetings of a kind.
+func (p *Page) Began(k Kind, n uint64) { p.count(wordBegun+2*int(k), n) }
+
+// Ended says that the rank has ended n meetings of a kind.
+func (p *Page) Ended(k Kind, n uint64) { p.count(wordBegun+2*int(k)+1, n) }
+
+func (p *Page) count(word int, n uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bytes != nil {
+		atomic.StoreUint64(&p.words[word], n)
+	}
+}
+
+// Counts is how far the rank has come. What it has ended is read first, so that
+// a rank may seem to be in a meeting that it has left, but never the reverse.
+func (p *Page) Counts() (c Counts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bytes == nil {
+		return c
+	}
+	for k := range c.Met {
+		c.Met[k].Ended = atomic.LoadUint64(&p.words[wordBegun+2*k+1])
+		c.Met[k].Begun = atomic.LoadUint64(&p.words[wordBegun+2*k])
+	}
+	c.Reports = atomic.LoadUint64(&p.words[wordCount])
+	return c
 }
 
 // SetWidth tells the rank how many columns its lines have on the launcher's

@@ -1,6 +1,7 @@
 package statuspage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -56,6 +57,24 @@ func TestWidth(t *testing.T) {
 	if err := worker.Close(); err != nil || worker.Width() != 0 {
 		t.Errorf("a closed page: %d columns, %v", worker.Width(), err)
 	}
+}
+
+// What a rank has begun and ended is counted by kind, and is not a report.
+func TestCounts(t *testing.T) {
+	launcher, worker := newPair(t)
+	worker.Began(Collectives, 9)
+	worker.Ended(Collectives, 8)
+	worker.Began(Exchanges, 3)
+	worker.Ended(Exchanges, 3)
+	worker.Write(Report{Phase: "step"})
+	worker.SetWidth(80)
+	if got, want := launcher.Counts(), (Counts{Reports: 1, Met: [2]Meetings{{9, 8}, {3, 3}}}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if err := launcher.Close(); err != nil || launcher.Counts() != (Counts{}) {
+		t.Errorf("after Close: %v, %+v", err, launcher.Counts())
+	}
+	launcher.Began(Collectives, 1) // does nothing
 }
 
 func TestLongStringsAreCut(t *testing.T) {
@@ -151,6 +170,26 @@ func BenchmarkWrite(b *testing.B) {
 func shut(t testing.TB, f *os.File) {
 	t.Helper()
 	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A rank that truncates its page cannot take it from its launcher.
+func TestSealed(t *testing.T) {
+	p, f, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Write(Report{Step: 1, Phase: "step"})
+	for _, size := range []int64{0, 10 * pageBytes} {
+		if err := f.Truncate(size); !errors.Is(err, os.ErrPermission) {
+			t.Fatalf("truncated to %d bytes: %v", size, err) // a look at it would end this process
+		}
+	}
+	if r, ok := p.Read(); !ok || r.Phase != "step" {
+		t.Errorf("got %v, %v", r, ok)
+	}
+	if err := errors.Join(f.Close(), p.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/outlet"
 	"ebtrain/launch/rendezvous"
 )
 
@@ -35,8 +35,8 @@ type Config struct {
 	MaxRestarts int
 
 	Output  Output
-	Stdout  io.Writer
-	Stderr  io.Writer
+	Stdout  *outlet.Writer
+	Stderr  *outlet.Writer
 	TTY     bool             // Stdout and Stderr are a terminal
 	Columns func() int       // measures the terminal, 0 if its width is not known; nil if there is none
 	Resized <-chan os.Signal // says that Columns has changed
@@ -50,6 +50,8 @@ type Transport interface {
 	// Send queues a message and never blocks; "" is the coordinator. Messages
 	// to one launcher arrive in order, if it is reachable.
 	Send(to string, m rendezvous.Message)
+	// Hint sends a message that may be lost, at once or not at all.
+	Hint(to string, m rendezvous.Message)
 	// Inbox delivers messages, and the news of lost launchers.
 	Inbox() <-chan rendezvous.Inbound
 	// Close delivers what is queued, within a second or so, and leaves.
@@ -99,10 +101,8 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 			shown++
 		}
 	}
-	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown, func() {
-		// Whoever read the output has gone (ddplaunch | head): stop, like any program would.
-		a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
-	})
+	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
+	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
 	if cfg.Transport != nil {
 		err = errors.Join(err, cfg.Transport.Close())
@@ -116,6 +116,21 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
 }
 
+// watchReader stops the ranks when whoever read the output has gone (ddplaunch |
+// head), like any program would. A terminal that goes away says so by SIGHUP.
+func (a *agent) watchReader() {
+	if a.cfg.TTY {
+		return
+	}
+	select {
+	case <-a.cfg.Stdout.Failed():
+	case <-a.cfg.Stderr.Failed():
+	case <-a.quit:
+		return
+	}
+	a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
+}
+
 // loop handles events until the node's state machine is finished.
 func (a *agent) loop(ctx context.Context) error {
 	var inbox <-chan rendezvous.Inbound
@@ -127,6 +142,8 @@ func (a *agent) loop(ctx context.Context) error {
 	}
 	a.apply(a.node.Start())
 	canceled := ctx.Done()
+	looks := time.NewTicker(lookInterval)
+	defer looks.Stop()
 	for {
 		for len(a.soon) > 0 && a.finish == nil {
 			f := a.soon[0]
@@ -149,6 +166,8 @@ func (a *agent) loop(ctx context.Context) error {
 			if n, ok := s.(unix.Signal); ok {
 				a.apply(a.node.Interrupt(unix.SignalName(n), int(n)))
 			}
+		case now := <-looks.C:
+			a.watchRanks(now)
 		case <-a.cfg.Resized:
 			a.resized()
 		case <-canceled:
@@ -170,11 +189,16 @@ func (a *agent) deliverRest() {
 
 func (a *agent) inbound(in rendezvous.Inbound) {
 	switch {
+	case in.Alone:
+		if a.coord != nil {
+			a.apply(a.coord.Alone())
+		}
+		a.apply(a.node.Alone())
 	case in.Lost:
 		if a.coord != nil {
-			a.apply(a.coord.Lost(in.From))
+			a.apply(a.coord.Lost(in.From, in.Killed))
 		}
-		a.apply(a.node.Lost(in.From))
+		a.apply(a.node.Lost(in.From, in.Killed))
 	case a.coord != nil:
 		a.apply(a.coord.Receive(in.From, in.Msg))
 	default:
@@ -232,6 +256,8 @@ func (a *agent) send(e rendezvous.Send) {
 		a.soon = append(a.soon, func() { a.apply(a.coord.Receive(self, e.Msg)) })
 	case e.To == self:
 		a.soon = append(a.soon, func() { a.apply(a.node.Receive(e.Msg)) })
+	case a.cfg.Transport != nil && e.Msg.Kind == rendezvous.KindVitals:
+		a.cfg.Transport.Hint(e.To, e.Msg)
 	case a.cfg.Transport != nil:
 		a.cfg.Transport.Send(e.To, e.Msg)
 	}
@@ -353,7 +379,10 @@ func (a *agent) awaitOne(p *process) {
 	if exit.Code != 0 || exit.Signal != "" {
 		a.console.ending()
 	}
-	a.post(func() { a.apply(a.node.Exited(p.local, exit)) })
+	a.post(func() {
+		p.over = true
+		a.apply(a.node.Exited(p.local, exit))
+	})
 }
 
 // carry takes a stream of a rank to the console and its file.

@@ -1,12 +1,13 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
 
+	"ebtrain/launch/outlet"
 	"ebtrain/launch/rendezvous"
 )
 
@@ -18,10 +19,11 @@ const (
 
 // console writes the ranks' lines, each with its prefix, to the launcher's
 // output. On a terminal it keeps one rank's progress bar on the last line. Its
-// methods may be called from any goroutine.
+// methods may be called from any goroutine; none but line and flush waits for
+// whoever reads the output.
 type console struct {
 	mu      sync.Mutex
-	out     [2]io.Writer
+	out     [2]*outlet.Writer
 	tty     bool
 	columns func() int // measures the terminal; nil or 0: not known
 	fold    fold
@@ -29,19 +31,19 @@ type console struct {
 	timer   *time.Timer
 	bar     string // shown on the last line of the terminal; "" for none
 	barBy   int    // the rank it is from
-	broken  error  // first error of writing
-	gone    bool   // the terminal, and with it who could miss the output
-	onBreak func() // called once, from a goroutine of its own, when it happens
 }
 
-func newConsole(out, err io.Writer, tty bool, columns func() int, ranks int, onBreak func()) *console {
-	c := &console{out: [2]io.Writer{out, err}, tty: tty, columns: columns, fold: fold{ranks: ranks}, onBreak: onBreak}
+func newConsole(out, err *outlet.Writer, tty bool, columns func() int, ranks int) *console {
+	c := &console{out: [2]*outlet.Writer{out, err}, tty: tty, columns: columns, fold: fold{ranks: ranks}}
 	c.timer = time.AfterFunc(time.Hour, c.due)
 	return c
 }
 
-// line takes a whole line of a rank.
+// line takes a whole line of a rank. It may be called by who carries that rank's
+// output alone: it slows a rank down that writes faster than is read, as long as
+// anything is read.
 func (c *console) line(rank, stream int, text string) {
+	c.out[stream].AwaitRoom()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fold.add(rank, stream, text, time.Now())
@@ -93,9 +95,23 @@ func (c *console) conclude(cause *rendezvous.Cause, program string) {
 	}
 }
 
-// flush writes all lines that wait and ends the progress bar. It returns the
-// first error of writing there has been.
+// flush writes all lines that wait and ends the progress bar. It gives up on who
+// reads nothing for a second. It returns the first error of writing there has
+// been, but none of a terminal: one that goes away says so by SIGHUP, if anyone
+// is to act on it.
 func (c *console) flush() error {
+	c.finish()
+	err := c.out[stderr].Flush()
+	if c.out[stdout].Outlet != c.out[stderr].Outlet {
+		err = errors.Join(err, c.out[stdout].Flush())
+	}
+	if err == nil || c.tty {
+		return nil
+	}
+	return fmt.Errorf("write the ranks' output: %w", err)
+}
+
+func (c *console) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.emit(true)
@@ -104,7 +120,6 @@ func (c *console) flush() error {
 		c.bar = ""
 	}
 	c.timer.Stop()
-	return c.broken
 }
 
 func (c *console) due() {
@@ -162,20 +177,8 @@ func (c *console) redraw() {
 	c.draw()
 }
 
-// write keeps the first error. The ranks' output is then read on and lost, so
-// that they are not blocked while they are asked to stop. A terminal that goes
-// away says so by SIGHUP, if anyone is to act on it; that is no error.
+// write queues text. After an error the ranks' output is read on and lost, so
+// that they are not blocked while they are asked to stop; flush knows the error.
 func (c *console) write(stream int, text string) {
-	if c.broken != nil || c.gone {
-		return
-	}
-	_, err := io.WriteString(c.out[stream], text)
-	switch {
-	case err == nil:
-	case c.tty:
-		c.gone = true
-	default:
-		c.broken = fmt.Errorf("write the ranks' output: %w", err)
-		go c.onBreak()
-	}
+	_, _ = c.out[stream].Write([]byte(text))
 }

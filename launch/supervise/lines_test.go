@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"ebtrain/launch/outlet"
 )
 
 func TestLines(t *testing.T) {
@@ -53,7 +55,8 @@ func TestLongLineIsCut(t *testing.T) {
 
 func TestConsoleKeepsTheBarLast(t *testing.T) {
 	var b bytes.Buffer
-	c := newConsole(&b, &b, true, nil, 1, nil)
+	w, _ := outlet.Pair(&b, &b)
+	c := newConsole(w, w, true, nil, 1)
 	c.status(0, "10%")
 	c.line(0, stdout, "loss 1")
 	c.status(1, "ignored: rank 0 owns the bar")
@@ -92,16 +95,23 @@ func TestParseStreams(t *testing.T) {
 func TestBarFitsTheTerminal(t *testing.T) {
 	var out, err bytes.Buffer
 	width := 120
-	c := newConsole(&out, &err, true, func() int { return width }, 1, nil)
+	o, e := outlet.Pair(&out, &err)
+	c := newConsole(o, e, true, func() int { return width }, 1)
 	text := strings.Repeat("=", 100)
 	c.status(0, text+strings.Repeat(" ", 60))
 	for _, tt := range []struct {
 		width int
 		want  string
 	}{{120, "[0] " + text}, {60, "[0] " + text[:55]}, {40, "[0] " + text[:35]}, {1, ""}, {0, "[0] " + text}} {
+		if err := e.Flush(); err != nil {
+			t.Fatal(err)
+		}
 		err.Reset()
 		width = tt.width
 		c.redraw()
+		if err := e.Flush(); err != nil {
+			t.Fatal(err)
+		}
 		if want := "\r" + tt.want + "\x1b[K"; err.String() != want {
 			t.Errorf("width %d: drawn %q, want %q", tt.width, err.String(), want)
 		}

@@ -39,6 +39,9 @@ type process struct {
 	log   *logFile // nil for none
 	pipes [2]*os.File
 
+	watcher watcher // of the loop
+	over    bool    // it has ended; of the loop
+
 	heard   chan struct{} // closed when the control channel has ended
 	drained sync.WaitGroup
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"ebtrain/launch/outlet"
 	"ebtrain/launch/rendezvous"
 )
 
@@ -33,7 +34,8 @@ func TestSaidOnce(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, err bytes.Buffer
-			c := newConsole(&out, &err, false, nil, 2, nil)
+			o, e := outlet.Pair(&out, &err)
+			c := newConsole(o, e, false, nil, 2)
 			c.ending()
 			for _, l := range tt.lines {
 				c.line(l.rank, stderr, l.text)
@@ -49,7 +51,8 @@ func TestSaidOnce(t *testing.T) {
 	}
 	// While the job runs, nothing is left out.
 	var out, err bytes.Buffer
-	c := newConsole(&out, &err, false, nil, 2, nil)
+	o, e := outlet.Pair(&out, &err)
+	c := newConsole(o, e, false, nil, 2)
 	for rank := range 2 {
 		c.line(rank, stderr, "train: warning: slow")
 		c.mu.Lock()

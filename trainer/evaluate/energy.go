@@ -32,7 +32,7 @@ func (e *evaluation) energies(ctx context.Context, r *report) (err error) {
 		if err != nil {
 			return nil, err
 		}
-		return logits, r.addEnergies(name, energies)
+		return logits, r.keepEnergies(name, energies)
 	}
 	data, err := judge("data", e.feed(ctx, e.own("energies")))
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *evaluation) energies(ctx context.Context, r *report) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := r.addAUROC(other.name, data, logits); err != nil {
+		if err := r.keepAUROC(other.name, data, logits); err != nil {
 			return err
 		}
 	}

@@ -114,7 +114,6 @@ noise      100       12.5     3        1    12      20.25
 AUROC against noise  1.0000
 
 inputs above their reconstructions: runs/a/samples/recon.png
-
 density (0.9900 of it is shown) beside the data: runs/a/samples/density.png
 `
 	var b strings.Builder
@@ -146,15 +145,15 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestAddEnergies(t *testing.T) {
+func TestKeepEnergies(t *testing.T) {
 	var r report
-	if err := r.addEnergies("data", []float64{1, 2, 3, 6}); err != nil {
+	if err := r.keepEnergies("data", []float64{1, 2, 3, 6}); err != nil {
 		t.Fatal(err)
 	}
 	if e := r.Energies[0]; e.N != 4 || e.Mean != 3 || e.Min != 1 || e.Max != 6 || e.Median != 2.5 {
 		t.Errorf("got %+v", e)
 	}
-	if err := r.addAUROC("noise", []float64{1, 2}, []float64{3, 4}); err != nil || r.AUROC[0].Value != 1 {
+	if err := r.keepAUROC("noise", []float64{1, 2}, []float64{3, 4}); err != nil || r.AUROC[0].Value != 1 {
 		t.Errorf("data of lower energy: AUROC %+v, %v, want 1", r.AUROC, err)
 	}
 }

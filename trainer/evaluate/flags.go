@@ -33,9 +33,9 @@ It prints what the method's models can tell:
   ll      the mean log-likelihood: the normaliser is enumerated where there are
           few hidden units, else estimated by annealed importance sampling
   density of a model of points of the plane, as a picture beside the data
-  probe   the accuracy of linear support vector machines that are trained to tell
-          the data's classes by the means of the posterior, of the untrained
-          posterior, and by raw values; only if it is named
+  probe   the accuracy of linear support vector machines trained to tell classes
+          by the posterior's means, beside that by the untrained posterior's and
+          by raw values; only if it is named
 `,
 	Groups: []cliflag.Group{
 		{Title: "What is measured", Flags: []string{"run", "step", "data", "split", "measures", "ood", "limit", "batch", "seed", "ais-chains", "ais-steps", "probe-limit"}},

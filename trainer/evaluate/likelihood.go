@@ -65,7 +65,7 @@ func (e *evaluation) mean(ctx context.Context, phase, output string, build train
 	}
 	m := values.Mean()
 	if math.IsNaN(m) || math.IsInf(m, 0) {
-		return nil, fmt.Errorf("the mean of %s over %d %s is %v: training has diverged, or the data are nothing like what was trained on", output, values.N(), trained.Noun(e.takes), m)
+		return nil, fmt.Errorf("training diverged: the mean %s of %d %s of %s/%s is %v", output, values.N(), trained.Noun(e.takes), e.o.data, e.o.split, m)
 	}
 	return &m, nil
 }

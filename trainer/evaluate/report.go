@@ -58,7 +58,7 @@ type auroc struct {
 	Value   float64 `json:"value"`
 }
 
-func (r *report) addEnergies(of string, e []float64) error {
+func (r *report) keepEnergies(of string, e []float64) error {
 	d, err := eval.Describe(e)
 	if err != nil {
 		return fmt.Errorf("energies of %s: %w", of, err)
@@ -73,8 +73,8 @@ func (r *report) addEnergies(of string, e []float64) error {
 	return nil
 }
 
-// addAUROC compares scores −E by the logits, which rank as energies do.
-func (r *report) addAUROC(against string, data, other []float64) error {
+// keepAUROC compares scores −E by the logits, which rank as energies do.
+func (r *report) keepAUROC(against string, data, other []float64) error {
 	a, err := eval.AUROC(negated(data), negated(other))
 	if err != nil {
 		return fmt.Errorf("AUROC against %s: %w", against, err)
@@ -93,35 +93,19 @@ func negated(x []float64) []float64 {
 
 func (r *report) writeJSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
 
+// adder adds a line to a table, or a part of one.
+type adder func(format string, args ...any)
+
 func (r *report) writeTable(out io.Writer) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	add := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // text takes everything
-	add("%s after %d steps, %d %s of %s/%s\n\n", r.Run, r.Step, r.Images, r.noun, r.Data, r.Split)
-	if r.RMSEBatch != nil {
-		add("RMSE of reconstruction\t%.4f\t(batch statistics)\n", *r.RMSEBatch)
-		add("\t%.4f\t(running statistics)\n", *r.RMSERunning)
-		add("RMSE of the mean image\t%.4f\n\n", *r.RMSEMeanImage)
-	}
-	r.addDivergences(add)
-	r.addProbe(add)
-	if len(r.Energies) > 0 {
-		add("energy of\t%s\tmean\tsd\tmin\tmedian\tmax\n", r.noun)
-	}
-	for _, e := range r.Energies {
-		add("%s\t%d\t%.5g\t%.3g\t%.5g\t%.5g\t%.5g\n", e.Of, e.N, e.Mean, e.SD, e.Min, e.Median, e.Max)
-	}
-	if len(r.AUROC) > 0 {
-		add("\n")
-	}
-	for _, a := range r.AUROC {
-		add("AUROC against %s\t%.4f\n", a.Against, a.Value)
-	}
-	if r.Picture != "" {
-		add("\ninputs above their reconstructions: %s\n", r.Picture)
-	}
-	if d := r.Density; d != nil {
-		add("\ndensity (%.4f of it is shown) beside the data: %s\n", d.Inside, d.Picture)
+	_, _ = fmt.Fprintf(w, "%s after %d steps, %d %s of %s/%s\n", r.Run, r.Step, r.Images, r.noun, r.Data, r.Split) // text takes everything
+	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures} {
+		var b strings.Builder
+		part(func(format string, args ...any) { fmt.Fprintf(&b, format, args...) })
+		if b.Len() > 0 {
+			_, _ = io.WriteString(w, "\n"+b.String()) // text takes everything
+		}
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -130,8 +114,16 @@ func (r *report) writeTable(out io.Writer) error {
 	return err
 }
 
+func (r *report) addReconstructions(add adder) {
+	if r.RMSEBatch != nil {
+		add("RMSE of reconstruction\t%.4f\t(batch statistics)\n", *r.RMSEBatch)
+		add("\t%.4f\t(running statistics)\n", *r.RMSERunning)
+		add("RMSE of the mean image\t%.4f\n", *r.RMSEMeanImage)
+	}
+}
+
 // addDivergences adds what is known of the model's density.
-func (r *report) addDivergences(add func(format string, args ...any)) {
+func (r *report) addDivergences(add adder) {
 	if r.LL != nil {
 		add("log-likelihood\t%.5g\t(log Z %v)\n", *r.LL, r.LogZ)
 	}
@@ -141,17 +133,37 @@ func (r *report) addDivergences(add func(format string, args ...any)) {
 	if r.PosteriorGap != nil {
 		add("posterior's divergence\t%.5g\n", *r.PosteriorGap)
 	}
-	if r.LL != nil || r.Fisher != nil || r.PosteriorGap != nil {
-		add("\n")
-	}
 }
 
 // addProbe adds how well classes are told.
-func (r *report) addProbe(add func(format string, args ...any)) {
-	if r.Probe == nil {
-		return
+func (r *report) addProbe(add adder) {
+	if r.Probe != nil {
+		add("accuracy of a linear machine\t%.4f\ton posterior means (trained on %d %s)\n", *r.Probe, r.ProbeSamples, r.noun)
+		add("\t%.4f\ton those of the untrained posterior\n", *r.ProbeUntrained)
+		add("\t%.4f\ton raw values\n", *r.ProbeRaw)
 	}
-	add("accuracy of a linear machine\t%.4f\ton posterior means (trained on %d %s)\n", *r.Probe, r.ProbeSamples, r.noun)
-	add("\t%.4f\ton those of the untrained posterior\n", *r.ProbeUntrained)
-	add("\t%.4f\ton raw values\n\n", *r.ProbeRaw)
+}
+
+func (r *report) addEnergies(add adder) {
+	if len(r.Energies) > 0 {
+		add("energy of\t%s\tmean\tsd\tmin\tmedian\tmax\n", r.noun)
+	}
+	for _, e := range r.Energies {
+		add("%s\t%d\t%.5g\t%.3g\t%.5g\t%.5g\t%.5g\n", e.Of, e.N, e.Mean, e.SD, e.Min, e.Median, e.Max)
+	}
+}
+
+func (r *report) addAUROCs(add adder) {
+	for _, a := range r.AUROC {
+		add("AUROC against %s\t%.4f\n", a.Against, a.Value)
+	}
+}
+
+func (r *report) addPictures(add adder) {
+	if r.Picture != "" {
+		add("inputs above their reconstructions: %s\n", r.Picture)
+	}
+	if d := r.Density; d != nil {
+		add("density (%.4f of it is shown) beside the data: %s\n", d.Inside, d.Picture)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"ebtrain/launch/exitcode"
@@ -21,13 +22,23 @@ import (
 	"ebtrain/trainer/run/rundir"
 )
 
-// bench is one cell under way. It belongs to one goroutine, but for doing.
+// bench is one cell under way. It belongs to one goroutine, but for what.
 type bench struct {
 	w       *work
 	t       task
 	begun   cell.Begun
 	console *os.File
 	command [][]string // of each program, as it was first started
+	doing   atomic.Value
+}
+
+// what is what a cell does, in words.
+func (b *bench) what() string {
+	text := fmt.Sprintf("%s seed %d", b.t.Row, b.t.Seed)
+	if program, ok := b.doing.Load().(string); ok && program != "train" {
+		text += " (" + program + ")"
+	}
+	return text
 }
 
 // brokenError is a program that came to nothing.
@@ -45,12 +56,12 @@ func (w *work) one(ctx context.Context, t task) (outcome, error) {
 		o.stop = true
 		return o, nil
 	}
-	end := w.show.begin(t, func() (int64, string) { return stepOf(t.Cell), fmt.Sprintf("%s seed %d", t.Row, t.Seed) })
-	defer func() { end(t.steps) }()
 	b, err := w.open(t)
 	if err != nil {
 		return o, err
 	}
+	end := w.show.begin(t, func() (int64, string) { return stepOf(t.Cell), b.what() })
+	defer func() { end(t.steps) }()
 	m, err := b.measured(ctx)
 	err = errors.Join(err, b.console.Close())
 	if broken, ok := errors.AsType[*brokenError](err); ok {
@@ -154,6 +165,7 @@ func (b *bench) program(ctx context.Context, name, path string, args []string, s
 	if ctx.Err() != nil {
 		return errStopped
 	}
+	b.doing.Store(name)
 	from, err := b.console.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
@@ -177,12 +189,14 @@ func (b *bench) program(ctx context.Context, name, path string, args []string, s
 		return err
 	}
 	line = strings.TrimPrefix(line, name+": ")
-	return &brokenError{cell.Broken{Program: name, Ended: ended.String(), Line: line, Diverged: name == "train" && strings.HasPrefix(line, diverged)}}
+	return &brokenError{cell.Broken{Program: name, Ended: ended.String(), Line: line, Diverged: divergence(line)}}
 }
 
-// diverged is how the last line of a training begins whose losses are no longer
-// finite numbers.
-const diverged = "training diverged"
+// divergence says whether the last line of train, or of evaluate, is about losses
+// or measured numbers that are not finite.
+func divergence(line string) bool {
+	return strings.HasPrefix(line, "training diverged") || strings.Contains(line, "has diverged")
+}
 
 // describe is a cell in a line.
 func describe(e plan.Experiment, t task, m cell.Measured) (text string, broken bool) {

@@ -30,13 +30,14 @@ type progress struct {
 	running map[string]func() (step int64, doing string) // by cell
 	done    map[string]int64                             // steps, by cell
 	before  int64
+	spoke   time.Time // when something was said last
 	stop    chan struct{}
 	ended   chan struct{}
 }
 
 // newProgress shows the work on open.
 func newProgress(out io.Writer, open []task) *progress {
-	p := &progress{running: map[string]func() (int64, string){}, done: map[string]int64{}, stop: make(chan struct{}), ended: make(chan struct{})}
+	p := &progress{running: map[string]func() (int64, string){}, done: map[string]int64{}, stop: make(chan struct{}), ended: make(chan struct{}), spoke: time.Now()}
 	c := progressbar.Config{Out: out, Label: "step", Unit: "steps/s", Every: lineEvery, Late: true}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		c.Terminal, c.Width = true, progressbar.Width(f)
@@ -48,7 +49,7 @@ func newProgress(out io.Writer, open []task) *progress {
 	}
 	p.before = c.Start
 	p.show = progressbar.New(c)
-	go p.watch(c.Total > 0)
+	go p.watch()
 	return p
 }
 
@@ -71,7 +72,7 @@ func (p *progress) begin(t task, look func() (int64, string)) (end func(steps in
 }
 
 // watch looks at the cells from time to time.
-func (p *progress) watch(steps bool) {
+func (p *progress) watch() {
 	defer close(p.ended)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -80,9 +81,7 @@ func (p *progress) watch(steps bool) {
 		case <-p.stop:
 			return
 		case <-tick.C:
-			if steps {
-				p.look()
-			}
+			p.look()
 		}
 	}
 }
@@ -101,9 +100,13 @@ func (p *progress) look() {
 	for _, n := range p.done {
 		sum += n
 	}
-	if sum > p.before { // a step has been done
+	switch {
+	case sum > p.before:
 		p.show.Step(progressbar.Update{Step: sum - 1, Images: sum - p.before, Caption: strings.Join(caption, ", ")})
-		p.before = sum
+		p.before, p.spoke = sum, time.Now()
+	case len(caption) > 0 && time.Since(p.spoke) >= lineEvery: // nothing is trained
+		p.line("under way: %s", strings.Join(caption, ", "))
+		p.spoke = time.Now()
 	}
 }
 

@@ -18,8 +18,8 @@ that are named, as Markdown with plots.
   experiment report board frey --to RESULTS.md
 
 Without --to the file is RESULTS.md in the folder of the experiments; plots are
-in the folder of the same name beside it. Cells of another commit than the newest
-one are named and left out.`
+in the folder of the same name beside it. Cells of another commit than the
+newest one are named and left out.`
 
 // report is the command report.
 func (a app) report(args []string) error {

@@ -207,7 +207,7 @@ func TestBroken(t *testing.T) {
 		t.Errorf("%v, want %q in\n%s", err, want, text)
 	}
 	out = s.fails([]string{"run", "unmeasured"}, "came to nothing (plain seed 1)")
-	if want := "measuring: exit 0: ll: evaluate --json has no field ll (it has "; !strings.Contains(out, want) {
+	if want := "plain seed 1: came to nothing: evaluate: exit 1: --measures ll of "; !strings.Contains(out, want) {
 		t.Errorf("want %q in\n%s", want, out)
 	}
 }
@@ -314,6 +314,21 @@ func TestMistakes(t *testing.T) {
 	} {
 		if err := a.run(t.Context(), strings.Fields(c.args)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("experiment %s: %v, want %q", c.args, err, c.want)
+		}
+	}
+}
+
+// TestDivergence knows the lines of train and evaluate; that of train is met by
+// the real program in TestRun.
+func TestDivergence(t *testing.T) {
+	for line, want := range map[string]bool{
+		"training diverged: upper is NaN at step 3":                        true,
+		"the mean of energy over 300 points is NaN: training has diverged": true,
+		"rank-0.log: no space left on device":                              false,
+		"":                                                                 false,
+	} {
+		if got := divergence(line); got != want {
+			t.Errorf("%q: %v", line, got)
 		}
 	}
 }

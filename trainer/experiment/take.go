@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/measure"
 	"ebtrain/trainer/experiment/plan"
-	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 )
 
@@ -36,7 +35,7 @@ func (b *bench) take(ctx context.Context) (cell.Measured, error) {
 		}
 		m.Values[name] = v
 	}
-	m.Curves, err = b.curves(ctx, evidence.Records)
+	m.Curves, err = b.curves(ctx, evidence)
 	return m, err
 }
 
@@ -55,8 +54,8 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 		return e, err
 	}
 	e.TrainCPU = b.begun.CPU("train")
-	if b.w.e.Evaluate != nil {
-		if e.Evaluation, err = b.evaluate(ctx, b.t.Dir()); err != nil {
+	if asks := b.asks(); asks != "" {
+		if e.Evaluation, err = b.evaluate(ctx, asks, b.t.steps); err != nil {
 			return e, err
 		}
 	}
@@ -70,11 +69,23 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 	return e, err
 }
 
-// evaluate measures the newest checkpoint of a run directory.
-func (b *bench) evaluate(ctx context.Context, dir string) (map[string]any, error) {
-	args := append([]string{"--json", "--run=" + dir, fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
+// asks are the words of evaluate --measures that the row's columns and pictures
+// need.
+func (b *bench) asks() string {
+	words := measure.Asks(b.w.e.Measured(b.t.row)...)
+	for _, p := range b.w.e.Pictures {
+		if p.Asks != "" && (p.Rows == nil || slices.Contains(p.Rows, b.t.Row)) {
+			words += "," + p.Asks
+		}
+	}
+	return strings.TrimPrefix(words, ",")
+}
+
+// evaluate measures the checkpoint of a step; asks is what.
+func (b *bench) evaluate(ctx context.Context, asks string, step int64) (map[string]any, error) {
+	args := append([]string{"--json", "--run=" + b.t.Dir(), "--measures=" + asks, fmt.Sprintf("--step=%d", step), fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
 	args = append(args, plan.Flags(b.w.e.Evaluate)...)
-	if dir == b.t.Dir() {
+	if step == b.t.steps {
 		b.command = append(b.command, append([]string{"evaluate"}, args...))
 	}
 	var out bytes.Buffer
@@ -83,13 +94,13 @@ func (b *bench) evaluate(ctx context.Context, dir string) (map[string]any, error
 	}
 	fields, err := measure.ReadEvaluation(out.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("evaluate --json of %s: %w", dir, err)
+		return nil, fmt.Errorf("evaluate --json: %w", err)
 	}
 	return fields, nil
 }
 
 // curves are the numbers over steps.
-func (b *bench) curves(ctx context.Context, records []rundir.Record) (map[string][]measure.Point, error) {
+func (b *bench) curves(ctx context.Context, e measure.Evidence) (map[string][]measure.Point, error) {
 	curves := map[string][]measure.Point{}
 	for _, c := range b.w.e.Curves {
 		if slices.Contains(b.t.row.Lacks, c.Name) {
@@ -98,10 +109,10 @@ func (b *bench) curves(ctx context.Context, records []rundir.Record) (map[string
 		var points []measure.Point
 		var err error
 		if c.Loss != "" {
-			if points, err = measure.Curve(records, c.Loss); err != nil {
+			if points, err = measure.Curve(e.Records, c.Loss); err != nil {
 				return nil, notMeasured(err)
 			}
-		} else if points, err = b.checkpoints(ctx, c); err != nil {
+		} else if points, err = b.checkpoints(ctx, c, e); err != nil {
 			return nil, err
 		}
 		curves[c.Name] = points
@@ -109,17 +120,20 @@ func (b *bench) curves(ctx context.Context, records []rundir.Record) (map[string
 	return curves, nil
 }
 
-// checkpoints measures every checkpoint of a curve. A number that is not finite
-// has no point.
-func (b *bench) checkpoints(ctx context.Context, c plan.Curve) ([]measure.Point, error) {
+// checkpoints measures every checkpoint of a curve; that of the last step was
+// measured, for e. A number that is not finite has no point.
+func (b *bench) checkpoints(ctx context.Context, c plan.Curve, e measure.Evidence) ([]measure.Point, error) {
 	m, _ := measure.Find(c.Measure) // the plan is valid
 	var points []measure.Point
 	for step := c.Every; step <= b.t.steps; step += c.Every {
-		fields, err := b.evaluateAt(ctx, step)
-		if err != nil {
-			return nil, err
+		at := measure.Evidence{Evaluation: e.Evaluation}
+		if step < b.t.steps || !slices.Contains(b.w.e.Measured(b.t.row), c.Measure) {
+			var err error
+			if at.Evaluation, err = b.evaluate(ctx, m.Asks, step); err != nil {
+				return nil, err
+			}
 		}
-		v, err := m.Of(measure.Evidence{Evaluation: fields})
+		v, err := m.Of(at)
 		if errors.Is(err, measure.ErrNotFinite) {
 			continue
 		}
@@ -129,32 +143,4 @@ func (b *bench) checkpoints(ctx context.Context, c plan.Curve) ([]measure.Point,
 		points = append(points, measure.Point{X: float64(step), Y: v})
 	}
 	return points, nil
-}
-
-// evaluateAt measures the checkpoint of a step: as the newest one of a run
-// directory in which there is no other, made of links.
-func (b *bench) evaluateAt(ctx context.Context, step int64) (fields map[string]any, err error) {
-	view, err := os.MkdirTemp("", "experiment-*")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(view)) }()
-	run, err := filepath.Abs(b.t.Dir())
-	if err != nil {
-		return nil, err
-	}
-	from, to := rundir.Layout(run), rundir.Layout(view)
-	for _, dir := range []string{to.Ckpt(), to.Samples()} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	if err := os.Symlink(from.ConfigFile(), to.ConfigFile()); err != nil {
-		return nil, err
-	}
-	name := ckpt.Name(step)
-	if err := os.Symlink(filepath.Join(from.Ckpt(), name), filepath.Join(to.Ckpt(), name)); err != nil {
-		return nil, err
-	}
-	return b.evaluate(ctx, view)
 }

@@ -29,9 +29,9 @@ writes one PNG: a grid of pictures, or a scatter plot of points of the plane.
 
   sample --run runs/celeba32 --n 64 --out grid.png
 
-With --given it draws samples with the latents of a data set's pictures, and shows
-each below its picture; with --interpolate rows of samples whose latents go from
-those of one picture to those of another, between the two:
+With --given it draws samples with the latents of a data set's pictures, each
+shown below its picture; with --interpolate rows of samples whose latents go
+from those of one picture to those of another, between the two:
 
   sample --run runs/mnist --given shards/mnist --interpolate 8 --out rows.png
 `,

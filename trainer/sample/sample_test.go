@@ -16,7 +16,19 @@ func TestParse(t *testing.T) {
 	if err != nil || o.run != "a" || o.n != 9 || o.out != "b/c.png" || o.seed != 7 || o.stats != "running" || o.device != "auto" {
 		t.Errorf("got %+v, %v", o, err)
 	}
+	o, err = parse(strings.Fields("--run a --out b.png --given c --split train --interpolate 5 --step 30"), io.Discard)
+	if err != nil || o.n != usualRows || o.given != "c" || o.split != "train" || o.interpolate != 5 || o.step != 30 {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	if o, err := parse(strings.Fields("--run a --out b.png --given c --interpolate 5 --n 2"), io.Discard); err != nil || o.n != 2 || o.split != "test" || o.step != -1 {
+		t.Errorf("got %+v, %v", o, err)
+	}
 	for _, c := range []struct{ args, want string }{
+		{"--run a --out b.png --split test", "--split and --interpolate go with --given"},
+		{"--run a --out b.png --interpolate 4", "--split and --interpolate go with --given"},
+		{"--run a --out b.png --given c --interpolate 1", "want --interpolate from 2 to 1024, or 0, got 1"},
+		{"--run a --out b.png --given c --interpolate -2", "want --interpolate from 2 to"},
+		{"--run a --out b.png --step -5", "want --step of at least 0"},
 		{"--out a.png", "--run is required"},
 		{"--run a", "--out is required"},
 		{"--run a --out b.gif", "--out b.gif: want a name that ends in .png"},

@@ -144,7 +144,7 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 func parseFrom(at start, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
 	o.define(fs, at)
-	return o, fs, program(o.own.All()).Parse(fs, args, out)
+	return o, fs, elsewhere(at.method.Name, program(o.own.All()).Parse(fs, args, out))
 }
 
 // complete makes the settings of the flags and reports the first mistake that

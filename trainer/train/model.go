@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -70,6 +71,9 @@ func begin(method, preset string) (s start, err error) {
 		s.method = settings.Methods()[0]
 	}
 	if err == nil && named {
+		if of, e := settings.MethodOf(preset); e == nil && of.Name != s.method.Name {
+			return s, cliflag.Usage("--preset: %s is a preset of --algo %s, not of %s", preset, of.Name, s.method.Name)
+		}
 		s.preset, err = s.method.Preset(preset)
 	}
 	if err != nil && named && !strings.HasPrefix(err.Error(), "unknown --algo") {
@@ -130,6 +134,27 @@ func (o *options) defineModel(fs *pflag.FlagSet) {
 			f.NoOptDefVal = "true"
 		}
 	}
+}
+
+// elsewhere says of an unknown flag which other methods have it; any other error
+// is passed on.
+func elsewhere(method string, err error) error {
+	unknown, ok := errors.AsType[*cliflag.UnknownFlagError](err)
+	if !ok {
+		return err
+	}
+	var others []string
+	for _, m := range settings.Methods() {
+		var own setting.Set
+		m.Presets[0].Config.Clone().Settings(&own)
+		if slices.ContainsFunc(own.All(), func(s *setting.Setting) bool { return s.Name == unknown.Name }) {
+			others = append(others, m.Name)
+		}
+	}
+	if len(others) == 0 {
+		return err
+	}
+	return cliflag.Usage("--%s is a setting of --algo %s, and --algo %s has none of that name", unknown.Name, setting.Choices(others), method)
 }
 
 // groups are the groups of the method's own settings, in order, after the choice

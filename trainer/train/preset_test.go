@@ -98,6 +98,9 @@ func TestModelRefuses(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"--preset bidvl-cifar10", "--preset bidvl-cifar10 needs --data: "},
 		{"--data x --preset x", `--preset: unknown preset "x": want one of bidvl-cifar10`},
+		{"--algo sm --unroll 3", "--unroll is a setting of --algo bism, and --algo sm has none of that name"},
+		{"--algo cd --nothing 3", "unknown flag --nothing"},
+		{"--algo sm --preset bism-frey", "--preset: bism-frey is a preset of --algo bism, not of sm"},
 		{"--latent-term x", `unknown --latent-term "x": want offset, not-offset or none`},
 		{"--upper-loss x", `unknown --upper-loss "x"`},
 		{"--lower-level x", `unknown --lower-level "x"`},

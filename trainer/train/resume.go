@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ var notInherited = []string{"out", "resume", "profile", verifyFlag}
 // savedRun is the run in out; nil if there is none, and then the flags must say
 // what to begin.
 func savedRun(out string) (*rundir.Config, error) {
-	if _, err := os.Stat(rundir.Layout(out).ConfigFile()); err != nil {
+	if _, err := os.Stat(rundir.Layout(out).ConfigFile()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	c, err := rundir.ReadConfig(out)

@@ -27,8 +27,6 @@ type Run struct {
 	Config   rundir.Config
 	State    ckpt.State
 	Vars     exec.Vars
-
-	specs []nn.Variable
 }
 
 // Load reads the run at path onto a device: the checkpoint after step steps, or
@@ -59,16 +57,28 @@ func Load(path string, step int64, backend exec.Backend, log *slog.Logger) (*Run
 			from, state.Step, state.ConfigDigest, path, config.Digest)
 	}
 	r := &Run{Path: path, Model: model, Settings: s, Config: config, State: state, Vars: backend.NewVars()}
-	if _, r.specs, err = model.Step(1, s.Batch); err != nil {
+	specs, err := r.variables()
+	if err != nil {
 		return nil, err
 	}
-	return r, loop.SetVariables(r.Vars, r.specs, groups, from)
+	return r, loop.SetVariables(r.Vars, specs, groups, from)
 }
 
 // Untrained is the run before its first step: the same model with the initial
 // values under its seed.
 func (r *Run) Untrained(backend exec.Backend) (*Run, error) {
+	specs, err := r.variables()
+	if err != nil {
+		return nil, err
+	}
 	first := *r
 	first.State, first.Vars = ckpt.State{Seed: r.Settings.Seed}, backend.NewVars()
-	return &first, nn.Initialise(first.Vars, first.specs, r.Settings.Seed)
+	return &first, nn.Initialise(first.Vars, specs, r.Settings.Seed)
+}
+
+// variables are those of the model, as one rank has them: some are as long as the
+// batch.
+func (r *Run) variables() ([]nn.Variable, error) {
+	_, specs, err := r.Model.Step(1, r.Settings.Batch)
+	return specs, err
 }

@@ -23,7 +23,7 @@ import (
 
 // symptomWait is how long a rank that lost another leaves it to the launcher
 // to say why.
-const symptomWait = time.Second
+const symptomWait = 2 * time.Second
 
 // World is this process's place among the ranks of its job.
 type World struct {
@@ -60,8 +60,10 @@ func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
 	comm, err := host.New(ctx, host.Config{
 		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), ListenIP: w.Addr(), Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
 		Progress: func(seq uint64, kind collective.Kind, label string) {
+			w.Began(seq)
 			w.Progress(w.step.Load(), kind.String(), seq, label)
 		},
+		Ended: w.Ended,
 	})
 	if err != nil {
 		return fmt.Errorf("connect the ranks: %w", err)
@@ -88,7 +90,7 @@ func (w *World) Tell(step int64, phase string) {
 
 // Fail tells all ranks that this one failed with err, and returns the reason
 // for which the job ends, the same on all ranks: the first failure of any. It
-// waits for the launcher's verdict, a second at most.
+// waits for the launcher's verdict, two seconds at most.
 func (w *World) Fail(err error) error {
 	if w.alone {
 		return err

@@ -47,8 +47,8 @@ func board() plan.Experiment {
 			judge.Bound{Of: judge.Rows("ll", all...), Lo: math.Inf(-1), Hi: math.Ln2},
 		},
 		Figures: []plan.Figure{
-			{File: "ll", Title: "Checkerboard: log-likelihood of test data", X: "steps", Y: "LL, nats", Curve: "ll"},
+			{File: "ll", Title: "Checkerboard: log-likelihood of test data", X: "steps", Y: "LL, nats", Curve: "ll", Low: -0.5, High: 0.5},
 		},
-		Pictures: []plan.Picture{{Title: "Densities after training", Glob: "samples/density-*.png"}},
+		Pictures: []plan.Picture{{Title: "Densities after training", Rows: []string{"dsm", "cd-1", "bidsm-0", "bidsm-5", "bissm-5"}, Glob: "samples/density-*.png", Asks: "density"}},
 	}
 }

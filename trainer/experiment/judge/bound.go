@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -50,29 +51,43 @@ func limits(lo, hi float64) string {
 	return "from " + digits(lo) + " to " + digits(hi)
 }
 
-// names are values in words, a measure that all share said once.
+// names are values in words, a measure or a row that all share said once.
 func names(values []Value) string {
-	if !oneMeasure(values) {
-		words := make([]string, len(values))
-		for i, v := range values {
-			words[i] = v.String()
-		}
-		return strings.Join(words, ", ")
+	if oneRow(values) {
+		return labels(values) + " of " + values[0].Row
 	}
-	rows := make([]string, len(values))
+	if oneMeasure(values) {
+		return values[0].Measure + " of " + labels(values)
+	}
+	return labels(values)
+}
+
+// labels are what tells values from each other.
+func labels(values []Value) string {
+	words := make([]string, len(values))
 	for i, v := range values {
-		rows[i] = v.Row
+		words[i] = label(values, v)
 	}
-	return values[0].Measure + " of " + strings.Join(rows, ", ")
+	return strings.Join(words, ", ")
+}
+
+// label is what tells a value from the others.
+func label(values []Value, v Value) string {
+	switch {
+	case oneRow(values):
+		return v.Measure
+	case oneMeasure(values):
+		return v.Row
+	}
+	return v.String()
+}
+
+func oneRow(values []Value) bool {
+	return !slices.ContainsFunc(values, func(v Value) bool { return v.Row != values[0].Row })
 }
 
 func oneMeasure(values []Value) bool {
-	for _, v := range values {
-		if v.Measure != values[0].Measure {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(values, func(v Value) bool { return v.Measure != values[0].Measure })
 }
 
 // Gap claims that Of is larger than Than by Lo to Hi.

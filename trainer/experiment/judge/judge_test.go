@@ -105,19 +105,19 @@ func TestChecks(t *testing.T) {
 // Claims say all that is claimed.
 func TestClaims(t *testing.T) {
 	for want, c := range map[string]Check{
-		"fisher of dsm is -5885 ± 10":                                  Near{Value{"dsm", "fisher"}, Number{Value: -5885, Tol: 10}},
-		"ll of a is 0.29 to 0.33":                                      Near{Value{"a", "ll"}, Number{Value: 0.29, To: 0.33}},
-		"ll: a < b, each by at least 0.5":                              Order{Rising: Rows("ll", "a", "b"), Margin: 0.5},
-		"k-300: n-20 < n-10":                                           Order{Rising: Measures("k-300", "n-20", "n-10")},
-		"x of a < y of b":                                              Order{Rising: []Value{{"a", "x"}, {"b", "y"}}},
-		"ll of a worse than of b, c by at least 2":                     Worse{Measure: "ll", Bad: []string{"a"}, Than: []string{"b", "c"}, By: 2},
-		"ll of a, b at most 0.69315":                                   Bound{Rows("ll", "a", "b"), math.Inf(-1), math.Ln2},
-		"ll of a at least 2":                                           Bound{Rows("ll", "a"), 2, math.Inf(1)},
-		"ll of a from 1 to 2":                                          Bound{Rows("ll", "a"), 1, 2},
-		"ll of a above ll of b by 58 to 95":                            Gap{Value{"a", "ll"}, Value{"b", "ll"}, 58, 95},
-		"ms of a at most 3.5 times ms of b":                            Ratio{Value{"a", "ms"}, Value{"b", "ms"}, 3.5},
-		"ms of a, b linear over [0 1] within 15 %":                     Linear{Of: Rows("ms", "a", "b"), X: []float64{0, 1}, Within: 0.15},
-		"log of bias-0 of k, bias-1 of k linear over [0 1] within 0.3": Linear{Of: Measures("k", "bias-0", "bias-1"), X: []float64{0, 1}, Log: true, Within: 0.3},
+		"fisher of dsm is -5885 ± 10":                             Near{Value{"dsm", "fisher"}, Number{Value: -5885, Tol: 10}},
+		"ll of a is 0.29 to 0.33":                                 Near{Value{"a", "ll"}, Number{Value: 0.29, To: 0.33}},
+		"ll: a < b, each by at least 0.5":                         Order{Rising: Rows("ll", "a", "b"), Margin: 0.5},
+		"k-300: n-20 < n-10":                                      Order{Rising: Measures("k-300", "n-20", "n-10")},
+		"x of a < y of b":                                         Order{Rising: []Value{{"a", "x"}, {"b", "y"}}},
+		"ll of a worse than of b, c by at least 2":                Worse{Measure: "ll", Bad: []string{"a"}, Than: []string{"b", "c"}, By: 2},
+		"ll of a, b at most 0.69315":                              Bound{Rows("ll", "a", "b"), math.Inf(-1), math.Ln2},
+		"ll of a at least 2":                                      Bound{Rows("ll", "a"), 2, math.Inf(1)},
+		"ll of a from 1 to 2":                                     Bound{Rows("ll", "a"), 1, 2},
+		"ll of a above ll of b by 58 to 95":                       Gap{Value{"a", "ll"}, Value{"b", "ll"}, 58, 95},
+		"ms of a at most 3.5 times ms of b":                       Ratio{Value{"a", "ms"}, Value{"b", "ms"}, 3.5},
+		"ms of a, b linear over [0 1] within 15 %":                Linear{Of: Rows("ms", "a", "b"), X: []float64{0, 1}, Within: 0.15},
+		"log of bias-0, bias-1 of k linear over [0 1] within 0.3": Linear{Of: Measures("k", "bias-0", "bias-1"), X: []float64{0, 1}, Log: true, Within: 0.3},
 	} {
 		if got := c.Judge(Table{}); got.Claim != want || got.State != NotRun {
 			t.Errorf("got %q, %v; want %q, not run", got.Claim, got.State, want)

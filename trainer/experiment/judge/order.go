@@ -42,47 +42,23 @@ func (c Order) wrong(where string, value func(Value) float64) []string {
 		before := c.Rising[i]
 		a, b := value(before), value(v)
 		if !(b > a && b-a >= c.Margin) {
-			out = append(out, fmt.Sprintf("%s: %s is %s, %s is %s, short by %s", where, c.label(before), digits(a), c.label(v), digits(b), digits(a+c.Margin-b)))
+			out = append(out, fmt.Sprintf("%s: %s is %s, %s is %s, short by %s", where, label(c.Rising, before), digits(a), label(c.Rising, v), digits(b), digits(a+c.Margin-b)))
 		}
 	}
 	return out
 }
 
 func (c Order) claim() string {
-	words := make([]string, len(c.Rising))
-	for i, v := range c.Rising {
-		words[i] = c.label(v)
-	}
-	text := strings.Join(words, " < ")
-	if oneMeasure(c.Rising) {
-		text = c.Rising[0].Measure + ": " + text
-	} else if c.oneRow() {
+	text := strings.ReplaceAll(labels(c.Rising), ", ", " < ")
+	if oneRow(c.Rising) {
 		text = c.Rising[0].Row + ": " + text
+	} else if oneMeasure(c.Rising) {
+		text = c.Rising[0].Measure + ": " + text
 	}
 	if c.Margin > 0 {
 		text += fmt.Sprintf(", each by at least %s", digits(c.Margin))
 	}
 	return text
-}
-
-// label is what tells a value from the others.
-func (c Order) label(v Value) string {
-	switch {
-	case oneMeasure(c.Rising):
-		return v.Row
-	case c.oneRow():
-		return v.Measure
-	}
-	return v.String()
-}
-
-func (c Order) oneRow() bool {
-	for _, v := range c.Rising {
-		if v.Row != c.Rising[0].Row {
-			return false
-		}
-	}
-	return true
 }
 
 // Worse claims that each of the rows Bad is worse than each of the rows Than, by

@@ -35,10 +35,17 @@ func logged(loss string, of func([]Point) (float64, error)) func(Evidence) (floa
 	}
 }
 
+// upper is the loss that the model is trained on. Methods of one level have no
+// other, and call it loss.
+const upper = "upper"
+
 // series are the values of a loss. X is the steps that were done.
 func series(records []rundir.Record, loss string) ([]Point, error) {
 	if len(records) == 0 {
 		return nil, errors.New("metrics.jsonl has no lines")
+	}
+	if _, ok := records[0].Losses[upper]; loss == upper && !ok {
+		loss = "loss"
 	}
 	points := make([]Point, len(records))
 	for i, r := range records {

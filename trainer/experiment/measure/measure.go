@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"ebtrain/trainer/run/rundir"
 )
@@ -21,30 +23,44 @@ type Measure struct {
 	Name   string // in experiments and files
 	Title  string // of its column
 	Digits int    // after the point, in the table; negative: as many as it needs
+	Asks   string // the word of evaluate --measures that it needs; "" if evaluate has no part in it
 	take   func(Evidence) (float64, error)
 }
 
 // All are the measures of training runs.
 func All() []Measure {
 	return []Measure{
-		{"ll", "LL, nats", 2, evaluated("ll")},
-		{"fisher", "Fisher metric", 1, evaluated("fisher")},
-		{"gap", "posterior Fisher divergence", 1, evaluated("posterior_gap")},
-		{"probe", "probe accuracy, %", 2, percent("probe.accuracy")},
-		{"probe-raw", "of raw pixels, %", 2, percent("probe.raw")},
-		{"rmse", "RMSE of reconstruction", 4, evaluated("rmse")},
-		{"upper-first", "upper loss, first", -1, logged("upper", first)},
-		{"upper-400", "after 400 steps", -1, logged("upper", near(400))},
-		{"upper-3350", "after 3,350", -1, logged("upper", near(3350))},
-		{"upper-last", "at the end", -1, logged("upper", last)},
-		{"upper-rise", "its largest rise", 3, logged("upper", largestRise)},
-		{"lower-peak", "lower loss, peak", -1, logged("lower", peak)},
-		{"lower-last", "at the end", -1, logged("lower", last)},
-		{"lower-decades", "its fall, decades", 2, logged("lower", decades)},
-		{"step-ms", "ms a step", 3, stepTime},
-		{"cpu-s", "CPU, s", 0, func(e Evidence) (float64, error) { return e.TrainCPU, nil }},
-		{"sample-s", "sampling, s", 1, sampling},
+		{"ll", "LL, nats", 2, "ll", evaluated("ll")},
+		{"fisher", "Fisher metric", 1, "fisher", evaluated("fisher")},
+		{"gap", "posterior Fisher divergence", 1, "gap", evaluated("posterior_gap")},
+		{"probe", "probe accuracy, %", 2, "probe", percent("probe")},
+		{"probe-untrained", "of an untrained posterior, %", 2, "probe", percent("probe_untrained")},
+		{"probe-raw", "of raw pixels, %", 2, "probe", percent("probe_raw")},
+		{"rmse", "RMSE of reconstruction", 4, "rmse", evaluated("rmse")},
+		{"upper-first", "upper loss, first", -1, "", logged("upper", first)},
+		{"upper-400", "after 400 steps", -1, "", logged("upper", near(400))},
+		{"upper-3350", "after 3,350", -1, "", logged("upper", near(3350))},
+		{"upper-last", "at the end", -1, "", logged("upper", last)},
+		{"upper-rise", "its largest rise", 3, "", logged("upper", largestRise)},
+		{"lower-peak", "lower loss, peak", -1, "", logged("lower", peak)},
+		{"lower-last", "at the end", -1, "", logged("lower", last)},
+		{"lower-decades", "its fall, decades", 2, "", logged("lower", decades)},
+		{"step-ms", "ms a step", 3, "", stepTime},
+		{"cpu-s", "CPU, s", 0, "", func(e Evidence) (float64, error) { return e.TrainCPU, nil }},
+		{"sample-s", "sampling, s", 1, "", sampling},
 	}
+}
+
+// Asks are the words of evaluate --measures that measures need, with commas
+// between; "" if evaluate has no part in any.
+func Asks(measures ...string) string {
+	var words []string
+	for _, m := range All() {
+		if m.Asks != "" && slices.Contains(measures, m.Name) && !slices.Contains(words, m.Asks) {
+			words = append(words, m.Asks)
+		}
+	}
+	return strings.Join(words, ",")
 }
 
 // Find is the measure of that name.

@@ -9,7 +9,7 @@ import (
 	"ebtrain/trainer/run/rundir"
 )
 
-const evaluation = `{"run":"a","step":6,"ll":0.31,"fisher":-5885.1,"posterior_gap":46,"rmse":"NaN","probe":{"accuracy":0.9385,"raw":"x"},
+const evaluation = `{"run":"a","step":6,"ll":0.31,"fisher":-5885.1,"posterior_gap":46,"rmse":"NaN","probe":0.9385,"nested":{"accuracy":0.9385,"raw":"x"},
 "energies":[{"of":"data","n":20,"mean":0.5},{"of":"noise","mean":"Inf"}],"none":null}`
 
 func TestEvaluated(t *testing.T) {
@@ -22,11 +22,11 @@ func TestEvaluated(t *testing.T) {
 		want float64
 		err  string
 	}{
-		{"ll", 0.31, ""}, {"probe.accuracy", 0.9385, ""}, {"energies.data.mean", 0.5, ""}, {"energies.noise.mean", math.Inf(1), ""},
-		{"lll", 0, "evaluate --json has no field lll (it has energies, fisher, ll, none, posterior_gap, probe, rmse, run, step)"},
-		{"probe.acc", 0, "no field probe.acc"}, {"energies.samples.mean", 0, "no field energies.samples.mean"}, {"ll.x", 0, "no field ll.x"},
-		{"none", 0, "no field none"}, {"probe.raw", 0, "field probe.raw of evaluate --json is x: want a number"}, {"run", 0, "field run of evaluate --json is a"},
-		{"probe", 0, "want a number"},
+		{"ll", 0.31, ""}, {"nested.accuracy", 0.9385, ""}, {"energies.data.mean", 0.5, ""}, {"energies.noise.mean", math.Inf(1), ""},
+		{"lll", 0, "evaluate --json has no field lll (it has energies, fisher, ll, nested, none, posterior_gap, probe, rmse, run, step)"},
+		{"nested.acc", 0, "no field nested.acc"}, {"energies.samples.mean", 0, "no field energies.samples.mean"}, {"ll.x", 0, "no field ll.x"},
+		{"none", 0, "no field none"}, {"nested.raw", 0, "field nested.raw of evaluate --json is x: want a number"}, {"run", 0, "field run of evaluate --json is a"},
+		{"nested", 0, "want a number"},
 	} {
 		got, err := evaluated(c.path)(Evidence{Evaluation: fields})
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
@@ -139,6 +139,26 @@ func TestCurve(t *testing.T) {
 	})
 	if v, err := one.Of(Evidence{Records: nan}); !errors.Is(err, ErrNotFinite) {
 		t.Errorf("a loss of NaN at the end gives %v, %v", v, err)
+	}
+}
+
+func TestAsks(t *testing.T) {
+	for want, names := range map[string][]string{"": {"cpu-s", "upper-last"}, "ll,fisher": {"fisher", "step-ms", "ll"}, "probe": {"probe", "probe-raw"}} {
+		if got := Asks(names...); got != want {
+			t.Errorf("%v ask for %q, want %q", names, got, want)
+		}
+	}
+}
+
+// The loss of a method of one level stands for the upper one.
+func TestOneLevel(t *testing.T) {
+	records := []rundir.Record{{Losses: map[string]float64{"loss": 7}}}
+	m, _ := Find("upper-first")
+	if v, err := m.Of(Evidence{Records: records}); v != 7 || err != nil {
+		t.Errorf("got %v, %v", v, err)
+	}
+	if _, err := Curve(records, "lower"); err == nil {
+		t.Error("it has a lower loss")
 	}
 }
 

@@ -32,7 +32,7 @@ type Experiment struct {
 	Alone bool
 
 	Flags    map[string]string // of train, for all rows
-	Evaluate map[string]string // flags of evaluate; nil: is not evaluated
+	Evaluate map[string]string // flags of evaluate, besides what is to be measured
 	Sample   map[string]string // flags of sample; nil: nothing is sampled
 	Curves   []Curve
 	Compute  Compute // of a computed experiment, which has none of the five above
@@ -82,12 +82,16 @@ type Figure struct {
 	Curve      string
 	Rows       []string // nil: all
 	LogX, LogY bool
+	// Low and High are what the Y axis shows; both 0 is all there is. A curve ends
+	// where it leaves them.
+	Low, High float64
 }
 
 // Picture is a file in the run directory of some rows.
 type Picture struct {
 	Title string
 	Glob  string   // in the run directory; the last match counts
+	Asks  string   // the word of evaluate --measures that makes it; "" if another program does
 	Rows  []string // nil: all
 }
 

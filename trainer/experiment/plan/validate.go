@@ -100,9 +100,8 @@ func (e Experiment) checkColumns() (errs []error) {
 
 func (e Experiment) checkCurves() (errs []error) {
 	for _, c := range e.Curves {
-		_, ok := measure.Find(c.Measure)
-		if c.Name == "" || (c.Loss != "") == (c.Every != 0) || (c.Every != 0) != ok || c.Every < 0 {
-			errs = append(errs, fmt.Errorf("curve %q: want a name, and either a loss, or a measure and every how many steps", c.Name))
+		if c.Name == "" || (c.Loss != "") == (c.Every != 0) || (c.Every != 0) != (measure.Asks(c.Measure) != "") || c.Every < 0 {
+			errs = append(errs, fmt.Errorf("curve %q: want a name, and either a loss, or a measure of evaluate and every how many steps", c.Name))
 		}
 	}
 	return errs

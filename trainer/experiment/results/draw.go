@@ -9,10 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 
 	"ebtrain/data/atomicfile"
 	"ebtrain/trainer/experiment/measure"
@@ -25,6 +28,8 @@ type drawn struct{ title, file string } // file is relative to RESULTS.md
 const (
 	width  = 7 * vg.Inch
 	height = 4.5 * vg.Inch
+	beside = 1.1 * vg.Inch // the plot, for the names of the curves
+	margin = 0.1 * vg.Inch
 )
 
 // draw makes the figures and copies the pictures of an experiment.
@@ -55,7 +60,8 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y
 	p.Add(plotter.NewGrid())
-	p.Legend.Top = true
+	legend := plot.NewLegend()
+	legend.Top, legend.Left = true, true
 	logarithmic(&p.X, f.LogX)
 	logarithmic(&p.Y, f.LogY)
 	n := 0
@@ -74,32 +80,49 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 		}
 		line.Color, line.Width = hue(i, len(s.e.Rows)), vg.Points(1.3)
 		p.Add(line)
-		p.Legend.Add(r.Name, line)
+		legend.Add(r.Name, line)
 	}
 	if n == 0 {
 		return false, nil
 	}
-	image, err := p.WriterTo(width, height, "png")
-	if err != nil {
-		return false, err
+	if f.Low != f.High {
+		p.Y.Min, p.Y.Max = f.Low, f.High
 	}
+	image := vgimg.New(width, height)
+	all := draw.New(image)
+	p.Draw(draw.Crop(all, 0, -beside, 0, 0))
+	legend.Draw(draw.Crop(all, width-beside+margin, 0, 0, -margin))
 	return true, atomicfile.Write(file, func(w io.Writer) error {
-		_, err := image.WriteTo(w)
+		_, err := vgimg.PngCanvas{Canvas: image}.WriteTo(w)
 		return err
 	})
 }
 
 func logarithmic(a *plot.Axis, yes bool) {
 	if yes {
-		a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		a.Scale, a.Tick.Marker = plot.LogScale{}, plot.TickerFunc(decades)
 	}
+}
+
+// decades are marks at 1, 2 and 5 times the powers of ten.
+func decades(least, most float64) []plot.Tick {
+	var marks []plot.Tick
+	for k := math.Floor(math.Log10(least)); math.Pow(10, k) <= most; k++ {
+		for _, m := range []float64{1, 2, 5} {
+			if v := m * math.Pow(10, k); v >= least && v <= most {
+				marks = append(marks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 3, 64)})
+			}
+		}
+	}
+	return marks
 }
 
 // positive are the points that can be drawn on the axes.
 func positive(points []measure.Point, f plan.Figure) plotter.XYs {
 	var out plotter.XYs
 	for _, p := range points {
-		if (p.X > 0 || !f.LogX) && (p.Y > 0 || !f.LogY) {
+		shown := f.Low == f.High || f.Low <= p.Y && p.Y <= f.High
+		if shown && (p.X > 0 || !f.LogX) && (p.Y > 0 || !f.LogY) {
 			out = append(out, plotter.XY{X: p.X, Y: p.Y})
 		}
 	}

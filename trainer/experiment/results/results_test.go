@@ -184,6 +184,16 @@ func TestMean(t *testing.T) {
 	}
 }
 
+func TestDecades(t *testing.T) {
+	var labels []string
+	for _, m := range decades(0.019, 1.5) {
+		labels = append(labels, m.Label)
+	}
+	if got, want := strings.Join(labels, " "), "0.02 0.05 0.1 0.2 0.5 1"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestDuration(t *testing.T) {
 	for want, s := range map[string]float64{"0.2 s": 0.25, "12 s": 12.3, "119 s": 119.4, "2 min": 120, "113 min": 6800, "2.0 h": 7200} {
 		if got := duration(s); got != want {

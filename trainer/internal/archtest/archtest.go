@@ -52,6 +52,7 @@ func Check(root string) ([]Violation, error) {
 		out = append(out, checkText(f)...)
 	}
 	out = append(out, checkPackages(files)...)
+	out = append(out, checkMethods(files)...)
 	slices.SortFunc(out, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
 	})

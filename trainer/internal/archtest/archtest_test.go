@@ -226,6 +226,22 @@ func TestFilesTogether(t *testing.T) {
 	}
 }
 
+// A method that the list has not is named.
+func TestMethodsAreListed(t *testing.T) {
+	root := tree(t, map[string]string{
+		"trainer/settings/methods.go":    lib("settings", "ebtrain/trainer/method/a", "ebtrain/trainer/method/c"),
+		"trainer/method/a/a.go":          lib("a"),
+		"trainer/method/a/inner/i.go":    lib("inner"),
+		"trainer/method/b/b.go":          lib("b"),
+		"trainer/method/c/c.go":          lib("c"),
+		"trainer/method/notes/a_test.go": lib("notes"),
+	})
+	got, err := Check(root)
+	if err != nil || len(got) != 1 || got[0].Path != "trainer/method/b" || !strings.Contains(got[0].Text, "not in trainer/settings/methods.go") {
+		t.Errorf("violations %v, %v; want that of b alone", got, err)
+	}
+}
+
 func TestSortedAndBroken(t *testing.T) {
 	root := tree(t, map[string]string{"launch/b.go": "package util\n", "data/a.go": lib("data", "ebtrain/trainer", "ebtrain/launch")})
 	got, err := Check(root)

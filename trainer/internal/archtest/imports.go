@@ -126,6 +126,35 @@ func methodOf(path string) string {
 	return methods + name
 }
 
+// methodList is the file that lists the training methods, a line each.
+const methodList = "trainer/settings/methods.go"
+
+// checkMethods: every method is in the list, which is all that programs know.
+func checkMethods(files []*file) []Violation {
+	listed, packages := map[string]bool{}, map[string]bool{}
+	for _, f := range files {
+		if !f.test && f.dir() == methodOf(f.path) {
+			packages[f.dir()] = true
+		}
+		if f.path != methodList {
+			continue
+		}
+		for _, i := range f.imports {
+			listed[strings.TrimPrefix(i.path, Module+"/")] = true
+		}
+	}
+	if len(listed) == 0 { // not this module's tree
+		return nil
+	}
+	var out []Violation
+	for dir := range packages {
+		if !listed[dir] {
+			out = append(out, Violation{dir, 0, "a method that is not in " + methodList + ": no program can train it; give it its line there"})
+		}
+	}
+	return out
+}
+
 // pflagRule: libraries have Config structs, commands have flags.
 func pflagRule(f *file, path string, main bool) string {
 	if path != "github.com/spf13/pflag" || main || inside(f.path, "launch/cliflag") {

@@ -38,7 +38,53 @@ func TestKilledRank(t *testing.T) {
 				t.Errorf("want exit code 137, got %d", e.code)
 			}
 			checkObituary(t, e.stderr, n, victim)
+			s.checkLogs("a", n)
 		})
+	}
+}
+
+// TestStoppedRank stops one rank, which lives on and does nothing: the others do
+// not wait for ever.
+func TestStoppedRank(t *testing.T) {
+	long(t)
+	for stopped := range 2 {
+		t.Run(fmt.Sprint("rank ", stopped), func(t *testing.T) {
+			s := newSite(t)
+			r := s.start(on(3, append(tiny("a", "--steps", "1000000", "--print-every", "1"), "--batch", "12"))...)
+			s.awaitStep(r, "a", 2)
+			family, victim := r.children(), r.byRank()[stopped]
+			if err := syscall.Kill(victim, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			e := r.wait()
+			took := time.Since(begun)
+			t.Logf("the job ended after %v", took)
+			if took > 2*atOnce {
+				t.Errorf("the job ended %v after the stop, want %v at most", took, 2*atOnce)
+			}
+			gone(t, family)
+			sentence := regexp.MustCompile(fmt.Sprintf(`rank %d \([^ ]+, pid %d\): stopped by a signal during [a-z].*: rank %d (waits|and 1 more wait) for it during [a-z].*`, stopped, victim, (2-stopped)/2))
+			if e.code != 1 || !strings.HasPrefix(sentence.FindString(e.stderr[max(0, strings.LastIndex(e.stderr, "ddplaunch: ")):]), "rank ") {
+				t.Errorf("want exit code 1 and that %v, %v", sentence, e)
+			}
+		})
+	}
+}
+
+// checkLogs wants every line of a run's rank-N.log to name its rank, once.
+func (s *site) checkLogs(run string, n int) {
+	s.t.Helper()
+	for rank := range n {
+		b, err := os.ReadFile(s.path(run, fmt.Sprintf("rank-%d.log", rank)))
+		if err != nil || len(b) == 0 {
+			s.t.Errorf("log of rank %d: %d bytes, %v", rank, len(b), err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if strings.Count(line, `"rank":`) != 1 || !strings.Contains(line, fmt.Sprintf(`"rank":%d,`, rank)) {
+				s.t.Errorf("log of rank %d does not name its rank once: %s", rank, line)
+			}
+		}
 	}
 }
 

@@ -36,12 +36,13 @@ func TestMethodIsOneLine(t *testing.T) {
 		s.must("sample", "--run", "two", "--n", "4", "--out", "grid.png")
 		s.picture("grid.png")
 		var r struct {
-			RMSE     *float64
+			RMSE, LL *float64
 			Energies []struct{ Of string }
 		}
-		if err := json.Unmarshal([]byte(s.must("evaluate", "--run", "two", "--json").stdout), &r); err != nil || r.RMSE != nil || len(r.Energies) != 3 {
-			t.Errorf("want energies of data, samples and noise and no reconstruction, got %+v, %v", r, err)
+		if err := json.Unmarshal([]byte(s.must("evaluate", "--run", "two", "--json").stdout), &r); err != nil || r.RMSE != nil || r.LL == nil || len(r.Energies) != 3 {
+			t.Errorf("want a likelihood, energies of data, samples and noise, and no reconstruction, got %+v, %v", r, err)
 		}
+		s.givenLatents("two", data)
 	})
 	t.Run("settings", func(t *testing.T) {
 		s.t = t
@@ -52,7 +53,7 @@ func TestMethodIsOneLine(t *testing.T) {
 		for _, c := range []struct{ args, want string }{
 			{"--toy-rate 0", "want --toy-rate above 0"},
 			{"--toy-rate 2", "a toy breaks at a --toy-rate of 2"},
-			{"--latent 3", "unknown flag --latent"},
+			{"--latent 3", "--latent is a setting of --algo bidvl, and --algo toy has none of that name"},
 			{"--net conv32", "unknown flag --net"},
 		} {
 			e := s.run(append(args("bad"), strings.Fields(c.args)...)...)

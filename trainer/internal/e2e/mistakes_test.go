@@ -67,7 +67,7 @@ var mistakes = []mistake{
 	{"not shards", "", "train --out z --data empty", 1, `empty/index.json: missing, so empty is not a whole data set`},
 	{"data is a file", "", "train --out z --data file", 1, `file`},
 	{"no such split", "", "train --out z --data shards --split night", 1, `no split "night"; it has .*train`},
-	{"unknown setting of synth", "", "train --out z --data synth:colour=1", 1, `unknown setting "colour"; known are size, seed, train, val, test`},
+	{"unknown setting of synth", "", "train --out z --data synth:colour=1", 1, `unknown setting "colour"; known are seed, size, test, train, val`},
 	{"wrong size", "", "train --out z --data small", 1, `--data small holds 16x16 pictures, and --net conv32 takes 32x32: make shards with mkshards --size 32`},
 	{"damaged index", "", "train --out z --data torn-index", 1, `torn-index/index.json: .+`},
 	{"damaged shard", "", "train --out z --width 4 --latent 4 --batch 8 --data torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+`},
@@ -115,7 +115,12 @@ var mistakes = []mistake{
 	{"evaluate one at a time", "", "evaluate --run run --batch 1", 2, `^want --batch from 2 to [0-9]+, got 1`},
 	{"evaluate without a place for the picture", "", "evaluate --run no-samples", 1, `^the picture no-samples/samples/recon-test-step-00000004.png cannot be written: .*: give another place with --picture`},
 	{"sample where no file can be made", "", "sample --run run --out /proc/z.png", 1, `^--out /proc/z.png: no file can be made there`},
-	{"evaluate on pictures of another kind", "", "evaluate --run run --data grey", 1, `^grey holds pictures of .*, and the model of run takes 3×32×32`},
+	{"evaluate on pictures of another kind", "", "evaluate --run run --data grey", 1, `^grey holds pictures of 1×32×32, and the model of run takes pictures of 3×32×32: make shards with mkshards --size 32 --channels 3`},
+	{"evaluate of a step that was not kept", "", "evaluate --run run --step 3", 1, `^run holds no checkpoint of step 3: it has those of steps 2, 4 \(train keeps`},
+	{"sample of a step below 0", "", "sample --run run --step -3 --out z.png", 2, `^want --step of at least 0, or -1 for the newest checkpoint, got -3`},
+	{"sample with the latents of no data", "", "sample --run run --out z.png --interpolate 4", 2, `^--split and --interpolate go with --given`},
+	{"sample with latents of a model that takes none", "", "sample --run run --out z.png --given shards", 1, `^the model of run, of --algo bidvl, does not draw samples with given latents: leave --given out`},
+	{"evaluate what the method has not", "", "evaluate --run run --measures ll", 1, `^--measures ll of run, a run of --algo bidvl: its models cannot be normalised`},
 	{"evaluate against nothing", "", "evaluate --run run --limit 8 --ood nowhere", 1, `nowhere: no such data set`},
 
 	// mkshards.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"ebtrain/collective"
 	"ebtrain/data"
 	"ebtrain/data/loader"
 	"ebtrain/ddp"
@@ -122,21 +121,17 @@ func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	ps := ctx.Params("gauss")
 	state := optim.State{P: nn.IDs(ps)}
 	grads := ddp.Sync(ctx.Builder, world, "gauss", ctx.Grad(loss, state.P...))
-	size := ctx.Scale(ctx.Sum(ctx.Square(grads[0])), 1)
+	size := optim.Norm(ctx, grads)
 	for i, g := range grads { // the loss is a mean over the values, of which each has its own weights
 		grads[i] = ctx.Scale(g, float64(c.C*c.H*c.W))
 	}
 	optim.Descent{}.Step(ctx, state, grads, optim.Rows(ctx, inputRate, 1)[0]).Keep(ctx, "toy", ps)
 
-	one := func(x graph.ID) graph.ID { return ctx.Reshape(x, graph.D(1)) }
-	all := ctx.Concat(0, one(loss), one(ctx.Input(algo.InputStop, graph.T(ctx.DType))))
-	if world > 1 {
-		all = ctx.AllReduce(collective.Mean, "losses", all)[0]
-	}
+	var same []graph.ID
 	if !c.Clean {
-		all = ctx.Concat(0, all, one(size))
+		same = append(same, size)
 	}
-	ctx.Output(algo.OutputReport, all)
+	algo.WriteReport(ctx, []graph.ID{loss, ctx.Input(algo.InputStop, graph.T(ctx.DType))}, same)
 	g, err := ctx.Commit()
 	return g, ctx.Variables(), err
 }

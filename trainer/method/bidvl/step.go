@@ -3,7 +3,6 @@ package bidvl
 import (
 	"fmt"
 
-	"ebtrain/collective"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -186,32 +185,19 @@ func (s *step) adam(a optim.Adam, ps []nn.Param, grads []graph.ID) {
 // sync averages a network's gradients over ranks and notes their norm.
 func (s *step) sync(net string, grads []graph.ID) []graph.ID {
 	grads = ddp.Sync(s.Builder, s.World, net, grads)
-	var total graph.ID
-	for i, g := range grads {
-		sq := s.Sum(s.Square(g))
-		if i == 0 {
-			total = sq
-		} else {
-			total = s.Add(total, sq)
-		}
-	}
-	s.norms["grad_"+net] = s.Sqrt(total)
+	s.norms["grad_"+net] = optim.Norm(s.Context, grads)
 	return grads
 }
 
-// report averages the scalars over ranks, in one small all-reduce.
+// report is the output algo.OutputReport.
 func (s *step) report() {
 	var means, norms []graph.ID
 	for _, name := range s.cfg.reported() {
 		if id, ok := s.means[name]; ok {
-			means = append(means, s.Reshape(id, graph.D(1)))
+			means = append(means, id)
 		} else {
-			norms = append(norms, s.Reshape(s.norms[name], graph.D(1)))
+			norms = append(norms, s.norms[name])
 		}
 	}
-	all := s.Concat(0, means...)
-	if s.World > 1 {
-		all = s.AllReduce(collective.Mean, "losses", all)[0]
-	}
-	s.Output(algo.OutputReport, s.Concat(0, append([]graph.ID{all}, norms...)...))
+	algo.WriteReport(s.Context, means, norms)
 }

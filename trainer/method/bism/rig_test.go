@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"ebtrain/collective"
-	"ebtrain/data"
-	"ebtrain/data/safetensors"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -177,10 +175,6 @@ func numbers(t *testing.T, vars exec.Vars, name string) []float64 {
 		t.Fatal(err)
 	}
 	return ddptest.Numbers(x)
-}
-
-func schema(c, h, w int, t safetensors.DType) data.Schema {
-	return data.Schema{C: c, H: h, W: w, DType: t}
 }
 
 func near(t *testing.T, what string, got, want []float64, tol float64) {

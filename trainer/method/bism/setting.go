@@ -46,7 +46,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Optimisers)
 	s.Float("lr", &c.LR, setting.Positive, "learning rate, of the posterior too without --inner-lr")
 	setting.Word(s, "schedule", &c.Schedule, schedules(), "of the learning rates: constant, or cosine, which ends at 1e-6")
-	s.Int("schedule-steps", &c.ScheduleSteps, 0, 1<<30, "steps of a cosine schedule")
+	s.Int("schedule-steps", &c.ScheduleSteps, 0, 1<<30, "steps of a cosine schedule, whatever --steps says: a shorter run ends before its end")
 	s.Float("beta1", &c.Beta1, setting.Moment, "Adam's beta1")
 	s.Float("beta2", &c.Beta2, setting.Moment, "Adam's beta2")
 	setting.Word(s, "inner", &c.Inner, rules(), "optimiser of the lower level: adam, or sgd (plain descent)")

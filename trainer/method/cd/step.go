@@ -3,7 +3,6 @@ package cd
 import (
 	"fmt"
 
-	"ebtrain/collective"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -11,6 +10,7 @@ import (
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/grbm"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 )
 
 // Model trains a machine, and can do what a machine can.
@@ -22,7 +22,7 @@ type Model struct {
 // Report has the loss and its terms, means over the global batch, and the norm of
 // the gradient.
 func (m Model) Report() []algo.Column {
-	return algo.Columns([]string{"loss", "energy_data", "energy_model", algo.ReportStop, "grad"}, "loss", "grad")
+	return algo.Columns([]string{"loss", "energy_data", "energy_model", algo.ReportStop, "grad_model"}, "loss", "grad_model")
 }
 
 // Feeder fills Adam's schedule.
@@ -57,7 +57,7 @@ func (m Model) build(c *nn.Context, batch int) {
 	loss := c.Sub(data, model)
 	grads := ddp.Sync(c.Builder, c.World, "model", c.Grad(loss, nn.IDs(ps)...))
 	m.cfg.Adam.Step(c, ps, grads)
-	report(c, []graph.ID{loss, data, model, stop}, grads)
+	algo.WriteReport(c, []graph.ID{loss, data, model, stop}, []graph.ID{optim.Norm(c, grads)})
 }
 
 // negative is v⁻, (B, Visible).
@@ -69,21 +69,4 @@ func (m Model) negative(c *nn.Context, g grbm.Gibbs, v graph.ID) graph.ID {
 	v, h := g.FromHidden(c, m.cfg.Sweeps, ch.begin(c, g.Hidden(c, 2*m.cfg.Sweeps, v)))
 	ch.keep(c, h)
 	return v
-}
-
-// report averages scalars over ranks, in one small all-reduce, and adds the norm
-// of the gradient.
-func report(c *nn.Context, means, grads []graph.ID) {
-	for i, x := range means {
-		means[i] = c.Reshape(x, graph.D(1))
-	}
-	all := c.Concat(0, means...)
-	if c.World > 1 {
-		all = c.AllReduce(collective.Mean, "losses", all)[0]
-	}
-	square := c.Zeros(graph.T(c.DType))
-	for _, g := range grads {
-		square = c.Add(square, c.Sum(c.Square(g)))
-	}
-	c.Output(algo.OutputReport, c.Concat(0, all, c.Reshape(c.Sqrt(square), graph.D(1))))
 }

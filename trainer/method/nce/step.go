@@ -3,7 +3,6 @@ package nce
 import (
 	"fmt"
 
-	"ebtrain/collective"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -11,6 +10,7 @@ import (
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/grbm"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 )
 
 // Model trains a machine, and can do what a machine can.
@@ -30,11 +30,11 @@ const (
 // is a, before the step.
 func (m Model) Report() []algo.Column {
 	names := []string{"loss", "data", "noise", algo.ReportStop}
-	same := []string{"log_z", "grad"}
+	same := []string{"log_z", "grad_model"}
 	if m.lowers() > 0 {
 		names, same = append(names, "posterior"), append(same, "grad_posterior")
 	}
-	return algo.Columns(append(names, same...), "loss", "log_z", "grad")
+	return algo.Columns(append(names, same...), "loss", "log_z", "grad_model")
 }
 
 // lowers is the number of steps on q in a step.
@@ -86,7 +86,7 @@ func (m Model) build(c *nn.Context, batch int) {
 	s.upper(append(ps, c.Params(noiseScope)...))
 	s.means = append([]graph.ID{s.loss, s.data, s.noise, c.Input(algo.InputStop, graph.T(c.DType))}, s.means...)
 	s.same = append([]graph.ID{a, s.grad}, s.same...)
-	s.report()
+	algo.WriteReport(s.Context, s.means, s.same)
 }
 
 // step is a training step under construction.
@@ -115,28 +115,8 @@ func (s *step) upper(ps []nn.Param) {
 	s.m.cfg.Adam.Step(s.Context, ps, grads)
 }
 
-// report averages scalars over ranks, in one small all-reduce, and adds those
-// that are equal on all.
-func (s *step) report() {
-	vector := func(xs []graph.ID) graph.ID {
-		for i, x := range xs {
-			xs[i] = s.Reshape(x, graph.D(1))
-		}
-		return s.Concat(0, xs...)
-	}
-	all := vector(s.means)
-	if s.World > 1 {
-		all = s.AllReduce(collective.Mean, "losses", all)[0]
-	}
-	s.Output(algo.OutputReport, s.Concat(0, all, vector(s.same)))
-}
-
 // sync is the gradient of loss, averaged over ranks, and its norm.
 func (s *step) sync(name string, loss graph.ID, ps []nn.Param) (grads []graph.ID, norm graph.ID) {
 	grads = ddp.Sync(s.Builder, s.World, name, s.Grad(loss, nn.IDs(ps)...))
-	square := s.Zeros(graph.T(s.DType))
-	for _, g := range grads {
-		square = s.Add(square, s.Sum(s.Square(g)))
-	}
-	return grads, s.Sqrt(square)
+	return grads, optim.Norm(s.Context, grads)
 }

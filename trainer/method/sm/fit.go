@@ -1,7 +1,7 @@
 package sm
 
 import (
-	"fmt"
+	"errors"
 
 	"ebtrain/data"
 	"ebtrain/trainer/algo"
@@ -17,14 +17,14 @@ func (c *Config) Fit(s data.Schema) error {
 	n, vector := c.Net, isVector(s.C, s.H)
 	switch {
 	case n.Kind == EBM && vector:
-		return fmt.Errorf("the data hold vectors of %d numbers (1x1x%d), and --model ebm takes pictures: give --data of pictures, or a preset for vectors (sm-board-ssm, sm-board-dsm)", s.W, s.W)
+		return errors.New("--model ebm takes pictures, not vectors (1x1xd): give --data of pictures, or a preset for vectors (sm-board-ssm, sm-board-dsm)")
 	case n.Kind == EBM && (s.H != s.W || s.H%8 != 0):
 		side := (max(s.H, s.W) + 7) / 8 * 8
 		return &algo.Misfit{What: "--model ebm", H: side, W: side}
 	case isVector(n.C, n.H) && !vector:
-		return fmt.Errorf("the data hold %dx%dx%d pictures, and this preset trains on vectors (1x1xd): give --data of vectors (checkerboard), or a preset for pictures (sm-frey, mdsm-mnist)", s.C, s.H, s.W)
+		return errors.New("this preset trains on vectors (1x1xd), not on pictures: give --data of vectors (checkerboard), or a preset for pictures (sm-frey, mdsm-mnist)")
 	case !isVector(n.C, n.H) && vector:
-		return fmt.Errorf("the data hold vectors of %d numbers (1x1x%d), and this preset trains on pictures: give --data of pictures (frey), or a preset for vectors (sm-board-ssm, sm-board-dsm)", s.W, s.W)
+		return errors.New("this preset trains on pictures, not on vectors (1x1xd): give --data of pictures (frey), or a preset for vectors (sm-board-ssm, sm-board-dsm)")
 	}
 	c.Net.C, c.Net.H, c.Net.W = s.C, s.H, s.W
 	return nil

@@ -40,7 +40,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Optimisers)
 	s.Float("lr", &c.LR, setting.Positive, "learning rate")
 	setting.Word(s, "schedule", &c.Schedule, schedules(), "of the learning rate: constant, or cosine, which ends at 1e-6")
-	s.Int("schedule-steps", &c.ScheduleSteps, 0, 1<<30, "steps of a cosine schedule")
+	s.Int("schedule-steps", &c.ScheduleSteps, 0, 1<<30, "steps of a cosine schedule, whatever --steps says: a shorter run ends before its end")
 	s.Float("beta1", &c.Beta1, setting.Moment, "Adam's beta1")
 	s.Float("beta2", &c.Beta2, setting.Moment, "Adam's beta2")
 

@@ -3,7 +3,6 @@ package sm
 import (
 	"fmt"
 
-	"ebtrain/collective"
 	"ebtrain/data/loader"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
@@ -105,22 +104,12 @@ func (t trainee) losses(c *nn.Context, d density, v graph.ID) graph.ID {
 	return score.Sliced(c, d.score(c, v), v, draw(philox.Projection, graph.Rademacher))
 }
 
-// report is the output OutputReport. What differs between ranks is averaged in
-// one small all-reduce.
+// report is the output algo.OutputReport.
 func (t trainee) report(c *nn.Context, loss graph.ID, grads []graph.ID) {
-	row := func(x graph.ID) graph.ID { return c.Reshape(c.Cast(x, graph.F32), graph.D(1)) }
-	means := []graph.ID{row(loss)}
+	means := []graph.ID{loss}
 	if s := t.cfg.Sigma0; t.cfg.Objective == MDSM {
-		means = append(means, row(c.Scale(loss, s*s*s*s)))
+		means = append(means, c.Scale(loss, s*s*s*s))
 	}
-	means = append(means, row(c.Input(algo.InputStop, graph.T(graph.F32))))
-	all := c.Concat(0, means...)
-	if c.World > 1 {
-		all = c.AllReduce(collective.Mean, "losses", all)[0]
-	}
-	squares := c.Zeros(graph.T(c.DType))
-	for _, g := range grads {
-		squares = c.Add(squares, c.Sum(c.Square(g)))
-	}
-	c.Output(algo.OutputReport, c.Concat(0, all, row(c.Sqrt(squares))))
+	means = append(means, c.Input(algo.InputStop, graph.T(graph.F32)))
+	algo.WriteReport(c, means, []graph.ID{optim.Norm(c, grads)})
 }

@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -8,10 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/data"
+	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/settings"
 )
 
 // idle is an observer that keeps nothing.
@@ -25,40 +30,72 @@ func (idle) Stepped(loop.Record) error         { return nil }
 
 // TestStepsAllocateNothing counts what all ranks allocate in the loop, the
 // loader, the engine and the collectives, epochs of 8 steps and comparisons of
-// the replicas included. The runtime may have some objects for itself (a thread
-// that it starts has a dozen): one for two steps, on all ranks together.
+// the replicas included, for every method. The runtime may have some objects for
+// itself (a thread that it starts has a dozen): one for two steps, on all ranks
+// together.
 func TestStepsAllocateNothing(t *testing.T) {
 	for world := 1; world <= 2; world++ {
-		t.Run(fmt.Sprintf("ranks=%d", world), func(t *testing.T) {
-			const from, to = 20, 100
-			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection makes objects of its own
-			var before, after runtime.MemStats
-			j := job{world: world, config: loop.Config{Batch: 8, Steps: to + 1, Seed: 1, CheckEvery: 10}}
-			j.load = func(c *loader.Config) { c.Prefetch, c.Flip = 2, true }
-			j.alg = func(c *bidvl.Config) { c.Net.Width = 8 }
-			j.parts = func(rank int, p *loop.Parts) {
-				if rank == 0 {
-					p.Observer = idle{}
-				}
-			}
-			j.doing = func(rank int, step int64, what string) {
-				switch {
-				case rank != 0 || what != "load":
-				case step == from:
-					runtime.ReadMemStats(&before)
-				case step == to:
-					runtime.ReadMemStats(&after)
-				}
-			}
-			if _, errs := j.run(t); errs[0] != nil {
-				t.Fatal(errs[0])
-			}
-			n := int(after.Mallocs - before.Mallocs)
-			t.Logf("%d objects, %d bytes in %d steps", n, after.TotalAlloc-before.TotalAlloc, to-from)
-			if n > (to-from)/2 {
-				t.Errorf("%d objects were allocated in %d steps, want at most %d", n, to-from, (to-from)/2)
-			}
+		t.Run(fmt.Sprintf("bidvl, ranks=%d", world), func(t *testing.T) {
+			j := job{world: world, alg: func(c *bidvl.Config) { c.Net.Width = 8 }}
+			j.allocatesNothing(t, nil)
 		})
+		for _, preset := range []string{"bism-board-dsm", "bism-board-ssm", "sm-board-dsm", "pcd-board", "vnce-board"} {
+			t.Run(fmt.Sprintf("%s, ranks=%d", preset, world), func(t *testing.T) {
+				points, err := dataset.Open(dataset.Checkerboard+":train=64", "train")
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := settings.MethodOf(preset)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := m.Preset(preset)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := p.Config.Clone()
+				if err := errors.Join(c.Fit(points.Schema()), c.Validate()); err != nil {
+					t.Fatal(err)
+				}
+				j := job{world: world, data: func(int, data.Source) data.Source { return points }}
+				j.allocatesNothing(t, c.Model())
+			})
+		}
+	}
+}
+
+// allocatesNothing runs a job, of model if it is not nil, and counts.
+func (j *job) allocatesNothing(t *testing.T, model algo.Model) {
+	t.Helper()
+	const from, to = 20, 100
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection makes objects of its own
+	var before, after runtime.MemStats
+	j.config = loop.Config{Batch: 8, Steps: to + 1, Seed: 1, CheckEvery: 10}
+	j.load = func(c *loader.Config) { c.Prefetch, c.Flip = 2, model == nil }
+	j.parts = func(rank int, p *loop.Parts) {
+		if model != nil {
+			p.Model = model
+		}
+		if rank == 0 {
+			p.Observer = idle{}
+		}
+	}
+	j.doing = func(rank int, step int64, what string) {
+		switch {
+		case rank != 0 || what != "load":
+		case step == from:
+			runtime.ReadMemStats(&before)
+		case step == to:
+			runtime.ReadMemStats(&after)
+		}
+	}
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	n := int(after.Mallocs - before.Mallocs)
+	t.Logf("%d objects, %d bytes in %d steps", n, after.TotalAlloc-before.TotalAlloc, to-from)
+	if n > (to-from)/2 {
+		t.Errorf("%d objects were allocated in %d steps, want at most %d", n, to-from, (to-from)/2)
 	}
 }
 

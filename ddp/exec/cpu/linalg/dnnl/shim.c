@@ -43,6 +43,7 @@ typedef struct {
 
 struct eb_plan {
 	eb_engine *e;
+	int threads; // the engine's, or 1 for what is too little to share
 	dnnl_data_type_t mul; // type of the numbers that are multiplied
 	size_t scratch;
 	const char *where; // the call that failed in the last run
@@ -56,8 +57,8 @@ struct eb_plan {
 
 // The OpenMP team of the calling thread. Primitives are planned for a number
 // of threads, so it must be the same at creation and at execution.
-static void use_threads(const eb_engine *e) {
-	if (e->api->omp_get_max_threads() != e->threads) e->api->omp_set_num_threads(e->threads);
+static void use_threads(const eb_engine *e, int threads) {
+	if (e->api->omp_get_max_threads() != threads) e->api->omp_set_num_threads(threads);
 }
 
 void eb_version(const eb_engine *e, int *major, int *minor, int *patch) {
@@ -76,7 +77,7 @@ int eb_engine_new(const eb_api *api, int threads, eb_engine **out, const char **
 	if (!e) return st;
 	e->api = api;
 	e->threads = threads;
-	use_threads(e);
+	use_threads(e, threads);
 	TRY("dnnl_engine_create", api->engine_create(&e->eng, dnnl_cpu, 0));
 	TRY("dnnl_stream_create", api->stream_create(&e->stream, e->eng, dnnl_stream_default_flags));
 	TRY("dnnl_primitive_attr_create", api->primitive_attr_create(&e->attr));
@@ -98,12 +99,19 @@ void eb_engine_free(eb_engine *e) {
 	free(e);
 }
 
-static eb_plan *plan_new(eb_engine *e, int bf16) {
+// LITTLE is the number of multiplications below which a matrix product is not
+// worth sharing: about ten microseconds of one thread, as long as a hand-over
+// takes.
+enum { LITTLE = 1 << 18 };
+
+static eb_plan *plan_for(eb_engine *e, int bf16, int threads) {
 	eb_plan *p = calloc(1, sizeof *p);
-	if (p) p->e = e, p->mul = bf16 ? dnnl_bf16 : dnnl_f32;
-	use_threads(e);
+	if (p) p->e = e, p->threads = threads, p->mul = bf16 ? dnnl_bf16 : dnnl_f32;
+	use_threads(e, threads);
 	return p;
 }
+
+static eb_plan *plan_new(eb_engine *e, int bf16) { return plan_for(e, bf16, e->threads); }
 
 void eb_plan_free(eb_plan *p) {
 	if (!p) return;
@@ -305,7 +313,7 @@ static dnnl_status_t factor(eb_plan *p, mat m, int place, dnnl_memory_t *out) {
 int eb_plan_matmul(eb_engine *e, int bf16, int64_t m, int64_t n, int64_t k, int ta, int tb, int exchanged, eb_plan **out, const char **where) {
 	dnnl_status_t st = dnnl_out_of_memory;
 	dnnl_memory_t am, bm, dm;
-	eb_plan *p = plan_new(e, bf16);
+	eb_plan *p = plan_for(e, bf16, (double)m * n * k < LITTLE ? 1 : e->threads);
 	*where = "allocating the plan";
 	if (!p) return st;
 	const mat a = matrix(m, k, ta), b = matrix(k, n, tb), d = matrix(m, n, 0);
@@ -436,7 +444,7 @@ int eb_plan_run(eb_plan *p, void *dst, void *a, void *b, void *scratch) {
 	const char **where = &p->where;
 	dnnl_status_t st = dnnl_success;
 	char *base[NUM_PLACES] = {dst, a, b, scratch};
-	use_threads(p->e);
+	use_threads(p->e, p->threads);
 	for (int i = 0; i < p->nslots; i++)
 		TRY("binding a buffer",
 				api->memory_set_data_handle(p->slots[i].mem, base[p->slots[i].place] + p->slots[i].offset));

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/env"
+)
+
+// Whoever reads the output stops reading, with ranks that write without end:
+// nothing that then happens waits for him.
+func TestReaderStalled(t *testing.T) {
+	const flood = `trap '' TERM; echo $$ > "$0"/$RANK; while :; do echo "a line of output that nobody reads"; done`
+	for name, tt := range map[string]struct {
+		rank    unix.Signal   // sent to rank 1
+		self    []unix.Signal // sent to the launcher
+		verbose string
+		code    int
+	}{
+		"a rank is killed":      {rank: unix.SIGKILL, verbose: "--grace=1m", code: 137},
+		"the log is stuck, too": {rank: unix.SIGKILL, verbose: "-v", code: 137},
+		"SIGTERM twice":         {self: []unix.Signal{unix.SIGTERM, unix.SIGTERM}, verbose: "--grace=1m", code: 143},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = r.Close() }() // not before the end
+			dir := t.TempDir()
+			cmd := exec.Command(self, "-nproc", "2", tt.verbose, "sh", "-c", flood, dir)
+			cmd.Env = append(env.Without(os.Environ()), roleVar+"=launcher")
+			cmd.Stdout, cmd.Stderr = w, w
+			if err := errors.Join(cmd.Start(), w.Close()); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- cmd.Wait() }()
+			defer func() { _ = cmd.Process.Kill() }() // if it has not ended
+			pids := []int{pidIn(t, dir+"/0"), pidIn(t, dir+"/1")}
+			awaitFull(t, r)
+			if tt.rank != 0 {
+				if err := unix.Kill(pids[1], tt.rank); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, s := range tt.self {
+				if err := cmd.Process.Signal(s); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(100 * time.Millisecond) // two of a kind that wait are one
+			}
+			select {
+			case <-done:
+				if code := cmd.ProcessState.ExitCode(); code != tt.code {
+					t.Errorf("exit code %d, want %d", code, tt.code)
+				}
+			case <-time.After(15 * time.Second):
+				t.Error("the launcher still waits for its reader")
+			}
+			gone(t, pids...)
+		})
+	}
+}
+
+// pidIn waits for a file with a number.
+func pidIn(t *testing.T, file string) int {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		b, err := os.ReadFile(file)
+		if n, nerr := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && nerr == nil {
+			return n
+		}
+	}
+	t.Fatal("no number in " + file)
+	return 0
+}
+
+// awaitFull waits until nothing more fits into a pipe that nobody reads.
+func awaitFull(t *testing.T, r *os.File) {
+	t.Helper()
+	last := -1
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ)
+		if err != nil {
+			t.Fatal(fmt.Errorf("what waits in a pipe: %w", err))
+		}
+		if n > 32<<10 && n == last {
+			return
+		}
+		last = n
+	}
+	t.Fatal("the pipe does not fill")
+}

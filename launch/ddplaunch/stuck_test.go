@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/rendezvous"
+)
+
+// stuckMode has every rank but 1 wait in a collective that rank 1 does not come
+// to: it sleeps, or computes for some seconds and then comes.
+func stuckMode(ctx context.Context, g *rendezvous.Group, args []string) (int, error) {
+	if err := ready(ctx, g); err != nil {
+		return 1, err
+	}
+	if g.Rank() != 1 {
+		g.Began(7)
+		g.Progress(3, "all-reduce", 7, "bucket 0")
+		if args[0] == "computes" {
+			return 0, g.Barrier(ctx, "done")
+		}
+	} else {
+		g.Began(6)
+		g.Ended(6)
+		g.Progress(3, "load", 0, "")
+		if args[0] == "computes" {
+			for begun := time.Now(); time.Since(begun) < 7*time.Second; {
+			}
+			return 0, g.Barrier(ctx, "done")
+		}
+	}
+	select {
+	case <-g.Done():
+		return 1, g.Err()
+	case <-ctx.Done():
+		return 9, ctx.Err()
+	}
+}
+
+// A rank that is stopped ends the job at once, on one node and on two, whichever
+// it is, and all say so.
+func TestStoppedRank(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hosts := range []int{1, 2} {
+		t.Run(fmt.Sprint(hosts, " nodes"), func(t *testing.T) {
+			t.Parallel()
+			var all []*job
+			if hosts == 1 {
+				all = []*job{start(t, nil, "-nproc", "4", "RANKS", "stuck", "sleeps")}
+			} else {
+				all = nodes(t, "127.0.0.1:0", 2, "-nproc", "2", "RANKS", "stuck", "sleeps")
+			}
+			pids := all[0].numbers("ready", 4/hosts)
+			if hosts == 2 {
+				all[1].numbers("ready", 2)
+			}
+			if err := unix.Kill(pids[1], unix.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			line := fmt.Sprintf("rank 1 (%s, pid %d): stopped by a signal during load, step 3: rank 0 and 2 more wait for it during all-reduce bucket 0, seq 7, step 3", host, pids[1])
+			for i, j := range all {
+				code, out := j.end()
+				if took := time.Since(began); code != 1 || took > 2*endsWithin {
+					t.Errorf("exit code %d after %v", code, took)
+				}
+				each(t, out, [][]int{{0}, {2, 3}}[i], line)
+				want(t, out, "ddplaunch: "+line+"\n")
+			}
+			t.Logf("ended after %v", time.Since(began))
+			gone(t, pids[0], pids[1])
+		})
+	}
+}
+
+// One that does nothing is waited for as long as was said; one that computes is
+// waited for, and others hear of it; with 0 nobody asks.
+func TestStuckRank(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"sleeps":   {[]string{"--stuck-after", "2s", "-nproc", "2", "RANKS", "stuck", "sleeps"}, 1, "): no progress for 2s during load, step 3: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n"},
+		"computes": {[]string{"--stuck-after", "3s", "-nproc", "2", "RANKS", "stuck", "computes"}, 0, "): no progress for 3s during load, step 3, but it computes: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out := run1(t, tt.args...)
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			want(t, out, tt.says)
+		})
+	}
+	t.Run("a debugger", func(t *testing.T) {
+		t.Parallel()
+		j := start(t, nil, "--stuck-after", "0", "-nproc", "2", "RANKS", "stuck", "sleeps")
+		pids := j.numbers("ready", 2)
+		if err := unix.Kill(pids[1], unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-j.done:
+			t.Errorf("it has ended:\n%s", j.output())
+		case <-time.After(3 * time.Second):
+		}
+		if err := unix.Kill(pids[1], unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := j.end(); code != 137 {
+			t.Errorf("exit code %d, want 137", code)
+		}
+	})
+}

@@ -1,0 +1,225 @@
+package member
+
+import (
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"ebtrain/launch/rendezvous"
+)
+
+const (
+	// silence is how long a life line may be silent before its other end is
+	// asked otherwise.
+	silence = 500 * time.Millisecond
+	// questions is how often a silent launcher is asked, each time for
+	// probeTimeout.
+	questions = 3
+	// witnesses is how many others are asked as well, to tell a host that is
+	// gone from a network that this host has lost.
+	witnesses = 8
+	// lateness is how late this process may be before it no longer trusts its
+	// own clock to say that others are silent.
+	lateness = 100 * time.Millisecond
+)
+
+// Vouch says who knows signs of life that this package does not see: heard tells
+// whether data of a launcher's ranks have arrived lately. It may be called from
+// any goroutine and must not block.
+func (m *Member) Vouch(heard func(name string) bool) { m.vouch.Store(&heard) }
+
+// vouched says that data of that launcher's ranks have arrived lately.
+func (m *Member) vouched(name string) bool {
+	f := m.vouch.Load()
+	return f != nil && (*f)(name)
+}
+
+// Hint sends msg to the launcher called to, "" for the coordinator, in a packet
+// that may be lost.
+func (m *Member) Hint(to string, msg rendezvous.Message) {
+	if to == "" {
+		m.mu.Lock()
+		to = m.coord
+		m.mu.Unlock()
+	}
+	n := m.find(to)
+	if n == nil {
+		return
+	}
+	frame, err := m.seal(0, msg)
+	if err == nil {
+		err = m.list.SendBestEffort(n, frame)
+	}
+	if err != nil {
+		m.cfg.Log.Debug("a packet was not sent", "to", to, "kind", msg.Kind, "error", err)
+	}
+}
+
+// judge looks after the launcher called name, until it has left or is lost. It
+// is lost when its life line is silent, it does not answer, and no data of its
+// ranks arrive: a saturated network delays what launchers say by many seconds.
+// If nobody else answers either, it is this host that is cut off.
+func (m *Member) judge(name string, l *life) {
+	defer func() {
+		m.mu.Lock()
+		l.judged = false
+		m.mu.Unlock()
+	}()
+	for expected := time.Now(); ; {
+		const tick = pulseInterval / 2
+		expected = expected.Add(tick)
+		select {
+		case <-m.done:
+			return
+		case <-time.After(time.Until(expected)):
+		}
+		m.mu.Lock()
+		if late := time.Since(expected); late > lateness { // this process stood still, not the others
+			l.heard, expected = l.heard.Add(late), time.Now()
+		}
+		quiet, over := time.Since(l.heard), l.left || l.lost
+		m.mu.Unlock()
+		switch {
+		case over:
+			return
+		case quiet < silence || m.vouched(name):
+			continue
+		}
+		asked := time.Now()
+		answered, others := m.ask(name)
+		if stood := time.Since(asked) - 2*questions*probeTimeout; stood > 0 {
+			expected = time.Now()
+			continue // it took much longer than it can: nothing is proven
+		}
+		expected = time.Now()
+		speaks, _ := m.lifeOf(name)
+		switch in := (rendezvous.Inbound{From: name, Lost: true}); {
+		case answered || speaks || m.vouched(name):
+		case others > 1 && !m.anybody(name):
+			in.Alone = true
+			m.alone.Store(true)
+			m.report(l, in)
+		default:
+			m.report(l, in)
+		}
+	}
+}
+
+// report tells of a loss, once.
+func (m *Member) report(l *life, in rendezvous.Inbound) {
+	m.mu.Lock()
+	known := l.lost
+	l.lost = true
+	m.mu.Unlock()
+	if !known {
+		m.push(in)
+	}
+}
+
+// lifeOf says whether the life line of a launcher is not silent, and whether it
+// has been found lost.
+func (m *Member) lifeOf(name string) (speaks, lost bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.lives[name]
+	if l == nil {
+		return false, false
+	}
+	return !l.left && time.Since(l.heard) < silence, l.lost
+}
+
+// ask asks a silent launcher whether it is there, and at the same time others,
+// whose answers anybody tells of.
+func (m *Member) ask(name string) (answered bool, others int) {
+	var all sync.WaitGroup
+	var silent atomic.Bool
+	silent.Store(true)
+	for _, n := range m.list.Members() {
+		if n.Name == m.cfg.Name {
+			continue
+		}
+		if others++; n.Name != name && others > witnesses {
+			continue
+		}
+		all.Go(func() {
+			if !m.reach(n) {
+				return
+			}
+			m.mu.Lock()
+			m.answered[n.Name] = time.Now()
+			m.mu.Unlock()
+			if n.Name == name {
+				silent.Store(false)
+			}
+		})
+	}
+	all.Wait()
+	return !silent.Load(), max(others, m.lifeLines())
+}
+
+// reach asks a launcher whether it is there.
+func (m *Member) reach(n *memberlist.Node) bool {
+	addr, err := net.ResolveUDPAddr("udp", net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port))))
+	if err != nil {
+		return false
+	}
+	for range questions {
+		if _, err := m.list.Ping(n.Name, addr); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// anybody says whether any launcher but the one called name has shown a sign of
+// life lately.
+func (m *Member) anybody(name string) bool {
+	for _, n := range m.heardOf() {
+		if n.name == name {
+			continue
+		}
+		if time.Since(n.at) < silence || m.vouched(n.name) {
+			return true
+		}
+	}
+	return false
+}
+
+type sign struct {
+	name string
+	at   time.Time
+}
+
+// heardOf is when the other launchers have last shown a sign of life.
+func (m *Member) heardOf() []sign {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []sign
+	for name, at := range m.answered {
+		all = append(all, sign{name, at})
+	}
+	for name, l := range m.lives {
+		if !l.left {
+			all = append(all, sign{name, l.heard})
+		}
+	}
+	return all
+}
+
+// lifeLines is how many launchers there are that have had a life line to here;
+// memberlist may think some of them dead.
+func (m *Member) lifeLines() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, l := range m.lives {
+		if !l.left {
+			n++
+		}
+	}
+	return n
+}

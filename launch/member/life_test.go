@@ -1,0 +1,167 @@
+package member
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"ebtrain/launch/rendezvous"
+)
+
+// line1 is a's end of the life line with the launcher called name.
+func (m *Member) line1(t *testing.T, name string) net.Conn {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		m.mu.Lock()
+		l := m.lives[name]
+		if l != nil && l.conn != nil {
+			defer m.mu.Unlock()
+			return l.conn
+		}
+		m.mu.Unlock()
+	}
+	t.Fatalf("no life line with %s", name)
+	return nil
+}
+
+// The kernel closes the life line of a launcher that is killed: each end is told
+// that the other was, once.
+func TestKilled(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_ = b.line1(t, "a")
+	if err := a.line1(t, "b").Close(); err != nil {
+		t.Fatal(err)
+	}
+	if in := next(t, b); in.From != "a" || !in.Lost || !in.Killed || in.Alone {
+		t.Errorf("got %+v", in)
+	}
+}
+
+// Who leaves in order is not said to have been killed, nor twice to be lost.
+func TestLeft(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if in := next(t, b); in.From != "a" || !in.Lost || in.Killed {
+		t.Errorf("got %+v", in)
+	}
+	select {
+	case in := <-b.Inbox():
+		t.Errorf("got also %+v", in)
+	case <-time.After(2 * silence):
+	}
+}
+
+// A silent life line is no verdict as long as the other end answers, or data of
+// its ranks arrive.
+func TestSilence(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	vouched := make(chan struct{}, 1)
+	a.Vouch(func(name string) bool {
+		select {
+		case vouched <- struct{}{}:
+		default:
+		}
+		return name == "b"
+	})
+	a.mu.Lock()
+	l := a.lives["b"]
+	a.mu.Unlock()
+	b.alone.Store(true)                       // it need not say farewell
+	if err := b.list.Shutdown(); err != nil { // it answers nobody any more
+		t.Fatal(err)
+	}
+	for begun := time.Now(); time.Since(begun) < 3*silence; time.Sleep(time.Millisecond) {
+		a.mu.Lock()
+		l.heard = begun.Add(-silence) // nor says anything
+		a.mu.Unlock()
+	}
+	<-vouched
+	select {
+	case in := <-a.Inbox():
+		t.Fatalf("got %+v although its data arrive", in)
+	default:
+	}
+	a.Vouch(func(string) bool { return false })
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for {
+			a.mu.Lock()
+			l.heard = time.Now().Add(-2 * silence)
+			a.mu.Unlock()
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	if in := next(t, a); in.From != "b" || !in.Lost || in.Killed || in.Alone {
+		t.Errorf("got %+v", in)
+	}
+}
+
+// A stranger gets nothing of a life line, and does not disturb those there are.
+func TestLifeLineOfAStranger(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	at := a.lifeLine.Addr().String()
+	for range maxCallers + 10 { // they connect and say nothing
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+	}
+	_ = a.line1(t, "b")
+	c, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Write(make([]byte, nonceBytes)); err != nil {
+		t.Fatal(err)
+	}
+	reply := make([]byte, nonceBytes+32)
+	if _, err := io.ReadFull(c, reply); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write(append(make([]byte, 32), 1, 0, 'b')); err != nil { // no proof, but b's name
+		t.Fatal(err)
+	}
+	if n, err := c.Read(reply); err == nil {
+		t.Errorf("the stranger was told %d bytes", n)
+	}
+	if x := (&Member{cfg: Config{Key: make([]byte, 32)}}); x.greet(mustDial(t, at)) == nil {
+		t.Error("a launcher was taken for one that has its key")
+	}
+	b.Send("", rendezvous.Message{Kind: rendezvous.KindRegister})
+	if in := next(t, a); in.Lost || in.From != "b" {
+		t.Errorf("got %+v", in)
+	}
+}
+
+func mustDial(t *testing.T, at string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func TestEnded(t *testing.T) {
+	if !ended(io.EOF) || ended(errors.New("network is down")) {
+		t.Error("the end of a process is mistaken")
+	}
+	if lifeAddr(net.IPv6loopback, "7") != net.JoinHostPort("::1", strconv.Itoa(7)) || lifeAddr(net.IPv6loopback, "") != "" {
+		t.Error("wrong address of a life line")
+	}
+}

@@ -1,0 +1,184 @@
+// Package outlet is output that never waits for its reader. A program that must
+// act at once, whatever happens to those who watch it, writes to an Outlet: the
+// text is queued, and a goroutine of its own writes it to the file behind, which
+// may be a pager that is not turned on, or a network stream that stands still.
+//
+// Invariants:
+//   - Write never blocks. What it is given is written whole, in order, or not
+//     at all.
+//   - The queue is bounded. What does not fit is dropped and counted; a line at
+//     the place of the gap says how much.
+//   - Nothing is written after the first error.
+//
+// All methods may be called from any goroutine. The goroutine of an Outlet whose
+// reader has stopped ends with the process only: no write to a file can be
+// called off.
+package outlet
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	// bound is how many bytes may wait.
+	bound = 1 << 20
+	// piece is the largest single write: who takes one shows that he reads.
+	piece = 16 << 10
+	// patience is how long a reader may take for one piece before he counts as
+	// one who reads no more.
+	patience = time.Second
+)
+
+// Outlet is one end of a queue that Writers share.
+type Outlet struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	queue   []text
+	bytes   int           // in queue
+	dropped int           // lines since the last that found room
+	moved   time.Time     // when the reader last took something, or had nothing to take
+	err     error         // the first of writing
+	failed  chan struct{} // closed when there is one
+}
+
+type text struct {
+	to    io.Writer
+	bytes []byte
+}
+
+// Writer is an io.Writer that never blocks.
+type Writer struct {
+	*Outlet
+	to io.Writer
+}
+
+// Pair makes the outlets of out and err, a program's two streams. Streams that
+// are one file keep their common order; of others neither waits for the other.
+func Pair(out, err io.Writer) (*Writer, *Writer) {
+	a := &Writer{start(), out}
+	b := &Writer{a.Outlet, err}
+	if !same(out, err) {
+		b.Outlet = start()
+	}
+	return a, b
+}
+
+// same says whether two writers are the same open file; of what is no file it
+// is not known, and assumed.
+func same(a, b io.Writer) bool {
+	f, ok1 := a.(*os.File)
+	g, ok2 := b.(*os.File)
+	if !ok1 || !ok2 {
+		return true
+	}
+	x, err1 := f.Stat()
+	y, err2 := g.Stat()
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+func start() *Outlet {
+	o := &Outlet{failed: make(chan struct{})}
+	o.changed = sync.NewCond(&o.mu)
+	go o.run()
+	return o
+}
+
+// Under is the file or writer behind w.
+func (w *Writer) Under() io.Writer { return w.to }
+
+// Write queues p. The error is that of an earlier write to the file behind.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return 0, w.err
+	}
+	switch {
+	case w.bytes+len(p) > bound && w.bytes > 0:
+		w.dropped += max(1, bytes.Count(p, []byte{'\n'}))
+		return len(p), nil
+	case w.dropped > 0:
+		w.add(fmt.Appendf(nil, "[%d lines are left out here: nobody read the output]\n", w.dropped))
+		w.dropped = 0
+	}
+	w.add(bytes.Clone(p))
+	return len(p), nil
+}
+
+// add queues p. mu is held.
+func (w *Writer) add(p []byte) {
+	if w.bytes == 0 {
+		w.moved = time.Now()
+	}
+	w.queue = append(w.queue, text{w.to, p})
+	w.bytes += len(p)
+	w.changed.Broadcast()
+}
+
+// AwaitRoom waits while more than half of the queue is full and its reader still
+// reads: so who produces output goes no faster than it is read. A reader who
+// takes nothing for a second is not waited for.
+func (o *Outlet) AwaitRoom() {
+	o.wait(bound / 2)
+}
+
+// Flush waits until all is written, or there is an error, or the reader has
+// taken nothing for a second. The error is the first of writing.
+func (o *Outlet) Flush() error {
+	o.wait(0)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// Failed is closed when there is an error of writing.
+func (o *Outlet) Failed() <-chan struct{} { return o.failed }
+
+// wait waits until at most so many bytes are queued, with the patience that
+// both AwaitRoom and Flush have.
+func (o *Outlet) wait(most int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.bytes > most && o.err == nil {
+		left := patience - time.Since(o.moved)
+		if left <= 0 {
+			return
+		}
+		wake := time.AfterFunc(left, o.changed.Broadcast)
+		o.changed.Wait()
+		wake.Stop()
+	}
+}
+
+// run writes what is queued until the first error.
+func (o *Outlet) run() {
+	for {
+		o.mu.Lock()
+		for len(o.queue) == 0 {
+			o.changed.Wait()
+		}
+		t := o.queue[0]
+		o.mu.Unlock()
+		n := min(len(t.bytes), piece)
+		_, err := t.to.Write(t.bytes[:n])
+		o.mu.Lock()
+		if err != nil {
+			o.err, o.queue, o.bytes = err, nil, 0
+			close(o.failed)
+			o.changed.Broadcast()
+			o.mu.Unlock()
+			return
+		}
+		if o.queue[0].bytes = t.bytes[n:]; len(o.queue[0].bytes) == 0 {
+			o.queue = o.queue[1:]
+		}
+		o.bytes, o.moved = o.bytes-n, time.Now()
+		o.changed.Broadcast()
+		o.mu.Unlock()
+	}
+}

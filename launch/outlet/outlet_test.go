@@ -1,0 +1,139 @@
+package outlet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pipe is a pair of outlets on one pipe.
+func pipe(t *testing.T) (*os.File, *Writer, *Writer) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(r.Close(), w.Close()) }) // a reader that stopped would hold its writer
+	out, errs := Pair(w, w)
+	return r, out, errs
+}
+
+// All arrives, in the order of both streams.
+func TestOrder(t *testing.T) {
+	r, out, errs := pipe(t)
+	var want strings.Builder
+	for i := range 1000 {
+		line := fmt.Sprintf("line %d\n", i)
+		want.WriteString(line)
+		if _, err := []*Writer{out, errs}[i%2].Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make([]byte, want.Len())
+	if _, err := io.ReadFull(r, got); err != nil || string(got) != want.String() {
+		t.Errorf("%v: got\n%s", err, got)
+	}
+	if err := errors.Join(out.Flush(), errs.Flush()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Nobody reads: writing goes on, Flush gives up, and who reads later is told of
+// the gap in its place.
+func TestReaderStops(t *testing.T) {
+	r, out, _ := pipe(t)
+	line := append(bytes.Repeat([]byte{'x'}, 999), '\n')
+	const lines = 3 * bound / 1000
+	for range lines {
+		if _, err := out.Write(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out.AwaitRoom()
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan string)
+	go func() {
+		var all strings.Builder
+		b := make([]byte, 1<<16)
+		for !strings.Contains(all.String(), "last\n") {
+			n, err := r.Read(b)
+			if err != nil {
+				break
+			}
+			all.Write(b[:n])
+		}
+		done <- all.String()
+	}()
+	for out.AwaitRoom(); ; out.AwaitRoom() { // the reader goes on, so there soon is room
+		out.mu.Lock()
+		room := out.bytes < bound/2
+		out.mu.Unlock()
+		if room {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := out.Write([]byte("last\n")); err != nil {
+		t.Fatal(err)
+	}
+	got := <-done
+	kept := strings.Count(got, "x\n")
+	want := fmt.Sprintf("x\n[%d lines are left out here: nobody read the output]\nlast\n", lines-kept)
+	if kept < bound/2000 || !strings.HasSuffix(got, want) {
+		t.Errorf("%d of %d lines, then %q, want %q", kept, lines, got[max(0, len(got)-100):], want)
+	}
+}
+
+// A slow reader gets everything if who writes waits for room.
+func TestSlowReader(t *testing.T) {
+	r, out, _ := pipe(t)
+	line := append(bytes.Repeat([]byte{'x'}, 9999), '\n')
+	const lines = 3 * bound / 10000
+	go func() {
+		for range lines {
+			out.AwaitRoom()
+			if _, err := out.Write(line); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	got := make([]byte, lines*len(line))
+	for at := 0; at < len(got); {
+		n, err := r.Read(got[at:min(len(got), at+1<<14)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		at += n
+		if at%(1<<18) < 1<<14 {
+			time.Sleep(2 * time.Millisecond)
+		}
+	}
+	if want := bytes.Repeat(line, lines); !bytes.Equal(got, want) {
+		t.Error("the text is not what was written")
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestError(t *testing.T) {
+	out, _ := Pair(broken{}, broken{})
+	if _, err := out.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	<-out.Failed()
+	if _, err := out.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got %v", err)
+	}
+	if err := out.Flush(); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,94 @@
+package supervise
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/statuspage"
+)
+
+// TestWatcher follows a rank for some seconds, four looks each.
+func TestWatcher(t *testing.T) {
+	for name, tt := range map[string]struct {
+		looks   func(i int) look
+		page    func(i int) uint64 // reports
+		quiet   time.Duration
+		idle    time.Duration
+		stopped bool
+	}{
+		"at work":           {func(int) look { return look{state: 'R'} }, func(i int) uint64 { return uint64(i) }, 0, 0, false},
+		"nothing at all":    {func(int) look { return look{state: 'S', ticks: 7} }, nil, 10 * time.Second, 10 * time.Second, false},
+		"a tick now & then": {func(i int) look { return look{state: 'S', ticks: uint64(i / 8)} }, nil, 10 * time.Second, 10 * time.Second, false},
+		"computes":          {func(i int) look { return look{state: 'R', ticks: uint64(i)} }, nil, 10 * time.Second, 0, false},
+		"computed once":     {func(i int) look { return look{state: 'S', ticks: uint64(min(i, 20))} }, nil, 10 * time.Second, 5 * time.Second, false},
+		"reads":             {func(i int) look { return look{state: 'S', bytes: uint64(i)} }, nil, 10 * time.Second, 0, false},
+		"waits for a disk":  {func(int) look { return look{state: 'S', disk: true} }, nil, 10 * time.Second, 0, false},
+		"stopped":           {func(int) look { return look{state: 'T'} }, nil, 10 * time.Second, 10 * time.Second, true},
+		"stopped a moment":  {func(i int) look { return look{state: []rune("TTS")[i%3]} }, nil, 10 * time.Second, 10 * time.Second, false},
+		"traced":            {func(int) look { return look{state: 't'} }, nil, 10 * time.Second, 10 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w watcher
+			begin := time.Now()
+			now := begin
+			for i := range 41 {
+				now = begin.Add(time.Duration(i) * lookInterval)
+				c := statuspage.Counts{Reports: 5}
+				if tt.page != nil {
+					c.Reports = tt.page(i)
+				}
+				if w.see(c, now) >= lookInterval {
+					w.examine(tt.looks(i), now)
+				}
+			}
+			v := w.vital(now)
+			if v.Quiet != tt.quiet || v.Stopped != tt.stopped || v.Idle < tt.idle-effortWindow/2 || v.Idle > tt.idle+effortWindow {
+				t.Errorf("got %+v", v)
+			}
+		})
+	}
+}
+
+// What is read in /proc is there, also of a process with a name made to mislead.
+func TestLookAt(t *testing.T) {
+	path := t.TempDir() + "/a) T 1"
+	b, err := os.ReadFile("/bin/sleep")
+	if err != nil {
+		t.Skip("needs /bin/sleep, to look at")
+	}
+	if err := os.WriteFile(path, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	await := func(state rune) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			l, err := lookAt(cmd.Process.Pid, true)
+			if err == nil && l.state == state && l.bytes > 0 {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("got %+v, %v, want the state %c", l, err, state)
+			}
+		}
+	}
+	await('S')
+	if err := cmd.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	await('T')
+	if l, err := lookAt(os.Getpid(), true); err != nil || l.state == 0 || l.bytes == 0 {
+		t.Errorf("of this process: %+v, %v", l, err)
+	}
+	if _, err := lookAt(1<<30, false); err == nil {
+		t.Error("looked at nobody")
+	}
+}

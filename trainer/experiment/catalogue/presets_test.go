@@ -1,0 +1,51 @@
+package catalogue
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"ebtrain/trainer/setting"
+	"ebtrain/trainer/settings"
+)
+
+// ofTrain are flags of rows that no method has.
+var ofTrain = []string{"steps", "batch", "log-every"}
+
+// TestPresets: train has every preset, and its method every flag with that value.
+func TestPresets(t *testing.T) {
+	for _, e := range All() {
+		if e.Compute != nil {
+			continue
+		}
+		for _, r := range e.Rows {
+			m, err := settings.MethodOf(r.Preset)
+			if err != nil {
+				t.Errorf("%s %s: %v", e.Name, r.Name, err)
+				continue
+			}
+			preset, err := m.Preset(r.Preset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var set setting.Set
+			preset.Config.Clone().Settings(&set)
+			flags := maps.Clone(e.Flags)
+			maps.Copy(flags, r.Flags)
+			for name, value := range flags {
+				if slices.Contains(ofTrain, name) {
+					continue
+				}
+				i := slices.IndexFunc(set.All(), func(s *setting.Setting) bool { return s.Name == name })
+				if i < 0 {
+					t.Errorf("%s %s: --algo %s has no --%s", e.Name, r.Name, m.Name, name)
+				} else if err := set.All()[i].Set(value); err != nil {
+					t.Errorf("%s %s: --%s=%s: %v", e.Name, r.Name, name, value, err)
+				}
+			}
+			if err := set.Finish(); err != nil {
+				t.Errorf("%s %s: %v", e.Name, r.Name, err)
+			}
+		}
+	}
+}

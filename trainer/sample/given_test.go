@@ -1,0 +1,158 @@
+package main
+
+import (
+	"image"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"ebtrain/data"
+	"ebtrain/data/dataset"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/ref"
+	"ebtrain/ddp/graph"
+	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/internal/toy"
+	"ebtrain/trainer/method/sm"
+	"ebtrain/trainer/trained"
+)
+
+func TestBetween(t *testing.T) {
+	got := between(latents{[]float32{0, 10, 4, 30, -1, -1, -1, 7}, 2}, 3)
+	want := []float32{0, 10, 2, 20, 4, 30, -1, -1, -1, 3, -1, 7}
+	if got.dim != 2 || len(got.x) != len(want) {
+		t.Fatalf("got %v", got)
+	}
+	for i := range want {
+		if got.x[i] != want[i] {
+			t.Errorf("got %v, want %v", got.x, want)
+			break
+		}
+	}
+}
+
+const (
+	pictures = "synth:size=8,test=9"
+	side     = 8
+	cell     = side + 2 // with the padding beside it
+)
+
+// toyDrawing draws from a toy, whose samples with given latents are the pictures
+// that the latents are of, and for whom the middle between two latents is that
+// between two pictures.
+func toyDrawing(t *testing.T, o options) *drawing {
+	t.Helper()
+	backend := ref.New()
+	t.Cleanup(func() {
+		if err := backend.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	model := toy.Config{C: 3, H: side, W: side}
+	run := &trained.Run{Path: "runs/a", Model: model, Vars: backend.NewVars()}
+	for name, v := range map[string]float64{"gauss.mean": 0.5, "gauss.log_sd": math.Log(0.25)} {
+		x := exec.NewTensor(graph.T(graph.F32, 3*side*side))
+		for i := range 3 * side * side {
+			x.SetAt(i, v)
+		}
+		if err := run.Vars.Set(name, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.run, o.scale = "runs/a", 1
+	return &drawing{o: o, backend: backend, run: run, takes: model.Takes(), show: progressbar.NewPhases(io.Discard)}
+}
+
+// testPictures are the pictures of the test split, as bytes.
+func testPictures(t *testing.T) []byte {
+	t.Helper()
+	src, err := dataset.Open(pictures, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b data.Block
+	if err := src.ReadBlock(0, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Pixels
+}
+
+// red compares the red of the cell at (column, row) with that of each pixel.
+func red(t *testing.T, m image.Image, column, row int, want func(i int) float64) {
+	t.Helper()
+	for i := range side * side {
+		r, _, _, _ := m.At(2+column*cell+i%side, 2+row*cell+i/side).RGBA()
+		if math.Abs(float64(r>>8)-want(i)) > 2 { // the toy adds a little noise
+			t.Errorf("column %d, row %d, pixel %d: %d, want %v", column, row, i, r>>8, want(i))
+			return
+		}
+	}
+}
+
+func TestBelow(t *testing.T) {
+	out, err := toyDrawing(t, options{n: 6, given: pictures, split: "test"}).draw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "6 samples below the pictures of " + pictures + "/test whose latents they have,"; out.what != want {
+		t.Errorf("%q, want %q", out.what, want)
+	}
+	if cols, rows := 4, 4; out.picture.Bounds().Size() != image.Pt(cols*cell+2, rows*cell+2) {
+		t.Fatalf("a picture of %v", out.picture.Bounds())
+	}
+	raw := testPictures(t)
+	for n := range 6 {
+		of := func(i int) float64 { return float64(raw[n*3*side*side+i]) }
+		red(t, out.picture, n%4, n/4*2, of)
+		red(t, out.picture, n%4, n/4*2+1, of)
+	}
+}
+
+func TestRows(t *testing.T) {
+	out, err := toyDrawing(t, options{n: 2, given: pictures, split: "test", interpolate: 3}).draw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cols, rows := 5, 2; out.picture.Bounds().Size() != image.Pt(cols*cell+2, rows*cell+2) {
+		t.Fatalf("a picture of %v", out.picture.Bounds())
+	}
+	raw := testPictures(t)
+	for row := range 2 {
+		for column, part := range []float64{0, 0, 0.5, 1, 1} {
+			red(t, out.picture, column, row, func(i int) float64 {
+				a, b := raw[2*row*3*side*side+i], raw[(2*row+1)*3*side*side+i]
+				return (1-part)*float64(a) + part*float64(b)
+			})
+		}
+	}
+}
+
+// What cannot be drawn is said in a sentence.
+func TestCheck(t *testing.T) {
+	for _, tt := range []struct {
+		c, h, w int
+		o       options
+		want    string
+	}{
+		{1, 1, 3, options{}, "the samples of runs/a are points of 3 values: only pictures and points of 2 values are drawn"},
+		{1, 1, 2, options{scale: 2}, "--scale 2 magnifies pictures, and the samples of runs/a are points"},
+		{1, 1, 2, options{given: "checkerboard"}, "--given shows samples below pictures, and the samples of runs/a are points"},
+		{1, 1, 2, options{}, ""},
+	} {
+		tt.o.run = "runs/a"
+		d := &drawing{o: tt.o, takes: toy.Config{C: tt.c, H: tt.h, W: tt.w}.Takes()}
+		if err := d.check(); (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %q", tt.o, err, tt.want)
+		}
+	}
+	d := toyDrawing(t, options{n: 6, given: pictures, split: "test"})
+	d.run.Model = sm.Method().Presets[0].Config.Model()
+	d.run.Settings.Algo = "sm"
+	if _, err := d.draw(t.Context()); err == nil || err.Error() != "the model of runs/a, of --algo sm, does not draw samples with given latents: leave --given out" {
+		t.Errorf("a model without latents: %v", err)
+	}
+	if _, err := toyDrawing(t, options{n: 10, given: pictures, split: "test"}).draw(t.Context()); err == nil || !strings.Contains(err.Error(), "/test holds 9 pictures, and 10 are asked for") {
+		t.Errorf("10 of 9: %v", err)
+	}
+}
