@@ -28,7 +28,7 @@ func (p *Plan) Deps() [][]int {
 			}
 			started = i
 		}
-		deps[i] = h.direct(i)
+		deps[i], h.above[i] = direct(h.found, h.above, i)
 	}
 	return deps
 }
@@ -100,18 +100,19 @@ func (h *hazards) touch(i int, at region, from, to int, write bool) {
 	}
 }
 
-// direct is what was found of step i, without what follows from the rest.
-func (h *hazards) direct(i int) (deps []int) {
-	slices.Sort(h.found)
-	h.above[i] = make(set, len(h.Steps)/64+1)
-	for k := len(h.found) - 1; k >= 0; k-- { // an earlier step never depends on a later one
-		if j := h.found[k]; j != i && !h.above[i].has(j) {
+// direct is what was found that i depends on, without what follows from the rest,
+// and all that i depends on; above has the latter for those found.
+func direct(found []int, above []set, i int) (deps []int, all set) {
+	slices.Sort(found)
+	all = make(set, len(above)/64+1)
+	for k := len(found) - 1; k >= 0; k-- { // an earlier one never depends on a later one
+		if j := found[k]; j != i && !all.has(j) {
 			deps = append(deps, j)
-			h.above[i].add(j, h.above[j])
+			all.add(j, above[j])
 		}
 	}
 	slices.Reverse(deps)
-	return deps
+	return deps, all
 }
 
 // set is a set of small numbers.

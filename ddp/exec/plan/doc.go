@@ -44,10 +44,9 @@
 //
 // What a device can and cannot do is an Option that lower reads, as WidenBF16 is;
 // WeightsLast is another layout of weights, BF16Images another type of images in
-// memory. What may run at the same time is what
-// Deps says after Allocate, and Apart keeps small arrays, which share memory most,
-// out of it. A chain of small steps that should be one launch is found between
-// schedule and assign, where lifetimes can still be changed.
+// memory. What may run at the same time is what Deps says after Allocate, and Apart
+// keeps small arrays, which share memory most, out of it. Chains groups small steps
+// that one launch can do one after the other.
 //
 // Concurrency: New and Allocate are called by one goroutine; an allocated Plan
 // is not changed any more.

@@ -13,22 +13,6 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// logical are the outputs and variables as their users see them.
-func (m *machine) logical() (all []*exec.Tensor) {
-	for _, list := range [][]External{m.p.Outputs, m.p.Vars} {
-		for _, e := range list {
-			val := &m.p.Values[e.Value]
-			t := exec.NewTensor(graph.Type{DType: e.Type.DType, Shape: val.Dims})
-			copy(t.Bytes(), m.external(e))
-			if val.Last {
-				t = exec.ChannelsFirst(t)
-			}
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
 // trained runs a plan some times and returns what is left.
 func trained(t *testing.T, p *Plan, world, runs int) []*exec.Tensor {
 	t.Helper()
