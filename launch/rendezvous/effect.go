@@ -16,6 +16,7 @@ const (
 	TimerSettle   TimerKind = "settle"   // a better cause may still arrive
 	TimerRegister TimerKind = "register" // say again that this node is there
 	TimerAnswer   TimerKind = "answer"   // the coordinator must have decided
+	TimerDoubt    TimerKind = "doubt"    // who came too late has replaced nobody
 	TimerKill     TimerKind = "kill"     // workers told of an abort must be gone
 	TimerGrace    TimerKind = "grace"    // workers asked to stop must be gone
 )

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ var errClosed = errors.New("the group is closed")
 type Group struct {
 	w     env.Worker
 	hosts []string
+	nodes []int // of each rank
 	addr  string
 	job   string
 	key   []byte
@@ -68,9 +70,13 @@ func (g *Group) Node() int { return g.w.Node }
 // Restart is how often the group has been formed again: the epoch.
 func (g *Group) Restart() int { return g.w.Restart }
 
-// Hosts is the identity of each rank's host, indexed by rank. Equal identities
-// mean that the ranks can share memory. The slice is the caller's.
-func (g *Group) Hosts() []string { return append([]string(nil), g.hosts...) }
+// Hosts is the identity of each rank's host, indexed by rank; see LocalHost. The
+// slice is the caller's.
+func (g *Group) Hosts() []string { return slices.Clone(g.hosts) }
+
+// Nodes is the number of each rank's node, and so of its launcher, indexed by
+// rank. The slice is the caller's.
+func (g *Group) Nodes() []int { return slices.Clone(g.nodes) }
 
 // Addr is the IP address, IPv4 or IPv6, at which the ranks of other nodes reach
 // this one: the address by which this node reaches node 0. With one node it is
@@ -160,6 +166,15 @@ func (g *Group) Began(seq uint64) {
 func (g *Group) Ended(seq uint64) {
 	if g.page != nil {
 		g.page.Ended(statuspage.Collectives, seq+1)
+	}
+}
+
+// Heard says that data have arrived from a rank of another node: so the launcher
+// knows that node to live, whatever becomes of its own messages on a network that
+// is full of data. It costs as little as Progress.
+func (g *Group) Heard(rank int) {
+	if g.page != nil {
+		g.page.Heard(g.nodes[rank])
 	}
 }
 

@@ -118,9 +118,9 @@ func (g *Group) greet() error {
 		return fmt.Errorf("GROUP_RANK=%d contradicts the launcher, which has %d nodes", g.w.Node, len(m.Nodes))
 	}
 	g.job, g.key, g.addr = m.Job, m.Key, m.Nodes[g.w.Node].Addr
-	for _, n := range m.Nodes {
+	for i, n := range m.Nodes {
 		for range n.Nproc {
-			g.hosts = append(g.hosts, n.HostID)
+			g.hosts, g.nodes = append(g.hosts, n.HostID), append(g.nodes, i)
 		}
 	}
 	return nil
@@ -132,7 +132,7 @@ func (g *Group) alone() error {
 	if err != nil {
 		return err
 	}
-	g.hosts, g.addr = []string{id}, "127.0.0.1"
+	g.hosts, g.nodes, g.addr = []string{id}, []int{0}, "127.0.0.1"
 	g.key = make([]byte, 32)
 	nonce := make([]byte, 6)
 	rand.Read(g.key)

@@ -15,6 +15,7 @@ import (
 // NodeConfig describes one launcher.
 type NodeConfig struct {
 	Info NodeInfo
+	Run  Command
 	Key  []byte // the job's key; ranks get one derived from it and the epoch
 	Join string // where the coordinator is looked for; only for messages
 
@@ -31,6 +32,7 @@ type Exit struct {
 	Signal       string // "SIGKILL"; "" if it was not killed
 	SignalNumber int
 	During       string // its last progress
+	Why          string // why it was killed, if that is known
 }
 
 type nodePhase int
@@ -92,8 +94,8 @@ func (n *Node) Start() []Effect {
 }
 
 func (n *Node) register() {
-	info := n.cfg.Info
-	n.send(Message{Kind: KindRegister, Node: &info})
+	info, run := n.cfg.Info, n.cfg.Run
+	n.send(Message{Kind: KindRegister, Node: &info, Command: &run})
 	n.timer(TimerRegister, n.cfg.Again)
 }
 
@@ -105,7 +107,7 @@ func (n *Node) Receive(m Message) []Effect {
 		n.assign(m)
 	case m.Kind == KindRefuse && n.phase == joining:
 		n.finish(m.Cause.Code(), m.Cause)
-	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch:
+	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch && !m.Restart: // else it may be formed again with this node
 		n.finish(m.Cause.Code(), m.Cause)
 	case m.Epoch != n.epoch:
 	case m.Kind == KindCommit && n.phase == assigned:
@@ -248,7 +250,7 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 		n.conclude()
 	case n.phase != working:
 	case e.Signal != "" && (n.stop == "" || e.SignalNumber != n.stopNum):
-		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During}))
+		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During, Text: e.Why}))
 	case e.Signal == "" && e.Code != 0 && e.Code != exitcode.Requeue:
 		n.report(n.blame(local, Cause{Kind: CauseExit, ExitCode: e.Code, During: e.During}))
 	default:
@@ -333,11 +335,18 @@ func (n *Node) askToStop(signal string, number int) {
 	n.timer(TimerGrace, n.cfg.Grace)
 }
 
-// Lost handles the news that a launcher's host is dead or unreachable or, if
-// killed, that the launcher itself is dead. Only the coordinator's matters here;
-// of the others the coordinator judges.
-func (n *Node) Lost(name string, killed bool) []Effect {
-	if (n.phase == working || n.phase == assigned) && name == n.nodes[0].Name {
+// Lost handles the news that the launcher with the coordinator is dead,
+// unreachable, or has left; killed says that it is dead and its host lives. Of the
+// other launchers the coordinator judges.
+func (n *Node) Lost(killed bool) []Effect {
+	switch n.phase {
+	case joining:
+		c := n.failure // it was stopped
+		if c == nil {
+			c = refused(fmt.Sprintf("node 0 at %s is gone before all nodes had joined: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
+		}
+		n.finish(c.Code(), c)
+	case working, assigned:
 		n.end(&Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
 			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}, false)
 	}

@@ -52,6 +52,9 @@ type Transport interface {
 	Send(to string, m rendezvous.Message)
 	// Hint sends a message that may be lost, at once or not at all.
 	Hint(to string, m rendezvous.Message)
+	// Vouch gives the transport a way to learn of signs of life of a launcher's
+	// node that it does not see itself. lately may be called from any goroutine.
+	Vouch(lately func(name string) bool)
 	// Inbox delivers messages, and the news of lost launchers.
 	Inbox() <-chan rendezvous.Inbound
 	// Close delivers what is queued, within a second or so, and leaves.
@@ -68,7 +71,10 @@ type agent struct {
 	spawner *spawner
 	guard   *guard
 	console *console
+	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
+
+	signs *signs // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
 	quit   chan struct{} // closed when Run takes no more events
@@ -87,6 +93,10 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if cfg.Coordinator != nil {
 		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
 	}
+	a.signs = &signs{}
+	if cfg.Transport != nil {
+		cfg.Transport.Vouch(a.signs.lately)
+	}
 	if err := adopt(); err != nil {
 		return 1, err
 	}
@@ -101,6 +111,8 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 			shown++
 		}
 	}
+	a.memory = newOOMWatch("")
+	a.memory.refresh(time.Now())
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
@@ -167,7 +179,9 @@ func (a *agent) loop(ctx context.Context) error {
 				a.apply(a.node.Interrupt(unix.SignalName(n), int(n)))
 			}
 		case now := <-looks.C:
+			a.memory.refresh(now)
 			a.watchRanks(now)
+			a.watchNodes(now)
 		case <-a.cfg.Resized:
 			a.resized()
 		case <-canceled:
@@ -198,7 +212,9 @@ func (a *agent) inbound(in rendezvous.Inbound) {
 		if a.coord != nil {
 			a.apply(a.coord.Lost(in.From, in.Killed))
 		}
-		a.apply(a.node.Lost(in.From, in.Killed))
+		if in.Coordinator {
+			a.apply(a.node.Lost(in.Killed))
+		}
 	case a.coord != nil:
 		a.apply(a.coord.Receive(in.From, in.Msg))
 	default:
@@ -277,6 +293,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	if err := a.release(); err != nil {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
+	a.signs.begin(e.Nodes)
 	n := e.Nodes[e.Self].Nproc
 	a.procs = make([]*process, n)
 	for local := range n {
@@ -381,6 +398,9 @@ func (a *agent) awaitOne(p *process) {
 	}
 	a.post(func() {
 		p.over = true
+		if exit.SignalNumber == int(unix.SIGKILL) {
+			exit.Why = a.memory.happened(p.peak(), time.Now())
+		}
 		a.apply(a.node.Exited(p.local, exit))
 	})
 }
