@@ -286,6 +286,7 @@ func (m *Member) Close() error {
 func (m *Member) end() error {
 	m.cancel()
 	m.mu.Lock()
+	m.closing = true // nobody starts another goroutine
 	m.changed.Broadcast()
 	all := make([]*link, 0, len(m.links))
 	for _, l := range m.links {
