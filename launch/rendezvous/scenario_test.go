@@ -129,7 +129,7 @@ func (s *sim) do(f []string) error {
 		}
 		args = append(args, a)
 	}
-	rest := func(i int) string { return strings.Join(args[min(i, len(args)):], " ") }
+	rest := func() string { return strings.Join(args[min(1, len(args)):], " ") }
 	var node *Node
 	var who string
 	var local int
@@ -176,7 +176,7 @@ func (s *sim) do(f []string) error {
 	case "bye":
 		s.apply(who, node.FromWorker(local, Message{Kind: KindBye}))
 	case "raise":
-		s.apply(who, node.FromWorker(local, Message{Kind: KindFail, Cause: &Cause{Text: rest(1)}}))
+		s.apply(who, node.FromWorker(local, Message{Kind: KindFail, Cause: &Cause{Text: rest()}}))
 	case "wstop":
 		name, n := signal(args[1])
 		s.apply(who, node.FromWorker(local, Message{Kind: KindStop, Text: name, Code: n}))
@@ -188,18 +188,18 @@ func (s *sim) do(f []string) error {
 		name, n := signal(opt["signal"])
 		s.apply(who, node.Exited(local, Exit{Code: code, Signal: name, SignalNumber: n, During: opt["during"]}))
 	case "startfail":
-		s.apply(who, node.StartFailed(local, errors.New(rest(1))))
+		s.apply(who, node.StartFailed(local, errors.New(rest())))
 	case "interrupt":
 		name, n := signal(args[1])
 		s.apply(who, node.Interrupt(name, n))
 	case "lost":
-		s.apply("coord", s.coord.Lost(args[0], rest(1) == "killed"))
+		s.apply("coord", s.coord.Lost(args[0], rest() == "killed"))
 	case "stopfrom":
 		name, n := signal(args[1])
 		epoch, _ := strconv.Atoi(args[2])
 		s.apply("coord", s.coord.Receive(who, Message{Kind: KindStop, Epoch: epoch, Text: name, Code: n}))
 	case "orphan":
-		s.apply(who, node.Lost(rest(1) == "killed"))
+		s.apply(who, node.Lost(rest() == "killed"))
 	case "alone":
 		if args[0] == "a" {
 			s.apply("coord", s.coord.Alone())
