@@ -183,6 +183,7 @@ func TestLinkNumbersOn(t *testing.T) {
 		x.Conn = &fragile{Conn: a, left: int64(rand.IntN(200_000))}
 		got := [2]uint64{ends[0].got(), ends[1].got()}
 		var wg sync.WaitGroup
+		var broken atomic.Bool
 		for i, c := range [2]*secure{x, y} {
 			wg.Go(func() {
 				_ = ends[i].run(c, got[1-i], func(m rendezvous.Message) {
@@ -190,10 +191,11 @@ func TestLinkNumbersOn(t *testing.T) {
 					came[i] = append(came[i], m.Epoch)
 					mu.Unlock()
 				})
+				broken.Store(true)
 			})
 		}
 		wg.Go(func() { // nothing breaks a connection over which all is said
-			for end := time.Now().Add(10 * time.Second); (ends[0].pending() || ends[1].pending()) && ends[0].connected() && time.Now().Before(end); {
+			for end := time.Now().Add(10 * time.Second); (ends[0].pending() || ends[1].pending()) && !broken.Load() && time.Now().Before(end); {
 				time.Sleep(time.Millisecond)
 			}
 			_ = a.Close()
