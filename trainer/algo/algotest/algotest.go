@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"ebtrain/data"
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/trainer/algo"
 )
@@ -54,18 +55,23 @@ func can(t *testing.T, r rig) {
 	if len(all) == 0 {
 		return
 	}
-	backend, err := cpu.New(cpu.Config{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { fails(t, backend.Close()) }()
-	u, err := r.trained(backend)
+	u, err := r.trained(newBackend(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) { fails(t, u.use(c)) })
 	}
+}
+
+func newBackend(t *testing.T) exec.Backend {
+	t.Helper()
+	b, err := cpu.New(cpu.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { fails(t, b.Close()) })
+	return b
 }
 
 func fails(t *testing.T, err error) {

@@ -156,3 +156,18 @@ func set(v, x reflect.Value) {
 		v.Set(x.Convert(v.Type()))
 	}
 }
+
+// Given gives a config some settings, as a user does; the error is the user's.
+func Given(c algo.Config, texts map[string]string) error {
+	s := settingsOf(c)
+	for _, one := range s.All() {
+		text, ok := texts[one.Name]
+		if !ok {
+			continue
+		}
+		if err := one.Set(text); err != nil {
+			return err
+		}
+	}
+	return s.Finish()
+}
