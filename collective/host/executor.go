@@ -60,7 +60,10 @@ func (e *executor) execute(ctx context.Context, it item, begun bool) error {
 	}
 	if err != nil {
 		e.log.Warn("collective failed", "seq", it.seq, "kind", it.req.Kind.String(), "label", it.req.Label,
-			"err", err, "recent", collective.Dump(e.recorder.Recent()))
+			"err", err)
+		for _, r := range e.recorder.Recent() {
+			e.log.Warn("flight", "collective", r.String())
+		}
 	}
 	return err
 }

@@ -38,8 +38,9 @@ const (
 	// handshakeLimit bounds one handshake, so that a stranger who connects
 	// and says nothing holds nothing.
 	handshakeLimit = 5 * time.Second
-	// strangers bounds the handshakes under way at a time.
-	strangers = 64
+	// silent bounds the connections that have not said a hello of this job: the
+	// oldest makes room. A rank says it as soon as it is connected.
+	silent = 256
 )
 
 // purpose says what a connection is for.
@@ -135,7 +136,11 @@ func (id identity) greet(c net.Conn, want call) error {
 }
 
 // answer is the listener's half.
-func (id identity) answer(c net.Conn) (call, error) {
+func (id identity) answer(c net.Conn) (call, error) { return id.answerAfter(c, func() {}) }
+
+// answerAfter is answer that calls heard once the hello is that of a rank of this
+// job, whose name nobody else is told.
+func (id identity) answerAfter(c net.Conn, heard func()) (call, error) {
 	if err := c.SetDeadline(time.Now().Add(handshakeLimit)); err != nil {
 		return call{}, err
 	}
@@ -147,6 +152,7 @@ func (id identity) answer(c net.Conn) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
+	heard()
 	mine := id.hello(got.purpose)
 	if _, err := c.Write(append(slices.Clone(mine[:]), id.mac(byListener, theirs, mine)...)); err != nil {
 		return call{}, err
@@ -174,17 +180,17 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 	context.AfterFunc(ctx, func() { _ = ln.Close() })
 	var loop sync.WaitGroup
 	loop.Go(func() {
-		free := make(chan struct{}, strangers)
+		newcomers := &newcomers{}
 		for {
 			c, err := ln.Accept()
 			if err != nil { // closed, or out of descriptors: the missing ranks are named below
 				return
 			}
-			free <- struct{}{}
+			newcomers.add(c)
 			handshakes.Go(func() {
-				defer func() { <-free }()
 				end := context.AfterFunc(ctx, func() { _ = c.Close() })
-				got, err := id.answer(c)
+				got, err := id.answerAfter(c, func() { newcomers.remove(c) })
+				newcomers.remove(c)
 				if !end() || err != nil {
 					log.Warn("connection refused", "from", c.RemoteAddr().String(), "err", err)
 					_ = c.Close()
@@ -222,6 +228,32 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 		}
 	}
 	return got, nil
+}
+
+// newcomers are the connections that have said nothing yet, oldest first.
+type newcomers struct {
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// add takes c in and closes the oldest of too many.
+func (w *newcomers) add(c net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.conns) == silent {
+		_ = w.conns[0].Close() // its handshake fails
+		w.conns = w.conns[1:]
+	}
+	w.conns = append(w.conns, c)
+}
+
+// remove is for what has spoken, or is gone.
+func (w *newcomers) remove(c net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := slices.Index(w.conns, c); i >= 0 {
+		w.conns = slices.Delete(w.conns, i, i+1)
+	}
 }
 
 func closeAll(conns map[call]net.Conn) {

@@ -37,11 +37,13 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"ebtrain/collective"
@@ -61,6 +63,12 @@ type Config struct {
 	// memory. Empty means that all ranks share one host.
 	Hosts []string
 
+	// Launchers says by which launcher each rank was started. Ranks of a host
+	// that one launcher started share memory; of those of several it is tried,
+	// and where it does not work they are hosts of their own. Empty means one
+	// launcher for each host.
+	Launchers []int
+
 	// Job is the name of the job and its epoch. Ranks of different jobs never
 	// connect.
 	Job string
@@ -69,11 +77,12 @@ type Config struct {
 	// unless Size is 1.
 	Key []byte
 
-	// Exchange is needed unless Size is 1. It is called once.
+	// Exchange is needed unless Size is 1.
 	Exchange Exchange
 
-	// ListenIP is the address (IPv4 or IPv6) at which leaders of other hosts
-	// reach this one. It is needed only with several hosts.
+	// ListenIP is the address (IPv4 or IPv6, with its zone if it needs one) at
+	// which leaders of other hosts reach this one. It is needed only with several
+	// hosts.
 	ListenIP string
 
 	// Timeout bounds New. Zero means one minute.
@@ -95,6 +104,10 @@ type Config struct {
 	// Ended, if set, is called when a collective for which Progress was called
 	// has ended. It must not block.
 	Ended func(seq uint64)
+
+	// Heard, if set, is called when data have arrived from the leader of another
+	// host, by whoever reads them. It must not block.
+	Heard func(rank int)
 }
 
 const maxRanks = 4096
@@ -107,6 +120,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("host: rank is %d, expected 0 to %d", c.Rank, c.Size-1)
 	case len(c.Hosts) != 0 && len(c.Hosts) != c.Size:
 		return fmt.Errorf("host: %d hosts named, expected one for each of %d ranks", len(c.Hosts), c.Size)
+	case len(c.Launchers) != 0 && len(c.Launchers) != c.Size:
+		return fmt.Errorf("host: %d launchers numbered, expected one for each of %d ranks", len(c.Launchers), c.Size)
 	case c.Timeout < 0 || c.Recorded < 0:
 		return fmt.Errorf("host: timeout %v and recorded %d, expected neither to be negative", c.Timeout, c.Recorded)
 	case c.Size > 1 && len(c.Key) < 16:
@@ -125,17 +140,28 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// card is what a rank tells all others before they are connected.
+// card is what a rank tells all others before they are connected. It is small:
+// every rank gets that of every other.
 type card struct {
-	Version int      `json:"version"`
-	Job     string   `json:"job"`
-	Hosts   []string `json:"hosts"`
-	Local   string   `json:"local,omitempty"` // where a leader listens for its host
-	Net     string   `json:"net,omitempty"`   // where a leader listens for other hosts
+	Version int    `json:"version"`
+	Job     string `json:"job"`
+	Hosts   string `json:"hosts"`           // digest of the list
+	Local   string `json:"local,omitempty"` // where a leader listens for its host
+	Net     string `json:"net,omitempty"`   // where a leader listens for other hosts
+}
+
+// hostsDigest stands for the hosts of all ranks.
+func hostsDigest(hosts []string) string {
+	h := sha256.New()
+	for _, name := range hosts {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(name))))
+		h.Write([]byte(name))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // version is that of everything ranks say to each other.
-const version = 1
+const version = 2
 
 // New makes this rank's end of the group. It returns when this rank is
 // connected with all that it needs, or with an error that says with which it
@@ -144,10 +170,14 @@ func New(ctx context.Context, cfg Config) (*Comm, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	p := newPeers(cfg)
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout,
 		fmt.Errorf("not connected within %v", cfg.Timeout))
 	defer cancel()
+	var err error
+	if cfg.Hosts, err = newClaims(cfg).prove(ctx, cfg, cfg.Logger); err != nil {
+		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, err)
+	}
+	p := newPeers(cfg)
 	if err := p.connect(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, errors.Join(err, p.close()))
 	}
@@ -168,18 +198,23 @@ func swapCards(ctx context.Context, cfg Config, mine card) ([]card, error) {
 		return nil, fmt.Errorf("exchange addresses: got %d answers, expected %d", len(blobs), cfg.Size)
 	}
 	cards := make([]card, cfg.Size)
+	known := map[string]card{} // those of ranks that do not lead are all the same
 	for r, b := range blobs {
-		if err := json.Unmarshal(b, &cards[r]); err != nil {
-			return nil, fmt.Errorf("exchange addresses: rank %d: %w", r, err)
+		o, ok := known[string(b)]
+		if !ok {
+			if err := json.Unmarshal(b, &o); err != nil {
+				return nil, fmt.Errorf("exchange addresses: rank %d: %w", r, err)
+			}
+			known[string(b)] = o
 		}
-		o := cards[r]
+		cards[r] = o
 		switch {
 		case o.Version != version:
 			return nil, fmt.Errorf("rank %d speaks version %d, expected %d: run the same binary on all ranks", r, o.Version, version)
 		case o.Job != cfg.Job:
 			return nil, fmt.Errorf("rank %d belongs to job %q, expected %q", r, o.Job, cfg.Job)
-		case !slices.Equal(o.Hosts, mine.Hosts):
-			return nil, fmt.Errorf("rank %d has the hosts %q, this rank %q", r, o.Hosts, mine.Hosts)
+		case o.Hosts != mine.Hosts:
+			return nil, fmt.Errorf("rank %d has another list of hosts (digest %s) than this rank (%s): all ranks must be given the same", r, o.Hosts, mine.Hosts)
 		}
 	}
 	return cards, nil

@@ -31,6 +31,7 @@ func TestConfig(t *testing.T) {
 		{"rank", func(c *host.Config) { c.Rank = 2 }, "rank is 2, expected 0 to 1"},
 		{"negative", func(c *host.Config) { c.Rank = -1 }, "rank is -1"},
 		{"hosts", func(c *host.Config) { c.Hosts = []string{"a"} }, "1 hosts named, expected one for each of 2 ranks"},
+		{"launchers", func(c *host.Config) { c.Launchers = []int{0} }, "1 launchers numbered, expected one for each of 2 ranks"},
 		{"key", func(c *host.Config) { c.Key = []byte("short") }, "key has 5 bytes, expected at least 16"},
 		{"exchange", func(c *host.Config) { c.Exchange = nil }, "no Exchange given"},
 		{"timeout", func(c *host.Config) { c.Timeout = -1 }, "expected neither to be negative"},
@@ -67,7 +68,7 @@ func TestDisagreement(t *testing.T) {
 		want   string
 	}{
 		{"job", func(c *host.Config) { c.Job = "other" }, ""}, // they do not even exchange
-		{"hosts", func(c *host.Config) { c.Hosts = []string{"a", "a", "b"} }, "has the hosts"},
+		{"hosts", func(c *host.Config) { c.Hosts = []string{"a", "a", "b"} }, "has another list of hosts"},
 		{"key", func(c *host.Config) { c.Key = []byte("another key for tests") }, "key"},
 		{"absent", func(c *host.Config) { c.Size = 0 }, ""},
 	} {
@@ -104,7 +105,7 @@ func TestMissingRankIsNamed(t *testing.T) {
 	exchanges := host.MemExchange(3)
 	var others sync.WaitGroup
 	others.Go(func() {
-		if _, err := exchanges[2](t.Context(), "collective/host job", []byte(`{"version":1,"job":"job","hosts":["","",""]}`)); err != nil {
+		if _, err := exchanges[2](t.Context(), "collective/host job", []byte(`{"version":2,"job":"job","hosts":"`+host.HostsDigest(make([]string, 3))+`"}`)); err != nil {
 			t.Error(err)
 		}
 	})

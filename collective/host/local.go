@@ -115,11 +115,17 @@ func (s *star) share(name string, parts, n int) (*segment, error) {
 		if c == nil {
 			continue
 		}
-		if _, _, err := c.WriteMsgUnix([]byte{packetFile}, unix.UnixRights(int(f.Fd())), nil); err != nil {
+		if err := sendFile(c, f); err != nil {
 			return nil, errors.Join(fmt.Errorf("send shared memory to local rank %d: %w", l, err), seg.unmap())
 		}
 	}
 	return seg, nil
+}
+
+// sendFile passes the descriptor of f on.
+func sendFile(c *net.UnixConn, f *os.File) error {
+	_, _, err := c.WriteMsgUnix([]byte{packetFile}, unix.UnixRights(int(f.Fd())), nil)
+	return err
 }
 
 // packet is one message of a star.

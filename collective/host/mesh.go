@@ -36,8 +36,9 @@ type mesh struct {
 type link struct {
 	rank          int // of the other leader
 	data, control net.Conn
-	recv          chan []byte // buffers to fill from data, in order
-	done          chan error  // one for each buffer
+	heard         func(rank int) // nil, or told when data arrive
+	recv          chan []byte    // buffers to fill from data, in order
+	done          chan error     // one for each buffer
 	theirs        [headerBytes]byte
 
 	mu   sync.Mutex  // for writing to control
@@ -51,15 +52,17 @@ const (
 	controlFarewell = 'B'
 )
 
-// keepAlive finds a host that is gone without a word within seconds.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}
+// keepAlive finds a host that is gone without a word, if nobody else does: a
+// launcher knows it within a second or so. It has the patience of a network whose
+// queues are full.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 10 * time.Second, Count: 3}
 
 // unacknowledged is how long sent data may stay unacknowledged.
-const unacknowledged = 5 * time.Second
+const unacknowledged = time.Minute
 
 // connectMesh connects this leader with all others. Leaders of higher hosts
-// dial, those of lower hosts listen. addrs has each host's address.
-func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, log *slog.Logger) (*mesh, error) {
+// dial, those of lower hosts listen. addrs has each host's address; heard may be nil.
+func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, heard func(int), log *slog.Logger) (*mesh, error) {
 	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts))}
 	for i := 1; i < len(m.links); i++ {
 		m.others = append(m.others, (m.host+i)%len(m.links))
@@ -90,7 +93,7 @@ func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, 
 			m.links[h] = newLink(ranks[0], got[call{forData, ranks[0]}], got[call{forControl, ranks[0]}])
 		}
 	}
-	return m, m.tune()
+	return m, m.tune(heard)
 }
 
 func dialAll(ctx context.Context, id identity, t topology, addrs []string) (map[call]net.Conn, error) {
@@ -114,9 +117,10 @@ func newLink(rank int, data, control net.Conn) *link {
 	return &link{rank: rank, data: data, control: control, recv: make(chan []byte, 4), done: make(chan error, 4)}
 }
 
-func (m *mesh) tune() error {
+func (m *mesh) tune(heard func(int)) error {
 	for _, o := range m.others {
 		l := m.links[o]
+		l.heard = heard
 		for _, c := range []net.Conn{l.data, l.control} {
 			t := c.(*net.TCPConn)
 			err := errors.Join(t.SetKeepAliveConfig(keepAlive), t.SetNoDelay(true), setUserTimeout(t))
@@ -149,9 +153,22 @@ func onFD(c syscall.Conn, do func(fd int) error) error {
 // fill reads data into the buffers posted to l until recv is closed.
 func (l *link) fill() {
 	for b := range l.recv {
-		_, err := io.ReadFull(l.data, b)
-		l.done <- err
+		l.done <- l.read(b)
 	}
+}
+
+// read fills b from data, and tells of everything that arrives.
+func (l *link) read(b []byte) error {
+	for len(b) > 0 {
+		n, err := l.data.Read(b)
+		if b = b[n:]; n > 0 && l.heard != nil {
+			l.heard(l.rank)
+		}
+		if err != nil && len(b) > 0 {
+			return err
+		}
+	}
+	return nil
 }
 
 // listen reads l's control connection: it returns the record of an abort,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"runtime"
 	"sync"
 	"time"
@@ -55,7 +56,7 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	cards, err := swapCards(ctx, cfg, card{version, cfg.Job, cfg.Hosts, address(local), address(inet)})
+	cards, err := swapCards(ctx, cfg, card{version, cfg.Job, hostsDigest(cfg.Hosts), address(local), address(inet)})
 	if err != nil {
 		return err
 	}
@@ -68,13 +69,28 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 	if !p.topo.oneHost() && p.topo.leads() {
 		var addrs []string
 		for _, ranks := range p.topo.hosts {
-			addrs = append(addrs, cards[ranks[0]].Net)
+			addrs = append(addrs, inZone(cards[ranks[0]].Net, cfg.ListenIP))
 		}
-		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, p.log); err != nil {
+		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, cfg.Heard, p.log); err != nil {
 			return err
 		}
 	}
 	return p.makeArena(ctx)
+}
+
+// inZone is the address of another host as this one, which listens on own, calls
+// it: one that reaches only the next wire needs a zone, the name of an interface,
+// of which each host has its own.
+func inZone(addr, own string) string {
+	a, err := netip.ParseAddrPort(addr)
+	if err != nil || !a.Addr().Is6() || !a.Addr().IsLinkLocalUnicast() {
+		return addr
+	}
+	mine, err := netip.ParseAddr(own)
+	if err != nil || mine.Zone() == "" {
+		return addr
+	}
+	return netip.AddrPortFrom(a.Addr().WithZone(mine.Zone()), a.Port()).String()
 }
 
 func address(ln net.Listener) string {
@@ -94,7 +110,7 @@ func (p *peers) listen(ip string) (local, inet net.Listener, err error) {
 	if p.topo.oneHost() || !p.topo.leads() {
 		return local, nil, nil
 	}
-	if net.ParseIP(ip) == nil {
+	if _, err := netip.ParseAddr(ip); err != nil {
 		return local, nil, fmt.Errorf("listen IP is %q, expected the address at which the other hosts reach this one", ip)
 	}
 	if inet, err = net.Listen("tcp", net.JoinHostPort(ip, "0")); err != nil {

@@ -313,3 +313,17 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+func TestInZone(t *testing.T) {
+	for _, c := range []struct{ addr, own, want string }{
+		{"[fe80::2%eth0]:7", "fe80::1%ib0", "[fe80::2%ib0]:7"},
+		{"[fe80::2]:7", "fe80::1%ib0", "[fe80::2%ib0]:7"},
+		{"[fd00::2]:7", "fe80::1%ib0", "[fd00::2]:7"},
+		{"10.9.0.2:7", "10.9.0.1", "10.9.0.2:7"},
+		{"[fe80::2%eth0]:7", "10.9.0.1", "[fe80::2%eth0]:7"},
+	} {
+		if got := inZone(c.addr, c.own); got != c.want {
+			t.Errorf("%s as seen from %s is %s, want %s", c.addr, c.own, got, c.want)
+		}
+	}
+}

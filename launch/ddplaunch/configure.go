@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/env"
 	"ebtrain/launch/member"
 	"ebtrain/launch/outlet"
 	"ebtrain/launch/plainlog"
@@ -28,8 +31,9 @@ import (
 const minKey = 16 // characters of EBTRAIN_KEY
 
 // configure turns options into what supervise needs: it makes the log folder,
-// the job's name and key and, with several nodes, opens the transport.
-func configure(o options, environ []string, stdout, stderr *outlet.Writer) (supervise.Config, error) {
+// the job's name and key and, with several nodes, opens the transport, for which
+// it may wait until ctx ends.
+func configure(ctx context.Context, o options, environ []string, stdout, stderr *outlet.Writer) (supervise.Config, error) {
 	log := slog.New(plainlog.New("ddplaunch", stderr))
 	if o.verbose { // for who looks for a mistake, with times
 		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -64,16 +68,30 @@ func configure(o options, environ []string, stdout, stderr *outlet.Writer) (supe
 	if cfg.RunID == "" {
 		cfg.RunID = "job-" + nonce(4)
 	}
+	if o.nodes > 1 {
+		if cfg.Node.Run, err = command(o); err != nil {
+			return supervise.Config{}, err
+		}
+	}
 	if o.nodeRank == 0 {
 		cfg.Coordinator = &rendezvous.CoordinatorConfig{
-			Nodes: o.nodes, MaxRestarts: o.maxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name,
+			Nodes: o.nodes, MaxRestarts: o.maxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name, Run: cfg.Node.Run,
 			JoinWait: o.joinWait, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
 			StuckAfter: o.stuckAfter,
 		}
 	}
+	if cfg.Coordinator != nil {
+		hosts, err := env.StepHosts(environ)
+		if err != nil {
+			return supervise.Config{}, err
+		}
+		if len(hosts) == o.nodes { // else the launchers are some of them, nobody knows which
+			cfg.Coordinator.Hosts = hosts
+		}
+	}
 	terminal(&cfg, stdout.Under(), stderr.Under())
 	if o.nodes > 1 {
-		if err := openTransport(&cfg, o, key); err != nil {
+		if err := openTransport(ctx, &cfg, o, key); err != nil {
 			return supervise.Config{}, err
 		}
 	}
@@ -81,11 +99,27 @@ func configure(o options, environ []string, stdout, stderr *outlet.Writer) (supe
 	return cfg, err
 }
 
+// command is what is run, which other nodes must run too.
+func command(o options) (c rendezvous.Command, err error) {
+	c = rendezvous.Command{Program: filepath.Base(o.program), Args: o.args}
+	f, err := os.Open(o.program)
+	if err != nil {
+		return c, fmt.Errorf("read %s, to compare it with that of other nodes: %w", o.program, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return c, fmt.Errorf("read %s, to compare it with that of other nodes: %w", o.program, err)
+	}
+	c.Digest = hex.EncodeToString(sum.Sum(nil))
+	return c, nil
+}
+
 // openTransport joins, or as node 0 opens, the group of launchers.
-func openTransport(cfg *supervise.Config, o options, key []byte) error {
-	m, err := member.Open(member.Config{
+func openTransport(ctx context.Context, cfg *supervise.Config, o options, key []byte) error {
+	m, err := member.Open(ctx, member.Config{
 		Name: cfg.Node.Info.Name, Coordinator: o.nodeRank == 0, Endpoint: o.endpoint,
-		Key: key, Label: "ebtrain/" + o.runID, Log: cfg.Log,
+		Key: key, Label: "ebtrain/" + o.runID, Wait: o.joinWait, Log: cfg.Log,
 	})
 	if err != nil {
 		return err

@@ -13,10 +13,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/exitcode"
 	"ebtrain/launch/outlet"
 	"ebtrain/launch/supervise"
 )
@@ -44,7 +47,11 @@ func exitCode(err error, stderr io.Writer) int {
 	if e, ok := errors.AsType[exit](err); ok && !joined(err) {
 		return int(e)
 	}
-	return cliflag.Exit("ddplaunch", err, stderr)
+	code := cliflag.Exit("ddplaunch", err, stderr)
+	if s, ok := errors.AsType[*stopped](err); ok {
+		return exitcode.Signal + int(s.number())
+	}
+	return code
 }
 
 // joined says that err is several errors.
@@ -59,10 +66,6 @@ func run(ctx context.Context, args []string, stdout, stderr *outlet.Writer) erro
 	if err != nil {
 		return err
 	}
-	cfg, err := configure(o, os.Environ(), stdout, stderr)
-	if err != nil {
-		return err
-	}
 	signals := make(chan os.Signal, 8)
 	for _, s := range o.signals {
 		if s != unix.SIGHUP || !signal.Ignored(s) { // nohup
@@ -70,7 +73,18 @@ func run(ctx context.Context, args []string, stdout, stderr *outlet.Writer) erro
 		}
 	}
 	defer signal.Stop(signals)
-	cfg.Signals = signals
+	flight := make(chan os.Signal, 1)
+	if !slices.Contains(o.signals, os.Signal(unix.SIGUSR2)) {
+		signal.Notify(flight, unix.SIGUSR2)
+		defer signal.Stop(flight)
+	}
+	cfg, err := interruptible(ctx, signals, func(ctx context.Context) (supervise.Config, error) {
+		return configure(ctx, o, os.Environ(), stdout, stderr)
+	})
+	if err != nil {
+		return err
+	}
+	cfg.Signals, cfg.Flight = signals, flight
 	if cfg.TTY {
 		resized := make(chan os.Signal, 1)
 		signal.Notify(resized, unix.SIGWINCH)
@@ -82,4 +96,42 @@ func run(ctx context.Context, args []string, stdout, stderr *outlet.Writer) erro
 		return err
 	}
 	return exit(code)
+}
+
+// interruptible does f with a context that the first of signals ends. The job has
+// not begun then.
+func interruptible(ctx context.Context, signals <-chan os.Signal, f func(context.Context) (supervise.Config, error)) (supervise.Config, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case s := <-signals:
+			cancel(&stopped{s})
+		case <-done:
+		}
+	})
+	cfg, err := f(ctx)
+	close(done)
+	watching.Wait()
+	if s, ok := errors.AsType[*stopped](context.Cause(ctx)); ok {
+		if err == nil && cfg.Transport != nil {
+			return cfg, errors.Join(s, cfg.Transport.Close())
+		}
+		return cfg, s
+	}
+	return cfg, err
+}
+
+// stopped is that a signal came before the ranks were started.
+type stopped struct{ os.Signal }
+
+func (s *stopped) Error() string {
+	return fmt.Sprintf("stopped by %s before the ranks were started", unix.SignalName(s.number()))
+}
+
+func (s *stopped) number() unix.Signal {
+	n, _ := s.Signal.(unix.Signal) // there are no others on Linux
+	return n
 }

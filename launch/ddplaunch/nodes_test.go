@@ -1,14 +1,20 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/rendezvous"
 )
 
 var secret = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
@@ -173,28 +179,63 @@ func TestRestartOnSeveralNodes(t *testing.T) {
 	}
 }
 
+// againMode waits for its end in epoch 0 and ends well in another.
+func againMode(ctx context.Context, g *rendezvous.Group, _ []string) (int, error) {
+	if g.Restart() == 0 {
+		return waitMode(ctx, g, nil)
+	}
+	err := g.Barrier(ctx, "again")
+	fmt.Printf("again in epoch %d\n", g.Restart())
+	return 0, errors.Join(err, g.Close())
+}
+
+// A launcher that is killed is started again at once, before anybody knows of
+// its end: it waits and takes the place. One that replaces nobody is refused.
+func TestReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, "127.0.0.1:0", 2, "--max-restarts", "1", "RANKS", "again")
+	for _, j := range all {
+		j.numbers("ready", 1)
+	}
+	join := []string{"--nnodes", "2", "--join", all[0].endpoint(), "--rdzv-timeout", "20s", "RANKS", "again"}
+	if code, out := start(t, secret, slices.Clone(join)...).end(); code != 1 || !strings.Contains(out, "the coordinator refuses this node: the job is already complete and running") {
+		t.Errorf("one too many ended with %d:\n%s", code, out)
+	}
+	next := start(t, secret, slices.Clone(join)...)
+	time.Sleep(300 * time.Millisecond) // it has probably asked already
+	if err := all[1].cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range []*job{all[0], next} {
+		if code, out := j.end(); code != 0 || !strings.Contains(out, "again in epoch 1") {
+			t.Errorf("exit code %d:\n%s", code, out)
+		}
+	}
+}
+
 // A launcher with another key, or of another job, gets nothing; the job goes
 // on to wait for the right one.
 func TestStrangersAreKeptOut(t *testing.T) {
-	for name, stranger := range map[string]struct{ key, id string }{
-		"key": {"EBTRAIN_KEY=another secret, long enough", "exp"},
-		"job": {secret[0], "another"},
+	for name, stranger := range map[string]struct{ key, id, says string }{
+		"key": {"EBTRAIN_KEY=another secret, long enough", "exp", "but the key differs: give EBTRAIN_KEY the same value on all nodes"},
+		"job": {secret[0], "another", "but the name of the job differs: give the same --rdzv-id on all nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := start(t, secret, "--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-id", "exp", "RANKS", "gather")
 			at := first.endpoint()
-			code, out := start(t, []string{stranger.key}, "--nnodes", "2", "--join", at, "--rdzv-id", stranger.id, "--rdzv-timeout", "500ms", "RANKS", "gather").end()
+			code, out := start(t, []string{stranger.key}, "--nnodes", "2", "--join", at, "--rdzv-id", stranger.id, "RANKS", "gather").end()
 			if code != 1 {
 				t.Errorf("the stranger's exit code is %d, want 1", code)
 			}
-			want(t, out, "no coordinator answered at "+at+" within", "EBTRAIN_KEY")
+			want(t, out, "ddplaunch: node 0 answered at "+at+", "+stranger.says+"\n")
 			friend := start(t, secret, "--nnodes", "2", "--join", at, "--rdzv-id", "exp", "RANKS", "gather")
 			for _, j := range []*job{first, friend} {
 				if code, out := j.end(); code != 0 || !strings.Contains(out, "first: [first-of-0 first-of-1]") {
 					t.Errorf("exit code %d, output\n%s", code, out)
 				}
 			}
+			want(t, first.output(), "ddplaunch: warning: a launcher of another job was refused: ")
 		})
 	}
 }
@@ -214,7 +255,7 @@ func TestAddressOfAnotherMachine(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	want(t, out, "192.0.2.7 (192.0.2.7) is not an address of this machine, which is node 0")
+	want(t, out, "ddplaunch: not an address of this machine, which is node 0: 192.0.2.7 ([192.0.2.7]): give one that is, or start node 0 there\n")
 }
 
 func TestShortKey(t *testing.T) {
@@ -223,4 +264,107 @@ func TestShortKey(t *testing.T) {
 		t.Errorf("exit code %d, want 2", code)
 	}
 	want(t, out, "EBTRAIN_KEY has 5 characters, want at least 16")
+}
+
+// Who waits for node 0 can be stopped.
+func TestStoppedBeforeJoining(t *testing.T) {
+	t.Parallel()
+	j := start(t, secret, "--nnodes", "2", "--join", "127.0.0.1:1", "RANKS", "gather")
+	for deadline := time.Now().Add(10 * time.Second); !catches(j.cmd.Process.Pid, unix.SIGUSR1) && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond) // before that it would kill
+	}
+	ended := false
+	for deadline := time.Now().Add(10 * time.Second); !ended && time.Now().Before(deadline); {
+		_ = j.cmd.Process.Signal(unix.SIGUSR1) // one that comes before it is handled has no effect; it may have ended
+		select {
+		case <-j.done:
+			ended = true
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	code, out := j.end()
+	if code != 128+int(unix.SIGUSR1) {
+		t.Errorf("exit code %d", code)
+	}
+	want(t, out, "ddplaunch: stopped by SIGUSR1 before the ranks were started\n")
+}
+
+// catches reports whether a process does not leave a signal to the kernel.
+func catches(pid int, s unix.Signal) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false
+	}
+	_, text, _ := strings.Cut(string(status), "SigCgt:")
+	text, _, _ = strings.Cut(text, "\n")
+	caught, err := strconv.ParseUint(strings.TrimSpace(text), 16, 64)
+	return err == nil && caught&(1<<(s-1)) != 0
+}
+
+// Node 0 dies while others wait for the rest: they end at once.
+func TestNodeZeroDiesBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	first := start(t, secret, "--nnodes", "3", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "RANKS", "gather")
+	at := first.endpoint()
+	second := start(t, secret, "--nnodes", "3", "--join", at, "-v", "RANKS", "gather")
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(second.output(), "register e0") && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	code, out := second.end()
+	if took := time.Since(began); code != 1 || took > 5*time.Second {
+		t.Errorf("exit code %d after %v", code, took)
+	}
+	want(t, out, "node 0 at "+at+" is gone before all nodes had joined")
+}
+
+// Messages near the limit of an exchange pass.
+func TestBigExchange(t *testing.T) {
+	t.Parallel()
+	for _, j := range nodes(t, "127.0.0.1:0", 2, "-nproc", "4", "RANKS", "gather", "big") {
+		if code, out := j.end(); code != 0 || !strings.Contains(out, fmt.Sprintf("sizes 8 0 %d", 1<<20)) {
+			t.Errorf("exit code %d, output\n%s", code, out)
+		}
+	}
+}
+
+// A node that runs something else is refused at once, and the job waits for the
+// right one.
+func TestAnotherCommand(t *testing.T) {
+	t.Parallel()
+	first := start(t, secret, "--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "RANKS", "gather", "small")
+	at := first.endpoint()
+	for says, args := range map[string][]string{
+		`of ddplaunch.test it has "large", node 0 has "small": give the same command on all nodes`: {"RANKS", "gather", "large"},
+		"it runs true, node 0 runs ddplaunch.test":                                                 {"true"},
+	} {
+		code, out := start(t, secret, append([]string{"--nnodes", "2", "--join", at}, args...)...).end()
+		if code != 1 {
+			t.Errorf("exit code %d", code)
+		}
+		want(t, out, "ddplaunch: the coordinator refuses this node: "+says+"\n")
+		want(t, first.output(), "was refused: "+says+"\n")
+	}
+	friend := start(t, secret, "--nnodes", "2", "--join", at, "RANKS", "gather", "small")
+	for _, j := range []*job{first, friend} {
+		if code, out := j.end(); code != 0 {
+			t.Errorf("exit code %d, output\n%s", code, out)
+		}
+	}
+}
+
+// A host that SLURM has named is missed by its name.
+func TestMissingHost(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(host, ".")
+	environ := append([]string{"SLURM_STEP_NODELIST=" + first + ",gpu[08-09]"}, secret...)
+	_, out := start(t, environ, "--nnodes", "3", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-timeout", "300ms", "RANKS", "gather").end()
+	want(t, out, "1 of 3 nodes joined within 300ms ("+host+"); missing: gpu08, gpu09\n")
 }

@@ -64,9 +64,9 @@ func TestReaderStalled(t *testing.T) {
 				time.Sleep(100 * time.Millisecond) // two of a kind that wait are one
 			}
 			select {
-			case <-done:
+			case err := <-done:
 				if code := cmd.ProcessState.ExitCode(); code != tt.code {
-					t.Errorf("exit code %d, want %d", code, tt.code)
+					t.Errorf("exit code %d (%v), want %d", code, err, tt.code)
 				}
 			case <-time.After(15 * time.Second):
 				t.Error("the launcher still waits for its reader")

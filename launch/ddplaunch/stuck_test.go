@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +79,35 @@ func TestStoppedRank(t *testing.T) {
 			t.Logf("ended after %v", time.Since(began))
 			gone(t, pids[0], pids[1])
 		})
+	}
+}
+
+// SIGUSR2, to a rank or its launcher, shows who lags, and kills nobody.
+func TestFlight(t *testing.T) {
+	j := start(t, nil, "-nproc", "2", "RANKS", "stuck", "sleeps")
+	pids := j.numbers("ready", 2)
+	for _, pid := range []int{pids[0], j.cmd.Process.Pid} {
+		before := len(j.output())
+		if err := unix.Kill(pid, unix.SIGUSR2); err != nil {
+			t.Fatal(err)
+		}
+		const line = "ddplaunch:      1            7            7  load, step 3  <-- 1 behind: others wait for it\n"
+		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(j.output()[before:], line); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("no %q in\n%s", line, j.output()[before:])
+			}
+		}
+		want(t, j.output()[before:], "ddplaunch:      0            8            0  all-reduce bucket 0, seq 7, step 3  (waits)\n")
+	}
+	if err := j.cmd.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if err := unix.Kill(pids[1], unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := j.end(); code != 137 {
+		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
 

@@ -73,6 +73,8 @@ var modes = map[string]func(context.Context, *rendezvous.Group, []string) (int, 
 	"rejoin":   rejoinMode,
 	"timeout":  timeoutMode,
 	"stuck":    stuckMode,
+	"eat":      eatMode,
+	"again":    againMode,
 }
 
 // ready meets the other ranks and prints this rank's pid.

@@ -95,16 +95,21 @@ func (v *vars) openMPI() (Worker, error) {
 	return w, v.checked(w)
 }
 
-// pmi reads what Hydra (MPICH, Intel MPI) sets. MPI_LOCALNRANKS may be absent
-// in a world of one only.
+// pmi reads what Hydra (MPICH, Intel MPI) and Slurm's PMI-2 set. Hydra tells the
+// place on the node in MPI_ variables, which may be absent in a world of one
+// only; Slurm (srun --mpi=pmi2) tells it in those of the step.
 func (v *vars) pmi() (Worker, error) {
 	w := v.common(SourcePMI)
 	w.Rank = v.number("PMI_RANK", 0, maxCount)
 	w.Size = v.number("PMI_SIZE", 1, maxCount)
 	w.LocalSize = 1
-	if w.Size > 1 || v.hasAny("MPI_LOCALRANKID", "MPI_LOCALNRANKS") {
+	switch {
+	case v.hasAny("MPI_LOCALRANKID", "MPI_LOCALNRANKS"), w.Size > 1 && !v.has("SLURM_STEP_TASKS_PER_NODE"):
 		w.LocalRank = v.number("MPI_LOCALRANKID", 0, maxCount)
 		w.LocalSize = v.number("MPI_LOCALNRANKS", 1, maxCount)
+	case w.Size > 1:
+		v.slurmPlace(&w)
+		v.agree("PMI_RANK", w.Rank, "SLURM_PROCID")
 	}
 	v.agree("PMI_RANK", w.Rank, "PMIX_RANK")
 	return w, v.checked(w)

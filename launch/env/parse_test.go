@@ -25,6 +25,10 @@ func TestParseGood(t *testing.T) {
 			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourceOMPI, 1, 2, 1, 2 })},
 		{"Hydra", "PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2",
 			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourcePMI, 1, 4, 1, 2 })},
+		{"srun --mpi=pmi2", "PMI_RANK=4 PMI_SIZE=5 PMI_JOBID=7.0 PMI_FD=9 SLURM_PROCID=4 SLURM_LOCALID=0 SLURM_NODEID=2 SLURM_STEP_NUM_TASKS=5 SLURM_STEP_TASKS_PER_NODE=2(x2),1",
+			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalSize, w.Node = SourcePMI, 4, 5, 1, 2 })},
+		{"Hydra inside a batch script's step", "PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=1(x2)",
+			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourcePMI, 1, 4, 1, 2 })},
 		{"srun, one task per rank; job variables ignored", "SLURM_NTASKS=99 SLURM_PROCID=4 SLURM_LOCALID=0 SLURM_NODEID=2 SLURM_STEP_NUM_TASKS=5 SLURM_STEP_TASKS_PER_NODE=2(x2),1",
 			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalSize, w.Node = SourceSLURM, 4, 5, 1, 2 })},
 		{"srun --pty shell", "SLURM_NTASKS=8 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", with(func(w *Worker) { w.Source, w.Size, w.LocalSize = SourceSLURM, 1, 1 })},
@@ -75,6 +79,8 @@ func TestParseBad(t *testing.T) {
 		{"Open MPI against PMIx", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_RANK=1", "contradicts PMIX_RANK=1"},
 		{"half PMI", "PMI_SIZE=2", "PMI_RANK is not set"},
 		{"PMI without local rank", "PMI_RANK=0 PMI_SIZE=2", "MPI_LOCALRANKID is not set"},
+		{"srun --mpi=pmi2 without a local rank", "PMI_RANK=1 PMI_SIZE=2 SLURM_STEP_TASKS_PER_NODE=2", "SLURM_LOCALID is not set"},
+		{"srun --mpi=pmi2 contradicts its step", "PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=0 SLURM_LOCALID=1 SLURM_NODEID=0 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2", "PMI_RANK=1 contradicts SLURM_PROCID=0"},
 		{"PMIx alone", "PMIX_RANK=0", "PMIX_RANK is set but no variable tells the number of ranks"},
 		{"batch script of eight tasks", "SLURM_NTASKS=8 SLURM_PROCID=0", "SLURM_NTASKS=8 but this process is not in a step"},
 		{"step without a task number", "SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID is not set"},
@@ -112,6 +118,21 @@ func TestEnvironRoundTrip(t *testing.T) {
 	got, err := Parse(append(noise, w.Environ()...))
 	if err != nil || got != w {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, w)
+	}
+}
+
+func TestFollows(t *testing.T) {
+	w := Worker{Group: "exp-e1-12ab-e2", Restart: 2}
+	for group, want := range map[string]bool{
+		"exp-e1-12ab-e0": true, "exp-e1-12ab-e1": true, "exp-e1-12ab-e2": false, "exp-e1-12ab-e-1": false, "exp-e1-12ab-e": false,
+		"exp-e1-34cd-e0": false, "exp-e1": false, "": false,
+	} {
+		if got := w.Follows(group); got != want {
+			t.Errorf("%q: got %v, want %v", group, got, want)
+		}
+	}
+	if alone := (Worker{}); alone.Follows("") || alone.Follows("-e0") {
+		t.Error("a process without a group goes on with one")
 	}
 }
 

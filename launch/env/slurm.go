@@ -18,12 +18,17 @@ func (v *vars) slurm() (Worker, error) {
 	w.Size = v.number("SLURM_STEP_NUM_TASKS", 1, maxCount)
 	w.LocalSize = 1
 	if w.Size > 1 {
-		w.LocalRank = v.number("SLURM_LOCALID", 0, maxCount)
-		w.Node = v.number("SLURM_NODEID", 0, maxCount)
-		w.LocalSize = v.slurmLocalSize(w)
+		v.slurmPlace(&w)
 	}
 	v.agree("SLURM_PROCID", w.Rank, "PMIX_RANK")
 	return w, v.checked(w)
+}
+
+// slurmPlace reads the place of a task of a SLURM step on its node.
+func (v *vars) slurmPlace(w *Worker) {
+	w.LocalRank = v.number("SLURM_LOCALID", 0, maxCount)
+	w.Node = v.number("SLURM_NODEID", 0, maxCount)
+	w.LocalSize = v.slurmLocalSize(*w)
 }
 
 // slurmOutsideStep handles a process of a batch script or an salloc shell. It

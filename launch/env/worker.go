@@ -11,7 +11,10 @@
 //     launcher says so: a world of one is never formed by accident.
 package env
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Sources of a Worker: who started the process.
 const (
@@ -53,6 +56,15 @@ type Worker struct {
 
 // Alone reports whether the process was started by no launcher at all.
 func (w Worker) Alone() bool { return w.Source == SourceNone }
+
+// Follows reports whether group is the Group of an earlier epoch of w's job: what
+// was begun there, w goes on with.
+func (w Worker) Follows(group string) bool {
+	job, ok := strings.CutSuffix(w.Group, "-e"+strconv.Itoa(w.Restart))
+	epoch, same := strings.CutPrefix(group, job+"-e")
+	n, err := strconv.Atoi(epoch)
+	return ok && same && err == nil && 0 <= n && n < w.Restart
+}
 
 // Environ returns the variables, as KEY=value, that make Parse return w.
 func (w Worker) Environ() []string {

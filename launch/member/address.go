@@ -1,82 +1,173 @@
 package member
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"strconv"
 )
 
-// listenAddr decides where to listen: on one address only, the one by which
-// this launcher and the others reach each other, IPv4 or IPv6.
-func listenAddr(coordinator bool, endpoint string) (net.IP, int, error) {
-	var host, portText string
-	port := 0
-	if endpoint != "" {
-		var err error
-		if host, portText, err = net.SplitHostPort(endpoint); err != nil {
-			return nil, 0, fmt.Errorf("address of the coordinator: %w", err)
-		}
-		if port, err = strconv.Atoi(portText); err != nil {
-			return nil, 0, fmt.Errorf("address of the coordinator %q: the port is not a number", endpoint)
-		}
+// errNotHere is an address at which this machine, which is node 0, cannot be
+// reached, whatever is waited for.
+var errNotHere = errors.New("not an address of this machine")
+
+// errNotYet is an address of this machine that cannot be used yet: the kernel
+// first asks the network whether anybody else has it.
+var errNotYet = errors.New("not usable yet")
+
+// lookup is how names are resolved.
+type lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+
+// resolve asks the system. An address is its own, with its zone.
+func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a.Unmap()}, nil
 	}
-	switch {
-	case !coordinator:
-		ip, err := sourceFor(endpoint)
-		return ip, 0, err
-	case host == "":
-		return usualAddr(), port, nil
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for i := range all {
+		all[i] = all[i].Unmap()
 	}
-	ip, err := ownAddr(host)
-	return ip, port, err
+	return all, err
 }
 
-// usualAddr is the address by which this machine reaches other networks. One
-// that has no way to any serves only itself.
-func usualAddr() net.IP {
-	for _, documentation := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // nothing is sent
-		if ip, err := sourceFor(documentation); err == nil {
-			return ip
-		}
+// splitEndpoint takes host:port apart. An empty one is no host and port 0.
+func splitEndpoint(endpoint string) (host string, port int, err error) {
+	if endpoint == "" {
+		return "", 0, nil
 	}
-	return net.IPv4(127, 0, 0, 1)
-}
-
-// ownAddr is the address of this machine that host means, a name or an IP. A
-// name that some systems give themselves on the loopback (127.0.1.1) is looked
-// up for an address that others reach.
-func ownAddr(host string) (net.IP, error) {
-	ips, err := net.LookupIP(host)
+	host, portText, err := net.SplitHostPort(endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("address of the coordinator: %w", err)
+		return "", 0, fmt.Errorf("address of the coordinator: %w", err)
 	}
-	loopback := host == "localhost" || net.ParseIP(host) != nil // it is meant
-	for _, ip := range ips {
+	if port, err = strconv.Atoi(portText); err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("address of the coordinator %q: the port is not a number from 0 to 65535", endpoint)
+	}
+	return host, port, nil
+}
+
+// machine is what a launcher must know of where it runs.
+type machine struct {
+	lookup lookup
+	local  func(netip.Addr) bool        // this machine can listen there
+	route  func() []netip.Addr          // its addresses on the ways to other networks
+	own    func() ([]netip.Addr, error) // all its addresses, of interfaces that are up
+}
+
+func thisMachine() machine { return machine{resolve, isLocal, routed, interfaces} }
+
+// listenAddr is the one address of this machine, which is node 0, at which the
+// others reach it. host is what the user calls it, "" if nothing; the loopback is
+// taken only if it is asked for. Some errors may pass, as that of a name that does
+// not resolve yet; see passing.
+func (m machine) listenAddr(ctx context.Context, host string) (netip.Addr, error) {
+	if host == "" {
+		return m.usual()
+	}
+	all, err := m.lookup(ctx, host)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("address of the coordinator: %w", err)
+	}
+	_, notIP := netip.ParseAddr(host)
+	meant, loopback := notIP == nil || host == "localhost", false
+	for _, a := range all {
 		switch {
-		case ip.IsUnspecified():
-			return nil, fmt.Errorf("%s is every address of this machine: give the one at which the other nodes reach it", host)
-		case isLocal(ip) && (loopback || !ip.IsLoopback()):
-			return ip, nil
+		case a.IsUnspecified():
+			return a, fmt.Errorf("%w: %s is %s, every one: give the one at which the other nodes reach it", errNotHere, host, a)
+		case a.IsLoopback() && !meant:
+			loopback = true
+		case m.local(a):
+			return a, nil
 		}
 	}
-	if ips[0].IsLoopback() {
-		return nil, fmt.Errorf("%s is %v on this machine, where the other nodes cannot reach it: give an address of its network", host, ips[0])
+	if loopback { // some systems give their own name 127.0.1.1
+		return m.usual()
 	}
-	return nil, fmt.Errorf("%s (%v) is not an address of this machine, which is node 0: give one that is, or start node 0 there", host, ips[0])
+	own, err := m.own()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("addresses of this machine: %w", err)
+	}
+	for _, a := range all {
+		if slices.Contains(own, a) {
+			return a, fmt.Errorf("address %s of this machine: %w", a, errNotYet)
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("%w, which is node 0: %s (%v): give one that is, or start node 0 there", errNotHere, host, all)
 }
 
-// sourceFor is this machine's address as seen from to. No packet is sent.
-func sourceFor(to string) (net.IP, error) {
-	c, err := net.Dial("udp", to)
-	if err != nil {
-		return nil, fmt.Errorf("no way to the coordinator at %s: %w", to, err)
+// usual is the address by which this machine reaches other networks or, if it has
+// no way to any, one of its interfaces: global ones before those that reach only
+// the next wire, IPv4 before IPv6.
+func (m machine) usual() (netip.Addr, error) {
+	for _, a := range m.route() {
+		if !a.IsLoopback() && m.local(a) {
+			return a, nil
+		}
 	}
-	return c.LocalAddr().(*net.UDPAddr).IP, c.Close()
+	all, err := m.own()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("addresses of this machine: %w", err)
+	}
+	for _, fits := range []func(netip.Addr) bool{
+		func(a netip.Addr) bool { return a.Is4() && !a.IsLinkLocalUnicast() },
+		func(a netip.Addr) bool { return a.Is6() && !a.IsLinkLocalUnicast() },
+		func(a netip.Addr) bool { return a.IsLinkLocalUnicast() },
+	} {
+		for _, a := range all {
+			if fits(a) && !a.IsLoopback() && !a.IsMulticast() && m.local(a) {
+				return a, nil
+			}
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("this machine has no network but its loopback: connect it or, if all nodes are on it, give the address 127.0.0.1")
+}
+
+// routed asks for the ways to addresses that nobody has. Nothing is sent.
+func routed() []netip.Addr {
+	var all []netip.Addr
+	for _, documentation := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} {
+		c, err := net.Dial("udp", documentation)
+		if err != nil {
+			continue // no way
+		}
+		all = append(all, c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap())
+		_ = c.Close() // nothing was sent
+	}
+	return all
+}
+
+// interfaces are the addresses of all interfaces that are up, with zones.
+func interfaces() ([]netip.Addr, error) {
+	list, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var all []netip.Addr
+	for _, i := range list {
+		addrs, err := i.Addrs()
+		if err != nil || i.Flags&net.FlagUp == 0 {
+			continue // it went away meanwhile
+		}
+		for _, a := range addrs {
+			p, err := netip.ParsePrefix(a.String())
+			if err != nil {
+				continue // not an IP
+			}
+			ip := p.Addr().Unmap()
+			if ip.Is6() && ip.IsLinkLocalUnicast() {
+				ip = ip.WithZone(i.Name)
+			}
+			all = append(all, ip)
+		}
+	}
+	return all, nil
 }
 
 // isLocal reports whether this machine can listen on ip.
-func isLocal(ip net.IP) bool {
-	l, err := net.ListenUDP("udp", &net.UDPAddr{IP: ip})
+func isLocal(ip netip.Addr) bool {
+	l, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)))
 	if err != nil {
 		return false
 	}

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"encoding/json"
 	"net"
 	"strconv"
 	"sync"
@@ -46,16 +47,34 @@ func (m *Member) Hint(to string, msg rendezvous.Message) {
 		to = m.coord
 		m.mu.Unlock()
 	}
+	p, err := m.packet(msg)
+	if err != nil {
+		m.cfg.Log.Error("a message cannot be sent", "kind", msg.Kind, "error", err)
+		return
+	}
+	m.send(to, p)
+}
+
+// send sends p to a launcher, unless it is lost on the way. It goes to where that
+// was last known to be, also if gossip thinks it dead.
+func (m *Member) send(to string, p packet) {
 	n := m.find(to)
+	m.mu.Lock()
+	if l := m.lives[to]; l != nil && n != nil {
+		l.node = n
+	} else if l != nil {
+		n = l.node
+	}
+	m.mu.Unlock()
 	if n == nil {
 		return
 	}
-	frame, err := m.seal(0, msg)
+	frame, err := json.Marshal(p)
 	if err == nil {
 		err = m.list.SendBestEffort(n, frame)
 	}
 	if err != nil {
-		m.cfg.Log.Debug("a packet was not sent", "to", to, "kind", msg.Kind, "error", err)
+		m.cfg.Log.Debug("a packet was not sent", "to", to, "error", err)
 	}
 }
 
@@ -73,7 +92,7 @@ func (m *Member) judge(name string, l *life) {
 		const tick = pulseInterval / 2
 		expected = expected.Add(tick)
 		select {
-		case <-m.done:
+		case <-m.ctx.Done():
 			return
 		case <-time.After(time.Until(expected)):
 		}
@@ -116,7 +135,7 @@ func (m *Member) report(l *life, in rendezvous.Inbound) {
 	l.lost = true
 	m.mu.Unlock()
 	if !known {
-		m.push(in)
+		m.lose(in)
 	}
 }
 
@@ -163,7 +182,7 @@ func (m *Member) ask(name string) (answered bool, others int) {
 
 // reach asks a launcher whether it is there.
 func (m *Member) reach(n *memberlist.Node) bool {
-	addr, err := net.ResolveUDPAddr("udp", net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port))))
+	addr, err := net.ResolveUDPAddr("udp", net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port)))) // see transport.zoned
 	if err != nil {
 		return false
 	}

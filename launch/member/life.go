@@ -1,18 +1,13 @@
 package member
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
+	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/hashicorp/memberlist"
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/rendezvous"
@@ -20,18 +15,15 @@ import (
 
 // A life line is a TCP connection between a launcher and the coordinator over
 // which each says ten times a second that it lives, and at its end that it
-// leaves. The kernel closes it however a process ends, so who is killed is known
-// at once; a host that is cut off falls silent, which is not yet a verdict: see
-// judge.
+// leaves. It says so in a packet, too: a connection stands still if one direction
+// of it is full, since nothing is acknowledged. The kernel closes it however a
+// process ends, so who is killed is known at once; a host that is cut off falls
+// silent, which is not yet a verdict: see judge.
 //
-// Both prove that they know the key before anything else. The dialer sends a
-// nonce; the listener a nonce and a MAC over both; the dialer its MAC over both
-// and its name, the name's length (2 bytes, little endian) and the name.
+// It is opened like a link, and is none: what is said on a link may wait behind a
+// large message.
 const (
 	pulseInterval = 100 * time.Millisecond
-	handshakeWait = 2 * time.Second
-	maxCallers    = 256 // handshakes under way: more, and the oldest is dropped
-	nonceBytes    = 32
 
 	sayAlive = 'a'
 	sayLeave = 'b'
@@ -39,79 +31,21 @@ const (
 
 // life is what is known of a launcher by its life line.
 type life struct {
-	conn   net.Conn  // nil if it is broken
-	heard  time.Time // when it last said anything
-	left   bool      // it has said that it leaves
-	lost   bool      // it has been reported
-	judged bool      // somebody is looking after it
+	conn   net.Conn         // nil if it is broken
+	heard  time.Time        // when it last said anything
+	node   *memberlist.Node // where it was last known to be, or nil
+	left   bool             // it has said that it leaves
+	lost   bool             // it has been reported
+	judged bool             // somebody is looking after it
 }
 
-// listenLife opens the coordinator's end.
-func (m *Member) listenLife() error {
-	ln, err := net.Listen("tcp", net.JoinHostPort(m.addr.String(), "0"))
-	if err != nil {
-		return fmt.Errorf("listen for the life lines of other launchers: %w", err)
-	}
-	m.lifeLine = ln
-	m.wg.Go(m.acceptLives)
-	return nil
-}
-
-// lifePort is the port in the coordinator's description of itself.
-func lifePort(meta []byte) (port string, coordinator bool) {
-	port, coordinator = strings.CutPrefix(string(meta), coordinatorMeta)
-	return strings.TrimSpace(port), coordinator
-}
-
-// acceptLives takes the life lines of other launchers until Close.
-func (m *Member) acceptLives() {
-	var callers []net.Conn // may have ended
+// holdLife keeps a life line to the coordinator, called name, until Close, or until
+// the coordinator has left or is lost.
+func (m *Member) holdLife(name string) {
 	for {
-		c, err := m.lifeLine.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil { // out of descriptors: strangers' handshakes end soon
-			m.cfg.Log.Debug("accept a life line", "error", err)
-			time.Sleep(pulseInterval)
-			continue
-		}
-		if callers = append(callers, c); len(callers) > maxCallers {
-			m.hangUp(callers[0])
-			callers = callers[1:]
-		}
-		m.wg.Go(func() {
-			name, err := m.answer(c)
-			if err != nil {
-				m.cfg.Log.Debug("a life line was refused", "from", c.RemoteAddr().String(), "error", err)
-				_ = c.Close()
-				return
-			}
-			m.live(name, c)
-		})
-	}
-}
-
-// hangUp closes c unless it has become a life line.
-func (m *Member) hangUp(c net.Conn) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, l := range m.lives {
-		if l.conn == c {
-			return
-		}
-	}
-	_ = c.Close()
-}
-
-// holdLife keeps a life line to the coordinator until Close, or until the
-// coordinator has left or is lost.
-func (m *Member) holdLife(name, addr string) {
-	for {
-		d := net.Dialer{Timeout: handshakeWait}
-		c, err := d.DialContext(m.ctx, "tcp", addr)
+		c, err := m.dial(m.ctx)
 		if err == nil {
-			if err = m.greet(c); err == nil {
+			if _, _, err = m.introduce(c, true); err == nil {
 				m.live(name, c)
 			} else {
 				_ = c.Close()
@@ -122,79 +56,17 @@ func (m *Member) holdLife(name, addr string) {
 		}
 		m.mu.Lock()
 		l := m.lives[name]
-		over := l != nil && (l.left || l.lost)
+		over := l != nil && (l.left || l.lost) || m.lost[name]
 		m.mu.Unlock()
-		if over || m.isDone() {
+		if over || m.ctx.Err() != nil {
 			return
 		}
 		select {
-		case <-m.done:
+		case <-m.ctx.Done():
 			return
 		case <-time.After(rejoinInterval):
 		}
 	}
-}
-
-func (m *Member) mac(who string, dialer, listener []byte, name string) []byte {
-	h := hmac.New(sha256.New, m.cfg.Key)
-	fmt.Fprintf(h, "ebtrain life line: %s\x00%s\x00%s\x00", who, m.cfg.Label, name)
-	h.Write(dialer)
-	h.Write(listener)
-	return h.Sum(nil)
-}
-
-// greet is the dialer's half of the handshake.
-func (m *Member) greet(c net.Conn) error {
-	if err := c.SetDeadline(time.Now().Add(handshakeWait)); err != nil {
-		return err
-	}
-	mine := make([]byte, nonceBytes)
-	rand.Read(mine)
-	if _, err := c.Write(mine); err != nil {
-		return err
-	}
-	reply := make([]byte, nonceBytes+sha256.Size)
-	if _, err := io.ReadFull(c, reply); err != nil {
-		return err
-	}
-	theirs := reply[:nonceBytes]
-	if !hmac.Equal(reply[nonceBytes:], m.mac("listener", mine, theirs, "")) {
-		return errors.New("the coordinator's life line has another key")
-	}
-	proof := m.mac("dialer", mine, theirs, m.cfg.Name)
-	proof = binary.LittleEndian.AppendUint16(proof, uint16(len(m.cfg.Name)))
-	if _, err := c.Write(append(proof, m.cfg.Name...)); err != nil {
-		return err
-	}
-	return c.SetDeadline(time.Time{})
-}
-
-// answer is the listener's half, and the caller's name.
-func (m *Member) answer(c net.Conn) (string, error) {
-	if err := c.SetDeadline(time.Now().Add(handshakeWait)); err != nil {
-		return "", err
-	}
-	theirs := make([]byte, nonceBytes)
-	if _, err := io.ReadFull(c, theirs); err != nil {
-		return "", err
-	}
-	mine := make([]byte, nonceBytes)
-	rand.Read(mine)
-	if _, err := c.Write(append(mine[:nonceBytes:nonceBytes], m.mac("listener", theirs, mine, "")...)); err != nil {
-		return "", err
-	}
-	proof := make([]byte, sha256.Size+2)
-	if _, err := io.ReadFull(c, proof); err != nil {
-		return "", err
-	}
-	name := make([]byte, binary.LittleEndian.Uint16(proof[sha256.Size:]))
-	if _, err := io.ReadFull(c, name); err != nil {
-		return "", err
-	}
-	if !hmac.Equal(proof[:sha256.Size], m.mac("dialer", theirs, mine, string(name))) {
-		return "", errors.New("it has another key")
-	}
-	return string(name), c.SetDeadline(time.Time{})
 }
 
 // live keeps up the life line c with the launcher called name to its end.
@@ -214,7 +86,7 @@ func (m *Member) live(name string, c net.Conn) {
 	m.heard(name, l)
 	m.mu.Unlock()
 	over := make(chan struct{})
-	m.wg.Go(func() { m.pulse(c, over) })
+	m.wg.Go(func() { m.pulse(name, c, over) })
 	err := m.hear(name, l, c)
 	close(over)
 	m.mu.Lock()
@@ -235,18 +107,19 @@ func ended(err error) bool {
 
 // pulse says that this launcher lives until over or Close. What it says waits
 // in a buffer if the network is slow.
-func (m *Member) pulse(c net.Conn, over <-chan struct{}) {
+func (m *Member) pulse(name string, c net.Conn, over <-chan struct{}) {
 	tick := time.NewTicker(pulseInterval)
 	defer tick.Stop()
 	for {
 		if _, err := c.Write([]byte{sayAlive}); err != nil {
 			return // hear knows
 		}
+		m.send(name, packet{From: m.cfg.Name})
 		select {
 		case <-tick.C:
 		case <-over:
 			return
-		case <-m.done:
+		case <-m.ctx.Done():
 			return
 		}
 	}
@@ -258,9 +131,11 @@ func (m *Member) hear(name string, l *life, c net.Conn) error {
 	for {
 		n, err := c.Read(b[:])
 		m.mu.Lock()
-		if n > 0 {
+		switch {
+		case bytes.IndexByte(b[:n], sayLeave) >= 0:
+			l.left = true
+		case n > 0:
 			m.heard(name, l)
-			l.left = l.left || strings.IndexByte(string(b[:n]), sayLeave) >= 0
 		}
 		m.mu.Unlock()
 		if err != nil {
@@ -272,6 +147,9 @@ func (m *Member) hear(name string, l *life, c net.Conn) error {
 // heard notes that a launcher lives, also if it was thought lost, and has it
 // looked after. m.mu is held.
 func (m *Member) heard(name string, l *life) {
+	if l.lost {
+		delete(m.lost, name)
+	}
 	l.heard, l.lost = time.Now(), false
 	if !l.judged && !m.closing {
 		l.judged = true
@@ -281,9 +159,6 @@ func (m *Member) heard(name string, l *life) {
 
 // farewell says that this launcher leaves, and closes the life lines.
 func (m *Member) farewell() {
-	if m.lifeLine != nil {
-		_ = m.lifeLine.Close() // nobody is to come any more
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range m.lives {
@@ -294,12 +169,4 @@ func (m *Member) farewell() {
 		_, _ = l.conn.Write([]byte{sayLeave}) // who does not hear it sees the end
 		_ = l.conn.Close()
 	}
-}
-
-// lifeAddr is where the coordinator's life line is.
-func lifeAddr(ip net.IP, port string) string {
-	if n, err := strconv.Atoi(port); err != nil || n < 1 {
-		return ""
-	}
-	return net.JoinHostPort(ip.String(), port)
 }

@@ -108,60 +108,27 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A stranger gets nothing of a life line, and does not disturb those there are.
-func TestLifeLineOfAStranger(t *testing.T) {
-	a, b := pair(t, "127.0.0.1")
-	at := a.lifeLine.Addr().String()
-	for range maxCallers + 10 { // they connect and say nothing
+// Strangers who connect and say nothing do not disturb who joins.
+func TestSilentStrangers(t *testing.T) {
+	a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
+	at := net.JoinHostPort(a.Addr(), strconv.Itoa(a.Port()))
+	for range silentLimit + 10 {
 		c, err := net.Dial("tcp", at)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = c.Close() }()
 	}
-	_ = a.line1(t, "b")
-	c, err := net.Dial("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
-	if _, err := c.Write(make([]byte, nonceBytes)); err != nil {
-		t.Fatal(err)
-	}
-	reply := make([]byte, nonceBytes+32)
-	if _, err := io.ReadFull(c, reply); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Write(append(make([]byte, 32), 1, 0, 'b')); err != nil { // no proof, but b's name
-		t.Fatal(err)
-	}
-	if n, err := c.Read(reply); err == nil {
-		t.Errorf("the stranger was told %d bytes", n)
-	}
-	if x := (&Member{cfg: Config{Key: make([]byte, 32)}}); x.greet(mustDial(t, at)) == nil {
-		t.Error("a launcher was taken for one that has its key")
-	}
+	b := open1(t, Config{Name: "b", Endpoint: at})
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
 	b.Send("", rendezvous.Message{Kind: rendezvous.KindRegister})
 	if in := next(t, a); in.Lost || in.From != "b" {
 		t.Errorf("got %+v", in)
 	}
 }
 
-func mustDial(t *testing.T, at string) net.Conn {
-	t.Helper()
-	c, err := net.Dial("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
 func TestEnded(t *testing.T) {
 	if !ended(io.EOF) || ended(errors.New("network is down")) {
 		t.Error("the end of a process is mistaken")
-	}
-	if lifeAddr(net.IPv6loopback, "7") != net.JoinHostPort("::1", strconv.Itoa(7)) || lifeAddr(net.IPv6loopback, "") != "" {
-		t.Error("wrong address of a life line")
 	}
 }

@@ -1,17 +1,20 @@
 // Package member carries messages between the launchers of a job, and tells of
-// launchers that are gone, over hashicorp/memberlist.
+// launchers that are gone. The coordinator listens; every other launcher has one
+// connection to it, its link, which carries all messages between the two.
+// hashicorp/memberlist, on the same port, tells who is dead or unreachable.
 //
 // Invariants:
 //   - Everything is encrypted and authenticated (AES-GCM) with the job's key
 //     and label: two jobs never merge, and a stranger gets nothing.
 //   - There is no fixed port: the coordinator listens where it is told to, or
 //     on a free port; every other launcher on a free port.
-//   - Messages from one launcher to another arrive in order and once, as long
-//     as both live and reach each other. An abort is gossiped too and may
-//     arrive twice, or early.
-//   - A launcher that is killed is known of at once, by the end of its life line;
-//     one that falls silent is lost only if it does not answer when asked and no
-//     data of its ranks arrive.
+//   - Messages from one launcher to another arrive in order and once, also over
+//     a connection that breaks and is made again. An abort is gossiped too and
+//     may arrive twice, or early.
+//   - The loss of a launcher is told after what it has sent over its link.
+//   - A launcher that is killed is known of at once, by the end of its link and of
+//     its life line; one that falls silent is lost only if it does not answer when
+//     asked and no data of its ranks arrive.
 //
 // A Member's methods may be called from any goroutine. Its goroutines end with
 // Close, which waits for them.
@@ -19,12 +22,13 @@ package member
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,8 +51,7 @@ const (
 	rejoinInterval = 200 * time.Millisecond
 	closeWait      = time.Second            // for what is queued
 	leaveWait      = 300 * time.Millisecond // for the news of leaving
-	leftWait       = 500 * time.Millisecond // for the last messages of one that left
-	warnInterval   = 5 * time.Second
+	tellInterval   = 10 * time.Second       // between lines about strangers
 )
 
 // Config describes a launcher to the others.
@@ -59,78 +62,95 @@ type Config struct {
 	// else. On the coordinator "" means this machine's usual address; there,
 	// port 0 or none is a free port.
 	Endpoint string
-	Key      []byte // 16, 24 or 32 bytes
-	Label    string // name of the job, at most 255 bytes
+	Key      []byte        // 16, 24 or 32 bytes
+	Label    string        // name of the job, at most 255 bytes
+	Wait     time.Duration // how long to look for the coordinator, or its address
 	Log      *slog.Logger
 }
 
 // Member is a launcher's place among the launchers.
 type Member struct {
 	cfg    Config
+	secret secret
+	port   *transport
 	list   *memberlist.Memberlist
-	addr   net.IP
 	inbox  chan rendezvous.Inbound
-	done   chan struct{} // closed by Close
+	ctx    context.Context // until Close
+	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	alive  atomic.Int64 // members known to be alive
 	gossip *memberlist.TransmitLimitedQueue
-
-	ctx      context.Context // ends with Close
-	cancel   context.CancelFunc
-	lifeLine net.Listener                      // on the coordinator
-	vouch    atomic.Pointer[func(string) bool] // see Vouch
-	alone    atomic.Bool                       // this host is cut off
+	at     netip.AddrPort                    // where the coordinator is, on another launcher
+	vouch  atomic.Pointer[func(string) bool] // see Vouch
+	alone  atomic.Bool                       // this host is cut off
 
 	mu       sync.Mutex
 	changed  *sync.Cond // something below has changed
-	coord    string     // name of the coordinator, once it is known
+	coord    string     // name of the coordinator
 	arrived  []rendezvous.Inbound
-	outbound map[string]*line  // by destination; "" is the coordinator
-	received map[string]uint64 // number of the last message, by sender
-	toAck    []ack
+	links    map[string]*link     // by the other launcher's name
+	lost     map[string]bool      // has been told of, and has not come back
 	lives    map[string]*life     // by name
 	answered map[string]time.Time // when a launcher has last answered a question
+	foreign  strangers
 	closing  bool
 }
 
-// Open starts a member. The coordinator is ready at once; another launcher
-// goes on looking for the coordinator until Close.
-func Open(cfg Config) (*Member, error) {
-	m := &Member{cfg: cfg, inbox: make(chan rendezvous.Inbound), done: make(chan struct{}), outbound: map[string]*line{}, received: map[string]uint64{},
-		lives: map[string]*life{}, answered: map[string]time.Time{}}
-	m.ctx, m.cancel = context.WithCancel(context.Background())
+// Open starts a member. It returns when the coordinator listens or, on another
+// launcher, when that is linked to the coordinator. It looks for the coordinator
+// until cfg.Wait has passed or ctx ends; a coordinator with another key or label
+// is an error at once.
+func Open(ctx context.Context, cfg Config) (*Member, error) {
+	m := &Member{cfg: cfg, secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}}
 	m.changed = sync.NewCond(&m.mu)
+	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.gossip = &memberlist.TransmitLimitedQueue{NumNodes: func() int { return int(m.alive.Load()) }, RetransmitMult: 3}
+	m.foreign.log = cfg.Log
+	start := m.join
 	if cfg.Coordinator {
-		m.coord = cfg.Name
+		start = m.coordinate
 	}
-	var port int
-	var err error
-	if m.addr, port, err = listenAddr(cfg.Coordinator, cfg.Endpoint); err != nil {
+	if err := start(ctx); err != nil {
+		m.cancel()
+		m.wg.Wait()
 		return nil, err
 	}
-	if cfg.Coordinator {
-		if err := m.listenLife(); err != nil {
-			return nil, err
-		}
-	}
-	if m.list, err = memberlist.Create(m.configure(port)); err != nil {
-		m.abandon()
-		return nil, fmt.Errorf("listen for other launchers on %s: %w", net.JoinHostPort(m.addr.String(), strconv.Itoa(port)), err)
-	}
 	m.wg.Go(m.deliver)
-	m.wg.Go(m.sendAcks)
-	if !cfg.Coordinator {
-		m.wg.Go(m.rejoin)
-	}
 	return m, nil
 }
 
-func (m *Member) configure(port int) *memberlist.Config {
+// coordinate listens where others join.
+func (m *Member) coordinate(ctx context.Context) error {
+	m.coord = m.cfg.Name
+	host, port, err := splitEndpoint(m.cfg.Endpoint)
+	if err != nil {
+		return err
+	}
+	var addr netip.Addr
+	err = m.patiently(ctx, func(ctx context.Context) (err error) {
+		addr, err = thisMachine().listenAddr(ctx, host)
+		return err
+	}, passing)
+	if err != nil {
+		return err
+	}
+	return m.listen(addr, port)
+}
+
+// listen opens this launcher's port and its list of members.
+func (m *Member) listen(addr netip.Addr, port int) (err error) {
+	if m.port, err = listen(addr, port, func(c net.Conn) { m.wg.Go(func() { m.answer(c) }) }); err != nil {
+		return fmt.Errorf("listen for other launchers on %s: %w", net.JoinHostPort(addr.String(), strconv.Itoa(port)), err)
+	}
+	if m.list, err = memberlist.Create(m.configure()); err != nil {
+		return errors.Join(fmt.Errorf("list of launchers: %w", err), m.port.Shutdown())
+	}
+	return nil
+}
+
+func (m *Member) configure() *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
-	c.Name, c.Label, c.SecretKey = m.cfg.Name, m.cfg.Label, m.cfg.Key
-	c.BindAddr, c.BindPort = m.addr.String(), port
-	c.AdvertiseAddr, c.AdvertisePort = m.addr.String(), port
+	c.Name, c.Label, c.SecretKey, c.Transport = m.cfg.Name, m.cfg.Label, m.cfg.Key, m.port
 	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
 	c.GossipInterval, c.TCPTimeout = gossipInterval, streamTimeout
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = suspicion, suspicionMax
@@ -141,74 +161,99 @@ func (m *Member) configure(port int) *memberlist.Config {
 	return c
 }
 
-// Addr is the IP address on which this launcher listens.
-func (m *Member) Addr() string { return m.addr.String() }
+// Addr is the IP address on which this launcher listens, with its zone.
+func (m *Member) Addr() string { return m.port.addr.Addr().String() }
 
 // Port is the port on which this launcher listens.
-func (m *Member) Port() int { return int(m.list.LocalNode().Port) }
+func (m *Member) Port() int { return int(m.port.addr.Port()) }
 
 // Inbox delivers messages and losses. It is never closed.
 func (m *Member) Inbox() <-chan rendezvous.Inbound { return m.inbox }
 
-// rejoin contacts the coordinator until it is a member here, again and again:
-// the first packets may come before it listens, and partitions do not heal by
-// themselves.
-func (m *Member) rejoin() {
-	started, warned := time.Now(), time.Now()
-	for {
-		if !m.coordinatorAlive() {
-			_, err := m.list.Join([]string{m.cfg.Endpoint})
-			if err != nil && time.Since(warned) > warnInterval {
-				warned = time.Now()
-				m.cfg.Log.Warn("the coordinator does not answer yet", "address", m.cfg.Endpoint, "waited", time.Since(started).Round(time.Second), "error", oneLine(err))
-			}
-		}
-		select {
-		case <-m.done:
-			return
-		case <-time.After(rejoinInterval):
-		}
+// Send queues msg for the launcher called to, "" for the coordinator, and
+// never blocks. An abort is gossiped as well, in case the direct way fails.
+func (m *Member) Send(to string, msg rendezvous.Message) {
+	if msg.Kind == rendezvous.KindAbort {
+		m.spread(msg)
 	}
-}
-
-// oneLine is an error of memberlist's Join, which makes a list of them.
-func oneLine(err error) error {
-	list, ok := errors.AsType[interface {
-		error
-		WrappedErrors() []error
-	}](err)
-	if !ok {
-		return err
-	}
-	var all []string
-	for _, e := range list.WrappedErrors() {
-		all = append(all, e.Error())
-	}
-	return errors.New(strings.Join(all, "; "))
-}
-
-// abandon ends what an Open that fails has begun.
-func (m *Member) abandon() {
-	m.farewell()
-	close(m.done)
-	m.cancel()
-	m.wg.Wait()
-}
-
-func (m *Member) coordinatorAlive() bool {
 	m.mu.Lock()
-	name := m.coord
+	closing := m.closing
+	if to == "" {
+		to = m.coord
+	}
 	m.mu.Unlock()
-	return name != "" && m.find(name) != nil
+	if closing {
+		return
+	}
+	if err := m.link(to).put(msg); err != nil {
+		m.cfg.Log.Error("a message cannot be sent", "kind", msg.Kind, "error", err)
+	}
 }
 
-func (m *Member) find(name string) *memberlist.Node {
-	for _, n := range m.list.Members() {
-		if n.Name == name {
-			return n
+// spread gossips msg, if it is short enough.
+func (m *Member) spread(msg rendezvous.Message) {
+	p, err := m.packet(msg)
+	if err != nil {
+		return // the direct way says so
+	}
+	if b, err := json.Marshal(p); err == nil && len(b) <= maxGossip {
+		m.gossip.QueueBroadcast(broadcast(b))
+	}
+}
+
+// link is the link to the launcher called name.
+func (m *Member) link(name string) *link {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.links[name]
+	if l == nil {
+		l = newLink(name)
+		m.links[name] = l
+	}
+	return l
+}
+
+// push queues in for the inbox.
+func (m *Member) push(in rendezvous.Inbound) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.arrived = append(m.arrived, in)
+	m.changed.Broadcast()
+}
+
+// lose tells of the loss of a launcher, once.
+func (m *Member) lose(in rendezvous.Inbound) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lost[in.From] {
+		return
+	}
+	m.lost[in.From] = true
+	in.Lost, in.Coordinator = true, in.From == m.coord
+	m.arrived = append(m.arrived, in)
+	m.changed.Broadcast()
+}
+
+// deliver moves what has arrived to the inbox, in order.
+func (m *Member) deliver() {
+	for {
+		m.mu.Lock()
+		for len(m.arrived) == 0 && m.ctx.Err() == nil {
+			m.changed.Wait()
+		}
+		if m.ctx.Err() != nil {
+			m.mu.Unlock()
+			return
+		}
+		in := m.arrived[0]
+		m.arrived = m.arrived[1:]
+		m.mu.Unlock()
+		select {
+		case m.inbox <- in:
+		case <-m.ctx.Done():
+			return
 		}
 	}
-	return nil
 }
 
 // Close sends what is queued, as far as that is possible within a second,
@@ -216,25 +261,62 @@ func (m *Member) find(name string) *memberlist.Node {
 func (m *Member) Close() error {
 	m.mu.Lock()
 	m.closing = true
-	m.changed.Broadcast()
-	for deadline := time.Now().Add(closeWait); m.queued() && !m.alone.Load() && time.Now().Before(deadline); {
-		m.mu.Unlock()
-		time.Sleep(5 * time.Millisecond)
-		m.mu.Lock()
+	var live []*link // who is lost hears nothing
+	for name, l := range m.links {
+		if !m.lost[name] {
+			live = append(live, l)
+		}
 	}
 	m.mu.Unlock()
+	m.settle(closeWait, live, (*link).pending)
+	for _, l := range live {
+		l.leave()
+	}
+	m.settle(leaveWait, live, (*link).connected)
 	m.farewell()
-	close(m.done)
-	m.cancel()
-	m.mu.Lock()
-	m.changed.Broadcast()
-	m.mu.Unlock()
 	if !m.alone.Load() {
 		if err := m.list.Leave(leaveWait); err != nil {
 			m.cfg.Log.Debug("leave the group of launchers", "error", err) // the others find out by themselves
 		}
 	}
+	return m.end()
+}
+
+// end closes what listens and waits for all goroutines.
+func (m *Member) end() error {
+	m.cancel()
+	m.mu.Lock()
+	m.closing = true // nobody starts another goroutine
+	m.changed.Broadcast()
+	all := make([]*link, 0, len(m.links))
+	for _, l := range m.links {
+		all = append(all, l)
+	}
+	for _, l := range m.lives {
+		if l.conn != nil {
+			_ = l.conn.Close()
+		}
+	}
+	m.mu.Unlock()
+	for _, l := range all {
+		l.close()
+	}
 	err := m.list.Shutdown()
 	m.wg.Wait()
+	m.foreign.tell(true)
 	return err
+}
+
+// settle waits until busy is true of no link, at most for d. A host that is cut
+// off waits for nothing.
+func (m *Member) settle(d time.Duration, links []*link, busy func(*link) bool) {
+	for deadline := time.Now().Add(d); !m.alone.Load() && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		some := false
+		for _, l := range links {
+			some = some || busy(l)
+		}
+		if !some {
+			return
+		}
+	}
 }

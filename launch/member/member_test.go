@@ -2,6 +2,8 @@ package member
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -19,12 +21,15 @@ func open1(t *testing.T, c Config) *Member {
 	if c.Key == nil {
 		c.Key = bytes.Repeat([]byte{7}, 32)
 	}
-	m, err := Open(c)
+	if c.Wait == 0 {
+		c.Wait = 10 * time.Second
+	}
+	m, err := Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if !m.isDone() {
+		if m.ctx.Err() == nil {
 			_ = m.Close()
 		}
 	})
@@ -102,52 +107,108 @@ func TestAbortArrives(t *testing.T) {
 	}
 }
 
-// Who has another key or label reaches nobody.
+// Who has another key or label is told so at once, and reaches nobody; the
+// coordinator counts it.
 func TestStranger(t *testing.T) {
-	for name, c := range map[string]Config{
-		"key":   {Key: bytes.Repeat([]byte{8}, 32)},
-		"label": {Label: "another"},
+	for name, c := range map[string]struct {
+		Config
+		says string
+	}{
+		"key":   {Config{Key: bytes.Repeat([]byte{8}, 32)}, "node 0 answered at %s, but the key differs: "},
+		"label": {Config{Key: bytes.Repeat([]byte{7}, 32), Label: "another"}, "node 0 answered at %s, but the name of the job differs: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
-			c.Name, c.Endpoint = "x", fmt.Sprintf("127.0.0.1:%d", a.Port())
-			x := open1(t, c)
-			x.Send("", rendezvous.Message{Kind: rendezvous.KindRegister})
-			select {
-			case in := <-a.Inbox():
-				t.Errorf("the stranger's %+v arrived", in)
-			case <-time.After(700 * time.Millisecond):
+			var log strings.Builder
+			a.foreign.log = slog.New(slog.NewTextHandler(&log, nil))
+			c.Name, c.Endpoint, c.Wait, c.Log = "x", fmt.Sprintf("127.0.0.1:%d", a.Port()), time.Hour, a.cfg.Log
+			for range 3 {
+				x, err := Open(t.Context(), c.Config)
+				if err == nil {
+					t.Fatal(errors.Join(errors.New("the stranger was let in"), x.Close()))
+				}
+				if want := fmt.Sprintf(c.says, c.Endpoint); !strings.HasPrefix(err.Error(), want) {
+					t.Errorf("got %q, want %q", err, want)
+				}
 			}
 			if n := a.list.NumMembers(); n != 1 {
 				t.Errorf("%d members, want the coordinator alone", n)
+			}
+			if err := a.Close(); err != nil {
+				t.Error(err)
+			}
+			if text := log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "so_far=3") {
+				t.Errorf("want a line for the first and one for the rest, got %s", text)
 			}
 		})
 	}
 }
 
-func TestListenAddr(t *testing.T) {
-	for _, bad := range []string{"192.0.2.7:1", "nohost", "127.0.0.1:x", "0.0.0.0:1", "[::]:1"} {
-		if ip, port, err := listenAddr(true, bad); err == nil {
-			t.Errorf("%q was accepted as %v:%d", bad, ip, port)
+// Nobody there, or a name that nobody knows: it is tried until the time is over.
+func TestNobodyAnswers(t *testing.T) {
+	for endpoint, says := range map[string]string{"127.0.0.1:1": "connection refused", "no-such-host.invalid:1": "no-such-host.invalid"} {
+		began := time.Now()
+		m, err := Open(t.Context(), Config{Name: "b", Key: bytes.Repeat([]byte{7}, 32), Endpoint: endpoint, Wait: 500 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+		if err == nil {
+			t.Fatal(errors.Join(errors.New("joined nobody"), m.Close()))
 		}
-	}
-	ip, port, err := listenAddr(true, "")
-	if err != nil || ip == nil || ip.IsUnspecified() || port != 0 {
-		t.Errorf("got %v:%d, %v; want one address, not all", ip, port, err)
-	}
-	if ip, _, err := listenAddr(true, "localhost:1"); err != nil || !ip.IsLoopback() {
-		t.Errorf("localhost is %v, %v", ip, err)
+		if text := err.Error(); !strings.HasPrefix(text, "no coordinator answered at "+endpoint+" within 500ms (") || !strings.Contains(text, says) || strings.Contains(text, "\n") {
+			t.Errorf("got %q", err)
+		}
+		if waited := time.Since(began); waited < 200*time.Millisecond {
+			t.Errorf("%s: given up after %v", endpoint, waited)
+		}
 	}
 }
 
-// What is told every five seconds while nobody answers is one line.
-func TestOneLine(t *testing.T) {
-	m := open1(t, Config{Name: "b", Endpoint: "127.0.0.1:1"})
-	_, err := m.list.Join([]string{"127.0.0.1:1"})
+// A job that is stopped meanwhile does not wait.
+func TestStopped(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	time.AfterFunc(20*time.Millisecond, func() { cancel(stopped) })
+	m, err := Open(ctx, Config{Name: "b", Key: bytes.Repeat([]byte{7}, 32), Endpoint: "127.0.0.1:1", Wait: time.Hour, Log: slog.New(slog.DiscardHandler)})
 	if err == nil {
-		t.Fatal("joined nobody")
+		t.Fatal(errors.Join(errors.New("joined nobody"), m.Close()))
 	}
-	if got := oneLine(err).Error(); strings.Contains(got, "\n") || !strings.Contains(got, "connection refused") {
-		t.Errorf("got %q", got)
+	if !errors.Is(err, stopped) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A launcher that is gone without a word, its port closed, is lost at once to
+// both sides; one whose connection breaks is not, and its messages go on.
+func TestGone(t *testing.T) {
+	for name, first := range map[string]bool{"coordinator": true, "other": false} {
+		t.Run(name, func(t *testing.T) {
+			a, b := pair(t, "127.0.0.1")
+			b.Send("", rendezvous.Message{Kind: rendezvous.KindRegister})
+			next(t, a)
+			l := b.link("a")
+			l.mu.Lock()
+			_ = l.conn.Close() // as a network may
+			l.mu.Unlock()
+			for i := range 5 {
+				a.Send("b", rendezvous.Message{Kind: rendezvous.KindEnd, Epoch: i})
+				b.Send("a", rendezvous.Message{Kind: rendezvous.KindExchange, Epoch: i})
+			}
+			for i := range 5 {
+				if in := next(t, b); in.Lost || in.Msg.Epoch != i {
+					t.Fatalf("message %d: got %+v", i, in)
+				}
+				if in := next(t, a); in.Lost || in.Msg.Epoch != i {
+					t.Fatalf("message %d: got %+v", i, in)
+				}
+			}
+			dead, left, who := b, a, "b"
+			if first {
+				dead, left, who = a, b, "a"
+			}
+			if err := dead.end(); err != nil { // as a killed process does: without a farewell
+				t.Error(err)
+			}
+			if in := next(t, left); !in.Lost || in.From != who || in.Coordinator != first {
+				t.Errorf("got %+v, want the loss of %s", in, who)
+			}
+		})
 	}
 }

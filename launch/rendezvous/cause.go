@@ -16,7 +16,7 @@ var ErrAborted = errors.New("rendezvous: job aborted")
 type CauseKind string
 
 const (
-	CauseSignal  CauseKind = "signal"  // a rank was killed: Signal, SignalNumber
+	CauseSignal  CauseKind = "signal"  // a rank was killed: Signal, SignalNumber, Text if more is known
 	CauseExit    CauseKind = "exit"    // a rank ended with ExitCode ≠ 0
 	CauseRaised  CauseKind = "raised"  // a rank called Abort: Text
 	CauseNode    CauseKind = "node"    // a whole node: Text
@@ -50,6 +50,9 @@ func (c *Cause) Error() string {
 	}
 	switch c.Kind {
 	case CauseSignal:
+		if c.Text != "" {
+			return c.who() + ": " + oneLine(c.Text) + during
+		}
 		return c.who() + ": killed by " + c.Signal + during
 	case CauseExit:
 		return fmt.Sprintf("%s: exit status %d%s", c.who(), c.ExitCode, during)

@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ type CoordinatorConfig struct {
 	MaxRestarts int           // how often the group may be formed again
 	Job         string        // unique name; the epoch is added to it
 	Self        string        // name of the launcher that holds the coordinator; it becomes node 0
+	Run         Command       // of node 0
 	Hosts       []string      // host names expected, if known; only for messages
 	JoinWait    time.Duration // how long to wait for all nodes to register
 	AckWait     time.Duration // how long to wait for their acknowledgements
@@ -43,15 +45,19 @@ type Coordinator struct {
 	seq      uint64         // exchange under way
 	parts    map[string]Message
 	settling *Cause
+	earlier  map[string]bool       // launchers that were members, in an earlier epoch, and were not lost
+	refused  map[string]bool       // launchers
+	verdict  *Cause                // why the job ended; nil while it has not, and if it ended well
 	seen     map[int]Vital         // by rank, the last of each
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
+	late     map[string]string     // hosts of launchers that have come since the job was complete
 	stop     string                // signal, once a stop is under way
 	out      []Effect
 }
 
 // NewCoordinator makes the coordinator of a job.
 func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
-	c := &Coordinator{cfg: cfg}
+	c := &Coordinator{cfg: cfg, earlier: map[string]bool{}, refused: map[string]bool{}}
 	c.reset()
 	return c
 }
@@ -59,7 +65,7 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]Message{}
-	c.seen, c.warned = map[int]Vital{}, map[int]time.Duration{}
+	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]string{}
 }
 
 // Start begins the wait for nodes.
@@ -71,10 +77,10 @@ func (c *Coordinator) Start() []Effect {
 // Receive handles a message of the launcher called from.
 func (c *Coordinator) Receive(from string, m Message) []Effect {
 	switch {
-	case m.Kind == KindRegister && m.Node != nil:
-		c.register(from, *m.Node, m.Epoch)
-	case m.Kind == KindStop:
-		c.stopAll(m.Text, m.Code)
+	case m.Kind == KindRegister && m.Node != nil && m.Command != nil:
+		c.register(from, *m.Node, *m.Command, m.Epoch)
+	case m.Kind == KindStop && m.Epoch <= c.epoch && (c.index(from) >= 0 || c.earlier[from]):
+		c.stopAll(m.Text, m.Code) // of this epoch, or sent as the last one ended
 	case m.Epoch != c.epoch || c.index(from) < 0 || c.phase == over:
 		// another epoch, a stranger, or too late
 	case m.Kind == KindAck:
@@ -95,6 +101,7 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 // killed, that the launcher itself is dead.
 func (c *Coordinator) Lost(name string, killed bool) []Effect {
 	i := c.index(name)
+	delete(c.earlier, name)
 	_, done := c.done[name]
 	switch {
 	case i < 0 || done || c.phase == over:
@@ -142,36 +149,44 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 			}
 		}
 		c.abort(refused(fmt.Sprintf("no acknowledgement within %v from %s", c.cfg.AckWait, strings.Join(silent, ", "))))
+	case t.Kind == TimerDoubt:
+		c.refuseLate("the job is already complete and running")
 	case t.Kind == TimerSettle && c.settling != nil:
 		c.abort(c.settling)
 	}
 	return c.flush()
 }
 
-func (c *Coordinator) register(from string, n NodeInfo, epoch int) {
+func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) {
 	known := c.index(from) >= 0
 	switch {
+	case !known && (c.phase == assigning || c.phase == running) && c.mayFormAgain():
+		c.doubt(from, n.Host)
 	case epoch != c.epoch && (epoch != 0 || c.phase != gathering): // a new launcher may replace a lost one
 		if !known {
-			c.refuse(from, "the job has been formed again without it")
+			c.refuse(from, n.Host, "the job has been formed again without it")
 		}
+	case c.verdict != nil: // it was still ending its ranks when the others were told
+		c.send(from, Message{Kind: KindAbort, Cause: c.verdict})
 	case known && c.phase == assigning:
 		c.send(from, Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()}) // ours was lost
 	case known && c.phase == running:
 		c.send(from, Message{Kind: KindCommit})
 	case known:
 	case c.phase != gathering:
-		c.refuse(from, "the job is already complete and running")
+		c.refuse(from, n.Host, "the job is already complete and running")
+	case run.differs(c.cfg.Run) != "":
+		c.refuse(from, n.Host, run.differs(c.cfg.Run))
 	case n.Nodes != c.cfg.Nodes:
-		c.refuse(from, fmt.Sprintf("it was started for %d nodes but the job has %d: give the same --nnodes everywhere", n.Nodes, c.cfg.Nodes))
+		c.refuse(from, n.Host, fmt.Sprintf("it was started for %d nodes but the job has %d: give the same --nnodes everywhere", n.Nodes, c.cfg.Nodes))
 	case n.Want >= c.cfg.Nodes:
-		c.refuse(from, fmt.Sprintf("--node-rank %d is not below --nnodes %d", n.Want, c.cfg.Nodes))
+		c.refuse(from, n.Host, fmt.Sprintf("--node-rank %d is not below --nnodes %d", n.Want, c.cfg.Nodes))
 	case n.Want == 0 && from != c.cfg.Self:
-		c.refuse(from, "--node-rank 0 is the coordinator's")
+		c.refuse(from, n.Host, "--node-rank 0 is the coordinator's")
 	case n.Want > 0 && c.wanted(n.Want) != "":
-		c.refuse(from, fmt.Sprintf("--node-rank %d is already taken by %s", n.Want, c.wanted(n.Want)))
+		c.refuse(from, n.Host, fmt.Sprintf("--node-rank %d is already taken by %s", n.Want, c.wanted(n.Want)))
 	case n.Nproc < 1:
-		c.refuse(from, "it has no ranks")
+		c.refuse(from, n.Host, "it has no ranks")
 	default:
 		n.Name = from
 		c.nodes = append(c.nodes, n)
@@ -180,6 +195,29 @@ func (c *Coordinator) register(from string, n NodeInfo, epoch int) {
 		}
 	}
 }
+
+// mayFormAgain says that a failure now would not end the job.
+func (c *Coordinator) mayFormAgain() bool { return c.restarts < c.cfg.MaxRestarts && c.stop == "" }
+
+// doubt lets a launcher wait that comes when the job is complete: it may replace
+// one that is lost, which this coordinator does not know yet. It registers again
+// and again, so when the job is formed anew it is there.
+func (c *Coordinator) doubt(from, host string) {
+	if len(c.late) == 0 {
+		c.timer(TimerDoubt, doubtWait)
+	}
+	c.late[from] = host
+}
+
+func (c *Coordinator) refuseLate(why string) {
+	for _, name := range slices.Sorted(maps.Keys(c.late)) {
+		c.refuse(name, c.late[name], why)
+	}
+	clear(c.late)
+}
+
+// doubtWait is longer than a loss is unknown.
+const doubtWait = 5 * time.Second
 
 // assign puts the nodes in order (the coordinator's first, then those that
 // asked for a number, the rest by host and name in the gaps) and proposes it.
@@ -205,6 +243,10 @@ func (c *Coordinator) assign() {
 		}
 	}
 	c.nodes, c.phase = ordered, assigning
+	c.cfg.Hosts = nil // they are who is missed when the group is formed again
+	for _, n := range ordered {
+		c.cfg.Hosts = append(c.cfg.Hosts, n.Host)
+	}
 	c.timer(TimerAck, c.cfg.AckWait)
 	c.sendAll(Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()})
 }
@@ -312,6 +354,7 @@ func (c *Coordinator) finished(from string, code int) {
 		worst = max(worst, c.done[n.Name])
 	}
 	c.phase = over
+	c.refuseLate("the job has ended")
 	c.sendAll(Message{Kind: KindEnd, Code: worst})
 }
 
@@ -331,11 +374,18 @@ func (c *Coordinator) stopAll(signal string, number int) {
 
 // abort ends the epoch, and the job unless it may be formed again.
 func (c *Coordinator) abort(cause *Cause) {
-	again := c.restarts < c.cfg.MaxRestarts && c.stop == "" && (c.phase == running) && cause.Kind != CauseStopped && cause.Kind != CauseCut
+	again := c.mayFormAgain() && c.phase == running && cause.Kind != CauseStopped && cause.Kind != CauseCut
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: again})
 	if !again {
-		c.phase = over
+		c.phase, c.verdict = over, cause
+		c.refuseLate(cause.Error())
 		return
+	}
+	for _, n := range c.nodes {
+		c.earlier[n.Name] = true
+	}
+	if cause.Kind == CauseNode && cause.Node >= 0 {
+		delete(c.earlier, c.nodes[cause.Node].Name)
 	}
 	c.epoch++
 	c.restarts++
@@ -344,15 +394,15 @@ func (c *Coordinator) abort(cause *Cause) {
 }
 
 func (c *Coordinator) missing() string {
-	have := map[string]bool{}
+	have := map[string]int{}
 	var names []string
 	for _, n := range c.nodes {
-		have[n.Host] = true
+		have[short(n.Host)]++
 		names = append(names, n.Host)
 	}
 	var absent []string
 	for _, h := range c.cfg.Hosts {
-		if !have[h] {
+		if have[short(h)]--; have[short(h)] < 0 {
 			absent = append(absent, h)
 		}
 	}
@@ -373,6 +423,12 @@ func (c *Coordinator) missing() string {
 	return fmt.Sprintf("%d of %d nodes joined within %v (%s); missing: %s", len(c.nodes), c.cfg.Nodes, c.cfg.JoinWait, strings.Join(names, ", "), strings.Join(absent, ", "))
 }
 
+// short is a host's name without its domain: who names hosts may leave it out.
+func short(host string) string {
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}
+
 func (c *Coordinator) wanted(i int) string {
 	for _, n := range c.nodes {
 		if n.Want == i {
@@ -388,7 +444,12 @@ func (c *Coordinator) index(name string) int {
 	return slices.IndexFunc(c.nodes, func(n NodeInfo) bool { return n.Name == name })
 }
 
-func (c *Coordinator) refuse(to, why string) {
+// refuse turns a launcher away, and tells of it once.
+func (c *Coordinator) refuse(to, host, why string) {
+	if !c.refused[to] {
+		c.refused[to] = true
+		c.out = append(c.out, Note{fmt.Sprintf("a node (%s) was refused: %s", host, why)})
+	}
 	c.send(to, Message{Kind: KindRefuse, Cause: refused("the coordinator refuses this node: " + why)})
 }
 

@@ -16,6 +16,7 @@ const (
 	TimerSettle   TimerKind = "settle"   // a better cause may still arrive
 	TimerRegister TimerKind = "register" // say again that this node is there
 	TimerAnswer   TimerKind = "answer"   // the coordinator must have decided
+	TimerDoubt    TimerKind = "doubt"    // who came too late has replaced nobody
 	TimerKill     TimerKind = "kill"     // workers told of an abort must be gone
 	TimerGrace    TimerKind = "grace"    // workers asked to stop must be gone
 )
@@ -28,8 +29,8 @@ type Timer struct {
 }
 
 // Effect is what the machine wants done. Effects are carried out in order.
-// The concrete types are Send, SetTimer, StartWorkers, Tell, Signal, Note
-// and Finish.
+// The concrete types are Send, SetTimer, StartWorkers, Tell, Signal, ShowFlight,
+// Note and Finish.
 type Effect interface{ String() string }
 
 // Send sends Msg to the launcher called To; "" is the coordinator.
@@ -63,6 +64,9 @@ type Signal struct {
 	Locals []int
 	Number int
 }
+
+// ShowFlight asks the ranks for their last collectives and shows who lags.
+type ShowFlight struct{}
 
 // Note is a line for the user.
 type Note struct{ Text string }
@@ -99,6 +103,8 @@ func (e Tell) String() string {
 }
 
 func (e Signal) String() string { return fmt.Sprintf("signal %d to locals %v", e.Number, e.Locals) }
+
+func (ShowFlight) String() string { return "show flight" }
 
 func (e Note) String() string { return "note: " + e.Text }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ var errClosed = errors.New("the group is closed")
 type Group struct {
 	w     env.Worker
 	hosts []string
+	nodes []int // of each rank
 	addr  string
 	job   string
 	key   []byte
@@ -37,7 +39,9 @@ type Group struct {
 	gathered chan Message // answer to the exchange under way
 	done     chan struct{}
 	stop     chan struct{}
+	flights  chan struct{} // capacity 1
 	signals  chan os.Signal
+	usr2     chan os.Signal
 	closed   chan struct{}
 	stopOnce sync.Once
 
@@ -68,9 +72,13 @@ func (g *Group) Node() int { return g.w.Node }
 // Restart is how often the group has been formed again: the epoch.
 func (g *Group) Restart() int { return g.w.Restart }
 
-// Hosts is the identity of each rank's host, indexed by rank. Equal identities
-// mean that the ranks can share memory. The slice is the caller's.
-func (g *Group) Hosts() []string { return append([]string(nil), g.hosts...) }
+// Hosts is the identity of each rank's host, indexed by rank; see LocalHost. The
+// slice is the caller's.
+func (g *Group) Hosts() []string { return slices.Clone(g.hosts) }
+
+// Nodes is the number of each rank's node, and so of its launcher, indexed by
+// rank. The slice is the caller's.
+func (g *Group) Nodes() []int { return slices.Clone(g.nodes) }
 
 // Addr is the IP address, IPv4 or IPv6, at which the ranks of other nodes reach
 // this one: the address by which this node reaches node 0. With one node it is
@@ -163,6 +171,15 @@ func (g *Group) Ended(seq uint64) {
 	}
 }
 
+// Heard says that data have arrived from a rank of another node: so the launcher
+// knows that node to live, whatever becomes of its own messages on a network that
+// is full of data. It costs as little as Progress.
+func (g *Group) Heard(rank int) {
+	if g.page != nil {
+		g.page.Heard(g.nodes[rank])
+	}
+}
+
 // Columns is how wide this rank's lines may be on the launcher's terminal now;
 // 0 if there is no launcher, or its width is not known.
 func (g *Group) Columns() int {
@@ -223,6 +240,7 @@ func (g *Group) Close() error {
 		return nil
 	}
 	signal.Stop(g.signals)
+	signal.Stop(g.usr2)
 	close(g.closed)
 	var err error
 	if g.conn != nil {
@@ -259,6 +277,8 @@ func (g *Group) receive() {
 			}
 		case KindAbort:
 			g.end(m.Cause)
+		case KindFlight:
+			g.askFlight()
 		case KindStop:
 			g.stopOnce.Do(func() { close(g.stop) })
 		}
@@ -282,6 +302,32 @@ func (g *Group) watchSignals() {
 	case <-g.closed:
 	}
 }
+
+// watchFlights hears SIGUSR2, which asks for the last collectives of this rank
+// and, by its launcher, of the others on its node.
+func (g *Group) watchFlights() {
+	for {
+		select {
+		case <-g.usr2:
+			if g.conn == nil || g.conn.Send(Message{Kind: KindFlight, Epoch: g.w.Restart}) != nil {
+				g.askFlight() // there is no launcher to ask all
+			}
+		case <-g.closed:
+			return
+		}
+	}
+}
+
+func (g *Group) askFlight() {
+	select {
+	case g.flights <- struct{}{}:
+	default: // it is asked for already
+	}
+}
+
+// Flights says, once for each value, that somebody wants to see the last
+// collectives of this rank (SIGUSR2, to it or its launcher).
+func (g *Group) Flights() <-chan struct{} { return g.flights }
 
 func (g *Group) end(cause error) {
 	g.mu.Lock()

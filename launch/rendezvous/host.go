@@ -11,8 +11,11 @@ import (
 )
 
 // LocalHost returns the name of this host, for people, and an identity that is
-// equal exactly for processes that can share memory through /dev/shm: it tells
-// apart machines with the same name and containers of one machine.
+// equal for processes with one kernel and one network: those that can reach each
+// other's sockets without a file, and so pass each other memory. It tells apart
+// machines with the same name, and containers of one machine with networks of
+// their own. That two processes of one identity can really share memory is for
+// the transport to try.
 func LocalHost() (name, id string, err error) {
 	name, err = os.Hostname()
 	if err != nil {
@@ -23,8 +26,8 @@ func LocalHost() (name, id string, err error) {
 		return "", "", fmt.Errorf("identity of this boot: %w", err)
 	}
 	var st unix.Stat_t
-	if err := unix.Stat("/dev/shm", &st); err != nil {
-		return "", "", fmt.Errorf("/dev/shm: %w", err)
+	if err := unix.Stat("/proc/self/ns/net", &st); err != nil {
+		return "", "", fmt.Errorf("identity of this network: %w", err)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", strings.TrimSpace(string(boot)), st.Dev, st.Ino))
 	return name, name + "/" + hex.EncodeToString(sum[:6]), nil

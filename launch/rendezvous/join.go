@@ -27,12 +27,13 @@ var ErrNoLauncher = errors.New("no launcher")
 // no launcher. Ranks of another launcher than ddplaunch are refused with an
 // error that wraps ErrNoLauncher.
 //
-// Join takes over SIGINT, SIGTERM, SIGUSR1 and SIGHUP until Close: the first of
+// Join takes over SIGUSR2, which asks for the last collectives (see Flights), and
+// SIGINT, SIGTERM, SIGUSR1 and SIGHUP until Close: the first of
 // them closes StopRequested on all ranks, after which they have their default
 // effect again; but SIGHUP, which kernel and shell both send when a terminal
 // goes away, is then ignored. Under nohup it is ignored from the beginning.
 func Join(ctx context.Context, w env.Worker) (*Group, error) {
-	g := &Group{w: w, done: make(chan struct{}), stop: make(chan struct{}), gathered: make(chan Message, 1)}
+	g := &Group{w: w, done: make(chan struct{}), stop: make(chan struct{}), gathered: make(chan Message, 1), flights: make(chan struct{}, 1)}
 	switch {
 	case w.ControlFD >= 0:
 		if err := g.connect(ctx); err != nil {
@@ -54,6 +55,9 @@ func Join(ctx context.Context, w env.Worker) (*Group, error) {
 		signal.Notify(g.signals, unix.SIGHUP)
 	}
 	g.wg.Go(g.watchSignals)
+	g.usr2 = make(chan os.Signal, 1)
+	signal.Notify(g.usr2, unix.SIGUSR2)
+	g.wg.Go(g.watchFlights)
 	return g, nil
 }
 
@@ -118,9 +122,9 @@ func (g *Group) greet() error {
 		return fmt.Errorf("GROUP_RANK=%d contradicts the launcher, which has %d nodes", g.w.Node, len(m.Nodes))
 	}
 	g.job, g.key, g.addr = m.Job, m.Key, m.Nodes[g.w.Node].Addr
-	for _, n := range m.Nodes {
+	for i, n := range m.Nodes {
 		for range n.Nproc {
-			g.hosts = append(g.hosts, n.HostID)
+			g.hosts, g.nodes = append(g.hosts, n.HostID), append(g.nodes, i)
 		}
 	}
 	return nil
@@ -132,7 +136,7 @@ func (g *Group) alone() error {
 	if err != nil {
 		return err
 	}
-	g.hosts, g.addr = []string{id}, "127.0.0.1"
+	g.hosts, g.nodes, g.addr = []string{id}, []int{0}, "127.0.0.1"
 	g.key = make([]byte, 32)
 	nonce := make([]byte, 6)
 	rand.Read(g.key)

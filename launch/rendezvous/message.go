@@ -4,7 +4,7 @@ package rendezvous
 type Kind string
 
 const (
-	KindRegister Kind = "register" // node → coordinator: Node
+	KindRegister Kind = "register" // node → coordinator: Node, Command
 	KindAssign   Kind = "assign"   // coordinator → nodes: Nodes, Job
 	KindAck      Kind = "ack"      // node → coordinator
 	KindCommit   Kind = "commit"   // coordinator → nodes
@@ -17,6 +17,7 @@ const (
 	KindDone     Kind = "done"     // node → coordinator: Code
 	KindEnd      Kind = "end"      // coordinator → nodes: Code
 	KindVitals   Kind = "vitals"   // node → coordinator: Vitals; may be lost
+	KindFlight   Kind = "flight"   // node → rank, or rank → node: show the last collectives
 	KindHello    Kind = "hello"    // rank → node: Text is the group, Code the pid
 	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key
 	KindBye      Kind = "bye"      // rank → node: it needs the group no more
@@ -35,12 +36,13 @@ type Message struct {
 	Kind    Kind       `json:"kind"`
 	Epoch   int        `json:"epoch"`
 	Node    *NodeInfo  `json:"node,omitempty"`
+	Command *Command   `json:"command,omitempty"`
 	Nodes   []NodeInfo `json:"nodes,omitempty"`
 	Job     string     `json:"job,omitempty"`
 	Key     []byte     `json:"key,omitempty"`
 	Seq     uint64     `json:"seq,omitempty"`
 	Name    string     `json:"name,omitempty"`
-	Blobs   [][]byte   `json:"blobs,omitempty"`
+	Blobs   [][]byte   `json:"-"` // see Encode
 	Cause   *Cause     `json:"cause,omitempty"`
 	Text    string     `json:"text,omitempty"`
 	Code    int        `json:"code,omitempty"`
@@ -52,7 +54,7 @@ type Message struct {
 type NodeInfo struct {
 	Name   string `json:"name"`    // unique among all launchers ever
 	Host   string `json:"host"`    // host name, for people
-	HostID string `json:"host_id"` // equal for launchers that share memory
+	HostID string `json:"host_id"` // equal for launchers that may share memory
 	Addr   string `json:"addr"`    // IP
 	Port   int    `json:"port"`    // a free port, offered as MASTER_PORT
 	Nproc  int    `json:"nproc"`   // ranks on this node
@@ -76,9 +78,10 @@ func Base(nodes []NodeInfo, i int) int {
 // Inbound is a message from the launcher called From or, if Lost, the news
 // that it is dead, unreachable, or has left.
 type Inbound struct {
-	From   string
-	Msg    Message
-	Lost   bool
-	Killed bool // it is dead, and its host lives
-	Alone  bool // no other launcher can be reached either: this host is cut off
+	From        string
+	Msg         Message
+	Lost        bool
+	Coordinator bool // the launcher that is lost held the coordinator
+	Killed      bool // it is dead, and its host lives
+	Alone       bool // no other launcher can be reached either: this host is cut off
 }

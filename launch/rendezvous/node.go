@@ -15,6 +15,7 @@ import (
 // NodeConfig describes one launcher.
 type NodeConfig struct {
 	Info NodeInfo
+	Run  Command
 	Key  []byte // the job's key; ranks get one derived from it and the epoch
 	Join string // where the coordinator is looked for; only for messages
 
@@ -31,6 +32,7 @@ type Exit struct {
 	Signal       string // "SIGKILL"; "" if it was not killed
 	SignalNumber int
 	During       string // its last progress
+	Why          string // why it was killed, if that is known
 }
 
 type nodePhase int
@@ -92,8 +94,8 @@ func (n *Node) Start() []Effect {
 }
 
 func (n *Node) register() {
-	info := n.cfg.Info
-	n.send(Message{Kind: KindRegister, Node: &info})
+	info, run := n.cfg.Info, n.cfg.Run
+	n.send(Message{Kind: KindRegister, Node: &info, Command: &run})
 	n.timer(TimerRegister, n.cfg.Again)
 }
 
@@ -105,7 +107,7 @@ func (n *Node) Receive(m Message) []Effect {
 		n.assign(m)
 	case m.Kind == KindRefuse && n.phase == joining:
 		n.finish(m.Cause.Code(), m.Cause)
-	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch:
+	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch && !m.Restart: // else it may be formed again with this node
 		n.finish(m.Cause.Code(), m.Cause)
 	case m.Epoch != n.epoch:
 	case m.Kind == KindCommit && n.phase == assigned:
@@ -168,6 +170,8 @@ func (n *Node) FromWorker(local int, m Message) []Effect {
 		if n.phase == working {
 			n.send(Message{Kind: KindStop, Text: m.Text, Code: m.Code})
 		}
+	case KindFlight:
+		n.emit(ShowFlight{})
 	case KindBye:
 		r.left = true
 		n.checkGone()
@@ -248,7 +252,7 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 		n.conclude()
 	case n.phase != working:
 	case e.Signal != "" && (n.stop == "" || e.SignalNumber != n.stopNum):
-		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During}))
+		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During, Text: e.Why}))
 	case e.Signal == "" && e.Code != 0 && e.Code != exitcode.Requeue:
 		n.report(n.blame(local, Cause{Kind: CauseExit, ExitCode: e.Code, During: e.During}))
 	default:
@@ -282,62 +286,18 @@ func (n *Node) report(c *Cause) {
 	n.send(Message{Kind: KindFail, Cause: c})
 }
 
-// Interrupt handles a signal sent to the launcher: the first asks the ranks of
-// all nodes to stop, the second kills them. A SIGHUP is never the second: when
-// a terminal goes away the kernel and the shell each send one.
-func (n *Node) Interrupt(signal string, number int) []Effect {
-	if n.stops > 0 && signal == "SIGHUP" {
-		return nil
-	}
-	n.stops++
-	stopped := &Cause{Kind: CauseStopped, Rank: -1, Node: n.self, Signal: signal, SignalNumber: number}
-	switch {
-	case n.phase == ended:
-	case n.stops == 1:
-		n.send(Message{Kind: KindStop, Text: signal, Code: number})
-		if n.phase == working {
-			n.askToStop(signal, number)
-			break
+// Lost handles the news that the launcher with the coordinator is dead,
+// unreachable, or has left; killed says that it is dead and its host lives. Of the
+// other launchers the coordinator judges.
+func (n *Node) Lost(killed bool) []Effect {
+	switch n.phase {
+	case joining:
+		c := n.failure // it was stopped
+		if c == nil {
+			c = refused(fmt.Sprintf("node 0 at %s is gone before all nodes had joined: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
 		}
-		stopped.Text = "stopped by " + signal + " before the ranks were started"
-		if n.phase == aborting {
-			stopped.Text = "stopped by " + signal
-		}
-		n.failure = stopped
-		n.restart = false
-		n.timer(TimerAnswer, n.cfg.AnswerWait)
-	case n.phase == working:
-		stopped.Text = "killed by a second " + signal
-		n.send(Message{Kind: KindFail, Cause: stopped})
-		n.end(stopped, false)
-		n.kill()
-	case n.phase == aborting:
-		n.restart = false
-		n.kill()
-	default:
-		stopped.Text = "stopped by a second " + signal
-		n.finish(stopped.Code(), stopped)
-	}
-	return n.flush()
-}
-
-// askToStop passes a request to stop on to the local ranks, once: as a message
-// to those that have joined, as the signal itself to the others.
-func (n *Node) askToStop(signal string, number int) {
-	if n.stop != "" {
-		return
-	}
-	n.stop, n.stopNum = signal, number
-	n.toAlive(Message{Kind: KindStop, Text: signal, Code: number}, number)
-	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, n.cfg.Grace)})
-	n.timer(TimerGrace, n.cfg.Grace)
-}
-
-// Lost handles the news that a launcher's host is dead or unreachable or, if
-// killed, that the launcher itself is dead. Only the coordinator's matters here;
-// of the others the coordinator judges.
-func (n *Node) Lost(name string, killed bool) []Effect {
-	if (n.phase == working || n.phase == assigned) && name == n.nodes[0].Name {
+		n.finish(c.Code(), c)
+	case working, assigned:
 		n.end(&Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
 			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}, false)
 	}

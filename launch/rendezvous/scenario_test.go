@@ -29,12 +29,16 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	startfail a.0 TEXT
 //	interrupt a SIGINT:2     the user signals launcher a
 //	wstop a.0 SIGUSR1:10     a rank was signaled itself
+//	stopfrom x SIGINT:2 E    launcher x, which may be a stranger, asks in epoch E for a stop
 //	lost b [killed]          the coordinator hears that b is dead
 //	orphan b [killed]        b hears that the coordinator is dead
 //	alone b                  b, perhaps with the coordinator, finds itself cut off
 //	vital a.0 quiet=5s idle=5s in=3+ met=2 [stopped] [disk]   local rank 0 of node a is quiet; it has ended
 //	                         3 collectives and is in the next, and 2 exchanges
 //	expire coord|a TIMER EPOCH
+//
+// What nodes run is train, or run=train:8,train:9:b2 of new: train --batch 8, and
+// train --batch 9 of build b2.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) < 8 {
@@ -115,7 +119,7 @@ func (s *sim) do(f []string) error {
 	opt := map[string]string{}
 	var args []string
 	for i, a := range f[1:] {
-		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "expect", "stuck", "quiet", "idle", "in", "met"}, k) {
+		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "expect", "run", "stuck", "quiet", "idle", "in", "met"}, k) {
 			opt[k] = v
 			if k == "during" {
 				opt[k] = strings.Join(append([]string{v}, f[i+2:]...), " ")
@@ -125,13 +129,16 @@ func (s *sim) do(f []string) error {
 		}
 		args = append(args, a)
 	}
-	rest := func(i int) string { return strings.Join(args[min(i, len(args)):], " ") }
+	rest := func() string { return strings.Join(args[min(1, len(args)):], " ") }
 	var node *Node
 	var who string
 	var local int
 	if len(args) > 0 && f[0] != "expire" && f[0] != "start" && f[0] != "lost" {
 		name, l, _ := strings.Cut(args[0], ".")
-		who, node = name, s.node(name)
+		who = name
+		if f[0] != "stopfrom" {
+			node = s.node(name)
+		}
 		local, _ = strconv.Atoi(l)
 	}
 	signal := func(s string) (string, int) {
@@ -169,7 +176,7 @@ func (s *sim) do(f []string) error {
 	case "bye":
 		s.apply(who, node.FromWorker(local, Message{Kind: KindBye}))
 	case "raise":
-		s.apply(who, node.FromWorker(local, Message{Kind: KindFail, Cause: &Cause{Text: rest(1)}}))
+		s.apply(who, node.FromWorker(local, Message{Kind: KindFail, Cause: &Cause{Text: rest()}}))
 	case "wstop":
 		name, n := signal(args[1])
 		s.apply(who, node.FromWorker(local, Message{Kind: KindStop, Text: name, Code: n}))
@@ -181,14 +188,18 @@ func (s *sim) do(f []string) error {
 		name, n := signal(opt["signal"])
 		s.apply(who, node.Exited(local, Exit{Code: code, Signal: name, SignalNumber: n, During: opt["during"]}))
 	case "startfail":
-		s.apply(who, node.StartFailed(local, errors.New(rest(1))))
+		s.apply(who, node.StartFailed(local, errors.New(rest())))
 	case "interrupt":
 		name, n := signal(args[1])
 		s.apply(who, node.Interrupt(name, n))
 	case "lost":
-		s.apply("coord", s.coord.Lost(args[0], rest(1) == "killed"))
+		s.apply("coord", s.coord.Lost(args[0], rest() == "killed"))
+	case "stopfrom":
+		name, n := signal(args[1])
+		epoch, _ := strconv.Atoi(args[2])
+		s.apply("coord", s.coord.Receive(who, Message{Kind: KindStop, Epoch: epoch, Text: name, Code: n}))
 	case "orphan":
-		s.apply(who, node.Lost("a", rest(1) == "killed"))
+		s.apply(who, node.Lost(rest() == "killed"))
 	case "alone":
 		if args[0] == "a" {
 			s.apply("coord", s.coord.Alone())
@@ -238,8 +249,22 @@ func (s *sim) create(opt map[string]string) error {
 	if opt["hosts"] != "" {
 		hosts = strings.Split(opt["hosts"], ",")
 	}
+	run := make([]Command, len(procs))
+	for i := range run {
+		run[i] = Command{Program: "train", Digest: "b1"}
+		if all := strings.Split(opt["run"], ","); i < len(all) && all[i] != "" {
+			parts := strings.Split(all[i], ":")
+			run[i].Program = parts[0]
+			if len(parts) > 1 {
+				run[i].Args = []string{"--batch", parts[1]}
+			}
+			if len(parts) > 2 {
+				run[i].Digest = parts[2]
+			}
+		}
+	}
 	*s = sim{coord: NewCoordinator(CoordinatorConfig{
-		Nodes: expect, MaxRestarts: restarts, Job: "job", Self: "a", Hosts: hosts,
+		Nodes: expect, MaxRestarts: restarts, Job: "job", Self: "a", Run: run[0], Hosts: hosts,
 		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
 	})}
 	s.coord.cfg.StuckAfter, _ = time.ParseDuration(opt["stuck"])
@@ -255,6 +280,7 @@ func (s *sim) create(opt map[string]string) error {
 		name := string(rune('a' + i))
 		s.nodes = append(s.nodes, NewNode(NodeConfig{
 			Info: NodeInfo{Name: name, Host: "host-" + name, Nproc: nproc, Want: want, Nodes: expect},
+			Run:  run[i],
 			Key:  []byte("k"), Join: "a:1",
 			Again: 200 * time.Millisecond, JoinWait: time.Minute, AnswerWait: time.Second, KillWait: time.Second, Grace: 10 * time.Second,
 		}))

@@ -3,18 +3,19 @@ package rendezvous
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync"
 )
 
-// maxFrame bounds one message on a socket; it holds an exchange of
-// MaxExchange bytes in base64.
+// maxFrame bounds one message; it holds an exchange of MaxExchange bytes, and the
+// sizes and whatever else there is.
 const maxFrame = 16 << 20
 
 // Conn carries Messages over a stream socket: four bytes of length, most
-// significant first, and the message as JSON. Send may be called from any
+// significant first, and the message as Encode makes it. Send may be called from any
 // goroutine, Receive from one at a time.
 type Conn struct {
 	mu sync.Mutex
@@ -59,24 +60,74 @@ func (c *Conn) Receive() (Message, error) {
 // Close closes the socket; a blocked Receive returns.
 func (c *Conn) Close() error { return c.c.Close() }
 
-// Encode is m in the form that Decode reads.
-func Encode(m Message) ([]byte, error) {
-	b, err := json.Marshal(m)
-	if err == nil && len(b) > maxFrame {
-		err = fmt.Errorf("a message of %d bytes is longer than %d", len(b), maxFrame)
-	}
-	return b, err
+// header is a message without its blobs, and how many bytes each has.
+type header struct {
+	Message
+	Sizes []int `json:"sizes,omitempty"`
 }
 
-// Decode reads a message. An abort or refusal without a cause is an error, so
-// that nobody needs to check.
+// Encode is m in the form that Decode reads: four bytes of length, most
+// significant first, a header as JSON, and the blobs as they are.
+func Encode(m Message) ([]byte, error) {
+	h := header{Message: m}
+	total := 0
+	for _, blob := range m.Blobs {
+		h.Sizes = append(h.Sizes, len(blob))
+		total += len(blob)
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	if n := 4 + len(text) + total; n > maxFrame {
+		return nil, fmt.Errorf("a message of %d bytes is longer than %d", n, maxFrame)
+	}
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(text)+total), uint32(len(text)))
+	b = append(b, text...)
+	for _, blob := range m.Blobs {
+		b = append(b, blob...)
+	}
+	return b, nil
+}
+
+var errMessage = errors.New("malformed message")
+
+// Decode reads a message, whose blobs are parts of b.
 func Decode(b []byte) (Message, error) {
-	var m Message
-	if err := json.Unmarshal(b, &m); err != nil {
-		return m, fmt.Errorf("malformed message: %w", err)
+	if len(b) < 4 || uint64(binary.BigEndian.Uint32(b)) > uint64(len(b)-4) {
+		return Message{}, fmt.Errorf("%w: cut short", errMessage)
 	}
+	text, rest, _ := cut(b[4:], int(binary.BigEndian.Uint32(b)))
+	var h header
+	if err := json.Unmarshal(text, &h); err != nil {
+		return Message{}, fmt.Errorf("%w: %w", errMessage, err)
+	}
+	for _, n := range h.Sizes {
+		blob, left, ok := cut(rest, n)
+		if !ok {
+			return Message{}, fmt.Errorf("%w: a blob of %d bytes where %d are left", errMessage, n, len(rest))
+		}
+		h.Blobs, rest = append(h.Blobs, blob), left
+	}
+	if len(rest) > 0 {
+		return Message{}, fmt.Errorf("%w: %d bytes behind its end", errMessage, len(rest))
+	}
+	return h.Message, h.Check()
+}
+
+// cut takes the first n bytes of b, if it has them.
+func cut(b []byte, n int) (first, rest []byte, ok bool) {
+	if n < 0 || n > len(b) {
+		return nil, b, false
+	}
+	return b[:n:n], b[n:], true
+}
+
+// Check says what m lacks, so that nobody else needs to look: an abort or refusal
+// has a cause.
+func (m Message) Check() error {
 	if (m.Kind == KindAbort || m.Kind == KindRefuse || m.Kind == KindFail) && m.Cause == nil {
-		return m, fmt.Errorf("malformed message: %s without a cause", m.Kind)
+		return fmt.Errorf("%w: %s without a cause", errMessage, m.Kind)
 	}
-	return m, nil
+	return nil
 }

@@ -1,4 +1,4 @@
-// Package statuspage is one page of memory in which a rank writes what it is
+// Package statuspage is a few pages of memory in which a rank writes what it is
 // doing and its launcher reads it, also after the rank has been killed; the
 // launcher writes there how wide its terminal is.
 //
@@ -25,17 +25,18 @@ import (
 )
 
 const (
-	pageBytes  = 4096
-	slotWords  = 64  // of 8 bytes
-	phaseBytes = 32  // longer phases are cut
-	labelBytes = 128 // longer labels are cut
+	pageBytes  = 32 << 10 // what is not used takes no memory
+	slotWords  = 64       // of 8 bytes
+	phaseBytes = 32       // longer phases are cut
+	labelBytes = 128      // longer labels are cut
 	magic      = 0x6562747261696e31
 
 	wordMagic = 0
-	wordCount = 1 // number of writes; slot count%2 is current
-	wordWidth = 2 // columns that the launcher's terminal has for the rank
-	wordBegun = 3 // collectives begun and ended, then exchanges begun and ended
-	wordSlots = 8 // first word of slot 0
+	wordCount = 1                       // number of writes; slot count%2 is current
+	wordWidth = 2                       // columns that the launcher's terminal has for the rank
+	wordBegun = 3                       // collectives begun and ended, then exchanges begun and ended
+	wordSlots = 8                       // first word of slot 0
+	wordNodes = wordSlots + 2*slotWords // first of those that count what arrives from each node
 
 	slotStep  = 0
 	slotSeq   = 1
@@ -223,6 +224,29 @@ func (p *Page) Counts() (c Counts) {
 	}
 	c.Reports = atomic.LoadUint64(&p.words[wordCount])
 	return c
+}
+
+// MaxNodes is of how many nodes a page counts what arrives.
+const MaxNodes = pageBytes/8 - wordNodes
+
+// Heard says that data have arrived from the ranks of a node. Of nodes from
+// MaxNodes on nothing is kept.
+func (p *Page) Heard(node int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bytes != nil && node < MaxNodes {
+		atomic.AddUint64(&p.words[wordNodes+node], 1)
+	}
+}
+
+// HeardFrom is how often data have arrived from the ranks of a node.
+func (p *Page) HeardFrom(node int) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bytes == nil || node >= MaxNodes {
+		return 0
+	}
+	return atomic.LoadUint64(&p.words[wordNodes+node])
 }
 
 // SetWidth tells the rank how many columns its lines have on the launcher's

@@ -8,9 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +40,7 @@ type Config struct {
 	Resized <-chan os.Signal // says that Columns has changed
 
 	Signals <-chan os.Signal // the first asks all ranks to stop, the second kills them
+	Flight  <-chan os.Signal // asks to show who lags, and the ranks for their last collectives
 	Log     *slog.Logger
 }
 
@@ -52,6 +51,9 @@ type Transport interface {
 	Send(to string, m rendezvous.Message)
 	// Hint sends a message that may be lost, at once or not at all.
 	Hint(to string, m rendezvous.Message)
+	// Vouch gives the transport a way to learn of signs of life of a launcher's
+	// node that it does not see itself. lately may be called from any goroutine.
+	Vouch(lately func(name string) bool)
 	// Inbox delivers messages, and the news of lost launchers.
 	Inbox() <-chan rendezvous.Inbound
 	// Close delivers what is queued, within a second or so, and leaves.
@@ -68,7 +70,10 @@ type agent struct {
 	spawner *spawner
 	guard   *guard
 	console *console
+	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
+
+	signs *signs // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
 	quit   chan struct{} // closed when Run takes no more events
@@ -87,6 +92,10 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if cfg.Coordinator != nil {
 		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
 	}
+	a.signs = &signs{}
+	if cfg.Transport != nil {
+		cfg.Transport.Vouch(a.signs.lately)
+	}
 	if err := adopt(); err != nil {
 		return 1, err
 	}
@@ -101,6 +110,8 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 			shown++
 		}
 	}
+	a.memory = newOOMWatch("")
+	a.memory.refresh(time.Now())
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
@@ -167,7 +178,11 @@ func (a *agent) loop(ctx context.Context) error {
 				a.apply(a.node.Interrupt(unix.SignalName(n), int(n)))
 			}
 		case now := <-looks.C:
+			a.memory.refresh(now)
 			a.watchRanks(now)
+			a.watchNodes(now)
+		case <-a.cfg.Flight:
+			a.showFlight()
 		case <-a.cfg.Resized:
 			a.resized()
 		case <-canceled:
@@ -198,7 +213,9 @@ func (a *agent) inbound(in rendezvous.Inbound) {
 		if a.coord != nil {
 			a.apply(a.coord.Lost(in.From, in.Killed))
 		}
-		a.apply(a.node.Lost(in.From, in.Killed))
+		if in.Coordinator {
+			a.apply(a.node.Lost(in.Killed))
+		}
 	case a.coord != nil:
 		a.apply(a.coord.Receive(in.From, in.Msg))
 	default:
@@ -239,6 +256,8 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 					signalGroup(p.cmd.Process.Pid, unix.Signal(e.Number))
 				}
 			}
+		case rendezvous.ShowFlight:
+			a.showFlight()
 		case rendezvous.Note:
 			a.console.say(e.Text)
 		case rendezvous.Finish:
@@ -277,6 +296,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	if err := a.release(); err != nil {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
+	a.signs.begin(e.Nodes)
 	n := e.Nodes[e.Self].Nproc
 	a.procs = make([]*process, n)
 	for local := range n {
@@ -381,6 +401,9 @@ func (a *agent) awaitOne(p *process) {
 	}
 	a.post(func() {
 		p.over = true
+		if exit.SignalNumber == int(unix.SIGKILL) {
+			exit.Why = a.memory.happened(p.peak(), time.Now())
+		}
 		a.apply(a.node.Exited(p.local, exit))
 	})
 }
@@ -421,47 +444,4 @@ func (a *agent) release() error {
 	}
 	a.procs = nil
 	return err
-}
-
-// LookProgram finds the program to run: a name with a slash is a path; another
-// is looked for in dir, where the launcher itself lies, and then on PATH.
-func LookProgram(name, dir, path string) (string, error) {
-	if name == "" {
-		return "", errors.New("the program's name is empty")
-	}
-	if strings.Contains(name, "/") {
-		return name, executable(name)
-	}
-	for _, d := range append([]string{dir}, strings.Split(path, ":")...) {
-		if d == "" {
-			continue
-		}
-		if p := d + "/" + name; executable(p) == nil {
-			return p, nil
-		}
-	}
-	return "", fmt.Errorf("program %q is neither in %s, beside ddplaunch, nor on PATH: build it, or give its path", name, dir)
-}
-
-func executable(path string) error {
-	st, err := os.Stat(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("program %s does not exist", path)
-	case err != nil:
-		return err
-	case st.IsDir():
-		return fmt.Errorf("program %s is a folder", path)
-	case st.Mode()&0o111 == 0:
-		return fmt.Errorf("program %s is not executable: chmod +x it", path)
-	}
-	return nil
-}
-
-// SetDefault returns environ with key=value added unless key is set.
-func SetDefault(environ []string, key, value string) []string {
-	if slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, key+"=") }) {
-		return environ
-	}
-	return append(slices.Clone(environ), key+"="+value)
 }

@@ -81,7 +81,7 @@ func (c *console) say(text string) {
 func (c *console) ending() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.said.ending = true
+	c.said.ending, c.fold.ending = true, true
 }
 
 // conclude says why the job has ended, unless the ranks of program have.

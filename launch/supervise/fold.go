@@ -7,8 +7,13 @@ import (
 	"time"
 )
 
-// foldWindow is how long a line waits for the same line of other ranks.
-const foldWindow = 100 * time.Millisecond
+// foldWindow is how long a line waits for the same line of other ranks, and
+// lastWindow how long when the job is ending: the ranks say why, each after it has
+// closed what it had open. Nobody waits longer than for the last of them.
+const (
+	foldWindow = 100 * time.Millisecond
+	lastWindow = time.Second
+)
 
 // maxHeld is how many lines may wait: a flood is passed on as it comes.
 const maxHeld = 500
@@ -20,8 +25,9 @@ const launcher = -1
 // lines, and holds a line for foldWindow at most. It is pure: the time is an
 // argument.
 type fold struct {
-	ranks int // how many ranks write; with one, nothing waits
-	queue []folded
+	ranks  int  // how many ranks write; with one, nothing waits
+	ending bool // the job is
+	queue  []folded
 }
 
 // folded is one line and the ranks that wrote it.
@@ -51,7 +57,11 @@ func (f *fold) add(rank, stream int, text string, now time.Time) {
 			return
 		}
 	}
-	f.queue = append(f.queue, folded{stream, text, []int{rank}, now.Add(foldWindow)})
+	window := foldWindow
+	if f.ending {
+		window = lastWindow
+	}
+	f.queue = append(f.queue, folded{stream, text, []int{rank}, now.Add(window)})
 }
 
 // moveBehind moves line i, with all that must stay behind it, behind line

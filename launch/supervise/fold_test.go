@@ -125,3 +125,18 @@ func TestPrefix(t *testing.T) {
 		}
 	}
 }
+
+// When the job ends, what the ranks say is one line, also if one is slow to say
+// it.
+func TestFoldAtTheEnd(t *testing.T) {
+	f := fold{ranks: 3, ending: true}
+	now := time.Now()
+	f.add(1, stderr, "why", now)
+	if got := f.take(now.Add(2*foldWindow), false); len(got) != 0 {
+		t.Errorf("got %v at once", got)
+	}
+	f.add(0, stderr, "why", now.Add(3*foldWindow))
+	if got := f.take(now.Add(lastWindow), false); len(got) != 1 || prefix(got[0].ranks) != "[0-1]" {
+		t.Errorf("got %v", got)
+	}
+}

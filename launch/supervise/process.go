@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -155,6 +156,14 @@ func (p *process) wait() (rendezvous.Exit, error) {
 		exit.During = r.String()
 	}
 	return exit, nil
+}
+
+// peak is how much memory the rank, which has ended, had at most, in bytes.
+func (p *process) peak() int64 {
+	if u, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		return u.Maxrss * 1024
+	}
+	return 0
 }
 
 // close releases what the launcher holds of an ended rank, once its output has

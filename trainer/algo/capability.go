@@ -74,6 +74,13 @@ type FisherScored interface {
 	FisherLoss(n int) (*graph.Graph, error)
 }
 
+// Losing gives each sample's term of the loss that the model's weights descend:
+// OutputLoss (n). Graphs take InputKey where the loss draws. That of held-out
+// samples chooses among checkpoints.
+type Losing interface {
+	Loss(n int) (*graph.Graph, error)
+}
+
 // Inferred has an approximate posterior, whose divergence from the model's it
 // can measure for each sample: OutputGap (n). Graphs take InputKey.
 type Inferred interface {
@@ -119,6 +126,7 @@ const (
 	OutputScore  = "score"
 	OutputFisher = "fisher"
 	OutputGap    = "gap"
+	OutputLoss   = "loss"
 	OutputUpper  = "upper"
 )
 

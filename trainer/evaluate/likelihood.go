@@ -25,6 +25,12 @@ func (e *evaluation) gap(ctx context.Context, r *report) (err error) {
 	return err
 }
 
+// loss measures the loss that the weights descend.
+func (e *evaluation) loss(ctx context.Context, r *report) (err error) {
+	r.Loss, err = e.mean(ctx, "loss", algo.OutputLoss, e.trained.Model.(algo.Losing).Loss)
+	return err
+}
+
 // likelihood measures the mean log-likelihood, −⟨E(v)⟩ − log Z.
 func (e *evaluation) likelihood(ctx context.Context, r *report) error {
 	energy, err := e.mean(ctx, "likelihood", algo.OutputEnergy, e.energyOf)

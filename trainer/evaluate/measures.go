@@ -19,6 +19,7 @@ const (
 	measureEnergy  = "energy"
 	measureFisher  = "fisher"
 	measureGap     = "gap"
+	measureLoss    = "loss"
 	measureLL      = "ll"
 	measureDensity = "density"
 	measureProbe   = "probe"
@@ -47,6 +48,7 @@ var measures = []measure{
 	{name: measureEnergy, lacks: lacksEnergy, take: (*evaluation).energies},
 	{name: measureFisher, lacks: lacksFisher, take: (*evaluation).fisher},
 	{name: measureGap, lacks: lacksGap, take: (*evaluation).gap},
+	{name: measureLoss, lacks: lacksLoss, take: (*evaluation).loss},
 	{name: measureLL, lacks: lacksLL, take: (*evaluation).likelihood},
 	{name: measureDensity, lacks: lacksDensity, take: (*evaluation).density, picture: (*evaluation).densityName},
 	{name: measureProbe, lacks: lacksProbe, take: (*evaluation).probe, trains: true},
@@ -88,6 +90,10 @@ func lacksFisher(e *evaluation) string {
 
 func lacksGap(e *evaluation) string {
 	return unless(has[algo.Inferred](e), "its models have no approximate posterior whose divergence is known")
+}
+
+func lacksLoss(e *evaluation) string {
+	return unless(has[algo.Losing](e), "its models do not have the loss of samples that are not trained on")
 }
 
 func lacksLL(e *evaluation) string {

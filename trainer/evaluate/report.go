@@ -29,6 +29,7 @@ type report struct {
 	LL           *float64    `json:"ll,omitempty"`            // mean log-likelihood, nats
 	LogZ         *logZ       `json:"log_z,omitempty"`         // of its normaliser
 	Fisher       *float64    `json:"fisher,omitempty"`        // but for the data's constant
+	Loss         *float64    `json:"loss,omitempty"`          // that the weights descend
 	PosteriorGap *float64    `json:"posterior_gap,omitempty"` // divergence of the approximate posterior
 	Density      *densityMap `json:"density,omitempty"`
 
@@ -129,6 +130,9 @@ func (r *report) addDivergences(add adder) {
 	}
 	if r.Fisher != nil {
 		add("Fisher divergence\t%.6g\t(but for the data's constant)\n", *r.Fisher)
+	}
+	if r.Loss != nil {
+		add("loss of these samples\t%.6g\n", *r.Loss)
 	}
 	if r.PosteriorGap != nil {
 		add("posterior's divergence\t%.5g\n", *r.PosteriorGap)

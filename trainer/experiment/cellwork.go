@@ -136,6 +136,9 @@ func (b *bench) fresh() []string {
 			often["ckpt-every"], often["ckpt-keep"] = c.Every, 0
 		}
 	}
+	if sel := b.w.e.Select; sel != nil {
+		often["ckpt-every"], often["ckpt-keep"] = max(1, b.t.steps/sel.Of), 0
+	}
 	flags := map[string]string{}
 	for name, n := range often {
 		given := func(s string) bool { return strings.HasPrefix(s, "--"+name+"=") }

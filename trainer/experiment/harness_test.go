@@ -176,6 +176,12 @@ func catalogueOfTests() []plan.Experiment {
 			Evaluate: evaluate, Columns: []string{"rmse"}, Rows: []plan.Row{{Name: "plain"}},
 		},
 		{
+			Name: "chosen", About: "The checkpoint is chosen: rates so high that the last is not the best.", Seeds: []uint64{1},
+			Data: &plan.DataSet{Name: "points", Builtin: "checkerboard:train=500,val=50,test=50"}, Flags: map[string]string{"steps": "12", "lr": "0.5", "batch": "20"},
+			Select:  &plan.Selection{Measure: "loss", Of: 4, Evaluate: map[string]string{"split": "val"}},
+			Columns: []string{"fisher", "fisher-last", "step"}, Rows: []plan.Row{{Name: "plain", Preset: "sm-board-dsm"}},
+		},
+		{
 			Name: "sums", About: "A computed one.", Seeds: []uint64{1, 2}, Compute: sums, Columns: []string{"sum"},
 			Rows:    []plan.Row{{Name: "three", Flags: map[string]string{"n": "3"}}, {Name: "none", KnownBad: true}},
 			Figures: []plan.Figure{{File: "sum", Title: "Sums", Curve: "sums"}},

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -188,6 +190,48 @@ func TestInterrupt(t *testing.T) {
 	whole.must("run", "long", "--jobs", "2")
 	if a, b := s.losses("long", "plain", "seed-1"), whole.losses("long", "plain", "seed-1"); len(a) != 120 || !reflect.DeepEqual(a, b) {
 		t.Errorf("%d losses, those of a run that was not stopped differ", len(a))
+	}
+}
+
+// TestChosen: the checkpoint with the least loss on the validation split is
+// measured, and the last one beside it.
+func TestChosen(t *testing.T) {
+	s := newSite(t)
+	s.must("run", "chosen")
+	m := s.load("chosen", "plain", 1).Measured
+	if m == nil || m.Broken != nil {
+		t.Fatalf("measured %+v", m)
+	}
+	evaluate := func(step int, measure, split string) float64 {
+		args := []string{"--run", filepath.Join(s.out, "chosen", "plain", "seed-1"), "--json", "--threads", "1", "--measures", measure, "--split", split, "--step", fmt.Sprint(step)}
+		text, err := exec.Command(filepath.Join(bin, "evaluate"), args...).Output()
+		fields := map[string]any{}
+		if err = errors.Join(err, json.Unmarshal(text, &fields)); err != nil {
+			t.Fatal(err)
+		}
+		v, ok := fields[measure].(float64)
+		if !ok {
+			t.Fatalf("%s of step %d: %s", measure, step, text)
+		}
+		return v
+	}
+	best, at := math.Inf(1), 0
+	for _, step := range []int{3, 6, 9, 12} {
+		if loss := evaluate(step, "loss", "val"); loss < best {
+			best, at = loss, step
+		}
+	}
+	if at == 12 {
+		t.Fatal("the last checkpoint is the best: nothing is seen here")
+	}
+	want := map[string]float64{"step": float64(at), "fisher": evaluate(at, "fisher", "test"), "fisher-last": evaluate(12, "fisher", "test")}
+	if !reflect.DeepEqual(m.Values, want) || want["fisher"] == want["fisher-last"] {
+		t.Errorf("measured %v, want %v", m.Values, want)
+	}
+	s.must("report", "chosen")
+	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
+	if want := "Of 4 checkpoints of a run that with the least validation loss was measured (`evaluate --split=val`)."; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%v, want %q in\n%s", err, want, text)
 	}
 }
 

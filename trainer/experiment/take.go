@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,14 +49,52 @@ func notMeasured(err error) error {
 // sampled is the measure that says whether a row is sampled from.
 const sampled = "sample-s"
 
+// fisherLast is the measure of the last step, whichever was chosen.
+const fisherLast = "fisher-last"
+
+// choose is the step whose checkpoint is measured.
+func (b *bench) choose(ctx context.Context) (int64, error) {
+	sel := b.w.e.Select
+	if sel == nil {
+		return b.t.steps, nil
+	}
+	m, _ := measure.Find(sel.Measure) // the plan is valid
+	best, at := math.Inf(1), b.t.steps
+	every := max(1, b.t.steps/sel.Of)
+	for step := every; step <= b.t.steps; step += every {
+		fields, err := b.evaluate(ctx, b.asking(m.Asks, step, sel.Evaluate))
+		if err != nil {
+			return 0, err
+		}
+		v, err := m.Of(measure.Evidence{Evaluation: fields})
+		if err != nil {
+			return 0, notMeasured(err)
+		}
+		if v < best {
+			best, at = v, step
+		}
+	}
+	return at, nil
+}
+
 // evidence is what the run left, and what evaluate and sample add.
 func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 	if e.Records, err = rundir.ReadMetrics(rundir.Layout(b.t.Dir()).MetricsFile()); err != nil {
 		return e, err
 	}
 	e.TrainCPU = b.begun.CPU("train")
+	if e.Step, err = b.choose(ctx); err != nil {
+		return e, err
+	}
 	if asks := b.asks(); asks != "" {
-		if e.Evaluation, err = b.evaluate(ctx, asks, b.t.steps); err != nil {
+		args := b.asking(asks, e.Step, b.w.e.Evaluate)
+		b.command = append(b.command, append([]string{"evaluate"}, args...))
+		if e.Evaluation, err = b.evaluate(ctx, args); err != nil {
+			return e, err
+		}
+	}
+	if last := slices.Contains(b.w.e.Measured(b.t.row), fisherLast); last && e.Step != b.t.steps {
+		if e.Last, err = b.evaluate(ctx, b.asking("fisher", b.t.steps, b.w.e.Evaluate)); err != nil {
 			return e, err
 		}
 	}
@@ -81,13 +120,15 @@ func (b *bench) asks() string {
 	return strings.TrimPrefix(words, ",")
 }
 
-// evaluate measures the checkpoint of a step; asks is what.
-func (b *bench) evaluate(ctx context.Context, asks string, step int64) (map[string]any, error) {
-	args := append([]string{"--json", "--run=" + b.t.Dir(), "--measures=" + asks, fmt.Sprintf("--step=%d", step), fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
-	args = append(args, plan.Flags(b.w.e.Evaluate)...)
-	if step == b.t.steps {
-		b.command = append(b.command, append([]string{"evaluate"}, args...))
-	}
+// asking are the flags of evaluate that ask the checkpoint of a step for some
+// measures.
+func (b *bench) asking(measures string, step int64, flags map[string]string) []string {
+	args := append([]string{"--json", "--run=" + b.t.Dir(), "--measures=" + measures, fmt.Sprintf("--step=%d", step), fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
+	return append(args, plan.Flags(flags)...)
+}
+
+// evaluate runs evaluate.
+func (b *bench) evaluate(ctx context.Context, args []string) (map[string]any, error) {
 	var out bytes.Buffer
 	if err := b.program(ctx, "evaluate", b.w.tools.evaluate, args, &out); err != nil {
 		return nil, err
@@ -120,16 +161,16 @@ func (b *bench) curves(ctx context.Context, e measure.Evidence) (map[string][]me
 	return curves, nil
 }
 
-// checkpoints measures every checkpoint of a curve; that of the last step was
-// measured, for e. A number that is not finite has no point.
+// checkpoints measures every checkpoint of a curve; that of the step that was
+// chosen was measured, for e. A number that is not finite has no point.
 func (b *bench) checkpoints(ctx context.Context, c plan.Curve, e measure.Evidence) ([]measure.Point, error) {
 	m, _ := measure.Find(c.Measure) // the plan is valid
 	var points []measure.Point
 	for step := c.Every; step <= b.t.steps; step += c.Every {
 		at := measure.Evidence{Evaluation: e.Evaluation}
-		if step < b.t.steps || !slices.Contains(b.w.e.Measured(b.t.row), c.Measure) {
+		if step != e.Step || !slices.Contains(b.w.e.Measured(b.t.row), c.Measure) {
 			var err error
-			if at.Evaluation, err = b.evaluate(ctx, m.Asks, step); err != nil {
+			if at.Evaluation, err = b.evaluate(ctx, b.asking(m.Asks, step, b.w.e.Evaluate)); err != nil {
 				return nil, err
 			}
 		}

@@ -68,7 +68,7 @@ func newRecorder(o *options, info runInfo, world int, device string, stdout io.W
 func openDir(o *options, info runInfo, world int) (*rundir.Dir, error) {
 	_, err := os.Stat(rundir.Layout(o.out).ConfigFile())
 	if !o.resume || errors.Is(err, os.ErrNotExist) {
-		config := rundir.Config{Program: "train", Args: info.args, Flags: info.flags, World: world}
+		config := rundir.Config{Program: "train", Args: info.args, Flags: info.flags, World: world, Group: info.group}
 		return rundir.Create(o.out, config, o.settings)
 	}
 	dir, err := rundir.Open(o.out)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/env"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
@@ -41,6 +42,21 @@ func savedRun(out string) (*rundir.Config, error) {
 		return nil, fmt.Errorf("cannot resume: %w", err)
 	}
 	return &c, nil
+}
+
+// goOn is args with --resume before them where an earlier epoch of this job has
+// begun the run in --out: the launcher starts all ranks again with the command
+// line of the first time. A run that another job began is none of this one's.
+func goOn(w env.Worker, args []string) []string {
+	first := peek(args)
+	if w.Restart == 0 || first.resume || first.out == "" {
+		return args
+	}
+	c, err := rundir.ReadConfig(first.out)
+	if err != nil || !w.Follows(c.Group) { // without a run, or with a damaged one: see parse
+		return args
+	}
+	return append([]string{"--resume"}, args...)
 }
 
 // begins says whether flags begin a run, and do not only go on with one.

@@ -12,6 +12,7 @@ import (
 	"ebtrain/data/importer"
 	"ebtrain/data/synth"
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/env"
 	"ebtrain/trainer/run/rundir"
 )
 
@@ -165,5 +166,35 @@ func TestResumeOldSettings(t *testing.T) {
 	}
 	if got, err := rundir.Digest(o.settings); err != nil || got != c.Digest {
 		t.Errorf("the digest is %s, %v, want the run's %s", got, err, c.Digest)
+	}
+}
+
+// A rank that is started again goes on with what its own job has begun, and with
+// nothing else.
+func TestGoOn(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	d, err := rundir.Create(out, rundir.Config{Group: "job-12-e0"}, struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		w    env.Worker
+		args string
+		want string
+	}{
+		{env.Worker{Group: "job-12-e1", Restart: 1}, "--lr 1 --out " + out, "--resume --lr 1 --out " + out},
+		{env.Worker{Group: "job-12-e1", Restart: 1}, "--resume --out " + out, "--resume --out " + out},
+		{env.Worker{Group: "job-12-e1", Restart: 1}, "--out " + out + "x", "--out " + out + "x"}, // died before it was made
+		{env.Worker{Group: "job-12-e1", Restart: 1}, "--lr 1", "--lr 1"},
+		{env.Worker{Group: "job-34-e1", Restart: 1}, "--out " + out, "--out " + out},
+		{env.Worker{Group: "job-12-e0"}, "--out " + out, "--out " + out},
+		{env.Worker{}, "--out " + out, "--out " + out},
+	} {
+		if got := strings.Join(goOn(c.w, strings.Fields(c.args)), " "); got != c.want {
+			t.Errorf("epoch %d of %s, %s: got %s", c.w.Restart, c.w.Group, c.args, got)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/env"
 	"ebtrain/launch/plainlog"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
@@ -30,7 +31,8 @@ import (
 
 // run is the program, without the process around it.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
-	o, fs, err := parse(args, stdout)
+	worker, envErr := env.Parse(environ) // Join says what is wrong with it, after --help
+	o, fs, err := parse(goOn(worker, args), stdout)
 	if err != nil {
 		return err
 	}
@@ -38,11 +40,19 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	if envErr != nil {
+		return envErr
+	}
 	w, err := world.Join(ctx, environ)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	if w.Size() > 1 {
+		if err := checkSame(ctx, w.Rank(), cliflag.Values(fs), o.settings.DataDigest, w.Exchange); err != nil {
+			return err
+		}
+	}
 	if err := checkShare(o, w.Size()); err != nil { // every rank says so; none has begun anything
 		return err
 	}
@@ -62,7 +72,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	info := runInfo{args: args, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}
+	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}
 	if info.hint != "" {
 		info.width = w.Columns
 	}
@@ -76,6 +86,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 // runInfo is what config.json keeps of the command line.
 type runInfo struct {
 	args     []string
+	group    string // of the launcher, see env.Worker
 	flags    map[string]string
 	pictures string     // what is trained on, in words
 	hint     string     // of the launcher, whether its output is a terminal
@@ -207,8 +218,13 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		defer func() { keep(rec) }()
 		parts.Observer = rec
 	}
-	if err := w.Barrier(ctx, "run directory"); err != nil { // rank 0 has it now
+	kept, err := makeDirs(ctx, o, info, w)
+	if err != nil {
 		return err
+	}
+	if kept != nil {
+		defer func() { keep(kept) }()
+		parts.Observer = kept
 	}
 	logFile, log, file, err := openLog(o.out, w.Rank(), stderr)
 	if err != nil {
@@ -294,9 +310,6 @@ func lookup(environ []string, name string) string {
 // in a collective is an error besides, and its flight record is long.
 func openLog(out string, rank int, stderr io.Writer) (closer io.Closer, log, file *slog.Logger, err error) {
 	f, err := os.OpenFile(rundir.Layout(out).Log(rank), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
-	if errors.Is(err, os.ErrNotExist) && rank > 0 {
-		return nil, nil, nil, fmt.Errorf("--out %s: rank 0 has made it but rank %d does not see it: the hosts must share the file system it is in, at the same path", out, rank)
-	}
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("--out: %w", err)
 	}

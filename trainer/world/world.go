@@ -58,19 +58,36 @@ func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
 		return nil
 	}
 	comm, err := host.New(ctx, host.Config{
-		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), ListenIP: w.Addr(), Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
+		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), Launchers: w.Nodes(), ListenIP: w.Addr(), Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
 		Progress: func(seq uint64, kind collective.Kind, label string) {
 			w.Began(seq)
 			w.Progress(w.step.Load(), kind.String(), seq, label)
 		},
 		Ended: w.Ended,
+		Heard: w.Heard,
 	})
 	if err != nil {
 		return fmt.Errorf("connect the ranks: %w", err)
 	}
 	w.Comm = comm // not before: a nil *host.Comm would make a Comm that is not nil
 	w.wg.Go(w.watch)
+	w.wg.Go(func() { w.showFlights(comm.Recent, log) })
 	return nil
+}
+
+// showFlights writes the last collectives of this rank to its log, a line each,
+// when somebody asks for them.
+func (w *World) showFlights(recent func() []collective.Entry, log *slog.Logger) {
+	for {
+		select {
+		case <-w.Flights():
+			for _, e := range recent() {
+				log.Info("flight", "collective", e.String())
+			}
+		case <-w.done:
+			return
+		}
+	}
 }
 
 // watch ends the collectives when the job ends.

@@ -33,6 +33,7 @@ func runCollectives(t *testing.T, open func(t *testing.T) exec.Backend, dt graph
 	}
 	t.Run("a world of one is the identity", func(t *testing.T) { checkIdentity(t, open(t), dt) })
 	t.Run("abort", func(t *testing.T) { checkAbort(t, open(t), dt) })
+	t.Run("connect", func(t *testing.T) { checkConnect(t, open(t)) })
 }
 
 // parallelStep is a data-parallel step: local losses, gradients reduced in two
@@ -127,6 +128,18 @@ func checkIdentity(t *testing.T, be exec.Backend, dt graph.DType) {
 		if err := sameBits("a world of one changed a value", name, out[name], in[arg]); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// checkConnect connects a world of one, to nothing, and one rank alone.
+func checkConnect(t *testing.T, be exec.Backend) {
+	defer closeBackend(t, be)
+	if c, err := be.Connect(t.Context(), nil); c != nil || err != nil {
+		t.Errorf("a world of one is connected by %v, %v, want nil", c, err)
+	}
+	c, err := be.Connect(t.Context(), NewGroup(1)[0])
+	if err != nil || c.Rank() != 0 || c.Size() != 1 {
+		t.Errorf("one rank is connected by %v, %v, want a group of one", c, err)
 	}
 }
 

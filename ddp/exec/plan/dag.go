@@ -18,7 +18,6 @@ type node struct {
 // of the plan.
 type dag struct {
 	*Plan
-	o     Options
 	nodes []node
 }
 

@@ -40,16 +40,13 @@
 // where it grows with the number of values that live at the same time, and
 // rematerialisation, which looks at all steps for each that it repeats.
 //
-// # Where a device's wishes belong
+// # What a device may wish
 //
-// What a device can and cannot do is an Option that lower reads, as WidenBF16
-// is: another layout of weights goes to layout, beside images; other element
-// types of a fused step's loads and stores go to Fused, beside Loads and
-// Stores, as a pass before fuse. A chain of small steps that should be one
-// launch is found between schedule and assign, where lifetimes can still be
-// changed. What may run at the same time follows from the places of values
-// (View) after Allocate; memory that must not be shared, for small values that
-// are reused most, is a Space of its own.
+// What a device can and cannot do is an Option that lower reads, as WidenBF16 is;
+// WeightsLast is another layout of weights, BF16Images another type of images in
+// memory. What may run at the same time is what Deps says after Allocate, and Apart
+// keeps small arrays, which share memory most, out of it. Chains groups small steps
+// that one launch can do one after the other.
 //
 // Concurrency: New and Allocate are called by one goroutine; an allocated Plan
 // is not changed any more.

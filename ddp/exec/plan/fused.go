@@ -10,7 +10,9 @@ import (
 // Fused is a group of pointwise ops over one iteration space, in static
 // single assignment form: registers 0 … len(Loads)−1 are the loads, the next
 // len(Consts) the constants, then one for each instruction. A step's In are
-// the loads' values, its Out the stores' values and then the reductions'.
+// the loads' values, its Out the stores' values and then the reductions'. DType is
+// that of registers and arithmetic; a load or store converts where its value's DType
+// is another.
 type Fused struct {
 	DType  graph.DType
 	Dims   graph.Shape // the iteration space, physical

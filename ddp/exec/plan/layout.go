@@ -22,11 +22,12 @@ func permute(s, perm graph.Dims) graph.Dims {
 func sameOrder(s graph.Shape) bool { return s.At(1) == 1 || s.At(2)*s.At(3) == 1 }
 
 // layouts chooses, by graph ID, whether a value lies in channels-last order.
-// Values that are linked by ops that work in either layout are treated alike:
-// channels-last if any of them is an image of a convolution, pool or
-// upsampling.
-func layouts(g *graph.Graph, live []bool) []bool {
+// Values that are linked by ops that work in either layout, or by an assignment, are
+// treated alike: channels-last if any of them is an image of a convolution, pool or
+// upsampling, or weights where these are wanted so.
+func layouts(g *graph.Graph, live []bool, o Options) []bool {
 	u := newUnion(g.NumValues())
+	free := func(id graph.ID) bool { return rank4(g, id) && free(g, id, o) }
 	image := make([]bool, g.NumValues())
 	for i, n := range g.Nodes() {
 		if !live[i] {
@@ -35,10 +36,18 @@ func layouts(g *graph.Graph, live []bool) []bool {
 		for _, id := range images(n) {
 			image[id] = true
 		}
+		if w := weights(n); o.WeightsLast && w != 0 {
+			image[w] = true
+		}
 		for _, l := range links(n) {
-			if rank4(g, l[0]) && rank4(g, l[1]) && free(g, l[0]) && free(g, l[1]) {
+			if free(l[0]) && free(l[1]) {
 				u.join(int(l[0]), int(l[1]))
 			}
+		}
+	}
+	for _, a := range g.Assigns() {
+		if free(a.Var) && free(a.Value) {
+			u.join(int(a.Var), int(a.Value))
 		}
 	}
 	last := make([]bool, g.NumValues())
@@ -51,17 +60,34 @@ func layouts(g *graph.Graph, live []bool) []bool {
 		last[id] = last[u.find(id)]
 	}
 	for id := 1; id < len(last); id++ {
-		last[id] = last[id] && rank4(g, graph.ID(id)) && free(g, graph.ID(id))
+		last[id] = last[id] && free(graph.ID(id)) || o.fixedLast(g.Nodes()[g.NodeOf(graph.ID(id))].Op)
 	}
 	return last
 }
 
 func rank4(g *graph.Graph, id graph.ID) bool { return g.Type(id).Shape.Rank() == 4 }
 
+// fixedLast says whether a leaf is a variable that lies in channels-last order
+// because another program has it so.
+func (o Options) fixedLast(op graph.Op) bool {
+	leaf, ok := op.(graph.Leaf)
+	if !ok || leaf.Kind != graph.Var || o.VarLast == nil || !o.WeightsLast {
+		return false
+	}
+	last, fixed := o.VarLast(leaf.Name)
+	return last && fixed
+}
+
 // free says whether the layout of a value can be chosen where it is made.
-func free(g *graph.Graph, id graph.ID) bool {
-	switch g.Nodes()[g.NodeOf(id)].Op.(type) {
-	case graph.Leaf, graph.Const, graph.Reshape, graph.Draw:
+func free(g *graph.Graph, id graph.ID, o Options) bool {
+	switch op := g.Nodes()[g.NodeOf(id)].Op.(type) {
+	case graph.Leaf:
+		fixed := false
+		if o.VarLast != nil {
+			_, fixed = o.VarLast(op.Name)
+		}
+		return o.WeightsLast && op.Kind == graph.Var && !fixed
+	case graph.Const, graph.Reshape, graph.Draw:
 		return false
 	}
 	return true
@@ -81,6 +107,20 @@ func images(n graph.Node) []graph.ID {
 		return append(append([]graph.ID(nil), n.In...), n.Out...)
 	}
 	return nil
+}
+
+// weights is the operand or result of a convolution that is its weights, 0 if the
+// node is none.
+func weights(n graph.Node) graph.ID {
+	switch n.Op.(type) {
+	case graph.Conv2D:
+		return n.In[1]
+	case graph.Conv2DGradX:
+		return n.In[0]
+	case graph.Conv2DGradW:
+		return n.Out[0]
+	}
+	return 0
 }
 
 // links are pairs of values that should have the same layout.

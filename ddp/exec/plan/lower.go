@@ -27,7 +27,7 @@ const noParent = -1
 // chosen, constants folded, common subexpressions eliminated.
 func lower(g *graph.Graph, o Options) *dag {
 	live := g.Live()
-	l := &lowering{dag: &dag{Plan: &Plan{Name: o.Name}, o: o}, g: g, last: layouts(g, live), filled: map[int]int{},
+	l := &lowering{dag: &dag{Plan: &Plan{Name: o.Name, o: o}}, g: g, last: layouts(g, live, o), filled: map[int]int{},
 		same: make([]graph.ID, g.NumValues()), known: map[call][]graph.ID{}}
 	for i := range l.same {
 		l.same[i] = graph.ID(i)
@@ -145,11 +145,12 @@ func (l *lowering) results() {
 	}
 	assigned := map[int]bool{}
 	for _, a := range l.g.Assigns() {
-		assigned[l.get(a.Var, false)] = true
+		assigned[l.get(a.Var, l.last[a.Var])] = true
 	}
 	for _, a := range l.g.Assigns() {
 		l.index, l.scope = l.g.NodeOf(a.Value), l.g.Nodes()[l.g.NodeOf(a.Value)].Scope
-		dst, src := l.get(a.Var, false), l.held(l.get(a.Value, false))
+		last := l.last[a.Var]
+		dst, src := l.get(a.Var, last), l.held(l.get(a.Value, last))
 		root := l.Values[src].Root
 		switch {
 		case root == dst:

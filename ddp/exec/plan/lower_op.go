@@ -34,9 +34,10 @@ func (l *lowering) leaf(op graph.Leaf, n graph.Node) {
 	if op.Kind == graph.Var {
 		list, space = &l.Vars, Var
 	}
-	v := l.add(Value{DType: op.Type.DType, Dims: op.Type.Shape, Space: space, Index: len(*list)})
+	last := l.last[n.Out[0]]
+	v := l.add(Value{DType: op.Type.DType, Dims: l.dims(n.Out[0], last), Last: last, Space: space, Index: len(*list)})
 	*list = append(*list, External{op.Name, op.Type, v})
-	l.set(n.Out[0], false, v)
+	l.set(n.Out[0], last, v)
 }
 
 // pointwise lowers an op that maps elements to elements. One whose operands
@@ -147,7 +148,7 @@ func (l *lowering) other(n graph.Node) {
 	for i, id := range n.In {
 		in[i] = l.held(l.get(id, l.operandLast(op, i, last)))
 	}
-	if _, ok := op.(graph.Conv2DGradW); ok {
+	if _, ok := op.(graph.Conv2DGradW); ok && !l.o.WeightsLast {
 		out[0] = l.rowMajor(n.Out[0])
 	} else {
 		for i, id := range n.Out {
@@ -162,9 +163,9 @@ func (l *lowering) other(n graph.Node) {
 func (l *lowering) operandLast(op graph.Op, i int, last bool) bool {
 	switch op.(type) {
 	case graph.Conv2D:
-		return i == 0
+		return i == 0 || l.o.WeightsLast
 	case graph.Conv2DGradX:
-		return i == 1
+		return i == 1 || l.o.WeightsLast
 	case graph.Conv2DGradW:
 		return true
 	case graph.Gather, graph.ScatterAdd:

@@ -64,21 +64,34 @@ func (m *memory) makeSlots() {
 		}
 	}
 	for i, s := range m.Steps {
-		m.slots = append(m.slots, slot{first: i, last: i, bytes: roundUp(s.Scratch)})
+		scratch := slot{first: i, last: i, bytes: roundUp(s.Scratch)}
+		if m.small(s.Scratch) {
+			scratch.first, scratch.last = 0, len(m.Steps)
+		}
+		m.slots = append(m.slots, scratch)
 	}
 }
+
+// small says whether an array is kept apart: its memory is in use all the time.
+func (m *memory) small(bytes int) bool { return bytes <= m.o.Apart }
 
 func (m *memory) newSlot(r int) int {
 	m.slots = append(m.slots, slot{
 		first: m.lives[r].made, last: m.lives[r].last(), bytes: roundUp(m.Values[r].Bytes()),
 		bucket: m.Values[r].Space == Bucket, takenAt: never,
 	})
+	if s := &m.slots[len(m.slots)-1]; !s.bucket && m.small(m.Values[r].Bytes()) {
+		s.first, s.last = 0, len(m.Steps)
+	}
 	return len(m.slots) - 1
 }
 
 // takeOver is the slot of an operand that dies at step i and whose place r,
 // made by the step, can take; -1 if there is none.
 func (m *memory) takeOver(i, r int) int {
+	if m.small(m.Values[r].Bytes()) {
+		return -1
+	}
 	for _, v := range m.Steps[i].In {
 		in := m.Values[v].Root
 		if m.Values[in].Space != Arena || m.Values[in].IsConst || m.lives[in].last() != i || m.slot[in] < 0 || !m.inPlace(i, in, r) {

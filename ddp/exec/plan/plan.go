@@ -26,6 +26,26 @@ type Options struct {
 	// AllReduce is a boundary in a world of one too, and passes that look for
 	// sums do not look through it.
 	Deterministic bool
+	// WeightsLast puts the weights of convolutions into channels-last order, as images
+	// always are: (K,C,R,S) lies as (K,R,S,C). So do their gradients, the variables
+	// that they are computed from, and what those are assigned: moments, averages.
+	// Variables that are images do so too. Value.Last says which.
+	WeightsLast bool
+	// VarLast says whether a variable lies in channels-last order, where that is fixed,
+	// because a program that shares it was compiled before; nil if none is. Only with
+	// WeightsLast.
+	VarLast func(name string) (last, fixed bool)
+	// BF16Images keeps images between steps in bfloat16, half the memory and traffic,
+	// for devices whose steps on images take them. Arithmetic, weights, sums, statistics
+	// and what travels stay float32: loads and stores of fused steps convert (see
+	// Fused), and Transpose and Copy do where their values differ in type. A convolution
+	// multiplies images of either type, in bfloat16 or better, and adds in float32.
+	BF16Images bool
+	// Apart keeps arrays of the arena of at most so many bytes, and scratch memory,
+	// to themselves: steps on them then depend on each other by what they compute
+	// alone (see Deps), for a device that runs small steps side by side. Without it
+	// small arrays share memory most.
+	Apart int
 }
 
 // Plan is a compiled graph.
@@ -42,9 +62,12 @@ type Plan struct {
 	LiveNodes int
 
 	assigns []assign
+	o       Options
 }
 
-// External is a named value whose memory is not the plan's.
+// External is a named value whose memory is not the plan's. Type is what its user
+// sees; a variable whose Value is Last lies in channels-last order, and who sets and
+// gets it permutes it.
 type External struct {
 	Name  string
 	Type  graph.Type // logical
@@ -101,6 +124,9 @@ func New(g *graph.Graph, o Options) *Plan {
 	}
 	p := d.Plan
 	p.Steps = schedule(p, fuse(d))
+	if o.BF16Images {
+		p.narrow()
+	}
 	if o.Remat {
 		rematerialise(p)
 	}

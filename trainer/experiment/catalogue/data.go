@@ -22,3 +22,9 @@ func mnistData() *plan.DataSet {
 		Source: "the folder of MNIST's four .gz files, of http://yann.lecun.com/exdb/mnist/",
 	}
 }
+
+// byValidation is how a model is chosen on the Frey faces [algorithms.md §2.2]: of
+// ten checkpoints the one whose loss is least on the validation split.
+func byValidation() *plan.Selection {
+	return &plan.Selection{Measure: "loss", Of: 10, Evaluate: map[string]string{"split": "val"}}
+}

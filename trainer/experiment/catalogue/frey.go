@@ -20,7 +20,8 @@ func frey() plan.Experiment {
 		Seeds:    []uint64{1, 2, 3},
 		Flags:    map[string]string{"steps": "20000"},
 		Evaluate: map[string]string{"split": "test"},
-		Columns:  []string{"ll", "fisher", "step-ms", "cpu-s"},
+		Select:   byValidation(),
+		Columns:  []string{"ll", "fisher", "fisher-last", "step", "step-ms", "cpu-s"},
 		Rows: []plan.Row{
 			{Name: "dsm", Preset: "sm-frey", Expect: expect(judge.Number{Value: 129.2, Tol: 1}, judge.Number{Value: -5885, Tol: 10})},
 			{Name: "n-0", Preset: "bism-frey", Flags: bilevel("0", "5"), Expect: expect(judge.Number{Value: 107.6, Tol: tolLL}, judge.Number{Value: -5475, Tol: tolFisher})},

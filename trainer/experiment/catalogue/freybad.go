@@ -22,6 +22,7 @@ func freyBad() plan.Experiment {
 		Seeds:    []uint64{1},
 		Flags:    map[string]string{"steps": "20000"},
 		Evaluate: map[string]string{"split": "test"},
+		Select:   byValidation(),
 		Columns:  []string{"fisher", "ll", "cpu-s"},
 		Rows: []plan.Row{
 			{Name: "dsm", Preset: "sm-frey"},

@@ -24,6 +24,7 @@ func freyHidden() plan.Experiment {
 		Seeds:    []uint64{1},
 		Flags:    map[string]string{"steps": "20000"},
 		Evaluate: map[string]string{"split": "test"},
+		Select:   byValidation(),
 		Columns:  []string{"fisher", "ll", "step-ms", "cpu-s"},
 		Rows: []plan.Row{
 			dsm("50", -5704), dsm("100", -5729), dsm("200", -5799), dsm("400", -5885), dsm("500", -5896),

@@ -41,6 +41,18 @@ func evaluated(path string) func(Evidence) (float64, error) {
 	}
 }
 
+// atLast takes a field of the evaluation of the last step, which may be the one
+// that was chosen.
+func atLast(path string) func(Evidence) (float64, error) {
+	take := evaluated(path)
+	return func(e Evidence) (float64, error) {
+		if e.Last != nil {
+			e.Evaluation = e.Last
+		}
+		return take(e)
+	}
+}
+
 // step goes into v by a name; nil if there is nothing.
 func step(v any, name string) any {
 	switch v := v.(type) {

@@ -15,6 +15,8 @@ type Evidence struct {
 	Evaluation map[string]any  // the object that evaluate --json printed; nil if it was not asked
 	Records    []rundir.Record // of metrics.jsonl
 	TrainCPU   float64         // seconds of processor time of training
+	Step       int64           // of the checkpoint that was evaluated
+	Last       map[string]any  // as Evaluation, of the last step, where another was chosen
 	SampleWall float64         // seconds that sample took; 0 if it was not asked
 }
 
@@ -32,6 +34,9 @@ func All() []Measure {
 	return []Measure{
 		{"ll", "LL, nats", 2, "ll", evaluated("ll")},
 		{"fisher", "Fisher metric", 1, "fisher", evaluated("fisher")},
+		{"fisher-last", "Fisher metric, last step", 1, "", atLast("fisher")},
+		{"step", "step measured", 0, "", chosenStep},
+		{"loss", "validation loss", -1, "loss", evaluated("loss")},
 		{"gap", "posterior Fisher divergence", 1, "gap", evaluated("posterior_gap")},
 		{"probe", "probe accuracy, %", 2, "probe", percent("probe")},
 		{"probe-untrained", "of an untrained posterior, %", 2, "probe", percent("probe_untrained")},
@@ -86,6 +91,13 @@ func (m Measure) Of(e Evidence) (float64, error) {
 		return 0, fmt.Errorf("%s is %v: %w", m.Name, v, ErrNotFinite)
 	}
 	return v, nil
+}
+
+func chosenStep(e Evidence) (float64, error) {
+	if e.Step < 1 {
+		return 0, errors.New("no checkpoint was measured")
+	}
+	return float64(e.Step), nil
 }
 
 func sampling(e Evidence) (float64, error) {

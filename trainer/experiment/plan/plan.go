@@ -37,6 +37,9 @@ type Experiment struct {
 	Curves   []Curve
 	Compute  Compute // of a computed experiment, which has none of the five above
 
+	// Select chooses the checkpoint that is measured; nil: that of the last step.
+	Select *Selection
+
 	Columns []string // measures, in the order of the table
 	Rows    []Row
 	Checks  []judge.Check // besides the numbers of the rows
@@ -63,6 +66,14 @@ type DataSet struct {
 	Builtin string   // --data of train and evaluate, where the programs have it
 	Make    []string // otherwise the command of mkshards and its flags, without --src and --out
 	Source  string   // what --src is, in words, and where it comes from
+}
+
+// Selection chooses among the checkpoints of a run the one of which a measure is
+// least.
+type Selection struct {
+	Measure  string
+	Of       int64             // checkpoints, evenly over the run
+	Evaluate map[string]string // flags of evaluate for it, instead of the experiment's
 }
 
 // Curve is a number over steps that is kept of each cell: a measure at

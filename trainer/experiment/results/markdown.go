@@ -60,6 +60,9 @@ func (p *page) section(s *Sheet, pictures []drawn) {
 		p.add("**Only tried out, with %d steps: nothing is judged.**\n\n", s.tried)
 	}
 	p.values(s)
+	if sel := s.e.Select; sel != nil {
+		p.add("\nOf %d checkpoints of a run that with the least %s was measured (`evaluate %s`).\n", sel.Of, title(sel.Measure), strings.Join(plan.Flags(sel.Evaluate), " "))
+	}
 	if s.e.Source != "" {
 		p.add("\nExpected: %s.\n", s.e.Source)
 	}

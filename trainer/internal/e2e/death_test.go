@@ -72,6 +72,34 @@ func TestStoppedRank(t *testing.T) {
 	}
 }
 
+// TestFlight asks a rank for its last collectives: all ranks write them to their
+// logs, the launcher says how far each is, and the run goes on.
+func TestFlight(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	r := s.start(on(2, tiny("a", "--steps", "1000000", "--print-every", "1"))...)
+	s.awaitStep(r, "a", 2)
+	if err := syscall.Kill(r.ranks()[1], syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	for rank := range 2 {
+		for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+			b, err := os.ReadFile(s.path("a", fmt.Sprintf("rank-%d.log", rank)))
+			if err == nil && strings.Count(string(b), `"msg":"flight"`) > 5 && strings.Contains(string(b), " all-reduce ") {
+				break
+			}
+			if time.Since(begun) > patience/2 {
+				t.Fatalf("the log of rank %d has no collectives: %v\n%s", rank, err, b)
+			}
+		}
+	}
+	s.awaitStep(r, "a", int64(len(s.losses("a")))+2)
+	r.signal(syscall.SIGTERM)
+	if e := r.wait(); e.code != 75 || !strings.Contains(e.stderr, "ddplaunch:   rank        begun        ended  last seen\n") {
+		t.Errorf("want exit code 75 and a table, %v", e)
+	}
+}
+
 // checkLogs wants every line of a run's rank-N.log to name its rank, once.
 func (s *site) checkLogs(run string, n int) {
 	s.t.Helper()

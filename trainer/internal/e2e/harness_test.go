@@ -111,7 +111,7 @@ type running struct {
 	s           *site
 	args        []string
 	cmd         *exec.Cmd
-	out, err    bytes.Buffer
+	out, err    output
 	begun       time.Time
 	stop        context.CancelFunc
 	waitOnce    sync.Once
@@ -139,6 +139,24 @@ func (s *site) startCommand(args []string) *running {
 	}
 	s.t.Cleanup(func() { cancel(); r.wait() })
 	return r
+}
+
+// output is what a program has written. It may be read while the program runs.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
 }
 
 // launchers' variables would make every program a rank of another job.

@@ -8,6 +8,7 @@ import (
 	"ebtrain/trainer/model/grbm"
 	"ebtrain/trainer/model/langevin"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 )
 
 // trainee is what all models of BiSM can do.
@@ -81,18 +82,32 @@ func (t trainee) Encode(n int) (*graph.Graph, error) {
 	return d.Commit()
 }
 
-// PosteriorGap gives each sample's divergence of q(h|v) from p(h|v), at v as the
-// lower level sees it: perturbed with DSM and MDSM, whose noise levels are spread
-// over the n samples. For a GRBM it is the KL divergence, exactly; for an EBLVM
-// the Fisher divergence's term, ½‖∇_h(−E(v,h) − log q(h|v))‖² at one h ~ q(h|v).
-func (t trainee) PosteriorGap(n int) (*graph.Graph, error) {
-	d, theta, phi := t.reading(n)
+// drawing is a reading that draws as a step does. The noise levels of MDSM are
+// spread over the n samples, whichever they are.
+func (t trainee) drawing(n int) (d drawer, theta, phi []graph.ID) {
+	d, theta, phi = t.reading(n)
 	key := d.Input(algo.InputKey, graph.KeyType)
 	d.draw = named(d.Context, key)
 	if t.cfg.Objective == MDSM {
-		begin := d.Concat(0, d.Slice(key, 0, 0, 2, 1), d.Zeros(graph.T(graph.I64, 1))) // whichever samples these are
+		begin := d.Concat(0, d.Slice(key, 0, 0, 2, 1), d.Zeros(graph.T(graph.I64, 1)))
 		d.levels = t.cfg.Levels.Levels(d.Context, begin, n)
 	}
+	return d, theta, phi
+}
+
+// Loss gives each sample's term of J(θ, φ), with φ as it is: nothing is unrolled.
+func (t trainee) Loss(n int) (*graph.Graph, error) {
+	d, theta, phi := t.drawing(n)
+	s := &step{drawer: d, theta: optim.State{P: theta}}
+	s.Output(algo.OutputLoss, s.losses(phi))
+	return s.Commit()
+}
+
+// PosteriorGap gives each sample's divergence of q(h|v) from p(h|v), at v as the
+// lower level sees it: perturbed with DSM and MDSM. For a GRBM it is the KL divergence, exactly; for an EBLVM
+// the Fisher divergence's term, ½‖∇_h(−E(v,h) − log q(h|v))‖² at one h ~ q(h|v).
+func (t trainee) PosteriorGap(n int) (*graph.Graph, error) {
+	d, theta, phi := t.drawing(n)
 	v := d.see(upperPlace).v
 	q := t.pair.infer(d.Context, phi, v)
 	d.Output(algo.OutputGap, t.pair.gap(d.Context, theta, q, v, d.hidden(q, upperPlace)))

@@ -6,26 +6,26 @@ import (
 	"ebtrain/trainer/model/score"
 )
 
-// upper is J(θ, φ) on this rank's samples, a scalar. With the score
+// upper is J(θ, φ) on this rank's samples, a scalar.
+func (s *step) upper(phi []graph.ID) graph.ID { return s.Mean(s.losses(phi)) }
+
+// losses are the samples' terms of J(θ, φ), (B). With the score
 // S = ∇_v[−E(v,h) − log q(h|v)] at one h ~ q(h|v), which is constant to ∇_v:
 //
 //	DSM:  ½⟨‖S + ε/σ‖²⟩,  v = data + σε
 //	MDSM: ½⟨‖S/σ + ε/σ₀²‖²⟩,  v = data + σε, σ by place in the global batch
 //	SSM:  ⟨½‖S‖² + uᵀ∇_v(Sᵀu)⟩,  u of ±1
-func (s *step) upper(phi []graph.ID) graph.ID {
+func (s *step) losses(phi []graph.ID) graph.ID {
 	o := s.see(upperPlace)
 	at := s.score(phi, o.v)
-	var each graph.ID
 	switch s.cfg.Objective {
 	case DSM:
-		each = score.DSM(s.Context, at, o.eps, s.cfg.Sigma)
+		return score.DSM(s.Context, at, o.eps, s.cfg.Sigma)
 	case MDSM:
-		each = score.MDSM(s.Context, at, o.eps, o.sigma, s.cfg.Sigma0)
-	case SSM:
-		u := s.draw(philox.Projection, upperPlace, graph.Rademacher, s.Type(o.v))
-		each = score.Sliced(s.Context, at, o.v, u)
+		return score.MDSM(s.Context, at, o.eps, o.sigma, s.cfg.Sigma0)
 	}
-	return s.Mean(each)
+	u := s.draw(philox.Projection, upperPlace, graph.Rademacher, s.Type(o.v))
+	return score.Sliced(s.Context, at, o.v, u)
 }
 
 // score is S at v. h is drawn at a constant copy of v, so that ∇_v acts on the v

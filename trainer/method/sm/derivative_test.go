@@ -20,7 +20,8 @@ func TestGradients(t *testing.T) {
 			n, d := cfg.Net, cfg.density()
 			ps := d.declare(c)
 			v := c.Reshape(c.Input("images", graph.T(graph.F64, batch, n.C, n.H, n.W)), graph.D(append([]int{batch}, d.shape().Slice()...)...))
-			loss := c.Mean(trainee{*cfg}.losses(c, d, v))
+			key := c.Input("key", graph.KeyType)
+			loss := c.Mean(trainee{*cfg}.losses(c, d, v, key, key))
 			c.Output("loss", loss)
 			for i, g := range c.Grad(loss, nn.IDs(ps)...) {
 				c.Output(ps[i].Name, g)

@@ -77,15 +77,16 @@ func (t trainee) build(c *nn.Context, batch int) {
 	v := c.Reshape(images, graph.D(append([]int{batch}, d.shape().Slice()...)...))
 	ps := d.declare(c)
 	state := optim.Declare(c, optimiser, ps)
-	loss := c.Mean(t.losses(c, d, v))
+	key := c.Input(algo.InputKey, graph.KeyType)
+	loss := c.Mean(t.losses(c, d, v, key, key))
 	grads := ddp.Sync(c.Builder, c.World, "model", c.Grad(loss, state.P...))
 	t.cfg.Pure().Step(c, state, grads, optim.Rows(c, inputRates, 1)[0]).Keep(c, optimiser, ps)
 	t.report(c, loss, grads)
 }
 
-// losses are those of each sample of v, (B).
-func (t trainee) losses(c *nn.Context, d density, v graph.ID) graph.ID {
-	key := c.Input(algo.InputKey, graph.KeyType)
+// losses are those of each sample of v, (B). key names what is drawn; the third
+// entry of place says where on the grid of noise levels the samples begin.
+func (t trainee) losses(c *nn.Context, d density, v, key, place graph.ID) graph.ID {
 	draw := func(p philox.Purpose, dist graph.Dist) graph.ID { return c.Draw(key, dist, p, 0, c.Type(v)) }
 	switch t.cfg.Objective {
 	case DSM:
@@ -94,7 +95,7 @@ func (t trainee) losses(c *nn.Context, d density, v graph.ID) graph.ID {
 		return score.DSM(c, d.score(c, noisy), eps, t.cfg.Sigma)
 	case MDSM:
 		eps := draw(philox.Perturb, graph.Normal)
-		levels := t.cfg.Levels.Levels(c, key, c.Batch(v))
+		levels := t.cfg.Levels.Levels(c, place, c.Batch(v))
 		noisy := score.Blur(c, v, eps, levels)
 		return score.MDSM(c, d.score(c, noisy), eps, levels, t.cfg.Sigma0)
 	}
@@ -102,6 +103,18 @@ func (t trainee) losses(c *nn.Context, d density, v graph.ID) graph.ID {
 		return m.params(c).FisherLoss(c, v)
 	}
 	return score.Sliced(c, d.score(c, v), v, draw(philox.Projection, graph.Rademacher))
+}
+
+// Loss gives each sample's loss. The noise levels of MDSM are spread over the n
+// samples, whichever they are.
+func (t trainee) Loss(n int) (*graph.Graph, error) {
+	c, z, d := nn.NewContext(nn.Eval, 1), t.cfg.Net, t.cfg.density()
+	images := c.Input(algo.InputImages, graph.T(c.DType, n, z.C, z.H, z.W))
+	v := c.Reshape(images, graph.D(append([]int{n}, d.shape().Slice()...)...))
+	key := c.Input(algo.InputKey, graph.KeyType)
+	place := c.Concat(0, c.Slice(key, 0, 0, 2, 1), c.Zeros(graph.T(graph.I64, 1)))
+	c.Output(algo.OutputLoss, t.losses(c, d, v, key, place))
+	return c.Commit()
 }
 
 // report is the output algo.OutputReport.

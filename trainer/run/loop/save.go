@@ -17,7 +17,8 @@ import (
 var groupOf = map[nn.Role]string{nn.Weight: ckpt.Weights, nn.Moment: ckpt.Optimizer, nn.Buffer: ckpt.Buffers}
 
 // save writes a checkpoint of the steps done so far, unless there is one. Rank
-// 0 writes; all wait until it is in place.
+// 0 writes, and who keeps checkpoints for hosts with a disk of their own; all
+// wait until it is in place.
 func (t *Trainer) save(ctx context.Context) error {
 	if t.cfg.CkptDir == "" || t.saved == t.next {
 		return nil
@@ -27,7 +28,7 @@ func (t *Trainer) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.rank() == 0 {
+	if t.rank() == 0 || t.parts.Observer != nil {
 		err = t.write()
 	}
 	if t.parts.Comm != nil {

@@ -53,12 +53,13 @@ type Parts struct {
 	Comm     collective.Comm
 	Loader   *loader.Loader
 	Log      *slog.Logger
-	Observer Observer                       // rank 0's view; nil elsewhere
+	Observer Observer                       // rank 0's view, and that of who keeps checkpoints on another host; nil elsewhere
 	Stop     <-chan struct{}                // closed when this rank is asked to stop
 	Progress func(step int64, phase string) // told what happens next; may be nil
 }
 
-// Observer sees what rank 0 shows and keeps.
+// Observer sees what is shown and kept: all of it on rank 0. A rank with an
+// Observer writes checkpoints.
 type Observer interface {
 	// Started says at which step the run begins: 0, or where it was resumed.
 	Started(step int64) error

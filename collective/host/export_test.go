@@ -1,0 +1,4 @@
+package host
+
+// HostsDigest is what a card has for the hosts.
+var HostsDigest = hostsDigest

@@ -1,0 +1,115 @@
+package plan
+
+import "ebtrain/ddp/graph"
+
+// narrow keeps images in bfloat16 (see Options.BF16Images). An array is an image
+// where a convolution, pool or upsampling reads or makes one of its extents, of more
+// than one pixel, in channels-last order. What a step cannot take in bfloat16 stays
+// float32: weights and their gradients, sums, statistics, operands of products,
+// outputs, variables and what travels. So a convolution may meet both types.
+func (p *Plan) narrow() {
+	n := &narrowing{Plan: p, image: p.images(), wide: map[int]bool{}}
+	for _, a := range p.assigns {
+		n.widen(a.src)
+	}
+	for more := true; more; {
+		before := len(n.wide)
+		for i := range p.Steps {
+			n.step(&p.Steps[i])
+		}
+		more = len(n.wide) > before
+	}
+	for v := range p.Values {
+		if n.narrow(v) {
+			p.Values[v].DType = graph.BF16
+		}
+	}
+}
+
+// images are the extents of images that ops on images touch.
+func (p *Plan) images() map[graph.Shape]bool {
+	is := map[graph.Shape]bool{}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		in, out := imagesOf(s)
+		for _, v := range append(append([]int(nil), in...), out...) {
+			if d := p.Values[v].Dims; d.At(1)*d.At(2) > 1 {
+				is[d] = true
+			}
+		}
+	}
+	return is
+}
+
+// imagesOf are the operands and results of a step that are images of an op on images.
+func imagesOf(s *Step) (in, out []int) {
+	switch s.Op.(type) {
+	case graph.Conv2D:
+		return s.In[:1], s.Out
+	case graph.Conv2DGradX:
+		return s.In[1:], s.Out
+	case graph.Conv2DGradW:
+		return s.In, nil
+	case graph.SumPool2D, graph.SumUnpool2D, graph.MaxPool2D, graph.PlaneGather, graph.PlaneScatter, graph.Upsample2D, graph.Upsample2DT:
+		return s.In, s.Out
+	}
+	return nil, nil
+}
+
+type narrowing struct {
+	*Plan
+	image map[graph.Shape]bool
+	wide  map[int]bool // roots that stay float32
+}
+
+// narrow says whether a value, for all that is known, is kept in bfloat16: all of
+// its root is.
+func (n *narrowing) narrow(v int) bool {
+	root := n.Values[v].Root
+	r := &n.Values[root]
+	return r.Space == Arena && r.DType == graph.F32 && r.Last && !r.IsConst && n.image[r.Dims] && !n.wide[root]
+}
+
+func (n *narrowing) widen(vs ...int) {
+	for _, v := range vs {
+		if n.narrow(v) {
+			n.wide[n.Values[v].Root] = true
+		}
+	}
+}
+
+// step keeps wide what the step cannot take otherwise.
+func (n *narrowing) step(s *Step) {
+	switch op := s.Op.(type) {
+	case *Fused:
+		n.widen(s.Out[len(op.Stores):]...)
+		if op.DType != graph.F32 {
+			n.widen(s.In...)
+			n.widen(s.Out...)
+		}
+	case graph.Conv2D:
+		n.widen(s.In[1])
+	case graph.Conv2DGradX:
+		n.widen(s.In[0])
+	case graph.Conv2DGradW:
+		n.widen(s.Out...)
+	case graph.SumPool2D, graph.SumUnpool2D, graph.MaxPool2D, graph.PlaneGather, graph.PlaneScatter, graph.Upsample2D, graph.Upsample2DT,
+		graph.Slice, graph.Pad, graph.Concat:
+		n.alike(s)
+	case graph.Transpose, Copy: // they convert, as fused steps do
+	default:
+		n.widen(s.In...)
+		n.widen(s.Out...)
+	}
+}
+
+// alike keeps all floats of a step wide if one of them is: it only moves or adds.
+func (n *narrowing) alike(s *Step) {
+	all := append(append([]int(nil), s.In...), s.Out...)
+	for _, v := range all {
+		if n.Values[v].DType == graph.F32 && !n.narrow(v) {
+			n.widen(all...)
+			return
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/exectest"
+	"ebtrain/ddp/graph"
+)
+
+// rounding runs the steps of a plan in order, and rounds what they make of the
+// values in narrow to bfloat16, where it lies in float32.
+func rounding(t *testing.T, p *Plan, world int, narrow map[int]bool) []*exec.Tensor {
+	t.Helper()
+	m, err := newMachine(p, world)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, dump(t, p))
+	}
+	m.start()
+	for i, run := range m.steps {
+		if err := run(); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		for _, v := range p.Steps[i].Out {
+			if !narrow[v] {
+				continue
+			}
+			x, h := m.get(v), exec.NewTensor(graph.T(graph.BF16, 1))
+			for k := range x.Type.Shape.Len() {
+				h.SetAt(0, x.At(k))
+				x.SetAt(k, h.At(0))
+			}
+			m.put(v, x)
+		}
+	}
+	return m.logical()
+}
+
+// TestBF16Images: a program with images in bfloat16 is, bit for bit, the one in
+// float32 whose images are rounded where they are stored. Nothing else is narrow.
+func TestBF16Images(t *testing.T) {
+	images, less := 0, 0
+	check := func(name string, g *graph.Graph, world int, last bool) {
+		t.Helper()
+		p := New(g, Options{Name: name, World: world, BF16Images: true, WeightsLast: last})
+		q := New(g, Options{Name: name, World: world, WeightsLast: last})
+		p.Allocate()
+		q.Allocate()
+		narrow := map[int]bool{}
+		for v := range p.Values {
+			val := &p.Values[v]
+			if val.DType != graph.BF16 {
+				continue
+			}
+			narrow[v] = true
+			images++
+			if d := val.Dims; p.Values[val.Root].Space != Arena || d.Rank() == 4 && val.Last && d.At(1)*d.At(2) == 1 {
+				t.Errorf("%s: %s is narrow", name, p.name(v))
+			}
+		}
+		for i := range p.Steps {
+			s := &p.Steps[i]
+			if f, ok := s.Op.(*Fused); ok {
+				for _, v := range s.Out[len(f.Stores):] {
+					if narrow[v] {
+						t.Errorf("%s: the sum %s is narrow", name, p.name(v))
+					}
+				}
+			}
+		}
+		if p.ArenaBytes < q.ArenaBytes {
+			less++
+		}
+		got, want := rounding(t, p, world, nil), rounding(t, q, world, narrow)
+		for i := range want {
+			if !bytes.Equal(got[i].Bytes(), want[i].Bytes()) {
+				t.Fatalf("%s: result %d differs\n%s", name, i, dump(t, p))
+			}
+		}
+	}
+	for _, last := range []bool{false, true} {
+		check("step", step(t), 2, last)
+		for _, c := range exectest.Networks() {
+			g, err := c.Graph(graph.F32, graph.Var)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(c.Name, g, 1, last)
+		}
+	}
+	for seed := range uint64(40) {
+		g, err := random(rand.New(rand.NewPCG(seed, 9)), 5+int(seed)%40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("random", g, 1+int(seed%2), seed%4 > 1)
+	}
+	t.Logf("%d images are narrow; %d programs take less memory", images, less)
+	if images < 50 || less < 20 {
+		t.Errorf("%d images are narrow and %d programs take less memory, want more", images, less)
+	}
+}
+
+// TestBF16ImagesStay names what is narrow in a small network and what is not.
+func TestBF16ImagesStay(t *testing.T) {
+	var b graph.Builder
+	f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+	x, w, v := b.Input("x", f(2, 4, 6, 6)), b.Var("w", f(4, 4, 3, 3)), b.Var("v", f(4, 4, 6, 6))
+	y := b.Conv2D(x, b.Scale(w, 0.5), graph.NewConv(3, 1, 1))     // narrow; its weights are not
+	m := b.MeanKeep(y, 0, 2, 3)                                   // a statistic
+	z := b.Conv2D(b.Relu(b.Sub(y, m)), v, graph.NewConv(6, 1, 0)) // of an image that is narrow; the result has one pixel
+	b.Output("y", b.Sum(b.Square(z)))
+	b.Output("m", m)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{Name: "stay", BF16Images: true})
+	p.Allocate()
+	mustCount(t, string(dump(t, p)), map[string]int{
+		" bf16[2,6,6,4]nhwc) = conv2d": 1, " bf16[2,6,6,4]nhwc) = transpose": 1, " bf16[2,6,6,4]nhwc) = t1": 1, " bf16[1,": 0, " bf16[2,1,1,": 0, " bf16[4,": 0, "fused f32": 5, "fused bf16": 0})
+}

@@ -1,0 +1,346 @@
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/rendezvous"
+)
+
+const (
+	redialInterval = 200 * time.Millisecond
+	dialLimit      = 2 * time.Second
+	verifyLimit    = 300 * time.Millisecond
+	firstHint      = 5 * time.Second // until it is said that nobody answers; then at twice the time
+	unacknowledged = time.Minute     // how long sent bytes may stay so before a connection is given up
+)
+
+// keepAlive finds a host that is gone without a word, if judge does not. It has the
+// patience of a network whose queues are full.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 10 * time.Second, Count: 3}
+
+// intro is what launchers tell each other first on a link.
+type intro struct {
+	Name string `json:"name"`
+	Port int    `json:"port"` // on which it listens
+	Life bool   `json:"life"` // the connection is to be a life line
+}
+
+// patiently does try until it succeeds, fails for good, or cfg.Wait has passed.
+func (m *Member) patiently(ctx context.Context, try func(context.Context) error, passing func(error) bool) error {
+	started, hint := time.Now(), firstHint
+	limited, cancel := context.WithTimeout(ctx, m.cfg.Wait) // a look-up may take long
+	defer cancel()
+	for {
+		err := try(limited)
+		switch waited := time.Since(started); {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case limited.Err() == nil && !passing(err):
+			return err
+		case limited.Err() != nil || waited+redialInterval > m.cfg.Wait:
+			return &lateError{m.cfg.Wait, err}
+		case waited > hint:
+			hint *= 2
+			m.cfg.Log.Warn("node 0 is not reached yet", "address", m.cfg.Endpoint, "waited", waited.Round(time.Second), "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(redialInterval):
+		}
+	}
+}
+
+// lateError is that the time for something has passed.
+type lateError struct {
+	wait time.Duration
+	last error
+}
+
+func (e *lateError) Error() string { return fmt.Sprintf("not within %v: %v", e.wait, e.last) }
+func (e *lateError) Unwrap() error { return e.last }
+
+// passing reports whether err is that a name does not resolve or an address is not
+// there, which may pass.
+func passing(err error) bool {
+	_, ok := errors.AsType[*net.DNSError](err)
+	return ok || errors.Is(err, errNotYet)
+}
+
+// join links this launcher to the coordinator.
+func (m *Member) join(ctx context.Context) error {
+	host, port, err := splitEndpoint(m.cfg.Endpoint)
+	if err != nil {
+		return err
+	}
+	var c *secure
+	err = m.patiently(ctx, func(ctx context.Context) error {
+		all, err := thisMachine().lookup(ctx, host)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, a := range all {
+			m.at = netip.AddrPortFrom(a, uint16(port))
+			if c, err = m.dial(ctx); err == nil && !sameScope(c) {
+				err = errors.Join(fmt.Errorf("an address like %s of this machine: %w", a, errNotYet), c.Close())
+			}
+			if err == nil || foreign(err) {
+				return err
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}, func(err error) bool { return !foreign(err) })
+	late, isLate := errors.AsType[*lateError](err)
+	switch {
+	case errors.Is(err, errKey):
+		return fmt.Errorf("node 0 answered at %s, but %w: give EBTRAIN_KEY the same value on all nodes", m.cfg.Endpoint, errKey)
+	case errors.Is(err, errLabel):
+		return fmt.Errorf("node 0 answered at %s, but %w: give the same --rdzv-id on all nodes", m.cfg.Endpoint, errLabel)
+	case isLate:
+		return fmt.Errorf("no coordinator answered at %s within %v (%s): check the address, and that node 0 runs", m.cfg.Endpoint, late.wait, strings.ReplaceAll(late.last.Error(), "\n", "; "))
+	case err != nil:
+		return err
+	}
+	if err := m.listen(c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap(), 0); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	l, has, err := m.introduce(c, false)
+	if err != nil {
+		return errors.Join(fmt.Errorf("node 0 at %s: %w", m.cfg.Endpoint, err), c.Close(), m.end())
+	}
+	m.wg.Go(func() { m.keep(c, l, has) })
+	m.wg.Go(func() { m.holdLife(l.peer) })
+	m.wg.Go(m.rejoin)
+	return nil
+}
+
+// sameScope reports whether both ends of c reach the next wire only, or both more:
+// the ranks of two hosts find each other from the addresses of both.
+func sameScope(c net.Conn) bool {
+	narrow := func(a net.Addr) bool {
+		t, ok := a.(*net.TCPAddr)
+		return ok && t.IP.To4() == nil && t.IP.IsLinkLocalUnicast()
+	}
+	return narrow(c.LocalAddr()) == narrow(c.RemoteAddr())
+}
+
+// foreign reports whether err is the answer of another job's launcher.
+func foreign(err error) bool { return errors.Is(err, errKey) || errors.Is(err, errLabel) }
+
+// dial connects to the coordinator and proves the key.
+func (m *Member) dial(ctx context.Context) (*secure, error) {
+	d := net.Dialer{Timeout: dialLimit}
+	c, err := d.DialContext(ctx, "tcp", m.at.String())
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	err = tune(c)
+	if err == nil {
+		var s *secure
+		if s, err = m.secret.dial(c); err == nil {
+			return s, nil
+		}
+	}
+	return nil, errors.Join(err, c.Close())
+}
+
+// tune makes a connection notice that the other host is gone.
+func tune(c net.Conn) error {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return fmt.Errorf("a connection over %s, want TCP", c.RemoteAddr().Network())
+	}
+	raw, err := t.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	err = raw.Control(func(fd uintptr) {
+		inner = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unacknowledged.Milliseconds()))
+	})
+	return errors.Join(t.SetKeepAliveConfig(keepAlive), t.SetNoDelay(true), err, inner)
+}
+
+// introduce is the dialer's part of the introduction, on a link or a life line: it
+// returns the link to the coordinator, and the number of the last message which
+// that has received.
+func (m *Member) introduce(c *secure, life bool) (*link, uint64, error) {
+	if err := c.SetDeadline(time.Now().Add(handshakeLimit)); err != nil {
+		return nil, 0, err
+	}
+	m.mu.Lock()
+	known := m.coord
+	m.mu.Unlock()
+	var got uint64
+	if known != "" {
+		got = m.link(known).got()
+	}
+	if err := m.sendIntro(c, got, life); err != nil {
+		return nil, 0, err
+	}
+	in, has, err := readIntro(c)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case known != "" && in.Name != known:
+		return nil, 0, errAnother
+	}
+	m.mu.Lock()
+	m.coord = in.Name
+	m.mu.Unlock()
+	return m.link(in.Name), has, c.SetDeadline(time.Time{})
+}
+
+// errAnother is that the place of the coordinator has been taken by another.
+var errAnother = errors.New("another launcher has taken the place of node 0")
+
+func (m *Member) sendIntro(c *secure, got uint64, life bool) error {
+	text, err := json.Marshal(intro{m.cfg.Name, m.Port(), life})
+	if err != nil {
+		return err
+	}
+	_, err = c.Write(frame{frameIntro, got, text}.encode())
+	return err
+}
+
+func readIntro(c *secure) (intro, uint64, error) {
+	var in intro
+	f, err := readFrame(c)
+	if err == nil && f.kind != frameIntro {
+		err = fmt.Errorf("a frame of kind %q where an introduction was expected", f.kind)
+	}
+	if err == nil {
+		err = json.Unmarshal(f.text, &in)
+	}
+	if err == nil && in.Name == "" {
+		err = errors.New("an introduction without a name")
+	}
+	return in, f.number, err
+}
+
+// keep runs the link to the coordinator, over new connections where one breaks,
+// until the coordinator is gone. One whose port is closed is.
+func (m *Member) keep(c *secure, l *link, has uint64) {
+	for {
+		err := l.run(c, has, func(msg rendezvous.Message) { m.push(rendezvous.Inbound{From: l.peer, Msg: msg}) })
+		for err != nil {
+			if m.ctx.Err() != nil {
+				return
+			}
+			m.cfg.Log.Debug("link to the coordinator", "error", err)
+			if errors.Is(err, errFarewell) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errAnother) || foreign(err) {
+				m.lose(rendezvous.Inbound{From: l.peer, Killed: !errors.Is(err, errFarewell)})
+				return
+			}
+			if c, err = m.dial(m.ctx); err == nil {
+				if _, has, err = m.introduce(c, false); err != nil {
+					_ = c.Close()
+				}
+			}
+			if err != nil {
+				select {
+				case <-m.ctx.Done():
+				case <-time.After(redialInterval):
+				}
+			}
+		}
+	}
+}
+
+// answer takes a connection of a launcher that wants a link or a life line. It is
+// for the coordinator; others have none.
+func (m *Member) answer(c net.Conn) {
+	defer context.AfterFunc(m.ctx, func() { _ = c.Close() })()
+	defer func() { _ = c.Close() }()
+	if !m.cfg.Coordinator {
+		return
+	}
+	s, err := m.secret.answer(c)
+	switch {
+	case foreign(err):
+		m.foreign.met(c.RemoteAddr(), err)
+		return
+	case err == nil:
+		err = errors.Join(tune(c), c.SetDeadline(time.Now().Add(handshakeLimit)))
+	}
+	if err != nil {
+		m.cfg.Log.Debug("a connection was refused", "from", c.RemoteAddr(), "error", err)
+		return
+	}
+	in, has, err := readIntro(s)
+	if err == nil {
+		err = errors.Join(m.sendIntro(s, m.link(in.Name).got(), in.Life), c.SetDeadline(time.Time{}))
+	}
+	if err != nil {
+		m.cfg.Log.Debug("a connection was refused", "from", c.RemoteAddr(), "error", err)
+		return
+	}
+	if in.Life {
+		m.live(in.Name, s)
+		return
+	}
+	err = m.link(in.Name).run(s, has, func(msg rendezvous.Message) { m.push(rendezvous.Inbound{From: in.Name, Msg: msg}) })
+	m.cfg.Log.Debug("link ended", "to", in.Name, "error", err)
+	remote := c.RemoteAddr().(*net.TCPAddr).AddrPort()
+	switch {
+	case m.ctx.Err() != nil:
+	case errors.Is(err, errFarewell):
+		m.lose(rendezvous.Inbound{From: in.Name})
+	case refused(netip.AddrPortFrom(remote.Addr(), uint16(in.Port))):
+		m.lose(rendezvous.Inbound{From: in.Name, Killed: true})
+	}
+}
+
+// refused reports whether nobody listens at addr any more, though its host lives.
+func refused(addr netip.AddrPort) bool {
+	c, err := net.DialTimeout("tcp", addr.String(), verifyLimit)
+	if err == nil {
+		_ = c.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// rejoin makes the coordinator a member here, again and again: the first packets
+// may be lost, and partitions do not heal by themselves.
+func (m *Member) rejoin() {
+	at := netip.AddrPortFrom(m.at.Addr().WithZone(""), m.at.Port()).String() // see transport.zoned
+	for m.ctx.Err() == nil {
+		m.mu.Lock()
+		name := m.coord
+		m.mu.Unlock()
+		if m.find(name) == nil {
+			if _, err := m.list.Join([]string{at}); err != nil {
+				m.cfg.Log.Debug("join the members", "error", err)
+			}
+		}
+		select {
+		case <-m.ctx.Done():
+		case <-time.After(rejoinInterval):
+		}
+	}
+}
+
+// find is the member called name, nil if there is none.
+func (m *Member) find(name string) *memberlist.Node {
+	for _, n := range m.list.Members() {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}

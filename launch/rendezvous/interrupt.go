@@ -1,0 +1,54 @@
+package rendezvous
+
+import "fmt"
+
+// Interrupt handles a signal sent to the launcher: the first asks the ranks of
+// all nodes to stop, the second kills them. A SIGHUP is never the second: when
+// a terminal goes away the kernel and the shell each send one.
+func (n *Node) Interrupt(signal string, number int) []Effect {
+	if n.stops > 0 && signal == "SIGHUP" {
+		return nil
+	}
+	n.stops++
+	stopped := &Cause{Kind: CauseStopped, Rank: -1, Node: n.self, Signal: signal, SignalNumber: number}
+	switch {
+	case n.phase == ended:
+	case n.stops == 1:
+		n.send(Message{Kind: KindStop, Text: signal, Code: number})
+		if n.phase == working {
+			n.askToStop(signal, number)
+			break
+		}
+		stopped.Text = "stopped by " + signal + " before the ranks were started"
+		if n.phase == aborting {
+			stopped.Text = "stopped by " + signal
+		}
+		n.failure = stopped
+		n.restart = false
+		n.timer(TimerAnswer, n.cfg.AnswerWait)
+	case n.phase == working:
+		stopped.Text = "killed by a second " + signal
+		n.send(Message{Kind: KindFail, Cause: stopped})
+		n.end(stopped, false)
+		n.kill()
+	case n.phase == aborting:
+		n.restart = false
+		n.kill()
+	default:
+		stopped.Text = "stopped by a second " + signal
+		n.finish(stopped.Code(), stopped)
+	}
+	return n.flush()
+}
+
+// askToStop passes a request to stop on to the local ranks, once: as a message
+// to those that have joined, as the signal itself to the others.
+func (n *Node) askToStop(signal string, number int) {
+	if n.stop != "" {
+		return
+	}
+	n.stop, n.stopNum = signal, number
+	n.toAlive(Message{Kind: KindStop, Text: signal, Code: number}, number)
+	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, n.cfg.Grace)})
+	n.timer(TimerGrace, n.cfg.Grace)
+}

@@ -1,0 +1,88 @@
+package rendezvous
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestManyRanksJoin has 256 launchers of 16 ranks each form a group and exchange a
+// blob of each rank, with every message as it is on the wire.
+func TestManyRanksJoin(t *testing.T) {
+	const hosts, nproc, blob = 256, 16, 200
+	coord := NewCoordinator(CoordinatorConfig{Nodes: hosts, Job: "job", Self: "n000", JoinWait: time.Minute, AckWait: time.Minute})
+	var nodes []*Node
+	byName := map[string]*Node{}
+	type letter struct {
+		from, to string
+		wire     []byte
+	}
+	var queue []letter
+	started, gathered, largest := 0, 0, 0
+	apply := func(who string, effects []Effect) {
+		for _, e := range effects {
+			switch e := e.(type) {
+			case Send:
+				b, err := Encode(e.Msg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				largest = max(largest, len(b))
+				queue = append(queue, letter{who, e.To, b})
+			case StartWorkers:
+				started += e.Nodes[e.Self].Nproc
+			case Tell:
+				if e.Msg.Kind != KindGathered || len(e.Msg.Blobs) != hosts*nproc || string(e.Msg.Blobs[4095][:8]) != "n255.15 " {
+					t.Fatalf("%s: told %.100s", who, e.Msg)
+				}
+				gathered++
+			case Finish:
+				t.Fatalf("%s: %s", who, e)
+			}
+		}
+	}
+	deliver := func() {
+		for ; len(queue) > 0; queue = queue[1:] {
+			l := queue[0]
+			m, err := Decode(l.wire)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l.to == "" {
+				apply("coord", coord.Receive(l.from, m))
+			} else {
+				apply(l.to, byName[l.to].Receive(m))
+			}
+		}
+	}
+	apply("coord", coord.Start())
+	for i := range hosts {
+		name := fmt.Sprintf("n%03d", i)
+		n := NewNode(NodeConfig{
+			Info: NodeInfo{Name: name, Host: name, HostID: name + ".cluster.example.org/0123456789ab", Addr: "2001:db8:1234:5678:9abc:def0:1234:5678", Nproc: nproc, Want: -1, Nodes: hosts},
+			Key:  []byte("k"), Join: "n000:1", JoinWait: time.Minute,
+		})
+		nodes, byName[name] = append(nodes, n), n
+		apply(name, n.Start())
+	}
+	deliver()
+	if started != hosts*nproc {
+		t.Fatalf("%d ranks were started", started)
+	}
+	for i, n := range nodes {
+		for l := range nproc {
+			name := fmt.Sprintf("n%03d", i)
+			apply(name, n.Started(l, 1+l))
+			mine := append(fmt.Appendf(nil, "%s.%d ", name, l), bytes.Repeat([]byte{'x'}, blob)...)
+			apply(name, n.FromWorker(l, Message{Kind: KindExchange, Name: "cards", Blobs: [][]byte{mine}}))
+		}
+	}
+	deliver()
+	if gathered != hosts {
+		t.Errorf("%d launchers got all blobs", gathered)
+	}
+	if largest > MaxExchange/8 {
+		t.Errorf("the largest message has %d bytes", largest)
+	}
+}

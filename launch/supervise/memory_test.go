@@ -1,0 +1,73 @@
+package supervise
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestOutOfMemory has the files of both versions of control groups, and a
+// machine without.
+func TestOutOfMemory(t *testing.T) {
+	const gib = 1 << 30
+	group := "out of memory: killed by the kernel, using 1024 MiB; the limit of its control group is 300 MiB"
+	machine := "out of memory: killed by the kernel, using 1024 MiB; this machine has 2048 MiB"
+	for name, tt := range map[string]struct {
+		files map[string]string
+		file  string // then changes
+		text  string // to this
+		want  string
+	}{
+		"version 2": {map[string]string{
+			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.events": "oom 0\noom_kill 3\n",
+			"sys/fs/cgroup/a/memory.max": "314572800\n", "sys/fs/cgroup/a/b/memory.max": "max\n",
+		}, "sys/fs/cgroup/a/b/memory.events", "oom 1\noom_kill 4\n", group},
+		"version 2, no limit known": {map[string]string{
+			"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.events": "oom_kill 3\n",
+		}, "sys/fs/cgroup/a/memory.events", "oom_kill 4\n", "out of memory: killed by the kernel, using 1024 MiB; its control group has a limit"},
+		"version 1": {map[string]string{
+			"proc/self/cgroup": "9:name=systemd:/x\n4:memory:/a\n0::/\n", "sys/fs/cgroup/memory.events": "oom_kill 0\n",
+			"sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n",
+			"sys/fs/cgroup/memory/a/memory.stat":        "cache 1\nhierarchical_memory_limit 314572800\n",
+		}, "sys/fs/cgroup/memory/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", group},
+		"version 1 in a container": {map[string]string{
+			"proc/self/cgroup": "4:memory:/outside\n", "sys/fs/cgroup/memory/memory.oom_control": "oom_kill 0\n",
+			"sys/fs/cgroup/memory/memory.stat": "hierarchical_memory_limit 314572800\n",
+		}, "sys/fs/cgroup/memory/memory.oom_control", "oom_kill 1\n", group},
+		"the whole machine": {map[string]string{"proc/vmstat": "oom_kill 7\n", "proc/meminfo": "MemTotal:  2097152 kB\n"}, "proc/vmstat", "pgfault 1\noom_kill 8\n", machine},
+		"somebody else":     {map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.events": "oom_kill 3\n"}, "proc/x", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			write := func(file, text string) {
+				t.Helper()
+				file = filepath.Join(root, file)
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for file, text := range tt.files {
+				write(file, text)
+			}
+			w, now := newOOMWatch(root), time.Now()
+			w.refresh(now)
+			if got := w.happened(gib, now); got != "" {
+				t.Fatalf("before: %q", got)
+			}
+			write(tt.file, tt.text)
+			now = now.Add(oomRefresh)
+			w.refresh(now) // just after the kill, and before it is asked for
+			if got := w.happened(gib, now); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			w.refresh(now.Add(oomRefresh)) // long ago
+			if got := w.happened(gib, now); got != "" {
+				t.Errorf("later: %q", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/world"
+)
+
+// keeper keeps the run directory of a host that does not see rank 0's: config and
+// checkpoints, so that the run can go on there, and its ranks' logs. What is
+// shown and measured is rank 0's. It implements loop.Observer.
+type keeper struct {
+	dir   *rundir.Dir
+	info  runInfo
+	world int
+}
+
+// Started notes that a run goes on.
+func (k *keeper) Started(step int64) error {
+	if step == 0 {
+		return nil
+	}
+	return k.dir.Resumed(rundir.Resume{Step: step, World: k.world, Time: time.Now().UTC(), Args: k.info.args, Commit: rundir.ThisBuild().Commit}, k.info.flags)
+}
+
+// Stepped does nothing, and so do the others.
+func (k *keeper) Stepped(loop.Record) error         { return nil }
+func (k *keeper) Sampled(int64, *exec.Tensor) error { return nil }
+func (k *keeper) Saving(int64) error                { return nil }
+func (k *keeper) Ended(int64) error                 { return nil }
+
+// Close unlocks the directory.
+func (k *keeper) Close() error { return k.dir.Close() }
+
+// makeDirs returns on all ranks when each sees a run directory, which rank 0 has
+// made already where it is: on hosts that do not see that one, the first rank
+// makes one of their own, and is its keeper. All others get nil.
+func makeDirs(ctx context.Context, o *options, info runInfo, w *world.World) (k *keeper, err error) {
+	own, forget, err := apart(ctx, o.out, w)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, forget()) }()
+	hosts := w.Hosts()
+	if own && slices.Index(hosts, hosts[w.Rank()]) == w.Rank() {
+		dir, err := openDir(o, info, w.Size())
+		if err != nil {
+			return nil, err
+		}
+		k = &keeper{dir, info, w.Size()}
+	}
+	if err := w.Barrier(ctx, "run directory"); err != nil {
+		if k != nil {
+			err = errors.Join(err, k.Close())
+		}
+		return nil, err
+	}
+	return k, nil
+}
+
+// apart says whether this rank does not see the directory at path that rank 0
+// sees: rank 0 puts a file there, which forget removes.
+func apart(ctx context.Context, path string, w *world.World) (own bool, forget func() error, err error) {
+	forget = func() error { return nil }
+	var mark []byte
+	if w.Rank() == 0 && w.Size() > 1 {
+		mark = make([]byte, 8)
+		rand.Read(mark)
+		file := markFile(path, mark)
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			return false, forget, fmt.Errorf("--out: %w", err)
+		}
+		forget = func() error { return os.Remove(file) }
+	}
+	marks, err := w.Exchange(ctx, "mark of the run directory", mark)
+	if err != nil {
+		return false, forget, errors.Join(err, forget())
+	}
+	if w.Rank() == 0 {
+		return false, forget, nil
+	}
+	if _, err := os.Stat(markFile(path, marks[0])); err == nil {
+		return false, forget, nil
+	}
+	// A network file system may remember that there was no such directory, until
+	// it is made.
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return false, forget, fmt.Errorf("--out: %w", err)
+	}
+	_, err = os.Stat(markFile(path, marks[0]))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, forget, fmt.Errorf("--out: %w", err)
+	}
+	return err != nil, forget, nil
+}
+
+func markFile(path string, mark []byte) string {
+	return filepath.Join(path, ".seen-"+hex.EncodeToString(mark))
+}
