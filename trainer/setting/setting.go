@@ -152,14 +152,17 @@ func (s *Set) Bool(name string, p *bool, help string) {
 // Word is one of some words.
 func Word[T ~string](s *Set, name string, p *T, words []T, help string) {
 	s.add(Setting{Name: name, Help: help, kind: "string",
-		show: func() string { return string(*p) },
-		read: func(text string) error { *p = T(text); return nil },
-		check: func() error {
-			if slices.Contains(words, *p) {
-				return nil
-			}
-			return fmt.Errorf("unknown --%s %q: want %s", name, string(*p), Choices(words))
-		}})
+		show:  func() string { return string(*p) },
+		read:  func(text string) error { *p = T(text); return nil },
+		check: func() error { return OneOf(name, *p, words) }})
+}
+
+// OneOf says that got, the value of name, is none of its words.
+func OneOf[T ~string](name string, got T, words []T) error {
+	if slices.Contains(words, got) {
+		return nil
+	}
+	return fmt.Errorf("unknown --%s %q: want %s", name, string(got), Choices(words))
 }
 
 // Choices is a list of words for a sentence: a, b or c.

@@ -8,7 +8,6 @@ import (
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
-	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -340,32 +339,6 @@ func TestSecondLevelSeesTheFirst(t *testing.T) {
 			if named(reports[0], name) != named(reports[1], name) {
 				t.Errorf("%s: %s sees a step that is not yet made", tt.order, name)
 			}
-		}
-	}
-}
-
-// A request to stop by any rank reaches all.
-func TestStopReachesAll(t *testing.T) {
-	cfg := tinyConfig()
-	r := tinyRig(cfg)
-	s := r.step(1, 2)
-	g, err := s.Commit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, stop := range []float64{0, 1} {
-		vars := ddptest.NewVars()
-		if err := nn.Initialise(vars, s.Variables(), testSeed); err != nil {
-			t.Fatal(err)
-		}
-		in := r.inputs(0, 0, r.pictures(2))
-		in[algo.InputStop] = []float64{stop}
-		out, err := ddptest.Run(g, vars, nil, in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := named(report{cfg.reported(), out[algo.OutputReport]}, "stop"); got != stop {
-			t.Errorf("asked with %v, reported %v", stop, got)
 		}
 	}
 }

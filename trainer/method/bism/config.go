@@ -70,19 +70,13 @@ type Config struct {
 	// then one function of φ, which the study of the gradient's bias needs.
 	SameNoise bool
 
-	LR            float64    // of θ, and of φ unless InnerLR is set
-	Schedule      optim.Kind // of the rates: constant or cosine
-	ScheduleSteps int        // of a cosine
-	Beta1, Beta2  float64    // of all steps of Adam
-	Inner         Rule
-	InnerLR       float64 // of φ; 0 is LR
+	optim.Scheduled // of all steps of Adam; its rate is that of θ, and of φ unless InnerLR is set
+	Inner           Rule
+	InnerLR         float64 // of φ; 0 is LR
 
 	// SampleShare is the share of an EBLVM's sampler's 2,700 steps that are taken.
 	SampleShare float64
 }
-
-// epsilon is Adam's ε.
-const epsilon = 1e-8
 
 // Clone is a copy.
 func (c *Config) Clone() algo.Config {
@@ -95,7 +89,7 @@ func (c *Config) ScoreLosses() bool { return true }
 
 // upperRate is the learning rate of θ.
 func (c Config) upperRate() optim.Schedule {
-	return optim.Schedule{Kind: c.Schedule, Base: c.LR, Steps: int64(c.ScheduleSteps)}
+	return c.Rate()
 }
 
 // lowerRate is that of φ.
@@ -109,7 +103,9 @@ func (c Config) lowerRate() optim.Schedule {
 
 // adam is the rule of all steps of Adam.
 func (c Config) adam() optim.PureAdam {
-	return optim.PureAdam{Beta1: c.Beta1, Beta2: c.Beta2, Eps: epsilon, Differentiable: true}
+	a := c.Pure()
+	a.Differentiable = true
+	return a
 }
 
 // inner is the rule of the lower level.

@@ -1,31 +1,24 @@
 package bism
 
 import (
-	"errors"
-
 	"ebtrain/data"
 	"ebtrain/trainer/algo"
 )
-
-// isVector says whether a sample is a vector: one row of numbers.
-func isVector(c, h int) bool { return c == 1 && h == 1 }
 
 // Fit takes the sizes of samples from the data. A GRBM set up for vectors takes
 // vectors of any length, and one for pictures pictures of any size; an EBLVM
 // takes square pictures that can be halved three times.
 func (c *Config) Fit(s data.Schema) error {
-	n, vector := c.Net, isVector(s.C, s.H)
-	switch {
-	case n.Kind == EBLVM && vector:
-		return errors.New("--model eblvm takes pictures, not vectors (1x1xd): give --data of pictures, or take a preset for vectors (bism-board-dsm, bism-board-ssm)")
-	case n.Kind == EBLVM && (s.H != s.W || s.H%8 != 0):
-		side := (max(s.H, s.W) + 7) / 8 * 8
-		return &algo.Misfit{What: "--model eblvm", H: side, W: side}
-	case isVector(n.C, n.H) && !vector:
-		return errors.New("this preset trains on vectors (1x1xd), not on pictures: give --data of vectors (checkerboard), or take a preset for pictures (bism-frey, bism-mnist)")
-	case !isVector(n.C, n.H) && vector:
-		return errors.New("this preset trains on pictures, not on vectors (1x1xd): give --data of pictures (frey), or take a preset for vectors (bism-board-dsm, bism-board-ssm)")
+	presets := algo.Kinds{Vectors: "bism-board-dsm, bism-board-ssm", Pictures: "bism-frey, bism-mnist"}
+	var err error
+	if c.Net.Kind == EBLVM {
+		err = presets.FitSquare(string(EBLVM), s)
 	}
-	c.Net.C, c.Net.H, c.Net.W = s.C, s.H, s.W
-	return nil
+	if err == nil {
+		err = presets.Fit(c.Net.C, c.Net.H, s)
+	}
+	if err == nil {
+		c.Net.C, c.Net.H, c.Net.W = s.C, s.H, s.W
+	}
+	return err
 }

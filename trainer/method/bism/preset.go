@@ -1,10 +1,6 @@
 package bism
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/model/score"
@@ -16,18 +12,8 @@ func Method() algo.Method {
 		Name:    "bism",
 		About:   "bi-level score matching of energy-based latent variable models, with an unrolled lower level",
 		Presets: presets(),
-		Decode:  decode,
+		Decode:  algo.Decoder[Config]("bism"),
 	}
-}
-
-func decode(raw json.RawMessage) (algo.Config, error) {
-	c := new(Config)
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(c); err != nil {
-		return nil, fmt.Errorf("bism: settings: %w", err)
-	}
-	return c, nil
 }
 
 // presets are the experiments of [algorithms.md §2.2, 2.3].
@@ -51,7 +37,8 @@ func common() Config {
 	return Config{
 		Objective: DSM, Sigma: 0.3, Levels: score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, Sigma0: 0.1,
 		Lower: KL, Temperature: 0.1, LowerSteps: 5,
-		LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95, Inner: Adam, SampleShare: 1,
+		Scheduled: optim.Scheduled{LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95},
+		Inner:     Adam, SampleShare: 1,
 	}
 }
 

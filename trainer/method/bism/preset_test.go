@@ -1,16 +1,13 @@
 package bism
 
 import (
-	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
-	"ebtrain/trainer/algo"
-	"ebtrain/trainer/setting"
+	"ebtrain/trainer/algo/algotest"
 )
 
 func preset(t *testing.T, name string) *Config {
@@ -30,50 +27,6 @@ var published = map[string]data.Schema{
 	"bism-mnist":     {C: 1, H: 32, W: 32, DType: safetensors.U8},
 	"bism-cifar10":   {C: 3, H: 32, W: 32, DType: safetensors.U8},
 	"bism-celeba64":  {C: 3, H: 64, W: 64, DType: safetensors.U8},
-}
-
-// Every preset fits its data, is valid, survives JSON, builds a step for one and
-// for several ranks, and says what it reports.
-func TestPresets(t *testing.T) {
-	if got := len(Method().Presets); got != len(published) {
-		t.Errorf("%d presets, want %d", got, len(published))
-	}
-	for name, schema := range published {
-		c := preset(t, name)
-		if err := errors.Join(c.Fit(schema), c.Validate()); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		raw, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := Method().Decode(raw)
-		if err != nil || !reflect.DeepEqual(back, algo.Config(c)) {
-			t.Errorf("%s: %s is read as %+v (%v)", name, raw, back, err)
-		}
-		if back, ok := back.(algo.ScoreLosses); !ok || !back.ScoreLosses() {
-			t.Errorf("%s: does not say that its losses are of scores", name)
-		}
-		m := c.Model()
-		if got := m.Takes().Shape.Len(); got != schema.Elems() {
-			t.Errorf("%s: takes samples of %d values, want %d", name, got, schema.Elems())
-		}
-		for _, world := range []int{1, 4} {
-			g, _, err := m.Step(world, 25)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			for _, o := range g.Outputs() {
-				if got, want := g.Type(o.ID).Shape.Len(), len(m.Report()); got != want {
-					t.Errorf("%s: %s has %d entries, want %d", name, o.Name, got, want)
-				}
-			}
-		}
-	}
-	if _, err := Method().Decode(json.RawMessage(`{"Net": {}, "Wide": 3}`)); err == nil || !strings.Contains(err.Error(), "Wide") {
-		t.Errorf("a setting that nobody has: got %v", err)
-	}
 }
 
 // What the papers' tables say of the presets [algorithms.md §2.2, 2.3].
@@ -100,45 +53,15 @@ func TestPublishedValues(t *testing.T) {
 	}
 }
 
-// Settings keep their values through text, and those of a user arrive.
+// Settings of a user arrive.
 func TestSettings(t *testing.T) {
-	for name := range published {
-		c, same := preset(t, name), preset(t, name)
-		var s setting.Set
-		c.Settings(&s)
-		for _, one := range s.All() {
-			if err := one.Set(one.String()); err != nil {
-				t.Errorf("%s: --%s %s: %v", name, one.Name, one, err)
-			}
-		}
-		if err := s.Finish(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if !reflect.DeepEqual(c, same) {
-			t.Errorf("%s: settings as they were make %+v of %+v", name, c, same)
-		}
-	}
 	c := preset(t, "bism-frey")
-	if err := set(c, map[string]string{"unroll": "0", "lower-steps": "7", "inner": "sgd", "inner-lr": "0.5"}); err != nil {
+	if err := algotest.Given(c, map[string]string{"unroll": "0", "lower-steps": "7", "inner": "sgd", "inner-lr": "0.5"}); err != nil {
 		t.Fatal(err)
 	}
 	if c.Unroll != 0 || c.LowerSteps != 7 || c.Inner != SGD || c.lowerRate().Base != 0.5 || c.upperRate().Base != 2e-4 {
 		t.Errorf("got %+v", c)
 	}
-}
-
-// set is Settings of a preset, some of them given, and Finish.
-func set(c *Config, given map[string]string) error {
-	var s setting.Set
-	c.Settings(&s)
-	for _, one := range s.All() {
-		if text, ok := given[one.Name]; ok {
-			if err := one.Set(text); err != nil {
-				return err
-			}
-		}
-	}
-	return s.Finish()
 }
 
 func TestBadSettings(t *testing.T) {
@@ -160,7 +83,7 @@ func TestBadSettings(t *testing.T) {
 		{"bism-mnist", "inner-lr", "-1", "want --inner-lr of at least 0"},
 		{"bism-mnist", "temperature", "NaN", "want --temperature above 0"},
 	} {
-		err := set(preset(t, tt.preset), map[string]string{tt.name: tt.text})
+		err := algotest.Given(preset(t, tt.preset), map[string]string{tt.name: tt.text})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("--%s %s: got %v, want one line with %q", tt.name, tt.text, err, tt.want)
 		}
@@ -230,5 +153,14 @@ func TestBatchOfOne(t *testing.T) {
 	}
 	if _, _, err := preset(t, "bism-frey").Model().Step(1, 1); err != nil {
 		t.Error(err)
+	}
+}
+
+// All losses are of scores.
+func TestScores(t *testing.T) {
+	for name := range published {
+		if !preset(t, name).ScoreLosses() {
+			t.Errorf("%s: does not say that its losses are of scores", name)
+		}
 	}
 }

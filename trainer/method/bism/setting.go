@@ -1,7 +1,6 @@
 package bism
 
 import (
-	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/model/score"
 	"ebtrain/trainer/setting"
 )
@@ -18,7 +17,6 @@ func kinds() []Kind             { return []Kind{GRBM, EBLVM} }
 func objectives() []Objective   { return []Objective{DSM, SSM, MDSM} }
 func divergences() []Divergence { return []Divergence{KL, Fisher} }
 func rules() []Rule             { return []Rule{Adam, SGD} }
-func schedules() []optim.Kind   { return []optim.Kind{optim.Constant, optim.Cosine} }
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
@@ -44,11 +42,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Bool("same-noise", &c.SameNoise, "give all steps of both levels the same draws (for studies of the gradient's bias)")
 
 	s.Place(setting.Optimisers)
-	s.Float("lr", &c.LR, setting.Positive, "learning rate, of the posterior too without --inner-lr")
-	setting.Word(s, "schedule", &c.Schedule, schedules(), "of the learning rates: constant, or cosine, which ends at 1e-6")
-	s.Int("schedule-steps", &c.ScheduleSteps, 0, 1<<30, "steps of a cosine schedule, whatever --steps says: a shorter run ends before its end")
-	s.Float("beta1", &c.Beta1, setting.Moment, "Adam's beta1")
-	s.Float("beta2", &c.Beta2, setting.Moment, "Adam's beta2")
+	c.Scheduled.Settings(s, "learning rate, of the posterior too without --inner-lr")
 	setting.Word(s, "inner", &c.Inner, rules(), "optimiser of the lower level: adam, or sgd (plain descent)")
 	s.Float("inner-lr", &c.InnerLR, setting.AtLeast0, "learning rate of the posterior; 0 is that of --lr")
 

@@ -1,7 +1,6 @@
 package bism
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,43 +39,6 @@ func (r rig) train(world, steps int) (reports [][]float64, sets []exec.Vars, err
 		return nil
 	})
 	return reports, sets, err
-}
-
-// Several steps of every objective, model and inner optimiser: 2 and 4 ranks
-// report what one does and leave its variables, on every rank.
-func TestStepsOfWorlds(t *testing.T) {
-	rigs := cases(0, 2)
-	for _, o := range []Objective{SSM, MDSM} {
-		rigs = append(rigs, newRig(tinyUnits(func(c *Config) { c.Objective, c.Unroll = o, 2 }), 8))
-	}
-	for _, n := range []int{0, 2} {
-		rigs = append(rigs, newRig(tinyUnits(func(c *Config) { c.LowerSteps, c.Unroll = 0, n }), 8))
-	}
-	for _, r := range rigs {
-		t.Run(label(r.cfg), func(t *testing.T) {
-			want, one, err := r.train(1, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(trainee{cfg: r.cfg}.Report()); len(want[0]) != n {
-				t.Fatalf("the report has %d entries and %d names", len(want[0]), n)
-			}
-			for _, world := range []int{2, 4} {
-				got, sets, err := r.train(world, 3)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i := range want {
-					near(t, fmt.Sprintf("%d ranks, step %d", world, i), got[i], want[i], 1e-6)
-				}
-				for rank, vars := range sets {
-					for _, name := range vars.Names() {
-						near(t, fmt.Sprintf("rank %d of %d: %s", rank, world, name), numbers(t, vars, name), numbers(t, one[0], name), 1e-9)
-					}
-				}
-			}
-		})
-	}
 }
 
 // What moves in a step: with K = 0 neither φ nor its moments do, however much is

@@ -3,20 +3,20 @@ package bism
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"ebtrain/trainer/model/grbm"
+	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/setting"
 )
 
 // Validate says everything that is wrong with the settings.
 func (c *Config) Validate() error {
 	return errors.Join(
-		oneOf("model", c.Net.Kind, kinds()),
-		oneOf("objective", c.Objective, objectives()),
-		oneOf("lower", c.Lower, divergences()),
-		oneOf("inner", c.Inner, rules()),
-		oneOf("schedule", c.Schedule, schedules()),
+		setting.OneOf("model", c.Net.Kind, kinds()),
+		setting.OneOf("objective", c.Objective, objectives()),
+		setting.OneOf("lower", c.Lower, divergences()),
+		setting.OneOf("inner", c.Inner, rules()),
+		setting.OneOf("schedule", c.Schedule, optim.Schedules()),
 		c.validateSteps(),
 		c.validateNumbers(),
 		c.validateRates(),
@@ -24,14 +24,6 @@ func (c *Config) Validate() error {
 		c.contradictions(),
 		c.Net.validate(),
 	)
-}
-
-// oneOf says that a word is not one of its setting's.
-func oneOf[T ~string](name string, got T, words []T) error {
-	if slices.Contains(words, got) {
-		return nil
-	}
-	return fmt.Errorf("unknown --%s %q: want %s", name, string(got), setting.Choices(words))
 }
 
 func (c *Config) validateSteps() error {

@@ -16,8 +16,6 @@
 package cd
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -48,7 +46,7 @@ func Method() algo.Method {
 			{Name: "pcd-board", About: "checkerboard, PCD-1", Config: board(true), Batch: 100, Steps: 100_000},
 			{Name: "cd-frey", About: "Frey faces or other pictures, CD-5", Config: frey(), Batch: 100, Steps: 20_000},
 		},
-		Decode: decode,
+		Decode: algo.Decoder[Config]("cd"),
 	}
 }
 
@@ -67,16 +65,6 @@ func adam(rate float64) optim.Adam {
 	return optim.Adam{Name: "model", LR: rate, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 1}
 }
 
-func decode(raw json.RawMessage) (algo.Config, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	c := new(Config)
-	if err := d.Decode(c); err != nil {
-		return nil, fmt.Errorf("these are not the settings of cd: %w", err)
-	}
-	return c, nil
-}
-
 // Clone is a copy.
 func (c *Config) Clone() algo.Config { own := *c; return &own }
 
@@ -88,9 +76,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Int("cd-steps", &c.Sweeps, 1, mostSweeps, "Gibbs sweeps of each step, the k of CD-k")
 	s.Bool("persistent", &c.Persistent, "go on with the chains of the step before (PCD) instead of beginning at the data")
 	s.Place(setting.Optimisers)
-	s.Float("lr", &c.Adam.LR, setting.Positive, "learning rate of Adam")
-	s.Float("beta1", &c.Adam.Beta1, setting.Moment, "Adam's beta1")
-	s.Float("beta2", &c.Adam.Beta2, setting.Moment, "Adam's beta2")
+	c.Adam.Settings(s)
 }
 
 // Fit takes pictures of any size as vectors, unless the config has sizes.

@@ -1,16 +1,13 @@
 package cd
 
 import (
-	"encoding/json"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 
-	"ebtrain/data"
-	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
-	"ebtrain/trainer/setting"
+	"ebtrain/trainer/algo/algotest"
 )
 
 // The columns of algorithms.md §2.2.
@@ -36,102 +33,6 @@ func TestPresetsAreThePapers(t *testing.T) {
 		got := row{c.Machine.Hidden, c.Sweeps, c.Persistent, c.Adam.LR, p.Batch, p.Steps}
 		if got != want[p.Name] || c.Adam.Beta1 != 0.9 || c.Adam.Beta2 != 0.95 || p.About == "" {
 			t.Errorf("%s: got %+v and %+v, want %+v", p.Name, got, c.Adam, want[p.Name])
-		}
-	}
-}
-
-// Every preset fits its data, is valid, is read back from its JSON, and builds at
-// full size on one rank and on two.
-func TestPresetsBuild(t *testing.T) {
-	schemas := map[string]data.Schema{"board": {C: 1, H: 1, W: 2}, "frey": {C: 1, H: 28, W: 20}}
-	m := Method()
-	for _, p := range m.Presets {
-		_, kind, _ := strings.Cut(p.Name, "-")
-		c := p.Config.Clone()
-		if err := c.Fit(schemas[kind]); err != nil {
-			t.Fatalf("%s: %v", p.Name, err)
-		}
-		if err := c.Validate(); err != nil {
-			t.Fatalf("%s: %v", p.Name, err)
-		}
-		if reflect.DeepEqual(c, p.Config) {
-			t.Errorf("%s: the preset itself has been fitted", p.Name)
-		}
-		raw, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if back, err := m.Decode(raw); err != nil || !reflect.DeepEqual(back, c) {
-			t.Errorf("%s: %s reads back as %+v, %v", p.Name, raw, back, err)
-		}
-		for _, world := range []int{1, 2} {
-			if _, _, err := c.Model().Step(world, p.Batch/world); err != nil {
-				t.Errorf("%s: %v", p.Name, err)
-			}
-		}
-		if got, s := c.Model().Takes().Shape, schemas[kind]; got != graph.D(s.C, s.H, s.W) {
-			t.Errorf("%s takes %v", p.Name, got)
-		}
-	}
-	if _, err := m.Decode([]byte(`{"Width": 3}`)); err == nil || !strings.Contains(err.Error(), "not the settings of cd") {
-		t.Errorf("another method's settings: %v", err)
-	}
-}
-
-// A run's sizes stay as they are, and vectors are not pictures.
-func TestFitRefuses(t *testing.T) {
-	c := board(false)
-	if err := c.Fit(data.Schema{C: 3, H: 32, W: 32}); err == nil || !strings.Contains(err.Error(), "this model takes 1×1×any") {
-		t.Errorf("pictures: %v", err)
-	}
-	if err := c.Fit(data.Schema{C: 1, H: 1, W: 2}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Fit(data.Schema{C: 1, H: 1, W: 3}); err == nil || !strings.Contains(err.Error(), "takes 1×1×2 (channels×height×width), not 1×1×3") {
-		t.Errorf("another size than the run's: %v", err)
-	}
-}
-
-// Each setting changes what it is called, and nothing else, and keeps its range.
-func TestSettings(t *testing.T) {
-	for name, tt := range map[string]struct {
-		good   string
-		change func(c *Config)
-		bad    string
-	}{
-		"hidden":     {"9", func(c *Config) { c.Machine.Hidden = 9 }, "0"},
-		"cd-steps":   {"10", func(c *Config) { c.Sweeps = 10 }, "0"},
-		"persistent": {"true", func(c *Config) { c.Persistent = true }, ""},
-		"lr":         {"0.01", func(c *Config) { c.Adam.LR = 0.01 }, "-1"},
-		"beta1":      {"0.5", func(c *Config) { c.Adam.Beta1 = 0.5 }, "1"},
-		"beta2":      {"0.5", func(c *Config) { c.Adam.Beta2 = 0.5 }, "1"},
-	} {
-		set := func(text string) (*Config, error) {
-			c := board(false)
-			var s setting.Set
-			c.Settings(&s)
-			if len(s.All()) != 6 {
-				t.Errorf("%d settings", len(s.All()))
-			}
-			for _, one := range s.All() {
-				if one.Name == name {
-					if err := one.Set(text); err != nil {
-						return nil, err
-					}
-				}
-			}
-			return c, s.Finish()
-		}
-		got, err := set(tt.good)
-		want := board(false)
-		tt.change(want)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("--%s %s: got %+v, %v", name, tt.good, got, err)
-		}
-		if tt.bad != "" {
-			if _, err := set(tt.bad); err == nil || !strings.Contains(err.Error(), "--"+name) {
-				t.Errorf("--%s %s: got %v", name, tt.bad, err)
-			}
 		}
 	}
 }
@@ -162,3 +63,13 @@ var (
 	_ algo.Scored       = Model{}
 	_ algo.FisherScored = Model{}
 )
+
+// Each setting changes what it is called, and nothing else.
+func TestSettings(t *testing.T) {
+	got, want := board(false), board(true)
+	want.Machine.Hidden, want.Sweeps, want.Adam.LR, want.Adam.Beta1, want.Adam.Beta2 = 9, 10, 0.01, 0.5, 0.25
+	given := map[string]string{"hidden": "9", "cd-steps": "10", "persistent": "true", "lr": "0.01", "beta1": "0.5", "beta2": "0.25"}
+	if err := algotest.Given(got, given); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

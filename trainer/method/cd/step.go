@@ -27,11 +27,7 @@ func (m Model) Report() []algo.Column {
 
 // Feeder fills Adam's schedule.
 func (m Model) Feeder(p exec.Program) func(step int64, epoch int) {
-	in := p.Input(m.cfg.Adam.Input()).F32()
-	return func(step int64, epoch int) {
-		s := m.cfg.Adam.Schedule(step, epoch)
-		copy(in, s[:])
-	}
+	return m.cfg.Adam.Feeder(p, 0)
 }
 
 // Step builds one training step.

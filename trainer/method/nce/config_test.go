@@ -1,16 +1,13 @@
 package nce
 
 import (
-	"encoding/json"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 
-	"ebtrain/data"
-	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
-	"ebtrain/trainer/setting"
+	"ebtrain/trainer/algo/algotest"
 )
 
 // The columns of algorithms.md §2.2.
@@ -43,104 +40,6 @@ func TestPresetsAreThePapers(t *testing.T) {
 	}
 }
 
-// Every preset fits its data, is valid, is read back from its JSON, and builds at
-// full size on one rank and on two.
-func TestPresetsBuild(t *testing.T) {
-	schemas := map[string]data.Schema{"board": {C: 1, H: 1, W: 2}, "frey": {C: 1, H: 28, W: 20}}
-	m := Method()
-	for _, p := range m.Presets {
-		_, kind, _ := strings.Cut(p.Name, "-")
-		c := p.Config.Clone()
-		if err := c.Fit(schemas[kind]); err != nil {
-			t.Fatalf("%s: %v", p.Name, err)
-		}
-		if err := c.Validate(); err != nil {
-			t.Fatalf("%s: %v", p.Name, err)
-		}
-		if reflect.DeepEqual(c, p.Config) {
-			t.Errorf("%s: the preset itself has been fitted", p.Name)
-		}
-		raw, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if back, err := m.Decode(raw); err != nil || !reflect.DeepEqual(back, c) {
-			t.Errorf("%s: %s reads back as %+v, %v", p.Name, raw, back, err)
-		}
-		for _, world := range []int{1, 2} {
-			if _, _, err := c.Model().Step(world, p.Batch/world); err != nil {
-				t.Errorf("%s: %v", p.Name, err)
-			}
-		}
-		if got, s := c.Model().Takes().Shape, schemas[kind]; got != graph.D(s.C, s.H, s.W) {
-			t.Errorf("%s takes %v", p.Name, got)
-		}
-	}
-	if _, err := m.Decode([]byte(`{"Width": 3}`)); err == nil || !strings.Contains(err.Error(), "not the settings of nce") {
-		t.Errorf("another method's settings: %v", err)
-	}
-}
-
-// A run's sizes stay as they are, and vectors are not pictures.
-func TestFitRefuses(t *testing.T) {
-	c := board(false)
-	if err := c.Fit(data.Schema{C: 3, H: 32, W: 32}); err == nil || !strings.Contains(err.Error(), "this model takes 1×1×any") {
-		t.Errorf("pictures: %v", err)
-	}
-	if err := c.Fit(data.Schema{C: 1, H: 1, W: 2}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Fit(data.Schema{C: 1, H: 1, W: 3}); err == nil || !strings.Contains(err.Error(), "takes 1×1×2 (channels×height×width), not 1×1×3") {
-		t.Errorf("another size than the run's: %v", err)
-	}
-}
-
-// Each setting changes what it is called, and nothing else, and keeps its range.
-func TestSettings(t *testing.T) {
-	for name, tt := range map[string]struct {
-		good   string
-		change func(c *Config)
-		bad    string
-	}{
-		"hidden":          {"9", func(c *Config) { c.Machine.Hidden = 9 }, "0"},
-		"variational":     {"true", func(c *Config) { c.Variational = true }, ""},
-		"posterior-steps": {"0", func(c *Config) { c.PosteriorSteps = 0 }, "-1"},
-		"noise-latents":   {"1", func(c *Config) { c.NoiseLatents = 1 }, "0"},
-		"temperature":     {"0.5", func(c *Config) { c.Temperature = 0.5 }, "0"},
-		"lr":              {"0.01", func(c *Config) { c.Adam.LR = 0.01 }, "-1"},
-		"beta1":           {"0.5", func(c *Config) { c.Adam.Beta1 = 0.5 }, "1"},
-		"beta2":           {"0.5", func(c *Config) { c.Adam.Beta2 = 0.5 }, "1"},
-	} {
-		set := func(text string) (*Config, error) {
-			c := board(false)
-			var s setting.Set
-			c.Settings(&s)
-			if len(s.All()) != 8 {
-				t.Errorf("%d settings", len(s.All()))
-			}
-			for _, one := range s.All() {
-				if one.Name == name {
-					if err := one.Set(text); err != nil {
-						return nil, err
-					}
-				}
-			}
-			return c, s.Finish()
-		}
-		got, err := set(tt.good)
-		want := board(false)
-		tt.change(want)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("--%s %s: got %+v, %v", name, tt.good, got, err)
-		}
-		if tt.bad != "" {
-			if _, err := set(tt.bad); err == nil || !strings.Contains(err.Error(), "--"+name) {
-				t.Errorf("--%s %s: got %v", name, tt.bad, err)
-			}
-		}
-	}
-}
-
 func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
 		"want pictures of at least":            func(c *Config) { c.Machine.H = 0 },
@@ -168,3 +67,15 @@ var (
 	_ algo.Scored       = Model{}
 	_ algo.FisherScored = Model{}
 )
+
+// Each setting changes what it is called, and nothing else.
+func TestSettings(t *testing.T) {
+	got, want := board(false), board(true)
+	want.Machine.Hidden, want.PosteriorSteps, want.NoiseLatents, want.Temperature = 9, 0, 1, 0.5
+	want.Adam.LR, want.Adam.Beta1, want.Adam.Beta2 = 0.01, 0.5, 0.25
+	given := map[string]string{"hidden": "9", "variational": "true", "posterior-steps": "0", "noise-latents": "1", "temperature": "0.5",
+		"lr": "0.01", "beta1": "0.5", "beta2": "0.25"}
+	if err := algotest.Given(got, given); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

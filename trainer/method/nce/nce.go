@@ -20,8 +20,6 @@
 package nce
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -56,7 +54,7 @@ func Method() algo.Method {
 			{Name: "vnce-board", About: "checkerboard, variational NCE", Config: board(true), Batch: 100, Steps: 100_000},
 			{Name: "vnce-frey", About: "Frey faces or other pictures, variational NCE", Config: frey(), Batch: 100, Steps: 20_000},
 		},
-		Decode: decode,
+		Decode: algo.Decoder[Config]("nce"),
 	}
 }
 
@@ -77,16 +75,6 @@ func with(machine grbm.Spec, variational bool, rate float64) *Config {
 	}
 }
 
-func decode(raw json.RawMessage) (algo.Config, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	c := new(Config)
-	if err := d.Decode(c); err != nil {
-		return nil, fmt.Errorf("these are not the settings of nce: %w", err)
-	}
-	return c, nil
-}
-
 // Clone is a copy.
 func (c *Config) Clone() algo.Config { own := *c; return &own }
 
@@ -100,9 +88,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Int("noise-latents", &c.NoiseLatents, 1, most, "VNCE: draws h ~ q(h|y) for each noise sample y")
 	s.Float("temperature", &c.Temperature, setting.Positive, "VNCE: temperature of the Gumbel-softmax samples in the steps on q")
 	s.Place(setting.Optimisers)
-	s.Float("lr", &c.Adam.LR, setting.Positive, "learning rate of Adam")
-	s.Float("beta1", &c.Adam.Beta1, setting.Moment, "Adam's beta1")
-	s.Float("beta2", &c.Adam.Beta2, setting.Moment, "Adam's beta2")
+	c.Adam.Settings(s)
 }
 
 // Fit takes pictures of any size as vectors, unless the config has sizes.

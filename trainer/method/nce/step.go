@@ -47,18 +47,15 @@ func (m Model) lowers() int {
 
 // Feeder fills the schedules of both optimisers.
 func (m Model) Feeder(p exec.Program) func(step int64, epoch int) {
-	model, posterior := m.cfg.Adam, m.cfg.posterior()
-	upper := p.Input(model.Input()).F32()
-	lower := make([][]float32, m.lowers())
+	upper := m.cfg.Adam.Feeder(p, 0)
+	lower := make([]func(int64, int), m.lowers())
 	for nth := range lower {
-		lower[nth] = p.Input(posterior.InputN(nth)).F32()
+		lower[nth] = m.cfg.posterior().Feeder(p, nth)
 	}
 	return func(step int64, epoch int) {
-		s := model.Schedule(step, epoch)
-		copy(upper, s[:])
-		for nth, in := range lower {
-			s := posterior.Schedule(step*int64(len(lower))+int64(nth), epoch)
-			copy(in, s[:])
+		upper(step, epoch)
+		for nth, feed := range lower {
+			feed(step*int64(len(lower))+int64(nth), epoch)
 		}
 	}
 }

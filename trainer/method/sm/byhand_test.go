@@ -75,7 +75,7 @@ func (a *adam) step(c *Config, t int, params, grads [][]float64) {
 			a.m[k][i] = c.Beta1*a.m[k][i] + (1-c.Beta1)*g
 			a.v[k][i] = c.Beta2*a.v[k][i] + (1-c.Beta2)*g*g
 			m, v := a.m[k][i]/(1-math.Pow(c.Beta1, float64(t))), a.v[k][i]/(1-math.Pow(c.Beta2, float64(t)))
-			p[i] -= c.LR * m / (math.Sqrt(v) + epsilon)
+			p[i] -= c.LR * m / (math.Sqrt(v) + 1e-8)
 		}
 	}
 }

@@ -55,17 +55,11 @@ type Config struct {
 	Levels    score.Grid // of MDSM
 	Sigma0    float64    // of MDSM: the scale of the score that is matched
 
-	LR            float64
-	Schedule      optim.Kind // constant or cosine
-	ScheduleSteps int        // of a cosine
-	Beta1, Beta2  float64    // of Adam
+	optim.Scheduled
 
 	// SampleShare is the share of an EBM's sampler's 2,700 steps that are taken.
 	SampleShare float64
 }
-
-// epsilon is Adam's ε.
-const epsilon = 1e-8
 
 // Clone is a copy.
 func (c *Config) Clone() algo.Config {
@@ -75,14 +69,6 @@ func (c *Config) Clone() algo.Config {
 
 // ScoreLosses says that all losses are of scores.
 func (c *Config) ScoreLosses() bool { return true }
-
-func (c *Config) rate() optim.Schedule {
-	return optim.Schedule{Kind: c.Schedule, Base: c.LR, Steps: int64(c.ScheduleSteps)}
-}
-
-func (c *Config) adam() optim.PureAdam {
-	return optim.PureAdam{Beta1: c.Beta1, Beta2: c.Beta2, Eps: epsilon}
-}
 
 func (n Net) grbm() grbm.Size { return grbm.Size{Visible: n.C * n.H * n.W, Hidden: n.Hidden} }
 

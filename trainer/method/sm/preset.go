@@ -1,10 +1,6 @@
 package sm
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/model/score"
@@ -16,18 +12,8 @@ func Method() algo.Method {
 		Name:    "sm",
 		About:   "score matching of a Gaussian RBM (exact, sliced or denoising) or of a visible energy-based model (multiscale denoising)",
 		Presets: presets(),
-		Decode:  decode,
+		Decode:  algo.Decoder[Config]("sm"),
 	}
-}
-
-func decode(raw json.RawMessage) (algo.Config, error) {
-	c := new(Config)
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(c); err != nil {
-		return nil, fmt.Errorf("sm: settings: %w", err)
-	}
-	return c, nil
 }
 
 const mnistSteps = 100_000
@@ -48,7 +34,7 @@ func common() Config {
 	return Config{
 		Net:   Net{Kind: GRBM, Hidden: 400, Width: 64, Depth: 2},
 		Trace: Exact, Sigma: 0.3, Levels: score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, Sigma0: 0.1,
-		LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95,
+		Scheduled:   optim.Scheduled{LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95},
 		SampleShare: 1,
 	}
 }

@@ -1,16 +1,12 @@
 package sm
 
 import (
-	"encoding/json"
-	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
-	"ebtrain/trainer/algo"
-	"ebtrain/trainer/setting"
+	"ebtrain/trainer/algo/algotest"
 )
 
 func preset(t *testing.T, name string) *Config {
@@ -30,84 +26,6 @@ var published = map[string]data.Schema{
 	"mdsm-mnist":   {C: 1, H: 32, W: 32, DType: safetensors.U8},
 }
 
-// Every preset fits its data, is valid, survives JSON, builds a step for one and
-// for several ranks, and says what it reports.
-func TestPresets(t *testing.T) {
-	if got := len(Method().Presets); got != len(published) {
-		t.Errorf("%d presets, want %d", got, len(published))
-	}
-	for name, schema := range published {
-		c := preset(t, name)
-		if err := errors.Join(c.Fit(schema), c.Validate()); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		raw, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := Method().Decode(raw)
-		if err != nil || !reflect.DeepEqual(back, algo.Config(c)) {
-			t.Errorf("%s: %s is read as %+v (%v)", name, raw, back, err)
-		}
-		if back, ok := back.(algo.ScoreLosses); !ok || !back.ScoreLosses() {
-			t.Errorf("%s: does not say that its losses are of scores", name)
-		}
-		m := c.Model()
-		if got := m.Takes().Shape.Len(); got != schema.Elems() {
-			t.Errorf("%s: takes samples of %d values, want %d", name, got, schema.Elems())
-		}
-		for _, world := range []int{1, 4} {
-			g, _, err := m.Step(world, 25)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			for _, o := range g.Outputs() {
-				if got, want := g.Type(o.ID).Shape.Len(), len(m.Report()); got != want {
-					t.Errorf("%s: %s has %d entries, want %d", name, o.Name, got, want)
-				}
-			}
-		}
-	}
-	if _, err := Method().Decode(json.RawMessage(`{"Net": {}, "Wide": 3}`)); err == nil || !strings.Contains(err.Error(), "Wide") {
-		t.Errorf("a setting that nobody has: got %v", err)
-	}
-}
-
-// Settings keep their values through text, and those of a user arrive.
-func TestSettings(t *testing.T) {
-	for name := range published {
-		c, same := preset(t, name), preset(t, name)
-		var s setting.Set
-		c.Settings(&s)
-		for _, one := range s.All() {
-			if err := one.Set(one.String()); err != nil {
-				t.Errorf("%s: --%s %s: %v", name, one.Name, one, err)
-			}
-		}
-		if err := s.Finish(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if !reflect.DeepEqual(c, same) {
-			t.Errorf("%s: settings as they were make %+v of %+v", name, c, same)
-		}
-	}
-}
-
-// set is Settings of a preset, some of them given, and Finish.
-func set(c *Config, given map[string]string) error {
-	var s setting.Set
-	c.Settings(&s)
-	for _, one := range s.All() {
-		if text, ok := given[one.Name]; ok {
-			if err := one.Set(text); err != nil {
-				return err
-			}
-		}
-	}
-	return s.Finish()
-}
-
 func TestBadSettings(t *testing.T) {
 	for _, tt := range []struct {
 		preset, name, text, want string
@@ -123,13 +41,13 @@ func TestBadSettings(t *testing.T) {
 		{"mdsm-mnist", "schedule-steps", "0", "cosine schedule over at least one step"},
 		{"mdsm-mnist", "sample-share", "2", "want --sample-share above 0 and at most 1"},
 	} {
-		err := set(preset(t, tt.preset), map[string]string{tt.name: tt.text})
+		err := algotest.Given(preset(t, tt.preset), map[string]string{tt.name: tt.text})
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s with --%s %s: got %v, want an error with %q", tt.preset, tt.name, tt.text, err, tt.want)
 		}
 	}
 	c := preset(t, "mdsm-mnist")
-	if err := set(c, map[string]string{"objective": "ssm", "trace": "exact"}); err == nil || !strings.Contains(err.Error(), "--trace sliced") {
+	if err := algotest.Given(c, map[string]string{"objective": "ssm", "trace": "exact"}); err == nil || !strings.Contains(err.Error(), "--trace sliced") {
 		t.Errorf("an exact trace of a network: got %v", err)
 	}
 }
@@ -173,5 +91,14 @@ func TestBatchOfOne(t *testing.T) {
 	}
 	if _, _, err := preset(t, "sm-frey").Model().Step(1, 1); err != nil {
 		t.Errorf("one sample at one noise level: %v", err)
+	}
+}
+
+// All losses are of scores.
+func TestScores(t *testing.T) {
+	for name := range published {
+		if !preset(t, name).ScoreLosses() {
+			t.Errorf("%s: does not say that its losses are of scores", name)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/model/score"
 	"ebtrain/trainer/setting"
 )
@@ -16,7 +15,6 @@ const (
 func kinds() []Kind             { return []Kind{GRBM, EBM} }
 func objectives() []Objective   { return []Objective{SSM, DSM, MDSM} }
 func traces() []Trace           { return []Trace{Exact, Sliced} }
-func schedules() []optim.Kind   { return []optim.Kind{optim.Constant, optim.Cosine} }
 func spacings() []score.Spacing { return score.Spacings() }
 
 // Settings adds what a user may change.
@@ -38,11 +36,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("sigma0", &c.Sigma0, setting.Positive, "mdsm: scale of the score that is matched")
 
 	s.Place(setting.Optimisers)
-	s.Float("lr", &c.LR, setting.Positive, "learning rate")
-	setting.Word(s, "schedule", &c.Schedule, schedules(), "of the learning rate: constant, or cosine, which ends at 1e-6")
-	s.Int("schedule-steps", &c.ScheduleSteps, 0, 1<<30, "steps of a cosine schedule, whatever --steps says: a shorter run ends before its end")
-	s.Float("beta1", &c.Beta1, setting.Moment, "Adam's beta1")
-	s.Float("beta2", &c.Beta2, setting.Moment, "Adam's beta2")
+	c.Scheduled.Settings(s, "learning rate")
 
 	s.Then(c.Validate)
 }

@@ -55,7 +55,7 @@ func (t trainee) Feeder(p exec.Program) func(step int64, epoch int) {
 }
 
 func (c *Config) rates(step int64, epoch int) [2]float64 {
-	return optim.AdamRates(c.rate().Rate(step, epoch), c.Beta1, c.Beta2, step+1)
+	return optim.AdamRates(c.Rate().Rate(step, epoch), c.Beta1, c.Beta2, step+1)
 }
 
 // Step builds one training step for a rank that sees batch of world·batch
@@ -80,7 +80,7 @@ func (t trainee) build(c *nn.Context, batch int) {
 	key := c.Input(algo.InputKey, graph.KeyType)
 	loss := c.Mean(t.losses(c, d, v, key, key))
 	grads := ddp.Sync(c.Builder, c.World, "model", c.Grad(loss, state.P...))
-	t.cfg.adam().Step(c, state, grads, optim.Rows(c, inputRates, 1)[0]).Keep(c, optimiser, ps)
+	t.cfg.Pure().Step(c, state, grads, optim.Rows(c, inputRates, 1)[0]).Keep(c, optimiser, ps)
 	t.report(c, loss, grads)
 }
 

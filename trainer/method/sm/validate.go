@@ -3,35 +3,27 @@ package sm
 import (
 	"errors"
 	"fmt"
-	"slices"
 
+	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/setting"
 )
 
 // Validate says everything that is wrong with the settings.
 func (c *Config) Validate() error {
 	return errors.Join(
-		oneOf("model", c.Net.Kind, kinds()),
-		oneOf("objective", c.Objective, objectives()),
-		oneOf("trace", c.Trace, traces()),
-		oneOf("schedule", c.Schedule, schedules()),
+		setting.OneOf("model", c.Net.Kind, kinds()),
+		setting.OneOf("objective", c.Objective, objectives()),
+		setting.OneOf("trace", c.Trace, traces()),
+		setting.OneOf("schedule", c.Schedule, optim.Schedules()),
 		setting.Positive.Check("sigma", c.Sigma),
 		setting.Positive.Check("sigma0", c.Sigma0),
 		setting.Factor.Check("sample-share", c.SampleShare),
 		c.Levels.Validate(),
-		c.rate().Validate(),
-		c.adam().Validate(),
+		c.Rate().Validate(),
+		c.Pure().Validate(),
 		c.contradictions(),
 		c.Net.validate(),
 	)
-}
-
-// oneOf says that a word is not one of its setting's.
-func oneOf[T ~string](name string, got T, words []T) error {
-	if slices.Contains(words, got) {
-		return nil
-	}
-	return fmt.Errorf("unknown --%s %q: want %s", name, string(got), setting.Choices(words))
 }
 
 // contradictions are settings that are good by themselves only.

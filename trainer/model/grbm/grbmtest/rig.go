@@ -1,6 +1,6 @@
 // Package grbmtest is what tests of methods that train a Gaussian RBM share: a
-// rig that runs training steps on ranks in one process, the contracts of a
-// method as tests, the checkerboard, and the exact log-likelihood.
+// rig that runs training steps on ranks in one process, in float64 if that is
+// asked for, the checkerboard, and the exact log-likelihood.
 //
 // A Rig belongs to one goroutine.
 package grbmtest

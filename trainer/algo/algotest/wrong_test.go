@@ -1,0 +1,182 @@
+package algotest
+
+import (
+	"strings"
+	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/data"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/internal/toy"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/setting"
+)
+
+// The checks find what is wrong: each of these is the toy with one mistake.
+
+func good() toy.Config { return toy.Config{C: 2, H: 1, W: 3, LR: 0.05} }
+
+// unfed has a Feeder that fills nothing.
+type unfed struct{ toy.Config }
+
+func (unfed) Feeder(exec.Program) func(int64, int) { return func(int64, int) {} }
+
+// longer has a column that no step reports.
+type longer struct{ toy.Config }
+
+func (m longer) Report() []algo.Column { return append(m.Config.Report(), algo.Column{Name: "more"}) }
+
+// unstoppable has no column for the stop.
+type unstoppable struct{ toy.Config }
+
+func (unstoppable) Report() []algo.Column { return algo.Columns([]string{"a", "b", "c"}, "a") }
+
+// another is a step that adds a mean over samples to its one weight.
+type another struct {
+	toy.Config
+	loss func(c *nn.Context, images, key graph.ID) graph.ID
+}
+
+func (m another) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
+	c := nn.NewContext(nn.Train, world)
+	images := c.Input(algo.InputImages, graph.T(graph.F32, batch, m.C, m.H, m.W))
+	w := c.Weight("w", graph.D(), nn.Ones)
+	loss := m.loss(c, images, c.Input(algo.InputKey, graph.KeyType))
+	algo.WriteReport(c, []graph.ID{loss, c.Input(algo.InputStop, graph.T(graph.F32))}, []graph.ID{c.Zeros(graph.T(graph.F32))})
+	if world > 1 {
+		loss = c.AllReduce(collective.Mean, "w", loss)[0]
+	}
+	c.Set("w", c.Add(w, loss))
+	g, err := c.Commit()
+	return g, c.Variables(), err
+}
+
+func (another) Feeder(exec.Program) func(int64, int) { return func(int64, int) {} }
+
+// noise is the mean of the images with a draw for each.
+func noise(c *nn.Context, images, key graph.ID) graph.ID {
+	return c.Mean(c.Mul(images, c.Draw(key, graph.Normal, philox.Perturb, 0, c.Type(images))))
+}
+
+// byRank names draws by the place among the rank's own samples.
+func byRank(c *nn.Context, images, key graph.ID) graph.ID {
+	own := c.Concat(0, c.Slice(key, 0, 0, 2, 1), c.Zeros(graph.T(graph.I64, 1)))
+	return noise(c, images, own)
+}
+
+// writer changes the model when it is asked for codes.
+type writer struct{ toy.Config }
+
+func (m writer) Encode(n int) (*graph.Graph, error) {
+	c := nn.NewContext(nn.Eval, 1)
+	mean := c.Var("gauss.mean", graph.T(graph.F32, 6))
+	c.Assign(mean, c.Shift(mean, 1))
+	c.Output(algo.OutputCode, c.Zeros(graph.T(graph.F32, n, 6)))
+	return c.Commit()
+}
+
+// flat gives the latents of samples as samples.
+type flat struct{ toy.Config }
+
+func (m flat) Sample(mode nn.Mode, n int) (chain.Plan, error) {
+	p, err := m.SampleGiven(n)
+	p.Out = p.Vars[0].Name
+	return p, err
+}
+
+// shared is a config whose clone shares what is below.
+type shared struct {
+	toy.Config
+	Below *toy.Config
+}
+
+func (c *shared) Clone() algo.Config { d := *c; return &d }
+
+// deaf is a config with a setting that nobody keeps.
+type deaf struct{ toy.Config }
+
+func (c *deaf) Clone() algo.Config { d := *c; return &d }
+
+func (c *deaf) Settings(s *setting.Set) {
+	c.Config.Settings(s)
+	lost := 3
+	s.Int("lost", &lost, 1, 9, "nobody knows")
+}
+
+func TestWrongModels(t *testing.T) {
+	for name, tt := range map[string]struct {
+		model algo.Model
+		check func(rig) error
+		want  string
+	}{
+		"a Feeder that fills nothing": {unfed{good()}, rig.inputs, "nobody fills all of the input toy.rate"},
+		"a column too many":           {longer{good()}, rig.report, "want one output"},
+		"no column for the stop":      {unstoppable{good()}, rig.report, "want stop among them"},
+		"a stop that arrives":         {good(), rig.stops, ""},
+		"draws named by slot":         {another{good(), noise}, rig.ranksAgree, ""},
+		"draws named by rank":         {another{good(), byRank}, rig.ranksAgree, "rank 0 of 2 is not one rank"},
+		"draws by slot, bits":         {another{good(), noise}, rig.sameBits, ""},
+		"draws by rank, bits":         {another{good(), byRank}, rig.sameBits, ""}, // the virtual ranks are the same on any number: only ranksAgree sees it
+	} {
+		expect(t, name, tt.check(newRig(t.Context(), tt.model)), tt.want)
+	}
+}
+
+func TestWrongCapabilities(t *testing.T) {
+	for name, tt := range map[string]struct {
+		model      algo.Model
+		capability string
+		want       string
+	}{
+		"an encoder that trains": {writer{good()}, "codes", "assigns 1 variables"},
+		"latents as samples":     {flat{good()}, "samples", "want numbers of the shape [3 2 1 3]"},
+		"samples":                {good(), "samples", ""},
+	} {
+		r := newRig(t.Context(), tt.model)
+		u, err := r.trained(newBackend(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, c := range capabilities(tt.model) {
+			if c.name == tt.capability {
+				found = true
+				expect(t, name, u.use(c), tt.want)
+			}
+		}
+		if !found {
+			t.Errorf("%s: nobody checks %s", name, tt.capability)
+		}
+	}
+}
+
+func TestWrongConfigs(t *testing.T) {
+	c := good()
+	for name, tt := range map[string]struct {
+		config algo.Config
+		check  func(fitted) error
+		want   string
+	}{
+		"a clone":                    {&c, shares, ""},
+		"a clone that shares":        {&shared{good(), &toy.Config{}}, shares, "with its clone"},
+		"a setting that goes astray": {&deaf{good()}, arrive, "--lost 4 changes nothing"},
+	} {
+		expect(t, name, tt.check(fitted{config: tt.config}), tt.want)
+	}
+	m := toy.Method()
+	some := map[string]data.Schema{"toy-any": {C: 1, H: 1, W: 2}}
+	expect(t, "the toy", names(m, some), "")
+	m.Presets = append(m.Presets, algo.Preset{Name: "any", About: "x", Config: &c, Batch: 1, Steps: 1})
+	expect(t, "a preset of no method", names(m, some), "any: want toy, or a kind of it")
+}
+
+func expect(t *testing.T, name string, err error, want string) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("%s: got %v, want an error with %q", name, err, want)
+	}
+}

@@ -1,0 +1,38 @@
+package algo
+
+import (
+	"fmt"
+
+	"ebtrain/data"
+)
+
+// Kinds says to a user whose data do not fit which presets of a method take them:
+// a model is set up for vectors (1×1×d) of any length, or for pictures.
+type Kinds struct{ Vectors, Pictures string }
+
+// IsVector says whether samples of so many channels and rows are vectors.
+func IsVector(c, h int) bool { return c == 1 && h == 1 }
+
+// Fit says that data are not of the kind that a model of (c, h) is set up for.
+func (k Kinds) Fit(c, h int, d data.Schema) error {
+	switch mine, theirs := IsVector(c, h), IsVector(d.C, d.H); {
+	case mine && !theirs:
+		return fmt.Errorf("this preset trains on vectors (1x1xd), not on pictures: give --data of vectors (checkerboard), or take a preset for pictures (%s)", k.Pictures)
+	case !mine && theirs:
+		return fmt.Errorf("this preset trains on pictures, not on vectors (1x1xd): give --data of pictures (frey), or take a preset for vectors (%s)", k.Vectors)
+	}
+	return nil
+}
+
+// FitSquare says that data are not what the networks of --model take: square
+// pictures that can be halved three times.
+func (k Kinds) FitSquare(model string, d data.Schema) error {
+	switch {
+	case IsVector(d.C, d.H):
+		return fmt.Errorf("--model %s takes pictures, not vectors (1x1xd): give --data of pictures, or take a preset for vectors (%s)", model, k.Vectors)
+	case d.H != d.W || d.H%8 != 0:
+		side := (max(d.H, d.W) + 7) / 8 * 8
+		return &Misfit{What: "--model " + model, H: side, W: side}
+	}
+	return nil
+}

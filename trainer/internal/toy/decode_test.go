@@ -1,0 +1,18 @@
+package toy
+
+import (
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/algo"
+)
+
+func TestDecoder(t *testing.T) {
+	decode := algo.Decoder[Config]("toy")
+	if c, err := decode([]byte(`{"LR": 0.5, "W": 3}`)); err != nil || *c.(*Config) != (Config{LR: 0.5, W: 3}) {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	if c, err := decode([]byte(`{"LR": 0.5, "Wide": 3}`)); c != nil || err == nil || !strings.Contains(err.Error(), "not the settings of toy") || !strings.Contains(err.Error(), "Wide") {
+		t.Errorf("settings of another method: got %+v, %v", c, err)
+	}
+}
