@@ -122,13 +122,13 @@ func normalises(u user, s algo.Normalised) error {
 		}
 	}
 	z, err := s.LogZ(algo.LogZOptions{Chains: chains, Steps: 3})
-	switch {
-	case err != nil && errExact != nil:
-		return errors.Join(err, errExact)
-	case err != nil || z.Exact:
-		return nil // what is known need not be estimated
+	if err == nil && !z.Exact {
+		return u.draws(z.Plan, nil, []int{chains}, nothing)
 	}
-	return u.draws(z.Plan, nil, []int{chains}, nothing)
+	if errExact == nil { // what is known need not be estimated
+		return nil
+	}
+	return errors.Join(err, errExact)
 }
 
 // hypergradient: J, and for variables of the model an output of their type,

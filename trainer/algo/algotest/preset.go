@@ -103,8 +103,12 @@ func builds(f fitted) error {
 	if err != nil {
 		return err
 	}
-	if again, err := json.Marshal(back); err != nil || !bytes.Equal(again, raw) || !reflect.DeepEqual(back, f.config) {
-		return fmt.Errorf("%s is read back as %s (%v)", raw, again, err)
+	again, err := json.Marshal(back)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, raw) || !reflect.DeepEqual(back, f.config) {
+		return fmt.Errorf("%s is read back as %s", raw, again)
 	}
 	m := f.config.Model()
 	if got, want := m.Takes().Shape, graph.D(f.data.C, f.data.H, f.data.W); got != want {

@@ -87,7 +87,7 @@ func TestDenoisingByHand(t *testing.T) {
 	const batch, steps = 5, 4
 	c := tinyMachine(func(*Config) {})
 	x := samples(c, batch)
-	reports, vars := train(t, c, 1, steps, x)
+	reports, vars := train(t, c, steps, x)
 
 	b := context64(1)
 	c.density().declare(b)

@@ -34,7 +34,7 @@ func TestGradients(t *testing.T) {
 			if err := nn.Initialise(vars, c.Variables(), testSeed); err != nil {
 				t.Fatal(err)
 			}
-			in := inputs(cfg, 0, 0, samples(cfg, batch))
+			in := inputs(cfg, 0, samples(cfg, batch))
 			out, err := ddptest.Run(g, vars, nil, in)
 			if err != nil {
 				t.Fatal(err)

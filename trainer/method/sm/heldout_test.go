@@ -15,7 +15,7 @@ func TestHeldOutLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const n = 4
 			x := samples(cfg, n)
-			reports, _ := train(t, cfg, 1, 1, x)
+			reports, _ := train(t, cfg, 1, x)
 			g, err := cfg.Model().(algo.Losing).Loss(n)
 			if err != nil {
 				t.Fatal(err)

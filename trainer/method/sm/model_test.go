@@ -121,7 +121,7 @@ func TestMachine(t *testing.T) {
 	}
 	machine := rbm{numbers(t, vars, names[0]), numbers(t, vars, names[1]), numbers(t, vars, names[2]), numbers(t, vars, names[3])}
 	log := machine.logLikelihood(x)
-	report, err := ddptest.Run(step, vars, nil, inputs(c, 0, 0, x))
+	report, err := ddptest.Run(step, vars, nil, inputs(c, 0, x))
 	if err != nil {
 		t.Fatal(err)
 	}

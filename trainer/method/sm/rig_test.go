@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"ebtrain/collective"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -59,47 +58,34 @@ func samples(c *Config, n int) []float64 {
 	return x
 }
 
-// inputs are those of a step for a rank whose samples begin at first.
-func inputs(c *Config, step, first int, x []float64) ddptest.Values {
+// inputs are those of a step.
+func inputs(c *Config, step int, x []float64) ddptest.Values {
 	rates := c.rates(int64(step), 0)
 	return ddptest.Values{
-		algo.InputImages: x, algo.InputKey: {testSeed, float64(step), float64(first)}, algo.InputStop: {0}, inputRates: rates[:],
+		algo.InputImages: x, algo.InputKey: {testSeed, float64(step), 0}, algo.InputStop: {0}, inputRates: rates[:],
 	}
 }
 
-// train takes steps on world ranks with the same samples at each, and returns
-// rank 0's reports and variables, in F64.
-func train(t *testing.T, c *Config, world, steps int, x []float64) (reports [][]float64, vars exec.Vars) {
+// train takes steps on one rank with the same samples at each, and returns the
+// reports and the variables, in F64.
+func train(t *testing.T, c *Config, steps int, x []float64) (reports [][]float64, vars exec.Vars) {
 	t.Helper()
-	share := len(x) / world
-	batch := share / (c.Net.C * c.Net.H * c.Net.W)
-	err := ddptest.Each(world, func(rank int, comm collective.Comm) error {
-		b := context64(world)
-		trainee{*c}.build(b, batch)
-		g, err := b.Commit()
-		if err != nil {
-			return err
-		}
-		mine := ddptest.NewVars()
-		if err := nn.Initialise(mine, b.Variables(), testSeed); err != nil {
-			return err
-		}
-		for i := range steps {
-			out, err := ddptest.Run(g, mine, comm, inputs(c, i, rank*batch, x[rank*share:(rank+1)*share]))
-			if err != nil {
-				return err
-			}
-			if rank == 0 {
-				reports = append(reports, out[algo.OutputReport])
-			}
-		}
-		if rank == 0 {
-			vars = mine
-		}
-		return nil
-	})
+	b := context64(1)
+	trainee{*c}.build(b, len(x)/(c.Net.C*c.Net.H*c.Net.W))
+	g, err := b.Commit()
 	if err != nil {
 		t.Fatal(err)
+	}
+	vars = ddptest.NewVars()
+	if err := nn.Initialise(vars, b.Variables(), testSeed); err != nil {
+		t.Fatal(err)
+	}
+	for i := range steps {
+		out, err := ddptest.Run(g, vars, nil, inputs(c, i, x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports = append(reports, out[algo.OutputReport])
 	}
 	return reports, vars
 }

@@ -11,8 +11,8 @@ func TestNoiseBelongsToThePlace(t *testing.T) {
 	x := samples(c, 4)
 	n := len(x) / 4
 	turned := append(append([]float64(nil), x[n:]...), x[:n]...)
-	a, _ := train(t, c, 1, 1, x)
-	b, _ := train(t, c, 1, 1, turned)
+	a, _ := train(t, c, 1, x)
+	b, _ := train(t, c, 1, turned)
 	if a[0][0] == b[0][0] {
 		t.Errorf("the loss is %v whatever the order of the samples", a[0][0])
 	}
