@@ -78,7 +78,11 @@ func (m *Member) live(name string, c net.Conn) {
 		m.lives[name] = l
 	}
 	if m.closing || l.left || l.conn != nil {
+		leaving := m.closing
 		m.mu.Unlock()
+		if leaving { // its end is no death
+			_, _ = c.Write([]byte{sayLeave})
+		}
 		_ = c.Close()
 		return
 	}
