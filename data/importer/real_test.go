@@ -13,7 +13,7 @@ func real(t *testing.T, path string) string {
 	t.Helper()
 	p := filepath.Join("..", "..", "..", "shared", "data", path)
 	if _, err := os.Stat(p); err != nil {
-		t.Skipf("real data is absent: %v", err)
+		t.Skipf("needs real data, which are no part of the repository: %v", err)
 	}
 	return p
 }

@@ -245,7 +245,7 @@ func real(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "data", path))
 	if err != nil {
-		t.Skipf("real data is absent: %v", err)
+		t.Skipf("needs real data, which are no part of the repository: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {

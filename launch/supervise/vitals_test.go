@@ -58,7 +58,7 @@ func TestLookAt(t *testing.T) {
 	path := t.TempDir() + "/a) T 1"
 	b, err := os.ReadFile("/bin/sleep")
 	if err != nil {
-		t.Skip("needs /bin/sleep, to look at")
+		t.Skip("needs /bin/sleep, to run it under a misleading name")
 	}
 	if err := os.WriteFile(path, b, 0o755); err != nil {
 		t.Fatal(err)
