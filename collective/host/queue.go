@@ -16,7 +16,7 @@ type item struct {
 // allocation is a call of Alloc.
 type allocation struct {
 	n   int
-	mem []byte // the result
+	mem collective.Vec // the result
 }
 
 // never is the number of a collective that was started after Close.
