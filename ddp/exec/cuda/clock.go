@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 
 // clock are timed events around the steps of a run.
 type clock struct {
-	base  time.Time         // of the host, just before marks[0] was queued on an idle device
-	marks []*driver.Event   // before step i, and after the last
+	base  time.Time          // of the host, just before marks[0] was queued on an idle device
+	marks []*driver.Event    // before step i, and after the last
 	comms [][2]*driver.Event // around collectives, by number
 }
 
@@ -70,7 +71,7 @@ func (p *program) timed(f *flight) (err error) {
 	}
 	for i := range p.steps {
 		s := &p.steps[i]
-		if err := f.halted(); err != nil {
+		if err := context.Cause(f.ctx); err != nil {
 			return p.named(s, err)
 		}
 		if err := errors.Join(p.around(i), main.Record(p.clock.marks[i+1])); err != nil {

@@ -32,7 +32,6 @@
 package cuda
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -118,11 +117,12 @@ type Backend struct {
 	once  sync.Once
 	err   error // of closing
 
-	mu      sync.Mutex // guards the following
-	vars    []*variables
-	memory  map[driver.Ptr]holding
-	modules map[string]*module
-	reduced []collective.Comm
+	mu       sync.Mutex // guards the following
+	vars     []*variables
+	memory   map[driver.Ptr]holding
+	modules  map[string]*module
+	reduced  []collective.Comm
+	compiled []compiled
 
 	transfer sync.Mutex // guards bounce
 	bounce   *driver.Pinned
@@ -240,5 +240,3 @@ func (b *Backend) release() error {
 }
 
 var _ exec.Backend = (*Backend)(nil)
-
-var _ = context.Background

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -150,7 +151,7 @@ func (b *Backend) compile(entry, source string) (*module, error) {
 	}
 	f, err := m.Function(entry)
 	if err != nil {
-		return nil, joined(err, m.Close())
+		return nil, errors.Join(err, m.Close())
 	}
 	return &module{m, f}, nil
 }
@@ -213,5 +214,5 @@ func (p *program) start(op plan.Start) work {
 }
 
 func (b *begin) enqueue(s *driver.Stream) error { return b.p.reduce(s, b.req) }
-func (b *begin) launches() int                   { return 1 }
-func (b *begin) String() string                  { return b.req.String() }
+func (b *begin) launches() int                  { return 1 }
+func (b *begin) String() string                 { return b.req.String() }

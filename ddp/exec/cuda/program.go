@@ -49,6 +49,10 @@ type program struct {
 	stats exec.Stats
 	ops   []exec.OpStats // by step
 	ended time.Time      // when the last run ended
+
+	collectives int
+	moved       []int64         // bytes, by collective
+	ctx         context.Context // of the run that is being queued
 }
 
 // step is a step of the plan as the device does it.
@@ -63,37 +67,20 @@ type step struct {
 // work is something that can be put onto a stream.
 type work interface {
 	enqueue(s *driver.Stream) error
+	// launches is the number of kernels and collectives.
+	launches() int
+	String() string
 }
 
 // flight is a run that is queued.
 type flight struct {
 	slot   *slot
-	ctx    context.Context // of Launch
-	queued chan error      // its work is on the streams, or cannot be
+	ctx    context.Context // ends with that of Launch, and when nobody wants its results
+	end    context.CancelCauseFunc
+	queued chan error // its work is on the streams, or cannot be
 	trace  func(exec.Event)
-	began  time.Time
-	halt   chan struct{} // closed when nobody wants its results
-	stop   sync.Once
-	cause  error // of the halt
 	timed  bool
-}
-
-// end tells the run to stop at its next step.
-func (f *flight) end(cause error) {
-	f.stop.Do(func() { f.cause = cause; close(f.halt) })
-}
-
-// halted is why the run is to stop, nil if it is not.
-func (f *flight) halted() error {
-	select {
-	case <-f.halt:
-		return f.cause
-	default:
-	}
-	if f.ctx.Err() != nil {
-		return context.Cause(f.ctx)
-	}
-	return nil
+	began  time.Time
 }
 
 // Depth is 2: the device computes one run while the next one is queued.
@@ -128,7 +115,8 @@ func (p *program) Launch(ctx context.Context) error {
 	if s.in != nil {
 		p.in.gather(s.in.Bytes(), p.inputs)
 	}
-	f := &flight{slot: s, ctx: ctx, queued: make(chan error, 1), halt: make(chan struct{}), began: time.Now()}
+	f := &flight{slot: s, queued: make(chan error, 1), began: time.Now()}
+	f.ctx, f.end = context.WithCancelCause(ctx)
 	if p.tracer != nil {
 		f.trace = p.tracer()
 	}
@@ -159,6 +147,7 @@ func (p *program) Wait(ctx context.Context) error {
 var errOver = errors.New("a run before it failed")
 
 func (p *program) pop() {
+	p.queue[0].end(nil)
 	p.queue = append(p.queue[:0], p.queue[1:]...)
 	p.first = (p.first + 1) % depth
 }
@@ -197,15 +186,14 @@ func (p *program) queued(ctx context.Context, f *flight) error {
 	case <-ctx.Done():
 		f.end(context.Cause(ctx))
 	case <-f.ctx.Done():
-		f.end(context.Cause(f.ctx))
 	}
 	if p.collective() {
-		p.comm.Abort(f.cause)
+		p.comm.Abort(context.Cause(f.ctx))
 	}
 	if err := <-f.queued; err != nil {
 		return err
 	}
-	return p.cut(f, f.cause)
+	return p.cut(f, context.Cause(f.ctx))
 }
 
 // arrive waits until the device has done it.

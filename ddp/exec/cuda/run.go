@@ -15,6 +15,7 @@ const patience = 30 * time.Second
 // enqueue puts a run onto the streams. Where it cannot, the group ends, as the other
 // ranks would wait for this one's part, and what is queued is left to end.
 func (p *program) enqueue(f *flight) error {
+	p.ctx = f.ctx
 	err := p.put(f)
 	if err == nil {
 		p.warm = true
@@ -38,7 +39,7 @@ func (p *program) enqueue(f *flight) error {
 
 // put puts all of a run onto the streams.
 func (p *program) put(f *flight) error {
-	if err := f.halted(); err != nil {
+	if err := context.Cause(f.ctx); err != nil {
 		return p.named(nil, err)
 	}
 	if err := p.begin(f); err != nil {
@@ -129,7 +130,7 @@ func (p *program) each(f *flight, s *schedule) error {
 		return p.named(nil, err)
 	}
 	for i := range p.steps {
-		if err := f.halted(); err != nil {
+		if err := context.Cause(f.ctx); err != nil {
 			return p.named(&p.steps[i], err)
 		}
 		if err := p.step(s, i); err != nil {
