@@ -119,7 +119,7 @@ func Open(c Config) (exec.Backend, error) {
 	case c.Device == "cuda":
 		return nil, fmt.Errorf("--device cuda: %w: use --device cpu, or auto", absent)
 	case c.Precision == TF32:
-		return nil, errTF32("auto", fmt.Sprintf(" (%v)", absent))
+		return nil, errTF32("auto", " here ("+short(absent)+")")
 	}
 	host, err := openCPU(c)
 	if err != nil {
@@ -136,7 +136,7 @@ type instead struct {
 
 // Notice says why it is no GPU, and what the CPU's own has to say.
 func (i instead) Notice() string {
-	s := fmt.Sprintf("no GPU: %v", i.absent)
+	s := short(i.absent)
 	if n, ok := i.Backend.(interface{ Notice() string }); ok && n.Notice() != "" {
 		s = n.Notice() + "; " + s
 	}

@@ -46,3 +46,13 @@ func openGPU(c Config) (b exec.Backend, absent, err error) {
 	}
 	return gpu{g}, nil, nil
 }
+
+// short is why there is no GPU, in few words where that is no news.
+func short(absent error) string {
+	for _, none := range []error{driver.ErrNoCgo, driver.ErrNoDriver} {
+		if errors.Is(absent, none) {
+			return none.Error()
+		}
+	}
+	return absent.Error()
+}

@@ -29,4 +29,3 @@ func (l *libraries) choose(p *program, o exec.Options) ([]*chosen, error) {
 
 // heavy is the work of a step that a library does.
 func (p *program) heavy(s *plan.Step, c *chosen) work { return nil }
-
