@@ -18,9 +18,6 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// workspaceAlign is what cuBLASLt wants of a workspace's address.
-const workspaceAlign = 256
-
 // takes says whether cuBLASLt is asked for a problem at all: operands of one type, a
 // result of theirs or, of bfloat16 operands, in float32; extents that fit its numbers.
 func takes(p linalg.Product) bool {
@@ -122,17 +119,11 @@ func (m *product) release() error {
 
 func (m *product) String() string { return m.name }
 
-// Workspace leaves room to align it.
-func (m *product) Workspace() int64 {
-	if m.work == 0 {
-		return 0
-	}
-	return m.work + workspaceAlign - linalg.Align
-}
+func (m *product) Workspace() int64 { return linalg.Room(m.work) }
 
 // Enqueue puts a run onto the stream.
 func (m *product) Enqueue(s *cuda.Stream, o linalg.Operands, work cuda.Ptr) error {
-	work = (work + workspaceAlign - 1) &^ (workspaceAlign - 1)
+	work = linalg.Start(work)
 	wide := C.int(0)
 	if m.p.T.A == graph.F64 {
 		wide = 1

@@ -93,7 +93,7 @@ func (p *plan) String() string {
 	return s.String()
 }
 
-func (p *plan) Workspace() int64 { return p.work }
+func (p *plan) Workspace() int64 { return linalg.Room(p.work) }
 
 // Enqueue puts a run onto the stream.
 func (p *plan) Enqueue(s *cuda.Stream, o linalg.Operands, work cuda.Ptr) error {
@@ -118,7 +118,7 @@ func (p *plan) run(s *cuda.Stream, o linalg.Operands, work cuda.Ptr) error {
 		places = [...]C.uint64_t{C.uint64_t(o.A), C.uint64_t(o.Dst), C.uint64_t(o.B)}
 	}
 	var why C.eb_why
-	status := C.eb_cudnn_run(l.api, C.uintptr_t(h), C.uintptr_t(p.desc), 3, &ids[0], &places[0], C.uint64_t(work), &why)
+	status := C.eb_cudnn_run(l.api, C.uintptr_t(h), C.uintptr_t(p.desc), 3, &ids[0], &places[0], C.uint64_t(linalg.Start(work)), &why)
 	return l.check(status, &why, "a run of "+p.String())
 }
 

@@ -31,8 +31,24 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// Align is the alignment in bytes of operands, results and workspaces.
-const Align = 64
+// Align is the alignment in bytes of operands, results and workspaces; libraries want
+// more of workspaces (see Room).
+const (
+	Align     = 64
+	workAlign = 256
+)
+
+// Room is the size of a workspace in which n bytes can lie as libraries want them,
+// and Start where they lie in it.
+func Room(n int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	return n + workAlign - Align
+}
+
+// Start is documented with Room.
+func Start(work cuda.Ptr) cuda.Ptr { return (work + workAlign - 1) &^ (workAlign - 1) }
 
 // Library prepares candidates.
 type Library interface {
