@@ -29,7 +29,7 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 	if o.Vars != nil && (!ok || vars.b != p.b) {
 		return fmt.Errorf("the variables belong to another backend (%T)", o.Vars)
 	}
-	p.plan = plan.New(g, p.b.planned(o, vars))
+	p.plan = plan.New(g, p.b.options(o, vars))
 	if err := p.bind(vars); err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 	return p.makeEvents()
 }
 
-// planned are the options of a program's plan.
-func (b *Backend) planned(o exec.Options, vars *variables) plan.Options {
+// options are the options of a program's plan.
+func (b *Backend) options(o exec.Options, vars *variables) plan.Options {
 	po := plan.Options{
 		Name: o.Name, World: 1, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic,
 		WeightsLast: true, BF16Images: b.c.Precision == BF16, Apart: apart,

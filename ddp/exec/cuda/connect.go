@@ -33,7 +33,7 @@ func (b *Backend) Connect(ctx context.Context, host collective.Comm) (collective
 	s := &staged{Comm: host, b: b}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.reduced = append(b.reduced, s)
+	b.reduced, b.host = append(b.reduced, s), host
 	return s, nil
 }
 

@@ -91,6 +91,9 @@ type Config struct {
 	// Choices is the file that keeps which of the libraries' kernels were chosen, so
 	// that a run that goes on there has the same bits; "" keeps none.
 	Choices string
+	// Cache is the file that keeps them for all runs on machines like this one; ""
+	// keeps none.
+	Cache string
 	// Say is told what people should know, a sentence each; nil tells nobody.
 	Say func(string)
 }
@@ -121,8 +124,10 @@ type Backend struct {
 	vars     []*variables
 	memory   map[driver.Ptr]holding
 	modules  map[string]*module
-	reduced  []collective.Comm
 	compiled []compiled
+	casts    map[castKey]*plainKernel
+	reduced  []collective.Comm
+	host     collective.Comm // what Connect was given
 
 	transfer sync.Mutex // guards bounce
 	bounce   *driver.Pinned
@@ -136,7 +141,7 @@ func New(c Config) (_ *Backend, err error) {
 	if c.Say == nil {
 		c.Say = func(string) {}
 	}
-	b := &Backend{c: c, memory: map[driver.Ptr]holding{}, modules: map[string]*module{}, calls: make(chan func(), 16), done: make(chan struct{})}
+	b := &Backend{c: c, memory: map[driver.Ptr]holding{}, modules: map[string]*module{}, casts: map[castKey]*plainKernel{}, calls: make(chan func(), 16), done: make(chan struct{})}
 	go b.serve()
 	defer func() {
 		if err != nil {
@@ -166,7 +171,7 @@ func New(c Config) (_ *Backend, err error) {
 	if b.bounce, err = b.dev.AllocPinned(bounceBytes); err != nil {
 		return nil, err
 	}
-	if b.libs, err = openLibraries(b.dev, c.Plain, c.Say); err != nil {
+	if b.libs, err = b.openLibraries(); err != nil {
 		return nil, err
 	}
 	return b, nil

@@ -10,13 +10,14 @@ import (
 	"ebtrain/collective"
 	driver "ebtrain/collective/cuda"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cuda/choose"
 	"ebtrain/ddp/exec/cuda/kernel"
 	"ebtrain/ddp/exec/plan"
 )
 
 // jobs says how each step is done, before the plan's memory is laid out, and how much
 // scratch memory it needs: what a library chose, nil for a kernel of package kernel.
-func (p *program) jobs(o exec.Options) ([]*chosen, error) {
+func (p *program) jobs(o exec.Options) ([]choose.Kernel, error) {
 	list, err := p.b.libs.choose(p, o)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (p *program) jobs(o exec.Options) ([]*chosen, error) {
 }
 
 // makeSteps makes what is launched for every step of the allocated plan.
-func (p *program) makeSteps(jobs []*chosen) error {
+func (p *program) makeSteps(jobs []choose.Kernel) error {
 	launches := make([][]kernel.Launch, len(p.plan.Steps))
 	sources := map[string]string{} // by entry
 	for i := range p.plan.Steps {

@@ -173,5 +173,5 @@ func (p *program) heavy(s *plan.Step, k choose.Kernel) work {
 }
 
 func (h *heavy) enqueue(s *driver.Stream) error { return h.k.Enqueue(s, h.o, h.work) }
-func (h *heavy) launches() int                   { return 1 }
-func (h *heavy) String() string                  { return h.k.String() }
+func (h *heavy) launches() int                  { return 1 }
+func (h *heavy) String() string                 { return h.k.String() }
