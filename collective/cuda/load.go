@@ -133,7 +133,7 @@ func (l *loader) allowed(major int) func(int) bool {
 	if major != 0 {
 		return func(m int) bool { return m == major }
 	}
-	return func(m int) bool { // asked for no library that comes without versions of CUDA, as the driver does
+	return func(m int) bool {
 		newest := l.newest()
 		return newest == 0 || m <= newest
 	}
