@@ -43,8 +43,8 @@ func (in *Inside) Do(ctx context.Context, req collective.Request) error {
 // Over makes a second group of the same ranks, with connections of its own, whose
 // vectors lie in d's memory. All ranks call it between the same two collectives
 // of c. A rank that has not come to a collective of the new group within limit
-// ends that group, and is named; 0 is no limit. Neither group knows of the end of
-// the other: see Failed.
+// ends it, and is named; 0 is no limit. The failure of either group is that of
+// both.
 func (c *Comm) Over(ctx context.Context, d Device, limit time.Duration) (*Comm, error) {
 	cfg := c.cfg
 	cfg.Job = fmt.Sprintf("%s, device %d", cfg.Job, c.overs.Add(1))
@@ -60,7 +60,39 @@ func (c *Comm) Over(ctx context.Context, d Device, limit time.Duration) (*Comm, 
 	}
 	o := unbegun(cfg, p)
 	o.begin(newDeviceMover(o, d, limit), false)
+	go o.share(c)
 	return o, nil
+}
+
+// share makes the failure of one group that of the other, until o is closed.
+func (o *Comm) share(c *Comm) {
+	select {
+	case <-o.Failed():
+		c.Abort(o.Failure())
+	case <-c.Failed():
+		o.Abort(c.Failure())
+	case <-o.released:
+	}
+}
+
+// Within is a collective that asks of every rank's f what it likes: f is called
+// in the order of Start, when all ranks have come to it. Its error ends the group. Only a group that Over has made has it.
+func (c *Comm) Within(ctx context.Context, label string, f func(in *Inside) error) error {
+	req := collective.Request{Kind: collective.Barrier, Label: label}
+	if _, ok := c.mover.(*deviceMover); !ok {
+		return fmt.Errorf("%w: %s inside a group over no device", collective.ErrInvalid, label)
+	}
+	return c.runner.WaitFor(ctx, ticket(c.runner.put(item{req: req, within: f}), req))
+}
+
+// within is the collective of Within.
+func (m *deviceMover) within(ctx context.Context, it item) error {
+	m.begin(it.seq, it.req)
+	m.mine.root = 1 // no barrier is the same
+	if err := m.agree(ctx, m.mine, it.req); err != nil {
+		return err
+	}
+	return it.within(&m.in)
 }
 
 // deviceMover leaves the data to a Device: it compares what the ranks start,

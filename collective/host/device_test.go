@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -77,8 +78,8 @@ func openOver(ctx context.Context, c *host.Comm, err error) (collective.Comm, er
 	return c.Over(ctx, apart{}, time.Minute)
 }
 
-// TestLateRankIsNamed: who has not come within the limit ends the group over a
-// device, by name, on one host and on several; the group below goes on.
+// TestLateRankIsNamed: who has not come within the limit ends both groups, by
+// name, on one host and on several.
 func TestLateRankIsNamed(t *testing.T) {
 	for _, hosts := range []string{"1", "2", "4"} {
 		t.Run("hosts="+hosts, func(t *testing.T) {
@@ -103,9 +104,74 @@ func TestLateRankIsNamed(t *testing.T) {
 			if err := c.Failure(); !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want an abort that says %s", err, want)
 			}
-			if err := below[1].(*host.Comm).Failure(); err != nil {
-				t.Errorf("the group below failed too: %v", err)
+			err := collective.Do(t.Context(), below[0], collective.Request{Kind: collective.Barrier})
+			if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), want) {
+				t.Errorf("the group below ended with %v, want the same", err)
 			}
 		})
+	}
+}
+
+// TestEitherFailsBoth: an abort of the group below ends the one over it, with
+// its cause, and not the other ranks' words twice.
+func TestEitherFailsBoth(t *testing.T) {
+	below := group(t, 3, host.Config{})
+	comms := over(t, below, 0)
+	cause := errors.New("the cause")
+	below[1].Abort(cause)
+	for r, c := range comms {
+		err := collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier})
+		if !errors.Is(err, collective.ErrAborted) || errors.Is(err, cause) != (r == 1) {
+			t.Errorf("rank %d: got %v, want an abort", r, err)
+		}
+		if n := strings.Count(err.Error(), "collective: group aborted"); n != 1 {
+			t.Errorf("rank %d says %d times that the group was aborted: %v", r, n, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWithin: what a Device's owner asks inside comes in the order of Start, and
+// its error is every rank's end.
+func TestWithin(t *testing.T) {
+	comms := over(t, group(t, 3, host.Config{}), 0)
+	odd := errors.New("odd")
+	errs := make(chan error, len(comms))
+	for r, c := range comms {
+		go func() {
+			errs <- func() error {
+				first := c.Start(collective.Request{Kind: collective.Barrier})
+				got := []int64{int64(r)}
+				err := c.(*host.Comm).Within(t.Context(), "sum", func(in *host.Inside) error {
+					return in.Do(t.Context(), collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(got)})
+				})
+				if err := errors.Join(first.Wait(t.Context()), err); err != nil || got[0] != 3 {
+					return fmt.Errorf("sum %d, %w", got[0], err)
+				}
+				err = c.(*host.Comm).Within(t.Context(), "fails", func(*host.Inside) error {
+					if r == 1 {
+						return odd
+					}
+					return nil
+				})
+				if errors.Is(err, odd) != (r == 1) {
+					return fmt.Errorf("got %w", err)
+				}
+				if err := collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier}); !errors.Is(err, collective.ErrAborted) {
+					return fmt.Errorf("after the failure: %w", err)
+				}
+				return nil
+			}()
+		}()
+	}
+	for range comms {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, c := range comms {
+		_ = c.Close() // of a group that has failed
 	}
 }

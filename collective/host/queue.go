@@ -8,9 +8,10 @@ import (
 
 // item is a collective that was started and is not over.
 type item struct {
-	seq   uint64
-	req   collective.Request
-	alloc *allocation // instead of a request, for Alloc
+	seq    uint64
+	req    collective.Request
+	alloc  *allocation         // instead of a request, for Alloc
+	within func(*Inside) error // besides a request, for Within
 }
 
 // allocation is a call of Alloc.

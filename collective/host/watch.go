@@ -24,6 +24,12 @@ func (c *Comm) Failure() error {
 // Drain waits until everything that was started is over, and is how it ended.
 func (c *Comm) Drain(ctx context.Context) error { return c.runner.drain(ctx) }
 
+// Idle says whether everything that was started is over.
+func (c *Comm) Idle() bool { return c.runner.idle() }
+
+// Recorder is the flight recorder, for what goes past the queue.
+func (c *Comm) Recorder() *collective.Recorder { return c.recorder }
+
 // Missing are the ranks that have not come to the collective that this rank
 // waits in, as far as it can know: those of its host, and, for the first rank of
 // a host, the first ranks of others.
