@@ -111,7 +111,7 @@ func finishLaunch(entries []finishing) (Launch, error) {
 	const i64 r = (i64)(BID - e->first) * (%[1]d / T) + TID / T;
 	const i64 base = finishOffset(r, e->nkept, e->kept, e->keptStride);
 	const i64 terms = r < e->results ? e->terms : 0;
-	i64 l = e->how == 2 ? (i64)1 << 63 : 0;
+	i64 l = e->how == 2 ? (i64)((u64)1 << 63) : 0;
 	double s = e->how == 2 ? BITSF64(0xfff0000000000000ULL) : 0, q = 0;
 	const int ints = e->type >= 3;`, Block)
 	s.line(`	for (i64 i = lane; i < terms; i += T) {

@@ -127,6 +127,8 @@ func (m *making) step() ([]Launch, error) {
 		return m.iota(op)
 	case graph.Gather, graph.ScatterAdd, graph.PlaneGather, graph.PlaneScatter:
 		return m.indexed(m.s.Op.(graph.Op))
+	case graph.SumPool2D, graph.SumUnpool2D, graph.MaxPool2D, graph.Upsample2D, graph.Upsample2DT:
+		return m.pooled(m.s.Op.(graph.Op))
 	}
 	return nil, fmt.Errorf("step %d: there is no kernel for %v", m.i, m.s.Op)
 }

@@ -320,7 +320,7 @@ func (r *reduction) arguments() {
 func none(a accumulator, t string) string {
 	switch {
 	case a.how == greatest && t == "i64":
-		return "(i64)1 << 63"
+		return "(i64)((u64)1 << 63)"
 	case a.how == greatest:
 		return "BITSF64(0xfff0000000000000ULL)"
 	}
