@@ -113,6 +113,22 @@ func (m *making) step() ([]Launch, error) {
 		return m.fill(op.Value)
 	case graph.Cast:
 		return m.convert()
+	case graph.Slice:
+		return m.slice(op)
+	case graph.Concat:
+		return m.concat(op)
+	case graph.Pad:
+		return m.pad(op)
+	case graph.Transpose:
+		return m.transpose(op)
+	case graph.Draw:
+		return m.draw(op)
+	case graph.Iota:
+		return m.iota(op)
+	case graph.Gather, graph.ScatterAdd, graph.PlaneGather, graph.PlaneScatter:
+		return m.indexed(m.s.Op.(graph.Op))
+	case graph.SumPool2D, graph.SumUnpool2D, graph.MaxPool2D, graph.Upsample2D, graph.Upsample2DT:
+		return m.pooled(m.s.Op.(graph.Op))
 	}
 	return nil, fmt.Errorf("step %d: there is no kernel for %v", m.i, m.s.Op)
 }

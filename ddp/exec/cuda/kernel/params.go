@@ -80,8 +80,10 @@ func (p *params) float(name string, v float64) {
 
 func (p *params) double(name string, v float64) {
 	p.declare("double ", name)
-	p.add(8, field{bits: math.Float64bits(v)})
+	p.addDouble(v)
 }
+
+func (p *params) addDouble(v float64) { p.add(8, field{bits: math.Float64bits(v)}) }
 
 // quot is a divisor, at least 1.
 func (p *params) quot(name string, d int) {

@@ -125,7 +125,7 @@ func (k *pointwise) load(i int, indent string) {
 	}
 	switch l.mode {
 	case vectorMode:
-		k.line("%s%s x%d[%d];\n%[1]s%s(x%[3]d, a.in%[3]d + %s);", indent, k.reg, i, k.V, k.loader(x.dtype, k.reg, k.V), at)
+		k.line("%s%s x%d[%d];\n%[1]s%[5]s(x%[3]d, a.in%[3]d + %[6]s);", indent, k.reg, i, k.V, k.loader(x.dtype, k.reg, k.V), at)
 	case singleMode:
 		k.line("%sconst %s x%d = %s;", indent, k.reg, i, loaded(x.dtype, k.reg, fmt.Sprintf("a.in%d[%s]", i, at)))
 	default:
@@ -169,7 +169,7 @@ func (k *pointwise) write(i int, indent string) {
 		k.line("%s%s(a.out%d + p, y%[3]d);", indent, k.storer(x.dtype, k.reg, k.V), i)
 		return
 	}
-	k.line("%sUNROLL\n%[1]sfor (int j = 0; j < %d; j++)\n%[1]s\ta.out%d[p + j] = %s;", indent, k.V, i, stored(x.dtype, k.reg, fmt.Sprintf("y%d[j]", i)))
+	k.line("%sUNROLL\n%[1]sfor (int j = 0; j < %[2]d; j++)\n%[1]s\ta.out%[3]d[p + j] = %[4]s;", indent, k.V, i, stored(x.dtype, k.reg, fmt.Sprintf("y%d[j]", i)))
 }
 
 // widest is the number of points that a thread does: 16 bytes of the narrowest of the

@@ -47,7 +47,6 @@ func (s *source) launch(kind string, grid int) (Launch, error) {
 		return Launch{}, fmt.Errorf("%s kernel: no device takes a grid of %d blocks", kind, grid)
 	}
 	var b strings.Builder
-	b.WriteString(dialect)
 	index, quot := "i32", "quot32"
 	if s.wide {
 		index, quot = "i64", "quot64"
@@ -57,9 +56,9 @@ func (s *source) launch(kind string, grid int) (Launch, error) {
 		b.WriteString(h + "\n")
 	}
 	b.WriteString(s.text() + "\n" + s.body.String())
-	sum := sha256.Sum256([]byte(b.String()))
+	sum := sha256.Sum256([]byte(dialect + b.String()))
 	name := kind + "_" + hex.EncodeToString(sum[:8])
-	return Launch{Entry: name, Source: strings.ReplaceAll(b.String(), "NAME", name), Grid: grid, args: s.params}, nil
+	return Launch{Entry: name, Source: dialect + strings.ReplaceAll(b.String(), "NAME", name), Grid: grid, args: s.params}, nil
 }
 
 // maxNarrow bounds the elements of arrays that 32-bit indices reach: what a grid

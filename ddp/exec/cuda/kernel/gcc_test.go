@@ -1,0 +1,195 @@
+package kernel
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// shim is the dialect for gcc.
+const shim = "../../../../collective/cuda/cudatest/double/shim.h"
+
+// gcc compiles kernels for the CPU and keeps them for the time of the tests.
+type gcc struct {
+	dir string
+	mu  sync.Mutex
+	so  map[string]string // by entry
+}
+
+var compiler gcc
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "kernels")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		compiler = gcc{dir: dir, so: map[string]string{}}
+		return m.Run()
+	}())
+}
+
+// needGCC skips a test where there is no gcc.
+func needGCC(t testing.TB) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("gcc is not installed: kernels cannot be run on the CPU")
+	}
+}
+
+// object is the path of the shared object of a kernel, compiled at the first call.
+func (g *gcc) object(l *Launch) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if path, ok := g.so[l.Entry]; ok {
+		return path, nil
+	}
+	text, path := filepath.Join(g.dir, l.Entry+".c"), filepath.Join(g.dir, l.Entry+".so")
+	if err := os.WriteFile(text, []byte(l.Source), 0o600); err != nil {
+		return "", err
+	}
+	header, err := filepath.Abs(shim)
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("gcc", "-x", "c", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
+		"-Wno-unused-but-set-variable", "-Wno-maybe-uninitialized", "-Wno-parentheses", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing",
+		"-include", header, text, "-o", path, "-lm").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("gcc: %w\n%s\n%s", err, out, l.Source[len(dialect):])
+	}
+	g.so[l.Entry] = path
+	return path, nil
+}
+
+// device is the memory of a process that runs kernels, which this process sees too.
+type device struct {
+	t      testing.TB
+	memory []byte
+	used   int
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr bytes.Buffer
+	order  int // of blocks and threads: 0 forwards, 1 backwards
+}
+
+const (
+	deviceBase = 0x200000000000
+	deviceSize = 256 << 20
+)
+
+func newDevice(t testing.TB) *device {
+	t.Helper()
+	needGCC(t)
+	dir := t.TempDir()
+	runner := filepath.Join(compiler.dir, "runner")
+	if _, err := os.Stat(runner); err != nil {
+		if out, err := exec.Command("gcc", "-O1", "-Wall", "testdata/runner.c", "-o", runner, "-ldl").CombinedOutput(); err != nil {
+			t.Fatalf("gcc: %v\n%s", err, out)
+		}
+	}
+	f, err := os.Create(filepath.Join(dir, "memory"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(deviceSize); err != nil {
+		t.Fatal(err)
+	}
+	d := &device{t: t}
+	if d.memory, err = syscall.Mmap(int(f.Fd()), 0, deviceSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
+		t.Fatal(err)
+	}
+	d.cmd = exec.Command(runner, f.Name(), fmt.Sprint(deviceSize), fmt.Sprint(deviceBase))
+	d.cmd.Stderr = &d.stderr
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.out = bufio.NewReader(out)
+	if d.in, err = d.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.close)
+	return d
+}
+
+func (d *device) close() {
+	if d.cmd != nil {
+		d.in.Close()
+		_ = d.cmd.Wait() // a process that has ended was seen before
+		d.cmd = nil
+		_ = syscall.Munmap(d.memory) // nothing is left to do about it
+	}
+}
+
+// alloc is so many bytes at a multiple of 256, between guards and full of NaN.
+func (d *device) alloc(n int) (at int) {
+	const guard = 256
+	at = (d.used+255)/256*256 + guard
+	d.used = at + n + guard
+	if d.used > deviceSize {
+		d.t.Fatalf("%d bytes do not fit into the memory of the device", n)
+	}
+	spoil(d.memory[at-guard : d.used])
+	return at
+}
+
+// spoil fills memory with NaN of all types.
+func spoil(mem []byte) {
+	for i := range mem {
+		mem[i] = 0xff
+	}
+}
+
+// intact says whether the guards around memory at … at+n are.
+func (d *device) intact(at, n int) bool {
+	for _, g := range [][]byte{d.memory[at-256 : at], d.memory[at+n : at+n+256]} {
+		for _, b := range g {
+			if b != 0xff {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// run runs a kernel.
+func (d *device) run(l *Launch, m Memory) error {
+	object, err := compiler.object(l)
+	if err != nil {
+		return err
+	}
+	args := l.Args(m)
+	fmt.Fprintf(d.in, "run %s %s %d %d %d %d\n", object, l.Entry, l.Grid, Block, d.order, len(args))
+	if _, err := d.in.Write(args); err != nil {
+		return d.dead(l, err)
+	}
+	answer, err := d.out.ReadString('\n')
+	if err != nil {
+		return d.dead(l, err)
+	}
+	if answer = strings.TrimSpace(answer); answer != "ok" {
+		return fmt.Errorf("%s", answer)
+	}
+	return nil
+}
+
+// dead says why the process that runs kernels is no more.
+func (d *device) dead(l *Launch, err error) error {
+	ended := d.cmd.Wait()
+	return fmt.Errorf("%w: %v: %s\n%s", err, ended, d.stderr.String(), l.Source[len(dialect):])
+}
