@@ -129,6 +129,14 @@ func (m *making) step() ([]Launch, error) {
 		return m.indexed(m.s.Op.(graph.Op))
 	case graph.SumPool2D, graph.SumUnpool2D, graph.MaxPool2D, graph.Upsample2D, graph.Upsample2DT:
 		return m.pooled(m.s.Op.(graph.Op))
+	case graph.MatMul:
+		return m.matmul(op)
+	case graph.Conv2D:
+		return m.conv2D(op)
+	case graph.Conv2DGradX:
+		return m.conv2DGradX(op)
+	case graph.Conv2DGradW:
+		return m.conv2DGradW(op)
 	}
 	return nil, fmt.Errorf("step %d: there is no kernel for %v", m.i, m.s.Op)
 }
