@@ -24,11 +24,17 @@ func open(t testing.TB, c Config) *Backend {
 	return b
 }
 
-// TestConformance runs the suite on the doubles: with plain kernels alone.
+// TestConformance runs the suite on the doubles: with plain kernels alone, and with
+// those of the libraries.
 func TestConformance(t *testing.T) {
-	m := cudatest.Use(t)
-	exectest.Run(t, func(t *testing.T) exec.Backend {
-		return open(t, Config{Plain: true, Transport: TransportStaged})
-	}, exectest.Options{DTypes: []graph.DType{graph.F32}, Graphs: 30})
-	m.Clean()
+	for name, c := range map[string]Config{
+		"plain":     {Plain: true, Transport: TransportStaged},
+		"libraries": {Transport: TransportStaged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := cudatest.Use(t)
+			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, c) }, exectest.Options{DTypes: []graph.DType{graph.F32}, Graphs: 30})
+			m.Clean()
+		})
+	}
 }

@@ -5,7 +5,7 @@
 // Heuristics offer three algorithms: one that sums in place, in any order, and must be
 // masked out; one that splits sums and needs a workspace; a plain one. An algorithm
 // knows the problem and the alignment that it was asked for, and refuses others.
-// EBTRAIN_DOUBLE_CUBLASLT_LACKS=all in the environment offers none.
+// EBDOUBLE_CUBLASLT_LACKS=all in the environment offers none.
 #define _GNU_SOURCE
 #include "double.h"
 
@@ -178,7 +178,7 @@ int cublasLtMatmulAlgoGetHeuristic(handle *h, matmul *m, layout *a, layout *b, l
 	WANT(p, PREF);
 	const int status = check_problem(m, a, b, c, d);
 	if (status) return status;
-	const char *lacks = getenv("EBTRAIN_DOUBLE_CUBLASLT_LACKS");
+	const char *lacks = getenv("EBDOUBLE_CUBLASLT_LACKS");
 	if (lacks && !strcmp(lacks, "all")) return NOT_SUPPORTED;
 	uint64_t align = 0;
 	for (int i = 0; i < 4; i++)

@@ -1,6 +1,6 @@
 // The double of cuDNN: descriptors whose attributes are checked by number, type and
 // count when they are set, and for completeness and sense when they are finalized.
-// EBTRAIN_DOUBLE_CUDNN_VERSION in the environment is its version.
+// EBDOUBLE_CUDNN_VERSION in the environment is its version.
 #include "cudnn.h"
 
 #include <stdarg.h>
@@ -90,7 +90,7 @@ int64_t int_of(const desc *d, int name, int i) {
 desc *desc_of(const desc *d, int name) { return *(desc **)attr_of(d, name)->elements; }
 
 size_t cudnnGetVersion(void) {
-	const char *v = getenv("EBTRAIN_DOUBLE_CUDNN_VERSION");
+	const char *v = getenv("EBDOUBLE_CUDNN_VERSION");
 	return v && *v ? (size_t)atol(v) : 91900;
 }
 

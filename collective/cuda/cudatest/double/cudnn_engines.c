@@ -17,13 +17,13 @@ const engine engines[ENGINES] = {
 };
 
 // suits says whether an engine does a graph. As of the real ones, few do paddings that
-// differ, and EBTRAIN_DOUBLE_CUDNN_LACKS in the environment takes more from them:
+// differ, and EBDOUBLE_CUDNN_LACKS in the environment takes more from them:
 // "wide" results of narrow operands, or "all".
 int suits(const desc *graph, int e) {
 	const desc *op = desc_of(graph, 801);
 	const int base = op->kind == FORWARD ? 700 : op->kind == BACKWARD_DATA ? 706 : 712;
 	const desc *conv = desc_of(op, base + 2);
-	const char *lacks = getenv("EBTRAIN_DOUBLE_CUDNN_LACKS");
+	const char *lacks = getenv("EBDOUBLE_CUDNN_LACKS");
 	if (lacks && !strcmp(lacks, "all")) return say(NOT_SUPPORTED, "no engine does anything");
 	int64_t types[3];
 	for (int i = 0; i < 3; i++) types[i] = int_of(desc_of(op, base + 3 + i), 901, 0);
