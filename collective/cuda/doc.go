@@ -2,7 +2,7 @@
 // libraries that stand on them.
 //
 // Nothing of NVIDIA takes part in the build. Libraries are found and opened when
-// they are asked for ([Open]), their ABI is declared in abi.h, and one binary
+// they are asked for ([Open]), their ABI is declared in the folder abi, and one binary
 // runs with and without a GPU. In a program that was built without cgo
 // everything answers [ErrNoCgo].
 //

@@ -133,8 +133,10 @@ func (l *loader) allowed(major int) func(int) bool {
 	if major != 0 {
 		return func(m int) bool { return m == major }
 	}
-	newest := l.newest()
-	return func(m int) bool { return newest == 0 || m <= newest }
+	return func(m int) bool {
+		newest := l.newest()
+		return newest == 0 || m <= newest
+	}
 }
 
 // newest is the newest major of CUDA that the driver serves, 0 without a driver:

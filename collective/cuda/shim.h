@@ -4,7 +4,7 @@
 #ifndef EBTRAIN_CUDA_SHIM_H
 #define EBTRAIN_CUDA_SHIM_H
 
-#include "abi.h"
+#include "abi/driver.h"
 
 typedef uintptr_t handle;
 

@@ -40,6 +40,8 @@ typedef struct eb_machine_table {
 	void (*sticky)(void *stream, int code);
 } eb_machine_table;
 
+extern const eb_machine_table eb_machine_exports; // of libcuda.so.1, found by dlsym
+
 // eb_machine finds the machine; a process without it cannot go on.
 static inline const eb_machine_table *eb_machine(void) {
 	static const eb_machine_table *table;

@@ -2,8 +2,8 @@
 // needs no header of NVIDIA's. A function is named in one place, the lists
 // below, by the name of its symbol. CheckHeaders compiles this file beside the
 // real cuda.h, whose types then take the place of ours.
-#ifndef EBTRAIN_CUDA_ABI_H
-#define EBTRAIN_CUDA_ABI_H
+#ifndef EBTRAIN_CUDA_ABI_DRIVER_H
+#define EBTRAIN_CUDA_ABI_DRIVER_H
 
 #include <stddef.h>
 #include <stdint.h>
