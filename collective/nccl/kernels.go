@@ -9,17 +9,17 @@ import (
 	"ebtrain/collective/cuda"
 )
 
-//go:embed kernels.c
+//go:embed kernels.cu
 var source string
 
-// kernels are those of kernels.c, loaded on a device.
+// kernels are those of kernels.cu, loaded on a device.
 type kernels struct {
 	module       *cuda.Module
 	divide, tree map[collective.DType]cuda.Function
 }
 
 func loadKernels(d *cuda.Device) (*kernels, error) {
-	image, err := d.Compile("collective/nccl/kernels.c", source, cuda.CompileOptions{})
+	image, err := d.Compile("collective/nccl/kernels.cu", source, cuda.CompileOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (k *kernels) close() error {
 	return k.module.Close()
 }
 
-// arguments are those of kernels.c.
+// arguments are those of kernels.cu.
 type arguments struct {
 	dst, own, parts cuda.Ptr
 	n, stride       int

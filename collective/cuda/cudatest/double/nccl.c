@@ -13,15 +13,15 @@
 // collective, which are undefined in the real one, end the process with a
 // message.
 //
-// Knobs, from the environment when they are needed:
+// Knobs, read from the environment when they are needed:
 //
-//	NCCL_DOUBLE_VERSION   what ncclGetVersion says (22809)
-//	NCCL_DOUBLE_INIT_MS   how long init takes at least (2)
-//	NCCL_DOUBLE_FAIL      RANK:N: the N-th operation of RANK, from 0, hangs and
+//	EBDOUBLE_NCCL_VERSION   what ncclGetVersion says (22809)
+//	EBDOUBLE_NCCL_INIT_MS   how long init takes at least (2)
+//	EBDOUBLE_NCCL_FAIL      RANK:N: the N-th operation of RANK, from 0, hangs and
 //	                      the communicator has an asynchronous error
-//	NCCL_DOUBLE_HANG      RANK:N: the N-th operation of RANK hangs silently
-//	NCCL_DOUBLE_REPORT    1: ranks that differ are an asynchronous error
-//	NCCL_DOUBLE_NVLS      a file: where NCCL_NVLS_ENABLE as init saw it is written
+//	EBDOUBLE_NCCL_HANG      RANK:N: the N-th operation of RANK hangs silently
+//	EBDOUBLE_NCCL_REPORT    1: ranks that differ are an asynchronous error
+//	EBDOUBLE_NCCL_NVLS      a file: where NCCL_NVLS_ENABLE as init saw it is written
 //
 // The calls that can be made to fail are those of the API and ncclInit, the
 // thread of an init.
@@ -325,7 +325,7 @@ static void differs(comm *c, transfer *t) {
 	if (t->h.kind == t->theirs.kind && t->h.dtype == t->theirs.dtype && t->h.op == t->theirs.op && t->h.root == t->theirs.root &&
 			t->h.bytes == t->theirs.bytes)
 		return;
-	if (knob("NCCL_DOUBLE_REPORT", 0)) {
+	if (knob("EBDOUBLE_NCCL_REPORT", 0)) {
 		fail(c, 0, "ranks %d and %d differ", c->rank, t->peer);
 		c->state = INTERNAL;
 	}
@@ -443,12 +443,12 @@ static void run(void *data) {
 	for (int turns = 0; !o->captured && c->turn != o->ticket && !c->abort;) nap(&turns);
 	pthread_mutex_lock(&c->running);
 	int n = c->ops++;
-	if (struck("NCCL_DOUBLE_FAIL", c->rank, n)) {
+	if (struck("EBDOUBLE_NCCL_FAIL", c->rank, n)) {
 		fail(c, 0, "connection to a peer was reset");
 		c->state = REMOTE;
 		hang(c);
 	}
-	if (struck("NCCL_DOUBLE_HANG", c->rank, n)) hang(c);
+	if (struck("EBDOUBLE_NCCL_HANG", c->rank, n)) hang(c);
 	if (!c->abort) o->kind < SEND ? collective(o) : points(o);
 	pthread_mutex_unlock(&c->running);
 	if (!o->captured) c->turn++;
@@ -550,7 +550,7 @@ result ncclRecv(void *r, size_t n, int t, int peer, comm *c, void *stream) {
 
 result ncclGetVersion(int *v) {
 	FAULT();
-	*v = knob("NCCL_DOUBLE_VERSION", 22809);
+	*v = knob("EBDOUBLE_NCCL_VERSION", 22809);
 	return OK;
 }
 
@@ -572,7 +572,7 @@ result ncclGetUniqueId(unique_id *id) {
 // meet is the thread of an init.
 static void *meet(void *data) {
 	comm *c = data;
-	usleep(1000 * knob("NCCL_DOUBLE_INIT_MS", 2));
+	usleep(1000 * knob("EBDOUBLE_NCCL_INIT_MS", 2));
 	c->sh->nranks = c->nranks;
 	int fault = eb_machine()->fault("ncclInit");
 	if (fault) {
@@ -588,7 +588,7 @@ static void *meet(void *data) {
 }
 
 static void record_nvls(void) {
-	const char *path = getenv("NCCL_DOUBLE_NVLS"), *v = getenv("NCCL_NVLS_ENABLE");
+	const char *path = getenv("EBDOUBLE_NCCL_NVLS"), *v = getenv("NCCL_NVLS_ENABLE");
 	FILE *f = path ? fopen(path, "w") : NULL;
 	if (f) fprintf(f, "%s", v ? v : "unset"), fclose(f);
 }
@@ -604,9 +604,8 @@ result ncclCommInitRankConfig(comm **out, int nranks, unique_id id, int rank, co
 	comm *c = calloc(1, sizeof *c);
 	c->rank = rank, c->nranks = nranks, c->blocking = g->blocking != 0, c->state = PROGRESS;
 	pthread_mutex_init(&c->running, NULL);
-	Dl_info where;
-	dladdr((void *)ncclCommInitRankConfig, &where);
-	int n = snprintf(c->path, sizeof c->path - 40, "%.*s/nccl-", (int)(strrchr(where.dli_fname, '/') - where.dli_fname), where.dli_fname);
+	const char *tmp = getenv("TMPDIR");
+	int n = snprintf(c->path, sizeof c->path - 40, "%s/ebdouble-nccl-", tmp && *tmp ? tmp : "/tmp");
 	for (int i = 0; i < 12; i++) n += sprintf(c->path + n, "%02x", (unsigned char)id.b[i]);
 	c->bytes = sizeof(shared) + (size_t)nranks * nranks * sizeof(channel);
 	int fd = open(c->path, O_RDWR | O_CREAT, 0600);
