@@ -23,23 +23,6 @@ type Device interface {
 	Run(in *Inside, req collective.Request) error
 }
 
-// Inside is what a Device may ask of the group while it carries out a
-// collective. Every rank's Device asks the same, in the same order.
-type Inside struct {
-	*Comm
-	base mover
-	seq  uint64 // of the collective under way
-}
-
-// Do runs a collective in host memory. If ctx ends first, the group does.
-func (in *Inside) Do(ctx context.Context, req collective.Request) error {
-	if err := req.Check(in.Size()); err != nil {
-		return err
-	}
-	in.base.begin(in.seq, req)
-	return in.base.finish(ctx, req)
-}
-
 // Over makes a second group of the same ranks, with connections of its own, whose
 // vectors lie in d's memory. All ranks call it between the same two collectives
 // of c. A rank that has not come to a collective of the new group within limit

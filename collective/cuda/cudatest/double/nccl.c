@@ -13,18 +13,19 @@
 // collective, which are undefined in the real one, end the process with a
 // message.
 //
-// Knobs, from the environment when they are needed:
+// Knobs, read from the environment when they are needed:
 //
-//	NCCL_DOUBLE_VERSION   what ncclGetVersion says (22809)
-//	NCCL_DOUBLE_INIT_MS   how long init takes at least (2)
-//	NCCL_DOUBLE_FAIL      RANK:N: the N-th operation of RANK, from 0, hangs and
+//	EBDOUBLE_NCCL_VERSION   what ncclGetVersion says (22809)
+//	EBDOUBLE_NCCL_INIT_MS   how long init takes at least (2)
+//	EBDOUBLE_NCCL_FAIL      RANK:N: the N-th operation of RANK, from 0, hangs and
 //	                      the communicator has an asynchronous error
-//	NCCL_DOUBLE_HANG      RANK:N: the N-th operation of RANK hangs silently
-//	NCCL_DOUBLE_REPORT    1: ranks that differ are an asynchronous error
-//	NCCL_DOUBLE_REFUSE    NAME: this call returns an internal error
-//	NCCL_DOUBLE_NVLS      a file: where NCCL_NVLS_ENABLE as init saw it is written
+//	EBDOUBLE_NCCL_HANG      RANK:N: the N-th operation of RANK hangs silently
+//	EBDOUBLE_NCCL_REPORT    1: ranks that differ are an asynchronous error
+//	EBDOUBLE_NCCL_NVLS      a file: where NCCL_NVLS_ENABLE as init saw it is written
+//
+// The calls that can be made to fail are those of the API and ncclInit, the
+// thread of an init.
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,6 +41,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "double.h"
 
 enum { OK, CUDA, SYSTEM, INTERNAL, ARGUMENT, USAGE, REMOTE, PROGRESS };
 enum { I8, U8, I32, U32, I64, U64, F16, F32, F64, BF16 };
@@ -84,7 +87,8 @@ typedef struct {
 	pthread_t init;
 	int initialising;
 	atomic_int state; // what GetAsyncError says
-	atomic_int abort, busy, inflight, refs;
+	atomic_int abort, busy;
+	atomic_int held; // operations that may still run: queued, or part of a graph
 	atomic_uint tickets, turn; // eager operations run in the order of their calls
 	pthread_mutex_t running;
 	atomic_int ops;  // operations that have begun
@@ -114,15 +118,6 @@ struct op {
 	op *next; // others of its group
 };
 
-static atomic_int live_comms, live_memory, live_registrations;
-
-// nccl_double_live counts what has not been released: communicators, memory,
-// registrations.
-__attribute__((visibility("default"))) int nccl_double_live(int *memory, int *registrations) {
-	*memory = live_memory, *registrations = live_registrations;
-	return live_comms;
-}
-
 static void die(const char *what) {
 	fprintf(stderr, "nccl double: %s\n", what);
 	abort();
@@ -148,15 +143,13 @@ static int struck(const char *name, int rank, int n) {
 	return s && sscanf(s, "%d:%d", &r, &k) == 2 && r == rank && k == n;
 }
 
-static int refused(const char *name) {
-	const char *s = getenv("NCCL_DOUBLE_REFUSE");
-	return s && !strcmp(s, name);
-}
-
 static void nap(int *turns) {
 	if (++*turns < 200) sched_yield();
 	else usleep(*turns < 2000 ? 20 : 500);
 }
+
+// FAULT begins every function: it may be made to fail.
+#define FAULT() do { int fault_ = eb_machine()->fault(__func__); if (fault_) return fault_; } while (0)
 
 static void enter(comm *c) {
 	if (atomic_exchange(&c->busy, 1)) die("two calls at once on a communicator");
@@ -165,35 +158,6 @@ static int leave(comm *c, int r) {
 	atomic_store(&c->busy, 0);
 	return r;
 }
-
-// ---- libcuda
-
-typedef void (*host_fn)(void *);
-static struct {
-	int (*launchHostFunc)(void *, host_fn, void *);
-	int (*memAlloc)(unsigned long long *, size_t);
-	int (*memFree)(unsigned long long);
-	int (*isCapturing)(void *, int *);
-	int (*captureInfo)(void *, int *, unsigned long long *, void **, const void ***, size_t *);
-	int (*userObject)(void **, void *, host_fn, unsigned, unsigned);
-	int (*retain)(void *, void *, unsigned, unsigned);
-	int (*currentDevice)(int *);
-} cu;
-
-static void load_cuda(void) {
-	void *h = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	if (!h) die("libcuda.so.1 is not loaded");
-#define GET(field, name) if (!(*(void **)&cu.field = dlsym(h, name))) die(name " is not in libcuda's double")
-	GET(launchHostFunc, "cuLaunchHostFunc");
-	GET(memAlloc, "cuMemAlloc_v2");
-	GET(memFree, "cuMemFree_v2");
-	GET(isCapturing, "cuStreamIsCapturing");
-	GET(captureInfo, "cuStreamGetCaptureInfo_v2");
-	GET(userObject, "cuUserObjectCreate");
-	GET(retain, "cuGraphRetainUserObject");
-	GET(currentDevice, "cuCtxGetDevice");
-}
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 // ---- registered memory
 
@@ -212,23 +176,29 @@ static int64_t placed(const char *p) {
 	return at;
 }
 
+// driver is a function of libcuda's that takes a pointer and a size.
+static int (*driver(const char *name))(void *, size_t) {
+	void *h = dlopen("libcuda.so.1", RTLD_NOW);
+	return (int (*)(void *, size_t))dlsym(h, name);
+}
+
 result ncclMemAlloc(void **p, size_t n) {
-	pthread_once(&once, load_cuda);
-	if (refused("ncclMemAlloc")) return INTERNAL;
+	FAULT();
 	unsigned long long d;
 	n = (n + (2 << 20) - 1) / (2 << 20) * (2 << 20);
-	if (cu.memAlloc(&d, n)) return CUDA;
+	if (driver("cuMemAlloc_v2")(&d, n)) return CUDA;
 	memory *m = calloc(1, sizeof *m);
 	m->p = (char *)(uintptr_t)d, m->n = n;
 	pthread_mutex_lock(&mu);
 	m->next = memories, memories = m;
 	pthread_mutex_unlock(&mu);
-	live_memory++;
+	eb_machine()->count("memory of NCCL's", 1);
 	*p = m->p;
 	return OK;
 }
 
 result ncclMemFree(void *p) {
+	FAULT();
 	pthread_mutex_lock(&mu);
 	memory **at = &memories;
 	while (*at && (*at)->p != p) at = &(*at)->next;
@@ -237,22 +207,22 @@ result ncclMemFree(void *p) {
 	pthread_mutex_unlock(&mu);
 	if (!m) return ARGUMENT;
 	if (m->registered) die("memory is freed that is registered");
-	int r = cu.memFree((uintptr_t)p);
+	int r = driver("cuMemFree_v2")(p, 0);
 	free(m);
-	live_memory--;
+	eb_machine()->count("memory of NCCL's", -1);
 	return r ? CUDA : OK;
 }
 
 result ncclCommRegister(comm *c, void *p, size_t n, void **handle) {
+	FAULT();
 	enter(c);
-	if (refused("ncclCommRegister")) return leave(c, fail(c, INTERNAL, "registration refused"));
 	pthread_mutex_lock(&mu);
 	memory *m = memories;
 	while (m && ((char *)p < m->p || (char *)p + n > m->p + m->n)) m = m->next;
 	if (m) m->registered++;
 	pthread_mutex_unlock(&mu);
 	if (!m) return leave(c, fail(c, USAGE, "memory is not from ncclMemAlloc"));
-	live_registrations++;
+	eb_machine()->count("NCCL registration", 1);
 	registration *g = malloc(sizeof *g);
 	*g = (registration){m, c->registrations};
 	*handle = c->registrations = g;
@@ -268,10 +238,11 @@ static void deregister(comm *c, registration *g) {
 	g->m->registered--;
 	pthread_mutex_unlock(&mu);
 	free(g);
-	live_registrations--;
+	eb_machine()->count("NCCL registration", -1);
 }
 
 result ncclCommDeregister(comm *c, void *handle) {
+	FAULT();
 	enter(c);
 	deregister(c, handle);
 	return leave(c, OK);
@@ -354,7 +325,7 @@ static void differs(comm *c, transfer *t) {
 	if (t->h.kind == t->theirs.kind && t->h.dtype == t->theirs.dtype && t->h.op == t->theirs.op && t->h.root == t->theirs.root &&
 			t->h.bytes == t->theirs.bytes)
 		return;
-	if (knob("NCCL_DOUBLE_REPORT", 0)) {
+	if (knob("EBDOUBLE_NCCL_REPORT", 0)) {
 		fail(c, 0, "ranks %d and %d differ", c->rank, t->peer);
 		c->state = INTERNAL;
 	}
@@ -454,14 +425,15 @@ static void points(op *o) {
 	free(ts);
 }
 
-static void drop(void *data) {
-	for (op *o = data, *next; o; o = next) next = o->next, free(o);
+static void drop(op *o) {
+	for (op *next; o; o = next) next = o->next, free(o);
 }
 
-static void dropped(void *data) { // by a graph
+// release is when an operation will never run again.
+static void release_op(void *data) {
 	comm *c = ((op *)data)->c;
 	drop(data);
-	c->refs--;
+	c->held--; // nothing of c after this
 }
 
 // run is an operation's turn in its stream.
@@ -471,45 +443,27 @@ static void run(void *data) {
 	for (int turns = 0; !o->captured && c->turn != o->ticket && !c->abort;) nap(&turns);
 	pthread_mutex_lock(&c->running);
 	int n = c->ops++;
-	if (struck("NCCL_DOUBLE_FAIL", c->rank, n)) {
+	if (struck("EBDOUBLE_NCCL_FAIL", c->rank, n)) {
 		fail(c, 0, "connection to a peer was reset");
 		c->state = REMOTE;
 		hang(c);
 	}
-	if (struck("NCCL_DOUBLE_HANG", c->rank, n)) hang(c);
+	if (struck("EBDOUBLE_NCCL_HANG", c->rank, n)) hang(c);
 	if (!c->abort) o->kind < SEND ? collective(o) : points(o);
 	pthread_mutex_unlock(&c->running);
-	if (!o->captured) {
-		c->turn++;
-		drop(o);
-	}
-	c->inflight--; // nothing of c after this
-}
-
-static void run_captured(void *data) {
-	((op *)data)->c->inflight++;
-	run(data);
+	if (!o->captured) c->turn++;
 }
 
 static int queue(op *o) {
 	comm *c = o->c;
-	int capturing;
-	if (cu.isCapturing(o->stream, &capturing)) return fail(c, CUDA, "cuStreamIsCapturing failed");
-	if (!capturing) {
-		o->ticket = c->tickets++;
-		c->inflight++;
-		if (!cu.launchHostFunc(o->stream, run, o)) return OK;
-		c->inflight--;
-		return fail(c, CUDA, "cuLaunchHostFunc failed");
-	}
-	void *graph, *object;
-	o->captured = 1;
-	if (cu.captureInfo(o->stream, &capturing, 0, &graph, 0, 0)) return fail(c, CUDA, "cuStreamGetCaptureInfo failed");
-	if (cu.launchHostFunc(o->stream, run_captured, o)) return fail(c, CUDA, "cuLaunchHostFunc failed");
-	c->refs++;
-	if (cu.userObject(&object, o, dropped, 1, 1)) die("cuUserObjectCreate failed");
-	if (cu.retain(graph, object, 1, 1)) die("cuGraphRetainUserObject failed");
-	return OK;
+	o->captured = eb_machine()->capturing(o->stream);
+	if (!o->captured) o->ticket = c->tickets++;
+	c->held++;
+	static const char *const labels[] = {"", "ncclAllReduce", "ncclReduceScatter", "ncclAllGather", "ncclBroadcast", "ncclSend", "ncclRecv"};
+	int r = eb_machine()->enqueue(o->stream, labels[o->kind], run, release_op, o);
+	if (!r) return OK;
+	c->held--;
+	return fail(c, CUDA, "the stream returned %d", r);
 }
 
 // ---- groups
@@ -518,11 +472,18 @@ static __thread int depth;
 static __thread op *first, *last;
 
 result ncclGroupStart(void) {
+	FAULT();
 	depth++;
 	return OK;
 }
 
 result ncclGroupEnd(void) {
+	int fault = eb_machine()->fault(__func__);
+	if (fault) {
+		drop(first);
+		first = last = NULL, depth = 0;
+		return fault;
+	}
 	if (!depth) return USAGE;
 	if (--depth || !first) return OK;
 	op *o = first;
@@ -550,41 +511,46 @@ static int start(comm *c, op proto) {
 	o->c = c;
 	int r = OK;
 	if (c->state != OK) r = c->state;
-	else if (refused("start")) r = fail(c, INTERNAL, "refused");
 	else if (proto.op == AVG && proto.dtype < F16) r = fail(c, ARGUMENT, "average of integers");
 	else if (depth) {
 		last ? (last->next = o) : (first = o);
 		last = o;
 		return OK;
-	} else if (o->kind >= SEND) r = c->connected = 1, queue(o);
-	else r = queue(o);
+	} else r = queue(o);
 	if (r) free(o);
 	return depth ? r : leave(c, r);
 }
 
 result ncclAllReduce(const void *s, void *r, size_t n, int t, int o, comm *c, void *stream) {
+	FAULT();
 	return start(c, (op){.kind = ALLREDUCE, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclReduceScatter(const void *s, void *r, size_t n, int t, int o, comm *c, void *stream) {
+	FAULT();
 	return start(c, (op){.kind = REDUCESCATTER, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclAllGather(const void *s, void *r, size_t n, int t, comm *c, void *stream) {
+	FAULT();
 	return start(c, (op){.kind = ALLGATHER, .dtype = t, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclBroadcast(const void *s, void *r, size_t n, int t, int root, comm *c, void *stream) {
+	FAULT();
 	return start(c, (op){.kind = BROADCAST, .dtype = t, .root = root, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclSend(const void *s, size_t n, int t, int peer, comm *c, void *stream) {
+	FAULT();
 	return start(c, (op){.kind = SEND, .dtype = t, .root = peer, .send = s, .count = n, .stream = stream});
 }
 result ncclRecv(void *r, size_t n, int t, int peer, comm *c, void *stream) {
+	FAULT();
 	return start(c, (op){.kind = RECV, .dtype = t, .root = peer, .recv = r, .count = n, .stream = stream});
 }
 
 // ---- life
 
 result ncclGetVersion(int *v) {
-	*v = knob("NCCL_DOUBLE_VERSION", 22809);
+	FAULT();
+	*v = knob("EBDOUBLE_NCCL_VERSION", 22809);
 	return OK;
 }
 
@@ -597,7 +563,7 @@ const char *ncclGetErrorString(result r) {
 const char *ncclGetLastError(comm *c) { return c ? c->last : ""; }
 
 result ncclGetUniqueId(unique_id *id) {
-	if (refused("ncclGetUniqueId")) return SYSTEM;
+	FAULT();
 	memset(id, 0, sizeof *id);
 	if (getrandom(id->b, 12, 0) != 12) return SYSTEM;
 	return OK;
@@ -606,11 +572,12 @@ result ncclGetUniqueId(unique_id *id) {
 // meet is the thread of an init.
 static void *meet(void *data) {
 	comm *c = data;
-	usleep(1000 * knob("NCCL_DOUBLE_INIT_MS", 2));
+	usleep(1000 * knob("EBDOUBLE_NCCL_INIT_MS", 2));
 	c->sh->nranks = c->nranks;
-	if (refused("init")) {
-		fail(c, 0, "init refused");
-		c->state = SYSTEM;
+	int fault = eb_machine()->fault("ncclInit");
+	if (fault) {
+		fail(c, 0, "init was made to fail");
+		c->state = fault;
 		return NULL;
 	}
 	c->sh->joined++;
@@ -621,16 +588,15 @@ static void *meet(void *data) {
 }
 
 static void record_nvls(void) {
-	const char *path = getenv("NCCL_DOUBLE_NVLS"), *v = getenv("NCCL_NVLS_ENABLE");
+	const char *path = getenv("EBDOUBLE_NCCL_NVLS"), *v = getenv("NCCL_NVLS_ENABLE");
 	FILE *f = path ? fopen(path, "w") : NULL;
 	if (f) fprintf(f, "%s", v ? v : "unset"), fclose(f);
 }
 
 result ncclCommInitRankConfig(comm **out, int nranks, unique_id id, int rank, config *g) {
-	pthread_once(&once, load_cuda);
+	FAULT();
 	*out = NULL;
-	int device;
-	if (cu.currentDevice(&device)) return CUDA; // no current context
+	if (eb_machine()->device() < 0) return CUDA; // no current context
 	if (g->size != 48 || g->magic != 0xcafebeef || g->version != 21800) die("ncclConfig_t is not of size 48 and version 21800");
 	if (g->cga != INT32_MIN || g->min_ctas != INT32_MIN || g->max_ctas != INT32_MIN || g->net || g->split != INT32_MIN || g->traffic != INT32_MIN)
 		die("a field of ncclConfig_t that was not asked for is set");
@@ -638,9 +604,8 @@ result ncclCommInitRankConfig(comm **out, int nranks, unique_id id, int rank, co
 	comm *c = calloc(1, sizeof *c);
 	c->rank = rank, c->nranks = nranks, c->blocking = g->blocking != 0, c->state = PROGRESS;
 	pthread_mutex_init(&c->running, NULL);
-	Dl_info where;
-	dladdr((void *)ncclCommInitRankConfig, &where);
-	int n = snprintf(c->path, sizeof c->path - 40, "%.*s/nccl-", (int)(strrchr(where.dli_fname, '/') - where.dli_fname), where.dli_fname);
+	const char *tmp = getenv("TMPDIR");
+	int n = snprintf(c->path, sizeof c->path - 40, "%s/ebdouble-nccl-", tmp && *tmp ? tmp : "/tmp");
 	for (int i = 0; i < 12; i++) n += sprintf(c->path + n, "%02x", (unsigned char)id.b[i]);
 	c->bytes = sizeof(shared) + (size_t)nranks * nranks * sizeof(channel);
 	int fd = open(c->path, O_RDWR | O_CREAT, 0600);
@@ -653,7 +618,7 @@ result ncclCommInitRankConfig(comm **out, int nranks, unique_id id, int rank, co
 	close(fd);
 	if (pthread_create(&c->init, NULL, meet, c)) die("no thread");
 	c->initialising = 1;
-	live_comms++;
+	eb_machine()->count("NCCL communicator", 1);
 	*out = c;
 	if (!c->blocking) return PROGRESS;
 	pthread_join(c->init, NULL);
@@ -668,18 +633,20 @@ static int past(struct timespec t) {
 }
 
 result ncclCommGetAsyncError(comm *c, result *r) {
+	FAULT();
 	enter(c);
 	if (c->late && past(c->ready)) {
 		op *o = c->late;
 		c->late = NULL;
 		c->state = queue(o);
 	}
-	if (c->finalising && c->state == PROGRESS && !c->inflight && c->sh->left >= c->nranks) c->state = OK;
+	if (c->finalising && c->state == PROGRESS && !c->held && c->sh->left >= c->nranks) c->state = OK;
 	*r = c->state;
 	return leave(c, OK);
 }
 
 result ncclCommFinalize(comm *c) {
+	FAULT();
 	enter(c);
 	if (c->finalising) return leave(c, fail(c, ARGUMENT, "finalized twice"));
 	c->finalising = 1;
@@ -691,15 +658,16 @@ result ncclCommFinalize(comm *c) {
 static void release(comm *c) {
 	if (c->initialising) pthread_join(c->init, NULL);
 	if (c->late) drop(c->late);
-	for (int turns = 0; c->inflight || c->refs;) nap(&turns);
+	for (int turns = 0; c->held;) nap(&turns);
 	while (c->registrations) deregister(c, c->registrations);
 	munmap(c->sh, c->bytes);
 	pthread_mutex_destroy(&c->running);
 	free(c);
-	live_comms--;
+	eb_machine()->count("NCCL communicator", -1);
 }
 
 result ncclCommDestroy(comm *c) {
+	FAULT();
 	enter(c);
 	if (!c->finalising) c->sh->left++;
 	for (int turns = 0; c->sh->left < c->nranks;) nap(&turns); // a collective of the node's ranks
@@ -708,6 +676,7 @@ result ncclCommDestroy(comm *c) {
 }
 
 result ncclCommAbort(comm *c) {
+	FAULT();
 	enter(c);
 	c->abort = 1;
 	if (!c->finalising) c->sh->left++;
