@@ -16,7 +16,7 @@ import (
 // Prepare returns plans for a convolution; none where cuDNN has no engine for it.
 func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, err error) {
 	conv, ok := p.(linalg.Conv)
-	if !ok || !takes(conv.T) {
+	if !ok || !takes(conv.T) || most < 1 {
 		return nil, nil
 	}
 	if err := conv.Check(); err != nil {
