@@ -234,19 +234,61 @@ func TestEachCallFails(t *testing.T) {
 			n := 1
 			for ; ; n++ {
 				m := cudatest.Use(t) // no fault is left
-				m.Fail(f, n, 4000)
+				m.Fail(f, n, 5000)
 				err := live(t, p)
 				if err == nil {
 					break
 				}
 				m.Clean()
 				var e *cudnn.Error
-				if !errors.As(err, &e) || e.Call != f || e.Status != 4000 || strings.Contains(err.Error(), "\n") {
+				if !errors.As(err, &e) || e.Call != f || e.Status != 5000 || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("call %d: got %q", n, err)
 				}
 			}
 			if n == 1 {
 				t.Error("no call was made to fail")
+			}
+		})
+	}
+}
+
+// TestFailingEngine: an engine whose plan cannot be built is left out, and said; where
+// there is no other it is an error. Either way nothing of it is left.
+func TestFailingEngine(t *testing.T) {
+	for name, c := range map[string]struct {
+		ty   linalg.Types
+		left int // candidates, if one fails
+	}{"of two": {types(graph.F32, graph.F32, linalg.TF32), 1}, "the only one": {types(graph.F64, graph.F64, linalg.Full), 0}} {
+		t.Run(name, func(t *testing.T) {
+			m, l, _ := open(t)
+			said := 0
+			l.Listen(func(s string) {
+				said++
+				if !strings.Contains(s, "is left out") || !strings.Contains(s, "CUDNN_STATUS_INTERNAL_ERROR") {
+					t.Errorf("said %q", s)
+				}
+			})
+			out := 0
+			for n := 1; ; n++ {
+				m = cudatest.Use(t) // no fault is left
+				m.Fail("cudnnBackendFinalize", n, 4000)
+				said = 0
+				list, err := l.Prepare(plain(c.ty), 8)
+				closeAll(t, list...)
+				if left := m.Live("cuDNN descriptor"); left != 0 {
+					t.Fatalf("call %d: %d descriptors are left", n, left)
+				}
+				if said > 0 {
+					out++
+					if said != 1 || len(list) != c.left || (err == nil) != (c.left > 0) {
+						t.Errorf("call %d: %v, %v, said %d times", n, list, err, said)
+					}
+				} else if err == nil {
+					break
+				}
+			}
+			if out < 5 {
+				t.Errorf("an engine was left out %d times", out)
 			}
 		})
 	}
