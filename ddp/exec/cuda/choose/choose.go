@@ -90,6 +90,11 @@ func New(o Options) *Chooser {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
+	for _, l := range []linalg.Library{o.Convolutions, o.Products} {
+		if l, ok := l.(interface{ Listen(func(string)) }); ok {
+			l.Listen(o.Say)
+		}
+	}
 	c := &Chooser{o: o, machine: machineOf(o), choices: map[string]choice{}, kernels: map[string]*adapted{}}
 	if o.Rank == 0 && !o.Untimed {
 		maps.Copy(c.choices, c.read(o.Cache))

@@ -23,4 +23,6 @@ func (*Library) Restore(linalg.Problem, json.RawMessage) (linalg.Candidate, erro
 	return nil, cuda.ErrNoCgo
 }
 
+func (*Library) Listen(func(string)) {}
+
 func (*Library) Close() error { return nil }

@@ -20,6 +20,8 @@ const (
 	statusVersionMismatch = 1002
 	statusPartMissing     = 1008
 	statusArchMismatch    = 3007
+	statusNoHostMemory    = 4003
+	statusNoDeviceMemory  = 4004
 )
 
 func (e *Error) Error() string {
@@ -48,6 +50,12 @@ func said(text string) string {
 
 // Unsupported says whether cuDNN only says that it cannot do what was asked.
 func (e *Error) Unsupported() bool { return e.Status/1000 == 3 && e.Status != statusArchMismatch }
+
+// ofEngine says whether a failed plan tells more about its engine than about the
+// machine: others may work.
+func (e *Error) ofEngine() bool {
+	return e.Status/1000 == 2 || e.Status/1000 == 4 && e.Status != statusNoHostMemory && e.Status != statusNoDeviceMemory
+}
 
 // VersionError is a cuDNN that cannot be used.
 type VersionError struct {

@@ -23,6 +23,7 @@ type Library struct {
 	base      handle             // plans are made with it
 	streams   map[uintptr]handle // runs, by stream
 	workspace int64              // the most bytes that a plan may need
+	say       func(string)
 }
 
 type handle uintptr
@@ -38,7 +39,7 @@ func New(dev *cuda.Device, workspace int64) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{dev: dev, path: lib.Path(), api: api, workspace: workspace, streams: map[uintptr]handle{}}
+	l := &Library{dev: dev, path: lib.Path(), api: api, workspace: workspace, streams: map[uintptr]handle{}, say: func(string) {}}
 	l.version = int(C.eb_cudnn_version(api))
 	err = l.fits()
 	if err == nil {
@@ -85,6 +86,10 @@ func (l *Library) versionText() string {
 
 // Name is "cuDNN 9.19.0".
 func (l *Library) Name() string { return "cuDNN " + l.versionText() }
+
+// Listen has a function told, in a sentence, of engines that are left out because they
+// fail.
+func (l *Library) Listen(say func(string)) { l.say = say }
 
 // Close releases the handles. Every stream that it was used on is idle.
 func (l *Library) Close() error {

@@ -81,10 +81,10 @@ func (b *builder) knobs(c choice) []desc {
 	return list
 }
 
-func (p *plan) String() string {
+func (c choice) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "engine %d", p.Engine)
-	for i, k := range p.Knobs {
+	fmt.Fprintf(&s, "engine %d", c.Engine)
+	for i, k := range c.Knobs {
 		if i == 0 {
 			s.WriteString(", knobs")
 		}

@@ -6,7 +6,9 @@ package cudnn
 import "C"
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"ebtrain/ddp/exec/cuda/linalg"
@@ -16,7 +18,7 @@ import (
 // Prepare returns plans for a convolution; none where cuDNN has no engine for it.
 func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, err error) {
 	conv, ok := p.(linalg.Conv)
-	if !ok || !takes(conv.T) {
+	if !ok || !takes(conv.T) || most < 1 {
 		return nil, nil
 	}
 	if err := conv.Check(); err != nil {
@@ -28,10 +30,14 @@ func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, 
 			return err
 		}
 		list, err = l.plans(conv, now, most)
-		if err == nil && len(list) == 0 {
-			list, err = l.plans(conv, late, 1)
+		if len(list) > 0 || len(late) == 0 {
+			return err
 		}
-		return err
+		more, bad := l.plans(conv, late, 1)
+		if list = more; len(list) == 0 {
+			return errors.Join(err, bad)
+		}
+		return nil
 	})
 	return list, err
 }
@@ -147,9 +153,10 @@ func (b *builder) describe(cfg desc) (c choice, notes, behaviour []int32) {
 	return c, notes, behaviour
 }
 
-// plans makes at most most plans of choices, leaving out those that turn out not to
-// work or to need too much memory.
+// plans makes at most most plans of choices. Left out are engines that turn out not to
+// do the problem or to need too much memory, and, which is said, those that fail.
 func (l *Library) plans(p linalg.Conv, choices []choice, most int) (list []linalg.Candidate, err error) {
+	var failed error
 	for _, c := range choices {
 		if len(list) == most {
 			break
@@ -157,20 +164,27 @@ func (l *Library) plans(p linalg.Conv, choices []choice, most int) (list []linal
 		pl, err := l.plan(p, c)
 		var e *Error
 		switch {
+		case err == nil && pl.work <= l.workspace:
+			list = append(list, pl)
+			continue
+		case err == nil:
+			err = pl.release()
 		case errors.As(err, &e) && e.Unsupported():
 			continue
-		case err != nil:
+		case errors.As(err, &e) && e.ofEngine():
+			failed = cmp.Or(failed, err)
+			l.say(fmt.Sprintf("%v is left out for %v: %v", c, p, err))
+			continue
+		}
+		if err != nil {
 			for _, made := range list {
 				err = errors.Join(err, made.(*plan).release())
 			}
 			return nil, err
-		case pl.work > l.workspace:
-			if err := pl.release(); err != nil {
-				return nil, err
-			}
-			continue
 		}
-		list = append(list, pl)
+	}
+	if len(list) == 0 {
+		return nil, failed
 	}
 	return list, nil
 }
