@@ -309,15 +309,26 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// compileC makes a shared object of a source.
+// child runs a test in a process of its own.
+func child(t *testing.T, scene, test string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "EBTRAIN_CHILD="+scene)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+test) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// compileC makes a shared object of a source, linked with another.
 func compileC(t *testing.T, folder, name, source, needs string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
 	c := filepath.Join(t.TempDir(), "x.c")
 	ok(t, os.WriteFile(c, []byte(source), 0o666))
-	args := []string{"-shared", "-fPIC", "-o", path, "-Wl,-soname," + name, "-Wl,--no-as-needed", c}
-	if needs != "" {
-		args = append(args, needs, "-Wl,-rpath,$ORIGIN")
+	args := []string{"-shared", "-fPIC", "-o", path, "-Wl,--no-as-needed", c}
+	if needs != "" { // by its name alone, beside this one
+		args = append(args, "-L"+filepath.Dir(needs), "-l:"+filepath.Base(needs), "-Wl,-rpath,$ORIGIN")
 	}
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
