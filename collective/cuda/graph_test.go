@@ -19,6 +19,9 @@ func capture(d *cuda.Device, s *cuda.Stream, f func() error) (g *cuda.Graph, err
 		g, err = s.EndCapture()
 		return errors.Join(failed, err)
 	})
+	if err != nil && g != nil {
+		return nil, errors.Join(err, g.Close())
+	}
 	return g, err
 }
 

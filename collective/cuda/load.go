@@ -38,7 +38,7 @@ func (l *Library) Symbol(name string) (uintptr, error) {
 // LoadError says why a library cannot be had in this process.
 type LoadError struct {
 	Family Family
-	Tried  []string // what was looked at, in order, each with what was wrong there
+	Tried  []string // the files that were looked for, in order
 	Err    error    // of the first that is there and cannot be used; nil if none is
 }
 
@@ -97,6 +97,7 @@ func (l *loader) locked(f Family, major int) (*Library, error) {
 func (l *loader) search(f Family, major int) (*Library, error) {
 	s := families[f]
 	e := &LoadError{Family: f}
+	var part incomplete
 	builds := s.builds(l.allowed(major))
 	for _, p := range l.machine.places(s) {
 		for _, b := range builds {
@@ -106,11 +107,14 @@ func (l *loader) search(f Family, major int) (*Library, error) {
 				return lib, nil
 			case errors.Is(err, ErrNoCgo):
 				return nil, err
+			case errors.As(err, &part):
+				e.Tried = append(e.Tried, fmt.Sprintf("%s (%v)", name(p, b), err))
+				continue
 			case errors.Is(err, errNotThere):
 				e.Tried = append(e.Tried, name(p, b))
 				continue
 			}
-			e.Tried = append(e.Tried, fmt.Sprintf("%s: %v", name(p, b), err))
+			e.Tried = append(e.Tried, name(p, b))
 			e.Err = cmp.Or(e.Err, fmt.Errorf("%s: %w", name(p, b), err))
 			if p.asked {
 				return nil, e
@@ -155,6 +159,11 @@ func (l *loader) newest() int {
 
 // errNotThere means that a place does not hold the family.
 var errNotThere = errors.New("not there")
+
+// incomplete is errNotThere of a folder that holds a part of it.
+type incomplete struct{ lacks string }
+
+func (e incomplete) Error() string { return "no " + e.lacks + " beside it" }
 
 // try opens a build from a place, or leaves nothing open.
 func (l *loader) try(f Family, p place, b build) (*Library, error) {
@@ -223,7 +232,7 @@ func (o *opening) folder(f Family, folder string, b build) (*Library, error) {
 	}
 	for _, p := range b.needs {
 		if len(matches(folder, p)) == 0 {
-			return nil, fmt.Errorf("%w: no %s beside it", errNotThere, p)
+			return nil, incomplete{p}
 		}
 	}
 	if err := sameVersion(folder, b); err != nil {
@@ -280,6 +289,8 @@ func (o *opening) beside(folder string, b build) error {
 	return nil
 }
 
+// matches are the libraries of a folder whose names match: what follows .so. is
+// a version.
 func matches(folder, pattern string) []string {
 	var out []string
 	entries, err := os.ReadDir(folder)
@@ -287,7 +298,8 @@ func matches(folder, pattern string) []string {
 		return nil
 	}
 	for _, e := range entries {
-		if ok, err := filepath.Match(pattern, e.Name()); ok && err == nil && !strings.HasSuffix(e.Name(), ".alt.so") {
+		_, version, _ := strings.Cut(e.Name(), ".so.")
+		if ok, err := filepath.Match(pattern, e.Name()); ok && err == nil && strings.Trim(version, ".0123456789") == "" {
 			out = append(out, filepath.Join(folder, e.Name()))
 		}
 	}

@@ -194,8 +194,9 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 	return failed;
 }
 
+// cuCtxGetCurrent is a load of the thread's own: no fault can be ordered for it.
 CUresult cuCtxGetCurrent(CUcontext *ctx) {
-	CALL();
+	if (!initialised()) return NOT_INITIALIZED;
 	*ctx = current;
 	return OK;
 }
