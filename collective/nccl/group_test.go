@@ -7,9 +7,9 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"ebtrain/collective"
 	"ebtrain/collective/colltest"
@@ -62,11 +62,8 @@ func (o *owned) Close() error { return errors.Join(o.Comm.Close(), o.dev.Close()
 type member struct {
 	*nccl.Comm
 	dev    *cuda.Device
-	stream *cuda.Stream
+	memory *cudatest.Memory
 	below  *host.Comm
-
-	mu      sync.Mutex
-	buffers []*buffer
 }
 
 // group makes n ranks, each with a GPU of its own. The end of the test closes
@@ -88,6 +85,9 @@ func attempt(t testing.TB, n int, o func(rank int) nccl.Options) ([]*member, []e
 	return attemptOn(t, m, n, func(r int) int { return r }, o)
 }
 
+// groups are those that are not ended.
+var groups atomic.Int32
+
 func attemptOn(t testing.TB, m *cudatest.Machine, n int, gpu func(rank int) int, o func(rank int) nccl.Options) ([]*member, []error) {
 	t.Helper()
 	below, err := host.NewLocal(context.Background(), n)
@@ -103,6 +103,7 @@ func attemptOn(t testing.TB, m *cudatest.Machine, n int, gpu func(rank int) int,
 		}
 		devs = append(devs, dev)
 	}
+	groups.Add(1)
 	var wg sync.WaitGroup
 	for r := range n {
 		wg.Go(func() {
@@ -110,8 +111,8 @@ func attemptOn(t testing.TB, m *cudatest.Machine, n int, gpu func(rank int) int,
 			if errs[r] = err; err != nil {
 				return
 			}
-			s, err := devs[r].NewStream("test", 0)
-			members[r], errs[r] = &member{Comm: c, dev: devs[r], stream: s, below: below[r]}, err
+			memory, err := cudatest.NewMemory(devs[r])
+			members[r], errs[r] = &member{Comm: c, dev: devs[r], memory: memory, below: below[r]}, err
 		})
 	}
 	wg.Wait()
@@ -128,69 +129,15 @@ func attemptOn(t testing.TB, m *cudatest.Machine, n int, gpu func(rank int) int,
 		if err := errors.Join(errs...); err != nil {
 			t.Error(err)
 		}
-		m.Clean()
+		if groups.Add(-1) == 0 { // a test may have several
+			m.Clean()
+		}
 	})
 	return members, errs
 }
 
 // end frees what tests have made, when the Comm is closed.
-func (x *member) end() error {
-	errs := []error{x.Close(), x.stream.Close()}
-	for _, b := range x.buffers {
-		errs = append(errs, x.dev.Free(b.at))
-	}
-	return errors.Join(errs...)
-}
-
-// buffer is device memory for the suite.
-type buffer struct {
-	of *member
-	at cuda.Ptr
-	n  int
-}
-
-func (b *buffer) Ptr() unsafe.Pointer { return b.at.Vec(b.n).Ptr }
-
-func (b *buffer) Write(p []byte) {
-	must(b.copy(p, func(stage *cuda.Pinned) error {
-		copy(stage.Bytes(), p)
-		return b.of.stream.CopyIn(b.at, stage, 0, len(p))
-	}, false))
-}
-
-func (b *buffer) Read(p []byte) {
-	must(b.copy(p, func(stage *cuda.Pinned) error { return b.of.stream.CopyOut(stage, 0, b.at, len(p)) }, true))
-}
-
-func (b *buffer) copy(p []byte, do func(stage *cuda.Pinned) error, out bool) error {
-	if len(p) == 0 {
-		return nil
-	}
-	stage, err := b.of.dev.AllocPinned(len(p))
-	if err != nil {
-		return err
-	}
-	err = errors.Join(do(stage), b.of.stream.Sync(context.Background()))
-	if out {
-		copy(p, stage.Bytes())
-	}
-	return errors.Join(err, stage.Free())
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-func (x *member) buffer(n int) (*buffer, error) {
-	p, err := x.dev.Alloc(int64(max(n, 1)))
-	b := &buffer{x, p, n}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.buffers = append(x.buffers, b)
-	return b, err
-}
+func (x *member) end() error { return errors.Join(x.Close(), x.memory.Close()) }
 
 func factory(o nccl.Options) colltest.Factory {
 	return colltest.Factory{
@@ -203,10 +150,10 @@ func factory(o nccl.Options) colltest.Factory {
 		},
 		Open: open,
 		Memory: func(c collective.Comm, n int) (colltest.Buffer, error) {
-			return c.(*member).buffer(n)
+			return c.(*member).memory.Alloc(n)
 		},
 		Wrap: func(c collective.Comm, mem collective.Vec) colltest.Buffer {
-			return &buffer{c.(*member), cuda.AddressOf(mem), mem.Len}
+			return c.(*member).memory.At(cuda.AddressOf(mem))
 		},
 		Brief: true, MaxRanks: 5,
 	}
