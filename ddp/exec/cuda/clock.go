@@ -57,7 +57,7 @@ func (c *clock) close() error {
 // timed does the steps one after the other, with an event between them.
 func (p *program) timed(f *flight) (err error) {
 	if p.clock == nil {
-		if p.clock, err = p.b.newClock(len(p.steps), p.collectives); err != nil {
+		if p.clock, err = p.b.newClock(len(p.steps), len(p.moved)); err != nil {
 			return p.named(nil, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -17,7 +18,14 @@ const apart = 256 << 10
 
 // Compile makes a program of the live part of g.
 func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
-	p := &program{b: b, name: o.Name, comm: o.Comm, profile: o.Profile, tracer: o.Trace}
+	p := &program{b: b, name: o.Name, profile: o.Profile, tracer: o.Trace, moved: map[int]int64{}}
+	if o.Comm != nil {
+		c, ok := o.Comm.(reducer)
+		if !ok {
+			return nil, fmt.Errorf("program %q: its collectives are to go over a %T: want what the backend's Connect makes", o.Name, o.Comm)
+		}
+		p.comm = c
+	}
 	if err := p.compile(g, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Name, err), p.Close())
 	}
@@ -48,7 +56,12 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 		return err
 	}
 	p.side, p.single = newSchedule(p.plan, len(p.b.lanes)), newSchedule(p.plan, 1)
-	p.eager = p.b.c.Graphs == GraphsOff || !p.capturable()
+	p.eager = p.b.c.Graphs == GraphsOff || p.reducing() && !p.comm.Capturable()
+	if p.reducing() {
+		if err := p.comm.Agree(context.Background(), p.requests); err != nil {
+			return err
+		}
+	}
 	return p.makeEvents()
 }
 
@@ -93,7 +106,7 @@ func (p *program) allocate() (err error) {
 		if err != nil {
 			return fmt.Errorf("%d bytes of buckets: %w", n, err)
 		}
-		p.bucket = driver.Ptr(uintptr(mem.Ptr))
+		p.bucket = driver.AddressOf(mem)
 	}
 	p.in, p.out = newRegion(p.plan.Inputs), newRegion(p.plan.Outputs)
 	if p.in.at, err = p.alloc(int64(p.in.bytes), "inputs"); err != nil {

@@ -35,6 +35,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"ebtrain/collective"
 	driver "ebtrain/collective/cuda"
@@ -83,6 +84,11 @@ type Config struct {
 	Precision Precision
 	Graphs    Graphs
 	Transport Transport
+	// Deterministic makes the ranks' sums in an order that depends on nothing but the
+	// number of ranks.
+	Deterministic bool
+	// Timeout is how long a rank may be late for a collective; 0 is ten minutes.
+	Timeout time.Duration
 	// Lanes is the number of streams that compute; 0 is 8.
 	Lanes int
 	// Plain leaves cuDNN and cublasLt out: convolutions and products are done by
@@ -127,7 +133,7 @@ type Backend struct {
 	compiled []compiled
 	casts    map[castKey]*plainKernel
 	reduced  []collective.Comm
-	host     collective.Comm // what Connect was given
+	host     collective.Comm // what Connect was given, of package host
 
 	transfer sync.Mutex // guards bounce
 	bounce   *driver.Pinned

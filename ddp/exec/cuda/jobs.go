@@ -200,20 +200,19 @@ func (k kernels) String() string {
 
 // begin is a collective on a bucket.
 type begin struct {
-	p   *program
-	req collective.Request
+	comm reducer
+	req  collective.Request
 }
 
 // start is the work of a Start.
 func (p *program) start(op plan.Start) work {
 	v := &p.plan.Values[op.Bucket]
 	req := collective.Request{Kind: collective.AllReduce, Op: op.Op, Label: op.Label, Vec: deviceVec(p.place(op.Bucket), v.DType, v.Dims.Len())}
-	p.moved = append(p.moved, make([]int64, max(0, op.Number+1-len(p.moved)))...)
 	p.moved[op.Number] = int64(v.Bytes())
-	p.collectives = max(p.collectives, op.Number+1)
-	return &begin{p, req}
+	p.requests = append(p.requests, req)
+	return &begin{p.comm, req}
 }
 
-func (b *begin) enqueue(s *driver.Stream) error { return b.p.reduce(s, b.req) }
+func (b *begin) enqueue(s *driver.Stream) error { return b.comm.Enqueue(s, b.req) }
 func (b *begin) launches() int                  { return 1 }
 func (b *begin) String() string                 { return b.req.String() }

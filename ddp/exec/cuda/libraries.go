@@ -110,7 +110,9 @@ func (l *libraries) choose(p *program, o exec.Options) ([]choose.Kernel, error) 
 			problems, steps = append(problems, q), append(steps, i)
 		}
 	}
-	c := l.chooser(choosing{o.Comm != nil, o.Deterministic || o.Comm == nil && l.b.host != nil})
+	_, alone := p.comm.(*borrowed)
+	together := p.comm != nil && !alone
+	c := l.chooser(choosing{together, o.Deterministic || alone || !together && l.b.host != nil})
 	kernels, err := c.Choose(problems)
 	if err != nil {
 		return nil, err

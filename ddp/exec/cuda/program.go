@@ -18,7 +18,7 @@ import (
 type program struct {
 	b       *Backend
 	name    string
-	comm    collective.Comm
+	comm    reducer // nil in a world of one
 	profile bool
 	tracer  func() func(exec.Event)
 	plan    *plan.Plan
@@ -50,9 +50,8 @@ type program struct {
 	ops   []exec.OpStats // by step
 	ended time.Time      // when the last run ended
 
-	collectives int
-	moved       []int64         // bytes, by collective
-	ctx         context.Context // of the run that is being queued
+	requests []collective.Request // in the order in which they start
+	moved    map[int]int64        // bytes, by the number of the collective
 }
 
 // step is a step of the plan as the device does it.
@@ -187,7 +186,7 @@ func (p *program) queued(ctx context.Context, f *flight) error {
 		f.end(context.Cause(ctx))
 	case <-f.ctx.Done():
 	}
-	if p.collective() {
+	if p.reducing() {
 		p.comm.Abort(context.Cause(f.ctx))
 	}
 	if err := <-f.queued; err != nil {
@@ -205,72 +204,51 @@ func (p *program) arrive(ctx context.Context, f *flight) error {
 	return p.cut(f, err)
 }
 
-// await polls the run's last event: often at first, then seldom.
+// await waits for the run's last event.
 func (p *program) await(ctx context.Context, f *flight) error {
-	began := time.Now()
-	for {
-		done, err := f.slot.done.Query()
-		if err != nil {
-			return err
-		}
-		if done {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-f.ctx.Done():
-			return context.Cause(f.ctx)
-		default:
-		}
-		if err := p.lost(); err != nil {
-			return err
-		}
-		pause(time.Since(began))
+	both, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(f.ctx, func() { cancel(context.Cause(f.ctx)) })()
+	if p.reducing() {
+		return p.comm.Await(both, f.slot.done)
 	}
+	return f.slot.done.Sync(both)
 }
 
 // drain waits until what is queued of a run is done, with nothing left that could
 // hold it up.
 func (p *program) drain(f *flight) error {
-	for began := time.Now(); ; {
-		done, err := f.slot.done.Query()
-		if err != nil || done {
-			return err
-		}
-		if time.Since(began) > patience {
-			return fmt.Errorf("%s has not come to rest within %v of the run's end", p.b.who(), patience)
-		}
-		pause(time.Since(began))
-	}
+	ctx, cancel := p.b.patient()
+	defer cancel()
+	return f.slot.done.Sync(ctx)
 }
 
-// pause sleeps a small part of the time that has gone by.
-func pause(since time.Duration) {
-	switch {
-	case since < 100*time.Microsecond:
-	case since < 10*time.Millisecond:
-		time.Sleep(20 * time.Microsecond)
-	default:
-		time.Sleep(200 * time.Microsecond)
-	}
-}
-
-// cut ends a run whose work is queued, because of err: the group's collectives would
-// wait for ever.
+// cut ends a run whose work is queued, because of err. Its group ends, as its
+// collectives would wait for ever, and with it the graph, which holds them.
 func (p *program) cut(f *flight, err error) error {
-	if p.collective() {
-		p.comm.Abort(err)
-	}
 	f.end(err)
-	if late := p.drain(f); late != nil && !errors.Is(err, late) {
+	if p.reducing() {
+		p.comm.Abort(err)
+		p.b.do(func() { err = errors.Join(err, p.forget()) })
+	}
+	if late := p.drain(f); late != nil && !sameCause(err, late) {
 		err = errors.Join(err, late)
 	}
 	return p.named(nil, err)
 }
 
-// collective says whether the program reduces over a group.
-func (p *program) collective() bool { return p.comm != nil && p.plan.BucketBytes > 0 }
+// forget closes the graph of a run. What is in flight goes on.
+func (p *program) forget() error {
+	var errs []error
+	if p.replay != nil {
+		errs = append(errs, p.replay.Close())
+	}
+	if p.graph != nil {
+		errs = append(errs, p.graph.Close())
+	}
+	p.replay, p.graph = nil, nil
+	return errors.Join(errs...)
+}
 
 // named says which program, and, if one is given, which step failed; nil did not.
 func (p *program) named(s *step, err error) error {
@@ -320,12 +298,7 @@ func (p *program) Close() error {
 	p.drop(errors.New("the program is closed"))
 	var errs []error
 	p.b.do(func() { // nothing of this program is queued, and nothing is captured
-		if p.replay != nil {
-			errs = append(errs, p.replay.Close())
-		}
-		if p.graph != nil {
-			errs = append(errs, p.graph.Close())
-		}
+		errs = append(errs, p.forget())
 		for _, s := range p.slots {
 			errs = append(errs, s.close())
 		}

@@ -12,26 +12,39 @@ import (
 // patience is how long what is queued may take to end once nothing holds it up.
 const patience = 30 * time.Second
 
+// patient is a context that ends after that.
+func (b *Backend) patient() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("%s has not come to rest within %v", b.who(), patience))
+}
+
+// sameCause says whether late says no more than err: once the device is lost, every
+// call says so.
+func sameCause(err, late error) bool {
+	e, ok := errors.AsType[*driver.Error](late)
+	first, also := errors.AsType[*driver.Error](err)
+	return errors.Is(err, late) || ok && also && e.Code == first.Code
+}
+
 // enqueue puts a run onto the streams. Where it cannot, the group ends, as the other
 // ranks would wait for this one's part, and what is queued is left to end.
 func (p *program) enqueue(f *flight) error {
-	p.ctx = f.ctx
 	err := p.put(f)
 	if err == nil {
 		p.warm = true
 		return nil
 	}
-	if p.collective() {
+	if p.reducing() {
 		p.comm.Abort(err)
+		err = errors.Join(err, p.forget())
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("%s has not come to rest within %v of the run's end", p.b.who(), patience))
+	ctx, cancel := p.b.patient()
 	defer cancel()
 	for _, l := range append([]*driver.Stream{p.b.comm, p.b.copy}, p.b.lanes...) {
 		if late := l.Sync(ctx); late != nil {
-			if e, ok := errors.AsType[*driver.Error](late); ok && e.Sticky() && errors.As(err, &e) {
-				return err // every call says so
+			if !sameCause(err, late) {
+				err = errors.Join(err, late)
 			}
-			return errors.Join(err, late)
+			return err
 		}
 	}
 	return err
