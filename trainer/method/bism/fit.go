@@ -3,6 +3,7 @@ package bism
 import (
 	"ebtrain/data"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/latent"
 )
 
 // Fit takes the sizes of samples from the data. A GRBM set up for vectors takes
@@ -11,8 +12,8 @@ import (
 func (c *Config) Fit(s data.Schema) error {
 	presets := algo.Kinds{Vectors: "bism-board-dsm, bism-board-ssm", Pictures: "bism-frey, bism-mnist"}
 	var err error
-	if c.Net.Kind == EBLVM {
-		err = presets.FitSquare(string(EBLVM), s)
+	if c.Net.Kind == latent.EBLVM {
+		err = presets.FitSquare(string(latent.EBLVM), s)
 	}
 	if err == nil {
 		err = presets.Fit(c.Net.C, c.Net.H, s)

@@ -7,14 +7,15 @@ import (
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/grbm"
 	"ebtrain/trainer/model/langevin"
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/model/optim"
 )
 
 // trainee is what all models of BiSM can do.
 type trainee struct {
-	cfg  Config
-	pair pair
+	cfg   Config
+	model latent.Model
 }
 
 // machine is a trained GRBM: what it can do whatever has trained it, and what is
@@ -32,18 +33,16 @@ type deep struct{ trainee }
 
 // Model is the model of a config that fits its data and is valid.
 func (c *Config) Model() algo.Model {
-	t := trainee{*c, c.pair()}
-	if c.Net.Kind == EBLVM {
+	t := trainee{*c, c.Net.Model(c.Temperature)}
+	if c.Net.Kind == latent.EBLVM {
 		return deep{t}
 	}
-	n := c.Net
-	return machine{grbm.Machine{Size: t.pair.(units).size, Picture: graph.D(n.C, n.H, n.W)}, t}
+	return machine{c.Net.Machine(), t}
 }
 
 // Takes is what the model reads: pixels in [0, 1], or vectors as they are.
 func (t trainee) Takes() algo.Inputs {
-	n := t.cfg.Net
-	return algo.Inputs{Shape: graph.D(n.C, n.H, n.W), Range: loader.Unit}
+	return algo.Inputs{Shape: t.cfg.Net.Picture(), Range: loader.Unit}
 }
 
 // annealed is the sampler, which ends with the denoising step of the scale that
@@ -57,12 +56,12 @@ func (d deep) annealed() langevin.Annealed {
 // Sample draws pictures together with their latents, by annealed Langevin
 // dynamics.
 func (d deep) Sample(_ nn.Mode, n int) (chain.Plan, error) {
-	return d.cfg.Net.eblvm().SampleJoint(d.annealed(), n)
+	return d.cfg.Net.EBLVM().SampleJoint(d.annealed(), n)
 }
 
 // SampleGiven draws pictures of p(v|h).
 func (d deep) SampleGiven(n int) (chain.Plan, error) {
-	return d.cfg.Net.eblvm().SampleGiven(d.annealed(), n)
+	return d.cfg.Net.EBLVM().SampleGiven(d.annealed(), n)
 }
 
 // reading is a graph over n samples that trains nothing.
@@ -70,15 +69,15 @@ func (t trainee) reading(n int) (d drawer, theta, phi []graph.ID) {
 	c := nn.NewContext(nn.Eval, 1)
 	z := t.cfg.Net
 	images := c.Input(algo.InputImages, graph.T(graph.F32, n, z.C, z.H, z.W))
-	d = drawer{Context: c, cfg: t.cfg, pair: t.pair, data: c.Reshape(images, withBatch(n, t.pair.shape()))}
-	thetas, phis := t.pair.declare(c)
+	d = drawer{Context: c, cfg: t.cfg, model: t.model, data: c.Reshape(images, withBatch(n, t.model.Shape()))}
+	thetas, phis := t.model.Declare(c)
 	return d, nn.IDs(thetas), nn.IDs(phis)
 }
 
 // Encode gives the means of q(h|v) at the samples as they are.
 func (t trainee) Encode(n int) (*graph.Graph, error) {
 	d, _, phi := t.reading(n)
-	d.Output(algo.OutputCode, t.pair.infer(d.Context, phi, d.data).mean(d.Context))
+	d.Output(algo.OutputCode, t.model.Infer(d.Context, phi, d.data).Mean(d.Context))
 	return d.Commit()
 }
 
@@ -109,7 +108,7 @@ func (t trainee) Loss(n int) (*graph.Graph, error) {
 func (t trainee) PosteriorGap(n int) (*graph.Graph, error) {
 	d, theta, phi := t.drawing(n)
 	v := d.see(upperPlace).v
-	q := t.pair.infer(d.Context, phi, v)
-	d.Output(algo.OutputGap, t.pair.gap(d.Context, theta, q, v, d.hidden(q, upperPlace)))
+	q := t.model.Infer(d.Context, phi, v)
+	d.Output(algo.OutputGap, t.model.Gap(d.Context, theta, q, v, d.hidden(q, upperPlace)))
 	return d.Commit()
 }

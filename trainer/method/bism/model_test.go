@@ -189,8 +189,8 @@ func TestRates(t *testing.T) {
 
 // A hypergradient is of float32 or float64.
 func TestHypergradientTypes(t *testing.T) {
-	m := tinyUnits(func(*Config) {}).pair()
-	b := trainee{tinyUnits(func(*Config) {}), m}
+	cfg := tinyUnits(func(*Config) {})
+	b := trainee{cfg, cfg.Net.Model(cfg.Temperature)}
 	for _, d := range []graph.DType{graph.F32, graph.F64} {
 		g, specs, err := b.Hypergradient(algo.HyperOptions{World: 1, Batch: 2, DType: d})
 		if err != nil {
