@@ -35,7 +35,7 @@ func newStep(c *nn.Context, cfg Config, m latent.Model, batch int) *step {
 	images := c.Input(algo.InputImages, graph.T(c.DType, batch, n.C, n.H, n.W))
 	key := c.Input(algo.InputKey, graph.KeyType)
 	s := &step{drawer: drawer{Context: c, cfg: cfg, model: m, draw: named(c, key),
-		data: c.Reshape(images, withBatch(batch, m.Shape()))}}
+		data: latent.Trained{Model: m}.Flat(c, images)}}
 	if cfg.Objective == MDSM {
 		s.levels = cfg.Levels.Levels(c, key, batch)
 	}
@@ -47,11 +47,6 @@ func newStep(c *nn.Context, cfg Config, m latent.Model, batch int) *step {
 	}
 	s.rates = optim.Rows(c, inputRates, cfg.LowerSteps+cfg.Unroll+1)
 	return s
-}
-
-// withBatch is the shape of batch samples.
-func withBatch(batch int, sample graph.Shape) graph.Shape {
-	return graph.D(append([]int{batch}, sample.Slice()...)...)
 }
 
 // build makes both levels and the report.
@@ -75,7 +70,7 @@ func (s *step) build() {
 // samples.
 func (t trainee) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	c := nn.NewContext(nn.Train, world)
-	newStep(c, t.cfg, t.model, batch).build()
+	newStep(c, t.cfg, t.Model, batch).build()
 	g, err := c.Commit()
 	return g, c.Variables(), err
 }
