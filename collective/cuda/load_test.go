@@ -1,3 +1,5 @@
+//go:build cgo
+
 package cuda_test
 
 import (
@@ -235,6 +237,21 @@ func TestCuDNN(t *testing.T) {
 	}
 }
 
+// TestLinkedCuDNN: a part that is linked with cuBLAS finds the one that belongs to
+// it.
+func TestLinkedCuDNN(t *testing.T) {
+	l, root, names := opened(t, map[string]string{"EBTRAIN_CUDA_LIBS": "ROOT/cudnn:ROOT/cuda:-"})
+	blas(t, filepath.Join(root, "cuda"), 12)
+	record(t, filepath.Join(root, "cudnn"), "libcudnn_graph.so.9", 1, "libcublasLt.so.12")
+	record(t, filepath.Join(root, "cudnn"), "libcudnn.so.9", 12040, "")
+	if _, err := l.Open(cuda.CuDNN); err == nil || !strings.Contains(err.Error(), "libcudnn_graph.so.9") && !strings.Contains(err.Error(), "libcublasLt.so.12: cannot open") {
+		t.Errorf("got %v", err) // the made-up cuBLASLt has no soname: the linker does not know it
+	}
+	if got := names(); !strings.HasPrefix(got, "libcublasLt.so.12 ") {
+		t.Errorf("opened %s, want cuBLASLt first", got)
+	}
+}
+
 // TestUnusable: what cannot be used is one sentence, with all that was tried.
 func TestUnusable(t *testing.T) {
 	for _, c := range []struct {
@@ -259,7 +276,7 @@ func TestUnusable(t *testing.T) {
 		{"without cuBLAS", cuda.CuDNN, func(libs string) {
 			cudnn(t, libs, 12040)
 			blas(t, libs, 13)
-		}, true, []string{"it was built for CUDA 12.4 and needs cuBLASLt: cuda: cuBLASLt was not found"}},
+		}, true, []string{"it was built for CUDA 12 and needs cuBLASLt: cuda: cuBLASLt was not found"}},
 		{"no cuDNN", cuda.CuDNN, func(libs string) {
 			compileC(t, libs, "libcudnn.so.9", "int x;", "")
 			compileC(t, libs, "libcudnn_graph.so.9", "int x;", "")

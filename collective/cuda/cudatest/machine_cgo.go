@@ -33,6 +33,8 @@ import (
 	"unsafe"
 )
 
+const haveCgo = true
+
 // Machine is what the double of libcuda simulates in this process.
 type Machine struct {
 	tb testing.TB
