@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 	"unsafe"
 
 	"ebtrain/collective"
@@ -56,6 +57,8 @@ type program struct {
 	pending  map[int]collective.Pending
 	launched context.Context
 	stats    exec.Stats
+	trace    func(exec.Event) // of the run under way
+	began    map[int]time.Time
 }
 
 type space struct {
@@ -181,6 +184,12 @@ func (p *program) Wait(ctx context.Context) error {
 }
 
 func (p *program) run(ctx context.Context) error {
+	p.trace, p.began = func(exec.Event) {}, map[int]time.Time{}
+	if p.o.Trace != nil {
+		if f := p.o.Trace(); f != nil {
+			p.trace = f
+		}
+	}
 	clear(p.b.memory[p.fault:][:FaultBytes])
 	for i, e := range p.plan.Inputs {
 		copy(p.bytes(e.Value), p.inputs[i].Bytes())
@@ -196,7 +205,10 @@ func (p *program) run(ctx context.Context) error {
 		copy(p.bytes(e.Value), t.Bytes())
 	}
 	for i := range p.plan.Steps {
-		if err := p.step(ctx, i); err != nil {
+		s, began := &p.plan.Steps[i], time.Now()
+		err := p.step(ctx, i)
+		p.trace(exec.Event{Kind: string(s.Kind()), Name: s.Op.String(), Scope: s.Scope, Start: began, Time: time.Since(began)})
+		if err != nil {
 			err = fmt.Errorf("%s: %v: %w", p.plan.Steps[i].Scope, p.plan.Steps[i].Op, err)
 			if p.o.Comm != nil {
 				p.o.Comm.Abort(err)
@@ -241,10 +253,14 @@ func (p *program) step(ctx context.Context, i int) error {
 		mem := p.bytes(op.Bucket)
 		v := &p.plan.Values[op.Bucket]
 		vec := collective.Vec{Type: v.DType, Len: v.Dims.Len(), Ptr: unsafe.Pointer(unsafe.SliceData(mem))}
+		p.began[op.Number] = time.Now()
 		p.pending[op.Number] = p.o.Comm.Start(collective.Request{Kind: collective.AllReduce, Op: op.Op, Vec: vec, Label: op.Label})
 		return nil
 	case plan.Wait:
-		return p.pending[op.Number].Wait(ctx)
+		err := p.pending[op.Number].Wait(ctx)
+		began := p.began[op.Number]
+		p.trace(exec.Event{Kind: exec.Collective, Name: op.Label, Start: began, Time: time.Since(began), Bytes: 1})
+		return err
 	}
 	scratch := p.start[space{plan.Arena, 0}] + s.ScratchAt
 	if s.Scratch > 0 {

@@ -104,13 +104,17 @@ func rounded(d graph.DType, x string) string {
 	return x
 }
 
-// constant is v as a number of type d; integers are the nearest.
+// constant is v as a number of type d; integers are the nearest, wrapped around.
 func constant(d graph.DType, v float64) float64 {
-	switch {
-	case !d.IsFloat():
-		return math.RoundToEven(v)
-	case d == graph.BF16:
+	switch d {
+	case graph.BF16:
 		return bf16(v)
+	case graph.I32:
+		return float64(int32(int64(math.RoundToEven(v))))
+	case graph.U8:
+		return float64(uint8(int64(math.RoundToEven(v))))
+	case graph.I64:
+		return math.RoundToEven(v)
 	}
 	return v
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,9 +21,11 @@ const shim = "../../../../collective/cuda/cudatest/double/shim.h"
 
 // gcc compiles kernels for the CPU and keeps them for the time of the tests.
 type gcc struct {
-	dir string
-	mu  sync.Mutex
-	so  map[string]string // by entry
+	dir   string
+	one   sync.Mutex
+	mu    sync.Mutex
+	so    map[string]string // by entry
+	files int
 }
 
 var compiler gcc
@@ -48,27 +52,95 @@ func needGCC(t testing.TB) {
 
 // object is the path of the shared object of a kernel, compiled at the first call.
 func (g *gcc) object(l *Launch) (string, error) {
+	g.one.Lock() // who comes second waits for the compiler too
+	defer g.one.Unlock()
+	if err := g.compile([]Launch{*l}); err != nil {
+		return "", err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if path, ok := g.so[l.Entry]; ok {
-		return path, nil
+	return g.so[l.Entry], nil
+}
+
+// compile compiles those kernels that are not yet, as one file.
+func (g *gcc) compile(launches []Launch) error {
+	var text strings.Builder
+	var entries []string
+	g.mu.Lock()
+	g.files++
+	base := filepath.Join(g.dir, fmt.Sprint(g.files))
+	text.WriteString(dialect)
+	for i := range launches {
+		l := &launches[i]
+		if _, ok := g.so[l.Entry]; ok {
+			continue
+		}
+		g.so[l.Entry] = base + ".so"
+		entries = append(entries, l.Entry)
+		text.WriteString(apart(l.Source[len(dialect):], len(entries)))
 	}
-	text, path := filepath.Join(g.dir, l.Entry+".c"), filepath.Join(g.dir, l.Entry+".so")
-	if err := os.WriteFile(text, []byte(l.Source), 0o600); err != nil {
-		return "", err
+	g.mu.Unlock()
+	if len(entries) == 0 {
+		return nil
 	}
-	header, err := filepath.Abs(shim)
+	file, err := filepath.Abs(shim)
 	if err != nil {
-		return "", err
+		return err
+	}
+	if err := os.WriteFile(base+".c", []byte(text.String()), 0o600); err != nil {
+		return err
 	}
 	out, err := exec.Command("gcc", "-x", "c", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
 		"-Wno-unused-but-set-variable", "-Wno-maybe-uninitialized", "-Wno-parentheses", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing",
-		"-include", header, text, "-o", path, "-lm").CombinedOutput()
+		"-include", file, base+".c", "-o", base+".so", "-lm").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("gcc: %w\n%s\n%s", err, out, l.Source[len(dialect):])
+		return fmt.Errorf("gcc: %w\n%s\n%s", err, out, text.String())
 	}
-	g.so[l.Entry] = path
-	return path, nil
+	return nil
+}
+
+// names are those that the texts of different kernels may give to different things.
+var names = regexp.MustCompile(`(?m)^(?:DEVICE [\w ]+? \*?(\w+)\(|typedef \w+ (\w+);|struct (\w+) \{)`)
+
+// apart is a kernel's text with names of its own, so that several can be in one file.
+func apart(text string, number int) string {
+	var b, after strings.Builder
+	known := map[string]bool{}
+	for _, m := range names.FindAllStringSubmatch(text, -1) {
+		name := m[1] + m[2] + m[3]
+		if known[name] || strings.HasSuffix(name, "_args") {
+			continue
+		}
+		known[name] = true
+		fmt.Fprintf(&b, "#define %s %[1]s_%d\n", name, number)
+		fmt.Fprintf(&after, "#undef %s\n", name)
+	}
+	return b.String() + text + after.String()
+}
+
+// prepare compiles many kernels, so many a file, on two processors.
+func (g *gcc) prepare(t testing.TB, launches []Launch) {
+	needGCC(t)
+	slices.SortFunc(launches, func(a, b Launch) int { return strings.Compare(a.Entry, b.Entry) })
+	launches = slices.CompactFunc(launches, func(a, b Launch) bool { return a.Entry == b.Entry })
+	parts := slices.Collect(slices.Chunk(launches, 40))
+	var all sync.WaitGroup
+	next := make(chan []Launch, len(parts))
+	for _, p := range parts {
+		next <- p
+	}
+	close(next)
+	for range 2 {
+		all.Go(func() {
+			for p := range next {
+				if err := g.compile(p); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d kernels", len(launches))
 }
 
 // device is the memory of a process that runs kernels, which this process sees too.

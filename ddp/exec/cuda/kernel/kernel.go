@@ -97,6 +97,10 @@ func maker(p *plan.Plan, i int) (*making, error) {
 
 // step makes the kernels.
 func (m *making) step() ([]Launch, error) {
+	switch m.s.Op.(type) {
+	case plan.Start, plan.Wait:
+		return nil, fmt.Errorf("step %d: there is no kernel for %v", m.i, m.s.Op)
+	}
 	some := false
 	for _, v := range m.s.Out {
 		some = some || m.value(v).Dims.Len() > 0

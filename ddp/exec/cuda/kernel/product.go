@@ -90,10 +90,11 @@ func (k *product) launches(m *making) ([]Launch, error) {
 	const idx from = split * (idx)a.length, end = from + (idx)a.length < (idx)a.k ? from + (idx)a.length : (idx)a.k;
 	%[2]s acc[4][4];
 	UNROLL
-	for (int e = 0; e < 4; e++)
+	for (int e = 0; e < 4; e++) {
 		UNROLL
 		for (int f = 0; f < 4; f++)
 			acc[e][f] = 0;
+	}
 	for (idx k0 = from; k0 < end; k0 += %[3]d) {`, productTile, k.t, productStep)
 	k.fetch("as", "m", k.aAlongK, k.aText)
 	k.fetch("bs", "n", k.bAlongK, k.bText)
@@ -103,22 +104,25 @@ func (k *product) launches(m *making) ([]Launch, error) {
 	}
 	k.line(`		SYNC();
 		UNROLL
-		for (int k = 0; k < %d; k++)
+		for (int k = 0; k < %d; k++) {
 			UNROLL
-			for (int e = 0; e < 4; e++)
+			for (int e = 0; e < 4; e++) {
 				UNROLL
 				for (int f = 0; f < 4; f++)
 					acc[e][f] = %s(as[k][TID / 16 + 16 * e], bs[k][TID %% 16 + 16 * f], acc[e][f]);
+			}
+		}
 		SYNC();
 	}
 	UNROLL
-	for (int e = 0; e < 4; e++)
+	for (int e = 0; e < 4; e++) {
 		UNROLL
 		for (int f = 0; f < 4; f++) {
 			const idx m = m0 + TID / 16 + 16 * e, n = n0 + TID %% 16 + 16 * f;
 			if (m < (idx)a.m && n < (idx)a.n)
 				a.out[%s] = %s;
 		}
+	}
 }`, productStep, mul, k.outText, value)
 	l, err := k.launch("product", across*down*k.splits*k.groups)
 	if err != nil {

@@ -355,7 +355,7 @@ func (r *reduction) tree(t string, width int) {
 		return body
 	}
 	each("\t", put("\t"))
-	r.line("\tfor (int d = (int)a.ty.d / 2; d > 0; d /= 2) {\n\t\tSYNC();\n\t\tif (ty < d && tz < (int)a.tz)")
+	r.line("\tfor (int d = (int)a.ty.d / 2; d > 0; d /= 2) {\n\t\tSYNC();\n\t\tif (ty < d && tz < (int)a.tz) {")
 	body := ""
 	for i, a := range r.acc {
 		how := a
@@ -365,7 +365,7 @@ func (r *reduction) tree(t string, width int) {
 		body += "\n\t\t\t\t" + into(how, fmt.Sprintf("s%d[j]", i), slot(i, "TID + d * (int)a.tx.d"), t)
 	}
 	each("\t\t\t", body+put("\t\t\t"))
-	r.line("\t}")
+	r.line("\t\t}\n\t}")
 }
 
 // results writes partial and final results: those of the first thread ty.
