@@ -121,9 +121,6 @@ func build(folder string, l library) error {
 	if err != nil {
 		return fmt.Errorf("%w:\n%s", err, out)
 	}
-	if len(out) > 0 {
-		return fmt.Errorf("gcc warns:\n%s", out)
-	}
 	return nil
 }
 

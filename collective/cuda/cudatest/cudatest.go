@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"ebtrain/collective/cuda"
 )
@@ -99,15 +98,5 @@ func (m *Machine) Clean() {
 	m.guards()
 	if left := m.Left(); left != "" {
 		m.tb.Errorf("left on the machine: %s", left)
-	}
-}
-
-// Wait waits for a condition that comes true by itself, with a bound.
-func (m *Machine) Wait(what string, ok func() bool) {
-	m.tb.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			m.tb.Fatalf("%s: not within 20 s", what)
-		}
 	}
 }
