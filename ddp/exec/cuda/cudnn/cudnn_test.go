@@ -232,7 +232,7 @@ func TestEachCallFails(t *testing.T) {
 	} {
 		t.Run(f, func(t *testing.T) {
 			n := 1
-			for ; ; n++ {
+			for ; n < 3000; n++ {
 				m := cudatest.Use(t) // no fault is left
 				m.Fail(f, n, 5000)
 				err := live(t, p)
@@ -269,7 +269,7 @@ func TestFailingEngine(t *testing.T) {
 				}
 			})
 			out := 0
-			for n := 1; ; n++ {
+			for n := 1; n < 3000; n++ {
 				m = cudatest.Use(t) // no fault is left
 				m.Fail("cudnnBackendFinalize", n, 4000)
 				said = 0
