@@ -15,9 +15,6 @@ import (
 // it they are in ebtrain/kernels of the user's cache folder.
 const CacheVariable = "EBTRAIN_CUDA_CACHE"
 
-// kernels is the cache of the process's devices.
-var kernels = &cache{folder: cacheFolder}
-
 // cache keeps images in files, one each, named by the hash of all that an image
 // depends on. A cache that does not work is told of once, and done without.
 type cache struct {

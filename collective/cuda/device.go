@@ -116,7 +116,7 @@ func OpenDevice(ordinal int) (*Device, error) {
 	if err := check(drv, "cuDevicePrimaryCtxRetain", code); err != nil {
 		return nil, fmt.Errorf("%s: %w", info, err)
 	}
-	d := &Device{drv: drv, dev: dev, ctx: ctx, info: info, cache: kernels}
+	d := &Device{drv: drv, dev: dev, ctx: ctx, info: info, cache: &cache{folder: cacheFolder}}
 	d.thread = startThread()
 	d.SetLogger(slog.New(slog.DiscardHandler))
 	return d, nil

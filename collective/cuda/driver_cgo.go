@@ -13,6 +13,20 @@ import (
 	"unsafe"
 )
 
+// Go's constants are those of the ABI: any other is negative, and no uint.
+const (
+	_ uint = -(codeInvalidValue ^ C.EB_CUDA_ERROR_INVALID_VALUE)
+	_ uint = -(codeOutOfMemory ^ C.EB_CUDA_ERROR_OUT_OF_MEMORY)
+	_ uint = -(codeNoDevice ^ C.EB_CUDA_ERROR_NO_DEVICE)
+	_ uint = -(codeInvalidDevice ^ C.EB_CUDA_ERROR_INVALID_DEVICE)
+	_ uint = -(codeNotReady ^ C.EB_CUDA_ERROR_NOT_READY)
+	_ uint = -(attributeSMs ^ C.EB_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+	_ uint = -(attributeMajor ^ C.EB_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+	_ uint = -(attributeMinor ^ C.EB_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+	_ uint = -(eventUntimed ^ C.EB_CU_EVENT_DISABLE_TIMING)
+	_ uint = -(recordExternal ^ C.EB_CU_EVENT_RECORD_EXTERNAL)
+)
+
 // libcuda is the driver as it was loaded.
 type libcuda struct{ t *C.eb_cuda }
 

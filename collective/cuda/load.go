@@ -2,12 +2,9 @@ package cuda
 
 import (
 	"cmp"
-	"debug/elf"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -38,7 +35,7 @@ func (l *Library) Symbol(name string) (uintptr, error) {
 // LoadError says why a library cannot be had in this process.
 type LoadError struct {
 	Family Family
-	Tried  []string // what was looked at, in order, each with what was wrong there
+	Tried  []string // the files that were looked for, in order
 	Err    error    // of the first that is there and cannot be used; nil if none is
 }
 
@@ -58,7 +55,12 @@ var libraries = loader{machine: thisMachine(), open: map[key]*Library{}}
 // Open opens a family's library, from the first folder that holds all of it,
 // and what it would open itself later. It is opened once and stays. The error is
 // a *LoadError, or ErrNoCgo.
-func Open(f Family) (*Library, error) { return libraries.family(f, 0) }
+func Open(f Family) (*Library, error) {
+	if !haveCgo {
+		return nil, ErrNoCgo
+	}
+	return libraries.family(f, 0)
+}
 
 type key struct {
 	family Family
@@ -97,6 +99,7 @@ func (l *loader) locked(f Family, major int) (*Library, error) {
 func (l *loader) search(f Family, major int) (*Library, error) {
 	s := families[f]
 	e := &LoadError{Family: f}
+	var part incomplete
 	builds := s.builds(l.allowed(major))
 	for _, p := range l.machine.places(s) {
 		for _, b := range builds {
@@ -104,13 +107,14 @@ func (l *loader) search(f Family, major int) (*Library, error) {
 			switch {
 			case err == nil:
 				return lib, nil
-			case errors.Is(err, ErrNoCgo):
-				return nil, err
+			case errors.As(err, &part):
+				e.Tried = append(e.Tried, fmt.Sprintf("%s (%v)", name(p, b), err))
+				continue
 			case errors.Is(err, errNotThere):
 				e.Tried = append(e.Tried, name(p, b))
 				continue
 			}
-			e.Tried = append(e.Tried, fmt.Sprintf("%s: %v", name(p, b), err))
+			e.Tried = append(e.Tried, name(p, b))
 			e.Err = cmp.Or(e.Err, fmt.Errorf("%s: %w", name(p, b), err))
 			if p.asked {
 				return nil, e
@@ -156,14 +160,28 @@ func (l *loader) newest() int {
 // errNotThere means that a place does not hold the family.
 var errNotThere = errors.New("not there")
 
+// incomplete is errNotThere of a folder that holds a part of it.
+type incomplete struct{ lacks string }
+
+func (e incomplete) Error() string { return "no " + e.lacks + " beside it" }
+
 // try opens a build from a place, or leaves nothing open.
 func (l *loader) try(f Family, p place, b build) (*Library, error) {
 	var lib *Library
 	var err error
 	o := &opening{}
-	if p.folder == "" {
+	switch {
+	case p.folder == "":
 		lib, err = o.linked(f, b)
-	} else {
+	case f == CuDNN:
+		// Parts that are linked with cuBLAS would look for it as they are opened.
+		if major := namedMajor(filepath.Join(p.folder, b.main), p.folder, b); major != 0 {
+			err = l.need(major)
+		}
+		if err == nil {
+			lib, err = o.folder(f, p.folder, b)
+		}
+	default:
 		lib, err = o.folder(f, p.folder, b)
 	}
 	if err == nil && f == CuDNN {
@@ -174,196 +192,4 @@ func (l *loader) try(f Family, p place, b build) (*Library, error) {
 		return nil, err
 	}
 	return lib, nil
-}
-
-// companions opens cuBLASLt and NVRTC, of the CUDA that cuDNN was built for,
-// before cuDNN opens them by their sonames and finds others.
-func (l *loader) companions(cudnn *Library) error {
-	f, err := cudnn.Symbol("cudnnGetCudartVersion")
-	if err != nil {
-		return err
-	}
-	v := callSize(f)
-	cudnn.major = v / 1000
-	if newest := l.newest(); newest != 0 && cudnn.major > newest {
-		return fmt.Errorf("it was built for CUDA %s, and the driver serves CUDA %d", versionText(v), newest)
-	}
-	for _, f := range []Family{CublasLt, NVRTC} {
-		if _, err := l.locked(f, cudnn.major); err != nil {
-			return fmt.Errorf("it was built for CUDA %s and needs %s: %w", versionText(v), f, err)
-		}
-	}
-	return nil
-}
-
-// opening is what was opened for a library so far.
-type opening struct{ handles []uintptr }
-
-func (o *opening) open(path string) (uintptr, error) {
-	h, err := dlopen(path)
-	if err == nil {
-		o.handles = append(o.handles, h)
-	}
-	return h, err
-}
-
-// undo closes all, so that none of it is met by the next try.
-func (o *opening) undo() {
-	for _, h := range slices.Backward(o.handles) {
-		dlclose(h)
-	}
-}
-
-// folder opens a build by full paths: what it would open by soname later is
-// there then, and the dynamic linker takes it whatever else it might find.
-func (o *opening) folder(f Family, folder string, b build) (*Library, error) {
-	path := filepath.Join(folder, b.main)
-	if _, err := os.Stat(path); err != nil {
-		return nil, errNotThere
-	}
-	for _, p := range b.needs {
-		if len(matches(folder, p)) == 0 {
-			return nil, fmt.Errorf("%w: no %s beside it", errNotThere, p)
-		}
-	}
-	if err := sameVersion(folder, b); err != nil {
-		return nil, err
-	}
-	if b.first {
-		if err := o.beside(folder, b); err != nil {
-			return nil, err
-		}
-	}
-	h, err := o.open(path)
-	if err != nil {
-		return nil, err
-	}
-	if !b.first {
-		if err := o.beside(folder, b); err != nil {
-			return nil, err
-		}
-	}
-	return &Library{family: f, path: path, major: b.major, handle: h}, nil
-}
-
-// linked opens a build by its soname, and what belongs to it from the folder
-// where it turned out to be.
-func (o *opening) linked(f Family, b build) (*Library, error) {
-	h, err := o.open(b.main)
-	if err != nil {
-		if strings.HasPrefix(err.Error(), b.main+": cannot open shared object file: No such file") {
-			return nil, errNotThere
-		}
-		return nil, err
-	}
-	path := dlfile(h)
-	if path == "" {
-		return nil, fmt.Errorf("the dynamic linker does not say where %s lies", b.main)
-	}
-	if err := o.beside(filepath.Dir(path), b); err != nil {
-		return nil, err
-	}
-	return &Library{family: f, path: path, major: b.major, handle: h}, nil
-}
-
-// beside opens the other files of a build, each after those that it needs.
-func (o *opening) beside(folder string, b build) error {
-	var paths []string
-	for _, p := range b.beside {
-		paths = append(paths, matches(folder, p)...)
-	}
-	for _, path := range inOrder(paths) {
-		if _, err := o.open(path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func matches(folder, pattern string) []string {
-	var out []string
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if ok, err := filepath.Match(pattern, e.Name()); ok && err == nil && !strings.HasSuffix(e.Name(), ".alt.so") {
-			out = append(out, filepath.Join(folder, e.Name()))
-		}
-	}
-	return out
-}
-
-// inOrder sorts libraries so that each comes after those of them that it names.
-func inOrder(paths []string) []string {
-	byName := map[string]string{}
-	for _, p := range paths {
-		byName[filepath.Base(p)] = p
-	}
-	var out []string
-	seen := map[string]bool{}
-	var visit func(string)
-	visit = func(path string) {
-		if seen[path] {
-			return
-		}
-		seen[path] = true
-		for _, n := range needed(path) {
-			if p := byName[n]; p != "" {
-				visit(p)
-			}
-		}
-		out = append(out, path)
-	}
-	for _, p := range paths {
-		visit(p)
-	}
-	return out
-}
-
-// needed are the sonames that a library names, none if it is no library: dlopen
-// says so better.
-func needed(path string) []string {
-	f, err := elf.Open(path)
-	if err != nil {
-		return nil
-	}
-	names, err := f.ImportedLibraries()
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil
-	}
-	return names
-}
-
-// sameVersion looks behind symlinks whose targets carry a full version, as
-// packages of distributions have them: those of cuDNN must all be one.
-func sameVersion(folder string, b build) error {
-	main, version := target(filepath.Join(folder, b.main), b.main)
-	if version == "" || b.major != 0 {
-		return nil
-	}
-	for _, p := range b.beside {
-		for _, path := range matches(folder, p) {
-			part, v := target(path, filepath.Base(path))
-			if v != "" && v != version {
-				return fmt.Errorf("parts of different versions are mixed: %s beside %s", main, part)
-			}
-		}
-	}
-	return nil
-}
-
-// target is the file behind a symlink, and what its name has after the soname:
-// .1.2 of libcudnn.so.9.1.2.
-func target(path, soname string) (file, version string) {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", ""
-	}
-	file = filepath.Base(real)
-	version, _ = strings.CutPrefix(file, soname)
-	if version == file {
-		return file, ""
-	}
-	return file, version
 }

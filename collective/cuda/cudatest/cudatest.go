@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"ebtrain/collective/cuda"
 )
@@ -32,9 +31,13 @@ import (
 const Prefix = "EBDOUBLE_"
 
 // Folder builds the doubles, unless they are built already, and returns the
-// folder that they are in. Without a C compiler the test is skipped.
+// folder that they are in. Without cgo or a C compiler the test is skipped; where
+// CI is set in the environment, only without cgo.
 func Folder(tb testing.TB) string {
 	tb.Helper()
+	if !haveCgo {
+		tb.Skip(cuda.ErrNoCgo)
+	}
 	folder, err := built()
 	if err != nil {
 		if os.Getenv("CI") != "" {
@@ -99,15 +102,5 @@ func (m *Machine) Clean() {
 	m.guards()
 	if left := m.Left(); left != "" {
 		m.tb.Errorf("left on the machine: %s", left)
-	}
-}
-
-// Wait waits for a condition that comes true by itself, with a bound.
-func (m *Machine) Wait(what string, ok func() bool) {
-	m.tb.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			m.tb.Fatalf("%s: not within 20 s", what)
-		}
 	}
 }

@@ -77,6 +77,13 @@ extern __thread context *current;
 		int bad = usable(); \
 		if (bad) return bad; \
 	} while (0)
+// END_CALL begins those that destroy an object. They do it also where they fail,
+// by order or because the device is broken, and return END.
+#define END_CALL() \
+	int failed = fault(__func__); \
+	if (!initialised()) return NOT_INITIALIZED; \
+	if (!current || !live(current, CONTEXT)) return INVALID_CONTEXT
+#define END (failed ? failed : usable())
 bool initialised(void);
 int usable(void); // INVALID_CONTEXT, what broke the device, or 0
 

@@ -177,7 +177,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device) {
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-	DEVICE_CALL(device);
+	int failed = fault(__func__), p = physical(device);
+	if (p < 0) return INVALID_DEVICE;
 	context *c = &contexts[p];
 	pthread_mutex_lock(&lock);
 	if (!c->retained) {
@@ -190,11 +191,12 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 	}
 	pthread_mutex_unlock(&lock);
 	count(CONTEXT, -1);
-	return OK;
+	return failed;
 }
 
+// cuCtxGetCurrent is a load of the thread's own: no fault can be ordered for it.
 CUresult cuCtxGetCurrent(CUcontext *ctx) {
-	CALL();
+	if (!initialised()) return NOT_INITIALIZED;
 	*ctx = current;
 	return OK;
 }

@@ -165,7 +165,7 @@ static bool joined(const capture *c) {
 }
 
 CUresult cuStreamEndCapture(CUstream s, CUgraph *out) {
-	CONTEXT_CALL();
+	END_CALL();
 	int bad = check_stream(s);
 	if (bad) return bad;
 	*out = NULL;
@@ -176,7 +176,8 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *out) {
 		pthread_mutex_unlock(&lock);
 		return bad;
 	}
-	if (c->spoiled) bad = CAPTURE_INVALIDATED;
+	if (END) bad = END;
+	else if (c->spoiled) bad = CAPTURE_INVALIDATED;
 	else if (!joined(c)) bad = CAPTURE_UNJOINED;
 	program *p = c->program;
 	c->program = NULL;
@@ -212,11 +213,12 @@ CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n) {
 }
 
 CUresult cuGraphDestroy(CUgraph g) {
-	GRAPH_CALL(g, GRAPH);
+	END_CALL();
+	if (!live(g, GRAPH)) return INVALID_HANDLE;
 	g->head.kind = NULL;
 	drop_program(g->program);
 	count(GRAPH, -1);
-	return OK;
+	return END;
 }
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g, unsigned long long flags) {
@@ -232,11 +234,12 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g, unsigned long 
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec x) {
-	GRAPH_CALL(x, EXEC);
+	END_CALL();
+	if (!live(x, EXEC)) return INVALID_HANDLE;
 	x->head.kind = NULL;
 	drop_program(x->program); // runs under way keep it
 	count(EXEC, -1);
-	return OK;
+	return END;
 }
 
 static int outside_capture(stream *s) {

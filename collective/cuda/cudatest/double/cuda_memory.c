@@ -108,13 +108,14 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes) {
 
 // Freeing waits for the device, as the real one does.
 CUresult cuMemFree_v2(CUdeviceptr p) {
-	CONTEXT_CALL();
+	END_CALL();
 	int bad = forbidden();
 	if (bad) return bad;
 	pthread_mutex_lock(&lock);
 	wait_idle(current);
 	pthread_mutex_unlock(&lock);
-	return p ? give((void *)(uintptr_t)p, true) : OK;
+	bad = p ? give((void *)(uintptr_t)p, true) : OK;
+	return bad ? bad : END;
 }
 
 CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned int flags) {
@@ -134,13 +135,14 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned 
 }
 
 CUresult cuMemFreeHost(void *p) {
-	CONTEXT_CALL();
+	END_CALL();
 	int bad = forbidden();
 	if (bad) return bad;
 	pthread_mutex_lock(&lock);
 	wait_idle(current);
 	pthread_mutex_unlock(&lock);
-	return give(p, false);
+	bad = give(p, false);
+	return bad ? bad : END;
 }
 
 // Copies and fills are tasks with all they need in their argument.

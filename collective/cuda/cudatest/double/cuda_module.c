@@ -64,7 +64,7 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image) {
 }
 
 CUresult cuModuleUnload(CUmodule m) {
-	CONTEXT_CALL();
+	END_CALL();
 	int bad = forbidden();
 	if (bad) return bad;
 	if (!live(m, MODULE)) return INVALID_HANDLE;
@@ -76,7 +76,7 @@ CUresult cuModuleUnload(CUmodule m) {
 	dlclose(m->library);
 	close(m->file);
 	count(MODULE, -1);
-	return OK;
+	return END;
 }
 
 static void *symbol(const module *m, const char *name, const char *what) {

@@ -161,14 +161,16 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 	} while (0)
 
 CUresult cuStreamDestroy_v2(CUstream s) {
-	STREAM_CALL(s);
+	END_CALL();
+	int bad = check_stream(s);
+	if (bad) return bad;
 	pthread_mutex_lock(&lock);
 	if (s->capture) spoil(s->capture, 0);
 	s->head.kind = NULL;
 	pthread_cond_signal(&s->work);
 	pthread_mutex_unlock(&lock);
 	count(STREAM, -1);
-	return OK;
+	return END;
 }
 
 CUresult cuStreamSynchronize(CUstream s) {
@@ -242,7 +244,9 @@ static int check_event(const void *e) {
 	} while (0)
 
 CUresult cuEventDestroy_v2(CUevent e) {
-	EVENT_CALL(e);
+	END_CALL();
+	int bad = check_event(e);
+	if (bad) return bad;
 	pthread_mutex_lock(&lock);
 	e->head.kind = NULL;
 	drop_mark(e->mark);
@@ -251,7 +255,7 @@ CUresult cuEventDestroy_v2(CUevent e) {
 	e->capture = NULL;
 	pthread_mutex_unlock(&lock);
 	count(EVENT, -1);
-	return OK;
+	return END;
 }
 
 // record queues a recording; with the lock.

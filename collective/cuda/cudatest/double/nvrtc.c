@@ -72,11 +72,11 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *out, const char *source, const char
 }
 
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram *at) {
-	FAULT();
 	nvrtcProgram p = *at;
 	if (!p) return INVALID_PROGRAM;
 	free(p->source), free(p->name), free(p->log), free(p->image), free(p);
 	*at = NULL;
+	FAULT();
 	return OK;
 }
 
