@@ -180,13 +180,6 @@ func (r *runner) close() (pending uint64, first bool) {
 	return pending, first
 }
 
-// idle says whether there is nothing to run.
-func (r *runner) idle() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.queue.idle()
-}
-
 // drain waits until everything that was started is over, and is how it ended.
 func (r *runner) drain(ctx context.Context) error {
 	r.mu.Lock()

@@ -24,8 +24,22 @@ func (c *Comm) Failure() error {
 // Drain waits until everything that was started is over, and is how it ended.
 func (c *Comm) Drain(ctx context.Context) error { return c.runner.drain(ctx) }
 
-// Idle says whether everything that was started is over.
-func (c *Comm) Idle() bool { return c.runner.idle() }
+// Deserted says whether a rank has closed its Comm, as far as this rank can know.
+// It is not called after Close.
+func (c *Comm) Deserted() bool {
+	if c.peers.arena != nil && c.peers.arena.whoLeft() >= 0 {
+		return true
+	}
+	if c.peers.mesh == nil {
+		return false
+	}
+	for _, o := range c.peers.mesh.others {
+		if c.peers.mesh.links[o].left.Load() {
+			return true
+		}
+	}
+	return false
+}
 
 // Recorder is the flight recorder, for what goes past the queue.
 func (c *Comm) Recorder() *collective.Recorder { return c.recorder }

@@ -1,16 +1,15 @@
 package nccl
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
-
-	"ebtrain/collective"
 )
 
-// patience is how long Close waits for the other ranks, and then for NCCL.
-const patience = 10 * time.Second
+const (
+	linger   = 2 * time.Second  // of a rank that closes, for the others to close, too
+	patience = 10 * time.Second // with NCCL, to end when it is told
+)
 
 // watch ends NCCL when the group fails, and the group when NCCL does. It is the
 // one who aborts, on a goroutine of its own: an abort waits for graphs, which
@@ -28,26 +27,40 @@ func (c *Comm) watch() {
 		case <-c.closing:
 			return
 		case <-tick.C:
-			if err := c.nccl.check(); err != nil && !errors.Is(err, errGone) {
-				c.Comm.Abort(err)
-			}
+			c.look()
 		}
 	}
 }
 
-// Close releases everything. Graphs that hold collectives are closed before. In
-// good order all ranks close: NCCL's memory may be read by others until they are
-// through, so Close waits for them, for ten seconds at most; a rank that starts
-// something else meanwhile ends the group. See collective.Comm.
+// look ends the group if NCCL has come to an error by itself. What a rank that
+// has closed in good order leaves behind is none.
+func (c *Comm) look() {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	if c.leaving {
+		return
+	}
+	if err := c.nccl.check(); err != nil && !errors.Is(err, errGone) && !c.Deserted() {
+		c.Comm.Abort(err)
+	}
+}
+
+func (c *Comm) leave() {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	c.leaving = true
+}
+
+// Close releases everything. Graphs that hold collectives are closed before. See
+// collective.Comm; but as long as others do not close, too, it waits for two
+// seconds: they may still read memory of NCCL's on this rank.
 func (c *Comm) Close() error {
 	c.once.Do(func() { c.closeErr = c.close() })
 	return c.closeErr
 }
 
 func (c *Comm) close() error {
-	if c.Failure() == nil && c.Idle() {
-		c.farewell()
-	}
+	c.leave()
 	err := c.Comm.Close()
 	if c.Failure() == nil {
 		close(c.closing)
@@ -64,24 +77,14 @@ func (c *Comm) close() error {
 	return errors.Join(err, c.release())
 }
 
-// farewell is the last barrier: after it nobody needs this rank's memory. How it
-// ends is in Failure.
-func (c *Comm) farewell() {
-	ctx, stop := within(context.Background(), c, patience, "close")
-	defer stop()
-	_ = collective.Do(ctx, c.Comm, collective.Request{Kind: collective.Barrier, Label: "close"})
-}
-
-// part ends the communicator together with the other ranks; by an abort, if they
-// do not come.
+// part ends the communicator in good order: other ranks may still read what
+// this one has sent, so they are waited for, a little. Who does not come by then
+// has long read it, and an abort ends this rank's side alone.
 func (c *Comm) part() error {
 	err := c.memory.deregisterAll()
-	c.nccl.limit = patience
-	if err == nil {
-		err = c.nccl.call("ncclCommFinalize", c.nccl.api.finalize)
-	}
+	c.nccl.limit = linger
 	last := c.nccl.destroy
-	if err != nil {
+	if c.nccl.call("ncclCommFinalize", c.nccl.api.finalize) != nil { // the others are not here, or gone already
 		last = c.nccl.abort
 	}
 	ended := make(chan error, 1)
@@ -90,7 +93,7 @@ func (c *Comm) part() error {
 	case lastErr := <-ended:
 		return errors.Join(err, lastErr)
 	case <-time.After(patience):
-		return errors.Join(err, fmt.Errorf("nccl: the communicator has not ended after %v: a graph that holds a collective is not closed", patience))
+		return errors.Join(err, fmt.Errorf("nccl: the communicator has not ended after %v: a graph that holds a collective is not closed; what it holds is lost until the process ends", patience))
 	}
 }
 

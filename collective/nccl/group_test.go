@@ -117,12 +117,14 @@ func attemptOn(t testing.TB, m *cudatest.Machine, n int, gpu func(rank int) int,
 	}
 	wg.Wait()
 	t.Cleanup(func() {
-		var errs []error
-		for _, x := range members {
+		errs := make([]error, n)
+		var wg sync.WaitGroup
+		for r, x := range members {
 			if x != nil {
-				errs = append(errs, x.end())
+				wg.Go(func() { errs[r] = x.end() })
 			}
 		}
+		wg.Wait()
 		for r := range n {
 			errs = append(errs, below[r].Close(), devs[r].Close())
 		}

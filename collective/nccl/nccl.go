@@ -86,6 +86,8 @@ type Comm struct {
 	stream *cuda.Stream // of Start
 	over   *cuda.Event
 
+	looking  sync.Mutex
+	leaving  bool          // nobody looks any more
 	closing  chan struct{} // closed when the watch is to end
 	watched  chan struct{} // closed when it has
 	abortErr error         // of NCCL's abort, when watched is closed
