@@ -53,9 +53,10 @@ type Config struct {
 
 	// The following matter on GPUs only.
 
-	Graph   string       // one of Graphs; "" is Auto
-	Choices string       // file that keeps which of the libraries' kernels a run uses; "" keeps none
-	Say     func(string) // told what people should know, a sentence each; may be nil
+	Graph         string       // one of Graphs; "" is Auto
+	Deterministic bool         // sums of the ranks depend on nothing but their number
+	Choices       string       // file that keeps which of the libraries' kernels a run uses; "" keeps none
+	Say           func(string) // told what people should know, a sentence each; may be nil
 }
 
 // maxThreads bounds the threads of a rank: more is a typing mistake.

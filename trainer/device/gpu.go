@@ -3,6 +3,8 @@ package device
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	driver "ebtrain/collective/cuda"
 	"ebtrain/ddp/exec"
@@ -36,7 +38,8 @@ func openGPU(c Config) (b exec.Backend, absent, err error) {
 		return nil, nil, err
 	}
 	g, err := cuda.New(cuda.Config{
-		Ordinal: c.LocalRank % len(list), Precision: precisions[c.Precision], Graphs: graphs[c.Graph], Choices: c.Choices, Say: c.Say,
+		Ordinal: c.LocalRank % len(list), Precision: precisions[c.Precision], Graphs: graphs[c.Graph], Choices: c.Choices, Cache: choices(), Say: c.Say,
+		Deterministic: c.Deterministic,
 	})
 	if errors.Is(err, cuda.ErrNoBF16) {
 		return nil, nil, fmt.Errorf("--precision bf16: %w: use --precision f32 or tf32", err)
@@ -55,4 +58,17 @@ func short(absent error) string {
 		}
 	}
 	return absent.Error()
+}
+
+// choices is the file that keeps, for all runs of this user, which of the libraries'
+// kernels do what; "" where there is no place for it.
+func choices() string {
+	if folder := os.Getenv(driver.CacheVariable); folder != "" {
+		return filepath.Join(folder, "choices.json")
+	}
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return "" // all is timed again
+	}
+	return filepath.Join(folder, "ebtrain", "cuda-choices.json")
 }

@@ -205,7 +205,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	said := &sayings{}
 	backend, err := device.Open(device.Config{
 		Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(),
-		Graph: o.graph, Choices: rundir.Layout(o.out).Choices(), Say: said.say,
+		Graph: o.graph, Deterministic: o.fixedBits, Choices: rundir.Layout(o.out).Choices(), Say: said.say,
 	})
 	if err != nil {
 		return err
