@@ -40,6 +40,11 @@ func TestDevices(t *testing.T) {
 	if !errors.Is(err, cuda.ErrNoDevice) || !strings.Contains(err.Error(), "number 2: there are 2, counted from 0") {
 		t.Errorf("got %v", err)
 	}
+	t.Setenv("CUDA_VISIBLE_DEVICES", "1")
+	_, err = cuda.OpenDevice(1)
+	if !errors.Is(err, cuda.ErrNoDevice) || !strings.Contains(err.Error(), `number 1: there are 1, counted from 0 (CUDA_VISIBLE_DEVICES="1" leaves no more)`) {
+		t.Errorf("got %v", err)
+	}
 	if v, err := cuda.DriverVersion(); v != 13000 || err != nil {
 		t.Errorf("driver %d, %v", v, err)
 	}
