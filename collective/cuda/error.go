@@ -46,6 +46,7 @@ const (
 	success           = 0
 	codeInvalidValue  = 1
 	codeOutOfMemory   = 2
+	codeStub          = 34
 	codeNoDevice      = 100
 	codeInvalidDevice = 101
 	codeNotReady      = 600
@@ -71,6 +72,7 @@ var sticky = map[int]bool{
 // hints are what to do about codes that a user can do something about.
 var hints = map[int]string{
 	3:   "the driver is shutting down: the process ends while CUDA is still in use",
+	34:  "this libcuda is only for building: take CUDA's stubs folder out of LD_LIBRARY_PATH",
 	209: "the kernel was compiled for another GPU: remove the cache of kernels",
 	218: "the kernel's image is damaged or for another GPU: remove the cache of kernels",
 	222: "the driver is older than the compiler that made the kernel",
