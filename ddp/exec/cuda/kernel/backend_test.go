@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -19,7 +20,7 @@ import (
 type backend struct {
 	*device
 	o     plan.Options
-	wide  bool
+	batch bool // small fused steps are done in batches
 	index int
 }
 
@@ -48,8 +49,10 @@ type program struct {
 	b        *backend
 	o        exec.Options
 	plan     *plan.Plan
-	launches [][]Launch    // by step
-	start    map[space]int // where memories begin
+	launches [][]Launch       // by step
+	batches  map[int]*batched // by the first step of the batch
+	order    []int            // steps as they are done; of a batch its first
+	start    map[space]int    // where memories begin
 	size     map[space]int
 	inputs   []*exec.Tensor
 	outputs  []*exec.Tensor
@@ -80,12 +83,7 @@ func (p *program) compile() error {
 			p.launches = append(p.launches, nil)
 			continue
 		}
-		m, err := maker(p.plan, i)
-		if err != nil {
-			return err
-		}
-		m.wide = p.b.wide
-		l, err := m.step()
+		l, err := For(p.plan, i)
 		if err != nil {
 			return err
 		}
@@ -121,6 +119,40 @@ func (p *program) compile() error {
 	p.fault = p.b.alloc(FaultBytes)
 	p.stats.Nodes, p.stats.Steps = p.plan.LiveNodes, len(p.plan.Steps)
 	p.stats.PeakBytes = int64(p.plan.ArenaBytes + p.plan.BucketBytes)
+	return p.inBatches()
+}
+
+// batched is a batch and where its program lies.
+type batched struct {
+	*Batch
+	at int
+}
+
+// inBatches puts the steps in order, and small ones into batches if asked.
+func (p *program) inBatches() error {
+	p.batches = map[int]*batched{}
+	if !p.b.batch {
+		for i := range p.plan.Steps {
+			p.order = append(p.order, i)
+		}
+		return nil
+	}
+	for _, l := range p.plan.Launches(plan.Together{Chain: 1 << 20, Batch: 1 << 20, Most: 12}) {
+		steps := slices.Concat(l.Chains...)
+		if slices.ContainsFunc(steps, func(i int) bool { return !Batches(p.plan, i) }) {
+			p.order = append(p.order, steps...)
+			continue
+		}
+		b, err := ForChains(p.plan, l.Chains)
+		if err != nil {
+			return err
+		}
+		program := b.Program(func(v int) uint64 { return deviceBase + uint64(p.at(v)) })
+		at := p.b.alloc(len(program))
+		copy(p.b.memory[at:], program)
+		p.batches[steps[0]] = &batched{b, at}
+		p.order = append(p.order, steps[0])
+	}
 	return nil
 }
 
@@ -204,7 +236,7 @@ func (p *program) run(ctx context.Context) error {
 		}
 		copy(p.bytes(e.Value), t.Bytes())
 	}
-	for i := range p.plan.Steps {
+	for _, i := range p.order {
 		s, began := &p.plan.Steps[i], time.Now()
 		err := p.step(ctx, i)
 		p.trace(exec.Event{Kind: string(s.Kind()), Name: s.Op.String(), Scope: s.Scope, Start: began, Time: time.Since(began)})
@@ -261,6 +293,9 @@ func (p *program) step(ctx context.Context, i int) error {
 		began := p.began[op.Number]
 		p.trace(exec.Event{Kind: exec.Collective, Name: op.Label, Start: began, Time: time.Since(began), Bytes: 1})
 		return err
+	}
+	if b := p.batches[i]; b != nil {
+		return p.b.device.runArgs(&b.Launch, b.Args(deviceBase+uint64(b.at)))
 	}
 	scratch := p.start[space{plan.Arena, 0}] + s.ScratchAt
 	if s.Scratch > 0 {

@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"flag"
+	"slices"
+	"strings"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -22,6 +24,47 @@ func TestConformance(t *testing.T) {
 	po := plan.Options{WeightsLast: true}
 	compiler.prepare(t, suite(t, o, po))
 	exectest.Run(t, func(t *testing.T) exec.Backend { return &backend{device: newDevice(t), o: po} }, o)
+}
+
+// TestBatches runs the suite's networks and random graphs with all fused steps in
+// batches.
+func TestBatches(t *testing.T) {
+	b := &backend{device: newDevice(t), o: plan.Options{WeightsLast: true}, batch: true}
+	cases := exectest.Networks()
+	for seed := range 8 {
+		cases = append(cases, exectest.RandomCase(uint64(seed)))
+	}
+	for _, dt := range []graph.DType{graph.F32, graph.F64} {
+		var launches []Launch
+		batches := 0
+		for _, c := range cases {
+			g, err := c.Graph(dt, graph.Input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := plan.New(g, b.o)
+			for _, l := range launchesOf(t, p) {
+				if !strings.HasPrefix(l.Entry, "fused") && !strings.HasPrefix(l.Entry, "reduce") {
+					launches = append(launches, l)
+				}
+			}
+			for _, l := range p.Launches(plan.Together{Chain: 1 << 20, Batch: 1 << 20, Most: 12}) {
+				if len(slices.Concat(l.Chains...)) > 1 {
+					batches++
+				}
+			}
+		}
+		if batches < 20 {
+			t.Fatalf("%d launches of several steps: the test has lost its subject", batches)
+		}
+		compiler.prepare(t, launches)
+		for _, c := range cases {
+			if err := exectest.Check(b, c, dt); err != nil {
+				t.Errorf("%s, %v: %v", c.Name, dt, err)
+			}
+			b.used = 0
+		}
+	}
 }
 
 // suite is the kernels of the suite's cases.

@@ -240,12 +240,13 @@ func (d *device) intact(at, n int) bool {
 }
 
 // run runs a kernel.
-func (d *device) run(l *Launch, m Memory) error {
+func (d *device) run(l *Launch, m Memory) error { return d.runArgs(l, l.Args(m)) }
+
+func (d *device) runArgs(l *Launch, args []byte) error {
 	object, err := compiler.object(l)
 	if err != nil {
 		return err
 	}
-	args := l.Args(m)
 	fmt.Fprintf(d.in, "run %s %s %d %d %d %d\n", object, l.Entry, l.Grid, Block, d.order, len(args))
 	if _, err := d.in.Write(args); err != nil {
 		return d.dead(l, err)

@@ -232,7 +232,45 @@ func (g *group) check(d *device) error {
 			return fmt.Errorf("something was written beside value %d", v)
 		}
 	}
-	return g.compare(first)
+	if err := g.compare(first); err != nil {
+		return err
+	}
+	return g.checkBatch(d, at)
+}
+
+// checkBatch runs the group as a batch.
+func (g *group) checkBatch(d *device, at []int) error {
+	if !Batches(g.p, 0) {
+		return nil
+	}
+	b, err := ForChains(g.p, [][]int{{0}})
+	if err != nil {
+		return err
+	}
+	program := b.Program(func(v int) uint64 { return deviceBase + uint64(at[v]) })
+	where := d.alloc(len(program))
+	copy(d.memory[where:], program)
+	var first [][]byte
+	for d.order = range 2 {
+		for _, v := range g.p.Steps[0].Out {
+			spoil(d.memory[at[v]:][:g.p.Values[v].Bytes()])
+		}
+		if err := d.runArgs(&b.Launch, b.Args(deviceBase+uint64(where))); err != nil {
+			return err
+		}
+		for _, v := range g.p.Steps[0].Out {
+			first = append(first, bytes.Clone(d.memory[at[v]:][:g.p.Values[v].Bytes()]))
+		}
+	}
+	for k := range g.p.Steps[0].Out {
+		if !bytes.Equal(first[k], first[k+len(g.p.Steps[0].Out)]) {
+			return fmt.Errorf("in a batch result %d has other bits backwards", k)
+		}
+	}
+	if err := g.compare(first[:len(g.p.Steps[0].Out)]); err != nil {
+		return fmt.Errorf("in a batch: %w", err)
+	}
+	return nil
 }
 
 // compare computes the group point by point.
@@ -332,4 +370,3 @@ func near(have *exec.Tensor, o int, part []float64, r plan.Reduction) error {
 	}
 	return fmt.Errorf("got %v, want %v", a, b)
 }
-

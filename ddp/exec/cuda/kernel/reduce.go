@@ -217,25 +217,37 @@ func (r *reduction) steps() int {
 	return r.middle
 }
 
-// divide cuts the work into blocks.
+// divide cuts the work into blocks: first so that columns lie in long runs, then in
+// shorter ones, which leaves more threads for the middle axis. If no thread has much to
+// do then, the axis is not cut: a second launch would cost more.
 func (r *reduction) divide() {
+	steps := r.steps()
+	r.segments, r.length = 1, steps
+	for _, run := range []int{64, 32, 16, 8} {
+		if each := r.shape(run); each <= perThread || run == 8 && each <= 4*perThread {
+			return
+		}
+	}
+	r.shape(64)
+	blocks := r.tiles * ceil(r.outer, r.tz)
+	r.segments = max(1, min(ceil(wanted, blocks), ceil(steps, r.ty*perThread)))
+	r.length = ceil(ceil(steps, r.segments), r.ty) * r.ty
+	r.segments = ceil(steps, r.length)
+}
+
+// shape shapes a block whose columns lie in runs of at most so many threads; each
+// thread then has that many steps along the middle axis.
+func (r *reduction) shape(run int) (each int) {
 	r.tx, r.tiles = 1, 1
 	if r.columns > 1 {
 		wide := r.columns / r.V
-		r.tiles = ceil(wide, 64)
+		r.tiles = ceil(wide, run)
 		r.tx = ceil(wide, r.tiles)
 	}
-	steps := r.steps()
-	for r.ty = 1; 2*r.ty*r.tx <= Block && 4*r.ty < steps; r.ty *= 2 {
+	for r.ty = 1; 2*r.ty*r.tx <= Block && 4*r.ty < r.steps(); r.ty *= 2 {
 	}
 	r.tz = min(Block/(r.tx*r.ty), r.outer)
-	r.segments, r.length = 1, steps
-	if each := ceil(steps, r.ty); each > perThread {
-		blocks := r.tiles * ceil(r.outer, r.tz)
-		r.segments = max(1, min(ceil(wanted, blocks), ceil(steps, r.ty*perThread)))
-		r.length = ceil(ceil(steps, r.segments), r.ty) * r.ty
-		r.segments = ceil(steps, r.length)
-	}
+	return ceil(r.steps(), r.ty)
 }
 
 // accType is the type that a group's reductions are added up in.
