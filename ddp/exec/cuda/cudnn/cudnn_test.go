@@ -297,7 +297,7 @@ func TestFailingEngine(t *testing.T) {
 		left int // candidates, if one fails
 	}{"of two": {types(graph.F32, graph.F32, linalg.TF32), 1}, "the only one": {types(graph.F64, graph.F64, linalg.Full), 0}} {
 		t.Run(name, func(t *testing.T) {
-			m, l, _ := open(t)
+			_, l, _ := open(t)
 			said := 0
 			l.Listen(func(s string) {
 				said++
@@ -307,7 +307,7 @@ func TestFailingEngine(t *testing.T) {
 			})
 			out := 0
 			for n := 1; n < 3000; n++ {
-				m = cudatest.Use(t) // no fault is left
+				m := cudatest.Use(t) // no fault is left
 				m.Fail("cudnnBackendFinalize", n, 4000)
 				said = 0
 				list, err := l.Prepare(plain(c.ty), 8)
