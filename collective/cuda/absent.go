@@ -4,6 +4,8 @@ package cuda
 
 // Without cgo no library can be opened, so nothing behind it is ever called.
 
+const haveCgo = false
+
 func dlopen(string) (uintptr, error)         { return 0, ErrNoCgo }
 func dlclose(uintptr)                        {}
 func dlsym(uintptr, string) uintptr          { return 0 }

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 )
 
+const haveCgo = true
+
 // dlopen opens a shared object by its path or soname.
 func dlopen(path string) (uintptr, error) {
 	p := C.CString(path)

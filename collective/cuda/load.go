@@ -55,7 +55,12 @@ var libraries = loader{machine: thisMachine(), open: map[key]*Library{}}
 // Open opens a family's library, from the first folder that holds all of it,
 // and what it would open itself later. It is opened once and stays. The error is
 // a *LoadError, or ErrNoCgo.
-func Open(f Family) (*Library, error) { return libraries.family(f, 0) }
+func Open(f Family) (*Library, error) {
+	if !haveCgo {
+		return nil, ErrNoCgo
+	}
+	return libraries.family(f, 0)
+}
 
 type key struct {
 	family Family
@@ -102,8 +107,6 @@ func (l *loader) search(f Family, major int) (*Library, error) {
 			switch {
 			case err == nil:
 				return lib, nil
-			case errors.Is(err, ErrNoCgo):
-				return nil, err
 			case errors.As(err, &part):
 				e.Tried = append(e.Tried, fmt.Sprintf("%s (%v)", name(p, b), err))
 				continue

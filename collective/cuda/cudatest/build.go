@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"ebtrain/collective/cuda/abi"
 )
@@ -60,6 +61,7 @@ func buildAll() (string, error) {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o777); err != nil {
 		return "", err
 	}
+	prune(filepath.Dir(folder))
 	work, err := os.MkdirTemp(filepath.Dir(folder), "new-")
 	if err != nil {
 		return "", err
@@ -75,6 +77,21 @@ func buildAll() (string, error) {
 		return "", err
 	}
 	return folder, nil
+}
+
+// prune removes doubles, and what their compilers made, that are a week old: of
+// sources that are no more, usually. Those in use are built again.
+func prune(folder string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && time.Since(info.ModTime()) > 7*24*time.Hour {
+			_ = os.RemoveAll(filepath.Join(folder, e.Name())) // another test may be at it
+		}
+	}
 }
 
 // flags are those of all doubles.
@@ -127,14 +144,14 @@ func build(folder string, l library) error {
 // hashOf is of the names and contents of files, the libraries and the flags.
 func hashOf(trees ...fs.FS) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q", libraries, flags)
+	h.Write(fmt.Appendf(nil, "%q %q", libraries, flags))
 	for _, tree := range trees {
 		err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
 				return err
 			}
 			text, err := fs.ReadFile(tree, path)
-			fmt.Fprintf(h, "%q %q", path, text)
+			h.Write(fmt.Appendf(nil, "%q %q", path, text))
 			return err
 		})
 		if err != nil {

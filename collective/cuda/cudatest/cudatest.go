@@ -31,9 +31,13 @@ import (
 const Prefix = "EBDOUBLE_"
 
 // Folder builds the doubles, unless they are built already, and returns the
-// folder that they are in. Without a C compiler the test is skipped.
+// folder that they are in. Without cgo or a C compiler the test is skipped; where
+// CI is set in the environment, only without cgo.
 func Folder(tb testing.TB) string {
 	tb.Helper()
+	if !haveCgo {
+		tb.Skip(cuda.ErrNoCgo)
+	}
 	folder, err := built()
 	if err != nil {
 		if os.Getenv("CI") != "" {

@@ -9,6 +9,8 @@ import (
 	"ebtrain/collective/cuda"
 )
 
+const haveCgo = false
+
 // Machine is what the double of libcuda simulates; without cgo there is none.
 type Machine struct{ tb testing.TB }
 
