@@ -18,7 +18,7 @@ type adapted struct {
 	swap bool           // its operands are ours in the other order
 	cast Cast
 
-	from, to linalg.Types // ours and the library's, in our order of operands
+	from, to linalg.Types // ours and the library's, whose operands are alike (see variants)
 	lens     [3]int64     // of result and operands, in our order
 	at       [3]int64     // where in the workspace those are that are cast; −1: none
 	start    int64        // where the library's workspace begins
@@ -27,9 +27,6 @@ type adapted struct {
 // adapt returns how a library would do problem p as q, without a candidate yet.
 func adapt(p, q linalg.Problem, swap bool, by string, cast Cast) adapted {
 	a := adapted{by: by, q: q, swap: swap, cast: cast, from: p.Types(), to: q.Types()}
-	if swap {
-		a.to.A, a.to.B = a.to.B, a.to.A
-	}
 	a.lens[0], a.lens[1], a.lens[2] = p.Lens()
 	ours, theirs := types(a.from), types(a.to)
 	for i := range a.at {
@@ -82,7 +79,8 @@ func (a *adapted) Enqueue(s *cuda.Stream, o linalg.Operands, work cuda.Ptr) erro
 }
 
 // variants are the types in which a library may be asked for a problem of types t, in
-// groups: the next is asked only where the one before has no candidate.
+// groups: the next is asked only where the one before has no candidate. Both operands
+// are of one type, as libraries want them; a plain kernel takes any.
 //
 // Widening loses nothing, and bfloat16 numbers multiply exactly as TF32, too. Results
 // are narrowed at the very end.

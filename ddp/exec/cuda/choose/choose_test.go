@@ -303,16 +303,16 @@ func TestWithoutCast(t *testing.T) {
 }
 
 // TestWide: where cuDNN has no engine from bfloat16 to float32, operands are widened,
-// which loses nothing.
+// which loses nothing, and may be multiplied as TF32, which loses nothing either.
 func TestWide(t *testing.T) {
 	d := open(t)
 	t.Setenv("EBDOUBLE_CUDNN_LACKS", "wide")
 	ps := []linalg.Problem{conv(ty(graph.F32, graph.BF16, graph.BF16, linalg.Full))}
-	list, err := d.chooser(t, func(o *choose.Options) { o.Plain = nil }).Choose(ps)
+	list, err := d.chooser(t, func(o *choose.Options) { o.Untimed = true }).Choose(ps)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := list[0].String(); !strings.Contains(n, "cast from f32,f32 to f32") {
+	if n := list[0].String(); n != "cudnn engine 1, cast from f32,f32 to f32, tf32" {
 		t.Errorf("got %q", n)
 	}
 	d.bits(t, ps, list)

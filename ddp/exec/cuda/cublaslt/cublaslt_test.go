@@ -119,6 +119,31 @@ func TestMath(t *testing.T) {
 	}
 }
 
+// TestSilentAlgorithm: an algorithm that does not tell a part of itself is taken.
+func TestSilentAlgorithm(t *testing.T) {
+	m := cudatest.Use(t)
+	dev, s := linalgtest.Device(t, m.Clean)
+	l, err := cublaslt.New(dev, workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Fail("cublasLtMatmulAlgoConfigGetAttribute", 2, 15) // its tile
+	m.Fail("cublasLtMatmulAlgoConfigGetAttribute", 5, 7)  // how it sums
+	p := small(types(graph.F64, graph.F64, linalg.Full))
+	list, err := l.Prepare(p, 1)
+	if err != nil || len(list) != 1 || list[0].String() != "algorithm 21, tile unknown, stages 15, split 3" {
+		t.Fatalf("got %v, %v", list, err)
+	}
+	a, b := make([]float64, p.M*p.K), make([]float64, p.K*p.N)
+	if err := linalgtest.Check(p, a, b, linalgtest.Compute(t, s, list[0], p, a, b)); err != nil {
+		t.Error(err)
+	}
+	closeAll(t, list...)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLimits: what cuBLASLt is not asked for or has not is no candidate, and no error.
 func TestLimits(t *testing.T) {
 	l, _ := open(t, 300)

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"ebtrain/ddp/exec/cuda/linalg"
@@ -109,20 +110,32 @@ func (l *Library) add(list []linalg.Candidate, p linalg.Product, r *C.cublasLtMa
 	return list, errors.Join(err, m.release())
 }
 
-// read names the algorithm, and says how it puts sums together.
+// read names the algorithm, and says how it puts sums together. Not every algorithm
+// tells all of it; one that does not tell how it sums is one that the heuristics, who
+// know, have let pass.
 func (m *product) read() (scheme uint32, err error) {
-	var why C.eb_why
-	var v [5]C.uint32_t
+	name := []string{"algorithm", "tile", "stages", "split"}
 	for i, attr := range [...]C.int{
 		C.EB_CUBLASLT_ALGO_CONFIG_ID, C.EB_CUBLASLT_ALGO_CONFIG_TILE_ID, C.EB_CUBLASLT_ALGO_CONFIG_STAGES_ID,
 		C.EB_CUBLASLT_ALGO_CONFIG_SPLITK_NUM, C.EB_CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME,
 	} {
-		if err := m.l.check(C.eb_cublaslt_config(m.l.api, &m.algo, attr, &v[i], &why), &why, m.p.String()); err != nil {
+		var why C.eb_why
+		var v C.uint32_t
+		status := C.eb_cublaslt_config(m.l.api, &m.algo, attr, &v, &why)
+		text := fmt.Sprint(v)
+		if status == C.EB_CUBLAS_STATUS_NOT_SUPPORTED || status == C.EB_CUBLAS_STATUS_INVALID_VALUE {
+			v, text = 0, "unknown"
+		} else if err := m.l.check(status, &why, m.p.String()); err != nil {
 			return 0, err
 		}
+		if i < len(name) {
+			name[i] += " " + text
+		} else {
+			scheme = uint32(v)
+		}
 	}
-	m.name = fmt.Sprintf("algorithm %d, tile %d, stages %d, split %d", v[0], v[1], v[2], v[3])
-	return uint32(v[4]), nil
+	m.name = strings.Join(name, ", ")
+	return scheme, nil
 }
 
 // Restore makes the candidate of an algorithm again.

@@ -173,9 +173,18 @@ func TestWorkspaceLimit(t *testing.T) {
 	}
 }
 
-// TestCapture: a captured run is done by every launch of the graph.
+// TestCapture: a captured run is done by every launch of the graph, also on streams that
+// are first used in a capture: no handle is made meanwhile.
 func TestCapture(t *testing.T) {
-	_, l, s := open(t)
+	m, l, s := open(t)
+	side, err := s.Device().NewStream("side", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork, err := s.Device().NewEvent(false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := plain(types(graph.F32, graph.F32, linalg.Full))
 	list, err := l.Prepare(p, 1)
 	if err != nil {
@@ -185,13 +194,15 @@ func TestCapture(t *testing.T) {
 	_, na, nb := p.Lens()
 	a, b := linalgtest.Numbers(rnd, na, p.T.A), linalgtest.Numbers(rnd, nb, p.T.B)
 	want := linalgtest.Compute(t, s, k, p, a, b)
-	x := linalgtest.NewArrays(t, s, k, p, a, b)
+	x, y := linalgtest.NewArrays(t, s, k, p, a, b), linalgtest.NewArrays(t, s, k, p, a, b)
+	handles := m.Calls("cudnnCreate")
 	var exec *cuda.Exec
 	err = s.Device().Do(func() error {
 		if err := s.BeginCapture(); err != nil {
 			return err
 		}
-		bad := k.Enqueue(s, x.Places, x.Work)
+		bad := errors.Join(s.Record(fork), side.WaitEvent(fork), k.Enqueue(side, y.Places, y.Work), k.Enqueue(s, x.Places, x.Work),
+			side.Record(fork), s.WaitEvent(fork))
 		g, err := s.EndCapture()
 		if err = errors.Join(bad, err); err != nil {
 			return err
@@ -204,22 +215,48 @@ func TestCapture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		if err := s.Memset(x.Places.Dst, 0xff, int64(4*len(want))); err != nil {
-			t.Fatal(err)
-		}
-		if err := exec.Launch(s); err != nil {
-			t.Fatal(err)
-		}
-		if got := x.Result(); !slices.Equal(got, want) {
-			t.Errorf("a replay computes %v, want %v", got, want)
-		}
+	if n := m.Calls("cudnnCreate"); n != handles {
+		t.Errorf("%d handles were made in the capture", n-handles)
 	}
-	if err := exec.Close(); err != nil {
-		t.Error(err)
+	for range 2 {
+		if err := errors.Join(s.Memset(x.Places.Dst, 0xff, int64(4*len(want))), s.Memset(y.Places.Dst, 0xff, int64(4*len(want))), exec.Launch(s)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(x.Result(), want) || !slices.Equal(y.Result(), want) {
+			t.Errorf("a replay computes %v and %v, want %v", x.Result(), y.Result(), want)
+		}
 	}
 	x.Free()
+	y.Free()
+	if err := errors.Join(exec.Close(), fork.Close(), side.Close()); err != nil {
+		t.Error(err)
+	}
 	closeAll(t, k)
+}
+
+// TestCaptureFirst: a capture before any run is refused.
+func TestCaptureFirst(t *testing.T) {
+	_, l, s := open(t)
+	p := plain(types(graph.F32, graph.F32, linalg.Full))
+	list, err := l.Prepare(p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(t, list...)
+	_, na, nb := p.Lens()
+	x := linalgtest.NewArrays(t, s, list[0], p, make([]float64, na), make([]float64, nb))
+	defer x.Free()
+	err = s.Device().Do(func() error {
+		if err := s.BeginCapture(); err != nil {
+			return err
+		}
+		bad := list[0].Enqueue(s, x.Places, x.Work)
+		g, err := s.EndCapture()
+		return errors.Join(err, g.Close(), bad)
+	})
+	if err == nil || !strings.Contains(err.Error(), "stream test is captured before any run") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // TestEachCallFails: each call of cuDNN that a preparation, a run and a closing make
@@ -260,7 +297,7 @@ func TestFailingEngine(t *testing.T) {
 		left int // candidates, if one fails
 	}{"of two": {types(graph.F32, graph.F32, linalg.TF32), 1}, "the only one": {types(graph.F64, graph.F64, linalg.Full), 0}} {
 		t.Run(name, func(t *testing.T) {
-			m, l, _ := open(t)
+			_, l, _ := open(t)
 			said := 0
 			l.Listen(func(s string) {
 				said++
@@ -270,7 +307,7 @@ func TestFailingEngine(t *testing.T) {
 			})
 			out := 0
 			for n := 1; n < 3000; n++ {
-				m = cudatest.Use(t) // no fault is left
+				m := cudatest.Use(t) // no fault is left
 				m.Fail("cudnnBackendFinalize", n, 4000)
 				said = 0
 				list, err := l.Prepare(plain(c.ty), 8)

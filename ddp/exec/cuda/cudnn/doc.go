@@ -21,5 +21,6 @@
 // at run time alone.
 //
 // cuDNN keeps handles by stream, as a handle's internal memory is not to be used by
-// two streams at a time. The first run on a stream makes one and must not be captured.
+// two streams at a time. Some are kept for streams that are first used in a capture,
+// where none can be made; so one run, on any stream, comes before the first capture.
 package cudnn

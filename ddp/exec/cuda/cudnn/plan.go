@@ -103,7 +103,7 @@ func (p *plan) Enqueue(s *cuda.Stream, o linalg.Operands, work cuda.Ptr) error {
 // run is Enqueue with the context current.
 func (p *plan) run(s *cuda.Stream, o linalg.Operands, work cuda.Ptr) error {
 	l := p.b.l
-	h, err := l.on(s.Handle())
+	h, err := l.on(s)
 	if err != nil {
 		return err
 	}

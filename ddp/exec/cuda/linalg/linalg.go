@@ -20,7 +20,7 @@
 // # Concurrency
 //
 // A Library and what it makes are used by one goroutine at a time, any. Enqueue may be
-// captured, on the thread of the capture, but for the first run on a stream.
+// captured, on the thread of the capture, once another run was queued without.
 package linalg
 
 import (

@@ -47,6 +47,7 @@ type Arrays struct {
 	Work   cuda.Ptr
 	dst    int64
 	of     graph.DType
+	pieces []cuda.Ptr
 }
 
 // NewArrays puts numbers where a candidate for a problem can use them.
@@ -62,13 +63,16 @@ func NewArrays(t *testing.T, s *cuda.Stream, k Runner, p linalg.Problem, a, b []
 	return x
 }
 
+// alloc makes room at a multiple of Align that is none of more, up to the end of a piece
+// of memory.
 func (x *Arrays) alloc(bytes int64) cuda.Ptr {
 	x.t.Helper()
-	p, err := x.s.Device().Alloc(bytes)
+	p, err := x.s.Device().Alloc(bytes + linalg.Align)
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	return p
+	x.pieces = append(x.pieces, p)
+	return p + linalg.Align
 }
 
 func (x *Arrays) put(raw []byte) cuda.Ptr {
@@ -111,10 +115,7 @@ func (x *Arrays) Result() (v []float64) {
 // Free releases the memory.
 func (x *Arrays) Free() {
 	x.t.Helper()
-	for _, p := range []cuda.Ptr{x.Places.Dst, x.Places.A, x.Places.B, x.Work} {
-		if p == 0 {
-			continue
-		}
+	for _, p := range x.pieces {
 		if err := x.s.Device().Free(p); err != nil {
 			x.t.Error(err)
 		}
