@@ -22,6 +22,7 @@ type communicator struct {
 
 	mu     sync.Mutex
 	handle uintptr // 0 before init and after the end
+	ended  bool
 }
 
 // init joins the ranks: it returns when they are, or an error is known, or quit
@@ -31,6 +32,9 @@ func (c *communicator) init(ranks int, id [idBytes]byte, rank int, quit <-chan s
 	err := c.dev.Attach(func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if c.ended {
+			return errGone
+		}
 		c.handle, code = c.api.init(ranks, id, rank)
 		return nil
 	})
@@ -149,7 +153,7 @@ func (c *communicator) destroy() error {
 func (c *communicator) end(name string, f func(comm uintptr) int) error {
 	c.mu.Lock()
 	h := c.handle
-	c.handle = 0
+	c.handle, c.ended = 0, true
 	c.mu.Unlock()
 	if h == 0 {
 		return nil

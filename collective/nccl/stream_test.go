@@ -111,11 +111,15 @@ func put(d collective.DType, b []byte, x float32) {
 // enqueue puts all collectives between the copies in and out.
 func (p *program) enqueue() error {
 	n := len(p.stage.Bytes())
-	errs := []error{p.s.CopyIn(cuda.AddressOf(p.mem), p.stage, 0, n)}
-	for _, req := range p.reqs {
-		errs = append(errs, p.Enqueue(p.s, req))
+	if err := p.s.CopyIn(cuda.AddressOf(p.mem), p.stage, 0, n); err != nil {
+		return err
 	}
-	return errors.Join(append(errs, p.s.CopyOut(p.stage, 0, cuda.AddressOf(p.mem), n))...)
+	for _, req := range p.reqs {
+		if err := p.Enqueue(p.s, req); err != nil {
+			return err
+		}
+	}
+	return p.s.CopyOut(p.stage, 0, cuda.AddressOf(p.mem), n)
 }
 
 func (p *program) capture() (*cuda.Exec, error) {
