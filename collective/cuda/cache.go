@@ -36,7 +36,7 @@ func cacheFolder() (string, error) {
 // cacheKey is the hash of what an image depends on.
 func cacheKey(compiler, driver, source string, options []string) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q", compiler, driver, options, source)
+	h.Write(fmt.Appendf(nil, "%q %q %q %q", compiler, driver, options, source))
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -102,7 +102,7 @@ func OpenDevice(ordinal int) (*Device, error) {
 		return nil, err
 	}
 	if ordinal < 0 || ordinal >= len(list) {
-		return nil, fmt.Errorf("%w number %d: there are %d, counted from 0%s", ErrNoDevice, ordinal, len(list), visible())
+		return nil, fmt.Errorf("%w number %d: there are %d, counted from 0%s", ErrNoDevice, ordinal, len(list), leaves())
 	}
 	drv, err := start()
 	if err != nil {

@@ -40,6 +40,11 @@ func TestDevices(t *testing.T) {
 	if !errors.Is(err, cuda.ErrNoDevice) || !strings.Contains(err.Error(), "number 2: there are 2, counted from 0") {
 		t.Errorf("got %v", err)
 	}
+	t.Setenv("CUDA_VISIBLE_DEVICES", "1")
+	_, err = cuda.OpenDevice(1)
+	if !errors.Is(err, cuda.ErrNoDevice) || !strings.Contains(err.Error(), `number 1: there are 1, counted from 0 (CUDA_VISIBLE_DEVICES="1" leaves no more)`) {
+		t.Errorf("got %v", err)
+	}
 	if v, err := cuda.DriverVersion(); v != 13000 || err != nil {
 		t.Errorf("driver %d, %v", v, err)
 	}
@@ -282,6 +287,14 @@ func TestChild(t *testing.T) {
 			return
 		}
 		fmt.Printf("%d devices, the first %s\n", len(list), list[0].BusID)
+	case "older":
+		d := device(t)
+		f := scale(t, d)
+		s := stream(t, d, "s")
+		x, host := alloc(t, d, 4), pinned(t, d, 4)
+		floats(host)[0] = 3
+		ok(t, first(s.CopyIn(x, host, 0, 4), s.Launch(f, 1, 1, 0, scaleArgs(x, 1, 2)), s.CopyOut(host, 0, x, 4), s.Sync(context.Background())))
+		fmt.Println("computed", floats(host)[0])
 	case "overrun":
 		machine(t)
 		d := device(t)
@@ -296,6 +309,25 @@ func TestChild(t *testing.T) {
 		ok(t, s.Launch(f, 1, 4, 0, scaleArgs(x, 4, 1))) // four floats where there are three
 		ok(t, s.Sync(context.Background()))
 		ok(t, d.Free(x))
+	}
+}
+
+// TestOlderDriver: a driver before 12.4 has neither cuFuncLoad nor
+// cuFuncGetParamInfo, and serves.
+func TestOlderDriver(t *testing.T) {
+	doubles, older := cudatest.Folder(t), t.TempDir()
+	cudatest.Use(t)
+	sources, err := filepath.Glob(filepath.Join(doubles, "cuda_*.c"))
+	ok(t, err)
+	args := append([]string{"-shared", "-fPIC", "-std=gnu11", "-DBEFORE_12_4", "-I" + doubles, "-Wl,-soname,libcuda.so.1", "-o", filepath.Join(older, "libcuda.so.1")}, sources...)
+	if out, err := exec.Command("gcc", append(args, "-pthread", "-ldl")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.v")
+	cmd.Env = append(os.Environ(), "EBTRAIN_CHILD=older", cuda.LibsVariable+"="+older+":"+doubles+":-")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "computed 7") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -152,12 +152,21 @@ func noDevice(err error) error {
 	return fmt.Errorf("%w%s: %w", ErrNoDevice, visible(), err)
 }
 
+// visible says that the environment hides all devices.
 func visible() string {
 	v, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
 	if !set {
 		return ""
 	}
 	return fmt.Sprintf(" (CUDA_VISIBLE_DEVICES=%q names none that is there: mend or unset it)", v)
+}
+
+// leaves says that the environment has to do with how many there are.
+func leaves() string {
+	if v, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set {
+		return fmt.Sprintf(" (CUDA_VISIBLE_DEVICES=%q leaves no more)", v)
+	}
+	return ""
 }
 
 // check makes an error of a code.

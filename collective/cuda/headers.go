@@ -44,12 +44,12 @@ func holding(folders []string, file string) string {
 
 // CompileCheck compiles a source in C, with the files beside it and the folders
 // to include from, by cc, for what its static assertions say.
-func CompileCheck(source string, files fs.FS, includeDirs []string) error {
+func CompileCheck(source string, files fs.FS, includeDirs []string) (err error) {
 	folder, err := os.MkdirTemp("", "ebtrain-headers-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	if err := os.CopyFS(folder, files); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -142,8 +143,8 @@ func newCompileError(name, source, log string, err error) error {
 		if !ok || !strings.Contains(line, "error") {
 			continue
 		}
-		if n := number(rest); n != "" {
-			fmt.Sscan(n, &e.Line)
+		if n, err := strconv.Atoi(number(rest)); err == nil {
+			e.Line = n
 			break
 		}
 	}

@@ -144,14 +144,14 @@ func build(folder string, l library) error {
 // hashOf is of the names and contents of files, the libraries and the flags.
 func hashOf(trees ...fs.FS) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q", libraries, flags)
+	h.Write(fmt.Appendf(nil, "%q %q", libraries, flags))
 	for _, tree := range trees {
 		err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
 				return err
 			}
 			text, err := fs.ReadFile(tree, path)
-			fmt.Fprintf(h, "%q %q", path, text)
+			h.Write(fmt.Appendf(nil, "%q %q", path, text))
 			return err
 		})
 		if err != nil {

@@ -63,9 +63,9 @@ func (m *Machine) set(knob, value string) bool {
 
 // Fail makes the n-th call of a function from now on (each one, if n is 0) return
 // a code and do nothing, unless what it does is to destroy. The function "*" is
-// any. "run:NAME" is not a call but
-// what runs on a stream, a kernel or a function of libcuda: the device is broken
-// by the code from then on.
+// any but cuCtxSetCurrent, whose calls depend on Go's scheduler. "run:NAME" is not
+// a call but what runs on a stream, a kernel or a function of libcuda: the device
+// is broken by the code from then on.
 func (m *Machine) Fail(function string, n, code int) {
 	m.tb.Helper()
 	m.Set("FAULT", fmt.Sprintf("%s=%d=%d", function, n, code))
