@@ -32,6 +32,9 @@ func all(t *testing.T, errs []error, want string) {
 
 func same(o nccl.Options) func(int) nccl.Options { return func(int) nccl.Options { return o } }
 
+// limit is what hangs may take: more than anything else does on a busy machine.
+const limit = 2 * time.Second
+
 // TestSharedGPU: two ranks on a GPU are refused before NCCL is begun, and the
 // group of the hosts goes on.
 func TestSharedGPU(t *testing.T) {
@@ -92,11 +95,11 @@ func TestInitFails(t *testing.T) {
 func TestInitHangs(t *testing.T) {
 	m := cudatest.Use(t)
 	m.Set("DEVICES", "3")
-	m.Slow("ncclInit", 1, 3*time.Second)
+	m.Slow("ncclInit", 1, 3*limit)
 	o := options()
-	o.InitTimeout = 500 * time.Millisecond
+	o.InitTimeout = limit
 	_, errs := attemptOn(t, m, 3, func(r int) int { return r }, same(o))
-	all(t, errs, "NCCL has not connected all ranks within 500ms")
+	all(t, errs, "NCCL has not connected all ranks within 2s")
 }
 
 // TestInitMisses: who does not come to the start is named.
@@ -112,13 +115,13 @@ func TestInitMisses(t *testing.T) {
 		go func() {
 			dev, err := cuda.OpenDevice(r)
 			if err == nil {
-				_, err = nccl.New(t.Context(), below[r], dev, nccl.Options{InitTimeout: 300 * time.Millisecond})
+				_, err = nccl.New(t.Context(), below[r], dev, nccl.Options{InitTimeout: limit})
 				err = errors.Join(err, dev.Close())
 			}
 			errs <- err
 		}()
 	}
-	all(t, []error{<-errs, <-errs}, `rank 1 has not come to barrier "the start of NCCL" within 300ms`)
+	all(t, []error{<-errs, <-errs}, `rank 1 has not come to barrier "the start of NCCL" within 2s`)
 	for _, g := range below {
 		_ = g.Close() // of a group that has failed
 	}
@@ -128,7 +131,7 @@ func TestInitMisses(t *testing.T) {
 // TestLate: who does not come to a collective is named.
 func TestLate(t *testing.T) {
 	o := options()
-	o.Timeout = 300 * time.Millisecond
+	o.Timeout = limit
 	together(t, group(t, 3, o), func(x *member) error {
 		err := func() error {
 			if x.Rank() == 1 {
@@ -137,7 +140,7 @@ func TestLate(t *testing.T) {
 			}
 			return collective.Do(t.Context(), x, collective.Request{Kind: collective.Barrier, Label: "dinner"})
 		}()
-		if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `rank 1 has not come to barrier "dinner" within 300ms`) {
+		if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `rank 1 has not come to barrier "dinner" within 2s`) {
 			return fmt.Errorf("got %w", err)
 		}
 		return nil
@@ -149,13 +152,13 @@ func TestLate(t *testing.T) {
 func TestHangInside(t *testing.T) {
 	t.Setenv("EBDOUBLE_NCCL_HANG", "1:0")
 	o := options()
-	o.Timeout = 300 * time.Millisecond
+	o.Timeout = limit
 	together(t, group(t, 3, o), func(x *member) error {
 		mem, err := x.Alloc(1 << 16)
 		if err == nil {
 			err = collective.Do(t.Context(), x, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: mem.As(collective.F32), Label: "sad"})
 		}
-		if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `all-reduce sum f32[16384] "sad" is not complete on any rank after 300ms, and all ranks are alive`) {
+		if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `all-reduce sum f32[16384] "sad" is not complete on any rank after 2s, and all ranks are alive`) {
 			return fmt.Errorf("got %w", err)
 		}
 		return nil
@@ -231,21 +234,8 @@ func everything(ctx context.Context, x *member) error {
 			err = collective.Do(ctx, x, req)
 		}
 	}
-	return errors.Join(err, discard(p))
-}
-
-// discard closes what there is of a program; how, is not looked at.
-func discard(p *program) error {
-	if p.s != nil {
-		_ = p.s.Close()
-	}
-	if p.over != nil {
-		_ = p.over.Close()
-	}
-	if p.stage != nil {
-		_ = p.stage.Free()
-	}
-	return nil
+	_ = p.close() // calls may fail
+	return err
 }
 
 // TestNVLS: it is off unless it is asked for.
@@ -271,7 +261,7 @@ func TestNVLS(t *testing.T) {
 func TestStoppedProcess(t *testing.T) {
 	cudatest.Use(t)
 	t.Setenv("EBDOUBLE_DEVICES", "3")
-	t.Setenv(envTimeout, "700ms")
+	t.Setenv(envTimeout, "2s")
 	cmds := colltest.Spawn(t, 3, t.TempDir(), false)
 	time.Sleep(1500 * time.Millisecond)
 	if err := cmds[1].Process.Signal(syscall.SIGSTOP); err != nil {

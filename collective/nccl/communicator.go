@@ -12,6 +12,9 @@ import (
 // errGone is a call on a communicator that was aborted.
 var errGone = errors.New("nccl: the communicator is aborted")
 
+// errUnsettled is a call that never came to an end.
+var errUnsettled = errors.New("it is still in progress")
+
 // communicator is an ncclComm_t. NCCL allows one call at a time, of any thread;
 // mu sees to that, and is never held while anything is waited for, so that abort
 // always gets through.
@@ -82,7 +85,7 @@ func (c *communicator) settle(name string, code int, quit <-chan struct{}) error
 		case <-time.After(pause):
 		}
 		if time.Since(began) > c.limit {
-			return fmt.Errorf("nccl: %s is still in progress after %v", name, c.limit)
+			return fmt.Errorf("nccl: %s: %w after %v", name, errUnsettled, c.limit)
 		}
 		var err error
 		if code, err = c.state(); err != nil {

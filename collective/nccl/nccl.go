@@ -229,7 +229,7 @@ func (c *Comm) join(ctx context.Context, id [idBytes]byte) error {
 	switch {
 	case err != nil && c.Failure() != nil: // which aborted it
 		return c.Failure()
-	case err != nil && ctx.Err() != nil:
+	case err != nil && (ctx.Err() != nil || errors.Is(err, errUnsettled)):
 		return fmt.Errorf("%w within %v", errSlow, c.options.InitTimeout)
 	}
 	return err
