@@ -24,17 +24,17 @@ type card struct {
 	Sharing bool   `json:"sharing,omitempty"` // NCCL_MULTI_RANK_GPU_ENABLE
 }
 
-func newCard(d *cuda.Device, version int, err error) card {
-	i := d.Info()
+// newCard is the card of a rank with a GPU and an NCCL, or err instead.
+func newCard(i cuda.Info, version int, err error) card {
 	c := card{
 		Version: version, GPU: fmt.Sprintf("%s (sm_%d%d)", i.Name, i.Major, i.Minor), UUID: i.UUID, Bus: i.BusID,
 		HostID: os.Getenv("NCCL_HOSTID"), Sharing: os.Getenv("NCCL_MULTI_RANK_GPU_ENABLE") == "1",
 	}
-	if err == nil && version < Floor {
-		err = fmt.Errorf("%w: it is %s", ErrVersion, versionText(version))
-	}
-	if err != nil {
-		c.Lacks, c.Old = err.Error(), errors.Is(err, ErrVersion)
+	switch {
+	case err != nil:
+		c.Lacks, c.Old = err.Error(), errors.Is(err, errOld)
+	case version < Floor:
+		c.Lacks, c.Old = "it is "+versionText(version), true
 	}
 	return c
 }

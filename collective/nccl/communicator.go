@@ -12,6 +12,9 @@ import (
 // errGone is a call on a communicator that was aborted.
 var errGone = errors.New("nccl: the communicator is aborted")
 
+// errUnsettled is a call that never came to an end.
+var errUnsettled = errors.New("it is still in progress")
+
 // communicator is an ncclComm_t. NCCL allows one call at a time, of any thread;
 // mu sees to that, and is never held while anything is waited for, so that abort
 // always gets through.
@@ -22,6 +25,7 @@ type communicator struct {
 
 	mu     sync.Mutex
 	handle uintptr // 0 before init and after the end
+	ended  bool
 }
 
 // init joins the ranks: it returns when they are, or an error is known, or quit
@@ -31,6 +35,9 @@ func (c *communicator) init(ranks int, id [idBytes]byte, rank int, quit <-chan s
 	err := c.dev.Attach(func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if c.ended {
+			return errGone
+		}
 		c.handle, code = c.api.init(ranks, id, rank)
 		return nil
 	})
@@ -78,7 +85,7 @@ func (c *communicator) settle(name string, code int, quit <-chan struct{}) error
 		case <-time.After(pause):
 		}
 		if time.Since(began) > c.limit {
-			return fmt.Errorf("nccl: %s is still in progress after %v", name, c.limit)
+			return fmt.Errorf("nccl: %s: %w after %v", name, errUnsettled, c.limit)
 		}
 		var err error
 		if code, err = c.state(); err != nil {
@@ -149,7 +156,7 @@ func (c *communicator) destroy() error {
 func (c *communicator) end(name string, f func(comm uintptr) int) error {
 	c.mu.Lock()
 	h := c.handle
-	c.handle = 0
+	c.handle, c.ended = 0, true
 	c.mu.Unlock()
 	if h == 0 {
 		return nil

@@ -44,10 +44,12 @@ func load() (api, int, error) {
 	return a, v, nil
 }
 
-// old says of a library that lacks functions how old it is, if it can.
+// old says of a library that lacks functions that it is old.
 func old(l *cuda.Library, err error) error {
-	return fmt.Errorf("%w: %w (NCCL %s or newer is needed)", ErrVersion, err, versionText(Floor))
+	return fmt.Errorf("%s lacks a function: %w: %w", l.Path(), errOld, err)
 }
+
+var errOld = errors.New("it is older than what is called")
 
 // versionText is a version as people write it. Before 2.9 the minor had two
 // digits less.

@@ -115,7 +115,7 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 	ctx, stop := within(base, group, o.InitTimeout, "the start of NCCL")
 	defer stop()
 	api, version, err := load()
-	if err := compareCards(ctx, group, newCard(dev, version, err)); err != nil {
+	if err := compareCards(ctx, group, newCard(dev.Info(), version, err)); err != nil {
 		return nil, err
 	}
 	if !o.NVLS {
@@ -157,6 +157,9 @@ func (c *Comm) connect(ctx, base context.Context, g Group, err error) error {
 		return err
 	}
 	joined := c.join(ctx, id)
+	if joined != nil && !errors.Is(joined, errSlow) {
+		return startOn(c.Rank(), joined) // the others' ends with the group
+	}
 	ctx, stop := within(base, g, muster, "how the start of NCCL went")
 	defer stop()
 	return c.report(ctx, g, joined)
@@ -182,9 +185,9 @@ func (c *Comm) shareID(ctx context.Context, g Group) (id [idBytes]byte, err erro
 	case gatherErr != nil:
 		return id, gatherErr
 	case err != nil:
-		return id, err
+		return id, startOn(0, err)
 	case len(all[0]) > 0 && all[0][0] == '!':
-		return id, fmt.Errorf("rank 0: %s", all[0][1:])
+		return id, startOn(0, errors.New(string(all[0][1:])))
 	}
 	b, err := hex.DecodeString(string(all[0]))
 	copy(id[:], b)
@@ -207,6 +210,16 @@ func (c *Comm) prepare() (err error) {
 	return err
 }
 
+var errSlow = errors.New("NCCL has not connected all ranks")
+
+// startOn is what went wrong on a rank.
+func startOn(rank int, err error) error {
+	if errors.Is(err, collective.ErrAborted) {
+		return err // which says who and why
+	}
+	return fmt.Errorf("nccl: the start on rank %d: %w", rank, err)
+}
+
 // join joins NCCL, until it fails or the group does.
 func (c *Comm) join(ctx context.Context, id [idBytes]byte) error {
 	quit := make(chan struct{})
@@ -216,8 +229,8 @@ func (c *Comm) join(ctx context.Context, id [idBytes]byte) error {
 	switch {
 	case err != nil && c.Failure() != nil: // which aborted it
 		return c.Failure()
-	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("NCCL has not connected all ranks within %v", c.options.InitTimeout)
+	case err != nil && (ctx.Err() != nil || errors.Is(err, errUnsettled)):
+		return fmt.Errorf("%w within %v", errSlow, c.options.InitTimeout)
 	}
 	return err
 }
@@ -231,7 +244,7 @@ func (c *Comm) report(ctx context.Context, g Group, err error) error {
 	}
 	all, gatherErr := collective.GatherBytes(ctx, g, "how the start of NCCL went", []byte(text))
 	if err != nil {
-		return fmt.Errorf("nccl: the start on rank %d: %w", c.Rank(), err)
+		return startOn(c.Rank(), err)
 	}
 	if gatherErr != nil {
 		return gatherErr

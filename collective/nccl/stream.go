@@ -100,7 +100,9 @@ func (c *Comm) line(req collective.Request) string {
 // it before. What was started before is over first. All ranks enqueue the same,
 // in the same order relative to Start and Agree, on streams whose order is that
 // of the calls; s may be being captured, on all ranks alike, and then every
-// launch of the graph is the collective again. The error is this rank's alone,
+// launch of the graph is the collective again. A program runs once before it is
+// captured: NCCL makes connections and loads kernels when they are first needed,
+// and neither can be done in a capture. The error is this rank's alone,
 // who must then abort the group. The vector belongs to the collective until s
 // has come past it.
 func (c *Comm) Enqueue(s *cuda.Stream, req collective.Request) error {

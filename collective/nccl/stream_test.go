@@ -37,6 +37,7 @@ type program struct {
 	s     *cuda.Stream
 	over  *cuda.Event
 	stage *cuda.Pinned
+	graph *cuda.Exec // by capture
 	mem   collective.Vec
 	reqs  []collective.Request
 }
@@ -111,16 +112,20 @@ func put(d collective.DType, b []byte, x float32) {
 // enqueue puts all collectives between the copies in and out.
 func (p *program) enqueue() error {
 	n := len(p.stage.Bytes())
-	errs := []error{p.s.CopyIn(cuda.AddressOf(p.mem), p.stage, 0, n)}
-	for _, req := range p.reqs {
-		errs = append(errs, p.Enqueue(p.s, req))
+	if err := p.s.CopyIn(cuda.AddressOf(p.mem), p.stage, 0, n); err != nil {
+		return err
 	}
-	return errors.Join(append(errs, p.s.CopyOut(p.stage, 0, cuda.AddressOf(p.mem), n))...)
+	for _, req := range p.reqs {
+		if err := p.Enqueue(p.s, req); err != nil {
+			return err
+		}
+	}
+	return p.s.CopyOut(p.stage, 0, cuda.AddressOf(p.mem), n)
 }
 
-func (p *program) capture() (*cuda.Exec, error) {
-	var e *cuda.Exec
-	return e, p.dev.Do(func() error {
+// capture makes the program's graph.
+func (p *program) capture() error {
+	return p.dev.Do(func() error {
 		if err := p.s.BeginCapture(); err != nil {
 			return err
 		}
@@ -129,7 +134,7 @@ func (p *program) capture() (*cuda.Exec, error) {
 		if err := errors.Join(err, endErr); err != nil {
 			return err
 		}
-		e, err = g.Instantiate()
+		p.graph, err = g.Instantiate()
 		return errors.Join(err, g.Close())
 	})
 }
@@ -171,8 +176,23 @@ func (p *program) defined(b []byte) []byte {
 	return b
 }
 
+// close closes what there is of a program, once.
 func (p *program) close() error {
-	return errors.Join(p.s.Close(), p.over.Close(), p.stage.Free())
+	var errs []error
+	if p.graph != nil {
+		errs = append(errs, p.graph.Close())
+	}
+	if p.s != nil {
+		errs = append(errs, p.s.Sync(context.Background()), p.s.Close())
+	}
+	if p.over != nil {
+		errs = append(errs, p.over.Close())
+	}
+	if p.stage != nil {
+		errs = append(errs, p.stage.Free())
+	}
+	p.graph, p.s, p.over, p.stage = nil, nil, nil, nil
+	return errors.Join(errs...)
 }
 
 // TestStreams: enqueued and captured collectives give equal bits, on streams
@@ -194,6 +214,7 @@ func TestStreams(t *testing.T) {
 
 func streams(ctx context.Context, x *member, fixed bool) error {
 	p, err := newProgram(ctx, x)
+	defer func() { _ = p.close() }() // where it was not reached
 	if err != nil {
 		return err
 	}
@@ -213,12 +234,11 @@ func streams(ctx context.Context, x *member, fixed bool) error {
 			return fmt.Errorf("run %d has other bits than the group of the hosts", run)
 		}
 	}
-	e, err := p.capture()
-	if err != nil {
+	if err := p.capture(); err != nil {
 		return err
 	}
 	for run := range want {
-		got, err := p.run(ctx, run, func() error { return e.Launch(p.s) })
+		got, err := p.run(ctx, run, func() error { return p.graph.Launch(p.s) })
 		if err != nil {
 			return err
 		}
@@ -234,7 +254,7 @@ func streams(ctx context.Context, x *member, fixed bool) error {
 	if !ok || req.Label != "last" {
 		return fmt.Errorf("under way is %v, want the last collective", req)
 	}
-	return errors.Join(e.Close(), p.close())
+	return p.close()
 }
 
 // TestAgree: a program that differs names the collective and both ranks; what
@@ -295,27 +315,27 @@ func TestAbortWithGraphs(t *testing.T) {
 	o := options()
 	together(t, group(t, 3, o), func(x *member) error {
 		p, err := newProgram(t.Context(), x)
+		defer func() { _ = p.close() }() // where it was not reached
 		if err != nil {
 			return err
 		}
 		if _, err := p.run(t.Context(), 0, p.enqueue); err != nil { // 13 operations
 			return err
 		}
-		e, err := p.capture()
-		if err != nil {
+		if err := p.capture(); err != nil {
 			return err
 		}
 		if x.Rank() == 2 {
 			time.AfterFunc(50*time.Millisecond, func() { x.Abort(cause) })
 		}
-		_, err = p.run(t.Context(), 1, func() error { return e.Launch(p.s) })
+		_, err = p.run(t.Context(), 1, func() error { return p.graph.Launch(p.s) })
 		if !errors.Is(err, collective.ErrAborted) || errors.Is(err, cause) != (x.Rank() == 2) {
 			return fmt.Errorf("got %w, want an abort", err)
 		}
 		if err := x.Enqueue(p.s, p.reqs[0]); !errors.Is(err, collective.ErrAborted) {
 			return fmt.Errorf("enqueued after the end: %w", err)
 		}
-		return errors.Join(p.s.Sync(t.Context()), e.Close(), p.close(), x.Close())
+		return errors.Join(p.close(), x.Close())
 	})
 }
 
@@ -324,24 +344,24 @@ func TestAbortWithGraphs(t *testing.T) {
 func TestHangIsNamed(t *testing.T) {
 	t.Setenv("EBDOUBLE_NCCL_HANG", "1:14")
 	o := options()
-	o.Timeout = 400 * time.Millisecond
+	o.Timeout = limit
 	together(t, group(t, 3, o), func(x *member) error {
 		p, err := newProgram(t.Context(), x)
+		defer func() { _ = p.close() }() // where it was not reached
 		if err != nil {
 			return err
 		}
 		if _, err := p.run(t.Context(), 0, p.enqueue); err != nil {
 			return err
 		}
-		e, err := p.capture()
-		if err != nil {
+		if err := p.capture(); err != nil {
 			return err
 		}
-		_, err = p.run(t.Context(), 1, func() error { return e.Launch(p.s) })
+		_, err = p.run(t.Context(), 1, func() error { return p.graph.Launch(p.s) })
 		want := `all-reduce mean f32[1915] "vector 1"`
 		if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), want) {
 			return fmt.Errorf("got %w, want an abort that names %s", err, want)
 		}
-		return errors.Join(p.s.Sync(t.Context()), e.Close(), p.close())
+		return p.close()
 	})
 }

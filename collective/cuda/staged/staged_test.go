@@ -208,7 +208,7 @@ func TestEnqueue(t *testing.T) {
 
 // TestLateRankIsNamed: who does not come ends the group, and the host's.
 func TestLateRankIsNamed(t *testing.T) {
-	members := group(t, 3, staged.Options{Timeout: 200 * time.Millisecond})
+	members := group(t, 3, staged.Options{Timeout: 2 * time.Second})
 	together(t, members, func(x *member) error {
 		var err error
 		if x.Rank() != 1 {

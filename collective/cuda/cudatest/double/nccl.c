@@ -320,7 +320,7 @@ static void hang(comm *c) {
 }
 
 static void differs(comm *c, transfer *t) {
-	if ((t->h.placed < 0) != (t->theirs.placed < 0) || (t->h.placed >= 0 && t->h.placed != t->theirs.placed && t->h.kind < SEND))
+	if (t->h.kind < SEND && t->h.kind == t->theirs.kind && t->h.placed != t->theirs.placed)
 		die("registered memory beside other memory, or at another offset, in one collective");
 	if (t->h.kind == t->theirs.kind && t->h.dtype == t->theirs.dtype && t->h.op == t->theirs.op && t->h.root == t->theirs.root &&
 			t->h.bytes == t->theirs.bytes)
