@@ -289,6 +289,16 @@ func (p *program) Dump(w io.Writer) error {
 	return p.side.dump(w, p.steps)
 }
 
+// GraphNodes is the number of operations of the captured run, 0 before there is one.
+func (p *program) GraphNodes() (n int) {
+	p.b.do(func() {
+		if p.replay != nil {
+			n = p.replay.NodeCount()
+		}
+	})
+	return n
+}
+
 // Close ends the runs that are queued, and releases the program's memory.
 func (p *program) Close() error {
 	if p.closed {

@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"ebtrain/collective/cuda"
 	"ebtrain/collective/cuda/cudatest"
@@ -17,10 +22,26 @@ func (s *site) withGPUs(n int, knobs ...string) *site {
 	s.t.Helper()
 	folder := cudatest.Folder(s.t)
 	s.env = append(s.env, cuda.LibsVariable+"="+folder+":-", cuda.CacheVariable+"="+filepath.Join(folder, "kernels"), fmt.Sprintf("%sDEVICES=%d", cudatest.Prefix, n))
+	warm.Do(func() { s.compile() })
 	for _, k := range knobs {
 		s.env = append(s.env, cudatest.Prefix+k)
 	}
 	return s
+}
+
+var warm sync.Once
+
+// compile has the kernels of the smallest run compiled and chosen, which may take longer
+// than a program has.
+func (s *site) compile() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "train"), onGPU("warm", "--steps", "1")[1:]...)
+	cmd.Dir, cmd.Env = s.dir, append(clean(os.Environ()), s.env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // onGPU are the settings of the smallest run on a GPU.
