@@ -76,7 +76,7 @@ func play(g *graph.Graph, c Config, runs int) (ys []float32, err error) {
 // its closing, fail once: that is an error, a sentence, no hang, and nothing is left.
 func TestEachCallFails(t *testing.T) {
 	m := cudatest.Use(t)
-	g, c := scene(), Config{Plain: true, Lanes: 2}
+	g, c := scene(), Config{Plain: true, Lanes: 2, Graphs: GraphsOn}
 	if _, err := play(g, c, 3); err != nil { // what is loaded and compiled once, is
 		t.Fatal(err)
 	}
