@@ -252,6 +252,7 @@ func TestStart(t *testing.T) {
 		{"empty", []string{"CUDA_VISIBLE_DEVICES="}, []string{"ErrNoDevice", `CUDA_VISIBLE_DEVICES=""`}},
 		{"not ready", []string{"EBDOUBLE_FAULT=cuInit=1=802"}, []string{"other", "fabric manager"}},
 		{"version fails", []string{"EBDOUBLE_FAULT=cuDriverGetVersion=0=999"}, []string{"other", "the driver does not say its version"}},
+		{"a stub", []string{"EBDOUBLE_FAULT=cuDriverGetVersion=0=34"}, []string{"other", "CUDA_ERROR_STUB_LIBRARY, 34", "take CUDA's stubs folder out of LD_LIBRARY_PATH"}},
 		{"visible", []string{"CUDA_VISIBLE_DEVICES=1", "EBDOUBLE_DEVICES=2"}, []string{"1 devices, the first 0000:11:00.0"}},
 		{"fine", nil, []string{"1 devices, the first 0000:10:00.0"}},
 	} {

@@ -98,7 +98,11 @@ func driverVersion(l *Library) (int, error) {
 	}
 	v, code := callInt(f)
 	if code != success {
-		return 0, &Error{Call: "cuDriverGetVersion", Code: code, Name: "unknown code", Text: "the driver does not say its version"}
+		e := &Error{Call: "cuDriverGetVersion", Code: code, Name: "unknown code", Text: "the driver does not say its version"}
+		if code == codeStub {
+			e.Name = "CUDA_ERROR_STUB_LIBRARY"
+		}
+		return 0, e
 	}
 	return v, nil
 }

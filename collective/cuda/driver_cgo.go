@@ -17,6 +17,7 @@ import (
 const (
 	_ uint = -(codeInvalidValue ^ C.EB_CUDA_ERROR_INVALID_VALUE)
 	_ uint = -(codeOutOfMemory ^ C.EB_CUDA_ERROR_OUT_OF_MEMORY)
+	_ uint = -(codeStub ^ C.EB_CUDA_ERROR_STUB_LIBRARY)
 	_ uint = -(codeNoDevice ^ C.EB_CUDA_ERROR_NO_DEVICE)
 	_ uint = -(codeInvalidDevice ^ C.EB_CUDA_ERROR_INVALID_DEVICE)
 	_ uint = -(codeNotReady ^ C.EB_CUDA_ERROR_NOT_READY)

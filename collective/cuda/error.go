@@ -46,16 +46,18 @@ const (
 	success           = 0
 	codeInvalidValue  = 1
 	codeOutOfMemory   = 2
+	codeStub          = 34
 	codeNoDevice      = 100
 	codeInvalidDevice = 101
 	codeNotReady      = 600
 )
 
-// sticky are the codes after which the context serves no more.
+// sticky are the codes after which the context serves no more, by what cuda.h says
+// of them.
 var sticky = map[int]bool{
-	46:  true, // DEVICE_UNAVAILABLE
 	214: true, // ECC_UNCORRECTABLE
 	220: true, // NVLINK_UNCORRECTABLE
+	226: true, // CONTAINED
 	700: true, // ILLEGAL_ADDRESS
 	702: true, // LAUNCH_TIMEOUT
 	709: true, // CONTEXT_IS_DESTROYED
@@ -66,11 +68,16 @@ var sticky = map[int]bool{
 	717: true, // INVALID_ADDRESS_SPACE
 	718: true, // INVALID_PC
 	719: true, // LAUNCH_FAILED
+	721: true, // TENSOR_MEMORY_LEAK
+	810: true, // MPS_CLIENT_TERMINATED
+	911: true, // EXTERNAL_DEVICE
 }
 
 // hints are what to do about codes that a user can do something about.
 var hints = map[int]string{
 	3:   "the driver is shutting down: the process ends while CUDA is still in use",
+	34:  "this libcuda is only for building: take CUDA's stubs folder out of LD_LIBRARY_PATH",
+	46:  "another process may have the GPU for itself (nvidia-smi names it, and the compute mode)",
 	209: "the kernel was compiled for another GPU: remove the cache of kernels",
 	218: "the kernel's image is damaged or for another GPU: remove the cache of kernels",
 	222: "the driver is older than the compiler that made the kernel",
