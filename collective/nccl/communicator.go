@@ -38,14 +38,13 @@ func (c *communicator) init(ranks int, id [idBytes]byte, rank int, quit <-chan s
 		if c.ended {
 			return errGone
 		}
-		c.handle, code = c.api.init(ranks, id, rank)
+		if c.handle, code = c.api.init(ranks, id, rank); c.handle == 0 {
+			return c.error("ncclCommInitRankConfig", code)
+		}
 		return nil
 	})
 	if err != nil {
 		return err
-	}
-	if c.handle == 0 {
-		return c.failed("ncclCommInitRankConfig", code)
 	}
 	return c.settle("ncclCommInitRankConfig", code, quit)
 }
