@@ -100,7 +100,7 @@ func (g *gcc) compile(launches []Launch) error {
 }
 
 // names are those that the texts of different kernels may give to different things.
-var names = regexp.MustCompile(`(?m)^(?:DEVICE [\w ]+? \*?(\w+)\(|typedef \w+ (\w+);|struct (\w+) \{)`)
+var names = regexp.MustCompile(`(?m)^(?:(?:DEVICE|FUNCTION) [\w ]+? \*?(\w+)\(|typedef \w+ (\w+);|struct (\w+) \{)`)
 
 // apart is a kernel's text with names of its own, so that several can be in one file.
 func apart(text string, number int) string {
@@ -153,6 +153,7 @@ type device struct {
 	out    *bufio.Reader
 	stderr bytes.Buffer
 	order  int // of blocks and threads: 0 forwards, 1 backwards
+	block  int // threads in a block
 }
 
 const (
@@ -178,7 +179,7 @@ func newDevice(t testing.TB) *device {
 	if err := f.Truncate(deviceSize); err != nil {
 		t.Fatal(err)
 	}
-	d := &device{t: t}
+	d := &device{t: t, block: Block}
 	if d.memory, err = syscall.Mmap(int(f.Fd()), 0, deviceSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func (d *device) runArgs(l *Launch, args []byte) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.in, "run %s %s %d %d %d %d\n", object, l.Entry, l.Grid, Block, d.order, len(args))
+	fmt.Fprintf(d.in, "run %s %s %d %d %d %d\n", object, l.Entry, l.Grid, d.block, d.order, len(args))
 	if _, err := d.in.Write(args); err != nil {
 		return d.dead(l, err)
 	}
