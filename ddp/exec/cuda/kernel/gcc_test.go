@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }() // what is left lies in the folder for such
 		compiler = gcc{dir: dir, so: map[string]string{}}
 		return m.Run()
 	}())
@@ -175,7 +175,7 @@ func newDevice(t testing.TB) *device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it is mapped, or the test has failed
 	if err := f.Truncate(deviceSize); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func newDevice(t testing.TB) *device {
 
 func (d *device) close() {
 	if d.cmd != nil {
-		d.in.Close()
+		_ = d.in.Close()
 		_ = d.cmd.Wait() // a process that has ended was seen before
 		d.cmd = nil
 		_ = syscall.Munmap(d.memory) // nothing is left to do about it
@@ -248,8 +248,8 @@ func (d *device) runArgs(l *Launch, args []byte) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.in, "run %s %s %d %d %d %d\n", object, l.Entry, l.Grid, d.block, d.order, len(args))
-	if _, err := d.in.Write(args); err != nil {
+	command := fmt.Appendf(nil, "run %s %s %d %d %d %d\n", object, l.Entry, l.Grid, d.block, d.order, len(args))
+	if _, err := d.in.Write(append(command, args...)); err != nil {
 		return d.dead(l, err)
 	}
 	answer, err := d.out.ReadString('\n')
@@ -265,5 +265,5 @@ func (d *device) runArgs(l *Launch, args []byte) error {
 // dead says why the process that runs kernels is no more.
 func (d *device) dead(l *Launch, err error) error {
 	ended := d.cmd.Wait()
-	return fmt.Errorf("%w: %v: %s\n%s", err, ended, d.stderr.String(), l.Source[len(dialect):])
+	return fmt.Errorf("%w: %w: %s\n%s", err, ended, d.stderr.String(), l.Source[len(dialect):])
 }
