@@ -397,7 +397,7 @@ KERNEL_SYNC(NAME, %[1]d, struct NAME_args) {
 func evaluator(reg string) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line(`DEVICE void eval_%s(const u8 *program, const struct bstep *s, i64 p, %[1]s *r, int store) {
+	line(`FUNCTION void eval_%s(const u8 *program, const struct bstep *s, i64 p, %[1]s *r, int store) {
 	const struct binstr *code = (const struct binstr *)(program + s->code);
 	const struct boperand *operands = (const struct boperand *)(program + s->operands);
 	for (int k = 0; k < s->ncode; k++) {

@@ -12,7 +12,7 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-var all = flag.Bool("kernels.all", false, "TestConformance takes every case in both types, and more random graphs; some minutes")
+var all = flag.Bool("kernels.all", false, "TestConformance takes every case in three types and more random graphs, TestGroups more groups; some minutes")
 
 // TestConformance runs the suite on a backend of these kernels, on the CPU, with
 // weights as cuDNN wants them; every other run goes backwards.

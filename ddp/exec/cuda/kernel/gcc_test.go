@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }() // what is left lies in the folder for such
 		compiler = gcc{dir: dir, so: map[string]string{}}
 		return m.Run()
 	}())
@@ -100,7 +100,7 @@ func (g *gcc) compile(launches []Launch) error {
 }
 
 // names are those that the texts of different kernels may give to different things.
-var names = regexp.MustCompile(`(?m)^(?:DEVICE [\w ]+? \*?(\w+)\(|typedef \w+ (\w+);|struct (\w+) \{)`)
+var names = regexp.MustCompile(`(?m)^(?:(?:DEVICE|FUNCTION) [\w ]+? \*?(\w+)\(|typedef \w+ (\w+);|struct (\w+) \{)`)
 
 // apart is a kernel's text with names of its own, so that several can be in one file.
 func apart(text string, number int) string {
@@ -153,6 +153,7 @@ type device struct {
 	out    *bufio.Reader
 	stderr bytes.Buffer
 	order  int // of blocks and threads: 0 forwards, 1 backwards
+	block  int // threads in a block
 }
 
 const (
@@ -174,11 +175,11 @@ func newDevice(t testing.TB) *device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it is mapped, or the test has failed
 	if err := f.Truncate(deviceSize); err != nil {
 		t.Fatal(err)
 	}
-	d := &device{t: t}
+	d := &device{t: t, block: Block}
 	if d.memory, err = syscall.Mmap(int(f.Fd()), 0, deviceSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func newDevice(t testing.TB) *device {
 
 func (d *device) close() {
 	if d.cmd != nil {
-		d.in.Close()
+		_ = d.in.Close()
 		_ = d.cmd.Wait() // a process that has ended was seen before
 		d.cmd = nil
 		_ = syscall.Munmap(d.memory) // nothing is left to do about it
@@ -247,8 +248,8 @@ func (d *device) runArgs(l *Launch, args []byte) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.in, "run %s %s %d %d %d %d\n", object, l.Entry, l.Grid, Block, d.order, len(args))
-	if _, err := d.in.Write(args); err != nil {
+	command := fmt.Appendf(nil, "run %s %s %d %d %d %d\n", object, l.Entry, l.Grid, d.block, d.order, len(args))
+	if _, err := d.in.Write(append(command, args...)); err != nil {
 		return d.dead(l, err)
 	}
 	answer, err := d.out.ReadString('\n')
@@ -264,5 +265,5 @@ func (d *device) runArgs(l *Launch, args []byte) error {
 // dead says why the process that runs kernels is no more.
 func (d *device) dead(l *Launch, err error) error {
 	ended := d.cmd.Wait()
-	return fmt.Errorf("%w: %v: %s\n%s", err, ended, d.stderr.String(), l.Source[len(dialect):])
+	return fmt.Errorf("%w: %w: %s\n%s", err, ended, d.stderr.String(), l.Source[len(dialect):])
 }
