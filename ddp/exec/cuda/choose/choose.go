@@ -25,8 +25,8 @@
 package choose
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -170,7 +170,7 @@ func (c *Chooser) agree(problems []linalg.Problem) (map[string]choice, error) {
 		return nil, err
 	}
 	if text, err = c.o.Share(text); err != nil || c.o.Rank == 0 {
-		return m.Choices, errors.Join(failed, err)
+		return m.Choices, cmp.Or(failed, err)
 	}
 	m = message{}
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -192,5 +192,5 @@ func (c *Chooser) Close() error {
 		errs = append(errs, k.Close())
 	}
 	c.kernels = map[string]*adapted{}
-	return errors.Join(errs...)
+	return cmp.Or(errs...)
 }

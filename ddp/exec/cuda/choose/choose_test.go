@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -169,6 +171,31 @@ func TestChoose(t *testing.T) {
 	}
 	if len(d.said) > 0 {
 		t.Errorf("said %q", d.said)
+	}
+}
+
+// TestDelays: streams that take their time change nothing: casts, kernels and memory
+// are in order.
+func TestDelays(t *testing.T) {
+	ps := problems(3, 20)
+	var want [][]float64
+	for seed := range 3 {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			d := open(t)
+			d.m.Set("SEED", fmt.Sprint(seed))
+			d.m.Set("DELAY", "300")
+			list, err := d.chooser(t, func(o *choose.Options) { o.Untimed = seed > 0 }).Choose(ps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := d.bits(t, ps, list)
+			if seed == 1 {
+				want = got
+			}
+			if seed == 2 && !equal(got, want) {
+				t.Error("other delays, other bits")
+			}
+		})
 	}
 }
 
@@ -418,4 +445,42 @@ func once(t *testing.T, f string, n, code int) (said int, err error) {
 		said = len(d.said)
 	})
 	return said, err
+}
+
+// TestLostDevice: a kernel that breaks the device while it is timed is one sentence,
+// not the many that follow from it.
+func TestLostDevice(t *testing.T) {
+	cudatest.Use(t)
+	out := exec.Command(os.Args[0], "-test.run=^TestLostChild$", "-test.v")
+	out.Env = append(os.Environ(), "CHOOSE_LOST=1", cudatest.Prefix+"FAULT=run:cuDNN convolution=2=700")
+	text, err := out.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	said := regexp.MustCompile(`(?s)LOST<(.*)>`).FindSubmatch(text)
+	if said == nil || !strings.Contains(string(said[1]), "the GPU's context is lost") || strings.Contains(string(said[1]), "\n") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// TestLostChild is a process of TestLostDevice's: its device is of no use after.
+func TestLostChild(t *testing.T) {
+	if os.Getenv("CHOOSE_LOST") == "" {
+		return
+	}
+	cudatest.Use(t)
+	dev, err := cuda.OpenDevice(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := dev.NewStream("test", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conv2d, err := cudnn.New(dev, workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = choose.New(choose.Options{Device: dev, Stream: s, Convolutions: conv2d}).Choose([]linalg.Problem{conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32))})
+	fmt.Printf("LOST<%v>\n", err)
 }

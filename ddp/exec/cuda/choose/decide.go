@@ -1,7 +1,7 @@
 package choose
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -12,7 +12,7 @@ import (
 // decide chooses for problems, on rank 0, and leaves their kernels in c.kernels.
 func (c *Chooser) decide(problems []linalg.Problem) (told map[string]choice, err error) {
 	t := &timer{c: c}
-	defer func() { err = errors.Join(err, t.close()) }()
+	defer func() { err = cmp.Or(err, t.close()) }()
 	told = map[string]choice{}
 	found := false
 	for _, p := range problems {
@@ -52,12 +52,12 @@ func (c *Chooser) best(t *timer, p linalg.Problem) (*adapted, choice, error) {
 	best, took := 0, time.Duration(0)
 	if len(list) > 1 {
 		if best, took, err = t.fastest(p, list); err != nil {
-			return nil, choice{}, errors.Join(fmt.Errorf("timing kernels for %v: %w", p, err), closeAll(list))
+			return nil, choice{}, cmp.Or(fmt.Errorf("timing kernels for %v: %w", p, err), closeAll(list))
 		}
 	}
 	k := list[best]
 	if err := closeAll(slices.Delete(list, best, best+1)); err != nil {
-		return nil, choice{}, errors.Join(err, k.Close())
+		return nil, choice{}, cmp.Or(err, k.Close())
 	}
 	ch := choice{By: k.by, Types: k.q.Types().String(), Name: k.Candidate.String(), Milliseconds: float64(took) / 1e6}
 	if k.by != byPlain {

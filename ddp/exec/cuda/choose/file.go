@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,12 +106,12 @@ func replace(file string, text []byte) error {
 		return err
 	}
 	_, err = t.Write(text)
-	err = errors.Join(err, t.Chmod(0o644), t.Sync(), t.Close())
+	err = cmp.Or(err, t.Chmod(0o644), t.Sync(), t.Close())
 	if err == nil {
 		err = os.Rename(t.Name(), file)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(t.Name()))
+		return cmp.Or(err, os.Remove(t.Name()))
 	}
 	return nil
 }
