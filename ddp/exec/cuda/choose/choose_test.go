@@ -148,11 +148,11 @@ func TestChoose(t *testing.T) {
 	if by["cudnn"] < 5 || by["cublaslt"] < 5 || casts < 5 {
 		t.Errorf("the problems are one-sided: %v, %d with casts", by, casts)
 	}
-	ran := d.runs()
+	ran, second := d.runs(), filepath.Join(t.TempDir(), "second.json")
 	for name, change := range map[string]func(*choose.Options){
 		"another rank": func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return wire, nil } },
 		"a resume":     func(o *choose.Options) { o.File = file },
-		"another run":  func(o *choose.Options) { o.Cache = file },
+		"another run":  func(o *choose.Options) { o.Cache, o.File = file, second },
 	} {
 		list, err := d.chooser(t, change).Choose(ps)
 		if err != nil {
@@ -165,6 +165,10 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s has other kernels or bits", name)
 		}
 		ran = d.runs()
+	}
+	resumed, err := d.chooser(t, func(o *choose.Options) { o.File = second }).Choose(ps)
+	if err != nil || d.runs() != ran || !slices.Equal(names(resumed), names(first)) {
+		t.Errorf("a run whose kernels came from the cache did not keep them: %v", err)
 	}
 	if again, err := zero.Choose(ps); err != nil || !slices.Equal(names(again), names(first)) || d.runs() != ran {
 		t.Errorf("asked again: %v", err)
@@ -282,7 +286,17 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: then %v, said %q", name, err, d.said)
 		}
 	}
+	other := filepath.Join(dir, "cache.json")
+	if err := os.WriteFile(other, []byte(strings.ReplaceAll(string(text), "cuDNN 9.19.0", "cuDNN 9.13.0")), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	d.said = nil
+	if _, err := d.chooser(t, func(o *choose.Options) { o.Cache = other }).Choose(ps); err != nil || len(d.said) > 0 {
+		t.Errorf("of a cache of another machine: %v, said %q", err, d.said)
+	}
+	if now, err := os.ReadFile(other); err != nil || !strings.Contains(string(now), "cuDNN 9.19.0") {
+		t.Errorf("the cache is not written anew: %v", err)
+	}
 	if _, err := d.chooser(t, func(o *choose.Options) { o.File = filepath.Join(dir, "none", "file.json") }).Choose(ps); err != nil {
 		t.Fatal(err)
 	}
