@@ -1,7 +1,7 @@
 package choose
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 
 	"ebtrain/ddp/exec/cuda/linalg"
@@ -65,7 +65,7 @@ func (c *Chooser) library(by string) linalg.Library {
 func (c *Chooser) candidates(p linalg.Problem, n int) (list []*adapted, err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, closeAll(list))
+			err = cmp.Or(err, closeAll(list))
 			list = nil
 		}
 	}()
@@ -142,5 +142,5 @@ func closeAll(list []*adapted) error {
 	for _, a := range list {
 		errs = append(errs, a.Close())
 	}
-	return errors.Join(errs...)
+	return cmp.Or(errs...)
 }

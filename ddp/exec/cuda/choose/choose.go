@@ -25,8 +25,8 @@
 package choose
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,8 +81,9 @@ type Kernel interface {
 type Chooser struct {
 	o       Options
 	machine machine
-	choices map[string]choice // by problem; rank 0's also of the files
-	kernels map[string]*adapted
+	kernels map[string]*adapted // by problem
+	// On rank 0: what File keeps, and what Cache does, by problem.
+	kept, cached map[string]choice
 }
 
 // New reads the files, on rank 0.
@@ -95,10 +96,10 @@ func New(o Options) *Chooser {
 			l.Listen(o.Say)
 		}
 	}
-	c := &Chooser{o: o, machine: machineOf(o), choices: map[string]choice{}, kernels: map[string]*adapted{}}
+	c := &Chooser{o: o, machine: machineOf(o), kernels: map[string]*adapted{}, kept: map[string]choice{}, cached: map[string]choice{}}
 	if o.Rank == 0 && !o.Untimed {
-		maps.Copy(c.choices, c.read(o.Cache))
-		maps.Copy(c.choices, c.read(o.File))
+		maps.Copy(c.kept, c.read(o.File, true))
+		maps.Copy(c.cached, c.read(o.Cache, false))
 	}
 	return c
 }
@@ -170,7 +171,7 @@ func (c *Chooser) agree(problems []linalg.Problem) (map[string]choice, error) {
 		return nil, err
 	}
 	if text, err = c.o.Share(text); err != nil || c.o.Rank == 0 {
-		return m.Choices, errors.Join(failed, err)
+		return m.Choices, cmp.Or(failed, err)
 	}
 	m = message{}
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -192,5 +193,5 @@ func (c *Chooser) Close() error {
 		errs = append(errs, k.Close())
 	}
 	c.kernels = map[string]*adapted{}
-	return errors.Join(errs...)
+	return cmp.Or(errs...)
 }

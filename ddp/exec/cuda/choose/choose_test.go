@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -146,11 +148,11 @@ func TestChoose(t *testing.T) {
 	if by["cudnn"] < 5 || by["cublaslt"] < 5 || casts < 5 {
 		t.Errorf("the problems are one-sided: %v, %d with casts", by, casts)
 	}
-	ran := d.runs()
+	ran, second := d.runs(), filepath.Join(t.TempDir(), "second.json")
 	for name, change := range map[string]func(*choose.Options){
 		"another rank": func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return wire, nil } },
 		"a resume":     func(o *choose.Options) { o.File = file },
-		"another run":  func(o *choose.Options) { o.Cache = file },
+		"another run":  func(o *choose.Options) { o.Cache, o.File = file, second },
 	} {
 		list, err := d.chooser(t, change).Choose(ps)
 		if err != nil {
@@ -164,11 +166,40 @@ func TestChoose(t *testing.T) {
 		}
 		ran = d.runs()
 	}
+	resumed, err := d.chooser(t, func(o *choose.Options) { o.File = second }).Choose(ps)
+	if err != nil || d.runs() != ran || !slices.Equal(names(resumed), names(first)) {
+		t.Errorf("a run whose kernels came from the cache did not keep them: %v", err)
+	}
 	if again, err := zero.Choose(ps); err != nil || !slices.Equal(names(again), names(first)) || d.runs() != ran {
 		t.Errorf("asked again: %v", err)
 	}
 	if len(d.said) > 0 {
 		t.Errorf("said %q", d.said)
+	}
+}
+
+// TestDelays: streams that take their time change nothing: casts, kernels and memory
+// are in order.
+func TestDelays(t *testing.T) {
+	ps := problems(3, 20)
+	var want [][]float64
+	for seed := range 3 {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			d := open(t)
+			d.m.Set("SEED", fmt.Sprint(seed))
+			d.m.Set("DELAY", "300")
+			list, err := d.chooser(t, func(o *choose.Options) { o.Untimed = seed > 0 }).Choose(ps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := d.bits(t, ps, list)
+			if seed == 1 {
+				want = got
+			}
+			if seed == 2 && !equal(got, want) {
+				t.Error("other delays, other bits")
+			}
+		})
 	}
 }
 
@@ -255,7 +286,17 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: then %v, said %q", name, err, d.said)
 		}
 	}
+	other := filepath.Join(dir, "cache.json")
+	if err := os.WriteFile(other, []byte(strings.ReplaceAll(string(text), "cuDNN 9.19.0", "cuDNN 9.13.0")), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	d.said = nil
+	if _, err := d.chooser(t, func(o *choose.Options) { o.Cache = other }).Choose(ps); err != nil || len(d.said) > 0 {
+		t.Errorf("of a cache of another machine: %v, said %q", err, d.said)
+	}
+	if now, err := os.ReadFile(other); err != nil || !strings.Contains(string(now), "cuDNN 9.19.0") {
+		t.Errorf("the cache is not written anew: %v", err)
+	}
 	if _, err := d.chooser(t, func(o *choose.Options) { o.File = filepath.Join(dir, "none", "file.json") }).Choose(ps); err != nil {
 		t.Fatal(err)
 	}
@@ -418,4 +459,42 @@ func once(t *testing.T, f string, n, code int) (said int, err error) {
 		said = len(d.said)
 	})
 	return said, err
+}
+
+// TestLostDevice: a kernel that breaks the device while it is timed is one sentence,
+// not the many that follow from it.
+func TestLostDevice(t *testing.T) {
+	cudatest.Use(t)
+	out := exec.Command(os.Args[0], "-test.run=^TestLostChild$", "-test.v")
+	out.Env = append(os.Environ(), "CHOOSE_LOST=1", cudatest.Prefix+"FAULT=run:cuDNN convolution=2=700")
+	text, err := out.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	said := regexp.MustCompile(`(?s)LOST<(.*)>`).FindSubmatch(text)
+	if said == nil || !strings.Contains(string(said[1]), "the GPU's context is lost") || strings.Contains(string(said[1]), "\n") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// TestLostChild is a process of TestLostDevice's: its device is of no use after.
+func TestLostChild(t *testing.T) {
+	if os.Getenv("CHOOSE_LOST") == "" {
+		return
+	}
+	cudatest.Use(t)
+	dev, err := cuda.OpenDevice(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := dev.NewStream("test", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conv2d, err := cudnn.New(dev, workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = choose.New(choose.Options{Device: dev, Stream: s, Convolutions: conv2d}).Choose([]linalg.Problem{conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32))})
+	fmt.Printf("LOST<%v>\n", err)
 }

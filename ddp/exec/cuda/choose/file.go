@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,8 +59,8 @@ type content struct {
 const version = 1
 
 // read returns the choices of a file that are of this machine. Others are none, which
-// is said.
-func (c *Chooser) read(file string) map[string]choice {
+// is said, if it matters: of a cache it does not.
+func (c *Chooser) read(file string, matters bool) map[string]choice {
 	if file == "" {
 		return nil
 	}
@@ -75,6 +76,9 @@ func (c *Chooser) read(file string) map[string]choice {
 		err = fmt.Errorf("its format is %d, want %d", f.Version, version)
 	}
 	if err == nil && f.Machine != c.machine {
+		if !matters {
+			return nil
+		}
 		err = fmt.Errorf("it is of %v, and this is %v", f.Machine, c.machine)
 	}
 	if err != nil {
@@ -84,17 +88,18 @@ func (c *Chooser) read(file string) map[string]choice {
 	return f.Choices
 }
 
-// write keeps all choices in a file, whole or not at all. A run goes on without.
-func (c *Chooser) write(file string) {
+// write keeps choices in a file, whole or not at all. A run goes on without, which is
+// said.
+func (c *Chooser) write(file string, choices map[string]choice, without string) {
 	if file == "" {
 		return
 	}
-	text, err := json.MarshalIndent(content{version, c.machine, c.choices}, "", "  ")
+	text, err := json.MarshalIndent(content{version, c.machine, choices}, "", "  ")
 	if err == nil {
 		err = replace(file, append(text, '\n'))
 	}
 	if err != nil {
-		c.o.Say(fmt.Sprintf("the choices of kernels are not kept, so a resumed run chooses anew and its numbers may differ in their last digits: %v", err))
+		c.o.Say(fmt.Sprintf("%s: %v", without, err))
 	}
 }
 
@@ -105,12 +110,12 @@ func replace(file string, text []byte) error {
 		return err
 	}
 	_, err = t.Write(text)
-	err = errors.Join(err, t.Chmod(0o644), t.Sync(), t.Close())
+	err = cmp.Or(err, t.Chmod(0o644), t.Sync(), t.Close())
 	if err == nil {
 		err = os.Rename(t.Name(), file)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(t.Name()))
+		return cmp.Or(err, os.Remove(t.Name()))
 	}
 	return nil
 }

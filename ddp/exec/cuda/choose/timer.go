@@ -1,9 +1,9 @@
 package choose
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -59,7 +59,7 @@ func (t *timer) fastest(p linalg.Problem, list []*adapted) (best int, took time.
 			case err != nil:
 				return 0, 0, fmt.Errorf("%v: %w", k, err)
 			case bad != nil:
-				times[i], failed = nil, errors.Join(failed, bad)
+				times[i], failed = nil, cmp.Or(failed, bad)
 				t.c.o.Say(fmt.Sprintf("%v is left out for %v: %v", k, p, bad))
 			case round == 0:
 				times[i] = []time.Duration{}
@@ -128,7 +128,7 @@ func (t *timer) prepare(p linalg.Problem, list []*adapted) (o linalg.Operands, w
 			return o, 0, err
 		}
 	}
-	if err := errors.Join(t.fill(&t.a, ty.A), t.fill(&t.b, ty.B)); err != nil {
+	if err := cmp.Or(t.fill(&t.a, ty.A), t.fill(&t.b, ty.B)); err != nil {
 		return o, 0, err
 	}
 	return linalg.Operands{Dst: t.dst.at, A: t.a.at, B: t.b.at}, t.work.at, nil
@@ -231,5 +231,5 @@ func (t *timer) close() error {
 	if t.tile != nil {
 		errs = append(errs, t.tile.Free())
 	}
-	return errors.Join(errs...)
+	return cmp.Or(errs...)
 }

@@ -6,9 +6,9 @@ package cublaslt
 import "C"
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"unsafe"
@@ -34,7 +34,7 @@ func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, 
 		}
 		if err != nil {
 			for _, made := range list {
-				err = errors.Join(err, made.(*product).release())
+				err = cmp.Or(err, made.(*product).release())
 			}
 			list = nil
 		}
@@ -46,7 +46,7 @@ func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, 
 // algorithms are what the heuristics offer for a problem, in their order.
 func (l *Library) algorithms(p linalg.Product, most int) (results []C.cublasLtMatmulHeuristicResult_t, err error) {
 	m, err := l.describe(p)
-	defer func() { err = errors.Join(err, m.release()) }()
+	defer func() { err = cmp.Or(err, m.release()) }()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (l *Library) algorithms(p linalg.Product, most int) (results []C.cublasLtMa
 	}
 	defer func() {
 		var late C.eb_why
-		err = errors.Join(err, l.check(C.eb_cublaslt_unpref(l.api, pref, &late), &late, ""))
+		err = cmp.Or(err, l.check(C.eb_cublaslt_unpref(l.api, pref, &late), &late, ""))
 	}()
 	if err := l.prefer(pref); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (l *Library) add(list []linalg.Candidate, p linalg.Product, r *C.cublasLtMa
 			return append(list, m), nil
 		}
 	}
-	return list, errors.Join(err, m.release())
+	return list, cmp.Or(err, m.release())
 }
 
 // read names the algorithm, and says how it puts sums together. Not every algorithm
@@ -150,7 +150,7 @@ func (l *Library) Restore(p linalg.Problem, saved json.RawMessage) (linalg.Candi
 	var c choice
 	err := json.Unmarshal(saved, &c)
 	raw, bad := hex.DecodeString(c.Algo)
-	if err = errors.Join(err, bad); err != nil || len(raw) != C.sizeof_cublasLtMatmulAlgo_t {
+	if err = cmp.Or(err, bad); err != nil || len(raw) != C.sizeof_cublasLtMatmulAlgo_t {
 		return nil, fmt.Errorf("the choice of an algorithm for %v is %q, want %d bytes: %w", p, saved, C.sizeof_cublasLtMatmulAlgo_t, err)
 	}
 	var m *product
@@ -158,7 +158,7 @@ func (l *Library) Restore(p linalg.Problem, saved json.RawMessage) (linalg.Candi
 		var why C.eb_why
 		var r C.cublasLtMatmulHeuristicResult_t
 		if m, err = l.describe(q); err != nil {
-			return errors.Join(err, m.release())
+			return cmp.Or(err, m.release())
 		}
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&m.algo)), C.sizeof_cublasLtMatmulAlgo_t), raw)
 		if err = l.check(C.eb_cublaslt_check(l.api, l.handle, &m.c, &m.algo, &r, &why), &why, q.String()); err == nil {
@@ -166,7 +166,7 @@ func (l *Library) Restore(p linalg.Problem, saved json.RawMessage) (linalg.Candi
 			_, err = m.read()
 		}
 		if err != nil {
-			return errors.Join(err, m.release())
+			return cmp.Or(err, m.release())
 		}
 		return nil
 	})

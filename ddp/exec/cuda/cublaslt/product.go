@@ -6,9 +6,9 @@ package cublaslt
 import "C"
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"unsafe"
@@ -114,7 +114,7 @@ func (m *product) release() error {
 		errs = append(errs, m.l.check(C.eb_cublaslt_undesc(m.l.api, m.c.desc, &why), &why, ""))
 	}
 	m.c.desc = 0
-	return errors.Join(errs...)
+	return cmp.Or(errs...)
 }
 
 func (m *product) String() string { return m.name }

@@ -6,7 +6,7 @@ package cudnn
 import "C"
 
 import (
-	"errors"
+	"cmp"
 	"unsafe"
 )
 
@@ -97,5 +97,5 @@ func (b *builder) close() error {
 		errs = append(errs, b.l.check(C.eb_cudnn_undesc(b.l.api, C.uintptr_t(d), &why), &why, kinds[b.kind[d]]))
 	}
 	b.descs = nil
-	return errors.Join(errs...)
+	return cmp.Or(errs...)
 }

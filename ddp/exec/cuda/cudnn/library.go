@@ -7,7 +7,7 @@ package cudnn
 import "C"
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"unsafe"
 
@@ -104,7 +104,7 @@ func (l *Library) Close() error {
 			errs = append(errs, l.closeHandle(h))
 		}
 		l.spare, l.base = nil, 0
-		return errors.Join(errs...)
+		return cmp.Or(errs...)
 	})
 	C.free(unsafe.Pointer(l.api))
 	l.api = nil

@@ -6,8 +6,8 @@ package cudnn
 import "C"
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -66,7 +66,7 @@ func (l *Library) plan(p linalg.Conv, c choice) (*plan, error) {
 	work := []int64{0}
 	get(b, d, C.EB_CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, C.EB_CUDNN_TYPE_INT64, work)
 	if b.err != nil {
-		return nil, errors.Join(b.err, b.close())
+		return nil, cmp.Or(b.err, b.close())
 	}
 	return &plan{choice: c, b: b, desc: d, op: p.Op, work: work[0]}, nil
 }

@@ -35,7 +35,7 @@ func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, 
 		}
 		more, bad := l.plans(conv, late, 1)
 		if list = more; len(list) == 0 {
-			return errors.Join(err, bad)
+			return cmp.Or(err, bad)
 		}
 		return nil
 	})
@@ -52,7 +52,7 @@ type choice struct {
 // those that are compiled already, and those that are compiled at run time.
 func (l *Library) engines(p linalg.Conv) (now, late []choice, err error) {
 	b := newBuilder(l)
-	defer func() { err = errors.Join(err, b.close()) }()
+	defer func() { err = cmp.Or(err, b.close()) }()
 	g := b.operation(p)
 	if b.unsupported() {
 		return nil, nil, nil
@@ -178,7 +178,7 @@ func (l *Library) plans(p linalg.Conv, choices []choice, most int) (list []linal
 		}
 		if err != nil {
 			for _, made := range list {
-				err = errors.Join(err, made.(*plan).release())
+				err = cmp.Or(err, made.(*plan).release())
 			}
 			return nil, err
 		}
