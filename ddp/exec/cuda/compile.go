@@ -103,6 +103,9 @@ func (p *program) allocate() (err error) {
 	}
 	if n := p.plan.BucketBytes; n > 0 {
 		mem, err := p.comm.Alloc(n)
+		if full, ok := errors.AsType[*driver.OutOfMemory](err); ok {
+			return p.b.full(fmt.Sprintf("buckets of program %q", p.name), full)
+		}
 		if err != nil {
 			return fmt.Errorf("%d bytes of buckets: %w", n, err)
 		}

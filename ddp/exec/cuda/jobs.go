@@ -189,11 +189,13 @@ func (k kernels) enqueue(s *driver.Stream) error {
 
 func (k kernels) launches() int { return len(k) }
 
-// String is, for example, "fused_0123456789abcdef×12".
+// String is, for example, "fused×12": the kinds of the kernels, whose texts have goldens
+// of their own, and their blocks.
 func (k kernels) String() string {
 	var names []string
 	for _, l := range k {
-		names = append(names, fmt.Sprintf("%s×%d", l.entry, l.grid))
+		kind, _, _ := strings.Cut(l.entry, "_")
+		names = append(names, fmt.Sprintf("%s×%d", kind, l.grid))
 	}
 	return strings.Join(names, " ")
 }

@@ -41,7 +41,6 @@ type slot struct {
 	in, out *driver.Pinned
 	staged  driver.Ptr    // inputs on the device, until the run begins
 	arrived *driver.Event // the inputs are there
-	taken   *driver.Event // the run has them
 	done    *driver.Event // the outputs are in out
 }
 
@@ -74,7 +73,7 @@ func (p *program) newSlot() (_ *slot, err error) {
 	if s.out, err = p.b.dev.AllocPinned(int(p.out.room(faultBytes))); err != nil {
 		return nil, err
 	}
-	for _, e := range []**driver.Event{&s.arrived, &s.taken, &s.done} {
+	for _, e := range []**driver.Event{&s.arrived, &s.done} {
 		if *e, err = p.b.dev.NewEvent(false); err != nil {
 			return nil, err
 		}
@@ -89,7 +88,7 @@ func (s *slot) close() error {
 			errs = append(errs, m.Free())
 		}
 	}
-	for _, e := range []*driver.Event{s.arrived, s.taken, s.done} {
+	for _, e := range []*driver.Event{s.arrived, s.done} {
 		if e != nil {
 			errs = append(errs, e.Close())
 		}
