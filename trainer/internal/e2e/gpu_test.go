@@ -114,6 +114,36 @@ func TestGPUKilledRank(t *testing.T) {
 	checkObituary(t, e.stderr, 2, ranks[1])
 }
 
+// TestGPUEnvironment are environments in which nothing can be trained, and one in which
+// the CPU takes over.
+func TestGPUEnvironment(t *testing.T) {
+	s := newSite(t)
+	driver := t.TempDir() // alone, without NVRTC and the others
+	if err := os.Symlink(filepath.Join(cudatest.Folder(t), "libcuda.so.1"), filepath.Join(driver, "libcuda.so.1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		env  []string
+		want string
+	}{
+		{"hidden devices", []string{cuda.LibsVariable + "=" + driver + ":-", "CUDA_VISIBLE_DEVICES=7"}, `the NVIDIA driver offers no GPU (CUDA_VISIBLE_DEVICES="7" names none that is there: mend or unset it)`},
+		{"no NVRTC", []string{cuda.LibsVariable + "=" + driver + ":-"}, "NVRTC was not found"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			here := &site{t: t, dir: t.TempDir(), bin: s.bin, env: c.env}
+			e := here.run(onGPU("a", "--steps", "1")...)
+			if last := strings.TrimSpace(e.stderr); e.code != 1 || !strings.Contains(last, c.want) || strings.Contains(last, "\n") {
+				t.Errorf("want exit code 1 and one sentence with %q, got %v", c.want, e)
+			}
+		})
+	}
+	here := &site{t: t, dir: t.TempDir(), bin: s.bin, env: []string{cuda.LibsVariable + "=-"}}
+	if e := here.must(tiny("a", "--steps", "1", "--samples", "0")...); !strings.Contains(e.stdout, "on cpu (") || !strings.Contains(e.stdout, "this machine has no NVIDIA driver") {
+		t.Errorf("want the CPU, and why, got %v", e)
+	}
+}
+
 // TestGPUMistakes are machines on which nothing can be trained: one sentence each.
 func TestGPUMistakes(t *testing.T) {
 	s := newSite(t)
