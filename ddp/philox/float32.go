@@ -6,7 +6,12 @@ func (n Name) UniformFrom32(dst []float32, block uint32) {
 		n.wideUniform32(dst, block)
 		return
 	}
-	n.from32(dst, block, Name.UniformFrom)
+	var buf [64]float64
+	for ; len(dst) > 0; block += uint32(len(buf) / 4) {
+		some := buf[:min(len(buf), len(dst))]
+		n.UniformFrom(some, block)
+		dst = narrow(dst, some)
+	}
 }
 
 // NormalFrom32 is NormalFrom, each element rounded to float32.
@@ -15,18 +20,18 @@ func (n Name) NormalFrom32(dst []float32, block uint32) {
 		n.wideNormal32(dst, block)
 		return
 	}
-	n.from32(dst, block, Name.NormalFrom)
-}
-
-// from32 rounds what fill makes, some blocks at a time.
-func (n Name) from32(dst []float32, block uint32, fill func(n Name, dst []float64, block uint32)) {
 	var buf [64]float64
 	for ; len(dst) > 0; block += uint32(len(buf) / 4) {
 		some := buf[:min(len(buf), len(dst))]
-		fill(n, some, block)
-		for i, v := range some {
-			dst[i] = float32(v)
-		}
-		dst = dst[len(some):]
+		n.NormalFrom(some, block)
+		dst = narrow(dst, some)
 	}
+}
+
+// narrow rounds x into the first elements of dst, and returns the others.
+func narrow(dst []float32, x []float64) []float32 {
+	for i, v := range x {
+		dst[i] = float32(v)
+	}
+	return dst[len(x):]
 }

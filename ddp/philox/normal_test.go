@@ -63,6 +63,19 @@ func TestWide(t *testing.T) {
 	}
 }
 
+// Draws allocate nothing.
+func TestAllocations(t *testing.T) {
+	n, single, double := Name{Seed: 1, Purpose: Testing}, make([]float32, 100), make([]float64, 100)
+	if a := testing.AllocsPerRun(10, func() {
+		n.NormalFrom32(single, 0)
+		n.UniformFrom32(single, 0)
+		n.NormalFrom(double, 0)
+		n.UniformFrom(double, 0)
+	}); a != 0 {
+		t.Errorf("%v allocations", a)
+	}
+}
+
 const guard = 77
 
 // guarded is memory for so many elements and one behind.

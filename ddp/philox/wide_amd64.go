@@ -36,24 +36,31 @@ func uniforms(dst *float32, groups int, i, sample, step, tag uint32, seed uint64
 //go:noescape
 func normals(dst *float32, groups int, i, sample, step, tag uint32, seed uint64)
 
-// wide32 fills dst with elements from that block on, by uniforms or normals. What is
-// no whole group at the end comes from one.
-func (n Name) wide32(fill func(*float32, int, uint32, uint32, uint32, uint32, uint64), dst []float32, block uint32) {
+func (n Name) wideUniform32(dst []float32, block uint32) {
 	tag := uint32(n.Purpose)<<16 | uint32(n.Sub)
 	groups := len(dst) / 32
 	if groups > 0 {
-		fill(&dst[0], groups, block, n.Sample, n.Step, tag, n.Seed)
+		uniforms(&dst[0], groups, block, n.Sample, n.Step, tag, n.Seed)
 	}
-	if rest := dst[groups*32:]; len(rest) > 0 {
+	if rest := dst[groups*32:]; len(rest) > 0 { // from a whole group
 		var last [32]float32
-		fill(&last[0], 1, block+8*uint32(groups), n.Sample, n.Step, tag, n.Seed)
+		uniforms(&last[0], 1, block+8*uint32(groups), n.Sample, n.Step, tag, n.Seed)
 		copy(rest, last[:])
 	}
 }
 
-func (n Name) wideUniform32(dst []float32, block uint32) { n.wide32(uniforms, dst, block) }
-
-func (n Name) wideNormal32(dst []float32, block uint32) { n.wide32(normals, dst, block) }
+func (n Name) wideNormal32(dst []float32, block uint32) {
+	tag := uint32(n.Purpose)<<16 | uint32(n.Sub)
+	groups := len(dst) / 32
+	if groups > 0 {
+		normals(&dst[0], groups, block, n.Sample, n.Step, tag, n.Seed)
+	}
+	if rest := dst[groups*32:]; len(rest) > 0 {
+		var last [32]float32
+		normals(&last[0], 1, block+8*uint32(groups), n.Sample, n.Step, tag, n.Seed)
+		copy(rest, last[:])
+	}
+}
 
 // wideNormal does the first elements of NormalFrom, and returns what is left.
 func (n Name) wideNormal(dst []float64, block uint32) ([]float64, uint32) {
