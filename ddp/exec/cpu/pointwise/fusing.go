@@ -193,16 +193,12 @@ func (c *fusing[T, A]) machine() {
 // foresees only what lies in a line. Of several long arrays side by side it foresees
 // less than it could, so the next strip is asked for, too.
 func (c *fusing[T, A]) prefetch() {
-	ahead := 0
-	switch {
-	case c.fused.code == nil:
+	if c.fused.code == nil || c.order.rows == 0 && c.n < long {
 		return
-	case c.order.rows > 0:
+	}
+	ahead := machine.Width * 4
+	if c.order.rows > 0 {
 		ahead = c.order.cols * 4
-	case c.n >= long:
-		ahead = machine.Width * 4
-	default:
-		return
 	}
 	for i, l := range c.fused.loads {
 		if l.mode == direct {

@@ -150,7 +150,11 @@ func TestPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	for _, c := range []struct {
 		p    engine.MatMulProblem
 		want int
