@@ -22,6 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	playGraph()
 	colltest.Main(open)
 	os.Exit(m.Run())
 }
