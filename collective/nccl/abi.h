@@ -7,12 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef EB_REAL_NCCL_H
 typedef int ncclResult_t;   // an enumeration
 typedef int ncclDataType_t; // an enumeration
 typedef int ncclRedOp_t;    // an enumeration
 typedef struct ncclComm *ncclComm_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct { char internal[128]; } ncclUniqueId;
+#define EB_NCCL_CONFIG eb_nccl_config
+#else
+#define EB_NCCL_CONFIG ncclConfig_t
+#endif
 
 // ncclConfig_t of 2.18: later versions are longer, and take what size leaves out
 // as not set. The last int was padding then and is trafficClass since 2.26, which
@@ -37,7 +42,7 @@ _Static_assert(offsetof(eb_nccl_config, blocking) == 16 && offsetof(eb_nccl_conf
 #define EB_NCCL_FUNCTIONS(X) \
 	X(ncclGetVersion, (int *version)) \
 	X(ncclGetUniqueId, (ncclUniqueId *id)) \
-	X(ncclCommInitRankConfig, (ncclComm_t *comm, int nranks, ncclUniqueId id, int rank, eb_nccl_config *config)) \
+	X(ncclCommInitRankConfig, (ncclComm_t *comm, int nranks, ncclUniqueId id, int rank, EB_NCCL_CONFIG *config)) \
 	X(ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t *result)) \
 	X(ncclCommFinalize, (ncclComm_t comm)) \
 	X(ncclCommDestroy, (ncclComm_t comm)) \

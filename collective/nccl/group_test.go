@@ -1,3 +1,5 @@
+//go:build cgo
+
 package nccl_test
 
 import (
@@ -20,6 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	playGraph()
 	colltest.Main(open)
 	os.Exit(m.Run())
 }

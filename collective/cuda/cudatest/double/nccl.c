@@ -5,8 +5,8 @@
 //
 // Faithful to the real one in its ABI, in what is asynchronous, and in how it
 // goes wrong: it never compares what ranks start, so that a difference hangs; a
-// peer that dies does so silently; init, the first group of sends and finalize
-// are in progress for a while; abort makes operations leave, and then waits, as
+// peer that dies does so silently; init, every operation and finalize are in
+// progress for a while; abort makes operations leave, and then waits, as
 // destroy does, for every graph that captured one. Not faithful in the order of
 // sums (by rank) and in time. Two calls at once on a communicator, memory freed
 // that is registered, and registered memory beside other memory in one
@@ -93,7 +93,7 @@ typedef struct {
 	pthread_mutex_t running;
 	atomic_int ops;  // operations that have begun
 	int finalising, connected;
-	op *late;        // a first group, whose connections are being made
+	op *late;        // what another thread of the real one's would launch
 	struct timespec ready;
 	struct registration *registrations;
 	char last[256];
@@ -466,6 +466,17 @@ static int queue(op *o) {
 	return fail(c, CUDA, "the stream returned %d", r);
 }
 
+// launch queues what a call asks. Where the communicator does not block, that is
+// in progress when the call returns; the first time, connections are made.
+static int launch(comm *c, op *o) {
+	if (c->blocking) return queue(o);
+	c->late = o;
+	clock_gettime(CLOCK_MONOTONIC, &c->ready);
+	c->ready.tv_nsec += c->connected ? 20000 : 2000000;
+	c->connected = 1;
+	return c->state = PROGRESS;
+}
+
 // ---- groups
 
 static __thread int depth;
@@ -492,15 +503,7 @@ result ncclGroupEnd(void) {
 	enter(c);
 	for (op *p = o; p; p = p->next)
 		if (p->kind < SEND || p->c != c || p->stream != o->stream) die("a group of anything but sends and receives of one communicator on one stream");
-	if (!c->connected && !c->blocking) { // the first: connections are made meanwhile
-		c->connected = 1;
-		c->late = o;
-		clock_gettime(CLOCK_MONOTONIC, &c->ready);
-		c->ready.tv_nsec += 2000000;
-		c->state = PROGRESS;
-		return leave(c, PROGRESS);
-	}
-	return leave(c, queue(o));
+	return leave(c, launch(c, o));
 }
 
 static int start(comm *c, op proto) {
@@ -510,14 +513,15 @@ static int start(comm *c, op proto) {
 	*o = proto;
 	o->c = c;
 	int r = OK;
-	if (c->state != OK) r = c->state;
+	if (c->state == PROGRESS) r = fail(c, ARGUMENT, "a call before the one before it has ended");
+	else if (c->state != OK) r = c->state;
 	else if (proto.op == AVG && proto.dtype < F16) r = fail(c, ARGUMENT, "average of integers");
 	else if (depth) {
 		last ? (last->next = o) : (first = o);
 		last = o;
 		return OK;
-	} else r = queue(o);
-	if (r) free(o);
+	} else r = launch(c, o);
+	if (r && r != PROGRESS) free(o);
 	return depth ? r : leave(c, r);
 }
 
