@@ -235,3 +235,25 @@ func TestNoKernels(t *testing.T) {
 		}
 	}
 }
+
+// TestArgumentsHaveBounds: an argument that no kernel takes is an error.
+func TestArgumentsHaveBounds(t *testing.T) {
+	p := planOf(t, plan.Options{}, func(b *graph.Builder) {
+		y := b.Input("x", graph.T(graph.F32, 64))
+		for i := range 600 {
+			y = b.Tanh(b.Add(y, b.Input(fmt.Sprint(i), graph.T(graph.F32, 64))))
+		}
+		b.Output("y", y)
+	})
+	for i := range p.Steps {
+		if _, ok := p.Steps[i].Op.(*plan.Fused); !ok {
+			continue
+		}
+		if _, err := For(p, i); err == nil || !strings.Contains(err.Error(), "and a kernel takes 4096") {
+			t.Errorf("got %v, want an error about the argument", err)
+		}
+		if !Batches(p, i) {
+			t.Error("the group is none for a batch, though it needs few numbers at a time")
+		}
+	}
+}

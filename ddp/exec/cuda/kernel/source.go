@@ -46,6 +46,9 @@ func (s *source) launch(kind string, grid int) (Launch, error) {
 	if grid < 1 || grid > math.MaxInt32 {
 		return Launch{}, fmt.Errorf("%s kernel: no device takes a grid of %d blocks", kind, grid)
 	}
+	if s.size > maxArgs {
+		return Launch{}, fmt.Errorf("%s kernel: its argument takes %d bytes, and a kernel takes %d", kind, s.size, maxArgs)
+	}
 	var b strings.Builder
 	index, quot := "i32", "quot32"
 	if s.wide {
@@ -60,6 +63,9 @@ func (s *source) launch(kind string, grid int) (Launch, error) {
 	name := kind + "_" + hex.EncodeToString(sum[:8])
 	return Launch{Entry: name, Source: dialect + strings.ReplaceAll(b.String(), "NAME", name), Grid: grid, args: s.params}, nil
 }
+
+// maxArgs is the size of a kernel's argument in bytes at most.
+const maxArgs = 4096
 
 // maxNarrow bounds the elements of arrays that 32-bit indices reach: what a grid
 // counts beyond them stays below 2^31.
