@@ -117,6 +117,7 @@ func TestGPUKilledRank(t *testing.T) {
 // TestGPUEnvironment are environments in which nothing can be trained, and one in which
 // the CPU takes over.
 func TestGPUEnvironment(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	driver := t.TempDir() // alone, without NVRTC and the others
 	if err := os.Symlink(filepath.Join(cudatest.Folder(t), "libcuda.so.1"), filepath.Join(driver, "libcuda.so.1")); err != nil {
@@ -146,6 +147,7 @@ func TestGPUEnvironment(t *testing.T) {
 
 // TestGPUMistakes are machines on which nothing can be trained: one sentence each.
 func TestGPUMistakes(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	for _, c := range []struct {
 		name  string
