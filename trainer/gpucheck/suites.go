@@ -23,7 +23,7 @@ import (
 )
 
 // suites is part b.
-func suites(ctx context.Context, o *options, r *report) error {
+func suites(ctx context.Context, _ *options, r *report) error {
 	testing.Init()
 	var err error
 	for _, s := range []struct {
@@ -54,7 +54,7 @@ func suites(ctx context.Context, o *options, r *report) error {
 	for _, ranks := range []int{2, 4} {
 		for _, t := range []cuda.Transport{cuda.TransportStaged, cuda.TransportNCCL} {
 			err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("losses of %d ranks on one GPU, %s", ranks, transports[t]), func() (string, map[string]any, error) {
-				got, err := together(ctx, o, ranks, t, false)
+				got, err := together(ctx, ranks, t, false)
 				if err != nil {
 					return "", nil, err
 				}
@@ -67,7 +67,7 @@ func suites(ctx context.Context, o *options, r *report) error {
 		}
 	}
 	return errors.Join(err, r.do(ctx, "b", "a rank killed inside a captured step, NCCL", func() (string, map[string]any, error) {
-		_, err := together(ctx, o, 2, cuda.TransportNCCL, true)
+		_, err := together(ctx, 2, cuda.TransportNCCL, true)
 		return "", nil, err
 	}))
 }
@@ -110,7 +110,7 @@ func sanitized(ctx context.Context) (string, map[string]any, error) {
 
 // together runs ranks on the GPU and is the losses that rank 0 reports. With kill it
 // kills the last one in the middle, and wants the others to end soon.
-func together(ctx context.Context, o *options, ranks int, t cuda.Transport, kill bool) (_ [][]float64, err error) {
+func together(ctx context.Context, ranks int, t cuda.Transport, kill bool) (_ [][]float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -179,8 +179,11 @@ func survive(ctx context.Context, cmds []*exec.Cmd, errs []strings.Builder, dir 
 		if took := time.Since(killed); took > 15*time.Second {
 			return fmt.Errorf("rank %d ended %v after the death", rank, took)
 		}
-		if err == nil || !strings.Contains(errs[rank].String(), fmt.Sprintf("rank %d", last)) {
-			return fmt.Errorf("rank %d ended with %v and says %q, which does not name rank %d", rank, err, errs[rank].String(), last)
+		if err == nil {
+			return fmt.Errorf("rank %d ended well, though rank %d was killed", rank, last)
+		}
+		if said := errs[rank].String(); !strings.Contains(said, fmt.Sprintf("rank %d", last)) {
+			return fmt.Errorf("rank %d ended (%w) and says %q, which does not name rank %d", rank, err, said, last)
 		}
 	}
 	return nil
