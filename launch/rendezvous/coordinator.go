@@ -10,6 +10,8 @@ import (
 // CoordinatorConfig describes the job to form.
 type CoordinatorConfig struct {
 	Nodes       int           // launchers expected, at least 1
+	Least       int           // launchers that suffice, see elastic; 0 if all of Nodes are needed
+	Window      time.Duration // how long more than Least are waited for
 	MaxRestarts int           // how often the group may be formed again
 	Job         string        // unique name; the epoch is added to it
 	Self        string        // name of the launcher that holds the coordinator; it becomes node 0
@@ -48,9 +50,10 @@ type Coordinator struct {
 	verdict  *Cause                // why the job ended; nil while it has not, and if it ended well
 	seen     map[int]Vital         // by rank, the last of each
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
-	late     map[string]string     // hosts of launchers that have come since the job was complete
+	late     map[string]NodeInfo   // launchers that have come since the job was complete
 	stop     string                // signal, once a stop is under way
-	out      []Effect
+	elasticity
+	out []Effect
 }
 
 // NewCoordinator makes the coordinator of a job.
@@ -63,7 +66,8 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]Message{}
-	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]string{}
+	c.opened, c.growing, c.regrouping = false, false, nil
+	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]NodeInfo{}
 }
 
 // Start begins the wait for nodes.
@@ -89,6 +93,8 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 		c.fail(m.Cause)
 	case m.Kind == KindVitals:
 		c.vitals(from, m.Vitals)
+	case m.Kind == KindShare:
+		c.share(m.Code)
 	case m.Kind == KindDone:
 		c.finished(from, m.Code)
 	}
@@ -100,15 +106,25 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 func (c *Coordinator) Lost(name string, killed bool) []Effect {
 	i := c.index(name)
 	delete(c.earlier, name)
+	delete(c.late, name)
 	_, done := c.done[name]
 	switch {
-	case i < 0 || done || c.phase == over:
+	case c.phase == over:
 	case c.phase == gathering:
-		c.nodes = slices.Delete(c.nodes, i, i+1) // it registers again if it lives
+		if i >= 0 {
+			c.nodes = slices.Delete(c.nodes, i, i+1) // it registers again if it lives
+		}
+		c.gathered() // it is not waited for
+	case i < 0 || done && c.regrouping == nil:
 	default:
 		n := c.nodes[i]
 		base := Base(c.nodes, i)
-		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: lostText(rankRange(base, n.Nproc), killed)})
+		cause := &Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: lostText(rankRange(base, n.Nproc), killed)}
+		if c.mayShrink() {
+			c.formAgain(cause)
+		} else {
+			c.abort(cause)
+		}
 	}
 	return c.flush()
 }
@@ -137,8 +153,16 @@ func cutOff(nodes []NodeInfo, i int) *Cause {
 func (c *Coordinator) Expired(t Timer) []Effect {
 	switch {
 	case t.Epoch != c.epoch || c.phase == over:
+	case t.Kind == TimerJoin && c.phase == gathering && c.enough():
+		c.assign()
 	case t.Kind == TimerJoin && c.phase == gathering:
 		c.abort(refused(c.missing()))
+	case t.Kind == TimerWindow && c.phase == gathering && c.enough():
+		c.assign()
+	case t.Kind == TimerWindow && c.phase == gathering:
+		c.opened = false // some were lost meanwhile
+	case t.Kind == TimerGrow:
+		c.grow()
 	case t.Kind == TimerAck && c.phase == assigning:
 		var silent []string
 		for i, n := range c.nodes {
@@ -186,8 +210,12 @@ func (c *Coordinator) finished(from string, code int) {
 	for _, n := range c.nodes {
 		worst = max(worst, c.done[n.Name])
 	}
+	if c.regrouping != nil && c.stop == "" && worst != 0 {
+		c.formAgain(c.regrouping)
+		return
+	}
 	c.phase = over
-	c.refuseLate("the job has ended")
+	c.dismissLate(worst)
 	c.sendAll(Message{Kind: KindEnd, Code: worst})
 }
 
@@ -207,21 +235,27 @@ func (c *Coordinator) stopAll(signal string, number int) {
 
 // abort ends the epoch, and the job unless it may be formed again.
 func (c *Coordinator) abort(cause *Cause) {
-	again := c.mayFormAgain() && c.phase == running && cause.Kind != CauseStopped && cause.Kind != CauseCut
-	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: again})
-	if !again {
-		c.phase, c.verdict = over, cause
-		c.refuseLate(cause.Error())
+	if c.mayFormAgain() && c.phase == running && cause.Kind != CauseStopped && cause.Kind != CauseCut {
+		c.restarts++
+		c.formAgain(cause)
 		return
 	}
+	c.sendAll(Message{Kind: KindAbort, Cause: cause})
+	c.phase, c.verdict = over, cause
+	c.refuseLate(cause.Error())
+}
+
+// formAgain ends the epoch and begins the next.
+func (c *Coordinator) formAgain(cause *Cause) {
+	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true})
 	for _, n := range c.nodes {
 		c.earlier[n.Name] = true
 	}
 	if cause.Kind == CauseNode && cause.Node >= 0 {
 		delete(c.earlier, c.nodes[cause.Node].Name)
 	}
+	c.await()
 	c.epoch++
-	c.restarts++
 	c.reset()
 	c.timer(TimerJoin, c.cfg.JoinWait)
 }

@@ -25,11 +25,19 @@ func (n *Node) Lost(killed bool) []Effect {
 		c := n.failure // it was stopped
 		if c == nil {
 			c = refused(fmt.Sprintf("node 0 at %s is gone before all nodes had joined: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
+			if n.elastic() && (n.waiting || n.epoch > 0) {
+				c = refused(fmt.Sprintf("node 0 at %s is gone while this node waited for it: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
+				c.ExitCode = exitcode.Requeue
+			}
 		}
 		n.finish(c.Code(), c)
 	case working, assigned:
-		n.end(&Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
-			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}, false)
+		c := &Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
+			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}
+		if n.elastic() {
+			c.ExitCode = exitcode.Requeue // from its checkpoint it goes on like after any other loss
+		}
+		n.end(c, false)
 	}
 	return n.flush()
 }
@@ -84,7 +92,11 @@ func (n *Node) conclude() {
 		n.finish(n.code(), n.cause)
 		return
 	}
-	n.emit(Note{fmt.Sprintf("restart %d: %s", n.epoch+1, n.cause.Error())})
+	what := "restart"
+	if n.elastic() {
+		what = "epoch"
+	}
+	n.emit(Note{fmt.Sprintf("%s %d: %s", what, n.epoch+1, n.cause.Error())})
 	n.reset()
 	n.epoch++
 	n.register()

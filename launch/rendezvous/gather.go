@@ -13,41 +13,51 @@ import (
 
 func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) {
 	known := c.index(from) >= 0
+	underWay := c.phase == assigning || c.phase == running
 	switch {
-	case !known && (c.phase == assigning || c.phase == running) && c.mayFormAgain():
-		c.doubt(from, n.Host)
-	case epoch != c.epoch && (epoch != 0 || c.phase != gathering): // a new launcher may replace a lost one
+	case !known && underWay && c.elastic() && c.stop == "":
+		c.newcomer(from, n, run)
+	case !known && underWay && c.mayFormAgain():
+		c.doubt(from, n)
+	case epoch != c.epoch && (epoch != 0 || c.phase != gathering) && !c.elastic(): // a new launcher may replace a lost one
 		if !known {
 			c.refuse(from, n.Host, "the job has been formed again without it")
 		}
 	case c.verdict != nil: // it was still ending its ranks when the others were told
 		c.send(from, Message{Kind: KindAbort, Cause: c.verdict})
-	case known && c.phase == assigning:
+	case known && epoch <= c.epoch && c.phase == assigning:
 		c.send(from, Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()}) // ours was lost
-	case known && c.phase == running:
+	case known && epoch <= c.epoch && c.phase == running:
 		c.send(from, Message{Kind: KindCommit})
 	case known:
 	case c.phase != gathering:
 		c.refuse(from, n.Host, "the job is already complete and running")
-	case run.differs(c.cfg.Run) != "":
-		c.refuse(from, n.Host, run.differs(c.cfg.Run))
-	case n.Nodes != c.cfg.Nodes:
-		c.refuse(from, n.Host, fmt.Sprintf("it was started for %d nodes but the job has %d: give the same --nnodes everywhere", n.Nodes, c.cfg.Nodes))
-	case n.Want >= c.cfg.Nodes:
-		c.refuse(from, n.Host, fmt.Sprintf("--node-rank %d is not below --nnodes %d", n.Want, c.cfg.Nodes))
-	case n.Want == 0 && from != c.cfg.Self:
-		c.refuse(from, n.Host, "--node-rank 0 is the coordinator's")
-	case n.Want > 0 && c.wanted(n.Want) != "":
-		c.refuse(from, n.Host, fmt.Sprintf("--node-rank %d is already taken by %s", n.Want, c.wanted(n.Want)))
-	case n.Nproc < 1:
-		c.refuse(from, n.Host, "it has no ranks")
+	case c.objection(from, n, run) != "":
+		c.refuse(from, n.Host, c.objection(from, n, run))
 	default:
 		n.Name = from
 		c.nodes = append(c.nodes, n)
-		if len(c.nodes) == c.cfg.Nodes {
-			c.assign()
-		}
+		c.gathered()
 	}
+}
+
+// objection says why a launcher is not one of this job's, "" if it is.
+func (c *Coordinator) objection(from string, n NodeInfo, run Command) string {
+	switch {
+	case run.differs(c.cfg.Run) != "":
+		return run.differs(c.cfg.Run)
+	case n.Nodes != c.cfg.Nodes || n.Least != c.cfg.Least:
+		return fmt.Sprintf("it was started for %s nodes but the job has %s: give the same --nnodes everywhere", span(n.Least, n.Nodes), span(c.cfg.Least, c.cfg.Nodes))
+	case n.Want >= c.cfg.Nodes:
+		return fmt.Sprintf("--node-rank %d is not below --nnodes %d", n.Want, c.cfg.Nodes)
+	case n.Want == 0 && from != c.cfg.Self:
+		return "--node-rank 0 is the coordinator's"
+	case n.Want > 0 && c.wanted(n.Want) != "":
+		return fmt.Sprintf("--node-rank %d is already taken by %s", n.Want, c.wanted(n.Want))
+	case n.Nproc < 1:
+		return "it has no ranks"
+	}
+	return ""
 }
 
 // mayFormAgain says that a failure now would not end the job.
@@ -56,16 +66,16 @@ func (c *Coordinator) mayFormAgain() bool { return c.restarts < c.cfg.MaxRestart
 // doubt lets a launcher wait that comes when the job is complete: it may replace
 // one that is lost, which this coordinator does not know yet. It registers again
 // and again, so when the job is formed anew it is there.
-func (c *Coordinator) doubt(from, host string) {
+func (c *Coordinator) doubt(from string, n NodeInfo) {
 	if len(c.late) == 0 {
 		c.timer(TimerDoubt, doubtWait)
 	}
-	c.late[from] = host
+	c.late[from] = n
 }
 
 func (c *Coordinator) refuseLate(why string) {
 	for _, name := range slices.Sorted(maps.Keys(c.late)) {
-		c.refuse(name, c.late[name], why)
+		c.refuse(name, c.late[name].Host, why)
 	}
 	clear(c.late)
 }
@@ -76,6 +86,7 @@ const doubtWait = 5 * time.Second
 // assign puts the nodes in order (the coordinator's first, then those that
 // asked for a number, the rest by host and name in the gaps) and proposes it.
 func (c *Coordinator) assign() {
+	c.spare()
 	rest := slices.Clone(c.nodes)
 	slices.SortFunc(rest, func(a, b NodeInfo) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name))
@@ -144,7 +155,7 @@ func (c *Coordinator) missing() string {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("%d of %d nodes joined within %v (%s); missing: %s", len(c.nodes), c.cfg.Nodes, c.cfg.JoinWait, strings.Join(names, ", "), strings.Join(absent, ", "))
+	return fmt.Sprintf("%d of %s nodes joined within %v (%s); missing: %s", len(c.nodes), span(c.cfg.Least, c.cfg.Nodes), c.cfg.JoinWait, strings.Join(names, ", "), strings.Join(absent, ", "))
 }
 
 // short is a host's name without its domain: who names hosts may leave it out.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -64,6 +65,8 @@ type Node struct {
 	cause   *Cause // why the epoch is being ended
 	restart bool
 	stops   int    // interrupts so far
+	waiting bool   // it has come, and is not needed yet
+	regroup bool   // its ranks have been asked to stop, to be started again
 	stop    string // signal of the request to stop, once there is one
 	stopNum int
 	out     []Effect
@@ -79,6 +82,7 @@ func NewNode(cfg NodeConfig) *Node {
 func (n *Node) reset() {
 	n.phase, n.nodes, n.ranks, n.seq = joining, nil, nil, 0
 	n.parts, n.failure, n.cause, n.restart = map[int]Message{}, nil, nil, false
+	n.waiting, n.regroup = false, false
 }
 
 // Start registers with the coordinator.
@@ -94,6 +98,9 @@ func (n *Node) register() {
 	n.timer(TimerRegister, n.cfg.Again)
 }
 
+// elastic says that the group may be formed again of fewer or more nodes.
+func (n *Node) elastic() bool { return n.cfg.Info.Least > 0 && n.cfg.Info.Least < n.cfg.Info.Nodes }
+
 // Receive handles a message of the coordinator.
 func (n *Node) Receive(m Message) []Effect {
 	switch {
@@ -104,6 +111,13 @@ func (n *Node) Receive(m Message) []Effect {
 		n.finish(m.Cause.Code(), m.Cause)
 	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch && !m.Restart: // else it may be formed again with this node
 		n.finish(m.Cause.Code(), m.Cause)
+	case m.Kind == KindWait && n.phase == joining:
+		if !n.waiting {
+			n.emit(Note{m.Text})
+		}
+		n.waiting = true
+	case m.Kind == KindEnd && n.phase == joining && n.waiting:
+		n.finish(0, nil)
 	case m.Epoch != n.epoch:
 	case m.Kind == KindCommit && n.phase == assigned:
 		n.phase = working
@@ -117,6 +131,9 @@ func (n *Node) Receive(m Message) []Effect {
 		n.end(m.Cause, m.Restart)
 	case m.Kind == KindStop && n.phase == working:
 		n.askToStop(m.Text, m.Code)
+	case m.Kind == KindRegroup && n.phase == working && !n.regroup && n.stop == "":
+		n.regroup = true
+		n.toAlive(Message{Kind: KindStop, Text: m.Text}, int(syscall.SIGTERM))
 	case m.Kind == KindEnd && n.phase == working:
 		n.finish(m.Code, nil)
 	}
@@ -138,7 +155,7 @@ func (n *Node) Expired(t Timer) []Effect {
 	case n.phase == ended || t.Epoch != n.epoch && t.Kind != TimerRegister:
 	case t.Kind == TimerRegister && (n.phase == joining || n.phase == assigned):
 		n.register()
-	case t.Kind == TimerCommit && n.phase == joining:
+	case t.Kind == TimerCommit && n.phase == joining && !n.waiting:
 		c := refused(fmt.Sprintf("no coordinator answered at %s within %v: check the address, that EBTRAIN_KEY and --rdzv-id are the same on all nodes, and that node 0 runs", n.cfg.Join, n.cfg.JoinWait))
 		n.finish(c.Code(), c)
 	case t.Kind == TimerAnswer && n.failure != nil && n.phase != aborting:

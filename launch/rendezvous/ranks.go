@@ -42,6 +42,10 @@ func (n *Node) FromWorker(local int, m Message) []Effect {
 		if n.phase == working {
 			n.send(Message{Kind: KindStop, Text: m.Text, Code: m.Code})
 		}
+	case KindShare:
+		if n.phase == working {
+			n.send(Message{Kind: KindShare, Code: m.Code})
+		}
 	case KindFlight:
 		n.emit(ShowFlight{})
 	case KindBye:
@@ -64,8 +68,8 @@ func (n *Node) hello(local int, m Message) {
 	r.joined = true
 	mac := hmac.New(sha256.New, n.cfg.Key)
 	mac.Write([]byte(n.job))
-	n.tell(local, Message{Kind: KindWelcome, Nodes: n.nodes, Job: n.job, Key: mac.Sum(nil)})
-	if n.stop != "" {
+	n.tell(local, Message{Kind: KindWelcome, Nodes: n.nodes, Job: n.job, Key: mac.Sum(nil), Restart: n.elastic()})
+	if n.stop != "" || n.regroup {
 		n.tell(local, Message{Kind: KindStop, Text: n.stop, Code: n.stopNum})
 	}
 	if n.phase == aborting {
@@ -123,7 +127,7 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 	case n.phase == aborting:
 		n.conclude()
 	case n.phase != working:
-	case e.Signal != "" && (n.stop == "" || e.SignalNumber != n.stopNum):
+	case e.Signal != "" && !n.passedOn(e.SignalNumber):
 		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During, Text: e.Why}))
 	case e.Signal == "" && e.Code != 0 && e.Code != exitcode.Requeue:
 		n.report(n.blame(local, Cause{Kind: CauseExit, ExitCode: e.Code, During: e.During}))
@@ -134,6 +138,11 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 		}
 	}
 	return n.flush()
+}
+
+// passedOn says that ranks that have not joined were sent that signal.
+func (n *Node) passedOn(number int) bool {
+	return n.stop != "" && number == n.stopNum || n.regroup && number == int(syscall.SIGTERM)
 }
 
 // worst is the largest exit code of the ranks, none of which has failed.
