@@ -40,7 +40,7 @@ type Config struct {
 	Resized <-chan os.Signal // says that Columns has changed
 
 	Signals <-chan os.Signal // the first asks all ranks to stop, the second kills them
-	Flight  <-chan os.Signal // asks to show who lags, and the ranks for their last collectives
+	Flight  <-chan os.Signal // asks what all ranks did last
 	Log     *slog.Logger
 }
 
@@ -73,6 +73,7 @@ type agent struct {
 	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
+	size  int    // ranks of the current epoch, of all nodes
 	signs *signs // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
@@ -163,7 +164,9 @@ func (a *agent) loop(ctx context.Context) error {
 		}
 		if a.finish != nil {
 			a.deliverRest()
-			return nil
+			if a.coord == nil || !a.coord.AwaitsFlight() {
+				return nil
+			}
 		}
 		select {
 		case f := <-a.events:
@@ -182,7 +185,7 @@ func (a *agent) loop(ctx context.Context) error {
 			a.watchRanks(now)
 			a.watchNodes(now)
 		case <-a.cfg.Flight:
-			a.showFlight()
+			a.apply(a.node.Flight())
 		case <-a.cfg.Resized:
 			a.resized()
 		case <-canceled:
@@ -256,8 +259,10 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 					signalGroup(p.cmd.Process.Pid, unix.Signal(e.Number))
 				}
 			}
+		case rendezvous.TakeFlight:
+			a.takeFlight(e)
 		case rendezvous.ShowFlight:
-			a.showFlight()
+			a.showFlight(e)
 		case rendezvous.Note:
 			a.console.say(e.Text)
 		case rendezvous.Finish:
@@ -297,6 +302,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
 	a.signs.begin(e.Nodes)
+	a.size = rendezvous.Size(e.Nodes)
 	n := e.Nodes[e.Self].Nproc
 	a.procs = make([]*process, n)
 	for local := range n {
@@ -404,6 +410,7 @@ func (a *agent) awaitOne(p *process) {
 		if exit.SignalNumber == int(unix.SIGKILL) {
 			exit.Why = a.memory.happened(p.peak(), time.Now())
 		}
+		p.exit = exit
 		a.apply(a.node.Exited(p.local, exit))
 	})
 }

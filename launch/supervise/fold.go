@@ -135,6 +135,11 @@ func prefix(ranks []int) string {
 	if ranks[0] == launcher {
 		return "ddplaunch:"
 	}
+	return "[" + rankList(ranks) + "]"
+}
+
+// rankList is "0", "0-3" or "0,2-3".
+func rankList(ranks []int) string {
 	ranks = slices.Sorted(slices.Values(ranks))
 	var parts []string
 	for i := 0; i < len(ranks); {
@@ -149,5 +154,5 @@ func prefix(ranks []int) string {
 		}
 		i = j + 1
 	}
-	return "[" + strings.Join(parts, ",") + "]"
+	return strings.Join(parts, ",")
 }
