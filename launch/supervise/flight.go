@@ -71,7 +71,7 @@ func (a *agent) showFlight(e rendezvous.ShowFlight) {
 		dir = a.node.Records()
 	}
 	table := flightTable(e)
-	if e.Cause == nil || len(e.Ranks)+len(e.Silent) > 1 {
+	if e.Cause == nil || len(e.Ranks)+len(e.Silent) > 1 && slices.ContainsFunc(e.Ranks, waits) { // else nobody lags
 		for _, line := range table[:min(len(table), flightLines)] {
 			a.console.say("flight: " + line)
 		}

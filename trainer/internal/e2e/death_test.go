@@ -98,6 +98,10 @@ func TestFlight(t *testing.T) {
 	if e := r.wait(); e.code != 75 || !strings.Contains(e.stderr, "ddplaunch: flight: ranks  seq ") {
 		t.Errorf("want exit code 75 and a table, %v", e)
 	}
+	report, err := os.ReadFile(s.path("a", "flight.txt"))
+	if err != nil || !regexp.MustCompile(`(?s)^== [^\n]*: somebody asked\nranks .*\n-- rank 1 .*\n\d+ +[0-9:.]+ +all-reduce +[^\n]* mean f32\[\d+\] +took `).Match(report) {
+		t.Errorf("the table in the run's folder: %v\n%s", err, report)
+	}
 }
 
 // checkLogs wants every line of a run's rank-N.log to name its rank, once.
