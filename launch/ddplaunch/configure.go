@@ -95,6 +95,8 @@ func configure(ctx context.Context, o options, environ []string, stdout, stderr 
 		}
 	}
 	terminal(&cfg, stdout.Under(), stderr.Under())
+	cfg.Color = cfg.TTY && lookup(environ, "NO_COLOR") == "" && lookup(environ, "TERM") != "dumb"
+	cfg.ErrorFile = lookup(environ, supervise.ErrorFileVar)
 	if o.nodes > 1 {
 		if err := openTransport(ctx, &cfg, o, key); err != nil {
 			return supervise.Config{}, err
@@ -173,6 +175,16 @@ func jobKey(o options, environ []string) ([]byte, error) {
 		return sum[:], nil
 	}
 	return nil, cliflag.Usage("several nodes need a common secret: set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32")
+}
+
+// lookup is the value of a variable of environ, "" if it has none.
+func lookup(environ []string, name string) string {
+	for _, kv := range environ {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // jobName is a name that no other job has, made of letters, digits, '-', '_'

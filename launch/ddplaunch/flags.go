@@ -26,7 +26,7 @@ var program = cliflag.Program{
 
   ddplaunch -nproc 2 train --data synth --out runs/a   two ranks on this machine
   ddplaunch -nproc gpu train ...                       one rank per GPU
-  ddplaunch -nproc 2 --log-dir logs ./my-program ...   and logs/rank-N.log
+  ddplaunch -nproc 2 --log-dir logs ./my-program ...   and logs/rank-N.out
 
 Several machines: give each the same secret in EBTRAIN_KEY, and run
 
@@ -98,7 +98,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.IntVar(&r.maxRestarts, "max-restarts", 0, "how often to start all ranks again after a failure")
 	fs.StringVar(&r.grace, "grace", "10s", "how long ranks may take to stop when asked to")
 	fs.StringVar(&r.stuckAfter, "stuck-after", "30s", "on node 0: end the job if others wait that long for a rank that shows no sign of life; 0 for never, as for a debugger")
-	fs.StringVar(&r.logDir, "log-dir", "", "write rank-N.log for every rank here")
+	fs.StringVar(&r.logDir, "log-dir", "", "write here what every rank puts out, as rank-N.out, and the last collectives (flight.txt) and reasons (rank-N.error.json) of failures")
 	fs.StringVarP(&r.redirects, "redirects", "r", "0", "streams for the log only: 0 none, 1 stdout, 2 stderr, 3 both, or 0:1,1:3 by local rank")
 	fs.StringVarP(&r.tee, "tee", "t", "", "streams for the log and the console (default 3 with --log-dir)")
 	fs.StringVar(&r.filter, "local-ranks-filter", "", "show only these local ranks, for example 0,1")

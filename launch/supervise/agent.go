@@ -31,11 +31,13 @@ type Config struct {
 
 	RunID       string
 	MaxRestarts int
+	ErrorFile   string // the launcher's own, see ErrorFileVar; "" for none
 
 	Output  Output
 	Stdout  *outlet.Writer
 	Stderr  *outlet.Writer
 	TTY     bool             // Stdout and Stderr are a terminal
+	Color   bool             // the terminal shows colours
 	Columns func() int       // measures the terminal, 0 if its width is not known; nil if there is none
 	Resized <-chan os.Signal // says that Columns has changed
 
@@ -114,6 +116,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a.memory = newOOMWatch("")
 	a.memory.refresh(time.Now())
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
+	a.console.color = cfg.Color
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
 	if cfg.Transport != nil {
@@ -125,6 +128,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if c := a.finish.Cause; c != nil {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
+	err = errors.Join(err, a.keepError(a.finish.Cause))
 	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
 }
 
@@ -355,7 +359,7 @@ func (a *agent) startOne(w env.Worker) (*process, error) {
 
 // environ is the environment of a rank.
 func (a *agent) environ(w env.Worker) []string {
-	out := env.Without(a.cfg.Environ)
+	out := a.errorVar(env.Without(a.cfg.Environ), w.Rank)
 	if n := a.columns(w.Rank); n > 0 {
 		out = append(out, "COLUMNS="+strconv.Itoa(n))
 	}
