@@ -19,7 +19,7 @@ const (
 	KindVitals   Kind = "vitals"   // node → coordinator: Vitals; may be lost
 	KindFlight   Kind = "flight"   // node → rank, or rank → node: show the last collectives
 	KindHello    Kind = "hello"    // rank → node: Text is the group, Code the pid
-	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key
+	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key, Ports
 	KindBye      Kind = "bye"      // rank → node: it needs the group no more
 )
 
@@ -48,6 +48,7 @@ type Message struct {
 	Code    int        `json:"code,omitempty"`
 	Restart bool       `json:"restart,omitempty"`
 	Vitals  []Vital    `json:"vitals,omitempty"`
+	Ports   Ports      `json:"ports,omitzero"`
 }
 
 // NodeInfo describes one launcher.

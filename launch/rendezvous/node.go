@@ -19,6 +19,8 @@ type NodeConfig struct {
 	Key  []byte // the job's key; ranks get one derived from it and the epoch
 	Join string // where the coordinator is looked for; only for messages
 
+	Ports Ports // that ranks may listen on
+
 	Again      time.Duration // between registrations until the job is committed
 	JoinWait   time.Duration // how long to wait for the commit
 	AnswerWait time.Duration // how long the coordinator may take to decide on a failure
@@ -192,7 +194,7 @@ func (n *Node) hello(local int, m Message) {
 	r.joined = true
 	mac := hmac.New(sha256.New, n.cfg.Key)
 	mac.Write([]byte(n.job))
-	n.tell(local, Message{Kind: KindWelcome, Nodes: n.nodes, Job: n.job, Key: mac.Sum(nil)})
+	n.tell(local, Message{Kind: KindWelcome, Nodes: n.nodes, Job: n.job, Key: mac.Sum(nil), Ports: n.cfg.Ports})
 	if n.stop != "" {
 		n.tell(local, Message{Kind: KindStop, Text: n.stop, Code: n.stopNum})
 	}
