@@ -28,7 +28,12 @@ import (
 	"ebtrain/launch/supervise"
 )
 
-const minKey = 16 // characters of EBTRAIN_KEY
+const (
+	minKey = 16 // characters of EBTRAIN_KEY
+	// joinWindow is how long an elastic job that has enough nodes waits for more:
+	// one that comes later costs a checkpoint and a new start of all ranks.
+	joinWindow = 2 * time.Second
+)
 
 // configure turns options into what supervise needs: it makes the log folder,
 // the job's name and key and, with several nodes, opens the transport, for which
@@ -59,7 +64,7 @@ func configure(ctx context.Context, o options, environ []string, stdout, stderr 
 			Info: rendezvous.NodeInfo{
 				Name: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), nonce(4)),
 				Host: host, HostID: hostID, Addr: "127.0.0.1",
-				Nproc: o.nproc, Want: o.nodeRank, Nodes: o.nodes,
+				Nproc: o.nproc, Want: o.nodeRank, Nodes: o.nodes, Least: o.fewest(),
 			},
 			Key: key, Join: o.endpoint, Again: 200 * time.Millisecond, JoinWait: o.joinWait + 2*time.Second,
 			AnswerWait: time.Second, KillWait: time.Second, Grace: o.grace,
@@ -75,7 +80,7 @@ func configure(ctx context.Context, o options, environ []string, stdout, stderr 
 	}
 	if o.nodeRank == 0 {
 		cfg.Coordinator = &rendezvous.CoordinatorConfig{
-			Nodes: o.nodes, MaxRestarts: o.maxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name, Run: cfg.Node.Run,
+			Nodes: o.nodes, Least: o.fewest(), Window: joinWindow, MaxRestarts: o.maxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name, Run: cfg.Node.Run,
 			JoinWait: o.joinWait, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
 			StuckAfter: o.stuckAfter,
 		}
@@ -97,6 +102,14 @@ func configure(ctx context.Context, o options, environ []string, stdout, stderr 
 	}
 	cfg.Node.Info.Port, err = freePort(cfg.Node.Info.Addr)
 	return cfg, err
+}
+
+// fewest is how many nodes suffice, 0 if their number is fixed.
+func (o options) fewest() int {
+	if o.least == o.nodes {
+		return 0
+	}
+	return o.least
 }
 
 // command is what is run, which other nodes must run too.
@@ -127,8 +140,12 @@ func openTransport(ctx context.Context, cfg *supervise.Config, o options, key []
 	cfg.Transport = m
 	cfg.Node.Info.Addr = m.Addr()
 	if o.nodeRank == 0 {
-		_, err := fmt.Fprintf(cfg.Stderr, "ddplaunch: waiting for %d more nodes; on each of them: ddplaunch --nnodes %d --join %s ...\n",
-			o.nodes-1, o.nodes, net.JoinHostPort(m.Addr(), strconv.Itoa(m.Port())))
+		more, all := strconv.Itoa(o.nodes-1), strconv.Itoa(o.nodes)
+		if o.least < o.nodes {
+			more, all = fmt.Sprintf("%d to %d", o.least-1, o.nodes-1), fmt.Sprintf("%d:%d", o.least, o.nodes)
+		}
+		_, err := fmt.Fprintf(cfg.Stderr, "ddplaunch: waiting for %s more nodes; on each of them: ddplaunch --nnodes %s --join %s ...\n",
+			more, all, net.JoinHostPort(m.Addr(), strconv.Itoa(m.Port())))
 		if err != nil {
 			return errors.Join(err, m.Close())
 		}

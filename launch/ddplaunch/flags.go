@@ -52,7 +52,8 @@ a second Ctrl-C kills them. The exit code is that of the rank that failed first:
 // options are the command line, parsed and checked.
 type options struct {
 	nproc       int
-	nodes       int
+	nodes       int // at most
+	least       int // nodes that suffice; nodes if their number is fixed
 	nodeRank    int // -1 for any
 	endpoint    string
 	joins       bool // endpoint was given as --join
@@ -87,7 +88,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 		return pflag.NormalizedName(name)
 	})
 	fs.StringVar(&r.nproc, "nproc-per-node", "1", "ranks on this node: a number, gpu, cpu, or auto (GPUs, else 1); short: -nproc")
-	fs.StringVar(&r.nnodes, "nnodes", "1", "number of nodes")
+	fs.StringVar(&r.nnodes, "nnodes", "1", "number of nodes, or 2:4 for 2 to 4: the job goes on without those that are lost, and takes in those that come")
 	fs.StringVar(&r.nodeRank, "node-rank", "", "this node's number; node 0 coordinates (default 0, or any with --join)")
 	fs.StringVar(&r.endpoint, "rdzv-endpoint", "", "host:port of node 0; node 0 itself may leave it out and is given a free port")
 	fs.StringVar(&r.join, "join", "", "host:port of node 0, on any other node")
@@ -124,13 +125,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 }
 
 func parseNodes(o *options, r raw, fs *pflag.FlagSet) error {
-	low, high, ranged := strings.Cut(r.nnodes, ":")
-	if ranged && low != high {
-		return cliflag.Usage("--nnodes %s: a varying number of nodes is not supported: give one number", r.nnodes)
-	}
 	var err error
-	if o.nodes, err = strconv.Atoi(low); err != nil || o.nodes < 1 {
-		return cliflag.Usage("--nnodes %q: want a number of nodes, at least 1", r.nnodes)
+	if o.least, o.nodes, err = parseSpan(r.nnodes); err != nil {
+		return err
 	}
 	if o.nproc, err = countProcs(r.nproc, os.Environ()); err != nil {
 		return err
@@ -160,6 +157,20 @@ func parseNodes(o *options, r raw, fs *pflag.FlagSet) error {
 		return cliflag.Usage("--max-restarts %d: want 0 or more", r.maxRestarts)
 	}
 	return nil
+}
+
+// parseSpan reads "4" or "2:4", a least and a largest number of nodes.
+func parseSpan(s string) (least, most int, err error) {
+	low, high, ranged := strings.Cut(s, ":")
+	if !ranged {
+		high = low
+	}
+	least, err1 := strconv.Atoi(low)
+	most, err2 := strconv.Atoi(high)
+	if err1 != nil || err2 != nil || least < 1 || most < least {
+		return 0, 0, cliflag.Usage("--nnodes %q: want a number of nodes, at least 1, or a least and a largest number, as in 2:4", s)
+	}
+	return least, most, nil
 }
 
 func parseEndpoint(o *options, r raw) error {

@@ -17,6 +17,8 @@ const (
 	TimerRegister TimerKind = "register" // say again that this node is there
 	TimerAnswer   TimerKind = "answer"   // the coordinator must have decided
 	TimerDoubt    TimerKind = "doubt"    // who came too late has replaced nobody
+	TimerWindow   TimerKind = "window"   // there are enough nodes; more may still come
+	TimerGrow     TimerKind = "grow"     // who has come since may be taken in
 	TimerKill     TimerKind = "kill"     // workers told of an abort must be gone
 	TimerGrace    TimerKind = "grace"    // workers asked to stop must be gone
 )

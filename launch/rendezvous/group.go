@@ -33,6 +33,7 @@ type Group struct {
 	ports Ports
 	job   string
 	key   []byte
+	grows bool             // the group may be formed again with fewer or more nodes
 	conn  *Conn            // nil in a group of one
 	page  *statuspage.Page // nil in a group of one
 
@@ -181,6 +182,32 @@ func (g *Group) Ended(seq uint64) {
 func (g *Group) Heard(rank int) {
 	if g.page != nil {
 		g.page.Heard(g.nodes[rank])
+	}
+}
+
+// Share says that what the ranks share is in parts, of which each rank takes
+// equally many, and returns at once if that is possible. If not, and the number of
+// nodes may vary, the group is formed again of fewer: Share returns when that is
+// decided, with the error that every call then returns. All ranks call it with
+// the same number. Without an error the ranks must see themselves whether they
+// can share.
+func (g *Group) Share(ctx context.Context, parts int) error {
+	if g.conn == nil || parts < 1 {
+		return nil
+	}
+	if err := g.conn.Send(Message{Kind: KindShare, Epoch: g.w.Restart, Code: parts}); err != nil {
+		return err
+	}
+	if !g.grows || parts%g.w.Size == 0 {
+		return nil
+	}
+	select {
+	case <-g.done:
+		return g.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(verdictWait): // there is no such number of nodes
+		return nil
 	}
 }
 

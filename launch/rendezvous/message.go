@@ -9,6 +9,9 @@ const (
 	KindAck      Kind = "ack"      // node → coordinator
 	KindCommit   Kind = "commit"   // coordinator → nodes
 	KindRefuse   Kind = "refuse"   // coordinator → node: Cause
+	KindWait     Kind = "wait"     // coordinator → node: it is not needed now; Text says why
+	KindShare    Kind = "share"    // rank → node → coordinator: the number of ranks must divide Code
+	KindRegroup  Kind = "regroup"  // coordinator → nodes → ranks, as stop: stop, to be started again; Text
 	KindExchange Kind = "exchange" // rank → node → coordinator: Seq, Name, Blobs
 	KindGathered Kind = "gathered" // coordinator → nodes → ranks: Seq, Name, Blobs
 	KindFail     Kind = "fail"     // rank → node → coordinator: Cause
@@ -53,14 +56,15 @@ type Message struct {
 
 // NodeInfo describes one launcher.
 type NodeInfo struct {
-	Name   string `json:"name"`    // unique among all launchers ever
-	Host   string `json:"host"`    // host name, for people
-	HostID string `json:"host_id"` // equal for launchers that may share memory
-	Addr   string `json:"addr"`    // IP
-	Port   int    `json:"port"`    // a free port, offered as MASTER_PORT
-	Nproc  int    `json:"nproc"`   // ranks on this node
-	Want   int    `json:"want"`    // node number asked for, -1 for any
-	Nodes  int    `json:"nodes"`   // nodes it believes the job has
+	Name   string `json:"name"`            // unique among all launchers ever
+	Host   string `json:"host"`            // host name, for people
+	HostID string `json:"host_id"`         // equal for launchers that may share memory
+	Addr   string `json:"addr"`            // IP
+	Port   int    `json:"port"`            // a free port, offered as MASTER_PORT
+	Nproc  int    `json:"nproc"`           // ranks on this node
+	Want   int    `json:"want"`            // node number asked for, -1 for any
+	Nodes  int    `json:"nodes"`           // nodes it believes the job has at most
+	Least  int    `json:"least,omitempty"` // and at least, if that is fewer
 }
 
 // Size is the number of ranks on nodes.
