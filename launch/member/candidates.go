@@ -155,6 +155,28 @@ func numbers(ports []int) string {
 	return strings.Join(all, ", ")
 }
 
+// Host is the host of an endpoint, and whether it tells a port; see Config.
+func Host(endpoint string) (host string, told bool, err error) {
+	host, _, told, err = splitEndpoint(endpoint)
+	return host, told, err
+}
+
+// lookUpLimit is how long IsOwn may take.
+const lookUpLimit = 2 * time.Second
+
+// IsOwn reports whether host is, or names, an address at which this machine can be
+// reached; the loopback must be meant.
+func IsOwn(ctx context.Context, host string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookUpLimit)
+	defer cancel()
+	all, err := resolve(ctx, host)
+	if err != nil {
+		return false
+	}
+	meant := net.ParseIP(host) != nil
+	return slices.ContainsFunc(all, func(a netip.Addr) bool { return (meant || !a.IsLoopback()) && isLocal(a) })
+}
+
 // where is what Config.Endpoint says: a host, "" for this one's usual address, and
 // the ports to try.
 func (m *Member) where() (host string, ports []int, err error) {

@@ -71,6 +71,7 @@ type Node struct {
 	regroup bool   // its ranks have been asked to stop, to be started again
 	stop    string // signal of the request to stop, once there is one
 	stopNum int
+	grace   time.Duration // that ranks have been given to stop
 	out     []Effect
 }
 
@@ -132,7 +133,7 @@ func (n *Node) Receive(m Message) []Effect {
 	case m.Kind == KindAbort && (n.phase == working || n.phase == assigned):
 		n.end(m.Cause, m.Restart)
 	case m.Kind == KindStop && n.phase == working:
-		n.askToStop(m.Text, m.Code)
+		n.askToStop(m.Text, m.Code, m.Grace)
 	case m.Kind == KindRegroup && n.phase == working && !n.regroup && n.stop == "":
 		n.regroup = true
 		n.toAlive(Message{Kind: KindStop, Text: m.Text}, int(syscall.SIGTERM))
@@ -170,7 +171,7 @@ func (n *Node) Expired(t Timer) []Effect {
 			late = append(late, fmt.Sprint(n.rankOf(l)))
 		}
 		c := &Cause{Kind: CauseStopped, Rank: -1, Node: n.self, Signal: n.stop, SignalNumber: n.stopNum,
-			Text: fmt.Sprintf("killed: still running %v after %s: rank %s", n.cfg.Grace, n.stop, strings.Join(late, ", "))}
+			Text: fmt.Sprintf("killed: still running %v after %s: rank %s", shown(n.grace), n.stop, strings.Join(late, ", "))}
 		n.send(Message{Kind: KindFail, Cause: c})
 		n.end(c, false)
 		n.kill()
