@@ -43,7 +43,7 @@ type life struct {
 // the coordinator has left or is lost.
 func (m *Member) holdLife(name string) {
 	for {
-		c, err := m.dial(m.ctx)
+		c, err := m.dial(m.ctx, m.at)
 		if err == nil {
 			if _, _, err = m.introduce(c, true); err == nil {
 				m.live(name, c)

@@ -81,31 +81,22 @@ func passing(err error) bool {
 
 // join links this launcher to the coordinator.
 func (m *Member) join(ctx context.Context) error {
-	host, port, err := splitEndpoint(m.cfg.Endpoint)
+	host, ports, err := m.where()
 	if err != nil {
 		return err
 	}
 	var c *secure
 	err = m.patiently(ctx, func(ctx context.Context) error {
 		all, err := thisMachine().lookup(ctx, host)
-		if err != nil {
-			return err
+		if err == nil {
+			c, err = m.search(ctx, all, ports)
 		}
-		var errs []error
-		for _, a := range all {
-			m.at = netip.AddrPortFrom(a, uint16(port))
-			if c, err = m.dial(ctx); err == nil && !sameScope(c) {
-				err = errors.Join(fmt.Errorf("an address like %s of this machine: %w", a, errNotYet), c.Close())
-			}
-			if err == nil || foreign(err) {
-				return err
-			}
-			errs = append(errs, err)
-		}
-		return errors.Join(errs...)
-	}, func(err error) bool { return !foreign(err) })
+		return err
+	}, func(err error) bool { return len(ports) > 1 || !foreign(err) })
 	late, isLate := errors.AsType[*lateError](err)
 	switch {
+	case isLate && len(ports) > 1:
+		return fmt.Errorf("no coordinator of this job answered at %s within %v (%w): check the address, that the key and --rdzv-id are the same on all nodes, and that node 0 runs", m.cfg.Endpoint, late.wait, late.last)
 	case errors.Is(err, errKey):
 		return fmt.Errorf("node 0 answered at %s, but %w: give EBTRAIN_KEY the same value on all nodes", m.cfg.Endpoint, errKey)
 	case errors.Is(err, errLabel):
@@ -115,7 +106,7 @@ func (m *Member) join(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if err := m.listen(c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap(), 0); err != nil {
+	if err := m.listen(c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap(), m.anyPort()); err != nil {
 		return errors.Join(err, c.Close())
 	}
 	l, has, err := m.introduce(c, false)
@@ -141,10 +132,10 @@ func sameScope(c net.Conn) bool {
 // foreign reports whether err is the answer of another job's launcher.
 func foreign(err error) bool { return errors.Is(err, errKey) || errors.Is(err, errLabel) }
 
-// dial connects to the coordinator and proves the key.
-func (m *Member) dial(ctx context.Context) (*secure, error) {
+// dial connects to the coordinator, looked for at an address, and proves the key.
+func (m *Member) dial(ctx context.Context, at netip.AddrPort) (*secure, error) {
 	d := net.Dialer{Timeout: dialLimit}
-	c, err := d.DialContext(ctx, "tcp", m.at.String())
+	c, err := d.DialContext(ctx, "tcp", at.String())
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +238,7 @@ func (m *Member) keep(c *secure, l *link, has uint64) {
 				m.lose(rendezvous.Inbound{From: l.peer, Killed: !errors.Is(err, errFarewell)})
 				return
 			}
-			if c, err = m.dial(m.ctx); err == nil {
+			if c, err = m.dial(m.ctx, m.at); err == nil {
 				if _, has, err = m.introduce(c, false); err != nil {
 					_ = c.Close()
 				}

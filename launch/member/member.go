@@ -59,12 +59,14 @@ type Config struct {
 	Name        string // unique among all launchers ever
 	Coordinator bool   // this launcher is the one that others join
 	// Endpoint is host:port of the coordinator, which listens there and nowhere
-	// else. On the coordinator "" means this machine's usual address; there,
-	// port 0 or none is a free port.
+	// else. Without a port, that is one of a few which come from the key and the
+	// label. On the coordinator "" means this machine's usual address, and port 0
+	// any free port.
 	Endpoint string
-	Key      []byte        // 16, 24 or 32 bytes
-	Label    string        // name of the job, at most 255 bytes
-	Wait     time.Duration // how long to look for the coordinator, or its address
+	Ports    rendezvous.Ports // that may be listened on
+	Key      []byte           // 16, 24 or 32 bytes
+	Label    string           // name of the job, at most 255 bytes
+	Wait     time.Duration    // how long to look for the coordinator, or its address
 	Log      *slog.Logger
 }
 
@@ -122,7 +124,7 @@ func Open(ctx context.Context, cfg Config) (*Member, error) {
 // coordinate listens where others join.
 func (m *Member) coordinate(ctx context.Context) error {
 	m.coord = m.cfg.Name
-	host, port, err := splitEndpoint(m.cfg.Endpoint)
+	host, ports, err := m.where()
 	if err != nil {
 		return err
 	}
@@ -134,13 +136,18 @@ func (m *Member) coordinate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.listen(addr, port)
+	return m.listen(addr, ports)
 }
 
-// listen opens this launcher's port and its list of members.
-func (m *Member) listen(addr netip.Addr, port int) (err error) {
-	if m.port, err = listen(addr, port, func(c net.Conn) { m.wg.Go(func() { m.answer(c) }) }); err != nil {
-		return fmt.Errorf("listen for other launchers on %s: %w", net.JoinHostPort(addr.String(), strconv.Itoa(port)), err)
+// listen opens this launcher's port, the first of ports that is free, and its list
+// of members.
+func (m *Member) listen(addr netip.Addr, ports []int) (err error) {
+	m.port, err = listen(addr, ports, func(c net.Conn) { m.wg.Go(func() { m.answer(c) }) })
+	switch {
+	case err != nil && len(ports) > 1:
+		return fmt.Errorf("listen for other launchers on %s: no port of %s is free: %w", addr, few(ports), err)
+	case err != nil:
+		return fmt.Errorf("listen for other launchers on %s: %w", net.JoinHostPort(addr.String(), strconv.Itoa(ports[0])), err)
 	}
 	if m.list, err = memberlist.Create(m.configure()); err != nil {
 		return errors.Join(fmt.Errorf("list of launchers: %w", err), m.port.Shutdown())

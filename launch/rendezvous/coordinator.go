@@ -85,7 +85,7 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 	case m.Kind == KindRegister && m.Node != nil && m.Command != nil:
 		c.register(from, *m.Node, *m.Command, m.Epoch)
 	case m.Kind == KindStop && m.Epoch <= c.epoch && (c.index(from) >= 0 || c.earlier[from]):
-		c.stopAll(m.Text, m.Code) // of this epoch, or sent as the last one ended
+		c.stopAll(m.Text, m.Code, m.Grace) // of this epoch, or sent as the last one ended
 	case m.Epoch != c.epoch || c.index(from) < 0 || c.phase == over:
 		// another epoch, a stranger, or too late
 	case m.Kind == KindAck:
@@ -233,13 +233,13 @@ func (c *Coordinator) finished(from string, code int) {
 
 // stopAll passes a request to stop on to every rank. A job whose ranks do not
 // run yet ends at once.
-func (c *Coordinator) stopAll(signal string, number int) {
+func (c *Coordinator) stopAll(signal string, number int, grace time.Duration) {
 	if c.stop != "" || c.phase == over {
 		return
 	}
 	c.stop = signal
 	if c.phase == running {
-		c.sendAll(Message{Kind: KindStop, Text: signal, Code: number})
+		c.sendAll(Message{Kind: KindStop, Text: signal, Code: number, Grace: grace})
 		return
 	}
 	c.abort(&Cause{Kind: CauseStopped, Rank: -1, Node: -1, Signal: signal, SignalNumber: number, Text: "stopped by " + signal + " before the ranks were started"})

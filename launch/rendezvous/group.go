@@ -31,6 +31,7 @@ type Group struct {
 	hosts []string
 	nodes []int // of each rank
 	addr  string
+	ports Ports
 	job   string
 	key   []byte
 	grows bool             // the group may be formed again with fewer or more nodes
@@ -83,9 +84,12 @@ func (g *Group) Hosts() []string { return slices.Clone(g.hosts) }
 func (g *Group) Nodes() []int { return slices.Clone(g.nodes) }
 
 // Addr is the IP address, IPv4 or IPv6, at which the ranks of other nodes reach
-// this one: the address by which this node reaches node 0. With one node it is
-// that of the loopback.
+// this one: on the network that the user chose for data, or by which this node
+// reaches node 0. With one node it is that of the loopback.
 func (g *Group) Addr() string { return g.addr }
+
+// Ports are those that this rank may listen on at Addr.
+func (g *Group) Ports() Ports { return g.ports }
 
 // Job is the name of this group, the same on all ranks and different from that
 // of every other group, also of this job's other epochs. It holds letters,

@@ -121,7 +121,7 @@ func (g *Group) greet() error {
 	if g.w.Node >= len(m.Nodes) {
 		return fmt.Errorf("GROUP_RANK=%d contradicts the launcher, which has %d nodes", g.w.Node, len(m.Nodes))
 	}
-	g.job, g.key, g.addr, g.grows = m.Job, m.Key, m.Nodes[g.w.Node].Addr, m.Restart
+	g.job, g.key, g.addr, g.ports, g.grows = m.Job, m.Key, m.Nodes[g.w.Node].Addr, m.Ports, m.Restart
 	for i, n := range m.Nodes {
 		for range n.Nproc {
 			g.hosts, g.nodes = append(g.hosts, n.HostID), append(g.nodes, i)

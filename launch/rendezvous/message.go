@@ -1,5 +1,7 @@
 package rendezvous
 
+import "time"
+
 // Kind is what a Message says.
 type Kind string
 
@@ -16,7 +18,7 @@ const (
 	KindGathered Kind = "gathered" // coordinator → nodes → ranks: Seq, Name, Blobs
 	KindFail     Kind = "fail"     // rank → node → coordinator: Cause
 	KindAbort    Kind = "abort"    // coordinator → nodes → ranks: Cause, Restart
-	KindStop     Kind = "stop"     // any → coordinator → nodes → ranks: Text is the signal's name, Code its number
+	KindStop     Kind = "stop"     // any → coordinator → nodes → ranks: Text is the signal's name, Code its number, Grace
 	KindDone     Kind = "done"     // node → coordinator: Code
 	KindEnd      Kind = "end"      // coordinator → nodes: Code
 	KindVitals   Kind = "vitals"   // node → coordinator: Vitals; may be lost
@@ -24,7 +26,7 @@ const (
 	KindFlown    Kind = "flown"    // node → coordinator, and back to who asked: Flown
 	KindRecords  Kind = "records"  // rank → node: Text is a folder
 	KindHello    Kind = "hello"    // rank → node: Text is the group, Code the pid
-	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key
+	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key, Ports
 	KindBye      Kind = "bye"      // rank → node: it needs the group no more
 )
 
@@ -38,22 +40,24 @@ const (
 // Message is what nodes, coordinator and ranks send each other. Which fields
 // are used is said at each Kind.
 type Message struct {
-	Kind    Kind       `json:"kind"`
-	Epoch   int        `json:"epoch"`
-	Node    *NodeInfo  `json:"node,omitempty"`
-	Command *Command   `json:"command,omitempty"`
-	Nodes   []NodeInfo `json:"nodes,omitempty"`
-	Job     string     `json:"job,omitempty"`
-	Key     []byte     `json:"key,omitempty"`
-	Seq     uint64     `json:"seq,omitempty"`
-	Name    string     `json:"name,omitempty"`
-	Blobs   [][]byte   `json:"-"` // see Encode
-	Cause   *Cause     `json:"cause,omitempty"`
-	Text    string     `json:"text,omitempty"`
-	Code    int        `json:"code,omitempty"`
-	Restart bool       `json:"restart,omitempty"`
-	Vitals  []Vital    `json:"vitals,omitempty"`
-	Flown   []Flown    `json:"flown,omitempty"`
+	Kind    Kind          `json:"kind"`
+	Epoch   int           `json:"epoch"`
+	Node    *NodeInfo     `json:"node,omitempty"`
+	Command *Command      `json:"command,omitempty"`
+	Nodes   []NodeInfo    `json:"nodes,omitempty"`
+	Job     string        `json:"job,omitempty"`
+	Key     []byte        `json:"key,omitempty"`
+	Seq     uint64        `json:"seq,omitempty"`
+	Name    string        `json:"name,omitempty"`
+	Blobs   [][]byte      `json:"-"` // see Encode
+	Cause   *Cause        `json:"cause,omitempty"`
+	Text    string        `json:"text,omitempty"`
+	Code    int           `json:"code,omitempty"`
+	Restart bool          `json:"restart,omitempty"`
+	Vitals  []Vital       `json:"vitals,omitempty"`
+	Flown   []Flown       `json:"flown,omitempty"`
+	Grace   time.Duration `json:"grace,omitempty"` // beyond which who is asked to stop is killed, if longer than configured
+	Ports   Ports         `json:"ports,omitzero"`
 }
 
 // NodeInfo describes one launcher.

@@ -15,6 +15,8 @@ type NodeConfig struct {
 	Key  []byte // the job's key; ranks get one derived from it and the epoch
 	Join string // where the coordinator is looked for; only for messages
 
+	Ports Ports // that ranks may listen on
+
 	Again      time.Duration // between registrations until the job is committed
 	JoinWait   time.Duration // how long to wait for the commit
 	AnswerWait time.Duration // how long the coordinator may take to decide on a failure
@@ -71,6 +73,7 @@ type Node struct {
 	records string // folder of what is written of the job; "" if no rank has named one
 	stop    string // signal of the request to stop, once there is one
 	stopNum int
+	grace   time.Duration // that ranks have been given to stop
 	out     []Effect
 }
 
@@ -137,7 +140,7 @@ func (n *Node) Receive(m Message) []Effect {
 	case m.Kind == KindAbort && (n.phase == working || n.phase == assigned):
 		n.end(m.Cause, m.Restart)
 	case m.Kind == KindStop && n.phase == working:
-		n.askToStop(m.Text, m.Code)
+		n.askToStop(m.Text, m.Code, m.Grace)
 	case m.Kind == KindRegroup && n.phase == working && !n.regroup && n.stop == "":
 		n.regroup = true
 		n.toAlive(Message{Kind: KindStop, Text: m.Text}, int(syscall.SIGTERM))
@@ -175,7 +178,7 @@ func (n *Node) Expired(t Timer) []Effect {
 			late = append(late, fmt.Sprint(n.rankOf(l)))
 		}
 		c := &Cause{Kind: CauseStopped, Rank: -1, Node: n.self, Signal: n.stop, SignalNumber: n.stopNum,
-			Text: fmt.Sprintf("killed: still running %v after %s: rank %s", n.cfg.Grace, n.stop, strings.Join(late, ", "))}
+			Text: fmt.Sprintf("killed: still running %v after %s: rank %s", shown(n.grace), n.stop, strings.Join(late, ", "))}
 		n.send(Message{Kind: KindFail, Cause: c})
 		n.end(c, false)
 		n.kill()

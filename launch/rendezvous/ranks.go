@@ -70,7 +70,7 @@ func (n *Node) hello(local int, m Message) {
 	r.joined = true
 	mac := hmac.New(sha256.New, n.cfg.Key)
 	mac.Write([]byte(n.job))
-	n.tell(local, Message{Kind: KindWelcome, Nodes: n.nodes, Job: n.job, Key: mac.Sum(nil), Restart: n.elastic()})
+	n.tell(local, Message{Kind: KindWelcome, Nodes: n.nodes, Job: n.job, Key: mac.Sum(nil), Ports: n.cfg.Ports, Restart: n.elastic()})
 	if n.stop != "" || n.regroup {
 		n.tell(local, Message{Kind: KindStop, Text: n.stop, Code: n.stopNum})
 	}

@@ -21,6 +21,7 @@ import (
 
 // Config describes one launcher's part of a job.
 type Config struct {
+	Name    string   // of this program, in front of what it says
 	Program string   // path of the program each rank runs
 	Args    []string // its arguments, without its name
 	Environ []string // environment of the ranks, to which theirs is added
@@ -33,6 +34,10 @@ type Config struct {
 	MaxRestarts int
 	ErrorFile   string // the launcher's own, see ErrorFileVar; "" for none
 
+	// Local is the number of the first rank among all of this host, and Locals how
+	// many those are, where other launchers have started some; else both are 0.
+	Local, Locals int
+
 	Output  Output
 	Stdout  *outlet.Writer
 	Stderr  *outlet.Writer
@@ -42,6 +47,7 @@ type Config struct {
 	Resized <-chan os.Signal // says that Columns has changed
 
 	Signals <-chan os.Signal // the first asks all ranks to stop, the second kills them
+	Ending  <-chan Ending    // says that the job's time is about to end: all ranks are asked to stop; on node 0
 	Flight  <-chan os.Signal // asks what all ranks did last
 	Log     *slog.Logger
 }
@@ -117,6 +123,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a.memory.refresh(time.Now())
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
 	a.console.color = cfg.Color
+	a.console.name = cfg.Name
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
 	if cfg.Transport != nil {
@@ -188,6 +195,8 @@ func (a *agent) loop(ctx context.Context) error {
 			a.memory.refresh(now)
 			a.watchRanks(now)
 			a.watchNodes(now)
+		case e := <-a.cfg.Ending:
+			a.ending(e)
 		case <-a.cfg.Flight:
 			a.apply(a.node.Flight())
 		case <-a.cfg.Resized:
@@ -312,12 +321,12 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	for local := range n {
 		w := env.Worker{
 			Rank: rendezvous.Base(e.Nodes, e.Self) + local, Size: rendezvous.Size(e.Nodes),
-			LocalRank: local, LocalSize: n, Node: e.Self,
+			LocalRank: a.cfg.Local + local, LocalSize: max(n, a.cfg.Locals), Node: e.Self,
 			MasterAddr: e.Nodes[0].Addr, MasterPort: e.Nodes[0].Port,
 			RunID: a.cfg.RunID, Restart: e.Epoch, MaxRestarts: a.cfg.MaxRestarts, Group: e.Job,
 			Terminal: a.cfg.TTY && a.cfg.Output.toConsole(local, stderr),
 		}
-		p, err := a.startOne(w)
+		p, err := a.startOne(w, local)
 		if err != nil {
 			a.apply(a.node.StartFailed(local, err))
 			continue
@@ -326,17 +335,17 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	}
 }
 
-func (a *agent) startOne(w env.Worker) (*process, error) {
+func (a *agent) startOne(w env.Worker, local int) (*process, error) {
 	cmd := exec.Command(a.cfg.Program, a.cfg.Args...)
 	cmd.Env = a.environ(w)
 	var log *logFile
-	if o := a.cfg.Output; o.toFile(w.LocalRank, stdout) || o.toFile(w.LocalRank, stderr) {
+	if o := a.cfg.Output; o.toFile(local, stdout) || o.toFile(local, stderr) {
 		var err error
 		if log, err = openLog(o.Dir, w.Rank); err != nil {
 			return nil, err
 		}
 	}
-	p, err := launch(a.spawner, cmd, w, w.LocalRank, a.columns(w.Rank))
+	p, err := launch(a.spawner, cmd, w, local, a.columns(w.Rank))
 	if err != nil {
 		if log != nil {
 			err = errors.Join(err, log.f.Close())
@@ -344,7 +353,7 @@ func (a *agent) startOne(w env.Worker) (*process, error) {
 		return nil, err
 	}
 	p.rank, p.log = w.Rank, log
-	a.procs[w.LocalRank] = p
+	a.procs[local] = p
 	if err := a.guard.add(cmd.Process.Pid); err != nil {
 		a.cfg.Log.Warn("orphans may survive a SIGKILL of the launcher", "error", err)
 	}

@@ -22,6 +22,7 @@ const (
 // methods may be called from any goroutine; none but line and flush waits for
 // whoever reads the output.
 type console struct {
+	name    string // of this program, in front of its own lines
 	mu      sync.Mutex
 	out     [2]*outlet.Writer
 	tty     bool
@@ -137,7 +138,7 @@ func (c *console) emit(all bool) {
 			if c.said.add(e) {
 				continue
 			}
-			text := c.paint(e.ranks, prefix(e.ranks))
+			text := c.paint(e.ranks, c.prefix(e.ranks))
 			if e.text != "" {
 				text += " " + e.text
 			}
@@ -148,6 +149,14 @@ func (c *console) emit(all bool) {
 	if at, ok := c.fold.next(); ok {
 		c.timer.Reset(time.Until(at))
 	}
+}
+
+// prefix is what stands before a line of ranks, or of the launcher.
+func (c *console) prefix(ranks []int) string {
+	if ranks[0] == launcher {
+		return c.name + ":"
+	}
+	return prefix(ranks)
 }
 
 func (c *console) erase() {

@@ -130,11 +130,8 @@ func (f *fold) next() (at time.Time, ok bool) {
 	return f.queue[0].deadline, true
 }
 
-// prefix is "[0]", "[0-3]" or "[0,2-3]"; for the launcher it is its name.
+// prefix is "[0]", "[0-3]" or "[0,2-3]".
 func prefix(ranks []int) string {
-	if ranks[0] == launcher {
-		return "ddplaunch:"
-	}
 	return "[" + rankList(ranks) + "]"
 }
 

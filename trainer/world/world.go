@@ -58,7 +58,7 @@ func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
 		return nil
 	}
 	comm, err := host.New(ctx, host.Config{
-		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), Launchers: w.Nodes(), ListenIP: w.Addr(), Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
+		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), Launchers: w.Nodes(), ListenIP: w.Addr(), FirstPort: w.Ports().First, LastPort: w.Ports().Last, Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
 		Progress: w.began,
 		Ended:    func(seq uint64, err error) { w.Ended(seq, err != nil) },
 		Heard:    w.Heard,

@@ -1,0 +1,147 @@
+package plan
+
+// Launch is what a device can do at once: chains of steps (see Chains), beside each
+// other, since none depends on another.
+type Launch struct {
+	Chains [][]int // the steps of each, in order
+	Deps   []int   // earlier launches that must be complete before it begins; none follows from others
+}
+
+// Together says which steps share a launch.
+type Together struct {
+	// Chain is how many points a fused step has at most to be done after others by
+	// one block of threads.
+	Chain int
+	// Batch is how many points a fused step has at most to be done beside others:
+	// larger ones fill the device alone.
+	Batch int
+	// Most is how many steps a launch has at most, if it has more than one chain;
+	// 0 is any number.
+	Most int
+}
+
+// Launches are the steps of an allocated plan in launches, in an order that Deps
+// allows and that suits one stream: what fills the device alone begins as soon as it
+// can; the small rest is kept until nothing else can begin, and then all that can is
+// one launch. So an optimiser's steps for many small weights, or a statistic of many
+// layers, are one launch instead of one each; the price is that some begin later than
+// they could. A Wait comes when nothing but Waits can begin.
+func (p *Plan) Launches(o Together) []Launch {
+	chains, deps := p.Chains(o.Chain)
+	l := &launching{p: p, o: o, chains: chains, missing: make([]int, len(chains)), users: make([][]int, len(chains)), of: make([]int, len(chains))}
+	for c, list := range deps {
+		l.missing[c] = len(list)
+		for _, d := range list {
+			l.users[d] = append(l.users[d], c)
+		}
+	}
+	for c := range chains {
+		if l.missing[c] == 0 {
+			l.ready(c)
+		}
+	}
+	l.run()
+	return l.finish(deps)
+}
+
+// launching is launches under construction.
+type launching struct {
+	p       *Plan
+	o       Together
+	chains  [][]int
+	missing []int   // by chain: how many that it depends on are in no launch yet
+	users   [][]int // by chain: those that depend on it
+	of      []int   // by chain: its launch
+	made    [][]int // launches, of chains
+
+	alone, small, waits []int // ready chains, first come first served
+}
+
+// ready queues a chain that can begin.
+func (l *launching) ready(c int) {
+	_, wait := l.p.Steps[l.chains[c][0]].Op.(Wait)
+	switch {
+	case wait:
+		l.waits = append(l.waits, c)
+	case l.fits(c):
+		l.small = append(l.small, c)
+	default:
+		l.alone = append(l.alone, c)
+	}
+}
+
+// fits says whether a chain may be beside others.
+func (l *launching) fits(c int) bool {
+	for _, i := range l.chains[c] {
+		if !l.p.short(i, l.o.Batch) {
+			return false
+		}
+	}
+	return true
+}
+
+// run puts all chains into launches.
+func (l *launching) run() {
+	for {
+		switch {
+		case len(l.alone) > 0:
+			c := l.alone[0]
+			l.alone = l.alone[1:]
+			l.launch(c)
+		case len(l.small) > 0:
+			n := l.beside()
+			batch := l.small[:n]
+			l.small = l.small[n:]
+			l.launch(batch...)
+		case len(l.waits) > 0:
+			c := l.waits[0]
+			l.waits = l.waits[1:]
+			l.launch(c)
+		default:
+			return
+		}
+	}
+}
+
+// beside is how many of the small chains, at least one, fit a launch.
+func (l *launching) beside() int {
+	steps := 0
+	for n, c := range l.small {
+		steps += len(l.chains[c])
+		if n > 0 && l.o.Most > 0 && steps > l.o.Most {
+			return n
+		}
+	}
+	return len(l.small)
+}
+
+// launch makes a launch of chains.
+func (l *launching) launch(chains ...int) {
+	for _, c := range chains {
+		l.of[c] = len(l.made)
+	}
+	l.made = append(l.made, chains)
+	for _, c := range chains {
+		for _, u := range l.users[c] {
+			if l.missing[u]--; l.missing[u] == 0 {
+				l.ready(u)
+			}
+		}
+	}
+}
+
+// finish is the launches, with what each depends on; deps is that of chains.
+func (l *launching) finish(deps [][]int) []Launch {
+	launches, above := make([]Launch, len(l.made)), make([]set, len(l.made))
+	for n, chains := range l.made {
+		var found []int
+		for _, c := range chains {
+			launches[n].Chains = append(launches[n].Chains, l.chains[c])
+			for _, d := range deps[c] {
+				found = append(found, l.of[d])
+			}
+		}
+		launches[n].Deps, above[n] = direct(found, above, n)
+	}
+	return launches
+}

@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/graph"
+)
+
+// TestLaunches runs launches in random orders that their dependencies allow, the
+// chains of each in any order: no bit changes. Every step is in one launch, those
+// beside others are short, and there are no more of them than asked for.
+func TestLaunches(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	fewer, free := 0, 0
+	check := func(name string, g *graph.Graph, o Options, with Together) {
+		o.Name = name
+		p := New(g, o)
+		p.Allocate()
+		chains, _ := p.Chains(with.Chain)
+		launches := p.Launches(with)
+		world := max(1, o.World)
+		want := inOrderOf(t, p, world, upTo(len(p.Steps)))
+		var all []int
+		deps := make([][]int, len(launches))
+		for n, l := range launches {
+			deps[n] = l.Deps
+			steps := slices.Concat(l.Chains...)
+			all = append(all, steps...)
+			if len(l.Chains) > 1 && (with.Most > 0 && len(steps) > with.Most || slices.ContainsFunc(steps, func(i int) bool { return !p.short(i, with.Batch) })) {
+				t.Fatalf("%s: launch %d has the chains %v, want %+v", name, n, l.Chains, with)
+			}
+			if slices.ContainsFunc(l.Deps, func(d int) bool { return d >= n }) {
+				t.Fatalf("%s: launch %d depends on %v", name, n, l.Deps)
+			}
+		}
+		if slices.Sort(all); !slices.Equal(all, upTo(len(p.Steps))) {
+			t.Fatalf("%s: the launches have the steps %v of %d", name, all, len(p.Steps))
+		}
+		if len(launches) < len(chains) {
+			fewer++
+		}
+		for range 3 {
+			var order []int
+			turns := shuffled(r, deps)
+			if !slices.IsSorted(turns) {
+				free++
+			}
+			for _, n := range turns {
+				for _, c := range r.Perm(len(launches[n].Chains)) {
+					order = append(order, launches[n].Chains[c]...)
+				}
+			}
+			if !same(inOrderOf(t, p, world, order), want) {
+				t.Fatalf("%s: in the order %v the results differ", name, order)
+			}
+		}
+	}
+	for seed := range uint64(60) {
+		g, err := random(rand.New(rand.NewPCG(seed, 12)), 10+int(seed)%40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		points := 50 * int(1+seed%3)
+		check(fmt.Sprint("random ", seed), g, Options{World: 1 + int(seed%2), Apart: int(seed%3) * 200}, Together{Chain: points, Batch: points * int(seed%4), Most: int(seed % 5)})
+	}
+	check("step", step(t), Options{World: 2}, Together{Chain: 1 << 10, Batch: 1 << 12})
+	if fewer < 20 || free < 50 {
+		t.Errorf("%d programs have fewer launches than chains, and %d other orders were tried: want more", fewer, free)
+	}
+}
+
+// TestLaunchesBatch: the steps of an optimiser for weights of their own are one
+// launch, and what fills the device does not wait for it.
+func TestLaunchesBatch(t *testing.T) {
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, 64, 64))
+	for k := range 5 {
+		w := b.Input(fmt.Sprint("w", k), graph.T(graph.F32, 3, 1+k))
+		b.Output(fmt.Sprint("stepped", k), b.Mul(w, w))
+	}
+	b.Output("y", b.Exp(b.MatMul(x, x, false, false)))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{Name: "batch", Apart: 1 << 10})
+	p.Allocate()
+	launches := p.Launches(Together{Chain: 16, Batch: 100})
+	if len(launches) != 4+5 || len(launches[3].Chains) != 5 {
+		t.Errorf("got %v, want the product, its exponential, its copy, five steps in one, and five copies\n%s", launches, dump(t, p))
+	}
+}
+
+// TestWaitsComeLast: what does not need a collective is launched before its Wait.
+func TestWaitsComeLast(t *testing.T) {
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, 64, 64))
+	b.Output("sum", b.Exp(b.AllReduce(collective.Sum, "x", x)[0]))
+	b.Output("y", b.Exp(b.MatMul(x, x, false, false)))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{Name: "waits", World: 2})
+	p.Allocate()
+	launches := p.Launches(Together{})
+	for n, l := range launches {
+		if p.Steps[l.Chains[0][0]].Kind() == KindWait && n != len(launches)-3 {
+			t.Errorf("the Wait is launch %d of %d, want it last but for what needs it\n%s", n, len(launches), dump(t, p))
+		}
+	}
+}
