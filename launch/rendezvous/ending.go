@@ -55,11 +55,12 @@ func (n *Node) Alone() []Effect {
 // end begins to end the epoch: ranks are told why, and killed if they do not
 // go by themselves.
 func (n *Node) end(c *Cause, restart bool) {
-	if n.phase == working && tellsMuch(c) {
-		n.emit(TakeFlight{n.epoch})
-	}
+	explain := n.phase == working && tellsMuch(c)
 	n.phase, n.cause, n.restart = aborting, c, restart && n.stops == 0
 	n.toAlive(Message{Kind: KindAbort, Cause: c}, int(syscall.SIGTERM))
+	if explain { // the ranks need longer to hear of it
+		n.emit(TakeFlight{n.epoch})
+	}
 	if l := c.Rank - Base(n.nodes, n.self); c.Kind == CauseStuck && c.Signal != "" && l >= 0 && l < len(n.ranks) && n.ranks[l].alive {
 		n.emit(Signal{[]int{l}, int(syscall.SIGKILL)}) // it hears nothing
 	}
