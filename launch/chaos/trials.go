@@ -377,7 +377,10 @@ func fullDisk(w *workshop, r *result) (*job, error) {
 	if err := j.exec(h, append([]string{w.launcher, "-nproc", "2"}, j.program()...), nil); err != nil {
 		return j, err
 	}
-	if err := j.await("checkpoint", func() bool { out, err := h.ask("ls " + run + "/ckpt 2>/dev/null | wc -l"); return err == nil && strings.TrimSpace(out) != "0" }); err != nil {
+	if err := j.await("checkpoint", func() bool {
+		out, err := h.ask("ls " + run + "/ckpt 2>/dev/null | wc -l")
+		return err == nil && strings.TrimSpace(out) != "0"
+	}); err != nil {
 		return j, err
 	}
 	ranks, begun := j.ranks(), time.Now()
