@@ -41,6 +41,10 @@ A program without a slash is looked for beside ddplaunch, then on PATH. Long
 flags work with one dash or two, and with - or _. Ctrl-C asks the ranks to stop;
 a second Ctrl-C kills them. The exit code is that of the rank that failed first:
 128+n for signal n, 75 if all stopped cleanly before the end.
+
+SIGUSR2 to ddplaunch or a rank shows what all ranks did last, and who lags. With
+--nnodes 2:4 the job goes on without nodes that are lost, from its checkpoint,
+and takes in nodes that come later; if node 0 is lost, it ends with 75.
 `,
 	Groups: []cliflag.Group{
 		{Title: "Ranks", Flags: []string{"nproc-per-node", "max-restarts", "stuck-after", "grace", "stop-before", "signals-to-handle"}},
