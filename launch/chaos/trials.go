@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -73,7 +74,7 @@ var trials = []trial{
 	{"reader", "nobody reads node 0's output, then kill -9 of a rank", false, reader},
 	{"flood", "a stranger's connections and packets, for 3 s", false, strangers},
 	{"busy", "64 busy loops for 5 s", true, busy},
-	{"starts", "a start to the third step, with 30 busy loops", true, busyStart},
+	{"starts", "a start to the third step, at a load of 30", true, busyStart},
 }
 
 // list is the trials, for --help.
@@ -588,7 +589,12 @@ func busy(w *workshop, r *result) (*job, error) {
 }
 
 func busyStart(w *workshop, r *result) (*job, error) {
-	calm := spin(30)
+	const full = 30
+	now, err := strconv.ParseFloat(load(), 64)
+	if err != nil {
+		return nil, err
+	}
+	calm := spin(max(0, full-int(now)))
 	defer calm()
 	begun := time.Now()
 	j, err := w.start()

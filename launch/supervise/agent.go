@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -68,6 +69,9 @@ type Transport interface {
 	Close() error
 }
 
+// leastThreads is how many threads of a launcher may run at once.
+const leastThreads = 4
+
 // agent is the running launcher. Only the goroutine of Run touches it, except
 // where said.
 type agent struct {
@@ -107,6 +111,9 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	}
 	if err := adopt(); err != nil {
 		return 1, err
+	}
+	if runtime.GOMAXPROCS(0) < leastThreads {
+		runtime.GOMAXPROCS(leastThreads) // one may stand still, see undisturbed
 	}
 	a.spawner = newSpawner()
 	defer a.spawner.Close()
