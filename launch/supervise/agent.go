@@ -43,6 +43,7 @@ type Config struct {
 	Stdout  *outlet.Writer
 	Stderr  *outlet.Writer
 	TTY     bool             // Stdout and Stderr are a terminal
+	Gather  bool             // with several nodes, node 0 shows the ranks' lines of all
 	Color   bool             // the terminal shows colours
 	Columns func() int       // measures the terminal, 0 if its width is not known; nil if there is none
 	Resized <-chan os.Signal // says that Columns has changed
@@ -85,8 +86,11 @@ type agent struct {
 	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
-	size  int    // ranks of the current epoch, of all nodes
-	signs *signs // of life, of other nodes
+	size   int                   // ranks of the current epoch, of all nodes
+	nodes  []rendezvous.NodeInfo // of the current epoch
+	quiet  map[string]bool       // launchers that have no more lines
+	orphan bool                  // no other launcher is reached
+	signs  *signs                // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
 	quit   chan struct{} // closed when Run takes no more events
@@ -105,7 +109,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if cfg.Coordinator != nil {
 		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
 	}
-	a.signs = &signs{}
+	a.signs, a.quiet = &signs{}, map[string]bool{}
 	if cfg.Transport != nil {
 		cfg.Transport.Vouch(a.signs.lately)
 	}
@@ -131,15 +135,22 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
 	a.console.color = cfg.Color
 	a.console.name = cfg.Name
+	if cfg.gathers() && a.coord == nil {
+		a.console.forward = &forwarder{send: func(m rendezvous.Message) { cfg.Transport.Send("", m) }}
+	}
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
+	if cfg.gathers() {
+		err = errors.Join(err, a.release())
+		a.gatherRest()
+	}
 	if cfg.Transport != nil {
 		err = errors.Join(err, cfg.Transport.Close())
 	}
 	close(a.quit)
 	err = errors.Join(err, a.release())
 	a.wg.Wait()
-	if c := a.finish.Cause; c != nil {
+	if c := a.finish.Cause; c != nil && !a.saidByNode0(c) {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
 	err = errors.Join(err, a.keepError(a.finish.Cause))
@@ -226,6 +237,9 @@ func (a *agent) deliverRest() {
 }
 
 func (a *agent) inbound(in rendezvous.Inbound) {
+	if a.cfg.gathers() && a.heardLines(in) {
+		return
+	}
 	switch {
 	case in.Alone:
 		if a.coord != nil {
@@ -322,7 +336,10 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
 	a.signs.begin(e.Nodes)
-	a.size = rendezvous.Size(e.Nodes)
+	a.size, a.nodes = rendezvous.Size(e.Nodes), e.Nodes
+	if a.cfg.gathers() && a.coord != nil {
+		a.console.expect(a.size)
+	}
 	n := e.Nodes[e.Self].Nproc
 	a.procs = make([]*process, n)
 	for local := range n {
