@@ -17,9 +17,10 @@ const (
 // Sync returns the means over world ranks of grads, which must be the same
 // list on every rank. Gradients are put into buckets from last to first, the
 // order in which a backward pass makes them, and each bucket travels as one
-// all-reduce labelled "name/bucket i". All gradients have one element type.
+// all-reduce labelled "name/bucket i". All gradients have one element type. After an
+// error of b it returns grads.
 func Sync(b *graph.Builder, world int, name string, grads []graph.ID) []graph.ID {
-	if world == 1 {
+	if world == 1 || b.Err() != nil {
 		return grads
 	}
 	means := make([]graph.ID, len(grads))

@@ -32,6 +32,7 @@ const (
 	Negative   Purpose = 14 // Gibbs sweeps inside a training step (CD, PCD); sample = chain, which is a slot of the global batch
 	Contrast   Purpose = 15 // noise samples of noise-contrastive estimation
 	Generated  Purpose = 16 // generated data sets of vectors; step = part (train, …), sample = index in the part
+	Refine     Purpose = 17 // Langevin steps of particles inside a training step; sub = set and step
 )
 
 // Name names a stream of draws. Step and Sample take 32 bits each; Sub

@@ -88,6 +88,22 @@ type ScoreLosses interface {
 	ScoreLosses() bool
 }
 
+// Grouped is a Config or a Model whose losses compare samples: those of Group
+// consecutive slots of the global batch, the first of them a multiple of Group, are
+// seen together, so every rank's share of a batch is a multiple of it.
+type Grouped interface {
+	Group() int
+}
+
+// GroupOf is how many samples a Config or a Model sees together; 1 where it does not
+// say.
+func GroupOf(x any) int {
+	if g, ok := x.(Grouped); ok {
+		return g.Group()
+	}
+	return 1
+}
+
 // Misfit says which sizes a model takes, where data have others.
 type Misfit struct {
 	What    string // what takes them: "--net conv32"

@@ -10,6 +10,7 @@ import (
 	"ebtrain/trainer/method/cd"
 	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
+	"ebtrain/trainer/method/vages"
 )
 
 // methods is the list of training methods, one line each. The first is the
@@ -20,6 +21,7 @@ var methods = []algo.Method{
 	sm.Method(),
 	cd.Method(),
 	nce.Method(),
+	vages.Method(),
 }
 
 // Methods are the training methods.

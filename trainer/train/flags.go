@@ -176,7 +176,8 @@ func (o *options) checkScores() error {
 }
 
 // fixBits cuts the batch into virtual shards for --deterministic: as many as the
-// largest power of two that divides it, but at most maxShards.
+// largest power of two that divides it and leaves together what the method sees
+// together, but at most maxShards.
 func (o *options) fixBits() error {
 	if !o.fixedBits {
 		return nil
@@ -186,7 +187,7 @@ func (o *options) fixBits() error {
 	}
 	o.threads = 1
 	o.settings.Shards = 1
-	for n := 2; n <= maxShards && o.settings.Batch%n == 0; n *= 2 {
+	for n := 2; n <= maxShards && o.settings.Batch%(n*algo.GroupOf(o.model)) == 0; n *= 2 {
 		o.settings.Shards = n
 	}
 	return nil

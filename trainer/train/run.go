@@ -158,10 +158,12 @@ func (o *options) parts() int {
 
 // checkShare reports a batch that the ranks cannot share.
 func checkShare(o *options, ranks int) error {
-	batch, shards := o.settings.Batch, o.settings.Shards
+	batch, shards, group := o.settings.Batch, o.settings.Shards, algo.GroupOf(o.model)
 	switch {
 	case batch%ranks != 0:
 		return cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", batch, ranks, ranks)
+	case batch/ranks%group != 0:
+		return cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s compares samples in groups of %d: want a multiple of %d", batch, ranks, batch/ranks, o.settings.Algo, group, ranks*group)
 	case shards > 0 && shards%ranks != 0:
 		return cliflag.Usage("--deterministic cuts --batch %d into %d virtual shards, which %d ranks cannot share: want a number of ranks that divides %d, or a batch that %d divides", batch, shards, ranks, shards, maxShards)
 	}

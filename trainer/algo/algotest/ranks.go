@@ -105,13 +105,13 @@ func (r rig) stops() error {
 func (r rig) repeats() error {
 	var before []byte
 	for range 2 {
-		g, specs, err := r.model.Step(1, batch)
+		g, specs, err := r.model.Step(1, r.batch())
 		if err != nil {
 			return err
 		}
 		digest := g.Digest()
 		bits := digest[:]
-		if err := r.onCPU(g, specs, nil, place{0, 1, batch}, func(_ string, x []byte) { bits = append(bits, x...) }); err != nil {
+		if err := r.onCPU(g, specs, nil, place{0, 1, r.batch()}, func(_ string, x []byte) { bits = append(bits, x...) }); err != nil {
 			return err
 		}
 		if before == nil {

@@ -19,10 +19,9 @@ import (
 
 const (
 	seed   = 7
-	shards = 8      // virtual ones
-	batch  = shards // over all ranks, in float32
-	few    = 4      // in float64, which is slow
-	nobody = -1     // no rank
+	shards = 8  // virtual ones
+	few    = 4  // groups of samples over all ranks in float64, which is slow
+	nobody = -1 // no rank
 )
 
 // rig takes steps of a model.
@@ -31,6 +30,11 @@ type rig struct {
 	model algo.Model
 	asks  int // the rank that asks to stop, or nobody
 }
+
+// batch is the samples of a step over all ranks, in float32: of each virtual shard
+// what the model sees together. fewer is that in float64.
+func (r rig) batch() int { return shards * algo.GroupOf(r.model) }
+func (r rig) fewer() int { return few * algo.GroupOf(r.model) }
 
 func newRig(ctx context.Context, m algo.Model) rig { return rig{ctx, m, nobody} }
 
@@ -98,7 +102,7 @@ func compiled(b exec.Backend, g *graph.Graph, o exec.Options, f func(exec.Progra
 // reports, which have to be the same on all ranks.
 func (r rig) train(sets []exec.Vars, from, to int) ([][]float64, error) {
 	world := len(sets)
-	g, specs, err := r.model.Step(world, few/world)
+	g, specs, err := r.model.Step(world, r.fewer()/world)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +118,7 @@ func (r rig) train(sets []exec.Vars, from, to int) ([][]float64, error) {
 			return err
 		}
 		return compiled(ref.New(), g, exec.Options{Vars: sets[rank], Comm: comm}, func(p exec.Program) (err error) {
-			all[rank], err = r.steps(p, place{rank, world, few}, from, to)
+			all[rank], err = r.steps(p, place{rank, world, r.fewer()}, from, to)
 			return err
 		})
 	})
@@ -142,7 +146,7 @@ func newSets(world int) []exec.Vars {
 
 // replicated are the names of the variables that all ranks have alike.
 func (r rig) replicated() ([]string, error) {
-	_, specs, err := r.model.Step(1, batch)
+	_, specs, err := r.model.Step(1, r.batch())
 	var names []string
 	for _, v := range nn.Replicated(specs) {
 		names = append(names, v.Name)

@@ -39,7 +39,7 @@ func (r rig) report() error {
 		return err
 	}
 	for _, world := range []int{1, 2} {
-		g, _, err := r.model.Step(world, batch/world)
+		g, _, err := r.model.Step(world, r.batch()/world)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (r rig) own(in map[string]graph.Type, n int) error {
 // inputs: a step reads the images and whether to stop, and Feeder fills whatever
 // else it reads, as a pure function of the step that allocates nothing.
 func (r rig) inputs() error {
-	g, specs, err := r.model.Step(1, batch)
+	g, specs, err := r.model.Step(1, r.batch())
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (r rig) inputs() error {
 			return fmt.Errorf("the step does not read %s", name)
 		}
 	}
-	if err := r.own(in, batch); err != nil {
+	if err := r.own(in, r.batch()); err != nil {
 		return err
 	}
 	vars := ref.New().NewVars()

@@ -31,7 +31,7 @@ type user struct {
 
 // trained is a model after some steps.
 func (r rig) trained(b exec.Backend) (user, error) {
-	g, specs, err := r.model.Step(1, batch)
+	g, specs, err := r.model.Step(1, r.batch())
 	if err != nil {
 		return user{}, err
 	}
@@ -40,7 +40,7 @@ func (r rig) trained(b exec.Backend) (user, error) {
 		return user{}, err
 	}
 	return u, compiled(b, g, exec.Options{Vars: u.vars}, func(p exec.Program) error {
-		_, err := r.steps(p, place{0, 1, batch}, 0, 2)
+		_, err := r.steps(p, place{0, 1, r.batch()}, 0, 2)
 		return err
 	})
 }

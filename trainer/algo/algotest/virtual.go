@@ -50,11 +50,11 @@ func (r rig) virtual(world int) (map[string][]byte, error) {
 			comms[i] = c
 		}
 	}
-	g, specs, err := r.model.Step(shards, batch/shards)
+	g, specs, err := r.model.Step(shards, r.batch()/shards)
 	if err != nil {
 		return nil, err
 	}
-	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: shards, World: world, Batch: batch / shards,
+	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: shards, World: world, Batch: r.batch() / shards,
 		Split: map[string]bool{algo.InputImages: true}, Key: algo.InputKey})
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (r rig) virtual(world int) (map[string][]byte, error) {
 	all := make([]map[string][]byte, world)
 	err = ddptest.Each(world, func(rank int, _ collective.Comm) error {
 		all[rank] = map[string][]byte{}
-		err := r.onCPU(g, specs, comms[rank], place{rank, world, batch}, func(name string, x []byte) { all[rank][name] = x })
+		err := r.onCPU(g, specs, comms[rank], place{rank, world, r.batch()}, func(name string, x []byte) { all[rank][name] = x })
 		if comms[rank] == nil {
 			return err
 		}

@@ -2,20 +2,9 @@ package bism
 
 import (
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/model/score"
-)
-
-// Kind says which model is trained.
-type Kind string
-
-const (
-	// GRBM is the Gaussian restricted Boltzmann machine with a linear posterior;
-	// h are Bernoulli units [algorithms.md §2.2].
-	GRBM Kind = "grbm"
-	// EBLVM is the deep model with a convolutional posterior; h are Gaussian
-	// [algorithms.md §2.3].
-	EBLVM Kind = "eblvm"
 )
 
 // Objective is the score matching of the upper level.
@@ -27,14 +16,6 @@ const (
 	MDSM Objective = "mdsm" // denoising at a grid of noise levels
 )
 
-// Divergence is what the lower level minimises.
-type Divergence string
-
-const (
-	KL     Divergence = "kl"     // KL(q(h|v) ‖ p(h|v))
-	Fisher Divergence = "fisher" // ½E_q‖∇_h log q(h|v)/p(h|v)‖²
-)
-
 // Rule is the optimiser of the lower level.
 type Rule string
 
@@ -43,26 +24,15 @@ const (
 	SGD  Rule = "sgd" // plain descent
 )
 
-// Net are the sizes of the model. Those from Width on are the EBLVM's.
-type Net struct {
-	Kind    Kind
-	C, H, W int // of a sample
-	Hidden  int // d_h
-	Width   int // channels of the first layer
-	Depth   int // k: 6k convolutions
-	// PosteriorWidth are the channels of the posterior's first layer.
-	PosteriorWidth int
-}
-
 // Config is everything that defines the computation of a step.
 type Config struct {
-	Net       Net
+	Net       latent.Net
 	Objective Objective
 	Sigma     float64    // of DSM
 	Levels    score.Grid // of MDSM
 	Sigma0    float64    // of MDSM: the score that is matched is −ε/σ₀²
 
-	Lower       Divergence
+	Lower       latent.Divergence
 	Temperature float64 // of Gumbel-softmax samples of Bernoulli units
 	LowerSteps  int     // K
 	Unroll      int     // N
@@ -114,12 +84,4 @@ func (c Config) inner() optim.Rule {
 		return optim.Descent{}
 	}
 	return c.adam()
-}
-
-// pair is the model of a config that is valid.
-func (c Config) pair() pair {
-	if c.Net.Kind == EBLVM {
-		return newNetworks(c.Net)
-	}
-	return newUnits(c.Net, c.Temperature)
 }

@@ -1,6 +1,7 @@
 package bism
 
 import (
+	"ebtrain/trainer/model/latent"
 	"math"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // of fourth order of J(θ, φᴺ(θ)). The EBLVM's are over a shorter way: the
 // derivative of its ELU's derivative jumps, and no jump is to be on it.
 func TestHypergradientAgainstDifferences(t *testing.T) {
-	far := map[Kind]float64{GRBM: 1e-4, EBLVM: 1e-6}
+	far := map[latent.Kind]float64{latent.GRBM: 1e-4, latent.EBLVM: 1e-6}
 	all := cases(0, 1, 5)
 	for _, o := range []Objective{SSM, MDSM} {
 		all = append(all, newRig(tinyUnits(func(c *Config) { c.Objective, c.Unroll = o, 3 }), 8))

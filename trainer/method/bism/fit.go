@@ -5,20 +5,7 @@ import (
 	"ebtrain/trainer/algo"
 )
 
-// Fit takes the sizes of samples from the data. A GRBM set up for vectors takes
-// vectors of any length, and one for pictures pictures of any size; an EBLVM
-// takes square pictures that can be halved three times.
+// Fit takes the sizes of samples from the data.
 func (c *Config) Fit(s data.Schema) error {
-	presets := algo.Kinds{Vectors: "bism-board-dsm, bism-board-ssm", Pictures: "bism-frey, bism-mnist"}
-	var err error
-	if c.Net.Kind == EBLVM {
-		err = presets.FitSquare(string(EBLVM), s)
-	}
-	if err == nil {
-		err = presets.Fit(c.Net.C, c.Net.H, s)
-	}
-	if err == nil {
-		c.Net.C, c.Net.H, c.Net.W = s.C, s.H, s.W
-	}
-	return err
+	return c.Net.Fit(s, algo.Kinds{Vectors: "bism-board-dsm, bism-board-ssm", Pictures: "bism-frey, bism-mnist"})
 }

@@ -18,7 +18,7 @@ func (t trainee) Hypergradient(o algo.HyperOptions) (*graph.Graph, []nn.Variable
 	}
 	c := nn.NewContext(nn.Train, o.World)
 	c.DType = o.DType
-	newStep(c, t.cfg, t.pair, o.Batch).hypergradient(o.Inner)
+	newStep(c, t.cfg, t.Model, o.Batch).hypergradient(o.Inner)
 	g, err := c.Commit()
 	return g, c.Variables(), err
 }

@@ -1,6 +1,7 @@
 package bism
 
 import (
+	"ebtrain/trainer/model/latent"
 	"math"
 	"testing"
 
@@ -14,15 +15,15 @@ import (
 
 // closed is a GRBM whose h is replaced by its mean: the lower level is then the
 // KL divergence in closed form, but for what does not depend on φ.
-type closed struct{ units }
+type closed struct{ latent.Units }
 
-type meanOnly struct{ bernoulli }
+type meanOnly struct{ latent.Belief }
 
-func (m closed) infer(c *nn.Context, phi []graph.ID, v graph.ID) belief {
-	return meanOnly{m.units.infer(c, phi, v).(bernoulli)}
+func (m closed) Infer(c *nn.Context, phi []graph.ID, v graph.ID) latent.Belief {
+	return meanOnly{m.Units.Infer(c, phi, v)}
 }
 
-func (q meanOnly) sample(c *nn.Context, _ graph.ID) graph.ID { return q.mean(c) }
+func (q meanOnly) Sample(c *nn.Context, _ graph.ID) graph.ID { return q.Mean(c) }
 
 // oracle is the lower level of one batch as a function of φ, with θ fixed: a
 // vector of 28 numbers for 6 + 4 units.
@@ -43,7 +44,7 @@ func newOracle(t *testing.T) *oracle {
 		c.Inner, c.SameNoise, c.LowerSteps, c.Unroll = SGD, true, 0, 0
 	}), 64)
 	r.images = ddptest.Noise(2, 64*6) // of mean 0, so that G is well conditioned
-	r.pair = closed{newUnits(r.cfg.Net, r.cfg.Temperature)}
+	r.model = closed{r.model.(latent.Units)}
 	s := r.begin(1)
 	g := s.Grad(s.lower(s.phi.P, innerPlace), s.phi.P...)
 	d := vectorInput(s, "d")

@@ -1,6 +1,9 @@
 package bism
 
-import "ebtrain/ddp/graph"
+import (
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/model/latent"
+)
 
 // lower is G(θ, φ) on this rank's samples, with the draws of a place, a scalar:
 //
@@ -11,12 +14,12 @@ import "ebtrain/ddp/graph"
 func (s *step) lower(phi []graph.ID, place int) graph.ID {
 	o := s.see(place)
 	v := s.StopGrad(o.v)
-	q := s.pair.infer(s.Context, phi, v)
+	q := s.model.Infer(s.Context, phi, v)
 	h := s.hidden(q, place)
-	if s.cfg.Lower == KL {
-		return s.Neg(s.Mean(logRatio(s.Context, s.pair, s.theta.P, q, v, h)))
+	each := s.cfg.Lower.Lower(s.Context, s.model, s.theta.P, q, v, h)
+	if s.cfg.Lower == latent.KL {
+		return s.Mean(each)
 	}
-	each := pull(s.Context, s.pair, s.theta.P, q, v, h)
 	if s.cfg.Objective == MDSM {
 		each = s.Div(each, o.sigma)
 	}

@@ -1,20 +1,17 @@
 package bism
 
 import (
-	"ebtrain/data/loader"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
-	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/grbm"
-	"ebtrain/trainer/model/langevin"
-	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/optim"
 )
 
 // trainee is what all models of BiSM can do.
 type trainee struct {
-	cfg  Config
-	pair pair
+	latent.Trained
+	cfg Config
 }
 
 // machine is a trained GRBM: what it can do whatever has trained it, and what is
@@ -28,71 +25,35 @@ type machine struct {
 func (m machine) Takes() algo.Inputs { return m.trainee.Takes() }
 
 // deep is a trained EBLVM.
-type deep struct{ trainee }
+type deep struct {
+	trainee
+	latent.Sampler
+}
+
+// trainee is that of a config that fits its data and is valid.
+func (c Config) trainee() trainee {
+	return trainee{latent.Trained{Net: c.Net, Model: c.Net.Model(c.Temperature)}, c}
+}
 
 // Model is the model of a config that fits its data and is valid.
 func (c *Config) Model() algo.Model {
-	t := trainee{*c, c.pair()}
-	if c.Net.Kind == EBLVM {
-		return deep{t}
+	if c.Net.Kind == latent.EBLVM {
+		return deep{c.trainee(), latent.Sampler{Net: c.Net, Share: c.SampleShare, Denoise: c.Sigma0}}
 	}
-	n := c.Net
-	return machine{grbm.Machine{Size: t.pair.(units).size, Picture: graph.D(n.C, n.H, n.W)}, t}
-}
-
-// Takes is what the model reads: pixels in [0, 1], or vectors as they are.
-func (t trainee) Takes() algo.Inputs {
-	n := t.cfg.Net
-	return algo.Inputs{Shape: graph.D(n.C, n.H, n.W), Range: loader.Unit}
-}
-
-// annealed is the sampler, which ends with the denoising step of the scale that
-// the score was trained at.
-func (d deep) annealed() langevin.Annealed {
-	a := langevin.Published().Shortened(d.cfg.SampleShare)
-	a.Denoise = d.cfg.Sigma0
-	return a
-}
-
-// Sample draws pictures together with their latents, by annealed Langevin
-// dynamics.
-func (d deep) Sample(_ nn.Mode, n int) (chain.Plan, error) {
-	return d.cfg.Net.eblvm().SampleJoint(d.annealed(), n)
-}
-
-// SampleGiven draws pictures of p(v|h).
-func (d deep) SampleGiven(n int) (chain.Plan, error) {
-	return d.cfg.Net.eblvm().SampleGiven(d.annealed(), n)
-}
-
-// reading is a graph over n samples that trains nothing.
-func (t trainee) reading(n int) (d drawer, theta, phi []graph.ID) {
-	c := nn.NewContext(nn.Eval, 1)
-	z := t.cfg.Net
-	images := c.Input(algo.InputImages, graph.T(graph.F32, n, z.C, z.H, z.W))
-	d = drawer{Context: c, cfg: t.cfg, pair: t.pair, data: c.Reshape(images, withBatch(n, t.pair.shape()))}
-	thetas, phis := t.pair.declare(c)
-	return d, nn.IDs(thetas), nn.IDs(phis)
-}
-
-// Encode gives the means of q(h|v) at the samples as they are.
-func (t trainee) Encode(n int) (*graph.Graph, error) {
-	d, _, phi := t.reading(n)
-	d.Output(algo.OutputCode, t.pair.infer(d.Context, phi, d.data).mean(d.Context))
-	return d.Commit()
+	return machine{c.Net.Machine(), c.trainee()}
 }
 
 // drawing is a reading that draws as a step does. The noise levels of MDSM are
 // spread over the n samples, whichever they are.
 func (t trainee) drawing(n int) (d drawer, theta, phi []graph.ID) {
-	d, theta, phi = t.reading(n)
-	key := d.Input(algo.InputKey, graph.KeyType)
-	d.draw = named(d.Context, key)
+	r := t.Reading(n)
+	key := r.Input(algo.InputKey, graph.KeyType)
+	d = drawer{Context: r.Context, cfg: t.cfg, model: t.Model, data: r.V, draw: named(r.Context, key)}
 	if t.cfg.Objective == MDSM {
 		begin := d.Concat(0, d.Slice(key, 0, 0, 2, 1), d.Zeros(graph.T(graph.I64, 1)))
 		d.levels = t.cfg.Levels.Levels(d.Context, begin, n)
 	}
-	return d, theta, phi
+	return d, r.Theta, r.Phi
 }
 
 // Loss gives each sample's term of J(θ, φ), with φ as it is: nothing is unrolled.
@@ -109,7 +70,7 @@ func (t trainee) Loss(n int) (*graph.Graph, error) {
 func (t trainee) PosteriorGap(n int) (*graph.Graph, error) {
 	d, theta, phi := t.drawing(n)
 	v := d.see(upperPlace).v
-	q := t.pair.infer(d.Context, phi, v)
-	d.Output(algo.OutputGap, t.pair.gap(d.Context, theta, q, v, d.hidden(q, upperPlace)))
+	q := t.Model.Infer(d.Context, phi, v)
+	d.Output(algo.OutputGap, t.Model.Gap(d.Context, theta, q, v, d.hidden(q, upperPlace)))
 	return d.Commit()
 }

@@ -135,7 +135,7 @@ func TestGapOfNetworks(t *testing.T) {
 func TestPlans(t *testing.T) {
 	r := newRig(tinyNetworks(func(c *Config) { c.SampleShare = 0.004 }), 2)
 	d := r.cfg.Model().(deep)
-	if a := d.annealed(); a.Denoise != r.cfg.Sigma0 || len(a.Temperatures()) != 2+8+1 {
+	if a := d.Sampler; a.Denoise != r.cfg.Sigma0 || a.Share != r.cfg.SampleShare {
 		t.Errorf("the sampler is %+v", a)
 	}
 	joint, err := d.Sample(nn.Eval, 2)
@@ -189,8 +189,8 @@ func TestRates(t *testing.T) {
 
 // A hypergradient is of float32 or float64.
 func TestHypergradientTypes(t *testing.T) {
-	m := tinyUnits(func(*Config) {}).pair()
-	b := trainee{tinyUnits(func(*Config) {}), m}
+	cfg := tinyUnits(func(*Config) {})
+	b := cfg.trainee()
 	for _, d := range []graph.DType{graph.F32, graph.F64} {
 		g, specs, err := b.Hypergradient(algo.HyperOptions{World: 1, Batch: 2, DType: d})
 		if err != nil {

@@ -3,6 +3,7 @@ package bism
 import (
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/model/score"
 )
@@ -27,10 +28,10 @@ const (
 // drawer draws what both levels see.
 type drawer struct {
 	*nn.Context
-	cfg  Config
-	pair pair
-	data graph.ID // (B, shape)
-	draw draws
+	cfg   Config
+	model latent.Model
+	data  graph.ID // (B, shape)
+	draw  draws
 	// levels are the noise levels of MDSM, (B).
 	levels graph.ID
 }
@@ -66,7 +67,7 @@ func (d drawer) see(place int) seen {
 }
 
 // hidden is h ~ q(h|v) at a place of the step.
-func (d drawer) hidden(q belief, place int) graph.ID {
+func (d drawer) hidden(q latent.Belief, place int) graph.ID {
 	t := graph.T(d.DType, d.Batch(d.data), d.cfg.Net.Hidden)
-	return q.sample(d.Context, d.draw(philox.Hidden, d.place(place), q.dist(), t))
+	return q.Sample(d.Context, d.draw(philox.Hidden, d.place(place), q.Dist(), t))
 }

@@ -1,6 +1,7 @@
 package bism
 
 import (
+	"ebtrain/trainer/model/latent"
 	"testing"
 
 	"ebtrain/ddp/ddptest"
@@ -20,8 +21,8 @@ func newPlain(t *testing.T, r rig) plain {
 	s := r.begin(1)
 	v := s.Input("v", s.Type(s.data))
 	h := s.Input("h", graph.T(graph.F64, r.batch, r.cfg.Net.Hidden))
-	q := s.pair.infer(s.Context, s.phi.P, v)
-	s.Output("ratio", logRatio(s.Context, s.pair, s.theta.P, q, v, h))
+	q := s.model.Infer(s.Context, s.phi.P, v)
+	s.Output("ratio", latent.LogRatio(s.Context, s.model, s.theta.P, q, v, h))
 	g, err := s.Commit()
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func TestLossesAgainstFormulas(t *testing.T) {
 		newRig(tinyUnits(func(c *Config) { c.Objective = MDSM }), 4),
 		newRig(tinyNetworks(func(c *Config) { c.Objective = DSM }), 3),
 		newRig(tinyNetworks(func(c *Config) { c.Objective = MDSM }), 3),
-		newRig(tinyNetworks(func(c *Config) { c.Objective, c.Lower = MDSM, KL }), 3),
+		newRig(tinyNetworks(func(c *Config) { c.Objective, c.Lower = MDSM, latent.KL }), 3),
 	}
 	for _, r := range rigs {
 		t.Run(label(r.cfg)+" "+string(r.cfg.Lower), func(t *testing.T) {
@@ -83,7 +84,7 @@ func TestLossesAgainstFormulas(t *testing.T) {
 				for name, place := range map[string]int{"up.": upperPlace, "low.": innerPlace} {
 					o := s.see(place)
 					s.Output(name+"v", o.v)
-					s.Output(name+"h", s.hidden(s.pair.infer(s.Context, s.phi.P, o.v), place))
+					s.Output(name+"h", s.hidden(s.model.Infer(s.Context, s.phi.P, o.v), place))
 					if o.eps != 0 {
 						s.Output(name+"eps", o.eps)
 					}
@@ -130,7 +131,7 @@ func (p plain) upper(r rig, out ddptest.Values) (loss float64) {
 
 func (p plain) lower(r rig, out ddptest.Values) (loss float64) {
 	v, h := out["low.v"], out["low.h"]
-	if r.cfg.Lower == KL {
+	if r.cfg.Lower == latent.KL {
 		for _, x := range p.at(v, h) {
 			loss -= x
 		}

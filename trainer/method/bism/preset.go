@@ -2,6 +2,7 @@ package bism
 
 import (
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/model/score"
 )
@@ -36,7 +37,7 @@ const mnistSteps = 100_000
 func common() Config {
 	return Config{
 		Objective: DSM, Sigma: 0.3, Levels: score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, Sigma0: 0.1,
-		Lower: KL, Temperature: 0.1, LowerSteps: 5,
+		Lower: latent.KL, Temperature: 0.1, LowerSteps: 5,
 		Scheduled: optim.Scheduled{LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95},
 		Inner:     Adam, SampleShare: 1,
 	}
@@ -44,22 +45,22 @@ func common() Config {
 
 func checkerboard(o Objective) *Config {
 	c := common()
-	c.Net = Net{Kind: GRBM, C: 1, H: 1, W: 2, Hidden: 4, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 1, W: 2, Hidden: 4, Width: 64, Depth: 2, PosteriorWidth: 64}
 	c.Objective, c.Sigma, c.Unroll = o, 0.05, 5
 	return &c
 }
 
 func frey() *Config {
 	c := common()
-	c.Net = Net{Kind: GRBM, C: 1, H: 28, W: 20, Hidden: 400, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 28, W: 20, Hidden: 400, Width: 64, Depth: 2, PosteriorWidth: 64}
 	c.LR, c.Unroll = 2e-4, 5
 	return &c
 }
 
 func mnist() *Config {
 	c := common()
-	c.Net = Net{Kind: EBLVM, C: 1, H: 32, W: 32, Hidden: 50, Width: 64, Depth: 2, PosteriorWidth: 64}
-	c.Objective, c.Lower = MDSM, Fisher
+	c.Net = latent.Net{Kind: latent.EBLVM, C: 1, H: 32, W: 32, Hidden: 50, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Objective, c.Lower = MDSM, latent.Fisher
 	c.LR, c.Schedule = 1e-4, optim.Cosine
 	return &c
 }
@@ -67,7 +68,7 @@ func mnist() *Config {
 // colour is the setting of CIFAR-10 and CelebA: pictures of that size, k blocks.
 func colour(size, k int) *Config {
 	c := mnist()
-	c.Net = Net{Kind: EBLVM, C: 3, H: size, W: size, Hidden: 50, Width: 128, Depth: k, PosteriorWidth: 64}
+	c.Net = latent.Net{Kind: latent.EBLVM, C: 3, H: size, W: size, Hidden: 50, Width: 128, Depth: k, PosteriorWidth: 64}
 	c.Levels = score.Grid{Least: 0.05, Most: 1.2, Spacing: score.Linear}
 	c.LR, c.ScheduleSteps = 5e-5, 300_000
 	return c

@@ -1,6 +1,7 @@
 package bism
 
 import (
+	"ebtrain/trainer/model/latent"
 	"reflect"
 	"strings"
 	"testing"
@@ -35,8 +36,8 @@ func TestPublishedValues(t *testing.T) {
 	for what, ok := range map[string]bool{
 		"checkerboard": board.Net.Hidden == 4 && board.LR == 1e-3 && board.Objective == SSM && board.LowerSteps == 5 && board.Unroll == 5,
 		"noise":        preset(t, "bism-board-dsm").Sigma == 0.05 && frey.Sigma == 0.3,
-		"frey":         frey.Net.Hidden == 400 && frey.LR == 2e-4 && frey.LowerSteps == 5 && frey.Unroll == 5 && frey.Temperature == 0.1 && frey.Lower == KL,
-		"mnist":        mnist.Net.Width == 64 && mnist.Net.Depth == 2 && mnist.Unroll == 0 && mnist.LowerSteps == 5 && mnist.Lower == Fisher && mnist.Sigma0 == 0.1,
+		"frey":         frey.Net.Hidden == 400 && frey.LR == 2e-4 && frey.LowerSteps == 5 && frey.Unroll == 5 && frey.Temperature == 0.1 && frey.Lower == latent.KL,
+		"mnist":        mnist.Net.Width == 64 && mnist.Net.Depth == 2 && mnist.Unroll == 0 && mnist.LowerSteps == 5 && mnist.Lower == latent.Fisher && mnist.Sigma0 == 0.1,
 		"rates":        mnist.upperRate().Rate(0, 0) == 1e-4 && mnist.lowerRate().Rate(100_000, 0) == 1e-6 && celeba.LR == 5e-5,
 		"celeba":       celeba.Net.Width == 128 && celeba.Net.Depth == 4 && celeba.Net.Hidden == 50,
 	} {

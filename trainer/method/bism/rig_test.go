@@ -1,6 +1,7 @@
 package bism
 
 import (
+	"ebtrain/trainer/model/latent"
 	"fmt"
 	"math"
 	"testing"
@@ -19,19 +20,21 @@ const testSeed = 7
 // backend.
 type rig struct {
 	cfg   Config
-	pair  pair
+	model latent.Model
 	batch int   // over all ranks
 	step  int64 // of the run, which draws and rates are those of
 	// images are the global batch; nil is some in (0, 1).
 	images []float64
 }
 
-func newRig(cfg Config, batch int) rig { return rig{cfg: cfg, pair: cfg.pair(), batch: batch, step: 3} }
+func newRig(cfg Config, batch int) rig {
+	return rig{cfg: cfg, model: cfg.Net.Model(cfg.Temperature), batch: batch, step: 3}
+}
 
 // tinyUnits is a GRBM of 6 + 4 units with rates at which a step is felt.
 func tinyUnits(change func(*Config)) Config {
 	c := *frey()
-	c.Net = Net{Kind: GRBM, C: 1, H: 2, W: 3, Hidden: 4}
+	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 2, W: 3, Hidden: 4}
 	c.LR, c.InnerLR, c.Temperature = 0.03, 0.05, 0.5
 	change(&c)
 	return c
@@ -40,7 +43,7 @@ func tinyUnits(change func(*Config)) Config {
 // tinyNetworks is an EBLVM of width 2.
 func tinyNetworks(change func(*Config)) Config {
 	c := *mnist()
-	c.Net = Net{Kind: EBLVM, C: 1, H: 8, W: 8, Hidden: 3, Width: 2, Depth: 1, PosteriorWidth: 2}
+	c.Net = latent.Net{Kind: latent.EBLVM, C: 1, H: 8, W: 8, Hidden: 3, Width: 2, Depth: 1, PosteriorWidth: 2}
 	c.LR, c.InnerLR, c.Sigma0 = 0.01, 0.02, 1
 	change(&c)
 	return c
@@ -54,7 +57,7 @@ func context64(world int) *nn.Context {
 }
 
 // begin declares a step on one of world ranks.
-func (r rig) begin(world int) *step { return newStep(context64(world), r.cfg, r.pair, r.batch/world) }
+func (r rig) begin(world int) *step { return newStep(context64(world), r.cfg, r.model, r.batch/world) }
 
 // data is the global batch.
 func (r rig) data() []float64 {

@@ -4,6 +4,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/model/optim"
 )
@@ -29,16 +30,16 @@ type step struct {
 }
 
 // newStep declares what a step of batch samples on each of c.World ranks reads.
-func newStep(c *nn.Context, cfg Config, m pair, batch int) *step {
+func newStep(c *nn.Context, cfg Config, m latent.Model, batch int) *step {
 	n := cfg.Net
 	images := c.Input(algo.InputImages, graph.T(c.DType, batch, n.C, n.H, n.W))
 	key := c.Input(algo.InputKey, graph.KeyType)
-	s := &step{drawer: drawer{Context: c, cfg: cfg, pair: m, draw: named(c, key),
-		data: c.Reshape(images, withBatch(batch, m.shape()))}}
+	s := &step{drawer: drawer{Context: c, cfg: cfg, model: m, draw: named(c, key),
+		data: latent.Trained{Model: m}.Flat(c, images)}}
 	if cfg.Objective == MDSM {
 		s.levels = cfg.Levels.Levels(c, key, batch)
 	}
-	s.thetas, s.phis = m.declare(c)
+	s.thetas, s.phis = m.Declare(c)
 	s.theta = optim.Declare(c, upperAdam, s.thetas)
 	s.phi = optim.State{P: nn.IDs(s.phis)}
 	if cfg.Inner == Adam {
@@ -46,11 +47,6 @@ func newStep(c *nn.Context, cfg Config, m pair, batch int) *step {
 	}
 	s.rates = optim.Rows(c, inputRates, cfg.LowerSteps+cfg.Unroll+1)
 	return s
-}
-
-// withBatch is the shape of batch samples.
-func withBatch(batch int, sample graph.Shape) graph.Shape {
-	return graph.D(append([]int{batch}, sample.Slice()...)...)
 }
 
 // build makes both levels and the report.
@@ -74,7 +70,7 @@ func (s *step) build() {
 // samples.
 func (t trainee) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	c := nn.NewContext(nn.Train, world)
-	newStep(c, t.cfg, t.pair, batch).build()
+	newStep(c, t.cfg, t.Model, batch).build()
 	g, err := c.Commit()
 	return g, c.Variables(), err
 }

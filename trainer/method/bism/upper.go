@@ -3,6 +3,7 @@ package bism
 import (
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/score"
 )
 
@@ -32,7 +33,7 @@ func (s *step) losses(phi []graph.ID) graph.ID {
 // of log p̃(v,h) and of log q(h|v) only. φ must not depend on v: what the inner
 // steps see are constant copies too.
 func (s *step) score(phi []graph.ID, v graph.ID) graph.ID {
-	h := s.hidden(s.pair.infer(s.Context, phi, s.StopGrad(v)), upperPlace)
-	q := s.pair.infer(s.Context, phi, v)
-	return score.Of(s.Context, logRatio(s.Context, s.pair, s.theta.P, q, v, h), v)
+	h := s.hidden(s.model.Infer(s.Context, phi, s.StopGrad(v)), upperPlace)
+	q := s.model.Infer(s.Context, phi, v)
+	return score.Of(s.Context, latent.LogRatio(s.Context, s.model, s.theta.P, q, v, h), v)
 }

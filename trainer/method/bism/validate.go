@@ -1,10 +1,10 @@
 package bism
 
 import (
+	"ebtrain/trainer/model/latent"
 	"errors"
 	"fmt"
 
-	"ebtrain/trainer/model/grbm"
 	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/setting"
 )
@@ -12,17 +12,16 @@ import (
 // Validate says everything that is wrong with the settings.
 func (c *Config) Validate() error {
 	return errors.Join(
-		setting.OneOf("model", c.Net.Kind, kinds()),
 		setting.OneOf("objective", c.Objective, objectives()),
-		setting.OneOf("lower", c.Lower, divergences()),
+		setting.OneOf("lower", c.Lower, latent.Divergences()),
 		setting.OneOf("inner", c.Inner, rules()),
 		setting.OneOf("schedule", c.Schedule, optim.Schedules()),
 		c.validateSteps(),
 		c.validateNumbers(),
 		c.validateRates(),
 		c.adam().Validate(), // the upper level's, with plain inner steps, too
-		c.contradictions(),
-		c.Net.validate(),
+		c.Net.CheckDivergence(c.Lower),
+		c.Net.Validate(),
 	)
 }
 
@@ -55,25 +54,4 @@ func (c *Config) validateRates() error {
 		return err
 	}
 	return c.lowerRate().Validate()
-}
-
-// contradictions are settings that are good by themselves only.
-func (c *Config) contradictions() error {
-	if c.Net.Kind == GRBM && c.Lower == Fisher {
-		return errors.New("--lower fisher needs a gradient in the latents, and those of --model grbm are Bernoulli: say --lower kl, or --model eblvm")
-	}
-	return nil
-}
-
-func (n Net) validate() error {
-	if n.C < 1 || n.H < 1 || n.W < 1 {
-		return fmt.Errorf("want samples of at least one value, got %dx%dx%d", n.C, n.H, n.W)
-	}
-	switch {
-	case n.Kind == EBLVM && n.H != n.W:
-		return fmt.Errorf("--model eblvm takes square pictures, got %dx%d", n.H, n.W)
-	case n.Kind == EBLVM:
-		return n.eblvm().Validate()
-	}
-	return grbm.Size{Visible: n.C * n.H * n.W, Hidden: n.Hidden}.Validate()
 }

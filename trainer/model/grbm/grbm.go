@@ -59,8 +59,8 @@ func Of(ids []graph.ID) Params { return Params{ids[0], ids[1], ids[2], ids[3]} }
 // precision is 1/σ², (Visible).
 func (p Params) precision(c *nn.Context) graph.ID { return c.Exp(c.Scale(p.S, -2)) }
 
-// square is Σᵢ (vᵢ−bᵢ)²/(2σᵢ²), (B).
-func (p Params) square(c *nn.Context, v graph.ID) graph.ID {
+// Square is Σᵢ (vᵢ−bᵢ)²/(2σᵢ²), (B).
+func (p Params) Square(c *nn.Context, v graph.ID) graph.ID {
 	return c.Sum(c.Mul(c.Square(c.Sub(v, p.B)), c.Scale(p.precision(c), 0.5)), 1)
 }
 
@@ -76,12 +76,12 @@ func (p Params) Mean(c *nn.Context, h graph.ID) graph.ID {
 
 // Energy is E(v,h), (B).
 func (p Params) Energy(c *nn.Context, v, h graph.ID) graph.ID {
-	return c.Sub(p.square(c, v), c.Sum(c.Mul(h, p.Logits(c, v)), 1))
+	return c.Sub(p.Square(c, v), c.Sum(c.Mul(h, p.Logits(c, v)), 1))
 }
 
 // FreeEnergy is F(v) = −log Σ_h exp(−E(v,h)), (B).
 func (p Params) FreeEnergy(c *nn.Context, v graph.ID) graph.ID {
-	return c.Sub(p.square(c, v), c.Sum(c.Softplus(p.Logits(c, v)), 1))
+	return c.Sub(p.Square(c, v), c.Sum(c.Softplus(p.Logits(c, v)), 1))
 }
 
 // Score is the marginal score ∇_v log p(v) = −(v−b)/σ² + W·sigmoid(c + Wᵀv),

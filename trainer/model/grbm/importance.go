@@ -14,6 +14,6 @@ func (p Params) LogWeights(c *nn.Context, q Posterior, v, h graph.ID) graph.ID {
 	n, hidden := c.Batch(v), c.Batch(p.C)
 	logits := q.Logits(c, v)
 	slope := c.Reshape(c.Sub(p.Logits(c, v), logits), graph.D(n, 1, hidden))
-	level := c.Sub(c.Sum(c.Softplus(logits), 1), p.square(c, v))
+	level := c.Sub(c.Sum(c.Softplus(logits), 1), p.Square(c, v))
 	return c.Add(c.Sum(c.Mul(h, slope), 2), c.Reshape(level, graph.D(n, 1)))
 }

@@ -29,7 +29,7 @@ func Of(c *nn.Context, logp, v graph.ID) graph.ID { return c.Grad(c.Sum(logp), v
 
 // Blur is vᵢ + σᵢεᵢ with levels σ, (B).
 func Blur(c *nn.Context, v, eps, levels graph.ID) graph.ID {
-	return c.Add(v, c.Mul(eps, along(c, levels, v)))
+	return c.Add(v, c.Mul(eps, Along(c, levels, v)))
 }
 
 // DSM is denoising score matching, ½‖S + ε/σ‖² for the score S at v + σε, (B)
@@ -42,7 +42,7 @@ func DSM(c *nn.Context, s, eps graph.ID, sigma float64) graph.ID {
 // at v + σᵢε, (B), with levels σᵢ, (B) [Li et al. 2019; the ½ is BiSM's code's].
 // Reports show it times σ₀⁴.
 func MDSM(c *nn.Context, s, eps, levels graph.ID, sigma0 float64) graph.ID {
-	return half(c, c.Add(c.Div(s, along(c, levels, s)), c.Scale(eps, 1/(sigma0*sigma0))))
+	return half(c, c.Add(c.Div(s, Along(c, levels, s)), c.Scale(eps, 1/(sigma0*sigma0))))
 }
 
 // Sliced is sliced score matching with its variance reduced, ½‖S‖² + uᵀ∇_v(Sᵀu)
@@ -68,8 +68,8 @@ func perSample(c *nn.Context, x graph.ID) graph.ID {
 	return c.Sum(c.Reshape(x, graph.D(s.At(0), s.Len()/s.At(0))), 1)
 }
 
-// along is levels, (B), with as many axes as x has, (B, 1, …).
-func along(c *nn.Context, levels, x graph.ID) graph.ID {
+// Along is levels, (B), with as many axes as x has, (B, 1, …).
+func Along(c *nn.Context, levels, x graph.ID) graph.ID {
 	s := c.Shape(x)
 	if c.Err() != nil {
 		return levels

@@ -1,0 +1,85 @@
+package vages
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/algo/algotest"
+	"ebtrain/trainer/model/latent"
+	"ebtrain/trainer/model/optim"
+)
+
+// The values of algorithms.md §2.2, 2.3 and 3.2.
+func TestPresetsAreThePapers(t *testing.T) {
+	type row struct {
+		objective Objective
+		hidden    int
+		lr        float64
+		refine    Refine
+		lower     latent.Divergence
+		batch     int
+		steps     int64
+	}
+	short := Refine{Steps: 5, Rate: 1e-2, Noise: 1e-4}
+	none := Refine{Rate: 1e-2, Noise: 1e-4}
+	want := map[string]row{
+		"vages-ksd-board": {KSD, 4, 1e-3, none, latent.KL, 100, 100_000},
+		"vages-dsm-board": {DSM, 4, 1e-3, none, latent.KL, 100, 100_000},
+		"vages-frey":      {DSM, 400, 2e-4, none, latent.KL, 100, 20_000},
+		"vages-mnist":     {MDSM, 50, 1e-4, short, latent.Fisher, 100, 100_000},
+		"vages-cifar10":   {MDSM, 50, 5e-5, short, latent.Fisher, 100, 300_000},
+		"vages-celeba64":  {MDSM, 50, 5e-5, Refine{Steps: 50, Rate: 5e-4, Noise: 1e-4}, latent.Fisher, 100, 300_000},
+	}
+	for _, p := range Method().Presets {
+		c := p.Config.(*Config)
+		if got := (row{c.Objective, c.Net.Hidden, c.LR, c.Refine, c.Lower, p.Batch, p.Steps}); got != want[p.Name] {
+			t.Errorf("%s: got %+v, want %+v", p.Name, got, want[p.Name])
+		}
+		if c.LowerSteps != 5 || c.Particles != 2 || c.Bandwidth != 0.1 || c.Beta2 != 0.95 || c.Surrogate != JVP {
+			t.Errorf("%s: %+v", p.Name, c)
+		}
+		if deep := c.Net.Kind == latent.EBLVM; deep != (c.Schedule == optim.Cosine) {
+			t.Errorf("%s: schedule %s", p.Name, c.Schedule)
+		}
+	}
+	if len(Method().Presets) != len(want) {
+		t.Errorf("%d presets", len(Method().Presets))
+	}
+}
+
+func TestValidate(t *testing.T) {
+	units := func(change func(*Config)) Config { return tinyUnits(change) }
+	for want, c := range map[string]Config{
+		"a covariance over --particles 1 is none":    units(func(c *Config) { c.Particles = 1 }),
+		"want --particles (L) from 1 to 1000, got 0": units(func(c *Config) { c.Particles = 0 }),
+		"want --lower-steps (K) from 0":              units(func(c *Config) { c.LowerSteps = -1 }),
+		"--refine-steps needs a gradient":            units(func(c *Config) { c.Refine.Steps = 1 }),
+		"--lower fisher needs a gradient":            units(func(c *Config) { c.Lower = latent.Fisher }),
+		"--estimator exact is of --model grbm":       tinyNetworks(func(c *Config) { c.Estimator = Exact }),
+		"--surrogate product is for losses":          units(func(c *Config) { c.Objective, c.Surrogate = SSM, Product }),
+		"bandwidth":                                  units(func(c *Config) { c.Bandwidth = 0 }),
+		"square pictures":                            tinyNetworks(func(c *Config) { c.Net.W = 16 }),
+	} {
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	for _, c := range []Config{units(func(c *Config) { c.Particles, c.WithoutCovariance = 1, true }), units(func(c *Config) { c.Particles, c.Estimator = 1, Importance })} {
+		if err := c.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Each setting changes what it is called, and nothing else.
+func TestSettings(t *testing.T) {
+	got, want := mnist(), mnist()
+	want.Particles, want.Surrogate, want.WithoutCovariance, want.ControlVariate = 4, Scores, true, true
+	want.Refine, want.Bandwidth, want.PosteriorLR, want.LowerSteps = Refine{7, 0.5, 0.25}, 0.75, 0.01, 3
+	given := map[string]string{"particles": "4", "surrogate": "scores", "without-covariance": "true", "control-variate": "true",
+		"refine-steps": "7", "refine-rate": "0.5", "refine-noise": "0.25", "bandwidth": "0.75", "posterior-lr": "0.01", "lower-steps": "3"}
+	if err := algotest.Given(got, given); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
