@@ -55,7 +55,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		return supervise.Config{}, err
 	}
 	cfg := supervise.Config{
-		Name: o.Name, Program: o.Program, Args: o.Args, Environ: threads(environ, max(o.Nproc, o.Locals)),
+		Name: o.Name, Program: o.Program, Args: o.Args, Environ: threads(environ, o.Nproc, o.Locals, runtime.NumCPU()),
 		Local: o.Local, Locals: o.Locals, RunID: o.RunID, MaxRestarts: o.MaxRestarts,
 		Output: o.Output, Stdout: stdout, Stderr: stderr, Log: log,
 		Node: rendezvous.NodeConfig{
@@ -143,10 +143,30 @@ func nonce(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// threads shares this node's cores among its ranks, for libraries that use
-// OpenMP, unless the user has decided otherwise.
-func threads(environ []string, nproc int) []string {
-	return supervise.SetDefault(environ, "OMP_NUM_THREADS", strconv.Itoa(max(1, runtime.NumCPU()/nproc)))
+// threads shares the cores that this launcher has among its ranks, for libraries
+// that use OpenMP, unless the user has decided otherwise. Of the locals ranks of this
+// host, others are other launchers', if that is more than nproc; a scheduler may have
+// given each of these cores of its own, which are then fewer than the job has here.
+func threads(environ []string, nproc, locals, cores int) []string {
+	ranks := max(nproc, locals)
+	if ranks > nproc && jobCores(environ) > cores {
+		ranks = nproc
+	}
+	return supervise.SetDefault(environ, "OMP_NUM_THREADS", strconv.Itoa(max(1, cores/ranks)))
+}
+
+// jobCores is how many cores Slurm has given the job on this host; 0 if it does not
+// say.
+func jobCores(environ []string) int {
+	for _, kv := range environ {
+		if text, ok := strings.CutPrefix(kv, "SLURM_CPUS_ON_NODE="); ok {
+			n, err := strconv.Atoi(text)
+			if err == nil {
+				return n
+			}
+		}
+	}
+	return 0
 }
 
 // terminal finds out whether the output is a terminal, whose width may change.

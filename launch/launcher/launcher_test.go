@@ -97,3 +97,21 @@ func TestSpan(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Cores are shared by the ranks of a host, but for those that a scheduler has
+// already shared.
+func TestThreads(t *testing.T) {
+	for _, c := range []struct {
+		environ              string
+		nproc, locals, cores int
+		want                 string
+	}{
+		{"", 1, 0, 8, "8"}, {"", 4, 0, 8, "2"}, {"", 16, 0, 8, "1"}, {"OMP_NUM_THREADS=3", 4, 0, 8, "3"},
+		{"SLURM_CPUS_ON_NODE=8", 1, 4, 8, "2"}, {"SLURM_CPUS_ON_NODE=8", 1, 4, 2, "2"}, {"", 1, 4, 2, "1"}, {"SLURM_CPUS_ON_NODE=8", 4, 0, 8, "2"},
+	} {
+		got := threads(strings.Fields(c.environ), c.nproc, c.locals, c.cores)
+		if want := "OMP_NUM_THREADS=" + c.want; got[len(got)-1] != want {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func openTransport(ctx context.Context, cfg *supervise.Config, o Options, enviro
 	switch {
 	case !o.Step || !pmi.Offered(environ):
 		if cfg.Node.Key == nil {
-			return errNoSecret
+			return errNoSecret(o.Step)
 		}
 		if o.Endpoint == "" && o.NodeRank != 0 {
 			return fmt.Errorf("nobody says where node 0 is")
