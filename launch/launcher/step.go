@@ -7,7 +7,6 @@ import "ebtrain/launch/env"
 // stays; of the address it may be the host alone.
 func (o *Options) Place(s env.Step) {
 	o.Step, o.NodeRank, o.Host, o.Hosts = true, s.Task, s.Host, s.TaskHosts()
-	o.Gather = s.Tasks > 1 // srun shows the output of all in one place
 	if o.RunID == "" {
 		o.RunID = "slurm-" + s.ID
 	}
