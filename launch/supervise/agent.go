@@ -3,13 +3,11 @@ package supervise
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -155,21 +153,6 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	}
 	err = errors.Join(err, a.keepError(a.finish.Cause))
 	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
-}
-
-// watchReader stops the ranks when whoever read the output has gone (ddplaunch |
-// head), like any program would. A terminal that goes away says so by SIGHUP.
-func (a *agent) watchReader() {
-	if a.cfg.TTY {
-		return
-	}
-	select {
-	case <-a.cfg.Stdout.Failed():
-	case <-a.cfg.Stderr.Failed():
-	case <-a.quit:
-		return
-	}
-	a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
 }
 
 // loop handles events until the node's state machine is finished.
@@ -390,38 +373,6 @@ func (a *agent) startOne(w env.Worker, local int) (*process, error) {
 	return p, nil
 }
 
-// environ is the environment of a rank.
-func (a *agent) environ(w env.Worker) []string {
-	out := a.errorVar(env.Without(a.cfg.Environ), w.Rank)
-	if n := a.columns(w.Rank); n > 0 {
-		out = append(out, "COLUMNS="+strconv.Itoa(n))
-	}
-	return out
-}
-
-// columns is what the terminal has for the lines of a rank, behind its prefix;
-// 0 if that is not known.
-func (a *agent) columns(rank int) int {
-	if a.cfg.Columns == nil {
-		return 0
-	}
-	n := a.cfg.Columns()
-	if n <= 0 {
-		return 0
-	}
-	return max(1, n-len(prefix([]int{rank}))-1)
-}
-
-// resized tells everybody who draws that the terminal has another width.
-func (a *agent) resized() {
-	for _, p := range a.procs {
-		if p != nil {
-			p.page.SetWidth(a.columns(p.rank))
-		}
-	}
-	a.console.redraw()
-}
-
 func (a *agent) postFrom(p *process, m rendezvous.Message) {
 	a.post(func() {
 		if a.procs[p.local] == p {
@@ -450,32 +401,6 @@ func (a *agent) awaitOne(p *process) {
 		p.exit = exit
 		a.apply(a.node.Exited(p.local, exit))
 	})
-}
-
-// carry takes a stream of a rank to the console and its file.
-func (a *agent) carry(p *process, rank, stream int) {
-	console, file := a.cfg.Output.toConsole(p.local, stream), a.cfg.Output.toFile(p.local, stream)
-	var failed error
-	l := &lines{
-		line: func(text string) {
-			if console {
-				a.console.line(rank, stream, text)
-			}
-			if file && failed == nil {
-				if failed = p.log.line(text); failed != nil {
-					a.console.say(fmt.Sprintf("log of rank %d: %v: its output goes on without it", rank, failed))
-				}
-			}
-		},
-		status: func(text string) {
-			if console {
-				a.console.status(rank, text)
-			}
-		},
-	}
-	if err := p.carry(stream, l); err != nil {
-		a.cfg.Log.Warn("output of a rank was cut short", "rank", rank, "error", err)
-	}
 }
 
 // release closes what is held of ended ranks, after their output is out.
