@@ -102,11 +102,11 @@ type Config struct {
 
 	// Progress, if set, is called when a collective begins to run, by whoever
 	// runs it. It must not block.
-	Progress func(seq uint64, kind collective.Kind, label string)
+	Progress func(seq uint64, req collective.Request)
 
 	// Ended, if set, is called when a collective for which Progress was called
-	// has ended. It must not block.
-	Ended func(seq uint64)
+	// has ended, with its error. It must not block.
+	Ended func(seq uint64, err error)
 
 	// Heard, if set, is called when data have arrived from the leader of another
 	// host, by whoever reads them. It must not block.

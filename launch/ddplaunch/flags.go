@@ -26,7 +26,7 @@ var program = cliflag.Program{
 
   ddplaunch -nproc 2 train --data synth --out runs/a   two ranks on this machine
   ddplaunch -nproc gpu train ...                       one rank per GPU
-  ddplaunch -nproc 2 --log-dir logs ./my-program ...   and logs/rank-N.log
+  ddplaunch -nproc 2 --log-dir logs ./my-program ...   and logs/rank-N.out
 
 Several machines: give each the same secret in EBTRAIN_KEY, or in a file, and run
 
@@ -41,6 +41,10 @@ A program without a slash is looked for beside ddplaunch, then on PATH. Long
 flags work with one dash or two, and with - or _. Ctrl-C asks the ranks to stop;
 a second Ctrl-C kills them. The exit code is that of the rank that failed first:
 128+n for signal n, 75 if all stopped cleanly before the end.
+
+SIGUSR2 to ddplaunch or a rank shows what all ranks did last, and who lags. With
+--nnodes 2:4 the job goes on without nodes that are lost, from its checkpoint,
+and takes in nodes that come later; if node 0 is lost, it ends with 75.
 `,
 	Groups: []cliflag.Group{
 		{Title: "Ranks", Flags: []string{"nproc-per-node", "max-restarts", "stuck-after", "grace", "stop-before", "signals-to-handle"}},
@@ -93,7 +97,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.StringVar(&r.grace, "grace", "10s", "how long ranks may take to stop when asked to")
 	fs.StringVar(&r.stopBefore, "stop-before", "60s", "under Slurm: ask the ranks to stop so long before the job's time ends, at most a tenth of it; 0 for never")
 	fs.StringVar(&r.stuckAfter, "stuck-after", "30s", "on node 0: end the job if others wait that long for a rank that shows no sign of life; 0 for never, as for a debugger")
-	fs.StringVar(&r.logDir, "log-dir", "", "write rank-N.log for every rank here")
+	fs.StringVar(&r.logDir, "log-dir", "", "write here what every rank puts out, as rank-N.out, and the last collectives (flight.txt) and reasons (rank-N.error.json) of failures")
 	fs.StringVarP(&r.redirects, "redirects", "r", "0", "streams for the log only: 0 none, 1 stdout, 2 stderr, 3 both, or 0:1,1:3 by local rank")
 	fs.StringVarP(&r.tee, "tee", "t", "", "streams for the log and the console (default 3 with --log-dir)")
 	fs.StringVar(&r.filter, "local-ranks-filter", "", "show only these local ranks, for example 0,1")

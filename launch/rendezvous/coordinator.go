@@ -52,6 +52,7 @@ type Coordinator struct {
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
 	late     map[string]NodeInfo   // launchers that have come since the job was complete
 	stop     string                // signal, once a stop is under way
+	flight   *flight               // what the ranks did last, while it is gathered
 	elasticity
 	out []Effect
 }
@@ -79,6 +80,8 @@ func (c *Coordinator) Start() []Effect {
 // Receive handles a message of the launcher called from.
 func (c *Coordinator) Receive(from string, m Message) []Effect {
 	switch {
+	case m.Kind == KindFlown:
+		c.flown(from, m)
 	case m.Kind == KindRegister && m.Node != nil && m.Command != nil:
 		c.register(from, *m.Node, *m.Command, m.Epoch)
 	case m.Kind == KindStop && m.Epoch <= c.epoch && (c.index(from) >= 0 || c.earlier[from]):
@@ -93,6 +96,8 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 		c.fail(m.Cause)
 	case m.Kind == KindVitals:
 		c.vitals(from, m.Vitals)
+	case m.Kind == KindFlight:
+		c.askFlight(from)
 	case m.Kind == KindShare:
 		c.share(m.Code)
 	case m.Kind == KindDone:
@@ -125,6 +130,9 @@ func (c *Coordinator) Lost(name string, killed bool) []Effect {
 		} else {
 			c.abort(cause)
 		}
+		if c.flight != nil {
+			c.flight.gone = name
+		}
 	}
 	return c.flush()
 }
@@ -152,6 +160,10 @@ func cutOff(nodes []NodeInfo, i int) *Cause {
 // Expired handles the expiry of a timer.
 func (c *Coordinator) Expired(t Timer) []Effect {
 	switch {
+	case t.Kind == TimerFlight:
+		if c.flight != nil && c.flight.epoch == t.Epoch {
+			c.showFlight()
+		}
 	case t.Epoch != c.epoch || c.phase == over:
 	case t.Kind == TimerJoin && c.phase == gathering && c.enough():
 		c.assign()
@@ -240,6 +252,7 @@ func (c *Coordinator) abort(cause *Cause) {
 		c.formAgain(cause)
 		return
 	}
+	c.expectFlight(cause)
 	c.sendAll(Message{Kind: KindAbort, Cause: cause})
 	c.phase, c.verdict = over, cause
 	c.refuseLate(cause.Error())
@@ -247,6 +260,7 @@ func (c *Coordinator) abort(cause *Cause) {
 
 // formAgain ends the epoch and begins the next.
 func (c *Coordinator) formAgain(cause *Cause) {
+	c.expectFlight(cause)
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true})
 	for _, n := range c.nodes {
 		c.earlier[n.Name] = true

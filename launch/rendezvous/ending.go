@@ -37,6 +37,7 @@ func (n *Node) Lost(killed bool) []Effect {
 		if n.elastic() {
 			c.ExitCode = exitcode.Requeue // from its checkpoint it goes on like after any other loss
 		}
+		n.alone = true
 		n.end(c, false)
 	}
 	return n.flush()
@@ -45,6 +46,7 @@ func (n *Node) Lost(killed bool) []Effect {
 // Alone handles the news that this host is cut off from all others.
 func (n *Node) Alone() []Effect {
 	if n.phase == working || n.phase == assigned {
+		n.alone = true
 		n.end(cutOff(n.nodes, n.self), false)
 	}
 	return n.flush()
@@ -53,8 +55,12 @@ func (n *Node) Alone() []Effect {
 // end begins to end the epoch: ranks are told why, and killed if they do not
 // go by themselves.
 func (n *Node) end(c *Cause, restart bool) {
+	explain := n.phase == working && tellsMuch(c)
 	n.phase, n.cause, n.restart = aborting, c, restart && n.stops == 0
 	n.toAlive(Message{Kind: KindAbort, Cause: c}, int(syscall.SIGTERM))
+	if explain { // the ranks need longer to hear of it
+		n.emit(TakeFlight{n.epoch})
+	}
 	if l := c.Rank - Base(n.nodes, n.self); c.Kind == CauseStuck && c.Signal != "" && l >= 0 && l < len(n.ranks) && n.ranks[l].alive {
 		n.emit(Signal{[]int{l}, int(syscall.SIGKILL)}) // it hears nothing
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -160,20 +161,38 @@ func (g *Group) Progress(step int64, phase string, seq uint64, label string) {
 	}
 }
 
-// Began says that this rank has begun collective seq, from 0, and Ended that it
-// has ended it: so its launcher knows which ranks wait, and for whom. They cost
-// as little as Progress.
-func (g *Group) Began(seq uint64) {
+// Collective is what a rank tells of one of its collectives.
+type Collective = statuspage.Collective
+
+// Began says that this rank has begun a collective, and Ended that it has ended it,
+// which are numbered from 0: so its launcher knows which ranks wait, and for whom,
+// and what each did last. They cost as little as Progress.
+func (g *Group) Began(c Collective) {
 	if g.page != nil {
-		g.page.Began(statuspage.Collectives, seq+1)
+		g.page.Begin(c)
 	}
 }
 
-// Ended says that this rank has ended collective seq; see Began.
-func (g *Group) Ended(seq uint64) {
+// Ended says that this rank has ended collective seq, and whether that failed; see
+// Began.
+func (g *Group) Ended(seq uint64, failed bool) {
 	if g.page != nil {
-		g.page.Ended(statuspage.Collectives, seq+1)
+		g.page.End(seq, time.Now(), failed)
 	}
+}
+
+// Records says in which folder this job keeps what is written of it: there the
+// launcher of node 0 puts the tables of last collectives, unless it was given a
+// folder of its own. A relative path is one of this process.
+func (g *Group) Records(dir string) error {
+	if g.conn == nil {
+		return nil
+	}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	return g.conn.Send(Message{Kind: KindRecords, Epoch: g.w.Restart, Text: path})
 }
 
 // Heard says that data have arrived from a rank of another node: so the launcher

@@ -22,7 +22,9 @@ const (
 	KindDone     Kind = "done"     // node → coordinator: Code
 	KindEnd      Kind = "end"      // coordinator → nodes: Code
 	KindVitals   Kind = "vitals"   // node → coordinator: Vitals; may be lost
-	KindFlight   Kind = "flight"   // node → rank, or rank → node: show the last collectives
+	KindFlight   Kind = "flight"   // rank → node → coordinator → nodes → ranks: show the last collectives
+	KindFlown    Kind = "flown"    // node → coordinator, and back to who asked: Flown
+	KindRecords  Kind = "records"  // rank → node: Text is a folder
 	KindHello    Kind = "hello"    // rank → node: Text is the group, Code the pid
 	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key, Ports
 	KindBye      Kind = "bye"      // rank → node: it needs the group no more
@@ -53,6 +55,7 @@ type Message struct {
 	Code    int           `json:"code,omitempty"`
 	Restart bool          `json:"restart,omitempty"`
 	Vitals  []Vital       `json:"vitals,omitempty"`
+	Flown   []Flown       `json:"flown,omitempty"`
 	Grace   time.Duration `json:"grace,omitempty"` // beyond which who is asked to stop is killed, if longer than configured
 	Ports   Ports         `json:"ports,omitzero"`
 }

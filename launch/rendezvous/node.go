@@ -66,9 +66,11 @@ type Node struct {
 	failure *Cause // first failure reported to the coordinator
 	cause   *Cause // why the epoch is being ended
 	restart bool
+	alone   bool   // there is no coordinator
 	stops   int    // interrupts so far
 	waiting bool   // it has come, and is not needed yet
 	regroup bool   // its ranks have been asked to stop, to be started again
+	records string // folder of what is written of the job; "" if no rank has named one
 	stop    string // signal of the request to stop, once there is one
 	stopNum int
 	grace   time.Duration // that ranks have been given to stop
@@ -130,6 +132,11 @@ func (n *Node) Receive(m Message) []Effect {
 		n.seq++
 		clear(n.parts)
 		n.tell(-1, m)
+	case m.Kind == KindFlight && n.phase == working:
+		n.tell(-1, m)
+		n.emit(TakeFlight{n.epoch})
+	case m.Kind == KindFlown && n.phase == working:
+		n.emit(ShowFlight{Ranks: m.Flown})
 	case m.Kind == KindAbort && (n.phase == working || n.phase == assigned):
 		n.end(m.Cause, m.Restart)
 	case m.Kind == KindStop && n.phase == working:

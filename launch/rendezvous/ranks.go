@@ -47,7 +47,9 @@ func (n *Node) FromWorker(local int, m Message) []Effect {
 			n.send(Message{Kind: KindShare, Code: m.Code})
 		}
 	case KindFlight:
-		n.emit(ShowFlight{})
+		n.askFlight()
+	case KindRecords:
+		n.records = m.Text
 	case KindBye:
 		r.left = true
 		n.checkGone()

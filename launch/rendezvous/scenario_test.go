@@ -35,6 +35,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	lost b [killed]          the coordinator hears that b is dead
 //	orphan b [killed]        b hears that the coordinator is dead
 //	alone b                  b, perhaps with the coordinator, finds itself cut off
+//	flight a                 somebody asks launcher a what the ranks did last
 //	vital a.0 quiet=5s idle=5s in=3+ met=2 [stopped] [disk]   local rank 0 of node a is quiet; it has ended
 //	                         3 collectives and is in the next, and 2 exchanges
 //	expire coord|a TIMER EPOCH
@@ -101,6 +102,8 @@ func (s *sim) apply(who string, effects []Effect) {
 		switch e := e.(type) {
 		case Send:
 			s.queue = append(s.queue, letter{who, e.To, e.Msg})
+		case TakeFlight:
+			s.apply(who, s.node(who).Flown(e.Epoch, []Flown{{Rank: int(who[0] - 'a')}})) // of each node one
 		case StartWorkers:
 			for l := range e.Nodes[e.Self].Nproc {
 				s.apply(who, s.node(who).Started(l, 100*(e.Self+1)+10*e.Epoch+l))
@@ -214,6 +217,8 @@ func (s *sim) do(f []string) error {
 			s.apply("coord", s.coord.Alone())
 		}
 		s.apply(who, node.Alone())
+	case "flight":
+		s.apply(who, node.Flight())
 	case "vital":
 		s.apply(who, node.Vitals([]Vital{vital(local, opt, args[1:])}))
 	case "expire":

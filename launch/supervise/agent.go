@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type Config struct {
 
 	RunID       string
 	MaxRestarts int
+	ErrorFile   string // the launcher's own, see ErrorFileVar; "" for none
 
 	// Local is the number of the first rank among all of this host, and Locals how
 	// many those are, where other launchers have started some; else both are 0.
@@ -41,12 +43,13 @@ type Config struct {
 	Stdout  *outlet.Writer
 	Stderr  *outlet.Writer
 	TTY     bool             // Stdout and Stderr are a terminal
+	Color   bool             // the terminal shows colours
 	Columns func() int       // measures the terminal, 0 if its width is not known; nil if there is none
 	Resized <-chan os.Signal // says that Columns has changed
 
 	Signals <-chan os.Signal // the first asks all ranks to stop, the second kills them
 	Ending  <-chan Ending    // says that the job's time is about to end: all ranks are asked to stop; on node 0
-	Flight  <-chan os.Signal // asks to show who lags, and the ranks for their last collectives
+	Flight  <-chan os.Signal // asks what all ranks did last
 	Log     *slog.Logger
 }
 
@@ -66,6 +69,9 @@ type Transport interface {
 	Close() error
 }
 
+// leastThreads is how many threads of a launcher may run at once.
+const leastThreads = 4
+
 // agent is the running launcher. Only the goroutine of Run touches it, except
 // where said.
 type agent struct {
@@ -79,6 +85,7 @@ type agent struct {
 	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
+	size  int    // ranks of the current epoch, of all nodes
 	signs *signs // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
@@ -105,6 +112,9 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if err := adopt(); err != nil {
 		return 1, err
 	}
+	if runtime.GOMAXPROCS(0) < leastThreads {
+		runtime.GOMAXPROCS(leastThreads) // one may stand still, see undisturbed
+	}
 	a.spawner = newSpawner()
 	defer a.spawner.Close()
 	if a.guard, err = startGuard(a.spawner); err != nil {
@@ -119,6 +129,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a.memory = newOOMWatch("")
 	a.memory.refresh(time.Now())
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
+	a.console.color = cfg.Color
 	a.console.name = cfg.Name
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
@@ -131,6 +142,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if c := a.finish.Cause; c != nil {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
+	err = errors.Join(err, a.keepError(a.finish.Cause))
 	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
 }
 
@@ -170,7 +182,9 @@ func (a *agent) loop(ctx context.Context) error {
 		}
 		if a.finish != nil {
 			a.deliverRest()
-			return nil
+			if a.coord == nil || !a.coord.AwaitsFlight() {
+				return nil
+			}
 		}
 		select {
 		case f := <-a.events:
@@ -191,7 +205,7 @@ func (a *agent) loop(ctx context.Context) error {
 		case e := <-a.cfg.Ending:
 			a.ending(e)
 		case <-a.cfg.Flight:
-			a.showFlight()
+			a.apply(a.node.Flight())
 		case <-a.cfg.Resized:
 			a.resized()
 		case <-canceled:
@@ -265,8 +279,10 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 					signalGroup(p.cmd.Process.Pid, unix.Signal(e.Number))
 				}
 			}
+		case rendezvous.TakeFlight:
+			a.takeFlight(e)
 		case rendezvous.ShowFlight:
-			a.showFlight()
+			a.showFlight(e)
 		case rendezvous.Note:
 			a.console.say(e.Text)
 		case rendezvous.Finish:
@@ -306,6 +322,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
 	a.signs.begin(e.Nodes)
+	a.size = rendezvous.Size(e.Nodes)
 	n := e.Nodes[e.Self].Nproc
 	a.procs = make([]*process, n)
 	for local := range n {
@@ -358,7 +375,7 @@ func (a *agent) startOne(w env.Worker, local int) (*process, error) {
 
 // environ is the environment of a rank.
 func (a *agent) environ(w env.Worker) []string {
-	out := env.Without(a.cfg.Environ)
+	out := a.errorVar(env.Without(a.cfg.Environ), w.Rank)
 	if n := a.columns(w.Rank); n > 0 {
 		out = append(out, "COLUMNS="+strconv.Itoa(n))
 	}
@@ -413,6 +430,7 @@ func (a *agent) awaitOne(p *process) {
 		if exit.SignalNumber == int(unix.SIGKILL) {
 			exit.Why = a.memory.happened(p.peak(), time.Now())
 		}
+		p.exit = exit
 		a.apply(a.node.Exited(p.local, exit))
 	})
 }

@@ -26,6 +26,7 @@ type console struct {
 	mu      sync.Mutex
 	out     [2]*outlet.Writer
 	tty     bool
+	color   bool       // the terminal shows colours
 	columns func() int // measures the terminal; nil or 0: not known
 	fold    fold
 	said    said
@@ -137,7 +138,7 @@ func (c *console) emit(all bool) {
 			if c.said.add(e) {
 				continue
 			}
-			text := c.prefix(e.ranks)
+			text := c.paint(e.ranks, c.prefix(e.ranks))
 			if e.text != "" {
 				text += " " + e.text
 			}
@@ -176,7 +177,11 @@ func (c *console) draw() {
 			text = text[:min(len(text), n-1)]
 		}
 	}
-	c.write(stderr, "\r"+string(text)+"\x1b[K")
+	line := string(text)
+	if p := prefix([]int{c.barBy}); strings.HasPrefix(line, p) { // else it is cut within
+		line = c.paint([]int{c.barBy}, p) + line[len(p):]
+	}
+	c.write(stderr, "\r"+line+"\x1b[K")
 }
 
 // redraw draws the bar anew on a terminal of another width.

@@ -132,6 +132,11 @@ func (f *fold) next() (at time.Time, ok bool) {
 
 // prefix is "[0]", "[0-3]" or "[0,2-3]".
 func prefix(ranks []int) string {
+	return "[" + rankList(ranks) + "]"
+}
+
+// rankList is "0", "0-3" or "0,2-3".
+func rankList(ranks []int) string {
 	ranks = slices.Sorted(slices.Values(ranks))
 	var parts []string
 	for i := 0; i < len(ranks); {
@@ -146,5 +151,5 @@ func prefix(ranks []int) string {
 		}
 		i = j + 1
 	}
-	return "[" + strings.Join(parts, ",") + "]"
+	return strings.Join(parts, ",")
 }

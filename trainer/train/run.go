@@ -232,6 +232,9 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		}
 		defer func() { keep(rec) }()
 		parts.Observer = rec
+		if err := w.Records(o.out); err != nil {
+			return err
+		}
 	}
 	kept, err := makeDirs(ctx, o, info, w)
 	if err != nil {
