@@ -235,6 +235,9 @@ func (m *Member) keep(c *secure, l *link, has uint64) {
 			}
 			m.cfg.Log.Debug("link to the coordinator", "error", err)
 			if errors.Is(err, errFarewell) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errAnother) || foreign(err) {
+				if errors.Is(err, errFarewell) {
+					m.hasLeft(l.peer)
+				}
 				m.lose(rendezvous.Inbound{From: l.peer, Killed: !errors.Is(err, errFarewell)})
 				return
 			}
@@ -259,6 +262,11 @@ func (m *Member) answer(c net.Conn) {
 	defer context.AfterFunc(m.ctx, func() { _ = c.Close() })()
 	defer func() { _ = c.Close() }()
 	if !m.cfg.Coordinator {
+		return
+	}
+	select {
+	case <-m.ready:
+	case <-m.ctx.Done():
 		return
 	}
 	s, err := m.secret.answer(c)
@@ -291,6 +299,7 @@ func (m *Member) answer(c net.Conn) {
 	switch {
 	case m.ctx.Err() != nil:
 	case errors.Is(err, errFarewell):
+		m.hasLeft(in.Name)
 		m.lose(rendezvous.Inbound{From: in.Name})
 	case refused(netip.AddrPortFrom(remote.Addr(), uint16(in.Port))):
 		m.lose(rendezvous.Inbound{From: in.Name, Killed: true})

@@ -76,6 +76,7 @@ type Member struct {
 	secret secret
 	port   *transport
 	list   *memberlist.Memberlist
+	ready  chan struct{} // closed when there is a list: others may connect before
 	inbox  chan rendezvous.Inbound
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
@@ -103,7 +104,7 @@ type Member struct {
 // until cfg.Wait has passed or ctx ends; a coordinator with another key or label
 // is an error at once.
 func Open(ctx context.Context, cfg Config) (*Member, error) {
-	m := &Member{cfg: cfg, secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}}
+	m := &Member{cfg: cfg, ready: make(chan struct{}), secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}}
 	m.changed = sync.NewCond(&m.mu)
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.gossip = &memberlist.TransmitLimitedQueue{NumNodes: func() int { return int(m.alive.Load()) }, RetransmitMult: 3}
@@ -150,8 +151,10 @@ func (m *Member) listen(addr netip.Addr, ports []int) (err error) {
 		return fmt.Errorf("listen for other launchers on %s: %w", net.JoinHostPort(addr.String(), strconv.Itoa(ports[0])), err)
 	}
 	if m.list, err = memberlist.Create(m.configure()); err != nil {
+		m.cancel() // who waits for ready
 		return errors.Join(fmt.Errorf("list of launchers: %w", err), m.port.Shutdown())
 	}
+	close(m.ready)
 	return nil
 }
 

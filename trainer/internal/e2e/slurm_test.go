@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"ebtrain/launch/env"
 )
 
 // TestSlurm runs jobs under a real Slurm of four nodes on this machine: what README
@@ -42,7 +39,6 @@ func TestSlurm(t *testing.T) {
 		{"mistakes", mistakesUnderSlurm},
 		{"requeue", requeued},
 		{"array", array},
-		{"host lists", hostLists},
 	} {
 		c.run(t, sub.name, sub.run)
 	}
@@ -294,7 +290,9 @@ func array(t *testing.T, c *cluster) {
 	flags := tiny("", "--steps", fmt.Sprint(steps))
 	i := slices.Index(flags, "--out")
 	job := c.sbatch("seeds.sbatch", slices.Delete(flags, i, i+2)[1:]...)
-	c.await("three tasks run at once", func() bool { return len(strings.Fields(c.ask("squeue", "-h", "-t", "running", "-j", job, "-o", "%i"))) == 3 })
+	c.await("three tasks run at once", func() bool {
+		return len(strings.Fields(c.ask("squeue", "-h", "-t", "running", "-j", job, "-o", "%i"))) == 3
+	})
 	if !c.comesTo("runs/seed1", 1) {
 		t.Fatalf("no step 1: %s", c.batchOutput(job+"_1"))
 	}
@@ -370,44 +368,4 @@ func onLoopbackOnly(t *testing.T) bool {
 		p, err := netip.ParsePrefix(a.String())
 		return err == nil && !p.Addr().IsLoopback()
 	})
-}
-
-// hostLists compares how host lists are read with Slurm's own reading.
-func hostLists(t *testing.T, c *cluster) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 40 {
-		list := randomList(r)
-		want := strings.Fields(c.ask("scontrol", "show", "hostnames", list))
-		got, err := env.ExpandHosts(list)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, %v, want %q", list, got, err, want)
-		}
-	}
-}
-
-// randomList is a list of hosts in the form that Slurm 22.05 reads: ranges, padding,
-// lists, several brackets, but nothing behind the last one.
-func randomList(r *rand.Rand) string {
-	var names []string
-	for range 1 + r.IntN(3) {
-		if r.IntN(4) == 0 {
-			names = append(names, fmt.Sprint("login", r.IntN(20)))
-			continue
-		}
-		name := ""
-		for range 1 + r.IntN(2) {
-			var parts []string
-			for range 1 + r.IntN(3) {
-				first := r.IntN(120)
-				part := fmt.Sprintf("%0*d", 1+r.IntN(4), first)
-				if r.IntN(2) == 0 {
-					part += fmt.Sprintf("-%0*d", len(part), first+r.IntN(12))
-				}
-				parts = append(parts, part)
-			}
-			name += []string{"n", "gpu", "rack-", "c1b"}[r.IntN(4)] + "[" + strings.Join(parts, ",") + "]"
-		}
-		names = append(names, name)
-	}
-	return strings.Join(names, ",")
 }
