@@ -1,0 +1,169 @@
+package cuda
+
+import (
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+)
+
+// Info describes a GPU.
+type Info struct {
+	Name         string
+	Ordinal      int // among those that CUDA_VISIBLE_DEVICES leaves
+	Major, Minor int // compute capability
+	SMs          int // streaming multiprocessors
+	Memory       int64
+	UUID         string // GPU-…, as nvidia-smi -L has it, in lower case
+	BusID        string // domain:bus:device.function on PCI
+}
+
+func (i Info) String() string {
+	return fmt.Sprintf("%s (GPU %d, sm_%d%d, %d SMs, %s)", i.Name, i.Ordinal, i.Major, i.Minor, i.SMs, bytesText(i.Memory))
+}
+
+// Attributes of a device.
+const (
+	attributeSMs   = 16
+	attributeMajor = 75
+	attributeMinor = 76
+)
+
+// Devices lists the GPUs that the process may use, by ordinal. It makes no
+// context.
+func Devices() ([]Info, error) {
+	d, err := start()
+	if err != nil {
+		return nil, err
+	}
+	n, code := d.deviceCount()
+	if err := check(d, "cuDeviceGetCount", code); err != nil {
+		return nil, noDevice(err)
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("%w%s", ErrNoDevice, visible())
+	}
+	list := make([]Info, n)
+	for i := range list {
+		_, info, err := describe(d, i)
+		if err != nil {
+			return nil, fmt.Errorf("GPU %d: %w", i, err)
+		}
+		list[i] = info
+	}
+	return list, nil
+}
+
+// describe asks about a device, and returns its CUdevice, too.
+func describe(d driver, ordinal int) (int, Info, error) {
+	i := Info{Ordinal: ordinal}
+	dev, code := d.device(ordinal)
+	if err := check(d, "cuDeviceGet", code); err != nil {
+		return 0, i, err
+	}
+	var uuid [16]byte
+	ask := func(call string, get func() int) func() error {
+		return func() error { return check(d, call, get()) }
+	}
+	for _, f := range []func() error{
+		ask("cuDeviceGetName", func() (code int) { i.Name, code = d.deviceName(dev); return code }),
+		ask("cuDeviceGetPCIBusId", func() (code int) { i.BusID, code = d.deviceBus(dev); return code }),
+		ask("cuDeviceGetUuid_v2", func() (code int) { uuid, code = d.deviceUUID(dev); return code }),
+		ask("cuDeviceTotalMem_v2", func() (code int) { i.Memory, code = d.deviceMemory(dev); return code }),
+		ask("cuDeviceGetAttribute", func() (code int) { i.SMs, code = d.deviceAttribute(dev, attributeSMs); return code }),
+		ask("cuDeviceGetAttribute", func() (code int) { i.Major, code = d.deviceAttribute(dev, attributeMajor); return code }),
+		ask("cuDeviceGetAttribute", func() (code int) { i.Minor, code = d.deviceAttribute(dev, attributeMinor); return code }),
+	} {
+		if err := f(); err != nil {
+			return 0, i, err
+		}
+	}
+	i.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
+	return dev, i, nil
+}
+
+// Device is a GPU with its primary context. Its methods may be called by any
+// goroutine until Close, which comes after all of them.
+type Device struct {
+	drv    driver
+	dev    int // CUdevice
+	ctx    uintptr
+	info   Info
+	thread *thread
+	cache  *cache
+	log    atomic.Pointer[slog.Logger]
+	closed atomic.Bool
+}
+
+// OpenDevice retains the primary context of a GPU. A GPU may be opened several
+// times; its context ends when all are closed.
+func OpenDevice(ordinal int) (*Device, error) {
+	list, err := Devices()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= len(list) {
+		return nil, fmt.Errorf("%w number %d: there are %d, counted from 0%s", ErrNoDevice, ordinal, len(list), leaves())
+	}
+	drv, err := start()
+	if err != nil {
+		return nil, err
+	}
+	dev, info, err := describe(drv, ordinal)
+	if err != nil {
+		return nil, fmt.Errorf("GPU %d: %w", ordinal, err)
+	}
+	ctx, code := drv.retain(dev)
+	if err := check(drv, "cuDevicePrimaryCtxRetain", code); err != nil {
+		return nil, fmt.Errorf("%s: %w", info, err)
+	}
+	d := &Device{drv: drv, dev: dev, ctx: ctx, info: info, cache: &cache{folder: cacheFolder}}
+	d.thread = startThread()
+	d.SetLogger(slog.New(slog.DiscardHandler))
+	return d, nil
+}
+
+// SetLogger says where notices go, as that the cache of kernels cannot be
+// written. Without it they are not given.
+func (d *Device) SetLogger(l *slog.Logger) { d.log.Store(l) }
+
+// Info describes the device.
+func (d *Device) Info() Info { return d.info }
+
+// Close releases the primary context. What was made on the device and is still
+// there goes with it.
+func (d *Device) Close() error {
+	if d.closed.Swap(true) {
+		return nil
+	}
+	d.thread.stop()
+	return check(d.drv, "cuDevicePrimaryCtxRelease_v2", d.drv.release(d.dev))
+}
+
+// Do runs a function on the device's own OS thread, with the context current,
+// after those that were asked for before. What must happen on one thread, as a
+// capture does, belongs here. The function must not call Do.
+func (d *Device) Do(f func() error) error {
+	return d.thread.do(func() error { return d.current(f) })
+}
+
+// Attach runs a function with the context current on the thread of the calling
+// goroutine, which is bound to it meanwhile. It is for calls of other libraries
+// that expect a current context.
+func (d *Device) Attach(f func() error) error {
+	defer bindThread()()
+	return d.current(f)
+}
+
+// current runs f with the context current; the goroutine is bound to its thread.
+func (d *Device) current(f func() error) error {
+	if d.closed.Load() {
+		return ErrClosed
+	}
+	if err := check(d.drv, "cuCtxSetCurrent", d.drv.enter(d.ctx)); err != nil {
+		return err
+	}
+	return f()
+}
+
+// Sync waits until all that was queued on the device is done.
+func (d *Device) Sync() error { return check(d.drv, "cuCtxSynchronize", d.drv.sync(d.ctx)) }

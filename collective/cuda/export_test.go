@@ -1,0 +1,34 @@
+package cuda
+
+// Machine stands for the machine that a search looks at.
+type Machine = machine
+
+// NewMachine is one with files below root only.
+func NewMachine(env map[string]string, root, home, python string) Machine {
+	return machine{func(k string) string { return env[k] }, root, home, func() string { return python }}
+}
+
+// Folders are where a family is looked for, "" for the dynamic linker.
+func (m Machine) Folders(f Family) []string {
+	var out []string
+	for _, p := range m.places(families[f]) {
+		out = append(out, p.folder)
+	}
+	return out
+}
+
+// Loader opens libraries as a process would that had none.
+type Loader struct{ l loader }
+
+func NewLoader(m Machine) *Loader { return &Loader{loader{machine: m, open: map[key]*Library{}}} }
+
+func (l *Loader) Open(f Family) (*Library, error) { return l.l.family(f, 0) }
+
+// CallSize calls a function of a library.
+func CallSize(l *Library, name string) (int, error) {
+	f, err := l.Symbol(name)
+	if err != nil {
+		return 0, err
+	}
+	return callSize(f), nil
+}

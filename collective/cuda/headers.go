@@ -1,0 +1,103 @@
+package cuda
+
+import (
+	"ebtrain/collective/cuda/abi"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// CheckHeaders compiles the declarations of this package against NVIDIA's own
+// headers, cuda.h and nvrtc.h, which it looks for in the folders: every constant
+// and the type of every function must be the same. The report says which headers
+// were compared, and which were not found.
+func CheckHeaders(includeDirs []string) (report string, err error) {
+	var lines []string
+	var failures []error
+	for _, c := range []struct{ header, source string }{{"cuda.h", driverCheck()}, {"nvrtc.h", nvrtcCheck}} {
+		folder := holding(includeDirs, c.header)
+		if folder == "" {
+			lines = append(lines, c.header+": not found, not compared")
+			continue
+		}
+		if err := CompileCheck(c.source, abi.Files, includeDirs); err != nil {
+			failures = append(failures, fmt.Errorf("%s differs from this program's declarations: %w", filepath.Join(folder, c.header), err))
+			continue
+		}
+		lines = append(lines, filepath.Join(folder, c.header)+": as declared")
+	}
+	return strings.Join(lines, "\n"), errors.Join(failures...)
+}
+
+func holding(folders []string, file string) string {
+	for _, f := range folders {
+		if _, err := os.Stat(filepath.Join(f, file)); err == nil {
+			return f
+		}
+	}
+	return ""
+}
+
+// CompileCheck compiles a source in C, with the files beside it and the folders
+// to include from, by cc, for what its static assertions say.
+func CompileCheck(source string, files fs.FS, includeDirs []string) (err error) {
+	folder, err := os.MkdirTemp("", "ebtrain-headers-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if err := os.CopyFS(folder, files); err != nil {
+		return err
+	}
+	path := filepath.Join(folder, "check.c")
+	if err := os.WriteFile(path, []byte(source), 0o666); err != nil {
+		return err
+	}
+	args := []string{"-std=gnu11", "-fsyntax-only"}
+	for _, d := range includeDirs {
+		args = append(args, "-I"+d)
+	}
+	out, err := exec.Command("cc", append(args, path)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w:\n%s", err, out)
+	}
+	return nil
+}
+
+// driverCheck asserts that our names for constants are those of cuda.h: each
+// line EB_X = 1, of the enumeration is compared with X.
+func driverCheck() string {
+	text, err := abi.Files.ReadFile("driver.h")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	var b strings.Builder
+	b.WriteString("#include <cuda.h>\n#define EB_REAL_CUDA_H\n#include \"./driver.h\"\n")
+	for line := range strings.Lines(string(text)) {
+		name, _, ok := strings.Cut(strings.TrimSpace(line), " = ")
+		if real, ours := strings.CutPrefix(name, "EB_"); ok && ours {
+			fmt.Fprintf(&b, "_Static_assert((long)%s == (long)%s, \"%s\");\n", name, real, real)
+		}
+	}
+	b.WriteString(`#define X(name, args) _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(*((eb_cuda *)0)->name)), #name);
+EB_CUDA_FUNCTIONS(X)
+#undef X
+#if CUDA_VERSION >= 12040
+#define X(name, args) _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(*((eb_cuda *)0)->name)), #name);
+EB_CUDA_NEWER(X)
+#endif
+`)
+	return b.String()
+}
+
+const nvrtcCheck = `#include <nvrtc.h>
+#define EB_REAL_NVRTC_H
+#include "./nvrtc.h"
+_Static_assert(EB_NVRTC_SUCCESS == NVRTC_SUCCESS, "NVRTC_SUCCESS");
+#define X(result, name, args) _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(*((eb_nvrtc *)0)->name)), #name);
+EB_NVRTC_FUNCTIONS(X)
+`

@@ -1,0 +1,68 @@
+//go:build cgo
+
+package cuda_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ebtrain/collective/cuda"
+	"ebtrain/collective/cuda/abi"
+)
+
+// realLike makes of our declarations headers as NVIDIA's are: the names without
+// EB_, and functions instead of tables. edit changes them.
+func realLike(t *testing.T, edit func(string) string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for ours, real := range map[string]string{"driver.h": "cuda.h", "nvrtc.h": "nvrtc.h"} {
+		text, err := abi.Files.ReadFile(ours)
+		ok(t, err)
+		s := regexp.MustCompile(`\bEB_(CU_|CUDA_ERROR|CUDA_SUCCESS|NVRTC_SUCCESS)`).ReplaceAllString(string(text), "$1")
+		s = strings.NewReplacer("EBTRAIN_CUDA_ABI", "REAL", "EB_", "REAL_", "eb_", "real_").Replace(s)
+		if real == "cuda.h" {
+			s += "\n#define CUDA_VERSION 13000\n#define X(name, args) CUresult name args;\nREAL_CUDA_FUNCTIONS(X)\nREAL_CUDA_NEWER(X)\n#undef X\n"
+		} else {
+			s += "\n#define X(result, name, args) result name args;\nREAL_NVRTC_FUNCTIONS(X)\n#undef X\n"
+		}
+		ok(t, os.WriteFile(filepath.Join(folder, real), []byte(edit(s)), 0o666))
+	}
+	return folder
+}
+
+// TestCheckHeaders: headers that agree pass, and each kind of difference is named.
+func TestCheckHeaders(t *testing.T) {
+	same := func(s string) string { return s }
+	folder := realLike(t, same)
+	report, err := cuda.CheckHeaders([]string{t.TempDir(), folder})
+	ok(t, err)
+	want := fmt.Sprintf("%[1]s/cuda.h: as declared\n%[1]s/nvrtc.h: as declared", folder)
+	if report != want {
+		t.Errorf("got %q, want %q", report, want)
+	}
+	report, err = cuda.CheckHeaders(nil)
+	if err != nil || report != "cuda.h: not found, not compared\nnvrtc.h: not found, not compared" {
+		t.Errorf("without headers: %q, %v", report, err)
+	}
+	for name, c := range map[string]struct{ old, new, want string }{
+		"a constant":          {"CU_EVENT_DISABLE_TIMING = 2", "CU_EVENT_DISABLE_TIMING = 4", "CU_EVENT_DISABLE_TIMING"},
+		"an error's number":   {"CUDA_ERROR_NOT_READY = 600", "CUDA_ERROR_NOT_READY = 601", "CUDA_ERROR_NOT_READY"},
+		"an argument's type":  {"cuMemAlloc_v2, (CUdeviceptr *p, size_t bytes)", "cuMemAlloc_v2, (CUdeviceptr *p, unsigned bytes)", "cuMemAlloc_v2"},
+		"an argument more":    {"cuGraphLaunch, (CUgraphExec exec,", "cuGraphLaunch, (CUgraphExec exec, int more,", "cuGraphLaunch"},
+		"a newer function":    {"cuFuncLoad, (CUfunction f)", "cuFuncLoad, (CUmodule f)", "cuFuncLoad"},
+		"a function less":     {"X(cuEventQuery, (CUevent event))", "", "cuEventQuery"},
+		"a function of NVRTC": {"nvrtcGetCUBINSize, (nvrtcProgram p, size_t *n)", "nvrtcGetCUBINSize, (nvrtcProgram p, int *n)", "nvrtcGetCUBINSize"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := realLike(t, func(s string) string { return strings.Replace(s, c.old, c.new, 1) })
+			_, err := cuda.CheckHeaders([]string{folder})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "differs from this program's declarations") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
