@@ -49,7 +49,7 @@ and takes in nodes that come later; if node 0 is lost, it ends with 75.
 	Groups: []cliflag.Group{
 		{Title: "Ranks", Flags: []string{"nproc-per-node", "max-restarts", "stuck-after", "grace", "stop-before", "signals-to-handle"}},
 		{Title: "Several machines", Flags: []string{"nnodes", "node-rank", "rdzv-endpoint", "join", "key-file", "rdzv-id", "rdzv-timeout", "network", "port-range", "standalone"}},
-		{Title: "Output", Flags: []string{"log-dir", "redirects", "tee", "local-ranks-filter", "verbose"}},
+		{Title: "Output", Flags: []string{"log-dir", "redirects", "tee", "local-ranks-filter", "gather-output", "verbose"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	},
 	Args: "PROGRAM", Stops: true,
@@ -65,7 +65,7 @@ type raw struct {
 	network, portRange, keyFile, key                                string
 	logDir, redirects, tee, filter, signals                         string
 	maxRestarts                                                     int
-	standalone, verbose                                             bool
+	standalone, gather, verbose                                     bool
 
 	environ []string
 }
@@ -102,6 +102,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.StringVarP(&r.tee, "tee", "t", "", "streams for the log and the console (default 3 with --log-dir)")
 	fs.StringVar(&r.filter, "local-ranks-filter", "", "show only these local ranks, for example 0,1")
 	fs.StringVar(&r.signals, "signals-to-handle", "SIGINT,SIGTERM,SIGHUP,SIGUSR1", "signals that ask the ranks to stop")
+	fs.BoolVar(&r.gather, "gather-output", false, "on all nodes: node 0 shows the lines of all ranks, equal ones once")
 	fs.BoolVarP(&r.verbose, "verbose", "v", false, "log what the launcher does")
 	return fs
 }
@@ -184,7 +185,7 @@ func parseOutput(o *options, r raw, fs *pflag.FlagSet) error {
 	if r.logDir == "" && (fs.Changed("redirects") || fs.Changed("tee")) {
 		return cliflag.Usage("--redirects and --tee need --log-dir")
 	}
-	o.Output.Dir = r.logDir
+	o.Output.Dir, o.Gather = r.logDir, r.gather
 	if r.filter == "" {
 		return nil
 	}

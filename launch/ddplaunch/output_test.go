@@ -113,3 +113,59 @@ func TestErrorFile(t *testing.T) {
 	_, out := start(t, []string{"TORCHELASTIC_ERROR_FILE=/nowhere/mine.json"}, "sh", "-c", `echo "file ${TORCHELASTIC_ERROR_FILE-none}"`).end()
 	want(t, out, "[0] file none\n")
 }
+
+// Node 0 shows the lines of all nodes, and those that are equal once.
+func TestGatheredOutput(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, "127.0.0.1:0", 3, "-nproc", "2", "--gather-output", "sh", "-c", "sleep 1; echo equal; echo one of $RANK; echo equal error >&2; echo last")
+	for i, j := range all {
+		code, out := j.end()
+		if code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		if i > 0 && out != "" {
+			t.Errorf("node %d: %s", i, out)
+		}
+	}
+	out := all[0].output()
+	each(t, out, []int{0, 1, 2, 3, 4, 5}, "equal")
+	for r := range 6 {
+		want(t, out, fmt.Sprintf("[%d] one of %d\n", r, r))
+	}
+	for _, text := range []string{"equal\n", "equal error\n", "last\n"} {
+		if n := strings.Count(out, "] "+text); n > 2 { // in time, they are one
+			t.Errorf("%q is shown %d times:\n%s", text, n, out)
+		}
+	}
+}
+
+// A failure of a node is told by node 0, once, and by the others if node 0 is gone.
+func TestGatheredFailure(t *testing.T) {
+	for name, lost := range map[string]int{"a rank": -1, "node 0": 0, "node 1": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := nodes(t, "127.0.0.1:0", 3, "-nproc", "2", "--gather-output", "RANKS", "wait")
+			pids := all[0].numbers("ready", 6)
+			says := "ddplaunch: node " + fmt.Sprint(lost) + " ("
+			victim := pids[3]
+			if lost >= 0 {
+				victim = all[lost].cmd.Process.Pid
+			} else {
+				says = fmt.Sprintf("pid %d): killed by SIGKILL", victim)
+			}
+			if err := unix.Kill(victim, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			for i, j := range all {
+				_, out := j.end()
+				switch {
+				case i == lost:
+				case i == 0 || lost == 0:
+					want(t, out, says)
+				case strings.Contains(out, "ddplaunch: "):
+					t.Errorf("node %d says it, too:\n%s", i, out)
+				}
+			}
+		})
+	}
+}

@@ -87,6 +87,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		}
 	}
 	terminal(&cfg, stdout.Under(), stderr.Under())
+	cfg.Gather = o.Gather
 	cfg.Color = cfg.TTY && lookup(environ, "NO_COLOR") == "" && lookup(environ, "TERM") != "dumb"
 	cfg.ErrorFile = lookup(environ, supervise.ErrorFileVar)
 	if o.Nodes == 1 {

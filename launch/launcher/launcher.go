@@ -59,6 +59,7 @@ type Options struct {
 	StuckAfter  time.Duration // 0 for never
 	StopBefore  time.Duration // how long before the end of the job's time to stop; 0 for never
 	Output      supervise.Output
+	Gather      bool        // node 0 shows the lines of all ranks
 	Signals     []os.Signal // that ask the ranks to stop
 	Verbose     bool
 }

@@ -25,6 +25,8 @@ const (
 	KindFlight   Kind = "flight"   // rank → node → coordinator → nodes → ranks: show the last collectives
 	KindFlown    Kind = "flown"    // node → coordinator, and back to who asked: Flown
 	KindRecords  Kind = "records"  // rank → node: Text is a folder
+	KindLines    Kind = "lines"    // launcher → that of node 0: Lines up to Seq, the last ones if Code is set
+	KindTaken    Kind = "taken"    // back: it has those up to Seq
 	KindHello    Kind = "hello"    // rank → node: Text is the group, Code the pid
 	KindWelcome  Kind = "welcome"  // node → rank: Nodes, Job, Key, Ports
 	KindBye      Kind = "bye"      // rank → node: it needs the group no more
@@ -56,8 +58,16 @@ type Message struct {
 	Restart bool          `json:"restart,omitempty"`
 	Vitals  []Vital       `json:"vitals,omitempty"`
 	Flown   []Flown       `json:"flown,omitempty"`
+	Lines   []Line        `json:"lines,omitempty"`
 	Grace   time.Duration `json:"grace,omitempty"` // beyond which who is asked to stop is killed, if longer than configured
 	Ports   Ports         `json:"ports,omitzero"`
+}
+
+// Line is a line that some ranks have written.
+type Line struct {
+	Stream int    `json:"stream"` // 0 for standard output, 1 for standard error
+	Text   string `json:"text"`
+	Ranks  []int  `json:"ranks"`
 }
 
 // NodeInfo describes one launcher.

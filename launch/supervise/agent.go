@@ -3,13 +3,11 @@ package supervise
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -43,6 +41,7 @@ type Config struct {
 	Stdout  *outlet.Writer
 	Stderr  *outlet.Writer
 	TTY     bool             // Stdout and Stderr are a terminal
+	Gather  bool             // with several nodes, node 0 shows the ranks' lines of all
 	Color   bool             // the terminal shows colours
 	Columns func() int       // measures the terminal, 0 if its width is not known; nil if there is none
 	Resized <-chan os.Signal // says that Columns has changed
@@ -85,8 +84,11 @@ type agent struct {
 	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
-	size  int    // ranks of the current epoch, of all nodes
-	signs *signs // of life, of other nodes
+	size   int                   // ranks of the current epoch, of all nodes
+	nodes  []rendezvous.NodeInfo // of the current epoch
+	quiet  map[string]bool       // launchers that have no more lines
+	orphan bool                  // no other launcher is reached
+	signs  *signs                // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
 	quit   chan struct{} // closed when Run takes no more events
@@ -105,7 +107,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if cfg.Coordinator != nil {
 		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
 	}
-	a.signs = &signs{}
+	a.signs, a.quiet = &signs{}, map[string]bool{}
 	if cfg.Transport != nil {
 		cfg.Transport.Vouch(a.signs.lately)
 	}
@@ -131,34 +133,26 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
 	a.console.color = cfg.Color
 	a.console.name = cfg.Name
+	if cfg.gathers() && a.coord == nil {
+		a.console.forward = &forwarder{send: func(m rendezvous.Message) { cfg.Transport.Send("", m) }}
+	}
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
+	if cfg.gathers() {
+		err = errors.Join(err, a.release())
+		a.gatherRest()
+	}
 	if cfg.Transport != nil {
 		err = errors.Join(err, cfg.Transport.Close())
 	}
 	close(a.quit)
 	err = errors.Join(err, a.release())
 	a.wg.Wait()
-	if c := a.finish.Cause; c != nil {
+	if c := a.finish.Cause; c != nil && !a.saidByNode0(c) {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
 	err = errors.Join(err, a.keepError(a.finish.Cause))
 	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
-}
-
-// watchReader stops the ranks when whoever read the output has gone (ddplaunch |
-// head), like any program would. A terminal that goes away says so by SIGHUP.
-func (a *agent) watchReader() {
-	if a.cfg.TTY {
-		return
-	}
-	select {
-	case <-a.cfg.Stdout.Failed():
-	case <-a.cfg.Stderr.Failed():
-	case <-a.quit:
-		return
-	}
-	a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
 }
 
 // loop handles events until the node's state machine is finished.
@@ -226,6 +220,9 @@ func (a *agent) deliverRest() {
 }
 
 func (a *agent) inbound(in rendezvous.Inbound) {
+	if a.cfg.gathers() && a.heardLines(in) {
+		return
+	}
 	switch {
 	case in.Alone:
 		if a.coord != nil {
@@ -322,7 +319,10 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
 	a.signs.begin(e.Nodes)
-	a.size = rendezvous.Size(e.Nodes)
+	a.size, a.nodes = rendezvous.Size(e.Nodes), e.Nodes
+	if a.cfg.gathers() && a.coord != nil {
+		a.console.expect(a.size)
+	}
 	n := e.Nodes[e.Self].Nproc
 	a.procs = make([]*process, n)
 	for local := range n {
@@ -373,38 +373,6 @@ func (a *agent) startOne(w env.Worker, local int) (*process, error) {
 	return p, nil
 }
 
-// environ is the environment of a rank.
-func (a *agent) environ(w env.Worker) []string {
-	out := a.errorVar(env.Without(a.cfg.Environ), w.Rank)
-	if n := a.columns(w.Rank); n > 0 {
-		out = append(out, "COLUMNS="+strconv.Itoa(n))
-	}
-	return out
-}
-
-// columns is what the terminal has for the lines of a rank, behind its prefix;
-// 0 if that is not known.
-func (a *agent) columns(rank int) int {
-	if a.cfg.Columns == nil {
-		return 0
-	}
-	n := a.cfg.Columns()
-	if n <= 0 {
-		return 0
-	}
-	return max(1, n-len(prefix([]int{rank}))-1)
-}
-
-// resized tells everybody who draws that the terminal has another width.
-func (a *agent) resized() {
-	for _, p := range a.procs {
-		if p != nil {
-			p.page.SetWidth(a.columns(p.rank))
-		}
-	}
-	a.console.redraw()
-}
-
 func (a *agent) postFrom(p *process, m rendezvous.Message) {
 	a.post(func() {
 		if a.procs[p.local] == p {
@@ -433,32 +401,6 @@ func (a *agent) awaitOne(p *process) {
 		p.exit = exit
 		a.apply(a.node.Exited(p.local, exit))
 	})
-}
-
-// carry takes a stream of a rank to the console and its file.
-func (a *agent) carry(p *process, rank, stream int) {
-	console, file := a.cfg.Output.toConsole(p.local, stream), a.cfg.Output.toFile(p.local, stream)
-	var failed error
-	l := &lines{
-		line: func(text string) {
-			if console {
-				a.console.line(rank, stream, text)
-			}
-			if file && failed == nil {
-				if failed = p.log.line(text); failed != nil {
-					a.console.say(fmt.Sprintf("log of rank %d: %v: its output goes on without it", rank, failed))
-				}
-			}
-		},
-		status: func(text string) {
-			if console {
-				a.console.status(rank, text)
-			}
-		},
-	}
-	if err := p.carry(stream, l); err != nil {
-		a.cfg.Log.Warn("output of a rank was cut short", "rank", rank, "error", err)
-	}
 }
 
 // release closes what is held of ended ranks, after their output is out.

@@ -30,6 +30,7 @@ type console struct {
 	columns func() int // measures the terminal; nil or 0: not known
 	fold    fold
 	said    said
+	forward *forwarder // hands lines to node 0; nil if they are shown here
 	timer   *time.Timer
 	bar     string // shown on the last line of the terminal; "" for none
 	barBy   int    // the rank it is from
@@ -135,20 +136,25 @@ func (c *console) emit(all bool) {
 	if len(ready) > 0 {
 		c.erase()
 		for _, e := range ready {
-			if c.said.add(e) {
+			if c.said.add(e) || c.forward != nil && e.ranks[0] != launcher && c.forward.put(e) {
 				continue
 			}
-			text := c.paint(e.ranks, c.prefix(e.ranks))
-			if e.text != "" {
-				text += " " + e.text
-			}
-			c.write(e.stream, text+"\n")
+			c.show(e)
 		}
 		c.draw()
 	}
 	if at, ok := c.fold.next(); ok {
 		c.timer.Reset(time.Until(at))
 	}
+}
+
+// show writes a line.
+func (c *console) show(e folded) {
+	text := c.paint(e.ranks, c.prefix(e.ranks))
+	if e.text != "" {
+		text += " " + e.text
+	}
+	c.write(e.stream, text+"\n")
 }
 
 // prefix is what stands before a line of ranks, or of the launcher.
