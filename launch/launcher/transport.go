@@ -43,7 +43,7 @@ func openTransport(ctx context.Context, cfg *supervise.Config, o Options, enviro
 func openMember(ctx context.Context, cfg *supervise.Config, o Options) error {
 	m, err := member.Open(ctx, member.Config{
 		Name: cfg.Node.Info.Name, Coordinator: o.NodeRank == 0, Endpoint: o.Endpoint, Ports: o.Ports,
-		Key: cfg.Node.Key, Label: "ebtrain/" + o.RunID, Wait: o.JoinWait, Log: cfg.Log,
+		Key: cfg.Node.Key, Label: "ebtrain/" + o.RunID, Nodes: o.Nodes, Wait: o.JoinWait, Log: cfg.Log,
 	})
 	if err != nil {
 		return err

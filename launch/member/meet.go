@@ -19,6 +19,7 @@ import (
 
 const (
 	redialInterval = 200 * time.Millisecond
+	firstRedial    = 10 * time.Millisecond // then twice as long each time, up to redialInterval
 	dialLimit      = 2 * time.Second
 	verifyLimit    = 300 * time.Millisecond
 	firstHint      = 5 * time.Second // until it is said that nobody answers; then at twice the time
@@ -38,7 +39,7 @@ type intro struct {
 
 // patiently does try until it succeeds, fails for good, or cfg.Wait has passed.
 func (m *Member) patiently(ctx context.Context, try func(context.Context) error, passing func(error) bool) error {
-	started, hint := time.Now(), firstHint
+	started, hint, pause := time.Now(), firstHint, firstRedial
 	limited, cancel := context.WithTimeout(ctx, m.cfg.Wait) // a look-up may take long
 	defer cancel()
 	for {
@@ -58,8 +59,9 @@ func (m *Member) patiently(ctx context.Context, try func(context.Context) error,
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(redialInterval):
+		case <-time.After(pause):
 		}
+		pause = min(2*pause, redialInterval)
 	}
 }
 

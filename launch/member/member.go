@@ -48,6 +48,9 @@ const (
 	suspicion      = 3
 	suspicionMax   = 2
 
+	fewLaunchers = 16
+	maxSpread    = 10
+
 	rejoinInterval = 200 * time.Millisecond
 	closeWait      = time.Second            // for what is queued
 	leaveWait      = 300 * time.Millisecond // for the news of leaving
@@ -66,6 +69,7 @@ type Config struct {
 	Ports    rendezvous.Ports // that may be listened on
 	Key      []byte           // 16, 24 or 32 bytes
 	Label    string           // name of the job, at most 255 bytes
+	Nodes    int              // launchers expected; 0 if that is not known
 	Wait     time.Duration    // how long to look for the coordinator, or its address
 	Log      *slog.Logger
 }
@@ -161,14 +165,21 @@ func (m *Member) listen(addr netip.Addr, ports []int) (err error) {
 func (m *Member) configure() *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name, c.Label, c.SecretKey, c.Transport = m.cfg.Name, m.cfg.Label, m.cfg.Key, m.port
-	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
-	c.GossipInterval, c.TCPTimeout = gossipInterval, streamTimeout
+	c.ProbeInterval, c.ProbeTimeout = m.pace(probeInterval), probeTimeout
+	c.GossipInterval, c.TCPTimeout = m.pace(gossipInterval), streamTimeout
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = suspicion, suspicionMax
 	c.EnableCompression = false // LZW costs more time than it saves here
 	c.Logger = slog.NewLogLogger(m.cfg.Log.Handler(), slog.LevelDebug)
 	d := &delegate{m: m}
 	c.Delegate, c.Events = d, d
 	return c
+}
+
+// pace is a time between packets of gossip if there are many launchers: then the
+// hosts together, and with them each that many of them share, have no more to do than
+// a few dozen have. Who is lost is known by life lines, soon.
+func (m *Member) pace(d time.Duration) time.Duration {
+	return d * time.Duration(min(max(1, m.cfg.Nodes/fewLaunchers), maxSpread))
 }
 
 // Addr is the IP address on which this launcher listens, with its zone.

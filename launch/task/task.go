@@ -42,11 +42,11 @@ func Lead(name string) {
 func options(name string, args, environ []string) (o launcher.Options, leads bool, err error) {
 	w, err := env.Parse(environ)
 	if err != nil || w.Size == 1 || w.Source != env.SourceSLURM && w.Source != env.SourcePMI {
-		return o, false, nil
+		return o, false, nil //nolint:nilerr // the program says it better
 	}
 	step, in, err := env.FindStep(environ)
 	if err != nil || !in { // not in, PMI is another launcher's
-		return o, false, nil
+		return o, false, nil //nolint:nilerr // as above
 	}
 	o = launcher.Defaults(name)
 	if o.Program, err = os.Executable(); err != nil {
