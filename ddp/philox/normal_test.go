@@ -37,6 +37,12 @@ func TestWide(t *testing.T) {
 				normal, uniform := make([]float64, length), make([]float64, length)
 				n.NormalFrom(normal, block)
 				n.UniformFrom(uniform, block)
+				normal32, uniform32 := guarded(length), guarded(length)
+				n.NormalFrom32(normal32[:length], block)
+				n.UniformFrom32(uniform32[:length], block)
+				if normal32[length] != guard || uniform32[length] != guard {
+					t.Fatalf("%+v, %d from block %d: the element behind was written", n, length, block)
+				}
 				for i := range length {
 					b := n.Block(block + uint32(i/4))
 					z := [4]float64{}
@@ -45,6 +51,9 @@ func TestWide(t *testing.T) {
 					if math.Float64bits(normal[i]) != math.Float64bits(z[i%4]) {
 						t.Fatalf("%+v, normal %d of %d from block %d is %v, want %v", n, i, length, block, normal[i], z[i%4])
 					}
+					if normal32[i] != float32(z[i%4]) || uniform32[i] != float32(Float64(b[i%4])) {
+						t.Fatalf("%+v, element %d of %d from block %d in float32 is %v and %v, want %v and %v", n, i, length, block, normal32[i], uniform32[i], z[i%4], Float64(b[i%4]))
+					}
 					if uniform[i] != Float64(b[i%4]) {
 						t.Fatalf("%+v, uniform %d of %d from block %d is %v, want %v", n, i, length, block, uniform[i], Float64(b[i%4]))
 					}
@@ -52,6 +61,40 @@ func TestWide(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Draws allocate nothing.
+func TestAllocations(t *testing.T) {
+	n, single, double := Name{Seed: 1, Purpose: Testing}, make([]float32, 100), make([]float64, 100)
+	if a := testing.AllocsPerRun(10, func() {
+		n.NormalFrom32(single, 0)
+		n.UniformFrom32(single, 0)
+		n.NormalFrom(double, 0)
+		n.UniformFrom(double, 0)
+	}); a != 0 {
+		t.Errorf("%v allocations", a)
+	}
+}
+
+const guard = 77
+
+// guarded is memory for so many elements and one behind.
+func guarded(n int) []float32 {
+	x := make([]float32, n+1)
+	x[n] = guard
+	return x
+}
+
+func BenchmarkNormal32(b *testing.B) { bench32(b, Name.NormalFrom32) }
+
+func BenchmarkUniform32(b *testing.B) { bench32(b, Name.UniformFrom32) }
+
+func bench32(b *testing.B, fill func(Name, []float32, uint32)) {
+	dst := make([]float32, 4096)
+	for b.Loop() {
+		fill(Name{Seed: 1, Purpose: Testing}, dst, 0)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(dst)), "ns/number")
 }
 
 func BenchmarkNormal(b *testing.B) {

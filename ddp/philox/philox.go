@@ -79,8 +79,8 @@ func Rounds(ctr [4]uint32, key [2]uint32) [4]uint32 {
 // Uint32 is element i as a uniform 32-bit word.
 func (n Name) Uint32(i int) uint32 { return n.Block(uint32(i / 4))[i%4] }
 
-// Float64 maps a word to the open interval (0, 1): (⌊u/2⁸⌋ + ½)·2⁻²⁴. Every
-// value is exact in float32.
+// Float64 maps a word to the open interval (0, 1): (⌊u/2⁸⌋ + ½)·2⁻²⁴. Up to ½
+// every value is exact in float32; above it is rounded there, and the last is 1.
 func Float64(u uint32) float64 { return (float64(u>>8) + 0.5) * 0x1p-24 }
 
 // Intn is element i as a uniform integer in [0, n), 0 < n ≤ 2³¹, by

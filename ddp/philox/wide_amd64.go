@@ -25,6 +25,43 @@ func samples8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
 //go:noescape
 func boxMuller8(z0, z1 *[8]float64, w0, w1 *[8]uint64)
 
+// uniforms are groups of eight blocks from block i on, as Uniform makes them, rounded to
+// float32.
+//
+//go:noescape
+func uniforms(dst *float32, groups int, i, sample, step, tag uint32, seed uint64)
+
+// normals are the same for Normal.
+//
+//go:noescape
+func normals(dst *float32, groups int, i, sample, step, tag uint32, seed uint64)
+
+func (n Name) wideUniform32(dst []float32, block uint32) {
+	tag := uint32(n.Purpose)<<16 | uint32(n.Sub)
+	groups := len(dst) / 32
+	if groups > 0 {
+		uniforms(&dst[0], groups, block, n.Sample, n.Step, tag, n.Seed)
+	}
+	if rest := dst[groups*32:]; len(rest) > 0 { // from a whole group
+		var last [32]float32
+		uniforms(&last[0], 1, block+8*uint32(groups), n.Sample, n.Step, tag, n.Seed)
+		copy(rest, last[:])
+	}
+}
+
+func (n Name) wideNormal32(dst []float32, block uint32) {
+	tag := uint32(n.Purpose)<<16 | uint32(n.Sub)
+	groups := len(dst) / 32
+	if groups > 0 {
+		normals(&dst[0], groups, block, n.Sample, n.Step, tag, n.Seed)
+	}
+	if rest := dst[groups*32:]; len(rest) > 0 {
+		var last [32]float32
+		normals(&last[0], 1, block+8*uint32(groups), n.Sample, n.Step, tag, n.Seed)
+		copy(rest, last[:])
+	}
+}
+
 // wideNormal does the first elements of NormalFrom, and returns what is left.
 func (n Name) wideNormal(dst []float64, block uint32) ([]float64, uint32) {
 	var w eight[uint64]

@@ -12,3 +12,7 @@ func (n Name) wideUniform(dst []float64, block uint32) ([]float64, uint32) { ret
 func (n Name) wideNormalRows(dst []float64, _ int) ([]float64, Name) { return dst, n }
 
 func (n Name) wideUniformRows(dst []float64, _ int) ([]float64, Name) { return dst, n }
+
+func (n Name) wideUniform32([]float32, uint32) {}
+
+func (n Name) wideNormal32([]float32, uint32) {}

@@ -14,7 +14,7 @@ import (
 // oneDNN, or over plain Go where there is no oneDNN. The notice says why there
 // is none, unless this build is without.
 func bestEngine(team *threads.Team) (e engine.Engine, notice string, err error) {
-	e, err = dnnl.New(team.Size())
+	e, err = dnnl.On(team)
 	var unusable *dnnl.LibraryError
 	switch {
 	case errors.As(err, &unusable):

@@ -22,11 +22,18 @@ type draw struct {
 	cols  int
 	write array.Writer[float64]
 	buf   [][drawn]float64 // by thread
+
+	single func(n philox.Name, dst []float32, block uint32) // where the elements are float32s, if there is such a function
 }
 
 func newDraw(jobs *threads.Jobs, op graph.Draw, key, y array.Place) Kernel {
 	rows := y.Dims.At(0)
-	return &draw{jobs, op, array.Span[int64](key.Mem, 3), y.Mem, rows, y.Len() / max(rows, 1), array.WriterOf[float64](y.DType), make([][drawn]float64, jobs.Threads)}
+	d := &draw{jobs: jobs, op: op, key: array.Span[int64](key.Mem, 3), y: y.Mem, rows: rows, cols: y.Len() / max(rows, 1),
+		write: array.WriterOf[float64](y.DType), buf: make([][drawn]float64, jobs.Threads)}
+	if y.DType == graph.F32 {
+		d.single = singles[op.Dist]
+	}
+	return d
 }
 
 func (d *draw) Run() error {
@@ -44,6 +51,11 @@ func (d *draw) Part(worker, w, n int) {
 	lo, hi := threads.Part(d.rows*perRow, w, n)
 	for g := lo; g < hi; g++ {
 		r, c := g/perRow, g%perRow*drawn
+		if d.single != nil {
+			at := r*d.cols + c
+			d.single(d.name(r), array.Span[float32](d.y, at+min(drawn, d.cols-c))[at:], uint32(c/4))
+			continue
+		}
 		buf := d.buf[worker][:min(drawn, d.cols-c)]
 		fillFrom(d.op.Dist, d.name(r), buf, uint32(c/4))
 		d.write(d.y, r*d.cols+c, buf)
@@ -62,6 +74,11 @@ func (d *draw) short(worker, w, n int) {
 		}
 		d.write(d.y, r*d.cols, buf)
 	}
+}
+
+// singles draw float32s.
+var singles = map[graph.Dist]func(n philox.Name, dst []float32, block uint32){
+	graph.Normal: philox.Name.NormalFrom32, graph.Uniform: philox.Name.UniformFrom32,
 }
 
 // name is the stream of row r.

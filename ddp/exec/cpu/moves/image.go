@@ -24,12 +24,7 @@ type image[T array.Number] struct {
 
 	win  graph.Window
 	taps [2][][]tap // along H and W: the sources of each index of y
-}
-
-// tap is a source index and its weight.
-type tap struct {
-	at int
-	w  float64
+	runs []run      // of a row of y
 }
 
 func (k *image[T]) Run() error {
@@ -83,15 +78,15 @@ func newImage[T array.Float](jobs *threads.Jobs, mix mixer[T], op any, in, out [
 func linear[T array.Float](k *image[T], worker, n, i int) {
 	h, w, c := k.in.At(1), k.in.At(2), k.in.At(3)
 	row := k.y[(n*k.out.At(1)+i)*k.out.At(2)*c:]
-	for j, across := range k.taps[1] {
+	for _, r := range k.runs {
 		from := k.from[worker][:0]
 		for _, a := range k.taps[0][i] {
 			x := k.x[(n*h+a.at)*w*c:]
-			for _, b := range across {
-				from = append(from, source[T]{x[b.at*c:][:c], T(a.w * b.w)})
+			for _, b := range k.taps[1][r.first] {
+				from = append(from, source[T]{x[b.at*c:], T(a.w * b.w)})
 			}
 		}
-		k.mix(row[j*c:][:c], from)
+		k.mix(row[r.first*c:], from, pixels{count: r.count, n: c, dy: r.step * c, dx: r.move * c})
 	}
 }
 
@@ -118,58 +113,7 @@ func newLinear[T array.Float](jobs *threads.Jobs, mix mixer[T], x, y array.Place
 		from[i] = make([]source[T], most[0]*most[1])
 	}
 	return &image[T]{jobs: jobs, x: array.Elems[T](x), y: array.Elems[T](y), in: x.Dims, out: y.Dims,
-		row: linear[T], mix: mix, from: from, taps: [2][][]tap{h, w}, work: 4 * work * y.Dims.At(0) * y.Dims.At(2) * y.Dims.At(3)}
-}
-
-// windowTaps are, for each window position, the indices of x inside it.
-func windowTaps(k, stride, pad, dil, in, out int) [][]tap {
-	taps := make([][]tap, out)
-	for i := range taps {
-		for q := range k {
-			if at := i*stride + q*dil - pad; at >= 0 && at < in {
-				taps[i] = append(taps[i], tap{at, 1})
-			}
-		}
-	}
-	return taps
-}
-
-// adjoint turns taps around: the sources become the results.
-func adjoint(taps [][]tap, in int) [][]tap {
-	t := make([][]tap, in)
-	for i, list := range taps {
-		for _, s := range list {
-			t[s.at] = append(t[s.at], tap{i, s.w})
-		}
-	}
-	return t
-}
-
-// poolTaps are the taps of a sum pool of an h×w image.
-func poolTaps(w graph.Window, h, wd int) (rows, cols [][]tap) {
-	oh, ow := w.Out(h, wd)
-	return windowTaps(w.KH, w.StrideH, w.PadT, w.DilH, h, oh), windowTaps(w.KW, w.StrideW, w.PadL, w.DilW, wd, ow)
-}
-
-// upTaps are, for each index of the enlarged axis, its sources and weights.
-func upTaps(mode graph.ResampleMode, scale, in int) [][]tap {
-	taps := make([][]tap, in*scale)
-	for i := range taps {
-		if mode == graph.Nearest {
-			taps[i] = []tap{{i / scale, 1}}
-			continue
-		}
-		pos := max((float64(i)+0.5)/float64(scale)-0.5, 0)
-		lo := min(int(pos), in-1)
-		hi := min(lo+1, in-1)
-		f := pos - float64(lo)
-		if lo == hi || f == 0 {
-			taps[i] = []tap{{lo, 1}}
-			continue
-		}
-		taps[i] = []tap{{lo, 1 - f}, {hi, f}}
-	}
-	return taps
+		row: linear[T], mix: mix, from: from, taps: [2][][]tap{h, w}, runs: runsOf(w), work: 4 * work * y.Dims.At(0) * y.Dims.At(2) * y.Dims.At(3)}
 }
 
 // maxPool finds the first maximum of each window and its place.

@@ -6,17 +6,27 @@ import "golang.org/x/sys/cpu"
 
 // mixFloat32 is mix for float32: each number has the same bits wherever it lies
 // in y.
-func mixFloat32(y []float32, from []source[float32]) {
+func mixFloat32(y []float32, from []source[float32], p pixels) {
+	if p.count == 0 || p.n == 0 {
+		return
+	}
+	_ = y[(p.count-1)*p.dy:][:p.n]
+	for i := range from {
+		_ = from[i].x[(p.count-1)*p.dx:][:p.n]
+	}
 	switch {
-	case cpu.X86.HasAVX512F && len(y) > 0 && len(from) > 0:
-		mix16(&y[0], (*sourceFloat32)(&from[0]), len(from), len(y))
-	case cpu.X86.HasAVX2 && cpu.X86.HasFMA && len(y) > 0:
-		clear(y)
-		for _, s := range from {
-			axpy8(&y[0], &s.x[:len(y)][0], s.w, len(y))
+	case cpu.X86.HasAVX512F && len(from) > 0:
+		mix16(&y[0], (*sourceFloat32)(&from[0]), len(from), p.n, p.count, p.dy, p.dx)
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		for i := range p.count {
+			d := y[i*p.dy:][:p.n]
+			clear(d)
+			for _, s := range from {
+				axpy8(&d[0], &s.x[i*p.dx], s.w, p.n)
+			}
 		}
 	default:
-		mix(y, from)
+		mix(y, from, p)
 	}
 }
 
@@ -27,4 +37,4 @@ func axpy8(d, x *float32, s float32, n int)
 type sourceFloat32 source[float32]
 
 //go:noescape
-func mix16(d *float32, from *sourceFloat32, sources, n int)
+func mix16(d *float32, from *sourceFloat32, sources, n, pixels, dy, dx int)

@@ -3,13 +3,28 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// func mix16(d *float32, from *sourceFloat32, sources, n int)
-// d[i] = Σ w·x[i] over the sources, in their order, one rounding each (AVX-512);
-// sources is not 0. What is left of n is done in the lanes of K1.
-TEXT ·mix16(SB), NOSPLIT, $0-32
+// func mix16(d *float32, from *sourceFloat32, sources, n, pixels, dy, dx int)
+// d[i] = Σ w·x[i] over the sources, in their order, one rounding each (AVX-512), for
+// n numbers of each pixel; neither they, nor the sources, nor the pixels are none. What is
+// left of n is done in the lanes of K1.
+TEXT ·mix16(SB), NOSPLIT, $0-56
 	MOVQ d+0(FP), DI
 	MOVQ from+8(FP), R8
 	MOVQ sources+16(FP), R9
+	MOVQ pixels+32(FP), R10
+	MOVQ dy+40(FP), R11
+	MOVQ dx+48(FP), R12
+	SHLQ $2, R11
+	SHLQ $2, R12
+	XORQ R13, R13 // bytes from a source to that of the pixel
+	MOVQ n+24(FP), CX
+	ANDQ $15, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+
+pixel:
 	MOVQ n+24(FP), CX
 	XORQ DX, DX // bytes done
 
@@ -25,6 +40,7 @@ wide:
 
 wideSource:
 	MOVQ sourceFloat32_x(BX), SI
+	ADDQ R13, SI
 	VBROADCASTSS sourceFloat32_w(BX), Z4
 	VFMADD231PS (SI)(DX*1), Z4, Z0
 	VFMADD231PS 64(SI)(DX*1), Z4, Z1
@@ -50,6 +66,7 @@ narrow:
 
 narrowSource:
 	MOVQ sourceFloat32_x(BX), SI
+	ADDQ R13, SI
 	VBROADCASTSS sourceFloat32_w(BX), Z4
 	VFMADD231PS (SI)(DX*1), Z4, Z0
 	ADDQ $sourceFloat32__size, BX
@@ -62,23 +79,26 @@ narrowSource:
 
 rest:
 	TESTQ CX, CX
-	JEQ done
-	MOVL $1, AX
-	SHLL CX, AX
-	DECL AX
-	KMOVW AX, K1
+	JEQ next
 	VPXORD Z0, Z0, Z0
+	MOVQ R8, BX
+	MOVQ R9, AX
 
 restSource:
-	MOVQ sourceFloat32_x(R8), SI
-	VBROADCASTSS sourceFloat32_w(R8), Z4
+	MOVQ sourceFloat32_x(BX), SI
+	ADDQ R13, SI
+	VBROADCASTSS sourceFloat32_w(BX), Z4
 	VFMADD231PS (SI)(DX*1), Z4, K1, Z0
-	ADDQ $sourceFloat32__size, R8
-	DECQ R9
+	ADDQ $sourceFloat32__size, BX
+	DECQ AX
 	JNZ restSource
 	VMOVUPS Z0, K1, (DI)(DX*1)
 
-done:
+next:
+	ADDQ R11, DI
+	ADDQ R12, R13
+	DECQ R10
+	JNZ pixel
 	VZEROUPPER
 	RET
 

@@ -2,4 +2,4 @@
 
 package moves
 
-func mixFloat32(y []float32, from []source[float32]) { mix(y, from) }
+func mixFloat32(y []float32, from []source[float32], p pixels) { mix(y, from, p) }

@@ -38,10 +38,20 @@ func blockOf(f *plan.Fused) int {
 	if b := divisor(inner, p); b > 0 {
 		return min(n, b)
 	}
-	if q := lcm(p, machine.Width); q <= 2*blockLen {
+	if q := lcm(p, machine.Width); q <= longest() {
 		p = q
 	}
 	return min(n, max(1, fitting(f)/p)*p)
+}
+
+// longest is the length that a block may have for the sake of whole strips. The
+// machine's code passes over a block once, so a long one costs it less than the loops
+// that do what is left of a strip; loops alone pass once for each instruction.
+func longest() int {
+	if machine.Available {
+		return 5 * blockLen
+	}
+	return 2 * blockLen
 }
 
 // fitting is a number of points, of blockLen at most, for which what a group

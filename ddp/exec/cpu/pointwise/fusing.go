@@ -190,17 +190,26 @@ func (c *fusing[T, A]) machine() {
 }
 
 // prefetch asks for the next row of a band while one is worked on: the processor
-// foresees only what lies in a line.
+// foresees only what lies in a line. Of several long arrays side by side it foresees
+// less than it could, so the next strip is asked for, too.
 func (c *fusing[T, A]) prefetch() {
-	if c.fused.code == nil || c.order.rows == 0 {
+	if c.fused.code == nil || c.order.rows == 0 && c.n < long {
 		return
+	}
+	ahead := machine.Width * 4
+	if c.order.rows > 0 {
+		ahead = c.order.cols * 4
 	}
 	for i, l := range c.fused.loads {
 		if l.mode == direct {
-			c.fused.code = slices.Insert(c.fused.code, 0, machine.Prefetch(i, c.order.cols*4))
+			c.fused.code = slices.Insert(c.fused.code, 0, machine.Prefetch(i, ahead))
 		}
 	}
 }
+
+// long is the number of points from which on a few arrays are more than a first-level
+// cache holds, many times over.
+const long = 1 << 15
 
 // lanes gives each thread its registers; Attach gives them memory.
 func (c *fusing[T, A]) lanes(n int) {

@@ -3,6 +3,7 @@ package threads
 import (
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestPool shows that every chunk of every job runs exactly once and is done
@@ -51,5 +52,26 @@ func TestPart(t *testing.T) {
 		if next != n {
 			t.Errorf("the parts of %d end at %d", n, next)
 		}
+	}
+}
+
+// TestRest: a team that was told to rest, at any time between jobs, does the next
+// job.
+func TestRest(t *testing.T) {
+	team := NewTeam(3)
+	defer team.Close()
+	var done atomic.Int64
+	job := func(int, int) { done.Add(1) }
+	for i := range 200 {
+		team.Do(7, job)
+		if i%3 > 0 {
+			team.Rest()
+		}
+		if i%7 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if done.Load() != 7*200 {
+		t.Errorf("%d chunks were done, want %d", done.Load(), 7*200)
 	}
 }

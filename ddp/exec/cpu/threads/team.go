@@ -23,6 +23,7 @@ type Team struct {
 	state atomic.Uint64 // see claim
 	left  atomic.Int64  // chunks not yet done
 	sleep atomic.Bool   // the caller waits on done
+	rest  atomic.Bool   // workers without work sleep at once
 	done  chan struct{}
 	wake  []chan struct{} // by worker
 	ended sync.WaitGroup
@@ -31,9 +32,10 @@ type Team struct {
 const (
 	// MaxChunks is the most chunks of a job.
 	MaxChunks = 1<<16 - 1
-	// patience is how often a thread looks again before it sleeps: some
-	// microseconds, less than it takes to be woken.
-	patience = 1 << 13
+	// patience is how often a thread looks again before it sleeps: about a tenth of
+	// a millisecond. On a machine with other work, waking takes longer than that, as a
+	// thread that sleeps has lost its core.
+	patience = 1 << 16
 )
 
 // NewTeam starts n-1 workers, n at least 1.
@@ -64,6 +66,7 @@ func (t *Team) Do(chunks int, job func(chunk, thread int)) {
 		return
 	}
 	t.job = job
+	t.rest.Store(false)
 	t.left.Store(int64(chunks))
 	t.state.Store((t.state.Load()>>32+1)<<32 | uint64(chunks)<<16)
 	for _, w := range t.wake {
@@ -92,7 +95,7 @@ func (t *Team) wait() {
 
 // attend runs the chunks of one job, and of those that follow soon.
 func (t *Team) attend(thread int) {
-	for idle := 0; idle < patience; idle++ {
+	for idle := 0; idle < patience && !t.rest.Load(); idle++ {
 		if t.help(thread) {
 			idle = 0
 		}
@@ -129,6 +132,10 @@ func (t *Team) claim() (chunk int, ok bool) {
 		}
 	}
 }
+
+// Rest has workers that wait for the next job sleep now: threads that are not the
+// team's are about to want the cores. No job is running.
+func (t *Team) Rest() { t.rest.Store(true) }
 
 // Close ends the workers. No job is running.
 func (t *Team) Close() {

@@ -6,7 +6,11 @@ package dnnl
 
 import (
 	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/threads"
 )
 
 // New always returns ErrAbsent.
 func New(int) (engine.Engine, error) { return nil, ErrAbsent }
+
+// On always returns ErrAbsent.
+func On(*threads.Team) (engine.Engine, error) { return nil, ErrAbsent }

@@ -27,10 +27,14 @@
 // Results depend on the CPU, the oneDNN version and the number of threads, and
 // on nothing else.
 //
+// Products in float32 are cut into pieces for the threads of the team that the engine
+// is On; everything else is shared by OpenMP's threads, and the team rests.
+//
 // Concurrency: all calls on an engine and its kernels come from one locked OS
 // thread (runtime.LockOSThread). libgomp keeps a pool of threads for each OS
 // thread that calls it, so calls from anywhere else are correct but leave idle
-// pools behind.
+// pools behind. (The pieces of products run on the team's threads, with one thread of
+// OpenMP's each: those have no pool.)
 package dnnl
 
 /*
@@ -46,6 +50,7 @@ import (
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/threads"
 )
 
 // onednn is oneDNN on the CPU with a fixed number of threads.
@@ -53,22 +58,45 @@ type onednn struct {
 	api  *C.eb_api
 	c    *C.eb_engine
 	name string
+	team *threads.Team
+	own  bool // the team is this engine's, which closes it
 }
 
-// New loads oneDNN, unless it is loaded already, and starts it with the given
-// number of threads, at least 1. Call it on the OS thread that will run the
-// kernels. The error is a *LibraryError where there is no library to use.
-func New(threads int) (engine.Engine, error) {
-	if threads < 1 {
-		return nil, fmt.Errorf("dnnl: want at least 1 thread, got %d", threads)
+// New is On a team of n threads, at least 1, that the engine closes.
+func New(n int) (engine.Engine, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("dnnl: want at least 1 thread, got %d", n)
 	}
+	team := threads.NewTeam(n)
+	e, err := on(team)
+	if err != nil {
+		team.Close()
+		return nil, err
+	}
+	e.own = true
+	return e, nil
+}
+
+// On loads oneDNN, unless it is loaded already, and starts it with as many
+// threads as a team has. It works on the team where that is faster than OpenMP's
+// threads, and does not close it. Call it on the OS thread that will run the
+// kernels. The error is a *LibraryError where there is no library to use.
+func On(team *threads.Team) (engine.Engine, error) {
+	e, err := on(team)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func on(team *threads.Team) (*onednn, error) {
 	api, err := load()
 	if err != nil {
 		return nil, err
 	}
-	e := &onednn{api: api}
+	e := &onednn{api: api, team: team}
 	var where *C.char
-	if err := check("starting the engine", C.eb_engine_new(api, C.int(threads), &e.c, &where), where); err != nil {
+	if err := check("starting the engine", C.eb_engine_new(api, C.int(team.Size()), &e.c, &where), where); err != nil {
 		C.eb_api_free(api)
 		return nil, err
 	}
@@ -103,6 +131,10 @@ func (e *onednn) Close() error {
 	C.eb_engine_free(e.c)
 	C.eb_api_free(e.api)
 	e.c, e.api = nil, nil
+	if e.own {
+		e.team.Close()
+		e.own = false
+	}
 	return nil
 }
 
@@ -116,14 +148,13 @@ func (e *onednn) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 	if e.c == nil {
 		return nil, closed(what())
 	}
-	k := &kernel{what: what}
+	k := &kernel{team: e.team, what: what}
 	var where *C.char
 	var st C.int
 	g, bf16 := geometry(p, p.W), flag(p.BF16)
 	switch route(op, p) {
 	case asMatMul:
-		m := pointwise(op, p)
-		st = C.eb_plan_matmul(e.c, bf16, C.int64_t(m.M), C.int64_t(m.N), C.int64_t(m.K), flag(m.TransA), flag(m.TransB), flag(op != engine.Forward), &k.c, &where)
+		return e.product(pointwise(op, p), op != engine.Forward, what)
 	case asHead:
 		st = C.eb_plan_head(e.c, bf16, C.int(op), C.int64_t(p.N), C.int64_t(p.O), C.int64_t(p.C), C.int64_t(p.KH*p.KW), &k.c, &where)
 	case asFold:
@@ -144,17 +175,10 @@ func (e *onednn) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
 	if err := p.Check(); err != nil {
 		return nil, fmt.Errorf("dnnl: %w", err)
 	}
-	what := p.String
 	if e.c == nil {
-		return nil, closed(what())
+		return nil, closed(p.String())
 	}
-	k := &kernel{what: what}
-	var where *C.char
-	st := C.eb_plan_matmul(e.c, flag(p.BF16), C.int64_t(p.M), C.int64_t(p.N), C.int64_t(p.K), flag(p.TransA), flag(p.TransB), 0, &k.c, &where)
-	if err := check(what(), st, where); err != nil {
-		return nil, err
-	}
-	return k, nil
+	return e.product(p, false, p.String)
 }
 
 // geometry is p over images whose rows are so many pixels apart.
@@ -177,6 +201,7 @@ func flag(b bool) C.int {
 // kernel is a plan of the C layer. what describes it in errors.
 type kernel struct {
 	c    *C.eb_plan
+	team *threads.Team // rests while OpenMP's threads work, nil if they do not
 	what func() string
 }
 
@@ -190,6 +215,9 @@ func (k *kernel) Scratch() int {
 func (k *kernel) Run(dst, a, b, scratch unsafe.Pointer) error {
 	if k.c == nil {
 		return closed(k.what())
+	}
+	if k.team != nil {
+		k.team.Rest()
 	}
 	if st := C.eb_plan_run(k.c, dst, a, b, scratch); st != 0 {
 		return check(k.what(), st, C.eb_plan_where(k.c))

@@ -142,3 +142,39 @@ func TestRunAllocatesNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPieces: a product in float32 is cut among the threads of the team, and one too
+// small to be worth it is not.
+func TestPieces(t *testing.T) {
+	e, err := New(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, c := range []struct {
+		p    engine.MatMulProblem
+		want int
+	}{{engine.MatMulProblem{M: 100, N: 400, K: 560}, 3}, {engine.MatMulProblem{M: 400, N: 5, K: 560, TransA: true}, 3}, {engine.MatMulProblem{M: 20, N: 20, K: 20}, 1}} {
+		k, err := e.MatMul(c.p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 1
+		if p, ok := k.(*pieces); ok {
+			got = len(p.list)
+		}
+		if got != c.want {
+			t.Errorf("%v: %d pieces, want %d", k, got, c.want)
+		}
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := k.Run(nil, nil, nil, nil); err == nil {
+			t.Errorf("%v: a closed kernel ran", c.p)
+		}
+	}
+}

@@ -43,7 +43,8 @@ typedef struct {
 
 struct eb_plan {
 	eb_engine *e;
-	int threads; // the engine's, or 1 for what is too little to share
+	dnnl_stream_t own; // of a plan that runs beside others, else NULL
+	int threads; // the engine's, or 1
 	dnnl_data_type_t mul; // type of the numbers that are multiplied
 	size_t scratch;
 	const char *where; // the call that failed in the last run
@@ -99,11 +100,6 @@ void eb_engine_free(eb_engine *e) {
 	free(e);
 }
 
-// LITTLE is the number of multiplications below which a matrix product is not
-// worth sharing: about ten microseconds of one thread, as long as a hand-over
-// takes.
-enum { LITTLE = 1 << 18 };
-
 static eb_plan *plan_for(eb_engine *e, int bf16, int threads) {
 	eb_plan *p = calloc(1, sizeof *p);
 	if (p) p->e = e, p->threads = threads, p->mul = bf16 ? dnnl_bf16 : dnnl_f32;
@@ -116,6 +112,7 @@ static eb_plan *plan_new(eb_engine *e, int bf16) { return plan_for(e, bf16, e->t
 void eb_plan_free(eb_plan *p) {
 	if (!p) return;
 	const eb_api *api = p->e->api;
+	if (p->own) api->stream_destroy(p->own);
 	for (int i = 0; i < p->nsteps; i++) api->primitive_destroy(p->steps[i].prim);
 	for (int i = 0; i < p->nslots; i++) api->memory_destroy(p->slots[i].mem);
 	free(p);
@@ -265,9 +262,13 @@ typedef struct {
 	int64_t dims[2], strides[2];
 } mat;
 
-static mat matrix(int64_t rows, int64_t cols, int transposed) {
-	return (mat){{rows, cols}, {transposed ? 1 : cols, transposed ? rows : 1}};
+// part is a matrix within another, whose rows, or columns if it lies transposed,
+// are ld numbers apart.
+static mat part(int64_t rows, int64_t cols, int64_t ld, int transposed) {
+	return (mat){{rows, cols}, {transposed ? 1 : ld, transposed ? ld : 1}};
 }
+
+static mat matrix(int64_t rows, int64_t cols, int transposed) { return part(rows, cols, transposed ? rows : cols, transposed); }
 
 // add_matmul appends d = a·b on memories that exist already: a and b of the type
 // that is multiplied, d of float32.
@@ -310,15 +311,17 @@ static dnnl_status_t factor(eb_plan *p, mat m, int place, dnnl_memory_t *out) {
 	return st;
 }
 
-int eb_plan_matmul(eb_engine *e, int bf16, int64_t m, int64_t n, int64_t k, int ta, int tb, int exchanged, eb_plan **out, const char **where) {
+int eb_plan_matmul(eb_engine *e, int bf16, int alone, const eb_product *g, eb_plan **out, const char **where) {
+	const eb_api *api = e->api;
 	dnnl_status_t st = dnnl_out_of_memory;
 	dnnl_memory_t am, bm, dm;
-	eb_plan *p = plan_for(e, bf16, (double)m * n * k < LITTLE ? 1 : e->threads);
+	eb_plan *p = plan_for(e, bf16, alone ? 1 : e->threads);
 	*where = "allocating the plan";
 	if (!p) return st;
-	const mat a = matrix(m, k, ta), b = matrix(k, n, tb), d = matrix(m, n, 0);
-	TRY("binding a", factor(p, a, exchanged ? IN_B : IN_A, &am));
-	TRY("binding b", factor(p, b, exchanged ? IN_A : IN_B, &bm));
+	const mat a = part(g->m, g->k, g->lda, g->ta), b = part(g->k, g->n, g->ldb, g->tb), d = part(g->m, g->n, g->ldd, 0);
+	if (alone) TRY("dnnl_stream_create", api->stream_create(&p->own, e->eng, dnnl_stream_default_flags));
+	TRY("binding a", factor(p, a, g->exchanged ? IN_B : IN_A, &am));
+	TRY("binding b", factor(p, b, g->exchanged ? IN_A : IN_B, &bm));
 	TRY("binding dst", result(p, d, IN_DST, &dm));
 	TRY("making the matrix product", add_matmul(p, a, am, b, bm, d, dm));
 	*out = p;
@@ -444,13 +447,14 @@ int eb_plan_run(eb_plan *p, void *dst, void *a, void *b, void *scratch) {
 	const char **where = &p->where;
 	dnnl_status_t st = dnnl_success;
 	char *base[NUM_PLACES] = {dst, a, b, scratch};
+	dnnl_stream_t stream = p->own ? p->own : p->e->stream;
 	use_threads(p->e, p->threads);
 	for (int i = 0; i < p->nslots; i++)
 		TRY("binding a buffer",
 				api->memory_set_data_handle(p->slots[i].mem, base[p->slots[i].place] + p->slots[i].offset));
 	for (int i = 0; i < p->nsteps; i++)
-		TRY(p->steps[i].name, api->primitive_execute(p->steps[i].prim, p->e->stream, p->steps[i].nargs, p->steps[i].args));
-	TRY("dnnl_stream_wait", api->stream_wait(p->e->stream));
+		TRY(p->steps[i].name, api->primitive_execute(p->steps[i].prim, stream, p->steps[i].nargs, p->steps[i].args));
+	TRY("dnnl_stream_wait", api->stream_wait(stream));
 	if (p->fold) fold(api, &p->geometry, dst, (const float *)((char *)scratch + p->seen));
 fail:
 	// The buffers may be Go memory: keep no pointer to them.

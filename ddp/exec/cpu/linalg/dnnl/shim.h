@@ -55,9 +55,16 @@ int eb_plan_head(eb_engine *e, int bf16, int op, int64_t n, int64_t o, int64_t c
 // A data gradient for images of few channels: what each pixel of y says of its
 // window as a matrix product, (N·OH·OW, KH·KW·C), then summed into dx.
 int eb_plan_fold(eb_engine *e, int bf16, const eb_conv *g, eb_plan **out, const char **where);
-// dst (m,n) = A·B; a holds A (m,k), or its transpose if ta; b holds B likewise.
-// If exchanged, A is in b and B in a.
-int eb_plan_matmul(eb_engine *e, int bf16, int64_t m, int64_t n, int64_t k, int ta, int tb, int exchanged, eb_plan **out, const char **where);
+// A matrix product, dst (m,n) = A·B; a holds A (m,k), or its transpose if ta; b
+// holds B likewise. If exchanged, A is in b and B in a. Rows in memory are ldd,
+// lda and ldb numbers apart: each matrix may be a part of a larger one.
+typedef struct {
+	int64_t m, n, k, lda, ldb, ldd;
+	int ta, tb, exchanged;
+} eb_product;
+// A plan that is alone uses the thread that runs it and no other, and runs beside
+// other plans of its kind on other threads.
+int eb_plan_matmul(eb_engine *e, int bf16, int alone, const eb_product *g, eb_plan **out, const char **where);
 
 size_t eb_plan_scratch(const eb_plan *p);
 int eb_plan_run(eb_plan *p, void *dst, void *a, void *b, void *scratch);

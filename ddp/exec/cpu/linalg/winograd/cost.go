@@ -38,18 +38,21 @@ func (s *scheme) costsOf(op engine.ConvOp, bf16 bool) costs {
 	}
 }
 
-// fits says whether there is a scheme for a convolution. Where bfloat16 has
-// matrix instructions (AMX), nothing beats them.
+// fits says whether there is a scheme for a convolution.
 func fits(p engine.ConvProblem) bool {
 	plain := p.KH == p.KW && p.StrideH == p.StrideW && p.DilH == 1 && p.DilW == 1 && p.Groups == 1
 	known := p.KH == 3 && p.StrideH == 1 || p.KH == 4 && p.StrideH == 2
-	return plain && known && p.C%lanes == 0 && p.O%lanes == 0 && !(p.BF16 && cpu.X86.HasAMXBF16)
+	return plain && known && p.C%lanes == 0 && p.O%lanes == 0
 }
 
 // pays says whether a convolution that fits gains enough: not if there are few
 // tiles for many filters, few channels, or tiles that are mostly outside. It sees the
-// geometry and the instruction set only, so that all runs on a machine agree.
+// geometry and the instruction set only, so that all runs on a machine agree. Where
+// bfloat16 has matrix instructions (AMX), nothing beats them.
 func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
+	if p.BF16 && cpu.X86.HasAMXBF16 {
+		return false
+	}
 	list, gain, per := forward(p, s), bf16Gain, s.costsOf(op, p.BF16)
 	switch op {
 	case engine.GradX:

@@ -18,8 +18,7 @@
 //
 // The interpreter of package pointwise is the reference: both do the same
 // operations on each number, so the bits are equal; only sums are added up in
-// another order. There is one machine, in AVX-512 (Available); it has no
-// functions made of exponentials.
+// another order. There is one machine, in AVX-512 (Available).
 //
 // Concurrency: a Program is used by one goroutine at a time.
 package machine

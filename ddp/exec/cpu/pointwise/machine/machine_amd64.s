@@ -2,13 +2,14 @@
 
 #include "go_asm.h"
 #include "textflag.h"
+#include "exp_amd64.h"
 
 // The machine in AVX-512. A strip of 128 numbers, the accumulator, stays in
 // Z0 … Z7. Each handler does one instruction on it and jumps to the next one's.
 //
 // R8 is the instruction (linked), R9 the first one, R12 the counters, CX the
-// strips that are left. Z8 … Z15 are the handlers' own; Z16 = 0, Z17 = 1, Z18 =
-// sign bits, Z20 = NaN.
+// strips that are left. Z8 … Z15 and Z21 … Z31 are the handlers' own; Z16 = 0, Z17 =
+// 1, Z18 = sign bits, Z20 = NaN.
 
 #define NEXT \
 	ADDQ $linked__size, R8; \
@@ -193,5 +194,36 @@ HANDLER(sumSquares, const_opSumSquares)
 	OPERAND
 	EACHSUM(SUMSQUARES)
 	NEXT
+
+// Functions of the accumulator that need more registers. The processor works on
+// several of the eight at a time, in registers that it renames.
+#define FUNCTION(name, op, CONSTANTS, F) \
+HANDLER(name, op); \
+	CONSTANTS; \
+	F(Z0); \
+	F(Z1); \
+	F(Z2); \
+	F(Z3); \
+	F(Z4); \
+	F(Z5); \
+	F(Z6); \
+	F(Z7); \
+	NEXT
+
+#define PARAMETER \
+	OPERAND; \
+	VBROADCASTSS (SI), Z19
+
+#define ELUCONSTANTS PARAMETER; EXPM1CONSTANTS
+#define ELUDCONSTANTS PARAMETER; EXPCONSTANTS
+#define SOFTPLUSCONSTANTS EXPCONSTANTS; VBROADCASTSS ·expf+48(SB), Z15
+FUNCTION(exp, const_opExp, EXPCONSTANTS, EXPONENTIAL)
+FUNCTION(elu, const_opElu, ELUCONSTANTS, ELU)
+FUNCTION(eluD, const_opEluD, ELUDCONSTANTS, ELUD)
+FUNCTION(eluDD, const_opEluDD, ELUDCONSTANTS, ELUDD)
+FUNCTION(sigmoid, const_opSigmoid, EXPCONSTANTS, SIGMOID)
+FUNCTION(tanh, const_opTanh, EXPM1CONSTANTS, TANH)
+FUNCTION(softplus, const_opSoftplus, SOFTPLUSCONSTANTS, SOFTPLUS)
+FUNCTION(log, const_opLog, LOGCONSTANTS, LOG)
 
 GLOBL ·handlers(SB), RODATA|NOPTR, $(const_numOpcodes*8)

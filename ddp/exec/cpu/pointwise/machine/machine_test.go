@@ -2,10 +2,12 @@ package machine
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/array/arraytest"
+	"ebtrain/ddp/exec/cpu/pointwise/vec"
 )
 
 func TestHandlers(t *testing.T) {
@@ -70,8 +72,20 @@ func twins(num float32) map[opcode]twin {
 	for op, f := range either {
 		all[op], all[op+1] = f, f
 	}
+	tab := vec.Float32()
+	for fn, op := range exponentials {
+		loop := tab.Unary(fn)
+		all[op] = func(a, x float32) float32 {
+			d := []float32{a}
+			loop(d, d, x)
+			return d[0]
+		}
+	}
 	return all
 }
+
+// parametric are functions of the accumulator and a parameter.
+var parametric = []opcode{opLeakyRelu, opLeakyStep, opElu, opEluD, opEluDD}
 
 // FuzzHandlers holds each instruction to its twin: on the first number of an
 // operand or on all of them, over some strips between guard words.
@@ -92,7 +106,7 @@ func FuzzHandlers(f *testing.F) {
 				continue
 			}
 			counter := InArray
-			if single := op > opLoad && op < opLeakyRelu && (op-opLoad)%2 == 1; single || op == opLeakyRelu || op == opLeakyStep {
+			if single := op > opLoad && op < opLeakyRelu && (op-opLoad)%2 == 1; single || slices.Contains(parametric, op) {
 				counter = Still
 			}
 			d, check := arraytest.Guarded(x)

@@ -43,6 +43,14 @@ const (
 	opSlope
 	opSum
 	opSumSquares
+	opExp
+	opElu
+	opEluD
+	opEluDD
+	opSigmoid
+	opTanh
+	opSoftplus
+	opLog
 	numOpcodes
 )
 
@@ -96,5 +104,11 @@ func unary(op graph.Unary) (fn opcode, num float32) {
 	case graph.Shift:
 		return opAddNum, float32(op.A())
 	}
-	return 0, 0
+	return exponentials[op.Fn], float32(op.A())
+}
+
+// exponentials are functions made of the exponential, and the logarithm.
+var exponentials = map[graph.UnaryFn]opcode{
+	graph.Exp: opExp, graph.Elu: opElu, graph.EluD: opEluD, graph.EluDD: opEluDD,
+	graph.Sigmoid: opSigmoid, graph.Tanh: opTanh, graph.Softplus: opSoftplus, graph.Log: opLog,
 }

@@ -42,7 +42,22 @@ func Layers() []ConvCase {
 	}
 }
 
-// Bench times all ops of Layers, and a square matrix product, with 1 and 2
+// Products are a square matrix product, and those of a step of BiDSM on Frey faces:
+// batch 100, 560 visible and 400 hidden units.
+func Products() []engine.MatMulProblem {
+	return []engine.MatMulProblem{
+		{M: 1024, N: 1024, K: 1024},
+		{M: 100, N: 400, K: 560},
+		{M: 100, N: 400, K: 560, TransB: true},
+		{M: 100, N: 560, K: 400},
+		{M: 100, N: 560, K: 400, TransB: true},
+		{M: 400, N: 560, K: 100, TransA: true},
+		{M: 560, N: 400, K: 100, TransA: true},
+		{M: 560, N: 400, K: 600, TransA: true},
+	}
+}
+
+// Bench times all ops of Layers, and all Products, with 1 and 2
 // threads. It reports the GFLOP/s of the median run and of the best one, a
 // multiply-add counted as two. With one thread, time is the thread's own time on
 // a CPU, so that other work on the machine disturbs little; with two, it is wall
@@ -64,12 +79,14 @@ func benchAll(b *testing.B, bf16 bool, make func(threads int) engine.Engine) {
 				})
 			}
 		}
-		p := engine.MatMulProblem{M: 1024, N: 1024, K: 1024, BF16: bf16}
-		b.Run(fmt.Sprintf("layer=matmul 1024³/op=forward/threads=%d", threads), func(b *testing.B) {
-			bench(b, make, threads, matMulReference(p), p.Flops(), func(e engine.Engine) (engine.Kernel, error) {
-				return e.MatMul(p)
+		for _, p := range Products() {
+			p.BF16 = bf16
+			b.Run(fmt.Sprintf("layer=matmul %v/op=forward/threads=%d", p, threads), func(b *testing.B) {
+				bench(b, make, threads, matMulReference(p), p.Flops(), func(e engine.Engine) (engine.Kernel, error) {
+					return e.MatMul(p)
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -113,6 +113,7 @@ func MatMuls() (ps []engine.MatMulProblem) {
 	for _, s := range [][3]int{ // M, N, K
 		{1, 1, 1}, {1, 1, 100}, {1, 37, 5}, {41, 1, 6}, {17, 13, 1}, {1, 64, 300}, {65, 1, 129},
 		{3, 5, 7}, {12, 32, 16}, {13, 33, 17}, {64, 64, 64}, {100, 31, 77}, {19, 66, 515}, {130, 70, 20}, {5, 1100, 3},
+		{50, 200, 80}, {90, 47, 81}, // shared among threads
 	} {
 		for t := range 4 {
 			ps = append(ps, engine.MatMulProblem{M: s[0], N: s[1], K: s[2], TransA: t&1 != 0, TransB: t&2 != 0})

@@ -54,7 +54,7 @@ func TestRandomProducts(t *testing.T) {
 		{"dnnl", false, dnnl.New},
 		{"winograd on native", true, func(n int) (engine.Engine, error) { return onTeam(n, plainGo) }},
 		{"winograd on dnnl", true, func(n int) (engine.Engine, error) {
-			return onTeam(n, func(team *threads.Team) (engine.Engine, error) { return dnnl.New(team.Size()) })
+			return onTeam(n, dnnl.On)
 		}},
 	}
 	for _, e := range engines {

@@ -1,0 +1,500 @@
+//go:build cgo
+
+package choose_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebtrain/collective/cuda"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/ddp/exec/cuda/choose"
+	"ebtrain/ddp/exec/cuda/cublaslt"
+	"ebtrain/ddp/exec/cuda/cudnn"
+	"ebtrain/ddp/exec/cuda/linalg"
+	"ebtrain/ddp/exec/cuda/linalg/linalgtest"
+	"ebtrain/ddp/graph"
+)
+
+// device is a rank's: a GPU, both libraries, and what it was told.
+type device struct {
+	m    *cudatest.Machine
+	s    *cuda.Stream
+	o    choose.Options
+	said []string
+}
+
+const workspace = 1 << 20
+
+// open is a device on the machine of doubles, closed when the test ends, with nothing
+// left.
+func open(t *testing.T) *device {
+	t.Helper()
+	m := cudatest.Use(t)
+	dev, s := linalgtest.Device(t, m.Clean)
+	conv, err := cudnn.New(dev, workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prod, err := cublaslt.New(dev, workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(conv.Close(), prod.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	d := &device{m: m, s: s}
+	d.o = choose.Options{
+		Device: dev, Stream: s, Convolutions: conv, Products: prod, Plain: linalgtest.NewPlain, Cast: linalgtest.Cast,
+		Say: func(text string) { d.said = append(d.said, text) },
+	}
+	return d
+}
+
+// chooser is a Chooser that is closed when the test ends.
+func (d *device) chooser(t *testing.T, change func(*choose.Options)) *choose.Chooser {
+	t.Helper()
+	o := d.o
+	if change != nil {
+		change(&o)
+	}
+	c := choose.New(o)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// problems are one of each kind that programs ask for, and random ones, of all types
+// that a program has.
+func problems(seed uint64, n int) (list []linalg.Problem) {
+	rnd := rand.New(rand.NewPCG(seed, 5))
+	floats := []graph.DType{graph.F32, graph.BF16}
+	for range n {
+		t := linalg.Types{Dst: floats[rnd.IntN(2)], A: floats[rnd.IntN(2)], B: floats[rnd.IntN(2)], Math: linalg.Math(rnd.IntN(3))}
+		if rnd.IntN(5) == 0 {
+			t = linalg.Types{Dst: graph.F64, A: graph.F64, B: graph.F64}
+		}
+		if rnd.IntN(4) == 0 {
+			list = append(list, linalgtest.Product(rnd, t))
+		} else {
+			list = append(list, linalgtest.Conv(rnd, linalg.ConvOp(1+rnd.IntN(3)), t))
+		}
+	}
+	return list
+}
+
+func names(list []choose.Kernel) (s []string) {
+	for _, k := range list {
+		s = append(s, k.String())
+	}
+	return s
+}
+
+// bits are what kernels compute of their problems, on numbers of a seed.
+func (d *device) bits(t *testing.T, ps []linalg.Problem, ks []choose.Kernel) (list [][]float64) {
+	t.Helper()
+	for i, p := range ps {
+		rnd := rand.New(rand.NewPCG(uint64(i), 6))
+		_, na, nb := p.Lens()
+		a, b := linalgtest.Numbers(rnd, na, p.Types().A), linalgtest.Numbers(rnd, nb, p.Types().B)
+		got := linalgtest.Compute(t, d.s, ks[i], p, a, b)
+		if err := linalgtest.Check(p, a, b, got); err != nil {
+			t.Fatalf("%v: %v", ks[i], err)
+		}
+		list = append(list, got)
+	}
+	return list
+}
+
+func equal(a, b [][]float64) bool { return slices.EqualFunc(a, b, slices.Equal[[]float64]) }
+
+// TestChoose: what is chosen computes the problem; the other ranks and a resumed run
+// have the same kernels and bits, and time nothing.
+func TestChoose(t *testing.T) {
+	d := open(t)
+	ps := problems(1, 60)
+	file := filepath.Join(t.TempDir(), "kernels.json")
+	var wire []byte
+	zero := d.chooser(t, func(o *choose.Options) {
+		o.File = file
+		o.Share = func(b []byte) ([]byte, error) { wire = b; return b, nil }
+	})
+	first, err := zero.Choose(ps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := d.bits(t, ps, first)
+	by := map[string]int{}
+	casts := 0
+	for _, n := range names(first) {
+		by[strings.Fields(n)[0]]++
+		if strings.Contains(n, "cast") {
+			casts++
+		}
+	}
+	if by["cudnn"] < 5 || by["cublaslt"] < 5 || casts < 5 {
+		t.Errorf("the problems are one-sided: %v, %d with casts", by, casts)
+	}
+	ran, second := d.runs(), filepath.Join(t.TempDir(), "second.json")
+	for name, change := range map[string]func(*choose.Options){
+		"another rank": func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return wire, nil } },
+		"a resume":     func(o *choose.Options) { o.File = file },
+		"another run":  func(o *choose.Options) { o.Cache, o.File = file, second },
+	} {
+		list, err := d.chooser(t, change).Choose(ps)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if now := d.runs(); now != ran {
+			t.Errorf("%s timed kernels", name)
+		}
+		if !slices.Equal(names(list), names(first)) || !equal(d.bits(t, ps, list), want) {
+			t.Errorf("%s has other kernels or bits", name)
+		}
+		ran = d.runs()
+	}
+	resumed, err := d.chooser(t, func(o *choose.Options) { o.File = second }).Choose(ps)
+	if err != nil || d.runs() != ran || !slices.Equal(names(resumed), names(first)) {
+		t.Errorf("a run whose kernels came from the cache did not keep them: %v", err)
+	}
+	if again, err := zero.Choose(ps); err != nil || !slices.Equal(names(again), names(first)) || d.runs() != ran {
+		t.Errorf("asked again: %v", err)
+	}
+	if len(d.said) > 0 {
+		t.Errorf("said %q", d.said)
+	}
+}
+
+// TestDelays: streams that take their time change nothing: casts, kernels and memory
+// are in order.
+func TestDelays(t *testing.T) {
+	ps := problems(3, 20)
+	var want [][]float64
+	for seed := range 3 {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			d := open(t)
+			d.m.Set("SEED", fmt.Sprint(seed))
+			d.m.Set("DELAY", "300")
+			list, err := d.chooser(t, func(o *choose.Options) { o.Untimed = seed > 0 }).Choose(ps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := d.bits(t, ps, list)
+			if seed == 1 {
+				want = got
+			}
+			if seed == 2 && !equal(got, want) {
+				t.Error("other delays, other bits")
+			}
+		})
+	}
+}
+
+func (d *device) runs() int { return d.m.Calls("cudnnBackendExecute") + d.m.Calls("cublasLtMatmul") }
+
+// TestUntimed: nothing is run, and the libraries' first kernel is taken, whatever a
+// file says.
+func TestUntimed(t *testing.T) {
+	d := open(t)
+	file := filepath.Join(t.TempDir(), "kernels.json")
+	c := d.chooser(t, func(o *choose.Options) { o.Untimed, o.File = true, file })
+	ps := []linalg.Problem{conv(f32), conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32)), linalg.Product{Batch: 1, M: 2, N: 3, K: 4, T: f32}, cover()}
+	list, err := c.Choose(ps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lt := "cublaslt algorithm 21, tile 20, stages 15, split 3"
+	if want := []string{"cudnn engine 2, knobs 2=1", "cudnn engine 1", lt, lt}; !slices.Equal(names(list), want) {
+		t.Errorf("got %q, want %q", names(list), want)
+	}
+	if d.runs() != 0 {
+		t.Error("something was run")
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a file was written")
+	}
+}
+
+func ty(dst, a, b graph.DType, m linalg.Math) linalg.Types {
+	return linalg.Types{Dst: dst, A: a, B: b, Math: m}
+}
+
+var f32 = ty(graph.F32, graph.F32, graph.F32, linalg.Full)
+
+func conv(t linalg.Types) linalg.Conv {
+	return linalg.Conv{Op: linalg.Forward, Conv: graph.NewConv(3, 1, 1), N: 2, C: 3, H: 5, W: 4, O: 4, OH: 5, OW: 4, T: t}
+}
+
+// cover is a convolution whose kernel covers the image.
+func cover() linalg.Conv {
+	return linalg.Conv{Op: linalg.GradX, Conv: graph.NewConv(4, 1, 0), N: 2, C: 3, H: 4, W: 4, O: 5, OH: 1, OW: 1, T: f32}
+}
+
+// TestFiles: a file that is not of this machine, or no file of choices, is said once and
+// not used, and written anew; one that cannot be written is said.
+func TestFiles(t *testing.T) {
+	d := open(t)
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good.json")
+	ps := []linalg.Problem{conv(f32)}
+	if _, err := d.chooser(t, func(o *choose.Options) { o.File = good }).Choose(ps); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ old, new, want string }{
+		"another device":  {`"device": "`, `"device": "Other `, "it is of Other"},
+		"another cuDNN":   {"cuDNN 9.19.0", "cuDNN 9.13.0", "with cuDNN 9.13.0"},
+		"another format":  {`"version": 1`, `"version": 2`, "its format is 2"},
+		"torn":            {"}", "", "unexpected end"},
+		"another engine":  {`"engine": 2`, `"engine": 77`, "cannot be had any more"},
+		"another library": {`"by": "cudnn"`, `"by": "cublaslt"`, "cannot be had any more"},
+	} {
+		d.said = nil
+		file := filepath.Join(dir, "file.json")
+		changed := strings.ReplaceAll(string(text), c.old, c.new)
+		if changed == string(text) {
+			t.Fatalf("%s: there is no %q in %s", name, c.old, text)
+		}
+		if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		ran := d.runs()
+		if _, err := d.chooser(t, func(o *choose.Options) { o.File = file }).Choose(ps); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if len(d.said) != 1 || !strings.Contains(d.said[0], c.want) || d.runs() == ran {
+			t.Errorf("%s: said %q, want %q; %d runs", name, d.said, c.want, d.runs()-ran)
+		}
+		d.said = nil
+		if _, err := d.chooser(t, func(o *choose.Options) { o.File = file }).Choose(ps); err != nil || len(d.said) > 0 {
+			t.Errorf("%s: then %v, said %q", name, err, d.said)
+		}
+	}
+	other := filepath.Join(dir, "cache.json")
+	if err := os.WriteFile(other, []byte(strings.ReplaceAll(string(text), "cuDNN 9.19.0", "cuDNN 9.13.0")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d.said = nil
+	if _, err := d.chooser(t, func(o *choose.Options) { o.Cache = other }).Choose(ps); err != nil || len(d.said) > 0 {
+		t.Errorf("of a cache of another machine: %v, said %q", err, d.said)
+	}
+	if now, err := os.ReadFile(other); err != nil || !strings.Contains(string(now), "cuDNN 9.19.0") {
+		t.Errorf("the cache is not written anew: %v", err)
+	}
+	if _, err := d.chooser(t, func(o *choose.Options) { o.File = filepath.Join(dir, "none", "file.json") }).Choose(ps); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.said) != 1 || !strings.Contains(d.said[0], "are not kept") {
+		t.Errorf("of a folder that is not there: said %q", d.said)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*.json.*")); err != nil || len(left) > 0 {
+		t.Errorf("left beside the files: %v, %v", left, err)
+	}
+}
+
+// TestPlain: where no library has a kernel the caller's is taken; without one it is an
+// error that names the problem.
+func TestPlain(t *testing.T) {
+	d := open(t)
+	t.Setenv("EBDOUBLE_CUDNN_LACKS", "all")
+	t.Setenv("EBDOUBLE_CUBLASLT_LACKS", "all")
+	ps := append(problems(2, 12), cover())
+	list, err := d.chooser(t, nil).Choose(ps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names(list) {
+		if n != "plain reference" {
+			t.Errorf("got %q", n)
+		}
+	}
+	d.bits(t, ps, list)
+	_, err = d.chooser(t, func(o *choose.Options) { o.Plain = nil }).Choose(ps[:1])
+	if err == nil || !strings.Contains(err.Error(), ps[0].String()) {
+		t.Errorf("without one: got %v", err)
+	}
+}
+
+// TestWithoutCast: only problems whose types a library takes have a kernel.
+func TestWithoutCast(t *testing.T) {
+	d := open(t)
+	c := d.chooser(t, func(o *choose.Options) { o.Cast, o.Plain = nil, nil })
+	if _, err := c.Choose([]linalg.Problem{conv(ty(graph.BF16, graph.BF16, graph.BF16, linalg.Full))}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Choose([]linalg.Problem{conv(ty(graph.F32, graph.BF16, graph.F32, linalg.Full))}); err == nil {
+		t.Error("mixed operands have a kernel")
+	}
+}
+
+// TestWide: where cuDNN has no engine from bfloat16 to float32, operands are widened,
+// which loses nothing, and may be multiplied as TF32, which loses nothing either.
+func TestWide(t *testing.T) {
+	d := open(t)
+	t.Setenv("EBDOUBLE_CUDNN_LACKS", "wide")
+	ps := []linalg.Problem{conv(ty(graph.F32, graph.BF16, graph.BF16, linalg.Full))}
+	list, err := d.chooser(t, func(o *choose.Options) { o.Untimed = true }).Choose(ps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := list[0].String(); n != "cudnn engine 1, cast from f32,f32 to f32, tf32" {
+		t.Errorf("got %q", n)
+	}
+	d.bits(t, ps, list)
+}
+
+// TestRanksDiffer: what the other ranks say when rank 0 fails, has another GPU, or
+// another program.
+func TestRanksDiffer(t *testing.T) {
+	d := open(t)
+	ps := []linalg.Problem{conv(f32)}
+	var wire []byte
+	send := func(o *choose.Options) { o.Share = func(b []byte) ([]byte, error) { wire = b; return b, nil } }
+	receive := func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return wire, nil } }
+	want := func(name, text string) {
+		t.Helper()
+		if _, err := d.chooser(t, receive).Choose(ps); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: got %v, want %q", name, err, text)
+		}
+	}
+	if _, err := d.chooser(t, send).Choose(ps); err != nil {
+		t.Fatal(err)
+	}
+	all := wire
+	wire = []byte(strings.ReplaceAll(string(all), "cuDNN 9.19.0", "cuDNN 9.20.0"))
+	want("another cuDNN", "must have GPUs of one model, and the same versions")
+	wire = []byte(strings.ReplaceAll(string(all), "conv2d", "conv3d"))
+	want("another program", "its program is another")
+	wire = []byte("{")
+	want("noise", "rank 0's choices")
+	lost := errors.New("the line is cut")
+	broken := d.chooser(t, func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return nil, lost } })
+	if _, err := broken.Choose(ps); !errors.Is(err, lost) {
+		t.Errorf("a broken line: got %v", err)
+	}
+	d.m.Fail("cuMemAlloc_v2", 1, 2)
+	if _, err := d.chooser(t, send).Choose(ps); err == nil {
+		t.Fatal("rank 0 chose without memory")
+	}
+	want("rank 0 fails", "rank 0 has no kernels: timing kernels for conv2d")
+}
+
+// TestBadProblem is refused before anything is done.
+func TestBadProblem(t *testing.T) {
+	d := open(t)
+	bad := conv(f32)
+	bad.OW = 9
+	if _, err := d.chooser(t, nil).Choose([]linalg.Problem{bad}); err == nil || !strings.Contains(err.Error(), "the output is") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestFailingKernel: a candidate that cannot be put onto the stream is left out, and
+// said; the others remain.
+func TestFailingKernel(t *testing.T) {
+	d := open(t)
+	d.m.Fail("cudnnBackendExecute", 1, 5000)
+	list, err := d.chooser(t, nil).Choose([]linalg.Problem{conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.said) != 1 || !strings.Contains(d.said[0], "cudnn engine 1 is left out") || list[0].String() == "cudnn engine 1" {
+		t.Errorf("said %q, chose %v", d.said, list)
+	}
+}
+
+// TestEachCallFails: each call of all libraries that a choice makes fails once. It is
+// one sentence, or another kernel is taken and it is said; nothing is left.
+func TestEachCallFails(t *testing.T) {
+	for _, c := range []struct {
+		f    string
+		code int
+	}{
+		{"cuMemAlloc_v2", 2}, {"cuMemHostAlloc", 2}, {"cuEventCreate", 2}, {"cuEventRecordWithFlags", 1}, {"cuEventElapsedTime", 1},
+		{"cuMemcpyHtoDAsync_v2", 1}, {"cuStreamSynchronize", 719}, {"cudnnBackendExecute", 5000}, {"cublasLtMatmul", 13},
+		{"cudnnBackendCreateDescriptor", 4003}, {"cublasLtMatmulAlgoGetHeuristic", 14},
+	} {
+		t.Run(c.f, func(t *testing.T) {
+			failed := 0
+			for n := 1; n < 1000; n++ {
+				said, err := once(t, c.f, n, c.code)
+				if err == nil && said == 0 {
+					break
+				}
+				failed++
+				if err != nil && strings.Contains(err.Error(), "\n") {
+					t.Fatalf("call %d: got %q", n, err)
+				}
+			}
+			if failed == 0 {
+				t.Error("no call was made to fail")
+			}
+		})
+	}
+}
+
+// once makes a choice in which one call fails.
+func once(t *testing.T, f string, n, code int) (said int, err error) {
+	t.Run(fmt.Sprint(n), func(t *testing.T) {
+		d := open(t)
+		c := d.chooser(t, nil)
+		d.m.Fail(f, n, code)
+		_, err = c.Choose([]linalg.Problem{conv(ty(graph.F32, graph.BF16, graph.F32, linalg.TF32)), linalg.Product{Batch: 1, M: 2, N: 3, K: 4, T: f32}})
+		said = len(d.said)
+	})
+	return said, err
+}
+
+// TestLostDevice: a kernel that breaks the device while it is timed is one sentence,
+// not the many that follow from it.
+func TestLostDevice(t *testing.T) {
+	cudatest.Use(t)
+	out := exec.Command(os.Args[0], "-test.run=^TestLostChild$", "-test.v")
+	out.Env = append(os.Environ(), "CHOOSE_LOST=1", cudatest.Prefix+"FAULT=run:cuDNN convolution=2=700")
+	text, err := out.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	said := regexp.MustCompile(`(?s)LOST<(.*)>`).FindSubmatch(text)
+	if said == nil || !strings.Contains(string(said[1]), "the GPU's context is lost") || strings.Contains(string(said[1]), "\n") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// TestLostChild is a process of TestLostDevice's: its device is of no use after.
+func TestLostChild(t *testing.T) {
+	if os.Getenv("CHOOSE_LOST") == "" {
+		return
+	}
+	cudatest.Use(t)
+	dev, err := cuda.OpenDevice(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := dev.NewStream("test", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conv2d, err := cudnn.New(dev, workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = choose.New(choose.Options{Device: dev, Stream: s, Convolutions: conv2d}).Choose([]linalg.Problem{conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32))})
+	fmt.Printf("LOST<%v>\n", err)
+}

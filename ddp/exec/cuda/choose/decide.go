@@ -1,0 +1,96 @@
+package choose
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ebtrain/ddp/exec/cuda/linalg"
+)
+
+// decide chooses for problems, on rank 0, and leaves their kernels in c.kernels.
+func (c *Chooser) decide(problems []linalg.Problem) (told map[string]choice, err error) {
+	t := &timer{c: c}
+	defer func() { err = cmp.Or(err, t.close()) }()
+	told = map[string]choice{}
+	found := false
+	for _, p := range problems {
+		key := p.String()
+		k, ch := c.known(p)
+		if k == nil {
+			if k, ch, err = c.best(t, p); err != nil {
+				return nil, err
+			}
+			found = true
+		}
+		c.kernels[key], told[key] = k, ch
+	}
+	if c.o.Untimed {
+		return told, nil
+	}
+	if !contains(c.kept, told) {
+		maps.Copy(c.kept, told)
+		c.write(c.o.File, c.kept, "the choices of kernels are not kept, so a resumed run chooses anew and its numbers may differ in their last digits")
+	}
+	if found {
+		maps.Copy(c.cached, told)
+		c.write(c.o.Cache, c.cached, "the choices of kernels are not kept for other runs, which choose anew")
+	}
+	return told, nil
+}
+
+// contains says whether all has each of some.
+func contains(all, some map[string]choice) bool {
+	for key, ch := range some {
+		if had, ok := all[key]; !ok || !bytes.Equal(had.Saved, ch.Saved) || had.By != ch.By || had.Types != ch.Types {
+			return false
+		}
+	}
+	return true
+}
+
+// known is the kernel that a file says, nil if none does or it cannot be had.
+func (c *Chooser) known(p linalg.Problem) (*adapted, choice) {
+	ch, ok := c.kept[p.String()]
+	if !ok {
+		if ch, ok = c.cached[p.String()]; !ok {
+			return nil, choice{}
+		}
+	}
+	k, err := c.restore(p, ch)
+	if err != nil {
+		c.o.Say(fmt.Sprintf("the kernel that was chosen for %v cannot be had any more and another is chosen, so numbers may differ in their last digits: %v", p, err))
+		return nil, choice{}
+	}
+	return k, ch
+}
+
+// best is the fastest kernel for a problem, or the first where nothing is timed.
+func (c *Chooser) best(t *timer, p linalg.Problem) (*adapted, choice, error) {
+	n := most
+	if c.o.Untimed {
+		n = 1
+	}
+	list, err := c.candidates(p, n)
+	if err != nil {
+		return nil, choice{}, fmt.Errorf("kernels for %v: %w", p, err)
+	}
+	best, took := 0, time.Duration(0)
+	if len(list) > 1 {
+		if best, took, err = t.fastest(p, list); err != nil {
+			return nil, choice{}, cmp.Or(fmt.Errorf("timing kernels for %v: %w", p, err), closeAll(list))
+		}
+	}
+	k := list[best]
+	if err := closeAll(slices.Delete(list, best, best+1)); err != nil {
+		return nil, choice{}, cmp.Or(err, k.Close())
+	}
+	ch := choice{By: k.by, Types: k.q.Types().String(), Name: k.Candidate.String(), Milliseconds: float64(took) / 1e6}
+	if k.by != byPlain {
+		ch.Saved = k.Saved()
+	}
+	return k, ch, nil
+}

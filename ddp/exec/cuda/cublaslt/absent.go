@@ -1,0 +1,26 @@
+//go:build !cgo
+
+package cublaslt
+
+import (
+	"encoding/json"
+
+	"ebtrain/collective/cuda"
+	"ebtrain/ddp/exec/cuda/linalg"
+)
+
+// Library cannot be had without cgo.
+type Library struct{}
+
+// New always returns cuda.ErrNoCgo.
+func New(*cuda.Device, int64) (*Library, error) { return nil, cuda.ErrNoCgo }
+
+func (*Library) Name() string { return "" }
+
+func (*Library) Prepare(linalg.Problem, int) ([]linalg.Candidate, error) { return nil, cuda.ErrNoCgo }
+
+func (*Library) Restore(linalg.Problem, json.RawMessage) (linalg.Candidate, error) {
+	return nil, cuda.ErrNoCgo
+}
+
+func (*Library) Close() error { return nil }

@@ -1,0 +1,66 @@
+package cudnn
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// Error is a call of cuDNN that failed.
+type Error struct {
+	Call   string // the function, as the header calls it
+	On     string // what it was about: "execution plan"
+	Status int
+	Name   string // the status, as CUDNN_STATUS_BAD_PARAM
+	Text   string // what cuDNN says about it, if anything
+	Path   string // the library's file
+}
+
+// Statuses that say something about the installation, or about what was asked.
+const (
+	statusVersionMismatch = 1002
+	statusPartMissing     = 1008
+	statusArchMismatch    = 3007
+	statusNoHostMemory    = 4003
+	statusNoDeviceMemory  = 4004
+)
+
+func (e *Error) Error() string {
+	dir := filepath.Dir(e.Path)
+	switch e.Status {
+	case statusVersionMismatch:
+		return fmt.Sprintf("cuDNN's parts are of different versions (%s, %d): %s was loaded from %s, another part from elsewhere; all libcudnn_*.so.9 must lie in that folder and be of one version, so remove the other cuDNN or take it out of LD_LIBRARY_PATH",
+			e.Name, e.Status, filepath.Base(e.Path), dir)
+	case statusPartMissing:
+		return fmt.Sprintf("a part of cuDNN is missing (%s, %d): all libcudnn_*.so.9 must lie beside %s in %s; install cuDNN 9 as a whole%s",
+			e.Name, e.Status, filepath.Base(e.Path), dir, said(e.Text))
+	}
+	on := ""
+	if e.On != "" {
+		on = " of " + e.On
+	}
+	return fmt.Sprintf("cuDNN: %s%s failed: %s (%d)%s", e.Call, on, e.Name, e.Status, said(e.Text))
+}
+
+func said(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// Unsupported says whether cuDNN only says that it cannot do what was asked.
+func (e *Error) Unsupported() bool { return e.Status/1000 == 3 && e.Status != statusArchMismatch }
+
+// ofEngine says whether a failed plan tells more about its engine than about the
+// machine: others may work.
+func (e *Error) ofEngine() bool {
+	return e.Status/1000 == 2 || e.Status/1000 == 4 && e.Status != statusNoHostMemory && e.Status != statusNoDeviceMemory
+}
+
+// VersionError is a cuDNN that cannot be used.
+type VersionError struct {
+	Path string
+	Why  string // what it is, what was expected, what to do
+}
+
+func (e *VersionError) Error() string { return fmt.Sprintf("%s cannot be used: %s", e.Path, e.Why) }

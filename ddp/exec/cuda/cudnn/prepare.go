@@ -1,0 +1,190 @@
+//go:build cgo
+
+package cudnn
+
+// #include "shim.h"
+import "C"
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ebtrain/ddp/exec/cuda/linalg"
+	"ebtrain/ddp/graph"
+)
+
+// Prepare returns plans for a convolution; none where cuDNN has no engine for it.
+func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, err error) {
+	conv, ok := p.(linalg.Conv)
+	if !ok || !takes(conv.T) || most < 1 {
+		return nil, nil
+	}
+	if err := conv.Check(); err != nil {
+		return nil, err
+	}
+	err = l.dev.Attach(func() error {
+		now, late, err := l.engines(conv)
+		if err != nil {
+			return err
+		}
+		list, err = l.plans(conv, now, most)
+		if len(list) > 0 || len(late) == 0 {
+			return err
+		}
+		more, bad := l.plans(conv, late, 1)
+		if list = more; len(list) == 0 {
+			return cmp.Or(err, bad)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// choice is an engine with its knobs.
+type choice struct {
+	Engine int64      `json:"engine"`
+	Knobs  [][2]int64 `json:"knobs"`
+}
+
+// engines are the choices that the heuristics offer for a problem, in their order:
+// those that are compiled already, and those that are compiled at run time.
+func (l *Library) engines(p linalg.Conv) (now, late []choice, err error) {
+	b := newBuilder(l)
+	defer func() { err = cmp.Or(err, b.close()) }()
+	g := b.operation(p)
+	if b.unsupported() {
+		return nil, nil, nil
+	}
+	for _, mode := range [...]int32{C.EB_CUDNN_HEUR_MODE_A, C.EB_CUDNN_HEUR_MODE_FALLBACK} {
+		for _, cfg := range b.configurations(g, mode) {
+			c, notes, behaviour := b.describe(cfg)
+			switch {
+			case b.err != nil:
+				return nil, nil, b.err
+			case !right(p.T, notes):
+			case slices.Contains(behaviour, C.EB_CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION):
+				late = appendNew(late, c)
+			default:
+				now = appendNew(now, c)
+			}
+		}
+	}
+	return now, late, b.err
+}
+
+func appendNew(list []choice, c choice) []choice {
+	same := func(d choice) bool { return d.Engine == c.Engine && slices.Equal(d.Knobs, c.Knobs) }
+	if slices.ContainsFunc(list, same) {
+		return list
+	}
+	return append(list, c)
+}
+
+// right says whether an engine with these notes computes what is asked.
+func right(t linalg.Types, notes []int32) bool {
+	for _, n := range notes {
+		switch n {
+		case C.EB_CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, C.EB_CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, C.EB_CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+			return false
+		case C.EB_CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+			if t.A == graph.F32 && t.Math == linalg.Full {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// unsupported forgets an error that only says that cuDNN cannot do it.
+func (b *builder) unsupported() bool {
+	var e *Error
+	if errors.As(b.err, &e) && e.Unsupported() {
+		b.err = nil
+		return true
+	}
+	return false
+}
+
+// configurations are what the heuristics of a mode offer.
+func (b *builder) configurations(g desc, mode int32) []desc {
+	h := b.create(C.EB_CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)
+	set(b, h, C.EB_CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, C.EB_CUDNN_TYPE_BACKEND_DESCRIPTOR, g)
+	set(b, h, C.EB_CUDNN_ATTR_ENGINEHEUR_MODE, C.EB_CUDNN_TYPE_HEUR_MODE, mode)
+	b.finalize(h)
+	n := get(b, h, C.EB_CUDNN_ATTR_ENGINEHEUR_RESULTS, C.EB_CUDNN_TYPE_BACKEND_DESCRIPTOR, []desc(nil))
+	if b.unsupported() || b.err != nil || n == 0 {
+		return nil
+	}
+	list := b.createAll(C.EB_CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, n)
+	return list[:min(n, get(b, h, C.EB_CUDNN_ATTR_ENGINEHEUR_RESULTS, C.EB_CUDNN_TYPE_BACKEND_DESCRIPTOR, list))]
+}
+
+func (b *builder) createAll(kind C.int, n int) []desc {
+	list := make([]desc, n)
+	for i := range list {
+		list[i] = b.create(kind)
+	}
+	return list
+}
+
+// maxKnobs and maxNotes are more than there are kinds of.
+const maxKnobs, maxNotes = 64, 64
+
+// describe reads a configuration.
+func (b *builder) describe(cfg desc) (c choice, notes, behaviour []int32) {
+	e := []desc{b.create(C.EB_CUDNN_BACKEND_ENGINE_DESCRIPTOR)}
+	get(b, cfg, C.EB_CUDNN_ATTR_ENGINECFG_ENGINE, C.EB_CUDNN_TYPE_BACKEND_DESCRIPTOR, e)
+	index := []int64{0}
+	get(b, e[0], C.EB_CUDNN_ATTR_ENGINE_GLOBAL_INDEX, C.EB_CUDNN_TYPE_INT64, index)
+	c.Engine = index[0]
+	notes, behaviour = make([]int32, maxNotes), make([]int32, maxNotes)
+	notes = notes[:min(maxNotes, get(b, e[0], C.EB_CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, C.EB_CUDNN_TYPE_NUMERICAL_NOTE, notes))]
+	behaviour = behaviour[:min(maxNotes, get(b, e[0], C.EB_CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, C.EB_CUDNN_TYPE_BEHAVIOR_NOTE, behaviour))]
+	knobs := b.createAll(C.EB_CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, maxKnobs)
+	knobs = knobs[:min(maxKnobs, get(b, cfg, C.EB_CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, C.EB_CUDNN_TYPE_BACKEND_DESCRIPTOR, knobs))]
+	for _, k := range knobs {
+		kind, value := []int32{0}, []int64{0}
+		get(b, k, C.EB_CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, C.EB_CUDNN_TYPE_KNOB_TYPE, kind)
+		get(b, k, C.EB_CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, C.EB_CUDNN_TYPE_INT64, value)
+		c.Knobs = append(c.Knobs, [2]int64{int64(kind[0]), value[0]})
+	}
+	return c, notes, behaviour
+}
+
+// plans makes at most most plans of choices. Left out are engines that turn out not to
+// do the problem or to need too much memory, and, which is said, those that fail.
+func (l *Library) plans(p linalg.Conv, choices []choice, most int) (list []linalg.Candidate, err error) {
+	var failed error
+	for _, c := range choices {
+		if len(list) == most {
+			break
+		}
+		pl, err := l.plan(p, c)
+		var e *Error
+		switch {
+		case err == nil && pl.work <= l.workspace:
+			list = append(list, pl)
+			continue
+		case err == nil:
+			err = pl.release()
+		case errors.As(err, &e) && e.Unsupported():
+			continue
+		case errors.As(err, &e) && e.ofEngine():
+			failed = cmp.Or(failed, err)
+			l.say(fmt.Sprintf("%v is left out for %v: %v", c, p, err))
+			continue
+		}
+		if err != nil {
+			for _, made := range list {
+				err = cmp.Or(err, made.(*plan).release())
+			}
+			return nil, err
+		}
+	}
+	if len(list) == 0 {
+		return nil, failed
+	}
+	return list, nil
+}
