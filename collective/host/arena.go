@@ -40,8 +40,9 @@ type control struct {
 // in cache lines of their own.
 type slot struct {
 	left  atomic.Uint32 // 1 when the rank has closed its Comm
-	_     [60]byte
-	cell  [2]cell // of collectives with even and odd numbers
+	came  atomic.Uint32 // headers that the rank has shown
+	_     [56]byte
+	cell  [2]cell // used in turn
 	label [2]label
 }
 

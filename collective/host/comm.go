@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"ebtrain/collective"
 )
@@ -14,24 +15,38 @@ import (
 //	                          queue     recorder    data     arena, star, mesh
 //	Abort ───────────────────────────▶ alarm ────────────────▲
 type Comm struct {
+	cfg      Config
 	peers    *peers
 	alarm    *alarm
 	mover    mover
 	runner   *runner
 	recorder *collective.Recorder
 	released chan struct{} // closed when Close is done
+	overs    atomic.Uint32 // groups that Over has made
 }
 
 var _ collective.Comm = (*Comm)(nil)
 
 func newComm(cfg Config, p *peers) *Comm {
-	a := &alarm{peers: p, raised: make(chan struct{})}
-	c := &Comm{peers: p, alarm: a, mover: newMover(p, a), recorder: collective.NewRecorder(cfg.Recorded), released: make(chan struct{})}
-	c.runner = newRunner(&executor{mover: c.mover, alarm: a, size: cfg.Size, log: p.log, recorder: c.recorder, progress: cfg.Progress, ended: cfg.Ended},
-		p.topo.oneHost(), p.spins)
-	p.watch(a, c.runner.ended)
-	go c.runner.run()
+	c := unbegun(cfg, p)
+	c.begin(newMover(newMeeting(p, c.alarm)), p.topo.oneHost())
 	return c
+}
+
+// unbegun is a Comm that cannot yet be used.
+func unbegun(cfg Config, p *peers) *Comm {
+	return &Comm{cfg: cfg, peers: p, alarm: &alarm{peers: p, raised: make(chan struct{})},
+		recorder: collective.NewRecorder(cfg.Recorded), released: make(chan struct{})}
+}
+
+// begin is the first of c's life, in which m moves the data. Where it is helped,
+// callers that wait run collectives, too.
+func (c *Comm) begin(m mover, helped bool) {
+	c.mover = m
+	c.runner = newRunner(&executor{mover: m, alarm: c.alarm, size: c.cfg.Size, log: c.peers.log, recorder: c.recorder,
+		progress: c.cfg.Progress, ended: c.cfg.Ended}, helped, c.peers.spins)
+	c.peers.watch(c.alarm, c.runner.ended)
+	go c.runner.run()
 }
 
 // Rank is this process's number.
@@ -68,7 +83,7 @@ func (c *Comm) Alloc(n int) (collective.Vec, error) {
 	if err := c.runner.wait(context.Background(), c.runner.put(it)); err != nil {
 		return collective.Vec{}, fmt.Errorf("alloc of %d bytes, rank %d: %w", n, c.Rank(), err)
 	}
-	return collective.VecOf(it.alloc.mem), nil
+	return it.alloc.mem, nil
 }
 
 // Abort ends the group. See collective.Comm.

@@ -45,10 +45,11 @@ func pretend(spec string, size int) []string {
 }
 
 func open(ctx context.Context, rank, size int, dir string) (collective.Comm, error) {
-	return host.New(ctx, host.Config{
+	c, err := host.New(ctx, host.Config{
 		Rank: rank, Size: size, Job: "suite", Key: testKey, ListenIP: "127.0.0.1",
 		Hosts: pretend(os.Getenv(envHosts), size), Exchange: host.DirExchange(dir, rank, size),
 	})
+	return openOver(ctx, c, err)
 }
 
 // group makes ranks in this process.

@@ -27,6 +27,7 @@ func differ(rank, a int, ours named, b int, theirs named) error {
 func (m *mesh) ask(h named) error {
 	m.own, m.asked = h, true
 	h.encode(&m.hello)
+	m.asks.Add(1)
 	for _, o := range m.others {
 		l := m.links[o]
 		l.recv <- l.theirs[:]

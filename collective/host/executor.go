@@ -73,6 +73,9 @@ func (e *executor) carryOut(ctx context.Context, it item, begun bool) (err error
 		it.alloc.mem, err = e.alloc(ctx, it.seq, it.alloc.n)
 		return err
 	}
+	if it.within != nil {
+		return e.mover.(*deviceMover).within(ctx, it)
+	}
 	if !begun {
 		if err := it.req.Check(e.size); err != nil {
 			return err

@@ -112,6 +112,9 @@ func abortedBy(rank int, cause error) *failure {
 	if cause == nil {
 		return f
 	}
+	if known, ok := errors.AsType[*failure](cause); ok { // of another group of the same ranks
+		return &failure{record: known.record, cause: cause, remote: known.remote}
+	}
 	f.cause, f.text = cause, cause.Error()
 	var e *collective.Error
 	if errors.As(cause, &e) {
@@ -119,7 +122,7 @@ func abortedBy(rank int, cause error) *failure {
 	}
 	for c, sentinel := range sentinels {
 		if errors.Is(cause, sentinel) {
-			f.code = c
+			f.code, f.text = c, strings.TrimPrefix(f.text, sentinel.Error()+": ")
 		}
 	}
 	return f

@@ -16,7 +16,8 @@ import (
 
 // A star connects the leader of a host with its other ranks by sockets in the
 // abstract namespace, which leave no file behind. They carry shared memory
-// (as descriptors) outwards and aborts inwards, and their end is how a death
+// (as descriptors) outwards and aborts both ways, so that ranks that wait for
+// something else are told, and their end is how a death
 // is noticed: the kernel closes a process's sockets however it ends.
 type star struct {
 	conns []*net.UnixConn // by local rank; a rank that does not lead has the first only
@@ -169,10 +170,17 @@ func descriptor(oob []byte) (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), "shared memory"), nil
 }
 
-// tell sends a record to the leader. A leader that is gone needs no telling.
+// tell sends a record to whom this rank is connected with: the leader, or all
+// others. Who is gone needs no telling.
 func (s *star) tell(r record) error {
-	_, err := s.conns[0].Write(append([]byte{packetAbort}, r.encode()...))
-	return err
+	var errs []error
+	for _, c := range s.conns {
+		if c != nil {
+			_, err := c.Write(append([]byte{packetAbort}, r.encode()...))
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (s *star) close() {

@@ -26,7 +26,8 @@ type meeting struct {
 
 	round   uint64 // rounds of staging so far, the same on every rank
 	vec     vector // of this rank
-	half    uint64 // which of the two cells of a slot
+	turn    uint32 // headers shown so far, the same on every rank
+	half    uint32 // which of the two cells of a slot
 	gate    gate   // of publish
 	headers []localHeader
 	views   [][]byte // one for each local rank,
@@ -64,8 +65,11 @@ func (m *meeting) bring(seq uint64, req collective.Request) localHeader {
 // first barrier of the collective: what was staged before can be read after it.
 func (m *meeting) publish(h localHeader, name string) {
 	s := m.arena.slot(m.topo.local)
-	s.cell[h.seq&1].localHeader, s.label[h.seq&1] = h, labelOf(name)
-	m.half, m.gate = h.seq&1, m.arena.enter()
+	m.half = m.turn & 1
+	m.turn++
+	s.cell[m.half].localHeader, s.label[m.half] = h, labelOf(name)
+	s.came.Store(m.turn)
+	m.gate = m.arena.enter()
 }
 
 // meet waits for the ranks of this host to enter the barrier of publish, and
@@ -189,7 +193,7 @@ func (m *meeting) job(req collective.Request) reduce.Job {
 }
 
 // alloc shares memory out among the ranks of this host, when all have agreed.
-func (m *meeting) alloc(ctx context.Context, seq uint64, n int) ([]byte, error) {
+func (m *meeting) alloc(ctx context.Context, seq uint64, n int) (collective.Vec, error) {
 	var seg *segment
 	var err error
 	switch {
@@ -199,14 +203,14 @@ func (m *meeting) alloc(ctx context.Context, seq uint64, n int) ([]byte, error) 
 		seg, err = m.star.share("ebtrain alloc", len(m.headers), n)
 	}
 	if err != nil {
-		return nil, err
+		return collective.Vec{}, err
 	}
 	h := header{kind: collective.Allocation, len: uint64(n), seq: seq}
 	if err := m.consent(ctx, localHeader{header: h, seg: -1}, ""); err != nil {
 		if seg != nil {
 			err = errors.Join(err, seg.unmap())
 		}
-		return nil, err
+		return collective.Vec{}, err
 	}
 	if seg == nil {
 		select {
@@ -220,13 +224,13 @@ func (m *meeting) alloc(ctx context.Context, seq uint64, n int) ([]byte, error) 
 }
 
 // keep adds s to the memory from Alloc and is this rank's part of it.
-func (m *meeting) keep(s *segment, err error) ([]byte, error) {
+func (m *meeting) keep(s *segment, err error) (collective.Vec, error) {
 	if err != nil {
-		return nil, err
+		return collective.Vec{}, err
 	}
 	s.adviseHuge()
 	m.segments = append(m.segments, s)
-	return s.of(m.topo.local), nil
+	return collective.VecOf(s.of(m.topo.local)), nil
 }
 
 func (m *meeting) unmap() error {

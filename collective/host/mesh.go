@@ -27,7 +27,8 @@ type mesh struct {
 
 	own   named // of the collective under way
 	hello [headerBytes]byte
-	asked bool // own is sent and the others' are not yet compared
+	asked bool          // own is sent and the others' are not yet compared
+	asks  atomic.Uint32 // headers sent
 
 	scratch netScratch
 }
@@ -40,6 +41,8 @@ type link struct {
 	recv          chan []byte    // buffers to fill from data, in order
 	done          chan error     // one for each buffer
 	theirs        [headerBytes]byte
+
+	came atomic.Uint32 // headers that have arrived
 
 	mu   sync.Mutex  // for writing to control
 	left atomic.Bool // the peer has said farewell
@@ -153,7 +156,11 @@ func onFD(c syscall.Conn, do func(fd int) error) error {
 // fill reads data into the buffers posted to l until recv is closed.
 func (l *link) fill() {
 	for b := range l.recv {
-		l.done <- l.read(b)
+		err := l.read(b)
+		if err == nil && len(b) == headerBytes && &b[0] == &l.theirs[0] {
+			l.came.Add(1)
+		}
+		l.done <- err
 	}
 }
 

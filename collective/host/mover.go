@@ -21,17 +21,16 @@ type mover interface {
 	// finish is the rest. If ctx ends first, it ends the group.
 	finish(ctx context.Context, req collective.Request) error
 	// alloc is a collective, too, and this rank's part of the memory.
-	alloc(ctx context.Context, seq uint64, n int) ([]byte, error)
+	alloc(ctx context.Context, seq uint64, n int) (collective.Vec, error)
 	// unmap frees the memory of all allocs. Nothing may follow.
 	unmap() error
 }
 
-func newMover(p *peers, a *alarm) mover {
-	m := newMeeting(p, a)
+func newMover(m *meeting) mover {
 	switch {
-	case p.topo.size == 1:
+	case m.topo.size == 1:
 		return loneMover{m}
-	case p.topo.oneHost():
+	case m.topo.oneHost():
 		return hostMover{m}
 	}
 	return &netMover{meeting: m}
@@ -45,6 +44,6 @@ func (loneMover) quick(collective.Request) bool                    { return fals
 func (loneMover) begin(uint64, collective.Request)                 {}
 func (loneMover) finish(context.Context, collective.Request) error { return nil }
 
-func (m loneMover) alloc(_ context.Context, _ uint64, n int) ([]byte, error) {
+func (m loneMover) alloc(_ context.Context, _ uint64, n int) (collective.Vec, error) {
 	return m.keep(privateSegment(n))
 }

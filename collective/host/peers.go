@@ -208,9 +208,9 @@ func (p *peers) tell(r record) {
 	if p.arena != nil {
 		p.arena.abort(r)
 	}
-	if p.star != nil && !p.topo.leads() {
+	if p.star != nil {
 		if err := p.star.tell(r); err != nil {
-			p.log.Debug("message not sent", "message", "abort", "to_rank", p.topo.leader(), "err", err)
+			p.log.Debug("message not sent", "message", "abort", "to", "this host", "err", err)
 		}
 	}
 	if p.mesh != nil {

@@ -8,15 +8,16 @@ import (
 
 // item is a collective that was started and is not over.
 type item struct {
-	seq   uint64
-	req   collective.Request
-	alloc *allocation // instead of a request, for Alloc
+	seq    uint64
+	req    collective.Request
+	alloc  *allocation         // instead of a request, for Alloc
+	within func(*Inside) error // besides a request, for Within
 }
 
 // allocation is a call of Alloc.
 type allocation struct {
 	n   int
-	mem []byte // the result
+	mem collective.Vec // the result
 }
 
 // never is the number of a collective that was started after Close.

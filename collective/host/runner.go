@@ -179,3 +179,14 @@ func (r *runner) close() (pending uint64, first bool) {
 	}
 	return pending, first
 }
+
+// drain waits until everything that was started is over, and is how it ended.
+func (r *runner) drain(ctx context.Context) error {
+	r.mu.Lock()
+	last := r.queue.next
+	r.mu.Unlock()
+	if last == 0 {
+		return nil
+	}
+	return r.wait(ctx, last-1)
+}

@@ -1,7 +1,6 @@
 package vages
 
 import (
-	"fmt"
 	"testing"
 
 	"ebtrain/ddp/graph"
@@ -112,7 +111,7 @@ func TestErrorFallsWithParticles(t *testing.T) {
 			return sum
 		}
 		few, many := error(8), error(512)
-		t.Log(fmt.Sprintf("%s: %.3f with 8, %.3f with 512", o, few, many))
+		t.Logf("%s: %.3f with 8, %.3f with 512", o, few, many)
 		if ratio := few / many; ratio < 5 || ratio > 13 { // 8 is 1/√L
 			t.Errorf("%s: an error of %.3g with 8 particles, %.3g with 512: ratio %.3g, want about 8", o, few, many, ratio)
 		}

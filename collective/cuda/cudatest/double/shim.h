@@ -12,7 +12,7 @@
  *   KERNEL(name, block, args)        head of an entry whose threads never meet; args, a
  *                                    struct type, is its one argument, named a
  *   KERNEL_SYNC(name, block, args)   head of an entry that has SYNC or SHFL_DOWN
- *   DEVICE                           before a function that kernels call
+ *   DEVICE, FUNCTION                 before a function that kernels call: inline, or not
  *   TID BID BDIM GDIM                thread, block, threads in a block, blocks: int
  *   SHARED(type, name, [dims])       memory of the block, at the top of the kernel
  *   SYNC()                           all threads of the block meet
@@ -265,6 +265,7 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 #define KERNEL(NAME, BLOCK, ARGS) SHIM_KERNEL(NAME, BLOCK, ARGS, 0)
 #define KERNEL_SYNC(NAME, BLOCK, ARGS) SHIM_KERNEL(NAME, BLOCK, ARGS, 1)
 #define DEVICE static inline
+#define FUNCTION static
 #define TID ((int)shim_at->tid)
 #define BID ((int)shim_at->bid)
 #define BDIM ((int)shim_at->block)

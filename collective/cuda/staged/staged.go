@@ -1,0 +1,113 @@
+// Package staged connects ranks that compute on GPUs by the group of their
+// hosts: vectors in device memory are copied to pinned memory of the host,
+// reduced there, and copied back. It serves any number of ranks on a GPU, and
+// machines without NCCL. Sums have the bits of package host.
+//
+// A [Comm] is used as that of package nccl is. Nothing of it can be captured:
+// [Comm.Enqueue] waits for the stream and for the other ranks.
+//
+// Concurrency: see collective.Comm. Enqueue, Agree and Await belong to the
+// goroutine that calls Start.
+package staged
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cuda"
+	"ebtrain/collective/host"
+)
+
+// Group is the group of the hosts' ranks. That of package host is one.
+type Group interface {
+	collective.Comm
+	// Over makes the group of a Comm. See package host.
+	Over(ctx context.Context, d host.Device, limit time.Duration) (*host.Comm, error)
+}
+
+// Options say how a Comm works.
+type Options struct {
+	// Timeout bounds the wait for a late rank. Zero means ten minutes.
+	Timeout time.Duration
+}
+
+// Comm is one rank's end of a group. It implements collective.Comm.
+type Comm struct {
+	*host.Comm // order, agreement, tickets, failure
+	dev        *cuda.Device
+	stream     *cuda.Stream
+	stage      *cuda.Pinned
+	memory     []cuda.Ptr // from Alloc
+
+	failed context.Context // ends when the group fails
+	cancel context.CancelCauseFunc
+
+	once     sync.Once
+	closeErr error
+}
+
+var _ collective.Comm = (*Comm)(nil)
+
+// stageBytes is how much of a vector is on the host at a time.
+const stageBytes = 4 << 20
+
+// New connects the ranks of g, each with its device. All ranks call it, between
+// the same two collectives of g, which is used for it. g and dev are the
+// caller's, who closes them after the Comm.
+func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*Comm, error) {
+	group, ok := g.(Group)
+	if !ok {
+		return nil, fmt.Errorf("staged: the ranks are connected by a %T, expected a group of package host", g)
+	}
+	c := &Comm{dev: dev}
+	c.failed, c.cancel = context.WithCancelCause(context.Background())
+	over, err := group.Over(ctx, device{c}, cmp.Or(o.Timeout, 10*time.Minute))
+	if err != nil {
+		return nil, fmt.Errorf("staged: %w", err)
+	}
+	c.Comm = over
+	go c.watch()
+	if c.stage, err = dev.AllocPinned(stageBytes); err == nil {
+		c.stream, err = dev.NewStream("staging", -1)
+	}
+	if err != nil {
+		c.Abort(err)
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// watch ends waits for the device when the group fails, or c is closed.
+func (c *Comm) watch() {
+	select {
+	case <-c.Failed():
+		c.cancel(c.Failure())
+	case <-c.failed.Done():
+	}
+}
+
+// Close releases everything. See collective.Comm.
+func (c *Comm) Close() error {
+	c.once.Do(func() { c.closeErr = c.close() })
+	return c.closeErr
+}
+
+func (c *Comm) close() error {
+	errs := []error{c.Comm.Close()}
+	c.cancel(collective.ErrClosed)
+	if c.stream != nil {
+		errs = append(errs, c.stream.Sync(context.Background()), c.stream.Close())
+	}
+	if c.stage != nil {
+		errs = append(errs, c.stage.Free())
+	}
+	for _, p := range c.memory {
+		errs = append(errs, c.dev.Free(p))
+	}
+	return errors.Join(errs...)
+}

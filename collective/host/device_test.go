@@ -1,0 +1,176 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/colltest"
+	"ebtrain/collective/host"
+)
+
+// apart is a device in name only: its memory is the host's, and so is what
+// moves its data.
+type apart struct{}
+
+func (apart) Alloc(_ *host.Inside, n int) (collective.Vec, error) {
+	v := collective.VecOf(make([]int64, n/8+9)).As(collective.U8)
+	for uintptr(v.Ptr)%64 != 0 {
+		v = v.Slice(8, v.Len)
+	}
+	return v.Slice(0, n), nil
+}
+
+func (apart) Run(in *host.Inside, req collective.Request) error {
+	return in.Do(context.Background(), req)
+}
+
+// over makes the groups of TestOver of the groups of the transport, which end
+// with the test.
+func over(t testing.TB, comms []collective.Comm, limit time.Duration) []collective.Comm {
+	t.Helper()
+	out := make([]collective.Comm, len(comms))
+	errs := make(chan error, len(comms))
+	for r, c := range comms {
+		t.Cleanup(func() { _ = c.Close() })
+		go func() {
+			o, err := c.(*host.Comm).Over(t.Context(), apart{}, limit)
+			out[r] = o
+			errs <- err
+		}()
+	}
+	for range comms {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// TestOver: a group over a device keeps every promise of a group.
+func TestOver(t *testing.T) {
+	for _, hosts := range []string{"1", "3i"} {
+		t.Run("hosts="+hosts, func(t *testing.T) {
+			t.Setenv(envHosts, hosts)
+			t.Setenv(envOver, "1")
+			colltest.Run(t, colltest.Factory{
+				New: func(t testing.TB, n int) []collective.Comm {
+					return over(t, group(t, n, host.Config{Hosts: pretend(hosts, n), ListenIP: "127.0.0.1"}), time.Minute)
+				},
+				Open: open, Brief: true, MaxRanks: 4,
+			})
+		})
+	}
+}
+
+// envOver has processes of the suite play over a device.
+const envOver = "HOST_TEST_OVER"
+
+func openOver(ctx context.Context, c *host.Comm, err error) (collective.Comm, error) {
+	if err != nil || os.Getenv(envOver) == "" {
+		return c, err
+	}
+	return c.Over(ctx, apart{}, time.Minute)
+}
+
+// TestLateRankIsNamed: who has not come within the limit ends both groups, by
+// name, on one host and on several.
+func TestLateRankIsNamed(t *testing.T) {
+	for _, hosts := range []string{"1", "2", "4"} {
+		t.Run("hosts="+hosts, func(t *testing.T) {
+			below := group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"})
+			comms := over(t, below, 100*time.Millisecond)
+			for r, c := range comms {
+				defer func() { _ = c.Close() }()
+				if r == 2 {
+					continue
+				}
+				go func() {
+					_ = collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier, Label: "dinner"})
+				}()
+			}
+			c := comms[1].(*host.Comm)
+			select {
+			case <-c.Failed():
+			case <-time.After(20 * time.Second):
+				t.Fatal("nobody misses rank 2")
+			}
+			want := `rank 2 has not come to barrier "dinner" within 100ms`
+			if err := c.Failure(); !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want an abort that says %s", err, want)
+			}
+			err := collective.Do(t.Context(), below[0], collective.Request{Kind: collective.Barrier})
+			if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), want) {
+				t.Errorf("the group below ended with %v, want the same", err)
+			}
+		})
+	}
+}
+
+// TestEitherFailsBoth: an abort of the group below ends the one over it, with
+// its cause, and not the other ranks' words twice.
+func TestEitherFailsBoth(t *testing.T) {
+	below := group(t, 3, host.Config{})
+	comms := over(t, below, 0)
+	below[1].Abort(errors.New("the cause"))
+	for r, c := range comms {
+		err := collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier})
+		if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), "the cause") {
+			t.Errorf("rank %d: got %v, want an abort with its cause", r, err)
+		}
+		if n := strings.Count(err.Error(), "collective: group aborted"); n != 1 {
+			t.Errorf("rank %d says %d times that the group was aborted: %v", r, n, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWithin: what a Device's owner asks inside comes in the order of Start, and
+// its error is every rank's end.
+func TestWithin(t *testing.T) {
+	comms := over(t, group(t, 3, host.Config{}), 0)
+	odd := errors.New("odd")
+	errs := make(chan error, len(comms))
+	for r, c := range comms {
+		go func() {
+			errs <- func() error {
+				first := c.Start(collective.Request{Kind: collective.Barrier})
+				got := []int64{int64(r)}
+				err := c.(*host.Comm).Within(t.Context(), "sum", func(in *host.Inside) error {
+					return in.Do(t.Context(), collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(got)})
+				})
+				if err := errors.Join(first.Wait(t.Context()), err); err != nil || got[0] != 3 {
+					return fmt.Errorf("sum %d, %w", got[0], err)
+				}
+				err = c.(*host.Comm).Within(t.Context(), "fails", func(*host.Inside) error {
+					if r == 1 {
+						return odd
+					}
+					return nil
+				})
+				if errors.Is(err, odd) != (r == 1) {
+					return fmt.Errorf("got %w", err)
+				}
+				if err := collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier}); !errors.Is(err, collective.ErrAborted) {
+					return fmt.Errorf("after the failure: %w", err)
+				}
+				return nil
+			}()
+		}()
+	}
+	for range comms {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, c := range comms {
+		_ = c.Close() // of a group that has failed
+	}
+}

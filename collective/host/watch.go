@@ -1,0 +1,87 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"ebtrain/collective"
+)
+
+// Failed is closed when the group has failed, by whatever cause, on this rank.
+func (c *Comm) Failed() <-chan struct{} { return c.alarm.raised }
+
+// Failure is why the group has failed, nil while it has not. It wraps
+// ErrAborted and the more specific sentinel.
+func (c *Comm) Failure() error {
+	if f := c.alarm.failure(); f != nil {
+		return f
+	}
+	return nil
+}
+
+// Drain waits until everything that was started is over, and is how it ended.
+func (c *Comm) Drain(ctx context.Context) error { return c.runner.drain(ctx) }
+
+// Deserted says whether a rank has closed its Comm, as far as this rank can know.
+// It is not called after Close.
+func (c *Comm) Deserted() bool {
+	if c.peers.arena != nil && c.peers.arena.whoLeft() >= 0 {
+		return true
+	}
+	if c.peers.mesh == nil {
+		return false
+	}
+	for _, o := range c.peers.mesh.others {
+		if c.peers.mesh.links[o].left.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// Recorder is the flight recorder, for what goes past the queue.
+func (c *Comm) Recorder() *collective.Recorder { return c.recorder }
+
+// Missing are the ranks that have not come to the collective that this rank
+// waits in, as far as it can know: those of its host, and, for the first rank of
+// a host, the first ranks of others.
+func (c *Comm) Missing() []int {
+	t, p := c.peers.topo, c.peers
+	if p.arena == nil {
+		return nil
+	}
+	var missing []int
+	for l, r := range t.locals() {
+		if int32(p.arena.slot(l).came.Load()-p.arena.slot(t.local).came.Load()) < 0 {
+			missing = append(missing, r)
+		}
+	}
+	if p.mesh == nil || len(missing) > 0 { // hosts meet when their ranks have met
+		return missing
+	}
+	for _, o := range p.mesh.others {
+		if l := p.mesh.links[o]; int32(l.came.Load()-p.mesh.asks.Load()) < 0 {
+			missing = append(missing, l.rank)
+		}
+	}
+	return missing
+}
+
+// NotCome is a sentence about those who have not come to req within limit.
+func (c *Comm) NotCome(req collective.Request, limit time.Duration) error {
+	who := "a rank of another host has"
+	switch m := c.Missing(); len(m) {
+	case 0:
+	case 1:
+		who = fmt.Sprintf("rank %d has", m[0])
+	default:
+		who = "ranks " + strings.Trim(strings.ReplaceAll(fmt.Sprint(m), " ", ", "), "[]") + " have"
+	}
+	what := req.String()
+	if req.Label != "" {
+		what += fmt.Sprintf(" %q", req.Label)
+	}
+	return fmt.Errorf("%s not come to %s within %v", who, what, limit)
+}

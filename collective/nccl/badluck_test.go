@@ -1,0 +1,281 @@
+//go:build cgo
+
+package nccl_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/colltest"
+	"ebtrain/collective/cuda"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/collective/host"
+	"ebtrain/collective/nccl"
+)
+
+// all demands that every rank got an error that says want.
+func all(t *testing.T, errs []error, want string) {
+	t.Helper()
+	for r, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("rank %d: got %v, want an error that says %q", r, err, want)
+		}
+	}
+}
+
+func same(o nccl.Options) func(int) nccl.Options { return func(int) nccl.Options { return o } }
+
+// limit is what hangs may take: more than anything else does on a busy machine.
+const limit = 2 * time.Second
+
+// TestSharedGPU: two ranks on a GPU are refused before NCCL is begun, and the
+// group of the hosts goes on.
+func TestSharedGPU(t *testing.T) {
+	m := cudatest.Use(t)
+	m.Set("DEVICES", "2")
+	below, err := host.NewLocal(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, 3)
+	done := make(chan error, 3)
+	for r, g := range below {
+		go func() {
+			done <- func() error {
+				dev, err := cuda.OpenDevice(r % 2)
+				if err != nil {
+					return err
+				}
+				_, errs[r] = nccl.New(t.Context(), g, dev, nccl.Options{})
+				sum := []int64{int64(r)}
+				err = collective.Do(t.Context(), g, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(sum)})
+				return errors.Join(err, dev.Close(), g.Close())
+			}()
+		}()
+	}
+	for range below {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	all(t, errs, "ranks 0 and 2 are both on the GPU at ")
+	for _, err := range errs {
+		if !errors.Is(err, nccl.ErrShared) {
+			t.Errorf("got %v, want ErrShared", err)
+		}
+	}
+	m.Clean()
+}
+
+// TestInitFails: whatever fails on one rank while NCCL starts is told to all.
+func TestInitFails(t *testing.T) {
+	for _, call := range []string{"ncclGetUniqueId", "ncclInit", "ncclCommInitRankConfig", "ncclCommGetAsyncError", "cuStreamCreateWithPriority", "cuMemHostAlloc", "cuModuleLoadData"} {
+		t.Run(call, func(t *testing.T) {
+			m := cudatest.Use(t)
+			m.Set("DEVICES", "3")
+			m.Fail(call, 1, 2)
+			start := time.Now()
+			_, errs := attemptOn(t, m, 3, func(r int) int { return r }, same(options()))
+			all(t, errs, "the start on rank ")
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// TestInitHangs: a rank whose NCCL does not connect ends the start of all.
+func TestInitHangs(t *testing.T) {
+	m := cudatest.Use(t)
+	m.Set("DEVICES", "3")
+	m.Slow("ncclInit", 1, 3*limit)
+	o := options()
+	o.InitTimeout = limit
+	_, errs := attemptOn(t, m, 3, func(r int) int { return r }, same(o))
+	all(t, errs, "NCCL has not connected all ranks within 2s")
+}
+
+// TestInitMisses: who does not come to the start is named.
+func TestInitMisses(t *testing.T) {
+	m := cudatest.Use(t)
+	m.Set("DEVICES", "3")
+	below, err := host.NewLocal(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error, 2)
+	for _, r := range []int{0, 2} {
+		go func() {
+			dev, err := cuda.OpenDevice(r)
+			if err == nil {
+				_, err = nccl.New(t.Context(), below[r], dev, nccl.Options{InitTimeout: limit})
+				err = errors.Join(err, dev.Close())
+			}
+			errs <- err
+		}()
+	}
+	all(t, []error{<-errs, <-errs}, `rank 1 has not come to barrier "the start of NCCL" within 2s`)
+	for _, g := range below {
+		_ = g.Close() // of a group that has failed
+	}
+	m.Clean()
+}
+
+// TestLate: who does not come to a collective is named.
+func TestLate(t *testing.T) {
+	o := options()
+	o.Timeout = limit
+	together(t, group(t, 3, o), func(x *member) error {
+		err := func() error {
+			if x.Rank() == 1 {
+				<-x.Failed()
+				return x.Failure()
+			}
+			return collective.Do(t.Context(), x, collective.Request{Kind: collective.Barrier, Label: "dinner"})
+		}()
+		if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `rank 1 has not come to barrier "dinner" within 2s`) {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+}
+
+// TestHangInside: an operation that hangs inside NCCL, on one rank or between
+// ranks that all live, ends after its time.
+func TestHangInside(t *testing.T) {
+	t.Setenv("EBDOUBLE_NCCL_HANG", "1:0")
+	o := options()
+	o.Timeout = limit
+	together(t, group(t, 3, o), func(x *member) error {
+		mem, err := x.Alloc(1 << 16)
+		if err == nil {
+			err = collective.Do(t.Context(), x, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: mem.As(collective.F32), Label: "sad"})
+		}
+		if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `all-reduce sum f32[16384] "sad" is not complete on any rank after 2s, and all ranks are alive`) {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+}
+
+// TestAsynchronousError: what NCCL's own threads find out ends the group.
+func TestAsynchronousError(t *testing.T) {
+	t.Setenv("EBDOUBLE_NCCL_FAIL", "2:1")
+	together(t, group(t, 3, options()), func(x *member) error {
+		mem, err := x.Alloc(1 << 16)
+		for range 3 {
+			if err == nil {
+				err = collective.Do(t.Context(), x, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: mem.As(collective.F32)})
+			}
+		}
+		if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), "remote process exited or there was a network error (6): connection to a peer was reset") {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+}
+
+// TestEveryCallFails: each call of NCCL's and each of those of CUDA that a
+// collective makes fails once, on some rank. Every rank ends, and nothing is left.
+func TestEveryCallFails(t *testing.T) {
+	for _, call := range []string{
+		"ncclAllReduce", "ncclReduceScatter", "ncclAllGather", "ncclBroadcast", "ncclSend", "ncclRecv", "ncclGroupStart", "ncclGroupEnd",
+		"ncclMemAlloc", "ncclCommRegister", "ncclCommDeregister", "ncclCommFinalize", "cuLaunchKernel", "cuMemsetD32Async", "cuEventRecordWithFlags", "cuEventQuery", "cuMemAlloc_v2",
+	} {
+		t.Run(call, func(t *testing.T) {
+			m := cudatest.Use(t)
+			m.Set("DEVICES", "2")
+			o := options()
+			o.FixedOrder = true
+			members, errs := attemptOn(t, m, 2, func(r int) int { return r }, same(o))
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+			m.Fail(call, 1, 1)
+			failed := make([]error, 2)
+			together(t, members, func(x *member) error {
+				failed[x.Rank()] = everything(t.Context(), x)
+				// What closes may fail, too: the call is made to.
+				x.looked = true
+				if err := x.Close(); err != nil && !strings.Contains(err.Error(), call) {
+					return err
+				}
+				return nil
+			})
+			harmless := map[string]bool{"ncclCommRegister": true, "ncclCommDeregister": true, "ncclCommFinalize": true}
+			if (failed[0] == nil) != (failed[1] == nil) || (failed[0] == nil) != harmless[call] {
+				t.Errorf("ranks ended with %v and %v", failed[0], failed[1])
+			}
+		})
+	}
+}
+
+// everything is one of each.
+func everything(ctx context.Context, x *member) error {
+	p, err := newProgram(ctx, x)
+	if err == nil {
+		_, err = p.run(ctx, 0, p.enqueue)
+	}
+	if err != nil { // this rank may be the only one that knows
+		x.Abort(err)
+	}
+	for _, req := range []collective.Request{
+		{Kind: collective.AllReduce, Op: collective.Max}, {Kind: collective.ReduceScatter, Op: collective.Min}, {Kind: collective.AllGather}, {Kind: collective.Broadcast},
+	} {
+		if err == nil {
+			req.Vec = p.reqs[0].Vec.Slice(0, 640)
+			err = collective.Do(ctx, x, req)
+		}
+	}
+	_ = p.close() // calls may fail
+	return err
+}
+
+// TestNVLS: it is off unless it is asked for.
+func TestNVLS(t *testing.T) {
+	seen := filepath.Join(t.TempDir(), "seen")
+	t.Setenv("EBDOUBLE_NCCL_NVLS", seen)
+	for value, want := range map[string]string{"": "0", "1": "1"} {
+		t.Setenv("NCCL_NVLS_ENABLE", value)
+		if value == "" {
+			if err := os.Unsetenv("NCCL_NVLS_ENABLE"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		group(t, 1, options())
+		if got, err := os.ReadFile(seen); err != nil || string(got) != want {
+			t.Errorf("with NCCL_NVLS_ENABLE=%q NCCL saw %q, want %q", value, got, want)
+		}
+	}
+}
+
+// TestStoppedProcess: a process that stands still inside NCCL is named by all
+// others, who end.
+func TestStoppedProcess(t *testing.T) {
+	cudatest.Use(t)
+	t.Setenv("EBDOUBLE_DEVICES", "3")
+	t.Setenv(envTimeout, "2s")
+	cmds := colltest.Spawn(t, 3, t.TempDir(), false)
+	time.Sleep(1500 * time.Millisecond)
+	if err := cmds[1].Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []int{0, 2} {
+		if err := cmds[r].Wait(); err != nil {
+			t.Errorf("rank %d ended with %v", r, err)
+		}
+		out := cmds[r].Stdout.(*bytes.Buffer).String()
+		if !strings.Contains(out, "rank 1 has not come to ") {
+			t.Errorf("rank %d does not name rank 1: %s", r, out)
+		}
+	}
+}

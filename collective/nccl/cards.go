@@ -1,0 +1,115 @@
+package nccl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cuda"
+)
+
+// card is what a rank tells the others before NCCL is begun.
+type card struct {
+	Version int    `json:"version"`         // of NCCL
+	Lacks   string `json:"lacks,omitempty"` // why it cannot be used here; empty: it can
+	Old     bool   `json:"old,omitempty"`   // because it is too old
+	GPU     string `json:"gpu"`             // model and compute capability
+	UUID    string `json:"uuid"`
+	Bus     string `json:"bus"`
+	HostID  string `json:"host_id,omitempty"` // NCCL_HOSTID: the user makes hosts of processes
+	Sharing bool   `json:"sharing,omitempty"` // NCCL_MULTI_RANK_GPU_ENABLE
+}
+
+// newCard is the card of a rank with a GPU and an NCCL, or err instead.
+func newCard(i cuda.Info, version int, err error) card {
+	c := card{
+		Version: version, GPU: fmt.Sprintf("%s (sm_%d%d)", i.Name, i.Major, i.Minor), UUID: i.UUID, Bus: i.BusID,
+		HostID: os.Getenv("NCCL_HOSTID"), Sharing: os.Getenv("NCCL_MULTI_RANK_GPU_ENABLE") == "1",
+	}
+	switch {
+	case err != nil:
+		c.Lacks, c.Old = err.Error(), errors.Is(err, errOld)
+	case version < Floor:
+		c.Lacks, c.Old = "it is "+versionText(version), true
+	}
+	return c
+}
+
+// compareCards exchanges cards over the group of the hosts and is the same error
+// on all ranks: NCCL itself compares nothing, or hangs.
+func compareCards(ctx context.Context, g Group, mine card) error {
+	blob, err := json.Marshal(mine)
+	if err != nil {
+		return err
+	}
+	blobs, err := collective.GatherBytes(ctx, g, "NCCL's versions and GPUs", blob)
+	if err != nil {
+		return err
+	}
+	cards := make([]card, len(blobs))
+	for r, b := range blobs {
+		if err := json.Unmarshal(b, &cards[r]); err != nil {
+			return fmt.Errorf("nccl: the card of rank %d: %w", r, err)
+		}
+	}
+	return judge(cards)
+}
+
+// judge says what is wrong with these ranks, if anything: one sentence that names
+// the first rank or pair.
+func judge(cards []card) error {
+	for r, c := range cards {
+		switch {
+		case c.Old:
+			return fmt.Errorf("nccl: rank %d: %w: %s; %s or newer is needed: %s", r, ErrVersion, c.Lacks, versionText(Floor), install)
+		case c.Lacks != "":
+			return fmt.Errorf("nccl: rank %d: %w: %s", r, ErrMissing, c.Lacks)
+		}
+	}
+	for r, c := range cards {
+		if c.Version != cards[0].Version {
+			return fmt.Errorf("nccl: %w: rank 0 has NCCL %s, rank %d has %s: install the same on all hosts", ErrVersion, versionText(cards[0].Version), r, versionText(c.Version))
+		}
+		if c.GPU != cards[0].GPU {
+			return fmt.Errorf("nccl: %w: rank 0 has an %s, rank %d an %s: choose equal ones by CUDA_VISIBLE_DEVICES, or start other hosts", ErrModels, cards[0].GPU, r, c.GPU)
+		}
+	}
+	return shared(cards)
+}
+
+const install = "pip install -U nvidia-nccl-cu13 (CUDA 12: nvidia-nccl-cu12)"
+
+// shared finds two ranks on one GPU. A user who gave their processes different
+// NCCL_HOSTIDs, or told NCCL to allow it, knows what he does.
+func shared(cards []card) error {
+	first := map[string]int{}
+	for r, c := range cards {
+		o, twice := first[c.UUID]
+		if !twice {
+			first[c.UUID] = r
+			continue
+		}
+		apart := c.HostID != "" && cards[o].HostID != "" && c.HostID != cards[o].HostID
+		if !apart && !(c.Sharing && cards[o].Sharing) {
+			return fmt.Errorf("nccl: %w: ranks %d and %d are both on the GPU at %s (%s): give each rank a GPU of its own", ErrShared, o, r, c.Bus, c.UUID)
+		}
+	}
+	return nil
+}
+
+// within is a context that ends after limit, with a cause that names who has not
+// come to what the group waits for then.
+func within(ctx context.Context, g Group, limit time.Duration, what string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	t := time.AfterFunc(limit, func() {
+		cancel(g.NotCome(collective.Request{Kind: collective.Barrier, Label: what}, limit))
+	})
+	return ctx, func() {
+		t.Stop()
+		cancel(nil)
+	}
+}

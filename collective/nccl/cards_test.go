@@ -1,0 +1,71 @@
+package nccl
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"ebtrain/collective/cuda"
+)
+
+func TestJudge(t *testing.T) {
+	good := func(n int) []card {
+		cards := make([]card, n)
+		for r := range cards {
+			cards[r] = card{Version: 22809, GPU: "NVIDIA H100 (sm_90)", UUID: string(rune('a' + r)), Bus: "0000:1b:00.0"}
+		}
+		return cards
+	}
+	for name, test := range map[string]struct {
+		change func(cards []card)
+		is     error
+		want   string
+	}{
+		"good":    {func([]card) {}, nil, ""},
+		"missing": {func(c []card) { c[1].Lacks = (&cuda.LoadError{Family: cuda.NCCL}).Error() }, ErrMissing, "rank 1: NCCL is missing: cuda: NCCL was not found: pip install"},
+		"old": {func(c []card) { c[2] = newCardOf(c[2], 21805) }, ErrVersion,
+			"rank 2: this NCCL does not serve: it is 2.18.5; 2.19.0 or newer is needed: pip install -U"},
+		"other version": {func(c []card) { c[3].Version = 22703 }, ErrVersion, "rank 0 has NCCL 2.28.9, rank 3 has 2.27.3: install the same on all hosts"},
+		"other GPU":     {func(c []card) { c[1].GPU = "NVIDIA H200 (sm_90)" }, ErrModels, "rank 0 has an NVIDIA H100 (sm_90), rank 1 an NVIDIA H200 (sm_90): choose equal ones"},
+		"shared":        {func(c []card) { c[3].UUID = c[1].UUID }, ErrShared, "ranks 1 and 3 are both on the GPU at 0000:1b:00.0 (b): give each rank a GPU of its own"},
+		"hosts of processes": {func(c []card) {
+			c[3].UUID, c[3].HostID, c[1].HostID = c[1].UUID, "x", "y"
+		}, nil, ""},
+		"one host of processes": {func(c []card) {
+			c[3].UUID, c[3].HostID, c[1].HostID = c[1].UUID, "x", "x"
+		}, ErrShared, "ranks 1 and 3"},
+		"told to share":      {func(c []card) { c[3].UUID, c[3].Sharing, c[1].Sharing = c[1].UUID, true, true }, nil, ""},
+		"one told to share":  {func(c []card) { c[3].UUID, c[3].Sharing = c[1].UUID, true }, ErrShared, "ranks 1 and 3"},
+		"missing before old": {func(c []card) { c[0].Lacks, c[1].Version = "gone", 1 }, ErrMissing, "rank 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cards := good(4)
+			test.change(cards)
+			err := judge(cards)
+			if test.is == nil {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// newCardOf is c of a rank with another NCCL.
+func newCardOf(c card, version int) card {
+	n := newCard(cuda.Info{}, version, nil)
+	n.GPU, n.UUID, n.Bus = c.GPU, c.UUID, c.Bus
+	return n
+}
+
+func TestVersionText(t *testing.T) {
+	for v, want := range map[int]string{2708: "2.7.8", 21903: "2.19.3", 22809: "2.28.9", 23007: "2.30.7"} {
+		if got := versionText(v); got != want {
+			t.Errorf("%d is %s, want %s", v, got, want)
+		}
+	}
+}

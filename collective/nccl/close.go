@@ -1,0 +1,113 @@
+package nccl
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	linger   = 2 * time.Second  // of a rank that closes, for the others to close, too
+	patience = 10 * time.Second // with NCCL, to end when it is told
+)
+
+// watch ends NCCL when the group fails, and the group when NCCL does. It is the
+// one who aborts, on a goroutine of its own: an abort waits for graphs, which
+// others destroy meanwhile. Of several communicators of a process each has its
+// watch, so all are told to leave before any is waited for.
+func (c *Comm) watch() {
+	defer close(c.watched)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.Failed():
+			c.abortErr = c.nccl.abort()
+			return
+		case <-c.closing:
+			return
+		case <-tick.C:
+			c.look()
+		}
+	}
+}
+
+// look ends the group if NCCL has come to an error by itself. What a rank that
+// has closed in good order leaves behind is none.
+func (c *Comm) look() {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	if c.leaving {
+		return
+	}
+	if err := c.nccl.check(); err != nil && !errors.Is(err, errGone) && !c.Deserted() {
+		c.Comm.Abort(err)
+	}
+}
+
+func (c *Comm) leave() {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	c.leaving = true
+}
+
+// Close releases everything. Graphs that hold collectives are closed before. See
+// collective.Comm; but as long as others do not close, too, it waits for two
+// seconds: they may still read memory of NCCL's on this rank.
+func (c *Comm) Close() error {
+	c.once.Do(func() { c.closeErr = c.close() })
+	return c.closeErr
+}
+
+func (c *Comm) close() error {
+	c.leave()
+	err := c.Comm.Close()
+	if c.Failure() == nil {
+		close(c.closing)
+		<-c.watched
+		err = errors.Join(err, c.part())
+	} else {
+		select {
+		case <-c.watched:
+			err = errors.Join(err, c.abortErr)
+		case <-time.After(patience):
+			return errors.Join(err, fmt.Errorf("nccl: the abort has not ended after %v: a graph that holds a collective is not closed, or the GPU hangs; what it holds is lost until the process ends", patience))
+		}
+	}
+	return errors.Join(err, c.release())
+}
+
+// part ends the communicator in good order: other ranks may still read what
+// this one has sent, so they are waited for, a little. Who does not come by then
+// has long read it, and an abort ends this rank's side alone.
+func (c *Comm) part() error {
+	err := c.memory.deregisterAll()
+	c.nccl.limit = linger
+	last := c.nccl.destroy
+	if c.nccl.call("ncclCommFinalize", c.nccl.api.finalize) != nil { // the others are not here, or gone already
+		last = c.nccl.abort
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- last() }()
+	select {
+	case lastErr := <-ended:
+		return errors.Join(err, lastErr)
+	case <-time.After(patience):
+		return errors.Join(err, fmt.Errorf("nccl: the communicator has not ended after %v: a graph that holds a collective is not closed; what it holds is lost until the process ends", patience))
+	}
+}
+
+// release frees what is on the device.
+func (c *Comm) release() error {
+	errs := []error{c.memory.free(), c.mover.free(), c.mover.kernels.close()}
+	if c.progress.word != nil {
+		errs = append(errs, c.progress.word.Free())
+	}
+	if c.over != nil {
+		errs = append(errs, c.over.Close())
+	}
+	if c.stream != nil {
+		errs = append(errs, c.stream.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,188 @@
+package nccl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cuda"
+	"ebtrain/collective/host"
+)
+
+const progressBytes = 64
+
+// progress names the collectives that go past the queue. The stream writes the
+// number of each into word when it comes to it.
+type progress struct {
+	word *cuda.Pinned
+
+	mu      sync.Mutex
+	numbers map[collective.Request]uint32
+	list    []collective.Request // by number, from 1
+}
+
+// number is that of a request that was agreed on, else 0.
+func (p *progress) number(req collective.Request) uint32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.numbers[req]
+}
+
+func (p *progress) add(req collective.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.numbers[req] == 0 {
+		p.list = append(p.list, req)
+		p.numbers[req] = uint32(len(p.list))
+	}
+}
+
+// underWay is the number that the device came to last, and its request.
+func (p *progress) underWay() (uint32, collective.Request) {
+	n := atomic.LoadUint32((*uint32)(unsafe.Pointer(unsafe.SliceData(p.word.Bytes()))))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n == 0 || int(n) > len(p.list) {
+		return 0, collective.Request{}
+	}
+	return n, p.list[n-1]
+}
+
+// Agree compares the collectives that a program will enqueue, in their order, on
+// all ranks, and makes what they need. It is a collective itself. What it was
+// given may be enqueued from then on, as often as the program runs. A difference
+// is an ErrMismatch on every rank, and the end of the group.
+func (c *Comm) Agree(ctx context.Context, reqs []collective.Request) error {
+	for _, req := range reqs {
+		err := req.Check(c.Size())
+		if err == nil && req.Kind == collective.Barrier {
+			err = fmt.Errorf("%w: a barrier moves no data, and no stream can wait in it", collective.ErrInvalid)
+		}
+		if err != nil {
+			c.Abort(fmt.Errorf("%s: %w", what(req), err))
+			return err
+		}
+	}
+	return c.Within(ctx, "agree on a program's collectives", func(in *host.Inside) error {
+		lines := make([]string, len(reqs))
+		for i, req := range reqs {
+			lines[i] = c.line(req)
+		}
+		if err := in.Agree("collective", lines); err != nil {
+			return err
+		}
+		var err error
+		for _, req := range reqs {
+			if err = c.mover.need(req); err != nil {
+				break
+			}
+			c.progress.add(req)
+		}
+		return agree(in, "memory for collectives", err)
+	})
+}
+
+// line is what ranks compare of a request.
+func (c *Comm) line(req collective.Request) string {
+	s := req.String()
+	if at := c.memory.place(req.Vec); at != elsewhere {
+		s += fmt.Sprintf(" at byte %d of allocation %d", at.offset, at.slab)
+	}
+	return s + fmt.Sprintf(" %q", req.Label)
+}
+
+// Enqueue puts req behind what is queued on s, and returns. Agree has been given
+// it before. What was started before is over first. All ranks enqueue the same,
+// in the same order relative to Start and Agree, on streams whose order is that
+// of the calls; s may be being captured, on all ranks alike, and then every
+// launch of the graph is the collective again. A program runs once before it is
+// captured: NCCL makes connections and loads kernels when they are first needed,
+// and neither can be done in a capture. The error is this rank's alone,
+// who must then abort the group. The vector belongs to the collective until s
+// has come past it.
+func (c *Comm) Enqueue(s *cuda.Stream, req collective.Request) error {
+	n := c.progress.number(req)
+	if n == 0 {
+		return fmt.Errorf("%w: %s is enqueued, and Agree was not given it", collective.ErrInvalid, what(req))
+	}
+	if err := c.Failure(); err != nil {
+		return err
+	}
+	if err := c.Drain(context.Background()); err != nil {
+		return err
+	}
+	c.Recorder().Begin(uint64(n), req)
+	err := c.enqueue(s, n, req)
+	c.Recorder().End(err)
+	if err != nil {
+		if f := c.Failure(); errors.Is(err, errGone) && f != nil {
+			err = f
+		}
+		return fmt.Errorf("%s: %w", what(req), err)
+	}
+	return nil
+}
+
+func (c *Comm) enqueue(s *cuda.Stream, n uint32, req collective.Request) error {
+	if err := s.Memset32(c.progress.word.Ptr(), n, 1); err != nil {
+		return err
+	}
+	return c.mover.enqueue(s, req)
+}
+
+// Capturable says that Enqueue serves in a capture.
+func (c *Comm) Capturable() bool { return true }
+
+// Progress is where the device writes, as four bytes, the number of the enqueued
+// collective that it has come to; UnderWay names it. 0 is none.
+func (c *Comm) Progress() cuda.Ptr { return c.progress.word.Ptr() }
+
+// UnderWay is the enqueued collective that the device came to last.
+func (c *Comm) UnderWay() (req collective.Request, ok bool) {
+	n, req := c.progress.underWay()
+	return req, n != 0
+}
+
+// Await waits for an event behind enqueued collectives, as it must be waited for
+// where they may never end: until the group fails, which is the error then, or
+// ctx ends, which ends the group. Of all collectives, none may keep the device
+// longer than Options.Timeout: else the other ranks are asked where they are,
+// and the group ends.
+func (c *Comm) Await(ctx context.Context, e *cuda.Event) error {
+	stop := context.AfterFunc(ctx, func() { c.Abort(context.Cause(ctx)) })
+	defer stop()
+	last, _ := c.progress.underWay()
+	for since := time.Now(); ; {
+		left := c.options.Timeout - time.Since(since)
+		err := c.await(e, min(left, c.options.Timeout/8))
+		if !errors.Is(err, errLate) {
+			return err
+		}
+		n, req := c.progress.underWay()
+		if n != last {
+			last, since = n, time.Now()
+		}
+		if time.Since(since) >= c.options.Timeout {
+			return c.rollCall(ctx, req)
+		}
+	}
+}
+
+// rollCall ends the group because of req, and says who is to blame, if that can
+// be known.
+func (c *Comm) rollCall(ctx context.Context, req collective.Request) error {
+	call := collective.Request{Kind: collective.Barrier, Label: "the roll call, " + what(req) + " being late"}
+	ctx, stop := within(ctx, c, muster, call.Label)
+	defer stop()
+	err := collective.Do(ctx, c.Comm, call)
+	if err == nil {
+		c.Abort(fmt.Errorf("the device is still at %s after %v, and all ranks are alive: the GPUs or the links between them hang (NCCL_DEBUG=INFO says more)", what(req), c.options.Timeout))
+	}
+	<-c.Failed()
+	return c.Failure()
+}

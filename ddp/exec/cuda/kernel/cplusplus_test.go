@@ -1,0 +1,58 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/ddp/exec/exectest"
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+)
+
+// TestCPlusPlus reads the kernels of the suite's cases, of random groups, and of batches
+// as C++ without the shim, as NVRTC does, against declarations of what CUDA has built in.
+func TestCPlusPlus(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("g++ is not installed: kernels cannot be read as C++")
+	}
+	launches := suite(t, exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 4}, plan.Options{WeightsLast: true})
+	launches = append(launches, suite(t, exectest.Options{DTypes: []graph.DType{graph.F32}}, plan.Options{WeightsLast: true, BF16Images: true})...)
+	for r := range uint64(30) {
+		g := randomGroup(rand.New(rand.NewPCG(r, 3)))
+		l, err := g.making(t, r%2 == 0).step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches = append(launches, l...)
+	}
+	batch, err := batchKernel(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString(dialect)
+	known := map[string]bool{}
+	for i, l := range append(launches, batch) {
+		if !known[l.Entry] {
+			known[l.Entry] = true
+			text.WriteString(apart(l.Source[len(dialect):], i))
+		}
+	}
+	path := filepath.Join(t.TempDir(), "kernels.cc")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	header, err := filepath.Abs("testdata/cuda.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("g++", "-std=c++17", "-fsyntax-only", "-ffreestanding", "-fno-builtin", "-w", "-include", header, path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("g++: %v\n%.4000s", err, out)
+	}
+	t.Logf("%d kernels", len(known))
+}

@@ -1,0 +1,259 @@
+package kernel
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.golden")
+
+// planOf is an allocated plan of a graph.
+func planOf(t testing.TB, o plan.Options, build func(b *graph.Builder)) *plan.Plan {
+	t.Helper()
+	var b graph.Builder
+	build(&b)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.New(g, o)
+	for i := range p.Steps {
+		p.Steps[i].Scratch = Scratch(p, i)
+	}
+	p.Allocate()
+	return p
+}
+
+// batchNorm is the statistics of images and their use.
+func batchNorm(b *graph.Builder, images graph.Type) {
+	x := b.Conv2D(b.Input("x", images), b.Input("w", graph.T(graph.F32, images.Shape.At(1), images.Shape.At(1), 1, 1)), graph.NewConv(1, 1, 0))
+	mean := b.MeanKeep(x, 0, 2, 3)
+	centred := b.Sub(x, mean)
+	variance := b.MeanKeep(b.Square(centred), 0, 2, 3)
+	b.Output("y", b.LeakyRelu(b.Mul(centred, b.Pow(b.Shift(variance, 1e-5), -0.5)), 0.2))
+}
+
+// TestGoldens shows the text of some kernels, without the dialect and their names.
+func TestGoldens(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    plan.Options
+		g    func(b *graph.Builder)
+	}{
+		{"pointwise", plan.Options{}, func(b *graph.Builder) {
+			x := b.Input("x", graph.T(graph.F32, 8, 64))
+			b.Output("y", b.Softplus(b.Add(b.Scale(x, 2), b.Input("row", graph.T(graph.F32, 8, 1)))))
+		}},
+		{"batchnorm", plan.Options{WeightsLast: true, BF16Images: true}, func(b *graph.Builder) { batchNorm(b, graph.T(graph.F32, 8, 16, 8, 8)) }},
+		{"transpose", plan.Options{}, func(b *graph.Builder) {
+			b.Output("y", b.Transpose(b.Input("x", graph.T(graph.F32, 40, 70)), 1, 0))
+		}},
+		{"draw", plan.Options{}, func(b *graph.Builder) {
+			b.Output("y", b.Draw(b.Input("key", graph.KeyType), graph.Normal, 2, 1, graph.T(graph.F32, 3, 5)))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := planOf(t, c.o, c.g)
+			var text strings.Builder
+			for i := range p.Steps {
+				launches, err := For(p, i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range launches {
+					fmt.Fprintf(&text, "// step %d, %v: %d blocks\n%s\n", i, p.Steps[i].Op, l.Grid, strings.ReplaceAll(l.Source[len(dialect):], l.Entry, "NAME"))
+				}
+			}
+			path := filepath.Join("testdata", c.name+".golden")
+			if *update {
+				if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text.String() != string(want) {
+				got, all := strings.Split(text.String(), "\n"), strings.Split(string(want), "\n")
+				at := 0
+				for at < min(len(got), len(all)) && got[at] == all[at] {
+					at++
+				}
+				t.Errorf("the text of %s is not that of %s from line %d on: run with -update and read the difference", c.name, path, at+1)
+			}
+		})
+	}
+}
+
+// TestTextsAreShared: extents and constants are arguments, so other extents and
+// numbers make the same kernels, and other ops others.
+func TestTextsAreShared(t *testing.T) {
+	entries := func(n, c int, scale float64, fn func(b *graph.Builder, x graph.ID) graph.ID) (all string) {
+		p := planOf(t, plan.Options{}, func(b *graph.Builder) {
+			x := b.Input("x", graph.T(graph.F32, n, c))
+			y := b.Scale(fn(b, b.Add(x, b.Input("row", graph.T(graph.F32, 1, c)))), scale)
+			b.Output("y", y)
+			b.Output("s", b.SumKeep(y, 0))
+		})
+		for _, l := range launchesOf(t, p) {
+			all += l.Entry + " "
+		}
+		return all
+	}
+	tanh := func(b *graph.Builder, x graph.ID) graph.ID { return b.Tanh(x) }
+	exp := func(b *graph.Builder, x graph.ID) graph.ID { return b.Exp(x) }
+	one := entries(100, 64, 0.5, tanh)
+	if other := entries(60, 128, 3, tanh); one != other {
+		t.Errorf("%s and %s differ", one, other)
+	}
+	if other := entries(100, 64, 0.5, exp); one == other {
+		t.Errorf("tanh and exp are both %s", one)
+	}
+}
+
+// TestWide: arrays of 2^31 elements and more have 64-bit indices, and their grids fit.
+func TestWide(t *testing.T) {
+	for _, c := range []struct {
+		rows int
+		wide bool
+	}{{1 << 10, false}, {1<<21 - 1<<15, false}, {1 << 21, true}, {1 << 24, true}} {
+		p := planOf(t, plan.Options{}, func(b *graph.Builder) {
+			x := b.Input("x", graph.T(graph.U8, c.rows, 1<<10))
+			y := b.Add(x, x)
+			b.Output("y", y)
+			b.Output("s", b.SumKeep(y, 1))
+			b.Output("t", b.Transpose(x, 1, 0))
+			b.Output("p", b.Pad(x, 1, 3, 2))
+			b.Output("u", b.Slice(x, 0, 1, c.rows, 3))
+			b.Output("i", b.Iota(graph.T(graph.U8, c.rows, 1<<10), 0))
+		})
+		seen := false
+		for i, s := range p.Steps {
+			want := false
+			for _, v := range append(s.In, s.Out...) {
+				want = want || p.Values[v].Dims.Len() > maxNarrow
+			}
+			launches, err := For(p, i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wide := strings.Contains(launches[0].Source, "typedef i64 idx;"); wide != want {
+				t.Errorf("%d rows: %s has wide indices: %v, want %v", c.rows, launches[0].Entry, wide, want)
+			}
+			seen = seen || want
+		}
+		if seen != c.wide {
+			t.Errorf("%d rows: a step has large arrays: %v", c.rows, seen)
+		}
+	}
+}
+
+// TestGridsHaveBounds: what no grid covers is an error.
+func TestGridsHaveBounds(t *testing.T) {
+	p := planOf(t, plan.Options{}, func(b *graph.Builder) {
+		b.Output("y", b.Iota(graph.T(graph.U8, 1<<20, 1<<20), 0))
+	})
+	for i, s := range p.Steps {
+		if s.Kind() != plan.KindIota {
+			continue
+		}
+		if _, err := For(p, i); err == nil || !strings.Contains(err.Error(), "no device takes a grid of") {
+			t.Errorf("got %v, want an error about the grid", err)
+		}
+	}
+}
+
+// TestQuot divides by products and shifts.
+func TestQuot(t *testing.T) {
+	for d := 1; d < 1<<31; d += d/3 + 1 {
+		for _, d := range []int{d, d + 1, min(2*d-1, 1<<31-1)} {
+			var p params
+			p.addQuot(d)
+			m, s := p.fields[1].bits, p.fields[2].bits
+			for _, n := range []int{0, 1, d - 1, d, d + 1, 2*d - 1, 7*d + 3, 1<<31 - 1} {
+				if n >= 1<<31 {
+					continue
+				}
+				if q := uint32(m*uint64(n)>>32+uint64(n)) >> s; int(q) != n/d {
+					t.Fatalf("%d / %d: got %d, want %d", n, d, q, n/d)
+				}
+			}
+		}
+	}
+}
+
+// TestScale multiplies in place.
+func TestScale(t *testing.T) {
+	d := newDevice(t)
+	l, err := Scale(graph.F32, 101, 0.25)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := d.alloc(404)
+	for i := range 101 {
+		copy(d.memory[at+4*i:], []byte{0, 0, 0x80, 0x3f}) // 1
+	}
+	if err := d.run(&l, Memory{Value: func(int) uint64 { return deviceBase + uint64(at) }}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 101 {
+		if got := [4]byte(d.memory[at+4*i:]); got != [4]byte{0, 0, 0x80, 0x3e} {
+			t.Fatalf("element %d is % x, want a quarter", i, got)
+		}
+	}
+	if !d.intact(at, 404) {
+		t.Error("something was written beside the array")
+	}
+}
+
+// TestNoKernels: collectives are no kernels, and empty results take none.
+func TestNoKernels(t *testing.T) {
+	p := planOf(t, plan.Options{World: 2}, func(b *graph.Builder) {
+		x := b.Input("x", graph.T(graph.F32, 0, 3))
+		b.Output("y", b.Neg(x))
+		b.Output("z", b.AllReduce(1, "z", b.Neg(b.Input("w", graph.T(graph.F32, 4))))[0])
+	})
+	for i, s := range p.Steps {
+		launches, err := For(p, i)
+		switch s.Op.(type) {
+		case plan.Start, plan.Wait:
+			if err == nil || !strings.Contains(err.Error(), "there is no kernel") {
+				t.Errorf("%v: got %v, want an error", s.Op, err)
+			}
+		default:
+			if empty := p.Values[s.Out[0]].Dims.Len() == 0; err != nil || empty != (len(launches) == 0) {
+				t.Errorf("%v: %d kernels, %v", s.Op, len(launches), err)
+			}
+		}
+	}
+}
+
+// TestArgumentsHaveBounds: an argument that no kernel takes is an error.
+func TestArgumentsHaveBounds(t *testing.T) {
+	p := planOf(t, plan.Options{}, func(b *graph.Builder) {
+		y := b.Input("x", graph.T(graph.F32, 64))
+		for i := range 600 {
+			y = b.Tanh(b.Add(y, b.Input(fmt.Sprint(i), graph.T(graph.F32, 64))))
+		}
+		b.Output("y", y)
+	})
+	for i := range p.Steps {
+		if _, ok := p.Steps[i].Op.(*plan.Fused); !ok {
+			continue
+		}
+		if _, err := For(p, i); err == nil || !strings.Contains(err.Error(), "and a kernel takes 4096") {
+			t.Errorf("got %v, want an error about the argument", err)
+		}
+		if !Batches(p, i) {
+			t.Error("the group is none for a batch, though it needs few numbers at a time")
+		}
+	}
+}

@@ -1,0 +1,407 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+)
+
+// accumulator is a sum, a sum of squares or a maximum of a register over some points.
+type accumulator struct {
+	reg int
+	how how
+}
+
+type how uint8
+
+const (
+	summed how = iota
+	squared
+	greatest
+)
+
+// accumulators are what reduction r needs: a centred sum of squares is Σx² − (Σx)²/n,
+// in float64.
+func accumulators(r plan.Reduction) []accumulator {
+	switch {
+	case r.Centred:
+		return []accumulator{{r.Reg, summed}, {r.Reg, squared}}
+	case r.Fn == graph.ReduceMax:
+		return []accumulator{{r.Reg, greatest}}
+	}
+	return []accumulator{{r.Reg, summed}}
+}
+
+// class is reductions of a group that are made by one kernel. To it the iteration
+// space is
+//
+//	(outer, middle, columns)     columns > 1 and kept, or
+//	(outer, middle)              with neighbours in the middle axis,
+//
+// and each of its reductions runs over the middle axis at least.
+type class struct {
+	outer, middle, columns int
+	sums                   []int // by number in the group
+	acc                    []accumulator
+}
+
+// trailing is the middle axis and the columns of one reduction: its last two axes.
+func trailing(a plan.Access) (middle, columns int) {
+	last := len(a.Dims) - 1
+	if a.Strides[last] == 0 {
+		return a.Dims[last], 1
+	}
+	return a.Dims[last-1], a.Dims[last]
+}
+
+// classes groups the reductions of f, over n points. Reductions that share columns
+// share a class; one to a single number joins any. Partial results of a class are as
+// many as its outer axis and columns have elements, so they must be few.
+func classes(f *plan.Fused, n int) (all []*class) {
+	for _, i := range scalarsLast(f.Sums) {
+		r := f.Sums[i]
+		middle, columns := trailing(r.Access)
+		k := slices.IndexFunc(all, func(c *class) bool {
+			m := min(middle, c.middle)
+			fits := c.columns == columns && (c.middle == middle || m >= 64) || r.Scalar() && c.middle >= 64
+			return fits && len(c.acc) < maxAccumulators-1
+		})
+		if k < 0 {
+			all = append(all, &class{middle: middle, columns: columns})
+			k = len(all) - 1
+		}
+		c := all[k]
+		c.sums = append(c.sums, i)
+		if c.columns == columns {
+			c.middle = min(c.middle, middle)
+		}
+		for _, a := range accumulators(r) {
+			if !slices.Contains(c.acc, a) {
+				c.acc = append(c.acc, a)
+			}
+		}
+	}
+	for _, c := range all {
+		c.outer = n / (c.middle * c.columns)
+	}
+	return all
+}
+
+// scalarsLast are the numbers of reductions in order, those to a single number last.
+func scalarsLast(sums []plan.Reduction) (order []int) {
+	for _, last := range []bool{false, true} {
+		for i, r := range sums {
+			if r.Scalar() == last {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
+}
+
+// maxAccumulators bounds those of a kernel: each takes 2 KiB of shared memory and more.
+const maxAccumulators = 16
+
+// reducing makes the kernels of a group with reductions: one for each class, the last
+// of which stores the results too, so that none before has lost an operand to a
+// result; and one that finishes what has been added up in parts.
+func (m *making) reducing(f *plan.Fused, in, out []operand) ([]Launch, error) {
+	n := f.Dims.Len()
+	if n == 0 {
+		return m.reduceNothing(f, out)
+	}
+	var launches []Launch
+	var rest finish
+	all := classes(f, n)
+	for i, c := range all {
+		r := m.newReduction(f, in, out, c, i == len(all)-1)
+		l, err := r.launchAll()
+		if err != nil {
+			return nil, err
+		}
+		launches = append(launches, l)
+		rest.entries = append(rest.entries, r.rest...)
+	}
+	more, err := rest.launches()
+	return append(launches, more...), err
+}
+
+// reduceNothing fills the results of reductions over no points.
+func (m *making) reduceNothing(f *plan.Fused, out []operand) (all []Launch, err error) {
+	for _, y := range out[len(f.Stores):] {
+		if y.dims.Len() > 0 {
+			l, err := m.fused(filling(y.dtype, y.dims, 0), nil, []operand{y})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, l...)
+		}
+	}
+	return all, nil
+}
+
+// reduction is the kernel of a class. A block has TX·TY·TZ threads at work: TX lie along the columns,
+// V each; TY share the middle axis; TZ are at different outer indices. What the TY
+// have added up is added in a tree. Long middle axes are cut into segments, whose
+// sums are partial: they go to scratch memory.
+//
+//	               columns: tiles of TX·V
+//	outer ┌ middle ┌──┬──┬──┐
+//	      │        │ty│  │  │ segment 0
+//	      │        ├──┼──┼──┤
+//	      │        │  │  │  │ segment 1
+type reduction struct {
+	*pointwise
+	*class
+	outs                        []operand // of the group's reductions
+	tx, ty, tz, tiles, segments int
+	length                      int   // of a segment
+	part                        []int // by accumulator: where its partial results are
+	final                       []bool
+	rest                        []finishing
+}
+
+// perThread is how many steps along the middle axis a thread does before the axis is
+// cut; wanted is how many blocks keep a device busy.
+const perThread, wanted = 16, 512
+
+// newReduction decides how a class's kernel divides its work. That depends on extents
+// and types alone: equal reductions have equal bits, wherever they lie and on any
+// device.
+func (m *making) newReduction(f *plan.Fused, in, out []operand, c *class, store bool) *reduction {
+	n := f.Dims.Len()
+	V := widest(f, in, out, n)
+	along := c.columns // the axis that neighbours lie on
+	if c.columns == 1 {
+		along = c.middle
+	} else {
+		V = min(V, max(1, 8/len(c.acc)))
+	}
+	for along%V != 0 {
+		V /= 2
+	}
+	r := &reduction{class: c, outs: out[len(f.Stores):]}
+	r.pointwise = newPointwise(f, in, out, V, store, m.wideFor(n))
+	r.divide()
+	if r.segments == 1 {
+		for _, i := range c.sums {
+			r.final = append(r.final, r.outs[i].dims.Len() == c.outer*c.columns)
+		}
+	} else {
+		r.final = make([]bool, len(c.sums))
+	}
+	r.part = make([]int, len(c.acc))
+	for i := range r.part {
+		r.part[i] = -1
+	}
+	for i, sum := range c.sums {
+		if !r.final[i] {
+			for _, a := range accumulators(f.Sums[sum]) {
+				if k := slices.Index(c.acc, a); r.part[k] < 0 {
+					r.part[k] = m.take(8 * c.outer * c.columns * r.segments)
+				}
+			}
+			r.rest = append(r.rest, r.finishing(sum))
+		}
+	}
+	return r
+}
+
+// steps is the middle axis in steps of a thread.
+func (r *reduction) steps() int {
+	if r.columns == 1 {
+		return r.middle / r.V
+	}
+	return r.middle
+}
+
+// divide cuts the work into blocks: first so that columns lie in long runs, then in
+// shorter ones, which leaves more threads for the middle axis. If no thread has much to
+// do then, the axis is not cut: a second launch would cost more.
+func (r *reduction) divide() {
+	steps := r.steps()
+	r.segments, r.length = 1, steps
+	for _, run := range []int{64, 32, 16, 8} {
+		if each := r.shape(run); each <= perThread || run == 8 && each <= 4*perThread {
+			return
+		}
+	}
+	r.shape(64)
+	blocks := r.tiles * ceil(r.outer, r.tz)
+	r.segments = max(1, min(ceil(wanted, blocks), ceil(steps, r.ty*perThread)))
+	r.length = ceil(ceil(steps, r.segments), r.ty) * r.ty
+	r.segments = ceil(steps, r.length)
+}
+
+// shape shapes a block whose columns lie in runs of at most so many threads; each
+// thread then has that many steps along the middle axis.
+func (r *reduction) shape(run int) (each int) {
+	r.tx, r.tiles = 1, 1
+	if r.columns > 1 {
+		wide := r.columns / r.V
+		r.tiles = ceil(wide, run)
+		r.tx = ceil(wide, r.tiles)
+	}
+	for r.ty = 1; 2*r.ty*r.tx <= Block && 4*r.ty < r.steps(); r.ty *= 2 {
+	}
+	r.tz = min(Block/(r.tx*r.ty), r.outer)
+	return ceil(r.steps(), r.ty)
+}
+
+// accType is the type that a group's reductions are added up in.
+func accType(reg string) string {
+	if reg == "i64" {
+		return "i64"
+	}
+	return "double"
+}
+
+// launchAll writes the kernel.
+func (r *reduction) launchAll() (Launch, error) {
+	r.arguments()
+	t, width := accType(r.reg), r.V
+	if r.columns == 1 {
+		width = 1
+	}
+	r.line("KERNEL_SYNC(NAME, %d, struct NAME_args) {", Block)
+	r.line("\tSHARED(%s, sh, [%d]);", t, len(r.acc)*width*Block)
+	r.line("\tconst int t = quot32(TID, a.tx), tx = TID - t * (int)a.tx.d, tz = quot32(t, a.ty), ty = t - tz * (int)a.ty.d;")
+	r.line("\tconst idx u = QUOT(BID, a.tiles), tile = BID - u * (idx)a.tiles.d, ob = QUOT(u, a.segments), segment = u - ob * (idx)a.segments.d;")
+	r.line("\tconst idx o = ob * (idx)a.tz + tz;")
+	alive := "tz < (int)a.tz && o < (idx)a.outer"
+	if r.columns > 1 {
+		r.line("\tconst idx c = (tile * (idx)a.tx.d + tx) * %d;", r.V)
+		alive += " && c < (idx)a.columns"
+	}
+	r.line("\tconst int alive = %s;", alive)
+	for i, a := range r.acc {
+		r.line("\t%s s%d[%d];\n\tUNROLL\n\tfor (int j = 0; j < %[3]d; j++)\n\t\ts%[2]d[j] = %[4]s;", t, i, width, none(a, t))
+	}
+	r.line("\tif (alive) {\n\t\tconst idx from = segment * (idx)a.length, end = from + (idx)a.length < (idx)a.steps ? from + (idx)a.length : (idx)a.steps;")
+	r.line("\t\tfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {")
+	if r.columns > 1 {
+		r.line("\t\t\tconst idx p = (o * (idx)a.steps + m) * (idx)a.columns + c;")
+	} else {
+		r.line("\t\t\tconst idx p = (o * (idx)a.steps + m) * %d;", r.V)
+	}
+	r.points("\t\t\t", func(indent string) {
+		at := "j"
+		if r.columns == 1 {
+			at = "0"
+		}
+		for i, a := range r.acc {
+			r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, at), fmt.Sprintf("(%s)r%d", t, a.reg), t))
+		}
+	})
+	r.line("\t\t}\n\t}")
+	r.tree(t, width)
+	r.results(t, width)
+	r.line("}")
+	return r.launch("reduce", r.tiles*r.segments*ceil(r.outer, r.tz))
+}
+
+// arguments declares what the kernel needs besides the group's arguments.
+func (r *reduction) arguments() {
+	r.quot("tx", r.tx)
+	r.quot("ty", r.ty)
+	r.quot("tiles", r.tiles)
+	r.quot("segments", r.segments)
+	r.int("tz", r.tz)
+	r.int("outer", r.outer)
+	r.int("columns", r.columns)
+	r.int("steps", r.steps())
+	r.int("length", r.length)
+	for i, at := range r.part {
+		if at >= 0 {
+			r.scratch(accType(r.reg), fmt.Sprintf("part%d", i), at)
+		}
+	}
+	for i, sum := range r.sums {
+		if r.final[i] {
+			r.pointer(ctype(r.outs[sum].dtype), fmt.Sprintf("sum%d", sum), r.outs[sum].value)
+			if r.f.Sums[sum].Centred {
+				r.double(fmt.Sprintf("n%d", sum), float64(r.middle))
+			}
+		}
+	}
+}
+
+// none is the result of nothing.
+func none(a accumulator, t string) string {
+	switch {
+	case a.how == greatest && t == "i64":
+		return "(i64)((u64)1 << 63)"
+	case a.how == greatest:
+		return "BITSF64(0xfff0000000000000ULL)"
+	}
+	return "0"
+}
+
+// into is the statement that adds x, of type t, to s.
+func into(a accumulator, s, x, t string) string {
+	switch {
+	case a.how == greatest && t == "i64":
+		return fmt.Sprintf("%s = maxL(%[1]s, %s);", s, x)
+	case a.how == greatest:
+		return fmt.Sprintf("%s = maxD(%[1]s, %s);", s, x)
+	case a.how == squared:
+		return fmt.Sprintf("%s += %s * %[2]s;", s, x)
+	case t == "i64":
+		return fmt.Sprintf("%s = (i64)((u64)%[1]s + (u64)%s);", s, x)
+	}
+	return fmt.Sprintf("%s += %s;", s, x)
+}
+
+// tree adds up what the threads ty of a result have, in shared memory.
+func (r *reduction) tree(t string, width int) {
+	slot := func(i int, at string) string { return fmt.Sprintf("sh[%d + j * %d + %s]", i*width*Block, Block, at) }
+	each := func(indent, body string) {
+		r.line("%sUNROLL\n%[1]sfor (int j = 0; j < %d; j++) {%s\n%[1]s}", indent, width, body)
+	}
+	put := func(indent string) (body string) {
+		for i := range r.acc {
+			body += fmt.Sprintf("\n%s\t%s = s%d[j];", indent, slot(i, "TID"), i)
+		}
+		return body
+	}
+	each("\t", put("\t"))
+	r.line("\tfor (int d = (int)a.ty.d / 2; d > 0; d /= 2) {\n\t\tSYNC();\n\t\tif (ty < d && tz < (int)a.tz) {")
+	body := ""
+	for i, a := range r.acc {
+		how := a
+		if a.how == squared {
+			how.how = summed
+		}
+		body += "\n\t\t\t\t" + into(how, fmt.Sprintf("s%d[j]", i), slot(i, "TID + d * (int)a.tx.d"), t)
+	}
+	each("\t\t\t", body+put("\t\t\t"))
+	r.line("\t\t}\n\t}")
+}
+
+// results writes partial and final results: those of the first thread ty.
+func (r *reduction) results(t string, width int) {
+	r.line("\tif (!alive || ty > 0)\n\t\treturn;\n\tUNROLL\n\tfor (int j = 0; j < %d; j++) {", width)
+	column := ""
+	if r.columns > 1 {
+		column = " * (idx)a.columns + c + j"
+	}
+	for i, at := range r.part {
+		if at >= 0 {
+			r.line("\t\ta.part%d[(o * (idx)a.segments.d + segment)%s] = s%[1]d[j];", i, column)
+		}
+	}
+	for i, sum := range r.sums {
+		if !r.final[i] {
+			continue
+		}
+		acc := accumulators(r.f.Sums[sum])
+		x := fmt.Sprintf("s%d[j]", slices.Index(r.acc, acc[0]))
+		if len(acc) == 2 {
+			x = fmt.Sprintf("maxD(0, s%d[j] - %s * %[2]s / a.n%d)", slices.Index(r.acc, acc[1]), x, sum)
+		}
+		r.line("\t\ta.sum%d[o%s] = %s;", sum, column, stored(r.outs[sum].dtype, t, x))
+	}
+	r.line("\t}")
+}

@@ -1,0 +1,112 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/exectest"
+	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
+)
+
+// handWritten is a kernel of a line of text, whose argument is a pointer to 64 floats.
+func handWritten(t *testing.T, head, body string) Launch {
+	t.Helper()
+	s := &source{}
+	s.pointer("float", "x", 0)
+	s.line("%s(NAME, 64, struct NAME_args) {\n%s\n}", head, body)
+	l, err := s.launch("test", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestShimFinds: what the dialect forbids ends the process with a sentence.
+func TestShimFinds(t *testing.T) {
+	for _, c := range []struct {
+		name, head, body, want string
+		block                  int
+	}{
+		{"a barrier that one thread misses", "KERNEL_SYNC", "if (TID != 3)\n\tSYNC();", "threads part: ", 0},
+		{"barriers at different lines", "KERNEL_SYNC", "if (TID < 32)\n\tSYNC();\nelse\n\tSYNC();", "threads part: the first thread is at line", 0},
+		{"a barrier where none is", "KERNEL", "SYNC();", "it must be a KERNEL_SYNC", 0},
+		{"memory that is not aligned", "KERNEL", "ALIGNED((char *)a.x + 4, 16);", "is not aligned", 0},
+		{"a block that is too large", "KERNEL", "", "no such grid or block", 65},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDevice(t)
+			l := handWritten(t, c.head, c.body)
+			at := uint64(deviceBase + d.alloc(256))
+			if d.block = c.block; d.block == 0 {
+				d.block = 64
+			}
+			err := d.run(&l, Memory{Value: func(int) uint64 { return at }})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestShimRuns: shuffles reach the rest of the warp, shared memory begins as NaN in
+// every block, and threads of a block meet.
+func TestShimRuns(t *testing.T) {
+	l := handWritten(t, "KERNEL_SYNC", `	SHARED(float, sh, [64]);
+	const float before = sh[TID];
+	const float next = SHFL_DOWN((float)TID, 1);
+	SYNC();
+	sh[TID] = next;
+	SYNC();
+	if (BID == 1)
+		a.x[TID] = before == before ? -1 : sh[63 - TID];`)
+	for order := range 2 {
+		d := newDevice(t)
+		d.order, d.block = order, 64
+		at := d.alloc(256)
+		if err := d.run(&l, Memory{Value: func(int) uint64 { return deviceBase + uint64(at) }}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 64 {
+			from := 63 - i
+			want := float32(from + 1)
+			if from%32 == 31 { // the last of its warp
+				want = float32(from)
+			}
+			if got := math.Float32frombits(binary.LittleEndian.Uint32(d.memory[at+4*i:])); got != want {
+				t.Fatalf("order %d, element %d: got %v, want %v", order, i, got, want)
+			}
+		}
+	}
+}
+
+// TestDraws: draws have the bits of package philox.
+func TestDraws(t *testing.T) {
+	key := exectest.Arg{Shape: graph.D(3), DType: graph.I64, Fixed: true, Fill: exectest.List(1<<40+77, 5, 100)}
+	c := exectest.Case{Name: "draws", Args: []exectest.Arg{key}, Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+		draw := func(d graph.Dist) graph.ID { return b.Draw(x[0], d, philox.Latent, 3, graph.T(graph.F64, 3, 1001)) }
+		return []graph.ID{draw(graph.Normal), draw(graph.Uniform), draw(graph.Rademacher)}
+	}}
+	out := results(t, &backend{device: newDevice(t)}, c)
+	for row := range 3 {
+		name := philox.Name{Seed: 1<<40 + 77, Step: 5, Sample: uint32(100 + row), Purpose: philox.Latent, Sub: 3}
+		normal, uniform := make([]float64, 1001), make([]float64, 1001)
+		name.Normal(normal)
+		name.Uniform(uniform)
+		for i := range 1001 {
+			sign := 2*float64(name.Uint32(i)&1) - 1
+			for k, want := range []float64{normal[i], uniform[i], sign} {
+				if got := at(out, k, row*1001+i); math.Float64bits(got) != math.Float64bits(want) {
+					t.Fatalf("draw %d, row %d, element %d: got %v, want %v", k, row, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+func at(out map[string]*exec.Tensor, k, i int) float64 {
+	return out[[]string{"y0", "y1", "y2"}[k]].F64()[i]
+}
