@@ -30,6 +30,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	exit a.0 [code=N] [signal=SIGKILL:9] [during=TEXT]
 //	startfail a.0 TEXT
 //	interrupt a SIGINT:2     the user signals launcher a
+//	ending a 58s             launcher a hears that the job's time ends then
 //	wstop a.0 SIGUSR1:10     a rank was signaled itself
 //	stopfrom x SIGINT:2 E    launcher x, which may be a stranger, asks in epoch E for a stop
 //	lost b [killed]          the coordinator hears that b is dead
@@ -201,6 +202,12 @@ func (s *sim) do(f []string) error {
 		s.apply(who, node.Exited(local, Exit{Code: code, Signal: name, SignalNumber: n, During: opt["during"]}))
 	case "startfail":
 		s.apply(who, node.StartFailed(local, errors.New(rest())))
+	case "ending":
+		left, err := time.ParseDuration(args[1])
+		if err != nil {
+			return err
+		}
+		s.apply(who, node.Ending(left))
 	case "interrupt":
 		name, n := signal(args[1])
 		s.apply(who, node.Interrupt(name, n))
