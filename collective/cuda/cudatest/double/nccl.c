@@ -466,6 +466,9 @@ static int queue(op *o) {
 	return fail(c, CUDA, "the stream returned %d", r);
 }
 
+// change leaves an error that an operation has come to meanwhile.
+static void change(comm *c, int from, int to) { atomic_compare_exchange_strong(&c->state, &from, to); }
+
 // launch queues what a call asks. Where the communicator does not block, that is
 // in progress when the call returns; the first time, connections are made.
 static int launch(comm *c, op *o) {
@@ -474,7 +477,8 @@ static int launch(comm *c, op *o) {
 	clock_gettime(CLOCK_MONOTONIC, &c->ready);
 	c->ready.tv_nsec += c->connected ? 20000 : 2000000;
 	c->connected = 1;
-	return c->state = PROGRESS;
+	change(c, OK, PROGRESS);
+	return PROGRESS;
 }
 
 // ---- groups
@@ -642,7 +646,9 @@ result ncclCommGetAsyncError(comm *c, result *r) {
 	if (c->late && past(c->ready)) {
 		op *o = c->late;
 		c->late = NULL;
-		c->state = queue(o);
+		change(c, PROGRESS, OK); // before it runs, and may come to an error
+		int failed = queue(o);
+		if (failed) c->state = failed;
 	}
 	if (c->finalising && c->state == PROGRESS && !c->held && c->sh->left >= c->nranks) c->state = OK;
 	*r = c->state;
