@@ -144,13 +144,17 @@ func (v *vars) checked(w Worker) error {
 	return nil
 }
 
+// machine begins the names of variables that speak of the machine and not of a worker:
+// where its libraries for GPUs are, and what was compiled for it.
+const machine = "EBTRAIN_CUDA_"
+
 // Without returns environ without the variables that describe a worker or
 // carry the job's key, so that a launcher's own do not reach its workers.
 func Without(environ []string) []string {
 	var out []string
 	for _, kv := range environ {
 		key, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(key, "EBTRAIN_") || strings.HasPrefix(key, "TORCHELASTIC_") {
+		if strings.HasPrefix(key, "EBTRAIN_") && !strings.HasPrefix(key, machine) || strings.HasPrefix(key, "TORCHELASTIC_") {
 			continue
 		}
 		switch key {

@@ -215,7 +215,11 @@ func (o *options) spareSamples(fs *pflag.FlagSet) error {
 // train runs the loop on this rank.
 func train(ctx context.Context, o *options, info runInfo, src data.Source, w *world.World, stdout, stderr io.Writer) (err error) {
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
-	backend, err := device.Open(device.Config{Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize()})
+	said := &sayings{}
+	backend, err := device.Open(device.Config{
+		Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(),
+		Graph: o.graph, Deterministic: o.fixedBits, Choices: rundir.Layout(o.out).Choices(), Say: said.say,
+	})
 	if err != nil {
 		return err
 	}
@@ -250,6 +254,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	}
 	defer func() { keep(logFile) }()
 	file.Info("backend", "is", exec.Describe(backend))
+	said.to(file)
 	if err := w.Connect(ctx, file); err != nil {
 		return err
 	}
@@ -301,6 +306,9 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 			where = fmt.Sprintf("this machine's memory, shared by %d ranks", ranksHere)
 		}
 		return fmt.Errorf("a step does not fit into %s: %w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", where, short)
+	}
+	if _, full := errors.AsType[*exec.FullError](err); full {
+		return fmt.Errorf("%w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", err)
 	}
 	if err != nil {
 		return err
