@@ -158,7 +158,8 @@ func Without(environ []string) []string {
 			continue
 		}
 		switch key {
-		case "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT":
+		case "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
+			"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_JOBID": // PMI is this launcher's, and it has left it
 			continue
 		}
 		out = append(out, kv)

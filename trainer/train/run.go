@@ -53,6 +53,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 			return err
 		}
 	}
+	if err := w.Share(ctx, o.parts()); err != nil {
+		return err
+	}
 	if err := checkShare(o, w.Size()); err != nil { // every rank says so; none has begun anything
 		return err
 	}
@@ -143,6 +146,16 @@ func pictures(o *options, src data.Source) string {
 	return fmt.Sprintf("%d %s of %s/%s", src.Len(), what, filepath.Clean(o.data), o.settings.Split)
 }
 
+// parts is how many equal parts the ranks can share at most, so that each number
+// of ranks which divides it will do.
+func (o *options) parts() int {
+	a, b := o.settings.Batch, o.settings.Shards
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
 // checkShare reports a batch that the ranks cannot share.
 func checkShare(o *options, ranks int) error {
 	batch, shards, group := o.settings.Batch, o.settings.Shards, algo.GroupOf(o.model)
@@ -223,6 +236,9 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		}
 		defer func() { keep(rec) }()
 		parts.Observer = rec
+		if err := w.Records(o.out); err != nil {
+			return err
+		}
 	}
 	kept, err := makeDirs(ctx, o, info, w)
 	if err != nil {

@@ -25,7 +25,7 @@ type arrow struct {
 // of every room under "", those of one room under its name.
 var mainArrows = map[string][]string{
 	"":        {"launch/cliflag", "launch/exitcode", "launch/plainlog", "launch/progressbar"},
-	"trainer": {"launch/rendezvous", "launch/env"},
+	"trainer": {"launch/rendezvous", "launch/env", "launch/task"},
 }
 
 // mainParts are packages that mains share and that count as parts of them: they
