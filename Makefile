@@ -1,13 +1,13 @@
 # ebtrain: build, try, test. `make help` lists the targets.
 SHELL := /bin/bash
 GO    ?= go
-MAINS := ./launch/ddplaunch ./trainer/train ./trainer/sample ./trainer/evaluate ./trainer/experiment ./data/mkshards ./collective/collbench ./trainer/stepbench
+MAINS := ./launch/ddplaunch ./launch/chaos ./trainer/train ./trainer/sample ./trainer/evaluate ./trainer/experiment ./data/mkshards ./collective/collbench ./trainer/stepbench
 
 # oneDNN does the heavy lifting on the CPU. Where it cannot be had, the plain Go
 # build takes its place. Expanded when a recipe runs, so after `deps`.
 TAGS = $(if $(wildcard /usr/include/dnnl.h /usr/local/include/dnnl.h /usr/include/oneapi/dnnl/dnnl.h),,nodnnl)
 
-.PHONY: help deps build demo test check race fuzz random lint clean
+.PHONY: help deps build demo test check race fuzz random gpu-check gorgoniacu lint clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,21 @@ SEED ?= 1
 random: deps ## random programs, convolutions and products, for RANDOMTIME (10m) each, from seed SEED (1)
 	$(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run RandomGraphs ./ddp/exec/cpu -graphs.time $(RANDOMTIME) -graphs.seed $(SEED)
 	$(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run RandomProducts ./ddp/exec/cpu/linalg/engine/enginetest -products.time $(RANDOMTIME) -products.seed $(SEED)
+
+PARTS ?= a,b,c,d
+LIMIT ?= 10m
+gpu-check: ## with an NVIDIA GPU: what only that can show, into bin/gpu-results (PARTS=a,b,c,d LIMIT=10m)
+	@mkdir -p bin
+	$(GO) build -tags nodnnl -trimpath -ldflags '-s -w' -o bin/gpucheck ./trainer/gpucheck
+	@test $$(stat -c %s bin/gpucheck) -lt 67108864 || { echo 'bin/gpucheck is not below 64 MiB'; exit 1; }
+	bin/gpucheck --out bin/gpu-results --part '$(PARTS)' --limit '$(LIMIT)'
+
+CUDA_HEADERS = $(firstword $(wildcard $(addsuffix /cuda.h,$(CUDA_HOME)/include /usr/local/cuda/include /usr/include)))
+gorgoniacu: ## the adapter for gorgonia.org/cu, which needs CUDA's headers up to version 12
+	@v=$$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' $(CUDA_HEADERS) /dev/null); \
+	if [ -z "$$v" ]; then echo 'make gorgoniacu: no cuda.h in $$CUDA_HOME/include, /usr/local/cuda/include or /usr/include: install the headers of CUDA 12 (nothing was built)'; \
+	elif [ $$v -ge 13000 ]; then echo "make gorgoniacu: $(CUDA_HEADERS) is of CUDA $$((v/1000)), and gorgonia.org/cu compiles up to 12: set CUDA_HOME to one (nothing was built)"; \
+	else CGO_CFLAGS="-I$(dir $(CUDA_HEADERS))" $(GO) vet -tags gorgoniacu ./collective/cuda/gorgoniacu; fi
 
 lint: deps ## golangci-lint, at the pinned version
 	@.ci/lint '$(TAGS)'

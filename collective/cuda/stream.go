@@ -13,6 +13,7 @@ type Stream struct {
 	d      *Device
 	name   string
 	handle uintptr
+	theirs bool // Close leaves it alone
 }
 
 // NewStream makes a stream. The name is for errors. A lower priority is more
@@ -23,6 +24,12 @@ func (d *Device) NewStream(name string, priority int) (*Stream, error) {
 		return nil, fmt.Errorf("stream %s: %w", name, err)
 	}
 	return &Stream{d: d, name: name, handle: h}, nil
+}
+
+// StreamOf is a stream that something else has made, in the device's primary context,
+// and closes: Close of the result does nothing.
+func (d *Device) StreamOf(name string, handle uintptr) *Stream {
+	return &Stream{d: d, name: name, handle: handle, theirs: true}
 }
 
 // Handle is the CUstream, for other libraries.
@@ -36,7 +43,7 @@ func (s *Stream) Name() string { return s.name }
 
 // Close frees the stream. What is queued still runs.
 func (s *Stream) Close() error {
-	if s.handle == 0 {
+	if s.handle == 0 || s.theirs {
 		return nil
 	}
 	h := s.handle

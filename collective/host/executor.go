@@ -15,8 +15,8 @@ type executor struct {
 	size     int
 	log      *slog.Logger
 	recorder *collective.Recorder
-	progress func(uint64, collective.Kind, string) // nil, or told what begins
-	ended    func(uint64)                          // nil, or told what has ended
+	progress func(uint64, collective.Request) // nil, or told what begins
+	ended    func(uint64, error)              // nil, or told what has ended
 }
 
 // quick says whether begin may be done by Start.
@@ -34,7 +34,7 @@ func (e *executor) begin(it item) {
 func (e *executor) announce(it item) {
 	e.recorder.Begin(it.seq, it.req)
 	if e.progress != nil {
-		e.progress(it.seq, it.req.Kind, it.req.Label)
+		e.progress(it.seq, it.req)
 	}
 }
 
@@ -56,7 +56,7 @@ func (e *executor) execute(ctx context.Context, it item, begun bool) error {
 	}
 	e.recorder.End(err)
 	if e.ended != nil {
-		e.ended(it.seq)
+		e.ended(it.seq, err)
 	}
 	if err != nil {
 		e.log.Warn("collective failed", "seq", it.seq, "kind", it.req.Kind.String(), "label", it.req.Label,

@@ -25,7 +25,7 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 		t.Run(fmt.Sprintf("ranks=%d/hosts=%s", test.ranks, test.hosts), func(t *testing.T) {
 			const rounds, settled = 30, 10
 			comms := group(t, test.ranks, host.Config{Hosts: pretend(test.hosts, test.ranks), ListenIP: "127.0.0.1",
-				Progress: func(uint64, collective.Kind, string) {}})
+				Progress: func(uint64, collective.Request) {}})
 			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection makes objects of its own
 			var before, after runtime.MemStats
 			var perRound int

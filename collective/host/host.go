@@ -85,6 +85,9 @@ type Config struct {
 	// hosts.
 	ListenIP string
 
+	// FirstPort and LastPort bound the port of that. Zero means any.
+	FirstPort, LastPort int
+
 	// Timeout bounds New. Zero means one minute.
 	Timeout time.Duration
 
@@ -99,11 +102,11 @@ type Config struct {
 
 	// Progress, if set, is called when a collective begins to run, by whoever
 	// runs it. It must not block.
-	Progress func(seq uint64, kind collective.Kind, label string)
+	Progress func(seq uint64, req collective.Request)
 
 	// Ended, if set, is called when a collective for which Progress was called
-	// has ended. It must not block.
-	Ended func(seq uint64)
+	// has ended, with its error. It must not block.
+	Ended func(seq uint64, err error)
 
 	// Heard, if set, is called when data have arrived from the leader of another
 	// host, by whoever reads them. It must not block.
@@ -122,6 +125,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("host: %d hosts named, expected one for each of %d ranks", len(c.Hosts), c.Size)
 	case len(c.Launchers) != 0 && len(c.Launchers) != c.Size:
 		return fmt.Errorf("host: %d launchers numbered, expected one for each of %d ranks", len(c.Launchers), c.Size)
+	case c.FirstPort < 0 || c.LastPort < c.FirstPort || c.LastPort > 65535 || c.LastPort > 0 && c.FirstPort == 0:
+		return fmt.Errorf("host: ports are %d to %d, expected the first and the last of some, or 0 and 0", c.FirstPort, c.LastPort)
 	case c.Timeout < 0 || c.Recorded < 0:
 		return fmt.Errorf("host: timeout %v and recorded %d, expected neither to be negative", c.Timeout, c.Recorded)
 	case c.Size > 1 && len(c.Key) < 16:

@@ -270,15 +270,18 @@ func TestRecorder(t *testing.T) {
 	comms := group(t, 2, host.Config{
 		Recorded: 3,
 		Logger:   slog.New(slog.NewTextHandler(&lockedWriter{mu: &mu, w: &log}, nil)),
-		Progress: func(seq uint64, kind collective.Kind, label string) {
+		Progress: func(seq uint64, req collective.Request) {
 			mu.Lock()
 			defer mu.Unlock()
-			progress = append(progress, fmt.Sprintf("%d %s %s", seq, kind, label))
+			progress = append(progress, fmt.Sprintf("%d %s %s", seq, req.Kind, req.Label))
 		},
-		Ended: func(seq uint64) {
+		Ended: func(seq uint64, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			over = append(over, seq)
+			if (err != nil) != (seq == 5) {
+				t.Errorf("collective %d ended with %v", seq, err)
+			}
 		},
 	})
 	x := []float64{1, 2}

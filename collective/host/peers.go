@@ -45,7 +45,7 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 	if p.topo.size == 1 {
 		return nil
 	}
-	local, inet, err := p.listen(cfg.ListenIP)
+	local, inet, err := p.listen(cfg)
 	defer func() {
 		for _, ln := range []net.Listener{local, inet} {
 			if ln != nil {
@@ -101,7 +101,7 @@ func address(ln net.Listener) string {
 }
 
 // listen opens what a leader listens on: for its host and for the others.
-func (p *peers) listen(ip string) (local, inet net.Listener, err error) {
+func (p *peers) listen(cfg Config) (local, inet net.Listener, err error) {
 	if p.topo.leads() && len(p.topo.locals()) > 1 {
 		if local, err = listenLocal(); err != nil {
 			return nil, nil, err
@@ -110,10 +110,10 @@ func (p *peers) listen(ip string) (local, inet net.Listener, err error) {
 	if p.topo.oneHost() || !p.topo.leads() {
 		return local, nil, nil
 	}
-	if _, err := netip.ParseAddr(ip); err != nil {
-		return local, nil, fmt.Errorf("listen IP is %q, expected the address at which the other hosts reach this one", ip)
+	if _, err := netip.ParseAddr(cfg.ListenIP); err != nil {
+		return local, nil, fmt.Errorf("listen IP is %q, expected the address at which the other hosts reach this one", cfg.ListenIP)
 	}
-	if inet, err = net.Listen("tcp", net.JoinHostPort(ip, "0")); err != nil {
+	if inet, err = listenInet(cfg.ListenIP, cfg.FirstPort, cfg.LastPort, p.topo.rank); err != nil {
 		return local, nil, fmt.Errorf("listen for the other hosts: %w", err)
 	}
 	return local, inet, nil

@@ -108,6 +108,35 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("its intermediate values take %.1f GiB, and it may take %.1f GiB", float64(e.Need)/gib, float64(e.Max)/gib)
 }
 
+// FullError is a device's memory that has no room left. It says who has it.
+type FullError struct {
+	Of          string // whose memory: "GPU 0 (NVIDIA H200)"
+	What        string // for what: "intermediate values of program \"step\""
+	Asked       int64  // bytes
+	Free, Total int64  // of the device, whoever uses it
+	Largest     []MemoryUse
+}
+
+// MemoryUse is what memory is used for.
+type MemoryUse struct {
+	What  string
+	Bytes int64
+}
+
+func (e *FullError) Error() string {
+	const gib = 1 << 30
+	s := fmt.Sprintf("%s is out of memory: %.2f GiB were asked for %s, and %.2f of %.1f GiB are free",
+		e.Of, float64(e.Asked)/gib, e.What, float64(e.Free)/gib, float64(e.Total)/gib)
+	for i, u := range e.Largest {
+		sep := ", "
+		if i == 0 {
+			sep = "; this rank holds most for "
+		}
+		s += fmt.Sprintf("%s%s (%.2f GiB)", sep, u.What, float64(u.Bytes)/gib)
+	}
+	return s
+}
+
 // Vars is a set of named variables on a device: parameters, optimiser moments,
 // running statistics. Programs read and assign them.
 type Vars interface {

@@ -88,7 +88,7 @@ func (p Program) help(fs *pflag.FlagSet) string {
 	group := func(title string, flags []string) {
 		text := ""
 		for _, name := range flags {
-			if f := fs.Lookup(name); f != nil && !shown[f.Name] {
+			if f := fs.Lookup(name); f != nil && !shown[f.Name] && !f.Hidden {
 				text += describe(f)
 				shown[f.Name] = true
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/launcher"
 	"ebtrain/launch/supervise"
 )
 
@@ -26,56 +26,48 @@ var program = cliflag.Program{
 
   ddplaunch -nproc 2 train --data synth --out runs/a   two ranks on this machine
   ddplaunch -nproc gpu train ...                       one rank per GPU
-  ddplaunch -nproc 2 --log-dir logs ./my-program ...   and logs/rank-N.log
+  ddplaunch -nproc 2 --log-dir logs ./my-program ...   and logs/rank-N.out
 
-Several machines: give each the same secret in EBTRAIN_KEY, and run
+Several machines: give each the same secret in EBTRAIN_KEY, or in a file, and run
 
-  ddplaunch --nnodes 2 --node-rank 0 --rdzv-endpoint node01:29400 \
-      -nproc 8 train ...                               on node01
-  ddplaunch --nnodes 2 --node-rank 1 --join node01:29400 \
-      -nproc 8 train ...                               on the other
+  ddplaunch --nnodes 2 --node-rank 0 --key-file key -nproc 8 train ...   on node01
+  ddplaunch --nnodes 2 --join node01 --key-file key -nproc 8 train ...   on the other
+
+Under Slurm there is nothing to say; one ddplaunch runs on each node:
+
+  srun --mpi=pmi2 ddplaunch -nproc gpu train ...
 
 A program without a slash is looked for beside ddplaunch, then on PATH. Long
 flags work with one dash or two, and with - or _. Ctrl-C asks the ranks to stop;
 a second Ctrl-C kills them. The exit code is that of the rank that failed first:
 128+n for signal n, 75 if all stopped cleanly before the end.
+
+SIGUSR2 to ddplaunch or a rank shows what all ranks did last, and who lags. With
+--nnodes 2:4 the job goes on without nodes that are lost, from its checkpoint,
+and takes in nodes that come later; if node 0 is lost, it ends with 75.
 `,
 	Groups: []cliflag.Group{
-		{Title: "Ranks", Flags: []string{"nproc-per-node", "max-restarts", "stuck-after", "grace", "signals-to-handle"}},
-		{Title: "Several machines", Flags: []string{"nnodes", "node-rank", "rdzv-endpoint", "join", "rdzv-id", "rdzv-timeout", "standalone"}},
-		{Title: "Output", Flags: []string{"log-dir", "redirects", "tee", "local-ranks-filter", "verbose"}},
+		{Title: "Ranks", Flags: []string{"nproc-per-node", "max-restarts", "stuck-after", "grace", "stop-before", "signals-to-handle"}},
+		{Title: "Several machines", Flags: []string{"nnodes", "node-rank", "rdzv-endpoint", "join", "key-file", "rdzv-id", "rdzv-timeout", "network", "port-range", "standalone"}},
+		{Title: "Output", Flags: []string{"log-dir", "redirects", "tee", "local-ranks-filter", "gather-output", "verbose"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	},
 	Args: "PROGRAM", Stops: true,
 }
 
 // options are the command line, parsed and checked.
-type options struct {
-	nproc       int
-	nodes       int
-	nodeRank    int // -1 for any
-	endpoint    string
-	joins       bool // endpoint was given as --join
-	runID       string
-	joinWait    time.Duration
-	maxRestarts int
-	grace       time.Duration
-	stuckAfter  time.Duration // 0 for never
-	output      supervise.Output
-	signals     []os.Signal
-	verbose     bool
-
-	program string
-	args    []string
-}
+type options = launcher.Options
 
 // raw are the flags as typed.
 type raw struct {
 	nnodes, nproc, nodeRank, endpoint, join, runID, joinWait, grace string
-	stuckAfter                                                      string
+	stuckAfter, stopBefore                                          string
+	network, portRange, keyFile, key                                string
 	logDir, redirects, tee, filter, signals                         string
 	maxRestarts                                                     int
-	standalone, verbose                                             bool
+	standalone, gather, verbose                                     bool
+
+	environ []string
 }
 
 func flagSet(r *raw) *pflag.FlagSet {
@@ -87,35 +79,49 @@ func flagSet(r *raw) *pflag.FlagSet {
 		return pflag.NormalizedName(name)
 	})
 	fs.StringVar(&r.nproc, "nproc-per-node", "1", "ranks on this node: a number, gpu, cpu, or auto (GPUs, else 1); short: -nproc")
-	fs.StringVar(&r.nnodes, "nnodes", "1", "number of nodes")
+	fs.StringVar(&r.nnodes, "nnodes", "1", "number of nodes, or 2:4 for 2 to 4: the job goes on without those that are lost, and takes in those that come")
 	fs.StringVar(&r.nodeRank, "node-rank", "", "this node's number; node 0 coordinates (default 0, or any with --join)")
-	fs.StringVar(&r.endpoint, "rdzv-endpoint", "", "host:port of node 0; node 0 itself may leave it out and is given a free port")
-	fs.StringVar(&r.join, "join", "", "host:port of node 0, on any other node")
-	fs.StringVar(&r.runID, "rdzv-id", "", "name of the job, the same on all nodes")
+	fs.StringVar(&r.endpoint, "rdzv-endpoint", "", "host or host:port of node 0; node 0 itself may leave it out. Without a port, it is one of a few that come from the key")
+	fs.StringVar(&r.join, "join", "", "host or host:port of node 0, on any other node")
+	fs.StringVar(&r.keyFile, "key-file", "", "file with the job's secret that nobody else may read; instead of EBTRAIN_KEY")
+	fs.StringVar(&r.key, "key", "", "")
+	if err := fs.MarkHidden("key"); err != nil {
+		panic(err) // it is defined above
+	}
+	fs.StringVar(&r.portRange, "port-range", "", "first and last port that launchers and ranks may listen on, A:B; any without it")
+	fs.StringVar(&r.network, "network", "", "interface or prefix (ib0, 10.1.0.0/16) for the ranks' data; without it, that by which node 0 is reached")
+	fs.StringVar(&r.runID, "rdzv-id", "", "name of the job, the same on all nodes; under Slurm that of the step")
 	fs.BoolVar(&r.standalone, "standalone", false, "one node, no network (the default with one node)")
 	fs.StringVar(&r.joinWait, "rdzv-timeout", "600s", "how long to wait for all nodes")
 	fs.IntVar(&r.maxRestarts, "max-restarts", 0, "how often to start all ranks again after a failure")
 	fs.StringVar(&r.grace, "grace", "10s", "how long ranks may take to stop when asked to")
+	fs.StringVar(&r.stopBefore, "stop-before", "60s", "under Slurm: ask the ranks to stop so long before the job's time ends, at most a tenth of it; 0 for never")
 	fs.StringVar(&r.stuckAfter, "stuck-after", "30s", "on node 0: end the job if others wait that long for a rank that shows no sign of life; 0 for never, as for a debugger")
-	fs.StringVar(&r.logDir, "log-dir", "", "write rank-N.log for every rank here")
+	fs.StringVar(&r.logDir, "log-dir", "", "write here what every rank puts out, as rank-N.out, and the last collectives (flight.txt) and reasons (rank-N.error.json) of failures")
 	fs.StringVarP(&r.redirects, "redirects", "r", "0", "streams for the log only: 0 none, 1 stdout, 2 stderr, 3 both, or 0:1,1:3 by local rank")
 	fs.StringVarP(&r.tee, "tee", "t", "", "streams for the log and the console (default 3 with --log-dir)")
 	fs.StringVar(&r.filter, "local-ranks-filter", "", "show only these local ranks, for example 0,1")
 	fs.StringVar(&r.signals, "signals-to-handle", "SIGINT,SIGTERM,SIGHUP,SIGUSR1", "signals that ask the ranks to stop")
+	fs.BoolVar(&r.gather, "gather-output", false, "on all nodes: node 0 shows the lines of all ranks, equal ones once")
 	fs.BoolVarP(&r.verbose, "verbose", "v", false, "log what the launcher does")
 	return fs
 }
 
 // parse reads the command line, and answers --help and --version on stdout. Any
 // other error is a *cliflag.UsageError.
-func parse(args []string, stdout io.Writer) (options, error) {
+func parse(args, environ []string, stdout io.Writer) (options, error) {
 	var r raw
 	fs := flagSet(&r)
 	if err := program.Parse(fs, args, stdout); err != nil {
 		return options{}, err
 	}
-	o := options{maxRestarts: r.maxRestarts, runID: r.runID, verbose: r.verbose}
-	for _, step := range []func(*options, raw, *pflag.FlagSet) error{parseNodes, parseWaits, parseOutput, parseSignals, parseProgram} {
+	if r.key != "" {
+		return options{}, cliflag.Usage("--key: whoever may list this machine's processes would read the secret: put it into a file that is yours alone (--key-file), or into EBTRAIN_KEY")
+	}
+	o := launcher.Defaults("ddplaunch")
+	o.MaxRestarts, o.RunID, o.Verbose, o.Network, o.KeyFile = r.maxRestarts, r.runID, r.verbose, r.network, r.keyFile
+	r.environ = environ
+	for _, step := range []func(*options, raw, *pflag.FlagSet) error{parseNodes, parsePorts, parseWaits, parseOutput, parseSignals, parseProgram} {
 		if err := step(&o, r, fs); err != nil {
 			return options{}, err
 		}
@@ -123,84 +129,32 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-func parseNodes(o *options, r raw, fs *pflag.FlagSet) error {
-	low, high, ranged := strings.Cut(r.nnodes, ":")
-	if ranged && low != high {
-		return cliflag.Usage("--nnodes %s: a varying number of nodes is not supported: give one number", r.nnodes)
-	}
-	var err error
-	if o.nodes, err = strconv.Atoi(low); err != nil || o.nodes < 1 {
-		return cliflag.Usage("--nnodes %q: want a number of nodes, at least 1", r.nnodes)
-	}
-	if o.nproc, err = countProcs(r.nproc, os.Environ()); err != nil {
-		return err
-	}
-	if err := parseEndpoint(o, r); err != nil {
-		return err
-	}
-	o.nodeRank = 0
-	if o.joins {
-		o.nodeRank = -1
-	}
-	if r.nodeRank != "" {
-		if o.nodeRank, err = strconv.Atoi(r.nodeRank); err != nil || o.nodeRank < 0 {
-			return cliflag.Usage("--node-rank %q: want this node's number, 0 to %d", r.nodeRank, o.nodes-1)
-		}
-	}
-	switch {
-	case o.nodeRank >= o.nodes:
-		return cliflag.Usage("--node-rank %d is not below --nnodes %d", o.nodeRank, o.nodes)
-	case o.nodeRank == 0 && o.joins:
-		return cliflag.Usage("--node-rank 0 is the node that others join: give it --rdzv-endpoint, not --join")
-	case o.nodeRank > 0 && o.endpoint == "":
-		return cliflag.Usage("--node-rank %d needs the address of node 0: --join HOST:PORT", o.nodeRank)
-	case o.nodes > 1 && !fs.Changed("node-rank") && !o.joins:
-		return cliflag.Usage("--nnodes %d: give --node-rank 0 on one node, and --join HOST:PORT on the others", o.nodes)
-	case r.maxRestarts < 0:
-		return cliflag.Usage("--max-restarts %d: want 0 or more", r.maxRestarts)
-	}
-	return nil
-}
-
-func parseEndpoint(o *options, r raw) error {
-	if r.join != "" && r.endpoint != "" {
-		return cliflag.Usage("--join and --rdzv-endpoint are the same address: give one of them")
-	}
-	o.endpoint, o.joins = r.endpoint, r.join != ""
-	if o.joins {
-		o.endpoint = r.join
-	}
-	if o.endpoint == "" {
-		return nil
-	}
-	if r.standalone || o.nodes == 1 {
-		return cliflag.Usage("an address of node 0 (%s) makes no sense with one node: leave it out, or give --nnodes", o.endpoint)
-	}
-	host, port, err := net.SplitHostPort(o.endpoint)
-	n, perr := strconv.Atoi(port)
-	if err != nil || perr != nil || n < 0 || n > 65535 || host == "" || o.joins && n == 0 {
-		return cliflag.Usage("address %q: want HOST:PORT, for example node01:29400 or [fd00::1]:29400", o.endpoint)
-	}
-	return nil
-}
-
 func parseWaits(o *options, r raw, _ *pflag.FlagSet) error {
 	var err error
-	if o.grace, err = parseWait("grace", r.grace); err != nil {
+	if o.Grace, err = parseWait("grace", r.grace); err != nil {
 		return err
 	}
-	if o.joinWait, err = parseWait("rdzv-timeout", r.joinWait); err != nil {
+	if o.JoinWait, err = parseWait("rdzv-timeout", r.joinWait); err != nil {
 		return err
 	}
-	if r.stuckAfter != "0" && r.stuckAfter != "0s" {
-		if o.stuckAfter, err = parseWait("stuck-after", r.stuckAfter); err != nil {
-			return err
-		}
+	if o.StuckAfter, err = parseWaitOr0("stuck-after", r.stuckAfter); err != nil {
+		return err
 	}
-	if r.standalone && o.nodes > 1 {
-		return cliflag.Usage("--standalone means one node, --nnodes says %d", o.nodes)
+	if o.StopBefore, err = parseWaitOr0("stop-before", r.stopBefore); err != nil {
+		return err
+	}
+	if r.standalone && o.Nodes > 1 {
+		return cliflag.Usage("--standalone means one node, --nnodes says %d", o.Nodes)
 	}
 	return nil
+}
+
+// parseWaitOr0 is parseWait, for which 0 means never.
+func parseWaitOr0(flag, s string) (time.Duration, error) {
+	if s == "0" || s == "0s" {
+		return 0, nil
+	}
+	return parseWait(flag, s)
 }
 
 // parseWait reads "10s", "1m30s" or a bare number of seconds.
@@ -217,30 +171,30 @@ func parseWait(flag, s string) (time.Duration, error) {
 
 func parseOutput(o *options, r raw, fs *pflag.FlagSet) error {
 	var err error
-	if o.output.Redirect, err = supervise.ParseStreams(r.redirects); err != nil {
+	if o.Output.Redirect, err = supervise.ParseStreams(r.redirects); err != nil {
 		return cliflag.Usage("--redirects %w", err)
 	}
 	switch {
 	case fs.Changed("tee"):
-		if o.output.Tee, err = supervise.ParseStreams(r.tee); err != nil {
+		if o.Output.Tee, err = supervise.ParseStreams(r.tee); err != nil {
 			return cliflag.Usage("--tee %w", err)
 		}
 	case r.logDir != "" && !fs.Changed("redirects"):
-		o.output.Tee = supervise.Streams{All: 3}
+		o.Output.Tee = supervise.Streams{All: 3}
 	}
 	if r.logDir == "" && (fs.Changed("redirects") || fs.Changed("tee")) {
 		return cliflag.Usage("--redirects and --tee need --log-dir")
 	}
-	o.output.Dir = r.logDir
+	o.Output.Dir, o.Gather = r.logDir, r.gather
 	if r.filter == "" {
 		return nil
 	}
 	for part := range strings.SplitSeq(r.filter, ",") {
 		local, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || local < 0 || local >= o.nproc {
-			return cliflag.Usage("--local-ranks-filter %q: want local ranks from 0 to %d, for example 0,1", r.filter, o.nproc-1)
+		if err != nil || local < 0 || local >= o.Nproc {
+			return cliflag.Usage("--local-ranks-filter %q: want local ranks from 0 to %d, for example 0,1", r.filter, o.Nproc-1)
 		}
-		o.output.Filter = append(o.output.Filter, local)
+		o.Output.Filter = append(o.Output.Filter, local)
 	}
 	return nil
 }
@@ -255,7 +209,7 @@ func parseSignals(o *options, r raw, _ *pflag.FlagSet) error {
 		if s == 0 || slices.Contains([]unix.Signal{unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG}, s) {
 			return cliflag.Usage("--signals-to-handle: %q is not a signal that can be handled", name)
 		}
-		o.signals = append(o.signals, s)
+		o.Signals = append(o.Signals, s)
 	}
 	return nil
 }
@@ -264,13 +218,13 @@ func parseProgram(o *options, _ raw, fs *pflag.FlagSet) error {
 	if fs.NArg() == 0 {
 		return cliflag.Usage("no program to start: ddplaunch -nproc 2 train ...")
 	}
-	o.args = fs.Args()[1:]
+	o.Args = fs.Args()[1:]
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("where this program lies: %w", err)
 	}
 	dir := self[:strings.LastIndexByte(self, '/')]
-	if o.program, err = supervise.LookProgram(fs.Arg(0), dir, os.Getenv("PATH")); err != nil {
+	if o.Program, err = supervise.LookProgram(fs.Arg(0), dir, os.Getenv("PATH")); err != nil {
 		return cliflag.AsUsage(err)
 	}
 	return nil

@@ -296,7 +296,7 @@ func TestOutput(t *testing.T) {
 		t.Errorf("lines by rank: %v", next)
 	}
 	for r := range 3 {
-		b, err := os.ReadFile(fmt.Sprintf("%s/logs/rank-%d.log", dir, r))
+		b, err := os.ReadFile(fmt.Sprintf("%s/logs/rank-%d.out", dir, r))
 		if err != nil || strings.Count(string(b), fmt.Sprintf("rank %d line", r)) != 200 || !strings.Contains(string(b), "oops\n") {
 			t.Errorf("log of rank %d: %d bytes, %v", r, len(b), err)
 		}
@@ -311,7 +311,7 @@ func TestRedirectAndFilter(t *testing.T) {
 	}
 	want(t, out, "[0] out0\n", "[0] err0\n", "[1] err1\n")
 	for r, content := range []string{"err0\n", "out1\n"} {
-		if b, err := os.ReadFile(fmt.Sprintf("%s/rank-%d.log", dir, r)); string(b) != content {
+		if b, err := os.ReadFile(fmt.Sprintf("%s/rank-%d.out", dir, r)); string(b) != content {
 			t.Errorf("log of rank %d: %q, %v", r, b, err)
 		}
 	}

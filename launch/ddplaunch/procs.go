@@ -22,7 +22,7 @@ func countProcs(s string, environ []string) (int, error) {
 	case "gpu":
 		n := countGPUs(environ)
 		if n == 0 {
-			return 0, cliflag.Usage("--nproc-per-node gpu: this node shows no GPU (CUDA_VISIBLE_DEVICES, /proc/driver/nvidia): give a number")
+			return 0, cliflag.Usage("--nproc-per-node gpu: this node shows no GPU (CUDA_VISIBLE_DEVICES, SLURM_GPUS_ON_NODE, /proc/driver/nvidia): give a number, or auto for one rank where there is none")
 		}
 		return n, nil
 	}
@@ -34,7 +34,8 @@ func countProcs(s string, environ []string) (int, error) {
 }
 
 // countGPUs counts the devices in CUDA_VISIBLE_DEVICES, as CUDA does up to the
-// first -1, or those that the NVIDIA driver lists.
+// first -1, or those that Slurm has given to the job on this node, or that the
+// NVIDIA driver lists.
 func countGPUs(environ []string) int {
 	for _, kv := range environ {
 		list, ok := strings.CutPrefix(kv, "CUDA_VISIBLE_DEVICES=")
@@ -49,6 +50,13 @@ func countGPUs(environ []string) int {
 			n++
 		}
 		return n
+	}
+	for _, kv := range environ {
+		if text, ok := strings.CutPrefix(kv, "SLURM_GPUS_ON_NODE="); ok {
+			if n, err := strconv.Atoi(text); err == nil {
+				return n
+			}
+		}
 	}
 	entries, err := os.ReadDir("/proc/driver/nvidia/gpus")
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,14 +21,14 @@ func stuckMode(ctx context.Context, g *rendezvous.Group, args []string) (int, er
 		return 1, err
 	}
 	if g.Rank() != 1 {
-		g.Began(7)
+		g.Began(rendezvous.Collective{Seq: 7, Kind: "all-reduce", Op: "mean", Type: "f32", Len: 10, Label: "bucket 0", Begun: time.Now()})
 		g.Progress(3, "all-reduce", 7, "bucket 0")
 		if args[0] == "computes" {
 			return 0, g.Barrier(ctx, "done")
 		}
 	} else {
-		g.Began(6)
-		g.Ended(6)
+		g.Began(rendezvous.Collective{Seq: 6, Kind: "barrier", Begun: time.Now()})
+		g.Ended(6, false)
 		g.Progress(3, "load", 0, "")
 		if args[0] == "computes" {
 			for begun := time.Now(); time.Since(begun) < 7*time.Second; {
@@ -84,20 +85,22 @@ func TestStoppedRank(t *testing.T) {
 
 // SIGUSR2, to a rank or its launcher, shows who lags, and kills nobody.
 func TestFlight(t *testing.T) {
-	j := start(t, nil, "-nproc", "2", "RANKS", "stuck", "sleeps")
+	dir := t.TempDir()
+	j := start(t, nil, "-nproc", "2", "--log-dir", dir, "RANKS", "stuck", "sleeps")
 	pids := j.numbers("ready", 2)
 	for _, pid := range []int{pids[0], j.cmd.Process.Pid} {
 		before := len(j.output())
 		if err := unix.Kill(pid, unix.SIGUSR2); err != nil {
 			t.Fatal(err)
 		}
-		const line = "ddplaunch:      1            7            7  load, step 3  <-- 1 behind: others wait for it\n"
-		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(j.output()[before:], line); time.Sleep(5 * time.Millisecond) {
+		table := regexp.MustCompile(`ddplaunch: flight: 0 +7 +all-reduce bucket 0 +mean f32\[10\] +waits for [^ ]+; step 3
+ddplaunch: flight: 1 +6 +barrier +- +done [^ ]+ ago; load, step 3  <-- 1 behind, 1 rank waits
+`)
+		for deadline := time.Now().Add(10 * time.Second); !table.MatchString(j.output()[before:]); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("no %q in\n%s", line, j.output()[before:])
+				t.Fatalf("no %q in\n%s", table, j.output()[before:])
 			}
 		}
-		want(t, j.output()[before:], "ddplaunch:      0            8            0  all-reduce bucket 0, seq 7, step 3  (waits)\n")
 	}
 	if err := j.cmd.Process.Signal(unix.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -106,9 +109,48 @@ func TestFlight(t *testing.T) {
 	if err := unix.Kill(pids[1], unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := j.end(); code != 137 {
+	code, out := j.end()
+	if code != 137 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
+	// At the end it is shown without a question, with what the dead one did.
+	want(t, out, "; load, step 3; killed by SIGKILL  <-- 1 behind, 1 rank waits\n")
+	report, err := os.ReadFile(dir + "/flight.txt")
+	if err != nil || strings.Count(string(report), "== ") != 3 || !strings.Contains(string(report), fmt.Sprintf("-- rank 1 (%s, pid %d): 7 begun, 7 ended\n", host(t), pids[1])) {
+		t.Errorf("the file of flights: %v\n%s", err, report)
+	}
+}
+
+// Of several nodes each knows its ranks: node 0 shows all, and so does whichever
+// was asked.
+func TestFlightOfSeveralNodes(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, "127.0.0.1:0", 2, "-nproc", "2", "RANKS", "stuck", "sleeps")
+	for _, j := range all {
+		j.numbers("ready", 2)
+	}
+	if err := all[1].cmd.Process.Signal(unix.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	table := regexp.MustCompile(`ddplaunch: flight: 0,2-3 +7 +all-reduce bucket 0 .*
+ddplaunch: flight: 1 +6 +barrier .*  <-- 1 behind, 3 ranks wait
+`)
+	for _, j := range all {
+		for deadline := time.Now().Add(10 * time.Second); !table.MatchString(j.output()); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("no %q in\n%s", table, j.output())
+			}
+		}
+	}
+}
+
+func host(t *testing.T) string {
+	t.Helper()
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // One that does nothing is waited for as long as was said; one that computes is

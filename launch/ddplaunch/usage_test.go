@@ -14,6 +14,10 @@ func TestUsage(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	short := t.TempDir() + "/short"
+	if err := os.WriteFile(short, []byte("short\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct{ args, want string }{
 		{"", "no program to start"},
 		{"-nproc 2", "no program to start"},
@@ -27,14 +31,29 @@ func TestUsage(t *testing.T) {
 		{"-z true", "unknown flag -z"},
 		{"--nnodes 0 true", `--nnodes "0"`},
 		{"--nnodes x true", `--nnodes "x"`},
-		{"--nnodes 1:4 true", "a varying number of nodes is not supported"},
+		{"--nnodes 4:1 true", "want a number of nodes, at least 1, or a least and a largest number, as in 2:4"},
+		{"--nnodes 1:4 true", "give --node-rank 0 on one node, and --join HOST on the others"},
 		{"--nnodes 2 true", "give --node-rank 0 on one node"},
 		{"--nnodes 2 --node-rank 2 true", "--node-rank 2 is not below --nnodes 2"},
 		{"--nnodes 2 --node-rank -1 true", `--node-rank "-1"`},
 		{"--nnodes 2 --node-rank 1 true", "needs the address of node 0"},
 		{"--nnodes 2 --node-rank 0 --join a:1 true", "--node-rank 0 is the node that others join"},
 		{"--nnodes 2 --join a:1 --rdzv-endpoint a:1 true", "give one of them"},
-		{"--nnodes 2 --join a true", `address "a": want HOST:PORT`},
+		{"--nnodes 2 --join a true", "several nodes need a common secret"},
+		{"--nnodes 2 --join [::1] true", "several nodes need a common secret"},
+		{"--nnodes 2 --join ::1 true", `address "::1": want HOST:PORT or HOST`},
+		{"--nnodes 2 --join a:b:c true", `address "a:b:c": want HOST:PORT or HOST`},
+		{"--nnodes 2 --node-rank 1 true", "--node-rank 1 needs the address of node 0: --join HOST"},
+		{"--key abcdefghijklmnopqrstuvwxyz true", "--key: whoever may list this machine's processes would read the secret"},
+		{"--nnodes 2 --node-rank 0 --key-file /nowhere/key true", "--key-file /nowhere/key: no such file or directory"},
+		{"--nnodes 2 --node-rank 0 --key-file /tmp true", "--key-file /tmp: it is not a file"},
+		{"--nnodes 2 --node-rank 0 --key-file " + file + " true", "--key-file " + file + ": others may use it (its mode is 0644): chmod 600 it"},
+		{"--nnodes 2 --node-rank 0 --key-file " + short + " true", "--key-file " + short + ": it holds 5 characters, want 16 to 4096"},
+		{"--port-range 5:4 true", `--port-range "5:4": want the first and the last port`},
+		{"--port-range a true", `--port-range "a"`},
+		{"--port-range 0:7 true", `--port-range "0:7"`},
+		{"--network nosuch0 true", `--network "nosuch0" is no interface of this machine that is up`},
+		{"--stop-before soon true", `--stop-before "soon": want a time above zero`},
 		{"--nnodes 2 --join a:0 true", `address "a:0": want HOST:PORT`},
 		{"--nnodes 2 --join a:b true", `address "a:b": want HOST:PORT`},
 		{"--nnodes 2 --node-rank 0 --rdzv-endpoint ::1:80 true", "want HOST:PORT"},

@@ -75,6 +75,7 @@ var modes = map[string]func(context.Context, *rendezvous.Group, []string) (int, 
 	"stuck":    stuckMode,
 	"eat":      eatMode,
 	"again":    againMode,
+	"elastic":  elasticMode,
 }
 
 // ready meets the other ranks and prints this rank's pid.

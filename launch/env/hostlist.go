@@ -23,7 +23,8 @@ func StepHosts(environ []string) ([]string, error) {
 }
 
 // ExpandHosts turns SLURM's "n[08-10,12]-ib,login" into n08-ib, n09-ib, n10-ib,
-// n12-ib, login. A name may hold several brackets.
+// n12-ib, login. A name may hold several brackets; in one, "000x113" is a box of as
+// many dimensions as it has digits, as machines with a torus have it.
 func ExpandHosts(list string) ([]string, error) {
 	var all []string
 	for _, part := range splitOutside(list) {
@@ -95,6 +96,9 @@ func expandName(name string) ([]string, error) {
 
 // expandRange turns "08-10" into 08, 09, 10.
 func expandRange(s string) ([]string, error) {
+	if low, high, ok := strings.Cut(s, "x"); ok {
+		return expandBox(low, high)
+	}
 	low, high, ok := strings.Cut(s, "-")
 	if !ok {
 		high = low
@@ -110,3 +114,31 @@ func expandRange(s string) ([]string, error) {
 	}
 	return all, nil
 }
+
+// expandBox turns the corners 00 and 12 of a box into 00, 01, 02, 10, 11, 12: each
+// digit, which may also be a letter from A, goes from its one value to its other.
+func expandBox(low, high string) ([]string, error) {
+	all := []string{""}
+	for i := range len(low) {
+		if len(high) != len(low) || digit(low[i]) < 0 || digit(high[i]) < digit(low[i]) {
+			return nil, fmt.Errorf("%q is not of the form 000x113", low+"x"+high)
+		}
+		var longer []string
+		for _, text := range all {
+			for d := digit(low[i]); d <= digit(high[i]); d++ {
+				longer = append(longer, text+string(digits[d]))
+			}
+		}
+		if all = longer; len(all) > maxCount {
+			return nil, fmt.Errorf("more than %d hosts", maxCount)
+		}
+	}
+	if low == "" {
+		return nil, fmt.Errorf("%q is not of the form 000x113", low+"x"+high)
+	}
+	return all, nil
+}
+
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+func digit(c byte) int { return strings.IndexByte(digits, c) }

@@ -144,17 +144,22 @@ func (v *vars) checked(w Worker) error {
 	return nil
 }
 
+// machine begins the names of variables that speak of the machine and not of a worker:
+// where its libraries for GPUs are, and what was compiled for it.
+const machine = "EBTRAIN_CUDA_"
+
 // Without returns environ without the variables that describe a worker or
 // carry the job's key, so that a launcher's own do not reach its workers.
 func Without(environ []string) []string {
 	var out []string
 	for _, kv := range environ {
 		key, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(key, "EBTRAIN_") || strings.HasPrefix(key, "TORCHELASTIC_") {
+		if strings.HasPrefix(key, "EBTRAIN_") && !strings.HasPrefix(key, machine) || strings.HasPrefix(key, "TORCHELASTIC_") {
 			continue
 		}
 		switch key {
-		case "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT":
+		case "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
+			"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_JOBID": // PMI is this launcher's, and it has left it
 			continue
 		}
 		out = append(out, kv)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // errNotHere is an address at which this machine, which is node 0, cannot be
@@ -33,19 +34,24 @@ func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return all, err
 }
 
-// splitEndpoint takes host:port apart. An empty one is no host and port 0.
-func splitEndpoint(endpoint string) (host string, port int, err error) {
-	if endpoint == "" {
-		return "", 0, nil
+// splitEndpoint takes host:port apart, or a host alone, for which told is false;
+// an address of IPv6 may then stand without brackets.
+func splitEndpoint(endpoint string) (host string, port int, told bool, err error) {
+	bare := endpoint
+	if strings.HasSuffix(endpoint, "]") {
+		bare = strings.TrimPrefix(endpoint[:len(endpoint)-1], "[")
+	}
+	if _, err := netip.ParseAddr(bare); !strings.HasPrefix(bare, "[") && err == nil || !strings.Contains(endpoint, ":") {
+		return bare, 0, false, nil
 	}
 	host, portText, err := net.SplitHostPort(endpoint)
 	if err != nil {
-		return "", 0, fmt.Errorf("address of the coordinator: %w", err)
+		return "", 0, false, fmt.Errorf("address of the coordinator: %w", err)
 	}
 	if port, err = strconv.Atoi(portText); err != nil || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("address of the coordinator %q: the port is not a number from 0 to 65535", endpoint)
+		return "", 0, false, fmt.Errorf("address of the coordinator %q: the port is not a number from 0 to 65535", endpoint)
 	}
-	return host, port, nil
+	return host, port, true, nil
 }
 
 // machine is what a launcher must know of where it runs.
@@ -140,29 +146,12 @@ func routed() []netip.Addr {
 
 // interfaces are the addresses of all interfaces that are up, with zones.
 func interfaces() ([]netip.Addr, error) {
-	list, err := net.Interfaces()
-	if err != nil {
-		return nil, err
-	}
+	list, err := addresses()
 	var all []netip.Addr
-	for _, i := range list {
-		addrs, err := i.Addrs()
-		if err != nil || i.Flags&net.FlagUp == 0 {
-			continue // it went away meanwhile
-		}
-		for _, a := range addrs {
-			p, err := netip.ParsePrefix(a.String())
-			if err != nil {
-				continue // not an IP
-			}
-			ip := p.Addr().Unmap()
-			if ip.Is6() && ip.IsLinkLocalUnicast() {
-				ip = ip.WithZone(i.Name)
-			}
-			all = append(all, ip)
-		}
+	for _, a := range list {
+		all = append(all, a.addr)
 	}
-	return all, nil
+	return all, err
 }
 
 // isLocal reports whether this machine can listen on ip.

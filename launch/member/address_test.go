@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -98,12 +99,14 @@ func TestThisMachine(t *testing.T) {
 }
 
 func TestSplitEndpoint(t *testing.T) {
-	for _, bad := range []string{"nohost", "127.0.0.1:x", "127.0.0.1:70000"} {
-		if host, port, err := splitEndpoint(bad); err == nil {
+	for _, bad := range []string{"127.0.0.1:x", "127.0.0.1:70000", "a:b:c"} {
+		if host, port, _, err := splitEndpoint(bad); err == nil {
 			t.Errorf("%q was accepted as %s, %d", bad, host, port)
 		}
 	}
-	if host, port, err := splitEndpoint("[fe80::1%eth0]:7"); err != nil || host != "fe80::1%eth0" || port != 7 {
-		t.Errorf("got %s, %d, %v", host, port, err)
+	for endpoint, want := range map[string]string{"[fe80::1%eth0]:7": "fe80::1%eth0 7 true", "node01": "node01 0 false", "": " 0 false", "fd00::1": "fd00::1 0 false", "[fd00::1]": "fd00::1 0 false", "node01:0": "node01 0 true"} {
+		if host, port, told, err := splitEndpoint(endpoint); err != nil || fmt.Sprint(host, " ", port, " ", told) != want {
+			t.Errorf("%s: got %s, %d, %v, %v", endpoint, host, port, told, err)
+		}
 	}
 }

@@ -77,7 +77,9 @@ func (d *delegate) NotifyJoin(n *memberlist.Node) {
 	d.m.alive.Add(1)
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
-	delete(d.m.lost, n.Name)
+	if l := d.m.lives[n.Name]; l == nil || !l.left { // gossip may not know yet that it has left
+		delete(d.m.lost, n.Name)
+	}
 }
 
 // NotifyLeave tells of a member that died or left. One that left says so over its

@@ -26,6 +26,12 @@ const (
 	// lateness is how late this process may be before it no longer trusts its
 	// own clock to say that others are silent.
 	lateness = 100 * time.Millisecond
+	// strain is how late this process may be until, for strainMemory, it takes
+	// itself to be short of processor time, and with it perhaps those that it
+	// judges: then it asks patience times as often before it calls one lost.
+	strain       = 25 * time.Millisecond
+	strainMemory = 2 * time.Second
+	patience     = 3
 )
 
 // Vouch says who knows signs of life that this package does not see: heard tells
@@ -88,6 +94,7 @@ func (m *Member) judge(name string, l *life) {
 		l.judged = false
 		m.mu.Unlock()
 	}()
+	var strained time.Time // when this process was last late
 	for expected := time.Now(); ; {
 		const tick = pulseInterval / 2
 		expected = expected.Add(tick)
@@ -95,6 +102,9 @@ func (m *Member) judge(name string, l *life) {
 		case <-m.ctx.Done():
 			return
 		case <-time.After(time.Until(expected)):
+		}
+		if time.Since(expected) > strain {
+			strained = time.Now()
 		}
 		m.mu.Lock()
 		if late := time.Since(expected); late > lateness { // this process stood still, not the others
@@ -108,13 +118,16 @@ func (m *Member) judge(name string, l *life) {
 		case quiet < silence || m.vouched(name):
 			continue
 		}
-		asked := time.Now()
-		answered, others := m.ask(name)
-		if stood := time.Since(asked) - 2*questions*probeTimeout; stood > 0 {
-			expected = time.Now()
+		rounds := 1
+		if time.Since(strained) < strainMemory {
+			rounds = patience
+		}
+		answered, others, stood := m.askOften(name, rounds)
+		expected = time.Now()
+		if stood {
+			strained = expected
 			continue // it took much longer than it can: nothing is proven
 		}
-		expected = time.Now()
 		speaks, _ := m.lifeOf(name)
 		switch in := (rendezvous.Inbound{From: name, Lost: true}); {
 		case answered || speaks || m.vouched(name):
@@ -126,6 +139,22 @@ func (m *Member) judge(name string, l *life) {
 			m.report(l, in)
 		}
 	}
+}
+
+// askOften asks as ask does, until there is an answer or it has been asked rounds
+// times. If this process stood still meanwhile, the silence means nothing.
+func (m *Member) askOften(name string, rounds int) (answered bool, others int, stood bool) {
+	for range rounds {
+		asked := time.Now()
+		answered, others = m.ask(name)
+		if answered || m.vouched(name) {
+			return true, others, false
+		}
+		if time.Since(asked) > 2*questions*probeTimeout {
+			return false, others, true
+		}
+	}
+	return false, others, false
 }
 
 // report tells of a loss, once.

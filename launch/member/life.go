@@ -43,7 +43,7 @@ type life struct {
 // the coordinator has left or is lost.
 func (m *Member) holdLife(name string) {
 	for {
-		c, err := m.dial(m.ctx)
+		c, err := m.dial(m.ctx, m.at)
 		if err == nil {
 			if _, _, err = m.introduce(c, true); err == nil {
 				m.live(name, c)
@@ -103,6 +103,19 @@ func (m *Member) live(name string, c net.Conn) {
 	}
 }
 
+// hasLeft notes that a launcher has said farewell: whatever is still heard of it, it
+// does not come back.
+func (m *Member) hasLeft(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.lives[name]
+	if l == nil {
+		l = &life{}
+		m.lives[name] = l
+	}
+	l.left = true
+}
+
 // ended says that err is how a connection ends whose process has ended, on a
 // host that lives and says so.
 func ended(err error) bool {
@@ -151,7 +164,7 @@ func (m *Member) hear(name string, l *life, c net.Conn) error {
 // heard notes that a launcher lives, also if it was thought lost, and has it
 // looked after. m.mu is held.
 func (m *Member) heard(name string, l *life) {
-	if l.lost {
+	if l.lost && !l.left {
 		delete(m.lost, name)
 	}
 	l.heard, l.lost = time.Now(), false

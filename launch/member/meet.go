@@ -19,6 +19,7 @@ import (
 
 const (
 	redialInterval = 200 * time.Millisecond
+	firstRedial    = 10 * time.Millisecond // then twice as long each time, up to redialInterval
 	dialLimit      = 2 * time.Second
 	verifyLimit    = 300 * time.Millisecond
 	firstHint      = 5 * time.Second // until it is said that nobody answers; then at twice the time
@@ -38,7 +39,7 @@ type intro struct {
 
 // patiently does try until it succeeds, fails for good, or cfg.Wait has passed.
 func (m *Member) patiently(ctx context.Context, try func(context.Context) error, passing func(error) bool) error {
-	started, hint := time.Now(), firstHint
+	started, hint, pause := time.Now(), firstHint, firstRedial
 	limited, cancel := context.WithTimeout(ctx, m.cfg.Wait) // a look-up may take long
 	defer cancel()
 	for {
@@ -58,8 +59,9 @@ func (m *Member) patiently(ctx context.Context, try func(context.Context) error,
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(redialInterval):
+		case <-time.After(pause):
 		}
+		pause = min(2*pause, redialInterval)
 	}
 }
 
@@ -81,31 +83,22 @@ func passing(err error) bool {
 
 // join links this launcher to the coordinator.
 func (m *Member) join(ctx context.Context) error {
-	host, port, err := splitEndpoint(m.cfg.Endpoint)
+	host, ports, err := m.where()
 	if err != nil {
 		return err
 	}
 	var c *secure
 	err = m.patiently(ctx, func(ctx context.Context) error {
 		all, err := thisMachine().lookup(ctx, host)
-		if err != nil {
-			return err
+		if err == nil {
+			c, err = m.search(ctx, all, ports)
 		}
-		var errs []error
-		for _, a := range all {
-			m.at = netip.AddrPortFrom(a, uint16(port))
-			if c, err = m.dial(ctx); err == nil && !sameScope(c) {
-				err = errors.Join(fmt.Errorf("an address like %s of this machine: %w", a, errNotYet), c.Close())
-			}
-			if err == nil || foreign(err) {
-				return err
-			}
-			errs = append(errs, err)
-		}
-		return errors.Join(errs...)
-	}, func(err error) bool { return !foreign(err) })
+		return err
+	}, func(err error) bool { return len(ports) > 1 || !foreign(err) })
 	late, isLate := errors.AsType[*lateError](err)
 	switch {
+	case isLate && len(ports) > 1:
+		return fmt.Errorf("no coordinator of this job answered at %s within %v (%w): check the address, that the key and --rdzv-id are the same on all nodes, and that node 0 runs", m.cfg.Endpoint, late.wait, late.last)
 	case errors.Is(err, errKey):
 		return fmt.Errorf("node 0 answered at %s, but %w: give EBTRAIN_KEY the same value on all nodes", m.cfg.Endpoint, errKey)
 	case errors.Is(err, errLabel):
@@ -115,7 +108,7 @@ func (m *Member) join(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if err := m.listen(c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap(), 0); err != nil {
+	if err := m.listen(c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap(), m.anyPort()); err != nil {
 		return errors.Join(err, c.Close())
 	}
 	l, has, err := m.introduce(c, false)
@@ -141,10 +134,10 @@ func sameScope(c net.Conn) bool {
 // foreign reports whether err is the answer of another job's launcher.
 func foreign(err error) bool { return errors.Is(err, errKey) || errors.Is(err, errLabel) }
 
-// dial connects to the coordinator and proves the key.
-func (m *Member) dial(ctx context.Context) (*secure, error) {
+// dial connects to the coordinator, looked for at an address, and proves the key.
+func (m *Member) dial(ctx context.Context, at netip.AddrPort) (*secure, error) {
 	d := net.Dialer{Timeout: dialLimit}
-	c, err := d.DialContext(ctx, "tcp", m.at.String())
+	c, err := d.DialContext(ctx, "tcp", at.String())
 	if err != nil {
 		return nil, err
 	}
@@ -244,10 +237,13 @@ func (m *Member) keep(c *secure, l *link, has uint64) {
 			}
 			m.cfg.Log.Debug("link to the coordinator", "error", err)
 			if errors.Is(err, errFarewell) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errAnother) || foreign(err) {
+				if errors.Is(err, errFarewell) {
+					m.hasLeft(l.peer)
+				}
 				m.lose(rendezvous.Inbound{From: l.peer, Killed: !errors.Is(err, errFarewell)})
 				return
 			}
-			if c, err = m.dial(m.ctx); err == nil {
+			if c, err = m.dial(m.ctx, m.at); err == nil {
 				if _, has, err = m.introduce(c, false); err != nil {
 					_ = c.Close()
 				}
@@ -268,6 +264,11 @@ func (m *Member) answer(c net.Conn) {
 	defer context.AfterFunc(m.ctx, func() { _ = c.Close() })()
 	defer func() { _ = c.Close() }()
 	if !m.cfg.Coordinator {
+		return
+	}
+	select {
+	case <-m.ready:
+	case <-m.ctx.Done():
 		return
 	}
 	s, err := m.secret.answer(c)
@@ -300,6 +301,7 @@ func (m *Member) answer(c net.Conn) {
 	switch {
 	case m.ctx.Err() != nil:
 	case errors.Is(err, errFarewell):
+		m.hasLeft(in.Name)
 		m.lose(rendezvous.Inbound{From: in.Name})
 	case refused(netip.AddrPortFrom(remote.Addr(), uint16(in.Port))):
 		m.lose(rendezvous.Inbound{From: in.Name, Killed: true})

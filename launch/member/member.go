@@ -48,6 +48,9 @@ const (
 	suspicion      = 3
 	suspicionMax   = 2
 
+	fewLaunchers = 16
+	maxSpread    = 10
+
 	rejoinInterval = 200 * time.Millisecond
 	closeWait      = time.Second            // for what is queued
 	leaveWait      = 300 * time.Millisecond // for the news of leaving
@@ -59,12 +62,15 @@ type Config struct {
 	Name        string // unique among all launchers ever
 	Coordinator bool   // this launcher is the one that others join
 	// Endpoint is host:port of the coordinator, which listens there and nowhere
-	// else. On the coordinator "" means this machine's usual address; there,
-	// port 0 or none is a free port.
+	// else. Without a port, that is one of a few which come from the key and the
+	// label. On the coordinator "" means this machine's usual address, and port 0
+	// any free port.
 	Endpoint string
-	Key      []byte        // 16, 24 or 32 bytes
-	Label    string        // name of the job, at most 255 bytes
-	Wait     time.Duration // how long to look for the coordinator, or its address
+	Ports    rendezvous.Ports // that may be listened on
+	Key      []byte           // 16, 24 or 32 bytes
+	Label    string           // name of the job, at most 255 bytes
+	Nodes    int              // launchers expected; 0 if that is not known
+	Wait     time.Duration    // how long to look for the coordinator, or its address
 	Log      *slog.Logger
 }
 
@@ -74,6 +80,7 @@ type Member struct {
 	secret secret
 	port   *transport
 	list   *memberlist.Memberlist
+	ready  chan struct{} // closed when there is a list: others may connect before
 	inbox  chan rendezvous.Inbound
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
@@ -101,7 +108,7 @@ type Member struct {
 // until cfg.Wait has passed or ctx ends; a coordinator with another key or label
 // is an error at once.
 func Open(ctx context.Context, cfg Config) (*Member, error) {
-	m := &Member{cfg: cfg, secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}}
+	m := &Member{cfg: cfg, ready: make(chan struct{}), secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}}
 	m.changed = sync.NewCond(&m.mu)
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.gossip = &memberlist.TransmitLimitedQueue{NumNodes: func() int { return int(m.alive.Load()) }, RetransmitMult: 3}
@@ -122,7 +129,7 @@ func Open(ctx context.Context, cfg Config) (*Member, error) {
 // coordinate listens where others join.
 func (m *Member) coordinate(ctx context.Context) error {
 	m.coord = m.cfg.Name
-	host, port, err := splitEndpoint(m.cfg.Endpoint)
+	host, ports, err := m.where()
 	if err != nil {
 		return err
 	}
@@ -134,31 +141,45 @@ func (m *Member) coordinate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.listen(addr, port)
+	return m.listen(addr, ports)
 }
 
-// listen opens this launcher's port and its list of members.
-func (m *Member) listen(addr netip.Addr, port int) (err error) {
-	if m.port, err = listen(addr, port, func(c net.Conn) { m.wg.Go(func() { m.answer(c) }) }); err != nil {
-		return fmt.Errorf("listen for other launchers on %s: %w", net.JoinHostPort(addr.String(), strconv.Itoa(port)), err)
+// listen opens this launcher's port, the first of ports that is free, and its list
+// of members.
+func (m *Member) listen(addr netip.Addr, ports []int) (err error) {
+	m.port, err = listen(addr, ports, func(c net.Conn) { m.wg.Go(func() { m.answer(c) }) })
+	switch {
+	case err != nil && len(ports) > 1:
+		return fmt.Errorf("listen for other launchers on %s: no port of %s is free: %w", addr, few(ports), err)
+	case err != nil:
+		return fmt.Errorf("listen for other launchers on %s: %w", net.JoinHostPort(addr.String(), strconv.Itoa(ports[0])), err)
 	}
 	if m.list, err = memberlist.Create(m.configure()); err != nil {
+		m.cancel() // who waits for ready
 		return errors.Join(fmt.Errorf("list of launchers: %w", err), m.port.Shutdown())
 	}
+	close(m.ready)
 	return nil
 }
 
 func (m *Member) configure() *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name, c.Label, c.SecretKey, c.Transport = m.cfg.Name, m.cfg.Label, m.cfg.Key, m.port
-	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
-	c.GossipInterval, c.TCPTimeout = gossipInterval, streamTimeout
+	c.ProbeInterval, c.ProbeTimeout = m.pace(probeInterval), probeTimeout
+	c.GossipInterval, c.TCPTimeout = m.pace(gossipInterval), streamTimeout
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = suspicion, suspicionMax
 	c.EnableCompression = false // LZW costs more time than it saves here
 	c.Logger = slog.NewLogLogger(m.cfg.Log.Handler(), slog.LevelDebug)
 	d := &delegate{m: m}
 	c.Delegate, c.Events = d, d
 	return c
+}
+
+// pace is a time between packets of gossip if there are many launchers: then the
+// hosts together, and with them each that many of them share, have no more to do than
+// a few dozen have. Who is lost is known by life lines, soon.
+func (m *Member) pace(d time.Duration) time.Duration {
+	return d * time.Duration(min(max(1, m.cfg.Nodes/fewLaunchers), maxSpread))
 }
 
 // Addr is the IP address on which this launcher listens, with its zone.

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -37,13 +38,16 @@ type transport struct {
 	silent []net.Conn // have not said what they are, oldest first
 }
 
-// listen opens a port, any free one if it is 0. Connections that are links are
-// given to link, which owns them.
-func listen(addr netip.Addr, port int, link func(net.Conn)) (*transport, error) {
+// listen opens the first of ports that is free for TCP and UDP; 0 is any. Connections
+// that are links are given to link, which owns them.
+func listen(addr netip.Addr, ports []int, link func(net.Conn)) (*transport, error) {
 	t := &transport{link: link, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), done: make(chan struct{})}
 	var err error
-	for range portTries {
-		if err = t.open(netip.AddrPortFrom(addr, uint16(port))); err == nil || port != 0 {
+	if len(ports) == 1 && ports[0] == 0 {
+		ports = make([]int, portTries)
+	}
+	for _, port := range ports {
+		if err = t.open(netip.AddrPortFrom(addr, uint16(port))); !errors.Is(err, syscall.EADDRINUSE) {
 			break
 		}
 	}

@@ -23,6 +23,7 @@ const (
 	CauseCut     CauseKind = "cut"     // a node has lost the network: Text
 	CauseStuck   CauseKind = "stuck"   // a rank lives and does not get on: Text; Signal if it is stopped by one
 	CauseStopped CauseKind = "stopped" // the user: Signal, SignalNumber, Text
+	CauseRegroup CauseKind = "regroup" // none: the group is formed again, of other nodes: Text
 	CauseRefused CauseKind = "refused" // the job never began: Text
 )
 

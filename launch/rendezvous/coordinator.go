@@ -1,9 +1,7 @@
 package rendezvous
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +10,8 @@ import (
 // CoordinatorConfig describes the job to form.
 type CoordinatorConfig struct {
 	Nodes       int           // launchers expected, at least 1
+	Least       int           // launchers that suffice, see elastic; 0 if all of Nodes are needed
+	Window      time.Duration // how long more than Least are waited for
 	MaxRestarts int           // how often the group may be formed again
 	Job         string        // unique name; the epoch is added to it
 	Self        string        // name of the launcher that holds the coordinator; it becomes node 0
@@ -50,9 +50,11 @@ type Coordinator struct {
 	verdict  *Cause                // why the job ended; nil while it has not, and if it ended well
 	seen     map[int]Vital         // by rank, the last of each
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
-	late     map[string]string     // hosts of launchers that have come since the job was complete
+	late     map[string]NodeInfo   // launchers that have come since the job was complete
 	stop     string                // signal, once a stop is under way
-	out      []Effect
+	flight   *flight               // what the ranks did last, while it is gathered
+	elasticity
+	out []Effect
 }
 
 // NewCoordinator makes the coordinator of a job.
@@ -65,7 +67,8 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]Message{}
-	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]string{}
+	c.opened, c.growing, c.regrouping = false, false, nil
+	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]NodeInfo{}
 }
 
 // Start begins the wait for nodes.
@@ -77,10 +80,12 @@ func (c *Coordinator) Start() []Effect {
 // Receive handles a message of the launcher called from.
 func (c *Coordinator) Receive(from string, m Message) []Effect {
 	switch {
+	case m.Kind == KindFlown:
+		c.flown(from, m)
 	case m.Kind == KindRegister && m.Node != nil && m.Command != nil:
 		c.register(from, *m.Node, *m.Command, m.Epoch)
 	case m.Kind == KindStop && m.Epoch <= c.epoch && (c.index(from) >= 0 || c.earlier[from]):
-		c.stopAll(m.Text, m.Code) // of this epoch, or sent as the last one ended
+		c.stopAll(m.Text, m.Code, m.Grace) // of this epoch, or sent as the last one ended
 	case m.Epoch != c.epoch || c.index(from) < 0 || c.phase == over:
 		// another epoch, a stranger, or too late
 	case m.Kind == KindAck:
@@ -91,6 +96,10 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 		c.fail(m.Cause)
 	case m.Kind == KindVitals:
 		c.vitals(from, m.Vitals)
+	case m.Kind == KindFlight:
+		c.askFlight(from)
+	case m.Kind == KindShare:
+		c.share(m.Code)
 	case m.Kind == KindDone:
 		c.finished(from, m.Code)
 	}
@@ -102,15 +111,28 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 func (c *Coordinator) Lost(name string, killed bool) []Effect {
 	i := c.index(name)
 	delete(c.earlier, name)
+	delete(c.late, name)
 	_, done := c.done[name]
 	switch {
-	case i < 0 || done || c.phase == over:
+	case c.phase == over:
 	case c.phase == gathering:
-		c.nodes = slices.Delete(c.nodes, i, i+1) // it registers again if it lives
+		if i >= 0 {
+			c.nodes = slices.Delete(c.nodes, i, i+1) // it registers again if it lives
+		}
+		c.gathered() // it is not waited for
+	case i < 0 || done && c.regrouping == nil:
 	default:
 		n := c.nodes[i]
 		base := Base(c.nodes, i)
-		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: lostText(rankRange(base, n.Nproc), killed)})
+		cause := &Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: lostText(rankRange(base, n.Nproc), killed)}
+		if c.mayShrink() {
+			c.formAgain(cause)
+		} else {
+			c.abort(cause)
+		}
+		if c.flight != nil {
+			c.flight.gone = name
+		}
 	}
 	return c.flush()
 }
@@ -138,9 +160,21 @@ func cutOff(nodes []NodeInfo, i int) *Cause {
 // Expired handles the expiry of a timer.
 func (c *Coordinator) Expired(t Timer) []Effect {
 	switch {
+	case t.Kind == TimerFlight:
+		if c.flight != nil && c.flight.epoch == t.Epoch {
+			c.showFlight()
+		}
 	case t.Epoch != c.epoch || c.phase == over:
+	case t.Kind == TimerJoin && c.phase == gathering && c.enough():
+		c.assign()
 	case t.Kind == TimerJoin && c.phase == gathering:
 		c.abort(refused(c.missing()))
+	case t.Kind == TimerWindow && c.phase == gathering && c.enough():
+		c.assign()
+	case t.Kind == TimerWindow && c.phase == gathering:
+		c.opened = false // some were lost meanwhile
+	case t.Kind == TimerGrow:
+		c.grow()
 	case t.Kind == TimerAck && c.phase == assigning:
 		var silent []string
 		for i, n := range c.nodes {
@@ -155,171 +189,6 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 		c.abort(c.settling)
 	}
 	return c.flush()
-}
-
-func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) {
-	known := c.index(from) >= 0
-	switch {
-	case !known && (c.phase == assigning || c.phase == running) && c.mayFormAgain():
-		c.doubt(from, n.Host)
-	case epoch != c.epoch && (epoch != 0 || c.phase != gathering): // a new launcher may replace a lost one
-		if !known {
-			c.refuse(from, n.Host, "the job has been formed again without it")
-		}
-	case c.verdict != nil: // it was still ending its ranks when the others were told
-		c.send(from, Message{Kind: KindAbort, Cause: c.verdict})
-	case known && c.phase == assigning:
-		c.send(from, Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()}) // ours was lost
-	case known && c.phase == running:
-		c.send(from, Message{Kind: KindCommit})
-	case known:
-	case c.phase != gathering:
-		c.refuse(from, n.Host, "the job is already complete and running")
-	case run.differs(c.cfg.Run) != "":
-		c.refuse(from, n.Host, run.differs(c.cfg.Run))
-	case n.Nodes != c.cfg.Nodes:
-		c.refuse(from, n.Host, fmt.Sprintf("it was started for %d nodes but the job has %d: give the same --nnodes everywhere", n.Nodes, c.cfg.Nodes))
-	case n.Want >= c.cfg.Nodes:
-		c.refuse(from, n.Host, fmt.Sprintf("--node-rank %d is not below --nnodes %d", n.Want, c.cfg.Nodes))
-	case n.Want == 0 && from != c.cfg.Self:
-		c.refuse(from, n.Host, "--node-rank 0 is the coordinator's")
-	case n.Want > 0 && c.wanted(n.Want) != "":
-		c.refuse(from, n.Host, fmt.Sprintf("--node-rank %d is already taken by %s", n.Want, c.wanted(n.Want)))
-	case n.Nproc < 1:
-		c.refuse(from, n.Host, "it has no ranks")
-	default:
-		n.Name = from
-		c.nodes = append(c.nodes, n)
-		if len(c.nodes) == c.cfg.Nodes {
-			c.assign()
-		}
-	}
-}
-
-// mayFormAgain says that a failure now would not end the job.
-func (c *Coordinator) mayFormAgain() bool { return c.restarts < c.cfg.MaxRestarts && c.stop == "" }
-
-// doubt lets a launcher wait that comes when the job is complete: it may replace
-// one that is lost, which this coordinator does not know yet. It registers again
-// and again, so when the job is formed anew it is there.
-func (c *Coordinator) doubt(from, host string) {
-	if len(c.late) == 0 {
-		c.timer(TimerDoubt, doubtWait)
-	}
-	c.late[from] = host
-}
-
-func (c *Coordinator) refuseLate(why string) {
-	for _, name := range slices.Sorted(maps.Keys(c.late)) {
-		c.refuse(name, c.late[name], why)
-	}
-	clear(c.late)
-}
-
-// doubtWait is longer than a loss is unknown.
-const doubtWait = 5 * time.Second
-
-// assign puts the nodes in order (the coordinator's first, then those that
-// asked for a number, the rest by host and name in the gaps) and proposes it.
-func (c *Coordinator) assign() {
-	rest := slices.Clone(c.nodes)
-	slices.SortFunc(rest, func(a, b NodeInfo) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name))
-	})
-	ordered := make([]NodeInfo, len(rest))
-	place := func(i int, match func(NodeInfo) bool) {
-		if j := slices.IndexFunc(rest, match); j >= 0 {
-			ordered[i] = rest[j]
-			rest = slices.Delete(rest, j, j+1)
-		}
-	}
-	place(0, func(n NodeInfo) bool { return n.Name == c.cfg.Self })
-	for i := 1; i < len(ordered); i++ {
-		place(i, func(n NodeInfo) bool { return n.Want == i })
-	}
-	for i := range ordered {
-		if ordered[i].Name == "" {
-			ordered[i], rest = rest[0], rest[1:]
-		}
-	}
-	c.nodes, c.phase = ordered, assigning
-	c.cfg.Hosts = nil // they are who is missed when the group is formed again
-	for _, n := range ordered {
-		c.cfg.Hosts = append(c.cfg.Hosts, n.Host)
-	}
-	c.timer(TimerAck, c.cfg.AckWait)
-	c.sendAll(Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()})
-}
-
-func (c *Coordinator) ack(from string) {
-	if c.phase != assigning {
-		return
-	}
-	c.acked[from] = true
-	if len(c.acked) < len(c.nodes) {
-		return
-	}
-	c.phase = running
-	c.sendAll(Message{Kind: KindCommit})
-}
-
-func (c *Coordinator) exchange(from string, m Message) {
-	if c.phase != running || m.Seq != c.seq {
-		return // a duplicate of one that is complete
-	}
-	c.parts[from] = m
-	total := 0
-	for _, n := range c.nodes {
-		p, ok := c.parts[n.Name]
-		if ok && p.Name != m.Name {
-			a, b := c.index(from), c.index(n.Name)
-			c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: a, Host: c.nodes[a].Host, Text: disagree(Base(c.nodes, a), m.Name, Base(c.nodes, b), p.Name, m.Seq)})
-			return
-		}
-		for _, blob := range p.Blobs {
-			total += len(blob)
-		}
-	}
-	if total > MaxExchange {
-		i := c.index(from)
-		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: c.nodes[i].Host, Text: fmt.Sprintf("exchange %q is larger than %d bytes over all ranks", m.Name, MaxExchange)})
-		return
-	}
-	c.completeExchange()
-}
-
-// completeExchange answers the exchange under way if every node has given its
-// part, and aborts if one that has not never will.
-func (c *Coordinator) completeExchange() {
-	var blobs [][]byte
-	var name string
-	for _, n := range c.nodes {
-		p, ok := c.parts[n.Name]
-		if !ok {
-			c.checkDone()
-			return
-		}
-		name, blobs = p.Name, append(blobs, p.Blobs...)
-	}
-	m := Message{Kind: KindGathered, Seq: c.seq, Name: name, Blobs: blobs}
-	c.seq++
-	clear(c.parts)
-	c.sendAll(m)
-}
-
-// checkDone aborts if a node waits in an exchange for one that has ended.
-func (c *Coordinator) checkDone() {
-	for i, n := range c.nodes {
-		if _, ended := c.done[n.Name]; !ended {
-			continue
-		}
-		for _, waiting := range c.nodes {
-			if p, ok := c.parts[waiting.Name]; ok {
-				c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: fmt.Sprintf("its ranks ended while others wait for them in exchange %q", p.Name)})
-				return
-			}
-		}
-	}
 }
 
 // fail takes the report of a failure. A death by signal is acted on at once;
@@ -353,20 +222,24 @@ func (c *Coordinator) finished(from string, code int) {
 	for _, n := range c.nodes {
 		worst = max(worst, c.done[n.Name])
 	}
+	if c.regrouping != nil && c.stop == "" && worst != 0 {
+		c.formAgain(c.regrouping)
+		return
+	}
 	c.phase = over
-	c.refuseLate("the job has ended")
+	c.dismissLate(worst)
 	c.sendAll(Message{Kind: KindEnd, Code: worst})
 }
 
 // stopAll passes a request to stop on to every rank. A job whose ranks do not
 // run yet ends at once.
-func (c *Coordinator) stopAll(signal string, number int) {
+func (c *Coordinator) stopAll(signal string, number int, grace time.Duration) {
 	if c.stop != "" || c.phase == over {
 		return
 	}
 	c.stop = signal
 	if c.phase == running {
-		c.sendAll(Message{Kind: KindStop, Text: signal, Code: number})
+		c.sendAll(Message{Kind: KindStop, Text: signal, Code: number, Grace: grace})
 		return
 	}
 	c.abort(&Cause{Kind: CauseStopped, Rank: -1, Node: -1, Signal: signal, SignalNumber: number, Text: "stopped by " + signal + " before the ranks were started"})
@@ -374,83 +247,37 @@ func (c *Coordinator) stopAll(signal string, number int) {
 
 // abort ends the epoch, and the job unless it may be formed again.
 func (c *Coordinator) abort(cause *Cause) {
-	again := c.mayFormAgain() && c.phase == running && cause.Kind != CauseStopped && cause.Kind != CauseCut
-	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: again})
-	if !again {
-		c.phase, c.verdict = over, cause
-		c.refuseLate(cause.Error())
+	if c.mayFormAgain() && c.phase == running && cause.Kind != CauseStopped && cause.Kind != CauseCut {
+		c.restarts++
+		c.formAgain(cause)
 		return
 	}
+	c.expectFlight(cause)
+	c.sendAll(Message{Kind: KindAbort, Cause: cause})
+	c.phase, c.verdict = over, cause
+	c.refuseLate(cause.Error())
+}
+
+// formAgain ends the epoch and begins the next.
+func (c *Coordinator) formAgain(cause *Cause) {
+	c.expectFlight(cause)
+	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true})
 	for _, n := range c.nodes {
 		c.earlier[n.Name] = true
 	}
 	if cause.Kind == CauseNode && cause.Node >= 0 {
 		delete(c.earlier, c.nodes[cause.Node].Name)
 	}
+	c.await()
 	c.epoch++
-	c.restarts++
 	c.reset()
 	c.timer(TimerJoin, c.cfg.JoinWait)
-}
-
-func (c *Coordinator) missing() string {
-	have := map[string]int{}
-	var names []string
-	for _, n := range c.nodes {
-		have[short(n.Host)]++
-		names = append(names, n.Host)
-	}
-	var absent []string
-	for _, h := range c.cfg.Hosts {
-		if have[short(h)]--; have[short(h)] < 0 {
-			absent = append(absent, h)
-		}
-	}
-	if len(absent) == 0 {
-		for i := 1; i < c.cfg.Nodes; i++ {
-			if c.wanted(i) == "" {
-				absent = append(absent, fmt.Sprintf("node %d", i))
-			}
-		}
-		// Nodes that asked for no number fill the gaps from the front.
-		for _, n := range c.nodes {
-			if n.Want < 0 && n.Name != c.cfg.Self && len(absent) > 1 {
-				absent = absent[1:]
-			}
-		}
-	}
-	slices.Sort(names)
-	return fmt.Sprintf("%d of %d nodes joined within %v (%s); missing: %s", len(c.nodes), c.cfg.Nodes, c.cfg.JoinWait, strings.Join(names, ", "), strings.Join(absent, ", "))
-}
-
-// short is a host's name without its domain: who names hosts may leave it out.
-func short(host string) string {
-	name, _, _ := strings.Cut(host, ".")
-	return name
-}
-
-func (c *Coordinator) wanted(i int) string {
-	for _, n := range c.nodes {
-		if n.Want == i {
-			return n.Host
-		}
-	}
-	return ""
 }
 
 func (c *Coordinator) job() string { return fmt.Sprintf("%s-e%d", c.cfg.Job, c.epoch) }
 
 func (c *Coordinator) index(name string) int {
 	return slices.IndexFunc(c.nodes, func(n NodeInfo) bool { return n.Name == name })
-}
-
-// refuse turns a launcher away, and tells of it once.
-func (c *Coordinator) refuse(to, host, why string) {
-	if !c.refused[to] {
-		c.refused[to] = true
-		c.out = append(c.out, Note{fmt.Sprintf("a node (%s) was refused: %s", host, why)})
-	}
-	c.send(to, Message{Kind: KindRefuse, Cause: refused("the coordinator refuses this node: " + why)})
 }
 
 func (c *Coordinator) send(to string, m Message) {
@@ -476,10 +303,6 @@ func (c *Coordinator) flush() []Effect {
 
 func refused(text string) *Cause {
 	return &Cause{Kind: CauseRefused, Rank: -1, Node: -1, Text: text}
-}
-
-func disagree(rankA int, nameA string, rankB int, nameB string, seq uint64) string {
-	return fmt.Sprintf("rank %d is in exchange %q while rank %d is in exchange %q (number %d): all ranks must make the same exchanges in the same order", rankA, nameA, rankB, nameB, seq)
 }
 
 func rankRange(base, n int) string {

@@ -17,6 +17,10 @@
 //	done     ────────────▶           all ranks of the node have ended well
 //	         ◀──────────── end
 //
+// What ranks did last (flown) comes to the coordinator when somebody asks, and at
+// each failure. In an elastic job (elastic.go) a launcher that is not needed yet is
+// told to wait, and ranks are told to regroup, that is to stop, when it is.
+//
 // Coordinator and Node are pure: events go in, effects come out; they have no
 // clock, no socket and no goroutine. Package supervise runs them.
 // Invariants:

@@ -17,6 +17,9 @@ const (
 	TimerRegister TimerKind = "register" // say again that this node is there
 	TimerAnswer   TimerKind = "answer"   // the coordinator must have decided
 	TimerDoubt    TimerKind = "doubt"    // who came too late has replaced nobody
+	TimerWindow   TimerKind = "window"   // there are enough nodes; more may still come
+	TimerGrow     TimerKind = "grow"     // who has come since may be taken in
+	TimerFlight   TimerKind = "flight"   // what the ranks did last must have come
 	TimerKill     TimerKind = "kill"     // workers told of an abort must be gone
 	TimerGrace    TimerKind = "grace"    // workers asked to stop must be gone
 )
@@ -29,8 +32,8 @@ type Timer struct {
 }
 
 // Effect is what the machine wants done. Effects are carried out in order.
-// The concrete types are Send, SetTimer, StartWorkers, Tell, Signal, ShowFlight,
-// Note and Finish.
+// The concrete types are Send, SetTimer, StartWorkers, Tell, Signal, TakeFlight,
+// ShowFlight, Note and Finish.
 type Effect interface{ String() string }
 
 // Send sends Msg to the launcher called To; "" is the coordinator.
@@ -65,8 +68,18 @@ type Signal struct {
 	Number int
 }
 
-// ShowFlight asks the ranks for their last collectives and shows who lags.
-type ShowFlight struct{}
+// TakeFlight asks for what the ranks of this node did last in an epoch, dead or
+// alive; the answer is given to Node.Flown.
+type TakeFlight struct{ Epoch int }
+
+// ShowFlight shows what ranks did last, and who lags. Records is the folder which
+// the ranks have named, or "".
+type ShowFlight struct {
+	Ranks   []Flown
+	Silent  []string // nodes that have not answered
+	Cause   *Cause   // of the end of their epoch; nil if somebody has just asked
+	Records string
+}
 
 // Note is a line for the user.
 type Note struct{ Text string }
@@ -104,7 +117,21 @@ func (e Tell) String() string {
 
 func (e Signal) String() string { return fmt.Sprintf("signal %d to locals %v", e.Number, e.Locals) }
 
-func (ShowFlight) String() string { return "show flight" }
+func (e TakeFlight) String() string { return fmt.Sprintf("take flight e%d", e.Epoch) }
+
+func (e ShowFlight) String() string {
+	text := "show flight"
+	for _, f := range e.Ranks {
+		text += fmt.Sprintf(" %d", f.Rank)
+	}
+	if len(e.Silent) > 0 {
+		text += ", silent: " + strings.Join(e.Silent, ", ")
+	}
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
 
 func (e Note) String() string { return "note: " + e.Text }
 
@@ -127,6 +154,9 @@ func (m Message) String() string {
 	}
 	if m.Kind == KindExchange || m.Kind == KindGathered {
 		fmt.Fprintf(&b, " #%d %q %q", m.Seq, m.Name, m.Blobs)
+	}
+	for _, f := range m.Flown {
+		fmt.Fprintf(&b, " %d", f.Rank)
 	}
 	for _, v := range m.Vitals {
 		fmt.Fprintf(&b, " %d:%v", v.Rank, v.Quiet)

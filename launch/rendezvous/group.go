@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -30,8 +31,10 @@ type Group struct {
 	hosts []string
 	nodes []int // of each rank
 	addr  string
+	ports Ports
 	job   string
 	key   []byte
+	grows bool             // the group may be formed again with fewer or more nodes
 	conn  *Conn            // nil in a group of one
 	page  *statuspage.Page // nil in a group of one
 
@@ -81,9 +84,12 @@ func (g *Group) Hosts() []string { return slices.Clone(g.hosts) }
 func (g *Group) Nodes() []int { return slices.Clone(g.nodes) }
 
 // Addr is the IP address, IPv4 or IPv6, at which the ranks of other nodes reach
-// this one: the address by which this node reaches node 0. With one node it is
-// that of the loopback.
+// this one: on the network that the user chose for data, or by which this node
+// reaches node 0. With one node it is that of the loopback.
 func (g *Group) Addr() string { return g.addr }
+
+// Ports are those that this rank may listen on at Addr.
+func (g *Group) Ports() Ports { return g.ports }
 
 // Job is the name of this group, the same on all ranks and different from that
 // of every other group, also of this job's other epochs. It holds letters,
@@ -155,20 +161,38 @@ func (g *Group) Progress(step int64, phase string, seq uint64, label string) {
 	}
 }
 
-// Began says that this rank has begun collective seq, from 0, and Ended that it
-// has ended it: so its launcher knows which ranks wait, and for whom. They cost
-// as little as Progress.
-func (g *Group) Began(seq uint64) {
+// Collective is what a rank tells of one of its collectives.
+type Collective = statuspage.Collective
+
+// Began says that this rank has begun a collective, and Ended that it has ended it,
+// which are numbered from 0: so its launcher knows which ranks wait, and for whom,
+// and what each did last. They cost as little as Progress.
+func (g *Group) Began(c Collective) {
 	if g.page != nil {
-		g.page.Began(statuspage.Collectives, seq+1)
+		g.page.Begin(c)
 	}
 }
 
-// Ended says that this rank has ended collective seq; see Began.
-func (g *Group) Ended(seq uint64) {
+// Ended says that this rank has ended collective seq, and whether that failed; see
+// Began.
+func (g *Group) Ended(seq uint64, failed bool) {
 	if g.page != nil {
-		g.page.Ended(statuspage.Collectives, seq+1)
+		g.page.End(seq, time.Now(), failed)
 	}
+}
+
+// Records says in which folder this job keeps what is written of it: there the
+// launcher of node 0 puts the tables of last collectives, unless it was given a
+// folder of its own. A relative path is one of this process.
+func (g *Group) Records(dir string) error {
+	if g.conn == nil {
+		return nil
+	}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	return g.conn.Send(Message{Kind: KindRecords, Epoch: g.w.Restart, Text: path})
 }
 
 // Heard says that data have arrived from a rank of another node: so the launcher
@@ -177,6 +201,32 @@ func (g *Group) Ended(seq uint64) {
 func (g *Group) Heard(rank int) {
 	if g.page != nil {
 		g.page.Heard(g.nodes[rank])
+	}
+}
+
+// Share says that what the ranks share is in parts, of which each rank takes
+// equally many, and returns at once if that is possible. If not, and the number of
+// nodes may vary, the group is formed again of fewer: Share returns when that is
+// decided, with the error that every call then returns. All ranks call it with
+// the same number. Without an error the ranks must see themselves whether they
+// can share.
+func (g *Group) Share(ctx context.Context, parts int) error {
+	if g.conn == nil || parts < 1 {
+		return nil
+	}
+	if err := g.conn.Send(Message{Kind: KindShare, Epoch: g.w.Restart, Code: parts}); err != nil {
+		return err
+	}
+	if !g.grows || parts%g.w.Size == 0 {
+		return nil
+	}
+	select {
+	case <-g.done:
+		return g.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(verdictWait): // there is no such number of nodes
+		return nil
 	}
 }
 

@@ -1,6 +1,10 @@
 package rendezvous
 
-import "fmt"
+import (
+	"fmt"
+	"syscall"
+	"time"
+)
 
 // Interrupt handles a signal sent to the launcher: the first asks the ranks of
 // all nodes to stop, the second kills them. A SIGHUP is never the second: when
@@ -16,7 +20,7 @@ func (n *Node) Interrupt(signal string, number int) []Effect {
 	case n.stops == 1:
 		n.send(Message{Kind: KindStop, Text: signal, Code: number})
 		if n.phase == working {
-			n.askToStop(signal, number)
+			n.askToStop(signal, number, 0)
 			break
 		}
 		stopped.Text = "stopped by " + signal + " before the ranks were started"
@@ -41,14 +45,33 @@ func (n *Node) Interrupt(signal string, number int) []Effect {
 	return n.flush()
 }
 
+// Ending handles the news that the job's time ends when left has passed: the ranks
+// of all nodes are asked to stop, and have until then. It counts as no interrupt:
+// the first one that comes does not kill.
+func (n *Node) Ending(left time.Duration) []Effect {
+	if n.phase != ended {
+		n.send(Message{Kind: KindStop, Text: "SIGTERM", Code: int(syscall.SIGTERM), Grace: left})
+	}
+	return n.flush()
+}
+
 // askToStop passes a request to stop on to the local ranks, once: as a message
-// to those that have joined, as the signal itself to the others.
-func (n *Node) askToStop(signal string, number int) {
+// to those that have joined, as the signal itself to the others. They have as long
+// as the configuration says, or grace if that is longer.
+func (n *Node) askToStop(signal string, number int, grace time.Duration) {
 	if n.stop != "" {
 		return
 	}
-	n.stop, n.stopNum = signal, number
+	n.stop, n.stopNum, n.grace = signal, number, max(n.cfg.Grace, grace)
 	n.toAlive(Message{Kind: KindStop, Text: signal, Code: number}, number)
-	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, n.cfg.Grace)})
-	n.timer(TimerGrace, n.cfg.Grace)
+	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, shown(n.grace))})
+	n.timer(TimerGrace, n.grace)
+}
+
+// shown is d as people want it: no fractions of what takes seconds.
+func shown(d time.Duration) time.Duration {
+	if d > 2*time.Second {
+		return d.Round(time.Second)
+	}
+	return d
 }

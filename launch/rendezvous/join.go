@@ -9,9 +9,11 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/deadline"
 	"ebtrain/launch/env"
 	"ebtrain/launch/statuspage"
 )
@@ -31,7 +33,8 @@ var ErrNoLauncher = errors.New("no launcher")
 // SIGINT, SIGTERM, SIGUSR1 and SIGHUP until Close: the first of
 // them closes StopRequested on all ranks, after which they have their default
 // effect again; but SIGHUP, which kernel and shell both send when a terminal
-// goes away, is then ignored. Under nohup it is ignored from the beginning.
+// goes away, is then ignored. Under nohup it is ignored from the beginning. A group
+// of one in a batch job also closes it a minute before the job's time ends.
 func Join(ctx context.Context, w env.Worker) (*Group, error) {
 	g := &Group{w: w, done: make(chan struct{}), stop: make(chan struct{}), gathered: make(chan Message, 1), flights: make(chan struct{}, 1)}
 	switch {
@@ -55,10 +58,29 @@ func Join(ctx context.Context, w env.Worker) (*Group, error) {
 		signal.Notify(g.signals, unix.SIGHUP)
 	}
 	g.wg.Go(g.watchSignals)
+	if g.conn == nil { // else the launcher does it
+		g.wg.Go(g.watchEnd)
+	}
 	g.usr2 = make(chan os.Signal, 1)
 	signal.Notify(g.usr2, unix.SIGUSR2)
 	g.wg.Go(g.watchFlights)
 	return g, nil
+}
+
+// stopBefore is how long before the end of a batch job's time a group of one stops.
+const stopBefore = time.Minute
+
+// watchEnd asks this rank to stop before the time of the batch job ends.
+func (g *Group) watchEnd() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	told := make(chan struct{})
+	go deadline.Watch(ctx, os.Environ(), stopBefore, func(time.Time, string) { close(told) })
+	select {
+	case <-told:
+		g.stopOnce.Do(func() { close(g.stop) })
+	case <-g.closed:
+	}
 }
 
 // connect takes over the inherited descriptors and greets the launcher.
@@ -121,7 +143,7 @@ func (g *Group) greet() error {
 	if g.w.Node >= len(m.Nodes) {
 		return fmt.Errorf("GROUP_RANK=%d contradicts the launcher, which has %d nodes", g.w.Node, len(m.Nodes))
 	}
-	g.job, g.key, g.addr = m.Job, m.Key, m.Nodes[g.w.Node].Addr
+	g.job, g.key, g.addr, g.ports, g.grows = m.Job, m.Key, m.Nodes[g.w.Node].Addr, m.Ports, m.Restart
 	for i, n := range m.Nodes {
 		for range n.Nproc {
 			g.hosts, g.nodes = append(g.hosts, n.HostID), append(g.nodes, i)

@@ -20,19 +20,23 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 // TestScenarios runs every file of testdata: commands, "----", and what the
 // coordinator and the nodes then want done.
 //
-//	new nproc=2,1 [restarts=1] [want=-1,1] [hosts=n0,n1]  a coordinator and nodes a, b, …
-//	start [a …]              begin; without names the coordinator and all nodes
+//	new nproc=2,1 [restarts=1] [want=-1,1] [hosts=n0,n1]  a coordinator and nodes a, b, …,
+//	    [expect=3] [least=2]  of which so many are expected, or that many suffice
+//	share a.0 8              local rank 0 of node a says that the ranks share 8 parts
+//	start [coord] [a …]      begin; without names the coordinator and all nodes
 //	deliver                  carry all messages, and those that follow from them
 //	drop                     lose all messages under way
 //	hello a.0                local rank 0 of node a joins; also: bye, raise a.0 TEXT, exchange a.0 SEQ NAME BLOB
 //	exit a.0 [code=N] [signal=SIGKILL:9] [during=TEXT]
 //	startfail a.0 TEXT
 //	interrupt a SIGINT:2     the user signals launcher a
+//	ending a 58s             launcher a hears that the job's time ends then
 //	wstop a.0 SIGUSR1:10     a rank was signaled itself
 //	stopfrom x SIGINT:2 E    launcher x, which may be a stranger, asks in epoch E for a stop
 //	lost b [killed]          the coordinator hears that b is dead
 //	orphan b [killed]        b hears that the coordinator is dead
 //	alone b                  b, perhaps with the coordinator, finds itself cut off
+//	flight a                 somebody asks launcher a what the ranks did last
 //	vital a.0 quiet=5s idle=5s in=3+ met=2 [stopped] [disk]   local rank 0 of node a is quiet; it has ended
 //	                         3 collectives and is in the next, and 2 exchanges
 //	expire coord|a TIMER EPOCH
@@ -99,6 +103,8 @@ func (s *sim) apply(who string, effects []Effect) {
 		switch e := e.(type) {
 		case Send:
 			s.queue = append(s.queue, letter{who, e.To, e.Msg})
+		case TakeFlight:
+			s.apply(who, s.node(who).Flown(e.Epoch, []Flown{{Rank: int(who[0] - 'a')}})) // of each node one
 		case StartWorkers:
 			for l := range e.Nodes[e.Self].Nproc {
 				s.apply(who, s.node(who).Started(l, 100*(e.Self+1)+10*e.Epoch+l))
@@ -119,7 +125,7 @@ func (s *sim) do(f []string) error {
 	opt := map[string]string{}
 	var args []string
 	for i, a := range f[1:] {
-		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "expect", "run", "stuck", "quiet", "idle", "in", "met"}, k) {
+		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "expect", "run", "stuck", "least", "quiet", "idle", "in", "met"}, k) {
 			opt[k] = v
 			if k == "during" {
 				opt[k] = strings.Join(append([]string{v}, f[i+2:]...), " ")
@@ -157,6 +163,10 @@ func (s *sim) do(f []string) error {
 			}
 		}
 		for _, a := range args {
+			if a == "coord" {
+				s.apply("coord", s.coord.Start())
+				continue
+			}
 			s.apply(a, s.node(a).Start())
 		}
 	case "deliver":
@@ -177,6 +187,9 @@ func (s *sim) do(f []string) error {
 		s.apply(who, node.FromWorker(local, Message{Kind: KindBye}))
 	case "raise":
 		s.apply(who, node.FromWorker(local, Message{Kind: KindFail, Cause: &Cause{Text: rest()}}))
+	case "share":
+		parts, _ := strconv.Atoi(args[1])
+		s.apply(who, node.FromWorker(local, Message{Kind: KindShare, Code: parts}))
 	case "wstop":
 		name, n := signal(args[1])
 		s.apply(who, node.FromWorker(local, Message{Kind: KindStop, Text: name, Code: n}))
@@ -189,6 +202,12 @@ func (s *sim) do(f []string) error {
 		s.apply(who, node.Exited(local, Exit{Code: code, Signal: name, SignalNumber: n, During: opt["during"]}))
 	case "startfail":
 		s.apply(who, node.StartFailed(local, errors.New(rest())))
+	case "ending":
+		left, err := time.ParseDuration(args[1])
+		if err != nil {
+			return err
+		}
+		s.apply(who, node.Ending(left))
 	case "interrupt":
 		name, n := signal(args[1])
 		s.apply(who, node.Interrupt(name, n))
@@ -205,6 +224,8 @@ func (s *sim) do(f []string) error {
 			s.apply("coord", s.coord.Alone())
 		}
 		s.apply(who, node.Alone())
+	case "flight":
+		s.apply(who, node.Flight())
 	case "vital":
 		s.apply(who, node.Vitals([]Vital{vital(local, opt, args[1:])}))
 	case "expire":
@@ -245,6 +266,7 @@ func (s *sim) create(opt map[string]string) error {
 	if n, err := strconv.Atoi(opt["expect"]); err == nil {
 		expect = n
 	}
+	least, _ := strconv.Atoi(opt["least"])
 	var hosts []string
 	if opt["hosts"] != "" {
 		hosts = strings.Split(opt["hosts"], ",")
@@ -264,7 +286,7 @@ func (s *sim) create(opt map[string]string) error {
 		}
 	}
 	*s = sim{coord: NewCoordinator(CoordinatorConfig{
-		Nodes: expect, MaxRestarts: restarts, Job: "job", Self: "a", Run: run[0], Hosts: hosts,
+		Nodes: expect, Least: least, Window: 2 * time.Second, MaxRestarts: restarts, Job: "job", Self: "a", Run: run[0], Hosts: hosts,
 		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
 	})}
 	s.coord.cfg.StuckAfter, _ = time.ParseDuration(opt["stuck"])
@@ -279,7 +301,7 @@ func (s *sim) create(opt map[string]string) error {
 		}
 		name := string(rune('a' + i))
 		s.nodes = append(s.nodes, NewNode(NodeConfig{
-			Info: NodeInfo{Name: name, Host: "host-" + name, Nproc: nproc, Want: want, Nodes: expect},
+			Info: NodeInfo{Name: name, Host: "host-" + name, Nproc: nproc, Want: want, Nodes: expect, Least: least},
 			Run:  run[i],
 			Key:  []byte("k"), Join: "a:1",
 			Again: 200 * time.Millisecond, JoinWait: time.Minute, AnswerWait: time.Second, KillWait: time.Second, Grace: 10 * time.Second,

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	pageBytes  = 32 << 10 // what is not used takes no memory
+	pageBytes  = 64 << 10 // what is not used takes no memory
 	slotWords  = 64       // of 8 bytes
 	phaseBytes = 32       // longer phases are cut
 	labelBytes = 128      // longer labels are cut
@@ -36,7 +36,8 @@ const (
 	wordWidth = 2                       // columns that the launcher's terminal has for the rank
 	wordBegun = 3                       // collectives begun and ended, then exchanges begun and ended
 	wordSlots = 8                       // first word of slot 0
-	wordNodes = wordSlots + 2*slotWords // first of those that count what arrives from each node
+	wordRing  = wordSlots + 2*slotWords // first of the last collectives, see ring.go
+	wordNodes = wordRing + ringWords    // first of those that count what arrives from each node
 
 	slotStep  = 0
 	slotSeq   = 1
@@ -196,7 +197,8 @@ func (p *Page) Read() (r Report, ok bool) {
 	}
 }
 
-// Began says that the rank has begun n meetings of a kind.
+// Began says that the rank has begun n meetings of a kind; of collectives Begin
+// says it.
 func (p *Page) Began(k Kind, n uint64) { p.count(wordBegun+2*int(k), n) }
 
 // Ended says that the rank has ended n meetings of a kind.

@@ -3,12 +3,11 @@ package supervise
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"runtime"
 	"sync"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 
 // Config describes one launcher's part of a job.
 type Config struct {
+	Name    string   // of this program, in front of what it says
 	Program string   // path of the program each rank runs
 	Args    []string // its arguments, without its name
 	Environ []string // environment of the ranks, to which theirs is added
@@ -31,16 +31,24 @@ type Config struct {
 
 	RunID       string
 	MaxRestarts int
+	ErrorFile   string // the launcher's own, see ErrorFileVar; "" for none
+
+	// Local is the number of the first rank among all of this host, and Locals how
+	// many those are, where other launchers have started some; else both are 0.
+	Local, Locals int
 
 	Output  Output
 	Stdout  *outlet.Writer
 	Stderr  *outlet.Writer
 	TTY     bool             // Stdout and Stderr are a terminal
+	Gather  bool             // with several nodes, node 0 shows the ranks' lines of all
+	Color   bool             // the terminal shows colours
 	Columns func() int       // measures the terminal, 0 if its width is not known; nil if there is none
 	Resized <-chan os.Signal // says that Columns has changed
 
 	Signals <-chan os.Signal // the first asks all ranks to stop, the second kills them
-	Flight  <-chan os.Signal // asks to show who lags, and the ranks for their last collectives
+	Ending  <-chan Ending    // says that the job's time is about to end: all ranks are asked to stop; on node 0
+	Flight  <-chan os.Signal // asks what all ranks did last
 	Log     *slog.Logger
 }
 
@@ -60,6 +68,9 @@ type Transport interface {
 	Close() error
 }
 
+// leastThreads is how many threads of a launcher may run at once.
+const leastThreads = 4
+
 // agent is the running launcher. Only the goroutine of Run touches it, except
 // where said.
 type agent struct {
@@ -73,7 +84,11 @@ type agent struct {
 	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
-	signs *signs // of life, of other nodes
+	size   int                   // ranks of the current epoch, of all nodes
+	nodes  []rendezvous.NodeInfo // of the current epoch
+	quiet  map[string]bool       // launchers that have no more lines
+	orphan bool                  // no other launcher is reached
+	signs  *signs                // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
 	quit   chan struct{} // closed when Run takes no more events
@@ -92,12 +107,15 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if cfg.Coordinator != nil {
 		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
 	}
-	a.signs = &signs{}
+	a.signs, a.quiet = &signs{}, map[string]bool{}
 	if cfg.Transport != nil {
 		cfg.Transport.Vouch(a.signs.lately)
 	}
 	if err := adopt(); err != nil {
 		return 1, err
+	}
+	if runtime.GOMAXPROCS(0) < leastThreads {
+		runtime.GOMAXPROCS(leastThreads) // one may stand still, see undisturbed
 	}
 	a.spawner = newSpawner()
 	defer a.spawner.Close()
@@ -113,33 +131,28 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a.memory = newOOMWatch("")
 	a.memory.refresh(time.Now())
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
+	a.console.color = cfg.Color
+	a.console.name = cfg.Name
+	if cfg.gathers() && a.coord == nil {
+		a.console.forward = &forwarder{send: func(m rendezvous.Message) { cfg.Transport.Send("", m) }}
+	}
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
+	if cfg.gathers() {
+		err = errors.Join(err, a.release())
+		a.gatherRest()
+	}
 	if cfg.Transport != nil {
 		err = errors.Join(err, cfg.Transport.Close())
 	}
 	close(a.quit)
 	err = errors.Join(err, a.release())
 	a.wg.Wait()
-	if c := a.finish.Cause; c != nil {
+	if c := a.finish.Cause; c != nil && !a.saidByNode0(c) {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
+	err = errors.Join(err, a.keepError(a.finish.Cause))
 	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
-}
-
-// watchReader stops the ranks when whoever read the output has gone (ddplaunch |
-// head), like any program would. A terminal that goes away says so by SIGHUP.
-func (a *agent) watchReader() {
-	if a.cfg.TTY {
-		return
-	}
-	select {
-	case <-a.cfg.Stdout.Failed():
-	case <-a.cfg.Stderr.Failed():
-	case <-a.quit:
-		return
-	}
-	a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
 }
 
 // loop handles events until the node's state machine is finished.
@@ -163,7 +176,9 @@ func (a *agent) loop(ctx context.Context) error {
 		}
 		if a.finish != nil {
 			a.deliverRest()
-			return nil
+			if a.coord == nil || !a.coord.AwaitsFlight() {
+				return nil
+			}
 		}
 		select {
 		case f := <-a.events:
@@ -181,8 +196,10 @@ func (a *agent) loop(ctx context.Context) error {
 			a.memory.refresh(now)
 			a.watchRanks(now)
 			a.watchNodes(now)
+		case e := <-a.cfg.Ending:
+			a.ending(e)
 		case <-a.cfg.Flight:
-			a.showFlight()
+			a.apply(a.node.Flight())
 		case <-a.cfg.Resized:
 			a.resized()
 		case <-canceled:
@@ -203,6 +220,9 @@ func (a *agent) deliverRest() {
 }
 
 func (a *agent) inbound(in rendezvous.Inbound) {
+	if a.cfg.gathers() && a.heardLines(in) {
+		return
+	}
 	switch {
 	case in.Alone:
 		if a.coord != nil {
@@ -256,8 +276,10 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 					signalGroup(p.cmd.Process.Pid, unix.Signal(e.Number))
 				}
 			}
+		case rendezvous.TakeFlight:
+			a.takeFlight(e)
 		case rendezvous.ShowFlight:
-			a.showFlight()
+			a.showFlight(e)
 		case rendezvous.Note:
 			a.console.say(e.Text)
 		case rendezvous.Finish:
@@ -297,17 +319,21 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
 	a.signs.begin(e.Nodes)
+	a.size, a.nodes = rendezvous.Size(e.Nodes), e.Nodes
+	if a.cfg.gathers() && a.coord != nil {
+		a.console.expect(a.size)
+	}
 	n := e.Nodes[e.Self].Nproc
 	a.procs = make([]*process, n)
 	for local := range n {
 		w := env.Worker{
 			Rank: rendezvous.Base(e.Nodes, e.Self) + local, Size: rendezvous.Size(e.Nodes),
-			LocalRank: local, LocalSize: n, Node: e.Self,
+			LocalRank: a.cfg.Local + local, LocalSize: max(n, a.cfg.Locals), Node: e.Self,
 			MasterAddr: e.Nodes[0].Addr, MasterPort: e.Nodes[0].Port,
 			RunID: a.cfg.RunID, Restart: e.Epoch, MaxRestarts: a.cfg.MaxRestarts, Group: e.Job,
 			Terminal: a.cfg.TTY && a.cfg.Output.toConsole(local, stderr),
 		}
-		p, err := a.startOne(w)
+		p, err := a.startOne(w, local)
 		if err != nil {
 			a.apply(a.node.StartFailed(local, err))
 			continue
@@ -316,17 +342,17 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	}
 }
 
-func (a *agent) startOne(w env.Worker) (*process, error) {
+func (a *agent) startOne(w env.Worker, local int) (*process, error) {
 	cmd := exec.Command(a.cfg.Program, a.cfg.Args...)
 	cmd.Env = a.environ(w)
 	var log *logFile
-	if o := a.cfg.Output; o.toFile(w.LocalRank, stdout) || o.toFile(w.LocalRank, stderr) {
+	if o := a.cfg.Output; o.toFile(local, stdout) || o.toFile(local, stderr) {
 		var err error
 		if log, err = openLog(o.Dir, w.Rank); err != nil {
 			return nil, err
 		}
 	}
-	p, err := launch(a.spawner, cmd, w, w.LocalRank, a.columns(w.Rank))
+	p, err := launch(a.spawner, cmd, w, local, a.columns(w.Rank))
 	if err != nil {
 		if log != nil {
 			err = errors.Join(err, log.f.Close())
@@ -334,7 +360,7 @@ func (a *agent) startOne(w env.Worker) (*process, error) {
 		return nil, err
 	}
 	p.rank, p.log = w.Rank, log
-	a.procs[w.LocalRank] = p
+	a.procs[local] = p
 	if err := a.guard.add(cmd.Process.Pid); err != nil {
 		a.cfg.Log.Warn("orphans may survive a SIGKILL of the launcher", "error", err)
 	}
@@ -345,38 +371,6 @@ func (a *agent) startOne(w env.Worker) (*process, error) {
 	a.wg.Go(func() { p.listen(func(m rendezvous.Message) { a.postFrom(p, m) }) })
 	a.wg.Go(func() { a.awaitOne(p) })
 	return p, nil
-}
-
-// environ is the environment of a rank.
-func (a *agent) environ(w env.Worker) []string {
-	out := env.Without(a.cfg.Environ)
-	if n := a.columns(w.Rank); n > 0 {
-		out = append(out, "COLUMNS="+strconv.Itoa(n))
-	}
-	return out
-}
-
-// columns is what the terminal has for the lines of a rank, behind its prefix;
-// 0 if that is not known.
-func (a *agent) columns(rank int) int {
-	if a.cfg.Columns == nil {
-		return 0
-	}
-	n := a.cfg.Columns()
-	if n <= 0 {
-		return 0
-	}
-	return max(1, n-len(prefix([]int{rank}))-1)
-}
-
-// resized tells everybody who draws that the terminal has another width.
-func (a *agent) resized() {
-	for _, p := range a.procs {
-		if p != nil {
-			p.page.SetWidth(a.columns(p.rank))
-		}
-	}
-	a.console.redraw()
 }
 
 func (a *agent) postFrom(p *process, m rendezvous.Message) {
@@ -404,34 +398,9 @@ func (a *agent) awaitOne(p *process) {
 		if exit.SignalNumber == int(unix.SIGKILL) {
 			exit.Why = a.memory.happened(p.peak(), time.Now())
 		}
+		p.exit = exit
 		a.apply(a.node.Exited(p.local, exit))
 	})
-}
-
-// carry takes a stream of a rank to the console and its file.
-func (a *agent) carry(p *process, rank, stream int) {
-	console, file := a.cfg.Output.toConsole(p.local, stream), a.cfg.Output.toFile(p.local, stream)
-	var failed error
-	l := &lines{
-		line: func(text string) {
-			if console {
-				a.console.line(rank, stream, text)
-			}
-			if file && failed == nil {
-				if failed = p.log.line(text); failed != nil {
-					a.console.say(fmt.Sprintf("log of rank %d: %v: its output goes on without it", rank, failed))
-				}
-			}
-		},
-		status: func(text string) {
-			if console {
-				a.console.status(rank, text)
-			}
-		},
-	}
-	if err := p.carry(stream, l); err != nil {
-		a.cfg.Log.Warn("output of a rank was cut short", "rank", rank, "error", err)
-	}
 }
 
 // release closes what is held of ended ranks, after their output is out.

@@ -22,12 +22,15 @@ const (
 // methods may be called from any goroutine; none but line and flush waits for
 // whoever reads the output.
 type console struct {
+	name    string // of this program, in front of its own lines
 	mu      sync.Mutex
 	out     [2]*outlet.Writer
 	tty     bool
+	color   bool       // the terminal shows colours
 	columns func() int // measures the terminal; nil or 0: not known
 	fold    fold
 	said    said
+	forward *forwarder // hands lines to node 0; nil if they are shown here
 	timer   *time.Timer
 	bar     string // shown on the last line of the terminal; "" for none
 	barBy   int    // the rank it is from
@@ -133,20 +136,33 @@ func (c *console) emit(all bool) {
 	if len(ready) > 0 {
 		c.erase()
 		for _, e := range ready {
-			if c.said.add(e) {
+			if c.said.add(e) || c.forward != nil && e.ranks[0] != launcher && c.forward.put(e) {
 				continue
 			}
-			text := prefix(e.ranks)
-			if e.text != "" {
-				text += " " + e.text
-			}
-			c.write(e.stream, text+"\n")
+			c.show(e)
 		}
 		c.draw()
 	}
 	if at, ok := c.fold.next(); ok {
 		c.timer.Reset(time.Until(at))
 	}
+}
+
+// show writes a line.
+func (c *console) show(e folded) {
+	text := c.paint(e.ranks, c.prefix(e.ranks))
+	if e.text != "" {
+		text += " " + e.text
+	}
+	c.write(e.stream, text+"\n")
+}
+
+// prefix is what stands before a line of ranks, or of the launcher.
+func (c *console) prefix(ranks []int) string {
+	if ranks[0] == launcher {
+		return c.name + ":"
+	}
+	return prefix(ranks)
 }
 
 func (c *console) erase() {
@@ -167,7 +183,11 @@ func (c *console) draw() {
 			text = text[:min(len(text), n-1)]
 		}
 	}
-	c.write(stderr, "\r"+string(text)+"\x1b[K")
+	line := string(text)
+	if p := prefix([]int{c.barBy}); strings.HasPrefix(line, p) { // else it is cut within
+		line = c.paint([]int{c.barBy}, p) + line[len(p):]
+	}
+	c.write(stderr, "\r"+line+"\x1b[K")
 }
 
 // redraw draws the bar anew on a terminal of another width.

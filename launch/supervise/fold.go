@@ -130,11 +130,13 @@ func (f *fold) next() (at time.Time, ok bool) {
 	return f.queue[0].deadline, true
 }
 
-// prefix is "[0]", "[0-3]" or "[0,2-3]"; for the launcher it is its name.
+// prefix is "[0]", "[0-3]" or "[0,2-3]".
 func prefix(ranks []int) string {
-	if ranks[0] == launcher {
-		return "ddplaunch:"
-	}
+	return "[" + rankList(ranks) + "]"
+}
+
+// rankList is "0", "0-3" or "0,2-3".
+func rankList(ranks []int) string {
 	ranks = slices.Sorted(slices.Values(ranks))
 	var parts []string
 	for i := 0; i < len(ranks); {
@@ -149,5 +151,5 @@ func prefix(ranks []int) string {
 		}
 		i = j + 1
 	}
-	return "[" + strings.Join(parts, ",") + "]"
+	return strings.Join(parts, ",")
 }

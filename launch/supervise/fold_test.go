@@ -27,7 +27,7 @@ func TestFold(t *testing.T) {
 		{"the order of each rank is kept", 2, []in{{0, 0, "a"}, {0, 0, "b"}, {0, 1, "b"}, {0, 1, "a"}}, "[0] a;[0-1] b;[1] a"},
 		{"moved with what follows", 2, []in{{0, 0, "x0"}, {0, 0, "a"}, {0, 0, "b"}, {0, 1, "x1"}, {0, 1, "a"}, {0, 1, "b"}}, "[0] x0;[1] x1;[0-1] a;[0-1] b"},
 		{"met again after detours", 2, []in{{0, 1, "r"}, {0, 1, "s"}, {0, 1, "done"}, {0, 0, "x"}, {0, 0, "y"}, {0, 0, "done"}}, "[1] r;[1] s;[0] x;[0] y;[0-1] done"},
-		{"nothing overtakes the launcher", 2, []in{{0, 0, "a"}, {0, launcher, "note"}, {0, 1, "a"}}, "[0] a;ddplaunch: note;[1] a"},
+		{"nothing overtakes the launcher", 2, []in{{0, 0, "a"}, {0, launcher, "note"}, {0, 1, "a"}}, "[0] a;[-1] note;[1] a"},
 		{"a rank repeats itself", 2, []in{{0, 0, "a"}, {0, 0, "a"}, {0, 1, "a"}, {0, 1, "a"}}, "[0-1] a|[0-1] a"},
 	}
 	for _, tt := range tests {

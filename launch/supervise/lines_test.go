@@ -57,6 +57,7 @@ func TestConsoleKeepsTheBarLast(t *testing.T) {
 	var b bytes.Buffer
 	w, _ := outlet.Pair(&b, &b)
 	c := newConsole(w, w, true, nil, 1)
+	c.name = "ddplaunch"
 	c.status(0, "10%")
 	c.line(0, stdout, "loss 1")
 	c.status(1, "ignored: rank 0 owns the bar")
@@ -97,6 +98,7 @@ func TestBarFitsTheTerminal(t *testing.T) {
 	width := 120
 	o, e := outlet.Pair(&out, &err)
 	c := newConsole(o, e, true, func() int { return width }, 1)
+	c.name = "ddplaunch"
 	text := strings.Repeat("=", 100)
 	c.status(0, text+strings.Repeat(" ", 60))
 	for _, tt := range []struct {

@@ -41,7 +41,8 @@ type process struct {
 	pipes [2]*os.File
 
 	watcher watcher // of the loop
-	over    bool    // it has ended; of the loop
+	over    bool    // it has ended, as follows; of the loop
+	exit    rendezvous.Exit
 
 	heard   chan struct{} // closed when the control channel has ended
 	drained sync.WaitGroup

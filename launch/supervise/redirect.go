@@ -58,7 +58,7 @@ func (s Streams) has(local, stream int) bool {
 
 // Output says where the ranks' output goes besides the console.
 type Output struct {
-	Dir      string  // directory of rank-N.log; "" for no files
+	Dir      string  // directory of rank-N.out; "" for no files
 	Redirect Streams // to the file only
 	Tee      Streams // to the file and the console
 	Filter   []int   // local ranks shown on the console; nil for all
@@ -78,10 +78,11 @@ type logFile struct {
 	f  *os.File
 }
 
-// openLog appends to rank-N.log, so that a restarted or resumed rank goes on
-// where it was.
+// openLog appends to rank-N.out, so that a restarted or resumed rank goes on
+// where it was. A rank that writes a rank-N.log itself has it for itself, also if
+// its folder is the same.
 func openLog(dir string, rank int) (*logFile, error) {
-	f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("rank-%d.log", rank)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("rank-%d.out", rank)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("log of rank %d: %w", rank, err)
 	}

@@ -36,6 +36,7 @@ func TestSaidOnce(t *testing.T) {
 			var out, err bytes.Buffer
 			o, e := outlet.Pair(&out, &err)
 			c := newConsole(o, e, false, nil, 2)
+			c.name = "ddplaunch"
 			c.ending()
 			for _, l := range tt.lines {
 				c.line(l.rank, stderr, l.text)
@@ -53,6 +54,7 @@ func TestSaidOnce(t *testing.T) {
 	var out, err bytes.Buffer
 	o, e := outlet.Pair(&out, &err)
 	c := newConsole(o, e, false, nil, 2)
+	c.name = "ddplaunch"
 	for rank := range 2 {
 		c.line(rank, stderr, "train: warning: slow")
 		c.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -22,10 +23,20 @@ func newSpawner() *spawner {
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		for f := range s.calls {
-			f()
+			undisturbed(f)
 		}
 	}()
 	return s
+}
+
+// undisturbed does f, which starts a process, without a collection of garbage. The
+// thread that starts one stands still in the kernel until the new process has been
+// given a processor, and Go does not know: a collection, which stops the world,
+// would have all of the launcher wait as long. Among many processes that is long
+// enough for other launchers to think it dead.
+func undisturbed(f func()) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	f()
 }
 
 func (s *spawner) start(cmd *exec.Cmd) error {

@@ -18,7 +18,7 @@ import (
 )
 
 // Names are the values of --device.
-const Names = "auto, cpu, ref"
+const Names = "auto, cpu, cuda, ref"
 
 // Precisions are the values of --precision: the type in which convolutions and
 // matrix products multiply. All else is float32.
@@ -28,6 +28,15 @@ const (
 	F32  = "f32"  // with all its digits
 	TF32 = "tf32" // float32 of 10 bits behind the point, on GPUs that have it
 	BF16 = "bf16"
+)
+
+// Graphs are the values of --cuda-graph.
+const Graphs = Auto + ", " + On + ", " + Off
+
+const (
+	Auto = "auto" // where all ranks can
+	On   = "on"
+	Off  = "off"
 )
 
 // Config is where and how a rank computes.
@@ -41,28 +50,29 @@ type Config struct {
 	// chooses among the devices of a kind where there are several, and how many they
 	// are; 0 ranks is 1.
 	LocalRank, LocalRanks int
-}
 
-// errNoCUDA is the answer to --device cuda.
-var errNoCUDA = errors.New("--device cuda: this program has no backend for NVIDIA GPUs yet: use --device cpu, or auto")
+	// The following matter on GPUs only.
+
+	Graph         string       // one of Graphs; "" is Auto
+	Deterministic bool         // sums of the ranks depend on nothing but their number
+	Choices       string       // file that keeps which of the libraries' kernels a run uses; "" keeps none
+	Say           func(string) // told what people should know, a sentence each; may be nil
+}
 
 // maxThreads bounds the threads of a rank: more is a typing mistake.
 func maxThreads() int { return max(64, 8*runtime.NumCPU()) }
 
 // Check reports a --device, a --precision or a --threads that Open
-// cannot take.
+// cannot take, whatever machine it is on.
 func Check(device, precision string, threads int) error {
-	if device == "cuda" {
-		return errNoCUDA
-	}
 	if !slices.Contains(strings.Split(Names, ", "), device) {
 		return fmt.Errorf("unknown --device %q: want one of %s", device, Names)
 	}
 	if !slices.Contains(strings.Split(Precisions, ", "), precision) {
 		return fmt.Errorf("unknown --precision %q: want one of %s", precision, Precisions)
 	}
-	if precision == TF32 {
-		return fmt.Errorf("--precision tf32: only NVIDIA GPUs multiply in TF32, and --device %s computes on the CPU: use --precision f32", device)
+	if precision == TF32 && (device == "cpu" || device == "ref") {
+		return errTF32(device, "")
 	}
 	if device == "ref" && precision != F32 {
 		return fmt.Errorf("--device ref computes in float32 only, and --precision is %s: use --device cpu", precision)
@@ -73,15 +83,69 @@ func Check(device, precision string, threads int) error {
 	return nil
 }
 
-// Open opens a device, "auto" is the CPU, that multiplies in the given precision;
-// it fails where the processor has no instructions for it.
+// errTF32 is the answer to TF32 on a processor; why says why there is no GPU, if that
+// was looked for.
+func errTF32(device, why string) error {
+	return fmt.Errorf("--precision tf32: only NVIDIA GPUs multiply in TF32, and --device %s computes on the CPU%s: use --precision f32", device, why)
+}
+
+// CheckGraph reports a --cuda-graph that there is not.
+func CheckGraph(graph string) error {
+	if !slices.Contains(strings.Split(Graphs, ", "), graph) {
+		return fmt.Errorf("unknown --cuda-graph %q: want one of %s", graph, Graphs)
+	}
+	return nil
+}
+
+// Open opens a device that multiplies in the given precision; it fails where the device
+// cannot. "auto" is a GPU where there is one, and the CPU elsewhere, whose Notice
+// then says why.
 func Open(c Config) (exec.Backend, error) {
 	if err := Check(c.Device, c.Precision, c.Threads); err != nil {
 		return nil, err
 	}
-	if c.Device == "ref" {
+	switch c.Device {
+	case "ref":
 		return ref.New(), nil
+	case "cpu":
+		return openCPU(c)
 	}
+	b, absent, err := openGPU(c)
+	if err != nil {
+		return nil, fmt.Errorf("--device %s: %w", c.Device, err)
+	}
+	switch {
+	case absent == nil:
+		return b, nil
+	case c.Device == "cuda":
+		return nil, fmt.Errorf("--device cuda: %w: use --device cpu, or auto", absent)
+	case c.Precision == TF32:
+		return nil, errTF32("auto", " here ("+short(absent)+")")
+	}
+	host, err := openCPU(c)
+	if err != nil {
+		return nil, err
+	}
+	return instead{host, absent}, nil
+}
+
+// instead is the CPU where a GPU was looked for.
+type instead struct {
+	exec.Backend
+	absent error
+}
+
+// Notice says why it is no GPU, and what the CPU's own has to say.
+func (i instead) Notice() string {
+	s := short(i.absent)
+	if n, ok := i.Backend.(interface{ Notice() string }); ok && n.Notice() != "" {
+		s = n.Notice() + "; " + s
+	}
+	return s
+}
+
+// openCPU opens the CPU.
+func openCPU(c Config) (exec.Backend, error) {
 	threads := c.Threads
 	if threads == 0 {
 		var err error

@@ -2,13 +2,23 @@ package device
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
+	driver "ebtrain/collective/cuda"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 )
+
+// TestMain takes the GPUs out of the machine that it runs on.
+func TestMain(m *testing.M) {
+	if err := os.Setenv(driver.LibsVariable, "-"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 func TestDefaultThreads(t *testing.T) {
 	for _, c := range []struct {
@@ -36,8 +46,8 @@ func TestOpen(t *testing.T) {
 		{"auto", F32, 1, ""}, {"cpu", F32, 1, ""}, {"ref", F32, 0, ""},
 		{"gpu", F32, 1, `unknown --device "gpu"`}, {"cpu", F32, -1, "want --threads"}, {"ref", F32, 1 << 20, "want --threads"},
 		{"cpu", "f16", 1, `unknown --precision "f16": want one of f32, tf32, bf16`}, {"ref", BF16, 1, "--device ref computes in float32 only"},
-		{"auto", TF32, 1, "--precision tf32: only NVIDIA GPUs multiply in TF32, and --device auto computes on the CPU: use --precision f32"}, {"ref", TF32, 1, "--precision tf32"},
-		{"cuda", F32, 1, "--device cuda: this program has no backend for NVIDIA GPUs yet: use --device cpu"}, {"cuda", TF32, 1, "--device cuda: "},
+		{"auto", TF32, 1, "--precision tf32: only NVIDIA GPUs multiply in TF32, and --device auto computes on the CPU here (this machine has no NVIDIA driver): use --precision f32"}, {"ref", TF32, 1, "--precision tf32"},
+		{"cuda", F32, 1, "--device cuda: this machine has no NVIDIA driver"}, {"cuda", TF32, 1, "--device cuda: "},
 	} {
 		b, err := Open(Config{Device: c.device, Precision: c.precision, Threads: c.threads, LocalRanks: 1})
 		if err == nil {
@@ -48,6 +58,20 @@ func TestOpen(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s in %s with %d threads: %v, want %q", c.device, c.precision, c.threads, err, c.want)
 		}
+	}
+}
+
+// TestNotice says which device auto has taken, and why it is no GPU.
+func TestNotice(t *testing.T) {
+	b, err := Open(Config{Device: "auto", Precision: F32, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := exec.Describe(b); !strings.HasPrefix(s, "cpu (") || !strings.Contains(s, "this machine has no NVIDIA driver") {
+		t.Errorf("auto is %q, want the CPU and why", s)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

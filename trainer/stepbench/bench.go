@@ -55,7 +55,7 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer) (err e
 	if o.threads == 0 {
 		o.threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
-	backend, err := device.Open(device.Config{Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize()})
+	backend, err := device.Open(device.Config{Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(), Graph: o.graph})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 
 	"github.com/spf13/pflag"
@@ -23,7 +24,7 @@ it may as well be started by ddplaunch itself. --batch is over all ranks.
 `,
 	Groups: []cliflag.Group{
 		{Title: "What is timed", Flags: []string{"net", "width", "latent", "batch", "fresh-latent", "seed"}},
-		{Title: "How", Flags: []string{"nproc", "threads", "device", "precision", "remat"}},
+		{Title: "How", Flags: []string{"nproc", "threads", "device", "cuda-graph", "precision", "remat"}},
 		{Title: "Samples", Flags: []string{"steps", "warmup", "max-s", "quiet", "peak-size"}},
 		{Title: "Outputs", Flags: []string{"json", "profile-ops"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
@@ -42,6 +43,7 @@ type options struct {
 	remat         bool
 	json, profile bool
 	device        string
+	graph         string
 	freshLatent   bool
 	quiet, maxS   float64
 	peakSize      int
@@ -68,6 +70,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs.BoolVar(&o.remat, "remat", false, "compute cheap values again instead of keeping them: less memory, the same bits")
 	fs.BoolVar(&o.profile, "profile-ops", false, "time every op; costs a little")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
+	fs.StringVar(&o.graph, "cuda-graph", device.Auto, "on GPUs: capture a step once and replay it as one graph: auto, where all ranks can, on or off")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of weights, data and noise")
 	if err := program.Parse(fs, args, out); err != nil {
 		return nil, err
@@ -113,7 +116,7 @@ func (o *options) validate() error {
 	if _, err := n.model(o); err != nil {
 		return err
 	}
-	return cliflag.AsUsage(device.Check(o.device, o.precision, o.threads))
+	return cliflag.AsUsage(errors.Join(device.Check(o.device, o.precision, o.threads), device.CheckGraph(o.graph)))
 }
 
 // divides reports a batch that the ranks cannot share equally.

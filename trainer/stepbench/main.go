@@ -18,10 +18,12 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
+	"ebtrain/launch/task"
 	"ebtrain/trainer/world"
 )
 
 func main() {
+	task.Lead("stepbench")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()

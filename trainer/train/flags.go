@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -57,6 +58,7 @@ type options struct {
 	onBadData   string
 	profile     int64
 	remat       bool
+	graph       string
 	verify      bool
 	bf16Scores  bool
 }
@@ -83,6 +85,7 @@ func (o *options) define(fs *pflag.FlagSet, at start) {
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.StringVar(&o.precision, "precision", device.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it, or tf32, which GPUs have (weights, sums, statistics and losses stay float32)")
+	fs.StringVar(&o.graph, "cuda-graph", device.Auto, "on GPUs: capture a step once and replay it as one graph (the same bits, less time): auto, where all ranks can, on or off")
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.IntVar(&o.settings.ShuffleMemory, "shuffle-memory", 0, "MiB of decoded samples that a rank may keep to mix them with each other, which decides their order; 0 mixes pools of at least 16384 samples")
@@ -157,7 +160,9 @@ func (o *options) complete() error {
 	if o.precision != device.F32 {
 		o.settings.Precision = o.precision
 	}
-	onDevice := func() error { return device.Check(o.device, o.precision, o.threads) }
+	onDevice := func() error {
+		return errors.Join(device.Check(o.device, o.precision, o.threads), device.CheckGraph(o.graph))
+	}
 	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, onDevice, o.checkScores, o.fixBits} {
 		if err := check(); err != nil {
 			return cliflag.AsUsage(err)

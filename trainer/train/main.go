@@ -7,9 +7,11 @@ import (
 	"os"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/task"
 )
 
 func main() {
+	task.Lead("train")
 	err := run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	os.Exit(cliflag.Exit("train", err, os.Stderr))
 }

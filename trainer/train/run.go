@@ -53,6 +53,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 			return err
 		}
 	}
+	if err := w.Share(ctx, o.parts()); err != nil {
+		return err
+	}
 	if err := checkShare(o, w.Size()); err != nil { // every rank says so; none has begun anything
 		return err
 	}
@@ -143,6 +146,16 @@ func pictures(o *options, src data.Source) string {
 	return fmt.Sprintf("%d %s of %s/%s", src.Len(), what, filepath.Clean(o.data), o.settings.Split)
 }
 
+// parts is how many equal parts the ranks can share at most, so that each number
+// of ranks which divides it will do.
+func (o *options) parts() int {
+	a, b := o.settings.Batch, o.settings.Shards
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
 // checkShare reports a batch that the ranks cannot share.
 func checkShare(o *options, ranks int) error {
 	batch, shards, group := o.settings.Batch, o.settings.Shards, algo.GroupOf(o.model)
@@ -202,7 +215,11 @@ func (o *options) spareSamples(fs *pflag.FlagSet) error {
 // train runs the loop on this rank.
 func train(ctx context.Context, o *options, info runInfo, src data.Source, w *world.World, stdout, stderr io.Writer) (err error) {
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
-	backend, err := device.Open(device.Config{Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize()})
+	said := &sayings{}
+	backend, err := device.Open(device.Config{
+		Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(),
+		Graph: o.graph, Deterministic: o.fixedBits, Choices: rundir.Layout(o.out).Choices(), Say: said.say,
+	})
 	if err != nil {
 		return err
 	}
@@ -219,6 +236,9 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		}
 		defer func() { keep(rec) }()
 		parts.Observer = rec
+		if err := w.Records(o.out); err != nil {
+			return err
+		}
 	}
 	kept, err := makeDirs(ctx, o, info, w)
 	if err != nil {
@@ -234,6 +254,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	}
 	defer func() { keep(logFile) }()
 	file.Info("backend", "is", exec.Describe(backend))
+	said.to(file)
 	if err := w.Connect(ctx, file); err != nil {
 		return err
 	}
@@ -285,6 +306,9 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 			where = fmt.Sprintf("this machine's memory, shared by %d ranks", ranksHere)
 		}
 		return fmt.Errorf("a step does not fit into %s: %w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", where, short)
+	}
+	if _, full := errors.AsType[*exec.FullError](err); full {
+		return fmt.Errorf("%w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", err)
 	}
 	if err != nil {
 		return err

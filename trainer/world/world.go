@@ -58,13 +58,10 @@ func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
 		return nil
 	}
 	comm, err := host.New(ctx, host.Config{
-		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), Launchers: w.Nodes(), ListenIP: w.Addr(), Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
-		Progress: func(seq uint64, kind collective.Kind, label string) {
-			w.Began(seq)
-			w.Progress(w.step.Load(), kind.String(), seq, label)
-		},
-		Ended: w.Ended,
-		Heard: w.Heard,
+		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), Launchers: w.Nodes(), ListenIP: w.Addr(), FirstPort: w.Ports().First, LastPort: w.Ports().Last, Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
+		Progress: w.began,
+		Ended:    func(seq uint64, err error) { w.Ended(seq, err != nil) },
+		Heard:    w.Heard,
 	})
 	if err != nil {
 		return fmt.Errorf("connect the ranks: %w", err)
@@ -73,6 +70,20 @@ func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
 	w.wg.Go(w.watch)
 	w.wg.Go(func() { w.showFlights(comm.Recent, log) })
 	return nil
+}
+
+// began reports a collective that this rank begins.
+func (w *World) began(seq uint64, req collective.Request) {
+	c := rendezvous.Collective{Seq: seq, Kind: req.Kind.String(), Label: req.Label, Begun: time.Now()}
+	switch req.Kind {
+	case collective.AllReduce, collective.ReduceScatter:
+		c.Op = req.Op.String()
+		fallthrough
+	case collective.AllGather, collective.Broadcast:
+		c.Type, c.Len = req.Vec.Type.String(), req.Vec.Len
+	}
+	w.Began(c)
+	w.Progress(w.step.Load(), c.Kind, seq, c.Label)
 }
 
 // showFlights writes the last collectives of this rank to its log, a line each,

@@ -25,7 +25,7 @@ type arrow struct {
 // of every room under "", those of one room under its name.
 var mainArrows = map[string][]string{
 	"":        {"launch/cliflag", "launch/exitcode", "launch/plainlog", "launch/progressbar"},
-	"trainer": {"launch/rendezvous", "launch/env"},
+	"trainer": {"launch/rendezvous", "launch/env", "launch/task"},
 }
 
 // mainParts are packages that mains share and that count as parts of them: they
@@ -46,9 +46,7 @@ var kernels = map[string][]string{
 }
 
 // cgoPackages are the leaf packages in which C is called.
-var cgoPackages = []string{
-	"collective/cuda", "collective/cuda/cudatest", "collective/nccl", "ddp/exec/cpu/linalg/dnnl", "ddp/exec/cuda", "ddp/exec/cuda/cublaslt", "ddp/exec/cuda/cudnn",
-}
+var cgoPackages = []string{"collective/cuda", "collective/cuda/cudatest", "collective/nccl", "ddp/exec/cpu/linalg/dnnl", "ddp/exec/cuda", "ddp/exec/cuda/cublaslt", "ddp/exec/cuda/cudnn"}
 
 // checkImports checks all imports of a file; main says whether its folder
 // holds a command.

@@ -95,8 +95,12 @@ func TestFlight(t *testing.T) {
 	}
 	s.awaitStep(r, "a", int64(len(s.losses("a")))+2)
 	r.signal(syscall.SIGTERM)
-	if e := r.wait(); e.code != 75 || !strings.Contains(e.stderr, "ddplaunch:   rank        begun        ended  last seen\n") {
+	if e := r.wait(); e.code != 75 || !strings.Contains(e.stderr, "ddplaunch: flight: ranks  seq ") {
 		t.Errorf("want exit code 75 and a table, %v", e)
+	}
+	report, err := os.ReadFile(s.path("a", "flight.txt"))
+	if err != nil || !regexp.MustCompile(`(?s)^== [^\n]*: somebody asked\nranks .*\n-- rank 1 .*\n\d+ +[0-9:.]+ +all-reduce +[^\n]* mean f32\[\d+\] +took `).Match(report) {
+		t.Errorf("the table in the run's folder: %v\n%s", err, report)
 	}
 }
 
@@ -123,6 +127,9 @@ func checkObituary(t *testing.T, stderr string, n, victim int) {
 	said, by := "", map[int]bool{}
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "ddplaunch: flight: ") {
+			continue // what all did last
+		}
 		text := sentence.FindString(line)
 		if text == "" || said != "" && text != said {
 			t.Errorf("want only one sentence of rank, pid, signal and phase, got %q", line)

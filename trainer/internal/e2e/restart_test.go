@@ -37,3 +37,19 @@ func TestRestart(t *testing.T) {
 		}
 	}
 }
+
+// TestLogsInTheRun has the launcher write into the run's folder: its files and the
+// ranks' are apart.
+func TestLogsInTheRun(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.must(append([]string{"ddplaunch", "-nproc", "2", "--log-dir", "a"}, tiny("a", "--steps", "3")...)...)
+	s.checkLogs("a", 2)
+	files := s.content("a")
+	if text := string(files["rank-0.out"]); !strings.Contains(text, "3 steps done; checkpoint ") || strings.Contains(text, `"rank":`) {
+		t.Errorf("rank-0.out: %q", text)
+	}
+	if strings.Contains(string(files["rank-0.log"]), "3 steps done; checkpoint ") {
+		t.Errorf("rank-0.log: %q", files["rank-0.log"])
+	}
+}

@@ -43,6 +43,7 @@ func (s *seen) take() string {
 // bars are the drawings of a progress bar in text.
 func bars(text string) []string {
 	var all []string
+	text = regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(text, "") // colours
 	for _, line := range regexp.MustCompile(`[\r\n]+`).Split(text, -1) {
 		if line = strings.TrimSuffix(line, "\x1b[K"); regexp.MustCompile(`[0-9]+/1000000 `).MatchString(line) && !strings.Contains(line, "\x1b") {
 			all = append(all, line)

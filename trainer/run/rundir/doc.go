@@ -53,6 +53,10 @@ func (l Layout) Log(rank int) string {
 	return filepath.Join(string(l), fmt.Sprintf("rank-%d.log", rank))
 }
 
+// Choices is the file of what a GPU's libraries do convolutions and products by, so
+// that a run that goes on has the same bits.
+func (l Layout) Choices() string { return filepath.Join(string(l), "cuda-choices.json") }
+
 // Profile is the path of the trace of a step.
 func (l Layout) Profile(step int64) string {
 	return filepath.Join(string(l), fmt.Sprintf("profile-%08d.json", step))

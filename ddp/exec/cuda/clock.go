@@ -1,0 +1,159 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	driver "ebtrain/collective/cuda"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/plan"
+)
+
+// clock are timed events around the steps of a run.
+type clock struct {
+	base  time.Time          // of the host, just before marks[0] was queued on an idle device
+	marks []*driver.Event    // before step i, and after the last
+	comms [][2]*driver.Event // around collectives, by number
+}
+
+// newClock makes the events for n steps and some collectives.
+func (b *Backend) newClock(n, collectives int) (_ *clock, err error) {
+	c := &clock{marks: make([]*driver.Event, n+1), comms: make([][2]*driver.Event, collectives)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	for i := range c.marks {
+		if c.marks[i], err = b.dev.NewEvent(true); err != nil {
+			return nil, err
+		}
+	}
+	for i := range c.comms {
+		for k := range c.comms[i] {
+			if c.comms[i][k], err = b.dev.NewEvent(true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c, nil
+}
+
+func (c *clock) close() error {
+	var errs []error
+	all := c.marks
+	for _, pair := range c.comms {
+		all = append(all, pair[:]...)
+	}
+	for _, e := range all {
+		if e != nil {
+			errs = append(errs, e.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// timed does the steps one after the other, with an event between them.
+func (p *program) timed(f *flight) (err error) {
+	if p.clock == nil {
+		if p.clock, err = p.b.newClock(len(p.steps), len(p.moved)); err != nil {
+			return p.named(nil, err)
+		}
+	}
+	main := p.b.lanes[0]
+	if err := main.Sync(f.ctx); err != nil { // what the host calls now is then the device's, too
+		return p.named(nil, err)
+	}
+	p.clock.base = time.Now()
+	if err := errors.Join(main.Record(p.clock.marks[0]), p.fork(p.single)); err != nil {
+		return p.named(nil, err)
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		if err := context.Cause(f.ctx); err != nil {
+			return p.named(s, err)
+		}
+		if err := errors.Join(p.around(i), main.Record(p.clock.marks[i+1])); err != nil {
+			return p.named(s, err)
+		}
+	}
+	return p.named(nil, p.join(p.single))
+}
+
+// around does step i; a collective between its events. A Wait holds up the steps, so
+// that its time is what is waited.
+func (p *program) around(i int) error {
+	switch op := p.plan.Steps[i].Op.(type) {
+	case plan.Start:
+		pair := p.clock.comms[op.Number]
+		for _, d := range p.single.waits[i] {
+			if err := p.b.comm.WaitEvent(p.events[d]); err != nil {
+				return err
+			}
+		}
+		return errors.Join(p.b.comm.Record(pair[0]), p.steps[i].work.enqueue(p.b.comm), p.b.comm.Record(pair[1]))
+	case plan.Wait:
+		return p.b.lanes[0].WaitEvent(p.clock.comms[op.Number][1])
+	}
+	return p.step(p.single, i)
+}
+
+// tell gives the times of a run that is complete to the trace and the statistics.
+func (p *program) tell(f *flight) error {
+	at, err := p.times()
+	if err != nil {
+		return p.named(nil, err)
+	}
+	for i := range p.steps {
+		s, took := &p.steps[i], at[i+1]-at[i]
+		op, waited := p.plan.Steps[i].Op.(plan.Wait)
+		if waited {
+			p.stats.CommWait += took
+		}
+		if p.profile {
+			p.ops[i].Calls++
+			p.ops[i].Time += took
+			p.ops[i].Flops += s.flops
+		}
+		if f.trace == nil {
+			continue
+		}
+		if waited {
+			if err := p.tellCollective(f, op); err != nil {
+				return p.named(s, err)
+			}
+		}
+		f.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: p.clock.base.Add(at[i]), Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i)})
+	}
+	return nil
+}
+
+// times are when each step began, and when the last one ended, after the first mark.
+func (p *program) times() ([]time.Duration, error) {
+	at := make([]time.Duration, len(p.clock.marks))
+	for i := range at[1:] {
+		d, err := p.b.dev.Elapsed(p.clock.marks[0], p.clock.marks[i+1])
+		if err != nil {
+			return nil, err
+		}
+		at[i+1] = max(d, at[i])
+	}
+	return at, nil
+}
+
+// tellCollective tells of a collective as a whole.
+func (p *program) tellCollective(f *flight, op plan.Wait) error {
+	pair := p.clock.comms[op.Number]
+	began, err := p.b.dev.Elapsed(p.clock.marks[0], pair[0])
+	if err != nil {
+		return err
+	}
+	ended, err := p.b.dev.Elapsed(p.clock.marks[0], pair[1])
+	if err != nil {
+		return err
+	}
+	began = max(began, 0)
+	f.trace(exec.Event{Kind: exec.Collective, Name: op.Label, Start: p.clock.base.Add(began), Time: max(ended-began, 0), Bytes: p.moved[op.Number]})
+	return nil
+}

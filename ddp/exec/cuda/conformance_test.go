@@ -1,0 +1,40 @@
+package cuda
+
+import (
+	"testing"
+
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/exectest"
+	"ebtrain/ddp/graph"
+)
+
+// open opens GPU 0 of the machine of doubles.
+func open(t testing.TB, c Config) *Backend {
+	t.Helper()
+	b, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// TestConformance runs the suite on the doubles: with plain kernels alone, and with
+// those of the libraries.
+func TestConformance(t *testing.T) {
+	for name, c := range map[string]Config{
+		"plain":     {Plain: true, Transport: TransportStaged},
+		"libraries": {Transport: TransportStaged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := cudatest.Use(t)
+			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, c) }, exectest.Options{DTypes: []graph.DType{graph.F32}, Graphs: 30})
+			m.Clean()
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ebtrain/collective"
+	driver "ebtrain/collective/cuda"
+	"ebtrain/collective/cuda/staged"
+	"ebtrain/collective/nccl"
+	"ebtrain/ddp/graph"
+)
+
+// reducer is a Comm over memory of the device, whose collectives follow what is queued
+// on a stream. See package nccl.
+type reducer interface {
+	collective.Comm
+	Agree(ctx context.Context, reqs []collective.Request) error
+	Enqueue(s *driver.Stream, req collective.Request) error
+	Await(ctx context.Context, e *driver.Event) error
+	Capturable() bool
+}
+
+// Connect is the Comm that programs reduce over: NCCL where each rank has a GPU of its
+// own, else a staging area in pinned memory. It says which.
+func (b *Backend) Connect(ctx context.Context, host collective.Comm) (collective.Comm, error) {
+	if host == nil {
+		return nil, nil
+	}
+	r, how, err := b.connect(ctx, host)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.who(), err)
+	}
+	b.c.Say(fmt.Sprintf("%s: ranks reduce %s", b.who(), how))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reduced = append(b.reduced, r)
+	if _, ok := host.(staged.Group); ok {
+		b.host = host
+	}
+	return r, nil
+}
+
+func (b *Backend) connect(ctx context.Context, host collective.Comm) (r reducer, how string, err error) {
+	if _, ok := host.(staged.Group); !ok {
+		return &borrowed{Comm: host, b: b}, "in host memory", nil
+	}
+	why := "as was asked"
+	if b.c.Transport != TransportStaged {
+		c, err := nccl.New(ctx, host, b.dev, nccl.Options{FixedOrder: b.c.Deterministic, Timeout: b.c.Timeout})
+		if err == nil {
+			return c, "by NCCL", nil
+		}
+		other := errors.Is(err, nccl.ErrMissing) || errors.Is(err, nccl.ErrShared)
+		if b.c.Transport == TransportNCCL || !other {
+			return nil, "", err
+		}
+		why = err.Error()
+	}
+	c, err := staged.New(ctx, host, b.dev, staged.Options{Timeout: b.c.Timeout})
+	if err != nil {
+		return nil, "", err
+	}
+	return c, fmt.Sprintf("through pinned host memory, and steps are not captured (%s)", why), nil
+}
+
+// reducing says whether the program reduces over a group.
+func (p *program) reducing() bool { return p.comm != nil && len(p.requests) > 0 }
+
+// deviceVec is n elements at an address of the device.
+func deviceVec(at driver.Ptr, d graph.DType, n int) collective.Vec {
+	v := at.Vec(n * d.Size())
+	v.Type, v.Len = d, n
+	return v
+}

@@ -1,0 +1,166 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	driver "ebtrain/collective/cuda"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+)
+
+// scene is a network's step on a device: an energy and its gradient, a draw, an
+// assignment.
+func scene() *graph.Graph {
+	var b graph.Builder
+	x, w := b.Input("x", graph.T(graph.F32, 2, 3, 5, 5)), b.Var("w", graph.T(graph.F32, 4, 3, 3, 3))
+	var y graph.ID
+	b.Scope("energy", func() {
+		y = b.Mean(b.Square(b.Tanh(b.Apply(graph.Conv2D{Conv: graph.NewConv(3, 1, 1)}, x, w)[0])))
+	})
+	d := b.Grad(y, w)[0]
+	b.Assign(w, b.Sub(w, b.Scale(d, 0.1)))
+	b.Output("y", y)
+	g, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
+// play runs a scene from the device's opening to its closing, and is what each run
+// gives.
+func play(g *graph.Graph, c Config, runs int) (ys []float32, err error) {
+	b, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	v := b.NewVars()
+	w := exec.NewTensor(graph.T(graph.F32, 4, 3, 3, 3))
+	for i := range w.F32() {
+		w.F32()[i] = float32(i%7)/7 - 0.4
+	}
+	if err := v.Set("w", w); err != nil {
+		return nil, err
+	}
+	p, err := b.Compile(g, exec.Options{Name: "scene", Vars: v})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for r := range runs {
+		for i := range p.Input("x").F32() {
+			p.Input("x").F32()[i] = float32((i+r)%11)/11 - 0.5
+		}
+		if err := exec.Run(ctx, p); err != nil {
+			return ys, err
+		}
+		ys = append(ys, p.Output("y").F32()[0])
+	}
+	if w, err = v.Get("w"); err != nil {
+		return ys, err
+	}
+	return append(ys, w.F32()...), nil
+}
+
+// TestEachCallFails makes each call of the driver's, from the opening of the device to
+// its closing, fail once: that is an error, a sentence, no hang, and nothing is left.
+func TestEachCallFails(t *testing.T) {
+	m := cudatest.Use(t)
+	g, c := scene(), Config{Plain: true, Lanes: 2, Graphs: GraphsOn}
+	if _, err := play(g, c, 3); err != nil { // what is loaded and compiled once, is
+		t.Fatal(err)
+	}
+	before := m.Calls("*")
+	if _, err := play(g, c, 3); err != nil {
+		t.Fatal(err)
+	}
+	calls := m.Calls("*") - before
+	var named []string
+	for n := 1; n <= calls; n++ {
+		m := cudatest.Use(t)
+		m.Fail("*", n, 999)
+		_, err := play(g, c, 3)
+		e, ok := errors.AsType[*driver.Error](err)
+		if err == nil {
+			continue // a query that is asked again, or a capture that is done without
+		}
+		if !ok || strings.Contains(err.Error(), "\n") {
+			t.Errorf("call %d of %d failed, and the error is %v", n, calls, err)
+		} else if !slices.Contains(named, e.Call) {
+			named = append(named, e.Call)
+		}
+		m.Clean()
+	}
+	t.Logf("%d calls, errors of %d functions: %v", calls, len(named), named)
+	if len(named) < 15 {
+		t.Errorf("errors of %d functions", len(named))
+	}
+}
+
+// TestDelays plays a scene on streams that are held up at random: the bits are those of
+// a machine that is not, captured or not.
+func TestDelays(t *testing.T) {
+	g := scene()
+	cudatest.Use(t)
+	want, err := play(g, Config{Plain: true, Graphs: GraphsOff, Lanes: 1}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range 3 {
+		for _, graphs := range []Graphs{GraphsOn, GraphsOff} {
+			m := cudatest.Use(t)
+			m.Set("SEED", fmt.Sprint(seed+1))
+			m.Set("DELAY", "300")
+			m.Set("ORDER", fmt.Sprint(seed%3))
+			got, err := play(g, Config{Plain: true, Graphs: graphs}, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("seed %d, graphs %d: %v, want %v", seed, graphs, got[:5], want[:5])
+			}
+			m.Clean()
+		}
+	}
+}
+
+// TestIllegalAddress breaks the device in the middle of a replay: the error says which
+// program and that the process must end.
+func TestIllegalAddress(t *testing.T) {
+	g := scene()
+	m := cudatest.Use(t)
+	if _, err := play(g, Config{Plain: true}, 3); err != nil {
+		t.Fatal(err)
+	}
+	m.Fail("run:*", 30, 700)
+	_, err := play(g, Config{Plain: true}, 1000)
+	if e, ok := errors.AsType[*driver.Error](err); !ok || !e.Sticky() || !strings.Contains(err.Error(), `program "scene"`) {
+		t.Errorf("got %v, want a sticky error of the program", err)
+	}
+}
+
+// TestOutOfMemory names who has the memory.
+func TestOutOfMemory(t *testing.T) {
+	m := cudatest.Use(t)
+	m.Set("MEMORY", fmt.Sprint(64<<20))
+	b := open(t, Config{Plain: true})
+	v := b.NewVars()
+	if err := v.Set("large", exec.NewTensor(graph.T(graph.U8, 40<<20))); err != nil {
+		t.Fatal(err)
+	}
+	err := v.Set("larger", exec.NewTensor(graph.T(graph.U8, 50<<20)))
+	if full, ok := errors.AsType[*exec.FullError](err); !ok || full.Asked != 50<<20 || len(full.Largest) != 1 ||
+		!strings.Contains(err.Error(), `GPU 0 (Double H100) is out of memory: 0.05 GiB were asked for variable "larger"`) || !strings.Contains(err.Error(), `variable "large" (0.04 GiB)`) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,328 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"ebtrain/collective"
+	driver "ebtrain/collective/cuda"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/plan"
+)
+
+// program implements exec.Program.
+type program struct {
+	b       *Backend
+	name    string
+	comm    reducer // nil in a world of one
+	profile bool
+	tracer  func() func(exec.Event)
+	plan    *plan.Plan
+
+	arena           driver.Ptr
+	bucket          driver.Ptr
+	vars            []driver.Ptr
+	owned           []driver.Ptr // what Close frees
+	in, out         *region
+	inputs, outputs []*exec.Tensor // the host's
+	steps           []step
+	side, single    *schedule // over all lanes, and one step after the other
+	events          []*driver.Event
+	joins           []*driver.Event // of lanes, at the beginning and the end of a run
+	clock           *clock          // times of steps, nil until they are asked for
+
+	graph  *driver.Graph // nil until the second run
+	replay *driver.Exec
+	eager  bool // do not capture
+	warm   bool // a run is complete
+
+	slots  []*slot
+	first  int // slot of the oldest queued run
+	queue  []*flight
+	closed bool
+
+	mu    sync.Mutex // guards stats
+	stats exec.Stats
+	ops   []exec.OpStats // by step
+	ended time.Time      // when the last run ended
+
+	requests []collective.Request // in the order in which they start
+	moved    map[int]int64        // bytes, by the number of the collective
+}
+
+// step is a step of the plan as the device does it.
+type step struct {
+	work  work   // nil for a Wait, and where there is nothing to do
+	op    string // with its parameters, for errors
+	kind  string // for statistics
+	scope string
+	flops int64
+}
+
+// work is something that can be put onto a stream.
+type work interface {
+	enqueue(s *driver.Stream) error
+	// launches is the number of kernels and collectives.
+	launches() int
+	String() string
+}
+
+// flight is a run that is queued.
+type flight struct {
+	slot   *slot
+	ctx    context.Context // ends with that of Launch, and when nobody wants its results
+	end    context.CancelCauseFunc
+	queued chan error // its work is on the streams, or cannot be
+	trace  func(exec.Event)
+	timed  bool
+	began  time.Time
+}
+
+// Depth is 2: the device computes one run while the next one is queued.
+func (p *program) Depth() int { return depth }
+
+// Input is the host buffer of an input, nil if there is none.
+func (p *program) Input(name string) *exec.Tensor { return named(p.plan.Inputs, p.inputs, name) }
+
+// Output is the host buffer of an output, nil if there is none.
+func (p *program) Output(name string) *exec.Tensor { return named(p.plan.Outputs, p.outputs, name) }
+
+func named(list []plan.External, mem []*exec.Tensor, name string) *exec.Tensor {
+	for i, e := range list {
+		if e.Name == name {
+			return mem[i]
+		}
+	}
+	return nil
+}
+
+// Launch copies the inputs and hands the run to the goroutine that queues runs.
+func (p *program) Launch(ctx context.Context) error {
+	switch {
+	case p.closed:
+		return fmt.Errorf("program %q: launched after Close", p.name)
+	case len(p.queue) == depth:
+		return fmt.Errorf("program %q: %d runs are queued already: want a Wait first", p.name, depth)
+	case ctx.Err() != nil:
+		return fmt.Errorf("program %q: %w", p.name, context.Cause(ctx))
+	}
+	s := p.slots[(p.first+len(p.queue))%depth]
+	if s.in != nil {
+		p.in.gather(s.in.Bytes(), p.inputs)
+	}
+	f := &flight{slot: s, queued: make(chan error, 1), began: time.Now()}
+	f.ctx, f.end = context.WithCancelCause(ctx)
+	if p.tracer != nil {
+		f.trace = p.tracer()
+	}
+	f.timed = p.profile || f.trace != nil
+	p.queue = append(p.queue, f)
+	p.b.calls <- func() { f.queued <- p.enqueue(f) }
+	return nil
+}
+
+// Wait waits for the oldest run. If ctx, or the context of its Launch, ends first, it
+// stops at the next step or collective.
+func (p *program) Wait(ctx context.Context) error {
+	if len(p.queue) == 0 {
+		return fmt.Errorf("program %q: Wait without Launch", p.name)
+	}
+	f := p.queue[0]
+	err := p.complete(ctx, f)
+	p.pop()
+	if err != nil {
+		p.drop(errOver)
+		return err
+	}
+	p.out.scatter(p.outputs, f.slot.out.Bytes())
+	return nil
+}
+
+// errOver is why a run ends that is queued behind one that failed.
+var errOver = errors.New("a run before it failed")
+
+func (p *program) pop() {
+	p.queue[0].end(nil)
+	p.queue = append(p.queue[:0], p.queue[1:]...)
+	p.first = (p.first + 1) % depth
+}
+
+// drop ends the runs that are queued: nobody waits for them.
+func (p *program) drop(cause error) {
+	for len(p.queue) > 0 {
+		f := p.queue[0]
+		f.end(cause)
+		if <-f.queued == nil {
+			p.drain(f) //nolint:errcheck // that the run was cut off is no error of who drops it
+		}
+		p.pop()
+	}
+}
+
+// complete waits until a run has ended, and says how.
+func (p *program) complete(ctx context.Context, f *flight) error {
+	if err := p.queued(ctx, f); err != nil {
+		return err
+	}
+	if err := p.arrive(ctx, f); err != nil {
+		return err
+	}
+	if err := p.fault(f); err != nil {
+		return err
+	}
+	return p.account(f)
+}
+
+// queued waits until the work of a run is on the streams.
+func (p *program) queued(ctx context.Context, f *flight) error {
+	select {
+	case err := <-f.queued:
+		return err
+	case <-ctx.Done():
+		f.end(context.Cause(ctx))
+	case <-f.ctx.Done():
+	}
+	if p.reducing() {
+		p.comm.Abort(context.Cause(f.ctx))
+	}
+	if err := <-f.queued; err != nil {
+		return err
+	}
+	return p.cut(f, context.Cause(f.ctx))
+}
+
+// arrive waits until the device has done it.
+func (p *program) arrive(ctx context.Context, f *flight) error {
+	err := p.await(ctx, f)
+	if err == nil {
+		return nil
+	}
+	return p.cut(f, err)
+}
+
+// await waits for the run's last event.
+func (p *program) await(ctx context.Context, f *flight) error {
+	both, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(f.ctx, func() { cancel(context.Cause(f.ctx)) })()
+	if p.reducing() {
+		return p.comm.Await(both, f.slot.done)
+	}
+	return f.slot.done.Sync(both)
+}
+
+// drain waits until what is queued of a run is done, with nothing left that could
+// hold it up.
+func (p *program) drain(f *flight) error {
+	ctx, cancel := p.b.patient()
+	defer cancel()
+	return f.slot.done.Sync(ctx)
+}
+
+// cut ends a run whose work is queued, because of err. Its group ends, as its
+// collectives would wait for ever, and with it the graph, which holds them.
+func (p *program) cut(f *flight, err error) error {
+	f.end(err)
+	if p.reducing() {
+		p.comm.Abort(err)
+		p.b.do(func() { err = errors.Join(err, p.forget()) })
+	}
+	if late := p.drain(f); late != nil && !sameCause(err, late) {
+		err = errors.Join(err, late)
+	}
+	return p.named(nil, err)
+}
+
+// forget closes the graph of a run. What is in flight goes on.
+func (p *program) forget() error {
+	var errs []error
+	if p.replay != nil {
+		errs = append(errs, p.replay.Close())
+	}
+	if p.graph != nil {
+		errs = append(errs, p.graph.Close())
+	}
+	p.replay, p.graph = nil, nil
+	return errors.Join(errs...)
+}
+
+// named says which program, and, if one is given, which step failed; nil did not.
+func (p *program) named(s *step, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case s == nil:
+		return fmt.Errorf("program %q: %w", p.name, err)
+	case s.scope == "":
+		return fmt.Errorf("program %q: %s: %w", p.name, s.op, err)
+	}
+	return fmt.Errorf("program %q: %s: %s: %w", p.name, s.scope, s.op, err)
+}
+
+// Stats are sizes and times of the runs that were waited for.
+func (p *program) Stats() exec.Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	if p.profile {
+		s.Ops = map[string]exec.OpStats{}
+		for i, o := range p.ops {
+			sum := s.Ops[p.steps[i].kind]
+			sum.Calls += o.Calls
+			sum.Time += o.Time
+			sum.Flops += o.Flops
+			s.Ops[p.steps[i].kind] = sum
+		}
+	}
+	return s
+}
+
+// Dump writes the plan, and then how the device does it.
+func (p *program) Dump(w io.Writer) error {
+	if err := p.plan.Dump(w); err != nil {
+		return err
+	}
+	return p.side.dump(w, p.steps)
+}
+
+// GraphNodes is the number of operations of the captured run, 0 before there is one.
+func (p *program) GraphNodes() (n int) {
+	p.b.do(func() {
+		if p.replay != nil {
+			n = p.replay.NodeCount()
+		}
+	})
+	return n
+}
+
+// Close ends the runs that are queued, and releases the program's memory.
+func (p *program) Close() error {
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	p.drop(errors.New("the program is closed"))
+	var errs []error
+	p.b.do(func() { // nothing of this program is queued, and nothing is captured
+		errs = append(errs, p.forget())
+		for _, s := range p.slots {
+			errs = append(errs, s.close())
+		}
+		for _, e := range append(p.events, p.joins...) {
+			if e != nil {
+				errs = append(errs, e.Close())
+			}
+		}
+		if p.clock != nil {
+			errs = append(errs, p.clock.close())
+		}
+		for _, m := range p.owned {
+			errs = append(errs, p.b.free(m))
+		}
+	})
+	return errors.Join(errs...)
+}

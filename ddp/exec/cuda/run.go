@@ -1,0 +1,255 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	driver "ebtrain/collective/cuda"
+)
+
+// patience is how long what is queued may take to end once nothing holds it up.
+const patience = 30 * time.Second
+
+// patient is a context that ends after that.
+func (b *Backend) patient() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("%s has not come to rest within %v", b.who(), patience))
+}
+
+// sameCause says whether late says no more than err: once the device is lost, every
+// call says so.
+func sameCause(err, late error) bool {
+	e, ok := errors.AsType[*driver.Error](late)
+	first, also := errors.AsType[*driver.Error](err)
+	return errors.Is(err, late) || ok && also && e.Code == first.Code
+}
+
+// enqueue puts a run onto the streams. Where it cannot, the group ends, as the other
+// ranks would wait for this one's part, and what is queued is left to end.
+func (p *program) enqueue(f *flight) error {
+	err := p.put(f)
+	if err == nil {
+		p.warm = true
+		return nil
+	}
+	if p.reducing() {
+		p.comm.Abort(err)
+		err = errors.Join(err, p.forget())
+	}
+	ctx, cancel := p.b.patient()
+	defer cancel()
+	for _, l := range append([]*driver.Stream{p.b.comm, p.b.copy}, p.b.lanes...) {
+		if late := l.Sync(ctx); late != nil {
+			if !sameCause(err, late) {
+				err = errors.Join(err, late)
+			}
+			return err
+		}
+	}
+	return err
+}
+
+// put puts all of a run onto the streams.
+func (p *program) put(f *flight) error {
+	if err := context.Cause(f.ctx); err != nil {
+		return p.named(nil, err)
+	}
+	if err := p.begin(f); err != nil {
+		return p.named(nil, err)
+	}
+	if err := p.body(f); err != nil {
+		return err
+	}
+	return p.named(nil, p.finish(f))
+}
+
+// begin brings the inputs to where the steps read them.
+func (p *program) begin(f *flight) error {
+	s, main := f.slot, p.b.lanes[0]
+	if s.in != nil {
+		if err := errors.Join(p.b.copy.CopyIn(s.staged, s.in, 0, p.in.bytes), p.b.copy.Record(s.arrived)); err != nil {
+			return err
+		}
+		if err := errors.Join(main.WaitEvent(s.arrived), main.CopyDevice(p.in.at, s.staged, int64(p.in.bytes))); err != nil {
+			return err
+		}
+	}
+	return main.Memset(p.faults(), 0, faultBytes)
+}
+
+// finish brings the outputs to the host.
+func (p *program) finish(f *flight) error {
+	main := p.b.lanes[0]
+	return errors.Join(main.CopyOut(f.slot.out, 0, p.out.at, int(p.out.room(faultBytes))), main.Record(f.slot.done))
+}
+
+// body does the steps: captured and replayed, or one by one.
+func (p *program) body(f *flight) error {
+	if f.timed {
+		return p.timed(f)
+	}
+	if !p.warm || p.eager {
+		s := p.side
+		if !p.warm {
+			s = p.single
+		}
+		return p.each(f, s)
+	}
+	if p.replay == nil {
+		if err := p.capture(f); err != nil {
+			return p.named(nil, err)
+		}
+		if p.eager {
+			return p.each(f, p.side)
+		}
+	}
+	return p.named(nil, p.replay.Launch(p.b.lanes[0]))
+}
+
+// capture makes the graph of a run.
+func (p *program) capture(f *flight) error {
+	err := p.b.dev.Do(func() error {
+		main := p.b.lanes[0]
+		if err := main.BeginCapture(); err != nil {
+			return err
+		}
+		err := p.each(f, p.side)
+		g, ended := main.EndCapture()
+		if err == nil {
+			err = ended
+		}
+		if err != nil {
+			if g != nil {
+				err = errors.Join(err, g.Close())
+			}
+			return err
+		}
+		p.graph = g
+		p.replay, err = g.Instantiate()
+		return err
+	})
+	if err == nil || p.b.c.Graphs == GraphsOn {
+		return err
+	}
+	p.eager = true
+	p.b.c.Say(fmt.Sprintf("program %q could not be captured (%v): its steps are launched one by one, which takes longer", p.name, err))
+	return nil
+}
+
+// each puts the steps onto the lanes of s.
+func (p *program) each(f *flight, s *schedule) error {
+	if err := p.fork(s); err != nil {
+		return p.named(nil, err)
+	}
+	for i := range p.steps {
+		if err := context.Cause(f.ctx); err != nil {
+			return p.named(&p.steps[i], err)
+		}
+		step := p.step
+		if !p.warm && s.lane[i] == communication {
+			step = func(s *schedule, i int) error { return p.apart(f.ctx, s, i) }
+		}
+		if err := step(s, i); err != nil {
+			return p.named(&p.steps[i], err)
+		}
+	}
+	return p.named(nil, p.join(s))
+}
+
+// step puts step i onto its lane, behind what it waits for.
+func (p *program) step(s *schedule, i int) error {
+	if p.steps[i].work == nil {
+		return nil
+	}
+	lane := p.lane(s.lane[i])
+	for _, d := range s.waits[i] {
+		if p.steps[d].work == nil {
+			continue
+		}
+		if err := lane.WaitEvent(p.events[d]); err != nil {
+			return err
+		}
+	}
+	if err := p.steps[i].work.enqueue(lane); err != nil {
+		return err
+	}
+	if s.signals[i] {
+		return lane.Record(p.events[i])
+	}
+	return nil
+}
+
+// apart does a collective of the first run with nothing beside it: a kernel that is
+// loaded meanwhile, by a library at its first use, would wait for the device, and the
+// device for the other ranks, who may be loading too.
+func (p *program) apart(ctx context.Context, s *schedule, i int) error {
+	if err := p.b.lanes[0].Sync(ctx); err != nil {
+		return err
+	}
+	if err := p.step(s, i); err != nil {
+		return err
+	}
+	over := p.joins[len(p.joins)-1] // used after all steps only
+	if err := p.b.comm.Record(over); err != nil {
+		return err
+	}
+	return p.comm.Await(ctx, over)
+}
+
+// lane is a stream by its number in a schedule.
+func (p *program) lane(n int) *driver.Stream {
+	if n == communication {
+		return p.b.comm
+	}
+	return p.b.lanes[n]
+}
+
+// fork lets all streams begin after what is on the first.
+func (p *program) fork(s *schedule) error {
+	main := p.b.lanes[0]
+	if err := main.Record(p.joins[0]); err != nil {
+		return err
+	}
+	for _, n := range s.used {
+		if n == 0 {
+			continue
+		}
+		if err := p.lane(n).WaitEvent(p.joins[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join lets the first stream go on after all.
+func (p *program) join(s *schedule) error {
+	for k, n := range s.used {
+		if n == 0 {
+			continue
+		}
+		e := p.joins[1+k]
+		if err := errors.Join(p.lane(n).Record(e), p.b.lanes[0].WaitEvent(e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// account notes a run that went well.
+func (p *program) account(f *flight) error {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	began := f.began
+	if p.ended.After(began) {
+		began = p.ended
+	}
+	p.ended = now
+	p.stats.Runs++
+	p.stats.RunTime += now.Sub(began)
+	if f.timed {
+		return p.tell(f)
+	}
+	return nil
+}

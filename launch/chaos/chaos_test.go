@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReport(t *testing.T) {
+	r := &report{o: options{hosts: 4, nproc: 2}, begun: time.Unix(0, 0).UTC(), load: "1.00"}
+	kill := trial{name: "kill", what: "kill -9 of a rank"}
+	for _, ms := range []int{40, 20, 60} {
+		k := &result{exits: []int{137, 137}}
+		k.measure("all ranks gone", time.Duration(ms)*time.Millisecond, 50*time.Millisecond)
+		k.measure("launchers ended", time.Second, 0)
+		r.add(kill, k)
+	}
+	r.add(trial{name: "late", what: "one is late"}, &result{exits: []int{75, 1}, wrong: []string{"exit code 1 of node2, want 75"}, left: []string{"file x"}})
+	for _, want := range []string{
+		"| kill: kill -9 of a rank | all ranks gone | 3 | 0.040 | 0.060 | 0.05 | 1 | 137 | 3 of 3 | 0 |\n",
+		"|  | launchers ended | 3 | 1.000 | 1.000 |  |  |  |  |  |\n",
+		"| late: one is late |  | 1 |  |  |  |  | 1 75 | 0 of 1 | 1 |\n",
+		"- late, time 1: exit code 1 of node2, want 75\n- late, time 1: file x\n",
+	} {
+		if !strings.Contains(r.String(), want) {
+			t.Errorf("want %q in\n%s", want, r)
+		}
+	}
+	if bad := fmt.Sprint(r.bad()); bad != "[late]" {
+		t.Errorf("bad: %s", bad)
+	}
+}
+
+// Who is blamed is found in what launchers and ranks say, and nothing else is.
+func TestVerdicts(t *testing.T) {
+	var got []string
+	for _, m := range verdicts.FindAllStringSubmatch(`ddplaunch: waiting for 3 more nodes; on each of them: ddplaunch --nnodes 4 ...
+ddplaunch: flight: ranks  seq  collective
+[0,2-3] train: node 2 (node2): lost with ranks 4-5
+[1] step 3/9
+ddplaunch: warning: rank 1 (node0, pid 7): no progress for 30s
+ddplaunch: epoch 1: node 2 (node2): lost with ranks 4-5
+ddplaunch: rank 5 (node02, pid 9): killed by SIGKILL`, -1) {
+		got = append(got, m[1])
+	}
+	if want := "[node 2 (node2): lost with ranks 4-5 rank 5 (node02, pid 9): killed by SIGKILL]"; fmt.Sprint(got) != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct{ args, says string }{
+		{"--only kill,no", "--only no: there is no such trial"},
+		{"--hosts 2", "want at least one time, and 3 to 9 hosts"},
+		{"--hosts 5", "whose ranks share a batch of 24 equally"},
+		{"x", "x"},
+	} {
+		if _, err := parse(strings.Fields(tt.args), os.Stdout); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v", tt.args, err)
+		}
+	}
+}
+
+// TestShort is chaos --short: what happens to jobs ends them as it must. Times are
+// not judged.
+func TestShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs real jobs; left out under -short")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make namespaces that stand for hosts")
+	}
+	for _, tool := range []string{"ip", "tc", "unshare", "nsenter"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("needs %s, to make namespaces that stand for hosts: install iproute2 and util-linux", tool)
+		}
+	}
+	if out, err := exec.Command("unshare", "--net", "--mount", "--uts", "--time", "true").CombinedOutput(); err != nil {
+		t.Skipf("needs namespaces, to stand for hosts, and may not make any: %v: %s", err, out)
+	}
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-tags", buildTags(), "-o", dir+"/", "ebtrain/launch/chaos", "ebtrain/launch/ddplaunch", "ebtrain/trainer/train")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, dir+"/chaos", "--short")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends what it has started
+	cmd.WaitDelay = time.Minute
+	begun := time.Now()
+	out, err := cmd.CombinedOutput()
+	t.Logf("%v\n%s", time.Since(begun), out)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// buildTags are the tags that this test was built with.
+func buildTags() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "-tags" {
+				return s.Value
+			}
+		}
+	}
+	return ""
+}

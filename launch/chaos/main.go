@@ -1,0 +1,170 @@
+// Command chaos does to real jobs what happens to them: it kills, stops, cuts off
+// and starves their processes and hosts, and says how long the others took to
+// notice, how they ended, whom they blamed, and what they left behind:
+//
+//	chaos --times 5 --report results.md
+//
+// A job is ddplaunch and train, on hosts made of namespaces (a network, mounts, a
+// host name and a clock each) behind a switch of their own. Root is needed for
+// that. Invariants: nothing outside of these namespaces is touched, but for the
+// processor's time; every job that is started is ended, and looked for after that.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/launch/supervise"
+)
+
+func main() {
+	if to := os.Getenv(floodVar); to != "" {
+		flood(to)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(cliflag.Exit("chaos", err, os.Stderr))
+}
+
+// program is what --help shows of chaos besides the flags themselves.
+var program = cliflag.Program{
+	Name: "chaos",
+	About: `chaos does to real jobs what happens to them, on hosts made of namespaces, and says
+how long the others took to notice, how they ended, whom they blamed, and what
+they left behind.
+
+  chaos --times 5 --report results.md
+  chaos --only cut,kill --times 20
+  chaos --short
+
+It runs the ddplaunch and train that lie beside it, or are on PATH, and needs root.
+The exit code is 1 if a job ended otherwise than it must, blamed a wrong one or
+left anything; times beyond the bars are marked, and no failure.
+
+What is done:
+` + list(),
+	Groups: []cliflag.Group{
+		{Title: "What is done", Flags: []string{"only", "times", "short", "hosts", "nproc"}},
+		{Title: "Outputs", Flags: []string{"report", "keep"}},
+		{Title: "Help", Flags: []string{"help", "version"}},
+	},
+}
+
+type options struct {
+	only   []string
+	times  int
+	short  bool
+	hosts  int
+	nproc  int
+	report string
+	keep   bool
+}
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	fs := pflag.NewFlagSet("chaos", pflag.ContinueOnError)
+	fs.StringSliceVar(&o.only, "only", nil, "do only these, for example cut,kill")
+	fs.IntVar(&o.times, "times", 3, "how often each")
+	fs.BoolVar(&o.short, "short", false, "the quick ones, once, on three hosts of one rank: within a minute")
+	fs.IntVar(&o.hosts, "hosts", 4, "hosts of a job, from 3 to 9")
+	fs.IntVar(&o.nproc, "nproc", 2, "ranks of each host")
+	fs.StringVar(&o.report, "report", "", "append the table to this file, as Markdown")
+	fs.BoolVar(&o.keep, "keep", false, "keep the folders of the jobs, and say where they are")
+	if err := program.Parse(fs, args, stdout); err != nil {
+		return o, err
+	}
+	if o.short {
+		o.times, o.hosts, o.nproc = 1, 3, 1
+	}
+	for _, name := range o.only {
+		if !slices.ContainsFunc(trials, func(t trial) bool { return t.name == name }) {
+			return o, cliflag.Usage("--only %s: there is no such trial", name)
+		}
+	}
+	if o.hosts < 3 || o.hosts > 9 || o.nproc < 1 || 24%(o.hosts*o.nproc) != 0 || o.times < 1 {
+		return o, cliflag.Usage("--hosts %d --nproc %d --times %d: want at least one time, and 3 to 9 hosts whose ranks share a batch of 24 equally", o.hosts, o.nproc, o.times)
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	o, err := parse(args, stdout)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	w := &workshop{options: o, ctx: ctx, self: self}
+	for name, path := range map[string]*string{"ddplaunch": &w.launcher, "train": &w.train} {
+		if *path, err = supervise.LookProgram(name, filepath.Dir(self), os.Getenv("PATH")); err != nil {
+			return cliflag.AsUsage(err)
+		}
+	}
+	if w.dir, err = os.MkdirTemp("", "chaos-"); err != nil {
+		return err
+	}
+	if o.keep {
+		_, _ = fmt.Fprintf(stderr, "chaos: the jobs are in %s\n", w.dir)
+	} else {
+		defer func() { err = errors.Join(err, os.RemoveAll(w.dir)) }()
+	}
+	if w.net, err = newNetwork(o.hosts); err != nil {
+		return err
+	}
+	rep := newReport(o)
+	for _, t := range trials {
+		if len(o.only) > 0 && !slices.Contains(o.only, t.name) || len(o.only) == 0 && o.short && t.long {
+			continue
+		}
+		for range o.times {
+			if ctx.Err() != nil {
+				break
+			}
+			begun := time.Now()
+			r := w.try(t)
+			rep.add(t, r)
+			_, _ = fmt.Fprintf(stderr, "chaos: %-9s %5.1f s  %s\n", t.name, time.Since(begun).Seconds(), r)
+		}
+	}
+	if err := w.net.close(); err != nil {
+		rep.stray = err.Error()
+	}
+	text := rep.String()
+	if _, err := io.WriteString(stdout, text); err != nil {
+		return err
+	}
+	if o.report != "" {
+		if err := appendTo(o.report, text); err != nil {
+			return err
+		}
+	}
+	if bad := rep.bad(); len(bad) > 0 {
+		return fmt.Errorf("not as it must be: %s", strings.Join(bad, ", "))
+	}
+	return context.Cause(ctx)
+}
+
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
+}

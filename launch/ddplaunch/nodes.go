@@ -1,0 +1,140 @@
+package main
+
+import (
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/launch/env"
+	"ebtrain/launch/rendezvous"
+)
+
+// parseNodes finds out how many nodes there are, which one this is and where node
+// 0 is: what is not said is taken from the SLURM step of which this is a task.
+func parseNodes(o *options, r raw, fs *pflag.FlagSet) error {
+	var err error
+	if o.Least, o.Nodes, err = parseSpan(r.nnodes); err != nil {
+		return err
+	}
+	if o.Nproc, err = countProcs(r.nproc, r.environ); err != nil {
+		return err
+	}
+	if r.maxRestarts < 0 {
+		return cliflag.Usage("--max-restarts %d: want 0 or more", r.maxRestarts)
+	}
+	if r.join != "" && r.endpoint != "" {
+		return cliflag.Usage("--join and --rdzv-endpoint are the same address: give one of them")
+	}
+	if r.join == "" && r.nodeRank == "" && !r.standalone {
+		if placed, err := placeInStep(o, r, fs.Changed("nnodes")); placed || err != nil {
+			return err
+		}
+	}
+	if err := parseEndpoint(o, r); err != nil {
+		return err
+	}
+	return parseRank(o, r, fs)
+}
+
+// parseSpan reads "4" or "2:4", a least and a largest number of nodes.
+func parseSpan(s string) (least, most int, err error) {
+	low, high, ranged := strings.Cut(s, ":")
+	if !ranged {
+		high = low
+	}
+	least, err1 := strconv.Atoi(low)
+	most, err2 := strconv.Atoi(high)
+	if err1 != nil || err2 != nil || least < 1 || most < least {
+		return 0, 0, cliflag.Usage("--nnodes %q: want a number of nodes, at least 1, or a least and a largest number, as in 2:4", s)
+	}
+	return least, most, nil
+}
+
+// placeInStep makes this launcher one of those that srun has started, one on each
+// node of the step; false if srun has started no others.
+func placeInStep(o *options, r raw, nodesTold bool) (bool, error) {
+	step, in, err := env.FindStep(r.environ)
+	switch n := env.BatchNodes(r.environ); {
+	case err != nil:
+		return false, cliflag.AsUsage(err)
+	case !in && n > 1 && !nodesTold:
+		return false, cliflag.Usage("the job has %d nodes, but ddplaunch was not started by srun and would use this one alone: start it with srun, or give --standalone", n)
+	case !in || step.Tasks == 1:
+		return false, nil
+	case step.Tasks != step.Nodes:
+		return false, cliflag.Usage("srun has started %d times ddplaunch on %d nodes: want one on each (srun --ntasks-per-node=1), or no ddplaunch and one task for each rank (srun train ...)", step.Tasks, step.Nodes)
+	case nodesTold && o.Nodes != step.Tasks:
+		return false, cliflag.Usage("--nnodes %s, but srun has started ddplaunch on %d nodes: leave --nnodes out", r.nnodes, step.Tasks)
+	case !nodesTold:
+		o.Least, o.Nodes = step.Tasks, step.Tasks
+	}
+	if r.endpoint != "" {
+		if err := parseEndpoint(o, r); err != nil {
+			return false, err
+		}
+	}
+	o.Place(step)
+	return true, nil
+}
+
+// parseEndpoint checks where node 0 is.
+func parseEndpoint(o *options, r raw) error {
+	o.Endpoint = r.endpoint + r.join // one of them
+	if o.Endpoint == "" {
+		return nil
+	}
+	if r.standalone || o.Nodes == 1 {
+		return cliflag.Usage("an address of node 0 (%s) makes no sense with one node: leave it out, or give --nnodes", o.Endpoint)
+	}
+	if !strings.Contains(o.Endpoint, ":") || strings.HasPrefix(o.Endpoint, "[") && strings.HasSuffix(o.Endpoint, "]") {
+		return nil // without a port
+	}
+	host, port, err := net.SplitHostPort(o.Endpoint)
+	n, perr := strconv.Atoi(port)
+	if err != nil || perr != nil || n < 0 || n > 65535 || host == "" || r.join != "" && n == 0 {
+		return cliflag.Usage("address %q: want HOST:PORT or HOST, for example node01:29400, [fd00::1]:29400 or node01", o.Endpoint)
+	}
+	return nil
+}
+
+// parseRank finds out which node this is.
+func parseRank(o *options, r raw, fs *pflag.FlagSet) error {
+	joins := r.join != ""
+	o.NodeRank = 0
+	if joins {
+		o.NodeRank = -1
+	}
+	if r.nodeRank != "" {
+		var err error
+		if o.NodeRank, err = strconv.Atoi(r.nodeRank); err != nil || o.NodeRank < 0 {
+			return cliflag.Usage("--node-rank %q: want this node's number, 0 to %d", r.nodeRank, o.Nodes-1)
+		}
+	}
+	switch {
+	case o.NodeRank >= o.Nodes:
+		return cliflag.Usage("--node-rank %d is not below --nnodes %d", o.NodeRank, o.Nodes)
+	case o.NodeRank == 0 && joins:
+		return cliflag.Usage("--node-rank 0 is the node that others join: give it --rdzv-endpoint, not --join")
+	case o.NodeRank > 0 && o.Endpoint == "":
+		return cliflag.Usage("--node-rank %d needs the address of node 0: --join HOST", o.NodeRank)
+	case o.Nodes > 1 && !fs.Changed("node-rank") && !joins:
+		return cliflag.Usage("--nnodes %d: give --node-rank 0 on one node, and --join HOST on the others", o.Nodes)
+	}
+	var err error
+	o.Hosts, err = env.StepHosts(r.environ) // if they are as many as launchers
+	return cliflag.AsUsage(err)
+}
+
+func parsePorts(o *options, r raw, _ *pflag.FlagSet) error {
+	if r.portRange == "" {
+		return nil
+	}
+	var err error
+	if o.Ports, err = rendezvous.ParsePorts(r.portRange); err != nil {
+		return cliflag.Usage("--port-range %w", err)
+	}
+	return nil
+}

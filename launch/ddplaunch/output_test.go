@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/env"
+)
+
+// onTerminal is what ddplaunch writes to a terminal.
+func onTerminal(t *testing.T, environ []string, args ...string) string {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("needs terminals: %v", err)
+	}
+	defer func() { _ = user.Close() }()
+	n, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(append(env.Without(os.Environ()), roleVar+"=launcher", "GORACE=atexit_sleep_ms=0", "TERM=xterm", "NO_COLOR="), environ...)
+	cmd.Stdout, cmd.Stderr = program, program
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Close()
+	text, err := io.ReadAll(user)
+	if err != nil && !errors.Is(err, unix.EIO) { // which is how a terminal ends
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+// Each rank has its colour on a terminal, unless that is not wanted.
+func TestColors(t *testing.T) {
+	script := []string{"-nproc", "2", "sh", "-c", "echo one of $RANK; echo both"}
+	out := onTerminal(t, nil, script...)
+	want(t, out, "\x1b[36m[0]\x1b[0m one of 0\n", "\x1b[32m[1]\x1b[0m one of 1\n", "both\n")
+	for _, environ := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		if out := onTerminal(t, []string{environ}, script...); strings.Contains(out, "\x1b[3") || !strings.Contains(out, "[0] one of 0\n") {
+			t.Errorf("%s: %q", environ, out)
+		}
+	}
+	if _, out := run1(t, script...); strings.Contains(out, "\x1b") {
+		t.Errorf("away from a terminal: %q", out)
+	}
+}
+
+// The reason of a failure is kept as torchelastic keeps it: for who started the
+// launcher, and of the rank that failed. What a rank says itself comes first.
+func TestErrorFile(t *testing.T) {
+	for _, tt := range []struct {
+		script, message string
+		code            int
+	}{
+		{`echo dying; [ $RANK = 0 ] || kill -SEGV $$; sleep 20`, "killed by SIGSEGV", -11},
+		{`[ $RANK = 0 ] || exit 7; sleep 20`, "exit status 7", 7},
+		{`[ $RANK = 0 ] || { echo '{"message":{"message":"ValueError: no","extraInfo":{"py_callstack":"here","timestamp":"5"}}}' >$TORCHELASTIC_ERROR_FILE; exit 7; }; sleep 20`, "ValueError: no", 7},
+	} {
+		dir := t.TempDir()
+		var own, rank struct {
+			Message struct {
+				Message   string
+				ErrorCode int
+				ExtraInfo map[string]string
+			}
+		}
+		if code, out := start(t, []string{"TORCHELASTIC_ERROR_FILE=" + dir + "/mine.json"}, "-nproc", "2", "--log-dir", dir, "sh", "-c", tt.script).end(); code == 0 {
+			t.Fatal(out)
+		}
+		for name, f := range map[string]any{"mine.json": &own, "rank-1.error.json": &rank} {
+			b, err := os.ReadFile(dir + "/" + name)
+			if err == nil {
+				err = json.Unmarshal(b, f)
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if m := own.Message; !strings.Contains(m.Message, tt.message) || m.ErrorCode != tt.code || m.ExtraInfo["timestamp"] == "" || m.ExtraInfo["py_callstack"] == "" {
+			t.Errorf("%s: %+v", tt.script, m)
+		}
+		if rank.Message.Message != own.Message.Message {
+			t.Errorf("the rank's file says %q, the launcher's %q", rank.Message.Message, own.Message.Message)
+		}
+		if _, err := os.Stat(dir + "/rank-0.error.json"); err == nil {
+			t.Error("the other rank has an error file")
+		}
+	}
+	// Nobody is told of a folder that there is not, nor overwrites the launcher's file.
+	_, out := start(t, []string{"TORCHELASTIC_ERROR_FILE=/nowhere/mine.json"}, "sh", "-c", `echo "file ${TORCHELASTIC_ERROR_FILE-none}"`).end()
+	want(t, out, "[0] file none\n")
+}
+
+// Node 0 shows the lines of all nodes, and those that are equal once.
+func TestGatheredOutput(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, "127.0.0.1:0", 3, "-nproc", "2", "--gather-output", "sh", "-c", "sleep 1; echo equal; echo one of $RANK; echo equal error >&2; echo last")
+	for i, j := range all {
+		code, out := j.end()
+		if code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		if i > 0 && out != "" {
+			t.Errorf("node %d: %s", i, out)
+		}
+	}
+	out := all[0].output()
+	each(t, out, []int{0, 1, 2, 3, 4, 5}, "equal")
+	for r := range 6 {
+		want(t, out, fmt.Sprintf("[%d] one of %d\n", r, r))
+	}
+	for _, text := range []string{"equal\n", "equal error\n", "last\n"} {
+		if n := strings.Count(out, "] "+text); n > 2 { // in time, they are one
+			t.Errorf("%q is shown %d times:\n%s", text, n, out)
+		}
+	}
+}
+
+// A failure of a node is told by node 0, once, and by the others if node 0 is gone.
+func TestGatheredFailure(t *testing.T) {
+	for name, lost := range map[string]int{"a rank": -1, "node 0": 0, "node 1": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := nodes(t, "127.0.0.1:0", 3, "-nproc", "2", "--gather-output", "RANKS", "wait")
+			pids := all[0].numbers("ready", 6)
+			says := "ddplaunch: node " + fmt.Sprint(lost) + " ("
+			victim := pids[3]
+			if lost >= 0 {
+				victim = all[lost].cmd.Process.Pid
+			} else {
+				says = fmt.Sprintf("pid %d): killed by SIGKILL", victim)
+			}
+			if err := unix.Kill(victim, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			for i, j := range all {
+				_, out := j.end()
+				switch {
+				case i == lost:
+				case i == 0 || lost == 0:
+					want(t, out, says)
+				case strings.Contains(out, "ddplaunch: "):
+					t.Errorf("node %d says it, too:\n%s", i, out)
+				}
+			}
+		})
+	}
+}

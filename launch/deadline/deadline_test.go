@@ -1,0 +1,89 @@
+package deadline
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// squeue puts a stand-in of Slurm's on PATH that prints what the file "says" holds,
+// if it is called as the real one is.
+func squeue(t *testing.T, says string) (change func(string)) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "says")
+	script := "#!/bin/sh\n[ \"$*\" = '-h -j 7 -o %e' ] && [ \"$SLURM_TIME_FORMAT\" = %s ] && exec cat " + file + "\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(dir, "squeue"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	change = func(says string) {
+		if err := os.WriteFile(file, []byte(says+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(says)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	return change
+}
+
+func TestEnd(t *testing.T) {
+	squeue(t, "1795347414")
+	for _, c := range []struct {
+		environ []string
+		unix    int64
+		how     string
+	}{
+		{[]string{"SLURM_JOB_ID=7", "SLURM_JOB_END_TIME=1795340000"}, 1795340000, "SLURM_JOB_END_TIME"},
+		{[]string{"SLURM_JOB_ID=7"}, 1795347414, "squeue"},
+		{[]string{"SLURM_JOB_ID=7", "SLURM_JOB_END_TIME=soon"}, 1795347414, "squeue"},
+	} {
+		if end, how, ok := End(t.Context(), c.environ); !ok || end.Unix() != c.unix || how != c.how {
+			t.Errorf("%q: got %v by %s, %v", c.environ, end, how, ok)
+		}
+	}
+	for _, environ := range [][]string{nil, {"SLURM_JOB_END_TIME=1795340000"}, {"SLURM_JOB_ID=8"}} {
+		if end, how, ok := End(t.Context(), environ); ok {
+			t.Errorf("%q: got %v by %s", environ, end, how)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	if end, how, ok := End(t.Context(), []string{"SLURM_JOB_ID=7"}); ok {
+		t.Errorf("without squeue: got %v by %s", end, how)
+	}
+}
+
+// A job without an end is not waited for.
+func TestNoEnd(t *testing.T) {
+	for _, says := range []string{"NONE", "N/A", "", "0"} {
+		squeue(t, says)
+		Watch(t.Context(), []string{"SLURM_JOB_ID=7"}, time.Hour, func(end time.Time, how string) { t.Errorf("%q: told of %v by %s", says, end, how) })
+	}
+}
+
+// The end is told a tenth of the time before it, once; an end that is moved is
+// waited for anew.
+func TestWatch(t *testing.T) {
+	first := time.Now().Add(2 * time.Second).Truncate(time.Second)
+	second := first.Add(2 * time.Second)
+	change := squeue(t, fmt.Sprint(first.Unix()))
+	time.AfterFunc(200*time.Millisecond, func() { change(fmt.Sprint(second.Unix())) })
+	calls := 0
+	Watch(t.Context(), []string{"SLURM_JOB_ID=7"}, time.Hour, func(end time.Time, how string) {
+		calls++
+		if left := time.Until(second); !end.Equal(second) || how != "squeue" || left <= 0 || left > time.Second {
+			t.Errorf("told of %v by %s with %v left, want %v", end, how, left, second)
+		}
+	})
+	if calls != 1 {
+		t.Errorf("told %d times", calls)
+	}
+}
+
+func TestWatchEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	Watch(ctx, []string{"SLURM_JOB_ID=7", fmt.Sprint("SLURM_JOB_END_TIME=", time.Now().Add(time.Hour).Unix())}, time.Minute, func(time.Time, string) { t.Error("told of it") })
+}

@@ -1,0 +1,210 @@
+package launcher
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/launch/outlet"
+	"ebtrain/launch/plainlog"
+	"ebtrain/launch/rendezvous"
+	"ebtrain/launch/supervise"
+)
+
+// joinWindow is how long an elastic job that has enough nodes waits for more:
+// one that comes later costs a checkpoint and a new start of all ranks.
+const joinWindow = 2 * time.Second
+
+// configure turns options into what supervise needs: it makes the log folder,
+// the job's name and key and, with several nodes, opens the transport, for which
+// it may wait until ctx ends.
+func configure(ctx context.Context, o Options, environ []string, stdout, stderr *outlet.Writer) (supervise.Config, error) {
+	log := slog.New(plainlog.New(o.Name, stderr))
+	if o.Verbose { // for who looks for a mistake, with times
+		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	if o.Output.Dir != "" {
+		if err := os.MkdirAll(o.Output.Dir, 0o755); err != nil {
+			return supervise.Config{}, cliflag.Usage("--log-dir: %w", err)
+		}
+	}
+	host, hostID, err := rendezvous.LocalHost()
+	if err != nil {
+		return supervise.Config{}, err
+	}
+	if o.Host != "" {
+		host = o.Host
+	}
+	key, err := o.secret(environ)
+	if err != nil {
+		return supervise.Config{}, err
+	}
+	cfg := supervise.Config{
+		Name: o.Name, Program: o.Program, Args: o.Args, Environ: threads(environ, o.Nproc, o.Locals, runtime.NumCPU()),
+		Local: o.Local, Locals: o.Locals, RunID: o.RunID, MaxRestarts: o.MaxRestarts,
+		Output: o.Output, Stdout: stdout, Stderr: stderr, Log: log,
+		Node: rendezvous.NodeConfig{
+			Info: rendezvous.NodeInfo{
+				Name: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), nonce(4)),
+				Host: host, HostID: hostID, Addr: "127.0.0.1",
+				Nproc: o.Nproc, Want: o.NodeRank, Nodes: o.Nodes, Least: o.fewest(),
+			},
+			Key: key, Join: o.Endpoint, Ports: o.Ports, Again: 200 * time.Millisecond, JoinWait: o.JoinWait + 2*time.Second,
+			AnswerWait: time.Second, KillWait: time.Second, Grace: o.Grace,
+		},
+	}
+	if cfg.RunID == "" {
+		cfg.RunID = "job-" + nonce(4)
+	}
+	if o.Nodes > 1 {
+		if cfg.Node.Run, err = command(o); err != nil {
+			return supervise.Config{}, err
+		}
+	}
+	if o.NodeRank == 0 {
+		cfg.Coordinator = &rendezvous.CoordinatorConfig{
+			Nodes: o.Nodes, Least: o.fewest(), Window: joinWindow, MaxRestarts: o.MaxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name, Run: cfg.Node.Run,
+			JoinWait: o.JoinWait, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
+			StuckAfter: o.StuckAfter,
+		}
+		if len(o.Hosts) == o.Nodes { // else the launchers are some of them, nobody knows which
+			cfg.Coordinator.Hosts = o.Hosts
+		}
+	}
+	terminal(&cfg, stdout.Under(), stderr.Under())
+	cfg.Gather = o.Gather
+	cfg.Color = cfg.TTY && lookup(environ, "NO_COLOR") == "" && lookup(environ, "TERM") != "dumb"
+	cfg.ErrorFile = lookup(environ, supervise.ErrorFileVar)
+	if o.Nodes == 1 {
+		cfg.Node.Key = randomKey()
+	} else if err := openTransport(ctx, &cfg, o, environ); err != nil {
+		return supervise.Config{}, err
+	}
+	if err := dataAddr(&cfg, o); err != nil {
+		return supervise.Config{}, abandon(cfg, err)
+	}
+	return cfg, nil
+}
+
+// fewest is how many nodes suffice, 0 if their number is fixed.
+func (o Options) fewest() int {
+	if o.Least == o.Nodes {
+		return 0
+	}
+	return o.Least
+}
+
+// command is what is run, which other nodes must run too.
+func command(o Options) (c rendezvous.Command, err error) {
+	c = rendezvous.Command{Program: filepath.Base(o.Program), Args: o.Args}
+	f, err := os.Open(o.Program)
+	if err != nil {
+		return c, fmt.Errorf("read %s, to compare it with that of other nodes: %w", o.Program, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return c, fmt.Errorf("read %s, to compare it with that of other nodes: %w", o.Program, err)
+	}
+	c.Digest = hex.EncodeToString(sum.Sum(nil))
+	return c, nil
+}
+
+// jobName is a name that no other job has, made of letters, digits, '-', '_'
+// and '.' only.
+func jobName(runID string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return '-'
+	}, runID)
+	return clean[:min(len(clean), 64)] + "-" + nonce(6)
+}
+
+func nonce(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// threads shares the cores that this launcher has among its ranks, for libraries
+// that use OpenMP, unless the user has decided otherwise. Of the locals ranks of this
+// host, others are other launchers', if that is more than nproc; a scheduler may have
+// given each of these cores of its own, which are then fewer than the job has here.
+func threads(environ []string, nproc, locals, cores int) []string {
+	ranks := max(nproc, locals)
+	if ranks > nproc && jobCores(environ) > cores {
+		ranks = nproc
+	}
+	return supervise.SetDefault(environ, "OMP_NUM_THREADS", strconv.Itoa(max(1, cores/ranks)))
+}
+
+// jobCores is how many cores Slurm has given the job on this host; 0 if it does not
+// say.
+func jobCores(environ []string) int {
+	for _, kv := range environ {
+		if text, ok := strings.CutPrefix(kv, "SLURM_CPUS_ON_NODE="); ok {
+			n, err := strconv.Atoi(text)
+			if err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// terminal finds out whether the output is a terminal, whose width may change.
+func terminal(cfg *supervise.Config, stdout, stderr io.Writer) {
+	out, ok1 := stdout.(*os.File)
+	err, ok2 := stderr.(*os.File)
+	if !ok1 || !ok2 || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(err.Fd())) {
+		return
+	}
+	cfg.TTY = true
+	cfg.Columns = func() int {
+		width, _, err := term.GetSize(int(err.Fd()))
+		if err != nil {
+			return 0
+		}
+		return width
+	}
+}
+
+// freePort finds a port that is free now, to be offered as MASTER_PORT to
+// programs that open one themselves. This launcher does not use it.
+func freePort(addr string, allowed rendezvous.Ports) (int, error) {
+	var err error
+	for _, port := range allowed.From(os.Getpid()) {
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort(addr, strconv.Itoa(port))); err == nil {
+			return l.Addr().(*net.TCPAddr).Port, l.Close()
+		}
+	}
+	return 0, fmt.Errorf("find a free port on %s (%v): %w", addr, allowed, err)
+}
+
+// lookup is the value of a variable of environ, "" if it has none.
+func lookup(environ []string, name string) string {
+	for _, kv := range environ {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

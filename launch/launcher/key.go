@@ -1,0 +1,93 @@
+package launcher
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/cliflag"
+)
+
+// minSecret is the least length of a secret, in characters, and maxSecret what a
+// file of one may have.
+const (
+	minSecret = 16
+	maxSecret = 4096
+)
+
+// errNoSecret is that several launchers have nothing in common.
+func errNoSecret(step bool) error {
+	const key = "set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32"
+	if step {
+		return cliflag.Usage("the tasks of this step have no common secret: start them with srun --mpi=pmi2, which brings one along, or %s", key)
+	}
+	return cliflag.Usage("several nodes need a common secret: %s, or name a file that holds it with --key-file", key)
+}
+
+// secret is the job's key, from KeyFile or EBTRAIN_KEY; nil if neither is there.
+func (o Options) secret(environ []string) ([]byte, error) {
+	if o.KeyFile != "" {
+		text, err := readSecret(o.KeyFile)
+		if err != nil {
+			return nil, cliflag.Usage("--key-file %s: %w", o.KeyFile, err)
+		}
+		return derive(text), nil
+	}
+	for _, kv := range environ {
+		if text, ok := strings.CutPrefix(kv, "EBTRAIN_KEY="); ok {
+			if len(text) < minSecret {
+				return nil, cliflag.Usage("EBTRAIN_KEY has %d characters, want at least %d: for example the output of openssl rand -hex 32", len(text), minSecret)
+			}
+			return derive(text), nil
+		}
+	}
+	return nil, nil
+}
+
+// readSecret reads a file that nobody else may read.
+func readSecret(path string) (text string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		_, reason, _ := strings.Cut(err.Error(), path+": ")
+		return "", errors.New(reason)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return "", err
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return "", errors.New("it is not a file")
+	case st.Mode&0o077 != 0:
+		return "", fmt.Errorf("others may use it (its mode is %04o): chmod 600 it", st.Mode&0o777)
+	case int(st.Uid) != os.Geteuid():
+		return "", errors.New("it belongs to another user")
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", err
+	}
+	text = strings.TrimSpace(string(b))
+	if len(text) < minSecret || len(b) > maxSecret {
+		return "", fmt.Errorf("it holds %d characters, want %d to %d: for example the output of openssl rand -hex 32", len(text), minSecret, maxSecret)
+	}
+	return text, nil
+}
+
+func derive(text string) []byte {
+	sum := sha256.Sum256([]byte("ebtrain job key\x00" + text))
+	return sum[:]
+}
+
+func randomKey() []byte {
+	key := make([]byte, 32)
+	rand.Read(key)
+	return key
+}

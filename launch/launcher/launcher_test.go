@@ -1,0 +1,117 @@
+package launcher
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/launch/env"
+)
+
+// The secret comes from the file, then from the environment; its text is what
+// counts, not the line's end.
+func TestSecret(t *testing.T) {
+	const text = "a secret of sixteen or more"
+	file := filepath.Join(t.TempDir(), "key")
+	write := func(content string, mode os.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(text+"\n", 0o600)
+	fromFile, err := Options{KeyFile: file}.secret([]string{"EBTRAIN_KEY=another secret, also long"})
+	fromEnv, err2 := Options{}.secret([]string{"A=b", "EBTRAIN_KEY=" + text})
+	if err != nil || err2 != nil || len(fromFile) != 32 || !bytes.Equal(fromFile, fromEnv) {
+		t.Errorf("got %x, %v and %x, %v", fromFile, err, fromEnv, err2)
+	}
+	if none, err := (Options{}).secret(nil); none != nil || err != nil {
+		t.Errorf("got %x, %v", none, err)
+	}
+	for mode, want := range map[os.FileMode]string{0o640: "its mode is 0640", 0o604: "its mode is 0604", 0o620: "its mode is 0620"} {
+		write(text, mode)
+		if _, err := (Options{KeyFile: file}).secret(nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "chmod 600 it") {
+			t.Errorf("%o: got %v", mode, err)
+		}
+	}
+	write(text, 0o400)
+	if _, err := (Options{KeyFile: file}).secret(nil); err != nil {
+		t.Errorf("a file that nobody can write is refused: %v", err)
+	}
+	for _, content := range []string{"", "short", strings.Repeat("x", maxSecret+1)} {
+		write(content, 0o600)
+		if _, err := (Options{KeyFile: file}).secret(nil); err == nil || !strings.Contains(err.Error(), "want 16 to 4096") {
+			t.Errorf("%d characters: got %v", len(content), err)
+		}
+	}
+}
+
+// What node 0 puts into the store comes back, whatever is in it, and fits.
+func TestCard(t *testing.T) {
+	for _, c := range []card{
+		{endpoint: "10.9.0.1:29400", key: bytes.Repeat([]byte{0xab}, 32)},
+		{endpoint: "[fe80::1%eth0]:7"},
+		{failure: "no port is free"},
+	} {
+		got, err := decodeCard(c.encode())
+		if err != nil || got.endpoint != c.endpoint || !bytes.Equal(got.key, c.key) || got.failure != c.failure {
+			t.Errorf("%+v became %q and %+v, %v", c, c.encode(), got, err)
+		}
+	}
+	long := card{failure: strings.Repeat("a;\n", 1000)}.encode()
+	if len(long) > 1000 || strings.ContainsAny(long, ";\n") {
+		t.Errorf("%q cannot be put into the store", long)
+	}
+	for _, bad := range []string{"", "at", "at ", "at x", "at  ab", "at x yz", "elsewhere x "} {
+		if got, err := decodeCard(bad); err == nil {
+			t.Errorf("%q was taken for %+v", bad, got)
+		}
+	}
+}
+
+func TestPlace(t *testing.T) {
+	step := env.Step{ID: "7.0", Task: 2, Tasks: 4, Node: 2, Nodes: 4, Locals: 1, Host: "n2", Hosts: []string{"n0", "n1", "n2", "n3"}}
+	for _, c := range []struct{ endpoint, id, wantAt, wantID string }{
+		{"", "", "n0", "slurm-7.0"}, {"head:29400", "mine", "head:29400", "mine"},
+	} {
+		o := Options{Endpoint: c.endpoint, RunID: c.id}
+		o.Place(step)
+		if o.Endpoint != c.wantAt || o.RunID != c.wantID || o.NodeRank != 2 || !o.Step || o.Host != "n2" {
+			t.Errorf("got %+v", o)
+		}
+	}
+	step.Nodes, step.Hosts = 1, []string{"n0"}
+	o := Options{}
+	if o.Place(step); o.Endpoint != "127.0.0.1" {
+		t.Errorf("tasks of one node meet at %s", o.Endpoint)
+	}
+}
+
+func TestSpan(t *testing.T) {
+	if got := span(2, ":", 4) + " " + span(3, ":", 3); got != "2:4 3" {
+		t.Error(got)
+	}
+}
+
+// Cores are shared by the ranks of a host, but for those that a scheduler has
+// already shared.
+func TestThreads(t *testing.T) {
+	for _, c := range []struct {
+		environ              string
+		nproc, locals, cores int
+		want                 string
+	}{
+		{"", 1, 0, 8, "8"}, {"", 4, 0, 8, "2"}, {"", 16, 0, 8, "1"}, {"OMP_NUM_THREADS=3", 4, 0, 8, "3"},
+		{"SLURM_CPUS_ON_NODE=8", 1, 4, 8, "2"}, {"SLURM_CPUS_ON_NODE=8", 1, 4, 2, "2"}, {"", 1, 4, 2, "1"}, {"SLURM_CPUS_ON_NODE=8", 4, 0, 8, "2"},
+	} {
+		got := threads(strings.Fields(c.environ), c.nproc, c.locals, c.cores)
+		if want := "OMP_NUM_THREADS=" + c.want; got[len(got)-1] != want {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package launcher
+
+import "ebtrain/launch/env"
+
+// Place makes this launcher the one of a task of a SLURM step, all of whose tasks
+// are launchers of the job. What o tells of the address and the name of the job
+// stays; of the address it may be the host alone.
+func (o *Options) Place(s env.Step) {
+	o.Step, o.NodeRank, o.Host, o.Hosts = true, s.Task, s.Host, s.TaskHosts()
+	if o.RunID == "" {
+		o.RunID = "slurm-" + s.ID
+	}
+	switch {
+	case o.Endpoint != "":
+	case s.Nodes == 1:
+		o.Endpoint = "127.0.0.1" // nobody else is to reach it
+	default:
+		o.Endpoint = s.Hosts[0]
+	}
+}

@@ -1,0 +1,166 @@
+package member
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/launch/rendezvous"
+)
+
+func TestCandidates(t *testing.T) {
+	of := func(key byte, label string, p rendezvous.Ports) []int {
+		return candidates(secret{bytes.Repeat([]byte{key}, 32), label}, p)
+	}
+	usual := of(1, "a", rendezvous.Ports{})
+	if len(usual) != candidateCount || !slices.Equal(usual, of(1, "a", rendezvous.Ports{})) {
+		t.Errorf("got %v", usual)
+	}
+	for _, others := range [][]int{of(2, "a", rendezvous.Ports{}), of(1, "b", rendezvous.Ports{})} {
+		if slices.Equal(usual, others) {
+			t.Errorf("another job has the same ports, %v", others)
+		}
+	}
+	for allowed, want := range map[rendezvous.Ports]int{{}: 8, {First: 16384, Last: 32767}: 8, {First: 30000, Last: 30002}: 3, {First: 7, Last: 7}: 1, {First: 65500, Last: 65535}: 8} {
+		ports := of(3, "c", allowed)
+		sorted := slices.Sorted(slices.Values(ports))
+		if len(slices.Compact(sorted)) != want {
+			t.Errorf("%v: got %v, want %d ports", allowed, ports, want)
+		}
+		if !allowed.Any() && (sorted[0] < allowed.First || sorted[len(sorted)-1] > allowed.Last) {
+			t.Errorf("%v: got %v", allowed, ports)
+		}
+	}
+}
+
+// freeRange is n ports in a row that are free on the loopback.
+func freeRange(t *testing.T, n int) rendezvous.Ports {
+	t.Helper()
+	for first := 20000 + int(time.Now().UnixNano()/1000%9000); first < 32000; first += n {
+		free := true
+		for p := first; p < first+n && free; p++ {
+			tr, err := listen(netip.MustParseAddr("127.0.0.1"), []int{p}, nil)
+			if free = err == nil; free {
+				_ = tr.Shutdown()
+			}
+		}
+		if free {
+			return rendezvous.Ports{First: first, Last: first + n - 1}
+		}
+	}
+	t.Fatal("no free ports")
+	return rendezvous.Ports{}
+}
+
+// Jobs with the same key, told apart by their names, share a host and its few
+// ports: each launcher finds its own node 0 beside the others, and beside a program
+// that takes connections and says nothing.
+func TestJobsSideBySide(t *testing.T) {
+	ports := freeRange(t, 8)
+	key := bytes.Repeat([]byte{9}, 32)
+	first := candidates(secret{key, "job 0"}, ports)[0]
+	silent, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	go func() {
+		for {
+			c, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(io.Discard, c) }()
+		}
+	}()
+	var coords []*Member
+	for i := range 3 {
+		coords = append(coords, open1(t, Config{Name: fmt.Sprint("coord ", i), Coordinator: true, Endpoint: "127.0.0.1", Key: key, Label: fmt.Sprint("job ", i), Ports: ports}))
+		if p := coords[i].Port(); p < ports.First || p > ports.Last || p == first {
+			t.Errorf("job %d listens on %d, of %v", i, p, ports)
+		}
+	}
+	for i := range 3 {
+		m := open1(t, Config{Name: fmt.Sprint("other ", i), Endpoint: "127.0.0.1", Key: key, Label: fmt.Sprint("job ", i), Ports: ports})
+		if p := m.Port(); p < ports.First || p > ports.Last {
+			t.Errorf("the other launcher of job %d listens on %d, not in %v", i, p, ports)
+		}
+		m.Send("", rendezvous.Message{Kind: rendezvous.KindRegister, Epoch: i})
+		if in := next(t, coords[i]); in.From != fmt.Sprint("other ", i) || in.Msg.Epoch != i {
+			t.Errorf("job %d got %+v", i, in)
+		}
+	}
+}
+
+// Node 0 may come later; when no port is right, it is said what answered.
+func TestNobodyAtTheCandidates(t *testing.T) {
+	ports := freeRange(t, 4)
+	key := bytes.Repeat([]byte{9}, 32)
+	open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1", Key: key, Label: "one", Ports: ports})
+	c := Config{Name: "b", Endpoint: "127.0.0.1", Key: key, Label: "two", Ports: ports, Wait: 500 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	_, err := Open(t.Context(), c)
+	if err == nil {
+		t.Fatal("joined another job")
+	}
+	for _, want := range []string{"no coordinator of this job answered at 127.0.0.1 within 500ms (", "a launcher of another job answers at 127.0.0.1:", "the name of the job differs", "127.0.0.1: connection refused", "which come from the key"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q in %q", want, err)
+		}
+	}
+	var late *Member
+	made := make(chan struct{})
+	time.AfterFunc(300*time.Millisecond, func() {
+		defer close(made)
+		if late, err = Open(t.Context(), Config{Name: "c", Coordinator: true, Endpoint: "127.0.0.1", Key: key, Label: "two", Ports: ports, Log: c.Log}); err != nil {
+			t.Error(err)
+		}
+	})
+	c.Wait = 10 * time.Second
+	m := open1(t, c)
+	<-made
+	if m.at.Port() != uint16(late.Port()) {
+		t.Errorf("joined at %v, want port %d", m.at, late.Port())
+	}
+	if err := late.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// All ports taken, or one outside of what is allowed, is a sentence.
+func TestNoPort(t *testing.T) {
+	ports := freeRange(t, 2)
+	key := bytes.Repeat([]byte{9}, 32)
+	for i := range 2 {
+		open1(t, Config{Name: fmt.Sprint(i), Coordinator: true, Endpoint: "127.0.0.1:0", Key: key, Label: fmt.Sprint(i), Ports: ports})
+	}
+	for endpoint, want := range map[string]string{
+		"127.0.0.1":      "listen for other launchers on 127.0.0.1: no port of ",
+		"127.0.0.1:1234": "port 1234 of node 0 is not in --port-range " + ports.String(),
+	} {
+		_, err := Open(t.Context(), Config{Name: "x", Coordinator: true, Endpoint: endpoint, Key: key, Ports: ports, Wait: time.Second, Log: slog.New(slog.DiscardHandler)})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v", endpoint, err)
+		}
+	}
+}
+
+func TestNetworkAddr(t *testing.T) {
+	for network, want := range map[string]string{"lo": "127.0.0.1", "127.0.0.0/8": "127.0.0.1", "127.0.0.1/32": "127.0.0.1"} {
+		if a, err := NetworkAddr(network); err != nil || a.String() != want {
+			t.Errorf("%s: got %v, %v", network, a, err)
+		}
+	}
+	for _, network := range []string{"ib77", "203.0.113.0/24", ""} {
+		if a, err := NetworkAddr(network); err == nil || !strings.Contains(err.Error(), "(it has lo 127.0.0.1") {
+			t.Errorf("%s: got %v, %v", network, a, err)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package rendezvous
+
+import (
+	"fmt"
+	"syscall"
+
+	"ebtrain/launch/exitcode"
+)
+
+// report tells the coordinator of a failure and expects a decision.
+func (n *Node) report(c *Cause) {
+	if n.failure == nil {
+		n.failure = c
+		n.timer(TimerAnswer, n.cfg.AnswerWait)
+	}
+	n.send(Message{Kind: KindFail, Cause: c})
+}
+
+// Lost handles the news that the launcher with the coordinator is dead,
+// unreachable, or has left; killed says that it is dead and its host lives. Of the
+// other launchers the coordinator judges.
+func (n *Node) Lost(killed bool) []Effect {
+	switch n.phase {
+	case joining:
+		c := n.failure // it was stopped
+		if c == nil {
+			c = refused(fmt.Sprintf("node 0 at %s is gone before all nodes had joined: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
+			if n.elastic() && (n.waiting || n.epoch > 0) {
+				c = refused(fmt.Sprintf("node 0 at %s is gone while this node waited for it: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
+				c.ExitCode = exitcode.Requeue
+			}
+		}
+		n.finish(c.Code(), c)
+	case working, assigned:
+		c := &Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
+			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}
+		if n.elastic() {
+			c.ExitCode = exitcode.Requeue // from its checkpoint it goes on like after any other loss
+		}
+		n.alone = true
+		n.end(c, false)
+	}
+	return n.flush()
+}
+
+// Alone handles the news that this host is cut off from all others.
+func (n *Node) Alone() []Effect {
+	if n.phase == working || n.phase == assigned {
+		n.alone = true
+		n.end(cutOff(n.nodes, n.self), false)
+	}
+	return n.flush()
+}
+
+// end begins to end the epoch: ranks are told why, and killed if they do not
+// go by themselves.
+func (n *Node) end(c *Cause, restart bool) {
+	explain := n.phase == working && tellsMuch(c)
+	n.phase, n.cause, n.restart = aborting, c, restart && n.stops == 0
+	n.toAlive(Message{Kind: KindAbort, Cause: c}, int(syscall.SIGTERM))
+	if explain { // the ranks need longer to hear of it
+		n.emit(TakeFlight{n.epoch})
+	}
+	if l := c.Rank - Base(n.nodes, n.self); c.Kind == CauseStuck && c.Signal != "" && l >= 0 && l < len(n.ranks) && n.ranks[l].alive {
+		n.emit(Signal{[]int{l}, int(syscall.SIGKILL)}) // it hears nothing
+	}
+	n.timer(TimerKill, n.cfg.KillWait)
+	n.conclude()
+}
+
+// toAlive sends m to the ranks that have joined and a signal to the others.
+func (n *Node) toAlive(m Message, number int) {
+	var strangers []int
+	for _, l := range n.alive() {
+		if n.ranks[l].joined {
+			n.tell(l, m)
+		} else {
+			strangers = append(strangers, l)
+		}
+	}
+	if strangers != nil {
+		n.emit(Signal{strangers, number})
+	}
+}
+
+func (n *Node) kill() {
+	if live := n.alive(); live != nil {
+		n.emit(Signal{live, int(syscall.SIGKILL)})
+	}
+}
+
+// conclude leaves the epoch once all its ranks are gone.
+func (n *Node) conclude() {
+	if len(n.alive()) > 0 {
+		return
+	}
+	if !n.restart {
+		n.finish(n.code(), n.cause)
+		return
+	}
+	what := "restart"
+	if n.elastic() {
+		what = "epoch"
+	}
+	n.emit(Note{fmt.Sprintf("%s %d: %s", what, n.epoch+1, n.cause.Error())})
+	n.reset()
+	n.epoch++
+	n.register()
+	n.timer(TimerCommit, n.cfg.JoinWait)
+}
+
+// code is the launcher's exit code. A rank that raised the abort says more
+// with its own exit code.
+func (n *Node) code() int {
+	if c := n.cause; c.Kind == CauseRaised && c.Node == n.self && n.nodes != nil {
+		if l := c.Rank - Base(n.nodes, n.self); l >= 0 && l < len(n.ranks) {
+			if e := n.ranks[l].exit; e.Signal == "" && e.Code > 0 && e.Code != exitcode.Requeue {
+				return e.Code
+			}
+		}
+	}
+	return n.cause.Code()
+}
+
+func (n *Node) finish(code int, c *Cause) {
+	n.phase = ended
+	n.emit(Finish{code, c})
+}

@@ -1,0 +1,183 @@
+package rendezvous
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How the nodes of an epoch are gathered and put in order.
+
+func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) {
+	known := c.index(from) >= 0
+	underWay := c.phase == assigning || c.phase == running
+	switch {
+	case !known && underWay && c.elastic() && c.stop == "":
+		c.newcomer(from, n, run)
+	case !known && underWay && c.mayFormAgain():
+		c.doubt(from, n)
+	case epoch != c.epoch && (epoch != 0 || c.phase != gathering) && !c.elastic(): // a new launcher may replace a lost one
+		if !known {
+			c.refuse(from, n.Host, "the job has been formed again without it")
+		}
+	case c.verdict != nil: // it was still ending its ranks when the others were told
+		c.send(from, Message{Kind: KindAbort, Cause: c.verdict})
+	case known && epoch <= c.epoch && c.phase == assigning:
+		c.send(from, Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()}) // ours was lost
+	case known && epoch <= c.epoch && c.phase == running:
+		c.send(from, Message{Kind: KindCommit})
+	case known:
+	case c.phase != gathering:
+		c.refuse(from, n.Host, "the job is already complete and running")
+	case c.objection(from, n, run) != "":
+		c.refuse(from, n.Host, c.objection(from, n, run))
+	default:
+		n.Name = from
+		c.nodes = append(c.nodes, n)
+		c.gathered()
+	}
+}
+
+// objection says why a launcher is not one of this job's, "" if it is.
+func (c *Coordinator) objection(from string, n NodeInfo, run Command) string {
+	switch {
+	case run.differs(c.cfg.Run) != "":
+		return run.differs(c.cfg.Run)
+	case n.Nodes != c.cfg.Nodes || n.Least != c.cfg.Least:
+		return fmt.Sprintf("it was started for %s nodes but the job has %s: give the same --nnodes everywhere", span(n.Least, n.Nodes), span(c.cfg.Least, c.cfg.Nodes))
+	case n.Want >= c.cfg.Nodes:
+		return fmt.Sprintf("--node-rank %d is not below --nnodes %d", n.Want, c.cfg.Nodes)
+	case n.Want == 0 && from != c.cfg.Self:
+		return "--node-rank 0 is the coordinator's"
+	case n.Want > 0 && c.wanted(n.Want) != "":
+		return fmt.Sprintf("--node-rank %d is already taken by %s", n.Want, c.wanted(n.Want))
+	case n.Nproc < 1:
+		return "it has no ranks"
+	}
+	return ""
+}
+
+// mayFormAgain says that a failure now would not end the job.
+func (c *Coordinator) mayFormAgain() bool { return c.restarts < c.cfg.MaxRestarts && c.stop == "" }
+
+// doubt lets a launcher wait that comes when the job is complete: it may replace
+// one that is lost, which this coordinator does not know yet. It registers again
+// and again, so when the job is formed anew it is there.
+func (c *Coordinator) doubt(from string, n NodeInfo) {
+	if len(c.late) == 0 {
+		c.timer(TimerDoubt, doubtWait)
+	}
+	c.late[from] = n
+}
+
+func (c *Coordinator) refuseLate(why string) {
+	for _, name := range slices.Sorted(maps.Keys(c.late)) {
+		c.refuse(name, c.late[name].Host, why)
+	}
+	clear(c.late)
+}
+
+// doubtWait is longer than a loss is unknown.
+const doubtWait = 5 * time.Second
+
+// assign puts the nodes in order (the coordinator's first, then those that
+// asked for a number, the rest by host and name in the gaps) and proposes it.
+func (c *Coordinator) assign() {
+	c.spare()
+	rest := slices.Clone(c.nodes)
+	slices.SortFunc(rest, func(a, b NodeInfo) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name))
+	})
+	ordered := make([]NodeInfo, len(rest))
+	place := func(i int, match func(NodeInfo) bool) {
+		if j := slices.IndexFunc(rest, match); j >= 0 {
+			ordered[i] = rest[j]
+			rest = slices.Delete(rest, j, j+1)
+		}
+	}
+	place(0, func(n NodeInfo) bool { return n.Name == c.cfg.Self })
+	for i := 1; i < len(ordered); i++ {
+		place(i, func(n NodeInfo) bool { return n.Want == i })
+	}
+	for i := range ordered {
+		if ordered[i].Name == "" {
+			ordered[i], rest = rest[0], rest[1:]
+		}
+	}
+	c.nodes, c.phase = ordered, assigning
+	c.cfg.Hosts = nil // they are who is missed when the group is formed again
+	for _, n := range ordered {
+		c.cfg.Hosts = append(c.cfg.Hosts, n.Host)
+	}
+	c.timer(TimerAck, c.cfg.AckWait)
+	c.sendAll(Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()})
+}
+
+func (c *Coordinator) ack(from string) {
+	if c.phase != assigning {
+		return
+	}
+	c.acked[from] = true
+	if len(c.acked) < len(c.nodes) {
+		return
+	}
+	c.phase = running
+	c.sendAll(Message{Kind: KindCommit})
+}
+
+func (c *Coordinator) missing() string {
+	have := map[string]int{}
+	var names []string
+	for _, n := range c.nodes {
+		have[short(n.Host)]++
+		names = append(names, n.Host)
+	}
+	var absent []string
+	for _, h := range c.cfg.Hosts {
+		if have[short(h)]--; have[short(h)] < 0 {
+			absent = append(absent, h)
+		}
+	}
+	if len(absent) == 0 {
+		for i := 1; i < c.cfg.Nodes; i++ {
+			if c.wanted(i) == "" {
+				absent = append(absent, fmt.Sprintf("node %d", i))
+			}
+		}
+		// Nodes that asked for no number fill the gaps from the front.
+		for _, n := range c.nodes {
+			if n.Want < 0 && n.Name != c.cfg.Self && len(absent) > 1 {
+				absent = absent[1:]
+			}
+		}
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%d of %s nodes joined within %v (%s); missing: %s", len(c.nodes), span(c.cfg.Least, c.cfg.Nodes), c.cfg.JoinWait, strings.Join(names, ", "), strings.Join(absent, ", "))
+}
+
+// short is a host's name without its domain: who names hosts may leave it out.
+func short(host string) string {
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}
+
+func (c *Coordinator) wanted(i int) string {
+	for _, n := range c.nodes {
+		if n.Want == i {
+			return n.Host
+		}
+	}
+	return ""
+}
+
+// refuse turns a launcher away, and tells of it once.
+func (c *Coordinator) refuse(to, host, why string) {
+	if !c.refused[to] {
+		c.refused[to] = true
+		c.out = append(c.out, Note{fmt.Sprintf("a node (%s) was refused: %s", host, why)})
+	}
+	c.send(to, Message{Kind: KindRefuse, Cause: refused("the coordinator refuses this node: " + why)})
+}

@@ -1,0 +1,68 @@
+package rendezvous
+
+import "fmt"
+
+// How the coordinator gathers what the ranks of all nodes exchange.
+
+func (c *Coordinator) exchange(from string, m Message) {
+	if c.phase != running || m.Seq != c.seq {
+		return // a duplicate of one that is complete
+	}
+	c.parts[from] = m
+	total := 0
+	for _, n := range c.nodes {
+		p, ok := c.parts[n.Name]
+		if ok && p.Name != m.Name {
+			a, b := c.index(from), c.index(n.Name)
+			c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: a, Host: c.nodes[a].Host, Text: disagree(Base(c.nodes, a), m.Name, Base(c.nodes, b), p.Name, m.Seq)})
+			return
+		}
+		for _, blob := range p.Blobs {
+			total += len(blob)
+		}
+	}
+	if total > MaxExchange {
+		i := c.index(from)
+		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: c.nodes[i].Host, Text: fmt.Sprintf("exchange %q is larger than %d bytes over all ranks", m.Name, MaxExchange)})
+		return
+	}
+	c.completeExchange()
+}
+
+// completeExchange answers the exchange under way if every node has given its
+// part, and aborts if one that has not never will.
+func (c *Coordinator) completeExchange() {
+	var blobs [][]byte
+	var name string
+	for _, n := range c.nodes {
+		p, ok := c.parts[n.Name]
+		if !ok {
+			c.checkDone()
+			return
+		}
+		name, blobs = p.Name, append(blobs, p.Blobs...)
+	}
+	m := Message{Kind: KindGathered, Seq: c.seq, Name: name, Blobs: blobs}
+	c.seq++
+	clear(c.parts)
+	c.sendAll(m)
+}
+
+// checkDone aborts if a node waits in an exchange for one that has ended.
+func (c *Coordinator) checkDone() {
+	for i, n := range c.nodes {
+		if _, ended := c.done[n.Name]; !ended {
+			continue
+		}
+		for _, waiting := range c.nodes {
+			if p, ok := c.parts[waiting.Name]; ok {
+				c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: fmt.Sprintf("its ranks ended while others wait for them in exchange %q", p.Name)})
+				return
+			}
+		}
+	}
+}
+
+func disagree(rankA int, nameA string, rankB int, nameB string, seq uint64) string {
+	return fmt.Sprintf("rank %d is in exchange %q while rank %d is in exchange %q (number %d): all ranks must make the same exchanges in the same order", rankA, nameA, rankB, nameB, seq)
+}

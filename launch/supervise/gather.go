@@ -1,0 +1,173 @@
+package supervise
+
+import (
+	"time"
+
+	"ebtrain/launch/rendezvous"
+)
+
+// When lines are gathered, those of all ranks are shown by node 0, which folds what
+// several nodes have said as it folds its own ranks'. A line is shown by somebody,
+// always: what node 0 has not taken, because it is gone, or slow, or at its end,
+// its own node shows.
+
+const (
+	gatherRoom = 1 << 20 // bytes that node 0 may not have taken yet
+	gatherWait = 300 * time.Millisecond
+	gatherLast = 1 // in a message's Code: no lines follow
+)
+
+// forwarder hands the lines of this node to node 0. Whoever uses it locks.
+type forwarder struct {
+	send  func(rendezvous.Message)
+	seq   uint64
+	kept  []forwarded // sent and not taken
+	bytes int         // of them
+}
+
+type forwarded struct {
+	seq uint64
+	folded
+}
+
+// put sends a line, unless node 0 has too many to take.
+func (f *forwarder) put(e folded) bool {
+	if f.bytes+len(e.text) > gatherRoom {
+		return false
+	}
+	f.seq++
+	f.kept, f.bytes = append(f.kept, forwarded{f.seq, e}), f.bytes+len(e.text)
+	f.send(rendezvous.Message{Kind: rendezvous.KindLines, Seq: f.seq, Lines: []rendezvous.Line{{Stream: e.stream, Text: e.text, Ranks: e.ranks}}})
+	return true
+}
+
+// taken hears that node 0 has all lines up to seq.
+func (f *forwarder) taken(seq uint64) {
+	for len(f.kept) > 0 && f.kept[0].seq <= seq {
+		f.bytes -= len(f.kept[0].text)
+		f.kept = f.kept[1:]
+	}
+}
+
+// gathers says that lines of several nodes are shown by node 0.
+func (c Config) gathers() bool { return c.Gather && c.Transport != nil }
+
+// heardLines handles what launchers tell each other of lines, and says whether in
+// was that.
+func (a *agent) heardLines(in rendezvous.Inbound) bool {
+	switch {
+	case in.Lost:
+		a.quiet[in.From] = true
+		a.orphan = a.orphan || in.Coordinator || in.Alone
+		return false
+	case in.Msg.Kind == rendezvous.KindLines && a.coord != nil:
+		a.console.take(in.Msg.Lines)
+		a.cfg.Transport.Send(in.From, rendezvous.Message{Kind: rendezvous.KindTaken, Seq: in.Msg.Seq})
+		if in.Msg.Code == gatherLast {
+			a.quiet[in.From] = true
+		}
+		return true
+	case in.Msg.Kind == rendezvous.KindTaken:
+		a.console.taken(in.Msg.Seq)
+		return true
+	}
+	return false
+}
+
+// gatherRest lets the last lines come to node 0, for a moment; on other nodes, all
+// that the ranks have written must have been carried.
+func (a *agent) gatherRest() {
+	done := func() bool { return a.orphan || a.console.allTaken() }
+	if a.coord != nil {
+		done = a.allQuiet
+	} else {
+		a.console.lastLines()
+	}
+	for limit := time.After(gatherWait); !done(); {
+		select {
+		case in := <-a.cfg.Transport.Inbox():
+			a.heardLines(in)
+		case <-limit:
+			a.console.keepLines()
+			return
+		}
+	}
+	a.console.keepLines()
+}
+
+// saidByNode0 says that node 0 tells why the job has ended.
+func (a *agent) saidByNode0(c *rendezvous.Cause) bool {
+	return a.cfg.gathers() && a.coord == nil && !a.orphan && c.Kind != rendezvous.CauseCut && c.Kind != rendezvous.CauseRefused
+}
+
+// allQuiet says that no other node of the last epoch has more lines.
+func (a *agent) allQuiet() bool {
+	for _, n := range a.nodes {
+		if n.Name != a.cfg.Node.Info.Name && !a.quiet[n.Name] {
+			return false
+		}
+	}
+	return true
+}
+
+// take takes lines of another node.
+func (c *console) take(lines []rendezvous.Line) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range lines {
+		if l.Stream != stdout && l.Stream != stderr {
+			continue
+		}
+		for _, r := range l.Ranks {
+			c.fold.add(r, l.Stream, l.Text, time.Now())
+		}
+	}
+	c.emit(false)
+}
+
+// expect makes lines wait for those of so many ranks.
+func (c *console) expect(ranks int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fold.ranks = ranks
+}
+
+func (c *console) taken(seq uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.forward != nil {
+		c.forward.taken(seq)
+	}
+}
+
+func (c *console) allTaken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.forward == nil || len(c.forward.kept) == 0
+}
+
+// lastLines sends what waits, and says that nothing follows.
+func (c *console) lastLines() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.forward == nil {
+		return
+	}
+	c.emit(true)
+	c.forward.seq++
+	c.forward.send(rendezvous.Message{Kind: rendezvous.KindLines, Seq: c.forward.seq, Code: gatherLast})
+}
+
+// keepLines shows here, from now on, and what node 0 has not taken first.
+func (c *console) keepLines() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.forward == nil {
+		return
+	}
+	rest := c.forward.kept
+	c.forward = nil
+	for _, e := range rest {
+		c.show(e.folded)
+	}
+}

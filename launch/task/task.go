@@ -1,0 +1,59 @@
+// Package task lets a program that srun starts once for each rank do without a
+// launcher: each task becomes the launcher of one rank, which is the same program
+// started again. So a rank's end is seen by its parent, as under ddplaunch, and named
+// as well.
+//
+//	srun -n8 --mpi=pmi2 train ...
+//
+// The package keeps no state.
+package task
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"ebtrain/launch/env"
+	"ebtrain/launch/launcher"
+	"ebtrain/launch/outlet"
+	"ebtrain/launch/supervise"
+)
+
+// Lead must be the first call of the main function of the program called name. It
+// returns, having done nothing, unless this process is one of several tasks of a
+// SLURM step and no rank yet. Then it starts the rank and looks after it, and ends
+// the process with the code of the job.
+func Lead(name string) {
+	supervise.Guard()
+	o, leads, err := options(name, os.Args[1:], os.Environ())
+	if !leads {
+		return
+	}
+	launcher.Main(name, func(ctx context.Context, stdout, stderr *outlet.Writer) error {
+		if err != nil {
+			return err
+		}
+		return launcher.Run(ctx, o, os.Environ(), stdout, stderr)
+	})
+}
+
+// options are what this task is to do as a launcher; leads is false if it is to do
+// nothing, also because the environment is wrong: the program says so better.
+func options(name string, args, environ []string) (o launcher.Options, leads bool, err error) {
+	w, err := env.Parse(environ)
+	if err != nil || w.Size == 1 || w.Source != env.SourceSLURM && w.Source != env.SourcePMI {
+		return o, false, nil //nolint:nilerr // the program says it better
+	}
+	step, in, err := env.FindStep(environ)
+	if err != nil || !in { // not in, PMI is another launcher's
+		return o, false, nil //nolint:nilerr // as above
+	}
+	o = launcher.Defaults(name)
+	if o.Program, err = os.Executable(); err != nil {
+		return o, true, fmt.Errorf("where this program lies: %w", err)
+	}
+	o.Args, o.Nodes, o.Least = args, step.Tasks, step.Tasks
+	o.Local, o.Locals = step.Local, step.Locals
+	o.Place(step)
+	return o, true, nil
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ebtrain/ddp/exec/cuda"
+)
+
+// exactness is part c: the same bits captured and step by step, and the CPU's losses.
+func exactness(ctx context.Context, _ *options, r *report) error {
+	const steps = 3
+	err := r.do(ctx, "c", "captured steps are those of single ones, bit for bit", func() (string, map[string]any, error) {
+		a, err := lossesOf(ctx, small, openGPU(cuda.Config{Graphs: cuda.GraphsOn, Plain: true}), 5)
+		if err != nil {
+			return "", nil, err
+		}
+		b, err := lossesOf(ctx, small, openGPU(cuda.Config{Graphs: cuda.GraphsOff, Plain: true}), 5)
+		if err != nil {
+			return "", nil, err
+		}
+		if d := apart(a, b); d != 0 {
+			return "", nil, fmt.Errorf("the losses are apart by %.2g", d)
+		}
+		return "", nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	want, err := lossesOf(ctx, small, openCPU, steps)
+	if err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		precision cuda.Precision
+		plain     bool
+		bound     float64
+	}{{cuda.F32, true, 1e-4}, {cuda.F32, false, 1e-4}, {cuda.TF32, false, 2e-3}, {cuda.BF16, false, 2e-2}} {
+		name := fmt.Sprintf("first losses in %v against the CPU's", p.precision)
+		if p.plain {
+			name += ", plain kernels"
+		}
+		err = errors.Join(err, r.do(ctx, "c", name, func() (string, map[string]any, error) {
+			got, err := lossesOf(ctx, small, openGPU(cuda.Config{Precision: p.precision, Plain: p.plain}), steps)
+			if err != nil {
+				return "", nil, err
+			}
+			first, all := apart(want[:1], got[:1]), apart(want, got)
+			numbers := map[string]any{"first": first, "three_steps": all, "bound": p.bound}
+			if !(first <= p.bound) {
+				return "", numbers, fmt.Errorf("the first losses are apart by %.2g, want at most %.2g", first, p.bound)
+			}
+			return "", numbers, nil
+		}))
+	}
+	return err
+}

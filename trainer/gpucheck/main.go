@@ -1,0 +1,113 @@
+// Command gpucheck shows on a machine with an NVIDIA GPU what the doubles of the tests
+// cannot, in one binary that is carried there:
+//
+//	gpucheck --out results                 all parts
+//	gpucheck --out results --part c,d --limit 9m
+//
+//	a  versions; our constants and layouts compiled against the headers that are there
+//	b  the conformance suites; ranks that share the GPU, by NCCL and staged; a killed rank
+//	c  captured steps against single ones; first losses against the CPU's
+//	d  speed: steps of the networks in three precisions, beside PyTorch, and the machine's rates
+//
+// What is found is written after each check, as text and as JSON, so a run that is cut
+// off leaves what it had. Without a GPU it says so and ends with exit code 1.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	driver "ebtrain/collective/cuda"
+	"ebtrain/launch/cliflag"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	os.Exit(cliflag.Exit("gpucheck", err, os.Stderr))
+}
+
+// options are the flags.
+type options struct {
+	out     string
+	parts   []string
+	limit   time.Duration
+	nets    []string
+	batches []int
+	steps   int
+	peer    string
+	worker  string
+}
+
+func parse(args []string) (*options, error) {
+	o := &options{}
+	fs := pflag.NewFlagSet("gpucheck", pflag.ContinueOnError)
+	fs.StringVar(&o.out, "out", "gpu-results", "folder for the results, made if need be")
+	fs.StringSliceVar(&o.parts, "part", []string{"a", "b", "c", "d"}, "parts to do")
+	fs.DurationVar(&o.limit, "limit", 10*time.Minute, "time after which no new check begins, and what is under way is cut off")
+	fs.StringSliceVar(&o.nets, "net", []string{"conv32", "conv64", "resnet128"}, "networks of part d")
+	fs.IntSliceVar(&o.batches, "batch", []int{36, 64, 256}, "batches of part d")
+	fs.IntVar(&o.steps, "steps", 30, "timed steps of part d")
+	fs.StringVar(&o.peer, "peer", "../shared/peers/bidvl_gpu.py", "PyTorch program to be timed beside, if it and python3 are there")
+	fs.StringVar(&o.worker, "worker", "", "internal: be a rank of part b")
+	if err := fs.MarkHidden("worker"); err != nil {
+		return nil, err
+	}
+	if err := fs.Parse(args); err != nil {
+		return nil, &cliflag.UsageError{Err: err}
+	}
+	for _, p := range o.parts {
+		if !slices.Contains([]string{"a", "b", "c", "d"}, p) {
+			return nil, cliflag.Usage("unknown --part %q: want some of a, b, c, d", p)
+		}
+	}
+	if o.limit <= 0 || o.steps < 1 {
+		return nil, cliflag.Usage("want --limit above 0 and --steps of at least 1, got %v and %d", o.limit, o.steps)
+	}
+	return o, nil
+}
+
+// run is the program, without the process around it.
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	o, err := parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o.worker != "" {
+		return work(ctx, o.worker, stdout)
+	}
+	list, err := driver.Devices()
+	if err != nil {
+		return fmt.Errorf("there is no GPU to check: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("--limit %v is over", o.limit))
+	defer cancel()
+	r, err := newReport(o.out, list, stdout)
+	if err != nil {
+		return err
+	}
+	parts := map[string]func(context.Context, *options, *report) error{"a": versions, "b": suites, "c": exactness, "d": speed}
+	for _, p := range o.parts {
+		if err := parts[p](ctx, o, r); err != nil {
+			return err
+		}
+	}
+	if bad := r.failed(); len(bad) > 0 {
+		return fmt.Errorf("%d checks failed: %s", len(bad), strings.Join(bad, ", "))
+	}
+	return nil
+}

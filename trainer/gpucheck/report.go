@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	driver "ebtrain/collective/cuda"
+)
+
+// report is what was found, written after each check.
+type report struct {
+	Started time.Time     `json:"started"`
+	Commit  string        `json:"commit"`
+	Devices []driver.Info `json:"devices"`
+	Checks  []check       `json:"checks"`
+
+	folder string
+	stdout io.Writer
+}
+
+// check is one thing that was looked at.
+type check struct {
+	Part    string         `json:"part"`
+	Name    string         `json:"name"`
+	OK      bool           `json:"ok"`
+	Skipped bool           `json:"skipped,omitempty"` // what it needs is not there
+	Seconds float64        `json:"seconds"`
+	Text    string         `json:"text,omitempty"`
+	Numbers map[string]any `json:"numbers,omitempty"`
+}
+
+// errSkipped is in the error of a check that needs what is not there.
+var errSkipped = errors.New("not done")
+
+func newReport(folder string, devices []driver.Info, stdout io.Writer) (*report, error) {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	r := &report{Started: time.Now().UTC(), Devices: devices, folder: folder, stdout: stdout}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				r.Commit = s.Value
+			}
+		}
+	}
+	for _, d := range devices {
+		if _, err := fmt.Fprintln(stdout, d); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.write()
+}
+
+// do does a check, unless the time is over, and notes how it went.
+func (r *report) do(ctx context.Context, part, name string, f func() (text string, numbers map[string]any, err error)) error {
+	c := check{Part: part, Name: name}
+	began := time.Now()
+	if ctx.Err() != nil {
+		c.Skipped, c.Text = true, context.Cause(ctx).Error()
+	} else {
+		text, numbers, err := f()
+		c.OK, c.Text, c.Numbers = err == nil, text, numbers
+		if err != nil {
+			c.Skipped = errors.Is(err, errSkipped)
+			c.Text = strings.TrimSpace(text + "\n" + err.Error())
+		}
+	}
+	c.Seconds = time.Since(began).Seconds()
+	r.Checks = append(r.Checks, c)
+	if _, err := fmt.Fprintln(r.stdout, c); err != nil {
+		return err
+	}
+	return r.write()
+}
+
+// String is a check on one line, and its text below.
+func (c check) String() string {
+	state := "FAILED"
+	switch {
+	case c.OK:
+		state = "ok"
+	case c.Skipped:
+		state = "skipped"
+	}
+	s := fmt.Sprintf("%s  %-7s %6.1f s  %s", c.Part, state, c.Seconds, c.Name)
+	if len(c.Numbers) > 0 {
+		b, err := json.Marshal(c.Numbers)
+		if err == nil {
+			s += "  " + string(b)
+		}
+	}
+	if c.Text != "" {
+		s += "\n      " + strings.ReplaceAll(c.Text, "\n", "\n      ")
+	}
+	return s
+}
+
+// failed names the checks that failed.
+func (r *report) failed() (names []string) {
+	for _, c := range r.Checks {
+		if !c.OK && !c.Skipped {
+			names = append(names, c.Part+": "+c.Name)
+		}
+	}
+	return names
+}
+
+// write writes both forms anew.
+func (r *report) write() error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "gpucheck of %s, commit %s\n", r.Started.Format(time.DateTime), r.Commit)
+	for _, d := range r.Devices {
+		fmt.Fprintln(&text, d)
+	}
+	for _, c := range r.Checks {
+		fmt.Fprintln(&text, c)
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(r.folder, "report.json"), append(b, '\n'), 0o666),
+		os.WriteFile(filepath.Join(r.folder, "report.txt"), []byte(text.String()), 0o666))
+}

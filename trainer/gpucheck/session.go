@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu"
+	"ebtrain/ddp/exec/cuda"
+	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/model/nn"
+)
+
+// workload is a training step of BiDVL on numbers that its names alone decide.
+type workload struct {
+	Net                  string
+	Width, Latent, Batch int // 0: the paper's
+	Fresh                bool
+}
+
+func (w workload) String() string {
+	return fmt.Sprintf("%s width %d batch %d", w.Net, w.Width, w.Batch)
+}
+
+// small is the step of the checks of numbers: every kind of layer, quick on a CPU.
+var small = workload{Net: "conv32", Width: 8, Latent: 8, Batch: 8}
+
+// session is a workload on a device.
+type session struct {
+	w     workload
+	be    exec.Backend
+	vars  exec.Vars
+	step  exec.Program
+	rank  int
+	world int
+	names []string
+	feed  func(step int64, epoch int)
+	trace func(exec.Event) // of the next run, nil if nobody asks
+	cold  time.Duration    // compilation and the first two steps, in which kernels are loaded and the graph is made
+}
+
+func openCPU() (exec.Backend, error) { return cpu.New(cpu.Config{}) }
+
+func openGPU(c cuda.Config) func() (exec.Backend, error) {
+	return func() (exec.Backend, error) { return cuda.New(c) }
+}
+
+// open compiles a workload on a device, for this rank of host; nil is a world of one.
+func open(ctx context.Context, w workload, device func() (exec.Backend, error), host collective.Comm) (_ *session, err error) {
+	s := &session{w: w, world: 1}
+	if host != nil {
+		s.rank, s.world = host.Rank(), host.Size()
+	}
+	if s.be, err = device(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	began := time.Now()
+	p, err := bidvl.PresetFor(w.Net)
+	if err != nil {
+		return nil, err
+	}
+	m := p.Config
+	if w.Width > 0 {
+		m.Net.Width = w.Width
+	}
+	if w.Latent > 0 {
+		m.Net.Latent = w.Latent
+	}
+	m.FreshLatent = m.FreshLatent || w.Fresh
+	g, specs, err := m.Step(s.world, w.Batch/s.world)
+	if err != nil {
+		return nil, err
+	}
+	s.vars = s.be.NewVars()
+	if err := nn.Initialise(s.vars, specs, 1); err != nil {
+		return nil, err
+	}
+	reduced, err := s.be.Connect(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	if s.step, err = s.be.Compile(g, exec.Options{Name: "step", Vars: s.vars, Comm: reduced, Trace: func() func(exec.Event) { return s.trace }}); err != nil {
+		return nil, err
+	}
+	s.names, s.feed = algo.Names(m.Report()), m.Feeder(s.step)
+	s.cold = time.Since(began)
+	return s, nil
+}
+
+func (s *session) close() error {
+	var errs []error
+	if s.step != nil {
+		errs = append(errs, s.step.Close())
+	}
+	return errors.Join(append(errs, s.be.Close())...)
+}
+
+// fill fills the inputs of a step: each sample's numbers are those of its place in the
+// global batch.
+func (s *session) fill(step int64) {
+	in := s.step.Input(algo.InputImages)
+	samples := in.Type.Shape.At(0)
+	each := in.Type.Shape.Len() / samples
+	u := make([]float64, each)
+	for i := range samples {
+		philox.Name{Seed: 1, Purpose: philox.Testing, Step: uint32(step % 4), Sample: uint32(s.rank*samples + i)}.Uniform(u)
+		for k, v := range u {
+			in.F32()[i*each+k] = float32(2*v - 1)
+		}
+	}
+	if key := s.step.Input(algo.InputKey); key != nil {
+		copy(key.I64(), []int64{1, step, int64(s.rank * samples)})
+	}
+	s.feed(step, 0)
+}
+
+// losses runs steps one after the other and is their reports.
+func (s *session) losses(ctx context.Context, steps int) ([][]float64, error) {
+	var all [][]float64
+	for i := range steps {
+		s.fill(int64(i))
+		if err := exec.Run(ctx, s.step); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+		out := s.step.Output(algo.OutputReport)
+		row := make([]float64, len(s.names))
+		for k := range row {
+			row[k] = out.At(k)
+		}
+		all = append(all, row)
+	}
+	return all, nil
+}
+
+// lossesOf opens a workload for some steps.
+func lossesOf(ctx context.Context, w workload, device func() (exec.Backend, error), steps int) ([][]float64, error) {
+	s, err := open(ctx, w, device, nil)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.losses(ctx, steps)
+	return all, errors.Join(err, s.close())
+}
+
+// apart is how far reports are from each other, relative to 1 + |number|.
+func apart(a, b [][]float64) float64 {
+	worst := 0.0
+	if len(a) != len(b) {
+		return math.Inf(1)
+	}
+	for i := range a {
+		for k, v := range a[i] {
+			if d := math.Abs(v-b[i][k]) / (1 + math.Abs(v)); !(d <= worst) {
+				worst = d
+			}
+		}
+	}
+	return worst
+}
+
+// times are the durations of steps, two of them queued, after a warm-up of a few; the
+// inputs are those of one step, so that the host does next to nothing.
+func (s *session) times(ctx context.Context, steps int) ([]time.Duration, error) {
+	began := time.Now()
+	s.fill(0)
+	for range 2 {
+		if err := exec.Run(ctx, s.step); err != nil {
+			return nil, err
+		}
+	}
+	s.cold += time.Since(began)
+	for range 3 {
+		if err := exec.Run(ctx, s.step); err != nil {
+			return nil, err
+		}
+	}
+	var list []time.Duration
+	if err := s.step.Launch(ctx); err != nil {
+		return nil, err
+	}
+	last := time.Now()
+	for i := range steps {
+		if i+1 < steps && s.step.Depth() > 1 {
+			if err := s.step.Launch(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.step.Wait(ctx); err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		list, last = append(list, now.Sub(last)), now
+		if i+1 < steps && s.step.Depth() == 1 {
+			if err := s.step.Launch(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list[1:], nil
+}
+
+// work is what a step asks of the device: the operations of its convolutions and
+// products, and the bytes that everything else reads and writes.
+func (s *session) work(ctx context.Context) (flops, bytes int64, err error) {
+	s.trace = func(e exec.Event) {
+		switch {
+		case e.Flops > 0:
+			flops += e.Flops
+		case e.Kind != exec.Collective:
+			bytes += e.Bytes
+		}
+	}
+	defer func() { s.trace = nil }()
+	err = exec.Run(ctx, s.step)
+	return flops, bytes, err
+}
+
+// median of some durations, in milliseconds.
+func median(list []time.Duration) float64 {
+	if len(list) == 0 {
+		return math.NaN()
+	}
+	list = slices.Sorted(slices.Values(list))
+	return float64(list[len(list)/2]) / float64(time.Millisecond)
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	driver "ebtrain/collective/cuda"
+	"ebtrain/ddp/exec/cuda"
+)
+
+// speed is part d.
+func speed(ctx context.Context, o *options, r *report) error {
+	m := &rates{}
+	err := r.do(ctx, "d", "copies inside the GPU's memory", func() (_ string, _ map[string]any, err error) {
+		m.bytes, err = copyRate(r.Devices[0].Ordinal)
+		return "", map[string]any{"read_and_written_tb_s": m.bytes / 1e12}, err
+	})
+	for _, p := range []cuda.Precision{cuda.BF16, cuda.TF32, cuda.F32} {
+		err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("product of 8192² random matrices in %v", p), func() (_ string, _ map[string]any, err error) {
+			m.flops[p], err = productRate(r.Devices[0].Ordinal, p)
+			return "", map[string]any{"tflop_s": m.flops[p] / 1e12}, err
+		}))
+	}
+	for _, net := range o.nets {
+		for _, batch := range o.batches {
+			for _, p := range []cuda.Precision{cuda.BF16, cuda.TF32, cuda.F32} {
+				w := workload{Net: net, Batch: batch, Fresh: true}
+				err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("%v in %v", w, p), func() (string, map[string]any, error) {
+					return timed(ctx, o, w, p, m)
+				}))
+			}
+			err = errors.Join(err, peers(ctx, o, r, net, batch))
+		}
+	}
+	return err
+}
+
+// captured is a program that says how many operations its graph has.
+type captured interface{ GraphNodes() int }
+
+// timed times a workload.
+func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rates) (text string, numbers map[string]any, err error) {
+	cache := ""
+	if folder, err := os.UserCacheDir(); err == nil { // without one all is timed again
+		cache = filepath.Join(folder, "ebtrain", "cuda-choices.json")
+	}
+	s, err := open(ctx, w, openGPU(cuda.Config{Precision: p, Cache: cache}), nil)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	list, err := s.times(ctx, o.steps)
+	if err != nil {
+		return "", nil, err
+	}
+	st, ms := s.step.Stats(), median(list)
+	numbers = map[string]any{
+		"ms": ms, "images_per_s": float64(w.Batch) / ms * 1e3, "start_s": s.cold.Seconds(), "launches": st.Steps,
+		"intermediate_mib": float64(st.PeakBytes) / (1 << 20), "variables_mib": float64(st.VarBytes) / (1 << 20),
+	}
+	if c, ok := s.step.(captured); ok {
+		numbers["graph_nodes"] = c.GraphNodes()
+	}
+	flops, bytes, err := s.work(ctx)
+	if floor := m.floor(flops, bytes, p); floor > 0 {
+		numbers["floor_ms"], numbers["share_of_floor"] = floor, floor/ms
+	}
+	return "", numbers, err
+}
+
+// rates are what the machine does, as measured here; 0 where it was not.
+type rates struct {
+	bytes float64    // copied, read and written, a second
+	flops [3]float64 // of products, a second, by precision
+}
+
+// floor is the time in milliseconds below which a step cannot be: its convolutions and
+// products at the rate of large products, and all else at that of copies.
+func (m *rates) floor(flops, bytes int64, p cuda.Precision) float64 {
+	if m.bytes == 0 || m.flops[p] == 0 {
+		return 0
+	}
+	return 1e3 * (float64(flops)/m.flops[p] + float64(bytes)/m.bytes)
+}
+
+// copyRate is how many bytes a second a copy of a gigabyte reads and writes.
+func copyRate(ordinal int) (rate float64, err error) {
+	const bytes, times = 1 << 30, 20
+	d, err := driver.OpenDevice(ordinal)
+	if err != nil {
+		return 0, err
+	}
+	keep := func(f func() error) { err = errors.Join(err, f()) }
+	defer func() { keep(d.Close) }()
+	s, err := d.NewStream("copies", 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { keep(s.Close) }()
+	var marks [2]*driver.Event
+	for i := range marks {
+		if marks[i], err = d.NewEvent(true); err != nil {
+			return 0, err
+		}
+		defer func() { keep(marks[i].Close) }()
+	}
+	var at [2]driver.Ptr
+	for i := range at {
+		if at[i], err = d.Alloc(bytes); err != nil {
+			return 0, err
+		}
+		defer func() { keep(func() error { return d.Free(at[i]) }) }()
+		if err := s.Memset(at[i], byte(17*i+1), bytes); err != nil {
+			return 0, err
+		}
+	}
+	for i := range times + 1 {
+		if i == 1 { // the first is a warm-up
+			if err := s.Record(marks[0]); err != nil {
+				return 0, err
+			}
+		}
+		if err := s.CopyDevice(at[1], at[0], bytes); err != nil {
+			return 0, err
+		}
+	}
+	if err := errors.Join(s.Record(marks[1]), s.Sync(context.Background())); err != nil {
+		return 0, err
+	}
+	took, err := d.Elapsed(marks[0], marks[1])
+	return 2 * bytes * times / took.Seconds(), err
+}
+
+// peers times PyTorch on the same step, each mode a process with a time limit.
+func peers(ctx context.Context, o *options, r *report, net string, batch int) error {
+	var err error
+	for _, mode := range []string{"eager-bf16", "compile-bf16", "compile-bf16 --cudagraphs", "eager-tf32", "eager"} {
+		err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("PyTorch, %s batch %d, %s", net, batch, mode), func() (string, map[string]any, error) {
+			return peer(ctx, o, net, batch, mode)
+		}))
+	}
+	return err
+}
+
+func peer(ctx context.Context, o *options, net string, batch int, mode string) (string, map[string]any, error) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: there is no python3", errSkipped)
+	}
+	if _, err := os.Stat(o.peer); err != nil {
+		return "", nil, fmt.Errorf("%w: --peer %s: %w", errSkipped, o.peer, err)
+	}
+	if err := exec.CommandContext(ctx, python, "-c", "import torch, sys; sys.exit(not torch.cuda.is_available())").Run(); err != nil {
+		return "", nil, fmt.Errorf("%w: python3 has no torch that sees the GPU", errSkipped)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, errors.New("it took longer than three minutes"))
+	defer cancel()
+	args := []string{filepath.Base(o.peer), "--model", net, "--batch", strconv.Itoa(batch), "--iters", strconv.Itoa(o.steps)}
+	if name, ok := bytes.CutSuffix([]byte(mode), []byte(" --cudagraphs")); ok {
+		args = append(args, "--modes", string(name), "--cudagraphs")
+	} else {
+		args = append(args, "--modes", mode)
+	}
+	cmd := exec.CommandContext(ctx, python, args...)
+	cmd.Dir, cmd.WaitDelay = filepath.Dir(o.peer), 5*time.Second
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		text := errs.String()
+		return text[max(0, len(text)-600):], nil, fmt.Errorf("%w: %w", errSkipped, err)
+	}
+	for lines := bufio.NewScanner(&out); lines.Scan(); {
+		var numbers map[string]any
+		if json.Unmarshal(lines.Bytes(), &numbers) == nil && numbers["step_ms"] != nil {
+			return "", numbers, nil
+		}
+	}
+	return out.String(), nil, errors.New("it prints no step_ms")
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ebtrain/collective/host"
+	"ebtrain/ddp/exec/cuda"
+	"ebtrain/ddp/exec/exectest"
+	"ebtrain/ddp/graph"
+
+	ddpexec "ebtrain/ddp/exec"
+)
+
+// suites is part b.
+func suites(ctx context.Context, _ *options, r *report) error {
+	testing.Init()
+	var err error
+	for _, s := range []struct {
+		name string
+		c    cuda.Config
+	}{{"exectest, plain kernels", cuda.Config{Plain: true, Transport: cuda.TransportStaged}}, {"exectest, libraries", cuda.Config{Transport: cuda.TransportStaged}}} {
+		err = errors.Join(err, r.do(ctx, "b", s.name, func() (string, map[string]any, error) {
+			ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: s.name, F: func(t *testing.T) {
+				exectest.Run(t, func(t *testing.T) ddpexec.Backend {
+					b, err := cuda.New(s.c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return b
+				}, exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 100})
+			}}})
+			if !ok {
+				return "", nil, errors.New("the suite failed: what failed is on the output above")
+			}
+			return "", nil, nil
+		}))
+	}
+	err = errors.Join(err, r.do(ctx, "b", "steps under compute-sanitizer", func() (string, map[string]any, error) { return sanitized(ctx) }))
+	want, lossErr := lossesOf(ctx, small, openGPU(cuda.Config{Plain: true}), workerSteps)
+	if lossErr != nil {
+		return errors.Join(err, lossErr)
+	}
+	for _, ranks := range []int{2, 4} {
+		for _, t := range []cuda.Transport{cuda.TransportStaged, cuda.TransportNCCL} {
+			err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("losses of %d ranks on one GPU, %s", ranks, transports[t]), func() (string, map[string]any, error) {
+				got, err := together(ctx, ranks, t, false)
+				if err != nil {
+					return "", nil, err
+				}
+				d := apart(want, got)
+				if !(d <= 1e-4) {
+					return "", nil, fmt.Errorf("apart from one rank's by %.2g, want at most 1e-4", d)
+				}
+				return "", map[string]any{"apart": d}, nil
+			}))
+		}
+	}
+	return errors.Join(err, r.do(ctx, "b", "a rank killed inside a captured step, NCCL", func() (string, map[string]any, error) {
+		_, err := together(ctx, 2, cuda.TransportNCCL, true)
+		return "", nil, err
+	}))
+}
+
+var transports = map[cuda.Transport]string{cuda.TransportStaged: "staged", cuda.TransportNCCL: "NCCL"}
+
+// workerSteps are the steps that a rank does; the third is the first that is replayed.
+const workerSteps = 4
+
+// task is what a rank is told.
+type task struct {
+	Rank, Ranks int
+	Transport   cuda.Transport
+	Meet        string // folder in which the ranks find each other
+	Endless     bool   // go on until a rank dies
+}
+
+// sanitized runs a rank alone under compute-sanitizer, where that is.
+func sanitized(ctx context.Context) (string, map[string]any, error) {
+	tool, err := exec.LookPath("compute-sanitizer")
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: there is no compute-sanitizer on PATH", errSkipped)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	b, err := json.Marshal(task{Ranks: 1})
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 4*time.Minute, errors.New("it took longer than four minutes"))
+	defer cancel()
+	out, err := exec.CommandContext(ctx, tool, "--error-exitcode", "9", self, "--worker", string(b)).CombinedOutput()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", errSkipped, context.Cause(ctx))
+	}
+	return string(out[max(0, len(out)-2000):]), nil, err
+}
+
+// together runs ranks on the GPU and is the losses that rank 0 reports. With kill it
+// kills the last one in the middle, and wants the others to end soon.
+func together(ctx context.Context, ranks int, t cuda.Transport, kill bool) (_ [][]float64, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "gpucheck-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	var cmds []*exec.Cmd
+	outs, errs := make([]strings.Builder, ranks), make([]strings.Builder, ranks)
+	for rank := range ranks {
+		b, err := json.Marshal(task{rank, ranks, t, dir, kill})
+		if err != nil {
+			return nil, err
+		}
+		cmd := exec.CommandContext(ctx, self, "--worker", string(b))
+		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &outs[rank], &errs[rank], 10*time.Second
+		// NCCL refuses a GPU to two ranks of a host, so each is a host of its own.
+		cmd.Env = append(os.Environ(), fmt.Sprintf("NCCL_HOSTID=gpucheck-%d", rank), "NCCL_NET=Socket", "NCCL_SOCKET_IFNAME=lo",
+			"NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1", "NCCL_NVLS_ENABLE=0")
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		cmds = append(cmds, cmd)
+	}
+	if kill {
+		return nil, survive(ctx, cmds, errs, dir)
+	}
+	for rank, cmd := range cmds {
+		if e := cmd.Wait(); e != nil {
+			err = errors.Join(err, fmt.Errorf("rank %d: %w: %s", rank, e, strings.TrimSpace(errs[rank].String())))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all [][]float64
+	return all, json.Unmarshal([]byte(outs[0].String()), &all)
+}
+
+// survive kills the last rank once it is under way; the others must end by themselves
+// and say why.
+func survive(ctx context.Context, cmds []*exec.Cmd, errs []strings.Builder, dir string) error {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "under way")); err == nil {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("the ranks did not get under way: %s", errs[0].String())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	last := len(cmds) - 1
+	killed := time.Now()
+	if err := cmds[last].Process.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	for rank, cmd := range cmds {
+		err := cmd.Wait()
+		if rank == last {
+			continue
+		}
+		if took := time.Since(killed); took > 15*time.Second {
+			return fmt.Errorf("rank %d ended %v after the death", rank, took)
+		}
+		if err == nil {
+			return fmt.Errorf("rank %d ended well, though rank %d was killed", rank, last)
+		}
+		if said := errs[rank].String(); !strings.Contains(said, fmt.Sprintf("rank %d", last)) {
+			return fmt.Errorf("rank %d ended (%w) and says %q, which does not name rank %d", rank, err, said, last)
+		}
+	}
+	return nil
+}
+
+// work is a rank.
+func work(ctx context.Context, text string, stdout io.Writer) (err error) {
+	var t task
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return err
+	}
+	if t.Ranks == 1 {
+		_, err := lossesOf(ctx, small, openGPU(cuda.Config{Plain: true}), workerSteps)
+		return err
+	}
+	comm, err := host.New(ctx, host.Config{Rank: t.Rank, Size: t.Ranks, Job: "gpucheck", Key: []byte("gpucheck, on this machine alone"), Exchange: exchange(t)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, comm.Close()) }()
+	s, err := open(ctx, small, openGPU(cuda.Config{Plain: true, Transport: t.Transport}), comm)
+	if err != nil {
+		comm.Abort(err)
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	all, err := s.losses(ctx, workerSteps)
+	if err != nil {
+		comm.Abort(err)
+		return err
+	}
+	if t.Endless {
+		if err := os.WriteFile(filepath.Join(t.Meet, "under way"), nil, 0o666); err != nil {
+			return err
+		}
+		for err == nil {
+			_, err = s.losses(ctx, 100)
+		}
+		return err
+	}
+	if t.Rank == 0 {
+		return json.NewEncoder(stdout).Encode(all)
+	}
+	return nil
+}
+
+// exchange is an exchange of small messages through files.
+func exchange(t task) host.Exchange {
+	return func(ctx context.Context, name string, mine []byte) ([][]byte, error) {
+		file := func(rank int) string {
+			return filepath.Join(t.Meet, fmt.Sprintf("%x-%d", name, rank))
+		}
+		if err := os.WriteFile(file(t.Rank)+".new", mine, 0o600); err != nil {
+			return nil, err
+		}
+		if err := os.Rename(file(t.Rank)+".new", file(t.Rank)); err != nil {
+			return nil, err
+		}
+		all := make([][]byte, t.Ranks)
+		for rank := range all {
+			for {
+				b, err := os.ReadFile(file(rank))
+				if err == nil {
+					all[rank] = b
+					break
+				}
+				if ctx.Err() != nil {
+					return nil, fmt.Errorf("rank %d has not come to %q: %w", rank, name, context.Cause(ctx))
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+		}
+		return all, nil
+	}
+}

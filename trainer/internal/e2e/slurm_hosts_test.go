@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSlurmHosts runs jobs under a real Slurm whose four nodes are machines with
+// networks of their own.
+func TestSlurmHosts(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	if err := os.Symlink(s.bin, s.path("bin")); err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(s, fourMachines(s))
+	s.must(on(4, tiny("four", "--steps", "4"))...)
+
+	// Two jobs with the same key at once, on the same two nodes, without PMI: each
+	// finds its own node 0, by the first host's name, on one of few ports.
+	keyed := []string{"-N2", "--nodelist=node0,node1", "--export=ALL,EBTRAIN_KEY=a secret of the test; long enough", "bin/ddplaunch", "--port-range", "29400:29415", "-nproc", "2"}
+	var both []*running
+	for i := range 2 {
+		both = append(both, c.srun(append(slices.Clone(keyed), tiny(fmt.Sprint("keyed", i), "--steps", "4")...)...))
+	}
+	for i, r := range both {
+		if e := r.wait(); e.code != 0 {
+			t.Fatalf("job %d: %v", i, e)
+		}
+		s.sameFiles("four/ckpt", fmt.Sprintf("keyed%d/ckpt", i))
+	}
+
+	// No launcher, and no key of the user's.
+	e := c.srun(append([]string{"-N4", "-n4", "--mpi=pmi2", "bin/train"}, tiny("pmi", "--steps", "4")[1:]...)...).wait()
+	if e.code != 0 || e.stderr != "" {
+		t.Fatalf("without a launcher: %v", e)
+	}
+	s.sameFiles("four/ckpt", "pmi/ckpt")
+
+	// The data have a network of their own, and a host is cut off from the other one.
+	r := c.srun(append([]string{"-N4", "--mpi=pmi2", "bin/ddplaunch", "--network", "data0", "--port-range", "29500:29502"}, tiny("cut", "--steps", "1000000", "--print-every", "1")...)...)
+	s.awaitStep(r, "cut", 2)
+	for i, m := range c.machines {
+		data := regexp.MustCompile(`10\.78\.0\.\d+:2950[0-2]\b`).FindAllString(m.read("ss -Htn state established"), -1)
+		if len(data) == 0 {
+			t.Errorf("node %d has no connections on the network for data", i)
+		}
+	}
+	c.machines[0].sh("ip link set port3 nomaster; ip link set dataport3 nomaster")
+	cut := time.Now()
+	c.await("all ranks are gone", func() bool { return len(c.slurmRanks()) == 0 })
+	t.Logf("all ranks are gone %v after the cut", time.Since(cut))
+	if took := time.Since(cut); took > 3*atOnce {
+		t.Errorf("all ranks are gone after %v", took)
+	}
+	c.machines[0].sh("ip link set port3 master br0; ip link set dataport3 master data0")
+	if e := r.wait(); e.code != 1 || !strings.Contains(e.stderr, "node 3 (node3): lost with rank 3: its host is dead or unreachable") {
+		t.Errorf("want exit code 1 and who was cut off, %v", e)
+	}
+	c.slurmGone()
+}
