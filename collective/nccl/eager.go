@@ -130,9 +130,9 @@ func (c *Comm) await(e *cuda.Event, limit time.Duration) error {
 		switch {
 		case err != nil:
 			return err
-		case ok && failed.IsZero():
-			return nil
-		case ok || !failed.IsZero() && time.Since(failed) > letGo:
+		case ok: // an abort ends NCCL's kernels, too: they are complete if there was none
+			return c.Failure()
+		case !failed.IsZero() && time.Since(failed) > letGo:
 			return c.Failure()
 		}
 		elapsed := time.Since(began)

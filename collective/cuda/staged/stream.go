@@ -46,5 +46,8 @@ func (c *Comm) Capturable() bool { return false }
 func (c *Comm) Await(ctx context.Context, e *cuda.Event) error {
 	stop := context.AfterFunc(ctx, func() { c.Abort(context.Cause(ctx)) })
 	defer stop()
-	return e.Sync(c.failed)
+	if err := e.Sync(c.failed); err != nil {
+		return err
+	}
+	return c.Failure()
 }

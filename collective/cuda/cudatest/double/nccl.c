@@ -670,6 +670,7 @@ static void release(comm *c) {
 	if (c->late) drop(c->late);
 	for (int turns = 0; c->held;) nap(&turns);
 	while (c->registrations) deregister(c, c->registrations);
+	unlink(c->path); // if its thread did not come so far
 	munmap(c->sh, c->bytes);
 	pthread_mutex_destroy(&c->running);
 	free(c);
