@@ -87,6 +87,7 @@ type agent struct {
 	size   int                   // ranks of the current epoch, of all nodes
 	nodes  []rendezvous.NodeInfo // of the current epoch
 	quiet  map[string]bool       // launchers that have no more lines
+	table  []string              // of a failure, not shown yet
 	orphan bool                  // no other launcher is reached
 	signs  *signs                // of life, of other nodes
 
@@ -148,6 +149,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	close(a.quit)
 	err = errors.Join(err, a.release())
 	a.wg.Wait()
+	a.sayTable()
 	if c := a.finish.Cause; c != nil && !a.saidByNode0(c) {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
@@ -318,6 +320,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	if err := a.release(); err != nil {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
+	a.sayTable()
 	a.signs.begin(e.Nodes)
 	a.size, a.nodes = rendezvous.Size(e.Nodes), e.Nodes
 	if a.cfg.gathers() && a.coord != nil {

@@ -73,11 +73,14 @@ func (a *agent) showFlight(e rendezvous.ShowFlight) {
 	table := flightTable(e)
 	if e.Cause == nil || len(e.Ranks)+len(e.Silent) > 1 && slices.ContainsFunc(e.Ranks, waits) { // else nobody lags
 		for _, line := range table[:min(len(table), flightLines)] {
-			a.console.say("flight: " + line)
+			a.table = append(a.table, "flight: "+line)
 		}
 		if n := len(table) - flightLines; n > 0 {
-			a.console.say(fmt.Sprintf("flight: and %d more lines", n))
+			a.table = append(a.table, fmt.Sprintf("flight: and %d more lines", n))
 		}
+	}
+	if e.Cause == nil {
+		a.sayTable()
 	}
 	if dir == "" || len(e.Ranks) == 0 {
 		return
@@ -86,6 +89,15 @@ func (a *agent) showFlight(e rendezvous.ShowFlight) {
 	if err := appendFile(path, flightReport(e, table, time.Now())); err != nil {
 		a.cfg.Log.Warn("the last collectives are not kept", "error", err)
 	}
+}
+
+// sayTable shows the table that waits. That of a failure waits for the ranks' last
+// words: lines of the launcher between them would keep equal ones apart.
+func (a *agent) sayTable() {
+	for _, line := range a.table {
+		a.console.say(line)
+	}
+	a.table = nil
 }
 
 func appendFile(path string, b []byte) error {
