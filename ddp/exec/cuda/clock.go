@@ -10,14 +10,14 @@ import (
 	"ebtrain/ddp/exec/plan"
 )
 
-// clock are timed events around the steps of a run.
+// clock are timed events around the launches of a run.
 type clock struct {
 	base  time.Time          // of the host, just before marks[0] was queued on an idle device
-	marks []*driver.Event    // before step i, and after the last
+	marks []*driver.Event    // before launch i, and after the last
 	comms [][2]*driver.Event // around collectives, by number
 }
 
-// newClock makes the events for n steps and some collectives.
+// newClock makes the events for n launches and some collectives.
 func (b *Backend) newClock(n, collectives int) (_ *clock, err error) {
 	c := &clock{marks: make([]*driver.Event, n+1), comms: make([][2]*driver.Event, collectives)}
 	defer func() {
@@ -54,10 +54,10 @@ func (c *clock) close() error {
 	return errors.Join(errs...)
 }
 
-// timed does the steps one after the other, with an event between them.
+// timed does the launches one after the other, with an event between them.
 func (p *program) timed(f *flight) (err error) {
 	if p.clock == nil {
-		if p.clock, err = p.b.newClock(len(p.steps), len(p.moved)); err != nil {
+		if p.clock, err = p.b.newClock(len(p.units), len(p.moved)); err != nil {
 			return p.named(nil, err)
 		}
 	}
@@ -69,22 +69,22 @@ func (p *program) timed(f *flight) (err error) {
 	if err := errors.Join(main.Record(p.clock.marks[0]), p.fork(p.single)); err != nil {
 		return p.named(nil, err)
 	}
-	for i := range p.steps {
-		s := &p.steps[i]
+	for i := range p.units {
+		u := &p.units[i]
 		if err := context.Cause(f.ctx); err != nil {
-			return p.named(s, err)
+			return p.named(u, err)
 		}
 		if err := errors.Join(p.around(i), main.Record(p.clock.marks[i+1])); err != nil {
-			return p.named(s, err)
+			return p.named(u, err)
 		}
 	}
 	return p.named(nil, p.join(p.single))
 }
 
-// around does step i; a collective between its events. A Wait holds up the steps, so
+// around does launch i; a collective between its events. A Wait holds up the rest, so
 // that its time is what is waited.
 func (p *program) around(i int) error {
-	switch op := p.plan.Steps[i].Op.(type) {
+	switch op := opOf(p.plan, p.launches[i]).(type) {
 	case plan.Start:
 		pair := p.clock.comms[op.Number]
 		for _, d := range p.single.waits[i] {
@@ -92,11 +92,11 @@ func (p *program) around(i int) error {
 				return err
 			}
 		}
-		return errors.Join(p.b.comm.Record(pair[0]), p.steps[i].work.enqueue(p.b.comm), p.b.comm.Record(pair[1]))
+		return errors.Join(p.b.comm.Record(pair[0]), p.units[i].work.enqueue(p.b.comm), p.b.comm.Record(pair[1]))
 	case plan.Wait:
 		return p.b.lanes[0].WaitEvent(p.clock.comms[op.Number][1])
 	}
-	return p.step(p.single, i)
+	return p.unit(p.single, i)
 }
 
 // tell gives the times of a run that is complete to the trace and the statistics.
@@ -105,31 +105,55 @@ func (p *program) tell(f *flight) error {
 	if err != nil {
 		return p.named(nil, err)
 	}
-	for i := range p.steps {
-		s, took := &p.steps[i], at[i+1]-at[i]
-		op, waited := p.plan.Steps[i].Op.(plan.Wait)
-		if waited {
+	for n := range p.units {
+		u, from, took := &p.units[n], at[n], at[n+1]-at[n]
+		if op, ok := opOf(p.plan, p.launches[n]).(plan.Wait); ok {
 			p.stats.CommWait += took
-		}
-		if p.profile {
-			p.ops[i].Calls++
-			p.ops[i].Time += took
-			p.ops[i].Flops += s.flops
-		}
-		if f.trace == nil {
-			continue
-		}
-		if waited {
-			if err := p.tellCollective(f, op); err != nil {
-				return p.named(s, err)
+			if f.trace != nil {
+				if err := p.tellCollective(f, op); err != nil {
+					return p.named(u, err)
+				}
 			}
 		}
-		f.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: p.clock.base.Add(at[i]), Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i)})
+		for k, share := range p.shares(u, took) {
+			p.tellStep(f, u.steps[k], from, share)
+			from += share
+		}
 	}
 	return nil
 }
 
-// times are when each step began, and when the last one ended, after the first mark.
+// shares are the steps' parts of a launch's time, by the bytes that they move: what each
+// took is not known.
+func (p *program) shares(u *unit, took time.Duration) []time.Duration {
+	bytes, all := make([]int64, len(u.steps)), int64(0)
+	for k, i := range u.steps {
+		bytes[k] = 1 + p.plan.Traffic(i) // so that not all are 0
+		all += bytes[k]
+	}
+	shares, told := make([]time.Duration, len(u.steps)), time.Duration(0)
+	for k := range shares[1:] {
+		shares[k] = time.Duration(float64(took) * float64(bytes[k]) / float64(all))
+		told += shares[k]
+	}
+	shares[len(shares)-1] = took - told
+	return shares
+}
+
+// tellStep tells of step i, which began so long after the first mark.
+func (p *program) tellStep(f *flight, i int, began, took time.Duration) {
+	s := &p.steps[i]
+	if p.profile {
+		p.ops[i].Calls++
+		p.ops[i].Time += took
+		p.ops[i].Flops += s.flops
+	}
+	if f.trace != nil {
+		f.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: p.clock.base.Add(began), Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i)})
+	}
+}
+
+// times are when each launch began, and when the last one ended, after the first mark.
 func (p *program) times() ([]time.Duration, error) {
 	at := make([]time.Duration, len(p.clock.marks))
 	for i := range at[1:] {

@@ -52,10 +52,11 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 	if err := p.allocate(); err != nil {
 		return err
 	}
-	if err := p.makeSteps(jobs); err != nil {
+	p.launches = Launches(p.plan, o.Deterministic)
+	if err := p.makeUnits(jobs); err != nil {
 		return err
 	}
-	p.side, p.single = newSchedule(p.plan, len(p.b.lanes)), newSchedule(p.plan, 1)
+	p.side, p.single = newSchedule(p.plan, p.launches, len(p.b.lanes)), newSchedule(p.plan, p.launches, 1)
 	p.eager = p.b.c.Graphs == GraphsOff || p.reducing() && !p.comm.Capturable()
 	if p.reducing() {
 		if err := p.comm.Agree(context.Background(), p.requests); err != nil {
@@ -178,8 +179,8 @@ func (p *program) memory(i int) kernel.Memory {
 
 // makeEvents makes what orders the lanes, and completes the statistics.
 func (p *program) makeEvents() (err error) {
-	p.events = make([]*driver.Event, len(p.steps))
-	for i := range p.steps {
+	p.events = make([]*driver.Event, len(p.units))
+	for i := range p.units {
 		if p.side.signals[i] || p.single.signals[i] {
 			if p.events[i], err = p.b.dev.NewEvent(false); err != nil {
 				return err
@@ -195,8 +196,8 @@ func (p *program) makeEvents() (err error) {
 	}
 	p.ops = make([]exec.OpStats, len(p.steps))
 	p.stats.Nodes, p.stats.PeakBytes = p.plan.LiveNodes, int64(p.plan.ArenaBytes+p.plan.BucketBytes)
-	for i := range p.steps {
-		if w := p.steps[i].work; w != nil {
+	for i := range p.units {
+		if w := p.units[i].work; w != nil {
 			p.stats.Steps += w.launches()
 		}
 	}

@@ -37,50 +37,6 @@ func (p *program) jobs(o exec.Options) ([]choose.Kernel, error) {
 	return list, nil
 }
 
-// makeSteps makes what is launched for every step of the allocated plan.
-func (p *program) makeSteps(jobs []choose.Kernel) error {
-	launches := make([][]kernel.Launch, len(p.plan.Steps))
-	sources := map[string]string{} // by entry
-	for i := range p.plan.Steps {
-		s := &p.plan.Steps[i]
-		switch s.Op.(type) {
-		case plan.Start, plan.Wait:
-			continue
-		}
-		if jobs[i] != nil {
-			continue
-		}
-		list, err := kernel.For(p.plan, i)
-		if err != nil {
-			return fmt.Errorf("%s: %w", at(s), err)
-		}
-		launches[i] = list
-		for _, l := range list {
-			sources[l.Entry] = l.Source
-		}
-	}
-	if err := p.b.load(sources); err != nil {
-		return err
-	}
-	for i := range p.plan.Steps {
-		s := &p.plan.Steps[i]
-		st := step{op: s.Op.String(), kind: string(s.Kind()), scope: s.Scope, flops: flops(p.plan, s)}
-		switch op := s.Op.(type) {
-		case plan.Start:
-			st.work = p.start(op)
-		case plan.Wait:
-		default:
-			if jobs[i] != nil {
-				st.work = p.heavy(s, jobs[i])
-			} else if len(launches[i]) > 0 {
-				st.work = p.b.kernels(launches[i], p.memory(i))
-			}
-		}
-		p.steps = append(p.steps, st)
-	}
-	return nil
-}
-
 // at says which step: scope and op.
 func at(s *plan.Step) string {
 	if s.Scope == "" {

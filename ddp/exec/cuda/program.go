@@ -29,11 +29,13 @@ type program struct {
 	owned           []driver.Ptr // what Close frees
 	in, out         *region
 	inputs, outputs []*exec.Tensor // the host's
+	launches        []plan.Launch
 	steps           []step
-	side, single    *schedule // over all lanes, and one step after the other
-	events          []*driver.Event
+	units           []unit          // by launch
+	side, single    *schedule       // over all lanes, and one launch after the other
+	events          []*driver.Event // by launch
 	joins           []*driver.Event // of lanes, at the beginning and the end of a run
-	clock           *clock          // times of steps, nil until they are asked for
+	clock           *clock          // times of launches, nil until they are asked for
 
 	graph  *driver.Graph // nil until the second run
 	replay *driver.Exec
@@ -54,10 +56,9 @@ type program struct {
 	moved    map[int]int64        // bytes, by the number of the collective
 }
 
-// step is a step of the plan as the device does it.
+// step is what is told of a step of the plan.
 type step struct {
-	work  work   // nil for a Wait, and where there is nothing to do
-	op    string // with its parameters, for errors
+	op    string // with its parameters
 	kind  string // for statistics
 	scope string
 	flops int64
@@ -250,17 +251,17 @@ func (p *program) forget() error {
 	return errors.Join(errs...)
 }
 
-// named says which program, and, if one is given, which step failed; nil did not.
-func (p *program) named(s *step, err error) error {
+// named says which program, and, if one is given, which unit failed; nil did not.
+func (p *program) named(u *unit, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case s == nil:
+	case u == nil:
 		return fmt.Errorf("program %q: %w", p.name, err)
-	case s.scope == "":
-		return fmt.Errorf("program %q: %s: %w", p.name, s.op, err)
+	case u.scope == "":
+		return fmt.Errorf("program %q: %s: %w", p.name, u.op, err)
 	}
-	return fmt.Errorf("program %q: %s: %s: %w", p.name, s.scope, s.op, err)
+	return fmt.Errorf("program %q: %s: %s: %w", p.name, u.scope, u.op, err)
 }
 
 // Stats are sizes and times of the runs that were waited for.
@@ -286,7 +287,7 @@ func (p *program) Dump(w io.Writer) error {
 	if err := p.plan.Dump(w); err != nil {
 		return err
 	}
-	return p.side.dump(w, p.steps)
+	return p.side.dump(w, p.launches, p.units)
 }
 
 // GraphNodes is the number of operations of the captured run, 0 before there is one.

@@ -137,41 +137,41 @@ func (p *program) capture(f *flight) error {
 	return nil
 }
 
-// each puts the steps onto the lanes of s.
+// each puts the launches onto the lanes of s.
 func (p *program) each(f *flight, s *schedule) error {
 	if err := p.fork(s); err != nil {
 		return p.named(nil, err)
 	}
-	for i := range p.steps {
+	for i := range p.units {
 		if err := context.Cause(f.ctx); err != nil {
-			return p.named(&p.steps[i], err)
+			return p.named(&p.units[i], err)
 		}
-		step := p.step
+		do := p.unit
 		if !p.warm && s.lane[i] == communication {
-			step = func(s *schedule, i int) error { return p.apart(f.ctx, s, i) }
+			do = func(s *schedule, i int) error { return p.apart(f.ctx, s, i) }
 		}
-		if err := step(s, i); err != nil {
-			return p.named(&p.steps[i], err)
+		if err := do(s, i); err != nil {
+			return p.named(&p.units[i], err)
 		}
 	}
 	return p.named(nil, p.join(s))
 }
 
-// step puts step i onto its lane, behind what it waits for.
-func (p *program) step(s *schedule, i int) error {
-	if p.steps[i].work == nil {
+// unit puts launch i onto its lane, behind what it waits for.
+func (p *program) unit(s *schedule, i int) error {
+	if p.units[i].work == nil {
 		return nil
 	}
 	lane := p.lane(s.lane[i])
 	for _, d := range s.waits[i] {
-		if p.steps[d].work == nil {
+		if p.units[d].work == nil {
 			continue
 		}
 		if err := lane.WaitEvent(p.events[d]); err != nil {
 			return err
 		}
 	}
-	if err := p.steps[i].work.enqueue(lane); err != nil {
+	if err := p.units[i].work.enqueue(lane); err != nil {
 		return err
 	}
 	if s.signals[i] {
@@ -187,10 +187,10 @@ func (p *program) apart(ctx context.Context, s *schedule, i int) error {
 	if err := p.b.lanes[0].Sync(ctx); err != nil {
 		return err
 	}
-	if err := p.step(s, i); err != nil {
+	if err := p.unit(s, i); err != nil {
 		return err
 	}
-	over := p.joins[len(p.joins)-1] // used after all steps only
+	over := p.joins[len(p.joins)-1] // used after all launches only
 	if err := p.b.comm.Record(over); err != nil {
 		return err
 	}

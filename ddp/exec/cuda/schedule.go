@@ -10,33 +10,33 @@ import (
 // communication is the lane of collectives; those below it compute.
 const communication = -1
 
-// schedule says on which stream each step of a plan is, and what it waits for
-// there. Steps of a lane follow each other; the order between lanes is kept by
+// schedule says on which stream each launch of a plan is, and what it waits for
+// there. Launches of a lane follow each other; the order between lanes is kept by
 // events. It is a function of the plan alone, so ranks start collectives in the
 // same order.
 type schedule struct {
 	lanes   int     // that compute
-	lane    []int   // by step; communication for a Start, any for a Wait, which is nothing
-	waits   [][]int // by step: steps of other lanes that must be complete before it
-	signals []bool  // by step: a step of another lane waits for it
-	used    []int   // the lanes that steps are on
+	lane    []int   // by launch; communication for a Start, any for a Wait, which is nothing
+	waits   [][]int // by launch: those of other lanes that must be complete before it
+	signals []bool  // by launch: one of another lane waits for it
+	used    []int   // the lanes that launches are on
 }
 
-// newSchedule spreads the steps over at most so many lanes. A step follows, on its
+// newSchedule spreads launches over at most so many lanes. A launch follows, on its
 // lane, the latest of those that it waits for and that nothing follows yet; where
 // there is none it takes the lane that has been without work longest.
-func newSchedule(p *plan.Plan, lanes int) *schedule {
-	n := len(p.Steps)
+func newSchedule(p *plan.Plan, launches []plan.Launch, lanes int) *schedule {
+	n := len(launches)
 	s := &schedule{lanes: lanes, lane: make([]int, n), waits: make([][]int, n), signals: make([]bool, n)}
-	deps := started(p)
-	last := make([]int, lanes) // by lane: its last step, -1 if none
+	deps := started(p, launches)
+	last := make([]int, lanes) // by lane: its last launch, -1 if none
 	for l := range last {
 		last[l] = -1
 	}
 	collective := -1 // the last one started
-	for i := range p.Steps {
+	for i := range launches {
 		tail := &collective
-		switch p.Steps[i].Op.(type) {
+		switch opOf(p, launches[i]).(type) {
 		case plan.Wait:
 			continue
 		case plan.Start:
@@ -64,17 +64,18 @@ func newSchedule(p *plan.Plan, lanes int) *schedule {
 	return s
 }
 
-// started are the dependencies of the steps, where that on a Wait is one on the
+// opOf is the op of a launch, of its first step if it has several.
+func opOf(p *plan.Plan, l plan.Launch) fmt.Stringer { return p.Steps[l.Chains[0][0]].Op }
+
+// started are the dependencies of launches, where that on a Wait is one on the
 // Start that it waits for, and on what else the Wait depends on.
-func started(p *plan.Plan) [][]int {
-	deps := p.Deps()
+func started(p *plan.Plan, launches []plan.Launch) [][]int {
+	deps := make([][]int, len(launches))
 	start := map[int]int{} // by number
-	for i := range p.Steps {
-		if op, ok := p.Steps[i].Op.(plan.Start); ok {
+	for i, l := range launches {
+		if op, ok := opOf(p, l).(plan.Start); ok {
 			start[op.Number] = i
 		}
-	}
-	for i, list := range deps {
 		var found []int
 		seen := map[int]bool{}
 		add := func(d int) {
@@ -83,10 +84,10 @@ func started(p *plan.Plan) [][]int {
 				found = append(found, d)
 			}
 		}
-		for _, d := range list {
-			if w, ok := p.Steps[d].Op.(plan.Wait); ok {
+		for _, d := range l.Deps {
+			if w, ok := opOf(p, launches[d]).(plan.Wait); ok {
 				add(start[w.Number])
-				for _, more := range deps[d] { // done already: it is an earlier step
+				for _, more := range deps[d] { // done already: it is an earlier launch
 					add(more)
 				}
 				continue
@@ -98,7 +99,7 @@ func started(p *plan.Plan) [][]int {
 	return deps
 }
 
-// pick is the lane of a step with those dependencies.
+// pick is the lane of a launch with those dependencies.
 func pick(deps, last []int) int {
 	best, idle := -1, 0
 	for l, t := range last {
@@ -117,20 +118,21 @@ func pick(deps, last []int) int {
 	return idle
 }
 
-// dump writes where each step runs, what it waits for and how it is done.
-func (s *schedule) dump(w io.Writer, steps []step) error {
+// dump writes where each launch runs, what it waits for, how it is done, and which
+// chains of steps it is.
+func (s *schedule) dump(w io.Writer, launches []plan.Launch, units []unit) error {
 	if _, err := fmt.Fprintf(w, "lanes %d\n", s.lanes); err != nil {
 		return err
 	}
-	for i := range steps {
-		if steps[i].work == nil {
+	for i := range units {
+		if units[i].work == nil {
 			continue
 		}
 		lane := fmt.Sprint("lane ", s.lane[i])
 		if s.lane[i] == communication {
 			lane = "collectives"
 		}
-		if _, err := fmt.Fprintf(w, "%4d %s after %v: %v\n", i, lane, s.waits[i], steps[i].work); err != nil {
+		if _, err := fmt.Fprintf(w, "%4d %s after %v: %v  # steps %v\n", i, lane, s.waits[i], units[i].work, launches[i].Chains); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"ebtrain/ddp/exec/exectest"
@@ -22,54 +23,81 @@ func TestScheduleKeepsDependencies(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d lanes", c.Name, lanes), func(t *testing.T) {
 				p := plan.New(g, plan.Options{World: 2, WeightsLast: true, WidenBF16: true, Apart: apart})
 				p.Allocate()
-				checkSchedule(t, p, newSchedule(p, lanes))
+				for _, own := range []bool{false, true} {
+					launches := Launches(p, own)
+					checkSchedule(t, p, launches, newSchedule(p, launches, lanes))
+				}
 			})
 		}
 	}
 }
 
-func checkSchedule(t *testing.T, p *plan.Plan, s *schedule) {
+// checkSchedule checks what the plan asks for of steps, which begin and end with their
+// launches; those of a chain follow each other.
+func checkSchedule(t *testing.T, p *plan.Plan, launches []plan.Launch, s *schedule) {
 	t.Helper()
-	n := len(p.Steps)
-	after := make([][]bool, n) // by step: what is complete when it begins
+	after := make([][]bool, len(launches)) // by launch: those that are complete when it begins
 	last, used := map[int]int{}, map[int]bool{}
-	started := map[int]int{}
-	for i := range p.Steps {
-		after[i] = make([]bool, n)
+	start := map[int]int{}
+	for n, l := range launches {
+		after[n] = make([]bool, len(launches))
 		follow := func(d int) {
-			after[i][d] = true
+			after[n][d] = true
 			for k, is := range after[d] {
-				after[i][k] = after[i][k] || is
+				after[n][k] = after[n][k] || is
 			}
 		}
-		switch op := p.Steps[i].Op.(type) {
+		switch op := opOf(p, l).(type) {
 		case plan.Wait: // nothing: who waits for it waits for the Start
-			follow(started[op.Number])
-			for _, d := range p.Deps()[i] {
+			follow(start[op.Number])
+			for _, d := range l.Deps {
 				follow(d)
 			}
 			continue
 		case plan.Start:
-			started[op.Number] = i
-			if s.lane[i] != communication {
-				t.Errorf("step %d, a collective, is on lane %d", i, s.lane[i])
+			start[op.Number] = n
+			if s.lane[n] != communication {
+				t.Errorf("launch %d, a collective, is on lane %d", n, s.lane[n])
 			}
 		}
-		used[s.lane[i]] = true
-		if l, ok := last[s.lane[i]]; ok {
-			follow(l)
+		used[s.lane[n]] = true
+		if k, ok := last[s.lane[n]]; ok {
+			follow(k)
 		}
-		last[s.lane[i]] = i
-		for _, d := range s.waits[i] {
+		last[s.lane[n]] = n
+		for _, d := range s.waits[n] {
 			if !s.signals[d] {
-				t.Errorf("step %d waits for step %d, which does not signal", i, d)
+				t.Errorf("launch %d waits for launch %d, which does not signal", n, d)
 			}
 			follow(d)
 		}
 	}
+	of, chain := make([]int, len(p.Steps)), make([][]int, len(p.Steps)) // by step
+	for n, l := range launches {
+		for _, c := range l.Chains {
+			for _, i := range c {
+				of[i], chain[i] = n, c
+			}
+		}
+	}
+	// complete says whether launch d, or all that a Wait is, is complete when launch n begins
+	complete := func(n, d int) bool {
+		if _, ok := opOf(p, launches[d]).(plan.Wait); !ok {
+			return after[n][d]
+		}
+		for k, is := range after[d] {
+			if _, wait := opOf(p, launches[k]).(plan.Wait); is && !wait && !after[n][k] {
+				return false
+			}
+		}
+		return true
+	}
 	for i, deps := range p.Deps() {
 		for _, d := range deps {
-			if !after[i][d] {
+			if of[d] == of[i] && slices.Index(chain[i], d) >= 0 && slices.Index(chain[i], d) < slices.Index(chain[i], i) {
+				continue
+			}
+			if !complete(of[i], of[d]) {
 				t.Errorf("step %d (%v) may begin before step %d (%v) is complete", i, p.Steps[i].Op, d, p.Steps[d].Op)
 			}
 		}

@@ -8,12 +8,17 @@ import "slices"
 // its own. deps is, by group, which groups must be complete before it begins, of
 // which none follows from others. Groups are in an order that deps allows.
 func (p *Plan) Chains(points int) (groups, deps [][]int) {
+	return p.chains(func(i int) bool { return p.short(i, points) })
+}
+
+// chains are Chains of the steps that are short.
+func (p *Plan) chains(short func(step int) bool) (groups, deps [][]int) {
 	steps := p.Deps()
-	c := &chaining{of: make([]int, len(steps)), above: make([]set, 0, len(steps))}
+	c := &chaining{short: short, of: make([]int, len(steps)), above: make([]set, 0, len(steps))}
 	for i, list := range steps {
 		g := -1
-		if p.short(i, points) {
-			g = c.chain(p, list, points)
+		if short(i) {
+			g = c.chain(list)
 		}
 		c.put(i, g, list, len(steps))
 	}
@@ -28,6 +33,7 @@ func (p *Plan) short(i, points int) bool {
 
 // chaining is groups under construction.
 type chaining struct {
+	short  func(step int) bool
 	groups [][]int
 	of     []int // by step: its group
 	above  []set // by group: the groups that it depends on, however far
@@ -35,10 +41,10 @@ type chaining struct {
 
 // chain is the group that a short step with those dependencies can join, -1 if none:
 // the others that it depends on must not themselves depend on the group.
-func (c *chaining) chain(p *Plan, deps []int, points int) int {
+func (c *chaining) chain(deps []int) int {
 	for _, j := range slices.Backward(deps) {
 		g := c.of[j]
-		if p.short(j, points) && !slices.ContainsFunc(deps, func(d int) bool { return c.of[d] != g && c.above[c.of[d]].has(g) }) {
+		if c.short(j) && !slices.ContainsFunc(deps, func(d int) bool { return c.of[d] != g && c.above[c.of[d]].has(g) }) {
 			return g
 		}
 	}

@@ -18,6 +18,14 @@ type Together struct {
 	// Most is how many steps a launch has at most, if it has more than one chain;
 	// 0 is any number.
 	Most int
+	// Can says whether a fused step can be after or beside others at all; nil is that
+	// all can.
+	Can func(step int) bool
+}
+
+// can says whether step i can share a launch, with so many points at most.
+func (o *Together) can(p *Plan, i, points int) bool {
+	return p.short(i, points) && (o.Can == nil || o.Can(i))
 }
 
 // Launches are the steps of an allocated plan in launches, in an order that Deps
@@ -27,7 +35,7 @@ type Together struct {
 // layers, are one launch instead of one each; the price is that some begin later than
 // they could. A Wait comes when nothing but Waits can begin.
 func (p *Plan) Launches(o Together) []Launch {
-	chains, deps := p.Chains(o.Chain)
+	chains, deps := p.chains(func(i int) bool { return o.can(p, i, o.Chain) })
 	l := &launching{p: p, o: o, chains: chains, missing: make([]int, len(chains)), users: make([][]int, len(chains)), of: make([]int, len(chains))}
 	for c, list := range deps {
 		l.missing[c] = len(list)
@@ -73,7 +81,7 @@ func (l *launching) ready(c int) {
 // fits says whether a chain may be beside others.
 func (l *launching) fits(c int) bool {
 	for _, i := range l.chains[c] {
-		if !l.p.short(i, l.o.Batch) {
+		if !l.o.can(l.p, i, l.o.Batch) {
 			return false
 		}
 	}

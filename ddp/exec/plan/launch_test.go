@@ -30,8 +30,11 @@ func TestLaunches(t *testing.T) {
 			deps[n] = l.Deps
 			steps := slices.Concat(l.Chains...)
 			all = append(all, steps...)
-			if len(l.Chains) > 1 && (with.Most > 0 && len(steps) > with.Most || slices.ContainsFunc(steps, func(i int) bool { return !p.short(i, with.Batch) })) {
+			if len(l.Chains) > 1 && (with.Most > 0 && len(steps) > with.Most || slices.ContainsFunc(steps, func(i int) bool { return !with.can(p, i, with.Batch) })) {
 				t.Fatalf("%s: launch %d has the chains %v, want %+v", name, n, l.Chains, with)
+			}
+			if len(steps) > 1 && with.Can != nil && slices.ContainsFunc(steps, func(i int) bool { return !with.Can(i) }) {
+				t.Fatalf("%s: launch %d has the steps %v, some of which can only be alone", name, n, steps)
 			}
 			if slices.ContainsFunc(l.Deps, func(d int) bool { return d >= n }) {
 				t.Fatalf("%s: launch %d depends on %v", name, n, l.Deps)
@@ -65,7 +68,11 @@ func TestLaunches(t *testing.T) {
 			t.Fatal(err)
 		}
 		points := 50 * int(1+seed%3)
-		check(fmt.Sprint("random ", seed), g, Options{World: 1 + int(seed%2), Apart: int(seed%3) * 200}, Together{Chain: points, Batch: points * int(seed%4), Most: int(seed % 5)})
+		with := Together{Chain: points, Batch: points * int(seed%4), Most: int(seed % 5)}
+		if seed%6 == 5 {
+			with.Can = func(i int) bool { return i%5 > 0 }
+		}
+		check(fmt.Sprint("random ", seed), g, Options{World: 1 + int(seed%2), Apart: int(seed%3) * 200}, with)
 	}
 	check("step", step(t), Options{World: 2}, Together{Chain: 1 << 10, Batch: 1 << 12})
 	if fewer < 20 || free < 50 {
