@@ -28,10 +28,11 @@ var program = cliflag.Program{
   ddplaunch -nproc gpu train ...                       one rank per GPU
   ddplaunch -nproc 2 --log-dir logs ./my-program ...   and logs/rank-N.out
 
-Several machines: give each the same secret in EBTRAIN_KEY, or in a file, and run
+Several machines: give each the same secret in EBTRAIN_KEY, or in a file, and
+run on node01, and then on the other,
 
-  ddplaunch --nnodes 2 --node-rank 0 --key-file key -nproc 8 train ...   on node01
-  ddplaunch --nnodes 2 --join node01 --key-file key -nproc 8 train ...   on the other
+  ddplaunch --nnodes 2 --node-rank 0 --key-file key -nproc 8 train ...
+  ddplaunch --nnodes 2 --join node01 --key-file key -nproc 8 train ...
 
 Under Slurm there is nothing to say; one ddplaunch runs on each node:
 

@@ -16,6 +16,10 @@ import (
 // at most twice this, before it is asked for.
 const oomRefresh = time.Second
 
+// machineShare is the part of the machine's memory, one in so many, that a process has
+// at least, if it is killed because the machine has no more.
+const machineShare = 100
+
 // oomWatch counts the processes that the kernel has killed for want of memory:
 // in the control group of this process, which is that of the ranks, and on the
 // whole machine. It has no clock, and is used by one goroutine.
@@ -104,7 +108,12 @@ func (w *oomWatch) happened(used int64, now time.Time) string {
 		}
 		return fmt.Sprintf(sentence, mebibytes(used), limit)
 	case k.machine > w.old.machine:
-		return fmt.Sprintf(sentence, mebibytes(used), "this machine has "+mebibytes(1024*int64(w.number("/proc/meminfo", "MemTotal:"))))
+		// The count is everybody's, also of groups with limits of their own. Where the
+		// machine itself is full, the kernel takes what is large.
+		all := 1024 * int64(w.number("/proc/meminfo", "MemTotal:"))
+		if used >= all/machineShare {
+			return fmt.Sprintf(sentence, mebibytes(used), "this machine has "+mebibytes(all))
+		}
 	}
 	return ""
 }

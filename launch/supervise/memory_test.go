@@ -35,8 +35,9 @@ func TestOutOfMemory(t *testing.T) {
 			"proc/self/cgroup": "4:memory:/outside\n", "sys/fs/cgroup/memory/memory.oom_control": "oom_kill 0\n",
 			"sys/fs/cgroup/memory/memory.stat": "hierarchical_memory_limit 314572800\n",
 		}, "sys/fs/cgroup/memory/memory.oom_control", "oom_kill 1\n", group},
-		"the whole machine": {map[string]string{"proc/vmstat": "oom_kill 7\n", "proc/meminfo": "MemTotal:  2097152 kB\n"}, "proc/vmstat", "pgfault 1\noom_kill 8\n", machine},
-		"somebody else":     {map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.events": "oom_kill 3\n"}, "proc/x", "", ""},
+		"the whole machine":                      {map[string]string{"proc/vmstat": "oom_kill 7\n", "proc/meminfo": "MemTotal:  2097152 kB\n"}, "proc/vmstat", "pgfault 1\noom_kill 8\n", machine},
+		"too small to be killed for the machine": {map[string]string{"proc/vmstat": "oom_kill 7\n", "proc/meminfo": "MemTotal:  209715200 kB\n"}, "proc/vmstat", "oom_kill 8\n", ""},
+		"somebody else":                          {map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.events": "oom_kill 3\n"}, "proc/x", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
