@@ -26,6 +26,7 @@ demo: build ## train BiDVL on two ranks on the built-in pictures, and show what 
 	@echo; echo 'Pictures, of samples and of test pictures above their reconstructions:'; ls runs/demo/samples/step-00000200.png; ls runs/demo/samples/recon-test-step-00000200.png
 
 test: deps ## everything a commit must pass
+	@.ci/deps tests
 	@.ci/test '$(TAGS)'
 
 check: deps ## the quick part of test: format, vet, short tests
