@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"sync"
 	"time"
 
 	"ebtrain/collective"
@@ -85,22 +83,11 @@ type deviceMover struct {
 	dev  Device
 	in   Inside
 	mine localHeader // of the collective under way
-
-	limit time.Duration
-	timer *time.Timer
-
-	mu   sync.Mutex         // held by late, so that it is over when agree is
-	what collective.Request // that the ranks must come to
 }
 
 func newDeviceMover(c *Comm, d Device, limit time.Duration) *deviceMover {
 	met := newMeeting(c.peers, c.alarm)
-	m := &deviceMover{meeting: met, dev: d, in: Inside{Comm: c, base: newMover(met)}, limit: limit}
-	if limit > 0 && !c.peers.topo.leads() { // leaders know more of other hosts
-		m.limit += time.Second
-	}
-	m.timer = time.AfterFunc(math.MaxInt64, m.late)
-	return m
+	return &deviceMover{meeting: met, dev: d, in: Inside{Comm: c, base: newMover(met), call: newRollCall(c, limit)}}
 }
 
 func (m *deviceMover) quick(collective.Request) bool { return false }
@@ -131,27 +118,7 @@ func (m *deviceMover) agree(ctx context.Context, h localHeader, req collective.R
 	if m.topo.size == 1 {
 		return nil
 	}
-	if m.limit > 0 {
-		m.expect(req)
-		m.timer.Reset(m.limit)
-		defer m.expect(collective.Request{})
-		defer m.timer.Stop()
-	}
+	m.in.call.expect(req, true)
+	defer m.in.call.over()
 	return m.consent(ctx, h, req.Label)
-}
-
-// expect says what ranks must come to; nothing, when they have.
-func (m *deviceMover) expect(req collective.Request) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.what = req
-}
-
-// late ends the group: somebody has not come.
-func (m *deviceMover) late() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.what.Kind != 0 {
-		m.alarm.abort(m.in.NotCome(m.what, m.limit))
-	}
 }

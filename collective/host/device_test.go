@@ -112,6 +112,36 @@ func TestLateRankIsNamed(t *testing.T) {
 	}
 }
 
+// TestLateInsideIsNamed: so does who comes to a collective, and then not to what is
+// asked inside it.
+func TestLateInsideIsNamed(t *testing.T) {
+	comms := over(t, group(t, 3, host.Config{}), 100*time.Millisecond)
+	stands := make(chan struct{})
+	defer close(stands)
+	for r, c := range comms {
+		go func() {
+			_ = c.(*host.Comm).Within(t.Context(), "places", func(in *host.Inside) error {
+				if r == 2 {
+					<-stands
+				}
+				return in.Do(context.Background(), collective.Request{Kind: collective.Barrier, Label: "dessert"})
+			})
+		}()
+	}
+	c := comms[0].(*host.Comm)
+	select {
+	case <-c.Failed():
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody misses rank 2")
+	}
+	if err := c.Failure(); !strings.Contains(err.Error(), `rank 2 has not come to barrier "dessert" within 100ms`) {
+		t.Errorf("got %v, want rank 2 to be named", err)
+	}
+	for _, c := range comms[:2] {
+		_ = c.Close()
+	}
+}
+
 // TestEitherFailsBoth: an abort of the group below ends the one over it, with
 // its cause, and not the other ranks' words twice.
 func TestEitherFailsBoth(t *testing.T) {

@@ -13,14 +13,18 @@ import (
 type Inside struct {
 	*Comm
 	base mover
+	call *rollCall
 	seq  uint64 // of the collective under way
 }
 
-// Do runs a collective in host memory. If ctx ends first, the group does.
+// Do runs a collective in host memory. If ctx ends first, the group does, and also if
+// somebody does not come to it within the group's limit.
 func (in *Inside) Do(ctx context.Context, req collective.Request) error {
 	if err := req.Check(in.Size()); err != nil {
 		return err
 	}
+	in.call.expect(req, false)
+	defer in.call.over()
 	in.base.begin(in.seq, req)
 	return in.base.finish(ctx, req)
 }
