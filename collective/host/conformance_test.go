@@ -76,7 +76,7 @@ func group(t testing.TB, n int, cfg host.Config) []collective.Comm {
 
 func TestConformance(t *testing.T) {
 	for _, hosts := range []string{"1", "2", "3i", "8"} {
-		if testing.Short() && hosts == "8" {
+		if testing.Short() && (hosts == "3i" || hosts == "8") {
 			continue
 		}
 		t.Run("hosts="+hosts, func(t *testing.T) {

@@ -181,6 +181,9 @@ func factory(o nccl.Options) colltest.Factory {
 // TestConformance: NCCL's own sums, and those in a fixed order.
 func TestConformance(t *testing.T) {
 	for _, fixed := range []bool{false, true} {
+		if fixed && testing.Short() {
+			continue
+		}
 		t.Run(fmt.Sprintf("fixed=%v", fixed), func(t *testing.T) {
 			cudatest.Use(t)
 			t.Setenv("EBDOUBLE_DEVICES", "5") // for processes
