@@ -16,21 +16,30 @@ import (
 // and the type of every function must be the same. The report says which headers
 // were compared, and which were not found.
 func CheckHeaders(includeDirs []string) (report string, err error) {
+	driver, driverErr := CompareHeader("cuda.h", driverCheck(), abi.Files, includeDirs)
+	nvrtc, nvrtcErr := CompareHeader("nvrtc.h", nvrtcCheck, abi.Files, includeDirs)
 	var lines []string
-	var failures []error
-	for _, c := range []struct{ header, source string }{{"cuda.h", driverCheck()}, {"nvrtc.h", nvrtcCheck}} {
-		folder := holding(includeDirs, c.header)
-		if folder == "" {
-			lines = append(lines, c.header+": not found, not compared")
-			continue
+	for _, line := range []string{driver, nvrtc} {
+		if line != "" {
+			lines = append(lines, line)
 		}
-		if err := CompileCheck(c.source, abi.Files, includeDirs); err != nil {
-			failures = append(failures, fmt.Errorf("%s differs from this program's declarations: %w", filepath.Join(folder, c.header), err))
-			continue
-		}
-		lines = append(lines, filepath.Join(folder, c.header)+": as declared")
 	}
-	return strings.Join(lines, "\n"), errors.Join(failures...)
+	return strings.Join(lines, "\n"), errors.Join(driverErr, nvrtcErr)
+}
+
+// CompareHeader compiles check, a C text that asserts what a package declares in its
+// files, against NVIDIA's own header, which it looks for in the folders, with what that
+// includes. The report says which header was compared, or that none was found.
+func CompareHeader(header, check string, files fs.FS, includeDirs []string) (report string, err error) {
+	folder := holding(includeDirs, header)
+	if folder == "" {
+		return header + ": not found, not compared", nil
+	}
+	path := filepath.Join(folder, header)
+	if err := CompileCheck(check, files, includeDirs); err != nil {
+		return "", fmt.Errorf("%s differs from this program's declarations: %w", path, err)
+	}
+	return path + ": as declared", nil
 }
 
 func holding(folders []string, file string) string {

@@ -11,10 +11,10 @@ import (
 //go:embed abi.h
 var declarations embed.FS
 
-// CheckHeaders compiles what this package declares against the nccl.h that one of
-// the folders holds; cuda_runtime.h must be in one, too.
-func CheckHeaders(includeDirs []string) error {
-	return cuda.CompileCheck(headerCheck(), declarations, includeDirs)
+// CheckHeaders compares what this package declares with the nccl.h that one of the
+// folders holds; cuda_runtime.h must be in one, too. See cuda.CompareHeader.
+func CheckHeaders(includeDirs []string) (report string, err error) {
+	return cuda.CompareHeader("nccl.h", headerCheck(), declarations, includeDirs)
 }
 
 // headerCheck asserts every number, the layout of the config, and the type of

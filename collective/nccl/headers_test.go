@@ -43,7 +43,7 @@ REAL_NCCL_TEXTS(X)
 // TestCheckHeaders: a header that agrees passes, also one with a longer config,
 // and each kind of difference is named.
 func TestCheckHeaders(t *testing.T) {
-	if err := CheckHeaders([]string{realLike(t, func(s string) string { return s })}); err != nil {
+	if _, err := CheckHeaders([]string{realLike(t, func(s string) string { return s })}); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
@@ -60,7 +60,7 @@ func TestCheckHeaders(t *testing.T) {
 				}
 				return strings.Replace(s, c.old, c.new, 1)
 			})
-			if err := CheckHeaders([]string{folder}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := CheckHeaders([]string{folder}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error about %s", err, c.want)
 			}
 		})

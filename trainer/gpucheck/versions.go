@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	driver "ebtrain/collective/cuda"
+	"ebtrain/collective/nccl"
 	"ebtrain/ddp/exec/cuda/cublaslt"
 	"ebtrain/ddp/exec/cuda/cudnn"
 )
@@ -31,6 +32,7 @@ func versions(ctx context.Context, _ *options, r *report) error {
 	folders := headers()
 	for name, f := range map[string]func([]string) (string, error){
 		"headers of driver and NVRTC": driver.CheckHeaders, "headers of cuDNN": cudnn.CheckHeaders, "headers of cuBLASLt": cublaslt.CheckHeaders,
+		"headers of NCCL": nccl.CheckHeaders,
 	} {
 		err = errors.Join(err, r.do(ctx, "a", name, func() (string, map[string]any, error) {
 			text, err := f(folders)

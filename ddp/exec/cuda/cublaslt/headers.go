@@ -1,17 +1,13 @@
 package cublaslt
 
 import (
-	_ "embed"
-	"fmt"
-	"os"
-	"path/filepath"
-	"testing/fstest"
+	"embed"
 
 	"ebtrain/collective/cuda"
 )
 
 //go:embed abi.h
-var declarations []byte
+var declarations embed.FS
 
 // check compares each constant and each function's type with the header's.
 const check = `#include <cublasLt.h>
@@ -33,16 +29,5 @@ _Static_assert(offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) == 64 &&
 // and the type of every function must be the same. The report says which header was
 // compared, or that none was found.
 func CheckHeaders(includeDirs []string) (report string, err error) {
-	for _, dir := range includeDirs {
-		path := filepath.Join(dir, "cublasLt.h")
-		if _, err := os.Stat(path); err != nil {
-			continue
-		}
-		files := fstest.MapFS{"abi.h": {Data: declarations, Mode: 0o644}}
-		if err := cuda.CompileCheck(check, files, includeDirs); err != nil {
-			return "", fmt.Errorf("%s differs from this program's declarations: %w", path, err)
-		}
-		return path + ": as declared", nil
-	}
-	return "cublasLt.h: not found, not compared", nil
+	return cuda.CompareHeader("cublasLt.h", check, declarations, includeDirs)
 }

@@ -1,17 +1,13 @@
 package cudnn
 
 import (
-	_ "embed"
-	"fmt"
-	"os"
-	"path/filepath"
-	"testing/fstest"
+	"embed"
 
 	"ebtrain/collective/cuda"
 )
 
 //go:embed abi.h
-var declarations []byte
+var declarations embed.FS
 
 // check compares each constant and each function's type with the header's.
 const check = `#include <cudnn.h>
@@ -30,16 +26,5 @@ EB_CUDNN_FUNCTIONS(X)
 // and the type of every function must be the same. The report says which header was
 // compared, or that none was found.
 func CheckHeaders(includeDirs []string) (report string, err error) {
-	for _, dir := range includeDirs {
-		path := filepath.Join(dir, "cudnn.h")
-		if _, err := os.Stat(path); err != nil {
-			continue
-		}
-		files := fstest.MapFS{"abi.h": {Data: declarations, Mode: 0o644}}
-		if err := cuda.CompileCheck(check, files, includeDirs); err != nil {
-			return "", fmt.Errorf("%s differs from this program's declarations: %w", path, err)
-		}
-		return path + ": as declared", nil
-	}
-	return "cudnn.h: not found, not compared", nil
+	return cuda.CompareHeader("cudnn.h", check, declarations, includeDirs)
 }

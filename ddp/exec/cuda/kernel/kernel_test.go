@@ -190,30 +190,6 @@ func TestQuot(t *testing.T) {
 	}
 }
 
-// TestScale multiplies in place.
-func TestScale(t *testing.T) {
-	d := newDevice(t)
-	l, err := Scale(graph.F32, 101, 0.25)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := d.alloc(404)
-	for i := range 101 {
-		copy(d.memory[at+4*i:], []byte{0, 0, 0x80, 0x3f}) // 1
-	}
-	if err := d.run(&l, Memory{Value: func(int) uint64 { return deviceBase + uint64(at) }}); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 101 {
-		if got := [4]byte(d.memory[at+4*i:]); got != [4]byte{0, 0, 0x80, 0x3e} {
-			t.Fatalf("element %d is % x, want a quarter", i, got)
-		}
-	}
-	if !d.intact(at, 404) {
-		t.Error("something was written beside the array")
-	}
-}
-
 // TestNoKernels: collectives are no kernels, and empty results take none.
 func TestNoKernels(t *testing.T) {
 	p := planOf(t, plan.Options{World: 2}, func(b *graph.Builder) {

@@ -1,6 +1,7 @@
 package linalgtest
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,9 +10,14 @@ import (
 )
 
 // Headers tests a CheckHeaders: a header as declared passes, one in which old is new
-// is an error about want. Declarations are an abi.h with lists EB_NAME_CONSTANTS and
+// is an error about want. files has abi.h, declarations with lists EB_NAME_CONSTANTS and
 // EB_NAME_FUNCTIONS; the header is made of it, with the real names.
-func Headers(t *testing.T, check func([]string) (string, error), declarations []byte, name, file string, differ [][3]string) {
+func Headers(t *testing.T, check func([]string) (string, error), files fs.FS, name, file string, differ [][3]string) {
+	t.Helper()
+	declarations, err := fs.ReadFile(files, "abi.h")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("needs a C compiler, cc")
 	}
