@@ -59,15 +59,7 @@ const limit = 30 * time.Second
 
 // Run tests the implementation behind f.
 func Run(t *testing.T, f Factory) {
-	if f.MaxRanks == 0 {
-		f.MaxRanks = 8
-	}
-	if f.Memory == nil {
-		f.Memory = func(_ collective.Comm, n int) (Buffer, error) { return hostBuffer(n), nil }
-	}
-	if f.Wrap == nil {
-		f.Wrap = func(_ collective.Comm, mem collective.Vec) Buffer { return plain{mem.Bytes()} }
-	}
+	f = f.filled()
 	t.Run("values", f.values)
 	t.Run("large", f.large)
 	t.Run("rounding", f.rounding)
@@ -87,6 +79,20 @@ func Run(t *testing.T, f Factory) {
 	t.Run("close_pending", f.closePending)
 	t.Run("close_peer", f.closePeer)
 	t.Run("death", f.death)
+}
+
+// filled is f with what nil and zero mean.
+func (f Factory) filled() Factory {
+	if f.MaxRanks == 0 {
+		f.MaxRanks = 8
+	}
+	if f.Memory == nil {
+		f.Memory = func(_ collective.Comm, n int) (Buffer, error) { return hostBuffer(n), nil }
+	}
+	if f.Wrap == nil {
+		f.Wrap = func(_ collective.Comm, mem collective.Vec) Buffer { return plain{mem.Bytes()} }
+	}
+	return f
 }
 
 // group makes a group that is closed when the test ends.

@@ -10,16 +10,9 @@ import (
 
 // rounding bounds the error of sums and means of numbers that are not exact.
 func (f Factory) rounding(t *testing.T) {
-	const length = 5000
 	for _, n := range f.sizes() {
 		comms := f.group(t, n)
-		in := make([][]float64, n)
-		for r := range in {
-			in[r] = make([]float64, length)
-			for i := range in[r] {
-				in[r][i] = real(n, r, i)
-			}
-		}
+		in := reals(n)
 		for _, d := range []collective.DType{collective.F32, collective.F64, collective.BF16} {
 			for _, op := range []collective.Op{collective.Sum, collective.Mean} {
 				each(comms, func(c collective.Comm) error { return f.round(c, d, op, in) }).ok(t)
@@ -29,6 +22,19 @@ func (f Factory) rounding(t *testing.T) {
 			}
 		}
 	}
+}
+
+// reals are the vectors of n ranks, of numbers that are not exact.
+func reals(n int) [][]float64 {
+	const length = 5000
+	in := make([][]float64, n)
+	for r := range in {
+		in[r] = make([]float64, length)
+		for i := range in[r] {
+			in[r][i] = real(n, r, i)
+		}
+	}
+	return in
 }
 
 func (f Factory) round(c collective.Comm, d collective.DType, op collective.Op, in [][]float64) error {

@@ -28,18 +28,24 @@ func (f Factory) shelves(t *testing.T, comms []collective.Comm, bytes int) []she
 	t.Helper()
 	shelves := make([]shelf, len(comms))
 	each(comms, func(c collective.Comm) error {
-		mem, err := c.Alloc(bytes)
-		if err != nil {
-			return err
-		}
-		shelves[c.Rank()].allocated = f.Wrap(c, mem)
-		shelves[c.Rank()].ordinary, err = f.Memory(c, bytes)
+		var err error
+		shelves[c.Rank()], err = f.shelf(c, bytes)
 		return err
 	}).ok(t)
 	if t.Failed() {
 		t.FailNow()
 	}
 	return shelves
+}
+
+func (f Factory) shelf(c collective.Comm, bytes int) (s shelf, err error) {
+	mem, err := c.Alloc(bytes)
+	if err != nil {
+		return s, err
+	}
+	s.allocated = f.Wrap(c, mem)
+	s.ordinary, err = f.Memory(c, bytes)
+	return s, err
 }
 
 func (s shelf) at(p place, rank int) Buffer {
@@ -156,14 +162,7 @@ func (f Factory) large(t *testing.T) {
 
 func (f Factory) largeOf(t *testing.T, comms []collective.Comm, bytes int) {
 	shelves := f.shelves(t, comms, bytes)
-	n, length := len(comms), bytes/4/len(comms)*len(comms)
-	vec := collective.Vec{Type: collective.F32, Len: length}
-	for _, req := range []collective.Request{
-		{Kind: collective.AllReduce, Op: collective.Sum, Vec: vec},
-		{Kind: collective.ReduceScatter, Op: collective.Sum, Vec: vec},
-		{Kind: collective.AllGather, Vec: vec},
-		{Kind: collective.Broadcast, Root: n - 1, Vec: vec},
-	} {
+	for _, req := range ramps(len(comms), bytes) {
 		places := []place{ordinary, allocated, mixed}
 		if bytes > 4<<20 {
 			places = places[:1] // of the largest
@@ -177,6 +176,17 @@ func (f Factory) largeOf(t *testing.T, comms []collective.Comm, bytes int) {
 				t.Fatalf("%s, %s memory", req, p)
 			}
 		}
+	}
+}
+
+// ramps are the kinds of collectives of float32s, on so many bytes.
+func ramps(ranks, bytes int) []collective.Request {
+	vec := collective.Vec{Type: collective.F32, Len: bytes / 4 / ranks * ranks}
+	return []collective.Request{
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: vec},
+		{Kind: collective.ReduceScatter, Op: collective.Sum, Vec: vec},
+		{Kind: collective.AllGather, Vec: vec},
+		{Kind: collective.Broadcast, Root: ranks - 1, Vec: vec},
 	}
 }
 

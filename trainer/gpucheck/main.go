@@ -27,11 +27,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ebtrain/collective/colltest"
 	driver "ebtrain/collective/cuda"
 	"ebtrain/launch/cliflag"
 )
 
 func main() {
+	colltest.Main(openProcess) // where this process is a rank of that suite
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
@@ -48,10 +50,23 @@ type options struct {
 	steps   int
 	peer    string
 	worker  string
+	size    size
 }
 
+// size is how large the checks are.
+type size struct {
+	graphs  int   // random ones of the suite of backends, for each type; 0: without that suite
+	copied  int64 // bytes
+	fused   int   // bytes of an array
+	product int   // rows and columns
+	width   int   // of part d's networks, 0 is the paper's
+}
+
+// full is for GPUs. Tests on doubles have less.
+var full = size{graphs: 100, copied: 1 << 30, fused: 256 << 20, product: 8192}
+
 func parse(args []string) (*options, error) {
-	o := &options{}
+	o := &options{size: full}
 	fs := pflag.NewFlagSet("gpucheck", pflag.ContinueOnError)
 	fs.StringVar(&o.out, "out", "gpu-results", "folder for the results, made if need be")
 	fs.StringSliceVar(&o.parts, "part", []string{"a", "b", "c", "d"}, "parts to do")
@@ -87,6 +102,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return check(ctx, o, stdout)
+}
+
+// check does what the options say.
+func check(ctx context.Context, o *options, stdout io.Writer) error {
 	if o.worker != "" {
 		return work(ctx, o.worker, stdout)
 	}

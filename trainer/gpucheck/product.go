@@ -18,8 +18,8 @@ import (
 
 // productRate is how many operations a second the best of cublasLt's first candidates
 // does in a product of large random matrices. (Zeros would be faster.)
-func productRate(ordinal int, p cuda.Precision) (best float64, err error) {
-	const n, times = 8192, 10
+func productRate(ordinal, n int, p cuda.Precision) (best float64, err error) {
+	const times = 10
 	d, err := driver.OpenDevice(ordinal)
 	if err != nil {
 		return 0, err

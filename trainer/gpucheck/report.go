@@ -20,14 +20,14 @@ type report struct {
 	Started time.Time     `json:"started"`
 	Commit  string        `json:"commit"`
 	Devices []driver.Info `json:"devices"`
-	Checks  []check       `json:"checks"`
+	Checks  []finding     `json:"checks"`
 
 	folder string
 	stdout io.Writer
 }
 
-// check is one thing that was looked at.
-type check struct {
+// finding is one thing that was looked at.
+type finding struct {
 	Part    string         `json:"part"`
 	Name    string         `json:"name"`
 	OK      bool           `json:"ok"`
@@ -62,7 +62,7 @@ func newReport(folder string, devices []driver.Info, stdout io.Writer) (*report,
 
 // do does a check, unless the time is over, and notes how it went.
 func (r *report) do(ctx context.Context, part, name string, f func() (text string, numbers map[string]any, err error)) error {
-	c := check{Part: part, Name: name}
+	c := finding{Part: part, Name: name}
 	began := time.Now()
 	if ctx.Err() != nil {
 		c.Skipped, c.Text = true, context.Cause(ctx).Error()
@@ -83,7 +83,7 @@ func (r *report) do(ctx context.Context, part, name string, f func() (text strin
 }
 
 // String is a check on one line, and its text below.
-func (c check) String() string {
+func (c finding) String() string {
 	state := "FAILED"
 	switch {
 	case c.OK:

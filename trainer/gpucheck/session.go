@@ -170,45 +170,51 @@ func apart(a, b [][]float64) float64 {
 	return worst
 }
 
-// times are the durations of steps, two of them queued, after a warm-up of a few; the
-// inputs are those of one step, so that the host does next to nothing.
-func (s *session) times(ctx context.Context, steps int) ([]time.Duration, error) {
+// times are the durations of steps, two of them queued, after a warm-up of a few, and
+// those of the host's calls that queued them; the inputs are those of one step, so that
+// the host does next to nothing else.
+func (s *session) times(ctx context.Context, steps int) (list, queued []time.Duration, err error) {
+	launch := func() error {
+		began := time.Now()
+		err := s.step.Launch(ctx)
+		queued = append(queued, time.Since(began))
+		return err
+	}
 	began := time.Now()
 	s.fill(0)
 	for range 2 {
 		if err := exec.Run(ctx, s.step); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	s.cold += time.Since(began)
 	for range 3 {
 		if err := exec.Run(ctx, s.step); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var list []time.Duration
-	if err := s.step.Launch(ctx); err != nil {
-		return nil, err
+	if err := launch(); err != nil {
+		return nil, nil, err
 	}
 	last := time.Now()
 	for i := range steps {
 		if i+1 < steps && s.step.Depth() > 1 {
-			if err := s.step.Launch(ctx); err != nil {
-				return nil, err
+			if err := launch(); err != nil {
+				return nil, nil, err
 			}
 		}
 		if err := s.step.Wait(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		now := time.Now()
 		list, last = append(list, now.Sub(last)), now
 		if i+1 < steps && s.step.Depth() == 1 {
-			if err := s.step.Launch(ctx); err != nil {
-				return nil, err
+			if err := launch(); err != nil {
+				return nil, nil, err
 			}
 		}
 	}
-	return list[1:], nil
+	return list[1:], queued[1:], nil
 }
 
 // work is what a step asks of the device: the operations of its convolutions and

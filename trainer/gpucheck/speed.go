@@ -21,19 +21,20 @@ import (
 func speed(ctx context.Context, o *options, r *report) error {
 	m := &rates{}
 	err := r.do(ctx, "d", "copies inside the GPU's memory", func() (_ string, _ map[string]any, err error) {
-		m.bytes, err = copyRate(r.Devices[0].Ordinal)
+		m.bytes, err = copyRate(r.Devices[0].Ordinal, o.size.copied)
 		return "", map[string]any{"read_and_written_tb_s": m.bytes / 1e12}, err
 	})
 	for _, p := range []cuda.Precision{cuda.BF16, cuda.TF32, cuda.F32} {
-		err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("product of 8192² random matrices in %v", p), func() (_ string, _ map[string]any, err error) {
-			m.flops[p], err = productRate(r.Devices[0].Ordinal, p)
+		err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("product of %d² random matrices in %v", o.size.product, p), func() (_ string, _ map[string]any, err error) {
+			m.flops[p], err = productRate(r.Devices[0].Ordinal, o.size.product, p)
 			return "", map[string]any{"tflop_s": m.flops[p] / 1e12}, err
 		}))
 	}
+	err = errors.Join(err, fused(ctx, r, m, o.size.fused))
 	for _, net := range o.nets {
 		for _, batch := range o.batches {
 			for _, p := range []cuda.Precision{cuda.BF16, cuda.TF32, cuda.F32} {
-				w := workload{Net: net, Batch: batch, Fresh: true}
+				w := workload{Net: net, Width: o.size.width, Batch: batch, Fresh: true}
 				err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("%v in %v", w, p), func() (string, map[string]any, error) {
 					return timed(ctx, o, w, p, m)
 				}))
@@ -58,13 +59,13 @@ func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rat
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	list, err := s.times(ctx, o.steps)
+	list, queued, err := s.times(ctx, o.steps)
 	if err != nil {
 		return "", nil, err
 	}
 	st, ms := s.step.Stats(), median(list)
 	numbers = map[string]any{
-		"ms": ms, "images_per_s": float64(w.Batch) / ms * 1e3, "start_s": s.cold.Seconds(), "launches": st.Steps,
+		"ms": ms, "host_us": median(queued) * 1e3, "images_per_s": float64(w.Batch) / ms * 1e3, "start_s": s.cold.Seconds(), "launches": st.Steps,
 		"intermediate_mib": float64(st.PeakBytes) / (1 << 20), "variables_mib": float64(st.VarBytes) / (1 << 20),
 	}
 	if c, ok := s.step.(captured); ok {
@@ -92,9 +93,9 @@ func (m *rates) floor(flops, bytes int64, p cuda.Precision) float64 {
 	return 1e3 * (float64(flops)/m.flops[p] + float64(bytes)/m.bytes)
 }
 
-// copyRate is how many bytes a second a copy of a gigabyte reads and writes.
-func copyRate(ordinal int) (rate float64, err error) {
-	const bytes, times = 1 << 30, 20
+// copyRate is how many bytes a second a copy reads and writes.
+func copyRate(ordinal int, bytes int64) (rate float64, err error) {
+	const times = 20
 	d, err := driver.OpenDevice(ordinal)
 	if err != nil {
 		return 0, err
@@ -137,7 +138,7 @@ func copyRate(ordinal int) (rate float64, err error) {
 		return 0, err
 	}
 	took, err := d.Elapsed(marks[0], marks[1])
-	return 2 * bytes * times / took.Seconds(), err
+	return 2 * times * float64(bytes) / took.Seconds(), err
 }
 
 // peers times PyTorch on the same step, each mode a process with a time limit.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"ebtrain/collective"
 	"ebtrain/collective/host"
 	"ebtrain/ddp/exec/cuda"
 	"ebtrain/ddp/exec/exectest"
@@ -23,29 +24,29 @@ import (
 )
 
 // suites is part b.
-func suites(ctx context.Context, _ *options, r *report) error {
+func suites(ctx context.Context, o *options, r *report) error {
 	testing.Init()
 	var err error
 	for _, s := range []struct {
 		name string
 		c    cuda.Config
 	}{{"exectest, plain kernels", cuda.Config{Plain: true, Transport: cuda.TransportStaged}}, {"exectest, libraries", cuda.Config{Transport: cuda.TransportStaged}}} {
+		if o.size.graphs == 0 {
+			break
+		}
 		err = errors.Join(err, r.do(ctx, "b", s.name, func() (string, map[string]any, error) {
-			ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: s.name, F: func(t *testing.T) {
+			return suite(func(t *testing.T) {
 				exectest.Run(t, func(t *testing.T) ddpexec.Backend {
 					b, err := cuda.New(s.c)
 					if err != nil {
 						t.Fatal(err)
 					}
 					return b
-				}, exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 100})
-			}}})
-			if !ok {
-				return "", nil, errors.New("the suite failed: what failed is on the output above")
-			}
-			return "", nil, nil
+				}, exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: o.size.graphs})
+			})
 		}))
 	}
+	err = errors.Join(err, collectives(ctx, r))
 	err = errors.Join(err, r.do(ctx, "b", "steps under compute-sanitizer", func() (string, map[string]any, error) { return sanitized(ctx) }))
 	want, lossErr := lossesOf(ctx, small, openGPU(cuda.Config{Plain: true}), workerSteps)
 	if lossErr != nil {
@@ -54,7 +55,7 @@ func suites(ctx context.Context, _ *options, r *report) error {
 	for _, ranks := range []int{2, 4} {
 		for _, t := range []cuda.Transport{cuda.TransportStaged, cuda.TransportNCCL} {
 			err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("losses of %d ranks on one GPU, %s", ranks, transports[t]), func() (string, map[string]any, error) {
-				got, err := together(ctx, ranks, t, false)
+				got, err := together(ctx, task{Ranks: ranks, Transport: t})
 				if err != nil {
 					return "", nil, err
 				}
@@ -67,7 +68,7 @@ func suites(ctx context.Context, _ *options, r *report) error {
 		}
 	}
 	return errors.Join(err, r.do(ctx, "b", "a rank killed inside a captured step, NCCL", func() (string, map[string]any, error) {
-		_, err := together(ctx, 2, cuda.TransportNCCL, true)
+		_, err := together(ctx, task{Ranks: 2, Transport: cuda.TransportNCCL, Endless: true})
 		return "", nil, err
 	}))
 }
@@ -83,6 +84,7 @@ type task struct {
 	Transport   cuda.Transport
 	Meet        string // folder in which the ranks find each other
 	Endless     bool   // go on until a rank dies
+	Suite       bool   // no steps, but the suite of collectives
 }
 
 // sanitized runs a rank alone under compute-sanitizer, where that is.
@@ -108,9 +110,10 @@ func sanitized(ctx context.Context) (string, map[string]any, error) {
 	return string(out[max(0, len(out)-2000):]), nil, err
 }
 
-// together runs ranks on the GPU and is the losses that rank 0 reports. With kill it
-// kills the last one in the middle, and wants the others to end soon.
-func together(ctx context.Context, ranks int, t cuda.Transport, kill bool) (_ [][]float64, err error) {
+// together runs ranks that share the GPU, each a process, and is the losses that rank 0
+// reports. It kills the last one of an endless task in the middle, and wants the others
+// to end soon.
+func together(ctx context.Context, t task) (_ [][]float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -123,23 +126,22 @@ func together(ctx context.Context, ranks int, t cuda.Transport, kill bool) (_ []
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	var cmds []*exec.Cmd
-	outs, errs := make([]strings.Builder, ranks), make([]strings.Builder, ranks)
-	for rank := range ranks {
-		b, err := json.Marshal(task{rank, ranks, t, dir, kill})
+	outs, errs := make([]strings.Builder, t.Ranks), make([]strings.Builder, t.Ranks)
+	t.Meet = dir
+	for rank := range t.Ranks {
+		t.Rank = rank
+		b, err := json.Marshal(t)
 		if err != nil {
 			return nil, err
 		}
 		cmd := exec.CommandContext(ctx, self, "--worker", string(b))
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &outs[rank], &errs[rank], 10*time.Second
-		// NCCL refuses a GPU to two ranks of a host, so each is a host of its own.
-		cmd.Env = append(os.Environ(), fmt.Sprintf("NCCL_HOSTID=gpucheck-%d", rank), "NCCL_NET=Socket", "NCCL_SOCKET_IFNAME=lo",
-			"NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1", "NCCL_NVLS_ENABLE=0")
 		if err := cmd.Start(); err != nil {
 			return nil, err
 		}
 		cmds = append(cmds, cmd)
 	}
-	if kill {
+	if t.Endless {
 		return nil, survive(ctx, cmds, errs, dir)
 	}
 	for rank, cmd := range cmds {
@@ -147,7 +149,7 @@ func together(ctx context.Context, ranks int, t cuda.Transport, kill bool) (_ []
 			err = errors.Join(err, fmt.Errorf("rank %d: %w: %s", rank, e, strings.TrimSpace(errs[rank].String())))
 		}
 	}
-	if err != nil {
+	if err != nil || t.Suite {
 		return nil, err
 	}
 	var all [][]float64
@@ -199,7 +201,13 @@ func work(ctx context.Context, text string, stdout io.Writer) (err error) {
 		_, err := lossesOf(ctx, small, openGPU(cuda.Config{Plain: true}), workerSteps)
 		return err
 	}
-	comm, err := host.New(ctx, host.Config{Rank: t.Rank, Size: t.Ranks, Job: "gpucheck", Key: []byte("gpucheck, on this machine alone"), Exchange: exchange(t)})
+	if err := hostOfItsOwn(t.Rank); err != nil {
+		return err
+	}
+	if t.Suite {
+		return conform(ctx, t)
+	}
+	comm, err := meet(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -230,32 +238,8 @@ func work(ctx context.Context, text string, stdout io.Writer) (err error) {
 	return nil
 }
 
-// exchange is an exchange of small messages through files.
-func exchange(t task) host.Exchange {
-	return func(ctx context.Context, name string, mine []byte) ([][]byte, error) {
-		file := func(rank int) string {
-			return filepath.Join(t.Meet, fmt.Sprintf("%x-%d", name, rank))
-		}
-		if err := os.WriteFile(file(t.Rank)+".new", mine, 0o600); err != nil {
-			return nil, err
-		}
-		if err := os.Rename(file(t.Rank)+".new", file(t.Rank)); err != nil {
-			return nil, err
-		}
-		all := make([][]byte, t.Ranks)
-		for rank := range all {
-			for {
-				b, err := os.ReadFile(file(rank))
-				if err == nil {
-					all[rank] = b
-					break
-				}
-				if ctx.Err() != nil {
-					return nil, fmt.Errorf("rank %d has not come to %q: %w", rank, name, context.Cause(ctx))
-				}
-				time.Sleep(2 * time.Millisecond)
-			}
-		}
-		return all, nil
-	}
+// meet is the group of a task's processes, which find each other through files.
+func meet(ctx context.Context, t task) (collective.Comm, error) {
+	return host.New(ctx, host.Config{Rank: t.Rank, Size: t.Ranks, Job: "gpucheck", Key: []byte("gpucheck, on this machine alone"),
+		Exchange: host.DirExchange(t.Meet, t.Rank, t.Ranks)})
 }

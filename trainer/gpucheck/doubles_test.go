@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/collective/colltest"
+	"ebtrain/collective/cuda/cudatest"
+)
+
+func TestMain(m *testing.M) {
+	colltest.Main(openProcess)
+	if slices.Contains(os.Args, "--worker") {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// TestOnDoubles: all checks are right on the doubles, but for those of what is not
+// there; so on a GPU none fails by a mistake of its own. The backend's suite is left to
+// the backend's tests.
+func TestOnDoubles(t *testing.T) {
+	cudatest.Use(t)
+	t.Setenv("EBDOUBLE_DEVICES", "1") // for processes
+	o := &options{out: t.TempDir(), parts: []string{"c", "d"}, limit: 8 * time.Minute, nets: []string{"conv32"}, batches: []int{4}, steps: 3,
+		size: size{copied: 1 << 20, fused: 1 << 16, product: 64, width: 4}}
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	var out bytes.Buffer
+	err := check(t.Context(), o, &out)
+	t.Log(out.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if strings.Contains(line, "skipped") && !strings.Contains(line, "PyTorch") && !strings.Contains(line, "compute-sanitizer") && !strings.Contains(line, "headers") {
+			t.Errorf("was not done: %s", line)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cuda"
+	"ebtrain/ddp/graph"
+)
+
+// fusedCases are groups over long arrays, as steps have them: each builds one over
+// variables x and y of (rows, cols).
+var fusedCases = []struct {
+	name  string
+	build func(b *graph.Builder, x, y graph.ID)
+}{
+	{"pointwise, one read, one written", func(b *graph.Builder, x, y graph.ID) { b.Assign(y, b.Tanh(b.Shift(x, 1))) }},
+	{"pointwise, two read, two written", func(b *graph.Builder, x, y graph.ID) {
+		m := b.Add(b.Scale(x, 0.9), b.Scale(y, 0.1))
+		b.Assign(x, m)
+		b.Assign(y, b.Sigmoid(m))
+	}},
+	{"sum over rows", func(b *graph.Builder, x, _ graph.ID) { b.Output("sum", b.Sum(b.Mul(x, x), 0)) }},
+	{"sum over columns", func(b *graph.Builder, x, _ graph.ID) { b.Output("sum", b.Sum(b.Mul(x, x), 1)) }},
+	{"sum of all", func(b *graph.Builder, x, _ graph.ID) { b.Output("sum", b.Sum(b.Mul(x, x), 0, 1)) }},
+}
+
+// fused times groups over arrays of so many bytes, beside the rate of copies.
+func fused(ctx context.Context, r *report, m *rates, bytes int) (err error) {
+	for _, c := range fusedCases {
+		err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("%s, arrays of %d MiB", c.name, bytes>>20), func() (string, map[string]any, error) {
+			rate, err := fusedRate(ctx, c.build, bytes)
+			numbers := map[string]any{"read_and_written_tb_s": rate / 1e12}
+			if m.bytes > 0 {
+				numbers["share_of_copy"] = rate / m.bytes
+			}
+			return "", numbers, err
+		}))
+	}
+	return err
+}
+
+// fusedRate is how many bytes a second a program's kernels read and write, in the median
+// run; the device's clock tells, kernel by kernel.
+func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID), bytes int) (rate float64, err error) {
+	const cols, runs = 1024, 11
+	t := graph.Type{DType: graph.F32, Shape: graph.D(bytes/4/cols, cols)}
+	be, err := cuda.New(cuda.Config{})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, be.Close()) }()
+	vars := be.NewVars()
+	var b graph.Builder
+	for _, name := range []string{"x", "y"} {
+		if err := vars.Set(name, exec.NewTensor(t)); err != nil {
+			return 0, err
+		}
+	}
+	build(&b, b.Var("x", t), b.Var("y", t))
+	g, err := b.Build()
+	if err != nil {
+		return 0, err
+	}
+	var trace func(exec.Event)
+	p, err := be.Compile(g, exec.Options{Name: "fused", Vars: vars, Trace: func() func(exec.Event) { return trace }})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := exec.Run(ctx, p); err != nil { // loads the kernels
+		return 0, err
+	}
+	var moved int64
+	var took []time.Duration
+	for range runs {
+		var sum time.Duration
+		moved = 0
+		trace = func(e exec.Event) { moved, sum = moved+e.Bytes, sum+e.Time }
+		if err := exec.Run(ctx, p); err != nil {
+			return 0, err
+		}
+		took = append(took, sum)
+	}
+	return float64(moved) / (median(took) / 1e3), nil
+}
