@@ -10,6 +10,8 @@ import (
 	"ebtrain/trainer/method/cd"
 	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
+	"ebtrain/trainer/method/sngan"
+	"ebtrain/trainer/method/vae"
 	"ebtrain/trainer/method/vages"
 )
 
@@ -22,6 +24,8 @@ var methods = []algo.Method{
 	cd.Method(),
 	nce.Method(),
 	vages.Method(),
+	vae.Method(),
+	sngan.Method(),
 }
 
 // Methods are the training methods.

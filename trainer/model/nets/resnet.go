@@ -192,7 +192,7 @@ func (n ResNet) Generator(c *nn.Context, h graph.ID) (v graph.ID) {
 	c.Scope("generator", func() {
 		in, outs := n.rises()
 		x := linear("in", n.Latent, in*4*4, false, false).Apply(c, h)
-		x = c.Reshape(x, graph.D(c.Shape(h).At(0), in, 4, 4))
+		x = c.Reshape(x, graph.D(c.Batch(h), in, 4, 4))
 		for i, out := range outs {
 			c.Scope(fmt.Sprintf("block%d", i+1), func() { x = n.up(c, x, in, out) })
 			in = out
