@@ -42,6 +42,7 @@ func All() []Measure {
 		{"probe-untrained", "of an untrained posterior, %", 2, "probe", percent("probe_untrained")},
 		{"probe-raw", "of raw pixels, %", 2, "probe", percent("probe_raw")},
 		{"rmse", "RMSE of reconstruction", 4, "rmse", evaluated("rmse")},
+		{"auroc-noise", "AUROC against noise", 4, "energy", evaluated("auroc.noise.value")},
 		{"upper-first", "upper loss, first", -1, "", logged("upper", first)},
 		{"upper-400", "after 400 steps", -1, "", logged("upper", near(400))},
 		{"upper-3350", "after 3,350", -1, "", logged("upper", near(3350))},

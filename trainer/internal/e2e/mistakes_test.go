@@ -43,7 +43,7 @@ var mistakes = []mistake{
 	{"unknown device", "", "train --out z --device gpu", 2, `^unknown --device "gpu": want one of auto, cpu, cuda, ref`},
 	{"unknown precision", "", "train --out z --precision f16", 2, `^unknown --precision "f16": want one of f32, tf32, bf16`},
 	{"a precision of GPUs", "EBTRAIN_CUDA_LIBS=-", "train --out z --precision tf32", 1, `--precision tf32: only NVIDIA GPUs multiply in TF32, and --device auto computes on the CPU here \(this machine has no NVIDIA driver\): use --precision f32`},
-	{"batch of pairs", "", "ddplaunch -nproc 2 train --out z --preset vages-ksd-board --data checkerboard --batch 6", 2, `^--batch 6 gives each of 2 ranks 3 samples, and --algo vages compares samples in groups of 2: want a multiple of 4`},
+	{"batch of pairs", "", "ddplaunch -nproc 2 train --out z --preset vages-ksd-board --data checkerboard --batch 6", 2, `^--batch 6 gives each of 2 ranks 3 samples, and --algo vages takes samples in groups of 2: want a multiple of 4`},
 	{"no GPU", "EBTRAIN_CUDA_LIBS=-", "train --out z --device cuda", 1, `^--device cuda: this machine has no NVIDIA driver: .*: use --device cpu, or auto`},
 	{"bf16 on the reference", "", "train --out z --device ref --precision bf16", 2, `^--device ref computes in float32 only, and --precision is bf16: use --device cpu`},
 	{"bf16 without instructions", "DNNL_MAX_CPU_ISA=AVX2 GODEBUG=cpu.avx512f=off", "train --out z --precision bf16", 1, `^--precision bf16: .*: use --precision f32$`},

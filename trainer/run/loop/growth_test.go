@@ -14,6 +14,7 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/settings"
@@ -39,25 +40,35 @@ func TestStepsAllocateNothing(t *testing.T) {
 			j := job{world: world, alg: func(c *bidvl.Config) { c.Net.Width = 8 }}
 			j.allocatesNothing(t, nil)
 		})
-		for _, preset := range []string{"bism-board-dsm", "bism-board-ssm", "sm-board-dsm", "pcd-board", "vnce-board"} {
-			t.Run(fmt.Sprintf("%s, ranks=%d", preset, world), func(t *testing.T) {
-				points, err := dataset.Open(dataset.Checkerboard+":train=64", "train")
+		for _, tt := range []struct {
+			preset, data string
+			flags        map[string]string
+		}{
+			{preset: "bism-board-dsm"}, {preset: "bism-board-ssm"}, {preset: "sm-board-dsm"}, {preset: "pcd-board"}, {preset: "vnce-board"},
+			{"vae-cifar10", dataset.Synth, map[string]string{"width": "4"}},
+			{"sngan-cifar10", dataset.Synth, map[string]string{"width": "1", "n-dis": "2"}},
+		} {
+			t.Run(fmt.Sprintf("%s, ranks=%d", tt.preset, world), func(t *testing.T) {
+				if tt.data == "" {
+					tt.data = dataset.Checkerboard
+				}
+				samples, err := dataset.Open(tt.data+":train=64", "train")
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := settings.MethodOf(preset)
+				m, err := settings.MethodOf(tt.preset)
 				if err != nil {
 					t.Fatal(err)
 				}
-				p, err := m.Preset(preset)
+				p, err := m.Preset(tt.preset)
 				if err != nil {
 					t.Fatal(err)
 				}
 				c := p.Config.Clone()
-				if err := errors.Join(c.Fit(points.Schema()), c.Validate()); err != nil {
+				if err := errors.Join(algotest.Given(c, tt.flags), c.Fit(samples.Schema()), c.Validate()); err != nil {
 					t.Fatal(err)
 				}
-				j := job{world: world, data: func(int, data.Source) data.Source { return points }}
+				j := job{world: world, data: func(int, data.Source) data.Source { return samples }}
 				j.allocatesNothing(t, c.Model())
 			})
 		}
