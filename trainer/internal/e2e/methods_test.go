@@ -27,40 +27,54 @@ func (s *site) boards() (names []string) {
 // for a batch that 8 does not divide.
 func TestMethodsOnRanks(t *testing.T) {
 	long(t)
-	s := newSite(t)
-	const last = "/ckpt/step-00000008"
-	for _, preset := range s.boards() {
+	for _, preset := range newSite(t).boards() {
 		t.Run(preset, func(t *testing.T) {
-			s := newSite(t)
 			batch := "100"
 			if strings.Contains(preset, "ksd") { // of pairs
 				batch = "104"
 			}
-			run := func(n int, more ...string) string {
-				out := fmt.Sprint("on", n, len(more))
-				args := []string{"train", "--preset", preset, "--batch", batch, "--data", "checkerboard:train=500", "--steps", "8", "--samples", "0", "--threads", "1", "--out", out}
-				s.must(on(n, append(args, more...))...)
-				return out
-			}
-			one, two, four := run(0), run(2), run(4)
-			s.close(one, two, 1e-5)
-			s.close(one, four, 1e-5)
-			s.must(on(2, []string{"train", "--preset", preset, "--batch", batch, "--data", "checkerboard:train=500", "--steps", "5", "--samples", "0", "--threads", "1", "--out", "part"})...)
-			s.must(on(2, []string{"train", "--resume", "--out", "part", "--steps", "8"})...)
-			s.sameFiles(two+last, "part"+last)
-			var want map[string][]byte
-			for _, n := range []int{0, 2, 4} {
-				got := s.content(run(n, "--deterministic") + last)
-				delete(got, "state.json")
-				if want == nil {
-					want = got
-				}
-				for name := range want {
-					if !bytes.Equal(got[name], want[name]) {
-						t.Errorf("%d ranks: %s is not that of one rank", n, name)
-					}
-				}
-			}
+			newSite(t).onRanks(5, 8, "--preset", preset, "--batch", batch, "--data", "checkerboard:train=500")
 		})
+	}
+}
+
+// So do those that are trained on pictures alone.
+func TestBaselinesOnRanks(t *testing.T) {
+	long(t)
+	for preset, width := range map[string]string{"vae-cifar10": "8", "sngan-cifar10": "2"} {
+		t.Run(preset, func(t *testing.T) {
+			newSite(t).onRanks(2, 3, "--preset", preset, "--width", width, "--batch", "40", "--data", "synth:train=80")
+		})
+	}
+}
+
+// onRanks trains so many steps with these flags on one rank, two and four, and on
+// two with a stop before the end.
+func (s *site) onRanks(half, steps int, flags ...string) {
+	s.t.Helper()
+	last := fmt.Sprintf("/ckpt/step-%08d", steps)
+	train := func(n, steps int, out string, more ...string) string {
+		args := append([]string{"train", "--steps", fmt.Sprint(steps), "--samples", "0", "--threads", "1", "--out", out}, flags...)
+		s.must(on(n, append(args, more...))...)
+		return out
+	}
+	one, two, four := train(0, steps, "one"), train(2, steps, "two"), train(4, steps, "four")
+	s.close(one, two, 1e-5)
+	s.close(one, four, 1e-5)
+	train(2, half, "part")
+	s.must(on(2, []string{"train", "--resume", "--out", "part", "--steps", fmt.Sprint(steps)})...)
+	s.sameFiles(two+last, "part"+last)
+	var want map[string][]byte
+	for _, n := range []int{0, 2, 4} {
+		got := s.content(train(n, steps, fmt.Sprint("bits", n), "--deterministic") + last)
+		delete(got, "state.json")
+		if want == nil {
+			want = got
+		}
+		for name := range want {
+			if !bytes.Equal(got[name], want[name]) {
+				s.t.Errorf("%d ranks: %s is not that of one rank", n, name)
+			}
+		}
 	}
 }
