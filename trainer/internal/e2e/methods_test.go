@@ -43,8 +43,28 @@ func TestBaselinesOnRanks(t *testing.T) {
 	long(t)
 	for preset, width := range map[string]string{"vae-cifar10": "8", "sngan-cifar10": "2"} {
 		t.Run(preset, func(t *testing.T) {
-			newSite(t).onRanks(2, 3, "--preset", preset, "--width", width, "--batch", "40", "--data", "synth:train=80")
+			s := newSite(t)
+			s.onRanks(2, 3, "--preset", preset, "--width", width, "--batch", "40", "--data", "synth:train=80,test=8")
+			s.measures(preset)
 		})
+	}
+}
+
+// measures: a VAE has reconstructions, and SNGAN neither those nor energies, which
+// is said of whichever is asked for.
+func (s *site) measures(preset string) {
+	s.t.Helper()
+	e := s.run("evaluate", "--run", "one", "--measures", "rmse")
+	if preset == "vae-cifar10" {
+		if e.code != 0 || !strings.Contains(e.stdout, "RMSE of reconstruction") {
+			s.t.Errorf("reconstructions of a VAE: %v", e)
+		}
+	} else if want := "--measures rmse of one, a run of --algo sngan: its models give no reconstructions"; e.code != 1 || !strings.Contains(e.stderr, want) {
+		s.t.Errorf("reconstructions of a GAN: want exit 1 and %q, got %v", want, e)
+	}
+	const want = "its models have no energy of samples alone"
+	if e := s.run("evaluate", "--run", "one", "--measures", "energy"); e.code != 1 || !strings.Contains(e.stderr, want) {
+		s.t.Errorf("energies: want exit 1 and %q, got %v", want, e)
 	}
 }
 
