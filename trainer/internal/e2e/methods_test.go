@@ -7,19 +7,32 @@ import (
 	"testing"
 )
 
-// boards are the presets on the checkerboard: those of every method whose model
-// is a small machine.
-func (s *site) boards() (names []string) {
+// setup is what a method is trained on.
+type setup struct {
+	preset string
+	flags  []string // data, batch, and sizes that take little time
+}
+
+// setups are one or more of every method but the generative baselines: presets on the checkerboard, which are
+// those of small machines, and small networks for the methods that have pictures
+// only.
+func (s *site) setups() (all []setup) {
 	s.t.Helper()
 	for line := range strings.Lines(s.must("train", "--preset", "help").stdout) {
-		if name, _, _ := strings.Cut(line, " "); strings.Contains(name, "-board") {
-			names = append(names, name)
+		preset, _, _ := strings.Cut(line, " ")
+		if !strings.Contains(preset, "-board") {
+			continue
 		}
+		batch := "100"
+		if strings.Contains(preset, "ksd") { // of pairs
+			batch = "104"
+		}
+		all = append(all, setup{preset, []string{"--data", "checkerboard:train=500", "--batch", batch}})
 	}
-	if len(names) < 6 {
-		s.t.Fatalf("presets on the checkerboard are %q, want more", names)
+	if len(all) < 6 {
+		s.t.Fatalf("setups on the checkerboard are %v, want more", all)
 	}
-	return names
+	return append(all, setup{"lebm-svhn", []string{"--data", "synth:train=60", "--batch", "12", "--ngf", "2", "--nef", "8", "--latent", "4", "--prior-steps", "4", "--posterior-steps", "3"}})
 }
 
 // Every method has the losses of one rank on two and four, goes on after a resume
@@ -27,18 +40,14 @@ func (s *site) boards() (names []string) {
 // for a batch that 8 does not divide.
 func TestMethodsOnRanks(t *testing.T) {
 	long(t)
-	for _, preset := range newSite(t).boards() {
-		t.Run(preset, func(t *testing.T) {
-			batch := "100"
-			if strings.Contains(preset, "ksd") { // of pairs
-				batch = "104"
-			}
-			newSite(t).onRanks(5, 8, "--preset", preset, "--batch", batch, "--data", "checkerboard:train=500")
+	for _, of := range newSite(t).setups() {
+		t.Run(of.preset, func(t *testing.T) {
+			newSite(t).onRanks(5, 8, append([]string{"--preset", of.preset}, of.flags...)...)
 		})
 	}
 }
 
-// So do those that are trained on pictures alone.
+// So have the generative baselines; and what they cannot be measured by is named.
 func TestBaselinesOnRanks(t *testing.T) {
 	long(t)
 	for preset, width := range map[string]string{"vae-cifar10": "8", "sngan-cifar10": "2"} {

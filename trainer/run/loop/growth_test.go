@@ -40,31 +40,26 @@ func TestStepsAllocateNothing(t *testing.T) {
 			j := job{world: world, alg: func(c *bidvl.Config) { c.Net.Width = 8 }}
 			j.allocatesNothing(t, nil)
 		})
+		tiny := map[string]string{"ngf": "2", "nef": "8", "latent": "4", "prior-steps": "4", "posterior-steps": "3"}
 		for _, tt := range []struct {
 			preset, data string
 			flags        map[string]string
 		}{
-			{preset: "bism-board-dsm"}, {preset: "bism-board-ssm"}, {preset: "sm-board-dsm"}, {preset: "pcd-board"}, {preset: "vnce-board"},
+			{"bism-board-dsm", dataset.Checkerboard, nil},
+			{"bism-board-ssm", dataset.Checkerboard, nil},
+			{"sm-board-dsm", dataset.Checkerboard, nil},
+			{"pcd-board", dataset.Checkerboard, nil},
+			{"vnce-board", dataset.Checkerboard, nil},
+			{"lebm-svhn", dataset.Synth, tiny},
 			{"vae-cifar10", dataset.Synth, map[string]string{"width": "4"}},
 			{"sngan-cifar10", dataset.Synth, map[string]string{"width": "1", "n-dis": "2"}},
 		} {
 			t.Run(fmt.Sprintf("%s, ranks=%d", tt.preset, world), func(t *testing.T) {
-				if tt.data == "" {
-					tt.data = dataset.Checkerboard
-				}
 				samples, err := dataset.Open(tt.data+":train=64", "train")
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := settings.MethodOf(tt.preset)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := m.Preset(tt.preset)
-				if err != nil {
-					t.Fatal(err)
-				}
-				c := p.Config.Clone()
+				c := preset(t, tt.preset)
 				if err := errors.Join(algotest.Given(c, tt.flags), c.Fit(samples.Schema()), c.Validate()); err != nil {
 					t.Fatal(err)
 				}
@@ -73,6 +68,20 @@ func TestStepsAllocateNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// preset is a copy of the config of a preset.
+func preset(t *testing.T, name string) algo.Config {
+	t.Helper()
+	m, err := settings.MethodOf(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Preset(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Config.Clone()
 }
 
 // allocatesNothing runs a job, of model if it is not nil, and counts.
