@@ -63,3 +63,14 @@ func TestCorruptErrorNamesThePlace(t *testing.T) {
 		}
 	}
 }
+
+// A sentence in words has neither ends nor padding.
+func TestSentence(t *testing.T) {
+	words := append(ReservedWords(), "a", "b")
+	if got := Sentence(words, []int32{Begin, 4, Unknown, 5, End, Padding, 4}); got != "a <unk> b" {
+		t.Errorf("%q", got)
+	}
+	if err := CheckWords(words); err != nil {
+		t.Error(err)
+	}
+}
