@@ -88,6 +88,18 @@ type ScoreLosses interface {
 	ScoreLosses() bool
 }
 
+// ForSentences is a Config that says whether it takes data of sentences; one that does
+// not say takes none.
+type ForSentences interface {
+	TakesSentences() bool
+}
+
+// TakesSentences says whether a config takes data of sentences.
+func TakesSentences(c Config) bool {
+	s, ok := c.(ForSentences)
+	return ok && s.TakesSentences()
+}
+
 // Grouped is a Config or a Model whose losses compare samples: those of Group
 // consecutive slots of the global batch, the first of them a multiple of Group, are
 // seen together, so every rank's share of a batch is a multiple of it.
@@ -170,6 +182,8 @@ type Model interface {
 // for each of which there is a step; all of them have the same variables, inputs of
 // the model's own and report. Its Step is that of the longest.
 type Sequential interface {
+	// Lengths are those that batches have, rising, in tokens.
+	Lengths() []int
 	// StepOf is Step for batches of length tokens.
 	StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, error)
 }

@@ -82,6 +82,13 @@ type Losing interface {
 	Loss(n int) (*graph.Graph, error)
 }
 
+// Literate gives −log p of sentences of at most length tokens, the sum over the words
+// of each and its end: OutputLoss (n), of InputTokens and InputLengths. Graphs take
+// InputKey where they draw.
+type Literate interface {
+	NLL(length, n int) (*graph.Graph, error)
+}
+
 // Inferred has an approximate posterior, whose divergence from the model's it
 // can measure for each sample: OutputGap (n). Graphs take InputKey.
 type Inferred interface {
