@@ -23,6 +23,7 @@ const (
 	measureLL      = "ll"
 	measureDensity = "density"
 	measureProbe   = "probe"
+	measureNLL     = "nll"
 
 	// allMeasures are those that the model has, but for the probe, which trains
 	// classifiers.
@@ -51,6 +52,7 @@ var measures = []measure{
 	{name: measureLoss, lacks: lacksLoss, take: (*evaluation).loss},
 	{name: measureLL, lacks: lacksLL, take: (*evaluation).likelihood},
 	{name: measureDensity, lacks: lacksDensity, take: (*evaluation).density, picture: (*evaluation).densityName},
+	{name: measureNLL, lacks: lacksNLL, take: (*evaluation).nll},
 	{name: measureProbe, lacks: lacksProbe, take: (*evaluation).probe, trains: true},
 }
 

@@ -195,4 +195,3 @@ func TestStepsOfSentencesAllocateNothing(t *testing.T) {
 		j.allocatesNothing(t, literate(t))
 	}
 }
-
