@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"maps"
+	"slices"
 
 	"ebtrain/trainer/experiment/judge"
 	"ebtrain/trainer/experiment/plan"
@@ -21,9 +22,19 @@ func cifarTars() *plan.DataSet {
 	return &plan.DataSet{Name: "cifar10-wds", Make: []string{"wds", "--size", "32"}, Source: "a folder of WebDataset tars of CIFAR-10"}
 }
 
+// bySamples are the measures, of which less is better, that say how good samples are:
+// columns of both experiments, and claims by each. Those that evaluate has are named
+// here.
+var bySamples []string
+
 // lebm are the generators of base width 16, a fourth of the paper's for SVHN, for so
 // many steps.
-func lebm(name, about string, data *plan.DataSet, rows []plan.Row, checks ...judge.Check) plan.Experiment {
+func lebm(name, about string, data *plan.DataSet, rows []plan.Row, claims func(measure string) []judge.Check) plan.Experiment {
+	const same = 0.01 // of reconstructions that are as good
+	checks := []judge.Check{judge.Gap{Of: judge.Value{Row: "gaussian-1", Measure: "rmse"}, Than: judge.Value{Row: "ebm", Measure: "rmse"}, Lo: -same, Hi: same}}
+	for _, m := range bySamples {
+		checks = append(checks, claims(m)...)
+	}
 	var names []string
 	for _, r := range rows {
 		names = append(names, r.Name)
@@ -38,7 +49,7 @@ func lebm(name, about string, data *plan.DataSet, rows []plan.Row, checks ...jud
 		Evaluate: map[string]string{"split": "test"},
 		Sample:   map[string]string{"n": "64"},
 		Curves:   []plan.Curve{{Name: "recon", Loss: "recon"}, {Name: "energy", Loss: "energy"}},
-		Columns:  []string{"rmse", "rmse-mean", "recon-last", "energy-last", "norm-prior-last", "step-ms", "sample-s", "cpu-s"},
+		Columns:  append(slices.Clone(bySamples), "rmse", "rmse-mean", "recon-last", "energy-last", "norm-prior-last", "step-ms", "sample-s", "cpu-s"),
 		Rows:     rows,
 		// Latents of a prior that has learnt something neither shrink to a point nor
 		// leave where N(0, I) has them.
@@ -60,10 +71,19 @@ func lebmRow(name, preset string, flags map[string]string) plan.Row {
 	return r
 }
 
-// reconstructsAs claims that a row's reconstructions are as good as those of ebm.
-func reconstructsAs(row string) judge.Check {
-	const same = 0.01
-	return judge.Gap{Of: judge.Value{Row: row, Measure: "rmse"}, Than: judge.Value{Row: "ebm", Measure: "rmse"}, Lo: -same, Hi: same}
+// clearly claims that the EBM prior's samples are better than those of the fixed one.
+func clearly(measure string) []judge.Check {
+	return []judge.Check{judge.Clear{Low: judge.Value{Row: "ebm", Measure: measure}, High: judge.Value{Row: "gaussian-1", Measure: measure}, SDs: 2}}
+}
+
+// ablated adds that they are better than those of four times the parameters, and that
+// more transitions make them no worse.
+func ablated(measure string) []judge.Check {
+	checks := append(clearly(measure), judge.Order{Rising: judge.Rows(measure, "ebm", "gaussian-4")})
+	for _, more := range [][2]string{{"ebm", "k0-40"}, {"k0-80", "ebm"}, {"k1-40", "ebm"}, {"k1-60", "k1-40"}} {
+		checks = append(checks, judge.Ratio{Of: judge.Value{Row: more[0], Measure: measure}, To: judge.Value{Row: more[1], Measure: measure}, Most: 1.05})
+	}
+	return checks
 }
 
 // lebmPictures is the ablation of the latent-space prior on faces.
@@ -83,7 +103,7 @@ func lebmPictures() plan.Experiment {
 			steps("k0-40", "prior-steps", "40"), steps("k0-80", "prior-steps", "80"),
 			steps("k1-40", "posterior-steps", "40"), steps("k1-60", "posterior-steps", "60"),
 		},
-		reconstructsAs("gaussian-1"))
+		ablated)
 }
 
 // lebmCIFAR is its baseline on CIFAR-10.
@@ -93,5 +113,5 @@ func lebmCIFAR() plan.Experiment {
 		"CIFAR-10 by the latent-space energy-based prior and by a fixed Gaussian prior, with the generator of SVHN's shape: that of CIFAR-10 takes eight times as long.",
 		cifarTars(),
 		[]plan.Row{lebmRow("ebm", preset, nil), lebmRow("gaussian-1", preset, map[string]string{"prior": "gaussian"})},
-		reconstructsAs("gaussian-1"))
+		clearly)
 }

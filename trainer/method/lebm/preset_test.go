@@ -1,6 +1,7 @@
 package lebm
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -103,7 +104,7 @@ func TestValidate(t *testing.T) {
 func TestFit(t *testing.T) {
 	c := published(CelebA64)
 	err := c.Fit(data.Schema{C: 3, H: 32, W: 32})
-	if m, ok := err.(*algo.Misfit); !ok || m.H != 64 || m.W != 64 || m.What != "--net celeba64" {
+	if m, ok := errors.AsType[*algo.Misfit](err); !ok || m.H != 64 || m.W != 64 || m.What != "--net celeba64" {
 		t.Errorf("got %v", err)
 	}
 	if err := c.Fit(data.Schema{C: 1, H: 64, W: 64}); err != nil || c.Net.Channels != 1 {
