@@ -33,7 +33,8 @@ type report struct {
 	PosteriorGap *float64    `json:"posterior_gap,omitempty"` // divergence of the approximate posterior
 	Density      *densityMap `json:"density,omitempty"`
 
-	Sentences *sentences `json:"sentences,omitempty"`
+	Sentences    *sentences    `json:"sentences,omitempty"`
+	Recollection *recollection `json:"recollection,omitempty"` // of latents of sentences
 
 	// Accuracies of linear machines, from 0 to 1.
 	Probe          *float64 `json:"probe,omitempty"`           // on posterior means

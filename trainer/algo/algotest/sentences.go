@@ -124,11 +124,22 @@ func sameVariables(m algo.Model, batch int) error {
 	return nil
 }
 
-// literate: −log p of each sentence is positive, at every length.
+// literate: −log p of each sentence, at every length.
 func literate(u user, m algo.Literate) error {
 	for _, l := range u.model.(algo.Sequential).Lengths() {
 		g, err := m.NLL(l, samples)
 		if err := u.looks(g, err, map[string][]int{algo.OutputLoss: {samples}}); err != nil {
+			return fmt.Errorf("%d tokens: %w", l, err)
+		}
+	}
+	return nil
+}
+
+// recollects: −log p of each sentence twice, at every length.
+func recollects(u user, m algo.Recollecting) error {
+	for _, l := range u.model.(algo.Sequential).Lengths() {
+		g, err := m.Recon(l, samples)
+		if err := u.looks(g, err, map[string][]int{algo.OutputLoss: {samples}, algo.OutputBlind: {samples}}); err != nil {
 			return fmt.Errorf("%d tokens: %w", l, err)
 		}
 	}

@@ -11,11 +11,12 @@ import (
 // never is the logit of a token that no sentence has behind its begin.
 const never = -1e30
 
-// Sample is n sentences of a network without a latent, whose weights' names begin
-// with network: each word drawn from its distribution after those before it. The
+// Sample is n sentences of a network whose weights' names begin with network. latent
+// is a variable of their latents, (n, Latent), where it has any, which the plan reads
+// and does not list. Each word is drawn from its distribution after those before it. The
 // result is tokens (n, 1, 1, length), as floats, padded behind the end; a sentence
 // that has not ended before its last place ends there.
-func (w Writer) Sample(network string, n, length int) (chain.Plan, error) {
+func (w Writer) Sample(network string, n, length int, latent ...nn.Variable) (chain.Plan, error) {
 	f := func(name string, dims ...int) nn.Variable { return chain.Var(name, graph.T(graph.F32, dims...)) }
 	at, word, h, cell, text := f("place", 1), f("word", n), f("hidden", n, w.Hidden), f("cell", n, w.Hidden), f("text", n, 1, 1, length)
 	vars := []nn.Variable{text, at, word, h, cell}
@@ -28,7 +29,14 @@ func (w Writer) Sample(network string, n, length int) (chain.Plan, error) {
 	tokens := c.Cast(c.Add(before, c.Scale(first, data.Begin)), graph.I32)
 	var s State
 	var logits graph.ID
-	c.Scope(network, func() { s, logits = w.Next(c, State{of(h), of(cell)}, tokens, 0) })
+	var z graph.ID
+	if w.Latent > 0 {
+		z = of(latent[0])
+	}
+	c.Scope(network, func() {
+		begin := w.Begin(c, n, z)
+		s, logits = w.Next(c, State{either(c, first, begin.H, of(h)), of(cell)}, tokens, z)
+	})
 
 	next := draw(c, key, logits)
 	last := c.Equal(place, c.Full(at.Type, float64(length-2)))

@@ -8,8 +8,8 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// initial bounds the initial values of all weights [algorithms.md §4].
-const initial = 0.1
+// Initial bounds the initial values of all weights [algorithms.md §4].
+const Initial = 0.1
 
 // Writer is the network.
 type Writer struct {
@@ -47,7 +47,7 @@ type weights struct {
 
 // weights are the newest values, declared on first use.
 func (w Writer) weights(c *nn.Context) (all weights) {
-	uniform := nn.Uniform(initial)
+	uniform := nn.Uniform(Initial)
 	of := func(name string, dims ...int) graph.ID { return c.Weight(name, graph.D(dims...), uniform) }
 	c.Scope("embedding", func() { all.words = of("weight", w.Words, w.Embed) })
 	c.Scope("lstm", func() {
