@@ -101,6 +101,40 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// TestLatentsOfSentences: latents that are not yet of any use are said to have
+// collapsed, and those of a model that has learnt to use them are not.
+func TestLatentsOfSentences(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	data := s.prose("text")
+	small := append([]string{"--latent", "8", "--nef", "16", "--prior-steps", "10", "--posterior-steps", "10", "--posterior-step-size", "0.3", "--dropout", "0", "--lr-generator", "0.02"}, reads...)
+	for _, tt := range []struct {
+		out, steps string
+		collapsed  bool
+	}{{"new", "1", true}, {"trained", "400", false}} {
+		e := s.must(append([]string{"train", "--preset", "lebm-snli", "--data", data, "--samples", "4", "--steps", tt.steps, "--out", tt.out}, small...)...)
+		if !strings.Contains(e.stdout, "compiled for sentences of up to") {
+			t.Error(e)
+		}
+		e = s.must("evaluate", "--run", tt.out, "--split", "train", "--json")
+		var got struct {
+			Recollection struct {
+				Given, Blind struct{ NLL float64 }
+				Collapsed    bool
+			}
+		}
+		if err := json.Unmarshal([]byte(e.stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		if r := got.Recollection; r.Collapsed != tt.collapsed || !(r.Given.NLL > 0 && r.Blind.NLL > 0) {
+			t.Errorf("after %s steps: %+v, want collapsed %v", tt.steps, r, tt.collapsed)
+		}
+		if table := s.must("evaluate", "--run", tt.out).stdout; strings.Contains(table, "collapsed: the latents tell nothing") != tt.collapsed {
+			t.Errorf("after %s steps: %s", tt.steps, table)
+		}
+	}
+}
+
 // TestMistakesWithSentences: each is one sentence, of one rank and of two.
 func TestMistakesWithSentences(t *testing.T) {
 	long(t)
