@@ -19,12 +19,12 @@ func (r reader) Takes() algo.Inputs {
 	return algo.Inputs{Shape: graph.D(1, 1, r.cfg.Text.longest()), Words: r.cfg.Text.words()}
 }
 
-func (r reader) Report() []algo.Column { return model{r.cfg}.Report() }
+func (r reader) Report() []algo.Column { return model(r).Report() }
 
-func (r reader) Feeder(p exec.Program) func(step int64, epoch int) { return model{r.cfg}.Feeder(p) }
+func (r reader) Feeder(p exec.Program) func(step int64, epoch int) { return model(r).Feeder(p) }
 
 // Diagnose says which chain has come apart.
-func (r reader) Diagnose(report []float64) string { return model{r.cfg}.Diagnose(report) }
+func (r reader) Diagnose(report []float64) string { return model(r).Diagnose(report) }
 
 // Lengths are those that batches have.
 func (r reader) Lengths() []int { return r.cfg.Text.Lengths }
@@ -71,7 +71,7 @@ func (r reader) Recon(length, n int) (*graph.Graph, error) {
 // one program run K₀ times, and then a word is written a transition.
 func (r reader) Sample(_ nn.Mode, n int) (chain.Plan, error) {
 	z := chain.Var("latents", graph.T(graph.F32, n, r.cfg.Net.Latent))
-	stages, err := model{r.cfg}.drawing(z)
+	stages, err := model(r).drawing(z)
 	if err != nil {
 		return chain.Plan{}, err
 	}

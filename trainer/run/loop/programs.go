@@ -113,7 +113,7 @@ func (t *Trainer) use(ctx context.Context, step int64, length int) (err error) {
 			return err
 		}
 	}
-	return t.announce(fmt.Sprintf("step %d: compiled for sentences of up to %d tokens in %.1f s, %d nodes", step, length, time.Since(begin).Seconds(), len(g.Nodes())))
+	return t.compiled(step, length, len(g.Nodes()), time.Since(begin))
 }
 
 // sameVariables: a step reads and leaves the variables that all have.
@@ -129,10 +129,12 @@ func sameVariables(got, want []nn.Variable) error {
 	return nil
 }
 
-func (t *Trainer) announce(line string) error {
-	t.parts.Log.Info(line)
-	if a, ok := t.parts.Observer.(Announcer); ok {
-		return a.Announce(line)
+// compiled says, in a line, that a program has been.
+func (t *Trainer) compiled(step int64, length, nodes int, took time.Duration) error {
+	t.parts.Log.Info("compiled a step of sentences", "step", step, "tokens", length, "nodes", nodes, "took", took)
+	a, ok := t.parts.Observer.(Announcer)
+	if !ok {
+		return nil
 	}
-	return nil
+	return a.Announce(fmt.Sprintf("step %d: compiled for sentences of up to %d tokens in %.1f s, %d nodes", step, length, took.Seconds(), nodes))
 }
