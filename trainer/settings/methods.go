@@ -9,6 +9,7 @@ import (
 	"ebtrain/trainer/method/bism"
 	"ebtrain/trainer/method/cd"
 	"ebtrain/trainer/method/lebm"
+	"ebtrain/trainer/method/lm"
 	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
 	"ebtrain/trainer/method/sngan"
@@ -26,6 +27,7 @@ var methods = []algo.Method{
 	nce.Method(),
 	vages.Method(),
 	lebm.Method(),
+	lm.Method(),
 	vae.Method(),
 	sngan.Method(),
 }
