@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/ddp/exec/cpu"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/run/ckpt"
@@ -18,7 +19,12 @@ import (
 
 // Samples of the toy are noise, each value N(0, 1).
 func comparingToy(t *testing.T) *evaluation {
-	e := probing(t)
+	t.Helper()
+	backend, err := cpu.New(cpu.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := probingOn(t, backend)
 	e.trained.State = ckpt.State{Step: 7}
 	e.log = slog.New(slog.DiscardHandler)
 	e.o.data, e.o.samples, e.o.reference, e.o.stats = "synth:size=8,train=240,test=90", 90, 0, "batch"
