@@ -101,6 +101,9 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	c := &comparison{Reference: reference.n, Of: e.o.data + "/" + e.trainSplit(), Networks: feature.Ensemble, Sizes: map[string]int{}}
 	makers := e.makers()
 	for i, name := range setNames() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		e.show.Progress("sets compared", "sets/s", int64(i), int64(len(makers)))
 		set, note, err := makers[name](ctx, reference)
 		if err != nil {

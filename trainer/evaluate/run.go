@@ -10,6 +10,7 @@ import (
 	"ebtrain/data/dataset"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/launch/env"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/algo"
@@ -34,37 +35,68 @@ type evaluation struct {
 	told    *feature.Net // the classifier; nil: none is given
 }
 
-// run is the program, without the process around it. Of several ranks all do the
-// same, but for features and samples, which they share; the first speaks.
-func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
+// run is the program, without the process around it.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stdout)
 	if err != nil {
 		return err
 	}
+	worker, err := env.Parse(environ)
+	if err != nil {
+		return err
+	}
+	if worker.Alone() { // signals end it as they end any program
+		return evaluate(ctx, o, nil, stdout, stderr)
+	}
+	return rank(ctx, o, environ, stdout, stderr)
+}
+
+// rank is one of several: all do the same, but for features and samples, which they
+// share, and the first speaks.
+func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Writer) (err error) {
 	w, err := world.Join(ctx, environ)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	log := slog.New(plainlog.New("evaluate", stderr))
-	if w.Rank() > 0 {
-		stdout, stderr = io.Discard, io.Discard
-	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-w.StopRequested():
+			stop(errInterrupted)
+		case <-ctx.Done():
+		}
+	}()
 	if err := w.Connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
-	backend, err := device.Open(device.Config{Device: o.device, Precision: device.F32, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize()})
-	if err != nil {
-		return w.Fail(err)
+	if w.Rank() > 0 {
+		stdout, stderr = io.Discard, io.Discard
 	}
-	defer func() { err = errors.Join(err, backend.Close()) }()
-	e := &evaluation{o: o, backend: backend, show: progressbar.NewPhases(stderr), comm: w.Comm, log: log}
-	if err := e.do(ctx, stdout); err != nil {
+	if err := evaluate(ctx, o, w, stdout, stderr); err != nil {
 		return w.Fail(err)
 	}
 	return nil
+}
+
+// errInterrupted is why an evaluation of several ranks ended that was asked to.
+var errInterrupted = errors.New("interrupted: nothing was measured")
+
+// evaluate does the work, with other ranks if w is not nil.
+func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.Writer) (err error) {
+	c := device.Config{Device: o.device, Precision: device.F32, Threads: o.threads}
+	e := &evaluation{o: o, show: progressbar.NewPhases(stderr), log: slog.New(plainlog.New("evaluate", stderr))}
+	if w != nil {
+		c.LocalRank, c.LocalRanks, e.comm = w.LocalRank(), w.LocalSize(), w.Comm
+	}
+	if e.backend, err = device.Open(c); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.backend.Close()) }()
+	return e.do(ctx, stdout)
 }
 
 // do does what the flags say.
