@@ -129,7 +129,9 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 
 // featureCache is where features of real pictures are kept.
 func (e *evaluation) featureCache() (feature.Cache, error) {
-	c := feature.Cache{Dir: e.o.cache, Say: func(format string, args ...any) { e.log.Warn(fmt.Sprintf(format, args...)) }}
+	c := feature.Cache{Dir: e.o.cache, Say: func(err error) {
+		e.log.Warn("features of real pictures that were kept are damaged, and computed again", "damage", err.Error())
+	}}
 	switch e.o.cache {
 	case noCache:
 		c.Dir = ""

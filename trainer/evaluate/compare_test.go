@@ -102,7 +102,7 @@ func TestCompare(t *testing.T) {
 	var warned strings.Builder
 	e.log, e.compare = slog.New(slog.NewTextHandler(&warned, nil)), nil
 	again, err := e.measure(t.Context())
-	if err != nil || !strings.Contains(warned.String(), "are computed again") {
+	if err != nil || !strings.Contains(warned.String(), "computed again") {
 		t.Fatalf("%v, %q", err, warned.String())
 	}
 	for i, row := range again.Quality.Rows {

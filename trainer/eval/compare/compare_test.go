@@ -143,7 +143,7 @@ func TestRanksAgree(t *testing.T) {
 	for r, comm := range comms {
 		mine := c
 		mine.Comm = comm
-		mine.Cache = feature.Cache{Dir: t.TempDir(), Say: t.Logf} // each has its own: what one lacks all compute
+		mine.Cache = feature.Cache{Dir: t.TempDir(), Say: func(err error) { t.Log(err) }} // each has its own: what one lacks all compute
 		wg.Go(func() {
 			got, _, err := judge(t, mine, reference).Of(t.Context(), samples)
 			if r == 0 && !slices.Equal(got, want) || r > 0 && len(got) > 0 || err != nil {

@@ -8,6 +8,8 @@
 // A Judge belongs to one goroutine.
 package compare
 
+import "slices"
+
 // Measures, the words that a user says.
 const (
 	Frechet    = "frechet"
@@ -46,10 +48,7 @@ func Rows() []Row {
 		{"precision", "precision", Higher, PRDC}, {"recall", "recall", Higher, PRDC},
 		{"density", "density", Higher, PRDC}, {"coverage", "coverage", Higher, PRDC},
 	}
-	var all []Row
-	for _, r := range inFeatures {
-		all = append(all, r)
-	}
+	all := slices.Clone(inFeatures)
 	for _, r := range inFeatures {
 		all = append(all, Row{r.Name + ofClassifier, r.Title + ", classifier", r.Better, r.Measure})
 	}

@@ -48,8 +48,7 @@ type Judge struct {
 	scores    *feature.Extractor // probabilities; nil without an inception score
 	reference Set
 	swd       map[int]quality.Projected // of the reference's first pictures, by their number
-	patches   int
-	pixels    quality.Matrix // of the reference; empty unless neighbours are asked for
+	pixels    quality.Matrix            // of the reference; empty unless neighbours are asked for
 }
 
 // space is the features of one network.

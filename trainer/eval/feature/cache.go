@@ -20,8 +20,8 @@ import (
 // which of them, and of the network. Files are whole or absent; one that is damaged
 // is made again.
 type Cache struct {
-	Dir string                           // "" keeps nothing
-	Say func(format string, args ...any) // is told of what is damaged
+	Dir string      // "" keeps nothing
+	Say func(error) // is told of what is damaged
 }
 
 const (
@@ -40,7 +40,7 @@ func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Ne
 	file := filepath.Join(c.Dir, key+".safetensors")
 	m, err := readFeatures(file, key, n)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.Say("%v: these features are computed again", err)
+		c.Say(err)
 	}
 	kept, err := allHave(ctx, comm, err == nil)
 	if err != nil || kept {

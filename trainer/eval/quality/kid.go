@@ -56,15 +56,16 @@ func (k KID) subset(n, s int, side uint32) []int {
 // of different samples.
 func (k KID) mean(products []float64, d float64, different bool) float64 {
 	sum, n := 0.0, k.Size
-	for i, p := range products {
-		if different && i/n == i%n {
-			continue
-		}
-		v := p/d + 1
-		sum += v * v * v
+	for _, p := range products {
+		sum += cube(p/d + 1)
 	}
-	if different {
-		return sum / float64(n*(n-1))
+	if !different {
+		return sum / float64(n*n)
 	}
-	return sum / float64(n*n)
+	for i := range n {
+		sum -= cube(products[i*n+i]/d + 1)
+	}
+	return sum / float64(n*(n-1))
 }
+
+func cube(v float64) float64 { return v * v * v }
