@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"ebtrain/data/dataset"
@@ -51,18 +55,27 @@ func (p pictures) first(name string, n int) compare.Set {
 
 // real reads n pictures of a split, 0 for all, chosen by the seed if it has more.
 func (e *evaluation) real(ctx context.Context, name, data, split string, n int) (p pictures, err error) {
-	src, err := e.open(data, split)
-	if err != nil {
-		return p, err
-	}
 	p.Name = name
-	p.Key = fmt.Sprintf("%s, %d of seed %d, range %d", src.Digest(), n, e.o.seed, e.takes.Range)
 	p.n, err = e.each(ctx, pass{phase: name, data: data, split: split, limit: int64(n), random: true}, func(x []float32, labels []int64) error {
 		p.X, p.labels = append(p.X, x...), append(p.labels, labels...)
 		return nil
 	})
 	e.symmetric(p.X)
+	p.Key = keyOf(p.X)
 	return p, err
+}
+
+// keyOf names pictures by what they are: whichever were chosen, and however.
+func keyOf(x []float32) string {
+	h, b := sha256.New(), make([]byte, 0, 4<<10)
+	for some := range slices.Chunk(x, cap(b)/4) {
+		b = b[:0]
+		for _, v := range some {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+		_, _ = h.Write(b) // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // symmetric brings a model's values to [−1, 1], in place.
