@@ -90,9 +90,11 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	if err != nil {
 		return err
 	}
+	compared := int64(0)
+	tell := func(what string) { e.show.Progress(what, "sets/s", compared, int64(len(setNames()))) }
 	j, err := compare.New(ctx, compare.Config{
 		Backend: e.backend, Comm: e.comm, Size: sizeOf(e.takes), Measures: e.compare, Classifier: e.told,
-		Seed: e.o.seed, Batch: e.o.batch, Cache: cache,
+		Seed: e.o.seed, Batch: e.o.batch, Cache: cache, Tell: tell,
 	}, reference.Set)
 	if err != nil {
 		return err
@@ -104,7 +106,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		e.show.Progress("sets compared", "sets/s", int64(i), int64(len(makers)))
+		compared = int64(i)
 		set, note, err := makers[name](ctx, reference)
 		if err != nil {
 			return err

@@ -217,6 +217,7 @@ func (j *Judge) nearest(ctx context.Context, t *table, set Set) error {
 const (
 	toldBatch  = 100
 	toldPasses = 8
+	mostTold   = 2000 // pictures of each side
 )
 
 // told trains a classifier to tell the set from the reference, on the even pictures
@@ -225,7 +226,7 @@ func (j *Judge) told(ctx context.Context, t *table, set Set) (err error) {
 	if !j.asked(C2ST) {
 		return nil
 	}
-	n := min(j.count(set), j.count(j.reference))
+	n := min(mostTold, j.count(set), j.count(j.reference))
 	halves := [2]feature.Labelled{{Size: j.c.Size}, {Size: j.c.Size}}
 	size := j.c.Size.Len()
 	for i := range n {
@@ -235,12 +236,8 @@ func (j *Judge) told(ctx context.Context, t *table, set Set) (err error) {
 	}
 	batch := min(toldBatch, len(halves[0].Labels))
 	steps := toldPasses * len(halves[0].Labels) / batch
-	tell := func(done int, _ float64) {
-		if done%20 == 1 {
-			j.c.Tell(fmt.Sprintf("%s: two-sample classifier, step %d of %d", set.Name, done, steps))
-		}
-	}
-	net, err := feature.Train(ctx, j.c.Backend, halves[0], feature.Training{Classes: 2, Steps: steps, Batch: batch, Seed: j.c.Seed, Each: tell})
+	j.c.Tell(set.Name + ": two-sample classifier")
+	net, err := feature.Train(ctx, j.c.Backend, halves[0], feature.Training{Classes: 2, Steps: steps, Batch: batch, Seed: j.c.Seed})
 	if err != nil {
 		return fmt.Errorf("%s: two-sample classifier: %w", set.Name, err)
 	}
