@@ -7,19 +7,32 @@ import (
 	"testing"
 )
 
-// boards are the presets on the checkerboard: those of every method whose model
-// is a small machine.
-func (s *site) boards() (names []string) {
+// setup is what a method is trained on.
+type setup struct {
+	preset string
+	flags  []string // data, batch, and sizes that take little time
+}
+
+// setups are one or more of every method: presets on the checkerboard, which are
+// those of small machines, and small networks for the methods that have pictures
+// only.
+func (s *site) setups() (all []setup) {
 	s.t.Helper()
 	for line := range strings.Lines(s.must("train", "--preset", "help").stdout) {
-		if name, _, _ := strings.Cut(line, " "); strings.Contains(name, "-board") {
-			names = append(names, name)
+		preset, _, _ := strings.Cut(line, " ")
+		if !strings.Contains(preset, "-board") {
+			continue
 		}
+		batch := "100"
+		if strings.Contains(preset, "ksd") { // of pairs
+			batch = "104"
+		}
+		all = append(all, setup{preset, []string{"--data", "checkerboard:train=500", "--batch", batch}})
 	}
-	if len(names) < 6 {
-		s.t.Fatalf("presets on the checkerboard are %q, want more", names)
+	if len(all) < 6 {
+		s.t.Fatalf("setups on the checkerboard are %v, want more", all)
 	}
-	return names
+	return append(all, setup{"lebm-svhn", []string{"--data", "synth:train=60", "--batch", "12", "--ngf", "2", "--nef", "8", "--latent", "4", "--prior-steps", "4", "--posterior-steps", "3"}})
 }
 
 // Every method has the losses of one rank on two and four, goes on after a resume
@@ -29,23 +42,22 @@ func TestMethodsOnRanks(t *testing.T) {
 	long(t)
 	s := newSite(t)
 	const last = "/ckpt/step-00000008"
-	for _, preset := range s.boards() {
-		t.Run(preset, func(t *testing.T) {
+	for _, of := range s.setups() {
+		t.Run(of.preset, func(t *testing.T) {
 			s := newSite(t)
-			batch := "100"
-			if strings.Contains(preset, "ksd") { // of pairs
-				batch = "104"
+			train := func(n int, out, steps string, more ...string) {
+				args := append([]string{"train", "--preset", of.preset, "--steps", steps, "--samples", "0", "--threads", "1", "--out", out}, of.flags...)
+				s.must(on(n, append(args, more...))...)
 			}
 			run := func(n int, more ...string) string {
 				out := fmt.Sprint("on", n, len(more))
-				args := []string{"train", "--preset", preset, "--batch", batch, "--data", "checkerboard:train=500", "--steps", "8", "--samples", "0", "--threads", "1", "--out", out}
-				s.must(on(n, append(args, more...))...)
+				train(n, out, "8", more...)
 				return out
 			}
 			one, two, four := run(0), run(2), run(4)
 			s.close(one, two, 1e-5)
 			s.close(one, four, 1e-5)
-			s.must(on(2, []string{"train", "--preset", preset, "--batch", batch, "--data", "checkerboard:train=500", "--steps", "5", "--samples", "0", "--threads", "1", "--out", "part"})...)
+			train(2, "part", "5")
 			s.must(on(2, []string{"train", "--resume", "--out", "part", "--steps", "8"})...)
 			s.sameFiles(two+last, "part"+last)
 			var want map[string][]byte
