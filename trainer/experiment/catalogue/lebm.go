@@ -17,11 +17,6 @@ func celebaWhole() *plan.DataSet {
 	}
 }
 
-// cifarTars are the pictures of CIFAR-10 in tars, whichever way they were packed.
-func cifarTars() *plan.DataSet {
-	return &plan.DataSet{Name: "cifar10-wds", Make: []string{"wds", "--size", "32"}, Source: "a folder of WebDataset tars of CIFAR-10"}
-}
-
 // bySamples are the measures, of which less is better, that say how good samples are:
 // columns of both experiments, and claims by each. Those that evaluate has are named
 // here.
@@ -111,7 +106,7 @@ func lebmCIFAR() plan.Experiment {
 	const preset = "lebm-svhn"
 	return lebm("lebm-pictures-cifar10",
 		"CIFAR-10 by the latent-space energy-based prior and by a fixed Gaussian prior, with the generator of SVHN's shape: that of CIFAR-10 takes eight times as long.",
-		cifarTars(),
+		cifarData(),
 		[]plan.Row{lebmRow("ebm", preset, nil), lebmRow("gaussian-1", preset, map[string]string{"prior": "gaussian"})},
 		clearly)
 }
