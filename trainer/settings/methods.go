@@ -8,6 +8,7 @@ import (
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/method/bism"
 	"ebtrain/trainer/method/cd"
+	"ebtrain/trainer/method/fisher"
 	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
 	"ebtrain/trainer/method/vages"
@@ -22,6 +23,7 @@ var methods = []algo.Method{
 	cd.Method(),
 	nce.Method(),
 	vages.Method(),
+	fisher.Method(),
 }
 
 // Methods are the training methods.

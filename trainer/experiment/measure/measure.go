@@ -36,6 +36,8 @@ func All() []Measure {
 		{"fisher", "Fisher metric", 1, "fisher", evaluated("fisher")},
 		{"fisher-last", "Fisher metric, last step", 1, "", atLast("fisher")},
 		{"step", "step measured", 0, "", chosenStep},
+		{"critic", "estimated divergence", 4, "critic", evaluated("critic")},
+		{"truth", "true divergence", 4, "critic", evaluated("truth")},
 		{"loss", "validation loss", -1, "loss", evaluated("loss")},
 		{"gap", "posterior Fisher divergence", 1, "gap", evaluated("posterior_gap")},
 		{"probe", "probe accuracy, %", 2, "probe", percent("probe")},

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,23 +30,28 @@ func TestMethodsOnRanks(t *testing.T) {
 	long(t)
 	s := newSite(t)
 	const last = "/ckpt/step-00000008"
-	for _, preset := range s.boards() {
+	for _, preset := range append(s.boards(), "fisher-200") {
 		t.Run(preset, func(t *testing.T) {
 			s := newSite(t)
-			batch := "100"
+			batch, data := "100", "checkerboard:train=500"
 			if strings.Contains(preset, "ksd") { // of pairs
 				batch = "104"
 			}
+			common := []string{"train", "--preset", preset, "--batch", batch, "--samples", "0", "--threads", "1"}
+			if preset == "fisher-200" {
+				data = "gauss:dim=200,modes=1,sd=1,train=500"
+				common = append(common, "--estimator", "variational", "--lower-steps", "2")
+			}
+			common = append(common, "--data", data)
 			run := func(n int, more ...string) string {
 				out := fmt.Sprint("on", n, len(more))
-				args := []string{"train", "--preset", preset, "--batch", batch, "--data", "checkerboard:train=500", "--steps", "8", "--samples", "0", "--threads", "1", "--out", out}
-				s.must(on(n, append(args, more...))...)
+				s.must(on(n, append(slices.Clone(common), append(more, "--steps", "8", "--out", out)...))...)
 				return out
 			}
 			one, two, four := run(0), run(2), run(4)
 			s.close(one, two, 1e-5)
 			s.close(one, four, 1e-5)
-			s.must(on(2, []string{"train", "--preset", preset, "--batch", batch, "--data", "checkerboard:train=500", "--steps", "5", "--samples", "0", "--threads", "1", "--out", "part"})...)
+			s.must(on(2, append(slices.Clone(common), "--steps", "5", "--out", "part"))...)
 			s.must(on(2, []string{"train", "--resume", "--out", "part", "--steps", "8"})...)
 			s.sameFiles(two+last, "part"+last)
 			var want map[string][]byte
