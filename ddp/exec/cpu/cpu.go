@@ -98,7 +98,8 @@ func start(c Config, grain int) (*Backend, error) {
 
 // loop owns the engine and runs the programs, on one OS thread.
 func (b *Backend) loop(ready chan<- error, grain int) {
-	runtime.LockOSThread()
+	runtime.LockOSThread() // and never unlocked: what is set below ends with the thread
+	threads.FlushSubnormals()
 	defer close(b.done)
 	team := threads.NewTeam(b.threads)
 	defer team.Close()

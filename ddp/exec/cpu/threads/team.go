@@ -12,6 +12,7 @@
 package threads
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -38,13 +39,19 @@ const (
 	patience = 1 << 16
 )
 
-// NewTeam starts n-1 workers, n at least 1.
+// NewTeam starts n-1 workers, n at least 1. They count subnormal numbers as zero if
+// the caller's OS thread does (see FlushSubnormals).
 func NewTeam(n int) *Team {
 	t := &Team{done: make(chan struct{}, 1)}
+	flushes := Flushes()
 	for i := 1; i < n; i++ {
 		wake := make(chan struct{}, 1)
 		t.wake = append(t.wake, wake)
 		t.ended.Go(func() {
+			if flushes {
+				runtime.LockOSThread() // and never unlocked: the thread ends with the worker
+				FlushSubnormals()
+			}
 			for range wake {
 				t.attend(i)
 			}
