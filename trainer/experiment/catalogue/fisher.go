@@ -11,8 +11,8 @@ import (
 // fisher is the critic of the Fisher divergence on N(0, I) of d dimensions, of models
 // with the perturbations ρ = 0, 0.2, … 1.
 func fisher(d int) plan.Experiment {
+	noise := float64(d) / 100 // of an estimate of 0, for each dimension a hundredth; at ρ = 0.2 the divergence is two and more
 	const (
-		noise  = 1    // of an estimate of 0, where the smallest divergence but that is some hundreds
 		above  = 1.01 // of the truth on 2,000 samples, which estimate and truth see alike
 		biased = 1.05 // with VaES, whose sum over latents is the score of the marginal but for q's error
 		near   = 1 / 0.9

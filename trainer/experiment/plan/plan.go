@@ -91,6 +91,7 @@ type Figure struct {
 	Title      string
 	X, Y       string // what the axes are
 	Curve      string
+	Beside     string   // another curve of each row, dashed; "" for none
 	Rows       []string // nil: all
 	LogX, LogY bool
 	// Low and High are what the Y axis shows; both 0 is all there is. A curve ends

@@ -131,7 +131,7 @@ func (e Experiment) checkChecks() (errs []error) {
 
 func (e Experiment) checkFigures() (errs []error) {
 	for _, f := range e.Figures {
-		if f.File == "" || f.Title == "" || e.Compute == nil && !e.hasCurve(f.Curve) {
+		if f.File == "" || f.Title == "" || e.Compute == nil && (!e.hasCurve(f.Curve) || f.Beside != "" && !e.hasCurve(f.Beside)) {
 			errs = append(errs, fmt.Errorf("figure %q: want a file, a title and one of the curves", f.File))
 		}
 		errs = append(errs, e.checkRows(f.File, f.Rows)...)
