@@ -46,6 +46,7 @@ func All() []Measure {
 		{"rmse", "RMSE of reconstruction", 4, "rmse", evaluated("rmse")},
 		{"upper-first", "upper loss, first", -1, "", logged("upper", first)},
 		{"upper-400", "after 400 steps", -1, "", logged("upper", near(400))},
+		{"upper-1900", "after 1,900", -1, "", logged("upper", near(1900))},
 		{"upper-3350", "after 3,350", -1, "", logged("upper", near(3350))},
 		{"upper-last", "at the end", -1, "", logged("upper", last)},
 		{"upper-rise", "its largest rise", 3, "", logged("upper", largestRise)},

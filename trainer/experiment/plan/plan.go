@@ -34,8 +34,11 @@ type Experiment struct {
 	Flags    map[string]string // of train, for all rows
 	Evaluate map[string]string // flags of evaluate, besides what is to be measured
 	Sample   map[string]string // flags of sample; nil: nothing is sampled
-	Curves   []Curve
-	Compute  Compute // of a computed experiment, which has none of the five above
+	// Between are flags of a second run of sample, with the latents of pictures of the
+	// experiment's data; nil: none. It makes between.png.
+	Between map[string]string
+	Curves  []Curve
+	Compute Compute // of a computed experiment, which has none of the six above
 
 	// Select chooses the checkpoint that is measured; nil: that of the last step.
 	Select *Selection

@@ -30,8 +30,8 @@ func (e Experiment) Validate() error {
 	if e.About == "" || len(e.Rows) == 0 || len(e.Seeds) == 0 || len(e.Columns) == 0 {
 		bad("want About, Rows, Seeds and Columns")
 	}
-	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Curves != nil || e.Select != nil || e.Alone) {
-		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Curves, Select and Alone")
+	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Between != nil || e.Curves != nil || e.Select != nil || e.Alone) {
+		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Between, Curves, Select and Alone")
 	}
 	if s := e.Select; s != nil && (measure.Asks(s.Measure) == "" || s.Of < 1) {
 		bad("a selection is by a measure of evaluate, of at least one checkpoint")

@@ -28,7 +28,7 @@ type drawn struct{ title, file string } // file is relative to RESULTS.md
 const (
 	width  = 7 * vg.Inch
 	height = 4.5 * vg.Inch
-	beside = 1.1 * vg.Inch // the plot, for the names of the curves
+	beside = 1.3 * vg.Inch // the plot, for the names of the curves
 	margin = 0.1 * vg.Inch
 )
 
