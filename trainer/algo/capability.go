@@ -30,7 +30,8 @@ type Energetic interface {
 	Energies(mode nn.Mode, n int) (*graph.Graph, error)
 }
 
-// Encoder gives the means of the posterior: OutputCode (n, d).
+// Encoder gives the means of the posterior, or where a chain draws from it the end
+// of that chain: OutputCode (n, d).
 type Encoder interface {
 	Encode(n int) (*graph.Graph, error)
 }
@@ -92,6 +93,14 @@ type Inferred interface {
 // N(0, I), OutputEstimate and OutputTruth (n). Graphs take InputKey.
 type Criticised interface {
 	Divergence(n int) (*graph.Graph, error)
+}
+
+// Diagnosing knows what a report says of a step that has come apart, beyond numbers
+// that are not finite.
+type Diagnosing interface {
+	// Diagnose is what is wrong with the numbers of a report, by Report, and what to
+	// do about it, as a clause; "" if nothing is. It allocates nothing then.
+	Diagnose(report []float64) string
 }
 
 // Bilevel has an upper level that is differentiated through an unrolled lower

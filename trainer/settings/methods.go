@@ -9,6 +9,7 @@ import (
 	"ebtrain/trainer/method/bism"
 	"ebtrain/trainer/method/cd"
 	"ebtrain/trainer/method/fisher"
+	"ebtrain/trainer/method/lebm"
 	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
 	"ebtrain/trainer/method/vages"
@@ -24,6 +25,7 @@ var methods = []algo.Method{
 	nce.Method(),
 	vages.Method(),
 	fisher.Method(),
+	lebm.Method(),
 }
 
 // Methods are the training methods.

@@ -228,3 +228,16 @@ func TestDivergence(t *testing.T) {
 		})
 	}
 }
+
+// TestExplosion trains with a chain whose steps are too long: the sentence says so, and
+// names it, in the first step.
+func TestExplosion(t *testing.T) {
+	long(t)
+	for _, n := range []int{0, 2} {
+		t.Run(fmt.Sprintf("-nproc %d", n), func(t *testing.T) {
+			s := newSite(t)
+			e := s.run(on(n, []string{"train", "--algo", "lebm", "--ngf", "2", "--nef", "8", "--latent", "4", "--batch", "8", "--steps", "9", "--samples", "0", "--posterior-step-size", "10", "--out", "a"})...)
+			checkSentence(t, e, n, 1, `training diverged: at step 0 the posterior chain exploded: after 20 transitions ‖z‖/√d is [0-9.]+e\+[0-9]+, where N\(0, I\) has 1: lower --posterior-step-size from 10, or --lr-generator if all was well for long$`)
+		})
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/settings"
@@ -39,21 +40,22 @@ func TestStepsAllocateNothing(t *testing.T) {
 			j := job{world: world, alg: func(c *bidvl.Config) { c.Net.Width = 8 }}
 			j.allocatesNothing(t, nil)
 		})
-		for _, preset := range []string{"bism-board-dsm", "bism-board-ssm", "sm-board-dsm", "pcd-board", "vnce-board"} {
-			t.Run(fmt.Sprintf("%s, ranks=%d", preset, world), func(t *testing.T) {
+		t.Run(fmt.Sprintf("lebm-svhn, ranks=%d", world), func(t *testing.T) {
+			c := preset(t, "lebm-svhn")
+			small := map[string]string{"ngf": "2", "nef": "8", "latent": "4", "prior-steps": "4", "posterior-steps": "3"}
+			if err := algotest.Given(c, small); err != nil {
+				t.Fatal(err)
+			}
+			j := job{world: world}
+			j.allocatesNothing(t, c.Model())
+		})
+		for _, name := range []string{"bism-board-dsm", "bism-board-ssm", "sm-board-dsm", "pcd-board", "vnce-board"} {
+			t.Run(fmt.Sprintf("%s, ranks=%d", name, world), func(t *testing.T) {
 				points, err := dataset.Open(dataset.Checkerboard+":train=64", "train")
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := settings.MethodOf(preset)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := m.Preset(preset)
-				if err != nil {
-					t.Fatal(err)
-				}
-				c := p.Config.Clone()
+				c := preset(t, name)
 				if err := errors.Join(c.Fit(points.Schema()), c.Validate()); err != nil {
 					t.Fatal(err)
 				}
@@ -62,6 +64,20 @@ func TestStepsAllocateNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// preset is a copy of the config of a preset.
+func preset(t *testing.T, name string) algo.Config {
+	t.Helper()
+	m, err := settings.MethodOf(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Preset(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Config.Clone()
 }
 
 // allocatesNothing runs a job, of model if it is not nil, and counts.

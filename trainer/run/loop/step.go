@@ -153,18 +153,33 @@ func (t *Trainer) account(r *Record) (stop bool, err error) {
 	r.Values = t.values[:0]
 	for i, name := range r.Names {
 		v := out.At(i)
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false, fmt.Errorf("%w: %s is %v at step %d: lower the learning rates in a new run",
-				ErrDiverged, name, v, r.Step)
-		}
 		r.Values = append(r.Values, v)
 		stop = stop || name == algo.ReportStop && v > 0
 	}
 	t.values = r.Values
+	if err := t.apart(r); err != nil {
+		return false, err
+	}
 	if t.parts.Observer == nil {
 		return stop, nil
 	}
 	return stop, t.parts.Observer.Stepped(*r)
+}
+
+// apart says that a step has come apart: by the model's own judgement, which knows
+// the cause, or by a number that is not finite.
+func (t *Trainer) apart(r *Record) error {
+	if d, ok := t.parts.Model.(algo.Diagnosing); ok {
+		if what := d.Diagnose(r.Values); what != "" {
+			return fmt.Errorf("%w: at step %d %s", ErrDiverged, r.Step, what)
+		}
+	}
+	for i, v := range r.Values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%w: %s is %v at step %d: lower the learning rates in a new run", ErrDiverged, r.Names[i], v, r.Step)
+		}
+	}
+	return nil
 }
 
 // abandon waits for what is queued behind a step that diverged, as all ranks do:
