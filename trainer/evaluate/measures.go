@@ -25,6 +25,8 @@ const (
 	measureLL      = "ll"
 	measureDensity = "density"
 	measureProbe   = "probe"
+	measureNLL     = "nll"
+	measureRecall  = "recollection"
 
 	// allMeasures are those that the model has at little cost: not the probe, which
 	// trains classifiers, and none that draws thousands of samples.
@@ -55,6 +57,8 @@ var measures = []measure{
 	{name: measureLoss, lacks: lacksLoss, take: (*evaluation).loss},
 	{name: measureLL, lacks: lacksLL, take: (*evaluation).likelihood},
 	{name: measureDensity, lacks: lacksDensity, take: (*evaluation).density, picture: (*evaluation).densityName},
+	{name: measureNLL, lacks: lacksNLL, take: (*evaluation).nll},
+	{name: measureRecall, lacks: lacksRecollection, take: (*evaluation).recollections},
 	{name: measureProbe, lacks: lacksProbe, take: (*evaluation).probe, trains: true, asked: true},
 	comparing(compare.Frechet), comparing(compare.KID), comparing(compare.SWD), comparing(compare.PRDC),
 	comparing(compare.C2ST), comparing(compare.Neighbours), comparing(compare.IS),

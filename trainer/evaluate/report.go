@@ -33,6 +33,9 @@ type report struct {
 	PosteriorGap *float64    `json:"posterior_gap,omitempty"` // divergence of the approximate posterior
 	Density      *densityMap `json:"density,omitempty"`
 
+	Sentences    *sentences    `json:"sentences,omitempty"`
+	Recollection *recollection `json:"recollection,omitempty"` // of latents of sentences
+
 	// Accuracies of linear machines, from 0 to 1.
 	Probe          *float64 `json:"probe,omitempty"`           // on posterior means
 	ProbeUntrained *float64 `json:"probe_untrained,omitempty"` // on those before training
@@ -110,7 +113,7 @@ func (r *report) writeTable(out io.Writer) error {
 		what = fmt.Sprintf("%s after %d steps", r.Run, r.Step)
 	}
 	_, _ = fmt.Fprintf(w, "%s, %d %s of %s/%s\n", what, r.Images, r.noun, r.Data, r.Split) // text takes everything
-	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures, r.addQuality, r.addLacking} {
+	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addSentences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures, r.addQuality, r.addLacking} {
 		var b strings.Builder
 		part(func(format string, args ...any) { fmt.Fprintf(&b, format, args...) })
 		if b.Len() > 0 {

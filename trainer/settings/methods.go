@@ -9,8 +9,11 @@ import (
 	"ebtrain/trainer/method/bism"
 	"ebtrain/trainer/method/cd"
 	"ebtrain/trainer/method/lebm"
+	"ebtrain/trainer/method/lm"
 	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
+	"ebtrain/trainer/method/sngan"
+	"ebtrain/trainer/method/vae"
 	"ebtrain/trainer/method/vages"
 )
 
@@ -24,6 +27,9 @@ var methods = []algo.Method{
 	nce.Method(),
 	vages.Method(),
 	lebm.Method(),
+	lm.Method(),
+	vae.Method(),
+	sngan.Method(),
 }
 
 // Methods are the training methods.

@@ -43,7 +43,7 @@ var mistakes = []mistake{
 	{"unknown device", "", "train --out z --device gpu", 2, `^unknown --device "gpu": want one of auto, cpu, cuda, ref`},
 	{"unknown precision", "", "train --out z --precision f16", 2, `^unknown --precision "f16": want one of f32, tf32, bf16`},
 	{"a precision of GPUs", "EBTRAIN_CUDA_LIBS=-", "train --out z --precision tf32", 1, `--precision tf32: only NVIDIA GPUs multiply in TF32, and --device auto computes on the CPU here \(this machine has no NVIDIA driver\): use --precision f32`},
-	{"batch of pairs", "", "ddplaunch -nproc 2 train --out z --preset vages-ksd-board --data checkerboard --batch 6", 2, `^--batch 6 gives each of 2 ranks 3 samples, and --algo vages compares samples in groups of 2: want a multiple of 4`},
+	{"batch of pairs", "", "ddplaunch -nproc 2 train --out z --preset vages-ksd-board --data checkerboard --batch 6", 2, `^--batch 6 gives each of 2 ranks 3 samples, and --algo vages takes samples in groups of 2: want a multiple of 4`},
 	{"latents that know no picture", "", "train --out z --preset lebm-svhn --data synth --posterior-steps 0", 2, `^want --posterior-steps of at least 1, got 0`},
 	{"a prior's chain of no steps", "", "train --out z --preset lebm-svhn --data synth --prior-steps 0", 2, `^--prior-steps 0 leaves the samples of the EBM prior at N\(0, I\): take at least 1, or say --prior gaussian`},
 	{"no latents", "", "train --out z --preset lebm-svhn --data synth --latent 0", 2, `^want --latent of at least 1, got 0`},
@@ -65,7 +65,7 @@ var mistakes = []mistake{
 	{"resume with other settings", "", "ddplaunch -nproc 2 train --out run --resume --width 8 --latent 4 --batch 8 --lr 0.1", 2,
 		`^the run in run has --width 4 --lr 0.0003, not --width 8 --lr 0.1: .*or give another --out`},
 	{"resume in another precision", "", "train --out run --resume --precision bf16", 2, `^the run in run has --precision f32, not --precision bf16: `},
-	{"resume with other data", "", "train --out run --resume --data shards", 1, `^--data shards \(split train\) does not hold the pictures that the run in run was trained on`},
+	{"resume with other data", "", "train --out run --resume --data shards", 1, `^--data shards \(split train\) does not hold the samples that the run in run was trained on`},
 	{"resume with fewer steps", "", "ddplaunch -nproc 2 train --out run --resume --steps 3", 2, `^--steps 3, but the run in run has done 4 steps: `},
 	{"resume of nothing", "", "train --out z --resume", 2, `^--out z holds no run to resume`},
 
