@@ -12,6 +12,8 @@ import (
 	"ebtrain/trainer/method/lm"
 	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
+	"ebtrain/trainer/method/sngan"
+	"ebtrain/trainer/method/vae"
 	"ebtrain/trainer/method/vages"
 )
 
@@ -26,6 +28,8 @@ var methods = []algo.Method{
 	vages.Method(),
 	lebm.Method(),
 	lm.Method(),
+	vae.Method(),
+	sngan.Method(),
 }
 
 // Methods are the training methods.

@@ -166,7 +166,7 @@ func checkShare(o *options, ranks int) error {
 	case batch%ranks != 0:
 		return cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", batch, ranks, ranks)
 	case batch/ranks%group != 0:
-		return cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s compares samples in groups of %d: want a multiple of %d", batch, ranks, batch/ranks, o.settings.Algo, group, ranks*group)
+		return cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", batch, ranks, batch/ranks, o.settings.Algo, group, ranks*group)
 	case shards > 0 && shards%ranks != 0:
 		return cliflag.Usage("--deterministic cuts --batch %d into %d virtual shards, which %d ranks cannot share: want a number of ranks that divides %d, or a batch that %d divides", batch, shards, ranks, shards, maxShards)
 	}

@@ -97,6 +97,9 @@ func outputs(m algo.Model) (all []capability) {
 	if s, ok := m.(algo.FisherScored); ok {
 		add("fisher losses", algo.OutputFisher, s.FisherLoss, row)
 	}
+	if s, ok := m.(algo.Losing); ok {
+		add("losses", algo.OutputLoss, s.Loss, row)
+	}
 	if s, ok := m.(algo.Inferred); ok {
 		add("posterior gaps", algo.OutputGap, s.PosteriorGap, row)
 	}

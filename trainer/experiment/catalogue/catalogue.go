@@ -7,5 +7,5 @@ import "ebtrain/trainer/experiment/plan"
 
 // All are the experiments, the quick ones first.
 func All() []plan.Experiment {
-	return []plan.Experiment{board(), frey(), freyHidden(), freyBad(), biases(), timing(), mnist(), vagesKSD(), vagesDSM(), vagesFrey(), lebmPictures(), lebmCIFAR()}
+	return []plan.Experiment{board(), frey(), freyHidden(), freyBad(), biases(), timing(), mnist(), vagesKSD(), vagesDSM(), vagesFrey(), lebmPictures(), lebmCIFAR(), pictures()}
 }

@@ -12,7 +12,7 @@ import (
 // cut to a square.
 func celebaWhole() *plan.DataSet {
 	return &plan.DataSet{
-		Name: "celeba32-whole", Make: []string{"celeba", "--size", "32"},
+		Name: "celeba32-whole", Make: []string{"celeba", "--crop", "none", "--size", "32"},
 		Source: "img_align_celeba.zip of https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html, or some of it",
 	}
 }

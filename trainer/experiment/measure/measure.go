@@ -42,6 +42,7 @@ func All() []Measure {
 		{"probe-untrained", "of an untrained posterior, %", 2, "probe", percent("probe_untrained")},
 		{"probe-raw", "of raw pixels, %", 2, "probe", percent("probe_raw")},
 		{"rmse", "RMSE of reconstruction", 4, "rmse", evaluated("rmse")},
+		{"auroc-noise", "AUROC against noise", 4, "energy", evaluated("auroc.noise.value")},
 		{"rmse-mean", "of the mean picture", 4, "rmse", evaluated("rmse_mean_image")},
 		{"recon-last", "squared error of a picture, at the end", 1, "", logged("recon", last)},
 		{"energy-last", "energy's loss, at the end", 3, "", logged("energy", last)},

@@ -13,7 +13,7 @@ type setup struct {
 	flags  []string // data, batch, and sizes that take little time
 }
 
-// setups are one or more of every method: presets on the checkerboard, which are
+// setups are one or more of every method but the generative baselines: presets on the checkerboard, which are
 // those of small machines, and small networks for the methods that have pictures
 // only.
 func (s *site) setups() (all []setup) {
@@ -42,39 +42,70 @@ func (s *site) setups() (all []setup) {
 // for a batch that 8 does not divide.
 func TestMethodsOnRanks(t *testing.T) {
 	long(t)
-	s := newSite(t)
-	const last = "/ckpt/step-00000008"
-	for _, of := range s.setups() {
+	for _, of := range newSite(t).setups() {
 		t.Run(of.preset, func(t *testing.T) {
-			s := newSite(t)
-			train := func(n int, out, steps string, more ...string) {
-				args := append([]string{"train", "--preset", of.preset, "--steps", steps, "--samples", "0", "--threads", "1", "--out", out}, of.flags...)
-				s.must(on(n, append(args, more...))...)
-			}
-			run := func(n int, more ...string) string {
-				out := fmt.Sprint("on", n, len(more))
-				train(n, out, "8", more...)
-				return out
-			}
-			one, two, four := run(0), run(2), run(4)
-			s.close(one, two, 1e-5)
-			s.close(one, four, 1e-5)
-			train(2, "part", "5")
-			s.must(on(2, []string{"train", "--resume", "--out", "part", "--steps", "8"})...)
-			s.sameFiles(two+last, "part"+last)
-			var want map[string][]byte
-			for _, n := range []int{0, 2, 4} {
-				got := s.content(run(n, "--deterministic") + last)
-				delete(got, "state.json")
-				if want == nil {
-					want = got
-				}
-				for name := range want {
-					if !bytes.Equal(got[name], want[name]) {
-						t.Errorf("%d ranks: %s is not that of one rank", n, name)
-					}
-				}
-			}
+			newSite(t).onRanks(5, 8, append([]string{"--preset", of.preset}, of.flags...)...)
 		})
+	}
+}
+
+// So have the generative baselines; and what they cannot be measured by is named.
+func TestBaselinesOnRanks(t *testing.T) {
+	long(t)
+	for preset, width := range map[string]string{"vae-cifar10": "8", "sngan-cifar10": "2"} {
+		t.Run(preset, func(t *testing.T) {
+			s := newSite(t)
+			s.onRanks(2, 3, "--preset", preset, "--width", width, "--batch", "40", "--data", "synth:train=80,test=8")
+			s.measures(preset)
+		})
+	}
+}
+
+// measures: a VAE has reconstructions, and SNGAN neither those nor energies, which
+// is said of whichever is asked for.
+func (s *site) measures(preset string) {
+	s.t.Helper()
+	e := s.run("evaluate", "--run", "one", "--measures", "rmse")
+	if preset == "vae-cifar10" {
+		if e.code != 0 || !strings.Contains(e.stdout, "RMSE of reconstruction") {
+			s.t.Errorf("reconstructions of a VAE: %v", e)
+		}
+	} else if want := "--measures rmse of one, a run of --algo sngan: its models give no reconstructions"; e.code != 1 || !strings.Contains(e.stderr, want) {
+		s.t.Errorf("reconstructions of a GAN: want exit 1 and %q, got %v", want, e)
+	}
+	const want = "its models have no energy of samples alone"
+	if e := s.run("evaluate", "--run", "one", "--measures", "energy"); e.code != 1 || !strings.Contains(e.stderr, want) {
+		s.t.Errorf("energies: want exit 1 and %q, got %v", want, e)
+	}
+}
+
+// onRanks trains so many steps with these flags on one rank, two and four, and on
+// two with a stop before the end.
+func (s *site) onRanks(half, steps int, flags ...string) {
+	s.t.Helper()
+	last := fmt.Sprintf("/ckpt/step-%08d", steps)
+	train := func(n, steps int, out string, more ...string) string {
+		args := append([]string{"train", "--steps", fmt.Sprint(steps), "--samples", "0", "--threads", "1", "--out", out}, flags...)
+		s.must(on(n, append(args, more...))...)
+		return out
+	}
+	one, two, four := train(0, steps, "one"), train(2, steps, "two"), train(4, steps, "four")
+	s.close(one, two, 1e-5)
+	s.close(one, four, 1e-5)
+	train(2, half, "part")
+	s.must(on(2, []string{"train", "--resume", "--out", "part", "--steps", fmt.Sprint(steps)})...)
+	s.sameFiles(two+last, "part"+last)
+	var want map[string][]byte
+	for _, n := range []int{0, 2, 4} {
+		got := s.content(train(n, steps, fmt.Sprint("bits", n), "--deterministic") + last)
+		delete(got, "state.json")
+		if want == nil {
+			want = got
+		}
+		for name := range want {
+			if !bytes.Equal(got[name], want[name]) {
+				s.t.Errorf("%d ranks: %s is not that of one rank", n, name)
+			}
+		}
 	}
 }
