@@ -102,6 +102,13 @@ type Inferred interface {
 	PosteriorGap(n int) (*graph.Graph, error)
 }
 
+// Criticised has a critic, which estimates the Fisher divergence of the data from a
+// fixed model: each sample's term of the estimate, and of the truth where the data are
+// N(0, I), OutputEstimate and OutputTruth (n). Graphs take InputKey.
+type Criticised interface {
+	Divergence(n int) (*graph.Graph, error)
+}
+
 // Diagnosing knows what a report says of a step that has come apart, beyond numbers
 // that are not finite.
 type Diagnosing interface {
@@ -142,16 +149,18 @@ const (
 
 // Outputs of these graphs.
 const (
-	OutputRecon  = "recon"  // of the shape of the images
-	OutputLogit  = "logit"  // (n, 1): ranks like the energy, without ties
-	OutputEnergy = "energy" // (n, 1)
-	OutputCode   = "code"
-	OutputScore  = "score"
-	OutputFisher = "fisher"
-	OutputGap    = "gap"
-	OutputLoss   = "loss"
-	OutputUpper  = "upper"
-	OutputBlind  = "blind"
+	OutputRecon    = "recon"  // of the shape of the images
+	OutputLogit    = "logit"  // (n, 1): ranks like the energy, without ties
+	OutputEnergy   = "energy" // (n, 1)
+	OutputCode     = "code"
+	OutputScore    = "score"
+	OutputFisher   = "fisher"
+	OutputGap      = "gap"
+	OutputLoss     = "loss"
+	OutputUpper    = "upper"
+	OutputEstimate = "estimate"
+	OutputTruth    = "truth"
+	OutputBlind    = "blind"
 )
 
 // GradientOf is the output that is the gradient of a variable.

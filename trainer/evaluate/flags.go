@@ -30,6 +30,8 @@ It prints what the method's models can tell:
   energy  of the data, of samples and of uniform noise; AUROC is the probability
           that data has lower energy than noise or than the pictures of --ood
   fisher  the Fisher divergence to the data, but for the data's constant
+  critic  the Fisher divergence from the data as a critic estimates it, and as it
+          is known for data that are N(0, I)
   loss    the loss that the weights descend, with nothing unrolled
   gap     the divergence of the approximate posterior from the model's
   ll      the mean log-likelihood: the normaliser is enumerated where there are

@@ -20,6 +20,7 @@ const (
 	measureRMSE    = "rmse"
 	measureEnergy  = "energy"
 	measureFisher  = "fisher"
+	measureCritic  = "critic"
 	measureGap     = "gap"
 	measureLoss    = "loss"
 	measureLL      = "ll"
@@ -53,6 +54,7 @@ var measures = []measure{
 	{name: measureRMSE, lacks: lacksRMSE, take: (*evaluation).reconstruct, trains: true, picture: (*evaluation).reconName},
 	{name: measureEnergy, lacks: lacksEnergy, take: (*evaluation).energies},
 	{name: measureFisher, lacks: lacksFisher, take: (*evaluation).fisher},
+	{name: measureCritic, lacks: lacksCritic, take: (*evaluation).critic},
 	{name: measureGap, lacks: lacksGap, take: (*evaluation).gap},
 	{name: measureLoss, lacks: lacksLoss, take: (*evaluation).loss},
 	{name: measureLL, lacks: lacksLL, take: (*evaluation).likelihood},
@@ -103,6 +105,10 @@ func lacksEnergy(e *evaluation) string {
 
 func lacksFisher(e *evaluation) string {
 	return unless(has[algo.FisherScored](e), "its models do not have the Fisher divergence in closed form")
+}
+
+func lacksCritic(e *evaluation) string {
+	return unless(has[algo.Criticised](e), "its models have no critic")
 }
 
 func lacksGap(e *evaluation) string {

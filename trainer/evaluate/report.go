@@ -29,6 +29,8 @@ type report struct {
 	LL           *float64    `json:"ll,omitempty"`            // mean log-likelihood, nats
 	LogZ         *logZ       `json:"log_z,omitempty"`         // of its normaliser
 	Fisher       *float64    `json:"fisher,omitempty"`        // but for the data's constant
+	Critic       *float64    `json:"critic,omitempty"`        // Fisher divergence that a critic estimates
+	Truth        *float64    `json:"truth,omitempty"`         // and the true one, of data that are N(0, I)
 	Loss         *float64    `json:"loss,omitempty"`          // that the weights descend
 	PosteriorGap *float64    `json:"posterior_gap,omitempty"` // divergence of the approximate posterior
 	Density      *densityMap `json:"density,omitempty"`
@@ -142,6 +144,10 @@ func (r *report) addDivergences(add adder) {
 	}
 	if r.Fisher != nil {
 		add("Fisher divergence\t%.6g\t(but for the data's constant)\n", *r.Fisher)
+	}
+	if r.Critic != nil {
+		add("Fisher divergence\t%.6g\tas the critic estimates it\n", *r.Critic)
+		add("\t%.6g\tin truth, if the data are N(0, I)\n", *r.Truth)
 	}
 	if r.Loss != nil {
 		add("loss of these samples\t%.6g\n", *r.Loss)

@@ -9,7 +9,6 @@ import (
 	"ebtrain/collective"
 	"ebtrain/data/dataset"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/graph"
 	"ebtrain/launch/env"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/progressbar"
@@ -125,8 +124,7 @@ func (e *evaluation) load() error {
 		if err != nil {
 			return err
 		}
-		s := src.Schema()
-		e.takes = algo.Inputs{Shape: graph.D(s.C, s.H, s.W)}
+		e.takes = trained.Of(src.Schema())
 		return nil
 	}
 	run, err := trained.Load(e.o.run, e.o.step, e.backend, e.log)

@@ -19,6 +19,9 @@ type drawing struct {
 	run     *trained.Run
 	takes   algo.Inputs // of the model
 	show    *progressbar.Phases
+	// before is how many of the parts of equal length that are drawn are done; 0 parts
+	// are one.
+	before, parts int
 }
 
 // drawn is what was drawn.
@@ -68,5 +71,5 @@ func (d *drawing) draw(ctx context.Context) (drawn, error) {
 }
 
 func (d *drawing) progress(done, of int) {
-	d.show.Progress("sample", "transitions/s", int64(done), int64(of))
+	d.show.Progress("sample", "transitions/s", int64(d.before*of+done), int64(max(1, d.parts)*of))
 }

@@ -33,7 +33,8 @@ a model of sentences it writes a text, a sentence a line.
 
 With --given it draws samples with the latents of a data set's pictures, each
 shown below its picture; with --interpolate rows of samples whose latents go
-from those of one picture to those of another, between the two:
+from those of one picture to those of another, between the two, all samples of a
+row with the same noise:
 
   sample --run runs/mnist --given shards/mnist --interpolate 8 --out rows.png
 `,

@@ -8,6 +8,7 @@ import (
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/method/bism"
 	"ebtrain/trainer/method/cd"
+	"ebtrain/trainer/method/fisher"
 	"ebtrain/trainer/method/lebm"
 	"ebtrain/trainer/method/lm"
 	"ebtrain/trainer/method/nce"
@@ -26,6 +27,7 @@ var methods = []algo.Method{
 	cd.Method(),
 	nce.Method(),
 	vages.Method(),
+	fisher.Method(),
 	lebm.Method(),
 	lm.Method(),
 	vae.Method(),

@@ -73,6 +73,12 @@ func capabilities(m algo.Model) (all []capability) {
 	if s, ok := m.(algo.Normalised); ok {
 		add("log Z", func(u user) error { return normalises(u, s) })
 	}
+	if s, ok := m.(algo.Criticised); ok {
+		add("divergences", func(u user) error {
+			g, err := s.Divergence(samples)
+			return u.looks(g, err, map[string][]int{algo.OutputEstimate: {samples}, algo.OutputTruth: {samples}})
+		})
+	}
 	if s, ok := m.(algo.Bilevel); ok {
 		add("hypergradient", func(u user) error { return hypergradient(u, s) })
 	}
