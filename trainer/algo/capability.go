@@ -82,6 +82,20 @@ type Losing interface {
 	Loss(n int) (*graph.Graph, error)
 }
 
+// Literate gives −log p of sentences of at most length tokens, the sum over the words
+// of each and its end: OutputLoss (n), of InputTokens and InputLengths. Graphs take
+// InputKey where they draw.
+type Literate interface {
+	NLL(length, n int) (*graph.Graph, error)
+}
+
+// Recollecting gives −log p(x|z) of sentences of at most length tokens: OutputLoss (n)
+// for latents inferred from each, and OutputBlind (n) for latents that know nothing of
+// it. Where both are the same, the latents are not used. Graphs take InputKey.
+type Recollecting interface {
+	Recon(length, n int) (*graph.Graph, error)
+}
+
 // Inferred has an approximate posterior, whose divergence from the model's it
 // can measure for each sample: OutputGap (n). Graphs take InputKey.
 type Inferred interface {
@@ -146,6 +160,7 @@ const (
 	OutputUpper    = "upper"
 	OutputEstimate = "estimate"
 	OutputTruth    = "truth"
+	OutputBlind    = "blind"
 )
 
 // GradientOf is the output that is the gradient of a variable.

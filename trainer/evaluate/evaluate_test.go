@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		{"--run a --limit -1", "want --limit of at least 0"},
 		{"--run a --device tpu", `unknown --device "tpu"`},
 		{"--run a --picture a.jpg", "--picture a.jpg: want a name that ends in .png, or none"},
-		{"--run a --measures ll,fid", `unknown --measures "fid": want some of rmse, energy, fisher, critic, gap, loss, ll, density, probe, all, with`},
+		{"--run a --measures ll,fid", `unknown --measures "fid": want some of rmse, energy, fisher, critic, gap, loss, ll, density, nll, recollection, probe, all, with`},
 		{"--run a --measures=", `unknown --measures ""`},
 		{"--run a --step -2", "want --step of at least 0, or -1 for the newest checkpoint, got -2"},
 		{"--run a --ais-steps 0", "want --ais-steps from 1 to 1048576, got 0"},

@@ -35,6 +35,9 @@ It prints what the method's models can tell:
   gap     the divergence of the approximate posterior from the model's
   ll      the mean log-likelihood: the normaliser is enumerated where there are
           few hidden units, else estimated by annealed importance sampling
+  nll     −log p of a sentence and of a word, and the perplexity of a word
+  recollection −log p of sentences given latents inferred from each, and given
+          latents of the prior; where both are the same, the latents collapsed
   density of a model of points of the plane, as a picture beside the data
   probe   the accuracy of linear support vector machines trained to tell classes
           by the posterior's means, beside that by the untrained posterior's and

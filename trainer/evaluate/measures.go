@@ -24,6 +24,8 @@ const (
 	measureLL      = "ll"
 	measureDensity = "density"
 	measureProbe   = "probe"
+	measureNLL     = "nll"
+	measureRecall  = "recollection"
 
 	// allMeasures are those that the model has, but for the probe, which trains
 	// classifiers.
@@ -53,6 +55,8 @@ var measures = []measure{
 	{name: measureLoss, lacks: lacksLoss, take: (*evaluation).loss},
 	{name: measureLL, lacks: lacksLL, take: (*evaluation).likelihood},
 	{name: measureDensity, lacks: lacksDensity, take: (*evaluation).density, picture: (*evaluation).densityName},
+	{name: measureNLL, lacks: lacksNLL, take: (*evaluation).nll},
+	{name: measureRecall, lacks: lacksRecollection, take: (*evaluation).recollections},
 	{name: measureProbe, lacks: lacksProbe, take: (*evaluation).probe, trains: true},
 }
 

@@ -35,6 +35,9 @@ type report struct {
 	PosteriorGap *float64    `json:"posterior_gap,omitempty"` // divergence of the approximate posterior
 	Density      *densityMap `json:"density,omitempty"`
 
+	Sentences    *sentences    `json:"sentences,omitempty"`
+	Recollection *recollection `json:"recollection,omitempty"` // of latents of sentences
+
 	// Accuracies of linear machines, from 0 to 1.
 	Probe          *float64 `json:"probe,omitempty"`           // on posterior means
 	ProbeUntrained *float64 `json:"probe_untrained,omitempty"` // on those before training
@@ -103,7 +106,7 @@ func (r *report) writeTable(out io.Writer) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "%s after %d steps, %d %s of %s/%s\n", r.Run, r.Step, r.Images, r.noun, r.Data, r.Split) // text takes everything
-	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures} {
+	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addSentences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures} {
 		var b strings.Builder
 		part(func(format string, args ...any) { fmt.Fprintf(&b, format, args...) })
 		if b.Len() > 0 {

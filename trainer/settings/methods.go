@@ -10,6 +10,7 @@ import (
 	"ebtrain/trainer/method/cd"
 	"ebtrain/trainer/method/fisher"
 	"ebtrain/trainer/method/lebm"
+	"ebtrain/trainer/method/lm"
 	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
 	"ebtrain/trainer/method/sngan"
@@ -28,6 +29,7 @@ var methods = []algo.Method{
 	vages.Method(),
 	fisher.Method(),
 	lebm.Method(),
+	lm.Method(),
 	vae.Method(),
 	sngan.Method(),
 }

@@ -64,6 +64,12 @@ func capabilities(m algo.Model) (all []capability) {
 	if s, ok := m.(algo.Conditional); ok {
 		add("samples of given latents", func(u user) error { return given(u, s) })
 	}
+	if s, ok := m.(algo.Literate); ok {
+		add("reads", func(u user) error { return literate(u, s) })
+	}
+	if s, ok := m.(algo.Recollecting); ok {
+		add("recollects", func(u user) error { return recollects(u, s) })
+	}
 	if s, ok := m.(algo.Normalised); ok {
 		add("log Z", func(u user) error { return normalises(u, s) })
 	}

@@ -55,7 +55,7 @@ func (r rig) virtual(world int) (map[string][]byte, error) {
 		return nil, err
 	}
 	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: shards, World: world, Batch: r.batch() / shards,
-		Split: map[string]bool{algo.InputImages: true}, Key: algo.InputKey})
+		Split: algo.Split(), Key: algo.InputKey})
 	if err != nil {
 		return nil, err
 	}

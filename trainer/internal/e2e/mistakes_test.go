@@ -65,7 +65,7 @@ var mistakes = []mistake{
 	{"resume with other settings", "", "ddplaunch -nproc 2 train --out run --resume --width 8 --latent 4 --batch 8 --lr 0.1", 2,
 		`^the run in run has --width 4 --lr 0.0003, not --width 8 --lr 0.1: .*or give another --out`},
 	{"resume in another precision", "", "train --out run --resume --precision bf16", 2, `^the run in run has --precision f32, not --precision bf16: `},
-	{"resume with other data", "", "train --out run --resume --data shards", 1, `^--data shards \(split train\) does not hold the pictures that the run in run was trained on`},
+	{"resume with other data", "", "train --out run --resume --data shards", 1, `^--data shards \(split train\) does not hold the samples that the run in run was trained on`},
 	{"resume with fewer steps", "", "ddplaunch -nproc 2 train --out run --resume --steps 3", 2, `^--steps 3, but the run in run has done 4 steps: `},
 	{"resume of nothing", "", "train --out z --resume", 2, `^--out z holds no run to resume`},
 

@@ -22,17 +22,23 @@ type Config struct {
 	Sigma          float64 // σ, of the noise around what G makes
 	// Energy steps E, and Generator G.
 	Energy, Generator optim.Adam
+	// Text is what the networks of sentences have besides; nil of pictures.
+	Text *Text `json:",omitempty"`
 }
 
 // Clone is a copy.
 func (c *Config) Clone() algo.Config {
 	d := *c
+	d.Text = c.Text.Clone()
 	return &d
 }
 
 // SetNet takes the networks of that name at the paper's sizes.
 func (c *Config) SetNet(name string) (err error) {
 	c.Net, err = netNamed(name)
+	if c.Text = nil; c.Net.Shape == LSTM {
+		c.Text = usualText()
+	}
 	return err
 }
 

@@ -8,8 +8,6 @@ import (
 // decoder is what the model asks of its generator, whatever that makes: G, and how
 // far its samples are from others. Its weights are named generator.… .
 type decoder interface {
-	// decode is G(z) of latents (n, d): samples as the programs take them.
-	decode(c *nn.Context, z graph.ID) graph.ID
 	// loss is what the weights descend, for each sample of x, (n).
 	loss(c *nn.Context, x, z graph.ID) graph.ID
 	// precision times the loss is −log p(x|z), but for a constant.

@@ -21,7 +21,9 @@
 // The published listing has 1/z where the slope of −log N(z; 0, I) is z.
 //
 // The chains (chain.go) know nothing of what the generator makes: a decoder
-// (decoder.go) is all that the model asks of it. generator.go makes pictures.
+// (decoder.go) is all that the model asks of it. generator.go makes pictures. Of
+// sentences (text.go, reader.go) −log p(x|z) is a language model's with z at every
+// word and in its first state, and G descends that instead.
 //
 // A file holds one idea: config, setting, validate, fit, net and preset say what is
 // computed; step and report build a step; diagnose words what can go wrong in one;

@@ -14,8 +14,13 @@ type latents struct {
 }
 
 func newLatents(c *nn.Context, cfg Config) latents {
-	return latents{c, cfg, pictures{cfg.Net, cfg.Sigma}}
+	l := latents{c, cfg, nil}
+	l.decoder = l.pictures()
+	return l
 }
+
+// pictures is the decoder of pictures.
+func (l latents) pictures() pictures { return pictures{l.cfg.Net, l.cfg.Sigma} }
 
 // typ is that of the latents of n samples.
 func (l latents) typ(n int) graph.Type { return graph.T(l.DType, n, l.cfg.Net.Latent) }

@@ -15,7 +15,12 @@ import (
 type model struct{ cfg Config }
 
 // Model is the model of a config that fits its data and is valid.
-func (c *Config) Model() algo.Model { return model{*c} }
+func (c *Config) Model() algo.Model {
+	if c.Text != nil {
+		return reader{*c}
+	}
+	return model{*c}
+}
 
 // program is a transition of a sampler. z is a variable of n latents, and next makes
 // its new value, or that of another variable.
@@ -37,7 +42,7 @@ func (m model) variables(n int) (z, x nn.Variable) {
 
 // decoding is the stage that makes samples of latents.
 func (m model) decoding(z, x nn.Variable) (chain.Stage, error) {
-	g, err := m.program(x, func(l latents, _ graph.ID) graph.ID { return l.decoder.decode(l.Context, l.Var(z.Name, z.Type)) })
+	g, err := m.program(x, func(l latents, _ graph.ID) graph.ID { return l.pictures().decode(l.Context, l.Var(z.Name, z.Type)) })
 	return chain.Stage{Name: "generate", Graph: g, Times: 1}, err
 }
 
@@ -45,10 +50,20 @@ func (m model) decoding(z, x nn.Variable) (chain.Stage, error) {
 // run K₀ times.
 func (m model) Sample(_ nn.Mode, n int) (chain.Plan, error) {
 	z, x := m.variables(n)
+	stages, err := m.drawing(z)
+	if err != nil {
+		return chain.Plan{}, err
+	}
+	last, err := m.decoding(z, x)
+	return chain.Plan{Vars: []nn.Variable{z, x}, Stages: append(stages, last), Out: x.Name}, err
+}
+
+// drawing are the stages that draw the latents z from the prior.
+func (m model) drawing(z nn.Variable) ([]chain.Stage, error) {
 	noise := func(l latents, key graph.ID) graph.ID { return l.Draw(key, graph.Normal, philox.Chain, 0, z.Type) }
 	start, err := m.program(z, noise)
 	if err != nil {
-		return chain.Plan{}, err
+		return nil, err
 	}
 	stages := []chain.Stage{{Name: "start", Graph: start, Times: 1}}
 	if h := m.cfg.prior(); h.Steps > 0 {
@@ -57,12 +72,11 @@ func (m model) Sample(_ nn.Mode, n int) (chain.Plan, error) {
 			return h.next(l.Context, now, l.priorSlope(now), noise(l, key))
 		})
 		if err != nil {
-			return chain.Plan{}, err
+			return nil, err
 		}
 		stages = append(stages, chain.Stage{Name: "prior", Graph: g, Times: h.Steps})
 	}
-	last, err := m.decoding(z, x)
-	return chain.Plan{Vars: []nn.Variable{z, x}, Stages: append(stages, last), Out: x.Name}, err
+	return stages, nil
 }
 
 // SampleGiven draws G(z) of given latents z.
@@ -83,7 +97,7 @@ func (m model) inferring(n int) (l latents, z graph.ID) {
 // Reconstruct builds G(z⁺).
 func (m model) Reconstruct(_ nn.Mode, n int) (*graph.Graph, error) {
 	l, z := m.inferring(n)
-	l.Output(algo.OutputRecon, l.decoder.decode(l.Context, z))
+	l.Output(algo.OutputRecon, l.pictures().decode(l.Context, z))
 	return l.Commit()
 }
 

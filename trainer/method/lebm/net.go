@@ -8,6 +8,7 @@ import (
 
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/sentence"
 )
 
 // Shape is the layers of a generator, named for the data that the paper has it for.
@@ -19,7 +20,7 @@ const (
 	CelebA64 Shape = "celeba64" // 64×64 in five layers, from 4×4
 )
 
-func shapes() []Shape { return []Shape{SVHN, CIFAR10, CelebA64} }
+func shapes() []Shape { return []Shape{SVHN, CIFAR10, CelebA64, LSTM} }
 
 // Net are the networks and their sizes.
 type Net struct {
@@ -39,6 +40,8 @@ func netNamed(name string) (Net, error) {
 	case CIFAR10:
 		n.Latent = 128
 	case CelebA64:
+	case LSTM:
+		n.Latent, n.NGF = 32, 1 // of no use to it
 	default:
 		return Net{}, fmt.Errorf("unknown networks %q: want one of %s", name, strings.Join(netNames(), ", "))
 	}
@@ -88,7 +91,11 @@ const (
 func (n Net) energy(c *nn.Context, z graph.ID) (e graph.ID) {
 	c.Scope(energyNet, func() {
 		linear := func(name string, x graph.ID, in, out int) graph.ID {
-			return nn.Linear{Name: name, In: in, Out: out, Init: nn.XavierNormal(in, out)}.Apply(c, x)
+			init := nn.XavierNormal(in, out)
+			if n.Shape == LSTM {
+				init = nn.Uniform(sentence.Initial)
+			}
+			return nn.Linear{Name: name, In: in, Out: out, Init: init}.Apply(c, x)
 		}
 		x := c.LeakyRelu(linear("linear1", z, n.Latent, n.NEF), energyLeak)
 		x = c.LeakyRelu(linear("linear2", x, n.NEF, n.NEF), energyLeak)

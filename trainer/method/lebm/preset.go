@@ -28,7 +28,21 @@ func presets() []algo.Preset {
 		preset("lebm-cifar10", "CIFAR-10, 32x32", cifar),
 		preset("lebm-celeba64", "CelebA, 64x64", published(CelebA64)),
 		preset("lebm-celeba32", "CelebA, 32x32", celeba32()),
+		text("lebm-snli", "sentences of SNLI", 256, 256),
+		text("lebm-ptb", "sentences of the Penn treebank", 128, 512),
 	}
+}
+
+// text is an experiment on sentences of [algorithms.md §4, Text].
+func text(name, about string, embed, hidden int) algo.Preset {
+	c := published(LSTM)
+	c.Text = usualText()
+	c.Text.Embed, c.Text.Hidden = embed, hidden
+	adam := optim.Adam{Name: generatorNet, LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 1}
+	c.Generator = adam
+	adam.Name, adam.LR = energyNet, 2e-5
+	c.Energy = adam
+	return algo.Preset{Name: name, About: about, Net: string(LSTM), Config: &c, Batch: 32, Steps: 40_000}
 }
 
 // published is what the paper's experiments share.

@@ -12,7 +12,11 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Trained)
 	setting.Word(s, "prior", &c.Prior, priors(), "of the latents: ebm, an energy that is learnt, or gaussian, N(0, I), which has none (what the paper compares to)")
 	s.Int("latent", &c.Net.Latent, 1, 1<<16, "size of the latent vector")
-	s.Int("ngf", &c.Net.NGF, 1, 1<<12, "base width of the generator")
+	if c.Text == nil {
+		s.Int("ngf", &c.Net.NGF, 1, 1<<12, "base width of the generator")
+	} else {
+		c.Text.settings(s)
+	}
 	s.Int("nef", &c.Net.NEF, 1, 1<<14, "width of the two hidden layers of the energy")
 
 	s.Place(setting.Losses)
@@ -20,7 +24,9 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("prior-step-size", &c.PriorChain.Size, setting.Positive, "s0, their step size")
 	s.Int("posterior-steps", &c.PosteriorChain.Steps, 1, maxSteps, "K1, transitions of the chain that infers the latents of a sample")
 	s.Float("posterior-step-size", &c.PosteriorChain.Size, setting.Positive, "s1, their step size")
-	s.Float("sigma", &c.Sigma, setting.Positive, "noise level of a picture around what the generator makes")
+	if c.Text == nil {
+		s.Float("sigma", &c.Sigma, setting.Positive, "noise level of a picture around what the generator makes")
+	}
 
 	s.Place(setting.Optimisers)
 	s.Float("lr-generator", &c.Generator.LR, setting.Positive, "Adam's learning rate for the generator")

@@ -16,12 +16,14 @@ type step struct {
 	latents
 	x, key graph.ID
 	report map[string]graph.ID
+	learnt decoder // whose loss the generator descends
 }
 
 // newStep declares what a step of batch samples on each of c.World ranks reads.
 func newStep(c *nn.Context, cfg Config, batch int) *step {
 	x := c.Input(algo.InputImages, graph.Type{DType: c.DType, Shape: cfg.shape(batch)})
-	return &step{newLatents(c, cfg), x, c.Input(algo.InputKey, graph.KeyType), map[string]graph.ID{}}
+	l := newLatents(c, cfg)
+	return &step{l, x, c.Input(algo.InputKey, graph.KeyType), map[string]graph.ID{}, l.decoder}
 }
 
 // build makes both chains, then a step of G and one of E.
@@ -31,7 +33,7 @@ func (s *step) build() {
 	s.report[reportStop] = s.Input(algo.InputStop, graph.T(graph.F32))
 	s.report[reportPosteriorNorm], s.report[reportPriorNorm] = s.norm(after), s.norm(before)
 
-	loss := s.Mean(s.decoder.loss(s.Context, s.x, after))
+	loss := s.Mean(s.learnt.loss(s.Context, s.x, after))
 	s.report[reportRecon] = loss
 	s.descend(generatorNet, s.cfg.Generator, loss)
 	if s.cfg.Prior == EBM {
@@ -49,6 +51,9 @@ func (s *step) descend(net string, a optim.Adam, loss graph.ID) {
 	ps := s.Params(net)
 	grads := ddp.Sync(s.Builder, s.World, net, s.Grad(loss, nn.IDs(ps)...))
 	s.report[gradientOf(net)] = optim.Norm(s.Context, grads)
+	if s.cfg.Text != nil && net == generatorNet {
+		grads, _ = optim.ClipNorm(s.Context, grads, s.cfg.Text.Clip)
+	}
 	a.Step(s.Context, ps, grads)
 }
 

@@ -30,7 +30,7 @@ func (r rig) losses(t *testing.T, n int, after, before []float64) map[string]flo
 		l := newLatents(c, r.cfg)
 		x := c.Input(algo.InputImages, graph.Type{DType: c.DType, Shape: r.cfg.shape(n)})
 		a, b := c.Input("after", l.typ(n)), c.Input("before", l.typ(n))
-		c.Output(generatorNet, c.Scale(c.Sum(c.Square(c.Sub(x, l.decoder.decode(c, a)))), 1/float64(n)))
+		c.Output(generatorNet, c.Scale(c.Sum(c.Square(c.Sub(x, l.pictures().decode(c, a)))), 1/float64(n)))
 		c.Output(energyNet, c.Sub(c.Mean(r.cfg.Net.energy(c, a)), c.Mean(r.cfg.Net.energy(c, b))))
 	})
 	return map[string]float64{generatorNet: out[generatorNet][0], energyNet: out[energyNet][0]}

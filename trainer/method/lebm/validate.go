@@ -15,6 +15,12 @@ func (c *Config) Validate() error {
 		setting.Positive.Check("sigma", c.Sigma),
 		c.Net.Validate(),
 	}
+	switch text := c.Net.Shape == LSTM; {
+	case text != (c.Text != nil):
+		errs = append(errs, fmt.Errorf("the networks %q and settings of text do not go together", c.Net.Shape))
+	case text:
+		errs = append(errs, c.Text.validate(c.Net.Latent))
+	}
 	for _, a := range c.optimisers() {
 		errs = append(errs, a.Validate())
 	}
