@@ -2,13 +2,14 @@
 // Layout of shards made of blocks, and blocks of samples read by number.
 //
 // A sample is one picture and one label; a point of d coordinates is a picture
-// of 1×1×d. Samples have fixed indices 0 … Len−1; blocks are runs of consecutive
+// of 1×1×d, and a sentence of at most d tokens one of 1×1×d too (Text). Samples have fixed indices 0 … Len−1; blocks are runs of consecutive
 // samples that are read together. A Source is immutable and may be read from
 // many goroutines. Order, batches and resuming belong to package loader; files
 // to package shard.
 package data
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -22,17 +23,19 @@ import (
 // and a label.
 type Schema struct {
 	C, H, W int
-	// DType of the values: U8 (0 … 255) or F32.
+	// DType of the values: U8 (0 … 255), F32, or I32 of sentences.
 	DType safetensors.DType
 	// Classes names the classes; label i is Classes[i]. Empty for data without
 	// labels, whose labels are all −1.
 	Classes []string
+	// Text is not nil where samples are sentences.
+	Text *Text
 }
 
 // Elems is the number of values of one picture.
 func (s Schema) Elems() int { return s.C * s.H * s.W }
 
-// SampleBytes is the number of bytes of one picture.
+// SampleBytes is the number of bytes of one picture, and of the longest sentence.
 func (s Schema) SampleBytes() int { return s.Elems() * s.DType.Size() }
 
 // String is for messages: "3×32×32 U8".
@@ -49,10 +52,15 @@ func (s Schema) Validate() error {
 			errs = append(errs, fmt.Errorf("%s is %d, expected 1 to %d", d.name, d.v, 1<<14))
 		}
 	}
-	if s.DType != safetensors.U8 && s.DType != safetensors.F32 {
+	switch {
+	case s.Text != nil && s.DType != safetensors.I32:
+		errs = append(errs, fmt.Errorf("tokens of type %q, expected I32", string(s.DType)))
+	case s.Text != nil:
+		errs = append(errs, s.Text.validate(s))
+	case s.DType != safetensors.U8 && s.DType != safetensors.F32:
 		errs = append(errs, fmt.Errorf("values of type %q, expected U8 or F32", string(s.DType)))
 	}
-	if len(errs) == 0 && s.SampleBytes() > 1<<28 {
+	if errors.Join(errs...) == nil && s.SampleBytes() > 1<<28 {
 		errs = append(errs, fmt.Errorf("a sample of %d bytes is over the limit of %d", s.SampleBytes(), 1<<28))
 	}
 	return errors.Join(errs...)
@@ -72,8 +80,31 @@ func (s Schema) CheckLabel(l int64) error {
 // Block is a run of samples. ReadBlock fills it, growing its slices as needed,
 // so one Block can be read into again and again.
 type Block struct {
-	Pixels []byte  // (n, C, H, W), row-major, little-endian
+	Pixels []byte  // (n, C, H, W), row-major, little-endian; of sentences (tokens)
 	Labels []int64 // (n)
+	// Ends says of sentences, (n), where each ends in Pixels, in tokens: they lie
+	// one after another. Empty of samples that are all as long.
+	Ends []int64
+}
+
+// Tokens appends sentence i of the block to dst.
+func (b *Block) Tokens(i int, dst []int32) []int32 {
+	from := int64(0)
+	if i > 0 {
+		from = b.Ends[i-1]
+	}
+	for at := from; at < b.Ends[i]; at++ {
+		dst = append(dst, int32(binary.LittleEndian.Uint32(b.Pixels[4*at:])))
+	}
+	return dst
+}
+
+// Length is the number of tokens of sentence i of the block.
+func (b *Block) Length(i int) int {
+	if i == 0 {
+		return int(b.Ends[0])
+	}
+	return int(b.Ends[i] - b.Ends[i-1])
 }
 
 // Layout says how samples are grouped. Every block has BlockSamples samples
@@ -160,8 +191,9 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// Grow gives b room for n samples of s.
+// Grow gives b room for n samples of s, which are all as long.
 func (b *Block) Grow(s Schema, n int) {
 	b.Pixels = slices.Grow(b.Pixels[:0], n*s.SampleBytes())[:n*s.SampleBytes()]
 	b.Labels = slices.Grow(b.Labels[:0], n)[:n]
+	b.Ends = b.Ends[:0]
 }

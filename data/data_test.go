@@ -27,10 +27,16 @@ func TestValidate(t *testing.T) {
 		{"no block", Layout{0, []int64{3}}.Validate(), false},
 		{"empty shard", Layout{1, []int64{3, 0}}.Validate(), false},
 		{"2³² samples", Layout{1, []int64{math.MaxUint32, 1}}.Validate(), false},
-		{"good schema", Schema{3, 32, 32, safetensors.U8, nil}.Validate(), true},
-		{"type", Schema{3, 32, 32, safetensors.I64, nil}.Validate(), false},
-		{"no rows", Schema{3, 0, 32, safetensors.U8, nil}.Validate(), false},
-		{"huge", Schema{1 << 14, 1 << 14, 2, safetensors.U8, nil}.Validate(), false},
+		{"good schema", Schema{C: 3, H: 32, W: 32, DType: safetensors.U8}.Validate(), true},
+		{"type", Schema{C: 3, H: 32, W: 32, DType: safetensors.I64}.Validate(), false},
+		{"no rows", Schema{C: 3, H: 0, W: 32, DType: safetensors.U8}.Validate(), false},
+		{"text", Schema{C: 1, H: 1, W: 9, DType: safetensors.I32, Text: &Text{Edges: []int{4, 9}}}.Validate(), true},
+		{"text of bytes", Schema{C: 1, H: 1, W: 9, DType: safetensors.U8, Text: &Text{Edges: []int{9}}}.Validate(), false},
+		{"text in rows", Schema{C: 1, H: 2, W: 9, DType: safetensors.I32, Text: &Text{Edges: []int{9}}}.Validate(), false},
+		{"text without its longest bucket", Schema{C: 1, H: 1, W: 9, DType: safetensors.I32, Text: &Text{Edges: []int{4, 8}}}.Validate(), false},
+		{"text in buckets that fall", Schema{C: 1, H: 1, W: 9, DType: safetensors.I32, Text: &Text{Edges: []int{5, 5, 9}}}.Validate(), false},
+		{"text in five buckets", Schema{C: 1, H: 1, W: 9, DType: safetensors.I32, Text: &Text{Edges: []int{4, 5, 6, 7, 9}}}.Validate(), false},
+		{"huge", Schema{C: 1 << 14, H: 1 << 14, W: 2, DType: safetensors.U8}.Validate(), false},
 		{"label", Schema{Classes: []string{"a"}}.CheckLabel(0), true},
 		{"label out of range", Schema{Classes: []string{"a"}}.CheckLabel(1), false},
 		{"label without classes", Schema{}.CheckLabel(0), false},
@@ -55,5 +61,16 @@ func TestCorruptErrorNamesThePlace(t *testing.T) {
 		if got := tt.err.Error(); got != tt.want || !errors.Is(tt.err, cause) {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
+	}
+}
+
+// A sentence in words has neither ends nor padding.
+func TestSentence(t *testing.T) {
+	words := append(ReservedWords(), "a", "b")
+	if got := Sentence(words, []int32{Begin, 4, Unknown, 5, End, Padding, 4}); got != "a <unk> b" {
+		t.Errorf("%q", got)
+	}
+	if err := CheckWords(words); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,7 +1,7 @@
 // Package importer reads data sets as their authors publish them and writes
 // them as shards: MNIST (idx.gz), CIFAR-10 (binary records or WebDataset tar),
 // CelebA (zip or folder), the Frey faces (MAT-file), any WebDataset tar, any
-// tree of pictures, and any data.Source.
+// tree of pictures, any text of a sentence a line, and any data.Source.
 //
 // An importer function (MNIST, CelebA, …) opens the originals and describes
 // them as a Set; Run decodes them on all cores and writes them in order, so the
@@ -117,7 +117,7 @@ func (o *Options) split(ctx context.Context, w *shard.Writer, p Split) error {
 		if o.Progress != nil {
 			o.Progress(p.Name, done, total)
 		}
-		if want := w.Schema().SampleBytes(); err == nil && len(pixels) != want {
+		if want := w.Schema().SampleBytes(); err == nil && w.Schema().Text == nil && len(pixels) != want {
 			err = fmt.Errorf("%d bytes of pixels, expected %d for %v as in the first picture; give --size to make all alike", len(pixels), want, w.Schema())
 		}
 		if err != nil {
@@ -127,15 +127,23 @@ func (o *Options) split(ctx context.Context, w *shard.Writer, p Split) error {
 		return w.Add(ctx, p.Name, pixels, it.Label)
 	})
 	if err == nil && added == 0 {
-		err = fmt.Errorf("split %s: no pictures left of %d", p.Name, done)
+		err = fmt.Errorf("split %s: no %s left of %d", p.Name, noun(w), done)
 	}
 	return err
+}
+
+// noun is what originals are called.
+func noun(w *shard.Writer) string {
+	if w.Schema().Text != nil {
+		return "lines"
+	}
+	return "pictures"
 }
 
 // bad stops the import or counts the picture as skipped.
 func (o *Options) bad(w *shard.Writer, split, name string, err error) error {
 	if !o.SkipBad {
-		return fmt.Errorf("%s: %w; mend it, or leave such pictures out with --on-bad skip", name, err)
+		return fmt.Errorf("%s: %w; mend it, or leave such %s out with --on-bad skip", name, err, noun(w))
 	}
 	s := shard.Skipped{Split: split, Name: name, Why: err.Error()}
 	w.Skip(s)

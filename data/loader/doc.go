@@ -1,4 +1,6 @@
-// Package loader turns a data.Source into batches.
+// Package loader turns a data.Source into batches. Sentences come in batches of
+// one length, a bucket: the order is that of any samples, and each waits until
+// its bucket fills a batch.
 //
 // Invariants:
 //
@@ -103,7 +105,7 @@ func (c Config) Validate() error {
 // slots First … First+n−1. It is valid until the next call of Next, Restore or
 // Close, which reuse its memory.
 type Batch struct {
-	X       []float32 // (n, C, H, W)
+	X       []float32 // (n, C, H, W); nil of sentences
 	Labels  []int64   // (n); −1 without labels and in empty slots
 	Indices []int64   // (n) sample indices in the split; −1 in empty slots
 	Weight  []float32 // (n); 1, or 0 for slots that must not count
@@ -111,4 +113,13 @@ type Batch struct {
 	// Epoch and Position are those of global slot 0; Position counts samples
 	// from the epoch's begin.
 	Epoch, Position int64
+
+	// Of sentences: all of the global batch are of one bucket, padded to its length.
+	// An empty slot has no tokens. Epoch and Position are where the search for the
+	// batch began.
+	Tokens  []int32 // (n, Length); data.Padding after the end
+	Lengths []int32 // (n); tokens, begin and end included
+	Length  int
+
+	next spot // of the batch after this one
 }

@@ -25,6 +25,10 @@ type filler struct {
 	n      int64
 	table  [256]float32 // value of each byte
 
+	buckets *buckets // of sentences; nil for others
+	line    *line    // of sentences, made when the first batch is
+	kept    []int    // blocks, while they are listed
+
 	orders []*order // of the epochs in use
 	past   []*order // for reuse
 	blocks *blocks  // decoded
@@ -32,16 +36,23 @@ type filler struct {
 	// of the batch being made, for reuse
 	at     []place
 	epochs []int64 // −1 for an empty slot
+	pos    []int64 // in its epoch
 
 	mu  sync.Mutex // guards bad, which State reads
 	bad map[int]bool
 }
 
-func newFiller(src data.Source, c Config, m mixing) *filler {
+func newFiller(src data.Source, c Config, m mixing, b *buckets) *filler {
 	f := &filler{
-		src: src, c: c, mixing: m, schema: src.Schema(), layout: src.Layout(), n: src.Len(), bad: map[int]bool{},
+		src: src, c: c, mixing: m, schema: src.Schema(), layout: src.Layout(), n: src.Len(), buckets: b, bad: map[int]bool{},
 	}
-	f.at, f.epochs = make([]place, c.Batch/c.World), make([]int64, c.Batch/c.World)
+	mine := c.Batch / c.World
+	f.at, f.epochs, f.pos = make([]place, mine), make([]int64, mine), make([]int64, mine)
+	if b != nil {
+		for _, block := range b.blocks {
+			f.bad[block] = true
+		}
+	}
 	f.spans = f.layout.Spans()
 	f.blocks = newBlocks(src, len(f.spans))
 	for x := range f.table {
@@ -57,15 +68,29 @@ func newFiller(src data.Source, c Config, m mixing) *filler {
 // newBatch allocates one batch.
 func (f *filler) newBatch() *Batch {
 	n := f.c.Batch / f.c.World
+	if f.buckets != nil {
+		return &Batch{
+			Tokens: make([]int32, n*f.schema.W), Lengths: make([]int32, n), Labels: make([]int64, n), Indices: make([]int64, n),
+			Weight: make([]float32, n), First: f.c.Rank * n,
+		}
+	}
 	return &Batch{
 		X: make([]float32, n*f.schema.Elems()), Labels: make([]int64, n), Indices: make([]int64, n),
 		Weight: make([]float32, n), First: f.c.Rank * n,
 	}
 }
 
-// fill makes the batch at c.
-func (f *filler) fill(b *Batch, c cursor) error {
+// errPassed says that the passes are over.
+var errPassed = errors.New("no more batches")
+
+// fill makes the batch at a spot, and says where the next one is.
+func (f *filler) fill(b *Batch, s spot) error {
+	if f.buckets != nil {
+		return f.fillSentences(b, s)
+	}
+	c := s.cursor
 	b.Epoch, b.Position = c.epoch, c.pos
+	b.next = spot{cursor: c.after(int64(f.c.Batch), f.n, f.c.Tail)}
 	f.forget(c)
 	at, epochs := f.at, f.epochs
 	for i := range at {
@@ -74,14 +99,14 @@ func (f *filler) fill(b *Batch, c cursor) error {
 			epochs[i] = -1
 			continue
 		}
-		epochs[i] = s.epoch
+		epochs[i], f.pos[i] = s.epoch, s.pos
 		at[i] = f.order(s.epoch).at(s.pos)
 	}
 	if err := f.load(at, epochs); err != nil {
 		return err
 	}
 	if f.c.Tail == Carry {
-		if err := f.replace(c, b.First); err != nil {
+		if err := f.replace(); err != nil {
 			return err
 		}
 	}
@@ -111,21 +136,26 @@ func (f *filler) order(epoch int64) *order {
 // forget drops what the batch at c and those after it do not need: orders of
 // past epochs, and blocks outside the windows of the global batch.
 func (f *filler) forget(c cursor) {
-	kept := f.orders[:0]
-	for _, o := range f.orders {
-		if o.epoch < c.epoch {
-			f.past = append(f.past, o)
-		} else {
-			kept = append(kept, o)
-		}
-	}
-	f.orders = kept
+	f.forgetOrders(c.epoch)
 	o := f.order(c.epoch)
 	first := o.window(c.pos)
 	o.keep(first)
 	last := o.window(min(c.pos+int64(f.c.Batch), f.n) - 1)
 	n := o.mixing.blocks
 	f.blocks.keep(o.blocks[first*n : min((last+1)*n, len(o.blocks))])
+}
+
+// forgetOrders drops orders of epochs before epoch.
+func (f *filler) forgetOrders(epoch int64) {
+	kept := f.orders[:0]
+	for _, o := range f.orders {
+		if o.epoch < epoch {
+			f.past = append(f.past, o)
+		} else {
+			kept = append(kept, o)
+		}
+	}
+	f.orders = kept
 }
 
 // load decodes the blocks of at that are not in memory.
@@ -147,23 +177,27 @@ func (f *filler) load(at []place, epochs []int64) error {
 }
 
 // replace gives each slot of a damaged block the next sample of its window that
-// can be read, in this epoch's order and from the window's end on to its begin.
-// That depends on the data alone, not on which rank met the damage when.
-func (f *filler) replace(c cursor, first int) error {
-	for i := range f.at {
+// can be read, of sentences of its bucket, in this epoch's order and from the
+// window's end on to its begin. That depends on the data alone, not on which rank
+// met the damage when.
+func (f *filler) replace() error {
+	for i := range f.at { // Carry has no empty slots
 		if !f.isBad(f.at[i].block) {
 			continue
 		}
-		s, _ := c.slot(int64(first+i), f.n, f.c.Tail) // Carry has no empty slots
-		o := f.order(s.epoch)
-		w := o.window(s.pos)
+		o, pos := f.order(f.epochs[i]), f.pos[i]
+		w := o.window(pos)
 		row := o.places(w)
-		from := int(s.pos - o.starts[w])
+		from, was := int(pos-o.starts[w]), f.at[i]
 		for k := 1; f.isBad(f.at[i].block); k++ {
 			if k == len(row) {
 				return fmt.Errorf("loader: every block of a window of %d samples is damaged: copy or import the data set again", len(row))
 			}
-			f.at[i] = row[(from+k)%len(row)]
+			other := row[(from+k)%len(row)]
+			if f.buckets != nil && f.bucket(other) != f.bucket(was) {
+				continue
+			}
+			f.at[i] = other
 			if err := f.load(f.at[i:i+1], f.epochs[i:i+1]); err != nil {
 				return err
 			}

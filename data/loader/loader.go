@@ -20,7 +20,7 @@ type Loader struct {
 	src  data.Source
 	fill *filler
 
-	at    cursor    // of the batch that Next will return
+	at    spot      // of the batch that Next will return
 	held  *Batch    // returned by the last Next
 	ahead *Batch    // what Next will return, if Ready has waited for it
 	err   error     // what every later Next returns
@@ -57,7 +57,37 @@ func New(src data.Source, c Config) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loader: %w", err)
 	}
-	return &Loader{c: c, src: src, fill: newFiller(src, c, m)}, nil
+	b, err := measure(src)
+	if err == nil && b != nil {
+		err = b.check(c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loader: %w", err)
+	}
+	if b != nil && c.Quarantine != nil {
+		for _, e := range b.bad {
+			c.Quarantine(e)
+		}
+	}
+	return &Loader{c: c, src: src, fill: newFiller(src, c, m, b)}, nil
+}
+
+// Bucket is how many sentences are in batches of a length.
+type Bucket struct {
+	Length int // tokens
+	N      int64
+}
+
+// Buckets are the lengths of batches, rising; nil where samples are no sentences.
+func (l *Loader) Buckets() (all []Bucket) {
+	b := l.fill.buckets
+	if b == nil {
+		return nil
+	}
+	for i, edge := range b.text.Edges {
+		all = append(all, Bucket{edge, b.counts[i]})
+	}
+	return all
 }
 
 // Len is the number of samples in an epoch.
@@ -66,6 +96,9 @@ func (l *Loader) Len() int64 { return l.src.Len() }
 // Steps is the number of batches in one pass; with Carry it is rounded up.
 func (l *Loader) Steps() int64 {
 	n, b := l.src.Len(), int64(l.c.Batch)
+	if l.fill.buckets != nil {
+		return l.fill.buckets.steps(b, l.c.Tail)
+	}
 	if l.c.Tail == Drop {
 		return n / b
 	}
@@ -85,7 +118,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 		l.free <- l.held // it has room for every batch
 	}
 	l.held = b
-	l.at = l.at.after(int64(l.c.Batch), l.src.Len(), l.c.Tail)
+	l.at = b.next
 	return b, nil
 }
 
@@ -133,14 +166,18 @@ func (l *Loader) buffer() *Batch {
 }
 
 // make fills b with the batch at c, or says that the passes are over.
-func (l *Loader) make(b *Batch, c cursor) error {
+func (l *Loader) make(b *Batch, c spot) error {
 	if l.c.Passes > 0 && c.epoch >= int64(l.c.Passes) {
 		return io.EOF
 	}
 	if c.epoch > math.MaxUint32-2 {
 		return fmt.Errorf("loader: epoch %d is over the limit of 2^32", c.epoch)
 	}
-	return l.fill.fill(b, c)
+	err := l.fill.fill(b, c)
+	if errors.Is(err, errPassed) {
+		return io.EOF
+	}
+	return err
 }
 
 // start begins prefetching at l.at unless it runs already.
@@ -160,7 +197,7 @@ func (l *Loader) start() {
 }
 
 // produce makes batches from at on until stop is closed or one cannot be made.
-func (l *Loader) produce(stop <-chan struct{}, ready chan<- made, free <-chan *Batch, at cursor) {
+func (l *Loader) produce(stop <-chan struct{}, ready chan<- made, free <-chan *Batch, at spot) {
 	for {
 		var b *Batch
 		select {
@@ -169,6 +206,7 @@ func (l *Loader) produce(stop <-chan struct{}, ready chan<- made, free <-chan *B
 			return
 		}
 		err := l.make(b, at)
+		next := b.next // the batch may be handed out and back before this goes on
 		select {
 		case ready <- made{b, err}:
 		case <-stop:
@@ -177,7 +215,7 @@ func (l *Loader) produce(stop <-chan struct{}, ready chan<- made, free <-chan *B
 		if err != nil {
 			return
 		}
-		at = at.after(int64(l.c.Batch), l.src.Len(), l.c.Tail)
+		at = next
 	}
 }
 

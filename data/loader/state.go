@@ -16,14 +16,21 @@ type State struct {
 	Epoch      int64  `json:"epoch"`    // of the next sample
 	Position   int64  `json:"position"` // samples of the epoch already given out
 	Quarantine []int  `json:"quarantine"`
+	// Waiting are, of sentences, how many before Position are not yet given out, by
+	// bucket: the last ones of each.
+	Waiting []int `json:"waiting,omitempty"`
 }
 
 // State is where the next batch of Next begins, whatever was prefetched.
 func (l *Loader) State() State {
-	return State{
+	s := State{
 		Digest: l.src.Digest(), Order: l.fill.mixing.String(), Seed: l.c.Seed,
 		Epoch: l.at.epoch, Position: l.at.pos, Quarantine: l.fill.quarantine(),
 	}
+	if b := l.fill.buckets; b != nil {
+		s.Waiting = append(s.Waiting, l.at.waiting[:len(b.text.Edges)]...)
+	}
+	return s
 }
 
 // Damaged lists the blocks that this rank has found damaged or was told of by
@@ -59,14 +66,22 @@ func (l *Loader) Restore(s State) error {
 	if err != nil {
 		return fmt.Errorf("loader: cannot resume: %w", err)
 	}
+	at := spot{cursor: cursor{s.Epoch, s.Position}}
+	copy(at.waiting[:], s.Waiting)
+	fill := newFiller(l.src, l.c, m, l.fill.buckets)
+	if fill.buckets != nil {
+		if fill.line, err = newLine(fill, at); err != nil {
+			return fmt.Errorf("loader: cannot resume: %w", err)
+		}
+	}
 	l.halt()
-	l.fill = newFiller(l.src, l.c, m)
+	l.fill = fill
 	for _, b := range s.Quarantine {
 		l.fill.setBad(b)
 	}
-	l.at, l.err = cursor{s.Epoch, s.Position}, nil
-	if l.c.Tail == Drop && s.Position+int64(l.c.Batch) > l.src.Len() { // saved with a smaller batch
-		l.at = cursor{s.Epoch + 1, 0}
+	l.at, l.err = at, nil
+	if fill.buckets == nil && l.c.Tail == Drop && s.Position+int64(l.c.Batch) > l.src.Len() { // saved with a smaller batch
+		l.at = spot{cursor: cursor{s.Epoch + 1, 0}}
 	}
 	return nil
 }
@@ -81,8 +96,16 @@ func (l *Loader) check(s State) (mixing, error) {
 		return m, fmt.Errorf("the state's order is %q, which this loader does not have; it would begin with %q", s.Order, l.fill.mixing)
 	case s.Seed != l.c.Seed:
 		return m, fmt.Errorf("the state's seed is %d, but this one is %d; give the same seed", s.Seed, l.c.Seed)
-	case s.Epoch < 0 || s.Epoch > math.MaxUint32-2 || s.Position < 0 || s.Position >= l.src.Len():
+	case s.Epoch < 0 || s.Epoch > math.MaxUint32-2 || s.Position < 0 || s.Position >= l.src.Len() && !l.tails(s):
 		return m, fmt.Errorf("epoch %d, position %d, expected a position from 0 to %d", s.Epoch, s.Position, l.src.Len()-1)
+	}
+	if b := l.fill.buckets; b != nil && len(s.Waiting) != len(b.text.Edges) {
+		return m, fmt.Errorf("the state has %d buckets, and the sentences have %d", len(s.Waiting), len(b.text.Edges))
+	}
+	for _, n := range s.Waiting {
+		if n < 0 || int64(n) > l.src.Len()*(s.Epoch+1) {
+			return m, fmt.Errorf("%d sentences wait, expected 0 or more", n)
+		}
 	}
 	for _, b := range s.Quarantine {
 		if b < 0 || b >= len(l.fill.spans) {
@@ -90,4 +113,10 @@ func (l *Loader) check(s State) (mixing, error) {
 		}
 	}
 	return m, nil
+}
+
+// tails says whether s is between an epoch's last batches, which are not full: all
+// its sentences are looked at, and some wait.
+func (l *Loader) tails(s State) bool {
+	return l.fill.buckets != nil && l.c.Tail == Mask && s.Position == l.src.Len()
 }

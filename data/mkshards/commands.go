@@ -24,6 +24,8 @@ type command struct {
 	name, text string
 	// flags that the command has besides those of all.
 	flags []string
+	// own defines flags that no other command has; may be nil.
+	own func(s *settings, fs *pflag.FlagSet)
 	// need are the flags that must be given.
 	need  []string
 	usual defaults
@@ -51,6 +53,7 @@ type settings struct {
 	test        int64
 	onBad       string
 	points      points
+	text        text
 	geometry    importer.Geometry // of crop, size and channels
 	run         importer.Options
 }
@@ -168,6 +171,7 @@ alone and counted. How a camera was held (EXIF) is not looked at.
 				return importer.Folder(ctx, src, s.geometry, s.testPercent)
 			},
 		},
+		sentences(),
 	}, generated()...)
 }
 
@@ -198,11 +202,14 @@ func (c command) flagSet(s *settings) *pflag.FlagSet {
 	for _, name := range c.flags {
 		fs.AddFlag(all.Lookup(name))
 	}
+	if c.own != nil {
+		c.own(s, fs)
+	}
 	fs.StringVar(&s.run.Out, "out", "", "directory of the data set to be written")
 	fs.BoolVar(&s.run.Force, "force", false, "replace the data set that is there")
-	fs.StringVar(&s.onBad, "on-bad", "stop", "at a damaged picture: stop, or skip it and count it")
-	fs.Int64Var(&s.run.Limit, "limit", 0, "take only the first pictures of each split; 0 takes all")
-	fs.IntVar(&s.run.Workers, "workers", 0, "pictures decoded at the same time; 0 means one per core; the result is the same")
+	fs.StringVar(&s.onBad, "on-bad", "stop", "at a damaged original: stop, or skip it and count it")
+	fs.Int64Var(&s.run.Limit, "limit", 0, "take only the first originals of each split; 0 takes all")
+	fs.IntVar(&s.run.Workers, "workers", 0, "originals decoded at the same time; 0 means one per core; the result is the same")
 	return fs
 }
 
@@ -302,9 +309,17 @@ func (c command) convert(ctx context.Context, s *settings, stderr io.Writer) (x 
 	}
 	m := progressbar.NewPhases(stderr)
 	defer m.End()
-	s.run.Progress = func(split string, done, total int64) { m.Progress(split, "pictures/s", done, total) }
+	s.run.Progress = func(split string, done, total int64) { m.Progress(split, c.unit(), done, total) }
 	s.run.Bad = func(b shard.Skipped) { m.Line(fmt.Sprintf("skipped %s: %s", b.Name, b.Why)) }
 	return importer.Run(ctx, set, s.run)
+}
+
+// unit is what is counted each second.
+func (c command) unit() string {
+	if c.name == sentences().name {
+		return "lines/s"
+	}
+	return "pictures/s"
 }
 
 // check reports flags that are missing or out of range.

@@ -92,6 +92,7 @@ const help = `mkshards writes a data set as shards, the format that train reads.
   mkshards frey    --src frey_rawface.mat --out shards/frey
   mkshards wds     --src tars --size 64 --out shards/mine
   mkshards folder  --src pictures --size 64 --test-percent 10 --out shards/mine
+  mkshards text    --src sentences.txt --val 500 --test 500 --out shards/text
   mkshards synth   --size 32 --out shards/synth
   mkshards checkerboard --cols 2 --out shards/checkerboard
   mkshards gauss   --modes 8 --sd 0.1 --out shards/ring
@@ -139,7 +140,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 var groups = []cliflag.Group{
 	{Title: "The originals", Flags: []string{"src", "partition", "test-percent", "limit", "on-bad", "seed", "train", "val", "test"}},
 	{Title: "The density", Flags: []string{"cols", "dim", "modes", "radius", "sd"}},
-	{Title: "The samples", Flags: []string{"crop", "size", "pad", "channels"}},
+	{Title: "The samples", Flags: []string{"crop", "size", "pad", "channels", "lowercase", "split-punctuation", "max-length", "buckets"}},
+	{Title: "The vocabulary", Flags: []string{"min-count", "max-words", "vocabulary"}},
 	{Title: "The data set", Flags: []string{"out", "force", "workers"}},
 	{Title: "Help", Flags: []string{"help", "version"}},
 }

@@ -79,6 +79,9 @@ func runVerify(ctx context.Context, args []string, stdout, stderr io.Writer) err
 func describe(w io.Writer, dir string, x *shard.Index) error {
 	s := x.Schema
 	text := fmt.Sprintf("%s: samples of %d×%d×%d %s, ", dir, s.Shape[0], s.Shape[1], s.Shape[2], s.DType)
+	if t := s.Text; t != nil {
+		text = fmt.Sprintf("%s: sentences of at most %d tokens, in batches of %v, of a vocabulary of %d, ", dir, s.Shape[2], t.Edges, t.Words)
+	}
 	if len(s.Classes) == 0 {
 		text += "no classes\n"
 	} else {
@@ -92,6 +95,9 @@ func describe(w io.Writer, dir string, x *shard.Index) error {
 			raw += e.RawBytes
 		}
 		text += fmt.Sprintf("  %-6s %8d samples in %d shards, %.1f MiB (%.1f MiB raw)\n", name, p.Samples, len(p.Shards), mib(bytes), mib(raw))
+		if p.Words > 0 {
+			text += fmt.Sprintf("         %8d words, %d of them (%.2f %%) not in the vocabulary\n", p.Words, p.Unknown, 100*float64(p.Unknown)/float64(p.Words))
+		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(x.Preprocessing)) {
 		text += fmt.Sprintf("  %s: %s\n", k, x.Preprocessing[k])

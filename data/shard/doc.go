@@ -23,7 +23,17 @@ const (
 const (
 	pixelsTensor = "images" // U8 or F32 (n, C, H, W)
 	labelsTensor = "labels" // I64 (n)
+	tokensTensor = "tokens" // I32 (all tokens), in the place of images where samples are sentences
+	endsTensor   = "ends"   // U64 (n): where each sentence ends in tokens
 )
+
+// tensorsOf are the tensors of samples of s.
+func tensorsOf(s data.Schema) []string {
+	if s.Text != nil {
+		return []string{tokensTensor, endsTensor, labelsTensor}
+	}
+	return []string{pixelsTensor, labelsTensor}
+}
 
 // Sizes of what is written; readers accept any.
 const (

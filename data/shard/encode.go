@@ -19,14 +19,20 @@ import (
 func (w *Writer) writeShard(ctx context.Context, path string, b *buffer) (Entry, error) {
 	s := w.opts.Schema
 	n := int64(b.n)
-	header, placed, err := safetensors.Plan([]safetensors.Info{
+	infos := []safetensors.Info{
 		{Name: pixelsTensor, DType: s.DType, Shape: []int64{n, int64(s.C), int64(s.H), int64(s.W)}},
 		{Name: labelsTensor, DType: safetensors.I64, Shape: []int64{n}},
-	}, nil)
+	}
+	content := map[string][]byte{pixelsTensor: b.pixels, labelsTensor: b.labels}
+	if s.Text != nil {
+		infos[0] = safetensors.Info{Name: tokensTensor, DType: s.DType, Shape: []int64{int64(len(b.pixels) / 4)}}
+		infos = append(infos, safetensors.Info{Name: endsTensor, DType: safetensors.U64, Shape: []int64{n}})
+		content = map[string][]byte{tokensTensor: b.pixels, labelsTensor: b.labels, endsTensor: b.ends}
+	}
+	header, placed, err := safetensors.Plan(infos, nil)
 	if err != nil {
 		return Entry{}, err
 	}
-	content := map[string][]byte{pixelsTensor: b.pixels, labelsTensor: b.labels}
 	frames := [][]byte{header}
 	e := Entry{Samples: uint64(n), RawBytes: uint64(len(header)), SHA256: map[string]string{}}
 	for _, t := range placed {
@@ -34,9 +40,11 @@ func (w *Writer) writeShard(ctx context.Context, path string, b *buffer) (Entry,
 		sum := sha256.Sum256(raw)
 		e.SHA256[t.Name] = hex.EncodeToString(sum[:])
 		e.RawBytes += uint64(len(raw))
-		step := len(raw) / b.n * w.index.BlockSamples
-		for at := 0; at < len(raw); at += step {
-			frames = append(frames, raw[at:min(at+step, len(raw))])
+		at := 0
+		for samples := w.index.BlockSamples; at < len(raw); samples += w.index.BlockSamples {
+			end := b.cut(t.Name, raw, min(samples, b.n))
+			frames = append(frames, raw[at:end])
+			at = end
 		}
 	}
 	f, err := os.Create(path)

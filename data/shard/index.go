@@ -54,6 +54,7 @@ type Schema struct {
 	DType   safetensors.DType `json:"dtype"`
 	Shape   [3]int            `json:"shape"` // C, H, W
 	Classes []string          `json:"classes"`
+	Text    *Text             `json:"text,omitempty"` // of sentences
 }
 
 // Preprocessing says what was done to the originals, by key. It is part of the
@@ -63,6 +64,8 @@ type Preprocessing map[string]string
 // Split is one split in the index.
 type Split struct {
 	Samples uint64  `json:"samples"`
+	Words   uint64  `json:"words,omitempty"`   // of sentences: in all of them
+	Unknown uint64  `json:"unknown,omitempty"` // of those, not in the vocabulary
 	Shards  []Entry `json:"shards"`
 }
 
@@ -84,12 +87,17 @@ type Skipped struct {
 	Why   string `json:"why"`
 }
 
-// knownFeatures are the required features that this reader has: none yet. The
-// name "left-predictor" is reserved in FORMAT.md.
-var knownFeatures = []string{}
+// knownFeatures are the required features that this reader has. The name
+// "left-predictor" is reserved in FORMAT.md.
+var knownFeatures = []string{featureText}
 
+// data is the schema without the words of a text, which lie in a file.
 func (s Schema) data() data.Schema {
-	return data.Schema{C: s.Shape[0], H: s.Shape[1], W: s.Shape[2], DType: s.DType, Classes: s.Classes}
+	d := data.Schema{C: s.Shape[0], H: s.Shape[1], W: s.Shape[2], DType: s.DType, Classes: s.Classes}
+	if s.Text != nil {
+		d.Text = &data.Text{Edges: s.Text.Edges}
+	}
+	return d
 }
 
 // encode is the index as a file, checksum set.
@@ -166,6 +174,11 @@ func (x *Index) check() error {
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
+	if x.Schema.Text != nil {
+		if err := x.Schema.Text.check(); err != nil {
+			return fmt.Errorf("schema: %w", err)
+		}
+	}
 	if x.BlockSamples < 1 || x.BlockSamples > maxBlockBytes/s.SampleBytes() {
 		return fmt.Errorf("block_samples is %d, expected 1 to %d", x.BlockSamples, maxBlockBytes/s.SampleBytes())
 	}
@@ -194,13 +207,13 @@ func (p Split) check(s data.Schema, block int) error {
 		}
 		// Each block has two frames, each with 12 bytes in the seek table, so a
 		// file bounds the memory that its description can ask for.
-		if blocks := (e.Samples + uint64(block) - 1) / uint64(block); e.RawBytes < e.Samples*uint64(s.SampleBytes()) || e.Bytes < 24*blocks {
+		if blocks := (e.Samples + uint64(block) - 1) / uint64(block); e.RawBytes < e.Samples*leastBytes(s) || e.Bytes < 24*blocks {
 			return fmt.Errorf("shard %d (%s): %d bytes, %d raw, cannot hold %d samples", i, e.File, e.Bytes, e.RawBytes, e.Samples)
 		}
 		if len(e.XXH64) != 16 || !isHex(e.XXH64) {
 			return fmt.Errorf("shard %d (%s): xxh64 is %q, expected 16 hex digits", i, e.File, e.XXH64)
 		}
-		for _, t := range []string{pixelsTensor, labelsTensor} {
+		for _, t := range tensorsOf(s) {
 			if h := e.SHA256[t]; len(h) != 64 || !isHex(h) {
 				return fmt.Errorf("shard %d (%s): sha256 of %s is %q, expected 64 hex digits", i, e.File, t, h)
 			}
@@ -211,6 +224,14 @@ func (p Split) check(s data.Schema, block int) error {
 		return fmt.Errorf("%d samples, but its shards have %d", p.Samples, sum)
 	}
 	return nil
+}
+
+// leastBytes is the size of the smallest sample.
+func leastBytes(s data.Schema) uint64 {
+	if s.Text != nil {
+		return 4 * data.MinTokens
+	}
+	return uint64(s.SampleBytes())
 }
 
 func isHex(s string) bool {
@@ -225,8 +246,15 @@ func (x *Index) digest(split string) string {
 	for _, k := range slices.Sorted(maps.Keys(x.Preprocessing)) {
 		_, _ = fmt.Fprintf(h, "%q=%q\n", k, x.Preprocessing[k])
 	}
+	if t := x.Schema.Text; t != nil {
+		_, _ = fmt.Fprintf(h, "words %s, lengths %v\n", t.SHA256, t.Edges)
+	}
 	for _, e := range x.Splits[split].Shards {
-		_, _ = fmt.Fprintf(h, "%d %s %s\n", e.Samples, e.SHA256[pixelsTensor], e.SHA256[labelsTensor])
+		_, _ = fmt.Fprint(h, e.Samples)
+		for _, name := range tensorsOf(x.Schema.data()) {
+			_, _ = fmt.Fprintf(h, " %s", e.SHA256[name])
+		}
+		_, _ = fmt.Fprintln(h)
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -71,6 +71,11 @@ func newReader(dir, split string, x *Index) (*Reader, error) {
 	}
 	r.spans = r.layout.Spans()
 	var err error
+	if t := x.Schema.Text; t != nil {
+		if r.schema.Text.Words, err = t.words(dir); err != nil {
+			return nil, err
+		}
+	}
 	r.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxBlockBytes))
 	return r, err
 }
@@ -136,9 +141,13 @@ func (r *Reader) readBlock(i int, dst *data.Block) error {
 	if err != nil {
 		return err
 	}
-	dst.Grow(r.schema, s.N)
 	mem := r.scratch()
 	defer r.keep(mem)
+	if r.schema.Text == nil {
+		dst.Grow(r.schema, s.N)
+	} else {
+		dst.Labels, dst.Ends = slices.Grow(dst.Labels[:0], s.N)[:s.N], slices.Grow(dst.Ends[:0], s.N)[:s.N]
+	}
 	frame := t.frames[t.labels+s.InShard]
 	mem.labels, err = mem.frame(f, r.dec, frame, mem.labels)
 	if err == nil {
@@ -147,6 +156,16 @@ func (r *Reader) readBlock(i int, dst *data.Block) error {
 	if err == nil {
 		frame = t.frames[t.pixels+s.InShard]
 		dst.Pixels, err = mem.frame(f, r.dec, frame, dst.Pixels)
+	}
+	if err == nil && r.schema.Text != nil {
+		frame = t.frames[t.ends+s.InShard]
+		if mem.labels, err = mem.frame(f, r.dec, frame, mem.labels); err == nil {
+			err = r.ends(mem.labels, len(dst.Pixels), dst.Ends)
+		}
+		if err == nil {
+			frame = t.frames[t.pixels+s.InShard]
+			err = r.tokens(dst, mem)
+		}
 	}
 	if err != nil {
 		return &data.CorruptError{File: f.Name(), Frame: int(frame.ID), Offset: int64(frame.CompressedOffset), First: s.First, N: int64(s.N), Err: err}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	seekable "github.com/SaveTheRbtz/zstd-seekable-format-go/pkg"
 	"github.com/cespare/xxhash/v2"
@@ -26,8 +27,9 @@ const (
 type table struct {
 	frames []seekable.FrameOffsetEntry // non-empty frames, in order
 	blocks int                         // frames of each tensor
-	pixels int                         // first frame of images
+	pixels int                         // first frame of images or tokens
 	labels int                         // first frame of labels
+	ends   int                         // first frame of ends, of sentences
 }
 
 // readTable reads and checks the seek table and the header of a shard of the
@@ -55,12 +57,23 @@ func (r *Reader) readTable(f *os.File, e Entry) (*table, error) {
 // frame per block.
 func (r *Reader) checkTable(frames []seekable.FrameOffsetEntry, s *safetensors.File, n int64) (*table, error) {
 	k := int64(r.layout.BlockSamples)
-	t := &table{frames: frames, blocks: int((n + k - 1) / k), pixels: -1, labels: -1}
+	t := &table{frames: frames, blocks: int((n + k - 1) / k), pixels: -1, labels: -1, ends: -1}
 	if want := 1 + t.blocks*len(s.Infos()); len(frames) != want {
 		return nil, fmt.Errorf("%d frames, expected %d", len(frames), want)
 	}
 	for i, info := range s.Infos() {
 		first := 1 + i*t.blocks
+		if info.Name == tokensTensor && r.schema.Text != nil {
+			sizes := make([]uint64, t.blocks)
+			for b := range sizes {
+				sizes[b] = uint64(frames[first+b].DecompressedSize)
+			}
+			if err := checkTokens(info, sizes); err != nil {
+				return nil, err
+			}
+			t.pixels = first
+			continue
+		}
 		if len(info.Shape) == 0 || info.Shape[0] != n {
 			return nil, fmt.Errorf("tensor %s has shape %v, expected %d samples", info.Name, info.Shape, n)
 		}
@@ -78,10 +91,12 @@ func (r *Reader) checkTable(frames []seekable.FrameOffsetEntry, s *safetensors.F
 			t.pixels = first
 		case labelsTensor:
 			t.labels = first
+		case endsTensor:
+			t.ends = first
 		}
 	}
-	if t.pixels < 0 || t.labels < 0 {
-		return nil, fmt.Errorf("expected the tensors %s and %s", pixelsTensor, labelsTensor)
+	if t.pixels < 0 || t.labels < 0 || t.ends < 0 && r.schema.Text != nil {
+		return nil, fmt.Errorf("expected the tensors %s", strings.Join(tensorsOf(r.schema), " and "))
 	}
 	return t, nil
 }
@@ -96,6 +111,8 @@ func (r *Reader) checkTensor(info safetensors.Info, n int64) error {
 		dtype, want = s.DType, []int64{n, int64(s.C), int64(s.H), int64(s.W)}
 	case labelsTensor:
 		dtype, want = safetensors.I64, []int64{n}
+	case endsTensor:
+		dtype, want = safetensors.U64, []int64{n}
 	default:
 		return nil
 	}
@@ -155,6 +172,7 @@ func readSeekTable(f io.ReaderAt, size int64) ([]seekable.FrameOffsetEntry, erro
 type scratch struct {
 	packed []byte // a frame as it lies in the file
 	labels []byte
+	tokens []int32 // of one sentence
 }
 
 // frame reads and decodes one frame into dst's storage and checks both of its

@@ -61,8 +61,12 @@ func (r *Reader) verifyShard(shard int, e Entry) error {
 	if err := checkSize(r.path(shard), e); err != nil {
 		return err
 	}
-	sums := map[string]hash.Hash{pixelsTensor: sha256.New(), labelsTensor: sha256.New()}
+	sums := map[string]hash.Hash{}
+	for _, t := range tensorsOf(r.schema) {
+		sums[t] = sha256.New()
+	}
 	var b data.Block
+	var tokens uint64 // of the blocks before
 	for i, s := range r.spans {
 		if s.Shard != shard {
 			continue
@@ -70,12 +74,16 @@ func (r *Reader) verifyShard(shard int, e Entry) error {
 		if err := r.ReadBlock(i, &b); err != nil {
 			return err
 		}
-		sums[pixelsTensor].Write(b.Pixels)
+		sums[tensorsOf(r.schema)[0]].Write(b.Pixels)
+		for _, end := range b.Ends {
+			sums[endsTensor].Write(binary.LittleEndian.AppendUint64(nil, tokens+uint64(end)))
+		}
+		tokens += uint64(len(b.Pixels) / 4)
 		for _, l := range b.Labels {
 			sums[labelsTensor].Write(binary.LittleEndian.AppendUint64(nil, uint64(l)))
 		}
 	}
-	for _, t := range []string{pixelsTensor, labelsTensor} {
+	for _, t := range tensorsOf(r.schema) {
 		if got := hex.EncodeToString(sums[t].Sum(nil)); got != e.SHA256[t] {
 			return fmt.Errorf("%s: sha256 of %s is %s, the index says %s", r.path(shard), t, got, e.SHA256[t])
 		}

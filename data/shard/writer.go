@@ -51,6 +51,10 @@ type buffer struct {
 	pixels []byte
 	labels []byte // little-endian int64
 	n      int
+
+	ends           []byte // of sentences, little-endian uint64: where each ends, in tokens
+	words, unknown uint64
+	tokens         []int32 // of one sentence
 }
 
 // Create begins the data set at dir in a temporary directory beside it.
@@ -78,9 +82,16 @@ func Create(dir string, o Options) (*Writer, error) {
 	if classes == nil {
 		classes = []string{}
 	}
+	features := []string{}
+	if o.Schema.Text != nil {
+		if err := data.CheckWords(o.Schema.Text.Words); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		features = append(features, featureText)
+	}
 	w.index = Index{
-		Format: formatName, Version: Version{Major, Minor}, RequiredFeatures: []string{},
-		Schema:       Schema{DType: o.Schema.DType, Shape: [3]int{o.Schema.C, o.Schema.H, o.Schema.W}, Classes: classes},
+		Format: formatName, Version: Version{Major, Minor}, RequiredFeatures: features,
+		Schema:       Schema{DType: o.Schema.DType, Shape: [3]int{o.Schema.C, o.Schema.H, o.Schema.W}, Classes: classes, Text: textIndex(o.Schema.Text)},
 		BlockSamples: block, Preprocessing: o.Preprocessing, Splits: map[string]Split{},
 	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(o.Workers), zstd.WithEncoderCRC(true))
@@ -105,9 +116,10 @@ func (w *Writer) Temporary() string { return w.folder.Temporary() }
 // Schema is that of the samples.
 func (w *Writer) Schema() data.Schema { return w.opts.Schema }
 
-// Add appends a sample to a split. pixels is (C, H, W), little-endian.
+// Add appends a sample to a split. pixels is (C, H, W), little-endian; of a
+// sentence its own tokens, from Begin to End.
 func (w *Writer) Add(ctx context.Context, split string, pixels []byte, label int64) error {
-	if len(pixels) != w.opts.Schema.SampleBytes() {
+	if w.opts.Schema.Text == nil && len(pixels) != w.opts.Schema.SampleBytes() {
 		return fmt.Errorf("%s: a sample of %d bytes, expected %d for %v", w.dir, len(pixels), w.opts.Schema.SampleBytes(), w.opts.Schema)
 	}
 	if err := w.opts.Schema.CheckLabel(label); err != nil {
@@ -121,7 +133,11 @@ func (w *Writer) Add(ctx context.Context, split string, pixels []byte, label int
 		b = &buffer{}
 		w.bufs[split] = b
 	}
-	b.pixels = append(b.pixels, pixels...)
+	if w.opts.Schema.Text == nil {
+		b.pixels = append(b.pixels, pixels...)
+	} else if err := b.addTokens(w.opts.Schema, pixels); err != nil {
+		return fmt.Errorf("%s: %w", w.dir, err)
+	}
 	b.labels = binary.LittleEndian.AppendUint64(b.labels, uint64(label))
 	b.n++
 	if b.n == w.shard {
@@ -148,8 +164,9 @@ func (w *Writer) flush(ctx context.Context, split string, b *buffer) error {
 	e.File = name
 	p.Shards = append(p.Shards, e)
 	p.Samples += e.Samples
+	p.Words, p.Unknown = b.words, b.unknown
 	w.index.Splits[split] = p
-	b.pixels, b.labels, b.n = b.pixels[:0], b.labels[:0], 0
+	b.pixels, b.labels, b.ends, b.n = b.pixels[:0], b.labels[:0], b.ends[:0], 0
 	return nil
 }
 
@@ -183,6 +200,9 @@ func (w *Writer) finish(ctx context.Context) error {
 		if err := atomicfile.SyncDir(filepath.Join(w.folder.Temporary(), split)); err != nil {
 			return err
 		}
+	}
+	if err := writeVocabulary(w.folder.Temporary(), w.opts.Schema.Text); err != nil {
+		return err
 	}
 	b, err := w.index.encode()
 	if err != nil {

@@ -33,6 +33,8 @@ const (
 	Contrast   Purpose = 15 // noise samples of noise-contrastive estimation
 	Generated  Purpose = 16 // generated data sets of vectors; step = part (train, …), sample = index in the part
 	Refine     Purpose = 17 // Langevin steps of particles inside a training step; sub = set and step
+	Langevin   Purpose = 18 // Langevin chains of latents inside a training step; sub = chain and its start or step
+	Dropout    Purpose = 19 // which values a training step leaves out
 )
 
 // Name names a stream of draws. Step and Sample take 32 bits each; Sub

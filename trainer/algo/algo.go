@@ -88,6 +88,18 @@ type ScoreLosses interface {
 	ScoreLosses() bool
 }
 
+// ForSentences is a Config that says whether it takes data of sentences; one that does
+// not say takes none.
+type ForSentences interface {
+	TakesSentences() bool
+}
+
+// TakesSentences says whether a config takes data of sentences.
+func TakesSentences(c Config) bool {
+	s, ok := c.(ForSentences)
+	return ok && s.TakesSentences()
+}
+
 // Grouped is a Config or a Model whose losses compare samples: those of Group
 // consecutive slots of the global batch, the first of them a multiple of Group, are
 // seen together, so every rank's share of a batch is a multiple of it.
@@ -113,10 +125,14 @@ type Misfit struct {
 func (m *Misfit) Error() string { return fmt.Sprintf("%s takes %dx%d", m.What, m.H, m.W) }
 
 // Inputs are the fields of a batch that a model reads, each an input of its
-// graphs whose first axis is samples. Every model reads InputImages.
+// graphs whose first axis is samples. Every model reads InputImages, but a
+// Sequential one InputTokens and InputLengths.
 type Inputs struct {
-	Shape graph.Shape  // of one sample: (C, H, W)
+	Shape graph.Shape  // of one sample: (C, H, W); of sentences (1, 1, tokens of the longest)
 	Range loader.Range // which values the bytes of pictures become
+	// Words are, of sentences, the vocabulary: token i is Words[i]; nil for others.
+	// It is the model's own, and not changed.
+	Words []string
 }
 
 // Column is an entry of a step's report.
@@ -162,11 +178,37 @@ type Model interface {
 	Feeder(p exec.Program) func(step int64, epoch int)
 }
 
+// Sequential is a Model of sentences. Batches come padded to one of a few lengths,
+// for each of which there is a step; all of them have the same variables, inputs of
+// the model's own and report. Its Step is that of the longest.
+type Sequential interface {
+	// Lengths are those that batches have, rising, in tokens.
+	Lengths() []int
+	// StepOf is Step for batches of length tokens.
+	StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, error)
+}
+
+// StepOf builds a step of m for batches of length tokens; 0 for samples that are no
+// sentences.
+func StepOf(m Model, length, world, batch int) (*graph.Graph, []nn.Variable, error) {
+	if s, ok := m.(Sequential); ok && length > 0 {
+		return s.StepOf(length, world, batch)
+	}
+	return m.Step(world, batch)
+}
+
+// Split are the shared inputs whose first axis is samples.
+func Split() map[string]bool {
+	return map[string]bool{InputImages: true, InputTokens: true, InputLengths: true}
+}
+
 // Names of inputs and outputs that all models share.
 const (
-	InputImages  = "images" // F32 (batch, C, H, W), in the range of Inputs
-	InputKey     = "key"    // graph.KeyType: seed, step, first sample of this rank
-	InputStop    = "stop"   // F32 scalar: 1 asks all ranks to stop after this step
+	InputImages  = "images"  // F32 (batch, C, H, W), in the range of Inputs
+	InputTokens  = "tokens"  // I32 (batch, length), padded, of sentences
+	InputLengths = "lengths" // I32 (batch), tokens of each sentence; 0 of an empty slot
+	InputKey     = "key"     // graph.KeyType: seed, step, first sample of this rank
+	InputStop    = "stop"    // F32 scalar: 1 asks all ranks to stop after this step
 	OutputReport = "report"
 	ReportStop   = "stop" // the mean of InputStop over ranks
 )

@@ -30,7 +30,8 @@ type Energetic interface {
 	Energies(mode nn.Mode, n int) (*graph.Graph, error)
 }
 
-// Encoder gives the means of the posterior: OutputCode (n, d).
+// Encoder gives the means of the posterior, or where a chain draws from it the end
+// of that chain: OutputCode (n, d).
 type Encoder interface {
 	Encode(n int) (*graph.Graph, error)
 }
@@ -81,10 +82,39 @@ type Losing interface {
 	Loss(n int) (*graph.Graph, error)
 }
 
+// Literate gives −log p of sentences of at most length tokens, the sum over the words
+// of each and its end: OutputLoss (n), of InputTokens and InputLengths. Graphs take
+// InputKey where they draw.
+type Literate interface {
+	NLL(length, n int) (*graph.Graph, error)
+}
+
+// Recollecting gives −log p(x|z) of sentences of at most length tokens: OutputLoss (n)
+// for latents inferred from each, and OutputBlind (n) for latents that know nothing of
+// it. Where both are the same, the latents are not used. Graphs take InputKey.
+type Recollecting interface {
+	Recon(length, n int) (*graph.Graph, error)
+}
+
 // Inferred has an approximate posterior, whose divergence from the model's it
 // can measure for each sample: OutputGap (n). Graphs take InputKey.
 type Inferred interface {
 	PosteriorGap(n int) (*graph.Graph, error)
+}
+
+// Criticised has a critic, which estimates the Fisher divergence of the data from a
+// fixed model: each sample's term of the estimate, and of the truth where the data are
+// N(0, I), OutputEstimate and OutputTruth (n). Graphs take InputKey.
+type Criticised interface {
+	Divergence(n int) (*graph.Graph, error)
+}
+
+// Diagnosing knows what a report says of a step that has come apart, beyond numbers
+// that are not finite.
+type Diagnosing interface {
+	// Diagnose is what is wrong with the numbers of a report, by Report, and what to
+	// do about it, as a clause; "" if nothing is. It allocates nothing then.
+	Diagnose(report []float64) string
 }
 
 // Bilevel has an upper level that is differentiated through an unrolled lower
@@ -119,15 +149,18 @@ const (
 
 // Outputs of these graphs.
 const (
-	OutputRecon  = "recon"  // of the shape of the images
-	OutputLogit  = "logit"  // (n, 1): ranks like the energy, without ties
-	OutputEnergy = "energy" // (n, 1)
-	OutputCode   = "code"
-	OutputScore  = "score"
-	OutputFisher = "fisher"
-	OutputGap    = "gap"
-	OutputLoss   = "loss"
-	OutputUpper  = "upper"
+	OutputRecon    = "recon"  // of the shape of the images
+	OutputLogit    = "logit"  // (n, 1): ranks like the energy, without ties
+	OutputEnergy   = "energy" // (n, 1)
+	OutputCode     = "code"
+	OutputScore    = "score"
+	OutputFisher   = "fisher"
+	OutputGap      = "gap"
+	OutputLoss     = "loss"
+	OutputUpper    = "upper"
+	OutputEstimate = "estimate"
+	OutputTruth    = "truth"
+	OutputBlind    = "blind"
 )
 
 // GradientOf is the output that is the gradient of a variable.

@@ -19,6 +19,17 @@ func (e *evaluation) fisher(ctx context.Context, r *report) (err error) {
 	return err
 }
 
+// critic measures what a critic estimates of the Fisher divergence from the data, and
+// the truth.
+func (e *evaluation) critic(ctx context.Context, r *report) (err error) {
+	build := e.trained.Model.(algo.Criticised).Divergence
+	if r.Critic, err = e.mean(ctx, "critic", algo.OutputEstimate, build); err != nil {
+		return err
+	}
+	r.Truth, err = e.mean(ctx, "truth", algo.OutputTruth, build)
+	return err
+}
+
 // gap measures how far the approximate posterior is from the model's.
 func (e *evaluation) gap(ctx context.Context, r *report) (err error) {
 	r.PosteriorGap, err = e.mean(ctx, "posterior gap", algo.OutputGap, e.trained.Model.(algo.Inferred).PosteriorGap)

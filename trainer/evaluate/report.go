@@ -29,15 +29,25 @@ type report struct {
 	LL           *float64    `json:"ll,omitempty"`            // mean log-likelihood, nats
 	LogZ         *logZ       `json:"log_z,omitempty"`         // of its normaliser
 	Fisher       *float64    `json:"fisher,omitempty"`        // but for the data's constant
+	Critic       *float64    `json:"critic,omitempty"`        // Fisher divergence that a critic estimates
+	Truth        *float64    `json:"truth,omitempty"`         // and the true one, of data that are N(0, I)
 	Loss         *float64    `json:"loss,omitempty"`          // that the weights descend
 	PosteriorGap *float64    `json:"posterior_gap,omitempty"` // divergence of the approximate posterior
 	Density      *densityMap `json:"density,omitempty"`
+
+	Sentences    *sentences    `json:"sentences,omitempty"`
+	Recollection *recollection `json:"recollection,omitempty"` // of latents of sentences
 
 	// Accuracies of linear machines, from 0 to 1.
 	Probe          *float64 `json:"probe,omitempty"`           // on posterior means
 	ProbeUntrained *float64 `json:"probe_untrained,omitempty"` // on those before training
 	ProbeRaw       *float64 `json:"probe_raw,omitempty"`       // on the samples' values
 	ProbeSamples   int64    `json:"probe_samples,omitempty"`   // that each was trained on
+
+	Quality *comparison `json:"quality,omitempty"`
+	Lacking []string    `json:"lacking,omitempty"` // what was asked for and cannot be had
+
+	SamplesFrom string `json:"samples_from,omitempty"` // where the samples are from, if from no model
 
 	noun string // what samples are called
 }
@@ -100,8 +110,12 @@ type adder func(format string, args ...any)
 func (r *report) writeTable(out io.Writer) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(w, "%s after %d steps, %d %s of %s/%s\n", r.Run, r.Step, r.Images, r.noun, r.Data, r.Split) // text takes everything
-	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures} {
+	what := r.SamplesFrom
+	if r.Run != "" {
+		what = fmt.Sprintf("%s after %d steps", r.Run, r.Step)
+	}
+	_, _ = fmt.Fprintf(w, "%s, %d %s of %s/%s\n", what, r.Images, r.noun, r.Data, r.Split) // text takes everything
+	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addSentences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures, r.addQuality, r.addLacking} {
 		var b strings.Builder
 		part(func(format string, args ...any) { fmt.Fprintf(&b, format, args...) })
 		if b.Len() > 0 {
@@ -130,6 +144,10 @@ func (r *report) addDivergences(add adder) {
 	}
 	if r.Fisher != nil {
 		add("Fisher divergence\t%.6g\t(but for the data's constant)\n", *r.Fisher)
+	}
+	if r.Critic != nil {
+		add("Fisher divergence\t%.6g\tas the critic estimates it\n", *r.Critic)
+		add("\t%.6g\tin truth, if the data are N(0, I)\n", *r.Truth)
 	}
 	if r.Loss != nil {
 		add("loss of these samples\t%.6g\n", *r.Loss)
@@ -169,5 +187,12 @@ func (r *report) addPictures(add adder) {
 	}
 	if d := r.Density; d != nil {
 		add("density (%.4f of it is shown) beside the data: %s\n", d.Inside, d.Picture)
+	}
+}
+
+// addLacking adds what was asked for and is not there.
+func (r *report) addLacking(add adder) {
+	for _, line := range r.Lacking {
+		add("%s\n", line)
 	}
 }

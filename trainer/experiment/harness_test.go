@@ -182,6 +182,14 @@ func catalogueOfTests() []plan.Experiment {
 			Columns: []string{"fisher", "fisher-last", "step"}, Rows: []plan.Row{{Name: "plain", Preset: "sm-board-dsm"}},
 		},
 		{
+			Name: "between", About: "Samples between pictures.", Seeds: []uint64{1}, Data: &plan.DataSet{Name: "small", Builtin: "synth:size=8,train=8,val=4,test=4"},
+			Flags:    map[string]string{"steps": "1", "width": "1", "depth": "1", "posterior-width": "1", "hidden": "2", "batch": "4", "sample-share": "0.001"},
+			Between:  map[string]string{"n": "2", "interpolate": "3", "split": "test"},
+			Columns:  []string{"upper-first"},
+			Rows:     []plan.Row{{Name: "drawn", Preset: "vages-mnist"}},
+			Pictures: []plan.Picture{{Title: "Between", Glob: "between.png"}},
+		},
+		{
 			Name: "sums", About: "A computed one.", Seeds: []uint64{1, 2}, Compute: sums, Columns: []string{"sum"},
 			Rows:    []plan.Row{{Name: "three", Flags: map[string]string{"n": "3"}}, {Name: "none", KnownBad: true}},
 			Figures: []plan.Figure{{File: "sum", Title: "Sums", Curve: "sums"}},

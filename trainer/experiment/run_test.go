@@ -377,6 +377,21 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
+// TestBetween: samples between pictures of the experiment's data are drawn, and shown.
+func TestBetween(t *testing.T) {
+	s := newSite(t)
+	s.must("run", "between")
+	s.must("report", "between")
+	for _, file := range []string{"between/drawn/seed-1/between.png", "RESULTS/between-drawn-between.png"} {
+		if b, err := os.ReadFile(filepath.Join(s.out, file)); err != nil || !bytes.HasPrefix(b, []byte("\x89PNG")) {
+			t.Errorf("%s: %v, %d bytes", file, err, len(b))
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.out, "between/drawn/seed-1/samples.png")); err == nil {
+		t.Error("samples were drawn that nobody asked for")
+	}
+}
+
 // TestAlone: a child is no rank of the job that this process may be part of.
 func TestAlone(t *testing.T) {
 	got := alone([]string{"PATH=/bin", "RANK=1", "WORLD_SIZE=2", "SLURM_NTASKS=4", "EBTRAIN_EPOCH=0", "EBTRAIN_LIBDNNL=x", "OMP_NUM_THREADS=3"})

@@ -23,7 +23,7 @@ func (b *bench) take(ctx context.Context) (cell.Measured, error) {
 	if err != nil {
 		return m, err
 	}
-	m.Values = map[string]float64{}
+	m.Values, m.Quality = map[string]float64{}, evidence.Quality()
 	for _, name := range b.w.e.Measured(b.t.row) {
 		one, _ := measure.Find(name) // the plan is valid
 		v, err := one.Of(evidence)
@@ -98,14 +98,30 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 			return e, err
 		}
 	}
-	if b.w.e.Sample == nil || slices.Contains(b.t.row.Lacks, sampled) {
-		return e, nil
+	return e, b.sample(ctx, &e)
+}
+
+// sample draws what the row is to draw.
+func (b *bench) sample(ctx context.Context, e *measure.Evidence) error {
+	if slices.Contains(b.t.row.Lacks, sampled) {
+		return nil
 	}
-	args := append([]string{"--run=" + b.t.Dir(), "--out=" + filepath.Join(b.t.Dir(), "samples.png"), fmt.Sprintf("--threads=%d", b.w.threads)}, plan.Flags(b.w.e.Sample)...)
-	b.command = append(b.command, append([]string{"sample"}, args...))
-	err = b.program(ctx, "sample", b.w.tools.sample, args, nil)
-	e.SampleWall = b.begun.Pieces[len(b.begun.Pieces)-1].Wall
-	return e, err
+	draw := func(file string, flags map[string]string, more ...string) error {
+		if flags == nil {
+			return nil
+		}
+		args := append([]string{"--run=" + b.t.Dir(), "--out=" + filepath.Join(b.t.Dir(), file), fmt.Sprintf("--threads=%d", b.w.threads)}, more...)
+		args = append(args, plan.Flags(flags)...)
+		b.command = append(b.command, append([]string{"sample"}, args...))
+		return b.program(ctx, "sample", b.w.tools.sample, args, nil)
+	}
+	if err := draw("samples.png", b.w.e.Sample); err != nil {
+		return err
+	}
+	if b.w.e.Sample != nil {
+		e.SampleWall = b.begun.Pieces[len(b.begun.Pieces)-1].Wall
+	}
+	return draw("between.png", b.w.e.Between, "--given="+b.w.data)
 }
 
 // asks are the words of evaluate --measures that the row's columns and pictures

@@ -34,21 +34,27 @@ func (d *drawing) below(ctx context.Context) (out drawn, err error) {
 }
 
 // rows draws, for each two pictures, samples whose latents go from those of the
-// first to those of the second, between the two.
+// first to those of the second, between the two. All samples of a row have the same
+// noise, so they differ by their latents alone.
 func (d *drawing) rows(ctx context.Context) (out drawn, err error) {
 	pictures, ends, err := d.infer(ctx, 2*d.o.n)
 	if err != nil {
 		return out, err
 	}
-	samples, err := d.given(ctx, between(ends, d.o.interpolate))
-	if err != nil {
-		return out, err
-	}
 	size, cols := d.takes.Shape.Len(), d.o.interpolate
+	columns := make([][]float32, cols)
+	for k := range columns {
+		d.before, d.parts = k, cols
+		if columns[k], err = d.given(ctx, between(ends, k, cols)); err != nil {
+			return out, err
+		}
+	}
 	var all []float32
 	for i := range d.o.n {
 		all = append(all, pictures[2*i*size:(2*i+1)*size]...)
-		all = append(all, samples[i*cols*size:(i+1)*cols*size]...)
+		for _, column := range columns {
+			all = append(all, column[i*size:(i+1)*size]...)
+		}
 		all = append(all, pictures[(2*i+1)*size:(2*i+2)*size]...)
 	}
 	out.picture, err = picture.Rows(trained.Pix(all, d.o.n*(cols+2), d.takes), cols+2, d.o.scale)
@@ -56,17 +62,15 @@ func (d *drawing) rows(ctx context.Context) (out drawn, err error) {
 	return out, err
 }
 
-// between are, for each two rows of ends, n rows at equal distances on the line
-// from the first to the second, both included.
-func between(ends latents, n int) latents {
+// between are, for each two rows of ends, the kth of n points at equal distances on
+// the line from the first to the second, both included.
+func between(ends latents, k, n int) latents {
 	out := latents{dim: ends.dim}
+	t := float32(k) / float32(n-1)
 	for i := 0; i < len(ends.x)/ends.dim; i += 2 {
 		from, to := ends.row(i), ends.row(i+1)
-		for k := range n {
-			t := float32(k) / float32(n-1)
-			for j := range from {
-				out.x = append(out.x, (1-t)*from[j]+t*to[j])
-			}
+		for j := range from {
+			out.x = append(out.x, (1-t)*from[j]+t*to[j])
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"image"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,15 +20,10 @@ import (
 )
 
 func TestBetween(t *testing.T) {
-	got := between(latents{[]float32{0, 10, 4, 30, -1, -1, -1, 7}, 2}, 3)
-	want := []float32{0, 10, 2, 20, 4, 30, -1, -1, -1, 3, -1, 7}
-	if got.dim != 2 || len(got.x) != len(want) {
-		t.Fatalf("got %v", got)
-	}
-	for i := range want {
-		if got.x[i] != want[i] {
-			t.Errorf("got %v, want %v", got.x, want)
-			break
+	ends := latents{[]float32{0, 10, 4, 30, -1, -1, -1, 7}, 2}
+	for k, want := range [][]float32{{0, 10, -1, -1}, {2, 20, -1, 3}, {4, 30, -1, 7}} {
+		if got := between(ends, k, 3); got.dim != 2 || !slices.Equal(got.x, want) {
+			t.Errorf("%d: got %v, want %v", k, got, want)
 		}
 	}
 }
@@ -125,6 +121,31 @@ func TestRows(t *testing.T) {
 				return (1-part)*float64(a) + part*float64(b)
 			})
 		}
+	}
+}
+
+// Samples of a row have the same noise: between a picture and itself, all are equal.
+func TestRowsHaveOneNoise(t *testing.T) {
+	d := toyDrawing(t, options{n: 2, interpolate: 4})
+	first, err := d.run.First(t.Context(), pictures, "test", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dim := len(first) / 2
+	h := latents{slices.Concat(first[:dim], first[:dim], first[dim:], first[dim:]), dim}
+	var columns [][]float32
+	for k := range 4 {
+		column, err := d.given(t.Context(), between(h, k, 4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns = append(columns, column)
+	}
+	if !slices.Equal(columns[0], columns[3]) {
+		t.Error("the first and the last sample of a row differ, and their latents do not")
+	}
+	if slices.Equal(columns[0], first) {
+		t.Error("the toy adds no noise, so this test shows nothing")
 	}
 }
 

@@ -25,13 +25,16 @@ import (
 var program = cliflag.Program{
 	Name: "sample",
 	About: `sample draws from a checkpoint of a run, the newest unless another is named, and
-writes one PNG: a grid of pictures, or a scatter plot of points of the plane.
+writes one PNG: a grid of pictures, or a scatter plot of points of the plane. Of
+a model of sentences it writes a text, a sentence a line.
 
   sample --run runs/celeba32 --n 64 --out grid.png
+  sample --run runs/snli --n 10 --out sentences.txt
 
 With --given it draws samples with the latents of a data set's pictures, each
 shown below its picture; with --interpolate rows of samples whose latents go
-from those of one picture to those of another, between the two:
+from those of one picture to those of another, between the two, all samples of a
+row with the same noise:
 
   sample --run runs/mnist --given shards/mnist --interpolate 8 --out rows.png
 `,
@@ -68,7 +71,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := pflag.NewFlagSet("sample", pflag.ContinueOnError)
 	flags.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
-	flags.StringVar(&o.out, "out", "", "PNG file to write (required)")
+	flags.StringVar(&o.out, "out", "", "PNG file to write, of sentences a file whose name ends in .txt (required)")
 	flags.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	flags.IntVar(&o.n, "n", 64, "number of samples; with --interpolate number of rows, 8 unless it is said")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
@@ -86,9 +89,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case o.run == "":
 		return o, cliflag.Usage("--run is required: the --out of a train run")
 	case o.out == "":
-		return o, cliflag.Usage("--out is required: the PNG file to write")
-	case filepath.Ext(o.out) != ".png":
-		return o, cliflag.Usage("--out %s: want a name that ends in .png", o.out)
+		return o, cliflag.Usage("--out is required: the file to write, PNG or, of sentences, .txt")
+	case filepath.Ext(o.out) != ".png" && filepath.Ext(o.out) != ".txt":
+		return o, cliflag.Usage("--out %s: want a name that ends in .png, or in .txt for sentences", o.out)
 	case o.step < trained.Newest:
 		return o, cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.step)
 	case o.n < 1 || o.n > mostSamples:
@@ -154,7 +157,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	if err := picture.WritePNG(o.out, drawn.picture); err != nil {
+	if drawn.picture == nil {
+		_, err = trained.WriteText(o.out, drawn.text, d.takes)
+	} else {
+		err = picture.WritePNG(o.out, drawn.picture)
+	}
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "%s of %s after %d steps: %s\n", drawn.what, o.run, run.State.Step, o.out)

@@ -8,8 +8,13 @@ import (
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/method/bism"
 	"ebtrain/trainer/method/cd"
+	"ebtrain/trainer/method/fisher"
+	"ebtrain/trainer/method/lebm"
+	"ebtrain/trainer/method/lm"
 	"ebtrain/trainer/method/nce"
 	"ebtrain/trainer/method/sm"
+	"ebtrain/trainer/method/sngan"
+	"ebtrain/trainer/method/vae"
 	"ebtrain/trainer/method/vages"
 )
 
@@ -22,6 +27,11 @@ var methods = []algo.Method{
 	cd.Method(),
 	nce.Method(),
 	vages.Method(),
+	fisher.Method(),
+	lebm.Method(),
+	lm.Method(),
+	vae.Method(),
+	sngan.Method(),
 }
 
 // Methods are the training methods.

@@ -6,6 +6,7 @@ import (
 
 	"ebtrain/data"
 	"ebtrain/data/dataset"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/algo"
 )
 
@@ -13,6 +14,20 @@ import (
 // pictures that it takes.
 func misfit(name string, s data.Schema, wants *algo.Misfit) error {
 	return fmt.Errorf("--data %s holds %s, and %w: %s", name, held(s), wants, remedy(name, s, data.Size{H: wants.H, W: wants.W}))
+}
+
+// checkSentences reports sentences for a model of something else, and what cannot be
+// done to them.
+func (o *options) checkSentences(s data.Schema) error {
+	switch {
+	case s.Text == nil:
+		return nil
+	case !algo.TakesSentences(o.model):
+		return fmt.Errorf("--data %s holds sentences, and --algo %s is not set up for them: give other --data, or a preset for sentences (lm-snli)", o.data, o.settings.Algo)
+	case o.settings.Flip:
+		return cliflag.Usage("--flip mirrors pictures, and --data %s holds sentences: leave it out", o.data)
+	}
+	return nil
 }
 
 // held is what samples are, in words.

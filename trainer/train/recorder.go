@@ -95,7 +95,7 @@ func (r *recorder) Started(step int64) (err error) {
 	if r.events, err = tensorboard.Create(r.dir.Events(), step); err != nil {
 		return err
 	}
-	c := progressbar.Config{Label: "step", Unit: "images/s", Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
+	c := progressbar.Config{Label: "step", Unit: r.unit(), Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
 	c.Width = r.info.width
 	if f, ok := r.stdout.(*os.File); ok && c.Width == nil {
 		c.Width = progressbar.Width(f)
@@ -165,9 +165,27 @@ func (s *lastStep) set(rec loop.Record, shown map[string]bool) {
 	}
 }
 
+// unit is what is counted each second.
+func (r *recorder) unit() string {
+	if trained.Sentences(r.takes) {
+		return "sentences/s"
+	}
+	return "images/s"
+}
+
+// Announce says what takes a while, such as another program that is compiled.
+func (r *recorder) Announce(line string) error {
+	_, err := fmt.Fprintln(r.show, line)
+	return err
+}
+
 // Sampled writes a picture of samples: a grid of pictures, or a scatter plot of
-// points of the plane. Points of other spaces are not shown.
+// points of the plane; or a file of sentences. Points of other spaces are not shown.
 func (r *recorder) Sampled(step int64, samples *exec.Tensor) error {
+	if trained.Sentences(r.takes) {
+		_, err := trained.WriteText(r.grid(step), samples, r.takes)
+		return err
+	}
 	if !trained.Drawable(r.takes) {
 		return nil
 	}
@@ -182,7 +200,11 @@ func (r *recorder) Sampled(step int64, samples *exec.Tensor) error {
 }
 
 func (r *recorder) grid(step int64) string {
-	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.png", step))
+	kind := "png"
+	if trained.Sentences(r.takes) {
+		kind = "txt"
+	}
+	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.%s", step, kind))
 }
 
 // Saving makes the metrics up to the checkpoint survive as long as it does.

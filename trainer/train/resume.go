@@ -138,6 +138,6 @@ func (o *options) checkData(digest string) error {
 	if o.was == nil || o.was.DataDigest == digest {
 		return nil
 	}
-	return fmt.Errorf("--data %s (split %s) does not hold the pictures that the run in %s was trained on (their digest is %.15s, the run's %.15s): give the data it began with, wherever they are now",
+	return fmt.Errorf("--data %s (split %s) does not hold the samples that the run in %s was trained on (their digest is %.15s, the run's %.15s): give the data it began with, wherever they are now",
 		o.data, o.settings.Split, o.out, digest, o.was.DataDigest)
 }

@@ -113,7 +113,7 @@ func TestResumeWhereDataHaveMoved(t *testing.T) {
 	if err := resume(t, "--steps 4 --out "+out); err == nil || !strings.Contains(err.Error(), "say where they are with --data") {
 		t.Errorf("data that are gone: %v", err)
 	}
-	if err := resume(t, "--steps 4 --out "+out+" --data "+other); err == nil || !strings.Contains(err.Error(), "does not hold the pictures that the run in") {
+	if err := resume(t, "--steps 4 --out "+out+" --data "+other); err == nil || !strings.Contains(err.Error(), "does not hold the samples that the run in") {
 		t.Errorf("other data: %v", err)
 	}
 	for _, args := range []string{"--steps 4 --data " + there, "--steps 5"} { // and the place is kept

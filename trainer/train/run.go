@@ -14,7 +14,6 @@ import (
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/graph"
 	"github.com/spf13/pflag"
 
 	"ebtrain/launch/cliflag"
@@ -118,6 +117,9 @@ func openData(o *options) (data.Source, error) {
 
 // fit fits the model to the data, and completes the settings.
 func (o *options) fit(s data.Schema) error {
+	if err := o.checkSentences(s); err != nil {
+		return err
+	}
 	err := o.model.Fit(s)
 	if m, ok := errors.AsType[*algo.Misfit](err); ok {
 		return misfit(o.data, s, m)
@@ -136,14 +138,15 @@ func (o *options) fit(s data.Schema) error {
 
 // pictures says what is trained on: what is built in is never taken for data.
 func pictures(o *options, src data.Source) string {
-	what := "pictures"
-	if !trained.Pictures(algo.Inputs{Shape: graph.D(src.Schema().C, src.Schema().H, src.Schema().W)}) {
-		what = "points"
-	}
+	what := trained.Noun(trained.Of(src.Schema()))
 	if dataset.BuiltIn(o.data) {
 		return fmt.Sprintf("%d built-in %s (--data %s)", src.Len(), what, o.data)
 	}
-	return fmt.Sprintf("%d %s of %s/%s", src.Len(), what, filepath.Clean(o.data), o.settings.Split)
+	text := fmt.Sprintf("%d %s of %s/%s", src.Len(), what, filepath.Clean(o.data), o.settings.Split)
+	if t := src.Schema().Text; t != nil {
+		text += fmt.Sprintf(" (a vocabulary of %d, batches of %v tokens)", len(t.Words), t.Edges)
+	}
+	return text
 }
 
 // parts is how many equal parts the ranks can share at most, so that each number
@@ -163,7 +166,7 @@ func checkShare(o *options, ranks int) error {
 	case batch%ranks != 0:
 		return cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", batch, ranks, ranks)
 	case batch/ranks%group != 0:
-		return cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s compares samples in groups of %d: want a multiple of %d", batch, ranks, batch/ranks, o.settings.Algo, group, ranks*group)
+		return cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", batch, ranks, batch/ranks, o.settings.Algo, group, ranks*group)
 	case shards > 0 && shards%ranks != 0:
 		return cliflag.Usage("--deterministic cuts --batch %d into %d virtual shards, which %d ranks cannot share: want a number of ranks that divides %d, or a batch that %d divides", batch, shards, ranks, shards, maxShards)
 	}

@@ -50,10 +50,15 @@ func (l *Look) At(ctx context.Context, x []float32, n int, first int64) (exec.Pr
 		return nil, fmt.Errorf("%s: %d values are not %d samples of the model's size (%d values)", l.name, len(x), n, len(in))
 	}
 	copy(in, x)
+	l.key(p, first)
+	return p, exec.Run(ctx, p)
+}
+
+// key names the draws of samples from number first on.
+func (l *Look) key(p exec.Program, first int64) {
 	if key := p.Input(algo.InputKey); key != nil {
 		copy(key.I64(), []int64{int64(l.seed), 0, first})
 	}
-	return p, exec.Run(ctx, p)
 }
 
 func (l *Look) program(n int) (exec.Program, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebtrain/data"
@@ -23,8 +24,16 @@ func (r *Run) Open(name, split string) (data.Source, error) {
 
 // fits says whether the model takes samples of s.
 func (r *Run) fits(name string, s data.Schema) error {
-	takes, holds := r.Model.Takes(), of(s)
-	if takes.Shape == holds.Shape {
+	takes, holds := r.Model.Takes(), Of(s)
+	switch {
+	case Sentences(takes) && Sentences(holds):
+		if slices.Equal(takes.Words, holds.Words) { // a sentence may be of any length
+			return nil
+		}
+		return fmt.Errorf("%s holds sentences of another vocabulary (%d words) than the model of %s was trained with (%d): make shards of its words with mkshards text --vocabulary, the vocabulary.txt of the data that it was trained on",
+			name, len(holds.Words), r.Path, len(takes.Words))
+	case Sentences(takes) != Sentences(holds):
+	case takes.Shape == holds.Shape:
 		return nil
 	}
 	return fmt.Errorf("%s holds %s %s, and the model of %s takes %s %s: %s",
@@ -37,6 +46,8 @@ func advice(name string, holds, takes algo.Inputs) string {
 	side := data.Size{H: want.At(1), W: want.At(2)}
 	kind, _, _ := strings.Cut(name, ":")
 	switch {
+	case Sentences(takes) || Sentences(holds):
+		return fmt.Sprintf("give --data of %s", Noun(takes))
 	case !Pictures(takes) && kind == dataset.Gauss:
 		return fmt.Sprintf("say %s:dim=%d", dataset.Gauss, want.Len())
 	case !Pictures(takes) || !Pictures(holds) || dataset.BuiltIn(name) && want.At(0) != holds.Shape.At(0):

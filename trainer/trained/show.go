@@ -21,20 +21,32 @@ func Pictures(in algo.Inputs) bool {
 // Planar says whether a model's samples are points of the plane, 1×1×2.
 func Planar(in algo.Inputs) bool { return in.Shape == graph.D(1, 1, 2) }
 
-// Noun is what a model's samples are called: "pictures" or "points".
+// Noun is what a model's samples are called: "sentences", "pictures" or "points".
 func Noun(in algo.Inputs) string {
+	if Sentences(in) {
+		return "sentences"
+	}
 	if Pictures(in) {
 		return "pictures"
 	}
 	return "points"
 }
 
-// of are the inputs of a model that takes samples of s.
-func of(s data.Schema) algo.Inputs { return algo.Inputs{Shape: graph.D(s.C, s.H, s.W)} }
+// Of are the inputs of a model that takes samples of s.
+func Of(s data.Schema) algo.Inputs {
+	in := algo.Inputs{Shape: graph.D(s.C, s.H, s.W)}
+	if s.Text != nil {
+		in.Words = s.Text.Words
+	}
+	return in
+}
 
 // size says in words how large one sample is: "of 1×28×20", "of 2 values".
 func size(in algo.Inputs) string {
 	s := in.Shape
+	if Sentences(in) {
+		return fmt.Sprintf("of a vocabulary of %d words", len(in.Words))
+	}
 	if Pictures(in) || s.At(0) > 1 || s.At(1) > 1 {
 		return fmt.Sprintf("of %d×%d×%d", s.At(0), s.At(1), s.At(2))
 	}

@@ -1,6 +1,6 @@
 // Package trained is a model that has been trained: read back from a checkpoint of
 // a run directory (Load), shown samples that it takes (Open, First), asked what it
-// says of them (Look), drawn from (Draw), and its samples shown (Picture).
+// says of them (Look), drawn from (Draw), and its samples shown (Picture, Text).
 //
 // A Run and a Look belong to one goroutine.
 package trained

@@ -41,8 +41,11 @@ func Run(t *testing.T, m algo.Method, published map[string]data.Schema, cases ..
 				one.Model = one.Config.Clone().Model()
 			}
 			r := newRig(t.Context(), one.Model)
-			for _, c := range ofModel {
-				t.Run(c.name, func(t *testing.T) { fails(t, c.check(r)) })
+			fails(t, sameVariables(one.Model, r.batch()))
+			for name, l := range r.lengths() {
+				for _, c := range ofModel {
+					t.Run(name+c.name, func(t *testing.T) { fails(t, c.check(l)) })
+				}
 			}
 			can(t, r)
 		})

@@ -64,8 +64,20 @@ func capabilities(m algo.Model) (all []capability) {
 	if s, ok := m.(algo.Conditional); ok {
 		add("samples of given latents", func(u user) error { return given(u, s) })
 	}
+	if s, ok := m.(algo.Literate); ok {
+		add("reads", func(u user) error { return literate(u, s) })
+	}
+	if s, ok := m.(algo.Recollecting); ok {
+		add("recollects", func(u user) error { return recollects(u, s) })
+	}
 	if s, ok := m.(algo.Normalised); ok {
 		add("log Z", func(u user) error { return normalises(u, s) })
+	}
+	if s, ok := m.(algo.Criticised); ok {
+		add("divergences", func(u user) error {
+			g, err := s.Divergence(samples)
+			return u.looks(g, err, map[string][]int{algo.OutputEstimate: {samples}, algo.OutputTruth: {samples}})
+		})
 	}
 	if s, ok := m.(algo.Bilevel); ok {
 		add("hypergradient", func(u user) error { return hypergradient(u, s) })
@@ -90,6 +102,9 @@ func outputs(m algo.Model) (all []capability) {
 	}
 	if s, ok := m.(algo.FisherScored); ok {
 		add("fisher losses", algo.OutputFisher, s.FisherLoss, row)
+	}
+	if s, ok := m.(algo.Losing); ok {
+		add("losses", algo.OutputLoss, s.Loss, row)
 	}
 	if s, ok := m.(algo.Inferred); ok {
 		add("posterior gaps", algo.OutputGap, s.PosteriorGap, row)

@@ -59,9 +59,7 @@ type place struct{ rank, world, batch int }
 func (r rig) steps(p exec.Program, at place, from, to int) (reports [][]float64, err error) {
 	feed := r.model.Feeder(p)
 	for step := from; step < to; step++ {
-		x := r.images(step, at.batch)
-		share := len(x) / at.world
-		fill(p, algo.InputImages, x[at.rank*share:(at.rank+1)*share]...)
+		r.show(p, step, at)
 		fill(p, algo.InputKey, seed, float64(step), float64(at.rank*at.batch/at.world))
 		stop := 0.0
 		if at.rank == r.asks {

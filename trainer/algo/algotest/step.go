@@ -74,7 +74,7 @@ func (r rig) own(in map[string]graph.Type, n int) error {
 		}
 		delete(in, name)
 	}
-	return nil
+	return ownSentences(in, n)
 }
 
 // inputs: a step reads the images and whether to stop, and Feeder fills whatever
@@ -85,7 +85,7 @@ func (r rig) inputs() error {
 		return err
 	}
 	in := inputsOf(g)
-	for _, name := range []string{algo.InputImages, algo.InputStop} {
+	for _, name := range append(r.samplesRead(), algo.InputStop) {
 		if _, ok := in[name]; !ok {
 			return fmt.Errorf("the step does not read %s", name)
 		}

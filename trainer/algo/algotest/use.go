@@ -88,7 +88,7 @@ func (u user) looks(g *graph.Graph, err error, want map[string][]int) error {
 		return fmt.Errorf("the graph takes %v, assigns %d variables and has %d outputs: want no such input, none and %d", in, len(g.Assigns()), len(g.Outputs()), len(want))
 	}
 	return compiled(u.backend, g, exec.Options{Vars: u.vars}, func(p exec.Program) error {
-		fill(p, algo.InputImages, u.images(100, samples)...)
+		u.show(p, 100, place{0, 1, samples})
 		fill(p, algo.InputKey, seed, 100, 0)
 		if err := exec.Run(u.ctx, p); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"ebtrain/data/dataset"
 	"ebtrain/trainer/device"
+	"ebtrain/trainer/experiment/batch"
 	"ebtrain/trainer/experiment/measure"
 	"ebtrain/trainer/experiment/plan"
 	"ebtrain/trainer/method/bism"
@@ -79,7 +80,7 @@ func Compute(ctx context.Context, in plan.Computing) (out plan.Computed, err err
 		return out, fmt.Errorf("%s: %w", in.Data, err)
 	}
 	cfg.InnerLR = p.rate
-	x, err := firstBatch(ctx, src, cfg.Model().Takes().Range, p.batch, in.Seed)
+	x, err := batch.First(ctx, src, cfg.Model().Takes().Range, p.batch, in.Seed)
 	if err != nil {
 		return out, err
 	}

@@ -11,6 +11,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/experiment/batch"
 	"ebtrain/trainer/experiment/plan"
 	"ebtrain/trainer/method/bism"
 )
@@ -18,7 +19,7 @@ import (
 // tiny is a study of 2 visible and 4 hidden units.
 func tiny(t *testing.T, rate float64) *study {
 	t.Helper()
-	const batch, seed = 20, 3
+	const samples, seed = 20, 3
 	src, err := dataset.Open("checkerboard", "train")
 	if err != nil {
 		t.Fatal(err)
@@ -32,11 +33,11 @@ func tiny(t *testing.T, rate float64) *study {
 		t.Fatal(err)
 	}
 	cfg.InnerLR = rate
-	x, err := firstBatch(t.Context(), src, cfg.Model().Takes().Range, batch, seed)
+	x, err := batch.First(t.Context(), src, cfg.Model().Takes().Range, samples, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newStudy(cfg, ref.New(), x, batch, seed)
+	s, err := newStudy(cfg, ref.New(), x, samples, seed)
 	if err != nil {
 		t.Fatal(err)
 	}

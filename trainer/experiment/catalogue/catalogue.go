@@ -7,5 +7,9 @@ import "ebtrain/trainer/experiment/plan"
 
 // All are the experiments, the quick ones first.
 func All() []plan.Experiment {
-	return []plan.Experiment{board(), frey(), freyHidden(), freyBad(), biases(), timing(), mnist(), vagesKSD(), vagesDSM(), vagesFrey()}
+	return []plan.Experiment{
+		board(), frey(), freyHidden(), freyBad(), biases(), vagesBias(), timing(), mnist(),
+		vagesKSD(), vagesDSM(), vagesFrey(), vagesMNIST(), vagesTiming(), fisher(200), fisher(500),
+		lebmPictures(), lebmCIFAR(), pictures(),
+	}
 }

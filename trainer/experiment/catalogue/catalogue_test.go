@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ebtrain/trainer/experiment/judge"
+	"ebtrain/trainer/experiment/plan"
 )
 
 // TestValid: every experiment can be meant, and has a claim for every row that is
@@ -25,7 +26,7 @@ func TestValid(t *testing.T) {
 			}
 		}
 		for _, r := range e.Rows {
-			if !judged[r.Name] && !r.KnownBad && e.Name != "time" {
+			if !judged[r.Name] && !r.KnownBad && !e.Alone {
 				t.Errorf("%s: nothing is claimed of row %s", e.Name, r.Name)
 			}
 		}
@@ -47,6 +48,22 @@ func TestPaperHolds(t *testing.T) {
 		for _, c := range e.AllChecks() {
 			if v := c.Judge(table); v.State == judge.Fails {
 				t.Errorf("%s: by the published numbers: %s: %s", e.Name, v.Claim, v.Detail)
+			}
+		}
+	}
+}
+
+// The claims by measures of samples are of rows that there are.
+func TestClaimsBySamples(t *testing.T) {
+	for _, e := range []struct {
+		plan.Experiment
+		claims func(string) []judge.Check
+	}{{lebmPictures(), ablated}, {lebmCIFAR(), clearly}} {
+		for _, c := range e.claims("rmse") {
+			for _, v := range c.Values() {
+				if _, ok := e.Row(v.Row); !ok {
+					t.Errorf("%s: a %T speaks of %s", e.Name, c, v)
+				}
 			}
 		}
 	}

@@ -23,6 +23,15 @@ func mnistData() *plan.DataSet {
 	}
 }
 
+// cifarData are the 50,000 and 10,000 pictures, from tars of JPEGs. The original
+// ones, by mkshards cifar10, are given as --data.
+func cifarData() *plan.DataSet {
+	return &plan.DataSet{
+		Name: "cifar10", Make: []string{"wds"},
+		Source: "a folder with CIFAR-10 as WebDataset tars, whose names say train and test (or --data, of mkshards cifar10)",
+	}
+}
+
 // byValidation is how a model is chosen on the Frey faces [algorithms.md §2.2]: of
 // ten checkpoints the one whose loss is least on the validation split.
 func byValidation() *plan.Selection {

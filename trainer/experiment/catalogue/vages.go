@@ -9,7 +9,7 @@ import (
 
 // vagesKSD is VaGES' checkerboard with the kernelised Stein discrepancy.
 func vagesKSD() plan.Experiment {
-	// Means of ten seeds of the prototype are known to about this.
+	// The other program's numbers are of one seed, and known to about this.
 	const width = 0.08
 	row := func(name, estimator, particles string, ll *float64) plan.Row {
 		r := plan.Row{Name: name, Preset: "vages-ksd-board", Flags: map[string]string{"estimator": estimator}}
@@ -19,6 +19,14 @@ func vagesKSD() plan.Experiment {
 		if ll != nil {
 			r.Expect = map[string]judge.Number{"ll": {Value: *ll, Tol: width}}
 		}
+		return r
+	}
+	// With two fair coins the likelihood stays at −0.6 for 70,000 steps and then falls,
+	// to −0.7 or −1.2 by 100,000, earlier for some seeds than for others: what one seed
+	// has there is stated, and not judged. Plain loops of the same formulas do the same
+	// (three seeds: −1.11, −0.73, −1.10).
+	unstable := func(r plan.Row) plan.Row {
+		r.Expect = map[string]judge.Number{"ll": {Value: r.Expect["ll"].Value}}
 		return r
 	}
 	is := func(x float64) *float64 { return &x }
@@ -39,7 +47,7 @@ func vagesKSD() plan.Experiment {
 		Rows: []plan.Row{
 			row("ksd", "exact", "", is(0.23)),
 			row("vages-2", "variational", "2", is(0.09)), row("vages-5", "variational", "5", nil), row("vages-10", "variational", "10", is(0.21)),
-			row("is-2", "importance", "2", is(-0.53)), row("is-5", "importance", "5", nil), row("is-10", "importance", "10", is(0.04)),
+			unstable(row("is-2", "importance", "2", is(-0.53))), row("is-5", "importance", "5", nil), row("is-10", "importance", "10", is(0.04)),
 		},
 		Checks: []judge.Check{
 			order("2"), order("5"), order("10"),

@@ -35,6 +35,7 @@ func TestChecks(t *testing.T) {
 	diverged.Diverged = []uint64{1}
 	table := Table{
 		"low": row("ll", 1, 2, 3), "mid": row("ll", 2, 3, 4), "high": row("ll", 2.5, 3.5, 4.5), "one": row("ll", nan, 10),
+		"far": row("ll", 4, 5, 6), "wide": row("ll", 5, 10, 15),
 		"other": row("ll", nan, nan, 7), "cross": row("ll", 2.5, 1.9, 100), "gone": diverged, "empty": row("ll"),
 		"x0": row("ms", 10), "x1": row("ms", 12.1), "x5": row("ms", 20), "x10": row("ms", 30), "bent": row("ms", 40),
 		"g0": row("bias", 0.8), "g1": row("bias", 0.4), "g2": row("bias", 0.2), "g3": row("bias", 0.1), "minus": row("bias", -1),
@@ -83,6 +84,13 @@ func TestChecks(t *testing.T) {
 		{"below a bound", Bound{ll("low", "mid"), 2.5, inf}, Fails, "low: 2 (3 seeds), too low by 0.5"},
 		{"bound, not run", Bound{ll("empty"), 0, inf}, NotRun, "no ll of empty"},
 
+		{"clear", Clear{v("low"), v("one"), 2}, NotRun, "2 and 10, of 1 seed: want two of each"},
+		{"clear by 2 sd", Clear{v("low"), v("far"), 2}, Holds, "2 and 5, apart by 3, which is 3 sd"},
+		{"not clear", Clear{v("low"), v("far"), 3.5}, Fails, "apart by 3, which is 3 sd"},
+		{"clear of what varies more", Clear{v("low"), v("wide"), 2}, Fails, "2 and 10, apart by 8, which is 1.6 sd"},
+		{"clear the other way", Clear{v("far"), v("low"), 2}, Fails, "5 and 2, apart by -3"},
+		{"clear, not run", Clear{v("low"), v("empty"), 2}, NotRun, "no ll of empty"},
+		{"clear, diverged", Clear{v("low"), v("gone"), 2}, Fails, "gone diverged (seed 1)"},
 		{"gap", Gap{v("mid"), v("low"), 0.5, 1.5}, Holds, "1 (3 seeds)"},
 		{"gap too small", Gap{v("mid"), v("low"), 2, 3}, Fails, "too low by 1"},
 		{"gap the other way", Gap{v("low"), v("mid"), 0.5, 1.5}, Fails, "-1 (3 seeds), too low by 1.5"},

@@ -34,8 +34,11 @@ type Experiment struct {
 	Flags    map[string]string // of train, for all rows
 	Evaluate map[string]string // flags of evaluate, besides what is to be measured
 	Sample   map[string]string // flags of sample; nil: nothing is sampled
-	Curves   []Curve
-	Compute  Compute // of a computed experiment, which has none of the five above
+	// Between are flags of a second run of sample, with the latents of pictures of the
+	// experiment's data; nil: none. It makes between.png.
+	Between map[string]string
+	Curves  []Curve
+	Compute Compute // of a computed experiment, which has none of the six above
 
 	// Select chooses the checkpoint that is measured; nil: that of the last step.
 	Select *Selection
@@ -91,6 +94,7 @@ type Figure struct {
 	Title      string
 	X, Y       string // what the axes are
 	Curve      string
+	Beside     string   // another curve of each row, dashed; "" for none
 	Rows       []string // nil: all
 	LogX, LogY bool
 	// Low and High are what the Y axis shows; both 0 is all there is. A curve ends

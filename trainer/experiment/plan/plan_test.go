@@ -84,7 +84,10 @@ func TestValidate(t *testing.T) {
 		"a line through 2 values at 1 places": func(e *Experiment) {
 			e.Checks = []judge.Check{judge.Linear{Of: judge.Rows("ll", "a", "b"), X: []float64{1}}}
 		},
-		`figure "f": want a file`:           func(e *Experiment) { e.Figures[0].Curve = "none" },
+		`figure "f": want a file`: func(e *Experiment) { e.Figures[0].Curve = "none" },
+		`figure "g": want a file`: func(e *Experiment) {
+			e.Figures = append(e.Figures, Figure{File: "g", Title: "G", Curve: "c", Beside: "none"})
+		},
 		"f is of row z, which there is not": func(e *Experiment) { e.Figures[0].Rows = []string{"z"} },
 		"P is of row z, which there is not": func(e *Experiment) { e.Pictures[0].Rows = []string{"z"} },
 		"a data set has a Name":             func(e *Experiment) { e.Data.Make = []string{"x"} },

@@ -30,8 +30,8 @@ func (e Experiment) Validate() error {
 	if e.About == "" || len(e.Rows) == 0 || len(e.Seeds) == 0 || len(e.Columns) == 0 {
 		bad("want About, Rows, Seeds and Columns")
 	}
-	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Curves != nil || e.Select != nil || e.Alone) {
-		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Curves, Select and Alone")
+	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Between != nil || e.Curves != nil || e.Select != nil || e.Alone) {
+		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Between, Curves, Select and Alone")
 	}
 	if s := e.Select; s != nil && (measure.Asks(s.Measure) == "" || s.Of < 1) {
 		bad("a selection is by a measure of evaluate, of at least one checkpoint")
@@ -131,7 +131,7 @@ func (e Experiment) checkChecks() (errs []error) {
 
 func (e Experiment) checkFigures() (errs []error) {
 	for _, f := range e.Figures {
-		if f.File == "" || f.Title == "" || e.Compute == nil && !e.hasCurve(f.Curve) {
+		if f.File == "" || f.Title == "" || e.Compute == nil && (!e.hasCurve(f.Curve) || f.Beside != "" && !e.hasCurve(f.Beside)) {
 			errs = append(errs, fmt.Errorf("figure %q: want a file, a title and one of the curves", f.File))
 		}
 		errs = append(errs, e.checkRows(f.File, f.Rows)...)

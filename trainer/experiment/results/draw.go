@@ -28,7 +28,7 @@ type drawn struct{ title, file string } // file is relative to RESULTS.md
 const (
 	width  = 7 * vg.Inch
 	height = 4.5 * vg.Inch
-	beside = 1.1 * vg.Inch // the plot, for the names of the curves
+	beside = 1.3 * vg.Inch // the plot, for the names of the curves
 	margin = 0.1 * vg.Inch
 )
 
@@ -81,6 +81,9 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 		line.Color, line.Width = hue(i, len(s.e.Rows)), vg.Points(1.3)
 		p.Add(line)
 		legend.Add(r.Name, line)
+		if err := s.beside(p, r.Name, f, line.Color); err != nil {
+			return false, err
+		}
 	}
 	if n == 0 {
 		return false, nil
@@ -98,17 +101,38 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 	})
 }
 
+// beside draws the figure's other curve of a row, dashed.
+func (s *Sheet) beside(p *plot.Plot, row string, f plan.Figure, c color.Color) error {
+	points := positive(s.mean(row, f.Beside), f)
+	if f.Beside == "" || len(points) == 0 {
+		return nil
+	}
+	line, err := plotter.NewLine(points)
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width, line.Dashes = c, vg.Points(1), []vg.Length{vg.Points(4), vg.Points(3)}
+	p.Add(line)
+	return nil
+}
+
 func logarithmic(a *plot.Axis, yes bool) {
 	if yes {
 		a.Scale, a.Tick.Marker = plot.LogScale{}, plot.TickerFunc(decades)
 	}
 }
 
-// decades are marks at 1, 2 and 5 times the powers of ten.
+// decades are marks at 1, 2 and 5 times the powers of ten; at the powers alone where
+// there are many.
 func decades(least, most float64) []plot.Tick {
+	const many = 4
+	steps := []float64{1, 2, 5}
+	if math.Log10(most/least) > many {
+		steps = steps[:1]
+	}
 	var marks []plot.Tick
 	for k := math.Floor(math.Log10(least)); math.Pow(10, k) <= most; k++ {
-		for _, m := range []float64{1, 2, 5} {
+		for _, m := range steps {
 			if v := m * math.Pow(10, k); v >= least && v <= most {
 				marks = append(marks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 3, 64)})
 			}

@@ -142,8 +142,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// checkPlot looks for a line in a plot.
-func checkPlot(t *testing.T, file string) {
+// checkPlot looks for a line in a plot, and counts the points that are coloured.
+func checkPlot(t *testing.T, file string) int {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -168,6 +168,31 @@ func checkPlot(t *testing.T, file string) {
 	if coloured < 200 {
 		t.Errorf("%d coloured points in the plot of one line", coloured)
 	}
+	return coloured
+}
+
+// TestBeside: a figure's other curve is drawn too.
+func TestBeside(t *testing.T) {
+	s, err := Load(folder(t), made()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range s.finished {
+		if m := f.status.Measured; m.Curves != nil {
+			m.Curves["above"] = []measure.Point{{X: 10, Y: 200}, {X: 20, Y: 300}}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "a.png")
+	var coloured [2]int
+	for i, beside := range []string{"", "above"} {
+		if ok, err := s.plot(plan.Figure{Curve: "ll", Beside: beside}, file); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		coloured[i] = checkPlot(t, file)
+	}
+	if coloured[1] < coloured[0]+100 {
+		t.Errorf("%d coloured points with one curve, %d with two", coloured[0], coloured[1])
+	}
 }
 
 // TestMean: a curve is the mean of the seeds that have a point there.
@@ -191,6 +216,9 @@ func TestDecades(t *testing.T) {
 	}
 	if got, want := strings.Join(labels, " "), "0.02 0.05 0.1 0.2 0.5 1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := len(decades(2e-5, 1500)); got != 8 { // 10⁻⁴ … 10³
+		t.Errorf("%d marks over eight decades", got)
 	}
 }
 

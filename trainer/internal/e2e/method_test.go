@@ -53,7 +53,7 @@ func TestMethodIsOneLine(t *testing.T) {
 		for _, c := range []struct{ args, want string }{
 			{"--toy-rate 0", "want --toy-rate above 0"},
 			{"--toy-rate 2", "a toy breaks at a --toy-rate of 2"},
-			{"--latent 3", "--latent is a setting of --algo bidvl, and --algo toy has none of that name"},
+			{"--undecoupled", "--undecoupled is a setting of --algo bidvl, and --algo toy has none of that name"},
 			{"--net conv32", "unknown flag --net"},
 		} {
 			e := s.run(append(args("bad"), strings.Fields(c.args)...)...)

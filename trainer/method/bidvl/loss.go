@@ -3,6 +3,7 @@ package bidvl
 import (
 	"ebtrain/collective"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/model/gaussian"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -28,12 +29,7 @@ func meanSquare(c *nn.Context, x, y graph.ID) graph.ID {
 // klPrior is ⟨KL(N(μ, diag σ²) ‖ N(0, I))⟩ = ⟨½Σ_j(μ_j² + σ_j² − 1 − log σ_j²)⟩.
 func klPrior(c *nn.Context, mean, logVar graph.ID) graph.ID {
 	n := c.Batch(mean)
-	return c.Scale(c.Sum(klEntries(c, mean, logVar)), 0.5/float64(n))
-}
-
-// klEntries are μ² + σ² − 1 − log σ².
-func klEntries(c *nn.Context, mean, logVar graph.ID) graph.ID {
-	return c.Sub(c.Add(c.Square(mean), c.Exp(logVar)), c.Shift(logVar, 1))
+	return c.Scale(c.Sum(gaussian.Diagonal{Mean: mean, LogVar: logVar}.Terms(c)), 0.5/float64(n))
 }
 
 // entropy is ⟨½Σ_j log σ_j²⟩, that of N(μ, diag σ²) less its constant.
@@ -42,9 +38,9 @@ func entropy(c *nn.Context, logVar graph.ID) graph.ID {
 	return c.Scale(c.Sum(logVar), 0.5/float64(n))
 }
 
-// reparameterise is h = μ + σ⊙ε, where σ = exp(½ log σ²).
+// reparameterise is h = μ + σ⊙ε.
 func reparameterise(c *nn.Context, mean, logVar, eps graph.ID) graph.ID {
-	return c.Add(mean, c.Mul(c.Exp(c.Scale(logVar, 0.5)), eps))
+	return gaussian.Diagonal{Mean: mean, LogVar: logVar}.Draw(c, eps)
 }
 
 // ratio is r(v)/r′ of each sample, (N), from its energy, (N, 1). ⟨E⟩ is over
@@ -67,6 +63,6 @@ func ratio(c *nn.Context, kind Ratio, energy graph.ID) graph.ID {
 // weighed is ⟨w·(‖x − y‖² + KL(N(μ, diag σ²) ‖ N(0, I)))⟩ for weights w, (N).
 func weighed(c *nn.Context, w, x, y, mean, logVar graph.ID) graph.ID {
 	recon := c.Sum(c.Square(c.Sub(x, y)), 1, 2, 3)
-	kl := c.Scale(c.Sum(klEntries(c, mean, logVar), 1), 0.5)
+	kl := gaussian.Diagonal{Mean: mean, LogVar: logVar}.KL(c)
 	return c.Mean(c.Mul(w, c.Add(recon, kl)))
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 
 	"ebtrain/data"
-	"ebtrain/data/loader"
-	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/setting"
@@ -51,37 +49,24 @@ func (c *Config) SetNet(name string) (err error) {
 // Fit takes the number of channels from the data, and replaces every default by
 // its value.
 func (c *Config) Fit(s data.Schema) error {
-	if s.H != c.Net.Size || s.W != c.Net.Size {
-		return &algo.Misfit{What: "--net " + c.Net.Name(), H: c.Net.Size, W: c.Net.Size}
+	if err := c.Net.Fit(s); err != nil {
+		return err
 	}
-	c.Net.Channels = s.C
 	*c = c.Resolved()
 	return nil
 }
 
 // Takes says which pictures the networks take.
 func (c Config) Takes() algo.Inputs {
-	return algo.Inputs{Shape: graph.D(c.Net.Channels, c.Net.Size, c.Net.Size), Range: loader.Symmetric}
+	return c.Net.Takes()
 }
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Trained)
-	least := 1
-	if c.Net.Family == nets.ConvFamily {
-		least = 4
-	}
-	s.Int("width", &c.Net.Width, least, 1<<14, "base width of the networks (64 in the paper)")
-	s.Int("latent", &c.Net.Latent, 1, 1<<20, "size of the latent vector")
-	s.Bool("plain-shortcut", &c.Net.PlainShortcut, "residual networks: shortcuts get x, as in SNGAN, not relu(x) as in the released code")
+	c.Net.Settings(s)
 	c.lossSettings(s)
 	c.optimiserSettings(s)
-	s.Then(func() error {
-		if n := c.Net; n.Family == nets.ConvFamily && n.Width%4 != 0 {
-			return fmt.Errorf("want --width of a multiple of 4, got %d", n.Width)
-		}
-		return nil
-	})
 }
 
 func (c *Config) lossSettings(s *setting.Set) {

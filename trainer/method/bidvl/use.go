@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"ebtrain/ddp/graph"
-	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/generate"
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/model/nn"
 )
@@ -18,13 +18,7 @@ func (c Config) Sample(mode nn.Mode, batch int) (chain.Plan, error) {
 	if err != nil {
 		return chain.Plan{}, fmt.Errorf("bidvl: %w", err)
 	}
-	out := nn.Variable{Name: chain.Prefix + "samples", Type: graph.T(graph.F32, batch, c.Net.Channels, c.Net.Size, c.Net.Size)}
-	ctx := nn.NewContext(mode, 1)
-	key := ctx.Input(chain.InputKey, graph.KeyType)
-	h := ctx.Draw(key, graph.Normal, philox.Sampling, 0, graph.T(graph.F32, batch, c.Net.Latent))
-	ctx.Assign(ctx.Var(out.Name, out.Type), net.Generator(ctx, h))
-	g, err := ctx.Commit()
-	return chain.Plan{Vars: []nn.Variable{out}, Stages: []chain.Stage{{Name: "sample", Graph: g, Times: 1}}, Out: out.Name}, err
+	return generate.Net{Latent: c.Net.Latent, Picture: c.Net.Takes().Shape, G: net.Generator}.Sample(mode, batch)
 }
 
 // looking starts a graph that looks at batch images.

@@ -8,11 +8,11 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// ResNet are the sizes of the SNGAN residual networks for 32×32 and 128×128
-// images [algorithms.md §1.2 (iii)]. ReLU throughout; spectral norm in E and Q,
-// batch norm in G.
+// ResNet are the sizes of the SNGAN residual networks for 32×32, 64×64 and
+// 128×128 images [algorithms.md §1.2 (iii); those for 64×64 are Mimicry's]. ReLU
+// throughout; spectral norm in E, Q and D, batch norm in G.
 type ResNet struct {
-	Size     int // height and width of the images: 32 or 128
+	Size     int // height and width of the images: 32, 64 or 128
 	Channels int // colour channels
 	Width    int // base width, 64 in the paper
 	Latent   int // size of the latent vector: 128
@@ -20,13 +20,19 @@ type ResNet struct {
 	// does. Otherwise it gets ReLU(x), as in the released code, where the
 	// block's first ReLU works in place.
 	PlainShortcut bool
+	// Nearest doubles images by copying pixels, as Chainer's SNGAN does. Otherwise
+	// up blocks interpolate.
+	Nearest bool `json:",omitempty"`
+	// NoOutputBias leaves out the bias of the discriminator's last layer, as
+	// Chainer's SNGAN does.
+	NoOutputBias bool `json:",omitempty"`
 }
 
 // Validate says what is wrong with the sizes.
 func (n ResNet) Validate() error {
 	switch {
-	case n.Size != 32 && n.Size != 128:
-		return fmt.Errorf("the residual networks take 32x32 or 128x128 images, not %dx%d", n.Size, n.Size)
+	case n.Size != 32 && n.Size != 64 && n.Size != 128:
+		return fmt.Errorf("the residual networks take 32x32, 64x64 or 128x128 images, not %dx%d", n.Size, n.Size)
 	case n.Channels < 1:
 		return fmt.Errorf("want at least one colour channel, got %d", n.Channels)
 	case n.Width < 1:
@@ -44,20 +50,27 @@ type stage struct {
 	resize bool
 }
 
-// trunk are the down blocks of E and Q.
+// trunk are the down blocks of E, Q and D.
 func (n ResNet) trunk() []stage {
 	w := n.Width
 	if n.Size == 32 {
 		return []stage{{2 * w, true}, {2 * w, true}, {2 * w, false}, {2 * w, false}}
 	}
-	return []stage{{w, true}, {2 * w, true}, {4 * w, true}, {8 * w, true}, {16 * w, true}, {16 * w, false}}
+	falling := []stage{{w, true}, {2 * w, true}, {4 * w, true}, {8 * w, true}, {16 * w, true}}
+	if n.Size == 64 {
+		return falling
+	}
+	return append(falling, stage{16 * w, false})
 }
 
 // rises are the up blocks of G, from 4×4, and the channels they start with.
 func (n ResNet) rises() (first int, outs []int) {
 	w := n.Width
-	if n.Size == 32 {
+	switch n.Size {
+	case 32:
 		return 4 * w, []int{4 * w, 4 * w, 4 * w}
+	case 64:
+		return 16 * w, []int{8 * w, 4 * w, 2 * w, w}
 	}
 	return 16 * w, []int{16 * w, 8 * w, 4 * w, 2 * w, w}
 }
@@ -114,7 +127,11 @@ func (n ResNet) down(c *nn.Context, x graph.ID, in int, s stage) graph.ID {
 // because the weights of an upsampled pixel add up to one: C1 comes first here
 // and sees a quarter of the pixels.
 func (n ResNet) up(c *nn.Context, x graph.ID, in, out int) graph.ID {
-	double := func(x graph.ID) graph.ID { return c.Upsample2D(x, graph.Bilinear, 2) }
+	mode := graph.Bilinear
+	if n.Nearest {
+		mode = graph.Nearest
+	}
+	double := func(x graph.ID) graph.ID { return c.Upsample2D(x, mode, 2) }
 	y := c.Relu(nn.BatchNorm2d{Name: "bn1", C: in}.Apply(c, x))
 	y = conv3("conv1", in, out, false).Apply(c, double(y))
 	y = c.Relu(nn.BatchNorm2d{Name: "bn2", C: out}.Apply(c, y))
@@ -148,6 +165,16 @@ func (n ResNet) Energy(c *nn.Context, v graph.ID) (logit, energy graph.ID) {
 	return logit, logit
 }
 
+// Discriminator is SNGAN's D: v → f(v), (N, 1), unbounded: the trunk of E with a
+// name of its own.
+func (n ResNet) Discriminator(c *nn.Context, v graph.ID) (logit graph.ID) {
+	c.Scope("discriminator", func() {
+		f, channels := n.features(c, v)
+		logit = linear("out", channels, 1, true, n.NoOutputBias).Apply(c, f)
+	})
+	return logit
+}
+
 // Inference is the inference net Q: v → (μ, log σ²), both (N, Latent), where
 // log σ² = −softplus(raw), so that σ² lies in (0, 1).
 func (n ResNet) Inference(c *nn.Context, v graph.ID) (mean, logVar graph.ID) {
@@ -165,7 +192,7 @@ func (n ResNet) Generator(c *nn.Context, h graph.ID) (v graph.ID) {
 	c.Scope("generator", func() {
 		in, outs := n.rises()
 		x := linear("in", n.Latent, in*4*4, false, false).Apply(c, h)
-		x = c.Reshape(x, graph.D(c.Shape(h).At(0), in, 4, 4))
+		x = c.Reshape(x, graph.D(c.Batch(h), in, 4, 4))
 		for i, out := range outs {
 			c.Scope(fmt.Sprintf("block%d", i+1), func() { x = n.up(c, x, in, out) })
 			in = out

@@ -141,6 +141,11 @@ func (l loops) features(net string, p plane, plainShortcut bool) []float64 {
 	return f
 }
 
+// repeat copies each pixel to a 2×2 square.
+func repeat(p plane) plane {
+	return newPlane(p.c, 2*p.s, func(c, y, x int) float64 { return p.at(c, y/2, x/2) })
+}
+
 func (l loops) linear(layer string, x []float64, spectral bool) []float64 {
 	w, y := l.weight(layer, spectral), l.get(layer+".bias")
 	for o := range y {
@@ -151,7 +156,7 @@ func (l loops) linear(layer string, x []float64, spectral bool) []float64 {
 	return y
 }
 
-func (l loops) generate(h []float64) []float64 {
+func (l loops) generate(h []float64, double func(plane) plane) []float64 {
 	x := l.linear("generator.in", h, false)
 	p := plane{len(x) / 16, 4, x}
 	for i := 1; i <= 3; i++ {
@@ -167,17 +172,22 @@ func (l loops) generate(h []float64) []float64 {
 	return p.x
 }
 
-// E, Q and G for 32×32 images against the loops, with either shortcut, for
-// variables that are all at random.
+// E, Q, D and G for 32×32 images against the loops, with either shortcut and
+// either way to double, for variables that are all at random.
 func TestResNetAgainstLoops(t *testing.T) {
 	for _, plainShortcut := range []bool{false, true} {
-		n := ResNet{Size: 32, Channels: 3, Width: 1, Latent: 5, PlainShortcut: plainShortcut}
+		n := ResNet{Size: 32, Channels: 3, Width: 1, Latent: 5, PlainShortcut: plainShortcut, Nearest: plainShortcut}
+		doubled := double
+		if n.Nearest {
+			doubled = repeat
+		}
 		c := nn.NewContext(nn.Eval, 1)
 		c.DType = graph.F64
 		v, h := c.Input("v", graph.T(graph.F64, 1, 3, 32, 32)), c.Input("h", graph.T(graph.F64, 1, 5))
 		_, e := n.Energy(c, v)
 		mean, logVar := n.Inference(c, v)
 		c.Output("energy", e)
+		c.Output("discriminator", n.Discriminator(c, v))
 		c.Output("mean", mean)
 		c.Output("logvar", logVar)
 		c.Output("samples", n.Generator(c, h))
@@ -216,10 +226,11 @@ func TestResNetAgainstLoops(t *testing.T) {
 			logvar[i] = -math.Max(raw, 0) - math.Log1p(math.Exp(-math.Abs(raw)))
 		}
 		for name, want := range map[string][]float64{
-			"energy":  l.linear("energy.out", l.features("energy", plane{3, 32, image}, plainShortcut), true),
-			"mean":    l.linear("inference.mean", l.features("inference", plane{3, 32, image}, plainShortcut), true),
-			"logvar":  logvar,
-			"samples": l.generate(latent),
+			"energy":        l.linear("energy.out", l.features("energy", plane{3, 32, image}, plainShortcut), true),
+			"discriminator": l.linear("discriminator.out", l.features("discriminator", plane{3, 32, image}, plainShortcut), true),
+			"mean":          l.linear("inference.mean", l.features("inference", plane{3, 32, image}, plainShortcut), true),
+			"logvar":        logvar,
+			"samples":       l.generate(latent, doubled),
 		} {
 			if err := ddptest.Near(out[name], want, 1e-9); err != nil {
 				t.Errorf("plain shortcut %v, %s: %v", plainShortcut, name, err)
@@ -256,6 +267,41 @@ func TestResNetInitialWeights(t *testing.T) {
 		}
 		if largest > bound*(1+1e-6) || largest < bound*(1-30/float64(s.Len())) {
 			t.Errorf("%s: largest weight %v, want nearly %v", v.Name, largest, bound)
+		}
+	}
+}
+
+// The layers of Mimicry's networks for 64×64 images, and of those without the
+// discriminator's output bias.
+func TestResNet64(t *testing.T) {
+	conv := func(in, out, k int) int { return in*out*k*k + out }
+	down := func(in, out int) int { return conv(in, in, 3) + conv(in, out, 3) + conv(in, out, 1) }
+	up := func(in, out int) int {
+		return 2*in + conv(in, out, 3) + 2*out + conv(out, out, 3) + conv(in, out, 1)
+	}
+	d := conv(3, 64, 3) + conv(64, 64, 3) + conv(3, 64, 1) + down(64, 128) + down(128, 256) + down(256, 512) + down(512, 1024) + 1024 + 1
+	g := (128+1)*1024*16 + up(1024, 512) + up(512, 256) + up(256, 128) + up(128, 64) + 2*64 + conv(64, 3, 3)
+	for bias, want := range map[bool]int{true: d, false: d - 1} {
+		n := ResNet{Size: 64, Channels: 3, Width: 64, Latent: 128, NoOutputBias: !bias}
+		if err := n.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		c := nn.NewContext(nn.Train, 1)
+		v := n.Generator(c, c.Input("h", graph.T(graph.F32, 2, 128)))
+		if got, want := c.Shape(v), graph.D(2, 3, 64, 64); got != want {
+			t.Errorf("samples of %v, want %v", got, want)
+		}
+		if got, want := c.Shape(n.Discriminator(c, v)), graph.D(2, 1); got != want {
+			t.Errorf("logits of %v, want %v", got, want)
+		}
+		if _, err := c.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if got := count(c, "discriminator"); got != want {
+			t.Errorf("the discriminator has %d parameters, want %d", got, want)
+		}
+		if got := count(c, "generator"); got != g {
+			t.Errorf("the generator has %d parameters, want %d", got, g)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func TestSpec(t *testing.T) {
 	}{
 		{"no family", Spec{Size: 32, Channels: 3, Width: 64, Latent: 100}, "family"},
 		{"size of another family", Spec{Family: ConvFamily, Size: 128, Channels: 3, Width: 64, Latent: 100}, "32x32 or 64x64"},
-		{"residual size", Spec{Family: ResNetFamily, Size: 64, Channels: 3, Width: 64, Latent: 128}, "32x32 or 128x128"},
+		{"residual size", Spec{Family: ResNetFamily, Size: 48, Channels: 3, Width: 64, Latent: 128}, "32x32, 64x64 or 128x128"},
 		{"residual width", Spec{Family: ResNetFamily, Size: 32, Channels: 3, Latent: 128}, "width"},
 		{"shortcut", Spec{Family: ConvFamily, Size: 32, Channels: 3, Width: 64, Latent: 100, PlainShortcut: true}, "shortcuts"},
 	} {

@@ -50,6 +50,11 @@ func Uniform(bound float64) Init {
 // convolutional layers: uniform on ±1/√fanIn.
 func FanIn(fanIn int) Init { return Uniform(1 / math.Sqrt(float64(fanIn))) }
 
+// XavierNormal is Glorot's normal initialisation of a weight between so many numbers
+// and so many others: N(0, 2/(in + out)). Those of a convolution are its channels
+// times its kernel's area.
+func XavierNormal(in, out int) Init { return Normal(math.Sqrt(2 / float64(in+out))) }
+
 // UnitVector is a random direction: N(0, I) scaled to length one.
 func UnitVector(dst []float64, _ graph.Shape, n philox.Name) {
 	n.Normal(dst)

@@ -53,6 +53,16 @@ func TestDefaultInit(t *testing.T) {
 	}
 }
 
+// Glorot's normal: the variance is that of neither side but of their mean.
+func TestXavierNormal(t *testing.T) {
+	v := Variable{Name: "w", Type: graph.T(graph.F32, 100, 200), Init: XavierNormal(300, 500)}
+	x := ddptest.Numbers(v.Value(1))
+	m, n := momentsOf(x), float64(len(x))
+	if want := 2.0 / 800; math.Abs(m.mean) > 4*math.Sqrt(want/n) || math.Abs(m.variance/want-1) > 4*math.Sqrt(2/n) || math.Abs(m.kurtosis-3) > 4*math.Sqrt(24/n) {
+		t.Errorf("got %+v, want a normal of variance %v", m, want)
+	}
+}
+
 type sampleMoments struct{ mean, variance, kurtosis, max float64 }
 
 func momentsOf(x []float64) (m sampleMoments) {

@@ -17,6 +17,7 @@ func TestScheduleRates(t *testing.T) {
 	constant := Schedule{Kind: Constant, Base: 1e-3}
 	decay := Schedule{Kind: Exponential, Base: 1e-3, Factor: 0.5}
 	cosine := Schedule{Kind: Cosine, Base: 1e-4, Steps: 300}
+	linear := Schedule{Kind: Linear, Base: 1e-4, Steps: 200}
 	for _, tt := range []struct {
 		s     Schedule
 		step  int64
@@ -33,8 +34,13 @@ func TestScheduleRates(t *testing.T) {
 		{cosine, 200, 0, 1e-6 + 99e-6*0.25},
 		{cosine, 300, 0, 1e-6},
 		{cosine, 1e9, 0, 1e-6},
+		{linear, 0, 0, 1e-4},
+		{linear, 50, 9, 0.75e-4},
+		{linear, 199, 0, 0.5e-6},
+		{linear, 200, 0, 0},
+		{linear, 1e9, 0, 0},
 	} {
-		if got := tt.s.Rate(tt.step, tt.epoch); math.Abs(got/tt.want-1) > 1e-12 {
+		if got := tt.s.Rate(tt.step, tt.epoch); math.Abs(got-tt.want) > 1e-12*tt.want+1e-20 {
 			t.Errorf("%+v at step %d, epoch %d: got %v, want %v", tt.s, tt.step, tt.epoch, got, tt.want)
 		}
 	}
@@ -57,7 +63,9 @@ func TestScheduleValidate(t *testing.T) {
 		{Schedule{Kind: Exponential, Base: 1, Factor: 1}, ""},
 		{Schedule{Kind: Cosine, Base: 1e-6, Steps: 1}, ""},
 		{Schedule{Base: 1}, "learning-rate schedule"},
-		{Schedule{Kind: "linear", Base: 1}, `"linear"`},
+		{Schedule{Kind: "step", Base: 1}, `"step"`},
+		{Schedule{Kind: Linear, Base: 1e-9, Steps: 1}, ""},
+		{Schedule{Kind: Linear, Base: 1}, "linear schedule over at least one step"},
 		{Schedule{Kind: Constant}, "learning rate above 0"},
 		{Schedule{Kind: Constant, Base: math.NaN()}, "learning rate above 0"},
 		{Schedule{Kind: Constant, Base: math.Inf(1)}, "learning rate above 0"},

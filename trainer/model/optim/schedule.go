@@ -12,6 +12,7 @@ const (
 	Constant    Kind = "constant"    // Base
 	Exponential Kind = "exponential" // Base·Factor^epoch
 	Cosine      Kind = "cosine"      // from Base to Least over Steps steps, by half a cosine; then Least
+	Linear      Kind = "linear"      // from Base to 0 over Steps steps; then 0
 )
 
 // Least is where a cosine ends.
@@ -22,7 +23,7 @@ type Schedule struct {
 	Kind   Kind    `json:"kind"`
 	Base   float64 `json:"base"`             // at the first step
 	Factor float64 `json:"factor,omitempty"` // of an exponential, for each epoch
-	Steps  int64   `json:"steps,omitempty"`  // of a cosine
+	Steps  int64   `json:"steps,omitempty"`  // of a cosine or a line
 }
 
 // Rate is the learning rate of a step in an epoch, both from 0. The cosine is
@@ -34,6 +35,8 @@ func (s Schedule) Rate(step int64, epoch int) float64 {
 	case Cosine:
 		done := float64(min(step, s.Steps)) / float64(s.Steps)
 		return Least + (s.Base-Least)*(1+math.Cos(math.Pi*done))/2
+	case Linear:
+		return s.Base * (1 - float64(min(step, s.Steps))/float64(s.Steps))
 	}
 	return s.Base
 }
@@ -51,14 +54,14 @@ func (s Schedule) Validate() error {
 			return fmt.Errorf("want a learning-rate decay in (0, 1], got %v", s.Factor)
 		}
 		return nil
-	case Cosine:
+	case Cosine, Linear:
 		if s.Steps < 1 {
-			return fmt.Errorf("want a cosine schedule over at least one step, got %d", s.Steps)
+			return fmt.Errorf("want a %s schedule over at least one step, got %d", s.Kind, s.Steps)
 		}
-		if s.Base < Least {
+		if s.Kind == Cosine && s.Base < Least {
 			return fmt.Errorf("want a learning rate of at least %v, where a cosine schedule ends, got %v", Least, s.Base)
 		}
 		return nil
 	}
-	return fmt.Errorf("want a learning-rate schedule that is %s, %s or %s, got %q", Constant, Exponential, Cosine, s.Kind)
+	return fmt.Errorf("want a learning-rate schedule that is %s, %s, %s or %s, got %q", Constant, Exponential, Cosine, Linear, s.Kind)
 }

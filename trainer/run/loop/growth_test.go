@@ -14,6 +14,7 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/settings"
@@ -39,29 +40,48 @@ func TestStepsAllocateNothing(t *testing.T) {
 			j := job{world: world, alg: func(c *bidvl.Config) { c.Net.Width = 8 }}
 			j.allocatesNothing(t, nil)
 		})
-		for _, preset := range []string{"bism-board-dsm", "bism-board-ssm", "sm-board-dsm", "pcd-board", "vnce-board"} {
-			t.Run(fmt.Sprintf("%s, ranks=%d", preset, world), func(t *testing.T) {
-				points, err := dataset.Open(dataset.Checkerboard+":train=64", "train")
+		tiny := map[string]string{"ngf": "2", "nef": "8", "latent": "4", "prior-steps": "4", "posterior-steps": "3"}
+		for _, tt := range []struct {
+			preset, data string
+			flags        map[string]string
+		}{
+			{"bism-board-dsm", dataset.Checkerboard, nil},
+			{"bism-board-ssm", dataset.Checkerboard, nil},
+			{"sm-board-dsm", dataset.Checkerboard, nil},
+			{"pcd-board", dataset.Checkerboard, nil},
+			{"vnce-board", dataset.Checkerboard, nil},
+			{"lebm-svhn", dataset.Synth, tiny},
+			{"vae-cifar10", dataset.Synth, map[string]string{"width": "4"}},
+			{"sngan-cifar10", dataset.Synth, map[string]string{"width": "1", "n-dis": "2"}},
+		} {
+			t.Run(fmt.Sprintf("%s, ranks=%d", tt.preset, world), func(t *testing.T) {
+				samples, err := dataset.Open(tt.data+":train=64", "train")
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := settings.MethodOf(preset)
-				if err != nil {
+				c := preset(t, tt.preset)
+				if err := errors.Join(algotest.Given(c, tt.flags), c.Fit(samples.Schema()), c.Validate()); err != nil {
 					t.Fatal(err)
 				}
-				p, err := m.Preset(preset)
-				if err != nil {
-					t.Fatal(err)
-				}
-				c := p.Config.Clone()
-				if err := errors.Join(c.Fit(points.Schema()), c.Validate()); err != nil {
-					t.Fatal(err)
-				}
-				j := job{world: world, data: func(int, data.Source) data.Source { return points }}
+				j := job{world: world, data: func(int, data.Source) data.Source { return samples }}
 				j.allocatesNothing(t, c.Model())
 			})
 		}
 	}
+}
+
+// preset is a copy of the config of a preset.
+func preset(t *testing.T, name string) algo.Config {
+	t.Helper()
+	m, err := settings.MethodOf(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Preset(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Config.Clone()
 }
 
 // allocatesNothing runs a job, of model if it is not nil, and counts.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"ebtrain/data/synth"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/loop"
@@ -188,6 +190,29 @@ func TestDivergenceIsSeenByAll(t *testing.T) {
 	}
 	if left, err := os.ReadDir(j.config.CkptDir); err != nil || len(left) != 0 {
 		t.Errorf("checkpoints of a diverged run: %v %v", left, err)
+	}
+}
+
+// knowing is a model that judges its reports.
+type knowing struct{ algo.Model }
+
+func (knowing) Diagnose(report []float64) string {
+	if math.IsNaN(report[0]) {
+		return ""
+	}
+	return "all is lost"
+}
+
+// What a model knows of a step that has come apart ends the run, whether or not all
+// numbers are finite.
+func TestTheModelSaysWhatCameApart(t *testing.T) {
+	j := job{world: 2, config: loop.Config{Batch: 4, Steps: 50, Seed: 1}}
+	j.parts = func(_ int, p *loop.Parts) { p.Model = knowing{p.Model} }
+	_, errs := j.run(t)
+	for r, err := range errs {
+		if !errors.Is(err, loop.ErrDiverged) || err.Error() != "training diverged: at step 0 all is lost" {
+			t.Errorf("rank %d: %v", r, err)
+		}
 	}
 }
 

@@ -64,6 +64,9 @@ func (t *Trainer) launch(ctx context.Context, step int64) error {
 		return err
 	}
 	loaded := t.span("load", begin)
+	if err := t.use(ctx, step, batch.Length); err != nil {
+		return err
+	}
 	t.feed(step, batch)
 	fed := t.span("feed", loaded)
 	t.tell(step, "step")
@@ -76,11 +79,16 @@ func (t *Trainer) launch(ctx context.Context, step int64) error {
 
 // feed fills the inputs of a step.
 func (t *Trainer) feed(step int64, batch *loader.Batch) {
-	copy(t.step.Input(algo.InputImages).F32(), batch.X)
+	if t.programs == nil {
+		copy(t.step.Input(algo.InputImages).F32(), batch.X)
+	} else {
+		copy(t.step.Input(algo.InputTokens).I32(), batch.Tokens)
+		copy(t.step.Input(algo.InputLengths).I32(), batch.Lengths)
+	}
 	if key := t.step.Input(algo.InputKey); key != nil {
 		copy(key.I64(), []int64{int64(t.cfg.Seed), step, int64(batch.First)})
 	}
-	t.feedOwn(step, int(batch.Epoch))
+	t.step.feedOwn(step, int(batch.Epoch))
 	select {
 	case <-t.parts.Stop:
 		t.asked = true
@@ -131,9 +139,9 @@ func (t *Trainer) collect(ctx context.Context) (stop bool, err error) {
 	took, waited := done.Sub(begin), t.step.Stats().CommWait
 	r := Record{
 		Step: f.step, Epoch: f.epoch, Samples: (f.step + 1) * int64(t.cfg.Batch),
-		Names: t.names, StepTime: took, DataTime: min(f.data, took), CommTime: waited - t.waited,
+		Names: t.names, StepTime: took, DataTime: min(f.data, took), CommTime: waited - t.step.waited,
 	}
-	t.ended, t.waited = done, waited
+	t.ended, t.step.waited = done, waited
 	if stop, err = t.account(&r); err != nil {
 		t.abandon(ctx, err)
 		return false, err
@@ -153,18 +161,33 @@ func (t *Trainer) account(r *Record) (stop bool, err error) {
 	r.Values = t.values[:0]
 	for i, name := range r.Names {
 		v := out.At(i)
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false, fmt.Errorf("%w: %s is %v at step %d: lower the learning rates in a new run",
-				ErrDiverged, name, v, r.Step)
-		}
 		r.Values = append(r.Values, v)
 		stop = stop || name == algo.ReportStop && v > 0
 	}
 	t.values = r.Values
+	if err := t.apart(r); err != nil {
+		return false, err
+	}
 	if t.parts.Observer == nil {
 		return stop, nil
 	}
 	return stop, t.parts.Observer.Stepped(*r)
+}
+
+// apart says that a step has come apart: by the model's own judgement, which knows
+// the cause, or by a number that is not finite.
+func (t *Trainer) apart(r *Record) error {
+	if d, ok := t.parts.Model.(algo.Diagnosing); ok {
+		if what := d.Diagnose(r.Values); what != "" {
+			return fmt.Errorf("%w: at step %d %s", ErrDiverged, r.Step, what)
+		}
+	}
+	for i, v := range r.Values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%w: %s is %v at step %d: lower the learning rates in a new run", ErrDiverged, r.Names[i], v, r.Step)
+		}
+	}
+	return nil
 }
 
 // abandon waits for what is queued behind a step that diverged, as all ranks do:

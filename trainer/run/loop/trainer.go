@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
@@ -105,8 +103,11 @@ type Trainer struct {
 	parts  Parts
 	specs  []nn.Variable
 	vars   exec.Vars
-	step   exec.Program
+	step   *program     // that of the step under way
 	sample *chain.Chain // rank 0 only, nil if no grids are made
+
+	programs map[int]*program // of sentences, by length; nil of other samples
+	reduced  collective.Comm  // what programs reduce over
 
 	next  int64 // the number of steps done, which is the step to run
 	saved int64 // the step of the newest checkpoint, −1 if none
@@ -114,14 +115,12 @@ type Trainer struct {
 	// unread is why the loader has no next batch for this rank, nil if it has.
 	unread error
 
-	feedOwn  func(step int64, epoch int) // the model's own inputs
-	queue    []flight                    // the steps that are launched and not done, oldest first
-	notice   [1]uint8                    // 1 where a rank wants to stop, while steps are queued
-	ended    time.Time                   // when the last step was done
-	waited   time.Duration               // of the steps done, for collectives
-	names    []string                    // of the report
-	values   []float64                   // of the last step's report
-	replicas *ddp.Replicas               // nil until they are compared
+	queue    []flight      // the steps that are launched and not done, oldest first
+	notice   [1]uint8      // 1 where a rank wants to stop, while steps are queued
+	ended    time.Time     // when the last step was done
+	names    []string      // of the report
+	values   []float64     // of the last step's report
+	replicas *ddp.Replicas // nil until they are compared
 
 	recorder *trace.Recorder // of the step under way, nil if it is not traced
 }
@@ -137,7 +136,11 @@ func New(ctx context.Context, cfg Config, parts Parts) (*Trainer, error) {
 }
 
 func (t *Trainer) prepare(ctx context.Context) error {
-	g, specs, err := t.stepGraph()
+	sequential, err := t.sequential()
+	if err != nil {
+		return err
+	}
+	g, specs, err := t.stepGraph(0)
 	if err != nil {
 		return err
 	}
@@ -150,50 +153,29 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if err := nn.Initialise(t.vars, specs, t.cfg.Seed); err != nil {
 		return err
 	}
-	reduced, err := t.parts.Backend.Connect(ctx, t.parts.Comm)
-	if err != nil {
+	if t.reduced, err = t.parts.Backend.Connect(ctx, t.parts.Comm); err != nil {
 		return err
 	}
-	o := exec.Options{Name: "step", Vars: t.vars, Comm: reduced, Remat: t.cfg.Remat, MaxBytes: t.cfg.MaxBytes, Deterministic: t.cfg.Shards > 0}
-	if t.cfg.Profile.File != "" {
-		o.Trace = t.events
-		if t.cfg.Profile.Step < t.next {
-			t.parts.Log.Warn("no trace will be written: the step was done before the resume", "step", t.cfg.Profile.Step, "resumed_at", t.next)
-		}
+	if p := t.cfg.Profile; p.File != "" && p.Step < t.next {
+		t.parts.Log.Warn("no trace will be written: the step was done before the resume", "step", p.Step, "resumed_at", t.next)
 	}
-	t.step, err = t.parts.Backend.Compile(g, o)
-	if err != nil {
-		return err
-	}
-	t.feedOwn = t.parts.Model.Feeder(t.step)
-	t.queue = make([]flight, 0, t.step.Depth())
 	var text strings.Builder
-	fmt.Fprintf(&text, "settings %s\nworld %d\nsteps %d\nstart at step %d\n", t.cfg.Digest, t.world(), t.cfg.Steps, t.next)
-	if err := g.Dump(&text); err != nil {
-		return err
+	text.WriteString(t.header())
+	if sequential {
+		t.programs, t.queue = map[int]*program{}, make([]flight, 0, 1)
+	} else {
+		if t.step, err = t.compile(g); err != nil {
+			return err
+		}
+		t.queue = make([]flight, 0, t.step.Depth())
+		if err := g.Dump(&text); err != nil {
+			return err
+		}
 	}
 	if err := t.agree(ctx, text.String()); err != nil {
 		return err
 	}
 	return t.prepareSamples()
-}
-
-// stepGraph is this rank's training step.
-func (t *Trainer) stepGraph() (*graph.Graph, []nn.Variable, error) {
-	parts, what := t.world(), "ranks"
-	if t.cfg.Shards > 0 {
-		parts, what = t.cfg.Shards, "virtual shards"
-	}
-	if t.cfg.Batch < 1 || t.cfg.Batch%parts != 0 {
-		return nil, nil, fmt.Errorf("batch %d does not divide evenly among %d %s", t.cfg.Batch, parts, what)
-	}
-	g, specs, err := t.parts.Model.Step(parts, t.cfg.Batch/parts)
-	if err != nil || t.cfg.Shards == 0 {
-		return g, specs, err
-	}
-	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: parts, World: t.world(), Batch: t.cfg.Batch / parts,
-		Split: map[string]bool{algo.InputImages: true}, Key: algo.InputKey})
-	return g, specs, err
 }
 
 // agree compares programs and weights of all ranks.
@@ -269,8 +251,11 @@ func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 // Close releases the programs.
 func (t *Trainer) Close() error {
 	var errs []error
-	if t.step != nil {
+	if t.step != nil && t.programs == nil {
 		errs = append(errs, t.step.Close())
+	}
+	for _, p := range t.programs {
+		errs = append(errs, p.Close())
 	}
 	if t.sample != nil {
 		errs = append(errs, t.sample.Close())

@@ -1,4 +1,5 @@
-package bias
+// Package batch gives computed experiments the samples that they compute with.
+package batch
 
 import (
 	"context"
@@ -8,9 +9,9 @@ import (
 	"ebtrain/data/loader"
 )
 
-// firstBatch are the first samples of a split in the order of a seed, in the
+// First are the first samples of a split in the order of a seed, in the
 // range that the model takes.
-func firstBatch(ctx context.Context, src data.Source, r loader.Range, n int, seed uint64) (x []float32, err error) {
+func First(ctx context.Context, src data.Source, r loader.Range, n int, seed uint64) (x []float32, err error) {
 	ld, err := loader.New(src, loader.Config{Seed: seed, Batch: n, World: 1, Tail: loader.Carry, Shuffle: true, Range: r})
 	if err != nil {
 		return nil, err

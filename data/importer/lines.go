@@ -1,0 +1,99 @@
+package importer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"unicode/utf8"
+)
+
+// maxLineBytes bounds a line of text; of a longer one only so much is kept.
+const maxLineBytes = 1 << 20
+
+// line is one line of a file of text, without its end.
+type line struct {
+	file   string
+	number int // from 1
+	text   string
+	err    error // why it is no text
+}
+
+// name is for messages.
+func (l line) name() string { return fmt.Sprintf("%s: line %d", l.file, l.number) }
+
+// lines are those of files, one file after another. An error ends them.
+func lines(ctx context.Context, files []string) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
+		for _, file := range files {
+			if !linesOf(ctx, file, yield) {
+				return
+			}
+		}
+	}
+}
+
+// linesOf are the lines of one file; false when they are to end.
+func linesOf(ctx context.Context, file string, yield func(line, error) bool) bool {
+	f, err := openRegular(ctx, file)
+	if err != nil {
+		return yield(line{}, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	in := bufio.NewReaderSize(f, 1<<16)
+	for n := 1; ; n++ {
+		raw, err := readLine(in)
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		if err != nil {
+			return yield(line{}, fmt.Errorf("%s: line %d: %w", file, n, err))
+		}
+		l := line{file: file, number: n, text: string(raw)}
+		switch at := invalid(raw); {
+		case len(raw) > maxLineBytes:
+			l.err = fmt.Errorf("over the limit of %d bytes", maxLineBytes)
+		case at >= 0:
+			l.err = fmt.Errorf("byte 0x%02x at offset %d of the line is not UTF-8", raw[at], at)
+		}
+		if !yield(l, nil) {
+			return false
+		}
+	}
+}
+
+// readLine reads a line, or the first maxLineBytes + 1 bytes of it and over the
+// rest. io.EOF is for nothing at all.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var raw []byte
+	for {
+		part, more, err := in.ReadLine()
+		if err != nil {
+			if errors.Is(err, io.EOF) && raw != nil {
+				err = nil
+			}
+			return raw, err
+		}
+		raw = append(raw, part[:min(len(part), maxLineBytes+1-len(raw))]...)
+		if !more {
+			if raw == nil {
+				raw = []byte{}
+			}
+			return raw, nil
+		}
+	}
+}
+
+// invalid is the offset of the first byte that is not UTF-8, or −1.
+func invalid(raw []byte) int {
+	for at := 0; at < len(raw); {
+		r, n := utf8.DecodeRune(raw[at:])
+		if r == utf8.RuneError && n == 1 {
+			return at
+		}
+		at += n
+	}
+	return -1
+}

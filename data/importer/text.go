@@ -1,0 +1,236 @@
+package importer
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"ebtrain/data"
+	"ebtrain/data/safetensors"
+	"ebtrain/data/shard"
+)
+
+// TextFiles are the originals of a data set of sentences.
+type TextFiles struct {
+	Src []string // for training, read one after another
+	// Val and Test are files, or numbers of Src's last lines: those of val come before
+	// those of test. "" or "0" for none.
+	Val, Test string
+	Buckets   int // lengths of batches at most
+}
+
+// part is a split: some lines of files.
+type part struct {
+	name        string
+	files       []string
+	first, last int // lines of all the files, from 0, last not included; −1 is the end
+}
+
+// Text opens files of sentences, one a line. The vocabulary is the training
+// split's, or another one's.
+func Text(ctx context.Context, f TextFiles, w Words) (*Set, error) {
+	if err := w.Validate(); err != nil {
+		return nil, err
+	}
+	if f.Buckets < 1 || f.Buckets > data.MaxBuckets {
+		return nil, fmt.Errorf("%d buckets, expected 1 to %d", f.Buckets, data.MaxBuckets)
+	}
+	parts, err := f.parts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts, lengths := map[string]int{}, []int{} // of the training split
+	longest := 0
+	for _, p := range parts {
+		for l, err := range p.lines(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			words, err := w.split(l)
+			if err != nil { // said when it is read again, in its turn
+				continue
+			}
+			longest = max(longest, len(words)+2)
+			if p.name != "train" {
+				continue
+			}
+			lengths = append(lengths, len(words)+2)
+			for _, s := range words {
+				counts[s]++
+			}
+		}
+	}
+	if len(lengths) == 0 {
+		return w.firstProblem(ctx, parts)
+	}
+	words, err := w.vocabulary(counts)
+	if err != nil {
+		return nil, err
+	}
+	text := &data.Text{Words: words, Edges: edges(lengths, longest, f.Buckets)}
+	s := &Set{
+		Schema:        data.Schema{C: 1, H: 1, W: longest, DType: safetensors.I32, Text: text},
+		Preprocessing: w.preprocessing(),
+		Notes:         []string{fmt.Sprintf("%d of the %d different words of the training split are in the vocabulary; batches are of %v tokens, begin and end included", known(words, counts), len(counts), text.Edges)},
+	}
+	index := make(map[string]int32, len(words))
+	for i, word := range words {
+		index[word] = int32(i)
+	}
+	for _, p := range parts {
+		s.Splits = append(s.Splits, Split{Name: p.name, Count: p.count(), Items: p.items(w, index)})
+	}
+	return s, nil
+}
+
+// firstProblem is why no line of the training split has words.
+func (w Words) firstProblem(ctx context.Context, parts []part) (*Set, error) {
+	for l, err := range parts[0].lines(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.split(l); err != nil {
+			return nil, fmt.Errorf("no line of the training split is a sentence: %s: %w", l.name(), err)
+		}
+	}
+	return nil, fmt.Errorf("%s: empty, expected a sentence a line", parts[0].files[0])
+}
+
+// known is how many words of the training split are in the vocabulary.
+func known(words []string, counts map[string]int) (n int) {
+	for _, w := range words {
+		if counts[w] > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (w Words) preprocessing() shard.Preprocessing {
+	p := shard.Preprocessing{
+		"importer": "text", "words": "split by spaces", "lower case": strconv.FormatBool(w.Lower),
+		"split punctuation": strconv.FormatBool(w.Punctuation), "max length": strconv.Itoa(w.MaxLength),
+	}
+	if w.Vocabulary != nil {
+		p["vocabulary"] = "given"
+		return p
+	}
+	p["min count"] = strconv.Itoa(w.MinCount)
+	if w.Most > 0 {
+		p["max words"] = strconv.Itoa(w.Most)
+	}
+	return p
+}
+
+// parts are the splits, train first.
+func (f TextFiles) parts(ctx context.Context) ([]part, error) {
+	if len(f.Src) == 0 {
+		return nil, errors.New("no file of sentences for training")
+	}
+	total, err := countLines(ctx, f.Src)
+	if err != nil {
+		return nil, err
+	}
+	test, err := f.part(ctx, "test", f.Test, total)
+	if err != nil {
+		return nil, err
+	}
+	end := total
+	if test.first >= 0 && test.files == nil {
+		end = test.first
+	}
+	val, err := f.part(ctx, "val", f.Val, end)
+	if err != nil {
+		return nil, err
+	}
+	train := part{"train", f.Src, 0, end}
+	if val.first >= 0 && val.files == nil {
+		train.last = val.first
+	}
+	if train.last < 1 {
+		return nil, fmt.Errorf("%d lines, of which val and test take all: expected some for training", total)
+	}
+	parts := []part{train}
+	for _, p := range []part{val, test} {
+		if p.first < 0 {
+			continue
+		}
+		if p.files == nil {
+			p.files = f.Src
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// part is a split besides train, which takes the last lines before end where it is
+// a number of them; first is −1 where there is none.
+func (f TextFiles) part(ctx context.Context, name, what string, end int) (part, error) {
+	if what == "" || what == "0" {
+		return part{first: -1}, nil
+	}
+	n, err := strconv.Atoi(what)
+	if err != nil {
+		files := []string{what}
+		n, err := countLines(ctx, files)
+		return part{name, files, 0, n}, err
+	}
+	if n < 0 || n > end {
+		return part{}, fmt.Errorf("%d lines for %s, expected 0 to %d, or a file", n, name, end)
+	}
+	return part{name, nil, end - n, end}, nil
+}
+
+func countLines(ctx context.Context, files []string) (n int, err error) {
+	for _, err := range lines(ctx, files) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (p part) count() int64 { return int64(p.last - p.first) }
+
+// lines are those of the split.
+func (p part) lines(ctx context.Context) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
+		n := 0
+		for l, err := range lines(ctx, p.files) {
+			if n >= p.last && err == nil {
+				return
+			}
+			if (n >= p.first || err != nil) && !yield(l, err) {
+				return
+			}
+			n++
+		}
+	}
+}
+
+// items are the lines as sentences. A line takes no memory to speak of: it has
+// maxLineBytes at most, and few are in work.
+func (p part) items(w Words, index map[string]int32) func(context.Context, *budget) iter.Seq2[Item, error] {
+	return func(ctx context.Context, _ *budget) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) {
+			for l, err := range p.lines(ctx) {
+				it := Item{Name: l.name(), Label: -1, Pixels: func(context.Context, *budget) ([]byte, error) {
+					words, err := w.split(l)
+					if err != nil {
+						return nil, err
+					}
+					return encode(index, words), nil
+				}}
+				if !yield(it, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func appendToken(raw []byte, t int32) []byte { return binary.LittleEndian.AppendUint32(raw, uint32(t)) }

@@ -1,0 +1,214 @@
+package importer
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebtrain/data"
+	"ebtrain/data/shard"
+)
+
+func usualWords() Words { return Words{MinCount: 2, MaxLength: 200} }
+
+// textFile is a file of lines.
+func textFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "text.txt")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// importedText is a data set of text, and its sentences by split.
+func importedText(t *testing.T, f TextFiles, w Words, o Options) (*shard.Index, map[string][]string, error) {
+	t.Helper()
+	f.Buckets = max(f.Buckets, 1)
+	set, err := Text(t.Context(), f, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Out = filepath.Join(t.TempDir(), "set")
+	x, err := Run(t.Context(), set, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := map[string][]string{}
+	for name := range x.Splits {
+		r, err := shard.Open(o.Out, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b data.Block
+		for i, span := range r.Layout().Spans() {
+			if err := r.ReadBlock(i, &b); err != nil {
+				t.Fatal(err)
+			}
+			for j := range span.N {
+				all[name] = append(all[name], data.Sentence(r.Schema().Text.Words, b.Tokens(j, nil)))
+			}
+		}
+	}
+	return x, all, nil
+}
+
+// Splits are the file's last lines, the vocabulary is the training split's, rare
+// words are one token, and those of other splits that it lacks are counted.
+func TestTextSplits(t *testing.T) {
+	src := textFile(t, "a b a\nb  c\ta\r\nc rare\n a b\nnew a rare\nb never seen")
+	x, got, err := importedText(t, TextFiles{Src: []string{src}, Val: "1", Test: "1"}, usualWords(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{"train": {"a b a", "b c a", "c <unk>", "a b"}, "val": {"<unk> a <unk>"}, "test": {"b <unk> <unk>"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if p := x.Splits["test"]; p.Words != 3 || p.Unknown != 2 {
+		t.Errorf("test has %d words, %d unknown", p.Words, p.Unknown)
+	}
+	if n := x.Schema.Text.Words; n != data.Reserved+3 {
+		t.Errorf("a vocabulary of %d", n)
+	}
+}
+
+// Splits may be files, and the vocabulary another data set's.
+func TestTextFiles(t *testing.T) {
+	f := TextFiles{Src: []string{textFile(t, "x x y\n"), textFile(t, "y z\n")}, Test: textFile(t, "z y\n")}
+	w := usualWords()
+	_, got, err := importedText(t, f, w, Options{})
+	if want := map[string][]string{"train": {"x x y", "y <unk>"}, "test": {"<unk> y"}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	w.Vocabulary = append(data.ReservedWords(), "z", "y")
+	_, got, err = importedText(t, f, w, Options{})
+	if want := map[string][]string{"train": {"<unk> <unk> y", "y z"}, "test": {"z y"}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, tt := range []struct {
+		w    Words
+		line string
+		want []string
+	}{
+		{Words{}, " A man's  dog. ", []string{"A", "man's", "dog."}},
+		{Words{Lower: true}, "ÄB c", []string{"äb", "c"}},
+		{Words{Punctuation: true}, `"Hi," he-man said ... <unk>`, []string{`"`, "Hi", ",", `"`, "he-man", "said", ".", ".", ".", "<unk>"}},
+	} {
+		tt.w.MaxLength = 20
+		if got, err := tt.w.split(line{text: tt.line}); err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%q: %q, %v, want %q", tt.line, got, err, tt.want)
+		}
+	}
+}
+
+// What is no sentence is named by its line, in one sentence, or left out.
+func TestBadLines(t *testing.T) {
+	good := "a b\na b\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"empty", good + "\na b\n", "line 3: no words; mend it, or leave such lines out with --on-bad skip"},
+		{"blank", good + " \t\n", "line 3: no words"},
+		{"long", good + strings.Repeat("a ", 10_000) + "\na b\n", "line 3: 10000 words, expected at most 200 (--max-length)"},
+		{"endless", good + strings.Repeat("a ", 1<<20) + "\na b\n", "line 3: over the limit of 1048576 bytes"},
+		{"not UTF-8", good + "a \xff b\na b\n", "line 3: byte 0xff at offset 2 of the line is not UTF-8"},
+		{"reserved", good + "a </s> b\n", "line 3: the word </s> stands for something else"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			src := textFile(t, tt.text)
+			_, _, err := importedText(t, TextFiles{Src: []string{src}}, usualWords(), Options{})
+			if err == nil || !strings.Contains(err.Error(), src+": "+tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			x, got, err := importedText(t, TextFiles{Src: []string{src}}, usualWords(), Options{SkipBad: true})
+			n := strings.Count(tt.text, "\n") - 1
+			if err != nil || len(x.Skipped) != 1 || len(got["train"]) != n || slices.ContainsFunc(got["train"], func(s string) bool { return s != "a b" }) {
+				t.Errorf("left out: %v, %q, %v", x, got, err)
+			}
+		})
+	}
+}
+
+func TestBadTexts(t *testing.T) {
+	good := textFile(t, "a b\na b\nb a\n")
+	for _, tt := range []struct {
+		name string
+		f    TextFiles
+		w    func(*Words)
+		want string
+	}{
+		{"no file", TextFiles{}, nil, "no file of sentences"},
+		{"missing", TextFiles{Src: []string{good + "x"}}, nil, "no such file"},
+		{"missing split", TextFiles{Src: []string{good}, Val: "nowhere.txt"}, nil, "nowhere.txt: no such file"},
+		{"folder", TextFiles{Src: []string{filepath.Dir(good)}}, nil, "a directory, expected a regular file"},
+		{"nothing", TextFiles{Src: []string{textFile(t, "")}}, nil, "0 lines, of which val and test take all"},
+		{"only blank", TextFiles{Src: []string{textFile(t, "\n\n")}}, nil, "no line of the training split is a sentence"},
+		{"all for val", TextFiles{Src: []string{good}, Val: "2", Test: "1"}, nil, "3 lines, of which val and test take all"},
+		{"too many", TextFiles{Src: []string{good}, Val: "4"}, nil, "4 lines for val, expected 0 to 3, or a file"},
+		{"one word", TextFiles{Src: []string{textFile(t, "a a\na b\n")}}, nil, "a vocabulary of 1 words, expected 2 at least"},
+		{"no word", TextFiles{Src: []string{good}}, func(w *Words) { w.MinCount = 4 }, "a vocabulary of 0 words"},
+		{"min count", TextFiles{Src: []string{good}}, func(w *Words) { w.MinCount = 0 }, "words seen 0 times"},
+	} {
+		w := usualWords()
+		if tt.w != nil {
+			tt.w(&w)
+		}
+		if _, _, err := importedText(t, tt.f, w, Options{}); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// The lengths of batches are the best there are, by looking at all of them.
+func TestEdges(t *testing.T) {
+	lengths := []int{3, 3, 4, 5, 5, 5, 6, 9, 9, 12, 14, 14, 15, 20}
+	const longest = 21
+	cost := func(e []int) (sum int) {
+		for _, l := range lengths {
+			for _, edge := range e {
+				if l <= edge {
+					sum += edge
+					break
+				}
+			}
+		}
+		return sum
+	}
+	for n := 1; n <= 3; n++ {
+		best := cost([]int{longest})
+		for a := 3; a < longest; a++ {
+			if n > 1 {
+				best = min(best, cost([]int{a, longest}))
+			}
+			for b := a + 1; n > 2 && b < longest; b++ {
+				best = min(best, cost([]int{a, b, longest}))
+			}
+		}
+		got := edges(lengths, longest, n)
+		if cost(got) != best || len(got) > n || got[len(got)-1] != longest || !slices.IsSorted(got) {
+			t.Errorf("%d buckets: %v cost %d, the best %d", n, got, cost(got), best)
+		}
+	}
+	many := slices.Repeat([]int{5}, 99)
+	if got := edges(append(many, 50), 50, 4); !slices.Equal(got, []int{50}) {
+		t.Errorf("a bucket of one sentence in a hundred: %v", got)
+	}
+	if got := edges([]int{4, 4, 4}, 4, 4); !slices.Equal(got, []int{4}) {
+		t.Errorf("sentences that are all as long: %v", got)
+	}
+}
+
+// An import of text ends with its context.
+func TestTextStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Text(ctx, TextFiles{Src: []string{textFile(t, "a b\n")}, Buckets: 1}, usualWords()); err == nil {
+		t.Error("no error after the end of the context")
+	}
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"ebtrain/data"
+	"ebtrain/data/loader"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/trained"
+)
+
+// sentences is what is known of the sentences of a split. A word's part counts the
+// end of a sentence as a word, and padding never.
+type sentences struct {
+	NLL        float64 `json:"nll"`        // −log p of a sentence, nats, the mean
+	NLLWord    float64 `json:"nll_word"`   // of all sentences, for each word
+	Perplexity float64 `json:"perplexity"` // exp of that
+	Words      int64   `json:"words"`      // ends included
+	Unknown    int64   `json:"unknown"`    // of them, not in the vocabulary
+}
+
+// recollection is what latents tell of the sentences that they were inferred from.
+type recollection struct {
+	Given     sentences `json:"given"` // −log p(x|z), z inferred from x by one chain
+	Blind     sentences `json:"blind"` // the same, z drawn from the prior
+	Collapsed bool      `json:"collapsed"`
+}
+
+// leastGain is the share of a sentence's −log p that latents inferred from it must
+// explain: below it they are not used, and the decoder is a language model.
+const leastGain = 0.01
+
+func lacksRecollection(e *evaluation) string {
+	return unless(has[algo.Recollecting](e), "its models infer no latents of sentences")
+}
+
+func lacksNLL(e *evaluation) string {
+	return unless(has[algo.Literate](e), "its models give sentences no likelihood")
+}
+
+// nll measures −log p of sentences.
+func (e *evaluation) nll(ctx context.Context, r *report) error {
+	s, err := e.sentences(ctx, "nll", e.trained.Model.(algo.Literate).NLL, algo.OutputLoss)
+	if err == nil {
+		r.Sentences = &s[0]
+	}
+	return err
+}
+
+// recollections measures what latents tell of sentences.
+func (e *evaluation) recollections(ctx context.Context, r *report) error {
+	s, err := e.sentences(ctx, "recollections", e.trained.Model.(algo.Recollecting).Recon, algo.OutputLoss, algo.OutputBlind)
+	if err == nil {
+		r.Recollection = &recollection{Given: s[0], Blind: s[1], Collapsed: !(s[0].NLL < (1-leastGain)*s[1].NLL)}
+	}
+	return err
+}
+
+// sentences measures outputs of a graph of n sentences, each for every sentence.
+func (e *evaluation) sentences(ctx context.Context, phase string, build func(length, n int) (*graph.Graph, error), outputs ...string) (all []sentences, err error) {
+	p := e.own(phase)
+	src, err := e.trained.Open(p.data, p.split)
+	if err != nil {
+		return nil, err
+	}
+	c := e.loading(pass{}, src)
+	ld, err := loader.New(src, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ld.Close()) }()
+	reader := &reader{e: e, build: build, batch: c.Batch, looks: map[int]*trained.Look{}}
+	defer func() { err = errors.Join(err, reader.close()) }()
+	all = make([]sentences, len(outputs))
+	first := least(src.Len(), p.limit)
+	for n := int64(0); n < first; {
+		b, err := ld.Next(ctx)
+		if err != nil {
+			return nil, errors.Join(err, cut(err))
+		}
+		losses, err := reader.read(ctx, b, outputs)
+		if err != nil {
+			return nil, err
+		}
+		for i, weight := range b.Weight {
+			if weight == 0 || b.Indices[i] >= first { // buckets mix what is measured with the rest
+				continue
+			}
+			n++
+			for k := range all {
+				all[k].add(b, i, float64(losses[k][i]))
+			}
+		}
+		e.show.Progress(p.phase, trained.Noun(e.takes)+"/s", n, first)
+	}
+	for k := range all {
+		if err := all[k].finish(first); err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", p.data, p.split, err)
+		}
+	}
+	return all, nil
+}
+
+// add counts the sentence of slot i.
+func (s *sentences) add(b *loader.Batch, i int, loss float64) {
+	s.NLL += loss
+	s.Words += int64(b.Lengths[i]) - 1
+	for _, t := range b.Tokens[i*b.Length : (i+1)*b.Length] {
+		if t == data.Unknown {
+			s.Unknown++
+		}
+	}
+}
+
+// finish makes means of the sums over n sentences.
+func (s *sentences) finish(n int64) error {
+	sum := s.NLL
+	s.NLL, s.NLLWord = sum/float64(n), sum/float64(s.Words)
+	s.Perplexity = math.Exp(s.NLLWord)
+	if math.IsNaN(sum) || math.IsInf(s.Perplexity, 0) {
+		return fmt.Errorf("training diverged: −log p of the %d sentences is %v", n, sum)
+	}
+	return nil
+}
+
+// reader reads batches of sentences: a Look for each length.
+type reader struct {
+	e     *evaluation
+	build func(length, n int) (*graph.Graph, error)
+	batch int
+	looks map[int]*trained.Look
+	n     int64 // batches read, which name the draws
+}
+
+// read gives outputs for each slot of b.
+func (r *reader) read(ctx context.Context, b *loader.Batch, outputs []string) ([][]float32, error) {
+	look := r.looks[b.Length]
+	if look == nil {
+		length := b.Length // of this look's batches, all of them
+		build := func(n int) (*graph.Graph, error) { return r.build(length, n) }
+		look = trained.NewLook(r.e.trained, r.e.backend, "sentences", build, r.e.o.seed)
+		r.looks[b.Length] = look
+	}
+	first := r.n * int64(r.batch)
+	r.n++
+	p, err := look.Read(ctx, b.Tokens, b.Lengths, first)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]float32, len(outputs))
+	for k, name := range outputs {
+		all[k] = p.Output(name).F32()
+	}
+	return all, nil
+}
+
+func (r *reader) close() error {
+	var errs []error
+	for _, l := range r.looks {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// addSentences adds what is known of sentences.
+func (r *report) addSentences(add adder) {
+	if s := r.Sentences; s != nil {
+		add("−log p of a sentence\t%.5g\n", s.NLL)
+		add("−log p of a word\t%.5g\t(%d words, ends included; %.2f %% not in the vocabulary)\n", s.NLLWord, s.Words, 100*float64(s.Unknown)/float64(s.Words))
+		add("perplexity of a word\t%.5g\n", s.Perplexity)
+	}
+	if m := r.Recollection; m != nil {
+		add("−log p(x|z) of a sentence\t%.5g\tz inferred from it (%.5g a word, perplexity %.5g)\n", m.Given.NLL, m.Given.NLLWord, m.Given.Perplexity)
+		add("\t%.5g\tz from the prior\n", m.Blind.NLL)
+		if m.Collapsed {
+			add("collapsed: the latents tell nothing of the sentences (less than %g %% of −log p)\n", 100*leastGain)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package lebm
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ebtrain/data"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/algo/algotest"
+)
+
+// The values of algorithms.md §4.
+func TestPresetsAreThePapers(t *testing.T) {
+	want := map[string]struct {
+		net       Net
+		posterior int
+	}{
+		"lebm-svhn":     {Net{SVHN, 3, 100, 64, 200}, 20},
+		"lebm-cifar10":  {Net{CIFAR10, 3, 128, 128, 200}, 40},
+		"lebm-celeba64": {Net{CelebA64, 3, 100, 128, 200}, 20},
+		"lebm-celeba32": {Net{SVHN, 3, 100, 128, 200}, 20},
+	}
+	for _, p := range Method().Presets {
+		c, w := p.Config.(*Config), want[p.Name]
+		if c.Text != nil {
+			continue
+		}
+		if c.Net != w.net || c.PosteriorChain != (Chain{w.posterior, 0.1}) || c.PriorChain != (Chain{60, 0.4}) || c.Sigma != 0.3 || p.Batch != 100 {
+			t.Errorf("%s: %+v, batch %d", p.Name, c, p.Batch)
+		}
+		for _, a := range c.optimisers() {
+			if a.Beta1 != 0.5 || a.Beta2 != 0.999 || a.Decay != 0.998 || a.LR != map[string]float64{energyNet: 2e-5, generatorNet: 1e-4}[a.Name] {
+				t.Errorf("%s: %+v", p.Name, a)
+			}
+		}
+	}
+}
+
+// The layers of the generators do the arithmetic that §5.2 counts: 0.139, 2.18 and
+// 0.82 GFLOP a picture.
+func TestLayersAreThePapers(t *testing.T) {
+	for shape, want := range map[Shape]float64{SVHN: 0.139, CIFAR10: 2.18, CelebA64: 0.82} {
+		n := published(shape).Net
+		in, side, macs := n.Latent, 1, 0
+		for _, l := range n.layers() {
+			macs += side * side * in * l.out * l.kernel * l.kernel
+			side, in = (side-1)*l.stride-2*l.pad+l.kernel, l.out
+		}
+		if got := 2e-9 * float64(macs); math.Abs(got/want-1) > 0.01 || side != shape.side() || in != 3 {
+			t.Errorf("%s: %v GFLOP to %dx%dx%d, want %v", shape, got, in, side, side, want)
+		}
+	}
+}
+
+// The generators of twice and four times the parameters that the Gaussian prior is
+// given: at small widths the first layer, which is linear in the width, counts.
+func TestWidthsOfAblations(t *testing.T) {
+	size := func(ngf int) float64 {
+		n := published(SVHN).Net
+		n.NGF = ngf
+		in, all := n.Latent, 0
+		for _, l := range n.layers() {
+			all += l.out * (in*l.kernel*l.kernel + 1)
+			in = l.out
+		}
+		return float64(all)
+	}
+	for ngf, times := range map[int]float64{25: 2, 39: 4} {
+		if got := size(ngf) / size(16); math.Abs(got/times-1) > 0.03 {
+			t.Errorf("--ngf %d has %.2f times the parameters of 16, want about %v", ngf, got, times)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for want, c := range map[string]Config{
+		"want --posterior-steps (K1) from 1 to 1000, got 0":                    tiny(func(c *Config) { c.PosteriorChain.Steps = 0 }),
+		"--prior-steps 0 leaves the samples of the EBM prior at N(0, I): take": tiny(func(c *Config) { c.PriorChain.Steps = 0 }),
+		"want --prior-steps (K0) from 0 to 1000, got -1":                       tiny(func(c *Config) { c.PriorChain.Steps = -1 }),
+		"want --prior-step-size above 0":                                       tiny(func(c *Config) { c.PriorChain.Size = 0 }),
+		"want --posterior-step-size above 0, and finite in float32, got -1":    tiny(func(c *Config) { c.PosteriorChain.Size = -1 }),
+		"want --sigma above 0":                                                 tiny(func(c *Config) { c.Sigma = math.NaN() }),
+		"want --latent of at least 1, got 0":                                   tiny(func(c *Config) { c.Net.Latent = 0 }),
+		"want --ngf of at least 1, got 0":                                      tiny(func(c *Config) { c.Net.NGF = 0 }),
+		"want --nef of at least 1, got -2":                                     tiny(func(c *Config) { c.Net.NEF = -2 }),
+		`unknown networks "mnist": want one of svhn, cifar10, celeba64`:        tiny(func(c *Config) { c.Net.Shape = "mnist" }),
+		`unknown --prior "flat": want ebm or gaussian`:                         tiny(func(c *Config) { c.Prior = "flat" }),
+		"energy: want a learning rate above 0":                                 tiny(func(c *Config) { c.Energy.LR = 0 }),
+		"want a name for each optimiser":                                       tiny(func(c *Config) { c.Energy.Name = generatorNet }),
+	} {
+		err := c.Validate()
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want one line that begins with %q", err, want)
+		}
+	}
+	for _, c := range []Config{tiny(same), tiny(func(c *Config) { c.Prior, c.PriorChain.Steps = Gaussian, 0 })} {
+		if err := c.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Pictures of another size are a misfit that says which size is taken.
+func TestFit(t *testing.T) {
+	c := published(CelebA64)
+	err := c.Fit(data.Schema{C: 3, H: 32, W: 32})
+	if m, ok := errors.AsType[*algo.Misfit](err); !ok || m.H != 64 || m.W != 64 || m.What != "--net celeba64" {
+		t.Errorf("got %v", err)
+	}
+	if err := c.Fit(data.Schema{C: 1, H: 64, W: 64}); err != nil || c.Net.Channels != 1 {
+		t.Errorf("got %v and %d channels", err, c.Net.Channels)
+	}
+}
+
+// Each setting changes what it is called, and nothing else.
+func TestSettings(t *testing.T) {
+	got, want := published(SVHN), published(SVHN)
+	want.Prior, want.PriorChain, want.PosteriorChain, want.Sigma = Gaussian, Chain{5, 0.25}, Chain{6, 0.5}, 0.75
+	want.Net.Latent, want.Net.NGF, want.Net.NEF = 7, 8, 9
+	want.Generator.LR, want.Energy.LR = 0.01, 0.02
+	want.Generator.Decay, want.Energy.Decay, want.Generator.Beta1, want.Energy.Beta1 = 0.5, 0.5, 0.25, 0.25
+	given := map[string]string{"prior": "gaussian", "prior-steps": "5", "prior-step-size": "0.25", "posterior-steps": "6", "posterior-step-size": "0.5",
+		"sigma": "0.75", "latent": "7", "ngf": "8", "nef": "9", "lr-generator": "0.01", "lr-energy": "0.02", "lr-decay": "0.5", "beta1": "0.25"}
+	if err := algotest.Given(&got, given); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	c := published(CIFAR10)
+	c.Prior = Gaussian
+	if err := c.SetNet("celeba64"); err != nil || c.Net != published(CelebA64).Net || c.Prior != Gaussian {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}

@@ -1,0 +1,81 @@
+package lebm
+
+import (
+	"fmt"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/sentence"
+)
+
+// reader is what a trained model of sentences can do.
+type reader struct{ cfg Config }
+
+// Takes says what it reads.
+func (r reader) Takes() algo.Inputs {
+	return algo.Inputs{Shape: graph.D(1, 1, r.cfg.Text.longest()), Words: r.cfg.Text.words()}
+}
+
+func (r reader) Report() []algo.Column { return model(r).Report() }
+
+func (r reader) Feeder(p exec.Program) func(step int64, epoch int) { return model(r).Feeder(p) }
+
+// Diagnose says which chain has come apart.
+func (r reader) Diagnose(report []float64) string { return model(r).Diagnose(report) }
+
+// Lengths are those that batches have.
+func (r reader) Lengths() []int { return r.cfg.Text.Lengths }
+
+// Step is a step of the longest sentences.
+func (r reader) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
+	return r.StepOf(r.cfg.Text.longest(), world, batch)
+}
+
+// StepOf builds one training step for a rank that sees batch of world·batch
+// sentences, padded to length tokens.
+func (r reader) StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, error) {
+	c := nn.NewContext(nn.Train, world)
+	newReading(c, r.cfg, length, batch).build()
+	g, err := c.Commit()
+	if err != nil {
+		return nil, nil, fmt.Errorf("lebm: %w", err)
+	}
+	return g, c.Variables(), nil
+}
+
+// newReading declares what a step of batch sentences on each of c.World ranks reads.
+func newReading(c *nn.Context, cfg Config, length, batch int) *step {
+	b := sentence.Input(c, batch, length)
+	s := &step{latents{c, cfg, nil}, b.Tokens, c.Input(algo.InputKey, graph.KeyType), map[string]graph.ID{}, nil}
+	whole := written{cfg.Text.writer(cfg.Net.Latent), b, sentence.Drop{}}
+	s.decoder = whole // the posterior's chain leaves nothing out: its slope is one function
+	whole.drop.Key = s.key
+	s.learnt = whole
+	return s
+}
+
+// Recon builds −log p(x|z) of n sentences, twice: z⁺ as step 0 would infer it from the
+// sentence, and z⁻ that knows nothing of it.
+func (r reader) Recon(length, n int) (*graph.Graph, error) {
+	c := nn.NewContext(nn.Eval, 1)
+	s := newReading(c, r.cfg, length, n)
+	c.Output(algo.OutputLoss, s.decoder.loss(c, s.x, s.posterior(s.key, s.x)))
+	c.Output(algo.OutputBlind, s.decoder.loss(c, s.x, s.prior(s.key, n)))
+	return c.Commit()
+}
+
+// Sample writes n sentences of latents from the prior: its chain, begun at N(0, I), is
+// one program run K₀ times, and then a word is written a transition.
+func (r reader) Sample(_ nn.Mode, n int) (chain.Plan, error) {
+	z := chain.Var("latents", graph.T(graph.F32, n, r.cfg.Net.Latent))
+	stages, err := model(r).drawing(z)
+	if err != nil {
+		return chain.Plan{}, err
+	}
+	plan, err := r.cfg.Text.writer(r.cfg.Net.Latent).Sample(generatorNet, n, r.cfg.Text.longest(), z)
+	plan.Vars, plan.Stages = append([]nn.Variable{z}, plan.Vars...), append(stages, plan.Stages...)
+	return plan, err
+}

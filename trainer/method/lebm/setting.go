@@ -1,0 +1,41 @@
+package lebm
+
+import "ebtrain/trainer/setting"
+
+// maxSteps bounds K₀ and K₁: every transition is in the graph of a step.
+const maxSteps = 1000
+
+func priors() []Prior { return []Prior{EBM, Gaussian} }
+
+// Settings adds what a user may change.
+func (c *Config) Settings(s *setting.Set) {
+	s.Place(setting.Trained)
+	setting.Word(s, "prior", &c.Prior, priors(), "of the latents: ebm, an energy that is learnt, or gaussian, N(0, I), which has none (what the paper compares to)")
+	s.Int("latent", &c.Net.Latent, 1, 1<<16, "size of the latent vector")
+	if c.Text == nil {
+		s.Int("ngf", &c.Net.NGF, 1, 1<<12, "base width of the generator")
+	} else {
+		c.Text.settings(s)
+	}
+	s.Int("nef", &c.Net.NEF, 1, 1<<14, "width of the two hidden layers of the energy")
+
+	s.Place(setting.Losses)
+	s.Int("prior-steps", &c.PriorChain.Steps, 0, maxSteps, "K0, transitions of the chain that draws latents from the prior")
+	s.Float("prior-step-size", &c.PriorChain.Size, setting.Positive, "s0, their step size")
+	s.Int("posterior-steps", &c.PosteriorChain.Steps, 1, maxSteps, "K1, transitions of the chain that infers the latents of a sample")
+	s.Float("posterior-step-size", &c.PosteriorChain.Size, setting.Positive, "s1, their step size")
+	if c.Text == nil {
+		s.Float("sigma", &c.Sigma, setting.Positive, "noise level of a picture around what the generator makes")
+	}
+
+	s.Place(setting.Optimisers)
+	s.Float("lr-generator", &c.Generator.LR, setting.Positive, "Adam's learning rate for the generator")
+	s.Float("lr-energy", &c.Energy.LR, setting.Positive, "Adam's learning rate for the energy")
+	s.Float("beta1", &c.Generator.Beta1, setting.Moment, "Adam's beta1")
+	s.Float("beta2", &c.Generator.Beta2, setting.Moment, "Adam's beta2")
+	s.Float("lr-decay", &c.Generator.Decay, setting.Factor, "factor on the learning rates after each epoch")
+	s.Then(func() error {
+		c.Energy.Beta1, c.Energy.Beta2, c.Energy.Decay = c.Generator.Beta1, c.Generator.Beta2, c.Generator.Decay
+		return nil
+	})
+}

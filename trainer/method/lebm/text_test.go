@@ -1,0 +1,143 @@
+package lebm
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebtrain/data"
+	"ebtrain/data/safetensors"
+	"ebtrain/ddp/ddptest"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/algo/algotest"
+	"ebtrain/trainer/model/nn"
+)
+
+// prose is a schema of sentences in two lengths.
+func prose() data.Schema {
+	return data.Schema{C: 1, H: 1, W: 6, DType: safetensors.I32,
+		Text: &data.Text{Words: append(data.ReservedWords(), "a", "b", "c"), Edges: []int{4, 6}}}
+}
+
+// textPreset is a preset, fitted to prose.
+func textPreset(t *testing.T, name string) *Config {
+	t.Helper()
+	p, err := Method().Preset(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.Config.Clone().(*Config)
+	if err := c.Fit(prose()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// tinyText is a config of few units whose steps differ by rounding where gradients do.
+func tinyText(t *testing.T, change func(*Config)) Config {
+	t.Helper()
+	c := textPreset(t, "lebm-snli")
+	c.Text.Embed, c.Text.Hidden, c.Net.Latent, c.Net.NEF = 3, 4, 2, 4
+	c.PriorChain.Steps, c.PosteriorChain.Steps = 3, 2
+	c.Generator.LR, c.Energy.LR, c.Generator.Eps, c.Energy.Eps = 0.01, 0.02, 1e-3, 1e-3
+	change(c)
+	return *c
+}
+
+// The values of algorithms.md §4, Text.
+func TestTextPresetsAreThePapers(t *testing.T) {
+	for name, want := range map[string][2]int{"lebm-snli": {256, 256}, "lebm-ptb": {128, 512}} {
+		c := textPreset(t, name)
+		if c.Text.Embed != want[0] || c.Text.Hidden != want[1] || c.Text.Dropout != 0.5 || c.Text.Clip != 5 || c.Net.Latent != 32 || c.Net.NEF != 200 {
+			t.Errorf("%s: %+v of %+v", name, c.Text, c.Net)
+		}
+		if c.PriorChain != (Chain{60, 0.4}) || c.PosteriorChain != (Chain{20, 0.1}) || c.Generator.LR != 1e-3 {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// The posterior's slope is that of −log p(x|z) + E(z) + ½‖z‖² by central differences,
+// which leaves nothing out, whatever dropout the weights learn with.
+func TestPosteriorSlopeOfSentences(t *testing.T) {
+	const n, length = 2, 6
+	in := ddptest.Values{algo.InputTokens: {1, 4, 5, 2, 0, 0, 1, 6, 3, 5, 4, 2}, algo.InputLengths: {4, 6}, algo.InputKey: {1, 0, 0}}
+	for _, prior := range priors() {
+		cfg := tinyText(t, func(c *Config) { c.Prior = prior })
+		c := nn.NewContext(nn.Train, 1)
+		c.DType = graph.F64
+		s := newReading(c, cfg, length, n)
+		z := c.Input("z", graph.T(graph.F64, n, cfg.Net.Latent))
+		c.Output("slope", s.posteriorSlope(s.x, z))
+		c.Output("nll", s.decoder.loss(c, s.x, z))
+		if e := s.energies(z); len(e) > 0 {
+			c.Output("energy", e[0])
+		}
+		g, err := c.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		vars := ddptest.NewVars()
+		if err := nn.Initialise(vars, c.Variables(), testSeed); err != nil {
+			t.Fatal(err)
+		}
+		delete(in, algo.InputKey)
+		at := func(z []float64) ddptest.Values {
+			t.Helper()
+			in["z"] = z
+			out, err := ddptest.Run(g, vars, nil, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		total := func(z []float64) (u float64) {
+			out := at(z)
+			for _, name := range []string{"nll", "energy"} {
+				for _, v := range out[name] {
+					u += v
+				}
+			}
+			for _, v := range z {
+				u += v * v / 2
+			}
+			return u
+		}
+		here := ddptest.Noise(3, n*cfg.Net.Latent)
+		slope := at(here)["slope"]
+		for i := range here {
+			const h = 1e-5
+			up, down := slices.Clone(here), slices.Clone(here)
+			up[i] += h
+			down[i] -= h
+			if want := (total(up) - total(down)) / (2 * h); math.Abs(slope[i]-want) > 1e-8*(1+math.Abs(want)) {
+				t.Errorf("%s: slope %d is %v, by differences %v", prior, i, slope[i], want)
+			}
+		}
+	}
+}
+
+func TestBadTextSettings(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"hidden", "0", "want --hidden of at least 1"},
+		{"dropout", "1", "want --dropout of at least 0 and below 1"},
+		{"clip", "0", "want --clip above 0"},
+		{"posterior-steps", "0", "want --posterior-steps of at least 1"},
+	} {
+		if err := algotest.Given(textPreset(t, "lebm-snli"), map[string]string{tt.name: tt.text}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("--%s %s: %v, want %q", tt.name, tt.text, err, tt.want)
+		}
+	}
+	if err := textPreset(t, "lebm-snli").Fit(data.Schema{C: 3, H: 32, W: 32, DType: safetensors.U8}); err == nil || !strings.Contains(err.Error(), "give --data of sentences") {
+		t.Errorf("pictures: %v", err)
+	}
+	c := textPreset(t, "lebm-snli")
+	if err := c.SetNet("svhn"); err != nil || c.Text != nil || c.TakesSentences() {
+		t.Errorf("pictures' networks: %v, %+v", err, c)
+	}
+	if err := c.SetNet("lstm"); err != nil || c.Text == nil || !c.TakesSentences() {
+		t.Errorf("sentences' networks: %v, %+v", err, c)
+	}
+}
