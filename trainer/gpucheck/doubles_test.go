@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"slices"
 	"strings"
@@ -20,16 +21,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+var all = flag.Bool("doubles.all", false, "TestOnDoubles does all parts, which takes four minutes")
+
 // TestOnDoubles: all checks are right on the doubles, but for those of what is not
 // there; so on a GPU none fails by a mistake of its own. The backend's suite is left to
-// the backend's tests.
+// the backend's tests, and without -doubles.all parts b and c to those of the programs.
 func TestOnDoubles(t *testing.T) {
-	cudatest.Use(t)
-	t.Setenv("EBDOUBLE_DEVICES", "1") // for processes
-	o := &options{out: t.TempDir(), parts: []string{"c", "d"}, limit: 8 * time.Minute, nets: []string{"conv32"}, batches: []int{4}, steps: 3,
-		size: size{copied: 1 << 20, fused: 1 << 16, product: 64, width: 4}}
 	if testing.Short() {
-		t.Skip("takes a minute")
+		t.Skip("compiles the kernels of a network three times")
+	}
+	cudatest.Use(t)
+	o := &options{out: t.TempDir(), parts: []string{"a", "d"}, limit: 8 * time.Minute, nets: []string{"conv32"}, batches: []int{4}, steps: 3,
+		size: size{copied: 1 << 20, fused: 1 << 16, product: 64, width: 4}}
+	if *all {
+		o.parts = []string{"a", "b", "c", "d"}
 	}
 	var out bytes.Buffer
 	err := check(t.Context(), o, &out)

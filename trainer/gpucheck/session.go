@@ -156,18 +156,23 @@ func lossesOf(ctx context.Context, w workload, device func() (exec.Backend, erro
 
 // apart is how far reports are from each other, relative to 1 + |number|.
 func apart(a, b [][]float64) float64 {
-	worst := 0.0
+	worst, _ := farthest(a, b)
+	return worst
+}
+
+// farthest is apart, and the column in which they are.
+func farthest(a, b [][]float64) (worst float64, column int) {
 	if len(a) != len(b) {
-		return math.Inf(1)
+		return math.Inf(1), 0
 	}
 	for i := range a {
 		for k, v := range a[i] {
 			if d := math.Abs(v-b[i][k]) / (1 + math.Abs(v)); !(d <= worst) {
-				worst = d
+				worst, column = d, k
 			}
 		}
 	}
-	return worst
+	return worst, column
 }
 
 // times are the durations of steps, two of them queued, after a warm-up of a few, and
