@@ -1,7 +1,8 @@
 // Package eval is the statistics of evaluation: reconstruction error and its
 // baseline, the distribution of energies, the area under the ROC curve, averages
-// over samples, normalisers from log weights, and the spread over seeds. Package
-// svm below it probes features.
+// over samples, normalisers from log weights, and the spread over seeds. Below it
+// package svm probes features, and packages quality, feature, control and compare
+// judge samples beside data.
 //
 // Sums are float64. The accumulators SquaredError, MeanImage and Average expose their
 // sums as one vector each, so that ranks add them with a single all-reduce in

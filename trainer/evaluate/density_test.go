@@ -193,32 +193,38 @@ func TestLikelihood(t *testing.T) {
 	}
 }
 
-// A measure that is named must be there; of all only those that are.
+// What is named and cannot be had is said, and the others go on; of all only what
+// the model has at little cost.
 func TestChosen(t *testing.T) {
 	for _, tt := range []struct {
 		measures, picture string
 		want              string // names, or the end of an error
+		lacking           string // the end of what is said
 	}{
-		{"all", "", "energy ll density"},
-		{"all", noPicture, "energy ll"},
-		{"ll,energy", "", "energy ll"},
-		{"all,ll", "", "energy ll density"},
-		{"rmse", "", "--measures rmse of runs/a, a run of --algo toy: its models give no reconstructions"},
-		{"ll,fisher", "", "--algo toy: its models do not have the Fisher divergence in closed form"},
-		{"density", noPicture, "it is a picture, and --picture is none"},
-		{"probe", "", "--measures probe of runs/a, a run of --algo toy: checkerboard:test=300 has no classes"},
-		{"all,probe", "", "has no classes"},
+		{"all", "", "energy ll density", ""},
+		{"all", noPicture, "energy ll", ""},
+		{"ll,energy", "", "energy ll", ""},
+		{"all,ll", "", "energy ll density", ""},
+		{"rmse", "", "--measures rmse of runs/a, a run of --algo toy: its models give no reconstructions", ""},
+		{"ll,fisher", "", "ll", "--algo toy: its models do not have the Fisher divergence in closed form"},
+		{"rmse,kid", "", "its models give no reconstructions; --measures kid of runs/a, a run of --algo toy: its samples are no pictures", ""},
+		{"density", noPicture, "it is a picture, and --picture is none", ""},
+		{"probe", "", "--measures probe of runs/a, a run of --algo toy: checkerboard:test=300 has no classes", ""},
+		{"all,probe", "", "energy ll density", "has no classes"},
 	} {
 		e := toyEvaluation(t, plane, [2]float64{}, [2]float64{1, 1})
 		e.trained.Settings.Algo = "toy"
 		e.o.measures, e.o.picture = tt.measures, tt.picture
-		all, err := e.chosen()
+		all, lacking, err := e.chosen()
 		var got []string
 		for _, m := range all {
 			got = append(got, m.name)
 		}
 		if text := strings.Join(got, " "); err == nil && text != tt.want || err != nil && !strings.HasSuffix(err.Error(), tt.want) {
 			t.Errorf("%s: %q, %v, want %q", tt.measures, text, err, tt.want)
+		}
+		if said := strings.Join(lacking, "; "); (said == "") != (tt.lacking == "") || !strings.HasSuffix(said, tt.lacking) {
+			t.Errorf("%s: it says %q, want %q", tt.measures, said, tt.lacking)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/device"
+	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/trained"
 )
 
@@ -42,9 +43,33 @@ It prints what the method's models can tell:
   probe   the accuracy of linear support vector machines trained to tell classes
           by the posterior's means, beside that by the untrained posterior's and
           by raw values; only if it is named
+
+Pictures that the model draws are compared with training pictures, beside real
+pictures of --split (the floor) and sets that are known to be bad (noise, blurred
+ones, one class, shuffled pixels, copies of training pictures), only if named:
+  frechet     the Fréchet distance, in the features of five random networks, and
+              in those of a --classifier; no FID of a publication
+  kid         the kernel distance in the same features, times 1,000
+  prdc        precision and recall, density and coverage in the same features
+  swd         the sliced Wasserstein distance of Laplacian pyramids
+  c2st        how well a network that was trained to tells them from real ones
+  neighbours  the median distance to the nearest training picture
+  is          the inception score by a --classifier
+
+  evaluate --data shards/cifar10 --train-classifier cifar10.safetensors
+  evaluate --run runs/cifar --measures frechet,kid,is --classifier cifar10.safetensors
+
+Pictures of any other program are judged without a model: make them a data set
+with mkshards folder, and name it with --samples-from:
+
+  evaluate --samples-from shards/theirs --data shards/cifar10 --measures frechet,prdc
+
+Under ddplaunch the ranks share the work, and find the same numbers.
 `,
 	Groups: []cliflag.Group{
 		{Title: "What is measured", Flags: []string{"run", "step", "data", "split", "measures", "ood", "limit", "batch", "seed", "ais-chains", "ais-steps", "probe-limit"}},
+		{Title: "Samples beside data", Flags: []string{"samples", "reference", "stats", "classifier", "samples-from", "feature-cache"}},
+		{Title: "Training a classifier", Flags: []string{"train-classifier", "passes"}},
 		{Title: "Outputs", Flags: []string{"json", "picture"}},
 		{Title: "The machine", Flags: []string{"device", "threads"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
@@ -65,7 +90,18 @@ type options struct {
 	limit, probeLimit             int64
 	seed                          uint64
 	json                          bool
+
+	samples, reference int    // pictures that are compared
+	stats              string // batch norm's when samples are drawn
+	classifier         string // file; "" for none
+	samplesFrom        string // data set, instead of a model's samples
+	cache              string // folder of features of real pictures, or noCache
+	trainClassifier    string // file to make; "" to measure
+	passes             int    // of training it
 }
+
+// noCache is the --feature-cache that keeps nothing.
+const noCache = "none"
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
@@ -74,10 +110,18 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	fs.StringVar(&o.data, "data", "", "data set: a directory made by mkshards, or a built-in one (synth, checkerboard, gauss); default is the run's own")
 	fs.StringVar(&o.split, "split", "test", "split to measure on")
-	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measureNames(), ", ")+"; all is what the method has but for "+measureProbe)
+	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measureNames(), ", ")+"; all is what the method has, up to "+measureDensity)
 	fs.IntVar(&o.aisChains, "ais-chains", 2000, "annealed importance sampling: chains")
 	fs.IntVar(&o.aisSteps, "ais-steps", 2000, "annealed importance sampling: steps of each chain")
 	fs.Int64Var(&o.probeLimit, "probe-limit", 10_000, "samples that the probe is trained on, chosen by --seed; 0 is all")
+	fs.IntVar(&o.samples, "samples", 5000, "pictures to draw and compare; a Fréchet distance wants 2048")
+	fs.IntVar(&o.reference, "reference", 10_000, "training pictures to compare with, chosen by --seed; 0 is all")
+	fs.StringVar(&o.stats, "stats", "batch", "batch norm's statistics when samples are drawn, --batch at a time: batch (as the released code samples) or running")
+	fs.StringVar(&o.classifier, "classifier", "", "classifier in whose features samples are judged too, made of the same data by --train-classifier")
+	fs.StringVar(&o.samplesFrom, "samples-from", "", "data set whose first split's pictures are judged instead of a run's samples: train, or the only one")
+	fs.StringVar(&o.cache, "feature-cache", "", "folder that keeps features of real pictures; default is in the user's cache folder, none keeps none")
+	fs.StringVar(&o.trainClassifier, "train-classifier", "", "file to make: train a classifier on the labels of --data, and measure nothing else")
+	fs.IntVar(&o.passes, "passes", 15, "passes over the data in training a classifier")
 	fs.StringVar(&o.ood, "ood", "", "another data set, whose test split should have higher energy")
 	fs.IntVar(&o.batch, "batch", 100, "samples at a time; with batch statistics the result depends on it")
 	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split; 0 is all")
@@ -89,12 +133,31 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if err := program.Parse(fs, args, stdout); err != nil {
 		return o, err
 	}
+	if o.samplesFrom != "" && !fs.Changed("measures") {
+		o.measures = strings.Join([]string{compare.Frechet, compare.KID, compare.SWD, compare.PRDC}, ",")
+	}
 	if err := checkMeasures(o.measures); err != nil {
 		return o, err
 	}
 	switch {
-	case o.run == "":
+	case o.trainClassifier != "" && (o.run != "" || o.samplesFrom != "" || o.data == ""):
+		return o, cliflag.Usage("--train-classifier trains on the labels of --data, which it wants, and takes no --run and no --samples-from")
+	case o.samplesFrom != "" && (o.run != "" || o.data == ""):
+		return o, cliflag.Usage("--samples-from is judged beside --data, which it wants, instead of a --run")
+	case o.run == "" && o.samplesFrom == "" && o.trainClassifier == "":
 		return o, cliflag.Usage("--run is required: the --out of a train run")
+	case o.samples < 2 || o.samples > 1<<20:
+		return o, cliflag.Usage("want --samples from 2 to %d, got %d", 1<<20, o.samples)
+	case o.asks(compare.Frechet) && o.samples < compare.LeastFrechet:
+		return o, cliflag.Usage("--samples %d: a Fréchet distance wants at least %d, with fewer it says more of their number than of them", o.samples, compare.LeastFrechet)
+	case o.reference < 0 || o.reference == 1:
+		return o, cliflag.Usage("want --reference of at least 2, or 0 for all, got %d", o.reference)
+	case o.asks(compare.Frechet) && o.reference > 0 && o.reference < compare.LeastFrechet:
+		return o, cliflag.Usage("--reference %d: a Fréchet distance wants at least %d", o.reference, compare.LeastFrechet)
+	case o.passes < 1 || o.passes > 1<<20:
+		return o, cliflag.Usage("want --passes from 1 to %d, got %d", 1<<20, o.passes)
+	case trained.Modes[o.stats] == 0:
+		return o, cliflag.Usage("unknown --stats %q: want batch or running", o.stats)
 	case o.step < trained.Newest:
 		return o, cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.step)
 	case o.aisChains < 1 || o.aisChains > 1<<20:
@@ -111,6 +174,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("--picture %s: want a name that ends in .png, or %s", o.picture, noPicture)
 	}
 	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
+}
+
+// asks says whether a measure is named.
+func (o options) asks(measure string) bool {
+	return slices.Contains(strings.Split(o.measures, ","), measure)
 }
 
 // checkMeasures reports a word that is no measure.

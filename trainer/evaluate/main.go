@@ -9,6 +9,6 @@ import (
 )
 
 func main() {
-	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+	err := run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	os.Exit(cliflag.Exit("evaluate", err, os.Stderr))
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/trained"
@@ -27,8 +29,8 @@ const (
 	measureNLL     = "nll"
 	measureRecall  = "recollection"
 
-	// allMeasures are those that the model has, but for the probe, which trains
-	// classifiers.
+	// allMeasures are those that the model has at little cost: not the probe, which
+	// trains classifiers, and none that draws thousands of samples.
 	allMeasures = "all"
 )
 
@@ -40,6 +42,8 @@ type measure struct {
 	take  func(*evaluation, context.Context, *report) error
 	// trains says that the split that was trained on is read.
 	trains bool
+	// asked says that it is no part of allMeasures.
+	asked bool
 	// picture is the name of the picture that it makes in the run's samples/; nil if
 	// it makes none, "" if it makes none of such samples.
 	picture func(*evaluation) string
@@ -57,7 +61,9 @@ var measures = []measure{
 	{name: measureDensity, lacks: lacksDensity, take: (*evaluation).density, picture: (*evaluation).densityName},
 	{name: measureNLL, lacks: lacksNLL, take: (*evaluation).nll},
 	{name: measureRecall, lacks: lacksRecollection, take: (*evaluation).recollections},
-	{name: measureProbe, lacks: lacksProbe, take: (*evaluation).probe, trains: true},
+	{name: measureProbe, lacks: lacksProbe, take: (*evaluation).probe, trains: true, asked: true},
+	comparing(compare.Frechet), comparing(compare.KID), comparing(compare.SWD), comparing(compare.PRDC),
+	comparing(compare.C2ST), comparing(compare.Neighbours), comparing(compare.IS),
 }
 
 func measureNames() []string {
@@ -70,6 +76,9 @@ func measureNames() []string {
 
 // has says whether a model is a T.
 func has[T any](e *evaluation) bool {
+	if e.trained == nil {
+		return false
+	}
 	_, ok := e.trained.Model.(T)
 	return ok
 }
@@ -84,6 +93,10 @@ func unless(ok bool, lacking string) string {
 
 func lacksRMSE(e *evaluation) string {
 	return unless(has[algo.Reconstructor](e), "its models give no reconstructions")
+}
+
+func lacksSamples(e *evaluation) string {
+	return unless(has[algo.Sampler](e), "its models draw no samples")
 }
 
 func lacksEnergy(e *evaluation) string {
@@ -124,31 +137,42 @@ func lacksProbe(e *evaluation) string {
 	if !has[algo.Encoder](e) {
 		return "its models do not infer latents"
 	}
-	src, err := e.trained.Open(e.o.data, e.o.split)
+	src, err := e.open(e.o.data, e.o.split)
 	if err != nil {
 		return err.Error()
 	}
 	return unless(len(src.Schema().Classes) > 1, fmt.Sprintf("%s has no classes", e.o.data))
 }
 
-// chosen are the measures to take: all that the model has, or those named, which
-// it must have.
-func (e *evaluation) chosen() ([]measure, error) {
+// chosen are the measures to take: all that the model has at little cost, and those
+// that are named. What is named and cannot be had is a sentence of lacking, and the
+// others go on; if nothing is left it is an error.
+func (e *evaluation) chosen() (all []measure, lacking []string, err error) {
 	words := strings.Split(e.o.measures, ",")
-	var all []measure
 	for _, m := range measures {
 		named := slices.Contains(words, m.name)
-		if !named && (!slices.Contains(words, allMeasures) || m.name == measureProbe) {
+		if !named && (!slices.Contains(words, allMeasures) || m.asked) {
 			continue
 		}
-		switch lacking := m.lacks(e); {
-		case lacking == "":
+		switch why := m.lacks(e); {
+		case why == "":
 			all = append(all, m)
 		case named:
-			return nil, fmt.Errorf("--measures %s of %s, a run of --algo %s: %s", m.name, e.o.run, e.trained.Settings.Algo, lacking)
+			lacking = append(lacking, fmt.Sprintf("--measures %s of %s: %s", m.name, e.what(), why))
 		}
 	}
-	return all, nil
+	if len(all) == 0 && len(lacking) > 0 {
+		return nil, nil, errors.New(strings.Join(lacking, "; "))
+	}
+	return all, lacking, nil
+}
+
+// what is what is measured, in words.
+func (e *evaluation) what() string {
+	if e.trained == nil {
+		return e.o.samplesFrom
+	}
+	return fmt.Sprintf("%s, a run of --algo %s", e.o.run, e.trained.Settings.Algo)
 }
 
 // place decides where the picture of that usual name goes, and reports a place that

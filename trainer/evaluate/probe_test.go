@@ -21,9 +21,10 @@ const figures = "synth:size=8,train=400,test=240"
 
 // probing probes a toy whose latents are its pictures' values, those below the first
 // row a thousandth, which to a machine is as good as nothing.
-func probing(t *testing.T) *evaluation {
+func probing(t *testing.T) *evaluation { return probingOn(t, ref.New()) }
+
+func probingOn(t *testing.T, backend exec.Backend) *evaluation {
 	t.Helper()
-	backend := ref.New()
 	t.Cleanup(func() {
 		if err := backend.Close(); err != nil {
 			t.Error(err)

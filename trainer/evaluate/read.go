@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"ebtrain/data"
+	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
+	"ebtrain/ddp/graph"
 	"ebtrain/trainer/trained"
 )
 
@@ -31,9 +34,25 @@ func (e *evaluation) split(phase, name, split string) pass {
 // own reads the data that are measured.
 func (e *evaluation) own(phase string) pass { return e.split(phase, e.o.data, e.o.split) }
 
+// open opens a split whose samples are as the model takes them, or, without a model,
+// as those of the data that are judged.
+func (e *evaluation) open(name, split string) (data.Source, error) {
+	if e.trained != nil {
+		return e.trained.Open(name, split)
+	}
+	src, err := dataset.Open(name, split)
+	if err != nil {
+		return nil, err
+	}
+	if s := src.Schema(); graph.D(s.C, s.H, s.W) != e.takes.Shape {
+		return nil, fmt.Errorf("%s holds %s, and --data %s pictures of %v", name, s, e.o.data, sizeOf(e.takes))
+	}
+	return src, nil
+}
+
 // count is how many samples of a split are read.
 func (e *evaluation) count(name, split string) (int64, error) {
-	src, err := e.trained.Open(name, split)
+	src, err := e.open(name, split)
 	if err != nil {
 		return 0, err
 	}
@@ -51,7 +70,7 @@ func least(n, limit int64) int64 {
 // each gives use the samples of a pass in order, some at a time with their labels,
 // and counts them.
 func (e *evaluation) each(ctx context.Context, p pass, use func(x []float32, labels []int64) error) (total int, err error) {
-	src, err := e.trained.Open(p.data, p.split)
+	src, err := e.open(p.data, p.split)
 	if err != nil {
 		return 0, err
 	}

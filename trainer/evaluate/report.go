@@ -44,6 +44,11 @@ type report struct {
 	ProbeRaw       *float64 `json:"probe_raw,omitempty"`       // on the samples' values
 	ProbeSamples   int64    `json:"probe_samples,omitempty"`   // that each was trained on
 
+	Quality *comparison `json:"quality,omitempty"`
+	Lacking []string    `json:"lacking,omitempty"` // what was asked for and cannot be had
+
+	SamplesFrom string `json:"samples_from,omitempty"` // where the samples are from, if from no model
+
 	noun string // what samples are called
 }
 
@@ -105,8 +110,12 @@ type adder func(format string, args ...any)
 func (r *report) writeTable(out io.Writer) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(w, "%s after %d steps, %d %s of %s/%s\n", r.Run, r.Step, r.Images, r.noun, r.Data, r.Split) // text takes everything
-	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addSentences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures} {
+	what := r.SamplesFrom
+	if r.Run != "" {
+		what = fmt.Sprintf("%s after %d steps", r.Run, r.Step)
+	}
+	_, _ = fmt.Fprintf(w, "%s, %d %s of %s/%s\n", what, r.Images, r.noun, r.Data, r.Split) // text takes everything
+	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addSentences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures, r.addQuality, r.addLacking} {
 		var b strings.Builder
 		part(func(format string, args ...any) { fmt.Fprintf(&b, format, args...) })
 		if b.Len() > 0 {
@@ -178,5 +187,12 @@ func (r *report) addPictures(add adder) {
 	}
 	if d := r.Density; d != nil {
 		add("density (%.4f of it is shown) beside the data: %s\n", d.Inside, d.Picture)
+	}
+}
+
+// addLacking adds what was asked for and is not there.
+func (r *report) addLacking(add adder) {
+	for _, line := range r.Lacking {
+		add("%s\n", line)
 	}
 }

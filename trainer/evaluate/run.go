@@ -6,52 +6,144 @@ import (
 	"io"
 	"log/slog"
 
+	"ebtrain/collective"
+	"ebtrain/data/dataset"
 	"ebtrain/ddp/exec"
+	"ebtrain/launch/env"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
+	"ebtrain/trainer/eval/feature"
 	"ebtrain/trainer/trained"
+	"ebtrain/trainer/world"
 )
 
 // evaluation is one run of evaluate.
 type evaluation struct {
 	o       options
 	backend exec.Backend
-	trained *trained.Run
-	takes   algo.Inputs // of the model
+	trained *trained.Run // nil: samples are judged that no model of ours made
+	takes   algo.Inputs  // of the model
 	show    *progressbar.Phases
-	picture string // file of the picture that is made; "" for none
-	z       *logZ  // the normaliser, once it was asked for
+	picture string          // file of the picture that is made; "" for none
+	z       *logZ           // the normaliser, once it was asked for
+	comm    collective.Comm // of the ranks; nil in a world of one
+	log     *slog.Logger
+	compare []string     // measures that compare samples with data, as asked for
+	told    *feature.Net // the classifier; nil: none is given
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+// run is the program, without the process around it.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stdout)
 	if err != nil {
 		return err
 	}
-	backend, err := device.Open(device.Config{Device: o.device, Precision: device.F32, Threads: o.threads})
+	worker, err := env.Parse(environ)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, backend.Close()) }()
-	run, err := trained.Load(o.run, o.step, backend, slog.New(plainlog.New("evaluate", stderr)))
+	if worker.Alone() { // signals end it as they end any program
+		return evaluate(ctx, o, nil, stdout, stderr)
+	}
+	return rank(ctx, o, environ, stdout, stderr)
+}
+
+// rank is one of several: all do the same, but for features and samples, which they
+// share, and the first speaks.
+func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Writer) (err error) {
+	w, err := world.Join(ctx, environ)
 	if err != nil {
 		return err
 	}
-	if o.data == "" {
-		o.data = run.Config.Flags["data"]
+	defer func() { err = errors.Join(err, w.Close()) }()
+	ctx, cancel := w.Context(ctx)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-w.StopRequested():
+			stop(errInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+	if err := w.Connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
+		return err
 	}
-	e := &evaluation{o: o, backend: backend, trained: run, takes: run.Model.Takes(), show: progressbar.NewPhases(stderr)}
+	if w.Rank() > 0 {
+		stdout, stderr = io.Discard, io.Discard
+	}
+	if err := evaluate(ctx, o, w, stdout, stderr); err != nil {
+		return w.Fail(err)
+	}
+	return nil
+}
+
+// errInterrupted is why an evaluation of several ranks ended that was asked to.
+var errInterrupted = errors.New("interrupted: nothing was measured")
+
+// evaluate does the work, with other ranks if w is not nil.
+func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.Writer) (err error) {
+	c := device.Config{Device: o.device, Precision: device.F32, Threads: o.threads}
+	e := &evaluation{o: o, show: progressbar.NewPhases(stderr), log: slog.New(plainlog.New("evaluate", stderr))}
+	if w != nil {
+		c.LocalRank, c.LocalRanks, e.comm = w.LocalRank(), w.LocalSize(), w.Comm
+	}
+	if e.backend, err = device.Open(c); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.backend.Close()) }()
+	return e.do(ctx, stdout)
+}
+
+// do does what the flags say.
+func (e *evaluation) do(ctx context.Context, stdout io.Writer) error {
+	if err := e.load(); err != nil {
+		return err
+	}
+	if e.o.trainClassifier != "" {
+		return e.trainClassifier(ctx, stdout)
+	}
 	r, err := e.measure(ctx)
 	e.show.End()
 	if err != nil {
 		return err
 	}
-	if o.json {
+	if e.o.json {
 		return r.writeJSON(stdout)
 	}
 	return r.writeTable(stdout)
+}
+
+// load reads the model, if there is one, and says what its samples are.
+func (e *evaluation) load() error {
+	if e.o.run == "" {
+		src, err := dataset.Open(e.o.data, e.trainSplit())
+		if err != nil {
+			return err
+		}
+		e.takes = trained.Of(src.Schema())
+		return nil
+	}
+	run, err := trained.Load(e.o.run, e.o.step, e.backend, e.log)
+	if err != nil {
+		return err
+	}
+	if e.o.data == "" {
+		e.o.data = run.Config.Flags["data"]
+	}
+	e.trained, e.takes = run, run.Model.Takes()
+	return nil
+}
+
+// trainSplit is the split that was trained on.
+func (e *evaluation) trainSplit() string {
+	if e.trained == nil {
+		return "train"
+	}
+	return e.trained.Settings.Split
 }
 
 // measure measures what was asked for.
@@ -60,7 +152,10 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := e.chosen()
+	if err := e.openClassifier(); err != nil {
+		return nil, err
+	}
+	all, lacking, err := e.chosen()
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +163,19 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	r := &report{
-		Run: e.o.run, Step: e.trained.State.Step, Data: e.o.data, Split: e.o.split, Images: int(n),
-		noun: trained.Noun(e.takes),
+		Run: e.o.run, Data: e.o.data, Split: e.o.split, Images: int(n), SamplesFrom: e.o.samplesFrom,
+		Lacking: lacking, noun: trained.Noun(e.takes),
+	}
+	if e.trained != nil {
+		r.Step = e.trained.State.Step
 	}
 	for _, m := range all {
 		if err := m.take(e, ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	if len(e.compare) > 0 {
+		if err := e.compareSets(ctx, r); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +187,7 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 func (e *evaluation) prepare(all []measure) error {
 	for _, m := range all {
 		if m.trains {
-			if _, err := e.trained.Open(e.o.data, e.trained.Settings.Split); err != nil {
+			if _, err := e.open(e.o.data, e.trainSplit()); err != nil {
 				return err
 			}
 		}
@@ -95,7 +198,7 @@ func (e *evaluation) prepare(all []measure) error {
 		}
 	}
 	if e.o.ood != "" {
-		_, err := e.trained.Open(e.o.ood, oodSplit)
+		_, err := e.open(e.o.ood, oodSplit)
 		return err
 	}
 	return nil

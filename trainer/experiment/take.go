@@ -23,7 +23,7 @@ func (b *bench) take(ctx context.Context) (cell.Measured, error) {
 	if err != nil {
 		return m, err
 	}
-	m.Values = map[string]float64{}
+	m.Values, m.Quality = map[string]float64{}, evidence.Quality()
 	for _, name := range b.w.e.Measured(b.t.row) {
 		one, _ := measure.Find(name) // the plan is valid
 		v, err := one.Of(evidence)

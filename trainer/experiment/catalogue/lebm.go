@@ -17,15 +17,9 @@ func celebaWhole() *plan.DataSet {
 	}
 }
 
-// cifarTars are the pictures of CIFAR-10 in tars, whichever way they were packed.
-func cifarTars() *plan.DataSet {
-	return &plan.DataSet{Name: "cifar10-wds", Make: []string{"wds", "--size", "32"}, Source: "a folder of WebDataset tars of CIFAR-10"}
-}
-
 // bySamples are the measures, of which less is better, that say how good samples are:
-// columns of both experiments, and claims by each. Those that evaluate has are named
-// here.
-var bySamples []string
+// columns of the experiments on pictures, and claims by each.
+var bySamples = []string{"frechet", "kid", "swd"}
 
 // lebm are the generators of base width 16, a fourth of the paper's for SVHN, for so
 // many steps.
@@ -111,7 +105,7 @@ func lebmCIFAR() plan.Experiment {
 	const preset = "lebm-svhn"
 	return lebm("lebm-pictures-cifar10",
 		"CIFAR-10 by the latent-space energy-based prior and by a fixed Gaussian prior, with the generator of SVHN's shape: that of CIFAR-10 takes eight times as long.",
-		cifarTars(),
+		cifarData(),
 		[]plan.Row{lebmRow("ebm", preset, nil), lebmRow("gaussian-1", preset, map[string]string{"prior": "gaussian"})},
 		clearly)
 }

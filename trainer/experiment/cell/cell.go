@@ -87,6 +87,8 @@ type Measured struct {
 	Values map[string]float64         `json:"values,omitempty"`
 	Curves map[string][]measure.Point `json:"curves,omitempty"`
 	Notes  []string                   `json:"notes,omitempty"`
+	// Quality is what evaluate says of samples beside data, with floor and controls.
+	Quality any `json:"quality,omitempty"`
 }
 
 // Broken says why a cell came to nothing.

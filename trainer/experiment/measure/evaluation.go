@@ -41,6 +41,20 @@ func evaluated(path string) func(Evidence) (float64, error) {
 	}
 }
 
+// Quality is the field of the evaluation that compares samples with data, beside
+// the floor and sets that are known to be bad; nil if that was not asked for.
+func (e Evidence) Quality() any { return e.Evaluation["quality"] }
+
+// compared takes the samples' number of a row of the comparison, floor that of other
+// real pictures.
+func compared(row string) func(Evidence) (float64, error) {
+	return evaluated("quality.rows." + row + ".samples")
+}
+
+func floor(row string) func(Evidence) (float64, error) {
+	return evaluated("quality.rows." + row + ".floor")
+}
+
 // atLast takes a field of the evaluation of the last step, which may be the one
 // that was chosen.
 func atLast(path string) func(Evidence) (float64, error) {

@@ -142,6 +142,34 @@ func TestCurve(t *testing.T) {
 	}
 }
 
+// Samples beside data: their number, and that of the floor; what is not there is an
+// error.
+func TestCompared(t *testing.T) {
+	fields, err := ReadEvaluation([]byte(`{"quality":{"of":"kid","rows":[{"name":"frechet","title":"Fréchet distance","samples":12.5,"floor":0.5,"controls":{"noise":90}},{"name":"kid-classifier","samples":-0.1}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Evidence{Evaluation: fields}
+	for name, want := range map[string]float64{"frechet": 12.5, "frechet-floor": 0.5} {
+		m, ok := Find(name)
+		if v, err := m.Of(e); !ok || err != nil || v != want {
+			t.Errorf("%s: %v, %v", name, v, err)
+		}
+	}
+	for _, name := range []string{"kid-floor", "swd", "precision", "is"} {
+		m, ok := Find(name)
+		if v, err := m.Of(e); !ok || err == nil {
+			t.Errorf("%s: %v", name, v)
+		}
+	}
+	if got := Asks("kid", "swd", "precision", "recall", "frechet"); got != "frechet,kid,swd,prdc" {
+		t.Errorf("they ask for %s", got)
+	}
+	if e.Quality() == nil || (Evidence{}).Quality() != nil {
+		t.Error("what is kept of the comparison")
+	}
+}
+
 func TestAsks(t *testing.T) {
 	for want, names := range map[string][]string{"": {"cpu-s", "upper-last"}, "ll,fisher": {"fisher", "step-ms", "ll"}, "probe": {"probe", "probe-raw"}} {
 		if got := Asks(names...); got != want {

@@ -32,9 +32,9 @@ func (s *site) setups() (all []setup) {
 	if len(all) < 6 {
 		s.t.Fatalf("setups on the checkerboard are %v, want more", all)
 	}
-	all = append(all, setup{"fisher-200", []string{"--data", "gauss:dim=200,modes=1,sd=1,train=500", "--estimator", "variational", "--lower-steps", "2"}})
 	all = append(all, setup{"lm-snli", append([]string{"--data", s.prose("text")}, reads...)})
 	all = append(all, setup{"lebm-snli", append([]string{"--data", s.prose("prose"), "--latent", "4", "--nef", "8", "--prior-steps", "4", "--posterior-steps", "3"}, reads...)})
+	all = append(all, setup{"fisher-200", []string{"--data", "gauss:dim=200,modes=1,sd=1,train=500", "--estimator", "variational", "--lower-steps", "2"}})
 	return append(all, setup{"lebm-svhn", []string{"--data", "synth:train=60", "--batch", "12", "--ngf", "2", "--nef", "8", "--latent", "4", "--prior-steps", "4", "--posterior-steps", "3"}})
 }
 

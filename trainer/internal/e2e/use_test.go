@@ -54,6 +54,7 @@ func TestUse(t *testing.T) {
 		}
 	})
 	t.Run("evaluate", func(t *testing.T) { s.t = t; s.checkEvaluation() })
+	t.Run("samples beside data", func(t *testing.T) { s.t = t; s.checkComparison() })
 	t.Run("folder", func(t *testing.T) {
 		s.t = t
 		s.must("mkshards", "folder", "--src", "run/samples", "--crop", "none", "--size", "32", "--out", "own")
@@ -226,6 +227,21 @@ func TestDivergence(t *testing.T) {
 			want := regexp.MustCompile(`training diverged: [a-z_]+ is (NaN|[+-]Inf) at step [0-9]+: lower the learning rates in a new run$`)
 			checkSentence(t, e, n, 1, want.String())
 		})
+	}
+}
+
+// checkComparison compares samples of the run with its data on one rank and on two,
+// which find the same numbers; the second time the features of real pictures were
+// kept.
+func (s *site) checkComparison() {
+	s.t.Helper()
+	command := []string{"evaluate", "--run", "run", "--json", "--measures", "kid,prdc", "--samples", "20", "--batch", "8", "--threads", "1", "--feature-cache", "kept"}
+	one, two := s.must(command...), s.must(on(2, command)...)
+	if got := strings.TrimPrefix(two.stdout, "[0] "); got != one.stdout || !strings.Contains(got, `"name":"coverage"`) {
+		s.t.Errorf("one rank finds\n%s\nand two find\n%s", one.stdout, two.stdout)
+	}
+	if kept, err := os.ReadDir(s.path("kept")); err != nil || len(kept) != 10 { // of five networks, the reference's and the floor's
+		s.t.Errorf("%d files of features are kept, %v", len(kept), err)
 	}
 }
 

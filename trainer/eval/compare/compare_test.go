@@ -1,0 +1,187 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ebtrain/collective/host"
+	"ebtrain/ddp/exec/cpu"
+	"ebtrain/ddp/philox"
+	"ebtrain/trainer/eval/control"
+	"ebtrain/trainer/eval/feature"
+)
+
+var size = feature.Size{C: 1, H: 16, W: 16}
+
+// blobs are pictures of two kinds of blobs; the kinds are their labels.
+func blobs(n int, from uint32) feature.Labelled {
+	out := feature.Labelled{Size: size}
+	for i := range n {
+		var u [4]float64
+		philox.Name{Seed: 5, Purpose: philox.Testing, Sample: from + uint32(i)}.Uniform(u[:])
+		r, c := 4+8*u[0], 4+8*u[1]
+		kind := i % 2
+		for y := range size.H {
+			for x := range size.W {
+				d := math.Hypot(float64(y)-r, float64(x)-c)
+				if kind == 1 {
+					d = max(math.Abs(float64(y)-r), math.Abs(float64(x)-c))/2 + 1
+				}
+				out.X = append(out.X, float32(math.Tanh(2+u[2]-d)))
+			}
+		}
+		out.Labels = append(out.Labels, kind)
+	}
+	return out
+}
+
+func judge(t *testing.T, c Config, reference Set) *Judge {
+	t.Helper()
+	backend, err := cpu.New(cpu.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Backend, c.Size, c.Seed, c.Batch = backend, size, 1, 50
+	j, err := New(t.Context(), c, reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := backend.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return j
+}
+
+// Every measure holds other real pictures for better than every bad set, but for
+// what it cannot see.
+func TestControlsAreWorse(t *testing.T) {
+	const n = 300
+	real, other := blobs(2*n, 0), blobs(n, 10_000)
+	backend, err := cpu.New(cpu.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := feature.Train(t.Context(), backend, real, feature.Training{Classes: 2, Steps: 60, Batch: 50, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels []int64
+	for _, l := range real.Labels {
+		labels = append(labels, int64(l))
+	}
+	one, _ := control.OneClass(labels, n, 1)
+	var class []float32
+	for _, i := range one {
+		class = append(class, real.X[i*size.Len():(i+1)*size.Len()]...)
+	}
+	j := judge(t, Config{Measures: []string{KID, SWD, PRDC, C2ST, Neighbours, IS}, Classifier: &net}, Set{Name: "reference", X: real.X})
+	of := func(name string, x []float32) map[string]float64 {
+		values, notes, err := j.Of(t.Context(), Set{Name: name, X: x})
+		if err != nil || len(notes) > 0 {
+			t.Fatal(name, notes, err)
+		}
+		out := map[string]float64{}
+		for _, v := range values {
+			out[v.Row] = v.Value
+		}
+		return out
+	}
+	floor := of("floor", other.X)
+	if len(floor) != 15 {
+		t.Errorf("%d rows: %v", len(floor), floor)
+	}
+	half := real.X[:n*size.Len()]
+	// The blobs are smooth and alike, so blurred ones, or those of one kind, are close.
+	blind := map[string]string{
+		"noise":    "neighbour is",
+		"blurred":  "neighbour precision-classifier density-classifier recall-classifier coverage-classifier kid-classifier is precision density recall coverage",
+		"shuffled": "neighbour is",
+		"class":    "neighbour precision precision-classifier density density-classifier recall coverage recall-classifier c2st-accuracy c2st-auc",
+	}
+	for name, x := range map[string][]float32{
+		"noise": control.Noise(n, size, 1), "blurred": control.Blurred(half, size), "shuffled": control.Shuffled(half, size, 1), "class": class,
+	} {
+		bad := of(name, x)
+		for _, row := range Rows() {
+			if _, ok := bad[row.Name]; !ok || slices.Contains(strings.Fields(blind[name]), row.Name) {
+				continue
+			}
+			if !row.Better.Beats(floor[row.Name], bad[row.Name]) {
+				t.Errorf("%s of %s is %v, and of real pictures %v", row.Name, name, bad[row.Name], floor[row.Name])
+			}
+		}
+	}
+	copies := of("copies", half)
+	if copies["neighbour"] > 1e-3 || !Higher.Beats(floor["neighbour"], copies["neighbour"]) || copies["precision"] != 1 || copies["recall"] != 1 {
+		t.Errorf("copies: %v", copies)
+	}
+}
+
+// Ranks that share the features find what one finds, bit for bit; only the first
+// has it.
+func TestRanksAgree(t *testing.T) {
+	reference, samples := Set{Name: "reference", X: blobs(110, 0).X, Key: "r"}, Set{Name: "samples", X: control.Noise(70, size, 1)}
+	c := Config{Measures: []string{KID, PRDC, SWD}}
+	want, _, err := judge(t, c, reference).Of(t.Context(), samples)
+	if err != nil || len(want) != 6 {
+		t.Fatal(want, err)
+	}
+	comms, err := host.NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for r, comm := range comms {
+		mine := c
+		mine.Comm = comm
+		mine.Cache = feature.Cache{Dir: t.TempDir(), Say: func(err error) { t.Log(err) }} // each has its own: what one lacks all compute
+		wg.Go(func() {
+			got, _, err := judge(t, mine, reference).Of(t.Context(), samples)
+			if r == 0 && !slices.Equal(got, want) || r > 0 && len(got) > 0 || err != nil {
+				t.Errorf("rank %d: %v, %v; want %v", r, got, err, want)
+			}
+		})
+	}
+	wg.Wait()
+	for _, comm := range comms {
+		if err := comm.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestBadSets(t *testing.T) {
+	reference := Set{Name: "reference", X: blobs(LeastFrechet, 0).X}
+	j := judge(t, Config{Measures: []string{Frechet}}, reference)
+	few := Set{Name: "few", X: blobs(20, 0).X}
+	values, notes, err := j.Of(t.Context(), few)
+	if err != nil || len(values) != 0 || fmt.Sprint(notes) != "[few: 20 pictures, and a Fréchet distance wants at least 2048]" {
+		t.Errorf("%v, %q, %v", values, notes, err)
+	}
+	values, _, err = j.Of(t.Context(), Set{Name: "copies", X: reference.X})
+	if err != nil || len(values) != 1 || math.Abs(values[0].Value) > 1e-5 {
+		t.Errorf("of itself: %v, %v", values, err)
+	}
+	few.X[7] = float32(math.NaN())
+	if _, _, err := j.Of(t.Context(), few); err == nil || err.Error() != "training diverged: value 7 of the few is NaN" {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := j.Of(t.Context(), Set{Name: "none"}); err == nil || !strings.Contains(err.Error(), "want at least two pictures") {
+		t.Errorf("%v", err)
+	}
+	if _, err := New(t.Context(), Config{Size: size, Measures: []string{Frechet}}, Set{X: few.X}); err == nil || !strings.Contains(err.Error(), "the reference holds 20 pictures") {
+		t.Errorf("%v", err)
+	}
+	if _, err := New(t.Context(), Config{Size: feature.Size{C: 1, H: 1, W: 2}}, Set{}); err == nil || !strings.Contains(err.Error(), "sides of at least 8") {
+		t.Errorf("%v", err)
+	}
+}

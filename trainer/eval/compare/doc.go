@@ -1,0 +1,77 @@
+// Package compare judges sets of pictures beside a reference, training pictures:
+// it takes the measures of package quality in the features of package feature, for
+// as many sets as are to stand beside each other: samples, real pictures that are
+// not the reference (the floor), and sets that are known to be bad.
+//
+// Ranks share what is costly, the features; the statistics are computed by the
+// first, and only it gets numbers. All ranks make the same calls in the same order.
+// A Judge belongs to one goroutine.
+package compare
+
+import "slices"
+
+// Measures, the words that a user says.
+const (
+	Frechet    = "frechet"
+	KID        = "kid"
+	SWD        = "swd"
+	PRDC       = "prdc"
+	C2ST       = "c2st"
+	Neighbours = "neighbours"
+	IS         = "is"
+)
+
+// Better says which values of a row are better.
+type Better string
+
+const (
+	Lower  Better = "lower"
+	Higher Better = "higher"
+)
+
+// Row is one number that a measure gives.
+type Row struct {
+	Name, Title string
+	Better      Better
+	Measure     string
+}
+
+// ofClassifier is what is added to the name of a row in a classifier's features.
+const ofClassifier = "-classifier"
+
+// Rows are those of all measures, in the order of a table. Those that are in
+// features are there twice, in those of the random networks, of which they are
+// means, and in a classifier's.
+func Rows() []Row {
+	inFeatures := []Row{
+		{"frechet", "Fréchet distance", Lower, Frechet}, {"kid", "KID × 1000", Lower, KID},
+		{"precision", "precision", Higher, PRDC}, {"recall", "recall", Higher, PRDC},
+		{"density", "density", Higher, PRDC}, {"coverage", "coverage", Higher, PRDC},
+	}
+	all := slices.Clone(inFeatures)
+	for _, r := range inFeatures {
+		all = append(all, Row{r.Name + ofClassifier, r.Title + ", classifier", r.Better, r.Measure})
+	}
+	return append(all,
+		Row{"is", "inception score, classifier", Higher, IS},
+		Row{"swd", "sliced Wasserstein × 1000", Lower, SWD},
+		Row{"c2st-accuracy", "two-sample accuracy", Lower, C2ST},
+		Row{"c2st-auc", "two-sample AUC", Lower, C2ST},
+		Row{"neighbour", "nearest training picture", Higher, Neighbours},
+	)
+}
+
+// Value is a row's number of one set.
+type Value struct {
+	Row    string
+	Value  float64
+	Spread float64 // standard deviation over networks, or parts; 0 where there is none
+}
+
+// Beats says whether a is better than b.
+func (b Better) Beats(a, c float64) bool {
+	if b == Higher {
+		return a > c
+	}
+	return a < c
+}

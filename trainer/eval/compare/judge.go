@@ -1,0 +1,200 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/exec"
+	"ebtrain/trainer/eval/feature"
+	"ebtrain/trainer/eval/quality"
+)
+
+// LeastFrechet is how many samples a Fréchet distance wants: with fewer it says more
+// of their number than of them.
+const LeastFrechet = 2048
+
+// Config is how sets are judged.
+type Config struct {
+	Backend    exec.Backend
+	Comm       collective.Comm // of the ranks, in host memory; nil in a world of one
+	Size       feature.Size
+	Measures   []string
+	Classifier *feature.Net // nil: there is none
+	Seed       uint64       // of subsets, patches, directions and the two-sample classifier
+	Batch      int          // pictures at a time
+	Cache      feature.Cache
+	// Tell says what is done; may be nil.
+	Tell func(what string)
+}
+
+// Set is pictures that are judged.
+type Set struct {
+	Name string
+	X    []float32 // (n, C, H, W) in [−1, 1]
+	// Key names the pictures, so that their features can be kept; "" keeps none.
+	Key string
+}
+
+// Judge judges sets beside a reference.
+type Judge struct {
+	c         Config
+	first     bool // of the ranks
+	mul       *feature.Multiplier
+	spaces    []*space
+	scores    *feature.Extractor // probabilities; nil without an inception score
+	reference Set
+	swd       map[int]quality.Projected // of the reference's first pictures, by their number
+	pixels    quality.Matrix            // of the reference; empty unless neighbours are asked for
+}
+
+// space is the features of one network.
+type space struct {
+	*feature.Extractor
+	classifier bool
+	mean, sd   []float64 // of the reference
+	reference  quality.Matrix
+	gaussian   quality.Gaussian
+	manifold   map[int]*quality.Manifold // of the reference's first pictures
+}
+
+// New prepares a judge: the reference's features are computed, or taken from the
+// cache.
+func New(ctx context.Context, c Config, reference Set) (j *Judge, err error) {
+	if err := c.Size.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Tell == nil {
+		c.Tell = func(string) {}
+	}
+	j = &Judge{c: c, first: c.Comm == nil || c.Comm.Rank() == 0, mul: feature.NewMultiplier(c.Backend), reference: reference,
+		swd: map[int]quality.Projected{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, j.Close())
+		}
+	}()
+	if n := j.count(reference); j.asked(Frechet) && n < LeastFrechet {
+		return j, fmt.Errorf("the reference holds %d pictures, and a Fréchet distance wants at least %d", n, LeastFrechet)
+	}
+	if j.asked(Frechet) || j.asked(KID) || j.asked(PRDC) {
+		if err := j.openSpaces(ctx); err != nil {
+			return j, err
+		}
+	}
+	if j.asked(IS) {
+		if c.Classifier == nil {
+			return j, errors.New("an inception score wants a classifier")
+		}
+		if j.scores, err = feature.NewProbabilities(c.Backend, *c.Classifier, c.Batch); err != nil {
+			return j, err
+		}
+	}
+	if j.first && j.asked(Neighbours) {
+		j.pixels = j.matrix(reference.X, j.count(reference))
+	}
+	return j, nil
+}
+
+func (j *Judge) asked(measure string) bool { return slices.Contains(j.c.Measures, measure) }
+
+// count is how many pictures a set holds.
+func (j *Judge) count(s Set) int { return len(s.X) / j.c.Size.Len() }
+
+// openSpaces computes the reference's features in all networks.
+func (j *Judge) openSpaces(ctx context.Context) error {
+	var nets []feature.Net
+	for i := range feature.Ensemble {
+		nets = append(nets, feature.Random(i+1, j.c.Size))
+	}
+	if j.c.Classifier != nil {
+		nets = append(nets, *j.c.Classifier)
+	}
+	for _, n := range nets {
+		e, err := feature.NewExtractor(j.c.Backend, n, j.c.Batch)
+		if err != nil {
+			return err
+		}
+		s := &space{Extractor: e, classifier: n.Classes > 0, manifold: map[int]*quality.Manifold{}}
+		j.spaces = append(j.spaces, s)
+		features, err := j.features(ctx, s, j.reference)
+		if err != nil {
+			return err
+		}
+		if !j.first {
+			continue
+		}
+		s.standardise(features)
+		if j.asked(Frechet) {
+			if s.gaussian, err = quality.FitGaussian(s.reference); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// features are those of a set, as the network gives them.
+func (j *Judge) features(ctx context.Context, s *space, set Set) (quality.Matrix, error) {
+	compute := func() (quality.Matrix, error) {
+		j.c.Tell(fmt.Sprintf("%s: features by %s", set.Name, s.Name))
+		return s.Of(ctx, j.c.Comm, set.X)
+	}
+	if set.Key == "" {
+		return compute()
+	}
+	return j.c.Cache.Features(ctx, j.c.Comm, j.count(set), s.Net, set.Key, compute)
+}
+
+// standardise finds mean and standard deviation of each feature of the reference.
+// Features are measured in these, so that networks' numbers compare.
+func (s *space) standardise(reference quality.Matrix) {
+	s.mean, s.sd = reference.Mean(), make([]float64, reference.D)
+	for i := range reference.N {
+		for k, v := range reference.Row(i) {
+			s.sd[k] += (v - s.mean[k]) * (v - s.mean[k]) / float64(reference.N)
+		}
+	}
+	for k, v := range s.sd {
+		if s.sd[k] = math.Sqrt(v); v == 0 {
+			s.sd[k] = 1 // a feature that says nothing of the reference
+		}
+	}
+	s.reference = s.standard(reference)
+}
+
+// standard are features in units of the reference.
+func (s *space) standard(m quality.Matrix) quality.Matrix {
+	out := quality.NewMatrix(m.N, m.D)
+	for i := range m.N {
+		to := out.Row(i)
+		for k, v := range m.Row(i) {
+			to[k] = (v - s.mean[k]) / s.sd[k]
+		}
+	}
+	return out
+}
+
+// matrix are the first n of pictures as rows.
+func (j *Judge) matrix(x []float32, n int) quality.Matrix {
+	m := quality.NewMatrix(n, j.c.Size.Len())
+	for i := range m.X {
+		m.X[i] = float64(x[i])
+	}
+	return m
+}
+
+// Close releases the programs.
+func (j *Judge) Close() error {
+	errs := []error{j.mul.Close()}
+	for _, s := range j.spaces {
+		errs = append(errs, s.Close())
+	}
+	if j.scores != nil {
+		errs = append(errs, j.scores.Close())
+	}
+	return errors.Join(errs...)
+}

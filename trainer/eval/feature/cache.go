@@ -1,0 +1,92 @@
+package feature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"ebtrain/collective"
+	"ebtrain/data/atomicfile"
+	"ebtrain/data/safetensors"
+	"ebtrain/trainer/eval/quality"
+)
+
+// Cache keeps features of data in files, each named for the digest of the data, of
+// which of them, and of the network. Files are whole or absent; one that is damaged
+// is made again.
+type Cache struct {
+	Dir string      // "" keeps nothing
+	Say func(error) // is told of what is damaged
+}
+
+const (
+	cachedTensor = "features"
+	cachedKey    = "of"
+)
+
+// Features are those of n pictures, which data names, that were kept, or what
+// compute gives. Of several ranks all must have kept them, else all compute, which
+// they do together; the first keeps them.
+func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Net, data string, compute func() (quality.Matrix, error)) (quality.Matrix, error) {
+	if c.Dir == "" {
+		return compute()
+	}
+	key := digest(data, n, net.Digest)
+	file := filepath.Join(c.Dir, key+".safetensors")
+	m, err := readFeatures(file, key, n)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.Say(err)
+	}
+	kept, err := allHave(ctx, comm, err == nil)
+	if err != nil || kept {
+		return m, err
+	}
+	if m, err = compute(); err != nil || comm != nil && comm.Rank() > 0 {
+		return m, err
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return m, err
+	}
+	return m, atomicfile.Write(file, func(w io.Writer) error {
+		return safetensors.Write(w, []safetensors.Tensor{safetensors.Float64s(cachedTensor, []int64{int64(m.N), int64(m.D)}, m.X)}, map[string]string{cachedKey: key})
+	})
+}
+
+// allHave says whether all ranks have something.
+func allHave(ctx context.Context, comm collective.Comm, has bool) (bool, error) {
+	if comm == nil {
+		return has, nil
+	}
+	all := []int32{0}
+	if has {
+		all[0] = 1
+	}
+	err := collective.Do(ctx, comm, collective.Request{Kind: collective.AllReduce, Op: collective.Min, Vec: collective.VecOf(all), Label: "kept features"})
+	return all[0] == 1, err
+}
+
+// readFeatures reads n rows from a file that is of the key.
+func readFeatures(file, key string, n int) (m quality.Matrix, err error) {
+	err = safetensors.ReadFile(file, func(f *safetensors.File) error {
+		info, ok := f.Info(cachedTensor)
+		if !ok || f.Metadata()[cachedKey] != key || len(info.Shape) != 2 || info.Shape[0] != int64(n) {
+			return fmt.Errorf("%s holds other features than its name says", file)
+		}
+		m = quality.NewMatrix(n, int(info.Shape[1]))
+		if err := f.Float64(cachedTensor, m.X); err != nil {
+			return err
+		}
+		for _, v := range m.X {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("%s holds %v among its features", file, v)
+			}
+		}
+		return nil
+	})
+	return m, err
+}

@@ -1,0 +1,252 @@
+package feature
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ebtrain/collective/host"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu"
+	"ebtrain/ddp/exec/ref"
+	"ebtrain/ddp/philox"
+	"ebtrain/trainer/eval/quality"
+)
+
+func pictures(n int, s Size, sample uint32) []float32 {
+	x := make([]float64, n*s.Len())
+	philox.Name{Seed: 1, Purpose: philox.Testing, Sample: sample}.Uniform(x)
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(2*v - 1)
+	}
+	return out
+}
+
+// The network by plain loops in float64, of the weights that it draws.
+func slowFeatures(t *testing.T, n Net, x []float32) []float64 {
+	t.Helper()
+	e, err := NewExtractor(ref.New(), n, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close() //nolint:errcheck // ref has nothing to release
+	in, h, w := make([]float64, len(x)), n.Size.H, n.Size.W
+	for i, v := range x {
+		in[i] = float64(v)
+	}
+	var out []float64
+	c := n.Size.C
+	for l, width := range n.trunk.Widths {
+		weight, bias := n.draw(t, fmt.Sprintf("random.conv%d.weight", l+1)), n.draw(t, fmt.Sprintf("random.conv%d.bias", l+1))
+		oh, ow := (h+1)/2, (w+1)/2
+		y := make([]float64, width*oh*ow)
+		for k := range width {
+			mean := 0.0
+			for i := range oh {
+				for j := range ow {
+					sum := bias[k]
+					for a := range c {
+						for di := range 3 {
+							for dj := range 3 {
+								if r, s := 2*i+di-1, 2*j+dj-1; r >= 0 && s >= 0 && r < h && s < w {
+									sum += weight[((k*c+a)*3+di)*3+dj] * in[(a*h+r)*w+s]
+								}
+							}
+						}
+					}
+					if sum < 0 {
+						sum *= 0.2
+					}
+					y[(k*oh+i)*ow+j] = sum
+					mean += sum / float64(oh*ow)
+				}
+			}
+			out = append(out, mean)
+		}
+		in, h, w, c = y, oh, ow, width
+	}
+	return out
+}
+
+func (n Net) draw(t *testing.T, name string) []float64 {
+	t.Helper()
+	for _, v := range n.variables(t) {
+		if v.Name == name {
+			x := v.Value(n.seed)
+			out := make([]float64, v.Type.Shape.Len())
+			for i := range out {
+				out[i] = x.At(i)
+			}
+			return out
+		}
+	}
+	t.Fatalf("no variable %s", name)
+	return nil
+}
+
+func near(a, b []float64, tol float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= tol*(1+math.Abs(y)) })
+}
+
+func TestRandom(t *testing.T) {
+	s := Size{3, 16, 12}
+	net, x := Random(2, s), pictures(5, s, 1)
+	if got := fmt.Sprint(net.trunk.Widths); got != "[16 32 64]" {
+		t.Errorf("widths %s", got)
+	}
+	for name, b := range backends(t) {
+		e, err := NewExtractor(b, net, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Of(t.Context(), nil, x)
+		if err != nil || got.N != 5 || got.D != 112 {
+			t.Fatalf("%s: %d×%d, %v", name, got.N, got.D, err)
+		}
+		for i := range got.N {
+			if want := slowFeatures(t, net, x[i*s.Len():(i+1)*s.Len()]); !near(got.Row(i), want, 1e-4) {
+				t.Errorf("%s: picture %d: %v, want %v", name, i, got.Row(i)[:3], want[:3])
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if a, b, c := Random(1, s).Digest, Random(2, s).Digest, Random(1, Size{3, 16, 16}).Digest; a == b || a == c || a != Random(1, s).Digest {
+		t.Error("digests do not tell networks")
+	}
+}
+
+func backends(t *testing.T) map[string]exec.Backend {
+	t.Helper()
+	c, err := cpu.New(cpu.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return map[string]exec.Backend{"cpu": c, "ref": ref.New()}
+}
+
+// Two and three ranks give the bits of one, whatever is left over.
+func TestRanksShareThePictures(t *testing.T) {
+	s := Size{1, 8, 8}
+	net, x := Random(1, s), pictures(11, s, 2)
+	of := func(comm *host.Comm, ctx context.Context) (quality.Matrix, error) {
+		e, err := NewExtractor(ref.New(), net, 2)
+		if err != nil {
+			return quality.Matrix{}, err
+		}
+		if comm == nil {
+			return e.Of(ctx, nil, x)
+		}
+		return e.Of(ctx, comm, x)
+	}
+	want, err := of(nil, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, world := range []int{2, 3} {
+		comms, err := host.NewLocal(t.Context(), world)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for r, c := range comms {
+			wg.Go(func() {
+				got, err := of(c, t.Context())
+				if err != nil || !slices.Equal(got.X, want.X) {
+					t.Errorf("rank %d of %d: other features, %v", r, world, err)
+				}
+			})
+		}
+		wg.Wait()
+		for _, c := range comms {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestMultiplier(t *testing.T) {
+	a, b := quality.NewMatrix(7, 5), quality.NewMatrix(4, 5)
+	philox.Name{Seed: 1, Purpose: philox.Testing, Sample: 3}.Normal(a.X)
+	philox.Name{Seed: 1, Purpose: philox.Testing, Sample: 4}.Normal(b.X)
+	want, got := make([]float64, 28), make([]float64, 28)
+	if err := quality.Plain(a, b, want); err != nil {
+		t.Fatal(err)
+	}
+	for name, backend := range backends(t) {
+		m := NewMultiplier(backend)
+		for range 2 {
+			if err := m.Products(t.Context())(a, b, got); err != nil || !near(got, want, 1e-5) {
+				t.Errorf("%s: %v, %v; want %v", name, got, err, want)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestCache(t *testing.T) {
+	var said []string
+	dir := filepath.Join(t.TempDir(), "new", "cache")
+	c := Cache{Dir: dir, Say: func(err error) { said = append(said, err.Error()) }}
+	computed := 0
+	ask := func(n int, data string, number int) []float64 {
+		t.Helper()
+		m, err := c.Features(t.Context(), nil, n, Random(number, Size{1, 8, 8}), data, func() (quality.Matrix, error) {
+			computed++
+			m := quality.NewMatrix(n, 2)
+			for i := range m.X {
+				m.X[i] = float64(10*number + i)
+			}
+			return m, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.X
+	}
+	first := ask(3, "a", 1)
+	if again := ask(3, "a", 1); computed != 1 || !slices.Equal(first, again) {
+		t.Errorf("computed %d times, %v and %v", computed, first, again)
+	}
+	ask(3, "b", 1)
+	ask(4, "a", 1)
+	ask(3, "a", 2)
+	if computed != 4 || len(said) != 0 {
+		t.Errorf("computed %d times, said %q", computed, said)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 4 {
+		t.Fatal(files, err)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, damaged := range [][]byte{whole[:len(whole)-3], nil, []byte("not of the format at all")} {
+		for _, f := range files {
+			if err := os.WriteFile(f, damaged, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		computed, said = 0, nil
+		again := ask(3, "a", 1)
+		if computed != 1 || len(said) != 1 || !strings.Contains(said[0], ".safetensors") || !slices.Equal(again, first) {
+			t.Errorf("damage %d: computed %d times, said %q", i, computed, said)
+		}
+		if ask(3, "a", 1); computed != 1 {
+			t.Errorf("damage %d: not repaired", i)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package feature
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"ebtrain/data/atomicfile"
+	"ebtrain/data/safetensors"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/model/nn"
+)
+
+// Keys of a classifier's metadata.
+const (
+	metaKind     = "ebtrain"
+	metaClasses  = "classes"
+	metaSize     = "size"
+	metaData     = "data" // digest of the split that it was trained on
+	metaAccuracy = "accuracy"
+
+	kindClassifier = "classifier of pictures, 1"
+)
+
+// names are those of the trained variables, sorted.
+func (n Net) names() []string { return slices.Sorted(maps.Keys(n.values)) }
+
+// finite reports a weight that is not.
+func (n Net) finite() error {
+	for _, name := range n.names() {
+		for i, v := range n.values[name].F32() {
+			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+				return fmt.Errorf("value %d of the classifier's %s is %v", i, name, v)
+			}
+		}
+	}
+	return nil
+}
+
+// Save writes a classifier, with the digest of the data that it was trained on and
+// the accuracy that it has on others.
+func (n Net) Save(file, data string, accuracy float64) error {
+	var tensors []safetensors.Tensor
+	for _, name := range n.names() {
+		v := n.values[name]
+		var shape []int64
+		for i := range v.Type.Shape.Rank() {
+			shape = append(shape, int64(v.Type.Shape.At(i)))
+		}
+		tensors = append(tensors, safetensors.Float32s(name, shape, v.F32()))
+	}
+	meta := map[string]string{
+		metaKind: kindClassifier, metaClasses: fmt.Sprint(n.Classes), metaSize: n.Size.String(),
+		metaData: data, metaAccuracy: strconv.FormatFloat(accuracy, 'g', 4, 64),
+	}
+	return atomicfile.Write(file, func(w io.Writer) error { return safetensors.Write(w, tensors, meta) })
+}
+
+// Load reads a classifier of pictures of a size, that was trained on the data of
+// that digest: any other is refused.
+func Load(file string, s Size, data string) (n Net, err error) {
+	err = safetensors.ReadFile(file, func(f *safetensors.File) error {
+		meta := f.Metadata()
+		classes, err := strconv.Atoi(meta[metaClasses])
+		switch {
+		case meta[metaKind] != kindClassifier || err != nil || classes < 2:
+			return fmt.Errorf("%s is no classifier: want a file made by evaluate --train-classifier", file)
+		case meta[metaSize] != s.String():
+			return fmt.Errorf("%s is a classifier of pictures of %s, and these are of %v", file, meta[metaSize], s)
+		case meta[metaData] != data:
+			return fmt.Errorf("%s was trained on other data: on those of digest %.19s…, and these have %.19s…: train one on these with evaluate --train-classifier", file, meta[metaData], data)
+		}
+		n = Net{Name: "classifier", Size: s, Classes: classes, trunk: classifierTrunk(s)}
+		return n.read(f, file)
+	})
+	if err == nil {
+		n.Digest = n.weightsDigest()
+	}
+	return n, err
+}
+
+// read reads the weights.
+func (n *Net) read(f *safetensors.File, file string) error {
+	c := nn.NewContext(nn.Eval, 1)
+	n.logits(c, c.Input(inputPictures, graph.T(graph.F32, 1, n.Size.C, n.Size.H, n.Size.W)))
+	if c.Err() != nil {
+		return c.Err()
+	}
+	n.values = map[string]*exec.Tensor{}
+	for _, v := range c.Variables() {
+		info, ok := f.Info(v.Name)
+		switch {
+		case !ok:
+			return fmt.Errorf("%s lacks the layer %s", file, v.Name)
+		case info.DType != safetensors.F32 || !slices.EqualFunc(info.Shape, shapeOf(v.Type), func(a int64, b int) bool { return a == int64(b) }):
+			return fmt.Errorf("%s: the layer %s is %s %v, want F32 %v", file, v.Name, info.DType, info.Shape, shapeOf(v.Type))
+		}
+		t := exec.NewTensor(v.Type)
+		if err := f.Float32(v.Name, t.F32()); err != nil {
+			return err
+		}
+		n.values[v.Name] = t
+	}
+	if err := n.finite(); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+func shapeOf(t graph.Type) (s []int) {
+	for i := range t.Shape.Rank() {
+		s = append(s, t.Shape.At(i))
+	}
+	return s
+}

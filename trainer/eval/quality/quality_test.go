@@ -1,0 +1,424 @@
+package quality
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+func normal(rng *rand.Rand, n, d int) Matrix {
+	m := NewMatrix(n, d)
+	for i := range m.X {
+		m.X[i] = rng.NormFloat64()
+	}
+	return m
+}
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// The root of C₁C₂ by the iteration of Denman and Beavers, which knows nothing of
+// eigenvalues.
+func slowFrechet(t *testing.T, a, b Gaussian) float64 {
+	t.Helper()
+	d := len(a.Mean)
+	var y mat.Dense
+	y.Mul(a.Cov, b.Cov)
+	z := mat.NewDense(d, d, nil)
+	for i := range d {
+		z.Set(i, i, 1)
+	}
+	for range 60 {
+		var yi, zi, yn, zn mat.Dense
+		if yi.Inverse(&y) != nil || zi.Inverse(z) != nil {
+			t.Fatal("no inverse")
+		}
+		yn.Add(&y, &zi)
+		yn.Scale(0.5, &yn)
+		zn.Add(z, &yi)
+		zn.Scale(0.5, &zn)
+		y.Copy(&yn)
+		z.Copy(&zn)
+	}
+	sum := mat.Trace(a.Cov) + mat.Trace(b.Cov) - 2*mat.Trace(&y)
+	for i := range d {
+		sum += (a.Mean[i] - b.Mean[i]) * (a.Mean[i] - b.Mean[i])
+	}
+	return sum
+}
+
+func TestFrechetOfKnownGaussians(t *testing.T) {
+	diagonal := func(mean float64, variances ...float64) Gaussian {
+		g := Gaussian{Mean: make([]float64, len(variances)), Cov: mat.NewSymDense(len(variances), nil)}
+		for i, v := range variances {
+			g.Mean[i] = mean
+			g.Cov.SetSym(i, i, v)
+		}
+		return g
+	}
+	for name, c := range map[string]struct {
+		a, b Gaussian
+		want float64
+	}{
+		"equal":    {diagonal(3, 1, 2, 3), diagonal(3, 1, 2, 3), 0},
+		"shifted":  {diagonal(0, 1, 2, 3), diagonal(2, 1, 2, 3), 12},
+		"wider":    {diagonal(0, 1, 4), diagonal(0, 9, 4), 4}, // (3−1)²
+		"singular": {diagonal(0, 0, 4), diagonal(0, 1, 0), 5},
+	} {
+		if got, err := Frechet(c.a, c.b); err != nil || math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, c.want)
+		}
+	}
+	rng := seeded(1)
+	for d := 2; d < 12; d += 3 {
+		mix := normal(rng, d, d)
+		x, y := normal(rng, 60, d), normal(rng, 90, d)
+		bent := NewMatrix(y.N, d)
+		if err := Plain(y, mix, bent.X); err != nil {
+			t.Fatal(err)
+		}
+		a, errA := FitGaussian(x)
+		b, errB := FitGaussian(bent)
+		got, err := Frechet(a, b)
+		if want := slowFrechet(t, a, b); errA != nil || errB != nil || err != nil || math.Abs(got-want) > 1e-6 {
+			t.Errorf("%d features: %v, %v; want %v", d, got, err, want)
+		}
+		back, err := Frechet(b, a)
+		if err != nil || math.Abs(back-got) > 1e-6 {
+			t.Errorf("%d features: %v one way, %v the other, %v", d, got, back, err)
+		}
+	}
+}
+
+func TestFitGaussian(t *testing.T) {
+	m := normal(seeded(2), 40, 3)
+	g, err := FitGaussian(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j := range 3 {
+		for k := range 3 {
+			sum, meanJ, meanK := 0.0, 0.0, 0.0
+			for i := range m.N {
+				meanJ += m.Row(i)[j] / 40
+				meanK += m.Row(i)[k] / 40
+			}
+			for i := range m.N {
+				sum += (m.Row(i)[j] - meanJ) * (m.Row(i)[k] - meanK) / 39
+			}
+			if math.Abs(sum-g.Cov.At(j, k)) > 1e-12 || math.Abs(meanJ-g.Mean[j]) > 1e-12 {
+				t.Errorf("covariance %d,%d is %v, want %v", j, k, g.Cov.At(j, k), sum)
+			}
+		}
+	}
+	m.X[7] = math.NaN()
+	if _, err := FitGaussian(m); err == nil || !strings.Contains(err.Error(), "feature 1 of sample 2 is NaN") {
+		t.Errorf("NaN: %v", err)
+	}
+}
+
+// Of all pairs, by two loops.
+func slowKID(x, y Matrix) float64 {
+	kernel := func(a, b []float64) float64 {
+		dot := 0.0
+		for i := range a {
+			dot += a[i] * b[i]
+		}
+		return math.Pow(dot/float64(len(a))+1, 3)
+	}
+	var xx, yy, xy float64
+	for i := range x.N {
+		for j := range y.N {
+			if i != j {
+				xx += kernel(x.Row(i), x.Row(j))
+				yy += kernel(y.Row(i), y.Row(j))
+			}
+			xy += kernel(x.Row(i), y.Row(j))
+		}
+	}
+	n := float64(x.N)
+	return (xx+yy)/(n*(n-1)) - 2*xy/(n*n)
+}
+
+func TestKID(t *testing.T) {
+	rng := seeded(3)
+	x, y := normal(rng, 30, 4), normal(rng, 30, 4)
+	for i := range y.X {
+		y.X[i] += 0.5
+	}
+	got, err := KID{Subsets: 3, Size: 30, Mul: Plain}.Of(x, y) // each subset is all
+	if want := slowKID(x, y); err != nil || math.Abs(got-want) > 1e-12 {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	if _, err := (KID{Subsets: 3, Size: 31, Mul: Plain}).Of(x, y); err == nil {
+		t.Error("subsets larger than the sets")
+	}
+	if _, err := (KID{Subsets: 3, Size: 5, Mul: Plain}).Of(x, normal(rng, 30, 5)); err == nil {
+		t.Error("features of two kinds")
+	}
+}
+
+// Its mean over 200 draws of two equal distributions is 0; that of the biased one,
+// which counts a sample with itself, is not.
+func TestKIDIsUnbiased(t *testing.T) {
+	rng := seeded(4)
+	const draws, n, d = 200, 40, 5
+	var sum, squares, selves float64
+	for range draws {
+		x, y := normal(rng, n, d), normal(rng, n, d)
+		v, err := KID{Subsets: 2, Size: 30, Mul: Plain}.Of(x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += v
+		squares += v * v
+		for i := range n {
+			dot := 0.0
+			for _, a := range x.Row(i) {
+				dot += a * a
+			}
+			selves += math.Pow(dot/d+1, 3) / n / n // what the bias would be, or more
+		}
+	}
+	mean := sum / draws
+	se := math.Sqrt((squares/draws - mean*mean) / draws)
+	if math.Abs(mean) > 2*se {
+		t.Errorf("mean %v, standard error %v", mean, se)
+	}
+	if selves/draws < 10*se {
+		t.Errorf("the test would not see a bias of %v with standard error %v", selves/draws, se)
+	}
+}
+
+func slowPRDC(real, fake Matrix) (p PRDC) {
+	dist := func(a, b []float64) float64 {
+		sum := 0.0
+		for i := range a {
+			sum += (a[i] - b[i]) * (a[i] - b[i])
+		}
+		return sum
+	}
+	radius := func(m Matrix, i, k int) float64 {
+		var all []float64
+		for j := range m.N {
+			if j != i {
+				all = append(all, dist(m.Row(i), m.Row(j)))
+			}
+		}
+		slices.Sort(all)
+		return all[k-1]
+	}
+	for i := range fake.N {
+		in := 0.0
+		for j := range real.N {
+			if dist(fake.Row(i), real.Row(j)) <= radius(real, j, 3) {
+				in = 1
+			}
+			if dist(fake.Row(i), real.Row(j)) <= radius(real, j, 5) {
+				p.Density += 1 / 5.0 / float64(fake.N)
+			}
+		}
+		p.Precision += in / float64(fake.N)
+	}
+	for j := range real.N {
+		in, covered := 0.0, 0.0
+		for i := range fake.N {
+			if dist(fake.Row(i), real.Row(j)) <= radius(fake, i, 3) {
+				in = 1
+			}
+			if dist(fake.Row(i), real.Row(j)) <= radius(real, j, 5) {
+				covered = 1
+			}
+		}
+		p.Recall += in / float64(real.N)
+		p.Coverage += covered / float64(real.N)
+	}
+	return p
+}
+
+func TestPRDC(t *testing.T) {
+	rng := seeded(5)
+	real, fake := normal(rng, 60, 3), normal(rng, 45, 3)
+	for i := range fake.X {
+		fake.X[i] = 0.4*fake.X[i] + 1
+	}
+	m, err := NewManifold(real, Plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.Judge(fake)
+	want := slowPRDC(real, fake)
+	if err != nil || math.Abs(got.Precision-want.Precision)+math.Abs(got.Recall-want.Recall)+math.Abs(got.Density-want.Density)+math.Abs(got.Coverage-want.Coverage) > 1e-9 {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	if want.Recall > 0.5 || want.Precision < 0.6 {
+		t.Errorf("a narrow set has %+v", want)
+	}
+	same, err := m.Judge(real)
+	if err != nil || same.Precision != 1 || same.Recall != 1 || same.Coverage != 1 || same.Density < 1 {
+		t.Errorf("equal sets have %+v, %v", same, err)
+	}
+	far := NewMatrix(20, 3)
+	for i := range far.X {
+		far.X[i] = 100 + rng.Float64()
+	}
+	if none, err := m.Judge(far); err != nil || none != (PRDC{}) {
+		t.Errorf("a set far away has %+v, %v", none, err)
+	}
+}
+
+// More rows than a tile, and rows that are far from the origin.
+func TestNearest(t *testing.T) {
+	rng := seeded(6)
+	train, samples := normal(rng, tile+37, 2), normal(rng, tile+5, 2)
+	for i := range train.X {
+		train.X[i] += 1000
+	}
+	for i := range samples.X {
+		samples.X[i] += 1000
+	}
+	copy(samples.Row(3), train.Row(tile+1))
+	got, err := Nearest(samples, train, Plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range samples.N {
+		want := math.Inf(1)
+		for j := range train.N {
+			a, b := samples.Row(i), train.Row(j)
+			want = min(want, math.Sqrt(((a[0]-b[0])*(a[0]-b[0])+(a[1]-b[1])*(a[1]-b[1]))/2))
+		}
+		if math.Abs(got[i]-want) > 1e-6 {
+			t.Fatalf("sample %d: %v, want %v", i, got[i], want)
+		}
+	}
+	if got[3] != 0 {
+		t.Errorf("a copy is %v away", got[3])
+	}
+}
+
+func TestInceptionScore(t *testing.T) {
+	sure, unsure := NewMatrix(40, 4), NewMatrix(40, 4)
+	for i := range 40 {
+		sure.Row(i)[i%4] = 1
+		copy(unsure.Row(i), []float64{0.1, 0.2, 0.3, 0.4})
+	}
+	if m, sd, err := InceptionScore(sure, 10); err != nil || math.Abs(m-4) > 1e-12 || sd > 1e-12 {
+		t.Errorf("%v ± %v, %v; want as many as there are classes", m, sd, err)
+	}
+	if m, _, err := InceptionScore(unsure, 10); err != nil || math.Abs(m-1) > 1e-12 {
+		t.Errorf("%v, %v; want 1", m, err)
+	}
+	two := Matrix{4, 2, []float64{0.9, 0.1, 0.2, 0.8, 0.5, 0.5, 0.4, 0.6}}
+	kl := func(p, q float64) float64 { return p*math.Log(p/q) + (1-p)*math.Log((1-p)/(1-q)) }
+	want := math.Exp((kl(0.9, 0.5) + kl(0.2, 0.5) + kl(0.5, 0.5) + kl(0.4, 0.5)) / 4)
+	if m, _, err := InceptionScore(two, 1); err != nil || math.Abs(m-want) > 1e-12 {
+		t.Errorf("%v, %v; want %v", m, err, want)
+	}
+}
+
+func drawn(rng *rand.Rand, n, c, h, w int) Pictures {
+	p := Pictures{n, c, h, w, make([]float32, n*c*h*w)}
+	for i := range p.X {
+		p.X[i] = float32(rng.Float64()*2 - 1)
+	}
+	return p
+}
+
+// A pyramid of a smooth picture has no details, and details and what is left give
+// the picture back.
+func TestLaplacian(t *testing.T) {
+	p := drawn(seeded(7), 1, 2, 64, 32)
+	levels := laplacian(p.planes(0))
+	if len(levels) != 2 || levels[0].h != 64 || levels[1].h != 32 || levels[1].w != 16 {
+		t.Fatalf("%d levels", len(levels))
+	}
+	up := levels[1].up()
+	for i, v := range p.X {
+		if math.Abs(up.x[i]+levels[0].x[i]-float64(v)) > 1e-6 {
+			t.Fatal("the levels do not give the picture back")
+		}
+	}
+	flat := plane{1, 32, 32, slices.Repeat([]float64{0.7}, 1024)}
+	levels = laplacian(flat)
+	for _, v := range levels[0].x {
+		if math.Abs(v) > 1e-12 {
+			t.Fatalf("a flat picture has a detail of %v", v)
+		}
+	}
+	if math.Abs(levels[1].x[5]-0.7) > 1e-12 {
+		t.Errorf("a flat picture becomes %v", levels[1].x[5])
+	}
+}
+
+func TestSWD(t *testing.T) {
+	rng := seeded(8)
+	s := SWD{Patches: 20, Directions: 30, Seed: 3, Mul: Plain}
+	a, b, c := drawn(rng, 100, 3, 32, 32), drawn(rng, 100, 3, 32, 32), drawn(rng, 100, 3, 32, 32)
+	for i := range c.X { // runs of equal pixels
+		c.X[i] = c.X[i-i%8]
+	}
+	distance := func(x, y Pictures) []float64 {
+		t.Helper()
+		px, errX := s.Project(x)
+		py, errY := s.Project(y)
+		d, err := px.Distance(py)
+		if errX != nil || errY != nil || err != nil || len(d) != 2 || px.Sides[0] != 32 || px.Sides[1] != 16 {
+			t.Fatal(d, errX, errY, err)
+		}
+		return d
+	}
+	if d := distance(a, a); d[0] != 0 || d[1] != 0 {
+		t.Errorf("of equal pictures: %v", d)
+	}
+	if near, far := distance(a, b), distance(a, c); far[0] < 2*near[0] {
+		t.Errorf("alike %v, not alike %v", near, far)
+	}
+	// One level of one direction, by hand.
+	m := NewMatrix(s.Patches*4, 3*49)
+	small := drawn(rng, 4, 3, 16, 16)
+	p, err := s.Project(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pyramids := make([][]plane, 4)
+	for i := range pyramids {
+		pyramids[i] = laplacian(small.planes(i))
+	}
+	copy(m.X, s.patches(pyramids, 0).X)
+	for c := range 3 {
+		var all []float64
+		for i := range m.N {
+			all = append(all, m.Row(i)[c*49:(c+1)*49]...)
+		}
+		mean, sd := 0.0, 0.0
+		for _, v := range all {
+			mean += v / float64(len(all))
+		}
+		for _, v := range all {
+			sd += (v - mean) * (v - mean) / float64(len(all))
+		}
+		for i := range m.N {
+			for k := range 49 {
+				m.Row(i)[c*49+k] = (m.Row(i)[c*49+k] - mean) / math.Sqrt(sd)
+			}
+		}
+	}
+	// Any direction has length 1, so projections of normalised patches have about
+	// the variance of one value; the largest is at most the longest patch.
+	longest := 0.0
+	for _, v := range norms(m) {
+		longest = max(longest, math.Sqrt(v))
+	}
+	for _, line := range p.sorted[0] {
+		if !slices.IsSorted(line) || len(line) != m.N || math.Abs(line[0]) > longest || math.Abs(line[len(line)-1]) > longest {
+			t.Errorf("projections %v of patches of length up to %v", line, longest)
+		}
+	}
+	if _, err := s.Project(drawn(rng, 2, 1, 6, 6)); err == nil {
+		t.Error("pictures smaller than a patch")
+	}
+}

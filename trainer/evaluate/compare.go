@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ebtrain/trainer/eval/compare"
+	"ebtrain/trainer/eval/feature"
+	"ebtrain/trainer/trained"
+)
+
+// comparing is a measure that compares samples with data. All that are asked for
+// are taken together, of one set after the other.
+func comparing(name string) measure {
+	return measure{
+		name: name, trains: true, asked: true,
+		lacks: func(e *evaluation) string { return e.lacksComparison(name) },
+		take: func(e *evaluation, _ context.Context, _ *report) error {
+			e.compare = append(e.compare, name)
+			return nil
+		},
+	}
+}
+
+// lacksComparison says what the samples, or the data, lack for a measure.
+func (e *evaluation) lacksComparison(name string) string {
+	switch {
+	case e.trained != nil && lacksSamples(e) != "":
+		return lacksSamples(e)
+	case !trained.Pictures(e.takes):
+		return "its samples are no pictures"
+	case sizeOf(e.takes).Validate() != nil:
+		return sizeOf(e.takes).Validate().Error()
+	case name == compare.IS && e.told == nil:
+		return "it is of a classifier, and no --classifier is given"
+	case name != compare.Frechet:
+		return ""
+	}
+	if n, err := e.count(e.o.data, e.trainSplit()); err != nil || n < compare.LeastFrechet {
+		return tooFew(e.o.data+"/"+e.trainSplit(), n, err)
+	}
+	if e.trained != nil {
+		return ""
+	}
+	split, err := splitOf(e.o.samplesFrom)
+	if err != nil {
+		return err.Error()
+	}
+	if n, err := e.count(e.o.samplesFrom, split); err != nil || n < compare.LeastFrechet {
+		return tooFew(e.o.samplesFrom+"/"+split, n, err)
+	}
+	return ""
+}
+
+func tooFew(of string, n int64, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s holds %d pictures, and a Fréchet distance wants at least %d", of, n, compare.LeastFrechet)
+}
+
+// openClassifier reads --classifier, if there is one.
+func (e *evaluation) openClassifier() error {
+	if e.o.classifier == "" {
+		return nil
+	}
+	src, err := e.open(e.o.data, e.trainSplit())
+	if err != nil {
+		return err
+	}
+	n, err := feature.Load(e.o.classifier, sizeOf(e.takes), src.Digest())
+	if err != nil {
+		return fmt.Errorf("--classifier: %w", err)
+	}
+	e.told = &n
+	return nil
+}
+
+// compareSets compares samples, the floor and the controls with training pictures.
+func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
+	reference, err := e.real(ctx, "training pictures", e.o.data, e.trainSplit(), e.o.reference)
+	if err != nil {
+		return err
+	}
+	cache, err := e.featureCache()
+	if err != nil {
+		return err
+	}
+	compared := int64(0)
+	tell := func(what string) { e.show.Progress(what, "sets/s", compared, int64(len(setNames()))) }
+	j, err := compare.New(ctx, compare.Config{
+		Backend: e.backend, Comm: e.comm, Size: sizeOf(e.takes), Measures: e.compare, Classifier: e.told,
+		Seed: e.o.seed, Batch: e.o.batch, Cache: cache, Tell: tell,
+	}, reference.Set)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	c := &comparison{Reference: reference.n, Of: e.o.data + "/" + e.trainSplit(), Networks: feature.Ensemble, Sizes: map[string]int{}}
+	makers := e.makers()
+	for i, name := range setNames() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		compared = int64(i)
+		set, note, err := makers[name](ctx, reference)
+		if err != nil {
+			return err
+		}
+		if note != "" {
+			c.Notes = append(c.Notes, note)
+		}
+		if set.X == nil {
+			continue
+		}
+		values, notes, err := j.Of(ctx, set)
+		if err != nil {
+			return err
+		}
+		c.keep(name, len(set.X)/e.takes.Shape.Len(), values)
+		c.Notes = append(c.Notes, notes...)
+	}
+	c.judge()
+	r.Quality = c
+	return nil
+}
+
+// featureCache is where features of real pictures are kept.
+func (e *evaluation) featureCache() (feature.Cache, error) {
+	c := feature.Cache{Dir: e.o.cache, Say: func(err error) {
+		e.log.Warn("features of real pictures that were kept are damaged, and computed again", "damage", err.Error())
+	}}
+	switch e.o.cache {
+	case noCache:
+		c.Dir = ""
+	case "":
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return c, fmt.Errorf("there is no folder for features of real pictures: %w: name one with --feature-cache, or %s", err, noCache)
+		}
+		c.Dir = filepath.Join(base, "ebtrain", "features")
+	}
+	return c, nil
+}
+
+// comparison is what measures say of the sets.
+type comparison struct {
+	Reference int             `json:"reference"` // training pictures that were compared with
+	Of        string          `json:"of"`        // their data set and split
+	Networks  int             `json:"networks"`  // random ones
+	Sizes     map[string]int  `json:"sizes"`     // pictures of each set
+	Rows      []comparisonRow `json:"rows"`
+	Notes     []string        `json:"notes,omitempty"`
+}
+
+// comparisonRow is one number of each set.
+type comparisonRow struct {
+	Name     string             `json:"name"`
+	Title    string             `json:"title"`
+	Better   compare.Better     `json:"better"`
+	Samples  *float64           `json:"samples,omitempty"`
+	Spread   float64            `json:"spread,omitempty"` // of the samples' number over networks, or parts
+	Floor    *float64           `json:"floor,omitempty"`
+	Controls map[string]float64 `json:"controls,omitempty"`
+	// Blind are the controls that come out no worse than the samples.
+	Blind []string `json:"blind,omitempty"`
+}
+
+// keep adds the numbers of a set.
+func (c *comparison) keep(set string, n int, values []compare.Value) {
+	c.Sizes[set] = n
+	for _, v := range values {
+		row := c.row(v.Row)
+		switch set {
+		case setSamples:
+			row.Samples, row.Spread = &v.Value, v.Spread
+		case setFloor:
+			row.Floor = &v.Value
+		default:
+			row.Controls[set] = v.Value
+		}
+	}
+}
+
+// row is the row of that name, made if there is none.
+func (c *comparison) row(name string) *comparisonRow {
+	for i := range c.Rows {
+		if c.Rows[i].Name == name {
+			return &c.Rows[i]
+		}
+	}
+	row := comparisonRow{Name: name, Controls: map[string]float64{}}
+	for _, r := range compare.Rows() {
+		if r.Name == name {
+			row.Title, row.Better = r.Title, r.Better
+		}
+	}
+	c.Rows = append(c.Rows, row)
+	return &c.Rows[len(c.Rows)-1]
+}
+
+// judge says which controls a row does not tell from the samples.
+func (c *comparison) judge() {
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		for _, name := range setNames() {
+			v, ok := row.Controls[name]
+			if ok && row.Samples != nil && !row.Better.Beats(*row.Samples, v) {
+				row.Blind = append(row.Blind, name)
+			}
+		}
+	}
+}
+
+// addQuality adds the table of the comparison.
+func (r *report) addQuality(add adder) {
+	c := r.Quality
+	if c == nil {
+		return
+	}
+	var names []string
+	for _, name := range setNames() {
+		if c.Sizes[name] > 0 {
+			names = append(names, name)
+		}
+	}
+	add("beside %d pictures of %s\t\t%s\tblind to\n", c.Reference, c.Of, strings.Join(names, "\t"))
+	add("pictures\t")
+	for _, name := range names {
+		add("\t%d", c.Sizes[name])
+	}
+	add("\t\n")
+	for _, row := range c.Rows {
+		add("%s\t%s", row.Title, row.Better)
+		for _, name := range names {
+			add("\t%s", row.text(name))
+		}
+		add("\t%s\n", strings.Join(row.Blind, ", "))
+	}
+	for _, note := range c.Notes {
+		add("%s\n", note)
+	}
+}
+
+// text is the number of a set.
+func (r comparisonRow) text(set string) string {
+	v, ok := r.Controls[set]
+	switch {
+	case set == setSamples && r.Samples != nil && r.Spread > 0:
+		return fmt.Sprintf("%.4g ± %.2g", *r.Samples, r.Spread)
+	case set == setSamples && r.Samples != nil:
+		return fmt.Sprintf("%.4g", *r.Samples)
+	case set == setFloor && r.Floor != nil:
+		return fmt.Sprintf("%.4g", *r.Floor)
+	case ok:
+		return fmt.Sprintf("%.4g", v)
+	}
+	return "–"
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"ebtrain/data/dataset"
+	"ebtrain/data/loader"
+	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/eval/compare"
+	"ebtrain/trainer/eval/control"
+	"ebtrain/trainer/eval/feature"
+	"ebtrain/trainer/trained"
+)
+
+// Names of the sets that are compared with training pictures.
+const (
+	setSamples  = "samples"
+	setFloor    = "floor"
+	setNoise    = "noise"
+	setBlurred  = "blurred"
+	setOneClass = "one class"
+	setShuffled = "shuffled"
+	setCopies   = "copies"
+)
+
+// setNames are all of them, in the order of the table.
+func setNames() []string {
+	return []string{setSamples, setFloor, setNoise, setBlurred, setOneClass, setShuffled, setCopies}
+}
+
+// sizeOf is the size of the pictures.
+func sizeOf(in algo.Inputs) feature.Size {
+	return feature.Size{C: in.Shape.At(0), H: in.Shape.At(1), W: in.Shape.At(2)}
+}
+
+// pictures are real pictures and their labels.
+type pictures struct {
+	compare.Set
+	labels []int64
+	n      int
+}
+
+// first are the first n of them, as another set.
+func (p pictures) first(name string, n int) compare.Set {
+	return compare.Set{Name: name, X: p.X[:len(p.X)/p.n*n]}
+}
+
+// real reads n pictures of a split, 0 for all, chosen by the seed if it has more.
+func (e *evaluation) real(ctx context.Context, name, data, split string, n int) (p pictures, err error) {
+	p.Name = name
+	p.n, err = e.each(ctx, pass{phase: name, data: data, split: split, limit: int64(n), random: true}, func(x []float32, labels []int64) error {
+		p.X, p.labels = append(p.X, x...), append(p.labels, labels...)
+		return nil
+	})
+	e.symmetric(p.X)
+	p.Key = keyOf(p.X)
+	return p, err
+}
+
+// keyOf names pictures by what they are: whichever were chosen, and however.
+func keyOf(x []float32) string {
+	h, b := sha256.New(), make([]byte, 0, 4<<10)
+	for some := range slices.Chunk(x, cap(b)/4) {
+		b = b[:0]
+		for _, v := range some {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+		_, _ = h.Write(b) // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// symmetric brings a model's values to [−1, 1], in place.
+func (e *evaluation) symmetric(x []float32) {
+	if e.takes.Range != loader.Unit {
+		return
+	}
+	for i, v := range x {
+		x[i] = 2*v - 1
+	}
+}
+
+// drawn are samples of the model. The ranks share the draws: each is of --batch
+// samples, and named by its number.
+func (e *evaluation) drawn(ctx context.Context) (s compare.Set, err error) {
+	batch := min(e.o.batch, e.o.samples)
+	c, err := e.trained.Sampling(e.backend, trained.Modes[e.o.stats], batch, "--batch")
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	size := e.takes.Shape.Len()
+	x, err := feature.Shared(ctx, e.comm, "samples", e.o.samples, batch, size, func(from, to int, out []float32) error {
+		words := philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: 5, Sample: uint32(from / batch)}.Block(0)
+		t, err := c.Run(ctx, uint64(words[0])<<32|uint64(words[1]), nil)
+		if err == nil {
+			copy(out, t.F32())
+			e.show.Progress("samples", "pictures/s", int64(to), int64(e.o.samples))
+		}
+		return err
+	})
+	e.symmetric(x)
+	return compare.Set{Name: setSamples, X: x}, err
+}
+
+// theirs are the pictures of --samples-from.
+func (e *evaluation) theirs(ctx context.Context) (compare.Set, error) {
+	split, err := splitOf(e.o.samplesFrom)
+	if err != nil {
+		return compare.Set{}, err
+	}
+	p, err := e.real(ctx, setSamples, e.o.samplesFrom, split, e.o.samples)
+	return p.Set, err
+}
+
+// splitOf is the split of --samples-from that is judged.
+func splitOf(name string) (string, error) {
+	splits, err := dataset.Splits(name)
+	switch {
+	case err != nil:
+		return "", err
+	case slices.Contains(splits, "train"):
+		return "train", nil
+	case len(splits) == 1:
+		return splits[0], nil
+	}
+	return "", fmt.Errorf("--samples-from %s has the splits %v: want one called train, or only one", name, splits)
+}
+
+// maker makes a set; its sentences are of what it lacks. A set without pictures is
+// left out.
+type maker func(ctx context.Context, reference pictures) (s compare.Set, note string, err error)
+
+// makers are those of setNames.
+func (e *evaluation) makers() map[string]maker {
+	few := func(p pictures) int { return min(p.n, e.o.samples) }
+	return map[string]maker{
+		setSamples: func(ctx context.Context, _ pictures) (s compare.Set, note string, err error) {
+			if e.trained == nil {
+				s, err = e.theirs(ctx)
+				return s, "", err
+			}
+			s, err = e.drawn(ctx)
+			return s, "", err
+		},
+		setFloor: func(ctx context.Context, _ pictures) (compare.Set, string, error) {
+			if e.o.split == e.trainSplit() {
+				return compare.Set{}, fmt.Sprintf("there is no floor: --split %s is what is compared with", e.o.split), nil
+			}
+			p, err := e.real(ctx, setFloor, e.o.data, e.o.split, e.o.samples)
+			return p.Set, "", err
+		},
+		setNoise: func(_ context.Context, p pictures) (compare.Set, string, error) {
+			return compare.Set{Name: setNoise, X: control.Noise(few(p), sizeOf(e.takes), e.o.seed)}, "", nil
+		},
+		setBlurred: func(_ context.Context, p pictures) (compare.Set, string, error) {
+			return compare.Set{Name: setBlurred, X: control.Blurred(p.first("", few(p)).X, sizeOf(e.takes))}, "", nil
+		},
+		setOneClass: func(_ context.Context, p pictures) (compare.Set, string, error) {
+			if slices.Max(p.labels) == slices.Min(p.labels) {
+				return compare.Set{}, fmt.Sprintf("there is no set of one class: %s has no classes", e.o.data), nil
+			}
+			chosen, repeated := control.OneClass(p.labels, few(p), e.o.seed)
+			s, size := compare.Set{Name: setOneClass}, e.takes.Shape.Len()
+			for _, i := range chosen {
+				s.X = append(s.X, p.X[i*size:(i+1)*size]...)
+			}
+			note := ""
+			if repeated {
+				note = "one class: it has fewer pictures, which are repeated"
+			}
+			return s, note, nil
+		},
+		setShuffled: func(_ context.Context, p pictures) (compare.Set, string, error) {
+			return compare.Set{Name: setShuffled, X: control.Shuffled(p.first("", few(p)).X, sizeOf(e.takes), e.o.seed)}, "", nil
+		},
+		setCopies: func(_ context.Context, p pictures) (compare.Set, string, error) {
+			return p.first(setCopies, few(p)), "", nil
+		},
+	}
+}
