@@ -30,8 +30,8 @@ It prints what the method's models can tell:
   energy  of the data, of samples and of uniform noise; AUROC is the probability
           that data has lower energy than noise or than the pictures of --ood
   fisher  the Fisher divergence to the data, but for the data's constant
-  critic  the Fisher divergence from the data as a critic estimates it, and as it
-          is known for data that are N(0, I)
+  critic  the Fisher divergence from the data as a critic estimates it, and as
+          it is known for data that are N(0, I)
   loss    the loss that the weights descend, with nothing unrolled
   gap     the divergence of the approximate posterior from the model's
   ll      the mean log-likelihood: the normaliser is enumerated where there are
@@ -45,8 +45,9 @@ It prints what the method's models can tell:
           by raw values; only if it is named
 
 Pictures that the model draws are compared with training pictures, beside real
-pictures of --split (the floor) and sets that are known to be bad (noise, blurred
-ones, one class, shuffled pixels, copies of training pictures), only if named:
+pictures of --split (the floor) and sets that are known to be bad (noise,
+blurred ones, one class, shuffled pixels, copies of training pictures), only if
+named:
   frechet     the Fréchet distance, in the features of five random networks, and
               in those of a --classifier; no FID of a publication
   kid         the kernel distance in the same features, times 1,000
@@ -56,13 +57,13 @@ ones, one class, shuffled pixels, copies of training pictures), only if named:
   neighbours  the median distance to the nearest training picture
   is          the inception score by a --classifier
 
-  evaluate --data shards/cifar10 --train-classifier cifar10.safetensors
-  evaluate --run runs/cifar --measures frechet,kid,is --classifier cifar10.safetensors
+  evaluate --data shards/cifar10 --train-classifier cifar.safetensors
+  evaluate --run runs/cifar --measures frechet,is --classifier cifar.safetensors
 
 Pictures of any other program are judged without a model: make them a data set
 with mkshards folder, and name it with --samples-from:
 
-  evaluate --samples-from shards/theirs --data shards/cifar10 --measures frechet,prdc
+  evaluate --samples-from shards/theirs --data shards/cifar10 --measures kid
 
 Under ddplaunch the ranks share the work, and find the same numbers.
 `,
