@@ -64,6 +64,9 @@ func judge(t *testing.T, c Config, reference Set) *Judge {
 // Every measure holds other real pictures for better than every bad set, but for
 // what it cannot see.
 func TestControlsAreWorse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a minute, of one goroutine")
+	}
 	const n = 300
 	real, other := blobs(2*n, 0), blobs(n, 10_000)
 	backend, err := cpu.New(cpu.Config{Threads: 1})
