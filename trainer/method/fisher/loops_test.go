@@ -19,34 +19,6 @@ type loops struct {
 
 const d = 1e-5 // of differences
 
-// free is F(v), by all states of the hidden units.
-func (l loops) free(v []float64) float64 {
-	sum := 0.0
-	for k := range 1 << l.hidden {
-		h := make([]float64, l.hidden)
-		for j := range h {
-			h[j] = float64(k >> j & 1)
-		}
-		sum += math.Exp(-l.energy(v, h))
-	}
-	return -math.Log(sum)
-}
-
-func (l loops) energy(v, h []float64) float64 {
-	e := 0.0
-	for i := range v {
-		x := (v[i] - l.vars["model.b"][i]) / math.Exp(l.vars["model.s"][i])
-		e += x * x / 2
-		for j := range h {
-			e -= v[i] * l.vars["model.w"][i*l.hidden+j] * h[j]
-		}
-	}
-	for j := range h {
-		e -= l.vars["model.c"][j] * h[j]
-	}
-	return e
-}
-
 // slope is that of y at v, by coordinate.
 func slope(v []float64, y func([]float64) float64) []float64 {
 	g := make([]float64, len(v))
@@ -61,7 +33,7 @@ func slope(v []float64, y func([]float64) float64) []float64 {
 
 // marginal is ∇_v log p(v).
 func (l loops) marginal(v []float64) []float64 {
-	return slope(v, func(v []float64) float64 { return -l.free(v) })
+	return slope(v, func(v []float64) float64 { return -grbmtest.FreeEnergy(l.vars, v) })
 }
 
 // soft are Gumbel-softmax samples of q(h|v), for uniform draws.
@@ -87,7 +59,7 @@ func (l loops) score(v []float64, slot int) []float64 {
 	s := make([]float64, l.visible)
 	for k := range n {
 		h := l.soft(v, uniform[k*l.hidden:(k+1)*l.hidden])
-		for i, g := range slope(v, func(v []float64) float64 { return -l.energy(v, h) }) {
+		for i, g := range slope(v, func(v []float64) float64 { return -grbmtest.Energy(l.vars, v, h) }) {
 			s[i] += g / float64(n)
 		}
 	}

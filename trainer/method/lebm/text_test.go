@@ -15,12 +15,6 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// prose is a schema of sentences in two lengths.
-func prose() data.Schema {
-	return data.Schema{C: 1, H: 1, W: 6, DType: safetensors.I32,
-		Text: &data.Text{Words: append(data.ReservedWords(), "a", "b", "c"), Edges: []int{4, 6}}}
-}
-
 // textPreset is a preset, fitted to prose.
 func textPreset(t *testing.T, name string) *Config {
 	t.Helper()
@@ -29,7 +23,7 @@ func textPreset(t *testing.T, name string) *Config {
 		t.Fatal(err)
 	}
 	c := p.Config.Clone().(*Config)
-	if err := c.Fit(prose()); err != nil {
+	if err := c.Fit(algotest.Prose()); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -14,12 +14,6 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// prose is a schema of sentences in two lengths.
-func prose() data.Schema {
-	return data.Schema{C: 1, H: 1, W: 6, DType: safetensors.I32,
-		Text: &data.Text{Words: append(data.ReservedWords(), "a", "b", "c"), Edges: []int{4, 6}}}
-}
-
 func preset(t *testing.T, name string) *Config {
 	t.Helper()
 	p, err := Method().Preset(name)
@@ -34,7 +28,7 @@ func tiny(t *testing.T) *Config {
 	t.Helper()
 	c := preset(t, "lm-snli")
 	c.Embed, c.Hidden, c.Adam.LR, c.Adam.Eps = 3, 4, 0.02, 1e-3
-	if err := c.Fit(prose()); err != nil {
+	if err := c.Fit(algotest.Prose()); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -43,7 +37,7 @@ func tiny(t *testing.T) *Config {
 func TestConforms(t *testing.T) {
 	published := map[string]data.Schema{}
 	for _, p := range presets() {
-		published[p.Name] = prose()
+		published[p.Name] = algotest.Prose()
 	}
 	clipped := tiny(t)
 	clipped.Clip = 0.01

@@ -25,35 +25,6 @@ func (l loops) draw(p philox.Purpose, sub, slot, n int, fill func(philox.Name, [
 	return x
 }
 
-// energy is E(v,h).
-func (l loops) energy(v, h []float64) float64 {
-	e := 0.0
-	for i := range v {
-		d := (v[i] - l.vars["model.b"][i]) / math.Exp(l.vars["model.s"][i])
-		e += d * d / 2
-		for j := range h {
-			e -= v[i] * l.vars["model.w"][i*l.hidden+j] * h[j]
-		}
-	}
-	for j := range h {
-		e -= l.vars["model.c"][j] * h[j]
-	}
-	return e
-}
-
-// free is F(v), by all states of the hidden units.
-func (l loops) free(v []float64) float64 {
-	sum := 0.0
-	for k := range 1 << l.hidden {
-		h := make([]float64, l.hidden)
-		for j := range h {
-			h[j] = float64(k >> j & 1)
-		}
-		sum += math.Exp(-l.energy(v, h))
-	}
-	return -math.Log(sum)
-}
-
 // logits are those of q(h|v).
 func (l loops) logits(v []float64) []float64 {
 	x := make([]float64, l.hidden)
@@ -88,7 +59,7 @@ func (l loops) lower(k int, data []float64) float64 {
 		for j, u := range l.draw(philox.Hidden, k, slot, l.hidden, philox.Name.Uniform) {
 			h[j] = sigmoid((x[j] + math.Log(u/(1-u))) / l.cfg.Temperature)
 		}
-		sum += l.energy(v, h) + logq(x, h)
+		sum += grbmtest.Energy(l.vars, v, h) + logq(x, h)
 	}
 	return sum / float64(n)
 }
@@ -96,7 +67,7 @@ func (l loops) lower(k int, data []float64) float64 {
 // minusFree is −F(u), or its estimate by so many draws.
 func (l loops) minusFree(u []float64, slot, draws, sub int) float64 {
 	if !l.cfg.Variational {
-		return -l.free(u)
+		return -grbmtest.FreeEnergy(l.vars, u)
 	}
 	x := l.logits(u)
 	uniform := l.draw(philox.Hidden, sub, slot, draws*l.hidden, philox.Name.Uniform)
@@ -108,7 +79,7 @@ func (l loops) minusFree(u []float64, slot, draws, sub int) float64 {
 				h[j] = 1
 			}
 		}
-		mean += math.Exp(-l.energy(u, h)-logq(x, h)) / float64(draws)
+		mean += math.Exp(-grbmtest.Energy(l.vars, u, h)-logq(x, h)) / float64(draws)
 	}
 	return math.Log(mean)
 }

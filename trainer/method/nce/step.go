@@ -47,16 +47,10 @@ func (m Model) lowers() int {
 
 // Feeder fills the schedules of both optimisers.
 func (m Model) Feeder(p exec.Program) func(step int64, epoch int) {
-	upper := m.cfg.Adam.Feeder(p, 0)
-	lower := make([]func(int64, int), m.lowers())
-	for nth := range lower {
-		lower[nth] = m.cfg.posterior().Feeder(p, nth)
-	}
+	upper, lower := m.cfg.Adam.Feeder(p, 0), m.cfg.posterior().Feeders(p, m.lowers())
 	return func(step int64, epoch int) {
 		upper(step, epoch)
-		for nth, feed := range lower {
-			feed(step*int64(len(lower))+int64(nth), epoch)
-		}
+		lower(step, epoch)
 	}
 }
 

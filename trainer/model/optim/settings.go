@@ -28,6 +28,20 @@ func (a Adam) Feeder(p exec.Program, nth int) func(step int64, epoch int) {
 	}
 }
 
+// Feeders is Feeder for the n steps that the optimiser takes in each of a program's: it
+// is told the number of the program's step.
+func (a Adam) Feeders(p exec.Program, n int) func(step int64, epoch int) {
+	all := make([]func(int64, int), n)
+	for nth := range all {
+		all[nth] = a.Feeder(p, nth)
+	}
+	return func(step int64, epoch int) {
+		for nth, feed := range all {
+			feed(step*int64(n)+int64(nth), epoch)
+		}
+	}
+}
+
 // Scheduled is Adam with a rate that may change, as a config embeds it.
 type Scheduled struct {
 	LR            float64
