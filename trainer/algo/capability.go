@@ -18,6 +18,13 @@ type Sampler interface {
 	Sample(mode nn.Mode, n int) (chain.Plan, error)
 }
 
+// Primed is a Sampler whose latents come from a prior that was learnt. SampleNormal draws
+// n samples of latents from N(0, I) in its place, by the same generator: the plan's
+// result is that of Sample.
+type Primed interface {
+	SampleNormal(mode nn.Mode, n int) (chain.Plan, error)
+}
+
 // Reconstructor gives each sample back from its latents: OutputRecon.
 type Reconstructor interface {
 	Reconstruct(mode nn.Mode, n int) (*graph.Graph, error)

@@ -79,3 +79,13 @@ func (r reader) Sample(_ nn.Mode, n int) (chain.Plan, error) {
 	plan.Vars, plan.Stages = append([]nn.Variable{z}, plan.Vars...), append(stages, plan.Stages...)
 	return plan, err
 }
+
+// primed is a reader whose prior is learnt.
+type primed struct{ reader }
+
+// SampleNormal writes n sentences of latents from N(0, I), where the prior's chain
+// begins: what they lack beside Sample's is the prior.
+func (p primed) SampleNormal(mode nn.Mode, n int) (chain.Plan, error) {
+	p.cfg.Prior = Gaussian
+	return p.Sample(mode, n)
+}
