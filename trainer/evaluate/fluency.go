@@ -159,10 +159,10 @@ func (f fluency) of(ctx context.Context, name string, set [][]int32) (values []c
 	return values, nil, nil
 }
 
-// grams is a model of sentences, and a note where they are too few for its discounts.
-// That is expected of the ten sentences, and not said.
+// grams is a model of sentences, and a note where they are too few for its discounts,
+// as bad ones may well be.
 func (f fluency) grams(of string, sentences [][]int32) (m *ngram.Model, notes []string, err error) {
-	if m, err = ngram.Train(order, len(f.e.takes.Words), sentences); err != nil || of == setTen {
+	if m, err = ngram.Train(order, len(f.e.takes.Words), sentences); err != nil || slices.Contains([]string{setUnigram, setShuffled, setTen}, of) {
 		return m, nil, err
 	}
 	var guessed []int
@@ -172,7 +172,7 @@ func (f fluency) grams(of string, sentences [][]int32) (m *ngram.Model, notes []
 		}
 	}
 	if guessed != nil {
-		notes = []string{fmt.Sprintf("%s: the counts are too few to estimate the discounts of n-grams of %v words; 0.5, 1 and 1.5 stand in their place", of, guessed)}
+		notes = []string{fmt.Sprintf("%s: too few for estimates of the discounts of n-grams of %v words; 0.5, 1 and 1.5 stand in their place", of, guessed)}
 	}
 	return m, notes, nil
 }
