@@ -168,7 +168,7 @@ func hypergradient(u user, s algo.Bilevel) error {
 	if len(g.Assigns()) > 0 || len(g.Outputs()) < 2 {
 		return fmt.Errorf("%d variables are assigned, and %d outputs: want none, and J with a gradient", len(g.Assigns()), len(g.Outputs()))
 	}
-	return compiled(u.backend, g, exec.Options{Vars: u.vars}, func(p exec.Program) error {
+	return compiled(u.backend, g, nil, exec.Options{Vars: u.vars}, func(p exec.Program) error {
 		fill(p, algo.InputImages, u.images(100, samples)...)
 		fill(p, algo.InputKey, seed, 100, 0)
 		u.model.Feeder(p)(2, 0)

@@ -8,6 +8,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -21,6 +22,11 @@ func (m atLength) Lengths() []int { return []int{m.length} }
 
 func (m atLength) StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, error) {
 	return m.Model.(algo.Sequential).StepOf(length, world, batch)
+}
+
+// Stages are those of that length; none where the model has none.
+func (m atLength) Stages(_, world, batch int) ([]chain.Stage, error) {
+	return algo.StagesOf(m.Model, m.length, world, batch)
 }
 
 func (m atLength) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
@@ -61,8 +67,11 @@ func (r rig) sentences(step, n, length int) (tokens, lengths []float64) {
 // show fills the samples of a step, those of one rank.
 func (r rig) show(p exec.Program, step int, at place) {
 	first, n := at.rank*at.batch/at.world, at.batch/at.world
-	if in := p.Input(algo.InputTokens); in != nil {
-		l := in.Type.Shape.At(1)
+	if s, ok := r.model.(algo.Sequential); ok {
+		l := slices.Max(s.Lengths())
+		if in := p.Input(algo.InputTokens); in != nil {
+			l = in.Type.Shape.At(1)
+		}
 		tokens, lengths := r.sentences(step, at.batch, l)
 		fill(p, algo.InputTokens, tokens[first*l:(first+n)*l]...)
 		fill(p, algo.InputLengths, lengths[first:first+n]...)

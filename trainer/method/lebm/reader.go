@@ -38,7 +38,9 @@ func (r reader) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 // sentences, padded to length tokens.
 func (r reader) StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, error) {
 	c := nn.NewContext(nn.Train, world)
-	newReading(c, r.cfg, length, batch).build()
+	s := newReading(c, r.cfg, length, batch)
+	s.staged = r.cfg.Text.Staged
+	s.build()
 	g, err := c.Commit()
 	if err != nil {
 		return nil, nil, fmt.Errorf("lebm: %w", err)
@@ -49,7 +51,7 @@ func (r reader) StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, e
 // newReading declares what a step of batch sentences on each of c.World ranks reads.
 func newReading(c *nn.Context, cfg Config, length, batch int) *step {
 	b := sentence.Input(c, batch, length)
-	s := &step{latents{c, cfg, nil}, b.Tokens, c.Input(algo.InputKey, graph.KeyType), map[string]graph.ID{}, nil}
+	s := &step{latents: latents{c, cfg, nil}, x: b.Tokens, key: c.Input(algo.InputKey, graph.KeyType), report: map[string]graph.ID{}}
 	whole := written{cfg.Text.writer(cfg.Net.Latent), b, sentence.Drop{}}
 	s.decoder = whole // the posterior's chain leaves nothing out: its slope is one function
 	whole.drop.Key = s.key

@@ -45,7 +45,7 @@ func tinyText(t *testing.T, change func(*Config)) Config {
 
 // The values of algorithms.md §4, Text.
 func TestTextPresetsAreThePapers(t *testing.T) {
-	for name, want := range map[string][2]int{"lebm-snli": {256, 256}, "lebm-ptb": {128, 512}} {
+	for name, want := range map[string][2]int{"lebm-snli": {256, 256}, "lebm-ptb": {128, 512}, "lebm-yahoo": {512, 1024}} {
 		c := textPreset(t, name)
 		if c.Text.Embed != want[0] || c.Text.Hidden != want[1] || c.Text.Dropout != 0.5 || c.Text.Clip != 5 || c.Net.Latent != 32 || c.Net.NEF != 200 {
 			t.Errorf("%s: %+v of %+v", name, c.Text, c.Net)
