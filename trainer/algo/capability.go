@@ -99,8 +99,12 @@ type Literate interface {
 // Recollecting gives −log p(x|z) of sentences of at most length tokens: OutputLoss (n)
 // for latents inferred from each, and OutputBlind (n) for latents that know nothing of
 // it. Where both are the same, the latents are not used. Graphs take InputKey.
+//
+// Before it, on the same sentences, run the stages of Inferring, with variables of their
+// own, whose names begin with chain.Prefix; none where the graph infers by itself.
 type Recollecting interface {
 	Recon(length, n int) (*graph.Graph, error)
+	Inferring(length, n int) ([]chain.Stage, []nn.Variable, error)
 }
 
 // Inferred has an approximate posterior, whose divergence from the model's it

@@ -10,6 +10,8 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/trained"
 )
 
@@ -44,7 +46,7 @@ func lacksNLL(e *evaluation) string {
 
 // nll measures −log p of sentences.
 func (e *evaluation) nll(ctx context.Context, r *report) error {
-	s, err := e.sentences(ctx, "nll", e.trained.Model.(algo.Literate).NLL, algo.OutputLoss)
+	s, err := e.sentences(ctx, "nll", e.newReader(e.trained, e.trained.Model.(algo.Literate).NLL), algo.OutputLoss)
 	if err == nil {
 		r.Sentences = &s[0]
 	}
@@ -53,15 +55,20 @@ func (e *evaluation) nll(ctx context.Context, r *report) error {
 
 // recollections measures what latents tell of sentences.
 func (e *evaluation) recollections(ctx context.Context, r *report) error {
-	s, err := e.sentences(ctx, "recollections", e.trained.Model.(algo.Recollecting).Recon, algo.OutputLoss, algo.OutputBlind)
+	m := e.trained.Model.(algo.Recollecting)
+	reader := e.newReader(e.trained, m.Recon)
+	reader.before = m.Inferring
+	s, err := e.sentences(ctx, "recollections", reader, algo.OutputLoss, algo.OutputBlind)
 	if err == nil {
 		r.Recollection = &recollection{Given: s[0], Blind: s[1], Collapsed: !(s[0].NLL < (1-leastGain)*s[1].NLL)}
 	}
 	return err
 }
 
-// sentences measures outputs of a graph of n sentences, each for every sentence.
-func (e *evaluation) sentences(ctx context.Context, phase string, build func(length, n int) (*graph.Graph, error), outputs ...string) (all []sentences, err error) {
+// sentences measures outputs of what a reader reads, each for every sentence, and closes
+// it.
+func (e *evaluation) sentences(ctx context.Context, phase string, reader *reader, outputs ...string) (all []sentences, err error) {
+	defer func() { err = errors.Join(err, reader.close()) }()
 	p := e.own(phase)
 	src, err := e.trained.Open(p.data, p.split)
 	if err != nil {
@@ -73,8 +80,6 @@ func (e *evaluation) sentences(ctx context.Context, phase string, build func(len
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ld.Close()) }()
-	reader := e.newReader(e.trained, build)
-	defer func() { err = errors.Join(err, reader.close()) }()
 	all = make([]sentences, len(outputs))
 	first := least(src.Len(), p.limit)
 	for n, read := int64(0), int64(0); n < first; read += int64(c.Batch) {
@@ -129,9 +134,10 @@ func (s *sentences) finish(n int64) error {
 
 // reader shows a model batches of sentences: a Look for each length.
 type reader struct {
-	look  func(build trained.Builder) *trained.Look
-	build func(length, n int) (*graph.Graph, error)
-	looks map[int]*trained.Look
+	look   func(build trained.Builder) *trained.Look
+	build  func(length, n int) (*graph.Graph, error)
+	before func(length, n int) ([]chain.Stage, []nn.Variable, error) // nil: nothing
+	looks  map[int]*trained.Look
 }
 
 // newReader is a reader of a model, whose graphs build makes.
@@ -139,7 +145,7 @@ func (e *evaluation) newReader(run *trained.Run, build func(length, n int) (*gra
 	look := func(build trained.Builder) *trained.Look {
 		return trained.NewLook(run, e.backend, "sentences", build, e.o.seed)
 	}
-	return &reader{look, build, map[int]*trained.Look{}}
+	return &reader{look: look, build: build, looks: map[int]*trained.Look{}}
 }
 
 // read gives outputs for each of a batch of sentences: tokens (n, length), padded, and
@@ -148,6 +154,9 @@ func (r *reader) read(ctx context.Context, length int, tokens, lengths []int32, 
 	look := r.looks[length]
 	if look == nil {
 		look = r.look(func(n int) (*graph.Graph, error) { return r.build(length, n) })
+		if r.before != nil {
+			look.Before = func(n int) ([]chain.Stage, []nn.Variable, error) { return r.before(length, n) }
+		}
 		r.looks[length] = look
 	}
 	p, err := look.Read(ctx, tokens, lengths, first)

@@ -3,6 +3,7 @@ package algotest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebtrain/data"
 	"ebtrain/ddp/exec"
@@ -147,8 +148,20 @@ func literate(u user, m algo.Literate) error {
 // recollects: −log p of each sentence twice, at every length.
 func recollects(u user, m algo.Recollecting) error {
 	for _, l := range u.model.(algo.Sequential).Lengths() {
+		stages, vars, err := m.Inferring(l, samples)
+		if err != nil {
+			return fmt.Errorf("%d tokens: %w", l, err)
+		}
+		for _, v := range vars {
+			if !strings.HasPrefix(v.Name, chain.Prefix) {
+				return fmt.Errorf("%d tokens: the variable %s: want a name that begins with %q", l, v.Name, chain.Prefix)
+			}
+		}
+		if err := nn.Initialise(u.vars, vars, seed); err != nil {
+			return err
+		}
 		g, err := m.Recon(l, samples)
-		if err := u.looks(g, err, map[string][]int{algo.OutputLoss: {samples}, algo.OutputBlind: {samples}}); err != nil {
+		if err := u.looksAfter(stages, g, err, map[string][]int{algo.OutputLoss: {samples}, algo.OutputBlind: {samples}}); err != nil {
 			return fmt.Errorf("%d tokens: %w", l, err)
 		}
 	}

@@ -114,10 +114,10 @@ func TestLatentsOfSentences(t *testing.T) {
 	data := s.prose("text")
 	small := append([]string{"--latent", "8", "--nef", "16", "--prior-steps", "10", "--posterior-steps", "10", "--posterior-step-size", "0.3", "--dropout", "0", "--lr-generator", "0.02"}, reads...)
 	for _, tt := range []struct {
-		out, steps string
-		collapsed  bool
-	}{{"new", "1", true}, {"trained", "400", false}} {
-		e := s.must(append([]string{"train", "--preset", "lebm-snli", "--data", data, "--samples", "4", "--steps", tt.steps, "--out", tt.out}, small...)...)
+		preset, out, steps string
+		collapsed          bool
+	}{{"lebm-snli", "new", "1", true}, {"lebm-yahoo", "trained", "400", false}} {
+		e := s.must(append([]string{"train", "--preset", tt.preset, "--data", data, "--samples", "4", "--steps", tt.steps, "--out", tt.out}, small...)...)
 		if !strings.Contains(e.stdout, "compiled for sentences of up to") {
 			t.Error(e)
 		}

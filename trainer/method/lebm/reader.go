@@ -64,7 +64,8 @@ func newReading(c *nn.Context, cfg Config, length, batch int) *step {
 func (r reader) Recon(length, n int) (*graph.Graph, error) {
 	c := nn.NewContext(nn.Eval, 1)
 	s := newReading(c, r.cfg, length, n)
-	c.Output(algo.OutputLoss, s.decoder.loss(c, s.x, s.posterior(s.key, s.x)))
+	s.staged = r.cfg.Text.Staged
+	c.Output(algo.OutputLoss, s.decoder.loss(c, s.x, s.inferred()))
 	c.Output(algo.OutputBlind, s.decoder.loss(c, s.x, s.prior(s.key, n)))
 	return c.Commit()
 }

@@ -35,7 +35,7 @@ func reported(t *testing.T, cfg Config, world int) (all [][]float64, weights map
 	}
 	var before []*graph.Graph
 	if cfg.Text.Staged {
-		stages, err := reader{cfg}.chain(context, length, n)
+		stages, _, err := reader{cfg}.chain(context, length, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,6 +118,54 @@ func TestStagedIsUnrolled(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What latents tell of a sentence is the same, inferred before the graph or within it.
+func TestStagedRecollection(t *testing.T) {
+	const n, length = 2, 6
+	in := ddptest.Values{algo.InputTokens: {1, 4, 5, 2, 0, 0, 1, 6, 3, 5, 4, 2}, algo.InputLengths: {4, 6}, algo.InputKey: {testSeed, 0, 3}}
+	cfg := tinyText(t, func(c *Config) { c.PosteriorChain = Chain{Steps: 5, Size: 0.4} })
+	recollected := func(staged bool) ddptest.Values {
+		cfg.Text.Staged = staged
+		m := cfg.Model().(algo.Recollecting)
+		vars := ddptest.NewVars()
+		_, specs, err := cfg.Model().Step(1, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stages, own, err := m.Inferring(length, n)
+		if err != nil || (len(own) == 3) != staged || (len(stages) == 2) != staged {
+			t.Fatalf("%d stages with %d variables, %v", len(stages), len(own), err)
+		}
+		if err := nn.Initialise(vars, append(specs, own...), testSeed); err != nil {
+			t.Fatal(err)
+		}
+		g, err := m.Recon(length, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range stages {
+			for range s.Times {
+				if _, err := ddptest.Run(s.Graph, vars, nil, in); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		out, err := ddptest.Run(g, vars, nil, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	got, want := recollected(true), recollected(false)
+	for _, name := range []string{algo.OutputLoss, algo.OutputBlind} {
+		if err := ddptest.Near(got[name], want[name], 1e-5); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if fmt.Sprint(want[algo.OutputLoss]) == fmt.Sprint(want[algo.OutputBlind]) {
+		t.Error("latents change nothing")
 	}
 }
 
