@@ -16,9 +16,9 @@ import (
 
 // Variables of the chain.
 const (
-	varLatents   = "latents" // (n, d)
-	varNoise     = "noise"   // (n, K₁, d), of all transitions
-	varDone      = "done"    // transitions
+	varLatents = "latents" // (n, d)
+	varNoise   = "noise"   // (n, K₁, d), of all transitions
+	varDone    = "done"    // transitions
 )
 
 // inference is the state of the chain.
