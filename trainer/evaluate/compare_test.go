@@ -44,7 +44,7 @@ func TestCompare(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	said := strings.Join(r.Lacking, "\n")
-	for _, want := range []string{"rmse of", "/train holds 240 pictures, and a Fréchet distance wants at least 2048", "is of a classifier, and no --classifier is given"} {
+	for _, want := range []string{"rmse of", "/train holds 240 pictures, and a Fréchet distance wants at least 2048", "is of a classifier, and neither --classifier nor --inception is given"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it says %q, want %q", said, want)
 		}
