@@ -13,6 +13,7 @@ import (
 
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/run/ckpt"
 )
@@ -114,6 +115,25 @@ func TestCompare(t *testing.T) {
 
 // Two draws of the same seed are equal, however many are drawn, and those of
 // different batches differ.
+// A model that only draws samples, as a GAN's, has nothing at little cost, and is said
+// to have what it has.
+func TestOnlySamples(t *testing.T) {
+	e := comparingToy(t)
+	e.o.measures = allMeasures
+	sampler, ok := e.trained.Model.(algo.Sampler)
+	if !ok {
+		t.Fatal("the toy draws no samples")
+	}
+	e.trained.Model = struct {
+		algo.Model
+		algo.Sampler
+	}{e.trained.Model, sampler}
+	_, _, err := e.chosen()
+	if err == nil || !strings.HasPrefix(err.Error(), "nothing of ") || !strings.HasSuffix(err.Error(), "--measures kid,swd,prdc,c2st,neighbours") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestDrawn(t *testing.T) {
 	e := comparingToy(t)
 	e.o.batch, e.o.samples = 16, 40
