@@ -279,14 +279,14 @@ func (m *Member) heardOf() []sign {
 	return all
 }
 
-// lifeLines is how many launchers there are that have had a life line to here;
-// memberlist may think some of them dead.
+// lifeLines is how many launchers there are that have a life line to here, and are not
+// known to be lost; memberlist may think some of them dead.
 func (m *Member) lifeLines() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := 0
 	for _, l := range m.lives {
-		if !l.left {
+		if !l.left && !l.lost {
 			n++
 		}
 	}

@@ -34,6 +34,8 @@ type evaluation struct {
 	told    *feature.Net // the classifier; nil: none is given
 	fluency []string     // measures of samples that are sentences, as asked for
 	judge   *trained.Run // the language model of --judge; nil: none is given
+
+	published *feature.Net // that of published numbers; nil: none is given
 }
 
 // run is the program, without the process around it.
@@ -154,7 +156,7 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(e.openClassifier(), e.openJudge()); err != nil {
+	if err := errors.Join(e.openClassifier(), e.openInception(), e.openJudge()); err != nil {
 		return nil, err
 	}
 	all, lacking, err := e.chosen()
