@@ -25,6 +25,7 @@ type program struct {
 
 	arena           driver.Ptr
 	bucket          driver.Ptr
+	counters        []driver.Ptr // by step: those of its blocks
 	vars            []driver.Ptr
 	owned           []driver.Ptr // what Close frees
 	in, out         *region

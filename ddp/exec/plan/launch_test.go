@@ -12,10 +12,10 @@ import (
 
 // TestLaunches runs launches in random orders that their dependencies allow, the
 // chains of each in any order: no bit changes. Every step is in one launch, those
-// beside others are short, and there are no more of them than asked for.
+// beside others are short or alike, and there are no more of them than asked for.
 func TestLaunches(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	fewer, free := 0, 0
+	fewer, free, alikes := 0, 0, 0
 	check := func(name string, g *graph.Graph, o Options, with Together) {
 		o.Name = name
 		p := New(g, o)
@@ -30,10 +30,17 @@ func TestLaunches(t *testing.T) {
 			deps[n] = l.Deps
 			steps := slices.Concat(l.Chains...)
 			all = append(all, steps...)
-			if len(l.Chains) > 1 && (with.Most > 0 && len(steps) > with.Most || slices.ContainsFunc(steps, func(i int) bool { return !with.can(p, i, with.Batch) })) {
+			if l.Alike {
+				alikes++
+				name := with.Alike(steps[0])
+				if len(steps) < 2 || len(steps) != len(l.Chains) || name == "" || slices.ContainsFunc(steps, func(i int) bool { return with.Alike(i) != name }) {
+					t.Fatalf("%s: launch %d has the chains %v, which are not alike", name, n, l.Chains)
+				}
+			}
+			if !l.Alike && len(l.Chains) > 1 && (with.Most > 0 && len(steps) > with.Most || slices.ContainsFunc(steps, func(i int) bool { return !with.can(p, i, with.Batch) })) {
 				t.Fatalf("%s: launch %d has the chains %v, want %+v", name, n, l.Chains, with)
 			}
-			if len(steps) > 1 && with.Can != nil && slices.ContainsFunc(steps, func(i int) bool { return !with.Can(i) }) {
+			if !l.Alike && len(steps) > 1 && with.Can != nil && slices.ContainsFunc(steps, func(i int) bool { return !with.Can(i) }) {
 				t.Fatalf("%s: launch %d has the steps %v, some of which can only be alone", name, n, steps)
 			}
 			if slices.ContainsFunc(l.Deps, func(d int) bool { return d >= n }) {
@@ -72,11 +79,14 @@ func TestLaunches(t *testing.T) {
 		if seed%6 == 5 {
 			with.Can = func(i int) bool { return i%5 > 0 }
 		}
+		if seed%2 == 1 {
+			with.Alike = func(i int) string { return []string{"", "x", "y"}[i%3] }
+		}
 		check(fmt.Sprint("random ", seed), g, Options{World: 1 + int(seed%2), Apart: int(seed%3) * 200}, with)
 	}
 	check("step", step(t), Options{World: 2}, Together{Chain: 1 << 10, Batch: 1 << 12})
-	if fewer < 20 || free < 50 {
-		t.Errorf("%d programs have fewer launches than chains, and %d other orders were tried: want more", fewer, free)
+	if fewer < 20 || free < 50 || alikes < 20 {
+		t.Errorf("%d programs have fewer launches than chains, %d launches have steps that are alike, and %d other orders were tried: want more", fewer, alikes, free)
 	}
 }
 
