@@ -15,13 +15,13 @@ import (
 
 // TestGraphNodes logs how many kernels and calls of libraries a step of the paper's
 // networks is, as the GPU's backend plans it, on one rank, by kind: the nodes of its
-// graph, but for what a library makes of one call. It fails where they are more than
-// wanted.
+// graph, but for what a library makes of one call. It fails where they grow; wanted are at
+// most 400 and 1,200.
 func TestGraphNodes(t *testing.T) {
 	for _, c := range []struct {
 		net         string
 		batch, most int
-	}{{"conv32", 64, 400}, {"resnet128", 36, 1200}} {
+	}{{"conv32", 64, 360}, {"resnet128", 36, 1080}} {
 		p, err := bidvl.PresetFor(c.net)
 		if err != nil {
 			t.Fatal(err)
