@@ -17,6 +17,10 @@ const (
 	alikePoints = 1 << 20 // of the largest array of a step that shares its launch with its like
 )
 
+// collectivePatience is how many launches a small step that a collective depends on waits
+// for others at most: see DESIGN.md.
+const collectivePatience = 4
+
 // unit is what is put onto a stream at once: a step, or small ones that share a launch.
 type unit struct {
 	work  work   // nil for a Wait, and where there is nothing to do
@@ -31,7 +35,7 @@ type unit struct {
 // in a step's own kernel, and what shares a launch depends on all of the graph.
 func Launches(p *plan.Plan, apart bool, own func(step int) bool) []plan.Launch {
 	if !apart {
-		return p.Launches(plan.Together{Chain: chainPoints, Batch: batchPoints, Can: func(i int) bool {
+		return p.Launches(plan.Together{Chain: chainPoints, Batch: batchPoints, Patience: collectivePatience, Can: func(i int) bool {
 			f, ok := p.Steps[i].Op.(*plan.Fused)
 			return ok && kernel.Batches(p, i) && (len(f.Sums) == 0 || f.Dims.Len() <= chainPoints)
 		}, Alike: func(i int) string {

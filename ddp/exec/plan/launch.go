@@ -30,6 +30,9 @@ type Together struct {
 	// names that can begin at the same time share a launch. One of the name "" is alone;
 	// nil is that all are.
 	Alike func(step int) string
+	// Patience is for how many launches a step is kept for others to be beside it, if a
+	// collective depends on it; 0 is any number.
+	Patience int
 }
 
 // can says whether step i can share a launch, with so many points at most.
@@ -42,17 +45,19 @@ func (o *Together) can(p *Plan, i, points int) bool {
 // can; then steps that are alike, all of a name at once; the small rest is kept until
 // nothing else can begin, and then all that can is one launch. So an optimiser's steps
 // for many weights, or a statistic of many layers, are one launch instead of one each; the
-// price is that some begin later than they could. A Wait comes when nothing but Waits can
-// begin.
+// price is that some begin later than they could. What a collective depends on is kept
+// for so many launches at most. A Wait comes when nothing but Waits can begin.
 func (p *Plan) Launches(o Together) []Launch {
 	chains, deps := p.chains(func(i int) bool { return o.can(p, i, o.Chain) })
-	l := &launching{p: p, o: o, chains: chains, missing: make([]int, len(chains)), users: make([][]int, len(chains)), of: make([]int, len(chains))}
+	n := len(chains)
+	l := &launching{p: p, o: o, chains: chains, missing: make([]int, n), users: make([][]int, n), of: make([]int, n), since: make([]int, n)}
 	for c, list := range deps {
 		l.missing[c] = len(list)
 		for _, d := range list {
 			l.users[d] = append(l.users[d], c)
 		}
 	}
+	l.awaited = l.beforeStarts()
 	for c := range chains {
 		if l.missing[c] == 0 {
 			l.ready(c)
@@ -72,6 +77,8 @@ type launching struct {
 	of      []int   // by chain: its launch
 	made    [][]int // launches, of chains
 	likes   []bool  // by launch: its chains are alike
+	awaited []bool  // by chain: a Start depends on it, however far
+	since   []int   // by chain: how many launches there were when it could begin
 
 	alone, small, waits []int // ready chains, first come first served
 	alike               []alike
@@ -83,8 +90,21 @@ type alike struct {
 	chains []int
 }
 
+// beforeStarts are the chains that a Start depends on.
+func (l *launching) beforeStarts() []bool {
+	before := make([]bool, len(l.chains))
+	for c := range slices.Backward(l.chains) {
+		for _, u := range l.users[c] {
+			_, start := l.p.Steps[l.chains[u][0]].Op.(Start)
+			before[c] = before[c] || start || before[u]
+		}
+	}
+	return before
+}
+
 // ready queues a chain that can begin.
 func (l *launching) ready(c int) {
+	l.since[c] = len(l.made)
 	_, wait := l.p.Steps[l.chains[c][0]].Op.(Wait)
 	switch {
 	case wait:
@@ -128,6 +148,8 @@ func (l *launching) fits(c int) bool {
 func (l *launching) run() {
 	for {
 		switch {
+		case l.late():
+			l.batch()
 		case len(l.alone) > 0:
 			c := l.alone[0]
 			l.alone = l.alone[1:]
@@ -138,10 +160,7 @@ func (l *launching) run() {
 			l.launch(a.chains...)
 			l.likes[len(l.likes)-1] = len(a.chains) > 1
 		case len(l.small) > 0:
-			n := l.beside()
-			batch := l.small[:n]
-			l.small = l.small[n:]
-			l.launch(batch...)
+			l.batch()
 		case len(l.waits) > 0:
 			c := l.waits[0]
 			l.waits = l.waits[1:]
@@ -150,6 +169,19 @@ func (l *launching) run() {
 			return
 		}
 	}
+}
+
+// late says whether a small chain has been kept for too long.
+func (l *launching) late() bool {
+	return l.o.Patience > 0 && slices.ContainsFunc(l.small, func(c int) bool { return l.awaited[c] && len(l.made)-l.since[c] >= l.o.Patience })
+}
+
+// batch makes a launch of small chains, the first ones first.
+func (l *launching) batch() {
+	n := l.beside()
+	batch := l.small[:n]
+	l.small = l.small[n:]
+	l.launch(batch...)
 }
 
 // beside is how many of the small chains, at least one, fit a launch.

@@ -76,6 +76,7 @@ func TestLaunches(t *testing.T) {
 		}
 		points := 50 * int(1+seed%3)
 		with := Together{Chain: points, Batch: points * int(seed%4), Most: int(seed % 5)}
+		with.Patience = int(seed % 7)
 		if seed%6 == 5 {
 			with.Can = func(i int) bool { return i%5 > 0 }
 		}
@@ -128,6 +129,30 @@ func TestWaitsComeLast(t *testing.T) {
 	for n, l := range launches {
 		if p.Steps[l.Chains[0][0]].Kind() == KindWait && n != len(launches)-3 {
 			t.Errorf("the Wait is launch %d of %d, want it last but for what needs it\n%s", n, len(launches), dump(t, p))
+		}
+	}
+}
+
+// TestPatience: what a collective waits for is not kept until nothing else can begin.
+func TestPatience(t *testing.T) {
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, 64, 64))
+	b.Output("sum", b.AllReduce(collective.Sum, "small", b.Exp(b.Input("small", graph.T(graph.F32, 3))))[0])
+	for range 9 {
+		x = b.MatMul(x, x, false, false)
+	}
+	b.Output("y", x)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{Name: "patience", World: 2, Apart: 1 << 20})
+	p.Allocate()
+	for patience, want := range map[int]int{0: 10, 2: 2, 4: 4} {
+		launches := p.Launches(Together{Chain: 16, Batch: 100, Patience: patience})
+		first := slices.IndexFunc(launches, func(l Launch) bool { return p.Steps[l.Chains[0][0]].Kind() == KindFused })
+		if first != want {
+			t.Errorf("with the patience %d the small step is launch %d, want %d\n%s", patience, first, want, dump(t, p))
 		}
 	}
 }
