@@ -279,8 +279,9 @@ func (p *program) account(f *flight) error {
 		began = p.ended
 	}
 	p.ended = now
+	took := now.Sub(began)
 	p.stats.Runs++
-	p.stats.RunTime += now.Sub(began)
+	p.stats.RunTime += took
 	switch {
 	case f.timed:
 		return p.tell(f)
@@ -292,6 +293,6 @@ func (p *program) account(f *flight) error {
 		}
 		p.wait = wait
 	}
-	p.stats.CommWait += p.wait
+	p.stats.CommWait += min(p.wait, took)
 	return nil
 }
