@@ -149,7 +149,7 @@ func (m *Member) judge(name string, l *life) {
 			continue // it took much longer than it can: nothing is proven
 		}
 		speaks, _ := m.lifeOf(name)
-		m.cfg.Log.Debug("a life line is silent", "name", name, "for", quiet, "answered", answered, "speaks again", speaks)
+		m.cfg.Log.Debug("a life line is silent", "name", name, "for", quiet, "answered", answered, "speaks", speaks)
 		switch in := (rendezvous.Inbound{From: name, Lost: true}); {
 		case answered || speaks || m.vouched(name):
 		case others > 1 && !m.anybody(name):

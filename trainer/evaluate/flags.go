@@ -112,7 +112,13 @@ type options struct {
 	cache              string // folder of features of real pictures, or noCache
 	trainClassifier    string // file to make; "" to measure
 	passes             int    // of training it
+
+	given map[string]string // all flags, as they were given or are by default
 }
+
+// ofEachHost are the flags that may differ between ranks: where things are, and how a
+// host works. What lies there is compared.
+var ofEachHost = []string{"run", "data", "ood", "samples-from", "classifier", "inception", "judge", "feature-cache", "picture", "json", "threads"}
 
 // noCache is the --feature-cache that keeps nothing.
 const noCache = "none"
@@ -149,6 +155,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if err := program.Parse(fs, args, stdout); err != nil {
 		return o, err
 	}
+	o.given = cliflag.Values(fs)
 	if o.samplesFrom != "" && !fs.Changed("measures") {
 		o.measures = strings.Join([]string{compare.Frechet, compare.KID, compare.SWD, compare.PRDC}, ",")
 	}

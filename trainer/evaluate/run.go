@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 
@@ -36,6 +37,9 @@ type evaluation struct {
 	judge   *trained.Run // the language model of --judge; nil: none is given
 
 	published *feature.Net // that of published numbers; nil: none is given
+
+	// same compares things with the other ranks; nil: there are none.
+	same func(things map[string]string, dataDigest string) error
 }
 
 // run is the program, without the process around it.
@@ -62,6 +66,9 @@ func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Wr
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := world.Same(ctx, w.Rank(), o.given, ofEachHost, "", w.Exchange); err != nil {
+		return err
+	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -94,6 +101,9 @@ func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.
 	e := &evaluation{o: o, show: progressbar.NewPhases(stderr), log: slog.New(plainlog.New("evaluate", stderr))}
 	if w != nil {
 		c.LocalRank, c.LocalRanks, e.comm = w.LocalRank(), w.LocalSize(), w.Comm
+		e.same = func(things map[string]string, dataDigest string) error {
+			return world.Same(ctx, w.Rank(), things, nil, dataDigest, w.Exchange)
+		}
 	}
 	if e.backend, err = device.Open(c); err != nil {
 		return err
@@ -105,6 +115,9 @@ func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.
 // do does what the flags say.
 func (e *evaluation) do(ctx context.Context, stdout io.Writer) error {
 	if err := e.load(); err != nil {
+		return err
+	}
+	if err := e.agree(); err != nil {
 		return err
 	}
 	if e.o.trainClassifier != "" {
@@ -140,6 +153,22 @@ func (e *evaluation) load() error {
 	}
 	e.trained, e.takes = run, run.Model.Takes()
 	return nil
+}
+
+// agree compares what is measured with the other ranks'.
+func (e *evaluation) agree() error {
+	if e.same == nil {
+		return nil
+	}
+	src, err := e.open(e.o.data, e.o.split)
+	if err != nil {
+		return err
+	}
+	things := map[string]string{}
+	if e.trained != nil {
+		things["run"] = fmt.Sprintf("at step %d, of settings %.15s", e.trained.State.Step, e.trained.State.ConfigDigest)
+	}
+	return e.same(things, src.Digest())
 }
 
 // trainSplit is the split that was trained on.

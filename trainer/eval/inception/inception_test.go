@@ -68,7 +68,7 @@ func drawn(t *testing.T) tensors {
 	}
 	all := tensors{}
 	for _, v := range c.Variables() {
-		layer, part, _ := cutLast(v.Name)
+		layer, part := cutLast(v.Name)
 		switch {
 		case layer == "fc":
 			all[v.Name] = draw(v.Name, shapeOf(v.Type)...)

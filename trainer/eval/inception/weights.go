@@ -143,7 +143,7 @@ func of(all tensors, s feature.Size, digest string) (feature.Net, error) {
 // fold fills a variable of a layer: weight and bias of a convolution hold the
 // normalisation that follows it, y = γ(conv − μ)/√(σ² + ε) + β.
 func (all tensors) fold(name string, typ graph.Type, out []float32) error {
-	layer, part, _ := cutLast(name)
+	layer, part := cutLast(name)
 	if layer == "fc" {
 		w, err := all.get(name, shapeOf(typ))
 		copy(out, w)
@@ -203,10 +203,7 @@ func shapeOf(t graph.Type) (s []int) {
 }
 
 // cutLast cuts a name at its last point.
-func cutLast(name string) (before, after string, found bool) {
+func cutLast(name string) (before, after string) {
 	i := strings.LastIndexByte(name, '.')
-	if i < 0 {
-		return name, "", false
-	}
-	return name[:i], name[i+1:], true
+	return name[:max(i, 0)], name[i+1:]
 }

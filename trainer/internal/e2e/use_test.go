@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"math"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -242,6 +243,17 @@ func (s *site) checkComparison() {
 	}
 	if kept, err := os.ReadDir(s.path("kept")); err != nil || len(kept) != 10 { // of five networks, the reference's and the floor's
 		s.t.Errorf("%d files of features are kept, %v", len(kept), err)
+	}
+	evaluate := filepath.Join(bin, "evaluate")
+	for differ, want := range map[string]string{
+		"--seed $RANK":                                     `--seed is 0 on rank 0 and 1 on rank 1: give the same settings to all ranks`,
+		"--step $((3 + 3 * (1 - RANK)))":                   `--step is 6 on rank 0 and 3 on rank 1: give the same settings to all ranks`,
+		"--data synth:train=64,val=16,test=$((24 - RANK))": `--data holds other samples on rank 0 \(digest synth:.* n=24\) than on rank 1 \(synth:.* n=23\): give the same settings to all ranks`,
+	} {
+		e := s.run("ddplaunch", "-nproc", "2", "sh", "-c", evaluate+" --run run --measures kid --samples 20 --threads 1 --feature-cache none "+differ)
+		if e.code == 0 || !regexp.MustCompile(`(?m)^\[0(-1)?\] evaluate: (rank 0 \(.*\): )?`+want).MatchString(e.stderr) {
+			s.t.Errorf("%s: want %s, got %v", differ, want, e)
+		}
 	}
 }
 
