@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
@@ -374,5 +375,58 @@ func shut(t *testing.T, c io.Closer) {
 	t.Helper()
 	if err := c.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFloor wants the sum of all ranks of a host in all of them, which is what the
+// loop without a barrier does, and which hosts there are.
+func TestFloor(t *testing.T) {
+	const n = 1000
+	for hosts, want := range map[string]string{"1": "[0 0 0 0]", "2": "[0 0 1 1]", "2i": "[0 1 0 1]"} {
+		var wg sync.WaitGroup
+		for r, c := range group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"}) {
+			wg.Go(func() {
+				defer shut(t, c)
+				c := c.(*host.Comm)
+				if got := fmt.Sprint(c.Hosts()); got != want {
+					t.Errorf("%s hosts: ranks are on %s, want %s", hosts, got, want)
+				}
+				mem, err := c.Alloc(4 * n)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				x := unsafe.Slice((*float32)(mem.Ptr), n)
+				for i := range x {
+					x[i] = float32(r + i)
+				}
+				barrier := collective.Request{Kind: collective.Barrier}
+				for _, do := range []func() error{
+					func() error { return collective.Do(t.Context(), c, barrier) },
+					func() error { return c.Floor(collective.VecOf(x)) },
+					func() error { return collective.Do(t.Context(), c, barrier) },
+				} {
+					if err := do(); err != nil {
+						t.Error(err)
+					}
+				}
+				var sum, ranks float32
+				for q, h := range c.Hosts() {
+					if h == c.Hosts()[r] {
+						sum, ranks = sum+float32(q), ranks+1
+					}
+				}
+				for i, got := range x {
+					if w := sum + ranks*float32(i); got != w {
+						t.Errorf("%s hosts, rank %d: element %d is %v, want %v", hosts, r, i, got, w)
+						return
+					}
+				}
+				if err := c.Floor(collective.VecOf(make([]float32, 8))); !errors.Is(err, collective.ErrInvalid) {
+					t.Errorf("floor of ordinary memory: got error %v", err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }

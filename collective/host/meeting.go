@@ -30,14 +30,13 @@ type meeting struct {
 	half    uint32 // which of the two cells of a slot
 	gate    gate   // of publish
 	headers []localHeader
-	views   [][]byte // one for each local rank,
-	tiles   [][]byte // and again
+	views   [][]byte // one for each local rank
 	scratch reduce.Scratch
 }
 
 func newMeeting(p *peers, a *alarm) *meeting {
 	n := len(p.topo.locals())
-	return &meeting{peers: p, alarm: a, headers: make([]localHeader, n), views: make([][]byte, n), tiles: make([][]byte, n)}
+	return &meeting{peers: p, alarm: a, headers: make([]localHeader, n), views: make([][]byte, n)}
 }
 
 // bring looks where req's vector lies and is this rank's header.
