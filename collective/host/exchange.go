@@ -27,9 +27,9 @@ func differ(rank, a int, ours named, b int, theirs named) error {
 func (m *mesh) ask(h named) error {
 	m.own, m.asked = h, true
 	h.encode(&m.hello)
-	m.asks.Add(1)
 	for _, o := range m.others {
 		l := m.links[o]
+		l.due.Add(1)
 		l.recv <- l.theirs[:]
 		if _, err := l.data.Write(m.hello[:]); err != nil {
 			return &linkError{l.rank, err}
@@ -191,8 +191,13 @@ func (s *netScratch) buffer(h, n int) []byte {
 		s.bufs = append(s.bufs, nil)
 	}
 	if len(s.bufs[h]) < n {
-		words := make([]uint64, (n+7)/8) // aligned for every type
-		s.bufs[h] = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+		s.bufs[h] = aligned(n)
 	}
 	return s.bufs[h][:n]
+}
+
+// aligned is at least n bytes of memory, aligned for every type.
+func aligned(n int) []byte {
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
 }

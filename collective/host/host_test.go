@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"math/bits"
 	"os"
 	"runtime"
 	"slices"
@@ -149,6 +150,56 @@ func TestMismatchNamesBoth(t *testing.T) {
 	}
 }
 
+// TestMismatchBetweenHosts has one host start something else than all others, which
+// leaders exchange in another way: every rank is told, whomever it hears from.
+func TestMismatchBetweenHosts(t *testing.T) {
+	small, large := make([]float32, 16), make([]float32, 20_000)
+	requests := []collective.Request{
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(small)},
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(small[:8])},
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(large)},
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(large[:12_000])},
+		{Kind: collective.Broadcast, Vec: collective.VecOf(small)},
+		{Kind: collective.Barrier},
+	}
+	for _, n := range []int{4, 5, 7} {
+		for odd := range n {
+			if testing.Short() && odd%2 == 0 {
+				continue
+			}
+			for i, other := range requests {
+				for k, one := range requests {
+					if k == i || i > 0 && k > 0 && k != (i+odd)%len(requests) {
+						continue
+					}
+					var wg sync.WaitGroup
+					for r, c := range group(t, n, host.Config{Hosts: pretend(fmt.Sprint(n), n), ListenIP: "127.0.0.1"}) {
+						req := other
+						if r == odd {
+							req = one
+						}
+						if req.Kind != collective.Barrier { // ranks of a process share no vector
+							req.Vec = collective.VecOf(make([]float32, req.Vec.Len))
+						}
+						wg.Go(func() {
+							ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+							defer cancel()
+							if err := collective.Do(ctx, c, req); !errors.Is(err, collective.ErrMismatch) {
+								t.Errorf("%d hosts, rank %d in %s, the others in %s: rank %d got %v", n, odd, one, other, r, err)
+							}
+						})
+						defer func() { _ = c.Close() }()
+					}
+					wg.Wait()
+					if t.Failed() {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestTree wants the sum of the balanced binary tree, bit for bit, whatever
 // the hosts: so ranks can continue a tree of virtual shards.
 func TestTree(t *testing.T) {
@@ -202,6 +253,49 @@ func treeOf(t *testing.T, kind collective.Kind, hosts string, n, length int, inp
 		})
 	}
 	wg.Wait()
+}
+
+// TestTreeOfHosts wants the bits of the tree over the hosts of the trees over their
+// ranks, by doubling and by slices, where neither number is a power of two.
+func TestTreeOfHosts(t *testing.T) {
+	input := func(rank, i int) float32 { return float32(math.Sin(float64(rank*7919+i)) * 1e3) }
+	for _, test := range []struct {
+		ranks int
+		hosts string
+	}{{3, "3"}, {5, "5"}, {6, "6"}, {7, "7"}, {7, "3"}, {9, "5i"}, {12, "12"}, {17, "17"}} {
+		hosts := pretend(test.hosts, test.ranks)
+		for _, length := range []int{1, 800, 9000, 20_000} { // of which three are small enough to be doubled, one of them posted
+			if length > 10_000 && test.ranks > 9 && testing.Short() {
+				continue
+			}
+			want := make([]float32, length)
+			for i := range want {
+				var sums []float32
+				for h := range test.ranks {
+					var own []float32
+					for r := range test.ranks {
+						if hosts[r] == fmt.Sprintf("node%02d", h) {
+							own = append(own, input(r, i))
+						}
+					}
+					if len(own) > 0 {
+						sums = append(sums, tree(own))
+					}
+				}
+				want[i] = tree(sums)
+			}
+			treeOf(t, collective.AllReduce, test.hosts, test.ranks, length, input, want)
+		}
+	}
+}
+
+// tree is the sum of x as package reduce has it, one by one.
+func tree(x []float32) float32 {
+	if len(x) == 1 {
+		return x[0]
+	}
+	cut := 1 << (bits.Len(uint(len(x)-1)) - 1)
+	return tree(x[:cut]) + tree(x[cut:])
 }
 
 // TestCloseLeavesNothing counts goroutines, descriptors and mappings.

@@ -65,6 +65,17 @@ func (m *netMover) piece(ctx context.Context, req collective.Request, at, n int)
 	return nil
 }
 
+// doubles is the size in bytes up to which leaders reduce by recursive doubling,
+// of which each sends all of the vector in each step; beyond it each sends each its
+// slice.
+const doubles = 64 << 10
+
+// doubles says whether the leaders do so. It is the same on all ranks that have
+// started the same.
+func (m *netMover) doubles(req collective.Request) bool {
+	return req.Kind == collective.AllReduce && len(m.vec.data) <= doubles
+}
+
 // putIn shows what this rank brings: to the ranks of its host what they reduce,
 // to the leader what it sends.
 func (m *netMover) putIn(req collective.Request, at, n int) {
@@ -87,7 +98,7 @@ func (m *netMover) ready(ctx context.Context, req collective.Request) error {
 	}
 	m.met = true
 	m.publish(m.mine, req.Label)
-	if err := m.meet(ctx); err != nil || m.mesh == nil {
+	if err := m.meet(ctx); err != nil || m.mesh == nil || m.doubles(req) {
 		return err
 	}
 	return m.mesh.ask(named{m.mine.header, labelOf(req.Label)})
@@ -129,6 +140,10 @@ func (m *netMover) exchange(req collective.Request, between reduce.Job, n int) e
 	scratch := &m.mesh.scratch
 	switch req.Kind {
 	case collective.AllReduce:
+		if m.doubles(req) {
+			wide := between.From.Size()
+			return m.mesh.double(named{m.mine.header, labelOf(req.Label)}, between, result[:n], partial[:elems*wide])
+		}
 		cuts := scratch.shares(elems, len(m.mesh.links))
 		if err := m.mesh.reduceScatter(between, result, partial, cuts); err != nil {
 			return err

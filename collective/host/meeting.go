@@ -99,10 +99,7 @@ func (m *meeting) consent(ctx context.Context, h localHeader, label string) erro
 		return err
 	}
 	if m.mesh != nil {
-		if err := m.mesh.ask(named{h.header, labelOf(label)}); err != nil {
-			return err
-		}
-		if err := m.mesh.agree(); err != nil {
+		if err := m.mesh.double(named{h.header, labelOf(label)}, reduce.Job{}, nil, nil); err != nil {
 			return err
 		}
 	}
