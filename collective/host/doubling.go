@@ -91,8 +91,8 @@ func (m *mesh) double(h named, j reduce.Job, result, partial []byte) error {
 	for i, s := range d.steps {
 		theirs := d.in[:len(mine)]
 		if len(mine) > direct {
-			m.links[s.from].recv <- theirs[:headerBytes]
-			m.links[s.from].recv <- theirs[headerBytes:]
+			m.links[s.from].post(theirs[:headerBytes])
+			m.links[s.from].post(theirs[headerBytes:])
 		}
 		if err := m.sendAll(s.to, mine); err != nil {
 			return err
@@ -132,7 +132,7 @@ func (m *mesh) hear(h named, s step, b []byte) error {
 	l, posted := m.links[s.from], len(b) > direct
 	n, err := headerBytes, error(nil)
 	if posted {
-		err = <-l.done
+		err = l.wait()
 	} else {
 		n, err = l.read(b, headerBytes)
 	}
@@ -150,7 +150,7 @@ func (m *mesh) hear(h named, s step, b []byte) error {
 		return differ(m.rank, m.rank, h, l.rank, theirs)
 	}
 	if posted {
-		err = <-l.done
+		err = l.wait()
 	} else {
 		_, err = l.read(b[n:], len(b)-n)
 	}

@@ -223,20 +223,33 @@ func TestTree(t *testing.T) {
 			for _, kind := range []collective.Kind{collective.AllReduce, collective.ReduceScatter} {
 				for _, l := range []int{800, length} {
 					l = l / n * n
-					treeOf(t, kind, hosts, n, l, input, want)
+					treeOf(t, kind, hosts, n, l, func(int) bool { return false }, input, want)
 				}
 			}
 		}
 	}
 }
 
-func treeOf(t *testing.T, kind collective.Kind, hosts string, n, length int, input func(r, i int) float32, want []float32) {
+// vectorOf is memory from Alloc, if the rank is one that takes it, or ordinary memory.
+func vectorOf(c collective.Comm, length int, allocs func(rank int) bool) ([]float32, error) {
+	mem, err := c.Alloc(4 * length) // all ranks do
+	if err != nil || !allocs(c.Rank()) {
+		return make([]float32, length), err
+	}
+	return unsafe.Slice((*float32)(mem.Ptr), length), nil
+}
+
+func treeOf(t *testing.T, kind collective.Kind, hosts string, n, length int, allocs func(rank int) bool, input func(r, i int) float32, want []float32) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for r, c := range group(t, n, host.Config{Hosts: pretend(hosts, n), ListenIP: "127.0.0.1"}) {
 		wg.Go(func() {
 			defer shut(t, c)
-			x := make([]float32, length)
+			x, err := vectorOf(c, length, allocs)
+			if err != nil {
+				t.Error(err)
+				return
+			}
 			for i := range x {
 				x[i] = input(r, i)
 			}
@@ -268,25 +281,55 @@ func TestTreeOfHosts(t *testing.T) {
 			if length > 10_000 && test.ranks > 9 && testing.Short() {
 				continue
 			}
-			want := make([]float32, length)
-			for i := range want {
-				var sums []float32
-				for h := range test.ranks {
-					var own []float32
-					for r := range test.ranks {
-						if hosts[r] == fmt.Sprintf("node%02d", h) {
-							own = append(own, input(r, i))
-						}
-					}
-					if len(own) > 0 {
-						sums = append(sums, tree(own))
-					}
-				}
-				want[i] = tree(sums)
+			want := treeOfHosts(hosts, length, input)
+			for _, allocs := range []bool{false, true} {
+				treeOf(t, collective.AllReduce, test.hosts, test.ranks, length, func(int) bool { return allocs }, input, want)
 			}
-			treeOf(t, collective.AllReduce, test.hosts, test.ranks, length, input, want)
 		}
 	}
+}
+
+// TestTreeInPlace wants the same bits whatever way a host takes: vectors reduced where
+// they lie, in several chunks, and next to it a host that copies them.
+func TestTreeInPlace(t *testing.T) {
+	input := func(rank, i int) float32 { return float32(math.Sin(float64(rank*7919 + i%5000))) }
+	for _, ranks := range []int{2, 4, 5} {
+		for _, hosts := range []string{"2", "4"} {
+			if strings.Compare(hosts, fmt.Sprint(ranks)) > 0 || testing.Short() && ranks == 4 {
+				continue
+			}
+			const length = 1_250_003 // three chunks, the last one short, and no equal slices
+			want := treeOfHosts(pretend(hosts, ranks), length, input)
+			for name, allocs := range map[string]func(rank int) bool{
+				"all": func(int) bool { return true }, "none": func(int) bool { return false },
+				"first": func(r int) bool { return r == 0 }, "not first": func(r int) bool { return r > 0 }, "last": func(r int) bool { return r == ranks-1 },
+			} {
+				t.Logf("%d ranks on %s hosts, from Alloc: %s", ranks, hosts, name)
+				treeOf(t, collective.AllReduce, hosts, ranks, length, allocs, input, want)
+			}
+		}
+	}
+}
+
+// treeOfHosts is the sum that ranks on these hosts must have.
+func treeOfHosts(hosts []string, length int, input func(r, i int) float32) []float32 {
+	want := make([]float32, length)
+	for i := range want {
+		own := map[string][]float32{}
+		var order []string
+		for r, h := range hosts {
+			if own[h] == nil {
+				order = append(order, h)
+			}
+			own[h] = append(own[h], input(r, i))
+		}
+		var sums []float32
+		for _, h := range order {
+			sums = append(sums, tree(own[h]))
+		}
+		want[i] = tree(sums)
+	}
+	return want
 }
 
 // tree is the sum of x as package reduce has it, one by one.

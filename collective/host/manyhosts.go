@@ -32,7 +32,15 @@ func (m *netMover) finish(ctx context.Context, req collective.Request) error {
 		total, chunk = m.vec.part, max(8, m.arena.chunk/m.topo.size/8*8)
 	}
 	for at := 0; at < total; at += chunk {
-		if err := m.piece(ctx, req, at, min(chunk, total-at)); err != nil {
+		n := min(chunk, total-at)
+		m.putIn(req, at, n)
+		if err := m.ready(ctx, req); err != nil {
+			return err
+		}
+		if at == 0 && m.inPlace(req) {
+			return m.reduceInPlace(ctx, req)
+		}
+		if err := m.piece(ctx, req, at, n); err != nil {
 			return err
 		}
 		m.round++
@@ -40,14 +48,10 @@ func (m *netMover) finish(ctx context.Context, req collective.Request) error {
 	return nil
 }
 
-// piece does n bytes from at on, of the vector or of every part of it: they are
-// staged, combined among the ranks of a host, exchanged by the leaders, and
-// taken out by all. In between lie barriers of the host.
+// piece does n bytes from at on, of the vector or of every part of it, which were
+// staged: they are combined among the ranks of a host, exchanged by the leaders,
+// and taken out by all. In between lie barriers of the host.
 func (m *netMover) piece(ctx context.Context, req collective.Request, at, n int) error {
-	m.putIn(req, at, n)
-	if err := m.ready(ctx, req); err != nil {
-		return err
-	}
 	within, between := m.jobs(req)
 	m.reduce(req, within, at, n)
 	if err := m.barrier(ctx); err != nil {
@@ -81,6 +85,7 @@ func (m *netMover) doubles(req collective.Request) bool {
 func (m *netMover) putIn(req collective.Request, at, n int) {
 	rank, result := m.topo.rank, m.arena.result(m.round)
 	switch {
+	case m.ownsAll() && m.inPlace(req):
 	case req.Kind == collective.AllReduce || req.Kind == collective.ReduceScatter:
 		m.stage(req, at, n)
 	case req.Kind == collective.AllGather:

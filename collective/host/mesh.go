@@ -40,6 +40,7 @@ type link struct {
 	heard         func(rank int) // nil, or told when data arrive
 	recv          chan []byte    // buffers to fill from data, in order
 	done          chan error     // one for each buffer
+	posted        int            // buffers that are not waited for
 	theirs        [headerBytes]byte
 
 	due  atomic.Uint32 // headers for which this leader waits, and the other for nobody
@@ -152,6 +153,28 @@ func onFD(c syscall.Conn, do func(fd int) error) error {
 	var inner error
 	err = raw.Control(func(fd uintptr) { inner = do(int(fd)) })
 	return errors.Join(err, inner)
+}
+
+// post has b filled with the data that come next.
+func (l *link) post(b []byte) {
+	l.posted++
+	l.recv <- b
+}
+
+// wait waits until the first buffer that was posted is filled, or cannot be.
+func (l *link) wait() error {
+	err := <-l.done
+	l.posted--
+	return err
+}
+
+// giveUp waits until no posted buffer will be touched any more: those that are not
+// filled never will be.
+func (l *link) giveUp() {
+	interrupt(l.data)
+	for l.posted > 0 {
+		_ = l.wait() // it is given up because of another error
+	}
 }
 
 // fill reads data into the buffers posted to l until recv is closed.
