@@ -67,6 +67,7 @@ var trials = []trial{
 	{"flood", "a stranger's connections and packets, for 3 s", false, strangers},
 	{"busy", "64 busy loops for 5 s", true, busy},
 	{"starts", "a start to the third step, at a load of 30", true, busyStart},
+	{"crowd", "128 launchers make a job, then kill -9 of one", true, crowd},
 }
 
 // list is the trials, for --help.

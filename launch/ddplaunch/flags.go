@@ -103,7 +103,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.StringVarP(&r.tee, "tee", "t", "", "streams for the log and the console (default 3 with --log-dir)")
 	fs.StringVar(&r.filter, "local-ranks-filter", "", "show only these local ranks, for example 0,1")
 	fs.StringVar(&r.signals, "signals-to-handle", "SIGINT,SIGTERM,SIGHUP,SIGUSR1", "signals that ask the ranks to stop")
-	fs.BoolVar(&r.gather, "gather-output", false, "on all nodes: node 0 shows the lines of all ranks, equal ones once")
+	fs.BoolVar(&r.gather, "gather-output", false, "on all nodes: node 0 shows the lines of all ranks, equal ones\nonce; the default under srun, unless each task has a file")
 	fs.BoolVarP(&r.verbose, "verbose", "v", false, "log what the launcher does")
 	return fs
 }
@@ -186,7 +186,10 @@ func parseOutput(o *options, r raw, fs *pflag.FlagSet) error {
 	if r.logDir == "" && (fs.Changed("redirects") || fs.Changed("tee")) {
 		return cliflag.Usage("--redirects and --tee need --log-dir")
 	}
-	o.Output.Dir, o.Gather = r.logDir, r.gather
+	o.Output.Dir = r.logDir
+	if fs.Changed("gather-output") {
+		o.Gather = r.gather
+	}
 	if r.filter == "" {
 		return nil
 	}

@@ -247,7 +247,7 @@ func TestMissingNode(t *testing.T) {
 	if code != 1 || strings.Contains(out, "first") {
 		t.Errorf("exit code %d", code)
 	}
-	want(t, out, "1 of 3 nodes joined within 300ms (", "missing: node 1, node 2")
+	want(t, out, "1 of 3 nodes joined within 300ms (", "missing: nodes 1-2")
 }
 
 func TestAddressOfAnotherMachine(t *testing.T) {

@@ -64,7 +64,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 				Host: host, HostID: hostID, Addr: "127.0.0.1",
 				Nproc: o.Nproc, Want: o.NodeRank, Nodes: o.Nodes, Least: o.fewest(),
 			},
-			Key: key, Join: o.Endpoint, Ports: o.Ports, Again: 200 * time.Millisecond, JoinWait: o.JoinWait + 2*time.Second,
+			Key: key, Join: o.Endpoint, Ports: o.Ports, Again: registerAgain(o.Nodes), JoinWait: o.JoinWait + 2*time.Second,
 			AnswerWait: time.Second, KillWait: time.Second, Grace: o.Grace,
 		},
 	}
@@ -79,7 +79,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 	if o.NodeRank == 0 {
 		cfg.Coordinator = &rendezvous.CoordinatorConfig{
 			Nodes: o.Nodes, Least: o.fewest(), Window: joinWindow, MaxRestarts: o.MaxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name, Run: cfg.Node.Run,
-			JoinWait: o.JoinWait, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
+			JoinWait: o.JoinWait, AckWait: ackWait, Settle: 50 * time.Millisecond,
 			StuckAfter: o.StuckAfter,
 		}
 		if len(o.Hosts) == o.Nodes { // else the launchers are some of them, nobody knows which
@@ -99,6 +99,16 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		return supervise.Config{}, abandon(cfg, err)
 	}
 	return cfg, nil
+}
+
+// ackWait is long: all launchers have registered, so they live, and one that dies is
+// noticed. On a busy machine they may need some time.
+const ackWait = 30 * time.Second
+
+// registerAgain is how long a launcher waits until it registers again, among so many.
+func registerAgain(nodes int) time.Duration {
+	const interval, many, slowest = 200 * time.Millisecond, 32, 5
+	return interval * time.Duration(min(max(1, nodes/many), slowest))
 }
 
 // fewest is how many nodes suffice, 0 if their number is fixed.

@@ -1,11 +1,17 @@
 package launcher
 
-import "ebtrain/launch/env"
+import (
+	"os"
+
+	"ebtrain/launch/env"
+)
 
 // Place makes this launcher the one of a task of a SLURM step, all of whose tasks
 // are launchers of the job. What o tells of the address and the name of the job
-// stays; of the address it may be the host alone.
+// stays; of the address it may be the host alone. Where srun shows what all tasks put
+// out, node 0 does, equal lines once; where each task has a file, each keeps its own.
 func (o *Options) Place(s env.Step) {
+	o.Gather = s.Tasks > 1 && !isFile(os.Stdout)
 	o.Step, o.NodeRank, o.Host, o.Hosts = true, s.Task, s.Host, s.TaskHosts()
 	if o.RunID == "" {
 		o.RunID = "slurm-" + s.ID
@@ -17,4 +23,10 @@ func (o *Options) Place(s env.Step) {
 	default:
 		o.Endpoint = s.Hosts[0]
 	}
+}
+
+// isFile reports whether f is a file, and no pipe, socket or terminal.
+func isFile(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode().IsRegular()
 }

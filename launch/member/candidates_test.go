@@ -47,7 +47,7 @@ func freeRange(t *testing.T, n int) rendezvous.Ports {
 	for first := 20000 + int(time.Now().UnixNano()/1000%9000); first < 32000; first += n {
 		free := true
 		for p := first; p < first+n && free; p++ {
-			tr, err := listen(netip.MustParseAddr("127.0.0.1"), []int{p}, nil)
+			tr, err := listen(netip.MustParseAddr("127.0.0.1"), []int{p}, 0, nil)
 			if free = err == nil; free {
 				_ = tr.Shutdown()
 			}

@@ -84,7 +84,8 @@ func (d *delegate) NotifyJoin(n *memberlist.Node) {
 
 // NotifyLeave tells of a member that died or left. One that left says so over its
 // link, after its last messages: that gets time to arrive first. One that has a
-// life line is looked after there, with more signs to go by.
+// life line is looked after there, with more signs to go by; until the job is complete
+// some have none yet, and links and join's time-out are enough.
 func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	d.m.alive.Add(-1)
 	in := rendezvous.Inbound{From: n.Name}
@@ -93,7 +94,7 @@ func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	watched, left := l != nil && !l.left && !l.lost, l != nil && l.left
 	d.m.mu.Unlock()
 	switch {
-	case watched && n.State != memberlist.StateLeft:
+	case (watched || !d.m.formed.Load()) && n.State != memberlist.StateLeft:
 	case left || n.State == memberlist.StateLeft:
 		time.AfterFunc(leftWait, func() { d.m.lose(in) })
 	default:

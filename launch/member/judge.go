@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	// silence is how long a life line may be silent before its other end is
-	// asked otherwise.
-	silence = 500 * time.Millisecond
+	// missed is for how many pulses a life line may be silent, see silence.
+	missed = 5
 	// questions is how often a silent launcher is asked, each time for
 	// probeTimeout.
 	questions = 3
@@ -32,12 +31,19 @@ const (
 	strain       = 25 * time.Millisecond
 	strainMemory = 2 * time.Second
 	patience     = 3
+	// formingPatience is the same until the job is complete: all launchers are
+	// started at once, and where many share a machine that alone keeps it busy for
+	// seconds. Nothing is lost meanwhile but time.
+	formingPatience = 30
 )
 
 // Vouch says who knows signs of life that this package does not see: heard tells
 // whether data of a launcher's ranks have arrived lately. It may be called from
 // any goroutine and must not block.
 func (m *Member) Vouch(heard func(name string) bool) { m.vouch.Store(&heard) }
+
+// Formed says that the job is complete: whoever is silent from now on is lost sooner.
+func (m *Member) Formed() { m.formed.Store(true) }
 
 // vouched says that data of that launcher's ranks have arrived lately.
 func (m *Member) vouched(name string) bool {
@@ -64,14 +70,7 @@ func (m *Member) Hint(to string, msg rendezvous.Message) {
 // send sends p to a launcher, unless it is lost on the way. It goes to where that
 // was last known to be, also if gossip thinks it dead.
 func (m *Member) send(to string, p packet) {
-	n := m.find(to)
-	m.mu.Lock()
-	if l := m.lives[to]; l != nil && n != nil {
-		l.node = n
-	} else if l != nil {
-		n = l.node
-	}
-	m.mu.Unlock()
+	n := m.place(to)
 	if n == nil {
 		return
 	}
@@ -82,6 +81,25 @@ func (m *Member) send(to string, p packet) {
 	if err != nil {
 		m.cfg.Log.Debug("a packet was not sent", "to", to, "error", err)
 	}
+}
+
+// place is where a launcher is, nil if that is not known. Who has a life line is
+// looked for once: it stays where it is, and the search goes through all members.
+func (m *Member) place(name string) *memberlist.Node {
+	m.mu.Lock()
+	l := m.lives[name]
+	if l != nil && l.node != nil {
+		defer m.mu.Unlock()
+		return l.node
+	}
+	m.mu.Unlock()
+	n := m.find(name)
+	if n != nil && l != nil {
+		m.mu.Lock()
+		l.node = n
+		m.mu.Unlock()
+	}
+	return n
 }
 
 // judge looks after the launcher called name, until it has left or is lost. It
@@ -96,8 +114,7 @@ func (m *Member) judge(name string, l *life) {
 	}()
 	var strained time.Time // when this process was last late
 	for expected := time.Now(); ; {
-		const tick = pulseInterval / 2
-		expected = expected.Add(tick)
+		expected = expected.Add(m.beat() / 2)
 		select {
 		case <-m.ctx.Done():
 			return
@@ -115,11 +132,14 @@ func (m *Member) judge(name string, l *life) {
 		switch {
 		case over:
 			return
-		case quiet < silence || m.vouched(name):
+		case quiet < m.silence() || m.vouched(name):
 			continue
 		}
 		rounds := 1
-		if time.Since(strained) < strainMemory {
+		switch {
+		case !m.formed.Load():
+			rounds = formingPatience
+		case time.Since(strained) < strainMemory:
 			rounds = patience
 		}
 		answered, others, stood := m.askOften(name, rounds)
@@ -129,6 +149,7 @@ func (m *Member) judge(name string, l *life) {
 			continue // it took much longer than it can: nothing is proven
 		}
 		speaks, _ := m.lifeOf(name)
+		m.cfg.Log.Debug("a life line is silent", "name", name, "for", quiet, "answered", answered, "speaks again", speaks)
 		switch in := (rendezvous.Inbound{From: name, Lost: true}); {
 		case answered || speaks || m.vouched(name):
 		case others > 1 && !m.anybody(name):
@@ -177,7 +198,7 @@ func (m *Member) lifeOf(name string) (speaks, lost bool) {
 	if l == nil {
 		return false, false
 	}
-	return !l.left && time.Since(l.heard) < silence, l.lost
+	return !l.left && time.Since(l.heard) < m.silence(), l.lost
 }
 
 // ask asks a silent launcher whether it is there, and at the same time others,
@@ -230,7 +251,7 @@ func (m *Member) anybody(name string) bool {
 		if n.name == name {
 			continue
 		}
-		if time.Since(n.at) < silence || m.vouched(n.name) {
+		if time.Since(n.at) < m.silence() || m.vouched(n.name) {
 			return true
 		}
 	}
@@ -258,14 +279,14 @@ func (m *Member) heardOf() []sign {
 	return all
 }
 
-// lifeLines is how many launchers there are that have had a life line to here;
-// memberlist may think some of them dead.
+// lifeLines is how many launchers there are that have a life line to here, and are not
+// known to be lost; memberlist may think some of them dead.
 func (m *Member) lifeLines() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := 0
 	for _, l := range m.lives {
-		if !l.left {
+		if !l.left && !l.lost {
 			n++
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // A life line is a TCP connection between a launcher and the coordinator over
 // which each says ten times a second that it lives, and at its end that it
-// leaves. It says so in a packet, too: a connection stands still if one direction
+// leaves; less often among many, whose coordinator would have little else to do. It says so in a packet, too: a connection stands still if one direction
 // of it is full, since nothing is acknowledged. The kernel closes it however a
 // process ends, so who is killed is known at once; a host that is cut off falls
 // silent, which is not yet a verdict: see judge.
@@ -24,6 +24,8 @@ import (
 // large message.
 const (
 	pulseInterval = 100 * time.Millisecond
+	manyLaunchers = 32 // above, pulses are as many times further apart,
+	slowest       = 5  // up to this
 
 	sayAlive = 'a'
 	sayLeave = 'b'
@@ -77,7 +79,7 @@ func (m *Member) live(name string, c net.Conn) {
 		l = &life{}
 		m.lives[name] = l
 	}
-	if m.closing || l.left || l.conn != nil {
+	if m.closing || l.left {
 		leaving := m.closing
 		m.mu.Unlock()
 		if leaving { // its end is no death
@@ -86,22 +88,41 @@ func (m *Member) live(name string, c net.Conn) {
 		_ = c.Close()
 		return
 	}
+	if l.conn != nil {
+		_ = l.conn.Close() // the other end has given it up
+	}
 	l.conn = c
 	m.heard(name, l)
 	m.mu.Unlock()
 	over := make(chan struct{})
 	m.wg.Go(func() { m.pulse(name, c, over) })
-	err := m.hear(name, l, c)
+	spoke, err := m.hear(name, l, c)
 	close(over)
 	m.mu.Lock()
-	l.conn = nil
-	killed := !l.left && !m.closing && ended(err)
+	current := l.conn == c
+	if current {
+		l.conn = nil
+	}
+	killed := current && spoke && !l.left && !m.closing && ended(err)
 	m.mu.Unlock()
 	_ = c.Close()
 	if killed {
 		m.report(l, rendezvous.Inbound{From: name, Lost: true, Killed: true})
 	}
 }
+
+// beat is the time between pulses: the coordinator's choice, which it tells in its
+// introduction.
+func (m *Member) beat() time.Duration {
+	if told := time.Duration(m.told.Load()); told > 0 {
+		return told
+	}
+	return pulseInterval * time.Duration(min(max(1, m.cfg.Nodes/manyLaunchers), slowest))
+}
+
+// silence is how long a life line may be silent before its other end is asked
+// otherwise.
+func (m *Member) silence() time.Duration { return missed * m.beat() }
 
 // hasLeft notes that a launcher has said farewell: whatever is still heard of it, it
 // does not come back.
@@ -125,7 +146,7 @@ func ended(err error) bool {
 // pulse says that this launcher lives until over or Close. What it says waits
 // in a buffer if the network is slow.
 func (m *Member) pulse(name string, c net.Conn, over <-chan struct{}) {
-	tick := time.NewTicker(pulseInterval)
+	tick := time.NewTicker(m.beat())
 	defer tick.Stop()
 	for {
 		if _, err := c.Write([]byte{sayAlive}); err != nil {
@@ -142,8 +163,9 @@ func (m *Member) pulse(name string, c net.Conn, over <-chan struct{}) {
 	}
 }
 
-// hear reads what the other end says until its end.
-func (m *Member) hear(name string, l *life, c net.Conn) error {
+// hear reads what the other end says until its end. One that has not spoken yet may
+// have been refused, and its end says nothing of the launcher.
+func (m *Member) hear(name string, l *life, c net.Conn) (spoke bool, _ error) {
 	var b [64]byte
 	for {
 		n, err := c.Read(b[:])
@@ -155,8 +177,9 @@ func (m *Member) hear(name string, l *life, c net.Conn) error {
 			m.heard(name, l)
 		}
 		m.mu.Unlock()
+		spoke = spoke || n > 0
 		if err != nil {
-			return err
+			return spoke, err
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/memberlist"
+
 	"ebtrain/launch/rendezvous"
 )
 
@@ -40,6 +42,79 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// A connection that ends before anything was said on it says nothing of the launcher:
+// it was refused, or never taken.
+func TestRefusedLifeLine(t *testing.T) {
+	a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
+	here, there := net.Pipe()
+	if err := there.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a.live("b", here)
+	if speaks, lost := a.lifeOf("b"); lost {
+		t.Errorf("b is lost, and speaks: %v", speaks)
+	}
+}
+
+// Who opens another life line has given up the former.
+func TestSecondLifeLine(t *testing.T) {
+	a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
+	var ends [2]net.Conn
+	for i := range ends {
+		here, there := net.Pipe()
+		ends[i] = there
+		a.wg.Go(func() { a.live("b", here) })
+		go func() { _, _ = io.Copy(io.Discard, there) }()
+		if _, err := there.Write([]byte{sayAlive}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ends[0].Write([]byte{sayAlive}); err == nil {
+		t.Error("the first is still read")
+	}
+	if _, err := ends[1].Write([]byte{sayAlive}); err != nil {
+		t.Errorf("the second: %v", err)
+	}
+	if _, lost := a.lifeOf("b"); lost {
+		t.Error("b is lost")
+	}
+	if err := ends[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if in := next(t, a); in.From != "b" || !in.Killed {
+		t.Errorf("got %+v", in)
+	}
+}
+
+// Until the job is complete, gossip alone does not call a launcher dead.
+func TestGossipBeforeTheJob(t *testing.T) {
+	a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
+	d := &delegate{m: a}
+	dead := &memberlist.Node{Name: "b", State: memberlist.StateDead}
+	d.NotifyLeave(dead)
+	select {
+	case in := <-a.Inbox():
+		t.Errorf("got %+v", in)
+	case <-time.After(50 * time.Millisecond):
+	}
+	a.Formed()
+	d.NotifyLeave(dead)
+	if in := next(t, a); in.From != "b" || !in.Lost {
+		t.Errorf("got %+v", in)
+	}
+}
+
+// The coordinator's pulse is everybody's: the others need not know how many they are.
+func TestBeat(t *testing.T) {
+	for nodes, want := range map[int]time.Duration{0: pulseInterval, 2: pulseInterval, 63: pulseInterval, 128: 4 * pulseInterval, 4096: slowest * pulseInterval} {
+		a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0", Nodes: nodes})
+		b := open1(t, Config{Name: "b", Endpoint: net.JoinHostPort(a.Addr(), strconv.Itoa(a.Port()))})
+		if a.beat() != want || b.beat() != want {
+			t.Errorf("%d launchers: %v and %v, want %v", nodes, a.beat(), b.beat(), want)
+		}
+	}
+}
+
 // Who leaves in order is not said to have been killed, nor twice to be lost.
 func TestLeft(t *testing.T) {
 	a, b := pair(t, "127.0.0.1")
@@ -53,7 +128,7 @@ func TestLeft(t *testing.T) {
 	select {
 	case in := <-b.Inbox():
 		t.Errorf("got also %+v", in)
-	case <-time.After(2 * silence):
+	case <-time.After(2 * a.silence()):
 	}
 }
 
@@ -77,9 +152,9 @@ func TestSilence(t *testing.T) {
 	if err := b.list.Shutdown(); err != nil { // it answers nobody any more
 		t.Fatal(err)
 	}
-	for begun := time.Now(); time.Since(begun) < 3*silence; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < 3*a.silence(); time.Sleep(time.Millisecond) {
 		a.mu.Lock()
-		l.heard = begun.Add(-silence) // nor says anything
+		l.heard = begun.Add(-a.silence()) // nor says anything
 		a.mu.Unlock()
 	}
 	<-vouched
@@ -94,7 +169,7 @@ func TestSilence(t *testing.T) {
 	go func() {
 		for {
 			a.mu.Lock()
-			l.heard = time.Now().Add(-2 * silence)
+			l.heard = time.Now().Add(-2 * a.silence())
 			a.mu.Unlock()
 			select {
 			case <-stop:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -35,6 +36,8 @@ type intro struct {
 	Name string `json:"name"`
 	Port int    `json:"port"` // on which it listens
 	Life bool   `json:"life"` // the connection is to be a life line
+	// Beat is the coordinator's time between pulses.
+	Beat time.Duration `json:"beat,omitempty"`
 }
 
 // patiently does try until it succeeds, fails for good, or cfg.Wait has passed.
@@ -111,9 +114,21 @@ func (m *Member) join(ctx context.Context) error {
 	if err := m.listen(c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap(), m.anyPort()); err != nil {
 		return errors.Join(err, c.Close())
 	}
-	l, has, err := m.introduce(c, false)
+	var l *link
+	var has uint64
+	err = m.patiently(ctx, func(ctx context.Context) (err error) {
+		if c == nil {
+			if c, err = m.dial(ctx, m.at); err != nil {
+				return err
+			}
+		}
+		if l, has, err = m.introduce(c, false); err != nil {
+			err, c = errors.Join(err, c.Close()), nil
+		}
+		return err
+	}, func(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }) // it is busy
 	if err != nil {
-		return errors.Join(fmt.Errorf("node 0 at %s: %w", m.cfg.Endpoint, err), c.Close(), m.end())
+		return errors.Join(fmt.Errorf("node 0 at %s: %w", m.cfg.Endpoint, err), m.end())
 	}
 	m.wg.Go(func() { m.keep(c, l, has) })
 	m.wg.Go(func() { m.holdLife(l.peer) })
@@ -193,6 +208,7 @@ func (m *Member) introduce(c *secure, life bool) (*link, uint64, error) {
 	case known != "" && in.Name != known:
 		return nil, 0, errAnother
 	}
+	m.told.Store(int64(in.Beat))
 	m.mu.Lock()
 	m.coord = in.Name
 	m.mu.Unlock()
@@ -203,7 +219,7 @@ func (m *Member) introduce(c *secure, life bool) (*link, uint64, error) {
 var errAnother = errors.New("another launcher has taken the place of node 0")
 
 func (m *Member) sendIntro(c *secure, got uint64, life bool) error {
-	text, err := json.Marshal(intro{m.cfg.Name, m.Port(), life})
+	text, err := json.Marshal(intro{m.cfg.Name, m.Port(), life, m.beat()})
 	if err != nil {
 		return err
 	}

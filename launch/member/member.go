@@ -90,6 +90,8 @@ type Member struct {
 	at     netip.AddrPort                    // where the coordinator is, on another launcher
 	vouch  atomic.Pointer[func(string) bool] // see Vouch
 	alone  atomic.Bool                       // this host is cut off
+	told   atomic.Int64                      // the coordinator's time between pulses, once it has told it
+	formed atomic.Bool                       // see Formed
 
 	mu       sync.Mutex
 	changed  *sync.Cond // something below has changed
@@ -147,7 +149,7 @@ func (m *Member) coordinate(ctx context.Context) error {
 // listen opens this launcher's port, the first of ports that is free, and its list
 // of members.
 func (m *Member) listen(addr netip.Addr, ports []int) (err error) {
-	m.port, err = listen(addr, ports, func(c net.Conn) { m.wg.Go(func() { m.answer(c) }) })
+	m.port, err = listen(addr, ports, m.cfg.Nodes, func(c net.Conn) { m.wg.Go(func() { m.answer(c) }) })
 	switch {
 	case err != nil && len(ports) > 1:
 		return fmt.Errorf("listen for other launchers on %s: no port of %s is free: %w", addr, few(ports), err)

@@ -18,7 +18,8 @@ const (
 	packetBytes = 1 << 16 // the largest packet there can be
 	packetQueue = 2 << 20 // asked of the kernel, for bursts
 	portTries   = 10      // a free port must be free for TCP and UDP
-	silentLimit = 256     // connections that have said nothing; the oldest makes room
+	connections = 3       // that a launcher opens when it joins
+	silentLimit = 256     // connections that have said nothing, besides the launchers'; the oldest makes room
 )
 
 // transport is what a launcher listens on: one port on one address, IPv4 or IPv6
@@ -32,6 +33,7 @@ type transport struct {
 	packets chan *memberlist.Packet
 	streams chan net.Conn
 	done    chan struct{}
+	most    int // silent connections
 	wg      sync.WaitGroup
 
 	mu     sync.Mutex
@@ -39,9 +41,9 @@ type transport struct {
 }
 
 // listen opens the first of ports that is free for TCP and UDP; 0 is any. Connections
-// that are links are given to link, which owns them.
-func listen(addr netip.Addr, ports []int, link func(net.Conn)) (*transport, error) {
-	t := &transport{link: link, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), done: make(chan struct{})}
+// that are links are given to link, which owns them. So many launchers are expected.
+func listen(addr netip.Addr, ports []int, launchers int, link func(net.Conn)) (*transport, error) {
+	t := &transport{link: link, most: silentLimit + connections*launchers, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), done: make(chan struct{})}
 	var err error
 	if len(ports) == 1 && ports[0] == 0 {
 		ports = make([]int, portTries)
@@ -133,7 +135,7 @@ func (t *transport) sort(c net.Conn) {
 func (t *transport) enter(c net.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.silent) == silentLimit {
+	if len(t.silent) == t.most {
 		_ = t.silent[0].Close()
 		t.silent = t.silent[1:]
 	}

@@ -176,19 +176,30 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 	case t.Kind == TimerGrow:
 		c.grow()
 	case t.Kind == TimerAck && c.phase == assigning:
-		var silent []string
-		for i, n := range c.nodes {
-			if !c.acked[n.Name] {
-				silent = append(silent, fmt.Sprintf("node %d (%s)", i, n.Host))
-			}
-		}
-		c.abort(refused(fmt.Sprintf("no acknowledgement within %v from %s", c.cfg.AckWait, strings.Join(silent, ", "))))
+		c.abort(refused(fmt.Sprintf("no acknowledgement within %v from %s", c.cfg.AckWait, strings.Join(c.silent(), ", "))))
 	case t.Kind == TimerDoubt:
 		c.refuseLate("the job is already complete and running")
 	case t.Kind == TimerSettle && c.settling != nil:
 		c.abort(c.settling)
 	}
 	return c.flush()
+}
+
+// silent names the nodes that have not acknowledged: by their hosts, if they are few.
+func (c *Coordinator) silent() []string {
+	const few = 8
+	var named []string
+	var numbers []int
+	for i, n := range c.nodes {
+		if !c.acked[n.Name] {
+			numbers = append(numbers, i)
+			named = append(named, fmt.Sprintf("node %d (%s)", i, n.Host))
+		}
+	}
+	if len(named) > few {
+		return nodeRanges(numbers)
+	}
+	return named
 }
 
 // fail takes the report of a failure. A death by signal is acted on at once;

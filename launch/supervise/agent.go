@@ -62,6 +62,8 @@ type Transport interface {
 	// Vouch gives the transport a way to learn of signs of life of a launcher's
 	// node that it does not see itself. lately may be called from any goroutine.
 	Vouch(lately func(name string) bool)
+	// Formed says that the job is complete.
+	Formed()
 	// Inbox delivers messages, and the news of lost launchers.
 	Inbox() <-chan rendezvous.Inbound
 	// Close delivers what is queued, within a second or so, and leaves.
@@ -248,7 +250,7 @@ func (a *agent) inbound(in rendezvous.Inbound) {
 // apply carries out effects.
 func (a *agent) apply(effects []rendezvous.Effect) {
 	for _, e := range effects {
-		a.cfg.Log.Debug("effect", "effect", e.String())
+		a.cfg.Log.Debug("effect", "effect", e) // written out only if it is wanted
 		switch e := e.(type) {
 		case rendezvous.Send:
 			a.send(e)
@@ -262,6 +264,9 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 				})
 			})
 		case rendezvous.StartWorkers:
+			if a.cfg.Transport != nil {
+				a.cfg.Transport.Formed()
+			}
 			a.startAll(e)
 		case rendezvous.Tell:
 			if e.Msg.Kind == rendezvous.KindAbort {

@@ -44,16 +44,18 @@ func savedRun(out string) (*rundir.Config, error) {
 	return &c, nil
 }
 
-// goOn is args with --resume before them where an earlier epoch of this job has
-// begun the run in --out: the launcher starts all ranks again with the command
-// line of the first time. A run that another job began is none of this one's.
+// goOn is args with --resume before them where this is a later epoch of a job: the
+// launcher starts all ranks again with the command line of the first time. A host that
+// has come since, or whose ranks died before they made the run directory, has none, and
+// is sent the checkpoint if there is one. A run that another job began is none of this
+// one's.
 func goOn(w env.Worker, args []string) []string {
 	first := peek(args)
 	if w.Restart == 0 || first.resume || first.out == "" {
 		return args
 	}
-	c, err := rundir.ReadConfig(first.out)
-	if err != nil || !w.Follows(c.Group) { // without a run, or with a damaged one: see parse
+	c, err := savedRun(first.out)
+	if err != nil || c != nil && !w.Follows(c.Group) { // a damaged one: see parse
 		return args
 	}
 	return append([]string{"--resume"}, args...)

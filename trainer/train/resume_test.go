@@ -187,7 +187,7 @@ func TestGoOn(t *testing.T) {
 	}{
 		{env.Worker{Group: "job-12-e1", Restart: 1}, "--lr 1 --out " + out, "--resume --lr 1 --out " + out},
 		{env.Worker{Group: "job-12-e1", Restart: 1}, "--resume --out " + out, "--resume --out " + out},
-		{env.Worker{Group: "job-12-e1", Restart: 1}, "--out " + out + "x", "--out " + out + "x"}, // died before it was made
+		{env.Worker{Group: "job-12-e1", Restart: 1}, "--out " + out + "x", "--resume --out " + out + "x"}, // new, or died before it was made
 		{env.Worker{Group: "job-12-e1", Restart: 1}, "--lr 1", "--lr 1"},
 		{env.Worker{Group: "job-34-e1", Restart: 1}, "--out " + out, "--out " + out},
 		{env.Worker{Group: "job-12-e0"}, "--out " + out, "--out " + out},

@@ -74,3 +74,42 @@ func TestElastic(t *testing.T) {
 		}
 	}
 }
+
+// TestElasticWithDisksOfTheirOwn has a host come later to a job whose run directory it
+// does not see: it is sent the checkpoint, keeps one of its own from then on, and the
+// losses are those of a run that nobody disturbed.
+func TestElasticWithDisksOfTheirOwn(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
+	m := twoMachines(s)
+	m[0].sh("mkdir runs")
+	m[1].sh("mount -t tmpfs none runs")
+	const at = "10.9.0.1:29400"
+	args := append([]string{"--nnodes", "1:2"}, tiny("runs/a", "--deterministic", "--steps", "1000000", "--ckpt-every", "5")...)
+	first := m[0].launch(append([]string{"--node-rank", "0", "--rdzv-endpoint", at}, args...)...)
+	s.awaitStep(first, "runs/a", 5)
+	second := m[1].launch(append([]string{"--join", at}, args...)...)
+	for begun := time.Now(); !strings.Contains(first.err.String(), "ddplaunch: epoch 1: from 1 to 2 nodes, with "); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > patience/2 {
+			t.Fatalf("no epoch 1: %s", first.err.String())
+		}
+	}
+	s.awaitStep(first, "runs/a", int64(len(s.losses("runs/a")))+10)
+	first.signal(syscall.SIGTERM)
+	for i, r := range []*running{first, second} {
+		if e := r.wait(); e.code != 75 {
+			t.Errorf("launcher %d: want exit code 75, %v", i, e)
+		} else if sent := strings.Contains(e.stderr, "this host's newest checkpoint is not the job's"); sent != (i == 1) {
+			t.Errorf("launcher %d says that its host is sent a checkpoint: %v, %v", i, sent, e)
+		}
+	}
+	m[1].sh("mkdir own && cp -r runs/a/ckpt own/ckpt && test -s runs/a/config.json -a -s runs/a/rank-1.log -a ! -e runs/a/metrics.jsonl")
+	many := s.losses("runs/a")
+	last := fmt.Sprintf("/ckpt/step-%08d", len(many))
+	s.sameFiles("runs/a"+last, "own"+last)
+	s.must(tiny("whole", "--deterministic", "--steps", fmt.Sprint(len(many)))...)
+	if one := s.losses("whole"); fmt.Sprint(one) != fmt.Sprint(many) {
+		t.Errorf("the losses of %d steps differ from those of the undisturbed run", len(many))
+	}
+}

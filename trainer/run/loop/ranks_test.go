@@ -32,6 +32,7 @@ type job struct {
 	parts  func(rank int, p *loop.Parts)             // changes a rank's parts; may be nil
 	load   func(*loader.Config)                      // changes the loader; may be nil
 	data   func(rank int, s data.Source) data.Source // changes a rank's data; may be nil
+	dirs   []string                                  // each rank's CkptDir, where they differ
 	vars   []exec.Vars                               // of each rank, while it runs
 	seen   *watch                                    // what rank 0 saw
 	doing  func(rank int, step int64, what string)   // told what a rank does next; may be nil
@@ -131,7 +132,11 @@ func (j *job) rank(ctx context.Context, rank int, comm collective.Comm) (outcome
 	if j.parts != nil {
 		j.parts(rank, &p)
 	}
-	tr, err := loop.New(ctx, j.config, p)
+	config := j.config
+	if j.dirs != nil {
+		config.CkptDir = j.dirs[rank]
+	}
+	tr, err := loop.New(ctx, config, p)
 	if err != nil {
 		return 0, err
 	}

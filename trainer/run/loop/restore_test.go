@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,5 +90,61 @@ func rewrite(t *testing.T, dir string, change func(*ckpt.State, map[string][]ckp
 	change(&state, groups)
 	if _, err := ckpt.Write(dir, state, groups); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRanksSendCheckpoints resumes on ranks with disks of their own, one of which has
+// nothing, or an older checkpoint, or the only one: all have the numbers of the run that
+// was not interrupted.
+func TestRanksSendCheckpoints(t *testing.T) {
+	const world = 2
+	whole := job{world: world, config: loop.Config{Batch: 4, Steps: 3, Seed: 1, Digest: "one", CkptDir: t.TempDir(), CkptEvery: 1}}
+	if _, errs := whole.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	for name, steps := range map[string][world]int64{
+		"one is new":               {2, 0},
+		"rank 0 has lost its last": {1, 2},
+		"none has any":             {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dirs := []string{t.TempDir(), t.TempDir()}
+			for r, n := range steps {
+				if n == 0 {
+					continue
+				}
+				if err := os.CopyFS(filepath.Join(dirs[r], ckpt.Name(n)), os.DirFS(filepath.Join(whole.config.CkptDir, ckpt.Name(n)))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			j := job{world: world, config: loop.Config{Batch: 4, Steps: 3, Seed: 1, Digest: "one", Resume: true}, dirs: dirs}
+			_, errs := j.run(t)
+			for r, err := range errs {
+				if err != nil {
+					t.Fatalf("rank %d: %v", r, err)
+				}
+			}
+			got, want := j.seen.records, whole.seen.records
+			if n := 3 - int(max(steps[0], steps[1])); len(got) != n {
+				t.Errorf("%d steps were run, want %d", len(got), n)
+			}
+			if g, w := got[len(got)-1], want[len(want)-1]; g.Step != w.Step || !slices.Equal(g.Values, w.Values) {
+				t.Errorf("the last step's numbers are %v, want %v", g, w)
+			}
+		})
+	}
+}
+
+// TestRankRefusesCheckpoint has a rank receive one that was made with other settings.
+func TestRankRefusesCheckpoint(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	first := job{world: 1, config: loop.Config{Batch: 4, Steps: 1, Seed: 1, Digest: "one", CkptDir: dirs[1]}}
+	if _, errs := first.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	j := job{world: 2, config: loop.Config{Batch: 4, Steps: 2, Seed: 1, Digest: "two", Resume: true}, dirs: dirs}
+	_, errs := j.run(t)
+	if errs[0] == nil || !strings.Contains(errs[0].Error(), "the checkpoint of rank 1 was made with other settings") {
+		t.Errorf("got %v", errs[0])
 	}
 }

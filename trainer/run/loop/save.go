@@ -3,12 +3,8 @@ package loop
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	"ebtrain/collective"
-	"ebtrain/data/loader"
-	"ebtrain/ddp/exec"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
 )
@@ -70,62 +66,4 @@ func (t *Trainer) write() error {
 		return err
 	}
 	return ckpt.Prune(t.cfg.CkptDir, t.cfg.CkptKeep)
-}
-
-// restore sets every variable, the loader and the step from the newest
-// checkpoint. Without any checkpoint the run begins at its beginning.
-func (t *Trainer) restore() error {
-	path, err := ckpt.Latest(t.cfg.CkptDir, t.parts.Log)
-	if errors.Is(err, ckpt.ErrNone) {
-		t.parts.Log.Warn("no checkpoint to resume from, starting at step 0", "dir", t.cfg.CkptDir)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	state, groups, err := ckpt.Read(path)
-	if err != nil {
-		return err
-	}
-	if state.ConfigDigest != t.cfg.Digest || state.Seed != t.cfg.Seed {
-		return fmt.Errorf("%s was made with other settings (digest %.12s, seed %d; now %.12s, seed %d): use the flags in config.json of its run, or another --out",
-			path, state.ConfigDigest, state.Seed, t.cfg.Digest, t.cfg.Seed)
-	}
-	var pos loader.State
-	if err := json.Unmarshal(state.Loader, &pos); err != nil {
-		return fmt.Errorf("%s: state of the loader: %w", path, err)
-	}
-	if err := t.parts.Loader.Restore(pos); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err := SetVariables(t.vars, t.specs, groups, path); err != nil {
-		return err
-	}
-	t.next, t.saved = state.Step, state.Step
-	return nil
-}
-
-// SetVariables sets the variables listed in specs from the groups of a
-// checkpoint, by name; from is its path. A missing one or one of another type
-// is an error. Scratch variables are in no checkpoint and are left alone.
-func SetVariables(vars exec.Vars, specs []nn.Variable, groups map[string][]ckpt.Named, from string) error {
-	tensors := map[string]*exec.Tensor{}
-	for _, g := range groups {
-		for _, n := range g {
-			tensors[n.Name] = n.Tensor
-		}
-	}
-	for _, v := range nn.Replicated(specs) {
-		value, ok := tensors[v.Name]
-		switch {
-		case !ok:
-			return fmt.Errorf("%s has no tensor %s, which the model needs: was it made with another --net or --algo?", from, v.Name)
-		case value.Type != v.Type:
-			return fmt.Errorf("%s: %s is %v, the model wants %v: was it made with another --width or --latent?", from, v.Name, value.Type, v.Type)
-		}
-		if err := vars.Set(v.Name, value); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -146,7 +146,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	}
 	t.specs, t.vars = specs, t.parts.Backend.NewVars()
 	if t.cfg.Resume {
-		if err := t.restore(); err != nil {
+		if err := t.restore(ctx); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,191 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"ebtrain/collective"
+	"ebtrain/data/loader"
+	"ebtrain/ddp/exec"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/ckpt"
+)
+
+// checkpoint is one that was read, here or on another rank.
+type checkpoint struct {
+	from   string // where it is, for messages
+	state  ckpt.State
+	groups map[string][]ckpt.Named
+}
+
+// restore sets every variable, the loader and the step from the newest checkpoint
+// that any rank sees. Where all see one of that step each takes its own; else the first
+// rank that does sends it to all: hosts may have disks of their own, and one be new to
+// the job, or have lost its last. Without any checkpoint the run begins at its
+// beginning.
+func (t *Trainer) restore(ctx context.Context) error {
+	c, err := newest(t.cfg.CkptDir, t.parts.Log)
+	if err != nil {
+		return err
+	}
+	if t.parts.Comm != nil {
+		t.tell(0, "look for the newest checkpoint")
+		if c, err = t.share(ctx, c); err != nil {
+			return err
+		}
+	}
+	if c == nil {
+		t.parts.Log.Warn("no checkpoint to resume from, starting at step 0", "dir", t.cfg.CkptDir)
+		return nil
+	}
+	return t.set(c)
+}
+
+// newest is the newest whole checkpoint in dir, nil if there is none.
+func newest(dir string, log *slog.Logger) (*checkpoint, error) {
+	path, err := ckpt.Latest(dir, log)
+	if errors.Is(err, ckpt.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	state, groups, err := ckpt.Read(path)
+	return &checkpoint{path, state, groups}, err
+}
+
+// share is mine, if all ranks have one of the same step, and else the newest of any
+// rank, sent by the first that has it; nil if none has any.
+func (t *Trainer) share(ctx context.Context, mine *checkpoint) (*checkpoint, error) {
+	steps := make([]int64, t.world())
+	steps[t.rank()] = -1
+	if mine != nil {
+		steps[t.rank()] = mine.state.Step
+	}
+	if err := collective.Do(ctx, t.parts.Comm, collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(steps), Label: "steps of checkpoints"}); err != nil {
+		return nil, err
+	}
+	last := slices.Max(steps)
+	if slices.Min(steps) == last {
+		return mine, nil
+	}
+	root := slices.Index(steps, last)
+	if steps[t.rank()] != last {
+		t.parts.Log.Warn("this host's newest checkpoint is not the job's, which another rank sends", "dir", t.cfg.CkptDir, "step", last, "own", steps[t.rank()], "rank", root)
+	}
+	return t.send(ctx, root, mine)
+}
+
+// send is the checkpoint of rank root, on all ranks.
+func (t *Trainer) send(ctx context.Context, root int, mine *checkpoint) (*checkpoint, error) {
+	c := &checkpoint{from: fmt.Sprintf("the checkpoint of rank %d", root)}
+	var state []byte
+	if t.rank() == root {
+		c = mine
+		var err error
+		if state, err = json.Marshal(c.state); err != nil {
+			return nil, err
+		}
+	}
+	broadcast := func(v collective.Vec) error {
+		return collective.Do(ctx, t.parts.Comm, collective.Request{Kind: collective.Broadcast, Root: root, Vec: v, Label: "checkpoint"})
+	}
+	size := []int64{int64(len(state))}
+	if err := broadcast(collective.VecOf(size)); err != nil {
+		return nil, err
+	}
+	if t.rank() != root {
+		state = make([]byte, size[0])
+	}
+	if err := broadcast(collective.VecOf(state)); err != nil {
+		return nil, err
+	}
+	if t.rank() == root {
+		tensors, err := c.tensors(t.specs)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range tensors {
+			if err := broadcast(collective.VecOf(v.Bytes())); err != nil {
+				return nil, err
+			}
+		}
+		return c, nil
+	}
+	if err := json.Unmarshal(state, &c.state); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.from, err)
+	}
+	var all []ckpt.Named
+	for _, v := range nn.Replicated(t.specs) {
+		value := exec.NewTensor(v.Type)
+		if err := broadcast(collective.VecOf(value.Bytes())); err != nil {
+			return nil, err
+		}
+		all = append(all, ckpt.Named{Name: v.Name, Tensor: value})
+	}
+	c.groups = map[string][]ckpt.Named{"": all}
+	return c, nil
+}
+
+// set goes on from c.
+func (t *Trainer) set(c *checkpoint) error {
+	state := c.state
+	if state.ConfigDigest != t.cfg.Digest || state.Seed != t.cfg.Seed {
+		return fmt.Errorf("%s was made with other settings (digest %.12s, seed %d; now %.12s, seed %d): use the flags in config.json of its run, or another --out",
+			c.from, state.ConfigDigest, state.Seed, t.cfg.Digest, t.cfg.Seed)
+	}
+	var pos loader.State
+	if err := json.Unmarshal(state.Loader, &pos); err != nil {
+		return fmt.Errorf("%s: state of the loader: %w", c.from, err)
+	}
+	if err := t.parts.Loader.Restore(pos); err != nil {
+		return fmt.Errorf("%s: %w", c.from, err)
+	}
+	if err := SetVariables(t.vars, t.specs, c.groups, c.from); err != nil {
+		return err
+	}
+	t.next, t.saved = state.Step, state.Step
+	return nil
+}
+
+// SetVariables sets the variables listed in specs from the groups of a
+// checkpoint, by name; from is its path. A missing one or one of another type
+// is an error. Scratch variables are in no checkpoint and are left alone.
+func SetVariables(vars exec.Vars, specs []nn.Variable, groups map[string][]ckpt.Named, from string) error {
+	tensors, err := (&checkpoint{from: from, groups: groups}).tensors(specs)
+	if err != nil {
+		return err
+	}
+	for i, v := range nn.Replicated(specs) {
+		if err := vars.Set(v.Name, tensors[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tensors are the values of the replicated variables of specs, in that order.
+func (c *checkpoint) tensors(specs []nn.Variable) ([]*exec.Tensor, error) {
+	byName := map[string]*exec.Tensor{}
+	for _, g := range c.groups {
+		for _, n := range g {
+			byName[n.Name] = n.Tensor
+		}
+	}
+	var all []*exec.Tensor
+	for _, v := range nn.Replicated(specs) {
+		value, ok := byName[v.Name]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%s has no tensor %s, which the model needs: was it made with another --net or --algo?", c.from, v.Name)
+		case value.Type != v.Type:
+			return nil, fmt.Errorf("%s: %s is %v, the model wants %v: was it made with another --width or --latent?", c.from, v.Name, value.Type, v.Type)
+		}
+		all = append(all, value)
+	}
+	return all, nil
+}
