@@ -130,7 +130,8 @@ func (m *mesh) sendAll(to []int, message []byte) error {
 // for what follows: of a leader that has started something else, nothing may.
 func (m *mesh) hear(h named, s step, b []byte) error {
 	l, posted := m.links[s.from], len(b) > direct
-	n, err := headerBytes, error(nil)
+	n := headerBytes
+	var err error
 	if posted {
 		err = l.wait()
 	} else {
