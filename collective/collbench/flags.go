@@ -26,17 +26,18 @@ far they are from what the machine can do.
 
 A line for each size: the shortest and the median time, algbw (the size over
 the shortest time, GB/s) and busbw (algbw times what must move for each byte,
-2(n-1)/n for an all-reduce; left out where both follow). Beside it, in between,
+2(n-1)/n for an all-reduce; left out where both of these follow). Beside it,
+measured in between,
 
   floor    what all-reduces inside a host do at least: a loop that reads the
            vectors of all its ranks and writes all, from as many threads
   stream   between hosts, a TCP connection that carries the size both ways at
            once
 
-and what share of the median time those would take: 1 is as good as it gets. Then
-latency and bandwidth, from the line time = latency + bytes/bandwidth through the
-medians (robust least squares of relative errors), with 95 % confidence, and what
-the times are above that line at each size.
+and what share of the median time those would take: 1 is as good as it gets.
+Then latency and bandwidth, from the line time = latency + bytes/bandwidth
+through the medians (robust least squares of relative errors), with 95 %
+confidence, and what the times are above that line at each size.
 `,
 	Groups: []cliflag.Group{
 		{Title: "Ranks", Flags: []string{"nproc", "hosts", "network"}},
