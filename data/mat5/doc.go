@@ -116,5 +116,5 @@ var sizes = map[uint32]int{
 const (
 	maxName  = 1 << 10 // bytes; MATLAB's longest name has 63
 	maxDims  = 32
-	maxElems = 1 << 30
+	maxElems = 1 << 31 // SVHN's largest part has 1.6e9
 )

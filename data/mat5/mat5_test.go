@@ -221,8 +221,8 @@ func TestDamaged(t *testing.T) {
 		"small variable":    {m.file(m.element(miMATRIX, []byte{1})), "a small element of type 14"},
 		"flags":             {m.file(flip(good, 8, 1)), "its flags: data of type 7"},
 		"sizes":             {m.file(m.matrix("ff", 9, []uint32{2}, miUINT8, []byte{1, 2})), "its sizes: 4 bytes"},
-		"too many values":   {m.file(m.matrix("ff", 9, []uint32{1 << 20, 1 << 20}, miUINT8, []byte{1, 2})), "more than 1073741824 values"},
-		"negative size":     {m.file(m.matrix("ff", 9, []uint32{1<<32 - 1, 0}, miUINT8, nil)), "more than 1073741824 values"},
+		"too many values":   {m.file(m.matrix("ff", 9, []uint32{1 << 20, 1 << 20}, miUINT8, []byte{1, 2})), "more than 2147483648 values"},
+		"negative size":     {m.file(m.matrix("ff", 9, []uint32{1<<32 - 1, 0}, miUINT8, nil)), "more than 2147483648 values"},
 		"long name":         {m.file(m.matrix(strings.Repeat("f", 2000), 9, []uint32{1, 1}, miUINT8, []byte{1})), "its name: 2000 bytes, expected at most 1024"},
 		"fewer values":      {m.file(m.matrix("ff", 9, []uint32{2, 4}, miUINT8, make([]byte, 7))), "ff (2×4 uint8): 7 bytes of data of type 2 do not fit its sizes"},
 		"values of no type": {m.file(m.matrix("ff", 9, []uint32{2, 4}, 77, make([]byte, 8))), "of type 77 do not fit"},
@@ -236,6 +236,71 @@ func TestDamaged(t *testing.T) {
 	} {
 		if err := read(tt.b); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+// TestBytes reads what Values reads, in parts; damage is told before the end.
+func TestBytes(t *testing.T) {
+	m := maker{binary.LittleEndian}
+	for _, n := range []int{3, 8, 13, 70_000} {
+		want := make([]byte, n)
+		for i := range want {
+			want[i] = byte(i * i)
+		}
+		a := m.matrix("x", uint32(Uint8), []uint32{1, uint32(n)}, miUINT8, want)
+		for name, b := range map[string][]byte{"plain": a, "packed": m.packed(t, a)} {
+			r, err := NewReader(bytes.NewReader(m.file(b, a)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // and goes on to the next variable
+				if _, err := r.Next(); err != nil {
+					t.Fatal(err)
+				}
+				in, err := r.Bytes()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := io.ReadAll(in); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%s, %d: %d bytes, %v", name, n, len(got), err)
+				}
+			}
+			for _, damaged := range [][]byte{b[:len(b)-9], append(slices.Clone(b[:len(b)-4]), 1, 2, 3, 4)} {
+				if name == "plain" && len(damaged) == len(b) {
+					continue // nothing checks it
+				}
+				if err := readBytes(m.file(damaged)); err == nil || !strings.Contains(err.Error(), "element at offset 128: ") {
+					t.Errorf("%s, %d, damaged: %v", name, n, err)
+				}
+			}
+		}
+	}
+	if err := readBytes(m.file(m.matrix("x", uint32(Double), []uint32{1, 1}, miDOUBLE, make([]byte, 8)))); err == nil || !strings.Contains(err.Error(), "x (1×1 double), stored as type 9, expected unsigned bytes") {
+		t.Errorf("doubles: %v", err)
+	}
+}
+
+// readBytes reads all variables of a file as bytes.
+func readBytes(b []byte) error {
+	r, err := NewReader(bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	for {
+		_, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		in, err := r.Bytes()
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, in); err != nil {
+			return err
 		}
 	}
 }
@@ -291,8 +356,10 @@ func FuzzReader(f *testing.F) {
 		f.Add(m.file(m.matrix("x", uint32(Double), []uint32{1, 1}, miINT16, []byte{1, 2})))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := read(b); err != nil && err.Error() == "" {
-			t.Fatal("an error without words")
+		for _, err := range []error{read(b), readBytes(b)} {
+			if err != nil && err.Error() == "" {
+				t.Fatal("an error without words")
+			}
 		}
 	})
 }

@@ -96,7 +96,7 @@ func (r *Reader) enter() (Variable, error) {
 		r.unzip, r.inner = nil, r.outer
 		r.inner.r = &r.outer
 	case miCOMPRESSED:
-		if err := r.open(); err != nil {
+		if err := r.decompress(); err != nil {
 			return Variable{}, err
 		}
 	default:
@@ -105,8 +105,8 @@ func (r *Reader) enter() (Variable, error) {
 	return r.inner.variable()
 }
 
-// open begins to decompress the current element.
-func (r *Reader) open() (err error) {
+// decompress begins to decompress the current element.
+func (r *Reader) decompress() (err error) {
 	if r.unzip, err = zlib.NewReader(&r.outer); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package mat5
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,21 +46,9 @@ func (b *body) variable() (Variable, error) {
 // holds all but the largest int64 and uint64 exactly. They can be read once.
 // Compressed, many take little room in a file: look at Len before.
 func (r *Reader) Values() ([]float64, error) {
-	if r.finished {
-		return nil, errors.New("no variable, or its values were read already")
-	}
-	r.finished = true
-	v := r.current
-	if !v.Class.Numeric() || v.Complex {
-		return nil, r.wrap(fmt.Errorf("%v, expected real numbers", v))
-	}
-	t, err := r.inner.tag()
+	t, size, err := r.open()
 	if err != nil {
-		return nil, r.wrap(err)
-	}
-	size, ok := sizes[t.kind]
-	if !ok || t.size != int64(size)*int64(v.Len()) {
-		return nil, r.wrap(fmt.Errorf("%v: %d bytes of data of type %d do not fit its sizes: damaged", v, t.size, t.kind))
+		return nil, err
 	}
 	raw, err := r.inner.data(t)
 	if err == nil {
@@ -68,11 +57,86 @@ func (r *Reader) Values() ([]float64, error) {
 	if err != nil {
 		return nil, r.wrap(err)
 	}
-	out := make([]float64, v.Len())
+	out := make([]float64, r.current.Len())
 	for i := range out {
 		out[i] = number(r.order, t.kind, raw[i*size:])
 	}
 	return out, nil
+}
+
+// Bytes reads the values of a variable of unsigned bytes, in place of Values where
+// they are too many to be held. It ends with io.EOF if nothing was damaged, and must
+// not be used after Next.
+func (r *Reader) Bytes() (io.Reader, error) {
+	t, _, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	if t.kind != miUINT8 {
+		return nil, r.wrap(fmt.Errorf("%v, stored as type %d, expected unsigned bytes", r.current, t.kind))
+	}
+	if t.small != nil {
+		return bytes.NewReader(t.small), r.wrapIf(r.end())
+	}
+	return &stream{r: r, left: t.size, fill: -t.size & 7}, nil
+}
+
+// stream reads the values of a variable from where they are.
+type stream struct {
+	r    *Reader
+	left int64 // bytes of values
+	fill int64 // bytes that follow them
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(dst []byte) (int, error) {
+	if s.left == 0 {
+		err := s.r.inner.skip(min(s.fill, s.r.inner.n))
+		s.fill = 0
+		if err == nil {
+			err = s.r.end()
+		}
+		if err != nil {
+			return 0, s.r.wrap(err)
+		}
+		return 0, io.EOF
+	}
+	n, err := s.r.inner.Read(dst[:min(int64(len(dst)), s.left)])
+	s.left -= int64(n)
+	if n > 0 {
+		return n, nil // an error comes again, and the end of what is compressed may be none
+	}
+	return 0, s.r.wrapIf(err)
+}
+
+// wrapIf is wrap of what may be no error.
+func (r *Reader) wrapIf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return r.wrap(err)
+}
+
+// open is the tag of the values of the variable that Next returned last, and the
+// bytes of each of them.
+func (r *Reader) open() (tag, int, error) {
+	if r.finished {
+		return tag{}, 0, errors.New("no variable, or its values were read already")
+	}
+	r.finished = true
+	v := r.current
+	if !v.Class.Numeric() || v.Complex {
+		return tag{}, 0, r.wrap(fmt.Errorf("%v, expected real numbers", v))
+	}
+	t, err := r.inner.tag()
+	if err != nil {
+		return tag{}, 0, r.wrap(err)
+	}
+	size, ok := sizes[t.kind]
+	if !ok || t.size != int64(size)*int64(v.Len()) {
+		return tag{}, 0, r.wrap(fmt.Errorf("%v: %d bytes of data of type %d do not fit its sizes: damaged", v, t.size, t.kind))
+	}
+	return t, size, nil
 }
 
 // end reads what follows the values, and so checks the checksum of what was

@@ -141,6 +141,24 @@ MAT-file of level 5. --src is the file or its directory.`,
 			},
 		},
 		{
+			name: "svhn", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
+			text: `mkshards svhn writes the cropped digits of Street View House Numbers, 32×32 in
+colour, from the directory of train_32x32.mat and test_32x32.mat; where
+extra_32x32.mat is there too, it becomes the split extra. --src may be one file.
+
+  mkshards svhn --src svhn --out shards/svhn
+
+They come from http://ufldl.stanford.edu/housenumbers/ ("Format 2"): 182, 64
+and 1,330 MB. They are for non-commercial use.`,
+			open: func(ctx context.Context, s *settings) (*importer.Set, error) {
+				src, err := s.oneSource()
+				if err != nil {
+					return nil, err
+				}
+				return importer.SVHN(ctx, src, s.geometry)
+			},
+		},
+		{
 			name: "wds", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
 			text: `mkshards wds writes WebDataset tars (.tar, .tar.gz, .tar.zst). A sample is the
 files that share a name up to the first dot: a picture (.jpg, .jpeg, .png) and,

@@ -90,6 +90,7 @@ const help = `mkshards writes a data set as shards, the format that train reads.
   mkshards cifar10 --src cifar-10-batches-bin --out shards/cifar10
   mkshards mnist   --src mnist --pad 2 --out shards/mnist
   mkshards frey    --src frey_rawface.mat --out shards/frey
+  mkshards svhn    --src svhn --out shards/svhn
   mkshards wds     --src tars --size 64 --out shards/mine
   mkshards folder  --src pictures --size 64 --test-percent 10 --out shards/mine
   mkshards text    --src sentences.txt --val 500 --test 500 --out shards/text
@@ -99,8 +100,9 @@ const help = `mkshards writes a data set as shards, the format that train reads.
 
 With pictures of your own, in a folder or a zip, mkshards folder is all it
 takes. What the others read must be downloaded first; mkshards celeba --help,
-cifar10 --help, mnist --help and frey --help say where it is. mkshards synth,
-checkerboard and gauss need nothing, and train takes these names as --data, too.
+cifar10 --help, mnist --help, frey --help and svhn --help say where it is.
+mkshards synth, checkerboard and gauss need nothing, and train takes these names
+as --data, too.
 
   mkshards info   shards/mnist     what a data set is
   mkshards verify shards/mnist     reads every byte and names what is damaged

@@ -10,6 +10,7 @@ import (
 
 	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/eval/feature"
+	"ebtrain/trainer/eval/inception"
 	"ebtrain/trainer/trained"
 )
 
@@ -35,8 +36,8 @@ func (e *evaluation) lacksComparison(name string) string {
 		return "its samples are no pictures"
 	case sizeOf(e.takes).Validate() != nil:
 		return sizeOf(e.takes).Validate().Error()
-	case name == compare.IS && e.told == nil:
-		return "it is of a classifier, and no --classifier is given"
+	case name == compare.IS && e.told == nil && e.published == nil:
+		return "it is of a classifier, and neither --classifier nor --inception is given"
 	case name != compare.Frechet:
 		return ""
 	}
@@ -80,6 +81,19 @@ func (e *evaluation) openClassifier() error {
 	return nil
 }
 
+// openInception reads --inception, if there is one.
+func (e *evaluation) openInception() error {
+	if e.o.inception == "" {
+		return nil
+	}
+	n, err := inception.Load(e.o.inception, sizeOf(e.takes))
+	if err != nil {
+		return fmt.Errorf("--inception: %w", err)
+	}
+	e.published = &n
+	return nil
+}
+
 // compareSets compares samples, the floor and the controls with training pictures.
 func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	reference, err := e.real(ctx, "training pictures", e.o.data, e.trainSplit(), e.o.reference)
@@ -93,7 +107,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	compared := int64(0)
 	tell := func(what string) { e.show.Progress(what, "sets/s", compared, int64(len(setNames()))) }
 	j, err := compare.New(ctx, compare.Config{
-		Backend: e.backend, Comm: e.comm, Size: sizeOf(e.takes), Measures: e.compare, Classifier: e.told,
+		Backend: e.backend, Comm: e.comm, Size: sizeOf(e.takes), Measures: e.compare, Classifier: e.told, Published: e.published,
 		Seed: e.o.seed, Batch: e.o.batch, Cache: cache, Tell: tell,
 	}, reference.Set)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/run/ckpt"
 )
@@ -44,7 +45,7 @@ func TestCompare(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	said := strings.Join(r.Lacking, "\n")
-	for _, want := range []string{"rmse of", "/train holds 240 pictures, and a Fréchet distance wants at least 2048", "is of a classifier, and no --classifier is given"} {
+	for _, want := range []string{"rmse of", "/train holds 240 pictures, and a Fréchet distance wants at least 2048", "is of a classifier, and neither --classifier nor --inception is given"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it says %q, want %q", said, want)
 		}
@@ -114,6 +115,25 @@ func TestCompare(t *testing.T) {
 
 // Two draws of the same seed are equal, however many are drawn, and those of
 // different batches differ.
+// A model that only draws samples, as a GAN's, has nothing at little cost, and is said
+// to have what it has.
+func TestOnlySamples(t *testing.T) {
+	e := comparingToy(t)
+	e.o.measures = allMeasures
+	sampler, ok := e.trained.Model.(algo.Sampler)
+	if !ok {
+		t.Fatal("the toy draws no samples")
+	}
+	e.trained.Model = struct {
+		algo.Model
+		algo.Sampler
+	}{e.trained.Model, sampler}
+	_, _, err := e.chosen()
+	if err == nil || !strings.HasPrefix(err.Error(), "nothing of ") || !strings.HasSuffix(err.Error(), "--measures kid,swd,prdc,c2st,neighbours") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestDrawn(t *testing.T) {
 	e := comparingToy(t)
 	e.o.batch, e.o.samples = 16, 40

@@ -11,6 +11,7 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/eval/compare"
+	"ebtrain/trainer/eval/inception"
 	"ebtrain/trainer/trained"
 )
 
@@ -48,14 +49,14 @@ Pictures that the model draws are compared with training pictures, beside real
 pictures of --split (the floor) and sets that are known to be bad (noise,
 blurred ones, one class, shuffled pixels, copies of training pictures), only if
 named:
-  frechet     the Fréchet distance, in the features of five random networks, and
-              in those of a --classifier; no FID of a publication
+  frechet     the Fréchet distance, in the features of five random networks, in
+              those of a --classifier, and, as publications do, of --inception
   kid         the kernel distance in the same features, times 1,000
   prdc        precision and recall, density and coverage in the same features
   swd         the sliced Wasserstein distance of Laplacian pyramids
   c2st        how well a network that was trained to tells them from real ones
   neighbours  the median distance to the nearest training picture
-  is          the inception score by a --classifier
+  is          the inception score, by a --classifier and by --inception
 
   evaluate --data shards/cifar10 --train-classifier cifar.safetensors
   evaluate --run runs/cifar --measures frechet,is --classifier cifar.safetensors
@@ -69,7 +70,7 @@ Under ddplaunch the ranks share the work, and find the same numbers.
 `,
 	Groups: []cliflag.Group{
 		{Title: "What is measured", Flags: []string{"run", "step", "data", "split", "measures", "ood", "limit", "batch", "seed", "ais-chains", "ais-steps", "probe-limit"}},
-		{Title: "Samples beside data", Flags: []string{"samples", "reference", "stats", "classifier", "samples-from", "feature-cache"}},
+		{Title: "Samples beside data", Flags: []string{"samples", "reference", "stats", "classifier", "inception", "samples-from", "feature-cache"}},
 		{Title: "Training a classifier", Flags: []string{"train-classifier", "passes"}},
 		{Title: "Outputs", Flags: []string{"json", "picture"}},
 		{Title: "The machine", Flags: []string{"device", "threads"}},
@@ -95,6 +96,7 @@ type options struct {
 	samples, reference int    // pictures that are compared
 	stats              string // batch norm's when samples are drawn
 	classifier         string // file; "" for none
+	inception          string // file of weights; "" for none
 	samplesFrom        string // data set, instead of a model's samples
 	cache              string // folder of features of real pictures, or noCache
 	trainClassifier    string // file to make; "" to measure
@@ -119,6 +121,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.IntVar(&o.reference, "reference", 10_000, "training pictures to compare with, chosen by --seed; 0 is all")
 	fs.StringVar(&o.stats, "stats", "batch", "batch norm's statistics when samples are drawn, --batch at a time: batch (as the released code samples) or running")
 	fs.StringVar(&o.classifier, "classifier", "", "classifier in whose features samples are judged too, made of the same data by --train-classifier")
+	fs.StringVar(&o.inception, "inception", "", "file of Inception-v3's weights, for FID and inception score as published: "+inception.File)
 	fs.StringVar(&o.samplesFrom, "samples-from", "", "data set whose first split's pictures are judged instead of a run's samples: train, or the only one")
 	fs.StringVar(&o.cache, "feature-cache", "", "folder that keeps features of real pictures; default is in the user's cache folder, none keeps none")
 	fs.StringVar(&o.trainClassifier, "train-classifier", "", "file to make: train a classifier on the labels of --data, and measure nothing else")

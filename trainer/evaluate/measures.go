@@ -161,10 +161,23 @@ func (e *evaluation) chosen() (all []measure, lacking []string, err error) {
 			lacking = append(lacking, fmt.Sprintf("--measures %s of %s: %s", m.name, e.what(), why))
 		}
 	}
-	if len(all) == 0 && len(lacking) > 0 {
+	switch {
+	case len(all) == 0 && len(lacking) > 0:
 		return nil, nil, errors.New(strings.Join(lacking, "; "))
+	case len(all) == 0:
+		return nil, nil, fmt.Errorf("nothing of %s can be measured at little cost: name what is to be, --measures %s", e.what(), strings.Join(e.possible(), ","))
 	}
 	return all, lacking, nil
+}
+
+// possible are the names of all measures that can be taken.
+func (e *evaluation) possible() (names []string) {
+	for _, m := range measures {
+		if m.lacks(e) == "" {
+			names = append(names, m.name)
+		}
+	}
+	return names
 }
 
 // what is what is measured, in words.

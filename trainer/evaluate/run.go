@@ -32,6 +32,8 @@ type evaluation struct {
 	log     *slog.Logger
 	compare []string     // measures that compare samples with data, as asked for
 	told    *feature.Net // the classifier; nil: none is given
+
+	published *feature.Net // that of published numbers; nil: none is given
 }
 
 // run is the program, without the process around it.
@@ -152,7 +154,7 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.openClassifier(); err != nil {
+	if err := errors.Join(e.openClassifier(), e.openInception()); err != nil {
 		return nil, err
 	}
 	all, lacking, err := e.chosen()

@@ -48,7 +48,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	if w.Size() > 1 {
-		if err := checkSame(ctx, w.Rank(), cliflag.Values(fs), o.settings.DataDigest, w.Exchange); err != nil {
+		if err := world.Same(ctx, w.Rank(), cliflag.Values(fs), ofEachHost, o.settings.DataDigest, w.Exchange); err != nil {
 			return err
 		}
 	}
@@ -270,6 +270,9 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	defer func() { keep(parts.Loader) }()
 	return runLoop(ctx, o, parts, w.LocalSize())
 }
+
+// ofEachHost are the flags that may differ between ranks: how a host works.
+var ofEachHost = []string{"threads", "prefetch"}
 
 // loaderConfig is how a rank gets its samples.
 func (o *options) loaderConfig(rank, world int, log *slog.Logger) loader.Config {

@@ -52,7 +52,7 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 	if err := p.allocate(); err != nil {
 		return err
 	}
-	p.launches = Launches(p.plan, o.Deterministic)
+	p.launches = Launches(p.plan, o.Deterministic, func(i int) bool { return jobs[i] == nil })
 	if err := p.makeUnits(jobs); err != nil {
 		return err
 	}
@@ -171,9 +171,10 @@ func (p *program) place(v int) driver.Ptr {
 // memory is where step i finds its arrays.
 func (p *program) memory(i int) kernel.Memory {
 	return kernel.Memory{
-		Value:   func(v int) uint64 { return uint64(p.place(v)) },
-		Scratch: uint64(p.arena) + uint64(p.plan.Steps[i].ScratchAt),
-		Fault:   uint64(p.faults()),
+		Value:    func(v int) uint64 { return uint64(p.place(v)) },
+		Scratch:  uint64(p.arena) + uint64(p.plan.Steps[i].ScratchAt),
+		Counters: uint64(p.counters[i]),
+		Fault:    uint64(p.faults()),
 	}
 }
 

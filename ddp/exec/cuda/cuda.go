@@ -34,6 +34,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -147,6 +148,7 @@ func New(c Config) (_ *Backend, err error) {
 	if c.Say == nil {
 		c.Say = func(string) {}
 	}
+	c.Say = oneByOne(c.Say)
 	b := &Backend{c: c, memory: map[driver.Ptr]holding{}, modules: map[string]*module{}, casts: map[castKey]*plainKernel{}, calls: make(chan func(), 16), done: make(chan struct{})}
 	go b.serve()
 	defer func() {
@@ -157,6 +159,7 @@ func New(c Config) (_ *Backend, err error) {
 	if b.dev, err = driver.OpenDevice(c.Ordinal); err != nil {
 		return nil, err
 	}
+	b.dev.SetLogger(slog.New(notices{c.Say}))
 	b.info = b.dev.Info()
 	if c.Precision == BF16 && b.info.Major < 8 {
 		return nil, fmt.Errorf("%w: %s has none, which GPUs of compute capability 8.0 or newer have, and it has %d.%d", ErrNoBF16, b.who(), b.info.Major, b.info.Minor)

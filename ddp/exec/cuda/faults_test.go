@@ -164,3 +164,42 @@ func TestOutOfMemory(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestCutCapture ends the context of a run while it is captured: its error is the
+// context's, nothing is said of graphs that cannot be, and nothing is left.
+func TestCutCapture(t *testing.T) {
+	m := cudatest.Use(t)
+	var said []string
+	b, err := New(Config{Plain: true, Say: func(s string) { said = append(said, s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := b.NewVars()
+	if err := v.Set("w", exec.NewTensor(graph.T(graph.F32, 4, 3, 3, 3))); err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.Compile(scene(), exec.Options{Name: "scene", Vars: v})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Run(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	m.Set("FAULT", "cuStreamBeginCapture_v2=1=~300")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := p.Launch(ctx); err != nil {
+		t.Fatal(err)
+	}
+	interrupted := errors.New("interrupted")
+	cancel(interrupted)
+	if err := p.Wait(t.Context()); !errors.Is(err, interrupted) || strings.Count(err.Error(), "program") != 1 {
+		t.Errorf("got %v", err)
+	}
+	if err := errors.Join(p.Close(), b.Close()); err != nil {
+		t.Error(err)
+	}
+	if len(said) > 0 {
+		t.Errorf("said %q", said)
+	}
+	m.Clean()
+}

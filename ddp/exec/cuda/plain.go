@@ -36,6 +36,9 @@ func (b *Backend) plainOf(name string, p *plan.Plan) (*plainKernel, error) {
 	if k.list, err = kernel.For(p, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	if n := kernel.Counters(k.list); n > 0 {
+		return nil, fmt.Errorf("%s: its kernels need %d bytes of counters, and a problem's have none", name, n)
+	}
 	sources := map[string]string{}
 	for _, l := range k.list {
 		sources[l.Entry] = l.Source

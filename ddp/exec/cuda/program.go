@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ebtrain/collective"
@@ -25,6 +26,7 @@ type program struct {
 
 	arena           driver.Ptr
 	bucket          driver.Ptr
+	counters        []driver.Ptr // by step: those of its blocks
 	vars            []driver.Ptr
 	owned           []driver.Ptr // what Close frees
 	in, out         *region
@@ -37,10 +39,14 @@ type program struct {
 	joins           []*driver.Event // of lanes, at the beginning and the end of a run
 	clock           *clock          // times of launches, nil until they are asked for
 
-	graph  *driver.Graph // nil until the second run
-	replay *driver.Exec
-	eager  bool // do not capture
-	warm   bool // a run is complete
+	plain, measured recording // runs that were captured: without and with what measures waits
+	eager           bool      // do not capture
+	capturing       bool
+	warm            bool // a run is complete
+	run             int  // how many have been put onto the streams, but for timed ones
+
+	waits      *waits      // what measures waits for collectives, nil until it is asked for
+	unmeasured atomic.Bool // it cannot
 
 	slots  []*slot
 	first  int // slot of the oldest queued run
@@ -50,6 +56,7 @@ type program struct {
 	mu    sync.Mutex // guards stats
 	stats exec.Stats
 	ops   []exec.OpStats // by step
+	wait  time.Duration  // for collectives, in the last run that measured it
 	ended time.Time      // when the last run ended
 
 	requests []collective.Request // in the order in which they start
@@ -81,6 +88,27 @@ type flight struct {
 	trace  func(exec.Event)
 	timed  bool
 	began  time.Time
+	// measured says that the run measures what is waited for collectives.
+	measured bool
+}
+
+// recording is a run that was captured, if it was.
+type recording struct {
+	graph  *driver.Graph
+	replay *driver.Exec
+}
+
+// close closes the graph. What is in flight goes on.
+func (r *recording) close() error {
+	var errs []error
+	if r.replay != nil {
+		errs = append(errs, r.replay.Close())
+	}
+	if r.graph != nil {
+		errs = append(errs, r.graph.Close())
+	}
+	*r = recording{}
+	return errors.Join(errs...)
 }
 
 // Depth is 2: the device computes one run while the next one is queued.
@@ -238,18 +266,8 @@ func (p *program) cut(f *flight, err error) error {
 	return p.named(nil, err)
 }
 
-// forget closes the graph of a run. What is in flight goes on.
-func (p *program) forget() error {
-	var errs []error
-	if p.replay != nil {
-		errs = append(errs, p.replay.Close())
-	}
-	if p.graph != nil {
-		errs = append(errs, p.graph.Close())
-	}
-	p.replay, p.graph = nil, nil
-	return errors.Join(errs...)
-}
+// forget closes the graphs of runs. What is in flight goes on.
+func (p *program) forget() error { return errors.Join(p.plain.close(), p.measured.close()) }
 
 // named says which program, and, if one is given, which unit failed; nil did not.
 func (p *program) named(u *unit, err error) error {
@@ -293,8 +311,8 @@ func (p *program) Dump(w io.Writer) error {
 // GraphNodes is the number of operations of the captured run, 0 before there is one.
 func (p *program) GraphNodes() (n int) {
 	p.b.do(func() {
-		if p.replay != nil {
-			n = p.replay.NodeCount()
+		if p.plain.replay != nil {
+			n = p.plain.replay.NodeCount()
 		}
 	})
 	return n
@@ -320,6 +338,9 @@ func (p *program) Close() error {
 		}
 		if p.clock != nil {
 			errs = append(errs, p.clock.close())
+		}
+		if p.waits != nil {
+			errs = append(errs, p.waits.close())
 		}
 		for _, m := range p.owned {
 			errs = append(errs, p.b.free(m))

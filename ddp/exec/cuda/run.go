@@ -89,6 +89,7 @@ func (p *program) body(f *flight) error {
 	if f.timed {
 		return p.timed(f)
 	}
+	f.measured = p.measures()
 	if !p.warm || p.eager {
 		s := p.side
 		if !p.warm {
@@ -96,28 +97,37 @@ func (p *program) body(f *flight) error {
 		}
 		return p.each(f, s)
 	}
-	if p.replay == nil {
-		if err := p.capture(f); err != nil {
-			return p.named(nil, err)
+	r := &p.plain
+	if f.measured {
+		r = &p.measured
+	}
+	if r.replay == nil {
+		if err := p.capture(f, r); err != nil {
+			return err
 		}
-		if p.eager {
+		switch {
+		case p.eager:
 			return p.each(f, p.side)
+		case r.replay == nil:
+			r = &p.plain
 		}
 	}
-	return p.named(nil, p.replay.Launch(p.b.lanes[0]))
+	return p.named(nil, r.replay.Launch(p.b.lanes[0]))
 }
 
 // capture makes the graph of a run.
-func (p *program) capture(f *flight) error {
+func (p *program) capture(f *flight, r *recording) error {
 	err := p.b.dev.Do(func() error {
 		main := p.b.lanes[0]
 		if err := main.BeginCapture(); err != nil {
-			return err
+			return p.named(nil, err)
 		}
+		p.capturing = true
 		err := p.each(f, p.side)
+		p.capturing = false
 		g, ended := main.EndCapture()
 		if err == nil {
-			err = ended
+			err = p.named(nil, ended)
 		}
 		if err != nil {
 			if g != nil {
@@ -125,11 +135,18 @@ func (p *program) capture(f *flight) error {
 			}
 			return err
 		}
-		p.graph = g
-		p.replay, err = g.Instantiate()
-		return err
+		r.graph = g
+		r.replay, err = g.Instantiate()
+		return p.named(nil, err)
 	})
-	if err == nil || p.b.c.Graphs == GraphsOn {
+	switch {
+	case err == nil || f.ctx.Err() != nil:
+		return err
+	case f.measured: // the graph that does not measure is there
+		f.measured = false
+		p.doNotMeasure(err)
+		return r.close()
+	case p.b.c.Graphs == GraphsOn:
 		return err
 	}
 	p.eager = true
@@ -142,11 +159,19 @@ func (p *program) each(f *flight, s *schedule) error {
 	if err := p.fork(s); err != nil {
 		return p.named(nil, err)
 	}
+	if f.measured {
+		if err := p.mark(p.b.lanes[0], p.waits.base); err != nil {
+			return p.named(nil, err)
+		}
+	}
 	for i := range p.units {
 		if err := context.Cause(f.ctx); err != nil {
 			return p.named(&p.units[i], err)
 		}
 		do := p.unit
+		if f.measured {
+			do = p.measuredUnit
+		}
 		if !p.warm && s.lane[i] == communication {
 			do = func(s *schedule, i int) error { return p.apart(f.ctx, s, i) }
 		}
@@ -163,19 +188,27 @@ func (p *program) unit(s *schedule, i int) error {
 		return nil
 	}
 	lane := p.lane(s.lane[i])
-	for _, d := range s.waits[i] {
-		if p.units[d].work == nil {
-			continue
-		}
-		if err := lane.WaitEvent(p.events[d]); err != nil {
-			return err
-		}
+	if err := p.behind(lane, s.waits[i]); err != nil {
+		return err
 	}
 	if err := p.units[i].work.enqueue(lane); err != nil {
 		return err
 	}
 	if s.signals[i] {
 		return lane.Record(p.events[i])
+	}
+	return nil
+}
+
+// behind lets a lane wait for launches.
+func (p *program) behind(lane *driver.Stream, launches []int) error {
+	for _, d := range launches {
+		if p.units[d].work == nil {
+			continue
+		}
+		if err := lane.WaitEvent(p.events[d]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -246,10 +279,20 @@ func (p *program) account(f *flight) error {
 		began = p.ended
 	}
 	p.ended = now
+	took := now.Sub(began)
 	p.stats.Runs++
-	p.stats.RunTime += now.Sub(began)
-	if f.timed {
+	p.stats.RunTime += took
+	switch {
+	case f.timed:
 		return p.tell(f)
+	case f.measured:
+		wait, err := p.waits.waited(p.b.dev)
+		if err != nil {
+			p.doNotMeasure(err)
+			break
+		}
+		p.wait = wait
 	}
+	p.stats.CommWait += min(p.wait, took)
 	return nil
 }

@@ -14,7 +14,12 @@ import (
 const (
 	chainPoints = 4096    // of a step that one block does after others, or that reduces
 	batchPoints = 1 << 18 // of a step beside others: larger ones fill a device
+	alikePoints = 1 << 20 // of the largest array of a step that shares its launch with its like
 )
+
+// collectivePatience is how many launches a small step that a collective depends on waits
+// for others at most: see DESIGN.md.
+const collectivePatience = 4
 
 // unit is what is put onto a stream at once: a step, or small ones that share a launch.
 type unit struct {
@@ -24,14 +29,20 @@ type unit struct {
 	scope string
 }
 
-// Launches are the steps of an allocated plan in launches. With apart every step is one
+// Launches are the steps of an allocated plan in launches; own says which steps are done
+// by kernels of package kernel, and not by libraries. With apart every step is one
 // of its own, in the plan's order: sums in a batch are added up in another order than
 // in a step's own kernel, and what shares a launch depends on all of the graph.
-func Launches(p *plan.Plan, apart bool) []plan.Launch {
+func Launches(p *plan.Plan, apart bool, own func(step int) bool) []plan.Launch {
 	if !apart {
-		return p.Launches(plan.Together{Chain: chainPoints, Batch: batchPoints, Can: func(i int) bool {
+		return p.Launches(plan.Together{Chain: chainPoints, Batch: batchPoints, Patience: collectivePatience, Can: func(i int) bool {
 			f, ok := p.Steps[i].Op.(*plan.Fused)
 			return ok && kernel.Batches(p, i) && (len(f.Sums) == 0 || f.Dims.Len() <= chainPoints)
+		}, Alike: func(i int) string {
+			if !own(i) || largest(p, i) > alikePoints {
+				return ""
+			}
+			return kernel.AlikeName(p, i)
 		}})
 	}
 	launches := make([]plan.Launch, len(p.Steps))
@@ -44,10 +55,40 @@ func Launches(p *plan.Plan, apart bool) []plan.Launch {
 // batched says whether a launch is of several steps.
 func batched(l plan.Launch) bool { return len(l.Chains) > 1 || len(l.Chains[0]) > 1 }
 
+// largest is the number of elements of the largest array of a step.
+func largest(p *plan.Plan, i int) (n int) {
+	for _, vs := range [][]int{p.Steps[i].In, p.Steps[i].Out} {
+		for _, v := range vs {
+			n = max(n, p.Values[v].Dims.Len())
+		}
+	}
+	return n
+}
+
 // texts are the kernels of a unit before they are loaded.
 type texts struct {
 	list  []kernel.Launch // of a step
-	batch *kernel.Batch   // of several
+	batch *kernel.Batch   // of several small ones
+	alike *kernel.Alike   // of several of one kernel
+}
+
+// counters is how many bytes of counters the step of chain k needs.
+func (t *texts) counters(k int) int {
+	if t.alike != nil {
+		return t.alike.Counters(k)
+	}
+	return kernel.Counters(t.list)
+}
+
+// program is what the kernel of several steps reads.
+func (t *texts) program(p *program) []byte {
+	switch {
+	case t.batch != nil:
+		return t.batch.Program(func(v int) uint64 { return uint64(p.place(v)) })
+	case t.alike != nil:
+		return t.alike.Table(p.memory)
+	}
+	return nil
 }
 
 // makeUnits makes what is launched for the allocated plan.
@@ -64,8 +105,14 @@ func (p *program) makeUnits(jobs []choose.Kernel) error {
 		if b := all[n].batch; b != nil {
 			sources[b.Entry] = b.Source
 		}
+		if a := all[n].alike; a != nil {
+			sources[a.Entry] = a.Source
+		}
 	}
 	if err := p.b.load(sources); err != nil {
+		return err
+	}
+	if err := p.putCounters(all); err != nil {
 		return err
 	}
 	programs, err := p.putPrograms(all)
@@ -80,11 +127,15 @@ func (p *program) makeUnits(jobs []choose.Kernel) error {
 		steps := slices.Concat(l.Chains...)
 		first := &p.steps[steps[0]]
 		u := unit{steps: steps, op: first.op, scope: first.scope}
-		if b := all[n].batch; b != nil {
+		switch t := all[n]; {
+		case t.batch != nil:
 			u.op = fmt.Sprintf("%d small steps in one launch, the first %s", len(steps), first.op)
-			u.work = p.b.batch(b, programs[n])
-		} else {
-			u.work = p.stepWork(steps[0], jobs[steps[0]], all[n].list)
+			u.work = p.b.shared(&t.batch.Launch, t.batch.Args(uint64(programs[n])))
+		case t.alike != nil:
+			u.op = fmt.Sprintf("%d steps of one kernel in one launch, the first %s", len(steps), first.op)
+			u.work = p.b.shared(&t.alike.Launch, t.alike.Args(uint64(programs[n])))
+		default:
+			u.work = p.stepWork(steps[0], jobs[steps[0]], t.list)
 		}
 		p.units = append(p.units, u)
 	}
@@ -93,6 +144,10 @@ func (p *program) makeUnits(jobs []choose.Kernel) error {
 
 // write makes the kernels of a launch, unless it is a collective's or a library's.
 func (t *texts) write(p *plan.Plan, l plan.Launch, jobs []choose.Kernel) (err error) {
+	if l.Alike {
+		t.alike, err = kernel.ForAlike(p, slices.Concat(l.Chains...))
+		return err
+	}
 	if batched(l) {
 		t.batch, err = kernel.ForChains(p, l.Chains)
 		return err
@@ -108,19 +163,17 @@ func (t *texts) write(p *plan.Plan, l plan.Launch, jobs []choose.Kernel) (err er
 	return err
 }
 
-// putPrograms puts the programs of batches onto the device, and says where, by unit.
+// putPrograms puts what the kernels of several steps read onto the device, and says where,
+// by unit.
 func (p *program) putPrograms(all []texts) ([]driver.Ptr, error) {
 	var bytes []byte
 	offsets := make([]int, len(all))
-	for n, t := range all {
-		if t.batch == nil {
-			continue
-		}
+	for n := range all {
 		offsets[n] = len(bytes)
-		bytes = append(bytes, t.batch.Program(func(v int) uint64 { return uint64(p.place(v)) })...)
+		bytes = append(bytes, all[n].program(p)...)
 		bytes = append(bytes, make([]byte, -len(bytes)&(plan.Align-1))...)
 	}
-	base, err := p.alloc(int64(len(bytes)), "small steps that share launches")
+	base, err := p.alloc(int64(len(bytes)), "steps that share launches")
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +184,32 @@ func (p *program) putPrograms(all []texts) ([]driver.Ptr, error) {
 	return at, p.b.upload(base, bytes)
 }
 
-// batch is the work of a batch whose program lies there.
-func (b *Backend) batch(t *kernel.Batch, program driver.Ptr) work {
+// putCounters makes the counters by which blocks of a step's kernels meet: zero, and
+// each step's its own, as steps run side by side.
+func (p *program) putCounters(all []texts) (err error) {
+	p.counters = make([]driver.Ptr, len(p.plan.Steps))
+	bytes := 0
+	for n, l := range p.launches {
+		for k, c := range l.Chains {
+			p.counters[c[0]] = driver.Ptr(bytes)
+			bytes += (all[n].counters(k) + plan.Align - 1) / plan.Align * plan.Align
+		}
+	}
+	base, err := p.alloc(int64(bytes), "counters of blocks")
+	if err != nil {
+		return err
+	}
+	for i := range p.counters {
+		p.counters[i] += base
+	}
+	return p.b.upload(base, make([]byte, bytes))
+}
+
+// shared is the work of a kernel that does several steps.
+func (b *Backend) shared(l *kernel.Launch, args []byte) work {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return kernels{{b.modules[t.Entry].f, t.Entry, t.Grid, t.Args(uint64(program))}}
+	return kernels{{b.modules[l.Entry].f, l.Entry, l.Grid, args}}
 }
 
 // stepWork is the work of a step alone; nil where there is none.

@@ -1,10 +1,15 @@
 package plan
 
+import "slices"
+
 // Launch is what a device can do at once: chains of steps (see Chains), beside each
 // other, since none depends on another.
 type Launch struct {
 	Chains [][]int // the steps of each, in order
 	Deps   []int   // earlier launches that must be complete before it begins; none follows from others
+	// Alike says that the chains are steps which the device does in one way (see
+	// Together.Alike), and not small ones of any kind.
+	Alike bool
 }
 
 // Together says which steps share a launch.
@@ -21,6 +26,13 @@ type Together struct {
 	// Can says whether a fused step can be after or beside others at all; nil is that
 	// all can.
 	Can func(step int) bool
+	// Alike is how the device does a step that would otherwise be alone: steps of equal
+	// names that can begin at the same time share a launch. One of the name "" is alone;
+	// nil is that all are.
+	Alike func(step int) string
+	// Patience is for how many launches a step is kept for others to be beside it, if a
+	// collective depends on it; 0 is any number.
+	Patience int
 }
 
 // can says whether step i can share a launch, with so many points at most.
@@ -30,19 +42,22 @@ func (o *Together) can(p *Plan, i, points int) bool {
 
 // Launches are the steps of an allocated plan in launches, in an order that Deps
 // allows and that suits one stream: what fills the device alone begins as soon as it
-// can; the small rest is kept until nothing else can begin, and then all that can is
-// one launch. So an optimiser's steps for many small weights, or a statistic of many
-// layers, are one launch instead of one each; the price is that some begin later than
-// they could. A Wait comes when nothing but Waits can begin.
+// can; then steps that are alike, all of a name at once; the small rest is kept until
+// nothing else can begin, and then all that can is one launch. So an optimiser's steps
+// for many weights, or a statistic of many layers, are one launch instead of one each; the
+// price is that some begin later than they could. What a collective depends on is kept
+// for so many launches at most. A Wait comes when nothing but Waits can begin.
 func (p *Plan) Launches(o Together) []Launch {
 	chains, deps := p.chains(func(i int) bool { return o.can(p, i, o.Chain) })
-	l := &launching{p: p, o: o, chains: chains, missing: make([]int, len(chains)), users: make([][]int, len(chains)), of: make([]int, len(chains))}
+	n := len(chains)
+	l := &launching{p: p, o: o, chains: chains, missing: make([]int, n), users: make([][]int, n), of: make([]int, n), since: make([]int, n)}
 	for c, list := range deps {
 		l.missing[c] = len(list)
 		for _, d := range list {
 			l.users[d] = append(l.users[d], c)
 		}
 	}
+	l.awaited = l.beforeStarts()
 	for c := range chains {
 		if l.missing[c] == 0 {
 			l.ready(c)
@@ -61,12 +76,35 @@ type launching struct {
 	users   [][]int // by chain: those that depend on it
 	of      []int   // by chain: its launch
 	made    [][]int // launches, of chains
+	likes   []bool  // by launch: its chains are alike
+	awaited []bool  // by chain: a Start depends on it, however far
+	since   []int   // by chain: how many launches there were when it could begin
 
 	alone, small, waits []int // ready chains, first come first served
+	alike               []alike
+}
+
+// alike is ready chains of one name.
+type alike struct {
+	name   string
+	chains []int
+}
+
+// beforeStarts are the chains that a Start depends on.
+func (l *launching) beforeStarts() []bool {
+	before := make([]bool, len(l.chains))
+	for c := range slices.Backward(l.chains) {
+		for _, u := range l.users[c] {
+			_, start := l.p.Steps[l.chains[u][0]].Op.(Start)
+			before[c] = before[c] || start || before[u]
+		}
+	}
+	return before
 }
 
 // ready queues a chain that can begin.
 func (l *launching) ready(c int) {
+	l.since[c] = len(l.made)
 	_, wait := l.p.Steps[l.chains[c][0]].Op.(Wait)
 	switch {
 	case wait:
@@ -74,8 +112,26 @@ func (l *launching) ready(c int) {
 	case l.fits(c):
 		l.small = append(l.small, c)
 	default:
-		l.alone = append(l.alone, c)
+		l.big(c)
 	}
+}
+
+// big queues a chain that is none of the small ones.
+func (l *launching) big(c int) {
+	name := ""
+	if l.o.Alike != nil && len(l.chains[c]) == 1 {
+		name = l.o.Alike(l.chains[c][0])
+	}
+	if name == "" {
+		l.alone = append(l.alone, c)
+		return
+	}
+	k := slices.IndexFunc(l.alike, func(a alike) bool { return a.name == name })
+	if k < 0 {
+		k = len(l.alike)
+		l.alike = append(l.alike, alike{name: name})
+	}
+	l.alike[k].chains = append(l.alike[k].chains, c)
 }
 
 // fits says whether a chain may be beside others.
@@ -92,15 +148,19 @@ func (l *launching) fits(c int) bool {
 func (l *launching) run() {
 	for {
 		switch {
+		case l.late():
+			l.batch()
 		case len(l.alone) > 0:
 			c := l.alone[0]
 			l.alone = l.alone[1:]
 			l.launch(c)
+		case len(l.alike) > 0:
+			a := l.alike[0]
+			l.alike = l.alike[1:]
+			l.launch(a.chains...)
+			l.likes[len(l.likes)-1] = len(a.chains) > 1
 		case len(l.small) > 0:
-			n := l.beside()
-			batch := l.small[:n]
-			l.small = l.small[n:]
-			l.launch(batch...)
+			l.batch()
 		case len(l.waits) > 0:
 			c := l.waits[0]
 			l.waits = l.waits[1:]
@@ -109,6 +169,19 @@ func (l *launching) run() {
 			return
 		}
 	}
+}
+
+// late says whether a small chain has been kept for too long.
+func (l *launching) late() bool {
+	return l.o.Patience > 0 && slices.ContainsFunc(l.small, func(c int) bool { return l.awaited[c] && len(l.made)-l.since[c] >= l.o.Patience })
+}
+
+// batch makes a launch of small chains, the first ones first.
+func (l *launching) batch() {
+	n := l.beside()
+	batch := l.small[:n]
+	l.small = l.small[n:]
+	l.launch(batch...)
 }
 
 // beside is how many of the small chains, at least one, fit a launch.
@@ -128,7 +201,7 @@ func (l *launching) launch(chains ...int) {
 	for _, c := range chains {
 		l.of[c] = len(l.made)
 	}
-	l.made = append(l.made, chains)
+	l.made, l.likes = append(l.made, chains), append(l.likes, false)
 	for _, c := range chains {
 		for _, u := range l.users[c] {
 			if l.missing[u]--; l.missing[u] == 0 {
@@ -149,6 +222,7 @@ func (l *launching) finish(deps [][]int) []Launch {
 				found = append(found, l.of[d])
 			}
 		}
+		launches[n].Alike = l.likes[n]
 		launches[n].Deps, above[n] = direct(found, above, n)
 	}
 	return launches

@@ -12,10 +12,10 @@ import (
 
 // TestLaunches runs launches in random orders that their dependencies allow, the
 // chains of each in any order: no bit changes. Every step is in one launch, those
-// beside others are short, and there are no more of them than asked for.
+// beside others are short or alike, and there are no more of them than asked for.
 func TestLaunches(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	fewer, free := 0, 0
+	fewer, free, alikes := 0, 0, 0
 	check := func(name string, g *graph.Graph, o Options, with Together) {
 		o.Name = name
 		p := New(g, o)
@@ -30,10 +30,17 @@ func TestLaunches(t *testing.T) {
 			deps[n] = l.Deps
 			steps := slices.Concat(l.Chains...)
 			all = append(all, steps...)
-			if len(l.Chains) > 1 && (with.Most > 0 && len(steps) > with.Most || slices.ContainsFunc(steps, func(i int) bool { return !with.can(p, i, with.Batch) })) {
+			if l.Alike {
+				alikes++
+				name := with.Alike(steps[0])
+				if len(steps) < 2 || len(steps) != len(l.Chains) || name == "" || slices.ContainsFunc(steps, func(i int) bool { return with.Alike(i) != name }) {
+					t.Fatalf("%s: launch %d has the chains %v, which are not alike", name, n, l.Chains)
+				}
+			}
+			if !l.Alike && len(l.Chains) > 1 && (with.Most > 0 && len(steps) > with.Most || slices.ContainsFunc(steps, func(i int) bool { return !with.can(p, i, with.Batch) })) {
 				t.Fatalf("%s: launch %d has the chains %v, want %+v", name, n, l.Chains, with)
 			}
-			if len(steps) > 1 && with.Can != nil && slices.ContainsFunc(steps, func(i int) bool { return !with.Can(i) }) {
+			if !l.Alike && len(steps) > 1 && with.Can != nil && slices.ContainsFunc(steps, func(i int) bool { return !with.Can(i) }) {
 				t.Fatalf("%s: launch %d has the steps %v, some of which can only be alone", name, n, steps)
 			}
 			if slices.ContainsFunc(l.Deps, func(d int) bool { return d >= n }) {
@@ -69,14 +76,18 @@ func TestLaunches(t *testing.T) {
 		}
 		points := 50 * int(1+seed%3)
 		with := Together{Chain: points, Batch: points * int(seed%4), Most: int(seed % 5)}
+		with.Patience = int(seed % 7)
 		if seed%6 == 5 {
 			with.Can = func(i int) bool { return i%5 > 0 }
+		}
+		if seed%2 == 1 {
+			with.Alike = func(i int) string { return []string{"", "x", "y"}[i%3] }
 		}
 		check(fmt.Sprint("random ", seed), g, Options{World: 1 + int(seed%2), Apart: int(seed%3) * 200}, with)
 	}
 	check("step", step(t), Options{World: 2}, Together{Chain: 1 << 10, Batch: 1 << 12})
-	if fewer < 20 || free < 50 {
-		t.Errorf("%d programs have fewer launches than chains, and %d other orders were tried: want more", fewer, free)
+	if fewer < 20 || free < 50 || alikes < 20 {
+		t.Errorf("%d programs have fewer launches than chains, %d launches have steps that are alike, and %d other orders were tried: want more", fewer, alikes, free)
 	}
 }
 
@@ -118,6 +129,30 @@ func TestWaitsComeLast(t *testing.T) {
 	for n, l := range launches {
 		if p.Steps[l.Chains[0][0]].Kind() == KindWait && n != len(launches)-3 {
 			t.Errorf("the Wait is launch %d of %d, want it last but for what needs it\n%s", n, len(launches), dump(t, p))
+		}
+	}
+}
+
+// TestPatience: what a collective waits for is not kept until nothing else can begin.
+func TestPatience(t *testing.T) {
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, 64, 64))
+	b.Output("sum", b.AllReduce(collective.Sum, "small", b.Exp(b.Input("small", graph.T(graph.F32, 3))))[0])
+	for range 9 {
+		x = b.MatMul(x, x, false, false)
+	}
+	b.Output("y", x)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{Name: "patience", World: 2, Apart: 1 << 20})
+	p.Allocate()
+	for patience, want := range map[int]int{0: 10, 2: 2, 4: 4} {
+		launches := p.Launches(Together{Chain: 16, Batch: 100, Patience: patience})
+		first := slices.IndexFunc(launches, func(l Launch) bool { return p.Steps[l.Chains[0][0]].Kind() == KindFused })
+		if first != want {
+			t.Errorf("with the patience %d the small step is launch %d, want %d\n%s", patience, first, want, dump(t, p))
 		}
 	}
 }

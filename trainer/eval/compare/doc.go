@@ -36,12 +36,16 @@ type Row struct {
 	Measure     string
 }
 
-// ofClassifier is what is added to the name of a row in a classifier's features.
-const ofClassifier = "-classifier"
+// What is added to the name of a row in the features of a classifier, and of the network
+// of published numbers.
+const (
+	ofClassifier = "-classifier"
+	ofPublished  = "-inception"
+)
 
 // Rows are those of all measures, in the order of a table. Those that are in
-// features are there twice, in those of the random networks, of which they are
-// means, and in a classifier's.
+// features are there three times: in those of the random networks, of which they are
+// means, in a classifier's, and in those of the network of published numbers.
 func Rows() []Row {
 	inFeatures := []Row{
 		{"frechet", "Fréchet distance", Lower, Frechet}, {"kid", "KID × 1000", Lower, KID},
@@ -52,7 +56,11 @@ func Rows() []Row {
 	for _, r := range inFeatures {
 		all = append(all, Row{r.Name + ofClassifier, r.Title + ", classifier", r.Better, r.Measure})
 	}
+	for _, r := range inFeatures {
+		all = append(all, Row{r.Name + ofPublished, r.Title + ", Inception", r.Better, r.Measure})
+	}
 	return append(all,
+		Row{"is" + ofPublished, "inception score", Higher, IS},
 		Row{"is", "inception score, classifier", Higher, IS},
 		Row{"swd", "sliced Wasserstein × 1000", Lower, SWD},
 		Row{"c2st-accuracy", "two-sample accuracy", Lower, C2ST},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
@@ -24,6 +25,7 @@ type Config struct {
 	Size       feature.Size
 	Measures   []string
 	Classifier *feature.Net // nil: there is none
+	Published  *feature.Net // of which published numbers are; nil: there is none
 	Seed       uint64       // of subsets, patches, directions and the two-sample classifier
 	Batch      int          // pictures at a time
 	Cache      feature.Cache
@@ -45,7 +47,7 @@ type Judge struct {
 	first     bool // of the ranks
 	mul       *feature.Multiplier
 	spaces    []*space
-	scores    *feature.Extractor // probabilities; nil without an inception score
+	scores    []scorer
 	reference Set
 	swd       map[int]quality.Projected // of the reference's first pictures, by their number
 	pixels    quality.Matrix            // of the reference; empty unless neighbours are asked for
@@ -54,11 +56,17 @@ type Judge struct {
 // space is the features of one network.
 type space struct {
 	*feature.Extractor
-	classifier bool
-	mean, sd   []float64 // of the reference
-	reference  quality.Matrix
-	gaussian   quality.Gaussian
-	manifold   map[int]*quality.Manifold // of the reference's first pictures
+	suffix    string    // of the names of its rows
+	mean, sd  []float64 // of the reference; nil: features are taken as they are
+	reference quality.Matrix
+	gaussian  quality.Gaussian
+	manifold  map[int]*quality.Manifold // of the reference's first pictures
+}
+
+// scorer tells the classes of an inception score, the row of that name.
+type scorer struct {
+	row string
+	*feature.Extractor
 }
 
 // New prepares a judge: the reference's features are computed, or taken from the
@@ -86,10 +94,7 @@ func New(ctx context.Context, c Config, reference Set) (j *Judge, err error) {
 		}
 	}
 	if j.asked(IS) {
-		if c.Classifier == nil {
-			return j, errors.New("an inception score wants a classifier")
-		}
-		if j.scores, err = feature.NewProbabilities(c.Backend, *c.Classifier, c.Batch); err != nil {
+		if err := j.openScores(); err != nil {
 			return j, err
 		}
 	}
@@ -104,37 +109,63 @@ func (j *Judge) asked(measure string) bool { return slices.Contains(j.c.Measures
 // count is how many pictures a set holds.
 func (j *Judge) count(s Set) int { return len(s.X) / j.c.Size.Len() }
 
-// openSpaces computes the reference's features in all networks.
-func (j *Judge) openSpaces(ctx context.Context) error {
-	var nets []feature.Net
-	for i := range feature.Ensemble {
-		nets = append(nets, feature.Random(i+1, j.c.Size))
+// openScores compiles those that tell classes.
+func (j *Judge) openScores() error {
+	if j.c.Classifier == nil && j.c.Published == nil {
+		return errors.New("an inception score wants a classifier, or the network of published ones")
 	}
-	if j.c.Classifier != nil {
-		nets = append(nets, *j.c.Classifier)
-	}
-	for _, n := range nets {
-		e, err := feature.NewExtractor(j.c.Backend, n, j.c.Batch)
-		if err != nil {
-			return err
-		}
-		s := &space{Extractor: e, classifier: n.Classes > 0, manifold: map[int]*quality.Manifold{}}
-		j.spaces = append(j.spaces, s)
-		features, err := j.features(ctx, s, j.reference)
-		if err != nil {
-			return err
-		}
-		if !j.first {
+	for row, net := range map[string]*feature.Net{"is": j.c.Classifier, "is" + ofPublished: j.c.Published} {
+		if net == nil {
 			continue
 		}
-		s.standardise(features)
-		if j.asked(Frechet) {
-			if s.gaussian, err = quality.FitGaussian(s.reference); err != nil {
-				return err
-			}
+		e, err := feature.NewProbabilities(j.c.Backend, *net, j.c.Batch)
+		if err != nil {
+			return err
+		}
+		j.scores = append(j.scores, scorer{row, e})
+	}
+	slices.SortFunc(j.scores, func(a, b scorer) int { return strings.Compare(a.row, b.row) }) // equal on all ranks
+	return nil
+}
+
+// openSpaces computes the reference's features in all networks.
+func (j *Judge) openSpaces(ctx context.Context) error {
+	for i := range feature.Ensemble {
+		if err := j.openSpace(ctx, feature.Random(i+1, j.c.Size), ""); err != nil {
+			return err
 		}
 	}
+	if j.c.Classifier != nil {
+		if err := j.openSpace(ctx, *j.c.Classifier, ofClassifier); err != nil {
+			return err
+		}
+	}
+	if j.c.Published != nil {
+		return j.openSpace(ctx, *j.c.Published, ofPublished)
+	}
 	return nil
+}
+
+// openSpace computes the reference's features in one network.
+func (j *Judge) openSpace(ctx context.Context, n feature.Net, suffix string) error {
+	e, err := feature.NewExtractor(j.c.Backend, n, j.c.Batch)
+	if err != nil {
+		return err
+	}
+	s := &space{Extractor: e, suffix: suffix, manifold: map[int]*quality.Manifold{}}
+	j.spaces = append(j.spaces, s)
+	features, err := j.features(ctx, s, j.reference)
+	if err != nil || !j.first {
+		return err
+	}
+	s.reference = features
+	if suffix != ofPublished {
+		s.standardise(features)
+	}
+	if j.asked(Frechet) {
+		s.gaussian, err = quality.FitGaussian(s.reference)
+	}
+	return err
 }
 
 // features are those of a set, as the network gives them.
@@ -150,7 +181,8 @@ func (j *Judge) features(ctx context.Context, s *space, set Set) (quality.Matrix
 }
 
 // standardise finds mean and standard deviation of each feature of the reference.
-// Features are measured in these, so that networks' numbers compare.
+// Features are measured in these, so that networks' numbers compare; those of
+// published numbers are not.
 func (s *space) standardise(reference quality.Matrix) {
 	s.mean, s.sd = reference.Mean(), make([]float64, reference.D)
 	for i := range reference.N {
@@ -166,8 +198,11 @@ func (s *space) standardise(reference quality.Matrix) {
 	s.reference = s.standard(reference)
 }
 
-// standard are features in units of the reference.
+// standard are features in units of the reference, or as they are.
 func (s *space) standard(m quality.Matrix) quality.Matrix {
+	if s.mean == nil {
+		return m
+	}
 	out := quality.NewMatrix(m.N, m.D)
 	for i := range m.N {
 		to := out.Row(i)
@@ -193,8 +228,8 @@ func (j *Judge) Close() error {
 	for _, s := range j.spaces {
 		errs = append(errs, s.Close())
 	}
-	if j.scores != nil {
-		errs = append(errs, j.scores.Close())
+	for _, s := range j.scores {
+		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
 }

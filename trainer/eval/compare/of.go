@@ -29,7 +29,7 @@ func (j *Judge) Of(ctx context.Context, set Set) (values []Value, notes []string
 	if err := finite(set); err != nil {
 		return nil, nil, err
 	}
-	t := &table{sums: map[string][]float64{}}
+	t := &table{sums: map[string][]float64{}, spread: map[string]float64{}}
 	for _, s := range j.spaces {
 		features, err := j.features(ctx, s, set)
 		if err != nil {
@@ -43,24 +43,30 @@ func (j *Judge) Of(ctx context.Context, set Set) (values []Value, notes []string
 			return nil, nil, err
 		}
 	}
-	if j.scores != nil {
-		probabilities, err := j.scores.Of(ctx, j.c.Comm, set.X)
-		if err != nil {
+	for _, by := range j.scores {
+		if err := j.score(ctx, t, by, set); err != nil {
 			return nil, nil, err
-		}
-		if j.first {
-			mean, sd, err := quality.InceptionScore(probabilities, scoreParts)
-			if err != nil {
-				return nil, nil, err
-			}
-			t.add("is", mean)
-			t.spread = map[string]float64{"is": sd}
 		}
 	}
 	if j.first {
 		err = errors.Join(j.sliced(ctx, t, set), j.told(ctx, t, set), j.nearest(ctx, t, set))
 	}
 	return t.values(), t.notes, err
+}
+
+// score is the inception score of a set.
+func (j *Judge) score(ctx context.Context, t *table, by scorer, set Set) error {
+	probabilities, err := by.Of(ctx, j.c.Comm, set.X)
+	if err != nil || !j.first {
+		return err
+	}
+	mean, sd, err := quality.InceptionScore(probabilities, scoreParts)
+	if err != nil {
+		return err
+	}
+	t.add(by.row, mean)
+	t.spread[by.row] = sd
+	return nil
 }
 
 // finite reports a value that is not.
@@ -103,10 +109,7 @@ func (t *table) values() (all []Value) {
 
 // inSpace takes the measures in the features of one network.
 func (j *Judge) inSpace(ctx context.Context, t *table, s *space, name string, m quality.Matrix) error {
-	suffix := ""
-	if s.classifier {
-		suffix = ofClassifier
-	}
+	suffix := s.suffix
 	if j.asked(Frechet) {
 		if m.N < LeastFrechet {
 			t.note("%s: %d pictures, and a Fréchet distance wants at least %d", name, m.N, LeastFrechet)

@@ -37,17 +37,23 @@ const (
 	inputOneHot = "classes"
 	outputLoss  = "loss"
 	headName    = "head"
+
+	classifierScope = "classifier"
 )
 
 // classifierTrunk is as a random network, twice as wide, of whose last layer's means
 // the classes are told.
-func classifierTrunk(s Size) trunk {
-	return trunk{Scope: "classifier", Size: s, Widths: widths(s, 32, 128), Slope: 0.1, Last: true}
+func classifierTrunk(s Size) convolutions {
+	return convolutions{Scope: classifierScope, Size: s, Widths: widths(s, 32, 128), Slope: 0.1, Last: true}
 }
 
 // logits are (n, Classes).
 func (n Net) logits(c *nn.Context, x graph.ID) graph.ID {
-	return nn.Linear{Name: headName, In: n.trunk.dim(), Out: n.Classes}.Apply(c, n.trunk.features(c, x))
+	features := n.trunk.Features(c, x)
+	if t, ok := n.trunk.(Teller); ok {
+		return t.Logits(c, features)
+	}
+	return nn.Linear{Name: headName, In: n.trunk.Dim(), Out: n.Classes}.Apply(c, features)
 }
 
 // probabilities are (n, Classes).
@@ -130,7 +136,7 @@ func (n Net) step(adam optim.Adam, batch int) (*graph.Graph, []nn.Variable, erro
 	l := n.logits(c, x)
 	right := c.Sum(c.Mul(l, c.Input(inputOneHot, graph.T(graph.F32, batch, n.Classes))), 1)
 	loss := c.Mean(c.Sub(c.LogSumExp(l, 1), right))
-	params := append(c.Params(n.trunk.Scope), c.Params(headName)...)
+	params := append(c.Params(classifierScope), c.Params(headName)...)
 	adam.Step(c, params, c.Grad(loss, nn.IDs(params)...))
 	c.Output(outputLoss, loss)
 	g, err := c.Commit()

@@ -1,6 +1,6 @@
 // Package feature turns pictures into the features that samples are judged by: of
-// frozen networks drawn by a seed (Random), and of a small classifier that was
-// trained on a data set's labels (Classifier).
+// frozen networks drawn by a seed (Random), of a small classifier that was trained on
+// a data set's labels (Classifier), and of networks that are defined elsewhere (Given).
 //
 // A Net is plain data. An Extractor is a Net on a device; ranks share the pictures
 // of a set by their numbers, and each gets the features of all, with the same bits
@@ -31,15 +31,35 @@ func (s Size) String() string { return fmt.Sprintf("%d×%d×%d", s.C, s.H, s.W) 
 
 // Net is a frozen network.
 type Net struct {
-	Name   string // "random 1", "classifier"
+	Name   string // "random 1", "classifier", "Inception-v3"
 	Digest string // of all that defines its numbers
 	Size   Size   // of the pictures that it takes
 	// Classes is how many classes it tells apart; 0 if it is no classifier.
 	Classes int
 
-	trunk  trunk
+	trunk  Network
 	values map[string]*exec.Tensor // of its variables; nil: drawn by seed
 	seed   uint64
+}
+
+// Network is what a Net's features are made by.
+type Network interface {
+	// Dim is the number of features.
+	Dim() int
+	// Features are (n, Dim), of pictures (n, C, H, W).
+	Features(c *nn.Context, x graph.ID) graph.ID
+}
+
+// Teller is a Network that tells classes apart by itself.
+type Teller interface {
+	// Logits are (n, Classes), of features.
+	Logits(c *nn.Context, features graph.ID) graph.ID
+}
+
+// Given is a network that is defined elsewhere, with the values of its variables. The
+// digest names all that defines its numbers.
+func Given(name, digest string, s Size, classes int, n Network, values map[string]*exec.Tensor) Net {
+	return Net{Name: name, Digest: digest, Size: s, Classes: classes, trunk: n, values: values}
 }
 
 // Ensemble is how many random networks judge together.
@@ -50,7 +70,7 @@ const Ensemble = 5
 // features are the mean of every channel of every layer. That untrained networks
 // rank sets of pictures is no theorem: take several, and look at the controls.
 func Random(number int, s Size) Net {
-	t := trunk{Scope: "random", Size: s, Widths: widths(s, 16, 64), Slope: 0.2}
+	t := convolutions{Scope: "random", Size: s, Widths: widths(s, 16, 64), Slope: 0.2}
 	n := Net{Name: fmt.Sprintf("random %d", number), Size: s, trunk: t, seed: uint64(number)}
 	n.Digest = digest("random", t, n.seed)
 	return n
@@ -75,8 +95,8 @@ func (s Size) Validate() error {
 	return nil
 }
 
-// trunk is a run of convolutions.
-type trunk struct {
+// convolutions are a run of them.
+type convolutions struct {
 	Scope  string
 	Size   Size
 	Widths []int
@@ -85,8 +105,8 @@ type trunk struct {
 	Last bool
 }
 
-// features are (n, Dim).
-func (t trunk) features(c *nn.Context, x graph.ID) (f graph.ID) {
+// Features are (n, Dim).
+func (t convolutions) Features(c *nn.Context, x graph.ID) (f graph.ID) {
 	c.Scope(t.Scope, func() {
 		var means []graph.ID
 		in := t.Size.C
@@ -106,8 +126,8 @@ func (t trunk) features(c *nn.Context, x graph.ID) (f graph.ID) {
 	return f
 }
 
-// dim is the number of features.
-func (t trunk) dim() (n int) {
+// Dim is the number of features.
+func (t convolutions) Dim() (n int) {
 	if t.Last {
 		return t.Widths[len(t.Widths)-1]
 	}

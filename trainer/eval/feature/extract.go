@@ -31,7 +31,7 @@ type Extractor struct {
 
 // NewExtractor compiles a network's features for batches of a size.
 func NewExtractor(b exec.Backend, n Net, batch int) (*Extractor, error) {
-	return n.compile(b, batch, n.trunk.dim(), n.trunk.features)
+	return n.compile(b, batch, n.trunk.Dim(), n.trunk.Features)
 }
 
 // compile compiles the values that of builds of pictures, (batch, dim).

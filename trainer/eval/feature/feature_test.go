@@ -43,7 +43,7 @@ func slowFeatures(t *testing.T, n Net, x []float32) []float64 {
 	}
 	var out []float64
 	c := n.Size.C
-	for l, width := range n.trunk.Widths {
+	for l, width := range n.trunk.(convolutions).Widths {
 		weight, bias := n.draw(t, fmt.Sprintf("random.conv%d.weight", l+1)), n.draw(t, fmt.Sprintf("random.conv%d.bias", l+1))
 		oh, ow := (h+1)/2, (w+1)/2
 		y := make([]float64, width*oh*ow)
@@ -98,7 +98,7 @@ func near(a, b []float64, tol float64) bool {
 func TestRandom(t *testing.T) {
 	s := Size{3, 16, 12}
 	net, x := Random(2, s), pictures(5, s, 1)
-	if got := fmt.Sprint(net.trunk.Widths); got != "[16 32 64]" {
+	if got := fmt.Sprint(net.trunk.(convolutions).Widths); got != "[16 32 64]" {
 		t.Errorf("widths %s", got)
 	}
 	for name, b := range backends(t) {

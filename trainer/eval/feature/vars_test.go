@@ -11,7 +11,7 @@ import (
 func (n Net) variables(t *testing.T) []nn.Variable {
 	t.Helper()
 	c := nn.NewContext(nn.Eval, 1)
-	n.trunk.features(c, c.Input(inputPictures, graph.T(graph.F32, 1, n.Size.C, n.Size.H, n.Size.W)))
+	n.trunk.Features(c, c.Input(inputPictures, graph.T(graph.F32, 1, n.Size.C, n.Size.H, n.Size.W)))
 	if c.Err() != nil {
 		t.Fatal(c.Err())
 	}

@@ -13,24 +13,26 @@ const spectralEps = 1e-12
 //
 // and keeps u and v. The products are written as sums of pointwise products:
 // they are bound by reading W once, and their derivatives, outer products, then
-// fuse with what is added to them. They are constants to differentiation; σ̂ is not. The
-// learned variable is weight_orig; the buffers are weight_u and weight_v.
+// fuse with what is added to them. W keeps its axes, and v has them too, so a device that
+// keeps weights in another order need not move W to read it as a matrix. u and v are
+// constants to differentiation; σ̂ is not. The learned variable is weight_orig; the
+// buffers are weight_u and weight_v.
 func (c *Context) spectralWeight(s graph.Shape, init Init) graph.ID {
 	w := c.Weight("weight_orig", s, init)
-	out := s.At(0)
-	rest := s.Len() / out
-	flat := c.Reshape(w, graph.D(out, rest))
-	u := c.Buffer("weight_u", graph.D(out), UnitVector)
-	v := c.Buffer("weight_v", graph.D(rest), UnitVector)
-	u, v = c.Reshape(u, graph.D(out, 1)), c.Reshape(v, graph.D(1, rest))
-	if c.Mode == Train {
-		fixed := c.StopGrad(flat)
-		v = c.unit(c.SumKeep(c.Mul(fixed, u), 0)) // Wᵀu, as a row
-		u = c.unit(c.SumKeep(c.Mul(fixed, v), 1)) // Wv, as a column
-		c.Update("weight_u", c.Reshape(u, graph.D(out)))
-		c.Update("weight_v", c.Reshape(v, graph.D(rest)))
+	row, column, rest := s.With(0, 1), s, []int{}
+	for i := 1; i < s.Rank(); i++ {
+		column, rest = column.With(i, 1), append(rest, i)
 	}
-	sigma := c.Sum(c.Mul(u, c.SumKeep(c.Mul(flat, v), 1)))
+	u := c.Reshape(c.Buffer("weight_u", graph.D(column.Len()), UnitVector), column)
+	v := c.Reshape(c.Buffer("weight_v", graph.D(row.Len()), UnitVector), row)
+	if c.Mode == Train {
+		fixed := c.StopGrad(w)
+		v = c.unit(c.SumKeep(c.Mul(fixed, u), 0))       // Wᵀu, as a row
+		u = c.unit(c.SumKeep(c.Mul(fixed, v), rest...)) // Wv, as a column
+		c.Update("weight_u", c.Reshape(u, graph.D(column.Len())))
+		c.Update("weight_v", c.Reshape(v, graph.D(row.Len())))
+	}
+	sigma := c.Sum(c.Mul(u, c.SumKeep(c.Mul(w, v), rest...)))
 	return c.Div(w, c.BroadcastTo(sigma, s))
 }
 

@@ -11,11 +11,14 @@
  *
  *   KERNEL(name, block, args)        head of an entry whose threads never meet; args, a
  *                                    struct type, is its one argument, named a
- *   KERNEL_SYNC(name, block, args)   head of an entry that has SYNC or SHFL_DOWN
+ *   KERNEL_SYNC(name, block, args)   head of an entry that has SYNC, LAST or SHFL_DOWN
  *   DEVICE, FUNCTION                 before a function that kernels call: inline, or not
  *   TID BID BDIM GDIM                thread, block, threads in a block, blocks: int
  *   SHARED(type, name, [dims])       memory of the block, at the top of the kernel
  *   SYNC()                           all threads of the block meet
+ *   LAST(counter, n)                 all threads of the block meet; whether it is the last
+ *                                    of n blocks to come to that u32, which was 0 and is
+ *                                    0 again then: it sees what the others have stored
  *   SHFL_DOWN(x, d)                  x of the thread d further in the warp of 32; its own
  *                                    where there is none; all threads of the block take part
  *   MULRN ADDRN DIVRN SQRTRN         of doubles, each rounded by itself
@@ -28,8 +31,8 @@
  *   UNROLL                           before a loop
  *   i8 … u64, bf16 (its bits)        types
  *
- * There are no atomics and no order between blocks; SYNC and SHFL_DOWN stand where
- * all threads of a block pass, or none.
+ * There are no atomics but LAST and no order between blocks; SYNC, LAST and SHFL_DOWN
+ * stand where all threads of a block pass, or none.
  *
  * A kernel NAME becomes, for who opens the shared object,
  *
@@ -81,6 +84,7 @@ struct shim {
 	unsigned grid, block, bid, tid;
 	unsigned yields;                 /* 1: threads are fibres */
 	int fresh;                       /* no thread of the block has yielded or ended yet */
+	int last;                        /* the block is the last to come to a counter */
 	int line;                        /* where the fibre at hand yielded, 0 if it has ended */
 	unsigned turn;                   /* of shuffles: which slots are written */
 	unsigned char (*slots)[shim_threads][16];
@@ -121,6 +125,22 @@ static void shim_sync(int line) {
 		shim_fail("SYNC or SHFL_DOWN in a KERNEL: it must be a KERNEL_SYNC", "", line);
 	s->line = line;
 	SHIM_TO_MAIN(s, s->tid);
+}
+
+/* shim_last counts a block once all its threads have come. Thread 0 does
+ * it, while the others wait. */
+static int shim_last(u32 *counter, u32 n, int line) {
+	struct shim *s = shim_at;
+	shim_sync(line);
+	if (s->tid == 0) {
+		u32 before = *counter;
+		if (before >= n)
+			shim_fail("a counter of blocks was not 0 before the kernel, or more came than it counts", "", line);
+		s->last = before == n - 1;
+		*counter = s->last ? 0 : before + 1;
+	}
+	shim_sync(line);
+	return s->last;
 }
 
 /* shim_put and shim_get are the halves of a shuffle: all put, meet, and get. The
@@ -271,6 +291,7 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 #define BDIM ((int)shim_at->block)
 #define GDIM ((int)shim_at->grid)
 #define SYNC() shim_sync(__LINE__)
+#define LAST(P, N) shim_last(P, N, __LINE__)
 #define SHFL_DOWN(X, D)                                                                            \
 	({                                                                                         \
 		__typeof__(X) shim_x = (X);                                                        \

@@ -21,7 +21,10 @@ type backend struct {
 	*device
 	o     plan.Options
 	batch bool // small fused steps are done in batches
+	alike bool // steps of one kernel share launches
 	index int
+
+	shared int // launches of several steps of one kernel, so far
 }
 
 func (b *backend) Name() string       { return "kernels by gcc" }
@@ -50,6 +53,7 @@ type program struct {
 	o        exec.Options
 	plan     *plan.Plan
 	launches [][]Launch       // by step
+	counters []int            // by step, where they lie
 	batches  map[int]*batched // by the first step of the batch
 	order    []int            // steps as they are done; of a batch its first
 	start    map[space]int    // where memories begin
@@ -80,14 +84,15 @@ func (p *program) compile() error {
 	for i := range p.plan.Steps {
 		switch p.plan.Steps[i].Op.(type) {
 		case plan.Start, plan.Wait:
-			p.launches = append(p.launches, nil)
+			p.launches, p.counters = append(p.launches, nil), append(p.counters, 0)
 			continue
 		}
 		l, err := For(p.plan, i)
 		if err != nil {
 			return err
 		}
-		p.launches = append(p.launches, l)
+		p.launches, p.counters = append(p.launches, l), append(p.counters, p.b.alloc(Counters(l)))
+		clear(p.b.memory[p.counters[i]:][:Counters(l)])
 	}
 	p.start, p.size, p.pending = map[space]int{}, map[space]int{}, map[int]collective.Pending{}
 	p.place(plan.Arena, 0, p.plan.ArenaBytes)
@@ -122,15 +127,54 @@ func (p *program) compile() error {
 	return p.inBatches()
 }
 
-// batched is a batch and where its program lies.
+// batched is a kernel of several steps and its argument.
 type batched struct {
-	*Batch
-	at int
+	*Launch
+	args []byte
+}
+
+// put puts what the kernel of several steps reads into the memory of the device.
+func (p *program) put(l *Launch, steps []int, program []byte, args func(at uint64) []byte) {
+	at := p.b.alloc(len(program))
+	copy(p.b.memory[at:], program)
+	p.batches[steps[0]] = &batched{l, args(deviceBase + uint64(at))}
+	p.order = append(p.order, steps[0])
+}
+
+// memory is where step i finds its arrays.
+func (p *program) memory(i int) Memory {
+	return Memory{
+		Value:    func(v int) uint64 { return deviceBase + uint64(p.at(v)) },
+		Scratch:  deviceBase + uint64(p.start[space{plan.Arena, 0}]+p.plan.Steps[i].ScratchAt),
+		Counters: deviceBase + uint64(p.counters[i]),
+		Fault:    deviceBase + uint64(p.fault),
+	}
+}
+
+// inAlikes puts the steps in order, with those of one kernel together.
+func (p *program) inAlikes() error {
+	for _, l := range p.plan.Launches(plan.Together{Alike: func(i int) string { return AlikeName(p.plan, i) }}) {
+		steps := slices.Concat(l.Chains...)
+		if !l.Alike {
+			p.order = append(p.order, steps...)
+			continue
+		}
+		a, err := ForAlike(p.plan, steps)
+		if err != nil {
+			return err
+		}
+		p.b.shared++
+		p.put(&a.Launch, steps, a.Table(p.memory), a.Args)
+	}
+	return nil
 }
 
 // inBatches puts the steps in order, and small ones into batches if asked.
 func (p *program) inBatches() error {
 	p.batches = map[int]*batched{}
+	if p.b.alike {
+		return p.inAlikes()
+	}
 	if !p.b.batch {
 		for i := range p.plan.Steps {
 			p.order = append(p.order, i)
@@ -147,11 +191,7 @@ func (p *program) inBatches() error {
 		if err != nil {
 			return err
 		}
-		program := b.Program(func(v int) uint64 { return deviceBase + uint64(p.at(v)) })
-		at := p.b.alloc(len(program))
-		copy(p.b.memory[at:], program)
-		p.batches[steps[0]] = &batched{b, at}
-		p.order = append(p.order, steps[0])
+		p.put(&b.Launch, steps, b.Program(func(v int) uint64 { return deviceBase + uint64(p.at(v)) }), b.Args)
 	}
 	return nil
 }
@@ -295,19 +335,14 @@ func (p *program) step(ctx context.Context, i int) error {
 		return err
 	}
 	if b := p.batches[i]; b != nil {
-		return p.b.device.runArgs(&b.Launch, b.Args(deviceBase+uint64(b.at)))
+		return p.b.device.runArgs(b.Launch, b.args)
 	}
 	scratch := p.start[space{plan.Arena, 0}] + s.ScratchAt
 	if s.Scratch > 0 {
 		spoil(p.b.memory[scratch : scratch+s.Scratch])
 	}
-	m := Memory{
-		Value:   func(v int) uint64 { return deviceBase + uint64(p.at(v)) },
-		Scratch: deviceBase + uint64(scratch),
-		Fault:   deviceBase + uint64(p.fault),
-	}
 	for k := range p.launches[i] {
-		if err := p.b.device.run(&p.launches[i][k], m); err != nil {
+		if err := p.b.device.run(&p.launches[i][k], p.memory(i)); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,8 +14,9 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// TestCPlusPlus reads the kernels of the suite's cases, of random groups, and of batches
-// as C++ without the shim, as NVRTC does, against declarations of what CUDA has built in.
+// TestCPlusPlus reads the kernels of the suite's cases, of random groups, and of launches
+// of several steps as C++ without the shim, as NVRTC does, against declarations of what
+// CUDA has built in.
 func TestCPlusPlus(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("g++ is not installed: kernels cannot be read as C++")
@@ -28,6 +30,11 @@ func TestCPlusPlus(t *testing.T) {
 			t.Fatal(err)
 		}
 		launches = append(launches, l...)
+	}
+	for _, l := range slices.Clone(launches[:100]) {
+		name := "of_" + l.Entry // as all are in one file
+		l.Source, l.Entry = strings.ReplaceAll(l.Source, l.Entry, name), name
+		launches = append(launches, Launch{Entry: alikeEntry(l.Entry), Source: alikeText(&l)})
 	}
 	batch, err := batchKernel(1)
 	if err != nil {

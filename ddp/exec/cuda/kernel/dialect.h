@@ -16,6 +16,7 @@ typedef unsigned long long u64;
 #define GDIM ((int)gridDim.x)
 #define SHARED(TYPE, NAME, DIMS) __shared__ __align__(16) TYPE NAME DIMS
 #define SYNC() __syncthreads()
+#define LAST(P, N) lastBlock(P, N)
 #define SHFL_DOWN(X, D) __shfl_down_sync(0xffffffffu, X, D)
 #define MULRN(X, Y) __dmul_rn(X, Y)
 #define ADDRN(X, Y) __dadd_rn(X, Y)
@@ -31,6 +32,17 @@ typedef unsigned long long u64;
 #define TOINT(X) __double2ll_rn(X)
 #define ALIGNED(P, N)
 #define UNROLL _Pragma("unroll")
+DEVICE int lastBlock(u32 *arrived, u32 n) {
+	__shared__ u32 before;
+	__threadfence();
+	__syncthreads();
+	if (threadIdx.x == 0)
+		before = atomicInc(arrived, n - 1);
+	__syncthreads();
+	const int last = before == n - 1;
+	__threadfence();
+	return last;
+}
 DEVICE u32 BF16X2(float lo, float hi) {
 #if __CUDA_ARCH__ >= 800
 	u32 r;

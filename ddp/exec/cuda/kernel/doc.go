@@ -8,7 +8,8 @@
 //	            threads, with Args(memory) as the one argument
 //
 // A step is one launch or a few, in order on one stream; nothing else about their
-// order is assumed. Small fused steps can share a launch: see Batch.
+// order is assumed. Small fused steps can share a launch, and so can steps of one kernel:
+// see Batch and Alike.
 //
 // # How a kernel is made
 //
@@ -44,15 +45,17 @@
 // Extents, strides and constants are arguments. What is left in the text is the shape
 // of a step: the ops and how they hang together, element types, along which axes an
 // operand is repeated, how many elements a thread moves at once. Equal shapes give
-// equal texts, whose name is a hash of them: the 749 steps of conv32 have 106 kernels.
+// equal texts, whose name is a hash of them: the 703 steps of conv32 have 105 kernels, of
+// which 64 are left where small steps and steps of one kernel share launches.
 //
 // # The dialect
 //
 // The text is C without templates that both NVRTC and gcc take; dialect.h is its head
 // for NVRTC, collective/cuda/cudatest/double/shim.h explains it and is the same for
 // gcc. So kernels really run in tests, on the CPU, and are held to package ref. Blocks
-// are one-dimensional; SYNC stands in uniform flow only; there are no atomics and
-// nothing depends on the order of blocks: the same arguments give the same bits.
+// are one-dimensional; SYNC stands in uniform flow only; the one atomic is LAST, which
+// tells a block that it is the last of some, and nothing depends on which that is, nor on
+// the order of blocks: the same arguments give the same bits.
 //
 // # Numbers
 //

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
@@ -57,28 +58,26 @@ func (r *reduction) finishing(sum int) finishing {
 }
 
 // partial is the access of a reduction as one of the partial results, which lie as
-// (outer, segment, columns).
+// (outer, columns).
 func (r *reduction) partial(a plan.Access) (dims, strides []int) {
 	last := len(a.Dims) - 1
 	if a.Scalar() {
-		return []int{r.outer * r.segments * r.columns}, []int{0}
+		return []int{r.outer * r.columns}, []int{0}
 	}
 	if r.columns > 1 {
-		dims = append(slices.Clone(a.Dims[:last-1]), a.Dims[last-1]/r.middle, r.segments, r.columns)
-		return dims, append(slices.Clone(a.Strides[:last-1]), 0, 0, 1)
+		dims = append(slices.Clone(a.Dims[:last-1]), a.Dims[last-1]/r.middle, r.columns)
+		return dims, append(slices.Clone(a.Strides[:last-1]), 0, 1)
 	}
-	dims = append(slices.Clone(a.Dims[:last]), a.Dims[last]/r.middle, r.segments)
-	return dims, append(slices.Clone(a.Strides[:last]), 0, 0)
+	return append(slices.Clone(a.Dims[:last]), a.Dims[last]/r.middle), append(slices.Clone(a.Strides[:last]), 0)
 }
 
-// finish is a kernel that finishes several reductions: each takes some blocks, in
-// which so many threads, a power of 2, share each result. Whatever the reductions are,
-// the text is one.
+// finish is what finishes several reductions: each takes some blocks, in which so many
+// threads, a power of 2, share each result.
 type finish struct{ entries []finishing }
 
 const finishMost = 8 // entries of a kernel: their arguments stay below 4 KiB
 
-// launches writes the kernels.
+// launches writes kernels that do nothing else.
 func (f *finish) launches() (all []Launch, err error) {
 	for part := range slices.Chunk(f.entries, finishMost) {
 		l, err := finishLaunch(part)
@@ -90,9 +89,10 @@ func (f *finish) launches() (all []Launch, err error) {
 	return all, nil
 }
 
+// finishLaunch writes one, whose text is the same whatever the reductions are.
 func finishLaunch(entries []finishing) (Launch, error) {
 	s := &source{}
-	s.helper(finishHeader)
+	s.helper(finishHeader + finishBlock())
 	s.int("n", len(entries))
 	s.declare("struct finishing ", fmt.Sprintf("e[%d]", finishMost))
 	grid := 0
@@ -106,15 +106,39 @@ func finishLaunch(entries []finishing) (Launch, error) {
 	int k = 0;
 	while (k + 1 < a.n && BID >= a.e[k + 1].first)
 		k++;
-	const struct finishing *e = &a.e[k];
+	finishBlock(&a.e[k], BID - a.e[k].first, sum, square);
+}`, Block)
+	return s.launch("finish", grid)
+}
+
+// within adds the entries to a reduction's kernel, whose last block finishes them.
+func (f *finish) within(s *source) {
+	s.helper(finishHeader + finishBlock())
+	s.declare("struct finishing ", fmt.Sprintf("e[%d]", len(f.entries)))
+	for _, e := range f.entries {
+		e.arguments(&s.params, 0)
+	}
+}
+
+// finishBlock is the function that does the results of one of an entry's blocks.
+func finishBlock() string {
+	var put strings.Builder
+	for i, d := range finishTypes {
+		x, reg := "s", "double"
+		if i >= 3 {
+			x, reg = "l", "i64"
+		}
+		fmt.Fprintf(&put, "\n\tcase %d: ((%s *)e->out)[r] = %s; break;", i, ctype(d), stored(d, reg, x))
+	}
+	return fmt.Sprintf(`DEVICE void finishBlock(const struct finishing *e, int block, double *sum, double *square) {
 	const int T = e->threads, lane = TID & (T - 1);
-	const i64 r = (i64)(BID - e->first) * (%[1]d / T) + TID / T;
+	const i64 r = (i64)block * (%d / T) + TID / T;
 	const i64 base = finishOffset(r, e->nkept, e->kept, e->keptStride);
 	const i64 terms = r < e->results ? e->terms : 0;
 	i64 l = e->how == 2 ? (i64)((u64)1 << 63) : 0;
 	double s = e->how == 2 ? BITSF64(0xfff0000000000000ULL) : 0, q = 0;
-	const int ints = e->type >= 3;`, Block)
-	s.line(`	for (i64 i = lane; i < terms; i += T) {
+	const int ints = e->type >= 3;
+	for (i64 i = lane; i < terms; i += T) {
 		const i64 at = base + finishOffset(i, e->nover, e->over, e->overStride);
 		if (ints) {
 			const i64 x = ((const i64 *)e->part)[at];
@@ -147,26 +171,21 @@ func finishLaunch(entries []finishing) (Launch, error) {
 		return;
 	if (e->squares)
 		s = maxD(0, q - s * s / e->count);
-	switch (e->type) {`)
-	for i, d := range finishTypes {
-		x, reg := "s", "double"
-		if i >= 3 {
-			x, reg = "l", "i64"
-		}
-		s.line("\tcase %d: ((%s *)e->out)[r] = %s; break;", i, ctype(d), stored(d, reg, x))
+	switch (e->type) {%s
 	}
-	s.line("\t}\n}")
-	return s.launch("finish", grid)
+}
+`, Block, put.String())
 }
 
 // finishTypes are the numbers of types of results; from 3 on they are integers.
 var finishTypes = []graph.DType{graph.F32, graph.F64, graph.BF16, graph.I32, graph.I64, graph.U8}
 
 // finishBytes is the size of a struct finishing.
-const finishBytes = 3*8 + 8 + 2*8 + 4*6*8 + 6*4
+const finishBytes = 3*8 + 8 + 2*8 + 4*6*4 + 8*4
 
 // arguments packs the entry, whose first block is that, and returns its blocks.
 func (e *finishing) arguments(p *params, first int) (blocks int) {
+	p.size = (p.size + 7) / 8 * 8
 	start := p.size
 	p.add(8, field{kind: scratchField, bits: uint64(e.part)})
 	if e.squares >= 0 {
@@ -185,7 +204,7 @@ func (e *finishing) arguments(p *params, first int) (blocks int) {
 			if i < len(list) {
 				v = list[i]
 			}
-			p.add(8, field{bits: uint64(v)})
+			p.add(4, field{bits: uint64(v)})
 		}
 	}
 	threads := 1
@@ -193,7 +212,7 @@ func (e *finishing) arguments(p *params, first int) (blocks int) {
 		threads *= 2
 	}
 	blocks = ceil(results*threads, Block)
-	for _, v := range []int{len(e.kept.dims), len(e.over.dims), threads, slices.Index(finishTypes, e.out.dtype), int(e.how), first} {
+	for _, v := range []int{len(e.kept.dims), len(e.over.dims), threads, slices.Index(finishTypes, e.out.dtype), int(e.how), first, blocks, 0} {
 		p.add(4, field{bits: uint64(v)})
 	}
 	if p.size-start != finishBytes {

@@ -37,7 +37,7 @@ func TestGroups(t *testing.T) {
 	}
 	compiler.prepare(t, launches)
 	d := newDevice(t)
-	two, sums := 0, 0
+	two, sums, met := 0, 0, 0
 	for i, g := range groups {
 		if err := g.check(d); err != nil {
 			t.Errorf("group %d: %v\n%s", i, err, g)
@@ -47,9 +47,12 @@ func TestGroups(t *testing.T) {
 		if len(g.launches[0]) > 1 {
 			two++
 		}
+		if Counters(g.launches[0]) > 0 {
+			met++
+		}
 	}
-	if sums < len(groups)/2 || two < len(groups)/10 {
-		t.Errorf("%d reductions, %d groups of several kernels: the test has lost its subject", sums, two)
+	if sums < len(groups)/2 || two < len(groups)/20 || met < len(groups)/10 {
+		t.Errorf("%d reductions, %d groups of several kernels, %d whose blocks meet: the test has lost its subject", sums, two, met)
 	}
 }
 
@@ -89,6 +92,9 @@ func randomGroup(r *rand.Rand) *group {
 	}
 	if r.IntN(12) == 0 {
 		dims = graph.D(3, 50, 700)
+	}
+	if r.IntN(4) == 0 { // long enough for several blocks to share a result
+		dims = []graph.Shape{graph.D(1, 9000, 16), graph.D(1, 1, 150000), graph.D(20000, 2, 3), graph.D(2, 30000, 2), graph.D(5, 1, 24000)}[r.IntN(5)]
 	}
 	g := &group{p: &plan.Plan{}, f: &plan.Fused{DType: dt, Dims: dims}}
 	part := func() graph.Shape {
@@ -207,7 +213,9 @@ func (g *group) check(d *device) error {
 		copy(d.memory[at[i]:], x.Bytes())
 	}
 	scratch := d.alloc(1 << 22)
-	m := Memory{Value: func(v int) uint64 { return deviceBase + uint64(at[v]) }, Scratch: deviceBase + uint64(scratch)}
+	counters := d.alloc(1 << 14)
+	clear(d.memory[counters:][:Counters(g.launches[1])])
+	m := Memory{Value: func(v int) uint64 { return deviceBase + uint64(at[v]) }, Scratch: deviceBase + uint64(scratch), Counters: deviceBase + uint64(counters)}
 	bytesOf := func(v int) []byte { return d.memory[at[v]:][:g.p.Values[v].Bytes()] }
 	var first [][]byte
 	for way := range 4 {
@@ -215,7 +223,7 @@ func (g *group) check(d *device) error {
 		for _, v := range g.p.Steps[0].Out {
 			spoil(bytesOf(v))
 		}
-		spoil(d.memory[scratch:][:1<<16])
+		spoil(d.memory[scratch:][:1<<20])
 		for i := range g.launches[way/2] {
 			if err := d.run(&g.launches[way/2][i], m); err != nil {
 				return err

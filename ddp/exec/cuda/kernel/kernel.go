@@ -24,7 +24,9 @@ type Launch struct {
 	// Grid is the number of blocks, of Block threads each. Shared memory is of fixed
 	// size, in the text.
 	Grid int
-	args params
+	// Counters is how many bytes of counters the step's kernels up to this one need.
+	Counters int
+	args     params
 }
 
 // Memory is where a step finds its arrays: addresses on the device.
@@ -34,12 +36,24 @@ type Memory struct {
 	Value func(v int) uint64
 	// Scratch is that of the step's scratch memory, a multiple of plan.Align.
 	Scratch uint64
+	// Counters is that of the Counters of the step's last kernel, which are the step's
+	// own and zero before the first run: each run leaves them so.
+	Counters uint64
 	// Fault is that of FaultBytes that the host can read, zero before the first run.
 	Fault uint64
 }
 
 // Args is the kernel's argument, a struct to be passed by value.
 func (l *Launch) Args(m Memory) []byte { return l.args.bytes(m) }
+
+// Counters is how many bytes of counters the kernels of a step need: zero before the
+// first run, and no other step's.
+func Counters(list []Launch) int {
+	if len(list) == 0 {
+		return 0
+	}
+	return list[len(list)-1].Counters
+}
 
 // UsesFault says whether the kernel may write to Memory.Fault.
 func (l *Launch) UsesFault() bool {
@@ -78,11 +92,12 @@ func For(p *plan.Plan, i int) ([]Launch, error) {
 
 // making is the kernels of one step under construction.
 type making struct {
-	p       *plan.Plan
-	i       int
-	s       *plan.Step
-	scratch int  // bytes so far
-	wide    bool // 64-bit indices, though 32 would do
+	p        *plan.Plan
+	i        int
+	s        *plan.Step
+	scratch  int  // bytes so far
+	counters int  // of blocks, so far
+	wide     bool // 64-bit indices, though 32 would do
 }
 
 func maker(p *plan.Plan, i int) (*making, error) {
@@ -151,6 +166,13 @@ func (m *making) value(v int) *plan.Value { return &m.p.Values[v] }
 func (m *making) take(bytes int) int {
 	at := m.scratch
 	m.scratch += (bytes + plan.Align - 1) / plan.Align * plan.Align
+	return at
+}
+
+// count is the number of the first of so many more counters.
+func (m *making) count(n int) int {
+	at := m.counters
+	m.counters += n
 	return at
 }
 

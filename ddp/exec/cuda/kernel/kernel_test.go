@@ -52,6 +52,11 @@ func TestGoldens(t *testing.T) {
 			b.Output("y", b.Softplus(b.Add(b.Scale(x, 2), b.Input("row", graph.T(graph.F32, 8, 1)))))
 		}},
 		{"batchnorm", plan.Options{WeightsLast: true, BF16Images: true}, func(b *graph.Builder) { batchNorm(b, graph.T(graph.F32, 8, 16, 8, 8)) }},
+		{"sums", plan.Options{}, func(b *graph.Builder) {
+			x := b.Square(b.Input("x", graph.T(graph.F32, 40000, 24)))
+			b.Output("columns", b.SumKeep(x, 0))
+			b.Output("all", b.Sum(x))
+		}},
 		{"transpose", plan.Options{}, func(b *graph.Builder) {
 			b.Output("y", b.Transpose(b.Input("x", graph.T(graph.F32, 40, 70)), 1, 0))
 		}},

@@ -30,6 +30,7 @@ const (
 	numberField fieldKind = iota
 	valueField
 	scratchField
+	counterField
 	faultField
 )
 
@@ -51,6 +52,13 @@ func (p *params) pointer(ctype, name string, value int) {
 func (p *params) scratch(ctype, name string, offset int) {
 	p.declare(ctype+" *", name)
 	p.add(8, field{kind: scratchField, bits: uint64(offset)})
+}
+
+// counter is a field that points to u32 counters of blocks, that many of the step's before
+// them.
+func (p *params) counter(name string, before int) {
+	p.declare("u32 *", name)
+	p.add(8, field{kind: counterField, bits: uint64(4 * before)})
 }
 
 // fault is the fields by which a kernel tells of an index out of range.
@@ -117,6 +125,8 @@ func (p *params) bytes(m Memory) []byte {
 			v += m.Value(f.value)
 		case scratchField:
 			v += m.Scratch
+		case counterField:
+			v += m.Counters
 		case faultField:
 			v += m.Fault
 		}

@@ -106,27 +106,38 @@ const maxAccumulators = 16
 
 // reducing makes the kernels of a group with reductions: one for each class, the last
 // of which stores the results too, so that none before has lost an operand to a
-// result; and one that finishes what has been added up in parts.
+// result. Where partial results are many there is one more, which finishes them.
 func (m *making) reducing(f *plan.Fused, in, out []operand) ([]Launch, error) {
 	n := f.Dims.Len()
 	if n == 0 {
 		return m.reduceNothing(f, out)
 	}
 	var launches []Launch
-	var rest finish
+	var later finish
 	all := classes(f, n)
 	for i, c := range all {
 		r := m.newReduction(f, in, out, c, i == len(all)-1)
+		if r.outer*r.columns > lastFinishes || len(r.rest.entries) > mostWithin {
+			later.entries, r.rest.entries = append(later.entries, r.rest.entries...), nil
+		}
 		l, err := r.launchAll()
 		if err != nil {
 			return nil, err
 		}
+		l.Counters = 4 * m.counters
 		launches = append(launches, l)
-		rest.entries = append(rest.entries, r.rest...)
 	}
-	more, err := rest.launches()
+	more, err := later.launches()
+	for i := range more {
+		more[i].Counters = 4 * m.counters
+	}
 	return append(launches, more...), err
 }
+
+// lastFinishes is how many partial results of a reduction the last block of a kernel
+// finishes at most, as it is alone then, and mostWithin of how many reductions, as they
+// take room in the argument; beyond, a second launch is better.
+const lastFinishes, mostWithin = 1 << 13, 4
 
 // reduceNothing fills the results of reductions over no points.
 func (m *making) reduceNothing(f *plan.Fused, out []operand) (all []Launch, err error) {
@@ -144,23 +155,30 @@ func (m *making) reduceNothing(f *plan.Fused, out []operand) (all []Launch, err 
 
 // reduction is the kernel of a class. A block has TX·TY·TZ threads at work: TX lie along the columns,
 // V each; TY share the middle axis; TZ are at different outer indices. What the TY
-// have added up is added in a tree. Long middle axes are cut into segments, whose
-// sums are partial: they go to scratch memory.
+// have added up is added in a tree.
 //
 //	               columns: tiles of TX·V
 //	outer ┌ middle ┌──┬──┬──┐
 //	      │        │ty│  │  │ segment 0
 //	      │        ├──┼──┼──┤
 //	      │        │  │  │  │ segment 1
+//
+// Long middle axes are cut into segments of a block each. What blocks have added up goes
+// to scratch memory, and of so many neighbouring segments (fan) the block that ends last
+// adds it up, in their order; again until one block has all of a tile. Results that more
+// than the middle axis goes into are then finished by the block that ends last of all. So
+// which block is last decides nothing but who does the work.
 type reduction struct {
 	*pointwise
 	*class
 	outs                        []operand // of the group's reductions
 	tx, ty, tz, tiles, segments int
 	length                      int   // of a segment
-	part                        []int // by accumulator: where its partial results are
+	fan                         int   // segments that one block adds up
+	segmented, arrived, over    int   // scratch memory, counters of segments and of all tiles
+	part                        []int // by accumulator: where what is not final yet lies
 	final                       []bool
-	rest                        []finishing
+	rest                        finish
 }
 
 // perThread is how many steps along the middle axis a thread does before the axis is
@@ -185,26 +203,26 @@ func (m *making) newReduction(f *plan.Fused, in, out []operand, c *class, store 
 	r := &reduction{class: c, outs: out[len(f.Stores):]}
 	r.pointwise = newPointwise(f, in, out, V, store, m.wideFor(n))
 	r.divide()
-	if r.segments == 1 {
-		for _, i := range c.sums {
-			r.final = append(r.final, r.outs[i].dims.Len() == c.outer*c.columns)
-		}
-	} else {
-		r.final = make([]bool, len(c.sums))
+	for _, i := range c.sums {
+		r.final = append(r.final, r.outs[i].dims.Len() == c.outer*c.columns)
 	}
-	r.part = make([]int, len(c.acc))
-	for i := range r.part {
-		r.part[i] = -1
-	}
+	r.part = slices.Repeat([]int{-1}, len(c.acc))
 	for i, sum := range c.sums {
 		if !r.final[i] {
 			for _, a := range accumulators(f.Sums[sum]) {
 				if k := slices.Index(c.acc, a); r.part[k] < 0 {
-					r.part[k] = m.take(8 * c.outer * c.columns * r.segments)
+					r.part[k] = m.take(8 * c.outer * c.columns)
 				}
 			}
-			r.rest = append(r.rest, r.finishing(sum))
+			r.rest.entries = append(r.rest.entries, r.finishing(sum))
 		}
+	}
+	if r.segments > 1 {
+		r.segmented = m.take(8 * r.cells() * r.segments * r.perBlock())
+		r.arrived = m.count(r.cells() * r.perCell())
+	}
+	if len(r.rest.entries) > 0 {
+		r.over = m.count(1)
 	}
 	return r
 }
@@ -219,7 +237,7 @@ func (r *reduction) steps() int {
 
 // divide cuts the work into blocks: first so that columns lie in long runs, then in
 // shorter ones, which leaves more threads for the middle axis. If no thread has much to
-// do then, the axis is not cut: a second launch would cost more.
+// do then, the axis is not cut: to meet would cost more.
 func (r *reduction) divide() {
 	steps := r.steps()
 	r.segments, r.length = 1, steps
@@ -233,6 +251,8 @@ func (r *reduction) divide() {
 	r.segments = max(1, min(ceil(wanted, blocks), ceil(steps, r.ty*perThread)))
 	r.length = ceil(ceil(steps, r.segments), r.ty) * r.ty
 	r.segments = ceil(steps, r.length)
+	for r.fan = 8; r.fan*r.fan < r.segments; r.fan *= 2 {
+	}
 }
 
 // shape shapes a block whose columns lie in runs of at most so many threads; each
@@ -261,12 +281,12 @@ func accType(reg string) string {
 // launchAll writes the kernel.
 func (r *reduction) launchAll() (Launch, error) {
 	r.arguments()
-	t, width := accType(r.reg), r.V
-	if r.columns == 1 {
-		width = 1
-	}
+	t, width := accType(r.reg), r.width()
 	r.line("KERNEL_SYNC(NAME, %d, struct NAME_args) {", Block)
 	r.line("\tSHARED(%s, sh, [%d]);", t, len(r.acc)*width*Block)
+	if len(r.rest.entries) > 0 {
+		r.line("\tSHARED(double, sum, [%d]);\n\tSHARED(double, square, [%[1]d]);", Block)
+	}
 	r.line("\tconst int t = quot32(TID, a.tx), tx = TID - t * (int)a.tx.d, tz = quot32(t, a.ty), ty = t - tz * (int)a.ty.d;")
 	r.line("\tconst idx u = QUOT(BID, a.tiles), tile = BID - u * (idx)a.tiles.d, ob = QUOT(u, a.segments), segment = u - ob * (idx)a.segments.d;")
 	r.line("\tconst idx o = ob * (idx)a.tz + tz;")
@@ -296,8 +316,17 @@ func (r *reduction) launchAll() (Launch, error) {
 		}
 	})
 	r.line("\t\t}\n\t}")
-	r.tree(t, width)
+	if r.segments > 1 {
+		r.meet(t, width)
+	} else {
+		r.tree("\t", t, width)
+	}
 	r.results(t, width)
+	if n := len(r.rest.entries); n > 0 {
+		r.line("\tif (!LAST(a.over, a.cells))\n\t\treturn;")
+		r.line("\tfor (int k = 0; k < %d; k++)\n\t\tfor (int b = 0; b < a.e[k].blocks; b++) {", n)
+		r.line("\t\t\tfinishBlock(&a.e[k], b, sum, square);\n\t\t\tSYNC();\n\t\t}")
+	}
 	r.line("}")
 	return r.launch("reduce", r.tiles*r.segments*ceil(r.outer, r.tz))
 }
@@ -313,6 +342,18 @@ func (r *reduction) arguments() {
 	r.int("columns", r.columns)
 	r.int("steps", r.steps())
 	r.int("length", r.length)
+	if r.segments > 1 {
+		r.scratch(accType(r.reg), "segmented", r.segmented)
+		r.counter("arrived", r.arrived)
+		r.small("fan", r.fan)
+		r.small("perCell", r.perCell())
+		r.small("slots", r.tx*r.tz)
+	}
+	if len(r.rest.entries) > 0 {
+		r.counter("over", r.over)
+		r.small("cells", r.cells())
+		r.rest.within(&r.source)
+	}
 	for i, at := range r.part {
 		if at >= 0 {
 			r.scratch(accType(r.reg), fmt.Sprintf("part%d", i), at)
@@ -354,42 +395,20 @@ func into(a accumulator, s, x, t string) string {
 	return fmt.Sprintf("%s += %s;", s, x)
 }
 
-// tree adds up what the threads ty of a result have, in shared memory.
-func (r *reduction) tree(t string, width int) {
-	slot := func(i int, at string) string { return fmt.Sprintf("sh[%d + j * %d + %s]", i*width*Block, Block, at) }
-	each := func(indent, body string) {
-		r.line("%sUNROLL\n%[1]sfor (int j = 0; j < %d; j++) {%s\n%[1]s}", indent, width, body)
-	}
-	put := func(indent string) (body string) {
-		for i := range r.acc {
-			body += fmt.Sprintf("\n%s\t%s = s%d[j];", indent, slot(i, "TID"), i)
-		}
-		return body
-	}
-	each("\t", put("\t"))
-	r.line("\tfor (int d = (int)a.ty.d / 2; d > 0; d /= 2) {\n\t\tSYNC();\n\t\tif (ty < d && tz < (int)a.tz) {")
-	body := ""
-	for i, a := range r.acc {
-		how := a
-		if a.how == squared {
-			how.how = summed
-		}
-		body += "\n\t\t\t\t" + into(how, fmt.Sprintf("s%d[j]", i), slot(i, "TID + d * (int)a.tx.d"), t)
-	}
-	each("\t\t\t", body+put("\t\t\t"))
-	r.line("\t\t}\n\t}")
-}
-
 // results writes partial and final results: those of the first thread ty.
 func (r *reduction) results(t string, width int) {
-	r.line("\tif (!alive || ty > 0)\n\t\treturn;\n\tUNROLL\n\tfor (int j = 0; j < %d; j++) {", width)
+	if len(r.rest.entries) > 0 { // all threads are needed
+		r.line("\tUNROLL\n\tfor (int j = 0; j < %d && alive && ty == 0; j++) {", width)
+	} else {
+		r.line("\tif (!alive || ty > 0)\n\t\treturn;\n\tUNROLL\n\tfor (int j = 0; j < %d; j++) {", width)
+	}
 	column := ""
 	if r.columns > 1 {
 		column = " * (idx)a.columns + c + j"
 	}
 	for i, at := range r.part {
 		if at >= 0 {
-			r.line("\t\ta.part%d[(o * (idx)a.segments.d + segment)%s] = s%[1]d[j];", i, column)
+			r.line("\t\ta.part%d[o%s] = s%[1]d[j];", i, column)
 		}
 	}
 	for i, sum := range r.sums {

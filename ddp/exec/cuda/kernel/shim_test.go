@@ -34,6 +34,7 @@ func TestShimFinds(t *testing.T) {
 		{"a barrier that one thread misses", "KERNEL_SYNC", "if (TID != 3)\n\tSYNC();", "threads part: ", 0},
 		{"barriers at different lines", "KERNEL_SYNC", "if (TID < 32)\n\tSYNC();\nelse\n\tSYNC();", "threads part: the first thread is at line", 0},
 		{"a barrier where none is", "KERNEL", "SYNC();", "it must be a KERNEL_SYNC", 0},
+		{"a counter that does not begin at 0", "KERNEL_SYNC", "LAST((u32 *)a.x, 2);", "a counter of blocks was not 0", 0},
 		{"memory that is not aligned", "KERNEL", "ALIGNED((char *)a.x + 4, 16);", "is not aligned", 0},
 		{"a block that is too large", "KERNEL", "", "no such grid or block", 65},
 	} {
@@ -78,6 +79,33 @@ func TestShimRuns(t *testing.T) {
 			}
 			if got := math.Float32frombits(binary.LittleEndian.Uint32(d.memory[at+4*i:])); got != want {
 				t.Fatalf("order %d, element %d: got %v, want %v", order, i, got, want)
+			}
+		}
+	}
+}
+
+// TestShimLast: of the blocks that come to a counter one is the last, run after run, and
+// it sees what the other has stored.
+func TestShimLast(t *testing.T) {
+	l := handWritten(t, "KERNEL_SYNC", `	a.x[1 + BID] = 7 + BID;
+	if (!LAST((u32 *)a.x, 2))
+		return;
+	a.x[3 + TID] = a.x[1] + a.x[2] + BID;`)
+	for order := range 2 {
+		d := newDevice(t)
+		d.order, d.block = order, 32
+		at := d.alloc(256)
+		clear(d.memory[at:][:4])
+		for range 3 {
+			spoil(d.memory[at+4:][:252])
+			if err := d.run(&l, Memory{Value: func(int) uint64 { return deviceBase + uint64(at) }}); err != nil {
+				t.Fatal(err)
+			}
+			if left := binary.LittleEndian.Uint32(d.memory[at:]); left != 0 {
+				t.Errorf("order %d: the counter is left at %d", order, left)
+			}
+			if got, want := math.Float32frombits(binary.LittleEndian.Uint32(d.memory[at+4*(3+31):])), float32(16-order); got != want {
+				t.Errorf("order %d: got %v, want %v", order, got, want)
 			}
 		}
 	}

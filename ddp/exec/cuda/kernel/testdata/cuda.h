@@ -14,6 +14,8 @@ extern const dim3 threadIdx, blockIdx, blockDim, gridDim;
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 void __syncthreads();
+void __threadfence();
+unsigned atomicInc(unsigned *, unsigned);
 template <class T> T __shfl_down_sync(unsigned, T, unsigned);
 double __dmul_rn(double, double);
 double __dadd_rn(double, double);

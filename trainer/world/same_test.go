@@ -1,4 +1,4 @@
-package main
+package world
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"ebtrain/launch/cliflag"
 )
 
-// TestCheckSame gives the third of four ranks other settings: all say the same.
-func TestCheckSame(t *testing.T) {
+// TestSame gives the third of four ranks other settings: all say the same.
+func TestSame(t *testing.T) {
 	flags := map[string]string{"batch": "8", "seed": "1", "width": "4", "data": "here", "threads": "1"}
 	for _, c := range []struct {
 		name   string
@@ -38,7 +38,7 @@ func TestCheckSame(t *testing.T) {
 					maps.Copy(mine, c.change)
 					digest = c.digest
 				}
-				wg.Go(func() { errs[r] = checkSame(t.Context(), r, mine, digest, exchange(exchanges[r])) })
+				wg.Go(func() { errs[r] = Same(t.Context(), r, mine, []string{"threads"}, digest, Exchange(exchanges[r])) })
 			}
 			wg.Wait()
 			for r, err := range errs {

@@ -1,4 +1,4 @@
-package main
+package world
 
 import (
 	"bytes"
@@ -12,27 +12,24 @@ import (
 	"ebtrain/launch/cliflag"
 )
 
-// ofEachHost are the flags that may differ between ranks: where the data are, whose
-// content is compared, and how a host works.
-var ofEachHost = []string{"data", "threads", "prefetch"}
+// dataFlag is the flag whose content is compared in place of its value.
+const dataFlag = "data"
 
-// dataContent is the name under which the content of the data is compared.
-const dataContent = "data"
+// Exchange is an all-gather of small blobs: see rendezvous.Group.
+type Exchange func(ctx context.Context, name string, mine []byte) ([][]byte, error)
 
-// exchange is an all-gather of small blobs: see rendezvous.Group.
-type exchange func(ctx context.Context, name string, mine []byte) ([][]byte, error)
-
-// checkSame compares the flags of all ranks, and what the data hold, before any of
-// them has allocated anything. All ranks get the same error: the first that
-// differs from rank 0, each flag and both values.
-func checkSame(ctx context.Context, rank int, flags map[string]string, dataDigest string, swap exchange) error {
+// Same compares the flags of all ranks, and what the data hold, before any of them has
+// allocated anything. Flags ofEachHost may differ: where things are, and how a host
+// works. All ranks get the same error: the first that differs from rank 0, each flag
+// and both values.
+func Same(ctx context.Context, rank int, flags map[string]string, ofEachHost []string, dataDigest string, swap Exchange) error {
 	mine := map[string]string{}
 	for name, value := range flags {
-		if !slices.Contains(ofEachHost, name) {
+		if name != dataFlag && !slices.Contains(ofEachHost, name) {
 			mine[name] = value
 		}
 	}
-	mine[dataContent] = dataDigest
+	mine[dataFlag] = dataDigest
 	text, err := json.Marshal(mine)
 	if err != nil {
 		return err
@@ -70,7 +67,7 @@ func differences(first map[string]string, odd int, other map[string]string) []st
 		b, ok := other[name]
 		switch {
 		case ok && a == b:
-		case name == dataContent:
+		case name == dataFlag:
 			all = append(all, fmt.Sprintf("--data holds other samples on rank 0 (digest %.15s) than on rank %d (%.15s)", a, odd, b))
 		case !ok:
 			all = append(all, fmt.Sprintf("rank 0 has --%s %s and rank %d has no such flag", name, a, odd))

@@ -1,0 +1,139 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/collective/host"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+)
+
+// shared is a program with two collectives, of which the second needs the first.
+func shared(t *testing.T) *graph.Graph {
+	var b graph.Builder
+	x := b.Exp(b.Input("x", graph.T(graph.F32, 40, 40)))
+	for _, label := range []string{"first", "second"} {
+		x = b.Tanh(b.MatMul(b.AllReduce(collective.Mean, label, x)[0], x, false, false))
+	}
+	b.Output("y", x)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestWaits: a rank whose peer begins a run later is told that it has waited, captured
+// or not, with the results of a run that does not measure; in a graph that measures, two
+// nodes for each collective are more. Where that fails it is said, and the runs go on.
+func TestWaits(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		c     Config
+		fault string
+		said  string
+	}{
+		{"captured", Config{Graphs: GraphsOn, Lanes: 3}, "", ""},
+		{"launched", Config{Graphs: GraphsOff, Lanes: 3}, "", ""},
+		{"staged", Config{Transport: TransportStaged, Lanes: 2}, "", ""},
+		{"no times", Config{Graphs: GraphsOn}, "cuEventElapsedTime=1=999", "cannot be measured"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := cudatest.Use(t)
+			m.Set("DEVICES", "2")
+			if c.fault != "" {
+				m.Set("FAULT", c.fault)
+			}
+			below, err := host.NewLocal(t.Context(), 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			waited, errs, said := make([]time.Duration, 2), make([]error, 2), make([][]string, 2)
+			launched := make(chan struct{}, 1)
+			var all sync.WaitGroup
+			for r := range 2 {
+				all.Go(func() {
+					o := c.c
+					o.Plain, o.Ordinal, o.Say = true, r, func(s string) { said[r] = append(said[r], s) }
+					waited[r], errs[r] = late(t, o, below[r], launched)
+				})
+			}
+			all.Wait()
+			if err := errors.Join(append(errs, below[0].Close(), below[1].Close())...); err != nil {
+				t.Fatal(err)
+			}
+			m.Clean()
+			told := strings.Join(slices.Concat(said...), "\n")
+			if c.said != "" {
+				if strings.Count(told, c.said) != 1 {
+					t.Errorf("said %q, want %q once", told, c.said)
+				}
+				return
+			}
+			if waited[0] < 50*time.Millisecond || waited[1] >= waited[0] {
+				t.Errorf("the ranks waited %v, want the first to have waited for the second", waited)
+			}
+		})
+	}
+}
+
+// late runs the program some times; each time rank 1 begins 300 ms after rank 0.
+func late(t *testing.T, c Config, below collective.Comm, launched chan struct{}) (_ time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	b, err := New(c)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	comm, err := b.Connect(ctx, below)
+	if err != nil {
+		return 0, err
+	}
+	p, err := b.Compile(shared(t), exec.Options{Name: "shared", Comm: comm})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	var first []float32
+	for n := range firstMeasured + 2 {
+		for i := range p.Input("x").F32() {
+			p.Input("x").F32()[i] = float32(i%7) / 70
+		}
+		if below.Rank() == 1 {
+			<-launched
+			time.Sleep(300 * time.Millisecond)
+		}
+		if err := p.Launch(ctx); err != nil {
+			return 0, err
+		}
+		if below.Rank() == 0 {
+			launched <- struct{}{}
+		}
+		if err := p.Wait(ctx); err != nil {
+			return 0, err
+		}
+		if y := p.Output("y").F32(); n == 0 {
+			first = slices.Clone(y)
+		} else if !slices.Equal(y, first) {
+			return 0, fmt.Errorf("run %d: other bits", n)
+		}
+		if n < firstMeasured && p.Stats().CommWait != 0 {
+			return 0, fmt.Errorf("run %d: %v were waited", n, p.Stats().CommWait)
+		}
+	}
+	if q := p.(*program); q.measured.replay != nil && q.measured.replay.NodeCount() != q.plain.replay.NodeCount()+1+2*2 {
+		return 0, errors.New("the graph that measures has " + strconv.Itoa(q.measured.replay.NodeCount()) + " nodes, the other " + strconv.Itoa(q.plain.replay.NodeCount()))
+	}
+	return p.Stats().CommWait, nil
+}

@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/collective/cuda"
+	"ebtrain/collective/cuda/cudatest"
+)
+
+// asUser calls f on a thread whose processes may write only where modes let them, also
+// where this user is root.
+func asUser(t *testing.T, f func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		f()
+		return
+	}
+	ended := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for ever: the thread ends with the goroutine
+		for _, c := range []uintptr{unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH} {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+				ended <- err
+				return
+			}
+		}
+		f()
+		ended <- nil
+	}()
+	if err := <-ended; err != nil {
+		t.Skipf("root may write everywhere, and cannot give that up: %v", err)
+	}
+}
+
+// TestGPUKernelCache trains with a folder of compiled kernels in which one is damaged
+// and one is missing: the damaged one is told of, and both are compiled again. Then in one
+// that cannot be written to, where two are missing: that is told of once. Either run goes
+// on to its end.
+func TestGPUKernelCache(t *testing.T) {
+	long(t)
+	s := newSite(t).withGPUs(1)
+	folder := s.path("kernels")
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join(cudatest.Folder(t), "kernels"))); err != nil {
+		t.Fatal(err)
+	}
+	s.env = append(s.env, cuda.CacheVariable+"="+folder)
+	used := opened(t, folder, func() { s.must(onGPU("whole", "--steps", "2")...) })
+	if len(used) < 10 {
+		t.Fatalf("the run has read the kernels %q, want more", used)
+	}
+	damaged, missing := used[0], used[1:3]
+	whole := read(t, damaged)
+	bad := slices.Clone(whole)
+	bad[len(bad)/2] ^= 1
+	write(t, damaged, bad)
+	remove(t, missing[0])
+
+	s.must(onGPU("mended", "--steps", "2")...)
+	if log := s.log("mended"); strings.Count(log, "is damaged: it is compiled again") != 1 || !strings.Contains(log, damaged) {
+		t.Errorf("want one notice of %s, got %s", damaged, log)
+	}
+	if _, err := os.Stat(missing[0]); err != nil || slices.Equal(read(t, damaged), bad) {
+		t.Errorf("the kernels are not mended (%v)", err)
+	}
+
+	for _, file := range missing {
+		remove(t, file)
+	}
+	if err := os.Chmod(folder, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(folder, 0o755) }) // so that it can be removed
+	var e ended
+	asUser(t, func() { e = s.run(onGPU("kept", "--steps", "2")...) })
+	if log := s.log("kept"); e.code != 0 || strings.Count(log, "compiled kernels cannot be kept") != 1 || strings.Contains(log, "damaged") {
+		t.Errorf("want one notice that kernels cannot be kept, got %s %v", log, e)
+	}
+	if _, err := os.Stat(missing[0]); err == nil {
+		t.Error("the folder was written to: the test has lost its subject")
+	}
+	s.sameFiles("whole/ckpt", "kept/ckpt")
+}
+
+// log is what rank 0 of a run has written down.
+func (s *site) log(run string) string { return string(s.content(run)["rank-0.log"]) }
+
+// opened are the files of a folder that are read meanwhile, in the order of their names.
+func opened(t *testing.T, folder string, do func()) (files []string) {
+	t.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		t.Skipf("who reads which file is not told here: %v", err)
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written
+	if _, err := unix.InotifyAddWatch(fd, folder, unix.IN_CLOSE_NOWRITE); err != nil {
+		t.Fatal(err)
+	}
+	do()
+	buf := make([]byte, 1<<20)
+	n, err := unix.Read(fd, buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b := buf[:n]; len(b) >= unix.SizeofInotifyEvent; {
+		size := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(b[12:]))
+		if name := strings.TrimRight(string(b[unix.SizeofInotifyEvent:size]), "\x00"); name != "" {
+			files = append(files, filepath.Join(folder, name))
+		}
+		b = b[size:]
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// TestGPUInterruptedCapture interrupts a launcher, as Ctrl-C does, while its ranks are
+// capturing their second step, which takes two seconds here: the run ends as any other that
+// is stopped, with a checkpoint, and nobody is left.
+func TestGPUInterruptedCapture(t *testing.T) {
+	long(t)
+	s := newSite(t).withGPUs(2, "FAULT=cuStreamBeginCapture_v2=1=~2000")
+	r := s.start(on(2, onGPU("a", "--steps", "1000000"))...)
+	s.awaitStep(r, "a", 0)
+	family := r.children()
+	r.signal(syscall.SIGINT)
+	e := r.wait()
+	gone(t, family)
+	if want := "[0-1] train: stopped before the end; the same command with --resume goes on"; e.code != 75 || !strings.Contains(e.stderr, want) {
+		t.Errorf("want exit code 75 and %q, got %v", want, e)
+	}
+	if n := len(s.losses("a")); n == 0 || n > 8 {
+		t.Errorf("%d steps were done after SIGINT in the second", n)
+	}
+}
+
+// TestGPUMixedCuDNN starts a run where the parts of cuDNN are of two versions: one
+// sentence, which names both.
+func TestGPUMixedCuDNN(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	folder := t.TempDir()
+	doubles := cudatest.Folder(t)
+	entries, err := os.ReadDir(doubles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		real := filepath.Join(doubles, name)
+		if strings.HasPrefix(name, "libcudnn") {
+			version := map[bool]string{true: ".19.0", false: ".24.1"}[name == "libcudnn.so.9"]
+			data := read(t, real)
+			real = filepath.Join(folder, name+version)
+			write(t, real, data)
+		}
+		if err := os.Symlink(real, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.env = []string{cuda.LibsVariable + "=" + folder + ":-"}
+	e := s.run(onGPU("a", "--steps", "1")...)
+	want := filepath.Join(folder, "libcudnn.so.9") + ": parts of different versions are mixed: libcudnn.so.9.19.0 beside libcudnn_graph.so.9.24.1"
+	if last := strings.TrimSpace(e.stderr); e.code != 1 || !strings.Contains(last, want) || strings.Contains(last, "\n") {
+		t.Errorf("want exit code 1 and one sentence with %q, got %v", want, e)
+	}
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func write(t *testing.T, file string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, file string) {
+	t.Helper()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+}
