@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 
 	"ebtrain/collective"
@@ -34,8 +30,11 @@ func join(ctx context.Context, opt options, worker env.Worker, environ []string,
 	defer cancel()
 	ctx, done := untilStopped(ctx, w.StopRequested())
 	defer done()
-	if err := sameFlags(ctx, w, opt.values); err != nil {
-		return err
+	if err := world.Same(ctx, w.Rank(), opt.values, nil, "", w.Exchange); err != nil {
+		if _, usage := errors.AsType[*cliflag.UsageError](err); usage { // the same on all ranks
+			return err
+		}
+		return w.Fail(err)
 	}
 	connect := w.Connect
 	if opt.apart {
@@ -61,37 +60,6 @@ func (o options) fits(worker env.Worker) error {
 		return cliflag.Usage("--nproc %d, but this process is one of %d ranks: leave --nproc to the launcher", o.nproc, worker.Size)
 	case o.said["hosts"]:
 		return cliflag.Usage("--hosts pretends hosts for ranks that collbench starts; those of a launcher are where they are (--network tcp makes each a host)")
-	}
-	return nil
-}
-
-// sameFlags compares the flags of all ranks: a difference is the same error on all.
-func sameFlags(ctx context.Context, w *world.World, mine map[string]string) error {
-	blob, err := json.Marshal(mine)
-	if err != nil {
-		return err
-	}
-	blobs, err := w.Exchange(ctx, "collbench flags", blob)
-	if err != nil {
-		return w.Fail(err)
-	}
-	all := make([]map[string]string, len(blobs))
-	for r, b := range blobs {
-		if err := json.Unmarshal(b, &all[r]); err != nil {
-			return w.Fail(fmt.Errorf("flags of rank %d: %w", r, err))
-		}
-	}
-	return compareFlags(all)
-}
-
-// compareFlags names the first flag that is not the same on all ranks.
-func compareFlags(all []map[string]string) error {
-	for r, theirs := range all {
-		for _, name := range slices.Sorted(maps.Keys(all[0])) {
-			if a, b := all[0][name], theirs[name]; a != b {
-				return cliflag.Usage("--%s is %q on rank 0 and %q on rank %d: give all ranks the same flags", name, a, b, r)
-			}
-		}
 	}
 	return nil
 }

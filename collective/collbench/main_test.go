@@ -88,18 +88,6 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestCompareFlags names the flag and both values.
-func TestCompareFlags(t *testing.T) {
-	one, other := map[string]string{"dtype": "f32", "max": "64M"}, map[string]string{"dtype": "f32", "max": "1G"}
-	if err := compareFlags([]map[string]string{one, one}); err != nil {
-		t.Error(err)
-	}
-	err := compareFlags([]map[string]string{one, one, other})
-	if !isUsage(err) || err.Error() != `--max is "64M" on rank 0 and "1G" on rank 2: give all ranks the same flags` {
-		t.Errorf("got error %v", err)
-	}
-}
-
 // TestMeasure measures in this process, and demands that nothing is wrong and that
 // what was written is what was measured.
 func TestMeasure(t *testing.T) {
