@@ -16,7 +16,9 @@ type Shards struct {
 	// World is the number of ranks that there are; it divides Virtual.
 	World int
 	// Split names the inputs whose first axis is samples: each virtual rank
-	// sees its part. All virtual ranks see the whole of any other input.
+	// sees its part. All virtual ranks see the whole of any other input. A variable
+	// that it names is a rank's own in the same way: it is as many times as long as
+	// the rank plays virtual ranks, and each assigns its part.
 	Split map[string]bool
 	// Key names the input of type graph.KeyType, whose third entry is the
 	// position of the first sample. It may be empty.
@@ -47,12 +49,13 @@ func (s Shards) Validate() error {
 //
 // What does not depend on a virtual rank's own samples is the same computation
 // in every copy and is there once. Outputs and assigned values must be of that
-// kind: it is an error if one is not, for then it was not reduced.
+// kind, but those of variables in Split: it is an error if one is not, for then it was
+// not reduced.
 func Virtualise(g *graph.Graph, s Shards) (*graph.Graph, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	v := &virtual{Shards: s, from: g, to: &graph.Builder{}}
+	v := &virtual{Shards: s, from: g, to: &graph.Builder{}, own: map[graph.ID]graph.ID{}}
 	v.copies = make([][]graph.ID, s.Virtual/s.World)
 	for r := range v.copies {
 		v.copies[r] = make([]graph.ID, g.NumValues())
@@ -66,6 +69,10 @@ func Virtualise(g *graph.Graph, s Shards) (*graph.Graph, error) {
 		v.to.Output(o.Name, v.common(o.ID, "output "+o.Name))
 	}
 	for _, a := range g.Assigns() {
+		if whole, own := v.own[a.Var]; own {
+			v.to.Assign(whole, v.joined(a.Value))
+			continue
+		}
 		what := fmt.Sprintf("the new value of %s", g.Nodes()[g.NodeOf(a.Var)].Op)
 		v.to.Assign(v.common(a.Var, what), v.common(a.Value, what))
 	}
@@ -77,7 +84,8 @@ type virtual struct {
 	Shards
 	from   *graph.Graph
 	to     *graph.Builder
-	copies [][]graph.ID // by copy and by ID in from: the ID in to
+	copies [][]graph.ID          // by copy and by ID in from: the ID in to
+	own    map[graph.ID]graph.ID // variables in Split, by ID in from: the whole in to
 }
 
 // node puts all copies of a node into the new graph.
@@ -96,17 +104,29 @@ func (v *virtual) node(n graph.Node) {
 	})
 }
 
-// leaf gives each copy its part of an input: a slice, if of the whole, so that
-// every world has the same ops.
+// joined is the value of all copies, one after the other.
+func (v *virtual) joined(id graph.ID) graph.ID {
+	parts := make([]graph.ID, len(v.copies))
+	for r, ids := range v.copies {
+		parts[r] = ids[id]
+	}
+	return v.to.Concat(0, parts...)
+}
+
+// leaf gives each copy its part of an input, or of a variable of its own: a slice, if
+// of the whole, so that every world has the same ops.
 func (v *virtual) leaf(op graph.Leaf, out graph.ID) {
 	t := op.Type
-	split := op.Kind == graph.Input && v.Split[op.Name]
+	split := v.Split[op.Name]
 	if split {
 		op.Type.Shape = t.Shape.With(0, t.Shape.At(0)*len(v.copies))
 	}
 	whole := v.to.Apply(op)
 	if v.to.Err() != nil {
 		return
+	}
+	if split && op.Kind == graph.Var {
+		v.own[out] = whole[0]
 	}
 	for r, ids := range v.copies {
 		part := whole

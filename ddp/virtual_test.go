@@ -2,6 +2,7 @@ package ddp_test
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -147,6 +148,71 @@ func TestVirtualiseSharesTheStep(t *testing.T) {
 	for op, want := range map[string]int{"= tanh": 4, "= draw": 4, "= allreduce": 4, "assign %": 1} {
 		if got := strings.Count(text.String(), op); got != want {
 			t.Errorf("%d of %q, want %d", got, op, want)
+		}
+	}
+}
+
+// A variable of a rank's own is cut as samples are: each virtual rank keeps its rows,
+// whichever rank plays it.
+func TestVirtualiseOwnVariables(t *testing.T) {
+	var b graph.Builder
+	rows := graph.T(graph.F32, perRank, features)
+	x, sum := b.Input("x", rows), b.Var("sum", rows)
+	next := b.Add(b.Scale(sum, 0.5), x)
+	b.Assign(sum, next)
+	b.Output("mean", b.AllReduce(collective.Mean, "mean", b.Mean(b.Square(next)))[0])
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := ddptest.Noise(2, virtualRanks*perRank*features)
+	// kept are the rows of all ranks, and the last output.
+	kept := func(world int) (all, out []float64) {
+		s := shardsOf(world)
+		s.Split["sum"] = true
+		cut, err := ddp.Virtualise(g, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		comms, share := local(t, world), virtualRanks*perRank*features/world
+		parts, means := make([][]float64, world), make([][]float64, world)
+		err = ddptest.Each(world, func(rank int, _ collective.Comm) error {
+			vars := ddptest.NewVars()
+			start := ddptest.Tensor(graph.T(graph.F32, share/features, features), ddptest.Noise(3, virtualRanks*perRank*features)[rank*share:(rank+1)*share])
+			if err := vars.Set("sum", start); err != nil {
+				return err
+			}
+			for range 2 {
+				out, err := ddptest.Run(cut, vars, comms[rank], ddptest.Values{"x": data[rank*share : (rank+1)*share]})
+				if err != nil {
+					return err
+				}
+				means[rank] = out["mean"]
+			}
+			left, err := vars.Get("sum")
+			if err == nil {
+				parts[rank] = ddptest.Numbers(left)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range parts {
+			all = append(all, p...)
+		}
+		return all, means[0]
+	}
+	want, mean := kept(virtualRanks)
+	start := ddptest.Noise(3, len(want))
+	for i, v := range want {
+		if by := start[i]/4 + 1.5*data[i]; math.Abs(v-by) > 1e-6 {
+			t.Fatalf("value %d is %v, want %v", i, v, by)
+		}
+	}
+	for _, world := range []int{1, 2, 4} {
+		if got, m := kept(world); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(m, mean) {
+			t.Errorf("%d ranks keep %v with the mean %v, want %v and %v", world, got, m, want, mean)
 		}
 	}
 }

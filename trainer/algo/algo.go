@@ -15,12 +15,14 @@ package algo
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebtrain/data"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/setting"
 )
@@ -197,9 +199,51 @@ func StepOf(m Model, length, world, batch int) (*graph.Graph, []nn.Variable, err
 	return m.Step(world, batch)
 }
 
-// Split are the shared inputs whose first axis is samples.
-func Split() map[string]bool {
-	return map[string]bool{InputImages: true, InputTokens: true, InputLengths: true}
+// Staged is a Model whose step has chains of so many transitions that one program cannot
+// hold them: they run before it, as programs of their own.
+type Staged interface {
+	// Stages are what runs, in this order and on the same batch, before each step that
+	// StepOf builds of the same arguments; none if the step needs none. A stage takes
+	// shared inputs only, but not InputStop, and has no output. What it leaves is in
+	// variables of role nn.Scratch, which the step declares, and it assigns no others. The
+	// first axis of those that have one is the samples of the rank.
+	Stages(length, world, batch int) ([]chain.Stage, error)
+}
+
+// StagesOf are the stages before the step that StepOf builds of the same arguments;
+// none where it has none.
+func StagesOf(m Model, length, world, batch int) ([]chain.Stage, error) {
+	s, ok := m.(Staged)
+	if !ok {
+		return nil, nil
+	}
+	if q, ok := m.(Sequential); ok && length == 0 {
+		length = slices.Max(q.Lengths())
+	}
+	return s.Stages(length, world, batch)
+}
+
+// Split are the shared inputs whose first axis is samples, and those of vars.
+func Split(vars []nn.Variable) map[string]bool {
+	split := map[string]bool{InputImages: true, InputTokens: true, InputLengths: true}
+	for _, v := range vars {
+		if v.Role == nn.Scratch && v.Type.Shape.Rank() > 0 {
+			split[v.Name] = true
+		}
+	}
+	return split
+}
+
+// OfShards are the variables of a rank that plays so many virtual ones, of which vars
+// are one's.
+func OfShards(vars []nn.Variable, shards int) []nn.Variable {
+	vars, split := slices.Clone(vars), Split(vars)
+	for i, v := range vars {
+		if split[v.Name] {
+			vars[i].Type.Shape = v.Type.Shape.With(0, v.Type.Shape.At(0)*shards)
+		}
+	}
+	return vars
 }
 
 // Names of inputs and outputs that all models share.

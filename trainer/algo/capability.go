@@ -18,6 +18,13 @@ type Sampler interface {
 	Sample(mode nn.Mode, n int) (chain.Plan, error)
 }
 
+// Primed is a Sampler whose latents come from a prior that was learnt. SampleNormal draws
+// n samples of latents from N(0, I) in its place, by the same generator: the plan's
+// result is that of Sample.
+type Primed interface {
+	SampleNormal(mode nn.Mode, n int) (chain.Plan, error)
+}
+
 // Reconstructor gives each sample back from its latents: OutputRecon.
 type Reconstructor interface {
 	Reconstruct(mode nn.Mode, n int) (*graph.Graph, error)
@@ -92,8 +99,12 @@ type Literate interface {
 // Recollecting gives −log p(x|z) of sentences of at most length tokens: OutputLoss (n)
 // for latents inferred from each, and OutputBlind (n) for latents that know nothing of
 // it. Where both are the same, the latents are not used. Graphs take InputKey.
+//
+// Before it, on the same sentences, run the stages of Inferring, with variables of their
+// own, whose names begin with chain.Prefix; none where the graph infers by itself.
 type Recollecting interface {
 	Recon(length, n int) (*graph.Graph, error)
+	Inferring(length, n int) ([]chain.Stage, []nn.Variable, error)
 }
 
 // Inferred has an approximate posterior, whose divergence from the model's it

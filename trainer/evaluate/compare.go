@@ -104,8 +104,8 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	if err != nil {
 		return err
 	}
-	compared := int64(0)
-	tell := func(what string) { e.show.Progress(what, "sets/s", compared, int64(len(setNames()))) }
+	compared, makers := int64(0), e.makers()
+	tell := func(what string) { e.show.Progress(what, "sets/s", compared, int64(len(makers))) }
 	j, err := compare.New(ctx, compare.Config{
 		Backend: e.backend, Comm: e.comm, Size: sizeOf(e.takes), Measures: e.compare, Classifier: e.told, Published: e.published,
 		Seed: e.o.seed, Batch: e.o.batch, Cache: cache, Tell: tell,
@@ -114,13 +114,15 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	c := &comparison{Reference: reference.n, Of: e.o.data + "/" + e.trainSplit(), Networks: feature.Ensemble, Sizes: map[string]int{}}
-	makers := e.makers()
-	for i, name := range setNames() {
+	c := e.newComparison(reference.n)
+	c.Networks = feature.Ensemble
+	for _, name := range setNames() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		compared = int64(i)
+		if makers[name] == nil {
+			continue
+		}
 		set, note, err := makers[name](ctx, reference)
 		if err != nil {
 			return err
@@ -137,6 +139,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 		}
 		c.keep(name, len(set.X)/e.takes.Shape.Len(), values)
 		c.Notes = append(c.Notes, notes...)
+		compared++
 	}
 	c.judge()
 	r.Quality = c
@@ -163,10 +166,10 @@ func (e *evaluation) featureCache() (feature.Cache, error) {
 
 // comparison is what measures say of the sets.
 type comparison struct {
-	Reference int             `json:"reference"` // training pictures that were compared with
-	Of        string          `json:"of"`        // their data set and split
-	Networks  int             `json:"networks"`  // random ones
-	Sizes     map[string]int  `json:"sizes"`     // pictures of each set
+	Reference int             `json:"reference"`          // training samples that were compared with
+	Of        string          `json:"of"`                 // their data set and split
+	Networks  int             `json:"networks,omitempty"` // random ones
+	Sizes     map[string]int  `json:"sizes"`              // samples of each set
 	Rows      []comparisonRow `json:"rows"`
 	Notes     []string        `json:"notes,omitempty"`
 }
@@ -182,6 +185,21 @@ type comparisonRow struct {
 	Controls map[string]float64 `json:"controls,omitempty"`
 	// Blind are the controls that come out no worse than the samples.
 	Blind []string `json:"blind,omitempty"`
+}
+
+// newComparison is one without rows, beside n samples of the split that was trained on.
+func (e *evaluation) newComparison(n int) *comparison {
+	return &comparison{Reference: n, Of: e.o.data + "/" + e.trainSplit(), Sizes: map[string]int{}}
+}
+
+// sets are those of a comparison.
+func (c *comparison) sets() (names []string) {
+	for _, name := range setNames() {
+		if c.Sizes[name] > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // keep adds the numbers of a set.
@@ -208,7 +226,7 @@ func (c *comparison) row(name string) *comparisonRow {
 		}
 	}
 	row := comparisonRow{Name: name, Controls: map[string]float64{}}
-	for _, r := range compare.Rows() {
+	for _, r := range append(compare.Rows(), fluencyRows()...) {
 		if r.Name == name {
 			row.Title, row.Better = r.Title, r.Better
 		}
@@ -221,7 +239,7 @@ func (c *comparison) row(name string) *comparisonRow {
 func (c *comparison) judge() {
 	for i := range c.Rows {
 		row := &c.Rows[i]
-		for _, name := range setNames() {
+		for _, name := range c.sets() {
 			v, ok := row.Controls[name]
 			if ok && row.Samples != nil && !row.Better.Beats(*row.Samples, v) {
 				row.Blind = append(row.Blind, name)
@@ -236,14 +254,9 @@ func (r *report) addQuality(add adder) {
 	if c == nil {
 		return
 	}
-	var names []string
-	for _, name := range setNames() {
-		if c.Sizes[name] > 0 {
-			names = append(names, name)
-		}
-	}
-	add("beside %d pictures of %s\t\t%s\tblind to\n", c.Reference, c.Of, strings.Join(names, "\t"))
-	add("pictures\t")
+	names := c.sets()
+	add("beside %d %s of %s\t\t%s\tblind to\n", c.Reference, r.noun, c.Of, strings.Join(names, "\t"))
+	add("%s\t", r.noun)
 	for _, name := range names {
 		add("\t%d", c.Sizes[name])
 	}

@@ -58,6 +58,14 @@ named:
   neighbours  the median distance to the nearest training picture
   is          the inception score, by a --classifier and by --inception
 
+Sentences that the model writes are judged beside test sentences (the floor) and
+bad ones (words drawn one by one, shuffled words, ten sentences again and
+again), of a learnt prior also beside those of latents from N(0, I); only if
+named:
+  forward     the perplexity of their words, by 5-grams of the training
+              sentences and by a language model, the run of --judge
+  reverse     that of the split's words, by 5-grams of the samples
+
   evaluate --data shards/cifar10 --train-classifier cifar.safetensors
   evaluate --run runs/cifar --measures frechet,is --classifier cifar.safetensors
 
@@ -66,11 +74,13 @@ with mkshards folder, and name it with --samples-from:
 
   evaluate --samples-from shards/theirs --data shards/cifar10 --measures kid
 
+Sentences likewise, by mkshards text with the --vocabulary of the data.
+
 Under ddplaunch the ranks share the work, and find the same numbers.
 `,
 	Groups: []cliflag.Group{
 		{Title: "What is measured", Flags: []string{"run", "step", "data", "split", "measures", "ood", "limit", "batch", "seed", "ais-chains", "ais-steps", "probe-limit"}},
-		{Title: "Samples beside data", Flags: []string{"samples", "reference", "stats", "classifier", "inception", "samples-from", "feature-cache"}},
+		{Title: "Samples beside data", Flags: []string{"samples", "reference", "stats", "classifier", "judge", "inception", "samples-from", "feature-cache"}},
 		{Title: "Training a classifier", Flags: []string{"train-classifier", "passes"}},
 		{Title: "Outputs", Flags: []string{"json", "picture"}},
 		{Title: "The machine", Flags: []string{"device", "threads"}},
@@ -93,9 +103,10 @@ type options struct {
 	seed                          uint64
 	json                          bool
 
-	samples, reference int    // pictures that are compared
+	samples, reference int    // pictures, or sentences, that are compared
 	stats              string // batch norm's when samples are drawn
 	classifier         string // file; "" for none
+	judge              string // run of a language model; "" for none
 	inception          string // file of weights; "" for none
 	samplesFrom        string // data set, instead of a model's samples
 	cache              string // folder of features of real pictures, or noCache
@@ -117,10 +128,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.IntVar(&o.aisChains, "ais-chains", 2000, "annealed importance sampling: chains")
 	fs.IntVar(&o.aisSteps, "ais-steps", 2000, "annealed importance sampling: steps of each chain")
 	fs.Int64Var(&o.probeLimit, "probe-limit", 10_000, "samples that the probe is trained on, chosen by --seed; 0 is all")
-	fs.IntVar(&o.samples, "samples", 5000, "pictures to draw and compare; a Fréchet distance wants 2048")
+	fs.IntVar(&o.samples, "samples", 5000, "pictures, or sentences, to draw and compare; a Fréchet distance wants 2048")
 	fs.IntVar(&o.reference, "reference", 10_000, "training pictures to compare with, chosen by --seed; 0 is all")
 	fs.StringVar(&o.stats, "stats", "batch", "batch norm's statistics when samples are drawn, --batch at a time: batch (as the released code samples) or running")
 	fs.StringVar(&o.classifier, "classifier", "", "classifier in whose features samples are judged too, made of the same data by --train-classifier")
+	fs.StringVar(&o.judge, "judge", "", "run of a language model, trained on the same sentences, that judges samples too (--measures forward)")
 	fs.StringVar(&o.inception, "inception", "", "file of Inception-v3's weights, for FID and inception score as published: "+inception.File)
 	fs.StringVar(&o.samplesFrom, "samples-from", "", "data set whose first split's pictures are judged instead of a run's samples: train, or the only one")
 	fs.StringVar(&o.cache, "feature-cache", "", "folder that keeps features of real pictures; default is in the user's cache folder, none keeps none")
@@ -150,6 +162,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("--samples-from is judged beside --data, which it wants, instead of a --run")
 	case o.run == "" && o.samplesFrom == "" && o.trainClassifier == "":
 		return o, cliflag.Usage("--run is required: the --out of a train run")
+	case o.judge != "" && !o.asks(measureForward):
+		return o, cliflag.Usage("--judge judges samples for --measures %s, which is not asked for", measureForward)
 	case o.samples < 2 || o.samples > 1<<20:
 		return o, cliflag.Usage("want --samples from 2 to %d, got %d", 1<<20, o.samples)
 	case o.asks(compare.Frechet) && o.samples < compare.LeastFrechet:

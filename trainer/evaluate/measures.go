@@ -28,6 +28,8 @@ const (
 	measureProbe   = "probe"
 	measureNLL     = "nll"
 	measureRecall  = "recollection"
+	measureForward = "forward"
+	measureReverse = "reverse"
 
 	// allMeasures are those that the model has at little cost: not the probe, which
 	// trains classifiers, and none that draws thousands of samples.
@@ -64,6 +66,7 @@ var measures = []measure{
 	{name: measureProbe, lacks: lacksProbe, take: (*evaluation).probe, trains: true, asked: true},
 	comparing(compare.Frechet), comparing(compare.KID), comparing(compare.SWD), comparing(compare.PRDC),
 	comparing(compare.C2ST), comparing(compare.Neighbours), comparing(compare.IS),
+	judging(measureForward), judging(measureReverse),
 }
 
 func measureNames() []string {

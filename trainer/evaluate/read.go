@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"ebtrain/data"
 	"ebtrain/data/dataset"
@@ -43,6 +44,13 @@ func (e *evaluation) open(name, split string) (data.Source, error) {
 	src, err := dataset.Open(name, split)
 	if err != nil {
 		return nil, err
+	}
+	if theirs := trained.Of(src.Schema()); trained.Sentences(e.takes) || trained.Sentences(theirs) {
+		if !slices.Equal(theirs.Words, e.takes.Words) {
+			return nil, fmt.Errorf("%s holds %s, and --data %s %s of a vocabulary of %d words: make shards of its words with mkshards text --vocabulary, the vocabulary.txt of --data",
+				name, src.Schema(), e.o.data, trained.Noun(e.takes), len(e.takes.Words))
+		}
+		return src, nil
 	}
 	if s := src.Schema(); graph.D(s.C, s.H, s.W) != e.takes.Shape {
 		return nil, fmt.Errorf("%s holds %s, and --data %s pictures of %v", name, s, e.o.data, sizeOf(e.takes))

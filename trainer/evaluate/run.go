@@ -32,6 +32,8 @@ type evaluation struct {
 	log     *slog.Logger
 	compare []string     // measures that compare samples with data, as asked for
 	told    *feature.Net // the classifier; nil: none is given
+	fluency []string     // measures of samples that are sentences, as asked for
+	judge   *trained.Run // the language model of --judge; nil: none is given
 
 	published *feature.Net // that of published numbers; nil: none is given
 }
@@ -154,7 +156,7 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(e.openClassifier(), e.openInception()); err != nil {
+	if err := errors.Join(e.openClassifier(), e.openInception(), e.openJudge()); err != nil {
 		return nil, err
 	}
 	all, lacking, err := e.chosen()
@@ -178,6 +180,11 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 	}
 	if len(e.compare) > 0 {
 		if err := e.compareSets(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	if len(e.fluency) > 0 {
+		if err := e.compareSentences(ctx, r); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/trained"
 )
 
@@ -44,7 +46,7 @@ func lacksNLL(e *evaluation) string {
 
 // nll measures −log p of sentences.
 func (e *evaluation) nll(ctx context.Context, r *report) error {
-	s, err := e.sentences(ctx, "nll", e.trained.Model.(algo.Literate).NLL, algo.OutputLoss)
+	s, err := e.sentences(ctx, "nll", e.newReader(e.trained, e.trained.Model.(algo.Literate).NLL), algo.OutputLoss)
 	if err == nil {
 		r.Sentences = &s[0]
 	}
@@ -53,15 +55,20 @@ func (e *evaluation) nll(ctx context.Context, r *report) error {
 
 // recollections measures what latents tell of sentences.
 func (e *evaluation) recollections(ctx context.Context, r *report) error {
-	s, err := e.sentences(ctx, "recollections", e.trained.Model.(algo.Recollecting).Recon, algo.OutputLoss, algo.OutputBlind)
+	m := e.trained.Model.(algo.Recollecting)
+	reader := e.newReader(e.trained, m.Recon)
+	reader.before = m.Inferring
+	s, err := e.sentences(ctx, "recollections", reader, algo.OutputLoss, algo.OutputBlind)
 	if err == nil {
 		r.Recollection = &recollection{Given: s[0], Blind: s[1], Collapsed: !(s[0].NLL < (1-leastGain)*s[1].NLL)}
 	}
 	return err
 }
 
-// sentences measures outputs of a graph of n sentences, each for every sentence.
-func (e *evaluation) sentences(ctx context.Context, phase string, build func(length, n int) (*graph.Graph, error), outputs ...string) (all []sentences, err error) {
+// sentences measures outputs of what a reader reads, each for every sentence, and closes
+// it.
+func (e *evaluation) sentences(ctx context.Context, phase string, reader *reader, outputs ...string) (all []sentences, err error) {
+	defer func() { err = errors.Join(err, reader.close()) }()
 	p := e.own(phase)
 	src, err := e.trained.Open(p.data, p.split)
 	if err != nil {
@@ -73,16 +80,14 @@ func (e *evaluation) sentences(ctx context.Context, phase string, build func(len
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ld.Close()) }()
-	reader := &reader{e: e, build: build, batch: c.Batch, looks: map[int]*trained.Look{}}
-	defer func() { err = errors.Join(err, reader.close()) }()
 	all = make([]sentences, len(outputs))
 	first := least(src.Len(), p.limit)
-	for n := int64(0); n < first; {
+	for n, read := int64(0), int64(0); n < first; read += int64(c.Batch) {
 		b, err := ld.Next(ctx)
 		if err != nil {
 			return nil, errors.Join(err, cut(err))
 		}
-		losses, err := reader.read(ctx, b, outputs)
+		losses, err := reader.read(ctx, b.Length, b.Tokens, b.Lengths, read, outputs...)
 		if err != nil {
 			return nil, err
 		}
@@ -127,27 +132,34 @@ func (s *sentences) finish(n int64) error {
 	return nil
 }
 
-// reader reads batches of sentences: a Look for each length.
+// reader shows a model batches of sentences: a Look for each length.
 type reader struct {
-	e     *evaluation
-	build func(length, n int) (*graph.Graph, error)
-	batch int
-	looks map[int]*trained.Look
-	n     int64 // batches read, which name the draws
+	look   func(build trained.Builder) *trained.Look
+	build  func(length, n int) (*graph.Graph, error)
+	before func(length, n int) ([]chain.Stage, []nn.Variable, error) // nil: nothing
+	looks  map[int]*trained.Look
 }
 
-// read gives outputs for each slot of b.
-func (r *reader) read(ctx context.Context, b *loader.Batch, outputs []string) ([][]float32, error) {
-	look := r.looks[b.Length]
-	if look == nil {
-		length := b.Length // of this look's batches, all of them
-		build := func(n int) (*graph.Graph, error) { return r.build(length, n) }
-		look = trained.NewLook(r.e.trained, r.e.backend, "sentences", build, r.e.o.seed)
-		r.looks[b.Length] = look
+// newReader is a reader of a model, whose graphs build makes.
+func (e *evaluation) newReader(run *trained.Run, build func(length, n int) (*graph.Graph, error)) *reader {
+	look := func(build trained.Builder) *trained.Look {
+		return trained.NewLook(run, e.backend, "sentences", build, e.o.seed)
 	}
-	first := r.n * int64(r.batch)
-	r.n++
-	p, err := look.Read(ctx, b.Tokens, b.Lengths, first)
+	return &reader{look: look, build: build, looks: map[int]*trained.Look{}}
+}
+
+// read gives outputs for each of a batch of sentences: tokens (n, length), padded, and
+// lengths (n), the first of which is number first of all that are read.
+func (r *reader) read(ctx context.Context, length int, tokens, lengths []int32, first int64, outputs ...string) ([][]float32, error) {
+	look := r.looks[length]
+	if look == nil {
+		look = r.look(func(n int) (*graph.Graph, error) { return r.build(length, n) })
+		if r.before != nil {
+			look.Before = func(n int) ([]chain.Stage, []nn.Variable, error) { return r.before(length, n) }
+		}
+		r.looks[length] = look
+	}
+	p, err := look.Read(ctx, tokens, lengths, first)
 	if err != nil {
 		return nil, err
 	}

@@ -17,23 +17,27 @@ import (
 	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/eval/control"
 	"ebtrain/trainer/eval/feature"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/trained"
 )
 
-// Names of the sets that are compared with training pictures.
+// Names of the sets that are compared with training pictures, or sentences.
 const (
 	setSamples  = "samples"
+	setNormal   = "N(0, I)" // samples of latents that no prior has drawn
 	setFloor    = "floor"
 	setNoise    = "noise"
 	setBlurred  = "blurred"
 	setOneClass = "one class"
+	setUnigram  = "unigram"
 	setShuffled = "shuffled"
+	setTen      = "ten sentences"
 	setCopies   = "copies"
 )
 
 // setNames are all of them, in the order of the table.
 func setNames() []string {
-	return []string{setSamples, setFloor, setNoise, setBlurred, setOneClass, setShuffled, setCopies}
+	return []string{setSamples, setNormal, setFloor, setNoise, setBlurred, setOneClass, setUnigram, setShuffled, setTen, setCopies}
 }
 
 // sizeOf is the size of the pictures.
@@ -88,27 +92,38 @@ func (e *evaluation) symmetric(x []float32) {
 	}
 }
 
-// drawn are samples of the model. The ranks share the draws: each is of --batch
-// samples, and named by its number.
+// drawn are samples of the model.
 func (e *evaluation) drawn(ctx context.Context) (s compare.Set, err error) {
-	batch := min(e.o.batch, e.o.samples)
-	c, err := e.trained.Sampling(e.backend, trained.Modes[e.o.stats], batch, "--batch")
+	plan, err := e.trained.Model.(algo.Sampler).Sample(trained.Modes[e.o.stats], e.drawing())
 	if err != nil {
 		return s, err
 	}
+	x, err := e.draw(ctx, setSamples, plan)
+	e.symmetric(x)
+	return compare.Set{Name: setSamples, X: x}, err
+}
+
+// drawing is how many samples are drawn at a time.
+func (e *evaluation) drawing() int { return min(e.o.batch, e.o.samples) }
+
+// draw runs a plan of so many samples until there are --samples. The ranks share the
+// draws, each named by its number.
+func (e *evaluation) draw(ctx context.Context, phase string, plan chain.Plan) (x []float32, err error) {
+	batch := e.drawing()
+	c, err := e.trained.Chain(e.backend, plan, "--batch")
+	if err != nil {
+		return nil, err
+	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	size := e.takes.Shape.Len()
-	x, err := feature.Shared(ctx, e.comm, "samples", e.o.samples, batch, size, func(from, to int, out []float32) error {
+	return feature.Shared(ctx, e.comm, phase, e.o.samples, batch, e.takes.Shape.Len(), func(from, to int, out []float32) error {
 		words := philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: 5, Sample: uint32(from / batch)}.Block(0)
 		t, err := c.Run(ctx, uint64(words[0])<<32|uint64(words[1]), nil)
 		if err == nil {
 			copy(out, t.F32())
-			e.show.Progress("samples", "pictures/s", int64(to), int64(e.o.samples))
+			e.show.Progress(phase, trained.Noun(e.takes)+"/s", int64(to), int64(e.o.samples))
 		}
 		return err
 	})
-	e.symmetric(x)
-	return compare.Set{Name: setSamples, X: x}, err
 }
 
 // theirs are the pictures of --samples-from.
@@ -139,7 +154,7 @@ func splitOf(name string) (string, error) {
 // left out.
 type maker func(ctx context.Context, reference pictures) (s compare.Set, note string, err error)
 
-// makers are those of setNames.
+// makers are those of sets of pictures.
 func (e *evaluation) makers() map[string]maker {
 	few := func(p pictures) int { return min(p.n, e.o.samples) }
 	return map[string]maker{

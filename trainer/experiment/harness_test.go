@@ -190,6 +190,18 @@ func catalogueOfTests() []plan.Experiment {
 			Pictures: []plan.Picture{{Title: "Between", Glob: "between.png"}},
 		},
 		{
+			Name: "text", About: "Sentences, from a file to samples.", Seeds: []uint64{1},
+			Data:     &plan.DataSet{Name: "prose", Make: []string{"text", "--test", "10"}, Source: "a file of sentences", Sentences: true},
+			Flags:    map[string]string{"steps": "2", "embed": "3", "hidden": "4", "batch": "4"},
+			Evaluate: map[string]string{"samples": "20"}, Sample: map[string]string{"n": "10"},
+			Columns: []string{"nll", "nll-given", "collapsed", "forward", "forward-normal", "forward-floor", "reverse"},
+			Rows: []plan.Row{
+				{Name: "prior", Preset: "lebm-snli", Flags: map[string]string{"prior-steps": "2", "posterior-steps": "1"}, Lacks: []string{"nll"}},
+				{Name: "lm", Preset: "lm-snli", Lacks: []string{"nll-given", "collapsed", "forward-normal"}},
+			},
+			Pictures: []plan.Picture{{Title: "Samples", Glob: "samples.txt"}},
+		},
+		{
 			Name: "sums", About: "A computed one.", Seeds: []uint64{1, 2}, Compute: sums, Columns: []string{"sum"},
 			Rows:    []plan.Row{{Name: "three", Flags: map[string]string{"n": "3"}}, {Name: "none", KnownBad: true}},
 			Figures: []plan.Figure{{File: "sum", Title: "Sums", Curve: "sums"}},

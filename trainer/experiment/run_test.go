@@ -392,6 +392,35 @@ func TestBetween(t *testing.T) {
 	}
 }
 
+// TestText: from a file of sentences to perplexities and samples in the report.
+func TestText(t *testing.T) {
+	s := newSite(t)
+	file := filepath.Join(t.TempDir(), "prose.txt")
+	if err := os.WriteFile(file, []byte(strings.Repeat("one two three\ntwo three one two\n", 20)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.must("run", "text", "--source", file)
+	prior, lm := s.load("text", "prior", 1).Measured.Values, s.load("text", "lm", 1).Measured.Values
+	if prior["collapsed"] != 1 || !(prior["nll-given"] > 1) || !(lm["nll"] > 1) || len(prior) != 6 || len(lm) != 4 {
+		t.Errorf("measured %v and %v", prior, lm)
+	}
+	for _, v := range []map[string]float64{prior, lm} {
+		if !(v["forward"] > v["forward-floor"] && v["forward-floor"] > 1 && v["reverse"] > 1) {
+			t.Errorf("measured %v", v)
+		}
+	}
+	s.must("report", "text")
+	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(text), "\nSamples: prior:\n\n```\n")
+	shown, _, ok := strings.Cut(shown, "```\n")
+	if !ok || strings.Count(shown, "\n") != 10 {
+		t.Errorf("the report shows %q as samples:\n%s", shown, text)
+	}
+}
+
 // TestAlone: a child is no rank of the job that this process may be part of.
 func TestAlone(t *testing.T) {
 	got := alone([]string{"PATH=/bin", "RANK=1", "WORLD_SIZE=2", "SLURM_NTASKS=4", "EBTRAIN_EPOCH=0", "EBTRAIN_LIBDNNL=x", "OMP_NUM_THREADS=3"})

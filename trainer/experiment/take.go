@@ -115,7 +115,11 @@ func (b *bench) sample(ctx context.Context, e *measure.Evidence) error {
 		b.command = append(b.command, append([]string{"sample"}, args...))
 		return b.program(ctx, "sample", b.w.tools.sample, args, nil)
 	}
-	if err := draw("samples.png", b.w.e.Sample); err != nil {
+	file := "samples.png"
+	if d := b.w.e.Data; d != nil && d.Sentences {
+		file = "samples.txt"
+	}
+	if err := draw(file, b.w.e.Sample); err != nil {
 		return err
 	}
 	if b.w.e.Sample != nil {

@@ -74,17 +74,9 @@ func (r *Run) Samples(ctx context.Context, backend exec.Backend, mode nn.Mode, n
 	return r.Draw(ctx, backend, Draw{Plan: plan, Seed: seed, Smaller: smaller, Each: each})
 }
 
-// Sampling compiles the chain that draws n samples (n, C, H, W) at a time. The
+// Chain compiles a plan of the model. Smaller are the flags that make it smaller. The
 // caller closes it.
-func (r *Run) Sampling(backend exec.Backend, mode nn.Mode, n int, smaller string) (*chain.Chain, error) {
-	sampler, ok := r.Model.(algo.Sampler)
-	if !ok {
-		return nil, fmt.Errorf("a model of --algo %s draws no samples", r.Settings.Algo)
-	}
-	plan, err := sampler.Sample(mode, n)
-	if err != nil {
-		return nil, err
-	}
+func (r *Run) Chain(backend exec.Backend, plan chain.Plan, smaller string) (*chain.Chain, error) {
 	for _, s := range plan.Stages {
 		if err := device.CheckMemory(backend, s.Graph, smaller); err != nil {
 			return nil, err

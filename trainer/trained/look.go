@@ -9,6 +9,7 @@ import (
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -24,17 +25,60 @@ type Look struct {
 	// Smaller are the flags that make its batches smaller, for errors.
 	Smaller string
 
+	// Before gives what runs on n samples before the graph does, with its variables; nil
+	// is nothing.
+	Before func(n int) ([]chain.Stage, []nn.Variable, error)
+
 	run     *Run
 	backend exec.Backend
 	name    string
 	build   Builder
 	seed    uint64
-	byBatch map[int]exec.Program
+	byBatch map[int]*looking
+}
+
+// looking is a compiled graph, and what runs before it.
+type looking struct {
+	exec.Program
+	stages []stage
+}
+
+type stage struct {
+	exec.Program
+	times int
+}
+
+// each calls f with all programs.
+func (p *looking) each(f func(exec.Program)) {
+	for _, s := range p.stages {
+		f(s.Program)
+	}
+	if p.Program != nil {
+		f(p.Program)
+	}
+}
+
+// run runs all, in order.
+func (p *looking) run(ctx context.Context) error {
+	for _, s := range p.stages {
+		for range s.times {
+			if err := exec.Run(ctx, s.Program); err != nil {
+				return err
+			}
+		}
+	}
+	return exec.Run(ctx, p.Program)
+}
+
+func (p *looking) Close() error {
+	var errs []error
+	p.each(func(one exec.Program) { errs = append(errs, one.Close()) })
+	return errors.Join(errs...)
 }
 
 // NewLook makes a Look, called name in errors, whose draws are named by seed.
 func NewLook(run *Run, backend exec.Backend, name string, build Builder, seed uint64) *Look {
-	return &Look{Smaller: "--batch", run: run, backend: backend, name: name, build: build, seed: seed, byBatch: map[int]exec.Program{}}
+	return &Look{Smaller: "--batch", run: run, backend: backend, name: name, build: build, seed: seed, byBatch: map[int]*looking{}}
 }
 
 // At runs the graph on n samples, x (n, C, H, W) in the model's range, the first
@@ -51,17 +95,19 @@ func (l *Look) At(ctx context.Context, x []float32, n int, first int64) (exec.Pr
 	}
 	copy(in, x)
 	l.key(p, first)
-	return p, exec.Run(ctx, p)
+	return p, p.run(ctx)
 }
 
 // key names the draws of samples from number first on.
-func (l *Look) key(p exec.Program, first int64) {
-	if key := p.Input(algo.InputKey); key != nil {
-		copy(key.I64(), []int64{int64(l.seed), 0, first})
-	}
+func (l *Look) key(p *looking, first int64) {
+	p.each(func(one exec.Program) {
+		if key := one.Input(algo.InputKey); key != nil {
+			copy(key.I64(), []int64{int64(l.seed), 0, first})
+		}
+	})
 }
 
-func (l *Look) program(n int) (exec.Program, error) {
+func (l *Look) program(n int) (*looking, error) {
 	if p := l.byBatch[n]; p != nil {
 		return p, nil
 	}
@@ -72,11 +118,39 @@ func (l *Look) program(n int) (exec.Program, error) {
 	if err := device.CheckMemory(l.backend, g, l.Smaller); err != nil {
 		return nil, err
 	}
-	p, err := l.backend.Compile(g, exec.Options{Name: l.name, Vars: l.run.Vars})
-	if err == nil {
-		l.byBatch[n] = p
+	p := &looking{}
+	if p.stages, err = l.stages(n); err != nil { // first: the graph reads their variables
+		return nil, errors.Join(err, p.Close())
 	}
-	return p, err
+	one, err := l.backend.Compile(g, exec.Options{Name: l.name, Vars: l.run.Vars})
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	p.Program, l.byBatch[n] = one, p
+	return p, nil
+}
+
+// stages compiles what runs on n samples before the graph does; on error those that it
+// has.
+func (l *Look) stages(n int) (all []stage, err error) {
+	if l.Before == nil {
+		return nil, nil
+	}
+	stages, vars, err := l.Before(n)
+	if err != nil {
+		return nil, err
+	}
+	if err := nn.Initialise(l.run.Vars, vars, l.seed); err != nil {
+		return nil, err
+	}
+	for _, s := range stages {
+		one, err := l.backend.Compile(s.Graph, exec.Options{Name: s.Name, Vars: l.run.Vars})
+		if err != nil {
+			return all, err
+		}
+		all = append(all, stage{one, s.Times})
+	}
+	return all, nil
 }
 
 // Close releases the programs.

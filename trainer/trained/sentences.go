@@ -49,12 +49,16 @@ func (l *Look) Read(ctx context.Context, tokens, lengths []int32, first int64) (
 	if err != nil {
 		return nil, err
 	}
-	in := p.Input(algo.InputTokens).I32()
-	if len(in) != len(tokens) {
+	if in := p.Input(algo.InputTokens).I32(); len(in) != len(tokens) {
 		return nil, fmt.Errorf("%s: %d tokens are not %d sentences of the graph's length", l.name, len(tokens), len(lengths))
 	}
-	copy(in, tokens)
-	copy(p.Input(algo.InputLengths).I32(), lengths)
+	p.each(func(one exec.Program) {
+		for name, values := range map[string][]int32{algo.InputTokens: tokens, algo.InputLengths: lengths} {
+			if in := one.Input(name); in != nil {
+				copy(in.I32(), values)
+			}
+		}
+	})
 	l.key(p, first)
-	return p, exec.Run(ctx, p)
+	return p, p.run(ctx)
 }

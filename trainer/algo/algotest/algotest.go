@@ -104,6 +104,7 @@ var ofModel = []struct {
 	check func(rig) error
 }{
 	{"inputs", rig.inputs},
+	{"stages", rig.chains},
 	{"report", rig.report},
 	{"stop", rig.stops},
 	{"same twice", rig.repeats},

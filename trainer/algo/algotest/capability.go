@@ -45,6 +45,14 @@ func capabilities(m algo.Model) (all []capability) {
 			})
 		})
 	}
+	if s, ok := m.(algo.Primed); ok {
+		add("samples without the prior", func(u user) error {
+			return eachMode(func(mode nn.Mode) error {
+				plan, err := s.SampleNormal(mode, samples)
+				return u.draws(plan, err, u.pictures(), nothing)
+			})
+		})
+	}
 	if s, ok := m.(algo.Reconstructor); ok {
 		add("reconstructs", func(u user) error {
 			return eachMode(func(mode nn.Mode) error {
@@ -160,7 +168,7 @@ func hypergradient(u user, s algo.Bilevel) error {
 	if len(g.Assigns()) > 0 || len(g.Outputs()) < 2 {
 		return fmt.Errorf("%d variables are assigned, and %d outputs: want none, and J with a gradient", len(g.Assigns()), len(g.Outputs()))
 	}
-	return compiled(u.backend, g, exec.Options{Vars: u.vars}, func(p exec.Program) error {
+	return compiled(u.backend, g, nil, exec.Options{Vars: u.vars}, func(p exec.Program) error {
 		fill(p, algo.InputImages, u.images(100, samples)...)
 		fill(p, algo.InputKey, seed, 100, 0)
 		u.model.Feeder(p)(2, 0)

@@ -121,7 +121,11 @@ func (r rig) repeats() error {
 		}
 		digest := g.Digest()
 		bits := digest[:]
-		if err := r.onCPU(g, specs, nil, place{0, 1, r.batch()}, func(_ string, x []byte) { bits = append(bits, x...) }); err != nil {
+		stages, err := r.stages(1, r.batch(), asIs)
+		if err != nil {
+			return err
+		}
+		if err := r.onCPU(g, stages, specs, nil, place{0, 1, r.batch()}, func(_ string, x []byte) { bits = append(bits, x...) }); err != nil {
 			return err
 		}
 		if before == nil {

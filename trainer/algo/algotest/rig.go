@@ -14,6 +14,7 @@ import (
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -75,8 +76,13 @@ func (r rig) steps(p exec.Program, at place, from, to int) (reports [][]float64,
 	return reports, nil
 }
 
-// fill sets an input, where the program has it.
+// fill sets an input, where the program, or a stage before it, has it.
 func fill(p exec.Program, name string, x ...float64) {
+	if s, ok := p.(staged); ok {
+		for _, one := range s.before {
+			fill(one.Program, name, x...)
+		}
+	}
 	if in := p.Input(name); in != nil {
 		for i := range x {
 			in.SetAt(i, x[i])
@@ -84,16 +90,71 @@ func fill(p exec.Program, name string, x ...float64) {
 	}
 }
 
-// compiled calls f with a program, which it then closes.
-func compiled(b exec.Backend, g *graph.Graph, o exec.Options, f func(exec.Program) error) (err error) {
+// compiled calls f with a program, which it then closes. Each run of it begins with the
+// stages.
+func compiled(b exec.Backend, g *graph.Graph, stages []chain.Stage, o exec.Options, f func(exec.Program) error) (err error) {
 	o.Name = "step"
 	p, err := b.Compile(g, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return f(p)
+	if len(stages) == 0 {
+		return f(p)
+	}
+	all := staged{Program: p}
+	for _, s := range stages {
+		o.Name = s.Name
+		one, err := b.Compile(s.Graph, o)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, one.Close()) }()
+		all.before = append(all.before, stage{one, s.Times})
+	}
+	return f(all)
 }
+
+// staged is a program with stages before it.
+type staged struct {
+	exec.Program
+	before []stage
+}
+
+// stage is a program that runs several times.
+type stage struct {
+	exec.Program
+	times int
+}
+
+// Launch runs the stages first.
+func (s staged) Launch(ctx context.Context) error {
+	for _, one := range s.before {
+		for range one.times {
+			if err := exec.Run(ctx, one.Program); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Program.Launch(ctx)
+}
+
+// stages are those before a step of the model, changed.
+func (r rig) stages(world, batch int, change func(*graph.Graph) (*graph.Graph, error)) ([]chain.Stage, error) {
+	all, err := algo.StagesOf(r.model, 0, world, batch)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range all {
+		if all[i].Graph, err = change(s.Graph); err != nil {
+			return nil, fmt.Errorf("stage %s: %w", s.Name, err)
+		}
+	}
+	return all, nil
+}
+
+// asIs changes nothing.
+func asIs(g *graph.Graph) (*graph.Graph, error) { return g, nil }
 
 // train takes the steps from … to−1 in float64 on as many ranks as there are sets
 // of variables, each of which is completed with what it lacks. It returns the
@@ -107,6 +168,10 @@ func (r rig) train(sets []exec.Vars, from, to int) ([][]float64, error) {
 	if g, err = widen(g); err != nil {
 		return nil, err
 	}
+	stages, err := r.stages(world, r.fewer()/world, widen)
+	if err != nil {
+		return nil, err
+	}
 	all := make([][][]float64, world)
 	err = ddptest.Each(world, func(rank int, comm collective.Comm) error {
 		if world == 1 {
@@ -115,7 +180,7 @@ func (r rig) train(sets []exec.Vars, from, to int) ([][]float64, error) {
 		if err := nn.Initialise(sets[rank], widened(specs), seed); err != nil {
 			return err
 		}
-		return compiled(ref.New(), g, exec.Options{Vars: sets[rank], Comm: comm}, func(p exec.Program) (err error) {
+		return compiled(ref.New(), g, stages, exec.Options{Vars: sets[rank], Comm: comm}, func(p exec.Program) (err error) {
 			all[rank], err = r.steps(p, place{rank, world, r.fewer()}, from, to)
 			return err
 		})

@@ -3,11 +3,13 @@ package algotest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebtrain/data"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -21,6 +23,11 @@ func (m atLength) Lengths() []int { return []int{m.length} }
 
 func (m atLength) StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, error) {
 	return m.Model.(algo.Sequential).StepOf(length, world, batch)
+}
+
+// Stages are those of that length; none where the model has none.
+func (m atLength) Stages(_, world, batch int) ([]chain.Stage, error) {
+	return algo.StagesOf(m.Model, m.length, world, batch)
 }
 
 func (m atLength) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
@@ -61,8 +68,11 @@ func (r rig) sentences(step, n, length int) (tokens, lengths []float64) {
 // show fills the samples of a step, those of one rank.
 func (r rig) show(p exec.Program, step int, at place) {
 	first, n := at.rank*at.batch/at.world, at.batch/at.world
-	if in := p.Input(algo.InputTokens); in != nil {
-		l := in.Type.Shape.At(1)
+	if s, ok := r.model.(algo.Sequential); ok {
+		l := slices.Max(s.Lengths())
+		if in := p.Input(algo.InputTokens); in != nil {
+			l = in.Type.Shape.At(1)
+		}
 		tokens, lengths := r.sentences(step, at.batch, l)
 		fill(p, algo.InputTokens, tokens[first*l:(first+n)*l]...)
 		fill(p, algo.InputLengths, lengths[first:first+n]...)
@@ -138,8 +148,20 @@ func literate(u user, m algo.Literate) error {
 // recollects: −log p of each sentence twice, at every length.
 func recollects(u user, m algo.Recollecting) error {
 	for _, l := range u.model.(algo.Sequential).Lengths() {
+		stages, vars, err := m.Inferring(l, samples)
+		if err != nil {
+			return fmt.Errorf("%d tokens: %w", l, err)
+		}
+		for _, v := range vars {
+			if !strings.HasPrefix(v.Name, chain.Prefix) {
+				return fmt.Errorf("%d tokens: the variable %s: want a name that begins with %q", l, v.Name, chain.Prefix)
+			}
+		}
+		if err := nn.Initialise(u.vars, vars, seed); err != nil {
+			return err
+		}
 		g, err := m.Recon(l, samples)
-		if err := u.looks(g, err, map[string][]int{algo.OutputLoss: {samples}, algo.OutputBlind: {samples}}); err != nil {
+		if err := u.looksAfter(stages, g, err, map[string][]int{algo.OutputLoss: {samples}, algo.OutputBlind: {samples}}); err != nil {
 			return fmt.Errorf("%d tokens: %w", l, err)
 		}
 	}

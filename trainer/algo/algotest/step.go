@@ -97,7 +97,7 @@ func (r rig) inputs() error {
 	if err := nn.Initialise(vars, specs, seed); err != nil {
 		return err
 	}
-	return compiled(ref.New(), g, exec.Options{Vars: vars}, func(p exec.Program) error { return r.feeds(p, in) })
+	return compiled(ref.New(), g, nil, exec.Options{Vars: vars}, func(p exec.Program) error { return r.feeds(p, in) })
 }
 
 // feeds checks the Feeder of a program with these inputs of its own.

@@ -39,7 +39,11 @@ func (r rig) trained(b exec.Backend) (user, error) {
 	if err := nn.Initialise(u.vars, specs, seed); err != nil {
 		return user{}, err
 	}
-	return u, compiled(b, g, exec.Options{Vars: u.vars}, func(p exec.Program) error {
+	stages, err := r.stages(1, r.batch(), asIs)
+	if err != nil {
+		return user{}, err
+	}
+	return u, compiled(b, g, stages, exec.Options{Vars: u.vars}, func(p exec.Program) error {
 		_, err := r.steps(p, place{0, 1, r.batch()}, 0, 2)
 		return err
 	})
@@ -77,6 +81,11 @@ func (u user) pictures() []int { return append([]int{samples}, u.model.Takes().S
 
 // looks runs a graph that reads the model, and checks what it takes and gives.
 func (u user) looks(g *graph.Graph, err error, want map[string][]int) error {
+	return u.looksAfter(nil, g, err, want)
+}
+
+// looksAfter does so after stages.
+func (u user) looksAfter(stages []chain.Stage, g *graph.Graph, err error, want map[string][]int) error {
 	if err != nil {
 		return err
 	}
@@ -87,7 +96,7 @@ func (u user) looks(g *graph.Graph, err error, want map[string][]int) error {
 	if len(in) > 0 || len(g.Assigns()) > 0 || len(g.Outputs()) != len(want) {
 		return fmt.Errorf("the graph takes %v, assigns %d variables and has %d outputs: want no such input, none and %d", in, len(g.Assigns()), len(g.Outputs()), len(want))
 	}
-	return compiled(u.backend, g, exec.Options{Vars: u.vars}, func(p exec.Program) error {
+	return compiled(u.backend, g, stages, exec.Options{Vars: u.vars}, func(p exec.Program) error {
 		u.show(p, 100, place{0, 1, samples})
 		fill(p, algo.InputKey, seed, 100, 0)
 		if err := exec.Run(u.ctx, p); err != nil {

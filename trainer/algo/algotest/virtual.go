@@ -13,6 +13,7 @@ import (
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -54,15 +55,21 @@ func (r rig) virtual(world int) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: shards, World: world, Batch: r.batch() / shards,
-		Split: algo.Split(), Key: algo.InputKey})
+	cut := func(g *graph.Graph) (*graph.Graph, error) {
+		return ddp.Virtualise(g, ddp.Shards{Virtual: shards, World: world, Batch: r.batch() / shards, Split: algo.Split(specs), Key: algo.InputKey})
+	}
+	if g, err = cut(g); err != nil {
+		return nil, err
+	}
+	stages, err := r.stages(shards, r.batch()/shards, cut)
 	if err != nil {
 		return nil, err
 	}
+	own := algo.OfShards(specs, shards/world)
 	all := make([]map[string][]byte, world)
 	err = ddptest.Each(world, func(rank int, _ collective.Comm) error {
 		all[rank] = map[string][]byte{}
-		err := r.onCPU(g, specs, comms[rank], place{rank, world, r.batch()}, func(name string, x []byte) { all[rank][name] = x })
+		err := r.onCPU(g, stages, own, comms[rank], place{rank, world, r.batch()}, func(name string, x []byte) { all[rank][name] = x })
 		if comms[rank] == nil {
 			return err
 		}
@@ -86,7 +93,7 @@ func (r rig) virtual(world int) (map[string][]byte, error) {
 
 // onCPU takes two steps of one rank, on a backend of its own, and tells keep the
 // last report and the replicated variables.
-func (r rig) onCPU(g *graph.Graph, specs []nn.Variable, comm collective.Comm, at place, keep func(name string, x []byte)) (err error) {
+func (r rig) onCPU(g *graph.Graph, stages []chain.Stage, specs []nn.Variable, comm collective.Comm, at place, keep func(name string, x []byte)) (err error) {
 	backend, err := cpu.New(cpu.Config{Threads: 1})
 	if err != nil {
 		return err
@@ -97,7 +104,7 @@ func (r rig) onCPU(g *graph.Graph, specs []nn.Variable, comm collective.Comm, at
 		return err
 	}
 	o := exec.Options{Vars: vars, Comm: comm, Deterministic: true}
-	return compiled(backend, g, o, func(p exec.Program) error {
+	return compiled(backend, g, stages, o, func(p exec.Program) error {
 		if _, err := r.steps(p, at, 0, 2); err != nil {
 			return err
 		}

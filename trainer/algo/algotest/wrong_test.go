@@ -68,6 +68,51 @@ func byRank(c *nn.Context, images, key graph.ID) graph.ID {
 	return noise(c, images, own)
 }
 
+// before is a step that adds to its weight a number that a stage has left: how often the
+// stage has run, where it is its own, and otherwise changes the weight.
+type before struct {
+	toy.Config
+	own   bool
+	times int
+}
+
+func (m before) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
+	c := nn.NewContext(nn.Train, world)
+	w, n := c.Weight("w", graph.D(), nn.Ones), c.Scratch("n", graph.D(), nil)
+	images := c.Mean(c.Input(algo.InputImages, graph.T(graph.F32, batch, m.C, m.H, m.W)))
+	if world > 1 {
+		images = c.AllReduce(collective.Mean, "w", images)[0]
+	}
+	w = c.Add(c.Add(w, n), images)
+	algo.WriteReport(c, []graph.ID{w, c.Input(algo.InputStop, graph.T(graph.F32))}, []graph.ID{n})
+	c.Set("w", w)
+	g, err := c.Commit()
+	return g, c.Variables(), err
+}
+
+func (before) Report() []algo.Column { return algo.Columns([]string{"w", algo.ReportStop, "n"}, "w") }
+
+func (before) Feeder(exec.Program) func(int64, int) { return func(int64, int) {} }
+
+func (m before) Stages(int, int, int) ([]chain.Stage, error) {
+	c := nn.NewContext(nn.Train, 1)
+	if m.own {
+		c.Set("n", c.Shift(c.Scratch("n", graph.D(), nil), 1))
+	} else {
+		c.Set("w", c.Shift(c.Weight("w", graph.D(), nn.Ones), 1))
+	}
+	g, err := c.Commit()
+	return []chain.Stage{{Name: "count", Graph: g, Times: m.times}}, err
+}
+
+// Stages run as often as they say before each step.
+func TestStagesRun(t *testing.T) {
+	got, err := newRig(t.Context(), before{good(), true, 3}).train(newSets(1), 0, 2)
+	if err != nil || got[0][2] != 3 || got[1][2] != 6 {
+		t.Errorf("counted %v, %v", got, err)
+	}
+}
+
 // writer changes the model when it is asked for codes.
 type writer struct{ toy.Config }
 
@@ -116,6 +161,9 @@ func TestWrongModels(t *testing.T) {
 		"a Feeder that fills nothing": {unfed{good()}, rig.inputs, "nobody fills all of the input toy.rate"},
 		"a column too many":           {longer{good()}, rig.report, "want one output"},
 		"no column for the stop":      {unstoppable{good()}, rig.report, "want stop among them"},
+		"a stage":                     {before{good(), true, 2}, rig.chains, ""},
+		"a stage that never runs":     {before{good(), true, 0}, rig.chains, "stage count: it is run 0 times"},
+		"a stage that trains":         {before{good(), false, 1}, rig.chains, "it assigns w, which is no variable of the step of role scratch"},
 		"a stop that arrives":         {good(), rig.stops, ""},
 		"draws named by slot":         {another{good(), noise}, rig.ranksAgree, ""},
 		"draws named by rank":         {another{good(), byRank}, rig.ranksAgree, "rank 0 of 2 is not one rank"},

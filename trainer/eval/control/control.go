@@ -1,6 +1,8 @@
-// Package control makes sets of pictures that are known to be bad, so that a
-// measure of samples can be seen to tell them from good ones: noise, blurred
-// pictures, pictures whose pixels are shuffled, pictures of one class only.
+// Package control makes sets of pictures and of sentences that are known to be bad,
+// so that a measure of samples can be seen to tell them from good ones: noise, blurred
+// pictures, pictures whose pixels are shuffled, pictures of one class only; sentences
+// of words that know nothing of each other, or stand in any order, and a few again
+// and again.
 //
 // Pictures are (n, C, H, W). Everything is a pure function of its arguments and
 // a seed; what is given is left as it is.

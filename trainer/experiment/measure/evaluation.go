@@ -45,14 +45,18 @@ func evaluated(path string) func(Evidence) (float64, error) {
 // the floor and sets that are known to be bad; nil if that was not asked for.
 func (e Evidence) Quality() any { return e.Evaluation["quality"] }
 
-// compared takes the samples' number of a row of the comparison, floor that of other
-// real pictures.
+// compared takes the samples' number of a row of the comparison, floor that of real
+// samples, and control that of another set.
 func compared(row string) func(Evidence) (float64, error) {
 	return evaluated("quality.rows." + row + ".samples")
 }
 
 func floor(row string) func(Evidence) (float64, error) {
 	return evaluated("quality.rows." + row + ".floor")
+}
+
+func control(row, set string) func(Evidence) (float64, error) {
+	return evaluated("quality.rows." + row + ".controls." + set)
 }
 
 // atLast takes a field of the evaluation of the last step, which may be the one
@@ -88,11 +92,17 @@ func step(v any, name string) any {
 	return nil
 }
 
-// number is v as a number. What JSON cannot say stands there as a text: "NaN".
+// number is v as a number: 1 for what is true, 0 for what is not. What JSON cannot say
+// stands there as a text: "NaN".
 func number(v any, path string) (float64, error) {
 	switch v := v.(type) {
 	case float64:
 		return v, nil
+	case bool:
+		if v {
+			return 1, nil
+		}
+		return 0, nil
 	case string:
 		if f, err := strconv.ParseFloat(v, 64); err == nil && (math.IsNaN(f) || math.IsInf(f, 0)) {
 			return f, nil

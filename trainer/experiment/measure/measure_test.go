@@ -9,7 +9,7 @@ import (
 	"ebtrain/trainer/run/rundir"
 )
 
-const evaluation = `{"run":"a","step":6,"ll":0.31,"fisher":-5885.1,"posterior_gap":46,"rmse":"NaN","probe":0.9385,"nested":{"accuracy":0.9385,"raw":"x"},
+const evaluation = `{"run":"a","step":6,"ll":0.31,"fisher":-5885.1,"posterior_gap":46,"rmse":"NaN","probe":0.9385,"nested":{"accuracy":0.9385,"raw":"x","yes":true,"no":false},
 "energies":[{"of":"data","n":20,"mean":0.5},{"of":"noise","mean":"Inf"}],"none":null}`
 
 func TestEvaluated(t *testing.T) {
@@ -22,7 +22,7 @@ func TestEvaluated(t *testing.T) {
 		want float64
 		err  string
 	}{
-		{"ll", 0.31, ""}, {"nested.accuracy", 0.9385, ""}, {"energies.data.mean", 0.5, ""}, {"energies.noise.mean", math.Inf(1), ""},
+		{"ll", 0.31, ""}, {"nested.accuracy", 0.9385, ""}, {"nested.yes", 1, ""}, {"nested.no", 0, ""}, {"energies.data.mean", 0.5, ""}, {"energies.noise.mean", math.Inf(1), ""},
 		{"lll", 0, "evaluate --json has no field lll (it has energies, fisher, ll, nested, none, posterior_gap, probe, rmse, run, step)"},
 		{"nested.acc", 0, "no field nested.acc"}, {"energies.samples.mean", 0, "no field energies.samples.mean"}, {"ll.x", 0, "no field ll.x"},
 		{"none", 0, "no field none"}, {"nested.raw", 0, "field nested.raw of evaluate --json is x: want a number"}, {"run", 0, "field run of evaluate --json is a"},

@@ -69,6 +69,9 @@ type DataSet struct {
 	Builtin string   // --data of train and evaluate, where the programs have it
 	Make    []string // otherwise the command of mkshards and its flags, without --src and --out
 	Source  string   // what --src is, in words, and where it comes from
+	// Sentences says that samples are sentences: they are drawn into samples.txt, and
+	// not into samples.png.
+	Sentences bool
 }
 
 // Selection chooses among the checkpoints of a run the one of which a measure is
@@ -102,7 +105,7 @@ type Figure struct {
 	Low, High float64
 }
 
-// Picture is a file in the run directory of some rows.
+// Picture is a file in the run directory of some rows: a PNG, or a text in lines.
 type Picture struct {
 	Title string
 	Glob  string   // in the run directory; the last match counts

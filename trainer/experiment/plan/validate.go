@@ -46,6 +46,9 @@ func (e Experiment) Validate() error {
 			bad("row %s: %w", r.Name, err)
 		}
 	}
+	if e.Between != nil && e.Data != nil && e.Data.Sentences {
+		bad("there is nothing between sentences")
+	}
 	if d := e.Data; d != nil && (d.Name == "" || (d.Builtin == "") == (d.Make == nil) || d.Make != nil && d.Source == "") {
 		bad("a data set has a Name and either Builtin or Make and Source")
 	}

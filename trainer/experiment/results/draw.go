@@ -22,8 +22,12 @@ import (
 	"ebtrain/trainer/experiment/plan"
 )
 
-// drawn is a picture in the folder of the results.
-type drawn struct{ title, file string } // file is relative to RESULTS.md
+// drawn is a picture in the folder of the results, or a text.
+type drawn struct {
+	title string
+	file  string // relative to RESULTS.md; "" for a text
+	text  string // whole lines
+}
 
 const (
 	width  = 7 * vg.Inch
@@ -42,7 +46,7 @@ func (s *Sheet) draw(folder string) ([]drawn, error) {
 			return nil, fmt.Errorf("plot %s: %w", name, err)
 		}
 		if ok {
-			all = append(all, drawn{f.Title, filepath.Base(folder) + "/" + name})
+			all = append(all, drawn{title: f.Title, file: filepath.Base(folder) + "/" + name})
 		}
 	}
 	for _, p := range s.e.Pictures {
@@ -183,7 +187,7 @@ func hue(i, n int) color.Color {
 	return color.RGBA{part(5), part(3), part(1), 255}
 }
 
-// copies copies a picture of the first finished seed of each row.
+// copies copies a picture of the first finished seed of each row, or takes its text.
 func (s *Sheet) copies(p plan.Picture, folder string) ([]drawn, error) {
 	var all []drawn
 	row := ""
@@ -204,11 +208,16 @@ func (s *Sheet) copies(p plan.Picture, folder string) ([]drawn, error) {
 		if err != nil {
 			return nil, err
 		}
+		title := p.Title + ": " + f.Row
+		if filepath.Ext(from) == ".txt" {
+			all = append(all, drawn{title: title, text: string(b)})
+			continue
+		}
 		name := fmt.Sprintf("%s-%s-%s", s.e.Name, f.Row, filepath.Base(from))
 		if err := atomicfile.WriteBytes(filepath.Join(folder, name), b); err != nil {
 			return nil, err
 		}
-		all = append(all, drawn{p.Title + ": " + f.Row, filepath.Base(folder) + "/" + name})
+		all = append(all, drawn{title: title, file: filepath.Base(folder) + "/" + name})
 	}
 	return all, nil
 }

@@ -68,6 +68,10 @@ func (p *page) section(s *Sheet, pictures []drawn) {
 	}
 	p.claims(s)
 	for _, d := range pictures {
+		if d.file == "" {
+			p.add("\n%s:\n\n```\n%s```\n", d.title, d.text)
+			continue
+		}
 		p.add("\n![%s](%s)\n", d.title, d.file)
 	}
 	p.notes(s)

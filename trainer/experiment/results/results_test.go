@@ -41,7 +41,7 @@ func made() []plan.Experiment {
 				judge.Order{Rising: judge.Rows("ll", "late", "dsm")},
 			},
 			Figures:  []plan.Figure{{File: "ll", Title: "LL", X: "steps", Y: "nats", Curve: "ll", LogX: true}, {File: "none", Title: "Nothing", Curve: "none"}},
-			Pictures: []plan.Picture{{Title: "Density", Glob: "density-*.png"}},
+			Pictures: []plan.Picture{{Title: "Density", Glob: "density-*.png"}, {Title: "Lines", Glob: "lines.txt"}},
 		},
 		{Name: "absent", About: "Nothing was run.", Seeds: []uint64{1}, Columns: []string{"ll"}, Rows: []plan.Row{{Name: "a"}}},
 		{Name: "tried", About: "Tried out.", Seeds: []uint64{1}, Columns: []string{"sum"}, Rows: []plan.Row{{Name: "a"}},
@@ -88,8 +88,9 @@ func folder(t *testing.T) string {
 	put("tried", "a", 1, &cell.Measured{Values: map[string]float64{"sum": 6}, TriedOut: true, Notes: []string{"too few steps: it has 20, want 400"}, CPU: 0.25})
 
 	dir := cell.Cell{Root: root, Experiment: "faces", Row: "dsm", Seed: 1}.Dir()
-	for _, name := range []string{"density-1.png", "density-2.png"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644); err != nil {
+	ending := map[string]string{".txt": "\na second line\n"}
+	for _, name := range []string{"density-1.png", "density-2.png", "lines.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name+ending[filepath.Ext(name)]), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -71,6 +71,11 @@ func TestSentences(t *testing.T) {
 	if v := got.Sentences; got.Images != 20 || v.Perplexity > 6 || v.Perplexity < 1 || math.Abs(v.NLLWord*float64(v.Words)-20*v.NLL) > 1e-3 || v.Unknown != 0 {
 		t.Errorf("%+v", got)
 	}
+	// Two ranks share the sentences that are written and judged, and find the same.
+	judge := []string{"evaluate", "--run", "run", "--measures", "forward,reverse", "--judge", "run", "--samples", "40", "--batch", "8", "--threads", "1", "--json"}
+	if alone, two := s.must(judge...).stdout, s.must(on(2, judge)...).stdout; strings.TrimPrefix(two, "[0] ") != alone || !strings.Contains(alone, `"forward-judge"`) {
+		t.Errorf("two ranks find %s, one %s", two, alone)
+	}
 	// Neither how many are read at a time nor how they are padded counts.
 	for _, batch := range []string{"2", "7", "20"} {
 		if nll := evaluate("--batch", batch); math.Abs(nll-all) > 1e-4 {
@@ -109,10 +114,10 @@ func TestLatentsOfSentences(t *testing.T) {
 	data := s.prose("text")
 	small := append([]string{"--latent", "8", "--nef", "16", "--prior-steps", "10", "--posterior-steps", "10", "--posterior-step-size", "0.3", "--dropout", "0", "--lr-generator", "0.02"}, reads...)
 	for _, tt := range []struct {
-		out, steps string
-		collapsed  bool
-	}{{"new", "1", true}, {"trained", "400", false}} {
-		e := s.must(append([]string{"train", "--preset", "lebm-snli", "--data", data, "--samples", "4", "--steps", tt.steps, "--out", tt.out}, small...)...)
+		preset, out, steps string
+		collapsed          bool
+	}{{"lebm-snli", "new", "1", true}, {"lebm-yahoo", "trained", "400", false}} {
+		e := s.must(append([]string{"train", "--preset", tt.preset, "--data", data, "--samples", "4", "--steps", tt.steps, "--out", tt.out}, small...)...)
 		if !strings.Contains(e.stdout, "compiled for sentences of up to") {
 			t.Error(e)
 		}
@@ -142,6 +147,8 @@ func TestMistakesWithSentences(t *testing.T) {
 	data := s.prose("text")
 	others := s.prose("others", "--min-count", "22")
 	s.must(append([]string{"train", "--preset", "lm-snli", "--data", data, "--steps", "2", "--samples", "0", "--out", "run"}, reads...)...)
+	s.must(append([]string{"train", "--preset", "lm-snli", "--data", others, "--steps", "2", "--samples", "0", "--out", "other"}, reads...)...)
+	s.must(append([]string{"train", "--preset", "lebm-snli", "--data", data, "--steps", "1", "--prior-steps", "1", "--posterior-steps", "1", "--samples", "0", "--out", "prior"}, reads...)...)
 	for _, tt := range []struct {
 		name, args string
 		n, code    int
@@ -154,6 +161,10 @@ func TestMistakesWithSentences(t *testing.T) {
 		{"another vocabulary", "evaluate --run run --data " + others, 0, 1, `holds sentences of another vocabulary \([0-9]+ words\) than the model of run was trained with`},
 		{"resumed on another vocabulary", "train --resume --out run --steps 4 --data " + others, 0, 1, `does not hold the samples that the run in run was trained on`},
 		{"sentences as a picture", "sample --run run --out z.png", 0, 1, `^--out z.png: the samples of run are sentences: sentences go into a file whose name ends in .txt`},
+		{"a judge that is no language model", "evaluate --run run --measures forward --judge prior", 0, 1, `^--judge prior is a run of --algo lebm, whose models give sentences no likelihood: name a run of a language model`},
+		{"a judge of another vocabulary", "evaluate --run other --measures forward --judge run", 0, 1, `^--judge: .* holds sentences of another vocabulary`},
+		{"a judge of no use", "evaluate --run run --judge run", 0, 2, `^--judge judges samples for --measures forward, which is not asked for`},
+		{"perplexities of pictures", "evaluate --samples-from synth --data synth --measures forward,reverse", 0, 1, `^--measures forward of synth: its samples are no sentences; --measures reverse of synth: its samples are no sentences`},
 		{"magnified sentences", "sample --run run --scale 2 --out z.txt", 0, 1, `^--scale and --given are of pictures`},
 		{"reconstructions of text", "evaluate --run run --measures rmse", 0, 1, `its models give no reconstructions`},
 		{"pictures for a model of text", "evaluate --run run --data synth", 0, 1, `takes sentences of a vocabulary of [0-9]+ words: give --data of sentences`},

@@ -25,6 +25,9 @@
 // sentences (text.go, reader.go) −log p(x|z) is a language model's with z at every
 // word and in its first state, and G descends that instead.
 //
+// For long sentences the posterior's chain runs before the step, as programs of their
+// own (stage.go): the same draws, and the same latents but for rounding.
+//
 // A file holds one idea: config, setting, validate, fit, net and preset say what is
 // computed; step and report build a step; diagnose words what can go wrong in one;
 // model is what is to be had of a trained one.

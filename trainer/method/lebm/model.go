@@ -16,7 +16,10 @@ type model struct{ cfg Config }
 
 // Model is the model of a config that fits its data and is valid.
 func (c *Config) Model() algo.Model {
-	if c.Text != nil {
+	switch {
+	case c.Text != nil && c.Prior == EBM:
+		return primed{reader{*c}}
+	case c.Text != nil:
 		return reader{*c}
 	}
 	return model{*c}

@@ -30,7 +30,15 @@ func presets() []algo.Preset {
 		preset("lebm-celeba32", "CelebA, 32x32", celeba32()),
 		text("lebm-snli", "sentences of SNLI", 256, 256),
 		text("lebm-ptb", "sentences of the Penn treebank", 128, 512),
+		yahoo(),
 	}
+}
+
+// yahoo are texts of some hundred words, whose posterior's chain is too long for a step.
+func yahoo() algo.Preset {
+	p := text("lebm-yahoo", "answers of Yahoo", 512, 1024)
+	p.Config.(*Config).Text.Staged = true
+	return p
 }
 
 // text is an experiment on sentences of [algorithms.md §4, Text].

@@ -118,14 +118,26 @@ func TestFit(t *testing.T) {
 // Each setting changes what it is called, and nothing else.
 func TestSettings(t *testing.T) {
 	got, want := published(SVHN), published(SVHN)
-	want.Prior, want.PriorChain, want.PosteriorChain, want.Sigma = Gaussian, Chain{5, 0.25}, Chain{6, 0.5}, 0.75
+	want.PriorChain, want.PosteriorChain, want.Sigma = Chain{5, 0.25}, Chain{6, 0.5}, 0.75
 	want.Net.Latent, want.Net.NGF, want.Net.NEF = 7, 8, 9
 	want.Generator.LR, want.Energy.LR = 0.01, 0.02
 	want.Generator.Decay, want.Energy.Decay, want.Generator.Beta1, want.Energy.Beta1 = 0.5, 0.5, 0.25, 0.25
-	given := map[string]string{"prior": "gaussian", "prior-steps": "5", "prior-step-size": "0.25", "posterior-steps": "6", "posterior-step-size": "0.5",
+	given := map[string]string{"prior": "ebm", "prior-steps": "5", "prior-step-size": "0.25", "posterior-steps": "6", "posterior-step-size": "0.5",
 		"sigma": "0.75", "latent": "7", "ngf": "8", "nef": "9", "lr-generator": "0.01", "lr-energy": "0.02", "lr-decay": "0.5", "beta1": "0.25"}
 	if err := algotest.Given(&got, given); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
+	}
+	// What a fixed prior has no use for is not taken, but at its usual value.
+	for name, text := range map[string]string{"prior-steps": "5", "prior-step-size": "0.25", "nef": "9", "lr-energy": "0.02"} {
+		fixed := published(SVHN)
+		want := "--" + name + " " + text + " is of the energy, which --prior gaussian has not"
+		if err := algotest.Given(&fixed, map[string]string{"prior": "gaussian", name: text}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	fixed := published(SVHN)
+	if err := algotest.Given(&fixed, map[string]string{"prior": "gaussian", "prior-steps": "60", "posterior-steps": "6"}); err != nil || fixed.Prior != Gaussian || fixed.PosteriorChain.Steps != 6 {
+		t.Errorf("got %+v, %v", fixed, err)
 	}
 	c := published(CIFAR10)
 	c.Prior = Gaussian

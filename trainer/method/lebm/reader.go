@@ -38,7 +38,9 @@ func (r reader) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 // sentences, padded to length tokens.
 func (r reader) StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, error) {
 	c := nn.NewContext(nn.Train, world)
-	newReading(c, r.cfg, length, batch).build()
+	s := newReading(c, r.cfg, length, batch)
+	s.staged = r.cfg.Text.Staged
+	s.build()
 	g, err := c.Commit()
 	if err != nil {
 		return nil, nil, fmt.Errorf("lebm: %w", err)
@@ -49,7 +51,7 @@ func (r reader) StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, e
 // newReading declares what a step of batch sentences on each of c.World ranks reads.
 func newReading(c *nn.Context, cfg Config, length, batch int) *step {
 	b := sentence.Input(c, batch, length)
-	s := &step{latents{c, cfg, nil}, b.Tokens, c.Input(algo.InputKey, graph.KeyType), map[string]graph.ID{}, nil}
+	s := &step{latents: latents{c, cfg, nil}, x: b.Tokens, key: c.Input(algo.InputKey, graph.KeyType), report: map[string]graph.ID{}}
 	whole := written{cfg.Text.writer(cfg.Net.Latent), b, sentence.Drop{}}
 	s.decoder = whole // the posterior's chain leaves nothing out: its slope is one function
 	whole.drop.Key = s.key
@@ -62,7 +64,8 @@ func newReading(c *nn.Context, cfg Config, length, batch int) *step {
 func (r reader) Recon(length, n int) (*graph.Graph, error) {
 	c := nn.NewContext(nn.Eval, 1)
 	s := newReading(c, r.cfg, length, n)
-	c.Output(algo.OutputLoss, s.decoder.loss(c, s.x, s.posterior(s.key, s.x)))
+	s.staged = r.cfg.Text.Staged
+	c.Output(algo.OutputLoss, s.decoder.loss(c, s.x, s.inferred()))
 	c.Output(algo.OutputBlind, s.decoder.loss(c, s.x, s.prior(s.key, n)))
 	return c.Commit()
 }
@@ -78,4 +81,14 @@ func (r reader) Sample(_ nn.Mode, n int) (chain.Plan, error) {
 	plan, err := r.cfg.Text.writer(r.cfg.Net.Latent).Sample(generatorNet, n, r.cfg.Text.longest(), z)
 	plan.Vars, plan.Stages = append([]nn.Variable{z}, plan.Vars...), append(stages, plan.Stages...)
 	return plan, err
+}
+
+// primed is a reader whose prior is learnt.
+type primed struct{ reader }
+
+// SampleNormal writes n sentences of latents from N(0, I), where the prior's chain
+// begins: what they lack beside Sample's is the prior.
+func (p primed) SampleNormal(mode nn.Mode, n int) (chain.Plan, error) {
+	p.cfg.Prior = Gaussian
+	return p.Sample(mode, n)
 }

@@ -1,6 +1,10 @@
 package lebm
 
-import "ebtrain/trainer/setting"
+import (
+	"fmt"
+
+	"ebtrain/trainer/setting"
+)
 
 // maxSteps bounds K₀ and K₁: every transition is in the graph of a step.
 const maxSteps = 1000
@@ -9,6 +13,7 @@ func priors() []Prior { return []Prior{EBM, Gaussian} }
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
+	usual := *c
 	s.Place(setting.Trained)
 	setting.Word(s, "prior", &c.Prior, priors(), "of the latents: ebm, an energy that is learnt, or gaussian, N(0, I), which has none (what the paper compares to)")
 	s.Int("latent", &c.Net.Latent, 1, 1<<16, "size of the latent vector")
@@ -34,8 +39,30 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("beta1", &c.Generator.Beta1, setting.Moment, "Adam's beta1")
 	s.Float("beta2", &c.Generator.Beta2, setting.Moment, "Adam's beta2")
 	s.Float("lr-decay", &c.Generator.Decay, setting.Factor, "factor on the learning rates after each epoch")
+	s.Then(func() error { return c.ofNoUse(usual) })
 	s.Then(func() error {
 		c.Energy.Beta1, c.Energy.Beta2, c.Energy.Decay = c.Generator.Beta1, c.Generator.Beta2, c.Generator.Decay
 		return nil
 	})
+}
+
+// ofNoUse reports what was changed of an energy that there is not.
+func (c *Config) ofNoUse(usual Config) error {
+	if c.Prior != Gaussian {
+		return nil
+	}
+	for _, one := range []struct {
+		name     string
+		got, was any
+	}{
+		{"prior-steps", c.PriorChain.Steps, usual.PriorChain.Steps},
+		{"prior-step-size", c.PriorChain.Size, usual.PriorChain.Size},
+		{"nef", c.Net.NEF, usual.Net.NEF},
+		{"lr-energy", c.Energy.LR, usual.Energy.LR},
+	} {
+		if one.got != one.was {
+			return fmt.Errorf("--%s %v is of the energy, which --prior gaussian has not: leave it out, or say --prior ebm", one.name, one.got)
+		}
+	}
+	return nil
 }

@@ -17,18 +17,19 @@ type step struct {
 	x, key graph.ID
 	report map[string]graph.ID
 	learnt decoder // whose loss the generator descends
+	staged bool    // z⁺ were inferred before the step
 }
 
 // newStep declares what a step of batch samples on each of c.World ranks reads.
 func newStep(c *nn.Context, cfg Config, batch int) *step {
 	x := c.Input(algo.InputImages, graph.Type{DType: c.DType, Shape: cfg.shape(batch)})
 	l := newLatents(c, cfg)
-	return &step{l, x, c.Input(algo.InputKey, graph.KeyType), map[string]graph.ID{}, l.decoder}
+	return &step{latents: l, x: x, key: c.Input(algo.InputKey, graph.KeyType), report: map[string]graph.ID{}, learnt: l.decoder}
 }
 
 // build makes both chains, then a step of G and one of E.
 func (s *step) build() {
-	after := s.posterior(s.key, s.x)
+	after := s.inferred()
 	before := s.prior(s.key, s.Batch(s.x))
 	s.report[reportStop] = s.Input(algo.InputStop, graph.T(graph.F32))
 	s.report[reportPosteriorNorm], s.report[reportPriorNorm] = s.norm(after), s.norm(before)
@@ -43,6 +44,14 @@ func (s *step) build() {
 		s.descend(energyNet, s.cfg.Energy, gap)
 	}
 	s.write()
+}
+
+// inferred are z⁺: of the chain in the step, or of that before it.
+func (s *step) inferred() graph.ID {
+	if s.staged {
+		return s.inference(s.Batch(s.x)).z
+	}
+	return s.posterior(s.key, s.x)
 }
 
 // descend takes a step of a network's weights against the gradient of loss, averaged

@@ -25,6 +25,9 @@ type Text struct {
 	Hidden  int    // units
 	Dropout float64
 	Clip    float64 // of the norm of the generator's gradient
+	// Staged runs the posterior's chain before a step, as a program of one transition:
+	// the same draws and the same latents, but for rounding.
+	Staged bool `json:",omitempty"`
 }
 
 // usualText are the sizes that the paper has for SNLI.
@@ -74,6 +77,7 @@ func (t *Text) settings(s *setting.Set) {
 	s.Int("embed", &t.Embed, 1, maxUnits, "numbers that a word is embedded in")
 	s.Int("hidden", &t.Hidden, 1, maxUnits, "units of the LSTM")
 	s.Float("dropout", &t.Dropout, setting.Moment, "share of embedded words and of the LSTM's outputs that a step of the generator leaves out")
+	s.Bool("staged", &t.Staged, "run the chain that infers latents as a small program of its own, many times before each step, and not within it: for long sentences")
 	s.Float("clip", &t.Clip, setting.Positive, "largest norm of the generator's gradient")
 }
 

@@ -1,6 +1,7 @@
 package lebm
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -9,9 +10,11 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
 	"ebtrain/ddp/ddptest"
+	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -42,7 +45,7 @@ func tinyText(t *testing.T, change func(*Config)) Config {
 
 // The values of algorithms.md §4, Text.
 func TestTextPresetsAreThePapers(t *testing.T) {
-	for name, want := range map[string][2]int{"lebm-snli": {256, 256}, "lebm-ptb": {128, 512}} {
+	for name, want := range map[string][2]int{"lebm-snli": {256, 256}, "lebm-ptb": {128, 512}, "lebm-yahoo": {512, 1024}} {
 		c := textPreset(t, name)
 		if c.Text.Embed != want[0] || c.Text.Hidden != want[1] || c.Text.Dropout != 0.5 || c.Text.Clip != 5 || c.Net.Latent != 32 || c.Net.NEF != 200 {
 			t.Errorf("%s: %+v of %+v", name, c.Text, c.Net)
@@ -133,5 +136,47 @@ func TestBadTextSettings(t *testing.T) {
 	}
 	if err := c.SetNet("lstm"); err != nil || c.Text == nil || !c.TakesSentences() {
 		t.Errorf("sentences' networks: %v, %+v", err, c)
+	}
+}
+
+// Samples without the prior begin where the prior's chain does, and write what a fixed
+// prior's would; a fixed prior has no others.
+func TestSamplesWithoutThePrior(t *testing.T) {
+	const n = 6
+	write := func(m algo.Model, plan chain.Plan, err error) []float64 {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, specs, err := m.Step(1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vars, backend := ddptest.NewVars(), ref.New()
+		if err := nn.Initialise(vars, specs, testSeed); err != nil {
+			t.Fatal(err)
+		}
+		x, err := chain.Run(t.Context(), backend, vars, plan, 3)
+		if err := errors.Join(err, backend.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return ddptest.Numbers(x)
+	}
+	cfg := tinyText(t, same)
+	learnt := cfg.Model().(primed)
+	cfg.Prior = Gaussian
+	fixed := cfg.Model()
+	if _, ok := fixed.(algo.Primed); ok {
+		t.Error("a fixed prior has samples without it")
+	}
+	plan, err := learnt.SampleNormal(nn.Eval, n)
+	without := write(learnt, plan, err)
+	plan, err = fixed.(algo.Sampler).Sample(nn.Eval, n)
+	if want := write(fixed, plan, err); !slices.Equal(without, want) {
+		t.Errorf("%v, of a fixed prior %v", without, want)
+	}
+	plan, err = learnt.Sample(nn.Eval, n)
+	if with := write(learnt, plan, err); slices.Equal(without, with) {
+		t.Error("the prior changes nothing")
 	}
 }

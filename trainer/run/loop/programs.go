@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -19,11 +21,39 @@ import (
 // between them then. They share the variables. Of several programs none is queued
 // behind another.
 
-// program is a compiled step.
+// program is a compiled step, and what runs before it.
 type program struct {
 	exec.Program
+	stages  []stage
 	feedOwn func(step int64, epoch int) // the model's own inputs
 	waited  time.Duration               // of its steps done, for collectives
+}
+
+// stage is a compiled stage of algo.Staged.
+type stage struct {
+	exec.Program
+	times int
+}
+
+// Close releases the programs.
+func (p *program) Close() error {
+	errs := []error{p.Program.Close()}
+	for _, s := range p.stages {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// prepare runs what comes before the step.
+func (p *program) prepare(ctx context.Context) error {
+	for i := range p.stages {
+		for range p.stages[i].times {
+			if err := exec.Run(ctx, p.stages[i].Program); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Announcer is an Observer that is told, in a line, what takes a while.
@@ -41,35 +71,89 @@ func (t *Trainer) sequential() (bool, error) {
 	return takes, nil
 }
 
-// stepGraph is this rank's training step of batches of that length, 0 for samples
-// that have none and for the longest.
-func (t *Trainer) stepGraph(length int) (*graph.Graph, []nn.Variable, error) {
+// built is what is to be compiled.
+type built struct {
+	step   *graph.Graph
+	stages []chain.Stage
+	specs  []nn.Variable
+}
+
+// nodes is how many there are in all graphs.
+func (b built) nodes() int {
+	n := len(b.step.Nodes())
+	for _, s := range b.stages {
+		n += len(s.Graph.Nodes())
+	}
+	return n
+}
+
+// dump is all graphs as text.
+func (b built) dump(text *strings.Builder) error {
+	for _, s := range b.stages {
+		fmt.Fprintf(text, "stage %s, %d times\n", s.Name, s.Times)
+		if err := s.Graph.Dump(text); err != nil {
+			return err
+		}
+	}
+	return b.step.Dump(text)
+}
+
+// build is this rank's training step of batches of that length, 0 for samples that have
+// none and for the longest.
+func (t *Trainer) build(length int) (b built, err error) {
 	parts, what := t.world(), "ranks"
 	if t.cfg.Shards > 0 {
 		parts, what = t.cfg.Shards, "virtual shards"
 	}
 	if t.cfg.Batch < 1 || t.cfg.Batch%parts != 0 {
-		return nil, nil, fmt.Errorf("batch %d does not divide evenly among %d %s", t.cfg.Batch, parts, what)
+		return b, fmt.Errorf("batch %d does not divide evenly among %d %s", t.cfg.Batch, parts, what)
 	}
-	g, specs, err := algo.StepOf(t.parts.Model, length, parts, t.cfg.Batch/parts)
-	if err != nil || t.cfg.Shards == 0 {
-		return g, specs, err
+	if b.step, b.specs, err = algo.StepOf(t.parts.Model, length, parts, t.cfg.Batch/parts); err != nil {
+		return b, err
 	}
-	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: parts, World: t.world(), Batch: t.cfg.Batch / parts, Split: algo.Split(), Key: algo.InputKey})
-	return g, specs, err
+	if b.stages, err = algo.StagesOf(t.parts.Model, length, parts, t.cfg.Batch/parts); err != nil || t.cfg.Shards == 0 {
+		return b, err
+	}
+	shards := ddp.Shards{Virtual: parts, World: t.world(), Batch: t.cfg.Batch / parts, Split: algo.Split(b.specs), Key: algo.InputKey}
+	b.specs = algo.OfShards(b.specs, parts/t.world())
+	for i := range b.stages {
+		if b.stages[i].Graph, err = ddp.Virtualise(b.stages[i].Graph, shards); err != nil {
+			return b, fmt.Errorf("stage %s: %w", b.stages[i].Name, err)
+		}
+	}
+	b.step, err = ddp.Virtualise(b.step, shards)
+	return b, err
 }
 
-// compile compiles a step.
-func (t *Trainer) compile(g *graph.Graph) (*program, error) {
+// compile compiles a step and its stages.
+func (t *Trainer) compile(b built) (p *program, err error) {
 	o := exec.Options{Name: "step", Vars: t.vars, Comm: t.reduced, Remat: t.cfg.Remat, MaxBytes: t.cfg.MaxBytes, Deterministic: t.cfg.Shards > 0}
 	if t.cfg.Profile.File != "" {
 		o.Trace = t.events
 	}
-	p, err := t.parts.Backend.Compile(g, o)
+	step, err := t.parts.Backend.Compile(b.step, o)
 	if err != nil {
 		return nil, err
 	}
-	return &program{Program: p, feedOwn: t.parts.Model.Feeder(p)}, nil
+	p = &program{Program: step, feedOwn: t.parts.Model.Feeder(step)}
+	for _, s := range b.stages {
+		o.Name = s.Name
+		one, err := t.parts.Backend.Compile(s.Graph, o)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("stage %s: %w", s.Name, err), p.Close())
+		}
+		p.stages = append(p.stages, stage{one, s.Times})
+	}
+	return p, nil
+}
+
+// depth is how many steps of a program may be queued: what runs before a step reads
+// what the step before it has left, so such steps are not.
+func (p *program) depth() int {
+	if len(p.stages) > 0 {
+		return 1
+	}
+	return p.Depth()
 }
 
 // header is what ranks have to agree on besides their programs.
@@ -93,19 +177,19 @@ func (t *Trainer) use(ctx context.Context, step int64, length int) (err error) {
 	}
 	begin := time.Now()
 	t.tell(step, "compile")
-	g, specs, err := t.stepGraph(length)
+	b, err := t.build(length)
 	if err != nil {
 		return err
 	}
-	if err := sameVariables(specs, t.specs); err != nil {
+	if err := sameVariables(b.specs, t.specs); err != nil {
 		return fmt.Errorf("the step of sentences of %d tokens: %w", length, err)
 	}
-	if t.step, err = t.compile(g); err != nil {
+	if t.step, err = t.compile(b); err != nil {
 		return err
 	}
 	t.programs[length] = t.step
 	var text strings.Builder
-	if err := g.Dump(&text); err != nil {
+	if err := b.dump(&text); err != nil {
 		return err
 	}
 	if t.parts.Comm != nil {
@@ -113,7 +197,7 @@ func (t *Trainer) use(ctx context.Context, step int64, length int) (err error) {
 			return err
 		}
 	}
-	return t.compiled(step, length, len(g.Nodes()), time.Since(begin))
+	return t.compiled(step, length, b.nodes(), time.Since(begin))
 }
 
 // sameVariables: a step reads and leaves the variables that all have.

@@ -9,6 +9,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/data/loader"
+	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
 )
 
@@ -70,6 +71,9 @@ func (t *Trainer) launch(ctx context.Context, step int64) error {
 	t.feed(step, batch)
 	fed := t.span("feed", loaded)
 	t.tell(step, "step")
+	if err := t.step.prepare(ctx); err != nil {
+		return err
+	}
 	if err := t.step.Launch(ctx); err != nil {
 		return err
 	}
@@ -77,16 +81,11 @@ func (t *Trainer) launch(ctx context.Context, step int64) error {
 	return nil
 }
 
-// feed fills the inputs of a step.
+// feed fills the inputs of a step, and of what runs before it.
 func (t *Trainer) feed(step int64, batch *loader.Batch) {
-	if t.programs == nil {
-		copy(t.step.Input(algo.InputImages).F32(), batch.X)
-	} else {
-		copy(t.step.Input(algo.InputTokens).I32(), batch.Tokens)
-		copy(t.step.Input(algo.InputLengths).I32(), batch.Lengths)
-	}
-	if key := t.step.Input(algo.InputKey); key != nil {
-		copy(key.I64(), []int64{int64(t.cfg.Seed), step, int64(batch.First)})
+	t.show(t.step.Program, step, batch)
+	for i := range t.step.stages {
+		t.show(t.step.stages[i].Program, step, batch)
 	}
 	t.step.feedOwn(step, int(batch.Epoch))
 	select {
@@ -99,6 +98,22 @@ func (t *Trainer) feed(step int64, batch *loader.Batch) {
 		t.notice[0] = 1
 	}
 	t.step.Input(algo.InputStop).F32()[0] = float32(t.notice[0])
+}
+
+// show fills the inputs of a program that are samples, and the name of its draws.
+func (t *Trainer) show(p exec.Program, step int64, batch *loader.Batch) {
+	if in := p.Input(algo.InputImages); in != nil {
+		copy(in.F32(), batch.X)
+	}
+	if in := p.Input(algo.InputTokens); in != nil {
+		copy(in.I32(), batch.Tokens)
+	}
+	if in := p.Input(algo.InputLengths); in != nil {
+		copy(in.I32(), batch.Lengths)
+	}
+	if key := p.Input(algo.InputKey); key != nil {
+		copy(key.I64(), []int64{int64(t.cfg.Seed), step, int64(batch.First)})
+	}
 }
 
 // stopping says whether a rank has asked to stop after the step launched last, if

@@ -140,17 +140,17 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g, specs, err := t.stepGraph(0)
+	b, err := t.build(0)
 	if err != nil {
 		return err
 	}
-	t.specs, t.vars = specs, t.parts.Backend.NewVars()
+	t.specs, t.vars = b.specs, t.parts.Backend.NewVars()
 	if t.cfg.Resume {
 		if err := t.restore(ctx); err != nil {
 			return err
 		}
 	}
-	if err := nn.Initialise(t.vars, specs, t.cfg.Seed); err != nil {
+	if err := nn.Initialise(t.vars, t.specs, t.cfg.Seed); err != nil {
 		return err
 	}
 	if t.reduced, err = t.parts.Backend.Connect(ctx, t.parts.Comm); err != nil {
@@ -164,11 +164,11 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if sequential {
 		t.programs, t.queue = map[int]*program{}, make([]flight, 0, 1)
 	} else {
-		if t.step, err = t.compile(g); err != nil {
+		if t.step, err = t.compile(b); err != nil {
 			return err
 		}
-		t.queue = make([]flight, 0, t.step.Depth())
-		if err := g.Dump(&text); err != nil {
+		t.queue = make([]flight, 0, t.step.depth())
+		if err := b.dump(&text); err != nil {
 			return err
 		}
 	}
