@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"ebtrain/collective"
+	"ebtrain/collective/cost"
 	"ebtrain/collective/host"
 	"ebtrain/launch/cliflag"
 )
@@ -27,13 +30,24 @@ func TestFlags(t *testing.T) {
 		{"", ""},
 		{"-nproc 4", ""},
 		{"--nproc=4 -max_time=1s --max-time 2s", ""},
-		{"-collective all-gather -dtype bf16 -memory ordinary -json", ""},
-		{"-nproc 0", "--nproc is 0, expected 1 to 256"},
+		{"-collective all-gather -dtype bf16 -memory ordinary -json file", ""},
+		{"--max 64MB", ""},
+		{"--max 1GiB --network tcp", ""},
+		{"-nproc 0", "--nproc is 0, expected 2 to 256"},
+		{"-nproc 1", "--nproc is 1, expected at least 2: one rank has nobody"},
 		{"-nproc x", `--nproc "x": want a whole number`},
 		{"-hosts 3", "--hosts is 3, expected 1 to 2"},
-		{"-sizes 4Q", `size "4Q"`},
-		{"-sizes 99G", `size "99G"`},
-		{"-sizes 4K,", `size ""`},
+		{"-hosts 2 -network tcp", "--hosts 2 and --network tcp, which makes each rank a host: give one of them"},
+		{"-network udp", `--network is "udp", expected auto or tcp`},
+		{"-sizes 4Q", `--sizes: "4Q" is not a size, expected bytes from 1 to 16G, such as 256K or 64MB`},
+		{"-sizes 99G", `"99G" is not a size`},
+		{"-sizes 4K,", `"" is not a size`},
+		{"-max lots", `--max: "lots" is not a size`},
+		{"-max MB", `--max: "MB" is not a size`},
+		{"-max 64BB", `--max: "64BB" is not a size`},
+		{"-max -1", `--max: "-1" is not a size`},
+		{"-max 4", "--max is 4, expected at least 8 bytes"},
+		{"-max 4K -sizes 8", "--max 4K and --sizes 8: give one of them"},
 		{"-dtype i32", `--dtype is "i32"`},
 		{"-collective gather", `--collective is "gather"`},
 		{"-memory none", `--memory is "none"`},
@@ -55,17 +69,51 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestMeasure measures in this process, and demands that nothing is wrong.
+func TestSizes(t *testing.T) {
+	for args, want := range map[string]string{
+		"--max 100":             "[8 16 32 64 100]",
+		"--max 1kb":             "[8 16 32 64 128 256 512 1024]",
+		"--sizes 1,2K,3M,4MiB":  "[1 2048 3145728 4194304]",
+		"--sizes=1G --nproc 3":  "[1073741824]",
+		"-sizes 64B,1iB -nproc": "",
+	} {
+		opt, err := parse(strings.Fields(args), io.Discard)
+		if got := fmt.Sprint(opt.sizes); want != "" && (err != nil || got != want) || want == "" && err == nil {
+			t.Errorf("%s: got %s, %v, want %s", args, got, err, want)
+		}
+	}
+	opt, err := parse([]string{"--max", "64"}, io.Discard)
+	if got := fmt.Sprint(opt.whole(3)); err != nil || got != "[12 24 36 72]" {
+		t.Errorf("sizes of 3 ranks are %s, %v, want whole float32 for each, once", got, err)
+	}
+}
+
+// TestMeasure measures in this process, and demands that nothing is wrong and that
+// what was written is what was measured.
 func TestMeasure(t *testing.T) {
 	for kind := range kinds {
 		for dtype := range dtypes {
-			opt, err := parse([]string{"-collective", kind, "-dtype", dtype, "-sizes", "10,40K,300K", "-max-time", "1ms", "-nproc", "3", "-json"}, io.Discard)
+			file := filepath.Join(t.TempDir(), "report.json")
+			opt, err := parse([]string{"-collective", kind, "-dtype", dtype, "-sizes", "10,40K,300K", "-max-time", "1ms", "-nproc", "3", "-json", file}, io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
 			out, err := measureHere(t, opt, nil)
-			if err != nil || strings.Count(out, `"correct":true`) != 3 {
+			if err != nil || strings.Count(out, "     0\n") != 3 {
 				t.Errorf("%s %s: %v, printed\n%s", kind, dtype, err, out)
+			}
+			r, err := cost.Read(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Collective != kind || r.Type != dtype || r.World != 3 || fmt.Sprint(r.Ranks) != "[3]" || len(r.Sizes) != 3 || r.Fit == nil || len(r.Fit.Residuals) != 3 {
+				t.Errorf("%s %s: the report is %+v", kind, dtype, r)
+			}
+			for _, s := range r.Sizes {
+				floor := s.Floor != nil && s.Floor.Median > 0 && s.FloorShare > 0
+				if floor != (kind == "all-reduce") || s.Stream != nil || s.Median < s.Best || s.Best <= 0 || s.Reps < 1 {
+					t.Errorf("%s %s: size %+v", kind, dtype, s)
+				}
 			}
 		}
 	}
@@ -115,7 +163,7 @@ func measureHere(t *testing.T, opt options, wrap func(collective.Comm) collectiv
 			if wrap != nil && c.Rank() == 1 {
 				comm = wrap(c)
 			}
-			errs <- measureAll(t.Context(), comm, opt, &out)
+			errs <- measureAll(t.Context(), place{Comm: comm, host: c, listenIP: loopback}, opt, &out)
 		}()
 	}
 	var first error

@@ -22,7 +22,10 @@ const (
 	dirEnv  = "COLLBENCH_DIR"
 )
 
-const keyBytes = 32
+const (
+	keyBytes = 32
+	loopback = "127.0.0.1"
+)
 
 // spawn runs this program once for each rank. If one fails, all end: the
 // others notice, and ctx kills them.
@@ -84,16 +87,19 @@ func runRank(ctx context.Context, opt options, number string) (err error) {
 		return fmt.Errorf("rank %d: read the key: %w", rank, err)
 	}
 	hosts := make([]string, opt.nproc)
+	if opt.apart {
+		opt.hosts = opt.nproc
+	}
 	for r := range hosts {
 		hosts[r] = strconv.Itoa(r * opt.hosts / opt.nproc)
 	}
 	c, err := host.New(ctx, host.Config{
-		Rank: rank, Size: opt.nproc, Hosts: hosts, Job: "collbench", Key: key, ListenIP: "127.0.0.1",
+		Rank: rank, Size: opt.nproc, Hosts: hosts, Job: "collbench", Key: key, ListenIP: loopback,
 		Exchange: host.DirExchange(os.Getenv(dirEnv), rank, opt.nproc),
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	return measureAll(ctx, c, opt, os.Stdout)
+	return measureAll(ctx, place{Comm: c, host: c, listenIP: loopback}, opt, os.Stdout)
 }

@@ -19,6 +19,7 @@ type Comm struct {
 	peers    *peers
 	alarm    *alarm
 	mover    mover
+	meeting  *meeting // of the mover
 	runner   *runner
 	recorder *collective.Recorder
 	released chan struct{} // closed when Close is done
@@ -29,7 +30,8 @@ var _ collective.Comm = (*Comm)(nil)
 
 func newComm(cfg Config, p *peers) *Comm {
 	c := unbegun(cfg, p)
-	c.begin(newMover(newMeeting(p, c.alarm)), p.topo.oneHost())
+	m := newMeeting(p, c.alarm)
+	c.begin(m, newMover(m), p.topo.oneHost())
 	return c
 }
 
@@ -39,10 +41,10 @@ func unbegun(cfg Config, p *peers) *Comm {
 		recorder: collective.NewRecorder(cfg.Recorded), released: make(chan struct{})}
 }
 
-// begin is the first of c's life, in which m moves the data. Where it is helped,
-// callers that wait run collectives, too.
-func (c *Comm) begin(m mover, helped bool) {
-	c.mover = m
+// begin is the first of c's life, in which m moves the data of those who meet. Where
+// it is helped, callers that wait run collectives, too.
+func (c *Comm) begin(met *meeting, m mover, helped bool) {
+	c.meeting, c.mover = met, m
 	c.runner = newRunner(&executor{mover: m, alarm: c.alarm, size: c.cfg.Size, log: c.peers.log, recorder: c.recorder,
 		progress: c.cfg.Progress, ended: c.cfg.Ended}, helped, c.peers.spins)
 	c.peers.watch(c.alarm, c.runner.ended)

@@ -40,7 +40,8 @@ func (c *Comm) Over(ctx context.Context, d Device, limit time.Duration) (*Comm, 
 		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, errors.Join(err, p.close()))
 	}
 	o := unbegun(cfg, p)
-	o.begin(newDeviceMover(o, d, limit), false)
+	m := newDeviceMover(o, d, limit)
+	o.begin(m.meeting, m, false)
 	go o.share(c)
 	return o, nil
 }

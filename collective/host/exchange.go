@@ -27,10 +27,10 @@ func differ(rank, a int, ours named, b int, theirs named) error {
 func (m *mesh) ask(h named) error {
 	m.own, m.asked = h, true
 	h.encode(&m.hello)
-	m.asks.Add(1)
 	for _, o := range m.others {
 		l := m.links[o]
-		l.recv <- l.theirs[:]
+		l.due.Add(1)
+		l.post(l.theirs[:])
 		if _, err := l.data.Write(m.hello[:]); err != nil {
 			return &linkError{l.rank, err}
 		}
@@ -46,7 +46,7 @@ func (m *mesh) agree() error {
 	m.asked = false
 	for _, o := range m.others {
 		l := m.links[o]
-		if err := <-l.done; err != nil {
+		if err := l.wait(); err != nil {
 			return &linkError{l.rank, err}
 		}
 		h, err := decodeHeader(&l.theirs)
@@ -64,11 +64,32 @@ func (m *mesh) agree() error {
 // buffers are not sent. All receives are posted before anything is sent, so
 // leaders that send to each other never wait for one another.
 func (m *mesh) swap(out, in [][]byte) error {
+	if err := m.send(out, in); err != nil {
+		return err
+	}
+	return m.received(in)
+}
+
+// send is the first half of swap, up to where the others' headers are compared.
+func (m *mesh) send(out, in [][]byte) error {
+	m.post(in)
+	if err := m.write(out); err != nil {
+		return err
+	}
+	return m.agree()
+}
+
+// post has in filled from the other leaders.
+func (m *mesh) post(in [][]byte) {
 	for _, o := range m.others {
 		if len(in[o]) > 0 {
-			m.links[o].recv <- in[o]
+			m.links[o].post(in[o])
 		}
 	}
+}
+
+// write sends out to the other leaders.
+func (m *mesh) write(out [][]byte) error {
 	for _, o := range m.others {
 		if len(out[o]) == 0 {
 			continue
@@ -77,14 +98,16 @@ func (m *mesh) swap(out, in [][]byte) error {
 			return &linkError{m.links[o].rank, err}
 		}
 	}
-	if err := m.agree(); err != nil {
-		return err
-	}
+	return nil
+}
+
+// received waits until in, which was posted, is filled.
+func (m *mesh) received(in [][]byte) error {
 	for _, o := range m.others {
 		if len(in[o]) == 0 {
 			continue
 		}
-		if err := <-m.links[o].done; err != nil {
+		if err := m.links[o].wait(); err != nil {
 			return &linkError{m.links[o].rank, err}
 		}
 	}
@@ -151,6 +174,7 @@ func (m *mesh) broadcast(buf []byte, root int) error {
 // netScratch is memory that exchanges between hosts reuse.
 type netScratch struct {
 	out, in [][]byte
+	late    [][]byte // posted and not waited for
 	cuts    []int
 	bufs    [][]byte
 	tree    reduce.Scratch
@@ -178,12 +202,15 @@ func (s *netScratch) byRanks(t topology, u int) []int {
 
 func (s *netScratch) lists(hosts int) (out, in [][]byte) {
 	if s.out == nil {
-		s.out, s.in = make([][]byte, hosts), make([][]byte, hosts)
+		s.out, s.in, s.late = make([][]byte, hosts), make([][]byte, hosts), make([][]byte, hosts)
 	}
 	clear(s.out)
 	clear(s.in)
 	return s.out, s.in
 }
+
+// keep remembers what was posted.
+func (s *netScratch) keep(posted [][]byte) { copy(s.late, posted) }
 
 // buffer is n bytes to receive from host h.
 func (s *netScratch) buffer(h, n int) []byte {
@@ -191,8 +218,13 @@ func (s *netScratch) buffer(h, n int) []byte {
 		s.bufs = append(s.bufs, nil)
 	}
 	if len(s.bufs[h]) < n {
-		words := make([]uint64, (n+7)/8) // aligned for every type
-		s.bufs[h] = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+		s.bufs[h] = aligned(n)
 	}
 	return s.bufs[h][:n]
+}
+
+// aligned is at least n bytes of memory, aligned for every type.
+func aligned(n int) []byte {
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
 }

@@ -5,7 +5,8 @@
 // left behind however they end. A vector that lies in memory from Alloc is
 // reduced where it lies; any other passes through a staging area. Between
 // hosts the first rank of each (its leader) exchanges partial results with
-// all other leaders.
+// all other leaders, slice by slice, or, where they are small, with some of them,
+// each time of twice as many hosts.
 //
 // Invariants:
 //   - Sums follow the balanced binary tree of package reduce, over the local
@@ -14,7 +15,8 @@
 //     how many hosts there are, and 1, 2, 4, … ranks that each begin with
 //     their part of the tree end with equal bits.
 //   - Before data moves, every rank has compared its request with those of
-//     the other ranks of its host, and its leader with those of other hosts.
+//     the other ranks of its host, and its leader with those of other hosts,
+//     directly or through others.
 //   - The ranks of a host pass a barrier all or none, also when the group is
 //     aborted meanwhile.
 //   - A rank notices the death of a process on its host by the end of a

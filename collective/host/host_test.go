@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"math/bits"
 	"os"
 	"runtime"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
@@ -148,6 +150,56 @@ func TestMismatchNamesBoth(t *testing.T) {
 	}
 }
 
+// TestMismatchBetweenHosts has one host start something else than all others, which
+// leaders exchange in another way: every rank is told, whomever it hears from.
+func TestMismatchBetweenHosts(t *testing.T) {
+	small, large := make([]float32, 16), make([]float32, 20_000)
+	requests := []collective.Request{
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(small)},
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(small[:8])},
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(large)},
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(large[:12_000])},
+		{Kind: collective.Broadcast, Vec: collective.VecOf(small)},
+		{Kind: collective.Barrier},
+	}
+	for _, n := range []int{4, 5, 7} {
+		for odd := range n {
+			if testing.Short() && odd%2 == 0 {
+				continue
+			}
+			for i, other := range requests {
+				for k, one := range requests {
+					if k == i || i > 0 && k > 0 && k != (i+odd)%len(requests) {
+						continue
+					}
+					var wg sync.WaitGroup
+					for r, c := range group(t, n, host.Config{Hosts: pretend(fmt.Sprint(n), n), ListenIP: "127.0.0.1"}) {
+						req := other
+						if r == odd {
+							req = one
+						}
+						if req.Kind != collective.Barrier { // ranks of a process share no vector
+							req.Vec = collective.VecOf(make([]float32, req.Vec.Len))
+						}
+						wg.Go(func() {
+							ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+							defer cancel()
+							if err := collective.Do(ctx, c, req); !errors.Is(err, collective.ErrMismatch) {
+								t.Errorf("%d hosts, rank %d in %s, the others in %s: rank %d got %v", n, odd, one, other, r, err)
+							}
+						})
+						defer func() { _ = c.Close() }()
+					}
+					wg.Wait()
+					if t.Failed() {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestTree wants the sum of the balanced binary tree, bit for bit, whatever
 // the hosts: so ranks can continue a tree of virtual shards.
 func TestTree(t *testing.T) {
@@ -171,20 +223,33 @@ func TestTree(t *testing.T) {
 			for _, kind := range []collective.Kind{collective.AllReduce, collective.ReduceScatter} {
 				for _, l := range []int{800, length} {
 					l = l / n * n
-					treeOf(t, kind, hosts, n, l, input, want)
+					treeOf(t, kind, hosts, n, l, func(int) bool { return false }, input, want)
 				}
 			}
 		}
 	}
 }
 
-func treeOf(t *testing.T, kind collective.Kind, hosts string, n, length int, input func(r, i int) float32, want []float32) {
+// vectorOf is memory from Alloc, if the rank is one that takes it, or ordinary memory.
+func vectorOf(c collective.Comm, length int, allocs func(rank int) bool) ([]float32, error) {
+	mem, err := c.Alloc(4 * length) // all ranks do
+	if err != nil || !allocs(c.Rank()) {
+		return make([]float32, length), err
+	}
+	return unsafe.Slice((*float32)(mem.Ptr), length), nil
+}
+
+func treeOf(t *testing.T, kind collective.Kind, hosts string, n, length int, allocs func(rank int) bool, input func(r, i int) float32, want []float32) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for r, c := range group(t, n, host.Config{Hosts: pretend(hosts, n), ListenIP: "127.0.0.1"}) {
 		wg.Go(func() {
 			defer shut(t, c)
-			x := make([]float32, length)
+			x, err := vectorOf(c, length, allocs)
+			if err != nil {
+				t.Error(err)
+				return
+			}
 			for i := range x {
 				x[i] = input(r, i)
 			}
@@ -201,6 +266,79 @@ func treeOf(t *testing.T, kind collective.Kind, hosts string, n, length int, inp
 		})
 	}
 	wg.Wait()
+}
+
+// TestTreeOfHosts wants the bits of the tree over the hosts of the trees over their
+// ranks, by doubling and by slices, where neither number is a power of two.
+func TestTreeOfHosts(t *testing.T) {
+	input := func(rank, i int) float32 { return float32(math.Sin(float64(rank*7919+i)) * 1e3) }
+	for _, test := range []struct {
+		ranks int
+		hosts string
+	}{{3, "3"}, {5, "5"}, {6, "6"}, {7, "7"}, {7, "3"}, {9, "5i"}, {12, "12"}, {17, "17"}} {
+		hosts := pretend(test.hosts, test.ranks)
+		for _, length := range []int{1, 800, 9000, 20_000} { // of which three are small enough to be doubled, one of them posted
+			if length > 10_000 && test.ranks > 9 && testing.Short() {
+				continue
+			}
+			want := treeOfHosts(hosts, length, input)
+			for _, allocs := range []bool{false, true} {
+				treeOf(t, collective.AllReduce, test.hosts, test.ranks, length, func(int) bool { return allocs }, input, want)
+			}
+		}
+	}
+}
+
+// TestTreeInPlace wants the same bits whatever way a host takes: vectors reduced where
+// they lie, in several chunks, and next to it a host that copies them.
+func TestTreeInPlace(t *testing.T) {
+	input := func(rank, i int) float32 { return float32(math.Sin(float64(rank*7919 + i%5000))) }
+	for _, ranks := range []int{2, 4, 5} {
+		for _, hosts := range []string{"2", "4"} {
+			if strings.Compare(hosts, fmt.Sprint(ranks)) > 0 || testing.Short() && ranks == 4 {
+				continue
+			}
+			const length = 1_250_003 // three chunks, the last one short, and no equal slices
+			want := treeOfHosts(pretend(hosts, ranks), length, input)
+			for name, allocs := range map[string]func(rank int) bool{
+				"all": func(int) bool { return true }, "none": func(int) bool { return false },
+				"first": func(r int) bool { return r == 0 }, "not first": func(r int) bool { return r > 0 }, "last": func(r int) bool { return r == ranks-1 },
+			} {
+				t.Logf("%d ranks on %s hosts, from Alloc: %s", ranks, hosts, name)
+				treeOf(t, collective.AllReduce, hosts, ranks, length, allocs, input, want)
+			}
+		}
+	}
+}
+
+// treeOfHosts is the sum that ranks on these hosts must have.
+func treeOfHosts(hosts []string, length int, input func(r, i int) float32) []float32 {
+	want := make([]float32, length)
+	for i := range want {
+		own := map[string][]float32{}
+		var order []string
+		for r, h := range hosts {
+			if own[h] == nil {
+				order = append(order, h)
+			}
+			own[h] = append(own[h], input(r, i))
+		}
+		var sums []float32
+		for _, h := range order {
+			sums = append(sums, tree(own[h]))
+		}
+		want[i] = tree(sums)
+	}
+	return want
+}
+
+// tree is the sum of x as package reduce has it, one by one.
+func tree(x []float32) float32 {
+	if len(x) == 1 {
+		return x[0]
+	}
+	cut := 1 << (bits.Len(uint(len(x)-1)) - 1)
+	return tree(x[:cut]) + tree(x[cut:])
 }
 
 // TestCloseLeavesNothing counts goroutines, descriptors and mappings.
@@ -374,5 +512,58 @@ func shut(t *testing.T, c io.Closer) {
 	t.Helper()
 	if err := c.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFloor wants the sum of all ranks of a host in all of them, which is what the
+// loop without a barrier does, and which hosts there are.
+func TestFloor(t *testing.T) {
+	const n = 1000
+	for hosts, want := range map[string]string{"1": "[0 0 0 0]", "2": "[0 0 1 1]", "2i": "[0 1 0 1]"} {
+		var wg sync.WaitGroup
+		for r, c := range group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"}) {
+			wg.Go(func() {
+				defer shut(t, c)
+				c := c.(*host.Comm)
+				if got := fmt.Sprint(c.Hosts()); got != want {
+					t.Errorf("%s hosts: ranks are on %s, want %s", hosts, got, want)
+				}
+				mem, err := c.Alloc(4 * n)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				x := unsafe.Slice((*float32)(mem.Ptr), n)
+				for i := range x {
+					x[i] = float32(r + i)
+				}
+				barrier := collective.Request{Kind: collective.Barrier}
+				for _, do := range []func() error{
+					func() error { return collective.Do(t.Context(), c, barrier) },
+					func() error { return c.Floor(collective.VecOf(x)) },
+					func() error { return collective.Do(t.Context(), c, barrier) },
+				} {
+					if err := do(); err != nil {
+						t.Error(err)
+					}
+				}
+				var sum, ranks float32
+				for q, h := range c.Hosts() {
+					if h == c.Hosts()[r] {
+						sum, ranks = sum+float32(q), ranks+1
+					}
+				}
+				for i, got := range x {
+					if w := sum + ranks*float32(i); got != w {
+						t.Errorf("%s hosts, rank %d: element %d is %v, want %v", hosts, r, i, got, w)
+						return
+					}
+				}
+				if err := c.Floor(collective.VecOf(make([]float32, 8))); !errors.Is(err, collective.ErrInvalid) {
+					t.Errorf("floor of ordinary memory: got error %v", err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }

@@ -32,7 +32,15 @@ func (m *netMover) finish(ctx context.Context, req collective.Request) error {
 		total, chunk = m.vec.part, max(8, m.arena.chunk/m.topo.size/8*8)
 	}
 	for at := 0; at < total; at += chunk {
-		if err := m.piece(ctx, req, at, min(chunk, total-at)); err != nil {
+		n := min(chunk, total-at)
+		m.putIn(req, at, n)
+		if err := m.ready(ctx, req); err != nil {
+			return err
+		}
+		if at == 0 && m.inPlace(req) {
+			return m.reduceInPlace(ctx, req)
+		}
+		if err := m.piece(ctx, req, at, n); err != nil {
 			return err
 		}
 		m.round++
@@ -40,14 +48,10 @@ func (m *netMover) finish(ctx context.Context, req collective.Request) error {
 	return nil
 }
 
-// piece does n bytes from at on, of the vector or of every part of it: they are
-// staged, combined among the ranks of a host, exchanged by the leaders, and
-// taken out by all. In between lie barriers of the host.
+// piece does n bytes from at on, of the vector or of every part of it, which were
+// staged: they are combined among the ranks of a host, exchanged by the leaders,
+// and taken out by all. In between lie barriers of the host.
 func (m *netMover) piece(ctx context.Context, req collective.Request, at, n int) error {
-	m.putIn(req, at, n)
-	if err := m.ready(ctx, req); err != nil {
-		return err
-	}
 	within, between := m.jobs(req)
 	m.reduce(req, within, at, n)
 	if err := m.barrier(ctx); err != nil {
@@ -65,11 +69,23 @@ func (m *netMover) piece(ctx context.Context, req collective.Request, at, n int)
 	return nil
 }
 
+// doubles is the size in bytes up to which leaders reduce by recursive doubling,
+// of which each sends all of the vector in each step; beyond it each sends each its
+// slice.
+const doubles = 64 << 10
+
+// doubles says whether the leaders do so. It is the same on all ranks that have
+// started the same.
+func (m *netMover) doubles(req collective.Request) bool {
+	return req.Kind == collective.AllReduce && len(m.vec.data) <= doubles
+}
+
 // putIn shows what this rank brings: to the ranks of its host what they reduce,
 // to the leader what it sends.
 func (m *netMover) putIn(req collective.Request, at, n int) {
 	rank, result := m.topo.rank, m.arena.result(m.round)
 	switch {
+	case m.ownsAll() && m.inPlace(req):
 	case req.Kind == collective.AllReduce || req.Kind == collective.ReduceScatter:
 		m.stage(req, at, n)
 	case req.Kind == collective.AllGather:
@@ -87,7 +103,7 @@ func (m *netMover) ready(ctx context.Context, req collective.Request) error {
 	}
 	m.met = true
 	m.publish(m.mine, req.Label)
-	if err := m.meet(ctx); err != nil || m.mesh == nil {
+	if err := m.meet(ctx); err != nil || m.mesh == nil || m.doubles(req) {
 		return err
 	}
 	return m.mesh.ask(named{m.mine.header, labelOf(req.Label)})
@@ -129,6 +145,10 @@ func (m *netMover) exchange(req collective.Request, between reduce.Job, n int) e
 	scratch := &m.mesh.scratch
 	switch req.Kind {
 	case collective.AllReduce:
+		if m.doubles(req) {
+			wide := between.From.Size()
+			return m.mesh.double(named{m.mine.header, labelOf(req.Label)}, between, result[:n], partial[:elems*wide])
+		}
 		cuts := scratch.shares(elems, len(m.mesh.links))
 		if err := m.mesh.reduceScatter(between, result, partial, cuts); err != nil {
 			return err

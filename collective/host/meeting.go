@@ -30,14 +30,13 @@ type meeting struct {
 	half    uint32 // which of the two cells of a slot
 	gate    gate   // of publish
 	headers []localHeader
-	views   [][]byte // one for each local rank,
-	tiles   [][]byte // and again
+	views   [][]byte // one for each local rank
 	scratch reduce.Scratch
 }
 
 func newMeeting(p *peers, a *alarm) *meeting {
 	n := len(p.topo.locals())
-	return &meeting{peers: p, alarm: a, headers: make([]localHeader, n), views: make([][]byte, n), tiles: make([][]byte, n)}
+	return &meeting{peers: p, alarm: a, headers: make([]localHeader, n), views: make([][]byte, n)}
 }
 
 // bring looks where req's vector lies and is this rank's header.
@@ -100,10 +99,7 @@ func (m *meeting) consent(ctx context.Context, h localHeader, label string) erro
 		return err
 	}
 	if m.mesh != nil {
-		if err := m.mesh.ask(named{h.header, labelOf(label)}); err != nil {
-			return err
-		}
-		if err := m.mesh.agree(); err != nil {
+		if err := m.mesh.double(named{h.header, labelOf(label)}, reduce.Job{}, nil, nil); err != nil {
 			return err
 		}
 	}

@@ -27,10 +27,10 @@ type mesh struct {
 
 	own   named // of the collective under way
 	hello [headerBytes]byte
-	asked bool          // own is sent and the others' are not yet compared
-	asks  atomic.Uint32 // headers sent
+	asked bool // own is sent and the others' are not yet compared
 
-	scratch netScratch
+	doubling doubling
+	scratch  netScratch
 }
 
 // A link is this leader's end of the connections to another leader.
@@ -40,9 +40,11 @@ type link struct {
 	heard         func(rank int) // nil, or told when data arrive
 	recv          chan []byte    // buffers to fill from data, in order
 	done          chan error     // one for each buffer
+	posted        int            // buffers that are not waited for
 	theirs        [headerBytes]byte
 
-	came atomic.Uint32 // headers that have arrived
+	due  atomic.Uint32 // headers for which this leader waits, and the other for nobody
+	came atomic.Uint32 // those of them that have arrived
 
 	mu   sync.Mutex  // for writing to control
 	left atomic.Bool // the peer has said farewell
@@ -66,7 +68,7 @@ const unacknowledged = time.Minute
 // connectMesh connects this leader with all others. Leaders of higher hosts
 // dial, those of lower hosts listen. addrs has each host's address; heard may be nil.
 func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, heard func(int), log *slog.Logger) (*mesh, error) {
-	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts))}
+	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts)), doubling: doubling{steps: stepsOf(t.host, 0, len(t.hosts))}}
 	for i := 1; i < len(m.links); i++ {
 		m.others = append(m.others, (m.host+i)%len(m.links))
 	}
@@ -153,10 +155,32 @@ func onFD(c syscall.Conn, do func(fd int) error) error {
 	return errors.Join(err, inner)
 }
 
+// post has b filled with the data that come next.
+func (l *link) post(b []byte) {
+	l.posted++
+	l.recv <- b
+}
+
+// wait waits until the first buffer that was posted is filled, or cannot be.
+func (l *link) wait() error {
+	err := <-l.done
+	l.posted--
+	return err
+}
+
+// giveUp waits until no posted buffer will be touched any more: those that are not
+// filled never will be.
+func (l *link) giveUp() {
+	interrupt(l.data)
+	for l.posted > 0 {
+		_ = l.wait() // it is given up because of another error
+	}
+}
+
 // fill reads data into the buffers posted to l until recv is closed.
 func (l *link) fill() {
 	for b := range l.recv {
-		err := l.read(b)
+		_, err := l.read(b, len(b))
 		if err == nil && len(b) == headerBytes && &b[0] == &l.theirs[0] {
 			l.came.Add(1)
 		}
@@ -164,18 +188,20 @@ func (l *link) fill() {
 	}
 }
 
-// read fills b from data, and tells of everything that arrives.
-func (l *link) read(b []byte) error {
-	for len(b) > 0 {
-		n, err := l.data.Read(b)
-		if b = b[n:]; n > 0 && l.heard != nil {
+// read reads at least so many bytes of data into b, how many it says, and tells of
+// everything that arrives. One goroutine reads at a time: fill, or whoever carries
+// out a collective in which nothing is posted to fill.
+func (l *link) read(b []byte, least int) (n int, err error) {
+	for n < least {
+		got, err := l.data.Read(b[n:])
+		if n += got; got > 0 && l.heard != nil {
 			l.heard(l.rank)
 		}
-		if err != nil && len(b) > 0 {
-			return err
+		if err != nil && n < least {
+			return n, err
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // listen reads l's control connection: it returns the record of an abort,

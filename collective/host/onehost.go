@@ -115,30 +115,17 @@ func (m hostMover) allReduce(ctx context.Context, req collective.Request, at, n 
 		return err
 	}
 	if m.vec.out {
-		copy(m.vec.data[at:at+n], m.views[m.topo.local])
+		copy(m.vec.data[at:at+n], m.view(m.topo.local, at, n))
 	}
 	return nil
 }
 
-// tile is the number of bytes that are reduced and then copied to the other
-// ranks while they are in the first-level cache.
-const tile = 16 << 10
-
-// reduceShare reduces this rank's share of the views, of n bytes, and copies it
+// reduceShare reduces this rank's share of the views, of n bytes, and stores it
 // to all.
-func (m hostMover) reduceShare(j reduce.Job, n int) {
-	own, tiles := m.topo.local, m.tiles
-	lo, hi := share(n, len(m.views), own)
-	for ; lo < hi; lo += tile {
-		end := min(lo+tile, hi)
-		for l, view := range m.views {
-			tiles[l] = view[lo:end]
-		}
-		j.Run(tiles[own], tiles, &m.scratch)
-		for l := range tiles {
-			if l != own {
-				copy(tiles[l], tiles[own])
-			}
-		}
+func (m *meeting) reduceShare(j reduce.Job, n int) {
+	lo, hi := share(n, len(m.views), m.topo.local)
+	for l, view := range m.views {
+		m.views[l] = view[lo:hi]
 	}
+	j.Everywhere(m.views, &m.scratch)
 }

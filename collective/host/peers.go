@@ -16,7 +16,7 @@ import (
 // Sizes in bytes of a half stage.
 const (
 	localChunk = 1 << 20 // with one host: stays in the second-level cache
-	netChunk   = 4 << 20 // with several: enough to fill a fast network
+	netChunk   = 2 << 20 // with several: enough to fill a fast network, and one of them travels while the next is reduced
 )
 
 // peers is how a rank reaches the others.

@@ -18,6 +18,7 @@ type rollCall struct {
 	mu    sync.Mutex         // held by late, so that it is over when the wait is
 	what  collective.Request // that the ranks must come to; none if Kind is 0
 	alone bool               // coming is all there is to it: no data are moved
+	again bool               // the limit is over, and others know better who has not come
 }
 
 func newRollCall(c *Comm, limit time.Duration) *rollCall {
@@ -37,7 +38,7 @@ func (r *rollCall) expect(req collective.Request, alone bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.what, r.alone = req, alone
+	r.what, r.alone, r.again = req, alone, false
 	r.timer.Reset(r.limit)
 }
 
@@ -60,6 +61,9 @@ func (r *rollCall) late() {
 	case r.what.Kind == 0:
 	case !r.alone && len(r.comm.Missing()) == 0:
 		r.timer.Reset(r.limit)
+	case !r.again && len(r.comm.Missing()) == 0: // a leader that hears from whom is missing names it
+		r.again = true
+		r.timer.Reset(time.Second)
 	default:
 		r.comm.alarm.abort(r.comm.NotCome(r.what, r.limit))
 	}

@@ -46,7 +46,7 @@ func (c *Comm) Recorder() *collective.Recorder { return c.recorder }
 
 // Missing are the ranks that have not come to the collective that this rank
 // waits in, as far as it can know: those of its host, and, for the first rank of
-// a host, the first ranks of others.
+// a host, the first ranks of others from which it hears directly.
 func (c *Comm) Missing() []int {
 	t, p := c.peers.topo, c.peers
 	if p.arena == nil {
@@ -62,7 +62,7 @@ func (c *Comm) Missing() []int {
 		return missing
 	}
 	for _, o := range p.mesh.others {
-		if l := p.mesh.links[o]; int32(l.came.Load()-p.mesh.asks.Load()) < 0 {
+		if l := p.mesh.links[o]; int32(l.came.Load()-l.due.Load()) < 0 {
 			missing = append(missing, l.rank)
 		}
 	}

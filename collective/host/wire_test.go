@@ -327,3 +327,45 @@ func TestInZone(t *testing.T) {
 		}
 	}
 }
+
+// TestGiveUp: a buffer that was posted and given up is not written to, whatever
+// comes: it may be the memory of a caller who has had an error.
+func TestGiveUp(t *testing.T) {
+	ln := testListener(t, "tcp4")
+	defer shut(t, ln)
+	far, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, far)
+	near, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, near)
+	l := newLink(1, near, near)
+	over := make(chan struct{})
+	go func() { l.fill(); close(over) }()
+	first, second := make([]byte, 4), make([]byte, 4)
+	l.post(first)
+	l.post(second)
+	if _, err := far.Write([]byte("early!")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.wait(); err != nil || string(first) != "earl" {
+		t.Errorf("the first buffer has %q, %v", first, err)
+	}
+	l.giveUp()
+	if l.posted != 0 {
+		t.Errorf("%d buffers are still posted", l.posted)
+	}
+	held := string(second)
+	if _, err := far.Write([]byte("late")); err != nil {
+		t.Fatal(err)
+	}
+	close(l.recv)
+	<-over
+	if string(second) != held {
+		t.Errorf("the buffer that was given up has become %q", second)
+	}
+}

@@ -54,11 +54,26 @@ func Join(ctx context.Context, environ []string) (*World, error) {
 // Connect connects the ranks. When the job is aborted, by whomever, every
 // collective under way fails with the cause.
 func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
+	return w.connect(ctx, log, w.Hosts(), w.Nodes())
+}
+
+// ConnectApart is Connect, but each rank is taken for a host of its own, so that all
+// data go over the network, also between ranks of one host: to measure it.
+func (w *World) ConnectApart(ctx context.Context, log *slog.Logger) error {
+	hosts := make([]string, w.Size())
+	for r := range hosts {
+		hosts[r] = fmt.Sprintf("rank %d", r)
+	}
+	return w.connect(ctx, log, hosts, nil)
+}
+
+// connect is Connect with the hosts and launchers of the ranks; see host.Config.
+func (w *World) connect(ctx context.Context, log *slog.Logger, hosts []string, launchers []int) error {
 	if w.Size() == 1 {
 		return nil
 	}
 	comm, err := host.New(ctx, host.Config{
-		Rank: w.Rank(), Size: w.Size(), Hosts: w.Hosts(), Launchers: w.Nodes(), ListenIP: w.Addr(), FirstPort: w.Ports().First, LastPort: w.Ports().Last, Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
+		Rank: w.Rank(), Size: w.Size(), Hosts: hosts, Launchers: launchers, ListenIP: w.Addr(), FirstPort: w.Ports().First, LastPort: w.Ports().Last, Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
 		Progress: w.began,
 		Ended:    func(seq uint64, err error) { w.Ended(seq, err != nil) },
 		Heard:    w.Heard,

@@ -126,6 +126,8 @@ func TestRules(t *testing.T) {
 		{"main to its part", "trainer/train/main.go", command("ebtrain/trainer/world"), nil},
 		{"part of mains to supervisor", "trainer/world/a.go", lib("world", "ebtrain/launch/supervise"), []string{"imports launch/supervise"}},
 		{"library to a part of mains", "trainer/run/loop/a.go", lib("loop", "ebtrain/trainer/world"), []string{"imports trainer/world", "detour"}},
+		{"collective main to the mains' part", "collective/collbench/main.go", command("ebtrain/trainer/world", "ebtrain/launch/env"), nil},
+		{"collective main to the trainer", "collective/collbench/main.go", command("ebtrain/trainer/run/loop"), []string{"imports trainer/run/loop"}},
 		{"data main to cliflag", "data/mkshards/main.go", command("ebtrain/launch/cliflag"), nil},
 		{"data main to rendezvous", "data/mkshards/main.go", command("ebtrain/launch/rendezvous"), []string{"imports launch/rendezvous"}},
 		{"data library to cliflag", "data/shard/a.go", lib("shard", "ebtrain/launch/cliflag"), []string{"imports launch/cliflag"}},

@@ -26,6 +26,9 @@ type arrow struct {
 var mainArrows = map[string][]string{
 	"":        {"launch/cliflag", "launch/exitcode", "launch/plainlog", "launch/progressbar"},
 	"trainer": {"launch/rendezvous", "launch/env", "launch/task"},
+	// collbench measures the group that a launcher has made. A command stands above
+	// all rooms, whichever folder it is in: it joins as those of trainer do.
+	"collective": {"trainer/world", "launch/env", "launch/task"},
 }
 
 // mainParts are packages that mains share and that count as parts of them: they

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
+
+	"ebtrain/collective"
 )
 
 // vectorAdd does the first elements of an addition of two to four sources
@@ -39,6 +41,44 @@ func vectorAdd[T number](dst []T, srcs ...[]T) int {
 			add3F64(out, (*float64)(p[0]), (*float64)(p[1]), (*float64)(p[2]), n)
 		case 4:
 			add4F64(out, (*float64)(p[0]), (*float64)(p[1]), (*float64)(p[2]), (*float64)(p[3]), n)
+		}
+		return n
+	}
+	return 0
+}
+
+// vectorAll does the first elements of Everywhere for a sum times r of two to
+// four vectors, and says how many bytes of each: all but a tail, or none.
+func vectorAll(t collective.DType, vectors [][]byte, r float64) int {
+	n := len(vectors[0]) &^ 127
+	if n == 0 || len(vectors) < 2 || len(vectors) > 4 || !cpu.X86.HasAVX {
+		return 0
+	}
+	var p [4]unsafe.Pointer
+	for i, v := range vectors {
+		p[i] = unsafe.Pointer(&v[:n][0])
+	}
+	switch t {
+	case collective.F32:
+		a, b, c, d := (*float32)(p[0]), (*float32)(p[1]), (*float32)(p[2]), (*float32)(p[3])
+		switch len(vectors) {
+		case 2:
+			all2F32(a, b, n/4, float32(r))
+		case 3:
+			all3F32(a, b, c, n/4, float32(r))
+		case 4:
+			all4F32(a, b, c, d, n/4, float32(r))
+		}
+		return n
+	case collective.F64:
+		a, b, c, d := (*float64)(p[0]), (*float64)(p[1]), (*float64)(p[2]), (*float64)(p[3])
+		switch len(vectors) {
+		case 2:
+			all2F64(a, b, n/8, r)
+		case 3:
+			all3F64(a, b, c, n/8, r)
+		case 4:
+			all4F64(a, b, c, d, n/8, r)
 		}
 		return n
 	}

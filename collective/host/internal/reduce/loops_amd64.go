@@ -17,6 +17,15 @@ func add3F32(dst, a, b, c *float32, n int)
 func add4F32(dst, a, b, c, d *float32, n int)
 
 //go:noescape
+func all2F32(a, b *float32, n int, r float32)
+
+//go:noescape
+func all3F32(a, b, c *float32, n int, r float32)
+
+//go:noescape
+func all4F32(a, b, c, d *float32, n int, r float32)
+
+//go:noescape
 func scaleF32(x *float32, n int, r float32)
 
 //go:noescape
@@ -27,6 +36,15 @@ func add3F64(dst, a, b, c *float64, n int)
 
 //go:noescape
 func add4F64(dst, a, b, c, d *float64, n int)
+
+//go:noescape
+func all2F64(a, b *float64, n int, r float64)
+
+//go:noescape
+func all3F64(a, b, c *float64, n int, r float64)
+
+//go:noescape
+func all4F64(a, b, c, d *float64, n int, r float64)
 
 //go:noescape
 func scaleF64(x *float64, n int, r float64)

@@ -29,6 +29,7 @@ type Scratch struct {
 	words []uint64 // levels of the tree
 	wide  []float32
 	views [][]byte
+	tiles [][]byte
 }
 
 // Accumulator is the type in which partial results of t are kept.

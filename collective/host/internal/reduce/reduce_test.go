@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"testing"
+	"unsafe"
 
 	"ebtrain/collective"
 )
@@ -145,6 +146,61 @@ func TestBF16(t *testing.T) {
 	}
 }
 
+// TestEverywhere wants the bits of Run in every vector, and nothing around them.
+func TestEverywhere(t *testing.T) {
+	var scratch Scratch
+	for _, d := range []collective.DType{collective.F32, collective.F64, collective.BF16, collective.I32, collective.U8} {
+		for n := 1; n <= 9; n++ {
+			for _, op := range []collective.Op{collective.Sum, collective.Mean, collective.Max} {
+				for _, elems := range []int{0, 1, 31, 33, 100, tile + 37} {
+					if op == collective.Mean && !d.IsFloat() {
+						continue
+					}
+					j := Job{From: d, To: d, Op: op, Div: n}
+					size, wide := elems*d.Size(), (elems+2)*d.Size()
+					vectors, before, want := make([][]byte, n), make([][]byte, n), bytesOf(make([]uint64, wide))[:size]
+					for v := range vectors {
+						whole := bytesOf(make([]uint64, wide))[:wide]
+						for i := range elems {
+							putNumber(d, whole[(i+1)*d.Size():], math.Sin(float64(v*7919+i))*100)
+						}
+						vectors[v] = whole[d.Size() : d.Size()+size]
+						before[v] = bytes.Clone(vectors[v])
+						defer func() {
+							if !bytes.Equal(whole[:d.Size()], make([]byte, d.Size())) || !bytes.Equal(whole[d.Size()+size:], make([]byte, d.Size())) {
+								t.Errorf("%s %s of %d vectors of %d elements: written outside", op, d, n, elems)
+							}
+						}()
+					}
+					j.Run(want, before, &scratch)
+					j.Everywhere(vectors, &scratch)
+					for v := range vectors {
+						if !bytes.Equal(vectors[v], want) {
+							t.Fatalf("%s %s of %d vectors of %d elements: vector %d has other bits than Run", op, d, n, elems, v)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// putNumber writes x as an element of type d.
+func putNumber(d collective.DType, b []byte, x float64) {
+	switch d {
+	case collective.F32:
+		as[float32](b[:4])[0] = float32(x)
+	case collective.F64:
+		as[float64](b[:8])[0] = x
+	case collective.BF16:
+		as[uint16](b[:2])[0] = toBF16(float32(x))
+	case collective.I32:
+		as[int32](b[:4])[0] = int32(x)
+	case collective.U8:
+		b[0] = uint8(x)
+	}
+}
+
 func FuzzNarrow(f *testing.F) {
 	for _, x := range []float32{0, 1, -1, 1.00390625, 1.01171875, 3.3895314e38, 3.4e38, float32(math.Inf(-1)), 1e-45, float32(math.NaN())} {
 		f.Add(math.Float32bits(x))
@@ -178,6 +234,21 @@ func FuzzAdd(f *testing.F) {
 func sameAsGo[T float32 | float64](t *testing.T, x []T, r T) {
 	n := len(x) / 4
 	a, b, c, d := x[:n], x[n:2*n], x[2*n:3*n], x[3*n:4*n]
+	for k := 2; k <= 4; k++ {
+		got, want := make([][]byte, k), make([]T, n)
+		for v := range got {
+			got[v] = bytesOf(append(x[:0:0], x[v*n:(v+1)*n]...))
+		}
+		[]func(){2: func() { add2Generic(want, a, b) }, 3: func() { add3Generic(want, a, b, c) }, 4: func() { add4Generic(want, a, b, c, d) }}[k]()
+		done := vectorAll(collective.VecOf(x).Type, got, float64(r))
+		for v := range got {
+			for i, g := range as[T](got[v])[:done/int(unsafe.Sizeof(r))] {
+				if w := want[i] * r; math.Float64bits(float64(g)) != math.Float64bits(float64(w)) && (g == g || w == w) {
+					t.Fatalf("sum of %d everywhere, of %T, %d elements: element %d of vector %d is %v, want %v", k, r, n, i, v, g, w)
+				}
+			}
+		}
+	}
 	for k := 2; k <= 5; k++ {
 		got, want := make([]T, n+2), make([]T, n+2) // a guard on both sides
 		got[0], got[n+1], want[0], want[n+1] = 77, 77, 77, 77
@@ -221,6 +292,32 @@ func TestPanics(t *testing.T) {
 			}()
 			j.Run(make([]byte, 8), [][]byte{make([]byte, 4)}, &Scratch{})
 		}()
+	}
+}
+
+// BenchmarkEverywhere is beside the loop that it replaces: a sum and a copy.
+func BenchmarkEverywhere(b *testing.B) {
+	for _, n := range []int{32 << 10, 512 << 10, 8 << 20} {
+		for _, how := range []string{"store", "copy"} {
+			b.Run(fmt.Sprintf("n=%d/%s", n, how), func(b *testing.B) {
+				vectors := [][]byte{bytesOf(make([]float32, n)), bytesOf(make([]float32, n))}
+				j, scratch, tiles := Job{From: collective.F32, To: collective.F32, Op: collective.Sum}, &Scratch{}, make([][]byte, 2)
+				b.SetBytes(int64(4 * n))
+				for b.Loop() {
+					if how == "store" {
+						j.Everywhere(vectors, scratch)
+						continue
+					}
+					for at := 0; at < 4*n; at += tile {
+						for v := range tiles {
+							tiles[v] = vectors[v][at:min(at+tile, 4*n)]
+						}
+						j.Run(tiles[0], tiles, scratch)
+						copy(tiles[1], tiles[0])
+					}
+				}
+			})
+		}
 	}
 }
 

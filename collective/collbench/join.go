@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+
+	"ebtrain/collective"
+	"ebtrain/collective/host"
+	"ebtrain/launch/cliflag"
+	"ebtrain/launch/env"
+	"ebtrain/trainer/world"
+)
+
+var errStopped = errors.New("asked to stop before all was measured")
+
+// join measures as one of a launcher's ranks.
+func join(ctx context.Context, opt options, worker env.Worker, environ []string, stdout io.Writer) (err error) {
+	if err := opt.fits(worker); err != nil {
+		return err
+	}
+	w, err := world.Join(ctx, environ)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	ctx, cancel := w.Context(ctx)
+	defer cancel()
+	ctx, done := untilStopped(ctx, w.StopRequested())
+	defer done()
+	if err := world.Same(ctx, w.Rank(), opt.values, nil, "", w.Exchange); err != nil {
+		if _, usage := errors.AsType[*cliflag.UsageError](err); usage { // the same on all ranks
+			return err
+		}
+		return w.Fail(err)
+	}
+	connect := w.Connect
+	if opt.apart {
+		connect = w.ConnectApart
+	}
+	if err := connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
+		return w.Fail(err)
+	}
+	ports := w.Ports()
+	p := place{Comm: w.Comm, host: w.Comm.(*host.Comm), listenIP: w.Addr(), firstPort: ports.First, lastPort: ports.Last}
+	if err := measureAll(ctx, p, opt, stdout); err != nil {
+		return w.Fail(err)
+	}
+	return nil
+}
+
+// fits says whether the flags make sense for one of a launcher's ranks.
+func (o options) fits(worker env.Worker) error {
+	switch {
+	case worker.Size < 2:
+		return cliflag.Usage("one rank has nobody to exchange anything with: start two or more, as with ddplaunch -nproc 2 collbench")
+	case o.said["nproc"] && o.nproc != worker.Size:
+		return cliflag.Usage("--nproc %d, but this process is one of %d ranks: leave --nproc to the launcher", o.nproc, worker.Size)
+	case o.said["hosts"]:
+		return cliflag.Usage("--hosts pretends hosts for ranks that collbench starts; those of a launcher are where they are (--network tcp makes each a host)")
+	}
+	return nil
+}
+
+// untilStopped is ctx until stop is closed. done releases it.
+func untilStopped(ctx context.Context, stop <-chan struct{}) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-stop:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() { cancel(nil); wg.Wait() }
+}
+
+// place is this rank in the group that is measured.
+type place struct {
+	collective.Comm
+	host *host.Comm // the same, or what the Comm is wrapped around
+
+	// Where streams between hosts may listen; see host.Config.
+	listenIP            string
+	firstPort, lastPort int
+}
+
+// leaders are the lowest ranks of the hosts, in their order.
+func (p place) leaders() []int {
+	var ranks []int
+	for r, h := range p.host.Hosts() {
+		if h == len(ranks) {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}
+
+// ranksOnHosts is how many ranks each host has.
+func (p place) ranksOnHosts() []int {
+	var n []int
+	for _, h := range p.host.Hosts() {
+		if h == len(n) {
+			n = append(n, 0)
+		}
+		n[h]++
+	}
+	return n
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cost"
+	"ebtrain/launch/cliflag"
+)
+
+// fewest repetitions there are, however long they take.
+const fewest = 5
+
+// measureAll measures every size; rank 0 prints.
+func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err error) {
+	r := cost.Report{Version: cost.Version, Collective: opt.kind.String(), Type: opt.dtype.String(), Op: opt.op.String(), Memory: opt.memory,
+		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: load()}
+	if opt.apart {
+		r.Network = "tcp"
+	}
+	t := table{w: w, kind: opt.kind, hosts: len(r.Ranks), floor: opt.kind == collective.AllReduce && slices.Max(r.Ranks) > 1}
+	if p.Rank() != 0 {
+		t.w = io.Discard
+	}
+	if p.Rank() == 0 && opt.json != "" {
+		if err := writable(opt.json); err != nil {
+			return err
+		}
+	}
+	sizes := opt.whole(p.Size())
+	most := slices.Max(sizes)
+	var own, shared collective.Vec
+	if own, err = vectorMemory(p, opt, most); err != nil {
+		return err
+	}
+	if shared = own; opt.memory != "alloc" && t.floor {
+		if shared, err = p.Alloc(most); err != nil {
+			return err
+		}
+	}
+	s := &stream{}
+	if t.hosts > 1 {
+		if s, err = openStreams(ctx, p, most); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.close()) }()
+	}
+	if err := t.head(r); err != nil {
+		return err
+	}
+	for _, n := range sizes {
+		size, err := t.measure(ctx, p, opt, own.Slice(0, n), shared, s)
+		if err != nil {
+			return err
+		}
+		r.Sizes = append(r.Sizes, size)
+	}
+	r.Fit, r.FloorFit, r.StreamFit = fits(r.Sizes)
+	if err := t.foot(r); err != nil {
+		return err
+	}
+	if p.Rank() == 0 && opt.json != "" {
+		if err := r.Write(opt.json); err != nil {
+			return fmt.Errorf("--json: %w", err)
+		}
+	}
+	return wrongs(p, r)
+}
+
+// writable says, before all is measured, whether the report can be written.
+func writable(file string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	return f.Close()
+}
+
+// wrongs is an error if any element was wrong.
+func wrongs(p place, r cost.Report) error {
+	var wrong int64
+	for _, s := range r.Sizes {
+		wrong += s.Wrong
+	}
+	if wrong > 0 {
+		return fmt.Errorf("rank %d: %d elements were wrong", p.Rank(), wrong)
+	}
+	return nil
+}
+
+// load is the load of the machine over the last minute, -1 if it is not known.
+func load() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return -1
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	x, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return -1
+	}
+	return x
+}
+
+// table is what is printed, and so measured.
+type table struct {
+	w     io.Writer
+	kind  collective.Kind
+	hosts int
+	floor bool // there is one
+}
+
+// measure measures one size and prints its line.
+func (t table) measure(ctx context.Context, p place, opt options, mem, shared collective.Vec, s *stream) (cost.Size, error) {
+	size, err := measure(ctx, p.Comm, opt, mem)
+	if err != nil {
+		return size, err
+	}
+	if t.floor {
+		if size.Floor, err = floorOf(ctx, p, opt, shared.Slice(0, mem.Len).As(opt.dtype)); err != nil {
+			return size, err
+		}
+		size.FloorShare = size.Floor.Median / size.Median
+	}
+	if t.hosts > 1 {
+		if size.Stream, err = s.times(ctx, p, opt, mem.Len); err != nil {
+			return size, err
+		}
+		size.StreamShare = size.Stream.Median * busFactor(opt.kind, t.hosts) / size.Median
+	}
+	return size, t.line(size)
+}
+
+func (t table) head(r cost.Report) error {
+	hosts := "1 host"
+	if t.hosts > 1 {
+		hosts = fmt.Sprintf("%d hosts, TCP", t.hosts)
+	}
+	text := fmt.Sprintf("# %s %s %s, %d ranks on %s; memory %s\n# %d processors, load %.1f\n#%9s %9s %9s %7s",
+		r.Collective, r.Op, r.Type, r.World, hosts, r.Memory, r.CPUs, r.Load, "bytes", "best us", "median us", "algbw")
+	if t.bus() {
+		text += fmt.Sprintf(" %7s", "busbw")
+	}
+	if t.floor {
+		text += fmt.Sprintf(" %9s %5s", "floor us", "share")
+	}
+	if t.hosts > 1 {
+		text += fmt.Sprintf(" %9s %5s", "stream us", "share")
+	}
+	_, err := fmt.Fprintf(t.w, "%s %5s\n", text, "wrong")
+	return err
+}
+
+// bus says whether there is room for busbw.
+func (t table) bus() bool { return !t.floor || t.hosts == 1 }
+
+func (t table) line(s cost.Size) error {
+	text := fmt.Sprintf("%10d %9.1f %9.1f %7.3f", s.Bytes, s.Best, s.Median, s.Algorithm)
+	if t.bus() {
+		text += fmt.Sprintf(" %7.3f", s.Bus)
+	}
+	if s.Floor != nil {
+		text += fmt.Sprintf(" %9.1f %5.2f", s.Floor.Median, s.FloorShare)
+	}
+	if s.Stream != nil {
+		text += fmt.Sprintf(" %9.1f %5.2f", s.Stream.Median, s.StreamShare)
+	}
+	_, err := fmt.Fprintf(t.w, "%s %5d\n", text, s.Wrong)
+	return err
+}
+
+// fits are the lines through the medians.
+func fits(sizes []cost.Size) (all, floor, stream *cost.Line) {
+	var points [3][]cost.Point
+	for _, s := range sizes {
+		for i, times := range []*cost.Times{&s.Times, s.Floor, s.Stream} {
+			if times != nil {
+				points[i] = append(points[i], cost.Point{Bytes: s.Bytes, US: times.Median})
+			}
+		}
+	}
+	return cost.Fit(points[0]), cost.Fit(points[1]), cost.Fit(points[2])
+}
+
+// foot prints the lines.
+func (t table) foot(r cost.Report) error {
+	if r.Fit == nil {
+		_, err := fmt.Fprintln(t.w, "# no line is fitted: that needs three sizes")
+		return err
+	}
+	text := "# time = latency + bytes/bandwidth, and 95 % confidence\n"
+	var names []string
+	var lines []*cost.Line
+	for _, l := range []struct {
+		name string
+		line *cost.Line
+	}{{r.Collective, r.Fit}, {"floor", r.FloorFit}, {"stream", r.StreamFit}} {
+		if l.line == nil {
+			continue
+		}
+		names, lines = append(names, l.name), append(lines, l.line)
+		a, b := l.line.Latency, l.line.Bandwidth
+		text += fmt.Sprintf("# %-14s %s us (%s to %s), %s GB/s (%s to %s)\n", l.name,
+			short(a.Value), short(a.Low), short(a.High), short(b.Value), short(b.Low), short(b.High))
+	}
+	text += fmt.Sprintf("# measured above its line, in %%\n#%9s", "bytes")
+	for _, n := range names {
+		text += fmt.Sprintf(" %14s", n)
+	}
+	for i, s := range r.Sizes {
+		text += fmt.Sprintf("\n%10d", s.Bytes)
+		for _, l := range lines {
+			text += fmt.Sprintf(" %+14.0f", 100*l.Residuals[i])
+		}
+	}
+	_, err := fmt.Fprintln(t.w, text)
+	return err
+}
+
+// short is x with three digits.
+func short(x float64) string {
+	if x >= 1e6 {
+		return "any"
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}

@@ -1,0 +1,126 @@
+// Package cost says what collectives cost on a group of ranks: the times that
+// collbench has measured, beside what the machine could do at best, and the line
+// (latency and bandwidth) that describes them.
+//
+// A Report is a plain value that goes to a file as JSON and comes back the same;
+// whoever predicts times of other sizes reads it. Fit is a pure function. Nothing
+// here keeps state, so everything may be used from any goroutine.
+package cost
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Version is that of Report. It grows when a field changes its meaning or goes; a
+// new field leaves it as it is.
+const Version = 1
+
+// Report is one run of collbench, as --json writes it.
+type Report struct {
+	Version int `json:"version"`
+
+	// What was timed: "all-reduce", "f32", "sum", and "alloc" for vectors that
+	// are reduced where they lie or "ordinary" for those that are copied.
+	Collective string `json:"collective"`
+	Type       string `json:"type"`
+	Op         string `json:"op"`
+	Memory     string `json:"memory"`
+
+	// Where: ranks of one host share memory, hosts are connected by TCP. Ranks
+	// are those on each host, by the host's lowest rank.
+	World   int    `json:"world"`
+	Ranks   []int  `json:"ranks_on_hosts"`
+	Network string `json:"network"` // "auto", or "tcp" where each rank was made a host of its own
+
+	// Rank 0 and its machine, at the beginning.
+	Begun   time.Time `json:"begun"`
+	Program string    `json:"program"` // with its version
+	CPUs    int       `json:"cpus"`
+	Load    float64   `json:"load"` // of the last minute; -1 if it is not known
+
+	Sizes []Size `json:"sizes"` // in the order in which they were measured
+
+	// Fits over Sizes; nil where there are too few of them, or none of the kind.
+	// Bytes are those of the vector, also for the stream.
+	Fit       *Line `json:"fit"`
+	FloorFit  *Line `json:"floor_fit"`
+	StreamFit *Line `json:"stream_fit"`
+}
+
+// Size is what was measured of vectors of one size. Times are of one collective.
+type Size struct {
+	Bytes int `json:"bytes"` // of one rank's vector
+	Times     // of the collective, as rank 0 saw it
+
+	Algorithm float64 `json:"algbw_gbs"` // bytes over the best time
+	Bus       float64 `json:"busbw_gbs"` // the same times what must move for each byte
+	Wrong     int64   `json:"wrong"`     // elements, of the results that were looked at
+
+	// Floor is the loop that reads the vectors of all ranks of a host and writes
+	// all, from as many threads, on the slowest host. Nil where no ranks share one,
+	// and for other collectives than all-reduce.
+	Floor *Times `json:"floor"`
+	// Stream is the time in which a TCP connection between two hosts carries Bytes
+	// both ways at once: the slowest of some pairs that do so at the same time.
+	// Nil with one host.
+	Stream *Times `json:"stream"`
+	// What of the collective's median time the floor's, and the stream's for the
+	// bytes that must go over the network, would take: 1 is as good as it gets.
+	FloorShare  float64 `json:"floor_share,omitempty"`
+	StreamShare float64 `json:"stream_share,omitempty"`
+}
+
+// Times are what repetitions of the same thing took, in microseconds.
+type Times struct {
+	Best   float64 `json:"best_us"`
+	P10    float64 `json:"p10_us"`
+	Median float64 `json:"median_us"`
+	Reps   int     `json:"reps"` // measured times; small ones are of ten repetitions each
+}
+
+// Line is time = latency + bytes / bandwidth. Intervals have a confidence of 95 %.
+type Line struct {
+	Latency   Interval `json:"latency_us"`
+	PerByte   Interval `json:"per_byte_ns"`
+	Bandwidth Interval `json:"bandwidth_gbs"` // 1/PerByte
+	// Residuals are measured time over that of the line, less 1, at each size.
+	Residuals []float64 `json:"residuals"`
+}
+
+// Interval is an estimate and the bounds of its confidence.
+type Interval struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// At is the time in microseconds that the line gives for so many bytes.
+func (l Line) At(bytes int) float64 { return l.Latency.Value + float64(bytes)*l.PerByte.Value/1e3 }
+
+// Write leaves r in a file.
+func (r Report) Write(file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// Read is the report in a file. One of another version is an error.
+func Read(file string) (Report, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return Report{}, err
+	}
+	var r Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Report{}, fmt.Errorf("%s is no report of collbench --json: %w", file, err)
+	}
+	if r.Version != Version {
+		return Report{}, fmt.Errorf("%s is a report of version %d, expected %d: measure again with this collbench", file, r.Version, Version)
+	}
+	return r, nil
+}
