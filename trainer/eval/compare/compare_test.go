@@ -64,7 +64,10 @@ func judge(t *testing.T, c Config, reference Set) *Judge {
 // Every measure holds other real pictures for better than every bad set, but for
 // what it cannot see.
 func TestControlsAreWorse(t *testing.T) {
-	const n = 300
+	n := 300
+	if testing.Short() {
+		n = 120
+	}
 	real, other := blobs(2*n, 0), blobs(n, 10_000)
 	backend, err := cpu.New(cpu.Config{Threads: 1})
 	if err != nil {
