@@ -107,6 +107,9 @@ func TestRanksSendCheckpoints(t *testing.T) {
 		"rank 0 has lost its last": {1, 2},
 		"none has any":             {0, 0},
 	} {
+		if testing.Short() && name != "rank 0 has lost its last" {
+			continue // the same code
+		}
 		t.Run(name, func(t *testing.T) {
 			dirs := []string{t.TempDir(), t.TempDir()}
 			for r, n := range steps {
