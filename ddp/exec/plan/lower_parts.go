@@ -34,11 +34,10 @@ func (l *lowering) allGather(op graph.AllGather, n graph.Node) {
 	l.set(n.Out[0], false, l.alias(all, graph.D(op.World*part), false))
 }
 
-// part lowers a rank's part of a vector: of a variable, where it is aligned, it is read
-// in place.
+// part lowers a rank's part of a vector, which is read in place where it is aligned.
 func (l *lowering) part(n graph.Node) {
 	x, size := l.held(l.get(n.In[0], false)), l.g.Type(n.Out[0]).Bytes()
-	if l.Values[l.Values[x].Root].Space == Var && size%Align == 0 {
+	if size%Align == 0 {
 		v := l.alias(x, l.g.Type(n.Out[0]).Shape, false)
 		l.Values[v].Off += l.o.Rank * size
 		l.set(n.Out[0], false, v)

@@ -76,7 +76,7 @@ type built struct {
 	step   *graph.Graph
 	stages []chain.Stage
 	specs  []nn.Variable
-	shared map[string]ddp.Sharded // the variables of specs of which the step keeps a part
+	shared []ddp.Sharded // the variables of specs of which the step keeps a part
 }
 
 // nodes is how many there are in all graphs.

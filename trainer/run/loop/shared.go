@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"ebtrain/ddp"
@@ -18,54 +17,40 @@ import (
 
 // shard has the step keep a rank's part of the optimisers' moments. Those that another
 // stage reads stay whole.
-func (b *built) shard(world int) error {
-	moments := map[string]bool{}
-	for _, v := range b.specs {
-		if v.Role == nn.Moment {
-			moments[v.Name] = true
-		}
-	}
+func (b *built) shard(world int) (err error) {
+	moments := nn.Moments(b.specs)
 	for _, s := range b.stages {
 		for _, n := range s.Graph.Nodes() {
-			if leaf, ok := n.Op.(graph.Leaf); ok && leaf.Kind == graph.Var {
+			if leaf, ok := n.Op.(graph.Leaf); ok {
 				delete(moments, leaf.Name)
 			}
 		}
 	}
-	step, list, err := ddp.ShardOptimizer(b.step, world, moments)
-	if err != nil {
-		return err
-	}
-	b.step, b.shared = step, map[string]ddp.Sharded{}
-	for _, s := range list {
-		b.shared[s.Name] = s
-	}
-	return nil
+	b.step, b.shared, err = ddp.ShardOptimizer(b.step, world, moments)
+	return err
 }
 
 // sameParts: a step keeps the parts that all do.
-func sameParts(got, want map[string]ddp.Sharded) error {
-	if maps.Equal(got, want) {
+func sameParts(got, want []ddp.Sharded) error {
+	if slices.Equal(got, want) {
 		return nil
 	}
 	return fmt.Errorf("parts of %d moments, and that of the longest keeps other parts, of %d", len(got), len(want))
 }
 
-// own are the variables as this rank has them.
-func (t *Trainer) own() []nn.Variable {
-	own := slices.Clone(t.specs)
-	for i, v := range own {
-		if s, ok := t.shared[v.Name]; ok {
-			own[i].Type = s.Part
-		}
+// part says how the variable of that name is shared, nil if every rank has all of it.
+func (t *Trainer) part(name string) *ddp.Sharded {
+	i := slices.IndexFunc(t.shared, func(s ddp.Sharded) bool { return s.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return own
+	return &t.shared[i]
 }
 
 // setOwn sets a variable, or this rank's part of it.
 func (t *Trainer) setOwn(name string, whole *exec.Tensor) error {
-	if s, ok := t.shared[name]; ok {
-		return t.vars.Set(name, s.PartOf(whole, t.rank()))
+	if s := t.part(name); s != nil {
+		whole = s.PartOf(whole, t.rank())
 	}
 	return t.vars.Set(name, whole)
 }
@@ -74,12 +59,8 @@ func (t *Trainer) setOwn(name string, whole *exec.Tensor) error {
 // not keep them get nothing.
 func (t *Trainer) gather(ctx context.Context, keep bool) (map[string]*exec.Tensor, error) {
 	wholes := map[string]*exec.Tensor{}
-	for _, v := range t.specs {
-		s, ok := t.shared[v.Name]
-		if !ok {
-			continue
-		}
-		mine, err := t.vars.Get(v.Name)
+	for _, s := range t.shared {
+		mine, err := t.vars.Get(s.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +69,7 @@ func (t *Trainer) gather(ctx context.Context, keep bool) (map[string]*exec.Tenso
 			return nil, err
 		}
 		if keep {
-			wholes[v.Name] = whole
+			wholes[s.Name] = whole
 		}
 	}
 	return wholes, nil
@@ -101,17 +82,12 @@ func (t *Trainer) announceMoments() error {
 		return nil
 	}
 	if t.world() == 1 {
-		return a.Announce("--shard-optimizer does nothing on one rank: it has all of the optimisers' state")
+		return a.Announce("--shard-optimizer does nothing on one rank, which keeps all of the optimisers' state")
 	}
-	all, mine := 0, 0
-	for i, v := range t.own() {
-		if v.Role == nn.Moment {
-			all, mine = all+t.specs[i].Type.Bytes(), mine+v.Type.Bytes()
-		}
-	}
-	if all == mine {
-		return a.Announce("--shard-optimizer: nothing is sharded, because the optimisers have no state, or one that is differentiated")
+	if len(t.shared) == 0 {
+		return a.Announce("--shard-optimizer does nothing here: the optimisers keep no state, or one that is differentiated through")
 	}
 	const mib = 1 << 20
-	return a.Announce(fmt.Sprintf("--shard-optimizer: each of %d ranks keeps %.2f MiB of the optimisers' %.2f MiB of moments", t.world(), float64(mine)/mib, float64(all)/mib))
+	all, mine := nn.RoleBytes(t.specs, nn.Moment), nn.RoleBytes(nn.OfRank(t.specs, t.shared), nn.Moment)
+	return a.Announce(fmt.Sprintf("--shard-optimizer: each of %d ranks keeps %.2f MiB of the optimisers' %.2f MiB of state", t.world(), float64(mine)/mib, float64(all)/mib))
 }

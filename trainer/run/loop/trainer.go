@@ -104,8 +104,8 @@ const (
 type Trainer struct {
 	cfg    Config
 	parts  Parts
-	specs  []nn.Variable          // as a checkpoint has them
-	shared map[string]ddp.Sharded // those of specs of which this rank keeps a part
+	specs  []nn.Variable // as a checkpoint has them
+	shared []ddp.Sharded // those of specs of which this rank keeps a part
 	vars   exec.Vars
 	step   *program     // that of the step under way
 	sample *chain.Chain // rank 0 only, nil if no grids are made
@@ -154,7 +154,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := nn.Initialise(t.vars, t.own(), t.cfg.Seed); err != nil {
+	if err := nn.Initialise(t.vars, nn.OfRank(t.specs, t.shared), t.cfg.Seed); err != nil {
 		return err
 	}
 	if t.reduced, err = t.parts.Backend.Connect(ctx, t.parts.Comm); err != nil {
@@ -202,7 +202,7 @@ func (t *Trainer) checkReplicas(ctx context.Context) error {
 	if t.replicas == nil {
 		var names []string
 		for _, v := range nn.Replicated(t.specs) {
-			if _, part := t.shared[v.Name]; !part {
+			if t.part(v.Name) == nil {
 				names = append(names, v.Name)
 			}
 		}
