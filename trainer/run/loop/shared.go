@@ -87,7 +87,10 @@ func (t *Trainer) announceMoments() error {
 	if len(t.shared) == 0 {
 		return a.Announce("--shard-optimizer does nothing here: the optimisers keep no state, or one that is differentiated through")
 	}
-	const mib = 1 << 20
 	all, mine := nn.RoleBytes(t.specs, nn.Moment), nn.RoleBytes(nn.OfRank(t.specs, t.shared), nn.Moment)
-	return a.Announce(fmt.Sprintf("--shard-optimizer: each of %d ranks keeps %.2f MiB of the optimisers' %.2f MiB of state", t.world(), float64(mine)/mib, float64(all)/mib))
+	unit, name := float64(1<<20), "MiB"
+	if all < 1<<20 {
+		unit, name = 1<<10, "KiB"
+	}
+	return a.Announce(fmt.Sprintf("--shard-optimizer: each of %d ranks keeps %.1f of the optimisers' %.1f %s of state", t.world(), float64(mine)/unit, float64(all)/unit, name))
 }
