@@ -134,7 +134,8 @@ var mistakes = []mistake{
 	{"evaluate few samples", "", "evaluate --run run --measures kid,frechet --samples 100", 2, `^--samples 100: a Fréchet distance wants at least 2048, with fewer it says more of their number than of them`},
 	{"evaluate by a classifier of nothing", "", "evaluate --run run --measures kid --classifier nowhere", 1, `^--classifier: open nowhere: no such file or directory`},
 	{"evaluate by an absent classifier", "", "evaluate --run run --measures is", 1, `^--measures is of run, a run of --algo bidvl: it is of a classifier, and neither --classifier nor --inception is given`},
-	{"evaluate against nothing", "", "evaluate --run run --limit 8 --ood nowhere", 1, `nowhere: no such data set`},
+	{"evaluate against nothing", "", "evaluate --run run --limit 8 --ood nowhere", 1, `^--ood: nowhere: no such data set`},
+	{"evaluate against two without names", "", "evaluate --run run --ood shards --ood grey", 2, `^--ood grey: there is something called ood already: name each data set, as in --ood svhn=`},
 
 	// mkshards.
 	{"no command", "", "mkshards", 2, `^no command given \(see mkshards --help\)`},
