@@ -70,9 +70,7 @@ func findRegion(g *graph.Graph, state map[string]bool) *region {
 	for id, is := range kept {
 		r.whole[id] = r.whole[id] || is
 	}
-	for id, is := range next {
-		r.parts[id] = is
-	}
+	copy(r.parts, next)
 	// Backwards, all readers of a value are known before it is.
 	for i := len(g.Nodes()) - 1; i >= 0; i-- {
 		node := g.Nodes()[i]
