@@ -23,7 +23,7 @@ const fewest = 5
 // measureAll measures every size; rank 0 prints.
 func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err error) {
 	r := cost.Report{Version: cost.Version, Collective: opt.kind.String(), Type: opt.dtype.String(), Op: opt.op.String(), Memory: opt.memory,
-		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: load()}
+		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Machines: p.machines, Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: load()}
 	if opt.apart {
 		r.Network = "tcp"
 	}
