@@ -36,6 +36,12 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 			return err
 		}
 	}
+	var told *foretold
+	if p.Rank() == 0 && len(opt.predict) > 0 { // before all is measured, what is wrong with the files
+		if told, err = foretell(opt.predict); err != nil {
+			return err
+		}
+	}
 	sizes := opt.whole(p.Size())
 	most := slices.Max(sizes)
 	var own, shared collective.Vec
@@ -67,6 +73,15 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 	r.Fit, r.FloorFit, r.StreamFit = fits(r.Sizes)
 	if err := t.foot(r); err != nil {
 		return err
+	}
+	if told != nil {
+		text, err := told.text(r)
+		if err == nil {
+			_, err = fmt.Fprint(t.w, text)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if p.Rank() == 0 && opt.json != "" {
 		if err := r.Write(opt.json); err != nil {

@@ -233,6 +233,31 @@ func TestBadSteps(t *testing.T) {
 	}
 }
 
+// TestTenThousand counts what 10⁴ ranks send in a step.
+func TestTenThousand(t *testing.T) {
+	for _, each := range []int{8, 1} {
+		ranks := Hosts(10_000, each)
+		hosts := int64(len(ranks))
+		s := Step{[]Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 64*4*20_000), event(Start, 1, 0, 1024), event(Wait, 0, 0, 0), event(Wait, 1, 0, 0)}}
+		r, err := Run(t.Context(), Cluster{Ranks: ranks, Costs: somePrices()}, s, Noise{[]float64{1, 1.1}}, 2, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A header to each from each; of three chunks, slices to each that has one, and
+		// back; and in doubling, each receives once in each of its rounds.
+		want := hosts * (hosts - 1)
+		for _, chunk := range []int{schedule.NetChunk, schedule.NetChunk, 64*4*20_000 - 2*schedule.NetChunk} {
+			want += 2 * (hosts - 1) * min(hosts, int64(chunk/4/64))
+		}
+		for h := range len(ranks) {
+			want += int64(len(schedule.Rounds(h, len(ranks))))
+		}
+		if r.Messages != want {
+			t.Errorf("hosts of %d: %d messages, want %d", each, r.Messages, want)
+		}
+	}
+}
+
 // BenchmarkStep is a step of 10⁴ ranks with 50 collectives.
 func BenchmarkStep(b *testing.B) {
 	for name, each := range map[string]int{"hosts of 8": 8, "hosts of 1": 1} {
