@@ -61,6 +61,9 @@ const (
 	huber      = 1.345
 	confidence = 0.95
 	iterations = 60   // at most
+	worst      = 1e10 // a condition number beyond which costs cannot be told apart
+	ridge      = 1e-9 // makes those have wide intervals, in place of none
+	nothing    = 1e-6 // us or ns that are as good as 0
 	settled    = 1e-9 // what costs still change by, of themselves, when it is enough
 )
 
@@ -163,6 +166,9 @@ func (f *fit) solve() float64 {
 	for i, x := range best {
 		if f.free[i] {
 			next := (f.costs[i] + x) / 2
+			if x == 0 && next < nothing {
+				next = 0
+			}
 			changed = max(changed, math.Abs(next-f.costs[i])/max(next, 1e-9))
 			f.costs[i] = next
 		}
@@ -221,9 +227,6 @@ func (f *fit) normal(weighted bool) (*mat.SymDense, []float64) {
 	return squares, products
 }
 
-// worst is a condition number beyond which costs cannot be told apart.
-const worst = 1e10
-
 // subset solves for the costs of a set alone, if that has one answer and none of them
 // is negative. Costs are scaled, since bytes are met a million times as often as rounds.
 func (f *fit) subset(squares *mat.SymDense, products []float64, set int) ([]float64, bool) {
@@ -240,7 +243,7 @@ func (f *fit) subset(squares *mat.SymDense, products []float64, set int) ([]floa
 	if len(members) == 0 {
 		return x, true
 	}
-	chol, ok := factor(squares, members)
+	chol, ok := factor(squares, members, 0)
 	if !ok {
 		return nil, false
 	}
@@ -260,38 +263,38 @@ func (f *fit) subset(squares *mat.SymDense, products []float64, set int) ([]floa
 	return x, true
 }
 
-// factor is of the members' part of squares, scaled to ones on its diagonal.
-func factor(squares *mat.SymDense, members []int) (*mat.Cholesky, bool) {
+// factor is of the members' part of squares, scaled to ones on its diagonal, to which
+// ridge is added.
+func factor(squares *mat.SymDense, members []int, ridge float64) (*mat.Cholesky, bool) {
 	part := mat.NewSymDense(len(members), nil)
 	for a, i := range members {
 		for b, j := range members[a:] {
 			part.SetSym(a, a+b, squares.At(i, j)/math.Sqrt(squares.At(i, i)*squares.At(j, j)))
 		}
+		part.SetSym(a, a, 1+ridge)
 	}
 	var chol mat.Cholesky
 	return &chol, chol.Factorize(part) && chol.Cond() < worst
 }
 
 // intervals are half the widths of those of the costs: Student's t times the deviation,
-// by Huber's variance as in cost.Fit. A cost that cannot be told from others may be
-// anything from 0 to where it alone explains the largest time that it is met in.
+// by Huber's variance as in cost.Fit, of all costs that are met, also of those that
+// were found to be 0. One that cannot be told from others may be as much more as where
+// it alone explains a time.
 func (f *fit) intervals() []float64 {
 	squares, _ := f.normal(false)
 	var members []int
-	for i := range nCosts {
-		if f.free[i] && f.costs[i] > 0 {
-			members = append(members, i)
-		}
-	}
 	half := make([]float64, nCosts)
-	for i := range half {
+	for i := range nCosts {
 		if f.free[i] {
-			half[i] = f.alone(i)
+			members, half[i] = append(members, i), f.alone(i)
 		}
 	}
 	n := float64(len(f.points))
 	left := n - float64(len(members))
-	if left < 1 || len(members) == 0 {
+	chol, ok := factor(squares, members, ridge)
+	var inverse mat.SymDense
+	if left < 1 || !ok || chol.InverseTo(&inverse) != nil {
 		return half
 	}
 	var inside, sum float64
@@ -305,21 +308,8 @@ func (f *fit) intervals() []float64 {
 	k := 1 + float64(len(members))/n*(1-inside)/inside
 	variance := k * k * sum / left / (inside * inside)
 	t := distuv.StudentsT{Sigma: 1, Nu: left}.Quantile((1 + confidence) / 2)
-	for i := range nCosts {
-		with := members
-		if f.free[i] && !slices.Contains(members, i) {
-			with = append(slices.Clone(members), i)
-		}
-		at := slices.Index(with, i)
-		chol, ok := factor(squares, with)
-		if at < 0 || !ok {
-			continue
-		}
-		var inverse mat.SymDense
-		if err := chol.InverseTo(&inverse); err != nil {
-			continue
-		}
-		half[i] = t * math.Sqrt(variance*inverse.At(at, at)/squares.At(i, i))
+	for a, i := range members {
+		half[i] = min(half[i], t*math.Sqrt(variance*inverse.At(a, a)/squares.At(i, i)))
 	}
 	return half
 }

@@ -9,8 +9,10 @@
 //
 // What is modelled, and what is not:
 //   - Collectives of a rank run one after the other, in the order of Start.
-//   - A link carries what its host sends at the same time in equal shares, in both
-//     directions at once; between links there is a network without bottlenecks.
+//   - A link carries what its host sends at the same time in equal shares, one step
+//     after the other, in both directions at once. What comes in at a time comes no
+//     faster than the link carries it. Between links there is a network without
+//     bottlenecks, and nothing is lost.
 //   - Where ranks have fewer processors than there are ranks, everything that they
 //     do takes longer in proportion, and what a processor does for a collective
 //     delays the computing that it was to overlap with.
