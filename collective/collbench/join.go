@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"sync"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
@@ -13,8 +12,6 @@ import (
 	"ebtrain/launch/env"
 	"ebtrain/trainer/world"
 )
-
-var errStopped = errors.New("asked to stop before all was measured")
 
 // join measures as one of a launcher's ranks.
 func join(ctx context.Context, opt options, worker env.Worker, environ []string, stdout io.Writer) (err error) {
@@ -28,7 +25,7 @@ func join(ctx context.Context, opt options, worker env.Worker, environ []string,
 	defer func() { err = errors.Join(err, w.Close()) }()
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	ctx, done := untilStopped(ctx, w.StopRequested())
+	ctx, done := w.Unstopped(ctx)
 	defer done()
 	if err := world.Same(ctx, w.Rank(), opt.values, nil, "", w.Exchange); err != nil {
 		if _, usage := errors.AsType[*cliflag.UsageError](err); usage { // the same on all ranks
@@ -64,20 +61,6 @@ func (o options) fits(worker env.Worker) error {
 		return cliflag.Usage("--hosts pretends hosts for ranks that collbench starts; those of a launcher are where they are (--network tcp makes each a host)")
 	}
 	return nil
-}
-
-// untilStopped is ctx until stop is closed. done releases it.
-func untilStopped(ctx context.Context, stop <-chan struct{}) (_ context.Context, done func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-stop:
-			cancel(errStopped)
-		case <-ctx.Done():
-		}
-	})
-	return ctx, func() { cancel(nil); wg.Wait() }
 }
 
 // place is this rank in the group that is measured.

@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"ebtrain/launch/cliflag"
@@ -28,22 +27,6 @@ func main() {
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
 	os.Exit(cliflag.Exit("stepbench", err, os.Stderr))
-}
-
-var errStopped = errors.New("asked to stop before there was a result")
-
-// untilStopped is ctx until stop is closed. done releases it.
-func untilStopped(ctx context.Context, stop <-chan struct{}) (_ context.Context, done func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-stop:
-			cancel(errStopped)
-		case <-ctx.Done():
-		}
-	})
-	return ctx, func() { cancel(nil); wg.Wait() }
 }
 
 // run is the program, without the process around it. Started by no launcher
@@ -76,7 +59,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	ctx, done := untilStopped(ctx, w.StopRequested())
+	ctx, done := w.Unstopped(ctx)
 	defer done()
 	out := output(environ, stdout)
 	if err := rank(ctx, o, w, out); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -115,26 +114,6 @@ func TestUsage(t *testing.T) {
 	}
 	if out, err := runs(t, "--help"); !errors.Is(err, cliflag.ErrHelp) || !strings.Contains(out, "--profile-ops") {
 		t.Errorf("--help: %v\n%s", err, out)
-	}
-}
-
-// A rank that is asked to stop ends, and says why.
-func TestStop(t *testing.T) {
-	stop := make(chan struct{})
-	ctx, done := untilStopped(t.Context(), stop)
-	defer done()
-	if ctx.Err() != nil {
-		t.Fatal("ended before it was asked to")
-	}
-	close(stop)
-	<-ctx.Done()
-	if err := context.Cause(ctx); !errors.Is(err, errStopped) {
-		t.Errorf("cause %v, want %v", err, errStopped)
-	}
-	ctx, done = untilStopped(t.Context(), nil)
-	done() // waits for nobody
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cause %v, want %v", err, context.Canceled)
 	}
 }
 
