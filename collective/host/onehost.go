@@ -18,8 +18,22 @@ func (m hostMover) quick(req collective.Request) bool {
 func (m hostMover) begin(seq uint64, req collective.Request) {
 	h := m.bring(seq, req)
 	total, chunk := m.extent(req.Kind)
-	m.stage(req, 0, min(total, chunk))
+	m.show(req, 0, min(total, chunk))
 	m.publish(h, req.Label)
+}
+
+// show stages n bytes from at on: of an all-reduce that the ranks share out, what the
+// others reduce. This rank's own share is reduced where it lies.
+func (m hostMover) show(req collective.Request, at, n int) {
+	v := m.vec
+	if req.Kind != collective.AllReduce || !v.out || len(v.data) <= small {
+		m.stage(req, at, n)
+		return
+	}
+	lo, hi := share(n, len(m.views), m.topo.local)
+	to, from := m.arena.stage(m.topo.local, m.round), v.data[at:at+n]
+	copy(to[:lo], from)
+	copy(to[hi:n], from[hi:])
 }
 
 // extent is what a collective walks through (all of the vector, or every part at
@@ -31,8 +45,12 @@ func (m hostMover) extent(kind collective.Kind) (total, chunk int) {
 	case collective.AllGather:
 		return m.vec.part, m.arena.chunk
 	}
-	return len(m.vec.data), m.arena.chunk
+	return len(m.vec.data), min(m.arena.chunk, sumChunk)
 }
+
+// sumChunk is how much of a vector that is staged the ranks sum at a time, in bytes:
+// what they read and write then, twice for each rank, stays in their caches.
+const sumChunk = 256 << 10
 
 // finish: what lies in memory from Alloc on all ranks is done where it lies,
 // anything else piece by piece.
@@ -48,7 +66,7 @@ func (m hostMover) finish(ctx context.Context, req collective.Request) error {
 	for at := 0; at < total; at += chunk {
 		n := min(chunk, total-at)
 		if at > 0 {
-			m.stage(req, at, n)
+			m.show(req, at, n)
 			if err := m.barrier(ctx); err != nil {
 				return err
 			}
@@ -110,12 +128,16 @@ func (m hostMover) allReduce(ctx context.Context, req collective.Request, at, n 
 		m.job(req).Run(m.vec.data, m.views, &m.scratch)
 		return nil
 	}
+	staged, own := m.views[m.topo.local], m.vec.data[at:at+n]
+	m.views[m.topo.local] = own
 	m.reduceShare(m.job(req), n)
 	if err := m.barrier(ctx); err != nil {
 		return err
 	}
-	if m.vec.out {
-		copy(m.vec.data[at:at+n], m.view(m.topo.local, at, n))
+	if m.vec.out { // the others have left their shares
+		lo, hi := share(n, len(m.views), m.topo.local)
+		copy(own[:lo], staged)
+		copy(own[hi:], staged[hi:])
 	}
 	return nil
 }
