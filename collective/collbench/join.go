@@ -62,6 +62,8 @@ func (o options) fits(worker env.Worker) error {
 		return cliflag.Usage("one rank has nobody to exchange anything with: start two or more, as with ddplaunch -nproc 2 collbench")
 	case o.said["nproc"] && o.nproc != worker.Size:
 		return cliflag.Usage("--nproc %d, but this process is one of %d ranks: leave --nproc to the launcher", o.nproc, worker.Size)
+	case o.peers != "":
+		return cliflag.Usage("--peers compares ranks that collbench and the other libraries start themselves: leave out the launcher")
 	case o.said["hosts"]:
 		return cliflag.Usage("--hosts pretends hosts for ranks that collbench starts; those of a launcher are where they are (--network tcp makes each a host)")
 	}

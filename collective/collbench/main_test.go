@@ -54,6 +54,11 @@ func TestFlags(t *testing.T) {
 		{"-iters 0", "--iters is 0"},
 		{"-max-time -1s", "--max-time is -1s"},
 		{"-unknown", "unknown"},
+		{"-peers bin --rounds 3 --network tcp -nproc 4 --sizes 4K", ""},
+		{"-rounds 3", "--rounds 3 is for --peers"},
+		{"-peers bin -rounds 0", "--rounds is 0, expected at least 1"},
+		{"-peers bin -dtype bf16", "--peers times all-reduces of f32 only, not --collective all-reduce of --dtype bf16"},
+		{"-peers bin -memory ordinary", "--peers prints a table of both kinds of memory"},
 		{"extra", `unexpected argument "extra"`},
 	} {
 		_, err := parse(strings.Fields(test.args), io.Discard)

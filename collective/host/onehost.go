@@ -22,11 +22,25 @@ func (m hostMover) begin(seq uint64, req collective.Request) {
 	for _, s := range m.plan {
 		switch s.Do {
 		case schedule.Stage:
-			m.stage(req, s.Lo, s.Hi-s.Lo)
+			m.show(req, s.Lo, s.Hi-s.Lo)
 		case schedule.Show:
 			m.publish(m.mine, req.Label)
 		}
 	}
+}
+
+// show stages n bytes from at on: of an all-reduce that the ranks share out, what the
+// others reduce. This rank's own share is reduced where it lies.
+func (m hostMover) show(req collective.Request, at, n int) {
+	v := m.vec
+	if req.Kind != collective.AllReduce || len(v.data) <= schedule.Small {
+		m.stage(req, at, n)
+		return
+	}
+	lo, hi := schedule.Share(n, len(m.views), m.topo.local)
+	to, from := m.arena.stage(m.topo.local, m.round), v.data[at:at+n]
+	copy(to[:lo], from)
+	copy(to[hi:n], from[hi:])
 }
 
 // finish: what lies in memory from Alloc on all ranks is done where it lies,
@@ -64,7 +78,7 @@ func (m hostMover) do(ctx context.Context, req collective.Request, s schedule.St
 	at, n := s.Lo, s.Hi-s.Lo
 	switch s.Do {
 	case schedule.Stage:
-		m.stage(req, at, n)
+		m.show(req, at, n)
 	case schedule.Reduce:
 		m.reduce(req, at, n)
 	case schedule.Copy:
@@ -89,6 +103,7 @@ func (m hostMover) reduce(req collective.Request, at, n int) {
 		m.job(req).Run(v.data, m.views, &m.scratch)
 		return
 	}
+	m.views[m.topo.local] = v.data[at : at+n]
 	m.reduceShare(m.job(req), n)
 }
 
@@ -96,8 +111,11 @@ func (m hostMover) reduce(req collective.Request, at, n int) {
 func (m hostMover) takeOut(req collective.Request, at, n int) {
 	v := m.vec
 	switch req.Kind {
-	case collective.AllReduce:
-		copy(v.data[at:at+n], m.view(m.topo.local, at, n))
+	case collective.AllReduce: // the others have left their shares
+		staged, own := m.arena.stage(m.topo.local, m.round)[:n], v.data[at:at+n]
+		lo, hi := schedule.Share(n, len(m.views), m.topo.local)
+		copy(own[:lo], staged)
+		copy(own[hi:], staged[hi:])
 	case collective.AllGather:
 		for l := range m.headers {
 			if l != m.topo.rank {

@@ -25,8 +25,9 @@ const Doubles = 64 << 10
 
 // Sizes in bytes of a half of a rank's staging area; leaders exchange as much at a time.
 const (
-	LocalChunk = 1 << 20 // with one host: stays in the second-level cache
-	NetChunk   = 2 << 20 // with several: enough to fill a fast network, and one of them travels while the next is reduced
+	LocalChunk = 1 << 20   // with one host: stays in the second-level cache
+	SumChunk   = 256 << 10 // of a vector that the ranks of a lone host sum: what they read and write, twice for each, stays in their caches
+	NetChunk   = 2 << 20   // with several: enough to fill a fast network, and one of them travels while the next is reduced
 )
 
 // HeaderBytes is what travels in front of the data of a message, or alone.
@@ -149,6 +150,8 @@ func (c Call) extent() (total, chunk int) {
 		return part, max(8, chunk/c.Ranks/8*8)
 	case c.Kind == collective.AllGather:
 		return part, chunk
+	case c.Hosts == 1:
+		return c.Bytes, SumChunk
 	}
 	return c.Bytes, chunk
 }

@@ -32,7 +32,7 @@ func (c Call) piece(steps []Step, lo, hi int) []Step {
 		}
 		steps = append(steps, Step{Do: Reduce, Lo: lo, Hi: hi, Bytes: c.Locals * c.share(n)}, Step{Do: Barrier})
 		if c.Outside {
-			steps = append(steps, Step{Do: Copy, Lo: lo, Hi: hi, Bytes: n})
+			steps = append(steps, Step{Do: Copy, Lo: lo, Hi: hi, Bytes: n - c.share(n)})
 		}
 	case collective.ReduceScatter:
 		steps = append(steps, Step{Do: Reduce, Lo: lo, Hi: hi, Bytes: c.Locals * n})
@@ -61,6 +61,9 @@ func (c Call) stage(steps []Step, lo, hi int) []Step {
 	case collective.AllReduce:
 		if !c.Outside || c.Locals == 1 && c.InPlace() {
 			return steps
+		}
+		if c.Hosts == 1 && c.Bytes > Small { // its own share is reduced where it lies
+			s.Bytes -= c.share(n)
 		}
 	case collective.ReduceScatter:
 		if s.Bytes = c.Ranks * n; !c.Outside {
