@@ -38,12 +38,23 @@ and what share of the median time those would take: 1 is as good as it gets.
 Then latency and bandwidth, from the line time = latency + bytes/bandwidth
 through the medians (robust least squares of relative errors), with 95 %
 confidence, and what the times are above that line at each size.
+
+  collbench -nproc 2 --network tcp --json two.json
+  collbench -nproc 4 --network tcp --json four.json
+  collbench -nproc 8 --network tcp --predict two.json,four.json
+
+  make -C collective/collbench/peers deps all
+  collbench --peers bin/peers --sizes 4K,256K,4M
+
+measures other libraries beside it, size by size and in turn, and prints a table
+in Markdown; "others" there is how many processors other programs used.
 `,
 	Groups: []cliflag.Group{
 		{Title: "Ranks", Flags: []string{"nproc", "hosts", "network"}},
 		{Title: "What is timed", Flags: []string{"collective", "max", "sizes", "dtype", "memory"}},
 		{Title: "How long", Flags: []string{"iters", "max-time"}},
-		{Title: "Outputs", Flags: []string{"json"}},
+		{Title: "Beside others", Flags: []string{"peers", "rounds"}},
+		{Title: "Outputs", Flags: []string{"json", "predict"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	},
 }
@@ -60,6 +71,9 @@ type options struct {
 	iters        int
 	maxTime      time.Duration
 	json         string
+	predict      []string
+	peers        string // the folder of their programs
+	rounds       int
 
 	said   map[string]bool   // the flags that were given
 	values map[string]string // of all flags
@@ -92,6 +106,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&opt.iters, "iters", 2000, "most repetitions for a size")
 	flags.DurationVar(&opt.maxTime, "max-time", time.Second, "most time for a size, for each thing that is measured")
 	flags.StringVar(&opt.json, "json", "", "also write all that was measured to this `FILE`")
+	flags.StringSliceVar(&opt.predict, "predict", nil, "fit costs to these `FILES` of --json, and print what they predict beside what is measured")
+	flags.StringVar(&opt.peers, "peers", "", "compare all-reduces with OpenMPI's and gloo's, whose programs are in this `FOLDER` (see above)")
+	flags.IntVar(&opt.rounds, "rounds", 5, "with --peers, how often each is measured at each size, in turn")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return opt, err
 	}
@@ -125,12 +142,14 @@ func (o options) validate() error {
 		return cliflag.Usage("--hosts %d and --network tcp, which makes each rank a host: give one of them", o.hosts)
 	case o.memory != "alloc" && o.memory != "ordinary":
 		return cliflag.Usage("--memory is %q, expected alloc or ordinary", o.memory)
+	case len(o.predict) > 0 && (o.kind != collective.AllReduce || o.dtype != collective.F32 || o.memory != "alloc"):
+		return cliflag.Usage("--predict is for all-reduces of f32 in alloc memory, whose costs can be fitted: leave out --collective, --dtype and --memory")
 	case o.iters < 1:
 		return cliflag.Usage("--iters is %d, expected at least 1", o.iters)
 	case o.maxTime <= 0:
 		return cliflag.Usage("--max-time is %v, expected more than 0", o.maxTime)
 	}
-	return nil
+	return o.peered()
 }
 
 // parseSizes fills sizes: a list, or the powers of two up to the largest and it.

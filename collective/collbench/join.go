@@ -41,7 +41,14 @@ func join(ctx context.Context, opt options, worker env.Worker, environ []string,
 		return w.Fail(err)
 	}
 	ports := w.Ports()
-	p := place{Comm: w.Comm, host: w.Comm.(*host.Comm), listenIP: w.Addr(), firstPort: ports.First, lastPort: ports.Last}
+	machines := 0
+	switch {
+	case worker.LocalSize == worker.Size:
+		machines = 1
+	case !opt.apart:
+		machines = len((&place{host: w.Comm.(*host.Comm)}).leaders())
+	}
+	p := place{Comm: w.Comm, host: w.Comm.(*host.Comm), machines: machines, listenIP: w.Addr(), firstPort: ports.First, lastPort: ports.Last}
 	if err := measureAll(ctx, p, opt, stdout); err != nil {
 		return w.Fail(err)
 	}
@@ -55,6 +62,8 @@ func (o options) fits(worker env.Worker) error {
 		return cliflag.Usage("one rank has nobody to exchange anything with: start two or more, as with ddplaunch -nproc 2 collbench")
 	case o.said["nproc"] && o.nproc != worker.Size:
 		return cliflag.Usage("--nproc %d, but this process is one of %d ranks: leave --nproc to the launcher", o.nproc, worker.Size)
+	case o.peers != "":
+		return cliflag.Usage("--peers compares ranks that collbench and the other libraries start themselves: leave out the launcher")
 	case o.said["hosts"]:
 		return cliflag.Usage("--hosts pretends hosts for ranks that collbench starts; those of a launcher are where they are (--network tcp makes each a host)")
 	}
@@ -65,6 +74,8 @@ func (o options) fits(worker env.Worker) error {
 type place struct {
 	collective.Comm
 	host *host.Comm // the same, or what the Comm is wrapped around
+
+	machines int // that the hosts are on, 0 if that is not known
 
 	// Where streams between hosts may listen; see host.Config.
 	listenIP            string

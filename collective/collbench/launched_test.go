@@ -113,6 +113,8 @@ func TestMistakes(t *testing.T) {
 		"ddplaunch -nproc 2 collbench --max lots":      `--max: "lots" is not a size, expected bytes from 1 to 16G, such as 256K or 64MB`,
 		"ddplaunch -nproc 2 collbench -nproc 4":        "--nproc 4, but this process is one of 2 ranks: leave --nproc to the launcher",
 		"ddplaunch -nproc 2 collbench --hosts 2":       "--hosts pretends hosts for ranks that collbench starts; those of a launcher are where they are (--network tcp makes each a host)",
+		"ddplaunch -nproc 2 collbench --peers bin":     "--peers compares ranks that collbench and the other libraries start themselves: leave out the launcher",
+		"collbench --peers /nowhere":                   "--peers /nowhere: stat /nowhere/mpi: no such file or directory: make -C collective/collbench/peers deps all builds them",
 		"ddplaunch -nproc 2 sh -c EACH":                "--max is 8 on rank 0 and 9 on rank 1: give the same settings to all ranks",
 		"collbench -nproc 1":                           "--nproc is 1, expected at least 2: one rank has nobody to exchange anything with",
 		"collbench --max 8 --json /nowhere/report":     "--json: open /nowhere/report: no such file or directory",

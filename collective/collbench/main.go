@@ -44,8 +44,11 @@ func run(ctx context.Context, args, environ []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if worker.ControlFD >= 0 || worker.Size > 1 {
+	switch {
+	case worker.ControlFD >= 0 || worker.Size > 1:
 		return join(ctx, opt, worker, environ, stdout)
+	case opt.peers != "":
+		return compare(ctx, opt, stdout)
 	}
 	return spawn(ctx, opt, args)
 }

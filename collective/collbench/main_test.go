@@ -54,6 +54,11 @@ func TestFlags(t *testing.T) {
 		{"-iters 0", "--iters is 0"},
 		{"-max-time -1s", "--max-time is -1s"},
 		{"-unknown", "unknown"},
+		{"-peers bin --rounds 3 --network tcp -nproc 4 --sizes 4K", ""},
+		{"-rounds 3", "--rounds 3 is for --peers"},
+		{"-peers bin -rounds 0", "--rounds is 0, expected at least 1"},
+		{"-peers bin -dtype bf16", "--peers times all-reduces of f32 only, not --collective all-reduce of --dtype bf16"},
+		{"-peers bin -memory ordinary", "--peers prints a table of both kinds of memory"},
 		{"extra", `unexpected argument "extra"`},
 	} {
 		_, err := parse(strings.Fields(test.args), io.Discard)
@@ -116,6 +121,32 @@ func TestMeasure(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestPredict fits a model to what was measured, and prints it beside another run.
+func TestPredict(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "two.json")
+	run := func(more ...string) (string, error) {
+		opt, err := parse(append([]string{"-sizes", "64,4K,40K,300K,2M", "-max-time", "2ms", "-nproc", "2"}, more...), io.Discard)
+		if err != nil {
+			return "", err
+		}
+		return measureHere(t, opt, nil)
+	}
+	if out, err := run("-json", file); err != nil {
+		t.Fatalf("%v, printed\n%s", err, out)
+	}
+	out, err := run("-predict", file)
+	_, told, found := strings.Cut(out, "predicted us")
+	if err != nil || !found || strings.Count(told, "\n") < 6 || !strings.Contains(told, "nothing was measured between hosts") {
+		t.Errorf("%v, printed\n%s", err, out)
+	}
+	if _, err := parse([]string{"-predict", file, "-collective", "broadcast"}, io.Discard); !isUsage(err) || !strings.Contains(err.Error(), "--predict is for all-reduces") {
+		t.Errorf("broadcasts are predicted: got error %v", err)
+	}
+	if _, err := foretell([]string{file + "x"}); err == nil || !strings.Contains(err.Error(), "--predict: ") {
+		t.Errorf("a file that is not there: got error %v", err)
 	}
 }
 

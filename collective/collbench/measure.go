@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -41,11 +40,14 @@ func innerOf(bytes int) int {
 	return 1
 }
 
-// timesOf sorts times, which are in seconds.
+// timesOf is of times in seconds, in the order in which they were measured.
 func timesOf(times []float64) *cost.Times {
-	slices.Sort(times)
-	n := len(times)
-	return &cost.Times{Best: times[0] * 1e6, P10: times[n/10] * 1e6, Median: times[n/2] * 1e6, Reps: n}
+	us := make([]float64, len(times))
+	for i, t := range times {
+		us[i] = 1e6 * t
+	}
+	t := cost.TimesOf(us)
+	return &t
 }
 
 // busFactor is what must move for each byte of a vector on each of n ranks, or

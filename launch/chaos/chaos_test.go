@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ebtrain/launch/forecast"
 )
 
 func TestReport(t *testing.T) {
@@ -58,12 +60,38 @@ func TestUsage(t *testing.T) {
 		{"--only kill,no", "--only no: there is no such trial"},
 		{"--hosts 2", "want at least one time, and 3 to 9 hosts"},
 		{"--hosts 5", "whose ranks share a batch of 24 equally"},
+		{"--crowd 16,2", "--crowd 2: want 3 to 1024 launchers"},
 		{"x", "x"},
 	} {
 		if _, err := parse(strings.Fields(tt.args), os.Stdout); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v", tt.args, err)
 		}
 	}
+}
+
+// TestForetell has launchers of which each takes 10 ms and 1 ms for each other one, and
+// a coordinator of 2 ms more for each: that is what is found, and forecast.
+func TestForetell(t *testing.T) {
+	const ms = time.Millisecond
+	seen := map[int]crowdSeen{}
+	for _, n := range []int{8, 32, 64} {
+		others := time.Duration(n - 1)
+		seen[n] = crowdSeen{launchers: n, start: 10*ms + others*ms, coord: 10*ms + 3*others*ms, end: 5 * ms, share: 1}
+	}
+	c := launcherCosts(forecast.Costs{}, seen[8], seen[32])
+	if want := (forecast.Costs{Start: 10 * ms, Peer: ms, Join: 2 * ms, End: 5 * ms}); c != want {
+		t.Errorf("fitted %+v, want %+v", c, want)
+	}
+	text, err := foretell(seen, []int{64}, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n| 8 | 1.00 | 0.", "\n| 32 | 1.00 | 0.", "\n| 64 | 1.00 | 2.", "\n| 16 | "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	t.Log(text)
 }
 
 // TestShort is chaos --short: what happens to jobs ends them as it must. Times are

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	patience = 40 * time.Second // for anything: more is a hang
+	patience = 40 * time.Second // of a job, if it is of few launchers
 	stepWait = 1 * time.Millisecond
 	tagVar   = "CHAOS_TRIAL"
 	port     = 29400
@@ -45,6 +45,8 @@ type job struct {
 	nodes   []*node
 	fixed   []string // flags of its launchers
 	trained []string // more flags of train
+
+	patience time.Duration // for anything: more is a hang
 }
 
 // node is a launcher.
@@ -77,7 +79,7 @@ func (t *tail) String() string {
 
 func (w *workshop) newJob(fixed ...string) (*job, error) {
 	w.made++
-	j := &job{w: w, dir: filepath.Join(w.dir, fmt.Sprint(w.made)), tag: fmt.Sprintf("%d-%d", os.Getpid(), w.made), fixed: fixed}
+	j := &job{w: w, dir: filepath.Join(w.dir, fmt.Sprint(w.made)), tag: fmt.Sprintf("%d-%d", os.Getpid(), w.made), fixed: fixed, patience: patience}
 	return j, os.MkdirAll(filepath.Join(j.dir, "tmp"), 0o755)
 }
 
@@ -173,14 +175,14 @@ func (j *job) awaitStep(n int64) error {
 // awaitSteps waits until n more steps have been made.
 func (j *job) awaitSteps(n int64) error { return j.awaitStep(j.steps() + n) }
 
-// await waits until ok, at most for patience, or the end of all launchers.
+// await waits until ok, at most for the job's patience, or the end of all launchers.
 func (j *job) await(what string, ok func() bool) error {
 	for begun := time.Now(); !ok(); time.Sleep(stepWait) {
 		switch {
 		case j.w.ctx.Err() != nil:
 			return context.Cause(j.w.ctx)
-		case time.Since(begun) > patience:
-			return fmt.Errorf("no %s within %v: %s", what, patience, j.said())
+		case time.Since(begun) > j.patience:
+			return fmt.Errorf("no %s within %v: %s", what, j.patience, j.said())
 		case len(j.nodes) > 0 && !slices.ContainsFunc(j.nodes, func(n *node) bool { return !n.ended() }):
 			if ok() {
 				return nil
@@ -247,7 +249,7 @@ func (j *job) gone(ranks []rank, begun time.Time) (time.Duration, error) {
 		if !left {
 			return took, nil
 		}
-		if took > patience {
+		if took > j.patience {
 			return took, fmt.Errorf("ranks live on: %s", j.said())
 		}
 		time.Sleep(stepWait)
@@ -256,7 +258,7 @@ func (j *job) gone(ranks []rank, begun time.Time) (time.Duration, error) {
 
 // ends waits for the end of launchers, and is how long after begun the last ended.
 func (j *job) ends(nodes []*node, begun time.Time) (last time.Duration, err error) {
-	limit := time.After(patience)
+	limit := time.After(j.patience)
 	for _, n := range nodes {
 		select {
 		case <-n.done:

@@ -49,6 +49,7 @@ they left behind.
 
   chaos --times 5 --report results.md
   chaos --only cut,kill --times 20
+  chaos --only crowd --crowd 16,64,128 --forecast
   chaos --short
 
 It runs the ddplaunch and train that lie beside it, or are on PATH, and needs root.
@@ -58,7 +59,7 @@ left anything; times beyond the bars are marked, and no failure.
 What is done:
 ` + list(),
 	Groups: []cliflag.Group{
-		{Title: "What is done", Flags: []string{"only", "times", "short", "hosts", "nproc"}},
+		{Title: "What is done", Flags: []string{"only", "times", "short", "hosts", "nproc", "crowd", "forecast"}},
 		{Title: "Outputs", Flags: []string{"report", "keep"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	},
@@ -72,6 +73,9 @@ type options struct {
 	nproc  int
 	report string
 	keep   bool
+
+	crowds   []int // launchers
+	forecast bool
 }
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -82,6 +86,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.BoolVar(&o.short, "short", false, "the quick ones, once, on three hosts of one rank: within a minute")
 	fs.IntVar(&o.hosts, "hosts", 4, "hosts of a job, from 3 to 9")
 	fs.IntVar(&o.nproc, "nproc", 2, "ranks of each host")
+	fs.IntSliceVar(&o.crowds, "crowd", []int{128}, "how many launchers a crowd has; several, as in 16,64,128, are crowds one after another")
+	fs.BoolVar(&o.forecast, "forecast", false, "set what is forecast beside what crowds take, from two more of them, and what of many machines")
 	fs.StringVar(&o.report, "report", "", "append the table to this file, as Markdown")
 	fs.BoolVar(&o.keep, "keep", false, "keep the folders of the jobs, and say where they are")
 	if err := program.Parse(fs, args, stdout); err != nil {
@@ -93,6 +99,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	for _, name := range o.only {
 		if !slices.ContainsFunc(trials, func(t trial) bool { return t.name == name }) {
 			return o, cliflag.Usage("--only %s: there is no such trial", name)
+		}
+	}
+	for _, n := range o.crowds {
+		if n < 3 || n > 1024 {
+			return o, cliflag.Usage("--crowd %d: want 3 to 1024 launchers", n)
 		}
 	}
 	if o.hosts < 3 || o.hosts > 9 || o.nproc < 1 || 24%(o.hosts*o.nproc) != 0 || o.times < 1 {

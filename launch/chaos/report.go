@@ -84,6 +84,13 @@ func (r *report) String() string {
 			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(n, "\n", "\n  "))
 		}
 	}
+	for _, t := range r.trials {
+		for _, k := range t.results {
+			if k.notes != "" {
+				b.WriteString("\n" + k.notes)
+			}
+		}
+	}
 	b.WriteByte('\n')
 	return b.String()
 }

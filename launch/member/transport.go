@@ -1,6 +1,7 @@
 package member
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -75,8 +76,8 @@ func (t *transport) open(at netip.AddrPort) (err error) {
 
 // receive hands packets over. Those that come after Shutdown are nobody's.
 func (t *transport) receive() {
+	buf := make([]byte, packetBytes) // most are of some hundred bytes: who gets one gets a copy
 	for {
-		buf := make([]byte, packetBytes)
 		n, from, err := t.udp.ReadFromUDP(buf)
 		now := time.Now()
 		if errors.Is(err, net.ErrClosed) {
@@ -86,7 +87,7 @@ func (t *transport) receive() {
 			continue // an error of an earlier packet, as a port that is closed
 		}
 		select {
-		case t.packets <- &memberlist.Packet{Buf: buf[:n:n], From: from, Timestamp: now}:
+		case t.packets <- &memberlist.Packet{Buf: bytes.Clone(buf[:n]), From: from, Timestamp: now}:
 		case <-t.done:
 			return
 		}

@@ -41,6 +41,7 @@ type Coordinator struct {
 	restarts int
 	nodes    []NodeInfo // registered; in node order once assigned
 	acked    map[string]bool
+	asked    map[string]int // how often a node has registered since it was assigned
 	done     map[string]int // exit codes of nodes whose ranks have all ended well
 	seq      uint64         // exchange under way
 	parts    map[string]Message
@@ -66,7 +67,7 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 
 func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
-	c.acked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]Message{}
+	c.acked, c.asked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]int{}, map[string]Message{}
 	c.opened, c.growing, c.regrouping = false, false, nil
 	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]NodeInfo{}
 }
@@ -296,7 +297,9 @@ func (c *Coordinator) send(to string, m Message) {
 	c.out = append(c.out, Send{To: to, Msg: m})
 }
 
+// sendAll sends m to all nodes, which is encoded once.
 func (c *Coordinator) sendAll(m Message) {
+	m.Epoch, m.once = c.epoch, &encoding{}
 	for _, n := range c.nodes {
 		c.send(n.Name, m)
 	}

@@ -26,7 +26,11 @@ func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) 
 	case c.verdict != nil: // it was still ending its ranks when the others were told
 		c.send(from, Message{Kind: KindAbort, Cause: c.verdict})
 	case known && epoch <= c.epoch && c.phase == assigning:
-		c.send(from, Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()}) // ours was lost
+		// The list may be lost; more likely it is on its way. Of a list for each of many
+		// launchers each must not be sent at every question, which would never end.
+		if c.asked[from]++; c.asked[from] >= fewQuestions && c.asked[from]&(c.asked[from]-1) == 0 {
+			c.send(from, Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()})
+		}
 	case known && epoch <= c.epoch && c.phase == running:
 		c.send(from, Message{Kind: KindCommit})
 	case known:
@@ -116,7 +120,14 @@ func (c *Coordinator) assign() {
 	c.sendAll(Message{Kind: KindAssign, Nodes: c.nodes, Job: c.job()})
 }
 
+// fewQuestions is how often a launcher registers again until its list is sent again, and
+// then after twice as many.
+const fewQuestions = 4
+
 func (c *Coordinator) ack(from string) {
+	if c.phase == running { // it has not got the commit
+		c.send(from, Message{Kind: KindCommit})
+	}
 	if c.phase != assigning {
 		return
 	}

@@ -86,3 +86,70 @@ func TestManyRanksJoin(t *testing.T) {
 		t.Errorf("the largest message has %d bytes", largest)
 	}
 }
+
+// TestEncodedOnce has what goes to all in the same memory, and what goes to one not.
+func TestEncodedOnce(t *testing.T) {
+	c := NewCoordinator(CoordinatorConfig{Nodes: 2, Job: "job", Self: "a", JoinWait: time.Minute, AckWait: time.Minute})
+	var sent []Message
+	for _, name := range []string{"a", "b"} {
+		for _, e := range c.Receive(name, Message{Kind: KindRegister, Node: &NodeInfo{Name: name, Nproc: 1, Nodes: 2, Want: -1}, Command: &Command{}}) {
+			if e, ok := e.(Send); ok {
+				sent = append(sent, e.Msg)
+			}
+		}
+	}
+	if len(sent) != 2 {
+		t.Fatalf("sent %v", sent)
+	}
+	var texts [2][]byte
+	for i, m := range sent {
+		b, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = b
+		if back, err := Decode(b); err != nil || back.String() != m.String() || len(back.Nodes) != 2 {
+			t.Errorf("%v came back as %v, %v", m, back, err)
+		}
+	}
+	if &texts[0][0] != &texts[1][0] {
+		t.Error("what went to two was encoded twice")
+	}
+}
+
+// TestLostList has a launcher whose list is lost ask until it is sent again, and one
+// whose commit is lost acknowledge again.
+func TestLostList(t *testing.T) {
+	c := NewCoordinator(CoordinatorConfig{Nodes: 2, Job: "job", Self: "a", JoinWait: time.Minute, AckWait: time.Minute})
+	sent := func(kind Kind, to string, effects []Effect) (n int) {
+		for _, e := range effects {
+			if e, ok := e.(Send); ok && e.Msg.Kind == kind && e.To == to {
+				n++
+			}
+		}
+		return n
+	}
+	register := func(name string) []Effect {
+		return c.Receive(name, Message{Kind: KindRegister, Node: &NodeInfo{Name: name, Nproc: 1, Nodes: 2, Want: -1}, Command: &Command{}})
+	}
+	register("a")
+	if n := sent(KindAssign, "b", register("b")); n != 1 {
+		t.Fatalf("%d lists for b", n)
+	}
+	var lists []int
+	for i := 1; i <= 16; i++ {
+		if sent(KindAssign, "b", register("b")) > 0 {
+			lists = append(lists, i)
+		}
+	}
+	if fmt.Sprint(lists) != "[4 8 16]" {
+		t.Errorf("the list is sent again at questions %v", lists)
+	}
+	c.Receive("a", Message{Kind: KindAck})
+	if n := sent(KindCommit, "b", c.Receive("b", Message{Kind: KindAck})); n != 1 {
+		t.Errorf("%d commits for b", n)
+	}
+	if n := sent(KindCommit, "b", c.Receive("b", Message{Kind: KindAck})); n != 1 {
+		t.Errorf("%d commits for b, which asks again", n)
+	}
+}

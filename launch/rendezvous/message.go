@@ -61,6 +61,8 @@ type Message struct {
 	Lines   []Line        `json:"lines,omitempty"`
 	Grace   time.Duration `json:"grace,omitempty"` // beyond which who is asked to stop is killed, if longer than configured
 	Ports   Ports         `json:"ports,omitzero"`
+
+	once *encoding // of a message that goes to many, whose fields do not change any more; nil otherwise
 }
 
 // Line is a line that some ranks have written.

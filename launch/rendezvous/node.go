@@ -163,8 +163,11 @@ func (n *Node) assign(m Message) {
 func (n *Node) Expired(t Timer) []Effect {
 	switch {
 	case n.phase == ended || t.Epoch != n.epoch && t.Kind != TimerRegister:
-	case t.Kind == TimerRegister && (n.phase == joining || n.phase == assigned):
+	case t.Kind == TimerRegister && n.phase == joining:
 		n.register()
+	case t.Kind == TimerRegister && n.phase == assigned: // the commit may be lost, or this was
+		n.send(Message{Kind: KindAck})
+		n.timer(TimerRegister, n.cfg.Again)
 	case t.Kind == TimerCommit && n.phase == joining && !n.waiting:
 		c := refused(fmt.Sprintf("no coordinator answered at %s within %v: check the address, that EBTRAIN_KEY and --rdzv-id are the same on all nodes, and that node 0 runs", n.cfg.Join, n.cfg.JoinWait))
 		n.finish(c.Code(), c)

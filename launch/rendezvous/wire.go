@@ -1,6 +1,8 @@
 package rendezvous
 
 import (
+	"bytes"
+	"compress/flate"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -66,9 +68,26 @@ type header struct {
 	Sizes []int `json:"sizes,omitempty"`
 }
 
+// encoding is a message in the form of Encode, once somebody has asked for it.
+type encoding struct {
+	make sync.Once
+	text []byte
+	err  error
+}
+
 // Encode is m in the form that Decode reads: four bytes of length, most
-// significant first, a header as JSON, and the blobs as they are.
+// significant first, a header as JSON, and the blobs as they are. A long header, as a
+// list of many nodes is, is compressed, which the highest bit of its length says. Nobody
+// may change what Encode returns: a message to many is encoded once.
 func Encode(m Message) ([]byte, error) {
+	if m.once == nil {
+		return encode(m)
+	}
+	m.once.make.Do(func() { m.once.text, m.once.err = encode(m) })
+	return m.once.text, m.once.err
+}
+
+func encode(m Message) ([]byte, error) {
 	h := header{Message: m}
 	total := 0
 	for _, blob := range m.Blobs {
@@ -82,7 +101,14 @@ func Encode(m Message) ([]byte, error) {
 	if n := 4 + len(text) + total; n > maxFrame {
 		return nil, fmt.Errorf("a message of %d bytes is longer than %d", n, maxFrame)
 	}
-	b := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(text)+total), uint32(len(text)))
+	length := uint32(len(text))
+	if len(text) > longHeader {
+		if text, err = deflate(text); err != nil {
+			return nil, err
+		}
+		length = uint32(len(text)) | compressed
+	}
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(text)+total), length)
 	b = append(b, text...)
 	for _, blob := range m.Blobs {
 		b = append(b, blob...)
@@ -90,14 +116,51 @@ func Encode(m Message) ([]byte, error) {
 	return b, nil
 }
 
+const (
+	longHeader = 16 << 10 // bytes; shorter ones are not worth it
+	compressed = 1 << 31  // in a header's length
+)
+
+func deflate(text []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return b.Bytes(), err
+}
+
+// inflate undoes deflate, up to the size that a message may have.
+func inflate(b []byte) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxFrame+1))
+	if err == nil && len(text) > maxFrame {
+		err = fmt.Errorf("longer than %d bytes", maxFrame)
+	}
+	return text, err
+}
+
 var errMessage = errors.New("malformed message")
 
 // Decode reads a message, whose blobs are parts of b.
 func Decode(b []byte) (Message, error) {
-	if len(b) < 4 || uint64(binary.BigEndian.Uint32(b)) > uint64(len(b)-4) {
+	if len(b) < 4 {
 		return Message{}, fmt.Errorf("%w: cut short", errMessage)
 	}
-	text, rest, _ := cut(b[4:], int(binary.BigEndian.Uint32(b)))
+	length := binary.BigEndian.Uint32(b)
+	text, rest, ok := cut(b[4:], int(length&^compressed))
+	if !ok {
+		return Message{}, fmt.Errorf("%w: cut short", errMessage)
+	}
+	if length&compressed != 0 {
+		var err error
+		if text, err = inflate(text); err != nil {
+			return Message{}, fmt.Errorf("%w: its header: %w", errMessage, err)
+		}
+	}
 	var h header
 	if err := json.Unmarshal(text, &h); err != nil {
 		return Message{}, fmt.Errorf("%w: %w", errMessage, err)

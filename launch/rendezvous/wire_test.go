@@ -2,7 +2,11 @@ package rendezvous
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -55,4 +59,43 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%d bytes of blobs in %d", total, len(in))
 		}
 	})
+}
+
+// TestLongHeader sends a list of many nodes, compressed, beside a blob; and refuses one
+// that is damaged, or too long once it is not compressed any more.
+func TestLongHeader(t *testing.T) {
+	m := Message{Kind: KindGathered, Blobs: [][]byte{[]byte("blob"), {}}}
+	for i := range 1000 {
+		m.Nodes = append(m.Nodes, NodeInfo{Name: fmt.Sprintf("node%05d-%d-%08x", i, 100+i, i*i*40503), Host: fmt.Sprintf("node%05d", i), HostID: "id", Nproc: 8, Want: -1, Nodes: 1000})
+	}
+	b, err := Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) > len(plain)/3 {
+		t.Errorf("%d bytes, of %d", len(b), len(plain))
+	}
+	back, err := Decode(b)
+	if err != nil || len(back.Blobs) != 2 || string(back.Blobs[0]) != "blob" || fmt.Sprint(back.Nodes) != fmt.Sprint(m.Nodes) {
+		t.Errorf("came back as %.200s, %v", back, err)
+	}
+	damaged := bytes.Clone(b)
+	for i := 100; i < 200; i++ {
+		damaged[i] = 0xff
+	}
+	if _, err := Decode(damaged); !errors.Is(err, errMessage) {
+		t.Errorf("a damaged header: %v", err)
+	}
+	bomb, err := deflate(make([]byte, maxFrame+1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bomb = append(binary.BigEndian.AppendUint32(nil, uint32(len(bomb))|compressed), bomb...)
+	if _, err := Decode(bomb); !errors.Is(err, errMessage) || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("a header that grows too long: %v", err)
+	}
 }
