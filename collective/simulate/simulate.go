@@ -1,0 +1,157 @@
+// Package simulate plays a training step on groups of ranks that one does not have:
+// every rank computes, starts collectives and waits for them, and the collectives
+// carry out the schedule of the transport (package schedule) over links and
+// processors that cost what a cost.Model says.
+//
+// Time is simulated: no clock is read and nothing is random but by name, so the same
+// arguments give the same bits on every machine. Functions keep no state and may be
+// called from any goroutine.
+//
+// What is modelled, and what is not:
+//   - Collectives of a rank run one after the other, in the order of Start.
+//   - A link carries what its host sends at the same time in equal shares, in both
+//     directions at once; between links there is a network without bottlenecks.
+//   - Where ranks have fewer processors than there are ranks, everything that they
+//     do takes longer in proportion, and what a processor does for a collective
+//     delays the computing that it was to overlap with.
+//   - A rank computes, in each step, for its time times a ratio that is drawn from
+//     those that were measured.
+package simulate
+
+import (
+	"context"
+	"errors"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cost"
+)
+
+// Cluster is a group of ranks.
+type Cluster struct {
+	Ranks []int // on each host, at least one
+	// Cores are the processors of a machine; 0 is as many as its ranks, one thread each.
+	Cores int
+	// Together is how many hosts are one machine: collbench pretends hosts, which
+	// share processors. 0 and 1 are hosts that are machines of their own; more than
+	// there are is all on one.
+	Together int
+	Costs    cost.Model
+}
+
+// Hosts are so many ranks on hosts of so many each, the last of which may have fewer.
+func Hosts(ranks, each int) []int {
+	var out []int
+	for ; ranks > 0; ranks -= each {
+		out = append(out, min(each, ranks))
+	}
+	return out
+}
+
+// Step is what every rank does in a training step, in program order. Every collective
+// is started once and waited for once, after it was started.
+type Step struct{ Events []Event }
+
+// Kind says what an Event is.
+type Kind uint8
+
+const (
+	// Compute keeps the rank busy for US microseconds.
+	Compute Kind = iota + 1
+	// Start queues a collective and takes no time.
+	Start
+	// Wait ends when the collective is complete on this rank.
+	Wait
+)
+
+// Event is one thing that a rank does.
+type Event struct {
+	Kind       Kind            `json:"kind"`
+	US         float64         `json:"us,omitempty"`         // Compute
+	Collective int             `json:"collective,omitempty"` // Start and Wait: which, any number
+	What       collective.Kind `json:"what,omitempty"`       // Start: 0 is an all-reduce
+	Bytes      int             `json:"bytes,omitempty"`      // Start: of a rank's vector of float32, in memory from Alloc
+	Label      string          `json:"label,omitempty"`      // Start: what exposed time is summed under, such as "bucket"
+}
+
+// Noise is how the computing time of a step varies.
+type Noise struct {
+	// Ratios are measured times over their median. One is drawn for each rank and
+	// step, all with equal chances, and stretches all that the rank computes in the
+	// step. None is 1 always.
+	Ratios []float64
+}
+
+// Result is what a simulated training took, in microseconds.
+type Result struct {
+	Steps  []float64 `json:"steps_us"` // each, from the last rank's end of the step before to the last rank's end
+	Median float64   `json:"median_us"`
+	P10    float64   `json:"p10_us"`
+	P90    float64   `json:"p90_us"`
+
+	// Of the median step, and the mean over ranks: Compute, Exposed and Slowest add up
+	// to what a rank's step takes.
+	Compute float64   `json:"compute_us"` // with what collectives delay it on shared processors
+	Exposed []Exposed `json:"exposed"`    // waiting for collectives that all ranks have begun, by label
+	Slowest float64   `json:"slowest_us"` // waiting for collectives that some rank has not begun
+
+	Messages int64 `json:"messages"` // between hosts, in a step
+	Bytes    int64 `json:"bytes"`    // between hosts, in a step
+}
+
+// Exposed is time for which ranks wait for the collectives of one label, which all
+// have begun.
+type Exposed struct {
+	Label string  `json:"label"`
+	US    float64 `json:"us"`
+}
+
+// ExposedUS is all of Exposed.
+func (r Result) ExposedUS() float64 {
+	var sum float64
+	for _, e := range r.Exposed {
+		sum += e.US
+	}
+	return sum
+}
+
+var errUnfinished = errors.New("simulate: Run is being written")
+
+// Run plays so many steps, each of which a rank begins when it has ended the one
+// before. The draws of a step are named by seed, the step and the rank.
+func Run(ctx context.Context, c Cluster, s Step, n Noise, steps int, seed uint64) (Result, error) {
+	return Result{}, errUnfinished
+}
+
+// A Cost is something that a Without removes.
+type Cost uint8
+
+const (
+	// SmallLatency is what a round and a message take before their bytes, of
+	// collectives that are exchanged whole (up to 64 KiB).
+	SmallLatency Cost = iota + 1
+	// LargeLatency is that of all others.
+	LargeLatency
+	// Bandwidth is the time of bytes between hosts.
+	Bandwidth
+	// Memory is the time of bytes that the ranks of a host copy.
+	Memory
+	// Reduction is the time of adding.
+	Reduction
+	// Stragglers are the differences between ranks and steps.
+	Stragglers
+)
+
+// Costs are all of them.
+var Costs = []Cost{SmallLatency, LargeLatency, Bandwidth, Memory, Reduction, Stragglers}
+
+// Without is Run where one cost is nothing: what would removing it give?
+func Without(ctx context.Context, cost Cost, c Cluster, s Step, n Noise, steps int, seed uint64) (Result, error) {
+	return Result{}, errUnfinished
+}
+
+// Fit is the model of several runs of collbench: robust least squares of the relative
+// errors of their medians, through the simulated schedule. Reports of other
+// collectives than all-reduce, or of other memory than that from Alloc, are an error.
+func Fit(reports []cost.Report) (cost.Model, error) {
+	return cost.Model{}, errUnfinished
+}
