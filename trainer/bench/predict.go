@@ -97,7 +97,7 @@ func (p *player) checkAll(ctx context.Context, r *Report) error {
 		if c.Ranks <= r.FitUpTo {
 			continue
 		}
-		times, err := p.vary(ctx, p.cluster(c), p.events(c.Batch/c.Ranks, true), steps)
+		times, _, err := p.vary(ctx, p.cluster(c), p.events(c.Batch/c.Ranks, true), steps)
 		if err != nil {
 			return err
 		}
@@ -107,13 +107,14 @@ func (p *player) checkAll(ctx context.Context, r *Report) error {
 }
 
 // vary is the median step with the model, and with those drawn from its intervals and
-// from that of the measured step.
-func (p *player) vary(ctx context.Context, c simulate.Cluster, s simulate.Step, steps int) (cost.Interval, error) {
+// from that of the measured step; and the efficiency of each.
+func (p *player) vary(ctx context.Context, c simulate.Cluster, s simulate.Step, steps int) (step, efficiency cost.Interval, err error) {
 	ranks := 0
 	for _, n := range c.Ranks {
 		ranks += n
 	}
-	times := make([]float64, draws(ranks)+1)
+	n := draws(ranks) + 1
+	times, shares := make([]float64, n), make([]float64, n)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range times {
@@ -123,15 +124,20 @@ func (p *player) vary(ctx context.Context, c simulate.Cluster, s simulate.Step, 
 				c.Costs, s = p.drawn(uint64(i), c.Costs, s)
 			}
 			r, err := p.play(ctx, c, s, steps)
-			times[i] = r.Median
+			times[i], shares[i] = r.Median, computeOf(s.Events)/r.Median
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return cost.Interval{}, err
+		return step, efficiency, err
 	}
-	i := quantiles(times)
-	return cost.Interval{Value: times[0], Low: min(i.Low, times[0]), High: max(i.High, times[0])}, nil
+	return around(times), around(shares), nil
+}
+
+// around is the first of v, which is the estimate, and where 95 % of all are.
+func around(v []float64) cost.Interval {
+	i := quantiles(v)
+	return cost.Interval{Value: v[0], Low: min(i.Low, v[0]), High: max(i.High, v[0])}
 }
 
 // drawn is a model and a step, each number drawn from its interval.
@@ -162,14 +168,13 @@ func (p *player) predict(ctx context.Context, n, perHost, batch int) (Prediction
 	s := p.events(batch, true)
 	out := Prediction{Ranks: n, PerHost: perHost, Batch: n * batch}
 	var err error
-	if out.Step, err = p.vary(ctx, c, s, stepsFor(n)); err != nil {
+	if out.Step, out.Efficiency, err = p.vary(ctx, c, s, stepsFor(n)); err != nil {
 		return out, err
 	}
 	if out.Result, err = p.play(ctx, c, s, stepsFor(n)); err != nil {
 		return out, err
 	}
 	ideal := computeOf(s.Events)
-	out.Efficiency = cost.Interval{Value: ideal / out.Step.Value, Low: ideal / out.Step.High, High: ideal / out.Step.Low}
 	out.Losses = losses(out.Result, ideal)
 	out.Remedies, err = p.remedies(ctx, c, s, out, ideal)
 	out.Result.Steps = nil // many, and the same at the next call
