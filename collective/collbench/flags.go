@@ -38,12 +38,16 @@ and what share of the median time those would take: 1 is as good as it gets.
 Then latency and bandwidth, from the line time = latency + bytes/bandwidth
 through the medians (robust least squares of relative errors), with 95 %
 confidence, and what the times are above that line at each size.
+
+  collbench -nproc 2 --network tcp --json two.json
+  collbench -nproc 4 --network tcp --json four.json
+  collbench -nproc 8 --network tcp --predict two.json,four.json
 `,
 	Groups: []cliflag.Group{
 		{Title: "Ranks", Flags: []string{"nproc", "hosts", "network"}},
 		{Title: "What is timed", Flags: []string{"collective", "max", "sizes", "dtype", "memory"}},
 		{Title: "How long", Flags: []string{"iters", "max-time"}},
-		{Title: "Outputs", Flags: []string{"json"}},
+		{Title: "Outputs", Flags: []string{"json", "predict"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	},
 }
@@ -60,6 +64,7 @@ type options struct {
 	iters        int
 	maxTime      time.Duration
 	json         string
+	predict      []string
 
 	said   map[string]bool   // the flags that were given
 	values map[string]string // of all flags
@@ -92,6 +97,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&opt.iters, "iters", 2000, "most repetitions for a size")
 	flags.DurationVar(&opt.maxTime, "max-time", time.Second, "most time for a size, for each thing that is measured")
 	flags.StringVar(&opt.json, "json", "", "also write all that was measured to this `FILE`")
+	flags.StringSliceVar(&opt.predict, "predict", nil, "fit costs to these `FILES` of --json, and print what they predict beside what is measured")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return opt, err
 	}
@@ -125,6 +131,8 @@ func (o options) validate() error {
 		return cliflag.Usage("--hosts %d and --network tcp, which makes each rank a host: give one of them", o.hosts)
 	case o.memory != "alloc" && o.memory != "ordinary":
 		return cliflag.Usage("--memory is %q, expected alloc or ordinary", o.memory)
+	case len(o.predict) > 0 && (o.kind != collective.AllReduce || o.dtype != collective.F32 || o.memory != "alloc"):
+		return cliflag.Usage("--predict is for all-reduces of f32 in alloc memory, whose costs can be fitted: leave out --collective, --dtype and --memory")
 	case o.iters < 1:
 		return cliflag.Usage("--iters is %d, expected at least 1", o.iters)
 	case o.maxTime <= 0:

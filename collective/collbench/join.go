@@ -41,7 +41,14 @@ func join(ctx context.Context, opt options, worker env.Worker, environ []string,
 		return w.Fail(err)
 	}
 	ports := w.Ports()
-	p := place{Comm: w.Comm, host: w.Comm.(*host.Comm), listenIP: w.Addr(), firstPort: ports.First, lastPort: ports.Last}
+	machines := 0
+	switch {
+	case worker.LocalSize == worker.Size:
+		machines = 1
+	case !opt.apart:
+		machines = len((&place{host: w.Comm.(*host.Comm)}).leaders())
+	}
+	p := place{Comm: w.Comm, host: w.Comm.(*host.Comm), machines: machines, listenIP: w.Addr(), firstPort: ports.First, lastPort: ports.Last}
 	if err := measureAll(ctx, p, opt, stdout); err != nil {
 		return w.Fail(err)
 	}
@@ -65,6 +72,8 @@ func (o options) fits(worker env.Worker) error {
 type place struct {
 	collective.Comm
 	host *host.Comm // the same, or what the Comm is wrapped around
+
+	machines int // that the hosts are on, 0 if that is not known
 
 	// Where streams between hosts may listen; see host.Config.
 	listenIP            string

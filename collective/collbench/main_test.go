@@ -120,6 +120,32 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestPredict fits a model to what was measured, and prints it beside another run.
+func TestPredict(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "two.json")
+	run := func(more ...string) (string, error) {
+		opt, err := parse(append([]string{"-sizes", "64,4K,40K,300K,2M", "-max-time", "2ms", "-nproc", "2"}, more...), io.Discard)
+		if err != nil {
+			return "", err
+		}
+		return measureHere(t, opt, nil)
+	}
+	if out, err := run("-json", file); err != nil {
+		t.Fatalf("%v, printed\n%s", err, out)
+	}
+	out, err := run("-predict", file)
+	_, told, found := strings.Cut(out, "predicted us")
+	if err != nil || !found || strings.Count(told, "\n") < 6 || !strings.Contains(told, "nothing was measured between hosts") {
+		t.Errorf("%v, printed\n%s", err, out)
+	}
+	if _, err := parse([]string{"-predict", file, "-collective", "broadcast"}, io.Discard); !isUsage(err) || !strings.Contains(err.Error(), "--predict is for all-reduces") {
+		t.Errorf("broadcasts are predicted: got error %v", err)
+	}
+	if _, err := foretell([]string{file + "x"}); err == nil || !strings.Contains(err.Error(), "--predict: ") {
+		t.Errorf("a file that is not there: got error %v", err)
+	}
+}
+
 // TestWrong spoils every result of one rank and demands that it is found.
 func TestWrong(t *testing.T) {
 	for kind := range kinds {

@@ -101,5 +101,5 @@ func runRank(ctx context.Context, opt options, number string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	return measureAll(ctx, place{Comm: c, host: c, listenIP: loopback}, opt, os.Stdout)
+	return measureAll(ctx, place{Comm: c, host: c, machines: 1, listenIP: loopback}, opt, os.Stdout)
 }

@@ -22,7 +22,7 @@ import (
 // measureAll measures every size; rank 0 prints.
 func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err error) {
 	r := cost.Report{Version: cost.Version, Collective: opt.kind.String(), Type: opt.dtype.String(), Op: opt.op.String(), Memory: opt.memory,
-		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: load()}
+		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Machines: p.machines, Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: load()}
 	if opt.apart {
 		r.Network = "tcp"
 	}
@@ -32,6 +32,12 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 	}
 	if p.Rank() == 0 && opt.json != "" {
 		if err := writable(opt.json); err != nil {
+			return err
+		}
+	}
+	var told *foretold
+	if p.Rank() == 0 && len(opt.predict) > 0 { // before all is measured, what is wrong with the files
+		if told, err = foretell(opt.predict); err != nil {
 			return err
 		}
 	}
@@ -66,6 +72,15 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 	r.Fit, r.FloorFit, r.StreamFit = fits(r.Sizes)
 	if err := t.foot(r); err != nil {
 		return err
+	}
+	if told != nil {
+		text, err := told.text(r)
+		if err == nil {
+			_, err = fmt.Fprint(t.w, text)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if p.Rank() == 0 && opt.json != "" {
 		if err := r.Write(opt.json); err != nil {

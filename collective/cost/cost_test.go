@@ -94,7 +94,7 @@ func TestFitBounds(t *testing.T) {
 func TestReportFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	r := Report{Version: Version, Collective: "all-reduce", World: 2, Ranks: []int{2}, Load: -1,
-		Sizes: []Size{{Bytes: 8, Times: Times{1, 2, 3, 4}, Floor: &Times{Median: 0.5}}},
+		Sizes: []Size{{Bytes: 8, Times: Times{Best: 1, P10: 2, Median: 3, Reps: 4}, Floor: &Times{Median: 0.5}}},
 		Fit:   Fit(line(rand.New(rand.NewPCG(1, 1)), 1, 1e-4, 2))}
 	if err := r.Write(file); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -34,6 +35,9 @@ type Report struct {
 	World   int    `json:"world"`
 	Ranks   []int  `json:"ranks_on_hosts"`
 	Network string `json:"network"` // "auto", or "tcp" where each rank was made a host of its own
+	// Machines are those that the hosts are on, as far as is known (0 is not): hosts
+	// that are only pretended share one.
+	Machines int `json:"machines,omitempty"`
 
 	// Rank 0 and its machine, at the beginning.
 	Begun   time.Time `json:"begun"`
@@ -79,6 +83,65 @@ type Times struct {
 	P10    float64 `json:"p10_us"`
 	Median float64 `json:"median_us"`
 	Reps   int     `json:"reps"` // measured times; small ones are of ten repetitions each
+
+	// The medians of the first and of the last third of the measured times, 0 where
+	// there are too few. They differ where somebody else came or went meanwhile.
+	First float64 `json:"first_us,omitempty"`
+	Last  float64 `json:"last_us,omitempty"`
+}
+
+// thirds are so many times at least, that their medians say anything.
+const thirds = 15
+
+// TimesOf is of times in microseconds, in the order in which they were measured, which
+// it sorts.
+func TimesOf(us []float64) Times {
+	n := len(us)
+	var t Times
+	if n >= thirds {
+		t.First, t.Last = median(us[:n/3]), median(us[n-n/3:])
+	}
+	slices.Sort(us)
+	t.Best, t.P10, t.Median, t.Reps = us[0], us[n/10], us[n/2], n
+	return t
+}
+
+// median of the upper half, as Times.Median is.
+func median(us []float64) float64 {
+	sorted := slices.Sorted(slices.Values(us))
+	return sorted[len(sorted)/2]
+}
+
+// drift is how much longer one third may take than the other before it is told.
+const drift = 1.3
+
+// fewSizes are too few to tell rounds from bytes.
+const fewSizes = 3
+
+// Doubts are reasons not to believe what is fitted to r, a sentence each: few sizes, or
+// a size whose first and last repetitions disagree, that of the largest difference.
+func (r Report) Doubts() []string {
+	var out []string
+	where := fmt.Sprintf("%s on hosts of %v ranks", r.Collective, r.Ranks)
+	if len(r.Sizes) < fewSizes {
+		out = append(out, fmt.Sprintf("%s was measured at %d sizes, expected at least %d", where, len(r.Sizes), fewSizes))
+	}
+	var changed int
+	var worst Size
+	apart := func(s Size) float64 { return max(s.First/s.Last, s.Last/s.First) }
+	for _, s := range r.Sizes {
+		if s.First <= 0 || s.Last <= 0 || apart(s) < drift {
+			continue
+		}
+		if changed++; changed == 1 || apart(s) > apart(worst) {
+			worst = s
+		}
+	}
+	if changed > 0 {
+		out = append(out, fmt.Sprintf("%s: at %d of %d sizes the machine or its links changed during the measurement; %d bytes took %.4g us in the first third of the repetitions and %.4g in the last",
+			where, changed, len(r.Sizes), worst.Bytes, worst.First, worst.Last))
+	}
+	return out
 }
 
 // Line is time = latency + bytes / bandwidth. Intervals have a confidence of 95 %.

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"ebtrain/collective/host/internal/reduce"
+	"ebtrain/collective/schedule"
 )
 
 // linkError is trouble on the connection to another leader.
@@ -22,11 +23,96 @@ func differ(rank, a int, ours named, b int, theirs named) error {
 	return found(rank, codeMismatch, b, text)
 }
 
+// exchange is what leaders exchange at a time: a chunk, of which each host has a
+// slice. Its elements come from partial results and end as results, which may be the
+// same memory.
+type exchange struct {
+	named               // of the collective under way
+	aimed        bool   // all that follows is known
+	at           int    // byte of the vector, or of every part, where the chunk begins
+	from, to     []byte // partial results, results
+	wide, narrow int    // bytes of an element of either, or of what is cut
+	cuts         []int  // elements [cuts[h], cuts[h+1]) are the slice of host h
+	job          reduce.Job
+	root         int // the host that has Pieces
+}
+
+// addend and result are slices of host h.
+func (x *exchange) addend(h int) []byte { return x.from[x.cuts[h]*x.wide : x.cuts[h+1]*x.wide] }
+func (x *exchange) result(h int) []byte { return x.to[x.cuts[h]*x.narrow : x.cuts[h+1]*x.narrow] }
+
+// outgoing is what this host sends to host o.
+func (m *mesh) outgoing(what schedule.What, o int) []byte {
+	switch x := &m.exchange; {
+	case what == schedule.Addends:
+		return x.addend(o)
+	case what == schedule.Pieces:
+		return x.result(o)
+	case what == schedule.Rest && o == x.root:
+		return nil
+	default:
+		return x.result(m.host)
+	}
+}
+
+// incoming is where what host o sends will lie.
+func (m *mesh) incoming(what schedule.What, o int) []byte {
+	switch x := &m.exchange; {
+	case what == schedule.Addends:
+		return m.scratch.buffer(o, (x.cuts[m.host+1]-x.cuts[m.host])*x.wide)
+	case what == schedule.Pieces && o == x.root:
+		return x.result(m.host)
+	case what == schedule.Pieces:
+		return nil
+	default:
+		return x.result(o)
+	}
+}
+
+// begin is what all steps of a collective need.
+func (m *mesh) begin(h named) { m.exchange = exchange{named: h} }
+
+// do carries out a step between leaders. All receives are posted before anything is
+// sent, so leaders that send to each other never wait for one another.
+func (m *mesh) do(s schedule.Step) error {
+	whole := s.What == schedule.Whole
+	switch s.Do {
+	case schedule.Ask:
+		return m.ask()
+	case schedule.Agree:
+		return m.agree()
+	case schedule.Pack:
+		m.pack(s.Bytes)
+	case schedule.Post:
+		if whole {
+			m.postWhole(s)
+		} else {
+			m.post(s.What)
+		}
+	case schedule.Send:
+		if whole {
+			return m.sendWhole(s)
+		}
+		return m.send(s.What)
+	case schedule.Wait:
+		if whole {
+			return m.hear(s)
+		}
+		return m.received(m.scratch.posted(s.What))
+	case schedule.Combine:
+		if whole {
+			m.combineWhole(s)
+		} else {
+			m.combine()
+		}
+	}
+	return nil
+}
+
 // ask sends the header of a collective to all leaders. The answers are
 // compared when they are needed, so that small data can travel behind them.
-func (m *mesh) ask(h named) error {
-	m.own, m.asked = h, true
-	h.encode(&m.hello)
+func (m *mesh) ask() error {
+	m.exchange.encode(&m.hello)
 	for _, o := range m.others {
 		l := m.links[o]
 		l.due.Add(1)
@@ -40,10 +126,6 @@ func (m *mesh) ask(h named) error {
 
 // agree waits for the other leaders' headers and compares them with ours.
 func (m *mesh) agree() error {
-	if !m.asked {
-		return nil
-	}
-	m.asked = false
 	for _, o := range m.others {
 		l := m.links[o]
 		if err := l.wait(); err != nil {
@@ -53,48 +135,31 @@ func (m *mesh) agree() error {
 		if err != nil {
 			return &linkError{l.rank, err}
 		}
-		if h.header != m.own.header {
-			return differ(m.rank, m.rank, m.own, l.rank, h)
+		if h.header != m.exchange.header {
+			return differ(m.rank, m.rank, m.exchange.named, l.rank, h)
 		}
 	}
 	return nil
 }
 
-// swap sends out[h] to host h and fills in[h] from it, for all others. Empty
-// buffers are not sent. All receives are posted before anything is sent, so
-// leaders that send to each other never wait for one another.
-func (m *mesh) swap(out, in [][]byte) error {
-	if err := m.send(out, in); err != nil {
-		return err
-	}
-	return m.received(in)
-}
-
-// send is the first half of swap, up to where the others' headers are compared.
-func (m *mesh) send(out, in [][]byte) error {
-	m.post(in)
-	if err := m.write(out); err != nil {
-		return err
-	}
-	return m.agree()
-}
-
-// post has in filled from the other leaders.
-func (m *mesh) post(in [][]byte) {
+// post has what the other leaders send filled in. Empty slices are not sent.
+func (m *mesh) post(what schedule.What) {
+	in := m.scratch.posted(what)
 	for _, o := range m.others {
-		if len(in[o]) > 0 {
+		if in[o] = m.incoming(what, o); len(in[o]) > 0 {
 			m.links[o].post(in[o])
 		}
 	}
 }
 
-// write sends out to the other leaders.
-func (m *mesh) write(out [][]byte) error {
+// send sends to the other leaders.
+func (m *mesh) send(what schedule.What) error {
 	for _, o := range m.others {
-		if len(out[o]) == 0 {
+		b := m.outgoing(what, o)
+		if len(b) == 0 {
 			continue
 		}
-		if _, err := m.links[o].data.Write(out[o]); err != nil {
+		if _, err := m.links[o].data.Write(b); err != nil {
 			return &linkError{m.links[o].rank, err}
 		}
 	}
@@ -114,77 +179,46 @@ func (m *mesh) received(in [][]byte) error {
 	return nil
 }
 
-// reduceScatter reduces partial over all hosts and leaves elements
-// [cuts[h], cuts[h+1]) of the reduction in result on host h. The reduction's
-// elements have type j.To in result and its accumulator in partial.
-func (m *mesh) reduceScatter(j reduce.Job, result, partial []byte, cuts []int) error {
-	wide := j.From.Size()
-	lo, hi := cuts[m.host], cuts[m.host+1]
-	out, in := m.scratch.lists(len(m.links))
-	for _, o := range m.others {
-		out[o] = partial[cuts[o]*wide : cuts[o+1]*wide]
-		in[o] = m.scratch.buffer(o, (hi-lo)*wide)
-	}
-	if err := m.swap(out, in); err != nil {
-		return err
-	}
-	in[m.host] = partial[lo*wide : hi*wide]
-	narrow := j.To.Size()
-	j.Run(result[lo*narrow:hi*narrow], in, &m.scratch.tree)
-	return nil
+// combine reduces this host's slice of all hosts.
+func (m *mesh) combine() {
+	x, in := &m.exchange, m.scratch.posted(schedule.Addends)
+	in[m.host] = x.addend(m.host)
+	x.job.Run(x.result(m.host), in, &m.scratch.tree)
 }
 
-// allGather sends elements [cuts[h], cuts[h+1]) of buf from host h to all.
-func (m *mesh) allGather(buf []byte, size int, cuts []int) error {
-	out, in := m.scratch.lists(len(m.links))
+// giveUp waits until no memory that was posted is written to any more.
+func (m *mesh) giveUp() {
 	for _, o := range m.others {
-		out[o] = buf[cuts[m.host]*size : cuts[m.host+1]*size]
-		in[o] = buf[cuts[o]*size : cuts[o+1]*size]
+		m.links[o].giveUp()
 	}
-	return m.swap(out, in)
-}
-
-// broadcast sends buf from host root to all: first a piece to each, which all
-// then gather, so that no host sends it all more than twice.
-func (m *mesh) broadcast(buf []byte, root int) error {
-	cuts := m.scratch.shares(len(buf), len(m.links))
-	out, in := m.scratch.lists(len(m.links))
-	if m.host == root {
-		for _, o := range m.others {
-			out[o] = buf[cuts[o]:cuts[o+1]]
-		}
-	} else {
-		in[root] = buf[cuts[m.host]:cuts[m.host+1]]
-	}
-	if err := m.swap(out, in); err != nil {
-		return err
-	}
-	out, in = m.scratch.lists(len(m.links))
-	for _, o := range m.others {
-		if o != root {
-			out[o] = buf[cuts[m.host]:cuts[m.host+1]]
-		}
-		if m.host != root {
-			in[o] = buf[cuts[o]:cuts[o+1]]
-		}
-	}
-	return m.swap(out, in)
 }
 
 // netScratch is memory that exchanges between hosts reuse.
 type netScratch struct {
-	out, in [][]byte
-	late    [][]byte // posted and not waited for
-	cuts    []int
-	bufs    [][]byte
-	tree    reduce.Scratch
+	addends, results [][]byte // posted, by host
+	cuts             []int
+	bufs             [][]byte
+	tree             reduce.Scratch
+}
+
+func newNetScratch(hosts int) netScratch {
+	return netScratch{addends: make([][]byte, hosts), results: make([][]byte, hosts)}
+}
+
+// posted are the buffers to fill. Addends of a chunk are posted before the results of
+// the one before have come.
+func (s *netScratch) posted(what schedule.What) [][]byte {
+	if what == schedule.Addends {
+		return s.addends
+	}
+	return s.results
 }
 
 // shares are the bounds of n elements cut into equal parts, one for each host.
 func (s *netScratch) shares(n, hosts int) []int {
 	s.cuts = append(s.cuts[:0], 0)
 	for h := range hosts {
-		_, hi := share(n, hosts, h)
+		_, hi := schedule.Share(n, hosts, h)
 		s.cuts = append(s.cuts, hi)
 	}
 	return s.cuts
@@ -199,18 +233,6 @@ func (s *netScratch) byRanks(t topology, u int) []int {
 	}
 	return s.cuts
 }
-
-func (s *netScratch) lists(hosts int) (out, in [][]byte) {
-	if s.out == nil {
-		s.out, s.in, s.late = make([][]byte, hosts), make([][]byte, hosts), make([][]byte, hosts)
-	}
-	clear(s.out)
-	clear(s.in)
-	return s.out, s.in
-}
-
-// keep remembers what was posted.
-func (s *netScratch) keep(posted [][]byte) { copy(s.late, posted) }
 
 // buffer is n bytes to receive from host h.
 func (s *netScratch) buffer(h, n int) []byte {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ebtrain/collective"
+	"ebtrain/collective/schedule"
 )
 
 // header is what ranks compare before they touch data.
@@ -89,7 +90,7 @@ func (h localHeader) located() bool { return h.seg >= 0 }
 //	      24–31  seq
 //	      32–127 label
 const (
-	headerBytes = 128
+	headerBytes = schedule.HeaderBytes
 	headerMagic = "EBCH"
 )
 

@@ -5,6 +5,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/host/internal/reduce"
+	"ebtrain/collective/schedule"
 )
 
 // netMover moves data between ranks of several hosts: the ranks of a host meet
@@ -12,101 +13,84 @@ import (
 // runner's, which do not end.
 type netMover struct {
 	*meeting
-	mine localHeader // of the collective under way
-	met  bool        // it has been compared
 }
 
 // quick: nothing is, that goes over a network.
 func (m *netMover) quick(collective.Request) bool { return false }
 
-func (m *netMover) begin(seq uint64, req collective.Request) {
-	m.mine, m.met = m.bring(seq, req), false
-}
+func (m *netMover) begin(seq uint64, req collective.Request) { m.bring(seq, req) }
 
 func (m *netMover) finish(ctx context.Context, req collective.Request) error {
-	if len(m.vec.data) == 0 {
-		return m.consent(ctx, m.mine, req.Label)
-	}
-	total, chunk := len(m.vec.data), m.arena.chunk
-	if req.Kind == collective.ReduceScatter || req.Kind == collective.AllGather {
-		total, chunk = m.vec.part, max(8, m.arena.chunk/m.topo.size/8*8)
-	}
-	for at := 0; at < total; at += chunk {
-		n := min(chunk, total-at)
-		m.putIn(req, at, n)
-		if err := m.ready(ctx, req); err != nil {
-			return err
-		}
-		if at == 0 && m.inPlace(req) {
-			return m.reduceInPlace(ctx, req)
-		}
-		if err := m.piece(ctx, req, at, n); err != nil {
-			return err
-		}
-		m.round++
-	}
-	return nil
-}
-
-// piece does n bytes from at on, of the vector or of every part of it, which were
-// staged: they are combined among the ranks of a host, exchanged by the leaders,
-// and taken out by all. In between lie barriers of the host.
-func (m *netMover) piece(ctx context.Context, req collective.Request, at, n int) error {
-	within, between := m.jobs(req)
-	m.reduce(req, within, at, n)
-	if err := m.barrier(ctx); err != nil {
-		return err
-	}
 	if m.mesh != nil {
-		if err := m.exchange(req, between, n); err != nil {
+		m.mesh.begin(named{m.mine.header, labelOf(req.Label)})
+	}
+	m.plan = m.call.Open(m.plan[:0])
+	if err := m.carryOut(ctx, req); err != nil {
+		return err
+	}
+	m.call.All = m.located()
+	m.plan = m.call.Rest(m.plan[:0])
+	return m.carryOut(ctx, req)
+}
+
+// located says whether the vectors of all ranks of this host lie in memory from
+// Alloc. It is the same on all of them; other hosts may do otherwise, since what goes
+// between hosts is the same.
+func (m *netMover) located() bool {
+	for _, h := range m.headers {
+		if !h.located() {
+			return false
+		}
+	}
+	return true
+}
+
+// carryOut does the steps of the plan. After an error in a collective that is done in
+// place nobody writes to the vector any more: it may be the caller's memory.
+func (m *netMover) carryOut(ctx context.Context, req collective.Request) error {
+	for _, s := range m.plan {
+		if err := m.do(ctx, req, s); err != nil {
+			if m.mesh != nil && m.call.InPlace() {
+				m.mesh.giveUp()
+			}
 			return err
 		}
 	}
-	if err := m.barrier(ctx); err != nil {
-		return err
-	}
-	m.takeOut(req, at, n)
 	return nil
 }
 
-// doubles is the size in bytes up to which leaders reduce by recursive doubling,
-// of which each sends all of the vector in each step; beyond it each sends each its
-// slice.
-const doubles = 64 << 10
-
-// doubles says whether the leaders do so. It is the same on all ranks that have
-// started the same.
-func (m *netMover) doubles(req collective.Request) bool {
-	return req.Kind == collective.AllReduce && len(m.vec.data) <= doubles
+func (m *netMover) do(ctx context.Context, req collective.Request, s schedule.Step) error {
+	at, n := s.Lo, s.Hi-s.Lo
+	switch s.Do {
+	case schedule.Stage:
+		m.putIn(req, at, n)
+		return nil
+	case schedule.Reduce:
+		m.reduce(req, at, n)
+		return nil
+	case schedule.Copy:
+		m.takeOut(req, at, n)
+		return nil
+	case schedule.Pack, schedule.Post, schedule.Send, schedule.Combine:
+		if n > 0 {
+			m.aim(req, at, n)
+		}
+	}
+	return m.together(ctx, req.Label, s)
 }
 
 // putIn shows what this rank brings: to the ranks of its host what they reduce,
 // to the leader what it sends.
 func (m *netMover) putIn(req collective.Request, at, n int) {
-	rank, result := m.topo.rank, m.arena.result(m.round)
-	switch {
-	case m.ownsAll() && m.inPlace(req):
-	case req.Kind == collective.AllReduce || req.Kind == collective.ReduceScatter:
-		m.stage(req, at, n)
-	case req.Kind == collective.AllGather:
-		copy(result[m.topo.position[rank]*n:], m.vec.data[rank*m.vec.part+at:][:n])
-	case rank == req.Root:
+	result := m.arena.result(m.round)
+	switch req.Kind {
+	case collective.AllGather:
+		copy(result[m.topo.position[m.topo.rank]*n:], m.vec.data[m.topo.rank*m.vec.part+at:][:n])
+	case collective.Broadcast:
 		copy(result, m.vec.data[at:at+n])
+	default:
+		m.stage(req, at, n)
 	}
-}
-
-// ready is the barrier after which staged data can be read. The first one of
-// a collective also compares the ranks' requests.
-func (m *netMover) ready(ctx context.Context, req collective.Request) error {
-	if m.met {
-		return m.barrier(ctx)
-	}
-	m.met = true
-	m.publish(m.mine, req.Label)
-	if err := m.meet(ctx); err != nil || m.mesh == nil || m.doubles(req) {
-		return err
-	}
-	return m.mesh.ask(named{m.mine.header, labelOf(req.Label)})
 }
 
 // jobs are the two halves of a reduction: within a host, to the accumulator's
@@ -119,16 +103,22 @@ func (m *netMover) jobs(req collective.Request) (within, between reduce.Job) {
 }
 
 // reduce leaves this rank's share of what the host's ranks bring in the partial
-// result. There, and in the result, parts lie in the order host by host.
-func (m *netMover) reduce(req collective.Request, within reduce.Job, at, n int) {
+// result, or in place, in the leader's vector. In the partial result, and in the
+// result, parts lie in the order host by host.
+func (m *netMover) reduce(req collective.Request, at, n int) {
+	within, _ := m.jobs(req)
 	partial, elems, wide := m.arena.partial(), n/m.vec.size, within.To.Size()
 	switch req.Kind {
 	case collective.AllReduce:
-		lo, hi := share(elems, len(m.headers), m.topo.local)
+		lo, hi := schedule.Share(elems, len(m.headers), m.topo.local)
 		for l := range m.views {
 			m.views[l] = m.view(l, at, n)[lo*m.vec.size : hi*m.vec.size]
 		}
-		within.Run(partial[lo*wide:hi*wide], m.views, &m.scratch)
+		to := partial[lo*wide : hi*wide]
+		if m.call.InPlace() {
+			to = m.views[0]
+		}
+		within.Run(to, m.views, &m.scratch)
 	case collective.ReduceScatter:
 		for q, pos := range m.topo.position {
 			if pos%len(m.headers) == m.topo.local { // else another rank of this host does it
@@ -139,27 +129,33 @@ func (m *netMover) reduce(req collective.Request, within reduce.Job, at, n int) 
 	}
 }
 
-// exchange is the leaders' part: it completes the result.
-func (m *netMover) exchange(req collective.Request, between reduce.Job, n int) error {
-	partial, result, elems := m.arena.partial(), m.arena.result(m.round), n/m.vec.size
-	scratch := &m.mesh.scratch
+// aim has the leaders exchange n bytes from at on, of the vector or of every part.
+func (m *netMover) aim(req collective.Request, at, n int) {
+	x := &m.mesh.exchange
+	if x.aimed && x.at == at {
+		return
+	}
+	_, between := m.jobs(req)
+	*x = exchange{named: x.named, aimed: true, at: at, job: between, wide: between.From.Size(), narrow: m.vec.size,
+		from: m.arena.partial(), to: m.arena.result(m.round)}
+	scratch, hosts := &m.mesh.scratch, len(m.mesh.links)
 	switch req.Kind {
 	case collective.AllReduce:
-		if m.doubles(req) {
-			wide := between.From.Size()
-			return m.mesh.double(named{m.mine.header, labelOf(req.Label)}, between, result[:n], partial[:elems*wide])
+		if m.call.Doubled() {
+			return
 		}
-		cuts := scratch.shares(elems, len(m.mesh.links))
-		if err := m.mesh.reduceScatter(between, result, partial, cuts); err != nil {
-			return err
+		if m.call.InPlace() {
+			vec := m.vec.data[at : at+n]
+			x.from, x.to = vec, vec
 		}
-		return m.mesh.allGather(result, m.vec.size, cuts)
+		x.cuts = scratch.shares(n/m.vec.size, hosts)
 	case collective.ReduceScatter:
-		return m.mesh.reduceScatter(between, result, partial, scratch.byRanks(m.topo, elems))
+		x.cuts = scratch.byRanks(m.topo, n/m.vec.size)
 	case collective.AllGather:
-		return m.mesh.allGather(result, 1, scratch.byRanks(m.topo, n))
+		x.narrow, x.cuts = 1, scratch.byRanks(m.topo, n)
+	case collective.Broadcast:
+		x.narrow, x.cuts, x.root = 1, scratch.shares(n, hosts), m.topo.hostOf[req.Root]
 	}
-	return m.mesh.broadcast(result[:n], m.topo.hostOf[req.Root])
 }
 
 // takeOut copies this rank's part of the result to its vector.
@@ -167,6 +163,9 @@ func (m *netMover) takeOut(req collective.Request, at, n int) {
 	rank, part, data, result := m.topo.rank, m.vec.part, m.vec.data, m.arena.result(m.round)
 	switch req.Kind {
 	case collective.AllReduce:
+		if m.call.InPlace() {
+			result = m.view(0, at, n)
+		}
 		copy(data[at:], result[:n])
 	case collective.ReduceScatter:
 		copy(data[rank*part+at:], result[m.topo.position[rank]*n:][:n])
@@ -177,8 +176,6 @@ func (m *netMover) takeOut(req collective.Request, at, n int) {
 			}
 		}
 	case collective.Broadcast:
-		if rank != req.Root {
-			copy(data[at:], result[:n])
-		}
+		copy(data[at:], result[:n])
 	}
 }

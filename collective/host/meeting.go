@@ -6,6 +6,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/host/internal/reduce"
+	"ebtrain/collective/schedule"
 )
 
 // vector is this rank's Vec in the collective under way.
@@ -24,6 +25,10 @@ type meeting struct {
 	alarm    *alarm
 	segments []*segment // from Alloc
 
+	call schedule.Call   // the collective under way, as this rank sees it
+	plan []schedule.Step // some of its steps
+	mine localHeader     // its header
+
 	round   uint64 // rounds of staging so far, the same on every rank
 	vec     vector // of this rank
 	turn    uint32 // headers shown so far, the same on every rank
@@ -39,25 +44,54 @@ func newMeeting(p *peers, a *alarm) *meeting {
 	return &meeting{peers: p, alarm: a, headers: make([]localHeader, n), views: make([][]byte, n)}
 }
 
-// bring looks where req's vector lies and is this rank's header.
-func (m *meeting) bring(seq uint64, req collective.Request) localHeader {
-	m.vec = vector{}
-	h := localHeader{header: headerOf(seq, req), seg: -1}
+// bring looks where req's vector lies, and what this rank has to do.
+func (m *meeting) bring(seq uint64, req collective.Request) {
+	m.vec, m.call, m.mine = vector{}, m.barrierCall(), localHeader{header: headerOf(seq, req), seg: -1}
 	if req.Kind == collective.Barrier {
-		return h
+		return
 	}
 	v := vector{data: req.Vec.Bytes(), size: req.Vec.Type.Size(), out: true}
 	v.part = req.Vec.Len / m.topo.size * v.size
-	if len(v.data) > small || !m.topo.oneHost() {
+	if len(v.data) > schedule.Small || !m.topo.oneHost() {
 		for i, s := range m.segments {
 			if at, ok := s.offset(m.topo.local, req.Vec.Ptr, len(v.data)); ok {
-				h.seg, h.offset, v.out = int32(i), uint64(at), false
+				m.mine.seg, m.mine.offset, v.out = int32(i), uint64(at), false
 				break
 			}
 		}
 	}
 	m.vec = v
-	return h
+	c := &m.call
+	c.Kind, c.Bytes, c.Elem, c.Wide, c.Outside = req.Kind, len(v.data), v.size, reduce.Accumulator(req.Vec.Type).Size(), v.out
+	if req.Kind == collective.Broadcast {
+		c.Root, c.RootHost = m.topo.rank == req.Root, m.topo.host == m.topo.hostOf[req.Root]
+	}
+}
+
+// barrierCall is a collective without data.
+func (m *meeting) barrierCall() schedule.Call {
+	c := schedule.Call{Kind: collective.Barrier, Ranks: m.topo.size, Hosts: len(m.topo.hosts), Locals: len(m.headers), Local: m.topo.local}
+	if m.mesh != nil {
+		c.Rounds = len(m.mesh.doubling.rounds)
+	}
+	return c
+}
+
+// together carries out a step in which ranks wait for each other.
+func (m *meeting) together(ctx context.Context, label string, s schedule.Step) error {
+	switch s.Do {
+	case schedule.Show:
+		m.publish(m.mine, label)
+	case schedule.Meet:
+		return m.meet(ctx)
+	case schedule.Barrier:
+		return m.barrier(ctx)
+	case schedule.Turn:
+		m.round++
+	default:
+		return m.mesh.do(s)
+	}
+	return nil
 }
 
 // publish shows this rank's header to the others of its host and enters the
@@ -94,16 +128,18 @@ var errBarrier = errors.New("barrier not passed")
 
 // consent compares h on all ranks of all hosts, with no data behind it.
 func (m *meeting) consent(ctx context.Context, h localHeader, label string) error {
-	m.publish(h, label)
-	if err := m.meet(ctx); err != nil || m.topo.oneHost() {
-		return err
-	}
+	m.mine = h
 	if m.mesh != nil {
-		if err := m.mesh.double(named{h.header, labelOf(label)}, reduce.Job{}, nil, nil); err != nil {
+		m.mesh.begin(named{h.header, labelOf(label)})
+	}
+	c := m.barrierCall()
+	m.plan = c.Rest(c.Open(m.plan[:0]))
+	for _, s := range m.plan {
+		if err := m.together(ctx, label, s); err != nil {
 			return err
 		}
 	}
-	return m.barrier(ctx)
+	return nil
 }
 
 // barrier waits for all ranks of this host.
@@ -130,9 +166,6 @@ func (m *meeting) pass(ctx context.Context, g gate) error {
 // on, to where they can read it.
 func (m *meeting) stage(req collective.Request, at, n int) {
 	v := &m.vec
-	if !v.out {
-		return
-	}
 	to := m.arena.stage(m.topo.local, m.round)
 	switch req.Kind {
 	case collective.AllReduce:
@@ -144,9 +177,7 @@ func (m *meeting) stage(req collective.Request, at, n int) {
 	case collective.AllGather:
 		copy(to, v.data[m.topo.rank*v.part+at:][:n])
 	case collective.Broadcast:
-		if m.topo.rank == req.Root {
-			copy(to, v.data[at:at+n])
-		}
+		copy(to, v.data[at:at+n])
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ebtrain/collective/schedule"
 )
 
 // A mesh connects the leaders of all hosts, each with each, by two TCP
@@ -25,10 +27,8 @@ type mesh struct {
 	links  []*link // by host; nil at host
 	others []int   // the hosts but this one, each leader beginning behind itself
 
-	own   named // of the collective under way
-	hello [headerBytes]byte
-	asked bool // own is sent and the others' are not yet compared
-
+	exchange exchange // under way
+	hello    [headerBytes]byte
 	doubling doubling
 	scratch  netScratch
 }
@@ -68,7 +68,8 @@ const unacknowledged = time.Minute
 // connectMesh connects this leader with all others. Leaders of higher hosts
 // dial, those of lower hosts listen. addrs has each host's address; heard may be nil.
 func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, heard func(int), log *slog.Logger) (*mesh, error) {
-	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts)), doubling: doubling{steps: stepsOf(t.host, 0, len(t.hosts))}}
+	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts)), scratch: newNetScratch(len(t.hosts)),
+		doubling: doubling{rounds: schedule.Rounds(t.host, len(t.hosts))}}
 	for i := 1; i < len(m.links); i++ {
 		m.others = append(m.others, (m.host+i)%len(m.links))
 	}

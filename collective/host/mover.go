@@ -6,10 +6,6 @@ import (
 	"ebtrain/collective"
 )
 
-// small is the size in bytes up to which every rank reduces everything itself,
-// after one barrier.
-const small = 8 << 10
-
 // mover moves the data of one collective at a time, for one goroutine at a time,
 // and knows nothing of those before and behind it. An error of it is the end of
 // the group. Requests are well formed.

@@ -5,33 +5,28 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/host/internal/reduce"
+	"ebtrain/collective/schedule"
 )
 
 // hostMover moves data between ranks that all share one host, by memory alone.
 type hostMover struct{ *meeting }
 
 func (m hostMover) quick(req collective.Request) bool {
-	return req.Kind == collective.Barrier || len(req.Vec.Bytes()) <= small
+	return req.Kind == collective.Barrier || len(req.Vec.Bytes()) <= schedule.Small
 }
 
 // begin stages what the others need first, and enters the barrier.
 func (m hostMover) begin(seq uint64, req collective.Request) {
-	h := m.bring(seq, req)
-	total, chunk := m.extent(req.Kind)
-	m.stage(req, 0, min(total, chunk))
-	m.publish(h, req.Label)
-}
-
-// extent is what a collective walks through (all of the vector, or every part at
-// the same time) and how much of that fits into a stage, in bytes.
-func (m hostMover) extent(kind collective.Kind) (total, chunk int) {
-	switch kind {
-	case collective.ReduceScatter:
-		return m.vec.part, m.arena.chunk / m.topo.size / 8 * 8
-	case collective.AllGather:
-		return m.vec.part, m.arena.chunk
+	m.bring(seq, req)
+	m.plan = m.call.Open(m.plan[:0])
+	for _, s := range m.plan {
+		switch s.Do {
+		case schedule.Stage:
+			m.stage(req, s.Lo, s.Hi-s.Lo)
+		case schedule.Show:
+			m.publish(m.mine, req.Label)
+		}
 	}
-	return len(m.vec.data), m.arena.chunk
 }
 
 // finish: what lies in memory from Alloc on all ranks is done where it lies,
@@ -40,26 +35,12 @@ func (m hostMover) finish(ctx context.Context, req collective.Request) error {
 	if err := m.meet(ctx); err != nil || req.Kind == collective.Barrier {
 		return err
 	}
-	all, some := m.located(req)
-	total, chunk := m.extent(req.Kind)
-	if all {
-		chunk = total
-	}
-	for at := 0; at < total; at += chunk {
-		n := min(chunk, total-at)
-		if at > 0 {
-			m.stage(req, at, n)
-			if err := m.barrier(ctx); err != nil {
-				return err
-			}
-		}
-		if err := m.piece(ctx, req, at, n); err != nil {
+	m.call.All, m.call.Some = m.located(req)
+	m.plan = m.call.Rest(m.plan[:0])
+	for _, s := range m.plan {
+		if err := m.do(ctx, req, s); err != nil {
 			return err
 		}
-		m.round++
-	}
-	if some && req.Kind != collective.AllReduce { // nobody may change its vector while others read it
-		return m.barrier(ctx)
 	}
 	return nil
 }
@@ -79,51 +60,59 @@ func (m hostMover) located(req collective.Request) (all, some bool) {
 	return all, some
 }
 
-// piece does n bytes from at on, after they were staged.
-func (m hostMover) piece(ctx context.Context, req collective.Request, at, n int) error {
-	rank, v := m.topo.rank, m.vec
-	switch req.Kind {
-	case collective.AllReduce:
-		return m.allReduce(ctx, req, at, n)
-	case collective.ReduceScatter:
-		m.lookAtParts(rank, at, n)
-		m.job(req).Run(v.data[rank*v.part+at:][:n], m.views, &m.scratch)
-	case collective.AllGather:
-		for l := range m.headers {
-			if l != rank {
-				copy(v.data[l*v.part+at:], m.view(l, l*v.part+at, n))
-			}
-		}
-	case collective.Broadcast:
-		if rank != req.Root {
-			copy(v.data[at:at+n], m.view(req.Root, at, n))
-		}
+func (m hostMover) do(ctx context.Context, req collective.Request, s schedule.Step) error {
+	at, n := s.Lo, s.Hi-s.Lo
+	switch s.Do {
+	case schedule.Stage:
+		m.stage(req, at, n)
+	case schedule.Reduce:
+		m.reduce(req, at, n)
+	case schedule.Copy:
+		m.takeOut(req, at, n)
+	default:
+		return m.together(ctx, req.Label, s)
 	}
 	return nil
 }
 
-// allReduce: every rank reduces its share of the piece and writes it to all. A
-// small vector is reduced by every rank for itself.
-func (m hostMover) allReduce(ctx context.Context, req collective.Request, at, n int) error {
+// reduce: of a piece every rank reduces its part, or its share, which it writes to
+// all. A small vector is reduced by every rank for itself.
+func (m hostMover) reduce(req collective.Request, at, n int) {
+	v := m.vec
+	if req.Kind == collective.ReduceScatter {
+		m.lookAtParts(m.topo.rank, at, n)
+		m.job(req).Run(v.data[m.topo.rank*v.part+at:][:n], m.views, &m.scratch)
+		return
+	}
 	m.look(at, n)
-	if len(m.vec.data) <= small {
-		m.job(req).Run(m.vec.data, m.views, &m.scratch)
-		return nil
+	if len(v.data) <= schedule.Small {
+		m.job(req).Run(v.data, m.views, &m.scratch)
+		return
 	}
 	m.reduceShare(m.job(req), n)
-	if err := m.barrier(ctx); err != nil {
-		return err
+}
+
+// takeOut copies what others have staged, or what lies with them.
+func (m hostMover) takeOut(req collective.Request, at, n int) {
+	v := m.vec
+	switch req.Kind {
+	case collective.AllReduce:
+		copy(v.data[at:at+n], m.view(m.topo.local, at, n))
+	case collective.AllGather:
+		for l := range m.headers {
+			if l != m.topo.rank {
+				copy(v.data[l*v.part+at:], m.view(l, l*v.part+at, n))
+			}
+		}
+	case collective.Broadcast:
+		copy(v.data[at:at+n], m.view(req.Root, at, n))
 	}
-	if m.vec.out {
-		copy(m.vec.data[at:at+n], m.view(m.topo.local, at, n))
-	}
-	return nil
 }
 
 // reduceShare reduces this rank's share of the views, of n bytes, and stores it
 // to all.
 func (m *meeting) reduceShare(j reduce.Job, n int) {
-	lo, hi := share(n, len(m.views), m.topo.local)
+	lo, hi := schedule.Share(n, len(m.views), m.topo.local)
 	for l, view := range m.views {
 		m.views[l] = view[lo:hi]
 	}

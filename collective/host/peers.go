@@ -11,12 +11,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
-)
 
-// Sizes in bytes of a half stage.
-const (
-	localChunk = 1 << 20 // with one host: stays in the second-level cache
-	netChunk   = 2 << 20 // with several: enough to fill a fast network, and one of them travels while the next is reduced
+	"ebtrain/collective/schedule"
 )
 
 // peers is how a rank reaches the others.
@@ -121,9 +117,9 @@ func (p *peers) listen(cfg Config) (local, inet net.Listener, err error) {
 
 // makeArena makes or receives the memory through which the host's ranks meet.
 func (p *peers) makeArena(ctx context.Context) error {
-	ranks, chunk := len(p.topo.locals()), localChunk
+	ranks, chunk := len(p.topo.locals()), schedule.LocalChunk
 	if !p.topo.oneHost() {
-		chunk = netChunk
+		chunk = schedule.NetChunk
 	}
 	bytes := arenaBytes(ranks, chunk)
 	var seg *segment

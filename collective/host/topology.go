@@ -40,11 +40,3 @@ func (t topology) locals() []int { return t.hosts[t.host] }
 func (t topology) leader() int   { return t.locals()[0] }
 func (t topology) leads() bool   { return t.local == 0 }
 func (t topology) oneHost() bool { return len(t.hosts) == 1 }
-
-// share cuts n elements into parts and is the i-th: [lo, hi). Inner bounds are
-// multiples of 64.
-func share(n, parts, i int) (lo, hi int) {
-	const unit = 64
-	units := (n + unit - 1) / unit
-	return min(n, units*i/parts*unit), min(n, units*(i+1)/parts*unit)
-}

@@ -19,9 +19,6 @@
 package simulate
 
 import (
-	"context"
-	"errors"
-
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
 )
@@ -112,46 +109,4 @@ func (r Result) ExposedUS() float64 {
 		sum += e.US
 	}
 	return sum
-}
-
-var errUnfinished = errors.New("simulate: Run is being written")
-
-// Run plays so many steps, each of which a rank begins when it has ended the one
-// before. The draws of a step are named by seed, the step and the rank.
-func Run(ctx context.Context, c Cluster, s Step, n Noise, steps int, seed uint64) (Result, error) {
-	return Result{}, errUnfinished
-}
-
-// A Cost is something that a Without removes.
-type Cost uint8
-
-const (
-	// SmallLatency is what a round and a message take before their bytes, of
-	// collectives that are exchanged whole (up to 64 KiB).
-	SmallLatency Cost = iota + 1
-	// LargeLatency is that of all others.
-	LargeLatency
-	// Bandwidth is the time of bytes between hosts.
-	Bandwidth
-	// Memory is the time of bytes that the ranks of a host copy.
-	Memory
-	// Reduction is the time of adding.
-	Reduction
-	// Stragglers are the differences between ranks and steps.
-	Stragglers
-)
-
-// Costs are all of them.
-var Costs = []Cost{SmallLatency, LargeLatency, Bandwidth, Memory, Reduction, Stragglers}
-
-// Without is Run where one cost is nothing: what would removing it give?
-func Without(ctx context.Context, cost Cost, c Cluster, s Step, n Noise, steps int, seed uint64) (Result, error) {
-	return Result{}, errUnfinished
-}
-
-// Fit is the model of several runs of collbench: robust least squares of the relative
-// errors of their medians, through the simulated schedule. Reports of other
-// collectives than all-reduce, or of other memory than that from Alloc, are an error.
-func Fit(reports []cost.Report) (cost.Model, error) {
-	return cost.Model{}, errUnfinished
 }

@@ -8,7 +8,6 @@ package timing
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"ebtrain/collective"
@@ -57,11 +56,14 @@ func innerOf(bytes int) int {
 	return 1
 }
 
-// TimesOf sorts times, which are in seconds.
+// TimesOf is of times in seconds, in the order in which they were measured.
 func TimesOf(times []float64) *cost.Times {
-	slices.Sort(times)
-	n := len(times)
-	return &cost.Times{Best: times[0] * 1e6, P10: times[n/10] * 1e6, Median: times[n/2] * 1e6, Reps: n}
+	us := make([]float64, len(times))
+	for i, t := range times {
+		us[i] = 1e6 * t
+	}
+	t := cost.TimesOf(us)
+	return &t
 }
 
 // BusFactor is what must move for each byte of a vector on each of n ranks, or

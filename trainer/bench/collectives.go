@@ -65,7 +65,7 @@ func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network 
 		for i, h := range g.Hosts() {
 			hosts[i] = fmt.Sprint(h)
 		}
-		r.Ranks = onHosts(hosts)
+		r.Ranks, r.Machines = onHosts(hosts), len(onHosts(b.r.Hosts[:ranks]))
 		mem, err := g.Alloc(slices.Max(sizes) / (4 * ranks) * (4 * ranks))
 		if err != nil {
 			return err

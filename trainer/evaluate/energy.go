@@ -59,7 +59,7 @@ type other struct {
 func (e *evaluation) others(ctx context.Context) []other {
 	var all []other
 	if _, ok := e.trained.Model.(algo.Sampler); ok {
-		all = append(all, other{"samples", func(use func([]float32, int) error) error {
+		all = append(all, other{otherSamples, func(use func([]float32, int) error) error {
 			progress := func(done, of int) { e.show.Progress("samples", "transitions/s", int64(done), int64(of)) }
 			x, err := e.trained.Samples(ctx, e.backend, nn.BatchStats, e.o.batch, e.o.seed, "--batch", progress)
 			if err != nil {
@@ -68,9 +68,15 @@ func (e *evaluation) others(ctx context.Context) []other {
 			return use(x.F32(), e.o.batch)
 		}})
 	}
-	all = append(all, other{"noise", func(use func([]float32, int) error) error { return use(e.noise(), e.o.batch) }})
-	if e.o.ood != "" {
-		all = append(all, other{"ood", e.feed(ctx, e.split("ood", e.o.ood, oodSplit))})
+	all = append(all, other{otherNoise, func(use func([]float32, int) error) error { return use(e.noise(), e.o.batch) }})
+	for _, f := range e.o.ood {
+		all = append(all, other{f.name, func(use func([]float32, int) error) error {
+			split, err := foreignSplit(f)
+			if err != nil {
+				return err
+			}
+			return e.feed(ctx, e.split(f.name, f.data, split))(use)
+		}})
 	}
 	return all
 }

@@ -93,15 +93,16 @@ const noPicture = "none"
 
 // options are the flags of evaluate.
 type options struct {
-	run, data, split, ood, device string
-	picture                       string // "" for the default place, or noPicture
-	measures                      string // names of measures and allMeasures, with commas between
-	batch, threads                int
-	aisChains, aisSteps           int
-	step                          int64 // of the checkpoint, or trained.Newest
-	limit, probeLimit             int64
-	seed                          uint64
-	json                          bool
+	run, data, split, device string
+	ood                      []foreign
+	picture                  string // "" for the default place, or noPicture
+	measures                 string // names of measures and allMeasures, with commas between
+	batch, threads           int
+	aisChains, aisSteps      int
+	step                     int64 // of the checkpoint, or trained.Newest
+	limit, probeLimit        int64
+	seed                     uint64
+	json                     bool
 
 	samples, reference int    // pictures, or sentences, that are compared
 	stats              string // batch norm's when samples are drawn
@@ -125,6 +126,7 @@ const noCache = "none"
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
+	var ood []string
 	fs := pflag.NewFlagSet("evaluate", pflag.ContinueOnError)
 	fs.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
 	fs.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
@@ -144,7 +146,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.StringVar(&o.cache, "feature-cache", "", "folder that keeps features of real pictures; default is in the user's cache folder, none keeps none")
 	fs.StringVar(&o.trainClassifier, "train-classifier", "", "file to make: train a classifier on the labels of --data, and measure nothing else")
 	fs.IntVar(&o.passes, "passes", 15, "passes over the data in training a classifier")
-	fs.StringVar(&o.ood, "ood", "", "another data set, whose test split should have higher energy")
+	fs.StringArrayVar(&ood, "ood", nil, "another data set, whose test split (or only one) should have higher energy; may be given again, with names: svhn=shards/svhn")
 	fs.IntVar(&o.batch, "batch", 100, "samples at a time; with batch statistics the result depends on it")
 	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
@@ -160,6 +162,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		o.measures = strings.Join([]string{compare.Frechet, compare.KID, compare.SWD, compare.PRDC}, ",")
 	}
 	if err := checkMeasures(o.measures); err != nil {
+		return o, err
+	}
+	var err error
+	if o.ood, err = foreigners(ood); err != nil {
 		return o, err
 	}
 	switch {

@@ -14,9 +14,6 @@ import (
 	"ebtrain/trainer/trained"
 )
 
-// oodSplit is the split of --ood that is read.
-const oodSplit = "test"
-
 // pass is one reading of a split.
 type pass struct {
 	phase       string // what it is shown as

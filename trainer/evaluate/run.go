@@ -235,9 +235,14 @@ func (e *evaluation) prepare(all []measure) error {
 			}
 		}
 	}
-	if e.o.ood != "" {
-		_, err := e.open(e.o.ood, oodSplit)
-		return err
+	for _, f := range e.o.ood {
+		split, err := foreignSplit(f)
+		if err != nil {
+			return err
+		}
+		if _, err := e.open(f.data, split); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ type bench struct {
 	console *os.File
 	command [][]string // of each program, as it was first started
 	doing   atomic.Value
+	answers map[string]map[string]any // of evaluate, by its flags
 }
 
 // what is what a cell does, in words.
@@ -81,7 +82,7 @@ func (w *work) one(ctx context.Context, t task) (outcome, error) {
 
 // open begins a cell, or takes it up again.
 func (w *work) open(t task) (*bench, error) {
-	b := &bench{w: w, t: t}
+	b := &bench{w: w, t: t, answers: map[string]map[string]any{}}
 	if t.status.Begun != nil {
 		b.begun = *t.status.Begun
 		if err := t.Reopen(); err != nil {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ebtrain/launch/cliflag"
@@ -74,6 +76,33 @@ func (a app) shards(ctx context.Context, o runOptions, d plan.DataSet, mkshards 
 	}
 	_, err = fmt.Fprintf(a.stdout, "data set %s made of %s: %s\n", d.Name, o.source, dir)
 	return dir, err
+}
+
+// besides are the flags of evaluate for the data sets beside the experiment's own, each
+// of which must be given as NAME=DIR, unless it is built in.
+func besides(said []string, e plan.Experiment) ([]string, error) {
+	given := map[string]string{}
+	for _, s := range said {
+		name, dir, ok := strings.Cut(s, "=")
+		known := slices.ContainsFunc(e.Beside, func(d plan.DataSet) bool { return d.Name == name })
+		if !ok || dir == "" || !known {
+			var names []string
+			for _, d := range e.Beside {
+				names = append(names, d.Name)
+			}
+			return nil, cliflag.Usage("--beside %s: want NAME=DIR, and %s compares with these data sets: [%s]", s, e.Name, strings.Join(names, " "))
+		}
+		given[name] = dir
+	}
+	var flags []string
+	for _, d := range e.Beside {
+		dir := cmp.Or(given[d.Name], d.Builtin)
+		if dir == "" {
+			return nil, cliflag.Usage("%s compares with the data set %s: give --beside %s=DIR, what mkshards %s made of %s", e.Name, d.Name, d.Name, strings.Join(d.Make, " "), d.Source)
+		}
+		flags = append(flags, "--ood="+d.Name+"="+dir)
+	}
+	return flags, nil
 }
 
 // launched are the beginnings of variables by which launchers make a program a

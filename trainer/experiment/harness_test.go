@@ -190,6 +190,12 @@ func catalogueOfTests() []plan.Experiment {
 			Pictures: []plan.Picture{{Title: "Between", Glob: "between.png"}},
 		},
 		{
+			Name: "told", About: "Energies beside those of other data, of every checkpoint.", Seeds: []uint64{1}, Data: data, Flags: tiny("4"),
+			Beside:   []plan.DataSet{{Name: "svhn", Make: []string{"svhn"}, Source: "digits"}, {Name: "celeba", Builtin: "synth:seed=9,test=16"}},
+			Evaluate: evaluate, Curves: []plan.Curve{{Name: "auroc-svhn", Measure: "auroc-svhn", Every: 2}},
+			Columns: []string{"auroc-noise", "auroc-svhn", "auroc-svhn-best", "auroc-celeba"}, Rows: []plan.Row{{Name: "plain"}},
+		},
+		{
 			Name: "text", About: "Sentences, from a file to samples.", Seeds: []uint64{1},
 			Data:     &plan.DataSet{Name: "prose", Make: []string{"text", "--test", "10"}, Source: "a file of sentences", Sentences: true},
 			Flags:    map[string]string{"steps": "2", "embed": "3", "hidden": "4", "batch": "4"},

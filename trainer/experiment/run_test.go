@@ -392,6 +392,25 @@ func TestBetween(t *testing.T) {
 	}
 }
 
+// TestTold: energies are told from those of other data sets, at the end and at best.
+func TestTold(t *testing.T) {
+	s := newSite(t)
+	s.fails([]string{"run", "told"}, "told compares with the data set svhn: give --beside svhn=DIR, what mkshards svhn made of digits")
+	s.fails([]string{"run", "told", "--beside", "noise=x"}, "--beside noise=x: want NAME=DIR, and told compares with these data sets: [svhn celeba]")
+	s.must("run", "told", "--beside", "svhn=synth:seed=5,test=16")
+	m := s.load("told", "plain", 1).Measured
+	if m == nil || m.Broken != nil {
+		t.Fatalf("measured %+v", m)
+	}
+	curve := m.Curves["auroc-svhn"]
+	if len(curve) != 2 || m.Values["auroc-svhn"] != curve[1].Y || m.Values["auroc-svhn-best"] != max(curve[0].Y, curve[1].Y) {
+		t.Errorf("got %v and the curve %v", m.Values, curve)
+	}
+	if v, ok := m.Values["auroc-celeba"]; !ok || v < 0 || v > 1 || v == m.Values["auroc-svhn"] {
+		t.Errorf("got %v", m.Values)
+	}
+}
+
 // TestText: from a file of sentences to perplexities and samples in the report.
 func TestText(t *testing.T) {
 	s := newSite(t)

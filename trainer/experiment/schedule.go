@@ -20,7 +20,8 @@ type work struct {
 	e       plan.Experiment
 	tools   tools
 	data    string
-	threads int // of each cell
+	beside  []string // flags of evaluate: other data sets
+	threads int      // of each cell
 	show    *progress
 }
 

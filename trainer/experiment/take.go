@@ -24,6 +24,10 @@ func (b *bench) take(ctx context.Context) (cell.Measured, error) {
 		return m, err
 	}
 	m.Values, m.Quality = map[string]float64{}, evidence.Quality()
+	if evidence.Curves, err = b.curves(ctx, evidence); err != nil {
+		return m, err
+	}
+	m.Curves = evidence.Curves
 	for _, name := range b.w.e.Measured(b.t.row) {
 		one, _ := measure.Find(name) // the plan is valid
 		v, err := one.Of(evidence)
@@ -36,8 +40,7 @@ func (b *bench) take(ctx context.Context) (cell.Measured, error) {
 		}
 		m.Values[name] = v
 	}
-	m.Curves, err = b.curves(ctx, evidence)
-	return m, err
+	return m, nil
 }
 
 // notMeasured is the cell that a measure cannot be taken of. A number that is not
@@ -51,6 +54,9 @@ const sampled = "sample-s"
 
 // fisherLast is the measure of the last step, whichever was chosen.
 const fisherLast = "fisher-last"
+
+// energy is the word of evaluate --measures to which data sets beside its own matter.
+const energy = "energy"
 
 // choose is the step whose checkpoint is measured.
 func (b *bench) choose(ctx context.Context) (int64, error) {
@@ -144,11 +150,18 @@ func (b *bench) asks() string {
 // measures.
 func (b *bench) asking(measures string, step int64, flags map[string]string) []string {
 	args := append([]string{"--json", "--run=" + b.t.Dir(), "--measures=" + measures, fmt.Sprintf("--step=%d", step), fmt.Sprintf("--threads=%d", b.w.threads)}, b.onData()...)
+	if slices.Contains(strings.Split(measures, ","), energy) {
+		args = append(args, b.w.beside...)
+	}
 	return append(args, plan.Flags(flags)...)
 }
 
-// evaluate runs evaluate.
+// evaluate runs evaluate, unless it was asked the same before.
 func (b *bench) evaluate(ctx context.Context, args []string) (map[string]any, error) {
+	question := strings.Join(args, "\x00")
+	if fields, ok := b.answers[question]; ok {
+		return fields, nil
+	}
 	var out bytes.Buffer
 	if err := b.program(ctx, "evaluate", b.w.tools.evaluate, args, &out); err != nil {
 		return nil, err
@@ -157,6 +170,7 @@ func (b *bench) evaluate(ctx context.Context, args []string) (map[string]any, er
 	if err != nil {
 		return nil, fmt.Errorf("evaluate --json: %w", err)
 	}
+	b.answers[question] = fields
 	return fields, nil
 }
 

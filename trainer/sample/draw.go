@@ -54,6 +54,8 @@ func (d *drawing) check() error {
 // draw draws what was asked for.
 func (d *drawing) draw(ctx context.Context) (drawn, error) {
 	switch {
+	case d.o.mirror > 0:
+		return d.mirrored(ctx)
 	case d.o.given != "" && d.o.interpolate > 0:
 		return d.rows(ctx)
 	case d.o.given != "":

@@ -41,14 +41,11 @@ func (d *drawing) rows(ctx context.Context) (out drawn, err error) {
 	if err != nil {
 		return out, err
 	}
-	size, cols := d.takes.Shape.Len(), d.o.interpolate
-	columns := make([][]float32, cols)
-	for k := range columns {
-		d.before, d.parts = k, cols
-		if columns[k], err = d.given(ctx, between(ends, k, cols)); err != nil {
-			return out, err
-		}
+	columns, err := d.columns(ctx, ends)
+	if err != nil {
+		return out, err
 	}
+	size, cols := d.takes.Shape.Len(), d.o.interpolate
 	var all []float32
 	for i := range d.o.n {
 		all = append(all, pictures[2*i*size:(2*i+1)*size]...)
@@ -60,6 +57,56 @@ func (d *drawing) rows(ctx context.Context) (out drawn, err error) {
 	out.picture, err = picture.Rows(trained.Pix(all, d.o.n*(cols+2), d.takes), cols+2, d.o.scale)
 	out.what = fmt.Sprintf("%d rows of %d samples between pictures of %s/%s,", d.o.n, cols, d.o.given, d.o.split)
 	return out, err
+}
+
+// mirrored draws, for each picture, samples whose latents go from --mirror times its
+// own to as many times their negative, beside it [VaGES, Fig. 6].
+func (d *drawing) mirrored(ctx context.Context) (out drawn, err error) {
+	pictures, h, err := d.infer(ctx, d.o.n)
+	if err != nil {
+		return out, err
+	}
+	columns, err := d.columns(ctx, opposite(h, float32(d.o.mirror)))
+	if err != nil {
+		return out, err
+	}
+	size, cols := d.takes.Shape.Len(), d.o.interpolate
+	var all []float32
+	for i := range d.o.n {
+		all = append(all, pictures[i*size:(i+1)*size]...)
+		for _, column := range columns {
+			all = append(all, column[i*size:(i+1)*size]...)
+		}
+	}
+	out.picture, err = picture.Rows(trained.Pix(all, d.o.n*(cols+1), d.takes), cols+1, d.o.scale)
+	out.what = fmt.Sprintf("%d rows of %d samples from %v to %v times the latents of pictures of %s/%s,", d.o.n, cols, d.o.mirror, -d.o.mirror, d.o.given, d.o.split)
+	return out, err
+}
+
+// opposite are, for each row of h, far times it and −far times it.
+func opposite(h latents, far float32) latents {
+	out := latents{dim: h.dim}
+	for i := range len(h.x) / h.dim {
+		for _, by := range []float32{far, -far} {
+			for _, v := range h.row(i) {
+				out.x = append(out.x, by*v)
+			}
+		}
+	}
+	return out
+}
+
+// columns are the samples at equal distances between each two rows of ends.
+func (d *drawing) columns(ctx context.Context, ends latents) (columns [][]float32, err error) {
+	n := d.o.interpolate
+	columns = make([][]float32, n)
+	for k := range columns {
+		d.before, d.parts = k, n
+		if columns[k], err = d.given(ctx, between(ends, k, n)); err != nil {
+			return nil, err
+		}
+	}
+	return columns, nil
 }
 
 // between are, for each two rows of ends, the kth of n points at equal distances on

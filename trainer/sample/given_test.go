@@ -124,6 +124,27 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// Latents of a toy are its pictures, so that of 0 times the latents is the grey middle.
+func TestMirrored(t *testing.T) {
+	if got := opposite(latents{[]float32{1, -2, 3, 0}, 2}, 3); got.dim != 2 || !slices.Equal(got.x, []float32{3, -6, -3, 6, 9, 0, -9, 0}) {
+		t.Errorf("got %v", got)
+	}
+	out, err := toyDrawing(t, options{n: 2, given: pictures, split: "test", interpolate: 3, mirror: 1}).draw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "2 rows of 3 samples from 1 to -1 times the latents of pictures of " + pictures + "/test,"; out.what != want {
+		t.Errorf("%q, want %q", out.what, want)
+	}
+	raw := testPictures(t)
+	for row := range 2 {
+		of := func(i int) float64 { return float64(raw[row*3*side*side+i]) }
+		for column, sign := range []float64{1, 1, 0, -1} {
+			red(t, out.picture, column, row, func(i int) float64 { return 127.5 + sign*(of(i)-127.5) })
+		}
+	}
+}
+
 // Samples of a row have the same noise: between a picture and itself, all are equal.
 func TestRowsHaveOneNoise(t *testing.T) {
 	d := toyDrawing(t, options{n: 2, interpolate: 4})

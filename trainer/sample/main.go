@@ -37,9 +37,12 @@ from those of one picture to those of another, between the two, all samples of a
 row with the same noise:
 
   sample --run runs/mnist --given shards/mnist --interpolate 8 --out rows.png
+
+or, with --mirror 3, from three times the latents of one picture to minus three
+times.
 `,
 	Groups: []cliflag.Group{
-		{Title: "What is drawn", Flags: []string{"run", "step", "n", "seed", "stats", "given", "split", "interpolate"}},
+		{Title: "What is drawn", Flags: []string{"run", "step", "n", "seed", "stats", "given", "split", "interpolate", "mirror"}},
 		{Title: "The picture", Flags: []string{"out", "scale"}},
 		{Title: "The machine", Flags: []string{"device", "threads"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
@@ -49,6 +52,7 @@ row with the same noise:
 const (
 	mostSamples = 1 << 20
 	mostColumns = 1 << 10
+	mostMirror  = 1000
 	usualRows   = 8 // of --interpolate
 )
 
@@ -60,6 +64,7 @@ type options struct {
 	seed                    uint64
 	given, split            string // data whose latents are given; "" for none
 	interpolate             int    // samples of a row; 0 makes no rows
+	mirror                  float64
 }
 
 func main() {
@@ -79,6 +84,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.given, "given", "", "data set whose first pictures' posterior means are the latents: a directory made by mkshards, or a built-in one")
 	flags.StringVar(&o.split, "split", "test", "split of --given")
 	flags.IntVar(&o.interpolate, "interpolate", 0, "with --given: samples of a row, at equal distances between two pictures' latents; 0 makes no rows")
+	flags.Float64Var(&o.mirror, "mirror", 0, "with --interpolate: from so many times the latents of one picture to as many times their negative, as in 3; 0 is between two pictures")
 	flags.IntVar(&o.scale, "scale", 0, "magnification; 0 makes small pictures visible")
 	flags.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	flags.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
@@ -100,6 +106,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("--split and --interpolate go with --given, the data set whose latents are given")
 	case o.interpolate != 0 && (o.interpolate < 2 || o.interpolate > mostColumns):
 		return o, cliflag.Usage("want --interpolate from 2 to %d, or 0, got %d", mostColumns, o.interpolate)
+	case flags.Changed("mirror") && o.interpolate == 0:
+		return o, cliflag.Usage("--mirror goes with --interpolate, the samples of a row")
+	case !(o.mirror >= 0 && o.mirror <= mostMirror):
+		return o, cliflag.Usage("want --mirror from 0 to %d, got %v", mostMirror, o.mirror)
 	case o.scale < 0 || o.scale > 64:
 		return o, cliflag.Usage("want --scale from 0 to 64, got %d", o.scale)
 	case trained.Modes[o.stats] == 0:

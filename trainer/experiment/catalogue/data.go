@@ -32,6 +32,15 @@ func cifarData() *plan.DataSet {
 	}
 }
 
+// svhnData and facesData are what is not CIFAR-10: house numbers and faces.
+func svhnData() plan.DataSet {
+	return plan.DataSet{Name: "svhn", Make: []string{"svhn"}, Source: "the cropped digits of http://ufldl.stanford.edu/housenumbers/"}
+}
+
+func facesData() plan.DataSet {
+	return plan.DataSet{Name: "celeba", Make: []string{"celeba", "--crop", "140", "--size", "32"}, Source: "CelebA's aligned pictures and list_eval_partition.txt"}
+}
+
 // byValidation is how a model is chosen on the Frey faces [algorithms.md §2.2]: of
 // ten checkpoints the one whose loss is least on the validation split.
 func byValidation() *plan.Selection {

@@ -37,7 +37,7 @@ func vagesMNIST() plan.Experiment {
 		Flags:    ofWidth8(map[string]string{"steps": "10000", "schedule-steps": "10000", "hidden": "50"}),
 		Evaluate: map[string]string{"split": "test"},
 		Sample:   map[string]string{"n": "64"},
-		Between:  map[string]string{"split": "test", "interpolate": "10", "n": "6"},
+		Between:  map[string]string{"split": "test", "interpolate": "10", "mirror": "3", "n": "6"},
 		Curves:   []plan.Curve{{Name: "upper", Loss: "upper"}, {Name: "lower", Loss: "lower"}},
 		Columns: []string{"gap", "upper-first", "upper-400", "upper-1900", "upper-3350", "upper-last", "upper-rise",
 			"lower-peak", "lower-last", "lower-decades", "step-ms", "sample-s", "cpu-s"},
@@ -60,7 +60,7 @@ func vagesMNIST() plan.Experiment {
 		},
 		Pictures: []plan.Picture{
 			{Title: "64 samples", Glob: "samples.png", Rows: all},
-			{Title: "samples whose latents go from those of the left digit to those of the right one, with the same noise", Glob: "between.png", Rows: all},
+			{Title: "digits, and samples whose latents go from three times theirs to minus three times, with the same noise", Glob: "between.png", Rows: all},
 		},
 	}
 }

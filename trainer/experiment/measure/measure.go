@@ -18,6 +18,7 @@ type Evidence struct {
 	Step       int64           // of the checkpoint that was evaluated
 	Last       map[string]any  // as Evaluation, of the last step, where another was chosen
 	SampleWall float64         // seconds that sample took; 0 if it was not asked
+	Curves     map[string][]Point
 }
 
 // Measure is one number of a run.
@@ -26,68 +27,96 @@ type Measure struct {
 	Title  string // of its column
 	Digits int    // after the point, in the table; negative: as many as it needs
 	Asks   string // the word of evaluate --measures that it needs; "" if evaluate has no part in it
+	Beside string // the data set beside the experiment's own that evaluate needs; "" for none
+	Curve  string // the curve that it is of; "" if of none
 	take   func(Evidence) (float64, error)
 }
 
 // All are the measures of training runs.
 func All() []Measure {
 	return []Measure{
-		{"ll", "LL, nats", 2, "ll", evaluated("ll")},
-		{"fisher", "Fisher metric", 1, "fisher", evaluated("fisher")},
-		{"fisher-last", "Fisher metric, last step", 1, "", atLast("fisher")},
-		{"step", "step measured", 0, "", chosenStep},
-		{"critic", "estimated divergence", 4, "critic", evaluated("critic")},
-		{"truth", "true divergence", 4, "critic", evaluated("truth")},
-		{"loss", "validation loss", -1, "loss", evaluated("loss")},
-		{"gap", "posterior Fisher divergence", 1, "gap", evaluated("posterior_gap")},
-		{"probe", "probe accuracy, %", 2, "probe", percent("probe")},
-		{"probe-untrained", "of an untrained posterior, %", 2, "probe", percent("probe_untrained")},
-		{"probe-raw", "of raw pixels, %", 2, "probe", percent("probe_raw")},
-		{"rmse", "RMSE of reconstruction", 4, "rmse", evaluated("rmse")},
-		{"auroc-noise", "AUROC against noise", 4, "energy", evaluated("auroc.noise.value")},
-		{"rmse-mean", "of the mean picture", 4, "rmse", evaluated("rmse_mean_image")},
-		{"frechet", "Fréchet distance", 2, "frechet", compared("frechet")},
-		{"frechet-floor", "of real pictures", 2, "frechet", floor("frechet")},
-		{"frechet-classifier", "Fréchet distance, classifier", 2, "frechet", compared("frechet-classifier")},
-		{"kid", "KID × 1000", 2, "kid", compared("kid")},
-		{"kid-floor", "of real pictures", 2, "kid", floor("kid")},
-		{"kid-classifier", "KID × 1000, classifier", 2, "kid", compared("kid-classifier")},
-		{"swd", "SWD × 1000", 2, "swd", compared("swd")},
-		{"swd-floor", "of real pictures", 2, "swd", floor("swd")},
-		{"precision", "precision", 3, "prdc", compared("precision")},
-		{"recall", "recall", 3, "prdc", compared("recall")},
-		{"density", "density", 3, "prdc", compared("density")},
-		{"coverage", "coverage", 3, "prdc", compared("coverage")},
-		{"c2st-auc", "two-sample AUC", 3, "c2st", compared("c2st-auc")},
-		{"neighbour", "nearest training picture", 4, "neighbours", compared("neighbour")},
-		{"is", "inception score, classifier", 2, "is", compared("is")},
-		{"nll", "−log p of a sentence", 2, "nll", evaluated("sentences.nll")},
-		{"nll-given", "−log p(x|z), z inferred", 2, "recollection", evaluated("recollection.given.nll")},
-		{"nll-blind", "z from the prior", 2, "recollection", evaluated("recollection.blind.nll")},
-		{"collapsed", "collapsed (1: yes)", 0, "recollection", evaluated("recollection.collapsed")},
-		{"forward", "forward perplexity", 2, "forward", compared("forward")},
-		{"forward-normal", "of z from N(0, I)", 2, "forward", control("forward", "N(0, I)")},
-		{"forward-floor", "of real sentences", 2, "forward", floor("forward")},
-		{"forward-unigram", "of words drawn one by one", 2, "forward", control("forward", "unigram")},
-		{"reverse", "reverse perplexity", 2, "reverse", compared("reverse")},
-		{"reverse-normal", "of z from N(0, I)", 2, "reverse", control("reverse", "N(0, I)")},
-		{"reverse-floor", "of real sentences", 2, "reverse", floor("reverse")},
-		{"recon-last", "squared error of a picture, at the end", 1, "", logged("recon", last)},
-		{"energy-last", "energy's loss, at the end", 3, "", logged("energy", last)},
-		{"norm-prior-last", "‖z⁻‖/√d, at the end", 3, "", logged("norm_prior", last)},
-		{"upper-first", "upper loss, first", -1, "", logged("upper", first)},
-		{"upper-400", "after 400 steps", -1, "", logged("upper", near(400))},
-		{"upper-1900", "after 1,900", -1, "", logged("upper", near(1900))},
-		{"upper-3350", "after 3,350", -1, "", logged("upper", near(3350))},
-		{"upper-last", "at the end", -1, "", logged("upper", last)},
-		{"upper-rise", "its largest rise", 3, "", logged("upper", largestRise)},
-		{"lower-peak", "lower loss, peak", -1, "", logged("lower", peak)},
-		{"lower-last", "at the end", -1, "", logged("lower", last)},
-		{"lower-decades", "its fall, decades", 2, "", logged("lower", decades)},
-		{"step-ms", "ms a step", 3, "", stepTime},
-		{"cpu-s", "CPU, s", 0, "", func(e Evidence) (float64, error) { return e.TrainCPU, nil }},
-		{"sample-s", "sampling, s", 1, "", sampling},
+		of("ll", "LL, nats", 2, "ll", evaluated("ll")),
+		of("fisher", "Fisher metric", 1, "fisher", evaluated("fisher")),
+		of("fisher-last", "Fisher metric, last step", 1, "", atLast("fisher")),
+		of("step", "step measured", 0, "", chosenStep),
+		of("critic", "estimated divergence", 4, "critic", evaluated("critic")),
+		of("truth", "true divergence", 4, "critic", evaluated("truth")),
+		of("loss", "validation loss", -1, "loss", evaluated("loss")),
+		of("gap", "posterior Fisher divergence", 1, "gap", evaluated("posterior_gap")),
+		of("probe", "probe accuracy, %", 2, "probe", percent("probe")),
+		of("probe-untrained", "of an untrained posterior, %", 2, "probe", percent("probe_untrained")),
+		of("probe-raw", "of raw pixels, %", 2, "probe", percent("probe_raw")),
+		of("rmse", "RMSE of reconstruction", 4, "rmse", evaluated("rmse")),
+		of("auroc-noise", "AUROC against noise", 4, "energy", evaluated("auroc.noise.value")),
+		against("svhn", "SVHN"), against("celeba", "CelebA"),
+		best("auroc-noise"), best("auroc-svhn"), best("auroc-celeba"),
+		of("rmse-mean", "of the mean picture", 4, "rmse", evaluated("rmse_mean_image")),
+		of("frechet", "Fréchet distance", 2, "frechet", compared("frechet")),
+		of("frechet-floor", "of real pictures", 2, "frechet", floor("frechet")),
+		of("frechet-classifier", "Fréchet distance, classifier", 2, "frechet", compared("frechet-classifier")),
+		of("kid", "KID × 1000", 2, "kid", compared("kid")),
+		of("kid-floor", "of real pictures", 2, "kid", floor("kid")),
+		of("kid-classifier", "KID × 1000, classifier", 2, "kid", compared("kid-classifier")),
+		of("swd", "SWD × 1000", 2, "swd", compared("swd")),
+		of("swd-floor", "of real pictures", 2, "swd", floor("swd")),
+		of("precision", "precision", 3, "prdc", compared("precision")),
+		of("recall", "recall", 3, "prdc", compared("recall")),
+		of("density", "density", 3, "prdc", compared("density")),
+		of("coverage", "coverage", 3, "prdc", compared("coverage")),
+		of("c2st-auc", "two-sample AUC", 3, "c2st", compared("c2st-auc")),
+		of("neighbour", "nearest training picture", 4, "neighbours", compared("neighbour")),
+		of("is", "inception score, classifier", 2, "is", compared("is")),
+		of("nll", "−log p of a sentence", 2, "nll", evaluated("sentences.nll")),
+		of("nll-given", "−log p(x|z), z inferred", 2, "recollection", evaluated("recollection.given.nll")),
+		of("nll-blind", "z from the prior", 2, "recollection", evaluated("recollection.blind.nll")),
+		of("collapsed", "collapsed (1: yes)", 0, "recollection", evaluated("recollection.collapsed")),
+		of("forward", "forward perplexity", 2, "forward", compared("forward")),
+		of("forward-normal", "of z from N(0, I)", 2, "forward", control("forward", "N(0, I)")),
+		of("forward-floor", "of real sentences", 2, "forward", floor("forward")),
+		of("forward-unigram", "of words drawn one by one", 2, "forward", control("forward", "unigram")),
+		of("reverse", "reverse perplexity", 2, "reverse", compared("reverse")),
+		of("reverse-normal", "of z from N(0, I)", 2, "reverse", control("reverse", "N(0, I)")),
+		of("reverse-floor", "of real sentences", 2, "reverse", floor("reverse")),
+		of("recon-last", "squared error of a picture, at the end", 1, "", logged("recon", last)),
+		of("energy-last", "energy's loss, at the end", 3, "", logged("energy", last)),
+		of("norm-prior-last", "‖z⁻‖/√d, at the end", 3, "", logged("norm_prior", last)),
+		of("upper-first", "upper loss, first", -1, "", logged("upper", first)),
+		of("upper-400", "after 400 steps", -1, "", logged("upper", near(400))),
+		of("upper-1900", "after 1,900", -1, "", logged("upper", near(1900))),
+		of("upper-3350", "after 3,350", -1, "", logged("upper", near(3350))),
+		of("upper-last", "at the end", -1, "", logged("upper", last)),
+		of("upper-rise", "its largest rise", 3, "", logged("upper", largestRise)),
+		of("lower-peak", "lower loss, peak", -1, "", logged("lower", peak)),
+		of("lower-last", "at the end", -1, "", logged("lower", last)),
+		of("lower-decades", "its fall, decades", 2, "", logged("lower", decades)),
+		of("step-ms", "ms a step", 3, "", stepTime),
+		of("cpu-s", "CPU, s", 0, "", func(e Evidence) (float64, error) { return e.TrainCPU, nil }),
+		of("sample-s", "sampling, s", 1, "", sampling),
 	}
+}
+
+// of is a measure of a run, and of nothing beside it.
+func of(name, title string, digits int, asks string, take func(Evidence) (float64, error)) Measure {
+	return Measure{Name: name, Title: title, Digits: digits, Asks: asks, take: take}
+}
+
+// against is the AUROC against the pictures of another data set.
+func against(set, title string) Measure {
+	return Measure{Name: "auroc-" + set, Title: "against " + title, Digits: 4, Asks: "energy", Beside: set, take: evaluated("auroc." + set + ".value")}
+}
+
+// best is the highest point of a curve.
+func best(curve string) Measure {
+	return Measure{Name: curve + "-best", Title: "best checkpoint's", Digits: 4, Curve: curve, take: func(e Evidence) (float64, error) {
+		if len(e.Curves[curve]) == 0 {
+			return 0, fmt.Errorf("the curve %s has no points", curve)
+		}
+		highest := math.Inf(-1)
+		for _, p := range e.Curves[curve] {
+			highest = max(highest, p.Y)
+		}
+		return highest, nil
+	}}
 }
 
 // Asks are the words of evaluate --measures that measures need, with commas

@@ -25,8 +25,10 @@ type Experiment struct {
 	// Source says where the numbers beside the measured ones come from.
 	Source string
 
-	Data  *DataSet // nil: needs none
-	Seeds []uint64 // unless others are asked for
+	Data *DataSet // nil: needs none
+	// Beside are data sets that are not trained on: what is measured compares with them.
+	Beside []DataSet
+	Seeds  []uint64 // unless others are asked for
 	// Alone says that its times are measured: one cell at a time, whatever was
 	// asked for, each with one thread.
 	Alone bool

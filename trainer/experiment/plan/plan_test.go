@@ -74,9 +74,16 @@ func TestValidate(t *testing.T) {
 		`steps "0": want a number of at least 1`:  func(e *Experiment) { e.Flags["steps"] = "0" },
 		`steps "": want a number of at least 1`:   func(e *Experiment) { delete(e.Flags, "steps") },
 		"column lll: there is no such measure":    func(e *Experiment) { e.Columns = append(e.Columns, "lll") },
-		`curve "c": want a name`:                  func(e *Experiment) { e.Curves[0].Every = 3 },
-		`curve "l": want a name`:                  func(e *Experiment) { e.Curves[1].Measure = "lll" },
-		"speaks of fisher of b, which is not":     func(e *Experiment) { e.Checks = []judge.Check{judge.Order{Rising: judge.Rows("fisher", "a", "b")}} },
+		"column auroc-svhn is of the data set svhn, which is not": func(e *Experiment) {
+			e.Columns = append(e.Columns, "auroc-svhn")
+		},
+		"column auroc-noise-best is of the curve auroc-noise, which there is not": func(e *Experiment) {
+			e.Columns = append(e.Columns, "auroc-noise-best")
+		},
+		"a data set beside its own has a Name": func(e *Experiment) { e.Beside = []DataSet{{Name: "svhn"}} },
+		`curve "c": want a name`:               func(e *Experiment) { e.Curves[0].Every = 3 },
+		`curve "l": want a name`:               func(e *Experiment) { e.Curves[1].Measure = "lll" },
+		"speaks of fisher of b, which is not":  func(e *Experiment) { e.Checks = []judge.Check{judge.Order{Rising: judge.Rows("fisher", "a", "b")}} },
 		"speaks of ll of c, which is not": func(e *Experiment) {
 			e.Checks = []judge.Check{judge.Bound{Of: judge.Rows("ll", "c"), Lo: math.Inf(-1)}}
 		},

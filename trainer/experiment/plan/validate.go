@@ -30,8 +30,8 @@ func (e Experiment) Validate() error {
 	if e.About == "" || len(e.Rows) == 0 || len(e.Seeds) == 0 || len(e.Columns) == 0 {
 		bad("want About, Rows, Seeds and Columns")
 	}
-	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Between != nil || e.Curves != nil || e.Select != nil || e.Alone) {
-		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Between, Curves, Select and Alone")
+	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Between != nil || e.Curves != nil || e.Select != nil || e.Beside != nil || e.Alone) {
+		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Between, Curves, Select, Beside and Alone")
 	}
 	if s := e.Select; s != nil && (measure.Asks(s.Measure) == "" || s.Of < 1) {
 		bad("a selection is by a measure of evaluate, of at least one checkpoint")
@@ -48,6 +48,11 @@ func (e Experiment) Validate() error {
 	}
 	if e.Between != nil && e.Data != nil && e.Data.Sentences {
 		bad("there is nothing between sentences")
+	}
+	for _, d := range e.Beside {
+		if d.Builtin == "" && (d.Make == nil || d.Source == "") || d.Name == "" {
+			bad("a data set beside its own has a Name and either Builtin or Make and Source")
+		}
 	}
 	if d := e.Data; d != nil && (d.Name == "" || (d.Builtin == "") == (d.Make == nil) || d.Make != nil && d.Source == "") {
 		bad("a data set has a Name and either Builtin or Make and Source")
@@ -97,8 +102,14 @@ func (e Experiment) checkColumns() (errs []error) {
 		return nil // its columns are its own
 	}
 	for _, c := range e.Columns {
-		if _, ok := measure.Find(c); !ok {
+		m, ok := measure.Find(c)
+		switch {
+		case !ok:
 			errs = append(errs, fmt.Errorf("column %s: there is no such measure", c))
+		case m.Curve != "" && !e.hasCurve(m.Curve):
+			errs = append(errs, fmt.Errorf("column %s is of the curve %s, which there is not", c, m.Curve))
+		case m.Beside != "" && !e.hasBeside(m.Beside):
+			errs = append(errs, fmt.Errorf("column %s is of the data set %s, which is not beside the experiment's own", c, m.Beside))
 		}
 	}
 	return errs
@@ -143,6 +154,10 @@ func (e Experiment) checkFigures() (errs []error) {
 		errs = append(errs, e.checkRows(p.Title, p.Rows)...)
 	}
 	return errs
+}
+
+func (e Experiment) hasBeside(name string) bool {
+	return slices.ContainsFunc(e.Beside, func(d DataSet) bool { return d.Name == name })
 }
 
 func (e Experiment) hasCurve(name string) bool {

@@ -129,12 +129,14 @@ var mistakes = []mistake{
 	{"evaluate of a step that was not kept", "", "evaluate --run run --step 3", 1, `^run holds no checkpoint of step 3: it has those of steps 2, 4 \(train keeps`},
 	{"sample of a step below 0", "", "sample --run run --step -3 --out z.png", 2, `^want --step of at least 0, or -1 for the newest checkpoint, got -3`},
 	{"sample with the latents of no data", "", "sample --run run --out z.png --interpolate 4", 2, `^--split and --interpolate go with --given`},
+	{"sample mirrored rows without rows", "", "sample --run run --out z.png --given shards --mirror 3", 2, `^--mirror goes with --interpolate`},
 	{"sample with latents of a model that takes none", "", "sample --run run --out z.png --given shards", 1, `^the model of run, of --algo bidvl, does not draw samples with given latents: leave --given out`},
 	{"evaluate what the method has not", "", "evaluate --run run --measures ll", 1, `^--measures ll of run, a run of --algo bidvl: its models cannot be normalised`},
 	{"evaluate few samples", "", "evaluate --run run --measures kid,frechet --samples 100", 2, `^--samples 100: a Fréchet distance wants at least 2048, with fewer it says more of their number than of them`},
 	{"evaluate by a classifier of nothing", "", "evaluate --run run --measures kid --classifier nowhere", 1, `^--classifier: open nowhere: no such file or directory`},
 	{"evaluate by an absent classifier", "", "evaluate --run run --measures is", 1, `^--measures is of run, a run of --algo bidvl: it is of a classifier, and neither --classifier nor --inception is given`},
-	{"evaluate against nothing", "", "evaluate --run run --limit 8 --ood nowhere", 1, `nowhere: no such data set`},
+	{"evaluate against nothing", "", "evaluate --run run --limit 8 --ood nowhere", 1, `^--ood: nowhere: no such data set`},
+	{"evaluate against two without names", "", "evaluate --run run --ood shards --ood grey", 2, `^--ood grey: there is something called ood already: name each data set, as in --ood svhn=`},
 
 	// mkshards.
 	{"no command", "", "mkshards", 2, `^no command given \(see mkshards --help\)`},

@@ -102,7 +102,7 @@ func (s *site) checkEvaluation() {
 		}
 		Picture string
 	}
-	e := s.must("evaluate", "--run", "run", "--split", "test", "--limit", "20", "--batch", "8", "--ood", "synth:seed=5,test=12", "--json")
+	e := s.must("evaluate", "--run", "run", "--split", "test", "--limit", "20", "--batch", "8", "--ood", "synth:seed=5,test=12", "--ood", "made=synth:seed=6,test=9", "--json")
 	if err := json.Unmarshal([]byte(e.stdout), &r); err != nil {
 		t.Fatalf("%v: %s", err, e.stdout)
 	}
@@ -121,7 +121,7 @@ func (s *site) checkEvaluation() {
 			t.Errorf("energies of %s do not fit together: %+v", e.Of, e)
 		}
 	}
-	if want := map[string]int{"data": 20, "samples": 8, "noise": 8, "ood": 12}; fmt.Sprint(counts) != fmt.Sprint(want) {
+	if want := map[string]int{"data": 20, "samples": 8, "noise": 8, "ood": 12, "made": 9}; fmt.Sprint(counts) != fmt.Sprint(want) {
 		t.Errorf("energies of %v, want %v", counts, want)
 	}
 	for _, a := range r.AUROC {
@@ -129,8 +129,8 @@ func (s *site) checkEvaluation() {
 			t.Errorf("AUROC against %s is %v", a.Against, a.Value)
 		}
 	}
-	if len(r.AUROC) != 3 {
-		t.Errorf("%d AUROCs, want 3", len(r.AUROC))
+	if len(r.AUROC) != 4 {
+		t.Errorf("%d AUROCs, want 4", len(r.AUROC))
 	}
 	s.picture(r.Picture)
 	table := s.must("evaluate", "--run", "run", "--limit", "20", "--batch", "8")

@@ -18,7 +18,7 @@ func testSmallShapes(t *testing.T, i *isa) {
 	closeAfter(t, e)
 	shapes := 60
 	if testing.Short() {
-		shapes = 15
+		shapes = 6
 	}
 	rng := rand.New(rand.NewPCG(5, 7))
 	for range shapes {

@@ -98,7 +98,7 @@ func (s *suite) expectation(r reference) expectation {
 
 // shortFlops is the most work of a case with -short: the loops in float64 take
 // long, above all under the race detector.
-const shortFlops = 5e6
+const shortFlops = 1.5e6
 
 func (s *suite) runConv(t *testing.T) {
 	for _, c := range Convs() {

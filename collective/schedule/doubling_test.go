@@ -1,4 +1,4 @@
-package host
+package schedule
 
 import (
 	"fmt"
@@ -15,23 +15,23 @@ func treeText(lo, hi int) string {
 	return "(" + treeText(lo, cut) + "+" + treeText(cut, hi) + ")"
 }
 
-// TestSteps walks the steps of all hosts together, with what each sends written
+// TestRounds walks the rounds of all hosts together, with what each sends written
 // down: every host ends with the tree, nothing is sent that nobody reads or read
 // that nobody sends, and nobody waits for ever.
-func TestSteps(t *testing.T) {
+func TestRounds(t *testing.T) {
 	for n := 1; n <= 70; n++ {
 		have, at := make([]string, n), make([]int, n)
-		steps := make([][]step, n)
+		steps := make([][]Round, n)
 		sent := map[[2]int][]string{} // on the way, from and to
 		for h := range n {
-			have[h], steps[h] = fmt.Sprint(h), stepsOf(h, 0, n)
+			have[h], steps[h] = fmt.Sprint(h), Rounds(h, n)
 			if len(steps[h]) > bits.Len(uint(n-1)) {
-				t.Errorf("%d hosts: host %d has %d steps", n, h, len(steps[h]))
+				t.Errorf("%d hosts: host %d has %d rounds", n, h, len(steps[h]))
 			}
 		}
 		send := func(h int) {
 			if at[h] < len(steps[h]) {
-				for _, to := range steps[h][at[h]].to {
+				for _, to := range steps[h][at[h]].To {
 					sent[[2]int{h, to}] = append(sent[[2]int{h, to}], have[h])
 				}
 			}
@@ -46,16 +46,16 @@ func TestSteps(t *testing.T) {
 					continue
 				}
 				s := steps[h][at[h]]
-				way := [2]int{s.from, h}
+				way := [2]int{s.From, h}
 				if len(sent[way]) == 0 {
 					continue
 				}
 				got := sent[way][0]
 				sent[way] = sent[way][1:]
-				if leaf := got == fmt.Sprint(s.from); leaf != s.leaf {
-					t.Errorf("%d hosts, host %d: step from %d has leaf %v, and gets %s", n, h, s.from, s.leaf, got)
+				if leaf := got == fmt.Sprint(s.From); leaf != s.Leaf {
+					t.Errorf("%d hosts, host %d: round from %d has leaf %v, and gets %s", n, h, s.From, s.Leaf, got)
 				}
-				if s.less {
+				if s.Less {
 					have[h] = "(" + got + "+" + have[h] + ")"
 				} else {
 					have[h] = "(" + have[h] + "+" + got + ")"

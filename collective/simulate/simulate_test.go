@@ -1,0 +1,272 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cost"
+	"ebtrain/collective/schedule"
+)
+
+// TestOneMessage: alpha + beta n, exactly; what is sent behind it waits for the link.
+func TestOneMessage(t *testing.T) {
+	g := newGroup(Cluster{Ranks: []int{1, 1}})
+	p := prices{latency: 10, message: 3, perByte: 0.5}
+	g.arrive(1, 1000, g.depart(0, 1, 1000, p), p)
+	if got, want := g.lead.clock[1], 10+3+0.5*1000; got != want {
+		t.Errorf("a message of 1000 bytes takes %v us, want %v", got, want)
+	}
+	g.arrive(1, 1000, g.depart(0, 1, 1000, p), p)
+	if got, want := g.lead.clock[1], 10+3+0.5*2000; got != want {
+		t.Errorf("two messages of 1000 bytes take %v us, want %v", got, want)
+	}
+}
+
+// between is a model without costs inside hosts.
+func between(latency, message, perByte, reduce float64) cost.Model {
+	v := func(x float64) cost.Interval { return cost.Interval{Value: x} }
+	return cost.Model{Between: cost.Costs{Latency: v(latency), Message: v(message), PerByte: v(perByte), Reduce: v(reduce)}}
+}
+
+// TestByHand: the times of collectives between hosts of one rank, as one counts them
+// on paper, with L, o, b and g for the costs.
+func TestByHand(t *testing.T) {
+	const L, o, b, g = 100.0, 7.0, 0.003, 0.0005 // us, and us a byte
+	m := between(L, o, 1e3*b, 1e3*g)
+	header := float64(schedule.HeaderBytes)
+	for _, test := range []struct {
+		name         string
+		hosts, bytes int
+		want         float64
+	}{
+		// One round: both send, both get.
+		{"doubling", 2, 4096, o + L + b*(4096+header) + g*2*4096},
+		// Hosts 0 to 3 double among themselves in two rounds. What host 4 has sent to all
+		// of them at the beginning is there long before host 0 has sent its third message.
+		{"doubling", 5, 4096, 3*o + 2*L + 2*b*(4096+header) + 3*g*2*4096},
+		// Each sends a header, which is on its way while the next is written; then half
+		// of its vector, and the sum of the other half.
+		{"exchange", 2, 1 << 20, 3*o + 2*L + 2*b*(1<<19) + g*(1<<20)},
+		// Three headers; three slices of a quarter, the first of which leaves when it is
+		// written; three results.
+		{"exchange", 4, 1 << 20, (3+1+1)*o + 2*L + 2*3*b*(1<<18) + g*(1<<20)},
+	} {
+		got, err := Collective(Cluster{Ranks: Hosts(test.hosts, 1), Costs: m}, collective.AllReduce, test.bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got-test.want) > 1e-9*test.want {
+			t.Errorf("%s of %d bytes on %d hosts takes %v us, by hand %v", test.name, test.bytes, test.hosts, got, test.want)
+		}
+	}
+	within := cost.Model{Within: cost.Costs{Latency: cost.Interval{Value: 5}, Reduce: cost.Interval{Value: 1}}}
+	got, err := Collective(Cluster{Ranks: []int{4}, Costs: within}, collective.AllReduce, 1<<20)
+	if want := 2*5 + 1e-3*(1<<20); err != nil || math.Abs(got-want) > 1e-9*want {
+		t.Errorf("1 MB within a host takes %v us, %v, by hand %v: two barriers, and each of four reads all of a quarter", got, err, want)
+	}
+}
+
+func event(kind Kind, n int, us float64, bytes int) Event {
+	return Event{Kind: kind, Collective: n, US: us, Bytes: bytes, Label: "bucket"}
+}
+
+// TestNothingCosts: ranks without noise and costs take the time that they compute.
+func TestNothingCosts(t *testing.T) {
+	s := Step{[]Event{event(Compute, 0, 700, 0), event(Start, 5, 0, 1<<20), event(Compute, 0, 300, 0), event(Wait, 5, 0, 0)}}
+	for _, ranks := range [][]int{{1}, {8}, Hosts(20, 8), Hosts(13, 1)} {
+		r, err := Run(t.Context(), Cluster{Ranks: ranks}, s, Noise{}, 5, 1)
+		if err != nil || r.Median != 1000 || r.P10 != 1000 || r.P90 != 1000 || r.Compute != 1000 || r.ExposedUS() != 0 || r.Slowest != 0 {
+			t.Errorf("%v: got %+v, %v, want steps of 1000 us", ranks, r, err)
+		}
+	}
+}
+
+// TestStragglers: the mean of the slowest of n draws from 1 to m, all with equal
+// chances, is m minus the sum of (k/m)^n for k below m. Nothing else costs anything.
+func TestStragglers(t *testing.T) {
+	const m, steps = 100, 4000
+	var noise Noise
+	for k := 1; k <= m; k++ {
+		noise.Ratios = append(noise.Ratios, float64(k))
+	}
+	s := Step{[]Event{event(Compute, 0, 1, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0)}}
+	for _, n := range []int{1, 2, 10, 64} {
+		r, err := Run(t.Context(), Cluster{Ranks: Hosts(n, 4)}, s, noise, steps, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, square := float64(m), 0.0
+		for k := 1; k < m; k++ {
+			want -= math.Pow(float64(k)/m, float64(n))
+		}
+		var mean float64
+		for _, us := range r.Steps {
+			mean += us / steps
+			square += (us - want) * (us - want) / steps
+		}
+		if bound := 4 * math.Sqrt(square/steps); math.Abs(mean-want) > bound {
+			t.Errorf("the slowest of %d takes %v on average, want %v ± %v", n, mean, want, bound)
+		}
+		if got := r.Compute + r.Slowest; math.Abs(got-r.Median) > 1e-6*r.Median {
+			t.Errorf("%d ranks: computing and waiting for the slowest are %v us of a step of %v", n, got, r.Median)
+		}
+	}
+}
+
+// realistic is a step with all that there is.
+func realistic() Step {
+	var s Step
+	n := 0
+	for range 40 {
+		s.Events = append(s.Events, Event{Kind: Compute, US: 900}, Event{Kind: Start, Collective: n, Bytes: 1024, Label: "batch norm"}, Event{Kind: Wait, Collective: n})
+		n++
+	}
+	for i := range 10 {
+		s.Events = append(s.Events, Event{Kind: Compute, US: 4000}, Event{Kind: Start, Collective: n + i, Bytes: 25 << 20, Label: "bucket"})
+	}
+	for i := range 10 {
+		s.Events = append(s.Events, Event{Kind: Wait, Collective: n + i})
+	}
+	return s
+}
+
+func TestDeterministic(t *testing.T) {
+	c := Cluster{Ranks: Hosts(21, 8), Cores: 8, Costs: somePrices()}
+	noise := Noise{[]float64{0.9, 1, 1, 1.1, 1.7}}
+	one, err := Run(t.Context(), c, realistic(), noise, 20, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := Run(t.Context(), c, realistic(), noise, 20, 7); err != nil || !reflect.DeepEqual(one, two) {
+		t.Errorf("the same seed gives %+v, %v, and then %+v", one, err, two)
+	}
+	if other, err := Run(t.Context(), c, realistic(), noise, 20, 8); err != nil || reflect.DeepEqual(one.Steps, other.Steps) {
+		t.Errorf("another seed gives the same steps, %v", err)
+	}
+	if sum := one.Compute + one.ExposedUS() + one.Slowest; math.Abs(sum-one.Median) > 0.05*one.Median {
+		t.Errorf("the parts of a step are %v us, the step takes %v", sum, one.Median)
+	}
+}
+
+// TestWithout: removing a cost never takes longer, and removing all leaves computing.
+func TestWithout(t *testing.T) {
+	c := Cluster{Ranks: Hosts(24, 8), Costs: somePrices()}
+	noise := Noise{[]float64{1, 1.2}}
+	all, err := Run(t.Context(), c, realistic(), noise, 9, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cost := range Costs {
+		less, err := Without(t.Context(), cost, c, realistic(), noise, 9, 7)
+		if err != nil || less.Median >= all.Median {
+			t.Errorf("without %v a step takes %v us, %v, with it %v", cost, less.Median, err, all.Median)
+		}
+	}
+	if _, err := Without(t.Context(), 99, c, realistic(), noise, 1, 1); err == nil {
+		t.Error("without a cost that there is not: no error")
+	}
+}
+
+// TestSharedProcessor: a copy of a vector within a host is a processor's work, which
+// delays what is computed meanwhile; on a processor of its own it does not.
+func TestSharedProcessor(t *testing.T) {
+	s := Step{[]Event{event(Start, 0, 0, 1<<20), event(Compute, 0, 5000, 0), event(Wait, 0, 0, 0)}}
+	m := cost.Model{Within: cost.Costs{Reduce: cost.Interval{Value: 1}}} // 1 MB: 1048.576 us of reading
+	for cores, want := range map[int]float64{2: 5000 + 1048.576, 4: 5000, 1: 2 * (5000 + 1048.576)} {
+		r, err := Run(t.Context(), Cluster{Ranks: []int{2}, Cores: cores, Costs: m}, s, Noise{}, 3, 1)
+		if err != nil || math.Abs(r.Median-want) > 1e-6 {
+			t.Errorf("2 ranks on %d processors: a step takes %v us, %v, want %v", cores, r.Median, err, want)
+		}
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	// The second all-reduce waits for the first in the queue; half of the first is hidden.
+	one, err := Collective(Cluster{Ranks: Hosts(2, 1), Costs: between(0, 0, 1, 0)}, collective.AllReduce, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Step{[]Event{event(Start, 0, 0, 1<<20), event(Start, 1, 0, 1<<20), event(Compute, 0, one/2, 0), event(Wait, 1, 0, 0), event(Wait, 0, 0, 0)}}
+	r, err := Run(t.Context(), Cluster{Ranks: Hosts(2, 1), Cores: 2, Costs: between(0, 0, 1, 0)}, s, Noise{}, 1, 1)
+	if err != nil || math.Abs(r.Median-2*one) > 1e-6 || math.Abs(r.ExposedUS()-1.5*one) > 1e-6 {
+		t.Errorf("two all-reduces of %v us take %v, of which %v is exposed, %v", one, r.Median, r.ExposedUS(), err)
+	}
+}
+
+func TestBadSteps(t *testing.T) {
+	ok := Cluster{Ranks: []int{2}}
+	for want, run := range map[string]func() (Result, error){
+		"second time": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, 4), event(Start, 1, 0, 4)}}, Noise{}, 1, 1)
+		},
+		"not started": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{event(Wait, 1, 0, 4)}}, Noise{}, 1, 1)
+		},
+		"waits for 0": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, 4)}}, Noise{}, 1, 1)
+		},
+		"computes for": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{event(Compute, 1, -1, 4)}}, Noise{}, 1, 1)
+		},
+		"of kind 0": func() (Result, error) { return Run(t.Context(), ok, Step{[]Event{{}}}, Noise{}, 1, 1) },
+		"of -4 bytes": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, -4)}}, Noise{}, 1, 1)
+		},
+		"0 steps":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{}, 0, 1) },
+		"a ratio":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{[]float64{0}}, 1, 1) },
+		"at least one host": func() (Result, error) { return Run(t.Context(), Cluster{}, Step{}, Noise{}, 1, 1) },
+		"rank on each":      func() (Result, error) { return Run(t.Context(), Cluster{Ranks: []int{1, 0}}, Step{}, Noise{}, 1, 1) },
+	} {
+		if _, err := run(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want one with %q", err, want)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ended, ok, Step{}, Noise{}, 1, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v from a context that has ended", err)
+	}
+}
+
+// TestTenThousand counts what 10⁴ ranks send in a step.
+func TestTenThousand(t *testing.T) {
+	for _, each := range []int{8, 1} {
+		ranks := Hosts(10_000, each)
+		hosts := int64(len(ranks))
+		s := Step{[]Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 64*4*20_000), event(Start, 1, 0, 1024), event(Wait, 0, 0, 0), event(Wait, 1, 0, 0)}}
+		r, err := Run(t.Context(), Cluster{Ranks: ranks, Costs: somePrices()}, s, Noise{[]float64{1, 1.1}}, 2, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A header to each from each; of three chunks, slices to each that has one, and
+		// back; and in doubling, each receives once in each of its rounds.
+		want := hosts * (hosts - 1)
+		for _, chunk := range []int{schedule.NetChunk, schedule.NetChunk, 64*4*20_000 - 2*schedule.NetChunk} {
+			want += 2 * (hosts - 1) * min(hosts, int64(chunk/4/64))
+		}
+		for h := range len(ranks) {
+			want += int64(len(schedule.Rounds(h, len(ranks))))
+		}
+		if r.Messages != want {
+			t.Errorf("hosts of %d: %d messages, want %d", each, r.Messages, want)
+		}
+	}
+}
+
+// BenchmarkStep is a step of 10⁴ ranks with 50 collectives.
+func BenchmarkStep(b *testing.B) {
+	for name, each := range map[string]int{"hosts of 8": 8, "hosts of 1": 1} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			c := Cluster{Ranks: Hosts(10_000, each), Cores: 2 * each, Costs: somePrices()}
+			if _, err := Run(b.Context(), c, realistic(), Noise{[]float64{1, 1.01, 1.1}}, b.N, 1); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
