@@ -127,7 +127,7 @@ func (p *player) play(ctx context.Context, c simulate.Cluster, s simulate.Step, 
 
 // cluster is the machine that a case was measured on.
 func (p *player) cluster(c *Case) simulate.Cluster {
-	return simulate.Cluster{Ranks: c.OnHosts, Cores: min(slices.Max(c.OnHosts), max(1, p.r.Cores/p.r.Threads)), Costs: p.model}
+	return simulate.Cluster{Ranks: c.OnHosts, Cores: max(1, p.r.Cores/p.r.Threads), Costs: p.model}
 }
 
 // events is a step of a rank that has so many samples. It begins with waiting for data,
