@@ -249,8 +249,12 @@ func TestEvents(t *testing.T) {
 	}
 	r := trace.NewRecorder(time.Now())
 	r.Loop("feed", time.Now(), time.Now())
-	if alone, err := eventsOf(r.Spans()); err != nil || alone != nil {
+	alone, err := eventsOf(r.Spans())
+	if err != nil || alone != nil {
 		t.Errorf("a step without collectives: %v, %v", alone, err)
+	}
+	if none, err := middle([][]simulate.Event{alone, alone}); err != nil || none != nil {
+		t.Errorf("steps without collectives: %v, %v", none, err)
 	}
 }
 

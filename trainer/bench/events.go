@@ -145,8 +145,11 @@ func family(label string) string {
 }
 
 // middle are the medians of events that several ranks and steps had. Kinds and
-// collectives are the same in all: it is one program.
+// collectives are the same in all: it is one program. None if none shows a collective.
 func middle(all [][]simulate.Event) ([]simulate.Event, error) {
+	if !slices.ContainsFunc(all, func(e []simulate.Event) bool { return e != nil }) {
+		return nil, nil
+	}
 	merged := make([][]simulate.Event, len(all))
 	for i, events := range all {
 		merged[i] = whole(events)

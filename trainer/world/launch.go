@@ -42,15 +42,18 @@ func Launch(ctx context.Context, program string, ranks int, args, environ []stri
 	cmd.Stdout, cmd.Stderr = stderr, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%d ranks by %s: %w", ranks, launcher, err)
-	}
+	failed := cmd.Run()
 	text, err := os.ReadFile(result)
+	if err == nil { // also of a run that failed in the end
+		_, err = stdout.Write(text)
+	}
+	if failed != nil {
+		return fmt.Errorf("%d ranks by %s: %w", ranks, launcher, failed)
+	}
 	if err != nil {
 		return fmt.Errorf("result of rank 0: %w", err)
 	}
-	_, err = stdout.Write(text)
-	return err
+	return nil
 }
 
 // findLauncher is the ddplaunch beside the program self, or that on PATH.
