@@ -34,7 +34,7 @@ const about = `bench measures how training scales, and predicts how it would go 
   bench --from scaling.json --predict 512,10000        no launcher needed
 
 The steps are those of train, with the same flags. 1, 2, 4 and more of the ranks
-take turns in one run, so that what changes meanwhile hits all; the others sleep.
+take turns in one run, so that what changes hits all; the others sleep.
 Of the largest number --batch is over all ranks. With fewer
 
   strong   the batch is the same, so each rank has more to do
@@ -220,7 +220,7 @@ func (o *options) validate() error {
 	return errors.Join(o.own.Finish(), device.Check(o.device, o.precision, o.threads), device.CheckGraph(o.graph))
 }
 
-// sort of numbers for sentences: "1, 2, 4".
+// list is numbers in a sentence: "1, 2, 4".
 func list(v []int) string {
 	s := make([]string, len(v))
 	for i, x := range v {

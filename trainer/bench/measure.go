@@ -82,8 +82,10 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := b.w.Connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
+	made := map[int]bool{1: true} // the same on all ranks, as the calls of First must be
 	for _, c := range b.r.Cases {
-		if c.Ranks > 1 && b.groups[c.Ranks] == nil {
+		if !made[c.Ranks] {
+			made[c.Ranks] = true
 			g, err := b.w.First(ctx, c.Ranks, fmt.Sprintf("%d ranks", c.Ranks), false)
 			if err != nil {
 				return err

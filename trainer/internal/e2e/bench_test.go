@@ -68,6 +68,10 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal(c, &again); err != nil || string(again.Predictions) != string(measured.Predictions) {
 		t.Errorf("predicted from the file (%v):\n%s\nwhen it was measured:\n%s", err, third.stdout, measured.Predictions)
 	}
+	e = s.must(append([]string{"ddplaunch", "-nproc", "4"}, append(tiny, "--check", "--fit-up-to", "2")...)...)
+	if !strings.Contains(e.stdout, "check: ms/step, predicted from up to 2 ranks, and measured") || strings.Contains(e.stdout, "NaN") {
+		t.Errorf("no check of 4 ranks in\n%s", e.stdout)
+	}
 	for _, bad := range []struct{ args, want string }{
 		{"ddplaunch -nproc 2 bench --batch 1", "fewer samples than there are ranks"},
 		{"bench -nproc 2 --batch 3", "cannot be shared equally by 2"},
