@@ -97,6 +97,9 @@ func (v *virtual) node(n graph.Node) {
 		case graph.AllReduce:
 			v.allReduce(op, n)
 		default:
+			if graph.RanksOf(n.Op) != 0 {
+				v.to.Fail(fmt.Errorf("%s is of ranks that there are: cut the batch into virtual shards before the optimiser is sharded", n.Op))
+			}
 			for _, ids := range v.copies {
 				v.set(ids, n.Out, v.to.Apply(n.Op, pick(ids, n.In)...))
 			}

@@ -50,6 +50,10 @@ type Factory struct {
 	// for an implementation's second and third configuration.
 	Brief bool
 
+	// AnyOrder says that sums are added in an order of the implementation's own, which
+	// may differ between AllReduce and ReduceScatter, and with a vector's length.
+	AnyOrder bool
+
 	// MaxRanks is the largest group New can make. Zero means 8.
 	MaxRanks int
 }
@@ -64,6 +68,7 @@ func Run(t *testing.T, f Factory) {
 	t.Run("large", f.large)
 	t.Run("rounding", f.rounding)
 	t.Run("determinism", f.determinism)
+	t.Run("scattered", f.scattered)
 	t.Run("program", f.program)
 	t.Run("reuse", f.reuse)
 	t.Run("in_flight", f.inFlight)

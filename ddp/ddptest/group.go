@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"unsafe"
 
@@ -135,9 +136,11 @@ func perform(reqs []collective.Request) error {
 				copy(to.Vec.Bytes()[r*part:(r+1)*part], from.Vec.Bytes()[r*part:])
 			}
 		}
-	case a.Kind == collective.AllReduce && a.Vec.Type == collective.F32:
+	case a.Kind != collective.AllReduce && a.Kind != collective.ReduceScatter:
+		return fmt.Errorf("%v is not in the test group", a.Kind)
+	case a.Vec.Type == collective.F32:
 		return add[float32](reqs)
-	case a.Kind == collective.AllReduce && a.Vec.Type == collective.F64:
+	case a.Vec.Type == collective.F64:
 		return add[float64](reqs)
 	default:
 		return fmt.Errorf("%v of %v is not in the test group", a.Kind, a.Vec.Type)
@@ -163,8 +166,10 @@ func add[T float32 | float64](reqs []collective.Request) error {
 		for _, v := range vecs {
 			sum += v[i]
 		}
-		for _, v := range vecs {
-			v[i] = sum / scale
+		for r, v := range vecs {
+			if v[i] = sum / scale; reqs[0].Kind == collective.ReduceScatter && r != i*len(vecs)/len(v) {
+				v[i] = T(math.NaN()) // another rank's part is undefined
+			}
 		}
 	}
 	return nil

@@ -13,9 +13,10 @@
 //
 // # Collectives
 //
-// AllReduce nodes run on the Comm given at compile time, started as soon as
-// their inputs exist and waited for where their results are first needed. The
-// order in which a program starts them is a function of the graph alone, so
+// Collectives (AllReduce, ReduceScatter, AllGather) run on the Comm given at compile
+// time, started as soon as their inputs exist and waited for where their results are
+// first needed. Those that are for another number of ranks are an error of Compile
+// (CheckRanks). The order in which a program starts them is a function of the graph alone, so
 // ranks that compile equal graphs agree. That Comm is what Backend.Connect makes
 // of the one that connects the hosts' ranks: the cpu reduces over the same, a
 // GPU over NCCL.
@@ -75,7 +76,7 @@ type Options struct {
 	Name string
 	// Vars holds the variables. They must come from the same backend.
 	Vars Vars
-	// Comm carries AllReduce: the backend's Connect made it. nil means a world of
+	// Comm carries collectives: the backend's Connect made it. nil means a world of
 	// one.
 	Comm collective.Comm
 	// Profile makes the program keep the time of each op (see Stats).

@@ -27,6 +27,17 @@ var allReduceCase = exectest.Case{
 	},
 }
 
+// partsCase stands for the ops on vectors that ranks share, in the same way: see
+// TestPartsAcrossRanks.
+var partsCase = exectest.Case{
+	Name: "parts in a world of one",
+	Args: []exectest.Arg{{Shape: graph.D(6)}},
+	Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+		y := b.ReduceScatter(collective.Mean, 1, "test", x[0])
+		return []graph.ID{y, b.AllGather(1, "test", b.Sin(y)), b.Part(1, x[0]), b.Placed(1, b.Cos(x[0]))}
+	},
+}
+
 // derivativeCases are the cases whose derivatives are proved: those of the
 // conformance suite that are smooth where they stand, and what only matters to
 // differentiation.
@@ -34,7 +45,7 @@ func derivativeCases() []exectest.Case {
 	cases := slices.DeleteFunc(exectest.Cases(), func(c exectest.Case) bool { return c.NoDiff })
 	vec := exectest.Arg{Shape: graph.D(5)}
 	return append(cases,
-		allReduceCase,
+		allReduceCase, partsCase,
 		exectest.Case{Name: "allreduce, one result unused", Args: allReduceCase.Args, Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
 			return b.AllReduce(collective.Sum, "test", x...)[1:]
 		}},
@@ -108,7 +119,7 @@ func TestEveryOpHasACase(t *testing.T) {
 	for _, set := range []struct {
 		name  string
 		cases []exectest.Case
-	}{{"derivative", derivativeCases()}, {"conformance", append(exectest.Cases(), allReduceCase)}} {
+	}{{"derivative", derivativeCases()}, {"conformance", append(exectest.Cases(), allReduceCase, partsCase)}} {
 		t.Run(set.name, func(t *testing.T) {
 			missing := maps.Clone(want)
 			for _, c := range set.cases {

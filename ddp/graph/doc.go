@@ -10,8 +10,8 @@
 // The op set is closed: the derivative of every op is made of ops of the set.
 // So Grad may be applied to gradients, any number of times, with respect to
 // any value; Pushforward (forward mode) and HVP are made of the same pullbacks.
-// Collectives are ops too (AllReduce), so a sum over ranks can be
-// differentiated, merged and scheduled like any other op.
+// Collectives are ops too (AllReduce, ReduceScatter, AllGather), so a sum over
+// ranks can be differentiated, merged and scheduled like any other op.
 //
 // # Errors
 //
@@ -29,9 +29,10 @@
 //
 // Let L_r be the scalar that rank r differentiates. Gradients are those of
 // T = Σ_r L_r with respect to the rank's own copy of each value. AllReduce is
-// linear and self-adjoint under T. If every L_r is the mean over the rank's
-// equal share of a batch, then the mean over ranks of a replicated parameter's
-// gradient is the gradient of the global batch's mean loss.
+// linear and self-adjoint under T; ReduceScatter and AllGather are each other's
+// adjoint. If every L_r is the mean over the rank's equal share of a batch, then the
+// mean over ranks of a replicated parameter's gradient is the gradient of the global
+// batch's mean loss.
 //
 // # Concurrency
 //

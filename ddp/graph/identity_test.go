@@ -18,8 +18,8 @@ type application struct {
 }
 
 // nearlyEqual are computations that differ in one small thing each, made of
-// the matrices x, y, the images im, the places idx and the draws' key.
-func nearlyEqual(x, y, im, idx, key graph.ID) []application {
+// the matrices x, y, the vector vec, the images im, the places idx and the draws' key.
+func nearlyEqual(x, y, vec, im, idx, key graph.ID) []application {
 	var all []application
 	add := func(op graph.Op, in ...graph.ID) { all = append(all, application{op, in}) }
 	num := math.Float64bits
@@ -53,6 +53,15 @@ func nearlyEqual(x, y, im, idx, key graph.ID) []application {
 		add(graph.AllReduce{Op: collective.Sum, Label: "b"}, in...)
 		add(graph.AllReduce{Op: collective.Mean, Label: "a"}, in...)
 	}
+	for world := 1; world <= 2; world++ {
+		for _, label := range []string{"a", "b"} {
+			add(graph.ReduceScatter{Op: collective.Sum, World: world, Label: label}, vec)
+			add(graph.ReduceScatter{Op: collective.Mean, World: world, Label: label}, vec)
+			add(graph.AllGather{World: world, Label: label}, vec)
+		}
+		add(graph.Part{World: world}, vec)
+		add(graph.Placed{World: world}, vec)
+	}
 	for _, tx := range []bool{false, true} {
 		for _, ty := range []bool{false, true} {
 			add(graph.MatMul{TransX: tx, TransY: ty}, x, y)
@@ -82,7 +91,7 @@ func nearlyEqual(x, y, im, idx, key graph.ID) []application {
 func TestIdentity(t *testing.T) {
 	var b graph.Builder
 	x, y := b.Input("x", graph.T(graph.F32, 512, 512)), b.Input("y", graph.T(graph.F32, 512, 512))
-	all := nearlyEqual(x, y, b.Input("im", graph.T(graph.F32, 1, 1, 6, 6)), b.Input("idx", graph.T(graph.I32, 512)), b.Input("key", graph.KeyType))
+	all := nearlyEqual(x, y, b.Input("vec", graph.T(graph.F32, 4)), b.Input("im", graph.T(graph.F32, 1, 1, 6, 6)), b.Input("idx", graph.T(graph.I32, 512)), b.Input("key", graph.KeyType))
 	tricky := len(all)
 	for i := len(all); i < 200_000; i++ {
 		switch op := (graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(1) + uint64(i)}); i % 4 {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"ebtrain/collective"
@@ -32,6 +33,7 @@ type bench struct {
 
 	graph    *graph.Graph
 	specs    []nn.Variable
+	parts    []ddp.Sharded // those of specs of which each rank keeps a part
 	vars     exec.Vars
 	step     exec.Program
 	names    []string                    // of the report
@@ -89,8 +91,13 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := device.CheckMemory(b.backend, b.graph, "--batch or --width"); err != nil {
 		return err
 	}
+	if b.o.shardMoments {
+		if b.graph, b.parts, err = ddp.ShardOptimizer(b.graph, b.world, nn.Moments(b.specs)); err != nil {
+			return err
+		}
+	}
 	b.vars = b.backend.NewVars()
-	if err := nn.Initialise(b.vars, b.specs, b.o.seed); err != nil {
+	if err := nn.Initialise(b.vars, nn.OfRank(b.specs, b.parts), b.o.seed); err != nil {
 		return err
 	}
 	reduced, err := b.backend.Connect(ctx, b.comm)
@@ -157,7 +164,9 @@ func (b *bench) checkReplicas(ctx context.Context) error {
 	}
 	var names []string
 	for _, v := range nn.Replicated(b.specs) {
-		names = append(names, v.Name)
+		if !slices.ContainsFunc(b.parts, func(p ddp.Sharded) bool { return p.Name == v.Name }) {
+			names = append(names, v.Name)
+		}
 	}
 	return ddp.NewReplicas(b.comm, b.vars, names).Compare(ctx)
 }

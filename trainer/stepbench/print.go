@@ -28,7 +28,7 @@ func (r *result) print(w io.Writer, asJSON bool) error {
 	if r.Peak > 0 {
 		row("of the peak", "%.0f %% of %.0f GFLOP/s, the backend's %dx%[3]d matrix product in this run", 100*r.PeakShare, r.Peak, r.PeakSize)
 	}
-	row("memory", "peak resident %s MiB; planned %.1f MiB and %.1f MiB of variables a rank", list(r.MaxRSS), r.PlannedMB, r.VarsMB)
+	row("memory", "peak resident %s MiB; planned %.1f MiB and %.1f MiB of variables a rank, of which %.1f of moments", list(r.MaxRSS), r.PlannedMB, r.VarsMB, r.MomentsMB)
 	row("allocated", "%s objects in a step; resident size grew by %s MiB in %.0f steps", list(r.Allocs), list(r.RSSGrowth), r.steps)
 	row("waiting for ranks", "%s ms of a step, by rank", list(r.CommMS))
 	row("program", "%d nodes in %d kernels, made in %.0f ms", r.Nodes, r.Kernels, r.CompileMS)

@@ -46,6 +46,7 @@ type result struct {
 	RSSGrowth []float64 `json:"rss_growth_mb"` // of the resident size, over all timed steps
 	PlannedMB float64   `json:"planned_mb"`    // intermediate values of a rank
 	VarsMB    float64   `json:"vars_mb"`       // weights, moments, buffers of a rank
+	MomentsMB float64   `json:"moments_mb"`    // of them, the optimisers' state
 	CommMS    []float64 `json:"comm_ms"`       // waited for collectives in a step: exposed communication
 	CompileMS float64   `json:"compile_ms"`
 	Nodes     int       `json:"nodes"`
@@ -91,7 +92,8 @@ func (b *bench) result(s *samples, inner int, steps float64, before, after exec.
 		Bench: b.net.bench, Lib: "ebtrain", Model: b.o.net, Ch: b.o.width, World: b.world, Threads: b.o.threads,
 		Batch: b.o.batch / b.world, Global: b.o.batch, Prec: b.o.precision, DDP: b.world > 1,
 		PeakSize: b.o.peakSize, PerSample: inner, NIters: len(s.all), NQuiet: s.quiet(),
-		PlannedMB: mib(after.PeakBytes), VarsMB: mib(after.VarBytes), CompileMS: round(1e3*b.compile.Seconds(), 1),
+		PlannedMB: mib(after.PeakBytes), VarsMB: mib(after.VarBytes),
+		MomentsMB: mib(nn.RoleBytes(nn.OfRank(b.specs, b.parts), nn.Moment)), CompileMS: round(1e3*b.compile.Seconds(), 1),
 		Nodes: after.Nodes, Kernels: after.Steps, ParamsM: round(float64(params(b.specs))/1e6, 3),
 		Losses: map[string]float64{}, Finite: true, // one reports the first that is not
 		Device: b.backend.Name(), Commit: build.Commit, Go: build.Go,

@@ -40,7 +40,7 @@ var (
 		{Title: "Data", Flags: []string{"data", "split", "batch", "flip", "shuffle-memory", "on-bad-data"}},
 	}
 	after = []cliflag.Group{
-		{Title: "The machine", Flags: []string{"device", "cuda-graph", "threads", "prefetch", "remat"}},
+		{Title: "The machine", Flags: []string{"device", "cuda-graph", "threads", "prefetch", "remat", "shard-optimizer"}},
 		{Title: "Outputs", Flags: []string{"ckpt-every", "ckpt-keep", "sample-every", "samples", "log-every", "print-every", "check-every", "profile"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	}

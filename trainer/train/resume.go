@@ -23,7 +23,7 @@ import (
 // mayChange are the flags that a resumed run may be given anew: none of them
 // defines what is computed. All others are those of config.json.
 var mayChange = []string{
-	"out", "resume", "steps", "data", "device", "cuda-graph", "threads", "prefetch", "on-bad-data", "remat",
+	"out", "resume", "steps", "data", "device", "cuda-graph", "threads", "prefetch", "on-bad-data", "remat", "shard-optimizer",
 	"log-every", "print-every", "ckpt-every", "ckpt-keep", "sample-every", "samples", "check-every", "profile",
 	verifyFlag,
 }

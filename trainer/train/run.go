@@ -300,7 +300,7 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 	t, err := loop.New(ctx, loop.Config{
 		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
 		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
-		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.remat,
+		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.remat, ShardOptimizer: o.shardMoments,
 		MaxBytes: memory.Share(ranksHere),
 	}, parts)
 	if short, ok := errors.AsType[*exec.MemoryError](err); ok {

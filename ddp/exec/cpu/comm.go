@@ -19,7 +19,7 @@ type begin struct {
 
 func newBegin(p *program, op plan.Start, bucket array.Place) kernel {
 	return &begin{p, collective.Request{
-		Kind: collective.AllReduce, Op: op.Op, Label: op.Label,
+		Kind: op.Kind, Op: op.Op, Label: op.Label,
 		Vec: collective.Vec{Type: bucket.DType, Len: bucket.Len(), Ptr: bucket.Mem},
 	}, op.Number}
 }

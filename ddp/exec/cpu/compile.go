@@ -30,11 +30,11 @@ type step struct {
 // Compile makes a program of the live part of g.
 func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
 	p := &program{b: b, name: o.Name, comm: o.Comm, profile: o.Profile, tracer: o.Trace, done: make(chan error, 1)}
-	world := 1
-	if o.Comm != nil {
-		world = o.Comm.Size()
+	if err := exec.CheckRanks(g, o.Comm); err != nil {
+		return nil, fmt.Errorf("program %q: %w", o.Name, err)
 	}
-	p.plan = plan.New(g, plan.Options{Name: o.Name, World: world, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic})
+	world, rank := exec.Ranks(o.Comm)
+	p.plan = plan.New(g, plan.Options{Name: o.Name, World: world, Rank: rank, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic})
 	var err error
 	b.do(func() { err = p.compile(o) })
 	if err != nil {

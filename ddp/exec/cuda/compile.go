@@ -37,6 +37,9 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 	if o.Vars != nil && (!ok || vars.b != p.b) {
 		return fmt.Errorf("the variables belong to another backend (%T)", o.Vars)
 	}
+	if err := exec.CheckRanks(g, o.Comm); err != nil {
+		return err
+	}
 	p.plan = plan.New(g, p.b.options(o, vars))
 	if err := p.bind(vars); err != nil {
 		return err
@@ -68,12 +71,10 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 
 // options are the options of a program's plan.
 func (b *Backend) options(o exec.Options, vars *variables) plan.Options {
+	world, rank := exec.Ranks(o.Comm)
 	po := plan.Options{
-		Name: o.Name, World: 1, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic,
+		Name: o.Name, World: world, Rank: rank, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic,
 		WeightsLast: true, BF16Images: b.c.Precision == BF16, Apart: apart,
-	}
-	if o.Comm != nil {
-		po.World = o.Comm.Size()
 	}
 	if vars != nil {
 		po.VarLast = vars.order

@@ -165,7 +165,7 @@ type begin struct {
 // start is the work of a Start.
 func (p *program) start(op plan.Start) work {
 	v := &p.plan.Values[op.Bucket]
-	req := collective.Request{Kind: collective.AllReduce, Op: op.Op, Label: op.Label, Vec: deviceVec(p.place(op.Bucket), v.DType, v.Dims.Len())}
+	req := collective.Request{Kind: op.Kind, Op: op.Op, Label: op.Label, Vec: deviceVec(p.place(op.Bucket), v.DType, v.Dims.Len())}
 	p.moved[op.Number] = int64(v.Bytes())
 	p.requests = append(p.requests, req)
 	return &begin{p.comm, req}

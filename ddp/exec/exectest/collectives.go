@@ -14,22 +14,26 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// runCollectives runs graphs with AllReduce on groups of ranks, each rank a
+// runCollectives runs graphs with collectives on groups of ranks, each rank a
 // goroutine with its own backend, and holds each rank to the reference.
 func runCollectives(t *testing.T, open func(t *testing.T) exec.Backend, dt graph.DType) {
 	for _, ranks := range []int{1, 2, 3} {
 		t.Run(fmt.Sprintf("%d ranks", ranks), func(t *testing.T) {
-			want := runRanks(t, ranks, dt, func(*testing.T) exec.Backend { return ref.New() })
-			got := runRanks(t, ranks, dt, open)
-			for r := range want {
-				for name := range want[r] {
-					bound := 64 * epsilon(dt) * (1 + largest(want[r][name]))
-					if err := near(name, got[r][name], want[r][name], func(int) float64 { return bound }); err != nil {
-						t.Errorf("rank %d: %v", r, err)
-					}
-				}
+			g, err := parallelStep(dt)
+			if err != nil {
+				t.Fatal(err)
 			}
+			compareRanks(t, ranks, g, dt, open)
 		})
+		for _, part := range []int{1, 5, 32} { // of odd lengths, and of whole lines
+			t.Run(fmt.Sprintf("%d ranks, parts of %d", ranks, part), func(t *testing.T) {
+				g, err := scatteredStep(dt, ranks, part)
+				if err != nil {
+					t.Fatal(err)
+				}
+				compareRanks(t, ranks, g, dt, open)
+			})
+		}
 	}
 	t.Run("a world of one is the identity", func(t *testing.T) { checkIdentity(t, open(t), dt) })
 	t.Run("abort", func(t *testing.T) { checkAbort(t, open(t), dt) })
@@ -57,14 +61,50 @@ func parallelStep(dt graph.DType) (*graph.Graph, error) {
 	return b.Build()
 }
 
+// scatteredStep is a step of descent with momentum on vectors of which each rank moves
+// a part, and keeps the momentum of it: gradients scattered, one of them also seen as
+// a whole, weights gathered, and what is gathered used once more in the same step.
+func scatteredStep(dt graph.DType, ranks, part int) (*graph.Graph, error) {
+	var b graph.Builder
+	vec, mine := graph.T(dt, ranks*part), graph.T(dt, part)
+	x := b.Input("x", graph.T(dt, 4, 3))
+	w, u, m := b.Var("w", vec), b.Var("u", vec), b.Var("m", mine)
+	scale := b.Reshape(b.Sum(b.Mul(x, x)), graph.D(1))
+	loss := b.Sum(b.Square(b.Sub(b.Mul(b.Tanh(w), u), b.BroadcastTo(scale, vec.Shape))))
+	g := b.Grad(loss, w, u)
+	moved := b.Add(b.Scale(m, 0.5), b.ReduceScatter(collective.Mean, ranks, "w", g[0]))
+	w1 := b.AllGather(ranks, "new w", b.Sub(b.Part(ranks, w), b.Scale(moved, 0.01)))
+	gu := b.ReduceScatter(collective.Sum, ranks, "u", b.Mul(g[1], w1))
+	u1 := b.AllGather(ranks, "new u", b.Sub(b.Part(ranks, u), b.Scale(gu, 0.01)))
+	b.Output("loss", loss)
+	b.Output("mine", gu)
+	b.Output("placed", b.Placed(ranks, b.Square(gu)))
+	b.Output("part of a sum", b.Part(ranks, b.Exp(b.Scale(u1, 0.1))))
+	b.Assign(w, w1)
+	b.Assign(u, u1)
+	b.Assign(m, moved)
+	return b.Build()
+}
+
+// compareRanks holds each rank to the reference.
+func compareRanks(t *testing.T, ranks int, g *graph.Graph, dt graph.DType, open func(t *testing.T) exec.Backend) {
+	t.Helper()
+	want := runRanks(t, ranks, g, dt, func(*testing.T) exec.Backend { return ref.New() })
+	got := runRanks(t, ranks, g, dt, open)
+	for r := range want {
+		for name := range want[r] {
+			bound := 64 * epsilon(dt) * (1 + largest(want[r][name]))
+			if err := near(name, got[r][name], want[r][name], func(int) float64 { return bound }); err != nil {
+				t.Errorf("rank %d: %v", r, err)
+			}
+		}
+	}
+}
+
 // runRanks runs three steps on a group and returns each rank's outputs and
 // variables.
-func runRanks(t *testing.T, ranks int, dt graph.DType, open func(t *testing.T) exec.Backend) []tensors {
+func runRanks(t *testing.T, ranks int, g *graph.Graph, dt graph.DType, open func(t *testing.T) exec.Backend) []tensors {
 	t.Helper()
-	g, err := parallelStep(dt)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	results, errs := make([]tensors, ranks), make([]error, ranks)
@@ -86,7 +126,12 @@ func runRanks(t *testing.T, ranks int, dt graph.DType, open func(t *testing.T) e
 }
 
 func threeSteps(ctx context.Context, be exec.Backend, g *graph.Graph, dt graph.DType, comm collective.Comm) (out tensors, err error) {
-	vars := tensors{"w": float(3, 5).Tensor(dt, "collectives", 0), "u": float(5).Tensor(dt, "collectives", 1)}
+	vars := tensors{}
+	for _, n := range g.Nodes() {
+		if leaf, ok := n.Op.(graph.Leaf); ok && leaf.Kind == graph.Var {
+			vars[leaf.Name] = Arg{Shape: leaf.Type.Shape}.Tensor(dt, "collectives", len(vars))
+		}
+	}
 	s, err := openSession(be, g, vars, comm)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 )
 
 // NewGroup returns the ends of a group of n ranks inside this process, for
-// tests: goroutines that all-reduce floats (Sum, Mean) and keep barriers. Sums
+// tests: goroutines that reduce floats (Sum, Mean) to all or to parts, gather, and keep barriers. Sums
 // are taken by halves, each rounded, as those of communicators.
 func NewGroup(n int) []collective.Comm {
 	g := &group{size: n, ended: make(chan struct{}), slots: map[uint64]*slot{}}
@@ -102,7 +102,7 @@ func (p pending) WaitFor(ctx context.Context, t collective.Ticket) error {
 	return &collective.Error{Kind: t.Kind, Label: t.Label, Seq: t.Seq, Rank: p.m.rank, Peer: -1, Err: err}
 }
 
-// reduce replaces every rank's vector by the sum or mean of all.
+// reduce does one collective for all ranks.
 func reduce(reqs []collective.Request) error {
 	first := reqs[0]
 	for r, q := range reqs {
@@ -114,7 +114,10 @@ func reduce(reqs []collective.Request) error {
 	switch {
 	case first.Kind == collective.Barrier:
 		return nil
-	case first.Kind != collective.AllReduce || first.Op != collective.Sum && first.Op != collective.Mean:
+	case first.Kind == collective.AllGather:
+		gather(reqs)
+		return nil
+	case first.Kind != collective.AllReduce && first.Kind != collective.ReduceScatter || first.Op != collective.Sum && first.Op != collective.Mean:
 		return fmt.Errorf("the test group does not offer %s %s", first.Kind, first.Op)
 	}
 	for i := range first.Vec.Len {
@@ -122,11 +125,26 @@ func reduce(reqs []collective.Request) error {
 		if first.Op == collective.Mean {
 			sum /= float64(len(reqs))
 		}
-		for _, q := range reqs {
-			set(q.Vec, i, sum)
+		for r, q := range reqs {
+			switch {
+			case first.Kind == collective.AllReduce || i*len(reqs)/first.Vec.Len == r:
+				set(q.Vec, i, sum)
+			default: // another rank's part is undefined then
+				set(q.Vec, i, math.NaN())
+			}
 		}
 	}
 	return nil
+}
+
+// gather copies each rank's part of its vector to all.
+func gather(reqs []collective.Request) {
+	part := len(reqs[0].Vec.Bytes()) / len(reqs)
+	for r, from := range reqs {
+		for _, to := range reqs {
+			copy(to.Vec.Bytes()[r*part:][:part], from.Vec.Bytes()[r*part:])
+		}
+	}
 }
 
 // sumOf adds element i of all ranks.

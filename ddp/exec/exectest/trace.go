@@ -79,8 +79,8 @@ func tracedRuns(be exec.Backend, g *graph.Graph, dt graph.DType, comm collective
 func checkTrace(g *graph.Graph, events []exec.Event, began, ended time.Time) error {
 	var want, got []string // labels
 	for _, n := range g.Nodes() {
-		if op, ok := n.Op.(graph.AllReduce); ok {
-			want = append(want, op.Label)
+		if label, ok := graph.LabelOf(n.Op); ok {
+			want = append(want, label)
 		}
 	}
 	ops, last := 0, began

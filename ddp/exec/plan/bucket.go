@@ -3,12 +3,14 @@ package plan
 import (
 	"slices"
 
+	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 )
 
-// buckets gives each AllReduce one contiguous piece of bucket memory. An
+// buckets gives each collective one contiguous piece of bucket memory. An
 // input that has no other reader is made there by its producer; others are
-// copied. The outputs lie where the inputs were.
+// copied. What an AllReduce reduces comes back where it was. What is scattered and
+// gathered is one vector, of which this rank's part lies at its place.
 func buckets(d *dag) {
 	b := &bucketing{edit: d.edit(), uses: make([]int, len(d.Values)), made: make([]bool, len(d.Values)), shown: make([][]int, len(d.Values))}
 	for v := range d.Values {
@@ -21,15 +23,15 @@ func buckets(d *dag) {
 		for _, v := range n.in {
 			b.uses[d.Values[v].Root]++
 		}
-		if _, ok := n.op.(graph.AllReduce); !ok {
+		if _, ok := collectiveOf(n.op); !ok {
 			for _, v := range n.out {
 				b.made[v] = true
 			}
 		}
 	}
 	for i, n := range d.nodes {
-		if op, ok := n.op.(graph.AllReduce); ok {
-			b.bucket(i, n, op)
+		if c, ok := collectiveOf(n.op); ok {
+			b.bucket(i, n, c)
 		}
 	}
 	b.apply()
@@ -43,28 +45,42 @@ type bucketing struct {
 	shown [][]int // by root: the values that show it
 }
 
-func (b *bucketing) bucket(i int, n node, op graph.AllReduce) {
-	dt, bytes := b.Values[n.in[0]].DType, 0
-	offs := make([]int, len(n.in))
-	for k, v := range n.in {
-		offs[k] = bytes
-		bytes += roundUp(b.Values[v].Bytes())
-	}
+func (b *bucketing) bucket(i int, n node, c Collective) {
+	in, out, bytes := b.layOut(n, c)
+	dt := b.Values[n.in[0]].DType
 	all := b.add(Value{DType: dt, Dims: graph.D(bytes / dt.Size()), Space: Bucket})
-	start := node{op: Start{AllReduce: op, Bucket: all}, in: slices.Clone(n.in), out: n.out, index: n.index, scope: n.scope}
+	start := node{op: Start{Collective: c, Bucket: all}, in: slices.Clone(n.in), out: n.out, index: n.index, scope: n.scope}
 	for k, v := range n.in {
 		root := b.Values[v].Root
 		if direct := !b.Values[v].IsConst && root < len(b.made) && b.made[root] && b.uses[root] == 1 && b.Values[root].Bytes() == b.Values[v].Bytes(); direct {
-			b.rehome(root, all, offs[k])
+			b.rehome(root, all, in[k])
 		} else {
 			c := b.like(v)
 			start.in[k] = c
 			b.insertBefore(i, b.copied(v, c, n))
-			b.Values[c].Root, b.Values[c].Off = all, offs[k]
+			b.Values[c].Root, b.Values[c].Off = all, in[k]
 		}
-		b.rehome(n.out[k], all, offs[k])
+	}
+	for k, v := range n.out {
+		b.rehome(v, all, out[k])
 	}
 	b.replace(i, start)
+}
+
+// layOut says where in the bucket each input and output lies, and how long it is.
+func (b *bucketing) layOut(n node, c Collective) (in, out []int, bytes int) {
+	first := b.Values[n.in[0]].Bytes()
+	switch c.Kind {
+	case collective.ReduceScatter:
+		return []int{0}, []int{b.o.Rank * (first / b.o.World)}, first
+	case collective.AllGather:
+		return []int{b.o.Rank * first}, []int{0}, first * b.o.World
+	}
+	for _, v := range n.in {
+		in = append(in, bytes)
+		bytes += roundUp(b.Values[v].Bytes())
+	}
+	return in, in, bytes
 }
 
 // rehome moves a root, with all its aliases, into a bucket.

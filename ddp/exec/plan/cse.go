@@ -10,8 +10,8 @@ type call struct {
 }
 
 // cse says whether the outputs of n show what other values show: those of a
-// StopGrad, of an AllReduce of one rank (see Options.Deterministic), and of a computation that is the same
-// once these are seen through. If not, it returns the node to lower.
+// StopGrad, of a collective of one rank (an AllReduce: see Options.Deterministic), and of a computation
+// that is the same once these are seen through. If not, it returns the node to lower.
 func (l *lowering) cse(n graph.Node) (graph.Node, bool) {
 	switch n.Op.(type) {
 	case graph.StopGrad:
@@ -24,6 +24,12 @@ func (l *lowering) cse(n graph.Node) (graph.Node, bool) {
 		for i, id := range n.In {
 			l.same[n.Out[i]] = l.same[id]
 		}
+		return n, true
+	case graph.ReduceScatter, graph.AllGather, graph.Part, graph.Placed:
+		if l.o.World > 1 {
+			return n, false
+		}
+		l.same[n.Out[0]] = l.same[n.In[0]]
 		return n, true
 	}
 	k := call{op: n.Op, n: len(n.In)}

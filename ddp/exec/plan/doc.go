@@ -28,11 +28,12 @@
 // Images are the rank-4 values that touch convolutions, pools or upsampling.
 // StopGrad and Reshape are aliases; conversions of layout appear at edges only.
 // A fused step is of one iteration space, may store several results and end in
-// reductions; broadcasts and constants are read in place. An AllReduce starts
+// reductions; broadcasts and constants are read in place. A collective starts
 // as soon as its inputs exist and is waited for just before its first reader,
 // when nothing else can run. A pointwise result takes the place of an operand
 // that dies, and an assigned value is made in its variable when no read of the
-// old value remains; otherwise a last step copies it.
+// old value remains; otherwise a last step copies it. So is what is gathered: the
+// collective runs in the variable's own memory.
 //
 // A Plan is a function of the graph and the Options alone, apart from the
 // scratch sizes that the device fills in, so ranks agree on the order of

@@ -22,6 +22,14 @@ func (l *lowering) node(n graph.Node) {
 		l.reduce(op, n)
 	case graph.AllReduce:
 		l.allReduce(op, n)
+	case graph.ReduceScatter:
+		l.reduceScatter(op, n)
+	case graph.AllGather:
+		l.allGather(op, n)
+	case graph.Part:
+		l.part(n)
+	case graph.Placed:
+		l.placed(n)
 	case graph.Transpose:
 		l.transpose(op, n)
 	default:

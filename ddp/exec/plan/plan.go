@@ -12,8 +12,9 @@ const Align = 64
 // Options are what a plan depends on besides the graph.
 type Options struct {
 	Name string
-	// World is the number of ranks; with 0 or 1 an AllReduce is the identity.
-	World int
+	// World is the number of ranks; with 0 or 1 collectives are the identity. Rank
+	// is this one's number: plans of ranks differ by nothing else.
+	World, Rank int
 	// WidenBF16 says that the device's convolutions, products, pools and
 	// scatters do not take bf16: they are computed in f32.
 	WidenBF16 bool

@@ -147,7 +147,7 @@ func (s *scheduler) wait(i int) {
 		return
 	}
 	s.waited[i] = true
-	s.steps = append(s.steps, Step{Op: Wait{op.AllReduce, op.Number}, Out: s.units[i].out, Scope: s.units[i].scope})
+	s.steps = append(s.steps, Step{Op: Wait{op.Collective, op.Number}, Out: s.units[i].out, Scope: s.units[i].scope})
 	for _, j := range s.users[i] {
 		if s.unwaited[j]--; s.unwaited[j] == 0 && s.missing[j] == 0 && !s.ran[j] {
 			heap.Push(&s.ready, j)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 )
 
@@ -12,8 +13,8 @@ type Step struct {
 	// Op says what the step computes; its axes are physical. It is one of the
 	// ops of graph, or Fused, Copy, Fill, Start, Wait.
 	Op fmt.Stringer
-	// In and Out number Values. For Start, In are the bucket's parts; for Wait,
-	// Out are.
+	// In and Out number Values. For Start, In are what lies in the bucket; for
+	// Wait, Out is what comes back in it.
 	In, Out []int
 	Scope   string
 	// Scratch is the number of bytes of scratch memory that the device asks
@@ -75,19 +76,49 @@ type Fill struct{ Value float64 }
 
 func (f Fill) String() string { return fmt.Sprintf("fill %v", f.Value) }
 
-// Start starts an AllReduce of the elements of Bucket.
+// Collective is what travels between ranks.
+type Collective struct {
+	Kind  collective.Kind // AllReduce, ReduceScatter or AllGather
+	Op    collective.Op   // of the first two
+	Label string
+}
+
+// collectiveOf is the collective that a node is, and whether it is one.
+func collectiveOf(op fmt.Stringer) (c Collective, is bool) {
+	switch op := op.(type) {
+	case graph.AllReduce:
+		return Collective{collective.AllReduce, op.Op, op.Label}, true
+	case graph.ReduceScatter:
+		return Collective{collective.ReduceScatter, op.Op, op.Label}, true
+	case graph.AllGather:
+		return Collective{Kind: collective.AllGather, Label: op.Label}, true
+	}
+	return c, false
+}
+
+func (c Collective) String() string {
+	switch c.Kind {
+	case collective.ReduceScatter:
+		return fmt.Sprintf("reducescatter{%s %q}", c.Op, c.Label)
+	case collective.AllGather:
+		return fmt.Sprintf("allgather{%q}", c.Label)
+	}
+	return fmt.Sprintf("allreduce{%s %q}", c.Op, c.Label)
+}
+
+// Start starts a collective on the elements of Bucket.
 type Start struct {
-	graph.AllReduce
+	Collective
 	Bucket int // a value
 	Number int // among the collectives of the plan, in order of the graph
 }
 
-func (s Start) String() string { return "start " + s.AllReduce.String() }
+func (s Start) String() string { return "start " + s.Collective.String() }
 
-// Wait waits for the AllReduce of that number.
+// Wait waits for the collective of that number.
 type Wait struct {
-	graph.AllReduce
+	Collective
 	Number int
 }
 
-func (w Wait) String() string { return "wait " + w.AllReduce.String() }
+func (w Wait) String() string { return "wait " + w.Collective.String() }

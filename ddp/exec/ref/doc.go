@@ -6,8 +6,8 @@
 // and its result is rounded once to the type of the node. Integers are exact
 // and wrap around.
 //
-// Every value of the live graph has memory of its own. AllReduce nodes run in
-// the order of the graph, each waited for before the next node.
+// Every value of the live graph has memory of its own. Collectives run in the
+// order of the graph, each waited for before the next node.
 //
 // # Concurrency
 //

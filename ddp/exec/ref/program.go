@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"time"
 
 	"ebtrain/ddp/exec"
@@ -45,6 +44,9 @@ func compile(g *graph.Graph, o exec.Options) (*program, error) {
 		name: o.Name, g: g, profile: o.Profile, tracer: o.Trace,
 		values: make([]*value, g.NumValues()),
 		inputs: map[string]*exec.Tensor{}, outputs: map[string]*exec.Tensor{}, vars: map[string]*exec.Tensor{},
+	}
+	if err := exec.CheckRanks(g, o.Comm); err != nil {
+		return nil, fmt.Errorf("program %q: %w", o.Name, err)
 	}
 	for i, live := range g.Live() {
 		if !live {
@@ -97,6 +99,18 @@ func (p *program) compileNode(n graph.Node, o exec.Options) (step, error) {
 	case graph.AllReduce:
 		s.comm = true
 		s.run = allReduce(op, o.Comm, in, out)
+	case graph.ReduceScatter:
+		s.comm = true
+		s.run = reduceScatter(op, o.Comm, in[0], out[0])
+	case graph.AllGather:
+		s.comm = true
+		s.run = allGather(op, o.Comm, in[0], out[0])
+	case graph.Part:
+		_, rank := exec.Ranks(o.Comm)
+		s.run = part(rank, in[0], out[0])
+	case graph.Placed:
+		_, rank := exec.Ranks(o.Comm)
+		s.run = placed(rank, in[0], out[0])
 	default:
 		kernel, err := kernelOf(op)
 		if err != nil {
@@ -236,13 +250,20 @@ func (p *program) count(s step, began time.Time, took time.Duration) {
 
 // tell traces a step; a collective is waited for where it starts.
 func (p *program) tell(s step, e exec.Event) {
-	for _, id := range append(slices.Clone(s.node.In), s.node.Out...) {
-		e.Bytes += int64(p.g.Type(id).Bytes())
-	}
+	in, out := p.bytes(s.node.In), p.bytes(s.node.Out)
+	e.Bytes = in + out
 	p.trace(e)
-	if op, ok := s.node.Op.(graph.AllReduce); ok {
-		p.trace(exec.Event{Kind: exec.Collective, Name: op.Label, Start: e.Start, Time: e.Time, Bytes: e.Bytes / 2})
+	if label, ok := graph.LabelOf(s.node.Op); ok {
+		p.trace(exec.Event{Kind: exec.Collective, Name: label, Start: e.Start, Time: e.Time, Bytes: max(in, out)})
 	}
+}
+
+// bytes is the size of values together.
+func (p *program) bytes(ids []graph.ID) (n int64) {
+	for _, id := range ids {
+		n += int64(p.g.Type(id).Bytes())
+	}
+	return n
 }
 
 // Stats copies the statistics; between runs only.

@@ -10,7 +10,8 @@
 // A run that is interrupted and resumed computes what the uninterrupted run
 // would have: all randomness is named by the step, and a checkpoint holds all
 // else. The exception are variables of role nn.Scratch, which are each rank's
-// own: they are not compared between ranks, not saved, and begin anew.
+// own: they are not compared between ranks, not saved, and begin anew. With a sharded
+// optimiser a rank holds parts of moments (shared.go); checkpoints hold all of them.
 //
 // Concurrency: a Trainer is used by one goroutine.
 package loop

@@ -76,6 +76,7 @@ type built struct {
 	step   *graph.Graph
 	stages []chain.Stage
 	specs  []nn.Variable
+	shared []ddp.Sharded // the variables of specs of which the step keeps a part
 }
 
 // nodes is how many there are in all graphs.
@@ -111,18 +112,29 @@ func (t *Trainer) build(length int) (b built, err error) {
 	if b.step, b.specs, err = algo.StepOf(t.parts.Model, length, parts, t.cfg.Batch/parts); err != nil {
 		return b, err
 	}
-	if b.stages, err = algo.StagesOf(t.parts.Model, length, parts, t.cfg.Batch/parts); err != nil || t.cfg.Shards == 0 {
+	if b.stages, err = algo.StagesOf(t.parts.Model, length, parts, t.cfg.Batch/parts); err != nil {
 		return b, err
 	}
+	if t.cfg.Shards > 0 {
+		err = t.virtualise(&b, parts)
+	}
+	if t.cfg.ShardOptimizer && err == nil {
+		err = b.shard(t.world())
+	}
+	return b, err
+}
+
+// virtualise makes of a step of one of so many virtual ranks that of a real one.
+func (t *Trainer) virtualise(b *built, parts int) (err error) {
 	shards := ddp.Shards{Virtual: parts, World: t.world(), Batch: t.cfg.Batch / parts, Split: algo.Split(b.specs), Key: algo.InputKey}
 	b.specs = algo.OfShards(b.specs, parts/t.world())
 	for i := range b.stages {
 		if b.stages[i].Graph, err = ddp.Virtualise(b.stages[i].Graph, shards); err != nil {
-			return b, fmt.Errorf("stage %s: %w", b.stages[i].Name, err)
+			return fmt.Errorf("stage %s: %w", b.stages[i].Name, err)
 		}
 	}
 	b.step, err = ddp.Virtualise(b.step, shards)
-	return b, err
+	return err
 }
 
 // compile compiles a step and its stages.
@@ -181,7 +193,7 @@ func (t *Trainer) use(ctx context.Context, step int64, length int) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := sameVariables(b.specs, t.specs); err != nil {
+	if err := errors.Join(sameVariables(b.specs, t.specs), sameParts(b.shared, t.shared)); err != nil {
 		return fmt.Errorf("the step of sentences of %d tokens: %w", length, err)
 	}
 	if t.step, err = t.compile(b); err != nil {

@@ -145,8 +145,14 @@ func (t *Trainer) set(c *checkpoint) error {
 	if err := t.parts.Loader.Restore(pos); err != nil {
 		return fmt.Errorf("%s: %w", c.from, err)
 	}
-	if err := SetVariables(t.vars, t.specs, c.groups, c.from); err != nil {
+	tensors, err := c.tensors(t.specs)
+	if err != nil {
 		return err
+	}
+	for i, v := range nn.Replicated(t.specs) {
+		if err := t.setOwn(v.Name, tensors[i]); err != nil {
+			return err
+		}
 	}
 	t.next, t.saved = state.Step, state.Step
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"ebtrain/collective"
+	"ebtrain/ddp/exec"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
 )
@@ -24,8 +25,13 @@ func (t *Trainer) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.rank() == 0 || t.parts.Observer != nil {
-		err = t.write()
+	writes := t.rank() == 0 || t.parts.Observer != nil
+	wholes, err := t.gather(ctx, writes)
+	if err != nil {
+		return err
+	}
+	if writes {
+		err = t.write(wholes)
 	}
 	if t.parts.Comm != nil {
 		if err != nil {
@@ -38,7 +44,8 @@ func (t *Trainer) save(ctx context.Context) error {
 	return err
 }
 
-func (t *Trainer) write() error {
+// write writes a checkpoint, with wholes in the place of this rank's parts.
+func (t *Trainer) write(wholes map[string]*exec.Tensor) error {
 	if t.parts.Observer != nil {
 		if err := t.parts.Observer.Saving(t.next); err != nil {
 			return err
@@ -46,9 +53,12 @@ func (t *Trainer) write() error {
 	}
 	groups := map[string][]ckpt.Named{}
 	for _, v := range nn.Replicated(t.specs) {
-		value, err := t.vars.Get(v.Name)
-		if err != nil {
-			return err
+		value, gathered := wholes[v.Name]
+		if !gathered {
+			var err error
+			if value, err = t.vars.Get(v.Name); err != nil {
+				return err
+			}
 		}
 		g := groupOf[v.Role]
 		groups[g] = append(groups[g], ckpt.Named{Name: v.Name, Tensor: value})

@@ -29,6 +29,9 @@ type Config struct {
 	// Digest identifies everything that defines the computation. A checkpoint
 	// made under another digest is refused.
 	Digest string
+	// ShardOptimizer has each rank keep a part of the optimisers' moments and move that
+	// part of the weights: the same numbers, less memory. See ddp.ShardOptimizer.
+	ShardOptimizer bool
 
 	CkptDir     string // "" writes no checkpoints
 	CkptEvery   int64  // steps between checkpoints; 0 only at the end
@@ -102,7 +105,8 @@ const (
 type Trainer struct {
 	cfg    Config
 	parts  Parts
-	specs  []nn.Variable
+	specs  []nn.Variable // as a checkpoint has them
+	shared []ddp.Sharded // those of specs of which this rank keeps a part
 	vars   exec.Vars
 	step   *program     // that of the step under way
 	sample *chain.Chain // rank 0 only, nil if no grids are made
@@ -149,13 +153,13 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.specs, t.vars = b.specs, t.parts.Backend.NewVars()
+	t.specs, t.shared, t.vars = b.specs, b.shared, t.parts.Backend.NewVars()
 	if t.cfg.Resume {
 		if err := t.restore(ctx); err != nil {
 			return err
 		}
 	}
-	if err := nn.Initialise(t.vars, t.specs, t.cfg.Seed); err != nil {
+	if err := nn.Initialise(t.vars, nn.OfRank(t.specs, t.shared), t.cfg.Seed); err != nil {
 		return err
 	}
 	if t.reduced, err = t.parts.Backend.Connect(ctx, t.parts.Comm); err != nil {
@@ -203,7 +207,9 @@ func (t *Trainer) checkReplicas(ctx context.Context) error {
 	if t.replicas == nil {
 		var names []string
 		for _, v := range nn.Replicated(t.specs) {
-			names = append(names, v.Name)
+			if t.part(v.Name) == nil {
+				names = append(names, v.Name)
+			}
 		}
 		t.replicas = ddp.NewReplicas(t.parts.Comm, t.vars, names)
 	}
@@ -215,6 +221,9 @@ func (t *Trainer) checkReplicas(ctx context.Context) error {
 func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 	if t.parts.Observer != nil {
 		if err := t.parts.Observer.Started(t.next); err != nil {
+			return 0, err
+		}
+		if err := t.announceMoments(); err != nil {
 			return 0, err
 		}
 	}

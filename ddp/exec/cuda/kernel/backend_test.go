@@ -37,9 +37,7 @@ func (b *backend) Connect(_ context.Context, host collective.Comm) (collective.C
 func (b *backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
 	po := b.o
 	po.Name, po.Remat, po.Deterministic = o.Name, o.Remat, o.Deterministic
-	if o.Comm != nil {
-		po.World = o.Comm.Size()
-	}
+	po.World, po.Rank = exec.Ranks(o.Comm)
 	p := &program{b: b, o: o, plan: plan.New(g, po)}
 	if err := p.compile(); err != nil {
 		return nil, fmt.Errorf("program %q: %w", o.Name, err)
@@ -326,7 +324,7 @@ func (p *program) step(ctx context.Context, i int) error {
 		v := &p.plan.Values[op.Bucket]
 		vec := collective.Vec{Type: v.DType, Len: v.Dims.Len(), Ptr: unsafe.Pointer(unsafe.SliceData(mem))}
 		p.began[op.Number] = time.Now()
-		p.pending[op.Number] = p.o.Comm.Start(collective.Request{Kind: collective.AllReduce, Op: op.Op, Vec: vec, Label: op.Label})
+		p.pending[op.Number] = p.o.Comm.Start(collective.Request{Kind: op.Kind, Op: op.Op, Vec: vec, Label: op.Label})
 		return nil
 	case plan.Wait:
 		err := p.pending[op.Number].Wait(ctx)

@@ -1,0 +1,240 @@
+package ddp
+
+import (
+	"fmt"
+
+	"ebtrain/ddp/graph"
+)
+
+// aloneBytes is from which size on a gradient or a weight travels alone: it needs no
+// copy into a vector with others then, and each is on its way as soon as it is made.
+const aloneBytes = 256 << 10
+
+// sharder builds the graph of a region's parts.
+type sharder struct {
+	*region
+	world int
+	to    *graph.Builder
+
+	all  []graph.ID // by value of the old graph: its whole in the new one, 0 if not made
+	part []graph.ID // by value of the old graph: the rank's part of it, 0 if not made
+	from []int      // by value: the last collective that what is made of parts follows from
+	due  []parcel   // what is to be gathered together, in the order of its making
+}
+
+// parcel is values of one type that follow from one collective.
+type parcel struct {
+	from int
+	typ  graph.DType
+	ids  []graph.ID
+}
+
+func newSharder(r *region, world int) *sharder {
+	n := r.g.NumValues()
+	return &sharder{region: r, world: world, to: &graph.Builder{}, all: make([]graph.ID, n), part: make([]graph.ID, n), from: make([]int, n)}
+}
+
+func (s *sharder) build() (*graph.Graph, []Sharded, error) {
+	for i, n := range s.g.Nodes() {
+		if s.live[i] {
+			s.to.Scope(n.Scope, func() { s.node(i, n) })
+		}
+	}
+	for _, o := range s.g.Outputs() {
+		s.to.Output(o.Name, s.wholeOf(o.ID))
+	}
+	for _, a := range s.g.Assigns() {
+		if s.isState(a.Var) {
+			s.to.Assign(s.part[a.Var], s.partOf(a.Value))
+		} else {
+			s.to.Assign(s.wholeOf(a.Var), s.wholeOf(a.Value))
+		}
+	}
+	var list []Sharded
+	for _, id := range s.leaves() {
+		t := s.g.Type(id)
+		list = append(list, Sharded{s.op(id).(graph.Leaf).Name, t, s.partType(t)})
+	}
+	g, err := s.to.Build()
+	return g, list, err
+}
+
+// node puts a node of the old graph into the new one.
+func (s *sharder) node(i int, n graph.Node) {
+	out := n.Out[0]
+	switch op := n.Op.(type) {
+	case graph.Leaf:
+		if s.isState(out) {
+			s.part[out] = s.to.Var(op.Name, s.partType(op.Type))
+			return
+		}
+	case graph.AllReduce:
+		s.reduce(i, op, n)
+		return
+	}
+	if s.in[out] {
+		s.pieces(n)
+		return
+	}
+	in := make([]graph.ID, len(n.In))
+	for k, id := range n.In {
+		in[k] = s.wholeOf(id)
+	}
+	s.set(s.all, n.Out, s.to.Apply(n.Op, in...))
+}
+
+// pieces computes the rank's part of what n makes.
+func (s *sharder) pieces(n graph.Node) {
+	out, in := n.Out[0], make([]graph.ID, len(n.In))
+	for k, id := range n.In {
+		in[k] = s.partOf(id)
+		s.from[out] = max(s.from[out], s.from[id])
+	}
+	s.set(s.part, n.Out, s.to.Apply(n.Op, in...))
+	if !s.whole[out] {
+		return
+	}
+	if t := s.g.Type(out); t.Bytes() >= aloneBytes {
+		s.gather([]graph.ID{out})
+	} else {
+		s.later(out, t.DType)
+	}
+}
+
+// later leaves a value to be gathered with others.
+func (s *sharder) later(id graph.ID, typ graph.DType) {
+	for k := range s.due {
+		if p := &s.due[k]; p.from == s.from[id] && p.typ == typ {
+			p.ids = append(p.ids, id)
+			return
+		}
+	}
+	s.due = append(s.due, parcel{s.from[id], typ, []graph.ID{id}})
+}
+
+// reduce scatters what is read in parts alone, and reduces the rest to all.
+func (s *sharder) reduce(i int, op graph.AllReduce, n graph.Node) {
+	var in, out, few, fewOut []graph.ID
+	for k, id := range n.Out {
+		x := s.wholeOf(n.In[k])
+		s.from[id] = i
+		switch {
+		case s.whole[id] || !s.parts[id]:
+			in, out = append(in, x), append(out, id)
+		case s.g.Type(id).Bytes() >= aloneBytes:
+			s.scatter(op, []graph.ID{x}, []graph.ID{id})
+		default:
+			few, fewOut = append(few, x), append(fewOut, id)
+		}
+	}
+	if len(few) > 0 {
+		s.scatter(op, few, fewOut)
+	}
+	if len(in) > 0 {
+		s.set(s.all, out, s.to.AllReduce(op.Op, op.Label, in...))
+	}
+}
+
+// scatter reduces xs to parts, as one vector.
+func (s *sharder) scatter(op graph.AllReduce, xs, out []graph.ID) {
+	b := s.to
+	rows := make([]graph.ID, len(xs))
+	for k, x := range xs {
+		rows[k] = b.Reshape(s.flat(x), graph.D(s.world, s.length(b.Type(x))))
+	}
+	y := b.Concat(1, rows...)
+	mine := b.ReduceScatter(op.Op, s.world, op.Label, b.Reshape(y, graph.D(b.Shape(y).Len())))
+	at := 0
+	for k, id := range out {
+		n := s.length(b.Type(xs[k]))
+		s.part[id] = b.Slice(mine, 0, at, at+n, 1)
+		at += n
+	}
+}
+
+// gather makes wholes of parts, which travel as one vector.
+func (s *sharder) gather(ids []graph.ID) {
+	b := s.to
+	parts, label := make([]graph.ID, len(ids)), "weights"
+	for k, id := range ids {
+		parts[k] = s.part[id]
+	}
+	if op, ok := s.g.Nodes()[s.from[ids[0]]].Op.(graph.AllReduce); ok {
+		label = op.Label + ", weights"
+	}
+	y := b.AllGather(s.world, label, b.Concat(0, parts...))
+	rows := b.Reshape(y, graph.D(s.world, b.Shape(y).Len()/s.world))
+	at := 0
+	for k, id := range ids {
+		n, t := b.Shape(parts[k]).Len(), s.g.Type(id)
+		flat := b.Reshape(b.Slice(rows, 1, at, at+n, 1), graph.D(s.world*n))
+		s.all[id] = b.Reshape(b.Slice(flat, 0, 0, t.Shape.Len(), 1), t.Shape)
+		at += n
+	}
+}
+
+// wholeOf is all of a value, gathered if need be.
+func (s *sharder) wholeOf(id graph.ID) graph.ID {
+	if s.all[id] != 0 || s.to.Err() != nil {
+		return s.all[id]
+	}
+	for k, p := range s.due {
+		for _, other := range p.ids {
+			if other == id {
+				s.due = append(s.due[:k:k], s.due[k+1:]...)
+				s.gather(p.ids)
+				return s.all[id]
+			}
+		}
+	}
+	s.to.Fail(fmt.Errorf("%s: all of it is read, and only parts of it are made", s.op(id)))
+	return 0
+}
+
+// partOf is this rank's part of a value.
+func (s *sharder) partOf(id graph.ID) graph.ID {
+	if s.part[id] != 0 || s.to.Err() != nil {
+		return s.part[id]
+	}
+	b, t := s.to, s.partType(s.g.Type(id))
+	n := s.g.Nodes()[s.g.NodeOf(id)]
+	switch op := n.Op.(type) {
+	case graph.Const:
+		s.part[id] = b.Apply(graph.Const{Type: t, Bits: op.Bits})[0]
+	case graph.Broadcast:
+		if s.g.Type(n.In[0]).Shape.Len() == 1 {
+			s.part[id] = b.BroadcastTo(b.Reshape(s.wholeOf(n.In[0]), graph.D(1)), t.Shape)
+		}
+	}
+	if s.part[id] == 0 {
+		s.part[id] = b.Part(s.world, s.flat(s.wholeOf(id)))
+	}
+	return s.part[id]
+}
+
+// flat is a value as a vector, with zeros at its end to equal parts.
+func (s *sharder) flat(x graph.ID) graph.ID {
+	t := s.to.Type(x)
+	n := t.Shape.Len()
+	x = s.to.Reshape(x, graph.D(n))
+	if more := s.world*s.length(t) - n; more > 0 {
+		x = s.to.Pad(x, 0, 0, more)
+	}
+	return x
+}
+
+// length is how many elements a rank's part of a value of type t has.
+func (s *sharder) length(t graph.Type) int { return (t.Shape.Len() + s.world - 1) / s.world }
+
+func (s *sharder) partType(t graph.Type) graph.Type {
+	return graph.Type{DType: t.DType, Shape: graph.D(s.length(t))}
+}
+
+func (s *sharder) set(to, old, ids []graph.ID) {
+	if s.to.Err() != nil {
+		return
+	}
+	for k, id := range old {
+		to[id] = ids[k]
+	}
+}

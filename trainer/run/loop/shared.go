@@ -1,0 +1,96 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"ebtrain/ddp"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/model/nn"
+)
+
+// With a sharded optimiser each rank has a part of every moment. Checkpoints know
+// nothing of it: parts are gathered before they are written and cut after they are read,
+// so any number of ranks goes on, sharded or not.
+
+// shard has the step keep a rank's part of the optimisers' moments. Those that another
+// stage reads stay whole.
+func (b *built) shard(world int) (err error) {
+	moments := nn.Moments(b.specs)
+	for _, s := range b.stages {
+		for _, n := range s.Graph.Nodes() {
+			if leaf, ok := n.Op.(graph.Leaf); ok {
+				delete(moments, leaf.Name)
+			}
+		}
+	}
+	b.step, b.shared, err = ddp.ShardOptimizer(b.step, world, moments)
+	return err
+}
+
+// sameParts: a step keeps the parts that all do.
+func sameParts(got, want []ddp.Sharded) error {
+	if slices.Equal(got, want) {
+		return nil
+	}
+	return fmt.Errorf("parts of %d moments, and that of the longest keeps other parts, of %d", len(got), len(want))
+}
+
+// part says how the variable of that name is shared, nil if every rank has all of it.
+func (t *Trainer) part(name string) *ddp.Sharded {
+	i := slices.IndexFunc(t.shared, func(s ddp.Sharded) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &t.shared[i]
+}
+
+// setOwn sets a variable, or this rank's part of it.
+func (t *Trainer) setOwn(name string, whole *exec.Tensor) error {
+	if s := t.part(name); s != nil {
+		whole = s.PartOf(whole, t.rank())
+	}
+	return t.vars.Set(name, whole)
+}
+
+// gather is the moments of which each rank has a part. All ranks call it; those that do
+// not keep them get nothing.
+func (t *Trainer) gather(ctx context.Context, keep bool) (map[string]*exec.Tensor, error) {
+	wholes := map[string]*exec.Tensor{}
+	for _, s := range t.shared {
+		mine, err := t.vars.Get(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		whole, err := s.Gather(ctx, t.parts.Comm, mine)
+		if err != nil {
+			return nil, err
+		}
+		if keep {
+			wholes[s.Name] = whole
+		}
+	}
+	return wholes, nil
+}
+
+// announceMoments says, in a line, how much memory the optimisers' moments take.
+func (t *Trainer) announceMoments() error {
+	a, ok := t.parts.Observer.(Announcer)
+	if !ok || !t.cfg.ShardOptimizer {
+		return nil
+	}
+	if t.world() == 1 {
+		return a.Announce("--shard-optimizer does nothing on one rank, which keeps all of the optimisers' state")
+	}
+	if len(t.shared) == 0 {
+		return a.Announce("--shard-optimizer does nothing here: the optimisers keep no state, or one that is differentiated through")
+	}
+	all, mine := nn.RoleBytes(t.specs, nn.Moment), nn.RoleBytes(nn.OfRank(t.specs, t.shared), nn.Moment)
+	unit, name := float64(1<<20), "MiB"
+	if all < 1<<20 {
+		unit, name = 1<<10, "KiB"
+	}
+	return a.Announce(fmt.Sprintf("--shard-optimizer: each of %d ranks keeps %.1f of the optimisers' %.1f %s of state", t.world(), float64(mine)/unit, float64(all)/unit, name))
+}
