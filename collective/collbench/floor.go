@@ -6,6 +6,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
+	"ebtrain/collective/timing"
 )
 
 // floorOf times the loop of host.Comm.Floor over mem, which all ranks of all hosts
@@ -17,23 +18,23 @@ func floorOf(ctx context.Context, p place, opt options, mem collective.Vec) (*co
 	// Long enough that a rank that leaves the barrier late does not run alone: what
 	// the ranks share (memory, or a core) is then not shared.
 	const volume = 32 << 20
-	b := bench{Comm: p, req: collective.Request{Vec: mem}, inner: min(max(1, volume/len(mem.Bytes())), 10000)}
+	b := timing.Batch{Comm: p, Req: collective.Request{Vec: mem}, Inner: min(max(1, volume/len(mem.Bytes())), 10000)}
 	end := time.Now().Add(opt.maxTime)
 	var times []float64
 	state := make([]float64, 2) // the time of a batch, and 1 when rank 0 has seen enough
 	for batch := 0; ; batch++ {
-		b.fill()
+		b.Fill()
 		if err := collective.Do(ctx, p.Comm, collective.Request{Kind: collective.Barrier}); err != nil {
 			return nil, err
 		}
 		begin := time.Now()
-		for range b.inner {
+		for range b.Inner {
 			if err := p.host.Floor(mem); err != nil {
 				return nil, err
 			}
 		}
-		state[0], state[1] = time.Since(begin).Seconds()/float64(b.inner), 0
-		if p.Rank() == 0 && (len(times) >= opt.iters || time.Now().After(end) && len(times) >= fewest) {
+		state[0], state[1] = time.Since(begin).Seconds()/float64(b.Inner), 0
+		if p.Rank() == 0 && (len(times) >= opt.iters || time.Now().After(end) && len(times) >= timing.Fewest) {
 			state[1] = 1
 		}
 		if err := collective.Do(ctx, p.Comm, collective.Request{Kind: collective.AllReduce, Op: collective.Max, Vec: collective.VecOf(state)}); err != nil {
@@ -43,7 +44,7 @@ func floorOf(ctx context.Context, p place, opt options, mem collective.Vec) (*co
 			times = append(times, state[0])
 		}
 		if state[1] != 0 && len(times) > 0 {
-			return timesOf(times), nil
+			return timing.TimesOf(times), nil
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
@@ -173,9 +174,8 @@ func (s spoiler) Start(req collective.Request) collective.Pending {
 		if err := p.Wait(context.Background()); err != nil {
 			return p
 		}
-		b := bench{req: req}
-		i := s.Rank() * req.Vec.Len / s.Size()
-		b.put(i, b.get(i)*1.5)
+		x := (*float32)(unsafe.Add(req.Vec.Ptr, s.Rank()*req.Vec.Len/s.Size()*req.Vec.Type.Size()))
+		*x *= 1.5
 	}
 	return p
 }

@@ -13,6 +13,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
+	"ebtrain/collective/timing"
 )
 
 // A stream is a TCP connection between the leaders of two hosts, both of which
@@ -129,7 +130,7 @@ func (s *stream) times(ctx context.Context, p place, opt options, bytes int) (*c
 		times, err := s.repeat(opt, bytes)
 		stop()
 		if failed = err; err == nil {
-			own = timesOf(times)
+			own = timing.TimesOf(times)
 			state[0], state[1], state[2] = own.Best, own.P10, own.Median
 		} else {
 			state[3] = 1
@@ -154,7 +155,7 @@ func (s *stream) repeat(opt options, bytes int) (times []float64, err error) {
 	for more := true; more; {
 		begin := time.Now()
 		s.out[bytes] = 0
-		if len(times) < opt.iters && (len(times) < fewest || begin.Before(end)) {
+		if len(times) < opt.iters && (len(times) < timing.Fewest || begin.Before(end)) {
 			s.out[bytes] = 1
 		}
 		if err := s.swap(bytes + 1); err != nil {

@@ -11,14 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
+	"ebtrain/collective/timing"
 	"ebtrain/launch/cliflag"
 )
-
-// fewest repetitions there are, however long they take.
-const fewest = 5
 
 // measureAll measures every size; rank 0 prints.
 func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err error) {
@@ -136,7 +135,7 @@ type table struct {
 
 // measure measures one size and prints its line.
 func (t table) measure(ctx context.Context, p place, opt options, mem, shared collective.Vec, s *stream) (cost.Size, error) {
-	size, err := measure(ctx, p.Comm, opt, mem)
+	size, err := timing.Measure(ctx, p.Comm, timing.Plan{Kind: opt.kind, Op: opt.op, Type: opt.dtype, Iters: opt.iters, MaxTime: opt.maxTime}, mem)
 	if err != nil {
 		return size, err
 	}
@@ -150,7 +149,7 @@ func (t table) measure(ctx context.Context, p place, opt options, mem, shared co
 		if size.Stream, err = s.times(ctx, p, opt, mem.Len); err != nil {
 			return size, err
 		}
-		size.StreamShare = size.Stream.Median * busFactor(opt.kind, t.hosts) / size.Median
+		size.StreamShare = size.Stream.Median * timing.BusFactor(opt.kind, t.hosts) / size.Median
 	}
 	return size, t.line(size)
 }
@@ -247,4 +246,13 @@ func short(x float64) string {
 		return "any"
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+// vectorMemory is memory of n bytes to reduce.
+func vectorMemory(c collective.Comm, opt options, n int) (collective.Vec, error) {
+	if opt.memory == "alloc" {
+		return c.Alloc(n)
+	}
+	words := make([]uint64, (n+7)/8) // aligned for every type
+	return collective.Vec{Type: collective.U8, Len: n, Ptr: unsafe.Pointer(unsafe.SliceData(words))}, nil
 }

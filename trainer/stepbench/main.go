@@ -45,7 +45,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		if err := o.divides(o.nproc); err != nil {
 			return err
 		}
-		return launch(ctx, o, args, environ, stdout, stderr)
+		return world.Launch(ctx, "stepbench", o.nproc, args, environ, stdout, stderr)
 	case !worker.Alone() && o.nproc > 0 && o.nproc != worker.Size:
 		return cliflag.Usage("-nproc %d, but this process is one of %d ranks: leave -nproc to the launcher", o.nproc, worker.Size)
 	}
@@ -61,7 +61,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	defer cancel()
 	ctx, done := w.Unstopped(ctx)
 	defer done()
-	out := output(environ, stdout)
+	out := world.Output(environ, stdout)
 	if err := rank(ctx, o, w, out); err != nil {
 		return errors.Join(w.Fail(err), out.Close())
 	}

@@ -117,22 +117,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestFindLauncher(t *testing.T) {
-	t.Setenv("PATH", "")
-	dir := t.TempDir()
-	self := filepath.Join(dir, "stepbench")
-	if _, err := findLauncher(self); err == nil || !strings.Contains(err.Error(), "make build") {
-		t.Errorf("no launcher: %v", err)
-	}
-	want := filepath.Join(dir, "ddplaunch")
-	if err := os.WriteFile(want, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := findLauncher(self); got != want || err != nil {
-		t.Errorf("found %q, %v; want the one beside", got, err)
-	}
-}
-
 // Two ranks, started by the launcher beside: one result, equal replicas.
 func TestTwoRanks(t *testing.T) {
 	if testing.Short() {

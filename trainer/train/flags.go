@@ -13,6 +13,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/setting"
 	"ebtrain/trainer/settings"
@@ -66,22 +67,22 @@ type options struct {
 
 // define adds the flags of train to fs, with the settings of at as their
 // defaults, and those of its method.
-func (o *options) define(fs *pflag.FlagSet, at start) {
-	o.model = at.preset.Config.Clone()
-	fs.StringVar(&o.settings.Algo, "algo", at.method.Name, "training method: "+strings.Join(settings.MethodNames(), ", ")+"; the flags below are those of this one")
+func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
+	o.model = at.Preset.Config.Clone()
+	fs.StringVar(&o.settings.Algo, "algo", at.Method.Name, "training method: "+strings.Join(settings.MethodNames(), ", ")+"; the flags below are those of this one")
 	fs.StringVar(&o.preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
-	if nets := at.method.Nets; len(nets) > 0 {
-		fs.StringVar(&o.settings.Net, "net", at.preset.Net, "networks: "+strings.Join(nets, ", ")+", for pictures of that size, with the settings that the paper uses for them")
+	if nets := at.Method.Nets; len(nets) > 0 {
+		fs.StringVar(&o.settings.Net, "net", at.Preset.Net, "networks: "+strings.Join(nets, ", ")+", for pictures of that size, with the settings that the paper uses for them")
 	}
 	fs.StringVar(&o.data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
 	fs.StringVar(&o.settings.Split, "split", "train", "split of the data set to train on")
 	fs.BoolVar(&o.settings.Flip, "flip", false, "mirror pictures left to right at random")
-	fs.IntVar(&o.settings.Batch, "batch", at.preset.Batch, "samples per step over all ranks")
-	fs.Int64Var(&o.steps, "steps", at.preset.Steps, "steps of the whole run, those before a resume included")
+	fs.IntVar(&o.settings.Batch, "batch", at.Preset.Batch, "samples per step over all ranks")
+	fs.Int64Var(&o.steps, "steps", at.Preset.Steps, "steps of the whole run, those before a resume included")
 	fs.Uint64Var(&o.settings.Seed, "seed", 1, "seed of everything that is random")
 	fs.StringVar(&o.out, "out", "", "run directory (required)")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in --out")
-	o.defineModel(fs)
+	o.own = chosen.Define(fs, o.model)
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
 	fs.BoolVar(&o.shardMoments, "shard-optimizer", false, "each rank keeps a part of the optimisers' state and moves that part of the weights: the same numbers, less memory, less work that all ranks repeat (checkpoints stay whole)")
@@ -105,6 +106,18 @@ func (o *options) define(fs *pflag.FlagSet, at start) {
 	fs.BoolVar(&o.remat, "remat", false, "use less memory: compute what costs little again in the backward pass instead of keeping it (the same numbers, more time)")
 }
 
+// first is what decides which other flags there are.
+type first struct {
+	algo, preset, out string
+	resume            bool
+}
+
+// peek finds it in a command line.
+func peek(args []string) first {
+	found := chosen.Peek(args, []string{"algo", "preset", "out"}, []string{"resume"})
+	return first{found["algo"], found["preset"], found["out"], found["resume"] == "true"}
+}
+
 // parse reads the command line: --algo and --preset first, which decide what
 // other flags there are, then all of it, and again where --net changes the
 // defaults. A run that is resumed has its settings in its config.json.
@@ -119,7 +132,7 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 			return parseResumed(saved, args, out)
 		}
 	}
-	at, err := begin(first.algo, first.preset)
+	at, err := chosen.Begin(first.algo, first.preset)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,13 +142,13 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 		return nil, nil, err
 	case o.resume && o.out != "" && !begins(fs):
 		return nil, nil, cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", o.out)
-	case o.preset == presetHelp:
-		return nil, nil, listPresets(first.algo, out)
+	case o.preset == chosen.PresetHelp:
+		return nil, nil, chosen.ListPresets(first.algo, out)
 	case o.preset != "" && !fs.Changed("data"):
 		return nil, nil, cliflag.Usage("--preset %s needs --data: the directory that mkshards made, or synth for the built-in pictures", o.preset)
 	}
 	if fs.Changed("net") {
-		if at, err = at.withNet(o.settings.Net, o.preset != ""); err != nil {
+		if at, err = at.WithNet(o.settings.Net, o.preset != ""); err != nil {
 			return nil, nil, err
 		}
 		if o, fs, err = parseFrom(at, args, out); err != nil {
@@ -146,10 +159,10 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 }
 
 // parseFrom reads args into new options whose defaults are those of at.
-func parseFrom(at start, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+func parseFrom(at chosen.Start, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
 	o.define(fs, at)
-	return o, fs, elsewhere(at.method.Name, program(o.own.All()).Parse(fs, args, out))
+	return o, fs, chosen.Elsewhere(at.Method.Name, program(o.own.All()).Parse(fs, args, out))
 }
 
 // complete makes the settings of the flags and reports the first mistake that

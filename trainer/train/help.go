@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/setting"
 )
 
 // program is what --help shows of train besides the flags themselves; own are
 // the settings of the method.
 func program(own []*setting.Setting) cliflag.Program {
-	return cliflag.Program{Name: "train", About: about, Groups: slices.Concat(before, groups(own), after)}
+	return cliflag.Program{Name: "train", About: about, Groups: slices.Concat(before, chosen.Groups(own), after)}
 }
 
 const about = `train trains an energy-based latent variable model and writes a run directory.

@@ -9,6 +9,7 @@ import (
 
 	"ebtrain/data"
 	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/method/bidvl"
 )
 
@@ -49,7 +50,7 @@ func TestNets(t *testing.T) {
 		want bidvl.Preset
 	}{{"conv32", bidvl.CIFAR10()}, {"conv64", bidvl.CelebA64()}, {"resnet32", bidvl.CIFAR10ResNet()}, {"resnet128", bidvl.CelebA128()}} {
 		o := model(t, "--net "+tt.net)
-		if !reflect.DeepEqual(own(o), tt.want.Config) || o.settings.Batch != tt.want.Batch || o.steps != defaultSteps {
+		if !reflect.DeepEqual(own(o), tt.want.Config) || o.settings.Batch != tt.want.Batch || o.steps != chosen.DefaultSteps {
 			t.Errorf("%s: got %+v, batch %d, %d steps", tt.net, o.model, o.settings.Batch, o.steps)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/settings"
@@ -75,9 +76,9 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 	if err != nil {
 		return nil, nil, err
 	}
-	at := start{preset: algo.Preset{Net: was.Net}}
-	if at.method, err = settings.Method(was.Algo); err == nil {
-		at.preset.Config, err = was.Config()
+	at := chosen.Start{Preset: algo.Preset{Net: was.Net}}
+	if at.Method, err = settings.Method(was.Algo); err == nil {
+		at.Preset.Config, err = was.Config()
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot resume the run in %s: %w", peek(args).out, err)

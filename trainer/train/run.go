@@ -20,6 +20,7 @@ import (
 	"ebtrain/launch/env"
 	"ebtrain/launch/plainlog"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
@@ -117,15 +118,11 @@ func openData(o *options) (data.Source, error) {
 
 // fit fits the model to the data, and completes the settings.
 func (o *options) fit(s data.Schema) error {
-	if err := o.checkSentences(s); err != nil {
+	if s.Text != nil && o.settings.Flip && algo.TakesSentences(o.model) {
+		return cliflag.Usage("--flip mirrors pictures, and --data %s holds sentences: leave it out", o.data)
+	}
+	if err := chosen.Fit(o.model, o.settings.Algo, o.data, s); err != nil {
 		return err
-	}
-	err := o.model.Fit(s)
-	if m, ok := errors.AsType[*algo.Misfit](err); ok {
-		return misfit(o.data, s, m)
-	}
-	if err != nil {
-		return fmt.Errorf("--data %s holds %s, and %w", o.data, s, err)
 	}
 	if err := o.model.Validate(); err != nil {
 		return &cliflag.UsageError{Err: err}

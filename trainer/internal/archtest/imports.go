@@ -33,7 +33,7 @@ var mainArrows = map[string][]string{
 
 // mainParts are packages that mains share and that count as parts of them: they
 // may import what a main may, and only mains import them.
-var mainParts = []string{"trainer/world"}
+var mainParts = []string{"trainer/world", "trainer/chosen"}
 
 // methods holds a folder for each training method; they never meet.
 const methods = "trainer/method/"

@@ -23,7 +23,7 @@ import (
 // patience bounds every program: more is a hang.
 const patience = 60 * time.Second
 
-var programs = []string{"launch/ddplaunch", "trainer/train", "trainer/sample", "trainer/evaluate", "trainer/experiment", "trainer/stepbench", "data/mkshards", "collective/collbench"}
+var programs = []string{"launch/ddplaunch", "trainer/train", "trainer/sample", "trainer/evaluate", "trainer/experiment", "trainer/stepbench", "trainer/bench", "data/mkshards", "collective/collbench"}
 
 var bin string // folder of the programs, made by build
 

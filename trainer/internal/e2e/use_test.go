@@ -160,6 +160,7 @@ func TestHelp(t *testing.T) {
 		{"mkshards synth", "mkshards synth --size ", "--val"},
 		{"collbench", "collbench -nproc 2 ", "--hosts"},
 		{"stepbench", "stepbench --net ", "--warmup"},
+		{"bench", "ddplaunch -nproc 8 bench ", "--fit-up-to"},
 	} {
 		name, _, _ := strings.Cut(c.args, " ")
 		if e := s.run(name, "--version"); e.code != 0 || e.stderr != "" || !strings.HasPrefix(e.stdout, name+" of ebtrain ") || !strings.Contains(e.stdout, ", go1.") || strings.Count(e.stdout, "\n") != 1 {

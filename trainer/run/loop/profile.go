@@ -19,7 +19,7 @@ type Profile struct {
 
 // listen asks for the events of step, which begins now, if it is to be traced.
 func (t *Trainer) listen(step int64, now time.Time) {
-	if t.cfg.Profile.File != "" && t.cfg.Profile.Step == step {
+	if t.trace || t.cfg.Profile.File != "" && t.cfg.Profile.Step == step {
 		t.recorder = trace.NewRecorder(now)
 	}
 }
@@ -51,6 +51,10 @@ func (t *Trainer) profiled(ctx context.Context) error {
 	t.recorder = nil
 	t.tell(t.next, "gather the trace")
 	ranks, err := trace.Gather(ctx, t.parts.Comm, spans)
+	if t.trace {
+		t.trace, t.spans = false, ranks
+		return err
+	}
 	if err != nil || t.rank() != 0 {
 		return err
 	}

@@ -140,7 +140,7 @@ func (t *Trainer) virtualise(b *built, parts int) (err error) {
 // compile compiles a step and its stages.
 func (t *Trainer) compile(b built) (p *program, err error) {
 	o := exec.Options{Name: "step", Vars: t.vars, Comm: t.reduced, Remat: t.cfg.Remat, MaxBytes: t.cfg.MaxBytes, Deterministic: t.cfg.Shards > 0}
-	if t.cfg.Profile.File != "" {
+	if t.cfg.Profile.File != "" || t.cfg.Traceable {
 		o.Trace = t.events
 	}
 	step, err := t.parts.Backend.Compile(b.step, o)

@@ -135,7 +135,7 @@ func (t *Trainer) stopping(ctx context.Context) (bool, error) {
 // launched. It is the same on all ranks.
 func (t *Trainer) pauses(step int64) bool {
 	p := t.cfg.Profile
-	return step >= t.cfg.Steps || p.File != "" && (step == p.Step || step == p.Step+1) ||
+	return step >= t.cfg.Steps || step == t.until || p.File != "" && (step == p.Step || step == p.Step+1) ||
 		every(t.cfg.CheckEvery, step) || every(t.cfg.CkptEvery, step) || every(t.cfg.SampleEvery, step)
 }
 

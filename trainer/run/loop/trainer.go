@@ -41,6 +41,7 @@ type Config struct {
 	SampleCount int    // pictures in a grid; 0 makes none
 	CheckEvery  int64  // steps between comparisons of all replicas; 0 only at the end
 	Profile     Profile
+	Traceable   bool  // Trace will be called
 	MaxBytes    int64 // of the step's intermediate values on this rank; 0 is any
 	Remat       bool  // compute again what need not be kept: less memory, the same numbers, more time
 }
@@ -127,6 +128,10 @@ type Trainer struct {
 	replicas *ddp.Replicas // nil until they are compared
 
 	recorder *trace.Recorder // of the step under way, nil if it is not traced
+
+	until int64          // before the step of this number all steps must be done; 0 is none
+	trace bool           // the next step is traced for Trace
+	spans [][]trace.Span // what Trace asked for
 }
 
 // New compiles the programs, sets every variable to its initial value or to

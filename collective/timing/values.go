@@ -1,4 +1,4 @@
-package main
+package timing
 
 import (
 	"math"
@@ -13,25 +13,25 @@ const period = 8
 // value is element i of rank r's vector at the start of a batch: 1 to 8.
 func value(r, i int) float64 { return float64((r*3+i)%period + 1) }
 
-// fill writes the start of a batch.
-func (b *bench) fill() {
-	mem := b.req.Vec.Bytes()
-	n := min(period, b.req.Vec.Len)
+// Fill writes the start of a batch.
+func (b *Batch) Fill() {
+	mem := b.Req.Vec.Bytes()
+	n := min(period, b.Req.Vec.Len)
 	for i := range n {
 		b.put(i, value(b.Rank(), i))
 	}
-	for at := n * b.req.Vec.Type.Size(); at < len(mem); at *= 2 {
+	for at := n * b.Req.Vec.Type.Size(); at < len(mem); at *= 2 {
 		copy(mem[at:], mem[:at])
 	}
 }
 
 // wrong counts elements that are not what the batch must leave.
-func (b *bench) wrong() int64 {
+func (b *Batch) wrong() int64 {
 	var count int64
-	part := b.req.Vec.Len / b.Size()
-	tolerance := map[collective.DType]float64{collective.F32: 1e-5, collective.F64: 1e-13, collective.BF16: 0.04}[b.req.Vec.Type]
+	part := b.Req.Vec.Len / b.Size()
+	tolerance := map[collective.DType]float64{collective.F32: 1e-5, collective.F64: 1e-13, collective.BF16: 0.04}[b.Req.Vec.Type]
 	var wants [period]float64 // of the elements of one part
-	for i := range b.req.Vec.Len {
+	for i := range b.Req.Vec.Len {
 		if i%part == 0 {
 			for k := range wants {
 				wants[k] = b.want(k, i/part)
@@ -47,23 +47,23 @@ func (b *bench) wrong() int64 {
 
 // want is what the batch must leave in the elements of a part that are i modulo
 // period, 0 where that is undefined.
-func (b *bench) want(i, part int) float64 {
-	switch b.req.Kind {
+func (b *Batch) want(i, part int) float64 {
+	switch b.Req.Kind {
 	case collective.AllReduce: // the first one sums, the others multiply
-		return b.sum(i) * math.Pow(float64(b.Size()), float64(b.inner-1))
+		return b.sum(i) * math.Pow(float64(b.Size()), float64(b.Inner-1))
 	case collective.ReduceScatter: // each one adds the other ranks' parts
 		if part != b.Rank() {
 			return 0
 		}
 		own := value(b.Rank(), i)
-		return own + float64(b.inner)*(b.sum(i)-own)
+		return own + float64(b.Inner)*(b.sum(i)-own)
 	case collective.AllGather:
 		return value(part, i)
 	}
 	return value(0, i)
 }
 
-func (b *bench) sum(i int) float64 {
+func (b *Batch) sum(i int) float64 {
 	var s float64
 	for r := range b.Size() {
 		s += value(r, i)
@@ -71,9 +71,9 @@ func (b *bench) sum(i int) float64 {
 	return s
 }
 
-func (b *bench) put(i int, x float64) {
-	p := unsafe.Add(b.req.Vec.Ptr, i*b.req.Vec.Type.Size())
-	switch b.req.Vec.Type {
+func (b *Batch) put(i int, x float64) {
+	p := unsafe.Add(b.Req.Vec.Ptr, i*b.Req.Vec.Type.Size())
+	switch b.Req.Vec.Type {
 	case collective.F32:
 		*(*float32)(p) = float32(x)
 	case collective.F64:
@@ -83,9 +83,9 @@ func (b *bench) put(i int, x float64) {
 	}
 }
 
-func (b *bench) get(i int) float64 {
-	p := unsafe.Add(b.req.Vec.Ptr, i*b.req.Vec.Type.Size())
-	switch b.req.Vec.Type {
+func (b *Batch) get(i int) float64 {
+	p := unsafe.Add(b.Req.Vec.Ptr, i*b.Req.Vec.Type.Size())
+	switch b.Req.Vec.Type {
 	case collective.F32:
 		return float64(*(*float32)(p))
 	case collective.F64:

@@ -1,4 +1,4 @@
-package main
+package world
 
 import (
 	"context"
@@ -17,57 +17,60 @@ import (
 // outEnv tells rank 0 the file for its result, when the launcher was started
 // here: on the launcher's output every line would begin with a rank's name.
 // (The launcher passes on no EBTRAIN_ names of its own surroundings.)
-const outEnv = "STEPBENCH_OUT"
+const outEnv = "RESULT_OF_RANK_0"
 
-// launch has ddplaunch run this program with the same arguments on o.nproc
-// ranks, and prints the result.
-func launch(ctx context.Context, o *options, args, environ []string, stdout, stderr io.Writer) (err error) {
+// Launch has ddplaunch run this program, which users call by that name, with the same
+// arguments on so many ranks of this machine, and prints what rank 0 writes to Output.
+func Launch(ctx context.Context, program string, ranks int, args, environ []string, stdout, stderr io.Writer) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("where this program is: %w", err)
 	}
-	launcher, err := findLauncher(self)
+	launcher, err := findLauncher(program, self)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "stepbench-")
+	dir, err := os.MkdirTemp("", program+"-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	result := filepath.Join(dir, "result")
 
-	cmd := exec.CommandContext(ctx, launcher, append([]string{"-nproc", strconv.Itoa(o.nproc), self}, args...)...)
+	cmd := exec.CommandContext(ctx, launcher, append([]string{"-nproc", strconv.Itoa(ranks), self}, args...)...)
 	cmd.Env = append(append([]string{}, environ...), outEnv+"="+result)
 	cmd.Stdout, cmd.Stderr = stderr, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%d ranks by %s: %w", o.nproc, launcher, err)
-	}
+	failed := cmd.Run()
 	text, err := os.ReadFile(result)
+	if err == nil { // also of a run that failed in the end
+		_, err = stdout.Write(text)
+	}
+	if failed != nil {
+		return fmt.Errorf("%d ranks by %s: %w", ranks, launcher, failed)
+	}
 	if err != nil {
 		return fmt.Errorf("result of rank 0: %w", err)
 	}
-	_, err = stdout.Write(text)
-	return err
+	return nil
 }
 
 // findLauncher is the ddplaunch beside the program self, or that on PATH.
-func findLauncher(self string) (string, error) {
+func findLauncher(program, self string) (string, error) {
 	beside := filepath.Join(filepath.Dir(self), "ddplaunch")
 	if st, err := os.Stat(beside); err == nil && !st.IsDir() {
 		return beside, nil
 	}
 	path, err := exec.LookPath("ddplaunch")
 	if err != nil {
-		return "", fmt.Errorf("no ddplaunch beside %s nor on PATH: build it there (make build), or run ddplaunch -nproc N stepbench yourself: %w", self, err)
+		return "", fmt.Errorf("no ddplaunch beside %s nor on PATH: build it there (make build), or run ddplaunch -nproc N %s yourself: %w", self, program, err)
 	}
 	return path, nil
 }
 
-// output is where rank 0 prints.
-func output(environ []string, stdout io.Writer) io.WriteCloser {
+// Output is where rank 0 prints. Closing it makes what was written to be seen.
+func Output(environ []string, stdout io.Writer) io.WriteCloser {
 	for _, v := range environ {
 		if file, ok := strings.CutPrefix(v, outEnv+"="); ok {
 			return lateFile{file: file, text: &strings.Builder{}}

@@ -1,33 +1,35 @@
-package main
+package chosen
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"ebtrain/data"
 	"ebtrain/data/dataset"
-	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/algo"
 )
+
+// Fit fits a configuration of the method called method to data that --data name holds,
+// and says what makes them fit if they do not.
+func Fit(c algo.Config, method, name string, s data.Schema) error {
+	if s.Text != nil && !algo.TakesSentences(c) {
+		return fmt.Errorf("--data %s holds sentences, and --algo %s is not set up for them: give other --data, or a preset for sentences (lm-snli)", name, method)
+	}
+	err := c.Fit(s)
+	if m, ok := errors.AsType[*algo.Misfit](err); ok {
+		return misfit(name, s, m)
+	}
+	if err != nil {
+		return fmt.Errorf("--data %s holds %s, and %w", name, held(s), err)
+	}
+	return nil
+}
 
 // misfit says that a model does not take the samples of a data set, and what makes
 // pictures that it takes.
 func misfit(name string, s data.Schema, wants *algo.Misfit) error {
 	return fmt.Errorf("--data %s holds %s, and %w: %s", name, held(s), wants, remedy(name, s, data.Size{H: wants.H, W: wants.W}))
-}
-
-// checkSentences reports sentences for a model of something else, and what cannot be
-// done to them.
-func (o *options) checkSentences(s data.Schema) error {
-	switch {
-	case s.Text == nil:
-		return nil
-	case !algo.TakesSentences(o.model):
-		return fmt.Errorf("--data %s holds sentences, and --algo %s is not set up for them: give other --data, or a preset for sentences (lm-snli)", o.data, o.settings.Algo)
-	case o.settings.Flip:
-		return cliflag.Usage("--flip mirrors pictures, and --data %s holds sentences: leave it out", o.data)
-	}
-	return nil
 }
 
 // held is what samples are, in words.

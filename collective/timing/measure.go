@@ -1,0 +1,121 @@
+// Package timing times collectives on a group of ranks and checks their results while
+// it does, so that a time is never that of a wrong result. All ranks call Measure with
+// equal arguments; rank 0 decides when it is enough.
+//
+// A Batch belongs to one goroutine.
+package timing
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cost"
+)
+
+// Fewest repetitions there are, however long they take.
+const Fewest = 5
+
+// Plan is what is timed and for how long.
+type Plan struct {
+	Kind    collective.Kind
+	Op      collective.Op // of reductions
+	Type    collective.DType
+	Iters   int           // most repetitions
+	MaxTime time.Duration // most time, if there are Fewest
+}
+
+// Batch is the vector of one size. Collectives are done on Comm, which may be a
+// collective.Doer; Batch is none.
+type Batch struct {
+	collective.Comm
+	Req   collective.Request
+	Inner int // collectives between two looks at the clock
+}
+
+// Measure times vectors of the size of mem, which is U8, until rank 0 has seen enough.
+func Measure(ctx context.Context, c collective.Comm, p Plan, mem collective.Vec) (cost.Size, error) {
+	b := &Batch{Comm: c, Inner: innerOf(mem.Len)}
+	b.Req = collective.Request{Kind: p.Kind, Op: p.Op, Label: fmt.Sprintf("%d bytes", mem.Len), Vec: mem.As(p.Type)}
+	times, wrong, err := b.repeat(ctx, p)
+	if err != nil {
+		return cost.Size{}, err
+	}
+	s := cost.Size{Bytes: mem.Len, Times: *TimesOf(times), Wrong: wrong}
+	s.Algorithm = float64(mem.Len) / 1e3 / s.Best
+	s.Bus = s.Algorithm * BusFactor(p.Kind, c.Size())
+	return s, nil
+}
+
+// innerOf is how often something is done between two looks at the clock.
+func innerOf(bytes int) int {
+	if bytes <= 1<<20 {
+		return 10
+	}
+	return 1
+}
+
+// TimesOf is of times in seconds, in the order in which they were measured.
+func TimesOf(times []float64) *cost.Times {
+	us := make([]float64, len(times))
+	for i, t := range times {
+		us[i] = 1e6 * t
+	}
+	t := cost.TimesOf(us)
+	return &t
+}
+
+// BusFactor is what must move for each byte of a vector on each of n ranks, or
+// hosts, in each direction.
+func BusFactor(k collective.Kind, n int) float64 {
+	f := float64(n-1) / float64(n)
+	switch k {
+	case collective.AllReduce:
+		return 2 * f
+	case collective.ReduceScatter, collective.AllGather:
+		return f
+	}
+	return 1
+}
+
+// repeat runs batches until rank 0 says stop, and checks some of them: the
+// first ones and every sixteenth.
+func (b *Batch) repeat(ctx context.Context, p Plan) (times []float64, wrong int64, err error) {
+	end := time.Now().Add(p.MaxTime)
+	stop := make([]int32, 1)
+	for batch := 0; ; batch++ {
+		checked := batch < 2 || batch%16 == 0
+		if checked || b.Req.Kind == collective.AllReduce || b.Req.Kind == collective.ReduceScatter {
+			b.Fill()
+		}
+		if err := collective.Do(ctx, b.Comm, collective.Request{Kind: collective.Barrier}); err != nil {
+			return nil, 0, err
+		}
+		begin := time.Now()
+		for range b.Inner {
+			if err := collective.Do(ctx, b.Comm, b.Req); err != nil {
+				return nil, 0, err
+			}
+		}
+		if batch > 0 { // the first one maps memory
+			times = append(times, time.Since(begin).Seconds()/float64(b.Inner))
+		}
+		if checked {
+			wrong += b.wrong()
+		}
+		stop[0] = 0
+		if len(times)*b.Inner >= p.Iters || time.Now().After(end) && len(times) >= Fewest {
+			stop[0] = 1
+		}
+		if err := collective.Do(ctx, b.Comm, collective.Request{Kind: collective.Broadcast, Vec: collective.VecOf(stop)}); err != nil {
+			return nil, 0, err
+		}
+		if stop[0] != 0 {
+			break
+		}
+	}
+	total := []int64{wrong}
+	err = collective.Do(ctx, b.Comm, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(total)})
+	return times, total[0], err
+}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/collective/cost"
+	"ebtrain/collective/simulate"
+	"ebtrain/ddp/exec"
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/run/trace"
+)
+
+// runs runs bench as a single process.
+func runs(t *testing.T, args string) (string, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	err := run(t.Context(), strings.Fields(args), nil, &out, &errs)
+	return out.String(), err
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"-nproc 8 --batch 4", "--batch 4 has fewer samples than there are ranks (8): want at least one for each"},
+		{"-nproc 8 --batch 12", "--batch 12 is over all ranks and cannot be shared equally by 8: want a multiple of 8"},
+		{"-nproc 4 --ranks 1,3,4 --batch 8", "--batch 8 cannot be shared equally by 3 ranks: want a multiple of all of --ranks 1, 3, 4, or --scaling weak"},
+		{"-nproc 2 --ranks 1,8 --batch 8", "--ranks has 8, and 2 ranks were started"},
+		{"--ranks 0", "want --ranks of 1 to 4096, got 0"},
+		{"--scaling linear", `unknown --scaling "linear": want strong, weak or both`},
+		{"--confidence 0", "want --confidence above 0"},
+		{"--check --fit-time 0", "--fit-time 0 fits nothing to predict from"},
+		{"-nproc 2 --batch 8 --check", "--check fits on some numbers of ranks, at least 2, and predicts larger ones"},
+		{"--predict 0", "want --predict of 1 to"},
+		{"--hidden 4", "--hidden is a setting of --algo"},
+		{"--net conv99", `unknown --net "conv99"`},
+		{"--algo nothing", "unknown --algo"},
+		{"--threads=-1", "--threads"},
+	} {
+		_, err := runs(t, tt.args)
+		if _, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want a usage error of one line with %q", tt.args, err, tt.want)
+		}
+	}
+	if _, err := runs(t, "--preset sm-board-dsm --fit-time 0"); err == nil || !strings.Contains(err.Error(), "without --data steps are of built-in pictures, which do not fit") {
+		t.Errorf("a model of points without data: %v", err)
+	}
+}
+
+// TestReadsOwnReportsOnly: what is no report, or of another version, is one sentence.
+func TestReadsOwnReportsOnly(t *testing.T) {
+	dir := t.TempDir()
+	for name, tt := range map[string]struct{ text, want string }{
+		"other.json":   {`{"version": 1, "collective": "all-reduce"}`, "is no report of bench --json"},
+		"text.json":    {"images/s 4", "is no report of bench --json"},
+		"old.json":     {`{"format": "` + Format + `", "version": 99}`, "is a report of version 99, and this bench reads version 1: measure again"},
+		"damaged.json": {`{"format": "` + Format + `", "version": 1, "cases": 7}`, "is a damaged report"},
+		"alone.json":   {`{"format": "` + Format + `", "version": 1, "hosts": ["a"]}`, "has nothing to predict from: one rank was measured alone"},
+		"plain.json":   {`{"format": "` + Format + `", "version": 1, "hosts": ["a", "a"]}`, "its collectives were not timed"},
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runs(t, "--from "+file); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line with %q", name, err, tt.want)
+		}
+	}
+	if _, err := runs(t, "--from "+filepath.Join(dir, "nowhere")); err == nil || !strings.Contains(err.Error(), "--from") {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// TestOneRank measures, and says what it cannot know.
+func TestOneRank(t *testing.T) {
+	dir := t.TempDir()
+	out, err := runs(t, "--net conv32 --width 4 --latent 3 --batch 2 --threads 1 --max-time 10ms --out "+dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"images/s", "compute", "all that was seen, not an interval", "One rank was measured alone"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "NaN") || strings.Contains(line, "Inf") {
+			t.Errorf("printed %s", line)
+		}
+	}
+	r, err := read(filepath.Join(dir, "bench.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Cases[0]
+	if len(r.Cases) != 1 || c.Ranks != 1 || c.Batch != 2 || len(c.Turns) != r.Rounds || r.Rounds < 1 || r.Model != nil || r.Predictions != nil {
+		t.Errorf("%d cases, %d ranks, batch %d, %d turns in %d rounds, model %v", len(r.Cases), c.Ranks, c.Batch, len(c.Turns), r.Rounds, r.Model)
+	}
+	if !(c.Step.Value > 0 && c.Compute > 0 && c.Data >= 0) || c.Exposed != 0 || c.Slowest != 0 {
+		t.Errorf("parts %v, %v, %v, %v of a step of %v", c.Compute, c.Exposed, c.Data, c.Slowest, c.Step.Value)
+	}
+	f, err := os.Open(filepath.Join(dir, "bench.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := png.Decode(f); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMedianInterval draws from a skewed distribution: the interval holds its median
+// as often as it says.
+func TestMedianInterval(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, n := range []int{6, 7, 10, 25, 100} {
+		const draws = 4000
+		held := 0
+		for range draws {
+			v := make([]float64, n)
+			for i := range v {
+				v[i] = r.ExpFloat64()
+			}
+			if m := medianOf(v); m.Low <= math.Ln2 && math.Ln2 <= m.High {
+				held++
+			}
+		}
+		if share := float64(held) / draws; share < 0.94 || share > 0.99 {
+			t.Errorf("%d values: the interval held the median in %.3f of all draws, want 0.95 and little more", n, share)
+		}
+	}
+	if m := medianOf([]float64{3, 1, 2}); m.Value != 2 || m.Low != 1 || m.High != 3 {
+		t.Errorf("of three values: %v, want the range", m)
+	}
+	if m := medianOf([]float64{4}); m.Value != 4 || m.Low != 4 || m.High != 4 {
+		t.Errorf("of one value: %v", m)
+	}
+}
+
+// TestSplits: rank 1 computes 30 us longer than rank 0, which waits for it 30 us; the
+// other 10 us of waiting are communication.
+func TestSplits(t *testing.T) {
+	got := splitsOf([][]parts{{{Compute: 100, Comm: 40, Data: 2}}, {{Compute: 130, Comm: 10, Data: 2}}})
+	s := got[0]
+	if len(got) != 1 || s.compute != 115 || s.slowest != 15 || s.exposed != 10 || s.data != 2 || s.slow != 1 {
+		t.Errorf("got %+v", s)
+	}
+	if sum := s.compute + s.slowest + s.exposed + s.data; sum != 142 {
+		t.Errorf("parts add up to %v, want the step, 142", sum)
+	}
+	c := &Case{Ranks: 2, Batch: 4, Strong: true, Weak: true, Turns: []float64{142}}
+	c.add(got)
+	base := &Case{Ranks: 1, Batch: 4, Strong: true, Turns: []float64{200}}
+	base.add(splitsOf([][]parts{{{Compute: 200}}}))
+	r := &Report{Cases: []*Case{base, c}}
+	r.summarise()
+	if c.SlowestShare[1] != 1 || base.StrongEfficiency != nil || c.WeakEfficiency != nil || math.Abs(c.StrongEfficiency.Value-200./2/142) > 1e-12 {
+		t.Errorf("shares %v, efficiency %v and %v", c.SlowestShare, c.StrongEfficiency, c.WeakEfficiency)
+	}
+	if len(c.Noise) != 2 || c.Noise[0] != round(100./115, 5) {
+		t.Errorf("ratios %v", c.Noise)
+	}
+}
+
+// TestLosses: other losses for the same batch are an error that names both.
+func TestLosses(t *testing.T) {
+	r := &Report{Cases: []*Case{
+		{Ranks: 1, Batch: 8, First: map[string]float64{"upper": 2}},
+		{Ranks: 1, Batch: 4, First: map[string]float64{"upper": 3}},
+		{Ranks: 2, Batch: 8, First: map[string]float64{"upper": 2.00001}},
+	}}
+	if err := r.compare(); err != nil {
+		t.Errorf("rounding: %v", err)
+	}
+	for _, bad := range []float64{2.01, math.NaN()} {
+		r.Cases[2].First["upper"] = bad
+		if err := r.compare(); err == nil || !strings.Contains(err.Error(), "loss upper of the first step is 2 on 1 ranks") {
+			t.Errorf("loss of %v: %v", bad, err)
+		}
+	}
+}
+
+// spans are a step as a trace has it: computing, two collectives at once, the second of
+// which is waited for first.
+func spans() []trace.Span {
+	begin := time.Unix(1_700_000_000, 0)
+	at := func(us int) time.Time { return begin.Add(time.Duration(us) * time.Microsecond) }
+	r := trace.NewRecorder(begin)
+	r.Loop("load", at(0), at(50))
+	r.Loop("feed", at(50), at(60))
+	op := func(kind, name string, from, to int, bytes int64) {
+		r.Op(exec.Event{Kind: kind, Name: name, Start: at(from), Time: at(to).Sub(at(from)), Bytes: bytes})
+	}
+	op("Conv2D", "conv2d{3x3}", 60, 100, 9)
+	op("Start", `start allreduce{mean "energy/bucket 0"}`, 100, 101, 0)
+	op("Conv2D", "conv2d{3x3}", 101, 150, 9)
+	op("Start", `start allreduce{mean "g.bn1.moments"}`, 150, 152, 0)
+	op("Wait", `wait allreduce{mean "g.bn1.moments"}`, 152, 300, 0)
+	op("Conv2D", "conv2d{3x3}", 300, 340, 9)
+	op("Wait", `wait allreduce{mean "energy/bucket 0"}`, 340, 345, 0)
+	op(exec.Collective, "energy/bucket 0", 100, 200, 1<<20)
+	op(exec.Collective, "g.bn1.moments", 150, 300, 512)
+	r.Loop("run", at(60), at(350))
+	r.Loop("report", at(350), at(360))
+	r.Loop("step", at(0), at(360))
+	return r.Spans()
+}
+
+func TestEvents(t *testing.T) {
+	events, err := eventsOf(spans())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := middle([][]simulate.Event{events, events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []simulate.Event{
+		{Kind: simulate.Compute, US: 51}, {Kind: simulate.Start, Collective: 0, Bytes: 1 << 20, Label: gradients},
+		{Kind: simulate.Compute, US: 51}, {Kind: simulate.Start, Collective: 1, Bytes: 512, Label: batchNorm},
+		{Kind: simulate.Compute, US: 0}, {Kind: simulate.Wait, Collective: 1},
+		{Kind: simulate.Compute, US: 40}, {Kind: simulate.Wait, Collective: 0},
+		{Kind: simulate.Compute, US: 15},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d events, want %d: %+v", len(got), len(want), got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("event %d is %+v, want %+v", i, got[i], want[i])
+		}
+	}
+	if us := computeOf(got); us != 157 {
+		t.Errorf("%v us are computed, want 157", us)
+	}
+	other := append([]simulate.Event{}, events...)
+	if _, err := middle([][]simulate.Event{events, other[:len(other)-2]}); err == nil {
+		t.Error("steps of different collectives are merged")
+	}
+	r := trace.NewRecorder(time.Now())
+	r.Loop("feed", time.Now(), time.Now())
+	alone, err := eventsOf(r.Spans())
+	if err != nil || alone != nil {
+		t.Errorf("a step without collectives: %v, %v", alone, err)
+	}
+	if none, err := middle([][]simulate.Event{alone, alone}); err != nil || none != nil {
+		t.Errorf("steps without collectives: %v, %v", none, err)
+	}
+}
+
+// TestChanged compares the times of collectives before and after.
+func TestChanged(t *testing.T) {
+	report := func(us ...float64) cost.Report {
+		var r cost.Report
+		for _, x := range us {
+			r.Sizes = append(r.Sizes, cost.Size{Times: cost.Times{Median: x}})
+		}
+		return r
+	}
+	r := &Report{Collectives: []cost.Report{report(10, 20, 30), report(10, 20, 50)}}
+	if s := r.changed(); s != "" {
+		t.Errorf("one size of three: %s", s)
+	}
+	r.Collectives[1] = report(13, 14, 30)
+	if s := r.changed(); !strings.Contains(s, "at 2 of 3 sizes: the links or the machine changed") {
+		t.Errorf("two sizes of three: %q", s)
+	}
+}
+
+// TestReportComesBack: what --json writes is read as it was.
+func TestReportComesBack(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.json")
+	r := &Report{Format: Format, Version: Version, Seed: 1<<63 + 1, Hosts: []string{"a"}, Cases: []*Case{{Ranks: 2, Noise: []float64{1.00001, 1. / 3}}}}
+	if err := r.write(file); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, errA := json.Marshal(r)
+	b, errB := json.Marshal(got)
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		t.Errorf("%v, %v: %s\n%s", errA, errB, a, b)
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cost"
+	"ebtrain/collective/host"
+	"ebtrain/collective/timing"
+	"ebtrain/launch/cliflag"
+)
+
+// sizes are those at which collectives are timed, in bytes: of batch norm's few
+// channels, and of a bucket of gradients.
+var sizes = []int{256, 4 << 10, 32 << 10, 128 << 10, 1 << 20, 4 << 20, 16 << 20}
+
+// timeCollectives times all-reduces of every number of ranks; when says when.
+// Where all ranks are on one host, each is taken for a host, too: that costs what TCP
+// costs here, without a network.
+func (b *bench) timeCollectives(ctx context.Context, when string) error {
+	if b.o.fitTime == 0 || b.w.Size() == 1 {
+		return nil
+	}
+	done := map[int]bool{1: true}
+	for _, c := range b.r.Cases {
+		if done[c.Ranks] {
+			continue
+		}
+		done[c.Ranks] = true
+		b.w.Tell(0, fmt.Sprintf("time collectives of %d ranks", c.Ranks))
+		if err := b.timeGroup(ctx, b.groups[c.Ranks], c.Ranks, "auto"); err != nil {
+			return err
+		}
+		if len(c.OnHosts) > 1 {
+			continue
+		}
+		apart, err := b.w.First(ctx, c.Ranks, fmt.Sprintf("%d ranks apart, %s", c.Ranks, when), true)
+		if err != nil {
+			return err
+		}
+		err = b.timeGroup(ctx, apart, c.Ranks, "tcp")
+		if apart != nil {
+			err = errors.Join(err, apart.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timeGroup times all-reduces of a group, of which this rank is none if g is nil. All
+// ranks call it.
+func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network string) error {
+	var r cost.Report
+	if g != nil {
+		r = cost.Report{Version: cost.Version, Collective: collective.AllReduce.String(), Type: collective.F32.String(), Op: collective.Sum.String(), Memory: "alloc",
+			World: ranks, Network: network, Begun: time.Now().UTC(), Program: cliflag.Version("bench"), CPUs: runtime.NumCPU(), Load: load()}
+		hosts := make([]string, ranks)
+		for i, h := range g.Hosts() {
+			hosts[i] = fmt.Sprint(h)
+		}
+		r.Ranks, r.Machines = onHosts(hosts), len(onHosts(b.r.Hosts[:ranks]))
+		mem, err := g.Alloc(slices.Max(sizes) / (4 * ranks) * (4 * ranks))
+		if err != nil {
+			return err
+		}
+		plan := timing.Plan{Kind: collective.AllReduce, Op: collective.Sum, Type: collective.F32, Iters: 1000, MaxTime: b.o.fitTime}
+		for _, n := range sizes {
+			s, err := timing.Measure(ctx, g, plan, mem.Slice(0, n/(4*ranks)*(4*ranks)))
+			if err != nil {
+				return err
+			}
+			if s.Wrong > 0 {
+				return fmt.Errorf("%d elements of an all-reduce of %d bytes were wrong", s.Wrong, n)
+			}
+			r.Sizes = append(r.Sizes, s)
+		}
+	}
+	all, err := gather(ctx, b.w.Comm, r) // the others sleep until then
+	if err == nil {
+		b.r.Collectives = append(b.r.Collectives, all[0])
+	}
+	return err
+}
+
+// changed is a sentence if collectives took other times before the steps than after
+// them: more than a quarter, at most sizes.
+func (r *Report) changed() string {
+	const much = 1.25
+	half := len(r.Collectives) / 2
+	n, other := 0, 0
+	for i := range half {
+		for k, s := range r.Collectives[i].Sizes {
+			ratio := r.Collectives[half+i].Sizes[k].Median / s.Median
+			if n++; ratio > much || ratio < 1/much {
+				other++
+			}
+		}
+	}
+	if n == 0 || 2*other <= n {
+		return ""
+	}
+	return fmt.Sprintf("collectives took other times after the steps than before, by more than a quarter at %d of %d sizes: the links or the machine changed, so measure again when it is quiet", other, n)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// finish makes the report of what was measured, on rank 0, and shows it.
+func (b *bench) finish(ctx context.Context, out io.Writer) error {
+	r := b.r
+	r.summarise()
+	r.FitUpTo = b.o.fitted(r.Cases[len(r.Cases)-1].Ranks)
+	if err := r.fit(); err != nil {
+		return err
+	}
+	wrong := r.compare()
+	if err := r.extrapolate(ctx, b.o); err != nil {
+		return err
+	}
+	if err := r.print(out); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		flag, file string
+		write      func(string) error
+	}{{"json", b.o.json, r.write}, {"picture", b.o.picture, r.draw}} {
+		if f.file == "" {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(f.file), 0o777); err != nil {
+			return fmt.Errorf("--%s: %w", f.flag, err)
+		}
+		if err := f.write(f.file); err != nil {
+			return fmt.Errorf("--%s: %w", f.flag, err)
+		}
+	}
+	return wrong
+}
+
+// again predicts from a report.
+func again(ctx context.Context, o *options, out io.Writer) error {
+	r, err := read(o.from)
+	if err != nil {
+		return err
+	}
+	if r.Model == nil {
+		return fmt.Errorf("--from: %s has nothing to predict from: %s", o.from, unfitted(r))
+	}
+	r.Checks, r.Predictions = nil, nil
+	if err := r.extrapolate(ctx, o); err != nil {
+		return err
+	}
+	if err := r.printPredictions(out); err != nil || o.json == "" {
+		return err
+	}
+	return r.write(o.json)
+}
+
+// unfitted is why a report has no model.
+func unfitted(r *Report) string {
+	if len(r.Hosts) == 1 {
+		return "one rank was measured alone, which has no collective to fit"
+	}
+	if len(r.Collectives) > 0 {
+		return "no group of ranks that it was to be fitted on was measured, or their traces show no collectives"
+	}
+	return "its collectives were not timed (--fit-time 0)"
+}
+
+// tolerance is how much losses of the first step may differ, relatively: sums in
+// float32 are taken in another order, which norms of gradients, among them, magnify.
+const tolerance = 1e-3
+
+// compare is an error if cases of the same batch have other losses in their first step:
+// times of programs that do not compute the same thing say nothing about scaling.
+func (r *Report) compare() error {
+	var errs []error
+	for i, c := range r.Cases {
+		for _, base := range r.Cases[:i] {
+			if base.Batch != c.Batch {
+				continue
+			}
+			for _, name := range slices.Sorted(maps.Keys(c.First)) {
+				a, b := base.First[name], c.First[name]
+				if !(math.Abs(a-b) <= tolerance*(1+max(math.Abs(a), math.Abs(b)))) {
+					errs = append(errs, fmt.Errorf("loss %s of the first step is %v on %d ranks and %v on %d, with the same batch of %d: they do not train the same model, so their times cannot be compared", name, a, base.Ranks, b, c.Ranks, c.Batch))
+				}
+			}
+			break
+		}
+	}
+	return errors.Join(errs...)
+}

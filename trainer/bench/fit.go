@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"ebtrain/collective/cost"
+	"ebtrain/collective/simulate"
+)
+
+// fit makes the model of the collectives, and says what it cannot know.
+func (r *Report) fit() error {
+	if len(r.Hosts) == 1 {
+		r.Unmeasured = append(r.Unmeasured, "One rank was measured alone: what more ranks would do is not known. Start two or more (bench -nproc 2 …).")
+		return nil
+	}
+	if len(r.Collectives) == 0 {
+		return nil
+	}
+	var fitted []cost.Report
+	for _, c := range r.Collectives {
+		if c.World <= r.FitUpTo {
+			fitted = append(fitted, c)
+		}
+	}
+	if len(fitted) == 0 || r.basis() == nil {
+		r.Unmeasured = append(r.Unmeasured, fmt.Sprintf("Nothing is predicted: no group of 2 to %d ranks was measured whose collectives a trace shows.", r.FitUpTo))
+		return nil
+	}
+	model, err := simulate.Fit(fitted)
+	if err != nil {
+		return err
+	}
+	if doubt := r.changed(); doubt != "" {
+		model.Doubts = append(model.Doubts, doubt)
+	}
+	r.Model = &model
+	if len(onHosts(r.Hosts)) == 1 {
+		r.Unmeasured = append(r.Unmeasured, "No network was measured: all ranks are on one host. Between hosts, predictions have what TCP costs on this host's loopback; say what yours has with --link-gbit and --link-us.")
+	}
+	return nil
+}
+
+// basis is the case whose step is played: the largest that is fitted on and has a
+// processor for each thread, or the smallest of several ranks; those of weak scaling
+// first, whose ranks have the batch that is predicted. Nil if there is none.
+func (r *Report) basis() *Case {
+	var best *Case
+	better := func(c *Case) bool {
+		switch {
+		case best == nil:
+			return true
+		case r.crowded(c) != r.crowded(best):
+			return r.crowded(best)
+		case c.Weak != best.Weak:
+			return c.Weak
+		}
+		return !r.crowded(c)
+	}
+	for _, c := range r.Cases {
+		if c.Ranks > 1 && c.Ranks <= r.FitUpTo && len(c.Events) > 0 && better(c) {
+			best = c
+		}
+	}
+	return best
+}
+
+// crowded says whether ranks of a case share processors.
+func (r *Report) crowded(c *Case) bool { return slices.Max(c.OnHosts)*r.Threads > r.Cores }
+
+// compute is the time that a rank computes with a batch of its own of that size: the
+// line through the cases that are fitted on and have processors enough, or, where they
+// have one size, in proportion to it.
+func (r *Report) compute(batch float64) float64 {
+	var n, x, y, xx, xy float64
+	for _, c := range r.Cases {
+		if c.Ranks <= r.FitUpTo && !r.crowded(c) {
+			b := float64(c.Batch) / float64(c.Ranks)
+			n, x, y, xx, xy = n+1, x+b, y+c.Compute, xx+b*b, xy+b*c.Compute
+		}
+	}
+	if det := n*xx - x*x; det > 1e-9*n*xx {
+		return (xx*y-x*xy)/det + (n*xy-x*y)/det*batch
+	}
+	c := r.basis()
+	return c.Compute * batch / (float64(c.Batch) / float64(c.Ranks))
+}
+
+// player plays the step of a report.
+type player struct {
+	r     *Report
+	basis *Case
+	model cost.Model
+	scale float64 // of what was traced, so that the basis computes for as long as was measured
+}
+
+// steps that are played where it costs little.
+const steps = 40
+
+// newPlayer fits the computing time of a step, which on shared processors includes what
+// collectives delay it.
+func newPlayer(ctx context.Context, r *Report, o *options) (*player, error) {
+	p := &player{r: r, basis: r.basis(), model: *r.Model, scale: 1}
+	p.scale = p.basis.Compute / computeOf(p.basis.Events)
+	const rounds = 4
+	for range rounds {
+		s, err := p.play(ctx, p.cluster(p.basis), p.events(p.basis.Batch/p.basis.Ranks, true), steps)
+		if err != nil {
+			return nil, err
+		}
+		p.scale *= p.basis.Compute / (s.Compute - p.basis.Data)
+	}
+	if o.linkGbit > 0 {
+		ns := 8 / o.linkGbit
+		p.model.Between.PerByte = cost.Interval{Value: ns, Low: ns, High: ns}
+	}
+	if o.linkUS > 0 {
+		p.model.Between.Latency = cost.Interval{Value: o.linkUS, Low: o.linkUS, High: o.linkUS}
+	}
+	return p, nil
+}
+
+func (p *player) play(ctx context.Context, c simulate.Cluster, s simulate.Step, steps int) (simulate.Result, error) {
+	return simulate.Run(ctx, c, s, simulate.Noise{Ratios: p.basis.Noise}, steps, p.r.Seed)
+}
+
+// cluster is the machine that a case was measured on.
+func (p *player) cluster(c *Case) simulate.Cluster {
+	return simulate.Cluster{Ranks: c.OnHosts, Cores: max(1, p.r.Cores/p.r.Threads), Costs: p.model}
+}
+
+// events is a step of a rank that has so many samples. It begins with waiting for data,
+// which is played as computing, if that is asked for.
+func (p *player) events(batch int, data bool) simulate.Step {
+	factor := p.scale
+	if own := p.basis.Batch / p.basis.Ranks; own != batch {
+		factor *= p.r.compute(float64(batch)) / p.r.compute(float64(own))
+	}
+	var s simulate.Step
+	if data {
+		s.Events = append(s.Events, simulate.Event{Kind: simulate.Compute, US: p.basis.Data})
+	}
+	for _, e := range p.basis.Events {
+		e.US *= factor
+		s.Events = append(s.Events, e)
+	}
+	return s
+}

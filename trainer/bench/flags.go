@@ -1,0 +1,230 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/chosen"
+	"ebtrain/trainer/device"
+	"ebtrain/trainer/setting"
+	"ebtrain/trainer/settings"
+)
+
+// program is what --help shows of bench besides the flags themselves; own are the
+// settings of the method.
+func program(own []*setting.Setting) cliflag.Program {
+	return cliflag.Program{Name: "bench", About: about, Groups: slices.Concat(before, chosen.Groups(own), after)}
+}
+
+const about = `bench measures how training scales, and predicts how it would go on.
+
+  ddplaunch -nproc 8 bench --net conv32 --batch 256 --json scaling.json
+  bench -nproc 2 --net conv32 --width 16 --batch 32    starts ddplaunch itself
+  bench -nproc 4 --width 8 --batch 32 --check --fit-up-to 2
+  bench --from scaling.json --predict 512,10000        no launcher needed
+
+The steps are those of train, with the same flags. 1, 2, 4 and more of the ranks
+take turns in one run, so that what changes hits all; the others sleep.
+Of the largest number --batch is over all ranks. With fewer
+
+  strong   the batch is the same, so each rank has more to do
+  weak     each rank has the same to do, so the batch is smaller
+
+Efficiency is images/s for each rank, over those of the smallest number of ranks
+in the same round; [a, b] is its 95 % confidence. A step is computing, exposed
+communication (waiting for collectives that all ranks have come to), waiting for
+data, and waiting for the slowest rank.
+
+Then collectives are timed and their costs fitted, and a simulation plays the
+step on more ranks, each with the batch that it has now. A prediction is no
+measurement: --check fits on few ranks, predicts the others that were measured,
+and prints the error. --json keeps all of it; --from predicts again from that
+file, with the same bits.
+`
+
+var (
+	before = []cliflag.Group{
+		{Title: "What is measured", Flags: []string{"ranks", "scaling", "confidence", "max-time"}},
+		{Title: "What is predicted", Flags: []string{"predict", "ranks-per-host", "fit-time", "fit-up-to", "check", "link-gbit", "link-us", "from"}},
+		{Title: "Outputs", Flags: []string{"out", "json", "picture"}},
+		{Title: "Data", Flags: []string{"data", "split", "batch", "flip", "seed"}},
+	}
+	after = []cliflag.Group{
+		{Title: "The machine", Flags: []string{"nproc", "device", "cuda-graph", "precision", "threads", "prefetch", "remat"}},
+		{Title: "Help", Flags: []string{"help", "version"}},
+	}
+)
+
+// Values of --scaling.
+const (
+	strong = "strong"
+	weak   = "weak"
+	both   = "both"
+)
+
+// options are the flags of bench.
+type options struct {
+	algo, preset, net string
+	model             algo.Config
+	own               *setting.Set
+
+	data, split string
+	flip        bool
+	batch       int
+	seed        uint64
+
+	ranks      []int
+	scaling    string
+	confidence float64
+	maxTime    time.Duration
+
+	predict  []int
+	perHost  int
+	fitTime  time.Duration
+	fitUpTo  int
+	check    bool
+	linkGbit float64
+	linkUS   float64
+	from     string
+
+	out, json, picture string
+
+	nproc, threads, prefetch int
+	device, graph, precision string
+	remat                    bool
+}
+
+func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
+	o.model = at.Preset.Config.Clone()
+	fs.StringVar(&o.algo, "algo", at.Method.Name, "training method: "+strings.Join(settings.MethodNames(), ", ")+"; the flags below are those of this one")
+	fs.StringVar(&o.preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
+	if nets := at.Method.Nets; len(nets) > 0 {
+		fs.StringVar(&o.net, "net", at.Preset.Net, "networks: "+strings.Join(nets, ", "))
+	}
+	fs.StringVar(&o.data, "data", "", "data set, as for train, whose loading is then measured too; without it, built-in pictures of the size that the networks take")
+	fs.StringVar(&o.split, "split", "train", "split of the data set")
+	fs.BoolVar(&o.flip, "flip", false, "mirror pictures left to right at random")
+	fs.IntVar(&o.batch, "batch", at.Preset.Batch, "samples per step over all ranks, of the largest number of them")
+	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything that is random")
+	o.own = chosen.Define(fs, o.model)
+
+	fs.IntSliceVar(&o.ranks, "ranks", nil, "numbers of ranks that take turns; without it, the powers of two up to all ranks, and all")
+	fs.StringVar(&o.scaling, "scaling", both, "strong, weak or both")
+	fs.Float64Var(&o.confidence, "confidence", 2, "measure until the median step is known to so many percent either way, at 95 % confidence")
+	fs.DurationVar(&o.maxTime, "max-time", time.Minute, "most time for that")
+
+	fs.IntSliceVar(&o.predict, "predict", []int{16, 64, 512, 10000}, "numbers of ranks to predict")
+	fs.IntVar(&o.perHost, "ranks-per-host", 8, "ranks on each host there, a processor for each thread of theirs")
+	fs.DurationVar(&o.fitTime, "fit-time", 100*time.Millisecond, "most time for each size of a collective; 0 fits and predicts nothing")
+	fs.IntVar(&o.fitUpTo, "fit-up-to", 0, "fit on numbers of ranks up to this; 0 is all, and for --check half of the largest")
+	fs.BoolVar(&o.check, "check", false, "predict also the numbers of ranks that were measured and not fitted on, and print the error")
+	fs.Float64Var(&o.linkGbit, "link-gbit", 0, "assume a link of so many Gbit/s in each direction between hosts, not what was measured")
+	fs.Float64Var(&o.linkUS, "link-us", 0, "assume a latency of so many microseconds between hosts, not what was measured")
+	fs.StringVar(&o.from, "from", "", "measure nothing: predict from this report `FILE` of --json")
+
+	fs.StringVar(&o.out, "out", "", "write bench.json and bench.png into this directory")
+	fs.StringVar(&o.json, "json", "", "write all that was measured to this `FILE`")
+	fs.StringVar(&o.picture, "picture", "", "draw images/s and efficiency into this PNG `FILE`")
+
+	fs.IntVar(&o.nproc, "nproc", 0, "ranks on this machine; 0 is one, or those that ddplaunch has started")
+	fs.StringVar(&o.device, "device", device.Auto, "where to compute: "+device.Names)
+	fs.StringVar(&o.graph, "cuda-graph", device.Auto, "on GPUs: capture a step once and replay it as one graph: auto, where all ranks can, on or off")
+	fs.StringVar(&o.precision, "precision", device.F32, "what convolutions and products may multiply in: "+device.Precisions)
+	fs.IntVar(&o.threads, "threads", 0, "threads per rank, however many take part; 0 shares the cores among all ranks of this host")
+	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
+	fs.BoolVar(&o.remat, "remat", false, "compute cheap values again instead of keeping them: less memory, the same bits")
+}
+
+// parse reads the command line: --algo and --preset first, which decide what other flags
+// there are, as for train.
+func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	first := chosen.Peek(args, []string{"algo", "preset"}, nil)
+	at, err := chosen.Begin(first["algo"], first["preset"])
+	if err != nil {
+		return nil, nil, err
+	}
+	o, fs, err := parseFrom(at, args, out)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case o.preset == chosen.PresetHelp:
+		return nil, nil, chosen.ListPresets(first["algo"], out)
+	}
+	if fs.Changed("net") {
+		if at, err = at.WithNet(o.net, o.preset != ""); err != nil {
+			return nil, nil, err
+		}
+		if o, fs, err = parseFrom(at, args, out); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.out != "" {
+		for _, f := range []struct {
+			to   *string
+			name string
+		}{{&o.json, "bench.json"}, {&o.picture, "bench.png"}} {
+			if *f.to == "" {
+				*f.to = filepath.Join(o.out, f.name)
+			}
+		}
+	}
+	return o, fs, cliflag.AsUsage(o.validate())
+}
+
+func parseFrom(at chosen.Start, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	o, fs := &options{}, pflag.NewFlagSet("bench", pflag.ContinueOnError)
+	o.define(fs, at)
+	return o, fs, chosen.Elsewhere(at.Method.Name, program(o.own.All()).Parse(fs, args, out))
+}
+
+// validate reports the first mistake that needs neither data nor ranks.
+func (o *options) validate() error {
+	if !slices.Contains([]string{strong, weak, both}, o.scaling) {
+		return fmt.Errorf("unknown --scaling %q: want strong, weak or both", o.scaling)
+	}
+	for _, c := range []struct {
+		flag        string
+		list        []int
+		least, most int
+	}{
+		{"--batch", []int{o.batch}, 1, 1 << 30}, {"--ranks", o.ranks, 1, 4096}, {"--predict", o.predict, 1, 1 << 20},
+		{"--ranks-per-host", []int{o.perHost}, 1, 4096}, {"--fit-up-to", []int{o.fitUpTo}, 0, 4096}, {"-nproc", []int{o.nproc}, 0, 1024},
+		{"--prefetch", []int{o.prefetch}, 0, 1 << 10},
+	} {
+		for _, n := range c.list {
+			if n < c.least || n > c.most {
+				return fmt.Errorf("want %s of %d to %d, got %d", c.flag, c.least, c.most, n)
+			}
+		}
+	}
+	switch {
+	case !(o.confidence > 0):
+		return fmt.Errorf("want --confidence above 0, in percent, got %v", o.confidence)
+	case o.maxTime <= 0 || o.fitTime < 0:
+		return fmt.Errorf("want --max-time above 0 and --fit-time of at least 0, got %v and %v", o.maxTime, o.fitTime)
+	case o.linkGbit < 0 || o.linkUS < 0:
+		return fmt.Errorf("want --link-gbit and --link-us of at least 0, got %v and %v", o.linkGbit, o.linkUS)
+	case o.check && o.fitTime == 0:
+		return errors.New("--check predicts, and --fit-time 0 fits nothing to predict from: leave one of them out")
+	}
+	return errors.Join(o.own.Finish(), device.Check(o.device, o.precision, o.threads), device.CheckGraph(o.graph))
+}
+
+// list is numbers in a sentence: "1, 2, 4".
+func list(v []int) string {
+	s := make([]string, len(v))
+	for i, x := range v {
+		s[i] = strconv.Itoa(x)
+	}
+	return strings.Join(s, ", ")
+}

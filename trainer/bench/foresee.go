@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"ebtrain/collective/cost"
+)
+
+// printPredictions prints all that is fitted and predicted, and what is not known.
+func (r *Report) printPredictions(w io.Writer) error {
+	p := &printer{w: w}
+	if r.Model != nil {
+		p.model(r)
+	}
+	if len(r.Checks) > 0 {
+		p.checks(r)
+	}
+	if len(r.Predictions) > 0 {
+		p.predictions(r)
+	}
+	if len(r.Unmeasured) > 0 {
+		p.line("")
+	}
+	for _, s := range r.Unmeasured {
+		p.line("Not measured: %s", s)
+	}
+	return p.err
+}
+
+// model prints the costs.
+func (p *printer) model(r *Report) {
+	p.line("\ncosts of collectives, fitted on up to %d ranks, 95 %% confidence", r.FitUpTo)
+	rows := []string{"\tlatency us\tmessage us\tns/byte\tadding ns/byte"}
+	for _, c := range []struct {
+		name  string
+		costs cost.Costs
+	}{{"inside a host", r.Model.Within}, {"between hosts", r.Model.Between}} {
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s", c.name, between(c.costs.Latency, 1, 1), between(c.costs.Message, 1, 1), between(c.costs.PerByte, 1, 3), between(c.costs.Reduce, 1, 3)))
+	}
+	p.table(rows)
+	for _, d := range r.Model.Doubts {
+		p.line("Doubtful: %s.", d)
+	}
+}
+
+func (p *printer) checks(r *Report) {
+	p.line("\ncheck: ms/step, predicted from up to %d ranks, and measured", r.FitUpTo)
+	rows := []string{"ranks\tbatch\tpredicted\tmeasured\terror"}
+	for _, c := range r.Checks {
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%s\t%s\t%+.0f %%", c.Ranks, c.Batch, between(c.Predicted, 1e3, 2), between(c.Measured, 1e3, 2), 100*c.Error))
+	}
+	p.table(rows)
+}
+
+// shown is how many losses are named.
+const shown = 3
+
+func (p *printer) predictions(r *Report) {
+	p.line("\npredicted, not measured: %d ranks on each host, a batch of %d for each rank", r.Predictions[0].PerHost, r.Predictions[0].Batch/r.Predictions[0].Ranks)
+	rows := []string{"ranks\tbatch\tms/step\tefficiency"}
+	for _, q := range r.Predictions {
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%s\t%s", q.Ranks, q.Batch, between(q.Step, 1e3, 2), between(q.Efficiency, 1, 3)))
+	}
+	p.table(rows)
+	for _, q := range r.Predictions {
+		text := fmt.Sprintf("%d ranks lose most by", q.Ranks)
+		for i, l := range q.Losses[:min(shown, len(q.Losses))] {
+			if i > 0 {
+				text += ","
+			}
+			text += fmt.Sprintf(" %s (%.1f %%)", l.Name, 100*l.Share)
+		}
+		p.line("%s.", text)
+	}
+	for _, q := range r.Predictions {
+		for _, m := range q.Remedies {
+			if m.Say != "" {
+				p.line("%s", m.Say)
+			}
+		}
+	}
+}

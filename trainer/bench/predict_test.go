@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebtrain/collective/cost"
+	"ebtrain/collective/simulate"
+)
+
+// known is a report of a step that computes for 10 ms and has 40 small all-reduces and
+// one of 4 MB, on two ranks whose collectives cost next to nothing.
+func known() *Report {
+	exact := func(v float64) cost.Interval { return cost.Interval{Value: v, Low: v, High: v} }
+	c := &Case{Ranks: 2, OnHosts: []int{2}, Batch: 16, Strong: true, Weak: true, Compute: 10000, Data: 200, Noise: []float64{1},
+		Step: cost.Interval{Value: 10200, Low: 10100, High: 10300}, Turns: []float64{10200}}
+	for i := range 40 {
+		c.Events = append(c.Events, simulate.Event{Kind: simulate.Compute, US: 250},
+			simulate.Event{Kind: simulate.Start, Collective: i, Bytes: 512, Label: batchNorm}, simulate.Event{Kind: simulate.Wait, Collective: i})
+	}
+	c.Events = append(c.Events, simulate.Event{Kind: simulate.Start, Collective: 40, Bytes: 4 << 20, Label: gradients}, simulate.Event{Kind: simulate.Wait, Collective: 40})
+	one := &Case{Ranks: 1, OnHosts: []int{1}, Batch: 8, Weak: true, Compute: 10000, Step: exact(10200), Turns: []float64{10200}}
+	return &Report{Format: Format, Version: Version, Seed: 3, Threads: 1, Cores: 2, Hosts: []string{"a", "a"}, FitUpTo: 2, Cases: []*Case{one, c},
+		Model: &cost.Model{Version: cost.ModelVersion, Between: cost.Costs{Latency: cost.Interval{Value: 50, Low: 40, High: 60}, PerByte: exact(0.8)}}}
+}
+
+func extrapolated(t *testing.T, r *Report, args string) *Report {
+	t.Helper()
+	o, _, err := parse(strings.Fields(args), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.extrapolate(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestPredicts has the costs of the known step by hand: 64 ranks on hosts of 8 are 8
+// hosts, which exchange small vectors in at least one round of 50 us.
+func TestPredicts(t *testing.T) {
+	r := extrapolated(t, known(), "--predict 8,64")
+	one, many := r.Predictions[0], r.Predictions[1]
+	if one.Batch != 64 || math.Abs(one.Step.Value-10200) > 1 || math.Abs(one.Efficiency.Value-1) > 1e-3 {
+		t.Errorf("a host of 8: %+v, want the step of 10200 us", one)
+	}
+	if many.Step.Value < 10200+40*50 || many.Efficiency.Value > 0.85 || !(many.Step.Low < many.Step.Value && many.Step.Value < many.Step.High) {
+		t.Errorf("64 ranks: step %v, efficiency %v", many.Step, many.Efficiency)
+	}
+	if l := many.Losses[0]; l.Name != "waiting for all-reduces of batch norm" || l.Share < 0.1 {
+		t.Errorf("the largest loss is %+v", l)
+	}
+	m := many.Remedies[0]
+	for _, want := range []string{"At 64 ranks ", "the latency of 40 small all-reduces (40 of batch norm): join several into one"} {
+		if !strings.Contains(m.Say, want) {
+			t.Errorf("the first remedy is %+v, want %q", m, want)
+		}
+	}
+	i := slices.IndexFunc(many.Remedies, func(m Remedy) bool { return m.Cost == "data" })
+	if d := many.Remedies[i]; math.Abs(many.Result.Median-d.US-200) > 1 {
+		t.Errorf("without data %v us, with %v, want 200 less", d.US, many.Result.Median)
+	}
+	for _, m := range many.Remedies {
+		if m.US > many.Result.Median*1.0001 || (m.Say != "") != (m.Share >= little) {
+			t.Errorf("without %s: %+v", m.Cost, m)
+		}
+	}
+	slow := extrapolated(t, known(), "--predict 64 --link-gbit 0.1")
+	if slow.Predictions[0].Step.Value < 5*many.Step.Value {
+		t.Errorf("on links of 0.1 Gbit/s a step takes %v us, on 10 Gbit/s %v", slow.Predictions[0].Step.Value, many.Step.Value)
+	}
+}
+
+// TestSameBits: the same report predicts the same, also after it was a file.
+func TestSameBits(t *testing.T) {
+	a := extrapolated(t, known(), "--predict 16,64")
+	text, err := json.Marshal(known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Report
+	if err := json.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	b := extrapolated(t, &again, "--predict 16,64")
+	if !reflect.DeepEqual(a.Predictions, b.Predictions) {
+		t.Errorf("got %+v\nand %+v", a.Predictions, b.Predictions)
+	}
+}
+
+// TestChecks predicts a measured case that the model is not of.
+func TestChecks(t *testing.T) {
+	r := known()
+	r.Cores = 8
+	r.Cases = append(r.Cases, &Case{Ranks: 4, OnHosts: []int{4}, Batch: 32, Weak: true, Step: cost.Interval{Value: 12750}},
+		&Case{Ranks: 4, OnHosts: []int{4}, Batch: 16, Strong: true, Step: cost.Interval{Value: 5200}})
+	r.Cases[1].Strong = false
+	extrapolated(t, r, "--predict 1 --check --fit-up-to 2")
+	if len(r.Checks) != 2 || math.Abs(r.Checks[0].Error+0.2) > 1e-3 {
+		t.Fatalf("checks %+v, want 20 %% less than measured", r.Checks)
+	}
+	if e := r.Checks[1].Error; math.Abs(e) > 1e-3 {
+		t.Errorf("half the samples take half the time to compute: error %v", e)
+	}
+}
+
+// TestBasis: no step of ranks that share processors is played where there is another.
+func TestBasis(t *testing.T) {
+	r := known()
+	big := *r.Cases[1]
+	big.Ranks, big.OnHosts, big.Batch = 4, []int{4}, 32
+	r.Cases, r.FitUpTo = append(r.Cases, &big), 4
+	if b := r.basis(); b != r.Cases[1] {
+		t.Errorf("4 ranks on 2 processors are played: %+v", b)
+	}
+	r.Cores = 4
+	if b := r.basis(); b != &big {
+		t.Errorf("2 ranks are played, not 4: %+v", b)
+	}
+	r.FitUpTo = 2
+	if b := r.basis(); b != r.Cases[1] {
+		t.Errorf("more ranks are played than are fitted on: %+v", b)
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/data/loader"
+	"ebtrain/ddp/exec"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/device"
+	"ebtrain/trainer/run/loop"
+)
+
+// rig is what a rank measures a case with: the loop of train, on the ranks of the case.
+type rig struct {
+	trainer *loop.Trainer
+	loader  *loader.Loader
+	seen    *observer
+}
+
+// newRig is nil on a rank that has no part in the case.
+func (b *bench) newRig(ctx context.Context, c *Case) (_ *rig, err error) {
+	if b.w.Rank() >= c.Ranks {
+		return nil, nil
+	}
+	var comm collective.Comm
+	if g := b.groups[c.Ranks]; g != nil {
+		comm = g
+	}
+	r := &rig{seen: &observer{}}
+	log := slog.New(slog.DiscardHandler)
+	r.loader, err = loader.New(b.src, loader.Config{Seed: b.o.seed, Batch: c.Batch, Rank: b.w.Rank(), World: c.Ranks, Tail: loader.Carry,
+		Range: b.o.model.Model().Takes().Range, Shuffle: true, Flip: b.o.flip, Prefetch: b.o.prefetch})
+	if err != nil {
+		return nil, err
+	}
+	memory, err := device.Memory(b.backend)
+	if err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	r.trainer, err = loop.New(ctx, loop.Config{
+		Batch: c.Batch, Steps: math.MaxInt64, Seed: b.o.seed, Remat: b.o.remat, Traceable: c.Ranks > 1,
+		MaxBytes: memory.Share(b.w.LocalSize()) / int64(len(b.r.Cases)),
+	}, loop.Parts{Model: b.o.model.Model(), Backend: b.backend, Comm: comm, Loader: r.loader, Log: log, Observer: r.seen})
+	if err != nil {
+		err = errors.Join(err, r.close())
+		if short, ok := errors.AsType[*exec.MemoryError](err); ok {
+			return nil, fmt.Errorf("a step does not fit beside those of the other %d cases: %w: choose a smaller --batch or fewer --ranks", len(b.r.Cases)-1, short)
+		}
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *rig) close() error {
+	var errs []error
+	if r.trainer != nil {
+		errs = append(errs, r.trainer.Close())
+	}
+	if r.loader != nil {
+		errs = append(errs, r.loader.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// parts are what a step took on one rank, in microseconds.
+type parts struct{ Compute, Comm, Data float64 }
+
+// observer keeps the parts of steps, and the losses of the first. It implements
+// loop.Observer.
+type observer struct {
+	parts []parts
+	first map[string]float64
+}
+
+func (o *observer) Stepped(r loop.Record) error {
+	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
+	o.parts = append(o.parts, parts{us(r.StepTime - r.DataTime - r.CommTime), us(r.CommTime), us(r.DataTime)})
+	if o.first == nil {
+		o.first = map[string]float64{}
+		for i, name := range r.Names {
+			if name != algo.ReportStop {
+				o.first[name] = r.Values[i]
+			}
+		}
+	}
+	return nil
+}
+
+func (o *observer) Started(int64) error               { return nil }
+func (o *observer) Sampled(int64, *exec.Tensor) error { return nil }
+func (o *observer) Saving(int64) error                { return nil }
+func (o *observer) Ended(int64) error                 { return nil }

@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBench measures two ranks under the launcher, and predicts from the report it
+// leaves: twice the same.
+func TestBench(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	tiny := []string{"bench", "--net", "conv32", "--width", "4", "--latent", "3", "--batch", "4", "--threads", "1", "--max-time", "100ms", "--fit-time", "5ms", "--predict", "16"}
+	e := s.must(append([]string{"ddplaunch", "-nproc", "2"}, append(tiny, "--out", "scaling")...)...)
+	for _, want := range []string{"strong: the same batch", "weak: the same batch for each rank", "who is slowest", "inside a host", "16 ranks lose most by", "Not measured: No network was measured"} {
+		if !strings.Contains(e.stdout, want) {
+			t.Errorf("no %q in\n%s", want, e.stdout)
+		}
+	}
+	if strings.Contains(e.stdout, "NaN") || strings.Contains(e.stdout, "Inf") {
+		t.Errorf("numbers that are none:\n%s", e.stdout)
+	}
+	s.picture(filepath.Join("scaling", "bench.png"))
+	text, err := os.ReadFile(s.path("scaling", "bench.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type report struct {
+		Cases []struct {
+			Ranks, Batch int
+			Events       []any
+			Turns        []float64 `json:"turns_us"`
+		}
+		Predictions json.RawMessage
+	}
+	var measured report
+	if err := json.Unmarshal(text, &measured); err != nil {
+		t.Fatal(err)
+	}
+	var cases string
+	for _, c := range measured.Cases {
+		cases += fmt.Sprintf("%d ranks %d, ", c.Ranks, c.Batch)
+		if len(c.Turns) == 0 || (len(c.Events) > 0) != (c.Ranks > 1) {
+			t.Errorf("%d ranks: %d turns, %d events", c.Ranks, len(c.Turns), len(c.Events))
+		}
+	}
+	if want := "1 ranks 4, 1 ranks 2, 2 ranks 4, "; cases != want {
+		t.Errorf("measured %s, want %s", cases, want)
+	}
+	file := filepath.Join("scaling", "bench.json")
+	first := s.must("bench", "--from", file, "--predict", "16,100", "--json", "a.json")
+	second := s.must("bench", "--from", file, "--predict", "16,100", "--json", "b.json")
+	a, errA := os.ReadFile(s.path("a.json"))
+	b, errB := os.ReadFile(s.path("b.json"))
+	if errA != nil || errB != nil || first.stdout != second.stdout || string(a) != string(b) {
+		t.Errorf("two predictions from one report differ (%v, %v):\n%s\n%s", errA, errB, first.stdout, second.stdout)
+	}
+	third := s.must("bench", "--from", file, "--predict", "16", "--json", "c.json")
+	c, err := os.ReadFile(s.path("c.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again report
+	if err := json.Unmarshal(c, &again); err != nil || string(again.Predictions) != string(measured.Predictions) {
+		t.Errorf("predicted from the file (%v):\n%s\nwhen it was measured:\n%s", err, third.stdout, measured.Predictions)
+	}
+	e = s.must(append([]string{"ddplaunch", "-nproc", "4"}, append(tiny, "--check", "--fit-up-to", "2")...)...)
+	if !strings.Contains(e.stdout, "check: ms/step, predicted from up to 2 ranks, and measured") || strings.Contains(e.stdout, "NaN") {
+		t.Errorf("no check of 4 ranks in\n%s", e.stdout)
+	}
+	for _, bad := range []struct{ args, want string }{
+		{"ddplaunch -nproc 2 bench --batch 1", "fewer samples than there are ranks"},
+		{"bench -nproc 2 --batch 3", "cannot be shared equally by 2"},
+		{"bench --from " + s.path("a.png"), "--from"},
+	} {
+		if e := s.run(strings.Fields(bad.args)...); e.code == 0 || !strings.Contains(e.stderr, bad.want) {
+			t.Errorf("%s: want %q, got %v", bad.args, bad.want, e)
+		}
+	}
+}
