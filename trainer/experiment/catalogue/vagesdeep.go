@@ -49,7 +49,7 @@ func vagesMNIST() plan.Experiment {
 			bad("alpha-2.5e-2", map[string]string{"refine-rate": "2.5e-2"}),
 		},
 		Checks: []judge.Check{
-			judge.Bound{Of: judge.Rows("upper-rise", all...), Lo: math.Inf(-1), Hi: 0},
+			judge.Bound{Of: judge.Rows("upper-rise", all...), Lo: math.Inf(-1), Hi: level},
 			judge.Bound{Of: judge.Rows("lower-decades", all...), Lo: 2, Hi: math.Inf(1)},
 			judge.Ratio{Of: judge.Value{Row: "vages", Measure: "upper-last"}, To: judge.Value{Row: "bimdsm", Measure: "upper-last"}, Most: 1.1},
 			judge.Worse{Measure: "upper-1900", Bad: []string{"k-0", "c-0", "alpha-2.5e-2"}, Than: []string{"vages"}, By: 1e5, LowIsGood: true},
