@@ -37,7 +37,7 @@ func (r *Report) fit() error {
 	}
 	r.Model = &model
 	if len(onHosts(r.Hosts)) == 1 {
-		r.Unmeasured = append(r.Unmeasured, "No network was measured: all ranks are on one host. Between hosts, predictions have what TCP costs on this host's loopback; say what yours has with --link-gbit and --link-us.")
+		r.Unmeasured = append(r.Unmeasured, "No network was measured: all ranks are on one host. Between hosts, predictions have what TCP costs on this host's loopback, where --link-gbit and --link-us do not say what yours has.")
 	}
 	return nil
 }
