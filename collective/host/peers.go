@@ -67,7 +67,7 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 		for _, ranks := range p.topo.hosts {
 			addrs = append(addrs, inZone(cards[ranks[0]].Net, cfg.ListenIP))
 		}
-		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, cfg.Heard, p.log); err != nil {
+		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, cfg, p.log); err != nil {
 			return err
 		}
 	}
@@ -171,7 +171,7 @@ func (p *peers) watch(a *alarm, over <-chan struct{}) {
 	if p.mesh != nil {
 		for _, o := range p.mesh.others {
 			l := p.mesh.links[o]
-			p.readers.Go(l.fill)
+			p.readers.Go(func() { p.mesh.carrier.fill(o) })
 			p.readers.Go(func() { l.watch(a) })
 		}
 	}
@@ -211,9 +211,7 @@ func (p *peers) tell(r record) {
 	}
 	if p.mesh != nil {
 		p.mesh.tell(append([]byte{controlAbort}, r.frame()...), "abort", p.log)
-		for _, o := range p.mesh.others {
-			interrupt(p.mesh.links[o].data)
-		}
+		p.mesh.carrier.cut()
 	}
 }
 
@@ -225,9 +223,7 @@ func (p *peers) farewell() {
 	}
 	if p.mesh != nil {
 		p.mesh.tell([]byte{controlFarewell}, "farewell", p.log)
-		for _, o := range p.mesh.others {
-			close(p.mesh.links[o].recv)
-		}
+		p.mesh.carrier.over()
 	}
 }
 
@@ -240,6 +236,9 @@ func (p *peers) close() error {
 		p.mesh.close()
 	}
 	p.readers.Wait()
+	if p.mesh != nil {
+		_ = p.mesh.carrier.close() // all is sent
+	}
 	if p.star != nil {
 		select {
 		case f := <-p.star.files:
