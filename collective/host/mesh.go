@@ -64,8 +64,8 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interv
 const unacknowledged = time.Minute
 
 // connectMesh connects this leader with all others. Leaders of higher hosts
-// dial, those of lower hosts listen. addrs has each host's address.
-func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, cfg Config, log *slog.Logger) (*mesh, error) {
+// dial, those of lower hosts listen. addrs has each host's address; so many ranks run here.
+func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, cfg Config, here int, log *slog.Logger) (*mesh, error) {
 	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts)), scratch: newNetScratch(len(t.hosts)),
 		doubling: doubling{rounds: schedule.Rounds(t.host, len(t.hosts))}}
 	for i := 1; i < len(m.links); i++ {
@@ -92,7 +92,7 @@ func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, 
 		return nil, err
 	}
 	maps.Copy(got, dialed)
-	if err := m.carry(t, got, cfg); err != nil {
+	if err := m.carry(t, got, cfg, here); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -114,7 +114,7 @@ func dialAll(ctx context.Context, id identity, t topology, addrs []string) (map[
 }
 
 // carry makes links and their carrier of the connections.
-func (m *mesh) carry(t topology, got map[call]net.Conn, cfg Config) error {
+func (m *mesh) carry(t topology, got map[call]net.Conn, cfg Config, here int) error {
 	conns := make([]net.Conn, len(m.links))
 	for _, o := range m.others {
 		r := t.hosts[o][0]
@@ -145,7 +145,7 @@ func (m *mesh) carry(t topology, got map[call]net.Conn, cfg Config) error {
 		}
 		wires[o] = w
 	}
-	m.carrier = newPump(m.links, wires)
+	m.carrier = newPump(m.links, wires, newCourtesy(here))
 	return nil
 }
 

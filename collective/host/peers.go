@@ -20,6 +20,7 @@ type peers struct {
 	topo  topology
 	log   *slog.Logger
 	spins int // loads before this rank yields or sleeps
+	here  int // ranks that run on this machine, as far as this one can know
 
 	star  *star  // nil when this rank is alone on its host
 	mesh  *mesh  // nil unless this rank leads one of several hosts
@@ -56,6 +57,7 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	p.here = ranksAt(p.topo, cards)
 	id := identity{rank: p.topo.rank, job: sha256.Sum256([]byte(cfg.Job)), key: cfg.Key}
 	if len(p.topo.locals()) > 1 {
 		if p.star, err = connectStar(ctx, id, p.topo, local, cards[p.topo.leader()].Local, p.log); err != nil {
@@ -67,11 +69,30 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 		for _, ranks := range p.topo.hosts {
 			addrs = append(addrs, inZone(cards[ranks[0]].Net, cfg.ListenIP))
 		}
-		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, cfg, p.log); err != nil {
+		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, cfg, p.here, p.log); err != nil {
 			return err
 		}
 	}
 	return p.makeArena(ctx)
+}
+
+// ranksAt is how many ranks run where this one does: those of its host, and of others
+// that are called at the same address.
+func ranksAt(t topology, cards []card) int {
+	ip := func(host int) string {
+		a, err := netip.ParseAddrPort(cards[t.hosts[host][0]].Net)
+		if err != nil { // with one host none listens
+			return ""
+		}
+		return a.Addr().String()
+	}
+	n := 0
+	for h, ranks := range t.hosts {
+		if h == t.host || ip(h) == ip(t.host) {
+			n += len(ranks)
+		}
+	}
+	return n
 }
 
 // inZone is the address of another host as this one, which listens on own, calls
@@ -135,7 +156,7 @@ func (p *peers) makeArena(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.arena = newArena(seg, ranks, chunk, p.spins)
+	p.arena = newArena(seg, ranks, chunk, p.spins, newCourtesy(p.here))
 	return nil
 }
 

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +14,8 @@ type pump struct {
 	flows []*flow // by host; nil at this one
 	polls []unix.PollFd
 	asked []*flow // of polls
+
+	courtesy courtesy
 }
 
 // flow is what goes over one wire.
@@ -38,13 +39,8 @@ const posts = 8
 // burst is how many bytes are written at a time, before what has come is read.
 const burst = 256 << 10
 
-const (
-	looks     = 200              // before a sleep,
-	othersRun = time.Millisecond // or until letting others run took as long: somebody computes, and more such turns would follow
-)
-
-func newPump(links []*link, wires []*wire) *pump {
-	p := &pump{flows: make([]*flow, len(links))}
+func newPump(links []*link, wires []*wire, c courtesy) *pump {
+	p := &pump{courtesy: c, flows: make([]*flow, len(links))}
 	for o, l := range links {
 		if l != nil {
 			p.flows[o] = &flow{link: l, wire: wires[o]}
@@ -179,17 +175,13 @@ func (f *flow) write() (bool, error) {
 // those of flows with something posted or to send, and of extra, which is read.
 func (p *pump) await(ctx context.Context, extra *flow) error {
 	p.ask(extra)
-	before := time.Now()
-	for range looks {
-		if ready, err := p.poll(0); ready || err != nil {
-			return err
-		}
-		yield()
-		now := time.Now()
-		if now.Sub(before) > othersRun {
-			break
-		}
-		before = now
+	var err error
+	if p.courtesy.until(func() bool {
+		var ready bool
+		ready, err = p.poll(0)
+		return ready || err != nil
+	}) {
+		return err
 	}
 	nap := -1
 	if ctx.Done() != nil {
