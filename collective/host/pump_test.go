@@ -28,7 +28,7 @@ func pumps(t *testing.T) (a, b *pump) {
 // TestPumpBothWays: both ends send more than a connection holds before either reads.
 func TestPumpBothWays(t *testing.T) {
 	a, b := pumps(t)
-	const size, first = 48 << 20, 1000
+	const size, first = 16 << 20, 1000
 	swap := func(p *pump, fill byte) (in []byte, err error) {
 		out := bytes.Repeat([]byte{fill}, size)
 		in = make([]byte, size)
