@@ -19,6 +19,8 @@ type arena struct {
 	ranks int
 	chunk int // bytes of one half stage
 	spins int // loads before a waiter yields
+
+	courtesy courtesy // of this rank
 }
 
 // control is the head of an arena. Words that different ranks write lie in
@@ -60,8 +62,8 @@ func partialAt(r, c int) int  { return stagesAt(r) + r*2*c }
 func resultsAt(r, c int) int  { return partialAt(r, c) + 2*c } // partials of BF16 are F32
 func arenaBytes(r, c int) int { return resultsAt(r, c) + 2*c }
 
-func newArena(seg *segment, ranks, chunk, spins int) *arena {
-	return &arena{seg: seg, ranks: ranks, chunk: chunk, spins: spins, ctl: (*control)(unsafe.Pointer(unsafe.SliceData(seg.mem)))}
+func newArena(seg *segment, ranks, chunk, spins int, c courtesy) *arena {
+	return &arena{seg: seg, ranks: ranks, chunk: chunk, spins: spins, courtesy: c, ctl: (*control)(unsafe.Pointer(unsafe.SliceData(seg.mem)))}
 }
 
 func (a *arena) slot(l int) *slot {

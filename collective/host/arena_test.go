@@ -17,7 +17,7 @@ func testArena(t *testing.T, ranks int) *arena {
 			t.Error(err)
 		}
 	})
-	return newArena(seg, ranks, 64, 0)
+	return newArena(seg, ranks, 64, 0, newCourtesy(ranks))
 }
 
 // later does f in a moment; the channel is closed when it is done.
@@ -137,5 +137,8 @@ func TestBarrierWraps(t *testing.T) {
 	}
 }
 
-// barrier waits until every rank has called it.
-func barrier(a *arena) (outcome, int) { return a.await(a.enter(), nil) }
+// barrier waits until every rank has called it, each with an arena of its own.
+func barrier(shared *arena) (outcome, int) {
+	a := *shared
+	return a.await(a.enter(), nil)
+}

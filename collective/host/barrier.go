@@ -1,13 +1,9 @@
 package host
 
-import (
-	"runtime"
-	"time"
-)
+import "time"
 
 const (
 	spins    = 2000                  // loads before a waiter yields, if there are processors for all
-	yields   = 32                    // calls to a scheduler before a waiter sleeps
 	napLimit = 50 * time.Millisecond // a sleeper looks around this often,
 	shortNap = 5 * time.Millisecond  // or this often if its context may end
 )
@@ -73,23 +69,10 @@ func (a *arena) await(g gate, quit <-chan struct{}) (outcome, int) {
 			return verdict(g.gen, now)
 		}
 	}
-	for i := range yields {
-		if now := a.ctl.gen.Load(); now != g.gen {
-			return verdict(g.gen, now)
-		}
-		pause(i)
+	if a.courtesy.until(func() bool { return a.ctl.gen.Load() != g.gen }) {
+		return verdict(g.gen, a.ctl.gen.Load())
 	}
 	return a.doze(g, quit)
-}
-
-// pause lets others run between two looks. Go's scheduler comes less often than
-// the kernel's: a goroutine that is bound to its thread, as that of a backend
-// is, pays it with two changes of threads (10 µs instead of 0.1).
-func pause(i int) {
-	if i%8 == 7 {
-		runtime.Gosched()
-	}
-	yield()
 }
 
 // doze is await asleep.

@@ -31,7 +31,7 @@ var _ collective.Comm = (*Comm)(nil)
 func newComm(cfg Config, p *peers) *Comm {
 	c := unbegun(cfg, p)
 	m := newMeeting(p, c.alarm)
-	c.begin(m, newMover(m), p.topo.oneHost())
+	c.begin(m, newMover(m), p.mesh == nil || p.mesh.carrier.heeds())
 	return c
 }
 

@@ -26,8 +26,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// threaded is cfg, of leaders that read with threads if spec is that of pretend with a
+// t behind it.
+func threaded(spec string, cfg host.Config) host.Config {
+	if strings.HasSuffix(spec, "t") {
+		return host.Threaded(cfg)
+	}
+	return cfg
+}
+
 // pretend spreads size ranks over hosts: "2" in blocks, "2i" interleaved.
 func pretend(spec string, size int) []string {
+	spec = strings.TrimSuffix(spec, "t")
 	number, inter := strings.CutSuffix(spec, "i")
 	count, err := strconv.Atoi(cmp.Or(number, "1"))
 	if err != nil {
@@ -45,10 +55,11 @@ func pretend(spec string, size int) []string {
 }
 
 func open(ctx context.Context, rank, size int, dir string) (collective.Comm, error) {
-	c, err := host.New(ctx, host.Config{
+	hosts := os.Getenv(envHosts)
+	c, err := host.New(ctx, threaded(hosts, host.Config{
 		Rank: rank, Size: size, Job: "suite", Key: testKey, ListenIP: "127.0.0.1",
-		Hosts: pretend(os.Getenv(envHosts), size), Exchange: host.DirExchange(dir, rank, size),
-	})
+		Hosts: pretend(hosts, size), Exchange: host.DirExchange(dir, rank, size),
+	}))
 	return openOver(ctx, c, err)
 }
 
@@ -74,9 +85,11 @@ func group(t testing.TB, n int, cfg host.Config) []collective.Comm {
 	return comms
 }
 
+// TestConformance: where ranks have few processors leaders read themselves, "2t" and
+// "3t" are as where they have many.
 func TestConformance(t *testing.T) {
-	for _, hosts := range []string{"1", "2", "3i", "8"} {
-		if testing.Short() && (hosts == "3i" || hosts == "8") {
+	for _, hosts := range []string{"1", "2", "2t", "3i", "3t", "8"} {
+		if testing.Short() && (hosts == "3i" || hosts == "3t" || hosts == "8") {
 			continue
 		}
 		t.Run("hosts="+hosts, func(t *testing.T) {
@@ -87,7 +100,7 @@ func TestConformance(t *testing.T) {
 			}
 			colltest.Run(t, colltest.Factory{
 				New: func(t testing.TB, n int) []collective.Comm {
-					return group(t, n, host.Config{Hosts: pretend(hosts, n), ListenIP: ip})
+					return group(t, n, threaded(hosts, host.Config{Hosts: pretend(hosts, n), ListenIP: ip}))
 				},
 				Open:  open,
 				Brief: hosts != "1",

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"context"
+
 	"ebtrain/collective/host/internal/reduce"
 	"ebtrain/collective/schedule"
 )
@@ -44,35 +46,35 @@ func (d *doubling) theirs(s schedule.Step) []byte { return d.in[:headerBytes+s.B
 
 // postWhole has the message of a round received that is too long to be read by hear.
 func (m *mesh) postWhole(s schedule.Step) {
-	l, theirs := m.links[m.doubling.rounds[s.Round].From], m.doubling.theirs(s)
-	l.post(theirs[:headerBytes])
-	l.post(theirs[headerBytes:])
+	from, theirs := m.doubling.rounds[s.Round].From, m.doubling.theirs(s)
+	m.carrier.post(from, theirs[:headerBytes])
+	m.carrier.post(from, theirs[headerBytes:])
 }
 
-func (m *mesh) sendWhole(s schedule.Step) error {
+func (m *mesh) sendWhole(ctx context.Context, s schedule.Step) error {
 	for _, o := range m.doubling.rounds[s.Round].To {
-		if _, err := m.links[o].data.Write(m.doubling.mine(s)); err != nil {
-			return &linkError{m.links[o].rank, err}
+		if err := m.carrier.send(o, m.doubling.mine(s)); err != nil {
+			return err
 		}
 	}
-	return nil
+	return m.carrier.flush(ctx)
 }
 
 // hear reads the message of a round, and compares its header before it waits for what
 // follows: of a leader that has started something else, nothing may.
-func (m *mesh) hear(s schedule.Step) error {
+func (m *mesh) hear(ctx context.Context, s schedule.Step) error {
 	r, b := m.doubling.rounds[s.Round], m.doubling.theirs(s)
 	l := m.links[r.From]
 	posted := len(b) > schedule.Direct
 	n := headerBytes
 	var err error
 	if posted {
-		err = l.wait()
+		err = m.carrier.wait(ctx, r.From)
 	} else {
-		n, err = l.read(b, headerBytes)
+		n, err = m.carrier.read(ctx, r.From, b, headerBytes)
 	}
 	if err != nil {
-		return &linkError{l.rank, err}
+		return err
 	}
 	if r.Leaf {
 		l.came.Add(1)
@@ -85,14 +87,11 @@ func (m *mesh) hear(s schedule.Step) error {
 		return differ(m.rank, m.rank, m.exchange.named, l.rank, theirs)
 	}
 	if posted {
-		err = l.wait()
+		err = m.carrier.wait(ctx, r.From)
 	} else {
-		_, err = l.read(b[n:], len(b)-n)
+		_, err = m.carrier.read(ctx, r.From, b[n:], len(b)-n)
 	}
-	if err != nil {
-		return &linkError{l.rank, err}
-	}
-	return nil
+	return err
 }
 
 // combineWhole adds what a round has brought, and leaves the sum in the message of the

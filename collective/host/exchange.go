@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"unsafe"
 
@@ -74,13 +75,13 @@ func (m *mesh) begin(h named) { m.exchange = exchange{named: h} }
 
 // do carries out a step between leaders. All receives are posted before anything is
 // sent, so leaders that send to each other never wait for one another.
-func (m *mesh) do(s schedule.Step) error {
+func (m *mesh) do(ctx context.Context, s schedule.Step) error {
 	whole := s.What == schedule.Whole
 	switch s.Do {
 	case schedule.Ask:
-		return m.ask()
+		return m.ask(ctx)
 	case schedule.Agree:
-		return m.agree()
+		return m.agree(ctx)
 	case schedule.Pack:
 		m.pack(s.Bytes)
 	case schedule.Post:
@@ -91,14 +92,14 @@ func (m *mesh) do(s schedule.Step) error {
 		}
 	case schedule.Send:
 		if whole {
-			return m.sendWhole(s)
+			return m.sendWhole(ctx, s)
 		}
-		return m.send(s.What)
+		return m.send(ctx, s.What)
 	case schedule.Wait:
 		if whole {
-			return m.hear(s)
+			return m.hear(ctx, s)
 		}
-		return m.received(m.scratch.posted(s.What))
+		return m.received(ctx, m.scratch.posted(s.What))
 	case schedule.Combine:
 		if whole {
 			m.combineWhole(s)
@@ -111,25 +112,25 @@ func (m *mesh) do(s schedule.Step) error {
 
 // ask sends the header of a collective to all leaders. The answers are
 // compared when they are needed, so that small data can travel behind them.
-func (m *mesh) ask() error {
+func (m *mesh) ask(ctx context.Context) error {
 	m.exchange.encode(&m.hello)
 	for _, o := range m.others {
 		l := m.links[o]
 		l.due.Add(1)
-		l.post(l.theirs[:])
-		if _, err := l.data.Write(m.hello[:]); err != nil {
-			return &linkError{l.rank, err}
+		m.carrier.post(o, l.theirs[:])
+		if err := m.carrier.send(o, m.hello[:]); err != nil {
+			return err
 		}
 	}
-	return nil
+	return m.carrier.flush(ctx)
 }
 
 // agree waits for the other leaders' headers and compares them with ours.
-func (m *mesh) agree() error {
+func (m *mesh) agree(ctx context.Context) error {
 	for _, o := range m.others {
 		l := m.links[o]
-		if err := l.wait(); err != nil {
-			return &linkError{l.rank, err}
+		if err := m.carrier.wait(ctx, o); err != nil {
+			return err
 		}
 		h, err := decodeHeader(&l.theirs)
 		if err != nil {
@@ -147,33 +148,33 @@ func (m *mesh) post(what schedule.What) {
 	in := m.scratch.posted(what)
 	for _, o := range m.others {
 		if in[o] = m.incoming(what, o); len(in[o]) > 0 {
-			m.links[o].post(in[o])
+			m.carrier.post(o, in[o])
 		}
 	}
 }
 
 // send sends to the other leaders.
-func (m *mesh) send(what schedule.What) error {
+func (m *mesh) send(ctx context.Context, what schedule.What) error {
 	for _, o := range m.others {
 		b := m.outgoing(what, o)
 		if len(b) == 0 {
 			continue
 		}
-		if _, err := m.links[o].data.Write(b); err != nil {
-			return &linkError{m.links[o].rank, err}
+		if err := m.carrier.send(o, b); err != nil {
+			return err
 		}
 	}
-	return nil
+	return m.carrier.flush(ctx)
 }
 
 // received waits until in, which was posted, is filled.
-func (m *mesh) received(in [][]byte) error {
+func (m *mesh) received(ctx context.Context, in [][]byte) error {
 	for _, o := range m.others {
 		if len(in[o]) == 0 {
 			continue
 		}
-		if err := m.links[o].wait(); err != nil {
-			return &linkError{m.links[o].rank, err}
+		if err := m.carrier.wait(ctx, o); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -184,13 +185,6 @@ func (m *mesh) combine() {
 	x, in := &m.exchange, m.scratch.posted(schedule.Addends)
 	in[m.host] = x.addend(m.host)
 	x.job.Run(x.result(m.host), in, &m.scratch.tree)
-}
-
-// giveUp waits until no memory that was posted is written to any more.
-func (m *mesh) giveUp() {
-	for _, o := range m.others {
-		m.links[o].giveUp()
-	}
 }
 
 // netScratch is memory that exchanges between hosts reuse.

@@ -2,3 +2,9 @@ package host
 
 // HostsDigest is what a card has for the hosts.
 var HostsDigest = hostsDigest
+
+// Threaded is cfg for leaders that read with threads, as where there are processors for them.
+func Threaded(cfg Config) Config {
+	cfg.threads = true
+	return cfg
+}

@@ -113,6 +113,8 @@ type Config struct {
 	// Heard, if set, is called when data have arrived from the leader of another
 	// host, by whoever reads them. It must not block.
 	Heard func(rank int)
+
+	threads bool // for tests: leaders read with threads, however many processors there are
 }
 
 const maxRanks = 4096

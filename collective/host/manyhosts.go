@@ -9,8 +9,7 @@ import (
 )
 
 // netMover moves data between ranks of several hosts: the ranks of a host meet
-// in its arena, the leaders exchange, all copy the result. Its contexts are the
-// runner's, which do not end.
+// in its arena, the leaders exchange, all copy the result.
 type netMover struct {
 	*meeting
 }
@@ -51,7 +50,7 @@ func (m *netMover) carryOut(ctx context.Context, req collective.Request) error {
 	for _, s := range m.plan {
 		if err := m.do(ctx, req, s); err != nil {
 			if m.mesh != nil && m.call.InPlace() {
-				m.mesh.giveUp()
+				m.mesh.carrier.giveUp()
 			}
 			return err
 		}

@@ -89,7 +89,7 @@ func (m *meeting) together(ctx context.Context, label string, s schedule.Step) e
 	case schedule.Turn:
 		m.round++
 	default:
-		return m.mesh.do(s)
+		return m.mesh.do(ctx, s)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type mesh struct {
 	links  []*link // by host; nil at host
 	others []int   // the hosts but this one, each leader beginning behind itself
 
+	carrier  carrier
 	exchange exchange // under way
 	hello    [headerBytes]byte
 	doubling doubling
@@ -35,13 +36,10 @@ type mesh struct {
 
 // A link is this leader's end of the connections to another leader.
 type link struct {
-	rank          int // of the other leader
-	data, control net.Conn
-	heard         func(rank int) // nil, or told when data arrive
-	recv          chan []byte    // buffers to fill from data, in order
-	done          chan error     // one for each buffer
-	posted        int            // buffers that are not waited for
-	theirs        [headerBytes]byte
+	rank    int // of the other leader
+	control net.Conn
+	heard   func(rank int) // nil, or told when data arrive
+	theirs  [headerBytes]byte
 
 	due  atomic.Uint32 // headers for which this leader waits, and the other for nobody
 	came atomic.Uint32 // those of them that have arrived
@@ -66,8 +64,8 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interv
 const unacknowledged = time.Minute
 
 // connectMesh connects this leader with all others. Leaders of higher hosts
-// dial, those of lower hosts listen. addrs has each host's address; heard may be nil.
-func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, heard func(int), log *slog.Logger) (*mesh, error) {
+// dial, those of lower hosts listen. addrs has each host's address; so many ranks run here.
+func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, cfg Config, here int, log *slog.Logger) (*mesh, error) {
 	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts)), scratch: newNetScratch(len(t.hosts)),
 		doubling: doubling{rounds: schedule.Rounds(t.host, len(t.hosts))}}
 	for i := 1; i < len(m.links); i++ {
@@ -94,12 +92,10 @@ func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, 
 		return nil, err
 	}
 	maps.Copy(got, dialed)
-	for h, ranks := range t.hosts {
-		if h != t.host {
-			m.links[h] = newLink(ranks[0], got[call{forData, ranks[0]}], got[call{forControl, ranks[0]}])
-		}
+	if err := m.carry(t, got, cfg, here); err != nil {
+		return nil, err
 	}
-	return m, m.tune(heard)
+	return m, nil
 }
 
 func dialAll(ctx context.Context, id identity, t topology, addrs []string) (map[call]net.Conn, error) {
@@ -117,26 +113,45 @@ func dialAll(ctx context.Context, id identity, t topology, addrs []string) (map[
 	return got, nil
 }
 
-func newLink(rank int, data, control net.Conn) *link {
-	// Four buffers: a header and the data of both halves of an all-reduce,
-	// and one to spare, so that posting never blocks.
-	return &link{rank: rank, data: data, control: control, recv: make(chan []byte, 4), done: make(chan error, 4)}
-}
-
-func (m *mesh) tune(heard func(int)) error {
+// carry makes links and their carrier of the connections.
+func (m *mesh) carry(t topology, got map[call]net.Conn, cfg Config, here int) error {
+	conns := make([]net.Conn, len(m.links))
 	for _, o := range m.others {
-		l := m.links[o]
-		l.heard = heard
-		for _, c := range []net.Conn{l.data, l.control} {
-			t := c.(*net.TCPConn)
-			err := errors.Join(t.SetKeepAliveConfig(keepAlive), t.SetNoDelay(true), setUserTimeout(t))
-			if err != nil {
-				m.close()
-				return fmt.Errorf("connection to rank %d: %w", l.rank, err)
+		r := t.hosts[o][0]
+		m.links[o] = &link{rank: r, control: got[call{forControl, r}], heard: cfg.Heard}
+		conns[o] = got[call{forData, r}]
+		for _, c := range []net.Conn{conns[o], m.links[o].control} {
+			if err := tune(c); err != nil {
+				closeAll(got)
+				return fmt.Errorf("connection to rank %d: %w", r, err)
 			}
 		}
 	}
+	if cfg.threads || !pumped(len(t.locals())) {
+		m.carrier = newThreads(m.links, conns)
+		return nil
+	}
+	wires := make([]*wire, len(conns))
+	for _, o := range m.others {
+		w, err := newWire(conns[o])
+		if err != nil {
+			for _, w := range wires {
+				if w != nil {
+					err = errors.Join(err, w.close())
+				}
+			}
+			closeAll(got)
+			return fmt.Errorf("connection to rank %d: %w", m.links[o].rank, err)
+		}
+		wires[o] = w
+	}
+	m.carrier = newPump(m.links, wires, newCourtesy(here))
 	return nil
+}
+
+func tune(c net.Conn) error {
+	t := c.(*net.TCPConn)
+	return errors.Join(t.SetKeepAliveConfig(keepAlive), t.SetNoDelay(true), setUserTimeout(t))
 }
 
 func setUserTimeout(c *net.TCPConn) error {
@@ -156,53 +171,18 @@ func onFD(c syscall.Conn, do func(fd int) error) error {
 	return errors.Join(err, inner)
 }
 
-// post has b filled with the data that come next.
-func (l *link) post(b []byte) {
-	l.posted++
-	l.recv <- b
-}
-
-// wait waits until the first buffer that was posted is filled, or cannot be.
-func (l *link) wait() error {
-	err := <-l.done
-	l.posted--
-	return err
-}
-
-// giveUp waits until no posted buffer will be touched any more: those that are not
-// filled never will be.
-func (l *link) giveUp() {
-	interrupt(l.data)
-	for l.posted > 0 {
-		_ = l.wait() // it is given up because of another error
+// hears tells that data have come.
+func (l *link) hears() {
+	if l.heard != nil {
+		l.heard(l.rank)
 	}
 }
 
-// fill reads data into the buffers posted to l until recv is closed.
-func (l *link) fill() {
-	for b := range l.recv {
-		_, err := l.read(b, len(b))
-		if err == nil && len(b) == headerBytes && &b[0] == &l.theirs[0] {
-			l.came.Add(1)
-		}
-		l.done <- err
+// filled counts the headers that were asked for.
+func (l *link) filled(b []byte) {
+	if len(b) == headerBytes && &b[0] == &l.theirs[0] {
+		l.came.Add(1)
 	}
-}
-
-// read reads at least so many bytes of data into b, how many it says, and tells of
-// everything that arrives. One goroutine reads at a time: fill, or whoever carries
-// out a collective in which nothing is posted to fill.
-func (l *link) read(b []byte, least int) (n int, err error) {
-	for n < least {
-		got, err := l.data.Read(b[n:])
-		if n += got; got > 0 && l.heard != nil {
-			l.heard(l.rank)
-		}
-		if err != nil && n < least {
-			return n, err
-		}
-	}
-	return n, nil
 }
 
 // listen reads l's control connection: it returns the record of an abort,
@@ -277,8 +257,10 @@ func (m *mesh) hasLeft(rank int) bool {
 	return false
 }
 
+// close ends all that is said and read.
 func (m *mesh) close() {
+	m.carrier.cut()
 	for _, o := range m.others {
-		_ = errors.Join(m.links[o].control.Close(), m.links[o].data.Close()) // all is said
+		_ = m.links[o].control.Close() // all is said
 	}
 }

@@ -20,6 +20,7 @@ type peers struct {
 	topo  topology
 	log   *slog.Logger
 	spins int // loads before this rank yields or sleeps
+	here  int // ranks that run on this machine, as far as this one can know
 
 	star  *star  // nil when this rank is alone on its host
 	mesh  *mesh  // nil unless this rank leads one of several hosts
@@ -56,6 +57,7 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	p.here = ranksAt(p.topo, cards)
 	id := identity{rank: p.topo.rank, job: sha256.Sum256([]byte(cfg.Job)), key: cfg.Key}
 	if len(p.topo.locals()) > 1 {
 		if p.star, err = connectStar(ctx, id, p.topo, local, cards[p.topo.leader()].Local, p.log); err != nil {
@@ -67,11 +69,30 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 		for _, ranks := range p.topo.hosts {
 			addrs = append(addrs, inZone(cards[ranks[0]].Net, cfg.ListenIP))
 		}
-		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, cfg.Heard, p.log); err != nil {
+		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, cfg, p.here, p.log); err != nil {
 			return err
 		}
 	}
 	return p.makeArena(ctx)
+}
+
+// ranksAt is how many ranks run where this one does: those of its host, and of others
+// that are called at the same address.
+func ranksAt(t topology, cards []card) int {
+	ip := func(host int) string {
+		a, err := netip.ParseAddrPort(cards[t.hosts[host][0]].Net)
+		if err != nil { // with one host none listens
+			return ""
+		}
+		return a.Addr().String()
+	}
+	n := 0
+	for h, ranks := range t.hosts {
+		if h == t.host || ip(h) == ip(t.host) {
+			n += len(ranks)
+		}
+	}
+	return n
 }
 
 // inZone is the address of another host as this one, which listens on own, calls
@@ -135,7 +156,7 @@ func (p *peers) makeArena(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.arena = newArena(seg, ranks, chunk, p.spins)
+	p.arena = newArena(seg, ranks, chunk, p.spins, newCourtesy(p.here))
 	return nil
 }
 
@@ -171,7 +192,7 @@ func (p *peers) watch(a *alarm, over <-chan struct{}) {
 	if p.mesh != nil {
 		for _, o := range p.mesh.others {
 			l := p.mesh.links[o]
-			p.readers.Go(l.fill)
+			p.readers.Go(func() { p.mesh.carrier.fill(o) })
 			p.readers.Go(func() { l.watch(a) })
 		}
 	}
@@ -211,9 +232,7 @@ func (p *peers) tell(r record) {
 	}
 	if p.mesh != nil {
 		p.mesh.tell(append([]byte{controlAbort}, r.frame()...), "abort", p.log)
-		for _, o := range p.mesh.others {
-			interrupt(p.mesh.links[o].data)
-		}
+		p.mesh.carrier.cut()
 	}
 }
 
@@ -225,9 +244,7 @@ func (p *peers) farewell() {
 	}
 	if p.mesh != nil {
 		p.mesh.tell([]byte{controlFarewell}, "farewell", p.log)
-		for _, o := range p.mesh.others {
-			close(p.mesh.links[o].recv)
-		}
+		p.mesh.carrier.over()
 	}
 }
 
@@ -240,6 +257,9 @@ func (p *peers) close() error {
 		p.mesh.close()
 	}
 	p.readers.Wait()
+	if p.mesh != nil {
+		_ = p.mesh.carrier.close() // all is sent
+	}
 	if p.star != nil {
 		select {
 		case f := <-p.star.files:

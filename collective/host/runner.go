@@ -11,7 +11,7 @@ import (
 
 // runner runs the collectives of a rank in order. One goroutine at a time does:
 // it has taken the head of the queue. That is the runner's own, so that
-// collectives go on while the caller computes; or, where all ranks share a host,
+// collectives go on while the caller computes; or, where waits end with a context,
 // a caller that waits anyway and finds nobody at it: waking another goroutine
 // would cost more than a small collective. A begin of the head may be done
 // already, by start.

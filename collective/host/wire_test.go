@@ -313,41 +313,68 @@ func TestInZone(t *testing.T) {
 // TestGiveUp: a buffer that was posted and given up is not written to, whatever
 // comes: it may be the memory of a caller who has had an error.
 func TestGiveUp(t *testing.T) {
+	for name, carry := range map[string]func(near net.Conn) carrier{
+		"threads": func(near net.Conn) carrier {
+			return newThreads([]*link{nil, {rank: 1}}, []net.Conn{nil, near})
+		},
+		"pump": func(near net.Conn) carrier {
+			w, err := newWire(near)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return newPump([]*link{nil, {rank: 1}}, []*wire{nil, w}, newCourtesy(2))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			far, near := connected(t)
+			c := carry(near)
+			over := make(chan struct{})
+			go func() { c.fill(1); close(over) }()
+			first, second := make([]byte, 4), make([]byte, 4)
+			c.post(1, first)
+			c.post(1, second)
+			if _, err := far.Write([]byte("early!")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.wait(t.Context(), 1); err != nil || string(first) != "earl" {
+				t.Errorf("the first buffer has %q, %v", first, err)
+			}
+			c.giveUp()
+			held := string(second)
+			if _, err := far.Write([]byte("late")); err != nil {
+				t.Fatal(err)
+			}
+			c.over()
+			<-over
+			var link *linkError
+			if _, err := c.read(t.Context(), 1, second, 1); !errors.As(err, &link) {
+				t.Errorf("a read after all was given up ended with %v, want a linkError", err)
+			}
+			if string(second) != held {
+				t.Errorf("the buffer that was given up has become %q", second)
+			}
+			shut(t, closer(c.close))
+		})
+	}
+}
+
+// connected are the ends of a connection.
+func connected(t *testing.T) (far, near net.Conn) {
+	t.Helper()
 	ln := testListener(t, "tcp4")
 	defer shut(t, ln)
 	far, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shut(t, far)
-	near, err := ln.Accept()
-	if err != nil {
+	t.Cleanup(func() { shut(t, far) })
+	if near, err = ln.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	defer shut(t, near)
-	l := newLink(1, near, near)
-	over := make(chan struct{})
-	go func() { l.fill(); close(over) }()
-	first, second := make([]byte, 4), make([]byte, 4)
-	l.post(first)
-	l.post(second)
-	if _, err := far.Write([]byte("early!")); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.wait(); err != nil || string(first) != "earl" {
-		t.Errorf("the first buffer has %q, %v", first, err)
-	}
-	l.giveUp()
-	if l.posted != 0 {
-		t.Errorf("%d buffers are still posted", l.posted)
-	}
-	held := string(second)
-	if _, err := far.Write([]byte("late")); err != nil {
-		t.Fatal(err)
-	}
-	close(l.recv)
-	<-over
-	if string(second) != held {
-		t.Errorf("the buffer that was given up has become %q", second)
-	}
+	t.Cleanup(func() { shut(t, near) })
+	return far, near
 }
+
+type closer func() error
+
+func (c closer) Close() error { return c() }

@@ -48,7 +48,7 @@ func rounds(host, lo, hi int) []Round {
 // Direct is the size of a message up to which whoever carries out the collective
 // reads it itself, when it has sent its own: every connection has room for two of
 // them that nobody has read, and there are no more, so that is no cycle of waiting.
-// Larger ones are received by the link's goroutine, posted before anything is sent.
+// Larger ones are posted before anything is sent, and received while it is.
 const Direct = 8<<10 + HeaderBytes
 
 // double is how leaders exchange n bytes that are small, or none: in as many rounds
