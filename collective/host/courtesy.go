@@ -15,9 +15,8 @@ const (
 
 // courtesy lets others run while a rank looks for what it waits for, and finds out
 // whether that pays. Who gives way to somebody who computes is not asked again for a
-// whole turn of his, and Linux counts the rest of its own as used (since 6.18), while
-// who sleeps goes on as soon as it is woken. So after a long turn the next waits are
-// sleeps, the more the more often that happens.
+// whole turn of his, while who sleeps goes on as soon as it is woken. So after a long
+// turn the next waits are sleeps, the more the more often that happens.
 type courtesy struct {
 	limit        time.Duration // of a turn that is not somebody's who computes
 	skip, sleeps int
