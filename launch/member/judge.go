@@ -83,23 +83,11 @@ func (m *Member) send(to string, p packet) {
 	}
 }
 
-// place is where a launcher is, nil if that is not known. Who has a life line is
-// looked for once: it stays where it is, and the search goes through all members.
+// place is where a launcher is, nil if that is not known.
 func (m *Member) place(name string) *memberlist.Node {
 	m.mu.Lock()
-	l := m.lives[name]
-	if l != nil && l.node != nil {
-		defer m.mu.Unlock()
-		return l.node
-	}
-	m.mu.Unlock()
-	n := m.find(name)
-	if n != nil && l != nil {
-		m.mu.Lock()
-		l.node = n
-		m.mu.Unlock()
-	}
-	return n
+	defer m.mu.Unlock()
+	return m.places[name]
 }
 
 // judge looks after the launcher called name, until it has left or is lost. It
@@ -215,7 +203,7 @@ func (m *Member) ask(name string) (answered bool, others int) {
 			continue
 		}
 		all.Go(func() {
-			if !m.reach(n) {
+			if at := m.place(n.Name); at == nil || !m.reach(at) {
 				return
 			}
 			m.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,6 +103,40 @@ func TestGossipBeforeTheJob(t *testing.T) {
 	if in := next(t, a); in.From != "b" || !in.Lost {
 		t.Errorf("got %+v", in)
 	}
+}
+
+// A launcher that says something new of itself is written to and asked meanwhile: the
+// race detector must find nothing.
+func TestNewsOfALauncher(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	for deadline := time.Now().Add(10 * time.Second); a.place("b") == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("b is not known")
+		}
+	}
+	over := make(chan struct{})
+	var all sync.WaitGroup
+	for _, do := range []func(){
+		func() { a.send("b", packet{From: "a"}) },
+		func() { a.ask("b") },
+	} {
+		all.Go(func() {
+			for {
+				do()
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		})
+	}
+	for range 60 {
+		_ = b.list.UpdateNode(100 * time.Millisecond) // whether or not all have heard of it by then
+	}
+	close(over)
+	all.Wait()
 }
 
 // The coordinator's pulse is everybody's: the others need not know how many they are.

@@ -97,10 +97,11 @@ type Member struct {
 	changed  *sync.Cond // something below has changed
 	coord    string     // name of the coordinator
 	arrived  []rendezvous.Inbound
-	links    map[string]*link     // by the other launcher's name
-	lost     map[string]bool      // has been told of, and has not come back
-	lives    map[string]*life     // by name
-	answered map[string]time.Time // when a launcher has last answered a question
+	links    map[string]*link            // by the other launcher's name
+	lost     map[string]bool             // has been told of, and has not come back
+	lives    map[string]*life            // by name
+	answered map[string]time.Time        // when a launcher has last answered a question
+	places   map[string]*memberlist.Node // where a launcher was last known to be; nothing in them changes
 	foreign  strangers
 	closing  bool
 }
@@ -110,7 +111,7 @@ type Member struct {
 // until cfg.Wait has passed or ctx ends; a coordinator with another key or label
 // is an error at once.
 func Open(ctx context.Context, cfg Config) (*Member, error) {
-	m := &Member{cfg: cfg, ready: make(chan struct{}), secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}}
+	m := &Member{cfg: cfg, ready: make(chan struct{}), secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}, places: map[string]*memberlist.Node{}}
 	m.changed = sync.NewCond(&m.mu)
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.gossip = &memberlist.TransmitLimitedQueue{NumNodes: func() int { return int(m.alive.Load()) }, RetransmitMult: 3}
