@@ -150,6 +150,39 @@ func TestBeat(t *testing.T) {
 	}
 }
 
+// The later this process is, the longer it asks who is silent; a few seconds after it was
+// late, no more.
+func TestShortage(t *testing.T) {
+	for _, tt := range []struct {
+		late []time.Duration // a quarter of strainMemory apart
+		want int
+	}{
+		{nil, 1},
+		{[]time.Duration{strain}, 1},
+		{[]time.Duration{strain + 1}, patience},
+		{[]time.Duration{4 * strain}, 4 * patience},
+		{[]time.Duration{4 * strain, 2 * strain}, 4 * patience},
+		{[]time.Duration{4 * strain, 0, 0, 0, 2 * strain}, 4 * patience},
+		{[]time.Duration{4 * strain, 0, 0, 0, 2 * strain, 0, 0, 0, 0}, 2 * patience},
+		{[]time.Duration{4 * strain, 0, 0, 0, 0, 0, 0, 0, 0}, 1},
+		{[]time.Duration{time.Minute}, formingPatience},
+	} {
+		var s shortage
+		for i, by := range tt.late {
+			s.late(by, time.Unix(0, 0).Add(time.Duration(i)*strainMemory/4))
+		}
+		if got := s.rounds(); got != tt.want {
+			t.Errorf("late by %v: %d rounds, want %d", tt.late, got, tt.want)
+		}
+	}
+	var s shortage
+	s.late(time.Second, time.Unix(0, 0))
+	s.late(0, time.Unix(1000, 0))
+	if got := s.rounds(); got != 1 {
+		t.Errorf("long after: %d rounds", got)
+	}
+}
+
 // Who leaves in order is not said to have been killed, nor twice to be lost.
 func TestLeft(t *testing.T) {
 	a, b := pair(t, "127.0.0.1")
