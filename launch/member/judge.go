@@ -28,10 +28,11 @@ const (
 	// strain is how late this process may be until, for strainMemory, it takes
 	// itself to be short of processor time, and with it perhaps those that it
 	// judges: then it asks patience times as often before it calls one lost, and as
-	// many times that as it was late by multiples of strain, up to formingPatience.
+	// many times that as it was late by multiples of strain, up to mostPatience.
 	strain       = 25 * time.Millisecond
 	strainMemory = 2 * time.Second
 	patience     = 3
+	mostPatience = 15
 	// formingPatience is the same until the job is complete: all launchers are
 	// started at once, and where many share a machine that alone keeps it busy for
 	// seconds. Nothing is lost meanwhile but time.
@@ -170,7 +171,7 @@ func (s *shortage) rounds() int {
 	if worst <= strain {
 		return 1
 	}
-	return min(formingPatience, patience*int(worst/strain))
+	return min(mostPatience, patience*int(worst/strain))
 }
 
 // askOften asks as ask does, until there is an answer or it has been asked rounds

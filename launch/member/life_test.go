@@ -165,7 +165,7 @@ func TestShortage(t *testing.T) {
 		{[]time.Duration{4 * strain, 0, 0, 0, 2 * strain}, 4 * patience},
 		{[]time.Duration{4 * strain, 0, 0, 0, 2 * strain, 0, 0, 0, 0}, 2 * patience},
 		{[]time.Duration{4 * strain, 0, 0, 0, 0, 0, 0, 0, 0}, 1},
-		{[]time.Duration{time.Minute}, formingPatience},
+		{[]time.Duration{time.Minute}, mostPatience},
 	} {
 		var s shortage
 		for i, by := range tt.late {
