@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,20 +16,30 @@ import (
 	"ebtrain/launch/rendezvous"
 )
 
-// elasticMode shares args[1] parts, and ends well as soon as there are args[0]
-// ranks in a later epoch than the first. Asked to stop, it says so and is to be
-// started again.
+// elasticMode shares args[1] parts as soon as there are args[2] ranks, which it notes in
+// the file args[3], and ends well when there are args[0] after that. Who comes late to
+// the first epoch changes nothing. Asked to stop, it says so and is to be started again.
 func elasticMode(ctx context.Context, g *rendezvous.Group, args []string) (int, error) {
 	want, err1 := strconv.Atoi(args[0])
 	parts, err2 := strconv.Atoi(args[1])
-	if err := errors.Join(err1, err2); err != nil {
+	most, err3 := strconv.Atoi(args[2])
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return 2, err
 	}
-	if err := g.Share(ctx, parts); err != nil {
-		return 1, err
+	if g.Size() == most {
+		if err := os.WriteFile(args[3], nil, 0o600); err != nil {
+			return 1, err
+		}
 	}
-	fmt.Printf("epoch %d\n", g.Restart())
-	if g.Restart() > 0 && g.Size() == want {
+	_, err := os.Stat(args[3])
+	complete := err == nil
+	if complete {
+		if err := g.Share(ctx, parts); err != nil {
+			return 1, err
+		}
+	}
+	fmt.Printf("of %d: epoch %d\n", g.Size(), g.Restart())
+	if complete && g.Restart() > 0 && g.Size() == want {
 		err := g.Barrier(ctx, "done")
 		fmt.Printf("done as one of %d\n", g.Size())
 		return 0, errors.Join(err, g.Close())
@@ -39,6 +51,21 @@ func elasticMode(ctx context.Context, g *rendezvous.Group, args []string) (int, 
 		return exitcode.Requeue, g.Close()
 	case <-ctx.Done():
 		return 9, ctx.Err()
+	}
+}
+
+// sharing is the program of elasticMode: it is to end with want ranks, which share
+// parts, once there have been most.
+func sharing(t *testing.T, want, parts, most string) []string {
+	t.Helper()
+	return []string{"RANKS", "elastic", want, parts, most, t.TempDir() + "/complete"}
+}
+
+// meet waits until all jobs have a rank that knows of n.
+func meet(all []*job, n int) {
+	for _, j := range all {
+		j.t.Helper()
+		j.numbers(fmt.Sprintf("of %d: epoch", n), 1)
 	}
 }
 
@@ -58,13 +85,13 @@ func another(t *testing.T, first *job, span string, args ...string) *job {
 	return start(t, secret, append([]string{"--nnodes", span, "--join", first.endpoint()}, slices.Clone(args)...)...)
 }
 
+var lossOf = regexp.MustCompile(`ddplaunch: epoch \d: node `)
+
 // A node is lost: the others go on, without a restart being allowed.
 func TestElasticLoss(t *testing.T) {
 	t.Parallel()
-	all := elastic(t, "2:3", 3, "RANKS", "elastic", "2", "6")
-	for _, j := range all {
-		j.numbers("epoch", 1)
-	}
+	all := elastic(t, "2:3", 3, sharing(t, "2", "6", "3")...)
+	meet(all, 3)
 	if err := all[1].cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -73,16 +100,20 @@ func TestElasticLoss(t *testing.T) {
 		if code != 0 {
 			t.Errorf("exit code %d", code)
 		}
-		want(t, out, "ddplaunch: epoch 1: node ", "its launcher was killed, rank ", "done as one of 2\n")
+		want(t, out, "its launcher was killed, rank ", "done as one of 2\n")
+		if !lossOf.MatchString(out) {
+			t.Errorf("want %v in\n%s", lossOf, out)
+		}
 	}
 }
 
 // A node comes later and is taken in.
 func TestElasticGrowth(t *testing.T) {
 	t.Parallel()
-	all := elastic(t, "1:2", 1, "RANKS", "elastic", "2", "2")
-	all[0].numbers("epoch", 1)
-	all = append(all, another(t, all[0], "1:2", "RANKS", "elastic", "2", "2"))
+	args := sharing(t, "2", "2", "2")
+	all := elastic(t, "1:2", 1, args...)
+	meet(all, 1)
+	all = append(all, another(t, all[0], "1:2", args...))
 	for _, j := range all {
 		if code, out := j.end(); code != 0 || !strings.Contains(out, "done as one of 2\n") {
 			t.Errorf("exit code %d:\n%s", code, out)
@@ -96,17 +127,14 @@ func TestElasticGrowth(t *testing.T) {
 // lost, and ends with the job.
 func TestElasticSpare(t *testing.T) {
 	t.Parallel()
-	all := elastic(t, "1:3", 3, "RANKS", "elastic", "2", "8")
-	for deadline := time.Now().Add(20 * time.Second); !slices.ContainsFunc(all, spare) && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond)
-	}
+	all := elastic(t, "1:3", 3, sharing(t, "2", "8", "3")...)
 	for _, j := range all {
 		code, out := j.end()
 		if code != 0 || spare(j) == strings.Contains(out, "done as one of 2\n") {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 	}
-	want(t, all[0].output(), "ddplaunch: epoch 1: 3 ranks on 3 nodes cannot share 8 parts equally: 2 nodes go on\n")
+	want(t, all[0].output(), ": 3 ranks on 3 nodes cannot share 8 parts equally: 2 nodes go on\n")
 }
 
 func spare(j *job) bool {
@@ -116,10 +144,8 @@ func spare(j *job) bool {
 // Node 0 is killed: the others end at once, to be started again.
 func TestElasticOrphan(t *testing.T) {
 	t.Parallel()
-	all := elastic(t, "2:3", 3, "RANKS", "elastic", "1", "6")
-	for _, j := range all {
-		j.numbers("epoch", 1)
-	}
+	all := elastic(t, "2:3", 3, sharing(t, "1", "6", "3")...)
+	meet(all, 3)
 	if err := all[0].cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

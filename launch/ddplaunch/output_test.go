@@ -40,7 +40,7 @@ func onTerminal(t *testing.T, environ []string, args ...string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(append(env.Without(os.Environ()), roleVar+"=launcher", "GORACE=atexit_sleep_ms=0", "TERM=xterm", "NO_COLOR="), environ...)
+	cmd.Env = append(append(env.Without(os.Environ()), roleVar+"=launcher", "TERM=xterm", "NO_COLOR="), environ...)
 	cmd.Stdout, cmd.Stderr = program, program
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,10 @@ import (
 	"ebtrain/launch/env"
 )
 
-// The promise is two seconds; the bound is generous for a loaded machine.
-const endsWithin = 4 * time.Second
+// endsWithin is less than any time-out of a launcher that is at its default (grace,
+// stuck ranks, joining), and more than any load of the machine should make of the two
+// seconds that are promised: those chaos measures.
+const endsWithin = 20 * time.Second
 
 func TestKilledRank(t *testing.T) {
 	host, err := os.Hostname()
@@ -27,6 +29,7 @@ func TestKilledRank(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		for _, mode := range []string{"wait", "deaf"} {
 			t.Run(fmt.Sprintf("%s/%d", mode, n), func(t *testing.T) {
+				t.Parallel()
 				j := start(t, nil, "-nproc", fmt.Sprint(n), "RANKS", mode)
 				pids := j.numbers("ready", n)
 				began := time.Now()
@@ -107,6 +110,7 @@ func TestSignalToOneRank(t *testing.T) {
 
 // Programs that know nothing of this project get the signal itself.
 func TestInterruptStranger(t *testing.T) {
+	t.Parallel()
 	j := start(t, nil, "-nproc", "2", "sh", "-c", `trap 'echo caught; exit 0' INT; echo ready $$; while :; do sleep 0.05; done`)
 	j.numbers("ready", 2)
 	if err := j.cmd.Process.Signal(unix.SIGINT); err != nil {
@@ -124,6 +128,7 @@ func TestInterruptStranger(t *testing.T) {
 func TestLauncherKilled(t *testing.T) {
 	for _, s := range []unix.Signal{unix.SIGKILL, unix.SIGABRT} {
 		t.Run(unix.SignalName(s), func(t *testing.T) {
+			t.Parallel()
 			j := start(t, nil, "-nproc", "2", "RANKS", "family")
 			ranks, children := j.numbers("ready", 2), j.numbers("child", 2)
 			if err := j.cmd.Process.Signal(s); err != nil {
@@ -141,7 +146,7 @@ func TestLauncherKilled(t *testing.T) {
 // orphans of a killed launcher stay zombies; that is not the launcher's doing.
 func dead(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return
@@ -153,6 +158,7 @@ func dead(t *testing.T, pid int) {
 }
 
 func TestChildrenEndWithTheirRank(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"end", "kill"} {
 		args := []string{"-nproc", "2", "RANKS", "family"}
 		if how == "end" {
@@ -180,7 +186,7 @@ func TestExitCodes(t *testing.T) {
 		{"all well", []string{"true"}, 0, ""},
 		{"all fail alike", []string{"sh", "-c", "exit 3"}, 3, "exit status 3"},
 		{"one fails", []string{"sh", "-c", "[ $RANK = 0 ] && exec sleep 20; exit 5"}, 5, "rank 1 ("},
-		{"first of two", []string{"sh", "-c", "[ $RANK = 0 ] && sleep 0.4 && exit 6; exit 5"}, 5, "rank 1 ("},
+		{"first of two", []string{"sh", "-c", "[ $RANK = 0 ] && trap 'exit 6' TERM && while :; do sleep 0.05; done; exit 5"}, 5, "rank 1 ("},
 		{"signal", []string{"sh", "-c", "[ $RANK = 0 ] && exec sleep 20; kill -SEGV $$"}, 139, "killed by SIGSEGV"},
 		{"stopped cleanly", []string{"sh", "-c", "exit 75"}, 75, ""},
 		{"one stopped cleanly", []string{"sh", "-c", "[ $RANK = 0 ] && exit 75; sleep 0.3"}, 75, ""},
@@ -253,6 +259,7 @@ func TestTwoJobs(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	code, out := run1(t, "-nproc", "2", "--max-restarts", "2", "RANKS", "restart", "2")
 	if code != 0 {
 		t.Errorf("exit code %d", code)
@@ -341,6 +348,7 @@ func TestProgramArguments(t *testing.T) {
 
 // When nobody reads the output any more, the job stops.
 func TestReaderGone(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +369,7 @@ func TestReaderGone(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		_ = cmd.Process.Kill()
 		t.Error("the job went on")
 	}

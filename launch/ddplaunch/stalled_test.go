@@ -68,7 +68,7 @@ func TestReaderStalled(t *testing.T) {
 				if code := cmd.ProcessState.ExitCode(); code != tt.code {
 					t.Errorf("exit code %d (%v), want %d", code, err, tt.code)
 				}
-			case <-time.After(15 * time.Second):
+			case <-time.After(patience):
 				t.Error("the launcher still waits for its reader")
 			}
 			gone(t, pids...)
@@ -79,7 +79,7 @@ func TestReaderStalled(t *testing.T) {
 // pidIn waits for a file with a number.
 func pidIn(t *testing.T, file string) int {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(file)
 		if n, nerr := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && nerr == nil {
 			return n
@@ -93,7 +93,7 @@ func pidIn(t *testing.T, file string) int {
 func awaitFull(t *testing.T, r *os.File) {
 	t.Helper()
 	last := -1
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ)
 		if err != nil {
 			t.Fatal(fmt.Errorf("what waits in a pipe: %w", err))

@@ -23,6 +23,7 @@ func stuckMode(ctx context.Context, g *rendezvous.Group, args []string) (int, er
 	if g.Rank() != 1 {
 		g.Began(rendezvous.Collective{Seq: 7, Kind: "all-reduce", Op: "mean", Type: "f32", Len: 10, Label: "bucket 0", Begun: time.Now()})
 		g.Progress(3, "all-reduce", 7, "bucket 0")
+		settled()
 		if args[0] == "computes" {
 			return 0, g.Barrier(ctx, "done")
 		}
@@ -30,6 +31,7 @@ func stuckMode(ctx context.Context, g *rendezvous.Group, args []string) (int, er
 		g.Began(rendezvous.Collective{Seq: 6, Kind: "barrier", Begun: time.Now()})
 		g.Ended(6, false)
 		g.Progress(3, "load", 0, "")
+		settled()
 		if args[0] == "computes" {
 			for begun := time.Now(); time.Since(begun) < 7*time.Second; {
 			}
@@ -43,6 +45,9 @@ func stuckMode(ctx context.Context, g *rendezvous.Group, args []string) (int, er
 		return 9, ctx.Err()
 	}
 }
+
+// settled says that this rank is where a test wants it.
+func settled() { fmt.Printf("settled %d\n", os.Getpid()) }
 
 // A rank that is stopped ends the job at once, on one node and on two, whichever
 // it is, and all say so.
@@ -60,9 +65,9 @@ func TestStoppedRank(t *testing.T) {
 			} else {
 				all = nodes(t, "127.0.0.1:0", 2, "-nproc", "2", "RANKS", "stuck", "sleeps")
 			}
-			pids := all[0].numbers("ready", 4/hosts)
+			pids := all[0].numbers("settled", 4/hosts)
 			if hosts == 2 {
-				all[1].numbers("ready", 2)
+				all[1].numbers("settled", 2)
 			}
 			if err := unix.Kill(pids[1], unix.SIGSTOP); err != nil {
 				t.Fatal(err)
@@ -71,7 +76,7 @@ func TestStoppedRank(t *testing.T) {
 			line := fmt.Sprintf("rank 1 (%s, pid %d): stopped by a signal during load, step 3: rank 0 and 2 more wait for it during all-reduce bucket 0, seq 7, step 3", host, pids[1])
 			for i, j := range all {
 				code, out := j.end()
-				if took := time.Since(began); code != 1 || took > 2*endsWithin {
+				if took := time.Since(began); code != 1 || took > endsWithin {
 					t.Errorf("exit code %d after %v", code, took)
 				}
 				each(t, out, [][]int{{0}, {2, 3}}[i], line)
@@ -87,7 +92,7 @@ func TestStoppedRank(t *testing.T) {
 func TestFlight(t *testing.T) {
 	dir := t.TempDir()
 	j := start(t, nil, "-nproc", "2", "--log-dir", dir, "RANKS", "stuck", "sleeps")
-	pids := j.numbers("ready", 2)
+	pids := j.numbers("settled", 2)
 	for _, pid := range []int{pids[0], j.cmd.Process.Pid} {
 		before := len(j.output())
 		if err := unix.Kill(pid, unix.SIGUSR2); err != nil {
@@ -96,7 +101,7 @@ func TestFlight(t *testing.T) {
 		table := regexp.MustCompile(`ddplaunch: flight: 0 +7 +all-reduce bucket 0 +mean f32\[10\] +waits for [^ ]+; step 3
 ddplaunch: flight: 1 +6 +barrier +- +done [^ ]+ ago; load, step 3  <-- 1 behind, 1 rank waits
 `)
-		for deadline := time.Now().Add(10 * time.Second); !table.MatchString(j.output()[before:]); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); !table.MatchString(j.output()[before:]); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("no %q in\n%s", table, j.output()[before:])
 			}
@@ -105,7 +110,9 @@ ddplaunch: flight: 1 +6 +barrier +- +done [^ ]+ ago; load, step 3  <-- 1 behind,
 	if err := j.cmd.Process.Signal(unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond)
+	for deadline := time.Now().Add(patience); !strings.Contains(j.output(), "asked to stop") && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
 	if err := unix.Kill(pids[1], unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +134,7 @@ func TestFlightOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, "127.0.0.1:0", 2, "-nproc", "2", "RANKS", "stuck", "sleeps")
 	for _, j := range all {
-		j.numbers("ready", 2)
+		j.numbers("settled", 2)
 	}
 	if err := all[1].cmd.Process.Signal(unix.SIGUSR2); err != nil {
 		t.Fatal(err)
@@ -136,7 +143,7 @@ func TestFlightOfSeveralNodes(t *testing.T) {
 ddplaunch: flight: 1 +6 +barrier .*  <-- 1 behind, 3 ranks wait
 `)
 	for _, j := range all {
-		for deadline := time.Now().Add(10 * time.Second); !table.MatchString(j.output()); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); !table.MatchString(j.output()); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("no %q in\n%s", table, j.output())
 			}
@@ -176,7 +183,7 @@ func TestStuckRank(t *testing.T) {
 	t.Run("a debugger", func(t *testing.T) {
 		t.Parallel()
 		j := start(t, nil, "--stuck-after", "0", "-nproc", "2", "RANKS", "stuck", "sleeps")
-		pids := j.numbers("ready", 2)
+		pids := j.numbers("settled", 2)
 		if err := unix.Kill(pids[1], unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}

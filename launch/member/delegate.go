@@ -73,10 +73,15 @@ func (d *delegate) LocalState(bool) []byte { return nil }
 
 func (d *delegate) MergeRemoteState([]byte, bool) {}
 
+// NotifyJoin copies what it is given: memberlist writes it again whenever the member
+// says something new of itself, and only now, under memberlist's lock, nobody writes.
+// Whoever comes back from elsewhere joins again.
 func (d *delegate) NotifyJoin(n *memberlist.Node) {
+	at := *n
 	d.m.alive.Add(1)
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
+	d.m.places[n.Name] = &at
 	if l := d.m.lives[n.Name]; l == nil || !l.left { // gossip may not know yet that it has left
 		delete(d.m.lost, n.Name)
 	}

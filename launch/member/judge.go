@@ -27,10 +27,12 @@ const (
 	lateness = 100 * time.Millisecond
 	// strain is how late this process may be until, for strainMemory, it takes
 	// itself to be short of processor time, and with it perhaps those that it
-	// judges: then it asks patience times as often before it calls one lost.
+	// judges: then it asks patience times as often before it calls one lost, and as
+	// many times that as it was late by multiples of strain, up to mostPatience.
 	strain       = 25 * time.Millisecond
 	strainMemory = 2 * time.Second
 	patience     = 3
+	mostPatience = 15
 	// formingPatience is the same until the job is complete: all launchers are
 	// started at once, and where many share a machine that alone keeps it busy for
 	// seconds. Nothing is lost meanwhile but time.
@@ -83,23 +85,11 @@ func (m *Member) send(to string, p packet) {
 	}
 }
 
-// place is where a launcher is, nil if that is not known. Who has a life line is
-// looked for once: it stays where it is, and the search goes through all members.
+// place is where a launcher is, nil if that is not known.
 func (m *Member) place(name string) *memberlist.Node {
 	m.mu.Lock()
-	l := m.lives[name]
-	if l != nil && l.node != nil {
-		defer m.mu.Unlock()
-		return l.node
-	}
-	m.mu.Unlock()
-	n := m.find(name)
-	if n != nil && l != nil {
-		m.mu.Lock()
-		l.node = n
-		m.mu.Unlock()
-	}
-	return n
+	defer m.mu.Unlock()
+	return m.places[name]
 }
 
 // judge looks after the launcher called name, until it has left or is lost. It
@@ -112,7 +102,7 @@ func (m *Member) judge(name string, l *life) {
 		l.judged = false
 		m.mu.Unlock()
 	}()
-	var strained time.Time // when this process was last late
+	var own shortage
 	for expected := time.Now(); ; {
 		expected = expected.Add(m.beat() / 2)
 		select {
@@ -120,9 +110,7 @@ func (m *Member) judge(name string, l *life) {
 			return
 		case <-time.After(time.Until(expected)):
 		}
-		if time.Since(expected) > strain {
-			strained = time.Now()
-		}
+		own.late(time.Since(expected), time.Now())
 		m.mu.Lock()
 		if late := time.Since(expected); late > lateness { // this process stood still, not the others
 			l.heard, expected = l.heard.Add(late), time.Now()
@@ -135,17 +123,14 @@ func (m *Member) judge(name string, l *life) {
 		case quiet < m.silence() || m.vouched(name):
 			continue
 		}
-		rounds := 1
-		switch {
-		case !m.formed.Load():
+		rounds := own.rounds()
+		if !m.formed.Load() {
 			rounds = formingPatience
-		case time.Since(strained) < strainMemory:
-			rounds = patience
 		}
 		answered, others, stood := m.askOften(name, rounds)
 		expected = time.Now()
 		if stood {
-			strained = expected
+			own.late(lateness, expected)
 			continue // it took much longer than it can: nothing is proven
 		}
 		speaks, _ := m.lifeOf(name)
@@ -160,6 +145,33 @@ func (m *Member) judge(name string, l *life) {
 			m.report(l, in)
 		}
 	}
+}
+
+// shortage is how short of processor time this process is: how late it was at worst in
+// this strainMemory, and in the one before.
+type shortage struct {
+	worst, before time.Duration
+	since         time.Time
+}
+
+// late notes that something came so late.
+func (s *shortage) late(by time.Duration, now time.Time) {
+	switch old := now.Sub(s.since); {
+	case old >= 2*strainMemory:
+		s.worst, s.before, s.since = 0, 0, now
+	case old >= strainMemory:
+		s.worst, s.before, s.since = 0, s.worst, now
+	}
+	s.worst = max(s.worst, by)
+}
+
+// rounds is how often a silent launcher is to be asked.
+func (s *shortage) rounds() int {
+	worst := max(s.worst, s.before)
+	if worst <= strain {
+		return 1
+	}
+	return min(mostPatience, patience*int(worst/strain))
 }
 
 // askOften asks as ask does, until there is an answer or it has been asked rounds
@@ -215,7 +227,7 @@ func (m *Member) ask(name string) (answered bool, others int) {
 			continue
 		}
 		all.Go(func() {
-			if !m.reach(n) {
+			if at := m.place(n.Name); at == nil || !m.reach(at) {
 				return
 			}
 			m.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/hashicorp/memberlist"
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/rendezvous"
@@ -33,12 +32,11 @@ const (
 
 // life is what is known of a launcher by its life line.
 type life struct {
-	conn   net.Conn         // nil if it is broken
-	heard  time.Time        // when it last said anything
-	node   *memberlist.Node // where it was last known to be, or nil
-	left   bool             // it has said that it leaves
-	lost   bool             // it has been reported
-	judged bool             // somebody is looking after it
+	conn   net.Conn  // nil if it is broken
+	heard  time.Time // when it last said anything
+	left   bool      // it has said that it leaves
+	lost   bool      // it has been reported
+	judged bool      // somebody is looking after it
 }
 
 // holdLife keeps a life line to the coordinator, called name, until Close, or until

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,6 +105,40 @@ func TestGossipBeforeTheJob(t *testing.T) {
 	}
 }
 
+// A launcher that says something new of itself is written to and asked meanwhile: the
+// race detector must find nothing.
+func TestNewsOfALauncher(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	for deadline := time.Now().Add(10 * time.Second); a.place("b") == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("b is not known")
+		}
+	}
+	over := make(chan struct{})
+	var all sync.WaitGroup
+	for _, do := range []func(){
+		func() { a.send("b", packet{From: "a"}) },
+		func() { a.ask("b") },
+	} {
+		all.Go(func() {
+			for {
+				do()
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		})
+	}
+	for range 60 {
+		_ = b.list.UpdateNode(100 * time.Millisecond) // whether or not all have heard of it by then
+	}
+	close(over)
+	all.Wait()
+}
+
 // The coordinator's pulse is everybody's: the others need not know how many they are.
 func TestBeat(t *testing.T) {
 	for nodes, want := range map[int]time.Duration{0: pulseInterval, 2: pulseInterval, 63: pulseInterval, 128: 4 * pulseInterval, 4096: slowest * pulseInterval} {
@@ -112,6 +147,39 @@ func TestBeat(t *testing.T) {
 		if a.beat() != want || b.beat() != want {
 			t.Errorf("%d launchers: %v and %v, want %v", nodes, a.beat(), b.beat(), want)
 		}
+	}
+}
+
+// The later this process is, the longer it asks who is silent; a few seconds after it was
+// late, no more.
+func TestShortage(t *testing.T) {
+	for _, tt := range []struct {
+		late []time.Duration // a quarter of strainMemory apart
+		want int
+	}{
+		{nil, 1},
+		{[]time.Duration{strain}, 1},
+		{[]time.Duration{strain + 1}, patience},
+		{[]time.Duration{4 * strain}, 4 * patience},
+		{[]time.Duration{4 * strain, 2 * strain}, 4 * patience},
+		{[]time.Duration{4 * strain, 0, 0, 0, 2 * strain}, 4 * patience},
+		{[]time.Duration{4 * strain, 0, 0, 0, 2 * strain, 0, 0, 0, 0}, 2 * patience},
+		{[]time.Duration{4 * strain, 0, 0, 0, 0, 0, 0, 0, 0}, 1},
+		{[]time.Duration{time.Minute}, mostPatience},
+	} {
+		var s shortage
+		for i, by := range tt.late {
+			s.late(by, time.Unix(0, 0).Add(time.Duration(i)*strainMemory/4))
+		}
+		if got := s.rounds(); got != tt.want {
+			t.Errorf("late by %v: %d rounds, want %d", tt.late, got, tt.want)
+		}
+	}
+	var s shortage
+	s.late(time.Second, time.Unix(0, 0))
+	s.late(0, time.Unix(1000, 0))
+	if got := s.rounds(); got != 1 {
+		t.Errorf("long after: %d rounds", got)
 	}
 }
 

@@ -52,7 +52,8 @@ const (
 	maxSpread    = 10
 
 	rejoinInterval = 200 * time.Millisecond
-	closeWait      = time.Second            // for what is queued
+	closeWait      = time.Second            // for what is queued, since any of it was last received
+	closeLimit     = 10 * time.Second       // and in all
 	leaveWait      = 300 * time.Millisecond // for the news of leaving
 	tellInterval   = 10 * time.Second       // between lines about strangers
 )
@@ -97,10 +98,11 @@ type Member struct {
 	changed  *sync.Cond // something below has changed
 	coord    string     // name of the coordinator
 	arrived  []rendezvous.Inbound
-	links    map[string]*link     // by the other launcher's name
-	lost     map[string]bool      // has been told of, and has not come back
-	lives    map[string]*life     // by name
-	answered map[string]time.Time // when a launcher has last answered a question
+	links    map[string]*link            // by the other launcher's name
+	lost     map[string]bool             // has been told of, and has not come back
+	lives    map[string]*life            // by name
+	answered map[string]time.Time        // when a launcher has last answered a question
+	places   map[string]*memberlist.Node // where a launcher was last known to be; nothing in them changes
 	foreign  strangers
 	closing  bool
 }
@@ -110,7 +112,7 @@ type Member struct {
 // until cfg.Wait has passed or ctx ends; a coordinator with another key or label
 // is an error at once.
 func Open(ctx context.Context, cfg Config) (*Member, error) {
-	m := &Member{cfg: cfg, ready: make(chan struct{}), secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}}
+	m := &Member{cfg: cfg, ready: make(chan struct{}), secret: secret{cfg.Key, cfg.Label}, inbox: make(chan rendezvous.Inbound), links: map[string]*link{}, lost: map[string]bool{}, lives: map[string]*life{}, answered: map[string]time.Time{}, places: map[string]*memberlist.Node{}}
 	m.changed = sync.NewCond(&m.mu)
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.gossip = &memberlist.TransmitLimitedQueue{NumNodes: func() int { return int(m.alive.Load()) }, RetransmitMult: 3}
@@ -279,8 +281,8 @@ func (m *Member) deliver() {
 	}
 }
 
-// Close sends what is queued, as far as that is possible within a second,
-// leaves, and ends the goroutines.
+// Close sends what is queued, until for a second nothing of it is received, leaves, and
+// ends the goroutines.
 func (m *Member) Close() error {
 	m.mu.Lock()
 	m.closing = true
@@ -330,15 +332,23 @@ func (m *Member) end() error {
 	return err
 }
 
-// settle waits until busy is true of no link, at most for d. A host that is cut
-// off waits for nothing.
+// settle waits until busy is true of no link, as long as within d of the last there is
+// another of which it no longer is. Among hundreds of launchers that share a machine, and
+// all end at once, most take longer than d to take what they are told: who is left by
+// then would find node 0 gone, and blame it. A host that is cut off waits for nothing.
 func (m *Member) settle(d time.Duration, links []*link, busy func(*link) bool) {
-	for deadline := time.Now().Add(d); !m.alone.Load() && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		some := false
+	begun := time.Now()
+	for last := begun; !m.alone.Load() && time.Since(last) < d && time.Since(begun) < closeLimit; time.Sleep(2 * time.Millisecond) {
+		left := links[:0:0]
 		for _, l := range links {
-			some = some || busy(l)
+			if busy(l) {
+				left = append(left, l)
+			}
 		}
-		if !some {
+		if len(left) < len(links) {
+			last = time.Now()
+		}
+		if links = left; len(links) == 0 {
 			return
 		}
 	}

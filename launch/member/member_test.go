@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ebtrain/launch/rendezvous"
@@ -209,6 +210,39 @@ func TestGone(t *testing.T) {
 			if in := next(t, left); !in.Lost || in.From != who || in.Coordinator != first {
 				t.Errorf("got %+v, want the loss of %s", in, who)
 			}
+		})
+	}
+}
+
+// At its end a launcher waits as long as others still take what it has for them, and no
+// longer.
+func TestSettle(t *testing.T) {
+	const gap = closeWait * 6 / 10
+	for name, tt := range map[string]struct {
+		links, take int // so many of them, one after the other
+		want        time.Duration
+	}{
+		"all, in turn":   {5, 5, 5 * gap},
+		"two":            {5, 2, 2*gap + closeWait},
+		"none":           {5, 0, closeWait},
+		"too many":       {100, 100, closeLimit},
+		"nobody to tell": {0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				var links []*link
+				for i := range tt.links {
+					links = append(links, newLink(strconv.Itoa(i)))
+				}
+				(&Member{}).settle(closeWait, links, func(l *link) bool {
+					i, _ := strconv.Atoi(l.peer)
+					return i >= tt.take || time.Since(begun) < time.Duration(i+1)*gap
+				})
+				if took := time.Since(begun); took < tt.want || took > tt.want+10*time.Millisecond {
+					t.Errorf("waited %v, want %v", took, tt.want)
+				}
+			})
 		})
 	}
 }

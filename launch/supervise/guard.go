@@ -66,6 +66,9 @@ func startGuard(s *spawner) (*guard, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{guardName}
 	cmd.Env = []string{"GOMAXPROCS=1"}
+	if options, ok := os.LookupEnv("GORACE"); ok { // of the race detector, which lingers for a second otherwise
+		cmd.Env = append(cmd.Env, "GORACE="+options)
+	}
 	cmd.Stdin = r
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	err = s.start(cmd)

@@ -92,7 +92,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%v: %s", err, object.String())
 	}
 
-	// What was kept gives the same numbers, and damage to it changes none.
+	// What was kept, for networks, gives the same numbers, and damage to it changes none.
 	kept, err := filepath.Glob(filepath.Join(e.o.cache, "*"))
 	if err != nil || len(kept) != 10 { // five networks, the reference and the floor
 		t.Fatalf("%d files, %v", len(kept), err)
@@ -101,13 +101,16 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warned strings.Builder
-	e.log, e.compare = slog.New(slog.NewTextHandler(&warned, nil)), nil
+	e.log, e.compare, e.o.measures = slog.New(slog.NewTextHandler(&warned, nil)), nil, "kid,prdc"
 	again, err := e.measure(t.Context())
 	if err != nil || !strings.Contains(warned.String(), "computed again") {
 		t.Fatalf("%v, %q", err, warned.String())
 	}
+	if n := len(again.Quality.Rows); n != 5 {
+		t.Fatalf("%d rows, want those of kid and prdc", n)
+	}
 	for i, row := range again.Quality.Rows {
-		if *row.Samples != *c.Rows[i].Samples || *row.Floor != *c.Rows[i].Floor {
+		if row.Name != c.Rows[i].Name || *row.Samples != *c.Rows[i].Samples || *row.Floor != *c.Rows[i].Floor {
 			t.Errorf("%s: %v and %v, then %v and %v", row.Name, *c.Rows[i].Samples, *c.Rows[i].Floor, *row.Samples, *row.Floor)
 		}
 	}

@@ -32,13 +32,23 @@ func closing(t testing.TB, c io.Closer) {
 }
 
 // The suite runs with the built-in engine, and with plain loops; on one thread
-// and on several, one of them more than some extents.
+// and on several, one of them more than some extents. The race detector is for several
+// threads, which share work in the same way whatever the type and the engine.
 func TestConformance(t *testing.T) {
+	o := exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 50}
+	if exectest.Race {
+		o = exectest.Options{Graphs: 8}
+	}
 	for _, threads := range []int{1, 3} {
+		if exectest.Race && threads == 1 {
+			continue
+		}
 		t.Run(fmt.Sprintf("%d threads", threads), func(t *testing.T) {
-			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: threads}) },
-				exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 50})
+			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: threads}) }, o)
 		})
+	}
+	if exectest.Race {
+		return
 	}
 	t.Run("plain loops", func(t *testing.T) {
 		exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, Config{Threads: 2, Engine: loopEngine{}}) },

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
 
@@ -77,6 +78,9 @@ func parameter(fn graph.UnaryFn) uint64 {
 // TestRematStep trains two steps of BiDVL with and without.
 func TestRematStep(t *testing.T) {
 	for _, threads := range []int{1, 2} {
+		if exectest.Race && threads == 1 {
+			continue // nothing is shared
+		}
 		be := open(t, Config{Threads: threads})
 		less := &lean{Backend: be}
 		got, err := train(less, nil, 24)

@@ -14,6 +14,9 @@ import (
 	"ebtrain/ddp/graph"
 )
 
+// patience bounds what ranks do together: more is a hang, on a machine of any load.
+const patience = 3 * time.Minute
+
 // runCollectives runs graphs with collectives on groups of ranks, each rank a
 // goroutine with its own backend, and holds each rank to the reference.
 func runCollectives(t *testing.T, open func(t *testing.T) exec.Backend, dt graph.DType) {
@@ -105,7 +108,7 @@ func compareRanks(t *testing.T, ranks int, g *graph.Graph, dt graph.DType, open 
 // variables.
 func runRanks(t *testing.T, ranks int, g *graph.Graph, dt graph.DType, open func(t *testing.T) exec.Backend) []tensors {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	results, errs := make([]tensors, ranks), make([]error, ranks)
 	var wg sync.WaitGroup
@@ -206,7 +209,7 @@ func checkAbort(t *testing.T, be exec.Backend, dt graph.DType) {
 	}
 	cause := errors.New("rank 1 has died")
 	comm.Abort(cause)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := s.prog.Wait(ctx); !errors.Is(err, collective.ErrAborted) || !errors.Is(err, cause) {
 		t.Errorf("Wait after an abort: got %v, want an error that wraps the abort and its cause", err)

@@ -12,8 +12,10 @@ import (
 	"time"
 )
 
-// atOnce bounds the end of a job after a death (design.md §4).
-const atOnce = 2 * time.Second
+// atOnce bounds the end of a job after a death: less than any time-out that could end it
+// otherwise, and more than any load of the machine should make of the two seconds that
+// are promised (design.md §4), which chaos measures.
+const atOnce = 20 * time.Second
 
 // TestKilledRank kills one rank.
 func TestKilledRank(t *testing.T) {
@@ -60,8 +62,8 @@ func TestStoppedRank(t *testing.T) {
 			e := r.wait()
 			took := time.Since(begun)
 			t.Logf("the job ended after %v", took)
-			if took > 2*atOnce {
-				t.Errorf("the job ended %v after the stop, want %v at most", took, 2*atOnce)
+			if took > atOnce {
+				t.Errorf("the job ended %v after the stop, want %v at most", took, atOnce)
 			}
 			gone(t, family)
 			sentence := regexp.MustCompile(fmt.Sprintf(`rank %d \([^ ]+, pid %d\): stopped by a signal during [a-z].*: rank %d (waits|and 1 more wait) for it during [a-z].*`, stopped, victim, (2-stopped)/2))

@@ -3,6 +3,9 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,22 +28,33 @@ func TestElastic(t *testing.T) {
 	first := launch("--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0")
 	at := first.invitation(t)
 	others := []*running{launch("--join", at), launch("--join", at), launch("--join", at)}
-	epoch := func(n int, says string) {
+	// Who comes late is taken in late, so epochs have no numbers here: what node 0 says
+	// is looked for behind what it had said before.
+	said := 0
+	epoch := func(says string) {
 		t.Helper()
-		for begun := time.Now(); !strings.Contains(first.err.String(), fmt.Sprintf("ddplaunch: epoch %d: %s", n, says)); time.Sleep(5 * time.Millisecond) {
+		line := regexp.MustCompile(`ddplaunch: epoch \d+: ` + says)
+		for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+			if at := line.FindStringIndex(first.err.String()[said:]); at != nil {
+				said += at[1]
+				return
+			}
 			if time.Since(begun) > patience/2 {
-				t.Fatalf("no epoch %d: %s", n, first.err.String())
+				t.Fatalf("no %v: %s", line, first.err.String())
 			}
 		}
 	}
+	first.awaitWorld(4)
 	s.awaitStep(first, "a", 5)
+	said = len(first.err.String())
 	others[0].signal(syscall.SIGKILL)
-	epoch(1, "node ")
-	// Who is spare says so; the other is killed.
+	epoch("node ")
+	first.awaitWorld(2)
+	// Who is spare says so, and has no rank; the other is killed.
 	var spare, busy *running
 	for begun := time.Now(); spare == nil; time.Sleep(5 * time.Millisecond) {
 		for i, r := range others[1:] {
-			if strings.Contains(r.err.String(), "ddplaunch: this node is spare") {
+			if r.worldSize() == 0 && others[2-i].worldSize() == 2 && strings.Contains(r.err.String(), "ddplaunch: this node is spare") {
 				spare, busy = r, others[2-i]
 			}
 		}
@@ -50,10 +64,11 @@ func TestElastic(t *testing.T) {
 	}
 	s.awaitStep(first, "a", int64(len(s.losses("a")))+10)
 	busy.signal(syscall.SIGKILL)
-	epoch(2, "node 1 (")
+	epoch(`node 1 \(`)
 	s.awaitStep(first, "a", int64(len(s.losses("a")))+10)
 	more := []*running{launch("--join", at), launch("--join", at)}
-	epoch(3, "from 2 to 4 nodes, with ")
+	epoch(`from \d to 4 nodes, with `)
+	first.awaitWorld(4)
 	s.awaitStep(first, "a", int64(len(s.losses("a")))+10)
 	spare.signal(syscall.SIGTERM)
 	for i, r := range append(more, first, spare) {
@@ -71,6 +86,35 @@ func TestElastic(t *testing.T) {
 	for name := range one { // state.json has the number of ranks
 		if strings.HasSuffix(name, ".safetensors") && !bytes.Equal(one[name], other[name]) {
 			t.Errorf("%s differs from that of the undisturbed run", name)
+		}
+	}
+}
+
+// worldSize is the number of ranks that the first rank of this launcher's node was told,
+// 0 if the node has none.
+func (r *running) worldSize() int {
+	for _, pid := range r.children() {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil {
+			continue // it has ended
+		}
+		for kv := range bytes.SplitSeq(environ, []byte{0}) {
+			if value, ok := bytes.CutPrefix(kv, []byte("WORLD_SIZE=")); ok {
+				if n, err := strconv.Atoi(string(value)); err == nil {
+					return n
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// awaitWorld waits until the ranks of this node are of so many.
+func (r *running) awaitWorld(n int) {
+	r.s.t.Helper()
+	for begun := time.Now(); r.worldSize() != n; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > patience/2 {
+			r.s.t.Fatalf("there are not %d ranks: %s", n, r.err.String())
 		}
 	}
 }

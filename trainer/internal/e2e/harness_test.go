@@ -20,8 +20,8 @@ import (
 	"ebtrain/trainer/run/rundir"
 )
 
-// patience bounds every program: more is a hang.
-const patience = 60 * time.Second
+// patience bounds every program: more is a hang, on a machine of any load.
+const patience = 3 * time.Minute
 
 var programs = []string{"launch/ddplaunch", "trainer/train", "trainer/sample", "trainer/evaluate", "trainer/experiment", "trainer/stepbench", "trainer/bench", "data/mkshards", "collective/collbench"}
 

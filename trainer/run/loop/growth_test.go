@@ -31,11 +31,15 @@ func (idle) Stepped(loop.Record) error         { return nil }
 
 // TestStepsAllocateNothing counts what all ranks allocate in the loop, the
 // loader, the engine and the collectives, epochs of 8 steps and comparisons of
-// the replicas included, for every method. The runtime may have some objects for
+// the replicas included, for every method. Under the race detector two methods on two
+// ranks do it for a while, and nothing is counted. The runtime may have some objects for
 // itself (a thread that it starts has a dozen): one for two steps, on all ranks
 // together.
 func TestStepsAllocateNothing(t *testing.T) {
 	for world := 1; world <= 2; world++ {
+		if raceEnabled && world == 1 {
+			continue
+		}
 		t.Run(fmt.Sprintf("bidvl, ranks=%d", world), func(t *testing.T) {
 			j := job{world: world, alg: func(c *bidvl.Config) { c.Net.Width = 8 }}
 			j.allocatesNothing(t, nil)
@@ -54,6 +58,9 @@ func TestStepsAllocateNothing(t *testing.T) {
 			{"vae-cifar10", dataset.Synth, map[string]string{"width": "4"}},
 			{"sngan-cifar10", dataset.Synth, map[string]string{"width": "1", "n-dis": "2"}},
 		} {
+			if raceEnabled && tt.preset != "pcd-board" { // whose chains go on from step to step
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, ranks=%d", tt.preset, world), func(t *testing.T) {
 				samples, err := dataset.Open(tt.data+":train=64", "train")
 				if err != nil {
@@ -87,7 +94,10 @@ func preset(t *testing.T, name string) algo.Config {
 // allocatesNothing runs a job, of model if it is not nil, and counts.
 func (j *job) allocatesNothing(t *testing.T, model algo.Model) {
 	t.Helper()
-	const from, to = 20, 100
+	from, to := int64(20), int64(100)
+	if raceEnabled {
+		from, to = 2, 12
+	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection makes objects of its own
 	var before, after runtime.MemStats
 	j.config = loop.Config{Batch: 8, Steps: to + 1, Seed: 1, CheckEvery: 10}
@@ -112,9 +122,9 @@ func (j *job) allocatesNothing(t *testing.T, model algo.Model) {
 	if _, errs := j.run(t); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
-	n := int(after.Mallocs - before.Mallocs)
+	n := int64(after.Mallocs - before.Mallocs)
 	t.Logf("%d objects, %d bytes in %d steps", n, after.TotalAlloc-before.TotalAlloc, to-from)
-	if n > (to-from)/2 {
+	if n > (to-from)/2 && !raceEnabled {
 		t.Errorf("%d objects were allocated in %d steps, want at most %d", n, to-from, (to-from)/2)
 	}
 }

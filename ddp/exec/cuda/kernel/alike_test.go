@@ -111,7 +111,11 @@ func TestAlike(t *testing.T) {
 // TestAlikeNetworks runs the suite's networks with all steps of one kernel that can begin
 // at the same time in one launch.
 func TestAlikeNetworks(t *testing.T) {
+	oneGoroutine(t)
 	b := &backend{device: newDevice(t), o: plan.Options{WeightsLast: true}, alike: true}
+	alone, shared := networkLaunches(t, b.o)
+	compiler.prepare(t, alone)
+	compiler.prepare(t, shared) // apart: a kernel and its shared form declare the same arguments
 	for _, c := range exectest.Networks() {
 		if err := exectest.Check(b, c, graph.F32); err != nil {
 			t.Errorf("%s: %v", c.Name, err)
@@ -121,4 +125,30 @@ func TestAlikeNetworks(t *testing.T) {
 	if b.shared < 20 {
 		t.Errorf("%d launches of several steps: the test has lost its subject", b.shared)
 	}
+}
+
+// networkLaunches are the kernels of the networks' steps: of each alone, and of several of
+// a kind together.
+func networkLaunches(t *testing.T, o plan.Options) (alone, shared []Launch) {
+	for _, c := range exectest.Networks() {
+		for _, kind := range []graph.Kind{graph.Input, graph.Var} {
+			g, err := c.Graph(graph.F32, kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := plan.New(g, o)
+			alone = append(alone, launchesOf(t, p)...)
+			for _, l := range p.Launches(plan.Together{Alike: func(i int) string { return AlikeName(p, i) }}) {
+				if !l.Alike {
+					continue
+				}
+				a, err := ForAlike(p, slices.Concat(l.Chains...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				shared = append(shared, a.Launch)
+			}
+		}
+	}
+	return alone, shared
 }

@@ -22,6 +22,9 @@ func TestConformance(t *testing.T) {
 		o = exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64, graph.BF16}, Graphs: 60}
 	}
 	po := plan.Options{WeightsLast: true}
+	if exectest.Race {
+		o.Graphs = 1
+	}
 	compiler.prepare(t, suite(t, o, po))
 	exectest.Run(t, func(t *testing.T) exec.Backend { return &backend{device: newDevice(t), o: po} }, o)
 }
@@ -29,6 +32,7 @@ func TestConformance(t *testing.T) {
 // TestBatches runs the suite's networks and random graphs with all fused steps in
 // batches.
 func TestBatches(t *testing.T) {
+	oneGoroutine(t)
 	b := &backend{device: newDevice(t), o: plan.Options{WeightsLast: true}, batch: true}
 	cases := exectest.Networks()
 	for seed := range 8 {

@@ -18,6 +18,7 @@ import (
 // of several steps as C++ without the shim, as NVRTC does, against declarations of what
 // CUDA has built in.
 func TestCPlusPlus(t *testing.T) {
+	oneGoroutine(t)
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("g++ is not installed: kernels cannot be read as C++")
 	}

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"ebtrain/ddp/exec/exectest"
 )
 
 // shim is the dialect for gcc.
@@ -47,6 +49,14 @@ func TestMain(m *testing.M) {
 func needGCC(t testing.TB) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("gcc is not installed: kernels cannot be run on the CPU")
+	}
+}
+
+// oneGoroutine skips a test under the race detector: one goroutine writes kernels and runs them
+// in another process, as in TestConformance, which it does see.
+func oneGoroutine(t testing.TB) {
+	if exectest.Race {
+		t.Skip("nothing is shared between goroutines that the conformance suite does not show to the race detector")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // machine that rounds each instruction by itself; sums are right to a rounding;
 // forwards, backwards and with 64-bit indices everything has equal bits.
 func TestGroups(t *testing.T) {
+	oneGoroutine(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	groups := make([]*group, 60)
 	if *all {

@@ -96,13 +96,12 @@ func (s *suite) expectation(r reference) expectation {
 	return x
 }
 
-// shortFlops is the most work of a case with -short: the loops in float64 take
-// long, above all under the race detector.
-const shortFlops = 1.5e6
+// brief says that the cases are to take little time.
+func brief() bool { return testing.Short() || Race }
 
 func (s *suite) runConv(t *testing.T) {
 	for _, c := range Convs() {
-		if testing.Short() && c.Flops() > shortFlops {
+		if brief() && c.Flops() > shortFlops {
 			continue
 		}
 		c.BF16 = s.bf16
@@ -116,6 +115,9 @@ func (s *suite) runConv(t *testing.T) {
 
 func (s *suite) runMatMul(t *testing.T) {
 	for _, p := range MatMuls() {
+		if Race && p.Flops() > 7e5 {
+			continue // of the others some are shared among threads, too
+		}
 		p.BF16 = s.bf16
 		t.Run(fmt.Sprintf("matmul/%dx%dx%d,%t,%t", p.M, p.N, p.K, p.TransA, p.TransB), func(t *testing.T) {
 			s.check(t, matMulReference(p), func(e engine.Engine) (engine.Kernel, error) { return e.MatMul(p) })

@@ -68,8 +68,8 @@ func smallConv(i int, h, w axis) engine.ConvProblem {
 // runSmall holds one engine after the other to smallConvs.
 func (s *suite) runSmall(t *testing.T) {
 	every := 7
-	if testing.Short() {
-		every = 21
+	if brief() {
+		every = shortEvery
 	}
 	for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 		t.Run(fmt.Sprintf("small/%v", op), func(t *testing.T) {
