@@ -134,13 +134,14 @@ func (g *group) wait(c *class, s schedule.Step, p prices) bool {
 }
 
 // arrive has the leader of h wait for bytes. They come as fast as their senders send
-// them, and no faster than the link of h carries them.
+// them, and no faster than the link of h carries them beside what else it carries.
 func (g *group) arrive(h, bytes int, fl flight, p prices) {
 	late := p.latency
 	if g.oneBox {
 		late *= g.stretch[h]
 	}
-	g.lead.clock[h] = max(g.lead.clock[h], fl.end+late, fl.begin+late+float64(bytes)*g.wire(h, p))
+	carried := g.in[h].carry(fl.begin, float64(bytes)*g.wire(h, p))
+	g.lead.clock[h] = max(g.lead.clock[h], max(fl.end, carried)+late)
 }
 
 // senders is how many hosts come to the step that sends k.

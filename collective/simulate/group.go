@@ -21,12 +21,14 @@ type group struct {
 	stretch []float64 // by host: how much longer a processor takes, since ranks share it
 	shared  []bool    // by host: what is done for collectives delays computing
 	oneBox  bool      // hosts share machines: their links are the work of processors, too
+	boxes   []box
 
 	// The leader of each host, and the others of it, who do all the same: when they are
 	// through what they have done, and what of that was the work of a processor.
 	lead, rest actors
 
 	out     []float64 // by host: when its link has nothing more to send
+	in      []inlink  // by host
 	fans    map[fanKey]*fan
 	whole   [][]flight    // by round, counted from the last, and host: the message that comes to it
 	inRound []int         // hosts in each of these rounds
@@ -35,6 +37,15 @@ type group struct {
 
 	messages, bytes int64 // sent between hosts
 }
+
+// box is a machine: the ranks of its hosts share its processors.
+type box struct {
+	ranks      int
+	processors float64
+}
+
+// crowded says whether there are fewer processors than ranks.
+func (b box) crowded() bool { return b.processors < float64(b.ranks) }
 
 // actors are some of the ranks of each host.
 type actors struct{ clock, work []float64 }
@@ -54,10 +65,10 @@ type flight struct{ begin, end float64 }
 func newGroup(c Cluster) *group {
 	hosts := len(c.Ranks)
 	g := &group{ranks: c.Ranks, lead: newActors(hosts), rest: newActors(hosts), stretch: make([]float64, hosts), shared: make([]bool, hosts),
-		out: make([]float64, hosts), fans: map[fanKey]*fan{},
+		out: make([]float64, hosts), in: make([]inlink, hosts), fans: map[fanKey]*fan{},
 		slices: map[int][]int{}, plans: map[planKey][]*class{}}
 	together := min(max(1, c.Together), hosts)
-	g.oneBox = together > 1
+	g.oneBox = together > 1 && !c.Wired
 	for h := range hosts {
 		g.size += c.Ranks[h]
 		g.rounds = append(g.rounds, schedule.Rounds(h, hosts))
@@ -74,16 +85,22 @@ func newGroup(c Cluster) *group {
 		for _, n := range c.Ranks[h:last] {
 			ranks += n
 		}
+		b := box{ranks, float64(ranks)}
+		if c.Cores > 0 {
+			b.processors = max(float64(c.Cores)-c.Others, least*float64(c.Cores))
+		}
+		g.boxes = append(g.boxes, b)
 		for o := h; o < last; o++ {
 			g.shared[o] = c.Cores == 0 || ranks >= c.Cores
-			g.stretch[o] = 1
-			if c.Cores > 0 {
-				g.stretch[o] = max(1, float64(ranks)/float64(c.Cores))
-			}
+			g.stretch[o] = max(1, float64(ranks)/b.processors)
 		}
 	}
 	return g
 }
+
+// least is the share of its processors that a machine has left for ranks, whatever
+// others take.
+const least = 0.05
 
 // prices are cost.Costs in microseconds, also of a byte.
 type prices struct{ latency, message, perByte, reduce float64 }
@@ -162,6 +179,9 @@ func (g *group) play(k planKey, t tariff) {
 	clear(g.fans)
 	if g.size == 1 {
 		return
+	}
+	for h := range g.in {
+		g.in[h].forget()
 	}
 	plan := g.plan(k)
 	for _, c := range plan {

@@ -29,6 +29,7 @@ type slow struct {
 	lead      []float64
 	rest      []float64
 	out       []float64
+	in        [][]interval // all that each link has carried, in the order of waits
 	messages  int64
 	bytes     int64
 	leadSteps [][]schedule.Step
@@ -191,8 +192,33 @@ func (s *slow) wait(h int, c schedule.Call, step schedule.Step, wire, late float
 		}
 		all, begin, end = all+m.bytes, min(begin, m.begin), max(end, m.end)
 	}
-	s.lead[h] = max(s.lead[h], end+late, begin+late+float64(all)*wire)
+	s.lead[h] = max(s.lead[h], max(end, s.carry(h, begin, float64(all)*wire))+late)
 	return true
+}
+
+// carry takes what is free of a link after begin, piece by piece.
+func (s *slow) carry(h int, begin, us float64) float64 {
+	at := begin
+	var pieces []interval
+	for us > 0 {
+		next, busy := math.Inf(1), false
+		for _, b := range s.in[h] {
+			if b.begin <= at && at < b.end {
+				at, busy = b.end, true
+			} else if b.begin > at {
+				next = min(next, b.begin)
+			}
+		}
+		if busy {
+			continue
+		}
+		n := min(us, next-at)
+		pieces = append(pieces, interval{at, at + n})
+		us -= n
+		at += n
+	}
+	s.in[h] = append(s.in[h], pieces...)
+	return at
 }
 
 // prices with which no two things take the same time.
@@ -217,7 +243,7 @@ func TestGrouped(t *testing.T) {
 			for _, bytes := range []int{4, 300, 8 << 10, 20_000, 64 << 10, 64<<10 + 4, 300_000, 5 << 20} {
 				g, hosts := newGroup(c), len(c.Ranks)
 				s := &slow{t: t, g: newGroup(c), tariff: tariffOf(c.Costs), lead: make([]float64, hosts), rest: make([]float64, hosts),
-					out: make([]float64, hosts)}
+					out: make([]float64, hosts), in: make([][]interval, hosts)}
 				for range 2 { // the second begins with links that are not free everywhere
 					for h := range hosts {
 						g.lead.clock[h] += 200 * rng.Float64()

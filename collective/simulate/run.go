@@ -36,8 +36,12 @@ func run(ctx context.Context, c Cluster, s Step, n Noise, steps int, seed uint64
 		return Result{}, err
 	}
 	p.small, p.large = small, large
+	one := p.step
+	if slices.ContainsFunc(p.group.boxes, box.crowded) {
+		one = newCrowd(p, c.Wake).step
+	}
 	for i := range steps {
-		if err := p.step(ctx, i); err != nil {
+		if err := one(ctx, i); err != nil {
 			return Result{}, err
 		}
 	}
@@ -47,6 +51,9 @@ func run(ctx context.Context, c Cluster, s Step, n Noise, steps int, seed uint64
 func (c Cluster) check() error {
 	if len(c.Ranks) == 0 || slices.Min(c.Ranks) < 1 {
 		return fmt.Errorf("simulate: ranks on hosts are %v, expected at least one host and a rank on each", c.Ranks)
+	}
+	if !(c.Others >= 0 && c.Wake >= 0 && c.Others < 1e9 && c.Wake < 1e9) {
+		return fmt.Errorf("simulate: others take %v processors and waking takes %v us, expected 0 or more", c.Others, c.Wake)
 	}
 	if c.Cores < 0 || c.Together < 0 {
 		return fmt.Errorf("simulate: %d cores and %d hosts on a machine, expected 0 or more", c.Cores, c.Together)
@@ -134,14 +141,19 @@ func (p *player) step(ctx context.Context, number int) error {
 			}
 		}
 		if k < len(p.collectives) {
-			p.start(k)
+			p.start(k, p.clock)
 			p.played++
 		}
 	}
-	end := slices.Max(p.clock)
+	p.total(sum)
+	return nil
+}
+
+// total is what a step took, when all ranks have ended it.
+func (p *player) total(sum *split) {
+	g, end := p.group, slices.Max(p.clock)
 	sum.us, p.ended = end-p.ended, end
 	sum.messages, sum.bytes = g.messages, g.bytes
-	return nil
 }
 
 // draw is the noise of a step.
@@ -204,15 +216,15 @@ func (p *player) wait(r, k int, sum *split) {
 	p.clock[r] = end
 }
 
-// start plays collective k, which every rank begins when it has started it and the one
-// before is over.
-func (p *player) start(k int) {
+// start plays collective k, which ranks have started at these times. Every rank begins it
+// when it has started it and the one before is over.
+func (p *player) start(k int, started []float64) {
 	g := p.group
 	for h := range g.lead.clock {
 		g.lead.clock[h], g.rest.clock[h] = 0, 0
 	}
 	p.last[k] = 0
-	for r, now := range p.clock {
+	for r, now := range started {
 		p.last[k] = max(p.last[k], now)
 		if k > 0 {
 			now = max(now, p.runs[k-1][r].end)

@@ -10,11 +10,13 @@
 // What is modelled, and what is not:
 //   - Collectives of a rank run one after the other, in the order of Start.
 //   - A link carries what its host sends at the same time in equal shares, one step
-//     after the other, in both directions at once. What comes in at a time comes no
-//     faster than the link carries it. Between links there is a network without
-//     bottlenecks, and nothing is lost.
-//   - Where ranks have fewer processors than there are ranks, everything that they
-//     do takes longer in proportion, and what a processor does for a collective
+//     after the other, in both directions at once. What comes in shares the receiver's
+//     link with all that came before, whoever sent it. Between links there is a network
+//     without bottlenecks, and nothing is lost.
+//   - Ranks that compute share the processors of their machine evenly, and those that
+//     wait leave theirs to them. Who has waited on a machine with fewer processors than
+//     ranks then needs Cluster.Wake of a processor before it goes on. Collectives take
+//     as long as where all ranks are busy with them, and what a processor does for one
 //     delays the computing that it was to overlap with.
 //   - A rank computes, in each step, for its time times a ratio that is drawn from
 //     those that were measured.
@@ -30,11 +32,19 @@ type Cluster struct {
 	Ranks []int // on each host, at least one
 	// Cores are the processors of a machine; 0 is as many as its ranks, one thread each.
 	Cores int
+	// Others is how many of the processors of a machine are taken by what is no rank.
+	Others float64
+	// Wake is the time in microseconds that a rank needs after a wait where there are
+	// fewer processors than ranks: it is woken, and finds caches as others left them.
+	Wake float64
 	// Together is how many hosts are one machine: collbench pretends hosts, which
 	// share processors. 0 and 1 are hosts that are machines of their own; more than
 	// there are is all on one.
 	Together int
-	Costs    cost.Model
+	// Wired says that hosts of one machine have links of their own, as network
+	// namespaces may; otherwise what they send is the work of their processors.
+	Wired bool
+	Costs cost.Model
 }
 
 // Hosts are so many ranks on hosts of so many each, the last of which may have fewer.

@@ -13,8 +13,9 @@ import (
 	"ebtrain/collective/simulate"
 )
 
-// losses are what a step takes beside what it would take alone, the largest first.
-func losses(r simulate.Result, ideal float64) []Loss {
+// losses are what a step takes beside its share of what one rank would compute and load
+// with all samples, the largest first. own is what a rank computes and loads.
+func losses(r simulate.Result, own, ideal float64) []Loss {
 	var all []Loss
 	add := func(name string, us float64) {
 		if us > 0 {
@@ -25,7 +26,8 @@ func losses(r simulate.Result, ideal float64) []Loss {
 		add("waiting for all-reduces of "+e.Label, e.US)
 	}
 	add("waiting for the slowest rank", r.Slowest)
-	add("computing longer, beside collectives or by chance", r.Compute-ideal)
+	add("computing longer, beside collectives or by chance", r.Compute-own)
+	add("computing that a smaller batch does not save", own-ideal)
 	slices.SortStableFunc(all, func(a, b Loss) int { return cmp.Compare(b.US, a.US) })
 	return all
 }
@@ -65,7 +67,7 @@ func (p *player) remedies(ctx context.Context, c simulate.Cluster, s simulate.St
 func remedy(name, advice string, of Prediction, r simulate.Result, ideal float64) Remedy {
 	m := Remedy{Cost: name, US: r.Median, Share: 1 - r.Median/of.Result.Median, Efficiency: ideal / r.Median}
 	if m.Share >= little {
-		m.Say = fmt.Sprintf("At %d ranks %.0f %% of the step is %s (efficiency would be %.3f without, not %.3f).", of.Ranks, 100*m.Share, advice, m.Efficiency, of.Efficiency.Value)
+		m.Say = fmt.Sprintf("At %s %.0f %% of the step is %s (efficiency would be %.3f without, not %.3f).", of.who(), 100*m.Share, advice, m.Efficiency, of.Efficiency.Value)
 	}
 	return m
 }

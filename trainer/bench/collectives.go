@@ -80,6 +80,12 @@ func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network 
 				return fmt.Errorf("%d elements of an all-reduce of %d bytes were wrong", s.Wrong, n)
 			}
 			r.Sizes = append(r.Sizes, s)
+			if over, err := tooLong(ctx, g, s, b.o.fitTime); err != nil || over {
+				if err != nil {
+					return err
+				}
+				break
+			}
 		}
 	}
 	all, err := gather(ctx, b.w.Comm, r) // the others sleep until then
@@ -89,6 +95,18 @@ func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network 
 	return err
 }
 
+// tooLong says, on all ranks of a group what its rank 0 finds, whether a size took so
+// much longer than --fit-time that larger ones would keep everybody.
+func tooLong(ctx context.Context, g *host.Comm, s cost.Size, limit time.Duration) (bool, error) {
+	const much = 4
+	v := []int32{0}
+	if s.Median*timing.Fewest > much*float64(limit.Microseconds()) {
+		v[0] = 1
+	}
+	err := collective.Do(ctx, g, collective.Request{Kind: collective.Broadcast, Vec: collective.VecOf(v), Label: "larger ones?"})
+	return v[0] == 1, err
+}
+
 // changed is a sentence if collectives took other times before the steps than after
 // them: more than a quarter, at most sizes.
 func (r *Report) changed() string {
@@ -96,8 +114,9 @@ func (r *Report) changed() string {
 	half := len(r.Collectives) / 2
 	n, other := 0, 0
 	for i := range half {
-		for k, s := range r.Collectives[i].Sizes {
-			ratio := r.Collectives[half+i].Sizes[k].Median / s.Median
+		later := r.Collectives[half+i].Sizes
+		for k, s := range r.Collectives[i].Sizes[:min(len(r.Collectives[i].Sizes), len(later))] {
+			ratio := later[k].Median / s.Median
 			if n++; ratio > much || ratio < 1/much {
 				other++
 			}

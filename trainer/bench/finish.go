@@ -16,7 +16,6 @@ import (
 func (b *bench) finish(ctx context.Context, out io.Writer) error {
 	r := b.r
 	r.summarise()
-	r.FitUpTo = b.o.fitted(r.Cases[len(r.Cases)-1].Ranks)
 	if err := r.fit(); err != nil {
 		return err
 	}
@@ -53,7 +52,7 @@ func again(ctx context.Context, o *options, out io.Writer) error {
 	if r.Model == nil {
 		return fmt.Errorf("--from: %s has nothing to predict from: %s", o.from, unfitted(r))
 	}
-	r.Checks, r.Predictions = nil, nil
+	r.Checks, r.Predictions, r.Unshared = nil, nil, nil
 	if err := r.extrapolate(ctx, o); err != nil {
 		return err
 	}

@@ -66,25 +66,45 @@ func (r *Report) basis() *Case {
 	return best
 }
 
-// crowded says whether ranks of a case share processors.
-func (r *Report) crowded(c *Case) bool { return slices.Max(c.OnHosts)*r.Threads > r.Cores }
-
-// compute is the time that a rank computes with a batch of its own of that size: the
-// line through the cases that are fitted on and have processors enough, or, where they
-// have one size, in proportion to it.
+// compute is the time that a rank computes with a batch of its own of that size, on
+// processors that it has alone.
 func (r *Report) compute(batch float64) float64 {
+	fixed, each, _ := r.line()
+	return fixed + each*batch
+}
+
+// own is what a rank of a case computes where nobody else has its processor: no longer
+// than it had one at all, of which a little was for waiting.
+func (c *Case) own() float64 {
+	if c.Busy > 0 { // 0 of a report that does not know
+		return min(c.Compute, c.Busy)
+	}
+	return c.Compute
+}
+
+// line is what a rank computes whatever its batch, and for each sample: least squares
+// through the cases that are fitted on and have processors enough. Where they have one
+// size, or the part for no samples were negative, it is in proportion to the batch.
+func (r *Report) line() (fixed, each float64, batches []int) {
 	var n, x, y, xx, xy float64
 	for _, c := range r.Cases {
 		if c.Ranks <= r.FitUpTo && !r.crowded(c) {
-			b := float64(c.Batch) / float64(c.Ranks)
-			n, x, y, xx, xy = n+1, x+b, y+c.Compute, xx+b*b, xy+b*c.Compute
+			b, own := float64(c.Batch)/float64(c.Ranks), c.own()
+			n, x, y, xx, xy = n+1, x+b, y+own, xx+b*b, xy+b*own
+			if !slices.Contains(batches, c.Batch/c.Ranks) {
+				batches = append(batches, c.Batch/c.Ranks)
+			}
 		}
 	}
+	slices.Sort(batches)
 	if det := n*xx - x*x; det > 1e-9*n*xx {
-		return (xx*y-x*xy)/det + (n*xy-x*y)/det*batch
+		fixed, each = (xx*y-x*xy)/det, (n*xy-x*y)/det
+		if fixed >= 0 && each >= 0 {
+			return fixed, each, batches
+		}
 	}
 	c := r.basis()
-	return c.Compute * batch / (float64(c.Batch) / float64(c.Ranks))
+	return 0, c.own() / (float64(c.Batch) / float64(c.Ranks)), nil
 }
 
 // player plays the step of a report.
@@ -98,18 +118,18 @@ type player struct {
 // steps that are played where it costs little.
 const steps = 40
 
-// newPlayer fits the computing time of a step, which on shared processors includes what
-// collectives delay it.
+// newPlayer fits the computing time of a step, which includes what collectives delay it
+// on the same processors.
 func newPlayer(ctx context.Context, r *Report, o *options) (*player, error) {
 	p := &player{r: r, basis: r.basis(), model: *r.Model, scale: 1}
-	p.scale = p.basis.Compute / computeOf(p.basis.Events)
+	p.scale = p.basis.own() / computeOf(p.basis.Events)
 	const rounds = 4
 	for range rounds {
 		s, err := p.play(ctx, p.cluster(p.basis), p.events(p.basis.Batch/p.basis.Ranks, true), steps)
 		if err != nil {
 			return nil, err
 		}
-		p.scale *= p.basis.Compute / (s.Compute - p.basis.Data)
+		p.scale *= p.basis.own() / (s.Compute - p.basis.Data)
 	}
 	if o.linkGbit > 0 {
 		ns := 8 / o.linkGbit
@@ -123,11 +143,6 @@ func newPlayer(ctx context.Context, r *Report, o *options) (*player, error) {
 
 func (p *player) play(ctx context.Context, c simulate.Cluster, s simulate.Step, steps int) (simulate.Result, error) {
 	return simulate.Run(ctx, c, s, simulate.Noise{Ratios: p.basis.Noise}, steps, p.r.Seed)
-}
-
-// cluster is the machine that a case was measured on.
-func (p *player) cluster(c *Case) simulate.Cluster {
-	return simulate.Cluster{Ranks: c.OnHosts, Cores: max(1, p.r.Cores/p.r.Threads), Costs: p.model}
 }
 
 // events is a step of a rank that has so many samples. It begins with waiting for data,

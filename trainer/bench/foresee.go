@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"ebtrain/collective/cost"
 )
@@ -57,14 +58,20 @@ func (p *printer) checks(r *Report) {
 const shown = 3
 
 func (p *printer) predictions(r *Report) {
-	p.line("\npredicted, not measured: %d ranks on each host, a batch of %d for each rank", r.Predictions[0].PerHost, r.Predictions[0].Batch/r.Predictions[0].Ranks)
-	rows := []string{"ranks\tbatch\tms/step\tefficiency"}
-	for _, q := range r.Predictions {
-		rows = append(rows, fmt.Sprintf("%d\t%d\t%s\t%s", q.Ranks, q.Batch, between(q.Step, 1e3, 2), between(q.Efficiency, 1, 3)))
+	p.foreseen(r, false, "weak, a batch of %d for each rank", func(q Prediction) int { return q.Batch / q.Ranks })
+	p.foreseen(r, true, "strong, a batch of %d over all ranks", func(q Prediction) int { return q.Batch })
+	if slices.ContainsFunc(r.Predictions, func(q Prediction) bool { return q.Strong }) {
+		if fixed, each, batches := r.line(); len(batches) > 1 {
+			p.line("With fewer samples a rank computes less: %.2f ms and %.2f for each sample, the line through measured batches of %s.", fixed/1e3, each/1e3, list(batches))
+		} else {
+			p.line("With fewer samples a rank is taken to compute in proportion less, since one size of its batch was measured (--scaling both has more).")
+		}
 	}
-	p.table(rows)
+	if len(r.Unshared) > 0 {
+		p.line("Strong scaling is not predicted for %s ranks: they cannot share the batch equally.", list(r.Unshared))
+	}
 	for _, q := range r.Predictions {
-		text := fmt.Sprintf("%d ranks lose most by", q.Ranks)
+		text := fmt.Sprintf("%s lose most by", q.who())
 		for i, l := range q.Losses[:min(shown, len(q.Losses))] {
 			if i > 0 {
 				text += ","
@@ -80,4 +87,29 @@ func (p *printer) predictions(r *Report) {
 			}
 		}
 	}
+}
+
+// foreseen prints the predictions of strong or of weak scaling.
+func (p *printer) foreseen(r *Report, strong bool, title string, batch func(Prediction) int) {
+	rows := []string{"ranks\tbatch\tms/step\tefficiency"}
+	for _, q := range r.Predictions {
+		if q.Strong != strong {
+			continue
+		}
+		if len(rows) == 1 {
+			p.line("\npredicted, not measured, %d ranks on each host: "+title, q.PerHost, batch(q))
+		}
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%s\t%s", q.Ranks, q.Batch, between(q.Step, 1e3, 2), between(q.Efficiency, 1, 3)))
+	}
+	if len(rows) > 1 {
+		p.table(rows)
+	}
+}
+
+// who is the ranks of a prediction in a sentence.
+func (q Prediction) who() string {
+	if q.Strong {
+		return fmt.Sprintf("%d ranks with a batch of %d", q.Ranks, q.Batch)
+	}
+	return fmt.Sprintf("%d ranks", q.Ranks)
 }

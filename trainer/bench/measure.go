@@ -39,6 +39,8 @@ type bench struct {
 	groups  map[int]*host.Comm // of the first ranks, by how many; nil where this rank is in none
 	rigs    []*rig             // by case
 	r       *Report            // rank 0's is filled
+	beside  []*beside
+	base    int // the case of their groups
 	begun   time.Time
 }
 
@@ -96,6 +98,12 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		}
 		c.OnHosts = onHosts(b.r.Hosts[:c.Ranks])
 	}
+	if err := b.findMachines(ctx); err != nil {
+		return err
+	}
+	if err := b.prepareBeside(ctx); err != nil {
+		return err
+	}
 	for _, c := range b.r.Cases {
 		b.w.Tell(0, fmt.Sprintf("compile for %d ranks", c.Ranks))
 		rig, err := b.newRig(ctx, c)
@@ -104,7 +112,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		}
 		b.rigs = append(b.rigs, rig)
 	}
-	return nil
+	return b.compileBeside(ctx)
 }
 
 // onHosts is how many ranks each host has, by its first rank.
@@ -168,6 +176,10 @@ func (b *bench) rounds(ctx context.Context, inner int64) error {
 			}
 			c.Turns = append(c.Turns, t.step)
 			c.add(t.splits)
+			c.took(t)
+		}
+		if err := b.besideTurns(ctx, inner); err != nil {
+			return err
 		}
 		b.r.Rounds++
 		enough := int64(0)
@@ -199,6 +211,8 @@ type turn struct {
 	step   float64 // of a step, as rank 0 saw it, in microseconds
 	splits []split
 	first  map[string]float64 // losses of the first step
+	others float64            // what others had of processors meanwhile, in microseconds
+	lasted float64            // all of it, in microseconds
 }
 
 // part is what a rank tells of its turn.
@@ -206,6 +220,7 @@ type part struct {
 	Step  float64
 	Parts []parts
 	First map[string]float64
+	Used  float64 // of the machine's processors, by all
 }
 
 // turn has the ranks of a case do a step, which fetches what others have displaced, and
@@ -215,15 +230,9 @@ func (b *bench) turn(ctx context.Context, i int, n int64) (t turn, err error) {
 	b.w.Tell(int64(b.r.Rounds), fmt.Sprintf("%d ranks", b.r.Cases[i].Ranks))
 	var mine part
 	if rig != nil {
-		if err := rig.trainer.Advance(ctx, 1); err != nil {
+		if mine, err = rig.measured(ctx, n); err != nil {
 			return t, err
 		}
-		rig.seen.parts = rig.seen.parts[:0]
-		began := time.Now()
-		if err := rig.trainer.Advance(ctx, n); err != nil {
-			return t, err
-		}
-		mine = part{time.Since(began).Seconds() * 1e6 / float64(n), rig.seen.parts, rig.seen.first}
 	}
 	all, err := gather(ctx, b.w.Comm, mine)
 	if err != nil {
@@ -234,7 +243,36 @@ func (b *bench) turn(ctx context.Context, i int, n int64) (t turn, err error) {
 	for r := range all {
 		ranks[r] = all[r].Parts
 	}
-	return turn{all[0].Step, splitsOf(ranks), all[0].First}, nil
+	t = turn{step: all[0].Step, splits: splitsOf(ranks), first: all[0].First, others: all[0].Used, lasted: all[0].Step * float64(n)}
+	for r, on := range b.r.Machines[:len(all)] {
+		if on == b.r.Machines[0] {
+			for _, p := range ranks[r] {
+				t.others -= p.Busy
+			}
+		}
+	}
+	return t, nil
+}
+
+// measured does a step, which fetches what others have displaced, and n steps more, of
+// which it tells.
+func (r *rig) measured(ctx context.Context, n int64) (m part, err error) {
+	if err := r.trainer.Advance(ctx, 1); err != nil {
+		return m, err
+	}
+	r.seen.parts = r.seen.parts[:0]
+	before, err := usage()
+	if err != nil {
+		return m, err
+	}
+	began := time.Now()
+	if err := r.trainer.Advance(ctx, n); err != nil {
+		return m, err
+	}
+	m = part{Step: time.Since(began).Seconds() * 1e6 / float64(n), Parts: r.seen.parts, First: r.seen.first}
+	after, err := usage()
+	m.Used = after - before
+	return m, err
 }
 
 // gather is every rank's mine, by rank. c is nil in a world of one.
@@ -275,6 +313,9 @@ func (b *bench) close() error {
 		if r != nil {
 			errs = append(errs, r.close())
 		}
+	}
+	for _, o := range b.beside {
+		errs = append(errs, o.close())
 	}
 	for _, g := range b.groups {
 		errs = append(errs, g.Close())

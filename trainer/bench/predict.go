@@ -24,9 +24,11 @@ type Check struct {
 type Prediction struct {
 	Ranks   int           `json:"ranks"`
 	PerHost int           `json:"ranks_per_host"`
-	Batch   int           `json:"batch"` // over all ranks
+	Batch   int           `json:"batch"`            // over all ranks
+	Strong  bool          `json:"strong,omitempty"` // Batch is that of the measured ranks; else each rank's is
 	Step    cost.Interval `json:"step_us"`
-	// Efficiency is the step that only computes and loads, over the predicted one.
+	// Efficiency is the step that only computes and loads, over the predicted one; of
+	// strong scaling, the equal share of one rank's step with the whole batch.
 	Efficiency cost.Interval   `json:"efficiency"`
 	Result     simulate.Result `json:"result"`
 	Losses     []Loss          `json:"losses"` // the largest first
@@ -80,15 +82,33 @@ func (r *Report) extrapolate(ctx context.Context, o *options) error {
 		}
 	}
 	most := r.Cases[len(r.Cases)-1]
-	own := most.Batch / most.Ranks
+	if o.scaling != strong {
+		for _, n := range o.predict {
+			if err := p.add(ctx, r, n, o.perHost, most.Batch/most.Ranks, false); err != nil {
+				return err
+			}
+		}
+	}
+	if o.scaling == weak {
+		return nil
+	}
 	for _, n := range o.predict {
-		one, err := p.predict(ctx, n, o.perHost, own)
-		if err != nil {
+		if most.Batch%n != 0 {
+			r.Unshared = append(r.Unshared, n)
+			continue
+		}
+		if err := p.add(ctx, r, n, o.perHost, most.Batch/n, true); err != nil {
 			return err
 		}
-		r.Predictions = append(r.Predictions, one)
 	}
 	return nil
+}
+
+// add adds a prediction.
+func (p *player) add(ctx context.Context, r *Report, n, perHost, batch int, strong bool) error {
+	one, err := p.predict(ctx, n, perHost, batch, strong)
+	r.Predictions = append(r.Predictions, one)
+	return err
 }
 
 // checkAll predicts what was measured on more ranks than the model is of.
@@ -163,10 +183,10 @@ func (p *player) drawn(n uint64, m cost.Model, s simulate.Step) (cost.Model, sim
 
 // predict plays n ranks on hosts of so many, each with a batch of its own of that size
 // and a processor for each of its threads.
-func (p *player) predict(ctx context.Context, n, perHost, batch int) (Prediction, error) {
+func (p *player) predict(ctx context.Context, n, perHost, batch int, strong bool) (Prediction, error) {
 	c := simulate.Cluster{Ranks: simulate.Hosts(n, perHost), Costs: p.model}
 	s := p.events(batch, true)
-	out := Prediction{Ranks: n, PerHost: perHost, Batch: n * batch}
+	out := Prediction{Ranks: n, PerHost: perHost, Batch: n * batch, Strong: strong}
 	var err error
 	if out.Step, out.Efficiency, err = p.vary(ctx, c, s, stepsFor(n)); err != nil {
 		return out, err
@@ -174,8 +194,15 @@ func (p *player) predict(ctx context.Context, n, perHost, batch int) (Prediction
 	if out.Result, err = p.play(ctx, c, s, stepsFor(n)); err != nil {
 		return out, err
 	}
-	ideal := computeOf(s.Events)
-	out.Losses = losses(out.Result, ideal)
+	own := computeOf(s.Events)
+	ideal := own
+	if strong { // one rank with all samples does no more for each
+		ideal = min(own, computeOf(p.events(out.Batch, true).Events)/float64(n))
+	}
+	for _, e := range []*float64{&out.Efficiency.Value, &out.Efficiency.Low, &out.Efficiency.High} {
+		*e *= ideal / own
+	}
+	out.Losses = losses(out.Result, own, ideal)
 	out.Remedies, err = p.remedies(ctx, c, s, out, ideal)
 	out.Result.Steps = nil // many, and the same at the next call
 	return out, err

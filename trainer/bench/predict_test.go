@@ -95,7 +95,7 @@ func TestSameBits(t *testing.T) {
 // TestChecks predicts a measured case that the model is not of.
 func TestChecks(t *testing.T) {
 	r := known()
-	r.Cores = 8
+	r.Cores, r.Hosts = 8, []string{"a", "a", "a", "a"}
 	r.Cases = append(r.Cases, &Case{Ranks: 4, OnHosts: []int{4}, Batch: 32, Weak: true, Step: cost.Interval{Value: 12750}},
 		&Case{Ranks: 4, OnHosts: []int{4}, Batch: 16, Strong: true, Step: cost.Interval{Value: 5200}})
 	r.Cases[1].Strong = false
@@ -124,5 +124,70 @@ func TestBasis(t *testing.T) {
 	r.FitUpTo = 2
 	if b := r.basis(); b != r.Cases[1] {
 		t.Errorf("more ranks are played than are fitted on: %+v", b)
+	}
+}
+
+// TestStrong: with a fixed batch a rank of more has less to compute, by the line through
+// what was measured, and the part of a step that does not shrink is a loss.
+func TestStrong(t *testing.T) {
+	r := known()
+	r.Model = &cost.Model{}                                                                               // collectives cost nothing
+	r.Cases[0] = &Case{Ranks: 1, OnHosts: []int{1}, Batch: 16, Strong: true, Compute: 18000, Busy: 18500} // 2 ms, and 1 ms for each sample
+	extrapolated(t, r, "--scaling strong --predict 4,16,64")
+	if len(r.Predictions) != 2 || !reflect.DeepEqual(r.Unshared, []int{64}) {
+		t.Fatalf("%d predictions, and none for %v, want those of 4 and 16 and none for 64", len(r.Predictions), r.Unshared)
+	}
+	for i, n := range []float64{4, 16} {
+		q := r.Predictions[i]
+		if want := 200 + 2000 + 16000/n; math.Abs(q.Step.Value-want) > 1 || !q.Strong || q.Batch != 16 {
+			t.Errorf("%v ranks with a batch of %d: %v us, want %v", n, q.Batch, q.Step.Value, want)
+		}
+		if want := (200 + 18000) / n / (200 + 2000 + 16000/n); math.Abs(q.Efficiency.Value-want) > 1e-3 {
+			t.Errorf("%v ranks: efficiency %v, want %v", n, q.Efficiency.Value, want)
+		}
+		if l := q.Losses[0]; l.Name != "computing that a smaller batch does not save" || math.Abs(l.US-(2200-2200/n)) > 1 {
+			t.Errorf("%v ranks lose most by %+v", n, l)
+		}
+	}
+	var out strings.Builder
+	if err := r.printPredictions(&out); err != nil || !strings.Contains(out.String(), "2.00 ms and 1.00 for each sample, the line through measured batches of 8, 16") ||
+		!strings.Contains(out.String(), "not predicted for 64 ranks") {
+		t.Errorf("%v, printed\n%s", err, out.String())
+	}
+}
+
+// TestShared: ranks of more hosts than machines share processors with others and among
+// themselves, and need longer after each wait, as was measured side by side.
+func TestShared(t *testing.T) {
+	r := known()
+	r.Hosts, r.Machines = []string{"a", "b", "c", "d"}, []string{"m", "m", "m", "m"}
+	for _, c := range r.Cases {
+		c.OnHosts = []int{1, 1}[:c.Ranks]
+	}
+	r.Model = &cost.Model{}
+	r.Cases = append(r.Cases, &Case{Ranks: 4, OnHosts: []int{1, 1, 1, 1}, Batch: 32, Weak: true, Step: cost.Interval{Value: 1}})
+	step := func() float64 {
+		r.Checks = nil
+		return extrapolated(t, r, "--predict 1 --check --fit-up-to 2").Checks[0].Predicted.Value
+	}
+	if us := step(); math.Abs(us-2*10200) > 1 {
+		t.Errorf("four ranks on two processors: %v us, want 20400", us)
+	}
+	r.Cases[2].Others = 0.5
+	if us := step(); math.Abs(us-4*10200/1.5) > 1 {
+		t.Errorf("on one and a half: %v us, want 27200", us)
+	}
+	r.Beside = []*Beside{{Ranks: 4, Group: 2, busy: []float64{10300, 10710, 10700}, used: 10, lasted: 100}}
+	r.Cases[1].Busy = 10290
+	r.Beside[0].summarise(r.Cases[1]) // 41 waits, of which each rank of two has half
+	if o := r.Beside[0]; math.Abs(o.Wake-410/20.5) > 1e-3 || o.Others != 0.1 {
+		t.Errorf("side by side: %+v, want 20 us after a wait", o)
+	}
+	if us := step(); us < 4*(10200+20*20)/1.5 || us > 4*(10200+41*20)/1.5+1 {
+		t.Errorf("with 20 us after each of 41 waits: %v us", us)
+	}
+	r.Machines = []string{"m", "m", "n", "n"}
+	if us := step(); math.Abs(us-10200) > 1 {
+		t.Errorf("two machines: %v us, want 10200", us)
 	}
 }

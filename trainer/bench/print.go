@@ -50,9 +50,9 @@ func (r *Report) print(w io.Writer) error {
 	p.scaling(r, "strong: the same batch", func(c *Case) (bool, *cost.Interval) { return c.Strong, c.StrongEfficiency })
 	p.scaling(r, "weak: the same batch for each rank", func(c *Case) (bool, *cost.Interval) { return c.Weak, c.WeakEfficiency })
 	p.line("\nof a step, in ms (medians)")
-	rows := []string{"ranks\tbatch\tcompute\texposed\tdata\tslowest\twho is slowest, and how often"}
+	rows := []string{"ranks\tbatch\tcompute\texposed\tdata\tslowest\tprocessor\tothers\twho is slowest, and how often"}
 	for _, c := range r.Cases {
-		rows = append(rows, fmt.Sprintf("%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%s", c.Ranks, c.Batch, c.Compute/1e3, c.Exposed/1e3, c.Data/1e3, c.Slowest/1e3, who(c)))
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%s", c.Ranks, c.Batch, c.Compute/1e3, c.Exposed/1e3, c.Data/1e3, c.Slowest/1e3, c.Busy/1e3, c.Others, who(c)))
 	}
 	p.table(rows)
 	if p.err != nil {

@@ -40,7 +40,12 @@ type Report struct {
 	Rounds  int      `json:"rounds"`
 	Took    float64  `json:"took_s"`
 
+	Machines []string `json:"machines,omitempty"` // of each rank: hosts of one share processors
+
 	Cases []*Case `json:"cases"`
+	// Beside is what sharing processors costs, for each number of ranks that share them
+	// and were to be predicted.
+	Beside []*Beside `json:"side_by_side,omitempty"`
 
 	// Collectives are timed before and after the steps: of 2, 4, … ranks as they are, and
 	// with each taken for a host. Nil where there is one rank, or --fit-time was 0.
@@ -50,6 +55,7 @@ type Report struct {
 
 	Checks      []Check      `json:"checks,omitempty"`
 	Predictions []Prediction `json:"predictions,omitempty"`
+	Unshared    []int        `json:"unshared,omitempty"` // ranks by which the batch cannot be shared, so that nothing is predicted with it
 	// Unmeasured are sentences on what this report does not say.
 	Unmeasured []string `json:"unmeasured,omitempty"`
 }
@@ -75,6 +81,11 @@ type Case struct {
 	Exposed float64 `json:"exposed_us"`
 	Data    float64 `json:"data_us"`
 	Slowest float64 `json:"slowest_us"`
+	// Busy is the time of processors that a rank has in a step.
+	Busy float64 `json:"processor_us,omitempty"`
+	// Others is how many processors of rank 0's machine were used by what is no rank of
+	// the case.
+	Others float64 `json:"others,omitempty"`
 	// SlowestShare says for each rank in which share of the steps it computed longest.
 	SlowestShare []float64 `json:"slowest_share,omitempty"`
 
@@ -82,7 +93,8 @@ type Case struct {
 	Noise  []float64          `json:"compute_ratios"`   // of every rank and step, over the median of its turn
 	Events []simulate.Event   `json:"events,omitempty"` // of a step: medians over ranks and traced steps
 
-	splits []split
+	splits        []split
+	others, lasts float64 // of all turns: what others had of processors, and how long they took
 }
 
 // write leaves the report in a file, whole.

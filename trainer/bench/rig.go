@@ -32,9 +32,14 @@ func (b *bench) newRig(ctx context.Context, c *Case) (_ *rig, err error) {
 	if g := b.groups[c.Ranks]; g != nil {
 		comm = g
 	}
+	return b.rigOf(ctx, c, b.w.Rank(), comm)
+}
+
+// rigOf is that of a rank of a group.
+func (b *bench) rigOf(ctx context.Context, c *Case, rank int, comm collective.Comm) (_ *rig, err error) {
 	r := &rig{seen: &observer{}}
 	log := slog.New(slog.DiscardHandler)
-	r.loader, err = loader.New(b.src, loader.Config{Seed: b.o.seed, Batch: c.Batch, Rank: b.w.Rank(), World: c.Ranks, Tail: loader.Carry,
+	r.loader, err = loader.New(b.src, loader.Config{Seed: b.o.seed, Batch: c.Batch, Rank: rank, World: c.Ranks, Tail: loader.Carry,
 		Range: b.o.model.Model().Takes().Range, Shuffle: true, Flip: b.o.flip, Prefetch: b.o.prefetch})
 	if err != nil {
 		return nil, err
@@ -45,7 +50,7 @@ func (b *bench) newRig(ctx context.Context, c *Case) (_ *rig, err error) {
 	}
 	r.trainer, err = loop.New(ctx, loop.Config{
 		Batch: c.Batch, Steps: math.MaxInt64, Seed: b.o.seed, Remat: b.o.remat, Traceable: c.Ranks > 1,
-		MaxBytes: memory.Share(b.w.LocalSize()) / int64(len(b.r.Cases)),
+		MaxBytes: memory.Share(b.w.LocalSize()) / int64(len(b.r.Cases)+len(b.beside)),
 	}, loop.Parts{Model: b.o.model.Model(), Backend: b.backend, Comm: comm, Loader: r.loader, Log: log, Observer: r.seen})
 	if err != nil {
 		err = errors.Join(err, r.close())
@@ -69,18 +74,24 @@ func (r *rig) close() error {
 }
 
 // parts are what a step took on one rank, in microseconds.
-type parts struct{ Compute, Comm, Data float64 }
+type parts struct {
+	Compute, Comm, Data float64
+	Busy                float64 // of processors, of all threads
+}
 
 // observer keeps the parts of steps, and the losses of the first. It implements
 // loop.Observer.
 type observer struct {
 	parts []parts
 	first map[string]float64
+	busy  time.Duration // of the process, until the last step's end
 }
 
 func (o *observer) Stepped(r loop.Record) error {
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
-	o.parts = append(o.parts, parts{us(r.StepTime - r.DataTime - r.CommTime), us(r.CommTime), us(r.DataTime)})
+	busy := processor()
+	o.parts = append(o.parts, parts{us(r.StepTime - r.DataTime - r.CommTime), us(r.CommTime), us(r.DataTime), us(busy - o.busy)})
+	o.busy = busy
 	if o.first == nil {
 		o.first = map[string]float64{}
 		for i, name := range r.Names {

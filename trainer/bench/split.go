@@ -10,6 +10,7 @@ import (
 // split is a step of all ranks together: the means over ranks, in microseconds.
 type split struct {
 	compute, exposed, data, slowest float64
+	busy                            float64   // time of processors
 	slow                            int       // the rank that computed longest
 	each                            []float64 // what each rank computed
 }
@@ -32,6 +33,7 @@ func splitsOf(ranks [][]parts) []split {
 			}
 			n := float64(len(ranks))
 			s.compute, comm, s.data = s.compute+p.Compute/n, comm+p.Comm/n, s.data+p.Data/n
+			s.busy += p.Busy / n
 		}
 		s.slowest = min(longest-s.compute, comm)
 		s.exposed = comm - s.slowest
@@ -57,34 +59,49 @@ func (c *Case) add(splits []split) {
 	}
 }
 
+// took counts what others had of the processors in a turn.
+func (c *Case) took(t turn) {
+	c.others, c.lasts = c.others+t.others, c.lasts+t.lasted
+	c.Others = round(max(0, c.others/c.lasts), 3)
+}
+
 // summarise makes the numbers of a report of what was measured.
 func (r *Report) summarise() {
 	for _, c := range r.Cases {
-		c.Step = medianOf(c.Turns)
-		images := func(us float64) float64 { return float64(c.Batch) * 1e6 / us }
-		c.Images = cost.Interval{Value: images(c.Step.Value), Low: images(c.Step.High), High: images(c.Step.Low)}
-		middle := func(of func(split) float64) float64 {
-			var v []float64
-			for _, s := range c.splits {
-				v = append(v, of(s))
-			}
-			return medianOf(v).Value
-		}
-		c.Compute = middle(func(s split) float64 { return s.compute })
-		c.Exposed = middle(func(s split) float64 { return s.exposed })
-		c.Data = middle(func(s split) float64 { return s.data })
-		c.Slowest = middle(func(s split) float64 { return s.slowest })
-		if c.Ranks > 1 {
-			c.SlowestShare = make([]float64, c.Ranks)
-			for _, s := range c.splits {
-				c.SlowestShare[s.slow] += 1 / float64(len(c.splits))
-			}
-		}
+		c.summarise()
 		if base := r.base(func(c *Case) bool { return c.Strong }); c.Strong && base != c {
 			c.StrongEfficiency = efficiency(c, base)
 		}
 		if base := r.base(func(c *Case) bool { return c.Weak }); c.Weak && base != c {
 			c.WeakEfficiency = efficiency(c, base)
+		}
+	}
+	for _, o := range r.Beside {
+		o.summarise(r.Cases[r.widest()])
+	}
+}
+
+// summarise makes the numbers of a case.
+func (c *Case) summarise() {
+	c.Step = medianOf(c.Turns)
+	images := func(us float64) float64 { return float64(c.Batch) * 1e6 / us }
+	c.Images = cost.Interval{Value: images(c.Step.Value), Low: images(c.Step.High), High: images(c.Step.Low)}
+	middle := func(of func(split) float64) float64 {
+		var v []float64
+		for _, s := range c.splits {
+			v = append(v, of(s))
+		}
+		return medianOf(v).Value
+	}
+	c.Compute = middle(func(s split) float64 { return s.compute })
+	c.Exposed = middle(func(s split) float64 { return s.exposed })
+	c.Data = middle(func(s split) float64 { return s.data })
+	c.Slowest = middle(func(s split) float64 { return s.slowest })
+	c.Busy = middle(func(s split) float64 { return s.busy })
+	if c.Ranks > 1 {
+		c.SlowestShare = make([]float64, c.Ranks)
+		for _, s := range c.splits {
+			c.SlowestShare[s.slow] += 1 / float64(len(c.splits))
 		}
 	}
 }

@@ -1,0 +1,113 @@
+package simulate
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"ebtrain/collective/cost"
+)
+
+// TestCrowdByHand: steps on fewer processors than ranks, as one counts them on paper.
+func TestCrowdByHand(t *testing.T) {
+	meet := []Event{event(Start, 0, 0, 4), event(Wait, 0, 0, 0)}
+	work := func(us float64) []Event { return []Event{event(Compute, 0, us, 0)} }
+	adds := cost.Model{Within: cost.Costs{Reduce: cost.Interval{Value: 1}}}
+	overlap := []Event{event(Start, 0, 0, 1<<20), event(Compute, 0, 1000, 0), event(Wait, 0, 0, 0)}
+	for name, tt := range map[string]struct {
+		cluster Cluster
+		events  []Event
+		want    float64
+	}{
+		"four on two":   {Cluster{Ranks: []int{4}, Cores: 2}, slices.Concat(work(100), meet), 200},
+		"three on two":  {Cluster{Ranks: []int{3}, Cores: 2}, slices.Concat(work(100), meet), 150},
+		"four hosts":    {Cluster{Ranks: Hosts(4, 1), Cores: 2, Together: 4, Wired: true}, slices.Concat(work(100), meet), 200},
+		"beside others": {Cluster{Ranks: []int{2}, Cores: 2, Others: 0.5}, slices.Concat(work(150), meet), 200},
+		// All are through at 200, and whoever is the last has waited for nobody. The others are
+		// awake at 220, with 50 us to do, and it has 40 left, until 300; then three share two.
+		"waking": {Cluster{Ranks: []int{4}, Cores: 2, Wake: 10}, slices.Concat(work(100), meet, work(50)), 300 + 3*10/2.0},
+		// Both read all of a vector of 1 MB, on the processor that also computes for both.
+		"overlap": {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, overlap, 2*1000 + 2*1e-3*(1<<20)},
+	} {
+		r, err := Run(t.Context(), tt.cluster, Step{tt.events}, Noise{}, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(r.Median-tt.want) > 1e-3 {
+			t.Errorf("%s: %v us, by hand %v", name, r.Median, tt.want)
+		}
+	}
+}
+
+// TestCrowdSharesOut: of two ranks on one processor the step is what both compute, not
+// twice what the slower does.
+func TestCrowdSharesOut(t *testing.T) {
+	s := Step{[]Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0)}}
+	r, err := Run(t.Context(), Cluster{Ranks: []int{2}, Cores: 1}, s, Noise{[]float64{1, 3}}, 60, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[float64]bool{}
+	for _, us := range r.Steps {
+		seen[math.Round(us*1e3)/1e3] = true
+	}
+	if len(seen) != 3 || !seen[200] || !seen[400] || !seen[600] {
+		t.Errorf("steps of %v, want 200, 400 and 600", seen)
+	}
+	if sum := r.Compute + r.ExposedUS() + r.Slowest; math.Abs(sum-r.Median) > 1e-3 {
+		t.Errorf("the parts of a step of %v add up to %v", r.Median, sum)
+	}
+}
+
+// TestCrowdOfEnough: with a processor for each rank, following machines event by event
+// comes to what each rank alone does.
+func TestCrowdOfEnough(t *testing.T) {
+	for _, c := range []Cluster{{Ranks: []int{4}, Cores: 8}, {Ranks: Hosts(7, 2), Cores: 8}, {Ranks: Hosts(5, 1), Cores: 9, Together: 5, Wired: true}} {
+		v := func(x float64) cost.Interval { return cost.Interval{Value: x} }
+		c.Costs = cost.Model{Within: cost.Costs{Latency: v(3)}, Between: cost.Costs{Latency: v(40)}}
+		want, err := Run(t.Context(), c, realistic(), Noise{[]float64{0.9, 1, 1.3}}, 6, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newPlayer(c, realistic(), Noise{[]float64{0.9, 1, 1.3}}, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.small, p.large = tariffOf(c.Costs), tariffOf(c.Costs)
+		one := newCrowd(p, 0)
+		for i := range 6 {
+			if err := one.step(t.Context(), i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := p.result()
+		for i, us := range got.Steps {
+			if math.Abs(us-want.Steps[i]) > 1e-3 {
+				t.Errorf("%v: step %d takes %v us, and %v played rank by rank", c.Ranks, i, us, want.Steps[i])
+			}
+		}
+	}
+}
+
+// TestCrowdMoreProcessors: a step takes less with every processor more, until each rank
+// has one.
+func TestCrowdMoreProcessors(t *testing.T) {
+	last := math.Inf(1)
+	for cores := 1; cores <= 8; cores++ {
+		c := Cluster{Ranks: Hosts(8, 4), Together: 2, Cores: cores, Costs: somePrices(), Wake: 5}
+		r, err := Run(t.Context(), c, realistic(), Noise{[]float64{1, 1.1, 1.4}}, 5, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Median >= last {
+			t.Errorf("%d processors: %v us, with one less %v", cores, r.Median, last)
+		}
+		last = r.Median
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ended, Cluster{Ranks: []int{4}, Cores: 2}, realistic(), Noise{}, 1, 1); err == nil {
+		t.Error("a crowd in a context that has ended: no error")
+	}
+}

@@ -1,0 +1,160 @@
+package timing
+
+import (
+	"errors"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/host"
+)
+
+// group is so many ranks of this process, as one host.
+func group(t *testing.T, n int) []collective.Comm {
+	t.Helper()
+	exchanges := host.MemExchange(n)
+	comms, errs := make([]collective.Comm, n), make([]error, n)
+	var wg sync.WaitGroup
+	for r := range n {
+		wg.Go(func() {
+			comms[r], errs[r] = host.New(t.Context(), host.Config{Rank: r, Size: n, Job: "timing", Key: []byte("0123456789abcdef0123456789abcdef"), Exchange: exchanges[r]})
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, c := range comms {
+			wg.Go(func() {
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+	return comms
+}
+
+// measured is what the ranks measure of vectors of so many bytes.
+func measured(t *testing.T, comms []collective.Comm, p Plan, bytes int) (sizes []int, reps []int, wrong int64) {
+	t.Helper()
+	sizes, reps = make([]int, len(comms)), make([]int, len(comms))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for r, c := range comms {
+		wg.Go(func() {
+			mem, err := c.Alloc(bytes)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s, err := Measure(t.Context(), c, p, mem)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if !(s.Best > 0 && s.Best <= s.Median) || !near(s.Bus, s.Algorithm*BusFactor(p.Kind, len(comms))) || !near(s.Algorithm, float64(bytes)/1e3/s.Best) {
+				t.Errorf("%v of %d bytes: %+v", p.Kind, bytes, s)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			sizes[r], reps[r], wrong = s.Bytes, s.Reps, wrong+s.Wrong
+		})
+	}
+	wg.Wait()
+	return sizes, reps, wrong
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
+
+// TestMeasure: every collective of every type is measured as often on all ranks, and
+// right; rank 0 says when it is enough.
+func TestMeasure(t *testing.T) {
+	for _, n := range []int{2, 3} {
+		comms := group(t, n)
+		for _, kind := range []collective.Kind{collective.AllReduce, collective.ReduceScatter, collective.AllGather, collective.Broadcast} {
+			for _, dtype := range []collective.DType{collective.F32, collective.F64, collective.BF16} {
+				p := Plan{Kind: kind, Op: collective.Sum, Type: dtype, Iters: 40, MaxTime: time.Minute}
+				bytes := n * 40 * dtype.Size()
+				sizes, reps, wrong := measured(t, comms, p, bytes)
+				for r := range comms {
+					if sizes[r] != bytes || reps[r] != reps[0] || reps[r]*innerOf(bytes) < p.Iters {
+						t.Errorf("%v of %v: rank %d measured %d bytes %d times, rank 0 %d times", kind, dtype, r, sizes[r], reps[r], reps[0])
+					}
+				}
+				if wrong != 0 {
+					t.Errorf("%v of %v on %d ranks: %d elements are wrong", kind, dtype, n, wrong)
+				}
+			}
+		}
+	}
+}
+
+// TestMeasureEnds: when there is no time, there are the fewest repetitions.
+func TestMeasureEnds(t *testing.T) {
+	_, reps, _ := measured(t, group(t, 2), Plan{Kind: collective.AllReduce, Op: collective.Sum, Type: collective.F32, Iters: 1 << 30}, 64)
+	for _, n := range reps {
+		if n != Fewest {
+			t.Errorf("%d repetitions in no time, want %d", n, Fewest)
+		}
+	}
+}
+
+// off is a group of two, as rank r sees it, in which collectives do nothing.
+type off struct {
+	collective.Comm
+	rank int
+}
+
+func (o off) Rank() int { return o.rank }
+func (o off) Size() int { return 2 }
+
+// TestWrong: of a collective that has left the vectors as they were, all elements are
+// wrong that it was to change, and each that is spoilt is counted.
+func TestWrong(t *testing.T) {
+	v := make([]float32, 32)
+	b := &Batch{Comm: off{rank: 1}, Inner: 3, Req: collective.Request{Kind: collective.AllReduce, Vec: collective.VecOf(v)}}
+	b.Fill()
+	for i, x := range v {
+		if float64(x) != value(1, i) {
+			t.Fatalf("element %d is filled with %v, want %v", i, x, value(1, i))
+		}
+	}
+	if n := b.wrong(); n != 32 {
+		t.Errorf("%d elements of an all-reduce that did nothing are wrong, want all 32", n)
+	}
+	for i := range v { // a sum, doubled by each of the two that follow
+		v[i] = float32(4 * (value(0, i) + value(1, i)))
+	}
+	if n := b.wrong(); n != 0 {
+		t.Errorf("%d elements of a sum are wrong", n)
+	}
+	v[5], v[17] = float32(math.NaN()), v[17]*1.001
+	if n := b.wrong(); n != 2 {
+		t.Errorf("%d elements are wrong, want the two that were spoilt", n)
+	}
+	b.Req.Kind = collective.ReduceScatter // only this rank's half is looked at
+	for i := range v {
+		v[i] = float32(value(1, i) + 3*value(0, i))
+	}
+	v[3], v[20] = -1, -1
+	if n := b.wrong(); n != 1 {
+		t.Errorf("%d elements of this rank's part are wrong, want 1", n)
+	}
+}
+
+func TestBusFactor(t *testing.T) {
+	for _, tt := range []struct {
+		kind collective.Kind
+		n    int
+		want float64
+	}{{collective.AllReduce, 4, 1.5}, {collective.ReduceScatter, 4, 0.75}, {collective.AllGather, 2, 0.5}, {collective.Broadcast, 8, 1}} {
+		if got := BusFactor(tt.kind, tt.n); got != tt.want {
+			t.Errorf("%v of %d: %v, want %v", tt.kind, tt.n, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"ebtrain/collective/simulate"
+)
+
+// machine names the machine that this process is on: hosts of one name, such as network
+// namespaces and containers, share its processors. "" if the system does not say.
+func machine() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(text))
+}
+
+// findMachines asks all ranks where they are.
+func (b *bench) findMachines(ctx context.Context) (err error) {
+	b.r.Machines, err = gather(ctx, b.w.Comm, machine())
+	return err
+}
+
+// together is how many of the hosts of the first ranks are one machine, if all machines
+// have as many; otherwise 1, as if each were one.
+func (r *Report) together(ranks int) int {
+	var names []string // by host
+	for i, h := range r.Hosts[:min(ranks, len(r.Hosts))] {
+		if i == 0 || h != r.Hosts[i-1] {
+			name := h
+			if i < len(r.Machines) && r.Machines[i] != "" {
+				name = r.Machines[i]
+			}
+			names = append(names, name)
+		}
+	}
+	on := onHosts(names)
+	if len(on) == 0 {
+		return 1
+	}
+	for _, n := range on {
+		if n != on[0] {
+			return 1
+		}
+	}
+	return on[0]
+}
+
+// crowd is the ranks of a case on the fullest of its machines, over its processors.
+func (r *Report) crowd(c *Case) float64 {
+	together, most := r.together(c.Ranks), 0
+	for h := 0; h < len(c.OnHosts); h += together {
+		n := 0
+		for _, ranks := range c.OnHosts[h:min(h+together, len(c.OnHosts))] {
+			n += ranks
+		}
+		most = max(most, n)
+	}
+	return float64(most*r.Threads) / float64(r.Cores)
+}
+
+// crowded says whether ranks of a case share processors.
+func (r *Report) crowded(c *Case) bool { return r.crowd(c) > 1 }
+
+// cluster is the machines that a case was measured on.
+func (p *player) cluster(c *Case) simulate.Cluster {
+	s := simulate.Cluster{Ranks: c.OnHosts, Cores: max(1, p.r.Cores/p.r.Threads), Costs: p.model}
+	if s.Together = p.r.together(c.Ranks); s.Together > 1 {
+		s.Wired = true // hosts that a launcher has found apart
+	}
+	if p.r.crowded(c) { // else others have what ranks leave idle, and what own leaves out
+		s.Wake, s.Others = p.r.wake(c), c.Others/float64(p.r.Threads)
+	}
+	return s
+}
+
+// usage is the time of processors, in microseconds, that all processes of this machine
+// have had, as /proc/stat has it.
+func usage() (float64, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	const tick = 1e4 // microseconds: USER_HZ is 100 on every Linux
+	sum := 0.0
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 9 || f[0] != "cpu" {
+			continue
+		}
+		for i, s := range f[1:9] { // user, nice, system, idle, iowait, irq, softirq, steal
+			var n float64
+			if _, err := fmt.Sscan(s, &n); err != nil {
+				return 0, fmt.Errorf("/proc/stat: %q: %w", line, err)
+			}
+			if i != 3 && i != 4 {
+				sum += n * tick
+			}
+		}
+	}
+	return sum, nil
+}
