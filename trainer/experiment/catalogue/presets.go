@@ -78,7 +78,7 @@ func fullSize() plan.Experiment {
 			"--deterministic cuts a batch into up to eight parts, which are computed one after the other, so memory is that of a part; --batch in a row is a smaller batch than the publication's. " +
 			"Memory is the largest resident size of the first rank. Seconds are those of the second step, whatever else the machine does; CPU is the processor time of a step, all ranks together: no more than its share of the whole run, start included, and than what the ranks had. " +
 			"Days are those of as many samples as the publication's run saw: here on two processors that do nothing else, from that processor time; on an H100 as its peak in float32 without tensor cores, 67·10¹² operations a second, has it for the convolutions and matrix products of a step, counted. That is a bound that no program reaches, and nothing was run on one. " +
-			"Sentences are a thousand of SNLI for all corpora, with their small vocabulary: steps are not those of the publications, and have no days.",
+			"Sentences are five thousand of SNLI for all corpora, short and of 2,000 words: steps are not those of the publications, and have no days; and the second step may be of another length, so that its program is compiled in it.",
 		Source:  "the same bits on one rank and on two",
 		Seeds:   []uint64{1},
 		Alone:   true,
