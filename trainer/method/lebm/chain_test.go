@@ -192,3 +192,58 @@ func TestDrawsHaveNames(t *testing.T) {
 		t.Error("the longest chains share draws")
 	}
 }
+
+// Annealed steps are the published ones, 20 of them, and stretched where there are more
+// or fewer; without noise they shrink latents in ½‖z‖² by ∏(1 − s²/2), and the noise is
+// T times what it was.
+func TestAnnealed(t *testing.T) {
+	sizes := func(h Chain) (all []float64) {
+		for i := range h.Steps {
+			all = append(all, h.size(i))
+		}
+		return all
+	}
+	if got := fmt.Sprint(sizes(Chain{Steps: 5, Annealed: true})); got != "[0.8 0.2 0.05 0.05 0.05]" {
+		t.Errorf("5 steps are %v", got)
+	}
+	if got := sizes(Chain{Steps: 40, Annealed: true}); got[1] != 0.8 || got[2] != 0.7 || got[39] != 0.05 {
+		t.Errorf("40 steps are %v", got)
+	}
+	const n = 300
+	ends := func(temperature float64) []float64 {
+		r := newRig(t, tiny(func(c *Config) {
+			c.Net.Latent, c.PosteriorChain = 4, Chain{Steps: 20, Annealed: true, Temperature: temperature}
+		}))
+		r.flat(t)
+		out := r.run(t, nil, func(c *nn.Context) {
+			l := newLatents(c, r.cfg)
+			key := c.Input(algo.InputKey, graph.KeyType)
+			c.Output("start", l.draw(key, posteriorPlace, n))
+			c.Output("end", l.chained(r.cfg.PosteriorChain, key, posteriorPlace, n, l.priorSlope))
+		})
+		shrunk := 1.0
+		for _, s := range annealed {
+			shrunk *= 1 - s*s/2
+		}
+		noise := make([]float64, len(out["end"]))
+		for i := range noise {
+			noise[i] = out["end"][i] - shrunk*out["start"][i]
+		}
+		return noise
+	}
+	still, cold, warm := ends(1e-12), ends(0.25), ends(0)
+	var squares float64
+	for i := range still {
+		squares += warm[i] * warm[i]
+		if math.Abs(still[i]) > 1e-10 || math.Abs(cold[i]-0.25*warm[i]) > 1e-12 {
+			t.Fatalf("latent %d ends %v, %v, %v beyond where no noise leaves it", i, still[i], cold[i], warm[i])
+		}
+	}
+	want := 0.0 // the variance, by its recursion
+	for _, s := range annealed {
+		want = want*(1-s*s/2)*(1-s*s/2) + s*s
+	}
+	if got := squares / float64(len(warm)); math.Abs(got/want-1) > 0.15 { // 1,200 draws: a standard error is 0.04
+		t.Errorf("the noise has variance %v, want %v", got, want)
+	}
+}

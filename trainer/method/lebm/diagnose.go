@@ -24,8 +24,12 @@ func (m model) Diagnose(report []float64) string {
 
 // exploded words it, with the flags that are too large: at once, or in the end.
 func exploded(chain string, h Chain, norm float64, size, rate string) string {
-	return fmt.Sprintf("the %s chain exploded: after %d transitions ‖z‖/√d is %s, where N(0, I) has 1: lower %s from %v, or %s if all was well for long",
-		chain, h.Steps, length(norm), size, h.Size, rate)
+	mend := fmt.Sprintf("lower %s from %v, or %s", size, h.Size, rate)
+	if h.Annealed {
+		mend = "leave --posterior-annealed out, whose first steps are long, or lower " + rate
+	}
+	return fmt.Sprintf("the %s chain exploded: after %d transitions ‖z‖/√d is %s, where N(0, I) has 1: %s if all was well for long",
+		chain, h.Steps, length(norm), mend)
 }
 
 // length words a norm.

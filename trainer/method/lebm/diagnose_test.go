@@ -25,9 +25,9 @@ func TestExplosion(t *testing.T) {
 		want   string
 	}{
 		{same, ""},
-		{func(c *Config) { c.PosteriorChain = Chain{20, 10} }, "the posterior chain exploded: after 20 transitions ‖z‖/√d is "},
-		{func(c *Config) { c.PriorChain = Chain{60, 10} }, "the prior chain exploded: after 60 transitions ‖z‖/√d is "},
-		{func(c *Config) { c.Prior, c.PosteriorChain = Gaussian, Chain{20, 10} }, "the posterior chain exploded"},
+		{func(c *Config) { c.PosteriorChain = Chain{Steps: 20, Size: 10} }, "the posterior chain exploded: after 20 transitions ‖z‖/√d is "},
+		{func(c *Config) { c.PriorChain = Chain{Steps: 60, Size: 10} }, "the prior chain exploded: after 60 transitions ‖z‖/√d is "},
+		{func(c *Config) { c.Prior, c.PosteriorChain = Gaussian, Chain{Steps: 20, Size: 10} }, "the posterior chain exploded"},
 	} {
 		r := newRig(t, tiny(tt.change))
 		got := model{r.cfg}.Diagnose(r.numbers(t))
@@ -56,7 +56,11 @@ func TestDiagnose(t *testing.T) {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
-	report[posteriorNormPlace], report[priorNormPlace] = 1, 1
+	m.cfg.PosteriorChain.Annealed, report[posteriorNormPlace], report[priorNormPlace] = true, 12345, 1
+	if got, want := m.Diagnose(report), "has 1: leave --posterior-annealed out, whose first steps are long, or lower --lr-generator if all was well for long"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want its end %q", got, want)
+	}
+	m.cfg.PosteriorChain.Annealed, report[posteriorNormPlace] = false, 1
 	if n := testing.AllocsPerRun(10, func() { m.Diagnose(report) }); n > 0 {
 		t.Errorf("looking at a report allocates %v times", n)
 	}

@@ -72,7 +72,7 @@ func (m model) drawing(z nn.Variable) ([]chain.Stage, error) {
 	if h := m.cfg.prior(); h.Steps > 0 {
 		g, err := m.program(z, func(l latents, key graph.ID) graph.ID {
 			now := l.Var(z.Name, z.Type)
-			return h.next(l.Context, now, l.priorSlope(now), noise(l, key))
+			return h.next(l.Context, now, l.priorSlope(now), noise(l, key), h.Size)
 		})
 		if err != nil {
 			return nil, err

@@ -28,7 +28,7 @@ func TestPresetsAreThePapers(t *testing.T) {
 		if c.Text != nil {
 			continue
 		}
-		if c.Net != w.net || c.PosteriorChain != (Chain{w.posterior, 0.1}) || c.PriorChain != (Chain{60, 0.4}) || c.Sigma != 0.3 || p.Batch != 100 {
+		if c.Net != w.net || c.PosteriorChain != (Chain{Steps: w.posterior, Size: 0.1}) || c.PriorChain != (Chain{Steps: 60, Size: 0.4}) || c.Sigma != 0.3 || p.Batch != 100 {
 			t.Errorf("%s: %+v, batch %d", p.Name, c, p.Batch)
 		}
 		for _, a := range c.optimisers() {
@@ -118,7 +118,7 @@ func TestFit(t *testing.T) {
 // Each setting changes what it is called, and nothing else.
 func TestSettings(t *testing.T) {
 	got, want := published(SVHN), published(SVHN)
-	want.PriorChain, want.PosteriorChain, want.Sigma = Chain{5, 0.25}, Chain{6, 0.5}, 0.75
+	want.PriorChain, want.PosteriorChain, want.Sigma = Chain{Steps: 5, Size: 0.25}, Chain{Steps: 6, Size: 0.5}, 0.75
 	want.Net.Latent, want.Net.NGF, want.Net.NEF = 7, 8, 9
 	want.Generator.LR, want.Energy.LR = 0.01, 0.02
 	want.Generator.Decay, want.Energy.Decay, want.Generator.Beta1, want.Energy.Beta1 = 0.5, 0.5, 0.25, 0.25
@@ -133,6 +133,17 @@ func TestSettings(t *testing.T) {
 		want := "--" + name + " " + text + " is of the energy, which --prior gaussian has not"
 		if err := algotest.Given(&fixed, map[string]string{"prior": "gaussian", name: text}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	// An annealed chain has sizes of its own.
+	for flag, want := range map[string]string{
+		"posterior-step-size":   "--posterior-step-size 0.5 is of no use to --posterior-annealed",
+		"posterior-temperature": "",
+	} {
+		cold := published(SVHN)
+		err := algotest.Given(&cold, map[string]string{"posterior-annealed": "true", flag: "0.5"})
+		if want == "" && (err != nil || cold.PosteriorChain != Chain{Steps: 20, Size: 0.1, Annealed: true, Temperature: 0.5}) || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: got %v and %+v, want %q", flag, err, cold.PosteriorChain, want)
 		}
 	}
 	fixed := published(SVHN)

@@ -1,6 +1,7 @@
 package lebm
 
 import (
+	"errors"
 	"fmt"
 
 	"ebtrain/trainer/setting"
@@ -29,6 +30,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("prior-step-size", &c.PriorChain.Size, setting.Positive, "s0, their step size")
 	s.Int("posterior-steps", &c.PosteriorChain.Steps, 1, maxSteps, "K1, transitions of the chain that infers the latents of a sample")
 	s.Float("posterior-step-size", &c.PosteriorChain.Size, setting.Positive, "s1, their step size")
+	cool := c.anneal(s)
 	if c.Text == nil {
 		s.Float("sigma", &c.Sigma, setting.Positive, "noise level of a picture around what the generator makes")
 	}
@@ -39,11 +41,29 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("beta1", &c.Generator.Beta1, setting.Moment, "Adam's beta1")
 	s.Float("beta2", &c.Generator.Beta2, setting.Moment, "Adam's beta2")
 	s.Float("lr-decay", &c.Generator.Decay, setting.Factor, "factor on the learning rates after each epoch")
-	s.Then(func() error { return c.ofNoUse(usual) })
+	s.Then(func() error { return errors.Join(cool(usual), c.ofNoUse(usual)) })
 	s.Then(func() error {
 		c.Energy.Beta1, c.Energy.Beta2, c.Energy.Decay = c.Generator.Beta1, c.Generator.Beta2, c.Generator.Decay
 		return nil
 	})
+}
+
+// anneal adds the settings of a posterior's chain with long steps first and of one with
+// less noise. What it returns takes them, and reports what they leave no use for.
+func (c *Config) anneal(s *setting.Set) func(usual Config) error {
+	h := &c.PosteriorChain
+	t := h.temperature()
+	s.Bool("posterior-annealed", &h.Annealed, "take long steps of it first, 0.8 down to 0.05, where the latents of sentences collapse")
+	s.Float("posterior-temperature", &t, setting.Positive, "factor on its noise; published with the above are 0.05 to 0.2")
+	return func(usual Config) error {
+		if h.Annealed && h.Size != usual.PosteriorChain.Size {
+			return fmt.Errorf("--posterior-step-size %v is of no use to --posterior-annealed, which has sizes of its own: leave one of them out", h.Size)
+		}
+		if h.Temperature = t; t == 1 {
+			h.Temperature = 0
+		}
+		return nil
+	}
 }
 
 // ofNoUse reports what was changed of an energy that there is not.

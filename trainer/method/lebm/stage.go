@@ -74,7 +74,7 @@ func (l latents) infer(x graph.ID, n int) {
 	}
 	now := l.Equal(l.Iota(noise, 1), l.Reshape(s.done, graph.D(1, 1, 1)))
 	xi := l.Sum(l.Mul(now, s.noise), 1)
-	next := l.cfg.PosteriorChain.next(l.Context, s.z, l.posteriorSlope(x, s.z), xi)
+	next := l.cfg.PosteriorChain.nextOf(l.Context, s.z, l.posteriorSlope(x, s.z), xi, s.done)
 	l.keep(n, map[string]graph.ID{varLatents: l.StopGrad(next), varDone: l.Shift(s.done, 1)})
 }
 

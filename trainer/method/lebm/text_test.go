@@ -50,7 +50,7 @@ func TestTextPresetsAreThePapers(t *testing.T) {
 		if c.Text.Embed != want[0] || c.Text.Hidden != want[1] || c.Text.Dropout != 0.5 || c.Text.Clip != 5 || c.Net.Latent != 32 || c.Net.NEF != 200 {
 			t.Errorf("%s: %+v of %+v", name, c.Text, c.Net)
 		}
-		if c.PriorChain != (Chain{60, 0.4}) || c.PosteriorChain != (Chain{20, 0.1}) || c.Generator.LR != 1e-3 {
+		if c.PriorChain != (Chain{Steps: 60, Size: 0.4}) || c.PosteriorChain != (Chain{Steps: 20, Size: 0.1}) || c.Generator.LR != 1e-3 {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}

@@ -40,7 +40,11 @@ func (c *Config) validateChains() error {
 	if k := c.PosteriorChain.Steps; k < 1 || k > maxSteps {
 		errs = append(errs, fmt.Errorf("want --posterior-steps (K1) from 1 to %d, got %d: with none, latents know nothing of the sample", maxSteps, k))
 	}
+	if c.PriorChain.Annealed || c.PriorChain.Temperature != 0 {
+		errs = append(errs, errors.New("the prior's chain is annealed or has a temperature: only the posterior's may"))
+	}
 	return errors.Join(append(errs,
+		setting.AtLeast0.Check("posterior-temperature", c.PosteriorChain.Temperature),
 		setting.Positive.Check("prior-step-size", c.PriorChain.Size),
 		setting.Positive.Check("posterior-step-size", c.PosteriorChain.Size))...)
 }
