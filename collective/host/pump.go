@@ -68,7 +68,7 @@ func (p *pump) read(ctx context.Context, o int, b []byte, least int) (int, error
 	n := 0
 	for n < least {
 		got, err := f.read(b[n:])
-		if err == errAgain {
+		if errors.Is(err, errAgain) {
 			err = p.await(ctx, f)
 		}
 		if err != nil {
@@ -134,7 +134,7 @@ func (f *flow) move() (moved bool, err error) {
 	b := f.in[f.filled%posts]
 	n, err := f.read(b[f.got:])
 	if err != nil {
-		if err == errAgain {
+		if errors.Is(err, errAgain) {
 			err = nil
 		}
 		return moved, err
@@ -149,7 +149,7 @@ func (f *flow) move() (moved bool, err error) {
 
 func (f *flow) read(b []byte) (int, error) {
 	n, err := f.wire.read(b)
-	if f.dry = err == errAgain; f.dry {
+	if f.dry = errors.Is(err, errAgain); f.dry {
 		return 0, errAgain
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (f *flow) read(b []byte) (int, error) {
 
 func (f *flow) write() (bool, error) {
 	n, err := f.wire.write(f.out[:min(len(f.out), burst)])
-	if f.full = err == errAgain; f.full {
+	if f.full = errors.Is(err, errAgain); f.full {
 		return false, nil
 	}
 	if err != nil {

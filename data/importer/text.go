@@ -176,6 +176,9 @@ func (f TextFiles) part(ctx context.Context, name, what string, end int) (part, 
 	if err != nil {
 		files := []string{what}
 		n, err := countLines(ctx, files)
+		if err != nil {
+			err = fmt.Errorf("the split %s, a file or a number of lines: %w", name, err)
+		}
 		return part{name, files, 0, n}, err
 	}
 	if n < 0 || n > end {

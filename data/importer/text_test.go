@@ -145,7 +145,7 @@ func TestBadTexts(t *testing.T) {
 	}{
 		{"no file", TextFiles{}, nil, "no file of sentences"},
 		{"missing", TextFiles{Src: []string{good + "x"}}, nil, "no such file"},
-		{"missing split", TextFiles{Src: []string{good}, Val: "nowhere.txt"}, nil, "nowhere.txt: no such file"},
+		{"missing split", TextFiles{Src: []string{good}, Val: "nowhere.txt"}, nil, "the split val, a file or a number of lines: stat nowhere.txt: no such file"},
 		{"folder", TextFiles{Src: []string{filepath.Dir(good)}}, nil, "a directory, expected a regular file"},
 		{"nothing", TextFiles{Src: []string{textFile(t, "")}}, nil, "0 lines, of which val and test take all"},
 		{"only blank", TextFiles{Src: []string{textFile(t, "\n\n")}}, nil, "no line of the training split is a sentence"},

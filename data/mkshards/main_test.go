@@ -216,6 +216,7 @@ func TestBadInput(t *testing.T) {
 		{"text of no length", "text --max-length 0 --src " + list, 2, "lines of 0 words at most"},
 		{"text that is a tar", "text --src " + src + "/none.txt", 1, "no such file"},
 		{"text of other words", "text --vocabulary " + list + " --src " + list, 1, "a vocabulary of"},
+		{"text of words that are nowhere", "text --vocabulary " + list + "x --src " + list, 1, "--vocabulary: open " + list + "x: no such file"},
 		{"gauss with originals", "gauss --src x", 2, "unknown flag --src"},
 		{"out is a file", "folder --size 8 --src " + good + " --out " + file, 1, file + ": exists and is not a directory"},
 		{"out below a file", "folder --size 8 --src " + good + " --out " + file + "/x", 1, "not a directory"},

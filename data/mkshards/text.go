@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
@@ -56,7 +57,7 @@ stops the import, which names it; --on-bad skip leaves it out.
 			if t.vocabulary != "" {
 				var err error
 				if t.words.Vocabulary, err = shard.ReadVocabulary(t.vocabulary); err != nil {
-					return nil, err
+					return nil, fmt.Errorf("--vocabulary: %w", err)
 				}
 			}
 			return importer.Text(ctx, importer.TextFiles{Src: s.src, Val: t.val, Test: t.test, Buckets: t.buckets}, t.words)

@@ -42,7 +42,11 @@ func (e *evaluation) open(name, split string) (data.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if theirs := trained.Of(src.Schema()); trained.Sentences(e.takes) || trained.Sentences(theirs) {
+	theirs := trained.Of(src.Schema())
+	if ours := trained.Noun(e.takes); ours != trained.Noun(theirs) {
+		return nil, fmt.Errorf("%s holds %s, and --data %s holds %s: they are judged beside their like", name, trained.Noun(theirs), e.o.data, ours)
+	}
+	if trained.Sentences(theirs) {
 		if !slices.Equal(theirs.Words, e.takes.Words) {
 			return nil, fmt.Errorf("%s holds %s, and --data %s %s of a vocabulary of %d words: make shards of its words with mkshards text --vocabulary, the vocabulary.txt of --data",
 				name, src.Schema(), e.o.data, trained.Noun(e.takes), len(e.takes.Words))

@@ -71,7 +71,7 @@ func (a app) run(ctx context.Context, args []string) error {
 // groups are the flags of all commands as --help shows them.
 var groups = []cliflag.Group{
 	{Title: "What is run", Flags: []string{"seeds", "rows", "steps", "row", "seed"}},
-	{Title: "Data", Flags: []string{"data", "source", "beside"}},
+	{Title: "Data", Flags: []string{"data", "source", "set", "beside"}},
 	{Title: "The machine", Flags: []string{"jobs", "threads", "nice"}},
 	{Title: "Files", Flags: []string{"out", "again", "to"}},
 	{Title: "Help", Flags: []string{"help", "version"}},

@@ -112,6 +112,9 @@ func (b *bench) measured(ctx context.Context) (cell.Measured, error) {
 	if b.w.e.Compute != nil {
 		return b.compute(ctx)
 	}
+	if b.w.e.Ranks != nil {
+		return b.compare(ctx)
+	}
 	if err := b.train(ctx); err != nil {
 		return cell.Measured{}, err
 	}
@@ -157,15 +160,24 @@ func (b *bench) here() []string {
 
 // onData is --data, if there are data.
 func (b *bench) onData() []string {
-	if b.w.data == "" {
+	data := b.w.data
+	if d := b.t.row.Data; d != nil {
+		data = b.w.sets[d.Name]
+	}
+	if data == "" {
 		return nil
 	}
-	return []string{"--data=" + b.w.data}
+	return []string{"--data=" + data}
 }
 
 // program runs one of the programs and keeps what it cost. stdout nil is the
 // console.
 func (b *bench) program(ctx context.Context, name, path string, args []string, stdout io.Writer) error {
+	return b.launch(ctx, 0, name, path, args, stdout)
+}
+
+// launch is program, where path is the launcher of so many ranks of it.
+func (b *bench) launch(ctx context.Context, ranks int, name, path string, args []string, stdout io.Writer) error {
 	if ctx.Err() != nil {
 		return errStopped
 	}
@@ -178,7 +190,7 @@ func (b *bench) program(ctx context.Context, name, path string, args []string, s
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	b.begun.Pieces = append(b.begun.Pieces, cell.Piece{Program: name, Started: ended.Started.UTC().Round(time.Second), CPU: ended.CPU.Seconds(), Wall: ended.Wall.Seconds(), Threads: b.w.threads, Ended: ended.String()})
+	b.begun.Pieces = append(b.begun.Pieces, cell.Piece{Program: name, Started: ended.Started.UTC().Round(time.Second), CPU: ended.CPU.Seconds(), Wall: ended.Wall.Seconds(), Threads: b.w.threads, Ranks: ranks, Ended: ended.String()})
 	if err := b.t.Begin(b.begun); err != nil {
 		return err
 	}

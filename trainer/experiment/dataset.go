@@ -22,6 +22,9 @@ import (
 func (a app) dataFor(ctx context.Context, o runOptions, e plan.Experiment, mkshards string) (string, error) {
 	switch d := e.Data; {
 	case d == nil:
+		if own := len(plan.Sets(e.Rows)) > 0; own && (o.data != "" || o.source != "") {
+			return "", cliflag.Usage("the rows of %s have data of their own: give each data set by --set, and leave --data and --source out", e.Name)
+		}
 		if o.data != "" || o.source != "" {
 			return "", cliflag.Usage("%s needs no data: leave --data and --source out", e.Name)
 		}
@@ -78,21 +81,35 @@ func (a app) shards(ctx context.Context, o runOptions, d plan.DataSet, mkshards 
 	return dir, err
 }
 
+// setsFor are the --data of rows that have data of their own, by the name of the data
+// set: a built-in set, what the user gave, or shards in the folder of experiments.
+func (a app) setsFor(o runOptions, e plan.Experiment, rows []plan.Row) (map[string]string, error) {
+	given, err := folders("set", o.sets, plan.Sets(e.Rows), e.Name+" trains on")
+	if err != nil {
+		return nil, err
+	}
+	sets := map[string]string{}
+	for _, d := range plan.Sets(rows) {
+		dir := filepath.Join(o.out, "data", d.Name)
+		sets[d.Name] = cmp.Or(given[d.Name], d.Builtin, dir)
+		if sets[d.Name] != dir {
+			continue
+		}
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, cliflag.Usage("the data set %s is not in %s: give --set %s=DIR, what mkshards %s made of %s", d.Name, dir, d.Name, strings.Join(d.Make, " "), d.Source)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return sets, nil
+}
+
 // besides are the flags of evaluate for the data sets beside the experiment's own, each
 // of which must be given as NAME=DIR, unless it is built in.
 func besides(said []string, e plan.Experiment) ([]string, error) {
-	given := map[string]string{}
-	for _, s := range said {
-		name, dir, ok := strings.Cut(s, "=")
-		known := slices.ContainsFunc(e.Beside, func(d plan.DataSet) bool { return d.Name == name })
-		if !ok || dir == "" || !known {
-			var names []string
-			for _, d := range e.Beside {
-				names = append(names, d.Name)
-			}
-			return nil, cliflag.Usage("--beside %s: want NAME=DIR, and %s compares with these data sets: [%s]", s, e.Name, strings.Join(names, " "))
-		}
-		given[name] = dir
+	given, err := folders("beside", said, e.Beside, e.Name+" compares with")
+	if err != nil {
+		return nil, err
 	}
 	var flags []string
 	for _, d := range e.Beside {
@@ -103,6 +120,25 @@ func besides(said []string, e plan.Experiment) ([]string, error) {
 		flags = append(flags, "--ood="+d.Name+"="+dir)
 	}
 	return flags, nil
+}
+
+// folders are those that were said as NAME=DIR, by name; what says what the data
+// sets are for.
+func folders(flag string, said []string, sets []plan.DataSet, what string) (map[string]string, error) {
+	given := map[string]string{}
+	for _, s := range said {
+		name, dir, ok := strings.Cut(s, "=")
+		known := slices.ContainsFunc(sets, func(d plan.DataSet) bool { return d.Name == name })
+		if !ok || dir == "" || !known {
+			var names []string
+			for _, d := range sets {
+				names = append(names, d.Name)
+			}
+			return nil, cliflag.Usage("--%s %s: want NAME=DIR, and %s these data sets: [%s]", flag, s, what, strings.Join(names, " "))
+		}
+		given[name] = dir
+	}
+	return given, nil
 }
 
 // launched are the beginnings of variables by which launchers make a program a

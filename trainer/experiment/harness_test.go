@@ -58,7 +58,7 @@ var build = sync.OnceValue(func() (err error) {
 			}
 		}
 	}
-	for _, p := range []string{"trainer/train", "trainer/evaluate", "trainer/sample", "data/mkshards"} {
+	for _, p := range []string{"trainer/train", "trainer/evaluate", "trainer/sample", "data/mkshards", "launch/ddplaunch"} {
 		args = append(args, "ebtrain/"+p)
 	}
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
@@ -206,6 +206,15 @@ func catalogueOfTests() []plan.Experiment {
 				{Name: "lm", Preset: "lm-snli", Lacks: []string{"nll-given", "collapsed", "forward-normal"}},
 			},
 			Pictures: []plan.Picture{{Title: "Samples", Glob: "samples.txt"}},
+		},
+		{
+			Name: "ranks", About: "The same on one rank and on two.", Seeds: []uint64{1}, Alone: true, Ranks: []int{1, 2},
+			Flags:   map[string]string{"steps": "2"},
+			Columns: []string{"losses", "loss-gap", "step-s-1", "step-s-2", "cpu-step", "mem-1", "mem-2", "batch-published", "steps-published", "days-here", "tera-ops", "days-h100"},
+			Rows: []plan.Row{
+				{Name: "equal", Preset: "bidvl-cifar10", Data: data, Flags: map[string]string{"width": "4", "latent": "4", "batch": "8", "deterministic": "true"}},
+				{Name: "near", Preset: "bism-board-dsm", Data: &plan.DataSet{Name: "points", Make: []string{"checkerboard"}, Source: "nothing"}},
+			},
 		},
 		{
 			Name: "sums", About: "A computed one.", Seeds: []uint64{1, 2}, Compute: sums, Columns: []string{"sum"},

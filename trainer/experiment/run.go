@@ -22,7 +22,7 @@ type runOptions struct {
 	steps        int64
 	out          string
 	data, source string
-	beside       []string
+	beside, sets []string
 	jobs, nice   int
 	again        bool
 }
@@ -42,6 +42,7 @@ func (o *runOptions) define(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.steps, "steps", 0, "steps of every run, to try an experiment out; 0 is the experiment's")
 	fs.StringVar(&o.data, "data", "", "the data set: a directory made by mkshards; default is in the folder of experiments")
 	fs.StringVar(&o.source, "source", "", "what to make the data set of, if it is not there: --src of mkshards")
+	fs.StringArrayVar(&o.sets, "set", nil, "where rows have data of their own: a data set, as in cifar10=shards/cifar10; default is in the folder of experiments; may be given again")
 	fs.StringArrayVar(&o.beside, "beside", nil, "a data set that is compared with, as in svhn=shards/svhn; may be given again")
 	fs.IntVar(&o.jobs, "jobs", 1, "cells at a time")
 	fs.IntVar(&o.nice, "nice", 10, "how much lower the priority of the programs is; 0 is no lower")
@@ -128,7 +129,7 @@ func (a app) runExperiment(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	t, err := a.findTools(e.Compute != nil)
+	t, err := a.findTools(e)
 	if err != nil {
 		return err
 	}
@@ -144,6 +145,9 @@ func (a app) runExperiment(ctx context.Context, args []string) (err error) {
 	}
 	if len(tasks) > 0 {
 		if w.data, err = a.dataFor(ctx, o, e, t.mkshards); err != nil {
+			return err
+		}
+		if w.sets, err = a.setsFor(o, e, rowsOf(tasks)); err != nil {
 			return err
 		}
 		if w.beside, err = besides(o.beside, e); err != nil {

@@ -348,7 +348,7 @@ func TestMistakes(t *testing.T) {
 		{"run tiny --seeds 1,b", `--seeds "b": want whole numbers of at least 0`},
 		{"run tiny --rows plane", "--rows plane: tiny has no such row: want some of plain, wild"},
 		{"run tiny --out=", "--out is empty"},
-		{"run tiny", "there is no program " + a.bin + "/train: train, evaluate and sample must be in the folder of experiment"},
+		{"run tiny", "there is no program " + a.bin + "/train: train, evaluate, sample and ddplaunch must be in the folder of experiment"},
 		{"report --to a.txt", "--to a.txt: want a name that ends in .md"},
 		{"report huge", `unknown experiment "huge"`},
 		{"report --out " + t.TempDir(), "no cell is finished in "},

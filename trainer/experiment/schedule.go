@@ -20,8 +20,9 @@ type work struct {
 	e       plan.Experiment
 	tools   tools
 	data    string
-	beside  []string // flags of evaluate: other data sets
-	threads int      // of each cell
+	sets    map[string]string // --data by the name of a data set, where rows have their own
+	beside  []string          // flags of evaluate: other data sets
+	threads int               // of each cell
 	show    *progress
 }
 
@@ -106,6 +107,15 @@ func few(words []string) string {
 		return strings.Join(words, "; ")
 	}
 	return strings.Join(words[:shown], "; ") + fmt.Sprintf("; and %d more", len(words)-shown)
+}
+
+// rowsOf are the rows of tasks.
+func rowsOf(tasks []task) []plan.Row {
+	rows := make([]plan.Row, len(tasks))
+	for i, t := range tasks {
+		rows[i] = t.row
+	}
+	return rows
 }
 
 // outcome is what became of a cell.

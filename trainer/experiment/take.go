@@ -18,16 +18,19 @@ import (
 
 // take measures a run that is trained.
 func (b *bench) take(ctx context.Context) (cell.Measured, error) {
-	var m cell.Measured
 	evidence, err := b.evidence(ctx)
 	if err != nil {
-		return m, err
+		return cell.Measured{}, err
 	}
-	m.Values, m.Quality = map[string]float64{}, evidence.Quality()
 	if evidence.Curves, err = b.curves(ctx, evidence); err != nil {
-		return m, err
+		return cell.Measured{}, err
 	}
-	m.Curves = evidence.Curves
+	return b.measures(evidence)
+}
+
+// measures are the numbers of the row's columns.
+func (b *bench) measures(evidence measure.Evidence) (cell.Measured, error) {
+	m := cell.Measured{Values: map[string]float64{}, Quality: evidence.Quality(), Curves: evidence.Curves}
 	for _, name := range b.w.e.Measured(b.t.row) {
 		one, _ := measure.Find(name) // the plan is valid
 		v, err := one.Of(evidence)

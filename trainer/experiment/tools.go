@@ -15,25 +15,30 @@ import (
 	"runtime"
 	"strings"
 
+	"ebtrain/trainer/experiment/plan"
 	"ebtrain/trainer/run/rundir"
 )
 
 // tools are the programs that make and measure cells.
 type tools struct {
-	train, evaluate, sample, mkshards, self string
+	train, evaluate, sample, mkshards, launch, self string
 	// commit is that of all of them. Where it does not say what they are made of,
 	// because files were changed or it is not known, a digest of the programs
 	// follows it.
 	commit string
 }
 
-// findTools finds the programs beside this one. They must be of one commit.
-func (a app) findTools(computed bool) (tools, error) {
+// findTools finds the programs beside this one. Those that do an experiment's cells must
+// be of one commit.
+func (a app) findTools(e plan.Experiment) (tools, error) {
 	in := func(name string) string { return filepath.Join(a.bin, name) }
-	t := tools{train: in("train"), evaluate: in("evaluate"), sample: in("sample"), mkshards: in("mkshards"), self: a.self}
+	t := tools{train: in("train"), evaluate: in("evaluate"), sample: in("sample"), mkshards: in("mkshards"), launch: in("ddplaunch"), self: a.self}
 	programs := []string{t.train, t.evaluate, t.sample}
-	if computed {
+	switch {
+	case e.Compute != nil:
 		programs = []string{t.self}
+	case e.Ranks != nil:
+		programs = []string{t.launch, t.train}
 	}
 	hash := sha256.New()
 	var first string
@@ -60,7 +65,7 @@ func (a app) findTools(computed bool) (tools, error) {
 func commitOf(path string) (string, error) {
 	info, err := buildinfo.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is no program %s: train, evaluate and sample must be in the folder of experiment, where make build puts them", path)
+		return "", fmt.Errorf("there is no program %s: train, evaluate, sample and ddplaunch must be in the folder of experiment, where make build puts them", path)
 	}
 	if err != nil {
 		return "", err

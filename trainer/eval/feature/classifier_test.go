@@ -144,7 +144,7 @@ func TestLoadRefuses(t *testing.T) {
 			return true
 		}, meta), "sha256:abc", "value 1 of the classifier's head.bias is NaN"},
 	} {
-		if _, err := Load(c.file, n.Size, c.data); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Load(c.file, n.Size, c.data); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), c.file) != 1 {
 			t.Errorf("%s: %v, want %q", filepath.Base(c.file), err, c.want)
 		}
 	}

@@ -1,6 +1,7 @@
 package feature
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -68,14 +69,14 @@ func Load(file string, s Size, data string) (n Net, err error) {
 		classes, err := strconv.Atoi(meta[metaClasses])
 		switch {
 		case meta[metaKind] != kindClassifier || err != nil || classes < 2:
-			return fmt.Errorf("%s is no classifier: want a file made by evaluate --train-classifier", file)
+			return errors.New("it is no classifier: want a file made by evaluate --train-classifier")
 		case meta[metaSize] != s.String():
-			return fmt.Errorf("%s is a classifier of pictures of %s, and these are of %v", file, meta[metaSize], s)
+			return fmt.Errorf("it is a classifier of pictures of %s, and these are of %v", meta[metaSize], s)
 		case meta[metaData] != data:
-			return fmt.Errorf("%s was trained on other data: on those of digest %.19s…, and these have %.19s…: train one on these with evaluate --train-classifier", file, meta[metaData], data)
+			return fmt.Errorf("it was trained on other data: on those of digest %.19s…, and these have %.19s…: train one on these with evaluate --train-classifier", meta[metaData], data)
 		}
 		n = Net{Name: "classifier", Size: s, Classes: classes, trunk: classifierTrunk(s)}
-		return n.read(f, file)
+		return n.read(f)
 	})
 	if err == nil {
 		n.Digest = n.weightsDigest()
@@ -84,7 +85,7 @@ func Load(file string, s Size, data string) (n Net, err error) {
 }
 
 // read reads the weights.
-func (n *Net) read(f *safetensors.File, file string) error {
+func (n *Net) read(f *safetensors.File) error {
 	c := nn.NewContext(nn.Eval, 1)
 	n.logits(c, c.Input(inputPictures, graph.T(graph.F32, 1, n.Size.C, n.Size.H, n.Size.W)))
 	if c.Err() != nil {
@@ -95,9 +96,9 @@ func (n *Net) read(f *safetensors.File, file string) error {
 		info, ok := f.Info(v.Name)
 		switch {
 		case !ok:
-			return fmt.Errorf("%s lacks the layer %s", file, v.Name)
+			return fmt.Errorf("it lacks the layer %s", v.Name)
 		case info.DType != safetensors.F32 || !slices.EqualFunc(info.Shape, shapeOf(v.Type), func(a int64, b int) bool { return a == int64(b) }):
-			return fmt.Errorf("%s: the layer %s is %s %v, want F32 %v", file, v.Name, info.DType, info.Shape, shapeOf(v.Type))
+			return fmt.Errorf("the layer %s is %s %v, want F32 %v", v.Name, info.DType, info.Shape, shapeOf(v.Type))
 		}
 		t := exec.NewTensor(v.Type)
 		if err := f.Float32(v.Name, t.F32()); err != nil {
@@ -105,10 +106,7 @@ func (n *Net) read(f *safetensors.File, file string) error {
 		}
 		n.values[v.Name] = t
 	}
-	if err := n.finite(); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
+	return n.finite()
 }
 
 func shapeOf(t graph.Type) (s []int) {

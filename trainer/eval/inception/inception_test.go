@@ -191,9 +191,9 @@ func TestRead(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	colour := feature.Size{C: 3, H: 32, W: 32}
 	for want, load := range map[string]func() error{
-		"is not " + File + ": its SHA-256 is": func() error { _, err := Load("testdata/tiny.pth", colour); return err },
-		"no such file":                        func() error { _, err := Load("testdata/none.pth", colour); return err },
-		"want pictures of 3 channels":         func() error { _, err := Load("testdata/tiny.pth", feature.Size{C: 1, H: 32, W: 32}); return err },
+		"is not " + File + ": its SHA-256 is":                             func() error { _, err := Load("testdata/tiny.pth", colour); return err },
+		"no such file or directory: want the weights " + File + ": fetch": func() error { _, err := Load("testdata/none.pth", colour); return err },
+		"want pictures of 3 channels":                                     func() error { _, err := Load("testdata/tiny.pth", feature.Size{C: 1, H: 32, W: 32}); return err },
 	} {
 		if err := load(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -54,7 +54,7 @@ func Load(file string, s feature.Size) (feature.Net, error) {
 func digestOf(file string) (_ string, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: want the weights %s: fetch %s", err, File, Source)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()

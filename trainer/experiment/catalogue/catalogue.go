@@ -10,6 +10,6 @@ func All() []plan.Experiment {
 	return []plan.Experiment{
 		board(), frey(), freyHidden(), freyBad(), biases(), vagesBias(), timing(), mnist(),
 		vagesKSD(), vagesDSM(), vagesFrey(), vagesMNIST(), vagesTiming(), fisher(200), fisher(500),
-		lebmPictures(), lebmCIFAR(), lebmText(), pictures(),
+		lebmPictures(), lebmCIFAR(), lebmText(), pictures(), fullSize(),
 	}
 }

@@ -10,7 +10,33 @@ import (
 )
 
 // ofTrain are flags of rows that no method has.
-var ofTrain = []string{"steps", "batch", "log-every"}
+var ofTrain = []string{"steps", "batch", "log-every", "deterministic"}
+
+// TestAllPresets: every preset of every method is run at full size, and nothing else;
+// what makes a step smaller is a batch that the row shows.
+func TestAllPresets(t *testing.T) {
+	e := fullSize()
+	var want []string
+	for _, m := range settings.Methods() {
+		for _, p := range m.Presets {
+			want = append(want, p.Name)
+		}
+	}
+	var got []string
+	for _, r := range e.Rows {
+		got = append(got, r.Preset)
+		for name := range r.Flags {
+			if name != "batch" {
+				t.Errorf("%s has --%s", r.Name, name)
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
 
 // TestPresets: train has every preset, and its method every flag with that value.
 func TestPresets(t *testing.T) {

@@ -54,7 +54,8 @@ type Piece struct {
 	CPU     float64   `json:"cpu_s"` // seconds of processor time
 	Wall    float64   `json:"wall_s"`
 	Threads int       `json:"threads"`
-	Ended   string    `json:"ended"` // "exit 0"
+	Ranks   int       `json:"ranks,omitempty"` // of the launcher that was started; 0: the program alone
+	Ended   string    `json:"ended"`           // "exit 0"
 }
 
 // CPU is the seconds of processor time of all pieces of a program, or of all

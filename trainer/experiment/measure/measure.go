@@ -19,6 +19,11 @@ type Evidence struct {
 	Last       map[string]any  // as Evaluation, of the last step, where another was chosen
 	SampleWall float64         // seconds that sample took; 0 if it was not asked
 	Curves     map[string][]Point
+
+	// Where numbers of ranks are compared, instead of all these: the same training on
+	// each of them, and the publication's.
+	Worlds    []World
+	Published Published
 }
 
 // Measure is one number of a run.
@@ -29,12 +34,13 @@ type Measure struct {
 	Asks   string // the word of evaluate --measures that it needs; "" if evaluate has no part in it
 	Beside string // the data set beside the experiment's own that evaluate needs; "" for none
 	Curve  string // the curve that it is of; "" if of none
+	Ranks  bool   // it compares numbers of ranks
 	take   func(Evidence) (float64, error)
 }
 
 // All are the measures of training runs.
 func All() []Measure {
-	return []Measure{
+	return append([]Measure{
 		of("ll", "LL, nats", 2, "ll", evaluated("ll")),
 		of("fisher", "Fisher metric", 1, "fisher", evaluated("fisher")),
 		of("fisher-last", "Fisher metric, last step", 1, "", atLast("fisher")),
@@ -92,7 +98,7 @@ func All() []Measure {
 		of("step-ms", "ms a step", 3, "", stepTime),
 		of("cpu-s", "CPU, s", 0, "", func(e Evidence) (float64, error) { return e.TrainCPU, nil }),
 		of("sample-s", "sampling, s", 1, "", sampling),
-	}
+	}, comparing()...)
 }
 
 // of is a measure of a run, and of nothing beside it.

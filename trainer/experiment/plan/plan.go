@@ -13,6 +13,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"ebtrain/trainer/experiment/judge"
 	"ebtrain/trainer/experiment/measure"
@@ -32,6 +33,10 @@ type Experiment struct {
 	// Alone says that its times are measured: one cell at a time, whatever was
 	// asked for, each with one thread.
 	Alone bool
+	// Ranks are numbers of ranks, rising: a cell is trained once on each of them, by the
+	// launcher, and what is measured compares them. Nil: train is started alone. What is
+	// trained is not kept, so nothing is evaluated or sampled.
+	Ranks []int
 
 	Flags    map[string]string // of train, for all rows
 	Evaluate map[string]string // flags of evaluate, besides what is to be measured
@@ -57,6 +62,7 @@ type Experiment struct {
 type Row struct {
 	Name   string
 	Preset string            // of train; empty: its defaults
+	Data   *DataSet          // of this row, where the experiment has none for all
 	Flags  map[string]string // of train, beside the preset; of Compute
 	Expect map[string]judge.Number
 	// Lacks are columns, and curves by name, that this row has not.
@@ -134,6 +140,17 @@ type Computed struct {
 	Values map[string]float64         `json:"values"`
 	Curves map[string][]measure.Point `json:"curves,omitempty"`
 	Notes  []string                   `json:"notes,omitempty"` // sentences for the report
+}
+
+// Sets are the data sets of some rows, each once, where rows have their own.
+func Sets(rows []Row) []DataSet {
+	var sets []DataSet
+	for _, r := range rows {
+		if r.Data != nil && !slices.ContainsFunc(sets, func(d DataSet) bool { return d.Name == r.Data.Name }) {
+			sets = append(sets, *r.Data)
+		}
+	}
+	return sets
 }
 
 // Row is the row of that name.

@@ -101,11 +101,58 @@ func TestValidate(t *testing.T) {
 		"a computed experiment trains nothing": func(e *Experiment) {
 			e.Compute = func(context.Context, Computing) (Computed, error) { return Computed{}, nil }
 		},
+		"column loss-gap: it compares numbers of ranks: true": func(e *Experiment) { e.Columns = append(e.Columns, "loss-gap") },
+		"a row has data of its own only where":                func(e *Experiment) { e.Rows[0].Data = e.Data },
 	} {
 		e := sample()
 		change(&e)
 		if err := e.Validate(); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "experiment "+e.Name+": ") {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// onRanks is an experiment that compares one rank and two, on data of each row.
+func onRanks() Experiment {
+	set := func(name string) *DataSet { return &DataSet{Name: name, Builtin: "synth"} }
+	return Experiment{
+		Name: "ranks", About: "About.", Seeds: []uint64{1}, Alone: true, Ranks: []int{1, 2}, Flags: map[string]string{"steps": "2"},
+		Columns: []string{"losses", "loss-gap"},
+		Rows:    []Row{{Name: "a", Preset: "p", Data: set("x")}, {Name: "b", Preset: "q", Data: set("y")}, {Name: "c", Preset: "r", Data: set("x")}},
+	}
+}
+
+func TestValidateRanks(t *testing.T) {
+	if err := onRanks().Validate(); err != nil {
+		t.Fatal(err)
+	}
+	const lone = "numbers of ranks are compared alone"
+	for want, changes := range map[string][]func(*Experiment){
+		"want two numbers or more, rising": {
+			func(e *Experiment) { e.Ranks = []int{} }, func(e *Experiment) { e.Ranks = []int{1} }, func(e *Experiment) { e.Ranks = []int{2, 1} },
+			func(e *Experiment) { e.Ranks = []int{1, 1} }, func(e *Experiment) { e.Ranks = []int{0, 1} },
+		},
+		lone: {
+			func(e *Experiment) { e.Alone = false }, func(e *Experiment) { e.Sample = map[string]string{} }, func(e *Experiment) { e.Evaluate = map[string]string{} },
+			func(e *Experiment) { e.Curves = []Curve{{Name: "c", Loss: "upper"}} }, func(e *Experiment) { e.Pictures = []Picture{{Title: "P"}} },
+		},
+		"column step-ms: it compares numbers of ranks: false": {func(e *Experiment) { e.Columns = append(e.Columns, "step-ms") }},
+		"row b: a data set has a Name":                        {func(e *Experiment) { e.Rows[1].Data = &DataSet{Name: "y"} }},
+		"row a: a row has data of its own only where":         {func(e *Experiment) { e.Data = e.Rows[0].Data }},
+	} {
+		for i, change := range changes {
+			e := onRanks()
+			change(&e)
+			if err := e.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("change %d: got %v, want %q", i, err, want)
+			}
+		}
+	}
+	var names []string
+	for _, d := range Sets(onRanks().Rows) {
+		names = append(names, d.Name)
+	}
+	if !slices.Equal(names, []string{"x", "y"}) {
+		t.Errorf("data sets %v, want each once", names)
 	}
 }

@@ -54,10 +54,12 @@ func (e Experiment) Validate() error {
 			bad("a data set beside its own has a Name and either Builtin or Make and Source")
 		}
 	}
-	if d := e.Data; d != nil && (d.Name == "" || (d.Builtin == "") == (d.Make == nil) || d.Make != nil && d.Source == "") {
-		bad("a data set has a Name and either Builtin or Make and Source")
+	if e.Data != nil {
+		if err := e.Data.check(); err != nil {
+			bad("%w", err)
+		}
 	}
-	for _, check := range []func() []error{e.checkColumns, e.checkCurves, e.checkChecks, e.checkFigures} {
+	for _, check := range []func() []error{e.checkRanks, e.checkColumns, e.checkCurves, e.checkChecks, e.checkFigures} {
 		for _, err := range check() {
 			bad("%w", err)
 		}
@@ -65,7 +67,43 @@ func (e Experiment) Validate() error {
 	return errors.Join(errs...)
 }
 
+// check says what is wrong with a data set that is trained on.
+func (d DataSet) check() error {
+	if d.Name == "" || (d.Builtin == "") == (d.Make == nil) || d.Make != nil && d.Source == "" {
+		return errors.New("a data set has a Name and either Builtin or Make and Source")
+	}
+	return nil
+}
+
+// checkRanks says what is wrong with numbers of ranks, and with columns that compare
+// them.
+func (e Experiment) checkRanks() (errs []error) {
+	for _, c := range e.Columns {
+		if m, ok := measure.Find(c); ok && e.Compute == nil && m.Ranks != (e.Ranks != nil) {
+			errs = append(errs, fmt.Errorf("column %s: it compares numbers of ranks: %v, and the experiment has some: %v", c, m.Ranks, e.Ranks != nil))
+		}
+	}
+	if e.Ranks == nil {
+		return errs
+	}
+	if len(e.Ranks) < 2 || e.Ranks[0] < 1 || !slices.IsSorted(e.Ranks) || len(slices.Compact(slices.Clone(e.Ranks))) < len(e.Ranks) {
+		errs = append(errs, fmt.Errorf("ranks %v: want two numbers or more, rising", e.Ranks))
+	}
+	if !e.Alone || e.Compute != nil || e.Evaluate != nil || e.Sample != nil || e.Between != nil || e.Curves != nil || e.Select != nil || e.Beside != nil || e.Pictures != nil {
+		errs = append(errs, errors.New("numbers of ranks are compared alone, and of losses, time and memory: want Alone, and no Compute, Evaluate, Sample, Between, Curves, Select, Beside and Pictures"))
+	}
+	return errs
+}
+
 func (e Experiment) checkRow(r Row) (errs []error) {
+	if d := r.Data; d != nil {
+		if err := d.check(); err != nil {
+			errs = append(errs, err)
+		}
+		if e.Data != nil || e.Ranks == nil {
+			errs = append(errs, errors.New("a row has data of its own only where numbers of ranks are compared, and the experiment has none for all"))
+		}
+	}
 	for _, column := range slices.Sorted(maps.Keys(r.Expect)) {
 		if !slices.Contains(e.Columns, column) {
 			errs = append(errs, fmt.Errorf("expects %s, which is no column", column))
