@@ -64,13 +64,17 @@ type LogZOptions struct {
 	Exact  bool // by enumeration; ErrTooMany where that is too much
 	Chains int
 	Steps  int
+	// Back anneals from the model back to where it begins otherwise: the plan's first
+	// variable holds Chains pictures, and is set by whoever runs it.
+	Back bool
 }
 
 // ErrTooMany says that a model has more states than can be enumerated.
 var ErrTooMany = errors.New("too many states to enumerate")
 
 // Normaliser computes log Z: the logarithm of the mean of the exponentials of the
-// plan's result, log weights (chains). An exact one has a single weight.
+// plan's result, log weights (chains). An exact one has a single weight. Back, it is
+// minus that logarithm.
 type Normaliser struct {
 	Plan  chain.Plan
 	Exact bool

@@ -36,7 +36,8 @@ It prints what the method's models can tell:
   loss    the loss that the weights descend, with nothing unrolled
   gap     the divergence of the approximate posterior from the model's
   ll      the mean log-likelihood: the normaliser is enumerated where there are
-          few hidden units, else estimated by annealed importance sampling
+          few hidden units, else estimated by annealed importance sampling,
+          and again by chains that begin at the data: said where they disagree
   nll     −log p of a sentence and of a word, and the perplexity of a word
   recollection −log p of sentences given latents inferred from each, and given
           latents of the prior; where both are the same, the latents collapsed

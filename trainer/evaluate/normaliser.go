@@ -18,6 +18,8 @@ type logZ struct {
 	SE    *float64 `json:"se,omitempty"`  // standard error of an estimate
 	ESS   *float64 `json:"ess,omitempty"` // effective number of its chains
 	How   string   `json:"how"`
+	// Back is another estimate of it, by chains that begin at the data and go back.
+	Back *logZ `json:"back,omitempty"`
 }
 
 // logZ is the logarithm of the model's normaliser: exact, or an estimate where
@@ -36,13 +38,46 @@ func (e *evaluation) logZ(ctx context.Context) (*logZ, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress := func(done, of int) { e.show.Progress("log Z", "steps/s", int64(done), int64(of)) }
-	weights, err := e.trained.Draw(ctx, e.backend, trained.Draw{Plan: n.Plan, Seed: e.o.seed, Smaller: "--ais-chains", Each: progress})
+	z, err := e.weigh(ctx, "log Z", n, nil, how)
+	if err == nil && !n.Exact {
+		z.Back, err = e.back(ctx, model)
+	}
+	if err == nil {
+		e.z = z
+	}
+	return z, err
+}
+
+// weigh runs what finds a normaliser, from the samples that it is given, if any.
+func (e *evaluation) weigh(ctx context.Context, phase string, n algo.Normaliser, given []float32, how string) (*logZ, error) {
+	progress := func(done, of int) { e.show.Progress(phase, "steps/s", int64(done), int64(of)) }
+	weights, err := e.trained.Draw(ctx, e.backend, trained.Draw{Plan: n.Plan, Seed: e.o.seed, Given: given, Smaller: "--ais-chains", Each: progress})
 	if err != nil {
 		return nil, err
 	}
-	e.z, err = estimate(weights, how, n.Exact)
-	return e.z, err
+	return estimate(weights, how, n.Exact)
+}
+
+// back estimates log Z again, by chains that begin at the data. Annealed importance
+// sampling that never reaches where most of the model is agrees with itself, and these
+// do not agree with it.
+func (e *evaluation) back(ctx context.Context, model algo.Normalised) (*logZ, error) {
+	p := e.own("samples")
+	p.limit = least(int64(e.o.aisChains), p.limit)
+	var from []float32
+	chains, err := e.each(ctx, p, func(x []float32, _ []int64) error { from = append(from, x...); return nil })
+	if err != nil {
+		return nil, err
+	}
+	n, err := model.LogZ(algo.LogZOptions{Chains: chains, Steps: e.o.aisSteps, Back: true})
+	if err != nil {
+		return nil, err
+	}
+	z, err := e.weigh(ctx, "log Z, back", n, from, fmt.Sprintf("by %d chains that begin at the data and go back", chains))
+	if err == nil {
+		z.Value = -z.Value
+	}
+	return z, err
 }
 
 // estimate is log Z from log weights.
@@ -64,8 +99,31 @@ func estimate(weights *exec.Tensor, how string, exact bool) (*logZ, error) {
 
 // String is for a table.
 func (z logZ) String() string {
-	if z.SE == nil {
-		return fmt.Sprintf("%.6g, %s", z.Value, z.How)
+	text := fmt.Sprintf("%.6g, %s", z.Value, z.How)
+	if z.SE != nil {
+		text = fmt.Sprintf("%.6g ± %.2g, %s, %.4g of them effective", z.Value, *z.SE, z.How, *z.ESS)
 	}
-	return fmt.Sprintf("%.6g ± %.2g, %s, %.4g of them effective", z.Value, *z.SE, z.How, *z.ESS)
+	if z.Back != nil {
+		text += "; " + z.Back.String()
+	}
+	return text
+}
+
+// missed is how much more the chains find that begin at the data, in nats; 0 if that is
+// within the errors, or less than anybody minds.
+func (z logZ) missed() float64 {
+	const errors, least = 5, 1
+	if z.Back == nil {
+		return 0
+	}
+	var square float64
+	for _, one := range []*logZ{&z, z.Back} {
+		if one.SE != nil {
+			square += *one.SE * *one.SE
+		}
+	}
+	if more := z.Back.Value - z.Value; more > max(least, errors*math.Sqrt(square)) {
+		return more
+	}
+	return 0
 }

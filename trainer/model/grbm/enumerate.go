@@ -23,7 +23,7 @@ const blockUnits = 12
 // LogZ is exact, or by annealed importance sampling.
 func (m Machine) LogZ(o algo.LogZOptions) (algo.Normaliser, error) {
 	if !o.Exact {
-		plan, err := m.anneal(o.Chains, o.Steps)
+		plan, err := m.anneal(o)
 		return algo.Normaliser{Plan: plan}, err
 	}
 	plan, err := m.enumerate()

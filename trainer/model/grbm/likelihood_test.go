@@ -13,6 +13,7 @@ import (
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/nn"
 )
 
 // normalised is log Z as programs compute it: the logarithm of the mean of the
@@ -130,6 +131,48 @@ func TestAnnealingAgainstLoops(t *testing.T) {
 	}
 	n, err := y.machine().LogZ(algo.LogZOptions{Chains: chains, Steps: steps})
 	near(t, "log weights", y.run(t, n.Plan, err), want, 1e-12)
+}
+
+// back is log Z from pictures back to the base.
+func (y toy) back(t *testing.T, from []float64, steps int) float64 {
+	t.Helper()
+	n, err := y.machine().LogZ(algo.LogZOptions{Chains: len(from) / y.size().Visible, Steps: steps, Back: true})
+	if err == nil {
+		given := n.Plan.Vars[0]
+		given.Init = func(dst []float64, _ graph.Shape, _ philox.Name) { copy(dst, from) }
+		n.Plan.Vars = append([]nn.Variable{given}, n.Plan.Vars[1:]...)
+	}
+	return -logMeanExp(y.run(t, n.Plan, err))
+}
+
+// Both ways lead to the same log Z where chains go everywhere.
+func TestAnnealingBack(t *testing.T) {
+	y := newToy(3, 4)
+	exact := y.normalised(t, algo.LogZOptions{Exact: true})
+	from := make([]float64, 1000*3)
+	if got := y.back(t, from, 100); !(math.Abs(got-exact) < 0.02) {
+		t.Errorf("log Z is %v by annealing back, %v by enumeration", got, exact)
+	}
+	got, rough := y.back(t, from, 100), y.back(t, from, 1)
+	if math.Abs(rough-exact) < 2*math.Abs(got-exact) {
+		t.Errorf("one step back gives %v, exact is %v, a hundred steps %v", rough, exact, got)
+	}
+}
+
+// Chains do not find a mode that only appears late, with most of the mass; those that
+// begin there say so.
+func TestAnnealingMissesAMode(t *testing.T) {
+	y := newToy(1, 1)
+	y.s[0], y.b[0], y.w[0], y.c[0] = 0, 0, 12, -70 // the mode of h = 1 is at 12, with e² times the mass of the other
+	exact := y.normalised(t, algo.LogZOptions{Exact: true})
+	there := make([]float64, 200)
+	for i := range there {
+		there[i] = 12
+	}
+	forth, back := y.normalised(t, algo.LogZOptions{Chains: 200, Steps: 100}), y.back(t, there, 100)
+	if !(forth < exact-1.5) || !(back > exact+1) {
+		t.Errorf("log Z is %v, %v by chains that miss a mode, %v by those that begin there", exact, forth, back)
+	}
 }
 
 // Machines of float32, as they are trained, on the backend that trains them.
