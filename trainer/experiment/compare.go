@@ -44,15 +44,15 @@ func (b *bench) on(ranks int) string {
 // begins anew: it has few steps.
 func (b *bench) world(ctx context.Context, ranks int) (w measure.World, err error) {
 	dir := b.on(ranks)
-	args := []string{fmt.Sprintf("--nproc-per-node=%d", ranks), b.w.tools.train}
-	args = slices.Concat(args, b.t.settings, b.onData(), plan.Flags(map[string]string{
+	of := fmt.Sprintf("--nproc-per-node=%d", ranks)
+	training := slices.Concat(b.t.settings, b.onData(), plan.Flags(map[string]string{
 		"out": dir, "threads": fmt.Sprint(b.w.threads), "log-every": "1", "ckpt-every": "0", "samples": "0", "sample-every": "0"}))
-	b.command = append(b.command, append([]string{"ddplaunch"}, args...))
+	b.command = append(b.command, append([]string{"ddplaunch", of, "train"}, training...))
 	if b.trained(ranks) == nil {
 		if err := os.RemoveAll(dir); err != nil {
 			return w, err
 		}
-		if err := b.launch(ctx, ranks, "train", b.w.tools.launch, args, nil); err != nil {
+		if err := b.launch(ctx, ranks, "train", b.w.tools.launch, append([]string{of, b.w.tools.train}, training...), nil); err != nil {
 			return w, err
 		}
 		if err := os.RemoveAll(rundir.Layout(dir).Ckpt()); err != nil { // nobody goes on from it

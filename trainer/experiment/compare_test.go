@@ -28,7 +28,7 @@ func TestCompare(t *testing.T) {
 	equal, near := s.load("ranks", "equal", 1), s.load("ranks", "near", 1)
 	for _, st := range []cell.Status{equal, near} {
 		m := st.Measured
-		if m == nil || m.Broken != nil || len(m.Command) != 2 || !slices.Contains(m.Command[1], "--nproc-per-node=2") {
+		if m == nil || m.Broken != nil || len(m.Command) != 2 || !slices.Equal(m.Command[1][:3], []string{"ddplaunch", "--nproc-per-node=2", "train"}) {
 			t.Fatalf("measured %+v", m)
 		}
 		for _, name := range []string{"losses", "step-s-1", "step-s-2", "cpu-step", "mem-1", "mem-2", "days-here", "tera-ops", "days-h100"} {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"ebtrain/ddp/ddptest"
-	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -34,18 +33,9 @@ func atRest(z []float64, size float64) error {
 	return errors.Join(errs...)
 }
 
-// statistics skips a test of many chains of one goroutine under the race detector.
-func statistics(t *testing.T) {
-	t.Helper()
-	if exectest.Race {
-		t.Skip("thousands of chains, which one goroutine runs: nothing for the race detector")
-	}
-}
-
 // With E = 0 the prior's chain comes to rest where theory says, 1.042 at s₀ = 0.4;
 // with the slope of the published listing, 1/z, it does not.
 func TestPriorAtRest(t *testing.T) {
-	statistics(t)
 	const n = 8000
 	r := newRig(t, tiny(func(c *Config) { c.Net.Latent, c.PriorChain.Steps = 20, 60 }))
 	r.flat(t)
@@ -70,7 +60,6 @@ func TestPriorAtRest(t *testing.T) {
 // The sampler's chain, of one program run K₀ times, comes to rest there too; without
 // an energy it is N(0, I).
 func TestSamplerAtRest(t *testing.T) {
-	statistics(t)
 	const n = 4000
 	for prior, size := range map[Prior]float64{EBM: 0.4, Gaussian: 0} {
 		cfg := tiny(func(c *Config) { c.Prior, c.Net.Latent, c.PriorChain.Steps = prior, 20, 60 })
@@ -124,7 +113,6 @@ func (d linear) precision() float64 { return pictures{sigma: d.sigma}.precision(
 // the chain's mean is μ for any step size, once it is at rest; its covariance is
 // (Λ − s²Λ²/4)⁻¹.
 func TestPosteriorOfALinearGenerator(t *testing.T) {
-	statistics(t)
 	const n, sigma, size = 20_000, 0.3, 0.1
 	x := [3]float64{0.7, -0.4, 0.5}
 	cfg := tiny(func(c *Config) {

@@ -116,17 +116,12 @@ func testClosed(t *testing.T, i *isa) {
 }
 
 // TestRunAllocatesNothing, on one and on two threads.
-func TestRunAllocatesNothing(t *testing.T) {
-	if enginetest.Race {
-		t.Skip("counts what runs without the race detector allocate")
-	}
-	each(t, testRunAllocatesNothing)
-}
+func TestRunAllocatesNothing(t *testing.T) { each(t, testRunAllocatesNothing) }
 
 func testRunAllocatesNothing(t *testing.T, i *isa) {
 	for n := 1; n <= 2; n++ {
 		e := always(t, n, i)
-		for _, c := range enginetest.Convs() {
+		for _, c := range enginetest.Counted() {
 			for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 				k, err := e.Conv(op, c.ConvProblem)
 				if err != nil {

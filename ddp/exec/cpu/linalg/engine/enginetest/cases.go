@@ -1,6 +1,8 @@
 package enginetest
 
 import (
+	"slices"
+
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/graph"
 )
@@ -105,6 +107,16 @@ func Convs() []ConvCase {
 		grouped("depthwise times 2", 2, 6, 7, 7, 12, 3, 1, 1, 6),
 		NewConvCase("groups 2, all odd", 3, 6, 8, 7, 10, grouped2),
 	}
+}
+
+// Counted are the geometries in which engines count what a run allocates: all, and those
+// of little work under the race detector.
+func Counted() []ConvCase {
+	all := Convs()
+	if !race {
+		return all
+	}
+	return slices.DeleteFunc(all, func(c ConvCase) bool { return c.Flops() > shortFlops })
 }
 
 // MatMuls are the matrix products of the suite: all four transposes of every

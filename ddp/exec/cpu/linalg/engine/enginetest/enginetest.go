@@ -97,7 +97,7 @@ func (s *suite) expectation(r reference) expectation {
 }
 
 // brief says that the cases are to take little time.
-func brief() bool { return testing.Short() || Race }
+func brief() bool { return testing.Short() || race }
 
 func (s *suite) runConv(t *testing.T) {
 	for _, c := range Convs() {
@@ -115,7 +115,7 @@ func (s *suite) runConv(t *testing.T) {
 
 func (s *suite) runMatMul(t *testing.T) {
 	for _, p := range MatMuls() {
-		if Race && p.Flops() > 7e5 {
+		if race && p.Flops() > 7e5 {
 			continue // of the others some are shared among threads, too
 		}
 		p.BF16 = s.bf16

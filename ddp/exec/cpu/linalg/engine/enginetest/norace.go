@@ -3,8 +3,8 @@
 package enginetest
 
 const (
-	// Race says that the race detector is on.
-	Race = false
+	// race says that the race detector is on.
+	race = false
 	// shortFlops is the most work of a case with -short: the loops in float64 take
 	// long.
 	shortFlops = 1.5e6
