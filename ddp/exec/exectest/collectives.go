@@ -38,6 +38,15 @@ func runCollectives(t *testing.T, open func(t *testing.T) exec.Backend, dt graph
 			})
 		}
 	}
+	for _, ranks := range []int{1, 2} {
+		t.Run(fmt.Sprintf("%d ranks, a sum that is reduced and read", ranks), func(t *testing.T) {
+			g, err := readAsWell(dt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareRanks(t, ranks, g, dt, open)
+		})
+	}
 	t.Run("a world of one is the identity", func(t *testing.T) { checkIdentity(t, open(t), dt) })
 	t.Run("abort", func(t *testing.T) { checkAbort(t, open(t), dt) })
 	t.Run("connect", func(t *testing.T) { checkConnect(t, open(t)) })
@@ -86,6 +95,22 @@ func scatteredStep(dt graph.DType, ranks, part int) (*graph.Graph, error) {
 	b.Assign(w, w1)
 	b.Assign(u, u1)
 	b.Assign(m, moved)
+	return b.Build()
+}
+
+// readAsWell reduces sums, and has others that follow from the rank's own: what a
+// collective reduces in place is no longer there to be read. It is large enough for
+// a compiler to make the others of the first.
+func readAsWell(dt graph.DType) (*graph.Graph, error) {
+	var b graph.Builder
+	x := b.Input("x", graph.T(dt, 1024, 5))
+	a := b.Input("a", graph.T(dt, 1, 5))
+	y := b.Mul(x, a)
+	all := b.AllReduce(collective.Sum, "sums", b.SumKeep(x, 0), b.Reshape(b.SumKeep(y, 0), graph.D(5)))
+	b.Output("all x", all[0])
+	b.Output("all y", all[1])
+	b.Output("own", b.SumKeep(b.Sub(b.Neg(x), y), 0))
+	b.Output("own and all", b.SumKeep(b.Sub(x, b.Mul(x, all[0])), 0))
 	return b.Build()
 }
 

@@ -10,6 +10,7 @@
 //	          ├─ moments        mean and variance are one pass
 //	          ├─ split          Σ(x + y) is Σx + Σy, if x is from earlier
 //	          ├─ linear         sums that follow from other sums
+//	          ├─ unshare        what these read is not reduced in place
 //	          ├─ recompute      made again rather than kept
 //	          └─ derive         made again rather than read
 //	          │

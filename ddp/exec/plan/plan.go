@@ -143,7 +143,7 @@ type pass struct {
 
 // passes are those between lowering and fusion, in order.
 func passes(o Options) []pass {
-	list := []pass{{"buckets", buckets}, {"moments", moments}, {"split", split}, {"linear", linear}, {"recompute", recompute}, {"derive", derive}}
+	list := []pass{{"buckets", buckets}, {"moments", moments}, {"split", split}, {"linear", linear}, {"unshare", unshare}, {"recompute", recompute}, {"derive", derive}}
 	if o.Deterministic {
 		list = slices.DeleteFunc(list, func(p pass) bool { return p.name == "split" })
 	}

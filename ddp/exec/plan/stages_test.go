@@ -85,6 +85,11 @@ var examples = map[string]func(b *graph.Builder){
 		z := b.Sub(b.Mul(y, a), x)
 		b.Output("z", b.Add(z, b.SumKeep(z, 0)))
 	},
+	"unshare": func(b *graph.Builder) { // the second sum follows from the first, which is reduced in place
+		x := b.Input("x", image)
+		b.Output("all", b.AllReduce(collective.Sum, "sum", b.SumKeep(x, 0))[0])
+		b.Output("own", b.SumKeep(b.Neg(x), 0))
+	},
 	"recompute": func(b *graph.Builder) { // d − s is read in two groups, as d is
 		x, s := b.Input("x", image), b.Input("s", graph.T(graph.F32, 1, 16))
 		d := b.Exp(x)
