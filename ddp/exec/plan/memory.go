@@ -1,10 +1,5 @@
 package plan
 
-import (
-	"cmp"
-	"slices"
-)
-
 // slot is a region of memory with the steps, first to last, during which it
 // is in use.
 type slot struct {
@@ -103,41 +98,4 @@ func (m *memory) takeOver(i, r int) int {
 		}
 	}
 	return -1
-}
-
-// place gives each slot of one memory an offset such that slots in use at the
-// same step do not overlap: largest first, each into the tightest gap. It
-// returns the size of the memory.
-func place(slots []slot, bucket bool) int {
-	var order []int
-	for i, s := range slots {
-		if s.bucket == bucket && s.bytes > 0 {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(slots[b].bytes, slots[a].bytes) })
-	var placed []int // by offset
-	size := 0
-	for _, i := range order {
-		s := &slots[i]
-		at, best, end := -1, 0, 0
-		for _, j := range placed {
-			t := &slots[j]
-			if t.last < s.first || s.last < t.first {
-				continue
-			}
-			if gap := t.offset - end; gap >= s.bytes && (at < 0 || gap < best) {
-				at, best = end, gap
-			}
-			end = max(end, t.offset+t.bytes)
-		}
-		if at < 0 {
-			at = end
-		}
-		s.offset = at
-		size = max(size, at+s.bytes)
-		k, _ := slices.BinarySearchFunc(placed, at, func(j, at int) int { return cmp.Compare(slots[j].offset, at) })
-		placed = slices.Insert(placed, k, i)
-	}
-	return size
 }
