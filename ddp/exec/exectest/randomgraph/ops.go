@@ -1,6 +1,8 @@
 package randomgraph
 
 import (
+	"fmt"
+
 	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
@@ -18,7 +20,7 @@ func (g *grower) step() {
 	if g.batch > 0 {
 		ops = append(ops, g.statistics)
 	} else {
-		ops = append(ops, g.allReduce, g.draw)
+		ops = append(ops, g.allReduce, g.parts, g.sums, g.draw)
 	}
 	pick(g.Choices, ops...)()
 }
@@ -59,6 +61,54 @@ func (g *grower) allReduce() {
 	}
 	for _, y := range g.b.AllReduce(pick(g.Choices, meanOp, sumOp), "all", in...) {
 		g.put(g.b.Scale(y, 0.5), false)
+	}
+}
+
+// parts scatters, takes apart, gathers and places vectors of which each rank has a part.
+func (g *grower) parts() {
+	x, b := g.real(), g.b
+	n := b.Shape(x).Len()
+	if g.float == graph.BF16 || n == 0 || n >= g.most {
+		return
+	}
+	x = b.Reshape(x, graph.D(n))
+	if more := (g.ranks - n%g.ranks) % g.ranks; more > 0 {
+		x = b.Pad(x, 0, 0, more)
+	}
+	part := b.Part(g.ranks, x)
+	if g.n(2) == 0 {
+		part = b.Scale(b.ReduceScatter(pick(g.Choices, meanOp, sumOp), g.ranks, "parts", x), 0.5)
+	}
+	g.put(part, false)
+	if y := g.late(); b.Type(y) == b.Type(part) {
+		part = g.tame(b.Mul(part, y))
+	}
+	switch g.n(3) {
+	case 0:
+		g.put(b.AllGather(g.ranks, "wholes", part), false)
+	case 1:
+		g.put(b.Placed(g.ranks, part), false)
+	}
+}
+
+// large is the size of arrays of which a compiler finds sums that follow from others.
+const large = 1 << 12
+
+// sums are those of a large array and of combinations of it, some of them reduced.
+func (g *grower) sums() {
+	if g.float == graph.BF16 || !g.one(6) { // they take long
+		return
+	}
+	b := g.b
+	x := b.Input(fmt.Sprint("x", g.leaf), graph.T(g.float, large/4+g.n(9), 4+g.n(3)))
+	g.leaf++
+	y := b.Sub(x, pick(g.Choices, b.MeanKeep(x, 0), b.Full(graph.T(g.float, 1, b.Shape(x).At(1)), 0.5)))
+	for range 2 + g.n(3) {
+		sum := b.SumKeep(pick(g.Choices, x, y, b.Neg(x), b.Scale(y, 0.5), b.Add(x, y)), 0)
+		if g.n(2) == 0 {
+			sum = b.AllReduce(meanOp, "sums", sum)[0]
+		}
+		g.put(b.Scale(sum, 1.0/large), false)
 	}
 }
 

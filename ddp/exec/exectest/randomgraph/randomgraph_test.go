@@ -221,7 +221,7 @@ func TestReach(t *testing.T) {
 	for fn := graph.BinaryFn(1); fn < graph.NumBinaryFn; fn++ {
 		want = append(want, fn.String())
 	}
-	want = append(want, "sum", "max", "Leaf", "Const", "Iota", "Draw", "AllReduce", "StopGrad", "Select", "Reshape", "Broadcast", "Transpose", "Slice", "Pad", "Concat", "Cast",
+	want = append(want, "sum", "max", "Leaf", "Const", "Iota", "Draw", "AllReduce", "ReduceScatter", "AllGather", "Part", "Placed", "StopGrad", "Select", "Reshape", "Broadcast", "Transpose", "Slice", "Pad", "Concat", "Cast",
 		"Conv2D", "Conv2DGradX", "Conv2DGradW", "MatMul", "SumPool2D", "SumUnpool2D", "MaxPool2D", "PlaneGather", "PlaneScatter", "Upsample2D", "Upsample2DT", "Gather", "ScatterAdd")
 	for _, op := range want {
 		if !ops[op] {

@@ -138,7 +138,7 @@ func sumOf(op graph.Op) bool {
 	switch op := op.(type) {
 	case graph.Reduce:
 		return op.Fn == graph.ReduceSum
-	case graph.SumPool2D, graph.SumUnpool2D, graph.Upsample2D, graph.Upsample2DT, graph.ScatterAdd, graph.PlaneScatter, graph.AllReduce:
+	case graph.SumPool2D, graph.SumUnpool2D, graph.Upsample2D, graph.Upsample2DT, graph.ScatterAdd, graph.PlaneScatter, graph.AllReduce, graph.ReduceScatter:
 		return true
 	}
 	return heavyOp(op)
@@ -149,7 +149,7 @@ func sumOf(op graph.Op) bool {
 func rounds(op graph.Op, g *graph.Graph, n graph.Node) bool {
 	switch op := op.(type) {
 	case graph.Leaf, graph.Iota, graph.Reshape, graph.Transpose, graph.Slice, graph.Pad, graph.Concat, graph.Broadcast, graph.Gather, graph.PlaneGather,
-		graph.Select, graph.StopGrad, graph.MaxPool2D:
+		graph.Select, graph.StopGrad, graph.MaxPool2D, graph.AllGather, graph.Part, graph.Placed:
 		return false
 	case graph.Const:
 		return g.Type(n.Out[0]).DType != graph.F64
