@@ -78,6 +78,9 @@ var badGraphs = []struct {
 		"transpose[0,0][f32[2,3]]: [0,0] is not a permutation"},
 	{"transpose of too few axes", func(b *graph.Builder, x, _, _ graph.ID) { b.Transpose(x, 0) },
 		"transpose[0][f32[2,3]]: want 2 axes, got the permutation [0]"},
+	{"max pool of more pixels than places", func(b *graph.Builder, _, _, _ graph.ID) {
+		b.MaxPool2D(b.Input("sky", graph.T(graph.F32, 1, 1, 1<<16, 1<<16)), graph.SquareWindow(2, 2, 0))
+	}, "maxpool2d{2x2 stride 2x2 pad 0,0,0,0 dilation 1x1}[f32[1,1,65536,65536]]: an image of 65536x65536 has more pixels than places in i32"},
 	{"slice outside", func(b *graph.Builder, x, _, _ graph.ID) { b.Slice(x, 1, 2, 5, 1) },
 		"slice{[0,2] to [2,5] step [1,1]}[f32[2,3]]: axis 1: [2:5:1] is not inside its 3 entries"},
 	{"slice of an axis that is not there", func(b *graph.Builder, x, _, _ graph.ID) { b.Slice(x, 2, 0, 1, 1) },
@@ -222,4 +225,15 @@ func TestTooManyAxes(t *testing.T) {
 		}
 	}()
 	graph.D(1, 2, 3, 4, 5, 6, 7)
+}
+
+// A step of any length takes the first element.
+func TestSliceOfLongSteps(t *testing.T) {
+	x := graph.T(graph.F32, 5)
+	for _, step := range []int{5, 1 << 40, math.MaxInt} {
+		out, err := graph.Slice{Start: graph.D(1), Limit: graph.D(5), Step: graph.D(step)}.Infer([]graph.Type{x})
+		if want := graph.T(graph.F32, 1); err != nil || out[0] != want {
+			t.Errorf("step %d: got %v, %v, want %v", step, out, err, want)
+		}
+	}
 }

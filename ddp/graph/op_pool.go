@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // SumPool2D adds each window of each channel: x (N,C,H,W) → (N,C,OH,OW).
 // Padding counts as 0. Its adjoint is SumUnpool2D.
@@ -80,6 +83,9 @@ func (o MaxPool2D) Infer(in []Type) ([]Type, error) {
 	}
 	if o.PadT >= o.KH || o.PadB >= o.KH || o.PadL >= o.KW || o.PadR >= o.KW || o.DilH != 1 || o.DilW != 1 {
 		return nil, fmt.Errorf("the padding must be smaller than the kernel, and the dilation 1")
+	}
+	if in[0].Shape.At(2) > math.MaxInt32/in[0].Shape.At(3) {
+		return nil, fmt.Errorf("an image of %dx%d has more pixels than places in i32", in[0].Shape.At(2), in[0].Shape.At(3))
 	}
 	return append(out, Type{I32, out[0].Shape}), nil
 }

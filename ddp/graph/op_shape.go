@@ -163,7 +163,7 @@ func (o Slice) Infer(in []Type) ([]Type, error) {
 		if lo < 0 || lo >= hi || hi > s.At(i) || step < 1 {
 			return nil, fmt.Errorf("axis %d: [%d:%d:%d] is not inside its %d entries", i, lo, hi, step, s.At(i))
 		}
-		out = out.With(i, (hi-lo+step-1)/step)
+		out = out.With(i, (hi-lo-1)/step+1)
 	}
 	return []Type{{in[0].DType, out}}, nil
 }
