@@ -32,3 +32,6 @@ func CallSize(l *Library, name string) (int, error) {
 	}
 	return callSize(f), nil
 }
+
+// Major is the version of CUDA that a library was built for.
+func (l *Library) Major() int { return l.major }

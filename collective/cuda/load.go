@@ -13,16 +13,12 @@ import (
 type Library struct {
 	family Family
 	path   string
-	major  int
+	major  int // of CUDA, that it was built for; 0 for the driver and NCCL, which do not depend on it
 	handle uintptr
 }
 
 // Path is the file that the library was loaded from.
 func (l *Library) Path() string { return l.path }
-
-// Major is the version of CUDA that the library was built for, 0 for the driver
-// and NCCL, which do not depend on it.
-func (l *Library) Major() int { return l.major }
 
 // Symbol is the address of a function.
 func (l *Library) Symbol(name string) (uintptr, error) {

@@ -1,0 +1,115 @@
+package supervise
+
+import (
+	"errors"
+	"os/exec"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/env"
+	"ebtrain/launch/rendezvous"
+)
+
+// startAll starts the ranks of an epoch, after releasing those of the last.
+func (a *agent) startAll(e rendezvous.StartWorkers) {
+	if err := a.release(); err != nil {
+		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
+	}
+	a.sayTable()
+	a.signs.begin(e.Nodes)
+	a.size, a.nodes = rendezvous.Size(e.Nodes), e.Nodes
+	if a.cfg.gathers() && a.coord != nil {
+		a.console.expect(a.size)
+	}
+	n := e.Nodes[e.Self].Nproc
+	a.procs = make([]*process, n)
+	for local := range n {
+		w := env.Worker{
+			Rank: rendezvous.Base(e.Nodes, e.Self) + local, Size: rendezvous.Size(e.Nodes),
+			LocalRank: a.cfg.Local + local, LocalSize: max(n, a.cfg.Locals), Node: e.Self,
+			MasterAddr: e.Nodes[0].Addr, MasterPort: e.Nodes[0].Port,
+			RunID: a.cfg.RunID, Restart: e.Epoch, MaxRestarts: a.cfg.MaxRestarts, Group: e.Job,
+			Terminal: a.cfg.TTY && a.cfg.Output.toConsole(local, stderr),
+		}
+		p, err := a.startOne(w, local)
+		if err != nil {
+			a.apply(a.node.StartFailed(local, err))
+			continue
+		}
+		a.apply(a.node.Started(local, p.cmd.Process.Pid))
+	}
+}
+
+func (a *agent) startOne(w env.Worker, local int) (*process, error) {
+	cmd := exec.Command(a.cfg.Program, a.cfg.Args...)
+	cmd.Env = a.environ(w)
+	var log *logFile
+	if o := a.cfg.Output; o.toFile(local, stdout) || o.toFile(local, stderr) {
+		var err error
+		if log, err = openLog(o.Dir, w.Rank); err != nil {
+			return nil, err
+		}
+	}
+	p, err := launch(a.spawner, cmd, w, local, a.columns(w.Rank))
+	if err != nil {
+		if log != nil {
+			err = errors.Join(err, log.f.Close())
+		}
+		return nil, err
+	}
+	p.rank, p.log = w.Rank, log
+	a.procs[local] = p
+	if err := a.guard.add(cmd.Process.Pid); err != nil {
+		a.cfg.Log.Warn("orphans may survive a SIGKILL of the launcher", "error", err)
+	}
+	for stream := range p.pipes {
+		p.drained.Go(func() { a.carry(p, w.Rank, stream) })
+	}
+	a.wg.Go(func() { p.out.run(p.conn) })
+	a.wg.Go(func() { p.listen(func(m rendezvous.Message) { a.postFrom(p, m) }) })
+	a.wg.Go(func() { a.awaitOne(p) })
+	return p, nil
+}
+
+func (a *agent) postFrom(p *process, m rendezvous.Message) {
+	a.post(func() {
+		if a.procs[p.local] == p {
+			a.apply(a.node.FromWorker(p.local, m))
+		}
+	})
+}
+
+func (a *agent) awaitOne(p *process) {
+	exit, err := p.wait()
+	if gerr := a.guard.remove(p.cmd.Process.Pid); gerr != nil {
+		a.cfg.Log.Warn("orphans may survive a SIGKILL of the launcher", "error", gerr)
+	}
+	if err != nil {
+		a.cfg.Log.Error("a rank was lost from sight", "local_rank", p.local, "error", err)
+		exit.Code = max(1, exit.Code)
+	}
+	if exit.Code != 0 || exit.Signal != "" {
+		a.console.ending()
+	}
+	a.post(func() {
+		p.over = true
+		if exit.SignalNumber == int(unix.SIGKILL) {
+			exit.Why = a.memory.happened(p.peak(), time.Now())
+		}
+		p.exit = exit
+		a.apply(a.node.Exited(p.local, exit))
+	})
+}
+
+// release closes what is held of ended ranks, after their output is out.
+func (a *agent) release() error {
+	var err error
+	for _, p := range a.procs {
+		if p != nil {
+			err = errors.Join(err, p.close())
+		}
+	}
+	a.procs = nil
+	return err
+}
