@@ -49,9 +49,10 @@ func route(op engine.ConvOp, p engine.ConvProblem) via {
 //     is done at stride 1, which means the same, over the pixels that the one
 //     window sees. Of one channel, or of few under a kernel as wide as the image,
 //     y was wrong.
-//   - Forward in bfloat16 of images no larger than their padding (2.6.3,
-//     brgconv:avx512_core_amx_bf16) is done in float32: it called a kernel that it
-//     had not made, where a window's rows or columns are nearly all padding.
+//   - Forward in bfloat16 of images no larger than their padding, or with a padding
+//     in which a whole window fits (2.6.3, brgconv:avx512_core_amx_bf16), is done in
+//     float32: it called a kernel that it had not made, where a window's rows or
+//     columns are nearly all padding.
 func sound(op engine.ConvOp, p engine.ConvProblem) engine.ConvProblem {
 	if op == engine.GradW && p.W < p.StrideW {
 		p.BF16 = false
@@ -60,7 +61,7 @@ func sound(op engine.ConvOp, p engine.ConvProblem) engine.ConvProblem {
 		p.W = min(p.W, right)
 		p.StrideW, p.PadR = 1, right-p.W
 	}
-	if op == engine.Forward && (max(p.PadL, p.PadR) >= p.W || max(p.PadT, p.PadB) >= p.H) {
+	if op == engine.Forward && (max(p.PadL, p.PadR) >= min(p.W, (p.KW-1)*p.DilW+1) || max(p.PadT, p.PadB) >= min(p.H, (p.KH-1)*p.DilH+1)) {
 		p.BF16 = false
 	}
 	return p

@@ -89,6 +89,7 @@ func Convs() []ConvCase {
 		square("k5s1p2", 1, 8, 9, 9, 8, 5, 1, 2),
 		square("k7s2p3", 1, 3, 17, 15, 8, 7, 2, 3),
 		square("k3p4 padding beyond kernel", 1, 4, 3, 4, 5, 3, 1, 4),
+		NewConvCase("2x2 stride 2,4, windows of nothing but padding", 4, 17, 6, 11, 5, w(2, 2, 2, 4, 0, 3, 3, 0, 1, 1)),
 		NewConvCase("dilation 2", 2, 8, 9, 9, 8, w(3, 3, 1, 1, 2, 2, 2, 2, 2, 2)),
 		NewConvCase("dilation 3,2 stride 2,3", 2, 5, 13, 12, 7, w(3, 2, 2, 3, 2, 1, 0, 1, 3, 2)),
 		NewConvCase("k4s4, padding that no window sees", 2, 16, 4, 4, 16, w(4, 4, 4, 4, 0, 1, 0, 1, 1, 1)),
