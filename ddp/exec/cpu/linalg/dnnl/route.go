@@ -18,6 +18,9 @@ const (
 // on 16 channels at a time, however few there are.
 const foldChannels = 4
 
+// vector is how many channels oneDNN works on at a time.
+const vector = 16
+
 // route depends on the geometry alone, never on a measurement, so that every
 // rank and every run takes the same way and gets the same bits.
 func route(op engine.ConvOp, p engine.ConvProblem) via {
@@ -45,6 +48,9 @@ func route(op engine.ConvOp, p engine.ConvProblem) via {
 //     StrideW+1, …). A row of fewer pixels has phases without any, and those it
 //     never writes; a window that hangs over the edge of the image reads them all
 //     the same. Whatever lay in scratch, NaN and Inf among it, got into dw.
+//   - GradW of 1×1 windows at a stride, of channels that are no whole vectors (2.6.3,
+//     jit_1x1:avx512_core), is done without the last columns, which no window sees:
+//     it then takes another kernel. This one wrote over x, or dw was wrong.
 //   - Forward to images one pixel wide at a stride above 1 (3.7.2, brg_conv_fwd)
 //     is done at stride 1, which means the same, over the pixels that the one
 //     window sees. Of one channel, or of few under a kernel as wide as the image,
@@ -56,6 +62,9 @@ func route(op engine.ConvOp, p engine.ConvProblem) via {
 func sound(op engine.ConvOp, p engine.ConvProblem) engine.ConvProblem {
 	if op == engine.GradW && p.W < p.StrideW {
 		p.BF16 = false
+	}
+	if op == engine.GradW && p.KH == 1 && p.KW == 1 && p.C%vector != 0 && p.PadL == 0 && p.PadR == 0 && p.StrideW > 1 {
+		p.W = (p.OW-1)*p.StrideW + 1
 	}
 	if right := (p.KW-1)*p.DilW + 1 - p.PadL; op == engine.Forward && p.OW == 1 && p.StrideW > 1 && right > 0 {
 		p.W = min(p.W, right)

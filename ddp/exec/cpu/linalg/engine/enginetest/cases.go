@@ -80,6 +80,7 @@ func Convs() []ConvCase {
 		square("k1 O=1", 3, 33, 1, 1, 1, 1, 1, 0),
 		square("k1 C=1 O=1", 1, 1, 3, 3, 1, 1, 1, 0),
 		square("k1s2", 2, 18, 7, 8, 12, 1, 2, 0),
+		square("k1s2 of few channels", 1, 5, 10, 14, 16, 1, 2, 0),
 		square("k1p1", 1, 6, 3, 3, 5, 1, 1, 1),
 		square("k4 of many columns", 1, 70, 5, 5, 2, 4, 1, 1),
 		square("k2s2", 2, 17, 7, 7, 10, 2, 2, 0),
