@@ -241,7 +241,7 @@ func TestLatestSkipsDamaged(t *testing.T) {
 		{"zeros", edit("state.json", func(b []byte) []byte { return make([]byte, len(b)) }), []string{"state.json", "JSON"}},
 		{"other step", edit("state.json", replace(`"step": 50`, `"step": 51`)), []string{"state.json", "changed"}},
 		{"other world", edit("state.json", replace(`"world": 2`, `"world": 3`)), []string{"state.json", "changed"}},
-		{"later format", edit("state.json", replace(`"format": 1`, `"format": 2`)), []string{"state.json", "format 2, this program reads 1"}},
+		{"later format", edit("state.json", replace(`"format": 1`, `"format": 2`)), []string{"state.json", "written by another version of this program: it has format 2, and this one reads 1"}},
 		{"unknown field", edit("state.json", replace(`"epoch"`, `"epock"`)), []string{"state.json", "epock"}},
 		{"text after", edit("state.json", func(b []byte) []byte { return append(b, "{}"...) }), []string{"state.json", "not whole JSON"}},
 		{"a folder for a file", func(p string) error {
