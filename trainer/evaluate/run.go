@@ -148,10 +148,14 @@ func (e *evaluation) load() error {
 	if err != nil {
 		return err
 	}
-	if e.o.data == "" {
-		e.o.data = run.Config.Flags["data"]
-	}
 	e.trained, e.takes = run, run.Model.Takes()
+	if e.o.data != "" {
+		return nil
+	}
+	e.o.data = run.Config.Flags["data"]
+	if _, err := dataset.Open(e.o.data, e.o.split); err != nil {
+		return fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, e.o.run)
+	}
 	return nil
 }
 
