@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
 
 	"ebtrain/collective"
 	"ebtrain/data/dataset"
@@ -153,7 +155,8 @@ func (e *evaluation) load() error {
 		return nil
 	}
 	e.o.data = run.Config.Flags["data"]
-	if _, err := dataset.Open(e.o.data, e.o.split); err != nil {
+	_, gone := os.Stat(e.o.data)
+	if _, err := dataset.Open(e.o.data, e.o.split); err != nil && errors.Is(gone, fs.ErrNotExist) {
 		return fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, e.o.run)
 	}
 	return nil

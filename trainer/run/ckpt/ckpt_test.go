@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -276,6 +277,17 @@ func TestLatestSkipsDamaged(t *testing.T) {
 				t.Errorf("error %v is not a DamagedError", err)
 			}
 		})
+	}
+}
+
+// A full disk is told what to do about; another failure is told as it is.
+func TestAdvice(t *testing.T) {
+	full := fmt.Errorf("weights.safetensors: %w", &os.PathError{Op: "write", Path: "w", Err: syscall.ENOSPC})
+	if got := advice(errors.Join(full, nil)); !strings.Contains(got, "make room and resume") {
+		t.Errorf("of a full disk: %q", got)
+	}
+	if got := advice(os.ErrPermission); got != "" {
+		t.Errorf("of a permission: %q", got)
 	}
 }
 
