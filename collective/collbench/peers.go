@@ -90,7 +90,8 @@ func (f *field) mpirun(ctx context.Context, dir, temp string, opt options, n int
 			hosts = append(hosts, h.Addr+":1")
 		}
 		args = append(args, "--host", strings.Join(hosts, ","), "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn", "1",
-			"--mca", "oob_tcp_if_include", f.link(), "-x", "GLIBC_TUNABLES")
+			"--mca", "oob_tcp_if_include", f.link(), "-x", "GLIBC_TUNABLES",
+			"--bind-to", "none") // the hosts share processors, and each would bind its rank to the first
 		if opt.nproc > runtime.NumCPU() { // it sees one rank on each host, and would have them spin
 			args = append(args, "--mca", "mpi_yield_when_idle", "1")
 		}
