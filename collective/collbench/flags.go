@@ -11,6 +11,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/netns"
 )
 
 // program is what --help shows of collbench besides the flags themselves.
@@ -140,8 +141,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 func (o options) validate() error {
 	switch {
-	case o.spaces && o.nproc > 250:
-		return cliflag.Usage("--nproc is %d, expected at most 250 hosts of namespaces", o.nproc)
+	case o.spaces && o.nproc > netns.Most:
+		return cliflag.Usage("--nproc is %d, expected at most %d hosts of namespaces", o.nproc, netns.Most)
 	case o.nproc == 1:
 		return cliflag.Usage("--nproc is 1, expected at least 2: one rank has nobody to exchange anything with")
 	case o.nproc < 1 || o.nproc > 256:

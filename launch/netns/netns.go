@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -63,11 +64,14 @@ func Possible() error {
 	return nil
 }
 
-// New makes n hosts, 1 to 250. The clock of the last one, the time since its boot, is
+// Most is how many hosts there may be.
+const Most = 250
+
+// New makes n hosts, 1 to Most. The clock of the last one, the time since its boot, is
 // ahead of the others' by so much.
 func New(n int, ahead time.Duration) (net *Network, err error) {
-	if n < 1 || n > 250 {
-		return nil, fmt.Errorf("%d hosts, expected 1 to 250", n)
+	if n < 1 || n > Most {
+		return nil, fmt.Errorf("%d hosts, expected 1 to %d", n, Most)
 	}
 	if err := Possible(); err != nil {
 		return nil, err
@@ -116,6 +120,7 @@ func (n *Network) hold(name string, ahead time.Duration) (*Host, error) {
 	args = append(args, "sh", "-ec", `hostname "$0"; mount -t tmpfs none /dev/shm; ip link set lo up; echo; exec cat`, name)
 	h := &Host{Name: name, clock: ahead != 0, cmd: exec.Command("unshare", args...)}
 	h.cmd.Stderr = &h.stderr
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for what runs on it
 	in, err := h.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
