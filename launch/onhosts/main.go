@@ -114,7 +114,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		cmd.Env, cmd.Stdout, cmd.Stderr = environ, stdout, stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true} // a terminal's Ctrl-C would be its second signal
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-		cmd.WaitDelay = 10 * time.Second
+		cmd.WaitDelay = 30 * time.Second // ddplaunch gives its ranks ten
 		if err = cmd.Start(); err != nil {
 			err = fmt.Errorf("%s: %w", h.Name, err)
 			break
