@@ -117,3 +117,8 @@ func (a *arena) why() (record, bool) {
 	r, err := decodeRecord(a.ctl.record[:n])
 	return r, err == nil
 }
+
+// wordAt is the word at the begin of memory that is aligned for it.
+func wordAt(mem []byte) *atomic.Uint32 {
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(mem)))
+}
