@@ -7,6 +7,7 @@ import (
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
 	"ebtrain/collective/host"
+	"ebtrain/collective/schedule"
 	"ebtrain/collective/timing"
 )
 
@@ -23,9 +24,9 @@ func floorOf(ctx context.Context, p place, opt options, mem collective.Vec) (*co
 	return slowest(ctx, p, opt, b, func() error { return p.host.Floor(mem) })
 }
 
-// leastBytes are those of the largest vector of which the least is measured: beyond,
-// what ranks wait for each other is little of what they do.
-const leastBytes = 16 << 10
+// leastBytes are those of the largest vector of which the least is measured. Larger ones
+// are not summed by each rank for itself.
+const leastBytes = schedule.Small
 
 // leastOf times host.Least over mem, whose ranks wait for each other as those of an
 // all-reduce do. Batches are as long as a rank that comes late does not count.

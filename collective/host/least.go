@@ -8,8 +8,8 @@ import (
 	"ebtrain/collective/host/internal/reduce"
 )
 
-// Least does what an all-reduce of small vectors does at least on one host, for
-// measuring how far from it one is: each rank copies its vector to where the others
+// Least does what an all-reduce of small vectors, up to schedule.Small, does at least on
+// one host, for measuring how far from it one is: each rank copies its vector to where the others
 // read it, raises a flag in a cache line of its own, looks at those of the others and
 // sums for itself. There is no header, no queue, no record, and nobody sleeps. It
 // belongs to one goroutine of each rank, and all ranks call Run as often.
@@ -61,20 +61,28 @@ func (l *Least) Run(v collective.Vec) error {
 	return nil
 }
 
-// meet returns when all ranks have come to it, or the group has ended.
+// meet returns when all ranks have come to it, or the group has ended. Ranks that find
+// themselves on one processor step aside, as in a barrier.
 func (l *Least) meet() error {
+	a, cpu := l.comm.meeting.arena, -1
 	l.turn++
-	l.flags[l.comm.meeting.topo.local].Store(l.turn)
+	l.flags[a.local].Store(l.turn)
 	for _, f := range l.flags {
 		for i := 0; int32(f.Load()-l.turn) < 0; i++ {
-			if i < spins {
+			if i < a.spins {
 				continue
+			}
+			if i == a.spins && i > 0 {
+				cpu = a.sit(l.turn)
 			}
 			if f := l.comm.alarm.failure(); f != nil {
 				return f
 			}
 			pause(i)
 		}
+	}
+	if cpu >= 0 {
+		a.stand(l.turn, cpu)
 	}
 	return nil
 }
