@@ -1,7 +1,7 @@
 # ebtrain: build, try, test. `make help` lists the targets.
 SHELL := /bin/bash
 GO    ?= go
-MAINS := ./launch/ddplaunch ./launch/chaos ./trainer/train ./trainer/sample ./trainer/evaluate ./trainer/experiment ./data/mkshards ./collective/collbench ./trainer/stepbench ./trainer/bench
+MAINS := ./launch/ddplaunch ./launch/chaos ./launch/onhosts ./trainer/train ./trainer/sample ./trainer/evaluate ./trainer/experiment ./data/mkshards ./collective/collbench ./trainer/stepbench ./trainer/bench
 
 # oneDNN does the heavy lifting on the CPU. Where it cannot be had, the plain Go
 # build takes its place. Expanded when a recipe runs, so after `deps`.

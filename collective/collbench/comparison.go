@@ -25,7 +25,10 @@ type comparison struct {
 // compareHead is everything above the rows.
 func compareHead(w io.Writer, opt options, all []contender) error {
 	where := "in shared memory (gloo over TCP on loopback, all that it has)"
-	if opt.apart {
+	switch {
+	case opt.spaces:
+		where = "on a host each, made of namespaces, over TCP on virtual links and a switch"
+	case opt.apart:
 		where = "over TCP on loopback"
 	}
 	text := fmt.Sprintf("## %s, %d ranks %s, %s\n\n%d processors, load %.1f; %d rounds of %v each in turn, equal priority. In µs: shortest, and median of the rounds' medians.\n\n",

@@ -11,6 +11,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/netns"
 )
 
 // program is what --help shows of collbench besides the flags themselves.
@@ -48,9 +49,12 @@ confidence, and what the times are above that line at each size.
 
   make -C collective/collbench/peers deps all
   collbench --peers bin/peers --sizes 4K,256K,4M
+  collbench --peers bin/peers -nproc 4 --network namespaces
 
 measures other libraries beside it, size by size and in turn, and prints a table
-in Markdown; "others" there is how many processors other programs used.
+in Markdown; "others" there is how many processors other programs used. With
+namespaces each rank, of whichever library, is on a host of its own that is made
+of them, behind a switch: what it sends goes over a virtual link, not loopback.
 `,
 	Groups: []cliflag.Group{
 		{Title: "Ranks", Flags: []string{"nproc", "hosts", "network"}},
@@ -65,7 +69,8 @@ in Markdown; "others" there is how many processors other programs used.
 // options are the flags, checked.
 type options struct {
 	nproc, hosts int
-	apart        bool // every rank is a host of its own
+	apart        bool // every rank is a host of its own,
+	spaces       bool // which is made of namespaces
 	sizes        []int
 	kind         collective.Kind
 	dtype        collective.DType
@@ -89,6 +94,9 @@ var kinds = map[string]collective.Kind{
 
 var dtypes = map[string]collective.DType{"f32": collective.F32, "f64": collective.F64, "bf16": collective.BF16}
 
+// namespaces is the value of --network for hosts made of them.
+const namespaces = "namespaces"
+
 // smallest is the size at which the powers of two up to --max begin.
 const smallest = 8
 
@@ -100,7 +108,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	})
 	flags.IntVar(&opt.nproc, "nproc", 2, "number of ranks to start, each a process; under a launcher that has started them")
 	flags.IntVar(&opt.hosts, "hosts", 1, "number of hosts to pretend: ranks of different ones use TCP on loopback")
-	network := flags.String("network", "auto", "auto: shared memory within a host, TCP between hosts; tcp: TCP between all ranks")
+	network := flags.String("network", "auto", "auto: shared memory within a host, TCP between hosts; tcp: TCP between all ranks; namespaces: the same, on hosts made of namespaces, by root")
 	kind := flags.String("collective", "all-reduce", "all-reduce, reduce-scatter, all-gather or broadcast")
 	most := flags.String("max", "64M", "largest `SIZE` in bytes, with K, M or G; all powers of two from 8 B to it are measured")
 	sizes := flags.String("sizes", "", "these `SIZES` instead, such as 4K,256K,64M")
@@ -124,8 +132,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if opt.dtype, ok = dtypes[*dtype]; !ok {
 		return opt, cliflag.Usage("--dtype is %q, expected f32, f64 or bf16", *dtype)
 	}
-	if opt.apart = *network == "tcp"; !opt.apart && *network != "auto" {
-		return opt, cliflag.Usage("--network is %q, expected auto or tcp", *network)
+	opt.spaces = *network == namespaces
+	if opt.apart = opt.spaces || *network == "tcp"; !opt.apart && *network != "auto" {
+		return opt, cliflag.Usage("--network is %q, expected auto, tcp or namespaces", *network)
 	}
 	if err := opt.parseSizes(*most, *sizes); err != nil {
 		return opt, err
@@ -135,6 +144,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 func (o options) validate() error {
 	switch {
+	case o.spaces && o.nproc > netns.Most:
+		return cliflag.Usage("--nproc is %d, expected at most %d hosts of namespaces", o.nproc, netns.Most)
 	case o.nproc == 1:
 		return cliflag.Usage("--nproc is 1, expected at least 2: one rank has nobody to exchange anything with")
 	case o.nproc < 1 || o.nproc > 256:
@@ -142,7 +153,7 @@ func (o options) validate() error {
 	case o.hosts < 1 || o.hosts > o.nproc:
 		return cliflag.Usage("--hosts is %d, expected 1 to %d, the number of ranks", o.hosts, o.nproc)
 	case o.apart && o.said["hosts"]:
-		return cliflag.Usage("--hosts %d and --network tcp, which makes each rank a host: give one of them", o.hosts)
+		return cliflag.Usage("--hosts %d and --network %s, which makes each rank a host: give one of them", o.hosts, o.values["network"])
 	case o.memory != "alloc" && o.memory != "ordinary":
 		return cliflag.Usage("--memory is %q, expected alloc or ordinary", o.memory)
 	case len(o.predict) > 0 && (o.kind != collective.AllReduce || o.dtype != collective.F32 || o.memory != "alloc"):

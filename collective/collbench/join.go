@@ -64,6 +64,8 @@ func (o options) fits(worker env.Worker) error {
 		return cliflag.Usage("--nproc %d, but this process is one of %d ranks: leave --nproc to the launcher", o.nproc, worker.Size)
 	case o.peers != "":
 		return cliflag.Usage("--peers compares ranks that collbench and the other libraries start themselves: leave out the launcher")
+	case o.spaces:
+		return cliflag.Usage("--network namespaces makes hosts for ranks that collbench starts: leave out the launcher")
 	case o.said["hosts"]:
 		return cliflag.Usage("--hosts pretends hosts for ranks that collbench starts; those of a launcher are where they are (--network tcp makes each a host)")
 	}

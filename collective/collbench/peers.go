@@ -11,7 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,19 +34,33 @@ type contender struct {
 }
 
 // contenders are ours and the peers of a folder, in the order of the columns.
-func contenders(dir string) []contender {
+func contenders(f *field, dir string) []contender {
 	return []contender{
 		{"ours", func(ctx context.Context, opt options, n int) (cost.Size, time.Duration, error) {
-			return ours(ctx, opt, n, "alloc")
+			return ours(ctx, f, opt, n, "alloc")
 		}},
 		{"ours, ordinary", func(ctx context.Context, opt options, n int) (cost.Size, time.Duration, error) {
-			return ours(ctx, opt, n, "ordinary")
+			return ours(ctx, f, opt, n, "ordinary")
 		}},
-		{"OpenMPI", func(ctx context.Context, opt options, n int) (cost.Size, time.Duration, error) {
-			return theirs(ctx, mpirun(dir, opt, n))
+		{"OpenMPI", func(ctx context.Context, opt options, n int) (s cost.Size, used time.Duration, err error) {
+			temp, err := os.MkdirTemp("", "collbench-mpi-")
+			if err != nil {
+				return s, 0, err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+			cmd, err := f.mpirun(ctx, dir, temp, opt, n)
+			if err != nil {
+				return s, 0, err
+			}
+			return theirs("mpirun", []*exec.Cmd{cmd})
 		}},
-		{"gloo", func(ctx context.Context, opt options, n int) (cost.Size, time.Duration, error) {
-			return theirs(ctx, append([]string{filepath.Join(dir, "gloo"), strconv.Itoa(opt.nproc)}, amount(opt, n)...))
+		{"gloo", func(ctx context.Context, opt options, n int) (s cost.Size, used time.Duration, err error) {
+			temp, err := os.MkdirTemp("", "collbench-gloo-")
+			if err != nil {
+				return s, 0, err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+			return theirs("gloo", f.gloo(ctx, dir, temp, opt, n))
 		}},
 	}
 }
@@ -54,31 +70,81 @@ func amount(opt options, n int) []string {
 	return []string{strconv.Itoa(n), strconv.Itoa(opt.iters), strconv.FormatFloat(opt.maxTime.Seconds(), 'g', -1, 64)}
 }
 
-func mpirun(dir string, opt options, n int) []string {
+// mpirun starts MPI's ranks. On hosts of their own it runs on the first and reaches
+// the others as it would by ssh, by a script in temp that enters them.
+func (f *field) mpirun(ctx context.Context, dir, temp string, opt options, n int) (*exec.Cmd, error) {
 	args := []string{"mpirun", "--oversubscribe", "-np", strconv.Itoa(opt.nproc)}
 	if os.Geteuid() == 0 {
 		args = append(args, "--allow-run-as-root")
 	}
 	if opt.apart {
-		args = append(args, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo")
+		args = append(args, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", f.link())
 	}
-	return append(append(args, filepath.Join(dir, "mpi")), amount(opt, n)...)
+	if f.net != nil {
+		agent := filepath.Join(temp, "agent")
+		if err := os.WriteFile(agent, []byte(f.agent()), 0o700); err != nil {
+			return nil, err
+		}
+		var hosts []string
+		for _, h := range f.net.Hosts {
+			hosts = append(hosts, h.Addr+":1")
+		}
+		args = append(args, "--host", strings.Join(hosts, ","), "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn", "1",
+			"--mca", "oob_tcp_if_include", f.link(), "-x", "GLIBC_TUNABLES",
+			"--bind-to", "none") // the hosts share processors, and each would bind its rank to the first
+		if opt.nproc > runtime.NumCPU() { // it sees one rank on each host, and would have them spin
+			args = append(args, "--mca", "mpi_yield_when_idle", "1")
+		}
+	}
+	cmd := f.command(ctx, 0, append(append(args, filepath.Join(dir, "mpi")), amount(opt, n)...)...)
+	cmd.Env = append(cmd.Env, mallocTuned)
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM // it ends its ranks then
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	return cmd, nil
+}
+
+// agent is a script of shell that runs its other arguments on the host of the first,
+// an address, as ssh would.
+func (f *field) agent() string {
+	text := "#!/bin/sh\nto=$1\nshift\ncase $to in\n"
+	for _, h := range f.net.Hosts {
+		enter := h.Enter("/", "sh", "-c")
+		for i, arg := range enter {
+			enter[i] = "'" + arg + "'" // none has a quote
+		}
+		text += h.Addr + ") exec " + strings.Join(enter, " ") + " \"$*\";;\n"
+	}
+	return text + "esac\necho \"no host has the address $to\" >&2\nexit 1\n"
+}
+
+// gloo is a program that starts all ranks, or one for each on its host. Ranks meet in
+// the folder temp.
+func (f *field) gloo(ctx context.Context, dir, temp string, opt options, n int) []*exec.Cmd {
+	args := append([]string{filepath.Join(dir, "gloo"), strconv.Itoa(opt.nproc)}, amount(opt, n)...)
+	args = append(args, temp, f.link())
+	if f.net == nil {
+		cmd := f.command(ctx, 0, args...)
+		cmd.Env = append(cmd.Env, mallocTuned)
+		return []*exec.Cmd{cmd}
+	}
+	cmds := make([]*exec.Cmd, opt.nproc)
+	for r := range cmds {
+		cmds[r] = f.command(ctx, r, append(slices.Clone(args), strconv.Itoa(r))...)
+		cmds[r].Env = append(cmds[r].Env, mallocTuned)
+	}
+	return cmds
 }
 
 // ours is collbench itself.
-func ours(ctx context.Context, opt options, n int, memory string) (s cost.Size, used time.Duration, err error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return s, 0, fmt.Errorf("find this program: %w", err)
-	}
+func ours(ctx context.Context, f *field, opt options, n int, memory string) (s cost.Size, used time.Duration, err error) {
 	dir, err := os.MkdirTemp("", "collbench-")
 	if err != nil {
 		return s, 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "report.json")
-	_, used, err = output(ctx, []string{exe, "-nproc", strconv.Itoa(opt.nproc), "--network", opt.values["network"], "--sizes", strconv.Itoa(n),
-		"--memory", memory, "--iters", strconv.Itoa(opt.iters), "--max-time", opt.maxTime.String(), "--json", file})
+	used, err = f.ranks(ctx, opt.nproc, []string{"-nproc", strconv.Itoa(opt.nproc), "--network", opt.values["network"], "--sizes", strconv.Itoa(n),
+		"--memory", memory, "--iters", strconv.Itoa(opt.iters), "--max-time", opt.maxTime.String(), "--json", file}, nil, nil)
 	if err != nil {
 		return s, used, err
 	}
@@ -89,47 +155,39 @@ func ours(ctx context.Context, opt options, n int, memory string) (s cost.Size, 
 	return r.Sizes[0], used, nil
 }
 
-// theirs is one of the peers' programs.
-func theirs(ctx context.Context, args []string) (s cost.Size, used time.Duration, err error) {
-	text, used, err := output(ctx, args)
-	if err != nil {
+// theirs runs the programs of one of the peers, the first of which prints.
+func theirs(name string, cmds []*exec.Cmd) (s cost.Size, used time.Duration, err error) {
+	var out bytes.Buffer
+	cmds[0].Stdout = &out
+	if used, err = together(name, cmds); err != nil {
 		return s, used, err
 	}
+	text := bytes.TrimSpace(out.Bytes())
 	if err := json.Unmarshal(text, &s); err != nil {
-		return s, used, fmt.Errorf("%s printed %q, expected a line of JSON: %w", args[0], text, err)
+		return s, used, fmt.Errorf("%s printed %q, expected a line of JSON: %w", name, text, err)
 	}
 	if s.Median <= 0 || s.Wrong != 0 {
-		return s, used, fmt.Errorf("%s printed %s: no time, or wrong elements", args[0], bytes.TrimSpace(text))
+		return s, used, fmt.Errorf("%s printed %s: no time, or wrong elements", name, text)
 	}
 	return s, used, nil
 }
 
-// output runs a program to its end: what it prints, and the processor time that it
-// and its children took. It ends with ctx, and with this process.
-func output(ctx context.Context, args []string) ([]byte, time.Duration, error) {
-	runtime.LockOSThread() // Pdeathsig means the death of the thread that starts it
-	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	var out, errs bytes.Buffer
-	cmd.Env = append(os.Environ(), mallocTuned)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // mpirun ends its ranks then
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Run(); err != nil {
-		return nil, 0, fmt.Errorf("%s: %w; it said %q", args[0], err, bytes.TrimSpace(errs.Bytes()))
-	}
-	return out.Bytes(), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
-}
-
 // compare measures all contenders in turn, size by size, and prints the table.
-func compare(ctx context.Context, opt options, w io.Writer) error {
+func compare(ctx context.Context, opt options, w io.Writer) (err error) {
 	for _, name := range []string{"mpi", "gloo"} {
 		if _, err := os.Stat(filepath.Join(opt.peers, name)); err != nil {
 			return cliflag.Usage("--peers %s: %w: make -C collective/collbench/peers deps all builds them", opt.peers, err)
 		}
 	}
-	all := contenders(opt.peers)
+	if opt.peers, err = filepath.Abs(opt.peers); err != nil {
+		return err
+	}
+	f, err := newField(opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	all := contenders(f, opt.peers)
 	if err := compareHead(w, opt, all); err != nil {
 		return err
 	}

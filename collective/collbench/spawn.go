@@ -9,17 +9,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
-	"syscall"
+	"time"
 
 	"ebtrain/collective/host"
 )
 
 // Environment of a rank. The key comes over its standard input.
 const (
-	rankEnv = "COLLBENCH_RANK"
-	dirEnv  = "COLLBENCH_DIR"
+	rankEnv   = "COLLBENCH_RANK"
+	dirEnv    = "COLLBENCH_DIR"
+	listenEnv = "COLLBENCH_LISTEN" // its address
 )
 
 const (
@@ -27,53 +27,38 @@ const (
 	loopback = "127.0.0.1"
 )
 
-// spawn runs this program once for each rank. If one fails, all end: the
-// others notice, and ctx kills them.
+// spawn runs this program once for each rank, on hosts of its own if they are wanted.
 func spawn(ctx context.Context, opt options, args []string) (err error) {
+	f, err := newField(opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	_, err = f.ranks(ctx, opt.nproc, args, os.Stdout, os.Stderr)
+	return err
+}
+
+// ranks runs this program with args once for each rank, and is the processor time that
+// they took. What nobody wants (nil) of standard error is in the error.
+func (f *field) ranks(ctx context.Context, n int, args []string, stdout, stderr io.Writer) (used time.Duration, err error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return 0, fmt.Errorf("find this program: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "collbench-")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	key := make([]byte, keyBytes)
 	rand.Read(key) // never fails
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	runtime.LockOSThread() // Pdeathsig means the death of the thread that starts them
-	defer runtime.UnlockOSThread()
-	cmds := make([]*exec.Cmd, 0, opt.nproc)
-	ended := make(chan error, opt.nproc)
-	for r := range opt.nproc {
-		cmd := exec.CommandContext(ctx, exe, args...)
-		cmd.Env = append(os.Environ(), rankEnv+"="+strconv.Itoa(r), dirEnv+"="+dir)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(key), os.Stdout, os.Stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err = cmd.Start(); err != nil {
-			cancel()
-			break
-		}
-		cmds = append(cmds, cmd)
+	cmds := make([]*exec.Cmd, n)
+	for r := range cmds {
+		cmds[r] = f.command(ctx, r, append([]string{exe}, args...)...)
+		cmds[r].Env = append(cmds[r].Env, rankEnv+"="+strconv.Itoa(r), dirEnv+"="+dir, listenEnv+"="+f.address(r))
+		cmds[r].Stdin, cmds[r].Stdout, cmds[r].Stderr = bytes.NewReader(key), stdout, stderr
 	}
-	for r, cmd := range cmds {
-		go func() {
-			if err := cmd.Wait(); err != nil {
-				ended <- fmt.Errorf("rank %d: %w", r, err)
-				return
-			}
-			ended <- nil
-		}()
-	}
-	for range cmds {
-		if e := <-ended; e != nil && err == nil {
-			err = e
-			cancel()
-		}
-	}
-	return err
+	return together("collbench", cmds)
 }
 
 // runRank joins the group and measures.
@@ -93,13 +78,14 @@ func runRank(ctx context.Context, opt options, number string) (err error) {
 	for r := range hosts {
 		hosts[r] = strconv.Itoa(r * opt.hosts / opt.nproc)
 	}
+	at := os.Getenv(listenEnv)
 	c, err := host.New(ctx, host.Config{
-		Rank: rank, Size: opt.nproc, Hosts: hosts, Job: "collbench", Key: key, ListenIP: loopback,
+		Rank: rank, Size: opt.nproc, Hosts: hosts, Job: "collbench", Key: key, ListenIP: at,
 		Exchange: host.DirExchange(os.Getenv(dirEnv), rank, opt.nproc),
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	return measureAll(ctx, place{Comm: c, host: c, machines: 1, listenIP: loopback}, opt, os.Stdout)
+	return measureAll(ctx, place{Comm: c, host: c, machines: 1, listenIP: at}, opt, os.Stdout)
 }

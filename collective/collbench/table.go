@@ -25,7 +25,7 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 	r := cost.Report{Version: cost.Version, Collective: opt.kind.String(), Type: opt.dtype.String(), Op: opt.op.String(), Memory: opt.memory,
 		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Machines: p.machines, Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: load()}
 	if opt.apart {
-		r.Network = "tcp"
+		r.Network = opt.values["network"]
 	}
 	t := table{w: w, kind: opt.kind, hosts: len(r.Ranks), floor: opt.kind == collective.AllReduce && slices.Max(r.Ranks) > 1}
 	if p.Rank() != 0 {

@@ -34,7 +34,7 @@ type Report struct {
 	// are those on each host, by the host's lowest rank.
 	World   int    `json:"world"`
 	Ranks   []int  `json:"ranks_on_hosts"`
-	Network string `json:"network"` // "auto", or "tcp" where each rank was made a host of its own
+	Network string `json:"network"` // "auto", or "tcp" or "namespaces" where each rank was made a host of its own
 	// Machines are those that the hosts are on, as far as is known (0 is not): hosts
 	// that are only pretended share one.
 	Machines int `json:"machines,omitempty"`

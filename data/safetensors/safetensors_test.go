@@ -20,7 +20,7 @@ func Example() {
 	var b bytes.Buffer
 	err := Write(&b, []Tensor{
 		Float32s("weight", []int64{2, 2}, []float32{1, 2, 3, 4}),
-		Int64s("step", nil, []int64{7}),
+		{Name: "step", DType: I64, Data: []byte{7, 0, 0, 0, 0, 0, 0, 0}},
 	}, map[string]string{"made_by": "example"})
 	if err != nil {
 		fmt.Println(err)
@@ -166,7 +166,7 @@ func TestBadWrites(t *testing.T) {
 func TestTypedReads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.safetensors")
 	var b bytes.Buffer
-	if err := Write(&b, []Tensor{Float64s("d", []int64{2}, []float64{1, -2}), Int64s("i", []int64{1}, []int64{-5})}, nil); err != nil {
+	if err := Write(&b, []Tensor{Float64s("d", []int64{2}, []float64{1, -2}), {Name: "i", DType: I64, Shape: []int64{1}, Data: binary.LittleEndian.AppendUint64(nil, ^uint64(4))}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {

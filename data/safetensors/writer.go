@@ -39,15 +39,6 @@ func Float64s(name string, shape []int64, values []float64) Tensor {
 	return Tensor{Name: name, DType: F64, Shape: shape, Data: b}
 }
 
-// Int64s makes an I64 tensor from values; the copy is little-endian.
-func Int64s(name string, shape []int64, values []int64) Tensor {
-	b := make([]byte, 0, 8*len(values))
-	for _, v := range values {
-		b = binary.LittleEndian.AppendUint64(b, uint64(v))
-	}
-	return Tensor{Name: name, DType: I64, Shape: shape, Data: b}
-}
-
 // Plan fixes the place of each tensor and makes the header's bytes, its length
 // included. Begin and End of the given infos are ignored; the infos returned
 // are in file order with both set.

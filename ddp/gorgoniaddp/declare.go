@@ -86,7 +86,7 @@ func compare(ctx context.Context, comm collective.Comm, mine declaration) error 
 	if err != nil {
 		return fmt.Errorf("gorgoniaddp: declaration: %w", err)
 	}
-	texts, err := gatherTexts(ctx, comm, text)
+	texts, err := collective.GatherBytes(ctx, comm, "declaration", text)
 	if err != nil {
 		return fmt.Errorf("gorgoniaddp: declaration: %w", err)
 	}
@@ -123,30 +123,4 @@ func firstDifference(a, b []string) (inA, inB string, differ bool) {
 		}
 	}
 	return "", "", false
-}
-
-// gatherTexts returns every rank's text, by rank.
-func gatherTexts(ctx context.Context, comm collective.Comm, mine []byte) ([][]byte, error) {
-	rank, size := comm.Rank(), comm.Size()
-	lens := make([]int64, size)
-	lens[rank] = int64(len(mine))
-	req := collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(lens), Label: "declaration/lengths"}
-	if err := collective.Do(ctx, comm, req); err != nil {
-		return nil, err
-	}
-	width := 0
-	for _, n := range lens {
-		width = max(width, int(n))
-	}
-	buf := make([]byte, size*width)
-	copy(buf[rank*width:], mine)
-	req = collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(buf), Label: "declaration"}
-	if err := collective.Do(ctx, comm, req); err != nil {
-		return nil, err
-	}
-	texts := make([][]byte, size)
-	for r := range texts {
-		texts[r] = buf[r*width:][:lens[r]]
-	}
-	return texts, nil
 }

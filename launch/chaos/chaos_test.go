@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ebtrain/launch/forecast"
+	"ebtrain/launch/netns"
 )
 
 func TestReport(t *testing.T) {
@@ -100,16 +101,8 @@ func TestShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs real jobs; left out under -short")
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make namespaces that stand for hosts")
-	}
-	for _, tool := range []string{"ip", "tc", "unshare", "nsenter"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("needs %s, to make namespaces that stand for hosts: install iproute2 and util-linux", tool)
-		}
-	}
-	if out, err := exec.Command("unshare", "--net", "--mount", "--uts", "--time", "true").CombinedOutput(); err != nil {
-		t.Skipf("needs namespaces, to stand for hosts, and may not make any: %v: %s", err, out)
+	if err := netns.Possible(); err != nil {
+		t.Skip(err)
 	}
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-tags", buildTags(), "-o", dir+"/", "ebtrain/launch/chaos", "ebtrain/launch/ddplaunch", "ebtrain/trainer/train")

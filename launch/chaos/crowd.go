@@ -49,7 +49,7 @@ func (w *workshop) crowd(r *result, n int) (seen crowdSeen, j *job, err error) {
 	}
 	j.patience = 3 * patience
 	seen.launchers = n
-	at := fmt.Sprintf("%s:%d", w.net.hosts[0].addr, port)
+	at := fmt.Sprintf("%s:%d", w.net.Hosts[0].Addr, port)
 	begun, idle := time.Now(), idleTime()
 	for i := range n {
 		args := []string{w.launcher, "-nproc", "1", "--nnodes", fmt.Sprint(n), "--rdzv-timeout", j.patience.String()}
@@ -58,7 +58,7 @@ func (w *workshop) crowd(r *result, n int) (seen crowdSeen, j *job, err error) {
 		} else {
 			args = append(args, "--join", at)
 		}
-		if err := j.exec(w.net.hosts[i%w.hosts], append(args, "sh", "-c", "echo up; exec sleep 1000"), nil); err != nil {
+		if err := j.exec(w.net.Hosts[i%w.hosts], append(args, "sh", "-c", "echo up; exec sleep 1000"), nil); err != nil {
 			return seen, j, err
 		}
 	}

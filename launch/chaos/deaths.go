@@ -98,8 +98,8 @@ func cut(w *workshop, r *result) (*job, error) {
 	}
 	victim := w.made % w.hosts
 	ranks, begun := j.ranks(), time.Now()
-	defer func() { _ = w.net.plug(victim, true) }() // the next trial would say so
-	if err := w.net.plug(victim, false); err != nil {
+	defer func() { _ = w.net.Plug(victim, true) }() // the next trial would say so
+	if err := w.net.Plug(victim, false); err != nil {
 		return j, err
 	}
 	gone, err := j.gone(slices.DeleteFunc(slices.Clone(ranks), func(k rank) bool { return k.node == victim }), begun)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/netns"
 )
 
 const (
@@ -33,7 +34,7 @@ type workshop struct {
 	ctx                   context.Context
 	self, launcher, train string // programs
 	dir                   string
-	net                   *network
+	net                   *netns.Network
 	made                  int
 }
 
@@ -51,7 +52,7 @@ type job struct {
 
 // node is a launcher.
 type node struct {
-	host *host
+	host *netns.Host
 	cmd  *exec.Cmd
 	out  *tail
 	done chan struct{} // closed when it has ended,
@@ -89,7 +90,7 @@ func (w *workshop) start(fixed ...string) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range w.net.hosts {
+	for i := range w.net.Hosts {
 		if err := j.launch(i, nil); err != nil {
 			return j, err
 		}
@@ -99,8 +100,8 @@ func (w *workshop) start(fixed ...string) (*job, error) {
 
 // launch starts the launcher of host i, whose output goes to out, or to its tail.
 func (j *job) launch(i int, out *os.File) error {
-	h := j.w.net.hosts[i]
-	at := fmt.Sprintf("%s:%d", j.w.net.hosts[0].addr, port)
+	h := j.w.net.Hosts[i]
+	at := fmt.Sprintf("%s:%d", j.w.net.Hosts[0].Addr, port)
 	args := []string{j.w.launcher, "-nproc", fmt.Sprint(j.w.nproc), "--rdzv-timeout", "20s"}
 	if !slices.Contains(j.fixed, "--nnodes") {
 		args = append(args, "--nnodes", fmt.Sprint(j.w.hosts))
@@ -121,8 +122,8 @@ func (j *job) program() []string {
 }
 
 // exec starts a launcher on a host.
-func (j *job) exec(h *host, args []string, out *os.File) error {
-	args = h.enter(j.dir, args...)
+func (j *job) exec(h *netns.Host, args []string, out *os.File) error {
+	args = h.Enter(j.dir, args...)
 	n := &node{host: h, cmd: exec.Command(args[0], args[1:]...), out: &tail{}, done: make(chan struct{})}
 	n.cmd.Env = append(env.Without(os.Environ()), "EBTRAIN_KEY=a secret of the trial, long enough", tagVar+"="+j.tag, "TMPDIR="+filepath.Join(j.dir, "tmp"))
 	n.cmd.Stdout, n.cmd.Stderr = io.Writer(n.out), io.Writer(n.out)
@@ -283,10 +284,10 @@ func (j *job) end() (left []string) {
 	for _, n := range j.nodes {
 		<-n.done
 	}
-	for _, h := range j.w.net.hosts {
-		left = append(left, h.sockets()...)
-		if files, err := h.ask("ls -A /dev/shm"); err != nil || files != "" {
-			left = append(left, fmt.Sprintf("/dev/shm of %s: %s", h.name, strings.Fields(files)))
+	for _, h := range j.w.net.Hosts {
+		left = append(left, h.Sockets()...)
+		if files, err := h.Ask("ls -A /dev/shm"); err != nil || files != "" {
+			left = append(left, fmt.Sprintf("/dev/shm of %s: %s", h.Name, strings.Fields(files)))
 		}
 	}
 	tmp, err := os.ReadDir(filepath.Join(j.dir, "tmp"))

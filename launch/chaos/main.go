@@ -26,6 +26,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/netns"
 	"ebtrain/launch/supervise"
 )
 
@@ -64,6 +65,9 @@ What is done:
 		{Title: "Help", Flags: []string{"help", "version"}},
 	},
 }
+
+// aheadBy is what the clock of the last host is ahead of the others'.
+const aheadBy = 10 * 24 * time.Hour
 
 type options struct {
 	only   []string
@@ -135,7 +139,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	} else {
 		defer func() { err = errors.Join(err, os.RemoveAll(w.dir)) }()
 	}
-	if w.net, err = newNetwork(o.hosts); err != nil {
+	if w.net, err = netns.New(o.hosts, aheadBy); err != nil {
 		return err
 	}
 	rep := newReport(o)
@@ -153,7 +157,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			_, _ = fmt.Fprintf(stderr, "chaos: %-9s %5.1f s  %s\n", t.name, time.Since(begun).Seconds(), r)
 		}
 	}
-	if err := w.net.close(); err != nil {
+	if err := w.net.Close(); err != nil {
 		rep.stray = err.Error()
 	}
 	text := rep.String()

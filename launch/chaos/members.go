@@ -46,7 +46,7 @@ func (j *job) asked(r *result, nodes []*node) error {
 	for _, n := range nodes {
 		r.exits = append(r.exits, n.code)
 		if n.code != 75 {
-			r.fault("exit code %d of %s, want 75", n.code, n.host.name)
+			r.fault("exit code %d of %s, want 75", n.code, n.host.Name)
 		}
 	}
 	return nil
@@ -59,8 +59,8 @@ func shrink(w *workshop, r *result) (*job, error) {
 	}
 	victim := 1 + w.made%(w.hosts-1)
 	begun := time.Now()
-	defer func() { _ = w.net.plug(victim, true) }() // the next trial would say so
-	if err := w.net.plug(victim, false); err != nil {
+	defer func() { _ = w.net.Plug(victim, true) }() // the next trial would say so
+	if err := w.net.Plug(victim, false); err != nil {
 		return j, err
 	}
 	if err := j.recovers(r, begun, fmt.Sprintf("epoch 1: node %d (node%d): lost with rank", victim, victim)); err != nil {
@@ -116,7 +116,7 @@ func late(w *workshop, r *result) (*job, error) {
 	if err != nil {
 		return j, err
 	}
-	for i := range w.net.hosts {
+	for i := range w.net.Hosts {
 		if i == w.hosts-1 {
 			time.Sleep(2 * time.Second)
 		}

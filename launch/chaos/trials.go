@@ -110,16 +110,16 @@ func (j *job) closing(r *result, nodes []*node, begun time.Time, code int, patte
 	for _, n := range nodes {
 		r.exits = append(r.exits, n.code)
 		if n.code != code {
-			r.fault("exit code %d of %s, want %d", n.code, n.host.name, code)
+			r.fault("exit code %d of %s, want %d", n.code, n.host.Name, code)
 		}
 		said := verdicts.FindAllStringSubmatch(n.out.String(), -1)
 		for _, s := range said {
 			if !right.MatchString(s[1]) {
-				r.fault("%s blames %q", n.host.name, s[1])
+				r.fault("%s blames %q", n.host.Name, s[1])
 			}
 		}
 		if len(said) == 0 {
-			r.fault("%s blames nobody", n.host.name)
+			r.fault("%s blames nobody", n.host.Name)
 		}
 	}
 	return took, nil
@@ -141,10 +141,10 @@ func (j *job) goesOn(r *result) error {
 	for _, n := range j.nodes {
 		r.exits = append(r.exits, n.code)
 		if n.code != 75 {
-			r.fault("exit code %d of %s, want 75", n.code, n.host.name)
+			r.fault("exit code %d of %s, want 75", n.code, n.host.Name)
 		}
 		for _, s := range verdicts.FindAllStringSubmatch(n.out.String(), -1) {
-			r.fault("a false alarm of %s: %q", n.host.name, s[1])
+			r.fault("a false alarm of %s: %q", n.host.Name, s[1])
 		}
 	}
 	return nil

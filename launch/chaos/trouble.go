@@ -21,11 +21,11 @@ func narrow(w *workshop, r *result) (*job, error) {
 	if err != nil {
 		return j, err
 	}
-	if err := w.net.narrow(true); err != nil {
+	if err := w.net.LimitIn(0.002); err != nil {
 		return j, err
 	}
 	time.Sleep(5 * time.Second)
-	if err := w.net.narrow(false); err != nil {
+	if err := w.net.LimitIn(0); err != nil {
 		return j, err
 	}
 	return j, j.goesOn(r)
@@ -37,22 +37,22 @@ func fullDisk(w *workshop, r *result) (*job, error) {
 	if err != nil {
 		return j, err
 	}
-	h, run := w.net.hosts[1], filepath.Join(j.dir, "run")
-	if err := errors.Join(os.Mkdir(run, 0o755), h.sh("mount -t tmpfs -o size=16m none "+run)); err != nil {
+	h, run := w.net.Hosts[1], filepath.Join(j.dir, "run")
+	if err := errors.Join(os.Mkdir(run, 0o755), h.Sh("mount -t tmpfs -o size=16m none "+run)); err != nil {
 		return j, err
 	}
-	defer func() { _ = h.sh("umount " + run) }() // it goes with the host
+	defer func() { _ = h.Sh("umount " + run) }() // it goes with the host
 	if err := j.exec(h, append([]string{w.launcher, "-nproc", "2"}, j.program()...), nil); err != nil {
 		return j, err
 	}
 	if err := j.await("checkpoint", func() bool {
-		out, err := h.ask("ls " + run + "/ckpt 2>/dev/null | wc -l")
+		out, err := h.Ask("ls " + run + "/ckpt 2>/dev/null | wc -l")
 		return err == nil && strings.TrimSpace(out) != "0"
 	}); err != nil {
 		return j, err
 	}
 	ranks, begun := j.ranks(), time.Now()
-	_ = h.sh("cat /dev/zero >" + run + "/full 2>/dev/null") // until it fails
+	_ = h.Sh("cat /dev/zero >" + run + "/full 2>/dev/null") // until it fails
 	if _, err := j.gone(ranks, begun); err != nil {
 		return j, err
 	}
@@ -91,7 +91,7 @@ func reader(w *workshop, r *result) (*job, error) {
 	}
 	defer func() { _ = errors.Join(unread.Close(), out.Close()) }() // nobody reads it
 	j.trained = []string{"--print-every", "1"}
-	for i := range w.net.hosts {
+	for i := range w.net.Hosts {
 		to := out
 		if i > 0 {
 			to = nil
@@ -156,10 +156,10 @@ func strangers(w *workshop, r *result) (*job, error) {
 	if err != nil {
 		return j, err
 	}
-	h := w.net.hosts[w.hosts-1]
-	args := h.enter(j.dir, w.self)
+	h := w.net.Hosts[w.hosts-1]
+	args := h.Enter(j.dir, w.self)
 	cmd := exec.CommandContext(w.ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s:%d", floodVar, w.net.hosts[0].addr, port))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s:%d", floodVar, w.net.Hosts[0].Addr, port))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return j, fmt.Errorf("the flood: %w: %s", err, out)

@@ -99,7 +99,7 @@ func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	watched, left := l != nil && !l.left && !l.lost, l != nil && l.left
 	d.m.mu.Unlock()
 	switch {
-	case (watched || !d.m.formed.Load()) && n.State != memberlist.StateLeft:
+	case (watched || d.m.formed.Load() == 0) && n.State != memberlist.StateLeft:
 	case left || n.State == memberlist.StateLeft:
 		time.AfterFunc(leftWait, func() { d.m.lose(in) })
 	default:

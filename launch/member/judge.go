@@ -44,8 +44,20 @@ const (
 // any goroutine and must not block.
 func (m *Member) Vouch(heard func(name string) bool) { m.vouch.Store(&heard) }
 
-// Formed says that the job is complete: whoever is silent from now on is lost sooner.
-func (m *Member) Formed() { m.formed.Store(true) }
+// Formed says that the job is complete, of so many launchers: whoever is silent from
+// now on is lost sooner.
+func (m *Member) Formed(launchers int) { m.formed.Store(int32(launchers)) }
+
+// others is how many other launchers the job has. The coordinator sees which of them
+// are left; the others are told at the next Formed. What gossip thinks does not count:
+// on a host that was cut off it has given up everybody by the time the judge has asked
+// often enough.
+func (m *Member) others() int {
+	if m.cfg.Coordinator {
+		return m.lifeLines()
+	}
+	return int(m.formed.Load()) - 1
+}
 
 // vouched says that data of that launcher's ranks have arrived lately.
 func (m *Member) vouched(name string) bool {
@@ -124,10 +136,10 @@ func (m *Member) judge(name string, l *life) {
 			continue
 		}
 		rounds := own.rounds()
-		if !m.formed.Load() {
+		if m.formed.Load() == 0 {
 			rounds = formingPatience
 		}
-		answered, others, stood := m.askOften(name, rounds)
+		answered, known, stood := m.askOften(name, rounds)
 		expected = time.Now()
 		if stood {
 			own.late(lateness, expected)
@@ -137,7 +149,7 @@ func (m *Member) judge(name string, l *life) {
 		m.cfg.Log.Debug("a life line is silent", "name", name, "for", quiet, "answered", answered, "speaks", speaks)
 		switch in := (rendezvous.Inbound{From: name, Lost: true}); {
 		case answered || speaks || m.vouched(name):
-		case others > 1 && !m.anybody(name):
+		case max(known, m.others()) > 1 && !m.anybody(name):
 			in.Alone = true
 			m.alone.Store(true)
 			m.report(l, in)
@@ -213,8 +225,8 @@ func (m *Member) lifeOf(name string) (speaks, lost bool) {
 	return !l.left && time.Since(l.heard) < m.silence(), l.lost
 }
 
-// ask asks a silent launcher whether it is there, and at the same time others,
-// whose answers anybody tells of.
+// ask asks a silent launcher whether it is there, and at the same time the others that
+// gossip knows, whose answers anybody tells of.
 func (m *Member) ask(name string) (answered bool, others int) {
 	var all sync.WaitGroup
 	var silent atomic.Bool
@@ -239,7 +251,7 @@ func (m *Member) ask(name string) (answered bool, others int) {
 		})
 	}
 	all.Wait()
-	return !silent.Load(), max(others, m.lifeLines())
+	return !silent.Load(), others
 }
 
 // reach asks a launcher whether it is there.

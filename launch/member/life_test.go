@@ -98,7 +98,7 @@ func TestGossipBeforeTheJob(t *testing.T) {
 		t.Errorf("got %+v", in)
 	case <-time.After(50 * time.Millisecond):
 	}
-	a.Formed()
+	a.Formed(2)
 	d.NotifyLeave(dead)
 	if in := next(t, a); in.From != "b" || !in.Lost {
 		t.Errorf("got %+v", in)
@@ -248,6 +248,37 @@ func TestSilence(t *testing.T) {
 	}()
 	if in := next(t, a); in.From != "b" || !in.Lost || in.Killed || in.Alone {
 		t.Errorf("got %+v", in)
+	}
+}
+
+// Who is cut off says so although gossip, which is sooner than a judge that asks often,
+// knows only one other launcher by then; of two, each may be the one.
+func TestCutOff(t *testing.T) {
+	for _, launchers := range []int{2, 3} {
+		a, b := pair(t, "127.0.0.1")
+		_ = b.line1(t, "a")
+		b.Formed(launchers)
+		if err := a.list.Shutdown(); err != nil { // it answers nobody any more
+			t.Fatal(err)
+		}
+		stop := make(chan struct{})
+		go func() {
+			for {
+				b.mu.Lock()
+				b.lives["a"].heard = time.Now().Add(-2 * b.silence()) // nor says anything
+				b.mu.Unlock()
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		}()
+		if in := next(t, b); in.From != "a" || !in.Lost || in.Killed || in.Alone != (launchers == 3) {
+			t.Errorf("of %d launchers: got %+v", launchers, in)
+		}
+		close(stop)
+		a.alone.Store(true) // it need not say farewell
 	}
 }
 

@@ -92,7 +92,7 @@ type Member struct {
 	vouch  atomic.Pointer[func(string) bool] // see Vouch
 	alone  atomic.Bool                       // this host is cut off
 	told   atomic.Int64                      // the coordinator's time between pulses, once it has told it
-	formed atomic.Bool                       // see Formed
+	formed atomic.Int32                      // launchers of the job, see Formed
 
 	mu       sync.Mutex
 	changed  *sync.Cond // something below has changed

@@ -62,8 +62,8 @@ type Transport interface {
 	// Vouch gives the transport a way to learn of signs of life of a launcher's
 	// node that it does not see itself. lately may be called from any goroutine.
 	Vouch(lately func(name string) bool)
-	// Formed says that the job is complete.
-	Formed()
+	// Formed says that the job is complete, of so many launchers.
+	Formed(launchers int)
 	// Inbox delivers messages, and the news of lost launchers.
 	Inbox() <-chan rendezvous.Inbound
 	// Close delivers what is queued, within a second or so, and leaves.
@@ -265,7 +265,7 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 			})
 		case rendezvous.StartWorkers:
 			if a.cfg.Transport != nil {
-				a.cfg.Transport.Formed()
+				a.cfg.Transport.Formed(len(e.Nodes))
 			}
 			a.startAll(e)
 		case rendezvous.Tell:

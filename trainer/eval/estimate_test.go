@@ -67,47 +67,21 @@ func TestLogMeanExpIsHonest(t *testing.T) {
 }
 
 func TestAverage(t *testing.T) {
-	var none Average
-	if !math.IsNaN(none.Mean()) || !math.IsNaN(none.SE()) || none.N() != 0 {
-		t.Errorf("of nothing: %v ± %v of %d", none.Mean(), none.SE(), none.N())
+	var none, three, nan Average
+	if !math.IsNaN(none.Mean()) || none.N() != 0 {
+		t.Errorf("of nothing: %v of %d", none.Mean(), none.N())
 	}
-	rng := rand.New(rand.NewPCG(7, 8))
-	x := make([]float64, 501)
-	var all, a, b Average
-	for i := range x {
-		x[i] = -5800 + 30*rng.NormFloat64()
-		all.Add(x[i])
-		if i < 200 {
-			a.Add(x[i])
-		} else {
-			b.Add(x[i])
-		}
+	for _, v := range []float64{-5800, -5830, -5785} {
+		three.Add(v)
 	}
-	mean, sd := moments(x)
-	for i, v := range b.Sums() {
-		a.Sums()[i] += v
+	if three.Mean() != -5805 || three.N() != 3 {
+		t.Errorf("of three: %v of %d", three.Mean(), three.N())
 	}
-	for name, got := range map[string]*Average{"at once": &all, "in parts": &a} {
-		if !near(got.Mean(), mean) || math.Abs(got.SD()/sd-1) > 1e-9 || math.Abs(got.SE()-sd/math.Sqrt(501)) > 1e-8 || got.N() != 501 {
-			t.Errorf("%s: %v, %v of %d; want %v, %v", name, got.Mean(), got.SD(), got.N(), mean, sd)
-		}
+	for _, v := range []float64{1, math.NaN(), 1} {
+		nan.Add(v)
 	}
-	var one, equal, nan Average
-	one.Add(3)
-	for range 10 {
-		equal.Add(0.1)
-	}
-	nan.Add(1)
-	nan.Add(math.NaN())
-	nan.Add(1)
-	if one.Mean() != 3 || !math.IsNaN(one.SD()) {
-		t.Errorf("of one: %v, %v", one.Mean(), one.SD())
-	}
-	if sd := equal.SD(); !(sd < 1e-8) {
-		t.Errorf("equal values deviate by %v", sd)
-	}
-	if !math.IsNaN(nan.Mean()) || !math.IsNaN(nan.SD()) {
-		t.Errorf("with NaN: %v, %v", nan.Mean(), nan.SD())
+	if !math.IsNaN(nan.Mean()) || nan.N() != 3 {
+		t.Errorf("with NaN: %v of %d", nan.Mean(), nan.N())
 	}
 }
 
@@ -115,15 +89,6 @@ func TestSpread(t *testing.T) {
 	s, err := SpreadOf([]float64{1, 2, 3, 4, 5})
 	if err != nil || s.N != 5 || s.Mean != 3 || !near(s.SD, math.Sqrt(2.5)) {
 		t.Errorf("%+v, %v", s, err)
-	}
-	for _, tt := range []struct {
-		s        Spread
-		decimals int
-		want     string
-	}{{Spread{3, -5800.25, 3.14}, 1, "-5800.2 ± 3.1"}, {Spread{1, 0.316, 0}, 2, "0.32"}, {Spread{2, 1, 0}, 0, "1 ± 0"}} {
-		if got := tt.s.Format(tt.decimals); got != tt.want {
-			t.Errorf("%+v is %q, want %q", tt.s, got, tt.want)
-		}
 	}
 	_, none := SpreadOf(nil)
 	_, diverged := SpreadOf([]float64{1, math.Inf(-1), 2})

@@ -43,10 +43,6 @@ func (e *SquaredError) add(got, want []float32) {
 	e.sums[1] += float64(len(got))
 }
 
-// Sums is the accumulator's memory: the sum of squares and the number of
-// values (exact to 2⁵³). Adding two such vectors adds the accumulators.
-func (e *SquaredError) Sums() []float64 { return e.sums[:] }
-
 // RMSE is √(mean squared difference over images, pixels and channels), in the
 // units of the values; NaN if nothing was added.
 func (e *SquaredError) RMSE() float64 { return math.Sqrt(e.sums[0] / e.sums[1]) }
@@ -71,10 +67,6 @@ func (m *MeanImage) Add(images []float32) error {
 	m.sums[n] += float64(len(images) / n)
 	return nil
 }
-
-// Sums is the accumulator's memory: the sum of each value, then the number of
-// images. Adding two such vectors adds the accumulators.
-func (m *MeanImage) Sums() []float64 { return m.sums }
 
 // Mean is the mean image; NaN if nothing was added. Its RMSE against other
 // images is the baseline that a reconstruction must beat.

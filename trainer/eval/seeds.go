@@ -26,12 +26,3 @@ func SpreadOf(x []float64) (Spread, error) {
 	mean, sd := moments(x)
 	return Spread{len(x), mean, sd}, nil
 }
-
-// Format is "−12.35 ± 0.07" with that number of decimals; without the deviation
-// where there is but one value.
-func (s Spread) Format(decimals int) string {
-	if s.N == 1 {
-		return fmt.Sprintf("%.*f", decimals, s.Mean)
-	}
-	return fmt.Sprintf("%.*f ± %.*f", decimals, s.Mean, decimals, s.SD)
-}

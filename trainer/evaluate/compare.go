@@ -149,7 +149,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 // featureCache is where features of real pictures are kept.
 func (e *evaluation) featureCache() (feature.Cache, error) {
 	c := feature.Cache{Dir: e.o.cache, Say: func(err error) {
-		e.log.Warn("features of real pictures that were kept are damaged, and computed again", "damage", err.Error())
+		e.log.Warn("features of real pictures (--feature-cache)", "problem", err.Error())
 	}}
 	switch e.o.cache {
 	case noCache:

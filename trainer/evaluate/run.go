@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
 
 	"ebtrain/collective"
 	"ebtrain/data/dataset"
@@ -148,10 +150,15 @@ func (e *evaluation) load() error {
 	if err != nil {
 		return err
 	}
-	if e.o.data == "" {
-		e.o.data = run.Config.Flags["data"]
-	}
 	e.trained, e.takes = run, run.Model.Takes()
+	if e.o.data != "" {
+		return nil
+	}
+	e.o.data = run.Config.Flags["data"]
+	_, gone := os.Stat(e.o.data)
+	if _, err := dataset.Open(e.o.data, e.o.split); err != nil && errors.Is(gone, fs.ErrNotExist) {
+		return fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, e.o.run)
+	}
 	return nil
 }
 

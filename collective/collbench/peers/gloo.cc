@@ -1,6 +1,7 @@
-// All-reduces of gloo, for collbench --peers:  gloo RANKS BYTES ITERS SECONDS
-// It starts its ranks itself; they meet in a folder and use TCP on loopback, which
-// is all that gloo has on Linux.
+// All-reduces of gloo, for collbench --peers:
+//   gloo RANKS BYTES ITERS SECONDS FOLDER INTERFACE [RANK]
+// It is one rank, or starts all itself; they meet in the folder and use TCP on the
+// interface, which is all that gloo has on Linux.
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
@@ -14,7 +15,6 @@
 
 #include <csignal>
 #include <exception>
-#include <filesystem>
 #include <memory>
 
 #include "peer.h"
@@ -52,11 +52,11 @@ static void broadcast(void *self, int *x) {
 }
 
 // run is a rank's life: its exit code.
-static int run(int rank, int size, const std::string &dir, char **argv) try {
+static int run(int rank, int size, char **argv) try {
 	gloo::transport::tcp::attr on;
-	on.iface = "lo";
+	on.iface = argv[6];
 	auto device = gloo::transport::tcp::CreateDevice(on);
-	gloo::rendezvous::FileStore store(dir);
+	gloo::rendezvous::FileStore store(argv[5]);
 	ranks r;
 	r.context = std::make_shared<gloo::rendezvous::Context>(rank, size);
 	r.context->connectFullMesh(store, device);
@@ -71,21 +71,18 @@ static int run(int rank, int size, const std::string &dir, char **argv) try {
 }
 
 int main(int argc, char **argv) {
-	char dir[] = "/tmp/collbench-gloo-XXXXXX";
-	int size = argc == 5 ? atoi(argv[1]) : 0;
+	int size = argc == 7 || argc == 8 ? atoi(argv[1]) : 0;
 	if (size < 1) {
-		fprintf(stderr, "usage: gloo RANKS BYTES ITERS SECONDS\n");
+		fprintf(stderr, "usage: gloo RANKS BYTES ITERS SECONDS FOLDER INTERFACE [RANK]\n");
 		return 2;
 	}
-	if (!mkdtemp(dir)) {
-		perror(dir);
-		return 1;
-	}
+	if (argc == 8)
+		return run(atoi(argv[7]), size, argv);
 	for (int rank = 0; rank < size; rank++) {
 		pid_t pid = fork();
 		if (pid == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			_exit(run(rank, size, dir, argv));
+			_exit(run(rank, size, argv));
 		}
 		if (pid < 0) {
 			perror("fork"); // the ranks there are wait for it, and end with this process
@@ -95,6 +92,5 @@ int main(int argc, char **argv) {
 	int code = 0, status;
 	while (wait(&status) > 0)
 		code = status != 0 ? 1 : code;
-	std::filesystem::remove_all(dir);
 	return code;
 }

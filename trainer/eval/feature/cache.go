@@ -21,7 +21,7 @@ import (
 // is made again.
 type Cache struct {
 	Dir string      // "" keeps nothing
-	Say func(error) // is told of what is damaged
+	Say func(error) // is told of what is damaged, and of what cannot be kept
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 
 // Features are those of n pictures, which data names, that were kept, or what
 // compute gives. Of several ranks all must have kept them, else all compute, which
-// they do together; the first keeps them.
+// they do together; the first keeps them. Where it cannot, it says so, and nothing is lost.
 func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Net, data string, compute func() (quality.Matrix, error)) (quality.Matrix, error) {
 	if c.Dir == "" {
 		return compute()
@@ -40,7 +40,7 @@ func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Ne
 	file := filepath.Join(c.Dir, key+".safetensors")
 	m, err := readFeatures(file, key, n)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.Say(err)
+		c.Say(fmt.Errorf("what was kept is damaged, and computed again: %w", err))
 	}
 	kept, err := allHave(ctx, comm, err == nil)
 	if err != nil || kept {
@@ -49,10 +49,18 @@ func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Ne
 	if m, err = compute(); err != nil || comm != nil && comm.Rank() > 0 {
 		return m, err
 	}
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return m, err
+	if err := c.keep(file, key, m); err != nil {
+		c.Say(fmt.Errorf("they are not kept for the next time: %w", err))
 	}
-	return m, atomicfile.Write(file, func(w io.Writer) error {
+	return m, nil
+}
+
+// keep writes features into a file.
+func (c Cache) keep(file, key string, m quality.Matrix) error {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(file, func(w io.Writer) error {
 		return safetensors.Write(w, []safetensors.Tensor{safetensors.Float64s(cachedTensor, []int64{int64(m.N), int64(m.D)}, m.X)}, map[string]string{cachedKey: key})
 	})
 }

@@ -249,4 +249,9 @@ func TestCache(t *testing.T) {
 			t.Errorf("damage %d: not repaired", i)
 		}
 	}
+	// Where nothing can be kept, nothing is lost.
+	c.Dir, said = "/proc/no/folder", nil
+	if again := ask(3, "a", 1); !slices.Equal(again, first) || len(said) != 1 || !strings.Contains(said[0], "not kept for the next time: mkdir /proc/no") {
+		t.Errorf("got %v, said %q", again, said)
+	}
 }

@@ -21,7 +21,7 @@ func frey() plan.Experiment {
 		Flags:    map[string]string{"steps": "20000"},
 		Evaluate: map[string]string{"split": "test"},
 		Select:   byValidation(),
-		Columns:  []string{"ll", "fisher", "fisher-last", "step", "step-ms", "cpu-s"},
+		Columns:  []string{"ll", "ll-back", "fisher", "fisher-last", "step", "step-ms", "cpu-s"},
 		Rows: []plan.Row{
 			{Name: "dsm", Preset: "sm-frey", Expect: expect(judge.Number{Value: 129.2, Tol: 1}, judge.Number{Value: -5885, Tol: 10})},
 			{Name: "n-0", Preset: "bism-frey", Flags: bilevel("0", "5"), Expect: expect(judge.Number{Value: 107.6, Tol: tolLL}, judge.Number{Value: -5475, Tol: tolFisher})},

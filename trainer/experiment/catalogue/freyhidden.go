@@ -25,7 +25,7 @@ func freyHidden() plan.Experiment {
 		Flags:    map[string]string{"steps": "20000"},
 		Evaluate: map[string]string{"split": "test"},
 		Select:   byValidation(),
-		Columns:  []string{"fisher", "ll", "step-ms", "cpu-s"},
+		Columns:  []string{"fisher", "ll", "ll-back", "step-ms", "cpu-s"},
 		Rows: []plan.Row{
 			dsm("50", -5704), dsm("100", -5729), dsm("200", -5799), dsm("400", -5885), dsm("500", -5896),
 			bidsm("50", -5609), bidsm("100", -5671), bidsm("200", -5737), bidsm("400", -5800), bidsm("500", -5815),

@@ -122,7 +122,7 @@ func vagesFrey() plan.Experiment {
 		Flags:    map[string]string{"steps": "20000"},
 		Evaluate: map[string]string{"split": "test"},
 		Select:   byValidation(),
-		Columns:  []string{"fisher", "ll", "fisher-last", "step", "step-ms", "cpu-s"},
+		Columns:  []string{"fisher", "ll", "ll-back", "fisher-last", "step", "step-ms", "cpu-s"},
 		Rows: []plan.Row{
 			row("l-2-k-1", "2", "1", nil), row("l-2-k-5", "2", "5", said(-5715, 121.8)),
 			row("l-10-k-1", "10", "1", nil), row("l-10-k-5", "10", "5", said(-5806, 126.1)),

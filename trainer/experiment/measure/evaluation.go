@@ -45,6 +45,24 @@ func evaluated(path string) func(Evidence) (float64, error) {
 // the floor and sets that are known to be bad; nil if that was not asked for.
 func (e Evidence) Quality() any { return e.Evaluation["quality"] }
 
+// fromData is the log-likelihood with the normaliser that chains find which begin at
+// the data; the model has none where it is enumerated, and the two are one.
+func fromData(e Evidence) (float64, error) {
+	ll, err := evaluated("ll")(e)
+	if err != nil {
+		return 0, err
+	}
+	z, err := evaluated("log_z.value")(e)
+	if err != nil {
+		return 0, err
+	}
+	if fields, ok := e.Evaluation["log_z"].(map[string]any); ok && fields["back"] == nil {
+		return ll, nil
+	}
+	back, err := evaluated("log_z.back.value")(e)
+	return ll + z - back, err
+}
+
 // compared takes the samples' number of a row of the comparison, floor that of real
 // samples, and control that of another set.
 func compared(row string) func(Evidence) (float64, error) {

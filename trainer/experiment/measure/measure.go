@@ -42,6 +42,7 @@ type Measure struct {
 func All() []Measure {
 	return append([]Measure{
 		of("ll", "LL, nats", 2, "ll", evaluated("ll")),
+		of("ll-back", "LL by chains from the data", 2, "ll", fromData),
 		of("fisher", "Fisher metric", 1, "fisher", evaluated("fisher")),
 		of("fisher-last", "Fisher metric, last step", 1, "", atLast("fisher")),
 		of("step", "step measured", 0, "", chosenStep),

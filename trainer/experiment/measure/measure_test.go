@@ -170,6 +170,33 @@ func TestCompared(t *testing.T) {
 	}
 }
 
+// The likelihood by chains from the data, whose log Z is 607 one way and 694 the other;
+// where log Z is enumerated there is one.
+func TestFromData(t *testing.T) {
+	m, _ := Find("ll-back")
+	for text, want := range map[string]float64{
+		`{"ll":193,"log_z":{"value":607,"se":0.1,"back":{"value":694}}}`: 106,
+		`{"ll":0.31,"log_z":{"value":2}}`:                                0.31,
+	} {
+		fields, err := ReadEvaluation([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := m.Of(Evidence{Evaluation: fields}); err != nil || math.Abs(v-want) > 1e-12 {
+			t.Errorf("%s: %v, %v; want %v", text, v, err, want)
+		}
+	}
+	for _, text := range []string{`{"ll":1}`, `{"log_z":{"value":2}}`, `{"ll":1,"log_z":{"value":2,"back":{}}}`} {
+		fields, err := ReadEvaluation([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := m.Of(Evidence{Evaluation: fields}); err == nil {
+			t.Errorf("of %s: %v", text, v)
+		}
+	}
+}
+
 func TestAsks(t *testing.T) {
 	for want, names := range map[string][]string{"": {"cpu-s", "upper-last"}, "ll,fisher": {"fisher", "step-ms", "ll"}, "probe": {"probe", "probe-raw"}} {
 		if got := Asks(names...); got != want {

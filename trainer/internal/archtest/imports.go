@@ -28,7 +28,7 @@ var mainArrows = map[string][]string{
 	"trainer": {"launch/rendezvous", "launch/env", "launch/task"},
 	// collbench measures the group that a launcher has made. A command stands above
 	// all rooms, whichever folder it is in: it joins as those of trainer do.
-	"collective": {"trainer/world", "launch/env", "launch/task"},
+	"collective": {"trainer/world", "launch/env", "launch/task", "launch/netns"},
 }
 
 // mainParts are packages that mains share and that count as parts of them: they

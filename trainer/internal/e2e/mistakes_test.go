@@ -61,6 +61,7 @@ var mistakes = []mistake{
 	{"out holds a run", "", "train --out run", 1, `^run holds another run of .*: use --resume to go on with it, or give another --out`},
 	{"out holds a run, two ranks", "", "ddplaunch -nproc 2 train --out run", 1, `run holds another run of .*: use --resume`},
 	{"out holds other things", "", "train --out shards", 1, `^shards is not empty \(it has index.json\) and is not a run directory: give another --out`},
+	{"out where no folder can be made", "", "train --out /proc/z/run", 1, `^the run directory /proc/z/run cannot be made: .*: give another --out`},
 	{"out is a file", "", "train --out file", 1, `^file cannot be a run directory: it, or what it lies in, is a file`},
 	{"out below a file", "", "ddplaunch -nproc 2 train --out file/run", 1, `file/run cannot be a run directory: it, or what it lies in, is a file`},
 	{"resume with other settings", "", "ddplaunch -nproc 2 train --out run --resume --width 8 --latent 4 --batch 8 --lr 0.1", 2,
@@ -117,6 +118,8 @@ var mistakes = []mistake{
 	{"no samples", "", "sample --run run --out z.png --n 0", 2, `^want --n from 1 to [0-9]+, got 0`},
 	{"unknown statistics", "", "sample --run run --out z.png --stats mine", 2, `^unknown --stats "mine": want batch or running`},
 	{"config.json is not JSON", "", "sample --run torn-config --out z.png", 1, `^torn-config/config.json is damaged: .+`},
+	{"run of another version", "", "sample --run later-run --out z.png", 1, `^later-run/config.json was written by another version of this program: it has format 2, and this one reads 1: go on with the programs that wrote it`},
+	{"evaluate where the data have gone", "", "evaluate --run moved-data", 1, `^gone: no such data set; make it with mkshards; if the data of the run in moved-data have moved, say where they are with --data`},
 	{"config.json was changed", "", "evaluate --run changed-config", 1, `^changed-config/config.json is damaged: .*changed by hand`},
 	{"all checkpoints damaged", "", "ddplaunch -nproc 2 train --resume --out torn-ckpt --width 4 --latent 4 --batch 8", 1,
 		`none of the 2 checkpoints in torn-ckpt/ckpt can be used: .*weights.safetensors: .*damaged`},
@@ -222,11 +225,12 @@ func (s *site) setting() {
 	t := s.t
 	s.must(tiny("run", "--steps", "4", "--ckpt-every", "2")...)
 	s.must("mkshards", "synth", "--size", "32", "--train", "64", "--val", "8", "--test", "8", "--out", "shards")
+	s.must("mkshards", "synth", "--size", "32", "--train", "16", "--val", "8", "--test", "8", "--out", "gone")
 	s.must("mkshards", "synth", "--size", "16", "--train", "16", "--val", "8", "--test", "8", "--out", "small")
 	s.must("mkshards", "folder", "--src", s.pictures(), "--channels", "1", "--size", "32", "--test-percent", "50", "--out", "grey")
 	for _, c := range []struct{ from, to string }{
 		{"shards", "torn-index"}, {"shards", "torn-shard"}, {"run", "torn-config"}, {"run", "changed-config"}, {"run", "torn-ckpt"},
-		{"run", "torn-metrics"}, {"run", "no-ckpt"}, {"run", "half-ckpt"}, {"run", "no-samples"},
+		{"run", "torn-metrics"}, {"run", "later-run"}, {"run", "no-ckpt"}, {"run", "half-ckpt"}, {"run", "no-samples"},
 	} {
 		if err := os.CopyFS(s.path(c.to), os.DirFS(s.path(c.from))); err != nil {
 			t.Fatal(err)
@@ -236,6 +240,11 @@ func (s *site) setting() {
 	s.change("torn-shard/train/shard-00000.safetensors.zst", func(b []byte) []byte { b[len(b)/3] ^= 1; return b })
 	s.change("torn-config/config.json", func(b []byte) []byte { return b[:len(b)/2] })
 	s.change("changed-config/config.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"seed": 1`, `"seed": 2`, 1)) })
+	s.change("later-run/config.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 2`, 1)) })
+	s.must(tiny("moved-data", "--data", "gone", "--steps", "1")...)
+	if err := os.RemoveAll(s.path("gone")); err != nil {
+		t.Fatal(err)
+	}
 	s.change("torn-ckpt/ckpt/step-00000002/weights.safetensors", func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
 	s.change("torn-ckpt/ckpt/step-00000004/weights.safetensors", func(b []byte) []byte { return b[:len(b)-8] })
 	s.change("half-ckpt/ckpt/step-00000004/weights.safetensors", func(b []byte) []byte { return b[:len(b)-8] })

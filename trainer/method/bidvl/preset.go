@@ -1,9 +1,6 @@
 package bidvl
 
 import (
-	"fmt"
-	"strings"
-
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/model/optim"
 )
@@ -19,18 +16,6 @@ type Preset struct {
 // Presets are all presets.
 func Presets() []Preset {
 	return []Preset{CIFAR10(), SVHN(), CelebA32(), CelebA64(), CIFAR10ResNet(), CelebA128()}
-}
-
-// PresetNamed is the preset of that name.
-func PresetNamed(name string) (Preset, error) {
-	var names []string
-	for _, p := range Presets() {
-		if p.Name == name {
-			return p, nil
-		}
-		names = append(names, p.Name)
-	}
-	return Preset{}, fmt.Errorf("unknown preset %q: want one of %s", name, strings.Join(names, ", "))
 }
 
 // PresetFor is the preset whose settings the paper uses with networks of that

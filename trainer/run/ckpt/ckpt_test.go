@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -241,7 +242,7 @@ func TestLatestSkipsDamaged(t *testing.T) {
 		{"zeros", edit("state.json", func(b []byte) []byte { return make([]byte, len(b)) }), []string{"state.json", "JSON"}},
 		{"other step", edit("state.json", replace(`"step": 50`, `"step": 51`)), []string{"state.json", "changed"}},
 		{"other world", edit("state.json", replace(`"world": 2`, `"world": 3`)), []string{"state.json", "changed"}},
-		{"later format", edit("state.json", replace(`"format": 1`, `"format": 2`)), []string{"state.json", "format 2, this program reads 1"}},
+		{"later format", edit("state.json", replace(`"format": 1`, `"format": 2`)), []string{"state.json", "written by another version of this program: it has format 2, and this one reads 1"}},
 		{"unknown field", edit("state.json", replace(`"epoch"`, `"epock"`)), []string{"state.json", "epock"}},
 		{"text after", edit("state.json", func(b []byte) []byte { return append(b, "{}"...) }), []string{"state.json", "not whole JSON"}},
 		{"a folder for a file", func(p string) error {
@@ -276,6 +277,17 @@ func TestLatestSkipsDamaged(t *testing.T) {
 				t.Errorf("error %v is not a DamagedError", err)
 			}
 		})
+	}
+}
+
+// A full disk is told what to do about; another failure is told as it is.
+func TestAdvice(t *testing.T) {
+	full := fmt.Errorf("weights.safetensors: %w", &os.PathError{Op: "write", Path: "w", Err: syscall.ENOSPC})
+	if got := advice(errors.Join(full, nil)); !strings.Contains(got, "make room and resume") {
+		t.Errorf("of a full disk: %q", got)
+	}
+	if got := advice(os.ErrPermission); got != "" {
+		t.Errorf("of a permission: %q", got)
 	}
 }
 

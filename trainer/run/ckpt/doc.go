@@ -18,6 +18,7 @@
 package ckpt
 
 import (
+	"errors"
 	"fmt"
 
 	"ebtrain/ddp/exec"
@@ -45,7 +46,13 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
+	if errors.Is(e.Problem, errVersion) {
+		return fmt.Sprintf("%s: %v", e.File, e.Problem)
+	}
 	return fmt.Sprintf("%s: %v: the checkpoint is damaged", e.File, e.Problem)
 }
+
+// errVersion says that a state.json is whole and not of this version.
+var errVersion = errors.New("the checkpoint was written by another version of this program")
 
 func (e *DamagedError) Unwrap() error { return e.Problem }

@@ -92,8 +92,11 @@ func parseManifest(b []byte) (*manifest, error) {
 	if err := json.Unmarshal(b, &version); err != nil {
 		return nil, fmt.Errorf("not whole JSON: %w", err)
 	}
-	if version.Format == nil || *version.Format != Format {
-		return nil, fmt.Errorf("format %s, this program reads %d", number(version.Format), Format)
+	switch {
+	case version.Format == nil:
+		return nil, errors.New("no format")
+	case *version.Format != Format:
+		return nil, fmt.Errorf("%w: it has format %d, and this one reads %d: go on with the programs that wrote it", errVersion, *version.Format, Format)
 	}
 	var m manifest
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -128,11 +131,4 @@ func compact(raw json.RawMessage) (json.RawMessage, error) {
 	var b bytes.Buffer
 	err := json.Compact(&b, raw)
 	return b.Bytes(), err
-}
-
-func number(n *int) string {
-	if n == nil {
-		return "is missing"
-	}
-	return fmt.Sprint(*n)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"ebtrain/data/atomicfile"
 )
@@ -29,9 +30,17 @@ func Name(step int64) string { return fmt.Sprintf("step-%08d", step) }
 func Write(dir string, s State, groups map[string][]Named) (path string, err error) {
 	path = filepath.Join(dir, Name(s.Step))
 	if err := write(path, s, groups); err != nil {
-		return "", fmt.Errorf("checkpoint %s: %w", path, err)
+		return "", fmt.Errorf("checkpoint %s: %w%s", path, err, advice(err))
 	}
 	return path, nil
+}
+
+// advice says what to do about a disk that is full.
+func advice(err error) string {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return ": make room and resume; the checkpoints before it are as they were"
+	}
+	return ""
 }
 
 func write(path string, s State, groups map[string][]Named) error {

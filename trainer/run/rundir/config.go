@@ -92,6 +92,9 @@ func ReadConfig(path string) (Config, error) {
 		return Config{}, err
 	}
 	c, err := parseConfig(b)
+	if errors.Is(err, errVersion) {
+		return Config{}, fmt.Errorf("%s %w", file, err)
+	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s is damaged: %w", file, err)
 	}
@@ -109,13 +112,16 @@ func notARun(path string) error {
 	return fmt.Errorf("%s is not a run directory, the --out of a train run: it has no config.json", path)
 }
 
+// errVersion says that a config.json is whole and not of this version.
+var errVersion = errors.New("was written by another version of this program")
+
 func parseConfig(b []byte) (Config, error) {
 	var c Config
 	if err := json.Unmarshal(b, &c); err != nil {
 		return Config{}, err
 	}
 	if c.Format != configFormat {
-		return Config{}, fmt.Errorf("format %d, this program reads %d", c.Format, configFormat)
+		return Config{}, fmt.Errorf("%w: it has format %d, and this one reads %d: go on with the programs that wrote it", errVersion, c.Format, configFormat)
 	}
 	canonical, err := Canonical(c.Settings)
 	if err != nil {

@@ -14,7 +14,7 @@ func lockDir(path string) (*os.File, error) {
 	file := filepath.Join(path, ".lock")
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("run directory: %w", err)
+		return nil, fmt.Errorf("the run directory %s cannot be written: %w: give another --out", path, err)
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {

@@ -39,7 +39,7 @@ func Create(path string, c Config, settings any) (*Dir, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, fmt.Errorf("run directory: %w", err)
+		return nil, fmt.Errorf("the run directory %s cannot be made: %w: give another --out", path, err)
 	}
 	return locked(path, func(d *Dir) error {
 		if err := checkFree(path); err != nil { // another may have been quicker
@@ -154,7 +154,7 @@ func checkFree(path string) error {
 		return fmt.Errorf("%s cannot be a run directory: it, or what it lies in, is a file: give another --out", path)
 	}
 	if err != nil {
-		return fmt.Errorf("run directory: %w", err)
+		return fmt.Errorf("the run directory %s cannot be read: %w: give another --out", path, err)
 	}
 	for _, e := range entries {
 		if e.Name() == "config.json" {

@@ -149,7 +149,7 @@ func TestOpenRefuses(t *testing.T) {
 	tests := []struct{ name, config, want string }{
 		{"no config", "", "not a run directory"},
 		{"torn", "{", "config.json"},
-		{"other format", `{"format":9}`, "format 9, this program reads 1"},
+		{"other format", `{"format":9}`, "was written by another version of this program: it has format 9, and this one reads 1"},
 		{"edited", `{"format":1,"settings":{"lr":1},"digest":"sha256:0"}`, "changed by hand"},
 	}
 	for _, tt := range tests {

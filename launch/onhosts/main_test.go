@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/launch/netns"
+)
+
+func TestUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"--hosts 0 true":  "--hosts 0: want 1 to 250",
+		"--gbit -1 true":  "--gbit -1: want more than 0",
+		"--hosts 2":       "nothing to run",
+		"--host 2 true":   "--host",
+		"--hosts x2 true": "--hosts",
+	} {
+		_, err := parse(strings.Fields(args), io.Discard)
+		if _, usage := errors.AsType[*cliflag.UsageError](err); !usage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", args, err, want)
+		}
+	}
+	if o, err := parse(strings.Fields("-hosts 3 train --hosts 5"), io.Discard); err != nil || strings.Join(o.command, " ") != "train --hosts 5" || o.hosts != 3 {
+		t.Errorf("got %+v, %v", o, err)
+	}
+}
+
+// lines are what several processes write at once.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+// TestRun has each host say who it is, and how its link is limited; all of them get one
+// key. A failure on one host is one.
+func TestRun(t *testing.T) {
+	if err := netns.Possible(); err != nil {
+		t.Skip(err)
+	}
+	t.Setenv(keyVar, "")
+	var out lines
+	script := `echo "{host} of {hosts} is $(hostname), {host0} $(tc qdisc show dev eth0 | grep -o 'rate [0-9A-Za-z]*') $EBTRAIN_KEY $(pwd)"; [ {host} != 2 ]`
+	err := run(context.Background(), []string{"--hosts", "3", "--gbit", "0.5", "sh", "-c", script}, []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, &out, &out)
+	if err == nil || err.Error() != "node2: sh: exit status 1" {
+		t.Errorf("got %v, want the failure of host 2 alone", err)
+	}
+	said := strings.Fields(strings.ReplaceAll(out.b.String(), "\n", " "))
+	if len(said) != 3*10 {
+		t.Fatalf("they say\n%s", &out.b)
+	}
+	for _, want := range []string{"0 of 3 is node0, 10.7.0.1 rate 500Mbit ", "1 of 3 is node1, 10.7.0.1 rate 500Mbit ", "2 of 3 is node2, 10.7.0.1 rate 500Mbit "} {
+		if !strings.Contains(out.b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out.b)
+		}
+	}
+	if said[8] == "" || said[8] != said[18] || said[8] != said[28] || len(said[8]) < 20 {
+		t.Errorf("the keys differ, or are none:\n%s", &out.b)
+	}
+}
