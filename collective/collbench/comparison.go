@@ -37,7 +37,7 @@ func compareHead(w io.Writer, opt options, all []contender) error {
 	for _, c := range all {
 		cols = append(cols, c.name)
 	}
-	cols = append(cols, "OpenMPI / ours", "OpenMPI / ordinary", "gloo / ours", "floor share", "stream share", "others")
+	cols = append(cols, "OpenMPI / ours", "OpenMPI / ordinary", "gloo / ours", "floor share", "least share", "stream share", "others")
 	_, err := fmt.Fprintf(w, "%s| %s |\n%s|\n", text, strings.Join(cols, " | "), strings.Repeat("|---", len(cols)))
 	return err
 }
@@ -60,7 +60,8 @@ func (c comparison) row() string {
 		cells = append(cells, fmt.Sprintf("%.2f", medians[pair[0]]/medians[pair[1]]))
 	}
 	for _, share := range []func(cost.Size) float64{
-		func(s cost.Size) float64 { return s.FloorShare }, func(s cost.Size) float64 { return s.StreamShare },
+		func(s cost.Size) float64 { return s.FloorShare }, func(s cost.Size) float64 { return s.LeastShare },
+		func(s cost.Size) float64 { return s.StreamShare },
 	} {
 		x := median(c.runs[0], share)
 		if x == 0 { // there is none

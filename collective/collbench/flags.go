@@ -32,6 +32,9 @@ measured in between,
 
   floor    what all-reduces inside a host do at least: a loop that reads the
            vectors of all its ranks and writes all, from as many threads
+  least    what those of up to 8 KB do at least, in which waiting counts: each
+           rank copies its vector, raises a flag in a cache line of its own,
+           looks at those of the others and sums; printed below the table
   stream   between hosts, a TCP connection that carries the size both ways at
            once
 

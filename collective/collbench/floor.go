@@ -6,6 +6,8 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
+	"ebtrain/collective/host"
+	"ebtrain/collective/schedule"
 	"ebtrain/collective/timing"
 )
 
@@ -19,6 +21,23 @@ func floorOf(ctx context.Context, p place, opt options, mem collective.Vec) (*co
 	// the ranks share (memory, or a core) is then not shared.
 	const volume = 32 << 20
 	b := timing.Batch{Comm: p, Req: collective.Request{Vec: mem}, Inner: min(max(1, volume/len(mem.Bytes())), 10000)}
+	return slowest(ctx, p, opt, b, func() error { return p.host.Floor(mem) })
+}
+
+// leastBytes are those of the largest vector of which the least is measured. Larger ones
+// are not summed by each rank for itself.
+const leastBytes = schedule.Small
+
+// leastOf times host.Least over mem, whose ranks wait for each other as those of an
+// all-reduce do. Batches are as long as a rank that comes late does not count.
+func leastOf(ctx context.Context, p place, opt options, least *host.Least, mem collective.Vec) (*cost.Times, error) {
+	b := timing.Batch{Comm: p, Req: collective.Request{Vec: mem}, Inner: 200}
+	return slowest(ctx, p, opt, b, func() error { return least.Run(mem) })
+}
+
+// slowest times do, on all ranks at once, until rank 0 has seen enough: the time of
+// each batch is that of the slowest rank.
+func slowest(ctx context.Context, p place, opt options, b timing.Batch, do func() error) (*cost.Times, error) {
 	end := time.Now().Add(opt.maxTime)
 	var times []float64
 	state := make([]float64, 2) // the time of a batch, and 1 when rank 0 has seen enough
@@ -29,7 +48,7 @@ func floorOf(ctx context.Context, p place, opt options, mem collective.Vec) (*co
 		}
 		begin := time.Now()
 		for range b.Inner {
-			if err := p.host.Floor(mem); err != nil {
+			if err := do(); err != nil {
 				return nil, err
 			}
 		}

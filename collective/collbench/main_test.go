@@ -117,9 +117,13 @@ func TestMeasure(t *testing.T) {
 			if r.Collective != kind || r.Type != dtype || r.World != 3 || fmt.Sprint(r.Ranks) != "[3]" || len(r.Sizes) != 3 || r.Fit == nil || len(r.Fit.Residuals) != 3 {
 				t.Errorf("%s %s: the report is %+v", kind, dtype, r)
 			}
+			if met := r.Meeting != nil && r.Meeting.Median > 0; met != (kind == "all-reduce") || met != strings.Contains(out, "us at least; small vectors\n") {
+				t.Errorf("%s %s: the least of a barrier is %+v, printed\n%s", kind, dtype, r.Meeting, out)
+			}
 			for _, s := range r.Sizes {
 				floor := s.Floor != nil && s.Floor.Median > 0 && s.FloorShare > 0
-				if floor != (kind == "all-reduce") || s.Stream != nil || s.Median < s.Best || s.Best <= 0 || s.Reps < 1 {
+				least := s.Least != nil && s.Least.Median > 0 && s.LeastShare > 0
+				if floor != (kind == "all-reduce") || least != (floor && s.Bytes <= leastBytes) || s.Stream != nil || s.Median < s.Best || s.Best <= 0 || s.Reps < 1 {
 					t.Errorf("%s %s: size %+v", kind, dtype, s)
 				}
 			}

@@ -37,7 +37,7 @@ func TestPeers(t *testing.T) {
 	stand(t, dir, "gloo", "2 4096 50 0.02 /*/collbench-gloo-* lo", `{"bytes":4096,"best_us":2000000,"median_us":6000000,"reps":5,"wrong":0}`)
 	args := strings.Fields("collbench --peers " + dir + " --network tcp --sizes 4K --rounds 2 --iters 50 --max-time 20ms")
 	code, out, errs := start(t, dir, args...)
-	row := `\n\| 4096 \| [\d.]+ · [\d.]+ \| [\d.]+ · [\d.]+ \| 1000000 · 3000000 \| 2000000 · 6000000 \| [\d.]+ \| [\d.]+ \| [\d.]+ \|  \| [\d.]+ \| -?[\d.]+ \|\n$`
+	row := `\n\| 4096 \| [\d.]+ · [\d.]+ \| [\d.]+ · [\d.]+ \| 1000000 · 3000000 \| 2000000 · 6000000 \| [\d.]+ \| [\d.]+ \| [\d.]+ \|  \|  \| [\d.]+ \| -?[\d.]+ \|\n$`
 	if code != 0 || errs != "" || !regexp.MustCompile(row).MatchString(out) {
 		t.Errorf("exit %d, want a row like %s, printed\n%s%s", code, row, out, errs)
 	}
@@ -55,12 +55,12 @@ func TestPeers(t *testing.T) {
 func TestRow(t *testing.T) {
 	of := func(times ...float64) (runs []cost.Size) {
 		for _, m := range times {
-			runs = append(runs, cost.Size{Times: cost.Times{Best: m / 2, Median: m}, FloorShare: 1 / m})
+			runs = append(runs, cost.Size{Times: cost.Times{Best: m / 2, Median: m}, FloorShare: 1 / m, LeastShare: 2 / m})
 		}
 		return runs
 	}
 	c := comparison{bytes: 8, runs: [][]cost.Size{of(4, 2, 10), of(8, 8, 16), of(40, 20, 12), of(400, 800)}, others: 0.25}
-	want := "| 8 | 1.0 · 4.0 | 4.0 · 8.0 | 6.0 · 20.0 | 200 · 600 | 5.00 | 2.50 | 150.00 | 0.25 |  | 0.2 |\n"
+	want := "| 8 | 1.0 · 4.0 | 4.0 · 8.0 | 6.0 · 20.0 | 200 · 600 | 5.00 | 2.50 | 150.00 | 0.25 | 0.50 |  | 0.2 |\n"
 	if got := c.row(); got != want {
 		t.Errorf("got  %swant %s", got, want)
 	}

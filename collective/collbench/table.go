@@ -15,6 +15,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
+	"ebtrain/collective/host"
 	"ebtrain/collective/timing"
 	"ebtrain/launch/cliflag"
 )
@@ -58,6 +59,14 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 			return err
 		}
 		defer func() { err = errors.Join(err, s.close()) }()
+	}
+	if t.hosts == 1 && t.floor {
+		if t.least, err = p.host.NewLeast(min(most, leastBytes)); err != nil {
+			return err
+		}
+		if r.Meeting, err = leastOf(ctx, p, opt, t.least, collective.Vec{Type: collective.U8}); err != nil {
+			return err
+		}
 	}
 	if err := t.head(r); err != nil {
 		return err
@@ -130,7 +139,8 @@ type table struct {
 	w     io.Writer
 	kind  collective.Kind
 	hosts int
-	floor bool // there is one
+	floor bool        // there is one
+	least *host.Least // nil if there is none
 }
 
 // measure measures one size and prints its line.
@@ -144,6 +154,12 @@ func (t table) measure(ctx context.Context, p place, opt options, mem, shared co
 			return size, err
 		}
 		size.FloorShare = size.Floor.Median / size.Median
+	}
+	if t.least != nil && mem.Len <= leastBytes {
+		if size.Least, err = leastOf(ctx, p, opt, t.least, mem.As(opt.dtype)); err != nil {
+			return size, err
+		}
+		size.LeastShare = size.Least.Median / size.Median
 	}
 	if t.hosts > 1 {
 		if size.Stream, err = s.times(ctx, p, opt, mem.Len); err != nil {
@@ -205,8 +221,25 @@ func fits(sizes []cost.Size) (all, floor, stream *cost.Line) {
 	return cost.Fit(points[0]), cost.Fit(points[1]), cost.Fit(points[2])
 }
 
-// foot prints the lines.
+// leastText is what small vectors take at least, beside what they took.
+func leastText(r cost.Report) string {
+	if r.Meeting == nil {
+		return ""
+	}
+	text := fmt.Sprintf("# a barrier takes %.2f us at least; small vectors\n#%9s %9s %5s\n", r.Meeting.Median, "bytes", "least us", "share")
+	for _, s := range r.Sizes {
+		if s.Least != nil {
+			text += fmt.Sprintf("#%9d %9.2f %5.2f\n", s.Bytes, s.Least.Median, s.LeastShare)
+		}
+	}
+	return text
+}
+
+// foot prints what small vectors take at least, and the lines.
 func (t table) foot(r cost.Report) error {
+	if _, err := fmt.Fprint(t.w, leastText(r)); err != nil {
+		return err
+	}
 	if r.Fit == nil {
 		_, err := fmt.Fprintln(t.w, "# no line is fitted: that needs three sizes")
 		return err

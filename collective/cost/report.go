@@ -45,6 +45,10 @@ type Report struct {
 	CPUs    int       `json:"cpus"`
 	Load    float64   `json:"load"` // of the last minute; -1 if it is not known
 
+	// Meeting is the least that a barrier takes: of flags, in a cache line from each rank
+	// of a host to each. Nil with several hosts, and for other collectives than all-reduce.
+	Meeting *Times `json:"meeting,omitempty"`
+
 	Sizes []Size `json:"sizes"` // in the order in which they were measured
 
 	// Fits over Sizes; nil where there are too few of them, or none of the kind.
@@ -67,13 +71,17 @@ type Size struct {
 	// all, from as many threads, on the slowest host. Nil where no ranks share one,
 	// and for other collectives than all-reduce.
 	Floor *Times `json:"floor"`
+	// Least is that of Meeting, and of each rank copying its vector before and summing
+	// all of them after it. Nil where there is no Meeting, and of large vectors.
+	Least *Times `json:"least,omitempty"`
 	// Stream is the time in which a TCP connection between two hosts carries Bytes
 	// both ways at once: the slowest of some pairs that do so at the same time.
 	// Nil with one host.
 	Stream *Times `json:"stream"`
-	// What of the collective's median time the floor's, and the stream's for the
+	// What of the collective's median time the floor's, the least, and the stream's for the
 	// bytes that must go over the network, would take: 1 is as good as it gets.
 	FloorShare  float64 `json:"floor_share,omitempty"`
+	LeastShare  float64 `json:"least_share,omitempty"`
 	StreamShare float64 `json:"stream_share,omitempty"`
 }
 

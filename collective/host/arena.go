@@ -1,6 +1,7 @@
 package host
 
 import (
+	"log/slog"
 	"sync/atomic"
 	"unsafe"
 )
@@ -16,11 +17,13 @@ import (
 type arena struct {
 	seg   *segment // one part
 	ctl   *control
+	local int // this rank's number
 	ranks int
 	chunk int // bytes of one half stage
 	spins int // loads before a waiter yields
 
 	courtesy courtesy // of this rank
+	seat     seat     // of this rank
 }
 
 // control is the head of an arena. Words that different ranks write lie in
@@ -41,11 +44,12 @@ type control struct {
 // collective (cells) and what they read only to name a difference (labels) lie
 // in cache lines of their own.
 type slot struct {
-	left  atomic.Uint32 // 1 when the rank has closed its Comm
-	came  atomic.Uint32 // headers that the rank has shown
-	_     [56]byte
-	cell  [2]cell // used in turn
-	label [2]label
+	left    atomic.Uint32 // 1 when the rank has closed its Comm
+	came    atomic.Uint32 // headers that the rank has shown
+	sitting sitting
+	_       [48]byte
+	cell    [2]cell // used in turn
+	label   [2]label
 }
 
 type cell struct {
@@ -62,8 +66,9 @@ func partialAt(r, c int) int  { return stagesAt(r) + r*2*c }
 func resultsAt(r, c int) int  { return partialAt(r, c) + 2*c } // partials of BF16 are F32
 func arenaBytes(r, c int) int { return resultsAt(r, c) + 2*c }
 
-func newArena(seg *segment, ranks, chunk, spins int, c courtesy) *arena {
-	return &arena{seg: seg, ranks: ranks, chunk: chunk, spins: spins, courtesy: c, ctl: (*control)(unsafe.Pointer(unsafe.SliceData(seg.mem)))}
+func newArena(seg *segment, local, ranks, chunk, spins int, c courtesy, log *slog.Logger) *arena {
+	return &arena{seg: seg, local: local, ranks: ranks, chunk: chunk, spins: spins, courtesy: c, seat: seat{log: log},
+		ctl: (*control)(unsafe.Pointer(unsafe.SliceData(seg.mem)))}
 }
 
 func (a *arena) slot(l int) *slot {
@@ -111,4 +116,9 @@ func (a *arena) why() (record, bool) {
 	}
 	r, err := decodeRecord(a.ctl.record[:n])
 	return r, err == nil
+}
+
+// wordAt is the word at the begin of memory that is aligned for it.
+func wordAt(mem []byte) *atomic.Uint32 {
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(mem)))
 }

@@ -66,10 +66,19 @@ func (a *arena) await(g gate, quit <-chan struct{}) (outcome, int) {
 	}
 	for range a.spins {
 		if now := a.ctl.gen.Load(); now != g.gen {
+			a.seat.quick++
 			return verdict(g.gen, now)
 		}
 	}
+	crowded := a.spins == 0 // ranks must share processors
+	cpu := -1
+	if !crowded {
+		cpu = a.sit(g.gen >> 1)
+	}
 	if a.courtesy.until(func() bool { return a.ctl.gen.Load() != g.gen }) {
+		if !crowded {
+			a.stand(g.gen>>1, cpu)
+		}
 		return verdict(g.gen, a.ctl.gen.Load())
 	}
 	return a.doze(g, quit)

@@ -30,7 +30,12 @@ func TestCourtesy(t *testing.T) {
 		c.until(func() bool { return false })
 	}
 	c.limit = time.Hour
-	if looked = 0; !c.until(func() bool { looked++; return looked == 5 }) || looked != 5 {
+	for range 1000 { // where a turn happens to take a millisecond it does not look on
+		if looked = 0; c.until(func() bool { looked++; return looked == 5 }) {
+			break
+		}
+	}
+	if looked != 5 {
 		t.Errorf("it looked %d times for what is there at the fifth look", looked)
 	}
 	if c.skip != 0 || c.sleeps >= mostSleep {

@@ -156,7 +156,7 @@ func (p *peers) makeArena(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.arena = newArena(seg, ranks, chunk, p.spins, newCourtesy(p.here))
+	p.arena = newArena(seg, p.topo.local, ranks, chunk, p.spins, newCourtesy(p.here), p.log)
 	return nil
 }
 

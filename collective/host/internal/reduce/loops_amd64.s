@@ -116,8 +116,10 @@ TEXT ·all2F32(SB), NOSPLIT, $0-28
 	MOVQ b+8(FP), DX
 	MOVQ n+16(FP), CX
 	VBROADCASTSS r+24(FP), Y8
+	SUBQ $256, CX
+	JLE last
 
-loop: // each[i] = (a[i] + b[i]) * r, 32 elements
+loop: // each[i] = (a[i] + b[i]) * r, 32 elements, while there are more than 256
 	PREFETCHT0 1024(SI)
 	PREFETCHT0 1088(SI)
 	PREFETCHT0 1024(DX)
@@ -146,6 +148,35 @@ loop: // each[i] = (a[i] + b[i]) * r, 32 elements
 	ADDQ $128, DX
 	SUBQ $32, CX
 	JNZ loop
+
+last: // what lies behind may be another rank's, which would have to fetch it back
+	ADDQ $256, CX
+
+near: // the same without looking ahead
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VADDPS 0(DX), Y0, Y0
+	VADDPS 32(DX), Y1, Y1
+	VADDPS 64(DX), Y2, Y2
+	VADDPS 96(DX), Y3, Y3
+	VMULPS Y0, Y8, Y0
+	VMULPS Y1, Y8, Y1
+	VMULPS Y2, Y8, Y2
+	VMULPS Y3, Y8, Y3
+	VMOVUPS Y0, 0(SI)
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS Y2, 64(SI)
+	VMOVUPS Y3, 96(SI)
+	VMOVUPS Y0, 0(DX)
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, 64(DX)
+	VMOVUPS Y3, 96(DX)
+	ADDQ $128, SI
+	ADDQ $128, DX
+	SUBQ $32, CX
+	JNZ near
 	VZEROUPPER
 	RET
 
@@ -156,8 +187,10 @@ TEXT ·all3F32(SB), NOSPLIT, $0-36
 	MOVQ c+16(FP), R8
 	MOVQ n+24(FP), CX
 	VBROADCASTSS r+32(FP), Y8
+	SUBQ $256, CX
+	JLE last
 
-loop: // each[i] = ((a[i] + b[i]) + c[i]) * r, 32 elements
+loop: // each[i] = ((a[i] + b[i]) + c[i]) * r, 32 elements, while there are more than 256
 	PREFETCHT0 1024(SI)
 	PREFETCHT0 1088(SI)
 	PREFETCHT0 1024(DX)
@@ -197,6 +230,44 @@ loop: // each[i] = ((a[i] + b[i]) + c[i]) * r, 32 elements
 	ADDQ $128, R8
 	SUBQ $32, CX
 	JNZ loop
+
+last: // what lies behind may be another rank's, which would have to fetch it back
+	ADDQ $256, CX
+
+near: // the same without looking ahead
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VADDPS 0(DX), Y0, Y0
+	VADDPS 32(DX), Y1, Y1
+	VADDPS 64(DX), Y2, Y2
+	VADDPS 96(DX), Y3, Y3
+	VADDPS 0(R8), Y0, Y0
+	VADDPS 32(R8), Y1, Y1
+	VADDPS 64(R8), Y2, Y2
+	VADDPS 96(R8), Y3, Y3
+	VMULPS Y0, Y8, Y0
+	VMULPS Y1, Y8, Y1
+	VMULPS Y2, Y8, Y2
+	VMULPS Y3, Y8, Y3
+	VMOVUPS Y0, 0(SI)
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS Y2, 64(SI)
+	VMOVUPS Y3, 96(SI)
+	VMOVUPS Y0, 0(DX)
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, 64(DX)
+	VMOVUPS Y3, 96(DX)
+	VMOVUPS Y0, 0(R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, R8
+	SUBQ $32, CX
+	JNZ near
 	VZEROUPPER
 	RET
 
@@ -208,8 +279,10 @@ TEXT ·all4F32(SB), NOSPLIT, $0-44
 	MOVQ d+24(FP), R9
 	MOVQ n+32(FP), CX
 	VBROADCASTSS r+40(FP), Y8
+	SUBQ $256, CX
+	JLE last
 
-loop: // each[i] = ((a[i] + b[i]) + (c[i] + d[i])) * r, 32 elements
+loop: // each[i] = ((a[i] + b[i]) + (c[i] + d[i])) * r, 32 elements, while there are more than 256
 	PREFETCHT0 1024(SI)
 	PREFETCHT0 1088(SI)
 	PREFETCHT0 1024(DX)
@@ -264,6 +337,57 @@ loop: // each[i] = ((a[i] + b[i]) + (c[i] + d[i])) * r, 32 elements
 	ADDQ $128, R9
 	SUBQ $32, CX
 	JNZ loop
+
+last: // what lies behind may be another rank's, which would have to fetch it back
+	ADDQ $256, CX
+
+near: // the same without looking ahead
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VADDPS 0(DX), Y0, Y0
+	VADDPS 32(DX), Y1, Y1
+	VADDPS 64(DX), Y2, Y2
+	VADDPS 96(DX), Y3, Y3
+	VMOVUPS 0(R8), Y4
+	VMOVUPS 32(R8), Y5
+	VMOVUPS 64(R8), Y6
+	VMOVUPS 96(R8), Y7
+	VADDPS 0(R9), Y4, Y4
+	VADDPS 32(R9), Y5, Y5
+	VADDPS 64(R9), Y6, Y6
+	VADDPS 96(R9), Y7, Y7
+	VADDPS Y4, Y0, Y0
+	VADDPS Y5, Y1, Y1
+	VADDPS Y6, Y2, Y2
+	VADDPS Y7, Y3, Y3
+	VMULPS Y0, Y8, Y0
+	VMULPS Y1, Y8, Y1
+	VMULPS Y2, Y8, Y2
+	VMULPS Y3, Y8, Y3
+	VMOVUPS Y0, 0(SI)
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS Y2, 64(SI)
+	VMOVUPS Y3, 96(SI)
+	VMOVUPS Y0, 0(DX)
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, 64(DX)
+	VMOVUPS Y3, 96(DX)
+	VMOVUPS Y0, 0(R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	VMOVUPS Y0, 0(R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 96(R9)
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, R8
+	ADDQ $128, R9
+	SUBQ $32, CX
+	JNZ near
 	VZEROUPPER
 	RET
 
@@ -400,8 +524,10 @@ TEXT ·all2F64(SB), NOSPLIT, $0-32
 	MOVQ b+8(FP), DX
 	MOVQ n+16(FP), CX
 	VBROADCASTSD r+24(FP), Y8
+	SUBQ $128, CX
+	JLE last
 
-loop: // each[i] = (a[i] + b[i]) * r, 16 elements
+loop: // each[i] = (a[i] + b[i]) * r, 16 elements, while there are more than 128
 	PREFETCHT0 1024(SI)
 	PREFETCHT0 1088(SI)
 	PREFETCHT0 1024(DX)
@@ -430,6 +556,35 @@ loop: // each[i] = (a[i] + b[i]) * r, 16 elements
 	ADDQ $128, DX
 	SUBQ $16, CX
 	JNZ loop
+
+last: // what lies behind may be another rank's, which would have to fetch it back
+	ADDQ $128, CX
+
+near: // the same without looking ahead
+	VMOVUPD 0(SI), Y0
+	VMOVUPD 32(SI), Y1
+	VMOVUPD 64(SI), Y2
+	VMOVUPD 96(SI), Y3
+	VADDPD 0(DX), Y0, Y0
+	VADDPD 32(DX), Y1, Y1
+	VADDPD 64(DX), Y2, Y2
+	VADDPD 96(DX), Y3, Y3
+	VMULPD Y0, Y8, Y0
+	VMULPD Y1, Y8, Y1
+	VMULPD Y2, Y8, Y2
+	VMULPD Y3, Y8, Y3
+	VMOVUPD Y0, 0(SI)
+	VMOVUPD Y1, 32(SI)
+	VMOVUPD Y2, 64(SI)
+	VMOVUPD Y3, 96(SI)
+	VMOVUPD Y0, 0(DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	ADDQ $128, SI
+	ADDQ $128, DX
+	SUBQ $16, CX
+	JNZ near
 	VZEROUPPER
 	RET
 
@@ -440,8 +595,10 @@ TEXT ·all3F64(SB), NOSPLIT, $0-40
 	MOVQ c+16(FP), R8
 	MOVQ n+24(FP), CX
 	VBROADCASTSD r+32(FP), Y8
+	SUBQ $128, CX
+	JLE last
 
-loop: // each[i] = ((a[i] + b[i]) + c[i]) * r, 16 elements
+loop: // each[i] = ((a[i] + b[i]) + c[i]) * r, 16 elements, while there are more than 128
 	PREFETCHT0 1024(SI)
 	PREFETCHT0 1088(SI)
 	PREFETCHT0 1024(DX)
@@ -481,6 +638,44 @@ loop: // each[i] = ((a[i] + b[i]) + c[i]) * r, 16 elements
 	ADDQ $128, R8
 	SUBQ $16, CX
 	JNZ loop
+
+last: // what lies behind may be another rank's, which would have to fetch it back
+	ADDQ $128, CX
+
+near: // the same without looking ahead
+	VMOVUPD 0(SI), Y0
+	VMOVUPD 32(SI), Y1
+	VMOVUPD 64(SI), Y2
+	VMOVUPD 96(SI), Y3
+	VADDPD 0(DX), Y0, Y0
+	VADDPD 32(DX), Y1, Y1
+	VADDPD 64(DX), Y2, Y2
+	VADDPD 96(DX), Y3, Y3
+	VADDPD 0(R8), Y0, Y0
+	VADDPD 32(R8), Y1, Y1
+	VADDPD 64(R8), Y2, Y2
+	VADDPD 96(R8), Y3, Y3
+	VMULPD Y0, Y8, Y0
+	VMULPD Y1, Y8, Y1
+	VMULPD Y2, Y8, Y2
+	VMULPD Y3, Y8, Y3
+	VMOVUPD Y0, 0(SI)
+	VMOVUPD Y1, 32(SI)
+	VMOVUPD Y2, 64(SI)
+	VMOVUPD Y3, 96(SI)
+	VMOVUPD Y0, 0(DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y0, 0(R8)
+	VMOVUPD Y1, 32(R8)
+	VMOVUPD Y2, 64(R8)
+	VMOVUPD Y3, 96(R8)
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, R8
+	SUBQ $16, CX
+	JNZ near
 	VZEROUPPER
 	RET
 
@@ -492,8 +687,10 @@ TEXT ·all4F64(SB), NOSPLIT, $0-48
 	MOVQ d+24(FP), R9
 	MOVQ n+32(FP), CX
 	VBROADCASTSD r+40(FP), Y8
+	SUBQ $128, CX
+	JLE last
 
-loop: // each[i] = ((a[i] + b[i]) + (c[i] + d[i])) * r, 16 elements
+loop: // each[i] = ((a[i] + b[i]) + (c[i] + d[i])) * r, 16 elements, while there are more than 128
 	PREFETCHT0 1024(SI)
 	PREFETCHT0 1088(SI)
 	PREFETCHT0 1024(DX)
@@ -548,6 +745,57 @@ loop: // each[i] = ((a[i] + b[i]) + (c[i] + d[i])) * r, 16 elements
 	ADDQ $128, R9
 	SUBQ $16, CX
 	JNZ loop
+
+last: // what lies behind may be another rank's, which would have to fetch it back
+	ADDQ $128, CX
+
+near: // the same without looking ahead
+	VMOVUPD 0(SI), Y0
+	VMOVUPD 32(SI), Y1
+	VMOVUPD 64(SI), Y2
+	VMOVUPD 96(SI), Y3
+	VADDPD 0(DX), Y0, Y0
+	VADDPD 32(DX), Y1, Y1
+	VADDPD 64(DX), Y2, Y2
+	VADDPD 96(DX), Y3, Y3
+	VMOVUPD 0(R8), Y4
+	VMOVUPD 32(R8), Y5
+	VMOVUPD 64(R8), Y6
+	VMOVUPD 96(R8), Y7
+	VADDPD 0(R9), Y4, Y4
+	VADDPD 32(R9), Y5, Y5
+	VADDPD 64(R9), Y6, Y6
+	VADDPD 96(R9), Y7, Y7
+	VADDPD Y4, Y0, Y0
+	VADDPD Y5, Y1, Y1
+	VADDPD Y6, Y2, Y2
+	VADDPD Y7, Y3, Y3
+	VMULPD Y0, Y8, Y0
+	VMULPD Y1, Y8, Y1
+	VMULPD Y2, Y8, Y2
+	VMULPD Y3, Y8, Y3
+	VMOVUPD Y0, 0(SI)
+	VMOVUPD Y1, 32(SI)
+	VMOVUPD Y2, 64(SI)
+	VMOVUPD Y3, 96(SI)
+	VMOVUPD Y0, 0(DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y0, 0(R8)
+	VMOVUPD Y1, 32(R8)
+	VMOVUPD Y2, 64(R8)
+	VMOVUPD Y3, 96(R8)
+	VMOVUPD Y0, 0(R9)
+	VMOVUPD Y1, 32(R9)
+	VMOVUPD Y2, 64(R9)
+	VMOVUPD Y3, 96(R9)
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, R8
+	ADDQ $128, R9
+	SUBQ $16, CX
+	JNZ near
 	VZEROUPPER
 	RET
 

@@ -152,7 +152,7 @@ func TestEverywhere(t *testing.T) {
 	for _, d := range []collective.DType{collective.F32, collective.F64, collective.BF16, collective.I32, collective.U8} {
 		for n := 1; n <= 9; n++ {
 			for _, op := range []collective.Op{collective.Sum, collective.Mean, collective.Max} {
-				for _, elems := range []int{0, 1, 31, 33, 100, tile + 37} {
+				for _, elems := range []int{0, 1, 31, 33, 100, 128, 256, 300, tile + 37} {
 					if op == collective.Mean && !d.IsFloat() {
 						continue
 					}

@@ -99,17 +99,32 @@ func (c *code) all(declarations *code, e element, n int) {
 	}
 	c.line("MOVQ n+%d(FP), CX", 8*n)
 	c.line("%s r+%d(FP), Y8", e.broadcast, 8*(n+1))
-	fmt.Fprintf(c, "\nloop: // each[i] = (%s) * r, %d elements\n", formulas[n], 128/e.bytes)
+	left := ahead / e.bytes
+	c.line("SUBQ $%d, CX", left)
+	c.line("JLE last")
+	fmt.Fprintf(c, "\nloop: // each[i] = (%s) * r, %d elements, while there are more than %d\n", formulas[n], 128/e.bytes, left)
 	for _, r := range registers[:n] { // several streams are more than the processor looks ahead in by itself
 		c.line("PREFETCHT0 %d(%s)", ahead, r)
 		c.line("PREFETCHT0 %d(%s)", ahead+64, r)
 	}
+	c.each(e, n)
+	c.step(e, registers[:n])
+	c.line("JNZ loop")
+	fmt.Fprintf(c, "\nlast: // what lies behind may be another rank's, which would have to fetch it back\n")
+	c.line("ADDQ $%d, CX", left)
+	fmt.Fprintf(c, "\nnear: // the same without looking ahead\n")
+	c.each(e, n)
+	c.step(e, registers[:n])
+	c.end("near")
+}
+
+// each does 128 bytes of all.
+func (c *code) each(e element, n int) {
 	c.sum(e, n)
 	c.four(func(_, v int) { c.line("VMUL%s Y%d, Y8, Y%d", e.suffix, v, v) })
 	for _, r := range registers[:n] {
 		c.store(e, r)
 	}
-	c.next(e, registers[:n])
 }
 
 // sum leaves the sum of n sources, in pairs, in Y0 … Y3.
@@ -152,11 +167,21 @@ func (c *code) store(e element, register string) {
 
 // next moves the pointers on, until n elements are done.
 func (c *code) next(e element, pointers []string) {
+	c.step(e, pointers)
+	c.end("loop")
+}
+
+// step moves the pointers on and counts.
+func (c *code) step(e element, pointers []string) {
 	for _, r := range pointers {
 		c.line("ADDQ $128, %s", r)
 	}
 	c.line("SUBQ $%d, CX", 128/e.bytes)
-	c.line("JNZ loop")
+}
+
+// end goes back to label until nothing is left.
+func (c *code) end(label string) {
+	c.line("JNZ %s", label)
 	c.line("VZEROUPPER")
 	c.line("RET")
 }
