@@ -34,7 +34,10 @@ func (n *Network) Limit(gbit float64) error {
 
 // LimitIn limits what comes to hosts, and lets out what they send.
 func (n *Network) LimitIn(gbit float64) error {
-	for i := range n.Hosts {
+	for i, h := range n.Hosts {
+		if err := h.Sh(fmt.Sprintf("ip link set dev %s gso_max_size %d", Interface, piece(gbit))); err != nil {
+			return err
+		}
 		if err := n.middle.limit(fmt.Sprintf("port%d", i), gbit); err != nil {
 			return err
 		}
@@ -42,12 +45,24 @@ func (n *Network) LimitIn(gbit float64) error {
 	return nil
 }
 
+// burst is how many bytes a link lets through at once.
+func burst(gbit float64) int { return max(leastBurst, int(gbit*1e9/8*burstTime)) }
+
+// piece is how many bytes TCP hands to a link at once: fewer than a burst, or the
+// bucket would cut them into frames one by one, which takes more of a processor than
+// the rest of a link; four at 1 Gbit/s then have half of their rate on two processors.
+func piece(gbit float64) int {
+	const usual = 64 << 10
+	if gbit <= 0 {
+		return usual
+	}
+	return min(burst(gbit)/2, usual)
+}
+
 // limit limits what leaves h by one of its links.
 func (h *Host) limit(device string, gbit float64) error {
 	if gbit <= 0 {
 		return h.Sh(fmt.Sprintf("tc qdisc replace dev %s root noqueue", device)) // as it was made
 	}
-	rate := gbit * 1e9
-	burst := max(leastBurst, int(rate/8*burstTime))
-	return h.Sh(fmt.Sprintf("tc qdisc replace dev %s root tbf rate %.0fbit burst %d limit %d", device, rate, burst, queueBytes))
+	return h.Sh(fmt.Sprintf("tc qdisc replace dev %s root tbf rate %.0fbit burst %d limit %d", device, gbit*1e9, burst(gbit), queueBytes))
 }
