@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"ebtrain/collective/cuda"
 )
 
@@ -156,6 +158,29 @@ func TestCacheFails(t *testing.T) {
 	}
 	if n := strings.Count(said.String(), "compiled kernels cannot be kept"); n != 1 || !strings.Contains(said.String(), cuda.CacheVariable) {
 		t.Errorf("%d notices: %s", n, said)
+	}
+}
+
+// TestCacheOnFullDisk: the same, and half of an entry does not stay.
+func TestCacheOnFullDisk(t *testing.T) {
+	machine(t)
+	d := device(t)
+	folder := t.TempDir()
+	if err := unix.Mount("none", folder, "tmpfs", 0, "size=4k"); err != nil {
+		t.Skipf("needs root, to mount a disk that is soon full: %v", err)
+	}
+	t.Cleanup(func() { ok(t, unix.Unmount(folder, unix.MNT_DETACH)) })
+	said := cacheIn(t, d, folder)
+	image, err := d.Compile("scale.cu", scaleSource, cuda.CompileOptions{})
+	ok(t, err)
+	if len(image) <= 4096 {
+		t.Fatalf("an image of %d bytes fits on the disk", len(image))
+	}
+	if !strings.Contains(said.String(), "compiled kernels cannot be kept") || !strings.Contains(said.String(), "no space left on device") {
+		t.Errorf("notices: %s", said)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left in the cache: %v, %v", left, err)
 	}
 }
 
