@@ -28,9 +28,9 @@ const Interface = "eth0"
 // Host is one of the hosts.
 type Host struct {
 	Name string // node0, node1 and so on
-	Addr string // IPv4, on Interface
+	Addr string // IPv4, on Interface; of a Network's
+	PID  int    // of the process that holds it, by which a link is given to it
 
-	pid    int // of the process that holds it
 	clock  bool
 	cmd    *exec.Cmd
 	in     io.Closer
@@ -99,7 +99,7 @@ func New(n int, ahead time.Duration) (net *Network, err error) {
 		}
 		h.Addr = fmt.Sprintf("10.7.0.%d", i+1)
 		net.Hosts = append(net.Hosts, h)
-		err = net.middle.Sh(fmt.Sprintf("ip link add port%d type veth peer name %s netns %d; ip link set port%d master br0 up", i, Interface, h.pid, i))
+		err = net.middle.Sh(fmt.Sprintf("ip link add port%d type veth peer name %s netns %d; ip link set port%d master br0 up", i, Interface, h.PID, i))
 		if err == nil {
 			err = h.Sh(fmt.Sprintf("ip addr add %s/24 dev %s; ip link set %s up", h.Addr, Interface, Interface))
 		}
@@ -110,8 +110,23 @@ func New(n int, ahead time.Duration) (net *Network, err error) {
 	return net, nil
 }
 
-// hold starts the process that keeps a host until its input ends.
+// hold makes one of its hosts.
 func (n *Network) hold(name string, ahead time.Duration) (*Host, error) {
+	h, err := Hold(name, ahead)
+	if err != nil {
+		return nil, err
+	}
+	inode, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", h.PID))
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	n.inodes[inode] = true
+	return h, nil
+}
+
+// Hold makes a host that has no link, whose clock, the time since boot, is ahead by so
+// much. A process holds it until Close, or until this process ends.
+func Hold(name string, ahead time.Duration) (*Host, error) {
 	args := []string{"--net", "--mount", "--uts"}
 	if ahead != 0 {
 		seconds := strconv.Itoa(int(ahead.Seconds()))
@@ -132,16 +147,22 @@ func (n *Network) hold(name string, ahead time.Duration) (*Host, error) {
 	if err := h.cmd.Start(); err != nil {
 		return nil, err
 	}
-	h.in, h.pid = in, h.cmd.Process.Pid
+	h.in, h.PID = in, h.cmd.Process.Pid
 	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
 		_ = in.Close()
 		_ = h.cmd.Wait()
 		return nil, fmt.Errorf("namespaces that stand for a host cannot be made: %s", strings.TrimSpace(h.stderr.String()))
 	}
-	if inode, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", h.pid)); err == nil {
-		n.inodes[inode] = true
-	}
 	return h, nil
+}
+
+// Close ends h, and what runs on it does not.
+func (h *Host) Close() error {
+	_ = h.in.Close() // cat ends
+	if err := h.cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: %w: %s", h.Name, err, &h.stderr)
+	}
+	return nil
 }
 
 // Enter is the command line that runs args on h, in dir. The program takes the place
@@ -151,7 +172,7 @@ func (h *Host) Enter(dir string, args ...string) []string {
 	if h.clock {
 		in = append(in, "--time")
 	}
-	return append(append(in, "-t", strconv.Itoa(h.pid), "sh", "-c", `cd "$0" && exec "$@"`, dir), args...)
+	return append(append(in, "-t", strconv.Itoa(h.PID), "sh", "-c", `cd "$0" && exec "$@"`, dir), args...)
 }
 
 // Sh runs a script of shell on h.
@@ -174,7 +195,7 @@ func (h *Host) Ask(script string) (string, error) {
 func (h *Host) Sockets() []string {
 	var open []string
 	for _, proto := range []string{"tcp", "tcp6", "udp", "udp6"} {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", h.pid, proto))
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", h.PID, proto))
 		if err != nil {
 			continue // no IPv6
 		}
@@ -195,10 +216,7 @@ func (n *Network) Close() error {
 		if h == nil {
 			continue
 		}
-		_ = h.in.Close() // cat ends
-		if err := h.cmd.Wait(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w: %s", h.Name, err, &h.stderr))
-		}
+		errs = append(errs, h.Close())
 	}
 	return errors.Join(append(errs, n.alive()...)...)
 }

@@ -120,6 +120,8 @@ func TestRules(t *testing.T) {
 		{"launch main to trainer", "launch/ddplaunch/main.go", command("ebtrain/trainer"), []string{"imports trainer"}},
 		{"trainer to all below", "trainer/a.go", lib("trainer", "ebtrain/ddp/exec", "ebtrain/data", "ebtrain/collective/host"), nil},
 		{"trainer library to launch", "trainer/a.go", lib("trainer", "ebtrain/launch/env"), []string{"imports launch/env", "mains alone meet the launcher"}},
+		{"tests of whole paths to hosts", "trainer/internal/e2e/a_test.go", lib("e2e", "ebtrain/launch/netns"), nil},
+		{"tests of whole paths to the launcher", "trainer/internal/e2e/a_test.go", lib("e2e", "ebtrain/launch/member"), []string{"imports launch/member"}},
 		{"trainer main to rendezvous", "trainer/train/main.go", command("ebtrain/launch/rendezvous", "ebtrain/launch/env", "ebtrain/launch/cliflag"), nil},
 		{"trainer main to supervisor", "trainer/train/main.go", command("ebtrain/launch/supervise"), []string{"imports launch/supervise"}},
 		{"part of mains", "trainer/world/a.go", lib("world", "ebtrain/launch/env", "github.com/spf13/pflag"), nil},

@@ -104,7 +104,7 @@ func (c *cluster) in(name string) string { return filepath.Join(c.dir, name) }
 // node is Slurm's name of node i, and its host name if it is a machine.
 func (c *cluster) node(i int) string {
 	if c.machines != nil {
-		return c.machines[i].name
+		return c.machines[i].Name
 	}
 	return fmt.Sprint("n", i)
 }
@@ -373,8 +373,8 @@ func fourMachines(s *site) []machine {
 	for i, m := range all {
 		m.sh("mount --bind hosts /etc/hosts")
 		if i > 0 {
-			all[0].sh(fmt.Sprintf("ip link add port%d type veth peer name eth0 netns %d; ip link set port%[1]d master br0 up", i, m.holder))
-			all[0].sh(fmt.Sprintf("ip link add dataport%d type veth peer name data0 netns %d; ip link set dataport%[1]d master data0 up", i, m.holder))
+			all[0].sh(fmt.Sprintf("ip link add port%d type veth peer name eth0 netns %d; ip link set port%[1]d master br0 up", i, m.PID))
+			all[0].sh(fmt.Sprintf("ip link add dataport%d type veth peer name data0 netns %d; ip link set dataport%[1]d master data0 up", i, m.PID))
 			m.sh(fmt.Sprintf("ip addr add %s/24 dev eth0; ip link set eth0 up; ip addr add 10.78.0.%d/24 dev data0; ip link set data0 up", clusterAddr(i), 10+i))
 		}
 	}

@@ -3,34 +3,40 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"ebtrain/launch/netns"
 )
 
-// onSwitch makes machines node0, node1, …, connected by a switch of their own,
-// which is a machine, too.
-func onSwitch(s *site, n int) (m []machine, middle machine) {
+// onSwitch makes machines node0, node1, …, connected by a switch of their own.
+func onSwitch(s *site, n int) (m []machine, net *netns.Network) {
 	s.t.Helper()
-	two := twoMachines(s) // or skips
-	middle = two[0]
-	middle.sh("ip link del eth0; hostname switch; ip link add br0 type bridge; ip link set br0 up")
-	for i := range n {
-		m = append(m, hold(s, fmt.Sprintf("node%d", i)))
-		middle.sh(fmt.Sprintf("ip link add port%d type veth peer name eth0 netns %d; ip link set port%d master br0 up", i, m[i].holder, i))
-		m[i].sh(fmt.Sprintf("ip addr add 10.8.0.%d/24 dev eth0; ip link set eth0 up", i+1))
+	needMachines(s)
+	net, err := netns.New(n, 0)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	return m, middle
+	s.t.Cleanup(func() {
+		if err := net.Close(); err != nil {
+			s.t.Error(err)
+		}
+	})
+	for _, h := range net.Hosts {
+		m = append(m, machine{h, s})
+	}
+	return m, net
 }
 
 // launchAll starts args on all machines.
 func launchAll(m []machine, args ...string) (all []*running) {
 	for i := range m {
-		how := []string{"--join", "10.8.0.1:29400"}
+		node0 := m[0].Addr + ":29400"
+		how := []string{"--join", node0}
 		if i == 0 {
-			how = []string{"--node-rank", "0", "--rdzv-endpoint", "10.8.0.1:29400"}
+			how = []string{"--node-rank", "0", "--rdzv-endpoint", node0}
 		}
 		launch := append([]string{filepath.Join(bin, "ddplaunch"), "--nnodes", fmt.Sprint(len(m)), "--rdzv-timeout", "30s"}, how...)
 		all = append(all, m[i].s.startCommand(m[i].enter(append(launch, args...)...)))
@@ -46,14 +52,16 @@ func TestCutOff(t *testing.T) {
 		t.Run(fmt.Sprint("node ", lost), func(t *testing.T) {
 			s := newSite(t)
 			s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
-			m, middle := onSwitch(s, 4)
+			m, net := onSwitch(s, 4)
 			all := launchAll(m, tiny("a", "--steps", "1000000")...)
 			s.awaitStep(all[0], "a", 2)
 			var family []int
 			for _, r := range all {
 				family = append(family, r.children()...)
 			}
-			middle.sh(fmt.Sprintf("ip link set port%d down", lost))
+			if err := net.Plug(lost, false); err != nil {
+				t.Fatal(err)
+			}
 			cut := time.Now()
 			for i, r := range all {
 				e := r.wait()
@@ -80,15 +88,12 @@ func TestNarrowLink(t *testing.T) {
 	long(t)
 	s := newSite(t)
 	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
-	m, middle := onSwitch(s, 2)
+	m, net := onSwitch(s, 2)
 	args := append(tiny("slow", "--steps", "2"), "--width", "12")
 	all := launchAll(m, args...)
 	s.awaitFile("slow/config.json")
-	if out, err := exec.Command("tc", "-V").CombinedOutput(); err != nil {
-		t.Skipf("needs tc, to make a narrow link: %v: %s", err, out)
-	}
-	for i := range m {
-		middle.sh(fmt.Sprintf("tc qdisc add dev port%d root tbf rate 2mbit burst 16kb limit 4mb", i))
+	if err := net.LimitIn(0.002); err != nil {
+		t.Fatal(err)
 	}
 	begun := time.Now()
 	for i, r := range all {

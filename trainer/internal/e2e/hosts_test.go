@@ -3,23 +3,21 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"ebtrain/launch/netns"
 )
 
-// machine is one of the hosts that a test makes of this machine: a network, a
-// /dev/shm and a host name of its own, the same files otherwise. What it is
-// made of has no name; it is gone when the process that holds it has ended.
+// machine is one of the hosts that a test makes of this machine. It is gone when the
+// test, or its process, has ended.
 type machine struct {
-	s      *site
-	name   string
-	holder int
+	*netns.Host
+	s *site
 }
 
 // Addresses of the two machines, IPv4 and IPv6.
@@ -28,16 +26,8 @@ var addresses = [2][2]string{{"10.9.0.1", "fd00:9::1"}, {"10.9.0.2", "fd00:9::2"
 // needMachines skips a test where no machines can be made.
 func needMachines(s *site) {
 	s.t.Helper()
-	if os.Geteuid() != 0 {
-		s.t.Skip("needs root, to make namespaces that stand for hosts")
-	}
-	for _, tool := range []string{"ip", "unshare", "nsenter"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			s.t.Skipf("needs %s, to make namespaces that stand for hosts: install iproute2 and util-linux", tool)
-		}
-	}
-	if out, err := exec.Command("unshare", "--net", "--mount", "--uts", "true").CombinedOutput(); err != nil {
-		s.t.Skipf("needs namespaces, to stand for hosts, and may not make any: %v: %s", err, out)
+	if err := netns.Possible(); err != nil {
+		s.t.Skip(err)
 	}
 }
 
@@ -46,7 +36,7 @@ func twoMachines(s *site) [2]machine {
 	s.t.Helper()
 	needMachines(s)
 	m := [2]machine{hold(s, "node0"), hold(s, "node1")}
-	m[0].sh(fmt.Sprintf("ip link add eth0 type veth peer name eth0 netns %d", m[1].holder))
+	m[0].sh(fmt.Sprintf("ip link add eth0 type veth peer name eth0 netns %d", m[1].PID))
 	for i := range m {
 		m[i].sh(fmt.Sprintf("ip addr add %s/24 dev eth0; ip addr add %s/64 dev eth0 nodad; ip link set eth0 up",
 			addresses[i][0], addresses[i][1]))
@@ -54,51 +44,41 @@ func twoMachines(s *site) [2]machine {
 	return m
 }
 
-// hold starts the process that keeps a machine until the test, or its process,
-// has ended: it then reads the end of its input.
 func hold(s *site, name string) machine {
 	s.t.Helper()
-	cmd := exec.Command("unshare", "--net", "--mount", "--uts", "sh", "-ec",
-		`hostname "$0"; mount -t tmpfs none /dev/shm; ip link set lo up; echo; exec cat`, name)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	in, err := cmd.StdinPipe()
+	h, err := netns.Hold(name, 0)
 	if err != nil {
-		s.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		_ = in.Close() // cat ends, however it went
-		if err := cmd.Wait(); err != nil {
-			s.t.Errorf("%s: %v\n%s", name, err, &stderr)
+		if err := h.Close(); err != nil {
+			s.t.Error(err)
 		}
 	})
-	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
-		s.t.Fatalf("%s: %v\n%s", name, err, &stderr)
-	}
-	return machine{s, name, cmd.Process.Pid}
+	return machine{h, s}
 }
 
-// enter is the command line that runs args on m, in the site. The program takes
-// the place of the processes before it.
-func (m machine) enter(args ...string) []string {
-	return append([]string{"nsenter", "--net", "--mount", "--uts", "-t", strconv.Itoa(m.holder),
-		"sh", "-c", `cd "$0" && exec "$@"`, m.s.dir}, args...)
-}
+// enter is the command line that runs args on m, in the site.
+func (m machine) enter(args ...string) []string { return m.Enter(m.s.dir, args...) }
 
-// sh runs a script of shell on m.
+// sh runs a script of shell on m, in the site.
 func (m machine) sh(script string) {
 	m.s.t.Helper()
+	m.read(script)
+}
+
+// read is what a script of shell on m prints.
+func (m machine) read(script string) string {
+	m.s.t.Helper()
 	args := m.enter("sh", "-ec", script)
-	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-		m.s.t.Fatalf("%s: %s: %v\n%s", m.name, script, err, out)
+	cmd := exec.Command(args[0], args[1:]...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		m.s.t.Fatalf("%s: %s: %v\n%s%s", m.Name, script, err, out, &stderr)
 	}
+	return string(out)
 }
 
 // launch starts ddplaunch on m.
@@ -368,17 +348,6 @@ func TestAddresses(t *testing.T) {
 		}
 		s.meet(t, m, "", "", "[fd00:9::1]:")
 	})
-}
-
-// read is what a script of shell on m prints.
-func (m machine) read(script string) string {
-	m.s.t.Helper()
-	args := m.enter("sh", "-ec", script)
-	out, err := exec.Command(args[0], args[1:]...).Output()
-	if err != nil {
-		m.s.t.Fatalf("%s: %s: %v", m.name, script, err)
-	}
-	return string(out)
 }
 
 // meet trains on both machines: node 0 is told that it is at, and must say that
