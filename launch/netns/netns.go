@@ -156,7 +156,7 @@ func Hold(name string, ahead time.Duration) (*Host, error) {
 	return h, nil
 }
 
-// Close ends h, and what runs on it does not.
+// Close lets go of h, which lasts as long as something still runs on it.
 func (h *Host) Close() error {
 	_ = h.in.Close() // cat ends
 	if err := h.cmd.Wait(); err != nil {

@@ -197,3 +197,13 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestPiece: what TCP hands to a limited link at once fits into a burst of it, and where
+// there is no limit it is as large as usual.
+func TestPiece(t *testing.T) {
+	for gbit, want := range map[float64]int{0: 64 << 10, 0.002: leastBurst / 2, 0.1: leastBurst / 2, 1: 31250, 10: 64 << 10, 400: 64 << 10} {
+		if got := piece(gbit); got != want || gbit > 0 && got >= burst(gbit) {
+			t.Errorf("%v Gbit/s: %d bytes of a burst of %d, want %d", gbit, got, burst(gbit), want)
+		}
+	}
+}

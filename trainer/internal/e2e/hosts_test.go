@@ -44,6 +44,7 @@ func twoMachines(s *site) [2]machine {
 	return m
 }
 
+// hold makes a machine without a link, for as long as the test lasts.
 func hold(s *site, name string) machine {
 	s.t.Helper()
 	h, err := netns.Hold(name, 0)
