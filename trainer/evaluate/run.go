@@ -155,8 +155,10 @@ func (e *evaluation) load() error {
 		return nil
 	}
 	e.o.data = run.Config.Flags["data"]
-	_, gone := os.Stat(e.o.data)
-	if _, err := dataset.Open(e.o.data, e.o.split); err != nil && errors.Is(gone, fs.ErrNotExist) {
+	if _, err := os.Stat(e.o.data); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := dataset.Open(e.o.data, e.o.split); err != nil { // nor is it one that is built in
 		return fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, e.o.run)
 	}
 	return nil
