@@ -7,7 +7,7 @@ MAINS := ./launch/ddplaunch ./launch/chaos ./launch/onhosts ./trainer/train ./tr
 # build takes its place. Expanded when a recipe runs, so after `deps`.
 TAGS = $(if $(wildcard /usr/include/dnnl.h /usr/local/include/dnnl.h /usr/include/oneapi/dnnl/dnnl.h),,nodnnl)
 
-.PHONY: help deps build demo test check race fuzz random gpu-check gorgoniacu lint clean
+.PHONY: help deps build demo test check race fuzz random gpu-check nvrtc-check gorgoniacu lint clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -57,6 +57,9 @@ gpu-check: ## with an NVIDIA GPU: what only that can show, into bin/gpu-results 
 	$(GO) build -tags nodnnl -trimpath -ldflags '-s -w' -o bin/gpucheck ./trainer/gpucheck
 	@test $$(stat -c %s bin/gpucheck) -lt 67108864 || { echo 'bin/gpucheck is not below 64 MiB'; exit 1; }
 	bin/gpucheck --out bin/gpu-results --part '$(PARTS)' --limit '$(LIMIT)'
+
+nvrtc-check: ## every CUDA kernel through NVIDIA's compiler, which is fetched if need be; no GPU (ten minutes)
+	@.ci/nvrtc-check '$(TAGS)' all
 
 CUDA_HEADERS = $(firstword $(wildcard $(addsuffix /cuda.h,$(CUDA_HOME)/include /usr/local/cuda/include /usr/include)))
 gorgoniacu: ## the adapter for gorgonia.org/cu, which needs CUDA's headers up to version 12

@@ -8,10 +8,12 @@ import (
 )
 
 // Bucket sizes in bytes. The first bucket is small, so that communication
-// starts early in the backward pass (PyTorch DDP's defaults).
+// starts early in the backward pass (PyTorch DDP's defaults), and so is the last one:
+// nothing is left to be computed while it travels.
 const (
 	firstBucketBytes = 1 << 20
 	bucketBytes      = 25 << 20
+	lastBucketBytes  = 4 << 20
 )
 
 // Sync returns the means over world ranks of grads, which must be the same
@@ -55,5 +57,26 @@ func buckets(b *graph.Builder, grads []graph.ID) [][]int {
 	if len(bucket) > 0 {
 		all = append(all, bucket)
 	}
-	return all
+	return splitLast(b, grads, all)
+}
+
+// splitLast cuts off the end of the last bucket what may be in one of its own: nothing
+// if all of it may, or not even the last gradient.
+func splitLast(b *graph.Builder, grads []graph.ID, all [][]int) [][]int {
+	if len(all) == 0 {
+		return all
+	}
+	bucket := all[len(all)-1]
+	at, size := len(bucket), 0
+	for at > 0 {
+		n := b.Type(grads[bucket[at-1]]).Bytes()
+		if size+n > lastBucketBytes {
+			break
+		}
+		at, size = at-1, size+n
+	}
+	if at == 0 || at == len(bucket) {
+		return all
+	}
+	return append(all[:len(all)-1], bucket[:at:at], bucket[at:])
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestBuckets(t *testing.T) {
-	const first, later = firstBucketBytes / 4, bucketBytes / 4 // in F32 elements
+	const first, later, last = firstBucketBytes / 4, bucketBytes / 4, lastBucketBytes / 4 // in F32 elements
 	for _, tt := range []struct {
 		name  string
 		sizes []int // elements of each gradient
@@ -22,10 +22,13 @@ func TestBuckets(t *testing.T) {
 		{"last first", []int{1, 2, 3}, [][]int{{2, 1, 0}}},
 		{"exactly the first bucket", []int{1, first - 4, 4}, [][]int{{2, 1}, {0}}},
 		{"one element too many", []int{1, first - 3, 4}, [][]int{{2}, {1, 0}}},
-		{"later buckets are larger", []int{5, later - 5, first, 1}, [][]int{{3}, {2}, {1, 0}}},
+		{"later buckets are larger", []int{1, 5, later - 5, first, 1}, [][]int{{4}, {3}, {2, 1}, {0}}},
 		{"exactly a later bucket", []int{1, later - first, first, first}, [][]int{{3}, {2, 1}, {0}}},
 		{"larger than a bucket", []int{1, later + 1, 1}, [][]int{{2}, {1}, {0}}},
 		{"large last gradient", []int{1, later + 1}, [][]int{{1}, {0}}},
+		{"the last is small", []int{1, last - 1, last, 1}, [][]int{{3}, {2}, {1, 0}}},
+		{"what is cut off is small enough", []int{1, last - 2, 1, first}, [][]int{{3}, {2, 1, 0}}},
+		{"the last gradient is large", []int{last + 1, 1, first}, [][]int{{2}, {1, 0}}},
 		{"empty gradients", []int{0, 1, 0}, [][]int{{2, 1, 0}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ebtrain/collective"
+	"ebtrain/collective/congestion"
 	"ebtrain/collective/cost"
 	"ebtrain/collective/timing"
 )
@@ -72,9 +73,10 @@ func openStreams(ctx context.Context, p place, most int) (s *stream, err error) 
 
 // listen listens on a free one of the ports, or on any if they are 0.
 func listen(ip string, first, last int) (net.Listener, error) {
+	config := net.ListenConfig{Control: congestion.Choose}
 	var errs []error
 	for port := first; port <= last; port++ {
-		ln, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(port)))
+		ln, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(ip, strconv.Itoa(port)))
 		if err == nil {
 			return ln, nil
 		}
@@ -104,7 +106,7 @@ func await(ctx context.Context, ln net.Listener, token []byte) (net.Conn, error)
 }
 
 func call(ctx context.Context, card []byte) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", string(card[tokenBytes:]))
+	conn, err := (&net.Dialer{Control: congestion.Choose}).DialContext(ctx, "tcp", string(card[tokenBytes:]))
 	if err != nil {
 		return nil, err
 	}

@@ -232,10 +232,21 @@ func (f Factory) cancel(t *testing.T) {
 			<-canceled
 			time.Sleep(50 * time.Millisecond) // between hosts, the news take a moment
 		}
-		return do(c, collective.Request{Kind: collective.Barrier})
+		return secondAtMost(c)
 	})
 	errs.are(t, collective.ErrAborted)
 	errs[:1].are(t, errCause)
+}
+
+// secondAtMost is how a barrier ends in a group that another rank has ended, which had
+// come to it before. Between hosts the news may take longer than the rest of that
+// barrier, but nobody passes the next.
+func secondAtMost(c collective.Comm) error {
+	barrier := collective.Request{Kind: collective.Barrier}
+	if err := do(c, barrier); err != nil {
+		return err
+	}
+	return do(c, barrier)
 }
 
 // closing lets every rank close as soon as it has finished, and tests the
@@ -283,7 +294,7 @@ func (f Factory) closePending(t *testing.T) {
 		if c.Rank() == n-1 {
 			<-left
 			time.Sleep(50 * time.Millisecond) // between hosts, the news take a moment
-			return do(c, collective.Request{Kind: collective.Barrier})
+			return secondAtMost(c)
 		}
 		var pending []collective.Pending
 		for range 10 {
@@ -297,12 +308,16 @@ func (f Factory) closePending(t *testing.T) {
 				return fmt.Errorf("close: %w", err)
 			}
 		}
-		for _, p := range pending {
-			if err := wait(p); !isAny(err, []error{collective.ErrAborted, collective.ErrClosed, collective.ErrPeerLost}) {
+		for i, p := range pending {
+			err := wait(p)
+			if i == 0 && err == nil && c.Rank() != 0 {
+				continue // as in secondAtMost
+			}
+			if !isAny(err, []error{collective.ErrAborted, collective.ErrClosed, collective.ErrPeerLost}) {
 				return fmt.Errorf("pending collective: %w", err)
 			}
 		}
-		return wait(pending[0])
+		return wait(pending[len(pending)-1])
 	}).are(t, collective.ErrAborted, collective.ErrClosed, collective.ErrPeerLost)
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -108,6 +109,25 @@ func TestReportFile(t *testing.T) {
 		}
 		if _, err := Read(file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one with %q", text, err, want)
+		}
+	}
+}
+
+// TestUndisturbed: of times of which one third is disturbed, the other counts.
+func TestUndisturbed(t *testing.T) {
+	quiet, slow := slices.Repeat([]float64{10}, 10), slices.Repeat([]float64{100}, 20)
+	for name, tt := range map[string]struct {
+		us   []float64
+		want float64
+	}{
+		"quiet":       {slices.Repeat([]float64{10, 11}, 15), 11},
+		"at first":    {slices.Concat(slow, quiet), 10},
+		"at last":     {slices.Concat(quiet, slow), 10},
+		"too few":     {[]float64{10, 100, 100}, 100},
+		"all of them": {slow, 100},
+	} {
+		if got := TimesOf(tt.us).Undisturbed(); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 }

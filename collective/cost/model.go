@@ -9,6 +9,12 @@ type Model struct {
 	Within  Costs `json:"within"`  // between ranks of a host: shared memory
 	Between Costs `json:"between"` // between the leaders of hosts: TCP
 
+	// Precision is the inverse of the covariance of the eight fitted costs, within hosts and
+	// then between them, each Latency, Message, PerByte, Reduce; 0 of a cost that was not
+	// measured. Intervals are those of one cost, whatever the others are; simulate.Draw
+	// draws all together.
+	Precision [][]float64 `json:"precision,omitempty"`
+
 	// Measured is what the model says of the times that it was fitted to.
 	Measured []Residual `json:"measured,omitempty"`
 	// Doubts are reasons not to believe it, a sentence each: links that changed
@@ -33,6 +39,14 @@ type Costs struct {
 	PerByte Interval `json:"per_byte_ns"`
 	// Reduce is the time of a byte that is read to be reduced.
 	Reduce Interval `json:"reduce_ns"`
+
+	// Busy is what a message takes of processors in a step where others want them, too:
+	// sending one and receiving one after computing, with being woken for it. BusyPerByte
+	// is that of a byte that is sent and one that is received. They are no time of a
+	// collective whose ranks have processors enough: what of them does not overlap is in
+	// the costs above.
+	Busy        Interval `json:"busy_us,omitzero"`
+	BusyPerByte Interval `json:"busy_per_byte_ns,omitzero"`
 }
 
 // Residual is one measured time beside that of the model.

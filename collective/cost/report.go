@@ -39,6 +39,9 @@ type Report struct {
 	// that are only pretended share one.
 	Machines int `json:"machines,omitempty"`
 
+	// Compute is how long each rank computed before every collective, in microseconds.
+	Compute float64 `json:"compute_us,omitempty"`
+
 	// Rank 0 and its machine, at the beginning.
 	Begun   time.Time `json:"begun"`
 	Program string    `json:"program"` // with its version
@@ -66,6 +69,10 @@ type Size struct {
 	Algorithm float64 `json:"algbw_gbs"` // bytes over the best time
 	Bus       float64 `json:"busbw_gbs"` // the same times what must move for each byte
 	Wrong     int64   `json:"wrong"`     // elements, of the results that were looked at
+	// Processor is the time of processors in microseconds that a collective had, as the
+	// mean over ranks, each with all threads of its process. Who waits may look for what
+	// it waits for, and has a processor meanwhile unless somebody else wants it.
+	Processor float64 `json:"processor_us,omitempty"`
 
 	// Floor is the loop that reads the vectors of all ranks of a host and writes
 	// all, from as many threads, on the slowest host. Nil where no ranks share one,
@@ -123,6 +130,20 @@ func median(us []float64) float64 {
 // drift is how much longer one third may take than the other before it is told.
 const drift = 1.3
 
+// drifted says that the first and the last third disagree.
+func (t Times) drifted() bool {
+	return t.First > 0 && t.Last > 0 && max(t.First/t.Last, t.Last/t.First) >= drift
+}
+
+// Undisturbed is the median or, if the first and the last third disagree, that of the
+// shorter one: whoever came or went meanwhile has only made it longer.
+func (t Times) Undisturbed() float64 {
+	if t.drifted() {
+		return min(t.First, t.Last)
+	}
+	return t.Median
+}
+
 // fewSizes are too few to tell rounds from bytes.
 const fewSizes = 3
 
@@ -138,7 +159,7 @@ func (r Report) Doubts() []string {
 	var worst Size
 	apart := func(s Size) float64 { return max(s.First/s.Last, s.Last/s.First) }
 	for _, s := range r.Sizes {
-		if s.First <= 0 || s.Last <= 0 || apart(s) < drift {
+		if !s.drifted() {
 			continue
 		}
 		if changed++; changed == 1 || apart(s) > apart(worst) {

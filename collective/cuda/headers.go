@@ -29,13 +29,17 @@ func CheckHeaders(includeDirs []string) (report string, err error) {
 
 // CompareHeader compiles check, a C text that asserts what a package declares in its
 // files, against NVIDIA's own header, which it looks for in the folders, with what that
-// includes. The report says which header was compared, or that none was found.
+// includes. The report says which header was compared, or that none was found, or that it
+// cannot be compiled by itself, as what it includes is not there.
 func CompareHeader(header, check string, files fs.FS, includeDirs []string) (report string, err error) {
 	folder := holding(includeDirs, header)
 	if folder == "" {
 		return header + ": not found, not compared", nil
 	}
 	path := filepath.Join(folder, header)
+	if err := CompileCheck("#include <"+header+">\n", files, includeDirs); err != nil {
+		return fmt.Sprintf("%s: does not compile by itself, not compared: %v", path, err), nil
+	}
 	if err := CompileCheck(check, files, includeDirs); err != nil {
 		return "", fmt.Errorf("%s differs from this program's declarations: %w", path, err)
 	}
@@ -52,7 +56,8 @@ func holding(folders []string, file string) string {
 }
 
 // CompileCheck compiles a source in C, with the files beside it and the folders
-// to include from, by cc, for what its static assertions say.
+// to include from, by cc, for what its static assertions say. Since CUDA 13 what some
+// headers include lies in a folder cccl beside them.
 func CompileCheck(source string, files fs.FS, includeDirs []string) (err error) {
 	folder, err := os.MkdirTemp("", "ebtrain-headers-")
 	if err != nil {
@@ -68,7 +73,7 @@ func CompileCheck(source string, files fs.FS, includeDirs []string) (err error) 
 	}
 	args := []string{"-std=gnu11", "-fsyntax-only"}
 	for _, d := range includeDirs {
-		args = append(args, "-I"+d)
+		args = append(args, "-I"+d, "-I"+filepath.Join(d, "cccl"))
 	}
 	out, err := exec.Command("cc", append(args, path)...).CombinedOutput()
 	if err != nil {

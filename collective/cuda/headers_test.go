@@ -48,6 +48,16 @@ func TestCheckHeaders(t *testing.T) {
 	if err != nil || report != "cuda.h: not found, not compared\nnvrtc.h: not found, not compared" {
 		t.Errorf("without headers: %q, %v", report, err)
 	}
+	lacking := realLike(t, func(s string) string { return "#include <nv/target>\n" + s })
+	report, err = cuda.CheckHeaders([]string{lacking})
+	if err != nil || !strings.Contains(report, "cuda.h: does not compile by itself, not compared: ") || !strings.Contains(report, "nv/target") {
+		t.Errorf("without what a header includes: %q, %v", report, err)
+	}
+	ok(t, os.MkdirAll(filepath.Join(lacking, "cccl/nv"), 0o777))
+	ok(t, os.WriteFile(filepath.Join(lacking, "cccl/nv/target"), nil, 0o666))
+	if report, err = cuda.CheckHeaders([]string{lacking}); err != nil || !strings.Contains(report, "cuda.h: as declared") {
+		t.Errorf("with it in cccl: %q, %v", report, err)
+	}
 	for name, c := range map[string]struct{ old, new, want string }{
 		"a constant":          {"CU_EVENT_DISABLE_TIMING = 2", "CU_EVENT_DISABLE_TIMING = 4", "CU_EVENT_DISABLE_TIMING"},
 		"an error's number":   {"CUDA_ERROR_NOT_READY = 600", "CUDA_ERROR_NOT_READY = 601", "CUDA_ERROR_NOT_READY"},

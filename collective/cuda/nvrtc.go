@@ -14,9 +14,9 @@ type compiler interface {
 	version() (major, minor, code int)
 	archs() ([]int, int) // compute capabilities × 10
 	errorText(code int) string
-	// compile makes a CUBIN. The call and its code say what failed; the log is of
-	// the compilation.
-	compile(name, source string, options []string) (image []byte, log, call string, code int)
+	// compile makes a CUBIN, and PTX if that is wanted. The call and its code say what
+	// failed; the log is of the compilation.
+	compile(name, source string, options []string, ptx bool) (t Translation, call string, code int)
 }
 
 // CompileOptions say how to compile.
@@ -85,14 +85,22 @@ func (d *Device) Compile(name, source string, o CompileOptions) ([]byte, error) 
 	if image := d.cache.get(key, d.log.Load()); image != nil {
 		return image, nil
 	}
+	t, err := compile(c, name, source, options, false)
+	if err != nil {
+		return nil, err
+	}
+	d.cache.put(key, t.CUBIN, d.log.Load())
+	return t.CUBIN, nil
+}
+
+func compile(c compiler, name, source string, options []string, ptx bool) (Translation, error) {
 	compiling <- struct{}{}
 	defer func() { <-compiling }()
-	image, log, call, code := c.compile(name, source, options)
+	t, call, code := c.compile(name, source, options, ptx)
 	if code != success {
-		return nil, newCompileError(name, source, log, checkCompiler(c, call, code))
+		return Translation{}, newCompileError(name, source, t.Log, checkCompiler(c, call, code))
 	}
-	d.cache.put(key, image, d.log.Load())
-	return image, nil
+	return t, nil
 }
 
 // arch is the architecture to compile for: the device's, or the newest older one
@@ -129,7 +137,7 @@ func (e *CompileError) Error() string {
 	if e.Line > 0 {
 		at = fmt.Sprintf(", line %d: %s", e.Line, strings.TrimSpace(e.Text))
 	}
-	return fmt.Sprintf("cuda: %s does not compile%s: %v\n%s", e.Name, at, e.Err, strings.TrimRight(e.Log, "\n\x00"))
+	return fmt.Sprintf("cuda: %s does not compile%s: %v\n%s", e.Name, at, e.Err, strings.TrimRight(e.Log, "\n"))
 }
 
 func (e *CompileError) Unwrap() error { return e.Err }

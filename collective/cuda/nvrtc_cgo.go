@@ -3,11 +3,12 @@
 package cuda
 
 // #include <stdlib.h>
-// #include "nvrtc.h"
+// #include "compiler.h"
 import "C"
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 )
 
@@ -42,7 +43,7 @@ func (c libnvrtc) archs() ([]int, int) {
 	return out, int(code)
 }
 
-func (c libnvrtc) compile(name, source string, options []string) ([]byte, string, string, int) {
+func (c libnvrtc) compile(name, source string, options []string, ptx bool) (t Translation, call string, code int) {
 	text, free := cStrings(append([]string{name, source}, options...))
 	defer free()
 	var out C.eb_compiled
@@ -50,14 +51,21 @@ func (c libnvrtc) compile(name, source string, options []string) ([]byte, string
 	if len(options) > 0 {
 		list = &text[2]
 	}
-	C.eb_compile(c.t, text[1], text[0], C.int(len(options)), list, &out)
-	defer C.free(unsafe.Pointer(out.image))
-	defer C.free(unsafe.Pointer(out.log))
-	log := C.GoStringN(out.log, C.int(out.log_size))
-	if out.code != success {
-		return nil, log, C.GoString(out.call), int(out.code)
+	want := C.int(0)
+	if ptx {
+		want = 1
 	}
-	return C.GoBytes(unsafe.Pointer(out.image), C.int(out.image_size)), log, "", success
+	C.eb_compile(c.t, text[1], text[0], C.int(len(options)), list, want, &out)
+	defer C.free(unsafe.Pointer(out.image))
+	defer C.free(unsafe.Pointer(out.ptx))
+	defer C.free(unsafe.Pointer(out.log))
+	t.Log = strings.TrimRight(C.GoStringN(out.log, C.int(out.log_size)), "\x00")
+	if out.code != success {
+		return t, C.GoString(out.call), int(out.code)
+	}
+	t.CUBIN = C.GoBytes(unsafe.Pointer(out.image), C.int(out.image_size))
+	t.PTX = strings.TrimRight(C.GoStringN(out.ptx, C.int(out.ptx_size)), "\x00")
+	return t, "", success
 }
 
 // cStrings copies strings to C's memory, the list of them, too.

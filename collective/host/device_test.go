@@ -81,13 +81,16 @@ func openOver(ctx context.Context, c *host.Comm, err error) (collective.Comm, er
 	return c.Over(ctx, apart{}, time.Minute)
 }
 
+// lateAfter is enough for all who are there to come.
+const lateAfter = 500 * time.Millisecond
+
 // TestLateRankIsNamed: who has not come within the limit ends both groups, by
 // name, on one host and on several.
 func TestLateRankIsNamed(t *testing.T) {
 	for _, hosts := range []string{"1", "2", "4"} {
 		t.Run("hosts="+hosts, func(t *testing.T) {
 			below := group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"})
-			comms := over(t, below, 100*time.Millisecond)
+			comms := over(t, below, lateAfter)
 			for r, c := range comms {
 				defer func() { _ = c.Close() }()
 				if r == 2 {
@@ -103,7 +106,7 @@ func TestLateRankIsNamed(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				t.Fatal("nobody misses rank 2")
 			}
-			want := `rank 2 has not come to barrier "dinner" within 100ms`
+			want := `rank 2 has not come to barrier "dinner" within 500ms`
 			if err := c.Failure(); !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want an abort that says %s", err, want)
 			}
@@ -118,7 +121,7 @@ func TestLateRankIsNamed(t *testing.T) {
 // TestLateInsideIsNamed: so does who comes to a collective, and then not to what is
 // asked inside it.
 func TestLateInsideIsNamed(t *testing.T) {
-	comms := over(t, group(t, 3, host.Config{}), 100*time.Millisecond)
+	comms := over(t, group(t, 3, host.Config{}), lateAfter)
 	stands := make(chan struct{})
 	defer close(stands)
 	for r, c := range comms {
@@ -137,7 +140,7 @@ func TestLateInsideIsNamed(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("nobody misses rank 2")
 	}
-	if err := c.Failure(); !strings.Contains(err.Error(), `rank 2 has not come to barrier "dessert" within 100ms`) {
+	if err := c.Failure(); !strings.Contains(err.Error(), `rank 2 has not come to barrier "dessert" within 500ms`) {
 		t.Errorf("got %v, want rank 2 to be named", err)
 	}
 	for _, c := range comms[:2] {

@@ -19,18 +19,19 @@ func TestDisagreement(t *testing.T) {
 		name   string
 		change func(*host.Config) // of rank 1
 		want   string
+		limit  time.Duration // enough for what is wanted to be said
 	}{
-		{"job", func(c *host.Config) { c.Job = "other" }, ""}, // they do not even exchange
-		{"hosts", func(c *host.Config) { c.Hosts = []string{"a", "a", "b"} }, "has another list of hosts"},
-		{"key", func(c *host.Config) { c.Key = []byte("another key for tests") }, "key"},
-		{"absent", func(c *host.Config) { c.Size = 0 }, ""},
+		{"job", func(c *host.Config) { c.Job = "other" }, "", 300 * time.Millisecond}, // they do not even exchange
+		{"hosts", func(c *host.Config) { c.Hosts = []string{"a", "a", "b"} }, "has another list of hosts", 2 * time.Second},
+		{"key", func(c *host.Config) { c.Key = []byte("another key for tests") }, "key", 2 * time.Second},
+		{"absent", func(c *host.Config) { c.Size = 0 }, "", 300 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			exchanges := host.MemExchange(3)
 			var wg sync.WaitGroup
 			errs := make([]error, 3)
 			for r := range 3 {
-				cfg := host.Config{Rank: r, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[r], Timeout: 300 * time.Millisecond}
+				cfg := host.Config{Rank: r, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[r], Timeout: test.limit}
 				if r == 1 {
 					test.change(&cfg)
 				}
@@ -63,14 +64,14 @@ func TestMissingRankIsNamed(t *testing.T) {
 		}
 	})
 	others.Go(func() {
-		c, err := host.New(t.Context(), host.Config{Rank: 1, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[1], Timeout: 300 * time.Millisecond})
+		c, err := host.New(t.Context(), host.Config{Rank: 1, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[1], Timeout: 2 * time.Second})
 		if err == nil {
 			err = errors.Join(errors.New("rank 1 is connected without rank 2"), c.Close())
 			t.Error(err)
 		}
 	})
-	_, err := host.New(t.Context(), host.Config{Rank: 0, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[0], Timeout: 300 * time.Millisecond})
-	if err == nil || !strings.Contains(err.Error(), "for rank [2] to connect") || !strings.Contains(err.Error(), "300ms") {
+	_, err := host.New(t.Context(), host.Config{Rank: 0, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[0], Timeout: 2 * time.Second})
+	if err == nil || !strings.Contains(err.Error(), "for rank [2] to connect") || !strings.Contains(err.Error(), "2s") {
 		t.Errorf("got error %v, want one that names rank 2 and the time", err)
 	}
 	others.Wait()

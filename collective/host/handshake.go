@@ -15,6 +15,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"ebtrain/collective/congestion"
 )
 
 // The handshake proves to both ends that the other knows the job's key. The
@@ -274,7 +276,7 @@ func missing(want []call, got map[call]net.Conn) []int {
 
 // dial connects to a rank and proves the key.
 func (id identity) dial(ctx context.Context, network, addr string, want call) (net.Conn, error) {
-	var d net.Dialer
+	d := net.Dialer{Control: congestion.Choose}
 	c, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect to rank %d: %w", want.rank, err)

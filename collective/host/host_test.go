@@ -90,11 +90,11 @@ func TestCloseLeavesNothing(t *testing.T) {
 			use(i == 1)
 		}
 		var after [3]int
-		for range 100 { // a closed goroutine may need a moment to be gone
-			if after = count(t); after[0] <= before[0] {
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			after = count(t)
+			if after[0] <= before[0] || time.Now().After(end) { // a goroutine that has ended may need a moment to be gone
 				break
 			}
-			time.Sleep(time.Millisecond)
 		}
 		for i, what := range []string{"goroutines", "descriptors", "mappings of shared memory"} {
 			if after[i] > before[i] {

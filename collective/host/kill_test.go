@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"ebtrain/collective/colltest"
 )
 
-// files are the names in /dev/shm.
+// files are the names in /dev/shm that could be ours: other programs, too, make and
+// remove what they like there.
 func files(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/dev/shm")
@@ -24,7 +26,9 @@ func files(t *testing.T) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		names = append(names, e.Name())
+		if strings.Contains(e.Name(), "ebtrain") {
+			names = append(names, e.Name())
+		}
 	}
 	return names
 }

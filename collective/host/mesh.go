@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/collective/congestion"
 	"ebtrain/collective/schedule"
 )
 
@@ -92,6 +93,7 @@ func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, 
 		return nil, err
 	}
 	maps.Copy(got, dialed)
+	warnPaced(got, log)
 	if err := m.carry(t, got, cfg, here); err != nil {
 		return nil, err
 	}
@@ -111,6 +113,23 @@ func dialAll(ctx context.Context, id identity, t topology, addrs []string) (map[
 		}
 	}
 	return got, nil
+}
+
+// warnPaced says that data go over connections whose congestion control is none for
+// them, if it could not be replaced. One says it for all: they are made alike.
+func warnPaced(got map[call]net.Conn, log *slog.Logger) {
+	for which, c := range got {
+		s, ok := c.(syscall.Conn)
+		if which.purpose != forData || !ok {
+			continue
+		}
+		if name, err := congestion.Paced(s); err != nil {
+			log.Debug("congestion control not known", "to_rank", which.rank, "err", err)
+		} else if name != "" {
+			log.Warn("TCP between hosts is paced, which can halve its speed, and this process may choose no other congestion control: allow cubic or reno in sysctl net.ipv4.tcp_allowed_congestion_control", "control", name, "to_rank", which.rank)
+			return
+		}
+	}
 }
 
 // carry makes links and their carrier of the connections.

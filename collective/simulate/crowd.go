@@ -7,37 +7,37 @@ import (
 )
 
 // crowd plays steps where machines have fewer processors than ranks. What a rank has to
-// compute then does not say when it is through: ranks that compute have equal shares of
-// the processors, and those that wait have none. So machines are followed event by
-// event, always that one whose next event is the earliest: nothing that happens
-// elsewhere, such as the end of a collective, can come before it.
+// compute then does not say when it is through: all that want a processor have equal
+// shares of them, be it to compute or for a collective, and those that wait have none.
+// So machines are followed event by event, always that one whose next event is the
+// earliest: nothing that happens elsewhere, such as the end of a collective, can come
+// before it.
 type crowd struct {
-	*player
-	wake    float64
-	boxes   []*crowded
-	of      []*crowded // the machine of each rank
-	queue   crowds
-	started []int       // by collective: ranks that have
-	begins  [][]float64 // by collective and rank: when it has
+	wake  float64
+	sides []*side
+	boxes []*crowded
+	queue crowds
 }
 
-// crowded is a machine and its ranks. Times are microseconds.
+// crowded is a machine and what runs on it. Times are microseconds.
 type crowded struct {
 	processors float64
-	ranks      []*actor
+	wakes      bool // who has waited finds caches as others left them
+	actors     []*actor
 	now, next  float64 // how far it is played; its next event
 	place      int     // in the queue
 }
 
-// actor is a rank in the middle of a step.
+// actor is a rank in the middle of a step, or what carries out its collectives.
 type actor struct {
+	side  *side
 	rank  int
-	begin float64 // when it begins the step
+	step  int
+	begin float64 // when it begins
 	part  int     // of the program
 	event int     // of the part: the one that it is at
 	doing doing
-	left  float64 // of a processor's time, until it has computed
-	owed  float64 // what a processor has done for collectives and has not delayed yet
+	left  float64 // of a processor's time
 	woken int     // the label that waking is summed under
 }
 
@@ -45,47 +45,46 @@ type actor struct {
 type doing uint8
 
 const (
-	toBegin  doing = iota // it is elsewhere until begin
+	idle     doing = iota // nothing, until somebody has it do something
+	toBegin               // it is elsewhere until begin
 	computes              // has a processor, or a share of one
 	wakes                 // likewise, after a wait
+	serves                // likewise, for a collective that meanwhile goes no further
+	carries               // likewise, while links carry what it is for
 	waits                 // for the collective of its event
-	moves                 // goes from one event to the next
-	ended
 )
 
-func newCrowd(p *player, wake float64) *crowd {
-	c := &crowd{player: p, wake: wake, of: make([]*crowded, len(p.clock)), started: make([]int, len(p.collectives))}
-	for range p.collectives {
-		c.begins = append(c.begins, make([]float64, len(p.clock)))
-	}
-	rank := 0
-	for _, b := range p.group.boxes {
-		m := &crowded{processors: b.processors}
-		for range b.ranks {
-			m.ranks = append(m.ranks, &actor{rank: rank})
-			c.of[rank] = m
-			rank++
-		}
+// busy says whether an actor wants a processor.
+func (a *actor) busy() bool { return a.doing >= computes && a.doing <= carries }
+
+// newCrowd is of players of groups that are alike, on the same machines.
+func newCrowd(players []*player, wake float64) *crowd {
+	c := &crowd{wake: wake}
+	for _, b := range players[0].group.boxes {
+		ranks := float64(b.ranks * len(players))
+		m := &crowded{processors: min(b.processors, ranks), wakes: b.processors < ranks}
 		c.boxes = append(c.boxes, m)
+	}
+	for _, p := range players {
+		s := newSide(c, p)
+		c.sides = append(c.sides, s)
+		rank := 0
+		for i, b := range p.group.boxes {
+			for range b.ranks {
+				s.join(rank, c.boxes[i])
+				rank++
+			}
+		}
 	}
 	return c
 }
 
-// step is player.step.
-func (c *crowd) step(ctx context.Context, number int) error {
-	c.draw(number)
-	c.steps = append(c.steps, split{exposed: make([]float64, len(c.labels))})
-	sum := &c.steps[number]
-	c.group.messages, c.group.bytes = 0, 0
-	clear(c.started)
-	c.queue = c.queue[:0]
+// run plays so many steps.
+func (c *crowd) run(ctx context.Context, steps int) error {
+	for _, s := range c.sides {
+		s.prepare(steps)
+	}
 	for _, m := range c.boxes {
-		m.now = math.Inf(1)
-		for _, a := range m.ranks {
-			*a = actor{rank: a.rank, begin: c.clock[a.rank]}
-			m.now = min(m.now, a.begin)
-		}
-		m.next = m.now
 		heap.Push(&c.queue, m)
 	}
 	for n := 0; !math.IsInf(c.queue[0].next, 1); n++ {
@@ -93,34 +92,39 @@ func (c *crowd) step(ctx context.Context, number int) error {
 			return context.Cause(ctx)
 		}
 		m := c.queue[0]
-		c.advance(m, sum)
-		c.until(m)
-		heap.Fix(&c.queue, m.place)
+		c.advance(m)
+		c.changed(m)
 	}
-	c.total(sum)
 	return nil
 }
 
+// changed finds a machine's next event, and its place among the machines.
+func (c *crowd) changed(m *crowded) {
+	m.until()
+	heap.Fix(&c.queue, m.place)
+}
+
 // advance plays a machine up to its next event, and that.
-func (c *crowd) advance(m *crowded, sum *split) {
+func (c *crowd) advance(m *crowded) {
 	rate, passed := m.rate(), m.next-m.now
 	m.now = m.next
-	for _, a := range m.ranks {
+	for _, a := range m.actors {
+		if !a.busy() {
+			continue
+		}
 		switch a.doing {
 		case computes:
-			sum.compute += passed
+			a.side.steps[a.step].compute += passed
 		case wakes:
-			sum.exposed[a.woken] += passed
-		default:
-			continue
+			a.side.steps[a.step].exposed[a.woken] += passed
 		}
 		if a.left -= rate * passed; a.left < rounding {
 			a.left = 0
 		}
 	}
-	for _, a := range m.ranks {
-		if c.through(m, a) {
-			c.goOn(m, a, sum)
+	for _, a := range m.actors {
+		if a.through(m.now) {
+			a.side.goOn(m, a)
 		}
 	}
 }
@@ -128,117 +132,40 @@ func (c *crowd) advance(m *crowded, sum *split) {
 // rounding is the time of a processor that is none, in microseconds.
 const rounding = 1e-7
 
-// rate is the share of a processor that each rank has which computes.
+// rate is the share of a processor that each has who wants one.
 func (m *crowded) rate() float64 {
 	n := 0
-	for _, a := range m.ranks {
-		if a.doing == computes || a.doing == wakes {
+	for _, a := range m.actors {
+		if a.busy() {
 			n++
 		}
 	}
 	return min(1, m.processors/float64(max(1, n)))
 }
 
-// through says whether an actor's event is over.
-func (c *crowd) through(m *crowded, a *actor) bool {
-	switch a.doing {
-	case toBegin:
-		return a.begin <= m.now
-	case computes, wakes:
-		return a.left == 0
-	case waits:
-		return c.over(a) <= m.now
+// through says whether what an actor does is over.
+func (a *actor) through(now float64) bool {
+	switch {
+	case a.doing == toBegin:
+		return a.begin <= now
+	case a.doing == waits:
+		return a.side.over(a) <= now
 	}
-	return false
-}
-
-// over is when the collective that an actor waits for is over on its rank; for ever, if
-// not all have started it.
-func (c *crowd) over(a *actor) float64 {
-	k := c.parts[a.part][a.event].Collective
-	if c.started[k] < len(c.clock) {
-		return math.Inf(1)
-	}
-	return c.runs[k][a.rank].end
-}
-
-// goOn has an actor whose event is over go on to one that takes time.
-func (c *crowd) goOn(m *crowded, a *actor, sum *split) {
-	switch a.doing {
-	case computes, wakes:
-		a.event++
-	case waits:
-		e := c.parts[a.part][a.event]
-		a.woken = c.label[e.Collective]
-		c.wait(a.rank, e.Collective, sum)
-		if a.left, a.doing = c.wake, wakes; a.left > 0 {
-			return
-		}
-		a.event++
-	}
-	a.doing = moves
-	for ; a.part < len(c.parts); a.part, a.event = a.part+1, 0 {
-		for ; a.event < len(c.parts[a.part]); a.event++ {
-			e := c.parts[a.part][a.event]
-			if e.Kind == Compute {
-				if a.left = e.US*c.ratio[a.rank] + a.owed; a.left > 0 {
-					a.owed, a.doing = 0, computes
-					return
-				}
-				continue
-			}
-			if c.over(a) > m.now {
-				a.owed = 0 // is done while it waits
-				a.doing, c.clock[a.rank] = waits, m.now
-				return
-			}
-		}
-		if a.part < len(c.collectives) {
-			c.begins[a.part][a.rank] = m.now
-			c.begun(a.part)
-		}
-	}
-	a.doing, c.clock[a.rank] = ended, m.now
-}
-
-// begun counts a rank that has started collective k. With the last of them it is known
-// when it ends, and what it takes from computing.
-func (c *crowd) begun(k int) {
-	if c.started[k]++; c.started[k] < len(c.clock) {
-		return
-	}
-	c.start(k, c.begins[k])
-	for _, m := range c.boxes {
-		for _, a := range m.ranks {
-			work := c.runs[k][a.rank].work / c.group.stretch[c.host[a.rank]]
-			switch a.doing {
-			case computes, wakes:
-				a.left += work
-			case waits:
-				if c.parts[a.part][a.event].Collective != k {
-					a.owed += work
-				}
-			default:
-				a.owed += work
-			}
-		}
-		c.until(m)
-		heap.Fix(&c.queue, m.place)
-	}
+	return a.busy() && a.left == 0
 }
 
 // until finds a machine's next event.
-func (c *crowd) until(m *crowded) {
+func (m *crowded) until() {
 	rate := m.rate()
 	m.next = math.Inf(1)
-	for _, a := range m.ranks {
-		switch a.doing {
-		case toBegin:
-			m.next = min(m.next, a.begin)
-		case computes, wakes:
+	for _, a := range m.actors {
+		switch {
+		case a.doing == toBegin:
+			m.next = min(m.next, max(m.now, a.begin))
+		case a.doing == waits:
+			m.next = min(m.next, max(m.now, a.side.over(a)))
+		case a.busy():
 			m.next = min(m.next, m.now+a.left/rate)
-		case waits:
-			m.next = min(m.next, max(m.now, c.over(a)))
 		}
 	}
 }

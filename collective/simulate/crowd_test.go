@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ebtrain/collective/cost"
+	"ebtrain/collective/schedule"
 )
 
 // TestCrowdByHand: steps on fewer processors than ranks, as one counts them on paper.
@@ -14,6 +15,8 @@ func TestCrowdByHand(t *testing.T) {
 	meet := []Event{event(Start, 0, 0, 4), event(Wait, 0, 0, 0)}
 	work := func(us float64) []Event { return []Event{event(Compute, 0, us, 0)} }
 	adds := cost.Model{Within: cost.Costs{Reduce: cost.Interval{Value: 1}}}
+	sends := cost.Model{Between: cost.Costs{Message: cost.Interval{Value: 20}, Latency: cost.Interval{Value: 100}, Busy: cost.Interval{Value: 30}}}
+	copies := cost.Model{Between: cost.Costs{PerByte: cost.Interval{Value: 0.1}, BusyPerByte: cost.Interval{Value: 1}}}
 	overlap := []Event{event(Start, 0, 0, 1<<20), event(Compute, 0, 1000, 0), event(Wait, 0, 0, 0)}
 	for name, tt := range map[string]struct {
 		cluster Cluster
@@ -28,7 +31,18 @@ func TestCrowdByHand(t *testing.T) {
 		// awake at 220, with 50 us to do, and it has 40 left, until 300; then three share two.
 		"waking": {Cluster{Ranks: []int{4}, Cores: 2, Wake: 10}, slices.Concat(work(100), meet, work(50)), 300 + 3*10/2.0},
 		// Both read all of a vector of 1 MB, on the processor that also computes for both.
-		"overlap": {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, overlap, 2*1000 + 2*1e-3*(1<<20)},
+		"overlap":      {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, overlap, 2*1000 + 2*1e-3*(1<<20)},
+		"side by side": {Cluster{Ranks: []int{2}, Cores: 2, Beside: 2}, slices.Concat(work(100), meet), 200},
+		// Two rounds of a message, 240 us with a processor each. Of one processor the four want
+		// 60 each, have them after 240 in place of 60, and so are 180 late.
+		"messages": {Cluster{Ranks: Hosts(4, 1), Cores: 1, Together: 4, Wired: true, Costs: sends}, meet, 240 + 180},
+		// A header and a half of the vector there, another half back, from either: the links
+		// take a tenth of what the processor takes.
+		"bytes": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: copies},
+			[]Event{event(Start, 0, 0, 1<<20), event(Wait, 0, 0, 0)}, 2 * 1e-3 * (1<<20 + schedule.HeaderBytes)},
+		"bytes that overlap": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: copies},
+			overlap, 2*1000 + 2*1e-3*(1<<20+schedule.HeaderBytes)},
+		"enough": {Cluster{Ranks: Hosts(2, 1), Cores: 2, Together: 2, Wired: true, Costs: sends}, meet, 120},
 	} {
 		r, err := Run(t.Context(), tt.cluster, Step{tt.events}, Noise{}, 1, 1)
 		if err != nil {
@@ -75,11 +89,8 @@ func TestCrowdOfEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.small, p.large = tariffOf(c.Costs), tariffOf(c.Costs)
-		one := newCrowd(p, 0)
-		for i := range 6 {
-			if err := one.step(t.Context(), i); err != nil {
-				t.Fatal(err)
-			}
+		if err := newCrowd([]*player{p}, 0).run(t.Context(), 6); err != nil {
+			t.Fatal(err)
 		}
 		got := p.result()
 		for i, us := range got.Steps {
@@ -109,5 +120,33 @@ func TestCrowdMoreProcessors(t *testing.T) {
 	cancel()
 	if _, err := Run(ended, Cluster{Ranks: []int{4}, Cores: 2}, realistic(), Noise{}, 1, 1); err == nil {
 		t.Error("a crowd in a context that has ended: no error")
+	}
+}
+
+// TestCrowdGoesOn: a rank that has ended a step begins the next, though others of its
+// machine have not: two groups on one processor never leave it idle, although each
+// waits half of its time for a link.
+func TestCrowdGoesOn(t *testing.T) {
+	link := cost.Model{Between: cost.Costs{Latency: cost.Interval{Value: 100}}}
+	s := Step{[]Event{event(Compute, 0, 50, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0)}}
+	c := Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: link}
+	alone, err := Run(t.Context(), c, s, Noise{}, 20, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Beside = 2
+	both, err := Run(t.Context(), c, s, Noise{[]float64{0.5, 1, 1.5}}, 200, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(alone.Median-200) > 1e-3 || len(both.Steps) != 400 {
+		t.Errorf("one group takes %v us, want 200; two have %d steps, want 400", alone.Median, len(both.Steps))
+	}
+	sum := 0.0
+	for _, us := range both.Steps {
+		sum += us / 400
+	}
+	if sum < 200 || sum > 280 { // in step with each other they would take 300
+		t.Errorf("a step of two groups takes %v us, want 200 to 280", sum)
 	}
 }

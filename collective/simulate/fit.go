@@ -13,8 +13,8 @@ import (
 )
 
 // Fit is the model of several runs of collbench: the costs with which the simulated
-// collectives take as long as the measured ones. It minimises relative errors of the
-// medians with Huber's weights, as cost.Fit does, and no cost is negative.
+// collectives take as long as the measured ones undisturbed. It minimises relative errors
+// with Huber's weights, as cost.Fit does, and no cost is negative.
 //
 // A simulated time is that of a critical path, which is a sum of costs, each as often
 // as it is met: t = Σ nᵢ·costᵢ, with nᵢ = ∂t/∂costᵢ. So each iteration finds the paths
@@ -60,11 +60,12 @@ const (
 const (
 	huber      = 1.345
 	confidence = 0.95
-	iterations = 60   // at most
-	worst      = 1e10 // a condition number beyond which costs cannot be told apart
-	ridge      = 1e-9 // makes those have wide intervals, in place of none
-	nothing    = 1e-6 // us or ns that are as good as 0
-	settled    = 1e-9 // what costs still change by, of themselves, when it is enough
+	iterations = 60    // at most
+	worst      = 1e10  // a condition number beyond which costs cannot be told apart
+	ridge      = 1e-9  // makes those have wide intervals, in place of none
+	nothing    = 1e-6  // us or ns that are as good as 0
+	exact      = 1e-18 // a variance of relative errors that are rounding
+	settled    = 1e-9  // what costs still change by, of themselves, when it is enough
 )
 
 // point is a measured time.
@@ -100,7 +101,7 @@ func (f *fit) add(r cost.Report) error {
 		if !(s.Median > 0) {
 			return fmt.Errorf("simulate: a report has %v us for %d bytes, expected more than 0", s.Median, s.Bytes)
 		}
-		f.points = append(f.points, point{cluster: c, bytes: s.Bytes, us: s.Median, path: make([]float64, nCosts)})
+		f.points = append(f.points, point{cluster: c, bytes: s.Bytes, us: s.Undisturbed(), path: make([]float64, nCosts)})
 	}
 	return nil
 }
@@ -280,11 +281,12 @@ func factor(squares *mat.SymDense, members []int, ridge float64) (*mat.Cholesky,
 // intervals are half the widths of those of the costs: Student's t times the deviation,
 // by Huber's variance as in cost.Fit, of all costs that are met, also of those that
 // were found to be 0. One that cannot be told from others may be as much more as where
-// it alone explains a time.
-func (f *fit) intervals() []float64 {
+// it alone explains a time. Precision is that of all together, for simulate.Draw, whose
+// normal distribution is as wide as Student's; nil if there are too few times.
+func (f *fit) intervals() (half []float64, precision [][]float64) {
 	squares, _ := f.normal(false)
 	var members []int
-	half := make([]float64, nCosts)
+	half = make([]float64, nCosts)
 	for i := range nCosts {
 		if f.free[i] {
 			members, half[i] = append(members, i), f.alone(i)
@@ -295,7 +297,7 @@ func (f *fit) intervals() []float64 {
 	chol, ok := factor(squares, members, ridge)
 	var inverse mat.SymDense
 	if left < 1 || !ok || chol.InverseTo(&inverse) != nil {
-		return half
+		return half, nil
 	}
 	var inside, sum float64
 	for _, p := range f.points {
@@ -311,7 +313,15 @@ func (f *fit) intervals() []float64 {
 	for a, i := range members {
 		half[i] = min(half[i], t*math.Sqrt(variance*inverse.At(a, a)/squares.At(i, i)))
 	}
-	return half
+	wide := t / distuv.UnitNormal.Quantile((1+confidence)/2)
+	precision = make([][]float64, nCosts)
+	for i := range precision {
+		precision[i] = make([]float64, nCosts)
+		for j := range precision[i] {
+			precision[i][j] = squares.At(i, j) / max(variance*wide*wide, exact)
+		}
+	}
+	return half, precision
 }
 
 // alone is the cost with which a path of nothing else takes no longer than measured.
@@ -328,9 +338,9 @@ func (f *fit) alone(i int) float64 {
 func (f *fit) model(reports []cost.Report) cost.Model {
 	m := modelOf(f.costs)
 	m.Version = cost.ModelVersion
-	half := f.intervals()
-	for i, at := range []*cost.Interval{&m.Within.Latency, &m.Within.Message, &m.Within.PerByte, &m.Within.Reduce,
-		&m.Between.Latency, &m.Between.Message, &m.Between.PerByte, &m.Between.Reduce} {
+	half, precision := f.intervals()
+	m.Precision = precision
+	for i, at := range intervalsOf(&m) {
 		if !f.free[i] { // nothing was measured of it
 			*at = cost.Interval{}
 			continue

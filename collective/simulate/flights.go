@@ -96,7 +96,15 @@ func (g *group) depart(h, messages, bytes int, p prices) flight {
 	fl := flight{begin: max(g.lead.clock[h]+each, g.out[h])}
 	fl.end = max(fl.begin+carry, g.lead.clock[h]+n*each+carry/n)
 	g.lead.spend(h, n*each)
-	if g.oneBox {
+	switch {
+	case g.crowded:
+		g.lead.work[h] += n * max(0, p.busy-each)
+		copies := float64(bytes) * p.busyPerByte
+		if g.oneBox {
+			copies = max(copies, carry)
+		}
+		g.lead.beside[h] += copies
+	case g.oneBox:
 		g.lead.work[h] += carry
 	}
 	g.out[h] = fl.end

@@ -21,6 +21,7 @@ type group struct {
 	stretch []float64 // by host: how much longer a processor takes, since ranks share it
 	shared  []bool    // by host: what is done for collectives delays computing
 	oneBox  bool      // hosts share machines: their links are the work of processors, too
+	crowded bool      // processors are shared out by a crowd, which is told their work
 	boxes   []box
 
 	// The leader of each host, and the others of it, who do all the same: when they are
@@ -44,13 +45,20 @@ type box struct {
 	processors float64
 }
 
-// crowded says whether there are fewer processors than ranks.
-func (b box) crowded() bool { return b.processors < float64(b.ranks) }
+// crowdedBy says whether so many groups have machines with fewer processors than ranks.
+func (g *group) crowdedBy(groups int) bool {
+	return slices.ContainsFunc(g.boxes, func(b box) bool { return b.processors < float64(b.ranks*groups) })
+}
 
 // actors are some of the ranks of each host.
-type actors struct{ clock, work []float64 }
+type actors struct {
+	clock, work []float64
+	beside      []float64 // work that is done while links carry something
+}
 
-func newActors(n int) actors { return actors{make([]float64, n), make([]float64, n)} }
+func newActors(n int) actors {
+	return actors{make([]float64, n), make([]float64, n), make([]float64, n)}
+}
 
 // spend keeps the actor of host h busy.
 func (a *actors) spend(h int, us float64) {
@@ -103,10 +111,10 @@ func newGroup(c Cluster) *group {
 const least = 0.05
 
 // prices are cost.Costs in microseconds, also of a byte.
-type prices struct{ latency, message, perByte, reduce float64 }
+type prices struct{ latency, message, perByte, reduce, busy, busyPerByte float64 }
 
 func pricesOf(c cost.Costs) prices {
-	return prices{c.Latency.Value, c.Message.Value, c.PerByte.Value / 1e3, c.Reduce.Value / 1e3}
+	return prices{c.Latency.Value, c.Message.Value, c.PerByte.Value / 1e3, c.Reduce.Value / 1e3, c.Busy.Value, c.BusyPerByte.Value / 1e3}
 }
 
 // tariff is what a collective costs.
@@ -174,8 +182,9 @@ func (g *group) call(k planKey, h int) schedule.Call {
 
 // play carries out a collective that leaders and others begin when their clocks say.
 func (g *group) play(k planKey, t tariff) {
-	clear(g.lead.work)
-	clear(g.rest.work)
+	for _, w := range [][]float64{g.lead.work, g.rest.work, g.lead.beside, g.rest.beside} {
+		clear(w)
+	}
 	clear(g.fans)
 	if g.size == 1 {
 		return

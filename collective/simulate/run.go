@@ -31,17 +31,19 @@ func run(ctx context.Context, c Cluster, s Step, n Noise, steps int, seed uint64
 			return Result{}, fmt.Errorf("simulate: a ratio of the noise is %v, expected more than 0", r)
 		}
 	}
-	p, err := newPlayer(c, s, n, seed)
+	all, err := sidesOf(c, s, n, seed, small, large)
 	if err != nil {
 		return Result{}, err
 	}
-	p.small, p.large = small, large
-	one := p.step
-	if slices.ContainsFunc(p.group.boxes, box.crowded) {
-		one = newCrowd(p, c.Wake).step
+	p := all[0]
+	if p.group.crowdedBy(len(all)) {
+		if err := newCrowd(all, c.Wake).run(ctx, steps); err != nil {
+			return Result{}, err
+		}
+		return together(all), nil
 	}
 	for i := range steps {
-		if err := one(ctx, i); err != nil {
+		if err := p.step(ctx, i); err != nil {
 			return Result{}, err
 		}
 	}
@@ -55,8 +57,8 @@ func (c Cluster) check() error {
 	if !(c.Others >= 0 && c.Wake >= 0 && c.Others < 1e9 && c.Wake < 1e9) {
 		return fmt.Errorf("simulate: others take %v processors and waking takes %v us, expected 0 or more", c.Others, c.Wake)
 	}
-	if c.Cores < 0 || c.Together < 0 {
-		return fmt.Errorf("simulate: %d cores and %d hosts on a machine, expected 0 or more", c.Cores, c.Together)
+	if c.Cores < 0 || c.Together < 0 || c.Beside < 0 {
+		return fmt.Errorf("simulate: %d cores, %d hosts on a machine and %d groups, expected 0 or more", c.Cores, c.Together, c.Beside)
 	}
 	return nil
 }
@@ -93,8 +95,9 @@ type player struct {
 	steps []split
 }
 
-// span is when a collective ran on a rank, and what of it was a processor's work.
-type span struct{ begin, end, work float64 }
+// span is when a collective ran on a rank, and what of it was a processor's work; in a
+// crowd, also what a processor does beside links.
+type span struct{ begin, end, work, beside float64 }
 
 // split is a step's time, and what it was for, summed over ranks.
 type split struct {
@@ -123,7 +126,9 @@ func newPlayer(c Cluster, s Step, n Noise, seed uint64) (*player, error) {
 }
 
 func (p *player) step(ctx context.Context, number int) error {
-	p.draw(number)
+	for r := range p.ratio {
+		p.ratio[r], p.window[r] = p.draw(number, r), 0
+	}
 	p.steps = append(p.steps, split{exposed: make([]float64, len(p.labels))})
 	sum, g := &p.steps[number], p.group
 	g.messages, g.bytes, p.played = 0, 0, 0
@@ -156,15 +161,14 @@ func (p *player) total(sum *split) {
 	sum.messages, sum.bytes = g.messages, g.bytes
 }
 
-// draw is the noise of a step.
-func (p *player) draw(step int) {
-	for r := range p.ratio {
-		p.ratio[r], p.window[r] = 1, 0
-		if n := len(p.ratios); n > 0 {
-			draws := rand.NewPCG(mix(p.seed), mix(uint64(step)<<32|uint64(r)))
-			p.ratio[r] = p.ratios[rand.New(draws).IntN(n)]
-		}
+// draw is the noise of a rank's step.
+func (p *player) draw(step, rank int) float64 {
+	n := len(p.ratios)
+	if n == 0 {
+		return 1
 	}
+	draws := rand.NewPCG(mix(p.seed), mix(uint64(step)<<32|uint64(rank)))
+	return p.ratios[rand.New(draws).IntN(n)]
 }
 
 // mix scatters neighbouring names (the finaliser of SplitMix64).
@@ -240,7 +244,7 @@ func (p *player) start(k int, started []float64) {
 	g.play(p.collectives[k], t)
 	for r, h := range p.host {
 		a := g.actorsOf(p.leads[r])
-		p.runs[k][r].end, p.runs[k][r].work = max(p.runs[k][r].begin, a.clock[h]), a.work[h]
+		p.runs[k][r].end, p.runs[k][r].work, p.runs[k][r].beside = max(p.runs[k][r].begin, a.clock[h]), a.work[h], a.beside[h]
 	}
 }
 
@@ -311,7 +315,9 @@ func Without(ctx context.Context, without Cost, c Cluster, s Step, n Noise, step
 	case LargeLatency:
 		large = noLatency(large)
 	case Bandwidth:
-		small.Between.PerByte, large.Between.PerByte = cost.Interval{}, cost.Interval{}
+		for _, c := range []*cost.Costs{&small.Between, &large.Between} {
+			c.PerByte, c.BusyPerByte = cost.Interval{}, cost.Interval{}
+		}
 	case Memory:
 		small.Within.PerByte, large.Within.PerByte = cost.Interval{}, cost.Interval{}
 	case Reduction:
@@ -327,7 +333,7 @@ func Without(ctx context.Context, without Cost, c Cluster, s Step, n Noise, step
 
 func noLatency(m cost.Model) cost.Model {
 	for _, c := range []*cost.Costs{&m.Within, &m.Between} {
-		c.Latency, c.Message = cost.Interval{}, cost.Interval{}
+		c.Latency, c.Message, c.Busy = cost.Interval{}, cost.Interval{}, cost.Interval{}
 	}
 	return m
 }

@@ -14,10 +14,12 @@
 //     link with all that came before, whoever sent it. Between links there is a network
 //     without bottlenecks, and nothing is lost.
 //   - Ranks that compute share the processors of their machine evenly, and those that
-//     wait leave theirs to them. Who has waited on a machine with fewer processors than
-//     ranks then needs Cluster.Wake of a processor before it goes on. Collectives take
-//     as long as where all ranks are busy with them, and what a processor does for one
-//     delays the computing that it was to overlap with.
+//     wait leave theirs to them. What a processor does for a collective delays the
+//     computing that it was to overlap with.
+//   - Where a machine has fewer processors than ranks, collectives have their shares,
+//     too, of what their messages and bytes take of a processor there (Busy and
+//     BusyPerByte of cost.Costs), and are late by what they wait for them; and who has
+//     waited needs Cluster.Wake of a processor before it goes on.
 //   - A rank computes, in each step, for its time times a ratio that is drawn from
 //     those that were measured.
 package simulate
@@ -37,6 +39,9 @@ type Cluster struct {
 	// Wake is the time in microseconds that a rank needs after a wait where there are
 	// fewer processors than ranks: it is woken, and finds caches as others left them.
 	Wake float64
+	// Beside is how many groups like this one are on the same machines, and know nothing
+	// of each other; a Result is then of all of them. 0 is one.
+	Beside int
 	// Together is how many hosts are one machine: collbench pretends hosts, which
 	// share processors. 0 and 1 are hosts that are machines of their own; more than
 	// there are is all on one.

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
 )
@@ -24,6 +26,11 @@ type Plan struct {
 	Type    collective.DType
 	Iters   int           // most repetitions
 	MaxTime time.Duration // most time, if there are Fewest
+
+	// Compute is how long each rank computes before every collective, which is no part
+	// of its time: so collectives come in a step, to ranks whose caches hold something
+	// else and to threads that have gone to sleep. 0 has one follow the other.
+	Compute time.Duration
 }
 
 // Batch is the vector of one size. Collectives are done on Comm, which may be a
@@ -32,17 +39,20 @@ type Batch struct {
 	collective.Comm
 	Req   collective.Request
 	Inner int // collectives between two looks at the clock
+
+	before computing
 }
 
 // Measure times vectors of the size of mem, which is U8, until rank 0 has seen enough.
 func Measure(ctx context.Context, c collective.Comm, p Plan, mem collective.Vec) (cost.Size, error) {
 	b := &Batch{Comm: c, Inner: innerOf(mem.Len)}
 	b.Req = collective.Request{Kind: p.Kind, Op: p.Op, Label: fmt.Sprintf("%d bytes", mem.Len), Vec: mem.As(p.Type)}
-	times, wrong, err := b.repeat(ctx, p)
+	times, all, err := b.repeat(ctx, p)
 	if err != nil {
 		return cost.Size{}, err
 	}
-	s := cost.Size{Bytes: mem.Len, Times: *TimesOf(times), Wrong: wrong}
+	collectives := float64(len(times) * b.Inner * c.Size())
+	s := cost.Size{Bytes: mem.Len, Times: *TimesOf(times), Wrong: all.wrong, Processor: float64(all.processor) / 1e3 / collectives}
 	s.Algorithm = float64(mem.Len) / 1e3 / s.Best
 	s.Bus = s.Algorithm * BusFactor(p.Kind, c.Size())
 	return s, nil
@@ -79,9 +89,15 @@ func BusFactor(k collective.Kind, n int) float64 {
 	return 1
 }
 
+// sums are those over all ranks.
+type sums struct {
+	wrong     int64 // elements
+	processor int64 // ns of processors, during measured times
+}
+
 // repeat runs batches until rank 0 says stop, and checks some of them: the
 // first ones and every sixteenth.
-func (b *Batch) repeat(ctx context.Context, p Plan) (times []float64, wrong int64, err error) {
+func (b *Batch) repeat(ctx context.Context, p Plan) (times []float64, all sums, err error) {
 	end := time.Now().Add(p.MaxTime)
 	stop := make([]int32, 1)
 	for batch := 0; ; batch++ {
@@ -90,32 +106,64 @@ func (b *Batch) repeat(ctx context.Context, p Plan) (times []float64, wrong int6
 			b.Fill()
 		}
 		if err := collective.Do(ctx, b.Comm, collective.Request{Kind: collective.Barrier}); err != nil {
-			return nil, 0, err
+			return nil, sums{}, err
 		}
-		begin := time.Now()
-		for range b.Inner {
-			if err := collective.Do(ctx, b.Comm, b.Req); err != nil {
-				return nil, 0, err
-			}
+		took, busy, err := b.batch(ctx, p.Compute)
+		if err != nil {
+			return nil, sums{}, err
 		}
 		if batch > 0 { // the first one maps memory
-			times = append(times, time.Since(begin).Seconds()/float64(b.Inner))
+			times = append(times, took.Seconds()/float64(b.Inner))
+			all.processor += int64(busy)
 		}
 		if checked {
-			wrong += b.wrong()
+			all.wrong += b.wrong()
 		}
 		stop[0] = 0
 		if len(times)*b.Inner >= p.Iters || time.Now().After(end) && len(times) >= Fewest {
 			stop[0] = 1
 		}
 		if err := collective.Do(ctx, b.Comm, collective.Request{Kind: collective.Broadcast, Vec: collective.VecOf(stop)}); err != nil {
-			return nil, 0, err
+			return nil, sums{}, err
 		}
 		if stop[0] != 0 {
 			break
 		}
 	}
-	total := []int64{wrong}
+	total := []int64{all.wrong, all.processor}
 	err = collective.Do(ctx, b.Comm, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(total)})
-	return times, total[0], err
+	return times, sums{total[0], total[1]}, err
+}
+
+// batch does Inner collectives, and is the time that they took, and that this process
+// had of processors for them. Who computes is through at the same time after each
+// collective as the others, but for what that has them differ by; so what they all take
+// longer than computing is the collective, also where a rank learns late of its end.
+func (b *Batch) batch(ctx context.Context, compute time.Duration) (took, busy time.Duration, err error) {
+	began := time.Now()
+	var computed time.Duration // of processors
+	at, had := began, processor()
+	for range b.Inner {
+		if compute > 0 {
+			before := processor()
+			b.before.until(at.Add(compute))
+			computed += processor() - before
+		}
+		if err := collective.Do(ctx, b.Comm, b.Req); err != nil {
+			return 0, 0, err
+		}
+		if compute > 0 {
+			at = time.Now()
+		}
+	}
+	return time.Since(began) - time.Duration(b.Inner)*compute, processor() - had - computed, nil
+}
+
+// processor is the time of processors that this process has had, with all its threads.
+func processor() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err) // of itself, into memory of its own
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

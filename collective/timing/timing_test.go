@@ -1,6 +1,7 @@
 package timing
 
 import (
+	"context"
 	"errors"
 	"math"
 	"sync"
@@ -57,7 +58,7 @@ func measured(t *testing.T, comms []collective.Comm, p Plan, bytes int) (sizes [
 				t.Error(err)
 				return
 			}
-			if !(s.Best > 0 && s.Best <= s.Median) || !near(s.Bus, s.Algorithm*BusFactor(p.Kind, len(comms))) || !near(s.Algorithm, float64(bytes)/1e3/s.Best) {
+			if !(s.Best > 0 && s.Best <= s.Median && s.Processor > 0) || !near(s.Bus, s.Algorithm*BusFactor(p.Kind, len(comms))) || !near(s.Algorithm, float64(bytes)/1e3/s.Best) {
 				t.Errorf("%v of %d bytes: %+v", p.Kind, bytes, s)
 			}
 			mu.Lock()
@@ -91,6 +92,57 @@ func TestMeasure(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestMeasureAfterComputing: results are right, and as many, where ranks compute before
+// each collective.
+func TestMeasureAfterComputing(t *testing.T) {
+	p := Plan{Kind: collective.AllReduce, Op: collective.Sum, Type: collective.F32, Iters: 40, MaxTime: time.Minute, Compute: 50 * time.Microsecond}
+	_, reps, wrong := measured(t, group(t, 2), p, 256)
+	if wrong != 0 || reps[0] != reps[1] || reps[0]*innerOf(256) < p.Iters {
+		t.Errorf("%d elements are wrong, repetitions %v", wrong, reps)
+	}
+}
+
+// works is a group whose collectives keep a processor busy for so long.
+type works struct {
+	off
+	each time.Duration
+	n    *int
+}
+
+func (w works) Do(context.Context, collective.Request) error {
+	*w.n++
+	began := time.Now()
+	for had := processor(); processor()-had < w.each || time.Since(began) < w.each; { // other threads of this process have processors, too
+	}
+	return nil
+}
+
+// TestComputingIsNoTime: a collective takes the time and the processor that it takes, and
+// what ranks compute before it counts as neither.
+func TestComputingIsNoTime(t *testing.T) {
+	const inner, each, compute = 10, 200 * time.Microsecond, 10 * time.Millisecond
+	n := 0
+	b := &Batch{Comm: works{each: each, n: &n}, Inner: inner}
+	began := time.Now()
+	took, busy, err := b.batch(t.Context(), compute)
+	all := time.Since(began)
+	if err != nil || n != inner {
+		t.Fatalf("%d collectives, %v, want %d", n, err, inner)
+	}
+	if b.before.mem == nil || b.before.mem[0] == 0 {
+		t.Error("nothing was computed")
+	}
+	if took < inner*each || took > all-inner*compute {
+		t.Errorf("%d collectives of %v took %v of %v with computing for %v before each", inner, each, took, all, compute)
+	}
+	if busy < inner*each || busy > inner*compute/2 {
+		t.Errorf("%d collectives of %v had a processor for %v, with computing for %v before each", inner, each, busy, compute)
+	}
+	if took, _, err = b.batch(t.Context(), 0); err != nil || took < inner*each {
+		t.Errorf("without computing: %v, %v", took, err)
 	}
 }
 

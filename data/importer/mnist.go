@@ -234,7 +234,7 @@ func (r *idx) end() error {
 // short says in plain words that a file ends too soon.
 func short(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the file ends too soon: truncated")
+		return errors.New("the file ends too soon: it was cut short, so copy or download it again")
 	}
 	return err
 }

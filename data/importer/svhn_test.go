@@ -114,7 +114,7 @@ func TestSVHNBad(t *testing.T) {
 		"fewer digits": {matOf(x, digits(1, 2, 3, 4)), "5 pictures in X, but 4 digits in y"},
 		"digit 0":      {matOf(x, digits(1, 2, 0, 4, 5)), "digit 2 in y is 0, expected 1 to 9, or 10 for 0"},
 		"digit 11":     {matOf(digits(11, 2, 3, 4, 5), x), "digit 0 in y is 11"},
-		"cut":          {matOf(x)[:len(matOf(x))-20], "the file ends too soon: truncated"},
+		"cut":          {matOf(x)[:len(matOf(x))-20], "the file ends too soon: it was cut short, so copy or download it again"},
 	} {
 		path := put(t, filepath.Join(t.TempDir(), "train_32x32.mat"), tt.b)
 		s, err := SVHN(t.Context(), path, Geometry{})

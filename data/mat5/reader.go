@@ -2,6 +2,7 @@ package mat5
 
 import (
 	"bufio"
+	"bytes"
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
@@ -31,6 +32,9 @@ func NewReader(r io.Reader) (*Reader, error) {
 	n, err := io.ReadFull(in, head[:])
 	if err != nil && !ended(err) {
 		return nil, err
+	}
+	if n < len(head) && bytes.HasPrefix(head[:], []byte("MATLAB")) {
+		return nil, fmt.Errorf("it has %d bytes, and its head alone %d: it was cut short, so copy or download it again", n, len(head))
 	}
 	if n >= 4 && (head[0] == 0 || head[1] == 0 || head[2] == 0 || head[3] == 0) {
 		return nil, errors.New("not a MAT-file of level 5 (its text begins with a zero byte, as in level 4); save it in MATLAB with -v7")
@@ -141,7 +145,7 @@ func (r *Reader) wrap(err error) error {
 	if ended(err) {
 		err = errDamaged
 		if _, gone := r.in.Peek(1); r.outer.n > 0 && gone != nil {
-			err = errors.New("the file ends too soon: truncated")
+			err = errors.New("the file ends too soon: it was cut short, so copy or download it again")
 		}
 	}
 	return fmt.Errorf("element at offset %d: %w", r.at, err)

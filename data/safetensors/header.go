@@ -180,7 +180,7 @@ func checkOffsets(infos []Info, data, start int64) error {
 		case i.Begin > at:
 			return fmt.Errorf("tensor %q begins at data offset %d, leaving a gap after %d", i.Name, i.Begin, at)
 		case i.End > data:
-			return fmt.Errorf("tensor %q ends at data offset %d (file offset %d), but the file has only %d bytes of data: truncated", i.Name, i.End, start+i.End, data)
+			return fmt.Errorf("tensor %q ends at data offset %d (file offset %d), but the file has only %d bytes of data: truncated, so copy it again", i.Name, i.End, start+i.End, data)
 		}
 		at = i.End
 	}

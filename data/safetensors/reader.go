@@ -35,7 +35,7 @@ func New(r io.ReaderAt, size int64) (*File, error) {
 		return nil, fmt.Errorf("safetensors: header length %d at offset 0 is over the limit of %d: not a safetensors file", n, maxHeader)
 	}
 	if int64(n) > size-8 {
-		return nil, fmt.Errorf("safetensors: header of %d bytes at offset 8 does not fit in a file of %d: truncated", n, size)
+		return nil, fmt.Errorf("safetensors: header of %d bytes at offset 8 does not fit in a file of %d: truncated, so copy it again", n, size)
 	}
 	header := make([]byte, n)
 	if err := readAt(r, header, 8); err != nil {

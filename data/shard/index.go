@@ -160,7 +160,7 @@ func checkReadable(b []byte) error {
 func unmarshal(b []byte, v any) error {
 	err := json.Unmarshal(b, v)
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("offset %d: not whole JSON (%w)", s.Offset, err)
+		return fmt.Errorf("offset %d: not whole JSON (%w): copy or import the data set again", s.Offset, err)
 	}
 	if u, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("offset %d: field %s is a %s, expected %v", u.Offset, u.Field, u.Value, u.Type)

@@ -93,7 +93,7 @@ func checkSize(path string, e Entry) error {
 	case size < e.Bytes:
 		return fmt.Errorf("%s: ends at offset %d, expected %d bytes: torn or cut short; copy or import it again", path, size, e.Bytes)
 	case size > e.Bytes:
-		return fmt.Errorf("%s: has %d bytes, expected %d: not the file that the index lists", path, size, e.Bytes)
+		return fmt.Errorf("%s: has %d bytes, expected %d: not the file that the index lists; copy or import the data set again", path, size, e.Bytes)
 	}
 	return nil
 }

@@ -101,12 +101,13 @@ type Options struct {
 	Trace func() func(Event)
 }
 
-// MemoryError is a program that needs more memory than it may take.
+// MemoryError is a program that needs more memory than it may take; Need may be less
+// than what it would take in the end.
 type MemoryError struct{ Need, Max int64 } // bytes
 
 func (e *MemoryError) Error() string {
 	const gib = 1 << 30
-	return fmt.Sprintf("its intermediate values take %.1f GiB, and it may take %.1f GiB", float64(e.Need)/gib, float64(e.Max)/gib)
+	return fmt.Sprintf("its intermediate values take at least %.1f GiB, and it may take %.1f GiB", float64(e.Need)/gib, float64(e.Max)/gib)
 }
 
 // FullError is a device's memory that has no room left. It says who has it.

@@ -130,8 +130,8 @@ func TestIdentity(t *testing.T) {
 	t.Logf("%d computations, %d of them hand-made", len(all), tricky)
 }
 
-// TestScale builds and differentiates a graph of 100,000 nodes. The time is
-// logged; only a hang fails.
+// TestScale builds and differentiates a graph of 100,000 nodes, whose gradient has a few
+// times as many. The time is logged; only a hang fails.
 func TestScale(t *testing.T) {
 	start := time.Now()
 	var b graph.Builder
@@ -151,8 +151,8 @@ func TestScale(t *testing.T) {
 	}
 	took := time.Since(start)
 	t.Logf("%d nodes built in %v, %d with their gradient in %v", n, built, len(g.Nodes()), took)
-	if took > time.Minute {
-		t.Errorf("building and differentiating %d nodes took %v", n, took)
+	if all := len(g.Nodes()); all > 5*n {
+		t.Errorf("%d nodes have %d with their gradient, want %d at most", n, all, 5*n)
 	}
 }
 

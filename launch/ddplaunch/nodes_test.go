@@ -115,12 +115,12 @@ func TestKilledLauncherOfANode(t *testing.T) {
 	}
 }
 
-// A launcher stands still, as its whole host might: the others know that after a
-// second or so. Its ranks end, too, and when it wakes up it ends.
+// A launcher stands still while its host lives: the others know that after two seconds
+// or so. Its ranks end, too, and when it wakes up it ends.
 func TestFrozenLauncher(t *testing.T) {
 	for frozen, says := range map[int]string{
-		0: "): lost with rank 0 and the coordinator: its host is dead or unreachable\n",
-		1: "): lost with rank 1: its host is dead or unreachable\n",
+		0: "): lost with rank 0 and the coordinator: its launcher does not answer, though its host does: it is stopped, or gets no processor time\n",
+		1: "): lost with rank 1: its launcher does not answer, though its host does: it is stopped, or gets no processor time\n",
 	} {
 		t.Run(fmt.Sprint("node ", frozen), func(t *testing.T) {
 			t.Parallel()
@@ -151,6 +151,39 @@ func TestFrozenLauncher(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A launcher that gets no processor time for a second is not lost.
+func TestHeldUpLauncher(t *testing.T) {
+	const held, lost = time.Second, 1200 * time.Millisecond
+	t.Parallel()
+	for range 5 { // until this process is not held up itself
+		all := nodes(t, "127.0.0.1:0", 3, "RANKS", "wait")
+		for _, j := range all {
+			j.numbers("ready", 1)
+		}
+		began := time.Now()
+		for _, s := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
+			if err := all[1].cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			if s == unix.SIGSTOP {
+				time.Sleep(held)
+			}
+		}
+		long := time.Since(began)
+		time.Sleep(held)                           // who has begun to judge may still do so
+		_ = all[0].cmd.Process.Signal(unix.SIGINT) // it has ended if the others called node 1 lost
+		for i, j := range all {
+			if code, out := j.end(); code != 75 && long < lost {
+				t.Errorf("node %d: held up for %v, exit code %d, output\n%s", i, long, code, out)
+			}
+		}
+		if long < lost {
+			return
+		}
+	}
+	t.Log("this process was held up itself, each time")
 }
 
 func TestInterruptOneNode(t *testing.T) {
@@ -243,11 +276,11 @@ func TestStrangersAreKeptOut(t *testing.T) {
 // A world smaller than asked for is never formed.
 func TestMissingNode(t *testing.T) {
 	t.Parallel()
-	code, out := start(t, secret, "--nnodes", "3", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-timeout", "300ms", "RANKS", "gather").end()
+	code, out := start(t, secret, "--nnodes", "3", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-timeout", "2s", "RANKS", "gather").end()
 	if code != 1 || strings.Contains(out, "first") {
 		t.Errorf("exit code %d", code)
 	}
-	want(t, out, "1 of 3 nodes joined within 300ms (", "missing: nodes 1-2")
+	want(t, out, "1 of 3 nodes joined within 2s (", "missing: nodes 1-2")
 }
 
 func TestAddressOfAnotherMachine(t *testing.T) {
@@ -365,6 +398,6 @@ func TestMissingHost(t *testing.T) {
 	}
 	first, _, _ := strings.Cut(host, ".")
 	environ := append([]string{"SLURM_STEP_NODELIST=" + first + ",gpu[08-09]"}, secret...)
-	_, out := start(t, environ, "--nnodes", "3", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-timeout", "300ms", "RANKS", "gather").end()
-	want(t, out, "1 of 3 nodes joined within 300ms ("+host+"); missing: gpu08, gpu09\n")
+	_, out := start(t, environ, "--nnodes", "3", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-timeout", "2s", "RANKS", "gather").end()
+	want(t, out, "1 of 3 nodes joined within 2s ("+host+"); missing: gpu08, gpu09\n")
 }

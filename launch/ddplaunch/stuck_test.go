@@ -168,8 +168,8 @@ func TestStuckRank(t *testing.T) {
 		code int
 		says string
 	}{
-		"sleeps":   {[]string{"--stuck-after", "2s", "-nproc", "2", "RANKS", "stuck", "sleeps"}, 1, "): no progress for 2s during load, step 3: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n"},
-		"computes": {[]string{"--stuck-after", "3s", "-nproc", "2", "RANKS", "stuck", "computes"}, 0, "): no progress for 3s during load, step 3, but it computes: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n"},
+		"sleeps":   {[]string{"--stuck-after", "2s", "-nproc", "2", "RANKS", "stuck", "sleeps"}, 1, `\): no progress for \d+s during load, step 3: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n`},
+		"computes": {[]string{"--stuck-after", "3s", "-nproc", "2", "RANKS", "stuck", "computes"}, 0, `\): no progress for \d+s during load, step 3, but it computes: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,7 +177,9 @@ func TestStuckRank(t *testing.T) {
 			if code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}
-			want(t, out, tt.says)
+			if !regexp.MustCompile(tt.says).MatchString(out) { // a launcher that stood still says more seconds
+				t.Errorf("want %q in\n%s", tt.says, out)
+			}
 		})
 	}
 	t.Run("a debugger", func(t *testing.T) {

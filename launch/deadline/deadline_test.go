@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -64,26 +65,34 @@ func TestNoEnd(t *testing.T) {
 }
 
 // The end is told a tenth of the time before it, once; an end that is moved is
-// waited for anew.
+// waited for anew. The clock is the test's: it stands while the stand-in of squeue runs.
 func TestWatch(t *testing.T) {
-	first := time.Now().Add(2 * time.Second).Truncate(time.Second)
-	second := first.Add(2 * time.Second)
-	change := squeue(t, fmt.Sprint(first.Unix()))
-	time.AfterFunc(200*time.Millisecond, func() { change(fmt.Sprint(second.Unix())) })
-	calls := 0
-	Watch(t.Context(), []string{"SLURM_JOB_ID=7"}, time.Hour, func(end time.Time, how string) {
-		calls++
-		if left := time.Until(second); !end.Equal(second) || how != "squeue" || left <= 0 || left > time.Second {
-			t.Errorf("told of %v by %s with %v left, want %v", end, how, left, second)
+	change := squeue(t, "")
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		first, second := begun.Add(time.Minute), begun.Add(2*time.Minute)
+		change(fmt.Sprint(first.Unix()))
+		time.AfterFunc(50*time.Second, func() { change(fmt.Sprint(second.Unix())) })
+		calls := 0
+		Watch(t.Context(), []string{"SLURM_JOB_ID=7"}, time.Hour, func(end time.Time, how string) {
+			calls++
+			if left := time.Until(second); !end.Equal(second) || how != "squeue" || left != 6*time.Second {
+				t.Errorf("told of %v by %s with %v left, want %v with 6s", end, how, left, second)
+			}
+		})
+		if calls != 1 {
+			t.Errorf("told %d times", calls)
 		}
 	})
-	if calls != 1 {
-		t.Errorf("told %d times", calls)
-	}
 }
 
 func TestWatchEnds(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	Watch(ctx, []string{"SLURM_JOB_ID=7", fmt.Sprint("SLURM_JOB_END_TIME=", time.Now().Add(time.Hour).Unix())}, time.Minute, func(time.Time, string) { t.Error("told of it") })
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		Watch(ctx, []string{"SLURM_JOB_ID=7", fmt.Sprint("SLURM_JOB_END_TIME=", time.Now().Add(time.Hour).Unix())}, time.Minute, func(time.Time, string) { t.Error("told of it") })
+		if err := ctx.Err(); err == nil {
+			t.Error("it waited for neither")
+		}
+	})
 }

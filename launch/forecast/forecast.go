@@ -186,7 +186,7 @@ func (w *world) kill() error {
 	w.launchers[last].over = true
 	w.knowing, w.ended = 1, 1
 	w.after(w.costs.Latency, func() {
-		w.work(0, w.costs.Message, func() { w.carryOut(0, w.coord.Lost(name(last), true)) })
+		w.work(0, w.costs.Message, func() { w.carryOut(0, w.coord.Lost(name(last), rendezvous.Killed)) })
 	})
 	if err := w.drain(&w.times.Ended); err != nil {
 		return fmt.Errorf("the end after a death: %w", err)

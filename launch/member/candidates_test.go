@@ -105,12 +105,12 @@ func TestNobodyAtTheCandidates(t *testing.T) {
 	ports := freeRange(t, 4)
 	key := bytes.Repeat([]byte{9}, 32)
 	open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1", Key: key, Label: "one", Ports: ports})
-	c := Config{Name: "b", Endpoint: "127.0.0.1", Key: key, Label: "two", Ports: ports, Wait: 500 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	c := Config{Name: "b", Endpoint: "127.0.0.1", Key: key, Label: "two", Ports: ports, Wait: answerWait, Log: slog.New(slog.DiscardHandler)}
 	_, err := Open(t.Context(), c)
 	if err == nil {
 		t.Fatal("joined another job")
 	}
-	for _, want := range []string{"no coordinator of this job answered at 127.0.0.1 within 500ms (", "a launcher of another job answers at 127.0.0.1:", "the name of the job differs", "127.0.0.1: connection refused", "which come from the key"} {
+	for _, want := range []string{"no coordinator of this job answered at 127.0.0.1 within 2s (", "a launcher of another job answers at 127.0.0.1:", "the name of the job differs", "127.0.0.1: connection refused", "which come from the key"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q in %q", want, err)
 		}
@@ -123,7 +123,7 @@ func TestNobodyAtTheCandidates(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	c.Wait = 10 * time.Second
+	c.Wait = arrives
 	m := open1(t, c)
 	<-made
 	if m.at.Port() != uint16(late.Port()) {

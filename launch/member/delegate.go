@@ -88,20 +88,22 @@ func (d *delegate) NotifyJoin(n *memberlist.Node) {
 }
 
 // NotifyLeave tells of a member that died or left. One that left says so over its
-// link, after its last messages: that gets time to arrive first. One that has a
-// life line is looked after there, with more signs to go by; until the job is complete
-// some have none yet, and links and join's time-out are enough.
+// link, after its last messages: that gets time to arrive first. Of one that died the
+// coordinator makes sure, and all make sure of the coordinator, with more signs to go by;
+// until the job is complete, links and join's time-out are enough.
 func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	d.m.alive.Add(-1)
 	in := rendezvous.Inbound{From: n.Name}
 	d.m.mu.Lock()
 	l := d.m.lives[n.Name]
-	watched, left := l != nil && !l.left && !l.lost, l != nil && l.left
+	left, judged := l != nil && l.left, d.m.cfg.Coordinator || n.Name == d.m.coord
 	d.m.mu.Unlock()
 	switch {
-	case (watched || d.m.formed.Load() == 0) && n.State != memberlist.StateLeft:
 	case left || n.State == memberlist.StateLeft:
 		time.AfterFunc(leftWait, func() { d.m.lose(in) })
+	case d.m.formed.Load() == 0:
+	case judged:
+		d.m.lookAfter(n.Name)
 	default:
 		d.m.lose(in)
 	}

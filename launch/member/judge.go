@@ -5,7 +5,6 @@ import (
 	"net"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -37,6 +36,10 @@ const (
 	// started at once, and where many share a machine that alone keeps it busy for
 	// seconds. Nothing is lost meanwhile but time.
 	formingPatience = 30
+	// mutePatience is the same, at least, for a launcher that says nothing while its
+	// host's kernel takes what is sent to it: it gets no processor time, which passes,
+	// or it is stopped. It is lost 1.4 s after it spoke last.
+	mutePatience = 3
 )
 
 // Vouch says who knows signs of life that this package does not see: heard tells
@@ -135,20 +138,15 @@ func (m *Member) judge(name string, l *life) {
 		case quiet < m.silence() || m.vouched(name):
 			continue
 		}
-		rounds := own.rounds()
-		if m.formed.Load() == 0 {
-			rounds = formingPatience
-		}
-		answered, known, stood := m.askOften(name, rounds)
+		lives, known := m.askOften(name, l, &own)
 		expected = time.Now()
-		if stood {
-			own.late(lateness, expected)
-			continue // it took much longer than it can: nothing is proven
-		}
-		speaks, _ := m.lifeOf(name)
-		m.cfg.Log.Debug("a life line is silent", "name", name, "for", quiet, "answered", answered, "speaks", speaks)
-		switch in := (rendezvous.Inbound{From: name, Lost: true}); {
-		case answered || speaks || m.vouched(name):
+		m.cfg.Log.Debug("a life line is silent", "name", name, "for", quiet, "lives", lives)
+		in := rendezvous.Inbound{From: name, Lost: true}
+		switch {
+		case lives:
+		case m.acknowledges(l):
+			in.How = rendezvous.Mute
+			m.report(l, in)
 		case max(known, m.others()) > 1 && !m.anybody(name):
 			in.Alone = true
 			m.alone.Store(true)
@@ -157,6 +155,17 @@ func (m *Member) judge(name string, l *life) {
 			m.report(l, in)
 		}
 	}
+}
+
+// rounds is how often a silent launcher is to be asked.
+func (m *Member) rounds(l *life, own *shortage) int {
+	switch {
+	case m.formed.Load() == 0:
+		return formingPatience
+	case m.acknowledges(l):
+		return max(own.rounds(), mutePatience)
+	}
+	return own.rounds()
 }
 
 // shortage is how short of processor time this process is: how late it was at worst in
@@ -186,20 +195,23 @@ func (s *shortage) rounds() int {
 	return min(mostPatience, patience*int(worst/strain))
 }
 
-// askOften asks as ask does, until there is an answer or it has been asked rounds
-// times. If this process stood still meanwhile, the silence means nothing.
-func (m *Member) askOften(name string, rounds int) (answered bool, others int, stood bool) {
-	for range rounds {
+// askOften asks as ask does, until there is a sign of life or it has been asked often
+// enough, which may change meanwhile.
+func (m *Member) askOften(name string, l *life, own *shortage) (lives bool, others int) {
+	for asks := 0; asks < m.rounds(l, own); {
 		asked := time.Now()
-		answered, others = m.ask(name)
-		if answered || m.vouched(name) {
-			return true, others, false
+		answered, known := m.ask(name)
+		others = known
+		if speaks, _ := m.lifeOf(name); answered || speaks || m.vouched(name) || m.ctx.Err() != nil {
+			return true, others
 		}
-		if time.Since(asked) > 2*questions*probeTimeout {
-			return false, others, true
+		if now := time.Now(); now.Sub(asked) > 2*questions*probeTimeout {
+			own.late(lateness, now) // this process stood still: the silence means nothing
+			continue
 		}
+		asks++
 	}
-	return false, others, false
+	return false, others
 }
 
 // report tells of a loss, once.
@@ -225,33 +237,32 @@ func (m *Member) lifeOf(name string) (speaks, lost bool) {
 	return !l.left && time.Since(l.heard) < m.silence(), l.lost
 }
 
-// ask asks a silent launcher whether it is there, and at the same time the others that
-// gossip knows, whose answers anybody tells of.
+// ask asks a silent launcher whether it is there, also if gossip has given it up, and at
+// the same time the others that gossip knows, whose answers anybody tells of. Others is
+// how many there are, the silent one included.
 func (m *Member) ask(name string) (answered bool, others int) {
-	var all sync.WaitGroup
-	var silent atomic.Bool
-	silent.Store(true)
+	names := []string{name}
 	for _, n := range m.list.Members() {
-		if n.Name == m.cfg.Name {
-			continue
+		if n.Name != m.cfg.Name && n.Name != name {
+			names = append(names, n.Name)
 		}
-		if others++; n.Name != name && others > witnesses {
-			continue
-		}
+	}
+	var all sync.WaitGroup
+	for i, n := range names[:min(len(names), 1+witnesses)] {
 		all.Go(func() {
-			if at := m.place(n.Name); at == nil || !m.reach(at) {
+			if at := m.place(n); at == nil || !m.reach(at) {
 				return
 			}
 			m.mu.Lock()
-			m.answered[n.Name] = time.Now()
+			m.answered[n] = time.Now()
 			m.mu.Unlock()
-			if n.Name == name {
-				silent.Store(false)
+			if i == 0 {
+				answered = true
 			}
 		})
 	}
 	all.Wait()
-	return !silent.Load(), others
+	return answered, len(names)
 }
 
 // reach asks a launcher whether it is there.

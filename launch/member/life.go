@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"time"
 
@@ -105,7 +106,7 @@ func (m *Member) live(name string, c net.Conn) {
 	m.mu.Unlock()
 	_ = c.Close()
 	if killed {
-		m.report(l, rendezvous.Inbound{From: name, Lost: true, Killed: true})
+		m.report(l, rendezvous.Inbound{From: name, Lost: true, How: rendezvous.Killed})
 	}
 }
 
@@ -193,6 +194,51 @@ func (m *Member) heard(name string, l *life) {
 		l.judged = true
 		m.wg.Go(func() { m.judge(name, l) })
 	}
+}
+
+// lookAfter has a launcher looked after that has no life line yet, as if it had just
+// spoken.
+func (m *Member) lookAfter(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lives[name] == nil {
+		l := &life{}
+		m.lives[name] = l
+		m.heard(name, l)
+	}
+}
+
+// acknowledges says whether the other host's kernel has lately taken what is sent over
+// the life line, which it does whatever becomes of the launcher.
+func (m *Member) acknowledges(l *life) bool {
+	m.mu.Lock()
+	c := l.conn
+	m.mu.Unlock()
+	s, ok := c.(*secure)
+	return ok && lastAcknowledged(s.Conn) < m.silence()
+}
+
+// lastAcknowledged is how long ago the other end's kernel has last acknowledged
+// something; for ever if that is not known.
+func lastAcknowledged(c net.Conn) time.Duration {
+	const forever = time.Duration(math.MaxInt64)
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return forever
+	}
+	raw, err := t.SyscallConn()
+	if err != nil {
+		return forever // it has ended
+	}
+	var info *unix.TCPInfo
+	var inner error
+	err = raw.Control(func(fd uintptr) {
+		info, inner = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	})
+	if err != nil || inner != nil {
+		return forever
+	}
+	return time.Duration(info.Last_ack_recv) * time.Millisecond
 }
 
 // farewell says that this launcher leaves, and closes the life lines.

@@ -17,7 +17,7 @@ import (
 // line1 is a's end of the life line with the launcher called name.
 func (m *Member) line1(t *testing.T, name string) net.Conn {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(arrives); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		m.mu.Lock()
 		l := m.lives[name]
 		if l != nil && l.conn != nil {
@@ -38,7 +38,7 @@ func TestKilled(t *testing.T) {
 	if err := a.line1(t, "b").Close(); err != nil {
 		t.Fatal(err)
 	}
-	if in := next(t, b); in.From != "a" || !in.Lost || !in.Killed || in.Alone {
+	if in := next(t, b); in.From != "a" || !in.Lost || in.How != rendezvous.Killed || in.Alone {
 		t.Errorf("got %+v", in)
 	}
 }
@@ -82,7 +82,7 @@ func TestSecondLifeLine(t *testing.T) {
 	if err := ends[1].Close(); err != nil {
 		t.Fatal(err)
 	}
-	if in := next(t, a); in.From != "b" || !in.Killed {
+	if in := next(t, a); in.From != "b" || in.How != rendezvous.Killed {
 		t.Errorf("got %+v", in)
 	}
 }
@@ -110,7 +110,7 @@ func TestGossipBeforeTheJob(t *testing.T) {
 func TestNewsOfALauncher(t *testing.T) {
 	a, b := pair(t, "127.0.0.1")
 	_, _ = a.line1(t, "b"), b.line1(t, "a")
-	for deadline := time.Now().Add(10 * time.Second); a.place("b") == nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(arrives); a.place("b") == nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("b is not known")
 		}
@@ -190,7 +190,7 @@ func TestLeft(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if in := next(t, b); in.From != "a" || !in.Lost || in.Killed {
+	if in := next(t, b); in.From != "a" || !in.Lost || in.How == rendezvous.Killed {
 		t.Errorf("got %+v", in)
 	}
 	select {
@@ -205,6 +205,7 @@ func TestLeft(t *testing.T) {
 func TestSilence(t *testing.T) {
 	a, b := pair(t, "127.0.0.1")
 	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	a.Formed(2) // or it asks for ten seconds
 	vouched := make(chan struct{}, 1)
 	a.Vouch(func(name string) bool {
 		select {
@@ -246,8 +247,59 @@ func TestSilence(t *testing.T) {
 			}
 		}
 	}()
-	if in := next(t, a); in.From != "b" || !in.Lost || in.Killed || in.Alone {
+	if in := next(t, a); in.From != "b" || !in.Lost || in.How != rendezvous.Mute || in.Alone {
 		t.Errorf("got %+v", in)
+	}
+}
+
+// unplug has m no longer see what the kernel of that launcher's host acknowledges.
+func (m *Member) unplug(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lives[name].conn = struct{ net.Conn }{m.lives[name].conn}
+}
+
+// Whose host's kernel takes what is sent to it is asked for longer than who is gone.
+func TestAcknowledged(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	a.mu.Lock()
+	l := a.lives["b"]
+	a.mu.Unlock()
+	own := &shortage{}
+	if got := a.rounds(l, own); got != formingPatience {
+		t.Errorf("before the job is complete: %d rounds", got)
+	}
+	a.Formed(2)
+	if got := a.rounds(l, own); got != mutePatience {
+		t.Errorf("of a host that lives: %d rounds, want %d", got, mutePatience)
+	}
+	own.late(4*strain, time.Now())
+	if got := a.rounds(l, own); got != 4*patience {
+		t.Errorf("short of processor time: %d rounds, want %d", got, 4*patience)
+	}
+	a.unplug("b")
+	if got := a.rounds(l, &shortage{}); got != 1 {
+		t.Errorf("of a host of which nothing comes: %d rounds, want 1", got)
+	}
+}
+
+// TestGivenUpByGossip: gossip may give up a launcher that had no processor time for a
+// second. Who judges asks it all the same, and as often as anybody.
+func TestGivenUpByGossip(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	if answered, others := a.ask("b"); !answered || others != 1 {
+		t.Fatalf("asked among its likes: answered %v, %d others", answered, others)
+	}
+	if err := b.list.Leave(time.Second); err != nil { // it goes on answering
+		t.Fatal(err)
+	}
+	for len(a.list.Members()) > 1 {
+		time.Sleep(time.Millisecond)
+	}
+	if answered, others := a.ask("b"); !answered || others != 1 {
+		t.Errorf("asked when gossip has given it up: answered %v, %d others", answered, others)
 	}
 }
 
@@ -258,6 +310,8 @@ func TestCutOff(t *testing.T) {
 		a, b := pair(t, "127.0.0.1")
 		_ = b.line1(t, "a")
 		b.Formed(launchers)
+		b.unplug("a")
+		a.alone.Store(true)                       // it need not say farewell
 		if err := a.list.Shutdown(); err != nil { // it answers nobody any more
 			t.Fatal(err)
 		}
@@ -274,11 +328,10 @@ func TestCutOff(t *testing.T) {
 				}
 			}
 		}()
-		if in := next(t, b); in.From != "a" || !in.Lost || in.Killed || in.Alone != (launchers == 3) {
+		if in := next(t, b); in.From != "a" || !in.Lost || in.How == rendezvous.Killed || in.Alone != (launchers == 3) {
 			t.Errorf("of %d launchers: got %+v", launchers, in)
 		}
 		close(stop)
-		a.alone.Store(true) // it need not say farewell
 	}
 }
 

@@ -43,10 +43,15 @@ type intro struct {
 // patiently does try until it succeeds, fails for good, or cfg.Wait has passed.
 func (m *Member) patiently(ctx context.Context, try func(context.Context) error, passing func(error) bool) error {
 	started, hint, pause := time.Now(), firstHint, firstRedial
+	var last error // of a try that was not cut short, which says more
+
 	limited, cancel := context.WithTimeout(ctx, m.cfg.Wait) // a look-up may take long
 	defer cancel()
 	for {
 		err := try(limited)
+		if last == nil || limited.Err() == nil {
+			last = err
+		}
 		switch waited := time.Since(started); {
 		case err == nil:
 			return nil
@@ -55,7 +60,7 @@ func (m *Member) patiently(ctx context.Context, try func(context.Context) error,
 		case limited.Err() == nil && !passing(err):
 			return err
 		case limited.Err() != nil || waited+redialInterval > m.cfg.Wait:
-			return &lateError{m.cfg.Wait, err}
+			return &lateError{m.cfg.Wait, last}
 		case waited > hint:
 			hint *= 2
 			m.cfg.Log.Warn("node 0 is not reached yet", "address", m.cfg.Endpoint, "waited", waited.Round(time.Second), "error", err)
@@ -253,10 +258,12 @@ func (m *Member) keep(c *secure, l *link, has uint64) {
 			}
 			m.cfg.Log.Debug("link to the coordinator", "error", err)
 			if errors.Is(err, errFarewell) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errAnother) || foreign(err) {
+				how := rendezvous.Killed
 				if errors.Is(err, errFarewell) {
 					m.hasLeft(l.peer)
+					how = rendezvous.Unreachable
 				}
-				m.lose(rendezvous.Inbound{From: l.peer, Killed: !errors.Is(err, errFarewell)})
+				m.lose(rendezvous.Inbound{From: l.peer, How: how})
 				return
 			}
 			if c, err = m.dial(m.ctx, m.at); err == nil {
@@ -320,7 +327,7 @@ func (m *Member) answer(c net.Conn) {
 		m.hasLeft(in.Name)
 		m.lose(rendezvous.Inbound{From: in.Name})
 	case refused(netip.AddrPortFrom(remote.Addr(), uint16(in.Port))):
-		m.lose(rendezvous.Inbound{From: in.Name, Killed: true})
+		m.lose(rendezvous.Inbound{From: in.Name, How: rendezvous.Killed})
 	}
 }
 

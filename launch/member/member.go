@@ -14,7 +14,8 @@
 //   - The loss of a launcher is told after what it has sent over its link.
 //   - A launcher that is killed is known of at once, by the end of its link and of
 //     its life line; one that falls silent is lost only if it does not answer when
-//     asked and no data of its ranks arrive.
+//     asked and no data of its ranks arrive, and less soon if its host's kernel
+//     acknowledges what is sent to it.
 //
 // A Member's methods may be called from any goroutine. Its goroutines end with
 // Close, which waits for them.
@@ -335,10 +336,11 @@ func (m *Member) end() error {
 // settle waits until busy is true of no link, as long as within d of the last there is
 // another of which it no longer is. Among hundreds of launchers that share a machine, and
 // all end at once, most take longer than d to take what they are told: who is left by
-// then would find node 0 gone, and blame it. A host that is cut off waits for nothing.
+// then would find node 0 gone, and blame it. While this process stands still it sees
+// nobody take anything: of that time little counts. A host that is cut off waits for nothing.
 func (m *Member) settle(d time.Duration, links []*link, busy func(*link) bool) {
-	begun := time.Now()
-	for last := begun; !m.alone.Load() && time.Since(last) < d && time.Since(begun) < closeLimit; time.Sleep(2 * time.Millisecond) {
+	var all, quiet time.Duration // waited in all, and since the last
+	for begun := time.Now(); !m.alone.Load() && quiet < d && all < closeLimit; {
 		left := links[:0:0]
 		for _, l := range links {
 			if busy(l) {
@@ -346,10 +348,14 @@ func (m *Member) settle(d time.Duration, links []*link, busy func(*link) bool) {
 			}
 		}
 		if len(left) < len(links) {
-			last = time.Now()
+			quiet = 0
 		}
 		if links = left; len(links) == 0 {
 			return
 		}
+		time.Sleep(2 * time.Millisecond)
+		now := time.Now()
+		turn := min(now.Sub(begun), lateness)
+		all, quiet, begun = all+turn, quiet+turn, now
 	}
 }

@@ -16,6 +16,14 @@ import (
 	"ebtrain/launch/rendezvous"
 )
 
+const (
+	// arrives is how long the tests wait for what must come: only what never comes takes
+	// longer, also on a machine that stands still now and then.
+	arrives = time.Minute
+	// answerWait is enough for all who are asked to have answered once.
+	answerWait = 2 * time.Second
+)
+
 func open1(t *testing.T, c Config) *Member {
 	t.Helper()
 	c.Log = slog.New(slog.DiscardHandler)
@@ -23,7 +31,7 @@ func open1(t *testing.T, c Config) *Member {
 		c.Key = bytes.Repeat([]byte{7}, 32)
 	}
 	if c.Wait == 0 {
-		c.Wait = 10 * time.Second
+		c.Wait = arrives
 	}
 	m, err := Open(t.Context(), c)
 	if err != nil {
@@ -48,7 +56,7 @@ func next(t *testing.T, m *Member) rendezvous.Inbound {
 	select {
 	case in := <-m.Inbox():
 		return in
-	case <-time.After(10 * time.Second):
+	case <-time.After(arrives):
 		t.Fatal("nothing arrived")
 		return rendezvous.Inbound{}
 	}
@@ -149,11 +157,11 @@ func TestStranger(t *testing.T) {
 func TestNobodyAnswers(t *testing.T) {
 	for endpoint, says := range map[string]string{"127.0.0.1:1": "connection refused", "no-such-host.invalid:1": "no-such-host.invalid"} {
 		began := time.Now()
-		m, err := Open(t.Context(), Config{Name: "b", Key: bytes.Repeat([]byte{7}, 32), Endpoint: endpoint, Wait: 500 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+		m, err := Open(t.Context(), Config{Name: "b", Key: bytes.Repeat([]byte{7}, 32), Endpoint: endpoint, Wait: answerWait, Log: slog.New(slog.DiscardHandler)})
 		if err == nil {
 			t.Fatal(errors.Join(errors.New("joined nobody"), m.Close()))
 		}
-		if text := err.Error(); !strings.HasPrefix(text, "no coordinator answered at "+endpoint+" within 500ms (") || !strings.Contains(text, says) || strings.Contains(text, "\n") {
+		if text := err.Error(); !strings.HasPrefix(text, "no coordinator answered at "+endpoint+" within 2s (") || !strings.Contains(text, says) || strings.Contains(text, "\n") {
 			t.Errorf("got %q", err)
 		}
 		if waited := time.Since(began); waited < 200*time.Millisecond {
@@ -245,4 +253,20 @@ func TestSettle(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A launcher that stands still when it ends waits for the others all the same.
+func TestSettleStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		(&Member{}).settle(closeWait, []*link{newLink("b")}, func(*link) bool {
+			if looks++; looks == 1 {
+				time.Sleep(closeLimit) // stands still
+			}
+			return looks < 3 // b takes it soon after
+		})
+		if looks != 3 {
+			t.Errorf("gave up after %d looks, want 3", looks)
+		}
+	})
 }

@@ -167,7 +167,7 @@ func TestLinks(t *testing.T) {
 		}
 		return time.Since(begun)
 	}
-	free := passes()
+	passes()
 	if err := n.Plug(1, false); err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +185,11 @@ func TestLinks(t *testing.T) {
 	if err := n.Limit(0); err != nil {
 		t.Fatal(err)
 	}
-	if again := passes(); again > least && again > 20*free {
-		t.Errorf("without a limit it took %v, and %v once there was none again", free, again)
+	// Some time or other this machine stands still for less long.
+	for tries := 1; passes() >= least; tries++ {
+		if tries == 10 {
+			t.Fatalf("once there was no limit again, it took longer than %v %d times", least, tries)
+		}
 	}
 }
 

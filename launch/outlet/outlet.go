@@ -29,9 +29,12 @@ const (
 	bound = 1 << 20
 	// piece is the largest single write: who takes one shows that he reads.
 	piece = 16 << 10
-	// patience is how long a reader may take for one piece before he counts as
-	// one who reads no more.
+	// patience is how long is waited for a reader to take one piece before he counts
+	// as one who reads no more.
 	patience = time.Second
+	// turn is the most that one look at the clock adds to that: while this process
+	// stands still (a SIGSTOP, a machine that swaps) nobody can take anything from it.
+	turn = 50 * time.Millisecond
 )
 
 // Outlet is one end of a queue that Writers share.
@@ -41,7 +44,8 @@ type Outlet struct {
 	queue   []text
 	bytes   int           // in queue
 	dropped int           // lines since the last that found room
-	moved   time.Time     // when the reader last took something, or had nothing to take
+	waited  time.Duration // for the reader, since he last took something or had nothing to take
+	counted time.Time     // up to here
 	err     error         // the first of writing
 	failed  chan struct{} // closed when there is one
 }
@@ -113,7 +117,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 // add queues p. mu is held.
 func (w *Writer) add(p []byte) {
 	if w.bytes == 0 {
-		w.moved = time.Now()
+		w.waited = 0
 	}
 	w.queue = append(w.queue, text{w.to, p})
 	w.bytes += len(p)
@@ -122,13 +126,13 @@ func (w *Writer) add(p []byte) {
 
 // AwaitRoom waits while more than half of the queue is full and its reader still
 // reads: so who produces output goes no faster than it is read. A reader who
-// takes nothing for a second is not waited for.
+// takes nothing while he is waited for, a second in all, is no longer waited for.
 func (o *Outlet) AwaitRoom() {
 	o.wait(bound / 2)
 }
 
-// Flush waits until all is written, or there is an error, or the reader has
-// taken nothing for a second. The error is the first of writing.
+// Flush waits until all is written, or there is an error, or the reader is no longer
+// waited for. The error is the first of writing.
 func (o *Outlet) Flush() error {
 	o.wait(0)
 	o.mu.Lock()
@@ -144,14 +148,16 @@ func (o *Outlet) Failed() <-chan struct{} { return o.failed }
 func (o *Outlet) wait(most int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.bytes > most && o.err == nil {
-		left := patience - time.Since(o.moved)
-		if left <= 0 {
-			return
-		}
-		wake := time.AfterFunc(left, o.changed.Broadcast)
+	for o.bytes > most && o.err == nil && o.waited < patience {
+		asleep := time.Now()
+		wake := time.AfterFunc(turn, o.changed.Broadcast)
 		o.changed.Wait()
 		wake.Stop()
+		if o.counted.After(asleep) { // by another who waits
+			asleep = o.counted
+		}
+		o.counted = time.Now()
+		o.waited += min(o.counted.Sub(asleep), turn)
 	}
 }
 
@@ -177,7 +183,7 @@ func (o *Outlet) run() {
 		if o.queue[0].bytes = t.bytes[n:]; len(o.queue[0].bytes) == 0 {
 			o.queue = o.queue[1:]
 		}
-		o.bytes, o.moved = o.bytes-n, time.Now()
+		o.bytes, o.waited = o.bytes-n, 0
 		o.changed.Broadcast()
 		o.mu.Unlock()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -125,6 +126,39 @@ func TestSlowReader(t *testing.T) {
 	}
 	if want := bytes.Repeat(line, lines); !bytes.Equal(got, want) {
 		t.Error("the text is not what was written")
+	}
+}
+
+// Whoever stands still finds that its reader has taken nothing: it has not waited for him.
+func TestStandsStill(t *testing.T) {
+	r, out, _ := pipe(t)
+	text := bytes.Repeat([]byte("a line\n"), bound/20)
+	if _, err := out.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan int, 1)
+	go func() {
+		if err := out.Flush(); err != nil {
+			t.Error(err)
+		}
+		out.mu.Lock()
+		defer out.mu.Unlock()
+		left <- out.bytes
+	}()
+	for full := false; !full; time.Sleep(time.Millisecond) { // the pipe, and Flush waits
+		out.mu.Lock()
+		full = out.bytes < len(text) && out.waited > 0
+		out.mu.Unlock()
+	}
+	still := exec.Command("sh", "-c", `kill -STOP $PPID; sleep "$0"; kill -CONT $PPID`, fmt.Sprint(2*patience.Seconds()))
+	if err := still.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, make([]byte, len(text))); err != nil {
+		t.Error(err)
+	}
+	if n := <-left; n > 0 {
+		t.Errorf("its reader was given up, with %d bytes to read", n)
 	}
 }
 

@@ -107,9 +107,8 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 	return c.flush()
 }
 
-// Lost handles the news that a launcher's host is dead or unreachable or, if
-// killed, that the launcher itself is dead.
-func (c *Coordinator) Lost(name string, killed bool) []Effect {
+// Lost handles the news that a launcher is lost, and how.
+func (c *Coordinator) Lost(name string, how Loss) []Effect {
 	i := c.index(name)
 	delete(c.earlier, name)
 	delete(c.late, name)
@@ -125,7 +124,7 @@ func (c *Coordinator) Lost(name string, killed bool) []Effect {
 	default:
 		n := c.nodes[i]
 		base := Base(c.nodes, i)
-		cause := &Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: lostText(rankRange(base, n.Nproc), killed)}
+		cause := &Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: lostText(rankRange(base, n.Nproc), how)}
 		if c.mayShrink() {
 			c.formAgain(cause)
 		} else {
@@ -138,9 +137,12 @@ func (c *Coordinator) Lost(name string, killed bool) []Effect {
 	return c.flush()
 }
 
-func lostText(who string, killed bool) string {
-	if killed {
+func lostText(who string, how Loss) string {
+	switch how {
+	case Killed:
 		return fmt.Sprintf("its launcher was killed, %s with it", who)
+	case Mute:
+		return fmt.Sprintf("lost with %s: its launcher does not answer, though its host does: it is stopped, or gets no processor time", who)
 	}
 	return fmt.Sprintf("lost with %s: its host is dead or unreachable", who)
 }

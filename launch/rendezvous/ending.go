@@ -17,9 +17,9 @@ func (n *Node) report(c *Cause) {
 }
 
 // Lost handles the news that the launcher with the coordinator is dead,
-// unreachable, or has left; killed says that it is dead and its host lives. Of the
-// other launchers the coordinator judges.
-func (n *Node) Lost(killed bool) []Effect {
+// unreachable, or has left, and how it was lost. Of the other launchers the coordinator
+// judges.
+func (n *Node) Lost(how Loss) []Effect {
 	switch n.phase {
 	case joining:
 		c := n.failure // it was stopped
@@ -33,7 +33,7 @@ func (n *Node) Lost(killed bool) []Effect {
 		n.finish(c.Code(), c)
 	case working, assigned:
 		c := &Cause{Kind: CauseNode, Rank: -1, Node: 0, Host: n.nodes[0].Host,
-			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", killed)}
+			Text: lostText(rankRange(0, n.nodes[0].Nproc)+" and the coordinator", how)}
 		if n.elastic() {
 			c.ExitCode = exitcode.Requeue // from its checkpoint it goes on like after any other loss
 		}

@@ -98,6 +98,15 @@ func Base(nodes []NodeInfo, i int) int {
 	return base
 }
 
+// Loss is what has become of a launcher that is lost.
+type Loss int
+
+const (
+	Unreachable Loss = iota // its host is dead or cannot be reached, or it has left
+	Killed                  // it is dead, and its host lives
+	Mute                    // it says nothing, and its host lives
+)
+
 // Inbound is a message from the launcher called From or, if Lost, the news
 // that it is dead, unreachable, or has left.
 type Inbound struct {
@@ -105,6 +114,6 @@ type Inbound struct {
 	Msg         Message
 	Lost        bool
 	Coordinator bool // the launcher that is lost held the coordinator
-	Killed      bool // it is dead, and its host lives
+	How         Loss // it was lost
 	Alone       bool // no other launcher can be reached either: this host is cut off
 }

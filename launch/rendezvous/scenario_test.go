@@ -15,6 +15,8 @@ import (
 	"ebtrain/launch/statuspage"
 )
 
+var losses = map[string]Loss{"": Unreachable, "killed": Killed, "mute": Mute}
+
 var update = flag.Bool("update", false, "write the scenarios' outputs; commit only what you can explain")
 
 // TestScenarios runs every file of testdata: commands, "----", and what the
@@ -212,13 +214,13 @@ func (s *sim) do(f []string) error {
 		name, n := signal(args[1])
 		s.apply(who, node.Interrupt(name, n))
 	case "lost":
-		s.apply("coord", s.coord.Lost(args[0], rest() == "killed"))
+		s.apply("coord", s.coord.Lost(args[0], losses[rest()]))
 	case "stopfrom":
 		name, n := signal(args[1])
 		epoch, _ := strconv.Atoi(args[2])
 		s.apply("coord", s.coord.Receive(who, Message{Kind: KindStop, Epoch: epoch, Text: name, Code: n}))
 	case "orphan":
-		s.apply(who, node.Lost(rest() == "killed"))
+		s.apply(who, node.Lost(losses[rest()]))
 	case "alone":
 		if args[0] == "a" {
 			s.apply("coord", s.coord.Alone())

@@ -233,10 +233,10 @@ func (a *agent) inbound(in rendezvous.Inbound) {
 		a.apply(a.node.Alone())
 	case in.Lost:
 		if a.coord != nil {
-			a.apply(a.coord.Lost(in.From, in.Killed))
+			a.apply(a.coord.Lost(in.From, in.How))
 		}
 		if in.Coordinator {
-			a.apply(a.node.Lost(in.Killed))
+			a.apply(a.node.Lost(in.How))
 		}
 	case a.coord != nil:
 		a.apply(a.coord.Receive(in.From, in.Msg))

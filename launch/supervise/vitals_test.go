@@ -53,24 +53,32 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
+// sleeperVar has this test binary sleep, under a name made to mislead.
+const sleeperVar = "SUPERVISE_TEST_SLEEPER"
+
 // What is read in /proc is there, also of a process with a name made to mislead.
 func TestLookAt(t *testing.T) {
-	path := t.TempDir() + "/a) T 1"
-	b, err := os.ReadFile("/bin/sleep")
-	if err != nil {
-		t.Skip("needs /bin/sleep, to run it under a misleading name")
+	if os.Getenv(sleeperVar) != "" {
+		time.Sleep(time.Minute)
+		return
 	}
-	if err := os.WriteFile(path, b, 0o755); err != nil {
+	self, err := os.Executable()
+	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "60")
+	path := t.TempDir() + "/a) T 1" // a link, and no copy: a file just written may still be open, and cannot be run then
+	if err := os.Symlink(self, path); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-test.run=^TestLookAt$")
+	cmd.Env = append(os.Environ(), sleeperVar+"=1")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
 	await := func(state rune) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 			l, err := lookAt(cmd.Process.Pid, true)
 			if err == nil && l.state == state && l.bytes > 0 {
 				return

@@ -6,19 +6,20 @@ import (
 	"fmt"
 
 	"ebtrain/collective/host"
-	"ebtrain/collective/simulate"
 )
 
 // Beside is what sharing processors costs a rank: the groups that a case is fitted on
 // have trained side by side, as many of them as there are in so many ranks. They had
 // nothing to do with each other, but the processors.
 type Beside struct {
-	Ranks  int     `json:"ranks"`         // of all groups
-	Group  int     `json:"ranks_of_each"` // of a group
-	Batch  int     `json:"batch"`         // of a group
-	Busy   float64 `json:"processor_us"`  // that a rank had in a step; median over steps and groups
-	Others float64 `json:"others"`        // processors that were used by none of them
-	Wake   float64 `json:"wake_us"`       // what a wait costs more than where each rank has a processor
+	Ranks  int     `json:"ranks"`             // of all groups
+	Group  int     `json:"ranks_of_each"`     // of a group
+	Batch  int     `json:"batch"`             // of a group
+	Step   float64 `json:"step_us,omitempty"` // median over turns of the mean over ranks
+	Busy   float64 `json:"processor_us"`      // that a rank had in a step, also to look for what it waited for; median over steps and groups
+	Others float64 `json:"others"`            // processors that were used by none of them
+	Wake   float64 `json:"wake_us"`           // of a processor, what a wait costs more than where each rank has one
+	turns  []float64
 	busy   []float64
 	used   float64
 	lasted float64
@@ -117,13 +118,15 @@ func (b *bench) besideTurn(ctx context.Context, one *beside, n int64) error {
 	if err != nil {
 		return err
 	}
-	own := 0.0
+	own, step := 0.0, 0.0
 	for _, m := range all[:one.Ranks] {
+		step += m.Step / float64(one.Ranks)
 		for _, p := range m.Parts {
 			one.busy = append(one.busy, p.Busy)
 			own += p.Busy
 		}
 	}
+	one.turns = append(one.turns, step)
 	one.used, one.lasted = one.used+all[0].Used-own, one.lasted+all[0].Step*float64(n)
 	return nil
 }
@@ -140,21 +143,10 @@ func (o *beside) close() error {
 	return errors.Join(errs...)
 }
 
-// summarise finds what a wait costs: of so many ranks all but one wait for each
-// collective that is waited for.
-func (o *Beside) summarise(base *Case) {
-	if len(o.busy) == 0 {
-		return
-	}
-	o.Busy, o.Others = medianOf(o.busy).Value, round(max(0, o.used/o.lasted), 3)
-	waits := 0
-	for _, e := range base.Events {
-		if e.Kind == simulate.Wait {
-			waits++
-		}
-	}
-	if waits > 0 {
-		o.Wake = round(max(0, o.Busy-base.Busy)/(float64(waits)*float64(o.Group-1)/float64(o.Group)), 3)
+// summarise makes the numbers of a report; what a wait costs is fitted.
+func (o *Beside) summarise() {
+	if len(o.turns) > 0 {
+		o.Step, o.Busy, o.Others = medianOf(o.turns).Value, medianOf(o.busy).Value, round(max(0, o.used/o.lasted), 3)
 	}
 }
 

@@ -33,7 +33,7 @@ func (b *bench) timeCollectives(ctx context.Context, when string) error {
 		}
 		done[c.Ranks] = true
 		b.w.Tell(0, fmt.Sprintf("time collectives of %d ranks", c.Ranks))
-		if err := b.timeGroup(ctx, b.groups[c.Ranks], c.Ranks, "auto"); err != nil {
+		if err := b.keep(b.timeGroup(ctx, b.groups[c.Ranks], c.Ranks, "auto", sizes, 0)); err != nil {
 			return err
 		}
 		if len(c.OnHosts) > 1 {
@@ -43,7 +43,7 @@ func (b *bench) timeCollectives(ctx context.Context, when string) error {
 		if err != nil {
 			return err
 		}
-		err = b.timeGroup(ctx, apart, c.Ranks, "tcp")
+		err = b.keep(b.timeGroup(ctx, apart, c.Ranks, "tcp", sizes, 0))
 		if apart != nil {
 			err = errors.Join(err, apart.Close())
 		}
@@ -54,13 +54,22 @@ func (b *bench) timeCollectives(ctx context.Context, when string) error {
 	return nil
 }
 
-// timeGroup times all-reduces of a group, of which this rank is none if g is nil. All
-// ranks call it.
-func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network string) error {
+// keep adds what was timed to the report.
+func (b *bench) keep(r cost.Report, err error) error {
+	if err == nil {
+		b.r.Collectives = append(b.r.Collectives, r)
+	}
+	return err
+}
+
+// timeGroup times all-reduces of a group, of which this rank is none if g is nil, before
+// each of which ranks compute for a while. All ranks call it, and those that are none
+// sleep until it is over.
+func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network string, sizes []int, compute time.Duration) (cost.Report, error) {
 	var r cost.Report
 	if g != nil {
 		r = cost.Report{Version: cost.Version, Collective: collective.AllReduce.String(), Type: collective.F32.String(), Op: collective.Sum.String(), Memory: "alloc",
-			World: ranks, Network: network, Begun: time.Now().UTC(), Program: cliflag.Version("bench"), CPUs: runtime.NumCPU(), Load: load()}
+			World: ranks, Network: network, Compute: float64(compute) / 1e3, Begun: time.Now().UTC(), Program: cliflag.Version("bench"), CPUs: runtime.NumCPU(), Load: load()}
 		hosts := make([]string, ranks)
 		for i, h := range g.Hosts() {
 			hosts[i] = fmt.Sprint(h)
@@ -68,31 +77,31 @@ func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network 
 		r.Ranks, r.Machines = onHosts(hosts), len(onHosts(b.r.Hosts[:ranks]))
 		mem, err := g.Alloc(slices.Max(sizes) / (4 * ranks) * (4 * ranks))
 		if err != nil {
-			return err
+			return r, err
 		}
-		plan := timing.Plan{Kind: collective.AllReduce, Op: collective.Sum, Type: collective.F32, Iters: 1000, MaxTime: b.o.fitTime}
+		plan := timing.Plan{Kind: collective.AllReduce, Op: collective.Sum, Type: collective.F32, Iters: 1000, MaxTime: b.o.fitTime, Compute: compute}
 		for _, n := range sizes {
 			s, err := timing.Measure(ctx, g, plan, mem.Slice(0, n/(4*ranks)*(4*ranks)))
 			if err != nil {
-				return err
+				return r, err
 			}
 			if s.Wrong > 0 {
-				return fmt.Errorf("%d elements of an all-reduce of %d bytes were wrong", s.Wrong, n)
+				return r, fmt.Errorf("%d elements of an all-reduce of %d bytes were wrong", s.Wrong, n)
 			}
 			r.Sizes = append(r.Sizes, s)
 			if over, err := tooLong(ctx, g, s, b.o.fitTime); err != nil || over {
 				if err != nil {
-					return err
+					return r, err
 				}
 				break
 			}
 		}
 	}
-	all, err := gather(ctx, b.w.Comm, r) // the others sleep until then
-	if err == nil {
-		b.r.Collectives = append(b.r.Collectives, all[0])
+	all, err := gather(ctx, b.w.Comm, r)
+	if err != nil {
+		return r, err
 	}
-	return err
+	return all[0], nil
 }
 
 // tooLong says, on all ranks of a group what its rank 0 finds, whether a size took so

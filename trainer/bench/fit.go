@@ -36,6 +36,9 @@ func (r *Report) fit() error {
 		model.Doubts = append(model.Doubts, doubt)
 	}
 	r.Model = &model
+	if err := r.fitBusy(); err != nil {
+		return err
+	}
 	if len(onHosts(r.Hosts)) == 1 {
 		r.Unmeasured = append(r.Unmeasured, "No network was measured: all ranks are on one host. Between hosts, predictions have what TCP costs on this host's loopback, where --link-gbit and --link-us do not say what yours has.")
 	}
@@ -130,6 +133,9 @@ func newPlayer(ctx context.Context, r *Report, o *options) (*player, error) {
 			return nil, err
 		}
 		p.scale *= p.basis.own() / (s.Compute - p.basis.Data)
+	}
+	if err := p.fitWakes(ctx); err != nil {
+		return nil, err
 	}
 	if o.linkGbit > 0 {
 		ns := 8 / o.linkGbit

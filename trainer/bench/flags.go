@@ -111,7 +111,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	if nets := at.Method.Nets; len(nets) > 0 {
 		fs.StringVar(&o.net, "net", at.Preset.Net, "networks: "+strings.Join(nets, ", "))
 	}
-	fs.StringVar(&o.data, "data", "", "data set, as for train, whose loading is then measured too; without it, built-in pictures of the size that the networks take")
+	fs.StringVar(&o.data, "data", "", "data set, as for train, whose loading is then measured too; without it, built-in pictures of the size that the networks take, drawn before")
 	fs.StringVar(&o.split, "split", "train", "split of the data set")
 	fs.BoolVar(&o.flip, "flip", false, "mirror pictures left to right at random")
 	fs.IntVar(&o.batch, "batch", at.Preset.Batch, "samples per step over all ranks, of the largest number of them")

@@ -133,6 +133,9 @@ func (b *bench) all(ctx context.Context) error {
 	if err := b.timeCollectives(ctx, "before"); err != nil {
 		return err
 	}
+	if err := b.timeBusy(ctx); err != nil {
+		return err
+	}
 	var longest float64
 	for i := range b.rigs {
 		t, err := b.turn(ctx, i, warm)

@@ -84,6 +84,9 @@ func (o *options) openData() (data.Source, error) {
 				return nil, err
 			}
 		}
+		if src, err = keep(src, max(o.batch, fewestKept)); err != nil {
+			return nil, err
+		}
 	}
 	if err := chosen.Fit(o.model, o.algo, name, src.Schema()); err != nil {
 		if o.data == "" {

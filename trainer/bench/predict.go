@@ -160,7 +160,8 @@ func around(v []float64) cost.Interval {
 	return cost.Interval{Value: v[0], Low: min(i.Low, v[0]), High: max(i.High, v[0])}
 }
 
-// drawn is a model and a step, each number drawn from its interval.
+// drawn is a model and a step: the fitted costs drawn together, each other number from its
+// interval.
 func (p *player) drawn(n uint64, m cost.Model, s simulate.Step) (cost.Model, simulate.Step) {
 	r := rand.New(rand.NewPCG(p.r.Seed, n))
 	const deviations = 1.96 // of a normal distribution, from the middle to the end of its 95 %
@@ -168,11 +169,9 @@ func (p *player) drawn(n uint64, m cost.Model, s simulate.Step) (cost.Model, sim
 		v := max(0, i.Value+r.NormFloat64()*(i.High-i.Low)/2/deviations)
 		return cost.Interval{Value: v, Low: v, High: v}
 	}
-	costs := func(c cost.Costs) cost.Costs {
-		return cost.Costs{Latency: draw(c.Latency), Message: draw(c.Message), PerByte: draw(c.PerByte), Reduce: draw(c.Reduce)}
-	}
-	m.Within, m.Between = costs(m.Within), costs(m.Between)
+	m = simulate.Draw(m, r)
 	factor := draw(p.basis.Step).Value / p.basis.Step.Value
+	m.Between.Busy, m.Between.BusyPerByte = draw(m.Between.Busy), draw(m.Between.BusyPerByte)
 	events := make([]simulate.Event, len(s.Events))
 	for i, e := range s.Events {
 		e.US *= factor

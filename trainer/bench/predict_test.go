@@ -177,17 +177,51 @@ func TestShared(t *testing.T) {
 	if us := step(); math.Abs(us-4*10200/1.5) > 1 {
 		t.Errorf("on one and a half: %v us, want 27200", us)
 	}
-	r.Beside = []*Beside{{Ranks: 4, Group: 2, busy: []float64{10300, 10710, 10700}, used: 10, lasted: 100}}
-	r.Cases[1].Busy = 10290
-	r.Beside[0].summarise(r.Cases[1]) // 41 waits, of which each rank of two has half
-	if o := r.Beside[0]; math.Abs(o.Wake-410/20.5) > 1e-3 || o.Others != 0.1 {
-		t.Errorf("side by side: %+v, want 20 us after a wait", o)
+	r.Cases[2].Others = 0
+	r.Beside = []*Beside{{Ranks: 4, Group: 2, Batch: 16, turns: []float64{2*10200 + 300, 2*10200 + 410, 2*10200 + 900}, busy: []float64{1}, used: 10, lasted: 100}}
+	r.Beside[0].summarise()
+	if o := r.Beside[0]; o.Step != 20810 || o.Others != 0.1 {
+		t.Errorf("side by side: %+v, want steps of 20810 us", o)
 	}
-	if us := step(); us < 4*(10200+20*20)/1.5 || us > 4*(10200+41*20)/1.5+1 {
-		t.Errorf("with 20 us after each of 41 waits: %v us", us)
+	r.Beside[0].Others = 0
+	// Of 41 waits, in each group one rank's, two of four ranks are woken on two processors.
+	us := step()
+	if o := r.Beside[0]; math.Abs(o.Wake-410/41.0) > 0.01 {
+		t.Errorf("side by side: %+v, want 10 us after a wait", o)
+	}
+	if us < 2*10200+410 || us > 2*(10200+41*10) {
+		t.Errorf("with 10 us after each of 41 waits: %v us", us)
 	}
 	r.Machines = []string{"m", "m", "n", "n"}
 	if us := step(); math.Abs(us-10200) > 1 {
 		t.Errorf("two machines: %v us, want 10200", us)
+	}
+}
+
+// TestSharedMessages: groups of two send one message for each small collective, and four
+// ranks two, in two rounds; of 4 MB, in two chunks, they send 5 and 15: headers, addends
+// and results. On shared processors each costs what it takes of one, as was timed after
+// computing, so what is predicted of four ranks is not what two side by side have taken.
+func TestSharedMessages(t *testing.T) {
+	r := known()
+	r.Hosts, r.Machines = []string{"a", "b", "c", "d"}, []string{"m", "m", "m", "m"}
+	for _, c := range r.Cases {
+		c.OnHosts = []int{1, 1}[:c.Ranks]
+	}
+	r.Model = &cost.Model{Between: cost.Costs{Busy: cost.Interval{Value: 25, Low: 25, High: 25}}}
+	r.Cases = append(r.Cases, &Case{Ranks: 4, OnHosts: []int{1, 1, 1, 1}, Batch: 32, Weak: true, Step: cost.Interval{Value: 1}})
+	const computing = 2 * 10200 // four ranks on two processors
+	o := &Beside{Ranks: 4, Group: 2, Batch: 16, Step: computing + 2*25*(40*1+5)}
+	r.Beside = []*Beside{o}
+	got := extrapolated(t, r, "--predict 1 --check --fit-up-to 2").Checks[0].Predicted.Value
+	if o.Wake > 0.01 {
+		t.Errorf("side by side: %+v, want that messages explain all", o)
+	}
+	if want := computing + 2*25*(40*2+15.0); math.Abs(got-want) > 1 {
+		t.Errorf("four ranks: %v us, want %v", got, want)
+	}
+	o.Step += 100
+	if extrapolated(t, r, "--predict 1 --check --fit-up-to 2"); o.Wake < 1 {
+		t.Errorf("side by side, 100 us more: %+v, want that waits cost something", o)
 	}
 }

@@ -50,8 +50,10 @@ type Report struct {
 	// Collectives are timed before and after the steps: of 2, 4, … ranks as they are, and
 	// with each taken for a host. Nil where there is one rank, or --fit-time was 0.
 	Collectives []cost.Report `json:"collectives,omitempty"`
-	FitUpTo     int           `json:"fit_up_to"` // ranks of the cases and collectives that Model is of
-	Model       *cost.Model   `json:"model,omitempty"`
+	// Busy are all-reduces timed while others kept the processors busy; see timeBusy.
+	Busy    []cost.Report `json:"collectives_beside_busy,omitempty"`
+	FitUpTo int           `json:"fit_up_to"` // ranks of the cases and collectives that Model is of
+	Model   *cost.Model   `json:"model,omitempty"`
 
 	Checks      []Check      `json:"checks,omitempty"`
 	Predictions []Prediction `json:"predictions,omitempty"`

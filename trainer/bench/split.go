@@ -77,7 +77,7 @@ func (r *Report) summarise() {
 		}
 	}
 	for _, o := range r.Beside {
-		o.summarise(r.Cases[r.widest()])
+		o.summarise()
 	}
 }
 

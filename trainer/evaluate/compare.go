@@ -41,7 +41,7 @@ func (e *evaluation) lacksComparison(name string) string {
 	case name != compare.Frechet:
 		return ""
 	}
-	if n, err := e.count(e.o.data, e.trainSplit()); err != nil || n < compare.LeastFrechet {
+	if n, err := e.size(e.o.data, e.trainSplit()); err != nil || n < compare.LeastFrechet {
 		return tooFew(e.o.data+"/"+e.trainSplit(), n, err)
 	}
 	if e.trained != nil {
@@ -51,7 +51,7 @@ func (e *evaluation) lacksComparison(name string) string {
 	if err != nil {
 		return err.Error()
 	}
-	if n, err := e.count(e.o.samplesFrom, split); err != nil || n < compare.LeastFrechet {
+	if n, err := e.size(e.o.samplesFrom, split); err != nil || n < compare.LeastFrechet {
 		return tooFew(e.o.samplesFrom+"/"+split, n, err)
 	}
 	return ""

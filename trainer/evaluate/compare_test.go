@@ -137,6 +137,15 @@ func TestOnlySamples(t *testing.T) {
 	}
 }
 
+// --limit is of what is measured one by one: it does not make a reference small.
+func TestLimitIsNotOfReferences(t *testing.T) {
+	e := comparingToy(t)
+	e.o.data, e.o.limit = "synth:size=8,train=2100,test=90", 10
+	if lacking := e.lacksComparison(compare.Frechet); lacking != "" {
+		t.Errorf("it says %q", lacking)
+	}
+}
+
 func TestDrawn(t *testing.T) {
 	e := comparingToy(t)
 	e.o.batch, e.o.samples = 16, 40

@@ -15,6 +15,22 @@ import (
 	"ebtrain/trainer/trained"
 )
 
+// The last batch is never of one sample, where more are read than one.
+func TestNoBatchOfOne(t *testing.T) {
+	for _, tt := range []struct {
+		batch       int
+		there, read int64
+		want        int
+	}{
+		{100, 300, 300, 100}, {100, 300, 101, 99}, {33, 300, 100, 32}, {100, 90, 90, 90}, {100, 101, 101, 99},
+		{2, 300, 7, 2}, {3, 7, 7, 2}, {100, 300, 1, 100}, {100, 1, 1, 1}, {7, 300, 43, 5},
+	} {
+		if got := evened(tt.batch, tt.there, tt.read); got != tt.want {
+			t.Errorf("batches of %d for %d of %d samples: got %d, want %d", tt.batch, tt.read, tt.there, got, tt.want)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	o, err := parse(strings.Fields("-run a -split train --limit 10 --json"), io.Discard)
 	if err != nil || o.run != "a" || o.split != "train" || o.limit != 10 || !o.json || o.batch != 100 || o.data != "" {
@@ -97,7 +113,7 @@ func sample() *report {
 		AUROC: []auroc{{"noise", 0.99995}}, Picture: "runs/a/samples/recon.png",
 		LL: new(-3.14159), LogZ: &logZ{Value: 12.3456789, SE: new(0.0217), ESS: new(1234.5), How: "by annealing 2000 chains"},
 		Fisher: new(-5880.25), PosteriorGap: new(0.5), Density: &densityMap{"runs/a/samples/density.png", 0.99},
-		Probe: new(0.97), ProbeUntrained: new(0.8), ProbeRaw: new(0.91), ProbeSamples: 10000,
+		Probe: new(0.97), ProbeUntrained: new(0.8), ProbeRaw: new(0.91), ProbeScaled: new(0.98), ProbeUntrainedScaled: new(0.9), ProbeSamples: 10000,
 		noun: "pictures",
 	}
 }
@@ -116,6 +132,8 @@ posterior's divergence  0.5
 accuracy of a linear machine  0.9700  on posterior means (trained on 10000 pictures)
                               0.8000  on those of the untrained posterior
                               0.9100  on raw values
+                              0.9800  on posterior means, standardised
+                              0.9000  on those of the untrained posterior, standardised
 
 energy of  pictures  mean     sd       min  median  max
 data       995       0.60558  0.00107  0.6  0.6059  0.607

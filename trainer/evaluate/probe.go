@@ -14,11 +14,13 @@ import (
 // probe measures how well a linear support vector machine tells the classes by the
 // means of the posterior: trained on the run's own split, asked on the one that is
 // measured. Beside it are the same machine on the raw values that the model sees,
-// and on the means of the posterior before training.
+// and on the means of the posterior before training; and both posteriors' again with
+// their means standardised, since a machine sees less in what has a small scale, and
+// nothing in these methods gives a latent one.
 func (e *evaluation) probe(ctx context.Context, r *report) error {
 	train := pass{phase: "probe: raw, train", data: e.o.data, split: e.trained.Settings.Split, limit: e.o.probeLimit, random: true}
 	test := e.own("probe: raw, " + e.o.split)
-	raw, err := e.accuracy(ctx, train, test, nil)
+	raw, _, err := e.accuracy(ctx, train, test, nil)
 	if err != nil {
 		return err
 	}
@@ -28,16 +30,16 @@ func (e *evaluation) probe(ctx context.Context, r *report) error {
 	}
 	r.ProbeRaw = &raw
 	for _, in := range []struct {
-		name string
-		run  *trained.Run
-		into **float64
-	}{{"untrained", untrained, &r.ProbeUntrained}, {"posterior", e.trained, &r.Probe}} {
+		name         string
+		run          *trained.Run
+		into, scaled **float64
+	}{{"untrained", untrained, &r.ProbeUntrained, &r.ProbeUntrainedScaled}, {"posterior", e.trained, &r.Probe, &r.ProbeScaled}} {
 		train.phase, test.phase = "probe: "+in.name+", train", "probe: "+in.name+", "+e.o.split
-		a, err := e.accuracy(ctx, train, test, in.run)
+		as, scaled, err := e.accuracy(ctx, train, test, in.run)
 		if err != nil {
 			return err
 		}
-		*in.into = &a
+		*in.into, *in.scaled = &as, &scaled
 	}
 	n, err := e.trained.Open(e.o.data, train.split)
 	if err != nil {
@@ -47,27 +49,40 @@ func (e *evaluation) probe(ctx context.Context, r *report) error {
 	return nil
 }
 
-// accuracy is that of a machine trained on one pass, on another. The features are
-// posterior means of by, or raw values if that is nil.
-func (e *evaluation) accuracy(ctx context.Context, train, test pass, by *trained.Run) (float64, error) {
+// accuracy is that of a machine trained on one pass, on another, and that of one whose
+// features are standardised. The features are posterior means of by, or raw values if
+// that is nil, which are not standardised: they have one scale.
+func (e *evaluation) accuracy(ctx context.Context, train, test pass, by *trained.Run) (as, scaled float64, err error) {
 	seen, err := e.examples(ctx, train, by)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	asked, err := e.examples(ctx, test, by)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	classes := occurring(seen.Labels)
 	if len(classes) < 2 {
-		return 0, fmt.Errorf("all %d %s of %s/%s that the probe is trained on are of one class: want more, with --probe-limit, or leave the probe out of --measures",
+		return 0, 0, fmt.Errorf("all %d %s of %s/%s that the probe is trained on are of one class: want more, with --probe-limit, or leave the probe out of --measures",
 			len(seen.Labels), trained.Noun(e.takes), train.data, train.split)
 	}
 	renumber(seen.Labels, classes)
 	renumber(asked.Labels, classes)
-	m, err := svm.Fit(seen, len(classes), svm.Options{})
+	if as, err = told(seen, asked, len(classes)); err == nil && by != nil {
+		seen.Standardise(asked)
+		scaled, err = told(seen, asked, len(classes))
+	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", train.phase, err)
+		return 0, 0, fmt.Errorf("%s: %w", train.phase, err)
+	}
+	return as, scaled, nil
+}
+
+// told is the share of asked whose class a machine trained on seen tells.
+func told(seen, asked svm.Examples, classes int) (float64, error) {
+	m, err := svm.Fit(seen, classes, svm.Options{})
+	if err != nil {
+		return 0, err
 	}
 	return m.Accuracy(asked)
 }

@@ -104,6 +104,10 @@ func TestProbe(t *testing.T) {
 	if !near(*r.ProbeRaw, raw) || !near(*r.ProbeUntrained, raw) || !near(*r.Probe, cut) || near(raw, cut) || r.ProbeSamples != 400 {
 		t.Errorf("raw %v, untrained %v, want %v; trained %v, want %v; on %d", *r.ProbeRaw, *r.ProbeUntrained, raw, *r.Probe, cut, r.ProbeSamples)
 	}
+	// What differs is the scale of features, which standardised ones have lost.
+	if a, b := *r.ProbeScaled, *r.ProbeUntrainedScaled; !near(a, b) || near(a, cut) {
+		t.Errorf("standardised, trained %v, untrained %v: want the same, not the %v of what is scaled down", a, b, cut)
+	}
 	e.o.limit = 30 // of the split that is measured, not of the one trained on
 	var part report
 	if err := e.probe(t.Context(), &part); err != nil || part.ProbeSamples != 400 {

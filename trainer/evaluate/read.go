@@ -59,13 +59,19 @@ func (e *evaluation) open(name, split string) (data.Source, error) {
 	return src, nil
 }
 
-// count is how many samples of a split are read.
-func (e *evaluation) count(name, split string) (int64, error) {
+// size is how many samples a split holds.
+func (e *evaluation) size(name, split string) (int64, error) {
 	src, err := e.open(name, split)
 	if err != nil {
 		return 0, err
 	}
-	return least(src.Len(), e.o.limit), nil
+	return src.Len(), nil
+}
+
+// count is how many of them are measured.
+func (e *evaluation) count(name, split string) (int64, error) {
+	n, err := e.size(name, split)
+	return least(n, e.o.limit), err
 }
 
 // least is n, or the limit if there is one and it is less.
@@ -112,11 +118,22 @@ func cut(err error) error {
 }
 
 func (e *evaluation) loading(p pass, src data.Source) loader.Config {
-	c := loader.Config{Batch: int(min(int64(e.o.batch), src.Len())), World: 1, Range: e.takes.Range, Tail: loader.Mask, Passes: 1, Prefetch: 1}
+	c := loader.Config{Batch: evened(e.o.batch, src.Len(), least(src.Len(), p.limit)), World: 1, Range: e.takes.Range, Tail: loader.Mask, Passes: 1, Prefetch: 1}
 	if p.random && p.limit > 0 && p.limit < src.Len() {
 		c.Shuffle, c.Seed = true, e.o.seed
 	}
 	return c
+}
+
+// evened is the size of batches, at most batch and the number of samples there are, of
+// which so many are read: smaller by a few where a single sample would be left for the
+// last. A grid of noise levels, and a pair, want two.
+func evened(batch int, there, read int64) int {
+	n := min(int64(batch), there)
+	for read > 1 && n > 2 && read%n == 1 {
+		n--
+	}
+	return int(n)
 }
 
 // filled is the number of slots of a batch that hold samples: the first ones.

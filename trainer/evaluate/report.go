@@ -39,10 +39,12 @@ type report struct {
 	Recollection *recollection `json:"recollection,omitempty"` // of latents of sentences
 
 	// Accuracies of linear machines, from 0 to 1.
-	Probe          *float64 `json:"probe,omitempty"`           // on posterior means
-	ProbeUntrained *float64 `json:"probe_untrained,omitempty"` // on those before training
-	ProbeRaw       *float64 `json:"probe_raw,omitempty"`       // on the samples' values
-	ProbeSamples   int64    `json:"probe_samples,omitempty"`   // that each was trained on
+	Probe                *float64 `json:"probe,omitempty"`           // on posterior means
+	ProbeUntrained       *float64 `json:"probe_untrained,omitempty"` // on those before training
+	ProbeRaw             *float64 `json:"probe_raw,omitempty"`       // on the samples' values
+	ProbeScaled          *float64 `json:"probe_scaled,omitempty"`    // on posterior means, standardised
+	ProbeUntrainedScaled *float64 `json:"probe_untrained_scaled,omitempty"`
+	ProbeSamples         int64    `json:"probe_samples,omitempty"` // that each was trained on
 
 	Quality *comparison `json:"quality,omitempty"`
 	Lacking []string    `json:"lacking,omitempty"` // what was asked for and cannot be had
@@ -166,6 +168,8 @@ func (r *report) addProbe(add adder) {
 		add("accuracy of a linear machine\t%.4f\ton posterior means (trained on %d %s)\n", *r.Probe, r.ProbeSamples, r.noun)
 		add("\t%.4f\ton those of the untrained posterior\n", *r.ProbeUntrained)
 		add("\t%.4f\ton raw values\n", *r.ProbeRaw)
+		add("\t%.4f\ton posterior means, standardised\n", *r.ProbeScaled)
+		add("\t%.4f\ton those of the untrained posterior, standardised\n", *r.ProbeUntrainedScaled)
 	}
 }
 

@@ -12,14 +12,32 @@ import (
 	"strings"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/child"
 	"ebtrain/trainer/experiment/plan"
 )
 
+// find finds the data that unfinished cells are trained on, and those that they are
+// compared with, and reports what is nowhere. It makes nothing.
+func (w *work) find(all []cell.Cell) error {
+	tasks, _, err := w.tasks(all)
+	if err != nil || len(tasks) == 0 {
+		return err
+	}
+	if w.data, err = dataFor(w.o, w.e); err != nil {
+		return err
+	}
+	if w.sets, err = setsFor(w.o, w.e, rowsOf(tasks)); err != nil {
+		return err
+	}
+	w.beside, err = besides(w.o.beside, w.e)
+	return err
+}
+
 // dataFor is the --data that an experiment is trained on: the built-in set, what
-// the user gave, or shards in the folder of experiments, which are made from
-// --source if they are not there.
-func (a app) dataFor(ctx context.Context, o runOptions, e plan.Experiment, mkshards string) (string, error) {
+// the user gave, or shards in the folder of experiments, which may be yet to be made
+// from --source.
+func dataFor(o runOptions, e plan.Experiment) (string, error) {
 	switch d := e.Data; {
 	case d == nil:
 		if own := len(plan.Sets(e.Rows)) > 0; own && (o.data != "" || o.source != "") {
@@ -42,48 +60,71 @@ func (a app) dataFor(ctx context.Context, o runOptions, e plan.Experiment, mksha
 	case o.data != "":
 		return o.data, nil
 	default:
-		return a.shards(ctx, o, *d, mkshards)
+		return shards(o, *d)
 	}
 }
 
-// shards makes a data set in the folder of experiments, unless it is there.
-func (a app) shards(ctx context.Context, o runOptions, d plan.DataSet, mkshards string) (string, error) {
+// shards is where a data set is, or will be made, in the folder of experiments.
+func shards(o runOptions, d plan.DataSet) (string, error) {
 	dir := filepath.Join(o.out, "data", d.Name)
 	_, err := os.Stat(dir)
-	if err == nil {
+	switch {
+	case err == nil:
 		return dir, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	case !errors.Is(err, fs.ErrNotExist):
 		return "", err
+	case o.source == "":
+		return "", cliflag.Usage("the data set %s is not in %s: give --source, %s, or --data, what mkshards %s made of it", d.Name, dir, d.Source, strings.Join(d.Make, " "))
 	}
-	make := strings.Join(d.Make, " ")
-	if o.source == "" {
-		return "", cliflag.Usage("the data set %s is not in %s: give --source, %s, or --data, what mkshards %s made of it", d.Name, dir, d.Source, make)
+	if _, err := os.Stat(o.source); err != nil {
+		return "", fmt.Errorf("--source: %w: want %s", err, d.Source)
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", fmt.Errorf("--out: %w", err)
+	return dir, nil
+}
+
+// makeData makes the shards that the experiment is trained on, unless they are there,
+// or are not its own.
+func (w *work) makeData(ctx context.Context) error {
+	if d := w.e.Data; d == nil || d.Builtin != "" || w.o.data != "" {
+		return nil
 	}
+	if _, err := os.Stat(w.data); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	folder := filepath.Dir(w.data)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	err := w.app.mkshards(ctx, w.o, *w.e.Data, w.tools.mkshards, w.data)
+	if err != nil {
+		_ = os.Remove(folder) // made for nothing, unless others are in it
+	}
+	return err
+}
+
+// mkshards makes a data set of --source.
+func (a app) mkshards(ctx context.Context, o runOptions, d plan.DataSet, mkshards, dir string) error {
 	log, err := os.CreateTemp("", "mkshards-*.log")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = errors.Join(log.Close(), os.Remove(log.Name())) }() // it was read
 	args := append(append([]string{}, d.Make...), "--src="+o.source, "--out="+dir)
 	ended, err := child.Run(ctx, child.Command{Path: mkshards, Args: args, Env: alone(a.environ), Nice: o.nice, Log: log, Kill: a.kill})
 	if err != nil {
-		return "", err
+		return err
 	}
 	if ended.Code != 0 {
 		line, err := child.LastLine(log.Name(), 0)
-		return "", errors.Join(fmt.Errorf("mkshards %s: %s: %s", make, ended, strings.TrimPrefix(line, "mkshards: ")), err)
+		return errors.Join(fmt.Errorf("mkshards %s: %s: %s", strings.Join(d.Make, " "), ended, strings.TrimPrefix(line, "mkshards: ")), err)
 	}
 	_, err = fmt.Fprintf(a.stdout, "data set %s made of %s: %s\n", d.Name, o.source, dir)
-	return dir, err
+	return err
 }
 
 // setsFor are the --data of rows that have data of their own, by the name of the data
 // set: a built-in set, what the user gave, or shards in the folder of experiments.
-func (a app) setsFor(o runOptions, e plan.Experiment, rows []plan.Row) (map[string]string, error) {
+func setsFor(o runOptions, e plan.Experiment, rows []plan.Row) (map[string]string, error) {
 	given, err := folders("set", o.sets, plan.Sets(e.Rows), e.Name+" trains on")
 	if err != nil {
 		return nil, err

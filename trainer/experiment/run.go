@@ -133,24 +133,31 @@ func (a app) runExperiment(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	threads := share(e, &o)
+	w := &work{app: a, o: o, e: e, tools: t, threads: threads}
+	all := cells(o.out, e, rows, seeds)
+	if err := w.find(all); err != nil { // before anything is made or removed
+		return err
+	}
 	lock, err := cell.Lock(o.out, e.Name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	w := &work{app: a, o: o, e: e, tools: t, threads: share(e, &o)}
-	tasks, done, err := w.tasks(cells(o.out, e, rows, seeds))
+	tasks, done, err := w.tasks(all)
 	if err != nil {
 		return err
 	}
 	if len(tasks) > 0 {
-		if w.data, err = a.dataFor(ctx, o, e, t.mkshards); err != nil {
+		if err := w.makeData(ctx); err != nil {
 			return err
 		}
-		if w.sets, err = a.setsFor(o, e, rowsOf(tasks)); err != nil {
-			return err
+	}
+	for _, t := range tasks {
+		if !t.anew {
+			continue
 		}
-		if w.beside, err = besides(o.beside, e); err != nil {
+		if err := t.Remove(); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -301,7 +302,14 @@ func TestLocked(t *testing.T) {
 func TestMadeData(t *testing.T) {
 	s := newSite(t)
 	s.fails([]string{"run", "made"}, "the data set own is not in ", "give --source, a folder of pictures, or --data")
-	s.fails([]string{"run", "made", "--source", filepath.Join(s.out, "nowhere")}, "mkshards folder --size 32 --test-percent 50: exit 1: ")
+	s.fails([]string{"run", "made", "--source", filepath.Join(s.out, "nowhere")}, "--source: ", "nowhere: no such file or directory: want a folder of pictures")
+	if left, err := os.ReadDir(s.out); err == nil && len(left) > 0 {
+		t.Errorf("without data it has made %v", left)
+	}
+	s.fails([]string{"run", "made", "--source", t.TempDir()}, "mkshards folder --size 32 --test-percent 50: exit 1: ")
+	if _, err := os.Stat(filepath.Join(s.out, "data")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an empty folder of data is left: %v", err)
+	}
 	synth := filepath.Join(s.out, "synth")
 	if text, err := exec.Command(filepath.Join(bin, "train"), "--width=4", "--latent=4", "--batch=8", "--steps=8", "--sample-every=1", "--samples=4", "--data=synth:train=64", "--out="+synth).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -309,6 +317,17 @@ func TestMadeData(t *testing.T) {
 	out := s.must("run", "made", "--source", filepath.Join(synth, "samples"), "--steps", "1")
 	if !strings.Contains(out, "data set own made of ") {
 		t.Errorf("got\n%s", out)
+	}
+	data, away := filepath.Join(s.out, "data"), filepath.Join(t.TempDir(), "data")
+	if err := os.Rename(data, away); err != nil {
+		t.Fatal(err)
+	}
+	s.fails([]string{"run", "made", "--again"}, "the data set own is not in ")
+	if m := s.load("made", "plain", 1).Measured; m == nil {
+		t.Error("--again without data has removed a finished cell")
+	}
+	if err := os.Rename(away, data); err != nil {
+		t.Fatal(err)
 	}
 	if out := s.must("run", "made", "--again"); strings.Contains(out, "made of") {
 		t.Errorf("the data set was made again:\n%s", out)

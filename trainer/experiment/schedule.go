@@ -33,10 +33,11 @@ type task struct {
 	settings []string
 	steps    int64
 	status   cell.Status
+	anew     bool // what is there of it is another program's, and is to be removed
 }
 
 // tasks are the cells that are not finished, and how many are. Cells of other
-// programs or settings are an error, or are removed with --again.
+// programs or settings are an error, or are to be done anew with --again.
 func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 	var foreign []string
 	for _, c := range all {
@@ -53,10 +54,7 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 				foreign = append(foreign, fmt.Sprintf("%s seed %d %s", c.Row, c.Seed, why))
 				continue
 			}
-			if err := c.Remove(); err != nil {
-				return nil, 0, err
-			}
-			t.status = cell.Status{}
+			t.status, t.anew = cell.Status{}, true
 		}
 		if t.status.Finished() {
 			done++

@@ -30,16 +30,9 @@ func TestGraphNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pl := plan.New(g, plan.Options{World: 1, WidenBF16: true, WeightsLast: true, BF16Images: true, Apart: 256 << 10})
-		own := func(i int) bool { return !libraries(pl, i) }
-		for i := range pl.Steps {
-			if own(i) {
-				pl.Steps[i].Scratch = kernel.Scratch(pl, i)
-			}
-		}
-		pl.Allocate()
+		pl := planned(g, true)
 		steps, launches, nodes := map[string]int{}, map[string]int{}, 0
-		for _, l := range cuda.Launches(pl, false, own) {
+		for _, l := range cuda.Launches(pl, false, func(i int) bool { return !libraries(pl, i) }) {
 			kind, n := launchKind(t, pl, l)
 			steps[kind] += len(slices.Concat(l.Chains...))
 			launches[kind] += n

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"ebtrain/data"
 	"ebtrain/data/dataset"
@@ -178,7 +179,7 @@ func checkMemory(o *options, b exec.Backend, world int) error {
 	if err != nil {
 		return err
 	}
-	if err := device.CheckMemory(b, step, "--batch or --width"); err != nil {
+	if err := device.CheckMemory(b, step, "--batch, or narrower networks"); err != nil {
 		return err
 	}
 	sampler, ok := model.(algo.Sampler)
@@ -297,12 +298,14 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 	if err != nil {
 		return err
 	}
+	done := heard(parts.Stop, parts.Log)
 	t, err := loop.New(ctx, loop.Config{
 		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
 		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
 		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.remat, ShardOptimizer: o.shardMoments,
 		MaxBytes: memory.Share(ranksHere),
 	}, parts)
+	done()
 	if short, ok := errors.AsType[*exec.MemoryError](err); ok {
 		where := "the memory of " + memory.Of
 		if !memory.Own {
@@ -322,6 +325,21 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 		return cliflag.ErrStopped
 	}
 	return err
+}
+
+// heard says, if the job is asked to stop until done is called, what it goes on with:
+// nothing stops a compilation, and a deep step's takes half a minute.
+func heard(stop <-chan struct{}, log *slog.Logger) (done func()) {
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-stop:
+			log.Warn("asked to stop, which it does once its step is compiled; asked again, it ends at once")
+		case <-over:
+		}
+	})
+	return func() { close(over); wg.Wait() }
 }
 
 // lookup is the value of a variable of environ, "" if it has none.

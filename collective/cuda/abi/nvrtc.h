@@ -24,6 +24,8 @@ enum { EB_NVRTC_SUCCESS = 0 };
 	X(nvrtcResult, nvrtcCompileProgram, (nvrtcProgram p, int n, const char *const *options)) \
 	X(nvrtcResult, nvrtcGetCUBINSize, (nvrtcProgram p, size_t *n)) \
 	X(nvrtcResult, nvrtcGetCUBIN, (nvrtcProgram p, char *image)) \
+	X(nvrtcResult, nvrtcGetPTXSize, (nvrtcProgram p, size_t *n)) \
+	X(nvrtcResult, nvrtcGetPTX, (nvrtcProgram p, char *text)) \
 	X(nvrtcResult, nvrtcGetProgramLogSize, (nvrtcProgram p, size_t *n)) \
 	X(nvrtcResult, nvrtcGetProgramLog, (nvrtcProgram p, char *log))
 

@@ -59,8 +59,7 @@ func (p *program) compile(o exec.Options) error {
 		}
 		prepared[i], s.Scratch = k, scratch
 	}
-	p.plan.Allocate()
-	if need := int64(p.plan.ArenaBytes + p.plan.BucketBytes); o.MaxBytes > 0 && need > o.MaxBytes {
+	if need, ok := p.plan.AllocateWithin(o.MaxBytes); !ok {
 		return &exec.MemoryError{Need: need, Max: o.MaxBytes}
 	}
 	if err := p.allocate(); err != nil {

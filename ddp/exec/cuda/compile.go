@@ -48,8 +48,7 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 	if err != nil {
 		return err
 	}
-	p.plan.Allocate()
-	if need := int64(p.plan.ArenaBytes + p.plan.BucketBytes); o.MaxBytes > 0 && need > o.MaxBytes {
+	if need, ok := p.plan.AllocateWithin(o.MaxBytes); !ok {
 		return &exec.MemoryError{Need: need, Max: o.MaxBytes}
 	}
 	if err := p.allocate(); err != nil {

@@ -20,9 +20,45 @@ type memory struct {
 
 // Allocate gives every value its place, after the device has set the Scratch
 // of the steps.
-func (p *Plan) Allocate() {
+func (p *Plan) Allocate() { p.AllocateWithin(0) }
+
+// AllocateWithin is Allocate if that takes at most so many bytes; 0 is any. It says
+// how many it takes, and where they are too many that may be the least that any places
+// of the values take, of which many have none then: to find them takes longer than all
+// that comes before.
+func (p *Plan) AllocateWithin(most int64) (need int64, ok bool) {
 	m := &memory{Plan: p, lives: p.lives()}
 	m.makeSlots()
+	if need := m.least(); most > 0 && need > most {
+		return need, false
+	}
+	m.allocate()
+	need = int64(p.ArenaBytes) + int64(p.BucketBytes)
+	return need, most == 0 || need <= most
+}
+
+// least is the size of what is in use at once, where that is largest, of both memories.
+func (m *memory) least() (sum int64) {
+	for _, bucket := range []bool{false, true} {
+		change := make([]int64, len(m.Steps)+2) // of what is in use, from the step before
+		for _, s := range m.slots {
+			if s.bucket == bucket {
+				change[s.first] += int64(s.bytes)
+				change[s.last+1] -= int64(s.bytes)
+			}
+		}
+		var use, top int64
+		for _, c := range change {
+			use += c
+			top = max(top, use)
+		}
+		sum += top
+	}
+	return sum
+}
+
+func (m *memory) allocate() {
+	p := m.Plan
 	p.ArenaBytes = place(m.slots, false)
 	p.BucketBytes = place(m.slots, true)
 	for v := range p.Values {

@@ -204,6 +204,44 @@ func TestMemoryPlan(t *testing.T) {
 	}
 }
 
+// What needs too much memory is known to before anything has a place, mostly to the
+// byte, and nothing is refused that fits.
+func TestAllocateWithin(t *testing.T) {
+	exact := 0
+	const graphs = 100
+	for seed := range uint64(graphs) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		g, err := random(r, 5+r.IntN(60))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := New(g, Options{Name: "random", World: 1 + int(seed%2)})
+		for i := range p.Steps {
+			p.Steps[i].Scratch = 8 * r.IntN(20)
+		}
+		least, ok := p.AllocateWithin(1)
+		if ok || p.ArenaBytes+p.BucketBytes != 0 {
+			t.Fatalf("seed %d: %d bytes of memory in 1", seed, p.ArenaBytes+p.BucketBytes)
+		}
+		need, ok := p.AllocateWithin(0)
+		if !ok || need != int64(p.ArenaBytes+p.BucketBytes) || least > need || least < need/2 {
+			t.Fatalf("seed %d: at least %d bytes, and it takes %d (%v)", seed, least, need, ok)
+		}
+		if _, ok := p.AllocateWithin(need); !ok {
+			t.Errorf("seed %d: %d bytes are refused that it takes", seed, need)
+		}
+		if _, ok := p.AllocateWithin(need - 1); ok {
+			t.Errorf("seed %d: it takes %d bytes, and has fewer", seed, need)
+		}
+		if least == need {
+			exact++
+		}
+	}
+	if exact < graphs/2 {
+		t.Errorf("of %d graphs %d take what is known before", graphs, exact)
+	}
+}
+
 func TestAccess(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -36,7 +36,8 @@ func schedule(p *Plan, units []node) []Step {
 		}
 	}
 	s.connect()
-	s.ready.nodes, s.blocked.nodes = units, units
+	due := s.times()
+	s.ready.due, s.blocked.due = due, due
 	for i := range units {
 		if s.missing[i] == 0 {
 			s.release(i)
@@ -157,15 +158,15 @@ func (s *scheduler) wait(i int) {
 
 // queue is a heap of units by when they are due, then number.
 type queue struct {
-	nodes []node
+	due   []int // by unit
 	units []int
 }
 
 func (q *queue) Len() int { return len(q.units) }
 func (q *queue) Less(i, j int) bool {
 	a, b := q.units[i], q.units[j]
-	if q.nodes[a].index != q.nodes[b].index {
-		return q.nodes[a].index < q.nodes[b].index
+	if q.due[a] != q.due[b] {
+		return q.due[a] < q.due[b]
 	}
 	return a < b
 }

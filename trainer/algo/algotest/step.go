@@ -128,7 +128,8 @@ func (r rig) feeds(p exec.Program, own map[string]graph.Type) error {
 	if again, err := fed(3, 1); err != nil || !slices.Equal(again, before) {
 		return errors.Join(err, fmt.Errorf("step 3 is fed %v, and after another step %v", before, again))
 	}
-	if n := testing.AllocsPerRun(10, func() { feed(4, 1) }); n > 0 {
+	// A thread that the runtime starts meanwhile has a dozen objects: less than one a time.
+	if n := testing.AllocsPerRun(50, func() { feed(4, 1) }); n > 0 {
 		return fmt.Errorf("feeding a step allocates %v times", n)
 	}
 	return nil

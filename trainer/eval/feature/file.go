@@ -76,7 +76,10 @@ func Load(file string, s Size, data string) (n Net, err error) {
 			return fmt.Errorf("it was trained on other data: on those of digest %.19s…, and these have %.19s…: train one on these with evaluate --train-classifier", meta[metaData], data)
 		}
 		n = Net{Name: "classifier", Size: s, Classes: classes, trunk: classifierTrunk(s)}
-		return n.read(f)
+		if err := n.read(f); err != nil {
+			return fmt.Errorf("%w: train another with evaluate --train-classifier", err)
+		}
+		return nil
 	})
 	if err == nil {
 		n.Digest = n.weightsDigest()

@@ -400,3 +400,41 @@ func ExampleFit() {
 	fmt.Println(m.Predict([]float64{0.5, 7}))
 	// Output: [0 1] <nil>
 }
+
+// What was standardised has the mean and the deviation of its examples, whatever their
+// scale was; a feature without any spread tells nothing, to anybody.
+func TestStandardise(t *testing.T) {
+	draw := func() (seen, asked Examples) {
+		scale := func(j int) float64 { return []float64{1, 1e-6, 1e4}[j] }
+		return clouds(7, 300, 3, 3, 2, scale), clouds(8, 50, 3, 3, 2, scale)
+	}
+	seen, asked := draw()
+	const constant = 1
+	for _, e := range []Examples{seen, asked} {
+		for i := range e.N() {
+			e.X[i*3+constant] = 0.1
+		}
+	}
+	asked.X[constant] = 7 // not seen to differ, so it cannot tell
+	was, other := slices.Clone(seen.X), slices.Clone(asked.X)
+	seen.Standardise(asked)
+	for j := range 3 {
+		var sum, square float64
+		for i := range 300 {
+			sum, square = sum+was[i*3+j], square+was[i*3+j]*was[i*3+j]
+		}
+		mean := sum / 300
+		sd := math.Sqrt(square/300 - mean*mean)
+		for _, x := range []struct{ got, was []float64 }{{seen.X, was}, {asked.X, other}} {
+			for i := j; i < len(x.was); i += 3 {
+				want := (x.was[i] - mean) / sd
+				if j == constant {
+					want = 0
+				}
+				if !(math.Abs(x.got[i]-want) < 1e-6) {
+					t.Fatalf("feature %d of example %d of %d is %v, want %v", j, i/3, len(x.was)/3, x.got[i], want)
+				}
+			}
+		}
+	}
+}

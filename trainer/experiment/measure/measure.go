@@ -52,6 +52,8 @@ func All() []Measure {
 		of("gap", "posterior Fisher divergence", 1, "gap", evaluated("posterior_gap")),
 		of("probe", "probe accuracy, %", 2, "probe", percent("probe")),
 		of("probe-untrained", "of an untrained posterior, %", 2, "probe", percent("probe_untrained")),
+		of("probe-scaled", "of standardised means, %", 2, "probe", percent("probe_scaled")),
+		of("probe-untrained-scaled", "of an untrained posterior's, %", 2, "probe", percent("probe_untrained_scaled")),
 		of("probe-raw", "of raw pixels, %", 2, "probe", percent("probe_raw")),
 		of("rmse", "RMSE of reconstruction", 4, "rmse", evaluated("rmse")),
 		of("auroc-noise", "AUROC against noise", 4, "energy", evaluated("auroc.noise.value")),

@@ -32,7 +32,6 @@ type drawn struct {
 const (
 	width  = 7 * vg.Inch
 	height = 4.5 * vg.Inch
-	beside = 1.3 * vg.Inch // the plot, for the names of the curves
 	margin = 0.1 * vg.Inch
 )
 
@@ -97,8 +96,9 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 	}
 	image := vgimg.New(width, height)
 	all := draw.New(image)
-	p.Draw(draw.Crop(all, 0, -beside, 0, 0))
-	legend.Draw(draw.Crop(all, width-beside+margin, 0, 0, -margin))
+	names := legend.Rectangle(all).Size().X
+	p.Draw(draw.Crop(all, 0, -names-2*margin, 0, 0))
+	legend.Draw(draw.Crop(all, width-names-margin, 0, 0, -margin))
 	return true, atomicfile.Write(file, func(w io.Writer) error {
 		_, err := vgimg.PngCanvas{Canvas: image}.WriteTo(w)
 		return err

@@ -3,6 +3,7 @@ package results
 import (
 	"flag"
 	"fmt"
+	"image"
 	"image/png"
 	"math"
 	"os"
@@ -143,8 +144,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// checkPlot looks for a line in a plot, and counts the points that are coloured.
-func checkPlot(t *testing.T, file string) int {
+func decoded(t *testing.T, file string) image.Image {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -157,6 +157,13 @@ func checkPlot(t *testing.T, file string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+// checkPlot looks for a line in a plot, and counts the points that are coloured.
+func checkPlot(t *testing.T, file string) int {
+	t.Helper()
+	m := decoded(t, file)
 	coloured := 0
 	for y := range m.Bounds().Dy() {
 		for x := range m.Bounds().Dx() {
@@ -193,6 +200,37 @@ func TestBeside(t *testing.T) {
 	}
 	if coloured[1] < coloured[0]+100 {
 		t.Errorf("%d coloured points with one curve, %d with two", coloured[0], coloured[1])
+	}
+}
+
+// TestLongNames: names of curves are drawn whole, however long, with a margin.
+func TestLongNames(t *testing.T) {
+	s, err := Load(folder(t), made()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const long = "bidvl-with-a-name-that-tells-all-of-it"
+	s.e.Rows[0].Name = long
+	for i := range s.finished {
+		if f := &s.finished[i]; f.Row == "dsm" {
+			f.Row = long
+		}
+	}
+	file := filepath.Join(t.TempDir(), "a.png")
+	if ok, err := s.plot(plan.Figure{Curve: "ll"}, file); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	m := decoded(t, file)
+	last := 0 // column that is not white
+	for y := range m.Bounds().Dy() {
+		for x := last; x < m.Bounds().Dx(); x++ {
+			if r, _, _, _ := m.At(x, y).RGBA(); r < 0x8000 {
+				last = x
+			}
+		}
+	}
+	if free := m.Bounds().Dx() - 1 - last; free < 2 || free > 40 {
+		t.Errorf("%d columns are free beside the names", free)
 	}
 }
 

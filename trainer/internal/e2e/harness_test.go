@@ -229,11 +229,23 @@ func on(n int, args []string) []string {
 	return append([]string{"ddplaunch", "-nproc", fmt.Sprint(n)}, args...)
 }
 
+// metrics are the lines of a run's metrics. A run that goes on from a checkpoint cuts
+// what is behind it, perhaps between two reads of the file: then it is read again.
+func (s *site) metrics(run string) (records []rundir.Record, err error) {
+	for range 5 {
+		records, err = rundir.ReadMetrics(s.path(run, "metrics.jsonl"))
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			break
+		}
+	}
+	return records, err
+}
+
 // losses are the lines of a run's metrics, which must be those of the steps 0,
 // 1, 2, … to the last.
 func (s *site) losses(run string) []map[string]float64 {
 	s.t.Helper()
-	records, err := rundir.ReadMetrics(s.path(run, "metrics.jsonl"))
+	records, err := s.metrics(run)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -260,8 +272,10 @@ func (s *site) awaitStep(r *running, run string, step int64) {
 // they have it not in time.
 func (s *site) comesTo(run string, step int64) bool {
 	s.t.Helper()
-	for begun := time.Now(); time.Since(begun) < patience/2; time.Sleep(5 * time.Millisecond) {
-		records, err := rundir.ReadMetrics(s.path(run, "metrics.jsonl"))
+	for begun := time.Now(); time.Since(begun) < patience/2; {
+		looked := time.Now()
+		records, err := s.metrics(run)
+		time.Sleep(5*time.Millisecond + 4*time.Since(looked)) // a long file takes the run's time
 		if err == nil && len(records) > 0 && records[len(records)-1].Step >= step {
 			return true
 		}

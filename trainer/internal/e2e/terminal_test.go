@@ -67,18 +67,20 @@ func TestTerminalWidths(t *testing.T) {
 		}
 		for _, width := range []int{120, 60, 40, 80, 120} {
 			resize(t, user, width)
-			time.Sleep(300 * time.Millisecond) // what is on its way may be too wide
-			out.take()
 			fits := func(line string) bool {
 				whole := regexp.MustCompile(`\[[-=> ]+\] \d+%  .*/s  .* left$`).MatchString(strings.TrimRight(line, " "))
 				return width < 60 || whole && (width < 120 || utf8.RuneCountInString(line) > 100)
 			}
-			last := ""
-			for begun := time.Now(); last == "" || !fits(last); time.Sleep(20 * time.Millisecond) { // from the next step on
-				for _, line := range bars(out.take()) {
-					last = line
-					if n := utf8.RuneCountInString(line); n >= width {
-						t.Errorf("%d ranks, %d columns: %q has %d", ranks, width, line, n)
+			last, narrow, good := "", false, 0
+			for begun := time.Now(); good < 3; time.Sleep(20 * time.Millisecond) { // from the next step on
+				for _, last = range bars(out.take()) {
+					n := utf8.RuneCountInString(last)
+					if narrow && n >= width {
+						t.Errorf("%d ranks, %d columns: %q has %d", ranks, width, last, n)
+					}
+					narrow = narrow || n < width // before it, what was on its way may be too wide
+					if good++; n >= width || !fits(last) {
+						good = 0
 					}
 				}
 				if time.Since(begun) > patience/4 {

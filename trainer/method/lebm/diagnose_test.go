@@ -61,7 +61,7 @@ func TestDiagnose(t *testing.T) {
 		t.Errorf("got %q, want its end %q", got, want)
 	}
 	m.cfg.PosteriorChain.Annealed, report[posteriorNormPlace] = false, 1
-	if n := testing.AllocsPerRun(10, func() { m.Diagnose(report) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { m.Diagnose(report) }); n > 0 {
 		t.Errorf("looking at a report allocates %v times", n)
 	}
 }

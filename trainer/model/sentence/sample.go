@@ -11,6 +11,10 @@ import (
 // never is the logit of a token that no sentence has behind its begin.
 const never = -1e30
 
+// most is the largest number below 1 in float32. Uniform draws are rounded there, and
+// the last to 1, whose Gumbel noise would be infinite: a token that is barred would come.
+const most = 1 - 0x1p-24
+
 // Sample is n sentences of a network whose weights' names begin with network. latent
 // is a variable of their latents, (n, Latent), where it has any, which the plan reads
 // and does not list. Each word is drawn from its distribution after those before it. The
@@ -70,9 +74,9 @@ func draw(c *nn.Context, key, logits graph.ID) graph.ID {
 	t := c.Type(logits)
 	number := c.Iota(t, 1)
 	barred := c.Add(c.Equal(number, c.Full(t, data.Padding)), c.Equal(number, c.Full(t, data.Begin)))
-	u := c.Draw(key, graph.Uniform, philox.Chain, 0, t)
+	u := c.Min(c.Draw(key, graph.Uniform, philox.Chain, 0, t), c.Full(t, most))
 	noisy := c.Sub(c.Add(logits, c.Scale(barred, never)), c.Log(c.Neg(c.Log(u))))
 	best := c.Equal(noisy, c.MaxKeep(noisy, 1))
-	most := c.MaxKeep(c.Mul(best, number), 1) // the last of several, which has probability 0
-	return c.Reshape(most, graph.D(t.Shape.At(0)))
+	last := c.MaxKeep(c.Mul(best, number), 1) // of several, which are rare
+	return c.Reshape(last, graph.D(t.Shape.At(0)))
 }

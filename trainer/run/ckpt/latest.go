@@ -46,7 +46,7 @@ func Latest(dir string, log *slog.Logger) (path string, err error) {
 			first = err
 		}
 	}
-	return "", fmt.Errorf("none of the %d checkpoints in %s can be used: %w", len(steps), dir, first)
+	return "", fmt.Errorf("none of the %d checkpoints in %s can be used: %w: put a copy of one there, or begin anew with another --out", len(steps), dir, first)
 }
 
 // NewestStep is the highest step of which dir has a checkpoint that looks whole:

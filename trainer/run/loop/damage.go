@@ -37,7 +37,7 @@ func (t *Trainer) firstBatch(ctx context.Context) error {
 		return err
 	}
 	if err := t.unreadable(ctx); err != nil {
-		return fmt.Errorf("step %d: %w", t.next, err)
+		return fmt.Errorf("step %d: %w; mend the data, or leave out what is damaged with --on-bad-data skip", t.next, err)
 	}
 	return nil
 }

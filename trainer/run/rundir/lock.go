@@ -11,7 +11,7 @@ import (
 // lockDir takes the lock of a run directory. The kernel frees it when the
 // file is closed, also by a kill.
 func lockDir(path string) (*os.File, error) {
-	file := filepath.Join(path, ".lock")
+	file := lockFile(path)
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("the run directory %s cannot be written: %w: give another --out", path, err)
@@ -27,3 +27,6 @@ func lockDir(path string) (*os.File, error) {
 	}
 	return nil, errors.Join(err, f.Close())
 }
+
+// lockFile is the file that the lock is on.
+func lockFile(path string) string { return filepath.Join(path, ".lock") }

@@ -128,7 +128,10 @@ func (d *Dir) write() error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteBytes(d.ConfigFile(), text)
+	if err := atomicfile.WriteBytes(d.ConfigFile(), text); err != nil {
+		return fmt.Errorf("%w: make room in %s, or give another --out", err, d.Path())
+	}
+	return nil
 }
 
 func (d *Dir) makeFolders() error {
@@ -174,5 +177,27 @@ func holdsRun(path string) error {
 	if c, err := ReadConfig(path); err == nil { // only to say more
 		started = " of " + c.Started.Format(time.DateTime)
 	}
-	return fmt.Errorf("%s holds another run%s: use --resume to go on with it, or give another --out", path, started)
+	unbegun := ""
+	if idle(path) {
+		unbegun = "; it has done no step, so nothing is lost if you remove it"
+	}
+	return fmt.Errorf("%s holds another run%s: use --resume to go on with it, or give another --out%s", path, started, unbegun)
+}
+
+// idle says whether the run at path has logged no step and kept no checkpoint, and no
+// process works on it: what becomes of one whose step did not fit into the memory.
+func idle(path string) bool {
+	l := Layout(path)
+	if st, err := os.Stat(l.MetricsFile()); !errors.Is(err, os.ErrNotExist) && (err != nil || st.Size() > 0) {
+		return false
+	}
+	if kept, err := os.ReadDir(l.Ckpt()); err != nil || len(kept) > 0 {
+		return false
+	}
+	f, err := os.Open(lockFile(path))
+	if err != nil {
+		return false
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	return errors.Join(err, f.Close()) == nil
 }

@@ -137,6 +137,36 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
+// A run that has done no step, as one whose step did not fit into the memory, is said to
+// be nothing to lose; not so while it runs, or once it has a line or a checkpoint.
+func TestCreateBesideIdleRun(t *testing.T) {
+	const hint = "it has done no step"
+	path := filepath.Join(t.TempDir(), "run")
+	d, err := Create(path, testConfig(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(when string, want bool) {
+		t.Helper()
+		if _, err := Create(path, testConfig(), 2); err == nil || strings.Contains(err.Error(), hint) != want {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	says("while it runs", false)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	says("after its end", true)
+	if err := os.Mkdir(filepath.Join(d.Ckpt(), "step-00000001"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	says("with a checkpoint", false)
+	if err := errors.Join(os.Remove(filepath.Join(d.Ckpt(), "step-00000001")), os.WriteFile(d.MetricsFile(), []byte("{}\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	says("with a line", false)
+}
+
 func TestCreateBesideLogs(t *testing.T) {
 	path := t.TempDir()
 	if err := os.WriteFile(filepath.Join(path, "rank-0.log"), []byte("hello\n"), 0o644); err != nil {

@@ -182,7 +182,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *option
 		const char *o = options[i];
 		if (begins(o, "--gpu-architecture=sm_")) arch = strtoull(o + 22, NULL, 10);
 		else if (begins(o, "-D") && ndefines < 32) defines[ndefines++] = o;
-		else if (!begins(o, "--fmad=") && !begins(o, "--std=") && strcmp(o, "--restrict") && strcmp(o, "--device-as-default-execution-space") && strcmp(o, "--extra-device-vectorization")) {
+		else if (!begins(o, "--fmad=") && !begins(o, "--std=") && !begins(o, "--diag-suppress=") && strcmp(o, "--ptxas-options=-v") && strcmp(o, "--restrict") && strcmp(o, "--device-as-default-execution-space") && strcmp(o, "--extra-device-vectorization")) {
 			free(p->log);
 			if (asprintf(&p->log, "nvrtc: error: unrecognized option %s found\n", o) < 0) return OUT_OF_MEMORY;
 			return INVALID_OPTION;
@@ -215,6 +215,21 @@ nvrtcResult nvrtcGetCUBINSize(nvrtcProgram p, size_t *n) {
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram p, char *image) {
 	FAULT();
 	memcpy(image, p->image, p->image_size);
+	return OK;
+}
+
+// gcc makes no PTX.
+nvrtcResult nvrtcGetPTXSize(nvrtcProgram p, size_t *n) {
+	FAULT();
+	if (!p->image) return INVALID_PROGRAM;
+	*n = 1;
+	return OK;
+}
+
+nvrtcResult nvrtcGetPTX(nvrtcProgram p, char *text) {
+	FAULT();
+	(void)p;
+	*text = 0;
 	return OK;
 }
 

@@ -20,11 +20,11 @@ type Alike struct {
 }
 
 // AlikeName is what steps have in common that can be in one launch: their kernel. It is
-// "" for a step that must be alone: one with several kernels, or with tables of its own in
-// the argument, which threads would copy.
+// "" for a step that must be alone: one with several kernels, or that tells of indices
+// out of range.
 func AlikeName(p *plan.Plan, i int) string {
 	list, err := For(p, i)
-	if err != nil || len(list) != 1 || list[0].UsesFault() || strings.Contains(list[0].Source, "struct finishing ") {
+	if err != nil || len(list) != 1 || list[0].UsesFault() {
 		return ""
 	}
 	return list[0].Entry
@@ -80,15 +80,18 @@ func alikeEntry(entry string) string { return strings.Replace(entry, "_", "Alike
 var (
 	kernelHead  = regexp.MustCompile(`(?m)^(KERNEL|KERNEL_SYNC)\((\w+), (\d+), struct \w+\) \{$`)
 	kernelBlock = regexp.MustCompile(`\bBID\b`)
+	kernelArg   = regexp.MustCompile(`\ba\.`)
 )
 
 // alikeText makes a kernel's text that of a function, and adds the kernel that calls it
-// with the argument of the step whose block it is.
+// with the argument of the step whose block it is. It reads the argument where it lies:
+// a copy would be each thread's, in twice the registers, or in local memory if it has
+// tables.
 func alikeText(l *Launch) string {
 	at := kernelHead.FindStringSubmatchIndex(l.Source)
 	head, block := l.Source[at[2]:at[3]], l.Source[at[6]:at[7]]
-	body := kernelBlock.ReplaceAllString(l.Source[at[1]:], "bid")
-	return l.Source[:at[0]] + fmt.Sprintf("DEVICE void %s(const struct %[1]s_args a, const int bid) {", l.Entry) + body + fmt.Sprintf(`
+	body := kernelArg.ReplaceAllString(kernelBlock.ReplaceAllString(l.Source[at[1]:], "bid"), "a->")
+	return l.Source[:at[0]] + fmt.Sprintf("DEVICE void %s(const struct %[1]s_args *a, const int bid) {", l.Entry) + body + fmt.Sprintf(`
 struct %[1]s_args {
 	const struct %[2]s_args *each;
 	const i32 *first;
@@ -104,7 +107,7 @@ struct %[1]s_args {
 		else
 			end = middle;
 	}
-	%[2]s(a.each[k], BID - a.first[k]);
+	%[2]s(&a.each[k], BID - a.first[k]);
 }
 `, alikeEntry(l.Entry), l.Entry, head, block)
 }

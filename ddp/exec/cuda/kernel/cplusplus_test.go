@@ -22,6 +22,30 @@ func TestCPlusPlus(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("g++ is not installed: kernels cannot be read as C++")
 	}
+	var text strings.Builder
+	text.WriteString(dialect)
+	all := everyText(t)
+	for i, l := range all {
+		text.WriteString(apart(l.Source[len(dialect):], i))
+	}
+	path := filepath.Join(t.TempDir(), "kernels.cc")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	header, err := filepath.Abs("testdata/cuda.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("g++", "-std=c++17", "-fsyntax-only", "-ffreestanding", "-fno-builtin", "-w", "-include", header, path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("g++: %v\n%.4000s", err, out)
+	}
+	t.Logf("%d kernels", len(all))
+}
+
+// everyText is the kernels of the suite's cases, of random groups, and of launches of
+// several steps, each text once, in the order of their names.
+func everyText(t *testing.T) []Launch {
 	launches := suite(t, exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: 4}, plan.Options{WeightsLast: true})
 	launches = append(launches, suite(t, exectest.Options{DTypes: []graph.DType{graph.F32}}, plan.Options{WeightsLast: true, BF16Images: true})...)
 	for r := range uint64(30) {
@@ -41,26 +65,7 @@ func TestCPlusPlus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text strings.Builder
-	text.WriteString(dialect)
-	known := map[string]bool{}
-	for i, l := range append(launches, batch) {
-		if !known[l.Entry] {
-			known[l.Entry] = true
-			text.WriteString(apart(l.Source[len(dialect):], i))
-		}
-	}
-	path := filepath.Join(t.TempDir(), "kernels.cc")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	header, err := filepath.Abs("testdata/cuda.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("g++", "-std=c++17", "-fsyntax-only", "-ffreestanding", "-fno-builtin", "-w", "-include", header, path).CombinedOutput()
-	if err != nil {
-		t.Fatalf("g++: %v\n%.4000s", err, out)
-	}
-	t.Logf("%d kernels", len(known))
+	launches = append(launches, batch)
+	slices.SortFunc(launches, func(a, b Launch) int { return strings.Compare(a.Entry, b.Entry) })
+	return slices.CompactFunc(launches, func(a, b Launch) bool { return a.Entry == b.Entry })
 }

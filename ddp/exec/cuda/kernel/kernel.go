@@ -13,7 +13,9 @@ const Block = 256
 // Options are what NVRTC must be told besides the architecture. Products and sums are
 // not contracted, so what a group computes does not depend on what else is in it;
 // kernels that want fused multiply-adds say so.
-func Options() []string { return []string{"--fmad=false", "--std=c++17"} }
+//
+// Of the head's functions a text uses some: those that it does not are no warning (177).
+func Options() []string { return []string{"--fmad=false", "--std=c++17", "--diag-suppress=177"} }
 
 // Launch is one kernel of a step with its arguments.
 type Launch struct {

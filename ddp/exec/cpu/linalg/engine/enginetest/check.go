@@ -241,13 +241,21 @@ func firstDifference(x, y []float32) int {
 	return -1
 }
 
-// Allocs is the average number of Go allocations of a run of a convolution.
+// Allocs is the average number of Go allocations of a run of a convolution. The least of
+// a few measurements counts: a thread that the runtime starts meanwhile has objects, too.
 func Allocs(k engine.Kernel, op engine.ConvOp, p engine.ConvProblem) float64 {
 	r := convReference(op, p)
 	dst, a, b, scratch := newBuffer(r.dst, 0), newBuffer(r.a, 0), newBuffer(r.b, 0), newBuffer((k.Scratch()+3)/4, 0)
-	return testing.AllocsPerRun(5, func() {
-		if err := k.Run(dst.pointer(), a.pointer(), b.pointer(), scratch.pointer()); err != nil {
-			panic(err)
+	least := math.Inf(1)
+	for range 4 {
+		least = min(least, testing.AllocsPerRun(5, func() {
+			if err := k.Run(dst.pointer(), a.pointer(), b.pointer(), scratch.pointer()); err != nil {
+				panic(err)
+			}
+		}))
+		if least == 0 {
+			break
 		}
-	})
+	}
+	return least
 }

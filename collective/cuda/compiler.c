@@ -1,6 +1,6 @@
 //go:build cgo
 
-#include "nvrtc.h"
+#include "compiler.h"
 #include "shim.h"
 
 #include <stdlib.h>
@@ -51,12 +51,20 @@ static void get_image(const eb_nvrtc *t, nvrtcProgram p, eb_compiled *out) {
 	TRY(nvrtcGetCUBIN, (p, out->image));
 }
 
-void eb_compile(const eb_nvrtc *t, const char *source, const char *name, int n, const char *const *options, eb_compiled *out) {
+static void get_ptx(const eb_nvrtc *t, nvrtcProgram p, eb_compiled *out) {
+	if (TRY(nvrtcGetPTXSize, (p, &out->ptx_size))) return;
+	out->ptx = malloc(out->ptx_size + 1);
+	if (failed(out, "malloc", !out->ptx)) return;
+	TRY(nvrtcGetPTX, (p, out->ptx));
+}
+
+void eb_compile(const eb_nvrtc *t, const char *source, const char *name, int n, const char *const *options, int ptx, eb_compiled *out) {
 	nvrtcProgram p = NULL;
 	if (TRY(nvrtcCreateProgram, (&p, source, name, 0, NULL, NULL))) return;
 	int bad = TRY(nvrtcCompileProgram, (p, n, options));
 	get_log(t, p, out);
 	if (!bad) get_image(t, p, out);
+	if (!out->code && ptx) get_ptx(t, p, out);
 	int code = t->nvrtcDestroyProgram(&p);
 	if (!out->code) failed(out, "nvrtcDestroyProgram", code);
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ebtrain/collective/simulate"
+)
+
+// busySizes are those at which collectives are timed beside busy processors, in bytes.
+var busySizes = []int{256, 4 << 10, 32 << 10, 128 << 10, 1 << 20}
+
+// busyApart is how long ranks compute before each of those: about as long as between two batch
+// norms. A message then finds the caches full of something else, and its receiver asleep,
+// and takes several times as much of a processor as one that follows another.
+const busyApart = 300 * time.Microsecond
+
+// timeBusy times all-reduces between hosts of the group that predictions are based on,
+// each after computing, while other ranks keep its processors busy: so nobody has one to
+// wait with, and what the group has of them is what messages and bytes take in a step. It
+// is done where ranks that are to be predicted share processors.
+func (b *bench) timeBusy(ctx context.Context) error {
+	if b.o.fitTime == 0 || len(b.beside) == 0 || len(b.r.Cases[b.base].OnHosts) == 1 {
+		return nil
+	}
+	group := b.r.Cases[b.base].Ranks
+	b.w.Tell(0, "time collectives beside busy processors")
+	stop := func() error { return nil }
+	if at := b.w.Rank() - group; at >= 0 && at < b.r.Cores {
+		stop = burn(at)
+	}
+	r, err := b.timeGroup(ctx, b.groups[group], group, "auto", busySizes, busyApart)
+	if err = errors.Join(err, stop()); err == nil {
+		b.r.Busy = append(b.r.Busy, r)
+	}
+	return err
+}
+
+// burn keeps the n-th processor that this process may run on busy, with memory as
+// computing has it, until it is told to stop.
+func burn(n int) (stop func() error) {
+	var over atomic.Bool
+	failed := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for ever: no other goroutine is to be bound to a processor
+		err := bind(n)
+		v := make([]float32, 256<<10)
+		for err == nil && !over.Load() {
+			for i := range v {
+				v[i] = v[i]*0.5 + 1
+			}
+		}
+		failed <- err
+	}()
+	return func() error {
+		over.Store(true)
+		return <-failed
+	}
+}
+
+// bind binds this thread to the n-th processor that it may run on, counted round.
+func bind(n int) error {
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return fmt.Errorf("processors that this process may run on: %w", err)
+	}
+	n %= all.Count()
+	for cpu := 0; ; cpu++ {
+		if all.IsSet(cpu) {
+			if n == 0 {
+				one.Set(cpu)
+				break
+			}
+			n--
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return fmt.Errorf("binding a thread to a processor: %w", err)
+	}
+	return nil
+}
+
+// fitBusy adds what messages take of processors to the model.
+func (r *Report) fitBusy() error {
+	if len(r.Busy) == 0 {
+		return nil
+	}
+	line, err := simulate.Busy(r.Busy)
+	if err != nil {
+		return err
+	}
+	if line == nil {
+		r.Unmeasured = append(r.Unmeasured, "What messages take of processors that ranks share is not known: collectives took so long that too few sizes were timed. Give --fit-time more.")
+		return nil
+	}
+	r.Model.Between.Busy, r.Model.Between.BusyPerByte = line.Latency, line.PerByte
+	return nil
+}
+
+// fitWakes finds what a wait costs where ranks share processors: with it, groups that
+// train side by side take as long in the simulation as they did.
+func (p *player) fitWakes(ctx context.Context) error {
+	base := p.r.widest()
+	if base < 0 {
+		return nil
+	}
+	for _, o := range p.r.Beside {
+		if o.Step == 0 { // of a report that does not know
+			continue
+		}
+		c := p.cluster(p.r.Cases[base])
+		c.Beside, c.Others = o.Ranks/o.Group, o.Others/float64(p.r.Threads)
+		step := p.events(o.Batch/o.Group, true)
+		low, high := 0.0, o.Step
+		for range bisections {
+			c.Wake = (low + high) / 2
+			s, err := p.play(ctx, c, step, steps)
+			if err != nil {
+				return err
+			}
+			if s.Median < o.Step {
+				low = c.Wake
+			} else {
+				high = c.Wake
+			}
+		}
+		o.Wake = round(low, 3)
+	}
+	return nil
+}
+
+// bisections leave a ten-millionth of a step.
+const bisections = 24
