@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host/internal/reduce"
@@ -11,7 +12,7 @@ import (
 // Least does what an all-reduce of small vectors, up to schedule.Small, does at least on
 // one host, for measuring how far from it one is: each rank copies its vector to where the others
 // read it, raises a flag in a cache line of its own, looks at those of the others and
-// sums for itself. There is no header, no queue, no record, and nobody sleeps. It
+// sums for itself. There is no header, no queue, no record, and nobody is woken. It
 // belongs to one goroutine of each rank, and all ranks call Run as often.
 type Least struct {
 	comm   *Comm
@@ -19,6 +20,12 @@ type Least struct {
 	stages [2][][]byte      // of each rank, used in turn
 	turn   uint32
 }
+
+// leastNap is how long a rank sleeps that has looked in vain as long as one that waits in a
+// barrier. Who yields without end may keep a processor for seconds from those that it
+// waits for, and from launchers: Linux 6.18 forgets what a group of threads has had when
+// one of them wakes another.
+const leastNap = 50 * time.Microsecond
 
 // NewLeast is for vectors of up to n bytes, in memory from Alloc. All ranks call it, as
 // they do Alloc.
@@ -78,7 +85,11 @@ func (l *Least) meet() error {
 			if f := l.comm.alarm.failure(); f != nil {
 				return f
 			}
-			pause(i)
+			if i < a.spins+looks {
+				pause(i)
+			} else {
+				time.Sleep(leastNap)
+			}
 		}
 	}
 	if cpu >= 0 {

@@ -2,8 +2,12 @@ package host_test
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
@@ -58,4 +62,46 @@ func TestLeast(t *testing.T) {
 	for _, c := range comms {
 		_ = c.Close()
 	}
+}
+
+// TestLeastSleeps: a rank that waits long for another leaves the processor, or it might
+// keep it from whom it waits for.
+func TestLeastSleeps(t *testing.T) {
+	const late = 500 * time.Millisecond
+	comms, err := host.NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for r, c := range comms {
+		wg.Go(func() {
+			defer func() { _ = c.Close() }()
+			runtime.LockOSThread() // as whoever measures does
+			l, err := c.NewLeast(0)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if r == 1 {
+				time.Sleep(late)
+			}
+			before := cpuTime(t)
+			if err := l.Run(collective.Vec{Type: collective.U8}); err != nil {
+				t.Error(err)
+			}
+			if used := cpuTime(t) - before; used > late/2 {
+				t.Errorf("rank %d: the process ran for %v of %v in which it waited", r, used, late)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// cpuTime is what this process has had of processors.
+func cpuTime(t *testing.T) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Error(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
