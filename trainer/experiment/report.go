@@ -19,7 +19,7 @@ that are named, as Markdown with plots.
 
 Without --to the file is RESULTS.md in the folder of the experiments; plots are
 in the folder of the same name beside it. Cells of another commit than the
-newest one are named and left out.`
+newest one of their row are named and left out.`
 
 // report is the command report.
 func (a app) report(args []string) error {

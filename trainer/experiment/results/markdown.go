@@ -51,7 +51,7 @@ func (p *page) overview(sheets []*Sheet) {
 func (p *page) section(s *Sheet, pictures []drawn) {
 	p.add("\n## %s\n\n%s\n\n", s.e.Name, s.e.About)
 	cpu, train := s.cost()
-	p.add("`%s` · commit %s · %s · %s of processor time", s.command(), s.commit, s.distinct(func(m *cell.Measured) string { return m.Machine }), duration(cpu))
+	p.add("`%s` · %s · %s · %s of processor time", s.command(), s.made(), s.distinct(func(m *cell.Measured) string { return m.Machine }), duration(cpu))
 	if train > 0 {
 		p.add(", %s of it training", duration(train))
 	}

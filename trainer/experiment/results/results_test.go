@@ -83,8 +83,7 @@ func folder(t *testing.T) string {
 	put("faces", "wild", 1, &cell.Measured{Broken: &cell.Broken{Program: "train", Ended: "exit 1", Line: "training diverged: upper is NaN at step 3", Diverged: true}, CPU: 2, Train: 2})
 	old := measured(1, 1, 1)
 	old.Commit = "0ld"
-	put("faces", "n-5", 3, old)
-	// The newest cell decides which commit counts, so one of a later minute.
+	put("faces", "n-5", 0, old) // of an earlier minute than the others of its row
 	put("faces", "dsm", 5, measured(129.5, -5884, 32))
 	put("tried", "a", 1, &cell.Measured{Values: map[string]float64{"sum": 6}, TriedOut: true, Notes: []string{"too few steps: it has 20, want 400"}, CPU: 0.25})
 
@@ -96,6 +95,39 @@ func folder(t *testing.T) string {
 		}
 	}
 	return root
+}
+
+// TestCommits: the newest cell of a row decides of which commit its cells are; where
+// times are measured, the newest of all.
+func TestCommits(t *testing.T) {
+	e := plan.Experiment{Name: "x", Seeds: []uint64{1, 2}, Rows: []plan.Row{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	root := t.TempDir()
+	for i, f := range []struct {
+		row    string
+		seed   uint64
+		commit string
+	}{{"a", 1, "first"}, {"a", 2, "first"}, {"b", 1, "first"}, {"b", 2, "second"}, {"c", 1, "second"}} {
+		c := cell.Cell{Root: root, Experiment: e.Name, Row: f.row, Seed: f.seed}
+		if err := c.Begin(cell.Begun{Commit: f.commit, Started: began}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Finish(cell.Measured{Commit: f.commit, Ended: began.Add(time.Duration(i) * time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for alone, want := range map[bool]struct{ made, left string }{
+		false: {"commit first (a) and commit second (b, c)", "of commit first, left out: b seed 1; not begun: c seed 2"},
+		true:  {"commit second", "of commit first, left out: a seed 1, 2; b seed 1; not begun: c seed 2"},
+	} {
+		e.Alone = alone
+		s, err := Load(root, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := strings.Join(s.left, "; "); s.made() != want.made || left != want.left {
+			t.Errorf("times measured: %t: cells of %s without %s, want %s without %s", alone, s.made(), left, want.made, want.left)
+		}
+	}
 }
 
 // TestGolden compares RESULTS.md of cells that were made by hand with the golden
@@ -132,7 +164,7 @@ func TestGolden(t *testing.T) {
 	if string(got) != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if want := "faces: 6 of 14 cells finished; of 5 claims 2 hold, 2 fail, 1 are not run\nabsent: 0 of 1 cells finished; of 0 claims 0 hold, 0 fail, 0 are not run\ntried: 1 of 1 cells finished, only tried out"; strings.Join(summaries, "\n") != want {
+	if want := "faces: 6 of 15 cells finished; of 5 claims 2 hold, 2 fail, 1 are not run\nabsent: 0 of 1 cells finished; of 0 claims 0 hold, 0 fail, 0 are not run\ntried: 1 of 1 cells finished, only tried out"; strings.Join(summaries, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(summaries, "\n"), want)
 	}
 	if b, err := os.ReadFile(filepath.Join(root, "RESULTS", "faces-dsm-density-2.png")); string(b) != "density-2.png" {

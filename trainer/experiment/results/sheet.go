@@ -24,9 +24,9 @@ type Sheet struct {
 	cells int      // finished or not
 	table judge.Table
 
-	finished []found // of one commit
-	commit   string
-	tried    int64 // steps, if the experiment was only tried out
+	finished []found           // of a row, of one commit
+	commits  map[string]string // of the rows that have finished cells
+	tried    int64             // steps, if the experiment was only tried out
 	left     []string
 }
 
@@ -38,7 +38,7 @@ type found struct {
 
 // Load reads the cells of an experiment.
 func Load(root string, e plan.Experiment) (*Sheet, error) {
-	s := &Sheet{e: e, seeds: slices.Clone(e.Seeds), table: judge.Table{}}
+	s := &Sheet{e: e, seeds: slices.Clone(e.Seeds), table: judge.Table{}, commits: map[string]string{}}
 	var all []found
 	for _, r := range e.Rows {
 		seeds, err := seedsOf(root, e, r)
@@ -80,12 +80,13 @@ func seedsOf(root string, e plan.Experiment, r plan.Row) ([]uint64, error) {
 	return slices.Compact(seeds), nil
 }
 
-// choose takes the finished cells of the commit of the newest one.
+// choose takes of each row the finished cells of the commit of its newest one; where
+// times are measured, of the newest one of all rows.
 func (s *Sheet) choose(all []found) {
-	newest := time.Time{}
+	newest := map[string]time.Time{}
 	for _, f := range all {
-		if f.status.Finished() && f.status.Measured.Ended.After(newest) {
-			newest, s.commit = f.status.Measured.Ended, f.status.Measured.Commit
+		if row := s.unit(f); f.status.Finished() && f.status.Measured.Ended.After(newest[row]) {
+			newest[row], s.commits[row] = f.status.Measured.Ended, f.status.Measured.Commit
 		}
 	}
 	for _, f := range all {
@@ -98,9 +99,39 @@ func (s *Sheet) choose(all []found) {
 	}
 }
 
+// unit is what a cell must have its commit in common with: its row, or all.
+func (s *Sheet) unit(f found) string {
+	if s.e.Alone {
+		return ""
+	}
+	return f.Row
+}
+
 // counts says whether a cell is part of the results.
 func (s *Sheet) counts(f found) bool {
-	return f.status.Finished() && f.status.Measured.Commit == s.commit
+	return f.status.Finished() && f.status.Measured.Commit == s.commits[s.unit(f)]
+}
+
+// made says of which commit the cells are, and where it is not one, which rows.
+func (s *Sheet) made() string {
+	var order []string
+	rows := map[string][]string{}
+	for _, f := range s.finished {
+		c := f.status.Measured.Commit
+		if !slices.Contains(order, c) {
+			order = append(order, c)
+		}
+		if !slices.Contains(rows[c], f.Row) {
+			rows[c] = append(rows[c], f.Row)
+		}
+	}
+	if len(order) == 1 {
+		return "commit " + order[0]
+	}
+	for i, c := range order {
+		order[i] = fmt.Sprintf("commit %s (%s)", c, strings.Join(rows[c], ", "))
+	}
+	return strings.Join(order, " and ")
 }
 
 // fill makes the table of the finished cells.
@@ -157,7 +188,7 @@ func (s *Sheet) why(f found) string {
 		return "begun, not finished"
 	case !f.status.Finished():
 		return "came to nothing (" + m.Broken.String() + ")"
-	case m.Commit != s.commit:
+	case m.Commit != s.commits[s.unit(f)]:
 		return "of commit " + m.Commit + ", left out"
 	case m.Broken != nil:
 		return "diverged (" + m.Broken.Line + ")"
