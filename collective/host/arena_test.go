@@ -18,7 +18,7 @@ func testArena(t *testing.T, ranks int) *arena {
 			t.Error(err)
 		}
 	})
-	return newArena(seg, 0, ranks, 64, 0, newCourtesy(ranks), slog.New(slog.DiscardHandler))
+	return newArena(seg, 0, ranks, 64, 0, newCourtesy(company{ranks: ranks, process: true}), slog.New(slog.DiscardHandler))
 }
 
 // later does f in a moment; the channel is closed when it is done.

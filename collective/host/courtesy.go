@@ -19,12 +19,16 @@ const (
 // turn the next waits are sleeps, the more the more often that happens.
 type courtesy struct {
 	limit        time.Duration // of a turn that is not somebody's who computes
+	goroutines   bool          // of this process may be whom it waits for, or have no other processor
 	skip, sleeps int
 }
 
-// newCourtesy is that of a rank on whose machine so many run.
-func newCourtesy(ranks int) courtesy {
-	return courtesy{limit: othersRun * time.Duration(max(1, ranks/runtime.NumCPU()))}
+// newCourtesy is that of a rank in such company.
+func newCourtesy(here company) courtesy {
+	return courtesy{
+		limit:      othersRun * time.Duration(max(1, here.ranks/runtime.NumCPU())),
+		goroutines: here.process || runtime.GOMAXPROCS(0) == 1,
+	}
 }
 
 // until looks for a while, and says whether found has been true. If it was not, the
@@ -40,7 +44,7 @@ func (c *courtesy) until(found func() bool) bool {
 			c.sleeps -= c.sleeps / 8
 			return true
 		}
-		pause(i)
+		c.pause(i)
 		now := time.Now()
 		if turn := now.Sub(before); turn > c.limit {
 			c.sleeps = min(max(2*c.sleeps, fewestSleep), mostSleep)
@@ -54,11 +58,13 @@ func (c *courtesy) until(found func() bool) bool {
 	return found()
 }
 
-// pause lets others run between two looks. Go's scheduler comes less often than
-// the kernel's: a goroutine that is bound to its thread, as that of a backend
-// is, pays it with two changes of threads (10 µs instead of 0.1).
-func pause(i int) {
-	if i%8 == 7 {
+// pause lets others run between two looks. Go's scheduler comes less often than the
+// kernel's, and only where goroutines need it: one that is bound to its thread, as that
+// of a backend is, pays it with two changes of threads (10 µs instead of 0.1), and what
+// wakes threads that often may have a processor for itself (DESIGN.md, "Nobody wakes
+// threads").
+func (c *courtesy) pause(i int) {
+	if c.goroutines && i%8 == 7 {
 		runtime.Gosched()
 	}
 	yield()

@@ -157,6 +157,7 @@ type card struct {
 	Hosts   string `json:"hosts"`           // digest of the list
 	Local   string `json:"local,omitempty"` // where a leader listens for its host
 	Net     string `json:"net,omitempty"`   // where a leader listens for other hosts
+	Process int    `json:"process"`         // its number, which a container may have as well
 }
 
 // hostsDigest stands for the hosts of all ranks.
@@ -170,7 +171,7 @@ func hostsDigest(hosts []string) string {
 }
 
 // version is that of everything ranks say to each other.
-const version = 2
+const version = 3
 
 // New makes this rank's end of the group. It returns when this rank is
 // connected with all that it needs, or with an error that says with which it

@@ -86,7 +86,7 @@ func (l *Least) meet() error {
 				return f
 			}
 			if i < a.spins+looks {
-				pause(i)
+				a.courtesy.pause(i)
 			} else {
 				time.Sleep(leastNap)
 			}

@@ -65,8 +65,9 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interv
 const unacknowledged = time.Minute
 
 // connectMesh connects this leader with all others. Leaders of higher hosts
-// dial, those of lower hosts listen. addrs has each host's address; so many ranks run here.
-func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, cfg Config, here int, log *slog.Logger) (*mesh, error) {
+// dial, those of lower hosts listen. addrs has each host's address; here is who runs
+// beside this one.
+func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, cfg Config, here company, log *slog.Logger) (*mesh, error) {
 	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts)), scratch: newNetScratch(len(t.hosts)),
 		doubling: doubling{rounds: schedule.Rounds(t.host, len(t.hosts))}}
 	for i := 1; i < len(m.links); i++ {
@@ -133,7 +134,7 @@ func warnPaced(got map[call]net.Conn, log *slog.Logger) {
 }
 
 // carry makes links and their carrier of the connections.
-func (m *mesh) carry(t topology, got map[call]net.Conn, cfg Config, here int) error {
+func (m *mesh) carry(t topology, got map[call]net.Conn, cfg Config, here company) error {
 	conns := make([]net.Conn, len(m.links))
 	for _, o := range m.others {
 		r := t.hosts[o][0]

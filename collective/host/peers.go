@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -19,8 +20,8 @@ import (
 type peers struct {
 	topo  topology
 	log   *slog.Logger
-	spins int // loads before this rank yields or sleeps
-	here  int // ranks that run on this machine, as far as this one can know
+	spins int     // loads before this rank yields or sleeps
+	here  company // on this machine, as far as this one can know
 
 	star  *star  // nil when this rank is alone on its host
 	mesh  *mesh  // nil unless this rank leads one of several hosts
@@ -53,11 +54,11 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	cards, err := swapCards(ctx, cfg, card{version, cfg.Job, hostsDigest(cfg.Hosts), address(local), address(inet)})
+	cards, err := swapCards(ctx, cfg, card{version, cfg.Job, hostsDigest(cfg.Hosts), address(local), address(inet), os.Getpid()})
 	if err != nil {
 		return err
 	}
-	p.here = ranksAt(p.topo, cards)
+	p.here = companyOf(p.topo, cards)
 	id := identity{rank: p.topo.rank, job: sha256.Sum256([]byte(cfg.Job)), key: cfg.Key}
 	if len(p.topo.locals()) > 1 {
 		if p.star, err = connectStar(ctx, id, p.topo, local, cards[p.topo.leader()].Local, p.log); err != nil {
@@ -76,9 +77,15 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 	return p.makeArena(ctx)
 }
 
-// ranksAt is how many ranks run where this one does: those of its host, and of others
-// that are called at the same address.
-func ranksAt(t topology, cards []card) int {
+// company is who runs where a rank does.
+type company struct {
+	ranks   int  // with this one
+	process bool // others are goroutines of the same process
+}
+
+// companyOf are those of this rank's host, and of others that are called at the same
+// address.
+func companyOf(t topology, cards []card) company {
 	ip := func(host int) string {
 		a, err := netip.ParseAddrPort(cards[t.hosts[host][0]].Net)
 		if err != nil { // with one host none listens
@@ -86,13 +93,17 @@ func ranksAt(t topology, cards []card) int {
 		}
 		return a.Addr().String()
 	}
-	n := 0
+	var c company
 	for h, ranks := range t.hosts {
-		if h == t.host || ip(h) == ip(t.host) {
-			n += len(ranks)
+		if h != t.host && ip(h) != ip(t.host) {
+			continue
+		}
+		c.ranks += len(ranks)
+		for _, r := range ranks {
+			c.process = c.process || r != t.rank && cards[r].Process == cards[t.rank].Process
 		}
 	}
-	return n
+	return c
 }
 
 // inZone is the address of another host as this one, which listens on own, calls

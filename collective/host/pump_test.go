@@ -19,7 +19,7 @@ func pumps(t *testing.T) (a, b *pump) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		both[i] = newPump([]*link{nil, {rank: 1}}, []*wire{nil, w}, newCourtesy(2))
+		both[i] = newPump([]*link{nil, {rank: 1}}, []*wire{nil, w}, newCourtesy(company{ranks: 2, process: true}))
 		t.Cleanup(func() { shut(t, closer(both[i].close)) })
 	}
 	return both[0], both[1]

@@ -322,7 +322,7 @@ func TestGiveUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return newPump([]*link{nil, {rank: 1}}, []*wire{nil, w}, newCourtesy(2))
+			return newPump([]*link{nil, {rank: 1}}, []*wire{nil, w}, newCourtesy(company{ranks: 2, process: true}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

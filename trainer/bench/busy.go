@@ -42,6 +42,15 @@ func (b *bench) timeBusy(ctx context.Context) error {
 	return err
 }
 
+// Who keeps a processor busy sleeps for a moment now and then, which leaves it idle for 2 %
+// of the time: beside Go's own thread that wakes every 100 us, Linux 6.18 had given such a
+// process the processor for itself, for up to 5 s, and the network had stood still
+// (collective/DESIGN.md, "Nobody wakes threads").
+const (
+	burnFor = 5 * time.Millisecond
+	restFor = 50 * time.Microsecond
+)
+
 // burn keeps the n-th processor that this process may run on busy, with memory as
 // computing has it, until it is told to stop.
 func burn(n int) (stop func() error) {
@@ -51,9 +60,16 @@ func burn(n int) (stop func() error) {
 		runtime.LockOSThread() // for ever: no other goroutine is to be bound to a processor
 		err := bind(n)
 		v := make([]float32, 256<<10)
-		for err == nil && !over.Load() {
+		rest := unix.NsecToTimespec(restFor.Nanoseconds())
+		for begin := time.Now(); err == nil && !over.Load(); {
 			for i := range v {
 				v[i] = v[i]*0.5 + 1
+			}
+			if time.Since(begin) > burnFor {
+				if err = unix.Nanosleep(&rest, nil); errors.Is(err, unix.EINTR) {
+					err = nil
+				}
+				begin = time.Now()
 			}
 		}
 		failed <- err
