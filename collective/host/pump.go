@@ -228,7 +228,7 @@ func (p *pump) poll(ms int) (bool, error) {
 	} else {
 		n, err = unix.Poll(p.polls, ms)
 	}
-	if err == unix.EINTR {
+	if errors.Is(err, unix.EINTR) {
 		return false, nil
 	}
 	if err != nil || n == 0 {
