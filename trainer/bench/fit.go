@@ -114,7 +114,8 @@ func (r *Report) line() (fixed, each float64, batches []int) {
 type player struct {
 	r     *Report
 	basis *Case
-	model cost.Model
+	links links
+	model cost.Model // with the links
 	scale float64 // of what was traced, so that the basis computes for as long as was measured
 }
 
@@ -137,14 +138,24 @@ func newPlayer(ctx context.Context, r *Report, o *options) (*player, error) {
 	if err := p.fitWakes(ctx); err != nil {
 		return nil, err
 	}
-	if o.linkGbit > 0 {
-		ns := 8 / o.linkGbit
-		p.model.Between.PerByte = cost.Interval{Value: ns, Low: ns, High: ns}
-	}
-	if o.linkUS > 0 {
-		p.model.Between.Latency = cost.Interval{Value: o.linkUS, Low: o.linkUS, High: o.linkUS}
-	}
+	p.links = links{gbit: o.linkGbit, us: o.linkUS}
+	p.model = p.links.of(*r.Model)
 	return p, nil
+}
+
+// links are what the network between hosts is to be, 0 for as it was measured.
+type links struct{ gbit, us float64 }
+
+// of is a model with these links.
+func (l links) of(m cost.Model) cost.Model {
+	if l.gbit > 0 {
+		ns := 8 / l.gbit
+		m.Between.PerByte = cost.Interval{Value: ns, Low: ns, High: ns}
+	}
+	if l.us > 0 {
+		m.Between.Latency = cost.Interval{Value: l.us, Low: l.us, High: l.us}
+	}
+	return m
 }
 
 func (p *player) play(ctx context.Context, c simulate.Cluster, s simulate.Step, steps int) (simulate.Result, error) {

@@ -141,7 +141,7 @@ func (p *player) vary(ctx context.Context, c simulate.Cluster, s simulate.Step, 
 		g.Go(func() error {
 			c, s := c, s
 			if i > 0 {
-				c.Costs, s = p.drawn(uint64(i), c.Costs, s)
+				c.Costs, s = p.drawn(uint64(i), s)
 			}
 			r, err := p.play(ctx, c, s, steps)
 			times[i], shares[i] = r.Median, computeOf(s.Events)/r.Median
@@ -161,15 +161,16 @@ func around(v []float64) cost.Interval {
 }
 
 // drawn is a model and a step: the fitted costs drawn together, each other number from its
-// interval.
-func (p *player) drawn(n uint64, m cost.Model, s simulate.Step) (cost.Model, simulate.Step) {
+// interval. Other links take their places afterwards: what was measured says what two costs
+// sum up to, so given the latency of another link it would say what a message costs.
+func (p *player) drawn(n uint64, s simulate.Step) (cost.Model, simulate.Step) {
 	r := rand.New(rand.NewPCG(p.r.Seed, n))
 	const deviations = 1.96 // of a normal distribution, from the middle to the end of its 95 %
 	draw := func(i cost.Interval) cost.Interval {
 		v := max(0, i.Value+r.NormFloat64()*(i.High-i.Low)/2/deviations)
 		return cost.Interval{Value: v, Low: v, High: v}
 	}
-	m = simulate.Draw(m, r)
+	m := simulate.Draw(*p.r.Model, r)
 	factor := draw(p.basis.Step).Value / p.basis.Step.Value
 	m.Between.Busy, m.Between.BusyPerByte = draw(m.Between.Busy), draw(m.Between.BusyPerByte)
 	events := make([]simulate.Event, len(s.Events))
@@ -177,7 +178,7 @@ func (p *player) drawn(n uint64, m cost.Model, s simulate.Step) (cost.Model, sim
 		e.US *= factor
 		events[i] = e
 	}
-	return m, simulate.Step{Events: events}
+	return p.links.of(m), simulate.Step{Events: events}
 }
 
 // predict plays n ranks on hosts of so many, each with a batch of its own of that size

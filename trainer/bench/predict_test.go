@@ -75,6 +75,26 @@ func TestPredicts(t *testing.T) {
 	}
 }
 
+// TestOtherLinks: of what two hosts were measured to take, nothing says how much of it is
+// latency and how much each message. A given latency does not say so either.
+func TestOtherLinks(t *testing.T) {
+	r := known()
+	r.Model.Between.Latency, r.Model.Between.Message = cost.Interval{High: 50}, cost.Interval{Value: 50, High: 100}
+	r.Model.Precision = make([][]float64, 8)
+	for i := range r.Model.Precision {
+		r.Model.Precision[i] = make([]float64, 8)
+	}
+	const latency, message = 4, 5 // between hosts; their sum is known to a microsecond
+	for _, i := range []int{latency, message} {
+		r.Model.Precision[i][latency], r.Model.Precision[i][message] = 1, 1
+	}
+	p := extrapolated(t, r, "--predict 512 --link-us 10").Predictions[0]
+	small := 10200 + 41*50.0 // nearly all of it was latency
+	if p.Step.Value < 2*small || p.Step.Low > p.Step.Value/2 {
+		t.Errorf("a step of 512 ranks takes %v us, want from about %.0f on", p.Step, small)
+	}
+}
+
 // TestSameBits: the same report predicts the same, also after it was a file.
 func TestSameBits(t *testing.T) {
 	a := extrapolated(t, known(), "--predict 16,64")
