@@ -116,7 +116,7 @@ type player struct {
 	basis *Case
 	links links
 	model cost.Model // with the links
-	scale float64 // of what was traced, so that the basis computes for as long as was measured
+	scale float64    // of what was traced, so that the basis computes for as long as was measured
 }
 
 // steps that are played where it costs little.
