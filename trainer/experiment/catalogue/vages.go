@@ -56,7 +56,7 @@ func vagesKSD() plan.Experiment {
 			judge.Bound{Of: judge.Rows("ll", "ksd", "vages-2", "vages-5", "vages-10", "is-2", "is-5", "is-10"), Lo: math.Inf(-1), Hi: math.Ln2},
 		},
 		Figures: []plan.Figure{
-			{File: "ll", Title: "Checkerboard by KSD: log-likelihood of test data", X: "steps", Y: "LL, nats", Curve: "ll", Low: -1, High: 0.5},
+			{File: "ll", Title: "Checkerboard by KSD: log-likelihood of test data", X: "steps", Y: "LL, nats", Curve: "ll", Low: -1.5, High: 0.5},
 		},
 	}
 }
