@@ -36,6 +36,9 @@ func atRest(z []float64, size float64) error {
 // With E = 0 the prior's chain comes to rest where theory says, 1.042 at s₀ = 0.4;
 // with the slope of the published listing, 1/z, it does not.
 func TestPriorAtRest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("16,000 chains are left out in short tests; TestSamplerAtRest has the sampler's")
+	}
 	const n = 8000
 	r := newRig(t, tiny(func(c *Config) { c.Net.Latent, c.PriorChain.Steps = 20, 60 }))
 	r.flat(t)
