@@ -26,18 +26,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// threaded is cfg, of leaders that read with threads if spec is that of pretend with a
-// t behind it.
-func threaded(spec string, cfg host.Config) host.Config {
-	if strings.HasSuffix(spec, "t") {
+// as is cfg, of leaders that read with threads if spec is that of pretend with a t behind
+// it, and of leaders in a grid of rows of two if with a g.
+func as(spec string, cfg host.Config) host.Config {
+	switch {
+	case strings.HasSuffix(spec, "t"):
 		return host.Threaded(cfg)
+	case strings.HasSuffix(spec, "g"):
+		return host.InGrid(cfg, 2)
 	}
 	return cfg
 }
 
 // pretend spreads size ranks over hosts: "2" in blocks, "2i" interleaved.
 func pretend(spec string, size int) []string {
-	spec = strings.TrimSuffix(spec, "t")
+	spec = strings.TrimRight(spec, "tg")
 	number, inter := strings.CutSuffix(spec, "i")
 	count, err := strconv.Atoi(cmp.Or(number, "1"))
 	if err != nil {
@@ -56,7 +59,7 @@ func pretend(spec string, size int) []string {
 
 func open(ctx context.Context, rank, size int, dir string) (collective.Comm, error) {
 	hosts := os.Getenv(envHosts)
-	c, err := host.New(ctx, threaded(hosts, host.Config{
+	c, err := host.New(ctx, as(hosts, host.Config{
 		Rank: rank, Size: size, Job: "suite", Key: testKey, ListenIP: "127.0.0.1",
 		Hosts: pretend(hosts, size), Exchange: host.DirExchange(dir, rank, size),
 	}))
@@ -86,10 +89,10 @@ func group(t testing.TB, n int, cfg host.Config) []collective.Comm {
 }
 
 // TestConformance: where ranks have few processors leaders read themselves, "2t" and
-// "3t" are as where they have many.
+// "3t" are as where they have many; "8g" is as where there are many hosts.
 func TestConformance(t *testing.T) {
-	for _, hosts := range []string{"1", "2", "2t", "3i", "3t", "8"} {
-		if testing.Short() && (hosts == "3i" || hosts == "3t" || hosts == "8") {
+	for _, hosts := range []string{"1", "2", "2t", "3i", "3t", "8", "8g"} {
+		if testing.Short() && hosts != "1" && hosts != "2" && hosts != "2t" {
 			continue
 		}
 		t.Run("hosts="+hosts, func(t *testing.T) {
@@ -100,7 +103,7 @@ func TestConformance(t *testing.T) {
 			}
 			colltest.Run(t, colltest.Factory{
 				New: func(t testing.TB, n int) []collective.Comm {
-					return group(t, n, threaded(hosts, host.Config{Hosts: pretend(hosts, n), ListenIP: ip}))
+					return group(t, n, as(hosts, host.Config{Hosts: pretend(hosts, n), ListenIP: ip}))
 				},
 				Open:  open,
 				Brief: hosts != "1",

@@ -33,18 +33,24 @@ type exchange struct {
 	at           int    // byte of the vector, or of every part, where the chunk begins
 	from, to     []byte // partial results, results
 	wide, narrow int    // bytes of an element of either, or of what is cut
-	cuts         []int  // elements [cuts[h], cuts[h+1]) are the slice of host h
+	cuts         []int  // elements [cuts[h], cuts[h+1]) are the slice of host h; in a grid it has its own
 	job          reduce.Job
 	root         int // the host that has Pieces
 }
 
 // addend and result are slices of host h.
-func (x *exchange) addend(h int) []byte { return x.from[x.cuts[h]*x.wide : x.cuts[h+1]*x.wide] }
-func (x *exchange) result(h int) []byte { return x.to[x.cuts[h]*x.narrow : x.cuts[h+1]*x.narrow] }
+func (x *exchange) addend(h int) []byte { return x.before(x.cuts[h], x.cuts[h+1]) }
+func (x *exchange) result(h int) []byte { return x.after(x.cuts[h], x.cuts[h+1]) }
+
+// before and after are elements of partial results and of results.
+func (x *exchange) before(lo, hi int) []byte { return x.from[lo*x.wide : hi*x.wide] }
+func (x *exchange) after(lo, hi int) []byte  { return x.to[lo*x.narrow : hi*x.narrow] }
 
 // outgoing is what this host sends to host o.
 func (m *mesh) outgoing(what schedule.What, o int) []byte {
 	switch x := &m.exchange; {
+	case what >= schedule.RowAddends:
+		return m.outgoingInGrid(what, o)
 	case what == schedule.Addends:
 		return x.addend(o)
 	case what == schedule.Pieces:
@@ -59,6 +65,8 @@ func (m *mesh) outgoing(what schedule.What, o int) []byte {
 // incoming is where what host o sends will lie.
 func (m *mesh) incoming(what schedule.What, o int) []byte {
 	switch x := &m.exchange; {
+	case what >= schedule.RowAddends:
+		return m.incomingInGrid(what, o)
 	case what == schedule.Addends:
 		return m.scratch.buffer(o, (x.cuts[m.host+1]-x.cuts[m.host])*x.wide)
 	case what == schedule.Pieces && o == x.root:
@@ -99,15 +107,24 @@ func (m *mesh) do(ctx context.Context, s schedule.Step) error {
 		if whole {
 			return m.hear(ctx, s)
 		}
-		return m.received(ctx, m.scratch.posted(s.What))
+		return m.received(ctx, s.What)
 	case schedule.Combine:
-		if whole {
-			m.combineWhole(s)
-		} else {
-			m.combine()
-		}
+		m.combineAny(s)
 	}
 	return nil
+}
+
+func (m *mesh) combineAny(s schedule.Step) {
+	switch s.What {
+	case schedule.Whole:
+		m.combineWhole(s)
+	case schedule.RowAddends:
+		m.combineRow()
+	case schedule.ColumnAddends:
+		m.combineColumns()
+	default:
+		m.combine()
+	}
 }
 
 // ask sends the header of a collective to all leaders. The answers are
@@ -146,7 +163,7 @@ func (m *mesh) agree(ctx context.Context) error {
 // post has what the other leaders send filled in. Empty slices are not sent.
 func (m *mesh) post(what schedule.What) {
 	in := m.scratch.posted(what)
-	for _, o := range m.others {
+	for _, o := range m.meets(what) {
 		if in[o] = m.incoming(what, o); len(in[o]) > 0 {
 			m.carrier.post(o, in[o])
 		}
@@ -155,7 +172,7 @@ func (m *mesh) post(what schedule.What) {
 
 // send sends to the other leaders.
 func (m *mesh) send(ctx context.Context, what schedule.What) error {
-	for _, o := range m.others {
+	for _, o := range m.meets(what) {
 		b := m.outgoing(what, o)
 		if len(b) == 0 {
 			continue
@@ -167,9 +184,10 @@ func (m *mesh) send(ctx context.Context, what schedule.What) error {
 	return m.carrier.flush(ctx)
 }
 
-// received waits until in, which was posted, is filled.
-func (m *mesh) received(ctx context.Context, in [][]byte) error {
-	for _, o := range m.others {
+// received waits until what was posted is filled.
+func (m *mesh) received(ctx context.Context, what schedule.What) error {
+	in := m.scratch.posted(what)
+	for _, o := range m.meets(what) {
 		if len(in[o]) == 0 {
 			continue
 		}
@@ -200,9 +218,10 @@ func newNetScratch(hosts int) netScratch {
 }
 
 // posted are the buffers to fill. Addends of a chunk are posted before the results of
-// the one before have come.
+// the one before have come. Nobody meets another in a row and in a column.
 func (s *netScratch) posted(what schedule.What) [][]byte {
-	if what == schedule.Addends {
+	switch what {
+	case schedule.Addends, schedule.RowAddends, schedule.ColumnAddends:
 		return s.addends
 	}
 	return s.results

@@ -8,3 +8,9 @@ func Threaded(cfg Config) Config {
 	cfg.threads = true
 	return cfg
 }
+
+// InGrid is cfg for leaders that stand in rows of so many, as many hosts do.
+func InGrid(cfg Config, width int) Config {
+	cfg.width = width
+	return cfg
+}

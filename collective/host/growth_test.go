@@ -21,10 +21,10 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 	for _, test := range []struct {
 		ranks int
 		hosts string
-	}{{2, "1"}, {4, "1"}, {9, "1"}, {2, "2"}, {2, "2t"}, {4, "2i"}} {
+	}{{2, "1"}, {4, "1"}, {9, "1"}, {2, "2"}, {2, "2t"}, {4, "2i"}, {5, "5g"}} {
 		t.Run(fmt.Sprintf("ranks=%d/hosts=%s", test.ranks, test.hosts), func(t *testing.T) {
 			const rounds, settled = 30, 10
-			comms := group(t, test.ranks, threaded(test.hosts, host.Config{Hosts: pretend(test.hosts, test.ranks), ListenIP: "127.0.0.1",
+			comms := group(t, test.ranks, as(test.hosts, host.Config{Hosts: pretend(test.hosts, test.ranks), ListenIP: "127.0.0.1",
 				Progress: func(uint64, collective.Request) {}}))
 			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection makes objects of its own
 			var before, after runtime.MemStats

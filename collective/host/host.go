@@ -114,7 +114,9 @@ type Config struct {
 	// host, by whoever reads them. It must not block.
 	Heard func(rank int)
 
-	threads bool // for tests: leaders read with threads, however many processors there are
+	// For tests.
+	threads bool // leaders read with threads, however many processors there are
+	width   int  // leaders stand in a grid of rows of so many, however few there are
 }
 
 const maxRanks = 4096

@@ -147,6 +147,10 @@ func (m *netMover) aim(req collective.Request, at, n int) {
 			vec := m.vec.data[at : at+n]
 			x.from, x.to = vec, vec
 		}
+		if m.call.Gridded() {
+			x.cuts = m.mesh.grid.cut(n / m.vec.size)
+			return
+		}
 		x.cuts = scratch.shares(n/m.vec.size, hosts)
 	case collective.ReduceScatter:
 		x.cuts = scratch.byRanks(m.topo, n/m.vec.size)

@@ -32,6 +32,7 @@ type mesh struct {
 	exchange exchange // under way
 	hello    [headerBytes]byte
 	doubling doubling
+	grid     grid
 	scratch  netScratch
 }
 
@@ -69,7 +70,7 @@ const unacknowledged = time.Minute
 // beside this one.
 func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, cfg Config, here company, log *slog.Logger) (*mesh, error) {
 	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts)), scratch: newNetScratch(len(t.hosts)),
-		doubling: doubling{rounds: schedule.Rounds(t.host, len(t.hosts))}}
+		doubling: doubling{rounds: schedule.Rounds(t.host, len(t.hosts))}, grid: newGrid(t.host, len(t.hosts), cfg.width)}
 	for i := 1; i < len(m.links); i++ {
 		m.others = append(m.others, (m.host+i)%len(m.links))
 	}

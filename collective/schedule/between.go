@@ -12,7 +12,7 @@ func (c Call) between(steps []Step) []Step {
 		return append(steps, Step{Do: Barrier})
 	}
 	if c.Leads() && !c.Doubled() {
-		steps = append(steps, Step{Do: Ask})
+		steps = c.consent(steps)
 	}
 	if c.InPlace() {
 		return c.inPlace(steps)
@@ -38,7 +38,10 @@ func (c Call) inPlace(steps []Step) []Step {
 	if c.Locals > 1 {
 		steps = append(steps, Step{Do: Reduce, Hi: c.Bytes, Bytes: c.Locals * c.share(c.Bytes/c.Elem) * c.Elem}, Step{Do: Barrier})
 	}
-	if c.Leads() {
+	switch {
+	case c.Leads() && c.Gridded():
+		steps = c.inChunks(steps)
+	case c.Leads():
 		steps = c.pipeline(steps)
 	}
 	if c.Locals == 1 {
@@ -87,8 +90,11 @@ func (c Call) combine(steps []Step, lo, hi int) []Step {
 
 // exchange is the leaders' part: it completes the result.
 func (c Call) exchange(steps []Step, lo, hi int) []Step {
-	if c.Doubled() {
+	switch {
+	case c.Doubled():
 		return c.double(steps, hi)
+	case c.Gridded():
+		return append(c.inGrid(steps, lo, hi, -1), Step{Do: Wait, What: RowResults, Lo: lo, Hi: hi})
 	}
 	s := func(do Verb, what What) Step { return Step{Do: do, What: what, Lo: lo, Hi: hi} }
 	agree := func(steps []Step) []Step {

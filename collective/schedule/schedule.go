@@ -20,7 +20,7 @@ const Small = 8 << 10
 
 // Doubles is the size in bytes of a vector up to which leaders reduce by recursive
 // doubling, of which each sends all of the vector in each round; beyond it each sends
-// each its slice.
+// each its slice, or, of many hosts, those of its row and its columns (Grid).
 const Doubles = 64 << 10
 
 // Sizes in bytes of a half of a rank's staging area; leaders exchange as much at a time.
@@ -86,6 +86,18 @@ const (
 	// Whole is a header and the whole vector, in a round of recursive doubling: to
 	// those that Rounds names, from the one that it names.
 	Whole
+
+	// Those below are of a Grid. A leader sends in its row and, for each column that it
+	// holds, to the holders of that in other rows.
+
+	// RowAddends are columns that each leader sends to those of its row that hold them.
+	RowAddends
+	// ColumnAddends are slices of the row's sums that each holder sends to the host whose they are.
+	ColumnAddends
+	// ColumnResults are slices that the host whose they are sends to all holders of the column.
+	ColumnResults
+	// RowResults are columns that who holds them sends to its row.
+	RowResults
 )
 
 // Step is one thing that a rank does.
@@ -115,6 +127,7 @@ type Call struct {
 	Locals int // ranks of this host
 	Local  int // this rank's number among them; 0 leads
 	Rounds int // of this host: len(Rounds(host, Hosts))
+	Width  int // of the rows of the Grid in which leaders exchange an all-reduce; 0 without one
 
 	Root     bool // Broadcast: this rank's vector is sent
 	RootHost bool // Broadcast: that of a rank of this host is

@@ -11,11 +11,15 @@ import (
 // and share its link, so all have arrived when the last one has; and since every host
 // that receives anything receives from all that send, the last sender other than
 // itself is all that it needs to know. Of 10⁴ hosts that is 10⁴ events in place of 10⁸.
+// Hosts of a grid send to those of their line alone, a row or columns.
 type fan struct {
 	sent          int // hosts that have come to the step
-	begin, end    extremes
+	lines         []line
 	bytes, slices int // of the chunk, and how many slices are not empty
 }
+
+// line is when the flights of some hosts begin, with a minus, and end.
+type line struct{ begin, end extremes }
 
 // fanKey names a fan of the collective under way: a header, or a chunk, or a round
 // (counted from the last).
@@ -59,7 +63,10 @@ func (g *group) key(h int, s schedule.Step) fanKey {
 func (g *group) fan(k fanKey) *fan {
 	f := g.fans[k]
 	if f == nil {
-		f = &fan{begin: noExtremes(), end: noExtremes()}
+		f = &fan{lines: make([]line, g.lines(k.what))}
+		for i := range f.lines {
+			f.lines[i] = line{noExtremes(), noExtremes()}
+		}
 		g.fans[k] = f
 	}
 	return f
@@ -76,8 +83,12 @@ func (g *group) send(c *class, s schedule.Step, p prices) {
 			continue
 		}
 		fl := g.depart(h, messages, bytes, p)
-		f.begin.add(h, -fl.begin) // the earliest is wanted
-		f.end.add(h, fl.end)
+		for l, last := g.linesOf(h, s.What); l < last; l++ {
+			if g.sendsIn(h, l, s) {
+				f.lines[l].begin.add(h, -fl.begin) // the earliest is wanted
+				f.lines[l].end.add(h, fl.end)
+			}
+		}
 		if s.What == schedule.Whole {
 			for _, to := range g.rounds[h][s.Round].To {
 				g.whole[k.at][to] = fl
@@ -132,7 +143,10 @@ func (g *group) wait(c *class, s schedule.Step, p prices) bool {
 		if bytes == 0 {
 			continue
 		}
-		fl := flight{-f.begin.but(h), f.end.but(h)}
+		fl := flight{begin: math.Inf(1)}
+		for l, last := g.linesOf(h, s.What); l < last; l++ {
+			fl = flight{min(fl.begin, -f.lines[l].begin.but(h)), max(fl.end, f.lines[l].end.but(h))}
+		}
 		if s.What == schedule.Whole {
 			fl = g.whole[k.at][h]
 		}
@@ -173,6 +187,9 @@ func (g *group) outgoing(h int, c schedule.Call, s schedule.Step) (messages, byt
 		n := len(g.rounds[h][s.Round].To)
 		return n, n * (s.Bytes + schedule.HeaderBytes)
 	}
+	if s.What >= schedule.RowAddends {
+		return g.grid.outgoing(h, s)
+	}
 	own := g.slice(h, c, s)
 	switch s.What {
 	case schedule.Addends, schedule.Pieces: // to every other host its slice
@@ -200,6 +217,9 @@ func (g *group) incoming(h int, c schedule.Call, s schedule.Step) int {
 	}
 	if s.What == schedule.Whole {
 		return s.Bytes + schedule.HeaderBytes
+	}
+	if s.What >= schedule.RowAddends {
+		return g.grid.incoming(h, s)
 	}
 	own := g.slice(h, c, s)
 	switch s.What {

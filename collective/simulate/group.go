@@ -34,6 +34,7 @@ type group struct {
 	whole   [][]flight    // by round, counted from the last, and host: the message that comes to it
 	inRound []int         // hosts in each of these rounds
 	slices  map[int][]int // by bytes of a chunk: the slice of each host
+	grid    grid
 	plans   map[planKey][]*class
 
 	messages, bytes int64 // sent between hosts
@@ -74,7 +75,7 @@ func newGroup(c Cluster) *group {
 	hosts := len(c.Ranks)
 	g := &group{ranks: c.Ranks, lead: newActors(hosts), rest: newActors(hosts), stretch: make([]float64, hosts), shared: make([]bool, hosts),
 		out: make([]float64, hosts), in: make([]inlink, hosts), fans: map[fanKey]*fan{},
-		slices: map[int][]int{}, plans: map[planKey][]*class{}}
+		slices: map[int][]int{}, grid: grid{Grid: schedule.GridOf(hosts)}, plans: map[planKey][]*class{}}
 	together := min(max(1, c.Together), hosts)
 	g.oneBox = together > 1 && !c.Wired
 	for h := range hosts {
@@ -173,6 +174,9 @@ func (g *group) call(k planKey, h int) schedule.Call {
 		Rounds: len(g.rounds[h]), All: true, Some: true}
 	if k.kind == collective.Broadcast {
 		c.Root, c.RootHost = h == 0, h == 0
+	}
+	if g.grid.Worth(k.bytes) {
+		c.Width = g.grid.Width
 	}
 	if c.Hosts == 1 && k.bytes <= schedule.Small { // is staged all the same
 		c.Outside, c.All, c.Some = true, false, false
@@ -274,8 +278,11 @@ func (g *group) barrier(c *class, t tariff) {
 
 // combined is how many bytes the leader of h reads to combine.
 func (g *group) combined(h int, c schedule.Call, s schedule.Step) int {
-	if s.What == schedule.Whole {
+	switch s.What {
+	case schedule.Whole:
 		return 2 * s.Bytes
+	case schedule.RowAddends, schedule.ColumnAddends:
+		return g.grid.combined(h, s)
 	}
 	return len(g.ranks) * g.slice(h, c, s)
 }

@@ -93,6 +93,8 @@ func (s *slow) sends(h int, c schedule.Call, step schedule.Step) []int {
 	for o := range to {
 		switch {
 		case o == h:
+		case step.What >= schedule.RowAddends:
+			to[o] = s.inGrid(step, h, o)
 		case step.Do == schedule.Ask:
 			to[o] = schedule.HeaderBytes
 		case step.What == schedule.Addends || step.What == schedule.Pieces:
@@ -151,6 +153,28 @@ func (s *slow) step(h int, c schedule.Call, step schedule.Step) bool {
 	return true
 }
 
+// inGrid is how many bytes a host sends to another in a step of a grid.
+func (s *slow) inGrid(step schedule.Step, from, to int) (n int) {
+	g, chunk := &s.g.grid, step.Hi-step.Lo
+	rows, a, b := g.RowOf(from) == g.RowOf(to), from, to
+	holds := func(h, c int) bool { return g.Holder(g.RowOf(h), c) == h }
+	if step.What == schedule.RowResults || step.What == schedule.ColumnResults {
+		a, b = to, from // what b reduces or holds is sent
+	}
+	for c := range g.Width {
+		whole := step.What == schedule.RowAddends || step.What == schedule.RowResults
+		switch {
+		case whole && rows && holds(b, c):
+			for r := range g.Rows() {
+				n += g.slice(r, c, chunk)
+			}
+		case !whole && !rows && holds(a, c) && holds(b, c):
+			n += g.slice(g.RowOf(b), c, chunk)
+		}
+	}
+	return n
+}
+
 // wait takes one message of each host that sends one in the step that is waited for,
 // as the receiver knows from the schedule.
 func (s *slow) wait(h int, c schedule.Call, step schedule.Step, wire, late float64) bool {
@@ -163,6 +187,8 @@ func (s *slow) wait(h int, c schedule.Call, step schedule.Step, wire, late float
 				n = step.Bytes + schedule.HeaderBytes
 			}
 		case o == h:
+		case step.What >= schedule.RowAddends:
+			n = s.inGrid(step, o, h)
 		case step.Do == schedule.Agree:
 			n = schedule.HeaderBytes
 		case step.What == schedule.Addends, step.What == schedule.Pieces && o == 0:
@@ -236,6 +262,7 @@ func TestGrouped(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []Cluster{
 		{Ranks: Hosts(2, 1)}, {Ranks: Hosts(5, 1)}, {Ranks: Hosts(7, 1), Together: 7, Cores: 2}, {Ranks: Hosts(16, 1)}, {Ranks: Hosts(40, 1)},
+		{Ranks: Hosts(31, 1), Together: 8, Cores: 4}, // in a grid whose last row is short, as 40 and 24 hosts in full ones
 		{Ranks: Hosts(4, 2)}, {Ranks: Hosts(17, 8)}, {Ranks: Hosts(24, 8)}, {Ranks: []int{1, 3, 2, 3, 1}}, {Ranks: Hosts(6, 6), Cores: 4},
 	} {
 		c.Costs = somePrices()

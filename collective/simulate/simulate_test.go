@@ -237,21 +237,23 @@ func TestBadSteps(t *testing.T) {
 func TestTenThousand(t *testing.T) {
 	for _, each := range []int{8, 1} {
 		ranks := Hosts(10_000, each)
-		hosts := int64(len(ranks))
 		s := Step{[]Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 64*4*20_000), event(Start, 1, 0, 1024), event(Wait, 0, 0, 0), event(Wait, 1, 0, 0)}}
 		r, err := Run(t.Context(), Cluster{Ranks: ranks, Costs: somePrices()}, s, Noise{[]float64{1, 1.1}}, 2, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A header to each from each; of three chunks, slices to each that has one, and
-		// back; and in doubling, each receives once in each of its rounds.
-		want := hosts * (hosts - 1)
-		for _, chunk := range []int{schedule.NetChunk, schedule.NetChunk, 64*4*20_000 - 2*schedule.NetChunk} {
-			want += 2 * (hosts - 1) * min(hosts, int64(chunk/4/64))
-		}
+		// In doubling, which comes before a grid, too, each receives once in each of its
+		// rounds. In a row each sends to each, and so do the holders of a column: addends,
+		// and results.
+		grid, want := schedule.GridOf(len(ranks)), int64(0)
 		for h := range len(ranks) {
-			want += int64(len(schedule.Rounds(h, len(ranks))))
+			want += 2 * int64(len(schedule.Rounds(h, len(ranks))))
 		}
+		for r := range grid.Rows() {
+			lo, hi := grid.Row(r)
+			want += 2 * int64((hi-lo)*(hi-lo-1))
+		}
+		want += 2 * int64(grid.Width*grid.Rows()*(grid.Rows()-1))
 		if r.Messages != want {
 			t.Errorf("hosts of %d: %d messages, want %d", each, r.Messages, want)
 		}

@@ -1,0 +1,145 @@
+package schedule
+
+import "ebtrain/collective"
+
+// Grid has leaders reduce in two stages, so that none sends each of many others a sliver: hosts
+// stand in rows of Width, a power of two, in the order of their numbers. A chunk is cut
+// into as many columns as a row has hosts. Those of a row first add up what they have of a
+// column at the host that holds it, then the holders of a column in all rows exchange the
+// rows' sums as leaders without a grid do, and what they know then goes round their rows. Of
+// n hosts each sends some 4√n messages in place of 2n, and as many bytes.
+//
+// The last row may be shorter. Its hosts hold several columns each, and send no fewer
+// bytes and no more, but more messages: of 1025 hosts the last is alone in its row, and
+// sends a message to each other host, as it would without a grid.
+//
+// A row is an aligned block of 2ᵏ hosts, which the tree of package reduce sums up before
+// it adds others, and the last row is the rest: so the bits are those of an exchange
+// without a grid.
+type Grid struct {
+	Hosts int
+	Width int // hosts of a row but the last; 0 for no grid
+}
+
+// thin is the size in bytes of a slice up to which hosts stand in a grid: that costs two
+// more times of latency, and what a message costs is little beside that of more bytes.
+const thin = 32 << 10
+
+// many is the number of hosts from which on they may stand in a grid.
+const many = 24
+
+// GridOf is the grid of so many hosts: that in which the busiest sends the fewest messages,
+// if these are at most half of what it sends without one.
+func GridOf(hosts int) Grid {
+	if hosts < many {
+		return Grid{Hosts: hosts}
+	}
+	best := Grid{Hosts: hosts}
+	least := hosts - 1 // half of what is sent without a grid
+	for w := 2; w < hosts; w *= 2 {
+		g := Grid{hosts, w}
+		if n := g.messages(); n <= least {
+			best, least = g, n-1
+		}
+	}
+	return best
+}
+
+// messages is how many the busiest host sends of a chunk.
+func (g Grid) messages() int {
+	last := g.Rows() - 1
+	lo, hi := g.Row(last)
+	most := 2*(hi-lo-1) + 2*last*((g.Width+hi-lo-1)/(hi-lo))
+	return max(most, 2*(g.Width-1)+2*last)
+}
+
+// Rows is their number.
+func (g Grid) Rows() int { return (g.Hosts + g.Width - 1) / g.Width }
+
+// RowOf is the row in which a host stands.
+func (g Grid) RowOf(host int) int { return host / g.Width }
+
+// Row is the hosts of a row, [lo, hi).
+func (g Grid) Row(row int) (lo, hi int) {
+	return row * g.Width, min((row+1)*g.Width, g.Hosts)
+}
+
+// Columns are those that a host holds, [lo, hi).
+func (g Grid) Columns(host int) (lo, hi int) {
+	from, to := g.Row(g.RowOf(host))
+	n := to - from
+	return g.Width * (host - from) / n, g.Width * (host - from + 1) / n
+}
+
+// Holder is the host of a row that holds a column.
+func (g Grid) Holder(row, column int) int {
+	lo, hi := g.Row(row)
+	return lo + ((column+1)*(hi-lo)-1)/g.Width
+}
+
+// Cuts appends the bounds of the slices of n elements, of which there is one for each
+// column and row: that of row r in column c is [cuts[c·Rows+r], cuts[c·Rows+r+1]).
+func (g Grid) Cuts(cuts []int, n int) []int {
+	rows := g.Rows()
+	cuts = append(cuts, 0)
+	for c := range g.Width {
+		lo, hi := Share(n, g.Width, c)
+		for r := range rows {
+			_, end := Share(hi-lo, rows, r)
+			cuts = append(cuts, lo+end)
+		}
+	}
+	return cuts
+}
+
+// bite is the size in bytes of a slice up to which more than NetChunk is exchanged at a
+// time. Staging areas have no room for that.
+const bite = 8 << 10
+
+// netChunk is how much of a vector leaders exchange at a time, where it lies.
+func (c Call) netChunk() int {
+	if !c.Gridded() {
+		return NetChunk
+	}
+	return max(NetChunk, (c.Hosts*bite+NetChunk-1)/NetChunk*NetChunk)
+}
+
+// Worth says whether so many bytes are better exchanged in the grid.
+func (g Grid) Worth(bytes int) bool { return g.Width > 0 && min(bytes, NetChunk) <= thin*g.Hosts }
+
+// Gridded says whether leaders exchange in rows and columns.
+func (c Call) Gridded() bool {
+	return c.Width > 0 && c.Kind == collective.AllReduce && !c.Doubled()
+}
+
+// consent is that all leaders have started the same: in as many rounds as a barrier has,
+// where without a grid each asks each.
+func (c Call) consent(steps []Step) []Step {
+	if c.Gridded() {
+		return c.double(steps, 0)
+	}
+	return append(steps, Step{Do: Ask})
+}
+
+// inGrid exchanges a chunk in rows and columns. Its addends leave before the results of the
+// last chunk are there, which began at last; less than 0 if there was none.
+func (c Call) inGrid(steps []Step, lo, hi, last int) []Step {
+	s := func(do Verb, what What) Step { return Step{Do: do, What: what, Lo: lo, Hi: hi} }
+	steps = append(steps, s(Post, RowAddends), s(Send, RowAddends))
+	if last >= 0 {
+		steps = append(steps, Step{Do: Wait, What: RowResults, Lo: last, Hi: lo})
+	}
+	return append(steps, s(Post, ColumnAddends), s(Wait, RowAddends), s(Combine, RowAddends), s(Send, ColumnAddends),
+		s(Post, ColumnResults), s(Wait, ColumnAddends), s(Combine, ColumnAddends), s(Send, ColumnResults),
+		s(Post, RowResults), s(Wait, ColumnResults), s(Send, RowResults))
+}
+
+// inChunks exchanges a vector where it lies in rows and columns.
+func (c Call) inChunks(steps []Step) []Step {
+	chunk, last := c.netChunk(), -1
+	for at := 0; at < c.Bytes; at += chunk {
+		steps = c.inGrid(steps, at, min(at+chunk, c.Bytes), last)
+		last = at
+	}
+	return append(steps, Step{Do: Wait, What: RowResults, Lo: last, Hi: c.Bytes})
+}
