@@ -3,7 +3,10 @@ package vages
 import (
 	"testing"
 
+	"ebtrain/ddp/ddptest"
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/grbm"
 )
 
@@ -114,6 +117,54 @@ func TestErrorFallsWithParticles(t *testing.T) {
 		t.Logf("%s: %.3f with 8, %.3f with 512", o, few, many)
 		if ratio := few / many; ratio < 5 || ratio > 13 { // 8 is 1/√L
 			t.Errorf("%s: an error of %.3g with 8 particles, %.3g with 512: ratio %.3g, want about 8", o, few, many, ratio)
+		}
+	}
+}
+
+// All surrogates train alike: from the same draws they have the same losses, step by
+// step, and leave the same weights.
+func TestSurrogatesTrainAlike(t *testing.T) {
+	const steps = 6
+	trained := func(form Surrogate) (losses []float64, left ddptest.Values) {
+		r := rig{cfg: tinyUnits(func(c *Config) { c.Surrogate, c.Particles = form, 3 }), batch: 4}
+		left = ddptest.Values{}
+		r.change = func(vars exec.Vars) error {
+			for name, x := range left {
+				typ, _ := vars.Type(name)
+				if err := vars.Set(name, ddptest.Tensor(typ, x)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		for r.step = range steps {
+			r.after = func(vars exec.Vars) error {
+				for _, name := range vars.Names() {
+					x, err := vars.Get(name)
+					if err != nil {
+						return err
+					}
+					left[name] = ddptest.Numbers(x)
+				}
+				return nil
+			}
+			losses = append(losses, r.run(t, (*step).build)[algo.OutputReport]...)
+		}
+		return losses, left
+	}
+	want, weights := trained(JVP)
+	if len(want) < 2*steps || want[0] == want[len(want)/steps] {
+		t.Fatalf("the losses are %v", want)
+	}
+	for _, form := range []Surrogate{Scores, Product} {
+		got, left := trained(form)
+		if err := ddptest.Near(got, want, 1e-9); err != nil {
+			t.Errorf("losses of %s: %v", form, err)
+		}
+		for name, w := range weights {
+			if err := ddptest.Near(left[name], w, 1e-9); err != nil {
+				t.Errorf("%s of %s: %v", name, form, err)
+			}
 		}
 	}
 }

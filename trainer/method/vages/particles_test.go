@@ -78,3 +78,21 @@ func TestImportance(t *testing.T) {
 		t.Errorf("off by %.3g with one particle, %.3g with %d", one, many, maxParticles)
 	}
 }
+
+// With the true posterior log p̃ − log q is the marginal's log p but for its normaliser,
+// whatever the latents are: so with the control variate the score is the exact one from
+// two particles, and without it is off.
+func TestControlVariate(t *testing.T) {
+	off := func(control bool) float64 {
+		cfg := tinyUnits(func(c *Config) { c.ControlVariate = control })
+		out := rig{cfg: cfg, batch: 4, change: posterior}.run(t, func(s *step) {
+			v := s.see(scorePlace).v
+			s.Output("exact", exact().score(s.drawer, v))
+			s.Output("score", variational{s.phi.P}.score(s.drawer, v))
+		})
+		return distance(ddptest.Values{"": out["score"]}, ddptest.Values{"": out["exact"]})
+	}
+	if with, without := off(true), off(false); with > 1e-12 || without < 1e-3 {
+		t.Errorf("the score is off by %.2g with the control variate, by %.2g without", with, without)
+	}
+}

@@ -37,8 +37,8 @@ type rig struct {
 	cfg   Config
 	batch int
 	step  int64
-	// change changes the variables before.
-	change func(exec.Vars) error
+	// change changes the variables before, and after sees them then; both may be nil.
+	change, after func(exec.Vars) error
 }
 
 // trained is what newStep wants of a config.
@@ -82,6 +82,9 @@ func (r rig) run(t *testing.T, build func(s *step)) ddptest.Values {
 		in[inputRates] = append(in[inputRates], rates[:]...)
 	}
 	out, err := ddptest.Run(g, vars, nil, in)
+	if err == nil && r.after != nil {
+		err = r.after(vars)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
