@@ -48,7 +48,7 @@ func (p *page) overview(sheets []*Sheet) {
 }
 
 // section is everything about one experiment. pictures are what was drawn.
-func (p *page) section(s *Sheet, pictures []drawn) {
+func (p *page) section(s *Sheet, pictures []drawn) error {
 	p.add("\n## %s\n\n%s\n\n", s.e.Name, s.e.About)
 	cpu, train := s.cost()
 	p.add("`%s` · %s · %s · %s of processor time", s.command(), s.made(), s.distinct(func(m *cell.Measured) string { return m.Machine }), duration(cpu))
@@ -66,6 +66,9 @@ func (p *page) section(s *Sheet, pictures []drawn) {
 	if s.e.Source != "" {
 		p.add("\nExpected: %s.\n", s.e.Source)
 	}
+	if err := p.controls(s); err != nil {
+		return err
+	}
 	p.claims(s)
 	for _, d := range pictures {
 		if d.file == "" {
@@ -76,6 +79,7 @@ func (p *page) section(s *Sheet, pictures []drawn) {
 	}
 	p.notes(s)
 	p.commands(s)
+	return nil
 }
 
 // command is what makes the cells.
@@ -98,7 +102,7 @@ func (p *page) values(s *Sheet) {
 	}
 	p.head(titles...)
 	for _, r := range s.e.Rows {
-		cells := []string{r.Name, flags(r), strconv.Itoa(s.seedsOf(r))}
+		cells := []string{r.Name, flags(r), s.seedsIn(r)}
 		for _, c := range s.e.Columns {
 			cells = append(cells, s.cell(r, c))
 			if s.expects(c) {
@@ -125,6 +129,14 @@ func flags(r plan.Row) string {
 		return ""
 	}
 	return "`" + strings.Join(words, " ") + "`"
+}
+
+// seedsIn is how many seeds of a row are finished, in words if there is none.
+func (s *Sheet) seedsIn(r plan.Row) string {
+	if n := s.seedsOf(r); n > 0 {
+		return strconv.Itoa(n)
+	}
+	return "not run"
 }
 
 // seedsOf is how many seeds of a row are finished.

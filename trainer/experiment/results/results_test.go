@@ -77,14 +77,14 @@ func folder(t *testing.T) string {
 	put("faces", "dsm", 1, measured(129, -5885, 30, measure.Point{X: 10, Y: 100}, measure.Point{X: 20, Y: 120}))
 	put("faces", "dsm", 2, measured(130, -5883, 31, measure.Point{X: 10, Y: 102}, measure.Point{X: 20, Y: 122}))
 	put("faces", "dsm", 3, nil)
-	put("faces", "n-5", 1, measured(127, -5780.4, 300))
-	put("faces", "n-5", 2, measured(130.5, -5790, 310))
+	put("faces", "n-5", 1, compared(measured(127, -5780.4, 300), 8, "blurred"))
+	put("faces", "n-5", 2, compared(measured(130.5, -5790, 310), 9, "blurred"))
 	put("faces", "n-5", 4, &cell.Measured{Broken: &cell.Broken{Program: "train", Ended: "killed by killed", Line: "step 7/20"}, CPU: 1})
 	put("faces", "wild", 1, &cell.Measured{Broken: &cell.Broken{Program: "train", Ended: "exit 1", Line: "training diverged: upper is NaN at step 3", Diverged: true}, CPU: 2, Train: 2})
 	old := measured(1, 1, 1)
 	old.Commit = "0ld"
 	put("faces", "n-5", 0, old) // of an earlier minute than the others of its row
-	put("faces", "dsm", 5, measured(129.5, -5884, 32))
+	put("faces", "dsm", 5, compared(measured(129.5, -5884, 32), 99, "blurred", "noise"))
 	put("tried", "a", 1, &cell.Measured{Values: map[string]float64{"sum": 6}, TriedOut: true, Notes: []string{"too few steps: it has 20, want 400"}, CPU: 0.25})
 
 	dir := cell.Cell{Root: root, Experiment: "faces", Row: "dsm", Seed: 1}.Dir()
@@ -95,6 +95,28 @@ func folder(t *testing.T) string {
 		}
 	}
 	return root
+}
+
+// compared adds a comparison of samples with data to a cell: their number, and the sets
+// that are no worse.
+func compared(m *cell.Measured, samples float64, blind ...string) *cell.Measured {
+	m.Quality = map[string]any{"rows": []any{map[string]any{
+		"name": "frechet", "title": "Fréchet distance", "better": "lower", "samples": samples, "floor": 0.5,
+		"controls": map[string]any{"noise": 90, "blurred": 6 + samples/100}, "blind": blind,
+	}}}
+	return m
+}
+
+// TestBadQuality: what no comparison is, is named.
+func TestBadQuality(t *testing.T) {
+	s, err := Load(folder(t), made()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.finished[0].status.Measured.Quality = map[string]any{"rows": 7}
+	if err := Write(filepath.Join(t.TempDir(), "a.md"), []*Sheet{s}); err == nil || !strings.HasPrefix(err.Error(), "faces/dsm seed 1: what samples were compared with cannot be read: ") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // TestCommits: the newest cell of a row decides of which commit its cells are; where

@@ -27,7 +27,9 @@ func Write(path string, sheets []*Sheet) error {
 		if err != nil {
 			return err
 		}
-		p.section(s, pictures)
+		if err := p.section(s, pictures); err != nil {
+			return err
+		}
 	}
 	return atomicfile.WriteBytes(path, []byte(p.String()))
 }
