@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -274,6 +275,28 @@ func TestChanged(t *testing.T) {
 	r.Collectives[1] = report(13, 14, 30)
 	if s := r.changed(); !strings.Contains(s, "at 2 of 3 sizes: the links or the machine changed") {
 		t.Errorf("two sizes of three: %q", s)
+	}
+}
+
+// TestResiduals: what the model leaves over is said for each group and each size, of two
+// timings the mean.
+func TestResiduals(t *testing.T) {
+	r := &Report{FitUpTo: 2, Model: &cost.Model{Measured: []cost.Residual{
+		{Ranks: []int{2}, Bytes: 4 << 20, Measured: 110, Model: 100}, {Ranks: []int{2}, Bytes: 256, Measured: 5, Model: 10},
+		{Ranks: []int{1, 1}, Bytes: 16 << 10, Measured: 30, Model: 10}, {Ranks: []int{2}, Bytes: 4 << 20, Measured: 130, Model: 100},
+	}}}
+	var out strings.Builder
+	if err := r.printPredictions(&out); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	for _, want := range []string{"measured over the model, less 1, in % 256 B 16 KB 4 MB", "2 ranks on a host -50 - +20", "1+1 ranks on hosts - +200 -"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
 	}
 }
 

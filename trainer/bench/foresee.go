@@ -40,6 +40,7 @@ func (p *printer) model(r *Report) {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s", c.name, between(c.costs.Latency, 1, 1), between(c.costs.Message, 1, 1), between(c.costs.PerByte, 1, 3), between(c.costs.Reduce, 1, 3)))
 	}
 	p.table(rows)
+	p.residuals(r.Model.Measured)
 	for _, d := range r.Model.Doubts {
 		p.line("Doubtful: %s.", d)
 	}
