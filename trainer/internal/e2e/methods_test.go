@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -80,8 +81,8 @@ func (s *site) measures(preset string) {
 	}
 }
 
-// onRanks trains so many steps with these flags on one rank, two and four, and on
-// two with a stop before the end.
+// onRanks trains so many steps with these flags on one rank, two and four, on two with
+// a stop before the end, and on two, four and one in turn.
 func (s *site) onRanks(half, steps int, flags ...string) {
 	s.t.Helper()
 	last := fmt.Sprintf("/ckpt/step-%08d", steps)
@@ -96,17 +97,32 @@ func (s *site) onRanks(half, steps int, flags ...string) {
 	train(2, half, "part")
 	s.must(on(2, []string{"train", "--resume", "--out", "part", "--steps", fmt.Sprint(steps)})...)
 	s.sameFiles(two+last, "part"+last)
-	var want map[string][]byte
-	for _, n := range []int{0, 2, 4} {
-		got := s.content(train(n, steps, fmt.Sprint("bits", n), "--deterministic") + last)
-		delete(got, "state.json")
-		if want == nil {
-			want = got
+	alone := train(0, steps, "bits", "--deterministic")
+	for _, n := range []int{2, 4} {
+		s.sameBits(train(n, steps, fmt.Sprint("bits", n), "--deterministic")+last, alone+last)
+	}
+	turns := train(2, half, "turns", "--deterministic")
+	s.must(on(4, []string{"train", "--resume", "--out", turns, "--steps", fmt.Sprint(half + 1)})...)
+	s.must("train", "--resume", "--out", turns, "--steps", fmt.Sprint(steps))
+	s.sameBits(turns+last, alone+last)
+	s.sameLosses(turns, alone)
+}
+
+// sameBits wants the tensors of two checkpoints equal, whatever ranks have left them.
+func (s *site) sameBits(a, b string) {
+	s.t.Helper()
+	got, want := s.content(a), s.content(b)
+	for name := range want {
+		if name != "state.json" && !bytes.Equal(got[name], want[name]) {
+			s.t.Errorf("%s of %s is not that of %s", name, a, b)
 		}
-		for name := range want {
-			if !bytes.Equal(got[name], want[name]) {
-				s.t.Errorf("%d ranks: %s is not that of one rank", n, name)
-			}
-		}
+	}
+}
+
+// sameLosses wants equal numbers at every step.
+func (s *site) sameLosses(a, b string) {
+	s.t.Helper()
+	if x, y := s.losses(a), s.losses(b); len(y) == 0 || !reflect.DeepEqual(x, y) {
+		s.t.Errorf("the losses of %s are %v, those of %s %v", a, x, b, y)
 	}
 }
