@@ -94,7 +94,8 @@ type Losing interface {
 }
 
 // Literate gives −log p of sentences of at most length tokens, the sum over the words
-// of each and its end: OutputLoss (n), of InputTokens and InputLengths. Graphs take
+// of each and its end: OutputLoss (n), of InputTokens and InputLengths; and how many of
+// these the model tells from what stands before them: OutputTold (n). Graphs take
 // InputKey where they draw.
 type Literate interface {
 	NLL(length, n int) (*graph.Graph, error)
@@ -102,7 +103,8 @@ type Literate interface {
 
 // Recollecting gives −log p(x|z) of sentences of at most length tokens: OutputLoss (n)
 // for latents inferred from each, and OutputBlind (n) for latents that know nothing of
-// it. Where both are the same, the latents are not used. Graphs take InputKey.
+// it, with OutputTold and OutputBlindTold as those of Literate. Where both are the same,
+// the latents are not used. Graphs take InputKey.
 //
 // Before it, on the same sentences, run the stages of Inferring, with variables of their
 // own, whose names begin with chain.Prefix; none where the graph infers by itself.
@@ -164,18 +166,20 @@ const (
 
 // Outputs of these graphs.
 const (
-	OutputRecon    = "recon"  // of the shape of the images
-	OutputLogit    = "logit"  // (n, 1): ranks like the energy, without ties
-	OutputEnergy   = "energy" // (n, 1)
-	OutputCode     = "code"
-	OutputScore    = "score"
-	OutputFisher   = "fisher"
-	OutputGap      = "gap"
-	OutputLoss     = "loss"
-	OutputUpper    = "upper"
-	OutputEstimate = "estimate"
-	OutputTruth    = "truth"
-	OutputBlind    = "blind"
+	OutputRecon     = "recon"  // of the shape of the images
+	OutputLogit     = "logit"  // (n, 1): ranks like the energy, without ties
+	OutputEnergy    = "energy" // (n, 1)
+	OutputCode      = "code"
+	OutputScore     = "score"
+	OutputFisher    = "fisher"
+	OutputGap       = "gap"
+	OutputLoss      = "loss"
+	OutputUpper     = "upper"
+	OutputEstimate  = "estimate"
+	OutputTruth     = "truth"
+	OutputTold      = "told"
+	OutputBlind     = "blind"
+	OutputBlindTold = "blind-told"
 )
 
 // GradientOf is the output that is the gradient of a variable.

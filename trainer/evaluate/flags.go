@@ -38,7 +38,8 @@ It prints what the method's models can tell:
   ll      the mean log-likelihood: the normaliser is enumerated where there are
           few hidden units, else estimated by annealed importance sampling,
           and again by chains that begin at the data: said where they disagree
-  nll     −log p of a sentence and of a word, and the perplexity of a word
+  nll     −log p of a sentence and of a word, the perplexity of a word, and the
+          share of words that are likelier than any other where they stand
   recollection −log p of sentences given latents inferred from each, and given
           latents of the prior; where both are the same, the latents collapsed
   density of a model of points of the plane, as a picture beside the data

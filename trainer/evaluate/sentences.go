@@ -21,6 +21,7 @@ type sentences struct {
 	NLL        float64 `json:"nll"`        // −log p of a sentence, nats, the mean
 	NLLWord    float64 `json:"nll_word"`   // of all sentences, for each word
 	Perplexity float64 `json:"perplexity"` // exp of that
+	Accuracy   float64 `json:"accuracy"`   // share of the words that are told from those before them
 	Words      int64   `json:"words"`      // ends included
 	Unknown    int64   `json:"unknown"`    // of them, not in the vocabulary
 }
@@ -46,7 +47,7 @@ func lacksNLL(e *evaluation) string {
 
 // nll measures −log p of sentences.
 func (e *evaluation) nll(ctx context.Context, r *report) error {
-	s, err := e.sentences(ctx, "nll", e.newReader(e.trained, e.trained.Model.(algo.Literate).NLL), algo.OutputLoss)
+	s, err := e.sentences(ctx, "nll", e.newReader(e.trained, e.trained.Model.(algo.Literate).NLL), said{algo.OutputLoss, algo.OutputTold})
 	if err == nil {
 		r.Sentences = &s[0]
 	}
@@ -58,16 +59,18 @@ func (e *evaluation) recollections(ctx context.Context, r *report) error {
 	m := e.trained.Model.(algo.Recollecting)
 	reader := e.newReader(e.trained, m.Recon)
 	reader.before = m.Inferring
-	s, err := e.sentences(ctx, "recollections", reader, algo.OutputLoss, algo.OutputBlind)
+	s, err := e.sentences(ctx, "recollections", reader, said{algo.OutputLoss, algo.OutputTold}, said{algo.OutputBlind, algo.OutputBlindTold})
 	if err == nil {
 		r.Recollection = &recollection{Given: s[0], Blind: s[1], Collapsed: !(s[0].NLL < (1-leastGain)*s[1].NLL)}
 	}
 	return err
 }
 
-// sentences measures outputs of what a reader reads, each for every sentence, and closes
-// it.
-func (e *evaluation) sentences(ctx context.Context, phase string, reader *reader, outputs ...string) (all []sentences, err error) {
+// said is a pair of outputs: −log p of each sentence, and how many of its words are told.
+type said struct{ loss, told string }
+
+// sentences measures pairs of outputs of what a reader reads, and closes it.
+func (e *evaluation) sentences(ctx context.Context, phase string, reader *reader, pairs ...said) (all []sentences, err error) {
 	defer func() { err = errors.Join(err, reader.close()) }()
 	p := e.own(phase)
 	src, err := e.trained.Open(p.data, p.split)
@@ -80,14 +83,18 @@ func (e *evaluation) sentences(ctx context.Context, phase string, reader *reader
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ld.Close()) }()
-	all = make([]sentences, len(outputs))
+	var outputs []string
+	for _, p := range pairs {
+		outputs = append(outputs, p.loss, p.told)
+	}
+	all = make([]sentences, len(pairs))
 	first := least(src.Len(), p.limit)
 	for n, read := int64(0), int64(0); n < first; read += int64(c.Batch) {
 		b, err := ld.Next(ctx)
 		if err != nil {
 			return nil, errors.Join(err, cut(err))
 		}
-		losses, err := reader.read(ctx, b.Length, b.Tokens, b.Lengths, read, outputs...)
+		values, err := reader.read(ctx, b.Length, b.Tokens, b.Lengths, read, outputs...)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +104,7 @@ func (e *evaluation) sentences(ctx context.Context, phase string, reader *reader
 			}
 			n++
 			for k := range all {
-				all[k].add(b, i, float64(losses[k][i]))
+				all[k].add(b, i, float64(values[2*k][i]), float64(values[2*k+1][i]))
 			}
 		}
 		e.show.Progress(p.phase, trained.Noun(e.takes)+"/s", n, first)
@@ -111,8 +118,9 @@ func (e *evaluation) sentences(ctx context.Context, phase string, reader *reader
 }
 
 // add counts the sentence of slot i.
-func (s *sentences) add(b *loader.Batch, i int, loss float64) {
+func (s *sentences) add(b *loader.Batch, i int, loss, told float64) {
 	s.NLL += loss
+	s.Accuracy += told
 	s.Words += int64(b.Lengths[i]) - 1
 	for _, t := range b.Tokens[i*b.Length : (i+1)*b.Length] {
 		if t == data.Unknown {
@@ -125,7 +133,7 @@ func (s *sentences) add(b *loader.Batch, i int, loss float64) {
 func (s *sentences) finish(n int64) error {
 	sum := s.NLL
 	s.NLL, s.NLLWord = sum/float64(n), sum/float64(s.Words)
-	s.Perplexity = math.Exp(s.NLLWord)
+	s.Perplexity, s.Accuracy = math.Exp(s.NLLWord), s.Accuracy/float64(s.Words)
 	if math.IsNaN(sum) || math.IsInf(s.Perplexity, 0) {
 		return fmt.Errorf("training diverged: −log p of the %d sentences is %v", n, sum)
 	}
@@ -184,10 +192,11 @@ func (r *report) addSentences(add adder) {
 		add("−log p of a sentence\t%.5g\n", s.NLL)
 		add("−log p of a word\t%.5g\t(%d words, ends included; %.2f %% not in the vocabulary)\n", s.NLLWord, s.Words, 100*float64(s.Unknown)/float64(s.Words))
 		add("perplexity of a word\t%.5g\n", s.Perplexity)
+		add("words that are told\t%.4f\n", s.Accuracy)
 	}
 	if m := r.Recollection; m != nil {
-		add("−log p(x|z) of a sentence\t%.5g\tz inferred from it (%.5g a word, perplexity %.5g)\n", m.Given.NLL, m.Given.NLLWord, m.Given.Perplexity)
-		add("\t%.5g\tz from the prior\n", m.Blind.NLL)
+		add("−log p(x|z) of a sentence\t%.5g\tz inferred from it (%.5g a word, perplexity %.5g, %.4f of the words told)\n", m.Given.NLL, m.Given.NLLWord, m.Given.Perplexity, m.Given.Accuracy)
+		add("\t%.5g\tz from the prior (%.4f told)\n", m.Blind.NLL, m.Blind.Accuracy)
 		if m.Collapsed {
 			add("collapsed: the latents tell nothing of the sentences (less than %g %% of −log p)\n", 100*leastGain)
 		}

@@ -134,18 +134,18 @@ func sameVariables(m algo.Model, batch int) error {
 	return nil
 }
 
-// literate: −log p of each sentence, at every length.
+// literate: −log p of each sentence and what is told of it, at every length.
 func literate(u user, m algo.Literate) error {
 	for _, l := range u.model.(algo.Sequential).Lengths() {
 		g, err := m.NLL(l, samples)
-		if err := u.looks(g, err, map[string][]int{algo.OutputLoss: {samples}}); err != nil {
+		if err := u.looks(g, err, map[string][]int{algo.OutputLoss: {samples}, algo.OutputTold: {samples}}); err != nil {
 			return fmt.Errorf("%d tokens: %w", l, err)
 		}
 	}
 	return nil
 }
 
-// recollects: −log p of each sentence twice, at every length.
+// recollects: −log p of each sentence and what is told of it, twice, at every length.
 func recollects(u user, m algo.Recollecting) error {
 	for _, l := range u.model.(algo.Sequential).Lengths() {
 		stages, vars, err := m.Inferring(l, samples)
@@ -161,7 +161,7 @@ func recollects(u user, m algo.Recollecting) error {
 			return err
 		}
 		g, err := m.Recon(l, samples)
-		if err := u.looksAfter(stages, g, err, map[string][]int{algo.OutputLoss: {samples}, algo.OutputBlind: {samples}}); err != nil {
+		if err := u.looksAfter(stages, g, err, map[string][]int{algo.OutputLoss: {samples}, algo.OutputTold: {samples}, algo.OutputBlind: {samples}, algo.OutputBlindTold: {samples}}); err != nil {
 			return fmt.Errorf("%d tokens: %w", l, err)
 		}
 	}

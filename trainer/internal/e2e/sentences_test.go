@@ -51,10 +51,10 @@ func TestSentences(t *testing.T) {
 	var got struct {
 		Images    int
 		Sentences struct {
-			NLL, Perplexity float64
-			NLLWord         float64 `json:"nll_word"`
-			Words           int64
-			Unknown         int64
+			NLL, Perplexity, Accuracy float64
+			NLLWord                   float64 `json:"nll_word"`
+			Words                     int64
+			Unknown                   int64
 		}
 	}
 	evaluate := func(more ...string) float64 {
@@ -67,7 +67,10 @@ func TestSentences(t *testing.T) {
 	}
 	// Words follow each other, so a model that has learnt knows all but the first and
 	// the end.
-	all := evaluate()
+	all, told := evaluate(), got.Sentences.Accuracy
+	if !(told > 0.5 && told < 1) {
+		t.Errorf("%v of the words are told, want more than half", told)
+	}
 	if v := got.Sentences; got.Images != 20 || v.Perplexity > 6 || v.Perplexity < 1 || math.Abs(v.NLLWord*float64(v.Words)-20*v.NLL) > 1e-3 || v.Unknown != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -78,13 +81,13 @@ func TestSentences(t *testing.T) {
 	}
 	// Neither how many are read at a time nor how they are padded counts.
 	for _, batch := range []string{"2", "7", "20"} {
-		if nll := evaluate("--batch", batch); math.Abs(nll-all) > 1e-4 {
-			t.Errorf("−log p is %v in batches of %s, and %v", nll, batch, all)
+		if nll := evaluate("--batch", batch); math.Abs(nll-all) > 1e-4 || got.Sentences.Accuracy != told {
+			t.Errorf("−log p is %v in batches of %s, and %v; told are %v and %v", nll, batch, all, got.Sentences.Accuracy, told)
 		}
 	}
 	other := s.prose("padded", "--buckets", "1", "--vocabulary", data+"/vocabulary.txt")
-	if nll := evaluate("--data", other); math.Abs(nll-all) > 1e-4 {
-		t.Errorf("−log p is %v padded to one length, and %v", nll, all)
+	if nll := evaluate("--data", other); math.Abs(nll-all) > 1e-4 || got.Sentences.Accuracy != told {
+		t.Errorf("−log p is %v padded to one length, and %v; told are %v and %v", nll, all, got.Sentences.Accuracy, told)
 	}
 	evaluate("--limit", "5")
 	if got.Images != 5 {

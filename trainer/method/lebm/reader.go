@@ -59,14 +59,15 @@ func newReading(c *nn.Context, cfg Config, length, batch int) *step {
 	return s
 }
 
-// Recon builds −log p(x|z) of n sentences, twice: z⁺ as step 0 would infer it from the
+// Recon builds −log p(x|z) of n sentences and how many words of each are told, twice: z⁺ as step 0 would infer it from the
 // sentence, and z⁻ that knows nothing of it.
 func (r reader) Recon(length, n int) (*graph.Graph, error) {
 	c := nn.NewContext(nn.Eval, 1)
 	s := newReading(c, r.cfg, length, n)
 	s.staged = r.cfg.Text.Staged
-	c.Output(algo.OutputLoss, s.decoder.loss(c, s.x, s.inferred()))
-	c.Output(algo.OutputBlind, s.decoder.loss(c, s.x, s.prior(s.key, n)))
+	w := s.decoder.(written)
+	w.outputs(c, s.inferred(), algo.OutputLoss, algo.OutputTold)
+	w.outputs(c, s.prior(s.key, n), algo.OutputBlind, algo.OutputBlindTold)
 	return c.Commit()
 }
 

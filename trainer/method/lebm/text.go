@@ -95,4 +95,13 @@ func (w written) loss(c *nn.Context, _, z graph.ID) (nll graph.ID) {
 	return nll
 }
 
+// outputs are the loss, and how many words of each sentence are told, under these names.
+func (w written) outputs(c *nn.Context, z graph.ID, loss, told string) {
+	c.Scope(generatorNet, func() {
+		nll, n := w.writer.Told(c, w.batch, z)
+		c.Output(loss, nll)
+		c.Output(told, n)
+	})
+}
+
 func (w written) precision() float64 { return 1 }

@@ -90,9 +90,14 @@ func perplexity(c *nn.Context, nll, words graph.ID) graph.ID {
 	return c.Exp(c.Div(nll, words))
 }
 
-// NLL builds −log p of n sentences: algo.OutputLoss (n).
+// NLL builds −log p of n sentences, and how many words of each are told.
 func (m model) NLL(length, n int) (*graph.Graph, error) {
 	c := nn.NewContext(nn.Eval, 1)
-	c.Output(algo.OutputLoss, m.nll(c, sentence.Input(c, n, length), sentence.Drop{}))
+	b := sentence.Input(c, n, length)
+	c.Scope(network, func() {
+		nll, told := m.cfg.writer().Told(c, b, 0)
+		c.Output(algo.OutputLoss, nll)
+		c.Output(algo.OutputTold, told)
+	})
 	return c.Commit()
 }

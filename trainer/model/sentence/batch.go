@@ -44,3 +44,8 @@ func (b Batch) mask(c *nn.Context) graph.ID {
 	step := c.Iota(graph.T(c.DType, t, b.n), 0)
 	return c.Reshape(c.Greater(c.Reshape(b.Counts(c), graph.D(1, b.n)), step), graph.D(t*b.n))
 }
+
+// sum is the sum of what counts of each, time-major (T·n), over each sentence: (n).
+func (b Batch) sum(c *nn.Context, each graph.ID) graph.ID {
+	return c.Sum(c.Reshape(c.Mul(each, b.mask(c)), graph.D(b.steps(), b.n)), 0)
+}

@@ -16,6 +16,18 @@ type Drop struct {
 // NLL is −log p of each sentence of b, (n): the sum over its words and its end. z are
 // latents (n, Latent), or 0 for a network without.
 func (w Writer) NLL(c *nn.Context, b Batch, z graph.ID, d Drop) graph.ID {
+	return b.sum(c, CrossEntropy(c, w.predicted(c, b, z, d), b.columns(c, 1)))
+}
+
+// Told is NLL with nothing left out, and how many of its words, its end included, the
+// network tells from what stands before them, (n): each is likelier than any other.
+func (w Writer) Told(c *nn.Context, b Batch, z graph.ID) (nll, told graph.ID) {
+	logits, targets := w.predicted(c, b, z, Drop{}), b.columns(c, 1)
+	return b.sum(c, CrossEntropy(c, logits, targets)), b.sum(c, Likeliest(c, logits, targets))
+}
+
+// predicted are the logits of all words that follow, time-major (T·n, Words).
+func (w Writer) predicted(c *nn.Context, b Batch, z graph.ID, d Drop) graph.ID {
 	all := w.weights(c)
 	embedded := w.drop(c, b, d, 0, c.Gather(all.words, b.columns(c, 0)), w.Embed)
 	drive := w.drive(c, embedded, z)
@@ -26,22 +38,39 @@ func (w Writer) NLL(c *nn.Context, b Batch, z graph.ID, d Drop) graph.ID {
 		hidden[t] = state.H
 	}
 	h := w.drop(c, b, d, 1, c.Concat(0, hidden...), w.Hidden)
-	each := CrossEntropy(c, w.logits(c, h), b.columns(c, 1))
-	counted := c.Reshape(c.Mul(each, b.mask(c)), graph.D(b.steps(), b.n))
-	return c.Sum(counted, 0)
+	return w.logits(c, h)
 }
 
 // CrossEntropy is −log softmax(logits)[target] of each row of logits (rows, V):
-// LogSumExp less the target's logit, which a mask by Equal picks.
+// LogSumExp less the target's logit.
 func CrossEntropy(c *nn.Context, logits, targets graph.ID) graph.ID {
+	picked := targetOf(c, logits, targets)
+	if c.Err() != nil {
+		return 0
+	}
+	return c.Sub(c.LogSumExp(logits, 1), picked)
+}
+
+// Likeliest is 1 where the target's logit is above all others of its row of logits
+// (rows, V), and 0 elsewhere.
+func Likeliest(c *nn.Context, logits, targets graph.ID) graph.ID {
+	picked := targetOf(c, logits, targets)
+	if c.Err() != nil {
+		return 0
+	}
+	shape := c.Shape(logits)
+	below := c.Sum(c.Greater(c.Reshape(picked, graph.D(shape.At(0), 1)), logits), 1)
+	return c.Equal(below, c.Full(c.Type(below), float64(shape.At(1)-1)))
+}
+
+// targetOf is each row's logit of its target, (rows), which a mask by Equal picks.
+func targetOf(c *nn.Context, logits, targets graph.ID) graph.ID {
 	t := c.Type(logits)
 	if c.Err() != nil {
 		return 0
 	}
-	rows := t.Shape.At(0)
-	target := c.Reshape(c.Cast(targets, t.DType), graph.D(rows, 1))
-	picked := c.Mul(c.Equal(c.Iota(t, 1), target), logits)
-	return c.Sub(c.LogSumExp(logits, 1), c.Sum(picked, 1))
+	target := c.Reshape(c.Cast(targets, t.DType), graph.D(t.Shape.At(0), 1))
+	return c.Sum(c.Mul(c.Equal(c.Iota(t, 1), target), logits), 1)
 }
 
 // drop leaves out a share of x (T·n, width), and makes the rest as much larger. What

@@ -54,7 +54,12 @@ func newRig(t *testing.T, w Writer, l int, dropout bool) rig {
 		d.Key = c.Input("key", graph.KeyType)
 	}
 	var nll graph.ID
-	c.Scope("g", func() { nll = w.NLL(c, b, z, d) })
+	c.Scope("g", func() {
+		nll = w.NLL(c, b, z, d)
+		all, told := w.Told(c, b, z)
+		c.Output("all", all)
+		c.Output("told", told)
+	})
 	loss := c.Mean(nll)
 	c.Output("nll", nll)
 	c.Output("loss", loss)
@@ -99,8 +104,8 @@ func (r rig) weight(t *testing.T, name string) []float64 {
 }
 
 // byHand is −log p of one sentence in loops, as PyTorch's nn.LSTM and
-// F.cross_entropy compute it.
-func (r rig) byHand(t *testing.T, w Writer, sentence []int, z []float64) (nll float64) {
+// F.cross_entropy compute it, and how many of its words are the likeliest.
+func (r rig) byHand(t *testing.T, w Writer, sentence []int, z []float64) (nll, told float64) {
 	t.Helper()
 	of := func(name string) []float64 { return r.weight(t, "g."+name) }
 	words, in, state, bias := of("embedding.weight"), of("lstm.weight_ih"), of("lstm.weight_hh"), of("lstm.bias")
@@ -132,24 +137,32 @@ func (r rig) byHand(t *testing.T, w Writer, sentence []int, z []float64) (nll fl
 			cell[i] = sigmoid(gates[n+i])*cell[i] + sigmoid(gates[i])*math.Tanh(gates[2*n+i])
 			h[i] = sigmoid(gates[3*n+i]) * math.Tanh(cell[i])
 		}
-		sum, target := 0.0, 0.0
+		sum, target, most, likeliest := 0.0, 0.0, math.Inf(-1), -1
 		for v := range w.Words {
 			logit := outBias[v]
 			for j, x := range h {
 				logit += out[v*w.Hidden+j] * x
 			}
 			sum += math.Exp(logit)
+			if logit > most {
+				most, likeliest = logit, v
+			}
 			if v == sentence[at+1] {
 				target = logit
 			}
 		}
 		nll += math.Log(sum) - target
+		if likeliest == sentence[at+1] {
+			told++
+		}
 	}
-	return nll
+	return nll, told
 }
 
-// The loss is that of loops, with a latent and without; padding is no part of it.
+// The loss and what is told are those of loops, with a latent and without; padding is no
+// part of them.
 func TestLossByHand(t *testing.T) {
+	hits := 0.0
 	for _, latent := range []int{0, 2} {
 		w, in := sizes(latent), inputs()
 		r := newRig(t, w, length, false)
@@ -160,14 +173,21 @@ func TestLossByHand(t *testing.T) {
 			for _, v := range in[algo.InputTokens][i*length : i*length+n] {
 				sentence = append(sentence, int(v))
 			}
-			want := r.byHand(t, w, sentence, in["z"][i*latent:(i+1)*latent])
-			if got := out["nll"][i]; math.Abs(got-want) > 1e-12 {
-				t.Errorf("latent %d, sentence %d: %v, by hand %v", latent, i, got, want)
+			want, told := r.byHand(t, w, sentence, in["z"][i*latent:(i+1)*latent])
+			if got := out["nll"][i]; math.Abs(got-want) > 1e-12 || out["all"][i] != got {
+				t.Errorf("latent %d, sentence %d: %v and %v, by hand %v", latent, i, got, out["all"][i], want)
 			}
+			if got := out["told"][i]; got != told {
+				t.Errorf("latent %d, sentence %d: %v words are told, by hand %v", latent, i, got, told)
+			}
+			hits += told
 			if out["counts"][i] != float64(n-1) {
 				t.Errorf("sentence %d: %v words of a sentence of %d tokens", i, out["counts"][i], n)
 			}
 		}
+	}
+	if hits == 0 || hits == 2*(3+4+2) {
+		t.Errorf("%v words of all are told: the test sees nothing", hits)
 	}
 }
 
