@@ -24,9 +24,9 @@ func (n *Node) Lost(how Loss) []Effect {
 	case joining:
 		c := n.failure // it was stopped
 		if c == nil {
-			c = refused(fmt.Sprintf("node 0 at %s is gone before all nodes had joined: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
+			c = n.gone("before all nodes had joined")
 			if n.elastic() && (n.waiting || n.epoch > 0) {
-				c = refused(fmt.Sprintf("node 0 at %s is gone while this node waited for it: its launcher has ended, or its host is dead or unreachable", n.cfg.Join))
+				c = n.gone("while this node waited for it")
 				c.ExitCode = exitcode.Requeue
 			}
 		}
@@ -39,8 +39,20 @@ func (n *Node) Lost(how Loss) []Effect {
 		}
 		n.alone = true
 		n.end(c, false)
+	case aborting:
+		if n.restart { // which nobody is left to bring about
+			n.restart, n.cause = false, n.gone("before the ranks were started again")
+			if n.elastic() {
+				n.cause.ExitCode = exitcode.Requeue
+			}
+		}
 	}
 	return n.flush()
+}
+
+// gone is that node 0 is, at a time when this node waits for it.
+func (n *Node) gone(when string) *Cause {
+	return refused(fmt.Sprintf("node 0 at %s is gone %s: its launcher has ended, or its host is dead or unreachable", n.cfg.Join, when))
 }
 
 // Alone handles the news that this host is cut off from all others.
