@@ -144,9 +144,11 @@ func (v *vars) checked(w Worker) error {
 	return nil
 }
 
-// machine begins the names of variables that speak of the machine and not of a worker:
-// where its libraries for GPUs are, and what was compiled for it.
-const machine = "EBTRAIN_CUDA_"
+// ofMachine says that the variable called key speaks of the machine and not of a worker:
+// where its libraries are, and what was compiled for its GPUs.
+func ofMachine(key string) bool {
+	return strings.HasPrefix(key, "EBTRAIN_CUDA_") || key == "EBTRAIN_LIBDNNL"
+}
 
 // Without returns environ without the variables that describe a worker or
 // carry the job's key, so that a launcher's own do not reach its workers.
@@ -154,7 +156,7 @@ func Without(environ []string) []string {
 	var out []string
 	for _, kv := range environ {
 		key, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(key, "EBTRAIN_") && !strings.HasPrefix(key, machine) || strings.HasPrefix(key, "TORCHELASTIC_") {
+		if strings.HasPrefix(key, "EBTRAIN_") && !ofMachine(key) || strings.HasPrefix(key, "TORCHELASTIC_") {
 			continue
 		}
 		switch key {
