@@ -23,7 +23,7 @@ func (c *Coordinator) exchange(from string, m Message) {
 	}
 	if total > MaxExchange {
 		i := c.index(from)
-		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: c.nodes[i].Host, Text: fmt.Sprintf("exchange %q is larger than %d bytes over all ranks", m.Name, MaxExchange)})
+		c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: c.nodes[i].Host, Text: tooLarge(m.Name)})
 		return
 	}
 	c.completeExchange()
@@ -61,6 +61,10 @@ func (c *Coordinator) checkDone() {
 			}
 		}
 	}
+}
+
+func tooLarge(name string) string {
+	return fmt.Sprintf("exchange %q is larger than %d bytes over all ranks", name, MaxExchange)
 }
 
 func disagree(rankA int, nameA string, rankB int, nameB string, seq uint64) string {

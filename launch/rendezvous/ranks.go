@@ -95,8 +95,14 @@ func (n *Node) exchange(local int, m Message) {
 		return
 	}
 	blobs := make([][]byte, len(n.ranks))
+	total := 0
 	for i := range blobs {
 		blobs[i] = n.parts[i].Blobs[0]
+		total += len(blobs[i])
+	}
+	if total > MaxExchange { // it may be more than fits into a message
+		n.report(n.blame(local, Cause{Kind: CauseRaised, Text: tooLarge(m.Name)}))
+		return
 	}
 	n.send(Message{Kind: KindExchange, Seq: n.seq, Name: m.Name, Blobs: blobs})
 }
