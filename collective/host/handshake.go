@@ -37,8 +37,8 @@ const (
 	helloBytes = 73
 	helloMagic = "EBH1"
 
-	// handshakeLimit bounds one handshake, so that a stranger who connects
-	// and says nothing holds nothing.
+	// handshakeLimit bounds a listener's half of a handshake, so that a stranger
+	// who connects and says nothing holds nothing.
 	handshakeLimit = 5 * time.Second
 	// silent bounds the connections that have not said a hello of this job: the
 	// oldest makes room. A rank says it as soon as it is connected.
@@ -107,11 +107,9 @@ const (
 	byListener = "ebtrain collective: listener"
 )
 
-// greet is the dialer's half.
+// greet is the dialer's half. The listener may first wait for the ranks of its host,
+// so it is bounded by whoever closes c.
 func (id identity) greet(c net.Conn, want call) error {
-	if err := c.SetDeadline(time.Now().Add(handshakeLimit)); err != nil {
-		return err
-	}
 	mine := id.hello(want.purpose)
 	if _, err := c.Write(mine[:]); err != nil {
 		return err
@@ -131,10 +129,8 @@ func (id identity) greet(c net.Conn, want call) error {
 	if !hmac.Equal(reply[helloBytes:], id.mac(byListener, mine, theirs)) {
 		return fmt.Errorf("%w: it does not know the key", errStranger)
 	}
-	if _, err := c.Write(id.mac(byDialer, mine, theirs)); err != nil {
-		return err
-	}
-	return c.SetDeadline(time.Time{})
+	_, err = c.Write(id.mac(byDialer, mine, theirs))
+	return err
 }
 
 // answer is the listener's half.
@@ -274,7 +270,7 @@ func missing(want []call, got map[call]net.Conn) []int {
 	return ranks
 }
 
-// dial connects to a rank and proves the key.
+// dial connects to a rank and proves the key, until ctx ends.
 func (id identity) dial(ctx context.Context, network, addr string, want call) (net.Conn, error) {
 	d := net.Dialer{Control: congestion.Choose}
 	c, err := d.DialContext(ctx, network, addr)
@@ -283,7 +279,7 @@ func (id identity) dial(ctx context.Context, network, addr string, want call) (n
 	}
 	end := context.AfterFunc(ctx, func() { _ = c.Close() })
 	err = id.greet(c, want)
-	if !end() && err == nil {
+	if !end() {
 		err = context.Cause(ctx)
 	}
 	if err != nil {

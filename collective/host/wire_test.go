@@ -10,7 +10,9 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ebtrain/collective"
@@ -118,6 +120,28 @@ func shut(t *testing.T, c io.Closer) {
 	if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
+}
+
+// Who dials is patient: the listener may wait for a late rank of its own host first.
+func TestLateListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		me, peer := testIdentity(0, "job", "the key"), testIdentity(1, "job", "the key")
+		here, there := net.Pipe()
+		var answering sync.WaitGroup
+		answering.Go(func() {
+			time.Sleep(6 * handshakeLimit)
+			if got, err := me.answer(there); err != nil || got != (call{forData, 1}) {
+				t.Errorf("the listener got %v, %v", got, err)
+			}
+		})
+		if err := peer.greet(here, call{forData, 0}); err != nil {
+			t.Error(err)
+			shut(t, here)
+		}
+		answering.Wait()
+		shut(t, here)
+		shut(t, there)
+	})
 }
 
 // TestReplay sends a recorded handshake again.
