@@ -17,11 +17,15 @@ package outlet
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -161,6 +165,28 @@ func (o *Outlet) wait(most int) {
 	}
 }
 
+// untilRoom waits until a file has room that does not wait by itself: whoever else has
+// the same open file, as the other programs of a pipeline or of a terminal, may have
+// asked for that.
+func untilRoom(w io.Writer) error {
+	s, ok := w.(syscall.Conn)
+	if !ok {
+		return unix.EAGAIN
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	err = raw.Control(func(fd uintptr) {
+		_, inner = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1)
+	})
+	if errors.Is(inner, unix.EINTR) {
+		inner = nil // the next write says whether there is room
+	}
+	return errors.Join(err, inner)
+}
+
 // run writes what is queued until the first error.
 func (o *Outlet) run() {
 	for {
@@ -170,8 +196,10 @@ func (o *Outlet) run() {
 		}
 		t := o.queue[0]
 		o.mu.Unlock()
-		n := min(len(t.bytes), piece)
-		_, err := t.to.Write(t.bytes[:n])
+		n, err := t.to.Write(t.bytes[:min(len(t.bytes), piece)])
+		if errors.Is(err, unix.EAGAIN) {
+			err = untilRoom(t.to)
+		}
 		o.mu.Lock()
 		if err != nil {
 			o.err, o.queue, o.bytes = err, nil, 0

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // pipe is a pair of outlets on one pipe.
@@ -43,6 +45,44 @@ func TestOrder(t *testing.T) {
 	}
 	if err := errors.Join(out.Flush(), errs.Flush()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Another program that has the same open file may have it not wait: that is no error, and
+// nothing is lost.
+func TestNonblocking(t *testing.T) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	r, w := os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w") // they wait, as a program's streams do
+	t.Cleanup(func() { _ = errors.Join(r.Close(), w.Close()) })
+	out, _ := Pair(w, w)
+	if err := unix.SetNonblock(fds[1], true); err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Repeat([]byte("0123456789abcde\n"), bound/2/16)
+	if _, err := out.Write(want); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		select {
+		case <-out.Failed():
+			_ = w.Close() // the reader waits no longer
+		case <-t.Context().Done():
+		}
+	}()
+	got := make([]byte, len(want))
+	for at := 0; at < len(got); { // the writer is faster
+		time.Sleep(time.Millisecond)
+		n, err := r.Read(got[at:min(len(got), at+10_000)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		at += n
+	}
+	if err := out.Flush(); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("what came differs: %v, %v", !bytes.Equal(got, want), err)
 	}
 }
 
