@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -335,23 +336,51 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// Strangers who connect and say nothing do not disturb who joins.
+// Strangers who connect, and say nothing or only how a launcher begins, do not disturb who
+// joins, and hold no more connections than there is room for.
 func TestSilentStrangers(t *testing.T) {
-	a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
-	at := net.JoinHostPort(a.Addr(), strconv.Itoa(a.Port()))
-	for range silentLimit + 10 {
-		c, err := net.Dial("tcp", at)
-		if err != nil {
-			t.Fatal(err)
+	for name, says := range map[string]string{"nothing": "", "begins a link": linkMagic, "begins a stream of memberlist": "\xf4\xc8ab"} {
+		t.Run(name, func(t *testing.T) {
+			a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
+			at := net.JoinHostPort(a.Addr(), strconv.Itoa(a.Port()))
+			var strangers []net.Conn
+			for range silentLimit + 50 {
+				c, err := net.Dial("tcp", at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = c.Close() })
+				if _, err := c.Write([]byte(says)); err != nil {
+					t.Fatal(err)
+				}
+				strangers = append(strangers, c)
+			}
+			held := len(strangers)
+			for end := time.Now().Add(handshakeLimit / 2); held > silentLimit && time.Now().Before(end); {
+				held = stillOpen(strangers)
+			}
+			if held > silentLimit {
+				t.Errorf("%d strangers hold a connection, want at most %d", held, silentLimit)
+			}
+			b := open1(t, Config{Name: "b", Endpoint: at})
+			_, _ = a.line1(t, "b"), b.line1(t, "a")
+			b.Send("", rendezvous.Message{Kind: rendezvous.KindRegister})
+			if in := next(t, a); in.Lost || in.From != "b" {
+				t.Errorf("got %+v", in)
+			}
+		})
+	}
+}
+
+// stillOpen is how many of conns their other end has not closed.
+func stillOpen(conns []net.Conn) (n int) {
+	for _, c := range conns {
+		_ = c.SetReadDeadline(time.Now().Add(time.Millisecond / 10))
+		if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+			n++
 		}
-		defer func() { _ = c.Close() }()
 	}
-	b := open1(t, Config{Name: "b", Endpoint: at})
-	_, _ = a.line1(t, "b"), b.line1(t, "a")
-	b.Send("", rendezvous.Message{Kind: rendezvous.KindRegister})
-	if in := next(t, a); in.Lost || in.From != "b" {
-		t.Errorf("got %+v", in)
-	}
+	return n
 }
 
 func TestEnded(t *testing.T) {

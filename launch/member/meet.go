@@ -282,10 +282,10 @@ func (m *Member) keep(c *secure, l *link, has uint64) {
 }
 
 // answer takes a connection of a launcher that wants a link or a life line. It is
-// for the coordinator; others have none.
-func (m *Member) answer(c net.Conn) {
+// for the coordinator; others have none. See taker for leave.
+func (m *Member) answer(c net.Conn, leave func() bool) {
 	defer context.AfterFunc(m.ctx, func() { _ = c.Close() })()
-	defer func() { _ = c.Close() }()
+	defer func() { _, _ = leave(), c.Close() }()
 	if !m.cfg.Coordinator {
 		return
 	}
@@ -299,6 +299,8 @@ func (m *Member) answer(c net.Conn) {
 	case foreign(err):
 		m.foreign.met(c.RemoteAddr(), err)
 		return
+	case err == nil && !leave():
+		err = errors.New("too many connect at once")
 	case err == nil:
 		err = errors.Join(tune(c), c.SetDeadline(time.Now().Add(handshakeLimit)))
 	}

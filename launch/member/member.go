@@ -152,7 +152,7 @@ func (m *Member) coordinate(ctx context.Context) error {
 // listen opens this launcher's port, the first of ports that is free, and its list
 // of members.
 func (m *Member) listen(addr netip.Addr, ports []int) (err error) {
-	m.port, err = listen(addr, ports, m.cfg.Nodes, func(c net.Conn) { m.wg.Go(func() { m.answer(c) }) })
+	m.port, err = listen(addr, ports, m.cfg.Nodes, func(c net.Conn, leave func() bool) { m.wg.Go(func() { m.answer(c, leave) }) })
 	switch {
 	case err != nil && len(ports) > 1:
 		return fmt.Errorf("listen for other launchers on %s: no port of %s is free: %w", addr, few(ports), err)

@@ -20,7 +20,7 @@ const (
 	packetQueue = 2 << 20 // asked of the kernel, for bursts
 	portTries   = 10      // a free port must be free for TCP and UDP
 	connections = 3       // that a launcher opens when it joins
-	silentLimit = 256     // connections that have said nothing, besides the launchers'; the oldest makes room
+	silentLimit = 256     // connections that have not shown the key, besides the launchers'; the oldest makes room
 )
 
 // transport is what a launcher listens on: one port on one address, IPv4 or IPv6
@@ -30,7 +30,7 @@ type transport struct {
 	addr    netip.AddrPort
 	tcp     *net.TCPListener
 	udp     *net.UDPConn
-	link    func(net.Conn) // takes a connection over
+	link    taker
 	packets chan *memberlist.Packet
 	streams chan net.Conn
 	done    chan struct{}
@@ -38,12 +38,16 @@ type transport struct {
 	wg      sync.WaitGroup
 
 	mu     sync.Mutex
-	silent []net.Conn // have not said what they are, oldest first
+	silent []net.Conn // have not shown the key, oldest first
 }
+
+// taker takes a connection over that begins as a link does. It calls leave when that has
+// shown the key or is closed: false if it was closed before, to make room.
+type taker func(c net.Conn, leave func() bool)
 
 // listen opens the first of ports that is free for TCP and UDP; 0 is any. Connections
 // that are links are given to link, which owns them. So many launchers are expected.
-func listen(addr netip.Addr, ports []int, launchers int, link func(net.Conn)) (*transport, error) {
+func listen(addr netip.Addr, ports []int, launchers int, link taker) (*transport, error) {
 	t := &transport{link: link, most: silentLimit + connections*launchers, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), done: make(chan struct{})}
 	var err error
 	if len(ports) == 1 && ports[0] == 0 {
@@ -117,22 +121,23 @@ func (t *transport) sort(c net.Conn) {
 	if err == nil {
 		_, err = io.ReadFull(c, head)
 	}
-	if !t.leave(c) || err != nil || c.SetReadDeadline(time.Time{}) != nil {
-		_ = c.Close() // it has said nothing
+	stream := &prefixed{c, head, t}
+	if err != nil || c.SetReadDeadline(time.Time{}) != nil {
+		_ = stream.Close() // it has said nothing
 		return
 	}
 	if string(head) == linkMagic {
-		t.link(c)
+		t.link(c, func() bool { return t.leave(c) })
 		return
 	}
 	select {
-	case t.streams <- &prefixed{c, head}:
+	case t.streams <- stream:
 	case <-t.done:
-		_ = c.Close()
+		_ = stream.Close()
 	}
 }
 
-// enter keeps c until it speaks, in the place of the oldest if there are many.
+// enter keeps c until it leaves, in the place of the oldest if there are many.
 func (t *transport) enter(c net.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,10 +159,17 @@ func (t *transport) leave(c net.Conn) bool {
 	return i >= 0
 }
 
-// prefixed is a connection of which the first bytes were read before.
+// prefixed is a connection of which the first bytes were read before. memberlist, whose
+// it is, finds out for itself who has the key, and keeps none for long.
 type prefixed struct {
 	net.Conn
 	head []byte
+	t    *transport
+}
+
+func (p *prefixed) Close() error {
+	p.t.leave(p.Conn)
+	return p.Conn.Close()
 }
 
 func (p *prefixed) Read(b []byte) (int, error) {
