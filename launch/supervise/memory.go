@@ -98,27 +98,28 @@ func (w *oomWatch) count(now time.Time) kills {
 func (w *oomWatch) happened(used int64, now time.Time) string {
 	k := w.count(now)
 	const sentence = "out of memory: killed by the kernel, using %s; %s"
+	all := 1024 * int64(w.number("/proc/meminfo", "MemTotal:"))
+	machine := "this machine has " + mebibytes(all)
 	switch {
 	case !w.started:
 		return ""
-	case k.group > w.old.group:
-		limit := "its control group has a limit"
-		if n := w.limit(); n < math.MaxInt64 {
-			limit = "the limit of its control group is " + mebibytes(n)
+	case k.group > w.old.group: // for its own limit, or with the whole machine full
+		if n := w.limit(); n < all {
+			return fmt.Sprintf(sentence, mebibytes(used), "the limit of its control group is "+mebibytes(n))
 		}
-		return fmt.Sprintf(sentence, mebibytes(used), limit)
+		return fmt.Sprintf(sentence, mebibytes(used), machine+", and its control group no limit that is known here")
 	case k.machine > w.old.machine:
 		// The count is everybody's, also of groups with limits of their own. Where the
 		// machine itself is full, the kernel takes what is large.
-		all := 1024 * int64(w.number("/proc/meminfo", "MemTotal:"))
 		if used >= all/machineShare {
-			return fmt.Sprintf(sentence, mebibytes(used), "this machine has "+mebibytes(all))
+			return fmt.Sprintf(sentence, mebibytes(used), machine)
 		}
 	}
 	return ""
 }
 
-// limit is the smallest that holds for the control group, in bytes.
+// limit is the smallest that holds for the control group, in bytes: more than any
+// machine has if there is none.
 func (w *oomWatch) limit() int64 {
 	if !w.v2 {
 		return int64(min(w.number(strings.TrimPrefix(w.group, w.root)+"/memory.stat", "hierarchical_memory_limit"), math.MaxInt64))

@@ -25,17 +25,22 @@ func TestOutOfMemory(t *testing.T) {
 		}, "sys/fs/cgroup/a/b/memory.events", "oom 1\noom_kill 4\n", group},
 		"version 2, no limit known": {map[string]string{
 			"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.events": "oom_kill 3\n",
-		}, "sys/fs/cgroup/a/memory.events", "oom_kill 4\n", "out of memory: killed by the kernel, using 1024 MiB; its control group has a limit"},
+		}, "sys/fs/cgroup/a/memory.events", "oom_kill 4\n", "out of memory: killed by the kernel, using 1024 MiB; this machine has 2048 MiB, and its control group no limit that is known here"},
 		"version 1": {map[string]string{
 			"proc/self/cgroup": "9:name=systemd:/x\n4:memory:/a\n0::/\n", "sys/fs/cgroup/memory.events": "oom_kill 0\n",
 			"sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n",
 			"sys/fs/cgroup/memory/a/memory.stat":        "cache 1\nhierarchical_memory_limit 314572800\n",
 		}, "sys/fs/cgroup/memory/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", group},
+		"version 1, no limit": {map[string]string{
+			"proc/self/cgroup":                          "4:memory:/a\n",
+			"sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill 0\n",
+			"sys/fs/cgroup/memory/a/memory.stat":        "hierarchical_memory_limit 9223372036854771712\n",
+		}, "sys/fs/cgroup/memory/a/memory.oom_control", "oom_kill 1\n", "out of memory: killed by the kernel, using 1024 MiB; this machine has 2048 MiB, and its control group no limit that is known here"},
 		"version 1 in a container": {map[string]string{
 			"proc/self/cgroup": "4:memory:/outside\n", "sys/fs/cgroup/memory/memory.oom_control": "oom_kill 0\n",
 			"sys/fs/cgroup/memory/memory.stat": "hierarchical_memory_limit 314572800\n",
 		}, "sys/fs/cgroup/memory/memory.oom_control", "oom_kill 1\n", group},
-		"the whole machine":                      {map[string]string{"proc/vmstat": "oom_kill 7\n", "proc/meminfo": "MemTotal:  2097152 kB\n"}, "proc/vmstat", "pgfault 1\noom_kill 8\n", machine},
+		"the whole machine":                      {map[string]string{"proc/vmstat": "oom_kill 7\n"}, "proc/vmstat", "pgfault 1\noom_kill 8\n", machine},
 		"too small to be killed for the machine": {map[string]string{"proc/vmstat": "oom_kill 7\n", "proc/meminfo": "MemTotal:  209715200 kB\n"}, "proc/vmstat", "oom_kill 8\n", ""},
 		"somebody else":                          {map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.events": "oom_kill 3\n"}, "proc/x", "", ""},
 	} {
@@ -51,6 +56,7 @@ func TestOutOfMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			write("proc/meminfo", "MemTotal:  2097152 kB\n")
 			for file, text := range tt.files {
 				write(file, text)
 			}
