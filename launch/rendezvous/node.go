@@ -87,7 +87,7 @@ func NewNode(cfg NodeConfig) *Node {
 func (n *Node) reset() {
 	n.phase, n.nodes, n.ranks, n.seq = joining, nil, nil, 0
 	n.parts, n.failure, n.cause, n.restart = map[int]Message{}, nil, nil, false
-	n.waiting, n.regroup = false, false
+	n.waiting, n.regroup, n.self = false, false, 0
 }
 
 // Start registers with the coordinator.
