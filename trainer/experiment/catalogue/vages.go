@@ -76,7 +76,7 @@ func vagesDSM() plan.Experiment {
 	}
 	return plan.Experiment{
 		Name: "vages-dsm-board",
-		About: "The checkerboard by denoising (VaGES, §4.1): VaGES comes where DSM and BiDSM with five unrolled steps come, and not below PCD, NCE and VNCE, at less time for a step than BiDSM. " +
+		About: "The checkerboard by denoising (VaGES, §4.1): VaGES comes where CD, DSM and BiDSM with five unrolled steps come, and not below PCD, NCE and VNCE, at less time for a step than BiDSM. " +
 			"Without the covariance it lands where BiDSM with nothing unrolled does.",
 		Source:   "a program of the same specification, 100,000 steps; the paper has curves only",
 		Data:     checkerboardData(),
@@ -89,7 +89,8 @@ func vagesDSM() plan.Experiment {
 			good(vages("vages-10", map[string]string{"particles": "10"})),
 			{Name: "without-covariance", Preset: "vages-dsm-board", Flags: map[string]string{"without-covariance": "true"}, Expect: map[string]judge.Number{"ll": {Value: -0.27}}, KnownBad: true},
 			good(plan.Row{Name: "dsm", Preset: "sm-board-dsm"}),
-			{Name: "bidsm-5", Preset: "bism-board-dsm", Flags: map[string]string{"unroll": "5"}},
+			good(plan.Row{Name: "bidsm-5", Preset: "bism-board-dsm", Flags: map[string]string{"unroll": "5"}}),
+			good(plan.Row{Name: "cd", Preset: "cd-board"}),
 			{Name: "pcd", Preset: "pcd-board"}, {Name: "nce", Preset: "nce-board"}, {Name: "vnce", Preset: "vnce-board"},
 		},
 		Checks: []judge.Check{
