@@ -138,12 +138,23 @@ func TestControlsAreWorse(t *testing.T) {
 // has it.
 func TestRanksAgree(t *testing.T) {
 	reference, samples := Set{Name: "reference", X: blobs(110, 0).X, Key: "r"}, Set{Name: "samples", X: control.Noise(70, size, 1)}
-	c := Config{Measures: []string{KID, PRDC, SWD}}
+	c := Config{Measures: []string{KID, PRDC, SWD, C2ST, Neighbours}}
 	want, _, err := judge(t, c, reference).Of(t.Context(), samples)
-	if err != nil || len(want) != 6 {
+	if err != nil || len(want) != 9 {
 		t.Fatal(want, err)
 	}
-	comms, err := host.NewLocal(t.Context(), 2)
+	for _, world := range []int{2, 3} {
+		if world > 2 && testing.Short() {
+			continue
+		}
+		agree(t, world, c, reference, samples, want)
+	}
+}
+
+// agree has so many ranks judge samples.
+func agree(t *testing.T, world int, c Config, reference, samples Set, want []Value) {
+	t.Helper()
+	comms, err := host.NewLocal(t.Context(), world)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +166,7 @@ func TestRanksAgree(t *testing.T) {
 		wg.Go(func() {
 			got, _, err := judge(t, mine, reference).Of(t.Context(), samples)
 			if r == 0 && !slices.Equal(got, want) || r > 0 && len(got) > 0 || err != nil {
-				t.Errorf("rank %d: %v, %v; want %v", r, got, err, want)
+				t.Errorf("rank %d of %d: %v, %v; want %v", r, world, got, err, want)
 			}
 		})
 	}
