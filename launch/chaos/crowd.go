@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,28 +19,59 @@ type crowdSeen struct {
 	coord          time.Duration // and of the one that does
 	end            time.Duration // what a launcher took from then on to its end
 	share          float64       // of the processors, what was left to it until the ranks ran
+	endShare       float64       // and from then on to its end
 }
 
 // crowds has crowds of each number of launchers, on as many hosts as there are, and
 // sets what they take beside what is forecast if that is asked for.
 func crowds(w *workshop, r *result) (j *job, err error) {
-	measured := map[int]crowdSeen{}
+	seen := map[int][]crowdSeen{}
 	sizes := w.crowds
 	if w.forecast {
-		sizes = append(fitted[:len(fitted):len(fitted)], sizes...)
+		sizes = append(slices.Repeat(fitted, fittedTimes), sizes...)
 	}
 	for _, n := range sizes {
 		if j != nil {
 			r.left = append(r.left, j.end()...)
 		}
-		if measured[n], j, err = w.crowd(r, n); err != nil {
+		var one crowdSeen
+		if one, j, err = w.crowd(r, n); err != nil {
 			return j, err
 		}
+		seen[n] = append(seen[n], one)
 	}
 	if w.forecast {
+		measured := map[int]crowdSeen{}
+		for n, all := range seen {
+			measured[n] = middle(all)
+		}
 		r.notes, err = foretell(measured, w.crowds, mostLaunchers)
 	}
 	return j, err
+}
+
+// middle is the median of each number of crowds of one size.
+func middle(all []crowdSeen) crowdSeen {
+	of := func(get func(crowdSeen) time.Duration) time.Duration {
+		var v []time.Duration
+		for _, s := range all {
+			v = append(v, get(s))
+		}
+		slices.Sort(v)
+		return v[len(v)/2]
+	}
+	share := func(get func(crowdSeen) float64) float64 {
+		return of(func(s crowdSeen) time.Duration { return time.Duration(get(s) * float64(time.Second)) }).Seconds()
+	}
+	m := crowdSeen{launchers: all[0].launchers}
+	m.Joined = of(func(s crowdSeen) time.Duration { return s.Joined })
+	m.Ended = of(func(s crowdSeen) time.Duration { return s.Ended })
+	m.start = of(func(s crowdSeen) time.Duration { return s.start })
+	m.coord = of(func(s crowdSeen) time.Duration { return s.coord })
+	m.end = of(func(s crowdSeen) time.Duration { return s.end })
+	m.share = share(func(s crowdSeen) float64 { return s.share })
+	m.endShare = share(func(s crowdSeen) float64 { return s.endShare })
+	return m
 }
 
 // crowd has n launchers, of a rank each that does nothing, make a job, and kills one.
@@ -78,11 +110,10 @@ func (w *workshop) crowd(r *result, n int) (seen crowdSeen, j *job, err error) {
 	r.measure(who+"after the last's", time.Since(last), 2*time.Second)
 	spent, coord := j.processorTime()
 	seen.coord, seen.start = coord, (spent-coord)/time.Duration(max(1, n-1))
-	whole := seen.Joined * time.Duration(runtime.NumCPU())
-	seen.share = min(1, (spent+idleTime()-idle).Seconds()/whole.Seconds())
+	seen.share = left(spent+idleTime()-idle, seen.Joined)
 
 	victim := 1 + w.made%(n-1)
-	begun = time.Now()
+	begun, idle = time.Now(), idleTime()
 	if err := j.nodes[victim].cmd.Process.Kill(); err != nil {
 		return seen, j, err
 	}
@@ -95,7 +126,13 @@ func (w *workshop) crowd(r *result, n int) (seen crowdSeen, j *job, err error) {
 		}
 	}
 	seen.end = max(0, total-spent) / time.Duration(n)
+	seen.endShare = left(max(0, total-spent)+idleTime()-idle, seen.Ended)
 	return seen, j, errors.Join(err, j.blamedOne(victim))
+}
+
+// left is the share of all processors that own and idle time of them are in a while.
+func left(ownAndIdle, while time.Duration) float64 {
+	return min(1, ownAndIdle.Seconds()/(while.Seconds()*float64(runtime.NumCPU())))
 }
 
 // blamedOne is an error unless all launchers but the victim blame the same one.

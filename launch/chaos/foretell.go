@@ -17,6 +17,10 @@ import (
 // fitted are the crowds to which what a launcher costs is fitted; others are forecast.
 var fitted = []int{8, 32}
 
+// fittedTimes is how often each of them is made: of two numbers whose difference counts, one that
+// others disturbed is a cost that grows with the crowd.
+const fittedTimes = 5
+
 // The machines of a forecast beyond this one: each launcher has one, as fast as this.
 const (
 	theirProcessors = 8
@@ -36,16 +40,16 @@ func foretell(measured map[int]crowdSeen, sizes []int, most int) (string, error)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Forecast (package forecast) beside measured. Costs, in processor time of this machine: a message %v at each end, a list of launchers %.2f ns a byte to encode, %.2f to decode and %.2f at each end to carry, %v on its way; "+
 		"fitted to crowds of %d and %d: start of a launcher and its rank %v and %v for each other one, at the coordinator %v for each launcher, end %v and %v for each other one. "+
-		"Share: of the processors, what other programs left while the crowd joined; the forecast has no more.\n\n",
+		"Share: of the processors, what other programs left while the crowd joined, and while it ended; the forecast has no more.\n\n",
 		c.Message, c.Encode, c.Decode, c.Carry, c.Latency, fitted[0], fitted[1], c.Start.Round(10*time.Microsecond), c.Peer, c.Join, c.End.Round(10*time.Microsecond), c.EndPeer)
-	b.WriteString("| launchers on this machine | share | all ranks run: forecast | measured | after a death all ended: forecast | measured |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| launchers on this machine | share | all ranks run: forecast | measured | share | processor time of each | after a death all ended: forecast | measured |\n|---|---|---|---|---|---|---|---|\n")
 	for _, n := range append(fitted[:len(fitted):len(fitted)], sizes...) {
 		m := measured[n]
-		t, err := forecast.Run(c, forecast.Site{Launchers: n, OneMachine: true, Processors: runtime.NumCPU(), Share: m.share})
+		t, err := forecast.Run(c, forecast.Site{Launchers: n, OneMachine: true, Processors: runtime.NumCPU(), Share: m.share, EndShare: m.endShare})
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f | %.2f | %.2f |\n", n, m.share, t.Joined.Seconds(), m.Joined.Seconds(), t.Ended.Seconds(), m.Ended.Seconds())
+		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f | %.2f | %v | %.2f | %.2f |\n", n, m.share, t.Joined.Seconds(), m.Joined.Seconds(), m.endShare, m.end.Round(100*time.Microsecond), t.Ended.Seconds(), m.Ended.Seconds())
 	}
 	fmt.Fprintf(&b, "\nThe same costs, each launcher on a machine of its own with %d processors, %v between them and %.3g Gbit/s:\n\n", theirProcessors, theirLatency, theirBandwidth*8/1e9)
 	b.WriteString("| launchers | all ranks run | a death is known to all | all ended | largest message | the coordinator's traffic |\n|---|---|---|---|---|---|\n")

@@ -40,6 +40,7 @@ type Site struct {
 	OneMachine bool    // all on one; otherwise each has a machine
 	Processors int     // of each machine
 	Share      float64 // of the processors, what launchers get; the rest is others'. 0 is all
+	EndShare   float64 // the same after the death
 	Bandwidth  float64 // bytes/s that a machine sends to others; 0 is any number
 }
 
@@ -94,9 +95,7 @@ type sized struct {
 // Run is the forecast.
 func Run(c Costs, s Site) (Times, error) {
 	w := &world{costs: c, site: s, byName: map[string]int{}, sizes: map[sized]int{}}
-	if s.Share > 0 {
-		w.costs = c.slower(1 / s.Share)
-	}
+	w.costs = c.of(s.Share)
 	w.settle()
 	if err := w.drain(&w.times.Joined); err != nil {
 		return w.times, fmt.Errorf("the start of %d launchers: %w", s.Launchers, err)
@@ -104,11 +103,16 @@ func Run(c Costs, s Site) (Times, error) {
 	if s.Launchers == 1 {
 		return w.times, nil
 	}
+	w.costs = c.of(s.EndShare)
 	return w.times, w.kill()
 }
 
-// slower is all processor times f times as long.
-func (c Costs) slower(f float64) Costs {
+// of is the times with a share of the processors, 0 for all: processor times are as much longer.
+func (c Costs) of(share float64) Costs {
+	if share == 0 {
+		return c
+	}
+	f := 1 / share
 	for _, d := range []*time.Duration{&c.Message, &c.Start, &c.Peer, &c.Join, &c.End, &c.EndPeer} {
 		*d = time.Duration(float64(*d) * f)
 	}
