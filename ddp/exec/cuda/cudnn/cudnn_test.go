@@ -5,6 +5,7 @@ package cudnn_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -271,14 +272,14 @@ func TestEachCallFails(t *testing.T) {
 			n := 1
 			for ; n < 3000; n++ {
 				m := cudatest.Use(t) // no fault is left
-				m.Fail(f, n, 5000)
+				m.Fail(f, n, 1001)
 				err := live(t, p)
 				if err == nil {
 					break
 				}
 				m.Clean()
 				var e *cudnn.Error
-				if !errors.As(err, &e) || e.Call != f || e.Status != 5000 || strings.Contains(err.Error(), "\n") {
+				if !errors.As(err, &e) || e.Call != f || e.Status != 1001 || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("call %d: got %q", n, err)
 				}
 			}
@@ -290,44 +291,49 @@ func TestEachCallFails(t *testing.T) {
 }
 
 // TestFailingEngine: an engine whose plan cannot be built is left out, and said; where
-// there is no other it is an error. Either way nothing of it is left.
+// there is no other it is an error. Either way nothing of it is left. It fails by
+// itself, as it runs, or for what the machine lacks.
 func TestFailingEngine(t *testing.T) {
 	for name, c := range map[string]struct {
 		ty   linalg.Types
 		left int // candidates, if one fails
 	}{"of two": {types(graph.F32, graph.F32, linalg.TF32), 1}, "the only one": {types(graph.F64, graph.F64, linalg.Full), 0}} {
-		t.Run(name, func(t *testing.T) {
-			_, l, _ := open(t)
-			said := 0
-			l.Listen(func(s string) {
-				said++
-				if !strings.Contains(s, "is left out") || !strings.Contains(s, "CUDNN_STATUS_INTERNAL_ERROR") {
-					t.Errorf("said %q", s)
-				}
-			})
-			out := 0
-			for n := 1; n < 3000; n++ {
-				m := cudatest.Use(t) // no fault is left
-				m.Fail("cudnnBackendFinalize", n, 4000)
-				said = 0
-				list, err := l.Prepare(plain(c.ty), 8)
-				closeAll(t, list...)
-				if left := m.Live("cuDNN descriptor"); left != 0 {
-					t.Fatalf("call %d: %d descriptors are left", n, left)
-				}
-				if said > 0 {
-					out++
-					if said != 1 || len(list) != c.left || (err == nil) != (c.left > 0) {
-						t.Errorf("call %d: %v, %v, said %d times", n, list, err, said)
-					}
-				} else if err == nil {
-					break
-				}
+		for status, what := range map[int]string{4000: "INTERNAL_ERROR", 5000: "EXECUTION_FAILED", 3008: "NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING"} {
+			t.Run(fmt.Sprintf("%s, %d", name, status), func(t *testing.T) { failingEngine(t, c.ty, c.left, status, "CUDNN_STATUS_"+what) })
+		}
+	}
+}
+
+func failingEngine(t *testing.T, ty linalg.Types, left, status int, what string) {
+	_, l, _ := open(t)
+	said := 0
+	l.Listen(func(s string) {
+		said++
+		if !strings.Contains(s, "is left out") || !strings.Contains(s, what) {
+			t.Errorf("said %q", s)
+		}
+	})
+	out := 0
+	for n := 1; n < 3000; n++ {
+		m := cudatest.Use(t) // no fault is left
+		m.Fail("cudnnBackendFinalize", n, status)
+		said = 0
+		list, err := l.Prepare(plain(ty), 8)
+		closeAll(t, list...)
+		if alive := m.Live("cuDNN descriptor"); alive != 0 {
+			t.Fatalf("call %d: %d descriptors are left", n, alive)
+		}
+		if said > 0 {
+			out++
+			if said != 1 || len(list) != left || (err == nil) != (left > 0) {
+				t.Errorf("call %d: %v, %v, said %d times", n, list, err, said)
 			}
-			if out < 5 {
-				t.Errorf("an engine was left out %d times", out)
-			}
-		})
+		} else if err == nil {
+			break
+		}
+	}
+	if out < 5 {
+		t.Errorf("an engine was left out %d times", out)
 	}
 }
 

@@ -19,7 +19,8 @@ type Error struct {
 const (
 	statusVersionMismatch = 1002
 	statusPartMissing     = 1008
-	statusArchMismatch    = 3007
+	statusDriverTooOld    = 3005 // the first of those by which this machine lacks something
+	statusNoPart          = 3009 // the last of them
 	statusNoHostMemory    = 4003
 	statusNoDeviceMemory  = 4004
 )
@@ -48,13 +49,23 @@ func said(text string) string {
 	return ": " + text
 }
 
-// Unsupported says whether cuDNN only says that it cannot do what was asked.
-func (e *Error) Unsupported() bool { return e.Status/1000 == 3 && e.Status != statusArchMismatch }
+// Unsupported says whether cuDNN only says that it cannot do what was asked; not where
+// the machine lacks something (driver, CUDA, NVRTC, a part of cuDNN) with which it could:
+// that is said.
+func (e *Error) Unsupported() bool { return e.Status/1000 == 3 && !e.lacks() }
+
+func (e *Error) lacks() bool { return e.Status >= statusDriverTooOld && e.Status <= statusNoPart }
 
 // ofEngine says whether a failed plan tells more about its engine than about the
-// machine: others may work.
+// machine: others may work. Of a context that is lost the next call tells, too.
 func (e *Error) ofEngine() bool {
-	return e.Status/1000 == 2 || e.Status/1000 == 4 && e.Status != statusNoHostMemory && e.Status != statusNoDeviceMemory
+	switch e.Status / 1000 {
+	case 2, 5:
+		return true
+	case 3:
+		return e.lacks()
+	}
+	return e.Status/1000 == 4 && e.Status != statusNoHostMemory && e.Status != statusNoDeviceMemory
 }
 
 // VersionError is a cuDNN that cannot be used.

@@ -65,6 +65,11 @@ func (b *builder) operation(p linalg.Conv) desc {
 	return g
 }
 
+// alignment is what cuDNN is told of operands, in bytes: the widest that a thread loads,
+// and what every engine asks for at most. They lie better than that (linalg.Align), but
+// nobody else tells cuDNN more than 16.
+const alignment = 16
+
 // tensor is an image (n, c, h, w), or weights, that lies channels-last.
 func (b *builder) tensor(id int64, d graph.DType, n, c, h, w int) desc {
 	t := b.create(C.EB_CUDNN_BACKEND_TENSOR_DESCRIPTOR)
@@ -73,7 +78,7 @@ func (b *builder) tensor(id int64, d graph.DType, n, c, h, w int) desc {
 	set(b, t, C.EB_CUDNN_ATTR_TENSOR_DIMENSIONS, C.EB_CUDNN_TYPE_INT64, N, K, H, W)
 	set(b, t, C.EB_CUDNN_ATTR_TENSOR_STRIDES, C.EB_CUDNN_TYPE_INT64, H*W*K, 1, W*K, K)
 	set(b, t, C.EB_CUDNN_ATTR_TENSOR_UNIQUE_ID, C.EB_CUDNN_TYPE_INT64, id)
-	set(b, t, C.EB_CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, C.EB_CUDNN_TYPE_INT64, int64(linalg.Align))
+	set(b, t, C.EB_CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, C.EB_CUDNN_TYPE_INT64, int64(alignment))
 	b.finalize(t)
 	return t
 }
