@@ -27,6 +27,7 @@ type spec struct {
 	main   string   // soname; %d is the major
 	needs  []string // patterns: the folder must hold a file of each
 	beside []string // patterns: these are opened, too, where they are
+	also   []string // patterns: these are opened where they can be; others' libraries open them by their sonames
 	first  bool     // what is beside comes before main: main opens it by its soname
 	pip    []string // folders in site-packages
 	extra  []string // folders of the system
@@ -38,6 +39,7 @@ var families = map[Family]spec{
 	Driver: {
 		name:   "the NVIDIA driver",
 		main:   "libcuda.so.1",
+		also:   []string{"libnvidia-ml.so.1"}, // NCCL does not begin without
 		extra:  []string{"/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib"},
 		advice: "install the NVIDIA driver, or start the container with its GPUs",
 	},
@@ -82,18 +84,19 @@ type build struct {
 	main   string
 	needs  []string
 	beside []string
+	also   []string
 	first  bool
 }
 
 // builds lists the builds of a family for the majors that are allowed.
 func (s spec) builds(allowed func(major int) bool) []build {
 	if s.majors == nil {
-		return []build{{main: s.main, needs: s.needs, beside: s.beside, first: s.first}}
+		return []build{{main: s.main, needs: s.needs, beside: s.beside, also: s.also, first: s.first}}
 	}
 	var out []build
 	for _, m := range s.majors {
 		if allowed(m) {
-			out = append(out, build{m, fmt.Sprintf(s.main, m), fill(s.needs, m), fill(s.beside, m), s.first})
+			out = append(out, build{m, fmt.Sprintf(s.main, m), fill(s.needs, m), fill(s.beside, m), fill(s.also, m), s.first})
 		}
 	}
 	return out

@@ -237,6 +237,28 @@ func TestCuDNN(t *testing.T) {
 	}
 }
 
+// TestDriverBringsNVML: of a driver that lies in a folder of its own, as in containers,
+// NVML is opened, too, which NCCL opens by its soname; one that is damaged is no
+// matter of the driver's.
+func TestDriverBringsNVML(t *testing.T) {
+	for _, damaged := range []bool{false, true} {
+		l, root, names := opened(t, map[string]string{"EBTRAIN_CUDA_LIBS": "ROOT/nvidia:-"}) // the process may have another one
+		folder := filepath.Join(root, "nvidia")
+		record(t, folder, "libcuda.so.1", 13000, "")
+		record(t, folder, "libnvidia-ml.so.1", 1, "")
+		want := "libcuda.so.1 libnvidia-ml.so.1"
+		if damaged {
+			ok(t, os.WriteFile(filepath.Join(folder, "libnvidia-ml.so.1"), []byte("nothing"), 0o666))
+			want = "libcuda.so.1"
+		}
+		_, err := l.Open(cuda.Driver)
+		ok(t, err)
+		if got := names(); got != want {
+			t.Errorf("opened %s, want %s", got, want)
+		}
+	}
+}
+
 // TestLinkedCuDNN: a part that is linked with cuBLAS finds the one that belongs to
 // it.
 func TestLinkedCuDNN(t *testing.T) {

@@ -57,6 +57,7 @@ func (o *opening) folder(f Family, folder string, b build) (*Library, error) {
 			return nil, err
 		}
 	}
+	o.also(folder, b)
 	return &Library{family: f, path: path, major: b.major, handle: h}, nil
 }
 
@@ -77,6 +78,7 @@ func (o *opening) linked(f Family, b build) (*Library, error) {
 	if err := o.beside(filepath.Dir(path), b); err != nil {
 		return nil, err
 	}
+	o.also(filepath.Dir(path), b)
 	return &Library{family: f, path: path, major: b.major, handle: h}, nil
 }
 
@@ -92,6 +94,16 @@ func (o *opening) beside(folder string, b build) error {
 		}
 	}
 	return nil
+}
+
+// also opens what others look for by its soname, in folders that may not be the
+// dynamic linker's. Who needs it says better than dlopen what is missing.
+func (o *opening) also(folder string, b build) {
+	for _, p := range b.also {
+		for _, path := range matches(folder, p) {
+			_, _ = o.open(path) //nolint:errcheck // see above
+		}
+	}
 }
 
 // matches are the libraries of a folder whose names match: what follows .so. is
