@@ -35,8 +35,8 @@ func collectives(ctx context.Context, r *report) (err error) {
 			})
 		}))
 		for _, ranks := range []int{2, 4} {
-			err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("colltest, %s, %d processes on one GPU", transports[t], ranks), func() (string, map[string]any, error) {
-				_, err := together(ctx, task{Ranks: ranks, Transport: t, Suite: true})
+			err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("colltest, %s, %d processes %s", transports[t], ranks, onOneGPU), func() (string, map[string]any, error) {
+				_, err := r.sharing(ctx, task{Ranks: ranks, Transport: t, Suite: true})
 				return "", nil, err
 			}))
 		}

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	colltest.Main(openProcess)
-	if slices.Contains(os.Args, "--worker") {
+	if slices.Contains(os.Args, "--worker") || slices.Contains(os.Args, "--from") {
 		main()
 	}
 	os.Exit(m.Run())
@@ -29,7 +29,7 @@ var all = flag.Bool("doubles.all", false, "TestOnDoubles does all parts, which t
 func TestOnDoubles(t *testing.T) {
 	cudatest.Use(t)
 	o := &options{out: t.TempDir(), parts: []string{"a", "d"}, limit: 8 * time.Minute, nets: []string{"conv32"}, batches: []int{4}, steps: 3,
-		size: size{copied: 1 << 20, fused: 1 << 16, product: 64, width: 4}}
+		size: size{Copied: 1 << 20, Fused: 1 << 16, Product: 64, Width: 4}, each: 5 * time.Minute, from: -1}
 	switch {
 	case *all:
 		o.parts = []string{"a", "b", "c", "d"}

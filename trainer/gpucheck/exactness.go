@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"ebtrain/ddp/exec/cuda"
 	"ebtrain/trainer/algo"
@@ -29,16 +30,10 @@ func exactness(ctx context.Context, _ *options, r *report) error {
 		}
 		return "", nil, nil
 	})
-	if err != nil {
-		return err
-	}
-	want, err := lossesOf(ctx, small, openCPU, steps)
-	if err != nil {
-		return err
-	}
-	preset, err := bidvl.PresetFor(small.Net)
-	if err != nil {
-		return err
+	cpus := sync.OnceValues(func() ([][]float64, error) { return lossesOf(ctx, small, openCPU, steps) })
+	preset, presetErr := bidvl.PresetFor(small.Net)
+	if presetErr != nil {
+		return errors.Join(err, presetErr)
 	}
 	names := algo.Names(preset.Config.Report())
 	for _, p := range []struct {
@@ -51,6 +46,10 @@ func exactness(ctx context.Context, _ *options, r *report) error {
 			name += ", plain kernels"
 		}
 		err = errors.Join(err, r.do(ctx, "c", name, func() (string, map[string]any, error) {
+			want, err := cpus()
+			if err != nil {
+				return "", nil, err
+			}
 			got, err := lossesOf(ctx, small, openGPU(cuda.Config{Precision: p.precision, Plain: p.plain}), steps)
 			if err != nil {
 				return "", nil, err

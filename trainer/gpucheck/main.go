@@ -10,11 +10,14 @@
 //	d  speed: steps of the networks in three precisions, beside PyTorch, and the machine's rates
 //
 // What is found is written after each check, as text and as JSON, so a run that is cut
-// off leaves what it had. Without a GPU it says so and ends with exit code 1.
+// off leaves what it had. The checks are done by a process of their own, and by a new one
+// after each that fails, hangs or crashes: what they put out is in log.txt. Without a GPU
+// gpucheck says so and ends with exit code 1.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,21 +52,23 @@ type options struct {
 	batches []int
 	steps   int
 	peer    string
+	each    time.Duration
 	worker  string
+	from    int // the process that does checks: which are done already; -1: the one above it
 	size    size
 }
 
 // size is how large the checks are.
 type size struct {
-	graphs  int   // random ones of the suite of backends, for each type; 0: without that suite
-	copied  int64 // bytes
-	fused   int   // bytes of an array
-	product int   // rows and columns
-	width   int   // of part d's networks, 0 is the paper's
+	Graphs  int   // random ones of the suite of backends, for each type; 0: without that suite
+	Copied  int64 // bytes
+	Fused   int   // bytes of an array
+	Product int   // rows and columns
+	Width   int   // of part d's networks, 0 is the paper's
 }
 
 // full is for GPUs. Tests on doubles have less.
-var full = size{graphs: 100, copied: 1 << 30, fused: 256 << 20, product: 8192}
+var full = size{Graphs: 100, Copied: 1 << 30, Fused: 256 << 20, Product: 8192}
 
 func parse(args []string) (*options, error) {
 	o := &options{size: full}
@@ -75,20 +80,30 @@ func parse(args []string) (*options, error) {
 	fs.IntSliceVar(&o.batches, "batch", []int{36, 64, 256}, "batches of part d")
 	fs.IntVar(&o.steps, "steps", 30, "timed steps of part d")
 	fs.StringVar(&o.peer, "peer", "../shared/peers/bidvl_gpu.py", "PyTorch program to be timed beside, if it and python3 are there")
+	fs.DurationVar(&o.each, "each", 5*time.Minute, "time after which a check has failed, and is killed")
 	fs.StringVar(&o.worker, "worker", "", "internal: be a rank of part b")
-	if err := fs.MarkHidden("worker"); err != nil {
-		return nil, err
+	fs.IntVar(&o.from, "from", -1, "internal: do the checks but for so many")
+	text := fs.String("size", "", "internal: how large the checks are")
+	for _, name := range []string{"worker", "from", "size"} {
+		if err := fs.MarkHidden(name); err != nil {
+			return nil, err
+		}
 	}
 	if err := fs.Parse(args); err != nil {
 		return nil, &cliflag.UsageError{Err: err}
+	}
+	if *text != "" {
+		if err := json.Unmarshal([]byte(*text), &o.size); err != nil {
+			return nil, &cliflag.UsageError{Err: err}
+		}
 	}
 	for _, p := range o.parts {
 		if !slices.Contains([]string{"a", "b", "c", "d"}, p) {
 			return nil, cliflag.Usage("unknown --part %q: want some of a, b, c, d", p)
 		}
 	}
-	if o.limit <= 0 || o.steps < 1 {
-		return nil, cliflag.Usage("want --limit above 0 and --steps of at least 1, got %v and %d", o.limit, o.steps)
+	if o.limit <= 0 || o.each <= 0 || o.steps < 1 {
+		return nil, cliflag.Usage("want --limit and --each above 0 and --steps of at least 1, got %v, %v and %d", o.limit, o.each, o.steps)
 	}
 	return o, nil
 }
@@ -116,18 +131,39 @@ func check(ctx context.Context, o *options, stdout io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("--limit %v is over", o.limit))
 	defer cancel()
+	if o.from >= 0 {
+		return doChecks(ctx, o, list)
+	}
 	r, err := newReport(o.out, list, stdout)
 	if err != nil {
 		return err
 	}
+	if err := supervise(ctx, o, r, o.child(ctx)); err != nil {
+		return err
+	}
+	if bad := r.failed(); len(bad) > 0 {
+		return fmt.Errorf("%d checks failed: %s", len(bad), strings.Join(bad, ", "))
+	}
+	return nil
+}
+
+// doChecks does the checks from one on, until one fails, and tells the process above.
+func doChecks(ctx context.Context, o *options, list []driver.Info) error {
+	syscall.CloseOnExec(messages) // it is not for ranks
+	out := json.NewEncoder(os.NewFile(messages, "messages"))
+	r := &report{from: o.from, tell: func(m message) error { return out.Encode(m) }}
+	if err := r.read(o.out); err != nil {
+		return err
+	}
+	r.Devices = list
 	parts := map[string]func(context.Context, *options, *report) error{"a": versions, "b": suites, "c": exactness, "d": speed}
 	for _, p := range o.parts {
 		if err := parts[p](ctx, o, r); err != nil {
 			return err
 		}
 	}
-	if bad := r.failed(); len(bad) > 0 {
-		return fmt.Errorf("%d checks failed: %s", len(bad), strings.Join(bad, ", "))
+	if r.ended {
+		return nil
 	}
-	return nil
+	return r.tell(message{Over: true})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -24,6 +25,12 @@ type report struct {
 
 	folder string
 	stdout io.Writer
+
+	// Of the process that does the checks: how many it leaves out, as they are done,
+	// how many it has come to, and whom it tells.
+	from, number int
+	tell         func(message) error
+	ended        bool // one has failed
 }
 
 // finding is one thing that was looked at.
@@ -60,15 +67,25 @@ func newReport(folder string, devices []driver.Info, stdout io.Writer) (*report,
 	return r, r.write()
 }
 
-// do does a check, unless the time is over, and notes how it went.
+// do does a check, unless the time is over, and tells how it went. After one that failed
+// the process ends: what the GPU does to a process is not over with a check.
 func (r *report) do(ctx context.Context, part, name string, f func() (text string, numbers map[string]any, err error)) error {
+	if r.number++; r.number <= r.from || r.ended {
+		return nil
+	}
 	c := finding{Part: part, Name: name}
+	if _, err := fmt.Printf("%s%s: %s\n", marker, part, name); err != nil {
+		return err
+	}
+	if err := r.tell(message{Began: &c}); err != nil {
+		return err
+	}
 	began := time.Now()
 	if ctx.Err() != nil {
 		c.Skipped, c.Text = true, context.Cause(ctx).Error()
 	} else {
 		text, numbers, err := f()
-		c.OK, c.Text, c.Numbers = err == nil, text, numbers
+		c.OK, c.Text, c.Numbers = err == nil, text, finite(numbers)
 		if err != nil {
 			c.Skipped = errors.Is(err, errSkipped) || ctx.Err() != nil // cut off by the limit
 			c.Text = strings.TrimSpace(text + "\n" + err.Error())
@@ -76,10 +93,37 @@ func (r *report) do(ctx context.Context, part, name string, f func() (text strin
 	}
 	c.Seconds = time.Since(began).Seconds()
 	r.Checks = append(r.Checks, c)
+	r.ended = !c.OK && !c.Skipped
+	return r.tell(message{Ended: &c})
+}
+
+// finite makes words of numbers that JSON has not.
+func finite(numbers map[string]any) map[string]any {
+	for k, v := range numbers {
+		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+			numbers[k] = fmt.Sprint(f)
+		}
+	}
+	return numbers
+}
+
+// add notes a check.
+func (r *report) add(c finding) error {
+	r.Checks = append(r.Checks, c)
 	if _, err := fmt.Fprintln(r.stdout, c); err != nil {
 		return err
 	}
 	return r.write()
+}
+
+// found is a number that a check has found, 0 if it has not.
+func (r *report) found(name, key string) float64 {
+	for _, c := range r.Checks {
+		if v, ok := c.Numbers[key].(float64); ok && c.Name == name {
+			return v
+		}
+	}
+	return 0
 }
 
 // String is a check on one line, and its text below.
@@ -112,6 +156,15 @@ func (r *report) failed() (names []string) {
 		}
 	}
 	return names
+}
+
+// read takes the checks that another process has done.
+func (r *report) read(folder string) error {
+	b, err := os.ReadFile(filepath.Join(folder, "report.json"))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, r)
 }
 
 // write writes both forms anew.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	driver "ebtrain/collective/cuda"
@@ -19,27 +20,31 @@ import (
 
 // speed is part d.
 func speed(ctx context.Context, o *options, r *report) error {
-	m := &rates{}
-	err := r.do(ctx, "d", "copies inside the GPU's memory", func() (_ string, _ map[string]any, err error) {
-		m.bytes, err = copyRate(r.Devices[0].Ordinal, o.size.copied)
-		return "", map[string]any{"read_and_written_tb_s": m.bytes / 1e12}, err
+	const copies, bytesKey, flopsKey = "copies inside the GPU's memory", "read_and_written_tb_s", "tflop_s"
+	err := r.do(ctx, "d", copies, func() (string, map[string]any, error) {
+		rate, err := copyRate(r.Devices[0].Ordinal, o.size.Copied)
+		return "", map[string]any{bytesKey: rate / 1e12}, err
 	})
+	m := &rates{bytes: 1e12 * r.found(copies, bytesKey)}
 	for _, p := range []cuda.Precision{cuda.BF16, cuda.TF32, cuda.F32} {
-		err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("product of %d² random matrices in %v", o.size.product, p), func() (_ string, _ map[string]any, err error) {
-			m.flops[p], err = productRate(r.Devices[0].Ordinal, o.size.product, p)
-			return "", map[string]any{"tflop_s": m.flops[p] / 1e12}, err
+		name := fmt.Sprintf("product of %d² random matrices in %v", o.size.Product, p)
+		err = errors.Join(err, r.do(ctx, "d", name, func() (string, map[string]any, error) {
+			rate, err := productRate(r.Devices[0].Ordinal, o.size.Product, p)
+			return "", map[string]any{flopsKey: rate / 1e12}, err
 		}))
+		m.flops[p] = 1e12 * r.found(name, flopsKey)
 	}
-	err = errors.Join(err, fused(ctx, r, m, o.size.fused))
+	python := sync.OnceValues(func() (string, error) { return torch(ctx, o) })
+	err = errors.Join(err, fused(ctx, r, m, o.size.Fused))
 	for _, net := range o.nets {
 		for _, batch := range o.batches {
 			for _, p := range []cuda.Precision{cuda.BF16, cuda.TF32, cuda.F32} {
-				w := workload{Net: net, Width: o.size.width, Batch: batch, Fresh: true}
+				w := workload{Net: net, Width: o.size.Width, Batch: batch, Fresh: true}
 				err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("%v in %v", w, p), func() (string, map[string]any, error) {
 					return timed(ctx, o, w, p, m)
 				}))
 			}
-			err = errors.Join(err, peers(ctx, o, r, net, batch))
+			err = errors.Join(err, peers(ctx, o, r, net, batch, python))
 		}
 	}
 	return err
@@ -142,27 +147,36 @@ func copyRate(ordinal int, bytes int64) (rate float64, err error) {
 }
 
 // peers times PyTorch on the same step, each mode a process with a time limit.
-func peers(ctx context.Context, o *options, r *report, net string, batch int) error {
+func peers(ctx context.Context, o *options, r *report, net string, batch int, python func() (string, error)) error {
 	var err error
 	for _, mode := range []string{"eager-bf16", "compile-bf16", "compile-bf16 --cudagraphs", "eager-tf32", "eager"} {
 		err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("PyTorch, %s batch %d, %s", net, batch, mode), func() (string, map[string]any, error) {
-			return peer(ctx, o, net, batch, mode)
+			interpreter, err := python()
+			if err != nil {
+				return "", nil, err
+			}
+			return peer(ctx, o, interpreter, net, batch, mode)
 		}))
 	}
 	return err
 }
 
-func peer(ctx context.Context, o *options, net string, batch int, mode string) (string, map[string]any, error) {
+// torch is the python3 that can run the peer. To ask takes it some seconds.
+func torch(ctx context.Context, o *options) (string, error) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		return "", nil, fmt.Errorf("%w: there is no python3", errSkipped)
+		return "", fmt.Errorf("%w: there is no python3", errSkipped)
 	}
 	if _, err := os.Stat(o.peer); err != nil {
-		return "", nil, fmt.Errorf("%w: --peer %s: %w", errSkipped, o.peer, err)
+		return "", fmt.Errorf("%w: --peer %s: %w", errSkipped, o.peer, err)
 	}
 	if err := exec.CommandContext(ctx, python, "-c", "import torch, sys; sys.exit(not torch.cuda.is_available())").Run(); err != nil {
-		return "", nil, fmt.Errorf("%w: python3 has no torch that sees the GPU", errSkipped)
+		return "", fmt.Errorf("%w: python3 has no torch that sees the GPU", errSkipped)
 	}
+	return python, nil
+}
+
+func peer(ctx context.Context, o *options, python, net string, batch int, mode string) (string, map[string]any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, errors.New("it took longer than three minutes"))
 	defer cancel()
 	args := []string{filepath.Base(o.peer), "--model", net, "--batch", strconv.Itoa(batch), "--iters", strconv.Itoa(o.steps)}

@@ -30,12 +30,12 @@ func versions(ctx context.Context, _ *options, r *report) error {
 		}))
 	}
 	folders := headers()
-	for name, f := range map[string]func([]string) (string, error){
-		"headers of driver and NVRTC": driver.CheckHeaders, "headers of cuDNN": cudnn.CheckHeaders, "headers of cuBLASLt": cublaslt.CheckHeaders,
-		"headers of NCCL": nccl.CheckHeaders,
-	} {
-		err = errors.Join(err, r.do(ctx, "a", name, func() (string, map[string]any, error) {
-			text, err := f(folders)
+	for _, h := range []struct {
+		of    string
+		check func([]string) (string, error)
+	}{{"driver and NVRTC", driver.CheckHeaders}, {"cuDNN", cudnn.CheckHeaders}, {"cuBLASLt", cublaslt.CheckHeaders}, {"NCCL", nccl.CheckHeaders}} {
+		err = errors.Join(err, r.do(ctx, "a", "headers of "+h.of, func() (string, map[string]any, error) {
+			text, err := h.check(folders)
 			return text, nil, err
 		}))
 	}
