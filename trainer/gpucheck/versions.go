@@ -29,7 +29,7 @@ func versions(ctx context.Context, _ *options, r *report) error {
 			return l.Path(), nil, nil
 		}))
 	}
-	err = errors.Join(err, tryFacts(ctx, r))
+	err = errors.Join(err, tryFacts(ctx, r), engines(ctx, r))
 	folders := headers()
 	for _, h := range []struct {
 		of    string

@@ -23,6 +23,8 @@ func (*Library) Restore(linalg.Problem, json.RawMessage) (linalg.Candidate, erro
 	return nil, cuda.ErrNoCgo
 }
 
+func (*Library) Survey(linalg.Conv) (Survey, error) { return Survey{}, cuda.ErrNoCgo }
+
 func (*Library) Listen(func(string)) {}
 
 func (*Library) Close() error { return nil }

@@ -429,6 +429,20 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
+// TestSurvey counts what is offered and why it is left out.
+func TestSurvey(t *testing.T) {
+	_, l, _ := open(t)
+	for ty, want := range map[linalg.Types]string{
+		types(graph.F32, graph.F32, linalg.Full): "7 offered, 1 compiled and 1 to be compiled serve, 1 of 1 built; left out: 1 convert their inputs down, 2 on tensor cores",
+		types(graph.F32, graph.F32, linalg.TF32): "7 offered, 2 compiled and 1 to be compiled serve, 2 of 2 built; left out: 1 convert their inputs down, 1 nondeterministic",
+	} {
+		s, err := l.Survey(plain(ty))
+		if got := s.String(); err != nil || got != want {
+			t.Errorf("%v: got %q, %v, want %q", ty, got, err, want)
+		}
+	}
+}
+
 // TestName has the version, by which choices are kept.
 func TestName(t *testing.T) {
 	_, l, _ := open(t)

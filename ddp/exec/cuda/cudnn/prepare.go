@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"ebtrain/ddp/exec/cuda/linalg"
-	"ebtrain/ddp/graph"
 )
 
 // Prepare returns plans for a convolution; none where cuDNN has no engine for it.
@@ -25,7 +24,7 @@ func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, 
 		return nil, err
 	}
 	err = l.dev.Attach(func() error {
-		now, late, err := l.engines(conv)
+		now, late, err := l.offers(conv, func([]int32) {})
 		if err != nil {
 			return err
 		}
@@ -48,9 +47,10 @@ type choice struct {
 	Knobs  [][2]int64 `json:"knobs"`
 }
 
-// engines are the choices that the heuristics offer for a problem, in their order:
-// those that are compiled already, and those that are compiled at run time.
-func (l *Library) engines(p linalg.Conv) (now, late []choice, err error) {
+// offers are the choices that the heuristics offer for a problem and that serve, in their
+// order: those that are compiled already, and those that are compiled at run time. saw is
+// told the notes of all.
+func (l *Library) offers(p linalg.Conv, saw func(notes []int32)) (now, late []choice, err error) {
 	b := newBuilder(l)
 	defer func() { err = cmp.Or(err, b.close()) }()
 	g := b.operation(p)
@@ -60,10 +60,12 @@ func (l *Library) engines(p linalg.Conv) (now, late []choice, err error) {
 	for _, mode := range [...]int32{C.EB_CUDNN_HEUR_MODE_A, C.EB_CUDNN_HEUR_MODE_FALLBACK} {
 		for _, cfg := range b.configurations(g, mode) {
 			c, notes, behaviour := b.describe(cfg)
-			switch {
-			case b.err != nil:
+			if b.err != nil {
 				return nil, nil, b.err
-			case !right(p.T, notes):
+			}
+			saw(notes)
+			switch {
+			case unwanted(p.T, notes) != "":
 			case slices.Contains(behaviour, C.EB_CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION):
 				late = appendNew(late, c)
 			default:
@@ -80,21 +82,6 @@ func appendNew(list []choice, c choice) []choice {
 		return list
 	}
 	return append(list, c)
-}
-
-// right says whether an engine with these notes computes what is asked.
-func right(t linalg.Types, notes []int32) bool {
-	for _, n := range notes {
-		switch n {
-		case C.EB_CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, C.EB_CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, C.EB_CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-			return false
-		case C.EB_CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-			if t.A == graph.F32 && t.Math == linalg.Full {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // unsupported forgets an error that only says that cuDNN cannot do it.

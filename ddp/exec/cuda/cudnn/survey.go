@@ -1,0 +1,70 @@
+//go:build cgo
+
+package cudnn
+
+// #include "shim.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+
+	"ebtrain/ddp/exec/cuda/linalg"
+	"ebtrain/ddp/graph"
+)
+
+// Survey asks for a problem as Prepare does.
+func (l *Library) Survey(p linalg.Conv) (s Survey, err error) {
+	if err := p.Check(); err != nil {
+		return s, err
+	}
+	s.Left = map[string]int{}
+	err = l.dev.Attach(func() error {
+		now, late, err := l.offers(p, func(notes []int32) {
+			s.Offered++
+			if bad := unwanted(p.T, notes); bad != "" {
+				s.Left[bad]++
+			}
+		})
+		if err != nil {
+			return err
+		}
+		s.Now, s.Late = len(now), len(late)
+		for _, c := range now[:min(surveyed, len(now))] {
+			pl, err := l.plan(p, c)
+			var e *Error
+			switch {
+			case err == nil:
+				s.Plans++
+				err = pl.release()
+			case errors.As(err, &e):
+				s.Failures = append(s.Failures, fmt.Sprintf("%v: %v", c, err))
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return s, err
+}
+
+// unwanted is the first of an engine's notes for which it is not taken, "" if it is.
+func unwanted(t linalg.Types, notes []int32) string {
+	for _, n := range notes {
+		switch n {
+		case C.EB_CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+			return "nondeterministic"
+		case C.EB_CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+			return "convert their inputs down"
+		case C.EB_CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+			return "add in reduced precision"
+		case C.EB_CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+			if t.A == graph.F32 && t.Math == linalg.Full {
+				return "on tensor cores"
+			}
+		}
+	}
+	return ""
+}
