@@ -43,7 +43,7 @@ type session struct {
 	names []string
 	feed  func(step int64, epoch int)
 	trace func(exec.Event) // of the next run, nil if nobody asks
-	cold  time.Duration    // compilation and the first two steps, in which kernels are loaded and the graph is made
+	cold  time.Duration    // compilation and the first three steps, in which kernels are loaded and the graph is made
 }
 
 func openCPU() (exec.Backend, error) { return cpu.New(cpu.Config{}) }
@@ -187,7 +187,7 @@ func (s *session) times(ctx context.Context, steps int) (list, queued []time.Dur
 	}
 	began := time.Now()
 	s.fill(0)
-	for range 2 {
+	for range 3 {
 		if err := exec.Run(ctx, s.step); err != nil {
 			return nil, nil, err
 		}

@@ -59,6 +59,7 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 		return err
 	}
 	p.side, p.single = newSchedule(p.plan, p.launches, len(p.b.lanes)), newSchedule(p.plan, p.launches, 1)
+	p.spread = p.b.libs.convs == nil
 	p.eager = p.b.c.Graphs == GraphsOff || p.reducing() && !p.comm.Capturable()
 	if p.reducing() {
 		if err := p.comm.Agree(context.Background(), p.requests); err != nil {

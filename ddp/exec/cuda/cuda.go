@@ -19,8 +19,9 @@
 // Steps are spread over streams (see schedule), collectives have one of their own, and
 // inputs come by a third. Events keep what plan.Deps asks for. The first run of a
 // program does one step after the other, since loading a kernel may wait for the
-// device; the second is captured, all streams into one graph, and replayed from then
-// on. A run that is traced or timed is done step by step again. All give the same bits.
+// device; where cuDNN is used the second goes over all streams, since that keeps memory
+// for each; the next is captured, all streams into one graph, and replayed from then on.
+// A run that is traced or timed is done step by step again. All give the same bits.
 //
 // Where the ranks' Comm reduces through host memory nothing is captured: a goroutine
 // of the backend queues the steps of each run, and waits in the middle of it.

@@ -43,6 +43,7 @@ type program struct {
 	eager           bool      // do not capture
 	capturing       bool
 	warm            bool // a run is complete
+	spread          bool // and one over all lanes, or no library makes something of its own for each
 	run             int  // how many have been put onto the streams, but for timed ones
 
 	waits      *waits      // what measures waits for collectives, nil until it is asked for

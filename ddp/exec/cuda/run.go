@@ -30,6 +30,7 @@ func sameCause(err, late error) bool {
 func (p *program) enqueue(f *flight) error {
 	err := p.put(f)
 	if err == nil {
+		p.spread = p.spread || p.warm && !f.timed
 		p.warm = true
 		return nil
 	}
@@ -84,13 +85,14 @@ func (p *program) finish(f *flight) error {
 	return errors.Join(main.CopyOut(f.slot.out, 0, p.out.at, int(p.out.room(faultBytes))), main.Record(f.slot.done))
 }
 
-// body does the steps: captured and replayed, or one by one.
+// body does the steps: captured and replayed, or one by one. What is captured was done
+// before, on the lanes where it is captured.
 func (p *program) body(f *flight) error {
 	if f.timed {
 		return p.timed(f)
 	}
 	f.measured = p.measures()
-	if !p.warm || p.eager {
+	if !p.warm || !p.spread || p.eager {
 		s := p.side
 		if !p.warm {
 			s = p.single

@@ -12,7 +12,7 @@ import (
 
 // Which runs measure what their collectives hold up: the first one after the capture of
 // one that does not, and then one of so many. It depends on the number of the run alone.
-const firstMeasured, measuredEvery = 2, 16
+const firstMeasured, measuredEvery = 3, 16
 
 // waits are the timed events by which a run measures what is waited for collectives: two
 // for each, where the launch that is first to wait for it has nothing else to wait for,

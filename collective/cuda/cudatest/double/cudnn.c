@@ -340,7 +340,7 @@ int cudnnBackendGetAttribute(void *p, int name, int type, int64_t asked, int64_t
 
 int cudnnBackendExecute(void *hp, void *pp, void *vp) {
 	CALL();
-	const handle *h = live_handle(hp);
+	handle *h = live_handle(hp);
 	const desc *plan = live_desc(pp), *pack = live_desc(vp);
 	if (!h || !plan || !pack || plan->kind != PLAN || pack->kind != PACK) return say(BAD_PARAM, "want a handle, a plan and a pack");
 	if (!plan->final || !pack->final) return say(NOT_FINALIZED, "the plan or the pack is not final");

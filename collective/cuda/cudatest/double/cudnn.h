@@ -30,6 +30,7 @@ typedef struct handle {
 	uint64_t magic;
 	int device;
 	void *stream;
+	bool used; // memory that a first run may need is there
 } handle;
 
 // An attribute as it was set.
@@ -76,6 +77,6 @@ int offered(const desc *graph, int mode, int *list);
 
 // cudnn_run.c: a run of a plan on the stream of a handle.
 int check_operation(const desc *op);
-int execute(const handle *h, const desc *plan, const desc *pack);
+int execute(handle *h, const desc *plan, const desc *pack);
 
 #endif

@@ -149,7 +149,8 @@ static int bind_tensor(tensor *t, const desc *d, const desc *pack) {
 	return SUCCESS;
 }
 
-int execute(const handle *h, const desc *plan, const desc *pack) {
+int execute(handle *h, const desc *plan, const desc *pack) {
+	if (!h->used && eb_machine()->capturing(h->stream)) return say(EXECUTION, "what a handle's first run allocates no capture allows");
 	if (eb_machine()->device() != h->device) return say(BAD_PARAM, "another device is current than the handle's");
 	const desc *op = desc_of(plan->graph, 801), *c, *x, *w, *y;
 	parts(op, &c, &x, &w, &y);
@@ -168,5 +169,6 @@ int execute(const handle *h, const desc *plan, const desc *pack) {
 		free(kept);
 		return say(EXECUTION, "the stream takes nothing");
 	}
+	h->used = true;
 	return SUCCESS;
 }

@@ -174,8 +174,8 @@ func TestWorkspaceLimit(t *testing.T) {
 	}
 }
 
-// TestCapture: a captured run is done by every launch of the graph, also on streams that
-// are first used in a capture: no handle is made meanwhile.
+// TestCapture: a captured run is done by every launch of the graph, on all streams that a
+// run came before on. No handle is made meanwhile.
 func TestCapture(t *testing.T) {
 	m, l, s := open(t)
 	side, err := s.Device().NewStream("side", 0)
@@ -196,6 +196,9 @@ func TestCapture(t *testing.T) {
 	a, b := linalgtest.Numbers(rnd, na, p.T.A), linalgtest.Numbers(rnd, nb, p.T.B)
 	want := linalgtest.Compute(t, s, k, p, a, b)
 	x, y := linalgtest.NewArrays(t, s, k, p, a, b), linalgtest.NewArrays(t, s, k, p, a, b)
+	if err := errors.Join(k.Enqueue(side, y.Places, y.Work), side.Sync(t.Context())); err != nil {
+		t.Fatal(err)
+	}
 	handles := m.Calls("cudnnCreate")
 	var exec *cuda.Exec
 	err = s.Device().Do(func() error {
@@ -235,9 +238,19 @@ func TestCapture(t *testing.T) {
 	closeAll(t, k)
 }
 
-// TestCaptureFirst: a capture before any run is refused.
+// TestCaptureFirst: a capture of a stream before any run on it is refused, although there
+// were runs on another.
 func TestCaptureFirst(t *testing.T) {
-	_, l, s := open(t)
+	_, l, other := open(t)
+	s, err := other.Device().NewStream("new", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	p := plain(types(graph.F32, graph.F32, linalg.Full))
 	list, err := l.Prepare(p, 1)
 	if err != nil {
@@ -247,6 +260,9 @@ func TestCaptureFirst(t *testing.T) {
 	_, na, nb := p.Lens()
 	x := linalgtest.NewArrays(t, s, list[0], p, make([]float64, na), make([]float64, nb))
 	defer x.Free()
+	if err := errors.Join(list[0].Enqueue(other, x.Places, x.Work), other.Sync(t.Context())); err != nil {
+		t.Fatal(err)
+	}
 	err = s.Device().Do(func() error {
 		if err := s.BeginCapture(); err != nil {
 			return err
@@ -255,7 +271,7 @@ func TestCaptureFirst(t *testing.T) {
 		g, err := s.EndCapture()
 		return errors.Join(err, g.Close(), bad)
 	})
-	if err == nil || !strings.Contains(err.Error(), "stream test is captured before any run") {
+	if err == nil || !strings.Contains(err.Error(), "stream new is captured before any run on it") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -21,6 +21,6 @@
 // at run time alone.
 //
 // cuDNN keeps handles by stream, as a handle's internal memory is not to be used by
-// two streams at a time. Some are kept for streams that are first used in a capture,
-// where none can be made; so one run, on any stream, comes before the first capture.
+// two streams at a time. None can be made in a capture, and what a handle first needs it
+// may allocate; so a run on each stream comes before a capture of it.
 package cudnn

@@ -21,7 +21,6 @@ type Library struct {
 	version   int
 	api       *C.eb_cudnn
 	base      handle             // plans are made with it
-	spare     []handle           // for streams that are first used in a capture
 	streams   map[uintptr]handle // runs, by stream
 	workspace int64              // the most bytes that a plan may need
 	say       func(string)
@@ -100,10 +99,8 @@ func (l *Library) Close() error {
 			errs = append(errs, l.closeHandle(h))
 			delete(l.streams, s)
 		}
-		for _, h := range append(l.spare, l.base) {
-			errs = append(errs, l.closeHandle(h))
-		}
-		l.spare, l.base = nil, 0
+		errs = append(errs, l.closeHandle(l.base))
+		l.base = 0
 		return cmp.Or(errs...)
 	})
 	C.free(unsafe.Pointer(l.api))
@@ -123,12 +120,9 @@ func (l *Library) closeHandle(h handle) error {
 	return l.check(C.eb_cudnn_destroy(l.api, C.uintptr_t(h), &why), &why, "")
 }
 
-// spares is how many streams may first be used in a capture.
-const spares = 8
-
-// on is the handle of a stream. A capture takes a spare one, as cuDNN allocates memory
-// for a new one, which no capture allows; any other run sees to it that there are some.
-func (l *Library) on(s *cuda.Stream) (h handle, err error) {
+// on is the handle of a stream. It is made at the stream's first run, and allocates then
+// and when it is first used, which no capture allows.
+func (l *Library) on(s *cuda.Stream) (handle, error) {
 	stream := s.Handle()
 	if h, ok := l.streams[stream]; ok {
 		return h, nil
@@ -137,23 +131,17 @@ func (l *Library) on(s *cuda.Stream) (h handle, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if !capturing {
-		for len(l.spare) < spares+1 {
-			if h, err = l.newHandle(); err != nil {
-				return 0, err
-			}
-			l.spare = append(l.spare, h)
-		}
+	if capturing {
+		return 0, fmt.Errorf("cuDNN: stream %s is captured before any run on it: let one come first", s.Name())
 	}
-	if len(l.spare) == 0 {
-		return 0, fmt.Errorf("cuDNN: stream %s is captured before any run, or is more than the %dth that is: let a run of each stream come first", s.Name(), spares)
-	}
-	h = l.spare[len(l.spare)-1]
-	var why C.eb_why
-	if err := l.check(C.eb_cudnn_stream(l.api, C.uintptr_t(h), C.uintptr_t(stream), &why), &why, ""); err != nil {
+	h, err := l.newHandle()
+	if err != nil {
 		return 0, err
 	}
-	l.spare = l.spare[:len(l.spare)-1]
+	var why C.eb_why
+	if err := l.check(C.eb_cudnn_stream(l.api, C.uintptr_t(h), C.uintptr_t(stream), &why), &why, ""); err != nil {
+		return 0, cmp.Or(err, l.closeHandle(h))
+	}
 	l.streams[stream] = h
 	return h, nil
 }

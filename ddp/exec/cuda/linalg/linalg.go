@@ -20,7 +20,8 @@
 // # Concurrency
 //
 // A Library and what it makes are used by one goroutine at a time, any. Enqueue may be
-// captured, on the thread of the capture, once another run was queued without.
+// captured, on the thread of the capture, once a run was queued on each of the streams
+// without.
 package linalg
 
 import (
