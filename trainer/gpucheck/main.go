@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -134,6 +135,9 @@ func check(ctx context.Context, o *options, stdout io.Writer) error {
 	if o.from >= 0 {
 		return doChecks(ctx, o, list)
 	}
+	if err := keepKernels(); err != nil {
+		return err
+	}
 	r, err := newReport(o.out, list, stdout)
 	if err != nil {
 		return err
@@ -145,6 +149,15 @@ func check(ctx context.Context, o *options, stdout io.Writer) error {
 		return fmt.Errorf("%d checks failed: %s", len(bad), strings.Join(bad, ", "))
 	}
 	return nil
+}
+
+// keepKernels gives compiled kernels a folder where the user has none for such: or each of
+// many processes would compile them all.
+func keepKernels() error {
+	if _, err := os.UserCacheDir(); err == nil || os.Getenv(driver.CacheVariable) != "" {
+		return nil
+	}
+	return os.Setenv(driver.CacheVariable, filepath.Join(os.TempDir(), "gpucheck-kernels"))
 }
 
 // doChecks does the checks from one on, until one fails, and tells the process above.

@@ -47,14 +47,17 @@ type finding struct {
 // errSkipped is in the error of a check that needs what is not there.
 var errSkipped = errors.New("not done")
 
+// commit is set by the linker, where the build does not note it.
+var commit string
+
 func newReport(folder string, devices []driver.Info, stdout io.Writer) (*report, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
-	r := &report{Started: time.Now().UTC(), Devices: devices, folder: folder, stdout: stdout}
+	r := &report{Started: time.Now().UTC(), Devices: devices, Commit: commit, folder: folder, stdout: stdout}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
+			if s.Key == "vcs.revision" && commit == "" {
 				r.Commit = s.Value
 			}
 		}
@@ -74,7 +77,7 @@ func (r *report) do(ctx context.Context, part, name string, f func() (text strin
 		return nil
 	}
 	c := finding{Part: part, Name: name}
-	if _, err := fmt.Printf("%s%s: %s\n", marker, part, name); err != nil {
+	if _, err := fmt.Printf("%s: %s\n%s", part, name, marker); err != nil {
 		return err
 	}
 	if err := r.tell(message{Began: &c}); err != nil {
