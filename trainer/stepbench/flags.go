@@ -61,7 +61,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs.IntVar(&o.batch, "batch", 0, "samples per step over all ranks; 0 is the paper's")
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
 	fs.IntVar(&o.steps, "steps", 10, "quiet samples wanted, each of one step, or of as many as take 0.2 s")
-	fs.IntVar(&o.warmup, "warmup", 2, "steps before the first sample, at least 1")
+	fs.IntVar(&o.warmup, "warmup", 3, "steps before the first sample, at least 1")
 	fs.Float64Var(&o.maxS, "max-s", 120, "seconds after which it makes do with the samples it has")
 	fs.Float64Var(&o.quiet, "quiet", 0.08, "a sample is quiet if other programs took at most this share of the machine, on top of the cores left free")
 	fs.StringVar(&o.precision, "precision", device.F32, "what convolutions and products may multiply in: "+device.Precisions)
