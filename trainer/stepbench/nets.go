@@ -34,10 +34,11 @@ type net struct {
 
 // nets are the values of --net.
 var nets = map[string]net{
-	"conv32":    {"bidvl_step", 64, 100, 100, -1, bidvlNet},
-	"conv64":    {"bidvl_step", 64, 100, 50, -1, bidvlNet},
-	"resnet32":  {"bidvl_step", 64, 128, 100, -1, bidvlNet},
-	"resnet128": {"bidvl_step", 64, 128, 8, -1, bidvlNet},
+	"conv32":        {"bidvl_step", 64, 100, 100, -1, bidvlNet},
+	"conv64":        {"bidvl_step", 64, 100, 50, -1, bidvlNet},
+	"resnet32":      {"bidvl_step", 64, 128, 100, -1, bidvlNet},
+	"resnet128":     {"bidvl_step", 64, 128, 8, -1, bidvlNet},
+	"lebm-pictures": {"lebm_pictures_step", 16, 128, 100, -1, lebmPictures},
 	"grbm-bidsm": {"grbm_bidsm_step", 0, 400, 100, 0, func(o *options) (model, error) {
 		m := workload.Frey()
 		m.Hidden = o.latent

@@ -76,9 +76,13 @@ var ScheduleType = graph.T(graph.F32, 2)
 // Schedule is the value of the input for this optimiser's step (from 0) in
 // epoch (from 0).
 func (a Adam) Schedule(step int64, epoch int) [2]float32 {
-	t := float64(step + 1)
-	lr := a.LR * math.Pow(a.Decay, float64(epoch))
-	return [2]float32{float32(lr / (1 - math.Pow(a.Beta1, t))), float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t)))}
+	r := a.rates(step, epoch)
+	return [2]float32{float32(r[0]), float32(r[1])}
+}
+
+// rates is Schedule before it is rounded.
+func (a Adam) rates(step int64, epoch int) [2]float64 {
+	return AdamRates(a.LR*math.Pow(a.Decay, float64(epoch)), a.Beta1, a.Beta2, step+1)
 }
 
 // Step moves each parameter against its gradient. With β₁ = 0 the first moment

@@ -21,11 +21,8 @@ func betas(s *setting.Set, beta1, beta2 *float64) {
 // Feeder fills the schedule of the nth step, from 0, that a program takes. What
 // it returns is told the number of the optimiser's step, and the epoch.
 func (a Adam) Feeder(p exec.Program, nth int) func(step int64, epoch int) {
-	in := p.Input(a.InputN(nth)).F32()
-	return func(step int64, epoch int) {
-		s := a.Schedule(step, epoch)
-		copy(in, s[:])
-	}
+	in := p.Input(a.InputN(nth))
+	return func(step int64, epoch int) { SetRow(in, 0, a.rates(step, epoch)) }
 }
 
 // Feeders is Feeder for the n steps that the optimiser takes in each of a program's: it

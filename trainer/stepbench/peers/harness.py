@@ -100,7 +100,7 @@ def wave(torch, shape, k):
 
 def golden(a, about, losses, params):
     with open(a.golden, "w") as f:
-        f.write('{"about": %s,\n "losses": %s,\n "params": {\n' % (json.dumps(about), json.dumps(losses)))
+        f.write('{"about": %s,\n "losses": %s,\n "order": %s,\n "params": {\n' % (json.dumps(about), json.dumps(losses), json.dumps(list(params))))
         f.write(",\n".join('  "%s": [%s]' % (k, ", ".join("%.12g" % x for x in p.detach().flatten().tolist())) for k, p in params.items()) + "}}\n")
 
 

@@ -55,7 +55,7 @@ func (m ConvSM) Feeder(p exec.Program) func(step int64, epoch int) {
 // Step builds one step for a rank that sees batch of world·batch samples.
 func (m ConvSM) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	c := nn.NewContext(nn.Train, world)
-	m.build(c, batch, drawn(c))
+	m.build(c, batch)
 	g, err := c.Commit()
 	if err != nil {
 		return nil, nil, fmt.Errorf("conv-sm: %w", err)
@@ -63,9 +63,9 @@ func (m ConvSM) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	return g, c.Variables(), nil
 }
 
-func (m ConvSM) build(c *nn.Context, batch int, draw noise) {
+func (m ConvSM) build(c *nn.Context, batch int) {
 	image := graph.T(c.DType, batch, m.Channels, m.Size, m.Size)
-	eps := draw(0, graph.Normal, image)
+	eps := drawn(c)(0, graph.Normal, image)
 	sigma := m.levels(c, batch)
 	v := c.Add(c.Input(algo.InputImages, image), c.Mul(eps, sigma))
 	score := c.Grad(c.Neg(m.energy(c, v)), v)[0]

@@ -4,8 +4,9 @@
 // convolutional energy (order two).
 //
 // They are the same computations as the PyTorch programs in ../peers, number
-// for number: testdata holds what those programs compute, and the test
-// compares. They are loads and not the algorithms' home.
+// for number: testdata holds what those programs compute, also of the methods that
+// stepbench times, and tests compare (../golden). They are loads and not the
+// algorithms' home.
 //
 // Noise is named like all randomness here, by purpose Testing, so a step on n
 // ranks computes what one rank would. A value of this package is a plain

@@ -62,7 +62,7 @@ func (m GRBM) Feeder(p exec.Program) func(step int64, epoch int) {
 // Step builds one step for a rank that sees batch of world·batch samples.
 func (m GRBM) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	c := nn.NewContext(nn.Train, world)
-	m.build(c, batch, drawn(c))
+	m.build(c, batch)
 	g, err := c.Commit()
 	if err != nil {
 		return nil, nil, fmt.Errorf("grbm: %w", err)
@@ -80,8 +80,8 @@ type grbm struct {
 	samples uint16 // of ṽ and h, taken so far
 }
 
-func (m GRBM) build(c *nn.Context, batch int, draw noise) {
-	s := &grbm{Context: c, m: m, v: c.Input(algo.InputImages, graph.T(c.DType, batch, m.Visible)), batch: batch, draw: draw}
+func (m GRBM) build(c *nn.Context, batch int) {
+	s := &grbm{Context: c, m: m, v: c.Input(algo.InputImages, graph.T(c.DType, batch, m.Visible)), batch: batch, draw: drawn(c)}
 	c.Scope("model", func() {
 		bound := nn.FanIn(m.Hidden)
 		c.Weight("s", graph.D(m.Visible), nn.Zeros)

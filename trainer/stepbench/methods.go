@@ -1,0 +1,35 @@
+package main
+
+import (
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/method/lebm"
+)
+
+// trained is the model of a method, as train builds it of a config.
+type trained struct {
+	algo.Model
+	config algo.Config
+}
+
+// Validate says what is wrong with the config.
+func (t trained) Validate() error { return t.config.Validate() }
+
+// presetOf is the config of a preset, to be changed.
+func presetOf[C algo.Config](m algo.Method, name string) (c C, err error) {
+	p, err := m.Preset(name)
+	if err != nil {
+		return c, err
+	}
+	return p.Config.Clone().(C), nil
+}
+
+// lebmPictures is the latent-space prior on CIFAR-10, with as many steps of the
+// posterior as on other pictures.
+func lebmPictures(o *options) (model, error) {
+	c, err := presetOf[*lebm.Config](lebm.Method(), "lebm-cifar10")
+	if err != nil {
+		return nil, err
+	}
+	c.Net.NGF, c.Net.Latent, c.PosteriorChain.Steps = o.width, o.latent, 20
+	return trained{c.Model(), c}, onlyBidvl(o)
+}
