@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
 	"ebtrain/trainer/method/lebm"
+	"ebtrain/trainer/method/vages"
+	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/stepbench/golden"
 )
 
@@ -16,7 +19,7 @@ type method struct {
 }
 
 func methods(t *testing.T) []method {
-	return []method{{"lebm.json", lebmPicturesGolden(t)}}
+	return []method{{"lebm.json", lebmPicturesGolden(t)}, {"vages.json", vagesGolden(t)}}
 }
 
 // tiny is the model of --net with a config changed.
@@ -57,6 +60,36 @@ func langevin(d graph.Draw) int {
 		return int(d.Sub) - 1001 + 500
 	}
 	return int(d.Sub)
+}
+
+// vagesGolden computes the covariance by slopes along a direction; the peer has it as
+// published.
+func vagesGolden(t *testing.T) golden.Step {
+	m := tiny(t, "vages-mnist", func(c *vages.Config) {
+		c.Net.H, c.Net.W, c.Net.Width, c.Net.PosteriorWidth, c.Net.Hidden = 8, 8, 1, 1, 3
+		c.LowerSteps, c.Refine = 2, vages.Refine{Steps: 2, Rate: 1e-2, Noise: 0.1}
+		c.LR, c.Schedule = 0.01, optim.Constant
+	})
+	return golden.Step{Model: m, Batch: 4, Losses: []string{"upper", "lower"},
+		Weight: func(k, n int) []float64 { return golden.Wave(n, k, 0.4, 0) },
+		Input:  func(step int, _ string, n int) []float64 { return golden.Wave(n, 50+step, 0.4, 0.5) },
+		Draw: func(step int, d graph.Draw, n int) []float64 {
+			return golden.Wave(n, 1000*step+100+particle(d), 1.2, 0)
+		},
+	}
+}
+
+// particle is the peer's number of a draw: noise of pictures from 0, latents from 20,
+// and their refinement, which has 1,000 draws a place, from 40; ten numbers a place.
+func particle(d graph.Draw) int {
+	switch place := 10 * int(d.Sub); d.Purpose {
+	case philox.Perturb:
+		return place
+	case philox.Hidden:
+		return 20 + place
+	default:
+		return 40 + 10*int(d.Sub/1000) + int(d.Sub%1000)
+	}
 }
 
 // Two steps of each method against what PyTorch computes.

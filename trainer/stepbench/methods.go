@@ -3,6 +3,7 @@ package main
 import (
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/lebm"
+	"ebtrain/trainer/method/vages"
 )
 
 // trained is the model of a method, as train builds it of a config.
@@ -31,5 +32,15 @@ func lebmPictures(o *options) (model, error) {
 		return nil, err
 	}
 	c.Net.NGF, c.Net.Latent, c.PosteriorChain.Steps = o.width, o.latent, 20
+	return trained{c.Model(), c}, onlyBidvl(o)
+}
+
+// vagesMNIST is VaGES of the deep model on MNIST.
+func vagesMNIST(o *options) (model, error) {
+	c, err := presetOf[*vages.Config](vages.Method(), "vages-mnist")
+	if err != nil {
+		return nil, err
+	}
+	c.Net.Width, c.Net.PosteriorWidth, c.Net.Hidden = o.width, o.width, o.latent
 	return trained{c.Model(), c}, onlyBidvl(o)
 }

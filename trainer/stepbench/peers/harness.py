@@ -6,7 +6,8 @@ the cores that the peer leaves free); the medians are over quiet samples, or the
 import argparse, json, math, os, resource, sys, time
 
 
-def parse(about, batch):
+def parse(about, batch, more=lambda p: None):
+    """The flags; more adds a peer's own."""
     p = argparse.ArgumentParser(description=about)
     p.add_argument("--batch", type=int, default=batch)
     p.add_argument("--threads", type=int, default=1)
@@ -20,6 +21,7 @@ def parse(about, batch):
     p.add_argument("--aten", default="avx512", help="ATEN_CPU_CAPABILITY ('' = torch's default)")
     p.add_argument("--keep-denormals", action="store_true", help="torch's default; flushing them to zero, the default here, is faster")
     p.add_argument("--golden", default="", help="instead of timing, write what two tiny steps compute to this file")
+    more(p)
     a = p.parse_args()
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(a.threads)
     os.environ.pop("OPENBLAS_CORETYPE", None)
