@@ -38,7 +38,7 @@ type bench struct {
 	step     exec.Program
 	names    []string                    // of the report
 	schedule func(step int64, epoch int) // fills the model's own inputs
-	pool     *pool
+	source   func()                      // copies the next batch into the step
 	load     cpuLoad
 	memory   memory
 	compile  time.Duration
@@ -110,8 +110,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	}
 	b.compile = time.Since(began)
 	b.names, b.schedule = algo.Names(b.model.Report()), b.model.Feeder(b.step)
-	in := b.step.Input(algo.InputImages)
-	b.pool = newPool(in, b.net.low, b.o.seed, b.rank*poolBatches*in.Type.Shape.At(0))
+	b.source = b.newSource()
 	if b.comm == nil {
 		return nil
 	}

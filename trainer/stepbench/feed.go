@@ -1,6 +1,7 @@
 package main
 
 import (
+	"ebtrain/data"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
@@ -46,9 +47,55 @@ func (p *pool) fill(dst []float32) {
 	}
 }
 
+// sentences are synthetic, of words that are drawn one by one, four batches of a rank.
+type sentences struct {
+	data []int32
+	next int
+}
+
+// newSentences are those of a step's tokens (n, L), each as long as can be, of words
+// beyond the reserved ones.
+func newSentences(t *exec.Tensor, words int, seed uint64, first int) *sentences {
+	n, l := t.Type.Shape.At(0), t.Type.Shape.At(1)
+	s := &sentences{data: make([]int32, poolBatches*n*l)}
+	draws := make([]float64, l)
+	for i := range poolBatches * n {
+		philox.Name{Seed: seed, Purpose: philox.Testing, Sub: 1 << 15, Sample: uint32(first + i)}.Uniform(draws)
+		row := s.data[i*l : (i+1)*l]
+		for j, u := range draws {
+			row[j] = min(data.Reserved+int32(u*float64(words-data.Reserved)), int32(words-1))
+		}
+		row[0], row[l-1] = data.Begin, data.End
+	}
+	return s
+}
+
+// fill copies the next batch into tokens (n, L), and its lengths.
+func (s *sentences) fill(tokens, lengths *exec.Tensor) {
+	to := tokens.I32()
+	copy(to, s.data[s.next*len(to):])
+	s.next = (s.next + 1) % poolBatches
+	for i := range lengths.I32() {
+		lengths.I32()[i] = int32(tokens.Type.Shape.At(1))
+	}
+}
+
+// newSource is synthetic data for the samples that the step reads, and what copies the
+// next batch of them into it.
+func (b *bench) newSource() func() {
+	if tokens := b.step.Input(algo.InputTokens); tokens != nil {
+		s := newSentences(tokens, vocabulary, b.o.seed, b.rank*poolBatches*tokens.Type.Shape.At(0))
+		lengths := b.step.Input(algo.InputLengths)
+		return func() { s.fill(tokens, lengths) }
+	}
+	images := b.step.Input(algo.InputImages)
+	p := newPool(images, b.net.low, b.o.seed, b.rank*poolBatches*images.Type.Shape.At(0))
+	return func() { p.fill(images.F32()) }
+}
+
 // feed fills all inputs of step number step.
 func (b *bench) feed(step int64) {
-	b.pool.fill(b.step.Input(algo.InputImages).F32())
+	b.source()
 	if key := b.step.Input(algo.InputKey); key != nil {
 		copy(key.I64(), []int64{int64(b.o.seed), step, int64(b.rank * b.o.batch / b.world)})
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/lebm"
 	"ebtrain/trainer/method/vages"
 	"ebtrain/trainer/model/optim"
@@ -19,7 +21,7 @@ type method struct {
 }
 
 func methods(t *testing.T) []method {
-	return []method{{"lebm.json", lebmPicturesGolden(t)}, {"vages.json", vagesGolden(t)}}
+	return []method{{"lebm.json", lebmPicturesGolden(t)}, {"vages.json", vagesGolden(t)}, {"lebm_text.json", lebmTextGolden(t)}}
 }
 
 // tiny is the model of --net with a config changed.
@@ -60,6 +62,38 @@ func langevin(d graph.Draw) int {
 		return int(d.Sub) - 1001 + 500
 	}
 	return int(d.Sub)
+}
+
+// lebmTextGolden has sentences of several lengths, and a gradient that is clipped.
+func lebmTextGolden(t *testing.T) golden.Step {
+	m := tiny(t, "lebm-text", func(c *lebm.Config) {
+		c.Text.Embed, c.Text.Hidden, c.Net.Latent, c.Net.NEF = 3, 4, 2, 4
+		c.Text.Words, c.Text.Lengths, c.Text.Clip = words(7), []int{6}, 0.5
+		c.PriorChain.Steps, c.PosteriorChain.Steps = 3, 2
+		c.Generator.LR, c.Energy.LR = 0.01, 0.02
+	})
+	sentences := [][]float64{{1, 4, 5, 2, 0, 0}, {1, 6, 3, 5, 4, 2}, {1, 5, 2, 0, 0, 0}, {1, 4, 6, 6, 2, 0}}
+	lengths := []float64{4, 6, 3, 5}
+	return golden.Step{Model: m, Batch: 4, Losses: []string{"recon", "energy"},
+		Weight: func(k, n int) []float64 { return golden.Wave(n, k, 0.4, 0) },
+		Input: func(step int, name string, n int) []float64 {
+			s, l := slices.Clone(sentences), slices.Clone(lengths)
+			if step == 1 {
+				slices.Reverse(s)
+				slices.Reverse(l)
+			}
+			if name == algo.InputLengths {
+				return l
+			}
+			return slices.Concat(s...)
+		},
+		Draw: func(step int, d graph.Draw, n int) []float64 {
+			if d.Purpose == philox.Dropout {
+				return golden.Wave(n, 1000*step+900+int(d.Sub), 0.45, 0.5)
+			}
+			return golden.Wave(n, 1000*step+100+langevin(d), 1.2, 0)
+		},
+	}
 }
 
 // vagesGolden computes the covariance by slopes along a direction; the peer has it as

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
+	"ebtrain/data"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/lebm"
 	"ebtrain/trainer/method/vages"
@@ -43,4 +47,31 @@ func vagesMNIST(o *options) (model, error) {
 	}
 	c.Net.Width, c.Net.PosteriorWidth, c.Net.Hidden = o.width, o.width, o.latent
 	return trained{c.Model(), c}, onlyBidvl(o)
+}
+
+// Sentences of stepbench: so many tokens each, begin and end included, of a vocabulary
+// as small as that of 4,000 sentences of SNLI.
+const (
+	sentenceTokens = 20
+	vocabulary     = 1789
+)
+
+// lebmText is the latent-space prior on sentences. --width is of embeddings and units.
+func lebmText(o *options) (model, error) {
+	c, err := presetOf[*lebm.Config](lebm.Method(), "lebm-snli")
+	if err != nil {
+		return nil, err
+	}
+	c.Net.Latent, c.Text.Embed, c.Text.Hidden = o.latent, o.width, o.width
+	c.Text.Words, c.Text.Lengths = words(vocabulary), []int{sentenceTokens}
+	return trained{c.Model(), c}, onlyBidvl(o)
+}
+
+// words is a vocabulary of n words.
+func words(n int) string {
+	all := data.ReservedWords()
+	for i := len(all); i < n; i++ {
+		all = append(all, fmt.Sprintf("w%d", i))
+	}
+	return strings.Join(all, " ")
 }

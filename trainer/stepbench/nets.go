@@ -39,6 +39,7 @@ var nets = map[string]net{
 	"resnet32":      {"bidvl_step", 64, 128, 100, -1, bidvlNet},
 	"resnet128":     {"bidvl_step", 64, 128, 8, -1, bidvlNet},
 	"lebm-pictures": {"lebm_pictures_step", 16, 128, 100, -1, lebmPictures},
+	"lebm-text":     {"lebm_text_step", 64, 32, 32, 0, lebmText},
 	"vages-mnist":   {"vages_mnist_step", 8, 50, 100, 0, vagesMNIST},
 	"grbm-bidsm": {"grbm_bidsm_step", 0, 400, 100, 0, func(o *options) (model, error) {
 		m := workload.Frey()

@@ -31,6 +31,7 @@ func TestNets(t *testing.T) {
 		{"--net conv32 --width 4 --latent 3 --batch 2 --fresh-latent", "bidvl_step", "lower"},
 		{"--net lebm-pictures --width 1 --latent 2 --batch 2", "lebm_pictures_step", "recon"},
 		{"--net vages-mnist --width 1 --latent 2 --batch 2", "vages_mnist_step", "lower"},
+		{"--net lebm-text --width 2 --latent 2 --batch 2", "lebm_text_step", "recon"},
 		{"--net grbm-bidsm --latent 4 --batch 2", "grbm_bidsm_step", "upper"},
 		{"--net conv-sm --width 1 --batch 2", "conv_sm_step", "loss"},
 	} {

@@ -4,7 +4,7 @@
 #   make build && trainer/stepbench/peers/compare.sh PATH/TO/peers        # the folder with bidvl_ddp.py
 #   ROUNDS=3 SECS=40 CASES="conv32 ranks" trainer/stepbench/peers/compare.sh PATH/TO/peers
 #
-# CASES   conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm lebm-pictures vages-mnist (default: all; one that this build's stepbench cannot run is skipped, and said so)
+# CASES   conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm lebm-pictures vages-mnist lebm-text (default: all; one that this build's stepbench cannot run is skipped, and said so)
 # ROUNDS  times that every program of a case runs, alternating (default 3)
 # SECS    most seconds that one run samples (default 40)
 # STEPS   quiet samples that one run wants (default 5)
@@ -28,7 +28,7 @@ set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 peers=${1:-}
 ROUNDS=${ROUNDS:-3} SECS=${SECS:-40} STEPS=${STEPS:-5} THREADS=${THREADS:-2} BIN=${BIN:-$here/../../../bin} PYTHON=${PYTHON:-/usr/bin/python3} SMOKE=${SMOKE:-}
-CASES=${CASES:-conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm lebm-pictures vages-mnist}
+CASES=${CASES:-conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm lebm-pictures vages-mnist lebm-text}
 OUT=${OUT:-$(mktemp --suffix .jsonl)}
 die() { echo "compare.sh: $*" >&2; exit 2; }
 
@@ -75,6 +75,8 @@ sides() {
                echo "torch|$(torch lebm.py --batch 100 --threads $THREADS)" ;;
   vages-mnist) echo "ours|$(ours --net vages-mnist --batch 100 --threads $THREADS)"
                echo "torch|$(torch vages.py --batch 100 --threads $THREADS)" ;;
+  lebm-text)   echo "ours|$(ours --net lebm-text --batch 32 --threads $THREADS)"
+               echo "torch|$(torch lebm_text.py --batch 32 --threads $THREADS)" ;;
   *) die "unknown case $1 in CASES" ;;
   esac
 }

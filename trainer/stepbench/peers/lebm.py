@@ -16,6 +16,7 @@ class Peer:
     def __init__(self, torch, batch, ngf=16, latent=128, nef=200, channels=3, k0=60, k1=20, lr_g=1e-4, lr_e=2e-5, channels_last=False, source=None):
         self.torch, self.batch, self.latent, self.K0, self.K1, self.s0, self.s1, self.sigma = torch, batch, latent, k0, k1, 0.4, 0.1, 0.3
         self.layers, self.channels, self.cl, self.lr_g, self.lr_e, self.source = generator(ngf, latent, channels), channels, channels_last, lr_g, lr_e, source
+        self.beta = (0.5, 0.999)
         self.g, self.e = {}, {}
         for n, (i, o, k, _, _) in enumerate(self.layers):
             w = torch.nn.init.xavier_normal_(torch.empty(i, o, k, k))
@@ -31,7 +32,7 @@ class Peer:
         """Begins with the weights as they are."""
         layout = lambda w: w.contiguous(memory_format=self.torch.channels_last) if self.cl and w.dim() == 4 else w
         self.g = {k: layout(w.detach()) for k, w in self.g.items()}
-        adam = lambda net, lr: self.torch.optim.Adam(list(net.values()), lr, betas=(0.5, 0.999), foreach=True)
+        adam = lambda net, lr: self.torch.optim.Adam(list(net.values()), lr, betas=self.beta, foreach=True)
         self.opt_g, self.opt_e = adam(self.g, self.lr_g), adam(self.e, self.lr_e)
 
     def decode(self, z):
