@@ -19,6 +19,8 @@ type sum[T, A array.Number] struct {
 	n       float64 // elements in a result
 	summing summing
 	add     vec.Sums[T, A]
+	larger  vec.Binary[T] // of two arrays
+	side    [][]T         // of a maximum, by part: maxima side by side
 	acc     plan.Access
 	part    [][]A    // by part of the work
 	cols    [][2]int // by part: the results that it adds to
@@ -43,7 +45,7 @@ func resultLen(a plan.Access) int {
 }
 
 func newSum[T, A array.Number](r plan.Reduction, tab vec.Table[T, A], out unsafe.Pointer, d graph.DType, size, parts int, scratch unsafe.Pointer) sum[T, A] {
-	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: tab.Sums, acc: r.Access, out: out, write: array.WriterOf[A](d)}
+	s := sum[T, A]{reg: r.Reg, max: r.Fn == graph.ReduceMax, add: tab.Sums, larger: tab.Binary(graph.Max).VV, acc: r.Access, out: out, write: array.WriterOf[A](d)}
 	if r.Centred {
 		s.add = tab.Squares
 	}
@@ -51,6 +53,9 @@ func newSum[T, A array.Number](r plan.Reduction, tab vec.Table[T, A], out unsafe
 	s.cols = make([][2]int, parts)
 	for t := range parts {
 		s.part = append(s.part, array.Span[A](unsafe.Add(scratch, t*step), size))
+		if s.max {
+			s.side = append(s.side, make([]T, abreast))
+		}
 	}
 	return s
 }
@@ -94,9 +99,12 @@ func (s *sum[T, A]) block(w, at int, x []T) {
 	acc := s.part[w]
 	if s.max {
 		array.Runs(s.acc, at, len(x), func(i, off, n, stride int) {
+			if stride == 0 {
+				acc[off] = max(acc[off], A(s.most(w, x[i:i+n])))
+				return
+			}
 			for j, v := range x[i : i+n] {
-				o := off + j*stride
-				acc[o] = max(acc[o], A(v))
+				acc[off+j] = max(acc[off+j], A(v))
 			}
 		})
 		return
@@ -121,6 +129,33 @@ func (s *sum[T, A]) block(w, at int, x []T) {
 		}
 		s.add.Columns(acc[off:off+n], x[i:i+n])
 	})
+}
+
+// abreast is the number of maxima that are kept side by side, a power of 2: one alone
+// waits for itself at each element.
+const abreast = 128
+
+// most is the largest number of x, which is not empty.
+func (s *sum[T, A]) most(w int, x []T) T {
+	if len(x) >= 2*abreast {
+		side, rest := s.side[w], x[abreast:]
+		copy(side, x)
+		for ; len(rest) >= abreast; rest = rest[abreast:] {
+			s.larger(side, side, rest[:abreast])
+		}
+		s.larger(side, side, x[len(x)-abreast:]) // again some, which changes nothing
+		for len(side) > 8 {
+			half := len(side) / 2
+			s.larger(side[:half], side[:half], side[half:])
+			side = side[:half]
+		}
+		x = side
+	}
+	m := x[0]
+	for _, v := range x[1:] {
+		m = max(m, v)
+	}
+	return m
 }
 
 // centre turns the sum of squares x² into that of (x − m)², where m is the mean
