@@ -52,11 +52,7 @@ func Expand[T Number](dst, src []T, a plan.Access, start int) {
 			copy(dst[at:at+n], src[off:off+n])
 			return
 		}
-		v := src[off]
-		d := dst[at : at+n]
-		for i := range d {
-			d[i] = v
-		}
+		Fill(dst[at:at+n], src[off])
 	})
 }
 

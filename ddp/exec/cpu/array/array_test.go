@@ -67,3 +67,27 @@ func TestConversions(t *testing.T) {
 		t.Errorf("rounded to %v", got)
 	}
 }
+
+// All elements are set, and none beyond.
+func TestFill(t *testing.T) {
+	for n := range 300 {
+		d := make([]float32, n+1)
+		Fill(d[:n], 3)
+		for i, v := range d[:n] {
+			if v != 3 {
+				t.Fatalf("element %d of %d is %v", i, n, v)
+			}
+		}
+		if d[n] != 0 {
+			t.Fatalf("the element after %d is %v", n, d[n])
+		}
+	}
+}
+
+func BenchmarkFill(b *testing.B) {
+	d := make([]float32, 1024)
+	b.SetBytes(int64(4 * len(d)))
+	for b.Loop() {
+		Fill(d, 3)
+	}
+}
