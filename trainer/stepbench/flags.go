@@ -56,7 +56,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs := pflag.NewFlagSet("stepbench", pflag.ContinueOnError)
 	fs.IntVar(&o.nproc, "nproc", 0, "ranks on this machine; 0 is one, or those that ddplaunch has started")
 	fs.StringVar(&o.net, "net", "conv32", "what is trained: "+netNames())
-	fs.IntVar(&o.width, "width", 0, "base width of the network; 0 is the paper's")
+	fs.IntVar(&o.width, "width", 0, "base width of the network; 0 is its own, as README.md has it")
 	fs.IntVar(&o.latent, "latent", 0, "size of the latent vector; 0 is the paper's")
 	fs.IntVar(&o.batch, "batch", 0, "samples per step over all ranks; 0 is the paper's")
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")

@@ -81,7 +81,8 @@ sides() {
   esac
 }
 
-has() { "$BIN/stepbench" --help | grep -q -- "what is trained:.*$1"; }
+# Help is in lines of 80 columns, and names may be on any of them.
+has() { "$BIN/stepbench" --help | tr -s "[:space:]" " " | grep -q -- "what is trained: [^(]*\b$1\b"; }
 for c in $CASES; do sides "$c" >/dev/null || exit 2; done
 : > "$OUT" || exit 2
 for c in $CASES; do
