@@ -14,8 +14,9 @@ import (
 func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) {
 	known := c.index(from) >= 0
 	underWay := c.phase == assigning || c.phase == running
+	_, waits := c.late[from] // until it is needed, or the end
 	switch {
-	case !known && underWay && c.elastic() && c.stop == "":
+	case !known && underWay && c.elastic() && (c.stop == "" || waits):
 		c.newcomer(from, n, run)
 	case !known && underWay && c.mayFormAgain():
 		c.doubt(from, n)
