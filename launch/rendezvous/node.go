@@ -110,6 +110,7 @@ func (n *Node) elastic() bool { return n.cfg.Info.Least > 0 && n.cfg.Info.Least 
 func (n *Node) Receive(m Message) []Effect {
 	switch {
 	case n.phase == ended:
+	case m.Kind == KindAssign && n.phase == joining && n.failure != nil: // it has been stopped, and leaves
 	case m.Kind == KindAssign && (n.phase == joining && m.Epoch >= n.epoch || n.phase == assigned && m.Epoch == n.epoch):
 		n.assign(m)
 	case m.Kind == KindRefuse && n.phase == joining:
