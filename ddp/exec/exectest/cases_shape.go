@@ -100,6 +100,10 @@ func integerCases() []Case {
 			Case{Name: "sum wraps " + dt.String(), Args: args(x), Build: apply(graph.Reduce{Fn: graph.ReduceSum, Axes: 2}), Tol: Exact},
 			Case{Name: "max " + dt.String(), Args: args(x), Build: apply(graph.Reduce{Fn: graph.ReduceMax, Axes: 3}), Tol: Exact},
 			Case{Name: "select " + dt.String(), Args: args(intOf(dt, Below(2), 3, 5), x, x), Build: apply(graph.Select{}), Tol: Exact},
+			Case{Name: "sums that follow from others " + dt.String(), Args: args(intOf(dt, Below(200), 64, 64), intOf(dt, Below(200), 64, 64), intOf(dt, Below(200), 1, 4096)), Tol: Exact,
+				Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+					return []graph.ID{b.SumKeep(x[0], 0), b.SumKeep(x[1], 0), b.SumKeep(b.Sub(x[0], x[1]), 0), b.SumKeep(b.BroadcastTo(x[2], graph.D(3, 4096)), 0)}
+				}},
 		)
 	}
 	large := List(1<<40, 1<<52, -(1 << 45), 3)

@@ -18,7 +18,7 @@ func linear(d *dag) {
 	e := d.edit()
 	for i, n := range d.nodes {
 		r, ok := n.op.(graph.Reduce)
-		if !ok || r.Fn != graph.ReduceSum || !s.needed[i] {
+		if !ok || r.Fn != graph.ReduceSum || !s.needed[i] || !s.scales(i) {
 			continue
 		}
 		v := s.reads[i][0]
@@ -80,6 +80,14 @@ func (s *linearSums) begin(i int, r graph.Reduce) {
 	s.at, s.op = i, r
 	s.count = float64(s.space[i].dims.Len()) / float64(max(1, s.result().Dims.Len()))
 	s.combination, s.visited, s.steps = nil, nil, 0
+}
+
+// scales says whether sums like that of node i may be multiplied by numbers: not whole
+// numbers, which have no Scale, and not bfloat16s, of whose sums too few digits are kept
+// for others to follow from them.
+func (s *linearSums) scales(i int) bool {
+	t := s.space[i].dtype
+	return t == graph.F32 || t == graph.F64
 }
 
 func (s *linearSums) result() *Value { return &s.Values[s.nodes[s.at].out[0]] }
