@@ -62,3 +62,51 @@ func columnVariance(x []float32, cols int) float64 {
 	}
 	return v / n
 }
+
+// A sum of differences keeps its digits where the sums of what they are the differences
+// of are made, too: those are large, and rounded.
+func TestSumsOfDifferences(t *testing.T) {
+	const rows, cols = 4096, 4
+	var b graph.Builder
+	x, y := b.Input("x", graph.T(graph.F32, rows, cols)), b.Input("y", graph.T(graph.F32, rows, cols))
+	about := b.Input("about", graph.T(graph.F32, 1, cols))
+	for _, id := range []graph.ID{x, y} {
+		b.Output(fmt.Sprint("sum of ", id), b.SumKeep(id, 0))
+	}
+	differences := map[string]graph.ID{"x − y": b.Sub(x, y), "x − c": b.Sub(x, about), "−x + y": b.Add(b.Neg(x), y), "2c − 2x": b.Sub(b.Scale(about, 2), b.Scale(x, 2))}
+	for name, id := range differences {
+		b.Output(name, id)
+		b.Output("sum of "+name, b.SumKeep(id, 0))
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := open(t, Config{Threads: 1}).Compile(g, exec.Options{Name: "differences"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing(t, p)
+	noise := make([]float64, rows*cols)
+	philox.Name{Purpose: philox.Testing}.Normal(noise)
+	for i, n := range noise {
+		p.Input("x").F32()[i] = float32(1000 + n)
+		p.Input("y").F32()[i] = float32(1000 + noise[len(noise)-1-i])
+		p.Input("about").F32()[i%cols] = 1000
+	}
+	if err := exec.Run(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	for name := range differences {
+		d := p.Output(name).F32()
+		for c := range cols {
+			want := 0.0
+			for i := c; i < len(d); i += cols {
+				want += float64(d[i])
+			}
+			if got := p.Output("sum of " + name).At(c); math.Abs(got/want-1) > 1e-6 {
+				t.Errorf("column %d: the sum of %s is %v, want %v", c, name, got, want)
+			}
+		}
+	}
+}

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"ebtrain/ddp/graph"
 )
@@ -12,9 +11,13 @@ import (
 // of their sums, where those are made anyway: the gradient of a batch norm's
 // mean, say, from the gradient of its shift. The combination is then not summed
 // in a pass of its own, and joins the group of its readers.
+//
+// Arrays are added in it only where the sum of one is nought but for rounding, that of
+// what is left of an array without its mean. Other sums may be large, and what is left of
+// them small: they have been rounded, and it would have few digits or none.
 func linear(d *dag) {
 	hoist(d)
-	s := &linearSums{analysis: analyse(d), sums: map[sumOf]int{}}
+	s := &linearSums{analysis: analyse(d), sums: map[sumOf]known{}}
 	e := d.edit()
 	for i, n := range d.nodes {
 		r, ok := n.op.(graph.Reduce)
@@ -23,14 +26,15 @@ func linear(d *dag) {
 		}
 		v := s.reads[i][0]
 		s.begin(i, r)
-		if sum, ok := s.expand(v); ok && d.Values[v].Dims.Len() >= minLinear {
+		sum, ok := s.expand(v)
+		if ok && d.Values[v].Dims.Len() >= minLinear {
 			e.insertBefore(i, s.combination...)
-			e.replace(i, n.instead(graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(1)}, sum))
+			e.replace(i, n.instead(graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(1)}, sum.value))
 			for _, p := range s.visited {
 				d.nodes[p].late = true
 			}
 		}
-		s.sums[sumOf{r, v, s.space[i].dims}] = n.out[0]
+		s.sums[sumOf{r, v, s.space[i].dims}] = known{n.out[0], ok && sum.nought}
 	}
 	e.apply()
 }
@@ -64,9 +68,15 @@ type sumOf struct {
 	over graph.Dims
 }
 
+// known is a sum: its value, and whether it is 0 but for rounding.
+type known struct {
+	value  int
+	nought bool
+}
+
 type linearSums struct {
 	*analysis
-	sums map[sumOf]int // the values of the sums so far
+	sums map[sumOf]known // so far
 
 	// of the sum being looked at:
 	at, steps   int
@@ -92,46 +102,70 @@ func (s *linearSums) scales(i int) bool {
 
 func (s *linearSums) result() *Value { return &s.Values[s.nodes[s.at].out[0]] }
 
-// expand is a value that is the sum of v, if it follows from sums that exist.
-func (s *linearSums) expand(v int) (sum int, ok bool) {
+// expand is the sum of v, if it follows from sums that exist.
+func (s *linearSums) expand(v int) (sum known, ok bool) {
 	if s.invariant(v) {
-		return s.emit(graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(s.count)}, v), true
+		return known{value: s.emit(graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(s.count)}, v)}, true
 	}
 	if sum, ok := s.sums[sumOf{s.op, v, s.space[s.at].dims}]; ok {
 		return sum, true
 	}
 	p := s.producer(v)
 	if s.steps++; s.steps > maxSteps || p < 0 || !s.fusible[p] || s.nodes[p].out[0] != v || s.space[p] != s.space[s.at] {
-		return 0, false
+		return sum, false
 	}
 	s.visited = append(s.visited, p)
-	in := slices.Clone(s.reads[p])
-	var expanded []int // the operands whose sums it takes
+	in := s.reads[p]
 	switch op := s.nodes[p].op.(type) {
 	case graph.Unary:
 		if op.Fn == graph.Neg || op.Fn == graph.Scale {
-			expanded = []int{0}
+			return s.multiple(op, in[0])
 		}
 	case graph.Binary:
 		switch {
 		case op.Fn == graph.Add || op.Fn == graph.Sub:
-			expanded = []int{0, 1}
+			return s.added(p, op)
 		case op.Fn == graph.Mul && s.invariant(in[0]):
-			in[0], in[1] = in[1], in[0]
-			expanded = []int{0}
+			return s.multiple(op, in[1], in[0])
 		case op.Fn == graph.Mul && s.invariant(in[1]):
-			expanded = []int{0}
+			return s.multiple(op, in[0], in[1])
 		}
 	}
-	if expanded == nil {
-		return 0, false
+	return sum, false
+}
+
+// multiple is the sum of what op, linear in v, makes of it and what is the same along
+// the axes that are summed over.
+func (s *linearSums) multiple(op fmt.Stringer, v int, same ...int) (sum known, ok bool) {
+	x, ok := s.expand(v)
+	if !ok {
+		return sum, false
 	}
-	for _, k := range expanded {
-		if in[k], ok = s.expand(in[k]); !ok {
-			return 0, false
+	return known{s.emit(op, append([]int{x.value}, same...)...), x.nought}, true
+}
+
+// added is the sum of the sums or differences that node p makes.
+func (s *linearSums) added(p int, op graph.Binary) (sum known, ok bool) {
+	var of [2]known
+	for k, v := range s.reads[p] {
+		if of[k], ok = s.expand(v); !ok {
+			return sum, false
 		}
 	}
-	return s.emit(s.nodes[p].op, in...), true
+	centred := op.Fn == graph.Sub && s.isMean(s.reads[p][1], s.reads[p][0])
+	if !centred && !of[0].nought && !of[1].nought {
+		return sum, false
+	}
+	return known{s.emit(op, of[0].value, of[1].value), centred || of[0].nought && of[1].nought}, true
+}
+
+// isMean says whether m is the mean of x over what is summed over.
+func (s *linearSums) isMean(m, x int) bool {
+	sum, ok := s.operand(m, graph.Scale)
+	if !ok || s.sums[sumOf{s.op, x, s.space[s.at].dims}].value != sum {
+		return false
+	}
+	return math.Abs(s.nodes[s.producer(m)].op.(graph.Unary).A()*s.count-1) < 1e-6
 }
 
 // invariant says whether v is the same along the axes that are summed over, and

@@ -51,21 +51,27 @@ func TestMoments(t *testing.T) {
 	mustCount(t, other, map[string]int{"centred_squares": 0, "reduce_sum": 4})
 }
 
-// The sum of a·y − x needs no pass where the sums of x and y are made anyway.
+// The sum of a·y + (x − m), m the mean of x, needs no pass where the sum of y is made
+// anyway; that of a·y − x is summed as it is, for little may be left of it.
 func TestLinear(t *testing.T) {
-	build := func(known bool) func(b *graph.Builder) {
+	build := func(known, centred bool) func(b *graph.Builder) {
 		return func(b *graph.Builder) {
 			x, y, a := b.Input("x", graph.T(graph.F32, 4096, 16)), b.Input("y", graph.T(graph.F32, 4096, 16)), b.Input("a", graph.T(graph.F32, 1, 16))
+			m := b.MeanKeep(x, 0)
+			b.Output("m", m)
 			if known {
-				b.Output("x", b.SumKeep(x, 0))
 				b.Output("y", b.SumKeep(y, 0))
 			}
 			z := b.Sub(b.Mul(y, a), x)
+			if centred {
+				z = b.Add(b.Mul(y, a), b.Sub(x, m))
+			}
 			b.Output("z", b.Add(z, b.SumKeep(z, 0)))
 		}
 	}
-	mustCount(t, planOf(t, build(true)), map[string]int{"reduce_sum": 2, "= sub": 2, "fused f32[4096,16]": 3})
-	mustCount(t, planOf(t, build(false)), map[string]int{"reduce_sum": 1, "= sub": 1, "fused f32[4096,16]": 2})
+	mustCount(t, planOf(t, build(true, true)), map[string]int{"reduce_sum": 2, "= mul": 2, "fused f32[4096,16]": 3})
+	mustCount(t, planOf(t, build(false, true)), map[string]int{"reduce_sum": 2, "= mul": 1, "fused f32[4096,16]": 3})
+	mustCount(t, planOf(t, build(true, false)), map[string]int{"reduce_sum": 3, "= mul": 1, "fused f32[4096,16]": 2})
 }
 
 // What every reader can compute from a product in memory is not kept, and what

@@ -80,9 +80,8 @@ var examples = map[string]func(b *graph.Builder){
 	},
 	"linear": func(b *graph.Builder) {
 		x, y, a := b.Input("x", image), b.Input("y", image), b.Input("a", graph.T(graph.F32, 1, 16))
-		b.Output("x", b.SumKeep(x, 0))
 		b.Output("y", b.SumKeep(y, 0))
-		z := b.Sub(b.Mul(y, a), x)
+		z := b.Sub(b.Mul(y, a), b.Sub(x, b.MeanKeep(x, 0)))
 		b.Output("z", b.Add(z, b.SumKeep(z, 0)))
 	},
 	"unshare": func(b *graph.Builder) { // the second sum follows from the first, which is reduced in place

@@ -17,7 +17,7 @@ func sums(r *rand.Rand, all func(b *graph.Builder, x ...graph.ID) []graph.ID) (*
 	var b graph.Builder
 	x, y := b.Input("x", graph.T(graph.F32, 1024, 5)), b.Input("y", graph.T(graph.F32, 1024, 5))
 	a := b.Input("a", graph.T(graph.F32, 1, 5))
-	arrays := []graph.ID{x, y, b.Neg(x), b.Sub(x, y), b.Add(b.Mul(y, a), x), b.Scale(y, 3)}
+	arrays := []graph.ID{x, y, b.Neg(x), b.Sub(x, y), b.Add(b.Mul(y, a), b.Sub(x, b.MeanKeep(x, 0))), b.Scale(y, 3)}
 	for n := range 6 {
 		s := b.SumKeep(arrays[r.IntN(len(arrays))], 0)
 		if r.IntN(2) == 0 {
