@@ -154,7 +154,7 @@ func sumOf(reqs []collective.Request, i int) float64 {
 		return at(reqs[0].Vec, i)
 	}
 	sum := sumOf(reqs[:n/2], i) + sumOf(reqs[n/2:], i)
-	if reqs[0].Vec.Type == collective.F32 {
+	if reqs[0].Vec.Type != collective.F64 { // partial sums of bfloat16s are float32s
 		return float64(float32(sum))
 	}
 	return sum
@@ -166,6 +166,8 @@ func at(v collective.Vec, i int) float64 {
 		return float64(*(*float32)(p))
 	case collective.F64:
 		return *(*float64)(p)
+	case collective.BF16:
+		return float64(collective.FromBF16(*(*uint16)(p)))
 	}
 	return math.NaN()
 }
@@ -176,5 +178,7 @@ func set(v collective.Vec, i int, x float64) {
 		*(*float32)(p) = float32(x)
 	case collective.F64:
 		*(*float64)(p) = x
+	case collective.BF16:
+		*(*uint16)(p) = collective.ToBF16(float32(x))
 	}
 }

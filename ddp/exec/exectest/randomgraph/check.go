@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"ebtrain/collective"
-	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
@@ -87,6 +86,9 @@ func (c *Checker) Check(p *Program) error {
 		return fmt.Errorf("%s: %w", t.Name, err)
 	}
 	if err := c.worlds(p, t); err != nil {
+		return fmt.Errorf("%s: %w", t.Name, err)
+	}
+	if err := c.shared(p, t, same[t.Bits]); err != nil {
 		return fmt.Errorf("%s: %w", t.Name, err)
 	}
 	return nil
@@ -339,52 +341,6 @@ func (c *Checker) alone(p *Program, t Target, tol *tolerance) error {
 	}
 	if err := c.near(p, t, got, tol); err != nil {
 		return fmt.Errorf("%s alone: %w", one.outputs[0].Name, err)
-	}
-	return nil
-}
-
-// worlds runs a data-parallel step on 1, 2 and 4 ranks, which have the same bits.
-func (c *Checker) worlds(p *Program, t Target) error {
-	if p.Shards == nil || p.local == nil {
-		return nil
-	}
-	var first results
-	for _, world := range []int{1, 2, 4} {
-		if world > len(t.Ranks) {
-			break
-		}
-		s := *p.Shards
-		s.World = world
-		g, err := ddp.Virtualise(p.local, s)
-		if err != nil {
-			return err
-		}
-		e := &execution{graph: g, ranks: t.Ranks[:world], steps: p.Steps, remat: t.Remat, fixed: true, in: func(rank, step int, l graph.Leaf) *exec.Tensor {
-			if !s.Split[l.Name] {
-				return p.value(0, step, l)
-			}
-			full := l
-			full.Type.Shape = l.Type.Shape.With(0, l.Type.Shape.At(0)*world)
-			all, part := p.value(0, step, full), exec.NewTensor(l.Type)
-			copy(part.Bytes(), all.Bytes()[rank*len(part.Bytes()):])
-			return part
-		}}
-		if world > 1 {
-			e.comms = c.Group(world)
-		}
-		got, err := e.run()
-		if err != nil {
-			return fmt.Errorf("%d virtual shards on %d ranks: %w", s.Virtual, world, err)
-		}
-		if first == nil {
-			first = got
-			continue
-		}
-		for r := range got {
-			if err := equalBits(first, results{got[r]}); err != nil {
-				return fmt.Errorf("%d virtual shards on rank %d of %d have other bits than on one: %w", s.Virtual, r, world, err)
-			}
-		}
 	}
 	return nil
 }

@@ -11,14 +11,17 @@
 //
 //   - values used twice, views, aliases among outputs, dead code;
 //   - variables, some assigned, swaps among them, over several steps;
-//   - collectives, on one rank or two;
-//   - gradients of the first three orders, of smooth functions or with kinks;
+//   - collectives, on one to three ranks;
+//   - gradients of the first three orders, of smooth functions or with kinks, products
+//     of Hessians, derivatives forward;
 //   - unrolled recurrences (gradient descent with momentum, leapfrog, and made-up
 //     ones);
-//   - or the form of a data-parallel step, to be cut into virtual shards.
+//   - or the form of a data-parallel step, to be cut into virtual shards, or of one whose
+//     optimiser's state two to four ranks share.
 //
 // Values stay near 1. Functions that jump are applied to values without rounding
-// only, such as leaves, their moves and comparisons.
+// only, such as leaves, their moves and comparisons; variables among them are assigned
+// such values.
 //
 // # What must hold
 //
@@ -31,7 +34,7 @@
 //
 // Targets that promise the same bits give the same bits (rematerialisation, a
 // second program, a second run after others). So do 1, 2 and 4 ranks that share
-// virtual shards. A value computed alone, with nothing shared, is near the one
+// virtual shards, and ranks that share an optimiser's state. A value computed alone, with nothing shared, is near the one
 // computed with all others. Compiling takes no longer than a generous limit, and
 // gives steps in proportion to nodes.
 package randomgraph

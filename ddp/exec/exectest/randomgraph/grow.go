@@ -56,7 +56,9 @@ func Grow(c *Choices, l Limits) (*Program, error) {
 		g.batch = 1 + c.n(3)
 		return g.parallel()
 	case form < 3:
-		g.ranks = 2
+		g.ranks = pick(c, 2, 2, 3)
+	case form == 3 && c.one(2):
+		return g.sharded()
 	}
 	g.leaves(2 + c.n(5))
 	if c.one(3) {
@@ -127,11 +129,12 @@ func (g *grower) parallel() (*Program, error) {
 			g.b.Assign(w, g.b.Sub(w, g.b.Scale(all[i+1], 0.1)))
 		}
 	}
+	g.assignOwn()
 	one, err := g.b.Build()
 	if err != nil {
 		return nil, err
 	}
-	s := &ddp.Shards{Virtual: pick(g.Choices, 4, 4, 8), World: 1, Split: g.split, Batch: g.batch}
+	s := &ddp.Shards{Virtual: pick(g.Choices, 4, 4, 8), World: 1, Split: g.split, Key: keyName, Batch: g.batch}
 	whole, err := ddp.Virtualise(one, *s)
 	if err != nil {
 		return nil, err
@@ -152,6 +155,9 @@ func (g *grower) shape() graph.Shape {
 	}
 	if g.one(3) { // an image
 		s := graph.D(1+g.n(3), pick(g.Choices, 1, 2, 3, 4, 8, 17), 1+g.n(9), 1+g.n(9))
+		if g.one(12) && g.batch == 0 { // none, or of nothing
+			s = s.With(g.n(2), 0)
+		}
 		for s.Len() > g.most {
 			s = s.With(g.n(4), 1)
 		}
@@ -186,7 +192,7 @@ func (g *grower) leaves(n int) {
 		}
 		kind := pick(g.Choices, graph.Input, graph.Input, graph.Var)
 		name := fmt.Sprintf("%s%d", pick(g.Choices, "x", "w"), g.leaf)
-		if g.batch > 0 && kind == graph.Input { // samples
+		if g.batch > 0 && (kind == graph.Input || g.one(4)) { // samples, and what is kept for each
 			lead := graph.D(append([]int{g.batch}, s.Slice()[:min(s.Rank(), graph.MaxRank-1)]...)...)
 			t.Shape = lead
 			g.split[name] = true
@@ -199,9 +205,9 @@ func (g *grower) leaves(n int) {
 		} else {
 			id = g.b.Input(name, t)
 		}
-		g.put(id, true)
+		g.put(id, kind == graph.Input || g.batch == 0 && g.n(2) == 0)
 		if kind == graph.Var && g.batch == 0 && g.one(2) { // for a swap
-			g.put(g.b.Var(name+"'", t), true)
+			g.put(g.b.Var(name+"'", t), g.exact[id])
 		}
 	}
 	if g.one(4) {
@@ -260,6 +266,27 @@ func (g *grower) apply(op graph.Op, in ...graph.ID) graph.ID {
 	return 0 // the builder has an error, which ends the growth
 }
 
+// assignOwn gives variables of samples new values.
+func (g *grower) assignOwn() {
+	for _, id := range g.pool {
+		if leaf, ok := g.b.Node(id).Op.(graph.Leaf); ok && leaf.Kind == graph.Var && g.split[leaf.Name] {
+			g.b.Assign(id, g.fitting(id))
+		}
+	}
+}
+
+// fitting is a late value of the type of variable id, one that no rounding has touched if
+// that holds of the variable: it does so in the next step, too.
+func (g *grower) fitting(id graph.ID) graph.ID {
+	var fit []graph.ID
+	for _, x := range g.pool {
+		if g.b.Type(x) == g.b.Type(id) && (g.exact[x] || !g.exact[id]) {
+			fit = append(fit, x)
+		}
+	}
+	return fit[max(g.n(len(fit)), g.n(len(fit)))]
+}
+
 // assign gives variables new values of their type.
 func (g *grower) assign() {
 	for _, id := range g.pool {
@@ -267,13 +294,7 @@ func (g *grower) assign() {
 		if !ok || leaf.Kind != graph.Var || g.n(3) == 0 {
 			continue
 		}
-		var fit []graph.ID
-		for _, x := range g.pool {
-			if g.b.Type(x) == leaf.Type {
-				fit = append(fit, x)
-			}
-		}
-		g.b.Assign(id, fit[max(g.n(len(fit)), g.n(len(fit)))])
+		g.b.Assign(id, g.fitting(id))
 	}
 }
 
@@ -313,6 +334,9 @@ func (g *grower) gradients(l Limits) []graph.ID {
 	scalar := g.b.Mean(pick(g.Choices, g.b.Sin, g.b.Square, g.b.Tanh)(y))
 	for range pick(g.Choices, 1, 2, 2, 3, 3) {
 		d := g.b.Grad(scalar, wrt...)
+		if g.one(8) {
+			d = g.along(scalar, wrt)
+		}
 		out = append(out, d...)
 		if g.b.NumNodes() > l.Nodes {
 			break
@@ -323,4 +347,17 @@ func (g *grower) gradients(l Limits) []graph.ID {
 		g.put(id, false)
 	}
 	return out
+}
+
+// along are derivatives along directions: products of the Hessian, or those of a step
+// forward.
+func (g *grower) along(y graph.ID, wrt []graph.ID) []graph.ID {
+	directions := make([]graph.ID, len(wrt))
+	for i, x := range wrt {
+		directions[i] = g.b.Cos(x)
+	}
+	if g.n(2) == 0 {
+		return g.b.HVP(y, wrt, directions)
+	}
+	return []graph.ID{g.b.Pushforward(g.b.Grad(y, wrt[0])[0], wrt[0], directions[0])}
 }

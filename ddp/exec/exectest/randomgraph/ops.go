@@ -8,6 +8,9 @@ import (
 	"ebtrain/ddp/philox"
 )
 
+// keyName is the input that names draws.
+const keyName = "key"
+
 const (
 	meanOp = collective.Mean
 	sumOp  = collective.Sum
@@ -18,7 +21,7 @@ func (g *grower) step() {
 	ops := []func(){g.unary, g.unary, g.binary, g.binary, g.binary, g.reduce, g.move, g.move, g.join, g.product, g.convolve, g.pooling, g.resample,
 		g.index, g.compare, g.convert, g.leafless, g.chain}
 	if g.batch > 0 {
-		ops = append(ops, g.statistics)
+		ops = append(ops, g.statistics, g.draw)
 	} else {
 		ops = append(ops, g.allReduce, g.parts, g.sums, g.draw)
 	}
@@ -52,9 +55,6 @@ func (g *grower) statistics() {
 
 // allReduce reduces values together.
 func (g *grower) allReduce() {
-	if g.float == graph.BF16 {
-		return // the group of the test has none
-	}
 	var in []graph.ID
 	for range 1 + g.n(3) {
 		in = append(in, g.real())
@@ -68,7 +68,7 @@ func (g *grower) allReduce() {
 func (g *grower) parts() {
 	x, b := g.real(), g.b
 	n := b.Shape(x).Len()
-	if g.float == graph.BF16 || n == 0 || n >= g.most {
+	if n == 0 || n >= g.most {
 		return
 	}
 	x = b.Reshape(x, graph.D(n))
@@ -96,12 +96,17 @@ const large = 1 << 12
 
 // sums are those of a large array and of combinations of it, some of them reduced.
 func (g *grower) sums() {
-	if g.float == graph.BF16 || !g.one(6) { // they take long
+	if !g.one(6) { // they take long
 		return
 	}
 	b := g.b
-	x := b.Input(fmt.Sprint("x", g.leaf), graph.T(g.float, large/4+g.n(9), 4+g.n(3)))
 	g.leaf++
+	t := graph.T(pick(g.Choices, g.float, g.float, graph.I32, graph.I64, graph.U8), large/4+g.n(9), 4+g.n(3))
+	x := b.Input(fmt.Sprint("x", g.leaf), t)
+	if !t.DType.IsFloat() {
+		g.wholeSums(x)
+		return
+	}
 	y := b.Sub(x, pick(g.Choices, b.MeanKeep(x, 0), b.Full(graph.T(g.float, 1, b.Shape(x).At(1)), 0.5)))
 	for range 2 + g.n(3) {
 		sum := b.SumKeep(pick(g.Choices, x, y, b.Neg(x), b.Scale(y, 0.5), b.Add(x, y)), 0)
@@ -112,12 +117,24 @@ func (g *grower) sums() {
 	}
 }
 
+// wholeSums are sums of whole numbers, which no other sums may stand for.
+func (g *grower) wholeSums(x graph.ID) {
+	b := g.b
+	g.leaf++
+	y := b.Input(fmt.Sprint("x", g.leaf), b.Type(x))
+	n := b.Shape(x).Len()
+	twice := b.BroadcastTo(b.Reshape(x, graph.D(1, n)), graph.D(2, n))
+	for _, z := range []graph.ID{x, y, pick(g.Choices, b.Add, b.Sub)(x, y), twice} {
+		g.put(b.MaxKeep(b.SumKeep(z, 0), 1), true)
+	}
+}
+
 func (g *grower) draw() {
 	s := pick(g.Choices, g.shapes...)
 	if s.Rank() == 0 {
 		return
 	}
-	key := g.b.Input("key", graph.KeyType)
+	key := g.b.Input(keyName, graph.KeyType)
 	dist := pick(g.Choices, graph.Normal, graph.Uniform, graph.Rademacher)
 	g.put(g.b.Draw(key, dist, philox.Testing, uint16(g.n(3)), graph.Type{DType: g.float, Shape: s}), dist == graph.Rademacher)
 }

@@ -34,6 +34,13 @@ func (g *grower) reduce() {
 		g.jumps = g.jumps || !g.exact[x]
 		g.put(b.MaxKeep(x, axes...), g.exact[x])
 	case k == 4:
+		if g.one(4) {
+			g.put(b.LogSumExp(x, axes...), false)
+			return
+		}
+		if g.one(4) {
+			x = b.Shift(x, pick(g.Choices, 30.0, -200))
+		}
 		m := b.MeanKeep(x, axes...)
 		g.put(m, false)
 		g.put(b.MeanKeep(b.Square(b.Sub(x, m)), axes...), false)
@@ -174,7 +181,7 @@ func (g *grower) index() {
 	exact := g.exact[x] && !b.Type(x).DType.IsFloat()
 	switch k := g.n(4); {
 	case k == 0:
-		g.put(g.apply(graph.Gather{}, x, places(s.At(0), graph.D(1+g.n(7)))), g.exact[x])
+		g.put(g.apply(graph.Gather{}, x, places(s.At(0), graph.D(g.n(8)))), g.exact[x])
 	case k == 1:
 		rows := 1 + g.n(6)
 		g.put(g.apply(graph.ScatterAdd{Rows: rows}, x, places(rows, graph.D(s.At(0)))), exact)

@@ -38,10 +38,11 @@ func (g *grower) matrix(x graph.ID) graph.ID {
 	return g.b.Reshape(x, graph.D(rows, s.Len()/rows))
 }
 
-// images is a value with four axes, none empty, or 0.
+// images is a value with four axes, whose planes are not empty, or 0.
 func (g *grower) images() graph.ID {
 	for range 10 {
-		if x := g.late(); g.b.Shape(x).Rank() == 4 && g.b.Shape(x).Len() > 0 && g.b.Type(x).DType == g.float {
+		x := g.late()
+		if s := g.b.Shape(x); s.Rank() == 4 && s.At(2)*s.At(3) > 0 && g.b.Type(x).DType == g.float {
 			return x
 		}
 	}
@@ -71,7 +72,7 @@ func (g *grower) convolve() {
 	if c := s.At(1); g.one(3) {
 		conv.Groups = pick(g.Choices, 2, 3, c)
 	}
-	if s.At(1)%conv.Groups != 0 {
+	if conv.Groups == 0 || s.At(1)%conv.Groups != 0 {
 		conv.Groups = 1
 	}
 	o := conv.Groups * (1 + g.n(4))

@@ -21,6 +21,8 @@ type Program struct {
 	Shards *ddp.Shards
 	local  *graph.Graph // of one shard
 	choice int          // of targets
+	// State are the variables of an optimiser that the ranks may share out.
+	State map[string]bool
 
 	fixed map[place]*exec.Tensor // values of inputs that stand for cut nodes
 }

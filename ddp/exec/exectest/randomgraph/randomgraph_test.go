@@ -192,12 +192,27 @@ func TestReach(t *testing.T) {
 		seen["shards"] = seen["shards"] || p.Shards != nil
 		seen["assignments"] = seen["assignments"] || len(p.Graph.Assigns()) > 1
 		seen["steps"] = seen["steps"] || p.Steps == 3
+		seen["three ranks"] = seen["three ranks"] || p.Ranks == 3 && p.State == nil
+		seen["shared state"] = seen["shared state"] || len(p.State) > 1
 		live := p.Graph.Live()
 		for i, n := range p.Graph.Nodes() {
 			if !live[i] {
 				continue
 			}
+			empty := p.Graph.Type(n.Out[0]).Shape.Len() == 0
 			switch op := n.Op.(type) {
+			case graph.Leaf:
+				ops["Leaf"] = true
+				seen["variables of samples"] = seen["variables of samples"] || p.Shards != nil && op.Kind == graph.Var && p.Shards.Split[op.Name]
+			case graph.Draw:
+				ops["Draw"] = true
+				seen["draws in shards"] = seen["draws in shards"] || p.Shards != nil
+			case graph.AllReduce:
+				ops["AllReduce"] = true
+				seen["collectives of bf16"] = seen["collectives of bf16"] || p.Graph.Type(n.Out[0]).DType == graph.BF16
+			case graph.Conv2D, graph.Conv2DGradX, graph.Conv2DGradW:
+				ops[strings.TrimPrefix(fmt.Sprintf("%T", op), "graph.")] = true
+				seen["convolutions of nothing"] = seen["convolutions of nothing"] || empty
 			case graph.Unary:
 				ops[op.Fn.String()] = true
 			case graph.Binary:
@@ -235,7 +250,8 @@ func TestReach(t *testing.T) {
 			t.Errorf("no program has %s", dt)
 		}
 	}
-	for _, what := range []string{"ranks", "shards", "assignments", "steps", "empty values", "large values", "second derivatives", "third derivatives"} {
+	for _, what := range []string{"ranks", "shards", "assignments", "steps", "empty values", "large values", "second derivatives", "third derivatives",
+		"three ranks", "shared state", "variables of samples", "draws in shards", "collectives of bf16", "convolutions of nothing"} {
 		if !seen[what] {
 			t.Errorf("no program has %s", what)
 		}

@@ -3,6 +3,7 @@ package randomgraph
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"ebtrain/ddp"
@@ -58,7 +59,7 @@ func (s *shrinking) graph() *graph.Graph {
 
 // try takes a program if it fails too.
 func (s *shrinking) try(q *Program) bool {
-	if time.Now().After(s.end) {
+	if time.Now().After(s.end) || !q.possible() {
 		return false
 	}
 	err := s.c.safely(q)
@@ -67,6 +68,11 @@ func (s *shrinking) try(q *Program) bool {
 	}
 	s.p, s.err = q, err
 	return true
+}
+
+// possible says whether the program's ops are for its number of ranks.
+func (p *Program) possible() bool {
+	return !slices.ContainsFunc(p.Graph.Nodes(), func(n graph.Node) bool { of := graph.RanksOf(n.Op); return of != 0 && of != p.Ranks })
 }
 
 // edited tries the program with an edited graph, and fixed values of new inputs.
