@@ -18,15 +18,18 @@ func (p *Plan) Deps() [][]int {
 		h.cuts[at] = slices.Compact(cuts)
 		h.pieces[at] = slices.Repeat([]piece{{writer: never}}, len(h.cuts[at]))
 	}
-	deps, started := make([][]int, len(p.Steps)), never
+	deps, starts := make([][]int, len(p.Steps)), []int(nil) // by number
 	for i := range p.Steps {
 		h.found = h.found[:0]
 		h.accesses(i, func(at region, from, to int, write bool) { h.touch(i, at, from, to, write) })
-		if _, ok := p.Steps[i].Op.(Start); ok {
-			if started != never {
-				h.found = append(h.found, started)
+		switch op := p.Steps[i].Op.(type) {
+		case Start:
+			if n := len(starts); n > 0 {
+				h.found = append(h.found, starts[n-1])
 			}
-			started = i
+			starts = append(starts, i)
+		case Wait: // though it be for a bucket of no bytes
+			h.found = append(h.found, starts[op.Number])
 		}
 		deps[i], h.above[i] = direct(h.found, h.above, i)
 	}

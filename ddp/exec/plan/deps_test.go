@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 )
 
@@ -140,6 +141,26 @@ func TestDepsAreFew(t *testing.T) {
 		p.Allocate()
 		if got := p.Deps(); !slices.EqualFunc(got, want, slices.Equal) {
 			t.Errorf("with arrays of up to %d bytes apart: got %v, want %v, of\n%s", apart, got, want, dump(t, p))
+		}
+	}
+}
+
+// TestDepsOfNothing: what waits for a collective comes after its start, though neither
+// touches a byte.
+func TestDepsOfNothing(t *testing.T) {
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, 0, 3))
+	b.Output("y", b.AllReduce(collective.Sum, "nothing", x)[0]) // 0 copy, 1 start, 2 wait, 3 copy
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{Name: "nothing", World: 2})
+	p.Allocate()
+	deps := p.Deps()
+	for i, s := range p.Steps {
+		if s.Kind() == KindWait && !slices.Equal(deps[i], []int{i - 1}) {
+			t.Errorf("the wait of step %d follows %v, of\n%s", i, deps[i], dump(t, p))
 		}
 	}
 }
