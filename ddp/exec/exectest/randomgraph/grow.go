@@ -116,13 +116,18 @@ func (g *grower) parallel() (*Program, error) {
 			weights = append(weights, id)
 		}
 	}
+	state := map[string]bool{}
+	if len(weights) > 0 && g.n(2) == 0 {
+		g.optimise(loss, weights, state)
+		weights = nil
+	}
 	all := []graph.ID{loss}
 	if len(weights) > 0 {
 		all = append(all, g.b.Grad(loss, weights...)...)
 	}
 	all = g.b.AllReduce(pick(g.Choices, meanOp, sumOp), "gradients", all...)
 	for i, id := range all {
-		g.b.Output(fmt.Sprintf("y%d", i), id)
+		g.b.Output(fmt.Sprintf("loss%d", i), id)
 	}
 	for i, w := range weights {
 		if leaf := g.b.Node(w).Op.(graph.Leaf); leaf.Kind == graph.Var {
@@ -139,7 +144,7 @@ func (g *grower) parallel() (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{Graph: whole, Ranks: 1, Steps: 2, Shards: s, local: one, choice: g.n(3)}, nil
+	return &Program{Graph: whole, Ranks: 1, Steps: 2, Shards: s, local: one, State: state, choice: g.n(3)}, nil
 }
 
 // shape is a new one, or that of another leaf with some axes of extent 1.

@@ -24,40 +24,52 @@ func (c *Checker) worlds(p *Program, t Target) error {
 		if err != nil {
 			return err
 		}
-		e := &execution{graph: g, ranks: t.Ranks[:world], steps: p.Steps, remat: t.Remat, fixed: true, in: func(rank, step int, l graph.Leaf) *exec.Tensor {
-			switch {
-			case l.Name == s.Key && l.Type == graph.KeyType:
-				key := p.value(0, step, l)
-				key.I64()[2] += int64(rank * s.Virtual / world * s.Batch)
-				return key
-			case !s.Split[l.Name]:
-				return p.value(0, step, l)
+		runs := map[string]func() (results, error){"": func() (results, error) { return c.virtually(p, t, s, g).run() }}
+		if p.State != nil && world > 1 {
+			runs[" with shared state"] = func() (results, error) { return c.virtually(p, t, s, g).runShared(p.State) }
+		}
+		for what, run := range runs {
+			got, err := run()
+			if err != nil {
+				return fmt.Errorf("%d virtual shards on %d ranks%s: %w", s.Virtual, world, what, err)
 			}
-			full := l
-			full.Type.Shape = l.Type.Shape.With(0, l.Type.Shape.At(0)*world)
-			all, part := p.value(0, step, full), exec.NewTensor(l.Type)
-			copy(part.Bytes(), all.Bytes()[rank*len(part.Bytes()):])
-			return part
-		}}
-		if world > 1 {
-			e.comms = c.Group(world)
-		}
-		got, err := e.run()
-		if err != nil {
-			return fmt.Errorf("%d virtual shards on %d ranks: %w", s.Virtual, world, err)
-		}
-		join(got, s.Split)
-		if first == nil {
-			first = got
-			continue
-		}
-		for r := range got {
-			if err := equalBits(first, results{got[r]}); err != nil {
-				return fmt.Errorf("%d virtual shards on rank %d of %d have other bits than on one: %w", s.Virtual, r, world, err)
+			join(got, s.Split)
+			if first == nil {
+				first = got
+			}
+			for r := range got {
+				if err := equalBits(first, results{got[r]}); err != nil {
+					return fmt.Errorf("%d virtual shards on rank %d of %d%s have other bits than on one: %w", s.Virtual, r, world, what, err)
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// virtually is the graph g of one of s.World ranks that share virtual shards: each has its
+// samples, and its part of what is kept for them.
+func (c *Checker) virtually(p *Program, t Target, s ddp.Shards, g *graph.Graph) *execution {
+	e := &execution{graph: g, ranks: t.Ranks[:s.World], steps: p.Steps, remat: t.Remat, fixed: true}
+	e.in = func(rank, step int, l graph.Leaf) *exec.Tensor {
+		switch {
+		case l.Name == s.Key && l.Type == graph.KeyType:
+			key := p.value(0, step, l)
+			key.I64()[2] += int64(rank * s.Virtual / s.World * s.Batch)
+			return key
+		case !s.Split[l.Name]:
+			return p.value(0, step, l)
+		}
+		full := l
+		full.Type.Shape = l.Type.Shape.With(0, l.Type.Shape.At(0)*s.World)
+		all, part := p.value(0, step, full), exec.NewTensor(l.Type)
+		copy(part.Bytes(), all.Bytes()[rank*len(part.Bytes()):])
+		return part
+	}
+	if s.World > 1 {
+		e.comms = c.Group(s.World)
+	}
+	return e
 }
 
 // join puts the ranks' parts of variables together, on all ranks.
@@ -86,40 +98,46 @@ func (c *Checker) shared(p *Program, t Target, want results) error {
 	if p.State == nil || p.Ranks == 1 {
 		return nil
 	}
-	g, list, err := ddp.ShardOptimizer(p.Graph, p.Ranks, p.State)
-	if err != nil {
-		return err
-	}
-	e := c.execution(p, t)
-	parts, in := map[string]ddp.Sharded{}, map[string]bool{}
-	for _, s := range list {
-		parts[s.Name], in[s.Name] = s, true
-	}
-	e.graph = g
-	e.in = func(rank, step int, l graph.Leaf) *exec.Tensor {
-		s, ok := parts[l.Name]
-		if !ok {
-			return p.value(rank, step, l)
-		}
-		l.Type = s.Whole
-		return s.PartOf(p.value(rank, step, l), rank)
-	}
-	got, err := e.run()
+	got, err := c.execution(p, t).runShared(p.State)
 	if err != nil {
 		return fmt.Errorf("with shared state: %w", err)
 	}
-	join(got, in)
-	for r := range got {
-		for name, s := range parts { // without what is padded
-			if v := got[r]["variable "+name]; v != nil {
-				whole := exec.NewTensor(s.Whole)
-				copy(whole.Bytes(), v.Bytes())
-				got[r]["variable "+name] = whole
-			}
-		}
-	}
 	if err := equalBits(want, got); err != nil {
-		return fmt.Errorf("with %d shared variables: %w", len(list), err)
+		return fmt.Errorf("with shared state: %w", err)
 	}
 	return nil
+}
+
+// runShared is run with the variables in state shared out among the ranks, where it pays,
+// and put together in the results.
+func (e *execution) runShared(state map[string]bool) (results, error) {
+	g, list, err := ddp.ShardOptimizer(e.graph, len(e.ranks), state)
+	if err != nil {
+		return nil, err
+	}
+	parts, names, whole := map[string]ddp.Sharded{}, map[string]bool{}, e.in
+	for _, s := range list {
+		parts[s.Name], names[s.Name] = s, true
+	}
+	e.graph, e.in = g, func(rank, step int, l graph.Leaf) *exec.Tensor {
+		s, ok := parts[l.Name]
+		if !ok {
+			return whole(rank, step, l)
+		}
+		l.Type = s.Whole
+		return s.PartOf(whole(rank, step, l), rank)
+	}
+	got, err := e.run()
+	if err != nil {
+		return nil, err
+	}
+	join(got, names)
+	for r := range got {
+		for name, s := range parts {
+			v := exec.NewTensor(s.Whole)
+			copy(v.Bytes(), got[r]["variable "+name].Bytes()) // without what is padded
+			got[r]["variable "+name] = v
+		}
+	}
+	return got, nil
 }
