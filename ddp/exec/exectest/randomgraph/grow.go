@@ -160,11 +160,11 @@ func (g *grower) shape() graph.Shape {
 	}
 	if g.one(3) { // an image
 		s := graph.D(1+g.n(3), pick(g.Choices, 1, 2, 3, 4, 8, 17), 1+g.n(9), 1+g.n(9))
-		if g.one(12) && g.batch == 0 { // none, or of nothing
-			s = s.With(g.n(2), 0)
-		}
 		for s.Len() > g.most {
 			s = s.With(g.n(4), 1)
+		}
+		if g.one(12) && g.batch == 0 { // none, or of nothing
+			s = s.With(g.n(2), 0)
 		}
 		return s
 	}
@@ -174,7 +174,7 @@ func (g *grower) shape() graph.Shape {
 		if g.one(40) && g.batch == 0 { // there are no empty shards
 			e = 0
 		}
-		if t := graph.D(append(s.Slice(), e)...); t.Len() <= g.most {
+		if t := graph.D(append(s.Slice(), e)...); t.Len() <= g.most && !g.wide(t) {
 			s = t
 		}
 	}
@@ -220,9 +220,20 @@ func (g *grower) leaves(n int) {
 	}
 }
 
-// put adds a value to the pool, unless there is none or it is known.
+// wide says whether a value of nothing would be too big without its empty axes: what is
+// made of it may be without them.
+func (g *grower) wide(s graph.Shape) bool {
+	n := 1
+	for _, d := range s.Slice() {
+		n *= max(d, 1)
+	}
+	return s.Len() == 0 && n > g.most
+}
+
+// put adds a value to the pool, unless there is none, it is known, or it is of nothing and
+// too wide.
 func (g *grower) put(id graph.ID, exact bool) {
-	if _, known := g.exact[id]; id == 0 || known {
+	if _, known := g.exact[id]; id == 0 || known || len(g.pool) > 0 && g.wide(g.b.Shape(id)) {
 		return
 	}
 	g.exact[id] = exact
