@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/trainer/eval/feature"
-	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/trained"
 )
 
@@ -29,8 +28,8 @@ func (e *evaluation) trainClassifier(ctx context.Context, stdout io.Writer) erro
 	case classes < 2:
 		return fmt.Errorf("--train-classifier: %s has %d classes, and a classifier tells at least 2 apart", e.o.data, classes)
 	}
-	if err := picture.CheckFolder(filepath.Dir(e.o.trainClassifier)); err != nil {
-		return fmt.Errorf("--train-classifier %s: no file can be made there: %w", e.o.trainClassifier, err)
+	if err := atomicfile.Check(e.o.trainClassifier); err != nil {
+		return fmt.Errorf("--train-classifier %s: %w", e.o.trainClassifier, err)
 	}
 	seen, err := e.labelled(ctx, "training pictures", e.trainSplit())
 	if err != nil {

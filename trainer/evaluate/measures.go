@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/eval/compare"
-	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/trained"
 )
@@ -202,7 +202,7 @@ func (e *evaluation) place(name string) error {
 	default:
 		e.picture = e.o.picture
 	}
-	if err := picture.CheckFolder(filepath.Dir(e.picture)); err != nil {
+	if err := atomicfile.Check(e.picture); err != nil {
 		return fmt.Errorf("the picture %s cannot be written: %w: give another place with --picture FILE.png, or --picture %s", e.picture, err, noPicture)
 	}
 	return nil

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/progressbar"
@@ -123,20 +123,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 // checkOut reports, before the work, a file that cannot be written.
 func checkOut(file string) error {
-	if st, err := os.Stat(file); err == nil && st.IsDir() {
-		return fmt.Errorf("--out %s is a folder: give the name of a file in it", file)
-	}
-	folder := filepath.Dir(file)
-	switch st, err := os.Stat(folder); {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err := atomicfile.Check(file); err != nil {
 		return fmt.Errorf("--out %s: %w", file, err)
-	case err != nil:
-		return fmt.Errorf("--out %s: there is no folder %s: make it first", file, folder)
-	case !st.IsDir():
-		return fmt.Errorf("--out %s: %s is a file, not a folder", file, folder)
-	}
-	if err := picture.CheckFolder(folder); err != nil {
-		return fmt.Errorf("--out %s: no file can be made there: %w", file, err)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func TestCheckOut(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"new.png", ""},
 		{"file.png", ""}, // replaced
-		{"folder.png", "is a folder"},
+		{"folder.png", "it is a folder"},
 		{"none/a.png", "there is no folder"},
 		{"file.png/a.png", "is a file, not a folder"},
 		{"file.png/b/a.png", "not a directory"},

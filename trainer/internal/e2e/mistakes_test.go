@@ -128,6 +128,7 @@ var mistakes = []mistake{
 	{"evaluate one at a time", "", "evaluate --run run --batch 1", 2, `^want --batch from 2 to [0-9]+, got 1`},
 	{"evaluate without a place for the picture", "", "evaluate --run no-samples", 1, `^the picture no-samples/samples/recon-test-step-00000004.png cannot be written: .*: give another place with --picture`},
 	{"sample where no file can be made", "", "sample --run run --out /proc/z.png", 1, `^--out /proc/z.png: no file can be made there`},
+	{"evaluate with a folder for a classifier", "", "evaluate --data synth --train-classifier shards", 1, `^--train-classifier shards: it is a folder: give the name of a file in it`},
 	{"evaluate on pictures of another kind", "", "evaluate --run run --data grey", 1, `^grey holds pictures of 1×32×32, and the model of run takes pictures of 3×32×32: make shards with mkshards --size 32 --channels 3`},
 	{"evaluate of a step that was not kept", "", "evaluate --run run --step 3", 1, `^run holds no checkpoint of step 3: it has those of steps 2, 4 \(train keeps`},
 	{"sample of a step below 0", "", "sample --run run --step -3 --out z.png", 2, `^want --step of at least 0, or -1 for the newest checkpoint, got -3`},

@@ -23,7 +23,6 @@ import (
 	"image/png"
 	"io"
 	"math"
-	"os"
 
 	"ebtrain/data/atomicfile"
 )
@@ -171,14 +170,4 @@ func (m Images) level(v float32) uint8 {
 // WritePNG writes a picture to the file at path, which is replaced as a whole.
 func WritePNG(path string, m image.Image) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return png.Encode(w, m) })
-}
-
-// CheckFolder reports, before the work is done, a folder in which WritePNG could
-// not put a file. It leaves nothing behind.
-func CheckFolder(dir string) error {
-	tmp, err := os.CreateTemp(dir, ".tmp-check-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
 }

@@ -184,18 +184,3 @@ func TestErrors(t *testing.T) {
 		t.Error("a missing folder gives no error")
 	}
 }
-
-func TestCheckFolder(t *testing.T) {
-	dir := t.TempDir()
-	if err := CheckFolder(dir); err != nil {
-		t.Error(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-	for _, bad := range []string{filepath.Join(dir, "none"), "/proc"} {
-		if err := CheckFolder(bad); err == nil {
-			t.Errorf("%s takes a file", bad)
-		}
-	}
-}
