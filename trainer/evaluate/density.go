@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"math"
 
 	"ebtrain/trainer/algo"
@@ -16,7 +17,7 @@ const densityCells = 200
 
 // densityMap is what is said of a map of the model's density.
 type densityMap struct {
-	Picture string  `json:"picture"`
+	Picture string  `json:"picture,omitempty"`
 	Inside  float64 `json:"inside"` // probability of the region that is shown
 }
 
@@ -44,21 +45,25 @@ func (e *evaluation) density(ctx context.Context, r *report) error {
 	if m.LogP, err = e.logDensity(ctx, m.Region.Centres(m.W, m.H), z.Value); err != nil {
 		return err
 	}
-	r.LogZ, r.Density = z, &densityMap{Picture: e.picture, Inside: mass(m)}
-	return e.drawDensity(m, points)
-}
-
-// drawDensity writes the map beside the points.
-func (e *evaluation) drawDensity(m picture.Map, points []float32) error {
-	left, err := picture.Density(m, picture.Linear)
+	shown, err := besidePoints(m, points)
 	if err != nil {
 		return err
+	}
+	r.LogZ, r.Density = z, &densityMap{Picture: e.keepPicture(shown), Inside: mass(m)}
+	return nil
+}
+
+// besidePoints is the map beside the points.
+func besidePoints(m picture.Map, points []float32) (image.Image, error) {
+	left, err := picture.Density(m, picture.Linear)
+	if err != nil {
+		return nil, err
 	}
 	right, err := picture.Scatter(points, m.Region)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return picture.WritePNG(e.picture, picture.Beside(left, right))
+	return picture.Beside(left, right), nil
 }
 
 // cells is a map of a region in square cells, as nearly as that is possible.

@@ -103,6 +103,23 @@ func TestDensity(t *testing.T) {
 	}
 }
 
+// A picture that cannot be written takes nothing with it that was measured.
+func TestUndrawn(t *testing.T) {
+	e := toyEvaluation(t, plane, [2]float64{}, [2]float64{1, 1})
+	e.picture = filepath.Join(t.TempDir(), "gone", "density.png")
+	r := report{noun: "points"}
+	if err := e.density(t.Context(), &r); err != nil {
+		t.Fatal(err)
+	}
+	if e.undrawn == nil || !strings.Contains(e.undrawn.Error(), "density.png is not there: ") {
+		t.Errorf("the end says %v", e.undrawn)
+	}
+	var text strings.Builder
+	if err := r.writeTable(&text); err != nil || r.LogZ == nil || strings.Contains(text.String(), "beside the data") {
+		t.Errorf("log Z %v, %v, and a table\n%s", r.LogZ, err, &text)
+	}
+}
+
 // Cells are square, whatever the region.
 func TestCells(t *testing.T) {
 	for _, tt := range []struct {

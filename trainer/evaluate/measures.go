@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"ebtrain/data/atomicfile"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/eval/compare"
+	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/trained"
 )
@@ -189,6 +191,16 @@ func (e *evaluation) what() string {
 		return e.o.samplesFrom
 	}
 	return fmt.Sprintf("%s, a run of --algo %s", e.o.run, e.trained.Settings.Algo)
+}
+
+// keepPicture writes the picture and says where it is, "" if nowhere: what was measured is
+// shown without a picture that could not be written, and the error after it.
+func (e *evaluation) keepPicture(m image.Image) string {
+	if err := picture.WritePNG(e.picture, m); err != nil {
+		e.undrawn = fmt.Errorf("the picture %s is not there: %w", e.picture, err)
+		return ""
+	}
+	return e.picture
 }
 
 // place decides where the picture of that usual name goes, and reports a place that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -77,10 +78,11 @@ func (e *evaluation) rmse(ctx context.Context, r *report, model algo.Reconstruct
 		}
 		recon := p.Output(algo.OutputRecon).F32()
 		if total == 0 && mode == nn.BatchStats && e.picture != "" && trained.Pictures(e.takes) {
-			r.Picture = e.picture
-			if err := e.drawPairs(x, recon, n); err != nil {
+			pairs, err := e.pairs(x, recon, n)
+			if err != nil {
 				return err
 			}
+			r.Picture = e.keepPicture(pairs)
 		}
 		total += int64(n)
 		return sum.Add(recon, x)
@@ -88,12 +90,8 @@ func (e *evaluation) rmse(ctx context.Context, r *report, model algo.Reconstruct
 	return sum.RMSE(), err
 }
 
-// drawPairs writes inputs above their reconstructions.
-func (e *evaluation) drawPairs(x, recon []float32, n int) error {
+// pairs are inputs above their reconstructions.
+func (e *evaluation) pairs(x, recon []float32, n int) (image.Image, error) {
 	show := min(n, shownPairs)
-	pairs, err := picture.SideBySide(trained.Pix(x, show, e.takes), trained.Pix(recon, show, e.takes), 0)
-	if err != nil {
-		return err
-	}
-	return picture.WritePNG(e.picture, pairs)
+	return picture.SideBySide(trained.Pix(x, show, e.takes), trained.Pix(recon, show, e.takes), 0)
 }

@@ -192,7 +192,7 @@ func (r *report) addPictures(add adder) {
 	if r.Picture != "" {
 		add("inputs above their reconstructions: %s\n", r.Picture)
 	}
-	if d := r.Density; d != nil {
+	if d := r.Density; d != nil && d.Picture != "" {
 		add("density (%.4f of it is shown) beside the data: %s\n", d.Inside, d.Picture)
 	}
 }

@@ -30,6 +30,7 @@ type evaluation struct {
 	takes   algo.Inputs  // of the model
 	show    *progressbar.Phases
 	picture string          // file of the picture that is made; "" for none
+	undrawn error           // why that picture is not there, although it should be
 	z       *logZ           // the normaliser, once it was asked for
 	comm    collective.Comm // of the ranks; nil in a world of one
 	log     *slog.Logger
@@ -131,9 +132,9 @@ func (e *evaluation) do(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if e.o.json {
-		return r.writeJSON(stdout)
+		return errors.Join(r.writeJSON(stdout), e.undrawn)
 	}
-	return r.writeTable(stdout)
+	return errors.Join(r.writeTable(stdout), e.undrawn)
 }
 
 // load reads the model, if there is one, and says what its samples are.
