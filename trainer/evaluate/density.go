@@ -59,7 +59,7 @@ func besidePoints(m picture.Map, points []float32) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	right, err := picture.Scatter(points, m.Region)
+	right, err := picture.Scatter(points, "points of the data", m.Region)
 	if err != nil {
 		return nil, err
 	}

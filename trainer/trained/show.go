@@ -65,7 +65,7 @@ func Picture(t *exec.Tensor, in algo.Inputs, scale int) (image.Image, error) {
 		return picture.Grid(Images(t, in), scale)
 	case Planar(in):
 		const margin = 0.05
-		return picture.Scatter(t.F32(), picture.Around(t.F32(), margin))
+		return picture.Scatter(t.F32(), "samples", picture.Around(t.F32(), margin))
 	}
 	return nil, fmt.Errorf("points %s have no picture: only pictures and points of 2 values are drawn", size(in))
 }

@@ -97,7 +97,7 @@ func TestColours(t *testing.T) {
 func TestScatter(t *testing.T) {
 	nan := float32(math.NaN())
 	samples := []float32{0.25, 0.75, 0.25, 0.75, 1, 0, 1.5, 0, nan, 0, 0, float32(math.Inf(1))}
-	m, err := Scatter(samples, unitSquare)
+	m, err := Scatter(samples, "points", unitSquare)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestScatter(t *testing.T) {
 	if !(twice.R < once.R) {
 		t.Errorf("two samples %v, one %v: want darker", twice, once)
 	}
-	if got := caption(6, 2, 1); got != "6 samples, 2 outside, 1 NaN" {
+	if got := caption(6, "points of the data", 2, 1); got != "6 points of the data, 2 outside, 1 NaN" {
 		t.Errorf("caption %q", got)
 	}
 }
@@ -126,18 +126,18 @@ func TestScatter(t *testing.T) {
 // What is written shows: another range makes another picture outside the area,
 // and its sides keep their proportion.
 func TestLabels(t *testing.T) {
-	a, err := Scatter([]float32{0, 0}, unitSquare)
+	a, err := Scatter([]float32{0, 0}, "points", unitSquare)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Scatter([]float32{0, 0}, Region{0, 7, 0, 7})
+	b, err := Scatter([]float32{0, 0}, "points", Region{0, 7, 0, 7})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a.Bounds() != b.Bounds() || text(a) == text(b) {
 		t.Errorf("ranges of 1 and 7 look alike (%v, %v)", a.Bounds(), b.Bounds())
 	}
-	wide, err := Scatter([]float32{0, 0}, Region{0, 4, 0, 1})
+	wide, err := Scatter([]float32{0, 0}, "points", Region{0, 4, 0, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestPlaneErrors(t *testing.T) {
 		return func() error { _, err := Density(Map{v, 2, 1, unitSquare}, Log); return err }
 	}
 	scatter := func(r Region, v ...float32) func() error {
-		return func() error { _, err := Scatter(v, r); return err }
+		return func() error { _, err := Scatter(v, "points", r); return err }
 	}
 	for _, tt := range []struct {
 		name string

@@ -9,9 +9,9 @@ import (
 )
 
 // Scatter is samples (N, 2), pairs (x, y), as dots; where more lie on one another
-// it is darker. Above it stands how many there are, and how many of them are not
-// shown: outside the region, or no numbers.
-func Scatter(samples []float32, r Region) (image.Image, error) {
+// it is darker. Above it stands how many there are of what they are called, and how
+// many of them are not shown: outside the region, or no numbers.
+func Scatter(samples []float32, called string, r Region) (image.Image, error) {
 	if len(samples) == 0 || len(samples)%2 != 0 {
 		return nil, fmt.Errorf("picture: %d numbers, expected pairs, at least one", len(samples))
 	}
@@ -34,12 +34,12 @@ func Scatter(samples []float32, r Region) (image.Image, error) {
 			p.dot(p.area.Min.X+min(w-1, int(x*float64(w))), p.area.Max.Y-1-min(h-1, int(y*float64(h))))
 		}
 	}
-	p.title(caption(len(samples)/2, outside, none))
+	p.title(caption(len(samples)/2, called, outside, none))
 	return p.NRGBA, nil
 }
 
-func caption(n, outside, none int) string {
-	parts := []string{fmt.Sprintf("%d samples", n)}
+func caption(n int, called string, outside, none int) string {
+	parts := []string{fmt.Sprintf("%d %s", n, called)}
 	if outside > 0 {
 		parts = append(parts, fmt.Sprintf("%d outside", outside))
 	}
