@@ -80,6 +80,14 @@ func TestReadsOwnReportsOnly(t *testing.T) {
 	}
 }
 
+// A speed is of what the data are.
+func TestSpeedOfPoints(t *testing.T) {
+	out, err := runs(t, "--preset bism-board-dsm --data checkerboard --batch 2 --threads 1 --max-time 10ms")
+	if err != nil || !strings.Contains(out, "points/s") || strings.Contains(out, "images/s") {
+		t.Errorf("%v, in\n%s", err, out)
+	}
+}
+
 // TestOneRank measures, and says what it cannot know.
 func TestOneRank(t *testing.T) {
 	dir := t.TempDir()

@@ -134,7 +134,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 
 	fs.StringVar(&o.out, "out", "", "write bench.json and bench.png into this directory")
 	fs.StringVar(&o.json, "json", "", "write all that was measured to this `FILE`")
-	fs.StringVar(&o.picture, "picture", "", "draw images/s and efficiency into this PNG `FILE`")
+	fs.StringVar(&o.picture, "picture", "", "draw the efficiency into this PNG `FILE`")
 
 	fs.IntVar(&o.nproc, "nproc", 0, "ranks on this machine; 0 is one, or those that ddplaunch has started")
 	fs.StringVar(&o.device, "device", device.Auto, "where to compute: "+device.Names)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -62,7 +63,7 @@ func (r *Report) print(w io.Writer) error {
 }
 
 func (p *printer) scaling(r *Report, title string, of func(*Case) (bool, *cost.Interval)) {
-	rows := []string{"ranks\thosts\tbatch\timages/s\tms/step\tefficiency"}
+	rows := []string{"ranks\thosts\tbatch\t" + cmp.Or(r.Speed, "images/s") + "\tms/step\tefficiency"}
 	for _, c := range r.Cases {
 		is, e := of(c)
 		if !is {

@@ -31,6 +31,7 @@ type Report struct {
 
 	Method  string   `json:"method"`
 	Data    string   `json:"data"`
+	Speed   string   `json:"speed,omitempty"` // unit of images_per_s; "" is images/s
 	Device  string   `json:"device"`
 	Threads int      `json:"threads"` // of a rank
 	Cores   int      `json:"cores"`   // of rank 0's host

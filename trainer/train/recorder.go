@@ -95,7 +95,7 @@ func (r *recorder) Started(step int64) (err error) {
 	if r.events, err = tensorboard.Create(r.dir.Events(), step); err != nil {
 		return err
 	}
-	c := progressbar.Config{Label: "step", Unit: r.unit(), Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
+	c := progressbar.Config{Label: "step", Unit: trained.Speed(r.takes), Out: r.stdout, Terminal: r.tty, Start: step, Total: r.o.steps, Steps: r.o.printEvery}
 	c.Width = r.info.width
 	if f, ok := r.stdout.(*os.File); ok && c.Width == nil {
 		c.Width = progressbar.Width(f)
@@ -163,14 +163,6 @@ func (s *lastStep) set(rec loop.Record, shown map[string]bool) {
 		}
 		s.losses[name] = rec.Values[i]
 	}
-}
-
-// unit is what is counted each second.
-func (r *recorder) unit() string {
-	if trained.Sentences(r.takes) {
-		return "sentences/s"
-	}
-	return "images/s"
 }
 
 // Announce says what takes a while, such as another program that is compiled.

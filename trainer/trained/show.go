@@ -32,6 +32,14 @@ func Noun(in algo.Inputs) string {
 	return "points"
 }
 
+// Speed is the unit of a model's speed: "images/s", "sentences/s" or "points/s".
+func Speed(in algo.Inputs) string {
+	if Pictures(in) {
+		return "images/s"
+	}
+	return Noun(in) + "/s"
+}
+
 // Of are the inputs of a model that takes samples of s.
 func Of(s data.Schema) algo.Inputs {
 	in := algo.Inputs{Shape: graph.D(s.C, s.H, s.W)}

@@ -146,6 +146,9 @@ func TestPicture(t *testing.T) {
 		if (err == nil) != tt.drawable || Drawable(in) != tt.drawable || Noun(in) != tt.noun {
 			t.Errorf("%v: %v, %v, %s", in.Shape, err, Drawable(in), Noun(in))
 		}
+		if s := Speed(in); s != map[string]string{"pictures": "images/s", "points": "points/s"}[tt.noun] {
+			t.Errorf("%v: a speed in %s", in.Shape, s)
+		}
 		if want := image.Pt(2*(tt.w+2)+2, 2*(tt.h+2)+2); tt.noun == "pictures" && m.Bounds().Size() != want {
 			t.Errorf("%v: a grid of %v, want %v", in.Shape, m.Bounds().Size(), want)
 		}
