@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ebtrain/data"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 	"ebtrain/trainer/algo"
@@ -111,7 +112,7 @@ func checkUnchanged(fs *pflag.FlagSet, out string) error {
 	var was, now []string
 	fs.Visit(func(f *pflag.Flag) {
 		if f.Value.String() != f.DefValue && !slices.Contains(mayChange, f.Name) {
-			was, now = append(was, "--"+f.Name+" "+f.DefValue), append(now, "--"+f.Name+" "+f.Value.String())
+			was, now = append(was, said(f.Name, f.DefValue)), append(now, said(f.Name, f.Value.String()))
 		}
 	})
 	if len(now) == 0 {
@@ -119,6 +120,14 @@ func checkUnchanged(fs *pflag.FlagSet, out string) error {
 	}
 	return cliflag.Usage("the run in %s has %s, not %s: a resumed run computes the same thing, so leave that out, or give another --out",
 		out, strings.Join(was, " "), strings.Join(now, " "))
+}
+
+// said is a flag as it is typed, or that it is not there.
+func said(flag, value string) string {
+	if value == "" {
+		return "no --" + flag
+	}
+	return "--" + flag + " " + value
 }
 
 // checkSteps reports a run that has done more than --steps already.
@@ -141,6 +150,6 @@ func (o *options) checkData(digest string) error {
 	if o.was == nil || o.was.DataDigest == digest {
 		return nil
 	}
-	return fmt.Errorf("--data %s (split %s) does not hold the samples that the run in %s was trained on (their digest is %.15s, the run's %.15s): give the data it began with, wherever they are now",
-		o.data, o.settings.Split, o.out, digest, o.was.DataDigest)
+	return fmt.Errorf("--data %s (split %s) does not hold the samples that the run in %s was trained on (their digest is %s, the run's %s): give the data it began with, wherever they are now",
+		o.data, o.settings.Split, o.out, data.Brief(digest), data.Brief(o.was.DataDigest))
 }

@@ -65,6 +65,7 @@ func TestResumeRefuses(t *testing.T) {
 		{"--lr 0.1 --steps 4 --width 8 --flip", "has --lr 0.0003 --width 4 --flip false, not --lr 0.1 --width 8 --flip true: "},
 		{"--deterministic", "has --deterministic false, not --deterministic true: "},
 		{"--precision bf16", "has --precision f32, not --precision bf16: "},
+		{"--preset bidvl-svhn", "has no --preset, not --preset bidvl-svhn: "},
 		{"--steps 1", "--steps 1, but the run in " + out + " has done 2 steps: "},
 		{"--steps 0", "want --steps of at least 1"},
 	} {
@@ -115,6 +116,11 @@ func TestResumeWhereDataHaveMoved(t *testing.T) {
 	}
 	if err := resume(t, "--steps 4 --out "+out+" --data "+other); err == nil || !strings.Contains(err.Error(), "does not hold the samples that the run in") {
 		t.Errorf("other data: %v", err)
+	}
+	for _, of := range []string{"synth:v1 size=32 seed=0 split=train n=8192", "the run's sha256:"} { // what is made says how
+		if err := resume(t, "--steps 4 --out "+out+" --data synth"); err == nil || !strings.Contains(err.Error(), of) {
+			t.Errorf("built-in pictures: %v, want %q", err, of)
+		}
 	}
 	for _, args := range []string{"--steps 4 --data " + there, "--steps 5"} { // and the place is kept
 		if err := resume(t, "--out "+out+" "+args); err != nil {

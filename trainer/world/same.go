@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebtrain/data"
 	"ebtrain/launch/cliflag"
 )
 
@@ -68,7 +69,7 @@ func differences(first map[string]string, odd int, other map[string]string) []st
 		switch {
 		case ok && a == b:
 		case name == dataFlag:
-			all = append(all, fmt.Sprintf("--data holds other samples on rank 0 (digest %s) than on rank %d (%s)", brief(a), odd, brief(b)))
+			all = append(all, fmt.Sprintf("--data holds other samples on rank 0 (digest %s) than on rank %d (%s)", data.Brief(a), odd, data.Brief(b)))
 		case !ok:
 			all = append(all, fmt.Sprintf("rank 0 has --%s %s and rank %d has no such flag", name, a, odd))
 		default:
@@ -82,13 +83,4 @@ func differences(first map[string]string, odd int, other map[string]string) []st
 	}
 	slices.Sort(all)
 	return all
-}
-
-// brief is a digest as people compare it: the beginning of a hash, all of a description.
-func brief(digest string) string {
-	const shown = 15
-	if strings.HasPrefix(digest, "sha256:") && len(digest) > shown {
-		return digest[:shown]
-	}
-	return digest
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"ebtrain/data"
 	"ebtrain/data/atomicfile"
 	"ebtrain/data/safetensors"
 	"ebtrain/ddp/exec"
@@ -63,7 +64,7 @@ func (n Net) Save(file, data string, accuracy float64) error {
 
 // Load reads a classifier of pictures of a size, that was trained on the data of
 // that digest: any other is refused.
-func Load(file string, s Size, data string) (n Net, err error) {
+func Load(file string, s Size, digest string) (n Net, err error) {
 	err = safetensors.ReadFile(file, func(f *safetensors.File) error {
 		meta := f.Metadata()
 		classes, err := strconv.Atoi(meta[metaClasses])
@@ -72,8 +73,8 @@ func Load(file string, s Size, data string) (n Net, err error) {
 			return errors.New("it is no classifier: want a file made by evaluate --train-classifier")
 		case meta[metaSize] != s.String():
 			return fmt.Errorf("it is a classifier of pictures of %s, and these are of %v", meta[metaSize], s)
-		case meta[metaData] != data:
-			return fmt.Errorf("it was trained on other data: on those of digest %.19s…, and these have %.19s…: train one on these with evaluate --train-classifier", meta[metaData], data)
+		case meta[metaData] != digest:
+			return fmt.Errorf("it was trained on other data: on those of digest %s, and these have %s: train one on these with evaluate --train-classifier", data.Brief(meta[metaData]), data.Brief(digest))
 		}
 		n = Net{Name: "classifier", Size: s, Classes: classes, trunk: classifierTrunk(s)}
 		if err := n.read(f); err != nil {
