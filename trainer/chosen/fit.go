@@ -8,13 +8,14 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/settings"
 )
 
 // Fit fits a configuration of the method called method to data that --data name holds,
 // and says what makes them fit if they do not.
 func Fit(c algo.Config, method, name string, s data.Schema) error {
 	if s.Text != nil && !algo.TakesSentences(c) {
-		return fmt.Errorf("--data %s holds sentences, and --algo %s is not set up for them: give other --data, or a preset for sentences (lm-snli)", name, method)
+		return fmt.Errorf("--data %s holds sentences, and --algo %s is not set up for them: give other --data, or a preset for sentences (%s)", name, method, forSentences(method))
 	}
 	err := c.Fit(s)
 	if m, ok := errors.AsType[*algo.Misfit](err); ok {
@@ -24,6 +25,19 @@ func Fit(c algo.Config, method, name string, s data.Schema) error {
 		return fmt.Errorf("--data %s holds %s, and %w", name, held(s), err)
 	}
 	return nil
+}
+
+// forSentences is a preset for sentences: the method's own, if it has one.
+func forSentences(method string) string {
+	m, err := settings.Method(method)
+	if err == nil {
+		for _, p := range m.Presets {
+			if algo.TakesSentences(p.Config) {
+				return p.Name
+			}
+		}
+	}
+	return "lm-snli"
 }
 
 // misfit says that a model does not take the samples of a data set, and what makes

@@ -31,6 +31,15 @@ func TestMisfitNamesWhatHelps(t *testing.T) {
 	}
 }
 
+// A method that has a preset for sentences names its own.
+func TestPresetForSentences(t *testing.T) {
+	for method, want := range map[string]string{"lebm": "lebm-snli", "bidvl": "lm-snli", "nothing": "lm-snli"} {
+		if got := forSentences(method); got != want {
+			t.Errorf("%s: %s, want %s", method, got, want)
+		}
+	}
+}
+
 // Sizes are said as the flags take them, also of pictures that are not square.
 func TestMisfitNotSquare(t *testing.T) {
 	wants := &algo.Misfit{What: "the model", H: 28, W: 20}

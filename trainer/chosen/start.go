@@ -150,9 +150,11 @@ func Elsewhere(method string, err error) error {
 	}
 	var others []string
 	for _, m := range settings.Methods() {
-		var own setting.Set
-		m.Presets[0].Config.Clone().Settings(&own)
-		if slices.ContainsFunc(own.All(), func(s *setting.Setting) bool { return s.Name == unknown.Name }) {
+		presets := presetsWith(m, unknown.Name)
+		if m.Name == method && len(presets) > 0 {
+			return cliflag.Usage("--%s is a setting of --preset %s, and what is chosen here has none of that name", unknown.Name, setting.Choices(presets))
+		}
+		if len(presets) > 0 {
 			others = append(others, m.Name)
 		}
 	}
@@ -160,6 +162,18 @@ func Elsewhere(method string, err error) error {
 		return err
 	}
 	return cliflag.Usage("--%s is a setting of --algo %s, and --algo %s has none of that name", unknown.Name, setting.Choices(others), method)
+}
+
+// presetsWith are the names of a method's presets that have a setting of that name.
+func presetsWith(m algo.Method, name string) (with []string) {
+	for _, p := range m.Presets {
+		var own setting.Set
+		p.Config.Clone().Settings(&own)
+		if slices.ContainsFunc(own.All(), func(s *setting.Setting) bool { return s.Name == name }) {
+			with = append(with, p.Name)
+		}
+	}
+	return with
 }
 
 // Groups are the groups of the method's own settings, in order, after the choice

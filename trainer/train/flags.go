@@ -145,7 +145,7 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	case o.preset == chosen.PresetHelp:
 		return nil, nil, chosen.ListPresets(first.algo, out)
 	case o.preset != "" && !fs.Changed("data"):
-		return nil, nil, cliflag.Usage("--preset %s needs --data: the directory that mkshards made, or synth for the built-in pictures", o.preset)
+		return nil, nil, cliflag.Usage("--preset %s needs --data: the directory that mkshards made, or built-in data: synth for pictures, checkerboard or gauss for points", o.preset)
 	}
 	if fs.Changed("net") {
 		if at, err = at.WithNet(o.settings.Net, o.preset != ""); err != nil {

@@ -98,8 +98,11 @@ func TestSwitches(t *testing.T) {
 func TestModelRefuses(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"--preset bidvl-cifar10", "--preset bidvl-cifar10 needs --data: "},
+		{"--preset fisher-200", "--preset fisher-200 needs --data: the directory that mkshards made, or built-in data: synth for pictures, checkerboard or gauss for points"},
 		{"--data x --preset x", `--preset: unknown preset "x": want one of bidvl-cifar10`},
 		{"--algo sm --unroll 3", "--unroll is a setting of --algo bism, and --algo sm has none of that name"},
+		{"--data x --preset lebm-svhn --ngf 4 --net lstm", "--ngf is a setting of --preset lebm-svhn, lebm-cifar10, lebm-celeba64 or lebm-celeba32, and what is chosen here has none of that name"},
+		{"--algo lebm --embed 4", "--embed is a setting of --preset lebm-snli, "},
 		{"--algo cd --nothing 3", "unknown flag --nothing"},
 		{"--algo sm --preset bism-frey", "--preset: bism-frey is a preset of --algo bism, not of sm"},
 		{"--latent-term x", `unknown --latent-term "x": want offset, not-offset or none`},
