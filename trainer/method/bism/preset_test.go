@@ -79,7 +79,7 @@ func TestBadSettings(t *testing.T) {
 		{"bism-frey", "inner", "rmsprop", "want adam or sgd"},
 		{"bism-frey", "sigma", "0", "want --sigma above 0"},
 		{"bism-frey", "model", "eblvm", "--model eblvm takes square pictures, got 28x20"},
-		{"bism-mnist", "sigma-min", "4", "want noise levels that rise from above 0"},
+		{"bism-mnist", "sigma-min", "4", "want noise levels that rise from above 0, got 4 to 3: --sigma-max must be above --sigma-min"},
 		{"bism-mnist", "schedule-steps", "0", "at least one step"},
 		{"bism-mnist", "inner-lr", "-1", "want --inner-lr of at least 0"},
 		{"bism-mnist", "temperature", "NaN", "want --temperature above 0"},

@@ -35,7 +35,7 @@ type Grid struct {
 func (g Grid) Validate() error {
 	var errs []error
 	if !(g.Least > 0 && g.Most > g.Least && g.Most <= math.MaxFloat32) {
-		errs = append(errs, fmt.Errorf("want noise levels that rise from above 0, got %v to %v", g.Least, g.Most))
+		errs = append(errs, fmt.Errorf("want noise levels that rise from above 0, got %v to %v: --sigma-max must be above --sigma-min", g.Least, g.Most))
 	}
 	if g.Spacing != Linear && g.Spacing != Log {
 		errs = append(errs, fmt.Errorf("want a spacing of noise levels that is %s, got %q", setting.Choices(Spacings()), string(g.Spacing)))
