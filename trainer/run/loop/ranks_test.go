@@ -198,6 +198,19 @@ func TestDivergenceIsSeenByAll(t *testing.T) {
 	}
 }
 
+// Before the first step no learning rate has moved a weight: something else is wrong.
+func TestDivergenceOfTheFirstStep(t *testing.T) {
+	for want, alg := range map[string]func(c *bidvl.Config){
+		"at step 0: in the first step, so some setting": func(c *bidvl.Config) { c.VAEWeight = 3e38 },
+		": lower the learning rates in a new run":       func(c *bidvl.Config) { c.Lower.LR = 1e30 },
+	} {
+		j := job{world: 1, config: loop.Config{Batch: 4, Steps: 50, Seed: 1}, alg: alg}
+		if _, errs := j.run(t); !errors.Is(errs[0], loop.ErrDiverged) || !strings.Contains(errs[0].Error(), want) {
+			t.Errorf("%v, want %q", errs[0], want)
+		}
+	}
+}
+
 // knowing is a model that judges its reports.
 type knowing struct{ algo.Model }
 

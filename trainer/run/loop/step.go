@@ -199,10 +199,19 @@ func (t *Trainer) apart(r *Record) error {
 	}
 	for i, v := range r.Values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%w: %s is %v at step %d: lower the learning rates in a new run", ErrDiverged, r.Names[i], v, r.Step)
+			return fmt.Errorf("%w: %s is %v at step %d: %s", ErrDiverged, r.Names[i], v, r.Step, remedy(r.Step))
 		}
 	}
 	return nil
+}
+
+// remedy says what to do about numbers that are not finite at a step: the first is
+// of weights that no learning rate has moved, but for those of a level within it.
+func remedy(step int64) string {
+	if step == 0 {
+		return "in the first step, so some setting of the losses, such as a noise level or a temperature, is too large or too small, or the learning rate of a lower level"
+	}
+	return "lower the learning rates in a new run"
 }
 
 // abandon waits for what is queued behind a step that diverged, as all ranks do:
