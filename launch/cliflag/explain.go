@@ -23,16 +23,16 @@ func Explain(err error) error {
 		return &UnknownFlagError{e.GetSpecifiedName()}
 	}
 	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return fmt.Errorf("--%s needs a value: want %s", e.GetFlag().Name, wants(e.GetFlag()))
+		return fmt.Errorf("--%s needs a value: want %s", e.GetFlag().Name, Wants(e.GetFlag()))
 	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return fmt.Errorf("--%s %q: want %s", e.GetFlag().Name, e.GetValue(), wants(e.GetFlag()))
+		return fmt.Errorf("--%s %q: want %s", e.GetFlag().Name, e.GetValue(), Wants(e.GetFlag()))
 	}
 	return err
 }
 
-// wants is what a flag takes, in words.
-func wants(f *pflag.Flag) string {
+// Wants is what a flag takes, in words.
+func Wants(f *pflag.Flag) string {
 	switch kind := f.Value.Type(); {
 	case kind == "bool":
 		return "true or false"

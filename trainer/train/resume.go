@@ -92,7 +92,7 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 			continue
 		}
 		if err := f.Value.Set(value); err != nil {
-			return nil, nil, fmt.Errorf("cannot resume: config.json has --%s %q: %w", name, value, err)
+			return nil, nil, fmt.Errorf("cannot resume: %s has --%s %q, want %s: put back what was there", rundir.Layout(peek(args).out).ConfigFile(), name, value, cliflag.Wants(f))
 		}
 		f.DefValue = f.Value.String()
 	}

@@ -175,6 +175,26 @@ func TestResumeOldSettings(t *testing.T) {
 	}
 }
 
+// A flag that was changed by hand in config.json is named with what it takes.
+func TestResumeFlagOfNoKind(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	if _, _, err := small(t, out); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(out, "config.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"width": "4"`, `"width": "wide"`, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := "cannot resume: " + file + ` has --width "wide", want a whole number: put back what was there`
+	if err := resume(t, "--steps 3 --out "+out); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // A rank that is started again goes on with what its own job has begun, and with
 // nothing else.
 func TestGoOn(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"ebtrain/data"
 )
 
 // configFormat is the version of config.json.
@@ -96,7 +98,7 @@ func ReadConfig(path string) (Config, error) {
 		return Config{}, fmt.Errorf("%s %w", file, err)
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("%s is damaged: %w", file, err)
+		return Config{}, fmt.Errorf("%s is damaged: %w: put back what it held, or begin a run in another folder", file, err)
 	}
 	return c, nil
 }
@@ -117,7 +119,7 @@ var errVersion = errors.New("was written by another version of this program")
 
 func parseConfig(b []byte) (Config, error) {
 	var c Config
-	if err := json.Unmarshal(b, &c); err != nil {
+	if err := unmarshal(b, &c); err != nil {
 		return Config{}, err
 	}
 	if c.Format != configFormat {
@@ -128,10 +130,26 @@ func parseConfig(b []byte) (Config, error) {
 		return Config{}, err
 	}
 	if got := digestOf(canonical); got != c.Digest {
-		return Config{}, fmt.Errorf("digest is %q, the settings have %s: they were changed by hand", c.Digest, got)
+		return Config{}, fmt.Errorf("its settings have the digest %s, not the %s that is written beside them: they were changed by hand", data.Brief(got), data.Brief(c.Digest))
 	}
 	c.Settings = canonical
 	return c, nil
+}
+
+// unmarshal reads JSON, and says in words of JSON what is wrong with it.
+func unmarshal(b []byte, v any) error {
+	err := json.Unmarshal(b, v)
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("no whole JSON at byte %d (%w)", s.Offset, err)
+	}
+	if u, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		what := "what it holds"
+		if u.Field != "" {
+			what = u.Field
+		}
+		return fmt.Errorf("%s is of the wrong kind, a JSON %s, at byte %d", what, u.Value, u.Offset)
+	}
+	return err
 }
 
 // text is the bytes of config.json.

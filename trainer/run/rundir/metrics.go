@@ -205,11 +205,11 @@ func scan(r io.Reader, f func(r Record, size int64, whole bool)) error {
 			return nil
 		}
 		var rec Record
-		if err := json.Unmarshal(bytes.TrimSuffix(text, []byte("\n")), &rec); err != nil {
+		if err := unmarshal(bytes.TrimSuffix(text, []byte("\n")), &rec); err != nil {
 			if !whole {
 				return nil
 			}
-			return fmt.Errorf("line %d: %w", n, err)
+			return fmt.Errorf("line %d: %w: mend the line or delete it", n, err)
 		}
 		if rec.Step <= last {
 			return fmt.Errorf("line %d: step %d after step %d: steps must rise", n, rec.Step, last)

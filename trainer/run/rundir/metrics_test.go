@@ -127,7 +127,7 @@ func TestMetricsErrors(t *testing.T) {
 		return string(b) + "\n"
 	}
 	tests := []struct{ name, text, want string }{
-		{"garbage in the middle", good(0) + "x\n" + good(2), "line 2"},
+		{"garbage in the middle", good(0) + "x\n" + good(2), "line 2: no whole JSON at byte 1 (invalid character 'x' looking for beginning of value): mend the line or delete it"},
 		{"empty line", good(0) + "\n" + good(2), "line 2"},
 		{"no step", "{}\n", `line 1: "step"`},
 		{"steps fall", good(5) + good(5), "line 2: step 5 after step 5"},

@@ -1,0 +1,39 @@
+package rundir
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is wrong with a config.json is said in words of the file, and what to do.
+func TestDamagedConfig(t *testing.T) {
+	dir := t.TempDir()
+	d := create(t, filepath.Join(dir, "a"))
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := Layout(filepath.Join(dir, "a")).ConfigFile()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := string(b)
+	for _, tt := range []struct{ text, want string }{
+		{"", "no whole JSON at byte 0"},
+		{whole[:len(whole)/2], "no whole JSON at byte "},
+		{"[]", "what it holds is of the wrong kind, a JSON array, at byte 1"},
+		{strings.Replace(whole, `"world": 2`, `"world": "two"`, 1), "world is of the wrong kind, a JSON string, at byte "},
+		{strings.Replace(whole, `"batch": 64`, `"batch": 65`, 1), "… that is written beside them: they were changed by hand"},
+	} {
+		if err := os.WriteFile(file, []byte(tt.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadConfig(filepath.Join(dir, "a"))
+		wantError(t, err, file+" is damaged: ", tt.want, ": put back what it held, or begin a run in another folder")
+		if err != nil && (strings.Contains(err.Error(), "rundir") || strings.Contains(err.Error(), "Go value")) {
+			t.Errorf("it speaks of the program: %v", err)
+		}
+	}
+}
