@@ -175,6 +175,23 @@ func (r *Reporter) missed(n int, err error) (int, error) {
 	return 0, err
 }
 
+// Flush shows the last step if it was not shown yet: what is written next comes
+// after it.
+func (r *Reporter) Flush() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flush()
+}
+
+func (r *Reporter) flush() {
+	if r.due && !r.quiet() {
+		r.show(r.c.Now())
+	}
+}
+
 // Close shows the last step if it was not shown yet, ends the bar's line, and
 // returns the first error of writing.
 func (r *Reporter) Close() error {
@@ -183,9 +200,7 @@ func (r *Reporter) Close() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.due && !r.quiet() {
-		r.show(r.c.Now())
-	}
+	r.flush()
 	if r.bar != "" {
 		r.print("\n")
 		r.bar = ""

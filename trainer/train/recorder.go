@@ -208,6 +208,7 @@ func (r *recorder) Ended(steps int64) error {
 	if _, err := os.Stat(r.grid(steps)); err == nil {
 		text += "; samples " + r.grid(steps)
 	}
+	r.show.Flush()
 	_, err := fmt.Fprintln(r.show, text)
 	return err
 }

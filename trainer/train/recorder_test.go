@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,5 +52,38 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 	}
 	if l := lines[50]; l.Step != 100 || len(l.Losses) != len(rec.Names)-1 || l.Losses["upper"] < 10 || l.Losses["upper"] > 10.2 {
 		t.Errorf("got %+v", l)
+	}
+}
+
+// The last word of a run that is stopped comes after its last step.
+func TestTheEndComesLast(t *testing.T) {
+	o, fs, err := parse([]string{"--out", filepath.Join(t.TempDir(), "run"), "--print-every", "1000", "--steps", "1000"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	r, err := newRecorder(o, runInfo{flags: cliflag.Values(fs)}, 1, "test", &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Started(0); err != nil {
+		t.Fatal(err)
+	}
+	rec := loop.Record{Names: algo.Names(o.model.Model().Report()), StepTime: time.Millisecond}
+	rec.Values = make([]float64, len(rec.Names))
+	for ; rec.Step < 3; rec.Step++ {
+		if err := r.Stepped(rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Ended(rec.Step); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	if n := len(lines); n < 2 || !strings.HasPrefix(lines[n-2], "step 3/1000 ") || !strings.HasPrefix(lines[n-1], "3 steps done; ") {
+		t.Errorf("it says\n%s", &text)
 	}
 }
