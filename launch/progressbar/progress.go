@@ -19,11 +19,13 @@
 package progressbar
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -166,14 +168,18 @@ func (r *Reporter) Write(text []byte) (int, error) {
 	return n, nil
 }
 
-// missed is what a Write that failed returns: from a terminal that has gone
-// away nobody misses the text.
+// missed is what a Write that failed returns: where nobody reads, nobody misses
+// the text.
 func (r *Reporter) missed(n int, err error) (int, error) {
-	if r.c.Terminal {
+	if r.unread(err) {
 		return n, nil
 	}
 	return 0, err
 }
+
+// unread says that writing failed because the terminal or the reader of a pipe has
+// gone away.
+func (r *Reporter) unread(err error) bool { return r.c.Terminal || errors.Is(err, syscall.EPIPE) }
 
 // Flush shows the last step if it was not shown yet: what is written next comes
 // after it.
@@ -223,9 +229,9 @@ func (r *Reporter) show(now time.Time) {
 }
 
 // print keeps the first error: a reader of the output that went away must not
-// end a training run. That of a terminal is dropped; see missed.
+// end a training run. That of a terminal or a pipe is dropped; see missed.
 func (r *Reporter) print(s string) {
-	if _, err := io.WriteString(r.c.Out, s); err != nil && r.err == nil && !r.c.Terminal {
+	if _, err := io.WriteString(r.c.Out, s); err != nil && r.err == nil && !r.unread(err) {
 		r.err = err
 	}
 }

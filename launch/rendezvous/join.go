@@ -33,8 +33,9 @@ var ErrNoLauncher = errors.New("no launcher")
 // SIGINT, SIGTERM, SIGUSR1 and SIGHUP until Close: the first of
 // them closes StopRequested on all ranks, after which they have their default
 // effect again; but SIGHUP, which kernel and shell both send when a terminal
-// goes away, is then ignored. Under nohup it is ignored from the beginning. A group
-// of one in a batch job also closes it a minute before the job's time ends.
+// goes away, is then ignored. Under nohup it is ignored from the beginning. A group of
+// one takes SIGPIPE like SIGHUP, since nobody reads its output any more (train | head),
+// and in a batch job also closes StopRequested a minute before the job's time ends.
 func Join(ctx context.Context, w env.Worker) (*Group, error) {
 	g := &Group{w: w, done: make(chan struct{}), stop: make(chan struct{}), gathered: make(chan Message, 1), flights: make(chan struct{}, 1)}
 	switch {
@@ -56,6 +57,9 @@ func Join(ctx context.Context, w env.Worker) (*Group, error) {
 	signal.Notify(g.signals, unix.SIGINT, unix.SIGTERM, unix.SIGUSR1)
 	if !signal.Ignored(unix.SIGHUP) {
 		signal.Notify(g.signals, unix.SIGHUP)
+	}
+	if g.conn == nil { // else the launcher reads what this rank says
+		signal.Notify(g.signals, unix.SIGPIPE)
 	}
 	g.wg.Go(g.watchSignals)
 	if g.conn == nil { // else the launcher does it

@@ -13,6 +13,9 @@ func (g *Group) watchSignals() {
 	select {
 	case s := <-g.signals:
 		signal.Ignore(unix.SIGHUP)
+		if g.conn == nil {
+			signal.Ignore(unix.SIGPIPE)
+		}
 		signal.Stop(g.signals)
 		// The launcher hears of it before this rank does, which may close the
 		// connection at once: then the other ranks would never be asked.

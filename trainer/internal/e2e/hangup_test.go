@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +76,38 @@ func (s *site) onTerminal(columns int, args ...string) (cmd *exec.Cmd, user *os.
 	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	s.t.Cleanup(func() { kill.Stop(); _ = cmd.Process.Kill(); _ = cmd.Wait() }) // most have ended
 	return cmd, user
+}
+
+// A reader that goes away (train | head) stops a run of one rank likewise.
+func TestReaderGone(t *testing.T) {
+	s := newSite(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := tiny("a", "--steps", "1000000", "--ckpt-every", "0", "--print-every", "1")
+	cmd := exec.Command(filepath.Join(bin, args[0]), args[1:]...)
+	var said strings.Builder
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, append(clean(os.Environ()), s.env...), w, &said
+	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() { kill.Stop(); _ = cmd.Process.Kill(); _ = cmd.Wait() }) // most have ended
+	if _, err := r.Read(make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // the code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 75 || !strings.Contains(said.String(), "train: stopped before the end; the same command with --resume goes on") {
+		t.Errorf("%v, want exit 75; it says %q", cmd.ProcessState, &said)
+	}
+	n := len(s.losses("a"))
+	if _, err := os.Stat(s.path("a", "ckpt", fmt.Sprintf("step-%08d", n), "state.json")); err != nil {
+		t.Errorf("no checkpoint of the %d steps: %v", n, err)
+	}
 }
 
 // A terminal that goes away, or a SIGHUP from elsewhere, stops a run as SIGTERM
