@@ -148,8 +148,12 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 
 // featureCache is where features of real pictures are kept.
 func (e *evaluation) featureCache() (feature.Cache, error) {
+	said := false
 	c := feature.Cache{Dir: e.o.cache, Say: func(err error) {
-		e.log.Warn("features of real pictures (--feature-cache)", "problem", err.Error())
+		if no := errors.Is(err, feature.ErrNotKept); !no || !said { // once is enough of a folder that takes none
+			e.log.Warn("features of real pictures (--feature-cache)", "problem", err.Error())
+			said = said || no
+		}
 	}}
 	switch e.o.cache {
 	case noCache:

@@ -33,6 +33,23 @@ func comparingToy(t *testing.T) *evaluation {
 	return e
 }
 
+// A folder that takes no files is told of once, not for every network and set, and
+// what is no folder is not called damaged.
+func TestNothingIsKept(t *testing.T) {
+	e := comparingToy(t)
+	var said strings.Builder
+	e.log, e.o.measures, e.o.cache = slog.New(slog.NewTextHandler(&said, nil)), "kid", filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(e.o.cache, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := e.measure(t.Context()); err != nil || r.Quality == nil {
+		t.Fatal(r, err)
+	}
+	if n := strings.Count(said.String(), "\n"); n != 1 || !strings.Contains(said.String(), "they are not kept for the next time: mkdir ") {
+		t.Errorf("it says %d things:\n%s", n, &said)
+	}
+}
+
 func TestCompare(t *testing.T) {
 	e := comparingToy(t)
 	e.o.measures = "kid,prdc,swd,neighbours,frechet,is,rmse"

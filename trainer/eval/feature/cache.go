@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"ebtrain/collective"
 	"ebtrain/data/atomicfile"
@@ -23,6 +24,9 @@ type Cache struct {
 	Dir string      // "" keeps nothing
 	Say func(error) // is told of what is damaged, and of what cannot be kept
 }
+
+// ErrNotKept means that features could not be written, as others will not be.
+var ErrNotKept = errors.New("they are not kept for the next time")
 
 const (
 	cachedTensor = "features"
@@ -39,7 +43,7 @@ func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Ne
 	key := digest(data, n, net.Digest)
 	file := filepath.Join(c.Dir, key+".safetensors")
 	m, err := readFeatures(file, key, n)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		c.Say(fmt.Errorf("what was kept is damaged, and computed again: %w", err))
 	}
 	kept, err := allHave(ctx, comm, err == nil)
@@ -50,7 +54,7 @@ func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Ne
 		return m, err
 	}
 	if err := c.keep(file, key, m); err != nil {
-		c.Say(fmt.Errorf("they are not kept for the next time: %w", err))
+		c.Say(fmt.Errorf("%w: %w", ErrNotKept, err))
 	}
 	return m, nil
 }
