@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -259,21 +260,36 @@ func (r *report) addQuality(add adder) {
 		return
 	}
 	names := c.sets()
-	add("beside %d %s of %s\t\t%s\tblind to\n", c.Reference, r.noun, c.Of, strings.Join(names, "\t"))
-	add("%s\t", r.noun)
+	add("beside %d %s of %s\n", c.Reference, r.noun, c.Of) // a line of its own: paths are long
+	add("\t\t%s\n%s\t", strings.Join(names, "\t"), r.noun)
 	for _, name := range names {
 		add("\t%d", c.Sizes[name])
 	}
-	add("\t\n")
+	add("\n")
 	for _, row := range c.Rows {
 		add("%s\t%s", row.Title, row.Better)
 		for _, name := range names {
 			add("\t%s", row.text(name))
 		}
-		add("\t%s\n", strings.Join(row.Blind, ", "))
+		add("\n")
 	}
+	c.addBlind(add)
 	for _, note := range c.Notes {
 		add("%s\n", note)
+	}
+}
+
+// addBlind adds what the rows do not see.
+func (c *comparison) addBlind(add adder) {
+	head := "\nblind to what comes out no worse than the samples:\n"
+	for _, row := range c.Rows {
+		if len(row.Blind) > 0 {
+			add("%s%s\t%s\n", head, row.Title, strings.Join(row.Blind, ", "))
+			head = ""
+		}
+	}
+	if head == "" && len(c.Notes) > 0 {
+		add("\n")
 	}
 }
 
@@ -282,13 +298,21 @@ func (r comparisonRow) text(set string) string {
 	v, ok := r.Controls[set]
 	switch {
 	case set == setSamples && r.Samples != nil && r.Spread > 0:
-		return fmt.Sprintf("%.4g ± %.2g", *r.Samples, r.Spread)
+		return digits(*r.Samples, 4) + " ± " + digits(r.Spread, 2)
 	case set == setSamples && r.Samples != nil:
-		return fmt.Sprintf("%.4g", *r.Samples)
+		return digits(*r.Samples, 4)
 	case set == setFloor && r.Floor != nil:
-		return fmt.Sprintf("%.4g", *r.Floor)
+		return digits(*r.Floor, 4)
 	case ok:
-		return fmt.Sprintf("%.4g", v)
+		return digits(v, 4)
 	}
 	return "–"
+}
+
+// digits is v to n digits, and whole where it has more: 190, not 1.9e+02.
+func digits(v float64, n int) string {
+	if a := math.Abs(v); a >= math.Pow10(n) && a < 1e7 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.*g", n, v)
 }

@@ -93,6 +93,11 @@ func TestCompare(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, table.String())
 		}
 	}
+	for line := range strings.Lines(table.String()) {
+		if at := strings.TrimSuffix(line, "\n"); strings.HasSuffix(at, " ") || len([]rune(at)) > 120 && !strings.HasPrefix(at, "--measures") {
+			t.Errorf("a line of %d columns: %q", len([]rune(at)), at)
+		}
+	}
 	if err := r.writeJSON(&object); err != nil {
 		t.Fatal(err)
 	}
@@ -233,5 +238,16 @@ func TestTrainClassifier(t *testing.T) {
 	e.o.data = "gauss:dim=2"
 	if err := e.trainClassifier(t.Context(), &out); err == nil {
 		t.Error("a classifier of points")
+	}
+}
+
+func TestDigits(t *testing.T) {
+	for want, of := range map[string]struct {
+		v float64
+		n int
+	}{"190": {190.2, 2}, "1.9": {1.93, 2}, "0.023": {0.0231, 2}, "-14580": {-14580.4, 4}, "1e+08": {1e8, 4}, "145.8": {145.84, 4}, "0": {0, 4}} {
+		if got := digits(of.v, of.n); got != want {
+			t.Errorf("%v to %d digits is %s, want %s", of.v, of.n, got, want)
+		}
 	}
 }
