@@ -59,6 +59,8 @@ func TestParse(t *testing.T) {
 		{"--run a --samples-from b --data c", "--samples-from is judged beside --data, which it wants, instead of a --run"},
 		{"--samples-from b", "--samples-from is judged beside --data"},
 		{"--train-classifier f", "--train-classifier trains on the labels of --data, which it wants"},
+		{"--run r --passes 3", "--passes is of --train-classifier, which is not given"},
+		{"--run r --ood d --measures rmse", "--ood is for --measures energy, which is not asked for"},
 		{"--train-classifier f --data d --passes 0", "want --passes from 1"},
 		{"--run a --limit few", `--limit "few": want a whole number`},
 	} {

@@ -177,6 +177,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("--samples-from is judged beside --data, which it wants, instead of a --run")
 	case o.run == "" && o.samplesFrom == "" && o.trainClassifier == "":
 		return o, cliflag.Usage("--run is required: the --out of a train run")
+	case fs.Changed("passes") && o.trainClassifier == "":
+		return o, cliflag.Usage("--passes is of --train-classifier, which is not given")
+	case len(o.ood) > 0 && !o.asks(measureEnergy) && !o.asks(allMeasures):
+		return o, cliflag.Usage("--ood is for --measures %s, which is not asked for", measureEnergy)
 	case o.judge != "" && !o.asks(measureForward):
 		return o, cliflag.Usage("--judge judges samples for --measures %s, which is not asked for", measureForward)
 	case o.samples < 2 || o.samples > 1<<20:
