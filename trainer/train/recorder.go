@@ -102,7 +102,11 @@ func (r *recorder) Started(step int64) (err error) {
 	}
 	r.show = progressbar.New(c)
 	if s := r.o.settings.Shards; s > 0 && s < maxShards {
-		if _, err := fmt.Fprintf(r.show, "--deterministic: a batch of %d is cut into %d virtual shards, so the bits are those of 1 to %d ranks\n", r.o.settings.Batch, s, s); err != nil {
+		ranks := fmt.Sprintf("%d virtual shards, so the bits are those of 1 to %d ranks", s, s)
+		if s == 1 {
+			ranks = "no smaller parts, so the bits are those of 1 rank"
+		}
+		if _, err := fmt.Fprintf(r.show, "--deterministic: a batch of %d is cut into %s\n", r.o.settings.Batch, ranks); err != nil {
 			return err
 		}
 	}

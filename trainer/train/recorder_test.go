@@ -87,3 +87,16 @@ func TestTheEndComesLast(t *testing.T) {
 		t.Errorf("it says\n%s", &text)
 	}
 }
+
+// How far the bits hold is said in words that a reader can count.
+func TestFewShards(t *testing.T) {
+	for batch, want := range map[string]string{
+		"3": "--deterministic: a batch of 3 is cut into no smaller parts, so the bits are those of 1 rank\n",
+		"4": "--deterministic: a batch of 4 is cut into 4 virtual shards, so the bits are those of 1 to 4 ranks\n",
+	} {
+		out, _, err := small(t, filepath.Join(t.TempDir(), "a"), "--deterministic", "--steps", "1", "--batch", batch)
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("batch %s: %v, want %q in\n%s", batch, err, want, out)
+		}
+	}
+}
