@@ -31,6 +31,8 @@ func runs(t *testing.T, args string) (string, error) {
 
 func TestUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
+		{"--link-us Inf", "want --link-gbit from 1e-6 to 1e9, or 0, and --link-us from 0 to 1e9, got 0 and +Inf"},
+		{"--link-gbit NaN", "want --link-gbit from 1e-6 to 1e9, or 0"},
 		{"-nproc 8 --batch 4", "--batch 4 has fewer samples than there are ranks (8): want at least one for each"},
 		{"-nproc 8 --batch 12", "--batch 12 is over all ranks and cannot be shared equally by 8: want a multiple of 8"},
 		{"-nproc 4 --ranks 1,3,4 --batch 8", "--batch 8 cannot be shared equally by 3 ranks: want a multiple of all of --ranks 1, 3, 4, or --scaling weak"},
@@ -85,6 +87,17 @@ func TestSpeedOfPoints(t *testing.T) {
 	out, err := runs(t, "--preset bism-board-dsm --data checkerboard --batch 2 --threads 1 --max-time 10ms")
 	if err != nil || !strings.Contains(out, "points/s") || strings.Contains(out, "images/s") {
 		t.Errorf("%v, in\n%s", err, out)
+	}
+}
+
+// A place that takes no file is told of before anything is measured.
+func TestPlaces(t *testing.T) {
+	dir := t.TempDir()
+	for _, flag := range []string{"--json", "--picture"} {
+		out, err := runs(t, "--net conv32 --width 4 --batch 2 --threads 1 --max-time 10ms "+flag+" "+dir)
+		if err == nil || !strings.Contains(err.Error(), flag+" "+dir+": it is a folder") || out != "" {
+			t.Errorf("%s: %v, after %q", flag, err, out)
+		}
 	}
 }
 

@@ -10,7 +10,26 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"ebtrain/data/atomicfile"
 )
+
+// place makes the folders of what is written, and reports before the work what could
+// not be.
+func (o *options) place() error {
+	for flag, file := range map[string]string{"json": o.json, "picture": o.picture} {
+		if file == "" {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			return fmt.Errorf("--%s: %w", flag, err)
+		}
+		if err := atomicfile.Check(file); err != nil {
+			return fmt.Errorf("--%s %s: %w", flag, file, err)
+		}
+	}
+	return nil
+}
 
 // finish makes the report of what was measured, on rank 0, and shows it.
 func (b *bench) finish(ctx context.Context, out io.Writer) error {
@@ -33,9 +52,6 @@ func (b *bench) finish(ctx context.Context, out io.Writer) error {
 		if f.file == "" {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(f.file), 0o777); err != nil {
-			return fmt.Errorf("--%s: %w", f.flag, err)
-		}
 		if err := f.write(f.file); err != nil {
 			return fmt.Errorf("--%s: %w", f.flag, err)
 		}
@@ -47,6 +63,9 @@ func (b *bench) finish(ctx context.Context, out io.Writer) error {
 func again(ctx context.Context, o *options, out io.Writer) error {
 	r, err := read(o.from)
 	if err != nil {
+		return err
+	}
+	if err := o.place(); err != nil {
 		return err
 	}
 	if r.Model == nil {

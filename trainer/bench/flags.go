@@ -212,8 +212,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("want --confidence above 0, in percent, got %v", o.confidence)
 	case o.maxTime <= 0 || o.fitTime < 0:
 		return fmt.Errorf("want --max-time above 0 and --fit-time of at least 0, got %v and %v", o.maxTime, o.fitTime)
-	case o.linkGbit < 0 || o.linkUS < 0:
-		return fmt.Errorf("want --link-gbit and --link-us of at least 0, got %v and %v", o.linkGbit, o.linkUS)
+	case !(o.linkGbit == 0 || o.linkGbit >= 1e-6 && o.linkGbit <= 1e9) || !(o.linkUS >= 0 && o.linkUS <= 1e9):
+		return fmt.Errorf("want --link-gbit from 1e-6 to 1e9, or 0, and --link-us from 0 to 1e9, got %v and %v", o.linkGbit, o.linkUS)
 	case o.check && o.fitTime == 0:
 		return errors.New("--check predicts, and --fit-time 0 fits nothing to predict from: leave one of them out")
 	}

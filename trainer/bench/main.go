@@ -80,6 +80,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	defer cancel()
 	ctx, done := w.Unstopped(ctx)
 	defer done()
+	if w.Rank() == 0 {
+		if err := o.place(); err != nil {
+			return w.Fail(err)
+		}
+	}
 	out := world.Output(environ, stdout)
 	if err := measure(ctx, o, w, src, cases, args, out); err != nil {
 		return errors.Join(w.Fail(err), out.Close())
