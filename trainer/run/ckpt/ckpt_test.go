@@ -334,15 +334,41 @@ func TestPrune(t *testing.T) {
 		{1, "step-00000050"},
 	}
 	for _, s := range steps {
-		if err := Prune(dir, s.keep); err != nil {
+		if err := Prune(dir, s.keep, 50); err != nil {
 			t.Fatal(err)
 		}
 		if got := names(t, dir); got != s.want {
 			t.Errorf("keep %d: left %s, want %s", s.keep, got, s.want)
 		}
 	}
-	if err := Prune(dir, -1); err == nil {
+	if err := Prune(dir, -1, 50); err == nil {
 		t.Error("keep -1 gives no error")
+	}
+}
+
+// A run that has gone back behind a damaged checkpoint keeps what it writes then: the
+// damaged one, whose size may be right, is newer and does not count.
+func TestPruneAfterGoingBack(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, 5)
+	file := filepath.Join(mustWrite(t, dir, 10), "weights.safetensors")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1
+	if err := os.WriteFile(file, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := mustWrite(t, dir, 7)
+	if err := Prune(dir, 1, 7); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Latest(dir, slog.New(slog.DiscardHandler)); err != nil || got != want {
+		t.Errorf("latest is %s, %v; want %s", got, err, want)
+	}
+	if got := names(t, dir); got != "step-00000007 step-00000010" {
+		t.Errorf("left %s", got)
 	}
 }
 

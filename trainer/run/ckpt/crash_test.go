@@ -50,7 +50,7 @@ func writeForEver(dir string) error {
 		if _, err := Write(dir, s, groups); err != nil {
 			return err
 		}
-		if err := Prune(dir, 3); err != nil {
+		if err := Prune(dir, 3, s.Step); err != nil {
 			return err
 		}
 		if i == 0 {

@@ -66,9 +66,11 @@ func NewestStep(dir string) (int64, error) {
 }
 
 // Prune removes old checkpoints in dir until the keep newest whole ones are
-// left. Damaged ones that are older go too; they do not count. To be quick it
-// checks state.json and sizes, not checksums. keep 0 keeps all.
-func Prune(dir string, keep int) error {
+// left, of those up to step last, which the run has just written. Damaged ones that
+// are older go too; they do not count. To be quick it checks state.json and sizes,
+// not checksums. So those of later steps do not count either, and stay: a run goes on
+// from before them only if their content is wrong. keep 0 keeps all.
+func Prune(dir string, keep int, last int64) error {
 	if keep < 0 {
 		return fmt.Errorf("prune %s: cannot keep %d checkpoints, expected 0 (all) or more", dir, keep)
 	}
@@ -82,6 +84,9 @@ func Prune(dir string, keep int) error {
 	whole := 0
 	for _, step := range slices.Backward(steps) {
 		path := filepath.Join(dir, Name(step))
+		if step > last {
+			continue
+		}
 		if whole >= keep {
 			if err := remove(path); err != nil {
 				return fmt.Errorf("prune %s: %w", dir, err)

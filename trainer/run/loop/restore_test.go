@@ -28,6 +28,31 @@ func TestCheckpointsArePruned(t *testing.T) {
 	}
 }
 
+// TestGoingBackKeepsCheckpoints resumes behind a damaged checkpoint and ends before its
+// step: what the run has then is its own newest one.
+func TestGoingBackKeepsCheckpoints(t *testing.T) {
+	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 4, Seed: 1, CkptDir: t.TempDir(), CkptEvery: 2}}
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	file := filepath.Join(j.config.CkptDir, ckpt.Name(4), "weights.safetensors")
+	weights, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights[len(weights)-1] ^= 1
+	if err := os.WriteFile(file, weights, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j.config.Resume, j.config.Steps, j.config.CkptKeep = true, 3, 1
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	if path, err := ckpt.Latest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) {
+		t.Errorf("the newest whole checkpoint is %s (%v), want that of step 3", path, err)
+	}
+}
+
 // TestResumeWithoutCheckpoint begins at the beginning.
 func TestResumeWithoutCheckpoint(t *testing.T) {
 	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 1, Seed: 1, CkptDir: t.TempDir(), Resume: true}}

@@ -75,5 +75,5 @@ func (t *Trainer) write(wholes map[string]*exec.Tensor) error {
 	if err != nil {
 		return err
 	}
-	return ckpt.Prune(t.cfg.CkptDir, t.cfg.CkptKeep)
+	return ckpt.Prune(t.cfg.CkptDir, t.cfg.CkptKeep, t.next)
 }
