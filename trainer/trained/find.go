@@ -15,26 +15,37 @@ import (
 // Newest is the step of a run's newest checkpoint.
 const Newest int64 = -1
 
-// find is the path of the checkpoint after step steps of the run at path.
-func find(path string, step int64, log *slog.Logger) (string, error) {
+// read reads the checkpoint after step steps of the run at path, which is from. The
+// run may go on meanwhile.
+func read(path string, step int64, log *slog.Logger) (from string, s ckpt.State, groups map[string][]ckpt.Named, err error) {
 	dir := rundir.Layout(path).Ckpt()
 	if step == Newest {
-		newest, err := ckpt.Latest(dir, log)
+		from, s, groups, err = ckpt.ReadLatest(dir, log)
 		if errors.Is(err, ckpt.ErrNone) {
 			err = none(path)
 		}
-		return newest, err
+		return from, s, groups, err
 	}
-	steps, err := ckpt.Steps(dir)
+	if err := has(path, step); err != nil {
+		return "", s, nil, err
+	}
+	from = filepath.Join(dir, ckpt.Name(step))
+	s, groups, err = ckpt.Read(from)
+	return from, s, groups, err
+}
+
+// has reports a checkpoint that the run at path does not have.
+func has(path string, step int64) error {
+	steps, err := ckpt.Steps(rundir.Layout(path).Ckpt())
 	switch {
 	case err != nil:
-		return "", err
+		return err
 	case len(steps) == 0:
-		return "", none(path)
+		return none(path)
 	case !slices.Contains(steps, step):
-		return "", fmt.Errorf("%s holds no checkpoint of step %d: it has %s (train keeps the newest --ckpt-keep, 0 all)", path, step, listed(steps))
+		return fmt.Errorf("%s holds no checkpoint of step %d: it has %s (train keeps the newest --ckpt-keep, 0 all)", path, step, listed(steps))
 	}
-	return filepath.Join(dir, ckpt.Name(step)), nil
+	return nil
 }
 
 func none(path string) error {

@@ -44,11 +44,7 @@ func Load(path string, step int64, backend exec.Backend, log *slog.Logger) (*Run
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	from, err := find(path, step, log)
-	if err != nil {
-		return nil, err
-	}
-	state, groups, err := ckpt.Read(from)
+	from, state, groups, err := read(path, step, log)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -369,6 +370,55 @@ func TestPruneAfterGoingBack(t *testing.T) {
 	}
 	if got := names(t, dir); got != "step-00000007 step-00000010" {
 		t.Errorf("left %s", got)
+	}
+}
+
+// A run that goes on writes checkpoints and removes old ones while others look for its
+// newest. Whatever is removed under their hands, they find one, and nothing is damaged.
+func TestLatestOfARunThatGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, 1)
+	const last = 20
+	ended := make(chan error, 1)
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	writer.Go(func() {
+		for step := int64(2); step <= last; step++ {
+			s, groups := sample(step)
+			if _, err := Write(dir, s, groups); err != nil {
+				ended <- err
+				return
+			}
+			if err := Prune(dir, 1, step); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	})
+	var log bytes.Buffer
+	warn := slog.New(slog.NewTextHandler(&log, nil))
+	var newest int64
+	for running := true; running; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatal(err)
+			}
+			running = false
+		default:
+		}
+		path, s, groups, err := ReadLatest(dir, warn)
+		if err != nil || s.Step < newest || filepath.Base(path) != Name(s.Step) || len(groups) != 4 {
+			t.Fatalf("%s, step %d with %d groups after step %d: %v", path, s.Step, len(groups), newest, err)
+		}
+		newest = s.Step
+		if _, err := Latest(dir, warn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if newest != last || log.Len() > 0 {
+		t.Errorf("the newest is %d, warned of %q", newest, log.String())
 	}
 }
 

@@ -23,7 +23,30 @@ var stepName = regexp.MustCompile(`^step-([0-9]{8,18})$`)
 // with a warning that names the file and what is wrong with it. The error is
 // ErrNone if there is no checkpoint; if there are some and all are damaged it
 // is a *DamagedError, so that nobody starts again from nothing by accident.
+//
+// A run may write and remove checkpoints meanwhile.
 func Latest(dir string, log *slog.Logger) (path string, err error) {
+	return latest(dir, log, verify)
+}
+
+// ReadLatest is Latest, and Read of what it finds, in one: a run that goes on cannot
+// remove it in between.
+func ReadLatest(dir string, log *slog.Logger) (path string, s State, groups map[string][]Named, err error) {
+	path, err = latest(dir, log, func(path string) (err error) {
+		if s, groups, err = Read(path); err == nil {
+			err = checkName(path, s)
+		}
+		return err
+	})
+	if err != nil {
+		return "", State{}, nil, err
+	}
+	return path, s, groups, nil
+}
+
+// latest is the path of the checkpoint of the highest step that check finds whole. One
+// that is gone when check has failed was removed by its run, which has newer ones.
+func latest(dir string, log *slog.Logger, check func(path string) error) (string, error) {
 	steps, err := Steps(dir)
 	if err != nil {
 		return "", err
@@ -34,9 +57,12 @@ func Latest(dir string, log *slog.Logger) (path string, err error) {
 	var first error
 	for _, step := range slices.Backward(steps) {
 		path := filepath.Join(dir, Name(step))
-		err := verify(path)
+		err := check(path)
 		if err == nil {
 			return path, nil
+		}
+		if _, gone := os.Lstat(path); errors.Is(gone, os.ErrNotExist) {
+			return latest(dir, log, check)
 		}
 		if _, ok := errors.AsType[*DamagedError](err); !ok {
 			return "", err

@@ -47,8 +47,8 @@ func verify(path string) error {
 	if err != nil {
 		return err
 	}
-	if want := Name(m.Step); filepath.Base(path) != want {
-		return &DamagedError{filepath.Join(path, stateFile), fmt.Errorf("holds step %d, whose folder is called %s", m.Step, want)}
+	if err := checkName(path, m.State); err != nil {
+		return err
 	}
 	for name, e := range m.Files {
 		file := filepath.Join(path, name)
@@ -62,6 +62,14 @@ func verify(path string) error {
 		if err := checkSum(file, e, sum); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkName reports a checkpoint whose folder has another's name.
+func checkName(path string, s State) error {
+	if want := Name(s.Step); filepath.Base(path) != want {
+		return &DamagedError{filepath.Join(path, stateFile), fmt.Errorf("holds step %d, whose folder is called %s", s.Step, want)}
 	}
 	return nil
 }

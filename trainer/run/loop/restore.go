@@ -47,14 +47,10 @@ func (t *Trainer) restore(ctx context.Context) error {
 
 // newest is the newest whole checkpoint in dir, nil if there is none.
 func newest(dir string, log *slog.Logger) (*checkpoint, error) {
-	path, err := ckpt.Latest(dir, log)
+	path, state, groups, err := ckpt.ReadLatest(dir, log)
 	if errors.Is(err, ckpt.ErrNone) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	state, groups, err := ckpt.Read(path)
 	return &checkpoint{path, state, groups}, err
 }
 
