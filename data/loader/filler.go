@@ -176,34 +176,46 @@ func (f *filler) load(at []place, epochs []int64) error {
 	})
 }
 
-// replace gives each slot of a damaged block the next sample of its window that
-// can be read, of sentences of its bucket, in this epoch's order and from the
-// window's end on to its begin. That depends on the data alone, not on which rank
-// met the damage when.
+// replace gives each slot of a damaged block another sample.
 func (f *filler) replace() error {
 	for i := range f.at { // Carry has no empty slots
 		if !f.isBad(f.at[i].block) {
 			continue
 		}
-		o, pos := f.order(f.epochs[i]), f.pos[i]
-		w := o.window(pos)
-		row := o.places(w)
-		from, was := int(pos-o.starts[w]), f.at[i]
-		for k := 1; f.isBad(f.at[i].block); k++ {
-			if k == len(row) {
-				return fmt.Errorf("loader: every block of a window of %d samples is damaged: copy or import the data set again", len(row))
-			}
-			other := row[(from+k)%len(row)]
-			if f.buckets != nil && f.bucket(other) != f.bucket(was) {
+		if err := f.substitute(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// substitute gives slot i the next sample that can be read, of sentences of its
+// bucket, in this epoch's order: of its window, from the window's end on to its
+// begin, and then, where all of that is damaged, of the windows after it, and those
+// from the epoch's begin on. That depends on the data alone, not on which rank met
+// the damage when.
+func (f *filler) substitute(i int) error {
+	o, was := f.order(f.epochs[i]), f.at[i]
+	own := o.window(f.pos[i])
+	from, windows := f.pos[i]-o.starts[own], len(o.starts)-1
+	for w := range windows {
+		row := o.places((own + w) % windows)
+		for k := range row {
+			other := row[(int(from)+k)%len(row)]
+			if f.isBad(other.block) || f.buckets != nil && f.bucket(other) != f.bucket(was) {
 				continue
 			}
 			f.at[i] = other
 			if err := f.load(f.at[i:i+1], f.epochs[i:i+1]); err != nil {
 				return err
 			}
+			if !f.isBad(other.block) {
+				return nil
+			}
 		}
+		from = 0
 	}
-	return nil
+	return fmt.Errorf("loader: every block that has a sample for the place of number %d is damaged, as its own is: copy or import the data set again", f.spans[was.block].First+int64(was.in))
 }
 
 // put writes one sample into slot i.

@@ -242,7 +242,7 @@ func TestExclude(t *testing.T) {
 	}
 }
 
-func TestAWholeWindowOfDamage(t *testing.T) {
+func TestDamageOfAll(t *testing.T) {
 	src := source()
 	for i := range 14 {
 		src.bad[i] = true
@@ -253,8 +253,40 @@ func TestAWholeWindowOfDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = l.Next(t.Context()); err == nil || !strings.Contains(err.Error(), "every block of a window of 101 samples is damaged") {
+	if _, err = l.Next(t.Context()); err == nil || !strings.Contains(err.Error(), "every block that has a sample for the place of number ") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The last window of an epoch may be a single block. Where that is damaged, its slots
+// take samples of other windows, the same on every world.
+func TestAWholeWindowOfDamage(t *testing.T) {
+	damaged := func() *fake {
+		src := source()
+		src.bad[2] = true // samples 16 to 23
+		return src
+	}
+	c := base()
+	c.ShuffleMemory = 2 * 13 * 8 * 12 // pools of 13 of the 14 blocks
+	c.Quarantine = func(*data.CorruptError) {}
+	const steps = 101 // 24 epochs
+	var want []item
+	for c.World = range 5 {
+		if c.World == 0 || c.World == 3 {
+			continue
+		}
+		got := streams(t, damaged(), c, nil, steps)
+		if want == nil {
+			want = got
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("world %d: another stream", c.World)
+		}
+	}
+	for i, it := range want {
+		if it.Weight != 1 || it.Index >= 16 && it.Index < 24 || it.Label != it.Index%7 {
+			t.Fatalf("slot %d holds %+v", i, it)
+		}
 	}
 }
 
