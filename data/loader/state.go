@@ -115,8 +115,9 @@ func (l *Loader) check(s State) (mixing, error) {
 	return m, nil
 }
 
-// tails says whether s is between an epoch's last batches, which are not full: all
-// its sentences are looked at, and some wait.
+// tails says whether s is at the end of an epoch of sentences, all of which are looked
+// at while some wait: between its last batches, which are not full, or, with Drop, behind
+// them.
 func (l *Loader) tails(s State) bool {
-	return l.fill.buckets != nil && l.c.Tail == Mask && s.Position == l.src.Len()
+	return l.fill.buckets != nil && l.c.Tail != Carry && s.Position == l.src.Len()
 }
