@@ -133,10 +133,23 @@ func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSa
 				return
 			}
 		}
-		if t.key != "" {
-			yield(t, nil)
+		if t.key != "" && !yield(t, nil) {
+			return
+		}
+		if err := drain(stream); err != nil {
+			yield(tarSample{}, fmt.Errorf("after %s: %w: damaged, so copy or download it again", last, err))
 		}
 	}
+}
+
+// drain reads what follows the end of a tar: the checksum of what was compressed, which
+// is of all of it, comes last. What follows that is nobody's.
+func drain(stream io.Reader) error {
+	_, err := io.Copy(io.Discard, stream)
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, zstd.ErrMagicMismatch) {
+		return nil
+	}
+	return err
 }
 
 // leaves says whether an entry is left alone, and counts it once.

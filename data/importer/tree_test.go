@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"image/color"
@@ -256,6 +257,39 @@ func TestTarEntryTooLarge(t *testing.T) {
 		head.Reset()
 		if err := tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "0.png", Size: maxEntry + 512, Typeflag: tar.TypeReg}); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// What is compressed has a checksum at its end, behind the end of the tar: a byte that
+// has changed, here that of a class, is found. What follows the checksum is left alone.
+func TestTarChecksum(t *testing.T) {
+	body := tarOf(t, file{"0.png", dot(t)}, file{"0.cls", []byte("3\n")}, file{"1.png", dot(t)}, file{"1.cls", []byte("1\n")})
+	var stored bytes.Buffer
+	w, err := gzip.NewWriterLevel(&stored, gzip.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, raw := range map[string][]byte{"a.tar.gz": stored.Bytes(), "a.tar.zst": zst(t, body)} {
+		raw = append(raw, make([]byte, 512)...)
+		s, err := WebDataset(t.Context(), []string{put(t, filepath.Join(t.TempDir(), name), raw)}, Geometry{})
+		if err != nil || s.Splits[0].Count != 2 {
+			t.Fatalf("%s, whole: %v", name, err)
+		}
+		at := bytes.Index(raw, []byte("3\n"))
+		if at < 0 {
+			t.Fatalf("%s: the class does not stand as it is", name)
+		}
+		raw[at] = '2'
+		_, err = WebDataset(t.Context(), []string{put(t, filepath.Join(t.TempDir(), name), raw)}, Geometry{})
+		if err == nil || !strings.Contains(err.Error(), name+": after 1.cls: ") || !strings.Contains(err.Error(), "damaged, so copy or download it again") {
+			t.Errorf("%s, one byte changed: %v", name, err)
 		}
 	}
 }
