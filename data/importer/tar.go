@@ -118,7 +118,7 @@ func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSa
 				return
 			}
 			last = readable(h.Name)
-			if h.Typeflag != tar.TypeReg || r.leaves(h.Name) {
+			if r.leaves(h) {
 				continue
 			}
 			key, ext := splitKey(h.Name)
@@ -152,13 +152,19 @@ func drain(stream io.Reader) error {
 	return err
 }
 
-// leaves says whether an entry is left alone, and counts it once.
-func (r *tarReader) leaves(name string) bool {
-	if !hidden(path.Clean("/" + name)) {
+// leaves says whether an entry is left alone, and counts it once, folders excepted.
+func (r *tarReader) leaves(h *tar.Header) bool {
+	file := h.Typeflag == tar.TypeReg
+	is := hidden(path.Clean("/" + h.Name))
+	if file && !is {
 		return false
 	}
-	if r.counting != nil {
-		r.counting.apart.hidden.add(name)
+	switch {
+	case r.counting == nil || h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader:
+	case is:
+		r.counting.apart.hidden.add(h.Name)
+	default:
+		r.counting.apart.pipes.add(h.Name + ", a link or the like")
 	}
 	return true
 }

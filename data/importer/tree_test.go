@@ -294,6 +294,35 @@ func TestTarChecksum(t *testing.T) {
 	}
 }
 
+// Links in a tar, into which programs turn what they find twice, are left alone as those
+// in a zip are, and not without a word.
+func TestLinksInTars(t *testing.T) {
+	links := func(first ...file) string {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, h := range []tar.Header{
+			{Name: "b/", Typeflag: tar.TypeDir}, {Name: "b/1.png", Linkname: "0.png", Typeflag: tar.TypeLink}, {Name: "b/2.png", Linkname: "../0.png", Typeflag: tar.TypeSymlink},
+		} {
+			if err := w.WriteHeader(&h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		files := tarOf(t, first...)
+		return put(t, filepath.Join(t.TempDir(), "a.tar"), append(files[:len(files)-1024], b.Bytes()...)) // without its end
+	}
+	const want = "left alone: 2 neither file nor folder (such as b/1.png, a link or the like)"
+	s, err := WebDataset(t.Context(), []string{links(file{"0.png", dot(t)})}, Geometry{})
+	if err != nil || s.Splits[0].Count != 1 || !slices.Equal(s.Notes, []string{want}) {
+		t.Errorf("%v, notes %q", err, s.Notes)
+	}
+	if _, err := WebDataset(t.Context(), []string{links()}, Geometry{}); err == nil || !strings.Contains(err.Error(), "no samples, expected pictures named like 000000.jpg; "+want) {
+		t.Errorf("links alone: %v", err)
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }

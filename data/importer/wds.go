@@ -97,7 +97,11 @@ func (s *tally) count(ctx context.Context, paths []string) (n int64, err error) 
 		}
 	}
 	if n == 0 {
-		return 0, fmt.Errorf("%s: no samples, expected pictures named like 000000.jpg", paths[0])
+		err := fmt.Errorf("%s: no samples, expected pictures named like 000000.jpg", paths[0])
+		if note := s.apart.note(); note != "" {
+			err = fmt.Errorf("%w; %s", err, note)
+		}
+		return 0, err
 	}
 	return n, nil
 }
