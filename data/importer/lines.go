@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,10 @@ import (
 
 // maxLineBytes bounds a line of text; of a longer one only so much is kept.
 const maxLineBytes = 1 << 20
+
+// mark is what some programs, of Windows mostly, begin a file of UTF-8 with. It is no
+// part of the first word.
+var mark = []byte("\ufeff")
 
 // line is one line of a file of text, without its end.
 type line struct {
@@ -50,6 +55,9 @@ func linesOf(ctx context.Context, file string, yield func(line, error) bool) boo
 		}
 		if err != nil {
 			return yield(line{}, fmt.Errorf("%s: line %d: %w", file, n, err))
+		}
+		if n == 1 {
+			raw = bytes.TrimPrefix(raw, mark)
 		}
 		l := line{file: file, number: n, text: string(raw)}
 		switch at := invalid(raw); {

@@ -92,6 +92,16 @@ func TestTextFiles(t *testing.T) {
 	}
 }
 
+// The mark that begins some files, each of several, is no part of a word; elsewhere it
+// is as it stands.
+func TestByteOrderMark(t *testing.T) {
+	src := []string{textFile(t, "\ufeffa b\na b\r\n"), textFile(t, "\ufeffa \ufeffb")}
+	_, got, err := importedText(t, TextFiles{Src: src}, Words{MinCount: 1, MaxLength: 9}, Options{})
+	if want := []string{"a b", "a b", "a \ufeffb"}; err != nil || !slices.Equal(got["train"], want) {
+		t.Errorf("%q, %v; want %q", got["train"], err, want)
+	}
+}
+
 func TestWords(t *testing.T) {
 	for _, tt := range []struct {
 		w    Words
