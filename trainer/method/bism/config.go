@@ -85,3 +85,15 @@ func (c Config) inner() optim.Rule {
 	}
 	return c.adam()
 }
+
+// scale is the noise level of what a deep model's score is matched to, which the
+// sampler's last step takes away: none where it is that of the data themselves.
+func (c Config) scale() float64 {
+	switch c.Objective {
+	case MDSM:
+		return c.Sigma0
+	case DSM:
+		return c.Sigma
+	}
+	return 0
+}

@@ -138,6 +138,12 @@ func TestPlans(t *testing.T) {
 	if a := d.Sampler; a.Denoise != r.cfg.Sigma0 || a.Share != r.cfg.SampleShare {
 		t.Errorf("the sampler is %+v", a)
 	}
+	for objective, want := range map[Objective]float64{SSM: 0, DSM: 0.6, MDSM: 0.9} {
+		c := tinyNetworks(func(c *Config) { c.Objective, c.Sigma, c.Sigma0 = objective, 0.6, 0.9 })
+		if got := c.Model().(deep).Denoise; got != want {
+			t.Errorf("samples of %s are denoised by %v, want %v", objective, got, want)
+		}
+	}
 	joint, err := d.Sample(nn.Eval, 2)
 	if err != nil {
 		t.Fatal(err)

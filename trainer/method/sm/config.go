@@ -77,4 +77,20 @@ func (n Net) trunk() eblvm.Trunk {
 }
 
 // sampler is that of an EBM.
-func (c *Config) sampler() langevin.Annealed { return langevin.Published().Shortened(c.SampleShare) }
+func (c *Config) sampler() langevin.Annealed {
+	a := langevin.Published().Shortened(c.SampleShare)
+	a.Denoise = c.scale()
+	return a
+}
+
+// scale is the noise level of what an EBM's score is matched to, which the sampler's
+// last step takes away: none where it is that of the data themselves.
+func (c *Config) scale() float64 {
+	switch c.Objective {
+	case MDSM:
+		return c.Sigma0
+	case DSM:
+		return c.Sigma
+	}
+	return 0
+}

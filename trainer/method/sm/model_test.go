@@ -92,6 +92,44 @@ func TestSample(t *testing.T) {
 	}
 }
 
+// The sampler's last step takes away the noise of what the score is matched to:
+// x + σ²·score, which is E[v|x] where x = v + σε and the score is that of x.
+func TestSamplesAreDenoised(t *testing.T) {
+	const n = 2
+	for objective, sigma := range map[Objective]float64{SSM: 0, DSM: 0.6, MDSM: 0.9} {
+		c := tinyNetwork(func(c *Config) { c.Objective, c.Sigma, c.Sigma0 = objective, 0.6, 0.9 })
+		m := c.Model()
+		vars, x := trained(t, m), samples(c, n)
+		g, err := m.(algo.Scored).Score(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := ddptest.Run(g, vars, nil, ddptest.Values{algo.InputImages: x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append([]float64(nil), x...)
+		for i, s := range out[algo.OutputScore] {
+			want[i] = min(1, max(0, x[i]+sigma*sigma*s))
+		}
+		plan, err := m.(algo.Sampler).Sample(nn.Eval, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pictures := exec.NewTensor(plan.Vars[0].Type)
+		for i, v := range x {
+			pictures.SetAt(i, v)
+		}
+		if err := vars.Set(plan.Out, pictures); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ddptest.Run(plan.Stages[2].Graph, vars, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		near(t, string(objective), numbers(t, vars, plan.Out), want, 1e-5)
+	}
+}
+
 // A GRBM of this method is a machine: its Fisher loss is the loss of exact score
 // matching, and its log Z the enumerated one.
 func TestMachine(t *testing.T) {

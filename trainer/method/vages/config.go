@@ -111,3 +111,15 @@ func (c Config) posteriorRate() optim.Schedule {
 
 // model is the model of a config that is valid.
 func (c Config) model() latent.Model { return c.Net.Model(c.Temperature) }
+
+// scale is the noise level of what a deep model's score is matched to, which the
+// sampler's last step takes away: none where it is that of the data themselves.
+func (c Config) scale() float64 {
+	switch c.Objective {
+	case MDSM:
+		return c.Sigma0
+	case DSM:
+		return c.Sigma
+	}
+	return 0
+}

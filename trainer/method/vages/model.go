@@ -37,7 +37,7 @@ type deep struct {
 func (c *Config) Model() algo.Model {
 	t := trainee{latent.Trained{Net: c.Net, Model: c.model()}, *c}
 	if c.Net.Kind == latent.EBLVM {
-		return deep{t, latent.Sampler{Net: c.Net, Share: c.SampleShare, Denoise: c.Sigma0}}
+		return deep{t, latent.Sampler{Net: c.Net, Share: c.SampleShare, Denoise: c.scale()}}
 	}
 	return machine{c.Net.Machine(), t}
 }

@@ -96,3 +96,13 @@ func TestControlVariate(t *testing.T) {
 		t.Errorf("the score is off by %.2g with the control variate, by %.2g without", with, without)
 	}
 }
+
+// The sampler's last step takes away the noise of what the score is matched to.
+func TestDenoise(t *testing.T) {
+	for objective, want := range map[Objective]float64{SSM: 0, KSD: 0, DSM: 0.6, MDSM: 0.9} {
+		c := tinyNetworks(func(c *Config) { c.Objective, c.Sigma, c.Sigma0 = objective, 0.6, 0.9 })
+		if got := c.Model().(deep).Denoise; got != want {
+			t.Errorf("samples of %s are denoised by %v, want %v", objective, got, want)
+		}
+	}
+}

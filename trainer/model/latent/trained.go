@@ -52,8 +52,8 @@ type Sampler struct {
 	Net Net
 	// Share is the share of the published 2,700 steps that are taken.
 	Share float64
-	// Denoise is the scale that the score was trained at: the sampler ends with a
-	// denoising step of it.
+	// Denoise is the noise level that the score was trained at: the sampler ends with
+	// a denoising step of it.
 	Denoise float64
 }
 
