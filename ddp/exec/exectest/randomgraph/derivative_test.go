@@ -109,7 +109,7 @@ func slopesOf(t *testing.T, seed uint64, p *Program) *slopes {
 		n := w.graph.Nodes()[i]
 		leaf, is := n.Op.(graph.Leaf)
 		if is {
-			leaf.Kind, n.Op = graph.Input, graph.Leaf{Kind: graph.Input, Name: leaf.Name, Type: leaf.Type}
+			n.Op = graph.Leaf{Kind: graph.Input, Name: leaf.Name, Type: leaf.Type}
 		}
 		in := make([]graph.ID, len(n.In))
 		for k, id := range n.In {
