@@ -28,6 +28,7 @@ const help = `experiment runs the experiments of the papers and writes what came
   experiment run board --jobs 2
   experiment run frey --source frey_rawface.mat --seeds 1,2,3
   experiment report                      writes RESULTS.md
+  experiment pack board --to kept        keeps what the report is made of
 
 An experiment is a table: a row is a preset of train with some flags, and a cell
 is a row with a seed. Each cell is a run directory, OUT/NAME/ROW/seed-N, which
@@ -47,7 +48,7 @@ experiment <command> --help lists the settings of a command.
 // run does what args ask for.
 func (a app) run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return cliflag.Usage("no command given: want list, run, report or compute")
+		return cliflag.Usage("no command given: want list, run, report, pack or compute")
 	}
 	switch name := args[0]; name {
 	case "help", "--help", "-help", "-h":
@@ -62,10 +63,12 @@ func (a app) run(ctx context.Context, args []string) error {
 		return a.runExperiment(ctx, args[1:])
 	case "report":
 		return a.report(args[1:])
+	case "pack":
+		return a.pack(args[1:])
 	case "compute":
 		return a.compute(ctx, args[1:])
 	default:
-		return cliflag.Usage("unknown command %q: want list, run, report or compute", name)
+		return cliflag.Usage("unknown command %q: want list, run, report, pack or compute", name)
 	}
 }
 

@@ -108,6 +108,50 @@ func (s *site) checkReport() {
 			t.Errorf("%s: %v, %d bytes", name, err, len(b))
 		}
 	}
+	s.checkPack(string(text))
+}
+
+// checkPack keeps what the report of tiny is made of, lays it out elsewhere, and reports
+// the same.
+func (s *site) checkPack(report string) {
+	t := s.t
+	kept := filepath.Join(t.TempDir(), "kept")
+	elsewhere := t.TempDir()
+	var first []byte
+	for range 2 {
+		if err := os.RemoveAll(kept); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(kept, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.must("pack", "tiny", "--to", kept)
+		b, err := os.ReadFile(filepath.Join(kept, "tiny.tgz"))
+		if err != nil || first != nil && !bytes.Equal(b, first) {
+			t.Fatalf("%v, or packed twice it has other bytes", err)
+		}
+		first = b
+	}
+	if text, err := exec.Command("tar", "-C", elsewhere, "-xzf", filepath.Join(kept, "tiny.tgz")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if found, err := filepath.Glob(filepath.Join(elsewhere, "tiny", "*", "*", "*")); err != nil || len(found) != 9 {
+		t.Errorf("%v, %v: want two files of four cells and a picture", found, err)
+	}
+	other := *s
+	other.out = elsewhere
+	other.must("report")
+	text, err := os.ReadFile(filepath.Join(elsewhere, "RESULTS.md"))
+	if err != nil || string(text) != report {
+		t.Errorf("%v, the report of what was kept is\n%s", err, text)
+	}
+	for _, name := range []string{"tiny-rmse.png", "tiny-plain-samples.png"} {
+		a, err := os.ReadFile(filepath.Join(s.out, "RESULTS", name))
+		b, err2 := os.ReadFile(filepath.Join(elsewhere, "RESULTS", name))
+		if err := errors.Join(err, err2); err != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s: %v, or it is another", name, err)
+		}
+	}
 }
 
 // content is every file of an experiment.
@@ -356,7 +400,7 @@ func TestMistakes(t *testing.T) {
 	a := app{catalogue: catalogueOfTests(), bin: t.TempDir(), stdout: &strings.Builder{}}
 	for _, c := range []struct{ args, want string }{
 		{"", "no command given"},
-		{"walk", `unknown command "walk": want list, run, report or compute`},
+		{"walk", `unknown command "walk": want list, run, report, pack or compute`},
 		{"list tiny", `list: unexpected argument "tiny"`},
 		{"run", "run: want the name of one experiment (experiment list shows them), got 0"},
 		{"run tiny long", "got 2"},
@@ -371,6 +415,10 @@ func TestMistakes(t *testing.T) {
 		{"report --to a.txt", "--to a.txt: want a name that ends in .md"},
 		{"report huge", `unknown experiment "huge"`},
 		{"report --out " + t.TempDir(), "no cell is finished in "},
+		{"pack --to kept", "pack: want names of experiments"},
+		{"pack tiny", "and --to FOLDER"},
+		{"pack huge --to kept", `unknown experiment "huge"`},
+		{"pack tiny --to kept --out " + t.TempDir(), "no cell of tiny is finished in "},
 		{"compute tiny --row plain", "tiny is no computed experiment"},
 		{"compute sums --row four", `--row "four": want one of three, none`},
 		{"compute sums --row three --data x", `--data "x": sums is computed on none`},

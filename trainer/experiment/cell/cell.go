@@ -33,6 +33,9 @@ func (c Cell) Dir() string {
 // Console is the file of what the programs printed.
 func (c Cell) Console() string { return filepath.Join(c.Dir(), "console.log") }
 
+// Files are what a report knows of a cell.
+func (c Cell) Files() []string { return []string{c.begunFile(), c.measuredFile()} }
+
 func (c Cell) begunFile() string    { return filepath.Join(c.Dir(), "cell.json") }
 func (c Cell) measuredFile() string { return filepath.Join(c.Dir(), "measured.json") }
 

@@ -187,33 +187,24 @@ func hue(i, n int) color.Color {
 	return color.RGBA{part(5), part(3), part(1), 255}
 }
 
-// copies copies a picture of the first finished seed of each row, or takes its text.
+// copies copies the pictures of p, or takes their texts.
 func (s *Sheet) copies(p plan.Picture, folder string) ([]drawn, error) {
+	shown, err := s.shown(p)
+	if err != nil {
+		return nil, err
+	}
 	var all []drawn
-	row := ""
-	for _, f := range s.finished {
-		if f.Row == row || p.Rows != nil && !slices.Contains(p.Rows, f.Row) {
-			continue
-		}
-		row = f.Row
-		found, err := filepath.Glob(filepath.Join(f.Dir(), p.Glob))
+	for _, f := range shown {
+		b, err := os.ReadFile(f.file)
 		if err != nil {
 			return nil, err
 		}
-		if len(found) == 0 {
-			continue
-		}
-		from := slices.Max(found)
-		b, err := os.ReadFile(from)
-		if err != nil {
-			return nil, err
-		}
-		title := p.Title + ": " + f.Row
-		if filepath.Ext(from) == ".txt" {
+		title := p.Title + ": " + f.row
+		if filepath.Ext(f.file) == ".txt" {
 			all = append(all, drawn{title: title, text: string(b)})
 			continue
 		}
-		name := fmt.Sprintf("%s-%s-%s", s.e.Name, f.Row, filepath.Base(from))
+		name := fmt.Sprintf("%s-%s-%s", s.e.Name, f.row, filepath.Base(f.file))
 		if err := atomicfile.WriteBytes(filepath.Join(folder, name), b); err != nil {
 			return nil, err
 		}
