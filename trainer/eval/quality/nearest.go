@@ -10,12 +10,13 @@ import (
 const tile = 1000
 
 // distances calls use with the squared distances of each row of x from all rows of
-// y, in order. They are those of x−c and y−c for the mean c of y: the same, with
-// less rounding.
-func distances(x, y Matrix, mul Products, use func(i int, d2 []float64)) error {
-	centre := y.Mean()
+// y, in order, as products give them. They are those of x−c and y−c for the mean c of
+// y: the same, with less rounding.
+func distances(x, y Matrix, mul Products, use func(p pairs, i int, d2 []float64)) error {
+	p, centre := pairs{x: x, y: y}, y.Mean()
 	x, y = x.less(centre), y.less(centre)
-	nx, ny := norms(x), norms(y)
+	p.nx, p.ny = norms(x), norms(y)
+	p.longest = slices.Max(p.ny)
 	row, out := make([]float64, y.N), make([]float64, tile*tile)
 	for from := 0; from < x.N; from += tile {
 		xs := x.Rows(from, min(from+tile, x.N))
@@ -33,10 +34,10 @@ func distances(x, y Matrix, mul Products, use func(i int, d2 []float64)) error {
 			}
 		}
 		for i := range xs.N {
-			for j, p := range all[i] {
-				row[j] = max(0, nx[from+i]+ny[j]-2*p)
+			for j, v := range all[i] {
+				row[j] = max(0, p.nx[from+i]+p.ny[j]-2*v)
 			}
-			use(from+i, row)
+			use(p, from+i, row)
 		}
 	}
 	return nil
@@ -56,25 +57,8 @@ func norms(m Matrix) []float64 {
 // other row, rising.
 func radii(m Matrix, most int, mul Products) ([][]float64, error) {
 	out := make([][]float64, m.N)
-	err := distances(m, m, mul, func(i int, d2 []float64) {
-		d2[i] = math.Inf(1) // itself
-		out[i] = least(d2, most)
-	})
+	err := distances(m, m, mul, func(p pairs, i int, d2 []float64) { out[i] = p.least(i, d2, most, i) })
 	return out, err
-}
-
-// least are the n least values, rising.
-func least(values []float64, n int) []float64 {
-	low := make([]float64, 0, n+1)
-	for _, v := range values {
-		if len(low) == n && v >= low[n-1] {
-			continue
-		}
-		at, _ := slices.BinarySearch(low, v)
-		low = slices.Insert(low, at, v)
-		low = low[:min(n, len(low))]
-	}
-	return low
 }
 
 // Nearest is, for each sample, how far the nearest row of train is: the root of the
@@ -84,8 +68,8 @@ func Nearest(samples, train Matrix, mul Products) ([]float64, error) {
 		return nil, err
 	}
 	out := make([]float64, samples.N)
-	err := distances(samples, train, mul, func(i int, d2 []float64) {
-		out[i] = math.Sqrt(slices.Min(d2) / float64(samples.D))
+	err := distances(samples, train, mul, func(p pairs, i int, d2 []float64) {
+		out[i] = math.Sqrt(p.least(i, d2, 1, -1)[0] / float64(samples.D))
 	})
 	return out, err
 }
@@ -132,12 +116,12 @@ func (m *Manifold) Judge(samples Matrix) (PRDC, error) {
 	}
 	recalled, covered := make([]bool, m.real.N), make([]bool, m.real.N)
 	inside, precise := 0, 0
-	err = distances(samples, m.real, m.mul, func(i int, d2 []float64) {
+	err = distances(samples, m.real, m.mul, func(p pairs, i int, d2 []float64) {
 		within := false
 		for j, d := range d2 {
-			within = within || d <= m.ball[j][forPrecision-1]
-			recalled[j] = recalled[j] || d <= around[i][forPrecision-1]
-			if d <= m.ball[j][forDensity-1] {
+			within = within || p.within(i, j, d, m.ball[j][forPrecision-1])
+			recalled[j] = recalled[j] || p.within(i, j, d, around[i][forPrecision-1])
+			if p.within(i, j, d, m.ball[j][forDensity-1]) {
 				inside++
 				covered[j] = true
 			}

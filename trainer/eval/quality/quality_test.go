@@ -270,6 +270,56 @@ func TestPRDC(t *testing.T) {
 	}
 }
 
+// rough are products as a device gives them, in float32.
+func rough(x, y Matrix, out []float64) error {
+	for i := range x.N {
+		for j := range y.N {
+			sum := float32(0)
+			for k, v := range y.Row(j) {
+				sum += float32(x.Row(i)[k]) * float32(v)
+			}
+			out[i*y.N+j] = float64(sum)
+		}
+	}
+	return nil
+}
+
+// Equal distances are equal, whatever products say of them: of rows on a grid many
+// are, and rows that are there often have a ball of radius 0, in which they are.
+func TestPRDCOfTies(t *testing.T) {
+	rng := seeded(9)
+	grid := func(n, d int) Matrix {
+		m := normal(rng, n, d)
+		for i := range m.X {
+			m.X[i] = math.Round(m.X[i]) + 7
+		}
+		return m
+	}
+	real := normal(rng, 80, 16)
+	repeated := NewMatrix(40, 16) // four of the real ones, again and again
+	for i := range repeated.N {
+		copy(repeated.Row(i), real.Row(i%4))
+	}
+	for name, set := range map[string]struct{ real, fake Matrix }{
+		"on a grid": {grid(80, 2), grid(60, 2)}, "repeated": {real, repeated}, "repeated data": {repeated, real},
+		"one row": {repeated.Pick(make([]int, 30)), repeated},
+	} {
+		m, err := NewManifold(set.real, rough)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.Judge(set.fake)
+		want := slowPRDC(set.real, set.fake)
+		if err != nil || math.Abs(got.Precision-want.Precision)+math.Abs(got.Recall-want.Recall)+math.Abs(got.Density-want.Density)+math.Abs(got.Coverage-want.Coverage) > 1e-9 {
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+	near, err := Nearest(repeated, real, rough)
+	if err != nil || slices.Max(near) != 0 {
+		t.Errorf("copies are %v away, %v", near, err)
+	}
+}
+
 // More rows than a tile, and rows that are far from the origin.
 func TestNearest(t *testing.T) {
 	rng := seeded(6)
