@@ -68,7 +68,7 @@ func (e *evaluation) others(ctx context.Context) []other {
 			return use(x.F32(), e.o.batch)
 		}})
 	}
-	all = append(all, other{otherNoise, func(use func([]float32, int) error) error { return use(e.noise(), e.o.batch) }})
+	all = append(all, other{otherNoise, e.noise})
 	for _, f := range e.o.ood {
 		all = append(all, other{f.name, func(use func([]float32, int) error) error {
 			split, err := foreignSplit(f)
@@ -89,19 +89,30 @@ func (e *evaluation) feed(ctx context.Context, p pass) feed {
 	}
 }
 
-// noise is a batch of samples whose values are uniform on the model's range.
-func (e *evaluation) noise() []float32 {
+// noise feeds samples whose values are uniform on the model's range, as many as there
+// are data that are measured.
+func (e *evaluation) noise(use func(x []float32, n int) error) error {
 	low := -1.0
 	if e.takes.Range == loader.Unit {
 		low = 0
 	}
+	all, err := e.count(e.o.data, e.o.split)
+	if err != nil {
+		return err
+	}
 	u := make([]float64, e.takes.Shape.Len())
-	x := make([]float32, 0, e.o.batch*len(u))
-	for i := range e.o.batch {
-		philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: 1, Sample: uint32(i)}.Uniform(u)
-		for _, v := range u {
-			x = append(x, float32(low+(1-low)*v))
+	for from := int64(0); from < all; from += int64(e.o.batch) {
+		n := min(int64(e.o.batch), all-from)
+		x := make([]float32, 0, int(n)*len(u))
+		for i := range n {
+			philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: 1, Sample: uint32(from + i)}.Uniform(u)
+			for _, v := range u {
+				x = append(x, float32(low+(1-low)*v))
+			}
+		}
+		if err := use(x, int(n)); err != nil {
+			return err
 		}
 	}
-	return x
+	return nil
 }

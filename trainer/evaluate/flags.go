@@ -28,8 +28,9 @@ It prints what the method's models can tell:
           released code evaluates) and with its running ones, beside that of
           the mean training image; a picture of inputs above their
           reconstructions is written into the run directory
-  energy  of the data, of samples and of uniform noise; AUROC is the probability
-          that data has lower energy than noise or than the pictures of --ood
+  energy  of the data, of --batch samples and of as much uniform noise as data;
+          AUROC is the probability that data has lower energy than these, or than
+          the pictures of --ood
   fisher  the Fisher divergence to the data, but for the data's constant
   critic  the Fisher divergence from the data as a critic estimates it, and as
           it is known for data that are N(0, I)
