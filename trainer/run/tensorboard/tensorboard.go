@@ -28,6 +28,8 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -75,9 +77,14 @@ func create(dir string, step int64, now func() time.Time) (*Writer, error) {
 	if err != nil {
 		host = "localhost"
 	}
+	last, err := newest(dir)
+	if err != nil {
+		return nil, err
+	}
 	t := now()
-	// The viewer reads the files of a folder in the order of their names.
-	name := fmt.Sprintf("events.out.tfevents.%010d.%s.%d.%09d", t.Unix(), host, os.Getpid(), t.Nanosecond())
+	// The viewer reads the files of a folder in the order of their names, and goes on to
+	// later ones only. So they rise, whatever the clock of this host says.
+	name := fmt.Sprintf("%s%010d.%s.%d.%09d", prefix, max(t.Unix(), last+1), host, os.Getpid(), t.Nanosecond())
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, err
@@ -91,6 +98,22 @@ func create(dir string, step int64, now func() time.Time) (*Writer, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return w, nil
+}
+
+// prefix begins the names of event files; seconds since 1970 in ten digits follow.
+const prefix = "events.out.tfevents."
+
+// newest is the largest time in the names of the event files in dir, 0 without any.
+func newest(dir string) (last int64, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		rest, is := strings.CutPrefix(e.Name(), prefix)
+		digits, _, _ := strings.Cut(rest, ".")
+		if n, err := strconv.ParseInt(digits, 10, 64); is && err == nil && len(digits) == 10 {
+			last = max(last, n)
+		}
+	}
+	return last, err
 }
 
 // Scalar writes v, rounded to float32, under a tag such as "loss/energy".

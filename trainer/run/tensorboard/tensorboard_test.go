@@ -221,10 +221,30 @@ func TestResumeSupersedes(t *testing.T) {
 	if len(events) != 2 || events[1].num[2] != 25 || parse(t, events[1].raw[7]).num[1] != 1 {
 		t.Errorf("events %+v, want a session start at step 25", events)
 	}
-	if _, err := create(dir, 25, clock); err == nil {
-		t.Error("an event file was overwritten")
-	}
 	if _, err := Create(filepath.Join(dir, "missing"), 0); err == nil {
 		t.Error("a missing folder gives no error")
+	}
+}
+
+// A run may go on at once, on a host whose clock is behind, or after one whose clock was
+// ahead: the names of its files are in the order of its starts.
+func TestFilesAreInOrder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, prefix+"99999999999.of.others"), nil, 0o666); err != nil { // no ten digits
+		t.Fatal(err)
+	}
+	var before string
+	for i, ahead := range []time.Duration{0, 0, -time.Hour, 24 * time.Hour, 0} {
+		w, err := create(dir, int64(i), func() time.Time { return clock().Add(ahead) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if w.f.Name() <= before {
+			t.Errorf("start %d writes into %s, the one before into %s", i, w.f.Name(), before)
+		}
+		before = w.f.Name()
 	}
 }
