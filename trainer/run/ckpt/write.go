@@ -51,9 +51,7 @@ func write(path string, s State, groups map[string][]Named) error {
 	if err := makeDir(dir); err != nil {
 		return err
 	}
-	if err := sweep(dir); err != nil {
-		return err
-	}
+	sweep(dir)
 	tmp := filepath.Join(dir, tmpPrefix+filepath.Base(path))
 	if err := fill(tmp, s, groups); err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
@@ -72,20 +70,18 @@ func makeDir(dir string) error {
 	return atomicfile.SyncDir(filepath.Dir(dir))
 }
 
-// sweep removes what a writer that was killed has left.
-func sweep(dir string) error {
+// sweep removes what a writer that was killed has left, as far as it can be removed: what
+// stays takes room, and is in nobody's way.
+func sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return err
+		return // the writing that follows says why
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), tmpPrefix) || strings.HasPrefix(e.Name(), oldPrefix) {
-			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}
-	return nil
 }
 
 // fill makes the folder tmp with all files of the checkpoint, durable.

@@ -28,6 +28,35 @@ func TestCheckpointsArePruned(t *testing.T) {
 	}
 }
 
+// TestOldCheckpointsThatStay: a run does not end because what it no longer needs cannot be
+// removed, as on NFS while somebody reads it.
+func TestOldCheckpointsThatStay(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may remove anything")
+	}
+	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 1, Seed: 1, CkptDir: t.TempDir(), CkptEvery: 1, CkptKeep: 1}}
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	first := filepath.Join(j.config.CkptDir, ckpt.Name(1))
+	if err := os.Chmod(first, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // it has another name then
+		hidden, _ := filepath.Glob(filepath.Join(j.config.CkptDir, ".old-*"))
+		for _, path := range append(hidden, first) {
+			_ = os.Chmod(path, 0o755) // one of them
+		}
+	})
+	j.config.Resume, j.config.Steps = true, 4
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	if steps, err := ckpt.Steps(j.config.CkptDir); err != nil || !slices.Equal(steps, []int64{4}) {
+		t.Errorf("left are the checkpoints of steps %v (%v), want that of step 4", steps, err)
+	}
+}
+
 // TestGoingBackKeepsCheckpoints resumes behind a damaged checkpoint and ends before its
 // step: what the run has then is its own newest one.
 func TestGoingBackKeepsCheckpoints(t *testing.T) {
