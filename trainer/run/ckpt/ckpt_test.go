@@ -347,6 +347,28 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// One that is replaced and cannot be removed is out of the way all the same.
+func TestReplacedThatStays(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may remove anything")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(mustWrite(t, dir, 5), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, oldPrefix+Name(5)), 0o755) })
+	s, groups := sample(5)
+	path, err := Write(dir, s, groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, gotGroups, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, s, gotGroups, groups)
+}
+
 // A run that has gone back behind a damaged checkpoint keeps what it writes then: the
 // damaged one, whose size may be right, is newer and does not count.
 func TestPruneAfterGoingBack(t *testing.T) {

@@ -127,5 +127,6 @@ func publish(tmp, path string) error {
 	if err := atomicfile.SyncDir(dir); err != nil {
 		return err
 	}
-	return os.RemoveAll(old)
+	_ = os.RemoveAll(old) // what stays is hidden, and swept later
+	return nil
 }
