@@ -46,7 +46,7 @@ func (b *Builder) Pullback(y, dy []ID, wrt ...ID) []ID {
 			return make([]ID, len(wrt))
 		}
 	}
-	p := pullback{b: b, active: b.dependOn(wrt), cot: make([]ID, len(b.types))}
+	p := pullback{b: b, active: b.dependOn(wrt), cot: make([]ID, len(b.types)), cut: map[ID]pieces{}}
 	last := int32(-1)
 	for i := range y {
 		p.add(y[i], dy[i])
@@ -61,7 +61,7 @@ func (b *Builder) Pullback(y, dy []ID, wrt ...ID) []ID {
 	}
 	grads := make([]ID, len(wrt))
 	for i, w := range wrt {
-		if grads[i] = p.cot[w]; grads[i] == 0 {
+		if grads[i] = p.total(w); grads[i] == 0 {
 			grads[i] = b.Zeros(b.Type(w))
 		}
 	}
@@ -71,10 +71,11 @@ func (b *Builder) Pullback(y, dy []ID, wrt ...ID) []ID {
 // pullback is one traversal.
 type pullback struct {
 	b      *Builder
-	active []bool // by ID: depends on some w
-	cot    []ID   // by ID: cotangent so far, 0 for zero
-	scope  string // of the node visited last
-	primed string // its scope in the gradient
+	active []bool        // by ID: depends on some w
+	cot    []ID          // by ID: cotangent so far, 0 for zero
+	cut    map[ID]pieces // by ID: what is to be added to it
+	scope  string        // of the node visited last
+	primed string        // its scope in the gradient
 }
 
 // dependOn marks, by ID, the values that depend on any of wrt.
@@ -98,10 +99,34 @@ func (b *Builder) dependOn(wrt []ID) []bool {
 	return active
 }
 
+// add adds d to the cotangent of id. Pieces that follow each other are collected: a
+// value that is cut in n parts would be padded n times and added n − 1 times.
 func (p *pullback) add(id, d ID) {
 	if d == 0 || !p.active[id] {
 		return
 	}
+	if c, ok := p.b.pieceOf(d); ok {
+		if p.cut[id], ok = p.cut[id].with(c); ok {
+			return
+		}
+		p.total(id)
+		p.cut[id] = pieces{c}
+		return
+	}
+	p.total(id)
+	p.accumulate(id, d)
+}
+
+// total is the cotangent of id so far, 0 for zero.
+func (p *pullback) total(id ID) ID {
+	if l := p.cut[id]; len(l) > 0 && p.b.err == nil {
+		delete(p.cut, id)
+		p.accumulate(id, l.sum(p.b))
+	}
+	return p.cot[id]
+}
+
+func (p *pullback) accumulate(id, d ID) {
 	if sum := p.cot[id]; sum != 0 {
 		d = p.b.Add(sum, d)
 	}
@@ -113,7 +138,7 @@ func (p *pullback) add(id, d ID) {
 func (p *pullback) visit(n Node) {
 	dout, reached := make([]ID, len(n.Out)), false
 	for i, out := range n.Out {
-		dout[i] = p.cot[out]
+		dout[i] = p.total(out)
 		reached = reached || dout[i] != 0
 	}
 	if !reached || p.b.err != nil || !slices.ContainsFunc(n.In, func(id ID) bool { return p.active[id] }) {

@@ -73,6 +73,12 @@ func shapeCases() []Case {
 			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID {
 				return b.Pad(b.Slice(b.Slice(x[0], 1, 1, 8, 2), 0, 1, 3, 1), 1, 2, 1)
 			})},
+		Case{Name: "gradients of what is cut", Args: args(float(3, 8), float(5, 2, 3)), Tol: Whole,
+			Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+				gates := b.Mul(b.Sin(b.Slice(x[0], 1, 0, 3, 1)), b.Slice(x[0], 1, 3, 6, 1)) // and 6:8 is not read
+				rows := b.Sum(b.Mul(b.Slice(x[1], 0, 0, 2, 1), b.Exp(b.Slice(x[1], 0, 3, 5, 1))))
+				return b.Grad(b.Add(b.Sum(b.Square(gates)), rows), x...)
+			}},
 		Case{Name: "an empty value", Args: args(float(0, 3)), Tol: Exact,
 			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return b.SumKeep(b.Neg(x[0]), 0) })},
 	)
