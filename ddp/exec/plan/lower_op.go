@@ -32,6 +32,8 @@ func (l *lowering) node(n graph.Node) {
 		l.placed(n)
 	case graph.Transpose:
 		l.transpose(op, n)
+	case graph.Iota:
+		l.iota(n)
 	default:
 		l.other(n)
 	}
@@ -81,6 +83,28 @@ func (l *lowering) broadcast(n graph.Node) {
 	}
 	v := l.fresh(n.Out[0])
 	l.Values[v].bcast = src
+	l.emit(graph.Broadcast{Shape: dims}, []int{src}, []int{v})
+}
+
+// iota lowers an index along an axis: the numbers of that axis, repeated along the
+// others, where readers repeat them for themselves.
+func (l *lowering) iota(n graph.Node) {
+	last := l.last[n.Out[0]]
+	op, dims := l.axes(n.Op, last, n.Out[0]).(graph.Iota), l.dims(n.Out[0], last)
+	line := dims
+	for i := range dims.Rank() {
+		if i != op.Axis {
+			line = line.With(i, 1)
+		}
+	}
+	if line == dims {
+		l.other(n)
+		return
+	}
+	op.Type.Shape = line
+	src, v := l.add(Value{DType: op.Type.DType, Dims: line, Last: last}), l.fresh(n.Out[0])
+	l.Values[v].bcast = src
+	l.emit(op, nil, []int{src})
 	l.emit(graph.Broadcast{Shape: dims}, []int{src}, []int{v})
 }
 

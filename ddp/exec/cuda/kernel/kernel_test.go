@@ -164,7 +164,7 @@ func TestWide(t *testing.T) {
 // TestGridsHaveBounds: what no grid covers is an error.
 func TestGridsHaveBounds(t *testing.T) {
 	p := planOf(t, plan.Options{}, func(b *graph.Builder) {
-		b.Output("y", b.Iota(graph.T(graph.U8, 1<<20, 1<<20), 0))
+		b.Output("y", b.Iota(graph.T(graph.U8, 1<<40), 0))
 	})
 	for i, s := range p.Steps {
 		if s.Kind() != plan.KindIota {
