@@ -33,6 +33,15 @@ func reduceCases() []Case {
 			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return c.f(b, x[0]) })})
 	}
 	all = append(all, logSumExpCases()...)
+	for _, s := range []graph.Shape{graph.D(3, 1789), graph.D(2, 2503), graph.D(2, 3, 2503), graph.D(2, 3002)} {
+		all = append(all, longRows(s))
+	}
+	all = append(all, Case{Name: "long samples with channels", Args: args(float(2, 2503, 3), float(2, 1, 1), float(1, 1, 3)), Tol: Whole, NoDiff: true,
+		Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			s := b.Shape(x[0])
+			y := b.Add(b.Mul(x[0], b.BroadcastTo(x[1], s)), b.BroadcastTo(x[2], s))
+			return append(b.Grad(b.Sum(b.Sin(y)), x...), y, b.SumKeep(y, 0, 1), b.SumKeep(y, 1, 2))
+		}})
 	all = append(all, Case{Name: "max with ties", Args: args(floatOf(List(2, 1, 2, 0), 3, 4)), Tol: Exact, NoDiff: true,
 		Build: apply(graph.Reduce{Fn: graph.ReduceMax, Axes: 2})})
 	return all
@@ -64,4 +73,16 @@ func reductions(axes uint8, dims ...int) []Case {
 		{Name: fmt.Sprintf("%s %v", sum, dims), Args: args(float(dims...)), Build: apply(sum), Tol: Sum, Terms: n},
 		{Name: fmt.Sprintf("%s %v", largest, dims), Args: args(floatOf(Distinct, dims...)), Build: apply(largest), Tol: Exact},
 	}
+}
+
+// longRows is a softmax and its gradient, and sums over rows and columns, of rows that
+// a device may cut into pieces of different lengths.
+func longRows(s graph.Shape) Case {
+	k := s.Rank() - 1
+	return Case{Name: fmt.Sprintf("rows of %d", s.At(k)), Args: args(float(s.Slice()...), float(s.With(k, 1).Slice()...)), Tol: Whole, NoDiff: true,
+		Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			y := b.Exp(b.Sub(x[0], b.BroadcastTo(x[1], s)))
+			p := b.Div(y, b.BroadcastTo(b.SumKeep(y, k), s))
+			return []graph.ID{p, b.SumKeep(p, 0), b.SumKeep(b.Mul(p, x[0]), k), b.MaxKeep(b.Mul(p, x[0]), k), b.Grad(b.LogSumExp(b.Mul(x[0], y), k), x[1])[0]}
+		}}
 }

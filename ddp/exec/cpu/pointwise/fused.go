@@ -102,8 +102,7 @@ func (k *fused[T, A]) Run() error {
 
 // Part computes part w of n of the blocks.
 func (k *fused[T, A]) Part(worker, w, n int) {
-	blocks := (k.n + k.block - 1) / k.block
-	lo, hi := threads.Part(blocks, w, n)
+	lo, hi := threads.Part(k.order.count(), w, n)
 	ln := &k.lanes[worker]
 	for i := range k.sums {
 		k.sums[i].reset(w, k.order, lo, hi)
@@ -113,8 +112,8 @@ func (k *fused[T, A]) Part(worker, w, n int) {
 		ln.linked.clearSums()
 	}
 	for b := lo; b < hi; b++ {
-		at := k.order.at(b, k.block)
-		k.do(ln, w, at, min(k.block, k.n-at))
+		at, n := k.order.at(b)
+		k.do(ln, w, at, n)
 	}
 	k.fold(ln, w)
 }
@@ -281,8 +280,8 @@ func (k *fused[T, A]) interpret(ln *lane[T], at, from, n int) {
 // newFused makes the kernel of a group; scratch holds its sums.
 func newFused[T, A array.Number](jobs *threads.Jobs, f *plan.Fused, in, out []array.Place, tab vec.Table[T, A], scratch unsafe.Pointer) *fused[T, A] {
 	k := &fused[T, A]{jobs: jobs, n: f.Dims.Len(), round: array.RounderOf[T](f.DType)}
-	k.block = blockOf(f)
-	k.order = orderOf(f, k.block)
+	block, run := blockOf(f)
+	k.block, k.order = block, orderOf(f, block, run)
 	k.work = k.n * (len(f.Code) + len(f.Stores) + len(f.Sums))
 	k.number = make([]bool, f.Registers())
 	c := fusing[T, A]{fused: k, f: f, tab: tab}

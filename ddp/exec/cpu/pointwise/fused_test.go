@@ -140,7 +140,7 @@ func FuzzMachine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		shape := [][2]int{{1, 700}, {300, 3}, {67, 96}, {41, 100}, {5, 2304}, {3, 8192}, {9, 4100}, {33, 576}, {700, 1}}[rnd.IntN(9)]
+		shape := [][2]int{{1, 700}, {300, 3}, {67, 96}, {41, 100}, {5, 2304}, {3, 8192}, {9, 4100}, {33, 576}, {700, 1}, {5, 1789}, {4, 2503}}[rnd.IntN(11)]
 		g := randomGroup(rnd, shape[0], shape[1])
 		for _, inPlace := range []bool{false, true} {
 			want, got := g.run(t, jobs, false, inPlace), g.run(t, jobs, true, inPlace)
@@ -178,19 +178,57 @@ func TestBlocks(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		dims, part graph.Shape
-		want       int
+		want, run  int
 	}{
-		{graph.D(100, 1000), graph.D(100, 1000), 1024},
-		{graph.D(65536, 96), graph.D(1, 96), 768},
-		{graph.D(65536, 100), graph.D(1, 100), whole},
-		{graph.D(512, 8192), graph.D(1, 8192), 1024},
-		{graph.D(512, 8192), graph.D(512, 1), 1024},
-		{graph.D(384, 2304), graph.D(384, 1), 1152},
-		{graph.D(64, 27), graph.D(64, 1), 1024},
+		{graph.D(100, 1000), graph.D(100, 1000), 1024, 0},
+		{graph.D(65536, 96), graph.D(1, 96), 768, 0},
+		{graph.D(65536, 100), graph.D(1, 100), whole, 0},
+		{graph.D(512, 8192), graph.D(1, 8192), 1024, 0},
+		{graph.D(512, 8192), graph.D(512, 1), 1024, 0},
+		{graph.D(384, 2304), graph.D(384, 1), 1152, 0},
+		{graph.D(64, 27), graph.D(64, 1), 1024, 0},
+		{graph.D(608, 1789), graph.D(608, 1), 896, 1789},
+		{graph.D(608, 10007), graph.D(608, 1), 1024, 10007},
+		{graph.D(608, 10007), graph.D(1, 10007), 1024, 10007},
+		{graph.D(608, 1789), graph.D(1, 1789), 1789, 0},
 	} {
 		f := &plan.Fused{DType: graph.F32, Dims: tt.dims, Loads: []plan.Access{plan.NewAccess(tt.dims, tt.part)}}
-		if got := blockOf(f); got != tt.want {
-			t.Errorf("%s: blocks of %d, want %d", fmt.Sprint(tt.dims, tt.part), got, tt.want)
+		if got, run := blockOf(f); got != tt.want || run != tt.run {
+			t.Errorf("%s: blocks of %d in runs of %d, want %d in %d", fmt.Sprint(tt.dims, tt.part), got, run, tt.want, tt.run)
 		}
+	}
+}
+
+// Rows of any length, as the gradient of a cross-entropy has them: x·a + b where an
+// index is the target's; a, b and the target are numbers of a row.
+func BenchmarkRows(b *testing.B) {
+	team := threads.NewTeam(1)
+	b.Cleanup(team.Close)
+	jobs := threads.NewJobs(team, 0)
+	binary := func(fn graph.BinaryFn, x, y int) plan.Instr {
+		return plan.Instr{Op: graph.Binary{Fn: fn}, X: x, Y: y}
+	}
+	for _, cols := range []int{1789, 10000, 10007} {
+		b.Run(fmt.Sprint(cols), func(b *testing.B) {
+			all, row, line := graph.D(40, cols), graph.D(40, 1), graph.D(1, cols)
+			f := &plan.Fused{DType: graph.F32, Dims: all, Stores: []int{8},
+				Code: []plan.Instr{binary(graph.Mul, 0, 1), binary(graph.Equal, 4, 2), binary(graph.Mul, 6, 3), binary(graph.Add, 5, 7)}}
+			var in []array.Place
+			of := func(s graph.Shape) array.Place {
+				return array.Place{Mem: unsafe.Pointer(unsafe.SliceData(make([]float32, s.Len()))), DType: graph.F32}
+			}
+			for _, s := range []graph.Shape{all, row, row, row, line} {
+				f.Loads = append(f.Loads, plan.NewAccess(all, s))
+				in = append(in, of(s))
+			}
+			k := New(jobs, f, in, []array.Place{of(all)}, nil)
+			k.Attach(0, unsafe.Pointer(unsafe.SliceData(make([]float64, k.Buffer()/8+1))))
+			b.SetBytes(8 * int64(all.Len()))
+			for b.Loop() {
+				if err := k.Run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

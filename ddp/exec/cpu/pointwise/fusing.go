@@ -28,12 +28,12 @@ func (c *fusing[T, A]) loads(in []array.Place) {
 		case a.Scalar():
 			l.mode = repeated
 			c.number[i] = true
-		case array.Period(a) > 0 && c.block%array.Period(a) == 0:
+		case c.order.repeats(a):
 			l.mode = repeated
-		case array.InRuns(a, c.block, 0):
+		case c.order.inRuns(a, 0):
 			l.mode = spread
 			c.number[i] = true
-		case array.InRuns(a, c.block, 1) && l.plain:
+		case c.order.inRuns(a, 1) && l.plain:
 			l.mode = segment
 		}
 		c.fused.loads = append(c.fused.loads, l)
@@ -153,7 +153,7 @@ func (c *fusing[T, A]) sums(out []array.Place, scratch unsafe.Pointer) {
 			mem = unsafe.Add(scratch, at)
 		}
 		s := newSum(r, c.tab, out, c.f.DType, size, c.jobs.Parts, mem)
-		s.summing = summingOf(r, c.block)
+		s.summing = summingOf(r, c.order)
 		s.n = float64(c.n) / float64(max(1, size))
 		c.fused.sums = append(c.fused.sums, s)
 		at += partialBytes(size, c.jobs.Parts)

@@ -1,7 +1,6 @@
 package pointwise
 
 import (
-	"ebtrain/ddp/exec/cpu/array"
 	"ebtrain/ddp/exec/cpu/pointwise/machine"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
@@ -17,15 +16,15 @@ const (
 	toPieces                 // a block adds to a piece of the result
 )
 
-// summingOf says how the machine does reduction r of blocks of that length.
-func summingOf(r plan.Reduction, block int) summing {
-	switch p := array.Period(r.Access); {
+// summingOf says how the machine does reduction r of blocks in that order.
+func summingOf(r plan.Reduction, o order) summing {
+	switch {
 	case r.Fn != graph.ReduceSum:
 	case r.Scalar():
 		return toOne
-	case p > 0 && block%p == 0:
+	case o.repeats(r.Access):
 		return toColumns
-	case array.InRuns(r.Access, block, 1):
+	case o.inRuns(r.Access, 1):
 		return toPieces
 	}
 	return byLoops
