@@ -7,7 +7,10 @@ MAINS := ./launch/ddplaunch ./launch/chaos ./launch/onhosts ./trainer/train ./tr
 # build takes its place. Expanded when a recipe runs, so after `deps`.
 TAGS = $(if $(wildcard /usr/include/dnnl.h /usr/local/include/dnnl.h /usr/include/oneapi/dnnl/dnnl.h),,nodnnl)
 
-.PHONY: help deps build demo test check race fuzz random gpu-check nvrtc-check gorgoniacu lint clean
+.PHONY: help deps build demo test check race fuzz random crosscheck gpu-check nvrtc-check gorgoniacu lint clean
+
+comma := ,
+space := $(subst ,, )
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +52,15 @@ SEED ?= 1
 random: deps ## random programs, convolutions and products, for RANDOMTIME (10m) each, from seed SEED (1)
 	$(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run RandomGraphs ./ddp/exec/cpu -graphs.time $(RANDOMTIME) -graphs.seed $(SEED)
 	$(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run RandomProducts ./ddp/exec/cpu/linalg/engine/enginetest -products.time $(RANDOMTIME) -products.seed $(SEED)
+
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+CASES ?=
+crosscheck: ## steps, graphs, samplers and statistics beside PyTorch's, in float64 (python3-torch; CASES='lm cd' for some)
+	@$(PYTHON) -c 'import torch' 2>/dev/null || { echo 'make crosscheck: $(PYTHON) has no PyTorch: apt-get install python3-torch, or name another with PYTHON=FILE (nothing was compared)'; exit 2; }
+	@mkdir -p bin && rm -rf bin/crosscheck-dumps
+	@$(GO) build -tags '$(TAGS)' -o bin/crosscheck ./trainer/crosscheck
+	@bin/crosscheck --out bin/crosscheck-dumps --cases '$(subst $(space),$(comma),$(strip $(CASES)))'
+	@$(PYTHON) trainer/crosscheck/peers/compare.py bin/crosscheck-dumps
 
 PARTS ?= a,b,c,d
 LIMIT ?= 10m

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""Computes again, in PyTorch and float64, what the program crosscheck wrote, and prints a table of the differences.
+
+  python3 compare.py DUMPS [CASE ...]
+
+Exit code 1 says that something differs by more than rounding, 2 that PyTorch or the dumps are missing."""
+import os
+import sys
+import traceback
+
+sys.dont_write_bytecode = True  # the peers lie in the repository
+
+
+def stop(text):
+    print("crosscheck: " + text, file=sys.stderr)
+    sys.exit(2)
+
+
+try:
+    import torch  # noqa: F401
+except ImportError:
+    stop("PyTorch is missing: install python3-torch, or name a Python that has it with PYTHON=/path/to/python3")
+
+import bars
+import bidvl, bism, cd, fisher, lebm, lm, nce, sm, sngan, vae, vages  # noqa: E401
+import state
+import stats
+
+PEERS = {m.__name__: m for m in (bidvl, bism, cd, fisher, lebm, lm, nce, sm, sngan, vae, vages)}
+
+# The column that no peer has: whether another process wants to stop.
+STOP = "stop"
+
+
+def compare_steps(table, dump):
+    name, peer = dump["case"]["name"], PEERS[dump["method"]]
+    roles = {k: a["role"] for k, a in dump["init"].items()}
+    for i, after in enumerate(dump["steps"]):
+        s = state.Step(dump, i)
+        peer.step(s)
+        bars.compare_step(table, name, roles, state.tensors(after["vars"]), s)
+        bars.compare_report(table, name, dump["columns"], after["report"], s.report, STOP)
+
+
+def compare_graphs(table, dump):
+    name, outputs = dump["case"]["name"], dump["outputs"]
+    found = PEERS[dump["method"]].look(state.Look(dump))
+    for k, a in outputs.items():
+        if k.endswith(".given"):
+            continue
+        if k not in found:
+            table.fail(name, f"the peer computes no {k}")
+            continue
+        got = state.tensor(a)
+        table.add(name, "graphs", got.numel(), bars.relative(got, found[k].detach().reshape(got.shape)), k)
+
+
+def compare_file(table, path):
+    dump = state.read(path)
+    if path.endswith("statistics.json"):
+        return stats.compare(table, dump)
+    compare = compare_steps if path.endswith(".step.json") else compare_graphs
+    try:
+        compare(table, dump)
+    except Exception as e:  # one peer that fails leaves the others
+        traceback.print_exc()
+        table.fail(dump["case"]["name"], f"the peer failed: {e}")
+
+
+def files(folder, cases):
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as e:
+        stop(f"cannot read the dumps: {e}")
+    chosen = [n for n in names if n.endswith(".json") and (not cases or n.split(".")[0] in cases)]
+    if not chosen:
+        stop(f"{folder} has no dumps of what was asked for: write them with crosscheck --out {folder}")
+    return [os.path.join(folder, n) for n in chosen]
+
+
+def main(args):
+    if not args:
+        stop("want the folder of the dumps: compare.py DUMPS [CASE ...]")
+    table = bars.Table()
+    for path in files(args[0], args[1:]):
+        compare_file(table, path)
+    table.print()
+    return 1 if table.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
