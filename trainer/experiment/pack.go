@@ -46,6 +46,9 @@ func (a app) pack(args []string) error {
 		}
 		chosen = append(chosen, e)
 	}
+	if err := os.MkdirAll(to, 0o777); err != nil {
+		return err
+	}
 	for _, e := range chosen {
 		if err := a.packOne(out, to, e); err != nil {
 			return err
