@@ -350,7 +350,7 @@ func TestPrune(t *testing.T) {
 // One that is replaced and cannot be removed is out of the way all the same.
 func TestReplacedThatStays(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Skip("root may remove anything")
+		t.Skip("wants an ordinary user, and this is root, who may remove anything; TestReplaceAndSweep and TestPruneAfterGoingBack are for both")
 	}
 	dir := t.TempDir()
 	if err := os.Chmod(mustWrite(t, dir, 5), 0o555); err != nil {

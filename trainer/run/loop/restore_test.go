@@ -32,7 +32,7 @@ func TestCheckpointsArePruned(t *testing.T) {
 // removed, as on NFS while somebody reads it.
 func TestOldCheckpointsThatStay(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Skip("root may remove anything")
+		t.Skip("wants an ordinary user, and this is root, who may remove anything; TestGoingBackKeepsCheckpoints is for both")
 	}
 	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 1, Seed: 1, CkptDir: t.TempDir(), CkptEvery: 1, CkptKeep: 1}}
 	if _, errs := j.run(t); errs[0] != nil {
