@@ -290,7 +290,7 @@ func TestAcknowledged(t *testing.T) {
 func TestGivenUpByGossip(t *testing.T) {
 	a, b := pair(t, "127.0.0.1")
 	_, _ = a.line1(t, "b"), b.line1(t, "a")
-	if answered, others := a.ask("b"); !answered || others != 1 {
+	if answered, others := askPatiently(a, "b"); !answered || others != 1 {
 		t.Fatalf("asked among its likes: answered %v, %d others", answered, others)
 	}
 	if err := b.list.Leave(time.Second); err != nil { // it goes on answering
@@ -299,9 +299,19 @@ func TestGivenUpByGossip(t *testing.T) {
 	for len(a.list.Members()) > 1 {
 		time.Sleep(time.Millisecond)
 	}
-	if answered, others := a.ask("b"); !answered || others != 1 {
+	if answered, others := askPatiently(a, "b"); !answered || others != 1 {
 		t.Errorf("asked when gossip has given it up: answered %v, %d others", answered, others)
 	}
+}
+
+// askPatiently asks again as a judge does: on a busy machine an answer may be late.
+func askPatiently(m *Member, name string) (answered bool, others int) {
+	for range 20 {
+		if answered, others = m.ask(name); answered {
+			break
+		}
+	}
+	return answered, others
 }
 
 // Who is cut off says so although gossip, which is sooner than a judge that asks often,
