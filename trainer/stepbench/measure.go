@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/trainer/stepbench/distance"
 )
 
 // sampleTime is how long a sample takes at least. The load of the machine is
@@ -64,6 +65,10 @@ func (b *bench) all(ctx context.Context) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
+	first, err := b.distances(ctx)
+	if err != nil {
+		return nil, err
+	}
 	before, cpu := b.step.Stats(), cpuTime()
 	s, err := b.repeat(ctx, inner)
 	if err != nil {
@@ -72,6 +77,10 @@ func (b *bench) all(ctx context.Context) (*result, error) {
 	after, cpu := b.step.Stats(), cpuTime()-cpu
 	rss := maxRSS() // before the peak's matrices
 	if err := b.checkReplicas(ctx); err != nil {
+		return nil, err
+	}
+	later, err := b.distances(ctx)
+	if err != nil {
 		return nil, err
 	}
 	peak := 0.0
@@ -87,7 +96,20 @@ func (b *bench) all(ctx context.Context) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.result(s, int(inner), steps, before, after, ranks)
+	r := b.result(s, int(inner), steps, before, after, ranks)
+	r.apart(first.And(later))
+	return r, nil
+}
+
+// distances are those between the processors that rank 0 may use, which the others wait
+// for: nobody else is told.
+func (b *bench) distances(ctx context.Context) (d distance.Distances, err error) {
+	if b.rank == 0 {
+		if d, err = distance.Measure(ctx); err != nil {
+			return d, err
+		}
+	}
+	return d, b.barrier(ctx)
 }
 
 // warmUp runs the first steps and decides how many steps make a sample.

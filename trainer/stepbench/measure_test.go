@@ -5,11 +5,13 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/stepbench/distance"
 	"ebtrain/trainer/stepbench/flops"
 )
 
@@ -52,6 +54,19 @@ func TestTimes(t *testing.T) {
 	}
 	if m := median([]float64{4, 1, 3, 2}); m != 2.5 {
 		t.Errorf("median of 1 to 4 is %v", m)
+	}
+}
+
+// The report says how far apart the processors were, or nothing at all.
+func TestApart(t *testing.T) {
+	r := &result{}
+	r.apart(distance.Distances{Processors: 3, Measured: 3, Nearest: 26.44, Farthest: 160.07})
+	if r.Processors != 3 || !slices.Equal(r.LineNS, []float64{26.4, 160.1}) || r.distances != "3, 26 to 160 ns apart" {
+		t.Errorf("got %d, %v, %q", r.Processors, r.LineNS, r.distances)
+	}
+	r = &result{}
+	if r.apart(distance.Distances{Processors: 1, Missing: "why"}); r.Processors != 1 || r.LineNS != nil || !strings.Contains(r.distances, "why") {
+		t.Errorf("got %d, %v, %q; want no distance of one", r.Processors, r.LineNS, r.distances)
 	}
 }
 

@@ -21,6 +21,7 @@ func (r *result) print(w io.Writer, asJSON bool) error {
 	row := func(name, format string, args ...any) { t.line("%s\t%s", name, fmt.Sprintf(format, args...)) }
 	row("step", "%s, batch %d over %d x %d threads (ranks x threads), %s, %.2f M parameters", r.Model, r.Global, r.World, r.Threads, r.Prec, r.ParamsM)
 	row("machine", "%s, commit %s, %s", r.Go, cmp.Or(r.Commit, "unknown"), r.described)
+	row("processors", "%s", r.distances)
 	row("images/s", "%.2f (best %.2f)", r.ImgS, r.ImgSBest)
 	row("ms/step", "%.2f (min %.2f, max %.2f)", r.StepMS, r.MinMS, r.MaxMS)
 	row("samples", "%d of %d step(s), %d of them quiet; other programs took %.1f %% of the machine", r.NIters, r.PerSample, r.NQuiet, 100*r.OtherCPU)

@@ -7,6 +7,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/stepbench/distance"
 	"ebtrain/trainer/stepbench/flops"
 )
 
@@ -41,6 +42,9 @@ type result struct {
 	OtherCPU   float64 `json:"other_cpu_used"`
 	CPUPerStep float64 `json:"cpu_s_per_step_rank0"`
 
+	Processors int       `json:"processors"` // that rank 0 may use
+	LineNS     []float64 `json:"line_ns"`    // between the nearest and the farthest two, before the steps or after; null if not measured
+
 	MaxRSS    []int     `json:"maxrss_mb"`
 	Allocs    []float64 `json:"allocs_step"`   // objects allocated in a step
 	RSSGrowth []float64 `json:"rss_growth_mb"` // of the resident size, over all timed steps
@@ -62,6 +66,7 @@ type result struct {
 	Go     string `json:"go"`
 
 	described string            // Device, and why it is not another
+	distances string            // of the processors, in words
 	work      flops.Count       // of one step over all ranks
 	steps     float64           // in all samples
 	ops       map[string]opTime // of rank 0, nil if not profiled
@@ -86,7 +91,7 @@ const (
 )
 
 // result makes rank 0's account of the samples s.
-func (b *bench) result(s *samples, inner int, steps float64, before, after exec.Stats, ranks []float64) (*result, error) {
+func (b *bench) result(s *samples, inner int, steps float64, before, after exec.Stats, ranks []float64) *result {
 	build := rundir.ThisBuild()
 	r := &result{
 		Bench: b.net.bench, Lib: "ebtrain", Model: b.o.net, Ch: b.o.width, World: b.world, Threads: b.o.threads,
@@ -122,7 +127,7 @@ func (b *bench) result(s *samples, inner int, steps float64, before, after exec.
 	if b.o.profile {
 		r.ops = perOp(before, after, steps)
 	}
-	return r, nil
+	return r
 }
 
 // times fills in what follows from the samples that count.
@@ -140,6 +145,14 @@ func (r *result) times(used []sample) {
 		r.PeakShare = round(work/m/r.Peak, 3)
 	}
 	r.Peak = round(r.Peak, 1)
+}
+
+// apart fills in how far the processors are from each other.
+func (r *result) apart(d distance.Distances) {
+	r.Processors, r.distances = d.Processors, d.String()
+	if d.Missing == "" {
+		r.LineNS = []float64{round(d.Nearest, 1), round(d.Farthest, 1)}
+	}
 }
 
 func params(specs []nn.Variable) (n int) {

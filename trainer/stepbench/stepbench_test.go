@@ -60,6 +60,9 @@ func TestNets(t *testing.T) {
 			if n := step["allocs_step"].([]any)[0].(float64); n >= 1 {
 				t.Errorf("%v objects are allocated in a step, want none", n)
 			}
+			if v, ok := step["line_ns"].([]any); step["line_ns"] != nil && (!ok || len(v) != 2 || !(v[0].(float64) > 0) || v[1].(float64) < v[0].(float64)) {
+				t.Errorf("line_ns is %v, want the nearest and the farthest", step["line_ns"])
+			}
 			if v, ok := step["rss_growth_mb"].([]any); !ok || len(v) != 1 {
 				t.Errorf("rss_growth_mb is %v, want a number for the rank", step["rss_growth_mb"])
 			}
@@ -87,7 +90,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"images/s", "ms/step", "GFLOP/s", "of the peak", "memory", "objects in a step; resident size grew by", "waiting for ranks", "losses", "conv2d_grad_w", "of them quiet"} {
+	for _, want := range []string{"processors  ", "images/s", "ms/step", "GFLOP/s", "of the peak", "memory", "objects in a step; resident size grew by", "waiting for ranks", "losses", "conv2d_grad_w", "of them quiet"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table does not have %q:\n%s", want, out)
 		}
