@@ -130,6 +130,9 @@ func onHosts(hosts []string) (n []int) {
 
 // all measures; rank 0 has the results.
 func (b *bench) all(ctx context.Context) error {
+	if err := b.look(ctx); err != nil {
+		return err
+	}
 	if err := b.timeCollectives(ctx, "before"); err != nil {
 		return err
 	}
@@ -159,6 +162,9 @@ func (b *bench) all(ctx context.Context) error {
 		}
 	}
 	if err := b.timeCollectives(ctx, "after"); err != nil {
+		return err
+	}
+	if err := b.look(ctx); err != nil {
 		return err
 	}
 	b.r.Took = time.Since(b.begun).Seconds()

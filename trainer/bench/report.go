@@ -41,6 +41,10 @@ type Report struct {
 	Rounds  int      `json:"rounds"`
 	Took    float64  `json:"took_s"`
 
+	// Line is the time of a cache line, one way, in nanoseconds: between the nearest two of
+	// rank 0's processors and between the farthest two, before all steps or after.
+	Line []float64 `json:"line_ns,omitempty"`
+
 	Machines []string `json:"machines,omitempty"` // of each rank: hosts of one share processors
 
 	Cases []*Case `json:"cases"`
