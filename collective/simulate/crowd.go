@@ -13,10 +13,10 @@ import (
 // earliest: nothing that happens elsewhere, such as the end of a collective, can come
 // before it.
 type crowd struct {
-	wake  float64
-	sides []*side
-	boxes []*crowded
-	queue crowds
+	wake, delay float64 // Cluster's
+	sides       []*side
+	boxes       []*crowded
+	queue       crowds
 }
 
 // crowded is a machine and what runs on it. Times are microseconds.
@@ -33,7 +33,7 @@ type actor struct {
 	side  *side
 	rank  int
 	step  int
-	begin float64 // when it begins
+	begin float64 // when it begins, or goes on
 	part  int     // of the program
 	event int     // of the part: the one that it is at
 	doing doing
@@ -52,14 +52,15 @@ const (
 	serves                // likewise, for a collective that meanwhile goes no further
 	carries               // likewise, while links carry what it is for
 	waits                 // for the collective of its event
+	lates                 // has waited, and is not woken before begin
 )
 
 // busy says whether an actor wants a processor.
 func (a *actor) busy() bool { return a.doing >= computes && a.doing <= carries }
 
 // newCrowd is of players of groups that are alike, on the same machines.
-func newCrowd(players []*player, wake float64) *crowd {
-	c := &crowd{wake: wake}
+func newCrowd(players []*player, wake, delay float64) *crowd {
+	c := &crowd{wake: wake, delay: delay}
 	for _, b := range players[0].group.boxes {
 		ranks := float64(b.ranks * len(players))
 		m := &crowded{processors: min(b.processors, ranks), wakes: b.processors < ranks}
@@ -112,6 +113,7 @@ func (c *crowd) advance(m *crowded) {
 		if !a.busy() {
 			continue
 		}
+		a.side.processor += rate * passed
 		switch a.doing {
 		case computes:
 			a.side.steps[a.step].compute += passed
@@ -146,7 +148,7 @@ func (m *crowded) rate() float64 {
 // through says whether what an actor does is over.
 func (a *actor) through(now float64) bool {
 	switch {
-	case a.doing == toBegin:
+	case a.doing == toBegin, a.doing == lates:
 		return a.begin <= now
 	case a.doing == waits:
 		return a.side.over(a) <= now
@@ -160,7 +162,7 @@ func (m *crowded) until() {
 	m.next = math.Inf(1)
 	for _, a := range m.actors {
 		switch {
-		case a.doing == toBegin:
+		case a.doing == toBegin, a.doing == lates:
 			m.next = min(m.next, max(m.now, a.begin))
 		case a.doing == waits:
 			m.next = min(m.next, max(m.now, a.side.over(a)))

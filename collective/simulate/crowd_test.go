@@ -30,6 +30,9 @@ func TestCrowdByHand(t *testing.T) {
 		// All are through at 200, and whoever is the last has waited for nobody. The others are
 		// awake at 220, with 50 us to do, and it has 40 left, until 300; then three share two.
 		"waking": {Cluster{Ranks: []int{4}, Cores: 2, Wake: 10}, slices.Concat(work(100), meet, work(50)), 300 + 3*10/2.0},
+		// Three are late until 210, and meanwhile one processor is idle: the last has one.
+		"late":            {Cluster{Ranks: []int{4}, Cores: 2, Delay: 10}, slices.Concat(work(100), meet, work(50)), 300 + 10/2.0},
+		"late and waking": {Cluster{Ranks: []int{4}, Cores: 2, Delay: 10, Wake: 10}, slices.Concat(work(100), meet, work(50)), 300 + (10+3*10)/2.0},
 		// Both read all of a vector of 1 MB, on the processor that also computes for both.
 		"overlap":      {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, overlap, 2*1000 + 2*1e-3*(1<<20)},
 		"side by side": {Cluster{Ranks: []int{2}, Cores: 2, Beside: 2}, slices.Concat(work(100), meet), 200},
@@ -42,7 +45,7 @@ func TestCrowdByHand(t *testing.T) {
 			[]Event{event(Start, 0, 0, 1<<20), event(Wait, 0, 0, 0)}, 2 * 1e-3 * (1<<20 + schedule.HeaderBytes)},
 		"bytes that overlap": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: copies},
 			overlap, 2*1000 + 2*1e-3*(1<<20+schedule.HeaderBytes)},
-		"enough": {Cluster{Ranks: Hosts(2, 1), Cores: 2, Together: 2, Wired: true, Costs: sends}, meet, 120},
+		"enough": {Cluster{Ranks: Hosts(2, 1), Cores: 2, Together: 2, Wired: true, Costs: sends, Wake: 50, Delay: 50}, meet, 120},
 	} {
 		r, err := Run(t.Context(), tt.cluster, Step{tt.events}, Noise{}, 1, 1)
 		if err != nil {
@@ -51,6 +54,53 @@ func TestCrowdByHand(t *testing.T) {
 		if math.Abs(r.Median-tt.want) > 1e-3 {
 			t.Errorf("%s: %v us, by hand %v", name, r.Median, tt.want)
 		}
+	}
+}
+
+// TestCrowdCounts: of four ranks that compute for 100 and 50 us on two processors three
+// are woken, for 10 us of one. Being late needs none, and each needs what a collective does.
+func TestCrowdCounts(t *testing.T) {
+	meet := []Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0), event(Compute, 0, 50, 0)}
+	for _, delay := range []float64{0, 7} {
+		r, err := Run(t.Context(), Cluster{Ranks: []int{4}, Cores: 2, Wake: 10, Delay: delay}, Step{meet}, Noise{}, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(r.Processor-(150+3*10/4.0)) > 1e-3 || r.Woken != 0.75 {
+			t.Errorf("late by %v: %v us of a processor and %v wakings, want 157.5 and 0.75", delay, r.Processor, r.Woken)
+		}
+	}
+	c := Cluster{Ranks: Hosts(4, 1), Cores: 1, Together: 4, Wired: true, Beside: 2, Costs: cost.Model{Between: cost.Costs{Busy: cost.Interval{Value: 30}}}}
+	r, err := Run(t.Context(), c, Step{meet}, Noise{}, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 150 + 2*30.0; math.Abs(r.Processor-want) > 1e-3 { // two rounds of a message
+		t.Errorf("with messages %v us of a processor, want %v", r.Processor, want)
+	}
+	c.Cores, c.Beside = 4, 1
+	if r, err = Run(t.Context(), c, Step{meet}, Noise{}, 3, 1); err != nil || r.Processor != 0 || r.Woken != 0 {
+		t.Errorf("no crowd: %v, %v us and %v wakings, want 0", err, r.Processor, r.Woken)
+	}
+}
+
+// TestLateOrWaking: eight ranks that wake together share a processor, and need it eight
+// times for as long as one that is late is late. Pairs that know nothing of each other
+// and wait for links most of the time meet more seldom, so there it matters less.
+func TestLateOrWaking(t *testing.T) {
+	slow := cost.Model{Within: cost.Costs{Latency: cost.Interval{Value: 5000}}}
+	s := Step{[]Event{event(Compute, 0, 200, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0)}}
+	took := func(ranks, beside int, wake, delay float64) float64 {
+		c := Cluster{Ranks: []int{ranks}, Cores: 1, Beside: beside, Wake: wake, Delay: delay, Costs: slow}
+		r, err := Run(t.Context(), c, s, Noise{[]float64{0.1, 1, 1.9}}, 400, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Median
+	}
+	pairs, one := took(2, 4, 200, 0)-took(2, 4, 0, 200), took(8, 1, 200, 0)-took(8, 1, 0, 200)
+	if want := 7 * 200.0; math.Abs(one-want) > 1e-3 || pairs > 0.6*want {
+		t.Errorf("time of a processor takes %v us longer than being late for pairs, and %v for eight, want %v for eight and much less for pairs", pairs, one, want)
 	}
 }
 
@@ -89,7 +139,7 @@ func TestCrowdOfEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.small, p.large = tariffOf(c.Costs), tariffOf(c.Costs)
-		if err := newCrowd([]*player{p}, 0).run(t.Context(), 6); err != nil {
+		if err := newCrowd([]*player{p}, 0, 0).run(t.Context(), 6); err != nil {
 			t.Fatal(err)
 		}
 		got := p.result()

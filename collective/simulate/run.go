@@ -37,7 +37,7 @@ func run(ctx context.Context, c Cluster, s Step, n Noise, steps int, seed uint64
 	}
 	p := all[0]
 	if p.group.crowdedBy(len(all)) {
-		if err := newCrowd(all, c.Wake).run(ctx, steps); err != nil {
+		if err := newCrowd(all, c.Wake, c.Delay).run(ctx, steps); err != nil {
 			return Result{}, err
 		}
 		return together(all), nil
@@ -54,8 +54,12 @@ func (c Cluster) check() error {
 	if len(c.Ranks) == 0 || slices.Min(c.Ranks) < 1 {
 		return fmt.Errorf("simulate: ranks on hosts are %v, expected at least one host and a rank on each", c.Ranks)
 	}
-	if !(c.Others >= 0 && c.Wake >= 0 && c.Others < 1e9 && c.Wake < 1e9) {
-		return fmt.Errorf("simulate: others take %v processors and waking takes %v us, expected 0 or more", c.Others, c.Wake)
+	const most = 1e9
+	if !(c.Others >= 0 && c.Others < most) {
+		return fmt.Errorf("simulate: others take %v processors, expected 0 to %g", c.Others, most)
+	}
+	if !(c.Wake >= 0 && c.Wake < most && c.Delay >= 0 && c.Delay < most) {
+		return fmt.Errorf("simulate: after a wait a rank needs %v us of a processor and is %v us late, expected 0 to %g of both", c.Wake, c.Delay, most)
 	}
 	if c.Cores < 0 || c.Together < 0 || c.Beside < 0 {
 		return fmt.Errorf("simulate: %d cores, %d hosts on a machine and %d groups, expected 0 or more", c.Cores, c.Together, c.Beside)
@@ -93,6 +97,9 @@ type player struct {
 
 	ended float64 // when the last rank ended its step
 	steps []split
+
+	processor float64 // in a crowd, what all its ranks have had of one
+	woken     int     // in a crowd, after how many waits a rank was woken
 }
 
 // span is when a collective ran on a rank, and what of it was a processor's work; in a
@@ -271,6 +278,8 @@ func (p *player) result() Result {
 		r.Exposed = append(r.Exposed, Exposed{p.labels[i], us / ranks})
 	}
 	r.Messages, r.Bytes = median.messages, median.bytes
+	all := ranks * float64(n)
+	r.Processor, r.Woken = p.processor/all, float64(p.woken)/all
 	return r
 }
 

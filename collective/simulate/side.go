@@ -70,8 +70,12 @@ func (s *side) goOn(m *crowded, a *actor) {
 		e := s.parts[a.part][a.event]
 		a.woken = s.label[e.Collective]
 		s.wait(a.rank, e.Collective, &s.steps[a.step])
-		if m.wakes && s.crowd.wake > 0 {
-			a.left, a.doing = s.crowd.wake, wakes
+		if m.wakes && s.late(m, a) {
+			return
+		}
+		a.event++
+	case lates:
+		if s.wakes(a) {
 			return
 		}
 		a.event++
@@ -88,6 +92,26 @@ func (s *side) goOn(m *crowded, a *actor) {
 			return
 		}
 	}
+}
+
+// late has a rank that has waited be late, or wake, and says whether it does.
+func (s *side) late(m *crowded, a *actor) bool {
+	s.woken++
+	if s.crowd.delay == 0 {
+		return s.wakes(a)
+	}
+	a.begin, a.doing = m.now+s.crowd.delay, lates
+	s.steps[a.step].exposed[a.woken] += s.crowd.delay
+	return true
+}
+
+// wakes has a rank need what waking takes of a processor, and says whether that is any.
+func (s *side) wakes(a *actor) bool {
+	if s.crowd.wake == 0 {
+		return false
+	}
+	a.left, a.doing = s.crowd.wake, wakes
+	return true
 }
 
 // walk has a rank go on until it does what takes time, or, if it is true, has ended its
@@ -226,9 +250,10 @@ func sidesOf(c Cluster, step Step, n Noise, seed uint64, small, large tariff) ([
 // together is the result of groups side by side: the steps of all of them.
 func together(all []*player) Result {
 	one := *all[0]
-	one.steps = nil
+	one.steps, one.processor, one.woken = nil, 0, 0
 	for _, p := range all {
 		one.steps = append(one.steps, p.steps...)
+		one.processor, one.woken = one.processor+p.processor, one.woken+p.woken
 	}
 	return one.result()
 }

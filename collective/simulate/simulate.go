@@ -19,7 +19,8 @@
 //   - Where a machine has fewer processors than ranks, collectives have their shares,
 //     too, of what their messages and bytes take of a processor there (Busy and
 //     BusyPerByte of cost.Costs), and are late by what they wait for them; and who has
-//     waited needs Cluster.Wake of a processor before it goes on.
+//     waited is late by Cluster.Delay, for which it needs no processor, and then needs
+//     Cluster.Wake of one before it goes on.
 //   - A rank computes, in each step, for its time times a ratio that is drawn from
 //     those that were measured.
 package simulate
@@ -37,8 +38,12 @@ type Cluster struct {
 	// Others is how many of the processors of a machine are taken by what is no rank.
 	Others float64
 	// Wake is the time in microseconds that a rank needs after a wait where there are
-	// fewer processors than ranks: it is woken, and finds caches as others left them.
+	// fewer processors than ranks: it is woken, and finds caches as others left them. It is
+	// time of a processor, of which ranks that wake together have their shares.
 	Wake float64
+	// Delay is the time in microseconds by which a rank is woken late there. It needs no
+	// processor, so ranks that wait together are late by it together.
+	Delay float64
 	// Beside is how many groups like this one are on the same machines, and know nothing
 	// of each other; a Result is then of all of them. 0 is one.
 	Beside int
@@ -107,6 +112,12 @@ type Result struct {
 	Compute float64   `json:"compute_us"` // with what collectives delay it on shared processors
 	Exposed []Exposed `json:"exposed"`    // waiting for collectives that all ranks have begun, by label
 	Slowest float64   `json:"slowest_us"` // waiting for collectives that some rank has not begun
+
+	// Where machines have fewer processors than ranks, the means over ranks and all steps:
+	// the time of a processor that a rank has, be it to compute, for collectives or to wake,
+	// and after how many waits it needs Wake and Delay. Elsewhere 0.
+	Processor float64 `json:"processor_us,omitempty"`
+	Woken     float64 `json:"woken,omitempty"`
 
 	Messages int64 `json:"messages"` // between hosts, in a step
 	Bytes    int64 `json:"bytes"`    // between hosts, in a step

@@ -220,7 +220,19 @@ func TestBadSteps(t *testing.T) {
 		"0 steps":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{}, 0, 1) },
 		"a ratio":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{[]float64{0}}, 1, 1) },
 		"at least one host": func() (Result, error) { return Run(t.Context(), Cluster{}, Step{}, Noise{}, 1, 1) },
-		"rank on each":      func() (Result, error) { return Run(t.Context(), Cluster{Ranks: []int{1, 0}}, Step{}, Noise{}, 1, 1) },
+		"-1 us of a processor": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Wake: -1}, Step{}, Noise{}, 1, 1)
+		},
+		"NaN us late": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Delay: math.NaN()}, Step{}, Noise{}, 1, 1)
+		},
+		"is -1 us late": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Delay: -1}, Step{}, Noise{}, 1, 1)
+		},
+		"others take NaN": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Others: math.NaN()}, Step{}, Noise{}, 1, 1)
+		},
+		"rank on each": func() (Result, error) { return Run(t.Context(), Cluster{Ranks: []int{1, 0}}, Step{}, Noise{}, 1, 1) },
 	} {
 		if _, err := run(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)
