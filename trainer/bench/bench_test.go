@@ -64,7 +64,7 @@ func TestReadsOwnReportsOnly(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"other.json":   {`{"version": 1, "collective": "all-reduce"}`, "is no report of bench --json"},
 		"text.json":    {"images/s 4", "is no report of bench --json"},
-		"old.json":     {`{"format": "` + Format + `", "version": 99}`, "is a report of version 99, and this bench reads version 1: measure again"},
+		"old.json":     {`{"format": "` + Format + `", "version": 99}`, "is a report of version 99, and this bench reads versions 1 to 2: measure again"},
 		"damaged.json": {`{"format": "` + Format + `", "version": 1, "cases": 7}`, "is a damaged report"},
 		"alone.json":   {`{"format": "` + Format + `", "version": 1, "hosts": ["a"]}`, "has nothing to predict from: one rank was measured alone"},
 		"plain.json":   {`{"format": "` + Format + `", "version": 1, "hosts": ["a", "a"]}`, "its collectives were not timed"},

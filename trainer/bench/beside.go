@@ -19,6 +19,7 @@ type Beside struct {
 	Busy   float64 `json:"processor_us"`      // that a rank had in a step, also to look for what it waited for; median over steps and groups
 	Others float64 `json:"others"`            // processors that were used by none of them
 	Wake   float64 `json:"wake_us"`           // of a processor, what a wait costs more than where each rank has one
+	Delay  float64 `json:"delay_us"`          // what it costs more without one
 	turns  []float64
 	busy   []float64
 	used   float64
@@ -143,20 +144,9 @@ func (o *beside) close() error {
 	return errors.Join(errs...)
 }
 
-// summarise makes the numbers of a report; what a wait costs is fitted.
+// summarise makes the numbers of a report; what a wait costs is fitted (waits.go).
 func (o *Beside) summarise() {
 	if len(o.turns) > 0 {
 		o.Step, o.Busy, o.Others = medianOf(o.turns).Value, medianOf(o.busy).Value, round(max(0, o.used/o.lasted), 3)
 	}
-}
-
-// wake is what a wait costs ranks of a case that share processors, by the nearest number
-// of ranks of which that was measured; 0 if it was not.
-func (r *Report) wake(c *Case) (us float64) {
-	for _, o := range r.Beside { // the fewest first
-		if us == 0 || o.Ranks <= c.Ranks {
-			us = o.Wake
-		}
-	}
-	return us
 }

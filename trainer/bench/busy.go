@@ -31,15 +31,60 @@ func (b *bench) timeBusy(ctx context.Context) error {
 	}
 	group := b.r.Cases[b.base].Ranks
 	b.w.Tell(0, "time collectives beside busy processors")
-	stop := func() error { return nil }
-	if at := b.w.Rank() - group; at >= 0 && at < b.r.Cores {
-		stop = burn(at)
-	}
+	stop := b.burnBeside(group)
 	r, err := b.timeGroup(ctx, b.groups[group], group, "auto", busySizes, busyApart)
 	if err = errors.Join(err, stop()); err == nil {
 		b.r.Busy = append(b.r.Busy, r)
 	}
 	return err
+}
+
+// amongBusy has that group do steps while other ranks keep its processors busy. It then
+// has of them what a step takes with all that a wait costs of a processor, and nothing to
+// look for messages with. How long that lasts says nothing.
+func (b *bench) amongBusy(ctx context.Context, n int64) error {
+	if len(b.beside) == 0 {
+		return nil
+	}
+	group := b.r.Cases[b.base].Ranks
+	b.w.Tell(int64(b.r.Rounds), fmt.Sprintf("%d ranks beside busy processors", group))
+	stop := b.burnBeside(group)
+	var mine part
+	var err error
+	if rig := b.rigs[b.base]; rig != nil {
+		mine, err = rig.measured(ctx, n)
+	}
+	if err != nil {
+		return errors.Join(err, stop())
+	}
+	all, err := gather(ctx, b.w.Comm, mine) // nobody rests before all are through
+	if err = errors.Join(err, stop()); err != nil {
+		return err
+	}
+	for _, m := range all[:group] {
+		for _, p := range m.Parts {
+			b.r.among = append(b.r.among, p.Busy)
+		}
+	}
+	return nil
+}
+
+// burnBeside has the ranks that follow a group keep all processors busy, in turn, until it
+// is told to stop.
+func (b *bench) burnBeside(group int) (stop func() error) {
+	var stops []func() error
+	if at := b.w.Rank() - group; at >= 0 {
+		for ; at < b.r.Cores; at += b.w.Size() - group {
+			stops = append(stops, burn(at))
+		}
+	}
+	return func() error {
+		var errs []error
+		for _, stop := range stops {
+			errs = append(errs, stop())
+		}
+		return errors.Join(errs...)
+	}
 }
 
 // Who keeps a processor busy sleeps for a moment now and then, which leaves it idle for 2 %
@@ -118,38 +163,3 @@ func (r *Report) fitBusy() error {
 	r.Model.Between.Busy, r.Model.Between.BusyPerByte = line.Latency, line.PerByte
 	return nil
 }
-
-// fitWakes finds what a wait costs where ranks share processors: with it, groups that
-// train side by side take as long in the simulation as they did.
-func (p *player) fitWakes(ctx context.Context) error {
-	base := p.r.widest()
-	if base < 0 {
-		return nil
-	}
-	for _, o := range p.r.Beside {
-		if o.Step == 0 { // of a report that does not know
-			continue
-		}
-		c := p.cluster(p.r.Cases[base])
-		c.Beside, c.Others = o.Ranks/o.Group, o.Others/float64(p.r.Threads)
-		step := p.events(o.Batch/o.Group, true)
-		low, high := 0.0, o.Step
-		for range bisections {
-			c.Wake = (low + high) / 2
-			s, err := p.play(ctx, c, step, steps)
-			if err != nil {
-				return err
-			}
-			if s.Median < o.Step {
-				low = c.Wake
-			} else {
-				high = c.Wake
-			}
-		}
-		o.Wake = round(low, 3)
-	}
-	return nil
-}
-
-// bisections leave a ten-millionth of a step.
-const bisections = 24

@@ -135,7 +135,7 @@ func newPlayer(ctx context.Context, r *Report, o *options) (*player, error) {
 		}
 		p.scale *= p.basis.own() / (s.Compute - p.basis.Data)
 	}
-	if err := p.fitWakes(ctx); err != nil {
+	if err := p.fitWaits(ctx); err != nil {
 		return nil, err
 	}
 	p.links = links{gbit: o.linkGbit, us: o.linkUS}

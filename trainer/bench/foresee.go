@@ -44,6 +44,44 @@ func (p *printer) model(r *Report) {
 	for _, d := range r.Model.Doubts {
 		p.line("Doubtful: %s.", d)
 	}
+	p.waits(r)
+}
+
+// waits prints what a wait costs where ranks share processors, and how it is known.
+func (p *printer) waits(r *Report) {
+	rows := []string{"ranks\tin groups of\tms/step\tprocessor ms\tbeside busy threads\ta wait: processor us\tdelay us"}
+	for _, o := range r.Beside {
+		if o.Step > 0 {
+			rows = append(rows, fmt.Sprintf("%d\t%d\t%.2f\t%s\t%s\t%.1f\t%.1f", o.Ranks, o.Group, o.Step/1e3, ms(o.Busy), ms(r.AmongBusy), o.Wake, o.Delay))
+		}
+	}
+	if len(rows) == 1 {
+		return
+	}
+	p.line("\nwhat a wait costs where ranks share processors, fitted to groups side by side")
+	p.table(rows)
+	p.line("Ranks that wake together share processors for the first part, and are late together by the second. %s", r.told())
+}
+
+// ms is a time of microseconds that is 0 if it is not known.
+func ms(us float64) string {
+	if us == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", us/1e3)
+}
+
+// told says what tells the parts of a wait's cost apart.
+func (r *Report) told() string {
+	switch known := slices.ContainsFunc(r.Beside, func(o *Beside) bool { return r.seen(o) > 0 }); {
+	case r.Threads > 1:
+		return "All is taken for the first: of ranks with several threads nothing tells."
+	case !known:
+		return "All is taken for the first: this report does not say what ranks had of processors."
+	case r.AmongBusy == 0:
+		return "The first may be too much: this report is of steps in which ranks looked for messages, too."
+	}
+	return "The first is what a rank had of them beyond computing and messages."
 }
 
 func (p *printer) checks(r *Report) {

@@ -74,7 +74,8 @@ func (p *player) cluster(c *Case) simulate.Cluster {
 		s.Wired = true // hosts that a launcher has found apart
 	}
 	if p.r.crowded(c) { // else others have what ranks leave idle, and what own leaves out
-		s.Wake, s.Others = p.r.wake(c), c.Others/float64(p.r.Threads)
+		s.Wake, s.Delay = p.r.wait(c)
+		s.Others = c.Others / float64(p.r.Threads)
 	}
 	return s
 }

@@ -190,6 +190,9 @@ func (b *bench) rounds(ctx context.Context, inner int64) error {
 		if err := b.besideTurns(ctx, inner); err != nil {
 			return err
 		}
+		if err := b.amongBusy(ctx, inner); err != nil {
+			return err
+		}
 		b.r.Rounds++
 		enough := int64(0)
 		if b.enough() || time.Now().After(end) {

@@ -198,7 +198,7 @@ func TestShared(t *testing.T) {
 		t.Errorf("on one and a half: %v us, want 27200", us)
 	}
 	r.Cases[2].Others = 0
-	r.Beside = []*Beside{{Ranks: 4, Group: 2, Batch: 16, turns: []float64{2*10200 + 300, 2*10200 + 410, 2*10200 + 900}, busy: []float64{1}, used: 10, lasted: 100}}
+	r.Beside = []*Beside{{Ranks: 4, Group: 2, Batch: 16, turns: []float64{2*10200 + 300, 2*10200 + 410, 2*10200 + 900}, busy: []float64{1e9}, used: 10, lasted: 100}}
 	r.Beside[0].summarise()
 	if o := r.Beside[0]; o.Step != 20810 || o.Others != 0.1 {
 		t.Errorf("side by side: %+v, want steps of 20810 us", o)

@@ -13,10 +13,12 @@ import (
 )
 
 // Format and Version are those of a Report's file. Version grows when a field changes
-// its meaning or goes.
+// its meaning or goes. In version 1 wake_us was all that a wait costs, and no step was
+// measured beside busy processors; what it was fitted to is there, and is fitted anew.
 const (
 	Format  = "ebtrain scaling report"
-	Version = 1
+	Version = 2
+	oldest  = 1 // that is read
 )
 
 // Report is one run of bench, as --json writes it. Times are in microseconds.
@@ -51,6 +53,11 @@ type Report struct {
 	// Beside is what sharing processors costs, for each number of ranks that share them
 	// and were to be predicted.
 	Beside []*Beside `json:"side_by_side,omitempty"`
+	// AmongBusy is the processor time that a rank of such a group has in a step while all
+	// processors are kept busy, so that it has none to look for messages with: median over
+	// ranks and steps. 0 where it was not measured.
+	AmongBusy float64 `json:"processor_among_busy_us,omitempty"`
+	among     []float64
 
 	// Collectives are timed before and after the steps: of 2, 4, … ranks as they are, and
 	// with each taken for a host. Nil where there is one rank, or --fit-time was 0.
@@ -113,7 +120,7 @@ func (r *Report) write(file string) error {
 	})
 }
 
-// read is the report in a file. One of another version is an error.
+// read is the report in a file. One of a version that is not known is an error.
 func read(file string) (*Report, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -126,12 +133,16 @@ func read(file string) (*Report, error) {
 	if err := json.Unmarshal(text, &head); err != nil || head.Format != Format {
 		return nil, fmt.Errorf("--from: %s is no report of bench --json", file)
 	}
-	if head.Version != Version {
-		return nil, fmt.Errorf("--from: %s is a report of version %d, and this bench reads version %d: measure again", file, head.Version, Version)
+	if head.Version < oldest || head.Version > Version {
+		return nil, fmt.Errorf("--from: %s is a report of version %d, and this bench reads versions %d to %d: measure again", file, head.Version, oldest, Version)
 	}
 	r := &Report{}
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, fmt.Errorf("--from: %s is a damaged report: %w", file, err)
 	}
+	if err := r.checkWaits(); err != nil {
+		return nil, fmt.Errorf("--from: %s is a damaged report: %w", file, err)
+	}
+	r.Version = Version
 	return r, nil
 }

@@ -79,6 +79,9 @@ func (r *Report) summarise() {
 	for _, o := range r.Beside {
 		o.summarise()
 	}
+	if len(r.among) > 0 {
+		r.AmongBusy = medianOf(r.among).Value
+	}
 }
 
 // summarise makes the numbers of a case.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -71,6 +72,9 @@ func TestBench(t *testing.T) {
 	e = s.must(append([]string{"ddplaunch", "-nproc", "4"}, append(tiny, "--check", "--fit-up-to", "2")...)...)
 	if !strings.Contains(e.stdout, "check: ms/step, predicted from up to 2 ranks, and measured") || strings.Contains(e.stdout, "NaN") {
 		t.Errorf("no check of 4 ranks in\n%s", e.stdout)
+	}
+	if told := strings.Contains(e.stdout, "The first is what a rank had of them beyond computing and messages"); told != (runtime.NumCPU() < 4) {
+		t.Errorf("4 ranks on %d processors, and processor time has told what a wait costs: %v, in\n%s", runtime.NumCPU(), told, e.stdout)
 	}
 	for _, bad := range []struct{ args, want string }{
 		{"ddplaunch -nproc 2 bench --batch 1", "fewer samples than there are ranks"},
