@@ -1,8 +1,7 @@
 // Package distance measures how far apart processors are: how long a cache line takes
 // from one to another. Threads that share the work of a step pass lines to each other
 // all the time, and on a virtual machine the host may have placed its processors
-// anywhere: on one cluster of cores or on two, between which a line takes six times as
-// long.
+// anywhere: a line has been seen to take six times as long in one hour as in another.
 //
 // Its threads are its own, and afterwards may run where they might before. Two
 // measurements at the same time take processors from each other, but disturb nothing
