@@ -2,9 +2,11 @@ package feature
 
 import (
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +89,28 @@ func TestClassifier(t *testing.T) {
 	again, err := q.Of(t.Context(), nil, test.X)
 	if err != nil || !near(again.X, probabilities.X, 0) {
 		t.Errorf("read back it says something else, %v", err)
+	}
+}
+
+// The values of a network are of all that it computes with, by name.
+func TestValues(t *testing.T) {
+	n, _ := trained(t)
+	for name, tt := range map[string]struct {
+		net  Net
+		want []string
+	}{
+		"random":     {Random(1, Size{1, 8, 8}), []string{"random.conv1.bias", "random.conv1.weight", "random.conv2.bias", "random.conv2.weight"}},
+		"classifier": {n, []string{"classifier.conv1.bias", "classifier.conv1.weight", "classifier.conv2.bias", "classifier.conv2.weight", "head.bias", "head.weight"}},
+	} {
+		all, err := tt.net.Values()
+		if got := slices.Sorted(maps.Keys(all)); err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, tt.want)
+		}
+		for k, v := range all {
+			if !slices.ContainsFunc(v.F32(), func(x float32) bool { return x != 0 }) {
+				t.Errorf("%s: %s is 0", name, k)
+			}
+		}
 	}
 }
 

@@ -45,16 +45,36 @@ func (n Net) compile(b exec.Backend, batch, dim int, of func(*nn.Context, graph.
 	}
 	vars := b.NewVars()
 	for _, v := range c.Variables() {
-		t := n.values[v.Name]
-		if n.values == nil {
-			t = v.Value(n.seed)
-		}
-		if err := vars.Set(v.Name, t); err != nil {
+		if err := vars.Set(v.Name, n.value(v)); err != nil {
 			return nil, err
 		}
 	}
 	p, err := b.Compile(g, exec.Options{Name: "features: " + n.Name, Vars: vars})
 	return &Extractor{Net: n, program: p, batch: batch, dim: dim}, err
+}
+
+// value is that of a variable.
+func (n Net) value(v nn.Variable) *exec.Tensor {
+	if n.values == nil {
+		return v.Value(n.seed)
+	}
+	return n.values[v.Name]
+}
+
+// Values are those of all variables, by name.
+func (n Net) Values() (map[string]*exec.Tensor, error) {
+	c := nn.NewContext(nn.Eval, 1)
+	x := c.Input(inputPictures, graph.T(graph.F32, 1, n.Size.C, n.Size.H, n.Size.W))
+	if n.Classes > 0 {
+		n.logits(c, x)
+	} else {
+		n.trunk.Features(c, x)
+	}
+	all := map[string]*exec.Tensor{}
+	for _, v := range c.Variables() {
+		all[v.Name] = n.value(v)
+	}
+	return all, c.Err()
 }
 
 // Of are the features of pictures, a row each. With a Comm, whose vectors lie in

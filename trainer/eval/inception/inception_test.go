@@ -61,7 +61,7 @@ func draw(name string, shape ...int) tensor {
 func drawn(t *testing.T) tensors {
 	t.Helper()
 	c := nn.NewContext(nn.Eval, 1)
-	n := network{feature.Size{C: 3, H: side, W: side}}
+	n := network{}
 	n.Logits(c, n.Features(c, c.Input("pictures", graph.T(graph.F32, 1, 3, side, side))))
 	if c.Err() != nil {
 		t.Fatal(c.Err())
@@ -170,6 +170,37 @@ func compare(t *testing.T, what string, got []float64, every int, want []float64
 	}
 	if math.Abs(math.Sqrt(sum)/norm-1) > 1e-4 {
 		t.Errorf("%s have norm %v, want %v", what, math.Sqrt(sum), norm)
+	}
+}
+
+// TestLayers has the sizes of the paper's table 1, for pictures of 299×299, and those of the
+// smallest pictures that leave something.
+func TestLayers(t *testing.T) {
+	for _, tt := range []struct {
+		side int
+		want string
+	}{
+		{299, "32×149 32×147 64×147 64×73 80×73 192×71 192×35 256×35 288×35 288×35 768×17 768×17 768×17 768×17 768×17 1280×8 2048×8 2048×8 2048"},
+		{75, "32×37 32×35 64×35 64×17 80×17 192×15 192×7 256×7 288×7 288×7 768×3 768×3 768×3 768×3 768×3 1280×1 2048×1 2048×1 2048"},
+	} {
+		c := nn.NewContext(nn.Eval, 1)
+		var got []string
+		for _, l := range Layers(c, c.Input("pictures", graph.T(graph.F32, 1, channels, tt.side, tt.side))) {
+			s := c.Shape(l.Y)
+			text := fmt.Sprint(s.At(1))
+			if s.Rank() == 4 {
+				text += fmt.Sprintf("×%d", s.At(2))
+			}
+			got = append(got, text)
+		}
+		if c.Err() != nil || strings.Join(got, " ") != tt.want {
+			t.Errorf("%d: %v, %v\nwant %s", tt.side, strings.Join(got, " "), c.Err(), tt.want)
+		}
+	}
+	c := nn.NewContext(nn.Eval, 1)
+	Layers(c, c.Input("pictures", graph.T(graph.F32, 1, channels, 74, 74)))
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "Mixed_7a") {
+		t.Errorf("74: %v, want an error of Mixed_7a, for which nothing is left", err)
 	}
 }
 

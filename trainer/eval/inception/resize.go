@@ -14,21 +14,25 @@ const (
 	columnsName = "resize.columns"
 )
 
-// resize makes pictures (n, 3, H, W) of 299×299: one product for the columns, one for
+// Resize makes pictures (n, 3, H, W) of 299×299: one product for the columns, one for
 // the rows.
-func (n network) resize(c *nn.Context, x graph.ID) graph.ID {
-	if n.H == side && n.W == side {
+func Resize(c *nn.Context, x graph.ID) graph.ID {
+	s := c.Shape(x)
+	if c.Err() != nil {
 		return x
 	}
-	batch := c.Batch(x)
+	batch, h, w := s.At(0), s.At(2), s.At(3)
+	if h == side && w == side {
+		return x
+	}
 	var rows, columns graph.ID
 	c.Scope("resize", func() {
-		rows = c.Weight("rows", graph.D(side, n.H), nn.FanIn(n.H))
-		columns = c.Weight("columns", graph.D(side, n.W), nn.FanIn(n.W))
+		rows = c.Weight("rows", graph.D(side, h), nn.FanIn(h))
+		columns = c.Weight("columns", graph.D(side, w), nn.FanIn(w))
 	})
-	y := c.MatMul(c.Reshape(x, graph.D(batch*channels*n.H, n.W)), columns, false, true)
-	y = c.Transpose(c.Reshape(y, graph.D(batch*channels, n.H, side)), 0, 2, 1)
-	y = c.MatMul(c.Reshape(y, graph.D(batch*channels*side, n.H)), rows, false, true)
+	y := c.MatMul(c.Reshape(x, graph.D(batch*channels*h, w)), columns, false, true)
+	y = c.Transpose(c.Reshape(y, graph.D(batch*channels, h, side)), 0, 2, 1)
+	y = c.MatMul(c.Reshape(y, graph.D(batch*channels*side, h)), rows, false, true)
 	return c.Reshape(c.Transpose(c.Reshape(y, graph.D(batch*channels, side, side)), 0, 2, 1), graph.D(batch, channels, side, side))
 }
 

@@ -116,7 +116,7 @@ func contiguous(size []int) []int {
 
 // of is the network with the weights of a file, of that digest.
 func of(all tensors, s feature.Size, digest string) (feature.Net, error) {
-	n := network{s}
+	n := network{}
 	c := nn.NewContext(nn.Eval, 1)
 	n.Logits(c, n.Features(c, c.Input("pictures", graph.T(graph.F32, 1, s.C, s.H, s.W))))
 	if c.Err() != nil {
@@ -124,28 +124,33 @@ func of(all tensors, s feature.Size, digest string) (feature.Net, error) {
 	}
 	values := map[string]*exec.Tensor{}
 	for _, v := range c.Variables() {
-		t := exec.NewTensor(v.Type)
-		switch v.Name {
-		case rowsName:
-			t = interpolation(s.H)
-		case columnsName:
-			t = interpolation(s.W)
-		default:
-			if err := all.fold(v.Name, v.Type, t.F32()); err != nil {
-				return feature.Net{}, err
-			}
+		var err error
+		if values[v.Name], err = Tensors(all.get).Value(v); err != nil {
+			return feature.Net{}, err
 		}
-		values[v.Name] = t
 	}
 	return feature.Given("Inception-v3", fmt.Sprintf("%s for %v", digest, s), s, classes, n, values), nil
 }
 
+// Tensors gives the values of the tensors of a file of weights, by name; one that is not
+// there or not of that shape is an error.
+type Tensors func(name string, shape []int) ([]float32, error)
+
+// Value is that of a variable of Resize, Layers or Logits.
+func (get Tensors) Value(v nn.Variable) (*exec.Tensor, error) {
+	if v.Name == rowsName || v.Name == columnsName {
+		return interpolation(v.Type.Shape.At(1)), nil
+	}
+	t := exec.NewTensor(v.Type)
+	return t, get.fold(v.Name, v.Type, t.F32())
+}
+
 // fold fills a variable of a layer: weight and bias of a convolution hold the
 // normalisation that follows it, y = γ(conv − μ)/√(σ² + ε) + β.
-func (all tensors) fold(name string, typ graph.Type, out []float32) error {
+func (get Tensors) fold(name string, typ graph.Type, out []float32) error {
 	layer, part := cutLast(name)
 	if layer == "fc" {
-		w, err := all.get(name, shapeOf(typ))
+		w, err := get(name, shapeOf(typ))
 		copy(out, w)
 		return err
 	}
@@ -153,7 +158,7 @@ func (all tensors) fold(name string, typ graph.Type, out []float32) error {
 	var of [4][]float32
 	for i, what := range []string{"weight", "bias", "running_mean", "running_var"} {
 		var err error
-		if of[i], err = all.get(layer+".bn."+what, width); err != nil {
+		if of[i], err = get(layer+".bn."+what, width); err != nil {
 			return err
 		}
 	}
@@ -164,7 +169,7 @@ func (all tensors) fold(name string, typ graph.Type, out []float32) error {
 		}
 		return nil
 	}
-	w, err := all.get(layer+".conv.weight", shapeOf(typ))
+	w, err := get(layer+".conv.weight", shapeOf(typ))
 	if err != nil {
 		return err
 	}
