@@ -55,7 +55,7 @@ random: deps ## random programs, convolutions and products, for RANDOMTIME (10m)
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 CASES ?=
-crosscheck: ## steps, graphs, samplers and statistics beside PyTorch's, in float64 (python3-torch; CASES='lm cd' for some)
+crosscheck: ## steps, graphs, samplers, statistics and networks of features beside PyTorch's, in float64 (python3-torch; CASES='lm cd' for some)
 	@$(PYTHON) -c 'import torch' 2>/dev/null || { echo 'make crosscheck: $(PYTHON) has no PyTorch: apt-get install python3-torch, or name another with PYTHON=FILE (nothing was compared)'; exit 2; }
 	@mkdir -p bin && rm -rf bin/crosscheck-dumps
 	@$(GO) build -tags '$(TAGS)' -o bin/crosscheck ./trainer/crosscheck

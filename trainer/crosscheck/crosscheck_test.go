@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -87,6 +88,34 @@ func TestStatistics(t *testing.T) {
 	}
 	if _, err := json.Marshal(s); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNetworks: they have no error, and can be written. The Inception network, on the backend
+// that is the reference, takes seconds.
+func TestNetworks(t *testing.T) {
+	parts := map[string]func(context.Context) (any, error){"resize": resized, "random": random, "classifier": classifier}
+	if !testing.Short() {
+		parts["inception"] = inceptionLayers
+	}
+	for name, part := range parts {
+		v, err := part(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := json.Marshal(v); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		switch v := v.(type) {
+		case looks:
+			if len(v.Outputs) != 20 || len(v.Drawn) != 94*5+1 {
+				t.Errorf("%s: %d layers with %d tensors, want 18 layers and the logits and features, of 94 convolutions", name, len(v.Outputs), len(v.Drawn))
+			}
+		case learned:
+			if n := len(v.Runs); n != 4 || len(v.Runs[n-1].Losses) != n || v.Runs[n-1].Losses[n-1] >= v.Runs[n-1].Losses[0] {
+				t.Errorf("%s: runs %+v, want four, of which the last makes the loss smaller", name, v.Runs)
+			}
+		}
 	}
 }
 

@@ -1,5 +1,6 @@
-// Command crosscheck writes what training steps, graphs of evaluation, samplers and
-// statistics give for small named cases, in full, for another program to compute again:
+// Command crosscheck writes what training steps, graphs of evaluation, samplers,
+// statistics and networks of features give for small named cases, in full, for another
+// program to compute again:
 //
 //	crosscheck --out dumps                    all of it
 //	crosscheck --out dumps --cases lm,cd      steps and graphs of two cases
@@ -34,9 +35,9 @@ func main() {
 
 var program = cliflag.Program{
 	Name: "crosscheck",
-	About: `crosscheck writes what training steps, graphs of evaluation, samplers and
-statistics give for small named cases, as JSON files that the PyTorch programs
-of peers/ read, which compute all of it again.
+	About: `crosscheck writes what training steps, graphs of evaluation, samplers,
+statistics and networks of features give for small named cases, as JSON files
+that the PyTorch programs of peers/ read, which compute all of it again.
 
   crosscheck --out dumps
   python3 trainer/crosscheck/peers/compare.py dumps
@@ -54,7 +55,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	o := &options{}
 	fs := pflag.NewFlagSet("crosscheck", pflag.ContinueOnError)
 	fs.StringVar(&o.out, "out", "crosscheck-dumps", "folder for the files, made if need be")
-	fs.StringSliceVar(&o.cases, "cases", nil, "cases to write, without the statistics; none: everything")
+	fs.StringSliceVar(&o.cases, "cases", nil, "cases to write, without statistics and networks of features; none: everything")
 	fs.BoolVar(&o.list, "list", false, "list the cases and write nothing")
 	return o, program.Parse(fs, args, out)
 }
@@ -95,7 +96,14 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("statistics: %w", err)
 	}
-	return writeJSON(filepath.Join(o.out, "statistics.json"), s)
+	if err := writeJSON(filepath.Join(o.out, "statistics.json"), s); err != nil {
+		return err
+	}
+	n, err := networks(ctx)
+	if err != nil {
+		return fmt.Errorf("networks: %w", err)
+	}
+	return writeJSON(filepath.Join(o.out, "networks.json"), n)
 }
 
 // write writes what is compared of one case: NAME.step.json and, where wanted, NAME.graphs.json.

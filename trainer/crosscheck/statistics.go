@@ -20,7 +20,7 @@ func normals(n int, stream uint32) []float64 {
 func statistics() (map[string]any, error) {
 	out := map[string]any{}
 	for name, part := range map[string]func() (any, error){
-		"features": features, "inception": inception, "swd": swd, "numbers": numbers, "svm": machines, "ngram": ngrams,
+		"features": features, "inception": inceptionScore, "swd": swd, "numbers": numbers, "svm": machines, "ngram": ngrams,
 	} {
 		v, err := part()
 		if err != nil {
@@ -109,8 +109,8 @@ func distances(x, y quality.Matrix) (any, error) {
 	return map[string]any{"x": x, "y": y, "frechet": f, "kid": k, "prdc": p, "nearest": near}, err
 }
 
-// inception is the inception score of random class probabilities.
-func inception() (any, error) {
+// inceptionScore is that of random class probabilities.
+func inceptionScore() (any, error) {
 	p := featureSet{d: 6}.matrix(43, 3)
 	for i := range p.N {
 		sum := 0.0

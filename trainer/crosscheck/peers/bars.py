@@ -4,7 +4,7 @@ import re
 import torch
 
 # The largest difference that is float32's rounding, by what is compared.
-BARS = {"report": 2e-5, "weights": 5e-4, "moments": 5e-5, "buffers": 2e-6, "graphs": 5e-5, "statistics": 1e-10,
+BARS = {"report": 2e-5, "weights": 5e-4, "moments": 5e-5, "buffers": 2e-6, "graphs": 5e-5, "features": 2e-6, "statistics": 1e-10,
         "small gradients": 4.0, "biases at rest": 4.0, "their moments": 1e-5, "means after them": 4.0}
 
 # A bias before a batch norm does nothing: its gradient is rounding alone, and Adam makes a step of that. Its moments are

@@ -23,6 +23,7 @@ except ImportError:
 
 import bars
 import bidvl, bism, cd, fisher, lebm, lm, nce, sm, sngan, vae, vages  # noqa: E401
+import networks
 import state
 import stats
 
@@ -59,6 +60,8 @@ def compare_file(table, path):
     dump = state.read(path)
     if path.endswith("statistics.json"):
         return stats.compare(table, dump)
+    if path.endswith("networks.json"):
+        return networks.compare(table, dump)
     compare = compare_steps if path.endswith(".step.json") else compare_graphs
     try:
         compare(table, dump)
