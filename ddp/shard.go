@@ -12,31 +12,47 @@ type Sharded struct {
 	Whole, Part graph.Type
 }
 
-// ShardOptimizer turns g, a step of one of world ranks, into one in which each rank
-// keeps a part of the optimisers' state, the variables named in state, and computes that
-// part of the new weights: gradients that nothing else reads are scattered where they
-// were reduced to all, what is computed from them and the state element by element is
-// computed of the rank's part, and the new weights are gathered. All ranks get the same
-// graph, and every number has the bits that it has in g, if the communicator's
-// ReduceScatter has those of its AllReduce.
+// Sharding is how the optimisers of a step are shared out among ranks.
+type Sharding struct {
+	World int
+	// State names the optimisers' state.
+	State map[string]bool
+	// Exact reduces to all what is summed for a report, too: every output then has the
+	// bits that it has without.
+	Exact bool
+}
+
+// ShardOptimizer turns g, a step of one of o.World ranks, into one in which each rank
+// keeps a part of the optimisers' state, and computes that part of the new weights:
+// gradients of which nothing needs all are scattered where they were reduced to all, what
+// is computed from them and the state element by element is computed of the rank's part,
+// and the new weights are gathered. All ranks get the same graph, and every number has
+// the bits that it has in g, if the communicator's ReduceScatter has those of its
+// AllReduce, but for one kind: where a gradient's elements are summed for an output alone,
+// as for its reported norm, each rank sums its part, and the sums are added up. Such an
+// output differs by rounding; o.Exact forgoes that.
 //
-// Where something needs all of a gradient (a norm, a clip), it is reduced to all, and the
-// rank's part taken from it. State of which more has to be gathered than weights is left
-// as it is, for nothing would be saved: that of an unrolled lower level, through which
-// one differentiates. The list is what is sharded, in the order of the graph; with one
-// rank it is empty and the graph is g.
-func ShardOptimizer(g *graph.Graph, world int, state map[string]bool) (*graph.Graph, []Sharded, error) {
-	if world == 1 {
+// Where something else needs all of a gradient (a clip by its norm), it is reduced to all,
+// and the rank's part taken from it. State of which more has to be gathered than weights
+// is left as it is, for nothing would be saved: that of an unrolled lower level, through
+// which one differentiates. The list is what is sharded, in the order of the graph; with
+// one rank it is empty and the graph is g.
+func ShardOptimizer(g *graph.Graph, o Sharding) (*graph.Graph, []Sharded, error) {
+	if o.World == 1 {
 		return g, nil, nil
 	}
-	r := findRegion(g, state)
+	var sums []bool
+	if !o.Exact {
+		sums = reportedSums(g, g.Live())
+	}
+	r := findRegion(g, o.State, sums)
 	for r.drop() {
-		r = findRegion(g, r.state)
+		r = findRegion(g, r.state, r.sums)
 	}
 	if len(r.leaves()) == 0 {
 		return g, nil, nil
 	}
-	return newSharder(r, world).build()
+	return newSharder(r, o.World).build()
 }
 
 // region is what is computed of a rank's part: a set of values that follow from state
@@ -44,17 +60,19 @@ func ShardOptimizer(g *graph.Graph, world int, state map[string]bool) (*graph.Gr
 type region struct {
 	g     *graph.Graph
 	state map[string]bool // of it, the variables that are sharded
+	sums  []bool          // by value: a sum that each rank makes of parts; nil if none is
 	live  []bool          // by node
 
 	in    []bool // by value: a node makes it of parts
-	parts []bool // by value: all that reads it reads parts: nodes of the region, and state
+	parts []bool // by value: something reads parts of it: nodes of the region, sums and state
+	moves []bool // by value: of these, not sums alone
 	whole []bool // by value: something reads all of it
 }
 
-// findRegion finds the region of variables.
-func findRegion(g *graph.Graph, state map[string]bool) *region {
+// findRegion finds the region of variables, with these sums of parts.
+func findRegion(g *graph.Graph, state map[string]bool, sums []bool) *region {
 	n := g.NumValues()
-	r := &region{g: g, state: state, live: g.Live(), in: make([]bool, n), parts: make([]bool, n), whole: make([]bool, n)}
+	r := &region{g: g, state: state, sums: sums, live: g.Live(), in: make([]bool, n), parts: make([]bool, n), moves: make([]bool, n), whole: make([]bool, n)}
 	kept, next := make([]bool, n), make([]bool, n) // assigned to other variables, to state
 	for _, a := range g.Assigns() {
 		if r.isState(a.Var) {
@@ -71,29 +89,37 @@ func findRegion(g *graph.Graph, state map[string]bool) *region {
 		r.whole[id] = r.whole[id] || is
 	}
 	copy(r.parts, next)
+	copy(r.moves, next)
 	// Backwards, all readers of a value are known before it is.
 	for i := len(g.Nodes()) - 1; i >= 0; i-- {
 		node := g.Nodes()[i]
 		if !r.live[i] {
 			continue
 		}
+		id := node.Out[0]
 		if elementwise(g, node) {
-			id := node.Out[0]
 			if follows[id] {
 				r.in[id] = r.parts[id] || kept[id]
 			} else {
 				r.in[id] = r.parts[id] && !r.whole[id]
 			}
 		}
-		of := r.whole
-		if r.in[node.Out[0]] {
-			of = r.parts
-		}
-		for _, id := range node.In {
-			of[id] = true
-		}
+		r.read(node, kept[id])
 	}
 	return r
+}
+
+// read marks how a node reads what it reads; kept says that a variable keeps its result.
+func (r *region) read(n graph.Node, kept bool) {
+	out := n.Out[0]
+	of := r.whole
+	if r.in[out] || r.isSum(out) {
+		of = r.parts
+	}
+	for _, id := range n.In {
+		of[id] = true
+		r.moves[id] = r.moves[id] || r.in[out] && (r.moves[out] || kept)
+	}
 }
 
 // follow marks the values that follow from state element by element. What is kept as
@@ -137,12 +163,12 @@ func (r *region) leaves() (ids []graph.ID) {
 	return ids
 }
 
-// drop takes the variables out of state that are not worth it, and says whether there
-// were any: those of which something else reads all, and those of a component of the
-// region that has to gather more values than gradients enter it.
+// drop takes the variables out of state that are not worth it, and the sums, and says
+// whether there were any: those of which something else reads all, and those of a
+// component of the region that has to gather more values than gradients enter it.
 func (r *region) drop() bool {
 	c := newComponents(r)
-	left, dropped := map[string]bool{}, false
+	left, dropped := map[string]bool{}, r.dropSums()
 	for _, id := range r.leaves() {
 		if r.whole[id] || !r.parts[id] || c.gathered[c.find(id)] > max(1, c.entered[c.find(id)]) {
 			dropped = true
@@ -201,10 +227,11 @@ func (c *components) find(id graph.ID) graph.ID {
 	return id
 }
 
-// each calls f with every value that is made of parts and each that it is made of.
+// each calls f with every value that is made of parts, not for sums alone, and each that
+// it is made of.
 func (r *region) each(f func(id, in graph.ID)) {
 	for i, n := range r.g.Nodes() {
-		if r.live[i] && r.in[n.Out[0]] {
+		if out := n.Out[0]; r.live[i] && r.in[out] && (r.moves[out] || r.whole[out]) {
 			for _, in := range n.In {
 				f(n.Out[0], in)
 			}

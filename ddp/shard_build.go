@@ -20,6 +20,8 @@ type sharder struct {
 	part []graph.ID // by value of the old graph: the rank's part of it, 0 if not made
 	from []int      // by value: the last collective that what is made of parts follows from
 	due  []parcel   // what is to be gathered together, in the order of its making
+
+	summed []graph.ID // values of the old graph of which part is this rank's sum
 }
 
 // parcel is values of one type that follow from one collective.
@@ -35,11 +37,10 @@ func newSharder(r *region, world int) *sharder {
 }
 
 func (s *sharder) build() (*graph.Graph, []Sharded, error) {
-	for i, n := range s.g.Nodes() {
-		if s.live[i] {
-			s.to.Scope(n.Scope, func() { s.node(i, n) })
-		}
-	}
+	reports := s.report()
+	s.nodes(reports, false)
+	s.addSums()
+	s.nodes(reports, true)
 	for _, o := range s.g.Outputs() {
 		s.to.Output(o.Name, s.wholeOf(o.ID))
 	}
@@ -59,6 +60,16 @@ func (s *sharder) build() (*graph.Graph, []Sharded, error) {
 	return g, list, err
 }
 
+// nodes puts nodes of the old graph into the new one: those that follow from sums of parts,
+// or the others.
+func (s *sharder) nodes(reports []bool, follow bool) {
+	for i, n := range s.g.Nodes() {
+		if s.live[i] && reports[i] == follow {
+			s.to.Scope(n.Scope, func() { s.node(i, n) })
+		}
+	}
+}
+
 // node puts a node of the old graph into the new one.
 func (s *sharder) node(i int, n graph.Node) {
 	out := n.Out[0]
@@ -72,8 +83,12 @@ func (s *sharder) node(i int, n graph.Node) {
 		s.reduce(i, op, n)
 		return
 	}
-	if s.in[out] {
+	switch {
+	case s.in[out]:
 		s.pieces(n)
+		return
+	case s.isSum(out):
+		s.sum(n)
 		return
 	}
 	in := make([]graph.ID, len(n.In))

@@ -92,7 +92,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if b.o.shardMoments {
-		if b.graph, b.parts, err = ddp.ShardOptimizer(b.graph, b.world, nn.Moments(b.specs)); err != nil {
+		if b.graph, b.parts, err = ddp.ShardOptimizer(b.graph, ddp.Sharding{World: b.world, State: nn.Moments(b.specs)}); err != nil {
 			return err
 		}
 	}

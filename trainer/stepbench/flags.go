@@ -69,7 +69,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs.IntVar(&o.peakSize, "peak-size", 2048, "extent of the square matrices whose product measures the peak; 0 does not measure it")
 	fs.BoolVar(&o.json, "json", false, "print JSON lines, not a table")
 	fs.BoolVar(&o.remat, "remat", false, "compute cheap values again instead of keeping them: less memory, the same bits")
-	fs.BoolVar(&o.shardMoments, "shard-optimizer", false, "each rank keeps a part of the optimisers' state and moves that part of the weights: the same bits, less memory")
+	fs.BoolVar(&o.shardMoments, "shard-optimizer", false, "each rank keeps a part of the optimisers' state and moves that part of the weights: the same weights, less memory")
 	fs.BoolVar(&o.profile, "profile-ops", false, "time every op; costs a little")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.StringVar(&o.graph, "cuda-graph", device.Auto, "on GPUs: capture a step once and replay it as one graph: auto, where all ranks can, on or off")

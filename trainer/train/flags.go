@@ -85,7 +85,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	o.own = chosen.Define(fs, o.model)
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
-	fs.BoolVar(&o.shardMoments, "shard-optimizer", false, "each rank keeps a part of the optimisers' state and moves that part of the weights: the same numbers, less memory, less work that all ranks repeat (checkpoints stay whole)")
+	fs.BoolVar(&o.shardMoments, "shard-optimizer", false, "each rank keeps a part of the optimisers' state and moves that part of the weights: the same losses and weights, less memory, less work that all ranks repeat (checkpoints stay whole)")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.StringVar(&o.precision, "precision", device.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it, or tf32, which GPUs have (weights, sums, statistics and losses stay float32)")
 	fs.StringVar(&o.graph, "cuda-graph", device.Auto, "on GPUs: capture a step once and replay it as one graph (the same bits, less time): auto, where all ranks can, on or off")

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func TestShardedRunGoesOn(t *testing.T) {
 	if e := s.must("train", "--resume", "--out", "other", "--steps", "4", "--shard-optimizer"); !strings.Contains(e.stdout, want) {
 		t.Errorf("one rank does not say %q: %v", want, e)
 	}
-	s.sameRun("one", "other")
+	s.sameAll("one", "other", s.losses("one"), s.losses("other"))
 }
 
 // sharded runs four steps on n ranks, 0 for one alone, and returns out.
@@ -57,11 +58,26 @@ func (s *site) sharded(n int, out string, of setup, more ...string) string {
 	return out
 }
 
-// sameRun compares the losses of two runs and what they have learned.
+// sameRun compares the losses of two runs and what they have learned. The norms of
+// gradients, which ranks that keep parts sum in parts, may be rounded otherwise.
 func (s *site) sameRun(a, b string) {
 	s.t.Helper()
-	if x, y := s.losses(a), s.losses(b); len(x) != 4 || !reflect.DeepEqual(x, y) {
-		s.t.Errorf("the losses of %s are %v, those of %s %v", a, x, b, y)
+	x, y := s.losses(a), s.losses(b)
+	for i := range x {
+		for name, v := range x[i] {
+			if i < len(y) && strings.HasPrefix(name, "grad") && math.Abs(y[i][name]-v) <= 1e-5*math.Abs(v) {
+				y[i][name] = v
+			}
+		}
+	}
+	s.sameAll(a, b, x, y)
+}
+
+// sameAll compares losses of two runs, and what they have learned.
+func (s *site) sameAll(a, b string, losses, others []map[string]float64) {
+	s.t.Helper()
+	if len(losses) != 4 || !reflect.DeepEqual(losses, others) {
+		s.t.Errorf("the losses of %s are %v, those of %s %v", a, losses, b, others)
 	}
 	x, y := s.content(a+"/ckpt/step-00000004"), s.content(b+"/ckpt/step-00000004")
 	delete(x, "state.json") // says on how many ranks

@@ -119,7 +119,7 @@ func (t *Trainer) build(length int) (b built, err error) {
 		err = t.virtualise(&b, parts)
 	}
 	if t.cfg.ShardOptimizer && err == nil {
-		err = b.shard(t.world())
+		err = b.shard(t.world(), t.cfg.Shards > 0)
 	}
 	return b, err
 }

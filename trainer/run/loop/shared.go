@@ -16,8 +16,9 @@ import (
 // so any number of ranks goes on, sharded or not.
 
 // shard has the step keep a rank's part of the optimisers' moments. Those that another
-// stage reads stay whole.
-func (b *built) shard(world int) (err error) {
+// stage reads stay whole. If exact, sums of gradients that are reported have the bits that
+// they have on one rank.
+func (b *built) shard(world int, exact bool) (err error) {
 	moments := nn.Moments(b.specs)
 	for _, s := range b.stages {
 		for _, n := range s.Graph.Nodes() {
@@ -26,7 +27,7 @@ func (b *built) shard(world int) (err error) {
 			}
 		}
 	}
-	b.step, b.shared, err = ddp.ShardOptimizer(b.step, world, moments)
+	b.step, b.shared, err = ddp.ShardOptimizer(b.step, ddp.Sharding{World: world, State: moments, Exact: exact})
 	return err
 }
 

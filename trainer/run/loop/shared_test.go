@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +37,22 @@ func sameRecords(t *testing.T, what string, got, want []loop.Record) {
 	}
 }
 
+// sameButNorms demands equal numbers, but for the rounding of gradients' norms: ranks that
+// keep parts sum the squares of theirs.
+func sameButNorms(t *testing.T, what string, got, want []loop.Record) {
+	t.Helper()
+	rounded := slices.Clone(want)
+	for i, r := range want {
+		rounded[i].Values = slices.Clone(r.Values)
+		for k, name := range r.Names {
+			if v := r.Values[k]; strings.HasPrefix(name, "grad_") && i < len(got) && math.Abs(got[i].Values[k]-v) <= 1e-5*math.Abs(v) {
+				rounded[i].Values[k] = got[i].Values[k]
+			}
+		}
+	}
+	sameRecords(t, what, got, rounded)
+}
+
 // sameCheckpoint demands equal files of tensors.
 func sameCheckpoint(t *testing.T, what, got, want string, step int) {
 	t.Helper()
@@ -52,7 +70,7 @@ func sameCheckpoint(t *testing.T, what, got, want string, step int) {
 }
 
 // Ranks that keep parts of the moments compute what ranks do that have all, and write
-// the same checkpoints.
+// the same checkpoints; with virtual shards the norms of gradients are the same, too.
 func TestShardOptimizer(t *testing.T) {
 	for _, world := range []int{1, 2, 3, 4} {
 		for _, shards := range []int{0, 4} {
@@ -65,7 +83,11 @@ func TestShardOptimizer(t *testing.T) {
 				all := c.CkptDir
 				c.ShardOptimizer, c.CkptDir = true, t.TempDir()
 				got := runJob(t, world, c)
-				sameRecords(t, "losses", got.seen.records, want.seen.records)
+				if shards > 0 {
+					sameRecords(t, "losses", got.seen.records, want.seen.records)
+				} else {
+					sameButNorms(t, "losses", got.seen.records, want.seen.records)
+				}
 				sameCheckpoint(t, "checkpoint", c.CkptDir, all, 3)
 				whole, own := momentBytes(t, want), momentBytes(t, got)
 				if own > whole/world+whole/20 || own == whole && world > 1 {
@@ -130,5 +152,5 @@ func TestShardedCheckpointIsSent(t *testing.T) {
 		t.Fatal(errors.Join(errs...))
 	}
 	c.Resume, c.CkptDir, c.ShardOptimizer = false, t.TempDir(), false
-	sameRecords(t, "losses", append(first.seen.records, j.seen.records...), runJob(t, 2, c).seen.records)
+	sameButNorms(t, "losses", append(first.seen.records, j.seen.records...), runJob(t, 2, c).seen.records)
 }

@@ -30,7 +30,7 @@ type Config struct {
 	// made under another digest is refused.
 	Digest string
 	// ShardOptimizer has each rank keep a part of the optimisers' moments and move that
-	// part of the weights: the same numbers, less memory. See ddp.ShardOptimizer.
+	// part of the weights: the same losses and weights, less memory. See ddp.ShardOptimizer.
 	ShardOptimizer bool
 
 	CkptDir     string // "" writes no checkpoints

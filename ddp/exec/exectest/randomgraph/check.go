@@ -88,7 +88,7 @@ func (c *Checker) Check(p *Program) error {
 	if err := c.worlds(p, t); err != nil {
 		return fmt.Errorf("%s: %w", t.Name, err)
 	}
-	if err := c.shared(p, t, same[t.Bits]); err != nil {
+	if err := c.shared(p, t, same[t.Bits], plain); err != nil {
 		return fmt.Errorf("%s: %w", t.Name, err)
 	}
 	return nil
