@@ -20,26 +20,30 @@ type Sharding struct {
 	// Exact reduces to all what is summed for a report, too: every output then has the
 	// bits that it has without.
 	Exact bool
+	// Late names the weights that may be gathered in the step after the one that makes
+	// them: who reads them between steps does as Parts says.
+	Late map[string]bool
 }
 
 // ShardOptimizer turns g, a step of one of o.World ranks, into one in which each rank
 // keeps a part of the optimisers' state, and computes that part of the new weights:
 // gradients of which nothing needs all are scattered where they were reduced to all, what
 // is computed from them and the state element by element is computed of the rank's part,
-// and the new weights are gathered. All ranks get the same graph, and every number has
-// the bits that it has in g, if the communicator's ReduceScatter has those of its
-// AllReduce, but for one kind: where a gradient's elements are summed for an output alone,
-// as for its reported norm, each rank sums its part, and the sums are added up. Such an
-// output differs by rounding; o.Exact forgoes that.
+// and the new weights are gathered, beside what follows in the step. Those of o.Late that
+// nothing else in it reads are gathered beside the next step (see Parts). All ranks get the
+// same graph, and every number has the bits that it has in g, if the communicator's
+// ReduceScatter has those of its AllReduce, but for one kind: where a gradient's elements
+// are summed for an output alone, as for its reported norm, each rank sums its part, and
+// the sums are added up. Such an output differs by rounding; o.Exact forgoes that.
 //
 // Where something else needs all of a gradient (a clip by its norm), it is reduced to all,
 // and the rank's part taken from it. State of which more has to be gathered than weights
 // is left as it is, for nothing would be saved: that of an unrolled lower level, through
-// which one differentiates. The list is what is sharded, in the order of the graph; with
-// one rank it is empty and the graph is g.
-func ShardOptimizer(g *graph.Graph, o Sharding) (*graph.Graph, []Sharded, error) {
+// which one differentiates. Parts are what is sharded, in the order of the graph; with
+// one rank there are none and the graph is g.
+func ShardOptimizer(g *graph.Graph, o Sharding) (*graph.Graph, Parts, error) {
 	if o.World == 1 {
-		return g, nil, nil
+		return g, Parts{}, nil
 	}
 	var sums []bool
 	if !o.Exact {
@@ -50,9 +54,11 @@ func ShardOptimizer(g *graph.Graph, o Sharding) (*graph.Graph, []Sharded, error)
 		r = findRegion(g, r.state, r.sums)
 	}
 	if len(r.leaves()) == 0 {
-		return g, nil, nil
+		return g, Parts{}, nil
 	}
-	return newSharder(r, o.World).build()
+	s := newSharder(r, o.World)
+	s.findLate(o.Late)
+	return s.build()
 }
 
 // region is what is computed of a rank's part: a set of values that follow from state
@@ -66,30 +72,25 @@ type region struct {
 	in    []bool // by value: a node makes it of parts
 	parts []bool // by value: something reads parts of it: nodes of the region, sums and state
 	moves []bool // by value: of these, not sums alone
-	whole []bool // by value: something reads all of it
+	whole []bool // by value: something in the step reads all of it
+	kept  []bool // by value: the new value of a variable that is not sharded
 }
 
 // findRegion finds the region of variables, with these sums of parts.
 func findRegion(g *graph.Graph, state map[string]bool, sums []bool) *region {
 	n := g.NumValues()
-	r := &region{g: g, state: state, sums: sums, live: g.Live(), in: make([]bool, n), parts: make([]bool, n), moves: make([]bool, n), whole: make([]bool, n)}
-	kept, next := make([]bool, n), make([]bool, n) // assigned to other variables, to state
+	r := &region{g: g, state: state, sums: sums, live: g.Live(), in: make([]bool, n), parts: make([]bool, n), moves: make([]bool, n), whole: make([]bool, n), kept: make([]bool, n)}
 	for _, a := range g.Assigns() {
 		if r.isState(a.Var) {
-			next[a.Value] = true
+			r.parts[a.Value], r.moves[a.Value] = true, true
 		} else {
-			kept[a.Value] = true
+			r.kept[a.Value] = true
 		}
 	}
-	follows := r.follow(kept)
+	follows := r.follow()
 	for _, o := range g.Outputs() {
 		r.whole[o.ID] = true
 	}
-	for id, is := range kept {
-		r.whole[id] = r.whole[id] || is
-	}
-	copy(r.parts, next)
-	copy(r.moves, next)
 	// Backwards, all readers of a value are known before it is.
 	for i := len(g.Nodes()) - 1; i >= 0; i-- {
 		node := g.Nodes()[i]
@@ -99,18 +100,21 @@ func findRegion(g *graph.Graph, state map[string]bool, sums []bool) *region {
 		id := node.Out[0]
 		if elementwise(g, node) {
 			if follows[id] {
-				r.in[id] = r.parts[id] || kept[id]
+				r.in[id] = r.parts[id] || r.kept[id]
 			} else {
-				r.in[id] = r.parts[id] && !r.whole[id]
+				r.in[id] = r.parts[id] && !r.gathers(id)
 			}
 		}
-		r.read(node, kept[id])
+		r.read(node)
 	}
 	return r
 }
 
-// read marks how a node reads what it reads; kept says that a variable keeps its result.
-func (r *region) read(n graph.Node, kept bool) {
+// gathers says whether all of a value has to be there: something reads it, or keeps it.
+func (r *region) gathers(id graph.ID) bool { return r.whole[id] || r.kept[id] }
+
+// read marks how a node reads what it reads.
+func (r *region) read(n graph.Node) {
 	out := n.Out[0]
 	of := r.whole
 	if r.in[out] || r.isSum(out) {
@@ -118,13 +122,13 @@ func (r *region) read(n graph.Node, kept bool) {
 	}
 	for _, id := range n.In {
 		of[id] = true
-		r.moves[id] = r.moves[id] || r.in[out] && (r.moves[out] || kept)
+		r.moves[id] = r.moves[id] || r.in[out] && (r.moves[out] || r.kept[out])
 	}
 }
 
 // follow marks the values that follow from state element by element. What is kept as
 // a weight is gathered anyway, and what follows from it is computed of all.
-func (r *region) follow(kept []bool) []bool {
+func (r *region) follow() []bool {
 	follows := make([]bool, r.g.NumValues())
 	for i, n := range r.g.Nodes() {
 		if !r.live[i] {
@@ -137,7 +141,7 @@ func (r *region) follow(kept []bool) []bool {
 			continue
 		}
 		for _, id := range n.In {
-			if follows[id] && !kept[id] {
+			if follows[id] && !r.kept[id] {
 				follows[n.Out[0]] = true
 			}
 		}
@@ -170,7 +174,7 @@ func (r *region) drop() bool {
 	c := newComponents(r)
 	left, dropped := map[string]bool{}, r.dropSums()
 	for _, id := range r.leaves() {
-		if r.whole[id] || !r.parts[id] || c.gathered[c.find(id)] > max(1, c.entered[c.find(id)]) {
+		if r.gathers(id) || !r.parts[id] || c.gathered[c.find(id)] > max(1, c.entered[c.find(id)]) {
 			dropped = true
 			continue
 		}
@@ -212,7 +216,7 @@ func newComponents(r *region) *components {
 		}
 	})
 	for id := range r.in {
-		if r.in[id] && r.whole[id] {
+		if r.in[id] && r.gathers(graph.ID(id)) {
 			c.gathered[c.find(graph.ID(id))]++
 		}
 	}
@@ -231,7 +235,7 @@ func (c *components) find(id graph.ID) graph.ID {
 // it is made of.
 func (r *region) each(f func(id, in graph.ID)) {
 	for i, n := range r.g.Nodes() {
-		if out := n.Out[0]; r.live[i] && r.in[out] && (r.moves[out] || r.whole[out]) {
+		if out := n.Out[0]; r.live[i] && r.in[out] && (r.moves[out] || r.gathers(out)) {
 			for _, in := range n.In {
 				f(n.Out[0], in)
 			}

@@ -2,13 +2,10 @@ package ddp
 
 import (
 	"fmt"
+	"slices"
 
 	"ebtrain/ddp/graph"
 )
-
-// aloneBytes is from which size on a gradient or a weight travels alone: it needs no
-// copy into a vector with others then, and each is on its way as soon as it is made.
-const aloneBytes = 256 << 10
 
 // sharder builds the graph of a region's parts.
 type sharder struct {
@@ -22,21 +19,34 @@ type sharder struct {
 	due  []parcel   // what is to be gathered together, in the order of its making
 
 	summed []graph.ID // values of the old graph of which part is this rank's sum
-}
-
-// parcel is values of one type that follow from one collective.
-type parcel struct {
-	from int
-	typ  graph.DType
-	ids  []graph.ID
+	late   []late
+	isLate []bool // by value: the new value of variables that are gathered late
 }
 
 func newSharder(r *region, world int) *sharder {
 	n := r.g.NumValues()
-	return &sharder{region: r, world: world, to: &graph.Builder{}, all: make([]graph.ID, n), part: make([]graph.ID, n), from: make([]int, n)}
+	s := &sharder{region: r, world: world, to: &graph.Builder{}, all: make([]graph.ID, n), part: make([]graph.ID, n), from: make([]int, n), isLate: make([]bool, n)}
+	for i, n := range r.g.Nodes() {
+		_, reduces := n.Op.(graph.AllReduce)
+		for _, id := range n.Out {
+			if reduces {
+				s.from[id] = i
+			}
+			for _, in := range n.In {
+				if s.in[id] {
+					s.from[id] = max(s.from[id], s.from[in])
+				}
+			}
+		}
+	}
+	return s
 }
 
-func (s *sharder) build() (*graph.Graph, []Sharded, error) {
+func (s *sharder) build() (*graph.Graph, Parts, error) {
+	if err := s.checkNames(); err != nil {
+		return nil, Parts{}, err
+	}
+	s.startLate()
 	reports := s.report()
 	s.nodes(reports, false)
 	s.addSums()
@@ -45,19 +55,29 @@ func (s *sharder) build() (*graph.Graph, []Sharded, error) {
 		s.to.Output(o.Name, s.wholeOf(o.ID))
 	}
 	for _, a := range s.g.Assigns() {
-		if s.isState(a.Var) {
+		switch {
+		case s.isState(a.Var):
 			s.to.Assign(s.part[a.Var], s.partOf(a.Value))
-		} else {
+		case !s.isLate[a.Value]:
 			s.to.Assign(s.wholeOf(a.Var), s.wholeOf(a.Value))
 		}
 	}
-	var list []Sharded
+	s.assignLate()
+	var p Parts
 	for _, id := range s.leaves() {
-		t := s.g.Type(id)
-		list = append(list, Sharded{s.op(id).(graph.Leaf).Name, t, s.partType(t)})
+		p.State = append(p.State, s.sharded(id))
+	}
+	for _, w := range s.late {
+		p.Late = append(p.Late, s.sharded(w.leaf))
 	}
 	g, err := s.to.Build()
-	return g, list, err
+	return g, p, err
+}
+
+// sharded is a variable of which a rank has a part.
+func (s *sharder) sharded(id graph.ID) Sharded {
+	t := s.g.Type(id)
+	return Sharded{s.op(id).(graph.Leaf).Name, t, s.partType(t)}
 }
 
 // nodes puts nodes of the old graph into the new one: those that follow from sums of parts,
@@ -65,13 +85,13 @@ func (s *sharder) build() (*graph.Graph, []Sharded, error) {
 func (s *sharder) nodes(reports []bool, follow bool) {
 	for i, n := range s.g.Nodes() {
 		if s.live[i] && reports[i] == follow {
-			s.to.Scope(n.Scope, func() { s.node(i, n) })
+			s.to.Scope(n.Scope, func() { s.node(n) })
 		}
 	}
 }
 
 // node puts a node of the old graph into the new one.
-func (s *sharder) node(i int, n graph.Node) {
+func (s *sharder) node(n graph.Node) {
 	out := n.Out[0]
 	switch op := n.Op.(type) {
 	case graph.Leaf:
@@ -79,8 +99,11 @@ func (s *sharder) node(i int, n graph.Node) {
 			s.part[out] = s.to.Var(op.Name, s.partType(op.Type))
 			return
 		}
+		if s.part[out] != 0 { // it is gathered late
+			return
+		}
 	case graph.AllReduce:
-		s.reduce(i, op, n)
+		s.reduce(op, n)
 		return
 	}
 	switch {
@@ -103,38 +126,25 @@ func (s *sharder) pieces(n graph.Node) {
 	out, in := n.Out[0], make([]graph.ID, len(n.In))
 	for k, id := range n.In {
 		in[k] = s.partOf(id)
-		s.from[out] = max(s.from[out], s.from[id])
 	}
 	s.set(s.part, n.Out, s.to.Apply(n.Op, in...))
-	if !s.whole[out] {
+	if !s.gathers(out) || s.isLate[out] {
 		return
 	}
-	if t := s.g.Type(out); t.Bytes() >= aloneBytes {
-		s.gather([]graph.ID{out})
+	if p := s.parcelOf(out, s.from[out]); p.alone {
+		s.gather(p)
 	} else {
-		s.later(out, t.DType)
+		s.due = p.addTo(s.due)
 	}
-}
-
-// later leaves a value to be gathered with others.
-func (s *sharder) later(id graph.ID, typ graph.DType) {
-	for k := range s.due {
-		if p := &s.due[k]; p.from == s.from[id] && p.typ == typ {
-			p.ids = append(p.ids, id)
-			return
-		}
-	}
-	s.due = append(s.due, parcel{s.from[id], typ, []graph.ID{id}})
 }
 
 // reduce scatters what is read in parts alone, and reduces the rest to all.
-func (s *sharder) reduce(i int, op graph.AllReduce, n graph.Node) {
+func (s *sharder) reduce(op graph.AllReduce, n graph.Node) {
 	var in, out, few, fewOut []graph.ID
 	for k, id := range n.Out {
 		x := s.wholeOf(n.In[k])
-		s.from[id] = i
 		switch {
-		case s.whole[id] || !s.parts[id]:
+		case s.gathers(id) || !s.parts[id]:
 			in, out = append(in, x), append(out, id)
 		case s.g.Type(id).Bytes() >= aloneBytes:
 			s.scatter(op, []graph.ID{x}, []graph.ID{id})
@@ -167,39 +177,16 @@ func (s *sharder) scatter(op graph.AllReduce, xs, out []graph.ID) {
 	}
 }
 
-// gather makes wholes of parts, which travel as one vector.
-func (s *sharder) gather(ids []graph.ID) {
-	b := s.to
-	parts, label := make([]graph.ID, len(ids)), "weights"
-	for k, id := range ids {
-		parts[k] = s.part[id]
-	}
-	if op, ok := s.g.Nodes()[s.from[ids[0]]].Op.(graph.AllReduce); ok {
-		label = op.Label + ", weights"
-	}
-	y := b.AllGather(s.world, label, b.Concat(0, parts...))
-	rows := b.Reshape(y, graph.D(s.world, b.Shape(y).Len()/s.world))
-	at := 0
-	for k, id := range ids {
-		n, t := b.Shape(parts[k]).Len(), s.g.Type(id)
-		flat := b.Reshape(b.Slice(rows, 1, at, at+n, 1), graph.D(s.world*n))
-		s.all[id] = b.Reshape(b.Slice(flat, 0, 0, t.Shape.Len(), 1), t.Shape)
-		at += n
-	}
-}
-
 // wholeOf is all of a value, gathered if need be.
 func (s *sharder) wholeOf(id graph.ID) graph.ID {
 	if s.all[id] != 0 || s.to.Err() != nil {
 		return s.all[id]
 	}
 	for k, p := range s.due {
-		for _, other := range p.ids {
-			if other == id {
-				s.due = append(s.due[:k:k], s.due[k+1:]...)
-				s.gather(p.ids)
-				return s.all[id]
-			}
+		if slices.Contains(p.ids, id) {
+			s.due = slices.Delete(s.due, k, k+1)
+			s.gather(p)
+			return s.all[id]
 		}
 	}
 	s.to.Fail(fmt.Errorf("%s: all of it is read, and only parts of it are made", s.op(id)))

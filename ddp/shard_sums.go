@@ -93,7 +93,7 @@ func (r *region) dropSums() (dropped bool) {
 	if r.sums == nil {
 		return false
 	}
-	scattered := overGradients(r.g, r.live, func(id graph.ID) bool { return r.moves[id] && !r.whole[id] })
+	scattered := overGradients(r.g, r.live, func(id graph.ID) bool { return r.moves[id] && !r.gathers(id) })
 	for i, n := range r.g.Nodes() {
 		if r.live[i] && r.sums[n.Out[0]] && !scattered[n.In[0]] {
 			r.sums[n.Out[0]], dropped = false, true

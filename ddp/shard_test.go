@@ -1,7 +1,9 @@
 package ddp_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +24,7 @@ type shardModel struct {
 	leaves []graph.ID
 	m, v   []graph.ID // newest values
 	moment [2][]graph.ID
+	early  graph.ID // the loss that is shown; 0 is that of the newest weights
 }
 
 var shardShapes = [][]int{{3, 5}, {5}, {}, {4, 3, 2}}
@@ -71,7 +74,10 @@ func (s *shardModel) build(t *testing.T) *graph.Graph {
 			}
 		}
 	}
-	s.b.Output("loss", s.b.AllReduce(collective.Mean, "loss", s.loss())[0])
+	if s.early == 0 {
+		s.early = s.loss()
+	}
+	s.b.Output("loss", s.b.AllReduce(collective.Mean, "loss", s.early)[0])
 	g, err := s.b.Build()
 	if err != nil {
 		t.Fatal(err)
@@ -89,16 +95,20 @@ func moments() map[string]bool {
 
 // steps runs four steps on connected ranks, and returns of rank 0 the losses and all
 // variables, those in sharded gathered, after comparing the ranks.
-func steps(t *testing.T, g *graph.Graph, world int, sharded []ddp.Sharded, xs func(step, rank int) []float64) (seen []ddptest.Values) {
+func steps(t *testing.T, g *graph.Graph, world int, sharded ddp.Parts, xs func(step, rank int) []float64) (seen []ddptest.Values) {
 	t.Helper()
 	comms, all := local(t, world), make([][]ddptest.Values, world)
 	parts := map[string]ddp.Sharded{}
-	for _, s := range sharded {
+	for _, s := range sharded.State {
 		parts[s.Name] = s
 	}
-	err := ddptest.Each(world, func(rank int, _ collective.Comm) error {
+	whole, err := sharded.Whole(world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = ddptest.Each(world, func(rank int, _ collective.Comm) error {
 		vars := ddptest.NewVars()
-		if err := setVars(vars, g); err != nil {
+		if err := errors.Join(setVars(vars, g), sharded.Cut(vars, rank)); err != nil {
 			return err
 		}
 		for step := range 4 {
@@ -106,7 +116,15 @@ func steps(t *testing.T, g *graph.Graph, world int, sharded []ddp.Sharded, xs fu
 			if err != nil {
 				return err
 			}
+			if whole != nil && step%2 == 1 { // between the others nobody reads them
+				if _, err := ddptest.Run(whole, vars, comms[rank], nil); err != nil {
+					return err
+				}
+			}
 			for _, name := range vars.Names() {
+				if isPart(sharded, name, step) {
+					continue
+				}
 				v, err := vars.Get(name)
 				if err != nil {
 					return err
@@ -133,6 +151,11 @@ func steps(t *testing.T, g *graph.Graph, world int, sharded []ddp.Sharded, xs fu
 	return all[0]
 }
 
+// isPart says whether a variable is a part of a weight, or a weight that is not as new.
+func isPart(p ddp.Parts, name string, step int) bool {
+	return slices.ContainsFunc(p.Late, func(s ddp.Sharded) bool { return ddp.PartName(s.Name) == name || s.Name == name && step%2 == 0 })
+}
+
 // ownRows are other samples on each rank and in each step.
 func ownRows(step, rank int) []float64 { return ddptest.Noise(uint32(10*step+rank), 12) }
 
@@ -157,7 +180,11 @@ func setVars(vars exec.Vars, g *graph.Graph) error {
 func sameValues(got, want []ddptest.Values) error {
 	for step := range want {
 		for name, w := range want[step] {
-			if g := got[step][name]; fmt.Sprint(g) != fmt.Sprint(w) {
+			g, ok := got[step][name]
+			if !ok && step%2 == 0 && strings.HasPrefix(name, "var w") { // not gathered yet
+				continue
+			}
+			if fmt.Sprint(g) != fmt.Sprint(w) {
 				return fmt.Errorf("step %d: %s is %v, want %v", step, name, g, w)
 			}
 		}
@@ -229,13 +256,13 @@ func TestShardOptimizer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := sameValues(steps(t, parts, world, list, ownRows), steps(t, g, world, nil, ownRows)); err != nil {
+				if err := sameValues(steps(t, parts, world, list, ownRows), steps(t, g, world, ddp.Parts{}, ownRows)); err != nil {
 					t.Errorf("%d ranks: %v", world, err)
 				}
 				if tt.sharded == 0 && parts != g {
-					t.Errorf("%d ranks: %d moments are sharded, want none, and the graph as it is", world, len(list))
+					t.Errorf("%d ranks: %d moments are sharded, want none, and the graph as it is", world, len(list.State))
 				}
-				if got := [3]int{len(list), count(parts, "allreduce"), count(parts, "reducescatter")}; got != [3]int{tt.sharded, tt.reduces, tt.scatter} {
+				if got := [3]int{len(list.State), count(parts, "allreduce"), count(parts, "reducescatter")}; got != [3]int{tt.sharded, tt.reduces, tt.scatter} {
 					t.Errorf("%d ranks: %v moments, all-reduces and reduce-scatters, want %v", world, got, [3]int{tt.sharded, tt.reduces, tt.scatter})
 				}
 			}
@@ -249,7 +276,7 @@ func TestShardOptimizerOfOne(t *testing.T) {
 	s.adam(s.grads())
 	g := s.build(t)
 	got, list, err := ddp.ShardOptimizer(g, ddp.Sharding{World: 1, State: moments()})
-	if got != g || len(list) != 0 || err != nil {
+	if got != g || len(list.State) != 0 || err != nil {
 		t.Errorf("one rank gets another graph, %v sharded, %v", list, err)
 	}
 }
@@ -269,8 +296,8 @@ func TestShardedVirtual(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if world > 1 && (len(list) != 8 || count(parts, "reducescatter") != 1) {
-			t.Errorf("%d ranks: %d moments are sharded, %d reduce-scatters", world, len(list), count(parts, "reducescatter"))
+		if world > 1 && (len(list.State) != 8 || count(parts, "reducescatter") != 1) {
+			t.Errorf("%d ranks: %d moments are sharded, %d reduce-scatters", world, len(list.State), count(parts, "reducescatter"))
 		}
 		got := steps(t, parts, world, list, func(step, _ int) []float64 { return ownRows(step, 0) })
 		if want == nil {

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"ebtrain/collective"
@@ -33,9 +32,11 @@ type bench struct {
 
 	graph    *graph.Graph
 	specs    []nn.Variable
-	parts    []ddp.Sharded // those of specs of which each rank keeps a part
+	parts    ddp.Parts // of the variables of specs
 	vars     exec.Vars
 	step     exec.Program
+	wholes   *graph.Graph                // makes whole weights of parts, nil if there are none
+	whole    exec.Program                // of wholes
 	names    []string                    // of the report
 	schedule func(step int64, epoch int) // fills the model's own inputs
 	source   func()                      // copies the next batch into the step
@@ -71,7 +72,7 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer) (err e
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.step.Close()) }()
+	defer func() { err = errors.Join(err, b.close()) }()
 	if b.load, err = b.machine(ctx, w.Hosts()); err != nil {
 		return err
 	}
@@ -92,12 +93,15 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if b.o.shardMoments {
-		if b.graph, b.parts, err = ddp.ShardOptimizer(b.graph, ddp.Sharding{World: b.world, State: nn.Moments(b.specs)}); err != nil {
+		if err := b.shard(); err != nil {
 			return err
 		}
 	}
 	b.vars = b.backend.NewVars()
-	if err := nn.Initialise(b.vars, nn.OfRank(b.specs, b.parts), b.o.seed); err != nil {
+	if err := nn.Initialise(b.vars, nn.OfRank(b.specs, b.parts.State), b.o.seed); err != nil {
+		return err
+	}
+	if err := b.parts.Cut(b.vars, b.rank); err != nil {
 		return err
 	}
 	reduced, err := b.backend.Connect(ctx, b.comm)
@@ -108,6 +112,11 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if b.wholes != nil {
+		if b.whole, err = b.backend.Compile(b.wholes, exec.Options{Name: "whole weights", Vars: b.vars, Comm: reduced}); err != nil {
+			return errors.Join(err, b.step.Close())
+		}
+	}
 	b.compile = time.Since(began)
 	b.names, b.schedule = algo.Names(b.model.Report()), b.model.Feeder(b.step)
 	b.source = b.newSource()
@@ -115,8 +124,11 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return nil
 	}
 	text := fmt.Sprintf("flags %+v\ngraph %x\n", *b.o, b.graph.Digest())
+	if b.wholes != nil {
+		text += fmt.Sprintf("whole weights %x\n", b.wholes.Digest())
+	}
 	if err := ddp.Agree(ctx, b.comm, "program", text); err != nil {
-		return errors.Join(err, b.step.Close())
+		return errors.Join(err, b.close())
 	}
 	return nil
 }
@@ -154,20 +166,6 @@ func (b *bench) one(ctx context.Context) error {
 	}
 	b.next++
 	return nil
-}
-
-// checkReplicas compares the weights of all ranks, bit for bit.
-func (b *bench) checkReplicas(ctx context.Context) error {
-	if b.comm == nil {
-		return nil
-	}
-	var names []string
-	for _, v := range nn.Replicated(b.specs) {
-		if !slices.ContainsFunc(b.parts, func(p ddp.Sharded) bool { return p.Name == v.Name }) {
-			names = append(names, v.Name)
-		}
-	}
-	return ddp.NewReplicas(b.comm, b.vars, names).Compare(ctx)
 }
 
 // barrier waits for all ranks.

@@ -98,7 +98,7 @@ func (b *bench) result(s *samples, inner int, steps float64, before, after exec.
 		Batch: b.o.batch / b.world, Global: b.o.batch, Prec: b.o.precision, DDP: b.world > 1,
 		PeakSize: b.o.peakSize, PerSample: inner, NIters: len(s.all), NQuiet: s.quiet(),
 		PlannedMB: mib(after.PeakBytes), VarsMB: mib(after.VarBytes),
-		MomentsMB: mib(nn.RoleBytes(nn.OfRank(b.specs, b.parts), nn.Moment)), CompileMS: round(1e3*b.compile.Seconds(), 1),
+		MomentsMB: mib(nn.RoleBytes(nn.OfRank(b.specs, b.parts.State), nn.Moment)), CompileMS: round(1e3*b.compile.Seconds(), 1),
 		Nodes: after.Nodes, Kernels: after.Steps, ParamsM: round(float64(params(b.specs))/1e6, 3),
 		Losses: map[string]float64{}, Finite: true, // one reports the first that is not
 		Device: b.backend.Name(), Commit: build.Commit, Go: build.Go,

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 )
 
@@ -158,8 +159,13 @@ func (a *analysis) full(i, v int) bool {
 }
 
 func (a *analysis) findLevels() {
+	arrives := a.arrivals()
 	for i := range a.nodes {
 		if !a.needed[i] {
+			continue
+		}
+		if arrives[i] {
+			a.level[i] = -1
 			continue
 		}
 		for _, v := range a.reads[i] {
@@ -174,6 +180,31 @@ func (a *analysis) findLevels() {
 			a.level[i] = max(a.level[i], lv)
 		}
 	}
+}
+
+// arrivals marks, by node, those that make what a variable is assigned of variables'
+// parts, which are gathered and not computed with: who reads it is at the level at which
+// it would be that reads the variable. No group is before them.
+func (a *analysis) arrivals() []bool {
+	gathers, arrives := make([]bool, len(a.nodes)), make([]bool, len(a.nodes))
+	moves := make([]bool, len(a.nodes)) // variables alone
+	for i, n := range a.nodes {
+		start, ok := n.op.(Start)
+		gathers[i], moves[i] = ok && start.Kind == collective.AllGather, !a.fusible[i] && len(a.reads[i]) > 0
+		for _, v := range a.reads[i] {
+			if p := a.made[v]; p >= 0 {
+				gathers[i], moves[i] = gathers[i] || gathers[p], moves[i] && moves[p]
+			} else {
+				moves[i] = moves[i] && a.Values[a.Values[v].Root].Space == Var
+			}
+		}
+	}
+	for _, s := range a.assigns {
+		if p := a.made[s.src]; p >= 0 {
+			arrives[p] = gathers[p] && moves[p]
+		}
+	}
+	return arrives
 }
 
 // sink moves pointwise nodes that read one array up to the level of their

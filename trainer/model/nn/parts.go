@@ -6,11 +6,11 @@ import (
 	"ebtrain/ddp"
 )
 
-// Moments names those of vars that are the state of optimisers.
-func Moments(vars []Variable) map[string]bool {
+// Named names those of vars that have a role.
+func Named(vars []Variable, r Role) map[string]bool {
 	names := map[string]bool{}
 	for _, v := range vars {
-		if v.Role == Moment {
+		if v.Role == r {
 			names[v.Name] = true
 		}
 	}

@@ -139,6 +139,9 @@ var scenes = []scene{
 	{"all that is due now and then", func(_ *testing.T, world int) job {
 		return job{world: world, config: loop.Config{Batch: 4, Steps: 9, Seed: 1, CkptEvery: 4, SampleEvery: 3, SampleCount: 2, CheckEvery: 2}}
 	}, func(e ending) bool { return len(e.saved) == 3 && e.samples == 3 }},
+	{"the same of ranks that share an optimiser", func(_ *testing.T, world int) job {
+		return job{world: world, config: loop.Config{Batch: 4, Steps: 9, Seed: 1, CkptEvery: 4, SampleEvery: 3, SampleCount: 2, CheckEvery: 2, ShardOptimizer: true}}
+	}, func(e ending) bool { return len(e.saved) == 3 && e.samples == 3 }},
 	{"a rank stops", func(_ *testing.T, world int) job {
 		stop := make(chan struct{})
 		return job{world: world, config: loop.Config{Batch: 4, Steps: 1000, Seed: 1},

@@ -11,7 +11,8 @@
 // would have: all randomness is named by the step, and a checkpoint holds all
 // else. The exception are variables of role nn.Scratch, which are each rank's
 // own: they are not compared between ranks, not saved, and begin anew. With a sharded
-// optimiser a rank holds parts of moments (shared.go); checkpoints hold all of them.
+// optimiser a rank holds parts of moments and, between steps, of weights (shared.go);
+// checkpoints hold all of them.
 //
 // Concurrency: a Trainer is used by one goroutine.
 package loop

@@ -15,12 +15,18 @@ type watch struct {
 	records []loop.Record
 	saved   []int64
 	samples int
+	grid    *exec.Tensor // the last
 }
 
-func (w *watch) Started(int64) error               { return nil }
-func (w *watch) Sampled(int64, *exec.Tensor) error { w.samples++; return nil }
-func (w *watch) Saving(step int64) error           { w.saved = append(w.saved, step); return nil }
-func (w *watch) Ended(int64) error                 { return nil }
+func (w *watch) Started(int64) error     { return nil }
+func (w *watch) Saving(step int64) error { w.saved = append(w.saved, step); return nil }
+func (w *watch) Ended(int64) error       { return nil }
+func (w *watch) Sampled(_ int64, grid *exec.Tensor) error {
+	w.samples++
+	w.grid = exec.NewTensor(grid.Type)
+	copy(w.grid.Bytes(), grid.Bytes())
+	return nil
+}
 func (w *watch) Stepped(r loop.Record) error {
 	r.Values = slices.Clone(r.Values)
 	w.records = append(w.records, r)

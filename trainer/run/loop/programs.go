@@ -76,7 +76,8 @@ type built struct {
 	step   *graph.Graph
 	stages []chain.Stage
 	specs  []nn.Variable
-	shared []ddp.Sharded // the variables of specs of which the step keeps a part
+	shared ddp.Parts    // of the variables of specs
+	whole  *graph.Graph // makes whole weights of parts, nil if the step leaves none in parts
 }
 
 // nodes is how many there are in all graphs.
@@ -93,6 +94,12 @@ func (b built) dump(text *strings.Builder) error {
 	for _, s := range b.stages {
 		fmt.Fprintf(text, "stage %s, %d times\n", s.Name, s.Times)
 		if err := s.Graph.Dump(text); err != nil {
+			return err
+		}
+	}
+	if b.whole != nil {
+		text.WriteString("whole weights\n")
+		if err := b.whole.Dump(text); err != nil {
 			return err
 		}
 	}
@@ -155,6 +162,12 @@ func (t *Trainer) compile(b built) (p *program, err error) {
 			return nil, errors.Join(fmt.Errorf("stage %s: %w", s.Name, err), p.Close())
 		}
 		p.stages = append(p.stages, stage{one, s.Times})
+	}
+	if b.whole != nil && t.whole == nil { // behind a step, which decides how variables lie
+		o.Name, o.Trace = "whole weights", nil
+		if t.whole, err = t.parts.Backend.Compile(b.whole, o); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
 	}
 	return p, nil
 }

@@ -25,6 +25,9 @@ func (t *Trainer) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := t.refresh(ctx); err != nil {
+		return err
+	}
 	writes := t.rank() == 0 || t.parts.Observer != nil
 	wholes, err := t.gather(ctx, writes)
 	if err != nil {

@@ -11,41 +11,56 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// With a sharded optimiser each rank has a part of every moment. Checkpoints know
-// nothing of it: parts are gathered before they are written and cut after they are read,
-// so any number of ranks goes on, sharded or not.
+// With a sharded optimiser each rank has a part of every moment, and between steps a part
+// of the newest weights. Checkpoints know nothing of it: parts are gathered before they are
+// written and cut after they are read, so any number of ranks goes on, sharded or not.
 
-// shard has the step keep a rank's part of the optimisers' moments. Those that another
-// stage reads stay whole. If exact, sums of gradients that are reported have the bits that
+// shard has the step keep a rank's part of the optimisers' moments, and gather weights
+// late. Those that another stage reads stay whole. If exact, sums of gradients that are reported have the bits that
 // they have on one rank.
 func (b *built) shard(world int, exact bool) (err error) {
-	moments := nn.Moments(b.specs)
+	moments, weights := nn.Named(b.specs, nn.Moment), nn.Named(b.specs, nn.Weight)
 	for _, s := range b.stages {
 		for _, n := range s.Graph.Nodes() {
 			if leaf, ok := n.Op.(graph.Leaf); ok {
 				delete(moments, leaf.Name)
+				delete(weights, leaf.Name)
 			}
 		}
 	}
-	b.step, b.shared, err = ddp.ShardOptimizer(b.step, ddp.Sharding{World: world, State: moments, Exact: exact})
+	b.step, b.shared, err = ddp.ShardOptimizer(b.step, ddp.Sharding{World: world, State: moments, Exact: exact, Late: weights})
+	if err == nil {
+		b.whole, err = b.shared.Whole(world)
+	}
 	return err
 }
 
 // sameParts: a step keeps the parts that all do.
-func sameParts(got, want []ddp.Sharded) error {
-	if slices.Equal(got, want) {
+func sameParts(got, want ddp.Parts) error {
+	if slices.Equal(got.State, want.State) && slices.Equal(got.Late, want.Late) {
 		return nil
 	}
-	return fmt.Errorf("parts of %d moments, and that of the longest keeps other parts, of %d", len(got), len(want))
+	return fmt.Errorf("parts of %d moments and %d weights, and that of the longest keeps other parts, of %d and %d", len(got.State), len(got.Late), len(want.State), len(want.Late))
+}
+
+// refresh makes all weights as new as their parts are, before anything but the step reads
+// them. All ranks call it after the same steps, while none is queued.
+func (t *Trainer) refresh(ctx context.Context) error {
+	if t.whole == nil || t.fresh == t.next {
+		return nil
+	}
+	t.tell(t.next, "gather weights")
+	t.fresh = t.next
+	return exec.Run(ctx, t.whole)
 }
 
 // part says how the variable of that name is shared, nil if every rank has all of it.
 func (t *Trainer) part(name string) *ddp.Sharded {
-	i := slices.IndexFunc(t.shared, func(s ddp.Sharded) bool { return s.Name == name })
+	i := slices.IndexFunc(t.shared.State, func(s ddp.Sharded) bool { return s.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return &t.shared[i]
+	return &t.shared.State[i]
 }
 
 // setOwn sets a variable, or this rank's part of it.
@@ -60,7 +75,7 @@ func (t *Trainer) setOwn(name string, whole *exec.Tensor) error {
 // not keep them get nothing.
 func (t *Trainer) gather(ctx context.Context, keep bool) (map[string]*exec.Tensor, error) {
 	wholes := map[string]*exec.Tensor{}
-	for _, s := range t.shared {
+	for _, s := range t.shared.State {
 		mine, err := t.vars.Get(s.Name)
 		if err != nil {
 			return nil, err
@@ -85,13 +100,17 @@ func (t *Trainer) announceMoments() error {
 	if t.world() == 1 {
 		return a.Announce("--shard-optimizer does nothing on one rank, which keeps all of the optimisers' state")
 	}
-	if len(t.shared) == 0 {
+	if len(t.shared.State) == 0 {
 		return a.Announce("--shard-optimizer does nothing here: the optimisers keep no state, or one that is differentiated through")
 	}
-	all, mine := nn.RoleBytes(t.specs, nn.Moment), nn.RoleBytes(nn.OfRank(t.specs, t.shared), nn.Moment)
+	all, mine := nn.RoleBytes(t.specs, nn.Moment), nn.RoleBytes(nn.OfRank(t.specs, t.shared.State), nn.Moment)
+	late := 0
+	for _, s := range t.shared.Late {
+		late += s.Part.Bytes()
+	}
 	unit, name := float64(1<<20), "MiB"
 	if all < 1<<20 {
 		unit, name = 1<<10, "KiB"
 	}
-	return a.Announce(fmt.Sprintf("--shard-optimizer: each of %d ranks keeps %.1f of the optimisers' %.1f %s of state", t.world(), float64(mine)/unit, float64(all)/unit, name))
+	return a.Announce(fmt.Sprintf("--shard-optimizer: each of %d ranks keeps %.1f of the optimisers' %.1f %s of state, and %.1f %s of parts of weights", t.world(), float64(mine)/unit, float64(all)/unit, name, float64(late)/unit, name))
 }

@@ -98,6 +98,33 @@ func TestShardOptimizer(t *testing.T) {
 	}
 }
 
+// Whatever reads weights between steps finds those that the last step has made, although
+// ranks have parts of them then: comparisons, grids and checkpoints, each after steps after
+// which the others do nothing.
+func TestWeightsAreWholeBetweenSteps(t *testing.T) {
+	for _, c := range []loop.Config{
+		{Steps: 5, CkptEvery: 2},
+		{Steps: 5, CkptEvery: 3, CheckEvery: 1, SampleEvery: 2, SampleCount: 4},
+		{Steps: 3, SampleEvery: 3, SampleCount: 4},
+	} {
+		c.Batch, c.Seed, c.CkptDir = 12, 1, t.TempDir()
+		want := runJob(t, 2, c)
+		all := c.CkptDir
+		c.ShardOptimizer, c.CkptDir = true, t.TempDir()
+		got := runJob(t, 2, c)
+		sameButNorms(t, "losses", got.seen.records, want.seen.records)
+		if len(got.seen.saved) == 0 || !slices.Equal(got.seen.saved, want.seen.saved) {
+			t.Errorf("checkpoints after steps %v, want %v", got.seen.saved, want.seen.saved)
+		}
+		for _, step := range want.seen.saved {
+			sameCheckpoint(t, "checkpoint", c.CkptDir, all, int(step))
+		}
+		if c.SampleCount > 0 && !bytes.Equal(got.seen.grid.Bytes(), want.seen.grid.Bytes()) {
+			t.Error("the last grid has other pictures")
+		}
+	}
+}
+
 // momentBytes is how many bytes of moments a rank keeps.
 func momentBytes(t *testing.T, j *job) (n int) {
 	t.Helper()

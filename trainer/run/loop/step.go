@@ -240,6 +240,9 @@ func (t *Trainer) due(ctx context.Context) error {
 		}
 	}
 	if every(t.cfg.SampleEvery, t.next) || t.next == t.cfg.Steps {
+		if err := t.refresh(ctx); err != nil {
+			return err
+		}
 		return t.showSamples(ctx)
 	}
 	return nil

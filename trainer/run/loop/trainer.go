@@ -106,9 +106,11 @@ type Trainer struct {
 	cfg    Config
 	parts  Parts
 	specs  []nn.Variable // as a checkpoint has them
-	shared []ddp.Sharded // those of specs of which this rank keeps a part
+	shared ddp.Parts     // of the variables of specs
 	vars   exec.Vars
 	step   *program     // that of the step under way
+	whole  exec.Program // makes whole weights of parts, nil if there are none
+	fresh  int64        // whole weights are those after so many steps
 	sample *chain.Chain // rank 0 only, nil if no grids are made
 
 	programs map[int]*program // of sentences, by length; nil of other samples
@@ -159,9 +161,13 @@ func (t *Trainer) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := nn.Initialise(t.vars, nn.OfRank(t.specs, t.shared), t.cfg.Seed); err != nil {
+	if err := nn.Initialise(t.vars, nn.OfRank(t.specs, t.shared.State), t.cfg.Seed); err != nil {
 		return err
 	}
+	if err := t.shared.Cut(t.vars, t.rank()); err != nil {
+		return err
+	}
+	t.fresh = t.next
 	if t.reduced, err = t.parts.Backend.Connect(ctx, t.parts.Comm); err != nil {
 		return err
 	}
@@ -202,6 +208,9 @@ func (t *Trainer) agree(ctx context.Context, program string) error {
 func (t *Trainer) checkReplicas(ctx context.Context) error {
 	if t.parts.Comm == nil {
 		return nil
+	}
+	if err := t.refresh(ctx); err != nil {
+		return err
 	}
 	t.tell(t.next, "compare replicas")
 	if t.replicas == nil {
@@ -273,6 +282,9 @@ func (t *Trainer) Close() error {
 	}
 	if t.sample != nil {
 		errs = append(errs, t.sample.Close())
+	}
+	if t.whole != nil {
+		errs = append(errs, t.whole.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -122,22 +122,30 @@ func (c *Checker) shared(p *Program, t Target, want results, tol *tolerance) err
 }
 
 // runShared is run with the variables in state shared out among the ranks, where it pays,
-// and put together in the results.
+// all others that can be gathered late, and both put together in the results.
 func (e *execution) runShared(state map[string]bool, exact bool) (results, error) {
-	g, list, err := ddp.ShardOptimizer(e.graph, ddp.Sharding{World: len(e.ranks), State: state, Exact: exact})
+	late := map[string]bool{}
+	for _, l := range leaves(e.graph) {
+		late[l.Name] = l.Kind == graph.Var && !state[l.Name]
+	}
+	g, list, err := ddp.ShardOptimizer(e.graph, ddp.Sharding{World: len(e.ranks), State: state, Exact: exact, Late: late})
 	if err != nil {
 		return nil, err
 	}
 	parts, names, whole := map[string]ddp.Sharded{}, map[string]bool{}, e.in
-	for _, s := range list {
+	for _, s := range list.State {
 		parts[s.Name], names[s.Name] = s, true
+	}
+	for _, s := range list.Late {
+		mine := ddp.PartName(s.Name)
+		parts[mine], names[mine] = s, true
 	}
 	e.graph, e.in = g, func(rank, step int, l graph.Leaf) *exec.Tensor {
 		s, ok := parts[l.Name]
 		if !ok {
 			return whole(rank, step, l)
 		}
-		l.Type = s.Whole
+		l.Name, l.Type = s.Name, s.Whole
 		return s.PartOf(whole(rank, step, l), rank)
 	}
 	got, err := e.run()
@@ -149,7 +157,8 @@ func (e *execution) runShared(state map[string]bool, exact bool) (results, error
 		for name, s := range parts {
 			v := exec.NewTensor(s.Whole)
 			copy(v.Bytes(), got[r]["variable "+name].Bytes()) // without what is padded
-			got[r]["variable "+name] = v
+			delete(got[r], "variable "+name)
+			got[r]["variable "+s.Name] = v
 		}
 	}
 	return got, nil
