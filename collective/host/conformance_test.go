@@ -91,7 +91,7 @@ func group(t testing.TB, n int, cfg host.Config) []collective.Comm {
 // TestConformance: where ranks have few processors leaders read themselves, "2t" and
 // "3t" are as where they have many; "8g" is as where there are many hosts.
 func TestConformance(t *testing.T) {
-	for _, hosts := range []string{"1", "2", "2t", "3i", "3t", "8", "8g"} {
+	for _, hosts := range []string{"1", "2", "2t", "3i", "3t", "8", "8g", "5ig"} {
 		if testing.Short() && hosts != "1" && hosts != "2" && hosts != "2t" {
 			continue
 		}

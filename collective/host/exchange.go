@@ -163,7 +163,7 @@ func (m *mesh) agree(ctx context.Context) error {
 // post has what the other leaders send filled in. Empty slices are not sent.
 func (m *mesh) post(what schedule.What) {
 	in := m.scratch.posted(what)
-	for _, o := range m.meets(what) {
+	for _, o := range m.senders(what) {
 		if in[o] = m.incoming(what, o); len(in[o]) > 0 {
 			m.carrier.post(o, in[o])
 		}
@@ -172,7 +172,7 @@ func (m *mesh) post(what schedule.What) {
 
 // send sends to the other leaders.
 func (m *mesh) send(ctx context.Context, what schedule.What) error {
-	for _, o := range m.meets(what) {
+	for _, o := range m.receivers(what) {
 		b := m.outgoing(what, o)
 		if len(b) == 0 {
 			continue
@@ -187,7 +187,7 @@ func (m *mesh) send(ctx context.Context, what schedule.What) error {
 // received waits until what was posted is filled.
 func (m *mesh) received(ctx context.Context, what schedule.What) error {
 	in := m.scratch.posted(what)
-	for _, o := range m.meets(what) {
+	for _, o := range m.senders(what) {
 		if len(in[o]) == 0 {
 			continue
 		}

@@ -5,22 +5,28 @@ import (
 	"ebtrain/collective/schedule"
 )
 
-// grid is the place of a leader among many, who exchange in rows and columns.
+// grid is the place of a host among many, whose leaders exchange in rows and columns.
 type grid struct {
 	schedule.Grid
 	always bool // also vectors whose slices are thick
 	host   int
 
-	row, column []int // hosts that it meets in its row and in its columns, in the order in which it sends to them
-	shared      []int // by host: the column in which they meet
+	ranks    []int // of each host
+	position []int // number of each rank in the order column by column
+
+	// What follows is the leader's alone.
+
+	row, up, down      []int // hosts that it meets in its row and in columns, in the order in which it sends to them
+	upSlice, downSlice []int // by host: the slice for which it is met
 
 	cuts    []int
 	sources [][]byte
 	tree    reduce.Scratch
 }
 
-// newGrid is the grid of so many hosts, or, for tests, that of rows of width.
-func newGrid(host, hosts, width int) grid {
+// newGrid is the grid of the hosts of t, or, for tests, that of rows of width.
+func newGrid(t topology, width int) grid {
+	host, hosts := t.host, len(t.hosts)
 	g := grid{Grid: schedule.GridOf(hosts), host: host}
 	if width > 0 && hosts > width {
 		g.Width, g.always = width, true
@@ -28,16 +34,27 @@ func newGrid(host, hosts, width int) grid {
 	if g.Width == 0 {
 		return g
 	}
+	g.position = make([]int, t.size)
+	at := 0
+	for _, h := range g.Order(nil) {
+		for _, r := range t.hosts[h] {
+			g.position[r] = at
+			at++
+		}
+	}
+	for _, ranks := range t.hosts {
+		g.ranks = append(g.ranks, len(ranks))
+	}
 	lo, hi := g.Row(g.RowOf(host))
 	for i := 1; i < hi-lo; i++ {
 		g.row = append(g.row, lo+(host-lo+i)%(hi-lo))
 	}
-	g.shared = make([]int, hosts)
-	for c, end := g.Columns(host); c < end; c++ {
-		for i := 1; i < g.Rows(); i++ {
-			o := g.Holder((g.RowOf(host)+i)%g.Rows(), c)
-			g.column, g.shared[o] = append(g.column, o), c
-		}
+	g.upSlice, g.downSlice = make([]int, hosts), make([]int, hosts)
+	for _, m := range g.Up(nil, host) {
+		g.up, g.upSlice[m.Host] = append(g.up, m.Host), m.Slice
+	}
+	for _, m := range g.Down(nil, host) {
+		g.down, g.downSlice[m.Host] = append(g.down, m.Host), m.Slice
 	}
 	return g
 }
@@ -56,60 +73,76 @@ func (g *grid) cut(n int) []int {
 	return g.cuts
 }
 
-// held are the elements of the columns of host h, slice those of a row in a column.
-func (g *grid) held(h int) (lo, hi int) {
-	from, to := g.Columns(h)
-	return g.cuts[from*g.Rows()], g.cuts[to*g.Rows()]
-}
-func (g *grid) slice(row, column int) (lo, hi int) {
-	at := column*g.Rows() + row
-	return g.cuts[at], g.cuts[at+1]
+// deal are the bounds of the slices of hosts, each of the parts of its ranks, of n elements.
+func (g *grid) deal(n int) []int {
+	g.cuts = g.Deal(g.cuts[:0], g.ranks, n)
+	return g.cuts
 }
 
-// meets are the hosts that this one sends What to, and gets it from.
-func (m *mesh) meets(what schedule.What) []int {
+// held are the elements of the slices that host h holds, slice those of one.
+func (g *grid) held(h int) (lo, hi int) {
+	from, to := g.Held(h)
+	return g.cuts[from], g.cuts[to]
+}
+func (g *grid) slice(s int) (lo, hi int) { return g.cuts[s], g.cuts[s+1] }
+
+// receivers are the hosts that this one sends What to, senders those that it gets it from.
+func (m *mesh) receivers(what schedule.What) []int {
 	switch what {
 	case schedule.RowAddends, schedule.RowResults:
 		return m.grid.row
-	case schedule.ColumnAddends, schedule.ColumnResults:
-		return m.grid.column
+	case schedule.ColumnAddends:
+		return m.grid.up
+	case schedule.ColumnResults:
+		return m.grid.down
+	}
+	return m.others
+}
+func (m *mesh) senders(what schedule.What) []int {
+	switch what {
+	case schedule.RowAddends, schedule.RowResults:
+		return m.grid.row
+	case schedule.ColumnAddends:
+		return m.grid.down
+	case schedule.ColumnResults:
+		return m.grid.up
 	}
 	return m.others
 }
 
 // outgoingInGrid is what this host sends to host o.
 func (m *mesh) outgoingInGrid(what schedule.What, o int) []byte {
-	g, x := &m.grid, &m.exchange
+	g, x := m.grid, &m.exchange
 	switch what {
 	case schedule.RowAddends:
 		return x.before(g.held(o))
 	case schedule.ColumnAddends:
-		return x.before(g.slice(g.RowOf(o), g.shared[o]))
+		return x.before(g.slice(g.upSlice[o]))
 	case schedule.ColumnResults:
-		return x.after(g.slice(g.RowOf(m.host), g.shared[o]))
+		return x.after(g.slice(g.downSlice[o]))
 	}
 	return x.after(g.held(m.host))
 }
 
 // incomingInGrid is where what host o sends will lie.
 func (m *mesh) incomingInGrid(what schedule.What, o int) []byte {
-	g, x := &m.grid, &m.exchange
+	g, x := m.grid, &m.exchange
 	switch what {
 	case schedule.RowAddends:
 		lo, hi := g.held(m.host)
 		return m.scratch.buffer(o, (hi-lo)*x.wide)
 	case schedule.ColumnAddends:
-		lo, hi := g.slice(g.RowOf(m.host), g.shared[o])
+		lo, hi := g.slice(g.downSlice[o])
 		return m.scratch.buffer(o, (hi-lo)*x.wide)
 	case schedule.ColumnResults:
-		return x.after(g.slice(g.RowOf(o), g.shared[o]))
+		return x.after(g.slice(g.upSlice[o]))
 	}
 	return x.after(g.held(o))
 }
 
-// combineRow adds up what the hosts of the row have of this one's columns, where its own lies.
+// combineRow adds up what the hosts of the row have of the slices that this one holds, where its own lies.
 func (m *mesh) combineRow() {
-	g, x, in := &m.grid, &m.exchange, m.scratch.posted(schedule.RowAddends)
+	g, x, in := m.grid, &m.exchange, m.scratch.posted(schedule.RowAddends)
 	own := x.before(g.held(m.host))
 	g.sources = g.sources[:0]
 	for h, end := g.Row(g.RowOf(m.host)); h < end; h++ {
@@ -123,13 +156,13 @@ func (m *mesh) combineRow() {
 	sum.Run(own, g.sources, &g.tree)
 }
 
-// combineColumns reduces this host's slice of each of its columns to the end.
+// combineColumns reduces the slices of this host's row that it holds to the end.
 func (m *mesh) combineColumns() {
-	g, x, in := &m.grid, &m.exchange, m.scratch.posted(schedule.ColumnAddends)
+	g, x, in := m.grid, &m.exchange, m.scratch.posted(schedule.ColumnAddends)
 	row := g.RowOf(m.host)
-	for c, end := g.Columns(m.host); c < end; c++ {
-		lo, hi := g.slice(row, c)
-		if lo == hi {
+	for s, end := g.Held(m.host); s < end; s++ {
+		lo, hi := g.slice(s)
+		if s%g.Rows() != row || lo == hi {
 			continue
 		}
 		g.sources = g.sources[:0]
@@ -137,7 +170,7 @@ func (m *mesh) combineColumns() {
 			if r == row {
 				g.sources = append(g.sources, x.before(lo, hi))
 			} else {
-				g.sources = append(g.sources, in[g.Holder(r, c)])
+				g.sources = append(g.sources, in[g.Holder(r, s)])
 			}
 		}
 		x.job.Run(x.after(lo, hi), g.sources, &g.tree)

@@ -84,7 +84,7 @@ func (m *netMover) putIn(req collective.Request, at, n int) {
 	result := m.arena.result(m.round)
 	switch req.Kind {
 	case collective.AllGather:
-		copy(result[m.topo.position[m.topo.rank]*n:], m.vec.data[m.topo.rank*m.vec.part+at:][:n])
+		copy(result[m.position()[m.topo.rank]*n:], m.vec.data[m.topo.rank*m.vec.part+at:][:n])
 	case collective.Broadcast:
 		copy(result, m.vec.data[at:at+n])
 	default:
@@ -101,9 +101,26 @@ func (m *netMover) jobs(req collective.Request) (within, between reduce.Job) {
 		reduce.Job{From: wide, To: whole.To, Op: whole.Op, Div: whole.Div}
 }
 
+// position is the number of each rank in the order in which parts lie in the partial result
+// and in the result: host by host, and in a grid its columns one after the other.
+func (m *netMover) position() []int {
+	if m.call.Gridded() {
+		return m.grid.position
+	}
+	return m.topo.position
+}
+
+// byRanks are the bounds of slices of which a host has the parts of its ranks, of n elements
+// each.
+func (m *netMover) byRanks(n int) []int {
+	if m.call.Gridded() {
+		return m.grid.deal(n)
+	}
+	return m.mesh.scratch.byRanks(m.topo, n)
+}
+
 // reduce leaves this rank's share of what the host's ranks bring in the partial
-// result, or in place, in the leader's vector. In the partial result, and in the
-// result, parts lie in the order host by host.
+// result, or in place, in the leader's vector.
 func (m *netMover) reduce(req collective.Request, at, n int) {
 	within, _ := m.jobs(req)
 	partial, elems, wide := m.arena.partial(), n/m.vec.size, within.To.Size()
@@ -119,7 +136,7 @@ func (m *netMover) reduce(req collective.Request, at, n int) {
 		}
 		within.Run(to, m.views, &m.scratch)
 	case collective.ReduceScatter:
-		for q, pos := range m.topo.position {
+		for q, pos := range m.position() {
 			if pos%len(m.headers) == m.topo.local { // else another rank of this host does it
 				m.lookAtParts(q, at, n)
 				within.Run(partial[pos*elems*wide:(pos+1)*elems*wide], m.views, &m.scratch)
@@ -148,14 +165,14 @@ func (m *netMover) aim(req collective.Request, at, n int) {
 			x.from, x.to = vec, vec
 		}
 		if m.call.Gridded() {
-			x.cuts = m.mesh.grid.cut(n / m.vec.size)
+			x.cuts = m.grid.cut(n / m.vec.size)
 			return
 		}
 		x.cuts = scratch.shares(n/m.vec.size, hosts)
 	case collective.ReduceScatter:
-		x.cuts = scratch.byRanks(m.topo, n/m.vec.size)
+		x.cuts = m.byRanks(n / m.vec.size)
 	case collective.AllGather:
-		x.narrow, x.cuts = 1, scratch.byRanks(m.topo, n)
+		x.narrow, x.cuts = 1, m.byRanks(n)
 	case collective.Broadcast:
 		x.narrow, x.cuts, x.root = 1, scratch.shares(n, hosts), m.topo.hostOf[req.Root]
 	}
@@ -171,9 +188,9 @@ func (m *netMover) takeOut(req collective.Request, at, n int) {
 		}
 		copy(data[at:], result[:n])
 	case collective.ReduceScatter:
-		copy(data[rank*part+at:], result[m.topo.position[rank]*n:][:n])
+		copy(data[rank*part+at:], result[m.position()[rank]*n:][:n])
 	case collective.AllGather:
-		for q, pos := range m.topo.position {
+		for q, pos := range m.position() {
 			if q != rank {
 				copy(data[q*part+at:], result[pos*n:][:n])
 			}

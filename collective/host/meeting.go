@@ -63,9 +63,7 @@ func (m *meeting) bring(seq uint64, req collective.Request) {
 	m.vec = v
 	c := &m.call
 	c.Kind, c.Bytes, c.Elem, c.Wide, c.Outside = req.Kind, len(v.data), v.size, reduce.Accumulator(req.Vec.Type).Size(), v.out
-	if m.mesh != nil {
-		c.Width = m.mesh.grid.widthFor(c.Bytes)
-	}
+	c.Width = m.grid.widthFor(c.Bytes)
 	if req.Kind == collective.Broadcast {
 		c.Root, c.RootHost = m.topo.rank == req.Root, m.topo.host == m.topo.hostOf[req.Root]
 	}

@@ -32,7 +32,7 @@ type mesh struct {
 	exchange exchange // under way
 	hello    [headerBytes]byte
 	doubling doubling
-	grid     grid
+	grid     *grid
 	scratch  netScratch
 }
 
@@ -68,9 +68,9 @@ const unacknowledged = time.Minute
 // connectMesh connects this leader with all others. Leaders of higher hosts
 // dial, those of lower hosts listen. addrs has each host's address; here is who runs
 // beside this one.
-func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, cfg Config, here company, log *slog.Logger) (*mesh, error) {
+func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, g *grid, cfg Config, here company, log *slog.Logger) (*mesh, error) {
 	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts)), scratch: newNetScratch(len(t.hosts)),
-		doubling: doubling{rounds: schedule.Rounds(t.host, len(t.hosts))}, grid: newGrid(t.host, len(t.hosts), cfg.width)}
+		doubling: doubling{rounds: schedule.Rounds(t.host, len(t.hosts))}, grid: g}
 	for i := 1; i < len(m.links); i++ {
 		m.others = append(m.others, (m.host+i)%len(m.links))
 	}

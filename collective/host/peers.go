@@ -19,6 +19,7 @@ import (
 // peers is how a rank reaches the others.
 type peers struct {
 	topo  topology
+	grid  grid // in which the leaders stand
 	log   *slog.Logger
 	spins int     // loads before this rank yields or sleeps
 	here  company // on this machine, as far as this one can know
@@ -31,7 +32,8 @@ type peers struct {
 }
 
 func newPeers(cfg Config) *peers {
-	p := &peers{topo: newTopology(cfg.Rank, cfg.Hosts), log: cfg.Logger}
+	t := newTopology(cfg.Rank, cfg.Hosts)
+	p := &peers{topo: t, grid: newGrid(t, cfg.width), log: cfg.Logger}
 	if runtime.NumCPU() >= len(p.topo.locals()) {
 		p.spins = spins
 	}
@@ -70,7 +72,7 @@ func (p *peers) connect(ctx context.Context, cfg Config) error {
 		for _, ranks := range p.topo.hosts {
 			addrs = append(addrs, inZone(cards[ranks[0]].Net, cfg.ListenIP))
 		}
-		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, cfg, p.here, p.log); err != nil {
+		if p.mesh, err = connectMesh(ctx, id, p.topo, inet, addrs, &p.grid, cfg, p.here, p.log); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
+	"ebtrain/collective/schedule"
 )
 
 // TestTree wants the sum of the balanced binary tree, bit for bit, whatever
@@ -100,6 +101,24 @@ func TestTreeOfHosts(t *testing.T) {
 				treeOf(t, collective.AllReduce, test.hosts, test.ranks, length, func(int) bool { return allocs }, input, want)
 			}
 		}
+	}
+}
+
+// TestTreeOfGrid wants the same of so many hosts that their leaders stand in a grid, the last
+// row of which is short.
+func TestTreeOfGrid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("29 hosts")
+	}
+	const hosts = 29
+	if g := schedule.GridOf(hosts); g.Width == 0 || hosts%g.Width == 0 {
+		t.Fatalf("%d hosts stand in %+v, want one with a short row", hosts, g)
+	}
+	input := func(rank, i int) float32 { return float32(math.Sin(float64(rank*7919+i)) * 1e3) }
+	for _, kind := range []collective.Kind{collective.AllReduce, collective.ReduceScatter} {
+		const length = hosts * 700 // more than is doubled
+		want := treeOfHosts(pretend("29", hosts), length, input)
+		treeOf(t, kind, "29", hosts, length, func(int) bool { return false }, input, want)
 	}
 }
 

@@ -93,6 +93,10 @@ func (c Call) exchange(steps []Step, lo, hi int) []Step {
 	switch {
 	case c.Doubled():
 		return c.double(steps, hi)
+	case c.Gridded() && c.Kind == collective.ReduceScatter:
+		return c.scatter(steps, lo, hi)
+	case c.Gridded() && c.Kind == collective.AllGather:
+		return c.gather(steps, lo, hi)
 	case c.Gridded():
 		return append(c.inGrid(steps, lo, hi, -1), Step{Do: Wait, What: RowResults, Lo: lo, Hi: hi})
 	}

@@ -5,31 +5,28 @@ import (
 	"testing"
 )
 
-// TestGrid: every row holds every column once; who sends a slice and who waits for it
-// agree; nobody meets another in a row and in a column, or in two columns; and the sum of
-// rows of sums is the tree of all.
+// TestGrid: every row holds every slice once, at the holder; who sends a slice and who waits
+// for it agree; nobody meets another twice for slices that the same one reduces, nor in its
+// row; and the sum of rows of sums is the tree of all.
 func TestGrid(t *testing.T) {
 	for hosts := 1; hosts <= 140; hosts++ {
-		for w := 2; w <= 64; w *= 2 {
+		for w := 2; w <= 64 && w <= hosts; w *= 2 {
 			g := Grid{hosts, w}
-			held := map[[2]int]int{} // row, column: host
-			for h := range hosts {
-				lo, hi := g.Columns(h)
-				if lo >= hi && hosts >= w {
-					t.Errorf("%v: host %d holds no column", g, h)
-				}
-				for c := lo; c < hi; c++ {
-					if o, ok := held[[2]int{g.RowOf(h), c}]; ok {
-						t.Errorf("%v: column %d is held by %d and %d", g, c, o, h)
-					}
-					held[[2]int{g.RowOf(h), c}] = h
-				}
-			}
 			for r := range g.Rows() {
-				for c := range w {
-					if h, ok := held[[2]int{r, c}]; !ok || h != g.Holder(r, c) {
-						t.Errorf("%v: column %d of row %d is held by %d (%v), and its holder is %d", g, c, r, h, ok, g.Holder(r, c))
+				at := 0
+				for h, end := g.Row(r); h < end; h++ {
+					lo, hi := g.Held(h)
+					if lo != at || hi-lo < g.Rows() {
+						t.Errorf("%v: host %d holds slices %d to %d, behind %d", g, h, lo, hi, at)
 					}
+					for at = lo; at < hi; at++ {
+						if o := g.Holder(r, at); o != h {
+							t.Errorf("%v: slice %d is held by %d, and its holder is %d", g, at, h, o)
+						}
+					}
+				}
+				if at != g.Slices() {
+					t.Errorf("%v: row %d holds %d slices of %d", g, r, at, g.Slices())
 				}
 			}
 			checkMeetings(t, g)
@@ -42,18 +39,113 @@ func TestGrid(t *testing.T) {
 
 func checkMeetings(t *testing.T, g Grid) {
 	t.Helper()
-	for c := range g.Width {
-		for r := range g.Rows() {
-			for q := range r {
-				a, b := g.Holder(r, c), g.Holder(q, c)
-				for d := range c {
-					if g.Holder(r, d) == a && g.Holder(q, d) == b {
-						t.Fatalf("%v: %d and %d meet in columns %d and %d", g, a, b, c, d)
-					}
+	up, all := map[[2]int]int{}, 0 // from and to: slice
+	for h := range g.Hosts {
+		for _, m := range g.Up(nil, h) {
+			if _, ok := up[[2]int{h, m.Host}]; ok || g.RowOf(h) == g.RowOf(m.Host) {
+				t.Fatalf("%v: %d and %d meet twice", g, h, m.Host)
+			}
+			up[[2]int{h, m.Host}] = m.Slice
+		}
+	}
+	for h := range g.Hosts {
+		for _, m := range g.Down(nil, h) {
+			if s, ok := up[[2]int{m.Host, h}]; !ok || s != m.Slice || s%g.Rows() != g.RowOf(h) {
+				t.Fatalf("%v: %d waits for slice %d of %d, which sends it %d (%v)", g, h, m.Slice, m.Host, s, ok)
+			}
+			all++
+		}
+	}
+	if want := g.Slices() * (g.Rows() - 1); all != want || len(up) != want {
+		t.Fatalf("%v: %d slices are sent and %d waited for, want %d", g, len(up), all, want)
+	}
+}
+
+// TestGridParts: the parts of every host are a slice that its row holds there, in their
+// order, and no slice is more than that.
+func TestGridParts(t *testing.T) {
+	for hosts := 3; hosts <= 140; hosts++ {
+		for w := 2; w < hosts; w *= 2 {
+			g := Grid{hosts, w}
+			ranks := make([]int, hosts)
+			for h := range ranks {
+				ranks[h] = 1 + h%5
+			}
+			const n = 7
+			order, cuts := g.Order(nil), g.Deal(nil, ranks, n)
+			if len(order) != hosts || len(cuts) != g.Slices()+1 {
+				t.Fatalf("%v: %d hosts in order, and %d cuts", g, len(order), len(cuts))
+			}
+			seen, at := map[int]bool{}, 0
+			for _, h := range order {
+				s := g.Home(h)
+				if seen[h] || g.Holder(g.RowOf(h), s) != h || s%g.Rows() != g.RowOf(h) || cuts[s] != at || cuts[s+1] != at+n*ranks[h] {
+					t.Fatalf("%v: host %d has its parts in slice %d, [%d, %d), want %d from %d", g, h, s, cuts[s], cuts[s+1], n*ranks[h], at)
 				}
+				seen[h], at = true, cuts[s+1]
+			}
+			if cuts[len(cuts)-1] != at {
+				t.Fatalf("%v: slices end at %d, parts at %d", g, cuts[len(cuts)-1], at)
 			}
 		}
 	}
+}
+
+// TestGridBytes: what hosts send and receive beside what they do without a grid. Of a
+// reduce-scatter they send as much, and of an all-gather they receive as much, whatever parts
+// they have. The other way it is all parts of a column, once round the row: of hosts of as many
+// ranks that is at most two rows more, and a third at worst. Of an all-reduce it is about as much.
+func TestGridBytes(t *testing.T) {
+	worst, most := 0.0, 0.0
+	for hosts := many; hosts <= 1300; hosts += 1 + hosts/400*20 {
+		g := GridOf(hosts)
+		if g.Width == 0 {
+			continue
+		}
+		one, some := make([]int, hosts), make([]int, hosts)
+		for h := range one {
+			one[h], some[h] = 1, 1+h*h%7
+		}
+		equal, uneven := g.Deal(nil, one, 1), g.Deal(nil, some, 1)
+		all := g.Cuts(nil, 64*g.Slices()*4)
+		for h := range hosts {
+			if out, _ := g.reduced(h, equal); out != hosts-1 {
+				t.Errorf("%v: host %d sends %d parts of a reduce-scatter, want %d", g, h, out, hosts-1)
+			}
+			if out, _ := g.reduced(h, uneven); out != uneven[g.Slices()]-some[h] {
+				t.Errorf("%v: host %d sends %d parts of a reduce-scatter, want %d", g, h, out, uneven[g.Slices()]-some[h])
+			}
+			_, in := g.reduced(h, equal)
+			if in >= g.Slices()+g.Width {
+				t.Errorf("%v: host %d receives %d parts of a reduce-scatter, want less than %d", g, h, in, g.Slices()+g.Width)
+			}
+			worst = max(worst, float64(in)/float64(hosts-1))
+			out, in := g.reduced(h, all)
+			most = max(most, float64(out+in)*float64(hosts)/float64(2*(hosts-1)*all[g.Slices()]))
+		}
+	}
+	if t.Logf("%.3f and %.3f times the bytes at worst", worst, most); worst > 1.34 || most > 1.1 {
+		t.Errorf("%.3f times the bytes of a reduce-scatter, %.3f of an all-reduce", worst, most)
+	}
+}
+
+// reduced is how many elements a host sends and receives until all slices are reduced. It
+// receives and sends as many until all hosts know them.
+func (g Grid) reduced(h int, cuts []int) (out, in int) {
+	lo, hi := g.Held(h)
+	first, end := g.Row(g.RowOf(h))
+	held := cuts[hi] - cuts[lo]
+	out, in = cuts[g.Slices()]-held, (end-first-1)*held
+	if end-first == 1 {
+		out = 0
+	}
+	for _, m := range g.Up(nil, h) {
+		out += cuts[m.Slice+1] - cuts[m.Slice]
+	}
+	for _, m := range g.Down(nil, h) {
+		in += cuts[m.Slice+1] - cuts[m.Slice]
+	}
+	return out, in
 }
 
 // gridText is the sum of rows lo to hi, each summed up before.

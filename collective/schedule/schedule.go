@@ -87,16 +87,16 @@ const (
 	// those that Rounds names, from the one that it names.
 	Whole
 
-	// Those below are of a Grid. A leader sends in its row and, for each column that it
-	// holds, to the holders of that in other rows.
+	// Those below are of a Grid. A leader sends in its row and, for each slice that it
+	// holds, to a holder of that in another row.
 
-	// RowAddends are columns that each leader sends to those of its row that hold them.
+	// RowAddends are slices that each leader sends to those of its row that hold them.
 	RowAddends
-	// ColumnAddends are slices of the row's sums that each holder sends to the host whose they are.
+	// ColumnAddends are the row's sums of slices, which their holder sends to that in the slice's own row.
 	ColumnAddends
-	// ColumnResults are slices that the host whose they are sends to all holders of the column.
+	// ColumnResults are slices that the holder in their own row sends to those in all others.
 	ColumnResults
-	// RowResults are columns that who holds them sends to its row.
+	// RowResults are slices that who holds them sends to its row.
 	RowResults
 )
 
@@ -127,7 +127,7 @@ type Call struct {
 	Locals int // ranks of this host
 	Local  int // this rank's number among them; 0 leads
 	Rounds int // of this host: len(Rounds(host, Hosts))
-	Width  int // of the rows of the Grid in which leaders exchange an all-reduce; 0 without one
+	Width  int // of the rows of the Grid in which leaders exchange; 0 without one
 
 	Root     bool // Broadcast: this rank's vector is sent
 	RootHost bool // Broadcast: that of a rank of this host is

@@ -11,11 +11,13 @@ import (
 // and share its link, so all have arrived when the last one has; and since every host
 // that receives anything receives from all that send, the last sender other than
 // itself is all that it needs to know. Of 10⁴ hosts that is 10⁴ events in place of 10⁸.
-// Hosts of a grid send to those of their line alone, a row or columns.
+// Hosts of a grid send to those of their line alone, a row or a column, and of a short row to
+// others.
 type fan struct {
 	sent          int // hosts that have come to the step
 	lines         []line
-	bytes, slices int // of the chunk, and how many slices are not empty
+	each          []flight // by host, in columns of a grid with a short row
+	bytes, slices int      // of the chunk, and how many slices are not empty
 }
 
 // line is when the flights of some hosts begin, with a minus, and end.
@@ -67,6 +69,9 @@ func (g *group) fan(k fanKey) *fan {
 		for i := range f.lines {
 			f.lines[i] = line{noExtremes(), noExtremes()}
 		}
+		if inColumns(k.what) && g.grid.short() {
+			f.each = make([]flight, len(g.ranks))
+		}
 		g.fans[k] = f
 	}
 	return f
@@ -83,11 +88,12 @@ func (g *group) send(c *class, s schedule.Step, p prices) {
 			continue
 		}
 		fl := g.depart(h, messages, bytes, p)
-		for l, last := g.linesOf(h, s.What); l < last; l++ {
-			if g.sendsIn(h, l, s) {
-				f.lines[l].begin.add(h, -fl.begin) // the earliest is wanted
-				f.lines[l].end.add(h, fl.end)
-			}
+		if l, ok := g.lineOf(h, s.What); ok && g.sendsIn(h, l, c.call, s) {
+			f.lines[l].begin.add(h, -fl.begin) // the earliest is wanted
+			f.lines[l].end.add(h, fl.end)
+		}
+		if f.each != nil {
+			f.each[h] = fl
 		}
 		if s.What == schedule.Whole {
 			for _, to := range g.rounds[h][s.Round].To {
@@ -144,8 +150,11 @@ func (g *group) wait(c *class, s schedule.Step, p prices) bool {
 			continue
 		}
 		fl := flight{begin: math.Inf(1)}
-		for l, last := g.linesOf(h, s.What); l < last; l++ {
-			fl = flight{min(fl.begin, -f.lines[l].begin.but(h)), max(fl.end, f.lines[l].end.but(h))}
+		if l, ok := g.lineOf(h, s.What); ok {
+			fl = flight{-f.lines[l].begin.but(h), f.lines[l].end.but(h)}
+		}
+		for _, o := range g.apart(h, c.call, s) {
+			fl = flight{min(fl.begin, f.each[o].begin), max(fl.end, f.each[o].end)}
 		}
 		if s.What == schedule.Whole {
 			fl = g.whole[k.at][h]
@@ -188,7 +197,7 @@ func (g *group) outgoing(h int, c schedule.Call, s schedule.Step) (messages, byt
 		return n, n * (s.Bytes + schedule.HeaderBytes)
 	}
 	if s.What >= schedule.RowAddends {
-		return g.grid.outgoing(h, s)
+		return g.grid.outgoing(h, s.What, g.grid.bounds(c, s))
 	}
 	own := g.slice(h, c, s)
 	switch s.What {
@@ -219,7 +228,7 @@ func (g *group) incoming(h int, c schedule.Call, s schedule.Step) int {
 		return s.Bytes + schedule.HeaderBytes
 	}
 	if s.What >= schedule.RowAddends {
-		return g.grid.incoming(h, s)
+		return g.grid.incoming(h, s.What, g.grid.bounds(c, s))
 	}
 	own := g.slice(h, c, s)
 	switch s.What {

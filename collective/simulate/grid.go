@@ -1,65 +1,79 @@
 package simulate
 
-import "ebtrain/collective/schedule"
+import (
+	"ebtrain/collective"
+	"ebtrain/collective/schedule"
+)
 
 // grid is hosts in rows and columns: how many bytes they send there.
 type grid struct {
 	schedule.Grid
-	cuts map[int][]int // by bytes of a chunk
+	ranks []int           // of each host
+	cuts  map[cut]bounded // made so far
 }
+
+// cut is how a chunk is cut into slices.
+type cut struct {
+	bytes int  // of a vector, or of every part
+	parts bool // hosts have slices by their ranks
+}
+
+// bounded are the bounds of slices in bytes.
+type bounded []int
 
 // elem is the bytes of an element: vectors are of float32.
 const elem = 4
 
-// slice is the bytes of a row's slice of a column, which one host reduces to the end.
-func (g *grid) slice(row, column, chunk int) int {
-	cuts := g.bounds(chunk)
-	at := column*g.Rows() + row
-	return cuts[at+1] - cuts[at]
+// slice is the bytes of slice s, held those of all that host h holds.
+func (b bounded) slice(s int) int { return b[s+1] - b[s] }
+
+func (g *grid) held(h int, b bounded) int {
+	lo, hi := g.Held(h)
+	return b[hi] - b[lo]
 }
 
-// columns is the bytes of some columns.
-func (g *grid) columns(lo, hi, chunk int) int {
-	cuts := g.bounds(chunk)
-	return cuts[hi*g.Rows()] - cuts[lo*g.Rows()]
-}
-
-// bounds are those of slices in bytes.
-func (g *grid) bounds(chunk int) []int {
-	cuts, ok := g.cuts[chunk]
+// bounds are those of the slices of a step's chunk.
+func (g *grid) bounds(c schedule.Call, s schedule.Step) bounded {
+	k := cut{s.Hi - s.Lo, c.Kind != collective.AllReduce}
+	b, ok := g.cuts[k]
 	if !ok {
-		cuts = g.Cuts(nil, chunk/elem)
-		for i := range cuts {
-			cuts[i] *= elem
+		if k.parts {
+			b = g.Deal(nil, g.ranks, k.bytes)
+		} else {
+			b = g.Cuts(nil, k.bytes/elem)
+			for i := range b {
+				b[i] *= elem
+			}
 		}
 		if g.cuts == nil {
-			g.cuts = map[int][]int{}
+			g.cuts = map[cut]bounded{}
 		}
-		g.cuts[chunk] = cuts
+		g.cuts[k] = b
 	}
-	return cuts
+	return b
 }
 
-// outgoing is what host h sends in s.
-func (g *grid) outgoing(h int, s schedule.Step) (messages, bytes int) {
-	chunk := s.Hi - s.Lo
-	switch s.What {
+// outgoing is what host h sends in a step.
+func (g *grid) outgoing(h int, what schedule.What, b bounded) (messages, bytes int) {
+	first, end := g.Row(g.RowOf(h))
+	switch what {
 	case schedule.RowAddends:
-		for o, end := g.Row(g.RowOf(h)); o < end; o++ {
-			if o == h {
-				continue
+		for o := first; o < end; o++ {
+			if o != h {
+				messages, bytes = add(messages, bytes, 1, g.held(o, b))
 			}
-			lo, hi := g.Columns(o)
-			messages, bytes = add(messages, bytes, 1, g.columns(lo, hi, chunk))
 		}
+		return messages, bytes
 	case schedule.RowResults:
-		first, end := g.Row(g.RowOf(h))
-		lo, hi := g.Columns(h)
-		messages, bytes = add(0, 0, end-first-1, g.columns(lo, hi, chunk))
-	case schedule.ColumnAddends, schedule.ColumnResults:
-		for c, end := g.Columns(h); c < end; c++ {
-			m, b := g.inColumn(h, c, s)
-			messages, bytes = messages+m, bytes+b
+		return add(0, 0, end-first-1, g.held(h, b))
+	}
+	lo, hi := g.Held(h)
+	for s := lo; s < hi; s++ {
+		switch own := s%g.Rows() == g.RowOf(h); {
+		case own && what == schedule.ColumnResults:
+			messages, bytes = add(messages, bytes, g.Rows()-1, b.slice(s))
+		case !own && what == schedule.ColumnAddends:
+			messages, bytes = add(messages, bytes, 1, b.slice(s))
 		}
 	}
 	return messages, bytes
@@ -73,87 +87,40 @@ func add(messages, bytes, n, each int) (int, int) {
 	return messages + n, bytes + n*each
 }
 
-// inColumn is what host h sends in a column that it holds.
-func (g *grid) inColumn(h, column int, s schedule.Step) (messages, bytes int) {
-	chunk, row := s.Hi-s.Lo, g.RowOf(h)
-	if s.What == schedule.ColumnResults {
-		return add(0, 0, g.Rows()-1, g.slice(row, column, chunk))
-	}
-	for r := range g.Rows() {
-		if r != row {
-			messages, bytes = add(messages, bytes, 1, g.slice(r, column, chunk))
+// reduced is the bytes of slices that host h reduces to the end.
+func (g *grid) reduced(h int, b bounded) (n int) {
+	lo, hi := g.Held(h)
+	for s := lo; s < hi; s++ {
+		if s%g.Rows() == g.RowOf(h) {
+			n += b.slice(s)
 		}
-	}
-	return messages, bytes
-}
-
-// incoming is how many bytes host h waits for in s.
-func (g *grid) incoming(h int, s schedule.Step) int {
-	chunk, row := s.Hi-s.Lo, g.RowOf(h)
-	lo, hi := g.Columns(h)
-	own := g.columns(lo, hi, chunk)
-	switch s.What {
-	case schedule.RowAddends:
-		first, end := g.Row(row)
-		return (end - first - 1) * own
-	case schedule.RowResults:
-		if first, end := g.Row(row); end-first == 1 {
-			return 0
-		}
-		return chunk - own
-	}
-	reduced := 0
-	for c := lo; c < hi; c++ {
-		reduced += g.slice(row, c, chunk)
-	}
-	if s.What == schedule.ColumnAddends {
-		return (g.Rows() - 1) * reduced
-	}
-	return own - reduced
-}
-
-// combined is how many bytes host h reads to combine.
-func (g *grid) combined(h int, s schedule.Step) int {
-	chunk, row := s.Hi-s.Lo, g.RowOf(h)
-	lo, hi := g.Columns(h)
-	if s.What == schedule.RowAddends {
-		first, end := g.Row(row)
-		return (end - first) * g.columns(lo, hi, chunk)
-	}
-	n := 0
-	for c := lo; c < hi; c++ {
-		n += g.Rows() * g.slice(row, c, chunk)
 	}
 	return n
 }
 
-// lines is how many there are for what is sent, linesOf those of host h, [lo, hi).
-func (g *group) lines(what schedule.What) int {
+// incoming is how many bytes host h waits for in a step.
+func (g *grid) incoming(h int, what schedule.What, b bounded) int {
+	first, end := g.Row(g.RowOf(h))
+	held := g.held(h, b)
 	switch what {
-	case schedule.RowAddends, schedule.RowResults:
-		return g.grid.Rows()
-	case schedule.ColumnAddends, schedule.ColumnResults:
-		return g.grid.Width
+	case schedule.RowAddends:
+		return (end - first - 1) * held
+	case schedule.RowResults:
+		if end-first == 1 {
+			return 0
+		}
+		return b[g.Slices()] - held
+	case schedule.ColumnAddends:
+		return (g.Rows() - 1) * g.reduced(h, b)
 	}
-	return 1
+	return held - g.reduced(h, b)
 }
 
-func (g *group) linesOf(h int, what schedule.What) (lo, hi int) {
-	switch what {
-	case schedule.RowAddends, schedule.RowResults:
-		row := g.grid.RowOf(h)
-		return row, row + 1
-	case schedule.ColumnAddends, schedule.ColumnResults:
-		return g.grid.Columns(h)
+// combined is how many bytes host h reads to combine.
+func (g *grid) combined(h int, what schedule.What, b bounded) int {
+	if what == schedule.RowAddends {
+		first, end := g.Row(g.RowOf(h))
+		return (end - first) * g.held(h, b)
 	}
-	return 0, 1
-}
-
-// sendsIn says whether host h, which sends something, does so in a line of its own.
-func (g *group) sendsIn(h, line int, s schedule.Step) bool {
-	if s.What != schedule.ColumnAddends && s.What != schedule.ColumnResults {
-		return true
-	}
-	n, _ := g.grid.inColumn(h, line, s)
-	return n > 0
+	return g.Rows() * g.reduced(h, b)
 }

@@ -38,6 +38,9 @@ type group struct {
 	plans   map[planKey][]*class
 
 	messages, bytes int64 // sent between hosts
+
+	meetings []schedule.Meeting // of apart
+	others   []int
 }
 
 // box is a machine: the ranks of its hosts share its processors.
@@ -75,7 +78,7 @@ func newGroup(c Cluster) *group {
 	hosts := len(c.Ranks)
 	g := &group{ranks: c.Ranks, lead: newActors(hosts), rest: newActors(hosts), stretch: make([]float64, hosts), shared: make([]bool, hosts),
 		out: make([]float64, hosts), in: make([]inlink, hosts), fans: map[fanKey]*fan{},
-		slices: map[int][]int{}, grid: grid{Grid: schedule.GridOf(hosts)}, plans: map[planKey][]*class{}}
+		slices: map[int][]int{}, grid: grid{Grid: schedule.GridOf(hosts), ranks: c.Ranks}, plans: map[planKey][]*class{}}
 	together := min(max(1, c.Together), hosts)
 	g.oneBox = together > 1 && !c.Wired
 	for h := range hosts {
@@ -282,7 +285,7 @@ func (g *group) combined(h int, c schedule.Call, s schedule.Step) int {
 	case schedule.Whole:
 		return 2 * s.Bytes
 	case schedule.RowAddends, schedule.ColumnAddends:
-		return g.grid.combined(h, s)
+		return g.grid.combined(h, s.What, g.grid.bounds(c, s))
 	}
 	return len(g.ranks) * g.slice(h, c, s)
 }

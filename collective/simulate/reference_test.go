@@ -94,7 +94,7 @@ func (s *slow) sends(h int, c schedule.Call, step schedule.Step) []int {
 		switch {
 		case o == h:
 		case step.What >= schedule.RowAddends:
-			to[o] = s.inGrid(step, h, o)
+			to[o] = s.inGrid(c, step, h, o)
 		case step.Do == schedule.Ask:
 			to[o] = schedule.HeaderBytes
 		case step.What == schedule.Addends || step.What == schedule.Pieces:
@@ -154,22 +154,26 @@ func (s *slow) step(h int, c schedule.Call, step schedule.Step) bool {
 }
 
 // inGrid is how many bytes a host sends to another in a step of a grid.
-func (s *slow) inGrid(step schedule.Step, from, to int) (n int) {
-	g, chunk := &s.g.grid, step.Hi-step.Lo
-	rows, a, b := g.RowOf(from) == g.RowOf(to), from, to
-	holds := func(h, c int) bool { return g.Holder(g.RowOf(h), c) == h }
-	if step.What == schedule.RowResults || step.What == schedule.ColumnResults {
-		a, b = to, from // what b reduces or holds is sent
-	}
-	for c := range g.Width {
-		whole := step.What == schedule.RowAddends || step.What == schedule.RowResults
-		switch {
-		case whole && rows && holds(b, c):
-			for r := range g.Rows() {
-				n += g.slice(r, c, chunk)
-			}
-		case !whole && !rows && holds(a, c) && holds(b, c):
-			n += g.slice(g.RowOf(b), c, chunk)
+func (s *slow) inGrid(c schedule.Call, step schedule.Step, from, to int) (n int) {
+	g := &s.g.grid
+	b := g.bounds(c, step)
+	inRow := g.RowOf(from) == g.RowOf(to)
+	holds := func(h, i int) bool { return g.Holder(g.RowOf(h), i) == h }
+	reduces := func(h, i int) bool { return holds(h, i) && i%g.Rows() == g.RowOf(h) }
+	for i := range g.Slices() {
+		sent := false
+		switch step.What {
+		case schedule.RowAddends:
+			sent = inRow && holds(to, i)
+		case schedule.RowResults:
+			sent = inRow && holds(from, i)
+		case schedule.ColumnAddends:
+			sent = !inRow && holds(from, i) && reduces(to, i)
+		case schedule.ColumnResults:
+			sent = !inRow && holds(to, i) && reduces(from, i)
+		}
+		if sent {
+			n += b.slice(i)
 		}
 	}
 	return n
@@ -188,7 +192,7 @@ func (s *slow) wait(h int, c schedule.Call, step schedule.Step, wire, late float
 			}
 		case o == h:
 		case step.What >= schedule.RowAddends:
-			n = s.inGrid(step, o, h)
+			n = s.inGrid(c, step, o, h)
 		case step.Do == schedule.Agree:
 			n = schedule.HeaderBytes
 		case step.What == schedule.Addends, step.What == schedule.Pieces && o == 0:
@@ -263,6 +267,7 @@ func TestGrouped(t *testing.T) {
 	for _, c := range []Cluster{
 		{Ranks: Hosts(2, 1)}, {Ranks: Hosts(5, 1)}, {Ranks: Hosts(7, 1), Together: 7, Cores: 2}, {Ranks: Hosts(16, 1)}, {Ranks: Hosts(40, 1)},
 		{Ranks: Hosts(31, 1), Together: 8, Cores: 4}, // in a grid whose last row is short, as 40 and 24 hosts in full ones
+		{Ranks: uneven(29)}, {Ranks: uneven(53)},
 		{Ranks: Hosts(4, 2)}, {Ranks: Hosts(17, 8)}, {Ranks: Hosts(24, 8)}, {Ranks: []int{1, 3, 2, 3, 1}}, {Ranks: Hosts(6, 6), Cores: 4},
 	} {
 		c.Costs = somePrices()
@@ -294,6 +299,14 @@ func TestGrouped(t *testing.T) {
 			}
 		}
 	}
+}
+
+// uneven are hosts of one to three ranks.
+func uneven(hosts int) (ranks []int) {
+	for h := range hosts {
+		ranks = append(ranks, 1+h*h%3)
+	}
+	return ranks
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) }

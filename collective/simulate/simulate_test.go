@@ -272,6 +272,33 @@ func TestTenThousand(t *testing.T) {
 	}
 }
 
+// TestPartsOfTenThousand counts what 10⁴ ranks send of reduce-scatters and all-gathers: in
+// rows each to each, in columns each part to, or from, all other rows; and headers.
+func TestPartsOfTenThousand(t *testing.T) {
+	ranks := Hosts(10_000, 8)
+	grid, headers, rows := schedule.GridOf(len(ranks)), int64(0), int64(0)
+	for h := range ranks {
+		headers += int64(len(schedule.Rounds(h, len(ranks))))
+	}
+	for r := range grid.Rows() {
+		lo, hi := grid.Row(r)
+		rows += int64((hi - lo) * (hi - lo - 1))
+	}
+	want := headers + rows + int64(len(ranks)*(grid.Rows()-1))
+	const part = 20 * elem // all of them are less than a chunk
+	for _, kind := range []collective.Kind{collective.ReduceScatter, collective.AllGather} {
+		s := Step{[]Event{{Kind: Start, What: kind, Bytes: part * 10_000}, {Kind: Wait}}}
+		r, err := Run(t.Context(), Cluster{Ranks: ranks, Costs: somePrices()}, s, Noise{}, 1, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes := headers*schedule.HeaderBytes + int64(len(ranks)-1)*part*10_000
+		if r.Messages != want || r.Bytes != bytes {
+			t.Errorf("%v: %d messages of %d bytes, want %d of %d", kind, r.Messages, r.Bytes, want, bytes)
+		}
+	}
+}
+
 // BenchmarkStep is a step of 10⁴ ranks with 50 collectives.
 func BenchmarkStep(b *testing.B) {
 	for name, each := range map[string]int{"hosts of 8": 8, "hosts of 1": 1} {
