@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"ebtrain/collective"
 	"ebtrain/collective/cost"
 	"ebtrain/collective/simulate"
 	"ebtrain/ddp/exec"
@@ -277,6 +278,43 @@ func TestEvents(t *testing.T) {
 	}
 	if none, err := middle([][]simulate.Event{alone, alone}); err != nil || none != nil {
 		t.Errorf("steps without collectives: %v, %v", none, err)
+	}
+}
+
+// TestEventsOfParts: collectives of a sharded optimiser are told apart from all-reduces.
+func TestEventsOfParts(t *testing.T) {
+	r, base := trace.NewRecorder(time.Now()), time.Now()
+	at := func(us int) time.Time { return base.Add(time.Duration(us) * time.Microsecond) }
+	op := func(kind, name string, from, to int, bytes int64) {
+		r.Op(exec.Event{Kind: kind, Name: name, Start: at(from), Time: at(to).Sub(at(from)), Bytes: bytes})
+	}
+	r.Loop("feed", at(0), at(1))
+	op("Start", `start reducescatter{mean "g"}`, 1, 2, 0)
+	op("Wait", `wait reducescatter{mean "g"}`, 2, 3, 0)
+	op("Start", `start allgather{"w"}`, 3, 4, 0)
+	op("Wait", `wait allgather{"w"}`, 4, 5, 0)
+	op(exec.Collective, "g", 1, 3, 800)
+	op(exec.Collective, "w", 3, 5, 400)
+	r.Loop("step", at(0), at(6))
+	events, err := eventsOf(r.Spans())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []simulate.Event
+	for _, e := range events {
+		if e.Kind == simulate.Start {
+			got = append(got, e)
+		}
+	}
+	want := []simulate.Event{{Kind: simulate.Start, What: collective.ReduceScatter, Bytes: 800, Label: "g"},
+		{Kind: simulate.Start, Collective: 1, What: collective.AllGather, Bytes: 400, Label: "w"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	op("Start", `start broadcast{"g"}`, 5, 6, 0)
+	op(exec.Collective, "g", 5, 6, 8)
+	if _, err := eventsOf(r.Spans()); err == nil || !strings.Contains(err.Error(), "broadcast") {
+		t.Errorf("a collective that is not known: error %v", err)
 	}
 }
 

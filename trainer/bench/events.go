@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebtrain/collective"
 	"ebtrain/collective/simulate"
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/run/trace"
@@ -95,7 +96,11 @@ func eventsOf(spans []trace.Span) ([]simulate.Event, error) {
 				return nil, fmt.Errorf("%s has no collective of that label", o.name)
 			}
 			bytes[label] = left[1:]
-			events = append(events, simulate.Event{Kind: simulate.Start, Collective: collectives, Bytes: left[0], Label: family(label)})
+			what, err := whatOf(name)
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, simulate.Event{Kind: simulate.Start, Collective: collectives, What: what, Bytes: left[0], Label: family(label)})
 			started[name] = append(started[name], collectives)
 			collectives++
 		case kindWait:
@@ -128,6 +133,20 @@ func labelOf(name string) string {
 	return name
 }
 
+// whatOf is the collective of an op of that name, 0 for an all-reduce.
+func whatOf(name string) (collective.Kind, error) {
+	kind, _, _ := strings.Cut(name, "{")
+	switch kind {
+	case "allreduce":
+		return 0, nil
+	case "reducescatter":
+		return collective.ReduceScatter, nil
+	case "allgather":
+		return collective.AllGather, nil
+	}
+	return 0, fmt.Errorf("%s is no collective that is known, expected allreduce, reducescatter or allgather", name)
+}
+
 // Families of collectives, under which a simulation adds up what they cost.
 const (
 	batchNorm = "batch norm"
@@ -158,7 +177,7 @@ func middle(all [][]simulate.Event) ([]simulate.Event, error) {
 	times := make([]float64, len(all))
 	for i := range out {
 		for k, events := range merged {
-			if len(events) != len(out) || events[i].Kind != out[i].Kind || events[i].Collective != out[i].Collective || events[i].Bytes != out[i].Bytes {
+			if len(events) != len(out) || events[i].Kind != out[i].Kind || events[i].Collective != out[i].Collective || events[i].What != out[i].What || events[i].Bytes != out[i].Bytes {
 				return nil, errors.New("two traced steps of one program differ in their collectives")
 			}
 			times[k] = events[i].US

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/collective"
 	"ebtrain/collective/cost"
 	"ebtrain/collective/simulate"
 )
@@ -72,6 +73,25 @@ func TestPredicts(t *testing.T) {
 	slow := extrapolated(t, known(), "--predict 64 --link-gbit 0.1")
 	if slow.Predictions[0].Step.Value < 5*many.Step.Value {
 		t.Errorf("on links of 0.1 Gbit/s a step takes %v us, on 10 Gbit/s %v", slow.Predictions[0].Step.Value, many.Step.Value)
+	}
+}
+
+// TestPredictsParts: a step that scatters what it reduces, and then gathers, is predicted for
+// many hosts as well, and takes about as long as one that reduces to all.
+func TestPredictsParts(t *testing.T) {
+	parted := known()
+	c := parted.Cases[1]
+	c.Events = c.Events[:len(c.Events)-2]
+	for i, what := range []collective.Kind{collective.ReduceScatter, collective.AllGather} {
+		c.Events = append(c.Events, simulate.Event{Kind: simulate.Start, Collective: 40 + i, What: what, Bytes: 4 << 20, Label: gradients},
+			simulate.Event{Kind: simulate.Wait, Collective: 40 + i})
+	}
+	const args = "--predict 62,1000 --ranks-per-host 1 --link-gbit 10" // grids with a short row
+	whole, parts := extrapolated(t, known(), args).Predictions, extrapolated(t, parted, args).Predictions
+	for i := range parts {
+		if ratio := parts[i].Step.Value / whole[i].Step.Value; ratio < 0.9 || ratio > 1.2 {
+			t.Errorf("%d ranks: a step takes %v us, with an all-reduce %v", parts[i].Ranks, parts[i].Step, whole[i].Step)
+		}
 	}
 }
 
