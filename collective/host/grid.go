@@ -34,17 +34,7 @@ func newGrid(t topology, width int) grid {
 	if g.Width == 0 {
 		return g
 	}
-	g.position = make([]int, t.size)
-	at := 0
-	for _, h := range g.Order(nil) {
-		for _, r := range t.hosts[h] {
-			g.position[r] = at
-			at++
-		}
-	}
-	for _, ranks := range t.hosts {
-		g.ranks = append(g.ranks, len(ranks))
-	}
+	g.place(t)
 	lo, hi := g.Row(g.RowOf(host))
 	for i := 1; i < hi-lo; i++ {
 		g.row = append(g.row, lo+(host-lo+i)%(hi-lo))
@@ -57,6 +47,21 @@ func newGrid(t topology, width int) grid {
 		g.down, g.downSlice[m.Host] = append(g.down, m.Host), m.Slice
 	}
 	return g
+}
+
+// place finds where the parts of ranks lie.
+func (g *grid) place(t topology) {
+	g.position = make([]int, t.size)
+	at := 0
+	for _, h := range g.Order(nil) {
+		for _, r := range t.hosts[h] {
+			g.position[r] = at
+			at++
+		}
+	}
+	for _, ranks := range t.hosts {
+		g.ranks = append(g.ranks, len(ranks))
+	}
 }
 
 // widthFor is that of the rows in which so many bytes are exchanged, 0 for none.

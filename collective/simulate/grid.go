@@ -24,9 +24,10 @@ type bounded []int
 // elem is the bytes of an element: vectors are of float32.
 const elem = 4
 
-// slice is the bytes of slice s, held those of all that host h holds.
+// slice is the bytes of slice s.
 func (b bounded) slice(s int) int { return b[s+1] - b[s] }
 
+// held is the bytes of all slices that host h holds.
 func (g *grid) held(h int, b bounded) int {
 	lo, hi := g.Held(h)
 	return b[hi] - b[lo]
