@@ -76,8 +76,9 @@ func limited(t *testing.T, bytes int) string {
 	return ""
 }
 
-// limitMiB is little, so that what the kernel takes back is soon free: see TestOutOfMemory.
-const limitMiB = 64
+// limitMiB is little, so that what the kernel takes back is soon free (see TestOutOfMemory),
+// and enough for a launcher under the race detector, for which 64 is not.
+const limitMiB = 128
 
 // A rank that the kernel kills for want of memory is said to be that. While the memory of
 // what was killed is being freed, the kernel no longer counts it as a victim, and whoever
