@@ -27,7 +27,11 @@ func drawn(m cost.Model, n int, f func(cost.Model) float64) []float64 {
 // of them is drawn from far away, and what eight hosts take from closer by. The truth is
 // among the draws about as often as they promise.
 func TestDrawnTogether(t *testing.T) {
-	const fits, n = 20, 100
+	const n = 100
+	fits := 20
+	if testing.Short() {
+		fits = 5
+	}
 	rng := rand.New(rand.NewPCG(7, 8))
 	time := func(m cost.Model) float64 {
 		us, err := Collective(Cluster{Ranks: []int{1, 1, 1, 1, 1, 1, 1, 1}, Cores: 64, Costs: m}, collective.AllReduce, 16<<20)
