@@ -40,7 +40,7 @@ func layouts(g *graph.Graph, live []bool, o Options) []bool {
 			image[w] = true
 		}
 		for _, l := range links(n) {
-			if free(l[0]) && free(l[1]) {
+			if free(l[0]) && free(l[1]) && !number(g, l[0]) {
 				u.join(int(l[0]), int(l[1]))
 			}
 		}
@@ -66,6 +66,10 @@ func layouts(g *graph.Graph, live []bool, o Options) []bool {
 }
 
 func rank4(g *graph.Graph, id graph.ID) bool { return g.Type(id).Shape.Rank() == 4 }
+
+// number says whether a value is one number, which ties what reads it to nothing: a
+// spectral norm's gradient is summed over images and spread over weights.
+func number(g *graph.Graph, id graph.ID) bool { return g.Type(id).Shape.Len() == 1 }
 
 // fixedLast says whether a leaf is a variable that lies in channels-last order
 // because another program has it so.

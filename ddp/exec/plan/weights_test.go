@@ -112,3 +112,19 @@ func TestWeightsLastMovesNothing(t *testing.T) {
 		t.Error("weights are channels-last unasked")
 	}
 }
+
+// TestNumbersTieNothing: a sum over images that is spread over weights, as the gradient
+// of a norm of weights that divides an image, turns neither.
+func TestNumbersTieNothing(t *testing.T) {
+	var b graph.Builder
+	x, w := b.Input("x", graph.T(graph.F32, 2, 3, 5, 5)), b.Var("w", graph.T(graph.F32, 4, 3, 3, 3))
+	y := b.Conv2D(x, w, graph.NewConv(3, 1, 1))
+	norm := b.Sum(b.Square(w))
+	loss := b.Sum(b.Square(b.Tanh(b.Div(y, b.BroadcastTo(norm, b.Shape(y))))))
+	b.Assign(w, b.Sub(w, b.Scale(b.Grad(loss, w)[0], 0.1)))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCount(t, string(dump(t, compile(t, g, 1))), map[string]int{"= transpose": 1, "f32[4,3,3,3]nhwc": 0})
+}

@@ -20,14 +20,25 @@ type Conv2d struct {
 // Apply convolves x.
 func (l Conv2d) Apply(c *Context, x graph.ID) (y graph.ID) {
 	c.Scope(l.Name, func() {
-		fanIn := l.In * l.Kernel * l.Kernel
-		w := c.weightOf(graph.D(l.Out, l.In, l.Kernel, l.Kernel), orDefault(l.Init, fanIn), l.Spectral)
-		y = c.Conv2D(x, w, graph.NewConv(l.Kernel, l.Stride, l.Pad))
+		fanIn, conv := l.In*l.Kernel*l.Kernel, graph.NewConv(l.Kernel, l.Stride, l.Pad)
+		y = c.weighted(layer{
+			shape: graph.D(l.Out, l.In, l.Kernel, l.Kernel), init: orDefault(l.Init, fanIn), spectral: l.Spectral,
+			pixels: c.pixels(x, conv.Window), by: func(w graph.ID) graph.ID { return c.Conv2D(x, w, conv) },
+		})
 		if !l.NoBias {
 			y = c.addChannelBias(y, l.Out, fanIn)
 		}
 	})
 	return y
+}
+
+// pixels are those of an output of windows of x; none if x is no image.
+func (c *Context) pixels(x graph.ID, w graph.Window) int {
+	if c.Err() != nil || c.Shape(x).Rank() != 4 {
+		return 0
+	}
+	height, width := w.Out(c.Shape(x).At(2), c.Shape(x).At(3))
+	return height * width
 }
 
 // ConvTranspose2d is a transposed convolution with a square kernel:
@@ -49,7 +60,7 @@ func (l ConvTranspose2d) Apply(c *Context, x graph.ID) (y graph.ID) {
 			return
 		}
 		fanIn := l.Out * l.Kernel * l.Kernel // PyTorch takes the weight's second axis for it
-		w := c.weightOf(graph.D(l.In, l.Out, l.Kernel, l.Kernel), orDefault(l.Init, fanIn), false)
+		w := c.Weight("weight", graph.D(l.In, l.Out, l.Kernel, l.Kernel), orDefault(l.Init, fanIn))
 		y = c.ConvTranspose2D(x, w, graph.NewConv(l.Kernel, l.Stride, l.Pad))
 		if !l.NoBias {
 			y = c.addChannelBias(y, l.Out, fanIn)
@@ -71,8 +82,10 @@ type Linear struct {
 // Apply multiplies x.
 func (l Linear) Apply(c *Context, x graph.ID) (y graph.ID) {
 	c.Scope(l.Name, func() {
-		w := c.weightOf(graph.D(l.Out, l.In), orDefault(l.Init, l.In), l.Spectral)
-		y = c.MatMul(x, w, false, true)
+		y = c.weighted(layer{
+			shape: graph.D(l.Out, l.In), init: orDefault(l.Init, l.In), spectral: l.Spectral,
+			pixels: 1, by: func(w graph.ID) graph.ID { return c.MatMul(x, w, false, true) },
+		})
 		if !l.NoBias {
 			y = c.Add(y, c.Weight("bias", graph.D(l.Out), FanIn(l.In)))
 		}
@@ -87,12 +100,21 @@ func orDefault(init Init, fanIn int) Init {
 	return FanIn(fanIn)
 }
 
-// weightOf is the weight that the layer multiplies by.
-func (c *Context) weightOf(s graph.Shape, init Init, spectral bool) graph.ID {
-	if spectral {
-		return c.spectralWeight(s, init)
+// layer is what a layer does with its weight, and what decides how.
+type layer struct {
+	shape    graph.Shape // of the weight, outputs first
+	init     Init
+	spectral bool
+	pixels   int                       // of a sample's output
+	by       func(w graph.ID) graph.ID // multiplies by a weight; linear in w
+}
+
+// weighted is the layer's product with its weight.
+func (c *Context) weighted(l layer) graph.ID {
+	if l.spectral {
+		return c.normalised(l)
 	}
-	return c.Weight("weight", s, init)
+	return l.by(c.Weight("weight", l.shape, l.init))
 }
 
 func (c *Context) addChannelBias(y graph.ID, n, fanIn int) graph.ID {

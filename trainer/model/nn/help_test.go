@@ -20,10 +20,21 @@ func context64(mode Mode) *Context {
 // run commits c, initialises what vars lacks, and runs the graph once.
 func run(t *testing.T, c *Context, vars exec.Vars, in values) values {
 	t.Helper()
+	return runGraph(t, c, commit(t, c), vars, in)
+}
+
+func commit(t *testing.T, c *Context) *graph.Graph {
+	t.Helper()
 	g, err := c.Commit()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g
+}
+
+// runGraph is run of what was committed.
+func runGraph(t *testing.T, c *Context, g *graph.Graph, vars exec.Vars, in values) values {
+	t.Helper()
 	if err := Initialise(vars, c.Variables(), 1); err != nil {
 		t.Fatal(err)
 	}

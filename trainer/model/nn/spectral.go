@@ -4,10 +4,10 @@ import "ebtrain/ddp/graph"
 
 const spectralEps = 1e-12
 
-// spectralWeight is W/σ̂, where σ̂ = uᵀWv estimates the largest singular value
-// of W, flattened to (Out, rest) [algorithms.md §1.2; Miyato et al. 2018, as
-// PyTorch's spectral_norm]. In Train mode each call makes one power iteration
-// first,
+// spectralOf is a weight W and its spectral norm σ̂ = uᵀWv, which estimates the
+// largest singular value of W, flattened to (Out, rest) [algorithms.md §1.2;
+// Miyato et al. 2018, as PyTorch's spectral_norm]. In Train mode each call makes
+// one power iteration first,
 //
 //	v ← Wᵀu / max(‖Wᵀu‖, ε),  u ← Wv / max(‖Wv‖, ε),
 //
@@ -17,8 +17,8 @@ const spectralEps = 1e-12
 // keeps weights in another order need not move W to read it as a matrix. u and v are
 // constants to differentiation; σ̂ is not. The learned variable is weight_orig; the
 // buffers are weight_u and weight_v.
-func (c *Context) spectralWeight(s graph.Shape, init Init) graph.ID {
-	w := c.Weight("weight_orig", s, init)
+func (c *Context) spectralOf(s graph.Shape, init Init) (w, sigma graph.ID) {
+	w = c.Weight("weight_orig", s, init)
 	row, column, rest := s.With(0, 1), s, []int{}
 	for i := 1; i < s.Rank(); i++ {
 		column, rest = column.With(i, 1), append(rest, i)
@@ -32,9 +32,28 @@ func (c *Context) spectralWeight(s graph.Shape, init Init) graph.ID {
 		c.Update("weight_u", c.Reshape(u, graph.D(column.Len())))
 		c.Update("weight_v", c.Reshape(v, graph.D(row.Len())))
 	}
-	sigma := c.Sum(c.Mul(u, c.SumKeep(c.Mul(w, v), rest...)))
-	return c.Div(w, c.BroadcastTo(sigma, s))
+	return w, c.Sum(c.Mul(u, c.SumKeep(c.Mul(w, v), rest...)))
 }
+
+// heavyWeight is how many weights a layer has for each number of a sample's
+// output from which on the output is divided by σ̂ and not the weight.
+const heavyWeight = 32
+
+// normalised is the layer's product with W/σ̂. The quotient is taken where it is
+// smaller: of the product, by W itself, in a layer with many weights for each of
+// its pixels. There each pass would write W/σ̂ by a σ̂ of its own, and each
+// backward pass read as much again for σ̂'s gradient, on every rank however few
+// samples it has. The choice must not rest on the batch, of which a rank has a part.
+func (c *Context) normalised(l layer) graph.ID {
+	w, sigma := c.spectralOf(l.shape, l.init)
+	if l.shape.Len() > heavyWeight*l.shape.At(0)*l.pixels {
+		return c.over(l.by(w), sigma)
+	}
+	return l.by(c.over(w, sigma))
+}
+
+// over is x/s of a number s.
+func (c *Context) over(x, s graph.ID) graph.ID { return c.Div(x, c.BroadcastTo(s, c.Shape(x))) }
 
 // unit is x / max(‖x‖, ε).
 func (c *Context) unit(x graph.ID) graph.ID {

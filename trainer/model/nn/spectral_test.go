@@ -2,6 +2,8 @@ package nn
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -11,10 +13,9 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// power is one power iteration on w (rows×spectralCols) in plain loops.
+// power is one power iteration on w, a matrix with a row for each of u, in plain loops.
 func power(w, u []float64) (newU, newV []float64) {
-	const cols = spectralCols
-	rows := len(u)
+	rows, cols := len(u), len(w)/len(u)
 	newV, newU = make([]float64, cols), make([]float64, rows)
 	for i := range rows {
 		for j := range cols {
@@ -54,6 +55,9 @@ var spectralShape = graph.D(6, 2, 3, 3)
 
 const spectralRows, spectralCols = 6, 18
 
+// spectralWeight is the weight over its norm.
+func spectralWeight(c *Context) graph.ID { return c.over(c.spectralOf(spectralShape, nil)) }
+
 // spectralVars holds a weight and vectors that one iteration moves.
 func spectralVars(t *testing.T) (vars exec.Vars, w, u, v []float64) {
 	vars = ddptest.NewVars()
@@ -72,12 +76,12 @@ func TestSpectralNormIsTheLargestSingularValue(t *testing.T) {
 	for range 20 {
 		c := context64(Train)
 		for range 50 {
-			c.spectralWeight(spectralShape, nil)
+			spectralWeight(c)
 		}
 		run(t, c, vars, nil)
 	}
 	c := context64(Eval)
-	c.Output("y", c.spectralWeight(spectralShape, nil))
+	c.Output("y", spectralWeight(c))
 	got := run(t, c, vars, nil)["y"]
 
 	var svd mat.SVD
@@ -105,7 +109,7 @@ func TestSpectralWeight(t *testing.T) {
 			vars, w, u, v := spectralVars(t)
 			c := context64(tt.mode)
 			c.Frozen = tt.frozen
-			y := c.spectralWeight(spectralShape, nil)
+			y := spectralWeight(c)
 			c.Output("y", y)
 			loss := c.Sum(c.Mul(y, c.Input("a", graph.Type{DType: graph.F64, Shape: spectralShape})))
 			c.Output("g", c.Grad(loss, c.now["weight_orig"])[0])
@@ -133,7 +137,7 @@ func TestSpectralWeightTwice(t *testing.T) {
 	a, b := ddptest.Noise(4, len(w)), ddptest.Noise(5, len(w))
 	c := context64(Train)
 	full := graph.Type{DType: graph.F64, Shape: spectralShape}
-	y1, y2 := c.spectralWeight(spectralShape, nil), c.spectralWeight(spectralShape, nil)
+	y1, y2 := spectralWeight(c), spectralWeight(c)
 	loss := c.Add(c.Sum(c.Mul(y1, c.Input("a", full))), c.Sum(c.Square(c.Mul(y2, c.Input("b", full)))))
 	c.Output("y1", y1)
 	c.Output("y2", y2)
@@ -162,9 +166,9 @@ func TestSpectralWeightAfterStep(t *testing.T) {
 	step := ddptest.Noise(6, len(w))
 	c := context64(Train)
 	full := graph.Type{DType: graph.F64, Shape: spectralShape}
-	c.spectralWeight(spectralShape, nil)
+	spectralWeight(c)
 	c.Set("weight_orig", c.Add(c.now["weight_orig"], c.Input("step", full)))
-	c.Output("y", c.spectralWeight(spectralShape, nil))
+	c.Output("y", spectralWeight(c))
 	out := run(t, c, vars, values{"step": step})
 
 	u, _ = power(w, u)
@@ -181,7 +185,70 @@ func TestSpectralNormOfZero(t *testing.T) {
 	vars, _, _, _ := spectralVars(t)
 	set(t, vars, "weight_orig", spectralShape, make([]float64, spectralRows*spectralCols))
 	c := context64(Train)
-	c.spectralWeight(spectralShape, nil)
+	spectralWeight(c)
 	run(t, c, vars, nil)
 	near(t, "u", numbers(t, vars, "weight_u"), make([]float64, spectralRows), 0)
+}
+
+// A layer is its product with W/σ̂, and so are its gradients, on either side of the
+// choice of where to divide; and with many weights for each pixel, nothing of the
+// size of the weight is divided.
+func TestSpectralLayer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		geometry
+		divides bool // the weight
+	}{
+		"few weights":           {geometry{n: 2, in: 3, out: 2, h: 5, w: 4, k: 3, stride: 1, pad: 1}, true},
+		"as many":               {geometry{n: 1, in: 2, out: 2, h: 4, w: 4, k: 4, stride: 1}, true},
+		"one more channel":      {geometry{n: 3, in: 3, out: 2, h: 4, w: 4, k: 4, stride: 1}, false},
+		"many, for some pixels": {geometry{n: 2, in: 15, out: 2, h: 2, w: 2, k: 3, stride: 1, pad: 1}, false},
+		"linear, few weights":   {geometry{n: 2, in: 32, out: 3, h: 1, w: 1, k: 1, stride: 1}, true},
+		"linear, many weights":  {geometry{n: 2, in: 33, out: 3, h: 1, w: 1, k: 1, stride: 1}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, vars := context64(Train), ddptest.NewVars()
+			x, y := tt.spectral(c, strings.HasPrefix(name, "linear"))
+			weight := graph.Type{DType: graph.F64, Shape: c.Shape(c.now["l.weight_orig"])}
+			grads := c.Grad(c.Sum(c.Mul(y, c.Input("a", c.Type(y)))), x, c.now["l.weight_orig"])
+			c.Output("y", y)
+			c.Output("dx", grads[0])
+			c.Output("dw", grads[1])
+			g := commit(t, c)
+			if got := divides(g, weight.Shape); got != tt.divides {
+				t.Errorf("divides something of the weight's shape: %v, want %v", got, tt.divides)
+			}
+
+			w, u := ddptest.Noise(1, weight.Shape.Len()), ddptest.Noise(2, tt.out)
+			set(t, vars, "l.weight_orig", weight.Shape, w)
+			set(t, vars, "l.weight_u", graph.D(tt.out), u)
+			in, a := ddptest.Noise(3, c.Shape(x).Len()), ddptest.Noise(4, c.Shape(y).Len())
+			out := runGraph(t, c, g, vars, values{"x": in, "a": a})
+
+			u, v := power(w, u)
+			product := func(x, w []float64) []float64 {
+				return tt.direct(x, quotient(w, u, v), numbers(t, vars, "l.bias"))
+			}
+			near(t, "y", out["y"], product(in, w), 1e-13)
+			near(t, "dx", out["dx"], slope(func(x []float64) float64 { return dot(a, product(x, w)) }, in), 1e-7)
+			near(t, "dw", out["dw"], slope(func(w []float64) float64 { return dot(a, product(in, w)) }, w), 1e-7)
+		})
+	}
+}
+
+// spectral is a layer with spectral norm and its input.
+func (g geometry) spectral(c *Context, linear bool) (x, y graph.ID) {
+	if linear {
+		x = c.Input("x", graph.T(graph.F64, g.n, g.in))
+		return x, Linear{Name: "l", In: g.in, Out: g.out, Spectral: true}.Apply(c, x)
+	}
+	x = c.Input("x", graph.T(graph.F64, g.n, g.in, g.h, g.w))
+	return x, Conv2d{Name: "l", In: g.in, Out: g.out, Kernel: g.k, Stride: g.stride, Pad: g.pad, Spectral: true}.Apply(c, x)
+}
+
+// divides says whether g has quotients of a shape.
+func divides(g *graph.Graph, s graph.Shape) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n graph.Node) bool {
+		op, ok := n.Op.(graph.Binary)
+		return ok && op.Fn == graph.Div && g.Type(n.Out[0]).Shape == s
+	})
 }
