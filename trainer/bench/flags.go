@@ -60,7 +60,7 @@ var (
 		{Title: "Data", Flags: []string{"data", "split", "batch", "flip", "seed"}},
 	}
 	after = []cliflag.Group{
-		{Title: "The machine", Flags: []string{"nproc", "device", "cuda-graph", "precision", "threads", "prefetch", "remat"}},
+		{Title: "The machine", Flags: []string{"nproc", "device", "cuda-graph", "precision", "threads", "prefetch", "remat", "shard-optimizer"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	}
 )
@@ -101,7 +101,7 @@ type options struct {
 
 	nproc, threads, prefetch int
 	device, graph, precision string
-	remat                    bool
+	remat, shardMoments      bool
 }
 
 func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
@@ -143,6 +143,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	fs.IntVar(&o.threads, "threads", 0, "threads per rank, however many take part; 0 shares the cores among all ranks of this host")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.BoolVar(&o.remat, "remat", false, "compute cheap values again instead of keeping them: less memory, the same bits")
+	fs.BoolVar(&o.shardMoments, "shard-optimizer", false, "each of several ranks keeps a part of the optimisers' state and moves that part of the weights, as train has it")
 }
 
 // parse reads the command line: --algo and --preset first, which decide what other flags

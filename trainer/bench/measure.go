@@ -51,7 +51,7 @@ func measure(ctx context.Context, o *options, w *world.World, src data.Source, c
 		o.threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
 	b.r = &Report{Format: Format, Version: Version, Begun: b.begun.UTC(), Program: cliflag.Version("bench"), Args: args, Seed: o.seed,
-		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.threads, Cores: runtime.NumCPU(), Load: load(),
+		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.threads, Sharded: o.shardMoments, Cores: runtime.NumCPU(), Load: load(),
 		Hosts: w.Hosts(), Cases: cases}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.prepare(ctx); err != nil {

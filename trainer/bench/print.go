@@ -41,6 +41,9 @@ func (r *Report) print(w io.Writer) error {
 	p := &printer{w: w}
 	p.line("%s, %s", r.Method, r.Data)
 	p.line("%s, %d thread(s) a rank; %d processors%s, load %.1f before", r.Device, r.Threads, r.Cores, r.apart(), r.Load)
+	if r.Sharded {
+		p.line("Each of several ranks keeps a part of the optimisers' state, and moves that part of the weights (--shard-optimizer).")
+	}
 	p.line("%d rounds of %d step(s) for each number of ranks, in turn; %.0f s in all", r.Rounds, r.Inner, r.Took)
 	if r.Rounds < fewest {
 		p.line("Fewer than %d rounds: [a, b] is all that was seen, not an interval of 95 %% confidence.", fewest)

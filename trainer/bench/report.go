@@ -36,9 +36,10 @@ type Report struct {
 	Speed   string   `json:"speed,omitempty"` // unit of images_per_s; "" is images/s
 	Device  string   `json:"device"`
 	Threads int      `json:"threads"` // of a rank
-	Cores   int      `json:"cores"`   // of rank 0's host
-	Load    float64  `json:"load"`    // of rank 0's host before; -1 if it is not known
-	Hosts   []string `json:"hosts"`   // of each rank
+	Sharded bool     `json:"shard_optimizer,omitempty"`
+	Cores   int      `json:"cores"` // of rank 0's host
+	Load    float64  `json:"load"`  // of rank 0's host before; -1 if it is not known
+	Hosts   []string `json:"hosts"` // of each rank
 	Inner   int      `json:"steps_in_a_turn"`
 	Rounds  int      `json:"rounds"`
 	Took    float64  `json:"took_s"`

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"ebtrain/collective"
 )
 
 // TestBench measures two ranks under the launcher, and predicts from the report it
@@ -69,12 +71,26 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal(c, &again); err != nil || string(again.Predictions) != string(measured.Predictions) {
 		t.Errorf("predicted from the file (%v):\n%s\nwhen it was measured:\n%s", err, third.stdout, measured.Predictions)
 	}
-	e = s.must(append([]string{"ddplaunch", "-nproc", "4"}, append(tiny, "--check", "--fit-up-to", "2")...)...)
+	e = s.must(append([]string{"ddplaunch", "-nproc", "4"}, append(tiny, "--check", "--fit-up-to", "2", "--shard-optimizer", "--out", "parts")...)...)
 	if !strings.Contains(e.stdout, "check: ms/step, predicted from up to 2 ranks, and measured") || strings.Contains(e.stdout, "NaN") {
 		t.Errorf("no check of 4 ranks in\n%s", e.stdout)
 	}
 	if told := strings.Contains(e.stdout, "The first is what a rank had of them beyond computing and messages"); told != (runtime.NumCPU() < 4) {
 		t.Errorf("4 ranks on %d processors, and processor time has told what a wait costs: %v, in\n%s", runtime.NumCPU(), told, e.stdout)
+	}
+	text, err = os.ReadFile(s.path("parts", "bench.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"shard_optimizer": true`, fmt.Sprintf(`"what": %d`, collective.ReduceScatter), fmt.Sprintf(`"what": %d`, collective.AllGather)} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the report of a sharded optimiser has no %s", want)
+		}
+	}
+	for _, want := range []string{"(--shard-optimizer)", "Not measured: How much less a rank of more ranks has to update"} {
+		if !strings.Contains(e.stdout, want) {
+			t.Errorf("no %q in\n%s", want, e.stdout)
+		}
 	}
 	for _, bad := range []struct{ args, want string }{
 		{"ddplaunch -nproc 2 bench --batch 1", "fewer samples than there are ranks"},
