@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,10 +13,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
-	"ebtrain/launch/exitcode"
 	"ebtrain/trainer/experiment/cell"
 )
 
@@ -170,71 +167,6 @@ func (s *site) content(experiment string) map[string]string {
 	return files
 }
 
-// TestInterrupt stops the work in the middle of a training, as its own process
-// by Ctrl-C and by a context, and goes on: the losses are those of a run that was
-// never stopped.
-func TestInterrupt(t *testing.T) {
-	s := newSite(t)
-	metrics := filepath.Join(s.out, "long", "plain", "seed-1", "metrics.jsonl")
-	lines := func(n int) func() bool {
-		return func() bool {
-			b, err := os.ReadFile(metrics)
-			return err == nil && bytes.Count(b, []byte("\n")) >= n
-		}
-	}
-	cmd := exec.Command(s.app.self, "run", "long", "--jobs", "2", "--out", s.out) // always as many threads: sums depend on them
-	cmd.Env = s.app.environ
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	err := eventually(lines(3))
-	if err := errors.Join(err, cmd.Process.Signal(syscall.SIGINT)); err != nil {
-		t.Error(err)
-	}
-	_ = cmd.Wait() // its exit code is looked at
-	if want := "stopped, 0 of 1 cells finished; the same command goes on: experiment run long --jobs 2 --out " + s.out; cmd.ProcessState.ExitCode() != exitcode.Requeue || !strings.Contains(stderr.String(), want) {
-		t.Fatalf("exit %d, want %d and %q; stderr: %s", cmd.ProcessState.ExitCode(), exitcode.Requeue, want, stderr.String())
-	}
-	st := s.load("long", "plain", 1)
-	if st.Measured != nil || st.Begun == nil || len(st.Begun.Pieces) != 1 || st.Begun.Pieces[0].Ended != "exit 75" || st.Begun.Pieces[0].CPU <= 0 {
-		t.Fatalf("after the interruption: %+v", st.Begun)
-	}
-	done := len(s.losses("long", "plain", "seed-1"))
-	if done >= 120 {
-		t.Fatal("nothing was left to do")
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		_ = eventually(lines(done + 3)) // if it does not come to that, the work ends by itself
-		cancel()
-	}()
-	out, err := s.run(ctx, "run", "long", "--jobs", "2")
-	if _, ok := errors.AsType[*stoppedError](err); !ok || !strings.Contains(out, "plain seed 1: interrupted after ") {
-		t.Fatalf("got %v\n%s", err, out)
-	}
-	s.must("run", "long", "--jobs", "2")
-	st = s.load("long", "plain", 1)
-	var ended []string
-	for _, p := range st.Begun.Pieces {
-		ended = append(ended, p.Program+" "+p.Ended)
-	}
-	if want := []string{"train exit 75", "train exit 75", "train exit 0", "evaluate exit 0"}; !slices.Equal(ended, want) {
-		t.Errorf("pieces %q, want %q", ended, want)
-	}
-	if sum := st.Begun.CPU("train"); st.Measured == nil || st.Measured.Train != sum || sum <= st.Begun.Pieces[2].CPU {
-		t.Errorf("CPU time of training %v, of its pieces %v", st.Measured, st.Begun.Pieces)
-	}
-
-	whole := &site{t: t, app: s.app, out: t.TempDir()}
-	whole.must("run", "long", "--jobs", "2")
-	if a, b := s.losses("long", "plain", "seed-1"), whole.losses("long", "plain", "seed-1"); len(a) != 120 || !reflect.DeepEqual(a, b) {
-		t.Errorf("%d losses, those of a run that was not stopped differ", len(a))
-	}
-}
-
 // TestChosen: the checkpoint with the least loss on the validation split is
 // measured, and the last one beside it.
 func TestChosen(t *testing.T) {
@@ -274,68 +206,6 @@ func TestChosen(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
 	if want := "Of 4 checkpoints of a run that with the least validation loss was measured (`evaluate --split=val`)."; err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("%v, want %q in\n%s", err, want, text)
-	}
-}
-
-// TestBroken: what breaks is named with the reason, and does not stop others.
-func TestBroken(t *testing.T) {
-	s := newSite(t)
-	out := s.fails([]string{"run", "broken"}, "1 of 2 cells of broken came to nothing (bad seed 1)")
-	if want := "bad seed 1: came to nothing: train: exit 2: want --beta1 of at least 0 and below 1"; !strings.Contains(out, want) {
-		t.Errorf("want %q in\n%s", want, out)
-	}
-	if st := s.load("broken", "good", 1); st.Measured == nil || st.Measured.Broken != nil {
-		t.Error("the good cell was not done")
-	}
-	s.must("report", "broken")
-	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
-	if want := "- came to nothing (train: exit 2: want --beta1"; err != nil || !strings.Contains(string(text), want) {
-		t.Errorf("%v, want %q in\n%s", err, want, text)
-	}
-	out = s.fails([]string{"run", "unmeasured"}, "came to nothing (plain seed 1)")
-	if want := "plain seed 1: came to nothing: evaluate: exit 1: --measures ll of "; !strings.Contains(out, want) {
-		t.Errorf("want %q in\n%s", want, out)
-	}
-}
-
-// TestForeign: a cell of another commit or of other settings is named, and done
-// anew with --again only.
-func TestForeign(t *testing.T) {
-	s := newSite(t)
-	run := []string{"run", "tiny", "--rows", "plain", "--steps", "3"}
-	s.must(run...)
-	first := s.load("tiny", "plain", 1)
-	if !first.Measured.TriedOut || first.Measured.Steps != 3 {
-		t.Errorf("measured %+v, want a try of 3 steps", first.Measured)
-	}
-	s.fails([]string{"run", "tiny"}, "2 cells of tiny in "+s.out+" were begun by other programs or with other settings", "plain seed 1 with --steps=3", "give --again to do them anew, or another --out")
-	begun := *first.Begun
-	begun.Commit = "0123"
-	if err := (cell.Cell{Root: s.out, Experiment: "tiny", Row: "plain", Seed: 1}).Begin(begun); err != nil {
-		t.Fatal(err)
-	}
-	s.fails(run, "1 cells of tiny", "plain seed 1 by commit 0123")
-	s.must(append(run, "--again")...)
-	if st := s.load("tiny", "plain", 1); st.Begun.Commit != first.Begun.Commit || !st.Finished() {
-		t.Errorf("after --again: %+v", st.Begun)
-	}
-	s.must("report", "tiny")
-	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
-	if want := "**Only tried out, with 3 steps: nothing is judged.**"; err != nil || !strings.Contains(string(text), want) {
-		t.Errorf("%v, want %q in\n%s", err, want, text)
-	}
-}
-
-// TestLocked: two processes do not run one experiment.
-func TestLocked(t *testing.T) {
-	s := newSite(t)
-	lock, err := cell.Lock(s.out, "tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.fails([]string{"run", "tiny"}, "another process is running the experiment in ")
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -388,55 +258,6 @@ func TestComputed(t *testing.T) {
 	for _, want := range []string{"| three | `--n=3` | 2 | 9 ± 4.243 |", "- none seed 1: no n, no sum", "![Sums](RESULTS/sums-sum.png)"} {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%v, want %q in\n%s", err, want, text)
-		}
-	}
-}
-
-// TestMistakes types command lines that are wrong.
-func TestMistakes(t *testing.T) {
-	a := app{catalogue: catalogueOfTests(), bin: t.TempDir(), stdout: &strings.Builder{}}
-	for _, c := range []struct{ args, want string }{
-		{"", "no command given"},
-		{"walk", `unknown command "walk": want list, run, report, pack or compute`},
-		{"list tiny", `list: unexpected argument "tiny"`},
-		{"run", "run: want the name of one experiment (experiment list shows them), got 0"},
-		{"run tiny long", "got 2"},
-		{"run huge", `unknown experiment "huge": want one of tiny, long, broken`},
-		{"run tiny --jobs 0", "want --jobs from 1 to 1024, got 0"},
-		{"run tiny --nice 20", "want --nice from 0 to 19, got 20"},
-		{"run tiny --steps -1", "want --steps of at least 0, got -1"},
-		{"run tiny --seeds 1,b", `--seeds "b": want whole numbers of at least 0`},
-		{"run tiny --rows plane", "--rows plane: tiny has no such row: want some of plain, wild"},
-		{"run tiny --out=", "--out is empty"},
-		{"run tiny", "there is no program " + a.bin + "/train: train, evaluate, sample and ddplaunch must be in the folder of experiment"},
-		{"report --to a.txt", "--to a.txt: want a name that ends in .md"},
-		{"report huge", `unknown experiment "huge"`},
-		{"report --out " + t.TempDir(), "no cell is finished in "},
-		{"pack --to kept", "pack: want names of experiments"},
-		{"pack tiny", "and --to FOLDER"},
-		{"pack huge --to kept", `unknown experiment "huge"`},
-		{"pack tiny --to kept --out " + t.TempDir(), "no cell of tiny is finished in "},
-		{"compute tiny --row plain", "tiny is no computed experiment"},
-		{"compute sums --row four", `--row "four": want one of three, none`},
-		{"compute sums --row three --data x", `--data "x": sums is computed on none`},
-	} {
-		if err := a.run(t.Context(), strings.Fields(c.args)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("experiment %s: %v, want %q", c.args, err, c.want)
-		}
-	}
-}
-
-// TestDivergence knows the lines of train and evaluate; that of train is met by
-// the real program in TestRun.
-func TestDivergence(t *testing.T) {
-	for line, want := range map[string]bool{
-		"training diverged: upper is NaN at step 3":                        true,
-		"the mean of energy over 300 points is NaN: training has diverged": true,
-		"rank-0.log: no space left on device":                              false,
-		"":                                                                 false,
-	} {
-		if got := divergence(line); got != want {
-			t.Errorf("%q: %v", line, got)
 		}
 	}
 }
