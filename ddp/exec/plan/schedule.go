@@ -9,7 +9,7 @@ import (
 // scheduler orders units, which are fused nodes and others. A unit is ready
 // when the units that make its inputs have run; of the ready ones the one that
 // is due first runs, but those that would have to wait for a collective only
-// when there are no others.
+// when there are no others, or when it has surely come and others are to start from it.
 type scheduler struct {
 	*Plan
 	units    []node
@@ -22,14 +22,19 @@ type scheduler struct {
 	ran      []bool
 	ready    queue // need no wait
 	blocked  queue // need one, or have needed one
+	relays   []int // blocked, and due at once
 	steps    []Step
 	started  []int // collectives, in order
+
+	computed float64   // in all units that have run
+	arrived  float64   // computed by when all that has started has come
+	over     []float64 // by unit: the same of one collective
 }
 
 func schedule(p *Plan, units []node) []Step {
 	n := len(units)
 	s := &scheduler{Plan: p, units: units, maker: slices.Repeat([]int{-1}, len(p.Values)), deps: make([][]int, n), users: make([][]int, n),
-		missing: make([]int, n), unwaited: make([]int, n), waited: make([]bool, n), ran: make([]bool, n)}
+		missing: make([]int, n), unwaited: make([]int, n), waited: make([]bool, n), ran: make([]bool, n), over: make([]float64, n)}
 	for i, u := range units {
 		for _, v := range u.out {
 			s.maker[v] = i
@@ -95,6 +100,9 @@ func (s *scheduler) release(i int) {
 		s.start(i)
 	case s.unwaited[i] > 0:
 		heap.Push(&s.blocked, i)
+		if s.blocked.due[i] == atOnce {
+			s.relays = append(s.relays, i)
+		}
 	default:
 		heap.Push(&s.ready, i)
 	}
@@ -107,6 +115,7 @@ func (s *scheduler) start(i int) {
 	u.op = op
 	s.started = append(s.started, i)
 	s.steps = append(s.steps, Step{Op: op, In: u.in, Scope: u.scope})
+	s.sent(i)
 	s.done(i)
 }
 
@@ -121,24 +130,32 @@ func (s *scheduler) done(i int) {
 
 // next runs a unit, and says whether there was one.
 func (s *scheduler) next() bool {
-	q := &s.ready
-	if q.Len() == 0 {
-		q = &s.blocked
+	i := s.relay()
+	if i < 0 {
+		q := &s.ready
+		if q.Len() == 0 {
+			q = &s.blocked
+		}
+		if q.Len() == 0 {
+			return false
+		}
+		i = heap.Pop(q).(int)
 	}
-	if q.Len() == 0 {
-		return false
+	if !s.ran[i] { // or it was in another queue, too
+		s.run(i)
 	}
-	i := heap.Pop(q).(int)
-	if s.ran[i] {
-		return true // it was blocked, then ready
-	}
+	return true
+}
+
+// run runs a unit, once it has waited for the collectives that it needs.
+func (s *scheduler) run(i int) {
 	for _, d := range s.deps[i] {
 		s.wait(d)
 	}
 	u := s.units[i]
 	s.steps = append(s.steps, Step{Op: u.op, In: u.in, Out: u.out, Scope: u.scope})
+	s.computed += s.work(u)
 	s.done(i)
-	return true
 }
 
 // wait waits for unit i if it is a collective that nobody has waited for.
