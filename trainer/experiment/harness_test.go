@@ -252,3 +252,13 @@ func eventually(ok func() bool) error {
 	}
 	return errTimeout
 }
+
+// wantReport reports an experiment, and wants a text in what it writes.
+func (s *site) wantReport(experiment, want string) {
+	s.t.Helper()
+	s.must("report", experiment)
+	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
+	if err != nil || !strings.Contains(string(text), want) {
+		s.t.Errorf("%v, want %q in\n%s", err, want, text)
+	}
+}

@@ -202,11 +202,7 @@ func TestChosen(t *testing.T) {
 	if !reflect.DeepEqual(m.Values, want) || want["fisher"] == want["fisher-last"] {
 		t.Errorf("measured %v, want %v", m.Values, want)
 	}
-	s.must("report", "chosen")
-	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
-	if want := "Of 4 checkpoints of a run that with the least validation loss was measured (`evaluate --split=val`)."; err != nil || !strings.Contains(string(text), want) {
-		t.Errorf("%v, want %q in\n%s", err, want, text)
-	}
+	s.wantReport("chosen", "Of 4 checkpoints of a run that with the least validation loss was measured (`evaluate --split=val`).")
 }
 
 // TestMadeData makes a data set first, once.

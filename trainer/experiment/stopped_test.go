@@ -92,11 +92,7 @@ func TestBroken(t *testing.T) {
 	if st := s.load("broken", "good", 1); st.Measured == nil || st.Measured.Broken != nil {
 		t.Error("the good cell was not done")
 	}
-	s.must("report", "broken")
-	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
-	if want := "- came to nothing (train: exit 2: want --beta1"; err != nil || !strings.Contains(string(text), want) {
-		t.Errorf("%v, want %q in\n%s", err, want, text)
-	}
+	s.wantReport("broken", "- came to nothing (train: exit 2: want --beta1")
 	out = s.fails([]string{"run", "unmeasured"}, "came to nothing (plain seed 1)")
 	if want := "plain seed 1: came to nothing: evaluate: exit 1: --measures ll of "; !strings.Contains(out, want) {
 		t.Errorf("want %q in\n%s", want, out)
@@ -124,11 +120,7 @@ func TestForeign(t *testing.T) {
 	if st := s.load("tiny", "plain", 1); st.Begun.Commit != first.Begun.Commit || !st.Finished() {
 		t.Errorf("after --again: %+v", st.Begun)
 	}
-	s.must("report", "tiny")
-	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
-	if want := "**Only tried out, with 3 steps: nothing is judged.**"; err != nil || !strings.Contains(string(text), want) {
-		t.Errorf("%v, want %q in\n%s", err, want, text)
-	}
+	s.wantReport("tiny", "**Only tried out, with 3 steps: nothing is judged.**")
 }
 
 // TestLocked: two processes do not run one experiment.

@@ -158,16 +158,19 @@ func (p *Plan) View(v int) (space Space, index, offset int) {
 
 // Traffic is the number of bytes that step i reads and writes, each value
 // counted once. What a collective moves is not counted.
-func (p *Plan) Traffic(i int) (bytes int64) {
+func (p *Plan) Traffic(i int) int64 {
 	s := &p.Steps[i]
 	switch s.Op.(type) {
 	case Start, Wait:
 		return 0
 	}
-	for _, vs := range [...][]int{s.In, s.Out} {
-		for _, v := range vs {
-			bytes += int64(p.Values[v].Bytes())
-		}
+	return p.bytes(s.In) + p.bytes(s.Out)
+}
+
+// bytes is the size of values.
+func (p *Plan) bytes(values []int) (n int64) {
+	for _, v := range values {
+		n += int64(p.Values[v].Bytes())
 	}
-	return bytes
+	return n
 }

@@ -51,11 +51,7 @@ func (s *scheduler) haveCome(i int) bool {
 
 // sent notes that collective i has started: it travels behind those before it.
 func (s *scheduler) sent(i int) {
-	bytes := 0
-	for _, v := range s.units[i].in {
-		bytes += s.Values[v].Bytes()
-	}
-	s.arrived = max(s.arrived, s.computed) + byteSent*float64(bytes)
+	s.arrived = max(s.arrived, s.computed) + byteSent*float64(s.bytes(s.units[i].in))
 	s.over[i] = s.arrived
 }
 
@@ -65,13 +61,7 @@ func (p *Plan) work(u node) float64 {
 	convolution := func(weight, image int) float64 {
 		return 2 * size(image) * size(weight) / float64(p.Values[weight].Dims.At(0))
 	}
-	bytes := 0
-	for _, vs := range [...][]int{u.in, u.out} {
-		for _, v := range vs {
-			bytes += p.Values[v].Bytes()
-		}
-	}
-	moved := byteMoved * float64(bytes)
+	moved := byteMoved * float64(p.bytes(u.in)+p.bytes(u.out))
 	switch u.op.(type) {
 	case graph.Conv2D:
 		return moved + convolution(u.in[1], u.out[0])
