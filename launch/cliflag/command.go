@@ -29,17 +29,15 @@ func AsUsage(err error) error {
 
 // Exit is the exit code of a program that ended with err, which is shown on w
 // as one line that begins with the program's name; a mistake on the command line
-// is followed by where help is.
+// is followed by where help is. What Show has shown is not shown again.
 func Exit(program string, err error, w io.Writer) int {
 	if err == nil || errors.Is(err, ErrHelp) {
 		return exitcode.Done
 	}
-	text := oneLine(err.Error())
 	_, usage := errors.AsType[*UsageError](err)
-	if usage {
-		text += fmt.Sprintf(" (see %s --help)", program)
+	if more := notShown(err); more != nil {
+		show(program, more, w, usage)
 	}
-	_, _ = fmt.Fprintf(w, "%s: %s\n", program, text) // there is nowhere else to say it
 	if usage {
 		return exitcode.Usage
 	}
@@ -47,6 +45,44 @@ func Exit(program string, err error, w io.Writer) int {
 		return exitcode.Requeue
 	}
 	return exitcode.Failed
+}
+
+// shown is an error that the user has read.
+type shown struct{ error }
+
+func (e shown) Unwrap() error { return e.error }
+
+// Show shows err as Exit would, before the program has ended. What it returns is err for
+// everybody but Exit, which leaves it out.
+func Show(program string, err error, w io.Writer) error {
+	show(program, err, w, false)
+	return shown{err}
+}
+
+func show(program string, err error, w io.Writer, usage bool) {
+	text := oneLine(err.Error())
+	if usage {
+		text += fmt.Sprintf(" (see %s --help)", program)
+	}
+	_, _ = fmt.Fprintf(w, "%s: %s\n", program, text) // there is nowhere else to say it
+}
+
+// notShown is err without what Show has shown of it, nil if that is all.
+func notShown(err error) error {
+	switch e := err.(type) { //nolint:errorlint // what is wrapped besides must not be overlooked
+	case shown:
+		return nil
+	case interface{ Unwrap() []error }:
+		if _, some := errors.AsType[shown](err); !some {
+			return err
+		}
+		var rest []error
+		for _, part := range e.Unwrap() {
+			rest = append(rest, notShown(part))
+		}
+		return errors.Join(rest...)
+	}
+	return err
 }
 
 // onlyStopped says that err is ErrStopped and nothing went wrong besides.

@@ -3,6 +3,7 @@ package cliflag
 import (
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -25,6 +26,9 @@ func TestExit(t *testing.T) {
 		{"stopped", errors.Join(ErrStopped), 75, "prog: " + ErrStopped.Error() + "\n"},
 		{"stopped and worse", errors.Join(ErrStopped, errors.New("disk full")), 1, "prog: " + ErrStopped.Error() + "; disk full\n"},
 		{"several lines", errors.Join(errors.New("a"), errors.New("b\n")), 1, "prog: a; b\n"},
+		{"shown before", Show("prog", errors.New("no luck"), io.Discard), 1, ""},
+		{"shown before, with nothing besides", errors.Join(Show("prog", errors.New("no luck"), io.Discard), nil), 1, ""},
+		{"shown before, and more", errors.Join(errors.Join(Show("prog", errors.New("no luck"), io.Discard), errors.New("disk full")), errors.New("a")), 1, "prog: disk full; a\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b strings.Builder
@@ -32,6 +36,15 @@ func TestExit(t *testing.T) {
 				t.Errorf("got %d, %q, want %d, %q", code, b.String(), c.code, c.want)
 			}
 		})
+	}
+}
+
+// TestShow: what is shown early looks as it would at the end, and is the same error.
+func TestShow(t *testing.T) {
+	var b strings.Builder
+	failure := errors.New("no\nluck")
+	if err := Show("prog", failure, &b); !errors.Is(err, failure) || err.Error() != failure.Error() || b.String() != "prog: no; luck\n" {
+		t.Errorf("shown as %q, became %v", b.String(), err)
 	}
 }
 

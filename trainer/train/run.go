@@ -74,6 +74,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err := o.spareSamples(fs); err != nil {
 		return err
 	}
+	w.Announce("train", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
 	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 	"ebtrain/launch/rendezvous"
 )
@@ -32,6 +34,7 @@ type World struct {
 	Comm collective.Comm
 
 	alone bool         // no launcher and no other rank
+	say   func() error // shows why the job ends, once; nil without Announce
 	step  atomic.Int64 // for progress reports
 	done  chan struct{}
 	wg    sync.WaitGroup
@@ -125,6 +128,20 @@ func (w *World) watch() {
 	}
 }
 
+// Announce has the program's line about why the job ends, by whomever, shown on out as
+// soon as that is known: what a device still computes may take longer than a launcher
+// waits before it kills. Exit does not show it again. To be called before Fail.
+func (w *World) Announce(program string, out io.Writer) {
+	w.say = sync.OnceValue(func() error { return cliflag.Show(program, w.Err(), out) })
+	w.wg.Go(func() {
+		select {
+		case <-w.Done():
+			_ = w.say() // Fail returns it
+		case <-w.done:
+		}
+	})
+}
+
 // Tell reports what this rank does next, for the case that it is its last.
 func (w *World) Tell(step int64, phase string) {
 	w.step.Store(step)
@@ -147,6 +164,9 @@ func (w *World) Fail(err error) error {
 	}
 	w.Abort(err)
 	<-w.Done()
+	if w.say != nil {
+		return w.say()
+	}
 	return w.Err()
 }
 

@@ -98,20 +98,25 @@ func (s *site) wantLog(run string, rank int, text string) {
 	}
 }
 
-// TestGPUKilledRank kills a rank whose peers are inside a captured step.
+// TestGPUKilledRank kills a rank whose peers are inside a captured step, also one that
+// takes longer than a launcher waits for ranks that it has told to end.
 func TestGPUKilledRank(t *testing.T) {
 	long(t)
-	s := newSite(t).withGPUs(2)
-	r := s.start(on(2, onGPU("a", "--steps", "1000000"))...)
-	s.awaitStep(r, "a", 3)
-	ranks, family := r.ranks(), r.children()
-	s.kill(ranks[1])
-	e := r.wait()
-	gone(t, family)
-	if e.code != 128+int(syscall.SIGKILL) {
-		t.Errorf("want exit code 137, got %v", e)
+	for name, faults := range map[string]string{"quick": "", "slow": "run:cuMemsetD8Async=0=~2000"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t).withGPUs(2, "FAULT="+faults)
+			r := s.start(on(2, onGPU("a", "--steps", "1000000"))...)
+			s.awaitStep(r, "a", 3)
+			ranks, family := r.ranks(), r.children()
+			s.kill(ranks[1])
+			e := r.wait()
+			gone(t, family)
+			if e.code != 128+int(syscall.SIGKILL) {
+				t.Errorf("want exit code 137, got %v", e)
+			}
+			checkObituary(t, e.stderr, 2, ranks[1])
+		})
 	}
-	checkObituary(t, e.stderr, 2, ranks[1])
 }
 
 // TestGPUEnvironment are environments in which nothing can be trained, and one in which
