@@ -250,7 +250,7 @@ func (m *Member) ask(name string) (answered bool, others int) {
 	var all sync.WaitGroup
 	for i, n := range names[:min(len(names), 1+witnesses)] {
 		all.Go(func() {
-			if at := m.place(n); at == nil || !m.reach(at) {
+			if !m.reach(n) {
 				return
 			}
 			m.mu.Lock()
@@ -265,8 +265,18 @@ func (m *Member) ask(name string) (answered bool, others int) {
 	return answered, len(names)
 }
 
-// reach asks a launcher whether it is there.
-func (m *Member) reach(n *memberlist.Node) bool {
+// reach asks a launcher whether it is there. Its life line may stand before gossip knows
+// where it is: then it gets the time of its answers, in which that may become known, or a
+// judge would have asked often enough within microseconds.
+func (m *Member) reach(name string) bool {
+	n := m.place(name)
+	if n == nil {
+		select {
+		case <-m.ctx.Done():
+		case <-time.After(questions * probeTimeout):
+		}
+		return false
+	}
 	addr, err := net.ResolveUDPAddr("udp", net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port)))) // see transport.zoned
 	if err != nil {
 		return false

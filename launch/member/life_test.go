@@ -304,6 +304,19 @@ func TestGivenUpByGossip(t *testing.T) {
 	}
 }
 
+// TestAskedNowhere: who is asked before gossip knows where it is has as long for an answer
+// as others have, so that all of a judge's patience is not gone at once.
+func TestAskedNowhere(t *testing.T) {
+	a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
+	begun := time.Now()
+	if answered, _ := a.ask("nobody"); answered {
+		t.Error("answered")
+	}
+	if took := time.Since(begun); took < questions*probeTimeout {
+		t.Errorf("asked for %v, want at least %v", took, questions*probeTimeout)
+	}
+}
+
 // askPatiently asks again as a judge does: on a busy machine an answer may be late.
 func askPatiently(m *Member, name string) (answered bool, others int) {
 	for range 20 {
