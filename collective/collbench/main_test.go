@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,9 @@ func TestSizes(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	for kind := range kinds {
 		for dtype := range dtypes {
+			if testing.Short() && kind != "all-reduce" && dtype != "f32" {
+				continue
+			}
 			file := filepath.Join(t.TempDir(), "report.json")
 			opt, err := parse([]string{"-collective", kind, "-dtype", dtype, "-sizes", "10,40K,300K", "-max-time", "1ms", "-nproc", "3", "-json", file}, io.Discard)
 			if err != nil {
@@ -210,8 +214,9 @@ func measureHere(t *testing.T, opt options, wrap func(collective.Comm) collectiv
 			if err != nil && first == nil {
 				first = err
 			}
-		case <-time.After(time.Minute):
-			t.Fatal("no end")
+		case <-time.After(5 * time.Minute): // under the race detector on busy processors, one took more than one
+			debug.SetTraceback("all")
+			panic("no end: where everybody is follows")
 		}
 	}
 	for _, c := range comms {

@@ -76,9 +76,17 @@ func TestPredicts(t *testing.T) {
 	}
 }
 
+// simulates leaves a test out by -short: it computes for seconds as TestPredicts does.
+func simulates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out by -short: some seconds of simulation")
+	}
+}
+
 // TestPredictsParts: a step that scatters what it reduces, and then gathers, is predicted for
 // hosts in a grid as well, and takes about as long as one that reduces to all.
 func TestPredictsParts(t *testing.T) {
+	simulates(t)
 	parted := known()
 	c := parted.Cases[1]
 	c.Events = c.Events[:len(c.Events)-2]
@@ -98,6 +106,7 @@ func TestPredictsParts(t *testing.T) {
 // TestOtherLinks: of what two hosts were measured to take, nothing says how much of it is
 // latency and how much each message. A given latency does not say so either.
 func TestOtherLinks(t *testing.T) {
+	simulates(t)
 	r := known()
 	r.Model.Between.Latency, r.Model.Between.Message = cost.Interval{High: 50}, cost.Interval{Value: 50, High: 100}
 	r.Model.Precision = make([][]float64, 8)

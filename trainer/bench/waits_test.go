@@ -85,6 +85,7 @@ func onOne(r *Report) {
 // that waits cost nothing of it, or all, or more than all. More ranks than processors
 // are predicted to take longer where it is processor time, and as many the same.
 func TestWaitsEither(t *testing.T) {
+	simulates(t)
 	either := func(cores int, busy, among float64) (us float64, o *Beside) {
 		r := shared(t, 0, 0)
 		onOne(r)
@@ -133,6 +134,7 @@ func TestWaitsTold(t *testing.T) {
 // TestOldWaits: a report of version 1 is read, fitted anew with what it has, and is one of
 // this version when it is written. Times that cannot be are refused.
 func TestOldWaits(t *testing.T) {
+	simulates(t)
 	dir := t.TempDir()
 	file, later := filepath.Join(dir, "old.json"), filepath.Join(dir, "new.json")
 	save := func(change func(*Report)) {

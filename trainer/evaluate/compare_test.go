@@ -51,6 +51,9 @@ func TestNothingIsKept(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out by -short: seven measures of seven sets; TestRanksAgree of package compare has fewer")
+	}
 	e := comparingToy(t)
 	e.o.measures = "kid,prdc,swd,neighbours,frechet,is,rmse"
 	r, err := e.measure(t.Context())

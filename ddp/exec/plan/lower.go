@@ -27,13 +27,15 @@ const noParent = -1
 // chosen, constants folded, common subexpressions eliminated.
 func lower(g *graph.Graph, o Options) *dag {
 	live := g.Live()
-	l := &lowering{dag: &dag{Plan: &Plan{Name: o.Name, o: o}}, g: g, last: layouts(g, live, o), filled: map[int]int{},
-		same: make([]graph.ID, g.NumValues()), known: map[call][]graph.ID{}}
+	values, nodes := g.NumValues(), len(live) // about as many as there will be: lists that grow are copied again and again
+	l := &lowering{dag: &dag{&Plan{Name: o.Name, o: o, Values: make([]Value, 0, values+values/4)}, make([]node, 0, nodes+nodes/4)},
+		g: g, last: layouts(g, live, o), filled: map[int]int{},
+		same: make([]graph.ID, values), known: make(map[call][]graph.ID, nodes)}
 	for i := range l.same {
 		l.same[i] = graph.ID(i)
 	}
 	for i := range l.val {
-		l.val[i] = slices.Repeat([]int{-1}, g.NumValues())
+		l.val[i] = slices.Repeat([]int{-1}, values)
 	}
 	for i, n := range g.Nodes() {
 		if live[i] {
