@@ -79,7 +79,7 @@ func TestPredicts(t *testing.T) {
 // simulates leaves a test out by -short: it computes for seconds as TestPredicts does.
 func simulates(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out by -short: some seconds of simulation")
+		t.Skip("left out by -short: some seconds of simulation; TestPredicts and TestWaits simulate too")
 	}
 }
 

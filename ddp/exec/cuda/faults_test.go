@@ -87,7 +87,7 @@ func TestEachCallFails(t *testing.T) {
 	calls := m.Calls("*") - before
 	var named []string
 	step, least := 1, 15
-	if testing.Short() { // no multiple of what repeats
+	if testing.Short() { // every seventh call: under the race detector each takes long
 		step, least = 7, 5
 	}
 	for n := 1; n <= calls; n += step {

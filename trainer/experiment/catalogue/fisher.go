@@ -57,7 +57,7 @@ func fisher(d int) plan.Experiment {
 	return plan.Experiment{
 		Name: preset,
 		About: fmt.Sprintf("The Fisher divergence of a Gaussian RBM of %d + %d units from N(0, I), its parameters perturbed by N(0, ρ²), as a critic of three layers estimates it (VaGES, the appendix on Fisher divergences): "+
-			"from the exact score, and from the variational estimate of it (VaES) with one latent. It is a supremum, so an estimate does not pass the truth but for noise; it rises with ρ, and is 0 at ρ = 0. With these samples, steps and rate the critic has not converged where ρ is large: in fisher-%d-long it has.", d, d, d),
+			"from the exact score, and from the variational estimate of it (VaES) with one latent. It is a supremum, so an estimate does not pass the truth but for noise; it rises with ρ, and is 0 at ρ = 0. With these samples, steps and rate the critic has not converged where ρ is large; fisher-%d-long has more of each.", d, d, d),
 		Source:   "nothing published in numbers; the truth is computed on the same test data",
 		Data:     &plan.DataSet{Name: fmt.Sprintf("gauss-%d", d), Builtin: fmt.Sprintf("gauss:dim=%d,modes=1,sd=1,train=16000,val=2000,test=2000", d)},
 		Seeds:    []uint64{1},

@@ -7,7 +7,7 @@ import (
 	"ebtrain/trainer/experiment/plan"
 )
 
-// fisherLong is the critic of fisher on the exact score with what it takes to converge, see
+// fisherLong is the critic of fisher on the exact score with what it takes to converge at d = 200, see
 // DESIGN.md of package fisher: more samples than it can learn by heart, a rate with which its
 // weights get as large as the model's, and time.
 func fisherLong(d int) plan.Experiment {
@@ -27,7 +27,7 @@ func fisherLong(d int) plan.Experiment {
 	}
 	return plan.Experiment{
 		Name: preset + "-long",
-		About: "The critic of " + preset + " on the exact score with 25 times the samples, three times the steps and fifteen times the rate, with which it converges: " +
+		About: "The critic of " + preset + " on the exact score with 25 times the samples, three times the steps and fifteen times the rate, so that it converges: " +
 			"an estimate is within a tenth of the truth for every ρ, and not above it but for noise.",
 		Source:   "nothing published in numbers; the truth is computed on the same test data",
 		Data:     &plan.DataSet{Name: fmt.Sprintf("gauss-%d-many", d), Builtin: fmt.Sprintf("gauss:dim=%d,modes=1,sd=1,train=400000,val=2000,test=2000", d)},
