@@ -101,6 +101,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("temperature", &c.Temperature, setting.Positive, "variational: temperature of the Gumbel-softmax samples")
 	s.Place(setting.Optimisers)
 	c.Adam.Settings(s)
+	s.Float("lr-decay", &c.Adam.Decay, setting.Factor, "factor on the learning rates after each epoch")
 	s.Then(c.Validate)
 }
 

@@ -102,6 +102,7 @@ func Initialise(vars exec.Vars, specs []Variable, seed uint64) error {
 	})
 	ahead := 4 * runtime.GOMAXPROCS(0) // variables differ in size and cost
 	values := make([]chan *exec.Tensor, len(missing))
+	drawn := 0 // numbers
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	begin := func(i int) {
@@ -119,9 +120,16 @@ func Initialise(vars exec.Vars, specs []Variable, seed uint64) error {
 		if err := vars.Set(v.Name, value); err != nil {
 			return err
 		}
+		drawn += v.Type.Shape.Len()
 	}
 	// The float64 draws are garbage twice the size of the variables: it goes
-	// before a program asks for its memory.
-	debug.FreeOSMemory()
+	// before a program asks for its memory, if it is much. What is given back to the
+	// system is zeroed again, page by page, as it is used.
+	if drawn > muchDrawn {
+		debug.FreeOSMemory()
+	}
 	return nil
 }
+
+// muchDrawn is how many numbers leave garbage of 32 MiB.
+const muchDrawn = 32 << 20 / 8
