@@ -2,7 +2,6 @@ package plan
 
 import (
 	"math"
-	"slices"
 
 	"ebtrain/collective"
 	"ebtrain/ddp/graph"
@@ -15,7 +14,7 @@ type space struct {
 }
 
 // analysis is what passes ask about the nodes as they are. Values that are
-// added later have no producer.
+// added later have no producer. A dag has one: the next takes its memory.
 //
 // Each node has a level: an edge inside a group keeps the level, any other
 // edge raises it. So a path that leaves a group cannot come back to it, and
@@ -32,27 +31,43 @@ type analysis struct {
 	space    []space // by node, of fusible nodes
 	level    []int   // by node: the least that its inputs allow
 	sunk     []int   // by node: the level at which it joins a group
+
+	readList, userList []int // what reads and users are parts of
 }
 
 func analyse(d *dag) *analysis {
-	n := len(d.nodes)
-	a := &analysis{dag: d, made: make([]int, len(d.Values)), reads: make([][]int, n), users: make([][]int, n),
-		needed: make([]bool, n), assigned: make([]bool, n), fusible: make([]bool, n), space: make([]space, n), level: make([]int, n)}
-	a.findProducers()
-	for i := range d.nodes {
-		a.reads[i] = a.read(i)
+	if d.analysis == nil {
+		d.analysis = &analysis{dag: d}
 	}
+	a, n := d.analysis, len(d.nodes)
+	a.made, a.reads, a.users = zeros(a.made, len(d.Values)), zeros(a.reads, n), zeros(a.users, n)
+	a.needed, a.assigned, a.fusible = zeros(a.needed, n), zeros(a.assigned, n), zeros(a.fusible, n)
+	a.space, a.level = zeros(a.space, n), zeros(a.level, n)
+	a.findProducers()
+	a.findReads()
 	a.findUsers()
 	a.findLevels()
 	a.sink()
 	return a
 }
 
+// zeros is n zeros, in the memory of s if it is large enough. There is some more of
+// it than is needed now: nodes are added.
+func zeros[E any](s []E, n int) []E {
+	if cap(s) < n {
+		s = make([]E, 0, n+n/8)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
 func (a *analysis) findProducers() {
 	for v := range a.made {
 		a.made[v] = -1
 	}
-	for i, n := range a.nodes {
+	for i := range a.nodes {
+		n := &a.nodes[i]
 		for _, v := range n.out {
 			a.made[v] = i
 		}
@@ -64,7 +79,7 @@ func (a *analysis) findProducers() {
 		default:
 			continue
 		}
-		v := a.Values[over[0]]
+		v := &a.Values[over[0]]
 		a.fusible[i], a.space[i] = true, space{v.Dims, v.DType}
 	}
 	for v := range a.Values { // aliases show what their parents hold
@@ -98,20 +113,66 @@ func (a *analysis) source(v int) int {
 	}
 }
 
-// read is the values that node i reads.
-func (a *analysis) read(i int) []int {
+// findReads finds the values that each node reads.
+func (a *analysis) findReads() {
+	n := 0
+	for i := range a.nodes {
+		n += len(a.nodes[i].in)
+	}
+	a.readList = zeros(a.readList, n)
+	list := a.readList[:0]
+	for i := range a.nodes {
+		list = a.read(i, list)
+	}
+}
+
+// read finds the values that node i reads. The list is appended to one that has room,
+// unless it is the node's own.
+func (a *analysis) read(i int, list []int) []int {
 	in := a.nodes[i].in
 	if !a.fusible[i] {
-		return in
+		a.reads[i] = in
+		return list
 	}
-	from := make([]int, len(in))
-	for k, v := range in {
-		from[k] = a.source(v)
+	from := len(list)
+	for _, v := range in {
+		list = append(list, a.source(v))
 	}
-	return from
+	a.reads[i] = list[from:len(list):len(list)]
+	return list
 }
 
 func (a *analysis) findUsers() {
+	a.findNeeded()
+	readers, n := make([]int, len(a.nodes)), 0
+	for i := range a.nodes {
+		a.eachRead(i, func(p int) { readers[p]++; n++ })
+	}
+	a.userList = zeros(a.userList, n)
+	list := a.userList
+	for p, n := range readers {
+		a.users[p], list = list[:0:n], list[n:]
+	}
+	for i := len(a.nodes) - 1; i >= 0; i-- {
+		a.eachRead(i, func(p int) { a.users[p] = append(a.users[p], i) })
+	}
+}
+
+// eachRead calls f for each value that node i reads, if it is needed, with the node
+// that makes it.
+func (a *analysis) eachRead(i int, f func(p int)) {
+	if !a.needed[i] {
+		return
+	}
+	for _, v := range a.reads[i] {
+		if p := a.made[v]; p >= 0 {
+			f(p)
+		}
+	}
+}
+
+// findNeeded finds the nodes on which an output or assignment depends.
+func (a *analysis) findNeeded() {
 	for _, s := range a.assigns {
 		if p := a.made[s.src]; p >= 0 {
 			a.needed[p], a.assigned[p] = true, true
@@ -121,15 +182,7 @@ func (a *analysis) findUsers() {
 		if o := a.nodes[i].out; len(o) == 1 && a.Values[o[0]].Space == Output {
 			a.needed[i] = true
 		}
-		if !a.needed[i] {
-			continue
-		}
-		for _, v := range a.reads[i] {
-			if p := a.made[v]; p >= 0 {
-				a.needed[p] = true
-				a.users[p] = append(a.users[p], i)
-			}
-		}
+		a.eachRead(i, func(p int) { a.needed[p] = true })
 	}
 }
 
@@ -188,8 +241,8 @@ func (a *analysis) findLevels() {
 func (a *analysis) arrivals() []bool {
 	gathers, arrives := make([]bool, len(a.nodes)), make([]bool, len(a.nodes))
 	moves := make([]bool, len(a.nodes)) // variables alone
-	for i, n := range a.nodes {
-		start, ok := n.op.(Start)
+	for i := range a.nodes {
+		start, ok := a.nodes[i].op.(Start)
 		gathers[i], moves[i] = ok && start.Kind == collective.AllGather, !a.fusible[i] && len(a.reads[i]) > 0
 		for _, v := range a.reads[i] {
 			if p := a.made[v]; p >= 0 {
@@ -211,7 +264,7 @@ func (a *analysis) arrivals() []bool {
 // first reader, so that they join its group: recomputing from the operand
 // there costs no more memory than keeping the result.
 func (a *analysis) sink() {
-	a.sunk = slices.Clone(a.level)
+	a.sunk = append(a.sunk[:0], a.level...)
 	for i := len(a.nodes) - 1; i >= 0; i-- {
 		if !a.needed[i] || !a.fusible[i] || a.assigned[i] || !a.nodes[i].late && !a.lean(i) {
 			continue

@@ -19,6 +19,9 @@ type node struct {
 type dag struct {
 	*Plan
 	nodes []node
+
+	spare    []node    // memory of the nodes as they were before the last edit
+	analysis *analysis // the last
 }
 
 func (d *dag) add(v Value) int {
@@ -61,13 +64,16 @@ func (e *edit) move(i, to int) { e.behind[to] = append(e.behind[to], i) }
 
 // apply makes the changes.
 func (e *edit) apply() {
+	if len(e.before)+len(e.after)+len(e.behind)+len(e.replaced) == 0 {
+		return
+	}
 	moved := make([]bool, len(e.nodes))
 	for _, list := range e.behind {
 		for _, i := range list {
 			moved[i] = true
 		}
 	}
-	nodes := make([]node, 0, len(e.nodes)+2*len(e.before)+2*len(e.after))
+	nodes := slices.Grow(e.spare[:0], len(e.nodes)+2*len(e.before)+2*len(e.after))
 	var put func(i int)
 	put = func(i int) {
 		n, ok := e.replaced[i]
@@ -84,7 +90,7 @@ func (e *edit) apply() {
 			put(i)
 		}
 	}
-	e.dag.nodes = nodes
+	e.dag.spare, e.dag.nodes = e.nodes, nodes
 }
 
 // reread makes, at once, node i read value to instead of value from.
@@ -96,5 +102,5 @@ func (a *analysis) reread(i, from, to int) {
 		}
 	}
 	a.nodes[i].in = in
-	a.reads[i] = a.read(i)
+	a.read(i, make([]int, 0, len(in)))
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 
 	"ebtrain/ddp/graph"
@@ -41,13 +40,16 @@ const maxOps = 6
 // deriving is one round.
 type deriving struct {
 	*analysis
-	groups union
-	arrays map[int][]int   // by group: the arrays that it reads from memory
-	has    map[[2]int]bool // group and array: it is one of these
-	copies []derived
-	done   map[int]bool // groups that change in this round
-	visits int          // of nodes, by expansions
+	groups  union
+	arrays  []groupRead // what groups read from memory, by group
+	reading chains[int] // by array: the groups
+	copies  []derived
+	done    map[int]bool // groups that change in this round
+	visits  int          // of nodes, by expansions
 }
+
+// groupRead says that a group reads an array from memory.
+type groupRead struct{ group, array int }
 
 // derived is an array v to be computed in a group, from ops in this order.
 type derived struct {
@@ -56,7 +58,7 @@ type derived struct {
 }
 
 func newDeriving(d *dag) *deriving {
-	r := &deriving{analysis: analyse(d), arrays: map[int][]int{}, has: map[[2]int]bool{}, done: map[int]bool{}}
+	r := &deriving{analysis: analyse(d), reading: newChains[int](len(d.Values)), done: map[int]bool{}}
 	r.groups = r.analysis.groups()
 	for i := range d.nodes {
 		if !r.needed[i] || !r.fusible[i] || r.alone(i) {
@@ -64,24 +66,37 @@ func newDeriving(d *dag) *deriving {
 		}
 		g := r.groups.find(i)
 		for _, v := range r.reads[i] {
-			if p := r.producer(v); (p < 0 || r.groups.find(p) != g) && r.full(i, v) && !r.has[[2]int{g, v}] {
-				r.has[[2]int{g, v}] = true
-				r.arrays[g] = append(r.arrays[g], v)
+			if p := r.producer(v); (p < 0 || r.groups.find(p) != g) && r.full(i, v) && !r.has(g, v) {
+				r.reading.add(v, g)
+				r.arrays = append(r.arrays, groupRead{g, v})
 			}
 		}
 	}
+	slices.SortStableFunc(r.arrays, func(a, b groupRead) int { return a.group - b.group })
 	return r
+}
+
+// has says whether group g reads array v from memory.
+func (d *deriving) has(g, v int) bool {
+	for r := range d.reading.of(v) {
+		if r == g {
+			return true
+		}
+	}
+	return false
 }
 
 // drop finds arrays that follow from others that their group reads.
 func (d *deriving) drop() {
-	for _, g := range slices.Sorted(maps.Keys(d.arrays)) {
-		for _, v := range d.arrays[g] {
-			e := expansion{deriving: d, group: g, array: v}
-			if e.expand(v, 1) && e.missing == nil {
-				d.copies = append(d.copies, derived{g, v, e.ops})
-				break
-			}
+	last := -1 // the group that changes
+	for _, r := range d.arrays {
+		if r.group == last {
+			continue
+		}
+		e := expansion{deriving: d, group: r.group, array: r.array}
+		if e.expand(r.array, 1) && e.missing == nil {
+			d.copies = append(d.copies, derived{r.group, r.array, e.ops})
+			last = r.group
 		}
 	}
 }
@@ -172,7 +187,7 @@ func (e *expansion) expand(v, depth int) bool {
 	for _, x := range e.operands(p) {
 		x = e.source(x)
 		switch {
-		case !e.full(p, x), x != e.array && e.has[[2]int{e.group, x}], slices.Contains(e.missing, x):
+		case !e.full(p, x), x != e.array && e.has(e.group, x), slices.Contains(e.missing, x):
 		case e.inMemory(x):
 			if e.missing = append(e.missing, x); len(e.missing) > 1 {
 				return false

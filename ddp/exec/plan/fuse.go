@@ -24,11 +24,20 @@ func fuse(d *dag) []node {
 // edge or by reading the same array.
 func (a *analysis) groups() union {
 	u := newUnion(len(a.nodes))
-	type shared struct { // the extents are the value's
-		level, value int
-		dtype        graph.DType
+	type reader struct { // of a value, whose extents are its own
+		node, level int32
+		dtype       graph.DType
 	}
-	first := map[shared]int{}
+	readers := newChains[reader](len(a.Values)) // the first of each level and type
+	join := func(v int, r reader) {
+		for known := range readers.of(v) {
+			if known.level == r.level && known.dtype == r.dtype {
+				u.join(int(r.node), int(known.node))
+				return
+			}
+		}
+		readers.add(v, r)
+	}
 	for i := range a.nodes {
 		if !a.needed[i] || !a.fusible[i] || a.alone(i) {
 			continue
@@ -37,14 +46,8 @@ func (a *analysis) groups() union {
 			if p := a.made[v]; p >= 0 && a.inside(p, i, v) && a.sunk[p] == a.sunk[i] {
 				u.join(p, i)
 			}
-			if !a.full(i, v) {
-				continue
-			}
-			k := shared{a.sunk[i], v, a.space[i].dtype}
-			if j, ok := first[k]; ok {
-				u.join(i, j)
-			} else {
-				first[k] = i
+			if a.full(i, v) {
+				join(v, reader{int32(i), int32(a.sunk[i]), a.space[i].dtype})
 			}
 		}
 	}

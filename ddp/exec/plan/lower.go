@@ -28,7 +28,7 @@ const noParent = -1
 func lower(g *graph.Graph, o Options) *dag {
 	live := g.Live()
 	values, nodes := g.NumValues(), len(live) // about as many as there will be: lists that grow are copied again and again
-	l := &lowering{dag: &dag{&Plan{Name: o.Name, o: o, Values: make([]Value, 0, values+values/4)}, make([]node, 0, nodes+nodes/4)},
+	l := &lowering{dag: &dag{Plan: &Plan{Name: o.Name, o: o, Values: make([]Value, 0, values+values/4)}, nodes: make([]node, 0, nodes+nodes/4)},
 		g: g, last: layouts(g, live, o), filled: map[int]int{},
 		same: make([]graph.ID, values), known: make(map[call][]graph.ID, nodes)}
 	for i := range l.same {
