@@ -76,6 +76,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	w.Announce("bench", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
 	ctx, done := w.Unstopped(ctx)

@@ -72,6 +72,7 @@ func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Wr
 	if err := world.Same(ctx, w.Rank(), o.given, ofEachHost, "", w.Exchange); err != nil {
 		return err
 	}
+	w.Announce("evaluate", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -84,7 +85,7 @@ func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Wr
 		}
 	}()
 	if err := w.Connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
-		return err
+		return w.Fail(err)
 	}
 	if w.Rank() > 0 {
 		stdout, stderr = io.Discard, io.Discard

@@ -57,6 +57,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err := o.divides(w.Size()); err != nil {
 		return err
 	}
+	w.Announce("stepbench", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
 	ctx, done := w.Unstopped(ctx)
