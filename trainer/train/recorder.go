@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/algo"
@@ -189,10 +190,14 @@ func (r *recorder) Sampled(step int64, samples *exec.Tensor) error {
 	if err != nil {
 		return err
 	}
-	if err := r.events.Image("samples", step, grid); err != nil {
+	file, err := picture.PNG(grid)
+	if err != nil {
 		return err
 	}
-	return picture.WritePNG(r.grid(step), grid)
+	if err := r.events.Image("samples", step, file); err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(r.grid(step), file)
 }
 
 func (r *recorder) grid(step int64) string {

@@ -15,6 +15,7 @@
 package picture
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -170,4 +171,13 @@ func (m Images) level(v float32) uint8 {
 // WritePNG writes a picture to the file at path, which is replaced as a whole.
 func WritePNG(path string, m image.Image) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return png.Encode(w, m) })
+}
+
+// PNG is a picture as the contents of a file.
+func PNG(m image.Image) ([]byte, error) {
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"image"
 	"image/color"
 	"image/png"
 	"math"
@@ -125,24 +124,26 @@ func (w *Writer) Scalar(tag string, step int64, v float64) error {
 	return w.value(step, value)
 }
 
-// Image writes a picture, as PNG, under a tag such as "samples".
-func (w *Writer) Image(tag string, step int64, m image.Image) error {
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
+// Image writes a picture, a PNG, under a tag such as "samples".
+func (w *Writer) Image(tag string, step int64, encoded []byte) error {
+	m, err := png.DecodeConfig(bytes.NewReader(encoded))
+	if err != nil {
 		return fmt.Errorf("image %q: %w", tag, err)
 	}
-	pic := intField(nil, imageHeight, uint64(m.Bounds().Dy()))
-	pic = intField(pic, imageWidth, uint64(m.Bounds().Dx()))
-	pic = intField(pic, imageColorspace, colorspace(m))
-	pic = bytesField(pic, imageEncoded, b.Bytes())
+	pic := intField(nil, imageHeight, uint64(m.Height))
+	pic = intField(pic, imageWidth, uint64(m.Width))
+	pic = intField(pic, imageColorspace, colorspace(m.ColorModel))
+	pic = bytesField(pic, imageEncoded, encoded)
 	return w.value(step, bytesField(stringField(nil, valueTag, tag), valueImage, pic))
 }
 
-func colorspace(m image.Image) uint64 {
-	if c := m.ColorModel(); c == color.GrayModel || c == color.Gray16Model {
+// colorspace is the number of channels, by what the reader of PNGs makes of pictures
+// without any transparent place.
+func colorspace(m color.Model) uint64 {
+	switch m {
+	case color.GrayModel, color.Gray16Model:
 		return 1
-	}
-	if o, ok := m.(interface{ Opaque() bool }); ok && o.Opaque() {
+	case color.RGBAModel, color.RGBA64Model:
 		return 3
 	}
 	return 4

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -185,7 +186,11 @@ func TestImages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Image("samples", 7, tt.m); err != nil {
+			var file bytes.Buffer
+			if err := png.Encode(&file, tt.m); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Image("samples", 7, file.Bytes()); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Close(); err != nil {
@@ -205,6 +210,19 @@ func TestImages(t *testing.T) {
 				t.Errorf("pixel %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+func TestImageIsNoPNG(t *testing.T) {
+	w, err := create(t.TempDir(), 0, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Image("samples", 7, []byte("GIF89a")); err == nil || !strings.Contains(err.Error(), `image "samples"`) {
+		t.Errorf("error %v, want one that names the image", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
