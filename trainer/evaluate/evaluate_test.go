@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,17 @@ func TestNoBatchOfOne(t *testing.T) {
 	}
 }
 
+// TestOtherNames has measures that are named as elsewhere sent to those that there are.
+func TestOtherNames(t *testing.T) {
+	names := measureNames()
+	for word, here := range elsewhere {
+		first, _, _ := strings.Cut(here, ",")
+		if slices.Contains(names, word) || !slices.Contains(names, first) {
+			t.Errorf("%s is called %s: want another word for a measure", word, here)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	o, err := parse(strings.Fields("-run a -split train --limit 10 --json"), io.Discard)
 	if err != nil || o.run != "a" || o.split != "train" || o.limit != 10 || !o.json || o.batch != 100 || o.data != "" {
@@ -43,7 +55,8 @@ func TestParse(t *testing.T) {
 		{"--run a --limit -1", "want --limit of at least 0"},
 		{"--run a --device tpu", `unknown --device "tpu"`},
 		{"--run a --picture a.jpg", "--picture a.jpg: want a name that ends in .png, or none"},
-		{"--run a --measures ll,fid", `unknown --measures "fid": want some of rmse, energy, fisher, critic, gap, loss, ll, density, nll, recollection, probe, frechet, kid, swd, prdc, c2st, neighbours, is, forward, reverse, all, with`},
+		{"--run a --measures ll,fid", `unknown --measures "fid": here that is frechet, with the weights of Inception-v3 as --inception`},
+		{"--run a --measures ll,lll", `unknown --measures "lll": want some of rmse, energy, fisher, critic, gap, loss, ll, density, nll, recollection, probe, frechet, kid, swd, prdc, c2st, neighbours, is, forward, reverse, all, with`},
 		{"--run a --measures=", `unknown --measures ""`},
 		{"--run a --step -2", "want --step of at least 0, or -1 for the newest checkpoint, got -2"},
 		{"--run a --ais-steps 0", "want --ais-steps from 1 to 1048576, got 0"},

@@ -223,9 +223,21 @@ func (o options) asks(measure string) bool {
 func checkMeasures(list string) error {
 	names := append(measureNames(), allMeasures)
 	for word := range strings.SplitSeq(list, ",") {
-		if !slices.Contains(names, word) {
-			return cliflag.Usage("unknown --measures %q: want some of %s, with commas between", word, strings.Join(names, ", "))
+		if slices.Contains(names, word) {
+			continue
 		}
+		if here, ok := elsewhere[word]; ok {
+			return cliflag.Usage("unknown --measures %q: here that is %s", word, here)
+		}
+		return cliflag.Usage("unknown --measures %q: want some of %s, with commas between", word, strings.Join(names, ", "))
 	}
 	return nil
+}
+
+// elsewhere is what measures that have other names in publications and other programs
+// are called here.
+var elsewhere = map[string]string{
+	"fid": "frechet, with the weights of Inception-v3 as --inception", "isc": "is, with the weights of Inception-v3 as --inception",
+	"inception": "is, with the weights of Inception-v3 as --inception", "mmd": "kid", "precision": "prdc", "recall": "prdc", "coverage": "prdc",
+	"ppl": "nll", "perplexity": "nll", "auroc": "energy", "ais": "ll", "mse": "rmse",
 }
