@@ -54,12 +54,12 @@ func (s *Set) draw(i int64, dst []byte) int64 {
 	v := s.scene(i)
 	rows, cols := s.size.H, s.size.W
 	span := abs(v.dx) + abs(v.dy) + 1
-	for py := range rows {
-		for px := range cols {
-			// fade runs over 0 … 256 across the picture.
-			cx, cy := (2*px+1-cols)*256/(2*cols), (2*py+1-rows)*256/(2*rows)
-			fade := 128 + (cx*v.dx+cy*v.dy)/span
-			cover := v.figure.cover(px, py, min(rows, cols))
+	f := &v.figure
+	xs, ys := s.along(cols, f.x, f.r), s.along(rows, f.y, f.r)
+	for py := range ys {
+		for px := range xs {
+			fade := 128 + (xs[px].fade*v.dx+ys[py].fade*v.dy)/span // over 0 … 256 across the picture
+			cover := f.cover(&xs[px], &ys[py])
 			for ch := range 3 {
 				back := v.colours[0][ch]*(256-fade) + v.colours[1][ch]*fade // ·256
 				c := (back*(sub*sub-cover)/256 + v.colours[2][ch]*cover) / (sub * sub)
@@ -67,22 +67,41 @@ func (s *Set) draw(i int64, dst []byte) int64 {
 			}
 		}
 	}
-	return v.figure.class
+	return f.class
 }
 
-// cover is how many of the sub² points of a pixel lie in the figure, where side
-// pixels are a unit.
-func (f *figure) cover(px, py, side int) int {
+// stretch is what a pixel covers of an axis: where it is, from -128 to 128, its points,
+// relative to the figure's centre, and whether the figure comes near them.
+type stretch struct {
+	fade   int
+	points [sub]int
+	near   bool
+}
+
+// along are the stretches of an axis of n pixels, for a figure of radius r at centre.
+func (s *Set) along(n, centre, r int) []stretch {
+	all := make([]stretch, n)
+	side := min(s.size.H, s.size.W)
 	pixel := unit/side + 1
-	x0, y0 := px*unit/side, py*unit/side
-	if x0+pixel < f.x-f.r || x0 > f.x+f.r || y0+pixel < f.y-f.r || y0 > f.y+f.r {
-		return 0
-	}
-	n := 0
-	for j := range sub {
-		y := (2*(py*sub+j)+1)*unit/(2*sub*side) - f.y
+	for p := range all {
+		all[p].fade = (2*p + 1 - n) * 256 / (2 * n)
+		first := p*unit/side - centre
+		all[p].near = first+pixel >= -r && first <= r
 		for i := range sub {
-			x := (2*(px*sub+i)+1)*unit/(2*sub*side) - f.x
+			all[p].points[i] = (2*(p*sub+i)+1)*unit/(2*sub*side) - centre
+		}
+	}
+	return all
+}
+
+// cover is how many of a pixel's sub² points lie in the figure.
+func (f *figure) cover(xs, ys *stretch) int {
+	n := 0
+	if !xs.near || !ys.near {
+		return n
+	}
+	for _, y := range ys.points {
+		for _, x := range xs.points {
 			if f.inside(x, y) {
 				n++
 			}

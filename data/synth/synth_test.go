@@ -82,9 +82,9 @@ func TestPicturesAreStructured(t *testing.T) {
 	for class := range Classes() {
 		f := figure{class: int64(class), x: unit / 2, y: unit / 2, r: unit / 4, period: unit / 8}
 		covered := 0
-		for y := range 32 {
-			for x := range 32 {
-				covered += f.cover(x, y, 32)
+		for _, y := range s.along(32, f.y, f.r) {
+			for _, x := range s.along(32, f.x, f.r) {
+				covered += f.cover(&x, &y)
 			}
 		}
 		if share := float64(covered) / (32 * 32 * sub * sub); share < 0.08 || share > 0.26 {
@@ -109,9 +109,9 @@ func TestNotSquare(t *testing.T) {
 				continue
 			}
 			covered, at := 0, 0
-			for y := range size.H {
-				for x := range size.W {
-					if v.figure.cover(x, y, side) < sub*sub {
+			for y, down := range s.along(size.H, v.figure.y, v.figure.r) {
+				for x, right := range s.along(size.W, v.figure.x, v.figure.r) {
+					if v.figure.cover(&right, &down) < sub*sub {
 						continue
 					}
 					covered++
