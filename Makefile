@@ -49,8 +49,9 @@ fuzz: deps ## run every fuzz target for FUZZTIME (10s)
 
 RANDOMTIME ?= 10m
 SEED ?= 1
-random: deps ## random programs, convolutions and products, for RANDOMTIME (10m) each, from seed SEED (1)
+random: deps ## random programs (on the CPU and on doubles of GPUs), convolutions and products, for RANDOMTIME (10m) each, from seed SEED (1)
 	$(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run RandomGraphs ./ddp/exec/cpu -graphs.time $(RANDOMTIME) -graphs.seed $(SEED)
+	$(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run RandomGraphs ./ddp/exec/cuda -graphs.time $(RANDOMTIME) -graphs.count 0 -graphs.seed $(SEED)
 	$(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run RandomProducts ./ddp/exec/cpu/linalg/engine/enginetest -products.time $(RANDOMTIME) -products.seed $(SEED)
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)

@@ -61,15 +61,17 @@ type options struct {
 
 // size is how large the checks are.
 type size struct {
-	Graphs  int   // random ones of the suite of backends, for each type; 0: without that suite
-	Copied  int64 // bytes
-	Fused   int   // bytes of an array
-	Product int   // rows and columns
-	Width   int   // of part d's networks, 0 is the paper's
+	Graphs   int           // random ones of the suite of backends, for each type; 0: without that suite
+	Programs int           // random ones at most; 0: without them
+	Hunt     time.Duration // after which no new random program begins
+	Copied   int64         // bytes
+	Fused    int           // bytes of an array
+	Product  int           // rows and columns
+	Width    int           // of part d's networks, 0 is the paper's
 }
 
 // full is for GPUs. Tests on doubles have less.
-var full = size{Graphs: 100, Copied: 1 << 30, Fused: 256 << 20, Product: 8192}
+var full = size{Graphs: 100, Programs: 1000, Hunt: 45 * time.Second, Copied: 1 << 30, Fused: 256 << 20, Product: 8192}
 
 func parse(args []string) (*options, error) {
 	o := &options{size: full}

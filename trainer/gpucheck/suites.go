@@ -71,10 +71,11 @@ func suites(ctx context.Context, o *options, r *report) error {
 			}))
 		}
 	}
-	return errors.Join(err, r.do(ctx, "b", "a rank killed inside a captured step, NCCL", func() (string, map[string]any, error) {
+	err = errors.Join(err, r.do(ctx, "b", "a rank killed inside a captured step, NCCL", func() (string, map[string]any, error) {
 		_, err := r.sharing(ctx, task{Ranks: 2, Transport: cuda.TransportNCCL, Endless: true})
 		return "", nil, err
 	}))
+	return errors.Join(err, randomPrograms(ctx, o, r))
 }
 
 // sharing is together; but where ranks of NCCL could not share a GPU before, they are not

@@ -1,0 +1,58 @@
+package cuda
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/exectest"
+	"ebtrain/ddp/exec/exectest/randomgraph"
+)
+
+var (
+	graphTime = flag.Duration("graphs.time", 0, "how long TestRandomGraphs looks for programs that go wrong; with 0 it takes -graphs.count programs")
+	graphSeed = flag.Uint64("graphs.seed", 1, "the first seed of TestRandomGraphs")
+	graphs    = flag.Int("graphs.count", 3, "how many programs TestRandomGraphs takes at most; 0 for no limit but time")
+)
+
+// randomTargets are this backend with plain kernels, launched one by one, captured, on
+// one lane and rematerialised, which promise the same bits, and with the libraries'.
+func randomTargets(t testing.TB) []randomgraph.Target {
+	ranks := func(c Config) []exec.Backend {
+		c.Transport = TransportStaged
+		all := make([]exec.Backend, 4)
+		for i := range all {
+			all[i] = open(t, c)
+		}
+		return all
+	}
+	plain := ranks(Config{Plain: true, Graphs: GraphsOff})
+	return []randomgraph.Target{
+		{Name: "plain", Ranks: plain, Bits: "plain"},
+		{Name: "plain, rematerialised", Ranks: plain, Remat: true, Bits: "plain"},
+		{Name: "plain, captured", Ranks: ranks(Config{Plain: true}), Bits: "plain"},
+		{Name: "plain, one lane", Ranks: ranks(Config{Plain: true, Lanes: 1, Graphs: GraphsOff}), Bits: "plain"},
+		{Name: "libraries", Ranks: ranks(Config{})},
+	}
+}
+
+// TestRandomGraphs hunts for programs that go wrong on the doubles, and prints the small
+// ones it makes of them: go test ./ddp/exec/cuda -run RandomGraphs -v -graphs.time 10m
+func TestRandomGraphs(t *testing.T) {
+	cudatest.Use(t)
+	c := &randomgraph.Checker{Targets: randomTargets(t), Group: exectest.NewGroup}
+	var end time.Time
+	if *graphTime > 0 {
+		end = time.Now().Add(*graphTime)
+	}
+	n, err := c.Hunt(*graphSeed, *graphs, end, randomgraph.DefaultLimits(), func(f *randomgraph.Found) bool {
+		t.Error(f)
+		return testing.Verbose()
+	})
+	t.Logf("%+v", n)
+	if err != nil {
+		t.Error(err)
+	}
+}
