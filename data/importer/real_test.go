@@ -11,6 +11,9 @@ import (
 // real is a path under the shared data, which is not part of the repository.
 func real(t *testing.T, path string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("real data are left out under -short")
+	}
 	p := filepath.Join("..", "..", "..", "shared", "data", path)
 	if _, err := os.Stat(p); err != nil {
 		t.Skipf("needs real data, which are no part of the repository: %v", err)

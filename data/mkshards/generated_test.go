@@ -20,12 +20,15 @@ func TestGeneratedBothWays(t *testing.T) {
 		name string
 	}{
 		{[]string{"checkerboard"}, "checkerboard"},
-		{[]string{"checkerboard", "--cols", "5", "--seed", "3", "--train", "40000", "--val", "7", "--test", "0"}, "checkerboard:seed=3,cols=5,train=40000,val=7"},
+		{[]string{"checkerboard", "--cols", "5", "--seed", "3", "--train", "12000", "--val", "7", "--test", "0"}, "checkerboard:seed=3,cols=5,train=12000,val=7"},
 		{[]string{"gauss"}, "gauss"},
 		{[]string{"gauss", "--dim", "300", "--modes", "3", "--radius", "2.5", "--sd", "1e-2", "--seed", "9", "--train", "600"}, "gauss:dim=300,modes=3,radius=2.5,sd=1e-2,seed=9,train=600"},
 		{[]string{"synth", "--size", "8", "--train", "300", "--val", "70", "--test", "70"}, "synth:size=8,train=300,val=70,test=70"},
 		{[]string{"synth", "--size", "28x20", "--train", "300", "--val", "0"}, "synth:size=28x20,train=300,val=0"},
 	} {
+		if testing.Short() && !slices.Contains(tt.args, "--train") { // a set of the usual size
+			continue
+		}
 		dir := filepath.Join(t.TempDir(), "set")
 		if code, _, _, err := try(t, append(tt.args, "--out", dir)...); code != 0 {
 			t.Fatal(err)

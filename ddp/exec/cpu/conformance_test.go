@@ -31,6 +31,15 @@ func closing(t testing.TB, c io.Closer) {
 	})
 }
 
+// unraced skips what is about numbers under the race detector, to which the types of
+// products make no difference.
+func unraced(t *testing.T) {
+	t.Helper()
+	if exectest.Race {
+		t.Skip("numbers in bfloat16 are left to runs without the race detector")
+	}
+}
+
 // The suite runs with the built-in engine, and with plain loops; on one thread
 // and on several, one of them more than some extents. The race detector is for several
 // threads, which share work in the same way whatever the type and the engine.

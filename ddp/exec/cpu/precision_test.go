@@ -84,6 +84,7 @@ func round(x float64) float64 {
 // already: every op, also a convolution, must then be right to float32 rounding.
 // They are too small for the engine that rounds to integers instead.
 func TestBF16Cases(t *testing.T) {
+	unraced(t)
 	be := openBF16(t, 2)
 	for _, c := range exectest.Cases() {
 		for i, a := range c.Args {
@@ -166,6 +167,7 @@ func firstMoments(t *testing.T, be exec.Backend) map[string]*exec.Tensor {
 // some 0.4 %, which flips the slope of about as many, and √0.004 is 6 % of a
 // layer's gradient; the gradients pass up to twelve layers.
 func TestBF16Gradients(t *testing.T) {
+	unraced(t)
 	half, full := firstMoments(t, openBF16(t, 1)), firstMoments(t, open(t, Config{Threads: 1}))
 	if len(full) < 20 || len(half) != len(full) {
 		t.Fatalf("%d and %d gradients, want the same number, 20 at least", len(half), len(full))
@@ -208,6 +210,7 @@ func tenSteps(t *testing.T, be exec.Backend) (losses []float64) {
 // TestBF16Training compares ten steps of training with float32: the losses must
 // stay within 5 % of 1 + |loss|. A repetition must have the same bits.
 func TestBF16Training(t *testing.T) {
+	unraced(t)
 	half, full := tenSteps(t, openBF16(t, 1)), tenSteps(t, open(t, Config{Threads: 1}))
 	most := 0.0
 	for i := range full {

@@ -22,6 +22,9 @@ import (
 // number of threads.
 func TestDeterminism(t *testing.T) {
 	for _, threads := range []int{1, 2, 3} {
+		if exectest.Race && threads < 3 {
+			continue
+		}
 		var want []byte
 		for range 2 {
 			be := open(t, Config{Threads: threads})

@@ -27,13 +27,17 @@ func open(t testing.TB, c Config) *Backend {
 // TestConformance runs the suite on the doubles: with plain kernels alone, and with
 // those of the libraries.
 func TestConformance(t *testing.T) {
+	o := exectest.Options{DTypes: []graph.DType{graph.F32}, Graphs: 30}
+	if exectest.Race { // each is launched and waited for in the same way
+		o.Graphs = 6
+	}
 	for name, c := range map[string]Config{
 		"plain":     {Plain: true, Transport: TransportStaged},
 		"libraries": {Transport: TransportStaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := cudatest.Use(t)
-			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, c) }, exectest.Options{DTypes: []graph.DType{graph.F32}, Graphs: 30})
+			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, c) }, o)
 			m.Clean()
 		})
 	}

@@ -38,13 +38,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build builds the programs, once, under the tags of this test.
+// build builds the programs, once, as this test was built.
 var build = sync.OnceValue(func() error {
 	var err error
 	if bin, err = os.MkdirTemp("", "ebtrain-e2e-"); err != nil {
 		return err
 	}
-	args := []string{"build", "-tags", buildTags(), "-o", bin + "/"}
+	args := append(buildFlags(), "-o", bin+"/")
 	for _, p := range programs {
 		args = append(args, "ebtrain/"+p)
 	}
@@ -54,16 +54,18 @@ var build = sync.OnceValue(func() error {
 	return nil
 })
 
-// buildTags are the tags that this test was built with.
-func buildTags() string {
+// buildFlags are the beginning of a command of go that builds programs with the tags that
+// this test was built with, and with the race detector if it has it.
+func buildFlags() []string {
+	args := []string{"build"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
-			if s.Key == "-tags" {
-				return s.Value
+			if s.Key == "-tags" || s.Key == "-race" {
+				args = append(args, s.Key+"="+s.Value)
 			}
 		}
 	}
-	return ""
+	return args
 }
 
 // site is an empty folder to run programs in.

@@ -96,7 +96,7 @@ func (s *site) withMethod(path string) {
 		}
 	}
 	s.bin = s.path("bin")
-	args := []string{"build", "-overlay", s.path("overlay.json"), "-tags", buildTags(), "-o", s.bin + "/"}
+	args := append(buildFlags(), "-overlay", s.path("overlay.json"), "-o", s.bin+"/")
 	for _, p := range []string{"launch/ddplaunch", "trainer/train", "trainer/sample", "trainer/evaluate"} {
 		args = append(args, "ebtrain/"+p)
 	}
