@@ -3,6 +3,8 @@ package results
 import (
 	"fmt"
 	"math"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -228,10 +230,25 @@ func (p *page) commands(s *Sheet) {
 		}
 		row = f.Row
 		for _, c := range f.status.Measured.Command {
-			p.add("%s\n", strings.Join(c, " "))
+			p.add("%s\n", strings.Join(f.anywhere(c), " "))
 		}
 	}
 	p.add("```\n\n</details>\n")
+}
+
+// anywhere is a command of a cell with the usual folder of experiments in place of one
+// that is only on the machine that ran it.
+func (f found) anywhere(command []string) []string {
+	usual := f.Cell
+	usual.Root = "runs/experiments"
+	end := strings.TrimPrefix(usual.Dir(), usual.Root)
+	shown := slices.Clone(command)
+	for i, arg := range shown {
+		if flag, folder, _ := strings.Cut(arg, "="); filepath.IsAbs(folder) && strings.HasSuffix(folder, end) {
+			shown[i] = flag + "=" + usual.Dir()
+		}
+	}
+	return shown
 }
 
 // duration is seconds in words.

@@ -66,7 +66,7 @@ func folder(t *testing.T) string {
 			m.Commit = "c0ffee"
 		}
 		m.Machine, m.Ended, m.Steps = "Some processor, 2 cores", began.Add(time.Duration(seed)*time.Minute), 20
-		m.Command = [][]string{{"train", "--preset=x", fmt.Sprintf("--seed=%d", seed)}, {"evaluate", "--json"}}
+		m.Command = [][]string{{"train", "--preset=x", fmt.Sprintf("--seed=%d", seed), "--out=" + c.Dir()}, {"evaluate", "--json", "--run=runs/" + row}}
 		if err := c.Finish(*m); err != nil {
 			t.Fatal(err)
 		}
