@@ -1,7 +1,7 @@
 // Package child runs a program as a child process that gives way to others: at
-// a lower priority, in a process group of its own (Ctrl-C at the terminal reaches
-// the parent alone), asked to stop when the parent's context ends or the parent
-// dies. It says what the child cost and the last line that it printed.
+// a lower priority, in a session of its own (Ctrl-C at the terminal reaches the
+// parent alone), asked to stop when the parent's context ends or the parent dies. It
+// says what the child cost and the last line that it printed.
 //
 // Run may be called from any goroutine; each call is one child.
 package child
@@ -17,8 +17,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Command is a program to be run.
@@ -68,7 +66,8 @@ func Run(ctx context.Context, c Command) (Ended, error) {
 }
 
 func run(ctx context.Context, c Command) (Ended, error) {
-	if err := lower(c.Nice); err != nil {
+	nice, err := lower(c.Nice)
+	if err != nil {
 		return Ended{}, err
 	}
 	cmd := exec.Command(c.Path, c.Args...)
@@ -76,10 +75,16 @@ func run(ctx context.Context, c Command) (Ended, error) {
 	if c.Stdout == nil {
 		cmd.Stdout = c.Log
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
 	e := Ended{Started: time.Now()}
 	if err := cmd.Start(); err != nil {
 		return Ended{}, err
+	}
+	if c.Nice > 0 {
+		// Where it cannot, the child is nice within its session only.
+		if err := lowerSession(cmd.Process.Pid, nice); err != nil {
+			fmt.Fprintf(c.Log, "this may not give way to other sessions: %v\n", err)
+		}
 	}
 	over := make(chan struct{})
 	stopped := make(chan struct{})
@@ -87,7 +92,7 @@ func run(ctx context.Context, c Command) (Ended, error) {
 		defer close(stopped)
 		stop(ctx, c.Kill, over, cmd.Process)
 	}()
-	err := cmd.Wait()
+	err = cmd.Wait()
 	close(over)
 	<-stopped
 	e.Wall = time.Since(e.Started)
@@ -118,25 +123,6 @@ func stop(ctx context.Context, kill, over <-chan struct{}, p *os.Process) {
 			kill = nil
 		}
 	}
-}
-
-// most is the largest niceness.
-const most = 19
-
-// lower makes this thread nicer; the child inherits it.
-func lower(by int) error {
-	if by == 0 {
-		return nil
-	}
-	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err != nil {
-		return fmt.Errorf("getpriority: %w", err)
-	}
-	const offset = 20 // the kernel answers 20 less the niceness
-	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, min(offset-raw+by, most)); err != nil {
-		return fmt.Errorf("setpriority: %w", err)
-	}
-	return nil
 }
 
 // LastLine is the last line of a file from an offset that is not empty.

@@ -82,6 +82,26 @@ func TestNice(t *testing.T) {
 	}
 }
 
+// TestNiceSession: where the kernel shares processors out among sessions, that of the
+// child is as nice as the child.
+func TestNiceSession(t *testing.T) {
+	if _, err := os.Stat("/proc/self/autogroup"); err != nil {
+		t.Skipf("this kernel has no autogrouping: %v", err)
+	}
+	own, err := os.ReadFile("/proc/self/autogroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nice := func(autogroup string) string { return autogroup[strings.LastIndex(autogroup, " ")+1:] }
+	e, out, log := sh(t, t.Context(), `for i in $(seq 100); do case $(cat /proc/self/autogroup) in *" 19") exit 0;; esac; sleep 0.05; done; cat /proc/self/autogroup; exit 1`, Command{Nice: 19})
+	if line, err := LastLine(log, 0); e.Code != 0 || line != "" || err != nil {
+		t.Errorf("%v, the child's session: %q; %q, %v", e, out, line, err)
+	}
+	if after, err := os.ReadFile("/proc/self/autogroup"); err != nil || nice(string(after)) != nice(string(own)) {
+		t.Errorf("this session was %q and is %q, %v", own, after, err)
+	}
+}
+
 // TestStop: the end of the context is SIGINT, which the child may answer as it
 // likes; closing Kill is the end.
 func TestStop(t *testing.T) {
