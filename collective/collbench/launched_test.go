@@ -19,22 +19,24 @@ import (
 // patience bounds every program of these tests: more is a hang.
 const patience = time.Minute
 
-// build builds collbench and ddplaunch, once, and is their folder.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "collbench-test-")
-	if err != nil {
-		return "", err
+var bin string // folder of the programs, made by build
+
+// build builds collbench and ddplaunch, once.
+var build = sync.OnceValue(func() error {
+	var err error
+	if bin, err = os.MkdirTemp("", "collbench-test-"); err != nil {
+		return err
 	}
-	if out, err := exec.Command("go", "build", "-o", dir+"/", "ebtrain/collective/collbench", "ebtrain/launch/ddplaunch").CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("go build: %w\n%s", err, out)
+	if out, err := exec.Command("go", "build", "-o", bin+"/", "ebtrain/collective/collbench", "ebtrain/launch/ddplaunch").CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	return dir, nil
+	return nil
 })
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := build(); dir != "" {
-		if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
+	if bin != "" {
+		if err := os.RemoveAll(bin); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -42,19 +44,27 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// needPrograms builds the programs, and skips a test under -short.
+func needPrograms(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and starts programs; left out under -short")
+	}
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // start runs one of the programs in dir and is its exit code and its two outputs.
 func start(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	bin, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	needPrograms(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, args[0]), args[1:]...)
 	var out, errs bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &out, &errs, 5*time.Second
-	err = cmd.Run()
+	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited || ctx.Err() != nil {
 		t.Fatalf("%s: %v, %v\n%s%s", strings.Join(args, " "), err, ctx.Err(), &out, &errs)
 	}
@@ -108,6 +118,7 @@ func TestLaunched(t *testing.T) {
 
 // TestMistakes wants one sentence, once, and the exit code of a mistake.
 func TestMistakes(t *testing.T) {
+	needPrograms(t)
 	for args, want := range map[string]string{
 		"ddplaunch -nproc 1 collbench":                 "one rank has nobody to exchange anything with: start two or more, as with ddplaunch -nproc 2 collbench",
 		"ddplaunch -nproc 2 collbench --max lots":      `--max: "lots" is not a size, expected bytes from 1 to 16G, such as 256K or 64MB`,
@@ -122,10 +133,6 @@ func TestMistakes(t *testing.T) {
 	} {
 		fields := strings.Fields(args)
 		if last := len(fields) - 1; fields[last] == "EACH" {
-			bin, err := build()
-			if err != nil {
-				t.Fatal(err)
-			}
 			fields[last] = "exec " + filepath.Join(bin, "collbench") + " --max $((8 + RANK))"
 		}
 		code, out, errs := start(t, t.TempDir(), fields...)
