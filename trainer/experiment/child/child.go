@@ -80,10 +80,11 @@ func run(ctx context.Context, c Command) (Ended, error) {
 	if err := cmd.Start(); err != nil {
 		return Ended{}, err
 	}
+	var unsaid error
 	if c.Nice > 0 {
 		// Where it cannot, the child is nice within its session only.
 		if err := lowerSession(cmd.Process.Pid, nice); err != nil {
-			fmt.Fprintf(c.Log, "this may not give way to other sessions: %v\n", err)
+			_, unsaid = fmt.Fprintf(c.Log, "this may not give way to other sessions: %v\n", err)
 		}
 	}
 	over := make(chan struct{})
@@ -104,7 +105,7 @@ func run(ctx context.Context, c Command) (Ended, error) {
 	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Code = 128 + int(ws.Signal())
 	}
-	return e, nil
+	return e, unsaid
 }
 
 // stop signals the child when it is to end, until it is over. A signal that does
