@@ -53,18 +53,7 @@ func randomTargets(t testing.TB) []randomgraph.Target {
 // makes of them: go test ./ddp/exec/cpu -run RandomGraphs -v -graphs.time 10m
 func TestRandomGraphs(t *testing.T) {
 	c := &randomgraph.Checker{Targets: randomTargets(t), Group: exectest.NewGroup}
-	var end time.Time
-	if *graphTime > 0 {
-		end = time.Now().Add(*graphTime)
-	}
-	n, err := c.Hunt(*graphSeed, *graphs, end, randomgraph.DefaultLimits(), func(f *randomgraph.Found) bool {
-		t.Error(f)
-		return testing.Verbose()
-	})
-	t.Logf("%+v", n)
-	if err != nil {
-		t.Error(err)
-	}
+	c.Test(t, *graphSeed, *graphs, *graphTime, randomgraph.DefaultLimits())
 }
 
 // FuzzGraphs grows programs of bytes, which Go's fuzzing makes short.

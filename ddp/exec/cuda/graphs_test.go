@@ -3,7 +3,6 @@ package cuda
 import (
 	"flag"
 	"testing"
-	"time"
 
 	"ebtrain/collective/cuda/cudatest"
 	"ebtrain/ddp/exec"
@@ -12,9 +11,9 @@ import (
 )
 
 var (
-	graphTime = flag.Duration("graphs.time", 0, "how long TestRandomGraphs looks for programs that go wrong; with 0 it takes -graphs.count programs")
+	graphTime = flag.Duration("graphs.time", 0, "how long TestRandomGraphs looks for programs that go wrong, beside -graphs.count 0; 0 for no limit")
 	graphSeed = flag.Uint64("graphs.seed", 1, "the first seed of TestRandomGraphs")
-	graphs    = flag.Int("graphs.count", 3, "how many programs TestRandomGraphs takes at most; 0 for no limit but time")
+	graphs    = flag.Int("graphs.count", 6, "how many programs TestRandomGraphs takes at most; 0 for no limit but time")
 )
 
 // randomTargets are this backend with plain kernels, launched one by one, captured, on
@@ -39,20 +38,10 @@ func randomTargets(t testing.TB) []randomgraph.Target {
 }
 
 // TestRandomGraphs hunts for programs that go wrong on the doubles, and prints the small
-// ones it makes of them: go test ./ddp/exec/cuda -run RandomGraphs -v -graphs.time 10m
+// ones it makes of them: go test ./ddp/exec/cuda -run RandomGraphs -v
+// -graphs.time 10m -graphs.count 0
 func TestRandomGraphs(t *testing.T) {
 	cudatest.Use(t)
 	c := &randomgraph.Checker{Targets: randomTargets(t), Group: exectest.NewGroup}
-	var end time.Time
-	if *graphTime > 0 {
-		end = time.Now().Add(*graphTime)
-	}
-	n, err := c.Hunt(*graphSeed, *graphs, end, randomgraph.DefaultLimits(), func(f *randomgraph.Found) bool {
-		t.Error(f)
-		return testing.Verbose()
-	})
-	t.Logf("%+v", n)
-	if err != nil {
-		t.Error(err)
-	}
+	c.Test(t, *graphSeed, *graphs, *graphTime, randomgraph.DefaultLimits())
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
@@ -177,12 +176,5 @@ func TestRandomGraphs(t *testing.T) {
 		}
 		c.Targets = append(c.Targets, target)
 	}
-	n, err := c.Hunt(*graphSeed, *graphs, time.Time{}, randomgraph.Limits{Recurrence: 6, Nodes: 80}, func(f *randomgraph.Found) bool {
-		t.Error(f)
-		return testing.Verbose()
-	})
-	t.Logf("%+v", n)
-	if err != nil {
-		t.Error(err)
-	}
+	c.Test(t, *graphSeed, *graphs, 0, randomgraph.Limits{Recurrence: 6, Nodes: 80})
 }

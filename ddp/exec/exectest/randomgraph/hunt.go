@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"testing"
 	"time"
 
 	"ebtrain/ddp/graph"
@@ -67,6 +68,24 @@ func (c *Checker) Hunt(seed uint64, programs int, end time.Time, l Limits, found
 		}
 	}
 	return n, nil
+}
+
+// Test is Hunt in a test, which fails by what is found; with -v it goes on after that. It
+// ends after a time, 0 for no limit, or so many programs, 0 for no limit.
+func (c *Checker) Test(t testing.TB, seed uint64, programs int, long time.Duration, l Limits) {
+	t.Helper()
+	var end time.Time
+	if long > 0 {
+		end = time.Now().Add(long)
+	}
+	n, err := c.Hunt(seed, programs, end, l, func(f *Found) bool {
+		t.Error(f)
+		return testing.Verbose()
+	})
+	t.Logf("%+v", n)
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func (n *Count) add(p *Program) {
