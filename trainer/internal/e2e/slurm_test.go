@@ -27,7 +27,7 @@ func TestSlurm(t *testing.T) {
 	c := newCluster(s, nil)
 	c.scripts()
 	s.must(on(4, tiny("four", "--steps", "4"))...)
-	c.beside = c.beginDeadline() // takes ten seconds, beside the rest
+	c.beside = c.beginDeadline() // takes half a minute, beside the rest
 	for _, sub := range []struct {
 		name string
 		run  func(*testing.T, *cluster)
@@ -340,7 +340,7 @@ func (c *cluster) beginDeadline() (job string) {
 	}
 	job = c.sbatch("deadline.sbatch")
 	c.await("the job with an end runs", func() bool { state, _ := c.state(job); return state == "RUNNING" })
-	c.ask("scontrol", "update", "JobId="+job, "EndTime=now+14")
+	c.ask("scontrol", "update", "JobId="+job, "EndTime=now+30") // of which a tenth is for stopping: three seconds, on a busy machine too
 	if err := os.WriteFile(c.path("go"), nil, 0o644); err != nil {
 		c.t.Fatal(err)
 	}
