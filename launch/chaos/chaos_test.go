@@ -83,7 +83,8 @@ func TestForetell(t *testing.T) {
 	if want := (forecast.Costs{Start: 10 * ms, Peer: ms, Join: 2 * ms, End: 5 * ms}); c != want {
 		t.Errorf("fitted %+v, want %+v", c, want)
 	}
-	text, err := foretell(seen, []int{64}, 64)
+	messages := forecast.Costs{Message: 20 * time.Microsecond, Encode: 5, Decode: 15, Carry: 5, Latency: 30 * time.Microsecond}
+	text, err := foretell(messages, 2, seen, []int{64}, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +94,20 @@ func TestForetell(t *testing.T) {
 		}
 	}
 	t.Log(text)
+}
+
+// What a message costs is measured: something, at each end and for each byte.
+func TestMessageCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends 20 MB and more; left out under -short")
+	}
+	c, err := messageCosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Message <= 0 || c.Encode <= 0 || c.Decode <= 0 {
+		t.Errorf("of no cost: %+v", c)
+	}
 }
 
 // TestShort is chaos --short: what happens to jobs ends them as it must. Times are

@@ -45,7 +45,13 @@ func crowds(w *workshop, r *result) (j *job, err error) {
 		for n, all := range seen {
 			measured[n] = middle(all)
 		}
-		r.notes, err = foretell(measured, w.crowds, mostLaunchers)
+		c, err := messageCosts()
+		if err != nil {
+			return j, err
+		}
+		if r.notes, err = foretell(c, runtime.NumCPU(), measured, w.crowds, mostLaunchers); err != nil {
+			return j, err
+		}
 	}
 	return j, err
 }

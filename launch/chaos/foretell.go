@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -29,13 +28,10 @@ const (
 	mostLaunchers   = 16384
 )
 
-// foretell is the tables, to so many launchers: crowds forecast from those that were fitted beside what was
-// measured, and what is forecast of many machines.
-func foretell(measured map[int]crowdSeen, sizes []int, most int) (string, error) {
-	c, err := messageCosts()
-	if err != nil {
-		return "", err
-	}
+// foretell is the tables, to so many launchers, where messages have the costs c and this machine so many
+// processors: crowds forecast from those that were fitted beside what was measured, and what is forecast of many
+// machines.
+func foretell(c forecast.Costs, processors int, measured map[int]crowdSeen, sizes []int, most int) (string, error) {
 	c = launcherCosts(c, measured[fitted[0]], measured[fitted[1]])
 	var b strings.Builder
 	fmt.Fprintf(&b, "Forecast (package forecast) beside measured. Costs, in processor time of this machine: a message %v at each end, a list of launchers %.2f ns a byte to encode, %.2f to decode and %.2f at each end to carry, %v on its way; "+
@@ -45,7 +41,7 @@ func foretell(measured map[int]crowdSeen, sizes []int, most int) (string, error)
 	b.WriteString("| launchers on this machine | share | all ranks run: forecast | measured | share | processor time of each | after a death all ended: forecast | measured |\n|---|---|---|---|---|---|---|---|\n")
 	for _, n := range append(fitted[:len(fitted):len(fitted)], sizes...) {
 		m := measured[n]
-		t, err := forecast.Run(c, forecast.Site{Launchers: n, OneMachine: true, Processors: runtime.NumCPU(), Share: m.share, EndShare: m.endShare})
+		t, err := forecast.Run(c, forecast.Site{Launchers: n, OneMachine: true, Processors: processors, Share: m.share, EndShare: m.endShare})
 		if err != nil {
 			return "", err
 		}

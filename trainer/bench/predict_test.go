@@ -79,7 +79,7 @@ func TestPredicts(t *testing.T) {
 // simulates leaves a test out by -short: it computes for seconds as TestPredicts does.
 func simulates(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out by -short: some seconds of simulation; TestPredicts and TestWaits simulate too")
+		t.Skip("left out by -short: some seconds of simulation; TestPredicts simulates too")
 	}
 }
 
@@ -126,6 +126,7 @@ func TestOtherLinks(t *testing.T) {
 
 // TestSameBits: the same report predicts the same, also after it was a file.
 func TestSameBits(t *testing.T) {
+	simulates(t)
 	a := extrapolated(t, known(), "--predict 16,64")
 	text, err := json.Marshal(known())
 	if err != nil {

@@ -47,11 +47,8 @@ func predicted(t *testing.T, r *Report) float64 {
 // TestWaits: both parts of what a wait costs are found again in steps that were played
 // with other draws, and eight ranks are predicted as they are played.
 func TestWaits(t *testing.T) {
-	costs := []struct{ wake, delay float64 }{{40, 150}, {0, 0}, {60, 0}, {0, 250}}
-	if testing.Short() {
-		costs = costs[:1]
-	}
-	for _, want := range costs {
+	simulates(t)
+	for _, want := range []struct{ wake, delay float64 }{{40, 150}, {0, 0}, {60, 0}, {0, 250}} {
 		r := shared(t, want.wake, want.delay)
 		got := predicted(t, r)
 		o := r.Beside[0]

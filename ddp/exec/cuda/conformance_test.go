@@ -35,6 +35,9 @@ func TestConformance(t *testing.T) {
 		"plain":     {Plain: true, Transport: TransportStaged},
 		"libraries": {Transport: TransportStaged},
 	} {
+		if exectest.Race && c.Plain {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			m := cudatest.Use(t)
 			exectest.Run(t, func(t *testing.T) exec.Backend { return open(t, c) }, o)

@@ -179,7 +179,7 @@ var scenes = []scene{
 // step after which ranks stop are those of a loop that waits for each.
 func TestDepth(t *testing.T) {
 	for _, s := range scenes {
-		for world := 1; world <= 2; world++ {
+		for world := fewest(); world <= 2; world++ {
 			t.Run(fmt.Sprintf("%s/%d ranks", s.name, world), func(t *testing.T) {
 				run := func(depth int) ending {
 					j := s.make(t, world)
@@ -205,6 +205,14 @@ func TestDepth(t *testing.T) {
 			})
 		}
 	}
+}
+
+// fewest is the least number of ranks that the depth is tried with: by -short no world of one.
+func fewest() int {
+	if testing.Short() {
+		return 2
+	}
+	return 1
 }
 
 // TestDepthIsUsed looks at when steps are launched and reported: with a depth of 2
@@ -244,7 +252,7 @@ func (o *telling) Ended(int64) error                 { return nil }
 // TestDepthResumes goes on with a queue from what was saved without one, and the
 // other way round.
 func TestDepthResumes(t *testing.T) {
-	for world := 1; world <= 2; world++ {
+	for world := fewest(); world <= 2; world++ {
 		train := func(c loop.Config, depth int) ending {
 			j := job{world: world, config: c}
 			j.deep(t, depth)
