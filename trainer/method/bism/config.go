@@ -28,9 +28,7 @@ const (
 type Config struct {
 	Net       latent.Net
 	Objective Objective
-	Sigma     float64    // of DSM
-	Levels    score.Grid // of MDSM
-	Sigma0    float64    // of MDSM: the score that is matched is −ε/σ₀²
+	score.Noise
 
 	Lower       latent.Divergence
 	Temperature float64 // of Gumbel-softmax samples of Bernoulli units

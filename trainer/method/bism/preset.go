@@ -36,7 +36,7 @@ const mnistSteps = 100_000
 // of one that does, so that every flag has a default.
 func common() Config {
 	return Config{
-		Objective: DSM, Sigma: 0.3, Levels: score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, Sigma0: 0.1,
+		Objective: DSM, Noise: score.PublishedNoise(),
 		Lower: latent.KL, Temperature: 0.1, LowerSteps: 5,
 		Scheduled: optim.Scheduled{LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95},
 		Inner:     Adam, SampleShare: 1,

@@ -2,7 +2,6 @@ package bism
 
 import (
 	"ebtrain/trainer/model/latent"
-	"ebtrain/trainer/model/score"
 	"ebtrain/trainer/setting"
 )
 
@@ -20,11 +19,7 @@ func (c *Config) Settings(s *setting.Set) {
 
 	s.Place(setting.Losses)
 	setting.Word(s, "objective", &c.Objective, objectives(), "score matching of the upper level: dsm (denoising), ssm (sliced) or mdsm (denoising at many noise levels)")
-	s.Float("sigma", &c.Sigma, setting.Positive, "dsm: noise level")
-	s.Float("sigma-min", &c.Levels.Least, setting.Positive, "mdsm: least noise level")
-	s.Float("sigma-max", &c.Levels.Most, setting.Positive, "mdsm: largest noise level")
-	setting.Word(s, "sigma-grid", &c.Levels.Spacing, score.Spacings(), "mdsm: how the levels are spread over the batch: linear or log")
-	s.Float("sigma0", &c.Sigma0, setting.Positive, "mdsm: scale of the score that is matched")
+	c.Noise.Settings(s)
 	setting.Word(s, "lower", &c.Lower, latent.Divergences(), "divergence of the lower level: kl, or fisher for continuous latents")
 	s.Float("temperature", &c.Temperature, setting.Positive, "of Gumbel-softmax samples of Bernoulli latents")
 	s.Int("lower-steps", &c.LowerSteps, 0, maxSteps, "K, steps of the lower level that are kept; with 0 the posterior never changes")

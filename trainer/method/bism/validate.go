@@ -40,12 +40,10 @@ func (c *Config) validateSteps() error {
 
 func (c *Config) validateNumbers() error {
 	return errors.Join(
-		setting.Positive.Check("sigma", c.Sigma),
-		setting.Positive.Check("sigma0", c.Sigma0),
 		setting.Positive.Check("temperature", c.Temperature),
 		setting.AtLeast0.Check("inner-lr", c.InnerLR),
 		setting.Factor.Check("sample-share", c.SampleShare),
-		c.Levels.Validate(),
+		c.Noise.Validate(),
 	)
 }
 

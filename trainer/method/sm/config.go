@@ -50,10 +50,8 @@ type Net struct {
 type Config struct {
 	Net       Net
 	Objective Objective
-	Trace     Trace      // of SSM
-	Sigma     float64    // of DSM
-	Levels    score.Grid // of MDSM
-	Sigma0    float64    // of MDSM: the scale of the score that is matched
+	Trace     Trace // of SSM
+	score.Noise
 
 	optim.Scheduled
 

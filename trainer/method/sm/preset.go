@@ -33,7 +33,7 @@ func presets() []algo.Preset {
 func common() Config {
 	return Config{
 		Net:   Net{Kind: GRBM, Hidden: 400, Width: 64, Depth: 2},
-		Trace: Exact, Sigma: 0.3, Levels: score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, Sigma0: 0.1,
+		Trace: Exact, Noise: score.PublishedNoise(),
 		Scheduled:   optim.Scheduled{LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: mnistSteps, Beta1: 0.9, Beta2: 0.95},
 		SampleShare: 1,
 	}

@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"ebtrain/trainer/model/score"
 	"ebtrain/trainer/setting"
 )
 
@@ -12,10 +11,9 @@ const (
 	maxDepth  = 32
 )
 
-func kinds() []Kind             { return []Kind{GRBM, EBM} }
-func objectives() []Objective   { return []Objective{SSM, DSM, MDSM} }
-func traces() []Trace           { return []Trace{Exact, Sliced} }
-func spacings() []score.Spacing { return score.Spacings() }
+func kinds() []Kind           { return []Kind{GRBM, EBM} }
+func objectives() []Objective { return []Objective{SSM, DSM, MDSM} }
+func traces() []Trace         { return []Trace{Exact, Sliced} }
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
@@ -29,11 +27,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Losses)
 	setting.Word(s, "objective", &c.Objective, objectives(), "loss: ssm (score matching), dsm (denoising) or mdsm (denoising at many noise levels)")
 	setting.Word(s, "trace", &c.Trace, traces(), "ssm: the trace of the score's derivative: exact, which a grbm has in closed form, or sliced, along one random direction")
-	s.Float("sigma", &c.Sigma, setting.Positive, "dsm: noise level")
-	s.Float("sigma-min", &c.Levels.Least, setting.Positive, "mdsm: least noise level")
-	s.Float("sigma-max", &c.Levels.Most, setting.Positive, "mdsm: largest noise level")
-	setting.Word(s, "sigma-grid", &c.Levels.Spacing, spacings(), "mdsm: how the levels are spread over the batch: linear or log")
-	s.Float("sigma0", &c.Sigma0, setting.Positive, "mdsm: scale of the score that is matched")
+	c.Noise.Settings(s)
 
 	s.Place(setting.Optimisers)
 	c.Scheduled.Settings(s, "learning rate")

@@ -48,10 +48,8 @@ type Refine struct {
 type Config struct {
 	Net       latent.Net
 	Objective Objective
-	Sigma     float64    // of DSM
-	Levels    score.Grid // of MDSM
-	Sigma0    float64    // of MDSM: the score that is matched is −ε/σ₀²
-	Bandwidth float64    // of KSD's kernel
+	score.Noise
+	Bandwidth float64 // of KSD's kernel
 
 	Estimator Estimator
 	Particles int // L, of each of the three sets

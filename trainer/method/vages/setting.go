@@ -2,7 +2,6 @@ package vages
 
 import (
 	"ebtrain/trainer/model/latent"
-	"ebtrain/trainer/model/score"
 	"ebtrain/trainer/setting"
 )
 
@@ -25,11 +24,7 @@ func (c *Config) Settings(s *setting.Set) {
 
 	s.Place(setting.Losses)
 	setting.Word(s, "objective", &c.Objective, objectives(), "score matching of the upper level: dsm (denoising), ssm (sliced), mdsm (denoising at many noise levels) or ksd (kernelised Stein discrepancy)")
-	s.Float("sigma", &c.Sigma, setting.Positive, "dsm: noise level")
-	s.Float("sigma-min", &c.Levels.Least, setting.Positive, "mdsm: least noise level")
-	s.Float("sigma-max", &c.Levels.Most, setting.Positive, "mdsm: largest noise level")
-	setting.Word(s, "sigma-grid", &c.Levels.Spacing, score.Spacings(), "mdsm: how the levels are spread over the batch: linear or log")
-	s.Float("sigma0", &c.Sigma0, setting.Positive, "mdsm: scale of the score that is matched")
+	c.Noise.Settings(s)
 	s.Float("bandwidth", &c.Bandwidth, setting.Positive, "ksd: bandwidth of the kernel")
 	setting.Word(s, "estimator", &c.Estimator, estimators(), "what stands for the marginal's score: variational (VaES, VaGES), exact (grbm) or importance (grbm: latents that are fair coins)")
 	s.Int("particles", &c.Particles, 1, maxParticles, "L, latents of each of the three sets")

@@ -43,15 +43,13 @@ func (c *Config) validateCounts() error {
 
 func (c *Config) validateNumbers() error {
 	return errors.Join(
-		setting.Positive.Check("sigma", c.Sigma),
-		setting.Positive.Check("sigma0", c.Sigma0),
 		setting.Positive.Check("bandwidth", c.Bandwidth),
 		setting.Positive.Check("temperature", c.Temperature),
 		setting.Positive.Check("refine-rate", c.Refine.Rate),
 		setting.AtLeast0.Check("refine-noise", c.Refine.Noise),
 		setting.AtLeast0.Check("posterior-lr", c.PosteriorLR),
 		setting.Factor.Check("sample-share", c.SampleShare),
-		c.Levels.Validate(),
+		c.Noise.Validate(),
 	)
 }
 
