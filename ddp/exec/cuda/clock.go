@@ -74,25 +74,27 @@ func (p *program) timed(f *flight) (err error) {
 		if err := context.Cause(f.ctx); err != nil {
 			return p.named(u, err)
 		}
-		if err := errors.Join(p.around(i), main.Record(p.clock.marks[i+1])); err != nil {
+		if err := errors.Join(p.around(f.ctx, i), main.Record(p.clock.marks[i+1])); err != nil {
 			return p.named(u, err)
 		}
 	}
 	return p.named(nil, p.join(p.single))
 }
 
-// around does launch i; a collective between its events. A Wait holds up the rest, so
-// that its time is what is waited.
-func (p *program) around(i int) error {
+// around does launch i; a collective between its events, and in the first run apart. A
+// Wait holds up the rest, so that its time is what is waited.
+func (p *program) around(ctx context.Context, i int) error {
 	switch op := opOf(p.plan, p.launches[i]).(type) {
 	case plan.Start:
 		pair := p.clock.comms[op.Number]
-		for _, d := range p.single.waits[i] {
-			if err := p.b.comm.WaitEvent(p.events[d]); err != nil {
-				return err
-			}
+		if err := errors.Join(p.behind(p.b.comm, p.single.waits[i]), p.b.comm.Record(pair[0])); err != nil {
+			return err
 		}
-		return errors.Join(p.b.comm.Record(pair[0]), p.units[i].work.enqueue(p.b.comm), p.b.comm.Record(pair[1]))
+		do := func() error { return p.unit(p.single, i) }
+		if !p.warm {
+			do = func() error { return p.apart(ctx, p.single, i) }
+		}
+		return errors.Join(do(), p.b.comm.Record(pair[1]))
 	case plan.Wait:
 		return p.b.lanes[0].WaitEvent(p.clock.comms[op.Number][1])
 	}
