@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	linger   = 2 * time.Second  // of a rank that closes, for the others to close, too
-	patience = 10 * time.Second // with NCCL, to end when it is told
+	linger   = 2 * time.Second  // of a rank that closes, for its graphs to be closed
+	patience = 10 * time.Second // with NCCL and the other ranks, to end when it is told
 )
 
 // watch ends NCCL when the group fails, and the group when NCCL does. It is the
@@ -52,8 +52,9 @@ func (c *Comm) leave() {
 }
 
 // Close releases everything. Graphs that hold collectives are closed before. See
-// collective.Comm; but as long as others do not close, too, it waits for two
-// seconds: they may still read memory of NCCL's on this rank.
+// collective.Comm; but as long as others of this host do not close, too, it waits, for
+// ten seconds: they may still read memory of NCCL's on this rank. After that NCCL keeps
+// its memory until the process ends, which is logged and no error.
 func (c *Comm) Close() error {
 	c.once.Do(func() { c.closeErr = c.close() })
 	return c.closeErr
@@ -65,34 +66,36 @@ func (c *Comm) close() error {
 	if c.Failure() == nil {
 		close(c.closing)
 		<-c.watched
-		err = errors.Join(err, c.part())
-	} else {
-		select {
-		case <-c.watched:
-			err = errors.Join(err, c.abortErr)
-		case <-time.After(patience):
-			return errors.Join(err, fmt.Errorf("nccl: the abort has not ended after %v: a graph that holds a collective is not closed, or the GPU hangs; what it holds is lost until the process ends", patience))
-		}
+		return errors.Join(err, c.part())
 	}
-	return errors.Join(err, c.release())
+	select {
+	case <-c.watched:
+		return errors.Join(err, c.abortErr, c.release())
+	case <-time.After(patience):
+		return errors.Join(err, fmt.Errorf("nccl: the abort has not ended after %v: a graph that holds a collective is not closed, or the GPU hangs; what it holds is lost until the process ends", patience))
+	}
 }
 
-// part ends the communicator in good order: other ranks may still read what
-// this one has sent, so they are waited for, a little. Who does not come by then
-// has long read it, and an abort ends this rank's side alone.
+// part ends the communicator in good order, and releases all. Finalizing waits for graphs
+// of this rank, and destroying, which joins NCCL's thread that serves this host's ranks,
+// for them (commDestroySync in src/init.cc, ncclProxyService in src/proxy.cc).
 func (c *Comm) part() error {
 	err := c.memory.deregisterAll()
 	c.nccl.limit = linger
-	last := c.nccl.destroy
-	if c.nccl.call("ncclCommFinalize", c.nccl.api.finalize) != nil { // the others are not here, or gone already
-		last = c.nccl.abort
+	last, final := c.nccl.destroy, true
+	if c.nccl.call("ncclCommFinalize", c.nccl.api.finalize) != nil {
+		last, final = c.nccl.abort, false
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- last() }()
 	select {
 	case lastErr := <-ended:
-		return errors.Join(err, lastErr)
+		return errors.Join(err, lastErr, c.release())
 	case <-time.After(patience):
+		if final {
+			c.memory.log.Info("a rank of this host has not closed its communicator: NCCL keeps its memory until the process ends", "waited", patience)
+			return err
+		}
 		return errors.Join(err, fmt.Errorf("nccl: the communicator has not ended after %v: a graph that holds a collective is not closed; what it holds is lost until the process ends", patience))
 	}
 }

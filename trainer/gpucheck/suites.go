@@ -53,13 +53,16 @@ func suites(ctx context.Context, o *options, r *report) error {
 		return lossesOf(ctx, small, openGPU(cuda.Config{Plain: true}), workerSteps)
 	})
 	for _, ranks := range []int{2, 4} {
-		for _, t := range []cuda.Transport{cuda.TransportStaged, cuda.TransportNCCL} {
-			err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("losses of %d ranks %s, %s", ranks, onOneGPU, transports[t]), func() (string, map[string]any, error) {
+		for _, t := range []task{
+			{Transport: cuda.TransportStaged}, {Transport: cuda.TransportNCCL, Graphs: cuda.GraphsOff}, {Transport: cuda.TransportNCCL, Graphs: cuda.GraphsOn},
+		} {
+			err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("losses of %d ranks %s, %s%s", ranks, onOneGPU, transports[t.Transport], graphs[t.Graphs]), func() (string, map[string]any, error) {
 				want, err := alone()
 				if err != nil {
 					return "", nil, err
 				}
-				got, err := r.sharing(ctx, task{Ranks: ranks, Transport: t})
+				t.Ranks = ranks
+				got, err := r.sharing(ctx, t)
 				if err != nil {
 					return "", nil, err
 				}
@@ -72,7 +75,7 @@ func suites(ctx context.Context, o *options, r *report) error {
 		}
 	}
 	err = errors.Join(err, r.do(ctx, "b", "a rank killed inside a captured step, NCCL", func() (string, map[string]any, error) {
-		_, err := r.sharing(ctx, task{Ranks: 2, Transport: cuda.TransportNCCL, Endless: true})
+		_, err := r.sharing(ctx, task{Ranks: 2, Transport: cuda.TransportNCCL, Graphs: cuda.GraphsOn, Endless: true})
 		return "", nil, err
 	}))
 	return errors.Join(err, randomPrograms(ctx, o, r))
@@ -92,7 +95,11 @@ func (r *report) sharing(ctx context.Context, t task) ([][]float64, error) {
 // onOneGPU is in the names of checks whose ranks share one.
 const onOneGPU = "on one GPU"
 
-var transports = map[cuda.Transport]string{cuda.TransportStaged: "staged", cuda.TransportNCCL: "NCCL"}
+var (
+	transports = map[cuda.Transport]string{cuda.TransportStaged: "staged", cuda.TransportNCCL: "NCCL"}
+	// graphs are how steps are launched, as a capture that fails is else only said.
+	graphs = map[cuda.Graphs]string{cuda.GraphsAuto: "", cuda.GraphsOff: ", one by one", cuda.GraphsOn: ", captured"}
+)
 
 // workerSteps are the steps that a rank does; the third is the first that is replayed.
 const workerSteps = 4
@@ -101,6 +108,7 @@ const workerSteps = 4
 type task struct {
 	Rank, Ranks int
 	Transport   cuda.Transport
+	Graphs      cuda.Graphs
 	Meet        string // folder in which the ranks find each other
 	Endless     bool   // go on until a rank dies
 	Suite       bool   // no steps, but the suite of collectives
@@ -231,7 +239,7 @@ func work(ctx context.Context, text string, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, comm.Close()) }()
-	s, err := open(ctx, small, openGPU(cuda.Config{Plain: true, Transport: t.Transport}), comm)
+	s, err := open(ctx, small, openGPU(cuda.Config{Plain: true, Transport: t.Transport, Graphs: t.Graphs}), comm)
 	if err != nil {
 		comm.Abort(err)
 		return err

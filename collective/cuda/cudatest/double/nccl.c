@@ -650,7 +650,7 @@ result ncclCommGetAsyncError(comm *c, result *r) {
 		int failed = queue(o);
 		if (failed) c->state = failed;
 	}
-	if (c->finalising && c->state == PROGRESS && !c->held && c->sh->left >= c->nranks) c->state = OK;
+	if (c->finalising && c->state == PROGRESS && !c->held) c->state = OK; // of this rank alone: who waits for the others is destroy
 	*r = c->state;
 	return leave(c, OK);
 }
