@@ -77,13 +77,18 @@ func pack(image []byte) []byte {
 	return append(append([]byte(magic), digest[:]...), image...)
 }
 
+// unpack returns the image in memory of its own, which begins at a multiple of 8 as its
+// tables of eight-byte words want it.
 func unpack(entry []byte) ([]byte, bool) {
 	rest, ok := bytes.CutPrefix(entry, []byte(magic))
 	if !ok || len(rest) <= sha256.Size {
 		return nil, false
 	}
 	digest, image := rest[:sha256.Size], rest[sha256.Size:]
-	return image, sha256.Sum256(image) == [sha256.Size]byte(digest)
+	if sha256.Sum256(image) != [sha256.Size]byte(digest) {
+		return nil, false
+	}
+	return bytes.Clone(image), true
 }
 
 // put keeps an image. An entry is there whole or not at all.

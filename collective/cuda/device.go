@@ -13,6 +13,7 @@ type Info struct {
 	Major, Minor int // compute capability
 	SMs          int // streaming multiprocessors
 	Memory       int64
+	L2           int64  // bytes of the cache before it
 	UUID         string // GPU-…, as nvidia-smi -L has it, in lower case
 	BusID        string // domain:bus:device.function on PCI
 }
@@ -24,6 +25,7 @@ func (i Info) String() string {
 // Attributes of a device.
 const (
 	attributeSMs   = 16
+	attributeL2    = 38
 	attributeMajor = 75
 	attributeMinor = 76
 )
@@ -61,6 +63,7 @@ func describe(d driver, ordinal int) (int, Info, error) {
 		return 0, i, err
 	}
 	var uuid [16]byte
+	var l2 int
 	ask := func(call string, get func() int) func() error {
 		return func() error { return check(d, call, get()) }
 	}
@@ -70,6 +73,7 @@ func describe(d driver, ordinal int) (int, Info, error) {
 		ask("cuDeviceGetUuid_v2", func() (code int) { uuid, code = d.deviceUUID(dev); return code }),
 		ask("cuDeviceTotalMem_v2", func() (code int) { i.Memory, code = d.deviceMemory(dev); return code }),
 		ask("cuDeviceGetAttribute", func() (code int) { i.SMs, code = d.deviceAttribute(dev, attributeSMs); return code }),
+		ask("cuDeviceGetAttribute", func() (code int) { l2, code = d.deviceAttribute(dev, attributeL2); return code }),
 		ask("cuDeviceGetAttribute", func() (code int) { i.Major, code = d.deviceAttribute(dev, attributeMajor); return code }),
 		ask("cuDeviceGetAttribute", func() (code int) { i.Minor, code = d.deviceAttribute(dev, attributeMinor); return code }),
 	} {
@@ -77,6 +81,7 @@ func describe(d driver, ordinal int) (int, Info, error) {
 			return 0, i, err
 		}
 	}
+	i.L2 = int64(l2)
 	i.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
 	return dev, i, nil
 }

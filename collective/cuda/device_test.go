@@ -29,7 +29,7 @@ func TestDevices(t *testing.T) {
 	if len(list) != 2 {
 		t.Fatalf("got %v", list)
 	}
-	want := cuda.Info{Name: "Double H100", Ordinal: 1, Major: 9, Minor: 0, SMs: 132, Memory: 1 << 30, UUID: "GPU-65627472-6169-6e27-7320-646f75626c01", BusID: "0000:11:00.0"}
+	want := cuda.Info{Name: "Double H100", Ordinal: 1, Major: 9, Minor: 0, SMs: 132, Memory: 1 << 30, L2: 1 << 12, UUID: "GPU-65627472-6169-6e27-7320-646f75626c01", BusID: "0000:11:00.0"}
 	if list[1] != want {
 		t.Errorf("got %+v, want %+v", list[1], want)
 	}

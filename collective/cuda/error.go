@@ -78,6 +78,7 @@ var hints = map[int]string{
 	3:   "the driver is shutting down: the process ends while CUDA is still in use",
 	34:  "this libcuda is only for building: take CUDA's stubs folder out of LD_LIBRARY_PATH",
 	46:  "another process may have the GPU for itself (nvidia-smi names it, and the compute mode)",
+	200: "the kernel's image is damaged: remove the cache of kernels",
 	209: "the kernel was compiled for another GPU: remove the cache of kernels",
 	218: "the kernel's image is damaged or for another GPU: remove the cache of kernels",
 	222: "the driver is older than the compiler that made the kernel",

@@ -156,6 +156,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 	DEVICE_CALL(device);
 	switch (attribute) {
 	case EB_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = knobs.sms; return OK;
+	case EB_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 1 << 12; return OK; // little, as whole caches are filled to pass time
 	case EB_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = knobs.capability / 10; return OK;
 	case EB_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = knobs.capability % 10; return OK;
 	}

@@ -18,7 +18,8 @@ const engine engines[ENGINES] = {
 
 // suits says whether an engine does a graph. As of the real ones, few do paddings that
 // differ, and EBDOUBLE_CUDNN_LACKS in the environment takes more from them:
-// "wide" results of narrow operands, or "all".
+// "wide" results of narrow operands, "ready" engines for those (those that are not
+// compiled at run time), or "all".
 int suits(const desc *graph, int e) {
 	const desc *op = desc_of(graph, 801);
 	const int base = op->kind == FORWARD ? 700 : op->kind == BACKWARD_DATA ? 706 : 712;
@@ -29,6 +30,7 @@ int suits(const desc *graph, int e) {
 	for (int i = 0; i < 3; i++) types[i] = int_of(desc_of(op, base + 3 + i), 901, 0);
 	const bool mixed = types[0] != types[1] || types[1] != types[2];
 	if (lacks && !strcmp(lacks, "wide") && mixed) return say(NOT_SUPPORTED, "no engine mixes types");
+	if (lacks && !strcmp(lacks, "ready") && mixed && e != 3) return say(NOT_SUPPORTED, "engine %d mixes no types", e);
 	if (types[0] == DATA_DOUBLE && e != 3) return say(NOT_SUPPORTED, "engine %d has no float64", e);
 	for (int i = 0; i < 2; i++)
 		if (int_of(conv, 104, i) != int_of(conv, 105, i) && e != 3) return say(NOT_SUPPORTED, "engine %d wants equal paddings", e);

@@ -3,12 +3,21 @@ package choose
 import (
 	"cmp"
 	"fmt"
+	"iter"
 
 	"ebtrain/ddp/exec/cuda/linalg"
 )
 
-// most is the number of candidates that are timed for a problem.
-const most = 8
+// most is the number of candidates that are timed for a problem. untimed is how many are
+// prepared where nothing is: one to take, and one for where that does not run.
+const most, untimed = 8, 2
+
+// few is a number of candidates below which a problem is also asked for in another way:
+// what has to be compiled for it may be slower than what is there with casts.
+const few = 3
+
+// quick is how many flops a plain kernel is timed for, since that takes no time.
+const quick = 1 << 30
 
 // The names of libraries in choices.
 const (
@@ -59,42 +68,64 @@ func (c *Chooser) library(by string) linalg.Library {
 	return c.o.Convolutions
 }
 
-// candidates are at most n candidates for a problem, of the first group of ways that
-// has any; a plain kernel behind those that are to be timed, where that takes no time,
-// and where there is nothing else. After an error none is left.
-func (c *Chooser) candidates(p linalg.Problem, n int) (list []*adapted, err error) {
-	defer func() {
-		if err != nil {
-			err = cmp.Or(err, closeAll(list))
+// candidates are those for a problem, in lists: the next is wanted where none of the one
+// before works. A list is of a group of ways, or of several where one has few; a plain
+// kernel stands behind the first that is to be timed, and alone at the end. Who takes a
+// list closes it; after an error none is left.
+func (c *Chooser) candidates(p linalg.Problem) iter.Seq2[[]*adapted, error] {
+	return func(yield func([]*adapted, error) bool) {
+		groups, plain := c.ways(p), c.o.Plain != nil
+		var list []*adapted
+		for i, group := range groups {
+			var err error
+			if list, err = c.ask(list, group); err != nil {
+				yield(nil, cmp.Or(err, closeAll(list)))
+				return
+			}
+			if len(list) == 0 || !c.o.Untimed && len(list) < few && i+1 < len(groups) {
+				continue
+			}
+			if plain && !c.o.Untimed && p.Flops() <= quick {
+				plain = false
+				k, err := c.plain(p)
+				if err != nil {
+					yield(nil, cmp.Or(err, closeAll(list)))
+					return
+				}
+				list = append(list, k)
+			}
+			if !yield(list, nil) {
+				return
+			}
 			list = nil
 		}
-	}()
-	for _, group := range c.ways(p) {
-		for i, a := range group {
-			more, err := c.library(a.by).Prepare(a.q, share(n-len(list), len(group)-i))
-			for _, m := range more {
-				made := a
-				made.Candidate = m
-				list = append(list, &made)
-			}
-			if err != nil || len(list) == n {
-				return list, err
-			}
-		}
-		if len(list) > 0 {
-			break
+		if plain {
+			k, err := c.plain(p)
+			yield([]*adapted{k}, err)
 		}
 	}
-	const quick = 1 << 30 // flops
-	if c.o.Plain != nil && (len(list) == 0 || n > 1 && p.Flops() <= quick) {
-		k, err := c.plain(p)
+}
+
+// ask adds what libraries have for a problem, asked in a group of ways, to a list of
+// candidates. The list is good with an error, too.
+func (c *Chooser) ask(list []*adapted, group []adapted) ([]*adapted, error) {
+	n := most
+	if c.o.Untimed {
+		n = untimed
+	}
+	for i, a := range group {
+		if len(list) == n {
+			break
+		}
+		more, err := c.library(a.by).Prepare(a.q, share(n-len(list), len(group)-i))
+		for _, m := range more {
+			made := a
+			made.Candidate = m
+			list = append(list, &made)
+		}
 		if err != nil {
 			return list, err
 		}
-		return append(list, k), nil
-	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("no library has a kernel for %v", p)
 	}
 	return list, nil
 }

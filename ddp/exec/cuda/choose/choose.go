@@ -14,8 +14,9 @@
 // or of other versions of the libraries is not used: its choices may not exist there,
 // so all is chosen anew, and said.
 //
-// With Options.Untimed nothing is run and no file is used: the first candidate in the
-// libraries' own order is taken, which depends on problem, device and versions alone.
+// With Options.Untimed nothing is timed and no file is used: the first candidate in the
+// libraries' own order that runs is taken, which depends on problem, device and versions
+// alone.
 // That may be slower, and makes runs alike that share nothing, in worlds of any size.
 //
 // # Concurrency
@@ -53,7 +54,7 @@ type Options struct {
 	// Cast is for problems whose types no library takes. nil: those have no
 	// candidates.
 	Cast Cast
-	// Untimed takes the first candidate in the libraries' order.
+	// Untimed takes the first candidate in the libraries' order that runs.
 	Untimed bool
 	// Rank is this rank, and Share gives all ranks what rank 0 passes; nil in a
 	// world of one.

@@ -205,8 +205,7 @@ func TestDelays(t *testing.T) {
 
 func (d *device) runs() int { return d.m.Calls("cudnnBackendExecute") + d.m.Calls("cublasLtMatmul") }
 
-// TestUntimed: nothing is run, and the libraries' first kernel is taken, whatever a
-// file says.
+// TestUntimed: the libraries' first kernel that runs is taken, whatever a file says.
 func TestUntimed(t *testing.T) {
 	d := open(t)
 	file := filepath.Join(t.TempDir(), "kernels.json")
@@ -220,8 +219,8 @@ func TestUntimed(t *testing.T) {
 	if want := []string{"cudnn engine 2, knobs 2=1", "cudnn engine 1", lt, lt}; !slices.Equal(names(list), want) {
 		t.Errorf("got %q, want %q", names(list), want)
 	}
-	if d.runs() != 0 {
-		t.Error("something was run")
+	if d.runs() != len(ps) {
+		t.Errorf("%d runs, want one of each kernel", d.runs())
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a file was written")
@@ -359,6 +358,38 @@ func TestWide(t *testing.T) {
 	d.bits(t, ps, list)
 }
 
+// TestLate: where cuDNN would have to compile an engine from bfloat16 to float32, it is
+// timed beside those that are there for widened operands.
+func TestLate(t *testing.T) {
+	d := open(t)
+	t.Setenv("EBDOUBLE_CUDNN_LACKS", "ready")
+	p := conv(ty(graph.F32, graph.BF16, graph.BF16, linalg.Full))
+	list, err := d.chooser(t, func(o *choose.Options) { o.Untimed = true }).Choose([]linalg.Problem{p})
+	if err != nil || list[0].String() != "cudnn engine 3" {
+		t.Errorf("untimed: got %v, %v", list, err)
+	}
+	ran := d.runs()
+	if _, err = d.chooser(t, nil).Choose([]linalg.Problem{p}); err != nil {
+		t.Fatal(err)
+	}
+	if ran = d.runs() - ran; ran < 3*6 { // engines 3, and 1 and 2 widened; a plain kernel is not counted
+		t.Errorf("%d runs, want 6 of each of 3 engines", ran)
+	}
+}
+
+// TestQuickRuns: before each run that is timed the GPU has something to do, so that what
+// the host does for the run is not timed.
+func TestQuickRuns(t *testing.T) {
+	d := open(t)
+	before := d.m.Calls("cuMemsetD8Async")
+	if _, err := d.chooser(t, func(o *choose.Options) { o.Plain = nil }).Choose([]linalg.Problem{conv(f32)}); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.m.Calls("cuMemsetD8Async") - before; n < d.runs() || n == 0 {
+		t.Errorf("the GPU was busy before %d of %d runs", n, d.runs())
+	}
+}
+
 // TestRanksDiffer: what the other ranks say when rank 0 fails, has another GPU, or
 // another program.
 func TestRanksDiffer(t *testing.T) {
@@ -416,6 +447,38 @@ func TestFailingKernel(t *testing.T) {
 	}
 	if len(d.said) != 1 || !strings.Contains(d.said[0], "cudnn engine 1 is left out") || list[0].String() == "cudnn engine 1" {
 		t.Errorf("said %q, chose %v", d.said, list)
+	}
+}
+
+// TestFailingList: where all that a library offers cannot be put onto the stream, what there
+// is besides is taken, timed or not; without that it is one sentence.
+func TestFailingList(t *testing.T) {
+	tf32, wide := ty(graph.F32, graph.F32, graph.F32, linalg.TF32), ty(graph.F32, graph.BF16, graph.BF16, linalg.Full)
+	for name, c := range map[string]struct {
+		untimed     bool
+		which, said int
+		t           linalg.Types
+		want        string
+	}{
+		"the first, untimed":   {true, 1, 1, tf32, "cudnn engine 2, knobs 2=1"},
+		"all, untimed":         {true, 0, 2, tf32, "plain reference"},
+		"all":                  {false, 0, 2, tf32, "plain reference"},
+		"all of each way, too": {true, 0, 4, wide, "plain reference"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t)
+			d.m.Fail("cudnnBackendExecute", c.which, 5000)
+			list, err := d.chooser(t, func(o *choose.Options) { o.Untimed = c.untimed }).Choose([]linalg.Problem{conv(c.t)})
+			if err != nil || list[0].String() != c.want || len(d.said) != c.said {
+				t.Errorf("got %v, %v, said %q, want %s", list, err, d.said, c.want)
+			}
+		})
+	}
+	d := open(t)
+	d.m.Fail("cudnnBackendExecute", 0, 5000)
+	_, err := d.chooser(t, func(o *choose.Options) { o.Plain = nil }).Choose([]linalg.Problem{conv(tf32)})
+	if err == nil || !strings.Contains(err.Error(), "there is no kernel for conv2d") || !strings.Contains(err.Error(), "EXECUTION_FAILED") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("without another: got %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package choose
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,29 +69,48 @@ func (c *Chooser) known(p linalg.Problem) (*adapted, choice) {
 	return k, ch
 }
 
-// best is the fastest kernel for a problem, or the first where nothing is timed.
+// best is the fastest kernel for a problem, or, where nothing is timed, the first that
+// runs: a plan that could be built may still fail.
 func (c *Chooser) best(t *timer, p linalg.Problem) (*adapted, choice, error) {
-	n := most
-	if c.o.Untimed {
-		n = 1
-	}
-	list, err := c.candidates(p, n)
-	if err != nil {
-		return nil, choice{}, fmt.Errorf("kernels for %v: %w", p, err)
-	}
-	best, took := 0, time.Duration(0)
-	if len(list) > 1 {
-		if best, took, err = t.fastest(p, list); err != nil {
-			return nil, choice{}, cmp.Or(fmt.Errorf("timing kernels for %v: %w", p, err), closeAll(list))
+	failed := errors.New("no library has one")
+	for list, err := range c.candidates(p) {
+		if err != nil {
+			return nil, choice{}, fmt.Errorf("kernels for %v: %w", p, err)
 		}
+		k, took, err := c.pick(t, p, list)
+		var none noneWorksError
+		switch {
+		case err == nil:
+			ch := choice{By: k.by, Types: k.q.Types().String(), Name: k.Candidate.String(), Milliseconds: float64(took) / 1e6}
+			if k.by != byPlain {
+				ch.Saved = k.Saved()
+			}
+			return k, ch, nil
+		case !errors.As(err, &none):
+			return nil, choice{}, err
+		}
+		failed = err
 	}
-	k := list[best]
+	return nil, choice{}, fmt.Errorf("there is no kernel for %v: %w", p, failed)
+}
+
+// pick is the best of a list, and how long it takes if that is known. All others are
+// closed.
+func (c *Chooser) pick(t *timer, p linalg.Problem, list []*adapted) (k *adapted, took time.Duration, err error) {
+	best := 0
+	switch {
+	case len(list) == 1 && list[0].by == byPlain: // there is nothing else
+	case c.o.Untimed, len(list) == 1:
+		best, err = t.first(p, list)
+	default:
+		best, took, err = t.fastest(p, list)
+	}
+	if err != nil {
+		return nil, 0, cmp.Or(fmt.Errorf("timing kernels for %v: %w", p, err), closeAll(list))
+	}
+	k = list[best]
 	if err := closeAll(slices.Delete(list, best, best+1)); err != nil {
-		return nil, choice{}, cmp.Or(err, k.Close())
+		return nil, 0, cmp.Or(err, k.Close())
 	}
-	ch := choice{By: k.by, Types: k.q.Types().String(), Name: k.Candidate.String(), Milliseconds: float64(took) / 1e6}
-	if k.by != byPlain {
-		ch.Saved = k.Saved()
-	}
-	return k, ch, nil
+	return k, took, nil
 }

@@ -19,6 +19,12 @@ import (
 // rounds is how often each candidate is timed; the median counts.
 const rounds = 5
 
+// caches is how many times the size of the GPU's cache is written before a run: some
+// 100 us of work, beside which the host puts the run onto the stream. Else short runs
+// would be timed as long as that takes, tens of microseconds, which a replayed graph does
+// not. And operands come from memory, as most do in a step.
+const caches = 8
+
 // timer runs candidates on random numbers: zeros would be faster than what is computed
 // later, as chips that compute them draw less power.
 type timer struct {
@@ -26,6 +32,7 @@ type timer struct {
 	from, to   *cuda.Event
 	dst, work  buffer
 	a, b       buffer
+	cache      buffer // larger than the GPU's
 	tile       *cuda.Pinned
 	tileOf     graph.DType
 	tileFilled bool
@@ -39,8 +46,40 @@ type buffer struct {
 	full  bool
 }
 
+// noneWorksError says that all candidates of a list failed as they were put onto the
+// stream, and how the first did.
+type noneWorksError struct{ first error }
+
+func (e noneWorksError) Error() string { return fmt.Sprintf("none works: %v", e.first) }
+func (e noneWorksError) Unwrap() error { return e.first }
+
+// first says which candidate is the first that runs.
+func (t *timer) first(p linalg.Problem, list []*adapted) (int, error) {
+	o, work, err := t.prepare(p, list)
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	for i, k := range list {
+		_, bad, err := t.run(t.c.o.Stream, k, o, work)
+		if err != nil {
+			return 0, fmt.Errorf("%v: %w", k, err)
+		}
+		if bad == nil {
+			return i, nil
+		}
+		failed = cmp.Or(failed, bad)
+		t.leftOut(p, k, bad)
+	}
+	return 0, noneWorksError{failed}
+}
+
+func (t *timer) leftOut(p linalg.Problem, k *adapted, bad error) {
+	t.c.o.Say(fmt.Sprintf("%v is left out for %v: %v", k, p, bad))
+}
+
 // fastest says which candidate is, and how long it takes. One that fails when it is
-// put onto the stream is left out, which is said; there must be another.
+// put onto the stream is left out, which is said.
 func (t *timer) fastest(p linalg.Problem, list []*adapted) (best int, took time.Duration, err error) {
 	o, work, err := t.prepare(p, list)
 	if err != nil {
@@ -60,7 +99,7 @@ func (t *timer) fastest(p linalg.Problem, list []*adapted) (best int, took time.
 				return 0, 0, fmt.Errorf("%v: %w", k, err)
 			case bad != nil:
 				times[i], failed = nil, cmp.Or(failed, bad)
-				t.c.o.Say(fmt.Sprintf("%v is left out for %v: %v", k, p, bad))
+				t.leftOut(p, k, bad)
 			case round == 0:
 				times[i] = []time.Duration{}
 			default:
@@ -79,13 +118,16 @@ func (t *timer) fastest(p linalg.Problem, list []*adapted) (best int, took time.
 		}
 	}
 	if best < 0 {
-		return 0, 0, fmt.Errorf("none works: %w", failed)
+		return 0, 0, noneWorksError{failed}
 	}
 	return best, took, nil
 }
 
 // run times one run. bad is a candidate's own failure, err the machine's.
 func (t *timer) run(s *cuda.Stream, k *adapted, o linalg.Operands, work cuda.Ptr) (took time.Duration, bad, err error) {
+	if err := s.Memset(t.cache.at, 0, t.cache.bytes); err != nil {
+		return 0, nil, err
+	}
 	if err := s.Record(t.from); err != nil {
 		return 0, nil, err
 	}
@@ -123,7 +165,7 @@ func (t *timer) prepare(p linalg.Problem, list []*adapted) (o linalg.Operands, w
 	for _, x := range []struct {
 		b     *buffer
 		bytes int64
-	}{{&t.work, n}, {&t.dst, dst * int64(ty.Dst.Size())}, {&t.a, a * int64(ty.A.Size())}, {&t.b, b * int64(ty.B.Size())}} {
+	}{{&t.cache, caches * t.c.o.Device.Info().L2}, {&t.work, n}, {&t.dst, dst * int64(ty.Dst.Size())}, {&t.a, a * int64(ty.A.Size())}, {&t.b, b * int64(ty.B.Size())}} {
 		if err := t.grow(x.b, x.bytes); err != nil {
 			return o, 0, err
 		}
@@ -220,7 +262,7 @@ func (t *timer) close() error {
 		return nil
 	}
 	errs := []error{t.c.o.Stream.Sync(context.Background())}
-	for _, b := range []*buffer{&t.dst, &t.work, &t.a, &t.b} {
+	for _, b := range []*buffer{&t.cache, &t.dst, &t.work, &t.a, &t.b} {
 		errs = append(errs, t.release(b))
 	}
 	for _, e := range []*cuda.Event{t.from, t.to} {

@@ -14,7 +14,12 @@ import (
 	"ebtrain/ddp/exec/cuda/linalg"
 )
 
-// Prepare returns plans for a convolution; none where cuDNN has no engine for it.
+// mostLate is how many plans that are compiled at run time, which takes a second or
+// several each, are made for a problem.
+const mostLate = 2
+
+// Prepare returns plans for a convolution; none where cuDNN has no engine for it. What
+// fails by itself is left out, and said.
 func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, err error) {
 	conv, ok := p.(linalg.Conv)
 	if !ok || !takes(conv.T) || most < 1 {
@@ -24,19 +29,16 @@ func (l *Library) Prepare(p linalg.Problem, most int) (list []linalg.Candidate, 
 		return nil, err
 	}
 	err = l.dev.Attach(func() error {
-		now, late, err := l.offers(conv, func([]int32) {})
+		now, late, err := l.offers(conv, func([]int32) {}, func(bad error) {
+			l.say(fmt.Sprintf("some of what cuDNN may have is left out for %v: %v", conv, bad))
+		})
 		if err != nil {
 			return err
 		}
-		list, err = l.plans(conv, now, most)
-		if len(list) > 0 || len(late) == 0 {
-			return err
+		if list, err = l.plans(conv, now, most); err == nil && len(list) == 0 {
+			list, err = l.plans(conv, late, min(most, mostLate))
 		}
-		more, bad := l.plans(conv, late, 1)
-		if list = more; len(list) == 0 {
-			return cmp.Or(err, bad)
-		}
-		return nil
+		return err
 	})
 	return list, err
 }
@@ -49,17 +51,21 @@ type choice struct {
 
 // offers are the choices that the heuristics offer for a problem and that serve, in their
 // order: those that are compiled already, and those that are compiled at run time. saw is
-// told the notes of all.
-func (l *Library) offers(p linalg.Conv, saw func(notes []int32)) (now, late []choice, err error) {
+// told the notes of all, and failed of what fails by itself: a mode, a configuration, or
+// the whole operation, of which nothing is offered then.
+func (l *Library) offers(p linalg.Conv, saw func(notes []int32), failed func(error)) (now, late []choice, err error) {
 	b := newBuilder(l)
 	defer func() { err = cmp.Or(err, b.close()) }()
 	g := b.operation(p)
-	if b.unsupported() {
-		return nil, nil, nil
+	if b.spare(failed) || b.err != nil {
+		return nil, nil, b.err
 	}
 	for _, mode := range [...]int32{C.EB_CUDNN_HEUR_MODE_A, C.EB_CUDNN_HEUR_MODE_FALLBACK} {
-		for _, cfg := range b.configurations(g, mode) {
+		for _, cfg := range b.configurations(g, mode, failed) {
 			c, notes, behaviour := b.describe(cfg)
+			if b.spare(failed) {
+				continue
+			}
 			if b.err != nil {
 				return nil, nil, b.err
 			}
@@ -84,28 +90,37 @@ func appendNew(list []choice, c choice) []choice {
 	return append(list, c)
 }
 
-// unsupported forgets an error that only says that cuDNN cannot do it.
-func (b *builder) unsupported() bool {
+// spare forgets an error by which cuDNN says that it cannot do it, or that tells more
+// about what was asked than about the machine. Of the latter failed is told.
+func (b *builder) spare(failed func(error)) bool {
 	var e *Error
-	if errors.As(b.err, &e) && e.Unsupported() {
-		b.err = nil
-		return true
+	switch {
+	case !errors.As(b.err, &e) || e.lacks():
+		return false
+	case e.ofEngine():
+		failed(b.err)
+	case !e.Unsupported():
+		return false
 	}
-	return false
+	b.err = nil
+	return true
 }
 
 // configurations are what the heuristics of a mode offer.
-func (b *builder) configurations(g desc, mode int32) []desc {
+func (b *builder) configurations(g desc, mode int32, failed func(error)) []desc {
 	h := b.create(C.EB_CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)
 	set(b, h, C.EB_CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, C.EB_CUDNN_TYPE_BACKEND_DESCRIPTOR, g)
 	set(b, h, C.EB_CUDNN_ATTR_ENGINEHEUR_MODE, C.EB_CUDNN_TYPE_HEUR_MODE, mode)
 	b.finalize(h)
 	n := get(b, h, C.EB_CUDNN_ATTR_ENGINEHEUR_RESULTS, C.EB_CUDNN_TYPE_BACKEND_DESCRIPTOR, []desc(nil))
-	if b.unsupported() || b.err != nil || n == 0 {
+	list := b.createAll(C.EB_CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, n)
+	if n > 0 {
+		n = min(n, get(b, h, C.EB_CUDNN_ATTR_ENGINEHEUR_RESULTS, C.EB_CUDNN_TYPE_BACKEND_DESCRIPTOR, list))
+	}
+	if b.spare(failed) || b.err != nil {
 		return nil
 	}
-	list := b.createAll(C.EB_CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, n)
-	return list[:min(n, get(b, h, C.EB_CUDNN_ATTR_ENGINEHEUR_RESULTS, C.EB_CUDNN_TYPE_BACKEND_DESCRIPTOR, list))]
+	return list[:n]
 }
 
 func (b *builder) createAll(kind C.int, n int) []desc {
@@ -143,7 +158,6 @@ func (b *builder) describe(cfg desc) (c choice, notes, behaviour []int32) {
 // plans makes at most most plans of choices. Left out are engines that turn out not to
 // do the problem or to need too much memory, and, which is said, those that fail.
 func (l *Library) plans(p linalg.Conv, choices []choice, most int) (list []linalg.Candidate, err error) {
-	var failed error
 	for _, c := range choices {
 		if len(list) == most {
 			break
@@ -159,7 +173,6 @@ func (l *Library) plans(p linalg.Conv, choices []choice, most int) (list []linal
 		case errors.As(err, &e) && e.Unsupported():
 			continue
 		case errors.As(err, &e) && e.ofEngine():
-			failed = cmp.Or(failed, err)
 			l.say(fmt.Sprintf("%v is left out for %v: %v", c, p, err))
 			continue
 		}
@@ -169,9 +182,6 @@ func (l *Library) plans(p linalg.Conv, choices []choice, most int) (list []linal
 			}
 			return nil, err
 		}
-	}
-	if len(list) == 0 {
-		return nil, failed
 	}
 	return list, nil
 }

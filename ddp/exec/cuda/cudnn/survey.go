@@ -8,6 +8,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"ebtrain/ddp/exec/cuda/linalg"
 	"ebtrain/ddp/graph"
@@ -19,35 +20,47 @@ func (l *Library) Survey(p linalg.Conv) (s Survey, err error) {
 		return s, err
 	}
 	s.Left = map[string]int{}
+	failed := func(err error) { s.Failures = append(s.Failures, err.Error()) }
 	err = l.dev.Attach(func() error {
 		now, late, err := l.offers(p, func(notes []int32) {
 			s.Offered++
 			if bad := unwanted(p.T, notes); bad != "" {
 				s.Left[bad]++
 			}
-		})
+		}, failed)
 		if err != nil {
 			return err
 		}
 		s.Now, s.Late = len(now), len(late)
-		for _, c := range now[:min(surveyed, len(now))] {
-			pl, err := l.plan(p, c)
-			var e *Error
-			switch {
-			case err == nil:
-				s.Plans++
-				err = pl.release()
-			case errors.As(err, &e):
-				s.Failures = append(s.Failures, fmt.Sprintf("%v: %v", c, err))
-				continue
-			}
-			if err != nil {
-				return err
-			}
+		if s.Plans, err = l.build(p, now[:min(surveyed, len(now))], failed); err != nil {
+			return err
 		}
-		return nil
+		begun := time.Now()
+		s.LatePlans, err = l.build(p, late[:min(surveyedLate, len(late))], failed)
+		s.LateTook = time.Since(begun)
+		return err
 	})
 	return s, err
+}
+
+// build counts the choices of which a plan can be built.
+func (l *Library) build(p linalg.Conv, choices []choice, failed func(error)) (built int, err error) {
+	for _, c := range choices {
+		pl, err := l.plan(p, c)
+		var e *Error
+		switch {
+		case err == nil:
+			built++
+			err = pl.release()
+		case errors.As(err, &e):
+			failed(fmt.Errorf("%v: %w", c, err))
+			continue
+		}
+		if err != nil {
+			return built, err
+		}
+	}
+	return built, nil
 }
 
 // unwanted is the first of an engine's notes for which it is not taken, "" if it is.
