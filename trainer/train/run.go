@@ -226,6 +226,11 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		return err
 	}
 	defer func() { keep(backend) }()
+	defer func() {
+		if err != nil && !errors.Is(err, cliflag.ErrStopped) {
+			w.Failing(err) // before the backend, whose NCCL waits for that of the other ranks
+		}
+	}()
 	if err := checkMemory(o, backend, w.Size()); err != nil { // before anything is written
 		return err
 	}

@@ -170,6 +170,20 @@ func (w *World) Fail(err error) error {
 	return w.Err()
 }
 
+// Failing tells all ranks, once, that this one fails with err, and ends its collectives.
+// It comes before what is closed, which may wait for the other ranks; Fail follows. What
+// befell another rank is left to Fail.
+func (w *World) Failing(err error) {
+	if w.alone || errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrAborted) {
+		return
+	}
+	w.Abort(err)
+	<-w.Done()
+	if w.Comm != nil {
+		w.Comm.Abort(w.Err())
+	}
+}
+
 // Context is ctx until the job ends, by whomever; then it ends with the cause.
 func (w *World) Context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -321,6 +321,10 @@ func TestObserversErrorsEndTheRun(t *testing.T) {
 			if _, errs := j.run(t); !errors.Is(errs[0], errDisk) {
 				t.Errorf("got %v", errs[0])
 			}
+			kept, err := filepath.Glob(filepath.Join(j.config.CkptDir, "step-*"))
+			if done := at == "sampled" || at == "ended"; err != nil || (len(kept) == 1) != done {
+				t.Errorf("checkpoints %v, %v; want one where all steps are done: %v", kept, err, done)
+			}
 		})
 	}
 }

@@ -227,19 +227,21 @@ func (t *Trainer) abandon(ctx context.Context, cause error) {
 	}
 }
 
-// due does what is due after step t.next−1.
+// due does what is due after step t.next−1. The last checkpoint comes before the last
+// samples, which may take long, or fail.
 func (t *Trainer) due(ctx context.Context) error {
-	if every(t.cfg.CheckEvery, t.next) {
+	last := t.next == t.cfg.Steps
+	if last || every(t.cfg.CheckEvery, t.next) {
 		if err := t.checkReplicas(ctx); err != nil {
 			return err
 		}
 	}
-	if every(t.cfg.CkptEvery, t.next) {
+	if last || every(t.cfg.CkptEvery, t.next) {
 		if err := t.save(ctx); err != nil {
 			return err
 		}
 	}
-	if every(t.cfg.SampleEvery, t.next) || t.next == t.cfg.Steps {
+	if last || every(t.cfg.SampleEvery, t.next) {
 		if err := t.refresh(ctx); err != nil {
 			return err
 		}
