@@ -14,7 +14,7 @@ import (
 // CheckHeaders compiles the declarations of this package against NVIDIA's own
 // headers, cuda.h and nvrtc.h, which it looks for in the folders: every constant
 // and the type of every function must be the same. The report says which headers
-// were compared, and which were not found.
+// were compared; ErrNotCompared which were not, if those that were are as declared.
 func CheckHeaders(includeDirs []string) (report string, err error) {
 	driver, driverErr := CompareHeader("cuda.h", driverCheck(), abi.Files, includeDirs)
 	nvrtc, nvrtcErr := CompareHeader("nvrtc.h", nvrtcCheck, abi.Files, includeDirs)
@@ -24,21 +24,30 @@ func CheckHeaders(includeDirs []string) (report string, err error) {
 			lines = append(lines, line)
 		}
 	}
+	if errors.Is(driverErr, ErrNotCompared) && nvrtcErr != nil && !errors.Is(nvrtcErr, ErrNotCompared) {
+		driverErr = nil // a difference is more
+	}
+	if errors.Is(nvrtcErr, ErrNotCompared) && driverErr != nil && !errors.Is(driverErr, ErrNotCompared) {
+		nvrtcErr = nil
+	}
 	return strings.Join(lines, "\n"), errors.Join(driverErr, nvrtcErr)
 }
 
+// ErrNotCompared says that there was no header to compare with, or nothing to do it by.
+var ErrNotCompared = errors.New("not compared")
+
 // CompareHeader compiles check, a C text that asserts what a package declares in its
 // files, against NVIDIA's own header, which it looks for in the folders, with what that
-// includes. The report says which header was compared, or that none was found, or that it
-// cannot be compiled by itself, as what it includes is not there.
+// includes. The report says which header was compared; ErrNotCompared that none was found,
+// or that it cannot be compiled by itself, as what it includes is not there, or a compiler.
 func CompareHeader(header, check string, files fs.FS, includeDirs []string) (report string, err error) {
 	folder := holding(includeDirs, header)
 	if folder == "" {
-		return header + ": not found, not compared", nil
+		return "", fmt.Errorf("%s: %w: not found", header, ErrNotCompared)
 	}
 	path := filepath.Join(folder, header)
 	if err := CompileCheck("#include <"+header+">\n", files, includeDirs); err != nil {
-		return fmt.Sprintf("%s: does not compile by itself, not compared: %v", path, err), nil
+		return "", fmt.Errorf("%s: %w: it does not compile by itself: %w", path, ErrNotCompared, err)
 	}
 	if err := CompileCheck(check, files, includeDirs); err != nil {
 		return "", fmt.Errorf("%s differs from this program's declarations: %w", path, err)

@@ -29,10 +29,7 @@ func collectives(ctx context.Context, r *report) (err error) {
 			most = min(most, len(r.Devices))
 		}
 		err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("colltest, %s, 1 to %d ranks in a process", transports[t], most), func() (string, map[string]any, error) {
-			return suite(func(tt *testing.T) {
-				tt.Setenv(envTransport, transports[t])
-				colltest.Run(tt, factory(t, most))
-			})
+			return suite(ctx, task{Tests: groupOf, Transport: t, Most: most})
 		}))
 		for _, ranks := range []int{2, 4} {
 			err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("colltest, %s, %d processes %s", transports[t], ranks, onOneGPU), func() (string, map[string]any, error) {
@@ -42,16 +39,6 @@ func collectives(ctx context.Context, r *report) (err error) {
 		}
 	}
 	return err
-}
-
-// suite runs a test and is an error if it fails; what failed is printed by package
-// testing.
-func suite(f func(*testing.T)) (string, map[string]any, error) {
-	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "gpucheck", F: f}})
-	if !ok {
-		return "", nil, errors.New("the suite failed: what failed is on the output above")
-	}
-	return "", nil, nil
 }
 
 // stack is a rank's Comm over a GPU's memory, with what it stands on.

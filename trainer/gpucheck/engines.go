@@ -44,12 +44,12 @@ func survey(ordinal int, t linalg.Types) (text string, numbers map[string]any, e
 	defer func() { err = errors.Join(err, l.Close()) }()
 	var lines []string
 	problems, served := 0, 0
-	for _, g := range geometries {
+	for n, g := range geometries {
 		for op := linalg.Forward; op <= linalg.GradW; op++ {
 			out := (g.h+2*g.pad-g.k)/g.stride + 1
 			p := linalg.Conv{Op: op, N: g.n, C: g.c, H: g.h, W: g.h, O: g.o, OH: out, OW: out, T: t, Conv: graph.Conv{Groups: 1, Window: graph.Window{
 				KH: g.k, KW: g.k, StrideH: g.stride, StrideW: g.stride, PadT: g.pad, PadB: g.pad, PadL: g.pad, PadR: g.pad, DilH: 1, DilW: 1}}}
-			s, err := l.Survey(p)
+			s, err := l.Survey(p, n == 0) // of one geometry: each takes a second or several
 			if err != nil {
 				return strings.Join(lines, "\n"), nil, fmt.Errorf("%v: %w", p, err)
 			}
@@ -57,8 +57,11 @@ func survey(ordinal int, t linalg.Types) (text string, numbers map[string]any, e
 			if s.Plans > 0 {
 				served++
 			}
-			lines = append(lines, fmt.Sprintf("%v %d, %d² of %d, %d² of %d: %v", op, g.n, g.h, g.c, g.k, g.o, s))
-			lines = append(lines, s.Failures...)
+			found := append([]string{fmt.Sprintf("%v %d, %d² of %d, %d² of %d: %v", op, g.n, g.h, g.c, g.k, g.o, s)}, s.Failures...)
+			if _, err := fmt.Println(strings.Join(found, "\n")); err != nil { // should this end before its time
+				return "", nil, err
+			}
+			lines = append(lines, found...)
 		}
 	}
 	numbers = map[string]any{"problems": problems, "served": served}

@@ -48,7 +48,7 @@ func fused(ctx context.Context, r *report, m *rates, bytes int) (err error) {
 func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID), bytes int) (rate float64, err error) {
 	const cols, runs = 1024, 11
 	t := graph.Type{DType: graph.F32, Shape: graph.D(bytes/4/cols, cols)}
-	be, err := cuda.New(cuda.Config{})
+	be, err := gpu(cuda.Config{})
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,7 @@
 //	gpucheck --out results --part c,d --limit 9m
 //
 //	a  versions; our constants and layouts compiled against the headers that are there
-//	b  the conformance suites; ranks that share the GPU, by NCCL and staged; a killed rank
+//	b  ranks that share the GPU, by NCCL and staged; a killed rank; the conformance suites
 //	c  captured steps against single ones; first losses against the CPU's
 //	d  speed: steps of the networks in three precisions, beside PyTorch, and the machine's rates
 //
@@ -71,7 +71,7 @@ type size struct {
 }
 
 // full is for GPUs. Tests on doubles have less.
-var full = size{Graphs: 100, Programs: 1000, Hunt: 45 * time.Second, Copied: 1 << 30, Fused: 256 << 20, Product: 8192}
+var full = size{Graphs: 20, Programs: 1000, Hunt: 45 * time.Second, Copied: 1 << 30, Fused: 256 << 20, Product: 8192}
 
 func parse(args []string) (*options, error) {
 	o := &options{size: full}

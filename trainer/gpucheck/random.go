@@ -32,7 +32,7 @@ func randomPrograms(ctx context.Context, o *options, r *report) error {
 		ranks := func(c cuda.Config) []exec.Backend {
 			c.Transport = cuda.TransportStaged
 			for range mostRanks {
-				b, e := cuda.New(c)
+				b, e := gpu(c)
 				if e != nil {
 					err = errors.Join(err, e)
 					return nil

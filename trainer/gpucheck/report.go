@@ -110,10 +110,17 @@ func finite(numbers map[string]any) map[string]any {
 	return numbers
 }
 
+// briefLines of a check's text are printed; all are in the report.
+const briefLines = 12
+
 // add notes a check.
 func (r *report) add(c finding) error {
 	r.Checks = append(r.Checks, c)
-	if _, err := fmt.Fprintln(r.stdout, c); err != nil {
+	brief := c
+	if lines := strings.Split(c.Text, "\n"); len(lines) > briefLines {
+		brief.Text = strings.Join(append(lines[:briefLines], fmt.Sprintf("… and %d lines in report.txt", len(lines)-briefLines)), "\n")
+	}
+	if _, err := fmt.Fprintln(r.stdout, brief); err != nil {
 		return err
 	}
 	return r.write()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -46,10 +47,16 @@ type session struct {
 	cold  time.Duration    // compilation and the first three steps, in which kernels are loaded and the graph is made
 }
 
+// gpu opens a GPU that puts what it says into the log.
+func gpu(c cuda.Config) (*cuda.Backend, error) {
+	c.Say = func(s string) { fmt.Fprintln(os.Stderr, s) } // a rank's results are on its output
+	return cuda.New(c)
+}
+
 func openCPU() (exec.Backend, error) { return cpu.New(cpu.Config{}) }
 
 func openGPU(c cuda.Config) func() (exec.Backend, error) {
-	return func() (exec.Backend, error) { return cuda.New(c) }
+	return func() (exec.Backend, error) { return gpu(c) }
 }
 
 // open compiles a workload on a device, for this rank of host; nil is a world of one.

@@ -73,6 +73,7 @@ func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rat
 		"ms": ms, "host_us": median(queued) * 1e3, "images_per_s": float64(w.Batch) / ms * 1e3, "start_s": s.cold.Seconds(), "launches": st.Steps,
 		"intermediate_mib": float64(st.PeakBytes) / (1 << 20), "variables_mib": float64(st.VarBytes) / (1 << 20),
 	}
+	numbers["device"] = s.be.Name()
 	if c, ok := s.step.(captured); ok {
 		numbers["graph_nodes"] = c.GraphNodes()
 	}

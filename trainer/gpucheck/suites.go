@@ -9,96 +9,103 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
 	"ebtrain/ddp/exec/cuda"
-	"ebtrain/ddp/exec/exectest"
-	"ebtrain/ddp/graph"
-
-	ddpexec "ebtrain/ddp/exec"
 )
 
-// suites is part b.
+// suites is part b: first what two ranks show, last what takes longest.
 func suites(ctx context.Context, o *options, r *report) error {
-	testing.Init()
-	var err error
-	for _, s := range []struct {
-		name string
-		c    cuda.Config
-	}{{"exectest, plain kernels", cuda.Config{Plain: true, Transport: cuda.TransportStaged}}, {"exectest, libraries", cuda.Config{Transport: cuda.TransportStaged}}} {
-		if o.size.Graphs == 0 {
-			break
-		}
-		err = errors.Join(err, r.do(ctx, "b", s.name, func() (string, map[string]any, error) {
-			return suite(func(t *testing.T) {
-				exectest.Run(t, func(t *testing.T) ddpexec.Backend {
-					b, err := cuda.New(s.c)
-					if err != nil {
-						t.Fatal(err)
-					}
-					return b
-				}, exectest.Options{DTypes: []graph.DType{graph.F32, graph.F64}, Graphs: o.size.Graphs})
-			})
-		}))
-	}
-	err = errors.Join(err, collectives(ctx, r))
-	err = errors.Join(err, r.do(ctx, "b", "steps under compute-sanitizer", func() (string, map[string]any, error) { return sanitized(ctx) }))
 	alone := sync.OnceValues(func() ([][]float64, error) {
 		return lossesOf(ctx, small, openGPU(cuda.Config{Plain: true}), workerSteps)
 	})
-	for _, ranks := range []int{2, 4} {
-		for _, t := range []task{
-			{Transport: cuda.TransportStaged}, {Transport: cuda.TransportNCCL, Graphs: cuda.GraphsOff}, {Transport: cuda.TransportNCCL, Graphs: cuda.GraphsOn},
-		} {
-			err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("losses of %d ranks %s, %s%s", ranks, onOneGPU, transports[t.Transport], graphs[t.Graphs]), func() (string, map[string]any, error) {
-				want, err := alone()
-				if err != nil {
-					return "", nil, err
-				}
-				t.Ranks = ranks
-				got, err := r.sharing(ctx, t)
-				if err != nil {
-					return "", nil, err
-				}
-				d := apart(want, got)
-				if !(d <= 1e-4) {
-					return "", nil, fmt.Errorf("apart from one rank's by %.2g, want at most 1e-4", d)
-				}
-				return "", map[string]any{"apart": d}, nil
-			}))
-		}
-	}
-	err = errors.Join(err, r.do(ctx, "b", "a rank killed inside a captured step, NCCL", func() (string, map[string]any, error) {
-		_, err := r.sharing(ctx, task{Ranks: 2, Transport: cuda.TransportNCCL, Graphs: cuda.GraphsOn, Endless: true})
+	err := losses(ctx, r, 2, alone)
+	err = errors.Join(err, r.do(ctx, "b", "a rank killed inside a captured step of 2 ranks "+onOneGPU+", NCCL", func() (string, map[string]any, error) {
+		_, err := r.sharing(ctx, task{Ranks: 2, Transport: cuda.TransportNCCL, Launch: cuda.GraphsOn, Endless: true})
 		return "", nil, err
 	}))
-	return errors.Join(err, randomPrograms(ctx, o, r))
+	err = errors.Join(err, collectives(ctx, r), losses(ctx, r, 4, alone), randomPrograms(ctx, o, r))
+	for _, name := range []string{backendPlain, backendLibraries} {
+		if o.size.Graphs == 0 {
+			break
+		}
+		err = errors.Join(err, r.do(ctx, "b", name, func() (string, map[string]any, error) {
+			return suite(ctx, task{Tests: name, Graphs: o.size.Graphs})
+		}))
+	}
+	return errors.Join(err, r.do(ctx, "b", "steps under compute-sanitizer", func() (string, map[string]any, error) { return sanitized(ctx) }))
 }
 
-// sharing is together; but where ranks of NCCL could not share a GPU before, they are not
-// asked again, as each may take its whole time.
+// losses are checks that ranks which share the GPU have the losses of one alone.
+func losses(ctx context.Context, r *report, ranks int, alone func() ([][]float64, error)) (err error) {
+	for _, t := range []task{
+		{Transport: cuda.TransportStaged}, {Transport: cuda.TransportNCCL, Launch: cuda.GraphsOff}, {Transport: cuda.TransportNCCL, Launch: cuda.GraphsOn},
+	} {
+		t.Ranks = ranks
+		err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("losses of %d ranks %s, %s%s", ranks, onOneGPU, transports[t.Transport], launches[t.Launch]), func() (string, map[string]any, error) {
+			want, err := alone()
+			if err != nil {
+				return "", nil, err
+			}
+			got, err := r.sharing(ctx, t)
+			if err != nil {
+				return "", nil, err
+			}
+			d := apart(want, got)
+			if !(d <= 1e-4) {
+				return "", nil, fmt.Errorf("apart from one rank's by %.2g, want at most 1e-4", d)
+			}
+			return "", map[string]any{"apart": d}, nil
+		}))
+	}
+	return err
+}
+
+// sharing is together; but where as many ranks of NCCL or fewer could not share a GPU
+// before, they are not asked again, as each may take its whole time. Two that cannot be
+// captured may be launched one by one.
 func (r *report) sharing(ctx context.Context, t task) ([][]float64, error) {
 	for _, c := range r.Checks {
-		if t.Transport == cuda.TransportNCCL && !c.OK && !c.Skipped && strings.Contains(c.Name, onOneGPU) && strings.Contains(c.Name, transports[t.Transport]) {
+		n := ranksOf(c.Name)
+		if t.Transport == cuda.TransportNCCL && !c.OK && !c.Skipped && n > 0 && n <= t.Ranks && (t.Launch == cuda.GraphsOn || !strings.Contains(c.Name, "captured")) {
 			return nil, fmt.Errorf("%w: %q has failed", errSkipped, c.Name)
 		}
 	}
 	return together(ctx, t)
 }
 
+var sharers = regexp.MustCompile(`(\d+) (?:ranks|processes) ` + onOneGPU)
+
+// ranksOf is how many ranks of NCCL share a GPU in a check, by its name; 0 if none do.
+func ranksOf(name string) int {
+	m := sharers.FindStringSubmatch(name)
+	if m == nil || !strings.Contains(name, transports[cuda.TransportNCCL]) {
+		return 0
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		return 0 // no check has so many
+	}
+	return n
+}
+
+// patience is how long ranks may take together.
+const patience = 75 * time.Second
+
 // onOneGPU is in the names of checks whose ranks share one.
 const onOneGPU = "on one GPU"
 
 var (
 	transports = map[cuda.Transport]string{cuda.TransportStaged: "staged", cuda.TransportNCCL: "NCCL"}
-	// graphs are how steps are launched, as a capture that fails is else only said.
-	graphs = map[cuda.Graphs]string{cuda.GraphsAuto: "", cuda.GraphsOff: ", one by one", cuda.GraphsOn: ", captured"}
+	// launches are how steps are, as a capture that fails is else only said.
+	launches = map[cuda.Graphs]string{cuda.GraphsAuto: "", cuda.GraphsOff: ", one by one", cuda.GraphsOn: ", captured"}
 )
 
 // workerSteps are the steps that a rank does; the third is the first that is replayed.
@@ -108,10 +115,14 @@ const workerSteps = 4
 type task struct {
 	Rank, Ranks int
 	Transport   cuda.Transport
-	Graphs      cuda.Graphs
+	Launch      cuda.Graphs
 	Meet        string // folder in which the ranks find each other
 	Endless     bool   // go on until a rank dies
-	Suite       bool   // no steps, but the suite of collectives
+	Suite       bool   // no steps, but what a rank can do of the suite of collectives
+
+	Tests  string // no rank, but tests: which
+	Graphs int    // random ones of them
+	Most   int    // ranks of them
 }
 
 // sanitized runs a rank alone under compute-sanitizer, where that is.
@@ -128,9 +139,11 @@ func sanitized(ctx context.Context) (string, map[string]any, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 4*time.Minute, errors.New("it took longer than four minutes"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 90*time.Second, errors.New("it took longer than 90 s"))
 	defer cancel()
-	out, err := exec.CommandContext(ctx, tool, "--error-exitcode", "9", self, "--worker", string(b)).CombinedOutput()
+	cmd := exec.CommandContext(ctx, tool, "--error-exitcode", "9", self, "--worker", string(b))
+	cmd.WaitDelay = time.Second // its program may outlive it
+	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", errSkipped, context.Cause(ctx))
 	}
@@ -150,7 +163,7 @@ func together(ctx context.Context, t task) (_ [][]float64, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var cmds []*exec.Cmd
 	outs, errs := make([]strings.Builder, t.Ranks), make([]strings.Builder, t.Ranks)
@@ -163,6 +176,7 @@ func together(ctx context.Context, t task) (_ [][]float64, err error) {
 		}
 		cmd := exec.CommandContext(ctx, self, "--worker", string(b))
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &outs[rank], &errs[rank], 10*time.Second
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it says where it hangs
 		if err := cmd.Start(); err != nil {
 			return nil, err
 		}
@@ -224,6 +238,9 @@ func work(ctx context.Context, text string, stdout io.Writer) (err error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return err
 	}
+	if t.Tests != "" {
+		return runTests(t)
+	}
 	if t.Ranks == 1 {
 		_, err := lossesOf(ctx, small, openGPU(cuda.Config{Plain: true}), workerSteps)
 		return err
@@ -239,7 +256,7 @@ func work(ctx context.Context, text string, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, comm.Close()) }()
-	s, err := open(ctx, small, openGPU(cuda.Config{Plain: true, Transport: t.Transport, Graphs: t.Graphs}), comm)
+	s, err := open(ctx, small, openGPU(cuda.Config{Plain: true, Transport: t.Transport, Graphs: t.Launch}), comm)
 	if err != nil {
 		comm.Abort(err)
 		return err

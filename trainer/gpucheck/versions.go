@@ -14,7 +14,7 @@ import (
 	"ebtrain/ddp/exec/cuda/cudnn"
 )
 
-// versions is part a.
+// versions is part a, what takes no time before what may take minutes.
 func versions(ctx context.Context, _ *options, r *report) error {
 	err := r.do(ctx, "a", "driver", func() (string, map[string]any, error) {
 		v, err := driver.DriverVersion()
@@ -29,18 +29,20 @@ func versions(ctx context.Context, _ *options, r *report) error {
 			return l.Path(), nil, nil
 		}))
 	}
-	err = errors.Join(err, tryFacts(ctx, r), engines(ctx, r))
-	folders := headers()
+	err = errors.Join(err, tryFacts(ctx, r))
 	for _, h := range []struct {
 		of    string
 		check func([]string) (string, error)
 	}{{"driver and NVRTC", driver.CheckHeaders}, {"cuDNN", cudnn.CheckHeaders}, {"cuBLASLt", cublaslt.CheckHeaders}, {"NCCL", nccl.CheckHeaders}} {
 		err = errors.Join(err, r.do(ctx, "a", "headers of "+h.of, func() (string, map[string]any, error) {
-			text, err := h.check(folders)
+			text, err := h.check(headers())
+			if errors.Is(err, driver.ErrNotCompared) {
+				err = fmt.Errorf("%w: %w", errSkipped, err)
+			}
 			return text, nil, err
 		}))
 	}
-	return err
+	return errors.Join(err, engines(ctx, r)) // which takes longest
 }
 
 // headers are the folders in which NVIDIA's headers may be: beside the libraries that

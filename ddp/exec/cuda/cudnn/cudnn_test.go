@@ -449,16 +449,20 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestSurvey counts what is offered and why it is left out.
+// TestSurvey counts what is offered and why it is left out, and has a plan compiled if it is
+// told to.
 func TestSurvey(t *testing.T) {
 	_, l, _ := open(t)
 	for ty, want := range map[linalg.Types]string{
-		types(graph.F32, graph.F32, linalg.Full): "7 offered, 1 compiled and 1 to be compiled serve, 1 of 1 built and 1 of 1; left out: 1 convert their inputs down, 2 on tensor cores",
-		types(graph.F32, graph.F32, linalg.TF32): "7 offered, 2 compiled and 1 to be compiled serve, 2 of 2 built and 1 of 1; left out: 1 convert their inputs down, 1 nondeterministic",
+		types(graph.F32, graph.F32, linalg.Full): "7 offered, 1 compiled and 1 to be compiled serve, 1 of 1 built; left out: 1 convert their inputs down, 2 on tensor cores",
+		types(graph.F32, graph.F32, linalg.TF32): "7 offered, 2 compiled and 1 to be compiled serve, 2 of 2 built; left out: 1 convert their inputs down, 1 nondeterministic",
 	} {
-		s, err := l.Survey(plain(ty))
+		s, err := l.Survey(plain(ty), false)
 		if got := s.String(); err != nil || got != want {
 			t.Errorf("%v: got %q, %v, want %q", ty, got, err, want)
+		}
+		if s, err = l.Survey(plain(ty), true); err != nil || s.LatePlans != 1 || !strings.Contains(s.String(), "1 to be compiled (1 of 1 built in ") {
+			t.Errorf("%v: got %v, %v, want a plan compiled", ty, s, err)
 		}
 	}
 }

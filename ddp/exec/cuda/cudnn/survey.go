@@ -14,15 +14,15 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// Survey asks for a problem as Prepare does.
-func (l *Library) Survey(p linalg.Conv) (s Survey, err error) {
+// Survey asks for a problem as Prepare does. With late it also has cuDNN compile a plan.
+func (l *Library) Survey(p linalg.Conv, late bool) (s Survey, err error) {
 	if err := p.Check(); err != nil {
 		return s, err
 	}
 	s.Left = map[string]int{}
 	failed := func(err error) { s.Failures = append(s.Failures, err.Error()) }
 	err = l.dev.Attach(func() error {
-		now, late, err := l.offers(p, func(notes []int32) {
+		now, slow, err := l.offers(p, func(notes []int32) {
 			s.Offered++
 			if bad := unwanted(p.T, notes); bad != "" {
 				s.Left[bad]++
@@ -31,13 +31,15 @@ func (l *Library) Survey(p linalg.Conv) (s Survey, err error) {
 		if err != nil {
 			return err
 		}
-		s.Now, s.Late = len(now), len(late)
+		s.Now, s.Late = len(now), len(slow)
 		if s.Plans, err = l.build(p, now[:min(surveyed, len(now))], failed); err != nil {
 			return err
 		}
-		begun := time.Now()
-		s.LatePlans, err = l.build(p, late[:min(surveyedLate, len(late))], failed)
-		s.LateTook = time.Since(begun)
+		if late && len(slow) > 0 {
+			begun := time.Now()
+			s.LatePlans, err = l.build(p, slow[:1], failed)
+			s.LateTook = time.Since(begun)
+		}
 		return err
 	})
 	return s, err

@@ -16,16 +16,15 @@ type Survey struct {
 	Now     int            // that serve and are compiled already
 	Late    int            // that serve and are compiled at run time
 	Plans   int            // of the first of those that are compiled already, that could be built
-	// LatePlans are, of the first that are compiled at run time, those that could be built,
-	// and LateTook is how long that took.
+	// LatePlans is 1 if the first that is compiled at run time could be built, and LateTook
+	// is how long that took; 0 if it was not tried.
 	LatePlans int
 	LateTook  time.Duration
 	Failures  []string // of the others, and of what cuDNN was asked besides
 }
 
-// surveyed is how many plans a survey builds, and surveyedLate how many that are compiled
-// for it.
-const surveyed, surveyedLate = 4, 1
+// surveyed is how many plans a survey builds.
+const surveyed = 4
 
 func (s Survey) String() string {
 	var left []string
@@ -33,6 +32,10 @@ func (s Survey) String() string {
 		left = append(left, fmt.Sprintf("%d %s", n, note))
 	}
 	slices.Sort(left)
-	return fmt.Sprintf("%d offered, %d compiled and %d to be compiled serve, %d of %d built and %d of %d; left out: %s", s.Offered, s.Now, s.Late, s.Plans,
-		min(surveyed, s.Now), s.LatePlans, min(surveyedLate, s.Late), cmp.Or(strings.Join(left, ", "), "none"))
+	late := ""
+	if s.LateTook > 0 {
+		late = fmt.Sprintf(" (%d of 1 built in %v)", s.LatePlans, s.LateTook.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("%d offered, %d compiled and %d to be compiled%s serve, %d of %d built; left out: %s", s.Offered, s.Now, s.Late, late, s.Plans,
+		min(surveyed, s.Now), cmp.Or(strings.Join(left, ", "), "none"))
 }
