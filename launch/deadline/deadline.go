@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ebtrain/launch/env"
 )
 
 const (
@@ -34,18 +36,25 @@ func End(ctx context.Context, environ []string) (end time.Time, how string, ok b
 	return end, "squeue", ok
 }
 
-// ask asks Slurm, which also knows of a time that was changed.
+// ask asks Slurm, which also knows of a time that was changed. A task of an array whose
+// number is also the array's is told of all tasks, by their numbers. The job's key is not
+// for others.
 func ask(ctx context.Context, environ []string, job string) (time.Time, bool) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "squeue", "-h", "-j", job, "-o", "%e")
-	cmd.Env = append(environ[:len(environ):len(environ)], "SLURM_TIME_FORMAT=%s")
+	cmd := exec.CommandContext(ctx, "squeue", "-h", "-j", job, "-o", "%A %e")
+	cmd.Env = append(env.Without(environ), "SLURM_TIME_FORMAT=%s")
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
 		return time.Time{}, false // a container without it, or no answer
 	}
-	return seconds(strings.TrimSpace(string(out)))
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == job {
+			return seconds(f[1])
+		}
+	}
+	return time.Time{}, false
 }
 
 // seconds reads a time in seconds since 1970. "NONE" and the like are no time.

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// squeue puts a stand-in of Slurm's on PATH that prints what the file "says" holds,
-// if it is called as the real one is.
+// squeue puts a stand-in of Slurm's on PATH that prints what the file "says" holds, between
+// other tasks of an array, if it is called as the real one is.
 func squeue(t *testing.T, says string) (change func(string)) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "says")
-	script := "#!/bin/sh\n[ \"$*\" = '-h -j 7 -o %e' ] && [ \"$SLURM_TIME_FORMAT\" = %s ] && exec cat " + file + "\nexit 1\n"
+	script := "#!/bin/sh\n[ \"$*\" = '-h -j 7 -o %A %e' ] && [ \"$SLURM_TIME_FORMAT\" = %s ] && [ -z \"$EBTRAIN_KEY\" ] && echo 8 1795000000 && echo 7 $(cat " + file + ") && echo 9 N/A && exit\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(dir, "squeue"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestEnd(t *testing.T) {
 		how     string
 	}{
 		{[]string{"SLURM_JOB_ID=7", "SLURM_JOB_END_TIME=1795340000"}, 1795340000, "SLURM_JOB_END_TIME"},
-		{[]string{"SLURM_JOB_ID=7"}, 1795347414, "squeue"},
+		{[]string{"SLURM_JOB_ID=7", "EBTRAIN_KEY=secret"}, 1795347414, "squeue"},
 		{[]string{"SLURM_JOB_ID=7", "SLURM_JOB_END_TIME=soon"}, 1795347414, "squeue"},
 	} {
 		if end, how, ok := End(t.Context(), c.environ); !ok || end.Unix() != c.unix || how != c.how {

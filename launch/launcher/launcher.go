@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/deadline"
 	"ebtrain/launch/exitcode"
 	"ebtrain/launch/outlet"
@@ -127,6 +128,10 @@ func Run(ctx context.Context, o Options, environ []string, stdout, stderr *outle
 		cfg.Ending = watchEnd(ctx, environ, o.StopBefore)
 	}
 	code, err := supervise.Run(ctx, cfg)
+	if err != nil && code > 1 { // what failed after the job, as a full disk, is no more than its end
+		_ = cliflag.Show(o.Name, err, stderr)
+		return Exit(code)
+	}
 	if err != nil || code == 0 {
 		return err
 	}

@@ -49,8 +49,24 @@ func (m *Member) accept(b []byte) error {
 	if err := msg.Check(); err != nil {
 		return err
 	}
+	if !m.ours(p.From) {
+		return fmt.Errorf("it is of %s, which has no link with this one", p.From)
+	}
 	m.push(rendezvous.Inbound{From: p.From, Msg: msg})
 	return nil
+}
+
+// ours says whether a launcher is one of this job's that messages come from: to the
+// coordinator from those that have met it, to others from the coordinator. A packet is
+// proof of the key and the label, which may be another job's, too, or those of one that
+// is over.
+func (m *Member) ours(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cfg.Coordinator {
+		return m.lives[name] != nil
+	}
+	return name != "" && name == m.coord
 }
 
 // delegate receives memberlist's calls, none of which may block or call

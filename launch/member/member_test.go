@@ -3,6 +3,7 @@ package member
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -113,6 +114,33 @@ func TestAbortArrives(t *testing.T) {
 	a.Send("b", rendezvous.Message{Kind: rendezvous.KindAbort, Cause: &rendezvous.Cause{Kind: rendezvous.CauseSignal, Rank: 5, Host: "h", Pid: 4, Signal: "SIGSEGV"}})
 	if in := next(t, b); in.Msg.Kind != rendezvous.KindAbort || in.Msg.Cause.Error() != "rank 5 (h, pid 4): killed by SIGSEGV" {
 		t.Errorf("got %+v", in)
+	}
+}
+
+// TestOtherJobs: an abort that is gossiped by a launcher which is not of this job, though it has
+// the key and the label, is nobody's.
+func TestOtherJobs(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	body := []byte(`{"kind":"abort","cause":{"kind":"stopped","rank":-1,"text":"of another job"}}`)
+	for _, m := range []*Member{a, b} {
+		p, err := json.Marshal(packet{From: "x", Msg: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.accept(p); err == nil || !strings.Contains(err.Error(), "x, which has no link") {
+			t.Errorf("got %v", err)
+		}
+		p, err = json.Marshal(packet{From: map[*Member]string{a: "b", b: "a"}[m], Msg: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.accept(p); err != nil {
+			t.Errorf("of the other: %v", err)
+		}
+		if in := next(t, m); in.Msg.Kind != rendezvous.KindAbort || in.From == "x" {
+			t.Errorf("got %+v", in)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (n *Node) Interrupt(signal string, number int) []Effect {
 		}
 		n.failure = stopped
 		n.restart = false
-		n.timer(TimerAnswer, n.cfg.AnswerWait)
+		n.timer(TimerAnswer, n.cfg.StopWait)
 	case n.phase == working:
 		stopped.Text = "killed by a second " + signal
 		n.send(Message{Kind: KindFail, Cause: stopped})

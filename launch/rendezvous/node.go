@@ -20,6 +20,7 @@ type NodeConfig struct {
 	Again      time.Duration // between registrations until the job is committed
 	JoinWait   time.Duration // how long to wait for the commit
 	AnswerWait time.Duration // how long the coordinator may take to decide on a failure
+	StopWait   time.Duration // and on a stop before there are ranks
 	KillWait   time.Duration // how long ranks may live on after an abort
 	Grace      time.Duration // how long ranks may live on after a request to stop
 }
@@ -127,6 +128,9 @@ func (n *Node) Receive(m Message) []Effect {
 	case m.Epoch != n.epoch:
 	case m.Kind == KindCommit && n.phase == assigned:
 		n.phase = working
+		if n.stops > 0 { // while this was under way: the coordinator stops them as any others
+			n.failure = nil
+		}
 		n.ranks = make([]rank, n.cfg.Info.Nproc)
 		n.emit(StartWorkers{Epoch: n.epoch, Job: n.job, Nodes: n.nodes, Self: n.self})
 	case m.Kind == KindGathered && n.phase == working && m.Seq == n.seq:
