@@ -23,7 +23,7 @@ func (*Library) Restore(linalg.Problem, json.RawMessage) (linalg.Candidate, erro
 	return nil, cuda.ErrNoCgo
 }
 
-func (*Library) Survey(linalg.Conv) (Survey, error) { return Survey{}, cuda.ErrNoCgo }
+func (*Library) Survey(linalg.Conv, bool) (Survey, error) { return Survey{}, cuda.ErrNoCgo }
 
 func (*Library) Listen(func(string)) {}
 
