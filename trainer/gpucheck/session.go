@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -55,7 +56,11 @@ func gpu(c cuda.Config) (*cuda.Backend, error) {
 
 func openCPU() (exec.Backend, error) { return cpu.New(cpu.Config{}) }
 
+// openGPU opens a GPU for steps; which kernels were chosen is kept for the next.
 func openGPU(c cuda.Config) func() (exec.Backend, error) {
+	if folder, err := os.UserCacheDir(); err == nil { // without one all is timed again
+		c.Cache = filepath.Join(folder, "ebtrain", "cuda-choices.json")
+	}
 	return func() (exec.Backend, error) { return gpu(c) }
 }
 

@@ -55,11 +55,7 @@ type captured interface{ GraphNodes() int }
 
 // timed times a workload.
 func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rates) (text string, numbers map[string]any, err error) {
-	cache := ""
-	if folder, err := os.UserCacheDir(); err == nil { // without one all is timed again
-		cache = filepath.Join(folder, "ebtrain", "cuda-choices.json")
-	}
-	s, err := open(ctx, w, openGPU(cuda.Config{Precision: p, Cache: cache}), nil)
+	s, err := open(ctx, w, openGPU(cuda.Config{Precision: p}), nil)
 	if err != nil {
 		return "", nil, err
 	}
