@@ -107,9 +107,14 @@ func (p pending) WaitFor(ctx context.Context, _ collective.Ticket) error {
 	case <-p.c.done:
 		return p.c.err
 	case <-p.m.aborted:
-		return p.m.cause
 	case <-ctx.Done():
 		p.m.Abort(context.Cause(ctx))
+	}
+	// What was done is done, also where a rank that saw it first has aborted since.
+	select {
+	case <-p.c.done:
+		return p.c.err
+	default:
 		return p.m.cause
 	}
 }
