@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
@@ -326,6 +328,52 @@ func TestObserversErrorsEndTheRun(t *testing.T) {
 				t.Errorf("checkpoints %v, %v; want one where all steps are done: %v", kept, err, done)
 			}
 		})
+	}
+}
+
+// slow takes its time over samples, and leaving is told of the end of a run.
+type (
+	slow struct {
+		watch
+		sampled func(step int64)
+	}
+	leaving struct {
+		watch
+		ended func()
+	}
+)
+
+func (s *slow) Sampled(step int64, _ *exec.Tensor) error {
+	time.Sleep(50 * time.Millisecond)
+	s.sampled(step)
+	return nil
+}
+func (l *leaving) Ended(int64) error { l.ended(); return nil }
+
+// TestRanksWaitForSamples holds rank 0 over its samples: the other rank begins no step
+// and does not end meanwhile, as either may have a limit for how late rank 0 is.
+func TestRanksWaitForSamples(t *testing.T) {
+	const steps = 2
+	var begun atomic.Int64 // steps of rank 1, and its end
+	j := job{world: 2, config: loop.Config{Batch: 4, Steps: steps, Seed: 1, SampleEvery: 1, SampleCount: 2}}
+	j.parts = func(rank int, p *loop.Parts) {
+		if rank == 1 {
+			p.Observer = &leaving{ended: func() { begun.Store(steps + 1) }}
+			return
+		}
+		p.Observer = &slow{sampled: func(step int64) {
+			if n := begun.Load(); n > step {
+				t.Errorf("rank 1 has begun step %d of %d, or has ended, while rank 0 draws after %d", n, steps, step)
+			}
+		}}
+	}
+	j.doing = func(rank int, step int64, what string) {
+		if rank == 1 && what == "step" {
+			begun.Store(step + 1)
+		}
+	}
+	if _, errs := j.run(t); errors.Join(errs...) != nil {
+		t.Fatal(errors.Join(errs...))
 	}
 }
 

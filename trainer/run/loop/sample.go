@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"ebtrain/collective"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
@@ -23,13 +24,31 @@ func (t *Trainer) prepareSamples() error {
 	return err
 }
 
-// showSamples draws the grid's samples, always with the same random numbers. The
-// other ranks go on and wait at their next collective.
+// showSamples draws the grid's samples on rank 0, always with the same random numbers.
+// The other ranks wait for it on the loop's own Comm, as long as it takes: what
+// programs reduce over, or how it ends, may have a limit, and drawing has none.
 func (t *Trainer) showSamples(ctx context.Context) error {
-	if t.sample == nil {
+	if _, ok := t.parts.Model.(algo.Sampler); !ok || t.cfg.SampleCount == 0 {
 		return nil
 	}
 	t.tell(t.next, "sample")
+	if err := t.drawSamples(ctx); err != nil {
+		if t.parts.Comm != nil {
+			t.parts.Comm.Abort(err)
+		}
+		return err
+	}
+	if t.parts.Comm == nil {
+		return nil
+	}
+	return collective.Do(ctx, t.parts.Comm, collective.Request{Kind: collective.Barrier, Label: "samples"})
+}
+
+// drawSamples draws and shows them, on the rank that prepared to.
+func (t *Trainer) drawSamples(ctx context.Context) error {
+	if t.sample == nil {
+		return nil
+	}
 	samples, err := t.sample.Run(ctx, t.cfg.Seed, nil)
 	if err != nil {
 		return fmt.Errorf("samples after step %d: %w", t.next, err)
