@@ -111,6 +111,9 @@ func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	d.m.alive.Add(-1)
 	in := rendezvous.Inbound{From: n.Name}
 	d.m.mu.Lock()
+	if n.State == memberlist.StateLeft {
+		d.m.parted = time.Now()
+	}
 	l := d.m.lives[n.Name]
 	left, judged := l != nil && l.left, d.m.cfg.Coordinator || n.Name == d.m.coord
 	d.m.mu.Unlock()

@@ -147,7 +147,7 @@ func (m *Member) judge(name string, l *life) {
 		case m.acknowledges(l):
 			in.How = rendezvous.Mute
 			m.report(l, in)
-		case max(known, m.others()) > 1 && !m.anybody(name):
+		case max(known, m.others()) > 1 && !m.anybody(name, l):
 			in.Alone = true
 			m.alone.Store(true)
 			m.report(l, in)
@@ -289,9 +289,16 @@ func (m *Member) reach(name string) bool {
 	return false
 }
 
-// anybody says whether any launcher but the one called name has shown a sign of
-// life lately.
-func (m *Member) anybody(name string) bool {
+// anybody says whether any launcher but the silent one, which is called name, has shown
+// a sign of life lately, or has left since that was last heard: who was quicker to see it
+// lost has ended by the time that a host short of processor time has asked often enough.
+func (m *Member) anybody(name string, silent *life) bool {
+	m.mu.Lock()
+	left := m.parted.After(silent.heard)
+	m.mu.Unlock()
+	if left {
+		return true
+	}
 	for _, n := range m.heardOf() {
 		if n.name == name {
 			continue

@@ -328,22 +328,30 @@ func askPatiently(m *Member, name string) (answered bool, others int) {
 }
 
 // Who is cut off says so although gossip, which is sooner than a judge that asks often,
-// knows only one other launcher by then; of two, each may be the one.
+// knows only one other launcher by then; of two, each may be the one; and who has heard
+// meanwhile that another leaves is not the one.
 func TestCutOff(t *testing.T) {
-	for _, launchers := range []int{2, 3} {
+	for _, c := range []struct {
+		launchers   int
+		left, alone bool
+	}{{2, false, false}, {3, false, true}, {3, true, false}} {
 		a, b := pair(t, "127.0.0.1")
 		_ = b.line1(t, "a")
-		b.Formed(launchers)
+		b.Formed(c.launchers)
 		b.unplug("a")
 		a.alone.Store(true)                       // it need not say farewell
 		if err := a.list.Shutdown(); err != nil { // it answers nobody any more
 			t.Fatal(err)
 		}
+		heard := time.Now().Add(-2 * b.silence())
+		if c.left {
+			(&delegate{m: b}).NotifyLeave(&memberlist.Node{Name: "c", State: memberlist.StateLeft})
+		}
 		stop := make(chan struct{})
 		go func() {
 			for {
 				b.mu.Lock()
-				b.lives["a"].heard = time.Now().Add(-2 * b.silence()) // nor says anything
+				b.lives["a"].heard = heard // nor says anything
 				b.mu.Unlock()
 				select {
 				case <-stop:
@@ -352,8 +360,12 @@ func TestCutOff(t *testing.T) {
 				}
 			}
 		}()
-		if in := next(t, b); in.From != "a" || !in.Lost || in.How == rendezvous.Killed || in.Alone != (launchers == 3) {
-			t.Errorf("of %d launchers: got %+v", launchers, in)
+		in := next(t, b)
+		if c.left && in.From == "c" {
+			in = next(t, b)
+		}
+		if in.From != "a" || !in.Lost || in.How == rendezvous.Killed || in.Alone != c.alone {
+			t.Errorf("%+v: got %+v", c, in)
 		}
 		close(stop)
 	}

@@ -103,6 +103,7 @@ type Member struct {
 	lost     map[string]bool             // has been told of, and has not come back
 	lives    map[string]*life            // by name
 	answered map[string]time.Time        // when a launcher has last answered a question
+	parted   time.Time                   // when one last left, by its own word
 	places   map[string]*memberlist.Node // where a launcher was last known to be; nothing in them changes
 	foreign  strangers
 	closing  bool
