@@ -16,10 +16,11 @@ const maxGossip = 1000
 // leftWait is what the last messages of a launcher that left may take.
 const leftWait = 500 * time.Millisecond
 
-// packet is a gossiped message, or nothing: a sign of life.
+// packet is a gossiped message, the news that its sender leaves, or nothing: a sign of life.
 type packet struct {
-	From string          `json:"from"`
-	Msg  json.RawMessage `json:"msg,omitempty"`
+	From   string          `json:"from"`
+	Leaves bool            `json:"leaves,omitempty"`
+	Msg    json.RawMessage `json:"msg,omitempty"`
 }
 
 // packet holds a message without blobs.
@@ -35,7 +36,9 @@ func (m *Member) accept(b []byte) error {
 		return fmt.Errorf("malformed packet: %w", err)
 	}
 	m.mu.Lock()
-	if l := m.lives[p.From]; l != nil {
+	if l := m.lives[p.From]; p.Leaves && m.places[p.From] != nil {
+		m.parted = time.Now()
+	} else if l != nil && !p.Leaves {
 		m.heard(p.From, l)
 	}
 	m.mu.Unlock()
@@ -103,22 +106,20 @@ func (d *delegate) NotifyJoin(n *memberlist.Node) {
 	}
 }
 
-// NotifyLeave tells of a member that died or left. One that left says so over its
-// link, after its last messages: that gets time to arrive first. Of one that died the
+// NotifyLeave tells of a member that died or left, which memberlist does not tell apart
+// (n.State is not kept up). One that left says so over its link, after its last messages:
+// that gets time to arrive first. Of one that died the
 // coordinator makes sure, and all make sure of the coordinator, with more signs to go by;
 // until the job is complete, links and join's time-out are enough.
 func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	d.m.alive.Add(-1)
 	in := rendezvous.Inbound{From: n.Name}
 	d.m.mu.Lock()
-	if n.State == memberlist.StateLeft {
-		d.m.parted = time.Now()
-	}
 	l := d.m.lives[n.Name]
 	left, judged := l != nil && l.left, d.m.cfg.Coordinator || n.Name == d.m.coord
 	d.m.mu.Unlock()
 	switch {
-	case left || n.State == memberlist.StateLeft:
+	case left:
 		time.AfterFunc(leftWait, func() { d.m.lose(in) })
 	case d.m.formed.Load() == 0:
 	case judged:

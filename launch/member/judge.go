@@ -294,7 +294,7 @@ func (m *Member) reach(name string) bool {
 // lost has ended by the time that a host short of processor time has asked often enough.
 func (m *Member) anybody(name string, silent *life) bool {
 	m.mu.Lock()
-	left := m.parted.After(silent.heard)
+	left := m.parted.After(silent.spoke)
 	m.mu.Unlock()
 	if left {
 		return true

@@ -34,7 +34,8 @@ const (
 // life is what is known of a launcher by its life line.
 type life struct {
 	conn   net.Conn  // nil if it is broken
-	heard  time.Time // when it last said anything
+	heard  time.Time // when it last said anything; later where this process stood still since
+	spoke  time.Time // when it last said anything
 	left   bool      // it has said that it leaves
 	lost   bool      // it has been reported
 	judged bool      // somebody is looking after it
@@ -190,6 +191,7 @@ func (m *Member) heard(name string, l *life) {
 		delete(m.lost, name)
 	}
 	l.heard, l.lost = time.Now(), false
+	l.spoke = l.heard
 	if !l.judged && !m.closing {
 		l.judged = true
 		m.wg.Go(func() { m.judge(name, l) })

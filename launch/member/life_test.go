@@ -106,16 +106,22 @@ func TestGossipBeforeTheJob(t *testing.T) {
 	}
 }
 
+// awaitPlace waits until gossip knows where a launcher is.
+func (m *Member) awaitPlace(t *testing.T, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(arrives); m.place(name) == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is not known", name)
+		}
+	}
+}
+
 // A launcher that says something new of itself is written to and asked meanwhile: the
 // race detector must find nothing.
 func TestNewsOfALauncher(t *testing.T) {
 	a, b := pair(t, "127.0.0.1")
 	_, _ = a.line1(t, "b"), b.line1(t, "a")
-	for deadline := time.Now().Add(arrives); a.place("b") == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("b is not known")
-		}
-	}
+	a.awaitPlace(t, "b")
 	over := make(chan struct{})
 	var all sync.WaitGroup
 	for _, do := range []func(){
@@ -337,6 +343,12 @@ func TestCutOff(t *testing.T) {
 	}{{2, false, false}, {3, false, true}, {3, true, false}} {
 		a, b := pair(t, "127.0.0.1")
 		_ = b.line1(t, "a")
+		var other *Member
+		if c.left {
+			other = open1(t, Config{Name: "c", Endpoint: net.JoinHostPort(a.Addr(), strconv.Itoa(a.Port()))})
+			other.awaitPlace(t, "b")
+			b.awaitPlace(t, "c")
+		}
 		b.Formed(c.launchers)
 		b.unplug("a")
 		a.alone.Store(true)                       // it need not say farewell
@@ -345,13 +357,15 @@ func TestCutOff(t *testing.T) {
 		}
 		heard := time.Now().Add(-2 * b.silence())
 		if c.left {
-			(&delegate{m: b}).NotifyLeave(&memberlist.Node{Name: "c", State: memberlist.StateLeft})
+			if err := other.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		stop := make(chan struct{})
 		go func() {
 			for {
 				b.mu.Lock()
-				b.lives["a"].heard = heard // nor says anything
+				b.lives["a"].heard, b.lives["a"].spoke = heard, heard // nor says anything
 				b.mu.Unlock()
 				select {
 				case <-stop:
@@ -361,7 +375,7 @@ func TestCutOff(t *testing.T) {
 			}
 		}()
 		in := next(t, b)
-		if c.left && in.From == "c" {
+		if in.From == "c" {
 			in = next(t, b)
 		}
 		if in.From != "a" || !in.Lost || in.How == rendezvous.Killed || in.Alone != c.alone {

@@ -223,6 +223,10 @@ func (m *Member) spread(msg rendezvous.Message) {
 	if err != nil {
 		return // the direct way says so
 	}
+	m.gossipOf(p)
+}
+
+func (m *Member) gossipOf(p packet) {
 	if b, err := json.Marshal(p); err == nil && len(b) <= maxGossip {
 		m.gossip.QueueBroadcast(broadcast(b))
 	}
@@ -302,6 +306,7 @@ func (m *Member) Close() error {
 	m.settle(leaveWait, live, (*link).connected)
 	m.farewell()
 	if !m.alone.Load() {
+		m.gossipOf(packet{From: m.cfg.Name, Leaves: true}) // goes with what memberlist says of it
 		if err := m.list.Leave(leaveWait); err != nil {
 			m.cfg.Log.Debug("leave the group of launchers", "error", err) // the others find out by themselves
 		}
