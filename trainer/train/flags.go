@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -115,7 +116,8 @@ type first struct {
 // peek finds it in a command line.
 func peek(args []string) first {
 	found := chosen.Peek(args, []string{"algo", "preset", "out"}, []string{"resume"})
-	return first{found["algo"], found["preset"], found["out"], found["resume"] == "true"}
+	resume, err := strconv.ParseBool(found["resume"])
+	return first{found["algo"], found["preset"], found["out"], err == nil && resume}
 }
 
 // parse reads the command line: --algo and --preset first, which decide what

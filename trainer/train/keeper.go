@@ -28,7 +28,7 @@ type keeper struct {
 
 // Started notes that a run goes on.
 func (k *keeper) Started(step int64) error {
-	if step == 0 {
+	if step == 0 && !k.info.goesOn {
 		return nil
 	}
 	return k.dir.Resumed(rundir.Resume{Step: step, World: k.world, Time: time.Now().UTC(), Args: k.info.args, Commit: rundir.ThisBuild().Commit}, k.info.flags)

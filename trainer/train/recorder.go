@@ -84,10 +84,15 @@ func openDir(o *options, info runInfo, world int) (*rundir.Dir, error) {
 
 // Started opens the files for the steps that follow.
 func (r *recorder) Started(step int64) (err error) {
+	if step == 0 && r.info.goesOn {
+		if err := checkBegun(r.dir); err != nil {
+			return err
+		}
+	}
 	if r.metrics, err = r.dir.Metrics(step); err != nil {
 		return err
 	}
-	if step > 0 {
+	if step > 0 || r.info.goesOn {
 		resume := rundir.Resume{Step: step, World: r.world, Time: time.Now().UTC(), Args: r.info.args, Commit: rundir.ThisBuild().Commit}
 		if err := r.dir.Resumed(resume, r.info.flags); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -152,4 +153,28 @@ func (o *options) checkData(digest string) error {
 	}
 	return fmt.Errorf("--data %s (split %s) does not hold the samples that the run in %s was trained on (their digest is %s, the run's %s): give the data it began with, wherever they are now",
 		o.data, o.settings.Split, o.out, data.Brief(digest), data.Brief(o.was.DataDigest))
+}
+
+// checkBegun reports a run that is about to begin again at step 0, and to write its
+// metrics anew, though it has had checkpoints.
+func checkBegun(dir *rundir.Dir) error {
+	var had int64
+	c := dir.Config()
+	for _, r := range c.Resumed {
+		had = max(had, r.Step)
+	}
+	// A line of a step behind the first that was due is written after that checkpoint.
+	if every, err := strconv.ParseInt(c.Flags["ckpt-every"], 10, 64); err == nil && every > 0 {
+		lines, err := rundir.ReadMetrics(dir.MetricsFile())
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if n := len(lines); n > 0 {
+			had = max(had, lines[n-1].Step/every*every)
+		}
+	}
+	if had == 0 {
+		return nil
+	}
+	return fmt.Errorf("the run in %s has had a checkpoint of step %d, and none is left in %s: put one back there, or begin again with another --out", dir.Path(), had, dir.Ckpt())
 }

@@ -56,6 +56,75 @@ func TestResumeAlone(t *testing.T) {
 	}
 }
 
+// A run that was ended before its first checkpoint goes on from step 0, and what is given
+// then lasts as well. One that has had checkpoints is not begun anew.
+func TestResumeFromTheBeginning(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	if _, _, err := small(t, out); err != nil {
+		t.Fatal(err)
+	}
+	forget := func() {
+		t.Helper()
+		if err := os.RemoveAll(filepath.Join(out, "ckpt")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget()
+	warned := func(args ...string) error { // whatever it says of checkpoints that are not there
+		return run(t.Context(), append([]string{"--resume", "--out", out}, args...), nil, io.Discard, io.Discard)
+	}
+	if err := warned("--steps", "6", "--ckpt-every", "3"); err != nil {
+		t.Fatal(err)
+	}
+	if err := resume(t, "--out "+out); err != nil {
+		t.Fatal(err)
+	}
+	c, err := rundir.ReadConfig(out)
+	if err != nil || c.Flags["steps"] != "6" || len(c.Resumed) != 2 || c.Resumed[0].Step != 0 || c.Resumed[1].Step != 6 {
+		t.Errorf("config.json has %v, %v, %v", c.Flags, c.Resumed, err)
+	}
+	forget()
+	before, err := os.ReadFile(rundir.Layout(out).MetricsFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, noted := range []bool{true, false} { // that it went on at step 6
+		if !noted {
+			c.Resumed = nil
+			b, err := json.Marshal(c)
+			if err == nil {
+				err = os.WriteFile(rundir.Layout(out).ConfigFile(), b, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := map[bool]string{true: "has had a checkpoint of step 6", false: "has had a checkpoint of step 3"}[noted]
+		if err := warned(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if after, err := os.ReadFile(rundir.Layout(out).MetricsFile()); err != nil || string(after) != string(before) {
+		t.Errorf("metrics.jsonl was changed (%v)", err)
+	}
+}
+
+// Grids that were asked for as often as they would come by themselves are not left out
+// where each is a chain of transitions.
+func TestResumeKeepsGrids(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	args := strings.Fields("--preset sm-board-ssm --data checkerboard --batch 4 --steps 100 --samples 2 --sample-every 100 --out " + out)
+	if err := run(t.Context(), args, nil, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if err := resume(t, "--out "+out+" --steps 201"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(out, "samples/step-00000200.png")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestResumeRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
 	if _, _, err := small(t, out); err != nil {
@@ -73,6 +142,9 @@ func TestResumeRefuses(t *testing.T) {
 		if _, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want a usage error with %q", c.args, err, c.want)
 		}
+	}
+	if err := run(t.Context(), []string{"--resume=1", "--out", out, "--steps", "1"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "has done 2 steps") {
+		t.Errorf("--resume=1: %v", err)
 	}
 	err := resume(t, "--out "+out+"x --steps 7")
 	if _, ok := errors.AsType[*cliflag.UsageError](err); !ok || !strings.Contains(err.Error(), "holds no run to resume") {

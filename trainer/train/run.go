@@ -77,7 +77,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	w.Announce("train", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS")}
+	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS"), goesOn: o.was != nil}
 	if info.hint != "" {
 		info.width = w.Columns
 	}
@@ -96,6 +96,7 @@ type runInfo struct {
 	pictures string     // what is trained on, in words
 	hint     string     // of the launcher, whether its output is a terminal
 	width    func() int // of the launcher's terminal; nil without one
+	goesOn   bool       // a run that was begun before, if only from its step 0
 }
 
 // openData opens the data set, fits the networks to its pictures, and so
@@ -200,11 +201,11 @@ func checkMemory(o *options, b exec.Backend, world int) error {
 }
 
 // spareSamples leaves sample grids to the end of the run where each is a chain of
-// many transitions, unless --sample-every was said.
+// many transitions, unless --sample-every was said. A run that goes on has it as it was.
 func (o *options) spareSamples(fs *pflag.FlagSet) error {
 	const few = 10
 	sampler, ok := o.model.Model().(algo.Sampler)
-	if !ok || o.samples == 0 || o.sampleEvery != defaultSampleEvery || fs.Changed("sample-every") {
+	if !ok || o.was != nil || o.samples == 0 || o.sampleEvery != defaultSampleEvery || fs.Changed("sample-every") {
 		return nil
 	}
 	plan, err := sampler.Sample(nn.BatchStats, o.samples)
