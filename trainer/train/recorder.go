@@ -139,6 +139,11 @@ func (r *recorder) Stepped(rec loop.Record) error {
 	if rec.Step%r.o.logEvery != 0 {
 		return nil
 	}
+	return advised(r.keep(rec, s))
+}
+
+// keep writes them down.
+func (r *recorder) keep(rec loop.Record, s *lastStep) error {
 	for _, name := range rec.Names {
 		if v, ok := s.losses[name]; ok {
 			if err := r.events.Scalar(s.tags[name], rec.Step, v); err != nil {
@@ -151,6 +156,14 @@ func (r *recorder) Stepped(rec loop.Record) error {
 		SamplesPerS: float64(r.o.settings.Batch) / rec.StepTime.Seconds(),
 		StepMS:      ms(rec.StepTime), DataMS: ms(rec.DataTime), CommMS: ms(rec.CommTime), MemBytes: peakMemory(),
 	})
+}
+
+// advised is err with what to do where a disk is full.
+func advised(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: make room and resume; the checkpoints that there are stay as they were", err)
+	}
+	return err
 }
 
 // set takes over the numbers of a step; those of shown are short.
@@ -184,6 +197,10 @@ func (r *recorder) Announce(line string) error {
 // Sampled writes a picture of samples: a grid of pictures, or a scatter plot of
 // points of the plane; or a file of sentences. Points of other spaces are not shown.
 func (r *recorder) Sampled(step int64, samples *exec.Tensor) error {
+	return advised(r.draw(step, samples))
+}
+
+func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 	if trained.Sentences(r.takes) {
 		_, err := trained.WriteText(r.grid(step), samples, r.takes)
 		return err
@@ -214,7 +231,7 @@ func (r *recorder) grid(step int64) string {
 }
 
 // Saving makes the metrics up to the checkpoint survive as long as it does.
-func (r *recorder) Saving(int64) error { return r.metrics.Sync() }
+func (r *recorder) Saving(int64) error { return advised(r.metrics.Sync()) }
 
 // Ended says where things are.
 func (r *recorder) Ended(steps int64) error {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -98,5 +100,19 @@ func TestFewShards(t *testing.T) {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("batch %s: %v, want %q in\n%s", batch, err, want, out)
 		}
+	}
+}
+
+// A full disk is said with what to do.
+func TestFullDisk(t *testing.T) {
+	full := os.WriteFile("/dev/full", []byte("x"), 0o600)
+	if full == nil {
+		t.Fatal("/dev/full took it")
+	}
+	if got, want := advised(full).Error(), full.Error()+": make room and resume; the checkpoints that there are stay as they were"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if other := errors.New("other"); advised(other) != other || advised(nil) != nil {
+		t.Errorf("others are changed: %v, %v", advised(other), advised(nil))
 	}
 }
