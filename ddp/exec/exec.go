@@ -183,7 +183,8 @@ type Program interface {
 	// Dump writes the program as text: order, buffers, fused groups. Equal
 	// graphs give equal text.
 	Dump(w io.Writer) error
-	// Close ends the runs that are queued, and releases the program's memory.
+	// Close ends the runs that are queued, and releases the program's memory. Launch
+	// is an error afterwards.
 	Close() error
 }
 

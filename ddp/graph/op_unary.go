@@ -63,7 +63,8 @@ func (f UnaryFn) String() string {
 }
 
 // Unary applies a function to each element: y[i] = fn(x[i]). The parameter a
-// is kept as the bits of its float64, so that equality is exact.
+// is kept as the bits of its float64, so that equality is exact; a backend may round it
+// to the type that it computes in.
 type Unary struct {
 	Fn   UnaryFn
 	Bits uint64

@@ -33,6 +33,7 @@ type program struct {
 	trace   func(exec.Event) // of the run under way, nil if nobody asks
 	run     func()           // do, bound once
 	running bool
+	closed  bool
 	done    chan error
 
 	mu    sync.Mutex // guards stats
@@ -71,7 +72,10 @@ func named(list []plan.External, mem []*exec.Tensor, name string) *exec.Tensor {
 
 // Launch hands one run to the backend's thread.
 func (p *program) Launch(ctx context.Context) error {
-	if p.running {
+	switch {
+	case p.closed:
+		return fmt.Errorf("program %q: launched after Close", p.name)
+	case p.running:
 		return fmt.Errorf("program %q: launched again before Wait", p.name)
 	}
 	if err := ctx.Err(); err != nil {
@@ -206,6 +210,7 @@ func (p *program) Close() error {
 			}
 		})
 	}
+	p.closed = true
 	p.engine, p.steps, p.ops, p.arena, p.bucket = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }

@@ -351,6 +351,9 @@ func checkShared(t *testing.T, be exec.Backend, dt graph.DType) {
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
+	if err := p.Launch(t.Context()); err == nil {
+		t.Error("the other program was launched after its Close")
+	}
 }
 
 func checkDump(t *testing.T, be exec.Backend, dt graph.DType) {

@@ -26,6 +26,7 @@ type program struct {
 	trace   func(exec.Event) // of the run under way, nil if nobody asks
 	stats   exec.Stats
 
+	closed  bool
 	running chan error // the result of the run under way, nil if there is none
 	cancel  context.CancelFunc
 }
@@ -181,7 +182,10 @@ func (p *program) Input(name string) *exec.Tensor  { return p.inputs[name] }
 func (p *program) Output(name string) *exec.Tensor { return p.outputs[name] }
 
 func (p *program) Launch(ctx context.Context) error {
-	if p.running != nil {
+	switch {
+	case p.closed:
+		return fmt.Errorf("program %q: launched after Close", p.name)
+	case p.running != nil:
 		return fmt.Errorf("program %q: launched again before Wait", p.name)
 	}
 	ctx, p.cancel = context.WithCancel(ctx)
@@ -288,6 +292,7 @@ func (p *program) Dump(w io.Writer) error {
 
 // Close ends a run under way.
 func (p *program) Close() error {
+	p.closed = true
 	if p.running == nil {
 		return nil
 	}

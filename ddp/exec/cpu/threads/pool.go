@@ -21,7 +21,7 @@ func New[W any](team *Team, space func(thread int) *W) *Pool[W] {
 // Threads is the number of threads.
 func (p *Pool[W]) Threads() int { return len(p.spaces) }
 
-// Do runs job for chunks 0 … chunks-1, at most MaxChunks, and waits. If alone,
+// Do runs job for chunks 0 … chunks-1 and waits. If alone,
 // all of them run on the caller: waking others would take longer.
 func (p *Pool[W]) Do(alone bool, chunks int, job func(chunk int, ws *W)) {
 	if alone {

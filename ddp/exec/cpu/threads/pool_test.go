@@ -39,6 +39,21 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// TestManyChunks has more than are shared out at once, each of which runs once.
+func TestManyChunks(t *testing.T) {
+	team := NewTeam(2)
+	defer team.Close()
+	for _, chunks := range []int{maxChunks, maxChunks + 1, 2*maxChunks + 5} {
+		ran := make([]atomic.Int32, chunks)
+		team.Do(chunks, func(chunk, _ int) { ran[chunk].Add(1) })
+		for i := range ran {
+			if n := ran[i].Load(); n != 1 {
+				t.Fatalf("of %d chunks, chunk %d ran %d times", chunks, i, n)
+			}
+		}
+	}
+}
+
 func TestPart(t *testing.T) {
 	for _, n := range []int{0, 1, 5, 12, 13} {
 		next := 0

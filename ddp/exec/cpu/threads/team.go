@@ -31,8 +31,8 @@ type Team struct {
 }
 
 const (
-	// MaxChunks is the most chunks of a job.
-	MaxChunks = 1<<16 - 1
+	// maxChunks is the most chunks that are shared out at once, see claim.
+	maxChunks = 1<<16 - 1
 	// patience is how often a thread looks again before it sleeps: about a tenth of
 	// a millisecond. On a machine with other work, waking takes longer than that, as a
 	// thread that sleeps has lost its core.
@@ -63,8 +63,7 @@ func NewTeam(n int) *Team {
 // Size is the number of threads.
 func (t *Team) Size() int { return len(t.wake) + 1 }
 
-// Do runs job for chunks 0 … chunks-1, at most MaxChunks, and waits. The caller
-// is thread 0.
+// Do runs job for chunks 0 … chunks-1 and waits. The caller is thread 0.
 func (t *Team) Do(chunks int, job func(chunk, thread int)) {
 	if chunks <= 1 || t.Size() == 1 {
 		for i := range chunks {
@@ -72,6 +71,14 @@ func (t *Team) Do(chunks int, job func(chunk, thread int)) {
 		}
 		return
 	}
+	t.share(min(chunks, maxChunks), job)
+	for first := maxChunks; first < chunks; first += maxChunks {
+		t.share(min(chunks-first, maxChunks), func(chunk, thread int) { job(first+chunk, thread) })
+	}
+}
+
+// share is Do of at most maxChunks.
+func (t *Team) share(chunks int, job func(chunk, thread int)) {
 	t.job = job
 	t.rest.Store(false)
 	t.left.Store(int64(chunks))

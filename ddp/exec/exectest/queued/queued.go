@@ -94,6 +94,7 @@ type program struct {
 	slots   []*run
 	first   int
 	queued  int
+	closed  bool
 	stats   exec.Stats // of the runs that were waited for
 	work    chan *run
 	ended   chan struct{}
@@ -128,7 +129,10 @@ func (p *program) Stats() exec.Stats               { return p.stats }
 
 // Launch puts a run into the queue.
 func (p *program) Launch(ctx context.Context) error {
-	if p.queued == len(p.slots) {
+	switch {
+	case p.closed:
+		return errors.New("launched after Close")
+	case p.queued == len(p.slots):
 		return fmt.Errorf("%d runs are queued already: want a Wait first", p.queued)
 	}
 	r := p.slots[(p.first+p.queued)%len(p.slots)]
@@ -175,6 +179,7 @@ func (p *program) drop(cause error) {
 
 // Close ends the runs that are queued, and the other program.
 func (p *program) Close() error {
+	p.closed = true
 	p.drop(errors.New("the program is closed"))
 	close(p.work)
 	<-p.ended

@@ -5,7 +5,6 @@ import (
 
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/linalg/micro"
-	"ebtrain/ddp/exec/cpu/threads"
 )
 
 // col2im is GradX for images of few channels, as many as would leave most of a
@@ -20,7 +19,6 @@ type col2im struct {
 	q     product // of one image
 	sizes sizes
 	o     operands // during Run
-	first int      // image of chunk 0
 	pack  func(chunk int, ws *workspace)
 	image func(n int, ws *workspace)
 }
@@ -61,10 +59,7 @@ func (k *col2im) Run(dst, a, b, scratch unsafe.Pointer) error {
 	k.o = k.sizes.bind(dst, a, b, scratch, k.Scratch())
 	alone := k.p.Flops()/2 < smallWork
 	k.e.pool.Do(alone, 1, k.pack)
-	for n := 0; n < k.p.N; n += threads.MaxChunks {
-		k.first = n
-		k.e.pool.Do(alone, min(k.p.N-n, threads.MaxChunks), k.image)
-	}
+	k.e.pool.Do(alone, k.p.N, k.image)
 	k.o = operands{}
 	return nil
 }
@@ -78,8 +73,8 @@ func (k *col2im) packPart(_ int, _ *workspace) {
 	k.q.packPanels(k.e.kernel, k.o.scratch, k.o.b, 0, k.q.panels(k.e.kernel))
 }
 
-func (k *col2im) imagePart(chunk int, ws *workspace) {
-	mk, n := k.e.kernel, k.first+chunk
+func (k *col2im) imagePart(n int, ws *workspace) {
+	mk := k.e.kernel
 	cols := k.o.scratch[k.q.packed(mk)+ws.thread*k.columns():][:k.columns()]
 	dy, dx := k.p.OH*k.p.OW*k.p.O, k.p.H*k.p.W*k.p.C
 	o := operands{dst: cols, a: k.o.a[n*dy : (n+1)*dy]}
