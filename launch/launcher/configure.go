@@ -30,6 +30,10 @@ import (
 // one is dead is known otherwise: this is for one that stands still.
 const answerWait = 10 * time.Second
 
+// strangerWait is how long a program takes to start, and to be one that hears the
+// launcher, on a busy machine.
+const strangerWait = 2 * time.Second
+
 // joinWindow is how long an elastic job that has enough nodes waits for more:
 // one that comes later costs a checkpoint and a new start of all ranks.
 const joinWindow = 2 * time.Second
@@ -69,7 +73,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 				Nproc: o.Nproc, Want: o.NodeRank, Nodes: o.Nodes, Least: o.fewest(),
 			},
 			Key: key, Join: o.Endpoint, Ports: o.Ports, Again: registerAgain(o.Nodes), JoinWait: o.JoinWait + 2*time.Second,
-			AnswerWait: answerWait, StopWait: time.Second, KillWait: time.Second, Grace: o.Grace,
+			AnswerWait: answerWait, StopWait: time.Second, KillWait: time.Second, StrangerWait: strangerWait, Grace: o.Grace,
 		},
 	}
 	if cfg.RunID == "" {

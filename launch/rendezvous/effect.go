@@ -10,18 +10,19 @@ import (
 type TimerKind string
 
 const (
-	TimerJoin     TimerKind = "join"     // all nodes must have registered
-	TimerCommit   TimerKind = "commit"   // this node must have been given its place
-	TimerAck      TimerKind = "ack"      // all nodes must have acknowledged
-	TimerSettle   TimerKind = "settle"   // a better cause may still arrive
-	TimerRegister TimerKind = "register" // say again that this node is there
-	TimerAnswer   TimerKind = "answer"   // the coordinator must have decided
-	TimerDoubt    TimerKind = "doubt"    // who came too late has replaced nobody
-	TimerWindow   TimerKind = "window"   // there are enough nodes; more may still come
-	TimerGrow     TimerKind = "grow"     // who has come since may be taken in
-	TimerFlight   TimerKind = "flight"   // what the ranks did last must have come
-	TimerKill     TimerKind = "kill"     // workers told of an abort must be gone
-	TimerGrace    TimerKind = "grace"    // workers asked to stop must be gone
+	TimerJoin      TimerKind = "join"      // all nodes must have registered
+	TimerCommit    TimerKind = "commit"    // this node must have been given its place
+	TimerAck       TimerKind = "ack"       // all nodes must have acknowledged
+	TimerSettle    TimerKind = "settle"    // a better cause may still arrive
+	TimerRegister  TimerKind = "register"  // say again that this node is there
+	TimerAnswer    TimerKind = "answer"    // the coordinator must have decided
+	TimerDoubt     TimerKind = "doubt"     // who came too late has replaced nobody
+	TimerWindow    TimerKind = "window"    // there are enough nodes; more may still come
+	TimerGrow      TimerKind = "grow"      // who has come since may be taken in
+	TimerFlight    TimerKind = "flight"    // what the ranks did last must have come
+	TimerKill      TimerKind = "kill"      // workers told of an abort must be gone
+	TimerGrace     TimerKind = "grace"     // workers asked to stop must be gone
+	TimerStrangers TimerKind = "strangers" // workers asked to stop must have joined
 )
 
 // Timer is a timer of one epoch. Timers are never canceled: one that no longer

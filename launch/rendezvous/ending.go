@@ -82,7 +82,13 @@ func (n *Node) end(c *Cause, restart bool) {
 
 // toAlive sends m to the ranks that have joined and a signal to the others.
 func (n *Node) toAlive(m Message, number int) {
-	var strangers []int
+	if strangers := n.tellJoined(m); strangers != nil {
+		n.emit(Signal{strangers, number})
+	}
+}
+
+// tellJoined sends m to the ranks that have joined, and returns the others that live.
+func (n *Node) tellJoined(m Message) (strangers []int) {
 	for _, l := range n.alive() {
 		if n.ranks[l].joined {
 			n.tell(l, m)
@@ -90,8 +96,19 @@ func (n *Node) toAlive(m Message, number int) {
 			strangers = append(strangers, l)
 		}
 	}
+	return strangers
+}
+
+// signalStrangers sends the ranks that have not joined the signal that they are to stop by.
+func (n *Node) signalStrangers() {
+	var strangers []int
+	for _, l := range n.alive() {
+		if !n.ranks[l].joined {
+			strangers = append(strangers, l)
+		}
+	}
 	if strangers != nil {
-		n.emit(Signal{strangers, number})
+		n.emit(Signal{strangers, n.stopNum})
 	}
 }
 

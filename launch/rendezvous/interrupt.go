@@ -55,15 +55,19 @@ func (n *Node) Ending(left time.Duration) []Effect {
 	return n.flush()
 }
 
-// askToStop passes a request to stop on to the local ranks, once: as a message
-// to those that have joined, as the signal itself to the others. They have as long
-// as the configuration says, or grace if that is longer.
+// askToStop passes a request to stop on to the local ranks, once: as a message to those
+// that have joined or soon do, as the signal itself to those that do not, as they are
+// programs of another kind. One that has only just been started does not hear signals yet:
+// it would die of it, and the job with it, or miss it. They have as long as the
+// configuration says, or grace if that is longer.
 func (n *Node) askToStop(signal string, number int, grace time.Duration) {
 	if n.stop != "" {
 		return
 	}
 	n.stop, n.stopNum, n.grace = signal, number, max(n.cfg.Grace, grace)
-	n.toAlive(Message{Kind: KindStop, Text: signal, Code: number}, number)
+	if n.tellJoined(Message{Kind: KindStop, Text: signal, Code: number}) != nil {
+		n.timer(TimerStrangers, n.cfg.StrangerWait)
+	}
 	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, shown(n.grace))})
 	n.timer(TimerGrace, n.grace)
 }

@@ -22,7 +22,10 @@ type NodeConfig struct {
 	AnswerWait time.Duration // how long the coordinator may take to decide on a failure
 	StopWait   time.Duration // and on a stop before there are ranks
 	KillWait   time.Duration // how long ranks may live on after an abort
-	Grace      time.Duration // how long ranks may live on after a request to stop
+	// StrangerWait is how long ranks that have not joined may take to, before a request
+	// to stop reaches them as a signal.
+	StrangerWait time.Duration
+	Grace        time.Duration // how long ranks may live on after a request to stop
 }
 
 // Exit is how a rank's process ended: ExitCode, or Signal and SignalNumber.
@@ -180,6 +183,8 @@ func (n *Node) Expired(t Timer) []Effect {
 		n.end(n.failure, false)
 	case t.Kind == TimerKill && n.phase == aborting:
 		n.kill()
+	case t.Kind == TimerStrangers && n.phase == working && n.stop != "":
+		n.signalStrangers()
 	case t.Kind == TimerGrace && n.phase == working && len(n.alive()) > 0:
 		var late []string
 		for _, l := range n.alive() {
