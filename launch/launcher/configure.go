@@ -32,7 +32,7 @@ const answerWait = 10 * time.Second
 
 // strangerWait is how long a program takes to start, and to be one that hears the
 // launcher, on a busy machine.
-const strangerWait = 2 * time.Second
+const strangerWait = 5 * time.Second
 
 // joinWindow is how long an elastic job that has enough nodes waits for more:
 // one that comes later costs a checkpoint and a new start of all ranks.

@@ -66,7 +66,7 @@ func (n *Node) askToStop(signal string, number int, grace time.Duration) {
 	}
 	n.stop, n.stopNum, n.grace = signal, number, max(n.cfg.Grace, grace)
 	if n.tellJoined(Message{Kind: KindStop, Text: signal, Code: number}) != nil {
-		n.timer(TimerStrangers, n.cfg.StrangerWait)
+		n.timer(TimerStrangers, min(n.cfg.StrangerWait, n.grace/2))
 	}
 	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, shown(n.grace))})
 	n.timer(TimerGrace, n.grace)

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,6 +157,25 @@ func TestHangup(t *testing.T) {
 					t.Errorf("no checkpoint of the %d steps: %v", n, err)
 				}
 			})
+		}
+	}
+}
+
+// TestStoppedAsItStarts asks a job to stop when it has only just started its ranks, as a
+// scheduler may: it stops in good order, so that it is put back into the queue.
+func TestStoppedAsItStarts(t *testing.T) {
+	long(t)
+	for _, sig := range []syscall.Signal{unix.SIGUSR1, unix.SIGTERM, unix.SIGINT} {
+		s := newSite(t)
+		r := s.start(on(4, tiny("a", "--steps", "1000000"))...)
+		for begun := time.Now(); len(r.children()) == 0; time.Sleep(time.Millisecond) {
+			if time.Since(begun) > patience/2 {
+				t.Fatal("no ranks")
+			}
+		}
+		r.signal(sig)
+		if e := r.wait(); e.code != 75 || !strings.Contains(e.stderr, "stopped before the end") {
+			t.Errorf("%v: want exit 75, %v", sig, e)
 		}
 	}
 }
