@@ -91,7 +91,7 @@ func (c *Config) optimiserSettings(s *setting.Set) {
 	if c.Generator != nil {
 		generator = c.Generator.LR
 	}
-	s.Float("lr", &c.Lower.LR, setting.Positive, "Adam's learning rate for the inference net, and for the generator without --lr-generator")
+	s.Float("lr", &c.Lower.LR, setting.Positive, "Adam's learning rate for the inference net, and for the generator where --lr-generator is 0 (it is not in the residual networks' presets)")
 	s.Float("lr-energy", &c.Upper.LR, setting.Positive, "Adam's learning rate for the energy net")
 	s.Float("lr-generator", &generator, setting.AtLeast0, "Adam's learning rate for the generator, in an optimiser of its own; 0 is none of its own")
 	s.Float("beta1", &c.Upper.Beta1, setting.Moment, "Adam's beta1")
