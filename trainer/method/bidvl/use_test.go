@@ -206,6 +206,10 @@ func TestValidate(t *testing.T) {
 		{"canonical", func(c *Config) { c.LowerLevel = Canonical }, ""},
 		{"canonical with a ratio", func(c *Config) { c.LowerLevel, c.Ratio = Canonical, ClampRatio }, "has none"},
 		{"canonical, no latent term", func(c *Config) { c.LowerLevel, c.LatentTerm = Canonical, NoLatent }, "no use for the inference net"},
+		{"r' of 0", func(c *Config) { c.VAEWeight = 0 }, ""},
+		{"r' of 0 with a ratio", func(c *Config) { c.VAEWeight, c.Ratio = 0, SigmoidRatio }, "VAE weight r' of 0 has none"},
+		{"r' of 0, no latent term", func(c *Config) { c.VAEWeight, c.LatentTerm = 0, NoLatent }, "no use for the inference net"},
+		{"undecoupled, r' of 0, no latent term", func(c *Config) { c.Undecoupled, c.VAEWeight, c.LatentTerm = true, 0, NoLatent }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := Defaults()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/setting"
@@ -92,9 +93,22 @@ func (c Config) contradictions() []error {
 		"the undecoupled model has nothing to offset: its latent term is %q or %q", Offset, NoLatent)
 	refuse(c.Undecoupled && c.Ratio != ConstantRatio,
 		"the ratio %q needs the energy of an image alone, which the undecoupled model does not have: take the ratio %q", c.Ratio, ConstantRatio)
-	refuse(!c.hasVAE() && c.Ratio != ConstantRatio,
-		"the ratio %q weighs reconstruction and prior terms, and the lower level %q has none: take the ratio %q", c.Ratio, Canonical, ConstantRatio)
-	refuse(!c.hasVAE() && !c.Undecoupled && c.LatentTerm == NoLatent,
-		"the lower level %q without a latent term has no use for the inference net: take the latent term %q or %q", Canonical, Offset, NotOffset)
+	bare := c.withoutVAE()
+	refuse(bare != "" && c.Ratio != ConstantRatio,
+		"the ratio %q weighs reconstruction and prior terms, and the lower level %s has none: take the ratio %q", c.Ratio, bare, ConstantRatio)
+	refuse(bare != "" && !c.Undecoupled && c.LatentTerm == NoLatent,
+		"without a latent term the lower level %s has no use for the inference net: take the latent term %q or %q", bare, Offset, NotOffset)
 	return errs
+}
+
+// withoutVAE says which lower level it is that learns nothing of reconstruction and prior
+// terms, because there are none or because they count nothing; "" where they count.
+func (c Config) withoutVAE() string {
+	switch {
+	case !c.hasVAE():
+		return strconv.Quote(string(Canonical))
+	case c.VAEWeight == 0:
+		return "with a VAE weight r' of 0"
+	}
+	return ""
 }
