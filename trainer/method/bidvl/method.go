@@ -63,10 +63,24 @@ func (c Config) Takes() algo.Inputs {
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
+	usual := *c
 	s.Place(setting.Trained)
 	c.Net.Settings(s)
 	c.lossSettings(s)
 	c.optimiserSettings(s)
+	s.Then(func() error { return c.ofNoUse(usual) })
+}
+
+// ofNoUse reports a weight that was changed of a term that there is not. A weight of 0
+// says the same as leaving the term out.
+func (c *Config) ofNoUse(usual Config) error {
+	if c.LatentTerm == NoLatent && c.LatentWeight != usual.LatentWeight && c.LatentWeight != 0 {
+		return fmt.Errorf("--latent-weight %s is of the latent term, which --latent-term %s leaves out: leave it out, or say --latent-term %s", c.showLatentWeight(), NoLatent, Offset)
+	}
+	if !c.hasVAE() && c.VAEWeight != usual.VAEWeight && c.VAEWeight != 0 {
+		return fmt.Errorf("--vae-weight %v is of reconstruction and prior terms, which --lower-level %s has not: leave it out, or say --lower-level %s", c.VAEWeight, Canonical, Symmetric)
+	}
+	return nil
 }
 
 func (c *Config) lossSettings(s *setting.Set) {

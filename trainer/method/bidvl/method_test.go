@@ -1,6 +1,7 @@
 package bidvl
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -53,5 +54,39 @@ func TestRateOfTheGenerator(t *testing.T) {
 				t.Errorf("--lr: %q, want %q", one.Help, want)
 			}
 		}
+	}
+}
+
+// A weight of a term that there is not is refused where it was changed from what the
+// preset has, or from what a run has that goes on.
+func TestWeightsOfNoUse(t *testing.T) {
+	none, canonical := map[string]string{"latent-term": "none"}, map[string]string{"lower-level": "canonical"}
+	for _, tt := range []struct {
+		preset     Preset
+		term       map[string]string
+		flag, text string
+		want       string
+	}{
+		{CIFAR10(), none, "latent-weight", "0.3", "--latent-weight 0.3 is of the latent term, which --latent-term none leaves out"},
+		{CIFAR10ResNet(), none, "latent-weight", "auto", "--latent-weight auto is of the latent term"},
+		{CIFAR10(), none, "latent-weight", "auto", ""},
+		{CIFAR10ResNet(), none, "latent-weight", "1e-4", ""},
+		{CIFAR10(), none, "latent-weight", "0", ""},
+		{CIFAR10(), none, "vae-weight", "0.3", ""},
+		{CIFAR10(), canonical, "vae-weight", "0.3", "--vae-weight 0.3 is of reconstruction and prior terms, which --lower-level canonical has not"},
+		{CIFAR10(), canonical, "vae-weight", "0", ""},
+		{CIFAR10(), canonical, "latent-weight", "0.3", ""},
+	} {
+		c := tt.preset.Config
+		given := map[string]string{tt.flag: tt.text}
+		maps.Copy(given, tt.term)
+		if err := algotest.Given(&c, given); (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s %v: got %v, want %q", tt.preset.Name, given, err, tt.want)
+		}
+	}
+	c := CIFAR10().Config
+	c.LatentTerm, c.LatentWeight = NoLatent, 0.3 // of a run that was begun before
+	if err := algotest.Given(&c, map[string]string{"latent-weight": "0.3"}); err != nil {
+		t.Error(err)
 	}
 }
