@@ -8,11 +8,15 @@ import (
 	"ebtrain/trainer/model/latent"
 )
 
-// trainee is what all models of VaGES can do.
+// trainee is what all models of VaGES can do. Whether what was trained encodes depends on
+// the estimator.
 type trainee struct {
-	latent.Trained
-	cfg Config
+	trained latent.Trained
+	cfg     Config
 }
+
+// Takes is what the model reads.
+func (t trainee) Takes() algo.Inputs { return t.trained.Takes() }
 
 // Group is that of the config.
 func (t trainee) Group() int { return t.cfg.Group() }
@@ -27,27 +31,42 @@ type machine struct {
 // Takes settles which of the two says it; they agree.
 func (m machine) Takes() algo.Inputs { return m.trainee.Takes() }
 
-// deep is a trained EBLVM.
+// inferring is what is to be had of a q that was fitted. Without one, q is as it was
+// drawn, and its codes and divergence are chance.
+type inferring struct{ of trainee }
+
+// inferred is a machine with a q.
+type inferred struct {
+	machine
+	inferring
+}
+
+// deep is a trained EBLVM, which always has a q.
 type deep struct {
 	trainee
+	inferring
 	latent.Sampler
 }
 
 // Model is the model of a config that fits its data and is valid.
 func (c *Config) Model() algo.Model {
-	t := trainee{latent.Trained{Net: c.Net, Model: c.model()}, *c}
+	t := trainee{trained: latent.Trained{Net: c.Net, Model: c.model()}, cfg: *c}
 	if c.Net.Kind == latent.EBLVM {
-		return deep{t, latent.Sampler{Net: c.Net, Share: c.SampleShare, Denoise: c.scale()}}
+		return deep{t, inferring{t}, latent.Sampler{Net: c.Net, Share: c.SampleShare, Denoise: c.scale()}}
 	}
-	return machine{c.Net.Machine(), t}
+	m := machine{c.Net.Machine(), t}
+	if c.Estimator == Variational {
+		return inferred{m, inferring{t}}
+	}
+	return m
 }
 
 // drawing is a reading that draws as a step does. The noise levels of MDSM are
 // spread over the n samples, whichever they are.
 func (t trainee) drawing(n int) (d drawer, phi []graph.ID) {
-	r := t.Reading(n)
+	r := t.trained.Reading(n)
 	key := r.Input(algo.InputKey, graph.KeyType)
-	d = drawer{Context: r.Context, cfg: t.cfg, model: t.Model, data: r.V, key: key, theta: r.Theta}
+	d = drawer{Context: r.Context, cfg: t.cfg, model: t.trained.Model, data: r.V, key: key, theta: r.Theta}
 	if t.cfg.Objective == MDSM {
 		begin := d.Concat(0, d.Slice(key, 0, 0, 2, 1), d.Zeros(graph.T(graph.I64, 1)))
 		d.levels = t.cfg.Levels.Levels(d.Context, begin, n)
@@ -72,11 +91,14 @@ func (t trainee) Loss(n int) (*graph.Graph, error) {
 // PosteriorGap gives each sample's divergence of q(h|v) from p(h|v), at v as the
 // lower level sees it: for a GRBM the KL divergence, exactly; for an EBLVM the Fisher
 // divergence's term at one h ~ q(h|v).
-func (t trainee) PosteriorGap(n int) (*graph.Graph, error) {
-	d, phi := t.drawing(n)
+func (i inferring) PosteriorGap(n int) (*graph.Graph, error) {
+	d, phi := i.of.drawing(n)
 	v := d.see(scorePlace).v
-	q := t.Model.Infer(d.Context, phi, v)
-	numbers := d.draw(philox.Hidden, scorePlace, q.Dist(), graph.T(d.DType, n, t.cfg.Net.Hidden))
-	d.Output(algo.OutputGap, t.Model.Gap(d.Context, d.theta, q, v, q.Sample(d.Context, numbers)))
+	q := d.model.Infer(d.Context, phi, v)
+	numbers := d.draw(philox.Hidden, scorePlace, q.Dist(), graph.T(d.DType, n, d.cfg.Net.Hidden))
+	d.Output(algo.OutputGap, d.model.Gap(d.Context, d.theta, q, v, q.Sample(d.Context, numbers)))
 	return d.Commit()
 }
+
+// Encode gives the means of q(h|v) at the samples as they are.
+func (i inferring) Encode(n int) (*graph.Graph, error) { return i.of.trained.Encode(n) }

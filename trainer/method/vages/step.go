@@ -76,7 +76,7 @@ func (s *step) gradient(surrogate graph.ID) []graph.ID {
 // samples.
 func (t trainee) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	c := nn.NewContext(nn.Train, world)
-	newStep(c, t.cfg, t.Trained, batch).build()
+	newStep(c, t.cfg, t.trained, batch).build()
 	g, err := c.Commit()
 	if err != nil {
 		return nil, nil, fmt.Errorf("vages: %w", err)
