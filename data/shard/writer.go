@@ -6,11 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -22,8 +20,8 @@ import (
 type Options struct {
 	Schema        data.Schema
 	Preprocessing Preprocessing
-	// Force replaces an existing data set. Anything else at the same place is
-	// never replaced.
+	// Force replaces an existing data set, damaged or not. Anything else at the
+	// same place is never replaced, nor a data set with other files in its folder.
 	Force bool
 	// Workers compress at the same time; 0 means one per core. The bytes
 	// written do not depend on it.
@@ -225,32 +223,6 @@ func (w *Writer) Abort() error {
 	err := w.folder.Discard()
 	w.folder = nil
 	return errors.Join(err, w.enc.Close(), removeEmpty(w.parents))
-}
-
-// checkTarget refuses to write where something is, unless force is set and
-// that is a data set or an empty directory.
-func checkTarget(dir string, force bool) error {
-	st, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !st.IsDir() {
-		return fmt.Errorf("%s: exists and is not a directory; choose another place", dir)
-	}
-	files, err := os.ReadDir(dir)
-	if err != nil || len(files) == 0 {
-		return err
-	}
-	if !slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == IndexName }) {
-		return fmt.Errorf("%s: exists, is not empty and is not a data set, so it is never replaced; choose another place", dir)
-	}
-	if !force {
-		return fmt.Errorf("%s: exists; choose another place, or replace it with --force", dir)
-	}
-	return nil
 }
 
 func validSplit(s string) bool {
