@@ -9,7 +9,32 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 )
+
+// checkPlace refuses a place that the rename at the end could not fill.
+func checkPlace(dir string) error {
+	if base := filepath.Base(dir); base == "." || base == ".." || base == string(filepath.Separator) {
+		return fmt.Errorf("%s: cannot be replaced as a whole: give the name of a folder in it", dir)
+	}
+	own, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	above, err := os.Stat(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	a, known := own.Sys().(*syscall.Stat_t)
+	b, both := above.Sys().(*syscall.Stat_t)
+	if own.IsDir() && known && both && a.Dev != b.Dev {
+		return fmt.Errorf("%s: is a mount point, which cannot be replaced: give the name of a folder in it", dir)
+	}
+	return nil
+}
 
 // checkTarget refuses to write where something is, unless force is set and
 // that is a data set, whole or damaged, or an empty directory.

@@ -94,3 +94,27 @@ func TestPlaceTakenMeanwhile(t *testing.T) {
 		t.Errorf("left beside it: %v, %v", left, err)
 	}
 }
+
+// Places that no rename could fill are refused before the work.
+func TestPlacesThatCannotBeReplaced(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const point = "/proc" // a mount point wherever tests run
+	for dir, want := range map[string]string{
+		".":              ".: cannot be replaced as a whole: give the name of a folder in it",
+		"a/..":           "give the name of a folder in it",
+		"../..":          "give the name of a folder in it",
+		"/":              "give the name of a folder in it",
+		point:            "/proc: is a mount point, which cannot be replaced: give the name of a folder in it",
+		point + "/self/": "", // not refused as a mount point; the rest says why
+	} {
+		w, err := Create(dir, Options{Schema: tiny, Force: true})
+		if err == nil {
+			t.Errorf("%s: not refused", dir)
+			_ = w.Abort() // the error is what matters
+			continue
+		}
+		if !strings.Contains(err.Error(), want) || want == "" && strings.Contains(err.Error(), "mount point") {
+			t.Errorf("%s: %v, want %q", dir, err, want)
+		}
+	}
+}

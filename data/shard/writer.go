@@ -64,6 +64,9 @@ func Create(dir string, o Options) (*Writer, error) {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	dir = filepath.Clean(dir)
+	if err := checkPlace(dir); err != nil {
+		return nil, err
+	}
 	if err := atomicfile.Sweep(filepath.Dir(dir)); err != nil { // may put a data set back at dir
 		return nil, fmt.Errorf("%s: what a killed process left beside it: %w", dir, err)
 	}
