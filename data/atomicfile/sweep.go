@@ -10,9 +10,10 @@ import (
 	"syscall"
 )
 
-// temporary is what the names of temporaries look like; the first group is the
-// name they are meant for. Early versions had one number only.
-var temporary = regexp.MustCompile(`^\.(.+)\.tmp-[0-9]+(?:-[0-9]+)?(\` + oldSuffix + `)?$`)
+// temporary is what the names of temporaries look like, with both numbers as Go
+// writes them; the first group is the name they are meant for. A name that is only
+// alike, as .notes.tmp-2024, is somebody's.
+var temporary = regexp.MustCompile(`^\.(.+)\.tmp-[1-9][0-9]{0,9}-(?:0|[1-9][0-9]{0,9})(\` + oldSuffix + `)?$`)
 
 // IsTemporary says whether name is that of a temporary of this package.
 func IsTemporary(name string) bool { return temporary.MatchString(name) }

@@ -115,8 +115,11 @@ func list(t *testing.T, dir string) []string {
 // Only what is certainly a temporary is removed.
 func TestSweepLeavesOthers(t *testing.T) {
 	dir := t.TempDir()
-	keep := []string{".a.tmp", ".a.tmp-", ".a.tmp-x", ".tmp-1-2", ".tmp-a-1-2", "a.tmp-1-2"}
-	gone := []string{".a.tmp-17", ".a.tmp-17-34", ".a.b.tmp-1-1"}
+	keep := []string{
+		".a.tmp", ".a.tmp-", ".a.tmp-x", ".tmp-1-2", ".tmp-a-1-2", "a.tmp-1-2",
+		".draft.tmp-1", ".backup.tmp-2024", ".backup.tmp-2024.old", ".backup.tmp-2024-03", ".backup.tmp-20240301-120000123456",
+	}
+	gone := []string{".a.tmp-17-34", ".a.b.tmp-1-1", ".a.tmp-4194304-4294967295", ".a.tmp-17-0"}
 	for _, name := range slices.Concat(keep, gone) {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -196,7 +199,7 @@ func FuzzIsTemporary(f *testing.F) {
 	f.Add(".a.tmp-1-2.old")
 	f.Add("a")
 	f.Fuzz(func(t *testing.T, name string) {
-		if IsTemporary(name) && (name[0] != '.' || len(name) < len(".x.tmp-1")) {
+		if IsTemporary(name) && (name[0] != '.' || len(name) < len(".x.tmp-1-1")) {
 			t.Errorf("%q", name)
 		}
 	})
