@@ -204,3 +204,29 @@ func FuzzIsTemporary(f *testing.F) {
 		}
 	})
 }
+
+// A folder that cannot be placed leaves the old one in its place.
+func TestFolderThatCannotBePlaced(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "set")
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "a"), []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(f.Temporary()); err != nil { // so the second rename fails
+		t.Fatal(err)
+	}
+	if err := f.Place(); err == nil {
+		t.Error("a folder that is gone was placed")
+	}
+	want(t, filepath.Join(path, "a"), "old")
+	if names := list(t, dir); !slices.Equal(names, []string{"set"}) {
+		t.Errorf("%v, want set alone", names)
+	}
+}
