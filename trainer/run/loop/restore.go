@@ -25,12 +25,15 @@ type checkpoint struct {
 // restore sets every variable, the loader and the step from the newest checkpoint
 // that any rank sees. Where all see one of that step each takes its own; else the first
 // rank that does sends it to all: hosts may have disks of their own, and one be new to
-// the job, or have lost its last. Without any checkpoint the run begins at its
-// beginning.
+// the job, or have lost its last; Run has those that lack it keep it. Without any
+// checkpoint the run begins at its beginning.
 func (t *Trainer) restore(ctx context.Context) error {
 	c, err := newest(t.cfg.CkptDir, t.parts.Log)
 	if err != nil {
 		return err
+	}
+	if c != nil {
+		t.own, t.saved = c.state.Step, c.state.Step
 	}
 	if t.parts.Comm != nil {
 		t.tell(0, "look for the newest checkpoint")
@@ -58,10 +61,7 @@ func newest(dir string, log *slog.Logger) (*checkpoint, error) {
 // rank, sent by the first that has it; nil if none has any.
 func (t *Trainer) share(ctx context.Context, mine *checkpoint) (*checkpoint, error) {
 	steps := make([]int64, t.world())
-	steps[t.rank()] = -1
-	if mine != nil {
-		steps[t.rank()] = mine.state.Step
-	}
+	steps[t.rank()] = t.own
 	if err := collective.Do(ctx, t.parts.Comm, collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(steps), Label: "steps of checkpoints"}); err != nil {
 		return nil, err
 	}
@@ -69,9 +69,10 @@ func (t *Trainer) share(ctx context.Context, mine *checkpoint) (*checkpoint, err
 	if slices.Min(steps) == last {
 		return mine, nil
 	}
+	t.saved = -1
 	root := slices.Index(steps, last)
-	if steps[t.rank()] != last {
-		t.parts.Log.Warn("this host's newest checkpoint is not the job's, which another rank sends", "dir", t.cfg.CkptDir, "step", last, "own", steps[t.rank()], "rank", root)
+	if t.own != last {
+		t.parts.Log.Warn("this host's newest checkpoint is not the job's, which another rank sends", "dir", t.cfg.CkptDir, "step", last, "own", t.own, "rank", root)
 	}
 	return t.send(ctx, root, mine)
 }
@@ -150,7 +151,7 @@ func (t *Trainer) set(c *checkpoint) error {
 			return err
 		}
 	}
-	t.next, t.saved = state.Step, state.Step
+	t.next = state.Step
 	return nil
 }
 

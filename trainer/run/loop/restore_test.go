@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -149,7 +150,7 @@ func rewrite(t *testing.T, dir string, change func(*ckpt.State, map[string][]ckp
 
 // TestRanksSendCheckpoints resumes on ranks with disks of their own, one of which has
 // nothing, or an older checkpoint, or the only one: all have the numbers of the run that
-// was not interrupted.
+// was not interrupted, and each host keeps what it was sent.
 func TestRanksSendCheckpoints(t *testing.T) {
 	const world = 2
 	whole := job{world: world, config: loop.Config{Batch: 4, Steps: 3, Seed: 1, Digest: "one", CkptDir: t.TempDir(), CkptEvery: 1}}
@@ -160,6 +161,7 @@ func TestRanksSendCheckpoints(t *testing.T) {
 		"one is new":               {2, 0},
 		"rank 0 has lost its last": {1, 2},
 		"none has any":             {0, 0},
+		"all steps were done":      {2, 3},
 	} {
 		if testing.Short() && name != "rank 0 has lost its last" {
 			continue // the same code
@@ -175,6 +177,12 @@ func TestRanksSendCheckpoints(t *testing.T) {
 				}
 			}
 			j := job{world: world, config: loop.Config{Batch: 4, Steps: 3, Seed: 1, Digest: "one", Resume: true}, dirs: dirs}
+			other := &watch{}
+			j.parts = func(rank int, p *loop.Parts) {
+				if rank == 1 {
+					p.Observer = other
+				}
+			}
 			_, errs := j.run(t)
 			for r, err := range errs {
 				if err != nil {
@@ -183,12 +191,45 @@ func TestRanksSendCheckpoints(t *testing.T) {
 			}
 			got, want := j.seen.records, whole.seen.records
 			if n := 3 - int(max(steps[0], steps[1])); len(got) != n {
-				t.Errorf("%d steps were run, want %d", len(got), n)
+				t.Fatalf("%d steps were run, want %d", len(got), n)
 			}
-			if g, w := got[len(got)-1], want[len(want)-1]; g.Step != w.Step || !slices.Equal(g.Values, w.Values) {
-				t.Errorf("the last step's numbers are %v, want %v", g, w)
+			for i, w := range want[3-len(got):] {
+				if got[i].Step != w.Step || !slices.Equal(got[i].Values, w.Values) {
+					t.Errorf("step %d: the numbers are %v, want %v", w.Step, got[i], w)
+				}
+			}
+			for r, seen := range []*watch{j.seen, other} {
+				sameCheckpoints(t, dirs[r], whole.config.CkptDir, steps[r], max(steps[0], steps[1]), 3)
+				if slices.Contains(seen.saved, steps[r]) {
+					t.Errorf("rank %d has written again what it had: steps %v", r, seen.saved)
+				}
 			}
 		})
+	}
+}
+
+// sameCheckpoints makes sure that dir holds checkpoints of these steps, but of 0, and no
+// others, and that their tensors are those of the folder want.
+func sameCheckpoints(t *testing.T, dir, want string, steps ...int64) {
+	t.Helper()
+	steps = slices.Compact(slices.DeleteFunc(steps, func(n int64) bool { return n == 0 }))
+	if got, err := ckpt.Steps(dir); err != nil || !slices.Equal(got, steps) {
+		t.Errorf("%s holds checkpoints of steps %v (%v), want %v", dir, got, err, steps)
+		return
+	}
+	for _, n := range steps {
+		_, got, err := ckpt.Read(filepath.Join(dir, ckpt.Name(n)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		_, groups, err := ckpt.Read(filepath.Join(want, ckpt.Name(n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, groups) {
+			t.Errorf("%s: the checkpoint of step %d is another than that of the run that was not interrupted", dir, n)
+		}
 	}
 }
 

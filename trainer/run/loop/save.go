@@ -14,8 +14,8 @@ import (
 var groupOf = map[nn.Role]string{nn.Weight: ckpt.Weights, nn.Moment: ckpt.Optimizer, nn.Buffer: ckpt.Buffers}
 
 // save writes a checkpoint of the steps done so far, unless there is one. Rank
-// 0 writes, and who keeps checkpoints for hosts with a disk of their own; all
-// wait until it is in place.
+// 0 writes, and who keeps checkpoints for hosts with a disk of their own, but for
+// who has resumed from it; all wait until it is in place.
 func (t *Trainer) save(ctx context.Context) error {
 	if t.cfg.CkptDir == "" || t.saved == t.next {
 		return nil
@@ -28,7 +28,7 @@ func (t *Trainer) save(ctx context.Context) error {
 	if err := t.refresh(ctx); err != nil {
 		return err
 	}
-	writes := t.rank() == 0 || t.parts.Observer != nil
+	writes := (t.rank() == 0 || t.parts.Observer != nil) && t.own != t.next
 	wholes, err := t.gather(ctx, writes)
 	if err != nil {
 		return err
