@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/eval"
 	"ebtrain/trainer/trained"
@@ -62,10 +63,7 @@ func (e *evaluation) weigh(ctx context.Context, phase string, n algo.Normaliser,
 // sampling that never reaches where most of the model is agrees with itself, and these
 // do not agree with it.
 func (e *evaluation) back(ctx context.Context, model algo.Normalised) (*logZ, error) {
-	p := e.own("samples")
-	p.limit = least(int64(e.o.aisChains), p.limit)
-	var from []float32
-	chains, err := e.each(ctx, p, func(x []float32, _ []int64) error { from = append(from, x...); return nil })
+	from, chains, err := e.beginnings(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +76,31 @@ func (e *evaluation) back(ctx context.Context, model algo.Normalised) (*logZ, er
 		z.Value = -z.Value
 	}
 	return z, err
+}
+
+// beginnings are measured samples, up to --ais-chains. Of more, chance takes some, by the
+// seed: the first ones may be of a single class.
+func (e *evaluation) beginnings(ctx context.Context) (x []float32, n int, err error) {
+	all, err := e.count(e.o.data, e.o.split)
+	if err != nil {
+		return nil, 0, err
+	}
+	n = int(least(all, int64(e.o.aisChains)))
+	taken := make([]bool, all)
+	for _, i := range (philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: 6}).Perm(int(all))[:n] {
+		taken[i] = true
+	}
+	at, size := 0, e.takes.Shape.Len()
+	_, err = e.each(ctx, e.own("samples"), func(some []float32, labels []int64) error {
+		for i := range labels {
+			if taken[at+i] {
+				x = append(x, some[i*size:(i+1)*size]...)
+			}
+		}
+		at += len(labels)
+		return nil
+	})
+	return x, n, err
 }
 
 // estimate is log Z from log weights.

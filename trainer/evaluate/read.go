@@ -19,8 +19,8 @@ type pass struct {
 	phase       string // what it is shown as
 	data, split string
 	limit       int64 // samples that are read; 0 is all
-	// random reads a random part where not all is read, the same for the same
-	// --seed; else the first samples are.
+	// random reads in random order, the same for the same --seed, and where not all is
+	// read a random part; else samples come as they lie, the first ones.
 	random bool
 }
 
@@ -119,7 +119,7 @@ func cut(err error) error {
 
 func (e *evaluation) loading(p pass, src data.Source) loader.Config {
 	c := loader.Config{Batch: evened(e.o.batch, src.Len(), least(src.Len(), p.limit)), World: 1, Range: e.takes.Range, Tail: loader.Mask, Passes: 1, Prefetch: 1}
-	if p.random && p.limit > 0 && p.limit < src.Len() {
+	if p.random {
 		c.Shuffle, c.Seed = true, e.o.seed
 	}
 	return c

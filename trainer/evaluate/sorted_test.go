@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"ebtrain/data"
+	"ebtrain/data/safetensors"
+	"ebtrain/data/shard"
+	"ebtrain/ddp/philox"
+)
+
+const shades = 6 // the classes of shaded, each darker than the next
+
+// shaded are shards of n grey pictures of 8×8, whose shades are their classes: class by
+// class, as importers make them that keep the order of files, or in turn.
+func shaded(t *testing.T, n int, seed uint64, sorted bool) string {
+	t.Helper()
+	s := data.Schema{C: 3, H: 8, W: 8, DType: safetensors.U8}
+	for k := range shades {
+		s.Classes = append(s.Classes, fmt.Sprint("shade ", k))
+	}
+	dir := filepath.Join(t.TempDir(), "shaded")
+	w, err := shard.Create(dir, shard.Options{Schema: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		k := i % shades
+		if sorted {
+			k = i * shades / n
+		}
+		u, x := make([]float64, s.SampleBytes()), make([]byte, s.SampleBytes())
+		philox.Name{Seed: seed, Purpose: philox.Testing, Sample: uint32(i)}.Uniform(u)
+		for j, v := range u {
+			x[j] = byte(40*k + int(30*v))
+		}
+		if err := w.Add(t.Context(), "train", x, int64(k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Sets that are sorted by class are judged as others are: as many of the reference as
+// there are samples are no single class, and parts of a score neither.
+func TestSortedByClass(t *testing.T) {
+	precision := func(sorted bool) float64 {
+		e := comparingToy(t)
+		e.trained, e.o.run = nil, ""
+		e.o.data, e.o.samplesFrom = shaded(t, 600, 1, sorted), shaded(t, 90, 2, sorted)
+		e.o.split, e.o.measures, e.o.cache = "train", "prdc", noCache
+		if err := e.load(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.measure(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *r.Quality.row("precision").Samples
+	}
+	if mixed, sorted := precision(false), precision(true); math.Abs(mixed-sorted) > 0.2 || mixed < 0.5 {
+		t.Errorf("precision is %v, and %v of such pictures sorted by class", mixed, sorted)
+	}
+
+	e := comparingToy(t)
+	p, err := e.real(t.Context(), "all", shaded(t, 60, 1, true), "train", 0)
+	if err != nil || p.n != 60 || slices.IsSorted(p.labels) {
+		t.Errorf("%d pictures of the classes %v, %v: want all 60, in no order", p.n, p.labels, err)
+	}
+}
+
+// Chains that begin at the data begin at some of each class, and at measured samples only.
+func TestChainsBeginAtEachClass(t *testing.T) {
+	e := comparingToy(t)
+	e.o.data, e.o.split, e.o.aisChains = shaded(t, 240, 1, true), "train", 30
+	shadesOf := func(want int) map[int]int {
+		x, n, err := e.beginnings(t.Context())
+		size := e.takes.Shape.Len()
+		if err != nil || n != want || len(x) != want*size {
+			t.Fatalf("%d values of %d samples, %v: want %d", len(x), n, err, want)
+		}
+		of := map[int]int{}
+		for picture := range slices.Chunk(x, size) {
+			of[int(255*slices.Min(picture)+0.5)/40]++
+		}
+		return of
+	}
+	if of := shadesOf(30); len(of) < shades-1 {
+		t.Errorf("chains begin at the shades %v", of)
+	}
+	e.o.limit = 50 // shade 0, and ten of shade 1
+	if of := shadesOf(30); len(of) != 2 {
+		t.Errorf("of the first 50, chains begin at the shades %v", of)
+	}
+	e.o.limit = 20
+	if of := shadesOf(20); len(of) != 1 {
+		t.Errorf("of the first 20, chains begin at the shades %v", of)
+	}
+}
