@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"ebtrain/collective"
+	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/env"
@@ -121,10 +122,10 @@ func (e *evaluation) do(ctx context.Context, stdout io.Writer) error {
 	if err := e.load(); err != nil {
 		return err
 	}
-	if err := e.agree(); err != nil {
-		return err
-	}
 	if e.o.trainClassifier != "" {
+		if err := e.agree(); err != nil {
+			return err
+		}
 		return e.trainClassifier(ctx, stdout)
 	}
 	r, err := e.measure(ctx)
@@ -166,7 +167,8 @@ func (e *evaluation) load() error {
 	return nil
 }
 
-// agree compares what is measured with the other ranks'.
+// agree compares what is measured, and by what, with the other ranks': the digests of all
+// that lies where flags of each host say.
 func (e *evaluation) agree() error {
 	if e.same == nil {
 		return nil
@@ -176,10 +178,49 @@ func (e *evaluation) agree() error {
 		return err
 	}
 	things := map[string]string{}
+	if split := e.trainSplit(); split != e.o.split {
+		things[fmt.Sprintf("data (%s)", split)] = e.digest(e.o.data, split, nil)
+	}
 	if e.trained != nil {
-		things["run"] = fmt.Sprintf("at step %d, of settings %.15s", e.trained.State.Step, e.trained.State.ConfigDigest)
+		things["run"] = versionOf(e.trained)
+	}
+	if e.judge != nil {
+		things["judge"] = versionOf(e.judge)
+	}
+	for name, net := range map[string]*feature.Net{"classifier": e.told, "inception": e.published} {
+		if net != nil {
+			things[name] = ofDigest("sha256:" + net.Digest)
+		}
+	}
+	if e.o.samplesFrom != "" {
+		split, err := splitOf(e.o.samplesFrom)
+		things["samples-from"] = e.digest(e.o.samplesFrom, split, err)
+	}
+	for _, f := range e.o.ood {
+		split, err := foreignSplit(f)
+		things["ood "+f.name] = e.digest(f.data, split, err)
 	}
 	return e.same(things, src.Digest())
+}
+
+// versionOf says which run it is, and where.
+func versionOf(r *trained.Run) string {
+	return fmt.Sprintf("at step %d, of settings %.15s", r.State.Step, r.State.ConfigDigest)
+}
+
+func ofDigest(digest string) string { return "of digest " + data.Brief(digest) }
+
+// digest says which samples a split holds, or that it cannot be read, if err was not nil
+// before: what wants it says why.
+func (e *evaluation) digest(name, split string, err error) string {
+	if err != nil {
+		return "not to be read"
+	}
+	src, err := e.open(name, split)
+	if err != nil {
+		return "not to be read"
+	}
+	return ofDigest(src.Digest())
 }
 
 // trainSplit is the split that was trained on.
@@ -197,6 +238,9 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	if err := errors.Join(e.openClassifier(), e.openInception(), e.openJudge()); err != nil {
+		return nil, err
+	}
+	if err := e.agree(); err != nil {
 		return nil, err
 	}
 	all, lacking, err := e.chosen()
