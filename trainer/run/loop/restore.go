@@ -22,24 +22,30 @@ type checkpoint struct {
 	groups map[string][]ckpt.Named
 }
 
+// Steps of the newest checkpoint of a rank that has no whole one.
+const (
+	noStep      = -1 // none at all
+	damagedStep = -2 // all are damaged
+)
+
 // restore sets every variable, the loader and the step from the newest checkpoint
 // that any rank sees. Where all see one of that step each takes its own; else the first
 // rank that does sends it to all: hosts may have disks of their own, and one be new to
-// the job, or have lost its last; Run has those that lack it keep it. Without any
-// checkpoint the run begins at its beginning.
+// the job, or have lost its last; Run has those that lack it keep it. A host whose
+// checkpoints are all damaged is one of those; only if no rank has a whole one is that
+// an error. Without any checkpoint the run begins at its beginning.
 func (t *Trainer) restore(ctx context.Context) error {
 	c, err := newest(t.cfg.CkptDir, t.parts.Log)
-	if err != nil {
-		return err
-	}
 	if c != nil {
 		t.own, t.saved = c.state.Step, c.state.Step
 	}
-	if t.parts.Comm != nil {
+	_, damaged := errors.AsType[*ckpt.DamagedError](err)
+	if t.parts.Comm != nil && (err == nil || damaged) {
 		t.tell(0, "look for the newest checkpoint")
-		if c, err = t.share(ctx, c); err != nil {
-			return err
-		}
+		c, err = t.share(ctx, c, err)
+	}
+	if err != nil {
+		return err
 	}
 	if c == nil {
 		t.parts.Log.Warn("no checkpoint to resume from, starting at step 0", "dir", t.cfg.CkptDir)
@@ -51,27 +57,43 @@ func (t *Trainer) restore(ctx context.Context) error {
 // newest is the newest whole checkpoint in dir, nil if there is none.
 func newest(dir string, log *slog.Logger) (*checkpoint, error) {
 	path, state, groups, err := ckpt.ReadLatest(dir, log)
-	if errors.Is(err, ckpt.ErrNone) {
+	switch {
+	case errors.Is(err, ckpt.ErrNone):
 		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	return &checkpoint{path, state, groups}, err
+	return &checkpoint{path, state, groups}, nil
 }
 
 // share is mine, if all ranks have one of the same step, and else the newest of any
-// rank, sent by the first that has it; nil if none has any.
-func (t *Trainer) share(ctx context.Context, mine *checkpoint) (*checkpoint, error) {
+// rank, sent by the first that has it; nil if none has any. damage is why none of this
+// rank's can be used, and then its error if no rank has another.
+func (t *Trainer) share(ctx context.Context, mine *checkpoint, damage error) (*checkpoint, error) {
 	steps := make([]int64, t.world())
 	steps[t.rank()] = t.own
+	if damage != nil {
+		steps[t.rank()] = damagedStep
+	}
 	if err := collective.Do(ctx, t.parts.Comm, collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(steps), Label: "steps of checkpoints"}); err != nil {
 		return nil, err
 	}
 	last := slices.Max(steps)
+	if r := slices.Index(steps, damagedStep); r >= 0 && last < 0 {
+		if damage == nil {
+			damage = fmt.Errorf("the checkpoints on the host of rank %d are all damaged, and no rank has another: put a copy of one there, or begin anew with another --out", r)
+		}
+		return nil, damage
+	}
 	if slices.Min(steps) == last {
 		return mine, nil
 	}
-	t.saved = -1
+	t.saved = noStep
 	root := slices.Index(steps, last)
-	if t.own != last {
+	switch {
+	case damage != nil:
+		t.parts.Log.Warn("no checkpoint of this host can be used, so another rank sends the job's", "dir", t.cfg.CkptDir, "step", last, "rank", root)
+	case t.own != last:
 		t.parts.Log.Warn("this host's newest checkpoint is not the job's, which another rank sends", "dir", t.cfg.CkptDir, "step", last, "own", t.own, "rank", root)
 	}
 	return t.send(ctx, root, mine)

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/collective"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/loop"
@@ -65,15 +67,7 @@ func TestGoingBackKeepsCheckpoints(t *testing.T) {
 	if _, errs := j.run(t); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
-	file := filepath.Join(j.config.CkptDir, ckpt.Name(4), "weights.safetensors")
-	weights, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	weights[len(weights)-1] ^= 1
-	if err := os.WriteFile(file, weights, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	damage(t, filepath.Join(j.config.CkptDir, ckpt.Name(4)))
 	j.config.Resume, j.config.Steps, j.config.CkptKeep = true, 3, 1
 	if _, errs := j.run(t); errs[0] != nil {
 		t.Fatal(errs[0])
@@ -230,6 +224,74 @@ func sameCheckpoints(t *testing.T, dir, want string, steps ...int64) {
 		if !reflect.DeepEqual(got, groups) {
 			t.Errorf("%s: the checkpoint of step %d is another than that of the run that was not interrupted", dir, n)
 		}
+	}
+}
+
+// damage changes a bit of the weights of a checkpoint.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	file := filepath.Join(path, "weights.safetensors")
+	weights, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights[len(weights)-1] ^= 1
+	if err := os.WriteFile(file, weights, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamagedHostIsSentCheckpoint resumes where one host's only checkpoint is damaged: it
+// is sent that of the other, which takes the damaged one's place. If no host has a whole
+// one nothing is begun anew.
+func TestDamagedHostIsSentCheckpoint(t *testing.T) {
+	whole := job{world: 2, config: loop.Config{Batch: 4, Steps: 2, Seed: 1, Digest: "one", CkptDir: t.TempDir()}}
+	if _, errs := whole.run(t); errors.Join(errs...) != nil {
+		t.Fatal(errors.Join(errs...))
+	}
+	for _, other := range []string{"whole", "damaged", "none"} {
+		t.Run("the other has "+other, func(t *testing.T) {
+			dirs := []string{t.TempDir(), t.TempDir()}
+			for r := range dirs {
+				if r == 1 && other == "none" {
+					continue
+				}
+				path := filepath.Join(dirs[r], ckpt.Name(2))
+				if err := os.CopyFS(path, os.DirFS(filepath.Join(whole.config.CkptDir, ckpt.Name(2)))); err != nil {
+					t.Fatal(err)
+				}
+				if r == 0 || other == "damaged" {
+					damage(t, path)
+				}
+			}
+			j := job{world: 2, config: loop.Config{Batch: 4, Steps: 2, Seed: 1, Digest: "one", Resume: true}, dirs: dirs}
+			var log strings.Builder
+			j.parts = func(rank int, p *loop.Parts) {
+				if rank == 0 {
+					p.Log = slog.New(slog.NewTextHandler(&log, nil))
+				}
+			}
+			_, errs := j.run(t)
+			if other == "whole" {
+				if err := errors.Join(errs...); err != nil {
+					t.Fatal(err)
+				}
+				sameCheckpoints(t, dirs[0], whole.config.CkptDir, 2)
+				if !strings.Contains(log.String(), "no checkpoint of this host can be used, so another rank sends the job's") {
+					t.Errorf("the log does not say so: %s", log.String())
+				}
+				return
+			}
+			want := []string{dirs[0], "the checkpoints on the host of rank 0 are all damaged, and no rank has another"}
+			if other == "damaged" {
+				want[1] = dirs[1]
+			}
+			for r, err := range errs { // the other rank may have ended the group already
+				if err == nil || !errors.Is(err, collective.ErrAborted) && !strings.Contains(err.Error(), want[r]) {
+					t.Errorf("rank %d: %v, want %q", r, err, want[r])
+				}
+			}
+		})
 	}
 }
 

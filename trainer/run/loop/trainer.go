@@ -117,8 +117,8 @@ type Trainer struct {
 	reduced  collective.Comm  // what programs reduce over
 
 	next  int64 // the number of steps done, which is the step to run
-	saved int64 // the step of the newest checkpoint that all who write them have, −1 if none
-	own   int64 // the step of this rank's newest checkpoint when the run was resumed, −1 if none
+	saved int64 // the step of the newest checkpoint that all who write them have, noStep if none
+	own   int64 // the step of this rank's newest checkpoint when the run was resumed, noStep if none
 	asked bool
 	// unread is why the loader has no next batch for this rank, nil if it has.
 	unread error
@@ -140,7 +140,7 @@ type Trainer struct {
 // New compiles the programs, sets every variable to its initial value or to
 // that of the newest checkpoint, and makes sure that all ranks agree on both.
 func New(ctx context.Context, cfg Config, parts Parts) (*Trainer, error) {
-	t := &Trainer{cfg: cfg, parts: parts, saved: -1, own: -1, names: algo.Names(parts.Model.Report())}
+	t := &Trainer{cfg: cfg, parts: parts, saved: noStep, own: noStep, names: algo.Names(parts.Model.Report())}
 	if err := t.prepare(ctx); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
