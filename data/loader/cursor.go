@@ -3,6 +3,19 @@ package loader
 // cursor is a place in the endless stream of epochs.
 type cursor struct{ epoch, pos int64 }
 
+// before says whether c comes before d.
+func (c cursor) before(d cursor) bool {
+	return c.epoch < d.epoch || c.epoch == d.epoch && c.pos < d.pos
+}
+
+// back is the place before c, in epochs of n samples.
+func (c cursor) back(n int64) cursor {
+	if c.pos == 0 {
+		return cursor{c.epoch - 1, n - 1}
+	}
+	return cursor{c.epoch, c.pos - 1}
+}
+
 // after is the cursor of the batch that follows the one at c, in epochs of n
 // samples.
 func (c cursor) after(batch, n int64, tail Tail) cursor {

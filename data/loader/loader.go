@@ -20,6 +20,8 @@ type Loader struct {
 	src  data.Source
 	fill *filler
 
+	measured *buckets // of sentences, as they are read now
+
 	at    spot      // of the batch that Next will return
 	held  *Batch    // returned by the last Next
 	ahead *Batch    // what Next will return, if Ready has waited for it
@@ -69,7 +71,7 @@ func New(src data.Source, c Config) (*Loader, error) {
 			c.Quarantine(e)
 		}
 	}
-	return &Loader{c: c, src: src, fill: newFiller(src, c, m, b)}, nil
+	return &Loader{c: c, src: src, fill: newFiller(src, c, m, b), measured: b}, nil
 }
 
 // Bucket is how many sentences are in batches of a length.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebtrain/data"
 )
@@ -11,16 +12,31 @@ import (
 // Sentences come in batches of one length: each waits in the queue of its bucket,
 // in the order of the epoch, until there are as many as a batch has. So a batch is
 // a function of the order alone, and what waits at a place in it is too: the last
-// few of each bucket before that place. State has only how many.
+// few of each bucket before that place. State has how many, and where the oldest
+// lies: that says which they are even where some cannot be read any more, so that
+// nobody knows their bucket.
 
 // noBucket is where sentences are that cannot be read.
 const noBucket = data.MaxBuckets
 
 // spot is a place in the stream of batches: the next sample that is looked at, and
-// how many before it still wait, by bucket.
+// how many before it still wait, by bucket, and where the oldest of them lies (the
+// stream's begin if nothing waits, or an old state did not say).
 type spot struct {
 	cursor
 	waiting [data.MaxBuckets]int
+	since   [data.MaxBuckets]cursor
+}
+
+// oldest is where the oldest of all that waits lies.
+func (s spot) oldest() cursor {
+	first := s.cursor
+	for k, n := range s.waiting {
+		if n > 0 && s.since[k].before(first) {
+			first = s.since[k]
+		}
+	}
+	return first
 }
 
 // buckets are the lengths of a set of sentences.
@@ -57,6 +73,53 @@ func measure(src data.Source) (*buckets, error) {
 		}
 	}
 	return b, nil
+}
+
+// gaps says whether there are sentences whose bucket is not known.
+func (b *buckets) gaps() bool { return slices.Contains(b.of, noBucket) }
+
+// digits are the buckets of a block's sentences, a digit each; "" if they are not known.
+func (b *buckets) digits(s data.Span) string {
+	row := slices.Clone(b.of[s.First : s.First+int64(s.N)])
+	if row[0] == noBucket {
+		return ""
+	}
+	for i := range row {
+		row[i] += '0'
+	}
+	return string(row)
+}
+
+// as is b with the buckets that a state has of damaged blocks: what could be read when
+// its run began waits in the same places as then, and what could not does not.
+func (b *buckets) as(known map[int]string, spans []data.Span) (*buckets, error) {
+	if len(known) == 0 {
+		return b, nil
+	}
+	c := *b
+	c.of = slices.Clone(b.of)
+	for block, digits := range known {
+		if block < 0 || block >= len(spans) {
+			return nil, fmt.Errorf("buckets of block %d, expected 0 to %d", block, len(spans)-1)
+		}
+		s, most := spans[block], len(b.text.Edges)-1
+		row := c.of[s.First : s.First+int64(s.N)]
+		if digits == "" {
+			digits = strings.Repeat(string('0'+rune(noBucket)), s.N)
+		} else if len(digits) != s.N || strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '0'+rune(most) }) >= 0 {
+			return nil, fmt.Errorf("buckets %q of block %d, expected a digit from 0 to %d for each of its %d sentences", digits, block, most, s.N)
+		}
+		for i := range row {
+			row[i] = digits[i] - '0'
+		}
+	}
+	c.counts = [data.MaxBuckets]int64{}
+	for _, k := range c.of {
+		if k < noBucket {
+			c.counts[k]++
+		}
+	}
+	return &c, nil
 }
 
 // check reports what a loader cannot do with these sentences.
@@ -108,28 +171,36 @@ type line struct {
 	next   []seat // of the batch that was taken last
 }
 
-// newLine is the line at a spot.
+// newLine is the line at a spot. Sentences that waited there and cannot be read since
+// are not in it, so fewer may wait.
 func newLine(f *filler, at spot) (*line, error) {
 	l := &line{f: f, at: at}
-	want := at.waiting
-	epoch, pos := at.epoch, at.pos
-	for want != [data.MaxBuckets]int{} {
-		if pos == 0 {
-			if epoch, pos = epoch-1, f.n; epoch < 0 {
-				return nil, fmt.Errorf("%v sentences wait at epoch %d, position %d, which is more than there are before it", at.waiting, at.epoch, at.pos)
-			}
-		}
-		pos--
-		s := l.seat(epoch, pos)
-		if k := f.bucket(s.place); k < noBucket && want[k] > 0 {
+	want, first := at.waiting, at.oldest()
+	var queues [data.MaxBuckets][]seat
+	for c := at.cursor; want != [data.MaxBuckets]int{} && first.before(c); {
+		c = c.back(f.n)
+		s := l.seat(c.epoch, c.pos)
+		if k := f.bucket(s.place); k < noBucket && want[k] > 0 && !c.before(at.since[k]) {
 			want[k]--
-			l.queues[k] = append(l.queues[k], s)
+			queues[k] = append(queues[k], s)
 		}
 	}
-	for _, q := range l.queues {
+	if want != [data.MaxBuckets]int{} && !f.buckets.gaps() {
+		return nil, fmt.Errorf("%v sentences wait at epoch %d, position %d, which is more than there are before it", at.waiting, at.epoch, at.pos)
+	}
+	for k, q := range queues {
 		slices.Reverse(q)
+		l.set(k, q)
 	}
 	return l, nil
+}
+
+// set makes q the queue of bucket k.
+func (l *line) set(k int, q []seat) {
+	l.queues[k], l.at.waiting[k], l.at.since[k] = q, len(q), cursor{}
+	if len(q) > 0 {
+		l.at.since[k] = cursor{q[0].epoch, q[0].pos}
+	}
 }
 
 func (l *line) seat(epoch, pos int64) seat {
@@ -156,8 +227,7 @@ func (l *line) take() (bucket int, ok bool) {
 			s := l.seat(l.at.epoch, l.at.pos)
 			l.at.pos++
 			if k := l.f.bucket(s.place); k < noBucket {
-				l.queues[k] = append(l.queues[k], s)
-				l.at.waiting[k]++
+				l.set(int(k), append(l.queues[k], s))
 			}
 			continue
 		}
@@ -181,7 +251,7 @@ func (l *line) turn() {
 	l.at.cursor = cursor{l.at.epoch + 1, 0}
 	if l.f.c.Tail == Drop {
 		for k := range l.queues {
-			l.queues[k], l.at.waiting[k] = l.queues[k][:0], 0
+			l.set(k, l.queues[k][:0])
 		}
 	}
 }
@@ -190,8 +260,7 @@ func (l *line) turn() {
 func (l *line) hand(k, n int) {
 	q := l.queues[k]
 	l.next = append(l.next[:0], q[:n]...)
-	l.queues[k] = append(q[:0], q[n:]...)
-	l.at.waiting[k] -= n
+	l.set(k, append(q[:0], q[n:]...))
 	if l.at.pos == l.f.n && (l.f.c.Tail == Carry || l.at.waiting == [data.MaxBuckets]int{}) {
 		l.turn()
 	}

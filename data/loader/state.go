@@ -19,6 +19,13 @@ type State struct {
 	// Waiting are, of sentences, how many before Position are not yet given out, by
 	// bucket: the last ones of each.
 	Waiting []int `json:"waiting,omitempty"`
+	// Since are, of sentences, epoch and position of the oldest that waits, by bucket:
+	// all of its bucket from there on wait. States of early versions do not say.
+	Since [][2]int64 `json:"since,omitempty"`
+	// Buckets are, of the sentences of each block in Quarantine, their buckets, a digit
+	// each; "" if the block could not be read when the run began. Who goes on cannot
+	// read them, and needs them for the same batches.
+	Buckets map[int]string `json:"buckets,omitempty"`
 }
 
 // State is where the next batch of Next begins, whatever was prefetched.
@@ -29,6 +36,15 @@ func (l *Loader) State() State {
 	}
 	if b := l.fill.buckets; b != nil {
 		s.Waiting = append(s.Waiting, l.at.waiting[:len(b.text.Edges)]...)
+		for _, c := range l.at.since[:len(b.text.Edges)] {
+			s.Since = append(s.Since, [2]int64{c.epoch, c.pos})
+		}
+		for _, block := range s.Quarantine {
+			if s.Buckets == nil {
+				s.Buckets = map[int]string{}
+			}
+			s.Buckets[block] = b.digits(l.fill.spans[block])
+		}
 	}
 	return s
 }
@@ -68,11 +84,15 @@ func (l *Loader) Restore(s State) error {
 	}
 	at := spot{cursor: cursor{s.Epoch, s.Position}}
 	copy(at.waiting[:], s.Waiting)
-	fill := newFiller(l.src, l.c, m, l.fill.buckets)
+	for k, c := range s.Since {
+		at.since[k] = cursor{c[0], c[1]}
+	}
+	fill := newFiller(l.src, l.c, m, l.measured)
 	if fill.buckets != nil {
-		if fill.line, err = newLine(fill, at); err != nil {
+		if err := fill.lineUp(s, at); err != nil {
 			return fmt.Errorf("loader: cannot resume: %w", err)
 		}
+		at = fill.line.at
 	}
 	l.halt()
 	l.fill = fill
@@ -84,6 +104,18 @@ func (l *Loader) Restore(s State) error {
 		l.at = spot{cursor: cursor{s.Epoch + 1, 0}}
 	}
 	return nil
+}
+
+// lineUp has f go on from s, at a spot that s says, with sentences.
+func (f *filler) lineUp(s State, at spot) (err error) {
+	if f.buckets, err = f.buckets.as(s.Buckets, f.spans); err != nil {
+		return err
+	}
+	if err := f.buckets.check(f.c); err != nil {
+		return err
+	}
+	f.line, err = newLine(f, at)
+	return err
 }
 
 // check finds the order of s.
@@ -101,6 +133,14 @@ func (l *Loader) check(s State) (mixing, error) {
 	}
 	if b := l.fill.buckets; b != nil && len(s.Waiting) != len(b.text.Edges) {
 		return m, fmt.Errorf("the state has %d buckets, and the sentences have %d", len(s.Waiting), len(b.text.Edges))
+	}
+	if n := len(s.Since); n > 0 && n != len(s.Waiting) {
+		return m, fmt.Errorf("the state says of %d buckets since when sentences wait, and the sentences have %d", n, len(s.Waiting))
+	}
+	for _, c := range s.Since {
+		if c[0] < 0 || c[1] < 0 || c[1] >= l.src.Len() {
+			return m, fmt.Errorf("sentences wait since epoch %d, position %d, expected a position from 0 to %d", c[0], c[1], l.src.Len()-1)
+		}
 	}
 	for _, n := range s.Waiting {
 		if n < 0 || int64(n) > l.src.Len()*(s.Epoch+1) {
