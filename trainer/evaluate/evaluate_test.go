@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/internal/toy"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/trained"
@@ -185,6 +187,35 @@ func TestJSON(t *testing.T) {
 	}
 	if strings.Count(b.String(), "\n") != 1 {
 		t.Errorf("want one line, got %q", b.String())
+	}
+}
+
+// JSON has no NaN, and a number that is one takes no other with it; of finite ones a report
+// is what encoding/json makes of it.
+func TestJSONOfWhatIsNotFinite(t *testing.T) {
+	r := sample()
+	r.Quality = &comparison{Sizes: map[string]int{"samples": 3, "noise": 2}, Notes: []string{"a \"<note>\""}, Rows: []comparisonRow{
+		{Name: "kid", Better: compare.Lower, Samples: new(1.5), Spread: 1e-9, Controls: map[string]float64{"noise": 2, "blurred": 1e30}, Blind: []string{}},
+		{Name: "swd", Controls: nil},
+	}}
+	want, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := r.writeJSON(&b); err != nil || b.String() != string(want)+"\n" {
+		t.Errorf("%v, got\n%swant\n%s", err, &b, want)
+	}
+	r.Loss, r.Quality.Rows[0].Floor, r.Quality.Rows[0].Spread = new(math.NaN()), new(math.Inf(1)), math.NaN()
+	r.Quality.Rows[0].Controls["noise"] = math.Inf(-1)
+	b.Reset()
+	if err := r.writeJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"loss":"NaN"`, `"floor":"Inf"`, `"noise":"-Inf"`, `"spread":"NaN"`, `"ll":-3.14159`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in %s", want, &b)
+		}
 	}
 }
 

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"text/tabwriter"
 
@@ -104,7 +104,15 @@ func negated(x []float64) []float64 {
 	return y
 }
 
-func (r *report) writeJSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
+// writeJSON writes one object in a line.
+func (r *report) writeJSON(w io.Writer) error {
+	b, err := appendJSON(nil, reflect.ValueOf(r))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
 
 // adder adds a line to a table, or a part of one.
 type adder func(format string, args ...any)

@@ -9,14 +9,16 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
+
+	"ebtrain/trainer/run/rundir"
 )
 
 // quality is what the report reads of cell.Measured.Quality.
 type quality struct {
 	Rows []struct {
 		Title, Better string
-		Floor         *float64
-		Controls      map[string]float64
+		Floor         *rundir.Number
+		Controls      map[string]rundir.Number
 		Blind         []string // sets that are no worse than the samples
 	}
 }
@@ -61,12 +63,12 @@ func (s *Sheet) besides() (all []beside, sets []string, err error) {
 }
 
 // add adds what a cell of a row says.
-func (b beside) add(row string, floor *float64, controls map[string]float64, blind []string) {
+func (b beside) add(row string, floor *rundir.Number, controls map[string]rundir.Number, blind []string) {
 	if floor != nil {
-		b.values[realSamples] = append(b.values[realSamples], *floor)
+		b.values[realSamples] = append(b.values[realSamples], float64(*floor))
 	}
 	for set, v := range controls {
-		b.values[set] = append(b.values[set], v)
+		b.values[set] = append(b.values[set], float64(v))
 	}
 	for _, set := range blind {
 		if !slices.Contains(b.blind[set], row) {

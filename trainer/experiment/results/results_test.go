@@ -119,6 +119,24 @@ func TestBadQuality(t *testing.T) {
 	}
 }
 
+// TestNotFinite: numbers that JSON has not stand in the table of what samples are beside.
+func TestNotFinite(t *testing.T) {
+	s, err := Load(folder(t), made()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.finished[0].status.Measured.Quality = map[string]any{"rows": []any{map[string]any{
+		"name": "kid", "title": "KID", "better": "lower", "floor": "NaN", "controls": map[string]any{"noise": "Inf"},
+	}}}
+	file := filepath.Join(t.TempDir(), "a.md")
+	if err := Write(file, []*Sheet{s}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "| KID | lower | NaN |") || !strings.Contains(string(text), "+Inf |") {
+		t.Errorf("%v in\n%s", err, text)
+	}
+}
+
 // TestCommits: the newest cell of a row decides of which commit its cells are; where
 // times are measured, the newest of all.
 func TestCommits(t *testing.T) {

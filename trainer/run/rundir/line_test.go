@@ -10,12 +10,12 @@ import (
 // slowly is a record as encoding/json writes it.
 func slowly(t *testing.T, r Record) string {
 	t.Helper()
-	losses := map[string]number{}
+	losses := map[string]Number{}
 	for name, v := range r.Losses {
-		losses[name] = number(v)
+		losses[name] = Number(v)
 	}
 	b, err := json.Marshal(line{&r.Step, r.Epoch, r.Samples, losses,
-		number(r.SamplesPerS), number(r.StepMS), number(r.DataMS), number(r.CommMS), r.MemBytes})
+		Number(r.SamplesPerS), Number(r.StepMS), Number(r.DataMS), Number(r.CommMS), r.MemBytes})
 	if err != nil {
 		t.Fatal(err)
 	}

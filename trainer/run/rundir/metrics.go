@@ -32,18 +32,18 @@ type line struct {
 	Step        *int64            `json:"step"`
 	Epoch       int64             `json:"epoch"`
 	Samples     int64             `json:"samples"`
-	Losses      map[string]number `json:"losses"`
-	SamplesPerS number            `json:"samples_per_s"`
-	StepMS      number            `json:"step_ms"`
-	DataMS      number            `json:"data_ms"`
-	CommMS      number            `json:"comm_ms"`
+	Losses      map[string]Number `json:"losses"`
+	SamplesPerS Number            `json:"samples_per_s"`
+	StepMS      Number            `json:"step_ms"`
+	DataMS      Number            `json:"data_ms"`
+	CommMS      Number            `json:"comm_ms"`
 	MemBytes    int64             `json:"mem_bytes"`
 }
 
-// number is a float64 whose JSON can say NaN and the infinities.
-type number float64
+// Number is a float64 whose JSON can say NaN and the infinities.
+type Number float64
 
-func (n number) MarshalJSON() ([]byte, error) {
+func (n Number) MarshalJSON() ([]byte, error) {
 	f := float64(n)
 	switch {
 	case math.IsNaN(f):
@@ -56,11 +56,11 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f)
 }
 
-func (n *number) UnmarshalJSON(b []byte) error {
+func (n *Number) UnmarshalJSON(b []byte) error {
 	switch s := string(b); s {
 	case `"NaN"`, `"Inf"`, `"-Inf"`:
 		f, err := strconv.ParseFloat(s[1:len(s)-1], 64)
-		*n = number(f)
+		*n = Number(f)
 		return err
 	case "null":
 		return errors.New("null is not a number")
