@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -196,5 +197,36 @@ func TestBadSets(t *testing.T) {
 	}
 	if _, err := New(t.Context(), Config{Size: feature.Size{C: 1, H: 1, W: 2}}, Set{}); err == nil || !strings.Contains(err.Error(), "sides of at least 8") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A set that is too small for a measure lacks its number, says so, and ends nothing.
+func TestSmallSets(t *testing.T) {
+	reference := blobs(40, 0)
+	backend, err := cpu.New(cpu.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := feature.Train(t.Context(), backend, reference, feature.Training{Classes: 2, Steps: 3, Batch: 20, Seed: 1})
+	if err := errors.Join(err, backend.Close()); err != nil {
+		t.Fatal(err)
+	}
+	j := judge(t, Config{Measures: []string{KID, PRDC, SWD, IS}, Classifier: &net}, Set{Name: "reference", X: reference.X})
+	const few = "few: 5 pictures, and precision and recall want at least 6; few: 5 pictures, and an inception score wants at least 20"
+	for _, tt := range []struct {
+		n, rows int
+		notes   string
+	}{
+		{5, 3, few}, {20, 12, ""}, {1, 0, "few: 1 picture, and a comparison wants at least 2"},
+	} {
+		values, notes, err := j.Of(t.Context(), Set{Name: "few", X: blobs(tt.n, 100).X})
+		if err != nil || len(values) != tt.rows || strings.Join(notes, "; ") != tt.notes {
+			t.Errorf("of %d: %v, %q, %v", tt.n, values, notes, err)
+		}
+	}
+	j = judge(t, Config{Measures: []string{KID, PRDC}}, Set{Name: "reference", X: blobs(4, 0).X})
+	_, notes, err := j.Of(t.Context(), Set{Name: "many", X: blobs(20, 100).X})
+	if err != nil || strings.Join(notes, "; ") != "the reference: 4 pictures, and precision and recall want at least 6" {
+		t.Errorf("%q, %v", notes, err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	scoreParts     = 10   // of an inception score
+	scoreParts     = 10 // of an inception score
+	leastScore     = 2 * scoreParts
 	mostNeighbours = 1000 // samples whose nearest training picture is looked for
 	directions     = 512
 	mostPatches    = 1 << 15 // of a set and a level, about
@@ -23,13 +24,20 @@ const (
 // Of are the numbers of a set, and sentences about those that it cannot have. Only
 // the first rank gets any.
 func (j *Judge) Of(ctx context.Context, set Set) (values []Value, notes []string, err error) {
-	if n := j.count(set); n < 2 || n*j.c.Size.Len() != len(set.X) {
+	n := j.count(set)
+	if n < 1 || n*j.c.Size.Len() != len(set.X) {
 		return nil, nil, fmt.Errorf("%s: %d values, want at least two pictures of %v", set.Name, len(set.X), j.c.Size)
 	}
 	if err := finite(set); err != nil {
 		return nil, nil, err
 	}
 	t := &table{sums: map[string][]float64{}, spread: map[string]float64{}}
+	if n == 1 {
+		if j.first {
+			t.note("%s: 1 picture, and a comparison wants at least 2", set.Name)
+		}
+		return nil, t.notes, nil
+	}
 	for _, s := range j.spaces {
 		features, err := j.features(ctx, s, set)
 		if err != nil {
@@ -59,6 +67,10 @@ func (j *Judge) score(ctx context.Context, t *table, by scorer, set Set) error {
 	probabilities, err := by.Of(ctx, j.c.Comm, set.X)
 	if err != nil || !j.first {
 		return err
+	}
+	if probabilities.N < leastScore {
+		t.note("%s: %d pictures, and an inception score wants at least %d", set.Name, probabilities.N, leastScore)
+		return nil
 	}
 	mean, sd, err := quality.InceptionScore(probabilities, scoreParts)
 	if err != nil {
@@ -128,6 +140,21 @@ func (j *Judge) inSpace(ctx context.Context, t *table, s *space, name string, m 
 	if !j.asked(PRDC) {
 		return nil
 	}
+	for _, side := range []struct {
+		of string
+		n  int
+	}{{name, m.N}, {"the reference", s.reference.N}} {
+		if side.n < quality.LeastPRDC {
+			t.note("%s: %d pictures, and precision and recall want at least %d", side.of, side.n, quality.LeastPRDC)
+			return nil
+		}
+	}
+	return j.prdc(ctx, t, s, name, m)
+}
+
+// prdc are precision and recall, density and coverage, of as many pictures as both sides
+// have.
+func (j *Judge) prdc(ctx context.Context, t *table, s *space, name string, m quality.Matrix) error {
 	n := min(m.N, s.reference.N)
 	if s.manifold[n] == nil {
 		manifold, err := quality.NewManifold(s.reference.Rows(0, n), j.mul.Products(ctx))
@@ -140,10 +167,10 @@ func (j *Judge) inSpace(ctx context.Context, t *table, s *space, name string, m 
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	t.add("precision"+suffix, p.Precision)
-	t.add("recall"+suffix, p.Recall)
-	t.add("density"+suffix, p.Density)
-	t.add("coverage"+suffix, p.Coverage)
+	t.add("precision"+s.suffix, p.Precision)
+	t.add("recall"+s.suffix, p.Recall)
+	t.add("density"+s.suffix, p.Density)
+	t.add("coverage"+s.suffix, p.Coverage)
 	return nil
 }
 

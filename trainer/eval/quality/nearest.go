@@ -80,6 +80,10 @@ const (
 	forDensity   = 5 // and coverage [Naeem et al. 2020]
 )
 
+// LeastPRDC is how many samples precision and recall, density and coverage want of both
+// sides: each has so many others.
+const LeastPRDC = forDensity + 1
+
 // PRDC are precision and recall, density and coverage. The first two and coverage
 // are from 0 to 1; density is 1 for samples from the data's distribution, and may
 // be more.
@@ -94,7 +98,7 @@ type Manifold struct {
 
 // NewManifold keeps real.
 func NewManifold(real Matrix, mul Products) (*Manifold, error) {
-	if err := real.check("precision and recall", forDensity+1); err != nil {
+	if err := real.check("precision and recall", LeastPRDC); err != nil {
 		return nil, err
 	}
 	ball, err := radii(real, forDensity, mul)
@@ -107,7 +111,7 @@ func NewManifold(real Matrix, mul Products) (*Manifold, error) {
 // sample is in, a fifth for each, and coverage in how many of them a sample is.
 func (m *Manifold) Judge(samples Matrix) (PRDC, error) {
 	var p PRDC
-	if err := checkBoth("precision and recall", forDensity+1, m.real, samples); err != nil {
+	if err := checkBoth("precision and recall", LeastPRDC, m.real, samples); err != nil {
 		return p, err
 	}
 	around, err := radii(samples, forPrecision, m.mul)
