@@ -1,6 +1,8 @@
 package quality
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 func normal(rng *rand.Rand, n, d int) Matrix {
@@ -152,6 +155,16 @@ func TestKID(t *testing.T) {
 	got, err := KID{Subsets: 3, Size: 30, Mul: Plain}.Of(x, y) // each subset is all
 	if want := slowKID(x, y); err != nil || math.Abs(got-want) > 1e-12 {
 		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	// Each round has subsets of its own, of either side.
+	k, mean, seen := KID{Subsets: 3, Size: 5, Seed: 1, Mul: Plain}, 0.0, map[string]bool{}
+	for s := range k.Subsets {
+		a, b := k.subset(30, s, 0), k.subset(30, s, 1)
+		seen[fmt.Sprint(a)], seen[fmt.Sprint(b)] = true, true
+		mean += slowKID(x.Pick(a), y.Pick(b)) / float64(k.Subsets)
+	}
+	if got, err := k.Of(x, y); err != nil || math.Abs(got-mean) > 1e-12 || len(seen) != 2*k.Subsets {
+		t.Errorf("got %v of %d subsets, %v; want %v of %d", got, len(seen), err, mean, 2*k.Subsets)
 	}
 	if _, err := (KID{Subsets: 3, Size: 31, Mul: Plain}).Of(x, y); err == nil {
 		t.Error("subsets larger than the sets")
@@ -368,6 +381,11 @@ func TestInceptionScore(t *testing.T) {
 	if m, _, err := InceptionScore(two, 1); err != nil || math.Abs(m-want) > 1e-12 {
 		t.Errorf("%v, %v; want %v", m, err, want)
 	}
+	// A part that tells two classes and one that tells none.
+	parts := Matrix{4, 2, []float64{1, 0, 0, 1, 0.5, 0.5, 0.5, 0.5}}
+	if m, sd, err := InceptionScore(parts, 2); err != nil || math.Abs(m-1.5) > 1e-12 || math.Abs(sd-0.5) > 1e-12 {
+		t.Errorf("%v ± %v, %v; want 1.5 ± 0.5, of parts that have 2 and 1", m, sd, err)
+	}
 }
 
 func drawn(rng *rand.Rand, n, c, h, w int) Pictures {
@@ -470,5 +488,39 @@ func TestSWD(t *testing.T) {
 	}
 	if _, err := s.Project(drawn(rng, 2, 1, 6, 6)); err == nil {
 		t.Error("pictures smaller than a patch")
+	}
+}
+
+// Of pictures of one patch and one value each, v, a direction sees v times the sum of its
+// 49 values, which has about the variance 1 of any value of a unit vector times √49: the
+// distance is that of the standardised values, times 1,000 and E|N(0, 1)|.
+func TestSWDOfConstantPictures(t *testing.T) {
+	constant := func(values ...float64) (Pictures, []float64) {
+		p := Pictures{N: len(values), C: 1, H: patchSide, W: patchSide}
+		for _, v := range values {
+			for range patchSide * patchSide {
+				p.X = append(p.X, float32(v))
+			}
+		}
+		mean, sd := stat.PopMeanStdDev(values, nil)
+		z := make([]float64, len(values))
+		for i, v := range values {
+			z[i] = (v - mean) / sd
+		}
+		slices.Sort(z)
+		return p, z
+	}
+	x, zx := constant(-1, -0.5, 0, 0.75, 1)
+	y, zy := constant(-0.25, 1, -0.25, -0.25, -0.25)
+	want := 0.0
+	for i, v := range zx {
+		want += 1000 * math.Sqrt(2/math.Pi) * math.Abs(v-zy[i]) / float64(len(zx))
+	}
+	s := SWD{Patches: 2, Directions: 4096, Seed: 2, Mul: Plain}
+	px, errX := s.Project(x)
+	py, errY := s.Project(y)
+	d, err := px.Distance(py)
+	if err := errors.Join(errX, errY, err); err != nil || len(d) != 1 || math.Abs(d[0]/want-1) > 0.03 {
+		t.Errorf("got %v, %v; want %v", d, err, want)
 	}
 }
