@@ -7,7 +7,6 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
-	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/trained"
 )
 
@@ -61,7 +60,7 @@ func (e *evaluation) others(ctx context.Context) []other {
 	if _, ok := e.trained.Model.(algo.Sampler); ok {
 		all = append(all, other{otherSamples, func(use func([]float32, int) error) error {
 			progress := func(done, of int) { e.show.Progress("samples", "transitions/s", int64(done), int64(of)) }
-			x, err := e.trained.Samples(ctx, e.backend, nn.BatchStats, e.o.batch, e.o.seed, "--batch", progress)
+			x, err := e.trained.Samples(ctx, e.backend, trained.Modes[e.o.stats], e.o.batch, e.o.seed, "--batch", progress)
 			if err != nil {
 				return err
 			}

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"testing"
+
+	"ebtrain/trainer/internal/toy"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/nn"
 )
 
 // Noise is as many samples as data are measured, whatever fits into a batch, and each
@@ -33,5 +38,32 @@ func TestNoise(t *testing.T) {
 	}
 	if e.takes.Range != 0 && (slices.Min(whole) < 0 || slices.Max(whole) > 1) || slices.Max(whole) < 0.99 {
 		t.Errorf("from %v to %v", slices.Min(whole), slices.Max(whole))
+	}
+}
+
+// asked is a toy that notes by whose statistics it is asked to draw samples.
+type asked struct {
+	toy.Config
+	by *[]nn.Mode
+}
+
+func (a asked) Sample(mode nn.Mode, n int) (chain.Plan, error) {
+	*a.by = append(*a.by, mode)
+	return a.Config.Sample(mode, n)
+}
+
+// The samples whose energies are measured are drawn by the statistics of --stats, and by
+// the batch's where none are named.
+func TestStatsOfEnergies(t *testing.T) {
+	o, err := parse([]string{"--run", "a"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stats, want := range map[string]nn.Mode{o.stats: nn.BatchStats, "running": nn.Eval} {
+		e, by := probing(t), []nn.Mode{}
+		e.trained.Model, e.o.stats, e.o.limit = asked{e.trained.Model.(toy.Config), &by}, stats, 10
+		if err := e.energies(t.Context(), &report{}); err != nil || !slices.Equal(by, []nn.Mode{want}) {
+			t.Errorf("--stats %s: drawn by %v, %v; want %v", stats, by, err, want)
+		}
 	}
 }

@@ -141,7 +141,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.Int64Var(&o.probeLimit, "probe-limit", 10_000, "samples that the probe is trained on, chosen by --seed; 0 is all")
 	fs.IntVar(&o.samples, "samples", 5000, "pictures, or sentences, to draw and compare; a Fréchet distance wants 2048")
 	fs.IntVar(&o.reference, "reference", 10_000, "training pictures to compare with, chosen by --seed; 0 is all")
-	fs.StringVar(&o.stats, "stats", "batch", "batch norm's statistics when samples are drawn, --batch at a time: batch (as the released code samples) or running")
+	fs.StringVar(&o.stats, "stats", "batch", "batch norm's statistics when samples are drawn, --batch at a time, also for energy: batch (as the released code samples) or running")
 	fs.StringVar(&o.classifier, "classifier", "", "classifier in whose features samples are judged too, made of the same data by --train-classifier")
 	fs.StringVar(&o.judge, "judge", "", "run of a language model, trained on the same sentences, that judges samples too (--measures forward)")
 	fs.StringVar(&o.inception, "inception", "", "file of Inception-v3's weights, for FID and inception score as published: "+inception.File)

@@ -80,7 +80,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	flags.IntVar(&o.n, "n", 64, "number of samples; with --interpolate number of rows, 8 unless it is said")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
-	flags.StringVar(&o.stats, "stats", "batch", "batch norm's statistics: batch (as the released code samples) or running")
+	flags.StringVar(&o.stats, "stats", "batch", "batch norm's statistics: batch (as the released code samples) or running; with --given they are always the running ones")
 	flags.StringVar(&o.given, "given", "", "data set whose first pictures' posterior means are the latents: a directory made by mkshards, or a built-in one")
 	flags.StringVar(&o.split, "split", "test", "split of --given")
 	flags.IntVar(&o.interpolate, "interpolate", 0, "with --given: samples of a row, at equal distances between two pictures' latents; 0 makes no rows")
@@ -112,6 +112,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("want --mirror from 0 to %d, got %v", mostMirror, o.mirror)
 	case o.scale < 0 || o.scale > 64:
 		return o, cliflag.Usage("want --scale from 0 to 64, got %d", o.scale)
+	case o.given != "" && flags.Changed("stats"):
+		return o, cliflag.Usage("--stats goes without --given: samples of given latents are drawn by batch norm's running statistics alone")
 	case trained.Modes[o.stats] == 0:
 		return o, cliflag.Usage("unknown --stats %q: want batch or running", o.stats)
 	}

@@ -26,6 +26,7 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--run a --out b.png --split test", "--split and --interpolate go with --given"},
 		{"--run a --out b.png --interpolate 4", "--split and --interpolate go with --given"},
+		{"--run a --out b.png --given c --stats batch", "--stats goes without --given"},
 		{"--run a --out b.png --given c --interpolate 1", "want --interpolate from 2 to 1024, or 0, got 1"},
 		{"--run a --out b.png --given c --interpolate -2", "want --interpolate from 2 to"},
 		{"--run a --out b.png --step -5", "want --step of at least 0"},
