@@ -311,8 +311,9 @@ func (r comparisonRow) text(set string) string {
 
 // digits is v to n digits, and whole where it has more: 190, not 1.9e+02.
 func digits(v float64, n int) string {
-	if a := math.Abs(v); a >= math.Pow10(n) && a < 1e7 {
+	text := fmt.Sprintf("%.*g", n, v)
+	if strings.Contains(text, "e+") && math.Abs(v) < 1e7 { // 99.7 to 2 digits has three, too
 		return fmt.Sprintf("%.0f", v)
 	}
-	return fmt.Sprintf("%.*g", n, v)
+	return text
 }
