@@ -26,10 +26,18 @@ func TestNoBatchOfOne(t *testing.T) {
 		want        int
 	}{
 		{100, 300, 300, 100}, {100, 300, 101, 99}, {33, 300, 100, 32}, {100, 90, 90, 90}, {100, 101, 101, 99},
-		{2, 300, 7, 2}, {3, 7, 7, 2}, {100, 300, 1, 100}, {100, 1, 1, 1}, {7, 300, 43, 5},
+		{2, 300, 7, 4}, {3, 7, 7, 4}, {100, 300, 1, 100}, {100, 1, 1, 1}, {7, 300, 43, 5},
+		{2, 3, 3, 3}, {2, 8, 8, 2}, {6, 61, 61, 7}, {2, 2, 2, 2},
 	} {
 		if got := evened(tt.batch, tt.there, tt.read); got != tt.want {
 			t.Errorf("batches of %d for %d of %d samples: got %d, want %d", tt.batch, tt.read, tt.there, got, tt.want)
+		}
+	}
+	for batch := 2; batch < 20; batch++ {
+		for read := int64(2); read < 300; read++ {
+			if n := int64(evened(batch, read, read)); n < 2 || n > read || read%n == 1 {
+				t.Errorf("batches of %d, said %d, of %d samples: the last is of one", n, batch, read)
+			}
 		}
 	}
 }

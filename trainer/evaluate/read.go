@@ -127,11 +127,21 @@ func (e *evaluation) loading(p pass, src data.Source) loader.Config {
 
 // evened is the size of batches, at most batch and the number of samples there are, of
 // which so many are read: smaller by a few where a single sample would be left for the
-// last. A grid of noise levels, and a pair, want two.
+// last, and where no smaller one leaves more, larger by a few. A grid of noise levels, and
+// a pair, want two.
 func evened(batch int, there, read int64) int {
-	n := min(int64(batch), there)
-	for read > 1 && n > 2 && read%n == 1 {
-		n--
+	most := min(int64(batch), there)
+	if read < 2 {
+		return int(most)
+	}
+	for n := most; n >= 2; n-- {
+		if read%n != 1 {
+			return int(n)
+		}
+	}
+	n := most + 1
+	for read%n == 1 {
+		n++
 	}
 	return int(n)
 }
