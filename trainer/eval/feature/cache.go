@@ -35,7 +35,8 @@ const (
 
 // Features are those of n pictures, which data names, that were kept, or what
 // compute gives. Of several ranks all must have kept them, else all compute, which
-// they do together; the first keeps them. Where it cannot, it says so, and nothing is lost.
+// they do together, and those keep them that had none: other hosts have other disks. Where
+// one cannot, it says so, and nothing is lost.
 func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Net, data string, compute func() (quality.Matrix, error)) (quality.Matrix, error) {
 	if c.Dir == "" {
 		return compute()
@@ -46,11 +47,12 @@ func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Ne
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		c.Say(fmt.Errorf("what was kept is damaged, and computed again: %w", err))
 	}
-	kept, err := allHave(ctx, comm, err == nil)
+	had := err == nil
+	kept, err := allHave(ctx, comm, had)
 	if err != nil || kept {
 		return m, err
 	}
-	if m, err = compute(); err != nil || comm != nil && comm.Rank() > 0 {
+	if m, err = compute(); err != nil || had {
 		return m, err
 	}
 	if err := c.keep(file, key, m); err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"ebtrain/collective/host"
@@ -253,5 +254,51 @@ func TestCache(t *testing.T) {
 	c.Dir, said = "/proc/no/folder", nil
 	if again := ask(3, "a", 1); !slices.Equal(again, first) || len(said) != 1 || !strings.Contains(said[0], "not kept for the next time: mkdir /proc/no") {
 		t.Errorf("got %v, said %q", again, said)
+	}
+}
+
+// Ranks that have disks of their own each keep what they lack: what is damaged on the
+// second's is made again once, not every time.
+func TestCacheOfOtherHosts(t *testing.T) {
+	comms, err := host.NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := []string{t.TempDir(), t.TempDir()}
+	ask := func() (computed int64) {
+		var n atomic.Int64
+		var wg sync.WaitGroup
+		for r, comm := range comms {
+			wg.Go(func() {
+				c := Cache{Dir: dirs[r], Say: func(err error) { t.Log(r, err) }}
+				m, err := c.Features(t.Context(), comm, 3, Random(1, Size{1, 8, 8}), "a", func() (quality.Matrix, error) {
+					n.Add(1)
+					return quality.Matrix{N: 3, D: 1, X: []float64{1, 2, 3}}, nil
+				})
+				if err != nil || !slices.Equal(m.X, []float64{1, 2, 3}) {
+					t.Errorf("rank %d: %v, %v", r, m, err)
+				}
+			})
+		}
+		wg.Wait()
+		return n.Load()
+	}
+	if n := ask() + ask(); n != 2 {
+		t.Errorf("computed by %d ranks, want by 2, once", n)
+	}
+	files, err := filepath.Glob(filepath.Join(dirs[1], "*.safetensors"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q on the second's disk, %v", files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("damaged"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if n := ask() + ask(); n != 2 {
+		t.Errorf("after damage on one disk computed by %d ranks, want by 2, once", n)
+	}
+	for _, comm := range comms {
+		if err := comm.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
