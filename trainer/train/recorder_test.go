@@ -112,7 +112,7 @@ func TestFullDisk(t *testing.T) {
 	if got, want := advised(full).Error(), full.Error()+": make room and resume; the checkpoints that there are stay as they were"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if other := errors.New("other"); advised(other) != other || advised(nil) != nil {
+	if other := errors.New("other"); !errors.Is(advised(other), other) || advised(other).Error() != "other" || advised(nil) != nil {
 		t.Errorf("others are changed: %v, %v", advised(other), advised(nil))
 	}
 }
