@@ -25,7 +25,7 @@ func join(ctx context.Context, opt options, worker env.Worker, environ []string,
 	defer func() { err = errors.Join(err, w.Close()) }()
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	ctx, done := w.Unstopped(ctx)
+	ctx, done := w.Unstopped(ctx, unfinished)
 	defer done()
 	if err := world.Same(ctx, w.Rank(), opt.values, nil, "", w.Exchange); err != nil {
 		if _, usage := errors.AsType[*cliflag.UsageError](err); usage { // the same on all ranks

@@ -14,8 +14,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
@@ -24,11 +22,13 @@ import (
 
 func main() {
 	task.Lead("collbench")
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout)
-	stop()
+	ctx, end := cliflag.UntilSignal(context.Background(), unfinished)
+	err := end(run(ctx, os.Args[1:], os.Environ(), os.Stdout))
 	os.Exit(cliflag.Exit("collbench", err, os.Stderr))
 }
+
+// unfinished is what there is of the work when a signal ends it: rows are printed as they come.
+const unfinished = "not all was measured"
 
 // run is the command: it is one of the ranks, of a launcher or of its own, or it
 // starts them.

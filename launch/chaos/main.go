@@ -16,11 +16,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -35,9 +33,8 @@ func main() {
 		flood(to)
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
+	ctx, end := cliflag.UntilSignal(context.Background(), "the table has what was done")
+	err := end(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 	os.Exit(cliflag.Exit("chaos", err, os.Stderr))
 }
 

@@ -7,9 +7,10 @@
 // means what it says. pflag alone reads -nproc as five one-letter flags.
 //
 // Parse reads a whole command line so and answers --help; Exit turns what a
-// program ended with into its last line and its exit code.
+// program ended with into its last line and its exit code, and UntilSignal has signals
+// end it so that these say which.
 //
-// The package depends on pflag and launch/exitcode only and holds no state.
+// The package depends on pflag, x/sys/unix and launch/exitcode only and holds no state.
 package cliflag
 
 import (

@@ -44,6 +44,9 @@ func Exit(program string, err error, w io.Writer) int {
 	if onlyStopped(err) {
 		return exitcode.Requeue
 	}
+	if s, ok := errors.AsType[*Stopped](err); ok {
+		return s.Code()
+	}
 	return exitcode.Failed
 }
 

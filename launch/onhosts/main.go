@@ -16,7 +16,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
@@ -30,9 +29,8 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
-	stop()
+	ctx, end := cliflag.UntilSignal(context.Background(), "the program was ended on all hosts")
+	err := end(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 	os.Exit(cliflag.Exit("onhosts", err, os.Stderr))
 }
 

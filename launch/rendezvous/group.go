@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"ebtrain/launch/env"
@@ -44,6 +45,7 @@ type Group struct {
 	usr2     chan os.Signal
 	closed   chan struct{}
 	stopOnce sync.Once
+	stopBy   syscall.Signal // set before stop is closed; 0: no signal
 
 	calls sync.Mutex // one exchange at a time
 	seq   uint64     // guarded by calls
@@ -273,6 +275,23 @@ func (g *Group) Abort(cause error) {
 // because the user or the scheduler asked any of them, or their launcher, to.
 func (g *Group) StopRequested() <-chan struct{} { return g.stop }
 
+// StopSignal is the signal by which the ranks were asked to stop, to be read after
+// StopRequested; SIGTERM where the end of the job's time asked.
+func (g *Group) StopSignal() syscall.Signal {
+	if g.stopBy == 0 {
+		return syscall.SIGTERM
+	}
+	return g.stopBy
+}
+
+// askedBy closes StopRequested, once.
+func (g *Group) askedBy(s syscall.Signal) {
+	g.stopOnce.Do(func() {
+		g.stopBy = s
+		close(g.stop)
+	})
+}
+
 // Close leaves the group. It may be called more than once. A rank that exits
 // with code 0 after Close has ended well.
 func (g *Group) Close() error {
@@ -324,7 +343,7 @@ func (g *Group) receive() {
 		case KindFlight:
 			g.askFlight()
 		case KindStop:
-			g.stopOnce.Do(func() { close(g.stop) })
+			g.askedBy(syscall.Signal(m.Code))
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 	case n.phase != working:
 	case e.Signal != "" && !n.passedOn(e.SignalNumber):
 		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During, Text: e.Why}))
-	case e.Signal == "" && e.Code != 0 && e.Code != exitcode.Requeue:
+	case e.Signal == "" && e.Code != 0 && e.Code != exitcode.Requeue && !n.passedOn(e.Code-exitcode.Signal):
 		n.report(n.blame(local, Cause{Kind: CauseExit, ExitCode: e.Code, During: e.During}))
 	default:
 		n.checkGone()
@@ -148,7 +148,8 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 	return n.flush()
 }
 
-// passedOn says that ranks that have not joined were sent that signal.
+// passedOn says that ranks were asked to stop by that signal: those that have not joined
+// die of it, and programs that keep nothing of what is half done end with its code.
 func (n *Node) passedOn(number int) bool {
 	return n.stop != "" && number == n.stopNum || n.regroup && number == int(syscall.SIGTERM)
 }

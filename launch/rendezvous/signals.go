@@ -19,11 +19,12 @@ func (g *Group) watchSignals() {
 		signal.Stop(g.signals)
 		// The launcher hears of it before this rank does, which may close the
 		// connection at once: then the other ranks would never be asked.
-		if n, ok := s.(syscall.Signal); ok && g.conn != nil {
+		n, ok := s.(syscall.Signal)
+		if ok && g.conn != nil {
 			// An error means that the launcher is gone; receive deals with that.
 			_ = g.conn.Send(Message{Kind: KindStop, Epoch: g.w.Restart, Text: unix.SignalName(n), Code: int(n)})
 		}
-		g.stopOnce.Do(func() { close(g.stop) })
+		g.askedBy(n)
 	case <-g.closed:
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
@@ -25,11 +23,13 @@ import (
 
 func main() {
 	task.Lead("bench")
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
-	stop()
+	ctx, end := cliflag.UntilSignal(context.Background(), unfinished)
+	err := end(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 	os.Exit(cliflag.Exit("bench", err, os.Stderr))
 }
+
+// unfinished is what there is of the work when a signal ends it.
+const unfinished = "nothing was measured"
 
 // run is the program, without the process around it: with --from it reads a report;
 // started by no launcher with -nproc above 1, it has ddplaunch start itself; otherwise it
@@ -79,7 +79,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	w.Announce("bench", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	ctx, done := w.Unstopped(ctx)
+	ctx, done := w.Unstopped(ctx, unfinished)
 	defer done()
 	if w.Rank() == 0 {
 		if err := o.place(); err != nil {

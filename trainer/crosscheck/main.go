@@ -17,9 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -27,9 +25,8 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
+	ctx, end := cliflag.UntilSignal(context.Background(), "the dumps are not complete")
+	err := end(run(ctx, os.Args[1:], os.Stdout))
 	os.Exit(cliflag.Exit("crosscheck", err, os.Stderr))
 }
 

@@ -13,6 +13,7 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/ddp/exec"
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/progressbar"
@@ -56,7 +57,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	if worker.Alone() { // signals end it as they end any program
+	if worker.Alone() {
+		defer cliflag.EndAtSignal("evaluate", unfinished, stderr)()
 		return evaluate(ctx, o, nil, stdout, stderr)
 	}
 	return rank(ctx, o, environ, stdout, stderr)
@@ -76,15 +78,8 @@ func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Wr
 	w.Announce("evaluate", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go func() {
-		select {
-		case <-w.StopRequested():
-			stop(errInterrupted)
-		case <-ctx.Done():
-		}
-	}()
+	ctx, done := w.Unstopped(ctx, unfinished)
+	defer done()
 	if err := w.Connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
 		return w.Fail(err)
 	}
@@ -97,8 +92,8 @@ func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Wr
 	return nil
 }
 
-// errInterrupted is why an evaluation of several ranks ended that was asked to.
-var errInterrupted = errors.New("interrupted: nothing was measured")
+// unfinished is what there is of an evaluation when a signal ends it.
+const unfinished = "nothing was measured"
 
 // evaluate does the work, with other ranks if w is not nil.
 func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.Writer) (err error) {

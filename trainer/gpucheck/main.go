@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,9 +37,8 @@ import (
 
 func main() {
 	colltest.Main(openProcess) // where this process is a rank of that suite
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
+	ctx, end := cliflag.UntilSignal(context.Background(), "the report has what was done")
+	err := end(run(ctx, os.Args[1:], os.Stdout))
 	os.Exit(cliflag.Exit("gpucheck", err, os.Stderr))
 }
 

@@ -136,6 +136,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
+	defer cliflag.EndAtSignal("sample", "nothing was drawn", stderr)()
 	if err := checkOut(o.out); err != nil {
 		return err
 	}

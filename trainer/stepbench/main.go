@@ -12,8 +12,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
@@ -23,11 +21,13 @@ import (
 
 func main() {
 	task.Lead("stepbench")
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
-	stop()
+	ctx, end := cliflag.UntilSignal(context.Background(), unfinished)
+	err := end(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 	os.Exit(cliflag.Exit("stepbench", err, os.Stderr))
 }
+
+// unfinished is what there is of the work when a signal ends it.
+const unfinished = "nothing was measured"
 
 // run is the program, without the process around it. Started by no launcher
 // with -nproc above 1, it has ddplaunch start itself; otherwise it is a rank.
@@ -60,7 +60,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	w.Announce("stepbench", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	ctx, done := w.Unstopped(ctx)
+	ctx, done := w.Unstopped(ctx, unfinished)
 	defer done()
 	out := world.Output(environ, stdout)
 	if err := rank(ctx, o, w, out); err != nil {

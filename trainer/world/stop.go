@@ -4,26 +4,59 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/launch/cliflag"
 )
 
-// ErrStopped is why a context of Unstopped has ended when the job was asked to stop.
-var ErrStopped = errors.New("asked to stop before there was a result")
-
 // Unstopped is ctx until the job is asked to stop: for programs that have nothing to
-// keep of what is half done. done releases it.
-func (w *World) Unstopped(ctx context.Context) (_ context.Context, done func()) {
-	return untilStopped(ctx, w.StopRequested())
+// keep of what is half done, and say in rest what there is of it, as in "nothing was
+// measured". Fail then makes a cliflag.Stopped of all that follows, and fails nobody. done
+// releases the context.
+func (w *World) Unstopped(ctx context.Context, rest string) (_ context.Context, done func()) {
+	w.rest = rest
+	return untilStopped(ctx, w.StopRequested(), w.asked)
 }
 
-func untilStopped(ctx context.Context, stop <-chan struct{}) (_ context.Context, done func()) {
+// asked is why a program ends that was asked to stop.
+func (w *World) asked() error { return &cliflag.Stopped{Signal: w.StopSignal(), Rest: w.rest} }
+
+func untilStopped(ctx context.Context, stop <-chan struct{}, why func() error) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		select {
 		case <-stop:
-			cancel(ErrStopped)
+			cancel(why())
 		case <-ctx.Done():
 		}
 	})
 	return ctx, func() { cancel(nil); wg.Wait() }
+}
+
+// stopped is the reason why this rank ends with err if it is that it was asked to stop,
+// else nil. Other ranks may have heard of that before, and be gone.
+func (w *World) stopped(err error) error {
+	if w.rest == "" {
+		return nil
+	}
+	if lost(err) {
+		select {
+		case <-w.StopRequested():
+		case <-w.Done():
+		case <-time.After(symptomWait):
+		}
+	}
+	select {
+	case <-w.StopRequested():
+		return w.asked()
+	default:
+		return nil
+	}
+}
+
+// lost says that err is what befell another rank.
+func lost(err error) bool {
+	return errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrAborted)
 }

@@ -35,6 +35,7 @@ type World struct {
 
 	alone bool         // no launcher and no other rank
 	say   func() error // shows why the job ends, once; nil without Announce
+	rest  string       // what there is of the work when the job is asked to stop; "" without Unstopped
 	step  atomic.Int64 // for progress reports
 	done  chan struct{}
 	wg    sync.WaitGroup
@@ -152,10 +153,16 @@ func (w *World) Tell(step int64, phase string) {
 // for which the job ends, the same on all ranks: the first failure of any. It
 // waits for the launcher's verdict, two seconds at most.
 func (w *World) Fail(err error) error {
+	if s := w.stopped(err); s != nil {
+		if w.Comm != nil {
+			w.Comm.Abort(s) // nobody may wait for this rank
+		}
+		return s
+	}
 	if w.alone {
 		return err
 	}
-	if errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrAborted) {
+	if lost(err) {
 		// What befell another rank: its launcher saw it and says it better.
 		select {
 		case <-w.Done():
@@ -174,7 +181,7 @@ func (w *World) Fail(err error) error {
 // It comes before what is closed, which may wait for the other ranks; Fail follows. What
 // befell another rank is left to Fail.
 func (w *World) Failing(err error) {
-	if w.alone || errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrAborted) {
+	if w.alone || lost(err) {
 		return
 	}
 	w.Abort(err)

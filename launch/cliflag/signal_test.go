@@ -1,0 +1,116 @@
+package cliflag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// patientVar has the test binary be a program that waits for a signal, in the way it says.
+const patientVar = "CLIFLAG_TEST_PATIENT"
+
+func TestMain(m *testing.M) {
+	how := os.Getenv(patientVar)
+	if how == "" {
+		os.Exit(m.Run())
+	}
+	if how == "at once" {
+		EndAtSignal("prog", "nothing was drawn", os.Stderr)
+		fmt.Println("ready")
+		select {}
+	}
+	ctx, end := UntilSignal(context.Background(), "nothing was measured")
+	fmt.Println("ready")
+	<-ctx.Done()
+	if how == "deaf" {
+		fmt.Println("asked")
+		select {}
+	}
+	os.Exit(Exit("prog", end(fmt.Errorf("step 18: program %q: %w", "step", context.Cause(ctx))), os.Stderr))
+}
+
+// TestSignal: a program that a signal stops says so in a sentence, and its code is that of
+// a death by the signal.
+func TestSignal(t *testing.T) {
+	for _, how := range []string{"in order", "at once"} {
+		for sig, name := range map[syscall.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"} {
+			cmd, out, said := patient(t, how)
+			read(t, out, "ready")
+			signalTo(t, cmd, sig)
+			want := "prog: stopped by " + name + ": nothing was measured\n"
+			if how == "at once" {
+				want = "prog: stopped by " + name + ": nothing was drawn\n"
+			}
+			if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 128+int(sig) || said.String() != want {
+				t.Errorf("%s: %v, %q, want code %d and %q", how, cmd.ProcessState, said, 128+int(sig), want)
+			}
+		}
+	}
+}
+
+// TestSecondSignal: a program that does not end when it is asked to dies of the second one.
+func TestSecondSignal(t *testing.T) {
+	cmd, out, _ := patient(t, "deaf")
+	read(t, out, "ready")
+	signalTo(t, cmd, syscall.SIGTERM)
+	read(t, out, "asked")
+	signalTo(t, cmd, syscall.SIGTERM)
+	_ = cmd.Wait()
+	if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !s.Signaled() || s.Signal() != syscall.SIGTERM {
+		t.Errorf("ended with %v, want its death by the second SIGTERM", cmd.ProcessState)
+	}
+}
+
+// Without a signal errors stay as they are.
+func TestUntilSignal(t *testing.T) {
+	failure := errors.New("no luck")
+	for _, err := range []error{nil, failure} {
+		ctx, end := UntilSignal(t.Context(), "")
+		if ctx.Err() != nil {
+			t.Error("ended without a signal")
+		}
+		if got := end(err); !errors.Is(got, err) {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+}
+
+func patient(t *testing.T, how string) (*exec.Cmd, io.Reader, *strings.Builder) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := &strings.Builder{}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env, cmd.Stderr = append(os.Environ(), patientVar+"="+how), said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, out, said
+}
+
+func read(t *testing.T, from io.Reader, want string) {
+	t.Helper()
+	got := make([]byte, len(want)+1)
+	if _, err := io.ReadFull(from, got); err != nil || string(got) != want+"\n" {
+		t.Fatalf("it printed %q (%v), want %q", got, err, want)
+	}
+}
+
+func signalTo(t *testing.T, cmd *exec.Cmd, sig syscall.Signal) {
+	t.Helper()
+	if err := cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+}
