@@ -92,6 +92,7 @@ func (r *recorder) Started(step int64) (err error) {
 	if r.metrics, err = r.dir.Metrics(step); err != nil {
 		return err
 	}
+	missing := r.missing(step)
 	if step > 0 || r.info.goesOn {
 		resume := rundir.Resume{Step: step, World: r.world, Time: time.Now().UTC(), Args: r.info.args, Commit: rundir.ThisBuild().Commit}
 		if err := r.dir.Resumed(resume, r.info.flags); err != nil {
@@ -107,6 +108,11 @@ func (r *recorder) Started(step int64) (err error) {
 		c.Width = progressbar.Width(f)
 	}
 	r.show = progressbar.New(c)
+	if missing != "" {
+		if _, err := fmt.Fprintln(r.show, missing); err != nil {
+			return err
+		}
+	}
 	if s := r.o.settings.Shards; s > 0 && s < maxShards {
 		ranks := fmt.Sprintf("%d virtual shards, so the bits are those of 1 to %d ranks", s, s)
 		if s == 1 {

@@ -95,8 +95,9 @@ func (r *Record) UnmarshalJSON(b []byte) error {
 // Metrics appends to metrics.jsonl.
 type Metrics struct {
 	f    *os.File
-	last int64 // step of the last line, -1 if there is none
-	err  error // of the first write that went wrong; what follows would be glued to half a line
+	last int64   // step of the last line, -1 if there is none
+	kept []int64 // steps of the lines that were there, until Missing is asked
+	err  error   // of the first write that went wrong; what follows would be glued to half a line
 
 	text  []byte // of a line, for reuse
 	names []string
@@ -128,6 +129,7 @@ func (m *Metrics) cut(step int64) error {
 	err := scan(m.f, func(r Record, size int64, whole bool) {
 		if r.Step < step {
 			keep, m.last, open = keep+size, r.Step, !whole
+			m.kept = append(m.kept, r.Step)
 		}
 	})
 	if err != nil {
@@ -148,6 +150,36 @@ func (m *Metrics) cut(step int64) error {
 		}
 	}
 	return m.f.Sync()
+}
+
+// Gap is what is missing of metrics.jsonl.
+type Gap struct {
+	Lines, Due int64 // that are there of those that are due, and these
+	First      int64 // step of the first that is missing
+}
+
+// Missing says which lines are missing of those that are due before step, to be asked
+// once, before Append; false means none.
+func (m *Metrics) Missing(step int64, due func(step int64) bool) (Gap, bool) {
+	g := Gap{First: -1}
+	kept := m.kept
+	m.kept = nil
+	for s := range step {
+		there := len(kept) > 0 && kept[0] == s
+		if there {
+			kept = kept[1:]
+		}
+		switch {
+		case !due(s):
+			continue
+		case there:
+			g.Lines++
+		case g.First < 0:
+			g.First = s
+		}
+		g.Due++
+	}
+	return g, g.First >= 0
 }
 
 // Append writes one line with one write. Steps must rise.

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"ebtrain/trainer/chosen"
+	"ebtrain/trainer/run/rundir"
+)
+
+// logged is of which steps a run has written a line: from a step on, every so many.
+type logged []struct{ from, every int64 }
+
+// loggedBy is what the command lines of a run say; nil if that is not what its last start
+// did, so nobody knows.
+func loggedBy(c rundir.Config) logged {
+	l := logged{{0, 1}}
+	add := func(from int64, args []string) {
+		every := l[len(l)-1].every
+		found := chosen.Peek(args, []string{"log-every", "log_every"}, nil)
+		if n, err := strconv.ParseInt(found["log-every"]+found["log_every"], 10, 64); err == nil && n > 0 {
+			every = n
+		}
+		for len(l) > 0 && l[len(l)-1].from >= from { // it went back behind that
+			l = l[:len(l)-1]
+		}
+		l = append(l, struct{ from, every int64 }{from, every})
+	}
+	add(0, c.Args)
+	for _, r := range c.Resumed {
+		add(r.Step, r.Args)
+	}
+	if fmt.Sprint(l[len(l)-1].every) != c.Flags["log-every"] {
+		return nil
+	}
+	return l
+}
+
+// due says whether there must be a line of a step.
+func (l logged) due(step int64) bool {
+	for i := len(l) - 1; i >= 0; i-- {
+		if l[i].from <= step {
+			return step%l[i].every == 0
+		}
+	}
+	return false
+}
+
+// missing warns of lines that metrics.jsonl has lost; "" if none. The run goes on: what is
+// lost is not made again.
+func (r *recorder) missing(step int64) string {
+	g, some := r.metrics.Missing(step, loggedBy(r.dir.Config()).due)
+	if !some {
+		return ""
+	}
+	return fmt.Sprintf("warning: %s has %d of %d lines up to step %d: the first missing is that of step %d, and the run goes on without them",
+		r.dir.MetricsFile(), g.Lines, g.Due, step, g.First)
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMissingLines: a run that goes on says which lines its metrics have lost, and takes
+// none for lost that --log-every left out, whenever that was changed.
+func TestMissingLines(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	if _, _, err := small(t, out, "--steps", "4"); err != nil {
+		t.Fatal(err)
+	}
+	goOn := func(args string) string {
+		t.Helper()
+		var o, e strings.Builder
+		if err := run(t.Context(), strings.Fields("--resume --out "+out+" "+args), nil, &o, &e); err != nil {
+			t.Fatalf("%s: %v, %s", args, err, &e)
+		}
+		return o.String()
+	}
+	for _, args := range []string{"--steps 9 --log_every=3", "--steps 10", "--steps 12 -log-every 1", "--steps 14"} {
+		if said := goOn(args); strings.Contains(said, "warning") {
+			t.Errorf("%s: a warning where nothing is missing:\n%s", args, said)
+		}
+	}
+	// Lines there are now of 0 to 3, of 6 and 9, and of 10 to 13.
+	file := filepath.Join(out, "metrics.jsonl")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	if err := os.WriteFile(file, []byte(strings.Join(append(lines[:4:4], lines[6:]...), "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("warning: %s has 8 of 10 lines up to step 14: the first missing is that of step 6,", file)
+	if said := goOn("--steps 15"); strings.Count(said, want) != 1 {
+		t.Errorf("want %q in:\n%s", want, said)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := goOn("--steps 16"); !strings.Contains(said, "has 0 of 11 lines up to step 15: the first missing is that of step 0,") {
+		t.Errorf("no warning that all is missing:\n%s", said)
+	}
+}
