@@ -23,7 +23,8 @@ import (
 // A rank that wants to stop says so in the step's report. Where steps are queued
 // that is read too late; there the ranks also agree on it over the loop's own
 // Comm, while the device computes. So they stop after the same step whatever the
-// depth.
+// depth. Samples that are left out because of it say so to all ranks, too, which then
+// stop after the step that is done.
 
 // flight is a step that is launched and not done.
 type flight struct {
@@ -88,16 +89,21 @@ func (t *Trainer) feed(step int64, batch *loader.Batch) {
 		t.show(t.step.stages[i].Program, step, batch)
 	}
 	t.step.feedOwn(step, int(batch.Epoch))
-	select {
-	case <-t.parts.Stop:
-		t.asked = true
-	default:
-	}
 	t.notice[0] = 0
-	if t.asked || t.unread != nil {
+	if t.hears() || t.unread != nil {
 		t.notice[0] = 1
 	}
 	t.step.Input(algo.InputStop).F32()[0] = float32(t.notice[0])
+}
+
+// hears says whether this rank has been asked to stop.
+func (t *Trainer) hears() bool {
+	select {
+	case <-t.parts.Stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // show fills the inputs of a program that are samples, and the name of its draws.
@@ -167,7 +173,8 @@ func (t *Trainer) collect(ctx context.Context) (stop bool, err error) {
 	if err := t.profiled(ctx); err != nil {
 		return false, err
 	}
-	return stop, t.due(ctx)
+	err = t.due(ctx)
+	return stop || t.undrawn, err
 }
 
 // account reads the report of the step that has run.

@@ -98,7 +98,7 @@ type Outcome uint8
 
 const (
 	Finished Outcome = iota + 1 // all steps are done
-	Stopped                     // asked to stop; a checkpoint of the last step is in place
+	Stopped                     // asked to stop before that, or before the last samples; a checkpoint of the last step is in place
 )
 
 // Trainer is a run that is ready to go.
@@ -119,7 +119,8 @@ type Trainer struct {
 	next  int64 // the number of steps done, which is the step to run
 	saved int64 // the step of the newest checkpoint that all who write them have, noStep if none
 	own   int64 // the step of this rank's newest checkpoint when the run was resumed, noStep if none
-	asked bool
+	// undrawn: the last samples that were due are left out, since rank 0 was asked to stop.
+	undrawn bool
 	// unread is why the loader has no next batch for this rank, nil if it has.
 	unread error
 
@@ -271,7 +272,7 @@ func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 			return 0, err
 		}
 	}
-	if stop && t.next < t.cfg.Steps {
+	if stop && t.next < t.cfg.Steps || t.undrawn {
 		return Stopped, nil
 	}
 	return Finished, nil

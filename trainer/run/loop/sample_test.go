@@ -1,0 +1,105 @@
+package loop_test
+
+import (
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/chain"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/ckpt"
+	"ebtrain/trainer/run/loop"
+)
+
+// transitions is how many a grid of wandering takes.
+const transitions = 100
+
+// wandering is a model whose grid is a chain, which is told of each transition.
+type wandering struct {
+	algo.Model
+	at func(i int)
+}
+
+func (w wandering) Sample(_ nn.Mode, n int) (chain.Plan, error) {
+	x := chain.Var("x", graph.T(graph.F32, n, 3, 32, 32))
+	x.Init = nn.Ones
+	var b graph.Builder
+	xs := b.Var(x.Name, x.Type)
+	b.Assign(xs, b.Scale(xs, 1.01))
+	g, err := b.Build()
+	feed := func(exec.Program) func(int) { return w.at }
+	return chain.Plan{Vars: []nn.Variable{x}, Out: x.Name, Stages: []chain.Stage{{Name: "wander", Graph: g, Times: transitions, Feed: feed}}}, err
+}
+
+// TestStopDuringSamples asks all ranks, or rank 0 alone, to stop while a grid is drawn:
+// the grid is left out, and all end at once after that step, with its checkpoint. After
+// the last step the run is stopped as well: its samples are still to be drawn.
+func TestStopDuringSamples(t *testing.T) {
+	for name, c := range map[string]struct {
+		world int
+		every int64
+		done  int64 // steps
+		asked int   // ranks
+	}{
+		"alone":                       {1, 2, 2, 1},
+		"ranks":                       {2, 2, 2, 2},
+		"one rank":                    {2, 2, 2, 1},
+		"after the last step":         {2, 0, 3, 2},
+		"one rank after the last one": {2, 0, 3, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stop := make(chan struct{})
+			begun := 0
+			var log strings.Builder
+			j := job{world: c.world, config: loop.Config{Batch: 4, Steps: 3, Seed: 1, SampleEvery: c.every, SampleCount: 2, CkptDir: t.TempDir()}}
+			j.parts = func(rank int, p *loop.Parts) {
+				p.Model = wandering{p.Model, func(i int) {
+					if begun++; begun == 1 {
+						close(stop)
+					}
+				}}
+				if rank < c.asked {
+					p.Stop = stop
+				}
+				if rank == 0 {
+					p.Log = slog.New(slog.NewTextHandler(&log, nil))
+				}
+			}
+			outcomes, errs := j.run(t)
+			for r := range outcomes {
+				if outcomes[r] != loop.Stopped || errs[r] != nil {
+					t.Errorf("rank %d: outcome %v, error %v, want it stopped", r, outcomes[r], errs[r])
+				}
+			}
+			if begun == transitions || j.seen.samples != 0 {
+				t.Errorf("%d of %d transitions and %d grids, want the first left out", begun, transitions, j.seen.samples)
+			}
+			if n := int64(len(j.seen.records)); n != c.done {
+				t.Errorf("stopped after %d steps, want %d", n, c.done)
+			}
+			if path, err := ckpt.Latest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(c.done) {
+				t.Errorf("newest checkpoint is %q (%v), want that of step %d", path, err, c.done)
+			}
+			if n := strings.Count(log.String(), "asked to stop, so these samples are left out"); n != 1 {
+				t.Errorf("the log says so %d times: %s", n, log.String())
+			}
+		})
+	}
+}
+
+// TestStopBeforeShortSamples asks to stop during the last step. Samples of one transition
+// are as good as a step: they are drawn, and the run is finished.
+func TestStopBeforeShortSamples(t *testing.T) {
+	stop := make(chan struct{})
+	close(stop)
+	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 1, Seed: 1, SampleCount: 2}, parts: func(_ int, p *loop.Parts) { p.Stop = stop }}
+	outcomes, errs := j.run(t)
+	if outcomes[0] != loop.Finished || errors.Join(errs...) != nil || j.seen.samples != 1 {
+		t.Errorf("outcome %v, error %v, %d grids, want it finished with one", outcomes[0], errs[0], j.seen.samples)
+	}
+}
