@@ -33,6 +33,9 @@ func (t *Trainer) showSamples(ctx context.Context) error {
 	if _, ok := t.parts.Model.(algo.Sampler); !ok || t.cfg.SampleCount == 0 {
 		return nil
 	}
+	if err := t.refresh(ctx); err != nil {
+		return err
+	}
 	t.tell(t.next, "sample")
 	err := t.drawSamples(ctx)
 	t.undrawn = errors.Is(err, errUndrawn)

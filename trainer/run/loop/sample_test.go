@@ -1,7 +1,9 @@
 package loop_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -101,5 +103,58 @@ func TestStopBeforeShortSamples(t *testing.T) {
 	outcomes, errs := j.run(t)
 	if outcomes[0] != loop.Finished || errors.Join(errs...) != nil || j.seen.samples != 1 {
 		t.Errorf("outcome %v, error %v, %d grids, want it finished with one", outcomes[0], errs[0], j.seen.samples)
+	}
+}
+
+// TestLastSamplesAreDrawnByAResume ends a run between its last checkpoint and its last
+// samples, by a failure or a request to stop: resumed, with no step left, it draws those
+// that it would have drawn.
+func TestLastSamplesAreDrawnByAResume(t *testing.T) {
+	const chained = "asked to stop while a chain draws"
+	for world := 1; world <= 2; world++ {
+		for _, how := range []string{"the disk is full", chained} {
+			t.Run(fmt.Sprintf("%d ranks, %s", world, how), func(t *testing.T) {
+				whole := job{world: world, config: loop.Config{Batch: 4, Steps: 2, Seed: 1, SampleCount: 2, CkptDir: t.TempDir()}}
+				at := func(int) {}
+				model := func(p *loop.Parts) {
+					if how == chained {
+						p.Model = wandering{p.Model, func(i int) { at(i) }}
+					}
+				}
+				whole.parts = func(_ int, p *loop.Parts) { model(p) }
+				if _, errs := whole.run(t); errors.Join(errs...) != nil {
+					t.Fatal(errors.Join(errs...))
+				}
+				j := job{world: world, config: whole.config}
+				j.config.CkptDir = t.TempDir()
+				stop := make(chan struct{})
+				at = func(i int) {
+					if i == 0 {
+						close(stop)
+					}
+				}
+				j.parts = func(rank int, p *loop.Parts) {
+					if model(p); rank == 0 && how == chained {
+						p.Stop = stop
+					} else if rank == 0 {
+						p.Observer = &failing{at: "sampled"}
+					}
+				}
+				if outcomes, errs := j.run(t); outcomes[0] == loop.Finished || errs[0] != nil && !errors.Is(errs[0], errDisk) {
+					t.Fatalf("outcome %v, error %v, want it ended before its samples", outcomes[0], errs[0])
+				}
+				at, j.parts, j.config.Resume = func(int) {}, whole.parts, true
+				outcomes, errs := j.run(t)
+				if outcomes[0] != loop.Finished || errors.Join(errs...) != nil {
+					t.Fatalf("outcome %v, error %v", outcomes[0], errors.Join(errs...))
+				}
+				if n := len(j.seen.records); n != 0 || j.seen.samples != 1 || len(j.seen.saved) != 0 {
+					t.Fatalf("%d steps, %d grids, checkpoints of %v, want no step, one grid and no checkpoint", n, j.seen.samples, j.seen.saved)
+				}
+				if !bytes.Equal(j.seen.grid.Bytes(), whole.seen.grid.Bytes()) {
+					t.Error("the samples are others than those of the run that was not ended")
+				}
+			})
+		}
 	}
 }

@@ -235,7 +235,7 @@ func (t *Trainer) abandon(ctx context.Context, cause error) {
 }
 
 // due does what is due after step t.next−1. The last checkpoint comes before the last
-// samples, which may take long, or fail.
+// samples, which may take long, or fail: a resumed run draws those again (see Run).
 func (t *Trainer) due(ctx context.Context) error {
 	last := t.next == t.cfg.Steps
 	if last || every(t.cfg.CheckEvery, t.next) {
@@ -249,9 +249,6 @@ func (t *Trainer) due(ctx context.Context) error {
 		}
 	}
 	if last || every(t.cfg.SampleEvery, t.next) {
-		if err := t.refresh(ctx); err != nil {
-			return err
-		}
 		return t.showSamples(ctx)
 	}
 	return nil

@@ -246,6 +246,11 @@ func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 	if err := t.firstBatch(ctx); err != nil {
 		return 0, err
 	}
+	if t.cfg.Resume && t.next == t.cfg.Steps { // it may have ended before its last samples
+		if err := t.showSamples(ctx); err != nil {
+			return 0, err
+		}
+	}
 	stop := false
 	for t.next < t.cfg.Steps && !stop {
 		var err error
