@@ -1,6 +1,7 @@
 package vages
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -81,5 +82,42 @@ func TestSettings(t *testing.T) {
 		"refine-steps": "7", "refine-rate": "0.5", "refine-noise": "0.25", "bandwidth": "0.75", "posterior-lr": "0.01", "lower-steps": "3"}
 	if err := algotest.Given(got, given); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// What an estimator has no use for is refused where it was changed from what the preset
+// has, or from what a run has that goes on.
+func TestOfNoUse(t *testing.T) {
+	changed := map[string]string{"particles": "9", "surrogate": "scores", "without-covariance": "true", "control-variate": "true", "refine-rate": "0.5",
+		"refine-noise": "0.25", "temperature": "0.5", "lower-steps": "50", "posterior-lr": "0.5"}
+	for _, e := range estimators() {
+		for flag, text := range changed {
+			c := checkerboard(KSD)
+			err := algotest.Given(c, map[string]string{"estimator": string(e), flag: text})
+			if e == Variational || e == Importance && flag == "particles" {
+				if err != nil {
+					t.Error(err)
+				}
+				continue
+			}
+			want := fmt.Sprintf("--%s %s is of no use to --estimator %s: leave it out", flag, text, e)
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+	}
+	run := checkerboard(KSD)
+	run.Estimator, run.Particles = Exact, 9 // as one that was begun before
+	for _, tt := range []struct {
+		c     *Config
+		given map[string]string
+	}{
+		{run, map[string]string{"particles": "9"}},
+		{frey(), map[string]string{"estimator": "exact", "particles": "2", "lower-steps": "5"}},
+		{mnist(), map[string]string{"model": "grbm", "estimator": "exact", "lower": "kl", "refine-steps": "0"}}, // which such a machine needs
+	} {
+		if err := algotest.Given(tt.c, tt.given); err != nil {
+			t.Errorf("%v: %v", tt.given, err)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package vages
 
 import (
+	"fmt"
+
 	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/setting"
 )
@@ -18,6 +20,7 @@ func surrogates() []Surrogate { return []Surrogate{JVP, Scores, Product} }
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
+	usual := *c
 	s.Place(setting.Trained)
 	c.Net.Settings(s)
 	s.Float("sample-share", &c.SampleShare, setting.Factor, "eblvm: share of the 2,700 steps of annealed Langevin dynamics that samples take")
@@ -43,4 +46,34 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("posterior-lr", &c.PosteriorLR, setting.AtLeast0, "learning rate of the posterior; 0 is that of --lr")
 
 	s.Then(c.Validate)
+	s.Then(func() error { return c.ofNoUse(usual) })
+}
+
+// ofNoUse reports what was changed of a posterior or of its particles, where the estimator
+// has none. What a GRBM may need changed in a deep preset, --lower and --refine-steps, is
+// Validate's.
+func (c *Config) ofNoUse(usual Config) error {
+	if c.Estimator == Variational {
+		return nil
+	}
+	for _, one := range []struct {
+		name     string
+		got, was any
+	}{
+		{"particles", c.Particles, usual.Particles},
+		{"surrogate", c.Surrogate, usual.Surrogate},
+		{"without-covariance", c.WithoutCovariance, usual.WithoutCovariance},
+		{"control-variate", c.ControlVariate, usual.ControlVariate},
+		{"refine-rate", c.Refine.Rate, usual.Refine.Rate},
+		{"refine-noise", c.Refine.Noise, usual.Refine.Noise},
+		{"temperature", c.Temperature, usual.Temperature},
+		{"lower-steps", c.LowerSteps, usual.LowerSteps},
+		{"posterior-lr", c.PosteriorLR, usual.PosteriorLR},
+	} {
+		idle := c.Estimator == Exact || one.name != "particles"
+		if idle && one.got != one.was {
+			return fmt.Errorf("--%s %v is of no use to --estimator %s: leave it out, or say --estimator %s", one.name, one.got, c.Estimator, Variational)
+		}
+	}
+	return nil
 }
