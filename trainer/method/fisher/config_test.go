@@ -31,6 +31,10 @@ func TestPresetsAreThePapers(t *testing.T) {
 		if want := (optim.Adam{Name: "critic", LR: 2e-4, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 1}); c.Adam != want {
 			t.Errorf("%s: %+v", p.Name, c.Adam)
 		}
+		// Published is VaES; the exact score is what it is measured against.
+		if want := "--estimator variational"; c.Estimator != Exact || !strings.Contains(p.About, want) {
+			t.Errorf("%s: %s estimator, and %q does not say %q", p.Name, c.Estimator, p.About, want)
+		}
 	}
 }
 
@@ -68,5 +72,25 @@ func TestSettings(t *testing.T) {
 		"lr": "0.01", "beta1": "0.5", "beta2": "0.25", "hidden": "7"}
 	if err := algotest.Given(got, given); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// What is of the variational estimate alone is refused beside the exact score where it was
+// changed from what the preset has, or from what a run has that goes on.
+func TestOfNoUse(t *testing.T) {
+	changed := map[string]string{"particles": "3", "lower-steps": "0", "temperature": "0.5"}
+	for flag, text := range changed {
+		want := "--" + flag + " " + text + " is of no use to --estimator exact: leave it out"
+		if err := algotest.Given(with(200), map[string]string{flag: text}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if err := algotest.Given(with(200), map[string]string{flag: text, "estimator": "variational"}); err != nil {
+			t.Error(err)
+		}
+	}
+	run := with(200)
+	run.Particles = 3 // as one that was begun before
+	if err := algotest.Given(run, map[string]string{"particles": "3", "lower-steps": "5"}); err != nil {
+		t.Error(err)
 	}
 }

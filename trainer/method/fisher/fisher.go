@@ -66,7 +66,7 @@ func Method() algo.Method {
 	preset := func(d int) algo.Preset {
 		return algo.Preset{
 			Name:   fmt.Sprintf("fisher-%d", d),
-			About:  fmt.Sprintf("critic of a Gaussian RBM on N(0, I) (--data gauss:dim=%d,modes=1,sd=1,train=16000,val=2000,test=2000)", d),
+			About:  fmt.Sprintf("critic of a Gaussian RBM on N(0, I), by its exact score; as published with --estimator variational (--data gauss:dim=%d,modes=1,sd=1,train=16000,val=2000,test=2000)", d),
 			Config: with(d), Batch: 100, Steps: 20_000,
 		}
 	}
@@ -77,7 +77,9 @@ func Method() algo.Method {
 	}
 }
 
-// with is the published setting of as many hidden units as there are visible ones.
+// with is the published setting of as many hidden units as there are visible ones, but
+// for the estimator: published is VaES, with the particles and steps here, which the exact
+// score has no use for.
 func with(d int) *Config {
 	return &Config{
 		Machine: grbm.Spec{C: 1, H: 1, W: d, Hidden: d}, Rho: 0.2, Estimator: Exact,
@@ -91,6 +93,7 @@ func (c *Config) Clone() algo.Config { own := *c; return &own }
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
+	usual := *c
 	s.Place(setting.Trained)
 	c.Machine.Settings(s)
 	s.Float("rho", &c.Rho, setting.AtLeast0, "deviation of the model's parameters from those of N(0, I)")
@@ -103,6 +106,27 @@ func (c *Config) Settings(s *setting.Set) {
 	c.Adam.Settings(s)
 	s.Float("lr-decay", &c.Adam.Decay, setting.Factor, "factor on the learning rates after each epoch")
 	s.Then(c.Validate)
+	s.Then(func() error { return c.ofNoUse(usual) })
+}
+
+// ofNoUse reports what was changed of a variational estimate that there is not.
+func (c *Config) ofNoUse(usual Config) error {
+	if c.Estimator == Variational {
+		return nil
+	}
+	for _, one := range []struct {
+		name     string
+		got, was any
+	}{
+		{"particles", c.Particles, usual.Particles},
+		{"lower-steps", c.LowerSteps, usual.LowerSteps},
+		{"temperature", c.Temperature, usual.Temperature},
+	} {
+		if one.got != one.was {
+			return fmt.Errorf("--%s %v is of no use to --estimator %s: leave it out, or say --estimator %s", one.name, one.got, c.Estimator, Variational)
+		}
+	}
+	return nil
 }
 
 // Fit takes vectors of the preset's length.
