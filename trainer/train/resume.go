@@ -104,7 +104,33 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 		return nil, nil, err
 	}
 	o.settings.Data, o.settings.BiDVL, o.was = was.Data, was.BiDVL, &was
-	return o, fs, errors.Join(o.complete(), o.checkSteps())
+	if err := o.complete(); err != nil {
+		return nil, nil, lacking(saved, fs, o.out, err)
+	}
+	return o, fs, o.checkSteps()
+}
+
+// lacking is err, about flags of a run that goes on, and that its config.json is why, where
+// that lacks them: nobody need have typed them. Flags of other versions may be missing
+// there and do no harm.
+func lacking(saved *rundir.Config, fs *pflag.FlagSet, out string, err error) error {
+	var missing, unknown []string
+	fs.VisitAll(func(f *pflag.Flag) {
+		_, there := saved.Flags[f.Name]
+		if !there && !f.Changed && slices.Contains(strings.Fields(err.Error()), "--"+f.Name) {
+			missing = append(missing, "no --"+f.Name)
+		}
+	})
+	if len(missing) == 0 {
+		return err
+	}
+	for name := range saved.Flags {
+		if fs.Lookup(name) == nil {
+			unknown = append(unknown, "an unknown --"+name)
+		}
+	}
+	slices.Sort(unknown)
+	return fmt.Errorf("cannot resume: %s has %s among its flags: put back what was there", rundir.Layout(out).ConfigFile(), strings.Join(append(missing, unknown...), " and "))
 }
 
 // checkUnchanged reports the flags of a resumed run that are not those of the

@@ -247,8 +247,9 @@ func TestResumeOldSettings(t *testing.T) {
 	}
 }
 
-// A flag that was changed by hand in config.json is named with what it takes.
-func TestResumeFlagOfNoKind(t *testing.T) {
+// Flags that were changed by hand in config.json are named with what they take, and those
+// that are not there any more as missing there, since nobody typed them.
+func TestResumeChangedFlags(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
 	if _, _, err := small(t, out); err != nil {
 		t.Fatal(err)
@@ -258,12 +259,21 @@ func TestResumeFlagOfNoKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"width": "4"`, `"width": "wide"`, 1)), 0o644); err != nil {
-		t.Fatal(err)
+	for _, c := range []struct{ old, new, want string }{
+		{`"width": "4"`, `"width": "wide"`, ` has --width "wide", want a whole number: put back what was there`},
+		{`"batch": "4"`, `"batc": "4"`, " has no --batch and an unknown --batc among its flags: put back what was there"},
+		{`"batch": "4",`, "", " has no --batch among its flags: put back what was there"},
+	} {
+		if err := os.WriteFile(file, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want := "cannot resume: " + file + c.want
+		if err := resume(t, "--steps 3 --out "+out); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
-	want := "cannot resume: " + file + ` has --width "wide", want a whole number: put back what was there`
-	if err := resume(t, "--steps 3 --out "+out); err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	if err := resume(t, "--batch 0 --out "+out); err == nil || strings.Contains(err.Error(), "cannot resume") {
+		t.Errorf("a flag that was typed: %v", err)
 	}
 }
 
