@@ -172,6 +172,11 @@ func TestMistakes(t *testing.T) {
 			if err := os.RemoveAll(s.path("z")); err != nil {
 				t.Fatal(err)
 			}
+			if m.name == "all checkpoints damaged" { // the ranks have compared what they have, and the launcher may keep what they did last
+				if err := os.RemoveAll(s.path("torn-ckpt/flight.txt")); err != nil {
+					t.Error(err)
+				}
+			}
 			after := s.state("z")
 			for name, text := range after {
 				if old, ok := before[name]; !ok || old != text {

@@ -61,6 +61,7 @@ type program struct {
 	fault    int
 	pending  map[int]collective.Pending
 	launched context.Context
+	closed   bool
 	stats    exec.Stats
 	trace    func(exec.Event) // of the run under way
 	began    map[int]time.Time
@@ -225,7 +226,10 @@ func named(list []plan.External, mem []*exec.Tensor, name string) *exec.Tensor {
 }
 
 func (p *program) Launch(ctx context.Context) error {
-	if p.launched != nil {
+	switch {
+	case p.closed:
+		return errors.New("launched after Close")
+	case p.launched != nil:
 		return errors.New("launched again before Wait")
 	}
 	if err := ctx.Err(); err != nil {
@@ -349,4 +353,4 @@ func (p *program) step(ctx context.Context, i int) error {
 
 func (p *program) Stats() exec.Stats      { return p.stats }
 func (p *program) Dump(w io.Writer) error { return p.plan.Dump(w) }
-func (p *program) Close() error           { return nil }
+func (p *program) Close() error           { p.closed = true; return nil }
