@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,6 +39,9 @@ func TestMain(m *testing.M) {
 // TestSignal: a program that a signal stops says so in a sentence, and its code is that of
 // a death by the signal.
 func TestSignal(t *testing.T) {
+	heard := make(chan os.Signal, 1) // what is ignored here, as SIGHUP under nohup, is by a child; what is heard is not
+	signal.Notify(heard, syscall.SIGHUP)
+	defer signal.Stop(heard)
 	for _, how := range []string{"in order", "at once"} {
 		for sig, name := range map[syscall.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"} {
 			cmd, out, said := patient(t, how)
