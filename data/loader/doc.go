@@ -13,7 +13,8 @@
 //     batch is carried into the next epoch, masked, or dropped; it is never
 //     repeated. Only samples that cannot be read are left out, if that is asked
 //     for: Config.Quarantine.
-//   - A State restores the stream exactly, at any world size and batch.
+//   - A State restores the stream exactly, at any world size and batch; of sentences,
+//     damage that it does not know of costs its own sentences and no other.
 //
 // The methods of a Loader must be called from one goroutine at a time. With
 // Prefetch a Loader owns one goroutine; Close ends it and waits.
