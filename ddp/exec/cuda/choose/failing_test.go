@@ -1,0 +1,190 @@
+package choose_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ebtrain/collective/cuda"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/ddp/exec/cuda/choose"
+	"ebtrain/ddp/exec/cuda/cudnn"
+	"ebtrain/ddp/exec/cuda/linalg"
+	"ebtrain/ddp/graph"
+)
+
+// TestRanksDiffer: what the other ranks say when rank 0 fails, has another GPU, or
+// another program.
+func TestRanksDiffer(t *testing.T) {
+	d := open(t)
+	ps := []linalg.Problem{conv(f32)}
+	var wire []byte
+	send := func(o *choose.Options) { o.Share = func(b []byte) ([]byte, error) { wire = b; return b, nil } }
+	receive := func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return wire, nil } }
+	want := func(name, text string) {
+		t.Helper()
+		if _, err := d.chooser(t, receive).Choose(ps); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: got %v, want %q", name, err, text)
+		}
+	}
+	if _, err := d.chooser(t, send).Choose(ps); err != nil {
+		t.Fatal(err)
+	}
+	all := wire
+	wire = []byte(strings.ReplaceAll(string(all), "cuDNN 9.19.0", "cuDNN 9.20.0"))
+	want("another cuDNN", "must have GPUs of one model, and the same versions")
+	wire = []byte(strings.ReplaceAll(string(all), "conv2d", "conv3d"))
+	want("another program", "its program is another")
+	wire = []byte("{")
+	want("noise", "rank 0's choices")
+	lost := errors.New("the line is cut")
+	broken := d.chooser(t, func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return nil, lost } })
+	if _, err := broken.Choose(ps); !errors.Is(err, lost) {
+		t.Errorf("a broken line: got %v", err)
+	}
+	d.m.Fail("cuMemAlloc_v2", 1, 2)
+	if _, err := d.chooser(t, send).Choose(ps); err == nil {
+		t.Fatal("rank 0 chose without memory")
+	}
+	want("rank 0 fails", "rank 0 has no kernels: timing kernels for conv2d")
+}
+
+// TestBadProblem is refused before anything is done.
+func TestBadProblem(t *testing.T) {
+	d := open(t)
+	bad := conv(f32)
+	bad.OW = 9
+	if _, err := d.chooser(t, nil).Choose([]linalg.Problem{bad}); err == nil || !strings.Contains(err.Error(), "the output is") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestFailingKernel: a candidate that cannot be put onto the stream is left out, and
+// said; the others remain.
+func TestFailingKernel(t *testing.T) {
+	d := open(t)
+	d.m.Fail("cudnnBackendExecute", 1, 5000)
+	list, err := d.chooser(t, nil).Choose([]linalg.Problem{conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.said) != 1 || !strings.Contains(d.said[0], "cudnn engine 1 is left out") || list[0].String() == "cudnn engine 1" {
+		t.Errorf("said %q, chose %v", d.said, list)
+	}
+}
+
+// TestFailingList: where all that a library offers cannot be put onto the stream, what there
+// is besides is taken, timed or not; without that it is one sentence.
+func TestFailingList(t *testing.T) {
+	tf32, wide := ty(graph.F32, graph.F32, graph.F32, linalg.TF32), ty(graph.F32, graph.BF16, graph.BF16, linalg.Full)
+	for name, c := range map[string]struct {
+		untimed     bool
+		which, said int
+		t           linalg.Types
+		want        string
+	}{
+		"the first, untimed":   {true, 1, 1, tf32, "cudnn engine 2, knobs 2=1"},
+		"all, untimed":         {true, 0, 2, tf32, "plain reference"},
+		"all":                  {false, 0, 2, tf32, "plain reference"},
+		"all of each way, too": {true, 0, 4, wide, "plain reference"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t)
+			d.m.Fail("cudnnBackendExecute", c.which, 5000)
+			list, err := d.chooser(t, func(o *choose.Options) { o.Untimed = c.untimed }).Choose([]linalg.Problem{conv(c.t)})
+			if err != nil || list[0].String() != c.want || len(d.said) != c.said {
+				t.Errorf("got %v, %v, said %q, want %s", list, err, d.said, c.want)
+			}
+		})
+	}
+	d := open(t)
+	d.m.Fail("cudnnBackendExecute", 0, 5000)
+	_, err := d.chooser(t, func(o *choose.Options) { o.Plain = nil }).Choose([]linalg.Problem{conv(tf32)})
+	if err == nil || !strings.Contains(err.Error(), "there is no kernel for conv2d") || !strings.Contains(err.Error(), "EXECUTION_FAILED") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("without another: got %v", err)
+	}
+}
+
+// TestEachCallFails: each call of all libraries that a choice makes fails once. It is
+// one sentence, or another kernel is taken and it is said; nothing is left.
+func TestEachCallFails(t *testing.T) {
+	for _, c := range []struct {
+		f    string
+		code int
+	}{
+		{"cuMemAlloc_v2", 2}, {"cuMemHostAlloc", 2}, {"cuEventCreate", 2}, {"cuEventRecordWithFlags", 1}, {"cuEventElapsedTime", 1},
+		{"cuMemcpyHtoDAsync_v2", 1}, {"cuStreamSynchronize", 719}, {"cudnnBackendExecute", 5000}, {"cublasLtMatmul", 13},
+		{"cudnnBackendCreateDescriptor", 4003}, {"cublasLtMatmulAlgoGetHeuristic", 14},
+	} {
+		t.Run(c.f, func(t *testing.T) {
+			failed := 0
+			for n := 1; n < 1000; n++ {
+				said, err := once(t, c.f, n, c.code)
+				if err == nil && said == 0 {
+					break
+				}
+				failed++
+				if err != nil && strings.Contains(err.Error(), "\n") {
+					t.Fatalf("call %d: got %q", n, err)
+				}
+			}
+			if failed == 0 {
+				t.Error("no call was made to fail")
+			}
+		})
+	}
+}
+
+// once makes a choice in which one call fails.
+func once(t *testing.T, f string, n, code int) (said int, err error) {
+	t.Run(fmt.Sprint(n), func(t *testing.T) {
+		d := open(t)
+		c := d.chooser(t, nil)
+		d.m.Fail(f, n, code)
+		_, err = c.Choose([]linalg.Problem{conv(ty(graph.F32, graph.BF16, graph.F32, linalg.TF32)), linalg.Product{Batch: 1, M: 2, N: 3, K: 4, T: f32}})
+		said = len(d.said)
+	})
+	return said, err
+}
+
+// TestLostDevice: a kernel that breaks the device while it is timed is one sentence,
+// not the many that follow from it.
+func TestLostDevice(t *testing.T) {
+	cudatest.Use(t)
+	out := exec.Command(os.Args[0], "-test.run=^TestLostChild$", "-test.v")
+	out.Env = append(os.Environ(), "CHOOSE_LOST=1", cudatest.Prefix+"FAULT=run:cuDNN convolution=2=700")
+	text, err := out.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	said := regexp.MustCompile(`(?s)LOST<(.*)>`).FindSubmatch(text)
+	if said == nil || !strings.Contains(string(said[1]), "the GPU's context is lost") || strings.Contains(string(said[1]), "\n") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// TestLostChild is a process of TestLostDevice's: its device is of no use after.
+func TestLostChild(t *testing.T) {
+	if os.Getenv("CHOOSE_LOST") == "" {
+		return
+	}
+	cudatest.Use(t)
+	dev, err := cuda.OpenDevice(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := dev.NewStream("test", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conv2d, err := cudnn.New(dev, workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = choose.New(choose.Options{Device: dev, Stream: s, Convolutions: conv2d}).Choose([]linalg.Problem{conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32))})
+	fmt.Printf("LOST<%v>\n", err)
+}
