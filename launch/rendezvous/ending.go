@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"ebtrain/launch/exitcode"
@@ -82,33 +83,28 @@ func (n *Node) end(c *Cause, restart bool) {
 
 // toAlive sends m to the ranks that have joined and a signal to the others.
 func (n *Node) toAlive(m Message, number int) {
-	if strangers := n.tellJoined(m); strangers != nil {
-		n.emit(Signal{strangers, number})
-	}
+	n.toJoined(m)
+	n.signalStrangers(number)
 }
 
-// tellJoined sends m to the ranks that have joined, and returns the others that live.
-func (n *Node) tellJoined(m Message) (strangers []int) {
+// toJoined sends m to the ranks that have joined.
+func (n *Node) toJoined(m Message) {
 	for _, l := range n.alive() {
 		if n.ranks[l].joined {
 			n.tell(l, m)
-		} else {
-			strangers = append(strangers, l)
 		}
 	}
-	return strangers
 }
 
-// signalStrangers sends the ranks that have not joined the signal that they are to stop by.
-func (n *Node) signalStrangers() {
-	var strangers []int
-	for _, l := range n.alive() {
-		if !n.ranks[l].joined {
-			strangers = append(strangers, l)
-		}
-	}
-	if strangers != nil {
-		n.emit(Signal{strangers, n.stopNum})
+// strangers are the ranks that live and have not joined.
+func (n *Node) strangers() []int {
+	return slices.DeleteFunc(n.alive(), func(l int) bool { return n.ranks[l].joined })
+}
+
+// signalStrangers sends them a signal.
+func (n *Node) signalStrangers(number int) {
+	if all := n.strangers(); len(all) > 0 {
+		n.emit(Signal{all, number})
 	}
 }
 

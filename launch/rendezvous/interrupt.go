@@ -65,7 +65,8 @@ func (n *Node) askToStop(signal string, number int, grace time.Duration) {
 		return
 	}
 	n.stop, n.stopNum, n.grace = signal, number, max(n.cfg.Grace, grace)
-	if n.tellJoined(Message{Kind: KindStop, Text: signal, Code: number}) != nil {
+	n.toJoined(Message{Kind: KindStop, Text: signal, Code: number})
+	if len(n.strangers()) > 0 {
 		n.timer(TimerStrangers, min(n.cfg.StrangerWait, n.grace/2))
 	}
 	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, shown(n.grace))})

@@ -184,7 +184,7 @@ func (n *Node) Expired(t Timer) []Effect {
 	case t.Kind == TimerKill && n.phase == aborting:
 		n.kill()
 	case t.Kind == TimerStrangers && n.phase == working && n.stop != "":
-		n.signalStrangers()
+		n.signalStrangers(n.stopNum)
 	case t.Kind == TimerGrace && n.phase == working && len(n.alive()) > 0:
 		var late []string
 		for _, l := range n.alive() {
