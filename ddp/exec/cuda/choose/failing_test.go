@@ -1,3 +1,5 @@
+//go:build cgo
+
 package choose_test
 
 import (
