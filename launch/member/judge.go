@@ -267,14 +267,12 @@ func (m *Member) ask(name string) (answered bool, others int) {
 
 // reach asks a launcher whether it is there. Its life line may stand before gossip knows
 // where it is: then it gets the time of its answers, in which that may become known, or a
-// judge would have asked often enough within microseconds.
+// judge would have asked often enough within microseconds. So does one to which there is
+// no way any more: what is sent to it fails at once where this host's interface is down.
 func (m *Member) reach(name string) bool {
 	n := m.place(name)
 	if n == nil {
-		select {
-		case <-m.ctx.Done():
-		case <-time.After(questions * probeTimeout):
-		}
+		m.pause(questions * probeTimeout)
 		return false
 	}
 	addr, err := net.ResolveUDPAddr("udp", net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port)))) // see transport.zoned
@@ -282,11 +280,21 @@ func (m *Member) reach(name string) bool {
 		return false
 	}
 	for range questions {
+		asked := time.Now()
 		if _, err := m.list.Ping(n.Name, addr); err == nil {
 			return true
 		}
+		m.pause(probeTimeout - time.Since(asked))
 	}
 	return false
+}
+
+// pause waits for so long, or until Close.
+func (m *Member) pause(d time.Duration) {
+	select {
+	case <-m.ctx.Done():
+	case <-time.After(d):
+	}
 }
 
 // anybody says whether any launcher but the silent one, which is called name, has shown

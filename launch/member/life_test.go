@@ -310,16 +310,25 @@ func TestGivenUpByGossip(t *testing.T) {
 	}
 }
 
-// TestAskedNowhere: who is asked before gossip knows where it is has as long for an answer
-// as others have, so that all of a judge's patience is not gone at once.
+// TestAskedNowhere: who is asked before gossip knows where it is, or where nothing can be
+// sent to it, has as long for an answer as others have, so that all of a judge's patience
+// is not gone at once.
 func TestAskedNowhere(t *testing.T) {
 	a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
-	begun := time.Now()
-	if answered, _ := a.ask("nobody"); answered {
-		t.Error("answered")
+	a.mu.Lock()
+	a.places["cut off"] = &memberlist.Node{Name: "cut off", Addr: net.IPv4(127, 0, 0, 1), Port: 0}
+	a.mu.Unlock()
+	if err := a.list.SendBestEffort(a.place("cut off"), []byte("{}")); err == nil {
+		t.Fatal("sent")
 	}
-	if took := time.Since(begun); took < questions*probeTimeout {
-		t.Errorf("asked for %v, want at least %v", took, questions*probeTimeout)
+	for _, name := range []string{"nobody", "cut off"} {
+		begun := time.Now()
+		if answered, _ := a.ask(name); answered {
+			t.Errorf("%s answered", name)
+		}
+		if took := time.Since(begun); took < questions*probeTimeout {
+			t.Errorf("%s was asked for %v, want at least %v", name, took, questions*probeTimeout)
+		}
 	}
 }
 

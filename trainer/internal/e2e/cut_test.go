@@ -44,12 +44,20 @@ func launchAll(m []machine, args ...string) (all []*running) {
 	return all
 }
 
-// TestCutOff pulls the cable of one of four hosts: all ranks end, the three name
-// the one, and the one says that it is the one.
+// TestCutOff pulls the cable of one of four hosts, or takes its interface down, after
+// which that host can send nothing: all ranks end, the three name the one, and the one
+// says that it is the one.
 func TestCutOff(t *testing.T) {
 	long(t)
-	for _, lost := range []int{0, 2} {
-		t.Run(fmt.Sprint("node ", lost), func(t *testing.T) {
+	cable := func(net *netns.Network, i int) error { return net.Plug(i, false) }
+	own := func(net *netns.Network, i int) error {
+		return net.Hosts[i].Sh(fmt.Sprintf("ip link set %s down", netns.Interface))
+	}
+	for name, c := range map[string]struct {
+		lost int
+		cut  func(net *netns.Network, i int) error
+	}{"node 0": {0, cable}, "node 2": {2, cable}, "interface of node 0": {0, own}, "interface of node 2": {2, own}} {
+		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
 			m, net := onSwitch(s, 4)
@@ -59,7 +67,8 @@ func TestCutOff(t *testing.T) {
 			for _, r := range all {
 				family = append(family, r.children()...)
 			}
-			if err := net.Plug(lost, false); err != nil {
+			lost := c.lost
+			if err := c.cut(net, lost); err != nil {
 				t.Fatal(err)
 			}
 			cut := time.Now()
