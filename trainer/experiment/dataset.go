@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebtrain/data/dataset"
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/child"
@@ -30,8 +31,33 @@ func (w *work) find(all []cell.Cell) error {
 	if w.sets, err = setsFor(w.o, w.e, rowsOf(tasks)); err != nil {
 		return err
 	}
-	w.beside, err = besides(w.o.beside, w.e)
-	return err
+	if w.beside, err = besides(w.o.beside, w.e); err != nil {
+		return err
+	}
+	return w.o.openGiven()
+}
+
+// openGiven opens the data sets that the user gave, once: else each cell would find out
+// for itself that one cannot be read.
+func (o *runOptions) openGiven() error {
+	if o.data != "" {
+		if _, err := dataset.Open(o.data, "train"); err != nil {
+			return fmt.Errorf("--data %s: %w", o.data, err)
+		}
+	}
+	for _, s := range o.sets {
+		_, dir, _ := strings.Cut(s, "=")
+		if _, err := dataset.Open(dir, "train"); err != nil {
+			return fmt.Errorf("--set %s: %w", s, err)
+		}
+	}
+	for _, s := range o.beside { // of which it is not the split train that is read
+		_, dir, _ := strings.Cut(s, "=")
+		if _, err := dataset.Splits(dir); err != nil {
+			return fmt.Errorf("--beside %s: %w", s, err)
+		}
+	}
+	return nil
 }
 
 // dataFor is the --data that an experiment is trained on: the built-in set, what

@@ -242,6 +242,25 @@ func TestMadeData(t *testing.T) {
 	s.fails([]string{"run", "tiny", "--source", "x"}, "tiny is trained on pictures, which is built in: leave --source out")
 }
 
+// TestWrongData: data that cannot be read are told of before the first cell.
+func TestWrongData(t *testing.T) {
+	s := newSite(t)
+	nowhere := filepath.Join(s.out, "nowhere")
+	for _, args := range [][]string{
+		{"run", "tiny", "--data", nowhere},
+		{"run", "told", "--beside", "svhn=" + nowhere},
+		{"run", "ranks", "--set", "points=" + nowhere},
+	} {
+		given := strings.Join(args[2:], " ")
+		if out := s.fails(args, given+": "); strings.Contains(out, "to do") {
+			t.Errorf("experiment %q began:\n%s", args, out)
+		}
+	}
+	if left, err := os.ReadDir(s.out); err == nil && len(left) > 0 {
+		t.Errorf("it has made %v", left)
+	}
+}
+
 // TestComputed does an experiment that trains nothing.
 func TestComputed(t *testing.T) {
 	s := newSite(t)
