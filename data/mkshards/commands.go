@@ -361,6 +361,9 @@ func (c command) check(fs *pflag.FlagSet, s *settings) error {
 	if s.run.Limit < 0 || s.run.Workers < 0 {
 		return usage("%s: --limit %d and --workers %d, expected 0 or more", c.name, s.run.Limit, s.run.Workers)
 	}
+	if s.testPercent < 0 || s.testPercent > 90 {
+		return usage("%s: --test-percent %d, expected 0 to 90", c.name, s.testPercent)
+	}
 	if s.crop != "none" {
 		var err error
 		if s.geometry.Crop, err = data.ParseSize(s.crop); err != nil {

@@ -169,7 +169,7 @@ func TestBadInput(t *testing.T) {
 		{"bad channels", "folder --channels 2 --src " + good, 2, "2 channels"},
 		{"bad policy", "mnist --on-bad ignore --src x", 2, `--on-bad "ignore"`},
 		{"bad limit", "mnist --limit -1 --src x", 2, "--limit -1"},
-		{"bad percent", "folder --size 8 --test-percent 95 --src " + good, 1, "95 percent"},
+		{"bad percent", "folder --size 8 --test-percent 95 --src " + good, 2, "--test-percent 95, expected 0 to 90"},
 		{"percent of too few", "folder --size 8 --test-percent 10 --src " + good, 1, good + ": 10 percent of its pictures, 2 in all, are none for the split test"},
 		{"synth of nothing", "synth --train 0 --val 0 --test 0", 2, "--train, --val and --test are all 0"},
 		{"synth size", "synth --size 3", 1, "size 3, expected 8 to 256"},
