@@ -57,7 +57,7 @@ left anything; times beyond the bars are marked, and no failure.
 What is done:
 ` + list(),
 	Groups: []cliflag.Group{
-		{Title: "What is done", Flags: []string{"only", "times", "short", "hosts", "nproc", "crowd", "forecast"}},
+		{Title: "Which of it, and how", Flags: []string{"only", "times", "short", "hosts", "nproc", "crowd", "forecast"}},
 		{Title: "Outputs", Flags: []string{"report", "keep"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	},

@@ -155,7 +155,11 @@ func parseWaitOr0(flag, s string) (time.Duration, error) {
 	if s == "0" || s == "0s" {
 		return 0, nil
 	}
-	return parseWait(flag, s)
+	d, err := parseWait(flag, s)
+	if err != nil {
+		return 0, cliflag.Usage("%w, or 0 for never", err)
+	}
+	return d, nil
 }
 
 // parseWait reads "10s", "1m30s" or a bare number of seconds.

@@ -131,7 +131,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	var ood []string
 	fs := pflag.NewFlagSet("evaluate", pflag.ContinueOnError)
-	fs.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
+	fs.StringVar(&o.run, "run", "", "run directory of a trained model (required without --samples-from and --train-classifier)")
 	fs.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	fs.StringVar(&o.data, "data", "", "data set: a directory made by mkshards, or a built-in one (synth, checkerboard, gauss); default is the run's own")
 	fs.StringVar(&o.split, "split", "test", "split to measure on")
