@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 
 	"ebtrain/launch/exitcode"
 )
@@ -64,6 +65,9 @@ func Show(program string, err error, w io.Writer) error {
 
 func show(program string, err error, w io.Writer, usage bool) {
 	text := oneLine(err.Error())
+	if errors.Is(err, syscall.EMFILE) {
+		text += ": allow this program more of them (ulimit -n)"
+	}
 	if usage {
 		text += fmt.Sprintf(" (see %s --help)", program)
 	}

@@ -144,9 +144,6 @@ func parseWaits(o *options, r raw, _ *pflag.FlagSet) error {
 	if o.StopBefore, err = parseWaitOr0("stop-before", r.stopBefore); err != nil {
 		return err
 	}
-	if r.standalone && o.Nodes > 1 {
-		return cliflag.Usage("--standalone means one node, --nnodes says %d", o.Nodes)
-	}
 	return nil
 }
 

@@ -25,6 +25,9 @@ func parseNodes(o *options, r raw, fs *pflag.FlagSet) error {
 	if r.maxRestarts < 0 {
 		return cliflag.Usage("--max-restarts %d: want 0 or more", r.maxRestarts)
 	}
+	if r.standalone && o.Nodes > 1 {
+		return cliflag.Usage("--standalone means one node, --nnodes says %d: leave one of them out", o.Nodes)
+	}
 	if r.join != "" && r.endpoint != "" {
 		return cliflag.Usage("--join and --rdzv-endpoint are the same address: give one of them")
 	}

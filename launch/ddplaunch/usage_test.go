@@ -60,6 +60,7 @@ func TestUsage(t *testing.T) {
 		{"--nnodes 2 --node-rank 0 --rdzv-endpoint ::1:80 true", "want HOST:PORT"},
 		{"--nnodes 2 --node-rank 0 true", "set EBTRAIN_KEY to the same value"},
 		{"--nnodes 2 --standalone --node-rank 0 true", "--standalone means one node"},
+		{"--nnodes 2 --standalone true", "--standalone means one node, --nnodes says 2: leave one of them out"},
 		{"--join a:1 true", "makes no sense with one node"},
 		{"--node-rank 1 true", "--node-rank 1 is not below --nnodes 1"},
 		{"--max-restarts -1 true", "--max-restarts -1"},

@@ -152,6 +152,19 @@ func TestNoPort(t *testing.T) {
 	}
 }
 
+// A port that was asked for and is taken is one, too, with what to do.
+func TestPortTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, err = Open(t.Context(), Config{Name: "x", Coordinator: true, Endpoint: l.Addr().String(), Key: bytes.Repeat([]byte{9}, 32), Wait: time.Second, Log: slog.New(slog.DiscardHandler)})
+	if want := ": another job or program has that port: give another one, or none"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %q at its end", err, want)
+	}
+}
+
 func TestNetworkAddr(t *testing.T) {
 	for network, want := range map[string]string{"lo": "127.0.0.1", "127.0.0.0/8": "127.0.0.1", "127.0.0.1/32": "127.0.0.1"} {
 		if a, err := NetworkAddr(network); err != nil || a.String() != want {

@@ -32,6 +32,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -147,7 +148,11 @@ func (m *Member) coordinate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.listen(addr, ports)
+	err = m.listen(addr, ports)
+	if len(ports) == 1 && errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: another job or program has that port: give another one, or none", err)
+	}
+	return err
 }
 
 // listen opens this launcher's port, the first of ports that is free, and its list

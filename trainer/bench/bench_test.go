@@ -100,6 +100,14 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: %v, after %q", flag, err, out)
 		}
 	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := runs(t, "--net conv32 --width 4 --batch 2 --threads 1 --max-time 10ms --out "+file)
+	if want := "--out " + file + ": " + file + ", or what it lies in, is a file: want a folder"; err == nil || err.Error() != want || out != "" {
+		t.Errorf("%v, after %q, want %s", err, out, want)
+	}
 }
 
 // TestOneRank measures, and says what it cannot know.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"ebtrain/data/atomicfile"
 )
@@ -21,11 +22,18 @@ func (o *options) place() error {
 		if file == "" {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			return fmt.Errorf("--%s: %w", flag, err)
+		shown := file
+		if o.out != "" && filepath.Dir(file) == filepath.Clean(o.out) {
+			flag, shown = "out", o.out
+		}
+		switch err := os.MkdirAll(filepath.Dir(file), 0o777); {
+		case errors.Is(err, syscall.ENOTDIR):
+			return fmt.Errorf("--%s %s: %s, or what it lies in, is a file: want a folder", flag, shown, filepath.Dir(file))
+		case err != nil:
+			return fmt.Errorf("--%s %s: %w", flag, shown, err)
 		}
 		if err := atomicfile.Check(file); err != nil {
-			return fmt.Errorf("--%s %s: %w", flag, file, err)
+			return fmt.Errorf("--%s %s: %w", flag, shown, err)
 		}
 	}
 	return nil

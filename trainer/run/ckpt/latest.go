@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"ebtrain/data/atomicfile"
 )
@@ -159,6 +160,9 @@ func Steps(dir string) ([]int64, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, fmt.Errorf("%s is a file, where a run has a folder of checkpoints: move it away", dir)
 	}
 	if err != nil {
 		return nil, err

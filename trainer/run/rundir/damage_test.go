@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,4 +37,23 @@ func TestDamagedConfig(t *testing.T) {
 			t.Errorf("it speaks of the program: %v", err)
 		}
 	}
+}
+
+// What lies where a run has a folder, or a file, is named with what to do.
+func TestFileForFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	d, err := Create(dir, Config{}, struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(d.MetricsFile(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Metrics(0)
+	wantError(t, err, d.MetricsFile()+" is a folder, where a run has a file: move it away")
+	if err := errors.Join(d.Close(), os.Remove(d.Events()), os.WriteFile(d.Events(), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir)
+	wantError(t, err, d.Events()+" is a file, where a run has a folder: move it away")
 }

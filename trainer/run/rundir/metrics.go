@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"syscall"
 )
 
 // Record is one line of metrics.jsonl. Numbers are written in the shortest
@@ -112,6 +113,9 @@ type Metrics struct {
 // the file as before or as after.
 func OpenMetrics(path string, step int64) (*Metrics, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, fmt.Errorf("%s is a folder, where a run has a file: move it away", path)
+	}
 	if err != nil {
 		return nil, err
 	}

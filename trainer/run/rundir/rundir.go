@@ -136,7 +136,9 @@ func (d *Dir) write() error {
 
 func (d *Dir) makeFolders() error {
 	for _, f := range []string{d.Ckpt(), d.Samples(), d.Events()} {
-		if err := os.MkdirAll(f, 0o755); err != nil {
+		if err := os.MkdirAll(f, 0o755); errors.Is(err, syscall.ENOTDIR) {
+			return fmt.Errorf("%s is a file, where a run has a folder: move it away", f)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -155,6 +157,9 @@ func checkFree(path string) error {
 	}
 	if errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%s cannot be a run directory: it, or what it lies in, is a file: give another --out", path)
+	}
+	if errors.Is(err, syscall.EMFILE) { // another folder is no help
+		return fmt.Errorf("the run directory %s cannot be read: %w", path, err)
 	}
 	if err != nil {
 		return fmt.Errorf("the run directory %s cannot be read: %w: give another --out", path, err)
