@@ -221,13 +221,17 @@ func (l *Loader) produce(stop <-chan struct{}, ready chan<- made, free <-chan *B
 	}
 }
 
-// halt ends the producer and waits for it.
+// halt ends the producer and waits for it. The batch in hand stays as it is: it is
+// none of the producer's any more, and without one its memory is not for the next.
 func (l *Loader) halt() {
 	if l.stop != nil {
 		close(l.stop)
 		l.wg.Wait()
 	}
-	l.stop, l.ready, l.free, l.held, l.ahead = nil, nil, nil, nil, nil
+	l.stop, l.ready, l.free, l.ahead = nil, nil, nil, nil
+	if l.c.Prefetch > 0 {
+		l.held = nil
+	}
 }
 
 // Close ends prefetching and waits for it. The last batch becomes invalid.

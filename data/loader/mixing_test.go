@@ -324,3 +324,35 @@ func TestReady(t *testing.T) {
 		}
 	}
 }
+
+// What a rank is told of leaves the batch in hand as it is.
+func TestExcludeKeepsTheBatchInHand(t *testing.T) {
+	for _, prefetch := range []int{0, 1, 3} {
+		c := base()
+		c.Prefetch, c.Quarantine = prefetch, func(*data.CorruptError) {}
+		l, err := New(source(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }() // what it prefetches does not matter
+		for block := range 5 {
+			b, err := l.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			indices, x := slices.Clone(b.Indices), slices.Clone(b.X)
+			if block%2 == 0 { // with a batch made ahead, and without
+				if err := l.Ready(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.Exclude([]int{block})
+			if err := l.Ready(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(b.Indices, indices) || !slices.Equal(b.X, x) {
+				t.Fatalf("prefetch %d, block %d: the batch in hand has changed", prefetch, block)
+			}
+		}
+	}
+}
