@@ -192,6 +192,8 @@ func TestColourModels(t *testing.T) {
 	half.Set(0, 0, color.NRGBA{R: 200, G: 100, B: 50, A: 10})
 	deep := image.NewNRGBA64(image.Rect(0, 0, 1, 1))
 	deep.Set(0, 0, color.NRGBA64{R: 0xffff, A: 0x8000})
+	clear := image.NewNRGBA64(image.Rect(0, 0, 1, 1))
+	clear.Set(0, 0, color.NRGBA64{R: 200<<8 | 17, G: 100<<8 | 250, B: 50 << 8})
 	palette := image.NewPaletted(image.Rect(0, 0, 1, 1), color.Palette{color.NRGBA{1, 2, 3, 255}})
 	tests := []struct {
 		name string
@@ -201,6 +203,7 @@ func TestColourModels(t *testing.T) {
 		{"grey", plain(1, 1, color.Gray{77}), []byte{77, 77, 77}},
 		{"transparency is dropped", half, []byte{200, 100, 50}},
 		{"16 bits", deep, []byte{255, 0, 0}},
+		{"16 bits, quite transparent", clear, []byte{200, 100, 50}},
 		{"palette", palette, []byte{1, 2, 3}},
 		{"cmyk", cmyk.SubImage(image.Rect(0, 0, 1, 1)), []byte{0, 255, 255}},
 	}
@@ -218,7 +221,20 @@ func TestColourModels(t *testing.T) {
 	}
 }
 
-// Whatever form a picture has, its colours are those of color.NRGBAModel.
+// Grey is ITU-R 601's luma, as of PIL's convert("L").
+func TestGreyWeights(t *testing.T) {
+	for c, want := range map[color.RGBA]byte{
+		{R: 255, A: 255}: 76, {G: 255, A: 255}: 150, {B: 255, A: 255}: 29,
+		{R: 255, G: 255, B: 255, A: 255}: 255, {R: 10, G: 20, B: 30, A: 255}: 18,
+	} {
+		p, err := Geometry{Channels: 1}.decodeNow(t.Context(), inMemory(pngOf(t, plain(1, 1, c))))
+		if err != nil || !bytes.Equal(p, []byte{want}) {
+			t.Errorf("%v: %v, %v; want %d", c, p, err, want)
+		}
+	}
+}
+
+// Whatever form a picture has, its colours are the first eight bits of those stored.
 func TestColoursAreExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	deep, half := image.NewNRGBA64(image.Rect(0, 0, 40, 30)), image.NewNRGBA(image.Rect(0, 0, 40, 30))
@@ -235,7 +251,13 @@ func TestColoursAreExact(t *testing.T) {
 		got := opaque(m, b, 0)
 		for y := range b.Dy() {
 			for x := range b.Dx() {
-				want := color.NRGBAModel.Convert(m.At(b.Min.X+x, b.Min.Y+y)).(color.NRGBA)
+				var want color.NRGBA
+				switch c := m.At(b.Min.X+x, b.Min.Y+y).(type) {
+				case color.NRGBA:
+					want = c
+				case color.NRGBA64:
+					want = color.NRGBA{R: uint8(c.R >> 8), G: uint8(c.G >> 8), B: uint8(c.B >> 8)}
+				}
 				if c := got.RGBAAt(x, y); c != (color.RGBA{want.R, want.G, want.B, 255}) {
 					t.Fatalf("%T at %d, %d: %v, want %v", m, x, y, c, want)
 				}

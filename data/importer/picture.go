@@ -236,12 +236,10 @@ func colours(dst []byte, m image.Image, x, y, n int) {
 	switch m := m.(type) {
 	case *image.NRGBA:
 		copy(dst[:4*n], m.Pix[m.PixOffset(x, y):])
-	case *image.NRGBA64: // as color.NRGBAModel converts it, without a heap value a pixel
+	case *image.NRGBA64: // big-endian; its RGBA64At has lost colours that are not seen
 		for i := range n {
-			c := m.RGBA64At(x+i, y)
-			if a := uint32(c.A); a > 0 {
-				dst[4*i], dst[4*i+1], dst[4*i+2] = unmultiply(c.R, a), unmultiply(c.G, a), unmultiply(c.B, a)
-			}
+			p := m.Pix[m.PixOffset(x+i, y):]
+			dst[4*i], dst[4*i+1], dst[4*i+2] = p[0], p[2], p[4]
 		}
 	default:
 		for i := range n {
@@ -253,6 +251,3 @@ func colours(dst []byte, m image.Image, x, y, n int) {
 		dst[4*i+3] = math.MaxUint8
 	}
 }
-
-// unmultiply undoes the multiplication of a colour with its opacity a.
-func unmultiply(c uint16, a uint32) uint8 { return uint8(uint32(c) * math.MaxUint16 / a >> 8) }
