@@ -409,3 +409,18 @@ func TestResultDoesNotDependOnWorkers(t *testing.T) {
 		t.Errorf("checksums %v differ", sums)
 	}
 }
+
+// All splits of a WebDataset have classes, or none.
+func TestWebDatasetSplitsAgreeOnClasses(t *testing.T) {
+	picture := pngOf(t, plain(4, 4, color.White))
+	labelled := tarOf(t, file{"000.png", picture}, file{"000.cls", []byte("1")})
+	for name, bodies := range map[string][2][]byte{"train": {labelled, tarOf(t, file{"abc.png", picture})}, "test": {tarOf(t, file{"abc.png", picture}), labelled}} {
+		dir := t.TempDir()
+		put(t, filepath.Join(dir, "train.tar"), bodies[0])
+		put(t, filepath.Join(dir, "test.tar"), bodies[1])
+		_, err := WebDataset(t.Context(), []string{dir}, Geometry{})
+		if err == nil || !strings.Contains(err.Error(), ".tar: some samples have a .cls and ") || !strings.Contains(err.Error(), "differs, expected all or none") {
+			t.Errorf("classes in %s alone: %v", name, err)
+		}
+	}
+}

@@ -72,22 +72,23 @@ func webDataset(ctx context.Context, files []string, g Geometry) (*Set, header, 
 
 // tally is what is found when the tars are read for the first time.
 type tally struct {
-	first   []byte // the first picture
-	highest int64  // 1 + the highest class
-	apart   apart
+	first    []byte // the first picture
+	highest  int64  // 1 + the highest class
+	seen     bool   // a sample of any split
+	labelled bool   // the first of all has a class
+	apart    apart
 }
 
 // count counts the samples of a split.
 func (s *tally) count(ctx context.Context, paths []string) (n int64, err error) {
-	labelled := false
 	for _, path := range paths {
 		for t, err := range (&tarReader{counting: s}).samples(ctx, path) {
 			if err != nil {
 				return 0, err
 			}
-			if has := t.label != nil; n == 0 {
-				labelled = has
-			} else if labelled != has {
+			if has := t.label != nil; !s.seen {
+				s.seen, s.labelled = true, has
+			} else if s.labelled != has {
 				return 0, fmt.Errorf("%s: some samples have a .cls and %s differs, expected all or none", path, readable(t.key))
 			}
 			if l, err := t.class(); err == nil { // a bad one is named when it is imported
