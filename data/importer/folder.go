@@ -17,8 +17,8 @@ var splitFolders = map[string]string{
 }
 
 // Folder opens any tree of JPEG and PNG pictures, a directory or a zip. If its
-// top folders are all called train, val or test, they are the splits;
-// otherwise everything is the split train, less testPercent of the pictures,
+// top folders are all called train, val or test, they are the splits, and no
+// picture may lie beside them; otherwise everything is the split train, less testPercent of the pictures,
 // picked evenly, for the split test. The class is the first folder below that;
 // with fewer than two such folders there are no classes. The pictures are mixed
 // in a fixed order.
@@ -33,6 +33,11 @@ func Folder(ctx context.Context, src string, g Geometry, testPercent int) (*Set,
 	s := &Set{Preprocessing: g.preprocessing("folder"), Notes: t.notes(), close: t.close}
 	root := commonRoot(t.files)
 	named := splitsNamed(t.files, root)
+	if named {
+		if err := outside(t.files, root); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", src, err), t.close())
+		}
+	}
 	if named && testPercent > 0 {
 		err := fmt.Errorf("%s: has folders for its splits, so no %d percent can be taken for the split test", src, testPercent)
 		return nil, errors.Join(err, t.close())
@@ -62,34 +67,60 @@ func Folder(ctx context.Context, src string, g Geometry, testPercent int) (*Set,
 	return s, nil
 }
 
-// commonRoot is the folder, with a slash, that all files lie in when a zip or
-// directory holds just one folder whose folders are splits, and "" otherwise.
+// commonRoot is the folder, with a slash, whose folders are splits where a zip or
+// directory has just that folder, and "" otherwise.
 func commonRoot(files []leaf) string {
-	top, _, ok := strings.Cut(files[0].name, "/")
-	if !ok {
-		return ""
-	}
-	root := top + "/"
-	for _, f := range files {
-		if !strings.HasPrefix(f.name, root) {
-			return ""
-		}
-	}
-	if splitsNamed(files, root) {
-		return root
+	if tops := topFolders(files, ""); len(tops) == 1 && splitsNamed(files, tops[0]+"/") {
+		return tops[0] + "/"
 	}
 	return ""
 }
 
-// splitsNamed says whether every file lies in a folder named for a split.
-func splitsNamed(files []leaf, root string) bool {
+// topFolders are the names of the folders in root, sorted.
+func topFolders(files []leaf, root string) []string {
+	names := map[string]bool{}
 	for _, f := range files {
-		top, _, ok := strings.Cut(strings.TrimPrefix(f.name, root), "/")
-		if !ok || splitFolders[strings.ToLower(top)] == "" {
+		if rest, in := strings.CutPrefix(f.name, root); in {
+			if top, _, ok := strings.Cut(rest, "/"); ok {
+				names[top] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// splitsNamed says whether every folder in root is named for a split.
+func splitsNamed(files []leaf, root string) bool {
+	tops := topFolders(files, root)
+	for _, top := range tops {
+		if splitFolders[strings.ToLower(top)] == "" {
 			return false
 		}
 	}
-	return true
+	return len(tops) > 0
+}
+
+// outside reports pictures that lie in no split: left out they would be missed, and as
+// samples they would have to be of some split that nobody has said.
+func outside(files []leaf, root string) error {
+	var strays []string
+	for _, f := range files {
+		if rest, in := strings.CutPrefix(f.name, root); !in || !strings.Contains(rest, "/") {
+			strays = append(strays, readable(f.name))
+		}
+	}
+	if len(strays) == 0 {
+		return nil
+	}
+	what := strays[0] + " lies"
+	if n := len(strays) - 1; n > 0 {
+		what = fmt.Sprintf("%s and %d more lie", strays[0], n)
+	}
+	var splits []string
+	for _, top := range topFolders(files, root) {
+		splits = append(splits, readable(root+top))
+	}
+	return fmt.Errorf("%s outside the folders of the splits (%s): move pictures into one of them, or away", what, strings.Join(splits, ", "))
 }
 
 // group labels the files and sorts them into splits. The class of a picture

@@ -424,3 +424,32 @@ func TestWebDatasetSplitsAgreeOnClasses(t *testing.T) {
 		}
 	}
 }
+
+// Top folders decide what the splits are; a picture beside them does not undo it.
+func TestFolderPicturesOutsideSplits(t *testing.T) {
+	for _, tt := range []struct {
+		files []string
+		want  string
+	}{
+		{[]string{"train/x/a.png", "test/x/b.png", "cover.png"}, "cover.png lies outside the folders of the splits (test, train)"},
+		{[]string{"top/train/a.png", "top/Valid/b.png", "top/z.png", "top/y.png"}, "top/y.png and 1 more lie outside the folders of the splits (top/Valid, top/train)"},
+		{[]string{"top/train/a.png", "top/test/b.png", "cover.png"}, "cover.png lies outside the folders of the splits (top/test, top/train)"},
+		{[]string{"train/a.png", "extra/b.png", "c.png"}, ""},
+		{[]string{"x/a.png", "c.png"}, ""},
+	} {
+		dir := t.TempDir()
+		for _, name := range tt.files {
+			put(t, filepath.Join(dir, name), dot(t))
+		}
+		s, err := Folder(t.Context(), dir, Geometry{}, 0)
+		if tt.want == "" {
+			if err != nil || len(s.Splits) != 1 {
+				t.Errorf("%v: %v, want the split train alone", tt.files, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%v: %v, want %q", tt.files, err, tt.want)
+		}
+	}
+}

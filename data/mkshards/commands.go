@@ -174,8 +174,9 @@ split, all others train.
 		{
 			name: "folder", flags: []string{"src", "crop", "pad", "size", "channels", "test-percent"}, need: []string{"src", "out"},
 			text: `mkshards folder writes any tree of JPEG and PNG pictures, a directory or a zip.
-If the top folders are called train, val and test, they are the splits. The
-class of a picture is the first folder below that.
+If the top folders are all called train, val or test, they are the splits, and a
+picture beside them stops the import. The class of a picture is the first folder
+below that.
 
 Links to folders are followed; hidden files and what is no regular file are left
 alone and counted. How a camera was held (EXIF) is not looked at.
