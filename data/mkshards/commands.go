@@ -329,8 +329,17 @@ func (c command) convert(ctx context.Context, s *settings, stderr io.Writer) (x 
 	m := progressbar.NewPhases(stderr)
 	defer m.End()
 	s.run.Progress = func(split string, done, total int64) { m.Progress(split, c.unit(), done, total) }
-	s.run.Bad = func(b shard.Skipped) { m.Line(fmt.Sprintf("skipped %s: %s", b.Name, b.Why)) }
-	return importer.Run(ctx, set, s.run)
+	skipped := 0
+	s.run.Bad = func(b shard.Skipped) {
+		if skipped++; skipped <= maxNamed {
+			m.Line(fmt.Sprintf("skipped %s: %s", b.Name, b.Why))
+		}
+	}
+	x, err = importer.Run(ctx, set, s.run)
+	if skipped > maxNamed {
+		m.Line(fmt.Sprintf("skipped %d more", skipped-maxNamed))
+	}
+	return x, err
 }
 
 // unit is what is counted each second.

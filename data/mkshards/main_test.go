@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"image"
 	"image/png"
 	"os"
@@ -267,6 +268,25 @@ func TestSkipNamesAndCounts(t *testing.T) {
 }
 
 // A damaged shard is named by verify, with exit code 1.
+// Of many damaged originals only the first are named.
+func TestSkipNamesTheFirst(t *testing.T) {
+	src, dir := t.TempDir(), filepath.Join(t.TempDir(), "set")
+	put(t, filepath.Join(src, "good.png"), picture(t, 8))
+	for i := range maxNamed + 5 {
+		put(t, filepath.Join(src, fmt.Sprintf("bad%02d.png", i)), []byte("no picture"))
+	}
+	code, stdout, stderr, err := try(t, "folder", "--src", src, "--size", "8", "--on-bad", "skip", "--out", dir)
+	if code != 0 {
+		t.Fatalf("code %d, %v", code, err)
+	}
+	if n := strings.Count(stderr, "skipped "+src); n != maxNamed || !strings.Contains(stderr, "skipped 5 more") {
+		t.Errorf("%d are named in:\n%s", n, stderr)
+	}
+	if !strings.Contains(stdout, "25 skipped:") || !strings.Contains(stdout, "and 5 more, 25 of all in index.json") {
+		t.Errorf("described as:\n%s", stdout)
+	}
+}
+
 func TestVerifyNamesTheShard(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "set")
 	if code, _, _, err := try(t, "synth", "--size", "8", "--train", "99", "--out", dir); code != 0 {

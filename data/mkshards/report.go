@@ -13,7 +13,7 @@ import (
 	"ebtrain/launch/progressbar"
 )
 
-// maxNamed is the number of skipped pictures that info lists.
+// maxNamed is the number of skipped pictures that an import and info list.
 const maxNamed = 20
 
 // oneDir parses the arguments of info and verify.
@@ -102,13 +102,14 @@ func describe(w io.Writer, dir string, x *shard.Index) error {
 	for _, k := range slices.Sorted(maps.Keys(x.Preprocessing)) {
 		text += fmt.Sprintf("  %s: %s\n", k, x.Preprocessing[k])
 	}
-	if n := len(x.Skipped); n > 0 {
+	if n := x.LeftOut(); n > 0 {
 		text += fmt.Sprintf("  %d skipped:\n", n)
-		for _, s := range x.Skipped[:min(n, maxNamed)] {
+		named := x.Skipped[:min(len(x.Skipped), maxNamed)]
+		for _, s := range named {
 			text += fmt.Sprintf("    %s (%s): %s\n", s.Name, s.Split, s.Why)
 		}
-		if n > maxNamed {
-			text += fmt.Sprintf("    and %d more, in %s\n", n-maxNamed, shard.IndexName)
+		if more := n - uint64(len(named)); more > 0 {
+			text += fmt.Sprintf("    and %d more, %d of all in %s\n", more, len(x.Skipped), shard.IndexName)
 		}
 	}
 	_, err := io.WriteString(w, text)

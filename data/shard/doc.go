@@ -41,6 +41,10 @@ const (
 	shardBytes = 48 << 20  // raw bytes of a shard
 )
 
+// maxSkipped is how many of the originals that were left out an index lists: it
+// must stay short enough to be read, whatever the originals are.
+const maxSkipped = 10_000
+
 // Limits of what is read.
 const (
 	maxIndexBytes = 256 << 20

@@ -41,7 +41,11 @@ type Index struct {
 	Preprocessing    Preprocessing    `json:"preprocessing"`
 	Splits           map[string]Split `json:"splits"`
 	Skipped          []Skipped        `json:"skipped,omitempty"`
+	SkippedMore      uint64           `json:"skipped_more,omitempty"` // left out, but not listed
 }
+
+// LeftOut is how many originals the importer left out.
+func (x *Index) LeftOut() uint64 { return uint64(len(x.Skipped)) + x.SkippedMore }
 
 // Version of the format.
 type Version struct {

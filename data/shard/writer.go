@@ -42,6 +42,7 @@ type Writer struct {
 	bufs    map[string]*buffer
 	enc     *zstd.Encoder
 	shard   int // samples in a full shard
+	most    int // bytes of the index
 }
 
 // buffer is the shard that a split is filling.
@@ -73,7 +74,7 @@ func Create(dir string, o Options) (*Writer, error) {
 	if err := checkTarget(dir, o.Force); err != nil {
 		return nil, err
 	}
-	w := &Writer{dir: dir, opts: o, bufs: map[string]*buffer{}}
+	w := &Writer{dir: dir, opts: o, bufs: map[string]*buffer{}, most: maxIndexBytes}
 	block, shard := layoutFor(o.Schema)
 	block, w.shard = cmp.Or(o.BlockSamples, block), cmp.Or(o.ShardSamples, shard)
 	if block < 1 || w.shard < 1 || block > maxBlockBytes/o.Schema.SampleBytes() {
@@ -147,8 +148,14 @@ func (w *Writer) Add(ctx context.Context, split string, pixels []byte, label int
 	return nil
 }
 
-// Skip records that the importer left a picture out.
-func (w *Writer) Skip(s Skipped) { w.index.Skipped = append(w.index.Skipped, s) }
+// Skip records that the importer left a picture out: the first ones by name.
+func (w *Writer) Skip(s Skipped) {
+	if len(w.index.Skipped) == maxSkipped {
+		w.index.SkippedMore++
+		return
+	}
+	w.index.Skipped = append(w.index.Skipped, s)
+}
 
 // flush writes a split's buffer as its next shard.
 func (w *Writer) flush(ctx context.Context, split string, b *buffer) error {
@@ -208,6 +215,9 @@ func (w *Writer) finish(ctx context.Context) error {
 	b, err := w.index.encode()
 	if err != nil {
 		return err
+	}
+	if len(b) > w.most {
+		return fmt.Errorf("%s: its index would have %d bytes, and readers take %d: give fewer originals, or have fewer of them left out", w.dir, len(b), w.most)
 	}
 	if err := atomicfile.WriteBytes(filepath.Join(w.folder.Temporary(), IndexName), b); err != nil {
 		return err
