@@ -101,3 +101,18 @@ func TestSmallSetsStayDecoded(t *testing.T) {
 		t.Errorf("%d reads of %d blocks", got, blocks)
 	}
 }
+
+// Each epoch flips anew: a sample is not mirrored in all epochs or in none.
+func TestFlipsAnewInEachEpoch(t *testing.T) {
+	c := Config{Batch: 101, Tail: Mask, Flip: true, Seed: 3}
+	all := global(t, source(), c, nil, 2, nil)
+	changed := 0
+	for i := range 101 {
+		if all[i].X != all[101+i].X {
+			changed++
+		}
+	}
+	if changed < 30 || changed > 70 { // 50 ± 4 standard errors of 5
+		t.Errorf("%d of 101 are mirrored in one of two epochs alone", changed)
+	}
+}

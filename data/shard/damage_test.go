@@ -229,3 +229,39 @@ func FuzzSeekTable(f *testing.F) {
 		}
 	})
 }
+
+// A block that does not decode once is read again before it is given up.
+func TestBlockIsReadAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	write(t, dir, 9, Options{})
+	r, err := Open(dir, "train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got data.Block
+	if err := r.ReadBlock(0, &want); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(r.path(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(b)
+	bad := filepath.Join(t.TempDir(), "bad")
+	if err := os.WriteFile(bad, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for failures, ok := range map[int]bool{0: true, 1: true, 2: false} {
+		reads := 0
+		r.open = func(path string) (*os.File, error) {
+			if reads++; reads <= failures {
+				path = bad
+			}
+			return os.Open(path)
+		}
+		err := r.ReadBlock(0, &got)
+		if (err == nil) != ok || ok && !bytes.Equal(got.Pixels, want.Pixels) {
+			t.Errorf("%d failures: %v", failures, err)
+		}
+	}
+}

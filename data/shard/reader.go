@@ -28,6 +28,7 @@ type Reader struct {
 	length int64
 	digest string
 	dec    *zstd.Decoder
+	open   func(path string) (*os.File, error) // os.Open; tests have others
 
 	mu     sync.Mutex
 	tables []*table // by shard, read when first needed
@@ -61,7 +62,7 @@ func newReader(dir, split string, x *Index) (*Reader, error) {
 	}
 	r := &Reader{
 		dir: dir, split: split, index: x, schema: x.Schema.data(), length: int64(p.Samples),
-		digest: x.digest(split), layout: data.Layout{BlockSamples: x.BlockSamples}, tables: make([]*table, len(p.Shards)),
+		digest: x.digest(split), layout: data.Layout{BlockSamples: x.BlockSamples}, tables: make([]*table, len(p.Shards)), open: os.Open,
 	}
 	for _, e := range p.Shards {
 		r.layout.Shards = append(r.layout.Shards, int64(e.Samples))
@@ -132,7 +133,7 @@ func (r *Reader) readBlock(i int, dst *data.Block) error {
 		return fmt.Errorf("%s: block %d, expected 0 to %d", r.dir, i, len(r.spans)-1)
 	}
 	s := r.spans[i]
-	f, err := os.Open(r.path(s.Shard))
+	f, err := r.open(r.path(s.Shard))
 	if err != nil {
 		return err
 	}
