@@ -15,7 +15,8 @@ func TestStopped(t *testing.T) {
 	needPrograms(t)
 	for _, args := range []string{"collbench -nproc 2", "ddplaunch -nproc 2 collbench"} {
 		t.Run(args, func(t *testing.T) {
-			fields := strings.Fields(args + " --sizes 64K --iters 1000000000 --max-time 1m")
+			// The head comes after a second, and a line every two or three.
+			fields := strings.Fields(args + " --sizes 4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M --iters 1000000000 --max-time 1s")
 			cmd := exec.CommandContext(t.Context(), filepath.Join(bin, fields[0]), fields[1:]...)
 			var said bytes.Buffer
 			cmd.Stderr = &said
