@@ -10,6 +10,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
+	"ebtrain/launch/memory"
 )
 
 // TestMain takes the GPUs out of the machine that it runs on.
@@ -124,11 +125,20 @@ func (s sized) Memory() (Store, error) { return s.store, s.err }
 
 func TestMemory(t *testing.T) {
 	here, err := Memory(nil)
-	if err != nil || here.Bytes < 1<<20 || here.Of != "this machine" || here.Share(2) != here.Bytes/2 {
+	if err != nil || here.Bytes < 1<<20 || here.Share(2) != here.Bytes/2 {
 		t.Errorf("this machine has %+v, %v", here, err)
 	}
 	if plain, err := Memory(ref.New()); err != nil || plain != here {
 		t.Errorf("a backend in host memory has %+v, %v, want %+v", plain, err, here)
+	}
+	for limit, want := range map[int64]Store{
+		1 << 30:          {Bytes: 1 << 30, Of: "the control group of this process"},
+		5 << 30:          {Bytes: 4 << 30, Of: "this machine"},
+		memory.Unlimited: {Bytes: 4 << 30, Of: "this machine"},
+	} {
+		if got := ofHost(4<<30, limit); got != want {
+			t.Errorf("limit %d: %+v, want %+v", limit, got, want)
+		}
 	}
 	gpu := Store{Bytes: 8 << 30, Of: "GPU 0", Own: true}
 	if got, err := Memory(sized{store: gpu}); err != nil || got != gpu || got.Share(4) != gpu.Bytes {

@@ -7,6 +7,7 @@ import (
 
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/launch/memory"
 )
 
 // Store is a memory that programs compute in.
@@ -14,8 +15,8 @@ type Store struct {
 	Bytes int64
 	// Of is whose it is, for people: "this machine", "GPU 3 (NVIDIA H200)".
 	Of string
-	// Own says that a rank has it for itself; this machine's is shared by the ranks
-	// on it.
+	// Own says that a rank has it for itself; this machine's, and a control group's, is
+	// shared by the ranks on it.
 	Own bool
 }
 
@@ -26,7 +27,8 @@ type Sizer interface {
 }
 
 // Memory is where programs of b compute: its own memory if it is a Sizer, else, and
-// for nil, this machine's.
+// for nil, this machine's, or what of it the control group of this process may have: a
+// container's, or a batch job's.
 func Memory(b exec.Backend) (Store, error) {
 	if s, ok := b.(Sizer); ok {
 		return s.Memory()
@@ -35,7 +37,15 @@ func Memory(b exec.Backend) (Store, error) {
 	if err := unix.Sysinfo(&info); err != nil {
 		return Store{}, fmt.Errorf("how much memory there is: %w", err)
 	}
-	return Store{Bytes: int64(info.Totalram * uint64(info.Unit)), Of: "this machine"}, nil
+	return ofHost(int64(info.Totalram*uint64(info.Unit)), memory.Open("").Limit()), nil
+}
+
+// ofHost is a machine's memory, or what a smaller limit leaves of it.
+func ofHost(machine, limit int64) Store {
+	if limit < machine {
+		return Store{Bytes: limit, Of: "the control group of this process"}
+	}
+	return Store{Bytes: machine, Of: "this machine"}
 }
 
 // Share is what one of the ranks on this machine may take of it.

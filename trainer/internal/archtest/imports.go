@@ -12,8 +12,9 @@ var arrows = map[string]arrow{
 	"collective": {nil, "it is the ground: ranks and collectives know no one who uses them"},
 	"ddp":        {[]string{"collective"}, "programs know collectives, not what is trained, on which data, or who started it"},
 	"data":       {[]string{"ddp/philox"}, "samples come in order for whoever asks; only the numbering of random draws is shared"},
-	"trainer":    {[]string{"ddp", "data", "collective"}, "what is trained does not know how it was started; mains alone meet the launcher"},
-	"launch":     {nil, "it supervises any program: it knows processes and environment only"},
+	// How much memory there is, is the machine's and no matter of starting.
+	"trainer": {[]string{"ddp", "data", "collective", "launch/memory"}, "what is trained does not know how it was started; mains alone meet the launcher"},
+	"launch":  {nil, "it supervises any program: it knows processes and environment only"},
 }
 
 type arrow struct {
