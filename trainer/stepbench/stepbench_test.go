@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"ebtrain/launch/cliflag"
 )
@@ -123,8 +127,9 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Two ranks, started by the launcher beside: one result, equal replicas.
-func TestTwoRanks(t *testing.T) {
+// built is this program, with the launcher beside it.
+func built(t *testing.T) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds two programs")
 	}
@@ -132,7 +137,42 @@ func TestTwoRanks(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", dir, "ebtrain/launch/ddplaunch", ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "stepbench"), strings.Fields("-nproc 2 --net conv32 --width 4 --latent 3 --batch 4 --peak-size 64 --json"+small)...)
+	return filepath.Join(dir, "stepbench")
+}
+
+// A terminal's Ctrl-C is a signal to all processes in its foreground, and ends two ranks
+// as it ends one: they have the time that the launcher gives them.
+func TestCtrlC(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), built(t), strings.Fields("-nproc 2 --net conv32 --width 4 --batch 4 --steps 1000000 --max-s 600")...)
+	var said bytes.Buffer
+	cmd.Stderr, cmd.SysProcAttr = &said, &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); !hasChild(cmd.Process.Pid) && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code, text := cmd.ProcessState.ExitCode(), said.String(); code != 130 || strings.Contains(text, "killed") || !strings.HasSuffix(text, "stepbench: stopped by SIGINT: nothing was measured\n") {
+		t.Errorf("exit code %d, it said %q", code, text)
+	}
+}
+
+// hasChild says whether a process has started another.
+func hasChild(pid int) bool {
+	of, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is well-formed
+	return slices.ContainsFunc(of, func(file string) bool {
+		b, err := os.ReadFile(file)
+		return err == nil && len(b) > 0
+	})
+}
+
+// Two ranks, started by the launcher beside: one result, equal replicas.
+func TestTwoRanks(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), built(t), strings.Fields("-nproc 2 --net conv32 --width 4 --latent 3 --batch 4 --peak-size 64 --json"+small)...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	tmp := t.TempDir()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,6 +41,9 @@ func Launch(ctx context.Context, program string, ranks int, args, environ []stri
 	cmd := exec.CommandContext(ctx, launcher, append([]string{"-nproc", strconv.Itoa(ranks), self}, args...)...)
 	cmd.Env = append(append([]string{}, environ...), outEnv+"="+result)
 	cmd.Stdout, cmd.Stderr = stderr, stderr
+	runtime.LockOSThread() // Pdeathsig means the death of the thread that starts it
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true} // a terminal's Ctrl-C would be its second signal
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
 	failed := cmd.Run()
