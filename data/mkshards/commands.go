@@ -16,6 +16,7 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/importer"
 	"ebtrain/data/shard"
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/progressbar"
 )
 
@@ -197,7 +198,7 @@ alone and counted. How a camera was held (EXIF) is not looked at.
 // oneSource is --src where only one makes sense.
 func (s *settings) oneSource() (string, error) {
 	if len(s.src) != 1 {
-		return "", usage("%d sources, expected one --src", len(s.src))
+		return "", cliflag.Usage("%d sources, expected one --src", len(s.src))
 	}
 	return s.src[0], nil
 }
@@ -353,7 +354,7 @@ func (c command) unit() string {
 // check reports flags that are missing or out of range.
 func (c command) check(fs *pflag.FlagSet, s *settings) error {
 	if fs.NArg() > 0 {
-		return usage("%s: unexpected %q; every setting has a name, as in --src", c.name, fs.Arg(0))
+		return cliflag.Usage("%s: unexpected %q; every setting has a name, as in --src", c.name, fs.Arg(0))
 	}
 	var missing []string
 	for _, name := range c.need {
@@ -362,34 +363,34 @@ func (c command) check(fs *pflag.FlagSet, s *settings) error {
 		}
 	}
 	if len(missing) > 0 {
-		return usage("%s: %s must be given", c.name, strings.Join(missing, " and "))
+		return cliflag.Usage("%s: %s must be given", c.name, strings.Join(missing, " and "))
 	}
 	if !slices.Contains([]string{"stop", "skip"}, s.onBad) {
-		return usage("%s: --on-bad %q, expected stop or skip", c.name, s.onBad)
+		return cliflag.Usage("%s: --on-bad %q, expected stop or skip", c.name, s.onBad)
 	}
 	s.run.SkipBad = s.onBad == "skip"
 	if s.run.Limit < 0 || s.run.Workers < 0 {
-		return usage("%s: --limit %d and --workers %d, expected 0 or more", c.name, s.run.Limit, s.run.Workers)
+		return cliflag.Usage("%s: --limit %d and --workers %d, expected 0 or more", c.name, s.run.Limit, s.run.Workers)
 	}
 	if s.testPercent < 0 || s.testPercent > 90 {
-		return usage("%s: --test-percent %d, expected 0 to 90", c.name, s.testPercent)
+		return cliflag.Usage("%s: --test-percent %d, expected 0 to 90", c.name, s.testPercent)
 	}
 	if s.crop != "none" {
 		var err error
 		if s.geometry.Crop, err = data.ParseSize(s.crop); err != nil {
-			return usage("%s: --crop %w, or none", c.name, err)
+			return cliflag.Usage("%s: --crop %w, or none", c.name, err)
 		}
 		if s.geometry.Crop == (data.Size{}) {
-			return usage("%s: --crop %q, expected at least one pixel, or none", c.name, s.crop)
+			return cliflag.Usage("%s: --crop %q, expected at least one pixel, or none", c.name, s.crop)
 		}
 	}
 	size, err := data.ParseSize(s.size)
 	if err != nil {
-		return usage("%s: --size %w", c.name, err)
+		return cliflag.Usage("%s: --size %w", c.name, err)
 	}
 	s.geometry.Pad, s.geometry.Size, s.geometry.Channels = s.pad, size, s.channels
 	if err := s.geometry.Validate(); err != nil {
-		return usage("%s: %w", c.name, err)
+		return cliflag.Usage("%s: %w", c.name, err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"ebtrain/data/density"
 	"ebtrain/data/importer"
 	"ebtrain/data/synth"
+	"ebtrain/launch/cliflag"
 )
 
 // points are the settings of the sets of points.
@@ -91,7 +92,7 @@ func (s *settings) copied(splits []string, open func(split string) (data.Source,
 		sources = append(sources, importer.Named{Split: split, Source: src})
 	}
 	if len(sources) == 0 {
-		return nil, usage("--train, --val and --test are all 0: want samples in one of them")
+		return nil, cliflag.Usage("--train, --val and --test are all 0: want samples in one of them")
 	}
 	return importer.Copy(sources), nil
 }

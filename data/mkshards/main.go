@@ -9,9 +9,7 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -27,60 +25,9 @@ func main() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(memory)
 	}
-	ctx, stop := withSignals(context.Background())
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "mkshards: %v\n", err)
-	}
-	os.Exit(exitCode(err))
-}
-
-// errUsage marks errors of the command line; they exit with 2.
-var errUsage = errors.New("see mkshards --help")
-
-func usage(format string, args ...any) error {
-	return fmt.Errorf("%w (%w)", fmt.Errorf(format, args...), errUsage)
-}
-
-// stopped is the cause of a context ended by a signal.
-type stopped struct{ sig syscall.Signal }
-
-func (s stopped) Error() string { return "stopped by " + s.sig.String() + "; nothing was written" }
-
-// withSignals ends the context at the first SIGINT, SIGTERM or SIGHUP. A second
-// one kills the process as usual. Under nohup SIGHUP stays ignored.
-func withSignals(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(ch, syscall.SIGHUP)
-	}
-	done := make(chan struct{})
-	go func() {
-		select {
-		case s := <-ch:
-			signal.Stop(ch)
-			cancel(stopped{s.(syscall.Signal)})
-		case <-done:
-		}
-	}()
-	return ctx, func() { signal.Stop(ch); close(done) }
-}
-
-// exitCode is 0, 1 for a failure, 2 for a bad command line, 128+n for a signal.
-func exitCode(err error) int {
-	if s, ok := errors.AsType[stopped](err); ok {
-		return 128 + int(s.sig)
-	}
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, errUsage):
-		return 2
-	}
-	return 1
+	ctx, end := cliflag.UntilSignal(context.Background(), "nothing was written")
+	err := end(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cliflag.Exit("mkshards", err, os.Stderr))
 }
 
 const help = `mkshards writes a data set as shards, the format that train reads.
@@ -115,7 +62,7 @@ replaced without --force.
 // run does what args ask for.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return usage("no command given")
+		return cliflag.Usage("no command given")
 	}
 	switch name := args[0]; name {
 	case "help", "--help", "-help", "-h":
@@ -134,7 +81,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 				return c.run(ctx, args[1:], stdout, stderr)
 			}
 		}
-		return usage("unknown command %q", name)
+		return cliflag.Usage("unknown command %q", name)
 	}
 }
 
@@ -156,7 +103,7 @@ func parse(fs *pflag.FlagSet, text string, args []string, stdout io.Writer) (boo
 		return true, nil
 	}
 	if err != nil {
-		return false, usage("%s: %w", fs.Name(), err)
+		return false, cliflag.Usage("%s: %w", fs.Name(), err)
 	}
 	return false, nil
 }

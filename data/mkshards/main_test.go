@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"ebtrain/data/dataset"
+	"ebtrain/launch/cliflag"
 )
 
 // TestMain lets the test binary be mkshards itself, for tests of signals.
@@ -28,7 +30,7 @@ func try(t *testing.T, args ...string) (code int, stdout, stderr string, err err
 	t.Helper()
 	var out, errOut bytes.Buffer
 	err = run(t.Context(), args, &out, &errOut)
-	return exitCode(err), out.String(), errOut.String(), err
+	return cliflag.Exit("mkshards", err, io.Discard), out.String(), errOut.String(), err
 }
 
 func put(t *testing.T, path string, b []byte) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ebtrain/data/shard"
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/progressbar"
 )
 
@@ -24,7 +25,7 @@ func oneDir(name, text string, args []string, stdout io.Writer) (dir string, err
 		return "", err
 	}
 	if fs.NArg() != 1 || fs.Arg(0) == "" {
-		return "", usage("%s: %d directories, expected one", name, fs.NArg())
+		return "", cliflag.Usage("%s: %d directories, expected one", name, fs.NArg())
 	}
 	return fs.Arg(0), nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,10 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ebtrain/data"
 	"ebtrain/data/atomicfile"
 	"ebtrain/data/importer"
 	"ebtrain/data/synth"
+	"ebtrain/launch/cliflag"
 )
 
 // child is mkshards in a process of its own.
@@ -76,7 +80,7 @@ func TestSignalLeavesNothing(t *testing.T) {
 		}
 		err := c.Wait()
 		e, ok := errors.AsType[*exec.ExitError](err)
-		if !ok || e.ExitCode() != 128+int(sig) || !strings.Contains(c.stderr.String(), fmt.Sprintf("stopped by %v", sig)) {
+		if !ok || e.ExitCode() != 128+int(sig) || !strings.Contains(c.stderr.String(), fmt.Sprintf("mkshards: stopped by %s: nothing was written\n", unix.SignalName(sig))) {
 			t.Errorf("%v: %v, %q", sig, err, c.stderr.String())
 		}
 		if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
@@ -147,11 +151,11 @@ func TestStopWhereNothingComesBack(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
 				<-reached
-				cancel(stopped{syscall.SIGINT})
+				cancel(&cliflag.Stopped{Signal: syscall.SIGINT, Rest: "nothing was written"})
 			}()
 			begin := time.Now()
 			err := c.run(ctx, []string{"--out", filepath.Join(root, "out")}, &bytes.Buffer{}, &bytes.Buffer{})
-			if exitCode(err) != 130 || err.Error() != "stopped by interrupt; nothing was written" {
+			if cliflag.Exit("mkshards", err, io.Discard) != 130 || err.Error() != "stopped by SIGINT: nothing was written" {
 				t.Errorf("%v", err)
 			}
 			if took := time.Since(begin); took > 30*time.Second {

@@ -9,6 +9,7 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/importer"
 	"ebtrain/data/shard"
+	"ebtrain/launch/cliflag"
 )
 
 // text are the settings of sentences.
@@ -52,7 +53,7 @@ stops the import, which names it; --on-bad skip leaves it out.
 		open: func(ctx context.Context, s *settings) (*importer.Set, error) {
 			t := s.text
 			if err := t.words.Validate(); err != nil {
-				return nil, usage("text: %w", err)
+				return nil, cliflag.Usage("text: %w", err)
 			}
 			if t.vocabulary != "" {
 				var err error

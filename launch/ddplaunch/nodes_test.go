@@ -319,7 +319,7 @@ func TestStoppedBeforeJoining(t *testing.T) {
 	if code != 128+int(unix.SIGUSR1) {
 		t.Errorf("exit code %d", code)
 	}
-	want(t, out, "ddplaunch: stopped by SIGUSR1 before the ranks were started\n")
+	want(t, out, "ddplaunch: stopped by SIGUSR1: the ranks were not started\n")
 }
 
 // catches reports whether a process does not leave a signal to the kernel.

@@ -21,7 +21,6 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/deadline"
-	"ebtrain/launch/exitcode"
 	"ebtrain/launch/outlet"
 	"ebtrain/launch/rendezvous"
 	"ebtrain/launch/supervise"
@@ -78,21 +77,6 @@ func Defaults(name string) Options {
 type Exit int
 
 func (e Exit) Error() string { return fmt.Sprintf("the job ended with code %d", int(e)) }
-
-// Stopped is that a signal came before the ranks were started.
-type Stopped struct{ os.Signal }
-
-func (s *Stopped) Error() string {
-	return fmt.Sprintf("stopped by %s before the ranks were started", unix.SignalName(s.number()))
-}
-
-// Code is the exit code that tells of the signal.
-func (s *Stopped) Code() int { return exitcode.Signal + int(s.number()) }
-
-func (s *Stopped) number() unix.Signal {
-	n, _ := s.Signal.(unix.Signal) // there are no others on Linux
-	return n
-}
 
 // Run does what o says, in the environment environ, and returns nil if all ranks
 // ended well, an Exit, or what went wrong.
@@ -157,14 +141,15 @@ func interruptible(ctx context.Context, signals <-chan os.Signal, f func(context
 	watching.Go(func() {
 		select {
 		case s := <-signals:
-			cancel(&Stopped{s})
+			n, _ := s.(unix.Signal) // there are no others on Linux
+			cancel(&cliflag.Stopped{Signal: n, Rest: "the ranks were not started"})
 		case <-done:
 		}
 	})
 	cfg, err := f(ctx)
 	close(done)
 	watching.Wait()
-	if s, ok := errors.AsType[*Stopped](context.Cause(ctx)); ok {
+	if s, ok := errors.AsType[*cliflag.Stopped](context.Cause(ctx)); ok {
 		if err == nil && cfg.Transport != nil {
 			return cfg, errors.Join(s, cfg.Transport.Close())
 		}

@@ -33,11 +33,7 @@ func exitCode(name string, err error, stderr io.Writer) int {
 	if e, ok := errors.AsType[Exit](err); ok && !joined(err) {
 		return int(e)
 	}
-	code := cliflag.Exit(name, err, stderr)
-	if s, ok := errors.AsType[*Stopped](err); ok {
-		return s.Code()
-	}
-	return code
+	return cliflag.Exit(name, err, stderr)
 }
 
 // joined says that err is several errors.
