@@ -269,7 +269,6 @@ func TestSkipNamesAndCounts(t *testing.T) {
 	}
 }
 
-// A damaged shard is named by verify, with exit code 1.
 // Of many damaged originals only the first are named.
 func TestSkipNamesTheFirst(t *testing.T) {
 	src, dir := t.TempDir(), filepath.Join(t.TempDir(), "set")
@@ -289,20 +288,31 @@ func TestSkipNamesTheFirst(t *testing.T) {
 	}
 }
 
-func TestVerifyNamesTheShard(t *testing.T) {
+// Damaged shards are named by verify, a line each, with exit code 1.
+func TestVerifyNamesTheShards(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "set")
 	if code, _, _, err := try(t, "synth", "--size", "8", "--train", "99", "--out", dir); code != 0 {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "train", "shard-00000.safetensors.zst")
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b[len(b)/2] ^= 1
-	put(t, path, b)
-	if code, _, _, err := try(t, "verify", dir); code != 1 || !strings.Contains(err.Error(), path+": frame ") {
-		t.Errorf("code %d, %v", code, err)
+	var want []string
+	for _, split := range []string{"test", "train"} {
+		path := filepath.Join(dir, split, "shard-00000.safetensors.zst")
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)/2] ^= 1
+		put(t, path, b)
+		want = append(want, "mkshards: "+path+": frame ")
+		code, _, stderr, err := try(t, "verify", dir)
+		if n := strings.Count(stderr, "\n"); code != 1 || n != len(want) {
+			t.Errorf("code %d, %v, %d lines, want %d", code, err, n, len(want))
+		}
+		for _, w := range want {
+			if !strings.Contains(stderr, w) {
+				t.Errorf("no %q in %q", w, stderr)
+			}
+		}
 	}
 }
 

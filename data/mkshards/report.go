@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -63,7 +64,7 @@ func runVerify(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	err = shard.Verify(ctx, dir, func(at, total uint64) { m.Progress("verify", "KiB/s", int64(at>>10), int64(total>>10)) })
 	m.End()
 	if err != nil {
-		return err
+		return showEach(err, stderr)
 	}
 	x, err := shard.ReadIndex(dir)
 	if err != nil {
@@ -74,6 +75,19 @@ func runVerify(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	_, err = fmt.Fprintln(stdout, "everything is as the index says")
 	return err
+}
+
+// showEach shows what is joined in err, a line each.
+func showEach(err error, stderr io.Writer) error {
+	all, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // of err itself, not of what it wraps
+	if !ok {
+		return err
+	}
+	var seen []error
+	for _, e := range all.Unwrap() {
+		seen = append(seen, cliflag.Show("mkshards", e, stderr))
+	}
+	return errors.Join(seen...)
 }
 
 // describe writes what a data set is.
