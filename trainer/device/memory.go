@@ -1,9 +1,8 @@
 package device
 
 import (
+	"errors"
 	"fmt"
-
-	"golang.org/x/sys/unix"
 
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -33,11 +32,12 @@ func Memory(b exec.Backend) (Store, error) {
 	if s, ok := b.(Sizer); ok {
 		return s.Memory()
 	}
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return Store{}, fmt.Errorf("how much memory there is: %w", err)
+	r := memory.Open("")
+	machine := r.Machine()
+	if machine == 0 {
+		return Store{}, errors.New("/proc/meminfo does not say how much memory this machine has: want its MemTotal")
 	}
-	return ofHost(int64(info.Totalram*uint64(info.Unit)), memory.Open("").Limit()), nil
+	return ofHost(machine, r.Limit()), nil
 }
 
 // ofHost is a machine's memory, or what a smaller limit leaves of it.

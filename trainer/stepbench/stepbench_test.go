@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,8 +150,12 @@ func TestCtrlC(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); !hasChild(cmd.Process.Pid) && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
+	// With a rank, its launcher hears signals.
+	for deadline := time.Now().Add(time.Minute); !slices.ContainsFunc(children(cmd.Process.Pid), hasChild); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Error("no rank was started")
+			break
+		}
 	}
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -161,14 +166,24 @@ func TestCtrlC(t *testing.T) {
 	}
 }
 
-// hasChild says whether a process has started another.
-func hasChild(pid int) bool {
-	of, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is well-formed
-	return slices.ContainsFunc(of, func(file string) bool {
+// children are the processes that one has started and that are not over.
+func children(pid int) (all []int) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is well-formed
+	for _, file := range files {
 		b, err := os.ReadFile(file)
-		return err == nil && len(b) > 0
-	})
+		if err != nil {
+			continue // that thread has ended
+		}
+		for _, field := range strings.Fields(string(b)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
 }
+
+func hasChild(pid int) bool { return len(children(pid)) > 0 }
 
 // Two ranks, started by the launcher beside: one result, equal replicas.
 func TestTwoRanks(t *testing.T) {

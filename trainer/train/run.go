@@ -316,7 +316,7 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 	if short, ok := errors.AsType[*exec.MemoryError](err); ok {
 		where := "the memory of " + memory.Of
 		if !memory.Own {
-			where = fmt.Sprintf("this machine's memory, shared by %d ranks", ranksHere)
+			where += fmt.Sprintf(", shared by %d ranks", ranksHere)
 		}
 		return fmt.Errorf("a step does not fit into %s: %w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", where, short)
 	}
