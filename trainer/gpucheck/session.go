@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,11 @@ import (
 	"time"
 
 	"ebtrain/collective"
+	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/exec/cuda"
+	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/bidvl"
@@ -25,7 +28,12 @@ type workload struct {
 	Net                  string
 	Width, Latent, Batch int // 0: the paper's
 	Fresh                bool
+	Still                bool // weights hardly move: on noise the networks diverge after some 50 steps, and what is not finite is computed faster
+	Shards               int  // virtual ones, as of --deterministic; 0: without
 }
+
+// still is the learning rate of weights that hardly move.
+const still = 1e-9
 
 func (w workload) String() string {
 	return fmt.Sprintf("%s width %d batch %d", w.Net, w.Width, w.Batch)
@@ -91,7 +99,15 @@ func open(ctx context.Context, w workload, device func() (exec.Backend, error), 
 		m.Net.Latent = w.Latent
 	}
 	m.FreshLatent = m.FreshLatent || w.Fresh
-	g, specs, err := m.Step(s.world, w.Batch/s.world)
+	if w.Still {
+		m.Upper.LR, m.Lower.LR = still, still
+		if m.Generator != nil {
+			own := *m.Generator
+			own.LR = still
+			m.Generator = &own
+		}
+	}
+	g, specs, err := w.build(m, s.world)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +119,23 @@ func open(ctx context.Context, w workload, device func() (exec.Backend, error), 
 	if err != nil {
 		return nil, err
 	}
-	if s.step, err = s.be.Compile(g, exec.Options{Name: "step", Vars: s.vars, Comm: reduced, Trace: func() func(exec.Event) { return s.trace }}); err != nil {
+	if s.step, err = s.be.Compile(g, exec.Options{Name: "step", Vars: s.vars, Comm: reduced, Deterministic: w.Shards > 0, Trace: func() func(exec.Event) { return s.trace }}); err != nil {
 		return nil, err
 	}
 	s.names, s.feed = algo.Names(m.Report()), m.Feeder(s.step)
 	s.cold = time.Since(began)
 	return s, nil
+}
+
+// build is the step of a rank of so many.
+func (w workload) build(m bidvl.Config, world int) (*graph.Graph, []nn.Variable, error) {
+	parts := cmp.Or(w.Shards, world)
+	g, specs, err := m.Step(parts, w.Batch/parts)
+	if err != nil || w.Shards == 0 {
+		return g, specs, err
+	}
+	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: parts, World: world, Batch: w.Batch / parts, Split: algo.Split(specs), Key: algo.InputKey})
+	return g, algo.OfShards(specs, parts/world), err
 }
 
 func (s *session) close() error {
@@ -229,6 +256,11 @@ func (s *session) times(ctx context.Context, steps int) (list, queued []time.Dur
 			if err := launch(); err != nil {
 				return nil, nil, err
 			}
+		}
+	}
+	for i, name := range s.names {
+		if v := s.step.Output(algo.OutputReport).At(i); math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, nil, fmt.Errorf("%s is %v after %d steps, which then are no measure", name, v, steps)
 		}
 	}
 	return list[1:], queued[1:], nil

@@ -39,7 +39,7 @@ func speed(ctx context.Context, o *options, r *report) error {
 	for _, net := range o.nets {
 		for _, batch := range o.batches {
 			for _, p := range []cuda.Precision{cuda.BF16, cuda.TF32, cuda.F32} {
-				w := workload{Net: net, Width: o.size.Width, Batch: batch, Fresh: true}
+				w := workload{Net: net, Width: o.size.Width, Batch: batch, Fresh: true, Still: true}
 				err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("%v in %v", w, p), func() (string, map[string]any, error) {
 					return timed(ctx, o, w, p, m)
 				}))
@@ -64,9 +64,9 @@ func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rat
 	if err != nil {
 		return "", nil, err
 	}
-	st, ms := s.step.Stats(), median(list)
+	st, took := s.step.Stats(), median(list)
 	numbers = map[string]any{
-		"ms": ms, "host_us": median(queued) * 1e3, "images_per_s": float64(w.Batch) / ms * 1e3, "start_s": s.cold.Seconds(), "launches": st.Steps,
+		"ms": took, "host_us": median(queued) * 1e3, "images_per_s": float64(w.Batch) / took * 1e3, "start_s": s.cold.Seconds(), "launches": st.Steps,
 		"intermediate_mib": float64(st.PeakBytes) / (1 << 20), "variables_mib": float64(st.VarBytes) / (1 << 20),
 	}
 	numbers["device"] = s.be.Name()
@@ -75,9 +75,12 @@ func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rat
 	}
 	flops, bytes, err := s.work(ctx)
 	if floor := m.floor(flops, bytes, p); floor > 0 {
-		numbers["floor_ms"], numbers["share_of_floor"] = floor, floor/ms
+		numbers["floor_ms"], numbers["share_of_floor"] = floor, floor/took
 	}
-	return "", numbers, err
+	if err == nil {
+		text, err = s.profile(ctx)
+	}
+	return text, numbers, err
 }
 
 // rates are what the machine does, as measured here; 0 where it was not.
