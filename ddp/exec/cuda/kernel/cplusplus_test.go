@@ -61,6 +61,13 @@ func everyText(t *testing.T) []Launch {
 		l.Source, l.Entry = strings.ReplaceAll(l.Source, l.Entry, name), name
 		launches = append(launches, Launch{Entry: alikeEntry(l.Entry), Source: alikeText(&l)})
 	}
+	for i, c := range someColumns() {
+		l, err := c.making(t, i%2 == 1).step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches = append(launches, l...)
+	}
 	batch, err := batchKernel(1)
 	if err != nil {
 		t.Fatal(err)

@@ -158,6 +158,8 @@ func (m *making) step() ([]Launch, error) {
 		return m.conv2DGradX(op)
 	case graph.Conv2DGradW:
 		return m.conv2DGradW(op)
+	case Columns:
+		return m.columns(op)
 	}
 	return nil, fmt.Errorf("step %d: there is no kernel for %v", m.i, m.s.Op)
 }

@@ -76,25 +76,42 @@ func TestGoldens(t *testing.T) {
 					fmt.Fprintf(&text, "// step %d, %v: %d blocks\n%s\n", i, p.Steps[i].Op, l.Grid, strings.ReplaceAll(l.Source[len(dialect):], l.Entry, "NAME"))
 				}
 			}
-			path := filepath.Join("testdata", c.name+".golden")
-			if *update {
-				if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
+			golden(t, c.name, text.String())
+		})
+	}
+	t.Run("columns", func(t *testing.T) {
+		var text strings.Builder
+		for _, c := range someColumns()[:2] {
+			l, err := c.making(t, false).step()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text.String() != string(want) {
-				got, all := strings.Split(text.String(), "\n"), strings.Split(string(want), "\n")
-				at := 0
-				for at < min(len(got), len(all)) && got[at] == all[at] {
-					at++
-				}
-				t.Errorf("the text of %s is not that of %s from line %d on: run with -update and read the difference", c.name, path, at+1)
-			}
-		})
+			fmt.Fprintf(&text, "// %v: %d blocks\n%s\n", c.op, l[0].Grid, strings.ReplaceAll(l[0].Source[len(dialect):], l[0].Entry, "NAME"))
+		}
+		golden(t, "columns", text.String())
+	})
+}
+
+// golden holds a text to testdata/NAME.golden.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		got, all := strings.Split(text, "\n"), strings.Split(string(want), "\n")
+		at := 0
+		for at < min(len(got), len(all)) && got[at] == all[at] {
+			at++
+		}
+		t.Errorf("the text of %s is not that of %s from line %d on: run with -update and read the difference", name, path, at+1)
 	}
 }
 
