@@ -133,7 +133,7 @@ type Backend struct {
 	memory   map[driver.Ptr]holding
 	modules  map[string]*module
 	compiled []compiled
-	casts    map[castKey]*plainKernel
+	moves    map[fmt.Stringer]*plainKernel // by castKey or linalg.Columns
 	reduced  []collective.Comm
 	host     collective.Comm // what Connect was given, of package host
 
@@ -150,7 +150,7 @@ func New(c Config) (_ *Backend, err error) {
 		c.Say = func(string) {}
 	}
 	c.Say = oneByOne(c.Say)
-	b := &Backend{c: c, memory: map[driver.Ptr]holding{}, modules: map[string]*module{}, casts: map[castKey]*plainKernel{}, calls: make(chan func(), 16), done: make(chan struct{})}
+	b := &Backend{c: c, memory: map[driver.Ptr]holding{}, modules: map[string]*module{}, moves: map[fmt.Stringer]*plainKernel{}, calls: make(chan func(), 16), done: make(chan struct{})}
 	go b.serve()
 	defer func() {
 		if err != nil {

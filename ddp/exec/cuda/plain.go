@@ -108,26 +108,47 @@ func planned(op fmt.Stringer, in []plan.Value, out plan.Value) *plan.Plan {
 
 // cast converts n elements on a stream.
 func (b *Backend) cast(s *driver.Stream, dst driver.Ptr, to graph.DType, src driver.Ptr, from graph.DType, n int64) error {
-	key := castKey{to, from, n}
-	b.mu.Lock()
-	k := b.casts[key]
-	b.mu.Unlock()
-	if k == nil {
-		shape := graph.D(int(n))
-		var err error
-		if k, err = b.plainOf("cast", planned(plan.Copy{}, []plan.Value{{DType: from, Dims: shape}}, plan.Value{DType: to, Dims: shape})); err != nil {
-			return err
-		}
-		b.mu.Lock()
-		b.casts[key] = k
-		b.mu.Unlock()
-	}
-	at := []driver.Ptr{src, dst}
-	return b.kernels(k.list, kernel.Memory{Value: func(v int) uint64 { return uint64(at[v]) }}).enqueue(s)
+	key, shape := castKey{to, from, n}, graph.D(int(n))
+	return b.moved(key, s, dst, src, func() *plan.Plan {
+		return planned(plan.Copy{}, []plan.Value{{DType: from, Dims: shape}}, plan.Value{DType: to, Dims: shape})
+	})
 }
 
 // castKey is a conversion of so many elements.
 type castKey struct {
 	to, from graph.DType
 	n        int64
+}
+
+func (c castKey) String() string { return "cast" }
+
+// move makes columns of an image, or an image of columns, on a stream.
+func (b *Backend) move(s *driver.Stream, c linalg.Columns, dst, src driver.Ptr) error {
+	return b.moved(c, s, dst, src, func() *plan.Plan {
+		to, from := graph.D(c.N, c.I, c.J, c.Width), graph.D(c.N, c.H, c.W, c.C)
+		if c.Back {
+			to, from = from, to
+		}
+		op := kernel.Columns{Window: c.Window, First: c.First, Back: c.Back}
+		return planned(op, []plan.Value{{DType: c.From, Dims: from}}, plan.Value{DType: c.To, Dims: to})
+	})
+}
+
+// moved does a plan of one step with one operand on a stream. Its kernels are made when
+// they are first wanted, and kept by key.
+func (b *Backend) moved(key fmt.Stringer, s *driver.Stream, dst, src driver.Ptr, make func() *plan.Plan) error {
+	b.mu.Lock()
+	k := b.moves[key]
+	b.mu.Unlock()
+	if k == nil {
+		var err error
+		if k, err = b.plainOf(key.String(), make()); err != nil {
+			return err
+		}
+		b.mu.Lock()
+		b.moves[key] = k
+		b.mu.Unlock()
+	}
+	at := []driver.Ptr{src, dst}
+	return b.kernels(k.list, kernel.Memory{Value: func(v int) uint64 { return uint64(at[v]) }}).enqueue(s)
 }

@@ -9,32 +9,59 @@ import (
 )
 
 // adapted is a candidate of a library for a problem as the library takes it, as one
-// for the problem as it was asked: operands are cast into the workspace before it runs,
-// and the result from there after.
+// for the problem as it was asked: operands are moved into the workspace before it runs,
+// cast or as columns, and the result from there after.
 type adapted struct {
 	linalg.Candidate
 	by   string
 	q    linalg.Problem // as the library takes it
 	swap bool           // its operands are ours in the other order
-	cast Cast
 
-	from, to linalg.Types // ours and the library's, whose operands are alike (see variants)
-	lens     [3]int64     // of result and operands, in our order
-	at       [3]int64     // where in the workspace those are that are cast; −1: none
-	start    int64        // where the library's workspace begins
+	moves [3]moved // of result and operands, in our order
+	casts bool     // there are casts among them
+	start int64    // where the library's workspace begins
 }
 
-// adapt returns how a library would do problem p as q, without a candidate yet.
-func adapt(p, q linalg.Problem, swap bool, by string, cast Cast) adapted {
-	a := adapted{by: by, q: q, swap: swap, cast: cast, from: p.Types(), to: q.Types()}
-	a.lens[0], a.lens[1], a.lens[2] = p.Lens()
-	ours, theirs := types(a.from), types(a.to)
-	for i := range a.at {
-		a.at[i] = -1
-		if ours[i] != theirs[i] {
-			a.at[i] = a.start
-			a.start += (a.lens[i]*int64(theirs[i].Size()) + linalg.Align - 1) &^ (linalg.Align - 1)
+// moved is how one of a problem's arrays becomes the library's, or the other way around;
+// nothing where that is the same.
+type moved struct {
+	do func(s *cuda.Stream, dst, src cuda.Ptr) error
+	at int64 // where in the workspace the library's is
+}
+
+// columns says which arrays, of result and operands, are images that become columns, or
+// are made of them.
+type columns [3]*linalg.Columns
+
+// adapt returns how a library would do problem p as q, without a candidate yet. What does
+// not become columns has as many elements in both. The library's operands are alike (see
+// variants), so it is no matter which is which.
+func (c *Chooser) adapt(p, q linalg.Problem, swap bool, by string, cols columns) adapted {
+	a := adapted{by: by, q: q, swap: swap}
+	ours, theirs := types(p.Types()), types(q.Types())
+	var lens [3]int64
+	lens[0], lens[1], lens[2] = p.Lens()
+	for i := range a.moves {
+		n := lens[i]
+		switch col := cols[i]; {
+		case col != nil:
+			dst, src := col.Lens()
+			if n = dst; col.Back {
+				n = src
+			}
+			a.moves[i].do = func(s *cuda.Stream, dst, src cuda.Ptr) error { return c.o.Move(s, *col, dst, src) }
+		case ours[i] != theirs[i]:
+			to, from := theirs[i], ours[i]
+			if i == 0 {
+				to, from = from, to
+			}
+			a.casts = true
+			a.moves[i].do = func(s *cuda.Stream, dst, src cuda.Ptr) error { return c.o.Cast(s, dst, to, src, from, n) }
+		default:
+			continue
 		}
+		a.moves[i].at = a.start
+		a.start += (n*int64(theirs[i].Size()) + linalg.Align - 1) &^ (linalg.Align - 1)
 	}
 	return a
 }
@@ -43,8 +70,8 @@ func types(t linalg.Types) [3]graph.DType { return [...]graph.DType{t.Dst, t.A, 
 
 func (a *adapted) String() string {
 	s := a.by + " " + a.Candidate.String()
-	if a.start > 0 {
-		s += fmt.Sprintf(", cast from %v", a.to)
+	if a.casts {
+		s += fmt.Sprintf(", cast from %v", a.q.Types())
 	}
 	return s
 }
@@ -52,15 +79,14 @@ func (a *adapted) String() string {
 func (a *adapted) Workspace() int64 { return a.start + a.Candidate.Workspace() }
 
 func (a *adapted) Enqueue(s *cuda.Stream, o linalg.Operands, work cuda.Ptr) error {
-	ours, theirs := types(a.from), types(a.to)
 	at := [...]cuda.Ptr{o.Dst, o.A, o.B}
-	for i := range at {
-		if a.at[i] < 0 {
+	for i, m := range a.moves {
+		if m.do == nil {
 			continue
 		}
-		place := work + cuda.Ptr(a.at[i])
+		place := work + cuda.Ptr(m.at)
 		if i > 0 {
-			if err := a.cast(s, place, theirs[i], at[i], ours[i], a.lens[i]); err != nil {
+			if err := m.do(s, place, at[i]); err != nil {
 				return err
 			}
 		}
@@ -72,10 +98,10 @@ func (a *adapted) Enqueue(s *cuda.Stream, o linalg.Operands, work cuda.Ptr) erro
 	if err := a.Candidate.Enqueue(s, linalg.Operands{Dst: at[0], A: at[1], B: at[2]}, work+cuda.Ptr(a.start)); err != nil {
 		return err
 	}
-	if a.at[0] < 0 {
+	if a.moves[0].do == nil {
 		return nil
 	}
-	return a.cast(s, o.Dst, ours[0], at[0], theirs[0], a.lens[0])
+	return a.moves[0].do(s, o.Dst, at[0])
 }
 
 // variants are the types in which a library may be asked for a problem of types t, in

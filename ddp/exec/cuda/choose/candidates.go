@@ -12,6 +12,13 @@ import (
 // prepared where nothing is: one to take, and one for where that does not run.
 const most, untimed = 8, 2
 
+// besides is how many more are timed that make products of columns; columnBytes is what
+// these may take for columns at most.
+const (
+	besides     = 4
+	columnBytes = 256 << 20
+)
+
 // few is a number of candidates below which a problem is also asked for in another way:
 // what has to be compiled for it may be slower than what is there with casts.
 const few = 3
@@ -23,6 +30,7 @@ const quick = 1 << 30
 const (
 	byConvolutions = "cudnn"
 	byProducts     = "cublaslt"
+	byColumns      = "columns" // products of columns
 	byPlain        = "plain"
 )
 
@@ -32,7 +40,7 @@ func (c *Chooser) ways(p linalg.Problem) (groups [][]adapted) {
 		var ways []adapted
 		for _, t := range group {
 			for _, a := range c.as(p, t) {
-				if a.start == 0 || c.o.Cast != nil {
+				if !a.casts || c.o.Cast != nil {
 					ways = append(ways, a)
 				}
 			}
@@ -48,41 +56,73 @@ func (c *Chooser) as(p linalg.Problem, t linalg.Types) (ways []adapted) {
 	switch q := q.(type) {
 	case linalg.Product:
 		if c.o.Products != nil {
-			ways = append(ways, adapt(p, q, false, byProducts, c.o.Cast))
+			ways = append(ways, c.adapt(p, q, false, byProducts, columns{}))
 		}
 	case linalg.Conv:
 		if m, swap, ok := q.Product(); ok && c.o.Products != nil {
-			ways = append(ways, adapt(p, m, swap, byProducts, c.o.Cast))
+			ways = append(ways, c.adapt(p, m, swap, byProducts, columns{}))
 		}
 		if c.o.Convolutions != nil {
-			ways = append(ways, adapt(p, q, false, byConvolutions, c.o.Cast))
+			ways = append(ways, c.adapt(p, q, false, byConvolutions, columns{}))
+		}
+	}
+	return ways
+}
+
+// byColumns is how cublasLt may be asked for a convolution as a product of columns, in the
+// types of the first group: none where nothing is timed.
+func (c *Chooser) byColumns(p linalg.Problem) (ways []adapted) {
+	conv, ok := p.(linalg.Conv)
+	if !ok || c.o.Untimed || c.o.Products == nil || c.o.Move == nil {
+		return nil
+	}
+	for _, t := range variants(p.Types())[0] {
+		q, ok := conv.Columns(t)
+		if !ok {
+			continue
+		}
+		a := c.adapt(p, q.Product, q.Swap, byColumns, columns{q.Dst, q.A, q.B})
+		if a.start <= columnBytes && (!a.casts || c.o.Cast != nil) {
+			ways = append(ways, a)
 		}
 	}
 	return ways
 }
 
 func (c *Chooser) library(by string) linalg.Library {
-	if by == byProducts {
+	if by == byProducts || by == byColumns {
 		return c.o.Products
 	}
 	return c.o.Convolutions
 }
 
 // candidates are those for a problem, in lists: the next is wanted where none of the one
-// before works. A list is of a group of ways, or of several where one has few; a plain
-// kernel stands behind the first that is to be timed, and alone at the end. Who takes a
-// list closes it; after an error none is left.
+// before works. A list is of a group of ways, or of several where one has few; products
+// of columns and a plain kernel stand behind the first that is to be timed, and that
+// kernel alone at the end. Who takes a list closes it; after an error none is left.
 func (c *Chooser) candidates(p linalg.Problem) iter.Seq2[[]*adapted, error] {
 	return func(yield func([]*adapted, error) bool) {
-		groups, plain := c.ways(p), c.o.Plain != nil
+		groups, byColumns, plain := c.ways(p), c.byColumns(p), c.o.Plain != nil
+		n := most
+		if c.o.Untimed {
+			n = untimed
+		}
 		var list []*adapted
 		for i, group := range groups {
+			last := i+1 == len(groups)
 			var err error
-			if list, err = c.ask(list, group); err != nil {
+			if list, err = c.ask(list, group, n); err == nil {
+				if !last && (len(list) == 0 || !c.o.Untimed && len(list) < few) {
+					continue
+				}
+				list, err = c.ask(list, byColumns, len(list)+besides)
+				byColumns = nil
+			}
+			if err != nil {
 				yield(nil, cmp.Or(err, closeAll(list)))
 				return
 			}
-			if len(list) == 0 || !c.o.Untimed && len(list) < few && i+1 < len(groups) {
+			if len(list) == 0 {
 				continue
 			}
 			if plain && !c.o.Untimed && p.Flops() <= quick {
@@ -107,12 +147,8 @@ func (c *Chooser) candidates(p linalg.Problem) iter.Seq2[[]*adapted, error] {
 }
 
 // ask adds what libraries have for a problem, asked in a group of ways, to a list of
-// candidates. The list is good with an error, too.
-func (c *Chooser) ask(list []*adapted, group []adapted) ([]*adapted, error) {
-	n := most
-	if c.o.Untimed {
-		n = untimed
-	}
+// candidates, up to n in all. The list is good with an error, too.
+func (c *Chooser) ask(list []*adapted, group []adapted, n int) ([]*adapted, error) {
 	for i, a := range group {
 		if len(list) == n {
 			break
@@ -142,7 +178,7 @@ func (c *Chooser) plain(p linalg.Problem) (*adapted, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := adapt(p, p, false, byPlain, nil)
+	a := c.adapt(p, p, false, byPlain, columns{})
 	a.Candidate = k
 	return &a, nil
 }
@@ -152,7 +188,7 @@ func (c *Chooser) restore(p linalg.Problem, ch choice) (*adapted, error) {
 	if ch.By == byPlain {
 		return c.plain(p)
 	}
-	for _, group := range c.ways(p) {
+	for _, group := range append(c.ways(p), c.byColumns(p)) {
 		for _, a := range group {
 			if a.by != ch.By || a.q.Types().String() != ch.Types {
 				continue

@@ -40,6 +40,9 @@ import (
 // Cast converts n elements on a stream.
 type Cast func(s *cuda.Stream, dst cuda.Ptr, to graph.DType, src cuda.Ptr, from graph.DType, n int64) error
 
+// Move makes columns of an image, or an image of columns, on a stream.
+type Move func(s *cuda.Stream, c linalg.Columns, dst, src cuda.Ptr) error
+
 // Options are what a Chooser works with.
 type Options struct {
 	Device *cuda.Device
@@ -54,6 +57,9 @@ type Options struct {
 	// Cast is for problems whose types no library takes. nil: those have no
 	// candidates.
 	Cast Cast
+	// Move is for convolutions that are products of columns (see linalg.Conv.Columns).
+	// nil: none is asked for as that.
+	Move Move
 	// Untimed takes the first candidate in the libraries' order that runs.
 	Untimed bool
 	// Rank is this rank, and Share gives all ranks what rank 0 passes; nil in a

@@ -53,7 +53,7 @@ func open(t *testing.T) *device {
 	})
 	d := &device{m: m, s: s}
 	d.o = choose.Options{
-		Device: dev, Stream: s, Convolutions: conv, Products: prod, Plain: linalgtest.NewPlain, Cast: linalgtest.Cast,
+		Device: dev, Stream: s, Convolutions: conv, Products: prod, Plain: linalgtest.NewPlain, Cast: linalgtest.Cast, Move: linalgtest.Move,
 		Say: func(text string) { d.said = append(d.said, text) },
 	}
 	return d
@@ -244,6 +244,7 @@ func cover() linalg.Conv {
 // not used, and written anew; one that cannot be written is said.
 func TestFiles(t *testing.T) {
 	d := open(t)
+	d.o.Move = nil // a product of columns might be the fastest
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good.json")
 	ps := []linalg.Problem{conv(f32)}
@@ -331,7 +332,7 @@ func TestPlain(t *testing.T) {
 // TestWithoutCast: only problems whose types a library takes have a kernel.
 func TestWithoutCast(t *testing.T) {
 	d := open(t)
-	c := d.chooser(t, func(o *choose.Options) { o.Cast, o.Plain = nil, nil })
+	c := d.chooser(t, func(o *choose.Options) { o.Cast, o.Move, o.Plain = nil, nil, nil })
 	if _, err := c.Choose([]linalg.Problem{conv(ty(graph.BF16, graph.BF16, graph.BF16, linalg.Full))}); err != nil {
 		t.Error(err)
 	}

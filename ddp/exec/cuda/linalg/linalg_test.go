@@ -53,6 +53,100 @@ func TestConvAsProduct(t *testing.T) {
 	}
 }
 
+// TestConvAsColumns: where a convolution is a product of columns, it has the same elements.
+func TestConvAsColumns(t *testing.T) {
+	f32 := linalg.Types{Dst: graph.F32, A: graph.F32, B: graph.F32}
+	seen := map[string]int{}
+	for seed := range uint64(1200) {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		p := linalgtest.Conv(rnd, linalg.ConvOp(1+seed%3), f32)
+		q, ok := p.Columns(f32)
+		if !ok {
+			continue
+		}
+		seen[p.Op.String()]++
+		if p.O < p.C {
+			seen[p.Op.String()+" few outputs"]++
+		}
+		if err := q.Check(); err != nil || q.K%8 != 0 && q.N%8 != 0 && q.M%8 != 0 {
+			t.Fatalf("%v is no product %v: %v", p, q.Product, err)
+		}
+		_, na, nb := p.Lens()
+		a, b := linalgtest.Numbers(rnd, na, graph.F32), linalgtest.Numbers(rnd, nb, graph.F32)
+		x, y := a, b
+		if q.A != nil {
+			x = linalgtest.Columns(*q.A, x)
+		}
+		if q.B != nil {
+			y = linalgtest.Columns(*q.B, y)
+		}
+		if q.Swap {
+			x, y = y, x
+		}
+		if _, nx, ny := q.Lens(); nx != int64(len(x)) || ny != int64(len(y)) {
+			t.Fatalf("%v as %v: operands of %d and %d elements", p, q.Product, len(x), len(y))
+		}
+		z, err := linalgtest.Reference(q.Product, x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.Dst != nil {
+			if _, n := q.Dst.Lens(); n != int64(len(z)) {
+				t.Fatalf("%v: %d elements of %v", p, len(z), *q.Dst)
+			}
+			z = linalgtest.Columns(*q.Dst, z)
+		}
+		if nd, _, _ := p.Lens(); nd != int64(len(z)) {
+			t.Fatalf("%v as %v: %d elements, want %d", p, q.Product, len(z), nd)
+		}
+		if err := linalgtest.Check(p, a, b, z); err != nil {
+			t.Fatalf("as %v: %v", q.Product, err)
+		}
+	}
+	for op := linalg.Forward; op <= linalg.GradW; op++ {
+		if n, few := seen[op.String()], seen[op.String()+" few outputs"]; n < 100 || few < 15 {
+			t.Errorf("only %d of %v were products of columns, %d with few outputs", n, op, few)
+		}
+	}
+}
+
+// TestNoColumns: what is no product of columns, and of what types the others are.
+func TestNoColumns(t *testing.T) {
+	base := linalg.Conv{Op: linalg.Forward, Conv: graph.NewConv(3, 1, 1), N: 2, C: 3, H: 4, W: 4, O: 16, OH: 4, OW: 4,
+		T: linalg.Types{Dst: graph.BF16, A: graph.BF16, B: graph.F32, Math: linalg.BF16}}
+	narrow, wide := base.T, linalg.Types{Dst: graph.F32, A: graph.F32, B: graph.F32}
+	narrow.B = graph.BF16
+	q, ok := base.Columns(narrow)
+	if !ok || q.T != narrow || q.B == nil || q.B.From != graph.F32 || q.B.To != graph.BF16 {
+		t.Errorf("%v in %v: %v, %v", base, narrow, q, ok)
+	}
+	if q, ok := base.Columns(wide); !ok || q.T != wide {
+		t.Errorf("%v in %v: %v, %v", base, wide, q, ok)
+	}
+	if _, ok := base.Columns(base.T); ok {
+		t.Error("operands of two types are a product")
+	}
+	if _, ok := base.Columns(f64); ok {
+		t.Error("of float64 there are no columns")
+	}
+	for name, change := range map[string]func(p *linalg.Conv){
+		"many channels": func(p *linalg.Conv) { p.C, p.O = 9, 9 },
+		"large kernel":  func(p *linalg.Conv) { p.Conv, p.C = graph.NewConv(7, 1, 3), 6 },
+		"groups":        func(p *linalg.Conv) { p.C, p.Groups = 4, 4 },
+		"a pixel":       func(p *linalg.Conv) { p.Conv = graph.NewConv(1, 1, 0) },
+		"few outputs":   func(p *linalg.Conv) { p.Conv, p.C, p.O, p.OH, p.OW = graph.NewConv(3, 2, 1), 16, 3, 2, 2 },
+	} {
+		p := base
+		change(&p)
+		if err := p.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := p.Columns(narrow); ok {
+			t.Errorf("%s: %v is a product of columns", name, p)
+		}
+	}
+}
+
 // TestNoProduct: what looks like a product but is none.
 func TestNoProduct(t *testing.T) {
 	base := linalg.Conv{Op: linalg.Forward, Conv: graph.NewConv(4, 1, 0), N: 2, C: 6, H: 4, W: 4, O: 4, OH: 1, OW: 1, T: f64}

@@ -22,6 +22,14 @@ func Cast(s *cuda.Stream, dst cuda.Ptr, to graph.DType, src cuda.Ptr, from graph
 	})
 }
 
+// Move makes columns of an image, or an image of columns, on a stream of the doubles.
+func Move(s *cuda.Stream, c linalg.Columns, dst, src cuda.Ptr) error {
+	nd, ns := c.Lens()
+	return s.HostFunc(func() {
+		copy(memory(dst, nd*int64(c.To.Size())), Encode(Columns(c, Decode(memory(src, ns*int64(c.From.Size())), c.From)), c.To))
+	})
+}
+
 // Plain is a kernel for any problem, on a stream of the doubles: the reference.
 type Plain struct{ P linalg.Problem }
 

@@ -278,3 +278,33 @@ func run(op graph.Op, sa, sb graph.Shape, a, b []float64) ([]float64, error) {
 	out := append([]float64(nil), prog.Output("z").F64()...)
 	return out, prog.Close()
 }
+
+// Columns is what a linalg.Columns says, in loops.
+func Columns(c linalg.Columns, src []float64) []float64 {
+	n, _ := c.Lens()
+	dst := make([]float64, n)
+	for row := range c.N * c.I * c.J {
+		image, i, j := row/(c.I*c.J), row/c.J%c.I, row%c.J
+		for f := range c.KH {
+			for e := range c.KW {
+				r, s := i*c.StrideH+f*c.DilH-c.PadT, j*c.StrideW+e*c.DilW-c.PadL
+				if r < 0 || r >= c.H || s < 0 || s >= c.W {
+					continue
+				}
+				for ch := range c.C {
+					k := (f*c.KW+e)*c.C + ch
+					if c.First {
+						k = (ch*c.KH+f)*c.KW + e
+					}
+					x, y := ((image*c.H+r)*c.W+s)*c.C+ch, row*c.Width+k
+					if c.Back {
+						dst[x] += src[y]
+					} else {
+						dst[y] = src[x]
+					}
+				}
+			}
+		}
+	}
+	return dst
+}
