@@ -44,15 +44,21 @@ func someColumns() (list []columns) {
 	list = append(list,
 		columns{Columns{Window: three}, graph.D(2, 5, 4, 3), graph.D(2, 5, 4, 32), graph.BF16, graph.BF16},
 		columns{Columns{Window: three, Back: true}, graph.D(2, 5, 4, 3), graph.D(2, 5, 4, 32), graph.BF16, graph.F32},
+		columns{Columns{Window: three}, graph.D(2, 45, 47, 3), graph.D(2, 45, 47, 32), graph.BF16, graph.BF16},
 		columns{Columns{Window: graph.SquareWindow(1, 1, 0)}, graph.D(1, 1, 1, 135), graph.D(1, 1, 1, 160), graph.F32, graph.BF16})
 	r := rand.New(rand.NewPCG(4, 9))
-	for i := range 24 {
+	for i := range 36 {
 		w := graph.Window{KH: 1 + r.IntN(4), KW: 1 + r.IntN(4), StrideH: 1 + r.IntN(3), StrideW: 1 + r.IntN(3), PadT: r.IntN(3), PadL: r.IntN(3), DilH: 1 + r.IntN(2), DilW: 1 + r.IntN(2)}
 		if i%3 == 0 {
 			w.StrideH, w.StrideW, w.PadT, w.PadL, w.DilH, w.DilW = 1, 1, -w.PadT, -w.PadL, -w.DilH, -w.DilW
 		}
 		c := columns{op: Columns{Window: w, First: r.IntN(2) == 0, Back: r.IntN(2) == 0}, x: graph.D(1+r.IntN(3), 1+r.IntN(9), 1+r.IntN(9), []int{1, 3, 5, 8}[r.IntN(4)])}
 		c.y = graph.D(c.x.At(0), 1+r.IntN(9), 1+r.IntN(9), w.KH*w.KW*c.x.At(3)+r.IntN(3))
+		if i >= 24 { // a row in each thread
+			c.op.Back = false
+			c.x, c.y = c.x.With(1, 30+r.IntN(9)).With(2, 30), c.y.With(0, 5).With(1, 28+r.IntN(9)).With(2, 30)
+			c.x = c.x.With(0, 5)
+		}
 		if r.IntN(4) > 0 {
 			c.y = c.y.With(3, (c.y.At(3)+7)/8*8)
 		}

@@ -81,7 +81,7 @@ func TestGoldens(t *testing.T) {
 	}
 	t.Run("columns", func(t *testing.T) {
 		var text strings.Builder
-		for _, c := range someColumns()[:2] {
+		for _, c := range someColumns()[:3] {
 			l, err := c.making(t, false).step()
 			if err != nil {
 				t.Fatal(err)
