@@ -69,9 +69,9 @@ func (c *Chooser) as(p linalg.Problem, t linalg.Types) (ways []adapted) {
 	return ways
 }
 
-// byColumns is how cublasLt may be asked for a convolution as a product of columns, in the
+// columnWays is how cublasLt may be asked for a convolution as a product of columns, in the
 // types of the first group: none where nothing is timed.
-func (c *Chooser) byColumns(p linalg.Problem) (ways []adapted) {
+func (c *Chooser) columnWays(p linalg.Problem) (ways []adapted) {
 	conv, ok := p.(linalg.Conv)
 	if !ok || c.o.Untimed || c.o.Products == nil || c.o.Move == nil {
 		return nil
@@ -102,7 +102,7 @@ func (c *Chooser) library(by string) linalg.Library {
 // kernel alone at the end. Who takes a list closes it; after an error none is left.
 func (c *Chooser) candidates(p linalg.Problem) iter.Seq2[[]*adapted, error] {
 	return func(yield func([]*adapted, error) bool) {
-		groups, byColumns, plain := c.ways(p), c.byColumns(p), c.o.Plain != nil
+		groups, columns, plain := c.ways(p), c.columnWays(p), c.o.Plain != nil
 		n := most
 		if c.o.Untimed {
 			n = untimed
@@ -115,8 +115,8 @@ func (c *Chooser) candidates(p linalg.Problem) iter.Seq2[[]*adapted, error] {
 				if !last && (len(list) == 0 || !c.o.Untimed && len(list) < few) {
 					continue
 				}
-				list, err = c.ask(list, byColumns, len(list)+besides)
-				byColumns = nil
+				list, err = c.ask(list, columns, len(list)+besides)
+				columns = nil
 			}
 			if err != nil {
 				yield(nil, cmp.Or(err, closeAll(list)))
@@ -188,7 +188,7 @@ func (c *Chooser) restore(p linalg.Problem, ch choice) (*adapted, error) {
 	if ch.By == byPlain {
 		return c.plain(p)
 	}
-	for _, group := range append(c.ways(p), c.byColumns(p)) {
+	for _, group := range append(c.ways(p), c.columnWays(p)) {
 		for _, a := range group {
 			if a.by != ch.By || a.q.Types().String() != ch.Types {
 				continue
