@@ -1,6 +1,10 @@
 package plan
 
-import "ebtrain/ddp/graph"
+import (
+	"slices"
+
+	"ebtrain/ddp/graph"
+)
 
 // narrow keeps images in bfloat16 (see Options.BF16Images). An array is an image
 // where a convolution, pool or upsampling reads or makes one of its extents, of more
@@ -24,6 +28,83 @@ func (p *Plan) narrow() {
 			p.Values[v].DType = graph.BF16
 		}
 	}
+	p.narrowWeights()
+}
+
+// narrowWeights gives convolutions of images in bfloat16 their weights in it, too, as
+// devices want both operands alike: what is made for them alone is made so, and all else
+// is copied once for all who read it.
+func (p *Plan) narrowWeights() {
+	others := p.readOtherwise()
+	copies := map[int]int{}
+	var steps []Step
+	for i := range p.Steps {
+		s := p.Steps[i]
+		if k := p.weightsOf(&s); k >= 0 && p.Values[s.In[k]].DType == graph.F32 {
+			v := s.In[k]
+			to, made := copies[v]
+			switch {
+			case made:
+			case p.Values[v].Root == v && !others[v]:
+				p.Values[v].DType = graph.BF16
+				to = v
+			default:
+				to = len(p.Values)
+				p.Values = append(p.Values, Value{DType: graph.BF16, Dims: p.Values[v].Dims, Last: p.Values[v].Last, Root: to, parent: -1, bcast: -1})
+				steps = append(steps, Step{Op: Copy{}, In: []int{v}, Out: []int{to}, Scope: s.Scope})
+				copies[v] = to
+			}
+			s.In = slices.Clone(s.In)
+			s.In[k] = to
+		}
+		steps = append(steps, s)
+	}
+	p.Steps = steps
+}
+
+// weightsOf is the operand of a step that is weights of an image in bfloat16, −1 if none is.
+func (p *Plan) weightsOf(s *Step) int {
+	switch s.Op.(type) {
+	case graph.Conv2D:
+		if p.Values[s.In[0]].DType == graph.BF16 {
+			return 1
+		}
+	case graph.Conv2DGradX:
+		if p.Values[s.In[1]].DType == graph.BF16 {
+			return 0
+		}
+	}
+	return -1
+}
+
+// readOtherwise are the roots that are more than such weights: read by others, assigned,
+// not of the arena, or made by what makes no bfloat16.
+func (p *Plan) readOtherwise() map[int]bool {
+	is := map[int]bool{}
+	for v := range p.Values {
+		if r := p.Values[v].Root; p.Values[r].Space != Arena || p.Values[r].IsConst || v != r {
+			is[r] = true
+		}
+	}
+	for _, a := range p.assigns {
+		is[p.Values[a.src].Root] = true
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		w := p.weightsOf(s)
+		for k, v := range s.In {
+			if k != w {
+				is[p.Values[v].Root] = true
+			}
+		}
+		f, fused := s.Op.(*Fused)
+		for k, v := range s.Out {
+			if !fused || f.DType != graph.F32 || k >= len(f.Stores) {
+				is[p.Values[v].Root] = true
+			}
+		}
+	}
+	return is
 }
 
 // images are the extents of images that ops on images touch.

@@ -37,10 +37,11 @@ type Options struct {
 	// WeightsLast.
 	VarLast func(name string) (last, fixed bool)
 	// BF16Images keeps images between steps in bfloat16, half the memory and traffic,
-	// for devices whose steps on images take them. Arithmetic, weights, sums, statistics
+	// for devices whose steps on images take them. Arithmetic, variables, sums, statistics
 	// and what travels stay float32: loads and stores of fused steps convert (see
 	// Fused), and Transpose and Copy do where their values differ in type. A convolution
-	// multiplies images of either type, in bfloat16 or better, and adds in float32.
+	// multiplies images of either type, in bfloat16 or better, and adds in float32; its
+	// weights are rounded to bfloat16 once for all that read them where its image is.
 	BF16Images bool
 	// Apart keeps arrays of the arena of at most so many bytes, and scratch memory,
 	// to themselves: steps on them then depend on each other by what they compute
