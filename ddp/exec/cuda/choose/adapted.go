@@ -104,13 +104,14 @@ func (a *adapted) Enqueue(s *cuda.Stream, o linalg.Operands, work cuda.Ptr) erro
 	return a.moves[0].do(s, o.Dst, at[0])
 }
 
-// variants are the types in which a library may be asked for a problem of types t, in
-// groups: the next is asked only where the one before has no candidate. Both operands
-// are of one type, as libraries want them; a plain kernel takes any.
+// variants are the types in which a library may be asked for a problem, in groups: the
+// next is asked only where the one before has no candidate, or few. Both operands are of
+// one type, as libraries want them; a plain kernel takes any.
 //
 // Widening loses nothing, and bfloat16 numbers multiply exactly as TF32, too. Results
 // are narrowed at the very end.
-func variants(t linalg.Types) [][]linalg.Types {
+func variants(p linalg.Problem) [][]linalg.Types {
+	t := p.Types()
 	if t.A == graph.F64 {
 		return [][]linalg.Types{{t}}
 	}
@@ -121,6 +122,11 @@ func variants(t linalg.Types) [][]linalg.Types {
 	switch {
 	case t.A == graph.BF16 && t.B == graph.BF16:
 		wide.Math = linalg.TF32
+		if mayRound(p) {
+			rounded := t
+			rounded.Dst = graph.BF16
+			return [][]linalg.Types{{narrow}, {rounded}, {wide}}
+		}
 		return [][]linalg.Types{{narrow}, {wide}}
 	case t.Math != linalg.BF16:
 		return [][]linalg.Types{{wide}}
@@ -128,4 +134,17 @@ func variants(t linalg.Types) [][]linalg.Types {
 		return [][]linalg.Types{{wide, narrow}}
 	}
 	return [][]linalg.Types{{narrow}, {wide}}
+}
+
+// mayRound says whether a result in float32 may be rounded to bfloat16, once it has been
+// added up in float32: gradients of the weights of images in bfloat16, for which cuDNN
+// has one engine that leaves float32, and none that adds up parts of a long sum side by
+// side. On a GPU that took up to five times as long as what rounds.
+func mayRound(p linalg.Problem) bool {
+	q, ok := p.(linalg.Conv)
+	if !ok || q.Op != linalg.GradW || q.T.Math != linalg.BF16 || q.T.Dst != graph.F32 {
+		return false
+	}
+	_, _, product := q.Product()
+	return !product
 }

@@ -36,7 +36,7 @@ const (
 
 // ways are how libraries may be asked for a problem, in groups.
 func (c *Chooser) ways(p linalg.Problem) (groups [][]adapted) {
-	for _, group := range variants(p.Types()) {
+	for _, group := range variants(p) {
 		var ways []adapted
 		for _, t := range group {
 			for _, a := range c.as(p, t) {
@@ -76,7 +76,7 @@ func (c *Chooser) columnWays(p linalg.Problem) (ways []adapted) {
 	if !ok || c.o.Untimed || c.o.Products == nil || c.o.Move == nil {
 		return nil
 	}
-	for _, t := range variants(p.Types())[0] {
+	for _, t := range variants(p)[0] {
 		q, ok := conv.Columns(t)
 		if !ok {
 			continue

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/collective"
 	"ebtrain/collective/cuda"
 	"ebtrain/collective/cuda/cudatest"
 	"ebtrain/ddp/exec/cuda/choose"
@@ -355,6 +356,37 @@ func TestWide(t *testing.T) {
 		t.Errorf("got %q", n)
 	}
 	d.bits(t, ps, list)
+}
+
+// TestRounded: gradients of weights may be rounded once, after they were added up in
+// float32, where cuDNN has no engine that leaves them in float32. Nothing else may.
+func TestRounded(t *testing.T) {
+	d := open(t)
+	d.o.Untimed = true
+	p := conv(ty(graph.F32, graph.BF16, graph.BF16, linalg.BF16))
+	forward := p
+	p.Op = linalg.GradW
+	_, na, nb := p.Lens()
+	rnd := rand.New(rand.NewPCG(1, 7))
+	a, b := linalgtest.Numbers(rnd, na, graph.BF16), linalgtest.Numbers(rnd, nb, graph.BF16)
+	compute := func(want string, p linalg.Problem) []float64 {
+		list, err := d.chooser(t, nil).Choose([]linalg.Problem{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := list[0].String(); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		return linalgtest.Compute(t, d.s, list[0], p, a, b)
+	}
+	exact := compute("cudnn engine 1", p)
+	t.Setenv("EBDOUBLE_CUDNN_LACKS", "wide")
+	for i, v := range compute("cudnn engine 1, cast from bf16,bf16 to bf16, bf16", p) {
+		if want := float64(collective.FromBF16(collective.ToBF16(float32(exact[i])))); v != want {
+			t.Errorf("element %d is %v, want %v, rounded", i, v, want)
+		}
+	}
+	compute("cudnn engine 1, cast from f32,f32 to f32, tf32", forward)
 }
 
 // TestLate: where cuDNN would have to compile an engine from bfloat16 to float32, it is
