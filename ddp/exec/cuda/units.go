@@ -37,7 +37,7 @@ func Launches(p *plan.Plan, apart bool, own func(step int) bool) []plan.Launch {
 	if !apart {
 		return p.Launches(plan.Together{Chain: chainPoints, Batch: batchPoints, Patience: collectivePatience, Can: func(i int) bool {
 			f, ok := p.Steps[i].Op.(*plan.Fused)
-			return ok && kernel.Batches(p, i) && (len(f.Sums) == 0 || f.Dims.Len() <= chainPoints)
+			return ok && (len(f.Sums) == 0 || f.Dims.Len() <= chainPoints) && kernel.Batches(p, i)
 		}, Alike: func(i int) string {
 			if !own(i) || largest(p, i) > alikePoints {
 				return ""
@@ -72,10 +72,13 @@ type texts struct {
 	alike *kernel.Alike   // of several of one kernel
 }
 
-// counters is how many bytes of counters the step of chain k needs.
-func (t *texts) counters(k int) int {
-	if t.alike != nil {
+// counters is how many bytes of counters a step of chain k needs.
+func (t *texts) counters(k, step int) int {
+	switch {
+	case t.alike != nil:
 		return t.alike.Counters(k)
+	case t.batch != nil:
+		return t.batch.Counters(step)
 	}
 	return kernel.Counters(t.list)
 }
@@ -84,7 +87,7 @@ func (t *texts) counters(k int) int {
 func (t *texts) program(p *program) []byte {
 	switch {
 	case t.batch != nil:
-		return t.batch.Program(func(v int) uint64 { return uint64(p.place(v)) })
+		return t.batch.Program(p.memory)
 	case t.alike != nil:
 		return t.alike.Table(p.memory)
 	}
@@ -191,8 +194,10 @@ func (p *program) putCounters(all []texts) (err error) {
 	bytes := 0
 	for n, l := range p.launches {
 		for k, c := range l.Chains {
-			p.counters[c[0]] = driver.Ptr(bytes)
-			bytes += (all[n].counters(k) + plan.Align - 1) / plan.Align * plan.Align
+			for _, i := range c {
+				p.counters[i] = driver.Ptr(bytes)
+				bytes += (all[n].counters(k, i) + plan.Align - 1) / plan.Align * plan.Align
+			}
 		}
 	}
 	base, err := p.alloc(int64(bytes), "counters of blocks")

@@ -190,7 +190,7 @@ func (p *program) inBatches() error {
 		if err != nil {
 			return err
 		}
-		p.put(&b.Launch, steps, b.Program(func(v int) uint64 { return deviceBase + uint64(p.at(v)) }), b.Args)
+		p.put(&b.Launch, steps, b.Program(p.memory), b.Args)
 	}
 	return nil
 }

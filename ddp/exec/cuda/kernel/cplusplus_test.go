@@ -61,6 +61,21 @@ func everyText(t *testing.T) []Launch {
 		l.Source, l.Entry = strings.ReplaceAll(l.Source, l.Entry, name), name
 		launches = append(launches, Launch{Entry: alikeEntry(l.Entry), Source: alikeText(&l)})
 	}
+	for r := range uint64(30) {
+		g := randomGroup(rand.New(rand.NewPCG(r, 3)))
+		if !Batches(g.p, 0) {
+			continue
+		}
+		b, err := ForChains(g.p, [][]int{{0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range b.calls { // as all are in one file
+			name := "in_" + b.Entry + c.l.Entry
+			b.Source = strings.ReplaceAll(b.Source, c.l.Entry, name)
+		}
+		launches = append(launches, b.Launch)
+	}
 	for i, c := range someColumns() {
 		l, err := c.making(t, i%2 == 1).step()
 		if err != nil {
@@ -68,11 +83,6 @@ func everyText(t *testing.T) []Launch {
 		}
 		launches = append(launches, l...)
 	}
-	batch, err := batchKernel(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	launches = append(launches, batch)
 	slices.SortFunc(launches, func(a, b Launch) int { return strings.Compare(a.Entry, b.Entry) })
 	return slices.CompactFunc(launches, func(a, b Launch) bool { return a.Entry == b.Entry })
 }

@@ -29,6 +29,7 @@ type Launch struct {
 	// Counters is how many bytes of counters the step's kernels up to this one need.
 	Counters int
 	args     params
+	text     parts
 }
 
 // Memory is where a step finds its arrays: addresses on the device.

@@ -250,8 +250,8 @@ func TestArgumentsHaveBounds(t *testing.T) {
 		if _, err := For(p, i); err == nil || !strings.Contains(err.Error(), "and a kernel takes 4096") {
 			t.Errorf("got %v, want an error about the argument", err)
 		}
-		if !Batches(p, i) {
-			t.Error("the group is none for a batch, though it needs few numbers at a time")
+		if Batches(p, i) {
+			t.Error("a group without a kernel can be in a batch")
 		}
 	}
 }

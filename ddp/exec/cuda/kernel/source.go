@@ -49,6 +49,25 @@ func (s *source) launch(kind string, grid int) (Launch, error) {
 	if s.size > maxArgs {
 		return Launch{}, fmt.Errorf("%s kernel: its argument takes %d bytes, and a kernel takes %d", kind, s.size, maxArgs)
 	}
+	text := s.head() + s.text() + "\n" + s.body.String()
+	sum := sha256.Sum256([]byte(dialect + text))
+	name := kind + "_" + hex.EncodeToString(sum[:8])
+	named := func(t string) string { return strings.ReplaceAll(t, "NAME", name) }
+	return Launch{
+		Entry: name, Source: dialect + named(text), Grid: grid, args: s.params,
+		text: parts{s.wide, s.helpers, named(s.text()), named(s.body.String())},
+	}, nil
+}
+
+// parts are a kernel's text in parts, for a kernel that holds several as functions.
+type parts struct {
+	wide       bool // indices are of 64 bits
+	helpers    []string
+	args, body string
+}
+
+// head is the type of indices, and the helpers.
+func (s *source) head() string {
 	var b strings.Builder
 	index, quot := "i32", "quot32"
 	if s.wide {
@@ -58,10 +77,7 @@ func (s *source) launch(kind string, grid int) (Launch, error) {
 	for _, h := range s.helpers {
 		b.WriteString(h + "\n")
 	}
-	b.WriteString(s.text() + "\n" + s.body.String())
-	sum := sha256.Sum256([]byte(dialect + b.String()))
-	name := kind + "_" + hex.EncodeToString(sum[:8])
-	return Launch{Entry: name, Source: dialect + strings.ReplaceAll(b.String(), "NAME", name), Grid: grid, args: s.params}, nil
+	return b.String()
 }
 
 // maxArgs is the size of a kernel's argument in bytes at most.
