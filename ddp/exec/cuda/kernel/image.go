@@ -142,59 +142,86 @@ func (m *making) maxPool(op graph.MaxPool2D) (Launch, error) {
 func (m *making) upsample(op graph.Upsample2D) (Launch, error) {
 	k := m.newImage(m.operands(m.s.In)[0], m.operands(m.s.Out)[0])
 	k.resample(op)
-	return k.sum(fmt.Sprintf(`	const struct share f = shareOf(i, a.scale, xh), g = shareOf(j, a.scale, xw);
-	for (int r = f.lo; r <= f.hi; r++)
-		for (int s = g.lo; s <= g.hi; s++) {
-			const %s weight = (%[1]s)((r == f.lo ? 1 - f.upper : f.upper) * (s == g.lo ? 1 - g.upper : g.upper));
-			%s
-			%s
-		}`, k.reg, k.load(), k.add("weight")))
+	return k.sum(fmt.Sprintf(`	const struct share f = shareOf(i, xh), g = shareOf(j, xw);
+	UNROLL
+	for (int d = 0; d < %[4]d; d++) {
+		const int r = f.lo + d;
+		UNROLL
+		for (int e = 0; e < %[4]d; e++) {
+			const int s = g.lo + e;
+			if (r > f.hi || s > g.hi)
+				continue;
+			const %[1]s weight = (%[1]s)((r == f.lo ? 1 - f.upper : f.upper) * (s == g.lo ? 1 - g.upper : g.upper));
+			%[2]s
+			%[3]s
+		}
+	}`, k.reg, k.load(), k.add("weight"), neighbours(op)))
 }
 
-// upsampleT takes the pixels of the larger image that a pixel is a part of.
+// upsampleT takes the pixels of the larger image that a pixel is a part of: their centres
+// are less than one pixel away, of the last and the first those beyond, too.
 func (m *making) upsampleT(op graph.Upsample2DT) (Launch, error) {
 	k := m.newImage(m.operands(m.s.In)[0], m.operands(m.s.Out)[0])
 	k.resample(graph.Upsample2D(op))
-	return k.sum(fmt.Sprintf(`	const int h = (int)a.h.d, w = (int)a.w.d;
-	for (int r = i > 0 ? (i - 1) * a.scale : 0; r < (i + 2) * a.scale && r < xh; r++) {
-		const struct share f = shareOf(r, a.scale, h);
-		if (i < f.lo || i > f.hi)
+	before, count := 0, op.Scale
+	if op.Mode != graph.Nearest {
+		before = (op.Scale + 1) / 2
+		count += 2 * before
+	}
+	unroll := "UNROLL\n\t"
+	if count > 8 {
+		unroll = ""
+	}
+	return k.sum(fmt.Sprintf(`	const int h = (int)a.h.d, w = (int)a.w.d, top = i * %[4]d - %[5]d, left = j * %[4]d - %[5]d;
+	%[7]sfor (int d = 0; d < %[6]d; d++) {
+		const int r = top + d;
+		const struct share f = shareOf(r < 0 ? 0 : r, h);
+		if (r < 0 || r >= xh || i < f.lo || i > f.hi)
 			continue;
-		for (int s = j > 0 ? (j - 1) * a.scale : 0; s < (j + 2) * a.scale && s < xw; s++) {
-			const struct share g = shareOf(s, a.scale, w);
-			if (j < g.lo || j > g.hi)
+		%[7]sfor (int e = 0; e < %[6]d; e++) {
+			const int s = left + e;
+			const struct share g = shareOf(s < 0 ? 0 : s, w);
+			if (s < 0 || s >= xw || j < g.lo || j > g.hi)
 				continue;
-			const %s weight = (%[1]s)((i == f.lo ? 1 - f.upper : f.upper) * (j == g.lo ? 1 - g.upper : g.upper));
-			%s
-			%s
+			const %[1]s weight = (%[1]s)((i == f.lo ? 1 - f.upper : f.upper) * (j == g.lo ? 1 - g.upper : g.upper));
+			%[2]s
+			%[3]s
 		}
-	}`, k.reg, k.load(), k.add("weight")))
+	}`, k.reg, k.load(), k.add("weight"), op.Scale, before, count, unroll))
 }
 
-// resample declares the scale, and the function that tells what an index of the larger
-// axis is made of: the centre of i lies at (i + ½)/scale − ½, at least 0, between two
-// neighbours, exactly on one, or beyond the last.
+// neighbours is how many pixels in a row a pixel of an enlarged image is made of.
+func neighbours(op graph.Upsample2D) int {
+	if op.Mode == graph.Nearest {
+		return 1
+	}
+	return 2
+}
+
+// resample writes the function that tells what an index of the larger axis is made of:
+// the centre of i lies at (i + ½)/scale − ½, at least 0, between two neighbours, exactly
+// on one, or beyond the last. The scale is in the text, so that compilers know what they
+// divide by.
 func (k *image) resample(op graph.Upsample2D) {
-	k.small("scale", op.Scale)
 	k.helper("struct share {\n\tint lo, hi;\n\tdouble upper;\n};\n")
 	if op.Mode == graph.Nearest {
-		k.helper(`DEVICE struct share shareOf(int i, int scale, int n) {
-	struct share s = {i / scale, i / scale, 0};
+		k.helper(fmt.Sprintf(`DEVICE struct share shareOf(int i, int n) {
+	struct share s = {i / %[1]d, i / %[1]d, 0};
 	return s;
 }
-`)
+`, op.Scale))
 		return
 	}
-	k.helper(`DEVICE struct share shareOf(int i, int scale, int n) {
-	const int at = 2 * i + 1 > scale ? 2 * i + 1 - scale : 0, lo = at / (2 * scale), rest = at % (2 * scale);
+	k.helper(fmt.Sprintf(`DEVICE struct share shareOf(int i, int n) {
+	const int at = 2 * i + 1 > %[1]d ? 2 * i + 1 - %[1]d : 0, lo = at / %[2]d, rest = at %% %[2]d;
 	struct share s = {lo, lo, 0};
 	if (rest > 0 && lo + 1 < n) {
 		s.hi = lo + 1;
-		s.upper = (double)rest / (2 * scale);
+		s.upper = (double)rest / %[2]d;
 	}
 	return s;
 }
-`)
+`, op.Scale, 2*op.Scale))
 }
 
 // pooled makes the kernel of an op on images.

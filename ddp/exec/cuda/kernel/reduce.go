@@ -300,7 +300,7 @@ func (r *reduction) launchAll() (Launch, error) {
 		r.line("\t%s s%d[%d];\n\tUNROLL\n\tfor (int j = 0; j < %[3]d; j++)\n\t\ts%[2]d[j] = %[4]s;", t, i, width, none(a, t))
 	}
 	r.line("\tif (alive) {\n\t\tconst idx from = segment * (idx)a.length, end = from + (idx)a.length < (idx)a.steps ? from + (idx)a.length : (idx)a.steps;")
-	r.line("\t\tfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {")
+	r.line("\t\t%sfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {", r.unroll())
 	if r.columns > 1 {
 		r.line("\t\t\tconst idx p = (o * (idx)a.steps + m) * (idx)a.columns + c;")
 	} else {
@@ -329,6 +329,26 @@ func (r *reduction) launchAll() (Launch, error) {
 	}
 	r.line("}")
 	return r.launch("reduce", r.tiles*r.segments*ceil(r.outer, r.tz))
+}
+
+// unroll keeps loads of several steps on their way, where a step has few: a loop that adds
+// up what it has just loaded waits for the memory each time.
+func (r *reduction) unroll() string {
+	full := 0
+	for _, l := range r.f.Loads {
+		if l.Full() {
+			full++
+		}
+	}
+	switch {
+	case r.store && len(r.f.Stores) > 0: // what is loaded later may be what was stored before
+		return ""
+	case full <= 1:
+		return "UNROLL4\n\t\t"
+	case full == 2:
+		return "UNROLL2\n\t\t"
+	}
+	return ""
 }
 
 // arguments declares what the kernel needs besides the group's arguments.
