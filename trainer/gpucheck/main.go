@@ -49,6 +49,7 @@ type options struct {
 	limit   time.Duration
 	nets    []string
 	batches []int
+	only    []string // precisions
 	steps   int
 	peer    string
 	each    time.Duration
@@ -79,6 +80,7 @@ func parse(args []string) (*options, error) {
 	fs.DurationVar(&o.limit, "limit", 10*time.Minute, "time after which no new check begins, and what is under way is cut off")
 	fs.StringSliceVar(&o.nets, "net", []string{"conv32", "conv64", "resnet128"}, "networks of part d")
 	fs.IntSliceVar(&o.batches, "batch", []int{36, 64, 256}, "batches of part d")
+	fs.StringSliceVar(&o.only, "precision", []string{"bf16", "tf32", "f32"}, "precisions of part d's networks")
 	fs.IntVar(&o.steps, "steps", 30, "timed steps of part d")
 	fs.StringVar(&o.peer, "peer", "../shared/peers/bidvl_gpu.py", "PyTorch program to be timed beside, if it and python3 are there")
 	fs.DurationVar(&o.each, "each", 5*time.Minute, "time after which a check has failed, and is killed")
@@ -101,6 +103,11 @@ func parse(args []string) (*options, error) {
 	for _, p := range o.parts {
 		if !slices.Contains([]string{"a", "b", "c", "d"}, p) {
 			return nil, cliflag.Usage("unknown --part %q: want some of a, b, c, d", p)
+		}
+	}
+	for _, p := range o.only {
+		if !slices.Contains([]string{"bf16", "tf32", "f32"}, p) {
+			return nil, cliflag.Usage("unknown --precision %q: want some of bf16, tf32, f32", p)
 		}
 	}
 	if o.limit <= 0 || o.each <= 0 || o.steps < 1 {

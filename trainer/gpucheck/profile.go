@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -23,11 +25,18 @@ type spent struct {
 
 // profile is where a step's time goes: what launches alike take, longest first. They run
 // one after the other, each between two events; what is shorter than the host's calls
-// for it, some microseconds, is told as too long.
-func (s *session) profile(ctx context.Context) (string, error) {
+// for it, some microseconds, is told as too long. All of them are written to a file.
+func (s *session) profile(ctx context.Context, file string) (string, error) {
 	found := map[string]*spent{}
 	var sum time.Duration
+	var all bytes.Buffer
+	all.WriteString("begins_us\ttakes_us\tflops\tbytes\twhat\twhere\n")
+	var first time.Time
 	s.trace = func(e exec.Event) {
+		if first.IsZero() {
+			first = e.Start
+		}
+		fmt.Fprintf(&all, "%.1f\t%.1f\t%d\t%d\t%s\t%s\n", ms(e.Start.Sub(first))*1e3, ms(e.Time)*1e3, e.Flops, e.Bytes, e.Name, e.Scope)
 		what := strings.TrimSpace(e.Kind + " " + strings.TrimPrefix(e.Name, e.Kind))
 		p := found[what]
 		if p == nil {
@@ -39,6 +48,9 @@ func (s *session) profile(ctx context.Context) (string, error) {
 	}
 	defer func() { s.trace = nil }()
 	if err := exec.Run(ctx, s.step); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(file, all.Bytes(), 0o666); err != nil {
 		return "", err
 	}
 	list := make([]*spent, 0, len(found))

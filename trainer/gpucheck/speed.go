@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +41,9 @@ func speed(ctx context.Context, o *options, r *report) error {
 	for _, net := range o.nets {
 		for _, batch := range o.batches {
 			for _, p := range []cuda.Precision{cuda.BF16, cuda.TF32, cuda.F32} {
+				if !slices.Contains(o.only, p.String()) {
+					continue
+				}
 				w := workload{Net: net, Width: o.size.Width, Batch: batch, Fresh: true, Still: true}
 				err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("%v in %v", w, p), func() (string, map[string]any, error) {
 					return timed(ctx, o, w, p, m)
@@ -50,8 +55,12 @@ func speed(ctx context.Context, o *options, r *report) error {
 	return err
 }
 
-// captured is a program that says how many operations its graph has.
-type captured interface{ GraphNodes() int }
+// captured is a program that says how many operations its graph has, and what it takes
+// the host to replay it.
+type captured interface {
+	GraphNodes() int
+	ReplayTime() time.Duration
+}
 
 // timed times a workload.
 func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rates) (text string, numbers map[string]any, err error) {
@@ -66,19 +75,19 @@ func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rat
 	}
 	st, took := s.step.Stats(), median(list)
 	numbers = map[string]any{
-		"ms": took, "host_us": median(queued) * 1e3, "images_per_s": float64(w.Batch) / took * 1e3, "start_s": s.cold.Seconds(), "launches": st.Steps,
+		"ms": took, "inputs_us": median(queued) * 1e3, "images_per_s": float64(w.Batch) / took * 1e3, "start_s": s.cold.Seconds(), "launches": st.Steps,
 		"intermediate_mib": float64(st.PeakBytes) / (1 << 20), "variables_mib": float64(st.VarBytes) / (1 << 20),
 	}
 	numbers["device"] = s.be.Name()
 	if c, ok := s.step.(captured); ok {
-		numbers["graph_nodes"] = c.GraphNodes()
+		numbers["graph_nodes"], numbers["replay_us"] = c.GraphNodes(), float64(c.ReplayTime())/float64(time.Microsecond)
 	}
 	flops, bytes, err := s.work(ctx)
 	if floor := m.floor(flops, bytes, p); floor > 0 {
 		numbers["floor_ms"], numbers["share_of_floor"] = floor, floor/took
 	}
 	if err == nil {
-		text, err = s.profile(ctx)
+		text, err = s.profile(ctx, filepath.Join(o.out, strings.ReplaceAll(fmt.Sprintf("%v %v.tsv", w, p), " ", "-")))
 	}
 	return text, numbers, err
 }

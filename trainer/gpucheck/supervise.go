@@ -188,7 +188,7 @@ func (o *options) child(ctx context.Context) func(from int) (*exec.Cmd, error) {
 			left = max(time.Until(end), time.Millisecond)
 		}
 		args := []string{"--from", fmt.Sprint(from), "--size", string(size), "--out", o.out, "--limit", left.String(), "--steps", fmt.Sprint(o.steps),
-			"--peer", o.peer, "--part", strings.Join(o.parts, ","), "--net", strings.Join(o.nets, ","), "--batch", strings.Trim(strings.ReplaceAll(fmt.Sprint(o.batches), " ", ","), "[]")}
+			"--peer", o.peer, "--precision", strings.Join(o.only, ","), "--part", strings.Join(o.parts, ","), "--net", strings.Join(o.nets, ","), "--batch", strings.Trim(strings.ReplaceAll(fmt.Sprint(o.batches), " ", ","), "[]")}
 		return exec.Command(self, args...), nil //nolint:gosec // this program
 	}
 }

@@ -42,9 +42,11 @@ type program struct {
 	plain, measured recording // runs that were captured: without and with what measures waits
 	eager           bool      // do not capture
 	capturing       bool
-	warm            bool // a run is complete
-	spread          bool // and one over all lanes, or no library makes something of its own for each
-	run             int  // how many have been put onto the streams, but for timed ones
+	warm            bool          // a run is complete
+	spread          bool          // and one over all lanes, or no library makes something of its own for each
+	run             int           // how many have been put onto the streams, but for timed ones
+	replays         int           // of captured runs
+	replaying       time.Duration // what they took the host, in all
 
 	waits      *waits      // what measures waits for collectives, nil until it is asked for
 	unmeasured atomic.Bool // it cannot
@@ -317,6 +319,17 @@ func (p *program) GraphNodes() (n int) {
 		}
 	})
 	return n
+}
+
+// ReplayTime is what a captured run takes the host, in the mean: to have its inputs
+// brought, its graph launched and its outputs fetched; 0 before there was one.
+func (p *program) ReplayTime() (d time.Duration) {
+	p.b.do(func() {
+		if p.replays > 0 {
+			d = p.replaying / time.Duration(p.replays)
+		}
+	})
+	return d
 }
 
 // Close ends the runs that are queued, and releases the program's memory.

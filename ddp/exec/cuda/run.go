@@ -28,8 +28,13 @@ func sameCause(err, late error) bool {
 // enqueue puts a run onto the streams. Where it cannot, the group ends, as the other
 // ranks would wait for this one's part, and what is queued is left to end.
 func (p *program) enqueue(f *flight) error {
+	replays, began := p.plain.replay != nil && !f.timed, time.Now()
 	err := p.put(f)
 	if err == nil {
+		if replays && !f.measured {
+			p.replays++
+			p.replaying += time.Since(began)
+		}
 		p.spread = p.spread || p.warm && !f.timed
 		p.warm = true
 		return nil
