@@ -32,7 +32,7 @@ func TestGraphNodes(t *testing.T) {
 		}
 		pl := planned(g, true)
 		steps, launches, nodes := map[string]int{}, map[string]int{}, 0
-		for _, l := range cuda.Launches(pl, false, func(i int) bool { return !libraries(pl, i) }) {
+		for _, l := range cuda.Launches(pl, func(i int) bool { return !libraries(pl, i) }) {
 			kind, n := launchKind(t, pl, l)
 			steps[kind] += len(slices.Concat(l.Chains...))
 			launches[kind] += n

@@ -188,7 +188,7 @@ func textsOf(t *testing.T, g *graph.Graph, bf16 bool) map[string]string {
 	pl := planned(g, bf16)
 	texts := map[string]string{}
 	add := func(l kernel.Launch) { texts[l.Entry] = l.Source }
-	for _, l := range cuda.Launches(pl, false, func(i int) bool { return !libraries(pl, i) }) {
+	for _, l := range cuda.Launches(pl, func(i int) bool { return !libraries(pl, i) }) {
 		i := l.Chains[0][0]
 		switch {
 		case l.Alike:

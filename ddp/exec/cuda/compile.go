@@ -54,7 +54,7 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 	if err := p.allocate(); err != nil {
 		return err
 	}
-	p.launches = Launches(p.plan, o.Deterministic, func(i int) bool { return jobs[i] == nil })
+	p.launches = Launches(p.plan, func(i int) bool { return jobs[i] == nil })
 	if err := p.makeUnits(jobs); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func TestScheduleKeepsDependencies(t *testing.T) {
 				p := plan.New(g, plan.Options{World: 2, WeightsLast: true, WidenBF16: true, Apart: apart})
 				p.Allocate()
 				for _, own := range []bool{false, true} {
-					launches := Launches(p, own, func(int) bool { return true })
+					launches := Launches(p, func(int) bool { return own })
 					checkSchedule(t, p, launches, newSchedule(p, launches, lanes))
 				}
 			})

@@ -30,26 +30,18 @@ type unit struct {
 }
 
 // Launches are the steps of an allocated plan in launches; own says which steps are done
-// by kernels of package kernel, and not by libraries. With apart every step is one
-// of its own, in the plan's order: sums in a batch are added up in another order than
-// in a step's own kernel, and what shares a launch depends on all of the graph.
-func Launches(p *plan.Plan, apart bool, own func(step int) bool) []plan.Launch {
-	if !apart {
-		return p.Launches(plan.Together{Chain: chainPoints, Batch: batchPoints, Patience: collectivePatience, Can: func(i int) bool {
-			f, ok := p.Steps[i].Op.(*plan.Fused)
-			return ok && (len(f.Sums) == 0 || f.Dims.Len() <= chainPoints) && kernel.Batches(p, i)
-		}, Alike: func(i int) string {
-			if !own(i) || largest(p, i) > alikePoints {
-				return ""
-			}
-			return kernel.AlikeName(p, i)
-		}})
-	}
-	launches := make([]plan.Launch, len(p.Steps))
-	for i, deps := range p.Deps() {
-		launches[i] = plan.Launch{Chains: [][]int{{i}}, Deps: deps}
-	}
-	return launches
+// by kernels of package kernel, and not by libraries. What shares a launch depends on all of
+// the graph; what a step computes does not depend on it.
+func Launches(p *plan.Plan, own func(step int) bool) []plan.Launch {
+	return p.Launches(plan.Together{Chain: chainPoints, Batch: batchPoints, Patience: collectivePatience, Can: func(i int) bool {
+		f, ok := p.Steps[i].Op.(*plan.Fused)
+		return ok && (len(f.Sums) == 0 || f.Dims.Len() <= chainPoints) && kernel.Batches(p, i)
+	}, Alike: func(i int) string {
+		if !own(i) || largest(p, i) > alikePoints {
+			return ""
+		}
+		return kernel.AlikeName(p, i)
+	}})
 }
 
 // batched says whether a launch is of several steps.
