@@ -15,6 +15,9 @@ import (
 // Arrays are added in it only where the sum of one is nought but for rounding, that of
 // what is left of an array without its mean. Other sums may be large, and what is left of
 // them small: they have been rounded, and it would have few digits or none.
+//
+// It goes by what else is summed, and changes a rounding: a deterministic program does
+// without it.
 func linear(d *dag) {
 	hoist(d)
 	s := &linearSums{analysis: analyse(d), sums: map[sumOf]known{}}

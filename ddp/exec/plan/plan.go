@@ -23,9 +23,9 @@ type Options struct {
 	Remat bool
 	// Deterministic decides nothing that changes a bit by what else is in the
 	// graph: a reduction is a step of its own, since a device may add in an order
-	// that depends on the group; sums are not taken apart by levels; and an
-	// AllReduce is a boundary in a world of one too, and passes that look for
-	// sums do not look through it.
+	// that depends on the group; sums are not taken apart by levels, and follow from
+	// no other sums; and an AllReduce is a boundary in a world of one too, and passes
+	// that look for sums do not look through it.
 	Deterministic bool
 	// WeightsLast puts the weights of convolutions into channels-last order, as images
 	// always are: (K,C,R,S) lies as (K,R,S,C). So do their gradients, the variables
@@ -146,7 +146,7 @@ type pass struct {
 func passes(o Options) []pass {
 	list := []pass{{"buckets", buckets}, {"moments", moments}, {"split", split}, {"linear", linear}, {"unshare", unshare}, {"recompute", recompute}, {"derive", derive}}
 	if o.Deterministic {
-		list = slices.DeleteFunc(list, func(p pass) bool { return p.name == "split" })
+		list = slices.DeleteFunc(list, func(p pass) bool { return p.name == "split" || p.name == "linear" })
 	}
 	return list
 }
