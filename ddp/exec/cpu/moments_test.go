@@ -110,3 +110,73 @@ func TestSumsOfDifferences(t *testing.T) {
 		}
 	}
 }
+
+// sums is what a program makes of x, of type f32[rows,cols], and c, f32[1,cols].
+func sums(t *testing.T, x, c []float32, build func(b *graph.Builder, x, c graph.ID)) exec.Program {
+	t.Helper()
+	var b graph.Builder
+	ct := graph.T(graph.F32, 1, len(c))
+	ci := b.Input("c", ct) // the first leaf
+	build(&b, b.Input("x", graph.T(graph.F32, len(x)/len(c), len(c))), ci)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := open(t, Config{Threads: 1}).Compile(g, exec.Options{Name: "sums"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing(t, p)
+	copy(p.Input("x").F32(), x)
+	copy(p.Input("c").F32(), c)
+	if err := exec.Run(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What is taken from 2x is no mean of it, though it is divided by as many: no sum of 2x is
+// made, and c, the first leaf, is none.
+func TestSumsLessWhatIsNoMean(t *testing.T) {
+	const rows, cols = 64, 128
+	x, c := make([]float32, rows*cols), make([]float32, cols)
+	noise := make([]float64, rows*cols)
+	philox.Name{Purpose: philox.Testing}.Uniform(noise)
+	for i, n := range noise {
+		x[i], c[i%cols] = float32(1000+n), rows*2*1000.5
+	}
+	p := sums(t, x, c, func(b *graph.Builder, x, c graph.ID) {
+		b.Output("x", b.SumKeep(x, 0))
+		b.Output("rest", b.SumKeep(b.Sub(b.Scale(x, 2), b.Scale(c, 1.0/rows)), 0))
+	})
+	for k := range cols {
+		want := 0.0
+		for i := k; i < len(x); i += cols {
+			want += 2*float64(x[i]) - float64(c[k])/rows
+		}
+		if got := p.Output("rest").At(k); math.Abs(got-want) > 1e-4 {
+			t.Fatalf("column %d: the sum of 2x − c/%d is %v, want %v", k, rows, got, want)
+		}
+	}
+}
+
+// The sum of a part of x is finite where that of x, which is made too, is not.
+func TestSumsOfParts(t *testing.T) {
+	const rows, cols = 64, 128
+	x, c := make([]float32, rows*cols), make([]float32, cols)
+	for i := range x {
+		x[i] = 1e37
+	}
+	p := sums(t, x, c, func(b *graph.Builder, x, c graph.ID) {
+		b.Output("x", b.SumKeep(x, 0))
+		for _, a := range []float64{0, -0.25, 0.25} {
+			b.Output(fmt.Sprint(a), b.SumKeep(b.Scale(x, a), 0))
+		}
+		b.Output("c", b.Neg(c))
+	})
+	for _, a := range []float64{0, -0.25, 0.25} {
+		if got, want := p.Output(fmt.Sprint(a)).At(0), a*rows*1e37; math.Abs(got-want) > 1e32 || math.IsNaN(got) {
+			t.Errorf("the sum of %v·x is %v, want %v", a, got, want)
+		}
+	}
+}

@@ -16,6 +16,12 @@ import (
 // what is left of an array without its mean. Other sums may be large, and what is left of
 // them small: they have been rounded, and it would have few digits or none.
 //
+// A multiple of a sum is too large for its type where the sum is, so a sum of parts of an
+// array, c·x with |c| < 1, is made as it is where that is known: where c is a number. An
+// array c, the scale of a batch norm, is not known. Where the sum of x overflows, which
+// the program makes anyway, a sum of c·x that follows from it is NaN or infinite, even
+// where c is 0 or so small that the sum of c·x itself had been finite.
+//
 // It goes by what else is summed, and changes a rounding: a deterministic program does
 // without it.
 func linear(d *dag) {
@@ -121,7 +127,7 @@ func (s *linearSums) expand(v int) (sum known, ok bool) {
 	in := s.reads[p]
 	switch op := s.nodes[p].op.(type) {
 	case graph.Unary:
-		if op.Fn == graph.Neg || op.Fn == graph.Scale {
+		if op.Fn == graph.Neg || op.Fn == graph.Scale && math.Abs(op.A()) >= 1 { // see linear
 			return s.multiple(op, in[0])
 		}
 	case graph.Binary:
@@ -165,7 +171,8 @@ func (s *linearSums) added(p int, op graph.Binary) (sum known, ok bool) {
 // isMean says whether m is the mean of x over what is summed over.
 func (s *linearSums) isMean(m, x int) bool {
 	sum, ok := s.operand(m, graph.Scale)
-	if !ok || s.sums[sumOf{s.op, x, s.space[s.at].dims}].value != sum {
+	k, found := s.sums[sumOf{s.op, x, s.space[s.at].dims}]
+	if !ok || !found || k.value != sum {
 		return false
 	}
 	return math.Abs(s.nodes[s.producer(m)].op.(graph.Unary).A()*s.count-1) < 1e-6

@@ -74,6 +74,19 @@ func TestLinear(t *testing.T) {
 	mustCount(t, planOf(t, build(true, false)), map[string]int{"reduce_sum": 3, "= mul": 1, "fused f32[4096,16]": 2})
 }
 
+// A sum of multiples of x follows from that of x, one of parts of x does not: it may be
+// finite where the other is not.
+func TestLinearParts(t *testing.T) {
+	for a, reductions := range map[float64]int{-3: 1, -0.5: 2, 0: 2, 0.5: 2, 2: 1} {
+		text := planOf(t, func(b *graph.Builder) {
+			x := b.Input("x", graph.T(graph.F32, 4096, 16))
+			b.Output("x", b.SumKeep(x, 0))
+			b.Output("ax", b.SumKeep(b.Scale(x, a), 0))
+		})
+		mustCount(t, text, map[string]int{"reduce_sum": reductions})
+	}
+}
+
 // What every reader can compute from a product in memory is not kept, and what
 // follows from arrays at hand is not read.
 func TestDerive(t *testing.T) {
