@@ -172,10 +172,7 @@ func (s *linearSums) added(p int, op graph.Binary) (sum known, ok bool) {
 func (s *linearSums) isMean(m, x int) bool {
 	sum, ok := s.operand(m, graph.Scale)
 	k, found := s.sums[sumOf{s.op, x, s.space[s.at].dims}]
-	if !ok || !found || k.value != sum {
-		return false
-	}
-	return math.Abs(s.nodes[s.producer(m)].op.(graph.Unary).A()*s.count-1) < 1e-6
+	return ok && found && k.value == sum && s.divides(m, s.count)
 }
 
 // invariant says whether v is the same along the axes that are summed over, and

@@ -58,9 +58,14 @@ func (a *analysis) fromMean(r graph.Reduce, v int, s space) (x int, ok bool) {
 	if q < 0 || a.nodes[q].op != r || a.reads[q][0] != x || a.space[q] != s {
 		return 0, false
 	}
-	scale := a.nodes[a.producer(mean)].op.(graph.Unary).A()
-	n := float64(a.Values[x].Dims.Len()) / float64(a.Values[sum].Dims.Len())
-	return x, math.Abs(scale*n-1) < 1e-6
+	return x, a.divides(mean, float64(a.Values[x].Dims.Len())/float64(a.Values[sum].Dims.Len()))
+}
+
+// divides says whether v, made by Scale, is an n-th of what that takes. Scale's number is
+// a float64 whatever the array's type is, so 1/n is off by a rounding of float64s and no
+// more; 1/(n−1), of an unbiased estimate, is another number for all n below 10¹².
+func (a *analysis) divides(v int, n float64) bool {
+	return math.Abs(a.nodes[a.producer(v)].op.(graph.Unary).A()*n-1) < 1e-12
 }
 
 // operand is the operand of the unary function that makes v.
