@@ -2,7 +2,11 @@ package ddp
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
 
 	"ebtrain/collective"
 	"ebtrain/ddp/graph"
@@ -18,7 +22,8 @@ type Shards struct {
 	// Split names the inputs whose first axis is samples: each virtual rank
 	// sees its part. All virtual ranks see the whole of any other input. A variable
 	// that it names is a rank's own in the same way: it is as many times as long as
-	// the rank plays virtual ranks, and each assigns its part.
+	// the rank plays virtual ranks, and each assigns its part. Names that the graph does
+	// not have are an error: see Of.
 	Split map[string]bool
 	// Key names the input of type graph.KeyType, whose third entry is the
 	// position of the first sample. It may be empty.
@@ -40,6 +45,73 @@ func (s Shards) Validate() error {
 	return nil
 }
 
+// Of is s with those names of Split and Key alone that g has, for one of several graphs
+// that are cut alike.
+func (s Shards) Of(g *graph.Graph) Shards {
+	leaves := leavesOf(g)
+	split := map[string]bool{}
+	for name := range s.Split {
+		if _, ok := leaves[name]; ok && s.Split[name] {
+			split[name] = true
+		}
+	}
+	s.Split = split
+	if _, ok := leaves[s.Key]; !ok {
+		s.Key = ""
+	}
+	return s
+}
+
+// leavesOf are the inputs and variables of g by name, those that nothing reads too.
+func leavesOf(g *graph.Graph) map[string]graph.Leaf {
+	leaves := map[string]graph.Leaf{}
+	for _, n := range g.Nodes() {
+		if l, ok := n.Op.(graph.Leaf); ok && l.Kind != graph.Dummy {
+			leaves[l.Name] = l
+		}
+	}
+	return leaves
+}
+
+// check says which names of s are not those of leaves that can be cut, or name draws.
+func (s Shards) check(leaves map[string]graph.Leaf) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Split)) {
+		l, ok := leaves[name]
+		switch {
+		case !s.Split[name]:
+		case !ok:
+			return fmt.Errorf("the graph has no input or variable %q to cut into virtual shards: want names of its leaves in Split (%s)", name, inputs(leaves))
+		case name == s.Key:
+			return fmt.Errorf("%s is in Split and is Key: it names the draws of all virtual shards and is not cut, so leave it out of Split", l)
+		case l.Type.Shape.Rank() == 0:
+			return fmt.Errorf("%s is one number, and is not cut into virtual shards: leave it out of Split, or give it an axis of samples", l)
+		}
+	}
+	l, ok := leaves[s.Key]
+	switch {
+	case s.Key == "":
+	case !ok || l.Kind != graph.Input:
+		return fmt.Errorf("the graph has no input %q to name draws: want one of type %v as Key (%s), or none", s.Key, graph.KeyType, inputs(leaves))
+	case l.Type != graph.KeyType:
+		return fmt.Errorf("%s %v cannot name draws: want an input of type %v as Key", l, l.Type, graph.KeyType)
+	}
+	return nil
+}
+
+// inputs says which inputs there are.
+func inputs(leaves map[string]graph.Leaf) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(leaves)) {
+		if leaves[name].Kind == graph.Input {
+			names = append(names, strconv.Quote(name))
+		}
+	}
+	if len(names) == 0 {
+		return "it has no inputs"
+	}
+	return "its inputs are " + strings.Join(names, ", ")
+}
+
 // Virtualise turns g, built for Virtual ranks, into the program of one of World
 // ranks, which plays Virtual/World of them: it holds that many copies of g, and
 // each AllReduce adds the copies' values before it adds those of the ranks. All
@@ -53,6 +125,9 @@ func (s Shards) Validate() error {
 // not reduced.
 func Virtualise(g *graph.Graph, s Shards) (*graph.Graph, error) {
 	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	if err := s.check(leavesOf(g)); err != nil {
 		return nil, err
 	}
 	v := &virtual{Shards: s, from: g, to: &graph.Builder{}, own: map[graph.ID]graph.ID{}}

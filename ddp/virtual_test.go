@@ -169,7 +169,7 @@ func TestVirtualiseOwnVariables(t *testing.T) {
 	// kept are the rows of all ranks, and the last output.
 	kept := func(world int) (all, out []float64) {
 		s := shardsOf(world)
-		s.Split["sum"] = true
+		s.Split["sum"], s.Key = true, ""
 		cut, err := ddp.Virtualise(g, s)
 		if err != nil {
 			t.Fatal(err)
@@ -235,26 +235,62 @@ func TestVirtualiseErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	named := model(t)
 	for _, tt := range []struct {
 		name   string
 		g      *graph.Graph
 		change func(s *ddp.Shards)
 		want   string
 	}{
-		{"an empty input", empty, func(s *ddp.Shards) { s.Split = map[string]bool{"x": true} }, "not inside its 0 entries"},
+		{"an empty input", empty, func(s *ddp.Shards) { s.Key = "" }, "not inside its 0 entries"},
 		{"output", output, func(*ddp.Shards) {}, "output loss depends on the samples of one virtual shard"},
 		{"assign", assign, func(*ddp.Shards) {}, `the new value of var "w" depends on the samples`},
 		{"three shards", output, func(s *ddp.Shards) { s.Virtual = 3 }, "power of two, got 3"},
 		{"three ranks", output, func(s *ddp.Shards) { s.World = 3 }, "8 virtual shards cannot be shared evenly by 3 ranks"},
 		{"sixteen ranks", output, func(s *ddp.Shards) { s.World = 16 }, "up to 8 ranks"},
 		{"no samples", output, func(s *ddp.Shards) { s.Batch = 0 }, "at least one sample"},
+		{"split of nothing", named, func(s *ddp.Shards) { s.Split = map[string]bool{"x": true, "xs": true} }, `no input or variable "xs" to cut into virtual shards: want names of its leaves in Split (its inputs are "key", "rate", "x")`},
+		{"split of a number", named, func(s *ddp.Shards) { s.Split["rate"] = true }, `input "rate" is one number`},
+		{"key of nothing", named, func(s *ddp.Shards) { s.Key = "kye" }, `no input "kye" to name draws: want one of type i64[3] as Key (its inputs are "key", "rate", "x")`},
+		{"key of another type", named, func(s *ddp.Shards) { s.Key = "rate" }, `input "rate" f32[] cannot name draws: want an input of type i64[3]`},
+		{"key in a variable", named, func(s *ddp.Shards) { s.Key = "w" }, `no input "w" to name draws`},
+		{"key in parts", named, func(s *ddp.Shards) { s.Split["key"] = true }, `input "key" is in Split and is Key`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := shardsOf(2)
+			if tt.g != named {
+				s.Key = ""
+			}
 			tt.change(&s)
 			if _, err := ddp.Virtualise(tt.g, s); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// Names that a graph lacks are an error, unless they are those of several graphs.
+func TestShardsOf(t *testing.T) {
+	s := shardsOf(2)
+	s.Split["y"], s.Split["w"] = true, false
+	g := model(t)
+	if _, err := ddp.Virtualise(g, s); err == nil {
+		t.Error("there is no y, and no error")
+	}
+	of := s.Of(g)
+	if want := map[string]bool{"x": true}; !reflect.DeepEqual(of.Split, want) || of.Key != "key" {
+		t.Errorf("the graph has %v and the key %q, want %v and %q", of.Split, of.Key, want, "key")
+	}
+	if _, err := ddp.Virtualise(g, of); err != nil {
+		t.Error(err)
+	}
+	var b graph.Builder
+	b.Output("y", b.Input("rate", graph.T(graph.F32)))
+	other, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of := s.Of(other); len(of.Split) > 0 || of.Key != "" {
+		t.Errorf("a graph without samples and draws has %v and the key %q", of.Split, of.Key)
 	}
 }

@@ -56,7 +56,8 @@ func (r rig) virtual(world int) (map[string][]byte, error) {
 		return nil, err
 	}
 	cut := func(g *graph.Graph) (*graph.Graph, error) {
-		return ddp.Virtualise(g, ddp.Shards{Virtual: shards, World: world, Batch: r.batch() / shards, Split: algo.Split(specs), Key: algo.InputKey})
+		s := ddp.Shards{Virtual: shards, World: world, Batch: r.batch() / shards, Split: algo.Split(specs), Key: algo.InputKey}
+		return ddp.Virtualise(g, s.Of(g))
 	}
 	if g, err = cut(g); err != nil {
 		return nil, err

@@ -136,11 +136,11 @@ func (t *Trainer) virtualise(b *built, parts int) (err error) {
 	shards := ddp.Shards{Virtual: parts, World: t.world(), Batch: t.cfg.Batch / parts, Split: algo.Split(b.specs), Key: algo.InputKey}
 	b.specs = algo.OfShards(b.specs, parts/t.world())
 	for i := range b.stages {
-		if b.stages[i].Graph, err = ddp.Virtualise(b.stages[i].Graph, shards); err != nil {
+		if b.stages[i].Graph, err = ddp.Virtualise(b.stages[i].Graph, shards.Of(b.stages[i].Graph)); err != nil {
 			return fmt.Errorf("stage %s: %w", b.stages[i].Name, err)
 		}
 	}
-	b.step, err = ddp.Virtualise(b.step, shards)
+	b.step, err = ddp.Virtualise(b.step, shards.Of(b.step))
 	return err
 }
 

@@ -139,12 +139,12 @@ func (g *grower) parallel() (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &ddp.Shards{Virtual: pick(g.Choices, 4, 4, 8), World: 1, Split: g.split, Key: keyName, Batch: g.batch}
-	whole, err := ddp.Virtualise(one, *s)
+	s := ddp.Shards{Virtual: pick(g.Choices, 4, 4, 8), World: 1, Split: g.split, Key: keyName, Batch: g.batch}.Of(one)
+	whole, err := ddp.Virtualise(one, s)
 	if err != nil {
 		return nil, err
 	}
-	return &Program{Graph: whole, Ranks: 1, Steps: 2, Shards: s, local: one, State: state, choice: g.n(3)}, nil
+	return &Program{Graph: whole, Ranks: 1, Steps: 2, Shards: &s, local: one, State: state, choice: g.n(3)}, nil
 }
 
 // shape is a new one, or that of another leaf with some axes of extent 1.

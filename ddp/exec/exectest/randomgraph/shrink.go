@@ -93,6 +93,7 @@ func (s *shrinking) edited(e *editor, fixed map[place]*exec.Tensor) bool {
 		for _, l := range e.cut {
 			shards.Split[l.Name] = true
 		}
+		shards = shards.Of(g)
 		q.Shards, q.local = &shards, g
 		if q.Graph, err = ddp.Virtualise(g, shards); err != nil {
 			return false
