@@ -141,6 +141,24 @@ func TestGrad(t *testing.T) {
 	}
 }
 
+// Multiplying by a constant that is not a number gives NaN, as by an array of it, and so
+// does the derivative: only a constant that is a number becomes the parameter of Scale.
+func TestMulByNaN(t *testing.T) {
+	got := evaluate(t, map[string][]float64{"x": {0, 1, math.Inf(1)}}, func(b *graph.Builder) []graph.ID {
+		x := b.Input("x", graph.T(graph.F64, 3))
+		nan := b.Full(b.Type(x), math.NaN())
+		left := b.Mul(nan, x)
+		return []graph.ID{left, b.Mul(x, nan), b.Mul(nan, b.Full(b.Type(x), 2)), b.Grad(b.Sum(left), x)[0]}
+	})
+	for i, values := range got {
+		for k, v := range values {
+			if !math.IsNaN(v) {
+				t.Errorf("output %d: element %d is %v", i, k, v)
+			}
+		}
+	}
+}
+
 // TestSharedMaximum: the gradient of a maximum is shared by all that attain it.
 func TestSharedMaximum(t *testing.T) {
 	got := evaluate(t, map[string][]float64{"x": {1, 5, 5, 2}}, func(b *graph.Builder) []graph.ID {

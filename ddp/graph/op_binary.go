@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // BinaryFn is a function of two numbers.
 type BinaryFn uint8
@@ -147,17 +150,24 @@ func (b *Builder) Add(x, y ID) ID {
 	return b.binary(Add, x, y)
 }
 
-// Mul is x · y; multiplying by a constant becomes Scale.
+// Mul is x · y; multiplying by a constant becomes Scale, unless that is NaN, which is no
+// parameter.
 func (b *Builder) Mul(x, y ID) ID {
 	if b.err == nil && b.Type(x) == b.Type(y) && b.Type(x).DType.IsFloat() {
-		if c, ok := b.Node(x).Op.(Const); ok {
-			return b.Scale(y, c.Value())
+		if a, ok := b.number(x); ok {
+			return b.Scale(y, a)
 		}
-		if c, ok := b.Node(y).Op.(Const); ok {
-			return b.Scale(x, c.Value())
+		if a, ok := b.number(y); ok {
+			return b.Scale(x, a)
 		}
 	}
 	return b.binary(Mul, x, y)
+}
+
+// number is the number that x is everywhere, if it is a constant and not NaN.
+func (b *Builder) number(x ID) (a float64, ok bool) {
+	c, ok := b.Node(x).Op.(Const)
+	return c.Value(), ok && !math.IsNaN(c.Value())
 }
 
 func (b *Builder) isConst(x ID, v float64) bool {

@@ -174,6 +174,8 @@ func binaryCases() []Case {
 		Case{Name: "select hides nan", NoDiff: true, Tol: Exact,
 			Args:  args(Arg{Shape: graph.D(4), Fill: List(0, 1), Fixed: true}, floatOf(List(math.NaN(), 1), 4), floatOf(List(2, math.Inf(1)), 4)),
 			Build: apply(graph.Select{})},
+		Case{Name: "mul by nan", NoDiff: true, Tol: Exact, Args: args(float(3, 7)),
+			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return b.Mul(x[0], b.Full(b.Type(x[0]), math.NaN())) })},
 	)
 	return all
 }
