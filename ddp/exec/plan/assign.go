@@ -12,9 +12,9 @@ type assign struct{ dst, src int }
 // assign makes values in their variables where no later step reads the old
 // value. The others are copied there by last steps.
 func (p *Plan) assign() {
-	lives := p.lives()
+	e := p.ends()
 	for _, a := range p.assigns {
-		if p.direct(a, lives) {
+		if e.direct(a) {
 			r := &p.Values[p.Values[a.src].Root]
 			r.Space, r.Index = Var, p.Values[a.dst].Index
 			continue
@@ -27,14 +27,14 @@ func (p *Plan) assign() {
 // direct says whether the value can be made in the variable: it is a whole
 // value of the arena, or what an AllGather makes, and the steps from the one that
 // makes it, or this rank's part of it, on do not read the old one.
-func (p *Plan) direct(a assign, lives []life) bool {
-	r := p.Values[a.src].Root
-	root := &p.Values[r]
-	if root.Space != Arena && !p.gathered(r) || p.Values[a.src].Off != 0 || root.Bytes() != p.Values[a.src].Bytes() || lives[r].made == never {
+func (e *ends) direct(a assign) bool {
+	r := e.Values[a.src].Root
+	root := &e.Values[r]
+	if root.Space != Arena && !e.gathered(r) || e.Values[a.src].Off != 0 || root.Bytes() != e.Values[a.src].Bytes() || e.lives[r].made == never {
 		return false
 	}
-	at, last := lives[r].made, lives[a.dst].last()
-	return last < at || last == at && (p.inPlace(at, a.dst, r) || p.partInPlace(at, a.dst, r))
+	at, last := e.lives[r].made, e.lives[a.dst].last()
+	return last < at || last == at && (e.inPlace(at, a.dst, r) || e.partInPlace(at, a.dst, r))
 }
 
 // gathered says whether a root is the bucket of an AllGather.
@@ -45,25 +45,24 @@ func (p *Plan) gathered(root int) bool {
 	})
 }
 
-// partInPlace says whether step i may write a part of out over the same part of in
-// (roots): each point of the iteration space reads what it replaces and nothing else
-// of it.
-func (p *Plan) partInPlace(i, in, out int) bool {
-	f, ok := p.Steps[i].Op.(*Fused)
-	if !ok || p.Values[in].Bytes() != p.Values[out].Bytes() {
+// partInPlace is inPlace for a part of out over the same part of in.
+func (e *ends) partInPlace(i, in, out int) bool {
+	f, ok := e.Steps[i].Op.(*Fused)
+	if !ok || e.Values[in].Bytes() != e.Values[out].Bytes() {
 		return false
 	}
 	off, size := never, 0
-	for k := range f.Stores {
-		if v := &p.Values[p.Steps[i].Out[k]]; v.Root == out {
+	for k := range e.results.of(out) {
+		if k < len(f.Stores) {
 			if off != never {
 				return false
 			}
+			v := &e.Values[e.Steps[i].Out[k]]
 			off, size = v.Off, v.Bytes()
 		}
 	}
-	for k, v := range p.Steps[i].In {
-		if val := &p.Values[v]; val.Root == in && (!f.Loads[k].Full() || val.Off != off || val.Bytes() != size) {
+	for k := range e.operands.of(in) {
+		if v := &e.Values[e.Steps[i].In[k]]; !f.Loads[k].Full() || v.Off != off || v.Bytes() != size {
 			return false
 		}
 	}

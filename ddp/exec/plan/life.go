@@ -42,26 +42,52 @@ func (p *Plan) lives() []life {
 	return lives
 }
 
-// inPlace says whether step i may write its result out over its operand in
-// (roots): each point of the iteration space reads what it replaces and
-// nothing else of it.
-func (p *Plan) inPlace(i, in, out int) bool {
-	f, ok := p.Steps[i].Op.(*Fused)
-	if !ok {
+// ends are where roots begin and end to be in use, of a plan whose steps stay as they
+// are. Groups may have thousands of operands, so what a step does with one root is not
+// looked for among all.
+type ends struct {
+	*Plan
+	lives []life // by root
+	// by root: the results of the step that makes it, and the operands of the last step
+	// that touches it
+	results, operands chains[int]
+}
+
+func (p *Plan) ends() *ends {
+	e := &ends{p, p.lives(), newChains[int](len(p.Values)), newChains[int](len(p.Values))}
+	for i := range p.Steps {
+		for k, v := range p.Steps[i].Out {
+			if r := p.Values[v].Root; e.lives[r].made == i {
+				e.results.add(r, k)
+			}
+		}
+		for k, v := range p.Steps[i].In {
+			if r := p.Values[v].Root; e.lives[r].last() == i {
+				e.operands.add(r, k)
+			}
+		}
+	}
+	return e
+}
+
+// inPlace says whether step i, which makes out and is the last that touches in (roots),
+// may write its result out over its operand in: each point of the iteration space reads
+// what it replaces and nothing else of it.
+func (e *ends) inPlace(i, in, out int) bool {
+	f, ok := e.Steps[i].Op.(*Fused)
+	if !ok || e.Values[in].Bytes() != e.Values[out].Bytes() {
 		return false
 	}
 	stored, read := false, false
-	for k := range f.Stores {
-		stored = stored || p.Values[p.Steps[i].Out[k]].Root == out
+	for k := range e.results.of(out) {
+		stored = stored || k < len(f.Stores)
 	}
-	for k, v := range p.Steps[i].In {
-		if p.Values[v].Root != in {
-			continue
-		}
-		if !f.Loads[k].Full() || p.Values[v].Off != 0 || p.Values[v].Bytes() != p.Values[in].Bytes() {
+	for k := range e.operands.of(in) {
+		v := &e.Values[e.Steps[i].In[k]]
+		if !f.Loads[k].Full() || v.Off != 0 || v.Bytes() != e.Values[in].Bytes() {
 			return false
 		}
 		read = true
 	}
-	return stored && read && p.Values[in].Bytes() == p.Values[out].Bytes()
+	return stored && read
 }

@@ -12,9 +12,8 @@ type slot struct {
 
 // memory is the state of the assignment of places to values.
 type memory struct {
-	*Plan
-	lives []life // by root
-	slot  []int  // by root: its slot, -1 if it needs none
+	*ends
+	slot  []int // by root: its slot, -1 if it needs none
 	slots []slot
 }
 
@@ -27,7 +26,7 @@ func (p *Plan) Allocate() { p.AllocateWithin(0) }
 // of the values take, of which many have none then: to find them takes longer than all
 // that comes before.
 func (p *Plan) AllocateWithin(most int64) (need int64, ok bool) {
-	m := &memory{Plan: p, lives: p.lives()}
+	m := &memory{ends: p.ends()}
 	m.makeSlots()
 	if need := m.least(); most > 0 && need > most {
 		return need, false
@@ -125,10 +124,10 @@ func (m *memory) takeOver(i, r int) int {
 	}
 	for _, v := range m.Steps[i].In {
 		in := m.Values[v].Root
-		if m.Values[in].Space != Arena || m.Values[in].IsConst || m.lives[in].last() != i || m.slot[in] < 0 || !m.inPlace(i, in, r) {
+		if m.Values[in].Space != Arena || m.Values[in].IsConst || m.lives[in].last() != i || m.slot[in] < 0 {
 			continue
 		}
-		if s := &m.slots[m.slot[in]]; s.last == i && s.takenAt != i {
+		if s := &m.slots[m.slot[in]]; s.last == i && s.takenAt != i && m.inPlace(i, in, r) {
 			s.last, s.takenAt = m.lives[r].last(), i
 			return m.slot[in]
 		}

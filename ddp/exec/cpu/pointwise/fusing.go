@@ -105,9 +105,10 @@ func (c *fusing[T, A]) results(in, out []array.Place) {
 	for _, r := range c.f.Stores {
 		c.keep[r] = true
 	}
+	lastRead := c.lastRead(in)
 	for i, r := range c.f.Stores {
 		c.array(r)
-		if r >= first && c.f.DType == c.tab.DType && c.fused.instrs[r-first].out == nil && !c.readAfter(in, out[i].Mem, r-first) {
+		if r >= first && c.f.DType == c.tab.DType && c.fused.instrs[r-first].out == nil && lastRead[out[i].Mem] <= r-first {
 			c.fused.instrs[r-first].out = out[i].Mem
 			continue
 		}
@@ -115,30 +116,32 @@ func (c *fusing[T, A]) results(in, out []array.Place) {
 	}
 }
 
-// readAfter says whether an operand at place p is read after instruction i.
-func (c *fusing[T, A]) readAfter(in []array.Place, p unsafe.Pointer, i int) bool {
-	reads := func(r int) bool { return r < len(in) && in[r].Mem == p }
-	for _, k := range c.f.Code[i+1:] {
-		sel := false
-		if _, ok := k.Op.(graph.Select); ok {
-			sel = reads(k.Z)
+// lastRead is, by the place of an operand, the last instruction that reads it: the one
+// behind all if what is stored or summed does.
+func (c *fusing[T, A]) lastRead(in []array.Place) map[unsafe.Pointer]int {
+	last := make(map[unsafe.Pointer]int, len(in))
+	read := func(i int, regs ...int) {
+		for _, r := range regs {
+			if r < len(in) {
+				last[in[r].Mem] = i
+			}
 		}
-		_, unary := k.Op.(graph.Unary)
-		if reads(k.X) || !unary && reads(k.Y) || sel {
-			return true
+	}
+	for i, k := range c.f.Code {
+		switch k.Op.(type) {
+		case graph.Unary:
+			read(i, k.X)
+		case graph.Select:
+			read(i, k.X, k.Y, k.Z)
+		default:
+			read(i, k.X, k.Y)
 		}
 	}
 	for _, s := range c.f.Sums {
-		if reads(s.Reg) {
-			return true
-		}
+		read(len(c.f.Code), s.Reg)
 	}
-	for _, r := range c.f.Stores {
-		if reads(r) {
-			return true
-		}
-	}
-	return false
+	read(len(c.f.Code), c.f.Stores...)
+	return last
 }
 
 // sums makes the group's reductions, with their results' places. A sum of
