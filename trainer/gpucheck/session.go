@@ -134,7 +134,8 @@ func (w workload) build(m bidvl.Config, world int) (*graph.Graph, []nn.Variable,
 	if err != nil || w.Shards == 0 {
 		return g, specs, err
 	}
-	g, err = ddp.Virtualise(g, ddp.Shards{Virtual: parts, World: world, Batch: w.Batch / parts, Split: algo.Split(specs), Key: algo.InputKey})
+	shards := ddp.Shards{Virtual: parts, World: world, Batch: w.Batch / parts, Split: algo.Split(specs), Key: algo.InputKey}
+	g, err = ddp.Virtualise(g, shards.Of(g))
 	return g, algo.OfShards(specs, parts/world), err
 }
 
