@@ -21,14 +21,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var all = flag.Bool("doubles.all", false, "TestOnDoubles does all parts, which takes four minutes")
+var all = flag.Bool("doubles.all", false, "TestOnDoubles does all parts, which takes ten minutes")
 
 // TestOnDoubles: all checks are right on the doubles, but for those of what is not
 // there; so on a GPU none fails by a mistake of its own. The backend's suite is left to
 // the backend's tests, and without -doubles.all parts b and c to those of the programs.
 func TestOnDoubles(t *testing.T) {
 	cudatest.Use(t)
-	o := &options{out: t.TempDir(), parts: []string{"a", "d"}, limit: 8 * time.Minute, nets: []string{"conv32"}, batches: []int{4}, only: []string{"bf16", "f32"}, steps: 3,
+	o := &options{out: t.TempDir(), parts: []string{"a", "d"}, limit: 20 * time.Minute, nets: []string{"conv32"}, batches: []int{4}, only: []string{"bf16", "f32"}, steps: 3,
 		size: size{Programs: 3, Hunt: time.Minute, Copied: 1 << 20, Fused: 1 << 16, Product: 64, Width: 4}, each: 5 * time.Minute, from: -1}
 	switch {
 	case *all:
