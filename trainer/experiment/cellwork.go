@@ -75,6 +75,9 @@ func (w *work) one(ctx context.Context, t task) (outcome, error) {
 	if err != nil {
 		return o, err
 	}
+	if err := w.sameBuild(); err != nil {
+		return o, err
+	}
 	b.sign(&m)
 	o.text, o.broken = describe(w.e, t, m)
 	return o, t.Finish(m)
@@ -180,6 +183,9 @@ func (b *bench) program(ctx context.Context, name, path string, args []string, s
 func (b *bench) launch(ctx context.Context, ranks int, name, path string, args []string, stdout io.Writer) error {
 	if ctx.Err() != nil {
 		return errStopped
+	}
+	if err := b.w.sameBuild(); err != nil {
+		return err
 	}
 	b.doing.Store(name)
 	from, err := b.console.Seek(0, io.SeekEnd)

@@ -140,6 +140,9 @@ func (w *work) all(ctx context.Context, open []task, done int, args []string) er
 		wg.Go(func() {
 			for t := range queue {
 				o, err := w.one(inner, t)
+				if err != nil {
+					cancel() // before it is told of: no further cell is begun
+				}
 				results <- result{o, err}
 			}
 		})
@@ -151,7 +154,6 @@ func (w *work) all(ctx context.Context, open []task, done int, args []string) er
 		switch {
 		case r.err != nil:
 			errs = append(errs, fmt.Errorf("%v: %w", r.o.task.Cell, r.err))
-			cancel()
 		case r.o.stop:
 		case r.o.broken:
 			broken = append(broken, fmt.Sprintf("%s seed %d", r.o.task.Row, r.o.task.Seed))

@@ -40,7 +40,6 @@ func (a app) findTools(e plan.Experiment) (tools, error) {
 	case e.Ranks != nil:
 		programs = []string{t.launch, t.train}
 	}
-	hash := sha256.New()
 	var first string
 	for i, path := range programs {
 		commit, err := commitOf(path)
@@ -53,12 +52,24 @@ func (a app) findTools(e plan.Experiment) (tools, error) {
 		if commit != first {
 			return t, fmt.Errorf("%s is of commit %s and %s of %s: build all programs together with make build", programs[0], named(first), path, named(commit))
 		}
-		if err := digest(hash, path); err != nil {
-			return t, err
-		}
 	}
-	t.commit = identity(first, hash.Sum(nil))
-	return t, nil
+	var err error
+	t.commit, err = identity(first, programs)
+	return t, err
+}
+
+// sameBuild reports programs that are no longer those that the run began with: what they
+// do from now on would be signed with a commit that is not theirs.
+func (w *work) sameBuild() error {
+	const rebuilt = "the programs were rebuilt during the run"
+	now, err := w.app.findTools(w.e)
+	if err != nil {
+		return fmt.Errorf("%s: %w", rebuilt, err)
+	}
+	if now.commit != w.tools.commit {
+		return fmt.Errorf("%s: they were of commit %s and are of %s: build the first again and the same command goes on, or give --again to do its cells anew", rebuilt, w.tools.commit, now.commit)
+	}
+	return nil
 }
 
 // commitOf is what a program says that it was built of.
@@ -73,13 +84,20 @@ func commitOf(path string) (string, error) {
 	return rundir.BuildOf(info).Commit, nil
 }
 
-// identity names a build by its commit, and by a digest where that is not enough.
-func identity(commit string, sum []byte) string {
+// identity names a build by its commit, and by a digest of its programs where that is
+// not enough.
+func identity(commit string, programs []string) (string, error) {
 	if commit != "" && !strings.HasSuffix(commit, "+modified") {
-		return commit
+		return commit, nil
+	}
+	hash := sha256.New()
+	for _, path := range programs {
+		if err := digest(hash, path); err != nil {
+			return "", err
+		}
 	}
 	const short = 6
-	return named(commit) + "-" + hex.EncodeToString(sum[:short])
+	return named(commit) + "-" + hex.EncodeToString(hash.Sum(nil)[:short]), nil
 }
 
 func named(commit string) string {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/experiment/judge"
+	"ebtrain/trainer/experiment/plan"
+)
+
+// pretendVariable makes the test binary be a program that only pretends to train. Its
+// value, if not empty, is a build by which it replaces itself and those beside it.
+const pretendVariable = "EXPERIMENT_PRETENDS"
+
+// programs are those that do a cell.
+var programs = []string{"train", "evaluate", "sample"}
+
+// meanwhile is the file in a cell that has its cell.json as it was while train ran.
+const meanwhile = "meanwhile.json"
+
+// pretend is that program: it leaves one line of metrics.
+func pretend(next string, args []string) error {
+	out := ""
+	for _, arg := range args {
+		if dir, ok := strings.CutPrefix(arg, "--out="); ok {
+			out = dir
+		}
+	}
+	begun, err := os.ReadFile(filepath.Join(out, "cell.json"))
+	err = errors.Join(err, os.WriteFile(filepath.Join(out, meanwhile), begun, 0o644),
+		os.WriteFile(filepath.Join(out, "metrics.jsonl"), []byte(`{"step":0,"losses":{"upper":7}}`+"\n"), 0o644))
+	if next == "" {
+		return err
+	}
+	return errors.Join(err, install(filepath.Dir(args[0]), next))
+}
+
+// install makes the programs in dir be a build.
+func install(dir, build string) error {
+	var errs []error
+	for _, name := range programs {
+		path := filepath.Join(dir, name)
+		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		errs = append(errs, os.Symlink(build, path))
+	}
+	return errors.Join(errs...)
+}
+
+// newPretence is a site whose programs only pretend, and whose one experiment is called
+// pretended.
+func newPretence(t *testing.T) *site {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, out: t.TempDir(), app: app{bin: t.TempDir(), self: self, environ: append(os.Environ(), pretendVariable+"="), stderr: os.Stderr}}
+	if err := install(s.app.bin, self); err != nil {
+		t.Fatal(err)
+	}
+	s.app.catalogue = []plan.Experiment{{
+		Name: "pretended", About: "Nothing is trained.", Data: &plan.DataSet{Name: "pictures", Builtin: "synth:train=64,val=16,test=24"},
+		Seeds: []uint64{1, 2}, Flags: map[string]string{"steps": "6"}, Columns: []string{"upper-first"}, Rows: []plan.Row{{Name: "plain"}},
+		Checks: []judge.Check{judge.Bound{Of: judge.Rows("upper-first", "plain"), Lo: 0, Hi: 9}},
+	}}
+	return s
+}
+
+// otherBuild is a build of the programs that differs in a byte at the end.
+func otherBuild(t *testing.T, of string) string {
+	t.Helper()
+	from, err := os.Open(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "build")
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(to, from)
+	_, err2 := to.WriteString("\n")
+	if err := errors.Join(err, err2, to.Close(), from.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRebuilt: a cell that was done by programs of two builds is not signed, and no
+// further one is begun.
+func TestRebuilt(t *testing.T) {
+	s := newPretence(t)
+	next := otherBuild(t, s.app.self)
+	s.app.environ = append(s.app.environ, pretendVariable+"="+next)
+	s.fails([]string{"run", "pretended"}, "pretended plain seed 1: the programs were rebuilt during the run: they were of commit unknown-", "and are of unknown-", "give --again to do its cells anew")
+	if st := s.load("pretended", "plain", 1); st.Begun == nil || st.Measured != nil {
+		t.Errorf("got %+v, want a cell that was begun and not signed", st)
+	}
+	if st := s.load("pretended", "plain", 2); st.Begun != nil {
+		t.Errorf("another cell was begun: %+v", st.Begun)
+	}
+	s.must("run", "pretended", "--again")
+	if a, b := s.load("pretended", "plain", 1), s.load("pretended", "plain", 2); a.Measured == nil || b.Measured == nil || a.Measured.Commit != b.Measured.Commit {
+		t.Errorf("done anew: %+v and %+v", a.Measured, b.Measured)
+	}
+	if err := os.Remove(filepath.Join(s.app.bin, "sample")); err != nil {
+		t.Fatal(err)
+	}
+	w := &work{app: s.app, e: s.app.catalogue[0], tools: tools{commit: "c0ffee"}}
+	if err := w.sameBuild(); err == nil || !strings.HasPrefix(err.Error(), "the programs were rebuilt during the run: there is no program ") {
+		t.Errorf("in the middle of a build: %v", err)
+	}
+}
