@@ -92,7 +92,7 @@ func (w *work) open(t task) (*bench, error) {
 			return nil, err
 		}
 	} else {
-		b.begun = cell.Begun{Commit: w.tools.commit, Settings: t.settings, Steps: t.steps, Started: time.Now().UTC().Round(time.Second),
+		b.begun = cell.Begun{Commit: w.tools.commit, Settings: t.settings, Data: w.dataOf(t.row), Steps: t.steps, Started: time.Now().UTC().Round(time.Second),
 			TriedOut: w.e.Compute == nil && t.steps != w.e.Steps(t.row)}
 		if err := t.Begin(b.begun); err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (w *work) open(t task) (*bench, error) {
 
 // sign says of what came out where it is from and what it cost.
 func (b *bench) sign(m *cell.Measured) {
-	m.Commit, m.Settings, m.Steps, m.TriedOut = b.begun.Commit, b.begun.Settings, b.begun.Steps, b.begun.TriedOut
+	m.Commit, m.Settings, m.Data, m.Steps, m.TriedOut = b.begun.Commit, b.begun.Settings, b.begun.Data, b.begun.Steps, b.begun.TriedOut
 	m.Machine, m.Command, m.Ended = machine(), b.command, time.Now().UTC().Round(time.Second)
 	m.CPU, m.Train = b.begun.CPU(""), b.begun.CPU("train")
 }
@@ -163,10 +163,7 @@ func (b *bench) here() []string {
 
 // onData is --data, if there are data.
 func (b *bench) onData() []string {
-	data := b.w.data
-	if d := b.t.row.Data; d != nil {
-		data = b.w.sets[d.Name]
-	}
+	data := b.w.trainedOn(b.t.row)
 	if data == "" {
 		return nil
 	}

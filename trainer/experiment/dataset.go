@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,22 +20,103 @@ import (
 )
 
 // find finds the data that unfinished cells are trained on, and those that they are
-// compared with, and reports what is nowhere. It makes nothing.
+// compared with, and reports what is nowhere. It makes nothing. Where all cells are
+// finished nobody needs data, and what is found serves to compare only.
 func (w *work) find(all []cell.Cell) error {
 	tasks, _, err := w.tasks(all)
-	if err != nil || len(tasks) == 0 {
+	if err != nil {
 		return err
 	}
+	err = w.locate(rowsOf(tasks))
+	if len(tasks) == 0 && !w.o.namesData() {
+		return nil
+	}
+	return err
+}
+
+// namesData says whether the user named data.
+func (o *runOptions) namesData() bool {
+	return o.data != "" || o.source != "" || len(o.sets)+len(o.beside) > 0
+}
+
+// locate finds the data of rows, and their digests.
+func (w *work) locate(rows []plan.Row) (err error) {
 	if w.data, err = dataFor(w.o, w.e); err != nil {
 		return err
 	}
-	if w.sets, err = setsFor(w.o, w.e, rowsOf(tasks)); err != nil {
+	if w.sets, err = setsFor(w.o, w.e, rows); err != nil {
 		return err
 	}
 	if w.beside, err = besides(w.o.beside, w.e); err != nil {
 		return err
 	}
-	return w.o.openGiven()
+	if err := w.o.openGiven(); err != nil {
+		return err
+	}
+	return w.digest()
+}
+
+// digest keeps the digests of all data that are there.
+func (w *work) digest() error {
+	w.digests, w.others = map[string]cell.Data{}, cell.Data{}
+	for _, name := range append(slices.Collect(maps.Values(w.sets)), w.data) {
+		if name == "" {
+			continue
+		}
+		d, err := digestsOf(name)
+		if err != nil {
+			return err
+		}
+		w.digests[name] = d
+	}
+	for _, flag := range w.beside {
+		set, name, _ := strings.Cut(strings.TrimPrefix(flag, oodFlag), "=")
+		d, err := digestsOf(name)
+		if err != nil {
+			return err
+		}
+		for split, digest := range d {
+			w.others[set+"/"+split] = digest
+		}
+	}
+	return nil
+}
+
+// digestsOf are the digests of the splits of a data set; none if it is yet to be made. A
+// split that cannot be opened has none: whoever reads it says what is wrong with it.
+func digestsOf(name string) (cell.Data, error) {
+	if _, err := os.Stat(name); !dataset.BuiltIn(name) && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	splits, err := dataset.Splits(name)
+	if err != nil {
+		return nil, err
+	}
+	d := cell.Data{}
+	for _, split := range splits {
+		if src, err := dataset.Open(name, split); err == nil {
+			d[split] = src.Digest()
+		}
+	}
+	return d, nil
+}
+
+// trainedOn is --data of a row; "" if it needs none.
+func (w *work) trainedOn(r plan.Row) string {
+	if r.Data != nil {
+		return w.sets[r.Data.Name]
+	}
+	return w.data
+}
+
+// dataOf are the digests of what cells of a row are made of, as far as they are known.
+func (w *work) dataOf(r plan.Row) cell.Data {
+	d := maps.Clone(w.others)
+	if d == nil {
+		d = cell.Data{}
+	}
+	maps.Copy(d, w.digests[w.trainedOn(r)])
+	return d
 }
 
 // openGiven opens the data sets that the user gave, once: else each cell would find out
@@ -124,8 +206,9 @@ func (w *work) makeData(ctx context.Context) error {
 	err := w.app.mkshards(ctx, w.o, *w.e.Data, w.tools.mkshards, w.data)
 	if err != nil {
 		_ = os.Remove(folder) // made for nothing, unless others are in it
+		return err
 	}
-	return err
+	return w.digest()
 }
 
 // mkshards makes a data set of --source.
@@ -155,7 +238,7 @@ func setsFor(o runOptions, e plan.Experiment, rows []plan.Row) (map[string]strin
 	if err != nil {
 		return nil, err
 	}
-	sets := map[string]string{}
+	sets := maps.Clone(given) // also for cells that are finished: they may be of other data
 	for _, d := range plan.Sets(rows) {
 		dir := filepath.Join(o.out, "data", d.Name)
 		sets[d.Name] = cmp.Or(given[d.Name], d.Builtin, dir)
@@ -171,6 +254,9 @@ func setsFor(o runOptions, e plan.Experiment, rows []plan.Row) (map[string]strin
 	return sets, nil
 }
 
+// oodFlag is that of evaluate for a data set beside the run's own, as NAME=DIR.
+const oodFlag = "--ood="
+
 // besides are the flags of evaluate for the data sets beside the experiment's own, each
 // of which must be given as NAME=DIR, unless it is built in.
 func besides(said []string, e plan.Experiment) ([]string, error) {
@@ -184,7 +270,7 @@ func besides(said []string, e plan.Experiment) ([]string, error) {
 		if dir == "" {
 			return nil, cliflag.Usage("%s compares with the data set %s: give --beside %s=DIR, what mkshards %s made of %s", e.Name, d.Name, d.Name, strings.Join(d.Make, " "), d.Source)
 		}
-		flags = append(flags, "--ood="+d.Name+"="+dir)
+		flags = append(flags, oodFlag+d.Name+"="+dir)
 	}
 	return flags, nil
 }

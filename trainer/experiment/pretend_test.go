@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/judge"
 	"ebtrain/trainer/experiment/plan"
 )
@@ -116,4 +117,45 @@ func TestRebuilt(t *testing.T) {
 	if err := w.sameBuild(); err == nil || !strings.HasPrefix(err.Error(), "the programs were rebuilt during the run: there is no program ") {
 		t.Errorf("in the middle of a build: %v", err)
 	}
+}
+
+// TestOtherData: a cell that was begun on other data is named, and done anew with --again
+// only; the report has none of it.
+func TestOtherData(t *testing.T) {
+	s := newPretence(t)
+	const other = "synth:seed=9,train=64,val=16,test=24"
+	s.must("run", "pretended", "--seeds", "1")
+	s.must("run", "pretended", "--seeds", "2", "--data", other)
+	s.fails([]string{"run", "pretended", "--data", other}, "1 cells of pretended in "+s.out+" were begun by other programs, with other settings or on other data", "(plain seed 1 on other data: test synth:", "seed=0 split=test n=24")
+	s.fails([]string{"run", "pretended"}, "plain seed 2 on other data: test synth:", "seed=9 split=test n=24")
+	s.wantReport("pretended", "- of other data (test synth:")
+	if st := s.load("pretended", "plain", 2); st.Measured.Data["train"] == "" || st.Measured.Data["train"] == s.load("pretended", "plain", 1).Measured.Data["train"] {
+		t.Errorf("measured on %v", st.Measured.Data)
+	}
+	s.must("run", "pretended", "--again", "--data", other)
+	if out := s.must("run", "pretended", "--data", other); !strings.HasPrefix(out, "all 2 cells of pretended are finished") {
+		t.Errorf("done anew, it says\n%s", out)
+	}
+}
+
+// TestUnknownData: cells from before digests were kept are finished, on whatever data;
+// and where nothing is to be done no data are asked for.
+func TestUnknownData(t *testing.T) {
+	s := newPretence(t)
+	s.must("run", "pretended")
+	for _, seed := range []uint64{1, 2} {
+		c := cell.Cell{Root: s.out, Experiment: "pretended", Row: "plain", Seed: seed}
+		st := s.load("pretended", "plain", seed)
+		st.Begun.Data, st.Measured.Data = nil, nil
+		if err := errors.Join(c.Begin(*st.Begun), c.Finish(*st.Measured)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.app.catalogue[0].Data = &plan.DataSet{Name: "nowhere", Make: []string{"text"}, Source: "a file"}
+	for _, args := range [][]string{{"run", "pretended"}, {"run", "pretended", "--data", "synth:seed=9"}} {
+		if out := s.must(args...); !strings.HasPrefix(out, "all 2 cells of pretended are finished") {
+			t.Errorf("experiment %q says\n%s", args, out)
+		}
+	}
+	s.wantReport("pretended", "| plain |  | 2 |")
 }

@@ -47,7 +47,7 @@ func (o *runOptions) define(fs *pflag.FlagSet) {
 	fs.IntVar(&o.jobs, "jobs", 1, "cells at a time")
 	fs.IntVar(&o.nice, "nice", 10, "how much lower the priority of the programs is; 0 is no lower")
 	outFlag(fs, &o.out)
-	fs.BoolVar(&o.again, "again", false, "do cells anew that were begun by another commit or with other settings: they are removed")
+	fs.BoolVar(&o.again, "again", false, "do cells anew that were begun by another commit, with other settings or on other data: they are removed")
 }
 
 func (o *runOptions) check() error {
@@ -144,13 +144,26 @@ func (a app) runExperiment(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	tasks, done, err := w.tasks(all)
+	tasks, done, err := w.prepare(ctx, all)
 	if err != nil {
 		return err
 	}
+	return w.all(ctx, tasks, done, append([]string{"run"}, args...))
+}
+
+// prepare makes the data of cells that are to be done, and removes what there is of those
+// that are done anew.
+func (w *work) prepare(ctx context.Context, all []cell.Cell) ([]task, int, error) {
+	tasks, done, err := w.tasks(all)
+	if err != nil {
+		return nil, 0, err
+	}
 	if len(tasks) > 0 {
 		if err := w.makeData(ctx); err != nil {
-			return err
+			return nil, 0, err
+		}
+		if tasks, done, err = w.tasks(all); err != nil { // data that were just made may be other ones
+			return nil, 0, err
 		}
 	}
 	for _, t := range tasks {
@@ -158,10 +171,10 @@ func (a app) runExperiment(ctx context.Context, args []string) (err error) {
 			continue
 		}
 		if err := t.Remove(); err != nil {
-			return err
+			return nil, 0, err
 		}
 	}
-	return w.all(ctx, tasks, done, append([]string{"run"}, args...))
+	return tasks, done, nil
 }
 
 // share is the threads of each cell. Times are measured one at a time, with one

@@ -20,9 +20,11 @@ type work struct {
 	e       plan.Experiment
 	tools   tools
 	data    string
-	sets    map[string]string // --data by the name of a data set, where rows have their own
-	beside  []string          // flags of evaluate: other data sets
-	threads int               // of each cell
+	sets    map[string]string    // --data by the name of a data set, where rows have their own
+	digests map[string]cell.Data // of these, by --data; of data that are yet to be made there are none
+	others  cell.Data            // digests of the data sets beside
+	beside  []string             // flags of evaluate: other data sets
+	threads int                  // of each cell
 	show    *progress
 }
 
@@ -37,7 +39,7 @@ type task struct {
 }
 
 // tasks are the cells that are not finished, and how many are. Cells of other
-// programs or settings are an error, or are to be done anew with --again.
+// programs, settings or data are an error, or are to be done anew with --again.
 func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 	var foreign []string
 	for _, c := range all {
@@ -63,7 +65,7 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 		open = append(open, t)
 	}
 	if len(foreign) > 0 {
-		return nil, 0, fmt.Errorf("%d cells of %s in %s were begun by other programs or with other settings and are not mixed with those of commit %s (%s): give --again to do them anew, or another --out",
+		return nil, 0, fmt.Errorf("%d cells of %s in %s were begun by other programs, with other settings or on other data and are not mixed with those of commit %s (%s): give --again to do them anew, or another --out",
 			len(foreign), w.e.Name, w.o.out, w.tools.commit, few(foreign))
 	}
 	return open, done, nil
@@ -80,6 +82,9 @@ func (w *work) foreign(t task) string {
 		return "by commit " + b.Commit
 	case !slices.Equal(b.Settings, t.settings):
 		return "with " + difference(b.Settings, t.settings)
+	}
+	if was := b.Data.Other(w.dataOf(t.row)); was != "" {
+		return "on other data: " + was
 	}
 	return ""
 }

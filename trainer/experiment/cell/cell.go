@@ -44,7 +44,8 @@ type Begun struct {
 	Format   int       `json:"format"`
 	Commit   string    `json:"commit"`   // of the programs
 	Settings []string  `json:"settings"` // what defines the computation: flags of train
-	Steps    int64     `json:"steps"`    // to be done
+	Data     Data      `json:"data,omitempty"`
+	Steps    int64     `json:"steps"` // to be done
 	TriedOut bool      `json:"tried_out,omitempty"`
 	Started  time.Time `json:"started"`
 	Pieces   []Piece   `json:"pieces"`
@@ -78,6 +79,7 @@ type Measured struct {
 	Format   int      `json:"format"`
 	Commit   string   `json:"commit"`
 	Settings []string `json:"settings"`
+	Data     Data     `json:"data,omitempty"`
 	Steps    int64    `json:"steps"`
 	TriedOut bool     `json:"tried_out,omitempty"` // with fewer steps than the experiment has
 

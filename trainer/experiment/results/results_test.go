@@ -170,6 +170,44 @@ func TestCommits(t *testing.T) {
 	}
 }
 
+// TestOtherData: cells of other data than the newest ones are no part of the results, in
+// any row that is trained on the same data set; where data are not known, cells count.
+func TestOtherData(t *testing.T) {
+	own := &plan.DataSet{Name: "own"}
+	e := plan.Experiment{Name: "x", Seeds: []uint64{1, 2}, Rows: []plan.Row{{Name: "a"}, {Name: "b"}, {Name: "c", Data: own}}}
+	root := t.TempDir()
+	for i, f := range []struct {
+		row  string
+		seed uint64
+		data cell.Data
+	}{
+		{"a", 1, cell.Data{"train": "first"}}, {"a", 2, cell.Data{"train": "second", "svhn/test": "s"}},
+		{"b", 1, cell.Data{"train": "first"}}, {"b", 2, nil}, {"c", 1, cell.Data{"train": "third"}}, {"c", 2, cell.Data{"train": "third"}},
+	} {
+		c := cell.Cell{Root: root, Experiment: e.Name, Row: f.row, Seed: f.seed}
+		if err := c.Begin(cell.Begun{Started: began}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Finish(cell.Measured{Data: f.data, Ended: began.Add(time.Duration(i) * time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Load(root, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counted []string
+	for _, f := range s.finished {
+		counted = append(counted, fmt.Sprintf("%s-%d", f.Row, f.Seed))
+	}
+	if got, want := strings.Join(counted, " "), "a-1 b-1 b-2 c-1 c-2"; got != want {
+		t.Errorf("%s are counted, want %s", got, want)
+	}
+	if got, want := strings.Join(s.left, "; "), "of other data (train second), left out: a seed 2"; got != want {
+		t.Errorf("left: %s, want %s", got, want)
+	}
+}
+
 // TestGolden compares RESULTS.md of cells that were made by hand with the golden
 // one.
 func TestGolden(t *testing.T) {

@@ -24,9 +24,10 @@ type Sheet struct {
 	cells int      // finished or not
 	table judge.Table
 
-	finished []found           // of a row, of one commit
-	commits  map[string]string // of the rows that have finished cells
-	tried    int64             // steps, if the experiment was only tried out
+	finished []found              // of a row, of one commit
+	commits  map[string]string    // of the rows that have finished cells
+	data     map[string]cell.Data // of these, by the data set that rows are trained on
+	tried    int64                // steps, if the experiment was only tried out
 	left     []string
 }
 
@@ -38,7 +39,7 @@ type found struct {
 
 // Load reads the cells of an experiment.
 func Load(root string, e plan.Experiment) (*Sheet, error) {
-	s := &Sheet{e: e, seeds: slices.Clone(e.Seeds), table: judge.Table{}, commits: map[string]string{}}
+	s := &Sheet{e: e, seeds: slices.Clone(e.Seeds), table: judge.Table{}, commits: map[string]string{}, data: map[string]cell.Data{}}
 	var all []found
 	for _, r := range e.Rows {
 		seeds, err := seedsOf(root, e, r)
@@ -81,12 +82,19 @@ func seedsOf(root string, e plan.Experiment, r plan.Row) ([]uint64, error) {
 }
 
 // choose takes of each row the finished cells of the commit of its newest one; where
-// times are measured, of the newest one of all rows.
+// times are measured, of the newest one of all rows. Of these it takes those of the data
+// of the newest one: rows are compared with each other.
 func (s *Sheet) choose(all []found) {
 	newest := map[string]time.Time{}
 	for _, f := range all {
 		if row := s.unit(f); f.status.Finished() && f.status.Measured.Ended.After(newest[row]) {
 			newest[row], s.commits[row] = f.status.Measured.Ended, f.status.Measured.Commit
+		}
+	}
+	clear(newest)
+	for _, f := range all {
+		if set := s.set(f); s.committed(f) && f.status.Measured.Data != nil && f.status.Measured.Ended.After(newest[set]) {
+			newest[set], s.data[set] = f.status.Measured.Ended, f.status.Measured.Data
 		}
 	}
 	for _, f := range all {
@@ -107,10 +115,27 @@ func (s *Sheet) unit(f found) string {
 	return f.Row
 }
 
-// counts says whether a cell is part of the results.
-func (s *Sheet) counts(f found) bool {
+// set is the data set of a cell: its row's own, or that of all.
+func (s *Sheet) set(f found) string {
+	if r, ok := s.e.Row(f.Row); ok && r.Data != nil {
+		return r.Data.Name
+	}
+	return ""
+}
+
+// committed says whether a cell is finished, and of the commit that is taken.
+func (s *Sheet) committed(f found) bool {
 	return f.status.Finished() && f.status.Measured.Commit == s.commits[s.unit(f)]
 }
+
+// counts says whether a cell is part of the results.
+func (s *Sheet) counts(f found) bool {
+	return s.committed(f) && s.otherData(f) == ""
+}
+
+// otherData says how the data of a finished cell differ from those that are taken; "" if
+// they do not, or are not known.
+func (s *Sheet) otherData(f found) string { return f.status.Measured.Data.Other(s.data[s.set(f)]) }
 
 // made says of which commit the cells are, and where it is not one, which rows.
 func (s *Sheet) made() string {
@@ -190,6 +215,8 @@ func (s *Sheet) why(f found) string {
 		return "came to nothing (" + m.Broken.String() + ")"
 	case m.Commit != s.commits[s.unit(f)]:
 		return "of commit " + m.Commit + ", left out"
+	case s.otherData(f) != "":
+		return "of other data (" + s.otherData(f) + "), left out"
 	case m.Broken != nil:
 		return "diverged (" + m.Broken.Line + ")"
 	}
