@@ -20,7 +20,8 @@ that are named, as Markdown with plots.
 Without --to the file is RESULTS.md in the folder of the experiments; plots are
 in the folder of the same name beside it. Cells of another commit than the
 newest one of their row are named and left out, and so are those of other data
-than the newest cell.`
+than the newest cell, and those that run --steps tried out where others are
+whole.`
 
 // report is the command report.
 func (a app) report(args []string) error {

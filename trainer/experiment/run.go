@@ -34,7 +34,8 @@ const runAbout = `experiment run does the cells of an experiment that are not fi
 
 Each train gets an equal share of the cores. Ctrl-C stops them cleanly, each
 with a checkpoint; the same command goes on. A second Ctrl-C kills them. --steps
-tries an experiment out; the report says so and judges nothing.`
+tries an experiment out; the report says so and judges nothing, and leaves such
+cells out once others are whole.`
 
 func (o *runOptions) define(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.seeds, "seeds", nil, "seeds, as in 1,2,3; default are the experiment's own")

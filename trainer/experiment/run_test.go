@@ -225,6 +225,9 @@ func TestMadeData(t *testing.T) {
 	if !strings.Contains(out, "data set own made of ") {
 		t.Errorf("got\n%s", out)
 	}
+	if m := s.load("made", "plain", 1).Measured; m == nil || m.Data["train"] == "" || m.Data["test"] == "" {
+		t.Errorf("measured %+v, want it with the digests of the data that were made", m)
+	}
 	data, away := filepath.Join(s.out, "data"), filepath.Join(t.TempDir(), "data")
 	if err := os.Rename(data, away); err != nil {
 		t.Fatal(err)

@@ -58,8 +58,9 @@ func (p *page) section(s *Sheet, pictures []drawn) error {
 		p.add(", %s of it training", duration(train))
 	}
 	p.add(" · finished %s\n\n", s.ended().UTC().Format(time.DateTime))
-	if s.tried > 0 {
-		p.add("**Only tried out, with %d steps: nothing is judged.**\n\n", s.tried)
+	if s.triedOut() {
+		steps := s.distinct(func(m *cell.Measured) string { return strconv.FormatInt(m.Steps, 10) })
+		p.add("**Only tried out, with %s steps: nothing is judged.**\n\n", steps)
 	}
 	p.values(s)
 	if sel := s.e.Select; sel != nil {

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"image"
@@ -205,6 +206,52 @@ func TestOtherData(t *testing.T) {
 	}
 	if got, want := strings.Join(s.left, "; "), "of other data (train second), left out: a seed 2"; got != want {
 		t.Errorf("left: %s, want %s", got, want)
+	}
+}
+
+// TestTriedOut: where any cell is whole, those that were only tried out are named and left
+// out, however new they are, and the claims are judged.
+func TestTriedOut(t *testing.T) {
+	e := plan.Experiment{
+		Name: "x", Seeds: []uint64{1}, Columns: []string{"ll"}, Rows: []plan.Row{{Name: "a"}, {Name: "b"}},
+		Checks: []judge.Check{judge.Bound{Of: judge.Rows("ll", "a"), Lo: 0, Hi: 5}},
+	}
+	root := t.TempDir()
+	put := func(row string, seed uint64, commit string, ll float64, steps int64) {
+		c := cell.Cell{Root: root, Experiment: e.Name, Row: row, Seed: seed}
+		m := cell.Measured{Commit: commit, Data: cell.Data{"train": commit}, Steps: steps, TriedOut: steps < 9, Ended: began.Add(time.Duration(ll) * time.Minute), Values: map[string]float64{"ll": ll}}
+		if err := errors.Join(c.Begin(cell.Begun{Started: began}), c.Finish(m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a", 2, "new", 7, 2)
+	put("b", 1, "new", 8, 3)
+	for _, want := range []struct {
+		summary, left string
+		lines         []string
+	}{
+		{"x: 2 of 3 cells finished, only tried out", "not begun: a seed 1", []string{"**Only tried out, with 2 and 3 steps: nothing is judged.**"}},
+		{"x: 1 of 3 cells finished; of 1 claims 1 hold, 0 fail, 0 are not run", "tried out with 2 steps, left out: a seed 2; tried out with 3 steps, left out: b seed 1",
+			[]string{"| a |  | 1 | 1.00 |", "| b |  | not run |", "| ll of a from 0 to 5 | holds |"}},
+	} {
+		s, err := Load(root, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := strings.Join(s.left, "; "); s.Summary() != want.summary || left != want.left {
+			t.Errorf("%s without %s, want %s without %s", s.Summary(), left, want.summary, want.left)
+		}
+		file := filepath.Join(t.TempDir(), "a.md")
+		if err := Write(file, []*Sheet{s}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		for _, line := range want.lines {
+			if err != nil || !strings.Contains(string(text), line) {
+				t.Errorf("%v, want %q in\n%s", err, line, text)
+			}
+		}
+		put("a", 1, "old", 1, 9)
 	}
 }
 

@@ -27,7 +27,7 @@ type Sheet struct {
 	finished []found              // of a row, of one commit
 	commits  map[string]string    // of the rows that have finished cells
 	data     map[string]cell.Data // of these, by the data set that rows are trained on
-	tried    int64                // steps, if the experiment was only tried out
+	whole    bool                 // some finished cell has as many steps as the experiment says
 	left     []string
 }
 
@@ -81,13 +81,15 @@ func seedsOf(root string, e plan.Experiment, r plan.Row) ([]uint64, error) {
 	return slices.Compact(seeds), nil
 }
 
-// choose takes of each row the finished cells of the commit of its newest one; where
+// choose takes of each row the finished cells that are whole, or, where none of the
+// experiment is, those that were tried out; of them those of the commit of its newest one; where
 // times are measured, of the newest one of all rows. Of these it takes those of the data
 // of the newest one: rows are compared with each other.
 func (s *Sheet) choose(all []found) {
+	s.whole = slices.ContainsFunc(all, func(f found) bool { return f.status.Finished() && !f.status.Measured.TriedOut })
 	newest := map[string]time.Time{}
 	for _, f := range all {
-		if row := s.unit(f); f.status.Finished() && f.status.Measured.Ended.After(newest[row]) {
+		if row := s.unit(f); s.takes(f) && f.status.Measured.Ended.After(newest[row]) {
 			newest[row], s.commits[row] = f.status.Measured.Ended, f.status.Measured.Commit
 		}
 	}
@@ -100,12 +102,17 @@ func (s *Sheet) choose(all []found) {
 	for _, f := range all {
 		if s.counts(f) {
 			s.finished = append(s.finished, f)
-			if f.status.Measured.TriedOut {
-				s.tried = f.status.Measured.Steps
-			}
 		}
 	}
 }
+
+// takes says whether a cell is finished, and not only tried out where others are whole.
+func (s *Sheet) takes(f found) bool {
+	return f.status.Finished() && !(s.whole && f.status.Measured.TriedOut)
+}
+
+// triedOut says that nothing but tries is in the results.
+func (s *Sheet) triedOut() bool { return !s.whole && !s.Empty() }
 
 // unit is what a cell must have its commit in common with: its row, or all.
 func (s *Sheet) unit(f found) string {
@@ -123,9 +130,9 @@ func (s *Sheet) set(f found) string {
 	return ""
 }
 
-// committed says whether a cell is finished, and of the commit that is taken.
+// committed says whether a cell may be taken, and is of the commit that is.
 func (s *Sheet) committed(f found) bool {
-	return f.status.Finished() && f.status.Measured.Commit == s.commits[s.unit(f)]
+	return s.takes(f) && f.status.Measured.Commit == s.commits[s.unit(f)]
 }
 
 // counts says whether a cell is part of the results.
@@ -213,6 +220,8 @@ func (s *Sheet) why(f found) string {
 		return "begun, not finished"
 	case !f.status.Finished():
 		return "came to nothing (" + m.Broken.String() + ")"
+	case !s.takes(f):
+		return fmt.Sprintf("tried out with %d steps, left out", m.Steps)
 	case m.Commit != s.commits[s.unit(f)]:
 		return "of commit " + m.Commit + ", left out"
 	case s.otherData(f) != "":
@@ -228,7 +237,7 @@ func (s *Sheet) Empty() bool { return len(s.finished) == 0 }
 
 // verdicts are those on all claims; none where the experiment was tried out.
 func (s *Sheet) verdicts() []judge.Verdict {
-	if s.tried > 0 {
+	if s.triedOut() {
 		return nil
 	}
 	var all []judge.Verdict
@@ -280,7 +289,7 @@ func (s *Sheet) ended() time.Time {
 func (s *Sheet) Summary() string {
 	v := s.verdicts()
 	text := fmt.Sprintf("%s: %d of %d cells finished", s.e.Name, len(s.finished), s.cells)
-	if s.tried > 0 {
+	if s.triedOut() {
 		return text + ", only tried out"
 	}
 	return fmt.Sprintf("%s; of %d claims %d hold, %d fail, %d are not run", text, len(v), count(v, judge.Holds), count(v, judge.Fails), count(v, judge.NotRun))
