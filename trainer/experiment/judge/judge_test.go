@@ -33,10 +33,12 @@ func TestChecks(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	diverged := row("ll")
 	diverged.Diverged = []uint64{1}
+	partly := row("ll", nan, 9, 9)
+	partly.Diverged = []uint64{1}
 	table := Table{
 		"low": row("ll", 1, 2, 3), "mid": row("ll", 2, 3, 4), "high": row("ll", 2.5, 3.5, 4.5), "one": row("ll", nan, 10),
 		"far": row("ll", 4, 5, 6), "wide": row("ll", 5, 10, 15),
-		"other": row("ll", nan, nan, 7), "cross": row("ll", 2.5, 1.9, 100), "gone": diverged, "empty": row("ll"),
+		"other": row("ll", nan, nan, 7), "cross": row("ll", 2.5, 1.9, 100), "gone": diverged, "partly": partly, "empty": row("ll"),
 		"x0": row("ms", 10), "x1": row("ms", 12.1), "x5": row("ms", 20), "x10": row("ms", 30), "bent": row("ms", 40),
 		"g0": row("bias", 0.8), "g1": row("bias", 0.4), "g2": row("bias", 0.2), "g3": row("bias", 0.1), "minus": row("bias", -1),
 	}
@@ -75,6 +77,10 @@ func TestChecks(t *testing.T) {
 		{"better, where low is good", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"one"}, By: 1, LowIsGood: true}, Fails, "short by 9"},
 		{"diverged is worse", Worse{Measure: "ll", Bad: []string{"gone", "low"}, Than: []string{"mid"}, By: 1}, Holds, "by at least 1; gone diverged"},
 		{"all diverged", Worse{Measure: "ll", Bad: []string{"gone"}, Than: []string{"mid"}, By: 1}, Holds, "gone diverged"},
+		{"one seed diverged, others are good", Worse{Measure: "ll", Bad: []string{"partly"}, Than: []string{"mid"}, By: 1}, Fails, "partly is 9, mid is 3, short by 7; partly diverged (seed 1)"},
+		{"one seed diverged, others are bad", Worse{Measure: "ll", Bad: []string{"gone", "partly"}, Than: []string{"wide"}, By: 0.5}, Holds, "by at least 1; gone diverged; partly diverged (seed 1)"},
+		{"one seed of the good one diverged", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"partly"}, By: 1}, Fails, "partly diverged (seed 1)"},
+		{"diverged, and another not run", Worse{Measure: "ll", Bad: []string{"empty", "gone"}, Than: []string{"mid"}, By: 1}, NotRun, "no ll of empty"},
 		{"the good one diverged", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"gone"}, By: 1}, Fails, "gone diverged"},
 		{"worse, not run", Worse{Measure: "ll", Bad: []string{"empty"}, Than: []string{"mid"}, By: 1}, NotRun, "no ll of empty"},
 

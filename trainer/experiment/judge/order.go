@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -62,7 +63,8 @@ func (c Order) claim() string {
 }
 
 // Worse claims that each of the rows Bad is worse than each of the rows Than, by
-// at least By in the mean. A bad row that diverged is worse than any.
+// at least By in the mean. A bad row of which all seeds diverged is worse than any; of
+// one of which some did the others are judged.
 type Worse struct {
 	Measure   string
 	Bad, Than []string
@@ -78,20 +80,14 @@ func (c Worse) Values() []Value {
 // Judge implements Check.
 func (c Worse) Judge(t Table) Verdict {
 	claim := fmt.Sprintf("%s of %s worse than of %s by at least %s", c.Measure, strings.Join(c.Bad, ", "), strings.Join(c.Than, ", "), digits(c.By))
-	var diverged, finite []string
-	for _, row := range c.Bad {
-		if len(t[row].Diverged) > 0 {
-			diverged = append(diverged, row)
-		} else {
-			finite = append(finite, row)
-		}
-	}
-	if v := absent(t, claim, append(Rows(c.Measure, finite...), Rows(c.Measure, c.Than...)...)); v != nil {
+	judged, finite, diverged := c.split(t)
+	if v := absent(judged, claim, append(Rows(c.Measure, finite...), Rows(c.Measure, c.Than...)...)); v != nil {
 		return *v
 	}
+	some := partly(t, finite)
 	wrong, worst := c.compare(t, finite)
 	if len(wrong) > 0 {
-		return verdict(claim, false, "%s", strings.Join(wrong, "; "))
+		return verdict(claim, false, "%s", strings.Join(append(wrong, some...), "; "))
 	}
 	var detail []string
 	if len(finite) > 0 {
@@ -100,7 +96,36 @@ func (c Worse) Judge(t Table) Verdict {
 	if len(diverged) > 0 {
 		detail = append(detail, strings.Join(diverged, ", ")+" diverged")
 	}
-	return verdict(claim, true, "%s", strings.Join(detail, "; "))
+	return verdict(claim, true, "%s", strings.Join(append(detail, some...), "; "))
+}
+
+// split tells the bad rows that diverged from those that are to be compared. In the table
+// that it gives none of the latter diverged.
+func (c Worse) split(t Table) (judged Table, finite, diverged []string) {
+	judged = maps.Clone(t)
+	for _, name := range c.Bad {
+		row := t[name]
+		if t.Spread(Value{name, c.Measure}).N == 0 && len(row.Diverged) > 0 {
+			diverged = append(diverged, name)
+			continue
+		}
+		finite = append(finite, name)
+		if len(row.Diverged) > 0 {
+			row.Diverged = nil
+			judged[name] = row
+		}
+	}
+	return judged, finite, diverged
+}
+
+// partly says of which rows which seeds diverged.
+func partly(t Table, rows []string) (words []string) {
+	for _, name := range rows {
+		if seeds := t[name].Diverged; len(seeds) > 0 {
+			words = append(words, fmt.Sprintf("%s diverged (%s)", name, seedList(seeds)))
+		}
+	}
+	return words
 }
 
 // compare says which bad rows are not worse enough, and the least distance.

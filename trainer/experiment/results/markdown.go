@@ -169,7 +169,8 @@ func expected(r plan.Row, column string) string {
 	return ""
 }
 
-// cell is mean ± sd, or why there is none.
+// cell is mean ± sd, or why there is none; where it is of some seeds since others
+// diverged, it says so.
 func (s *Sheet) cell(r plan.Row, column string) string {
 	spread := s.table.Spread(judge.Value{Row: r.Name, Measure: column})
 	switch {
@@ -177,10 +178,15 @@ func (s *Sheet) cell(r plan.Row, column string) string {
 		return "diverged"
 	case spread.N == 0:
 		return "–"
-	case spread.N == 1:
-		return number(column, spread.Mean)
 	}
-	return number(column, spread.Mean) + " ± " + number(column, spread.SD)
+	text := number(column, spread.Mean)
+	if spread.N > 1 {
+		text += " ± " + number(column, spread.SD)
+	}
+	if diverged := len(s.table[r.Name].Diverged); diverged > 0 {
+		text += fmt.Sprintf(" (%d of %d; %d diverged)", spread.N, s.seedsOf(r), diverged)
+	}
+	return text
 }
 
 // number is v with the digits of its measure.

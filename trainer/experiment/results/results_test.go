@@ -255,6 +255,31 @@ func TestTriedOut(t *testing.T) {
 	}
 }
 
+// TestSomeDiverged: a mean of some seeds says of how many, and that the others diverged.
+func TestSomeDiverged(t *testing.T) {
+	e := plan.Experiment{Name: "x", Seeds: []uint64{1, 2, 3, 4, 5}, Columns: []string{"ll", "fisher"}, Rows: []plan.Row{{Name: "a"}}}
+	root := t.TempDir()
+	for _, seed := range e.Seeds {
+		c := cell.Cell{Root: root, Experiment: e.Name, Row: "a", Seed: seed}
+		m := cell.Measured{Ended: began, Values: map[string]float64{"ll": 1}}
+		if seed > 2 {
+			m.Values, m.Broken = nil, &cell.Broken{Program: "train", Ended: "exit 1", Line: "training diverged", Diverged: true}
+		}
+		if err := errors.Join(c.Begin(cell.Begun{Started: began}), c.Finish(m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Load(root, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &page{}
+	p.values(s)
+	if want := "| a |  | 5 | 1.00 ± 0.00 (2 of 5; 3 diverged) | diverged |"; !strings.Contains(p.String(), want) {
+		t.Errorf("want %q in\n%s", want, p.String())
+	}
+}
+
 // TestGolden compares RESULTS.md of cells that were made by hand with the golden
 // one.
 func TestGolden(t *testing.T) {
