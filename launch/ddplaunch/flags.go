@@ -205,6 +205,7 @@ func parseOutput(o *options, r raw, fs *pflag.FlagSet) error {
 }
 
 func parseSignals(o *options, r raw, _ *pflag.FlagSet) error {
+	o.Signals = nil // the flag's default names those of the launcher's
 	for name := range strings.SplitSeq(r.signals, ",") {
 		name = strings.ToUpper(strings.TrimSpace(name))
 		if !strings.HasPrefix(name, "SIG") {

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Every mistake gets one sentence that names it, a pointer to the help, and
@@ -131,6 +135,20 @@ func TestBadEnvironment(t *testing.T) {
 			}
 			want(t, string(out), tt.want)
 		})
+	}
+}
+
+// The signals that are handled are those that --signals-to-handle names, and no others.
+func TestSignals(t *testing.T) {
+	for args, want := range map[string][]os.Signal{
+		"true":                             {unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1},
+		"--signals-to-handle SIGTERM true": {unix.SIGTERM},
+		"--signals-to-handle usr1,SIGINT,winch true": {unix.SIGUSR1, unix.SIGINT, unix.SIGWINCH},
+	} {
+		o, err := parse(strings.Fields(args), os.Environ(), io.Discard)
+		if err != nil || !slices.Equal(o.Signals, want) {
+			t.Errorf("ddplaunch %s: %v, %v; want %v", args, o.Signals, err, want)
+		}
 	}
 }
 
