@@ -108,6 +108,9 @@ func (b *bench) sign(m *cell.Measured) {
 	m.Commit, m.Settings, m.Data, m.Steps, m.TriedOut = b.begun.Commit, b.begun.Settings, b.begun.Data, b.begun.Steps, b.begun.TriedOut
 	m.Machine, m.Command, m.Ended = machine(), b.command, time.Now().UTC().Round(time.Second)
 	m.CPU, m.Train = b.begun.CPU(""), b.begun.CPU("train")
+	for _, program := range b.begun.Lost() {
+		m.Notes = append(m.Notes, program+" was killed together with experiment: what it cost until then is not known, and no part of any processor time")
+	}
 }
 
 // measured does what is left to do.
@@ -189,12 +192,14 @@ func (b *bench) launch(ctx context.Context, ranks int, name, path string, args [
 	if err != nil {
 		return err
 	}
-	ended, err := child.Run(ctx, child.Command{Path: path, Args: args, Env: alone(b.w.app.environ), Nice: b.w.o.nice, Stdout: stdout, Log: b.console, Kill: b.w.app.kill})
+	ended, err := b.piece(cell.Piece{Program: name, Threads: b.w.threads, Ranks: ranks}, func() (child.Ended, error) {
+		ended, err := child.Run(ctx, child.Command{Path: path, Args: args, Env: alone(b.w.app.environ), Nice: b.w.o.nice, Stdout: stdout, Log: b.console, Kill: b.w.app.kill})
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return ended, err
+	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	b.begun.Pieces = append(b.begun.Pieces, cell.Piece{Program: name, Started: ended.Started.UTC().Round(time.Second), CPU: ended.CPU.Seconds(), Wall: ended.Wall.Seconds(), Threads: b.w.threads, Ranks: ranks, Ended: ended.String()})
-	if err := b.t.Begin(b.begun); err != nil {
 		return err
 	}
 	if ended.Code == exitcode.Done {
@@ -209,6 +214,26 @@ func (b *bench) launch(ctx context.Context, ranks int, name, path string, args [
 	}
 	line = strings.TrimPrefix(line, name+": ")
 	return &brokenError{cell.Broken{Program: name, Ended: ended.String(), Line: line, Diverged: divergence(line)}}
+}
+
+// piece notes a process before it is started, and how it ended. If this process is killed
+// meanwhile, the note stays without an end: nobody knows what that piece cost.
+func (b *bench) piece(p cell.Piece, run func() (child.Ended, error)) (child.Ended, error) {
+	n := len(b.begun.Pieces)
+	p.Started = time.Now().UTC().Round(time.Second)
+	b.begun.Pieces = append(b.begun.Pieces, p)
+	if err := b.t.Begin(b.begun); err != nil {
+		return child.Ended{}, err
+	}
+	ended, err := run()
+	switch {
+	case err == nil:
+		p.CPU, p.Wall, p.Ended = ended.CPU.Seconds(), ended.Wall.Seconds(), ended.String()
+		b.begun.Pieces[n] = p
+	case ended.Started.IsZero(): // it was not
+		b.begun.Pieces = b.begun.Pieces[:n]
+	}
+	return ended, errors.Join(err, b.t.Begin(b.begun))
 }
 
 // divergence says whether the last line of train, or of evaluate, is about losses

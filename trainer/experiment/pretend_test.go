@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +69,7 @@ func newPretence(t *testing.T) *site {
 	}
 	s.app.catalogue = []plan.Experiment{{
 		Name: "pretended", About: "Nothing is trained.", Data: &plan.DataSet{Name: "pictures", Builtin: "synth:train=64,val=16,test=24"},
-		Seeds: []uint64{1, 2}, Flags: map[string]string{"steps": "6"}, Columns: []string{"upper-first"}, Rows: []plan.Row{{Name: "plain"}},
+		Seeds: []uint64{1, 2}, Flags: map[string]string{"steps": "6"}, Columns: []string{"upper-first", "cpu-s"}, Rows: []plan.Row{{Name: "plain"}},
 		Checks: []judge.Check{judge.Bound{Of: judge.Rows("upper-first", "plain"), Lo: 0, Hi: 9}},
 	}}
 	return s
@@ -158,4 +160,50 @@ func TestUnknownData(t *testing.T) {
 		}
 	}
 	s.wantReport("pretended", "| plain |  | 2 |")
+}
+
+// TestKilled: while a program runs, cell.json says so; where nobody saw its end, what it
+// cost is not known, and the cell says that it is not.
+func TestKilled(t *testing.T) {
+	s := newPretence(t)
+	s.must("run", "pretended", "--seeds", "1")
+	c := cell.Cell{Root: s.out, Experiment: "pretended", Row: "plain", Seed: 1}
+	whole := s.load("pretended", "plain", 1)
+	if m := whole.Measured; m.Values["cpu-s"] != m.Train || m.Train <= 0 || len(m.Notes) > 0 || len(whole.Begun.Pieces) != 1 || whole.Begun.Pieces[0].Ended != "exit 0" {
+		t.Errorf("measured %+v with %+v", m, whole.Begun.Pieces)
+	}
+	text, err := os.ReadFile(filepath.Join(c.Dir(), meanwhile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var then cell.Begun
+	if err := json.Unmarshal(text, &then); err != nil {
+		t.Fatal(err)
+	}
+	if p := then.Pieces; len(p) != 1 || p[0].Program != "train" || p[0].Ended != "" || p[0].Started.IsZero() || p[0].Threads < 1 {
+		t.Fatalf("while train ran the cell had %+v, want it without an end", p)
+	}
+	if err := errors.Join(c.Begin(then), c.Reopen()); err != nil { // as if all had been killed
+		t.Fatal(err)
+	}
+	s.must("run", "pretended", "--seeds", "1")
+	m := s.load("pretended", "plain", 1).Measured
+	const note = "train was killed together with experiment: what it cost until then is not known, and no part of any processor time"
+	if _, known := m.Values["cpu-s"]; known || m.Values["upper-first"] != 7 || !slices.Equal(m.Notes, []string{note}) {
+		t.Errorf("measured %v with the notes %q, want no cpu-s and %q", m.Values, m.Notes, note)
+	}
+	s.wantReport("pretended", "- plain seed 1: "+note)
+}
+
+// TestNotStarted: a program that could not be started has cost nothing.
+func TestNotStarted(t *testing.T) {
+	s := newPretence(t)
+	path := otherBuild(t, s.app.self)
+	if err := errors.Join(os.Chmod(path, 0o644), install(s.app.bin, path)); err != nil {
+		t.Fatal(err)
+	}
+	s.fails([]string{"run", "pretended", "--seeds", "1"}, "train: permission denied")
+	if st := s.load("pretended", "plain", 1); st.Begun == nil || len(st.Begun.Pieces) != 0 {
+		t.Errorf("got %+v", st.Begun)
+	}
 }

@@ -34,6 +34,9 @@ func (b *bench) measures(evidence measure.Evidence) (cell.Measured, error) {
 	for _, name := range b.w.e.Measured(b.t.row) {
 		one, _ := measure.Find(name) // the plan is valid
 		v, err := one.Of(evidence)
+		if errors.Is(err, measure.ErrLost) {
+			continue // a note of the cell says why
+		}
 		if errors.Is(err, measure.ErrShort) {
 			m.Notes = append(m.Notes, err.Error())
 			continue
@@ -91,7 +94,7 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 	if e.Records, err = rundir.ReadMetrics(rundir.Layout(b.t.Dir()).MetricsFile()); err != nil {
 		return e, err
 	}
-	e.TrainCPU = b.begun.CPU("train")
+	e.TrainCPU, e.TrainLost = b.begun.CPU("train"), slices.Contains(b.begun.Lost(), "train")
 	if e.Step, err = b.choose(ctx); err != nil {
 		return e, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"ebtrain/data/atomicfile"
@@ -59,7 +60,7 @@ type Piece struct {
 	Wall    float64   `json:"wall_s"`
 	Threads int       `json:"threads"`
 	Ranks   int       `json:"ranks,omitempty"` // of the launcher that was started; 0: the program alone
-	Ended   string    `json:"ended"`           // "exit 0"
+	Ended   string    `json:"ended"`           // "exit 0"; "" while it runs, and ever after if nobody saw its end
 }
 
 // CPU is the seconds of processor time of all pieces of a program, or of all
@@ -72,6 +73,17 @@ func (b Begun) CPU(program string) float64 {
 		}
 	}
 	return sum
+}
+
+// Lost are the programs of which some process has no known end, and so no known cost,
+// each once.
+func (b Begun) Lost() (programs []string) {
+	for _, p := range b.Pieces {
+		if p.Ended == "" && !slices.Contains(programs, p.Program) {
+			programs = append(programs, p.Program)
+		}
+	}
+	return programs
 }
 
 // Measured is the content of measured.json.

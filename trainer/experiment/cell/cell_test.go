@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	b := Begun{Commit: "abc", Settings: []string{"--lr=1"}, Steps: 9, Started: now, Pieces: []Piece{
-		{Program: "train", Started: now, CPU: 1.5, Wall: 2, Threads: 1, Ended: "exit 75"}, {Program: "train", CPU: 2}, {Program: "evaluate", CPU: 4},
+		{Program: "train", Started: now, CPU: 1.5, Wall: 2, Threads: 1, Ended: "exit 75"}, {Program: "train", CPU: 2}, {Program: "evaluate", CPU: 4, Ended: "exit 0"},
 	}}
 	if err := c.Begin(b); err != nil {
 		t.Fatal(err)
@@ -38,6 +39,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if b.CPU("train") != 3.5 || b.CPU("evaluate") != 4 || b.CPU("") != 7.5 {
 		t.Errorf("CPU times %v, %v, %v", b.CPU("train"), b.CPU("evaluate"), b.CPU(""))
+	}
+	if lost := b.Lost(); !slices.Equal(lost, []string{"train"}) {
+		t.Errorf("the end of %v is not known, want that of train", lost)
 	}
 	if err := c.Reopen(); err != nil {
 		t.Error(err)

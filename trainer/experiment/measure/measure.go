@@ -15,6 +15,7 @@ type Evidence struct {
 	Evaluation map[string]any  // the object that evaluate --json printed; nil if it was not asked
 	Records    []rundir.Record // of metrics.jsonl
 	TrainCPU   float64         // seconds of processor time of training
+	TrainLost  bool            // what some of the training cost is not known
 	Step       int64           // of the checkpoint that was evaluated
 	Last       map[string]any  // as Evaluation, of the last step, where another was chosen
 	SampleWall float64         // seconds that sample took; 0 if it was not asked
@@ -99,7 +100,7 @@ func All() []Measure {
 		of("lower-last", "at the end", -1, "", logged("lower", last)),
 		of("lower-decades", "its fall, decades", 2, "", logged("lower", decades)),
 		of("step-ms", "ms a step", 3, "", stepTime),
-		of("cpu-s", "CPU, s", 0, "", func(e Evidence) (float64, error) { return e.TrainCPU, nil }),
+		of("cpu-s", "CPU, s", 0, "", trainTime),
 		of("sample-s", "sampling, s", 1, "", sampling),
 	}, comparing()...)
 }
@@ -170,6 +171,16 @@ func chosenStep(e Evidence) (float64, error) {
 		return 0, errors.New("no checkpoint was measured")
 	}
 	return float64(e.Step), nil
+}
+
+// ErrLost means that nobody saw the end of what is measured.
+var ErrLost = errors.New("what some of it cost is not known")
+
+func trainTime(e Evidence) (float64, error) {
+	if e.TrainLost {
+		return 0, ErrLost
+	}
+	return e.TrainCPU, nil
 }
 
 func sampling(e Evidence) (float64, error) {
