@@ -207,3 +207,35 @@ func TestNotStarted(t *testing.T) {
 		t.Errorf("got %+v", st.Begun)
 	}
 }
+
+// TestDamaged: a file of a cell that is damaged is named, with what is to be done; that
+// helps, and so does --again, which does no other cell.
+func TestDamaged(t *testing.T) {
+	s := newPretence(t)
+	s.must("run", "pretended")
+	c := cell.Cell{Root: s.out, Experiment: "pretended", Row: "plain", Seed: 1}
+	begun, measured := c.Files()[0], c.Files()[1]
+	damage := func(file string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage(measured)
+	for _, args := range [][]string{{"list"}, {"report"}, {"run", "pretended"}} {
+		s.fails(args, measured+" is damaged: ", "remove this one file, and experiment run measures the cell again")
+	}
+	if err := os.Remove(measured); err != nil {
+		t.Fatal(err)
+	}
+	s.must("run", "pretended")
+	for _, file := range []string{measured, begun} {
+		damage(file)
+		out := s.must("run", "pretended", "--again")
+		if st := s.load("pretended", "plain", 1); !strings.Contains(out, "1 cells to do, 1 finished before") || !st.Finished() || len(st.Begun.Pieces) != 1 {
+			t.Errorf("with a damaged %s --again says\n%s, and leaves %+v", file, out, st.Begun)
+		}
+	}
+	damage(begun)
+	s.fails([]string{"run", "pretended"}, begun+" is damaged: ", "remove its folder to do the cell anew, or give run --again")
+}

@@ -39,7 +39,8 @@ type task struct {
 }
 
 // tasks are the cells that are not finished, and how many are. Cells of other
-// programs, settings or data are an error, or are to be done anew with --again.
+// programs, settings or data, and damaged ones, are an error, or are to be done anew with
+// --again.
 func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 	var foreign []string
 	for _, c := range all {
@@ -48,7 +49,10 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 		if w.o.steps > 0 && w.e.Compute == nil {
 			t.steps = w.o.steps
 		}
-		if t.status, err = c.Load(); err != nil {
+		if t.status, err = c.Load(); w.o.again && damaged(err) {
+			t.status, t.anew, err = cell.Status{}, true, nil
+		}
+		if err != nil {
 			return nil, 0, err
 		}
 		if why := w.foreign(t); why != "" {
@@ -69,6 +73,12 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 			len(foreign), w.e.Name, w.o.out, w.tools.commit, few(foreign))
 	}
 	return open, done, nil
+}
+
+// damaged says whether an error is a damaged file of a cell.
+func damaged(err error) bool {
+	_, ok := errors.AsType[*cell.DamagedError](err)
+	return ok
 }
 
 // foreign says how a cell was begun otherwise than it would be now; empty if it

@@ -131,24 +131,36 @@ func (s Status) Finished() bool {
 	return s.Measured != nil && (s.Measured.Broken == nil || s.Measured.Broken.Diverged)
 }
 
-// Load reads what there is.
+// Load reads what there is. A damaged file is a DamagedError.
 func (c Cell) Load() (Status, error) {
 	var s Status
 	var begun Begun
-	ok, err := read(c.begunFile(), &begun, &begun.Format)
+	ok, err := read(c.begunFile(), "remove its folder to do the cell anew, or give run --again", &begun, &begun.Format)
 	if err != nil || !ok {
 		return s, err
 	}
 	s.Begun = &begun
 	var measured Measured
-	if ok, err = read(c.measuredFile(), &measured, &measured.Format); ok {
+	if ok, err = read(c.measuredFile(), "remove this one file, and experiment run measures the cell again", &measured, &measured.Format); ok {
 		s.Measured = &measured
 	}
 	return s, err
 }
 
-// read reads a file of JSON; false if there is none.
-func read(file string, into any, version *int) (bool, error) {
+// DamagedError is a file of a cell that is not what was written.
+type DamagedError struct {
+	file, advice string
+	err          error
+}
+
+func (d *DamagedError) Error() string {
+	return fmt.Sprintf("%s is damaged: %v: %s", d.file, d.err, d.advice)
+}
+
+func (d *DamagedError) Unwrap() error { return d.err }
+
+// read reads a file of JSON; false if there is none. advice is for a damaged one.
+func read(file, advice string, into any, version *int) (bool, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -157,7 +169,7 @@ func read(file string, into any, version *int) (bool, error) {
 		return false, err
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return false, fmt.Errorf("%s is damaged: %w: remove its folder to do the cell anew", file, err)
+		return false, &DamagedError{file, advice, err}
 	}
 	if *version != format {
 		return false, fmt.Errorf("%s has format %d, this program reads %d: give another --out", file, *version, format)
