@@ -33,9 +33,16 @@ type unit struct {
 // by kernels of package kernel, and not by libraries. What shares a launch depends on all of
 // the graph; what a step computes does not depend on it.
 func Launches(p *plan.Plan, own func(step int) bool) []plan.Launch {
+	batches := map[int]bool{} // which is asked several times, and writes the step's text
 	return p.Launches(plan.Together{Chain: chainPoints, Batch: batchPoints, Patience: collectivePatience, Can: func(i int) bool {
 		f, ok := p.Steps[i].Op.(*plan.Fused)
-		return ok && (len(f.Sums) == 0 || f.Dims.Len() <= chainPoints) && kernel.Batches(p, i)
+		if !ok || len(f.Sums) > 0 && f.Dims.Len() > chainPoints {
+			return false
+		}
+		if _, asked := batches[i]; !asked {
+			batches[i] = kernel.Batches(p, i)
+		}
+		return batches[i]
 	}, Alike: func(i int) string {
 		if !own(i) || largest(p, i) > alikePoints {
 			return ""

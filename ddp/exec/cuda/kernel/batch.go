@@ -38,11 +38,23 @@ type batchCall struct {
 // Batches says whether step i can be in a batch: it is fused, and its arrays are within
 // reach of 32-bit indices.
 func Batches(p *plan.Plan, i int) bool {
+	_, err := forBatch(p, i)
+	return err == nil
+}
+
+// forBatch is the kernels of a step that Batches.
+func forBatch(p *plan.Plan, i int) ([]Launch, error) {
 	if _, ok := p.Steps[i].Op.(*plan.Fused); !ok {
-		return false
+		return nil, fmt.Errorf("step %d, %v, is none for a batch: want a fused one", i, p.Steps[i].Op)
 	}
 	list, err := For(p, i)
-	return err == nil && !slices.ContainsFunc(list, func(l Launch) bool { return l.text.wide })
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(list, func(l Launch) bool { return l.text.wide }) {
+		return nil, fmt.Errorf("step %d, %v, is none for a batch: its arrays are beyond 32-bit indices", i, p.Steps[i].Op)
+	}
+	return list, nil
 }
 
 // ForChains is the launch of chains, the steps of each in order; every step must be one
@@ -52,10 +64,7 @@ func ForChains(p *plan.Plan, chains [][]int) (*Batch, error) {
 	for _, c := range chains {
 		first, parts := len(b.calls), 1
 		for _, i := range c {
-			if !Batches(p, i) {
-				return nil, fmt.Errorf("step %d, %v, is none for a batch", i, p.Steps[i].Op)
-			}
-			list, err := For(p, i)
+			list, err := forBatch(p, i)
 			if err != nil {
 				return nil, err
 			}
