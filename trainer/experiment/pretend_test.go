@@ -100,7 +100,8 @@ func otherBuild(t *testing.T, of string) string {
 func TestRebuilt(t *testing.T) {
 	s := newPretence(t)
 	next := otherBuild(t, s.app.self)
-	s.app.environ = append(s.app.environ, pretendVariable+"="+next)
+	unchanged := s.app.environ
+	s.app.environ = append(slices.Clone(unchanged), pretendVariable+"="+next)
 	s.fails([]string{"run", "pretended"}, "pretended plain seed 1: the programs were rebuilt during the run: they were of commit unknown-", "and are of unknown-", "give --again to do its cells anew")
 	if st := s.load("pretended", "plain", 1); st.Begun == nil || st.Measured != nil {
 		t.Errorf("got %+v, want a cell that was begun and not signed", st)
@@ -108,6 +109,13 @@ func TestRebuilt(t *testing.T) {
 	if st := s.load("pretended", "plain", 2); st.Begun != nil {
 		t.Errorf("another cell was begun: %+v", st.Begun)
 	}
+	s.app.catalogue[0].Sample = map[string]string{"n": "1"}
+	s.app.environ = append(slices.Clone(unchanged), pretendVariable+"="+s.app.self)
+	s.fails([]string{"run", "pretended", "--again"}, "the programs were rebuilt during the run")
+	if p := s.load("pretended", "plain", 1).Begun.Pieces; len(p) != 1 || p[0].Program != "train" {
+		t.Errorf("of a cell that was to be sampled from, too, %+v were started, want train alone", p)
+	}
+	s.app.catalogue[0].Sample, s.app.environ = nil, unchanged
 	s.must("run", "pretended", "--again")
 	if a, b := s.load("pretended", "plain", 1), s.load("pretended", "plain", 2); a.Measured == nil || b.Measured == nil || a.Measured.Commit != b.Measured.Commit {
 		t.Errorf("done anew: %+v and %+v", a.Measured, b.Measured)
@@ -137,6 +145,22 @@ func TestOtherData(t *testing.T) {
 	s.must("run", "pretended", "--again", "--data", other)
 	if out := s.must("run", "pretended", "--data", other); !strings.HasPrefix(out, "all 2 cells of pretended are finished") {
 		t.Errorf("done anew, it says\n%s", out)
+	}
+}
+
+// TestOtherBeside: a cell that was compared with other data is named, too.
+func TestOtherBeside(t *testing.T) {
+	s := newPretence(t)
+	s.app.catalogue[0].Beside = []plan.DataSet{{Name: "svhn", Make: []string{"svhn"}, Source: "digits"}}
+	with := func(seed string) []string {
+		return []string{"run", "pretended", "--beside", "svhn=synth:test=16,seed=" + seed}
+	}
+	s.must(with("5")...)
+	s.fails(with("6"), "(plain seed 1 on other data: svhn/test synth:", "seed=5 split=test n=16", "; plain seed 2 on other data: svhn/test synth:")
+	for _, args := range [][]string{with("5"), {"run", "pretended"}} {
+		if out := s.must(args...); !strings.HasPrefix(out, "all 2 cells of pretended are finished") {
+			t.Errorf("experiment %q says\n%s", args, out)
+		}
 	}
 }
 

@@ -242,6 +242,14 @@ func TestMadeData(t *testing.T) {
 	if out := s.must("run", "made", "--again"); strings.Contains(out, "made of") {
 		t.Errorf("the data set was made again:\n%s", out)
 	}
+	pictures, err := filepath.Glob(filepath.Join(synth, "samples", "*.png"))
+	if err != nil || len(pictures) == 0 {
+		t.Fatalf("%v, %d pictures", err, len(pictures))
+	}
+	if err := errors.Join(os.RemoveAll(data), os.Remove(pictures[0])); err != nil {
+		t.Fatal(err)
+	}
+	s.fails([]string{"run", "made", "--seeds", "1,2", "--source", filepath.Join(synth, "samples")}, "1 cells of made", "(plain seed 1 on other data: te")
 	s.fails([]string{"run", "tiny", "--source", "x"}, "tiny is trained on pictures, which is built in: leave --source out")
 }
 
