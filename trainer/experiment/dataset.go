@@ -53,44 +53,32 @@ func (w *work) locate(rows []plan.Row) (err error) {
 	if err := w.o.openGiven(); err != nil {
 		return err
 	}
-	return w.digest()
-}
-
-// digest keeps the digests of all data that are there.
-func (w *work) digest() error {
-	w.digests, w.others = map[string]cell.Data{}, cell.Data{}
-	for _, name := range append(slices.Collect(maps.Values(w.sets)), w.data) {
-		if name == "" {
-			continue
-		}
-		d, err := digestsOf(name)
-		if err != nil {
-			return err
-		}
-		w.digests[name] = d
-	}
-	for _, flag := range w.beside {
-		set, name, _ := strings.Cut(strings.TrimPrefix(flag, oodFlag), "=")
-		d, err := digestsOf(name)
-		if err != nil {
-			return err
-		}
-		for split, digest := range d {
-			w.others[set+"/"+split] = digest
-		}
-	}
+	w.digest()
 	return nil
 }
 
-// digestsOf are the digests of the splits of a data set; none if it is yet to be made. A
-// split that cannot be opened has none: whoever reads it says what is wrong with it.
-func digestsOf(name string) (cell.Data, error) {
-	if _, err := os.Stat(name); !dataset.BuiltIn(name) && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// digest keeps the digests of all data that are there.
+func (w *work) digest() {
+	w.digests, w.others = map[string]cell.Data{}, cell.Data{}
+	for _, name := range append(slices.Collect(maps.Values(w.sets)), w.data) {
+		if name != "" {
+			w.digests[name] = digestsOf(name)
+		}
 	}
+	for _, flag := range w.beside {
+		set, name, _ := strings.Cut(strings.TrimPrefix(flag, oodFlag), "=")
+		for split, digest := range digestsOf(name) {
+			w.others[set+"/"+split] = digest
+		}
+	}
+}
+
+// digestsOf are the digests of the splits of a data set; none if it is yet to be made.
+// What cannot be opened has none: whoever reads it says what is wrong with it.
+func digestsOf(name string) cell.Data {
 	splits, err := dataset.Splits(name)
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	d := cell.Data{}
 	for _, split := range splits {
@@ -98,7 +86,7 @@ func digestsOf(name string) (cell.Data, error) {
 			d[split] = src.Digest()
 		}
 	}
-	return d, nil
+	return d
 }
 
 // trainedOn is --data of a row; "" if it needs none.
@@ -208,7 +196,8 @@ func (w *work) makeData(ctx context.Context) error {
 		_ = os.Remove(folder) // made for nothing, unless others are in it
 		return err
 	}
-	return w.digest()
+	w.digest()
+	return nil
 }
 
 // mkshards makes a data set of --source.
@@ -232,17 +221,19 @@ func (a app) mkshards(ctx context.Context, o runOptions, d plan.DataSet, mkshard
 }
 
 // setsFor are the --data of rows that have data of their own, by the name of the data
-// set: a built-in set, what the user gave, or shards in the folder of experiments.
+// set: a built-in set, what the user gave, or shards in the folder of experiments. Those
+// of rows must be there; others serve to compare finished cells with, if they are.
 func setsFor(o runOptions, e plan.Experiment, rows []plan.Row) (map[string]string, error) {
 	given, err := folders("set", o.sets, plan.Sets(e.Rows), e.Name+" trains on")
 	if err != nil {
 		return nil, err
 	}
-	sets := maps.Clone(given) // also for cells that are finished: they may be of other data
-	for _, d := range plan.Sets(rows) {
+	needed := plan.Sets(rows)
+	sets := map[string]string{}
+	for _, d := range plan.Sets(e.Rows) {
 		dir := filepath.Join(o.out, "data", d.Name)
 		sets[d.Name] = cmp.Or(given[d.Name], d.Builtin, dir)
-		if sets[d.Name] != dir {
+		if sets[d.Name] != dir || !slices.ContainsFunc(needed, func(n plan.DataSet) bool { return n.Name == d.Name }) {
 			continue
 		}
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

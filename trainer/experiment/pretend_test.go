@@ -164,6 +164,34 @@ func TestOtherBeside(t *testing.T) {
 	}
 }
 
+// TestOtherSet: where rows have data of their own, finished cells of other ones are named,
+// too, whichever of both was given; data of rows that are finished need not be there.
+func TestOtherSet(t *testing.T) {
+	const other = "own=synth:seed=9,train=64,val=16,test=24"
+	for _, c := range []struct{ first, then, of string }{{"", other, "seed=0"}, {other, "", "seed=9"}} {
+		s := newPretence(t)
+		e := &s.app.catalogue[0]
+		with := func(set string) []string {
+			args := []string{"run", "pretended", "--rows", "plain"}
+			if set != "" {
+				args = append(args, "--set", set)
+			}
+			return args
+		}
+		e.Rows = []plan.Row{
+			{Name: "plain", Data: &plan.DataSet{Name: "own", Builtin: e.Data.Builtin}},
+			{Name: "far", Data: &plan.DataSet{Name: "far", Make: []string{"text"}, Source: "a file"}},
+		}
+		e.Data = nil
+		s.must(with(c.first)...)
+		s.fails(with(c.then), "(plain seed 1 on other data: test synth:", c.of+" split=test n=24")
+		if out := s.must(with(c.first)...); !strings.HasPrefix(out, "all 2 cells of pretended are finished") {
+			t.Errorf("on the same data it says\n%s", out)
+		}
+		s.fails([]string{"run", "pretended"}, "the data set far is not in ")
+	}
+}
+
 // TestUnknownData: cells from before digests were kept are finished, on whatever data;
 // and where nothing is to be done no data are asked for.
 func TestUnknownData(t *testing.T) {
@@ -183,6 +211,8 @@ func TestUnknownData(t *testing.T) {
 			t.Errorf("experiment %q says\n%s", args, out)
 		}
 	}
+	nowhere := filepath.Join(s.out, "nowhere")
+	s.fails([]string{"run", "pretended", "--data", nowhere}, "--data "+nowhere+": ")
 	s.wantReport("pretended", "| plain |  | 2 |")
 }
 
