@@ -40,8 +40,9 @@ const (
 	// handshakeLimit bounds a listener's half of a handshake, so that a stranger
 	// who connects and says nothing holds nothing.
 	handshakeLimit = 5 * time.Second
-	// silent bounds the connections that have not said a hello of this job: the
-	// oldest makes room. A rank says it as soon as it is connected.
+	// silent bounds the strangers' connections, which have not said a hello of this job:
+	// the oldest makes room. A rank says it as soon as it is connected, but many may be
+	// taken in before the first is read.
 	silent = 256
 )
 
@@ -178,7 +179,7 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 	context.AfterFunc(ctx, func() { _ = ln.Close() })
 	var loop sync.WaitGroup
 	loop.Go(func() {
-		newcomers := &newcomers{}
+		newcomers := &newcomers{most: silent + len(want)}
 		for {
 			c, err := ln.Accept()
 			if err != nil { // closed, or out of descriptors: the missing ranks are named below
@@ -230,6 +231,7 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 
 // newcomers are the connections that have said nothing yet, oldest first.
 type newcomers struct {
+	most  int
 	mu    sync.Mutex
 	conns []net.Conn
 }
@@ -238,7 +240,7 @@ type newcomers struct {
 func (w *newcomers) add(c net.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.conns) == silent {
+	if len(w.conns) == w.most {
 		_ = w.conns[0].Close() // its handshake fails
 		w.conns = w.conns[1:]
 	}
