@@ -2,8 +2,13 @@ package host
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // TestCrowd has all ranks of a large world connect before any of them says who it is, as
@@ -45,4 +50,33 @@ func TestCrowd(t *testing.T) {
 	if err := <-done; err != nil && refused == 0 {
 		t.Error(err)
 	}
+}
+
+// full is a listener without a descriptor for one more connection.
+type full struct{ net.Listener }
+
+func (f full) Accept() (net.Conn, error) {
+	return nil, &net.OpError{Op: "accept", Net: "tcp", Addr: f.Addr(), Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+}
+
+// TestTooFewDescriptors: a rank that may not take in the others says why, and does not say
+// that they have not come. Neither does one that also dials.
+func TestTooFewDescriptors(t *testing.T) {
+	check := func(err error) {
+		t.Helper()
+		if !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "too many open files") || strings.Contains(err.Error(), "[2]") || strings.Contains(err.Error(), "rank 0") {
+			t.Errorf("got %v, want an error that says that too many files are open, and names no other rank", err)
+		}
+	}
+	ln := testListener(t, "tcp4")
+	me := testIdentity(1, "job", "the right key")
+	_, err := me.accept(t.Context(), full{ln}, []call{{forControl, 2}}, quiet)
+	check(err)
+	silentLeader := testListener(t, "tcp4") // its queue takes connections, but it never answers
+	defer shut(t, silentLeader)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, errors.New("it went on waiting"))
+	defer cancel()
+	addrs := []string{silentLeader.Addr().String(), ln.Addr().String(), ""}
+	_, err = connectMesh(ctx, me, newTopology(1, []string{"a", "b", "c"}), full{testListener(t, "tcp4")}, addrs, nil, Config{}, company{}, quiet)
+	check(err)
 }

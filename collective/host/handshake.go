@@ -117,7 +117,7 @@ func (id identity) greet(c net.Conn, want call) error {
 	}
 	var reply [helloBytes + sha256.Size]byte
 	if _, err := io.ReadFull(c, reply[:]); err != nil {
-		return fmt.Errorf("no proof of the key (is it the same on all ranks?): %w", err)
+		return fmt.Errorf("no proof of the key (has that rank failed, or is the key not the same on all ranks?): %w", err)
 	}
 	theirs := hello(reply[:helloBytes])
 	got, err := id.read(theirs)
@@ -178,11 +178,13 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 	ctx, cancel := context.WithCancel(ctx)
 	context.AfterFunc(ctx, func() { _ = ln.Close() })
 	var loop sync.WaitGroup
+	var deaf error // why nobody is taken in any more, once loop has ended
 	loop.Go(func() {
 		newcomers := &newcomers{most: silent + len(want)}
 		for {
 			c, err := ln.Accept()
-			if err != nil { // closed, or out of descriptors: the missing ranks are named below
+			if err != nil {
+				deaf = err
 				return
 			}
 			newcomers.add(c)
@@ -223,6 +225,9 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 			got[a.call] = a.conn
 		case <-ended:
 			closeAll(got)
+			if !errors.Is(deaf, net.ErrClosed) { // out of descriptors, say: who has not been taken in is not to blame
+				return nil, fmt.Errorf("of %d connections of other ranks %d could not be taken in: %w", len(want), len(want)-len(got), deaf)
+			}
 			return nil, fmt.Errorf("waiting at %s for rank %v to connect: %w", ln.Addr(), missing(want, got), cmp.Or(context.Cause(ctx), net.ErrClosed))
 		}
 	}

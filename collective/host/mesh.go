@@ -83,12 +83,19 @@ func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, 
 	var got map[call]net.Conn
 	var acceptErr error
 	var accepting sync.WaitGroup
-	accepting.Go(func() { got, acceptErr = id.accept(ctx, ln, want, log) })
+	accepting.Go(func() {
+		if got, acceptErr = id.accept(ctx, ln, want, log); acceptErr != nil {
+			cancel(acceptErr)
+		}
+	})
 	dialed, dialErr := dialAll(ctx, id, t, addrs)
 	if dialErr != nil {
 		cancel(dialErr)
 	}
 	accepting.Wait()
+	if acceptErr != nil && context.Cause(ctx) == acceptErr { //nolint:errorlint // this very error has ended dialing, too, whose own says less
+		dialErr = nil
+	}
 	if err := errors.Join(dialErr, acceptErr); err != nil {
 		closeAll(dialed)
 		closeAll(got)
