@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -79,4 +80,57 @@ func TestTooFewDescriptors(t *testing.T) {
 	addrs := []string{silentLeader.Addr().String(), ln.Addr().String(), ""}
 	_, err = connectMesh(ctx, me, newTopology(1, []string{"a", "b", "c"}), full{testListener(t, "tcp4")}, addrs, nil, Config{}, company{}, quiet)
 	check(err)
+}
+
+// TestQueue has more ranks connect than the leader's queue takes, which the kernel bounds
+// (net.core.somaxconn): they wait until it has room, or their time is over.
+func TestQueue(t *testing.T) {
+	const ranks, most = 12, 2
+	ln := testListener(t, "unixpacket")
+	raw, err := ln.(*net.UnixListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if controlErr := raw.Control(func(fd uintptr) { err = syscall.Listen(int(fd), most) }); controlErr != nil || err != nil {
+		t.Fatal(controlErr, err)
+	}
+	addr := ln.Addr().String()
+	for { // until nobody gets in
+		c, err := net.Dial("unixpacket", addr)
+		if errors.Is(err, syscall.EAGAIN) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shut(t, c)
+	}
+	over := errors.New("the time is over")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, over)
+	defer cancel()
+	_, err = testIdentity(1, "job", "the right key").dial(ctx, "unixpacket", addr, call{forLocal, 0})
+	if !errors.Is(err, over) || !strings.Contains(err.Error(), "net.core.somaxconn") {
+		t.Errorf("got %v, want an error that says that the queue was full until the time was over", err)
+	}
+	var want []call
+	var dialing sync.WaitGroup
+	for r := 1; r <= ranks; r++ {
+		want = append(want, call{forLocal, r})
+		dialing.Go(func() {
+			c, err := testIdentity(r, "job", "the right key").dial(t.Context(), "unixpacket", addr, call{forLocal, 0})
+			if err != nil {
+				t.Errorf("rank %d: %v", r, err)
+				return
+			}
+			shut(t, c)
+		})
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	got, err := testIdentity(0, "job", "the right key").accept(ctx, ln, want, quiet)
+	if err != nil {
+		t.Error(err)
+	}
+	closeAll(got)
+	dialing.Wait()
 }

@@ -14,6 +14,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"ebtrain/collective/congestion"
@@ -279,8 +280,7 @@ func missing(want []call, got map[call]net.Conn) []int {
 
 // dial connects to a rank and proves the key, until ctx ends.
 func (id identity) dial(ctx context.Context, network, addr string, want call) (net.Conn, error) {
-	d := net.Dialer{Control: congestion.Choose}
-	c, err := d.DialContext(ctx, network, addr)
+	c, err := connect(ctx, network, addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect to rank %d: %w", want.rank, err)
 	}
@@ -294,4 +294,22 @@ func (id identity) dial(ctx context.Context, network, addr string, want call) (n
 		return nil, fmt.Errorf("connect to rank %d at %s: %w", want.rank, addr, err)
 	}
 	return c, nil
+}
+
+// connect waits as long as the listener's queue is full, until ctx ends: TCP does that by
+// itself, sockets within a host do not.
+func connect(ctx context.Context, network, addr string) (net.Conn, error) {
+	const most = 20 * time.Millisecond
+	d := net.Dialer{Control: congestion.Choose}
+	for pause := time.Millisecond; ; pause = min(2*pause, most) {
+		c, err := d.DialContext(ctx, network, addr)
+		if !errors.Is(err, syscall.EAGAIN) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("its queue of connections is full (net.core.somaxconn bounds it): %w", context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
 }
