@@ -24,22 +24,29 @@ func (c *Comm) Failure() error {
 // Drain waits until everything that was started is over, and is how it ended.
 func (c *Comm) Drain(ctx context.Context) error { return c.runner.drain(ctx) }
 
-// Deserted says whether a rank has closed its Comm, as far as this rank can know.
+// Deserter is a rank that has closed its Comm, as far as this rank can know, or -1.
 // It is not called after Close.
-func (c *Comm) Deserted() bool {
-	if c.peers.arena != nil && c.peers.arena.whoLeft() >= 0 {
-		return true
-	}
-	if c.peers.mesh == nil {
-		return false
-	}
-	for _, o := range c.peers.mesh.others {
-		if c.peers.mesh.links[o].left.Load() {
-			return true
+func (c *Comm) Deserter() int {
+	p := c.peers
+	if p.arena != nil {
+		if l := p.arena.whoLeft(); l >= 0 {
+			return p.topo.locals()[l]
 		}
 	}
-	return false
+	if p.mesh == nil {
+		return -1
+	}
+	for _, o := range p.mesh.others {
+		if l := p.mesh.links[o]; l.left.Load() {
+			return l.rank
+		}
+	}
+	return -1
 }
+
+// Miss ends the group because of a rank that has closed its Comm although the others
+// still need it; why says what for.
+func (c *Comm) Miss(deserter int, why error) { c.alarm.raise(c.alarm.gone(deserter, closed, why)) }
 
 // Recorder is the flight recorder, for what goes past the queue.
 func (c *Comm) Recorder() *collective.Recorder { return c.recorder }

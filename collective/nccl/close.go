@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	linger   = 2 * time.Second  // of a rank that closes, for its graphs to be closed
+	linger   = 2 * time.Second  // of a rank that closes, for what it has begun, and for its graphs to be closed
+	without  = 3 * time.Second  // in a collective, when a rank has closed: longer than it lingers
 	patience = 10 * time.Second // with NCCL and the other ranks, to end when it is told
 )
 
@@ -40,7 +41,7 @@ func (c *Comm) look() {
 	if c.leaving {
 		return
 	}
-	if err := c.nccl.check(); err != nil && !errors.Is(err, errGone) && !c.Deserted() {
+	if err := c.nccl.check(); err != nil && !errors.Is(err, errGone) && c.Deserter() < 0 {
 		c.Comm.Abort(err)
 	}
 }

@@ -14,10 +14,13 @@ import (
 	"ebtrain/collective/host"
 )
 
-const progressBytes = 64
+const (
+	progressBytes = 64
+	past          = 1 << 31
+)
 
 // progress names the collectives that go past the queue. The stream writes the
-// number of each into word when it comes to it.
+// number of each into word when it comes to it, and again, with past, behind it.
 type progress struct {
 	word *cuda.Pinned
 
@@ -42,15 +45,20 @@ func (p *progress) add(req collective.Request) {
 	}
 }
 
-// underWay is the number that the device came to last, and its request.
-func (p *progress) underWay() (uint32, collective.Request) {
-	n := atomic.LoadUint32((*uint32)(unsafe.Pointer(unsafe.SliceData(p.word.Bytes()))))
+// mark is what the device has written last.
+func (p *progress) mark() uint32 {
+	return atomic.LoadUint32((*uint32)(unsafe.Pointer(unsafe.SliceData(p.word.Bytes()))))
+}
+
+// request is that of a mark, if there is one.
+func (p *progress) request(mark uint32) (req collective.Request, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n == 0 || int(n) > len(p.list) {
-		return 0, collective.Request{}
+	n := int(mark &^ past)
+	if n == 0 || n > len(p.list) {
+		return collective.Request{}, false
 	}
-	return n, p.list[n-1]
+	return p.list[n-1], true
 }
 
 // Agree compares the collectives that a program will enqueue, in their order, on
@@ -132,45 +140,76 @@ func (c *Comm) enqueue(s *cuda.Stream, n uint32, req collective.Request) error {
 	if err := s.Memset32(c.progress.word.Ptr(), n, 1); err != nil {
 		return err
 	}
-	return c.mover.enqueue(s, req)
+	if err := c.mover.enqueue(s, req); err != nil {
+		return err
+	}
+	return s.Memset32(c.progress.word.Ptr(), n|past, 1)
 }
 
 // Capturable says that Enqueue serves in a capture.
 func (c *Comm) Capturable() bool { return true }
 
 // Progress is where the device writes, as four bytes, the number of the enqueued
-// collective that it has come to; UnderWay names it. 0 is none.
+// collective that it has come to, with the highest bit set once it is past it; UnderWay
+// names it. 0 is none.
 func (c *Comm) Progress() cuda.Ptr { return c.progress.word.Ptr() }
 
 // UnderWay is the enqueued collective that the device came to last.
 func (c *Comm) UnderWay() (req collective.Request, ok bool) {
-	n, req := c.progress.underWay()
-	return req, n != 0
+	return c.progress.request(c.progress.mark())
 }
 
 // Await waits for an event behind enqueued collectives, as it must be waited for
 // where they may never end: until the group fails, which is the error then, or
 // ctx ends, which ends the group. Of all collectives, none may keep the device
 // longer than Options.Timeout: else the other ranks are asked where they are,
-// and the group ends.
+// and the group ends. It ends soon where the device is in a collective and a rank has
+// closed.
 func (c *Comm) Await(ctx context.Context, e *cuda.Event) error {
 	stop := context.AfterFunc(ctx, func() { c.Abort(context.Cause(ctx)) })
 	defer stop()
-	last, _ := c.progress.underWay()
-	for since := time.Now(); ; {
-		left := c.options.Timeout - time.Since(since)
-		err := c.await(e, min(left, c.options.Timeout/8))
+	here := newStay(c)
+	for {
+		left := c.options.Timeout - time.Since(here.since)
+		err := c.await(e, min(left, c.options.Timeout/8, without/8))
 		if !errors.Is(err, errLate) {
 			return err
 		}
-		n, req := c.progress.underWay()
-		if n != last {
-			last, since = n, time.Now()
-		}
-		if time.Since(since) >= c.options.Timeout {
+		deserter := here.look(c)
+		req, _ := c.progress.request(here.mark)
+		switch {
+		case time.Since(here.whole) >= without:
+			c.Miss(deserter, fmt.Errorf("%s has waited for it for %v", what(req), without))
+			return c.await(e, c.options.Timeout) // until NCCL's kernels have let go
+		case time.Since(here.since) >= c.options.Timeout:
 			return c.rollCall(ctx, req)
 		}
 	}
+}
+
+// stay is how long the device has been where it is.
+type stay struct {
+	mark  uint32
+	since time.Time
+	whole time.Time // the last at which no rank had closed, or the device was in no collective
+}
+
+func newStay(c *Comm) stay {
+	now := time.Now()
+	return stay{mark: c.progress.mark(), since: now, whole: now}
+}
+
+// look brings s up to date, and is a rank that has closed, or -1.
+func (s *stay) look(c *Comm) (deserter int) {
+	now, mark := time.Now(), c.progress.mark()
+	if mark != s.mark {
+		*s = stay{mark: mark, since: now, whole: now}
+	}
+	deserter = c.Deserter()
+	if deserter < 0 || mark == 0 || mark&past != 0 {
+		s.whole = now
+	}
+	return deserter
 }
 
 // rollCall ends the group because of req, and says who is to blame, if that can
