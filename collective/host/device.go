@@ -67,14 +67,33 @@ func (c *Comm) Within(ctx context.Context, label string, f func(in *Inside) erro
 	return c.runner.WaitFor(ctx, ticket(c.runner.put(item{req: req, within: f}), req))
 }
 
+// CallRoll is a barrier for a rank whose device is late with what past collectives have put
+// there, called what: it says who has not come. If another rank has gone on to something
+// else, that is no mismatch but the device's or a link's fault. Only a group that Over has
+// made has it.
+func (c *Comm) CallRoll(ctx context.Context, what string) error {
+	req := collective.Request{Kind: collective.Barrier, Label: what}
+	if _, ok := c.mover.(*deviceMover); !ok {
+		return fmt.Errorf("%w: %s in a group over no device", collective.ErrInvalid, what)
+	}
+	return c.runner.WaitFor(ctx, ticket(c.runner.put(item{req: req, roll: true}), req))
+}
+
 // within is the collective of Within.
 func (m *deviceMover) within(ctx context.Context, it item) error {
 	m.begin(it.seq, it.req)
-	m.mine.root = 1 // no barrier is the same
+	m.mine.header = markedHeader(it.seq, markWithin)
 	if err := m.agree(ctx, m.mine, it.req); err != nil {
 		return err
 	}
 	return it.within(&m.in)
+}
+
+// roll is the collective of CallRoll.
+func (m *deviceMover) roll(ctx context.Context, it item) error {
+	m.begin(it.seq, it.req)
+	m.mine.header = markedHeader(it.seq, markRoll)
+	return m.agree(ctx, m.mine, it.req)
 }
 
 // deviceMover leaves the data to a Device: it compares what the ranks start,

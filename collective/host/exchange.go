@@ -18,10 +18,23 @@ type linkError struct {
 func (e *linkError) Error() string { return fmt.Sprintf("connection to rank %d: %v", e.rank, e.err) }
 func (e *linkError) Unwrap() error { return e.err }
 
-// differ is what rank finds out: rank a and rank b have not started the same.
+// differ is what rank finds out: rank a and rank b have not started the same, or one of
+// them waits for its device.
 func differ(rank, a int, ours named, b int, theirs named) error {
+	switch {
+	case ours.calls():
+		return hung(rank, a, ours, b, theirs)
+	case theirs.calls():
+		return hung(rank, b, theirs, a, ours)
+	}
 	text := fmt.Sprintf("rank %d started %s, rank %d started %s", a, ours, b, theirs)
 	return found(rank, codeMismatch, b, text)
+}
+
+// hung is that rank late has called the roll, but another has gone on: they do not disagree.
+func hung(rank, late int, call named, other int, begun named) *failure {
+	return found(rank, codeAborted, late, fmt.Sprintf("rank %d has come to %s, and rank %d to %s: both are alive, so the device of rank %d or a link to it hangs",
+		late, call.label, other, begun, late))
 }
 
 // exchange is what leaders exchange at a time: a chunk, of which each host has a

@@ -76,6 +76,9 @@ func (e *executor) carryOut(ctx context.Context, it item, begun bool) (err error
 	if it.within != nil {
 		return e.mover.(*deviceMover).within(ctx, it)
 	}
+	if it.roll {
+		return e.mover.(*deviceMover).roll(ctx, it)
+	}
 	if !begun {
 		if err := it.req.Check(e.size); err != nil {
 			return err

@@ -34,6 +34,19 @@ func labelOf(s string) (l label) {
 	return l
 }
 
+// Barriers have no root; these stand there for what is no barrier of Start's.
+const (
+	markWithin = 1 // of Within
+	markRoll   = 2 // of a roll call
+)
+
+func markedHeader(seq uint64, mark int32) header {
+	return header{kind: collective.Barrier, root: mark, seq: seq}
+}
+
+// calls says whether h is that of a roll call.
+func (h header) calls() bool { return h == markedHeader(h.seq, markRoll) }
+
 // headerOf keeps what req's kind looks at, so that an Op left over in a
 // Barrier is no difference.
 func headerOf(seq uint64, req collective.Request) header {

@@ -12,6 +12,7 @@ type item struct {
 	req    collective.Request
 	alloc  *allocation         // instead of a request, for Alloc
 	within func(*Inside) error // besides a request, for Within
+	roll   bool                // it is a roll call
 }
 
 // allocation is a call of Alloc.

@@ -167,6 +167,61 @@ func TestHangInside(t *testing.T) {
 	})
 }
 
+// TestHangOfOne: an operation that hangs on one rank is said to hang there, also where
+// another rank needs nothing of it and has gone on.
+func TestHangOfOne(t *testing.T) {
+	for _, how := range []string{"started", "enqueued"} {
+		t.Run(how, func(t *testing.T) {
+			t.Setenv("EBDOUBLE_NCCL_HANG", "1:0")
+			o := options()
+			o.Timeout = limit
+			together(t, group(t, 2, o), func(x *member) error {
+				p := &program{member: x}
+				err := func() (err error) {
+					if p.mem, err = x.Alloc(4096); err != nil {
+						return err
+					}
+					req := collective.Request{Kind: collective.Broadcast, Vec: p.mem.As(collective.F32), Label: "weights"}
+					if how == "started" {
+						err = collective.Do(t.Context(), x, req)
+					} else {
+						err = p.pass(t.Context(), req)
+					}
+					if err == nil { // on the root
+						time.Sleep(limit / 2) // so that its own time is not over first
+						req.Kind, req.Op, req.Label = collective.AllReduce, collective.Sum, "gradient"
+						err = collective.Do(t.Context(), x, req)
+					}
+					return err
+				}()
+				if !errors.Is(err, collective.ErrAborted) || errors.Is(err, collective.ErrMismatch) ||
+					!strings.Contains(err.Error(), `rank 1 has come to the roll call, broadcast from 0 f32[1024] "weights" being late, and rank 0 to all-reduce sum f32[1024] "gradient" `) ||
+					!strings.Contains(err.Error(), "the device of rank 1 or a link to it hangs") {
+					return fmt.Errorf("got %w, want an error that says what hangs on rank 1", err)
+				}
+				return p.close()
+			})
+		})
+	}
+}
+
+// pass enqueues req on a stream of its own and waits for it.
+func (p *program) pass(ctx context.Context, req collective.Request) (err error) {
+	if err := p.Agree(ctx, []collective.Request{req}); err != nil {
+		return err
+	}
+	if p.s, err = p.dev.NewStream("program", 0); err != nil {
+		return err
+	}
+	if p.over, err = p.dev.NewEvent(false); err != nil {
+		return err
+	}
+	if err := p.Enqueue(p.s, req); err != nil {
+		return err
+	}
+	return errors.Join(p.s.Record(p.over), p.Await(ctx, p.over))
+}
+
 // TestAsynchronousError: what NCCL's own threads find out ends the group.
 func TestAsynchronousError(t *testing.T) {
 	t.Setenv("EBDOUBLE_NCCL_FAIL", "2:1")

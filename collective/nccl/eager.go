@@ -101,14 +101,16 @@ func (d device) finish(in *host.Inside, req collective.Request) error {
 	if !errors.Is(err, errLate) {
 		return err
 	}
-	call := collective.Request{Kind: collective.Barrier, Label: "the roll call, " + what(req) + " being late"}
-	ctx, stop := within(context.Background(), in, muster, call.Label)
+	call := rollCallFor(req)
+	ctx, stop := within(context.Background(), in, muster, call)
 	defer stop()
-	if err := in.Do(ctx, call); err != nil {
+	if err := in.CallRoll(ctx, call); err != nil {
 		return err
 	}
 	return fmt.Errorf("%s is not complete on any rank after %v, and all ranks are alive: the GPUs or the links between them hang (NCCL_DEBUG=INFO says more)", what(req), d.options.Timeout)
 }
+
+func rollCallFor(req collective.Request) string { return "the roll call, " + what(req) + " being late" }
 
 func what(req collective.Request) string {
 	if req.Label == "" {

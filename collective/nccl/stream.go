@@ -215,10 +215,10 @@ func (s *stay) look(c *Comm) (deserter int) {
 // rollCall ends the group because of req, and says who is to blame, if that can
 // be known.
 func (c *Comm) rollCall(ctx context.Context, req collective.Request) error {
-	call := collective.Request{Kind: collective.Barrier, Label: "the roll call, " + what(req) + " being late"}
-	ctx, stop := within(ctx, c, muster, call.Label)
+	call := rollCallFor(req)
+	ctx, stop := within(ctx, c, muster, call)
 	defer stop()
-	err := collective.Do(ctx, c.Comm, call)
+	err := c.CallRoll(ctx, call)
 	if err == nil {
 		c.Abort(fmt.Errorf("the device is still at %s after %v, and all ranks are alive: the GPUs or the links between them hang (NCCL_DEBUG=INFO says more)", what(req), c.options.Timeout))
 	}
