@@ -98,7 +98,11 @@ func (e *OutOfMemory) Error() string {
 	if e.Asked > 0 {
 		asked = bytesText(e.Asked) + " asked, "
 	}
-	return fmt.Sprintf("cuda: out of memory on the GPU: %s%s of %s free", asked, bytesText(e.Free), bytesText(e.Total))
+	s := fmt.Sprintf("cuda: out of memory on the GPU: %s%s of %s free", asked, bytesText(e.Free), bytesText(e.Total))
+	if e.Err != nil {
+		s += fmt.Sprintf(" (%v)", e.Err)
+	}
+	return s
 }
 
 func (e *OutOfMemory) Unwrap() error { return e.Err }

@@ -222,6 +222,30 @@ func (p *program) pass(ctx context.Context, req collective.Request) (err error) 
 	return errors.Join(p.s.Record(p.over), p.Await(ctx, p.over))
 }
 
+// TestNoMemory: memory that NCCL does not give is called too little only where it is.
+func TestNoMemory(t *testing.T) {
+	for name, test := range map[string]struct {
+		bytes int
+		full  bool
+	}{"something else": {4096, false}, "too little": {1 << 40, true}} {
+		t.Run(name, func(t *testing.T) {
+			m := cudatest.Use(t)
+			x := group(t, 1, options())[0]
+			if !test.full {
+				m.Fail("ncclMemAlloc", 1, 1)
+			}
+			x.looked = true
+			_, err := x.Alloc(test.bytes)
+			if full, ok := errors.AsType[*cuda.OutOfMemory](err); ok != test.full || ok && full.Asked != int64(test.bytes) {
+				t.Errorf("got %v (%+v), want that of memory: %v", err, full, test.full)
+			}
+			if err == nil || !strings.Contains(err.Error(), "ncclMemAlloc: unhandled cuda error (1)") {
+				t.Errorf("got %v, want an error that says what NCCL has said", err)
+			}
+		})
+	}
+}
+
 // TestAsynchronousError: what NCCL's own threads find out ends the group.
 func TestAsynchronousError(t *testing.T) {
 	t.Setenv("EBDOUBLE_NCCL_FAIL", "2:1")

@@ -84,13 +84,21 @@ func (m *memory) newSlab(bytes int) (*slab, error) {
 	err := m.dev.Attach(func() error {
 		var code int
 		if s.at, code = m.nccl.api.memAlloc(bytes); code != success {
-			free, total, err := m.dev.MemInfo()
-			return errors.Join(&cuda.OutOfMemory{Asked: int64(bytes), Free: free, Total: total,
-				Err: &Error{Call: "ncclMemAlloc", Code: code, Text: m.nccl.api.text(code)}}, err)
+			return m.refused(bytes, &Error{Call: "ncclMemAlloc", Code: code, Text: m.nccl.api.text(code)})
 		}
 		return nil
 	})
 	return s, err
+}
+
+// refused is err, of NCCL, whose code is the same for too little memory and for any other
+// fault of CUDA's.
+func (m *memory) refused(bytes int, err error) error {
+	free, total, infoErr := m.dev.MemInfo()
+	if infoErr != nil || free >= int64(bytes) {
+		return errors.Join(err, infoErr)
+	}
+	return &cuda.OutOfMemory{Asked: int64(bytes), Free: free, Total: total, Err: err}
 }
 
 // register makes NCCL use the slab without copies, on all ranks or on none.
