@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -47,8 +49,8 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	if o.Output.Dir != "" {
-		if err := os.MkdirAll(o.Output.Dir, 0o755); err != nil {
-			return supervise.Config{}, cliflag.Usage("--log-dir: %w", err)
+		if err := makeFolder(o.Output.Dir); err != nil {
+			return supervise.Config{}, cliflag.Usage("--log-dir %s: %w: give another", o.Output.Dir, err)
 		}
 	}
 	host, hostID, err := rendezvous.LocalHost()
@@ -107,6 +109,21 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		return supervise.Config{}, abandon(cfg, err)
 	}
 	return cfg, nil
+}
+
+// makeFolder makes path, and what it lies in. The error does not say path.
+func makeFolder(path string) error {
+	err := os.MkdirAll(path, 0o755)
+	at, ok := errors.AsType[*fs.PathError](err)
+	switch {
+	case !ok:
+		return err
+	case !errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("the folder cannot be made: %w", at.Err)
+	case filepath.Clean(at.Path) == filepath.Clean(path):
+		return errors.New("that is a file, want a folder")
+	}
+	return fmt.Errorf("%s is a file, want a folder", at.Path)
 }
 
 // ackWait is long: all launchers have registered, so they live, and one that dies is
