@@ -60,6 +60,9 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 		}
 		defer func() { err = errors.Join(err, s.close()) }()
 	}
+	if err := t.head(r); err != nil {
+		return err
+	}
 	if t.hosts == 1 && t.floor {
 		if t.least, err = p.host.NewLeast(min(most, leastBytes)); err != nil {
 			return err
@@ -67,9 +70,6 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 		if r.Meeting, err = leastOf(ctx, p, opt, t.least, collective.Vec{Type: collective.U8}); err != nil {
 			return err
 		}
-	}
-	if err := t.head(r); err != nil {
-		return err
 	}
 	for _, n := range sizes {
 		size, err := t.measure(ctx, p, opt, own.Slice(0, n), shared, s)
