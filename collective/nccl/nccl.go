@@ -125,7 +125,7 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 	c.nccl = &communicator{api: api, dev: dev, limit: o.InitTimeout}
 	c.memory = &memory{nccl: c.nccl, dev: dev, log: o.Logger}
 	c.mover = &mover{nccl: c.nccl, dev: dev, memory: c.memory, fixed: o.FixedOrder, rank: g.Rank(), size: g.Size()}
-	c.progress = &progress{numbers: map[collective.Request]uint32{}}
+	c.progress = &progress{numbers: map[collective.Request]uint32{}, last: map[uint32]bool{}}
 	over, overErr := group.Over(ctx, device{c}, o.Timeout)
 	if overErr != nil {
 		return nil, fmt.Errorf("nccl: the group that controls it: %w", overErr)

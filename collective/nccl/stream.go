@@ -20,13 +20,15 @@ const (
 )
 
 // progress names the collectives that go past the queue. The stream writes the
-// number of each into word when it comes to it, and again, with past, behind it.
+// number of each into word when it comes to it, and again, with past, behind the last of
+// a program: between two of them a rank that has closed is missed anyway.
 type progress struct {
 	word *cuda.Pinned
 
 	mu      sync.Mutex
 	numbers map[collective.Request]uint32
 	list    []collective.Request // by number, from 1
+	last    map[uint32]bool      // of some program
 }
 
 // number is that of a request that was agreed on, else 0.
@@ -36,13 +38,24 @@ func (p *progress) number(req collective.Request) uint32 {
 	return p.numbers[req]
 }
 
-func (p *progress) add(req collective.Request) {
+// add numbers a request; last says that it is the last of its program.
+func (p *progress) add(req collective.Request, last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.numbers[req] == 0 {
 		p.list = append(p.list, req)
 		p.numbers[req] = uint32(len(p.list))
 	}
+	if last {
+		p.last[p.numbers[req]] = true
+	}
+}
+
+// ends says whether a program's collectives end with that number.
+func (p *progress) ends(n uint32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last[n]
 }
 
 // mark is what the device has written last.
@@ -85,11 +98,11 @@ func (c *Comm) Agree(ctx context.Context, reqs []collective.Request) error {
 			return err
 		}
 		var err error
-		for _, req := range reqs {
+		for i, req := range reqs {
 			if err = c.mover.need(req); err != nil {
 				break
 			}
-			c.progress.add(req)
+			c.progress.add(req, i == len(reqs)-1)
 		}
 		return agree(in, "memory for collectives", err)
 	})
@@ -140,7 +153,7 @@ func (c *Comm) enqueue(s *cuda.Stream, n uint32, req collective.Request) error {
 	if err := s.Memset32(c.progress.word.Ptr(), n, 1); err != nil {
 		return err
 	}
-	if err := c.mover.enqueue(s, req); err != nil {
+	if err := c.mover.enqueue(s, req); err != nil || !c.progress.ends(n) {
 		return err
 	}
 	return s.Memset32(c.progress.word.Ptr(), n|past, 1)
@@ -150,8 +163,8 @@ func (c *Comm) enqueue(s *cuda.Stream, n uint32, req collective.Request) error {
 func (c *Comm) Capturable() bool { return true }
 
 // Progress is where the device writes, as four bytes, the number of the enqueued
-// collective that it has come to, with the highest bit set once it is past it; UnderWay
-// names it. 0 is none.
+// collective that it has come to, with the highest bit set once it is past it, if it is a
+// program's last; UnderWay names it. 0 is none.
 func (c *Comm) Progress() cuda.Ptr { return c.progress.word.Ptr() }
 
 // UnderWay is the enqueued collective that the device came to last.
