@@ -65,7 +65,7 @@ func (f full) Accept() (net.Conn, error) {
 func TestTooFewDescriptors(t *testing.T) {
 	check := func(err error) {
 		t.Helper()
-		if !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "too many open files") || strings.Contains(err.Error(), "[2]") || strings.Contains(err.Error(), "rank 0") {
+		if !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "too many open files: allow every rank more of them (ulimit -n)") || strings.Contains(err.Error(), "[2]") || strings.Contains(err.Error(), "rank 0") {
 			t.Errorf("got %v, want an error that says that too many files are open, and names no other rank", err)
 		}
 	}
@@ -133,4 +133,31 @@ func TestQueue(t *testing.T) {
 	}
 	closeAll(got)
 	dialing.Wait()
+}
+
+// TestToldWhy: a rank that finds its leader gone says why, if it is told in time.
+func TestToldWhy(t *testing.T) {
+	for _, how := range []string{"hangs up", "refuses"} {
+		t.Run(how, func(t *testing.T) {
+			ln := testListener(t, "tcp4")
+			defer shut(t, ln)
+			addr := ln.Addr().String()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			why := errors.New("rank 0: too many open files")
+			if how == "refuses" {
+				shut(t, ln)
+			}
+			go func() {
+				if c, err := ln.Accept(); err == nil {
+					_ = c.Close() // the test is about who sees it
+				}
+				time.Sleep(100 * time.Millisecond)
+				cancel(why)
+			}()
+			if _, err := testIdentity(1, "job", "the right key").dial(ctx, "tcp", addr, call{forControl, 0}); !errors.Is(err, why) {
+				t.Errorf("got %v, want what was told", err)
+			}
+		})
+	}
 }

@@ -79,7 +79,10 @@ func (id identity) hello(p purpose) hello {
 	return h
 }
 
-var errStranger = errors.New("not a rank of this job")
+var (
+	errStranger = errors.New("not a rank of this job")
+	errNoProof  = errors.New("no proof of the key")
+)
 
 // read checks all of h but the key, which the MAC proves.
 func (id identity) read(h hello) (call, error) {
@@ -118,7 +121,7 @@ func (id identity) greet(c net.Conn, want call) error {
 	}
 	var reply [helloBytes + sha256.Size]byte
 	if _, err := io.ReadFull(c, reply[:]); err != nil {
-		return fmt.Errorf("no proof of the key (has that rank failed, or is the key not the same on all ranks?): %w", err)
+		return fmt.Errorf("%w (has that rank failed, or is the key not the same on all ranks?): %w", errNoProof, err)
 	}
 	theirs := hello(reply[:helloBytes])
 	got, err := id.read(theirs)
@@ -227,12 +230,20 @@ func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log
 		case <-ended:
 			closeAll(got)
 			if !errors.Is(deaf, net.ErrClosed) { // out of descriptors, say: who has not been taken in is not to blame
-				return nil, fmt.Errorf("of %d connections of other ranks %d could not be taken in: %w", len(want), len(want)-len(got), deaf)
+				return nil, fmt.Errorf("of %d connections of other ranks %d could not be taken in: %w%s", len(want), len(want)-len(got), deaf, moreFiles(deaf))
 			}
 			return nil, fmt.Errorf("waiting at %s for rank %v to connect: %w", ln.Addr(), missing(want, got), cmp.Or(context.Cause(ctx), net.ErrClosed))
 		}
 	}
 	return got, nil
+}
+
+// moreFiles is what to do about err, if that is too many open files.
+func moreFiles(err error) string {
+	if errors.Is(err, syscall.EMFILE) {
+		return ": allow every rank more of them (ulimit -n)"
+	}
+	return ""
 }
 
 // newcomers are the connections that have said nothing yet, oldest first.
@@ -278,14 +289,23 @@ func missing(want []call, got map[call]net.Conn) []int {
 	return ranks
 }
 
-// dial connects to a rank and proves the key, until ctx ends.
+// dial connects to a rank and proves the key, until ctx ends. A rank that refuses, or goes
+// away, has listened before: it has failed, and why is on its way.
 func (id identity) dial(ctx context.Context, network, addr string, want call) (net.Conn, error) {
 	c, err := connect(ctx, network, addr)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		pauseFor(ctx, patience)
+	}
+	if err != nil && ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("connect to rank %d: %w", want.rank, err)
+		return nil, fmt.Errorf("connect to rank %d: %w%s", want.rank, err, moreFiles(err))
 	}
 	end := context.AfterFunc(ctx, func() { _ = c.Close() })
-	err = id.greet(c, want)
+	if err = id.greet(c, want); errors.Is(err, errNoProof) {
+		pauseFor(ctx, patience)
+	}
 	if !end() {
 		err = context.Cause(ctx)
 	}
@@ -306,10 +326,16 @@ func connect(ctx context.Context, network, addr string) (net.Conn, error) {
 		if !errors.Is(err, syscall.EAGAIN) {
 			return c, err
 		}
-		select {
-		case <-ctx.Done():
+		if pauseFor(ctx, pause); ctx.Err() != nil {
 			return nil, fmt.Errorf("its queue of connections is full (net.core.somaxconn bounds it): %w", context.Cause(ctx))
-		case <-time.After(pause):
 		}
+	}
+}
+
+// pauseFor takes as long as pause, or until ctx ends.
+func pauseFor(ctx context.Context, pause time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
 	}
 }

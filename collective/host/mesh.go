@@ -93,10 +93,7 @@ func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, 
 		cancel(dialErr)
 	}
 	accepting.Wait()
-	if acceptErr != nil && context.Cause(ctx) == acceptErr { //nolint:errorlint // this very error has ended dialing, too, whose own says less
-		dialErr = nil
-	}
-	if err := errors.Join(dialErr, acceptErr); err != nil {
+	if err := firstOf(dialErr, acceptErr); err != nil {
 		closeAll(dialed)
 		closeAll(got)
 		return nil, err
@@ -107,6 +104,18 @@ func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, 
 		return nil, err
 	}
 	return m, nil
+}
+
+// firstOf is what went wrong, without what only followed from it, which would blame ranks
+// that do not come because this one gives up.
+func firstOf(dialErr, acceptErr error) error {
+	switch {
+	case dialErr != nil && errors.Is(acceptErr, dialErr):
+		return dialErr
+	case acceptErr != nil && errors.Is(dialErr, acceptErr):
+		return acceptErr
+	}
+	return errors.Join(dialErr, acceptErr)
 }
 
 func dialAll(ctx context.Context, id identity, t topology, addrs []string) (map[call]net.Conn, error) {

@@ -65,7 +65,7 @@ func Show(program string, err error, w io.Writer) error {
 
 func show(program string, err error, w io.Writer, usage bool) {
 	text := oneLine(err.Error())
-	if errors.Is(err, syscall.EMFILE) {
+	if errors.Is(err, syscall.EMFILE) && !strings.Contains(text, "ulimit -n") {
 		text += ": allow this program more of them (ulimit -n)"
 	}
 	if usage {

@@ -29,6 +29,7 @@ func TestExit(t *testing.T) {
 		{"stopped and worse", errors.Join(ErrStopped, errors.New("disk full")), 1, "prog: " + ErrStopped.Error() + "; disk full\n"},
 		{"several lines", errors.Join(errors.New("a"), errors.New("b\n")), 1, "prog: a; b\n"},
 		{"too many files", &fs.PathError{Op: "open", Path: "f", Err: syscall.EMFILE}, 1, "prog: open f: too many open files: allow this program more of them (ulimit -n)\n"},
+		{"too many files, and what to do", fmt.Errorf("%w: see ulimit -n", syscall.EMFILE), 1, "prog: too many open files: see ulimit -n\n"},
 		{"shown before", Show("prog", errors.New("no luck"), io.Discard), 1, ""},
 		{"shown before, with nothing besides", errors.Join(Show("prog", errors.New("no luck"), io.Discard), nil), 1, ""},
 		{"shown before, and more", errors.Join(errors.Join(Show("prog", errors.New("no luck"), io.Discard), errors.New("disk full")), errors.New("a")), 1, "prog: disk full; a\n"},
