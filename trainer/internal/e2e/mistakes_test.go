@@ -107,7 +107,7 @@ var mistakes = []mistake{
 	{"program that is nowhere", "", "ddplaunch -nproc 2 trian --out z", 2, `^program "trian" is neither in .*, beside ddplaunch, nor on PATH`},
 	{"program that is no program", "", "ddplaunch -nproc 2 ./file", 2, `^program ./file is not executable: chmod \+x it`},
 	{"grace below 0", "", "ddplaunch --grace -1s train", 2, `^--grace "-1s": want a time above zero`},
-	{"log folder that is a file", "", "ddplaunch --log-dir file/logs train --out z", 2, `^--log-dir: mkdir file: not a directory`},
+	{"log folder that is a file", "", "ddplaunch --log-dir file/logs train --out z", 2, `^--log-dir file/logs: file is a file, want a folder: give another`},
 
 	// sample and evaluate.
 	{"sample without a run", "", "sample --out z.png", 2, `^--run is required`},
