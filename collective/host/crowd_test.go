@@ -82,6 +82,36 @@ func TestTooFewDescriptors(t *testing.T) {
 	check(err)
 }
 
+// ending is a context that ends when it is asked whether it has, which a rank does after a
+// pause: just before the answer, or after it, so in the call that follows, or later than its
+// deadline, as timers do.
+type ending struct {
+	context.Context
+	when  string
+	end   func()
+	asked *bool
+}
+
+func (e ending) Err() error {
+	if e.when == "in a pause" {
+		e.end()
+	}
+	err := e.Context.Err()
+	if e.when == "in a call" {
+		e.end()
+	}
+	*e.asked = true
+	return err
+}
+
+func (e ending) Deadline() (time.Time, bool) {
+	if e.when != "at its deadline" || !*e.asked {
+		return time.Time{}, false
+	}
+	time.AfterFunc(10*time.Millisecond, e.end)
+	return time.Now().Add(-time.Second), true
+}
+
 // TestQueue has more ranks connect than the leader's queue takes, which the kernel bounds
 // (net.core.somaxconn): they wait until it has room, or their time is over.
 func TestQueue(t *testing.T) {
@@ -106,11 +136,12 @@ func TestQueue(t *testing.T) {
 		defer shut(t, c)
 	}
 	over := errors.New("the time is over")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, over)
-	defer cancel()
-	_, err = testIdentity(1, "job", "the right key").dial(ctx, "unixpacket", addr, call{forLocal, 0})
-	if !errors.Is(err, over) || !strings.Contains(err.Error(), "net.core.somaxconn") {
-		t.Errorf("got %v, want an error that says that the queue was full until the time was over", err)
+	for _, when := range []string{"in a pause", "in a call", "at its deadline"} {
+		ctx, end := context.WithCancelCause(t.Context())
+		_, err = testIdentity(1, "job", "the right key").dial(ending{ctx, when, func() { end(over) }, new(bool)}, "unixpacket", addr, call{forLocal, 0})
+		if !errors.Is(err, over) || !strings.Contains(err.Error(), "net.core.somaxconn") {
+			t.Errorf("%s: got %v, want an error that says that the queue was full until the time was over", when, err)
+		}
 	}
 	var want []call
 	var dialing sync.WaitGroup
@@ -125,7 +156,7 @@ func TestQueue(t *testing.T) {
 			shut(t, c)
 		})
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	got, err := testIdentity(0, "job", "the right key").accept(ctx, ln, want, quiet)
 	if err != nil {

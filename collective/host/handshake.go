@@ -321,13 +321,22 @@ func (id identity) dial(ctx context.Context, network, addr string, want call) (n
 func connect(ctx context.Context, network, addr string) (net.Conn, error) {
 	const most = 20 * time.Millisecond
 	d := net.Dialer{Control: congestion.Choose}
+	full := false
 	for pause := time.Millisecond; ; pause = min(2*pause, most) {
 		c, err := d.DialContext(ctx, network, addr)
-		if !errors.Is(err, syscall.EAGAIN) {
-			return c, err
+		if errors.Is(err, context.DeadlineExceeded) {
+			<-ctx.Done() // d looks at the clock, and may be ahead of ctx
 		}
-		if pauseFor(ctx, pause); ctx.Err() != nil {
+		again := errors.Is(err, syscall.EAGAIN)
+		if again {
+			full = true
+			pauseFor(ctx, pause)
+		}
+		switch {
+		case full && err != nil && ctx.Err() != nil:
 			return nil, fmt.Errorf("its queue of connections is full (net.core.somaxconn bounds it): %w", context.Cause(ctx))
+		case !again:
+			return c, err
 		}
 	}
 }
