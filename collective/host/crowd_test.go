@@ -166,6 +166,16 @@ func TestQueue(t *testing.T) {
 	dialing.Wait()
 }
 
+// hasty is a context that says that it is over before it begins what AfterFunc has been
+// given, as any may.
+type hasty struct {
+	context.Context
+	over chan struct{}
+}
+
+func (h hasty) Done() <-chan struct{}              { return h.over }
+func (h hasty) AfterFunc(func()) (end func() bool) { return func() bool { return true } }
+
 // TestToldWhy: a rank that finds its leader gone says why, if it is told in time.
 func TestToldWhy(t *testing.T) {
 	for _, how := range []string{"hangs up", "refuses"} {
@@ -175,6 +185,7 @@ func TestToldWhy(t *testing.T) {
 			addr := ln.Addr().String()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
+			told := hasty{ctx, make(chan struct{})}
 			why := errors.New("rank 0: too many open files")
 			if how == "refuses" {
 				shut(t, ln)
@@ -185,8 +196,9 @@ func TestToldWhy(t *testing.T) {
 				}
 				time.Sleep(100 * time.Millisecond)
 				cancel(why)
+				close(told.over)
 			}()
-			if _, err := testIdentity(1, "job", "the right key").dial(ctx, "tcp", addr, call{forControl, 0}); !errors.Is(err, why) {
+			if _, err := testIdentity(1, "job", "the right key").dial(told, "tcp", addr, call{forControl, 0}); !errors.Is(err, why) {
 				t.Errorf("got %v, want what was told", err)
 			}
 		})

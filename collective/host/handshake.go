@@ -306,7 +306,7 @@ func (id identity) dial(ctx context.Context, network, addr string, want call) (n
 	if err = id.greet(c, want); errors.Is(err, errNoProof) {
 		pauseFor(ctx, patience)
 	}
-	if !end() {
+	if !end() || ctx.Err() != nil { // ctx is over before it begins to close c
 		err = context.Cause(ctx)
 	}
 	if err != nil {
