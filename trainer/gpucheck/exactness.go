@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"ebtrain/ddp/exec/cuda"
-	"ebtrain/trainer/algo"
-	"ebtrain/trainer/method/bidvl"
 )
 
 // exactness is part c: the same bits captured and step by step, and the CPU's losses.
@@ -31,11 +29,10 @@ func exactness(ctx context.Context, _ *options, r *report) error {
 		return "", nil, nil
 	})
 	cpus := sync.OnceValues(func() ([][]float64, error) { return lossesOf(ctx, small, openCPU, steps) })
-	preset, presetErr := bidvl.PresetFor(small.Net)
-	if presetErr != nil {
-		return errors.Join(err, presetErr)
+	names, namesErr := small.columns()
+	if namesErr != nil {
+		return errors.Join(err, namesErr)
 	}
-	names := algo.Names(preset.Config.Report())
 	for _, p := range []struct {
 		precision cuda.Precision
 		plain     bool

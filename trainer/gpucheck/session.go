@@ -39,6 +39,15 @@ func (w workload) String() string {
 	return fmt.Sprintf("%s width %d batch %d", w.Net, w.Width, w.Batch)
 }
 
+// columns are the names of what its steps report.
+func (w workload) columns() ([]string, error) {
+	p, err := bidvl.PresetFor(w.Net)
+	if err != nil {
+		return nil, err
+	}
+	return algo.Names(p.Config.Report()), nil
+}
+
 // small is the step of the checks of numbers: every kind of layer, quick on a CPU.
 var small = workload{Net: "conv32", Width: 8, Latent: 8, Batch: 8}
 
@@ -289,5 +298,5 @@ func median(list []time.Duration) float64 {
 		return math.NaN()
 	}
 	list = slices.Sorted(slices.Values(list))
-	return float64(list[len(list)/2]) / float64(time.Millisecond)
+	return ms(list[len(list)/2])
 }

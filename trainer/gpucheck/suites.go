@@ -18,8 +18,6 @@ import (
 	"ebtrain/collective"
 	"ebtrain/collective/host"
 	"ebtrain/ddp/exec/cuda"
-	"ebtrain/trainer/algo"
-	"ebtrain/trainer/method/bidvl"
 )
 
 // suites is part b: first what two ranks show, last what takes longest.
@@ -79,11 +77,10 @@ const apartKey = "apart"
 
 // agree compares ranks' reports with those of one alone.
 func agree(want, got [][]float64, bits bool) (string, map[string]any, error) {
-	preset, err := bidvl.PresetFor(small.Net)
+	names, err := small.columns()
 	if err != nil {
 		return "", nil, err
 	}
-	names := algo.Names(preset.Config.Report())
 	all, column := farthest(want, got)
 	mean := apart(means(want, names), means(got, names))
 	numbers := map[string]any{apartKey: mean, "with_norms": all, "of": names[column]}

@@ -139,7 +139,7 @@ func variants(p linalg.Problem) [][]linalg.Types {
 // mayRound says whether a result in float32 may be rounded to bfloat16, once it has been
 // added up in float32: gradients of the weights of images in bfloat16, for which cuDNN
 // has one engine that leaves float32, and none that adds up parts of a long sum side by
-// side. On a GPU that took up to five times as long as what rounds.
+// side. On a GPU that took up to six times as long as what rounds.
 func mayRound(p linalg.Problem) bool {
 	q, ok := p.(linalg.Conv)
 	if !ok || q.Op != linalg.GradW || q.T.Math != linalg.BF16 || q.T.Dst != graph.F32 {

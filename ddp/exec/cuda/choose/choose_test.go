@@ -147,24 +147,15 @@ func TestChoose(t *testing.T) {
 	if by["cudnn"] < 5 || by["cublaslt"] < 5 || casts < 5 {
 		t.Errorf("the problems are one-sided: %v, %d with casts", by, casts)
 	}
-	ran, second := d.runs(), filepath.Join(t.TempDir(), "second.json")
+	second := filepath.Join(t.TempDir(), "second.json")
 	for name, change := range map[string]func(*choose.Options){
 		"another rank": func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return wire, nil } },
 		"a resume":     func(o *choose.Options) { o.File = file },
 		"another run":  func(o *choose.Options) { o.Cache, o.File = file, second },
 	} {
-		list, err := d.chooser(t, change).Choose(ps)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if now := d.runs(); now != ran {
-			t.Errorf("%s timed kernels", name)
-		}
-		if !slices.Equal(names(list), names(first)) || !equal(d.bits(t, ps, list), want) {
-			t.Errorf("%s has other kernels or bits", name)
-		}
-		ran = d.runs()
+		d.keeps(t, name, change, ps, first, want)
 	}
+	ran := d.runs()
 	resumed, err := d.chooser(t, func(o *choose.Options) { o.File = second }).Choose(ps)
 	if err != nil || d.runs() != ran || !slices.Equal(names(resumed), names(first)) {
 		t.Errorf("a run whose kernels came from the cache did not keep them: %v", err)
@@ -223,6 +214,23 @@ func TestUntimed(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a file was written")
+	}
+}
+
+// keeps says that a changed chooser takes the kernels of the first, times none, and computes
+// the same bits.
+func (d *device) keeps(t *testing.T, name string, change func(*choose.Options), ps []linalg.Problem, first []choose.Kernel, want [][]float64) {
+	t.Helper()
+	ran := d.runs()
+	list, err := d.chooser(t, change).Choose(ps)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if now := d.runs(); now != ran {
+		t.Errorf("%s timed kernels", name)
+	}
+	if !slices.Equal(names(list), names(first)) || !equal(d.bits(t, ps, list), want) {
+		t.Errorf("%s has other kernels or bits", name)
 	}
 }
 

@@ -4,7 +4,6 @@ package choose_test
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -64,22 +63,12 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%v is done by %s", ps[i], n)
 		}
 	}
-	want, ran := d.bits(t, ps, first), d.runs()
+	want := d.bits(t, ps, first)
 	for name, change := range map[string]func(*choose.Options){
 		"another rank": func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return wire, nil } },
 		"a resume":     func(o *choose.Options) { o.File = file },
 	} {
-		list, err := d.chooser(t, change).Choose(ps)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if now := d.runs(); now != ran {
-			t.Errorf("%s timed kernels", name)
-		}
-		if !slices.Equal(names(list), names(first)) || !equal(d.bits(t, ps, list), want) {
-			t.Errorf("%s has other kernels or bits", name)
-		}
-		ran = d.runs()
+		d.keeps(t, name, change, ps, first, want)
 	}
 	d.o.Move = nil
 	if list, err := d.chooser(t, func(o *choose.Options) { o.File = file }).Choose(ps[:1]); err == nil || len(d.said) != 1 {
