@@ -40,6 +40,7 @@ type program struct {
 	clock           *clock          // times of launches, nil until they are asked for
 
 	plain, measured recording // runs that were captured: without and with what measures waits
+	clocked         recording // one launch after the other, timed
 	eager           bool      // do not capture
 	capturing       bool
 	warm            bool          // a run is complete
@@ -270,7 +271,9 @@ func (p *program) cut(f *flight, err error) error {
 }
 
 // forget closes the graphs of runs. What is in flight goes on.
-func (p *program) forget() error { return errors.Join(p.plain.close(), p.measured.close()) }
+func (p *program) forget() error {
+	return errors.Join(p.plain.close(), p.measured.close(), p.clocked.close())
+}
 
 // named says which program, and, if one is given, which unit failed; nil did not.
 func (p *program) named(u *unit, err error) error {

@@ -109,7 +109,7 @@ func (p *program) body(f *flight) error {
 		r = &p.measured
 	}
 	if r.replay == nil {
-		if err := p.capture(f, r); err != nil {
+		if err := p.capture(f, r, func() error { return p.each(f, p.side) }); err != nil {
 			return err
 		}
 		switch {
@@ -122,15 +122,15 @@ func (p *program) body(f *flight) error {
 	return p.named(nil, r.replay.Launch(p.b.lanes[0]))
 }
 
-// capture makes the graph of a run.
-func (p *program) capture(f *flight, r *recording) error {
+// capture makes the graph of a run that does as each does.
+func (p *program) capture(f *flight, r *recording, each func() error) error {
 	err := p.b.dev.Do(func() error {
 		main := p.b.lanes[0]
 		if err := main.BeginCapture(); err != nil {
 			return p.named(nil, err)
 		}
 		p.capturing = true
-		err := p.each(f, p.side)
+		err := each()
 		p.capturing = false
 		g, ended := main.EndCapture()
 		if err == nil {
