@@ -28,11 +28,26 @@ var fusedCases = []struct {
 	{"sum of all", func(b *graph.Builder, x, _ graph.ID) { b.Output("sum", b.Sum(b.Mul(x, x), 0, 1)) }},
 }
 
+// sumCases are sums of numbers and of their squares, over arrays as steps have them.
+var sumCases = []struct {
+	name  string
+	shape graph.Shape
+	axes  []int
+}{
+	{"a batch norm of 256 images of 32x32, 96 channels", graph.D(256*32*32, 96), []int{0}},
+	{"a batch norm of 64 images of 16x16, 192 channels", graph.D(64*16*16, 192), []int{0}},
+	{"a batch norm of 64 images of 4x4, 384 channels", graph.D(64*4*4, 384), []int{0}},
+	{"a linear layer of 64 samples, 512 channels", graph.D(64, 512), []int{0}},
+	{"a spectral norm of 64x1024 weights", graph.D(64, 1024), []int{0, 1}},
+	{"a spectral norm of 512x8192 weights", graph.D(512, 8192), []int{0, 1}},
+}
+
 // fused times groups over arrays of so many bytes, beside the rate of copies.
 func fused(ctx context.Context, r *report, m *rates, bytes int) (err error) {
 	for _, c := range fusedCases {
 		err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("%s, arrays of %d MiB", c.name, bytes>>20), func() (string, map[string]any, error) {
-			rate, err := fusedRate(ctx, c.build, bytes)
+			const cols = 1024
+			rate, _, err := fusedRate(ctx, c.build, graph.Type{DType: graph.F32, Shape: graph.D(bytes/4/cols, cols)})
 			numbers := map[string]any{"read_and_written_tb_s": rate / 1e12}
 			if m.bytes > 0 {
 				numbers["share_of_copy"] = rate / m.bytes
@@ -40,39 +55,48 @@ func fused(ctx context.Context, r *report, m *rates, bytes int) (err error) {
 			return "", numbers, err
 		}))
 	}
+	for _, c := range sumCases {
+		err = errors.Join(err, r.do(ctx, "d", "sums of "+c.name, func() (string, map[string]any, error) {
+			t := graph.Type{DType: graph.F32, Shape: c.shape}
+			rate, took, err := fusedRate(ctx, func(b *graph.Builder, x, _ graph.ID) {
+				b.Output("sum", b.Sum(x, c.axes...))
+				b.Output("squares", b.Sum(b.Mul(x, x), c.axes...))
+			}, t)
+			return "", map[string]any{"read_and_written_tb_s": rate / 1e12, "us": took.Seconds() * 1e6}, err
+		}))
+	}
 	return err
 }
 
 // fusedRate is how many bytes a second a program's kernels read and write, in the median
-// run; the device's clock tells, kernel by kernel.
-func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID), bytes int) (rate float64, err error) {
-	const cols, runs = 1024, 11
-	t := graph.Type{DType: graph.F32, Shape: graph.D(bytes/4/cols, cols)}
+// run, and what that takes; the device's clock tells, kernel by kernel.
+func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID), t graph.Type) (rate float64, _ time.Duration, err error) {
+	const runs = 11
 	be, err := gpu(cuda.Config{})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, be.Close()) }()
 	vars := be.NewVars()
 	var b graph.Builder
 	for _, name := range []string{"x", "y"} {
 		if err := vars.Set(name, exec.NewTensor(t)); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	build(&b, b.Var("x", t), b.Var("y", t))
 	g, err := b.Build()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var trace func(exec.Event)
 	p, err := be.Compile(g, exec.Options{Name: "fused", Vars: vars, Trace: func() func(exec.Event) { return trace }})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	if err := exec.Run(ctx, p); err != nil { // loads the kernels
-		return 0, err
+		return 0, 0, err
 	}
 	var moved int64
 	var took []time.Duration
@@ -81,9 +105,10 @@ func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID),
 		moved = 0
 		trace = func(e exec.Event) { moved, sum = moved+e.Bytes, sum+e.Time }
 		if err := exec.Run(ctx, p); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		took = append(took, sum)
 	}
-	return float64(moved) / (median(took) / 1e3), nil
+	mid := time.Duration(median(took) * 1e6)
+	return float64(moved) / mid.Seconds(), mid, nil
 }

@@ -64,7 +64,7 @@ type captured interface {
 
 // timed times a workload.
 func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rates) (text string, numbers map[string]any, err error) {
-	s, err := open(ctx, w, openGPU(cuda.Config{Precision: p}), nil)
+	s, err := open(ctx, w, openGPU(cuda.Config{Precision: p, Lanes: o.lanes}), nil)
 	if err != nil {
 		return "", nil, err
 	}
