@@ -78,7 +78,7 @@ func (r *reduction) meet(t string, width int) {
 	r.line("\t\t}\n\t\tconst idx group = at / step / (idx)a.fan, first = group * (idx)a.fan, count = left - first < (idx)a.fan ? left - first : (idx)a.fan;")
 	r.line("\t\tif (!LAST(arrived + group, (u32)count))\n\t\t\treturn;")
 	each("\t\t", func(i int, a accumulator) string { return fmt.Sprintf("s%d[j] = %s;", i, none(a, t)) })
-	r.line("\t\tfor (idx k = ty; k < count && tz < (int)a.tz; k += (idx)a.ty.d) {\n\t\t\tconst idx from = (first + k) * step;")
+	r.line("\t\tUNROLL4\n\t\tfor (idx k = ty; k < count && tz < (int)a.tz; k += (idx)a.ty.d) {\n\t\t\tconst idx from = (first + k) * step;")
 	each("\t\t\t", func(i int, a accumulator) string {
 		return into(again(a), fmt.Sprintf("s%d[j]", i), number(i, "from"), t)
 	})

@@ -34,6 +34,7 @@ type pointwise struct {
 	loads    []load
 	param    []string // by instruction: the field of its parameter
 	store    bool     // results are stored
+	of       string   // index of an operand's registers, where those of several steps are loaded at once
 }
 
 type load struct {
@@ -87,8 +88,14 @@ func (k *pointwise) number(name string, v float64) {
 // what follows the instructions of a point, with registers named r0, r1, ….
 func (k *pointwise) points(indent string, each func(indent string)) {
 	for i := range k.loads {
+		k.declare(i, indent, "")
 		k.load(i, indent)
 	}
+	k.compute(indent, each)
+}
+
+// compute is points without the loads.
+func (k *pointwise) compute(indent string, each func(indent string)) {
 	if k.store {
 		for i := range k.f.Stores {
 			k.line("%s%s y%d[%d];", indent, k.reg, i, k.V)
@@ -112,10 +119,19 @@ func (k *pointwise) points(indent string, each func(indent string)) {
 	}
 }
 
+// declare declares the registers of operand i, x<i>; of many steps, as [8], or of one.
+func (k *pointwise) declare(i int, indent, steps string) {
+	if k.loads[i].mode == singleMode {
+		k.line("%s%s x%d%s;", indent, k.reg, i, steps)
+		return
+	}
+	k.line("%s%s x%d%s[%d];", indent, k.reg, i, steps, k.V)
+}
+
 // load writes the lines that bring operand i to x<i>.
 func (k *pointwise) load(i int, indent string) {
 	l, x := k.loads[i], k.in[i]
-	at := "p"
+	at, to := "p", fmt.Sprintf("x%d%s", i, k.of)
 	if l.access != nil && l.mode != eachMode {
 		at = fmt.Sprintf("o%d", i)
 		k.offset(l.access, indent, at, "p")
@@ -125,17 +141,17 @@ func (k *pointwise) load(i int, indent string) {
 	}
 	switch l.mode {
 	case vectorMode:
-		k.line("%s%s x%d[%d];\n%[1]s%[5]s(x%[3]d, a.in%[3]d + %[6]s);", indent, k.reg, i, k.V, k.loader(x.dtype, k.reg, k.V), at)
+		k.line("%s%s(%s, a.in%d + %s);", indent, k.loader(x.dtype, k.reg, k.V), to, i, at)
 	case singleMode:
-		k.line("%sconst %s x%d = %s;", indent, k.reg, i, loaded(x.dtype, k.reg, fmt.Sprintf("a.in%d[%s]", i, at)))
+		k.line("%s%s = %s;", indent, to, loaded(x.dtype, k.reg, fmt.Sprintf("a.in%d[%s]", i, at)))
 	default:
-		k.line("%s%s x%d[%d];\n%[1]sUNROLL\n%[1]sfor (int j = 0; j < %[4]d; j++) {", indent, k.reg, i, k.V)
+		k.line("%sUNROLL\n%[1]sfor (int j = 0; j < %d; j++) {", indent, k.V)
 		at = "p + j"
 		if l.access != nil {
 			k.offset(l.access, indent+"\t", "o", at)
 			at = "o"
 		}
-		k.line("%s\tx%d[j] = %s;\n%[1]s}", indent, i, loaded(x.dtype, k.reg, fmt.Sprintf("a.in%d[%s]", i, at)))
+		k.line("%s\t%s[j] = %s;\n%[1]s}", indent, to, loaded(x.dtype, k.reg, fmt.Sprintf("a.in%d[%s]", i, at)))
 	}
 }
 
@@ -148,9 +164,9 @@ func (k *pointwise) registers(indent string) {
 	}
 	for i, l := range k.loads {
 		if l.mode == singleMode {
-			next(fmt.Sprintf("x%d", i))
+			next(fmt.Sprintf("x%d%s", i, k.of))
 		} else {
-			next(fmt.Sprintf("x%d[j]", i))
+			next(fmt.Sprintf("x%d%s[j]", i, k.of))
 		}
 	}
 	for i := range k.f.Consts {

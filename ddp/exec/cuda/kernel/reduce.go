@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"ebtrain/ddp/exec/plan"
@@ -181,9 +182,10 @@ type reduction struct {
 	rest                        finish
 }
 
-// perThread is how many steps along the middle axis a thread does before the axis is
-// cut; wanted is how many blocks keep a device busy.
-const perThread, wanted = 16, 512
+// perThread is how many steps along the middle axis a thread does before the axis is cut,
+// atOnce how many of them are loaded at the same time; few blocks is a device that has
+// something to do, wanted one that is busy.
+const perThread, atOnce, few, wanted = 16, 4, 256, 512
 
 // newReduction decides how a class's kernel divides its work. That depends on extents
 // and types alone: equal reductions have equal bits, wherever they lie and on any
@@ -237,21 +239,32 @@ func (r *reduction) steps() int {
 
 // divide cuts the work into blocks: first so that columns lie in long runs, then in
 // shorter ones, which leaves more threads for the middle axis. If no thread has much to
-// do then, the axis is not cut: to meet would cost more.
+// do then, or blocks are many, the axis is not cut: to meet takes as long as some steps.
+// Else there are segments enough to keep a device busy, but so few that they meet once,
+// where that does not leave a thread much more to do.
 func (r *reduction) divide() {
 	steps := r.steps()
 	r.segments, r.length = 1, steps
 	for _, run := range []int{64, 32, 16, 8} {
-		if each := r.shape(run); each <= perThread || run == 8 && each <= 4*perThread {
+		if each := r.shape(run); each <= 2*atOnce || each <= perThread && r.cells() >= few {
 			return
 		}
 	}
-	r.shape(64)
-	blocks := r.tiles * ceil(r.outer, r.tz)
-	r.segments = max(1, min(ceil(wanted, blocks), ceil(steps, r.ty*perThread)))
-	r.length = ceil(ceil(steps, r.segments), r.ty) * r.ty
+	if r.shape(16); r.cells()*atOnce*r.ty < few {
+		r.shape(8)
+	}
+	once := atOnce * r.ty
+	long, short := ceil(steps, r.ty*perThread), ceil(steps, r.ty*atOnce)
+	r.segments = max(1, min(wanted/r.cells(), max(long, min(short, ceil(few, r.cells())))))
+	if r.segments > once && ceil(steps, r.ty*once) <= 2*perThread {
+		r.segments = once
+	}
+	each := float64(steps) / float64(r.segments*once)
+	r.length = max(1, int(math.Round(each))) * once // a thread's steps are a multiple of what is loaded at once
 	r.segments = ceil(steps, r.length)
-	for r.fan = 8; r.fan*r.fan < r.segments; r.fan *= 2 {
+	if r.fan = once; r.segments > once {
+		for r.fan = 16; r.fan*r.fan < r.segments; r.fan *= 2 {
+		}
 	}
 }
 
@@ -300,21 +313,7 @@ func (r *reduction) launchAll() (Launch, error) {
 		r.line("\t%s s%d[%d];\n\tUNROLL\n\tfor (int j = 0; j < %[3]d; j++)\n\t\ts%[2]d[j] = %[4]s;", t, i, width, none(a, t))
 	}
 	r.line("\tif (alive) {\n\t\tconst idx from = segment * (idx)a.length, end = from + (idx)a.length < (idx)a.steps ? from + (idx)a.length : (idx)a.steps;")
-	r.line("\t\t%sfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {", r.unroll())
-	if r.columns > 1 {
-		r.line("\t\t\tconst idx p = (o * (idx)a.steps + m) * (idx)a.columns + c;")
-	} else {
-		r.line("\t\t\tconst idx p = (o * (idx)a.steps + m) * %d;", r.V)
-	}
-	r.points("\t\t\t", func(indent string) {
-		at := "j"
-		if r.columns == 1 {
-			at = "0"
-		}
-		for i, a := range r.acc {
-			r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, at), fmt.Sprintf("(%s)r%d", t, a.reg), t))
-		}
-	})
+	r.along(t)
 	r.line("\t\t}\n\t}")
 	if r.segments > 1 {
 		r.meet(t, width)
@@ -331,25 +330,75 @@ func (r *reduction) launchAll() (Launch, error) {
 	return r.launch("reduce", r.tiles*r.segments*ceil(r.outer, r.tz))
 }
 
-// unroll keeps loads of several steps on their way, where a step has few: a loop that adds
-// up what it has just loaded waits for the memory each time.
-func (r *reduction) unroll() string {
-	full := 0
-	for _, l := range r.f.Loads {
-		if l.Full() {
-			full++
+// along writes the loop along the middle axis, but for its end. A loop that adds up what it
+// has just loaded waits for the memory each time; so the operands of several steps are
+// loaded at once. A result may take the place of an operand, which the compiler has to
+// mind; but nobody else reads the numbers at a step's points.
+func (r *reduction) along(t string) {
+	add := func(indent string) {
+		at := "j"
+		if r.columns == 1 {
+			at = "0"
+		}
+		for i, a := range r.acc {
+			r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, at), fmt.Sprintf("(%s)r%d", t, a.reg), t))
 		}
 	}
-	switch {
-	case r.store && len(r.f.Stores) > 0: // what is loaded later may be what was stored before
-		return ""
-	case full <= 1:
-		return "UNROLL4\n\t\t"
-	case full == 2:
-		return "UNROLL2\n\t\t"
+	point := func(m string) string {
+		if r.columns > 1 {
+			return fmt.Sprintf("(o * (idx)a.steps + %s) * (idx)a.columns + c", m)
+		}
+		return fmt.Sprintf("(o * (idx)a.steps + %s) * %d", m, r.V)
 	}
-	return ""
+	n := r.ahead()
+	if n == 1 {
+		r.line("\t\tfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {\n\t\t\tconst idx p = %s;", point("m"))
+		r.points("\t\t\t", add)
+		return
+	}
+	r.line("\t\tfor (idx first = from + ty; first < end; first += %d * (idx)a.ty.d) {", n)
+	for i := range r.loads {
+		r.declare(i, "\t\t\t", fmt.Sprintf("[%d]", n))
+	}
+	r.of = "[k]"
+	r.line("\t\t\tUNROLL\n\t\t\tfor (int k = 0; k < %d; k++) {", n)
+	r.line("\t\t\t\tconst idx next = first + k * (idx)a.ty.d, p = %s;", point("(next < end ? next : first)"))
+	for i := range r.loads {
+		r.load(i, "\t\t\t\t")
+	}
+	r.line("\t\t\t}\n\t\t\tUNROLL\n\t\t\tfor (int k = 0; k < %d; k++) {\n\t\t\t\tconst idx m = first + k * (idx)a.ty.d;", n)
+	r.line("\t\t\t\tif (m >= end)\n\t\t\t\t\tbreak;")
+	if r.store && len(r.f.Stores) > 0 {
+		r.line("\t\t\t\tconst idx p = %s;", point("m"))
+	}
+	r.compute("\t\t\t\t", add)
+	r.line("\t\t\t}")
 }
+
+// ahead is of how many steps the operands are loaded at once: as many as a thread does, up
+// to 8, and as fit registers.
+func (r *reduction) ahead() int {
+	size := 0
+	for _, l := range r.loads {
+		switch {
+		case l.mode == singleMode:
+			size++
+		default:
+			size += r.V
+		}
+	}
+	if r.reg != "float" {
+		size *= 2
+	}
+	n := 1
+	for n < 8 && 2*n <= ceil(r.length, r.ty) && 2*n*size <= mostAhead {
+		n *= 2
+	}
+	return n
+}
+
+// mostAhead is how many registers of four bytes are filled ahead.
+const mostAhead = 40
 
 // arguments declares what the kernel needs besides the group's arguments.
 func (r *reduction) arguments() {
