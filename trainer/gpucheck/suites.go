@@ -294,7 +294,7 @@ func work(ctx context.Context, text string, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, comm.Close()) }()
-	s, err := open(ctx, t.workload(), openGPU(cuda.Config{Plain: true, Transport: t.Transport, Graphs: t.Launch}), comm)
+	s, err := open(ctx, t.workload(), openGPU(cuda.Config{Plain: true, Transport: t.Transport, Graphs: t.Launch, Deterministic: t.Shards > 0}), comm)
 	if err != nil {
 		comm.Abort(err)
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	driver "ebtrain/collective/cuda"
+	"ebtrain/collective/nccl"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cuda/kernel"
 	"ebtrain/ddp/exec/plan"
@@ -23,6 +24,9 @@ func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) 
 		c, ok := o.Comm.(reducer)
 		if !ok {
 			return nil, fmt.Errorf("program %q: its collectives are to go over a %T: want what the backend's Connect makes", o.Name, o.Comm)
+		}
+		if _, own := o.Comm.(*nccl.Comm); own && o.Deterministic && !b.c.Deterministic {
+			return nil, fmt.Errorf("program %q: its bits are to be the same whatever the number of ranks, and NCCL adds up in an order of its own: want a backend with Config.Deterministic", o.Name)
 		}
 		p.comm = c
 	}

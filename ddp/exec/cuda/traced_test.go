@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -93,4 +94,101 @@ func tracedRuns(ctx context.Context, t *testing.T, c Config, below collective.Co
 		return fmt.Errorf("the trace has %d collectives, want 2", collectives)
 	}
 	return nil
+}
+
+// TestTracedAlone: a program without collectives is traced by a replay from the second time
+// on, which tells the same launches and computes the same bits.
+func TestTracedAlone(t *testing.T) {
+	for _, graphs := range []Graphs{GraphsOn, GraphsOff} {
+		m := cudatest.Use(t)
+		b, err := New(Config{Graphs: graphs, Plain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		p, err := b.Compile(shared(t), exec.Options{Name: "alone", Trace: func() func(exec.Event) {
+			told = nil
+			return func(e exec.Event) { told = append(told, fmt.Sprint(e.Kind, e.Name, e.Scope, e.Bytes)) }
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first []float32
+		var launched []string
+		for n := range 4 {
+			for i := range p.Input("x").F32() {
+				p.Input("x").F32()[i] = float32(i) / 7
+			}
+			if err := exec.Run(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			got := slices.Clone(p.Output("y").F32())
+			if n == 0 {
+				first, launched = got, told
+			}
+			if !slices.Equal(got, first) || !slices.Equal(told, launched) || len(told) == 0 {
+				t.Errorf("graphs %v: run %d is %v and tells %v, the first %v and %v", graphs, n, got, told, first, launched)
+			}
+			if replayed := p.(*program).clocked.replay != nil; replayed != (graphs == GraphsOn && n > 0) {
+				t.Errorf("graphs %v: run %d is replayed: %v", graphs, n, replayed)
+			}
+		}
+		if err := errors.Join(p.Close(), b.Close()); err != nil {
+			t.Fatal(err)
+		}
+		m.Clean()
+	}
+}
+
+// TestOrderOfSums: a program whose bits no number of ranks changes is not compiled over
+// sums in an order of NCCL's.
+func TestOrderOfSums(t *testing.T) {
+	m := cudatest.Use(t)
+	m.Set("DEVICES", "2")
+	below, err := host.NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []Config{{}, {Deterministic: true}} {
+		errs, compiled := make([]error, 2), make([]error, 2)
+		var all sync.WaitGroup
+		for r := range 2 {
+			all.Go(func() {
+				o := c
+				o.Plain, o.Ordinal = true, r
+				errs[r], compiled[r] = compiledOver(t.Context(), t, o, below[r])
+			})
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		for r, err := range compiled {
+			if refused := err != nil && strings.Contains(err.Error(), "Config.Deterministic"); refused == c.Deterministic {
+				t.Errorf("Deterministic %v, rank %d: %v", c.Deterministic, r, err)
+			}
+		}
+	}
+	if err := errors.Join(below[0].Close(), below[1].Close()); err != nil {
+		t.Fatal(err)
+	}
+	m.Clean()
+}
+
+// compiledOver compiles a deterministic program over what a backend joins the ranks by.
+func compiledOver(ctx context.Context, t *testing.T, c Config, below collective.Comm) (err, compiled error) {
+	b, err := New(c)
+	if err != nil {
+		return err, nil
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	comm, err := b.Connect(ctx, below)
+	if err != nil {
+		return err, nil
+	}
+	p, compiled := b.Compile(shared(t), exec.Options{Name: "shared", Comm: comm, Deterministic: true})
+	if compiled == nil {
+		err = p.Close()
+	}
+	return err, compiled
 }

@@ -314,7 +314,9 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 #define UMULHI(x, y) ((u32)((u64)(u32)(x) * (u32)(y) >> 32))
 #define TOINT(x) ((i64)llrint(x))
 #define UNROLL
+#define UNROLL2
 #define UNROLL4
+#define UNROLL8
 
 static inline u32 F32BITS(float x) { u32 u; memcpy(&u, &x, 4); return u; }
 static inline float BITSF32(u32 u) { float x; memcpy(&x, &u, 4); return x; }

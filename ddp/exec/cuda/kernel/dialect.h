@@ -32,7 +32,9 @@ typedef unsigned long long u64;
 #define TOINT(X) __double2ll_rn(X)
 #define ALIGNED(P, N)
 #define UNROLL _Pragma("unroll")
+#define UNROLL2 _Pragma("unroll 2")
 #define UNROLL4 _Pragma("unroll 4")
+#define UNROLL8 _Pragma("unroll 8")
 DEVICE int lastBlock(u32 *arrived, u32 n) {
 	__shared__ u32 before;
 	__threadfence();

@@ -183,9 +183,15 @@ type reduction struct {
 }
 
 // perThread is how many steps along the middle axis a thread does before the axis is cut,
-// atOnce how many of them are loaded at the same time; few blocks is a device that has
-// something to do, wanted one that is busy.
-const perThread, atOnce, few, wanted = 16, 4, 256, 512
+// atOnce how many of them are loaded at the same time; busy blocks are as many as most
+// devices have multiprocessors, wanted what keeps them busy. Arrays up to the smallest are
+// read faster than blocks meet twice; what makes up to so many points (shared) may share a
+// launch with others, stores and all.
+const (
+	perThread, atOnce = 16, 4
+	busy, wanted      = 256, 512
+	shared, smallest  = 1 << 18, 1 << 21
+)
 
 // newReduction decides how a class's kernel divides its work. That depends on extents
 // and types alone: equal reductions have equal bits, wherever they lie and on any
@@ -238,34 +244,53 @@ func (r *reduction) steps() int {
 }
 
 // divide cuts the work into blocks: first so that columns lie in long runs, then in
-// shorter ones, which leaves more threads for the middle axis. If no thread has much to
-// do then, or blocks are many, the axis is not cut: to meet takes as long as some steps.
-// Else there are segments enough to keep a device busy, but so few that they meet once,
-// where that does not leave a thread much more to do.
+// shorter ones, which leaves more threads for the middle axis. If no thread has much to do
+// then, the axis is not cut: to meet takes as long as some steps, and only what is not cut
+// shares launches. Where that decides little, or the kernel stores, much is loaded for each
+// step, and there are to be blocks enough instead.
 func (r *reduction) divide() {
-	steps := r.steps()
-	r.segments, r.length = 1, steps
+	n := r.outer * r.middle * r.columns
+	r.segments, r.length = 1, r.steps()
 	for _, run := range []int{64, 32, 16, 8} {
-		if each := r.shape(run); each <= 2*atOnce || each <= perThread && r.cells() >= few {
+		each := r.shape(run)
+		if each <= 2*atOnce || each <= perThread && (!r.stores() || r.cells() >= busy || n <= shared) {
 			return
 		}
 	}
-	if r.shape(16); r.cells()*atOnce*r.ty < few {
-		r.shape(8)
+	r.shape(16)
+	if n <= smallest || r.stores() {
+		r.cutOnce()
+	} else {
+		r.cut(min(wanted/r.cells(), ceil(r.steps(), r.ty*perThread)), r.ty)
 	}
-	once := atOnce * r.ty
-	long, short := ceil(steps, r.ty*perThread), ceil(steps, r.ty*atOnce)
-	r.segments = max(1, min(wanted/r.cells(), max(long, min(short, ceil(few, r.cells())))))
-	if r.segments > once && ceil(steps, r.ty*once) <= 2*perThread {
-		r.segments = once
-	}
-	each := float64(steps) / float64(r.segments*once)
-	r.length = max(1, int(math.Round(each))) * once // a thread's steps are a multiple of what is loaded at once
-	r.segments = ceil(steps, r.length)
-	if r.fan = once; r.segments > once {
+	if r.fan == 0 {
 		for r.fan = 16; r.fan*r.fan < r.segments; r.fan *= 2 {
 		}
 	}
+}
+
+// cutOnce cuts the middle axis into so many segments that the device is busy, but so few
+// that all meet in one round, where that does not leave a thread much more to do.
+func (r *reduction) cutOnce() {
+	if r.cells()*atOnce*r.ty < busy {
+		r.shape(8)
+	}
+	steps, once := r.steps(), atOnce*r.ty
+	n := min(wanted/r.cells(), max(ceil(steps, r.ty*perThread), min(ceil(steps, once), ceil(busy, r.cells()))))
+	if n > once && ceil(steps, r.ty*once) <= 2*perThread {
+		n = once
+	}
+	r.cut(n, once)
+	if r.segments <= once {
+		r.fan = once
+	}
+}
+
+// cut cuts the middle axis into about n segments, of a multiple of so many steps.
+func (r *reduction) cut(n, unit int) {
+	steps := r.steps()
+	r.length = max(1, int(math.Round(float64(steps)/float64(max(n, 1)*unit)))) * unit
+	r.segments = ceil(steps, r.length)
 }
 
 // shape shapes a block whose columns lie in runs of at most so many threads; each
@@ -331,9 +356,9 @@ func (r *reduction) launchAll() (Launch, error) {
 }
 
 // along writes the loop along the middle axis, but for its end. A loop that adds up what it
-// has just loaded waits for the memory each time; so the operands of several steps are
-// loaded at once. A result may take the place of an operand, which the compiler has to
-// mind; but nobody else reads the numbers at a step's points.
+// has just loaded waits for the memory each time; so several steps are loaded at once: by the
+// compiler, or, as it has to mind that a result may take an operand's place, by the text,
+// which need not: nobody else reads the numbers at a step's points.
 func (r *reduction) along(t string) {
 	add := func(indent string) {
 		at := "j"
@@ -351,7 +376,10 @@ func (r *reduction) along(t string) {
 		return fmt.Sprintf("(o * (idx)a.steps + %s) * %d", m, r.V)
 	}
 	n := r.ahead()
-	if n == 1 {
+	if n == 1 || !r.stores() {
+		if n > 1 {
+			r.line("\t\tUNROLL%d", n)
+		}
 		r.line("\t\tfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {\n\t\t\tconst idx p = %s;", point("m"))
 		r.points("\t\t\t", add)
 		return
@@ -368,9 +396,7 @@ func (r *reduction) along(t string) {
 	}
 	r.line("\t\t\t}\n\t\t\tUNROLL\n\t\t\tfor (int k = 0; k < %d; k++) {\n\t\t\t\tconst idx m = first + k * (idx)a.ty.d;", n)
 	r.line("\t\t\t\tif (m >= end)\n\t\t\t\t\tbreak;")
-	if r.store && len(r.f.Stores) > 0 {
-		r.line("\t\t\t\tconst idx p = %s;", point("m"))
-	}
+	r.line("\t\t\t\tconst idx p = %s;", point("m"))
 	r.compute("\t\t\t\t", add)
 	r.line("\t\t\t}")
 }
@@ -378,24 +404,37 @@ func (r *reduction) along(t string) {
 // ahead is of how many steps the operands are loaded at once: as many as a thread does, up
 // to 8, and as fit registers.
 func (r *reduction) ahead() int {
-	size := 0
-	for _, l := range r.loads {
-		switch {
-		case l.mode == singleMode:
+	full, size := 0, 0
+	for i, l := range r.loads {
+		if r.f.Loads[i].Full() {
+			full++
+		}
+		if l.mode == singleMode {
 			size++
-		default:
+		} else {
 			size += r.V
 		}
 	}
 	if r.reg != "float" {
 		size *= 2
 	}
+	each, most := ceil(r.length, r.ty), 8
+	if !r.stores() { // what is left of a thread's steps is done one by one
+		size = 1
+		most = map[int]int{0: 1, 1: 8, 2: 2}[full]
+		if each%8 != 0 {
+			most = min(most, 4)
+		}
+	}
 	n := 1
-	for n < 8 && 2*n <= ceil(r.length, r.ty) && 2*n*size <= mostAhead {
+	for 2*n <= min(most, each) && 2*n*size <= mostAhead {
 		n *= 2
 	}
 	return n
 }
+
+// stores says whether the kernel has results besides the reductions'.
+func (r *reduction) stores() bool { return r.store && len(r.f.Stores) > 0 }
 
 // mostAhead is how many registers of four bytes are filled ahead.
 const mostAhead = 40
