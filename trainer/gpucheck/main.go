@@ -112,6 +112,9 @@ func parse(args []string) (*options, error) {
 			return nil, cliflag.Usage("unknown --precision %q: want some of bf16, tf32, f32", p)
 		}
 	}
+	if o.lanes < 0 {
+		return nil, cliflag.Usage("want --lanes of at least 1, or 0 for the default, got %d", o.lanes)
+	}
 	if o.limit <= 0 || o.each <= 0 || o.steps < 1 {
 		return nil, cliflag.Usage("want --limit and --each above 0 and --steps of at least 1, got %v, %v and %d", o.limit, o.each, o.steps)
 	}

@@ -193,9 +193,9 @@ const (
 	shared, smallest  = 1 << 18, 1 << 21
 )
 
-// newReduction decides how a class's kernel divides its work. That depends on extents
-// and types alone: equal reductions have equal bits, wherever they lie and on any
-// device.
+// newReduction decides how a class's kernel divides its work. That depends on the group
+// alone, its extents, types and results: equal groups have equal bits, wherever they lie
+// and on any device. (In a deterministic program a reduction is a group of its own.)
 func (m *making) newReduction(f *plan.Fused, in, out []operand, c *class, store bool) *reduction {
 	n := f.Dims.Len()
 	V := widest(f, in, out, n)
