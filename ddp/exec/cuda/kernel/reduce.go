@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"ebtrain/ddp/exec/plan"
@@ -182,17 +181,6 @@ type reduction struct {
 	rest                        finish
 }
 
-// perThread is how many steps along the middle axis a thread does before the axis is cut,
-// atOnce how many of them are loaded at the same time; busy blocks are as many as most
-// devices have multiprocessors, wanted what keeps them busy. Arrays up to the smallest are
-// read faster than blocks meet twice; what makes up to so many points (shared) may share a
-// launch with others, stores and all.
-const (
-	perThread, atOnce = 16, 4
-	busy, wanted      = 256, 512
-	shared, smallest  = 1 << 18, 1 << 21
-)
-
 // newReduction decides how a class's kernel divides its work. That depends on the group
 // alone, its extents, types and results: equal groups have equal bits, wherever they lie
 // and on any device. (In a deterministic program a reduction is a group of its own.)
@@ -233,79 +221,6 @@ func (m *making) newReduction(f *plan.Fused, in, out []operand, c *class, store 
 		r.over = m.count(1)
 	}
 	return r
-}
-
-// steps is the middle axis in steps of a thread.
-func (r *reduction) steps() int {
-	if r.columns == 1 {
-		return r.middle / r.V
-	}
-	return r.middle
-}
-
-// divide cuts the work into blocks: first so that columns lie in long runs, then in
-// shorter ones, which leaves more threads for the middle axis. If no thread has much to do
-// then, the axis is not cut: to meet takes as long as some steps, and only what is not cut
-// shares launches. Where that decides little, or the kernel stores, much is loaded for each
-// step, and there are to be blocks enough instead.
-func (r *reduction) divide() {
-	n := r.outer * r.middle * r.columns
-	r.segments, r.length = 1, r.steps()
-	for _, run := range []int{64, 32, 16, 8} {
-		each := r.shape(run)
-		if each <= 2*atOnce || each <= perThread && (!r.stores() || r.cells() >= busy || n <= shared) {
-			return
-		}
-	}
-	r.shape(16)
-	if n <= smallest || r.stores() {
-		r.cutOnce()
-	} else {
-		r.cut(min(wanted/r.cells(), ceil(r.steps(), r.ty*perThread)), r.ty)
-	}
-	if r.fan == 0 {
-		for r.fan = 16; r.fan*r.fan < r.segments; r.fan *= 2 {
-		}
-	}
-}
-
-// cutOnce cuts the middle axis into so many segments that the device is busy, but so few
-// that all meet in one round, where that does not leave a thread much more to do.
-func (r *reduction) cutOnce() {
-	if r.cells()*atOnce*r.ty < busy {
-		r.shape(8)
-	}
-	steps, once := r.steps(), atOnce*r.ty
-	n := min(wanted/r.cells(), max(ceil(steps, r.ty*perThread), min(ceil(steps, once), ceil(busy, r.cells()))))
-	if n > once && ceil(steps, r.ty*once) <= 2*perThread {
-		n = once
-	}
-	r.cut(n, once)
-	if r.segments <= once {
-		r.fan = once
-	}
-}
-
-// cut cuts the middle axis into about n segments, of a multiple of so many steps.
-func (r *reduction) cut(n, unit int) {
-	steps := r.steps()
-	r.length = max(1, int(math.Round(float64(steps)/float64(max(n, 1)*unit)))) * unit
-	r.segments = ceil(steps, r.length)
-}
-
-// shape shapes a block whose columns lie in runs of at most so many threads; each
-// thread then has that many steps along the middle axis.
-func (r *reduction) shape(run int) (each int) {
-	r.tx, r.tiles = 1, 1
-	if r.columns > 1 {
-		wide := r.columns / r.V
-		r.tiles = ceil(wide, run)
-		r.tx = ceil(wide, r.tiles)
-	}
-	for r.ty = 1; 2*r.ty*r.tx <= Block && 4*r.ty < r.steps(); r.ty *= 2 {
-	}
-	r.tz = min(Block/(r.tx*r.ty), r.outer)
-	return ceil(r.steps(), r.ty)
 }
 
 // accType is the type that a group's reductions are added up in.
@@ -354,90 +269,6 @@ func (r *reduction) launchAll() (Launch, error) {
 	r.line("}")
 	return r.launch("reduce", r.tiles*r.segments*ceil(r.outer, r.tz))
 }
-
-// along writes the loop along the middle axis, but for its end. A loop that adds up what it
-// has just loaded waits for the memory each time; so several steps are loaded at once: by the
-// compiler, or, as it has to mind that a result may take an operand's place, by the text,
-// which need not: nobody else reads the numbers at a step's points.
-func (r *reduction) along(t string) {
-	add := func(indent string) {
-		at := "j"
-		if r.columns == 1 {
-			at = "0"
-		}
-		for i, a := range r.acc {
-			r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, at), fmt.Sprintf("(%s)r%d", t, a.reg), t))
-		}
-	}
-	point := func(m string) string {
-		if r.columns > 1 {
-			return fmt.Sprintf("(o * (idx)a.steps + %s) * (idx)a.columns + c", m)
-		}
-		return fmt.Sprintf("(o * (idx)a.steps + %s) * %d", m, r.V)
-	}
-	n := r.ahead()
-	if n == 1 || !r.stores() {
-		if n > 1 {
-			r.line("\t\tUNROLL%d", n)
-		}
-		r.line("\t\tfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {\n\t\t\tconst idx p = %s;", point("m"))
-		r.points("\t\t\t", add)
-		return
-	}
-	r.line("\t\tfor (idx first = from + ty; first < end; first += %d * (idx)a.ty.d) {", n)
-	for i := range r.loads {
-		r.declare(i, "\t\t\t", fmt.Sprintf("[%d]", n))
-	}
-	r.of = "[k]"
-	r.line("\t\t\tUNROLL\n\t\t\tfor (int k = 0; k < %d; k++) {", n)
-	r.line("\t\t\t\tconst idx next = first + k * (idx)a.ty.d, p = %s;", point("(next < end ? next : first)"))
-	for i := range r.loads {
-		r.load(i, "\t\t\t\t")
-	}
-	r.line("\t\t\t}\n\t\t\tUNROLL\n\t\t\tfor (int k = 0; k < %d; k++) {\n\t\t\t\tconst idx m = first + k * (idx)a.ty.d;", n)
-	r.line("\t\t\t\tif (m >= end)\n\t\t\t\t\tbreak;")
-	r.line("\t\t\t\tconst idx p = %s;", point("m"))
-	r.compute("\t\t\t\t", add)
-	r.line("\t\t\t}")
-}
-
-// ahead is of how many steps the operands are loaded at once: as many as a thread does, up
-// to 8, and as fit registers.
-func (r *reduction) ahead() int {
-	full, size := 0, 0
-	for i, l := range r.loads {
-		if r.f.Loads[i].Full() {
-			full++
-		}
-		if l.mode == singleMode {
-			size++
-		} else {
-			size += r.V
-		}
-	}
-	if r.reg != "float" {
-		size *= 2
-	}
-	each, most := ceil(r.length, r.ty), 8
-	if !r.stores() { // what is left of a thread's steps is done one by one
-		size = 1
-		most = map[int]int{0: 1, 1: 8, 2: 2}[full]
-		if each%8 != 0 {
-			most = min(most, 4)
-		}
-	}
-	n := 1
-	for 2*n <= min(most, each) && 2*n*size <= mostAhead {
-		n *= 2
-	}
-	return n
-}
-
-// stores says whether the kernel has results besides the reductions'.
-func (r *reduction) stores() bool { return r.store && len(r.f.Stores) > 0 }
-
-// mostAhead is how many registers of four bytes are filled ahead.
-const mostAhead = 40
 
 // arguments declares what the kernel needs besides the group's arguments.
 func (r *reduction) arguments() {
