@@ -23,29 +23,35 @@ func TestTracedRuns(t *testing.T) {
 	for _, c := range []Config{{Graphs: GraphsOn, Lanes: 3}, {Graphs: GraphsOff, Lanes: 3}} {
 		for traced := range runs {
 			t.Run(fmt.Sprintf("graphs %v, run %d", c.Graphs, traced), func(t *testing.T) {
-				m := cudatest.Use(t)
-				m.Set("DEVICES", "2")
-				below, err := host.NewLocal(t.Context(), 2)
-				if err != nil {
-					t.Fatal(err)
-				}
-				errs := make([]error, 2)
-				var all sync.WaitGroup
-				for r := range 2 {
-					all.Go(func() {
-						o := c
-						o.Plain, o.Ordinal = true, r
-						errs[r] = tracedRuns(t.Context(), t, o, below[r], runs, traced)
-					})
-				}
-				all.Wait()
-				if err := errors.Join(append(errs, below[0].Close(), below[1].Close())...); err != nil {
-					t.Fatal(err)
-				}
-				m.Clean()
+				onTwoGPUs(t, func(r int, below collective.Comm) error {
+					o := c
+					o.Plain, o.Ordinal = true, r
+					return tracedRuns(t.Context(), t, o, below, runs, traced)
+				})
 			})
 		}
 	}
+}
+
+// onTwoGPUs runs f as two ranks beside each other, which find no error and leave nothing.
+func onTwoGPUs(t *testing.T, f func(rank int, below collective.Comm) error) {
+	t.Helper()
+	m := cudatest.Use(t)
+	m.Set("DEVICES", "2")
+	below, err := host.NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, 2)
+	var all sync.WaitGroup
+	for r := range 2 {
+		all.Go(func() { errs[r] = f(r, below[r]) })
+	}
+	all.Wait()
+	if err := errors.Join(append(errs, below[0].Close(), below[1].Close())...); err != nil {
+		t.Fatal(err)
+	}
+	m.Clean()
 }
 
 // tracedRuns are runs of one rank, one of which is traced.
@@ -143,36 +149,17 @@ func TestTracedAlone(t *testing.T) {
 // TestOrderOfSums: a program whose bits no number of ranks changes is not compiled over
 // sums in an order of NCCL's.
 func TestOrderOfSums(t *testing.T) {
-	m := cudatest.Use(t)
-	m.Set("DEVICES", "2")
-	below, err := host.NewLocal(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []Config{{}, {Deterministic: true}} {
-		errs, compiled := make([]error, 2), make([]error, 2)
-		var all sync.WaitGroup
-		for r := range 2 {
-			all.Go(func() {
-				o := c
-				o.Plain, o.Ordinal = true, r
-				errs[r], compiled[r] = compiledOver(t.Context(), t, o, below[r])
-			})
-		}
-		all.Wait()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
-		for r, err := range compiled {
-			if refused := err != nil && strings.Contains(err.Error(), "Config.Deterministic"); refused == c.Deterministic {
-				t.Errorf("Deterministic %v, rank %d: %v", c.Deterministic, r, err)
+		onTwoGPUs(t, func(r int, below collective.Comm) error {
+			o := c
+			o.Plain, o.Ordinal = true, r
+			err, compiled := compiledOver(t.Context(), t, o, below)
+			if refused := compiled != nil && strings.Contains(compiled.Error(), "Config.Deterministic"); refused == c.Deterministic {
+				t.Errorf("Deterministic %v, rank %d: %v", c.Deterministic, r, compiled)
 			}
-		}
+			return err
+		})
 	}
-	if err := errors.Join(below[0].Close(), below[1].Close()); err != nil {
-		t.Fatal(err)
-	}
-	m.Clean()
 }
 
 // compiledOver compiles a deterministic program over what a backend joins the ranks by.

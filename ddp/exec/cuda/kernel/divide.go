@@ -3,10 +3,10 @@ package kernel
 import "math"
 
 // perThread is how many steps along the middle axis a thread does before the axis is cut,
-// atOnce how many of them are loaded at the same time; busy blocks are as many as most
-// devices have multiprocessors, wanted what keeps them busy. Arrays up to the smallest are
-// read faster than blocks meet twice; what makes up to so many points (shared) may share a
-// launch with others, stores and all.
+// atOnce how many of them are loaded at the same time. So many blocks keep a device busy
+// where each loads much for a step (some two for each multiprocessor of a large one), and so
+// many (wanted) where it loads little. Reductions of up to so many points may share a launch
+// with others (shared), and, up to smallest, are cut so that their blocks meet once.
 const (
 	perThread, atOnce = 16, 4
 	busy, wanted      = 256, 512
@@ -22,10 +22,9 @@ func (r *reduction) steps() int {
 }
 
 // divide cuts the work into blocks: first so that columns lie in long runs, then in
-// shorter ones, which leaves more threads for the middle axis. If no thread has much to do
-// then, the axis is not cut: to meet takes as long as some steps, and only what is not cut
-// shares launches. Where that decides little, or the kernel stores, much is loaded for each
-// step, and there are to be blocks enough instead.
+// shorter ones, which leaves more threads for the middle axis. The axis is not cut where no
+// thread has much to do then: to meet takes as long as some steps, and only what is not cut
+// shares launches. It is sooner cut in a kernel that stores, which loads much for each step.
 func (r *reduction) divide() {
 	n := r.outer * r.middle * r.columns
 	r.segments, r.length = 1, r.steps()
