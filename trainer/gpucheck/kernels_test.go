@@ -183,11 +183,20 @@ func presetSteps() (list []step) {
 }
 
 // textsOf are the kernels of a step's launches, by entry, as the backend makes them where
-// libraries do convolutions and products.
+// libraries do convolutions and products, and those that the clock may prefer to a library's.
 func textsOf(t *testing.T, g *graph.Graph, bf16 bool) map[string]string {
 	pl := planned(g, bf16)
 	texts := map[string]string{}
 	add := func(l kernel.Launch) { texts[l.Entry] = l.Source }
+	for i := range pl.Steps {
+		list, err := fewTexts(pl, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range list {
+			add(l)
+		}
+	}
 	for _, l := range cuda.Launches(pl, func(i int) bool { return !libraries(pl, i) }) {
 		i := l.Chains[0][0]
 		switch {
@@ -214,6 +223,18 @@ func textsOf(t *testing.T, g *graph.Graph, bf16 bool) map[string]string {
 		}
 	}
 	return texts
+}
+
+// fewTexts are the kernels of a convolution of few channels, none of another step.
+func fewTexts(pl *plan.Plan, i int) ([]kernel.Launch, error) {
+	if !kernel.FitsFew(pl, i) {
+		return nil, nil
+	}
+	s := pl.Steps[i]
+	s.Op = kernel.Few{Op: s.Op.(graph.Op)}
+	one := *pl
+	one.Steps = []plan.Step{s}
+	return kernel.For(&one, 0)
 }
 
 // planned is the plan of a step on one rank, as the backend makes it.

@@ -29,6 +29,23 @@ func (b *Backend) plain(q linalg.Problem) (linalg.Candidate, error) {
 	return b.plainOf(q.String(), p)
 }
 
+// few makes kernels for a convolution of images of few channels; nil where there are none.
+func (b *Backend) few(q linalg.Problem) (linalg.Candidate, error) {
+	c, ok := q.(linalg.Conv)
+	if !ok || b.dev.Info().Major < fewCapability || c.T.Math != linalg.BF16 && (c.T.A != graph.BF16 || c.T.B != graph.BF16) {
+		return nil, nil // weights of float32 would be rounded
+	}
+	p, err := planOf(q)
+	if err != nil || !kernel.FitsFew(p, 0) {
+		return nil, err
+	}
+	p.Steps[0].Op = kernel.Few{Op: p.Steps[0].Op.(graph.Op)}
+	return b.plainOf(q.String(), p)
+}
+
+// fewCapability is the compute capability of the first devices that multiply bfloat16.
+const fewCapability = 8
+
 // plainOf makes the kernels of a plan of one step.
 func (b *Backend) plainOf(name string, p *plan.Plan) (*plainKernel, error) {
 	k := &plainKernel{b: b, name: name, scratch: kernel.Scratch(p, 0)}
@@ -46,7 +63,7 @@ func (b *Backend) plainOf(name string, p *plan.Plan) (*plainKernel, error) {
 	return k, b.load(sources)
 }
 
-func (k *plainKernel) String() string         { return "plain" }
+func (k *plainKernel) String() string         { return "of ours" }
 func (k *plainKernel) Workspace() int64       { return int64(k.scratch) }
 func (k *plainKernel) Saved() json.RawMessage { return json.RawMessage("null") }
 func (k *plainKernel) Close() error           { return nil }

@@ -11,7 +11,7 @@
  *
  *   KERNEL(name, block, args)        head of an entry whose threads never meet; args, a
  *                                    struct type, is its one argument, named a
- *   KERNEL_SYNC(name, block, args)   head of an entry that has SYNC, LAST or SHFL_DOWN
+ *   KERNEL_SYNC(name, block, args)   head of an entry that has SYNC, LAST, SHFL_DOWN or MMA
  *   DEVICE, FUNCTION                 before a function that kernels call: inline, or not
  *   TID BID BDIM GDIM                thread, block, threads in a block, blocks: int
  *   SHARED(type, name, [dims])       memory of the block, at the top of the kernel
@@ -21,6 +21,8 @@
  *                                    0 again then: it sees what the others have stored
  *   SHFL_DOWN(x, d)                  x of the thread d further in the warp of 32; its own
  *                                    where there is none; all threads of the block take part
+ *   MMA(c, a0, a1, a2, a3, b0, b1)   a product of matrices by a warp, which holds them in
+ *                                    parts: see shim_mma; all threads of the block take part
  *   MULRN ADDRN DIVRN SQRTRN         of doubles, each rounded by itself
  *   FMAF FMA                         x·y + z of float, double; here rounded twice
  *   UMULHI                           the upper half of a product of two u32
@@ -31,7 +33,7 @@
  *   UNROLL                           before a loop
  *   i8 … u64, bf16 (its bits)        types
  *
- * There are no atomics but LAST and no order between blocks; SYNC, LAST and SHFL_DOWN
+ * There are no atomics but LAST and no order between blocks; SYNC, LAST, SHFL_DOWN and MMA
  * stand where all threads of a block pass, or none.
  *
  * A kernel NAME becomes, for who opens the shared object,
@@ -76,7 +78,7 @@ typedef struct { double x, y; } double2;
 typedef struct { u32 x, y; } uint2;
 typedef struct { u32 x, y, z, w; } uint4;
 
-enum { shim_stack = 32 << 10, shim_threads = 1024, shim_warp = 32 };
+enum { shim_stack = 32 << 10, shim_threads = 1024, shim_warp = 32, shim_slot = 24 };
 
 /* What an OS thread runs. */
 struct shim {
@@ -87,7 +89,7 @@ struct shim {
 	int last;                        /* the block is the last to come to a counter */
 	int line;                        /* where the fibre at hand yielded, 0 if it has ended */
 	unsigned turn;                   /* of shuffles: which slots are written */
-	unsigned char (*slots)[shim_threads][16];
+	unsigned char (*slots)[shim_threads][shim_slot];
 	void (*body)(const void *);
 	const void *args;
 #if defined(__x86_64__)
@@ -122,7 +124,7 @@ __attribute__((naked, noinline)) static void shim_switch(void **from, void *to) 
 static void shim_sync(int line) {
 	struct shim *s = shim_at;
 	if (!s->yields)
-		shim_fail("SYNC or SHFL_DOWN in a KERNEL: it must be a KERNEL_SYNC", "", line);
+		shim_fail("SYNC, SHFL_DOWN or MMA in a KERNEL: it must be a KERNEL_SYNC", "", line);
 	s->line = line;
 	SHIM_TO_MAIN(s, s->tid);
 }
@@ -157,6 +159,41 @@ static void shim_get(void *x, size_t n, unsigned down) {
 	if (from / shim_warp != s->tid / shim_warp || from >= s->block)
 		from = s->tid;
 	memcpy(x, s->slots[(s->turn & 1) ^ 1][from], n);
+}
+
+static float shim_wide(u32 x) {
+	float f;
+	x <<= 16;
+	memcpy(&f, &x, 4);
+	return f;
+}
+
+/* shim_mma adds the product of a (16 by 16) and b (16 by 8), of bfloat16, to c (16 by 8), of
+ * float32, as mma.m16n8k16 has them in a warp. Thread 4g + t holds, with two neighbours in k
+ * in a word, the first in its lower half,
+ *
+ *   a0, a1: rows g, g + 8, k of 2t, 2t + 1      b0: k of 2t, 2t + 1, column g
+ *   a2, a3: the same, k of 2t + 8, 2t + 9       b1: k of 2t + 8, 2t + 9
+ *   c[0], c[1]: row g, columns 2t, 2t + 1       c[2], c[3]: row g + 8
+ *
+ * Sums are rounded once; in which order a device adds is not said. */
+static void shim_mma(float *c, const u32 *ab, int line) {
+	struct shim *s = shim_at;
+	if (s->block % shim_warp)
+		shim_fail("MMA in a block that is not whole warps", "", line);
+	shim_put(ab, 24, line);
+	const unsigned warp = s->tid / shim_warp * shim_warp, g = s->tid % shim_warp / 4, t = s->tid % 4;
+	unsigned char (*slot)[shim_slot] = s->slots[(s->turn & 1) ^ 1] + warp;
+	for (unsigned i = 0; i < 4; i++) {
+		double sum = c[i];
+		for (unsigned k = 0; k < 16; k++) {
+			u32 a, b;
+			memcpy(&a, slot[4 * g + k % 8 / 2] + 4 * (i / 2 + k / 8 * 2), 4);
+			memcpy(&b, slot[4 * (2 * t + i % 2) + k % 8 / 2] + 4 * (4 + k / 8), 4);
+			sum += (double)shim_wide(a >> k % 2 * 16 & 0xffff) * shim_wide(b >> k % 2 * 16 & 0xffff);
+		}
+		c[i] = (float)sum;
+	}
 }
 
 static void shim_fibre(void) {
@@ -299,6 +336,7 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 		shim_get(&shim_x, sizeof shim_x, D);                                               \
 		shim_x;                                                                            \
 	})
+#define MMA(C, A0, A1, A2, A3, B0, B1) shim_mma(C, (const u32[]){A0, A1, A2, A3, B0, B1}, __LINE__)
 /* The first thread that comes here fills the memory with NaN. */
 #define SHARED(TYPE, NAME, DIMS)                                                                   \
 	static __thread TYPE NAME DIMS __attribute__((aligned(16)));                               \
@@ -314,6 +352,7 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 #define UMULHI(x, y) ((u32)((u64)(u32)(x) * (u32)(y) >> 32))
 #define TOINT(x) ((i64)llrint(x))
 #define UNROLL
+#define UNROLL1
 #define UNROLL2
 #define UNROLL4
 #define UNROLL8

@@ -32,6 +32,7 @@ const (
 	byProducts     = "cublaslt"
 	byColumns      = "columns" // products of columns
 	byPlain        = "plain"
+	byFew          = "few" // the caller's kernels for images of few channels
 )
 
 // ways are how libraries may be asked for a problem, in groups.
@@ -98,11 +99,11 @@ func (c *Chooser) library(by string) linalg.Library {
 
 // candidates are those for a problem, in lists: the next is wanted where none of the one
 // before works. A list is of a group of ways, or of several where one has few; products
-// of columns and a plain kernel stand behind the first that is to be timed, and that
-// kernel alone at the end. Who takes a list closes it; after an error none is left.
+// of columns, a kernel for few channels and a plain one stand behind the first that is to be
+// timed, and the plain one alone at the end. Who takes a list closes it; after an error none is left.
 func (c *Chooser) candidates(p linalg.Problem) iter.Seq2[[]*adapted, error] {
 	return func(yield func([]*adapted, error) bool) {
-		groups, columns, plain := c.ways(p), c.columnWays(p), c.o.Plain != nil
+		groups, columns, plain, fewChannels := c.ways(p), c.columnWays(p), c.o.Plain != nil, c.o.Few != nil && !c.o.Untimed
 		n := most
 		if c.o.Untimed {
 			n = untimed
@@ -117,6 +118,10 @@ func (c *Chooser) candidates(p linalg.Problem) iter.Seq2[[]*adapted, error] {
 				}
 				list, err = c.ask(list, columns, len(list)+besides)
 				columns = nil
+			}
+			if err == nil && fewChannels {
+				fewChannels = false
+				list, err = c.addFew(list, p)
 			}
 			if err != nil {
 				yield(nil, cmp.Or(err, closeAll(list)))
@@ -169,6 +174,22 @@ func (c *Chooser) ask(list []*adapted, group []adapted, n int) ([]*adapted, erro
 // share is a fair part of n for one of k, at least 1.
 func share(n, k int) int { return max(1, (n+k-1)/k) }
 
+// addFew adds the caller's kernel for few channels, if there is one for the problem.
+func (c *Chooser) addFew(list []*adapted, p linalg.Problem) ([]*adapted, error) {
+	k, err := c.o.Few(p)
+	if err == nil && k != nil {
+		list = append(list, c.own(p, k, byFew))
+	}
+	return list, err
+}
+
+// own is a candidate of the caller's as one for the problem.
+func (c *Chooser) own(p linalg.Problem, k linalg.Candidate, by string) *adapted {
+	a := c.adapt(p, p, false, by, columns{})
+	a.Candidate = k
+	return &a
+}
+
 // plain is the caller's kernel.
 func (c *Chooser) plain(p linalg.Problem) (*adapted, error) {
 	if c.o.Plain == nil {
@@ -178,15 +199,22 @@ func (c *Chooser) plain(p linalg.Problem) (*adapted, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := c.adapt(p, p, false, byPlain, columns{})
-	a.Candidate = k
-	return &a, nil
+	return c.own(p, k, byPlain), nil
 }
 
 // restore makes the kernel of a choice.
 func (c *Chooser) restore(p linalg.Problem, ch choice) (*adapted, error) {
-	if ch.By == byPlain {
+	switch {
+	case ch.By == byPlain:
 		return c.plain(p)
+	case ch.By == byFew && c.o.Few != nil:
+		list, err := c.addFew(nil, p)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 {
+			return list[0], nil
+		}
 	}
 	for _, group := range append(c.ways(p), c.columnWays(p)) {
 		for _, a := range group {

@@ -7,7 +7,8 @@
 // The candidates of a problem are what the libraries offer for it, with casts around
 // them where they want other element types than the problem has; convolutions that
 // are matrix products (see linalg.Conv.Product) are asked for as those, too. The
-// caller's plain kernel is one of them where a problem is small, and all there is where
+// caller's kernel for images of few channels is one of them where there is one, its plain
+// kernel where a problem is small, and that is all there is where
 // the libraries offer nothing. Rank 0 runs each on random numbers in device memory, a
 // few times, between events; its choices are broadcast and kept in a file, which lies
 // in the run's directory. So a resumed run has the same bits. A file of another device
@@ -54,6 +55,10 @@ type Options struct {
 	// Plain makes a kernel of the caller's own, for a problem of any types. Its Saved
 	// is not used. nil: there is none.
 	Plain func(linalg.Problem) (linalg.Candidate, error)
+	// Few makes a kernel of the caller's own that is timed beside all others, for a
+	// convolution of images of few channels: nil where it has none. Its Saved is not used.
+	// nil: there is none.
+	Few func(linalg.Problem) (linalg.Candidate, error)
 	// Cast is for problems whose types no library takes. nil: those have no
 	// candidates.
 	Cast Cast

@@ -82,7 +82,7 @@ func (c *Chooser) best(t *timer, p linalg.Problem) (*adapted, choice, error) {
 		switch {
 		case err == nil:
 			ch := choice{By: k.by, Types: k.q.Types().String(), Name: k.Candidate.String(), Milliseconds: float64(took) / 1e6}
-			if k.by != byPlain {
+			if k.by != byPlain && k.by != byFew {
 				ch.Saved = k.Saved()
 			}
 			return k, ch, nil

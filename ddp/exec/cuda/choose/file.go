@@ -12,7 +12,7 @@ import (
 
 // choice is what was chosen for a problem.
 type choice struct {
-	By           string          `json:"by"`              // the library's name, "columns" or "plain"
+	By           string          `json:"by"`              // the library's name, "columns", "few" or "plain"
 	Types        string          `json:"types"`           // in which it was asked
 	Name         string          `json:"name"`            // for people
 	Milliseconds float64         `json:"ms,omitempty"`    // what a run took; for people

@@ -83,6 +83,15 @@ func everyText(t *testing.T) []Launch {
 		}
 		launches = append(launches, l...)
 	}
+	for i, c := range someFew() {
+		for _, op := range c.ops() {
+			l, err := c.making(t, op, i%2 == 1).step()
+			if err != nil {
+				t.Fatal(err)
+			}
+			launches = append(launches, l...)
+		}
+	}
 	slices.SortFunc(launches, func(a, b Launch) int { return strings.Compare(a.Entry, b.Entry) })
 	return slices.CompactFunc(launches, func(a, b Launch) bool { return a.Entry == b.Entry })
 }

@@ -18,6 +18,7 @@ typedef unsigned long long u64;
 #define SYNC() __syncthreads()
 #define LAST(P, N) lastBlock(P, N)
 #define SHFL_DOWN(X, D) __shfl_down_sync(0xffffffffu, X, D)
+#define MMA(C, A0, A1, A2, A3, B0, B1) mma(C, A0, A1, A2, A3, B0, B1)
 #define MULRN(X, Y) __dmul_rn(X, Y)
 #define ADDRN(X, Y) __dadd_rn(X, Y)
 #define DIVRN(X, Y) __ddiv_rn(X, Y)
@@ -32,6 +33,7 @@ typedef unsigned long long u64;
 #define TOINT(X) __double2ll_rn(X)
 #define ALIGNED(P, N)
 #define UNROLL _Pragma("unroll")
+#define UNROLL1 _Pragma("unroll 1")
 #define UNROLL2 _Pragma("unroll 2")
 #define UNROLL4 _Pragma("unroll 4")
 #define UNROLL8 _Pragma("unroll 8")
@@ -45,6 +47,14 @@ DEVICE int lastBlock(u32 *arrived, u32 n) {
 	const int last = before == n - 1;
 	__threadfence();
 	return last;
+}
+DEVICE void mma(float *c, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+#if __CUDA_ARCH__ >= 800
+	asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+		     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+#else
+	c[0] = c[1] = c[2] = c[3] = BITSF32(0x7fffffffu); /* nobody asks this of a device that has no such unit */
+#endif
 }
 DEVICE u32 BF16X2(float lo, float hi) {
 #if __CUDA_ARCH__ >= 800

@@ -53,7 +53,8 @@
 // The text is C without templates that both NVRTC and gcc take; dialect.h is its head
 // for NVRTC, collective/cuda/cudatest/double/shim.h explains it and is the same for
 // gcc. So kernels really run in tests, on the CPU, and are held to package ref. Blocks
-// are one-dimensional; SYNC stands in uniform flow only; the one atomic is LAST, which
+// are one-dimensional; SYNC and MMA, a warp's product of matrices in tensor cores, stand in
+// uniform flow only; the one atomic is LAST, which
 // tells a block that it is the last of some, and nothing depends on which that is, nor on
 // the order of blocks: the same arguments give the same bits.
 //

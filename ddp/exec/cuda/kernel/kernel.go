@@ -161,6 +161,8 @@ func (m *making) step() ([]Launch, error) {
 		return m.conv2DGradW(op)
 	case Columns:
 		return m.columns(op)
+	case Few:
+		return m.few(op)
 	}
 	return nil, fmt.Errorf("step %d: there is no kernel for %v", m.i, m.s.Op)
 }

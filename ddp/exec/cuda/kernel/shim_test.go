@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -35,6 +36,8 @@ func TestShimFinds(t *testing.T) {
 		{"barriers at different lines", "KERNEL_SYNC", "if (TID < 32)\n\tSYNC();\nelse\n\tSYNC();", "threads part: the first thread is at line", 0},
 		{"a barrier where none is", "KERNEL", "SYNC();", "it must be a KERNEL_SYNC", 0},
 		{"a counter that does not begin at 0", "KERNEL_SYNC", "LAST((u32 *)a.x, 2);", "a counter of blocks was not 0", 0},
+		{"half a warp that multiplies", "KERNEL_SYNC", "float c[4] = {0, 0, 0, 0};\n\tMMA(c, 0, 0, 0, 0, 0, 0);", "not whole warps", 16},
+		{"a product that one warp misses", "KERNEL_SYNC", "float c[4] = {0, 0, 0, 0};\n\tif (TID < 32)\n\t\tMMA(c, 0, 0, 0, 0, 0, 0);", "threads part: ", 0},
 		{"memory that is not aligned", "KERNEL", "ALIGNED((char *)a.x + 4, 16);", "is not aligned", 0},
 		{"a block that is too large", "KERNEL", "", "no such grid or block", 65},
 	} {
@@ -106,6 +109,56 @@ func TestShimLast(t *testing.T) {
 			}
 			if got, want := math.Float32frombits(binary.LittleEndian.Uint32(d.memory[at+4*(3+31):])), float32(16-order); got != want {
 				t.Errorf("order %d: got %v, want %v", order, got, want)
+			}
+		}
+	}
+}
+
+// TestShimMMA: what a warp's fragments hold is multiplied as matrices are, each warp its
+// own. Integers, so sums are exact in any order.
+func TestShimMMA(t *testing.T) {
+	const rows, columns, depth, warps = 16, 8, 16, 2
+	const perWarp = rows*depth + depth*columns + rows*columns
+	l := handWritten(t, "KERNEL_SYNC", `	float *m = a.x + TID / 32 * 512, *n = m + 256, *p = n + 128;
+	const int g = TID % 32 / 4, t = TID % 4;
+	u32 x[4], y[2];
+	for (int i = 0; i < 4; i++) {
+		const float *at = m + (g + i % 2 * 8) * 16 + 2 * t + i / 2 * 8;
+		x[i] = BF16X2(at[0], at[1]);
+	}
+	for (int i = 0; i < 2; i++)
+		y[i] = BF16X2(n[(2 * t + i * 8) * 8 + g], n[(2 * t + i * 8 + 1) * 8 + g]);
+	float c[4] = {p[g * 8 + 2 * t], p[g * 8 + 2 * t + 1], p[(g + 8) * 8 + 2 * t], p[(g + 8) * 8 + 2 * t + 1]};
+	MMA(c, x[0], x[1], x[2], x[3], y[0], y[1]);
+	for (int i = 0; i < 4; i++)
+		p[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = c[i];`)
+	for order := range 2 {
+		d := newDevice(t)
+		d.order, d.block = order, 32*warps
+		l.Grid = 1
+		at := d.alloc(4 * perWarp * warps)
+		r := rand.New(rand.NewPCG(3, 7))
+		numbers := make([]float32, perWarp*warps)
+		for i := range numbers {
+			numbers[i] = float32(r.IntN(100) - 50)
+			binary.LittleEndian.PutUint32(d.memory[at+4*i:], math.Float32bits(numbers[i]))
+		}
+		if err := d.run(&l, Memory{Value: func(int) uint64 { return deviceBase + uint64(at) }}); err != nil {
+			t.Fatal(err)
+		}
+		for w := range warps {
+			m := numbers[w*perWarp:]
+			n, p := m[rows*depth:], m[rows*depth+depth*columns:]
+			for i := range rows {
+				for j := range columns {
+					want := p[i*columns+j]
+					for k := range depth {
+						want += m[i*depth+k] * n[k*columns+j]
+					}
+					if got := math.Float32frombits(binary.LittleEndian.Uint32(d.memory[at+4*(w*perWarp+384+i*columns+j):])); got != want {
+						t.Fatalf("order %d, warp %d, row %d, column %d: got %v, want %v", order, w, i, j, got, want)
+					}
+				}
 			}
 		}
 	}
