@@ -7,7 +7,8 @@
 //	a  versions; our constants and layouts compiled against the headers that are there
 //	b  ranks that share the GPU, by NCCL and staged; a killed rank; the conformance suites
 //	c  captured steps against single ones; first losses against the CPU's
-//	d  speed: steps of the networks in three precisions, beside PyTorch, and the machine's rates
+//	d  speed: steps of the networks in three precisions, beside PyTorch, and the machine's rates;
+//	   kernels for images of few channels, which are held to plain ones, too
 //
 // What is found is written after each check, as text and as JSON, so a run that is cut
 // off leaves what it had. The checks are done by a process of their own, and by a new one
@@ -67,11 +68,12 @@ type size struct {
 	Copied   int64         // bytes
 	Fused    int           // bytes of an array
 	Product  int           // rows and columns
+	Images   []int         // batches of convolutions of few channels
 	Width    int           // of part d's networks, 0 is the paper's
 }
 
 // full is for GPUs. Tests on doubles have less.
-var full = size{Graphs: 20, Programs: 1000, Hunt: 45 * time.Second, Copied: 1 << 30, Fused: 256 << 20, Product: 8192}
+var full = size{Graphs: 20, Programs: 1000, Hunt: 45 * time.Second, Copied: 1 << 30, Fused: 256 << 20, Product: 8192, Images: []int{64, 256}}
 
 func parse(args []string) (*options, error) {
 	o := &options{size: full}

@@ -31,6 +31,8 @@
  *   TOINT(x)                         the i64 nearest to a double, ties to even
  *   ALIGNED(p, n)                    the promise that p is a multiple of n bytes; checked here
  *   UNROLL                           before a loop
+ *   AGAIN(x)                         what is computed of the int x is computed again after,
+ *                                    and not kept from before
  *   i8 … u64, bf16 (its bits)        types
  *
  * There are no atomics but LAST and no order between blocks; SYNC, LAST, SHFL_DOWN and MMA
@@ -352,6 +354,7 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 #define UMULHI(x, y) ((u32)((u64)(u32)(x) * (u32)(y) >> 32))
 #define TOINT(x) ((i64)llrint(x))
 #define UNROLL
+#define AGAIN(x) ((void)(x))
 #define UNROLL1
 #define UNROLL2
 #define UNROLL4

@@ -95,7 +95,7 @@ func (k *few) correlateTiles(c correlation) {
 		for (int e = 0; e < DEPTH * 4; e++)
 			fetch(v[e / 4][e %% 4], a.large, image, i0, j0, (e / 4 * GROUPS + group) * 16 + e / 2 %% 2 * 8 + 2 * t + e %% 2, split, g);
 		SYNC();
-		window(xs, a.small, image, i0 - %d, j0 - %d);
+		window(xs, a.small, image, i0 - %d, j0 - %d, TID);
 		SYNC();
 		UNROLL1
 		for (int round = 0; round < a.rounds; round += DEPTH) {
@@ -182,10 +182,10 @@ func (k *few) fetchChannels(c correlation) {
 	}
 	k.helper(fmt.Sprintf(`DEVICE void fetch(u32 *v, const bf16 *large, idx image, int i0, int j0, int p, int split, int g) {
 	const int r = p / %d, s = p - r * %[1]d;
-	const int alive = r < %[2]d && i0 + r < %[3]d && j0 + s < %[4]d;
+	const int alive = %[2]s;
 	const bf16 *at = large + (alive ? ((image * %[3]d + i0 + r) * %[4]d + j0 + s) * %[5]d : 0);
 %[6]s}
-`, k.tw, k.th, k.lh, k.lw, k.many, body))
+`, k.tw, k.alive(k.lh, k.lw, c.rounds*c.groups*16), k.lh, k.lw, k.many, body))
 }
 
 // combine adds up the sums of blocks: of 16 sums in each of its own, by 16 threads each, in

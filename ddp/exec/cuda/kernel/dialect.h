@@ -32,6 +32,7 @@ typedef unsigned long long u64;
 #define BITSF64(X) __longlong_as_double((i64)(X))
 #define TOINT(X) __double2ll_rn(X)
 #define ALIGNED(P, N)
+#define AGAIN(X) asm volatile("" : "+r"(X))
 #define UNROLL _Pragma("unroll")
 #define UNROLL1 _Pragma("unroll 1")
 #define UNROLL2 _Pragma("unroll 2")

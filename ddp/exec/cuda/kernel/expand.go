@@ -19,41 +19,53 @@ func (k *few) expand() ([]Launch, error) {
 	k.pointer("bf16", "large", k.large.value)
 	steps, fragments := ceil(k.taps(), 16), ceil(k.many, 8)
 	k.line(`KERNEL_SYNC(NAME, %d, struct NAME_args) {
-	enum { STEPS = %d, FRAGMENTS = %d, TH = %d, TW = %d, K = %d };
-	SHARED(bf16, xs, [%d]);
+	enum { STEPS = %d, FRAGMENTS = %d, K = %d };
+	SHARED(bf16, xs, [2][%d]);
 	SHARED(u32, ws, [FRAGMENTS * STEPS * 64]);
-	const int warp = TID / 32, lane = TID %% 32, g = lane / 4, t = lane %% 4;
 	%s
-	window(xs, a.small, image, i0 - %d, j0 - %d);`, Block, steps, fragments, k.th, k.tw, k.taps(), k.area(), k.place("BID"), k.padT, k.padL)
+	{
+		%s
+		window(xs[0], a.small, image, i0 - %d, j0 - %d, TID);
+	}`, Block, steps, fragments, k.taps(), k.area(), firstTile, k.place("first"), k.padT, k.padL)
 	k.expandWeights(steps, fragments)
-	k.line(`	int tap[STEPS][2][2];
-	UNROLL
-	for (int e = 0; e < STEPS * 4; e++) {
-		const int k = e / 4 * 16 + e / 2 %% 2 * 8 + 2 * t + e %% 2;
-		tap[e / 4][e / 2 %% 2][e %% 2] = %s;
-	}
-	SYNC();
-	for (int u = 0; u < %d; u++) {
+	k.line(`	for (idx tile = first; tile < end; tile++) {
+		int id = TID;
+		AGAIN(id);
+		id &= 255; // of a block
+		const int warp = id / 32, lane = id %% 32, g = lane / 4, t = lane %% 4;
+		const bf16 *at0 = xs[(tile - first) %% 2];
+		SYNC();
+		if (tile + 1 < end) {
+			%[11]s
+			window(xs[(tile + 1 - first) %% 2], a.small, image, i0 - %[12]d, j0 - %[13]d, id);
+		}
+		int tap[STEPS][2][2];
+		UNROLL
+		for (int e = 0; e < STEPS * 4; e++) {
+			const int k = e / 4 * 16 + e / 2 %% 2 * 8 + 2 * t + e %% 2;
+			tap[e / 4][e / 2 %% 2][e %% 2] = %[1]s;
+		}
+		%[2]s
 		u32 x[4][STEPS][2];
 		idx at[4];
 		int alive[4];
 		UNROLL
 		for (int e = 0; e < 4; e++) {
-			const int p = (u * 8 + warp) * 32 + e * 8 + g, r = p / TW, s = p - r * TW;
-			const bf16 *from = xs + (p < TH * TW ? r * %d + s * %d : 0);
-			alive[e] = p < TH * TW && i0 + r < %d && j0 + s < %d;
-			at[e] = ((image * %[5]d + i0 + r) * %[6]d + j0 + s) * %[7]d;
+			const int p = warp * 32 + e * 8 + g, r = p / %d, s = p - r * %[3]d;
+			const bf16 *from = at0 + (p < %[4]d ? r * %[5]d + s * %[6]d : 0);
+			alive[e] = %[7]s;
+			at[e] = ((image * %[8]d + i0 + r) * %[9]d + j0 + s) * %[10]d;
 			UNROLL
 			for (int h = 0; h < STEPS * 2; h++) {
-				const int *from2 = tap[h / 2][h %% 2], k = h * 8 + 2 * t;
-				x[e][h / 2][h %% 2] = (h * 8 + 8 <= K || k < K ? (u32)from[from2[0]] : 0) | (h * 8 + 8 <= K || k + 1 < K ? (u32)from[from2[1]] << 16 : 0);
+				const int *to = tap[h / 2][h %% 2], k = h * 8 + 2 * t;
+				x[e][h / 2][h %% 2] = (h * 8 + 8 <= K || k < K ? (u32)from[to[0]] : 0) | (h * 8 + 8 <= K || k + 1 < K ? (u32)from[to[1]] << 16 : 0);
 			}
-		}`, k.tapAt(), ceil(k.th*k.tw, expandTile), k.pitch(), k.few, k.lh, k.lw, k.many)
+		}`, k.tapAt(), k.place("tile"), k.tw, k.th*k.tw, k.pitch(), k.few, fmt.Sprintf("p < %d && i0 + r < %d && j0 + s < %d", k.th*k.tw, k.lh, k.lw), k.lh, k.lw, k.many, k.place("(tile + 1)"), k.padT, k.padL)
 	for first, v := range groupsOf(fragments, 4) {
 		k.expandGroup(first, v)
 	}
 	k.line("\t}\n}")
-	l, err := k.launch("expand", k.tiles(k.lh, k.lw))
+	l, err := k.launch("expand", k.each(k.tiles(k.lh, k.lw)))
 	return []Launch{l}, err
 }
 

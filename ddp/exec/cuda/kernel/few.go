@@ -21,14 +21,15 @@ import (
 //	correlate   dw[m,k]        = Σn,i,j large[n,i,j,m] · small[n, i+f−PT, j+e−PL, c]
 //
 // All multiply by tensor cores (MMA) and add up in float32. They load and store the large
-// image 16 bytes a thread where its channels are a multiple of 8, straight from and to
+// image up to 16 bytes a thread where its channels are a multiple of 8, straight to and from
 // registers: which k or m stands where in a fragment is free, so a thread's are neighbours.
 type Few struct{ Op graph.Op }
 
 func (op Few) String() string { return fmt.Sprintf("%v of few channels", op.Op) }
 
 // few is such a kernel under construction. It is written for one geometry, whose extents
-// are in the text, so nothing is divided by an argument; only the number of images is not.
+// are in the text: what finds a pixel is a shift, or a product with a constant. How many
+// tiles and images there are is an argument.
 type few struct {
 	source
 	m                 *making
@@ -145,13 +146,43 @@ func (k *few) tile(h, w, pixels int) {
 	k.quot("down", ceil(h, k.th))
 }
 
-// tiles is how many there are in all images, and place the text that finds tile b: its
-// image, and its first row and column.
+// tiles is how many there are in images of that size, and place the text that finds tile b:
+// its image, and its first row and column.
 func (k *few) tiles(h, w int) int { return k.small.dims.At(0) * ceil(h, k.th) * ceil(w, k.tw) }
 
 func (k *few) place(b string) string {
 	return fmt.Sprintf(`const idx rows = QUOT(%s, a.across), image = QUOT(rows, a.down);
-	const int j0 = (int)(%[1]s - rows * (idx)a.across.d) * %[2]d, i0 = (int)(rows - image * (idx)a.down.d) * %[3]d;`, b, k.tw, k.th)
+		const int j0 = (int)(%[1]s - rows * (idx)a.across.d) * %[2]d, i0 = (int)(rows - image * (idx)a.down.d) * %[3]d;`, b, k.tw, k.th)
+}
+
+// resident is how many blocks run at once on an H200, three on each multiprocessor;
+// mostTiles is how many tiles one does at most, for which it loads weights once.
+const resident, mostTiles = 396, 4
+
+// each declares how many of so many tiles a block does, and says how many blocks there are.
+// Those of block BID are the texts first and end.
+func (k *few) each(tiles int) (blocks int) {
+	per := max(1, min(mostTiles, tiles/resident))
+	k.int("tiles", tiles)
+	k.int("perBlock", per)
+	return ceil(tiles, per)
+}
+
+const firstTile = `const idx first = BID * (idx)a.perBlock, end = first + (idx)a.perBlock < (idx)a.tiles ? first + (idx)a.perBlock : (idx)a.tiles;`
+
+// alive is the text that says whether pixel p of a tile, in row r and column s, is one of an
+// image of that size. What is so of all of so many p is left out.
+func (k *few) alive(h, w, all int) string {
+	text := ""
+	for _, c := range []struct {
+		never bool
+		text  string
+	}{{all == k.th*k.tw, fmt.Sprintf("p < %d", k.th*k.tw)}, {h%k.th == 0, fmt.Sprintf("i0 + r < %d", h)}, {w%k.tw == 0, fmt.Sprintf("j0 + s < %d", w)}} {
+		if !c.never {
+			text += c.text + " && "
+		}
+	}
+	return text + "1"
 }
 
 // weight adds the function that loads a weight as bfloat16: 0 beyond the last m and k, which
@@ -207,10 +238,10 @@ func (k *few) area() int { return (k.th + k.kh - 1) * k.pitch() }
 // window adds the function that brings what a tile reads of the small image, from row top
 // and column left on, to shared memory: 0 where there is no such pixel.
 func (k *few) window() {
-	k.helper(fmt.Sprintf(`DEVICE void window(bf16 *to, const bf16 *from, idx image, int top, int left) {
+	k.helper(fmt.Sprintf(`DEVICE void window(bf16 *to, const bf16 *from, idx image, int top, int left, int id) {
 	UNROLL
 	for (int e = 0; e < %d; e++) {
-		const int q = TID + e * %d, r = q / %d, row = top + r, at = left * %d + q - r * %[3]d;
+		const int q = id + e * %d, r = q / %d, row = top + r, at = left * %d + q - r * %[3]d;
 		const int inside = row >= 0 && row < %[5]d && at >= 0 && at < %[6]d;
 		const bf16 v = from[inside ? (image * %[5]d + row) * %[6]d + at : 0];
 		if (q < %[7]d)

@@ -90,6 +90,20 @@ func TestGoldens(t *testing.T) {
 		}
 		golden(t, "columns", text.String())
 	})
+	t.Run("few", func(t *testing.T) {
+		var text strings.Builder
+		c := someFew()[0]
+		for _, op := range c.ops() {
+			list, err := c.making(t, op, false).step()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range list {
+				fmt.Fprintf(&text, "// %v: %d blocks\n%s\n", op, l.Grid, strings.ReplaceAll(l.Source[len(dialect):], l.Entry, "NAME"))
+			}
+		}
+		golden(t, "few", text.String())
+	})
 }
 
 // golden holds a text to testdata/NAME.golden.
