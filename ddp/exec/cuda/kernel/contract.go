@@ -25,7 +25,7 @@ func (k *few) contract() ([]Launch, error) {
 	}
 	pixels, pitch := rows*columns, fewPitch(rows*width)
 	k.weight()
-	k.channels(steps)
+	k.channels()
 	k.fetchPixel(columns, pixels, steps)
 	k.pointer("const bf16", "large", k.large.value)
 	k.pointer("const "+ctype(k.w.dtype), "w", k.w.value)
@@ -135,7 +135,7 @@ func (k *few) contractTile(weights int) {
 
 // channels adds the function that says which channels, the first of two, are in word h of
 // fragment s of thread t; beyond the last where there are none.
-func (k *few) channels(steps int) {
+func (k *few) channels() {
 	text := "s * 16 + h * 8 + 2 * t"
 	if k.many%8 == 0 {
 		whole := k.many / 32 * 2
