@@ -70,6 +70,16 @@ type driver interface {
 	graphNodes(ctx, graph uintptr) (n, code int)
 	graphClose(ctx, graph uintptr) int
 	instantiate(ctx, graph uintptr) (exec uintptr, code int)
+
+	bodies() bool // whether the following are there
+	graph(ctx uintptr) (graph uintptr, code int)
+	condition(ctx, graph uintptr) (condition uint64, code int)
+	addBody(ctx, graph uintptr, condition uint64) (body uintptr, code int)
+	captureTo(ctx, stream, graph uintptr) int
+	nodes(ctx, graph uintptr, n int) (nodes []uintptr, code int)
+	nodeKind(ctx, node uintptr) (kind, code int)
+	instantiateBody(ctx, graph uintptr) (exec, at uintptr, result, code int)
+
 	execUpload(ctx, exec, stream uintptr) int
 	execLaunch(ctx, exec, stream uintptr) int
 	execClose(ctx, exec uintptr) int

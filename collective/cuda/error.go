@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// What can be wrong with a machine, for errors.Is. The errors that wrap them say
-// more.
+// What can be wrong with a machine, or with a graph for it, for errors.Is. The errors
+// that wrap them say more.
 var (
 	ErrNoCgo        = errors.New("this program was built without cgo, which CUDA needs")
 	ErrNoDriver     = errors.New("this machine has no NVIDIA driver")
 	ErrNoDevice     = errors.New("the NVIDIA driver offers no GPU")
 	ErrDriverTooOld = errors.New("the NVIDIA driver is too old")
 	ErrClosed       = errors.New("the device is closed")
+	ErrNoBody       = errors.New("the graph cannot be the body of a node")
 )
 
 // Error is a call that failed: of the driver, or of another library that

@@ -35,3 +35,17 @@ func CallSize(l *Library, name string) (int, error) {
 
 // Major is the version of CUDA that a library was built for.
 func (l *Library) Major() int { return l.major }
+
+// CaptureHostFunc puts a function of the host's into a capture, as other libraries may.
+func CaptureHostFunc(s *Stream) error {
+	return s.check("cuLaunchHostFunc", s.d.drv.hostFunc(s.d.ctx, s.handle, func() {}))
+}
+
+// InstantiateUnseen leaves it to the driver to refuse a body.
+func InstantiateUnseen(g *Graph) (*Exec, error) {
+	list, err := g.bodyNodes()
+	if err != nil {
+		return nil, err
+	}
+	return g.instantiateHolder(list)
+}

@@ -89,7 +89,20 @@ func scene() (err error) {
 		return err
 	}
 	later(exec.Close)
-	return first(exec.Upload(s), exec.Launch(s), s.Sync(context.Background()))
+	if err := first(exec.Upload(s), exec.Launch(s), s.Sync(context.Background())); err != nil {
+		return err
+	}
+	body, err := captureBody(d, s, work)
+	if err != nil {
+		return err
+	}
+	later(body.Close)
+	inner, err := body.Instantiate()
+	if err != nil {
+		return err
+	}
+	later(inner.Close)
+	return first(inner.Launch(s), s.Sync(context.Background()))
 }
 
 // ended can end, so that Sync polls.

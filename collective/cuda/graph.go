@@ -9,6 +9,7 @@ import (
 type Graph struct {
 	d      *Device
 	handle uintptr
+	body   uintptr // what was recorded, where it is the body of the graph's one node; the driver's, gone with the graph
 	nodes  int
 }
 
@@ -53,11 +54,16 @@ func (s *Stream) Capturing() (bool, error) {
 	return status != 0, s.check("cuStreamIsCapturing", code)
 }
 
-// NodeCount is the number of operations recorded.
+// NodeCount is the number of operations recorded, and of the node that they are the body
+// of, if they are one.
 func (g *Graph) NodeCount() int { return g.nodes }
 
-// Instantiate makes the graph ready to launch. The graph may be closed then.
+// Instantiate makes the graph ready to launch. The graph may be closed then, and one of
+// NewBody has one Exec at a time.
 func (g *Graph) Instantiate() (*Exec, error) {
+	if g.body != 0 {
+		return g.instantiateBody()
+	}
 	h, code := g.d.drv.instantiate(g.d.ctx, g.handle)
 	if err := check(g.d.drv, "cuGraphInstantiateWithFlags", code); err != nil {
 		return nil, g.d.outOfMemory(0, fmt.Errorf("a graph of %d nodes: %w", g.nodes, err))

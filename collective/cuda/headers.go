@@ -92,7 +92,8 @@ func CompileCheck(source string, files fs.FS, includeDirs []string) (err error) 
 }
 
 // driverCheck asserts that our names for constants are those of cuda.h: each
-// line EB_X = 1, of the enumeration is compared with X.
+// line EB_X = 1, of the enumeration is compared with X. driver.h itself asserts how
+// structures lie, which then are those of cuda.h.
 func driverCheck() string {
 	text, err := abi.Files.ReadFile("driver.h")
 	if err != nil {
@@ -103,16 +104,16 @@ func driverCheck() string {
 	for line := range strings.Lines(string(text)) {
 		name, _, ok := strings.Cut(strings.TrimSpace(line), " = ")
 		if real, ours := strings.CutPrefix(name, "EB_"); ok && ours {
-			fmt.Fprintf(&b, "_Static_assert((long)%s == (long)%s, \"%s\");\n", name, real, real)
+			check := fmt.Sprintf("_Static_assert((long)%s == (long)%s, \"%s\");\n", name, real, real)
+			if strings.HasSuffix(strings.TrimSpace(line), "// newer") {
+				check = "#if CUDA_VERSION >= 12040\n" + check + "#endif\n"
+			}
+			b.WriteString(check)
 		}
 	}
 	b.WriteString(`#define X(name, args) _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(*((eb_cuda *)0)->name)), #name);
 EB_CUDA_FUNCTIONS(X)
-#undef X
-#if CUDA_VERSION >= 12040
-#define X(name, args) _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(*((eb_cuda *)0)->name)), #name);
 EB_CUDA_NEWER(X)
-#endif
 `)
 	return b.String()
 }

@@ -163,6 +163,45 @@ int eb_graph_close(const eb_cuda *t, handle ctx, handle graph) { ENTER_AND(t->cu
 int eb_instantiate(const eb_cuda *t, handle ctx, handle graph, handle *exec) {
 	ENTER_AND(t->cuGraphInstantiateWithFlags((CUgraphExec *)exec, (CUgraph)graph, 0));
 }
+
+int eb_bodies(const eb_cuda *t) { return t->cuGraphConditionalHandleCreate && t->cuGraphAddNode_v2 && t->cuStreamBeginCaptureToGraph; }
+int eb_graph(const eb_cuda *t, handle ctx, handle *graph) { ENTER_AND(t->cuGraphCreate((CUgraph *)graph, 0)); }
+
+// The condition is 1 at the beginning of each launch, and nothing changes it.
+int eb_condition(const eb_cuda *t, handle ctx, handle graph, uint64_t *condition) {
+	ENTER_AND(t->cuGraphConditionalHandleCreate(condition, (CUgraph)graph, (CUcontext)ctx, 1, EB_CU_GRAPH_COND_ASSIGN_DEFAULT));
+}
+
+int eb_add_body(const eb_cuda *t, handle ctx, handle graph, uint64_t condition, handle *body) {
+	CUgraphNode node;
+	CUgraphNodeParams params = {.type = EB_CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	params.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){condition, EB_CU_GRAPH_COND_TYPE_IF, 1, NULL, (CUcontext)ctx};
+	int r = eb_enter(t, ctx);
+	if (r || (r = t->cuGraphAddNode_v2(&node, (CUgraph)graph, NULL, NULL, 0, &params))) return r;
+	*body = (handle)params.conditional.phGraph_out[0];
+	return 0;
+}
+
+int eb_capture_to(const eb_cuda *t, handle ctx, handle stream, handle graph) {
+	ENTER_AND(t->cuStreamBeginCaptureToGraph(STREAM, (CUgraph)graph, NULL, NULL, 0, EB_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+}
+int eb_nodes(const eb_cuda *t, handle ctx, handle graph, handle *nodes, size_t *n) {
+	ENTER_AND(t->cuGraphGetNodes((CUgraph)graph, (CUgraphNode *)nodes, n));
+}
+int eb_node_kind(const eb_cuda *t, handle ctx, handle node, int *kind) {
+	ENTER_AND(t->cuGraphNodeGetType((CUgraphNode)node, (CUgraphNodeType *)kind));
+}
+
+int eb_instantiate_body(const eb_cuda *t, handle ctx, handle graph, handle *exec, handle *at, int *result) {
+	CUDA_GRAPH_INSTANTIATE_PARAMS params = {0};
+	int r = eb_enter(t, ctx);
+	if (r) return r;
+	r = t->cuGraphInstantiateWithParams((CUgraphExec *)exec, (CUgraph)graph, &params);
+	*at = (handle)params.hErrNode_out;
+	*result = (int)params.result_out;
+	return r;
+}
+
 int eb_exec_upload(const eb_cuda *t, handle ctx, handle exec, handle stream) { ENTER_AND(t->cuGraphUpload((CUgraphExec)exec, STREAM)); }
 int eb_exec_launch(const eb_cuda *t, handle ctx, handle exec, handle stream) { ENTER_AND(t->cuGraphLaunch((CUgraphExec)exec, STREAM)); }
 int eb_exec_close(const eb_cuda *t, handle ctx, handle exec) { ENTER_AND(t->cuGraphExecDestroy((CUgraphExec)exec)); }

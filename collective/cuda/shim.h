@@ -76,6 +76,20 @@ int eb_capturing(const eb_cuda *t, handle ctx, handle stream, int *status);
 int eb_graph_nodes(const eb_cuda *t, handle ctx, handle graph, size_t *n);
 int eb_graph_close(const eb_cuda *t, handle ctx, handle graph);
 int eb_instantiate(const eb_cuda *t, handle ctx, handle graph, handle *exec);
+
+// Graphs of one conditional node, whose condition always holds. eb_bodies says whether
+// the driver has what they need.
+int eb_bodies(const eb_cuda *t);
+int eb_graph(const eb_cuda *t, handle ctx, handle *graph);
+int eb_condition(const eb_cuda *t, handle ctx, handle graph, uint64_t *condition);
+int eb_add_body(const eb_cuda *t, handle ctx, handle graph, uint64_t condition, handle *body);
+int eb_capture_to(const eb_cuda *t, handle ctx, handle stream, handle graph);
+// eb_nodes lists at most *n nodes, and says how many there are.
+int eb_nodes(const eb_cuda *t, handle ctx, handle graph, handle *nodes, size_t *n);
+int eb_node_kind(const eb_cuda *t, handle ctx, handle node, int *kind);
+// eb_instantiate_body says, where it fails, why and at which node, if the driver does.
+int eb_instantiate_body(const eb_cuda *t, handle ctx, handle graph, handle *exec, handle *at, int *result);
+
 int eb_exec_upload(const eb_cuda *t, handle ctx, handle exec, handle stream);
 int eb_exec_launch(const eb_cuda *t, handle ctx, handle exec, handle stream);
 int eb_exec_close(const eb_cuda *t, handle ctx, handle exec);

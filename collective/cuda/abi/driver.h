@@ -26,9 +26,35 @@ typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUuuid_st { char bytes[16]; } CUuuid;
 typedef void (*CUhostFn)(void *);
+typedef int CUgraphNodeType;           // an enumeration
+typedef uint64_t CUgraphConditionalHandle;
+typedef struct CUgraphEdgeData_st CUgraphEdgeData;
+typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
+	CUgraphConditionalHandle handle;
+	int type; // an enumeration
+	unsigned int size;
+	CUgraph *phGraph_out;
+	CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
+typedef struct CUgraphNodeParams_st {
+	CUgraphNodeType type;
+	int reserved0[3];
+	union { // of all kinds of nodes
+		long long reserved1[29];
+		CUDA_CONDITIONAL_NODE_PARAMS conditional;
+	};
+	long long reserved2;
+} CUgraphNodeParams;
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
+	uint64_t flags;
+	CUstream hUploadStream;
+	CUgraphNode hErrNode_out;
+	int result_out; // an enumeration
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
 #endif
 
-// Constants, by their names in cuda.h with EB_ in front.
+// Constants, by their names in cuda.h with EB_ in front. Older headers lack those
+// marked as newer.
 enum {
 	EB_CUDA_SUCCESS = 0,
 	EB_CUDA_ERROR_INVALID_VALUE = 1,
@@ -50,6 +76,25 @@ enum {
 	EB_CU_EVENT_WAIT_EXTERNAL = 1,
 	EB_CU_MEMHOSTALLOC_PORTABLE = 1,
 	EB_CU_MEMHOSTALLOC_DEVICEMAP = 2,
+	EB_CU_GRAPH_NODE_TYPE_KERNEL = 0,
+	EB_CU_GRAPH_NODE_TYPE_MEMCPY = 1,
+	EB_CU_GRAPH_NODE_TYPE_MEMSET = 2,
+	EB_CU_GRAPH_NODE_TYPE_HOST = 3,
+	EB_CU_GRAPH_NODE_TYPE_GRAPH = 4,
+	EB_CU_GRAPH_NODE_TYPE_EMPTY = 5,
+	EB_CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
+	EB_CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+	EB_CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+	EB_CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+	EB_CU_GRAPH_NODE_TYPE_CONDITIONAL = 13, // newer
+	EB_CU_GRAPH_COND_ASSIGN_DEFAULT = 1, // newer
+	EB_CU_GRAPH_COND_TYPE_IF = 0, // newer
+	EB_CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
+	EB_CUDA_GRAPH_INSTANTIATE_ERROR = 1,
+	EB_CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
+	EB_CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3,
+	EB_CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4,
+	EB_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5, // newer
 };
 
 // Functions that every driver since CUDA 12.0 has: name, arguments.
@@ -102,17 +147,44 @@ enum {
 	X(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode)) \
 	X(cuStreamEndCapture, (CUstream stream, CUgraph *graph)) \
 	X(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status)) \
+	X(cuGraphCreate, (CUgraph *graph, unsigned int flags)) \
 	X(cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *n)) \
+	X(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType *type)) \
 	X(cuGraphInstantiateWithFlags, (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
+	X(cuGraphInstantiateWithParams, (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)) \
 	X(cuGraphUpload, (CUgraphExec exec, CUstream stream)) \
 	X(cuGraphLaunch, (CUgraphExec exec, CUstream stream)) \
 	X(cuGraphExecDestroy, (CUgraphExec exec)) \
 	X(cuGraphDestroy, (CUgraph graph))
 
-// Functions of newer drivers (both 12.4).
+// Functions of newer drivers, all of them since CUDA 12.4, and how what they take lies
+// in memory: structure, member, offset. Older headers lack the types.
+#if defined EB_REAL_CUDA_H && CUDA_VERSION < 12040
+#define EB_CUDA_NEWER(X)
+#define EB_CUDA_LAYOUTS(X)
+#define EB_CUDA_SIZES(X)
+#else
 #define EB_CUDA_NEWER(X) \
 	X(cuFuncLoad, (CUfunction f)) \
-	X(cuFuncGetParamInfo, (CUfunction f, size_t index, size_t *offset, size_t *size))
+	X(cuFuncGetParamInfo, (CUfunction f, size_t index, size_t *offset, size_t *size)) \
+	X(cuGraphConditionalHandleCreate, (CUgraphConditionalHandle *handle, CUgraph graph, CUcontext ctx, unsigned int value, unsigned int flags)) \
+	X(cuGraphAddNode_v2, (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges, size_t n, CUgraphNodeParams *params)) \
+	X(cuStreamBeginCaptureToGraph, (CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges, size_t n, CUstreamCaptureMode mode))
+#define EB_CUDA_LAYOUTS(X) \
+	X(CUgraphNodeParams, type, 0) \
+	X(CUgraphNodeParams, conditional.handle, 16) \
+	X(CUgraphNodeParams, conditional.type, 24) \
+	X(CUgraphNodeParams, conditional.size, 28) \
+	X(CUgraphNodeParams, conditional.phGraph_out, 32) \
+	X(CUgraphNodeParams, conditional.ctx, 40) \
+	X(CUDA_GRAPH_INSTANTIATE_PARAMS, flags, 0) \
+	X(CUDA_GRAPH_INSTANTIATE_PARAMS, hUploadStream, 8) \
+	X(CUDA_GRAPH_INSTANTIATE_PARAMS, hErrNode_out, 16) \
+	X(CUDA_GRAPH_INSTANTIATE_PARAMS, result_out, 24)
+#define EB_CUDA_SIZES(X) \
+	X(CUgraphNodeParams, 256) \
+	X(CUDA_GRAPH_INSTANTIATE_PARAMS, 32)
+#endif
 
 typedef struct eb_cuda {
 #define X(name, args) CUresult(*name) args;
@@ -120,5 +192,13 @@ typedef struct eb_cuda {
 	EB_CUDA_NEWER(X)
 #undef X
 } eb_cuda;
+
+// The structures lie here as there.
+#define X(type, member, at) _Static_assert(offsetof(type, member) == at, #type "." #member);
+EB_CUDA_LAYOUTS(X)
+#undef X
+#define X(type, bytes) _Static_assert(sizeof(type) == bytes, #type);
+EB_CUDA_SIZES(X)
+#undef X
 
 #endif

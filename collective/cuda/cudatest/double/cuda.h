@@ -146,9 +146,11 @@ void drop_mark(mark *m);
 void wait_idle(context *c); // until no stream has anything to do
 
 // graph.c; with the lock.
-typedef struct node {
-	task *task;  // or
-	event *event; // recorded each time
+typedef struct CUgraphNode_st {
+	int kind;
+	task *task;   // or
+	event *event; // recorded each time, or
+	struct CUgraph_st *body; // run where the condition holds; of an executable, as it was
 	int *after, after_size;
 } node;
 typedef struct program { // what was captured: of a graph and all that is made of it
@@ -158,20 +160,43 @@ typedef struct program { // what was captured: of a graph and all that is made o
 typedef struct capture {
 	object head;
 	stream *origin;
+	struct CUgraph_st *into; // a body that is filled, or NULL: a graph of its own
 	pthread_t thread;
 	bool spoiled;
 	program *program; // NULL once the capture has ended
 	int references;   // of streams and events
 } capture;
+// A condition belongs to a graph, and is one node's.
+typedef struct condition {
+	unsigned value, flags;
+	bool used;
+} condition;
 typedef struct CUgraph_st {
 	object head;
 	program *program;
+	condition *conditions;
+	int conditions_size;
+	struct CUgraphExec_st *executable; // of a graph with a body there is one at a time
+	bool inner;                // a body, which goes with its node
+	struct CUgraph_st *self[1]; // what phGraph_out points to
+	condition when;            // of a body
 } graph;
 typedef struct CUgraphExec_st {
 	object head;
 	program *program;
 	bool running;
 } executable;
+program *new_program(void);
+program *keep_program(program *p);
+void drop_program(program *p); // without the lock
+node *append_node(program *p);
+int begin_capture(stream *s, program *p, graph *into); // without the lock
+void drop_body(graph *body);
+void forget_bodies(program *p);
+// check_bodies says whether a graph can be made executable; why not, and where.
+int check_bodies(const graph *g, CUDA_GRAPH_INSTANTIATE_PARAMS *params);
+bool has_body(const program *p);
+bool holds(const graph *body); // its condition, at a launch
 int add_node(stream *s, task *t, event *e);
 int spoil(capture *c, int code); // returns the code
 int forbidden(void); // without the lock: a call that this thread's captures do not allow

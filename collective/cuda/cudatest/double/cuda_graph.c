@@ -12,30 +12,50 @@ static int *copy_ints(const int *from, int n) {
 
 // Programs.
 
-static void drop_program(program *p) { // without the lock
+program *new_program(void) {
+	program *p = calloc(1, sizeof *p);
+	p->references = 1;
+	return p;
+}
+
+void drop_program(program *p) {
 	if (__atomic_sub_fetch(&p->references, 1, __ATOMIC_ACQ_REL)) return;
 	for (int i = 0; i < p->size; i++) {
 		if (p->nodes[i].task) drop_task(p->nodes[i].task);
+		if (p->nodes[i].body) drop_body(p->nodes[i].body);
 		free(p->nodes[i].after);
 	}
 	free(p->nodes);
 	free(p);
 }
 
-static program *keep_program(program *p) {
+program *keep_program(program *p) {
 	__atomic_add_fetch(&p->references, 1, __ATOMIC_ACQ_REL);
 	return p;
+}
+
+node *append_node(program *p) {
+	if (p->size == p->room) p->nodes = realloc(p->nodes, sizeof *p->nodes * (size_t)(p->room = 2 * p->room + 16));
+	p->nodes[p->size] = (node){0};
+	return &p->nodes[p->size++];
+}
+
+// kind_of tells by the function that put it there what a node is.
+static int kind_of(const task *t) {
+	if (!t) return EB_CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+	if (!strncmp(t->label, "cuMemcpy", 8)) return EB_CU_GRAPH_NODE_TYPE_MEMCPY;
+	if (!strncmp(t->label, "cuMemset", 8)) return EB_CU_GRAPH_NODE_TYPE_MEMSET;
+	return strcmp(t->label, "cuLaunchHostFunc") ? EB_CU_GRAPH_NODE_TYPE_KERNEL : EB_CU_GRAPH_NODE_TYPE_HOST;
 }
 
 int add_node(stream *s, task *t, event *e) {
 	capture *c = s->capture;
 	if (c->spoiled) return CAPTURE_INVALIDATED;
-	program *p = c->program;
-	if (p->size == p->room) p->nodes = realloc(p->nodes, sizeof *p->nodes * (size_t)(p->room = 2 * p->room + 16));
-	p->nodes[p->size] = (node){t, e, s->frontier, s->frontier_size};
-	s->frontier = copy_ints(&p->size, 1);
+	node *n = append_node(c->program);
+	*n = (node){.kind = kind_of(t), .task = t, .event = e, .after = s->frontier, .after_size = s->frontier_size};
+	int at = c->program->size - 1;
+	s->frontier = copy_ints(&at, 1);
 	s->frontier_size = 1;
-	p->size++;
 	return OK;
 }
 
@@ -82,11 +102,9 @@ static void leave(stream *s) {
 	drop_capture(c);
 }
 
-CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
-	CONTEXT_CALL();
-	int bad = check_stream(s);
-	if (bad) return bad;
-	if (mode != EB_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) return NOT_SUPPORTED;
+// begin_capture takes the program, also where it fails.
+int begin_capture(stream *s, program *p, graph *into) {
+	int bad = 0;
 	pthread_mutex_lock(&lock);
 	if (s->capture) {
 		bad = spoil(s->capture, CAPTURE_UNSUPPORTED);
@@ -94,12 +112,21 @@ CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
 		capture *c = calloc(1, sizeof *c);
 		c->origin = s;
 		c->thread = pthread_self();
-		c->program = calloc(1, sizeof *c->program);
-		c->program->references = 1;
+		c->program = p;
+		c->into = into;
 		join(s, c);
 	}
 	pthread_mutex_unlock(&lock);
+	if (bad) drop_program(p);
 	return bad;
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
+	CONTEXT_CALL();
+	int bad = check_stream(s);
+	if (bad) return bad;
+	if (mode != EB_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) return NOT_SUPPORTED;
+	return begin_capture(s, new_program(), NULL);
 }
 
 CUresult cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *status) {
@@ -164,6 +191,14 @@ static bool joined(const capture *c) {
 	return all;
 }
 
+static graph *new_graph(program *p) {
+	graph *g = calloc(1, sizeof *g);
+	g->head.kind = GRAPH;
+	g->program = p;
+	count(GRAPH, 1);
+	return g;
+}
+
 CUresult cuStreamEndCapture(CUstream s, CUgraph *out) {
 	END_CALL();
 	int bad = check_stream(s);
@@ -180,6 +215,7 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *out) {
 	else if (c->spoiled) bad = CAPTURE_INVALIDATED;
 	else if (!joined(c)) bad = CAPTURE_UNJOINED;
 	program *p = c->program;
+	graph *g = c->into;
 	c->program = NULL;
 	c->references++;
 	for (int i = 0; i < MOST_DEVICES; i++)
@@ -187,16 +223,9 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *out) {
 			if (t->capture == c) leave(t);
 	drop_capture(c);
 	pthread_mutex_unlock(&lock);
-	if (bad) {
-		drop_program(p);
-		return bad;
-	}
-	graph *g = calloc(1, sizeof *g);
-	g->head.kind = GRAPH;
-	g->program = p;
-	count(GRAPH, 1);
-	*out = g;
-	return OK;
+	if (bad || g) drop_program(p); // a body has it, too
+	if (!bad) *out = g ? g : new_graph(p);
+	return bad;
 }
 
 // Graphs.
@@ -207,30 +236,63 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *out) {
 
 CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n) {
 	GRAPH_CALL(g, GRAPH);
-	if (nodes) return NOT_SUPPORTED;
-	*n = (size_t)g->program->size;
+	size_t all = (size_t)g->program->size;
+	for (size_t i = 0; nodes && i < *n; i++) nodes[i] = i < all ? &g->program->nodes[i] : NULL;
+	*n = nodes && *n < all ? *n : all;
+	return OK;
+}
+
+// Nodes stay where they are once their graph is complete.
+CUresult cuGraphNodeGetType(CUgraphNode n, CUgraphNodeType *kind) {
+	CONTEXT_CALL();
+	if (!n) return INVALID_VALUE;
+	*kind = n->kind;
+	return OK;
+}
+
+CUresult cuGraphCreate(CUgraph *out, unsigned int flags) {
+	CONTEXT_CALL();
+	if (flags) return INVALID_VALUE;
+	*out = new_graph(new_program());
 	return OK;
 }
 
 CUresult cuGraphDestroy(CUgraph g) {
 	END_CALL();
 	if (!live(g, GRAPH)) return INVALID_HANDLE;
+	if (g->inner) die("a body is destroyed, which goes with its node");
 	g->head.kind = NULL;
+	forget_bodies(g->program);
 	drop_program(g->program);
 	count(GRAPH, -1);
 	return END;
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g, unsigned long long flags) {
-	GRAPH_CALL(g, GRAPH);
+static int instantiate(CUgraphExec *out, graph *g, CUDA_GRAPH_INSTANTIATE_PARAMS *params) {
 	int bad = forbidden();
-	if (bad || flags) return bad ? bad : NOT_SUPPORTED;
+	if (bad || params->flags || params->hUploadStream) return bad ? bad : NOT_SUPPORTED;
+	if ((bad = check_bodies(g, params))) return bad;
 	executable *x = calloc(1, sizeof *x);
 	x->head.kind = EXEC;
 	x->program = keep_program(g->program);
+	g->executable = x;
 	count(EXEC, 1);
 	*out = x;
 	return OK;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g, unsigned long long flags) {
+	GRAPH_CALL(g, GRAPH);
+	CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = flags};
+	return instantiate(out, g, &params);
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph g, CUDA_GRAPH_INSTANTIATE_PARAMS *params) {
+	GRAPH_CALL(g, GRAPH);
+	params->result_out = EB_CUDA_GRAPH_INSTANTIATE_ERROR;
+	int bad = instantiate(out, g, params);
+	if (!bad) params->result_out = EB_CUDA_GRAPH_INSTANTIATE_SUCCESS;
+	return bad;
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec x) {
@@ -289,8 +351,10 @@ static void run_nodes(context *c, const program *p) {
 		unsigned pick = draw() % (unsigned)ready_size;
 		int at = ready[pick];
 		ready[pick] = ready[--ready_size];
-		if (p->nodes[at].task) run_task(c, p->nodes[at].task);
-		else record_now(p->nodes[at].event);
+		const node *now = &p->nodes[at];
+		if (now->task) run_task(c, now->task);
+		else if (now->event) record_now(now->event);
+		else if (holds(now->body)) run_nodes(c, now->body->program);
 		for (int i = at + 1; i < n; i++)
 			for (int j = 0; j < p->nodes[i].after_size; j++)
 				if (p->nodes[i].after[j] == at && !--left[i]) ready[ready_size++] = i;
