@@ -28,7 +28,7 @@ var all = flag.Bool("doubles.all", false, "TestOnDoubles does all parts, which t
 // the backend's tests, and without -doubles.all parts b and c to those of the programs.
 func TestOnDoubles(t *testing.T) {
 	cudatest.Use(t)
-	o := &options{out: t.TempDir(), parts: []string{"a", "d"}, limit: 20 * time.Minute, nets: []string{"conv32"}, batches: []int{4}, only: []string{"bf16", "f32"}, steps: 3,
+	o := &options{out: t.TempDir(), parts: []string{"a", "d"}, limit: 20 * time.Minute, nets: []string{"conv32"}, batches: []int{4}, only: []string{"bf16", "f32"}, body: true, steps: 3,
 		size: size{Programs: 3, Hunt: time.Minute, Copied: 1 << 20, Fused: 1 << 16, Product: 64, Images: []int{1}, Width: 4}, each: 5 * time.Minute, from: -1}
 	switch {
 	case *all:

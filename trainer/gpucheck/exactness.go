@@ -12,22 +12,16 @@ import (
 )
 
 // exactness is part c: the same bits captured and step by step, and the CPU's losses.
-func exactness(ctx context.Context, _ *options, r *report) error {
+func exactness(ctx context.Context, o *options, r *report) error {
 	const steps = 3
 	err := r.do(ctx, "c", "captured steps are those of single ones, bit for bit", func() (string, map[string]any, error) {
-		a, err := lossesOf(ctx, small, openGPU(cuda.Config{Graphs: cuda.GraphsOn, Plain: true}), 5)
-		if err != nil {
-			return "", nil, err
-		}
-		b, err := lossesOf(ctx, small, openGPU(cuda.Config{Graphs: cuda.GraphsOff, Plain: true}), 5)
-		if err != nil {
-			return "", nil, err
-		}
-		if d := apart(a, b); d != 0 {
-			return "", nil, fmt.Errorf("the losses are apart by %.2g", d)
-		}
-		return "", nil, nil
+		return "", nil, sameBits(ctx, cuda.Config{Graphs: cuda.GraphsOn, Plain: true})
 	})
+	if o.body {
+		err = errors.Join(err, r.do(ctx, "c", "steps that are the body of a node are single ones, bit for bit", func() (string, map[string]any, error) {
+			return "", nil, sameBits(ctx, cuda.Config{Graphs: cuda.GraphsOn, Plain: true, Body: true})
+		}))
+	}
 	cpus := sync.OnceValues(func() ([][]float64, error) { return lossesOf(ctx, small, openCPU, steps) })
 	names, namesErr := small.columns()
 	if namesErr != nil {
@@ -60,6 +54,33 @@ func exactness(ctx context.Context, _ *options, r *report) error {
 		}))
 	}
 	return err
+}
+
+// sameBits says whether the steps of a backend have the losses of launches one by one.
+func sameBits(ctx context.Context, c cuda.Config) error {
+	const steps = 5
+	said := &said{}
+	c.Say = said.say
+	s, err := open(ctx, small, openGPU(c), nil)
+	if err != nil {
+		return err
+	}
+	got, err := s.losses(ctx, steps)
+	if err == nil && c.Body {
+		err = s.embodied(said)
+	}
+	if err = errors.Join(err, s.close()); err != nil {
+		return err
+	}
+	c.Graphs, c.Body = cuda.GraphsOff, false
+	want, err := lossesOf(ctx, small, openGPU(c), steps)
+	if err != nil {
+		return err
+	}
+	if d := apart(got, want); d != 0 {
+		return fmt.Errorf("the losses are apart by %.2g", d)
+	}
+	return nil
 }
 
 // means are the reports' columns that are means over samples, at their places; norms of

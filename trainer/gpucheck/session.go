@@ -65,9 +65,15 @@ type session struct {
 	cold  time.Duration    // compilation and the first three steps, in which kernels are loaded and the graph is made
 }
 
-// gpu opens a GPU that puts what it says into the log.
+// gpu opens a GPU that puts what it says into the log, too.
 func gpu(c cuda.Config) (*cuda.Backend, error) {
-	c.Say = func(s string) { fmt.Fprintln(os.Stderr, s) } // a rank's results are on its output
+	told := c.Say
+	c.Say = func(s string) {
+		fmt.Fprintln(os.Stderr, s) // a rank's results are on its output
+		if told != nil {
+			told(s)
+		}
+	}
 	return cuda.New(c)
 }
 

@@ -45,9 +45,15 @@ func speed(ctx context.Context, o *options, r *report) error {
 					continue
 				}
 				w := workload{Net: net, Width: o.size.Width, Batch: batch, Fresh: true, Still: true}
+				c := cuda.Config{Precision: p, Lanes: o.lanes}
 				err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("%v in %v", w, p), func() (string, map[string]any, error) {
-					return timed(ctx, o, w, p, m)
+					return timed(ctx, o, w, c, m)
 				}))
+				if c.Body = o.body; c.Body {
+					err = errors.Join(err, r.do(ctx, "d", fmt.Sprintf("%v in %v, the body of a node", w, p), func() (string, map[string]any, error) {
+						return timed(ctx, o, w, c, m)
+					}))
+				}
 			}
 			err = errors.Join(err, peers(ctx, o, r, net, batch, python))
 		}
@@ -60,11 +66,15 @@ func speed(ctx context.Context, o *options, r *report) error {
 type captured interface {
 	GraphNodes() int
 	ReplayTime() time.Duration
+	Embodied() bool
 }
 
-// timed times a workload.
-func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rates) (text string, numbers map[string]any, err error) {
-	s, err := open(ctx, w, openGPU(cuda.Config{Precision: p, Lanes: o.lanes}), nil)
+// timed times a workload. One that is the body of a node has no profile, as that is of its
+// launches.
+func timed(ctx context.Context, o *options, w workload, c cuda.Config, m *rates) (text string, numbers map[string]any, err error) {
+	p, said := c.Precision, &said{}
+	c.Say = said.say
+	s, err := open(ctx, w, openGPU(c), nil)
 	if err != nil {
 		return "", nil, err
 	}
@@ -86,7 +96,11 @@ func timed(ctx context.Context, o *options, w workload, p cuda.Precision, m *rat
 	if floor := m.floor(flops, bytes, p); floor > 0 {
 		numbers["floor_ms"], numbers["share_of_floor"] = floor, floor/took
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.Body:
+		err = s.embodied(said)
+	default:
 		text, err = s.profile(ctx, filepath.Join(o.out, strings.ReplaceAll(fmt.Sprintf("%v %v.tsv", w, p), " ", "-")))
 	}
 	return text, numbers, err

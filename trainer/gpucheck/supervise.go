@@ -187,7 +187,7 @@ func (o *options) child(ctx context.Context) func(from int) (*exec.Cmd, error) {
 		if end, ok := ctx.Deadline(); ok {
 			left = max(time.Until(end), time.Millisecond)
 		}
-		args := []string{"--from", fmt.Sprint(from), "--size", string(size), "--out", o.out, "--limit", left.String(), "--steps", fmt.Sprint(o.steps), "--lanes", fmt.Sprint(o.lanes),
+		args := []string{"--from", fmt.Sprint(from), "--size", string(size), "--out", o.out, "--limit", left.String(), "--steps", fmt.Sprint(o.steps), "--lanes", fmt.Sprint(o.lanes), fmt.Sprintf("--body=%v", o.body),
 			"--peer", o.peer, "--precision", strings.Join(o.only, ","), "--part", strings.Join(o.parts, ","), "--net", strings.Join(o.nets, ","), "--batch", strings.Trim(strings.ReplaceAll(fmt.Sprint(o.batches), " ", ","), "[]")}
 		return exec.Command(self, args...), nil //nolint:gosec // this program
 	}

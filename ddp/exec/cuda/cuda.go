@@ -93,6 +93,9 @@ type Config struct {
 	Timeout time.Duration
 	// Lanes is the number of streams that compute; 0 is 8.
 	Lanes int
+	// Body makes captured runs of programs without collectives the body of one node, so that
+	// the host launches that alone; where the driver refuses, it is said and done without.
+	Body bool
 	// Plain leaves cuDNN and cublasLt out: convolutions and products are done by
 	// kernels that are made here, for any size.
 	Plain bool

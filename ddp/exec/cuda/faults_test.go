@@ -75,8 +75,15 @@ func play(g *graph.Graph, c Config, runs int) (ys []float32, err error) {
 // TestEachCallFails makes each call of the driver's, from the opening of the device to
 // its closing, fail once: that is an error, a sentence, no hang, and nothing is left.
 func TestEachCallFails(t *testing.T) {
-	m := cudatest.Use(t)
-	g, c := scene(), Config{Plain: true, Lanes: 2, Graphs: GraphsOn}
+	for _, body := range []bool{false, true} {
+		t.Run(fmt.Sprintf("body %v", body), func(t *testing.T) {
+			eachCallFails(t, Config{Plain: true, Lanes: 2, Graphs: GraphsOn, Body: body})
+		})
+	}
+}
+
+func eachCallFails(t *testing.T, c Config) {
+	m, g := cudatest.Use(t), scene()
 	if _, err := play(g, c, 3); err != nil { // what is loaded and compiled once, is
 		t.Fatal(err)
 	}
@@ -94,6 +101,7 @@ func TestEachCallFails(t *testing.T) {
 		m := cudatest.Use(t)
 		m.Fail("*", n, 999)
 		_, err := play(g, c, 3)
+		m.Clean()
 		e, ok := errors.AsType[*driver.Error](err)
 		if err == nil {
 			continue // a query that is asked again, or a capture that is done without
@@ -103,7 +111,6 @@ func TestEachCallFails(t *testing.T) {
 		} else if !slices.Contains(named, e.Call) {
 			named = append(named, e.Call)
 		}
-		m.Clean()
 	}
 	t.Logf("%d calls, errors of %d functions: %v", calls, len(named), named)
 	if len(named) < least {
@@ -172,9 +179,16 @@ func TestOutOfMemory(t *testing.T) {
 // TestCutCapture ends the context of a run while it is captured: its error is the
 // context's, nothing is said of graphs that cannot be, and nothing is left.
 func TestCutCapture(t *testing.T) {
+	for body, call := range map[bool]string{false: "cuStreamBeginCapture_v2", true: "cuStreamBeginCaptureToGraph"} {
+		t.Run(call, func(t *testing.T) { cutCapture(t, Config{Plain: true, Body: body}, call) })
+	}
+}
+
+func cutCapture(t *testing.T, c Config, call string) {
 	m := cudatest.Use(t)
 	var said []string
-	b, err := New(Config{Plain: true, Say: func(s string) { said = append(said, s) }})
+	c.Say = func(s string) { said = append(said, s) }
+	b, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +203,7 @@ func TestCutCapture(t *testing.T) {
 	if err := exec.Run(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	m.Set("FAULT", "cuStreamBeginCapture_v2=1=~300")
+	m.Set("FAULT", call+"=1=~300")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	if err := p.Launch(ctx); err != nil {
 		t.Fatal(err)

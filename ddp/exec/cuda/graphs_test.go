@@ -16,8 +16,9 @@ var (
 	graphs    = flag.Int("graphs.count", 6, "how many programs TestRandomGraphs takes at most; 0 for no limit but time")
 )
 
-// randomTargets are this backend with plain kernels, launched one by one, captured, on
-// one lane and rematerialised, which promise the same bits, and with the libraries'.
+// randomTargets are this backend with plain kernels, launched one by one, captured, as the
+// body of a node, on one lane and rematerialised, which promise the same bits, and with the
+// libraries'.
 func randomTargets(t testing.TB) []randomgraph.Target {
 	ranks := func(c Config) []exec.Backend {
 		c.Transport = TransportStaged
@@ -32,6 +33,7 @@ func randomTargets(t testing.TB) []randomgraph.Target {
 		{Name: "plain", Ranks: plain, Bits: "plain"},
 		{Name: "plain, rematerialised", Ranks: plain, Remat: true, Bits: "plain"},
 		{Name: "plain, captured", Ranks: ranks(Config{Plain: true}), Bits: "plain"},
+		{Name: "plain, the body of a node", Ranks: ranks(Config{Plain: true, Body: true}), Bits: "plain"},
 		{Name: "plain, one lane", Ranks: ranks(Config{Plain: true, Lanes: 1, Graphs: GraphsOff}), Bits: "plain"},
 		{Name: "libraries", Ranks: ranks(Config{})},
 	}

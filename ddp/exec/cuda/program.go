@@ -42,6 +42,7 @@ type program struct {
 	plain, measured recording // runs that were captured: without and with what measures waits
 	clocked         recording // one launch after the other, timed
 	eager           bool      // do not capture
+	bodiless        bool      // no captured run can be the body of a node
 	capturing       bool
 	warm            bool          // a run is complete
 	spread          bool          // and one over all lanes, or no library makes something of its own for each
@@ -94,25 +95,6 @@ type flight struct {
 	began  time.Time
 	// measured says that the run measures what is waited for collectives.
 	measured bool
-}
-
-// recording is a run that was captured, if it was.
-type recording struct {
-	graph  *driver.Graph
-	replay *driver.Exec
-}
-
-// close closes the graph. What is in flight goes on.
-func (r *recording) close() error {
-	var errs []error
-	if r.replay != nil {
-		errs = append(errs, r.replay.Close())
-	}
-	if r.graph != nil {
-		errs = append(errs, r.graph.Close())
-	}
-	*r = recording{}
-	return errors.Join(errs...)
 }
 
 // Depth is 2: the device computes one run while the next one is queued.
@@ -322,6 +304,12 @@ func (p *program) GraphNodes() (n int) {
 		}
 	})
 	return n
+}
+
+// Embodied says whether the captured run is the body of a node.
+func (p *program) Embodied() (yes bool) {
+	p.b.do(func() { yes = p.plain.replay != nil && p.b.c.Body && !p.bodiless })
+	return yes
 }
 
 // ReplayTime is what a captured run takes the host, in the mean: to have its inputs

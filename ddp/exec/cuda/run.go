@@ -122,45 +122,6 @@ func (p *program) body(f *flight) error {
 	return p.named(nil, r.replay.Launch(p.b.lanes[0]))
 }
 
-// capture makes the graph of a run that does as each does.
-func (p *program) capture(f *flight, r *recording, each func() error) error {
-	err := p.b.dev.Do(func() error {
-		main := p.b.lanes[0]
-		if err := main.BeginCapture(); err != nil {
-			return p.named(nil, err)
-		}
-		p.capturing = true
-		err := each()
-		p.capturing = false
-		g, ended := main.EndCapture()
-		if err == nil {
-			err = p.named(nil, ended)
-		}
-		if err != nil {
-			if g != nil {
-				err = errors.Join(err, g.Close())
-			}
-			return err
-		}
-		r.graph = g
-		r.replay, err = g.Instantiate()
-		return p.named(nil, err)
-	})
-	switch {
-	case err == nil || f.ctx.Err() != nil:
-		return err
-	case f.measured: // the graph that does not measure is there
-		f.measured = false
-		p.doNotMeasure(err)
-		return r.close()
-	case p.b.c.Graphs == GraphsOn:
-		return err
-	}
-	p.eager = true
-	p.b.c.Say(fmt.Sprintf("program %q could not be captured (%v): its steps are launched one by one, which takes longer", p.name, err))
-	return nil
-}
-
 // each puts the launches onto the lanes of s.
 func (p *program) each(f *flight, s *schedule) error {
 	if err := p.fork(s); err != nil {
