@@ -185,6 +185,9 @@ func (g *grouping) instr(i int) {
 			c.Z = g.register(v)
 		}
 	}
+	if b, ok := c.Op.(graph.Binary); ok && (b.Fn == graph.Add || b.Fn == graph.Mul) && c.X > c.Y {
+		c.X, c.Y = c.Y, c.X // so that groups which compute alike are alike
+	}
 	r, ok := g.known[c]
 	if !ok {
 		g.code.Code = append(g.code.Code, c)

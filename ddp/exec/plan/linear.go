@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ebtrain/ddp/graph"
 )
@@ -39,6 +40,7 @@ func linear(d *dag) {
 		if ok && d.Values[v].Dims.Len() >= minLinear {
 			e.insertBefore(i, s.combination...)
 			e.replace(i, n.instead(graph.Unary{Fn: graph.Scale, Bits: math.Float64bits(1)}, sum.value))
+			s.makeBeside(e)
 			for _, p := range s.visited {
 				d.nodes[p].late = true
 			}
@@ -92,13 +94,14 @@ type linearSums struct {
 	op          graph.Reduce
 	count       float64 // of elements that are summed into one
 	combination []node  // of sums
-	visited     []int   // the nodes of what is summed
+	beside      []sumBeside
+	visited     []int // the nodes of what is summed
 }
 
 func (s *linearSums) begin(i int, r graph.Reduce) {
 	s.at, s.op = i, r
 	s.count = float64(s.space[i].dims.Len()) / float64(max(1, s.result().Dims.Len()))
-	s.combination, s.visited, s.steps = nil, nil, 0
+	s.combination, s.visited, s.beside, s.steps = nil, nil, nil, 0
 }
 
 // scales says whether sums like that of node i may be multiplied by numbers: not whole
@@ -140,7 +143,47 @@ func (s *linearSums) expand(v int) (sum known, ok bool) {
 			return s.multiple(op, in[0], in[1])
 		}
 	}
+	if s.isBeside(v, p) {
+		s.visited = s.visited[:len(s.visited)-1] // it is made there, too
+		return s.addBeside(v, p), true
+	}
 	return sum, false
+}
+
+// sumBeside is a sum that is not there yet: of v, behind node p that makes it.
+type sumBeside struct{ v, p, sum int }
+
+// isBeside says whether the sum of v, which node p makes, costs no pass: one before that of
+// the sum being looked at makes v and sums the same way what it makes of v.
+func (s *linearSums) isBeside(v, p int) bool {
+	if s.level[p] >= s.level[s.at] {
+		return false
+	}
+	return slices.ContainsFunc(s.users[p], func(u int) bool {
+		return s.level[u] == s.level[p] && s.inside(p, u, v) && slices.ContainsFunc(s.users[u], func(k int) bool {
+			return s.nodes[k].op == s.op && s.level[k] == s.level[u] && s.inside(u, k, s.nodes[u].out[0])
+		})
+	})
+}
+
+func (s *linearSums) addBeside(v, p int) known {
+	for _, b := range s.beside {
+		if b.v == v {
+			return known{value: b.sum}
+		}
+	}
+	b := sumBeside{v, p, s.like(s.nodes[s.at].out[0])}
+	s.beside = append(s.beside, b)
+	return known{value: b.sum}
+}
+
+// makeBeside makes the sums that were not there.
+func (s *linearSums) makeBeside(e *edit) {
+	for _, b := range s.beside {
+		n := s.nodes[b.p]
+		e.insertAfter(b.p, node{op: s.op, in: []int{b.v}, out: []int{b.sum}, index: n.index, scope: n.scope})
+		s.sums[sumOf{s.op, b.v, s.space[s.at].dims}] = known{value: b.sum}
+	}
 }
 
 // multiple is the sum of what op, linear in v, makes of it and what is the same along

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
 
@@ -78,6 +79,37 @@ func TestLinear(t *testing.T) {
 	mustCount(t, planOf(t, build(false, true, 1)), map[string]int{"reduce_sum": 2, "= mul": 1, "fused f32[4096,16]": 3})
 	mustCount(t, planOf(t, build(true, false, 1)), map[string]int{"reduce_sum": 3, "= mul": 1, "fused f32[4096,16]": 2})
 	mustCount(t, planOf(t, build(true, true, nearly)), map[string]int{"reduce_sum": 3, "= mul": 1})
+}
+
+// A sum that follows from one that a pass before could make, beside another of the same
+// array, needs no pass: a batch norm's gradient with a shift that is constant. Where
+// nothing is summed before, it does.
+func TestLinearBeside(t *testing.T) {
+	build := func(before bool) func(b *graph.Builder) {
+		return func(b *graph.Builder) {
+			x, y, a := b.Input("x", graph.T(graph.F32, 4096, 16)), b.Input("y", graph.T(graph.F32, 4096, 16)), b.Input("a", graph.T(graph.F32, 1, 16))
+			c := b.Sub(x, b.MeanKeep(x, 0))
+			g, s := b.Mul(y, b.Step(c)), a
+			if before {
+				s = b.SumKeep(b.Mul(g, c), 0)
+			}
+			z := b.Add(b.Mul(g, a), b.Mul(c, s))
+			b.Output("z", b.Sub(z, b.MeanKeep(z, 0)))
+		}
+	}
+	mustCount(t, planOf(t, build(true)), map[string]int{"reduce_sum": 3, "fused f32[4096,16]": 3})
+	mustCount(t, planOf(t, build(false)), map[string]int{"reduce_sum": 2, "fused f32[4096,16]": 3})
+	if err := holds(exectest.Case{
+		Args: []exectest.Arg{{Shape: graph.D(4096, 16), Fill: exectest.Between(-1, 1)}, {Shape: graph.D(4096, 16), Fill: exectest.Between(-1, 1)}, {Shape: graph.D(1, 16), Fill: exectest.Between(-1, 1)}},
+		Build: func(b *graph.Builder, in []graph.ID) []graph.ID {
+			c := b.Sub(in[0], b.MeanKeep(in[0], 0))
+			g := b.Mul(in[1], b.Step(c))
+			z := b.Add(b.Mul(g, in[2]), b.Mul(c, b.SumKeep(b.Mul(g, c), 0)))
+			return []graph.ID{b.Sub(z, b.MeanKeep(z, 0))}
+		},
+	}, Options{World: 1}); err != nil {
+		t.Error(err)
+	}
 }
 
 // A sum of multiples of x follows from that of x, one of parts of x does not: it may be
