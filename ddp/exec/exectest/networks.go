@@ -32,6 +32,7 @@ func Networks() []Case {
 		{Name: "batch norm", Args: args(float(4, 3, 5, 5), small(6, 3, 3, 3), float(6), float(6)), Build: batchNorm},
 		{Name: "generator", Args: args(float(3, 7), small(7, 32), small(8, 4, 4, 4), small(2, 4, 3, 3), float(3, 2, 8, 8)), Build: generator},
 		{Name: "log-softmax of embeddings", Args: args(small(9, 6), small(6, 5), intOf(graph.I32, Below(9), 8), floatOf(List(1, 0, 0, 0, 0, 0), 8, 5)), Build: logSoftmax},
+		{Name: "energies of data and of two generated batches", Args: args(float(2, 4, 8, 8), float(2, 8, 4, 4), float(2, 8, 4, 4), small(8, 4, 3, 3), small(8, 8, 4, 4), small(8, 4, 4, 4)), Build: contrast},
 		{Name: "unrolled descent", Args: args(float(2, 3, 6, 6), small(4, 3, 3, 3), small(4, 4, 3, 3), float(2, 4, 6, 6)), Build: unrolled},
 	}
 	all = append(all, hazards()...)
@@ -166,4 +167,18 @@ func hazards() []Case {
 			return []graph.ID{b.Concat(0, y, x[1], y), b.Mul(y, y), b.Select(b.Step(x[1]), y, y)}
 		}),
 	}
+}
+
+// contrast is Σ E(v) − Σ E(G(z)) + Σ (G(z′) − v)², where E has the convolutions w₁ and
+// w₂, and G the transposed one w₃; and its gradients. Both networks are applied to several
+// batches by the same weights.
+func contrast(b *graph.Builder, x []graph.ID) []graph.ID {
+	v, z, other, w := x[0], x[1], x[2], x[3:]
+	e := func(v graph.ID) graph.ID {
+		h := b.Elu(b.Conv2D(v, w[0], graph.NewConv(3, 1, 1)), 1)
+		return b.Sum(b.Square(b.Elu(b.Conv2D(h, w[1], graph.NewConv(4, 2, 1)), 1)))
+	}
+	g := func(z graph.ID) graph.ID { return b.Tanh(b.ConvTranspose2D(z, w[2], graph.NewConv(4, 2, 1))) }
+	loss := b.Add(b.Sub(e(v), e(g(z))), b.Sum(b.Square(b.Sub(g(other), v))))
+	return append(b.Grad(loss, append([]graph.ID{z}, w...)...), loss)
 }

@@ -6,6 +6,7 @@
 //	               └─ cse       what is equal is computed once
 //	          │
 //	         dag     ops over dense row-major values with physical axes
+//	          ├─ join           convolutions by the same weights are one (Options.Join)
 //	          ├─ buckets        collectives reduce where their parts are made
 //	          ├─ moments        mean and variance are one pass
 //	          ├─ split          Σ(x + y) is Σx + Σy, if x is from earlier

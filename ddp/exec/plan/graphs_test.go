@@ -168,6 +168,7 @@ func TestRandomGraphs(t *testing.T) {
 		{"plain", Options{}},
 		{"apart", Options{Apart: 512}},
 		{"weights last", Options{WeightsLast: true}},
+		{"joined", Options{WeightsLast: true, Join: 1 << 20}},
 		{"weights last, wide, rematerialised", Options{WeightsLast: true, WidenBF16: true, Remat: true}},
 	} {
 		target := randomgraph.Target{Name: t.name, Bits: t.name}

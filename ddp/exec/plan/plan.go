@@ -48,6 +48,12 @@ type Options struct {
 	// alone (see Deps), for a device that runs small steps side by side. Without it
 	// small arrays share memory most.
 	Apart int
+	// Join makes one convolution of several by the same weights that do not depend on
+	// each other, if the images that they read together, and those that they make, have so
+	// many elements at most; 0 is none. A program that is Deterministic or saves memory
+	// (Remat) does without: who is joined depends on the rest of the graph, and what lies
+	// together lives together.
+	Join int
 }
 
 // Plan is a compiled graph.
@@ -125,7 +131,7 @@ func New(g *graph.Graph, o Options) *Plan {
 		p.run(d)
 	}
 	p := d.Plan
-	p.Steps = schedule(p, fuse(d))
+	p.Steps = dropJoins(schedule(p, fuse(d)))
 	if o.BF16Images {
 		p.narrow()
 	}
@@ -144,7 +150,11 @@ type pass struct {
 
 // passes are those between lowering and fusion, in order.
 func passes(o Options) []pass {
-	list := []pass{{"buckets", buckets}, {"moments", moments}, {"split", split}, {"linear", linear}, {"unshare", unshare}, {"recompute", recompute}, {"derive", derive}}
+	var list []pass
+	if o.Join > 0 && !o.Deterministic && !o.Remat {
+		list = append(list, pass{"join", join})
+	}
+	list = append(list, []pass{{"buckets", buckets}, {"moments", moments}, {"split", split}, {"linear", linear}, {"unshare", unshare}, {"recompute", recompute}, {"derive", derive}}...)
 	if o.Deterministic {
 		list = slices.DeleteFunc(list, func(p pass) bool { return p.name == "split" || p.name == "linear" })
 	}

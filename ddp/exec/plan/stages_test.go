@@ -59,6 +59,12 @@ var examples = map[string]func(b *graph.Builder){
 		b.Assign(w, v)
 		b.Assign(v, w)
 	},
+	"join": func(b *graph.Builder) { // images that are made, and an input that is copied; gradients that are added up
+		x, y := b.Input("x", graph.T(graph.F32, 2, 1, 4, 4)), b.Exp(b.Input("y", graph.T(graph.F32, 4, 1, 4, 4)))
+		w := b.Var("w", graph.T(graph.F32, 8, 1, 3, 3))
+		e := func(x graph.ID) graph.ID { return b.Sum(b.Exp(b.Conv2D(x, w, graph.NewConv(3, 1, 1)))) }
+		b.Output("g", b.Grad(b.Sub(e(x), e(y)), w)[0])
+	},
 	"buckets": func(b *graph.Builder) { // one part is made in its place, one is copied
 		x, v := b.Input("x", image), b.Var("v", graph.T(graph.F32, 16))
 		sum := b.AllReduce(collective.Sum, "sums", b.Sum(x), v)
@@ -154,6 +160,9 @@ func stages(t *testing.T, name string) (before, after string) {
 		t.Fatal(err)
 	}
 	o := Options{Name: name, World: 2}
+	if name == "join" {
+		o.Join, o.WeightsLast = 1<<20, true
+	}
 	d := lower(g, o)
 	if name == "lower" {
 		return text.String(), d.text()
@@ -226,7 +235,7 @@ func TestPasses(t *testing.T) {
 			golden(t, filepath.Join("passes", name+".txt"), "before:\n"+before+"after:\n"+after)
 		})
 	}
-	for _, p := range passes(Options{}) {
+	for _, p := range passes(Options{Join: 1}) {
 		if examples[p.name] == nil {
 			t.Errorf("no example for %s", p.name)
 		}

@@ -1,0 +1,301 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/exectest"
+	"ebtrain/ddp/graph"
+)
+
+// joinAll joins whatever can be.
+var joinAll = Options{Name: "joined", WeightsLast: true, Join: 1 << 30}
+
+// count is how many steps of a kind a plan has.
+func count(p *Plan, k Kind) (n int) {
+	for i := range p.Steps {
+		if p.Steps[i].Kind() == k {
+			n++
+		}
+	}
+	return n
+}
+
+// convs is how many convolutions the plan of a graph has, by kind.
+func convs(t *testing.T, o Options, build func(b *graph.Builder)) (forward, gradX, gradW int) {
+	t.Helper()
+	var b graph.Builder
+	build(&b)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, o)
+	p.Allocate()
+	return count(p, KindConv2D), count(p, KindConv2DGradX), count(p, KindConv2DGradW)
+}
+
+func mustBe(t *testing.T, what string, got, want int) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %d, want %d", what, got, want)
+	}
+}
+
+var same3 = graph.NewConv(3, 1, 1)
+
+// leaf is an image made by a step, of a variable.
+func leaf(b *graph.Builder, name string, n, c int) graph.ID {
+	return b.Tanh(b.Var(name, graph.T(graph.F32, n, c, 8, 8)))
+}
+
+// The networks of a case, which are applied to several batches, are applied once, and so
+// are their derivatives.
+func TestJoin(t *testing.T) {
+	for _, c := range exectest.Networks() {
+		if c.Name != "energies of data and of two generated batches" {
+			continue
+		}
+		g, err := c.Graph(graph.F32, graph.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := joinAll
+		p, q := New(g, o), New(g, Options{Name: "alone", WeightsLast: true})
+		for _, k := range []struct {
+			kind        Kind
+			alone, with int
+		}{{KindConv2D, 4 + 1, 2 + 1}, {KindConv2DGradX, 2 + 3, 1 + 2}, {KindConv2DGradW, 4 + 2, 2 + 1}} {
+			mustBe(t, fmt.Sprintf("%s alone", k.kind), count(q, k.kind), k.alone)
+			mustBe(t, fmt.Sprintf("%s joined", k.kind), count(p, k.kind), k.with)
+		}
+		if err := holds(c, o); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	t.Fatal("the case is gone")
+}
+
+// What depends on another is not joined, nor what would come to by what is joined already.
+func TestJoinOfDependents(t *testing.T) {
+	chain, _, _ := convs(t, joinAll, func(b *graph.Builder) {
+		w := b.Var("w", graph.T(graph.F32, 4, 4, 3, 3))
+		x := leaf(b, "x", 2, 4)
+		for range 3 {
+			x = b.Tanh(b.Conv2D(x, w, same3))
+		}
+		b.Output("y", x)
+	})
+	mustBe(t, "convolutions of a chain", chain, 3)
+	crossed, _, _ := convs(t, joinAll, func(b *graph.Builder) {
+		w, u := b.Var("w", graph.T(graph.F32, 4, 4, 3, 3)), b.Var("u", graph.T(graph.F32, 4, 4, 3, 3))
+		x, y := leaf(b, "x", 2, 4), leaf(b, "y", 2, 4)
+		x = b.Tanh(b.Conv2D(x, w, same3)) // by w, then by u
+		x = b.Tanh(b.Conv2D(x, u, same3))
+		y = b.Tanh(b.Conv2D(y, u, same3)) // by u, then by w
+		y = b.Tanh(b.Conv2D(y, w, same3))
+		b.Output("y", b.Add(x, y))
+	})
+	mustBe(t, "convolutions of two chains, crossed", crossed, 3)
+	_, _, gradW := convs(t, joinAll, func(b *graph.Builder) {
+		w := b.Var("w", graph.T(graph.F32, 4, 4, 3, 3))
+		x := leaf(b, "x", 2, 4)
+		for range 3 {
+			x = b.Tanh(b.Conv2D(x, w, same3))
+		}
+		b.Output("g", b.Grad(b.Sum(x), w)[0])
+	})
+	mustBe(t, "gradients of a chain's weights", gradW, 3)
+}
+
+// Images that lie elsewhere are copied where they are little, and else stay.
+func TestJoinOfInputs(t *testing.T) {
+	build := func(channels int) func(b *graph.Builder) {
+		return func(b *graph.Builder) {
+			w := b.Var("w", graph.T(graph.F32, 32, channels, 3, 3))
+			for _, name := range []string{"x", "y"} {
+				x := b.Var(name, graph.T(graph.F32, 2, channels, 8, 8)) // in channels-last order, with WeightsLast
+				b.Output(name, b.Sum(b.Tanh(b.Conv2D(x, w, same3))))
+			}
+		}
+	}
+	few, _, _ := convs(t, joinAll, build(4))
+	mustBe(t, "convolutions of small variables", few, 1)
+	many, _, _ := convs(t, joinAll, build(16))
+	mustBe(t, "convolutions of large variables", many, 2)
+}
+
+// What a collective makes lies in its bucket, and so stays there.
+func TestJoinOfWhatTravels(t *testing.T) {
+	o := joinAll
+	o.World = 2
+	n, _, _ := convs(t, o, func(b *graph.Builder) {
+		w := b.Var("w", graph.T(graph.F32, 4, 4, 3, 3))
+		x := b.AllReduce(collective.Sum, "images", leaf(b, "x", 2, 4), leaf(b, "y", 2, 4))
+		b.Output("y", b.Sum(b.Add(b.Conv2D(x[0], w, same3), b.Conv2D(x[1], w, same3))))
+	})
+	mustBe(t, "convolutions of what was reduced", n, 2)
+}
+
+// What shares no weights, geometry or type stays apart, and so do large images and
+// programs that promise bits or save memory.
+func TestJoinStays(t *testing.T) {
+	two := func(b *graph.Builder) {
+		w := b.Var("w", graph.T(graph.F32, 4, 4, 3, 3))
+		b.Output("y", b.Add(b.Sum(b.Conv2D(leaf(b, "x", 2, 4), w, same3)), b.Sum(b.Conv2D(leaf(b, "y", 3, 4), w, same3))))
+	}
+	n, _, _ := convs(t, joinAll, two)
+	mustBe(t, "convolutions of 2 and 3 images", n, 1)
+	for name, change := range map[string]func(o *Options){
+		"deterministic":  func(o *Options) { o.Deterministic = true },
+		"rematerialised": func(o *Options) { o.Remat = true },
+		"more elements":  func(o *Options) { o.Join = 5*4*64 - 1 },
+		"none":           func(o *Options) { o.Join = 0 },
+	} {
+		o := joinAll
+		change(&o)
+		n, _, _ := convs(t, o, two)
+		mustBe(t, name, n, 2)
+	}
+	n, _, _ = convs(t, joinAll, func(b *graph.Builder) {
+		w, u := b.Var("w", graph.T(graph.F32, 4, 4, 3, 3)), b.Var("u", graph.T(graph.F32, 4, 4, 3, 3))
+		x, y := leaf(b, "x", 2, 4), leaf(b, "y", 2, 4)
+		wide := graph.NewConv(3, 1, 2)
+		b.Output("weights", b.Sum(b.Conv2D(x, u, same3)))
+		b.Output("geometry", b.Sum(b.Conv2D(x, w, wide)))
+		b.Output("one", b.Sum(b.Conv2D(y, w, same3)))
+		b.Output("size", b.Sum(b.Conv2D(b.AvgPool2D(y, graph.SquareWindow(2, 2, 0)), w, same3)))
+	})
+	mustBe(t, "convolutions that differ", n, 4)
+}
+
+// An image that convolutions by two weights read lies in one place for both.
+func TestJoinOfHeads(t *testing.T) {
+	n, _, gradW := convs(t, joinAll, func(b *graph.Builder) {
+		w, u := b.Var("w", graph.T(graph.F32, 4, 4, 3, 3)), b.Var("u", graph.T(graph.F32, 8, 4, 3, 3))
+		loss := b.Full(graph.T(graph.F32), 0)
+		for _, x := range []graph.ID{leaf(b, "x", 2, 4), leaf(b, "y", 2, 4), leaf(b, "z", 2, 4)} {
+			loss = b.Add(loss, b.Sum(b.Square(b.Conv2D(x, w, same3))))
+			loss = b.Add(loss, b.Sum(b.Square(b.Conv2D(x, u, same3))))
+		}
+		for i, g := range b.Grad(loss, w, u) {
+			b.Output(fmt.Sprint(i), g)
+		}
+	})
+	mustBe(t, "convolutions of two heads", n, 2)
+	mustBe(t, "gradients of their weights", gradW, 2)
+}
+
+// siamese is a random network whose convolutions have few weights among them, with
+// gradients.
+func siamese(r *rand.Rand) (*graph.Graph, error) {
+	var b graph.Builder
+	var weights, images []graph.ID
+	for i := range 1 + r.IntN(3) {
+		weights = append(weights, b.Var(fmt.Sprint("w", i), graph.T(graph.F32, 4, 4, 3, 3)))
+	}
+	for i := range 2 + r.IntN(3) {
+		x := b.Var(fmt.Sprint("x", i), graph.T(graph.F32, 1+r.IntN(2), 4, 4, 4))
+		if r.IntN(3) > 0 {
+			x = b.Tanh(x)
+		}
+		images = append(images, x)
+	}
+	any := func() graph.ID { return images[r.IntN(len(images))] }
+	loss := b.Full(graph.T(graph.F32), 0)
+	for range 3 + r.IntN(10) {
+		x, w := any(), weights[r.IntN(len(weights))]
+		switch r.IntN(6) {
+		case 0:
+			x = b.ConvTranspose2D(x, w, same3)
+		case 1:
+			y := any()
+			if b.Shape(y) != b.Shape(x) {
+				continue
+			}
+			x = b.Mul(b.Tanh(x), y)
+		default:
+			x = b.Conv2D(x, w, same3)
+		}
+		if r.IntN(3) > 0 {
+			x = b.Tanh(b.Add(x, b.Mean(any())))
+		}
+		images = append(images, x)
+		if r.IntN(2) == 0 {
+			loss = b.Add(loss, b.Mean(b.Square(x)))
+		}
+	}
+	loss = b.Add(loss, b.Mean(b.Square(images[len(images)-1])))
+	g := b.Grad(loss, weights...)
+	for i, w := range weights {
+		b.Output(fmt.Sprint("g", i), g[i])
+		if r.IntN(2) == 0 {
+			b.Assign(w, b.Sub(w, g[i]))
+		}
+	}
+	b.Output("loss", loss)
+	return b.Build()
+}
+
+// TestJoinOfRandomNetworks holds plans of random networks to those in which nothing is
+// joined, in any order that they allow, in float32 and with images in bfloat16.
+func TestJoinOfRandomNetworks(t *testing.T) {
+	fewer := 0
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 12))
+		g, err := siamese(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, alone := joinAll, Options{Name: "alone", WeightsLast: true}
+		if seed%3 == 1 {
+			o.Apart, o.Join = 512, 1024
+		}
+		if o.BF16Images = seed%3 == 2; o.BF16Images {
+			alone.BF16Images = true
+		}
+		p, q := New(g, o), New(g, alone)
+		if len(p.Steps) < len(q.Steps) {
+			fewer++
+		}
+		p.Allocate()
+		q.Allocate()
+		got, want := inAnyOrder(t, p, r), rounding(t, q, 1, nil)
+		tol := 1e-5
+		if o.BF16Images {
+			tol = 2e-2 // sums of gradients are rounded, and what is assigned follows
+		}
+		for i := range want {
+			for k := range want[i].Type.Shape.Len() {
+				if a, b := got[i].At(k), want[i].At(k); math.Abs(a-b) > tol*(1+math.Abs(b)) || math.IsNaN(a) {
+					t.Fatalf("seed %d: result %d, element %d: %v, and %v alone, in\n%s", seed, i, k, a, b, dump(t, p))
+				}
+			}
+		}
+	}
+	t.Logf("%d of 150 programs have fewer steps", fewer)
+	if fewer < 60 {
+		t.Errorf("%d of 150 programs have fewer steps, want more", fewer)
+	}
+}
+
+// inAnyOrder runs a plan in a random order that its dependencies allow.
+func inAnyOrder(t *testing.T, p *Plan, r *rand.Rand) []*exec.Tensor {
+	t.Helper()
+	m, err := newMachine(p, 1)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, dump(t, p))
+	}
+	m.start()
+	for _, i := range shuffled(r, p.Deps()) {
+		if err := m.steps[i](); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+	}
+	return m.logical()
+}
