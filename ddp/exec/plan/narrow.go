@@ -26,9 +26,44 @@ func (p *Plan) narrow() {
 	for v := range p.Values {
 		if n.narrow(v) {
 			p.Values[v].DType = graph.BF16
+			p.Values[v].Off /= 2 // all of its root is narrow
 		}
 	}
 	p.narrowWeights()
+	p.narrowGradients()
+}
+
+// narrowGradients leaves gradients of weights in bfloat16, where images in it make them and
+// fused steps alone read them: devices round what they have added up in float32, and what
+// widens it then is its reader. What travels is float32.
+func (p *Plan) narrowGradients() {
+	wide := map[int]bool{} // roots that are more than such gradients
+	for _, a := range p.assigns {
+		wide[p.Values[a.src].Root] = true
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if f, ok := s.Op.(*Fused); !ok || f.DType != graph.F32 {
+			for _, v := range s.In {
+				wide[p.Values[v].Root] = true
+			}
+		}
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if _, ok := s.Op.(graph.Conv2DGradW); !ok || p.Values[s.In[0]].DType != graph.BF16 || p.Values[s.In[1]].DType != graph.BF16 {
+			continue
+		}
+		v := s.Out[0]
+		if r := &p.Values[v]; r.Root != v || r.Space != Arena || wide[v] {
+			continue
+		}
+		for w := range p.Values {
+			if p.Values[w].Root == v {
+				p.Values[w].DType, p.Values[w].Off = graph.BF16, p.Values[w].Off/2
+			}
+		}
+	}
 }
 
 // narrowWeights gives convolutions of images in bfloat16 their weights in it, too, as

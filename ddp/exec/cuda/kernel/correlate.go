@@ -193,7 +193,7 @@ func (k *few) fetchChannels(c correlation) {
 func (k *few) combine(c correlation, blocks, part int) (Launch, error) {
 	n := few{m: k.m, w: k.w, few: k.few, many: k.many, kh: k.kh, kw: k.kw, turned: k.turned, manyFirst: k.manyFirst}
 	n.scratch("const float", "part", part)
-	n.pointer("float", "w", k.w.value)
+	n.pointer(ctype(k.w.dtype), "w", k.w.value)
 	n.int("blocks", blocks)
 	channel := ""
 	for first, v := range groupsOf(c.q, 8) {
@@ -217,7 +217,7 @@ func (k *few) combine(c correlation, blocks, part int) (Launch, error) {
 	const int lane = at %% 32, i = at / 32 %% 4, j = at / 128 %% %[3]d, y = at / 128 / %[3]d %% %[4]d, split = at / 128 / %[3]d / %[4]d;
 	const int n = lane %% 4 * 2 + i %% 2, k = y * 16 + i / 2 * 8 + lane / 4, m = split * %[5]d + (%[6]s0);
 	if (k < %[7]d && m < %[8]d)
-		a.w[%[9]s] = (float)sum;
-}`, Block, numbers, c.q, c.rows, c.q*8, channel, k.taps(), k.many, n.weightAt())
+		a.w[%[9]s] = %[10]s;
+}`, Block, numbers, c.q, c.rows, c.q*8, channel, k.taps(), k.many, n.weightAt(), stored(k.w.dtype, "double", "sum"))
 	return n.launch("combine", numbers/16)
 }

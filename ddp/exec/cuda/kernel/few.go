@@ -100,12 +100,12 @@ func (m *making) newFew(op Few) (*few, error) {
 	k.sh, k.sw, k.few = k.small.dims.At(1), k.small.dims.At(2), k.small.dims.At(3)
 	k.lh, k.lw, k.many = k.large.dims.At(1), k.large.dims.At(2), k.large.dims.At(3)
 	k.wide = m.wideFor(k.small.dims.Len(), k.large.dims.Len())
-	return k, k.check(gradW)
+	return k, k.check()
 }
 
 // check is nil if there is such a kernel.
-func (k *few) check(gradW bool) error {
-	types := k.small.dtype == graph.BF16 && k.large.dtype == graph.BF16 && (k.w.dtype == graph.F32 || k.w.dtype == graph.BF16 && !gradW)
+func (k *few) check() error {
+	types := k.small.dtype == graph.BF16 && k.large.dtype == graph.BF16 && (k.w.dtype == graph.F32 || k.w.dtype == graph.BF16)
 	switch {
 	case !types:
 		return fmt.Errorf("%v of images in %v and %v, weights in %v", k.made, k.small.dtype, k.large.dtype, k.w.dtype)

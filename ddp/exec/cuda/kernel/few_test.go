@@ -40,7 +40,6 @@ func (c fewCase) making(t testing.TB, op graph.Op, wide bool) *making {
 	case graph.Conv2DGradX:
 		p.Values = []plan.Value{w, y, x}
 	case graph.Conv2DGradW:
-		w.DType = graph.F32
 		p.Values = []plan.Value{x, y, w}
 	}
 	for v := range p.Values {
