@@ -37,13 +37,15 @@ func (c *Context) spectralOf(s graph.Shape, init Init) (w, sigma graph.ID) {
 
 // heavyWeight is how many weights a layer has for each number of a sample's
 // output from which on the output is divided by σ̂ and not the weight.
-const heavyWeight = 32
+const heavyWeight = 2
 
-// normalised is the layer's product with W/σ̂. The quotient is taken where it is
-// smaller: of the product, by W itself, in a layer with many weights for each of
-// its pixels. There each pass would write W/σ̂ by a σ̂ of its own, and each
-// backward pass read as much again for σ̂'s gradient, on every rank however few
-// samples it has. The choice must not rest on the batch, of which a rank has a part.
+// normalised is the layer's product with W/σ̂. The quotient is taken of the product, by
+// W itself, in a layer with more weights than its images are large: where W/σ̂ is
+// written, each pass writes it by a σ̂ of its own, and each backward pass reads as much again
+// for σ̂'s gradient, on every rank however few samples it has; and passes by the same W
+// may share convolutions (plan.Options.Join). Elsewhere σ̂'s gradient would keep
+// images that nothing else reads. The choice must not rest on the batch, of which a rank
+// has a part.
 func (c *Context) normalised(l layer) graph.ID {
 	w, sigma := c.spectralOf(l.shape, l.init)
 	if l.shape.Len() > heavyWeight*l.shape.At(0)*l.pixels {
@@ -52,8 +54,11 @@ func (c *Context) normalised(l layer) graph.ID {
 	return l.by(c.over(w, sigma))
 }
 
-// over is x/s of a number s.
-func (c *Context) over(x, s graph.ID) graph.ID { return c.Div(x, c.BroadcastTo(s, c.Shape(x))) }
+// over is x/s of a number s, as a product with 1/s: a division for each element takes
+// several times as long.
+func (c *Context) over(x, s graph.ID) graph.ID {
+	return c.Mul(x, c.BroadcastTo(c.Recip(s), c.Shape(x)))
+}
 
 // unit is x / max(‖x‖, ε).
 func (c *Context) unit(x graph.ID) graph.ID {
