@@ -1,80 +1,161 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // along writes the loop along the middle axis, but for its end. A loop that adds up what it
 // has just loaded waits for the memory each time; so several steps are loaded at once: by the
-// compiler, or, as it has to mind that a result may take an operand's place, by the text,
-// which need not: nobody else reads the numbers at a step's points.
+// compiler, or by the text, which need not mind that a result may take an operand's place, as
+// nobody else reads the numbers at a step's points.
 func (r *reduction) along(t string) {
-	add := func(indent string) {
-		at := "j"
-		if r.columns == 1 {
-			at = "0"
-		}
-		for i, a := range r.acc {
-			r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, at), fmt.Sprintf("(%s)r%d", t, a.reg), t))
-		}
-	}
-	point := func(m string) string {
-		if r.columns > 1 {
-			return fmt.Sprintf("(o * (idx)a.steps + %s) * (idx)a.columns + c", m)
-		}
-		return fmt.Sprintf("(o * (idx)a.steps + %s) * %d", m, r.V)
-	}
+	r.before()
 	n := r.ahead()
-	if n == 1 || !r.stores() {
-		if n > 1 {
-			r.line("\t\tUNROLL%d", n)
-		}
-		r.line("\t\tfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {\n\t\t\tconst idx p = %s;", point("m"))
-		r.points("\t\t\t", add)
+	if n > 1 && (r.stores() || r.short()) {
+		r.atOnce(t, n)
 		return
 	}
+	if n > 1 {
+		r.line("\t\tUNROLL%d", n)
+	}
+	r.line("\t\tfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {\n\t\t\tconst idx p = %s;", r.point("m"))
+	r.points("\t\t\t", func(indent string) {
+		for i, a := range r.acc {
+			r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, r.result()), fmt.Sprintf("(%s)r%d", t, a.reg), t))
+		}
+	})
+}
+
+// short says whether a thread adds up steps that are loaded at once in float32, and only
+// their sum in float64: of several sums, most of the time would go into conversions. Squares
+// are not added up so: little may be left of their sum.
+func (r *reduction) short() bool {
+	return r.reg == "float" && len(r.acc) > 2 && !slices.ContainsFunc(r.acc, func(a accumulator) bool { return a.how == squared })
+}
+
+// atOnce writes a loop whose steps are loaded n at once.
+func (r *reduction) atOnce(t string, n int) {
 	r.line("\t\tfor (idx first = from + ty; first < end; first += %d * (idx)a.ty.d) {", n)
 	for i := range r.loads {
-		r.declare(i, "\t\t\t", fmt.Sprintf("[%d]", n))
+		if !r.loads[i].before {
+			r.declare(i, "\t\t\t", fmt.Sprintf("[%d]", n))
+		}
 	}
 	r.of = "[k]"
 	r.line("\t\t\tUNROLL\n\t\t\tfor (int k = 0; k < %d; k++) {", n)
-	r.line("\t\t\t\tconst idx next = first + k * (idx)a.ty.d, p = %s;", point("(next < end ? next : first)"))
+	r.line("\t\t\t\tconst idx next = first + k * (idx)a.ty.d, p = %s;", r.point("(next < end ? next : first)"))
 	for i := range r.loads {
-		r.load(i, "\t\t\t\t")
+		if !r.loads[i].before {
+			r.load(i, "\t\t\t\t")
+		}
 	}
-	r.line("\t\t\t}\n\t\t\tUNROLL\n\t\t\tfor (int k = 0; k < %d; k++) {\n\t\t\t\tconst idx m = first + k * (idx)a.ty.d;", n)
-	r.line("\t\t\t\tif (m >= end)\n\t\t\t\t\tbreak;")
-	r.line("\t\t\t\tconst idx p = %s;", point("m"))
-	r.compute("\t\t\t\t", add)
 	r.line("\t\t\t}")
+	if r.short() {
+		for i, a := range r.acc {
+			r.line("\t\t\tfloat c%d[%d];\n\t\t\tUNROLL\n\t\t\tfor (int j = 0; j < %[2]d; j++)\n\t\t\t\tc%[1]d[j] = %[3]s;", i, r.V, none(a, "float"))
+		}
+	}
+	r.line("\t\t\tUNROLL\n\t\t\tfor (int k = 0; k < %d; k++) {\n\t\t\t\tconst idx m = first + k * (idx)a.ty.d;", n)
+	r.line("\t\t\t\tif (m >= end)\n\t\t\t\t\tbreak;")
+	r.line("\t\t\t\tconst idx p = %s;", r.point("m"))
+	r.compute("\t\t\t\t", func(indent string) {
+		for i, a := range r.acc {
+			if r.short() {
+				r.line("%s%s", indent, into(a, fmt.Sprintf("c%d[j]", i), fmt.Sprintf("r%d", a.reg), "float"))
+			} else {
+				r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, r.result()), fmt.Sprintf("(%s)r%d", t, a.reg), t))
+			}
+		}
+	})
+	r.line("\t\t\t}")
+	if r.short() {
+		r.line("\t\t\tUNROLL\n\t\t\tfor (int j = 0; j < %d; j++) {", r.V)
+		for i, a := range r.acc {
+			r.line("\t\t\t\t%s", into(a, fmt.Sprintf("s%d[%s]", i, r.result()), fmt.Sprintf("(double)c%d[j]", i), t))
+		}
+		r.line("\t\t\t}")
+	}
+}
+
+// point is the first point of step m.
+func (r *reduction) point(m string) string {
+	if r.columns > 1 {
+		return fmt.Sprintf("(o * (idx)a.steps + %s) * (idx)a.columns + c", m)
+	}
+	return fmt.Sprintf("(o * (idx)a.steps + %s) * %d", m, r.V)
+}
+
+// result is which of a thread's results point j goes into.
+func (r *reduction) result() string {
+	if r.columns == 1 {
+		return "0"
+	}
+	return "j"
+}
+
+// before loads what is the same at all steps of a thread: numbers, and one for each column.
+// No result takes the place of those. They are kept in registers, of which there are some.
+func (r *reduction) before() {
+	left := mostBefore
+	for i, a := range r.f.Loads {
+		column := r.columns > 1 && len(a.Dims) == 2 && a.Strides[0] == 0 && a.Strides[1] == 1 && a.Dims[1] == r.columns
+		size := 1
+		if column {
+			size = r.V
+		}
+		if !column && !a.Scalar() || size > left {
+			continue
+		}
+		left -= size
+		r.declare(i, "\t\t", "")
+		r.line("\t\t{\n\t\t\tconst idx p = %s;", r.first())
+		r.load(i, "\t\t\t")
+		r.line("\t\t}")
+		r.loads[i].before = true
+	}
+}
+
+// first is a thread's first column.
+func (r *reduction) first() string {
+	if r.columns > 1 {
+		return "c"
+	}
+	return "0"
 }
 
 // ahead is of how many steps the operands are loaded at once: as many as a thread does, up
-// to 8, and as fit registers.
+// to 8, and as fit registers: converted where the text loads them, as they lie where the
+// compiler does.
 func (r *reduction) ahead() int {
-	full, size := 0, 0
+	full, size, packed := 0, 0, 0
 	for i, l := range r.loads {
-		if r.f.Loads[i].Full() {
-			full++
-		}
-		if l.mode == singleMode {
+		switch {
+		case l.before:
+		case l.mode == singleMode:
 			size++
-		} else {
+			packed++
+		default:
 			size += r.V
+			packed += max(1, r.V*r.in[i].dtype.Size()/4)
+			full++
 		}
 	}
 	if r.reg != "float" {
 		size *= 2
 	}
-	each, most := ceil(r.length, r.ty), 8
+	each, most, room := ceil(r.length, r.ty), 8, mostAhead
 	if !r.stores() { // what is left of a thread's steps is done one by one
-		size = 1
-		most = map[int]int{0: 1, 1: 8, 2: 2}[full]
-		if each%8 != 0 {
+		size, room = packed, mostPacked
+		if full == 0 {
+			most = 1
+		}
+		if each%8 != 0 || full > 1 {
 			most = min(most, 4)
 		}
 	}
 	n := 1
-	for 2*n <= min(most, each) && 2*n*size <= mostAhead {
+	for 2*n <= min(most, each) && 2*n*size <= room {
 		n *= 2
 	}
 	return n
@@ -83,5 +164,6 @@ func (r *reduction) ahead() int {
 // stores says whether the kernel has results besides the reductions'.
 func (r *reduction) stores() bool { return r.store && len(r.f.Stores) > 0 }
 
-// mostAhead is how many registers of four bytes are filled ahead.
-const mostAhead = 40
+// How many registers of four bytes are filled before the loop, and ahead in it: with numbers
+// as they are computed with, and as they lie.
+const mostBefore, mostAhead, mostPacked = 16, 40, 16

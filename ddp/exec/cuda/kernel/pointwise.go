@@ -39,7 +39,8 @@ type pointwise struct {
 
 type load struct {
 	mode
-	*access // nil if full or scalar
+	*access      // nil if full or scalar
+	before  bool // loaded once, before the points
 }
 
 // newPointwise declares the arguments of a group.
@@ -88,8 +89,10 @@ func (k *pointwise) number(name string, v float64) {
 // what follows the instructions of a point, with registers named r0, r1, ….
 func (k *pointwise) points(indent string, each func(indent string)) {
 	for i := range k.loads {
-		k.declare(i, indent, "")
-		k.load(i, indent)
+		if !k.loads[i].before {
+			k.declare(i, indent, "")
+			k.load(i, indent)
+		}
 	}
 	k.compute(indent, each)
 }
@@ -163,10 +166,14 @@ func (k *pointwise) registers(indent string) {
 		n++
 	}
 	for i, l := range k.loads {
+		of := k.of
+		if l.before {
+			of = ""
+		}
 		if l.mode == singleMode {
-			next(fmt.Sprintf("x%d%s", i, k.of))
+			next(fmt.Sprintf("x%d%s", i, of))
 		} else {
-			next(fmt.Sprintf("x%d%s[j]", i, k.of))
+			next(fmt.Sprintf("x%d%s[j]", i, of))
 		}
 	}
 	for i := range k.f.Consts {

@@ -191,7 +191,7 @@ func (m *making) newReduction(f *plan.Fused, in, out []operand, c *class, store 
 	if c.columns == 1 {
 		along = c.middle
 	} else {
-		V = min(V, max(1, 8/len(c.acc)))
+		V = min(V, max(2, 8/len(c.acc)))
 	}
 	for along%V != 0 {
 		V /= 2
@@ -313,6 +313,8 @@ func none(a accumulator, t string) string {
 	switch {
 	case a.how == greatest && t == "i64":
 		return "(i64)((u64)1 << 63)"
+	case a.how == greatest && t == "float":
+		return "BITSF32(0xff800000u)"
 	case a.how == greatest:
 		return "BITSF64(0xfff0000000000000ULL)"
 	}
@@ -324,10 +326,12 @@ func into(a accumulator, s, x, t string) string {
 	switch {
 	case a.how == greatest && t == "i64":
 		return fmt.Sprintf("%s = maxL(%[1]s, %s);", s, x)
+	case a.how == greatest && t == "float":
+		return fmt.Sprintf("%s = maxF(%[1]s, %s);", s, x)
 	case a.how == greatest:
 		return fmt.Sprintf("%s = maxD(%[1]s, %s);", s, x)
 	case a.how == squared:
-		return fmt.Sprintf("%s += %s * %[2]s;", s, x)
+		return fmt.Sprintf("%s = FMA(%s, %[2]s, %[1]s);", s, x)
 	case t == "i64":
 		return fmt.Sprintf("%s = (i64)((u64)%[1]s + (u64)%s);", s, x)
 	}
