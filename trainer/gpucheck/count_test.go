@@ -21,7 +21,7 @@ func TestGraphNodes(t *testing.T) {
 	for _, c := range []struct {
 		net         string
 		batch, most int
-	}{{"conv32", 64, 360}, {"resnet128", 36, 1080}} {
+	}{{"conv32", 64, 265}, {"resnet128", 36, 915}} {
 		p, err := bidvl.PresetFor(c.net)
 		if err != nil {
 			t.Fatal(err)

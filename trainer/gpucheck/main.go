@@ -86,7 +86,7 @@ func parse(args []string) (*options, error) {
 	fs.IntSliceVar(&o.batches, "batch", []int{36, 64, 256}, "batches of part d")
 	fs.StringSliceVar(&o.only, "precision", []string{"bf16", "tf32", "f32"}, "precisions of part d's networks")
 	fs.IntVar(&o.lanes, "lanes", 0, "streams that a step of part d is spread over, 0 is the default")
-	fs.BoolVar(&o.body, "body", false, "parts c and d also replay steps as the body of one node of a graph")
+	fs.BoolVar(&o.body, "body", true, "parts c and d also replay steps as the body of one node of a graph")
 	fs.IntVar(&o.steps, "steps", 30, "timed steps of part d")
 	fs.StringVar(&o.peer, "peer", "../shared/peers/bidvl_gpu.py", "PyTorch program to be timed beside, if it and python3 are there")
 	fs.DurationVar(&o.each, "each", 5*time.Minute, "time after which a check has failed, and is killed")

@@ -162,18 +162,17 @@ func TestBodyLost(t *testing.T) {
 	}
 }
 
-// TestNoBodyOfRanks: what NCCL captures is no body, which each rank says.
+// TestNoBodyOfRanks: what NCCL captures is no body, which is no failure and not said.
 func TestNoBodyOfRanks(t *testing.T) {
-	said := make([][]string, 2)
 	onTwoGPUs(t, func(r int, below collective.Comm) error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		c := Config{Graphs: GraphsOn, Lanes: 3, Plain: true, Body: true, Ordinal: r, Say: func(s string) { said[r] = append(said[r], s) }}
+		say := func(s string) {
+			if strings.Contains(s, "body") {
+				t.Errorf("rank %d said %q", r, s)
+			}
+		}
+		c := Config{Graphs: GraphsOn, Lanes: 3, Plain: true, Body: true, Ordinal: r, Say: say}
 		return tracedRuns(ctx, t, c, below, 5, 4)
 	})
-	for r, list := range said {
-		if n := strings.Count(strings.Join(list, "\n"), "cannot be the body of a node (it has collectives)"); n != 1 {
-			t.Errorf("rank %d said %q", r, list)
-		}
-	}
 }

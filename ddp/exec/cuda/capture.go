@@ -72,11 +72,8 @@ func (p *program) embodies(r *recording) bool {
 	if !p.b.c.Body || p.bodiless || r != &p.plain {
 		return false
 	}
-	if len(p.moved) > 0 {
-		p.disembody(errors.New("it has collectives"))
-		return false
-	}
-	return true
+	p.bodiless = len(p.moved) > 0
+	return !p.bodiless
 }
 
 // disembody says why runs are no bodies.

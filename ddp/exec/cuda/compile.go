@@ -17,6 +17,11 @@ import (
 // steps can run side by side (see plan.Options.Apart).
 const apart = 256 << 10
 
+// joined is how many elements the images have of a convolution that is several by the
+// same weights, at most: beyond, each fills a device for long, and joined they would wait
+// for each other.
+const joined = 64 << 20
+
 // Compile makes a program of the live part of g.
 func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
 	p := &program{b: b, name: o.Name, profile: o.Profile, tracer: o.Trace, moved: map[int]int64{}}
@@ -73,13 +78,16 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 	return p.makeEvents()
 }
 
+// PlanOptions are the options of plans for GPUs that do not depend on the program.
+func PlanOptions(p Precision) plan.Options {
+	return plan.Options{WidenBF16: true, WeightsLast: true, BF16Images: p == BF16, Apart: apart, Join: joined}
+}
+
 // options are the options of a program's plan.
 func (b *Backend) options(o exec.Options, vars *variables) plan.Options {
-	world, rank := exec.Ranks(o.Comm)
-	po := plan.Options{
-		Name: o.Name, World: world, Rank: rank, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic,
-		WeightsLast: true, BF16Images: b.c.Precision == BF16, Apart: apart,
-	}
+	po := PlanOptions(b.c.Precision)
+	po.World, po.Rank = exec.Ranks(o.Comm)
+	po.Name, po.Remat, po.Deterministic = o.Name, o.Remat, o.Deterministic
 	if vars != nil {
 		po.VarLast = vars.order
 	}
@@ -122,6 +130,9 @@ func (p *program) allocate() (err error) {
 		return err
 	}
 	if p.out.at, err = p.alloc(p.out.room(faultBytes), "outputs"); err != nil {
+		return err
+	}
+	if err := p.b.upload(p.faults(), make([]byte, faultBytes)); err != nil {
 		return err
 	}
 	for _, e := range p.plan.Inputs {

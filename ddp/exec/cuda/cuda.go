@@ -95,6 +95,7 @@ type Config struct {
 	Lanes int
 	// Body makes captured runs of programs without collectives the body of one node, so that
 	// the host launches that alone; where the driver refuses, it is said and done without.
+	// Those with collectives are launched node by node.
 	Body bool
 	// Plain leaves cuDNN and cublasLt out: convolutions and products are done by
 	// kernels that are made here, for any size.

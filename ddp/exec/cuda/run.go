@@ -81,7 +81,10 @@ func (p *program) begin(f *flight) error {
 			return err
 		}
 	}
-	return main.Memset(p.faults(), 0, faultBytes)
+	if p.faulty {
+		return main.Memset(p.faults(), 0, faultBytes)
+	}
+	return nil
 }
 
 // finish brings the outputs to the host.

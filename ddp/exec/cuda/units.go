@@ -14,7 +14,7 @@ import (
 const (
 	chainPoints = 4096    // of a step that one block does after others, or that reduces
 	batchPoints = 1 << 18 // of a step beside others: larger ones fill a device
-	alikePoints = 1 << 20 // of the largest array of a step that shares its launch with its like
+	alikePoints = 1 << 22 // of the largest array of a step that shares its launch with its like
 )
 
 // collectivePatience is how many launches a small step that a collective depends on waits
@@ -103,9 +103,11 @@ func (p *program) makeUnits(jobs []choose.Kernel) error {
 		}
 		for _, k := range all[n].list {
 			sources[k.Entry] = k.Source
+			p.faulty = p.faulty || k.UsesFault()
 		}
 		if b := all[n].batch; b != nil {
 			sources[b.Entry] = b.Source
+			p.faulty = p.faulty || b.UsesFault()
 		}
 		if a := all[n].alike; a != nil {
 			sources[a.Entry] = a.Source

@@ -10,7 +10,7 @@ import (
 
 // most is the number of candidates that are timed for a problem. untimed is how many are
 // prepared where nothing is: one to take, and one for where that does not run.
-const most, untimed = 8, 2
+const most, untimed = 24, 2
 
 // besides is how many more are timed that make products of columns; columnBytes is what
 // these may take for columns at most.
