@@ -147,8 +147,11 @@ func (r *reduction) ahead() int {
 	each, most, room := ceil(r.length, r.ty), 8, mostAhead
 	if !r.stores() { // what is left of a thread's steps is done one by one
 		size, room = packed, mostPacked
-		if full == 0 {
+		switch full {
+		case 0:
 			most = 1
+		case 1:
+			room *= 2
 		}
 		if each%8 != 0 || full > 1 {
 			most = min(most, 4)
