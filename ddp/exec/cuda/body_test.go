@@ -24,10 +24,7 @@ func TestBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range 4 {
-		m := cudatest.Use(t)
-		m.Set("SEED", fmt.Sprint(seed+1))
-		m.Set("DELAY", "300")
-		m.Set("ORDER", fmt.Sprint(seed%3))
+		m := heldUp(t, seed)
 		got, err := play(g, Config{Plain: true, Graphs: GraphsOn, Body: true, Say: func(s string) { t.Errorf("said %q", s) }}, 5)
 		if err != nil {
 			t.Fatal(err)

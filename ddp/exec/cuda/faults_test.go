@@ -118,6 +118,15 @@ func eachCallFails(t *testing.T, c Config) {
 	}
 }
 
+// heldUp is a machine whose streams are held up at random.
+func heldUp(t *testing.T, seed int) *cudatest.Machine {
+	m := cudatest.Use(t)
+	m.Set("SEED", fmt.Sprint(seed+1))
+	m.Set("DELAY", "300")
+	m.Set("ORDER", fmt.Sprint(seed%3))
+	return m
+}
+
 // TestDelays plays a scene on streams that are held up at random: the bits are those of
 // a machine that is not, captured or not.
 func TestDelays(t *testing.T) {
@@ -129,10 +138,7 @@ func TestDelays(t *testing.T) {
 	}
 	for seed := range 3 {
 		for _, graphs := range []Graphs{GraphsOn, GraphsOff} {
-			m := cudatest.Use(t)
-			m.Set("SEED", fmt.Sprint(seed+1))
-			m.Set("DELAY", "300")
-			m.Set("ORDER", fmt.Sprint(seed%3))
+			m := heldUp(t, seed)
 			got, err := play(g, Config{Plain: true, Graphs: graphs}, 5)
 			if err != nil {
 				t.Fatal(err)

@@ -63,14 +63,9 @@ func zeros[E any](s []E, n int) []E {
 }
 
 func (a *analysis) findProducers() {
-	for v := range a.made {
-		a.made[v] = -1
-	}
+	a.makers(a.made)
 	for i := range a.nodes {
 		n := &a.nodes[i]
-		for _, v := range n.out {
-			a.made[v] = i
-		}
 		over := n.out
 		switch n.op.(type) {
 		case graph.Unary, graph.Binary, graph.Select, graph.Broadcast:
@@ -81,11 +76,6 @@ func (a *analysis) findProducers() {
 		}
 		v := &a.Values[over[0]]
 		a.fusible[i], a.space[i] = true, space{v.Dims, v.DType}
-	}
-	for v := range a.Values { // aliases show what their parents hold
-		if p := a.Values[v].parent; p >= 0 && a.made[v] < 0 {
-			a.made[v] = a.made[p]
-		}
 	}
 }
 

@@ -42,6 +42,25 @@ func (n node) instead(op fmt.Stringer, in ...int) node {
 	return node{op: op, in: in, out: n.out, index: n.index, scope: n.scope}
 }
 
+// makers sets, by value, the node that makes it or what it shows, −1 if none does, in a
+// list of that length.
+func (d *dag) makers(maker []int) []int {
+	for v := range maker {
+		maker[v] = -1
+	}
+	for i := range d.nodes {
+		for _, v := range d.nodes[i].out {
+			maker[v] = i
+		}
+	}
+	for v := range d.Values { // aliases show what their parents hold
+		if p := d.Values[v].parent; p >= 0 && maker[v] < 0 {
+			maker[v] = maker[p]
+		}
+	}
+	return maker
+}
+
 // edit collects changes to the list of nodes, which are numbered as they were
 // when it began, and makes them at once.
 type edit struct {

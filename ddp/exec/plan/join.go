@@ -18,7 +18,7 @@ import (
 // if that is little. It has one place: convolutions by other weights that read it are
 // joined in the same order, or not at all.
 func join(d *dag) {
-	j := &joining{dag: d, maker: makers(d), of: slices.Repeat([]int{-1}, len(d.nodes)), open: map[groupKey][]int{},
+	j := &joining{dag: d, maker: d.makers(make([]int, len(d.Values))), of: slices.Repeat([]int{-1}, len(d.nodes)), open: map[groupKey][]int{},
 		kept: make([]bool, len(d.Values)), seen: make([]int, len(d.nodes)), left: mostMet * len(d.nodes)}
 	j.findOrder()
 	for i := range d.nodes {
@@ -53,22 +53,6 @@ func convolution(n *node) (image, weights int, ok bool) {
 		return 1, 0, true
 	}
 	return 0, 0, false
-}
-
-// makers is, by value, the node that makes it or what it shows, −1 if none does.
-func makers(d *dag) []int {
-	maker := slices.Repeat([]int{-1}, len(d.Values))
-	for i := range d.nodes {
-		for _, v := range d.nodes[i].out {
-			maker[v] = i
-		}
-	}
-	for v := range d.Values {
-		if p := d.Values[v].parent; maker[v] < 0 && p >= 0 {
-			maker[v] = maker[p]
-		}
-	}
-	return maker
 }
 
 // joining is the search for what is joined.

@@ -162,7 +162,7 @@ func (l *laying) rebuild() {
 	all = append(all, l.made...)
 	old := l.dag.nodes
 	l.dag.nodes = all
-	maker := makers(l.dag)
+	maker := l.dag.makers(make([]int, len(l.Values)))
 	sorted, put := make([]node, 0, len(all)), make([]bool, len(all))
 	var visit func(i int)
 	visit = func(i int) {

@@ -150,14 +150,9 @@ type pass struct {
 
 // passes are those between lowering and fusion, in order.
 func passes(o Options) []pass {
-	var list []pass
-	if o.Join > 0 && !o.Deterministic && !o.Remat {
-		list = append(list, pass{"join", join})
-	}
-	list = append(list, []pass{{"buckets", buckets}, {"moments", moments}, {"split", split}, {"linear", linear}, {"unshare", unshare}, {"recompute", recompute}, {"derive", derive}}...)
-	if o.Deterministic {
-		list = slices.DeleteFunc(list, func(p pass) bool { return p.name == "split" || p.name == "linear" })
-	}
+	list := []pass{{"join", join}, {"buckets", buckets}, {"moments", moments}, {"split", split}, {"linear", linear}, {"unshare", unshare}, {"recompute", recompute}, {"derive", derive}}
+	without := map[string]bool{"join": o.Join == 0 || o.Deterministic || o.Remat, "split": o.Deterministic, "linear": o.Deterministic}
+	list = slices.DeleteFunc(list, func(p pass) bool { return without[p.name] })
 	return list
 }
 

@@ -49,7 +49,18 @@ func TestColumns(t *testing.T) {
 	d := open(t)
 	d.o.Convolutions, d.o.Plain = nil, nil
 	ps := fewChannels()
-	file := filepath.Join(t.TempDir(), "kernels.json")
+	file := d.again(t, ps, "columns algorithm")
+	d.o.Move = nil
+	if list, err := d.chooser(t, func(o *choose.Options) { o.File = file }).Choose(ps[:1]); err == nil || len(d.said) != 1 {
+		t.Errorf("without what makes columns: %v, %v, said %q", list, err, d.said)
+	}
+}
+
+// again chooses kernels for problems, all of which are to be named so, and holds another
+// rank and a resumed run to them. It is the file that a run keeps.
+func (d *device) again(t *testing.T, ps []linalg.Problem, by string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "kernels.json")
 	var wire []byte
 	first, err := d.chooser(t, func(o *choose.Options) {
 		o.File = file
@@ -59,7 +70,7 @@ func TestColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, n := range names(first) {
-		if !strings.HasPrefix(n, "columns algorithm") {
+		if !strings.HasPrefix(n, by) {
 			t.Errorf("%v is done by %s", ps[i], n)
 		}
 	}
@@ -70,10 +81,7 @@ func TestColumns(t *testing.T) {
 	} {
 		d.keeps(t, name, change, ps, first, want)
 	}
-	d.o.Move = nil
-	if list, err := d.chooser(t, func(o *choose.Options) { o.File = file }).Choose(ps[:1]); err == nil || len(d.said) != 1 {
-		t.Errorf("without what makes columns: %v, %v, said %q", list, err, d.said)
-	}
+	return file
 }
 
 // TestColumnsBeside: products of columns are timed beside all that cuDNN has, and not asked

@@ -4,7 +4,6 @@ package choose_test
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,27 +32,7 @@ func TestFew(t *testing.T) {
 			ps = append(ps, p)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "kernels.json")
-	var wire []byte
-	first, err := d.chooser(t, func(o *choose.Options) {
-		o.File = file
-		o.Share = func(b []byte) ([]byte, error) { wire = b; return b, nil }
-	}).Choose(ps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, n := range names(first) {
-		if n != "few reference" {
-			t.Errorf("%v is done by %s", ps[i], n)
-		}
-	}
-	want := d.bits(t, ps, first)
-	for name, change := range map[string]func(*choose.Options){
-		"another rank": func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return wire, nil } },
-		"a resume":     func(o *choose.Options) { o.File = file },
-	} {
-		d.keeps(t, name, change, ps, first, want)
-	}
+	file := d.again(t, ps, "few reference")
 	for name, change := range map[string]func(*choose.Options){
 		"without it": func(o *choose.Options) { o.Few = nil },
 		"of others":  func(o *choose.Options) { o.Few = func(linalg.Problem) (linalg.Candidate, error) { return nil, nil } },
@@ -68,7 +47,7 @@ func TestFew(t *testing.T) {
 		t.Error("it is taken where nothing is timed")
 	}
 	broken := errors.New("broken")
-	_, err = d.chooser(t, func(o *choose.Options) {
+	_, err := d.chooser(t, func(o *choose.Options) {
 		o.Few = func(linalg.Problem) (linalg.Candidate, error) { return nil, broken }
 	}).Choose(ps[:1])
 	if !errors.Is(err, broken) {

@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // along writes the loop along the middle axis, but for its end. A loop that adds up what it
 // has just loaded waits for the memory each time; so several steps are loaded at once: by the
@@ -12,7 +9,7 @@ import (
 func (r *reduction) along(t string) {
 	r.before()
 	n := r.ahead()
-	if n > 1 && (r.stores() || r.short()) {
+	if n > 1 && r.stores() {
 		r.atOnce(t, n)
 		return
 	}
@@ -20,18 +17,18 @@ func (r *reduction) along(t string) {
 		r.line("\t\tUNROLL%d", n)
 	}
 	r.line("\t\tfor (idx m = from + ty; m < end; m += (idx)a.ty.d) {\n\t\t\tconst idx p = %s;", r.point("m"))
-	r.points("\t\t\t", func(indent string) {
-		for i, a := range r.acc {
-			r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, r.result()), fmt.Sprintf("(%s)r%d", t, a.reg), t))
-		}
-	})
+	r.points("\t\t\t", func(indent string) { r.add(indent, t) })
 }
 
-// short says whether a thread adds up steps that are loaded at once in float32, and only
-// their sum in float64: of several sums, most of the time would go into conversions. Squares
-// are not added up so: little may be left of their sum.
-func (r *reduction) short() bool {
-	return r.reg == "float" && len(r.acc) > 2 && !slices.ContainsFunc(r.acc, func(a accumulator) bool { return a.how == squared })
+// add writes the lines that add up a point.
+func (r *reduction) add(indent, t string) {
+	at := "j"
+	if r.columns == 1 {
+		at = "0"
+	}
+	for i, a := range r.acc {
+		r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, at), fmt.Sprintf("(%s)r%d", t, a.reg), t))
+	}
 }
 
 // atOnce writes a loop whose steps are loaded n at once.
@@ -51,31 +48,11 @@ func (r *reduction) atOnce(t string, n int) {
 		}
 	}
 	r.line("\t\t\t}")
-	if r.short() {
-		for i, a := range r.acc {
-			r.line("\t\t\tfloat c%d[%d];\n\t\t\tUNROLL\n\t\t\tfor (int j = 0; j < %[2]d; j++)\n\t\t\t\tc%[1]d[j] = %[3]s;", i, r.V, none(a, "float"))
-		}
-	}
 	r.line("\t\t\tUNROLL\n\t\t\tfor (int k = 0; k < %d; k++) {\n\t\t\t\tconst idx m = first + k * (idx)a.ty.d;", n)
 	r.line("\t\t\t\tif (m >= end)\n\t\t\t\t\tbreak;")
 	r.line("\t\t\t\tconst idx p = %s;", r.point("m"))
-	r.compute("\t\t\t\t", func(indent string) {
-		for i, a := range r.acc {
-			if r.short() {
-				r.line("%s%s", indent, into(a, fmt.Sprintf("c%d[j]", i), fmt.Sprintf("r%d", a.reg), "float"))
-			} else {
-				r.line("%s%s", indent, into(a, fmt.Sprintf("s%d[%s]", i, r.result()), fmt.Sprintf("(%s)r%d", t, a.reg), t))
-			}
-		}
-	})
+	r.compute("\t\t\t\t", func(indent string) { r.add(indent, t) })
 	r.line("\t\t\t}")
-	if r.short() {
-		r.line("\t\t\tUNROLL\n\t\t\tfor (int j = 0; j < %d; j++) {", r.V)
-		for i, a := range r.acc {
-			r.line("\t\t\t\t%s", into(a, fmt.Sprintf("s%d[%s]", i, r.result()), fmt.Sprintf("(double)c%d[j]", i), t))
-		}
-		r.line("\t\t\t}")
-	}
 }
 
 // point is the first point of step m.
@@ -84,14 +61,6 @@ func (r *reduction) point(m string) string {
 		return fmt.Sprintf("(o * (idx)a.steps + %s) * (idx)a.columns + c", m)
 	}
 	return fmt.Sprintf("(o * (idx)a.steps + %s) * %d", m, r.V)
-}
-
-// result is which of a thread's results point j goes into.
-func (r *reduction) result() string {
-	if r.columns == 1 {
-		return "0"
-	}
-	return "j"
 }
 
 // before loads what is the same at all steps of a thread: numbers, and one for each column.

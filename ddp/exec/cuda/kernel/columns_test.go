@@ -25,10 +25,26 @@ func (c columns) making(t testing.TB, wide bool) *making {
 	if c.op.Back {
 		in, out = out, in
 	}
-	p := &plan.Plan{Values: []plan.Value{in, out}, Steps: []plan.Step{{Op: c.op, In: []int{0}, Out: []int{1}}}}
-	for v := range p.Values {
-		p.Values[v].Root, p.Values[v].Space, p.Values[v].Index, p.Values[v].Last = v, plan.Input, v, true
+	return makingOf(t, oneStep(c.op, in, out), wide)
+}
+
+// oneStep is a plan of one step, which makes the last value of the others: images, each in
+// memory of its own.
+func oneStep(op fmt.Stringer, values ...plan.Value) *plan.Plan {
+	last := len(values) - 1
+	s := plan.Step{Op: op, Out: []int{last}}
+	for v := range values {
+		values[v].Root, values[v].Space, values[v].Index, values[v].Last = v, plan.Input, v, true
+		if v < last {
+			s.In = append(s.In, v)
+		}
 	}
+	return &plan.Plan{Values: values, Steps: []plan.Step{s}}
+}
+
+// makingOf is of the one step of a plan, with indices of 64 bits if wide.
+func makingOf(t testing.TB, p *plan.Plan, wide bool) *making {
+	t.Helper()
 	m, err := maker(p, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -5,13 +5,11 @@ import "math"
 // perThread is how many steps along the middle axis a thread does before the axis is cut,
 // atOnce how many of them are loaded at the same time. So many blocks keep a device busy
 // where each loads much for a step (some two for each multiprocessor of a large one), and so
-// many (wanted) where it loads little: four for each, which run at once. Of those with many
-// sums, that take more registers, three do (wantedOfMany). Reductions of up to so many points may share a launch
+// many (wanted) where it loads little. Reductions of up to so many points may share a launch
 // with others (shared), and, up to smallest, are cut so that their blocks meet once.
 const (
 	perThread, atOnce = 16, 4
 	busy, wanted      = 256, 512
-	wantedOfMany      = 384
 	shared, smallest  = 1 << 18, 1 << 21
 )
 
@@ -40,7 +38,7 @@ func (r *reduction) divide() {
 	if n <= smallest || r.stores() {
 		r.cutOnce()
 	} else {
-		r.cut(min(r.most()/r.cells(), ceil(r.steps(), r.ty*perThread)), r.ty)
+		r.cut(min(wanted/r.cells(), ceil(r.steps(), r.ty*perThread)), r.ty)
 	}
 	if r.fan == 0 {
 		for r.fan = 16; r.fan*r.fan < r.segments; r.fan *= 2 {
@@ -55,7 +53,7 @@ func (r *reduction) cutOnce() {
 		r.shape(8)
 	}
 	steps, once := r.steps(), atOnce*r.ty
-	n := min(r.most()/r.cells(), max(ceil(steps, r.ty*perThread), min(ceil(steps, once), ceil(busy, r.cells()))))
+	n := min(wanted/r.cells(), max(ceil(steps, r.ty*perThread), min(ceil(steps, once), ceil(busy, r.cells()))))
 	if n > once && ceil(steps, r.ty*once) <= 2*perThread {
 		n = once
 	}
@@ -85,12 +83,4 @@ func (r *reduction) shape(run int) (each int) {
 	}
 	r.tz = min(Block/(r.tx*r.ty), r.outer)
 	return ceil(r.steps(), r.ty)
-}
-
-// most is how many blocks there are at most.
-func (r *reduction) most() int {
-	if len(r.acc) > 2 {
-		return wantedOfMany
-	}
-	return wanted
 }

@@ -35,27 +35,19 @@ func (c fewCase) making(t testing.TB, op graph.Op, wide bool) *making {
 	t.Helper()
 	sx, sw, sy := c.shapes()
 	x, w, y := plan.Value{DType: graph.BF16, Dims: sx}, plan.Value{DType: c.weights, Dims: sw}, plan.Value{DType: graph.BF16, Dims: sy}
-	p := &plan.Plan{Values: []plan.Value{x, w, y}}
+	values := []plan.Value{x, w, y}
 	switch op.(type) {
 	case graph.Conv2DGradX:
-		p.Values = []plan.Value{w, y, x}
+		values = []plan.Value{w, y, x}
 	case graph.Conv2DGradW:
-		p.Values = []plan.Value{x, y, w}
+		values = []plan.Value{x, y, w}
 	}
-	for v := range p.Values {
-		p.Values[v].Root, p.Values[v].Space, p.Values[v].Index, p.Values[v].Last = v, plan.Input, v, true
-	}
-	p.Steps = []plan.Step{{Op: op, In: []int{0, 1}, Out: []int{2}}}
+	p := oneStep(op, values...)
 	if !FitsFew(p, 0) {
 		t.Fatalf("%v of %v and %v does not fit", op, sx, sy)
 	}
 	p.Steps[0].Op = Few{op}
-	m, err := maker(p, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.wide = wide
-	return m
+	return makingOf(t, p, wide)
 }
 
 // someFew are those of conv32 and resnet128 in small, and odd geometries.

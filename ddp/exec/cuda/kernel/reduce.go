@@ -313,8 +313,6 @@ func none(a accumulator, t string) string {
 	switch {
 	case a.how == greatest && t == "i64":
 		return "(i64)((u64)1 << 63)"
-	case a.how == greatest && t == "float":
-		return "BITSF32(0xff800000u)"
 	case a.how == greatest:
 		return "BITSF64(0xfff0000000000000ULL)"
 	}
@@ -326,8 +324,6 @@ func into(a accumulator, s, x, t string) string {
 	switch {
 	case a.how == greatest && t == "i64":
 		return fmt.Sprintf("%s = maxL(%[1]s, %s);", s, x)
-	case a.how == greatest && t == "float":
-		return fmt.Sprintf("%s = maxF(%[1]s, %s);", s, x)
 	case a.how == greatest:
 		return fmt.Sprintf("%s = maxD(%[1]s, %s);", s, x)
 	case a.how == squared:
