@@ -145,3 +145,10 @@ func TestMemory(t *testing.T) {
 		t.Errorf("got %+v, %v, share %d; want %+v, all of it", got, err, got.Share(4), gpu)
 	}
 }
+
+// TestGPUs: where --device auto computes on the CPU there are none.
+func TestGPUs(t *testing.T) {
+	if names := GPUs(); len(names) > 0 {
+		t.Errorf("got %q", names)
+	}
+}

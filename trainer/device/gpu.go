@@ -50,6 +50,20 @@ func openGPU(c Config) (b exec.Backend, absent, err error) {
 	return gpu{g}, nil, nil
 }
 
+// GPUs are the names of those that --device auto takes, one for each; none where it
+// computes on the CPU.
+func GPUs() []string {
+	list, err := driver.Devices()
+	if err != nil { // Open says why
+		return nil
+	}
+	names := make([]string, len(list))
+	for i, d := range list {
+		names[i] = d.Name
+	}
+	return names
+}
+
 // short is why there is no GPU, in few words where that is no news.
 func short(absent error) string {
 	for _, none := range []error{driver.ErrNoCgo, driver.ErrNoDriver} {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ebtrain/launch/exitcode"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/child"
 	"ebtrain/trainer/experiment/plan"
@@ -106,7 +107,7 @@ func (w *work) open(t task) (*bench, error) {
 // sign says of what came out where it is from and what it cost.
 func (b *bench) sign(m *cell.Measured) {
 	m.Commit, m.Settings, m.Data, m.Steps, m.TriedOut = b.begun.Commit, b.begun.Settings, b.begun.Data, b.begun.Steps, b.begun.TriedOut
-	m.Machine, m.Command, m.Ended = machine(), b.command, time.Now().UTC().Round(time.Second)
+	m.Machine, m.Command, m.Ended = machine(device.GPUs()), b.command, time.Now().UTC().Round(time.Second)
 	m.CPU, m.Train = b.begun.CPU(""), b.begun.CPU("train")
 	for _, program := range b.begun.Lost() {
 		m.Notes = append(m.Notes, program+" was killed together with experiment: what it cost until then is not known, and no part of any processor time")

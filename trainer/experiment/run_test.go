@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -356,5 +357,16 @@ func TestAlone(t *testing.T) {
 	got := alone([]string{"PATH=/bin", "RANK=1", "WORLD_SIZE=2", "SLURM_NTASKS=4", "EBTRAIN_EPOCH=0", "EBTRAIN_LIBDNNL=x", "OMP_NUM_THREADS=3"})
 	if want := []string{"PATH=/bin", "EBTRAIN_LIBDNNL=x", "EBTRAIN_PROGRESS=plain"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestMachine: the machine of a cell is told with its GPUs.
+func TestMachine(t *testing.T) {
+	cores := fmt.Sprintf(", %d cores", runtime.NumCPU())
+	if m := machine(nil); !strings.HasSuffix(m, cores) {
+		t.Errorf("without a GPU it is %q", m)
+	}
+	if m := machine([]string{"NVIDIA H200", "NVIDIA H200"}); !strings.HasSuffix(m, cores+", NVIDIA H200, NVIDIA H200") {
+		t.Errorf("with two it is %q", m)
 	}
 }

@@ -116,8 +116,8 @@ func digest(into io.Writer, path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// machine describes this computer in a line.
-func machine() string {
+// machine describes this computer in a line, with the GPUs that programs take.
+func machine(gpus []string) string {
 	model := runtime.GOARCH
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil { // elsewhere the architecture must do
 		for in := bufio.NewScanner(bytes.NewReader(b)); in.Scan(); {
@@ -127,5 +127,5 @@ func machine() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s, %d cores", model, runtime.NumCPU())
+	return strings.Join(append([]string{fmt.Sprintf("%s, %d cores", model, runtime.NumCPU())}, gpus...), ", ")
 }

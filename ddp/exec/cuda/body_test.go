@@ -15,24 +15,24 @@ import (
 )
 
 // TestBody: replayed as the body of a node, on streams that are held up at random, a scene
-// has the bits of one launched step by step; it is captured once.
+// has the bits of one launched step by step; it is captured once for each slot.
 func TestBody(t *testing.T) {
 	g := scene()
 	cudatest.Use(t)
-	want, err := play(g, Config{Plain: true, Graphs: GraphsOff, Lanes: 1}, 5)
+	want, err := play(g, Config{Plain: true, Graphs: GraphsOff, Lanes: 1}, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for seed := range 4 {
 		m := heldUp(t, seed)
-		got, err := play(g, Config{Plain: true, Graphs: GraphsOn, Body: true, Say: func(s string) { t.Errorf("said %q", s) }}, 5)
+		got, err := play(g, Config{Plain: true, Graphs: GraphsOn, Body: true, Say: func(s string) { t.Errorf("said %q", s) }}, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("seed %d: %v, want %v", seed, got[:5], want[:5])
 		}
-		if into, plain := m.Calls("cuStreamBeginCaptureToGraph"), m.Calls("cuStreamBeginCapture_v2"); into != 1 || plain != 0 {
+		if into, plain := m.Calls("cuStreamBeginCaptureToGraph"), m.Calls("cuStreamBeginCapture_v2"); into != depth || plain != 0 {
 			t.Errorf("%d captures of bodies, %d of others", into, plain)
 		}
 		m.Clean()
@@ -75,7 +75,7 @@ func TestBodyOfLibraries(t *testing.T) {
 		if err := errors.Join(p.Close(), p.b.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if n := m.Calls("cuStreamBeginCaptureToGraph"); n != map[bool]int{true: 1}[body] {
+		if n := m.Calls("cuStreamBeginCaptureToGraph"); n != map[bool]int{true: depth}[body] {
 			t.Errorf("body %v: %d were captured", body, n)
 		}
 		m.Clean()
@@ -123,7 +123,7 @@ func TestNoBody(t *testing.T) {
 		{"FAULT", "cuGraphGetNodes=1=1", "cuGraphGetNodes: invalid argument"},
 		{"FAULT", "cuGraphGetNodes=2=1", "cuGraphGetNodes: invalid argument"},
 		{"FAULT", "cuGraphNodeGetType=3=1", "cuGraphNodeGetType: invalid argument"},
-		{"FAULT", "cuGraphInstantiateWithParams=1=1", " × kernel: cuda: cuGraphInstantiateWithParams: invalid argument"},
+		{"FAULT", "cuGraphInstantiateWithParams=1=1", " × kernel, 2 × copy: cuda: cuGraphInstantiateWithParams: invalid argument"},
 		{"FAULT", "cuGraphUpload=1=801", "cuGraphUpload: operation not supported"},
 	} {
 		t.Run(c.value, func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestNoBody(t *testing.T) {
 			if len(said) != 1 || !strings.Contains(said[0], c.said) || !strings.Contains(said[0], "all its nodes are launched") || strings.Contains(said[0], "\n") {
 				t.Errorf("said %q, want %q once", said, c.said)
 			}
-			if m.Calls("cuStreamBeginCapture_v2") != 1 {
-				t.Error("the graph was not captured as it is")
+			if m.Calls("cuStreamBeginCapture_v2") != depth {
+				t.Error("the graphs were not captured as they are")
 			}
 			m.Clean()
 		})

@@ -32,7 +32,7 @@ func (p *program) capture(f *flight, r *recording, each func() error) error {
 	switch {
 	case err == nil || f.ctx.Err() != nil:
 		return err
-	case f.measured: // the graph that does not measure is there
+	case f.measured: // one that does not measure may do
 		f.measured = false
 		p.doNotMeasure(err)
 		return nil
@@ -46,7 +46,7 @@ func (p *program) capture(f *flight, r *recording, each func() error) error {
 
 // record captures a run: as the body of a node, if that is wanted and can be.
 func (p *program) record(f *flight, r *recording, each func() error) error {
-	if p.embodies(r) {
+	if p.embodies(f, r) {
 		err := p.b.dev.Do(func() error { return p.recordBody(r, each) })
 		if err == nil || f.ctx.Err() != nil || sticky(err) {
 			return err
@@ -68,8 +68,8 @@ func sticky(err error) bool {
 // embodies says whether a recording is to be the body of a node. Those of runs that are
 // timed hold records of events, those of collectives what NCCL pleases, which may be
 // functions of the host's: no body may.
-func (p *program) embodies(r *recording) bool {
-	if !p.b.c.Body || p.bodiless || r != &p.plain {
+func (p *program) embodies(f *flight, r *recording) bool {
+	if !p.b.c.Body || p.bodiless || r != &f.slot.plain {
 		return false
 	}
 	p.bodiless = len(p.moved) > 0

@@ -77,7 +77,7 @@ func TestLibrariesOnLanes(t *testing.T) {
 				t.Errorf("run %d: other bits", n)
 			}
 		}
-		if replayed := p.(*program).plain.replay != nil; replayed != (graphs == GraphsOn) {
+		if replayed := p.(*program).replayed() != nil; replayed != (graphs == GraphsOn) {
 			t.Errorf("captured: %v", replayed)
 		}
 		if err := p.Close(); err != nil {

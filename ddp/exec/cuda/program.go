@@ -40,16 +40,15 @@ type program struct {
 	joins           []*driver.Event // of lanes, at the beginning and the end of a run
 	clock           *clock          // times of launches, nil until they are asked for
 
-	plain, measured recording // runs that were captured: without and with what measures waits
-	clocked         recording // one launch after the other, timed
-	eager           bool      // do not capture
-	bodiless        bool      // no captured run can be the body of a node
-	capturing       bool
-	warm            bool          // a run is complete
-	spread          bool          // and one over all lanes, or no library makes something of its own for each
-	run             int           // how many have been put onto the streams, but for timed ones
-	replays         int           // of captured runs
-	replaying       time.Duration // what they took the host, in all
+	clocked   recording // one launch after the other, timed, without what brings inputs and outputs
+	eager     bool      // do not capture
+	bodiless  bool      // no captured run can be the body of a node
+	capturing bool
+	warm      bool          // a run is complete
+	spread    bool          // and one over all lanes, or no library makes something of its own for each
+	run       int           // how many have been put onto the streams, but for timed ones
+	replays   int           // of captured runs
+	replaying time.Duration // what they took the host, in all
 
 	waits      *waits      // what measures waits for collectives, nil until it is asked for
 	unmeasured atomic.Bool // it cannot
@@ -255,7 +254,11 @@ func (p *program) cut(f *flight, err error) error {
 
 // forget closes the graphs of runs. What is in flight goes on.
 func (p *program) forget() error {
-	return errors.Join(p.plain.close(), p.measured.close(), p.clocked.close())
+	err := p.clocked.close()
+	for _, s := range p.slots {
+		err = errors.Join(err, s.plain.close(), s.measured.close())
+	}
+	return err
 }
 
 // named says which program, and, if one is given, which unit failed; nil did not.
@@ -300,16 +303,27 @@ func (p *program) Dump(w io.Writer) error {
 // GraphNodes is the number of operations of the captured run, 0 before there is one.
 func (p *program) GraphNodes() (n int) {
 	p.b.do(func() {
-		if p.plain.replay != nil {
-			n = p.plain.replay.NodeCount()
+		if r := p.replayed(); r != nil {
+			n = r.NodeCount()
 		}
 	})
 	return n
 }
 
+// replayed is a captured run, nil before there is one. Those of the slots have the same
+// nodes.
+func (p *program) replayed() *driver.Exec {
+	for _, s := range p.slots {
+		if s.plain.replay != nil {
+			return s.plain.replay
+		}
+	}
+	return nil
+}
+
 // Embodied says whether the captured run is the body of a node.
 func (p *program) Embodied() (yes bool) {
-	p.b.do(func() { yes = p.plain.replay != nil && p.b.c.Body && !p.bodiless })
+	p.b.do(func() { yes = p.replayed() != nil && p.b.c.Body && !p.bodiless })
 	return yes
 }
 

@@ -28,7 +28,7 @@ func sameCause(err, late error) bool {
 // enqueue puts a run onto the streams. Where it cannot, the group ends, as the other
 // ranks would wait for this one's part, and what is queued is left to end.
 func (p *program) enqueue(f *flight) error {
-	replays, began := p.plain.replay != nil && !f.timed, time.Now()
+	replays, began := f.slot.plain.replay != nil && !f.timed, time.Now()
 	err := p.put(f)
 	if err == nil {
 		if replays && !f.measured {
@@ -61,23 +61,79 @@ func (p *program) put(f *flight) error {
 	if err := context.Cause(f.ctx); err != nil {
 		return p.named(nil, err)
 	}
-	if err := p.begin(f); err != nil {
+	if err := p.arrives(f); err != nil {
 		return p.named(nil, err)
 	}
 	if err := p.body(f); err != nil {
 		return err
 	}
-	return p.named(nil, p.finish(f))
+	return p.named(nil, p.b.lanes[0].Record(f.slot.done))
+}
+
+// arrives brings the inputs to the device, while the run before computes.
+func (p *program) arrives(f *flight) error {
+	s := f.slot
+	if s.in == nil {
+		return nil
+	}
+	if err := p.b.copy.CopyIn(s.staged, s.in, 0, p.in.bytes); err != nil {
+		return err
+	}
+	if err := p.b.copy.Record(s.arrived); err != nil {
+		return err
+	}
+	return p.b.lanes[0].WaitEvent(s.arrived)
+}
+
+// body does the run: captured and replayed, or step by step. What is captured was done
+// before, on the lanes where it is captured.
+func (p *program) body(f *flight) error {
+	if f.timed {
+		return p.between(f, func() error { return p.timed(f) })
+	}
+	f.measured = p.measures()
+	if !p.warm {
+		return p.whole(f, p.single)
+	}
+	for p.spread && !p.eager {
+		r := &f.slot.plain
+		if f.measured {
+			r = &f.slot.measured
+		}
+		if r.replay == nil {
+			if err := p.capture(f, r, func() error { return p.whole(f, p.side) }); err != nil {
+				return err
+			}
+		}
+		if r.replay != nil { // else it is not captured, or not one that measures
+			return p.named(nil, r.replay.Launch(p.b.lanes[0]))
+		}
+	}
+	return p.whole(f, p.side)
+}
+
+// whole does a run step by step, on the lanes of s.
+func (p *program) whole(f *flight, s *schedule) error {
+	return p.between(f, func() error { return p.each(f, s) })
+}
+
+// between puts steps between what brings the inputs to where they are read, and what
+// brings the outputs to the host.
+func (p *program) between(f *flight, steps func() error) error {
+	if err := p.begin(f); err != nil {
+		return p.named(nil, err)
+	}
+	if err := steps(); err != nil {
+		return err
+	}
+	return p.named(nil, p.b.lanes[0].CopyOut(f.slot.out, 0, p.out.at, int(p.out.room(faultBytes))))
 }
 
 // begin brings the inputs to where the steps read them.
 func (p *program) begin(f *flight) error {
-	s, main := f.slot, p.b.lanes[0]
-	if s.in != nil {
-		if err := errors.Join(p.b.copy.CopyIn(s.staged, s.in, 0, p.in.bytes), p.b.copy.Record(s.arrived)); err != nil {
-			return err
-		}
-		if err := errors.Join(main.WaitEvent(s.arrived), main.CopyDevice(p.in.at, s.staged, int64(p.in.bytes))); err != nil {
+	main := p.b.lanes[0]
+	if f.slot.in != nil {
+		if err := main.CopyDevice(p.in.at, f.slot.staged, int64(p.in.bytes)); err != nil {
 			return err
 		}
 	}
@@ -85,44 +141,6 @@ func (p *program) begin(f *flight) error {
 		return main.Memset(p.faults(), 0, faultBytes)
 	}
 	return nil
-}
-
-// finish brings the outputs to the host.
-func (p *program) finish(f *flight) error {
-	main := p.b.lanes[0]
-	return errors.Join(main.CopyOut(f.slot.out, 0, p.out.at, int(p.out.room(faultBytes))), main.Record(f.slot.done))
-}
-
-// body does the steps: captured and replayed, or one by one. What is captured was done
-// before, on the lanes where it is captured.
-func (p *program) body(f *flight) error {
-	if f.timed {
-		return p.timed(f)
-	}
-	f.measured = p.measures()
-	if !p.warm || !p.spread || p.eager {
-		s := p.side
-		if !p.warm {
-			s = p.single
-		}
-		return p.each(f, s)
-	}
-	r := &p.plain
-	if f.measured {
-		r = &p.measured
-	}
-	if r.replay == nil {
-		if err := p.capture(f, r, func() error { return p.each(f, p.side) }); err != nil {
-			return err
-		}
-		switch {
-		case p.eager:
-			return p.each(f, p.side)
-		case r.replay == nil:
-			r = &p.plain
-		}
-	}
-	return p.named(nil, r.replay.Launch(p.b.lanes[0]))
 }
 
 // each puts the launches onto the lanes of s.
@@ -233,7 +251,10 @@ func (p *program) join(s *schedule) error {
 			continue
 		}
 		e := p.joins[1+k]
-		if err := errors.Join(p.lane(n).Record(e), p.b.lanes[0].WaitEvent(e)); err != nil {
+		if err := p.lane(n).Record(e); err != nil {
+			return err
+		}
+		if err := p.b.lanes[0].WaitEvent(e); err != nil {
 			return err
 		}
 	}

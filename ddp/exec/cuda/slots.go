@@ -36,12 +36,14 @@ func newRegion(list []plan.External) *region {
 func (r *region) room(more int) int64 { return int64(r.bytes + more) }
 
 // slot is the memory of one queued run: what it reads and what it leaves, pinned,
-// and where its inputs wait on the device.
+// and where its inputs wait on the device; and what was captured with that memory.
 type slot struct {
 	in, out *driver.Pinned
 	staged  driver.Ptr    // inputs on the device, until the run begins
 	arrived *driver.Event // the inputs are there
 	done    *driver.Event // the outputs are in out
+
+	plain, measured recording // runs: without and with what measures waits
 }
 
 // gather copies tensors into pinned memory as r lays them out.
