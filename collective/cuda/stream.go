@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Stream is a queue of work of a device: its operations run in order, and beside
@@ -157,6 +159,17 @@ func poll(ctx context.Context, query func() (bool, error)) error {
 		if elapsed := time.Since(began); elapsed > 20*time.Microsecond {
 			pause = min(max(least, elapsed/64), most)
 		}
-		time.Sleep(pause)
+		nap(pause)
 	}
+}
+
+// nap sleeps. The runtime makes a millisecond of a shorter Sleep where nothing else runs,
+// as it waits in epoll then; the system's own takes what is asked, and a thread.
+func nap(d time.Duration) {
+	if d >= time.Millisecond {
+		time.Sleep(d)
+		return
+	}
+	t := unix.NsecToTimespec(d.Nanoseconds())
+	unix.Nanosleep(&t, nil) //nolint:errcheck // interrupted, it is asked again sooner
 }

@@ -298,6 +298,16 @@ func (s *session) work(ctx context.Context) (flops, bytes int64, err error) {
 	return flops, bytes, err
 }
 
+// mean of some durations, in milliseconds: of a step's, as what the end of one is seen late
+// is taken off the next.
+func mean(list []time.Duration) float64 {
+	sum := time.Duration(0)
+	for _, d := range list {
+		sum += d
+	}
+	return ms(sum) / float64(len(list))
+}
+
 // median of some durations, in milliseconds.
 func median(list []time.Duration) float64 {
 	if len(list) == 0 {

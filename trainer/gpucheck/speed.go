@@ -83,7 +83,7 @@ func timed(ctx context.Context, o *options, w workload, c cuda.Config, m *rates)
 	if err != nil {
 		return "", nil, err
 	}
-	st, took := s.step.Stats(), median(list)
+	st, took := s.step.Stats(), mean(list)
 	numbers = map[string]any{
 		"ms": took, "inputs_us": median(queued) * 1e3, "images_per_s": float64(w.Batch) / took * 1e3, "start_s": s.cold.Seconds(), "launches": st.Steps,
 		"intermediate_mib": float64(st.PeakBytes) / (1 << 20), "variables_mib": float64(st.VarBytes) / (1 << 20),
