@@ -159,13 +159,13 @@ func poll(ctx context.Context, query func() (bool, error)) error {
 		if elapsed := time.Since(began); elapsed > 20*time.Microsecond {
 			pause = min(max(least, elapsed/64), most)
 		}
-		nap(pause)
+		Nap(pause)
 	}
 }
 
-// nap sleeps. The runtime makes a millisecond of a shorter Sleep where nothing else runs,
+// Nap sleeps, to ask a device again. The runtime makes a millisecond of a shorter Sleep where nothing else runs,
 // as it waits in epoll then; the system's own takes what is asked, and a thread.
-func nap(d time.Duration) {
+func Nap(d time.Duration) {
 	if d >= time.Millisecond {
 		time.Sleep(d)
 		return

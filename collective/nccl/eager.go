@@ -141,15 +141,13 @@ func (c *Comm) await(e *cuda.Event, limit time.Duration) error {
 		if failed.IsZero() && elapsed > limit {
 			return errLate
 		}
-		pause := min(max(least, elapsed/64), most)
-		if !failed.IsZero() {
-			time.Sleep(pause)
-			continue
-		}
 		select {
 		case <-c.Failed():
-			failed = time.Now()
-		case <-time.After(pause):
+			if failed.IsZero() {
+				failed = time.Now()
+			}
+		default:
 		}
+		cuda.Nap(min(max(least, elapsed/64), most))
 	}
 }
