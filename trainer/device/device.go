@@ -146,12 +146,9 @@ func (i instead) Notice() string {
 
 // openCPU opens the CPU.
 func openCPU(c Config) (exec.Backend, error) {
-	threads := c.Threads
-	if threads == 0 {
-		var err error
-		if threads, err = defaultThreads(os.Getenv("OMP_NUM_THREADS"), c.LocalRanks); err != nil {
-			return nil, err
-		}
+	threads, err := Threads(c)
+	if err != nil {
+		return nil, err
 	}
 	b, err := cpu.New(cpu.Config{Threads: threads, BF16: c.Precision == BF16})
 	if errors.Is(err, cpu.ErrNoBF16) {
@@ -161,6 +158,15 @@ func openCPU(c Config) (exec.Backend, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// Threads is how many threads a rank computes with on the CPU, whatever its device: it
+// resolves Config.Threads.
+func Threads(c Config) (int, error) {
+	if c.Threads > 0 {
+		return c.Threads, nil
+	}
+	return defaultThreads(os.Getenv("OMP_NUM_THREADS"), c.LocalRanks)
 }
 
 // defaultThreads reads OMP_NUM_THREADS, a number or one for each level of

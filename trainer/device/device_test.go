@@ -38,6 +38,20 @@ func TestDefaultThreads(t *testing.T) {
 	}
 }
 
+// Threads is what the user said, or else what the environment says.
+func TestThreads(t *testing.T) {
+	t.Setenv("OMP_NUM_THREADS", "3")
+	for threads, want := range map[int]int{0: 3, 2: 2} {
+		if n, err := Threads(Config{Device: "cuda", Threads: threads}); n != want || err != nil {
+			t.Errorf("--threads %d: got %d, %v, want %d", threads, n, err, want)
+		}
+	}
+	t.Setenv("OMP_NUM_THREADS", "many")
+	if n, err := Threads(Config{}); err == nil {
+		t.Errorf("got %d of no number", n)
+	}
+}
+
 func TestOpen(t *testing.T) {
 	for _, c := range []struct {
 		device, precision string

@@ -109,7 +109,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	tell := func(what string) { e.show.Progress(what, "sets/s", compared, int64(len(makers))) }
 	j, err := compare.New(ctx, compare.Config{
 		Backend: e.backend, Comm: e.comm, Size: sizeOf(e.takes), Measures: e.compare, Classifier: e.told, Published: e.published,
-		Seed: e.o.seed, Batch: e.o.batch, Cache: cache, Tell: tell,
+		Seed: e.o.seed, Batch: e.o.batch, Threads: e.threads, Cache: cache, Tell: tell,
 	}, reference.Set)
 	if err != nil {
 		return err

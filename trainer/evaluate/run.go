@@ -28,6 +28,7 @@ import (
 type evaluation struct {
 	o       options
 	backend exec.Backend
+	threads int          // of this rank
 	trained *trained.Run // nil: samples are judged that no model of ours made
 	takes   algo.Inputs  // of the model
 	show    *progressbar.Phases
@@ -109,6 +110,9 @@ func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.
 		return err
 	}
 	defer func() { err = errors.Join(err, e.backend.Close()) }()
+	if e.threads, err = device.Threads(c); err != nil {
+		return err
+	}
 	return e.do(ctx, stdout)
 }
 

@@ -59,7 +59,11 @@ func (p pictures) first(name string, n int) compare.Set {
 
 // real reads n pictures of a split, 0 for all, chosen by the seed if it has more.
 func (e *evaluation) real(ctx context.Context, name, data, split string, n int) (p pictures, err error) {
-	p.Name = name
+	all, err := e.size(data, split)
+	if err != nil {
+		return p, err
+	}
+	p.Name, p.X = name, make([]float32, 0, int(least(all, int64(n)))*e.takes.Shape.Len())
 	p.n, err = e.each(ctx, pass{phase: name, data: data, split: split, limit: int64(n), random: true}, func(x []float32, labels []int64) error {
 		p.X, p.labels = append(p.X, x...), append(p.labels, labels...)
 		return nil
@@ -184,7 +188,8 @@ func (e *evaluation) makers() map[string]maker {
 				return compare.Set{}, fmt.Sprintf("there is no set of one class: %s has no classes", e.o.data), nil
 			}
 			chosen, repeated := control.OneClass(p.labels, few(p), e.o.seed)
-			s, size := compare.Set{Name: setOneClass}, e.takes.Shape.Len()
+			size := e.takes.Shape.Len()
+			s := compare.Set{Name: setOneClass, X: make([]float32, 0, len(chosen)*size)}
 			for _, i := range chosen {
 				s.X = append(s.X, p.X[i*size:(i+1)*size]...)
 			}

@@ -28,6 +28,7 @@ type Config struct {
 	Published  *feature.Net // of which published numbers are; nil: there is none
 	Seed       uint64       // of subsets, patches, directions and the two-sample classifier
 	Batch      int          // pictures at a time
+	Threads    int          // of this rank, for what is not computed by Backend; less than 1 is 1
 	Cache      feature.Cache
 	// Tell says what is done; may be nil.
 	Tell func(what string)

@@ -130,7 +130,7 @@ func (j *Judge) inSpace(ctx context.Context, t *table, s *space, name string, m 
 		}
 	}
 	if j.asked(KID) {
-		k := quality.KID{Subsets: quality.Subsets, Size: min(quality.SubsetSize, m.N, s.reference.N), Seed: j.c.Seed, Mul: j.mul.Products(ctx)}
+		k := quality.KID{Subsets: quality.Subsets, Size: min(quality.SubsetSize, m.N, s.reference.N), Seed: j.c.Seed, Threads: j.c.Threads, Mul: j.mul.Products(ctx)}
 		v, err := k.Of(s.reference, m)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -200,7 +200,7 @@ func (j *Judge) sliced(ctx context.Context, t *table, set Set) error {
 	}
 	j.c.Tell(set.Name + ": patches")
 	n := min(j.count(set), j.count(j.reference))
-	s := quality.SWD{Patches: max(1, min(patchesOfEach, mostPatches/n)), Directions: directions, Seed: j.c.Seed, Mul: j.mul.Products(ctx)}
+	s := quality.SWD{Patches: max(1, min(patchesOfEach, mostPatches/n)), Directions: directions, Seed: j.c.Seed, Threads: j.c.Threads, Mul: j.mul.Products(ctx)}
 	project := func(x []float32) (quality.Projected, error) {
 		return s.Project(quality.Pictures{N: n, C: j.c.Size.C, H: j.c.Size.H, W: j.c.Size.W, X: x[:n*j.c.Size.Len()]})
 	}

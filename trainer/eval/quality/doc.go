@@ -12,6 +12,7 @@ package quality
 
 import (
 	"fmt"
+	"iter"
 	"math"
 )
 
@@ -35,10 +36,17 @@ func (m Matrix) Rows(from, to int) Matrix {
 // Pick is a copy of the rows of those numbers.
 func (m Matrix) Pick(rows []int) Matrix {
 	out := NewMatrix(len(rows), m.D)
-	for i, r := range rows {
-		copy(out.Row(i), m.Row(r))
-	}
+	out.pick(m, rows, 1)
 	return out
+}
+
+// pick makes the rows of m copies of those rows of from.
+func (m Matrix) pick(from Matrix, rows []int, threads int) {
+	together(threads, len(rows), func(numbers iter.Seq[int]) {
+		for i := range numbers {
+			copy(m.Row(i), from.Row(rows[i]))
+		}
+	})
 }
 
 // Mean is the mean row.

@@ -2,8 +2,8 @@ package quality
 
 import (
 	"fmt"
+	"iter"
 	"math"
-	"slices"
 
 	"ebtrain/ddp/philox"
 )
@@ -22,6 +22,7 @@ type SWD struct {
 	Patches    int // of each picture and level; 128 as published
 	Directions int // 512 as published
 	Seed       uint64
+	Threads    int // that compute beside Mul, which is called by one; less than 1 is 1
 	Mul        Products
 }
 
@@ -45,20 +46,16 @@ func (s SWD) Project(p Pictures) (Projected, error) {
 	if len(p.X) != p.N*p.C*p.H*p.W || p.N < 1 || min(p.H, p.W) < patchSide || s.Patches < 1 || s.Directions < 1 {
 		return out, fmt.Errorf("quality: a sliced Wasserstein distance of %d pictures %d×%d×%d, want sides of at least %d", p.N, p.C, p.H, p.W, patchSide)
 	}
-	pyramids := make([][]plane, p.N)
-	for i := range pyramids {
-		pyramids[i] = laplacian(p.planes(i))
-	}
-	for l := range pyramids[0] {
-		level := pyramids[0][l]
-		patches := s.patches(pyramids, l)
-		normalise(patches, p.C)
+	levels := s.patches(p)
+	for l, patches := range levels {
+		normalise(patches, p.C, s.Threads)
 		sorted, err := s.project(patches, l)
 		if err != nil {
 			return out, err
 		}
+		levels[l] = Matrix{} // its memory may be the next one's
 		out.sorted = append(out.sorted, sorted)
-		out.Sides = append(out.Sides, min(level.h, level.w))
+		out.Sides = append(out.Sides, min(p.H, p.W)>>l)
 	}
 	return out, nil
 }
@@ -86,180 +83,136 @@ func (p Projected) Distance(from Projected) ([]float64, error) {
 	return out, nil
 }
 
-// plane is a picture of several channels, one after another.
-type plane struct {
-	c, h, w int
-	x       []float64
-}
-
-func (p Pictures) planes(i int) plane {
-	n := p.C * p.H * p.W
-	out := plane{p.C, p.H, p.W, make([]float64, n)}
-	for k, v := range p.X[i*n : (i+1)*n] {
-		out.x[k] = float64(v)
+// patches are those of all pictures, a matrix for each level with a row for each patch,
+// channel by channel.
+func (s SWD) patches(p Pictures) []Matrix {
+	var out []Matrix
+	for _, level := range newLaplacian(p.C, p.H, p.W).levels {
+		out = append(out, NewMatrix(p.N*s.Patches, level.c*patchSide*patchSide))
 	}
+	size := p.C * p.H * p.W
+	together(s.Threads, p.N, func(pictures iter.Seq[int]) {
+		pyramid := newLaplacian(p.C, p.H, p.W)
+		for i := range pictures {
+			pyramid.of(p.X[i*size : (i+1)*size])
+			for l, level := range pyramid.levels {
+				place := philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: 3, Step: uint32(l), Sample: uint32(i)}
+				level.patches(out[l].Rows(i*s.Patches, (i+1)*s.Patches), place)
+			}
+		}
+	})
 	return out
 }
 
-// laplacian is the pyramid: details of each level, and the coarsest as it is.
-func laplacian(p plane) []plane {
-	var levels []plane
-	for min(p.h, p.w) >= pyramidLeap*pyramidLast && p.h%2 == 0 && p.w%2 == 0 {
-		small := p.down()
-		big := small.up()
-		for i, v := range big.x {
-			p.x[i] -= v
-		}
-		levels = append(levels, p)
-		p = small
-	}
-	return append(levels, p)
-}
-
-// down smooths by (1,4,6,4,1)/16 in both directions, edges mirrored, and keeps
-// every second row and column.
-func (p plane) down() plane {
-	s := p.smooth(1)
-	out := plane{p.c, p.h / 2, p.w / 2, make([]float64, p.c*(p.h/2)*(p.w/2))}
-	for c := range out.c {
-		for y := range out.h {
-			for x := range out.w {
-				out.x[(c*out.h+y)*out.w+x] = s.x[(c*p.h+2*y)*p.w+2*x]
+// patches fills rows with patches at places of that name.
+func (p plane) patches(rows Matrix, place philox.Name) {
+	for k := range rows.N {
+		y, x := place.Intn(2*k, p.h-patchSide+1), place.Intn(2*k+1, p.w-patchSide+1)
+		row := rows.Row(k)
+		for c := range p.c {
+			for dy := range patchSide {
+				copy(row[(c*patchSide+dy)*patchSide:][:patchSide], p.line(c, y+dy)[x:])
 			}
 		}
 	}
-	return out
-}
-
-// up puts zeros between rows and columns, and smooths by four times that kernel.
-func (p plane) up() plane {
-	out := plane{p.c, 2 * p.h, 2 * p.w, make([]float64, 4*len(p.x))}
-	for c := range p.c {
-		for y := range p.h {
-			for x := range p.w {
-				out.x[(c*out.h+2*y)*out.w+2*x] = p.x[(c*p.h+y)*p.w+x]
-			}
-		}
-	}
-	return out.smooth(2)
-}
-
-// smooth convolves rows and columns with gain·(1,4,6,4,1)/16.
-func (p plane) smooth(gain float64) plane {
-	kernel := [5]float64{1, 4, 6, 4, 1}
-	rows := plane{p.c, p.h, p.w, make([]float64, len(p.x))}
-	out := plane{p.c, p.h, p.w, make([]float64, len(p.x))}
-	for c := range p.c {
-		for y := range p.h {
-			line := p.x[(c*p.h+y)*p.w:][:p.w]
-			for x := range p.w {
-				sum := 0.0
-				for k, f := range kernel {
-					sum += f * line[mirror(x+k-2, p.w)]
-				}
-				rows.x[(c*p.h+y)*p.w+x] = gain * sum / 16
-			}
-		}
-		for y := range p.h {
-			for k, f := range kernel {
-				from := rows.x[(c*p.h+mirror(y+k-2, p.h))*p.w:][:p.w]
-				to := out.x[(c*p.h+y)*p.w:][:p.w]
-				for x, v := range from {
-					to[x] += gain * f * v / 16
-				}
-			}
-		}
-	}
-	return out
-}
-
-// mirror is a place beyond an edge, reflected on the last pixel.
-func mirror(i, n int) int {
-	if i < 0 {
-		return -i
-	}
-	if i >= n {
-		return 2*n - 2 - i
-	}
-	return i
-}
-
-// patches are those of a level of all pictures, a row each, channel by channel.
-func (s SWD) patches(pyramids [][]plane, level int) Matrix {
-	first := pyramids[0][level]
-	out := NewMatrix(len(pyramids)*s.Patches, first.c*patchSide*patchSide)
-	for i, pyramid := range pyramids {
-		p := pyramid[level]
-		place := philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: 3, Step: uint32(level), Sample: uint32(i)}
-		for k := range s.Patches {
-			y, x := place.Intn(2*k, p.h-patchSide+1), place.Intn(2*k+1, p.w-patchSide+1)
-			row := out.Row(i*s.Patches + k)
-			for c := range p.c {
-				for dy := range patchSide {
-					copy(row[(c*patchSide+dy)*patchSide:][:patchSide], p.x[(c*p.h+y+dy)*p.w+x:])
-				}
-			}
-		}
-	}
-	return out
 }
 
 // normalise gives each channel of the patches mean 0 and variance 1 over the set.
-func normalise(m Matrix, channels int) {
+func normalise(m Matrix, channels, threads int) {
 	per := m.D / channels
-	for c := range channels {
-		sum, squares := 0.0, 0.0
-		for i := range m.N {
-			for _, v := range m.Row(i)[c*per : (c+1)*per] {
-				sum += v
-				squares += v * v
+	mean, sd := make([]float64, channels), make([]float64, channels)
+	together(threads, channels, func(numbers iter.Seq[int]) {
+		for c := range numbers {
+			mean[c], sd[c] = moments(m, c*per, (c+1)*per)
+		}
+	})
+	together(threads, m.N, func(rows iter.Seq[int]) {
+		for i := range rows {
+			for c, mean := range mean {
+				row := m.Row(i)[c*per : (c+1)*per]
+				for k, v := range row {
+					row[k] = (v - mean) / sd[c]
+				}
 			}
 		}
-		n := float64(m.N * per)
-		mean := sum / n
-		sd := math.Sqrt(max(0, squares/n-mean*mean))
-		if sd == 0 {
-			sd = 1 // a constant channel is 0
-		}
-		for i := range m.N {
-			row := m.Row(i)[c*per : (c+1)*per]
-			for k, v := range row {
-				row[k] = (v - mean) / sd
-			}
+	})
+}
+
+// moments are the mean and the standard deviation of some columns together; a constant
+// has 1, so that it becomes 0.
+func moments(m Matrix, from, to int) (mean, sd float64) {
+	sum, squares := 0.0, 0.0
+	for i := range m.N {
+		for _, v := range m.Row(i)[from:to] {
+			sum += v
+			squares += v * v
 		}
 	}
+	n := float64(m.N * (to - from))
+	mean = sum / n
+	sd = math.Sqrt(max(0, squares/n-mean*mean))
+	if sd == 0 {
+		sd = 1
+	}
+	return mean, sd
 }
 
 // project is the sorted projections of patches on each direction.
 func (s SWD) project(patches Matrix, level int) ([][]float64, error) {
-	directions := NewMatrix(s.Directions, patches.D)
+	directions := s.directions(patches.D, level)
 	sorted := make([][]float64, s.Directions)
 	for k := range sorted {
-		d := directions.Row(k)
-		philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: 4, Step: uint32(level), Sample: uint32(k)}.Normal(d)
-		length := 0.0
-		for _, v := range d {
-			length += v * v
-		}
-		for i := range d {
-			d[i] /= math.Sqrt(length)
-		}
 		sorted[k] = make([]float64, patches.N)
 	}
 	out := make([]float64, tile*s.Directions)
 	for from := 0; from < patches.N; from += tile {
 		some := patches.Rows(from, min(from+tile, patches.N))
-		if err := s.Mul(some, directions, out[:some.N*s.Directions]); err != nil {
+		part := Matrix{some.N, s.Directions, out[:some.N*s.Directions]}
+		if err := s.Mul(some, directions, part.X); err != nil {
 			return nil, err
 		}
-		for i := range some.N {
-			for k := range sorted {
-				sorted[k][from+i] = out[i*s.Directions+k]
-			}
+		s.transpose(sorted, from, part)
+	}
+	together(s.Threads, len(sorted), func(lines iter.Seq[int]) {
+		var by sorter
+		for k := range lines {
+			by.sort(sorted[k])
+		}
+	})
+	return sorted, nil
+}
+
+// directions are rows of length 1.
+func (s SWD) directions(d, level int) Matrix {
+	m := NewMatrix(s.Directions, d)
+	for k := range m.N {
+		row := m.Row(k)
+		philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: 4, Step: uint32(level), Sample: uint32(k)}.Normal(row)
+		length := 0.0
+		for _, v := range row {
+			length += v * v
+		}
+		for i := range row {
+			row[i] /= math.Sqrt(length)
 		}
 	}
-	for _, line := range sorted {
-		slices.Sort(line)
-	}
-	return sorted, nil
+	return m
+}
+
+const cacheLine = 8 // values
+
+// transpose puts each column of m into a line, from there on. It takes as many columns
+// at a time as lie side by side in the processor's memory.
+func (s SWD) transpose(lines [][]float64, from int, m Matrix) {
+	together(s.Threads, (m.D+cacheLine-1)/cacheLine, func(parts iter.Seq[int]) {
+		for part := range parts {
+			first := part * cacheLine
+			some := lines[first:min(first+cacheLine, m.D)]
+			for i := range m.N {
+				for k, v := range m.Row(i)[first:][:len(some)] {
+					some[k][from+i] = v
+				}
+			}
+		}
+	})
 }

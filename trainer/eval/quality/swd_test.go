@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+
+	"ebtrain/ddp/philox"
 )
 
 func drawn(rng *rand.Rand, n, c, h, w int) Pictures {
@@ -16,32 +18,6 @@ func drawn(rng *rand.Rand, n, c, h, w int) Pictures {
 		p.X[i] = float32(rng.Float64()*2 - 1)
 	}
 	return p
-}
-
-// A pyramid of a smooth picture has no details, and details and what is left give
-// the picture back.
-func TestLaplacian(t *testing.T) {
-	p := drawn(seeded(7), 1, 2, 64, 32)
-	levels := laplacian(p.planes(0))
-	if len(levels) != 2 || levels[0].h != 64 || levels[1].h != 32 || levels[1].w != 16 {
-		t.Fatalf("%d levels", len(levels))
-	}
-	up := levels[1].up()
-	for i, v := range p.X {
-		if math.Abs(up.x[i]+levels[0].x[i]-float64(v)) > 1e-6 {
-			t.Fatal("the levels do not give the picture back")
-		}
-	}
-	flat := plane{1, 32, 32, slices.Repeat([]float64{0.7}, 1024)}
-	levels = laplacian(flat)
-	for _, v := range levels[0].x {
-		if math.Abs(v) > 1e-12 {
-			t.Fatalf("a flat picture has a detail of %v", v)
-		}
-	}
-	if math.Abs(levels[1].x[5]-0.7) > 1e-12 {
-		t.Errorf("a flat picture becomes %v", levels[1].x[5])
-	}
 }
 
 func TestSWD(t *testing.T) {
@@ -74,11 +50,7 @@ func TestSWD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pyramids := make([][]plane, 4)
-	for i := range pyramids {
-		pyramids[i] = laplacian(small.planes(i))
-	}
-	copy(m.X, s.patches(pyramids, 0).X)
+	copy(m.X, s.patches(small)[0].X)
 	for c := range 3 {
 		var all []float64
 		for i := range m.N {
@@ -144,5 +116,88 @@ func TestSWDOfConstantPictures(t *testing.T) {
 	d, err := px.Distance(py)
 	if err := errors.Join(errX, errY, err); err != nil || len(d) != 1 || math.Abs(d[0]/want-1) > 0.03 {
 		t.Errorf("got %v, %v; want %v", d, err, want)
+	}
+}
+
+// slowProject is SWD.Project as it is defined: everything by itself, one after another.
+func (s SWD) slowProject(p Pictures) [][][]float64 {
+	pyramids := make([][]plane, p.N)
+	for i := range pyramids {
+		pyramids[i] = slowLaplacian(p.plane(i))
+	}
+	var out [][][]float64
+	for l, first := range pyramids[0] {
+		m := NewMatrix(p.N*s.Patches, p.C*patchSide*patchSide)
+		for i := range pyramids {
+			place := philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: 3, Step: uint32(l), Sample: uint32(i)}
+			for k := range s.Patches {
+				y, x := place.Intn(2*k, first.h-patchSide+1), place.Intn(2*k+1, first.w-patchSide+1)
+				for at := range m.D {
+					c, dy, dx := at/(patchSide*patchSide), at/patchSide%patchSide, at%patchSide
+					m.Row(i*s.Patches + k)[at] = pyramids[i][l].x[(c*first.h+y+dy)*first.w+x+dx]
+				}
+			}
+		}
+		slowNormalise(m, p.C)
+		var sorted [][]float64
+		directions := s.directions(m.D, l)
+		for k := range s.Directions {
+			line := make([]float64, m.N)
+			if err := Plain(directions.Rows(k, k+1), m, line); err != nil {
+				panic(err)
+			}
+			slices.Sort(line)
+			sorted = append(sorted, line)
+		}
+		out = append(out, sorted)
+	}
+	return out
+}
+
+func slowNormalise(m Matrix, channels int) {
+	per := m.D / channels
+	for c := range channels {
+		sum, squares, n := 0.0, 0.0, float64(m.N*per)
+		for i := range m.N {
+			for _, v := range m.Row(i)[c*per : (c+1)*per] {
+				sum += v
+				squares += v * v
+			}
+		}
+		mean := sum / n
+		sd := math.Sqrt(max(0, squares/n-mean*mean))
+		if sd == 0 {
+			sd = 1
+		}
+		for i := range m.N {
+			for k := c * per; k < (c+1)*per; k++ {
+				m.Row(i)[k] = (m.Row(i)[k] - mean) / sd
+			}
+		}
+	}
+}
+
+// With any number of threads the projections are those of the definition, to the bit.
+func TestSWDOfThreads(t *testing.T) {
+	rng := seeded(9)
+	for _, p := range []Pictures{
+		drawn(rng, 1, 1, 7, 7), drawn(rng, 3, 2, 9, 31), drawn(rng, 5, 3, 34, 64), drawn(rng, 2, 4, 66, 33),
+		drawn(rng, 7, 1, 64, 128), {N: 2, C: 2, H: 32, W: 32, X: make([]float32, 2*2*32*32)}, drawn(rng, 40, 1, 32, 32),
+	} {
+		for _, threads := range []int{0, 1, 2, 5} {
+			s := SWD{Patches: 30, Directions: 11, Seed: 4, Threads: threads, Mul: Plain}
+			got, err := s.Project(p)
+			want := s.slowProject(p)
+			if err != nil || len(got.sorted) != len(want) {
+				t.Fatalf("%d levels, want %d; %v", len(got.sorted), len(want), err)
+			}
+			for l := range want {
+				for k := range want[l] {
+					if !slices.Equal(got.sorted[l][k], want[l][k]) {
+						t.Errorf("%d pictures %d×%d×%d, %d threads: level %d, direction %d differs", p.N, p.C, p.H, p.W, threads, l, k)
+					}
+				}
+			}
+		}
 	}
 }
