@@ -323,7 +323,6 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 
 #define KERNEL(NAME, BLOCK, ARGS) SHIM_KERNEL(NAME, BLOCK, ARGS, 0)
 #define KERNEL_SYNC(NAME, BLOCK, ARGS) SHIM_KERNEL(NAME, BLOCK, ARGS, 1)
-#define KERNEL_DENSE(NAME, BLOCK, ARGS) SHIM_KERNEL(NAME, BLOCK, ARGS, 1)
 #define DEVICE static inline
 #define FUNCTION static
 #define TID ((int)shim_at->tid)

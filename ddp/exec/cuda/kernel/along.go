@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"fmt"
-
-	"ebtrain/ddp/exec/plan"
-)
+import "fmt"
 
 // along writes the loop along the middle axis, but for its end. A loop that adds up what it
 // has just loaded waits for the memory each time; so several steps are loaded at once: by the
@@ -72,8 +68,12 @@ func (r *reduction) point(m string) string {
 func (r *reduction) before() {
 	left := mostBefore
 	for i, a := range r.f.Loads {
-		size := r.same(a)
-		if size == 0 || size > left {
+		column := r.columns > 1 && len(a.Dims) == 2 && a.Strides[0] == 0 && a.Strides[1] == 1 && a.Dims[1] == r.columns
+		size := 1
+		if column {
+			size = r.V
+		}
+		if !column && !a.Scalar() || size > left {
 			continue
 		}
 		left -= size
@@ -83,17 +83,6 @@ func (r *reduction) before() {
 		r.line("\t\t}")
 		r.loads[i].before = true
 	}
-}
-
-// same is how many numbers of an operand are a thread's at all steps; 0 if they change.
-func (r *reduction) same(a plan.Access) int {
-	switch {
-	case a.Scalar():
-		return 1
-	case r.columns > 1 && len(a.Dims) == 2 && a.Strides[0] == 0 && a.Strides[1] == 1 && a.Dims[1] == r.columns:
-		return r.V
-	}
-	return 0
 }
 
 // first is a thread's first column.

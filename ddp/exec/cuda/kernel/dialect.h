@@ -8,7 +8,6 @@ typedef long long i64;
 typedef unsigned long long u64;
 #define KERNEL(NAME, BLOCK, ARGS) extern "C" __global__ void __launch_bounds__(BLOCK) NAME(const __grid_constant__ ARGS a)
 #define KERNEL_SYNC(NAME, BLOCK, ARGS) KERNEL(NAME, BLOCK, ARGS)
-#define KERNEL_DENSE(NAME, BLOCK, ARGS) extern "C" __global__ void __launch_bounds__(BLOCK, 4) NAME(const __grid_constant__ ARGS a)
 #define DEVICE static __device__ __forceinline__
 #define FUNCTION static __device__ __noinline__
 #define TID ((int)threadIdx.x)

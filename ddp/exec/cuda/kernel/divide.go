@@ -4,12 +4,12 @@ import "math"
 
 // perThread is how many steps along the middle axis a thread does before the axis is cut,
 // atOnce how many of them are loaded at the same time. So many blocks keep a device busy
-// where each loads much for a step (some two for each multiprocessor of a large one), and
-// so many (four for each, or three: see wanted) where it loads little. Reductions of up to so many points may share a launch
+// where each loads much for a step (some two for each multiprocessor of a large one), and so
+// many (wanted) where it loads little. Reductions of up to so many points may share a launch
 // with others (shared), and, up to smallest, are cut so that their blocks meet once.
 const (
 	perThread, atOnce = 16, 4
-	busy, many        = 256, 512
+	busy, wanted      = 256, 512
 	shared, smallest  = 1 << 18, 1 << 21
 )
 
@@ -38,7 +38,7 @@ func (r *reduction) divide() {
 	if n <= smallest || r.stores() {
 		r.cutOnce()
 	} else {
-		r.cut(min(r.wanted()/r.cells(), ceil(r.steps(), r.ty*perThread)), r.ty)
+		r.cut(min(wanted/r.cells(), ceil(r.steps(), r.ty*perThread)), r.ty)
 	}
 	if r.fan == 0 {
 		for r.fan = 16; r.fan*r.fan < r.segments; r.fan *= 2 {
@@ -53,7 +53,7 @@ func (r *reduction) cutOnce() {
 		r.shape(8)
 	}
 	steps, once := r.steps(), atOnce*r.ty
-	n := min(r.wanted()/r.cells(), max(ceil(steps, r.ty*perThread), min(ceil(steps, once), ceil(busy, r.cells()))))
+	n := min(wanted/r.cells(), max(ceil(steps, r.ty*perThread), min(ceil(steps, once), ceil(busy, r.cells()))))
 	if n > once && ceil(steps, r.ty*once) <= 2*perThread {
 		n = once
 	}
@@ -63,20 +63,6 @@ func (r *reduction) cutOnce() {
 	}
 }
 
-// wanted is how many blocks are at work at the same time, on a large device of 128
-// multiprocessors: a block more takes as long as all of them. A multiprocessor has four, or
-// three where a thread adds up much.
-func (r *reduction) wanted() int {
-	if r.dense() || 2*len(r.acc)*r.width() <= 16 {
-		return many
-	}
-	return many * 3 / 4
-}
-
-// dense says whether a thread has room for what it needs where four blocks share a
-// multiprocessor: its sums, and one operand of all points.
-func (r *reduction) dense() bool { return !r.stores() && len(r.f.Loads) == 1 && r.f.Loads[0].Full() }
-
 // cut cuts the middle axis into about n segments, of a multiple of so many steps.
 func (r *reduction) cut(n, unit int) {
 	steps := r.steps()
@@ -84,23 +70,14 @@ func (r *reduction) cut(n, unit int) {
 	r.segments = ceil(steps, r.length)
 }
 
-// leastRun is how many threads next to each other read a whole sector of the cache's lines,
-// of 32 bytes.
-const leastRun = 4
-
 // shape shapes a block whose columns lie in runs of at most so many threads; each
-// thread then has that many steps along the middle axis. No thread is idle where runs of
-// fewer threads divide the columns, and the block.
+// thread then has that many steps along the middle axis.
 func (r *reduction) shape(run int) (each int) {
 	r.tx, r.tiles = 1, 1
 	if r.columns > 1 {
 		wide := r.columns / r.V
 		r.tiles = ceil(wide, run)
 		r.tx = ceil(wide, r.tiles)
-		if p := wide & -wide; Block%r.tx != 0 && p >= leastRun {
-			r.tx = min(p, run)
-			r.tiles = wide / r.tx
-		}
 	}
 	for r.ty = 1; 2*r.ty*r.tx <= Block && 4*r.ty < r.steps(); r.ty *= 2 {
 	}

@@ -47,10 +47,10 @@ const productTile, productStep = 64, 16
 func (k *product) split() {
 	tiles := ceil(k.m, productTile) * ceil(k.n, productTile) * k.groups
 	k.splits, k.length = 1, max(k.k, 1)
-	if tiles >= many/2 || k.k <= 1024 {
+	if tiles >= wanted/2 || k.k <= 1024 {
 		return
 	}
-	splits := min(ceil(many, tiles), ceil(k.k, 512))
+	splits := min(ceil(wanted, tiles), ceil(k.k, 512))
 	k.length = ceil(ceil(k.k, splits), productStep) * productStep
 	k.splits = ceil(k.k, k.length)
 }

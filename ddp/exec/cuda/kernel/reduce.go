@@ -191,7 +191,7 @@ func (m *making) newReduction(f *plan.Fused, in, out []operand, c *class, store 
 	if c.columns == 1 {
 		along = c.middle
 	} else {
-		V = ofColumns(V, len(c.acc), along, store && len(f.Stores) > 0)
+		V = min(V, max(2, 8/len(c.acc)))
 	}
 	for along%V != 0 {
 		V /= 2
@@ -223,24 +223,6 @@ func (m *making) newReduction(f *plan.Fused, in, out []operand, c *class, store 
 	return r
 }
 
-// ofColumns is how many neighbouring columns a thread has, of V at most: few where it adds
-// up much for each, in registers and shared memory, or stores results, too; and so many that
-// a run of four threads or more divides the columns, if that can be: see shape.
-func ofColumns(V, accumulators, columns int, stores bool) int {
-	most, room := 2, 16
-	if stores {
-		room = 8
-	}
-	for most < 8 && 2*most*accumulators <= room {
-		most *= 2
-	}
-	V = min(V, most)
-	for V > 4 && columns%(4*V) != 0 {
-		V /= 2
-	}
-	return V
-}
-
 // accType is the type that a group's reductions are added up in.
 func accType(reg string) string {
 	if reg == "i64" {
@@ -253,11 +235,7 @@ func accType(reg string) string {
 func (r *reduction) launchAll() (Launch, error) {
 	r.arguments()
 	t, width := accType(r.reg), r.width()
-	head := "KERNEL_SYNC"
-	if r.segments > 1 && r.dense() {
-		head = "KERNEL_DENSE"
-	}
-	r.line("%s(NAME, %d, struct NAME_args) {", head, Block)
+	r.line("KERNEL_SYNC(NAME, %d, struct NAME_args) {", Block)
 	r.line("\tSHARED(%s, sh, [%d]);", t, len(r.acc)*width*Block)
 	if len(r.rest.entries) > 0 {
 		r.line("\tSHARED(double, sum, [%d]);\n\tSHARED(double, square, [%[1]d]);", Block)
