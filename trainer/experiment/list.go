@@ -32,15 +32,20 @@ the data that they need.
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	add := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // text takes everything
 	add("experiment\trows\tseeds\tfinished\tdata\n")
+	var damage []error
 	for _, e := range a.catalogue {
-		done, err := finished(out, e)
+		done, damaged, err := finished(out, e)
 		if err != nil {
 			return err
 		}
+		damage = append(damage, damaged...)
 		add("%s\t%d\t%d\t%d of %d\t%s\n", e.Name, len(e.Rows), len(e.Seeds), done, len(e.Rows)*len(e.Seeds), dataName(e))
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	for _, err := range damage {
+		fmt.Fprintf(&text, "\n%v\n", err)
 	}
 	for _, e := range a.catalogue {
 		fmt.Fprintf(&text, "\n%s: %s\n", e.Name, e.About)
@@ -56,18 +61,21 @@ func dataName(e plan.Experiment) string {
 	return e.Data.Name
 }
 
-// finished counts the finished cells of the experiment's own seeds.
-func finished(out string, e plan.Experiment) (n int, err error) {
+// finished counts the finished cells of the experiment's own seeds, and says which are
+// damaged.
+func finished(out string, e plan.Experiment) (n int, damage []error, err error) {
 	for _, c := range cells(out, e, e.Rows, e.Seeds) {
 		s, err := c.Load()
-		if err != nil {
-			return 0, err
-		}
-		if s.Finished() {
+		switch {
+		case damaged(err):
+			damage = append(damage, err)
+		case err != nil:
+			return 0, nil, err
+		case s.Finished():
 			n++
 		}
 	}
-	return n, nil
+	return n, damage, nil
 }
 
 // cells are those of some rows and seeds: all rows of one seed, then the next.

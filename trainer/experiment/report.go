@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -54,6 +55,7 @@ func (a app) report(args []string) error {
 
 func (a app) write(out, to string, chosen []plan.Experiment) error {
 	var sheets []*results.Sheet
+	var damage []error
 	empty := true
 	for _, e := range chosen {
 		s, err := results.Load(out, e)
@@ -61,16 +63,21 @@ func (a app) write(out, to string, chosen []plan.Experiment) error {
 			return err
 		}
 		empty = empty && s.Empty()
-		sheets = append(sheets, s)
+		sheets, damage = append(sheets, s), append(damage, s.Damage()...)
 	}
 	if empty {
-		return fmt.Errorf("no cell is finished in %s: experiment run NAME does the cells of an experiment", out)
+		return errors.Join(append(damage, fmt.Errorf("no cell is finished in %s: experiment run NAME does the cells of an experiment", out))...)
 	}
 	if err := results.Write(to, sheets); err != nil {
 		return err
 	}
 	for _, s := range sheets {
 		if _, err := fmt.Fprintln(a.stdout, s.Summary()); err != nil {
+			return err
+		}
+	}
+	for _, err := range damage {
+		if _, err := fmt.Fprintf(a.stdout, "left out: %v\n", err); err != nil {
 			return err
 		}
 	}

@@ -29,12 +29,14 @@ type Sheet struct {
 	data     map[string]cell.Data // of these, by the data set that rows are trained on
 	whole    bool                 // some finished cell has as many steps as the experiment says
 	left     []string
+	damage   []error
 }
 
 // found is a cell with what is on the disk.
 type found struct {
 	cell.Cell
-	status cell.Status
+	status  cell.Status
+	damaged error // a file of it is
 }
 
 // Load reads the cells of an experiment.
@@ -49,11 +51,15 @@ func Load(root string, e plan.Experiment) (*Sheet, error) {
 		s.seeds = append(s.seeds, seeds...)
 		for _, seed := range seeds {
 			c := cell.Cell{Root: root, Experiment: e.Name, Row: r.Name, Seed: seed}
-			status, err := c.Load()
-			if err != nil {
+			f := found{Cell: c}
+			var damaged *cell.DamagedError
+			if f.status, err = c.Load(); errors.As(err, &damaged) {
+				f.damaged = err
+				s.damage = append(s.damage, err)
+			} else if err != nil {
 				return nil, err
 			}
-			all = append(all, found{c, status})
+			all = append(all, f)
 		}
 	}
 	slices.Sort(s.seeds)
@@ -214,6 +220,8 @@ func (s *Sheet) name(all []found) {
 func (s *Sheet) why(f found) string {
 	m := f.status.Measured
 	switch {
+	case f.damaged != nil:
+		return "left out (" + f.damaged.Error() + ")"
 	case f.status.Begun == nil:
 		return "not begun"
 	case m == nil:
@@ -231,6 +239,9 @@ func (s *Sheet) why(f found) string {
 	}
 	return ""
 }
+
+// Damage says which files of cells are damaged, and what to do. Those cells are left out.
+func (s *Sheet) Damage() []error { return s.damage }
 
 // Empty says that no cell is finished.
 func (s *Sheet) Empty() bool { return len(s.finished) == 0 }
