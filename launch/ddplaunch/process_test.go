@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -222,6 +223,24 @@ func TestUnstartableProgram(t *testing.T) {
 		t.Errorf("exit code %d, want 1", code)
 	}
 	want(t, out, "exec format error")
+}
+
+// Where the launcher may not open enough for all ranks, it says which does not start, and
+// what to do.
+func TestFewDescriptors(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []string{"20", "60"} {
+		cmd := exec.Command("sh", "-c", "ulimit -n "+limit+`; exec "$0" "$@"`, self, "-nproc", "12", "sleep", "20")
+		cmd.Env = append(env.Without(os.Environ()), roleVar+"=launcher")
+		out, err := cmd.CombinedOutput()
+		if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != 1 {
+			t.Errorf("limit %s: %v", limit, err)
+		}
+		want(t, string(out), "too many open files: allow ddplaunch more of them (ulimit -n)\n")
+	}
 }
 
 func TestExchange(t *testing.T) {

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
 	"time"
 
@@ -34,11 +35,22 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 		}
 		p, err := a.startOne(w, local)
 		if err != nil {
-			a.apply(a.node.StartFailed(local, err))
+			a.apply(a.node.StartFailed(local, advised(err)))
 			continue
 		}
 		a.apply(a.node.Started(local, p.cmd.Process.Pid))
 	}
+}
+
+// advised adds to why a rank does not start what can be done about a limit of the system's.
+func advised(err error) error {
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		return fmt.Errorf("%w: allow ddplaunch more of them (ulimit -n)", err)
+	case errors.Is(err, unix.EAGAIN):
+		return fmt.Errorf("%w: allow this user more processes (ulimit -u)", err)
+	}
+	return err
 }
 
 func (a *agent) startOne(w env.Worker, local int) (*process, error) {
