@@ -163,8 +163,9 @@ func poll(ctx context.Context, query func() (bool, error)) error {
 	}
 }
 
-// Nap sleeps, to ask a device again. The runtime makes a millisecond of a shorter Sleep where nothing else runs,
-// as it waits in epoll then; the system's own takes what is asked, and a thread.
+// Nap sleeps, to ask a device again. The runtime makes a millisecond of a shorter Sleep
+// where nothing else runs, as it waits in epoll then; the system's own takes what is asked,
+// and a thread.
 func Nap(d time.Duration) {
 	if d >= time.Millisecond {
 		time.Sleep(d)
