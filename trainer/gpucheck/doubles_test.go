@@ -29,7 +29,7 @@ var all = flag.Bool("doubles.all", false, "TestOnDoubles does all parts, which t
 func TestOnDoubles(t *testing.T) {
 	cudatest.Use(t)
 	o := &options{out: t.TempDir(), parts: []string{"a", "d"}, limit: 20 * time.Minute, nets: []string{"conv32"}, batches: []int{4}, only: []string{"bf16", "f32"}, body: true, steps: 3,
-		size: size{Programs: 3, Hunt: time.Minute, Copied: 1 << 20, Fused: 1 << 16, Product: 64, Images: []int{1}, Width: 4}, each: 5 * time.Minute, from: -1}
+		size: size{Programs: 3, Hunt: time.Minute, Copied: 1 << 20, Fused: 1 << 16, Placed: 1, Product: 64, Images: []int{1}, Width: 4}, each: 5 * time.Minute, from: -1}
 	switch {
 	case *all:
 		o.parts = []string{"a", "b", "c", "d"}

@@ -68,13 +68,14 @@ type size struct {
 	Hunt     time.Duration // after which no new random program begins
 	Copied   int64         // bytes
 	Fused    int           // bytes of an array
+	Placed   int           // images of the sums in several places
 	Product  int           // rows and columns
 	Images   []int         // batches of convolutions of few channels
 	Width    int           // of part d's networks, 0 is the paper's
 }
 
 // full is for GPUs. Tests on doubles have less.
-var full = size{Graphs: 20, Programs: 1000, Hunt: 45 * time.Second, Copied: 1 << 30, Fused: 256 << 20, Product: 8192, Images: []int{64, 256}}
+var full = size{Graphs: 20, Programs: 1000, Hunt: 45 * time.Second, Copied: 1 << 30, Fused: 256 << 20, Placed: 256, Product: 8192, Images: []int{64, 256}}
 
 func parse(args []string) (*options, error) {
 	o := &options{size: full}

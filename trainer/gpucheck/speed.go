@@ -37,7 +37,7 @@ func speed(ctx context.Context, o *options, r *report) error {
 		m.flops[p] = 1e12 * r.found(name, flopsKey)
 	}
 	python := sync.OnceValues(func() (string, error) { return torch(ctx, o) })
-	err = errors.Join(err, fewChannels(ctx, o, r), fused(ctx, r, m, o.size.Fused))
+	err = errors.Join(err, fewChannels(ctx, o, r), fused(ctx, r, m, o.size.Fused), placed(ctx, r, o.size.Placed))
 	for _, net := range o.nets {
 		for _, batch := range o.batches {
 			for _, p := range []cuda.Precision{cuda.BF16, cuda.TF32, cuda.F32} {

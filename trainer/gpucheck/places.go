@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	driver "ebtrain/collective/cuda"
+	"ebtrain/ddp/exec/cuda/kernel"
+	"ebtrain/ddp/exec/plan"
+	"ebtrain/ddp/graph"
+)
+
+// places is how many arrays sums are timed over.
+const places = 8
+
+// placed is a check of part d: the sums of a batch norm, by one kernel over arrays that lie
+// in several places. In steps they have taken from 25 to 48 µs, of one text (results/README.md):
+// here it is to be seen whether that is the place.
+func placed(ctx context.Context, r *report, images int) error {
+	name := fmt.Sprintf("sums of a batch norm of %d images of 32x32, 96 channels, in bfloat16, in %d places", images, places)
+	return r.do(ctx, "d", name, func() (string, map[string]any, error) {
+		took, err := placedTimes(ctx, r.Devices[0].Ordinal, images)
+		if err != nil {
+			return "", nil, err
+		}
+		us := func(i int) float64 { return ms(took[i]) * 1e3 }
+		return "", map[string]any{"least_us": us(0), "us": us(places / 2), "most_us": us(places - 1)}, nil
+	})
+}
+
+// sumsPlan is a plan of one step: the sum of each channel, and that of the squares of what
+// is left without the mean.
+func sumsPlan(images int) *plan.Plan {
+	const side, channels = 32, 96
+	dims := graph.D(images, side, side, channels)
+	of := plan.Access{Dims: []int{images * side * side, channels}, Strides: []int{0, 1}}
+	f := &plan.Fused{DType: graph.F32, Dims: dims, Loads: []plan.Access{{}}, Sums: []plan.Reduction{
+		{Fn: graph.ReduceSum, Reg: 0, Access: of}, {Fn: graph.ReduceSum, Reg: 0, Centred: true, Access: of}}}
+	sum := plan.Value{DType: graph.F32, Dims: graph.D(1, 1, 1, channels)}
+	p := &plan.Plan{Values: []plan.Value{{DType: graph.BF16, Dims: dims}, sum, sum}, Steps: []plan.Step{{Op: f, In: []int{0}, Out: []int{1, 2}}}}
+	for v := range p.Values {
+		p.Values[v].Root, p.Values[v].Space, p.Values[v].Index, p.Values[v].Last = v, plan.Input, v, true
+	}
+	return p
+}
+
+// placedTimes are what the sums over each array take in the median run, the least first.
+func placedTimes(ctx context.Context, ordinal, images int) (took []time.Duration, err error) {
+	b, p := &fewBench{ctx: ctx, flush: 1}, sumsPlan(images)
+	defer func() { err = errors.Join(err, b.close()) }()
+	if err := b.open(ordinal); err != nil {
+		return nil, err
+	}
+	m, err := b.make(p)
+	if err != nil {
+		return nil, err
+	}
+	var all []driver.Ptr
+	defer func() {
+		for _, x := range all {
+			err = errors.Join(err, b.d.Free(x))
+		}
+	}()
+	alloc := func(bytes int) (driver.Ptr, error) {
+		x, err := b.d.Alloc(int64(bytes))
+		all = append(all, x)
+		return x, err
+	}
+	counters := m.list[len(m.list)-1].Counters
+	rest, err := alloc(p.Values[1].Bytes() + p.Values[2].Bytes() + m.scratch + counters)
+	if err != nil {
+		return nil, err
+	}
+	memory := kernel.Memory{Scratch: uint64(rest), Counters: uint64(rest) + uint64(m.scratch)}
+	if err := b.s.Memset(driver.Ptr(memory.Counters), 0, int64(counters)); err != nil {
+		return nil, err
+	}
+	for range places {
+		x, err := alloc(p.Values[0].Bytes())
+		if err != nil {
+			return nil, err
+		}
+		sums := memory.Counters + uint64(counters)
+		memory.Value = func(v int) uint64 { return []uint64{uint64(x), sums, sums + uint64(p.Values[1].Bytes())}[v] }
+		t, err := b.placedTime(p, m, memory)
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, t)
+	}
+	slices.Sort(took)
+	return took, nil
+}
+
+// placedTime is the median of some runs, the array being written before each as by a layer
+// before.
+func (b *fewBench) placedTime(p *plan.Plan, m made, memory kernel.Memory) (time.Duration, error) {
+	const runs, fill = 11, 0x3f
+	var times []time.Duration
+	for range runs {
+		err := cmp.Or(b.s.Memset(driver.Ptr(memory.Value(0)), fill, int64(p.Values[0].Bytes())), b.s.Record(b.marks[0]))
+		for i := range m.list {
+			err = cmp.Or(err, b.s.Launch(m.functions[i], m.list[i].Grid, kernel.Block, 0, m.list[i].Args(memory)))
+		}
+		if err = cmp.Or(err, b.s.Record(b.marks[1]), b.s.Sync(b.ctx)); err != nil {
+			return 0, err
+		}
+		t, err := b.d.Elapsed(b.marks[0], b.marks[1])
+		if err != nil {
+			return 0, err
+		}
+		times = append(times, t)
+	}
+	slices.Sort(times)
+	return times[runs/2], b.placedRight(p, memory)
+}
+
+// placedRight says whether the sums are those of an array of one number.
+func (b *fewBench) placedRight(p *plan.Plan, memory kernel.Memory) (err error) {
+	const filled = 0.74609375 // 0x3f3f
+	n := p.Values[1].Dims.Len()
+	got, err := b.d.AllocPinned(4 * 2 * n)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, got.Free()) }()
+	if err := cmp.Or(b.s.CopyOut(got, 0, driver.Ptr(memory.Value(1)), len(got.Bytes())), b.s.Sync(b.ctx)); err != nil {
+		return err
+	}
+	want := filled * float64(p.Values[0].Dims.Len()/n)
+	for i := range 2 * n {
+		v, w := float64(math.Float32frombits(binary.LittleEndian.Uint32(got.Bytes()[4*i:]))), want
+		if i >= n {
+			w = 0
+		}
+		if !(math.Abs(v-w) <= 1e-5*want) {
+			return fmt.Errorf("sum %d of %d is %v, want %v", i, 2*n, v, w)
+		}
+	}
+	return nil
+}
