@@ -205,8 +205,12 @@ func (b *fewBench) one(p *plan.Plan) (took time.Duration, bytes int, err error) 
 	return took, bytes, err
 }
 
-func (b *fewBench) run(m made, at [4]driver.Ptr) error {
-	memory := kernel.Memory{Value: func(v int) uint64 { return uint64(at[v]) }, Scratch: uint64(at[3])}
+// memoryAt is that of operands, result and scratch.
+func memoryAt(at [4]driver.Ptr) kernel.Memory {
+	return kernel.Memory{Value: func(v int) uint64 { return uint64(at[v]) }, Scratch: uint64(at[3])}
+}
+
+func (b *fewBench) run(m made, memory kernel.Memory) error {
 	for i := range m.list {
 		if err := b.s.Launch(m.functions[i], m.list[i].Grid, kernel.Block, 0, m.list[i].Args(memory)); err != nil {
 			return err
@@ -222,7 +226,7 @@ func (b *fewBench) result(m made, at [4]driver.Ptr, v *plan.Value) (list []float
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.Free()) }()
-	err = cmp.Or(b.s.Memset(at[2], 0xff, int64(v.Bytes())), b.run(m, at), b.s.CopyOut(p, 0, at[2], v.Bytes()), b.s.Sync(b.ctx))
+	err = cmp.Or(b.s.Memset(at[2], 0xff, int64(v.Bytes())), b.run(m, memoryAt(at)), b.s.CopyOut(p, 0, at[2], v.Bytes()), b.s.Sync(b.ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -254,9 +258,14 @@ func alike(want, got []float64, t graph.DType) error {
 // time is the median of some runs, whose operands come from memory: behind work, so that what
 // the host does for a launch is not in it.
 func (b *fewBench) time(m made, at [4]driver.Ptr) (time.Duration, error) {
+	return b.behind(func() error { return b.s.Memset(b.cache, 1, b.flush) }, m, memoryAt(at))
+}
+
+// behind is the median of some runs, each behind what before puts onto the stream.
+func (b *fewBench) behind(before func() error, m made, memory kernel.Memory) (time.Duration, error) {
 	var times []time.Duration
 	for range 9 {
-		err := cmp.Or(b.s.Memset(b.cache, 1, b.flush), b.s.Record(b.marks[0]), b.run(m, at), b.s.Record(b.marks[1]), b.s.Sync(b.ctx))
+		err := cmp.Or(before(), b.s.Record(b.marks[0]), b.run(m, memory), b.s.Record(b.marks[1]), b.s.Sync(b.ctx))
 		if err != nil {
 			return 0, err
 		}

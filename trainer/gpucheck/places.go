@@ -98,27 +98,15 @@ func placedTimes(ctx context.Context, ordinal, images int) (took []time.Duration
 	return took, nil
 }
 
-// placedTime is the median of some runs, the array being written before each as by a layer
-// before.
+// placedTime is what the sums of an array take that is written before, as by a layer before.
 func (b *fewBench) placedTime(p *plan.Plan, m made, memory kernel.Memory) (time.Duration, error) {
-	const runs, fill = 11, 0x3f
-	var times []time.Duration
-	for range runs {
-		err := cmp.Or(b.s.Memset(driver.Ptr(memory.Value(0)), fill, int64(p.Values[0].Bytes())), b.s.Record(b.marks[0]))
-		for i := range m.list {
-			err = cmp.Or(err, b.s.Launch(m.functions[i], m.list[i].Grid, kernel.Block, 0, m.list[i].Args(memory)))
-		}
-		if err = cmp.Or(err, b.s.Record(b.marks[1]), b.s.Sync(b.ctx)); err != nil {
-			return 0, err
-		}
-		t, err := b.d.Elapsed(b.marks[0], b.marks[1])
-		if err != nil {
-			return 0, err
-		}
-		times = append(times, t)
+	const fill = 0x3f
+	write := func() error { return b.s.Memset(driver.Ptr(memory.Value(0)), fill, int64(p.Values[0].Bytes())) }
+	took, err := b.behind(write, m, memory)
+	if err != nil {
+		return 0, err
 	}
-	slices.Sort(times)
-	return times[runs/2], b.placedRight(p, memory)
+	return took, b.placedRight(p, memory)
 }
 
 // placedRight says whether the sums are those of an array of one number.

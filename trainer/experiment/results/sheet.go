@@ -52,8 +52,8 @@ func Load(root string, e plan.Experiment) (*Sheet, error) {
 		for _, seed := range seeds {
 			c := cell.Cell{Root: root, Experiment: e.Name, Row: r.Name, Seed: seed}
 			f := found{Cell: c}
-			var damaged *cell.DamagedError
-			if f.status, err = c.Load(); errors.As(err, &damaged) {
+			f.status, err = c.Load()
+			if _, damaged := errors.AsType[*cell.DamagedError](err); damaged {
 				f.damaged = err
 				s.damage = append(s.damage, err)
 			} else if err != nil {
