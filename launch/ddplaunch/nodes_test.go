@@ -21,13 +21,14 @@ var secret = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
 
 var joinHint = regexp.MustCompile(`--join (\S+) `)
 
-// nodes starts node 0 on address and n-1 nodes that join it.
+// nodes starts node 0 on address and n-1 nodes that join it. Each is told its number:
+// in which order launchers that are started together arrive is the system's affair.
 func nodes(t *testing.T, address string, n int, args ...string) []*job {
 	t.Helper()
 	first := start(t, secret, append([]string{"--nnodes", fmt.Sprint(n), "--node-rank", "0", "--rdzv-endpoint", address}, slices.Clone(args)...)...)
 	all := []*job{first}
 	for i := 1; i < n; i++ {
-		all = append(all, start(t, secret, append([]string{"--nnodes", fmt.Sprint(n), "--join", first.endpoint()}, slices.Clone(args)...)...))
+		all = append(all, start(t, secret, append([]string{"--nnodes", fmt.Sprint(n), "--node-rank", fmt.Sprint(i), "--join", first.endpoint()}, slices.Clone(args)...)...))
 	}
 	return all
 }
@@ -62,6 +63,23 @@ func TestSeveralNodes(t *testing.T) {
 				want(t, out, "first: [first-of-0 first-of-1 first-of-2 first-of-3 first-of-4 first-of-5]\n", "sizes 6 0 1000, hosts 6")
 			}
 		})
+	}
+}
+
+// Nodes that are told no number get one as they arrive.
+func TestNodesWithoutNumbers(t *testing.T) {
+	t.Parallel()
+	first := start(t, secret, "--nnodes", "3", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "RANKS", "gather")
+	all := []*job{first}
+	for range 2 {
+		all = append(all, start(t, secret, "--nnodes", "3", "--join", first.endpoint(), "RANKS", "gather"))
+	}
+	for _, j := range all {
+		code, out := j.end()
+		if code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		want(t, out, "first: [first-of-0 first-of-1 first-of-2]\n")
 	}
 }
 
