@@ -137,7 +137,7 @@ func (w *world) settle() {
 		}
 		w.launchers = append(w.launchers, &launcher{machine: at, node: rendezvous.NewNode(rendezvous.NodeConfig{
 			Info: Info(i, n, want),
-			Key:  []byte("k"), Join: "n:1", Again: again(n), JoinWait: time.Hour, AnswerWait: time.Second, StopWait: time.Second, KillWait: time.Second,
+			Key:  []byte("k"), Join: "n:1", Again: again(n), JoinWait: time.Hour, AnswerWait: time.Second, StopWait: time.Second, KillWait: time.Second, GoneWait: time.Hour,
 		})})
 	}
 	w.carryOut(0, w.coord.Start())

@@ -36,6 +36,10 @@ const answerWait = 10 * time.Second
 // launcher, on a busy machine.
 const strangerWait = 5 * time.Second
 
+// goneWait is how long the kernel may take to clear away a rank that was killed: hundreds
+// of gigabytes, pinned for a GPU, take it many seconds.
+const goneWait = 30 * time.Second
+
 // joinWindow is how long an elastic job that has enough nodes waits for more:
 // one that comes later costs a checkpoint and a new start of all ranks.
 const joinWindow = 2 * time.Second
@@ -75,7 +79,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 				Nproc: o.Nproc, Want: o.NodeRank, Nodes: o.Nodes, Least: o.fewest(),
 			},
 			Key: key, Join: o.Endpoint, Ports: o.Ports, Again: registerAgain(o.Nodes), JoinWait: o.JoinWait + 2*time.Second,
-			AnswerWait: answerWait, StopWait: time.Second, KillWait: time.Second, StrangerWait: strangerWait, Grace: o.Grace,
+			AnswerWait: answerWait, StopWait: time.Second, KillWait: time.Second, GoneWait: goneWait, StrangerWait: strangerWait, Grace: o.Grace,
 		},
 	}
 	if cfg.RunID == "" {

@@ -43,7 +43,7 @@ func newChance(t *testing.T, nodes, nproc, restarts, least int) *chance {
 		c.names = append(c.names, name)
 		c.killed[name] = map[int]bool{}
 		c.nodes[name] = NewNode(NodeConfig{Info: NodeInfo{Name: name, Host: name, Nproc: nproc, Want: -1, Nodes: nodes, Least: least}, Run: run, Key: []byte("k"), Join: "a:1",
-			Again: 200 * time.Millisecond, JoinWait: time.Minute + 2*time.Second, AnswerWait: time.Second, StopWait: time.Second, KillWait: time.Second, StrangerWait: 2 * time.Second, Grace: 10 * time.Second})
+			Again: 200 * time.Millisecond, JoinWait: time.Minute + 2*time.Second, AnswerWait: time.Second, StopWait: time.Second, KillWait: time.Second, GoneWait: 30 * time.Second, StrangerWait: 2 * time.Second, Grace: 10 * time.Second})
 	}
 	c.apply("coord", c.coord.Start())
 	for _, n := range c.names {

@@ -21,6 +21,7 @@ const (
 	TimerGrow      TimerKind = "grow"      // who has come since may be taken in
 	TimerFlight    TimerKind = "flight"    // what the ranks did last must have come
 	TimerKill      TimerKind = "kill"      // workers told of an abort must be gone
+	TimerGone      TimerKind = "gone"      // workers that were killed must be gone
 	TimerGrace     TimerKind = "grace"     // workers asked to stop must be gone
 	TimerStrangers TimerKind = "strangers" // workers asked to stop must have joined
 )
@@ -33,8 +34,8 @@ type Timer struct {
 }
 
 // Effect is what the machine wants done. Effects are carried out in order.
-// The concrete types are Send, SetTimer, StartWorkers, Tell, Signal, TakeFlight,
-// ShowFlight, Note and Finish.
+// The concrete types are Send, SetTimer, StartWorkers, Tell, Signal, Abandon,
+// TakeFlight, ShowFlight, Note and Finish.
 type Effect interface{ String() string }
 
 // Send sends Msg to the launcher called To; "" is the coordinator.
@@ -69,6 +70,9 @@ type Signal struct {
 	Number int
 }
 
+// Abandon waits no longer for the local ranks Locals, which were killed and do not end.
+type Abandon struct{ Locals []int }
+
 // TakeFlight asks for what the ranks of this node did last in an epoch, dead or
 // alive; the answer is given to Node.Flown.
 type TakeFlight struct{ Epoch int }
@@ -85,8 +89,8 @@ type ShowFlight struct {
 // Note is a line for the user.
 type Note struct{ Text string }
 
-// Finish ends the launcher with Code. All workers of the node are gone. Cause
-// is nil if all ranks ended well.
+// Finish ends the launcher with Code. All workers of the node are gone, or abandoned.
+// Cause is nil if all ranks ended well.
 type Finish struct {
 	Code  int
 	Cause *Cause
@@ -117,6 +121,8 @@ func (e Tell) String() string {
 }
 
 func (e Signal) String() string { return fmt.Sprintf("signal %d to locals %v", e.Number, e.Locals) }
+
+func (e Abandon) String() string { return fmt.Sprintf("abandon locals %v", e.Locals) }
 
 func (e TakeFlight) String() string { return fmt.Sprintf("take flight e%d", e.Epoch) }
 

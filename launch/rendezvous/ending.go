@@ -114,6 +114,16 @@ func (n *Node) kill() {
 	}
 }
 
+// abandon leaves the ranks behind that do not end though they were killed: they stand in
+// the kernel, for a file system or a driver that does not answer, and hold what they
+// hold. So nothing is started beside them: the launcher ends.
+func (n *Node) abandon() {
+	if live := n.alive(); live != nil {
+		n.emit(Abandon{live})
+		n.finish(n.code(), n.cause)
+	}
+}
+
 // conclude leaves the epoch once all its ranks are gone.
 func (n *Node) conclude() {
 	if len(n.alive()) > 0 {

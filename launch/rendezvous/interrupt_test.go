@@ -9,7 +9,7 @@ import (
 // they are asked to stop then, with their time, and not killed as if there were none.
 func TestStoppedBeforeCommit(t *testing.T) {
 	info := NodeInfo{Name: "b", Host: "b", Nproc: 1, Want: -1, Nodes: 2, Least: 2}
-	n := NewNode(NodeConfig{Info: info, JoinWait: time.Minute, AnswerWait: time.Second, StopWait: time.Second, KillWait: time.Second, StrangerWait: 2 * time.Second, Grace: 10 * time.Second})
+	n := NewNode(NodeConfig{Info: info, JoinWait: time.Minute, AnswerWait: time.Second, StopWait: time.Second, KillWait: time.Second, GoneWait: 30 * time.Second, StrangerWait: 2 * time.Second, Grace: 10 * time.Second})
 	n.Start()
 	n.Receive(Message{Kind: KindAssign, Job: "job", Nodes: []NodeInfo{{Name: "a", Nproc: 1}, info}})
 	n.Interrupt("SIGTERM", 15)

@@ -22,6 +22,7 @@ type NodeConfig struct {
 	AnswerWait time.Duration // how long the coordinator may take to decide on a failure
 	StopWait   time.Duration // and on a stop before there are ranks
 	KillWait   time.Duration // how long ranks may live on after an abort
+	GoneWait   time.Duration // how long they may take to be gone once they are killed
 	// StrangerWait is how long ranks that have not joined may take to, before a request
 	// to stop reaches them as a signal.
 	StrangerWait time.Duration
@@ -182,7 +183,11 @@ func (n *Node) Expired(t Timer) []Effect {
 	case t.Kind == TimerAnswer && n.failure != nil && n.phase != aborting:
 		n.end(n.failure, false)
 	case t.Kind == TimerKill && n.phase == aborting:
-		n.kill()
+		if n.kill(); len(n.alive()) > 0 {
+			n.timer(TimerGone, n.cfg.GoneWait)
+		}
+	case t.Kind == TimerGone && n.phase == aborting:
+		n.abandon()
 	case t.Kind == TimerStrangers && n.phase == working && n.stop != "":
 		n.signalStrangers(n.stopNum)
 	case t.Kind == TimerGrace && n.phase == working && len(n.alive()) > 0:

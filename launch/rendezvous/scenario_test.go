@@ -306,7 +306,7 @@ func (s *sim) create(opt map[string]string) error {
 			Info: NodeInfo{Name: name, Host: "host-" + name, Nproc: nproc, Want: want, Nodes: expect, Least: least},
 			Run:  run[i],
 			Key:  []byte("k"), Join: "a:1",
-			Again: 200 * time.Millisecond, JoinWait: time.Minute, AnswerWait: time.Second, StopWait: time.Second, KillWait: time.Second, StrangerWait: 2 * time.Second, Grace: 10 * time.Second,
+			Again: 200 * time.Millisecond, JoinWait: time.Minute, AnswerWait: time.Second, StopWait: time.Second, KillWait: time.Second, GoneWait: 30 * time.Second, StrangerWait: 2 * time.Second, Grace: 10 * time.Second,
 		}))
 	}
 	return nil

@@ -281,6 +281,10 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 					signalGroup(p.cmd.Process.Pid, unix.Signal(e.Number))
 				}
 			}
+		case rendezvous.Abandon:
+			for _, local := range e.Locals {
+				a.abandon(local)
+			}
 		case rendezvous.TakeFlight:
 			a.takeFlight(e)
 		case rendezvous.ShowFlight:

@@ -44,14 +44,15 @@ type process struct {
 	over    bool    // it has ended, as follows; of the loop
 	exit    rendezvous.Exit
 
-	heard   chan struct{} // closed when the control channel has ended
-	drained sync.WaitGroup
+	heard     chan struct{} // closed when the control channel has ended
+	abandoned chan struct{} // closed when nobody waits for its end any more
+	drained   sync.WaitGroup
 }
 
 // launch makes the channels of a rank and starts it; its lines have so many
 // columns.
 func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local, columns int) (*process, error) {
-	p := &process{local: local, cmd: cmd, out: newOutbox(), heard: make(chan struct{})}
+	p := &process{local: local, cmd: cmd, out: newOutbox(), heard: make(chan struct{}), abandoned: make(chan struct{})}
 	mine, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -139,9 +140,7 @@ func (p *process) wait() (rendezvous.Exit, error) {
 	if err != nil {
 		return rendezvous.Exit{}, err
 	}
-	for _, f := range p.pipes {
-		_ = f.SetReadDeadline(time.Now().Add(drainWait)) // a pipe always has deadlines
-	}
+	p.drain()
 	select {
 	case <-p.heard:
 	case <-time.After(lastWords):
@@ -157,6 +156,13 @@ func (p *process) wait() (rendezvous.Exit, error) {
 		exit.During = r.String()
 	}
 	return exit, nil
+}
+
+// drain has the reading of the rank's output end.
+func (p *process) drain() {
+	for _, f := range p.pipes {
+		_ = f.SetReadDeadline(time.Now().Add(drainWait)) // a pipe always has deadlines
+	}
 }
 
 // peak is how much memory the rank, which has ended, had at most, in bytes.

@@ -93,7 +93,18 @@ func (a *agent) postFrom(p *process, m rendezvous.Message) {
 }
 
 func (a *agent) awaitOne(p *process) {
-	exit, err := p.wait()
+	var exit rendezvous.Exit
+	var err error
+	ended := make(chan struct{})
+	go func() { // which an abandoned rank keeps for ever
+		defer close(ended)
+		exit, err = p.wait()
+	}()
+	select {
+	case <-ended:
+	case <-p.abandoned:
+		return
+	}
 	if gerr := a.guard.remove(p.cmd.Process.Pid); gerr != nil {
 		a.cfg.Log.Warn("orphans may survive a SIGKILL of the launcher", "error", gerr)
 	}

@@ -2,7 +2,9 @@ package cuda
 
 import (
 	"flag"
+	"fmt"
 	"testing"
+	"time"
 
 	"ebtrain/collective/cuda/cudatest"
 	"ebtrain/ddp/exec"
@@ -39,11 +41,30 @@ func randomTargets(t testing.TB) []randomgraph.Target {
 	}
 }
 
+// round is how many programs share backends: these keep the kernels of all that they have
+// compiled, and each is a library to the double, of which a process has no more than some
+// ten thousand.
+const round = 50
+
 // TestRandomGraphs hunts for programs that go wrong on the doubles, and prints the small
 // ones it makes of them: go test ./ddp/exec/cuda -run RandomGraphs -v
 // -graphs.time 10m -graphs.count 0
 func TestRandomGraphs(t *testing.T) {
 	cudatest.Use(t)
-	c := &randomgraph.Checker{Targets: randomTargets(t), Group: exectest.NewGroup}
-	c.Test(t, *graphSeed, *graphs, *graphTime, randomgraph.DefaultLimits())
+	end := time.Now().Add(*graphTime)
+	for done := 0; *graphs == 0 || done < *graphs; done += round {
+		left := time.Until(end)
+		if *graphTime > 0 && left <= 0 || t.Failed() && !testing.Verbose() {
+			return
+		}
+		programs := round
+		if *graphs > 0 {
+			programs = min(round, *graphs-done)
+		}
+		seed := *graphSeed + uint64(done)
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			c := &randomgraph.Checker{Targets: randomTargets(t), Group: exectest.NewGroup}
+			c.Test(t, seed, programs, max(0, left), randomgraph.DefaultLimits())
+		})
+	}
 }

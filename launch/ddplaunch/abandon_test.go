@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A rank that cannot be killed does not keep the job for ever. To its parent, a process
+// that is traced has not ended until the tracer takes note of it: one that stands in the
+// kernel looks the same, and cannot be made at will.
+func TestUnkillableRank(t *testing.T) {
+	t.Parallel()
+	j := start(t, nil, "-nproc", "2", "--max-restarts", "1", "RANKS", "wait")
+	pids := j.numbers("ready", 2)
+	defer trace(t, pids[1])()
+	if err := unix.Kill(pids[0], unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	code, out := j.end()
+	if code != 128+9 {
+		t.Errorf("exit code %d, want 137", code)
+	}
+	want(t, out,
+		fmt.Sprintf("ddplaunch: rank 1 (pid %d) was killed and does not end: process %d traces it (a debugger?); it is left behind, with what it holds\n", pids[1], os.Getpid()),
+		fmt.Sprintf("pid %d): killed by SIGKILL during all-reduce generator/bucket 3, seq 8812, step 41\n", pids[0]))
+}
+
+// trace makes this process the tracer of another until the function that it returns is
+// called.
+func trace(t *testing.T, pid int) (end func()) {
+	t.Helper()
+	traced, over, done := make(chan error), make(chan struct{}), make(chan struct{})
+	go func() { // on a thread of its own: a tracer is a thread
+		defer close(done)
+		runtime.LockOSThread()
+		err := unix.PtraceSeize(pid)
+		traced <- err
+		if err != nil {
+			return
+		}
+		<-over
+		_, _ = unix.Wait4(pid, nil, unix.WALL, nil)
+	}()
+	if err := <-traced; err != nil {
+		<-done
+		t.Skipf("this machine lets nobody trace a process: %v", err)
+	}
+	return func() { close(over); <-done }
+}
