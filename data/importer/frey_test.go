@@ -73,6 +73,9 @@ func TestFrey(t *testing.T) {
 
 // The faces fit square networks as other pictures do.
 func TestFreyFits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what one goroutine reads")
+	}
 	path := put(t, filepath.Join(t.TempDir(), "faces.mat"), freyLike())
 	for want, g := range map[string]Geometry{
 		"1×32×24 U8": {Pad: 2}, "3×28×20 U8": {Channels: 3}, "1×32×32 U8": {Size: data.Square(32)}, "1×20×20 U8": {Crop: data.Square(20)},
@@ -86,6 +89,9 @@ func TestFreyFits(t *testing.T) {
 }
 
 func TestFreyBad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what one goroutine reads")
+	}
 	whole := freyLike()
 	zero := func(int) float64 { return 0 }
 	one := func(at int, v float64) func(int) float64 {

@@ -12,6 +12,9 @@ import (
 
 // TestPublished: the published report, with its pictures, is that of the published cells.
 func TestPublished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a report of all that is published")
+	}
 	dir := t.TempDir()
 	archives, err := filepath.Glob("published/cells/*.tgz")
 	if err != nil || len(archives) == 0 {

@@ -58,6 +58,9 @@ func TestStages(t *testing.T) {
 // A run with stages that is interrupted goes on with the bits of the one that was not,
 // and virtual shards have the bits of any number of ranks.
 func TestStagesHaveTheSameBits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seven runs for the bits of each")
+	}
 	m := inferring(t, "true")
 	var want []float64
 	for _, world := range []int{1, 2, 4} {

@@ -180,17 +180,24 @@ func (p *program) inBatches() error {
 		}
 		return nil
 	}
-	for _, l := range p.plan.Launches(plan.Together{Chain: 1 << 20, Batch: 1 << 20, Most: 12}) {
+	return chained(p.plan, func(steps []int) { p.order = append(p.order, steps...) }, func(b *Batch, steps []int) {
+		p.put(&b.Launch, steps, b.Program(p.memory), b.Args)
+	})
+}
+
+// chained gives what a plan launches to together where it is a batch, to alone where not.
+func chained(p *plan.Plan, alone func(steps []int), together func(b *Batch, steps []int)) error {
+	for _, l := range p.Launches(plan.Together{Chain: 1 << 20, Batch: 1 << 20, Most: 12}) {
 		steps := slices.Concat(l.Chains...)
-		if slices.ContainsFunc(steps, func(i int) bool { return !Batches(p.plan, i) }) {
-			p.order = append(p.order, steps...)
+		if slices.ContainsFunc(steps, func(i int) bool { return !Batches(p, i) }) {
+			alone(steps)
 			continue
 		}
-		b, err := ForChains(p.plan, l.Chains)
+		b, err := ForChains(p, l.Chains)
 		if err != nil {
 			return err
 		}
-		p.put(&b.Launch, steps, b.Program(p.memory), b.Args)
+		together(b, steps)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"flag"
-	"slices"
 	"strings"
 	"testing"
 
@@ -52,10 +51,14 @@ func TestBatches(t *testing.T) {
 					launches = append(launches, l)
 				}
 			}
-			for _, l := range p.Launches(plan.Together{Chain: 1 << 20, Batch: 1 << 20, Most: 12}) {
-				if len(slices.Concat(l.Chains...)) > 1 {
+			err = chained(p, func([]int) {}, func(b *Batch, steps []int) {
+				launches = append(launches, b.Launch)
+				if len(steps) > 1 {
 					batches++
 				}
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
 		}
 		if batches < 20 {

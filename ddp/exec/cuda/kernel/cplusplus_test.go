@@ -26,7 +26,7 @@ func TestCPlusPlus(t *testing.T) {
 	text.WriteString(dialect)
 	all := everyText(t)
 	for i, l := range all {
-		text.WriteString(apart(l.Source[len(dialect):], i))
+		text.WriteString(apart(l.Entry, l.Source[len(dialect):], i))
 	}
 	path := filepath.Join(t.TempDir(), "kernels.cc")
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {

@@ -87,7 +87,7 @@ func (g *gcc) compile(launches []Launch) error {
 		}
 		g.so[l.Entry] = base + ".so"
 		entries = append(entries, l.Entry)
-		text.WriteString(apart(l.Source[len(dialect):], len(entries)))
+		text.WriteString(apart(l.Entry, l.Source[len(dialect):], len(entries)))
 	}
 	g.mu.Unlock()
 	if len(entries) == 0 {
@@ -113,12 +113,12 @@ func (g *gcc) compile(launches []Launch) error {
 var names = regexp.MustCompile(`(?m)^(?:(?:DEVICE|FUNCTION) [\w ]+? \*?(\w+)\(|typedef \w+ (\w+);|struct (\w+) \{)`)
 
 // apart is a kernel's text with names of its own, so that several can be in one file.
-func apart(text string, number int) string {
+func apart(entry, text string, number int) string {
 	var b, after strings.Builder
 	known := map[string]bool{}
 	for _, m := range names.FindAllStringSubmatch(text, -1) {
 		name := m[1] + m[2] + m[3]
-		if known[name] || strings.HasSuffix(name, "_args") {
+		if known[name] || name == entry+"_args" {
 			continue
 		}
 		known[name] = true

@@ -35,6 +35,11 @@ func TestGroups(t *testing.T) {
 			groups[i].launches[b2i(wide)] = l
 			launches = append(launches, l...)
 		}
+		if b, err := groups[i].batch(); err != nil {
+			t.Fatal(err)
+		} else if b != nil {
+			launches = append(launches, b.Launch)
+		}
 	}
 	compiler.prepare(t, launches)
 	d := newDevice(t)
@@ -250,13 +255,18 @@ func (g *group) check(d *device) error {
 	return g.checkBatch(d, m, first, bytesOf)
 }
 
+// batch is the group as a batch, nil if it is none for one.
+func (g *group) batch() (*Batch, error) {
+	if !Batches(g.p, 0) {
+		return nil, nil
+	}
+	return ForChains(g.p, [][]int{{0}})
+}
+
 // checkBatch runs the group as a batch, which has the bits of its own kernels.
 func (g *group) checkBatch(d *device, m Memory, want [][]byte, bytesOf func(v int) []byte) error {
-	if !Batches(g.p, 0) {
-		return nil
-	}
-	b, err := ForChains(g.p, [][]int{{0}})
-	if err != nil {
+	b, err := g.batch()
+	if b == nil || err != nil {
 		return err
 	}
 	program := b.Program(func(int) Memory { return m })
