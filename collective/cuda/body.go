@@ -73,15 +73,15 @@ func (d *Device) NewBody() (*Graph, error) {
 		return nil, err
 	}
 	h, code := d.drv.graph(d.ctx)
-	if err := check(d.drv, "cuGraphCreate", code); err != nil {
+	if err := d.check("cuGraphCreate", code); err != nil {
 		return nil, err
 	}
 	g := &Graph{d: d, handle: h}
 	c, code := d.drv.condition(d.ctx, h)
-	err := check(d.drv, "cuGraphConditionalHandleCreate", code)
+	err := d.check("cuGraphConditionalHandleCreate", code)
 	if err == nil {
 		g.body, code = d.drv.addBody(d.ctx, h, c)
-		err = check(d.drv, "cuGraphAddNode_v2", code)
+		err = d.check("cuGraphAddNode_v2", code)
 	}
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -119,13 +119,13 @@ type node struct {
 // bodyNodes lists what the body holds.
 func (g *Graph) bodyNodes() ([]node, error) {
 	handles, code := g.d.drv.nodes(g.d.ctx, g.body, g.nodes-1)
-	if err := check(g.d.drv, "cuGraphGetNodes", code); err != nil {
+	if err := g.d.check("cuGraphGetNodes", code); err != nil {
 		return nil, err
 	}
 	list := make([]node, len(handles))
 	for i, h := range handles {
 		kind, code := g.d.drv.nodeKind(g.d.ctx, h)
-		if err := check(g.d.drv, "cuGraphNodeGetType", code); err != nil {
+		if err := g.d.check("cuGraphNodeGetType", code); err != nil {
 			return nil, err
 		}
 		list[i] = node{h, kind}
@@ -152,7 +152,7 @@ func (g *Graph) instantiateBody() (*Exec, error) {
 // instantiateHolder instantiates the graph whose body those nodes are.
 func (g *Graph) instantiateHolder(list []node) (*Exec, error) {
 	exec, at, result, code := g.d.drv.instantiateBody(g.d.ctx, g.handle)
-	if err := check(g.d.drv, "cuGraphInstantiateWithParams", code); err != nil {
+	if err := g.d.check("cuGraphInstantiateWithParams", code); err != nil {
 		err = fmt.Errorf("%w: %s: %w; the driver names %s, %s", ErrNoBody, contents(list), err, resultName(result), failedAt(list, at))
 		return nil, g.d.outOfMemory(0, err)
 	}

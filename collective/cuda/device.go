@@ -97,6 +97,7 @@ type Device struct {
 	cache  *cache
 	log    atomic.Pointer[slog.Logger]
 	closed atomic.Bool
+	lost   atomic.Bool // its context is, and a call has said so
 }
 
 // OpenDevice retains the primary context of a GPU. A GPU may be opened several
@@ -141,7 +142,7 @@ func (d *Device) Close() error {
 		return nil
 	}
 	d.thread.stop()
-	return check(d.drv, "cuDevicePrimaryCtxRelease_v2", d.drv.release(d.dev))
+	return d.closing("cuDevicePrimaryCtxRelease_v2", d.drv.release(d.dev))
 }
 
 // Do runs a function on the device's own OS thread, with the context current,
@@ -164,11 +165,11 @@ func (d *Device) current(f func() error) error {
 	if d.closed.Load() {
 		return ErrClosed
 	}
-	if err := check(d.drv, "cuCtxSetCurrent", d.drv.enter(d.ctx)); err != nil {
+	if err := d.check("cuCtxSetCurrent", d.drv.enter(d.ctx)); err != nil {
 		return err
 	}
 	return f()
 }
 
 // Sync waits until all that was queued on the device is done.
-func (d *Device) Sync() error { return check(d.drv, "cuCtxSynchronize", d.drv.sync(d.ctx)) }
+func (d *Device) Sync() error { return d.check("cuCtxSynchronize", d.drv.sync(d.ctx)) }

@@ -159,7 +159,7 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 // TestSticky: a kernel that fails breaks the device for good. Everything says so
-// and nothing hangs.
+// and nothing hangs; but what frees says it only where nothing else has.
 func TestSticky(t *testing.T) {
 	m := machine(t)
 	d := device(t)
@@ -167,12 +167,12 @@ func TestSticky(t *testing.T) {
 	ok(t, err)
 	e, err := d.NewEvent(false)
 	ok(t, err)
-	f := func() cuda.Function { // its module is not closed by a cleanup: that fails, too
+	f := func() cuda.Function {
 		image, err := d.Compile("scale.cu", scaleSource, cuda.CompileOptions{})
 		ok(t, err)
 		mod, err := d.Load(image)
 		ok(t, err)
-		t.Cleanup(func() { broken(t, mod.Close()) })
+		t.Cleanup(func() { ok(t, mod.Close()) })
 		f, err := mod.Function("scale")
 		ok(t, err)
 		return f
@@ -190,9 +190,30 @@ func TestSticky(t *testing.T) {
 	broken(t, d.Sync())
 	_, err = d.Alloc(4)
 	broken(t, err)
+	if !d.Lost() {
+		t.Error("nothing is known of the context's loss")
+	}
+	ok(t, d.Free(x))
+	ok(t, e.Close())
+	ok(t, s.Close())
+}
+
+// TestStickyIsSaidOnce: what is freed first says that the context is lost, the rest nothing.
+func TestStickyIsSaidOnce(t *testing.T) {
+	m := machine(t)
+	d := device(t)
+	x, err := d.Alloc(4)
+	ok(t, err)
+	y, err := d.Alloc(4)
+	ok(t, err)
+	m.Fail("cuMemFree_v2", 1, 700)
 	broken(t, d.Free(x))
-	broken(t, e.Close())
-	broken(t, s.Close())
+	m.Fail("cuMemFree_v2", 1, 700)
+	ok(t, d.Free(y))
+	m.Fail("cuMemFree_v2", 1, 1)
+	if err := d.Free(y); err == nil {
+		t.Error("another failure of a call that frees is not said")
+	}
 }
 
 // broken wants the error of a lost context.

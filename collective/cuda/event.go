@@ -25,7 +25,7 @@ func (d *Device) NewEvent(timed bool) (*Event, error) {
 		flags = 0
 	}
 	h, code := d.drv.event(d.ctx, flags)
-	if err := check(d.drv, "cuEventCreate", code); err != nil {
+	if err := d.check("cuEventCreate", code); err != nil {
 		return nil, err
 	}
 	return &Event{d: d, handle: h}, nil
@@ -41,19 +41,19 @@ func (e *Event) Close() error {
 	}
 	h := e.handle
 	e.handle = 0
-	return check(e.d.drv, "cuEventDestroy_v2", e.d.drv.eventClose(e.d.ctx, h))
+	return e.d.closing("cuEventDestroy_v2", e.d.drv.eventClose(e.d.ctx, h))
 }
 
 // Query says whether the event is over: what was queued before its last Record
 // is done. An event that was never recorded is over.
 func (e *Event) Query() (bool, error) {
-	return done(e.d.drv.eventQuery(e.d.ctx, e.handle), func(code int) error { return check(e.d.drv, "cuEventQuery", code) })
+	return done(e.d.drv.eventQuery(e.d.ctx, e.handle), func(code int) error { return e.d.check("cuEventQuery", code) })
 }
 
 // Sync waits until the event is over, as Stream.Sync does.
 func (e *Event) Sync(ctx context.Context) error {
 	if ctx.Done() == nil {
-		return check(e.d.drv, "cuEventSynchronize", e.d.drv.eventSync(e.d.ctx, e.handle))
+		return e.d.check("cuEventSynchronize", e.d.drv.eventSync(e.d.ctx, e.handle))
 	}
 	return poll(ctx, e.Query)
 }
@@ -62,7 +62,7 @@ func (e *Event) Sync(ctx context.Context) error {
 // of about half a microsecond.
 func (d *Device) Elapsed(from, to *Event) (time.Duration, error) {
 	ms, code := d.drv.eventElapsed(d.ctx, from.handle, to.handle)
-	if err := check(d.drv, "cuEventElapsedTime", code); err != nil {
+	if err := d.check("cuEventElapsedTime", code); err != nil {
 		return 0, err
 	}
 	return time.Duration(float64(ms) * float64(time.Millisecond)), nil

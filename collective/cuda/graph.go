@@ -42,7 +42,7 @@ func (s *Stream) EndCapture() (*Graph, error) {
 	g := &Graph{d: s.d, handle: h}
 	var err error
 	if g.nodes, code = s.d.drv.graphNodes(s.d.ctx, h); code != success {
-		err = check(s.d.drv, "cuGraphGetNodes", code)
+		err = s.d.check("cuGraphGetNodes", code)
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
@@ -65,7 +65,7 @@ func (g *Graph) Instantiate() (*Exec, error) {
 		return g.instantiateBody()
 	}
 	h, code := g.d.drv.instantiate(g.d.ctx, g.handle)
-	if err := check(g.d.drv, "cuGraphInstantiateWithFlags", code); err != nil {
+	if err := g.d.check("cuGraphInstantiateWithFlags", code); err != nil {
 		return nil, g.d.outOfMemory(0, fmt.Errorf("a graph of %d nodes: %w", g.nodes, err))
 	}
 	return &Exec{d: g.d, handle: h, nodes: g.nodes}, nil
@@ -78,7 +78,7 @@ func (g *Graph) Close() error {
 	}
 	h := g.handle
 	g.handle = 0
-	return check(g.d.drv, "cuGraphDestroy", g.d.drv.graphClose(g.d.ctx, h))
+	return g.d.closing("cuGraphDestroy", g.d.drv.graphClose(g.d.ctx, h))
 }
 
 // NodeCount is the number of operations of the graph.
@@ -102,5 +102,5 @@ func (e *Exec) Close() error {
 	}
 	h := e.handle
 	e.handle = 0
-	return check(e.d.drv, "cuGraphExecDestroy", e.d.drv.execClose(e.d.ctx, h))
+	return e.d.closing("cuGraphExecDestroy", e.d.drv.execClose(e.d.ctx, h))
 }

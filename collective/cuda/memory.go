@@ -10,7 +10,7 @@ import (
 // many it has.
 func (d *Device) MemInfo() (free, total int64, err error) {
 	free, total, code := d.drv.memInfo(d.ctx)
-	return free, total, check(d.drv, "cuMemGetInfo_v2", code)
+	return free, total, d.check("cuMemGetInfo_v2", code)
 }
 
 // Alloc allocates memory on the device, aligned to 256 bytes, its contents
@@ -25,7 +25,7 @@ func (d *Device) Alloc(bytes int64) (Ptr, error) {
 	}
 	p, code := d.drv.alloc(d.ctx, bytes)
 	if code != success {
-		return 0, d.outOfMemory(bytes, check(d.drv, "cuMemAlloc_v2", code))
+		return 0, d.outOfMemory(bytes, d.check("cuMemAlloc_v2", code))
 	}
 	return p, nil
 }
@@ -49,7 +49,7 @@ func (d *Device) Free(p Ptr) error {
 	if p == 0 {
 		return nil
 	}
-	return check(d.drv, "cuMemFree_v2", d.drv.free(d.ctx, p))
+	return d.closing("cuMemFree_v2", d.drv.free(d.ctx, p))
 }
 
 // Pinned is memory of the host that the device copies from and to while others
@@ -68,7 +68,7 @@ func (d *Device) AllocPinned(bytes int) (*Pinned, error) {
 	}
 	host, ptr, code := d.drv.pin(d.ctx, max(bytes, 1))
 	if code != success {
-		return nil, fmt.Errorf("pinning %s of the host's memory: %w", bytesText(int64(bytes)), check(d.drv, "cuMemHostAlloc", code))
+		return nil, fmt.Errorf("pinning %s of the host's memory: %w", bytesText(int64(bytes)), d.check("cuMemHostAlloc", code))
 	}
 	return &Pinned{d: d, host: host, ptr: ptr, bytes: unsafe.Slice((*byte)(host), bytes)}, nil
 }
@@ -87,7 +87,7 @@ func (p *Pinned) Free() error {
 	}
 	host := p.host
 	p.host, p.ptr, p.bytes = nil, 0, nil
-	return check(p.d.drv, "cuMemFreeHost", p.d.drv.unpin(p.d.ctx, host))
+	return p.d.closing("cuMemFreeHost", p.d.drv.unpin(p.d.ctx, host))
 }
 
 // at is the address of n bytes from off on.

@@ -30,7 +30,7 @@ func (d *Device) Load(image []byte) (*Module, error) {
 		return nil, errors.New("cuda: an empty image is no module")
 	}
 	h, code := d.drv.load(d.ctx, image)
-	if err := check(d.drv, "cuModuleLoadData", code); err != nil {
+	if err := d.check("cuModuleLoadData", code); err != nil {
 		return nil, d.outOfMemory(int64(len(image)), err)
 	}
 	return &Module{d: d, handle: h}, nil
@@ -41,11 +41,11 @@ func (d *Device) Load(image []byte) (*Module, error) {
 // waits for this one.
 func (m *Module) Function(name string) (Function, error) {
 	h, code := m.d.drv.function(m.d.ctx, m.handle, name)
-	if err := check(m.d.drv, "cuModuleGetFunction", code); err != nil {
+	if err := m.d.check("cuModuleGetFunction", code); err != nil {
 		return Function{}, fmt.Errorf("kernel %s: %w", name, err)
 	}
 	args, code := m.d.drv.force(m.d.ctx, h)
-	if err := check(m.d.drv, "cuFuncLoad", code); err != nil {
+	if err := m.d.check("cuFuncLoad", code); err != nil {
 		return Function{}, fmt.Errorf("kernel %s: %w", name, err)
 	}
 	return Function{handle: h, name: name, args: args}, nil
@@ -58,7 +58,7 @@ func (m *Module) Close() error {
 	}
 	h := m.handle
 	m.handle = 0
-	return check(m.d.drv, "cuModuleUnload", m.d.drv.unload(m.d.ctx, h))
+	return m.d.closing("cuModuleUnload", m.d.drv.unload(m.d.ctx, h))
 }
 
 // Launch queues a kernel of grid blocks of block threads, with shared bytes of

@@ -22,7 +22,7 @@ type Stream struct {
 // urgent, 0 is usual, and what the device does not have is moved to what it has.
 func (d *Device) NewStream(name string, priority int) (*Stream, error) {
 	h, code := d.drv.stream(d.ctx, priority)
-	if err := check(d.drv, "cuStreamCreateWithPriority", code); err != nil {
+	if err := d.check("cuStreamCreateWithPriority", code); err != nil {
 		return nil, fmt.Errorf("stream %s: %w", name, err)
 	}
 	return &Stream{d: d, name: name, handle: h}, nil
@@ -50,14 +50,17 @@ func (s *Stream) Close() error {
 	}
 	h := s.handle
 	s.handle = 0
-	return s.check("cuStreamDestroy_v2", s.d.drv.streamClose(s.d.ctx, h))
+	if err := s.d.closing("cuStreamDestroy_v2", s.d.drv.streamClose(s.d.ctx, h)); err != nil {
+		return fmt.Errorf("stream %s: %w", s.name, err)
+	}
+	return nil
 }
 
 func (s *Stream) check(call string, code int) error {
 	if code == success {
 		return nil
 	}
-	return fmt.Errorf("stream %s: %w", s.name, check(s.d.drv, call, code))
+	return fmt.Errorf("stream %s: %w", s.name, s.d.check(call, code))
 }
 
 // CopyIn copies n bytes of pinned memory, from off on, to the device.

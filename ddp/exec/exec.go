@@ -127,16 +127,26 @@ type MemoryUse struct {
 
 func (e *FullError) Error() string {
 	const gib = 1 << 30
-	s := fmt.Sprintf("%s is out of memory: %.2f GiB were asked for %s, and %.2f of %.1f GiB are free",
-		e.Of, float64(e.Asked)/gib, e.What, float64(e.Free)/gib, float64(e.Total)/gib)
+	s := fmt.Sprintf("%s is out of memory: %s were asked for %s, and %.2f of %.1f GiB are free",
+		e.Of, binary(e.Asked), e.What, float64(e.Free)/gib, float64(e.Total)/gib)
 	for i, u := range e.Largest {
 		sep := ", "
 		if i == 0 {
 			sep = "; this rank holds most for "
 		}
-		s += fmt.Sprintf("%s%s (%.2f GiB)", sep, u.What, float64(u.Bytes)/gib)
+		s += fmt.Sprintf("%s%s (%s)", sep, u.What, binary(u.Bytes))
 	}
 	return s
+}
+
+// binary is so many bytes for people, in the largest unit of which there is one.
+func binary(n int64) string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if one := int64(1) << (30 - 10*i); n >= one {
+			return fmt.Sprintf("%.2f %s", float64(n)/float64(one), unit)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 // Vars is a set of named variables on a device: parameters, optimiser moments,

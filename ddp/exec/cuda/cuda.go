@@ -239,7 +239,9 @@ func (b *Backend) release() error {
 		errs = append(errs, v.free())
 	}
 	if b.libs != nil {
-		errs = append(errs, b.libs.Close())
+		if err := b.libs.Close(); b.dev == nil || !b.dev.Lost() {
+			errs = append(errs, err)
+		}
 	}
 	for _, m := range b.modules {
 		errs = append(errs, m.close())

@@ -177,7 +177,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	err := v.Set("larger", exec.NewTensor(graph.T(graph.U8, 50<<20)))
 	if full, ok := errors.AsType[*exec.FullError](err); !ok || full.Asked != 50<<20 || len(full.Largest) != 1 ||
-		!strings.Contains(err.Error(), `GPU 0 (Double H100) is out of memory: 0.05 GiB were asked for variable "larger"`) || !strings.Contains(err.Error(), `variable "large" (0.04 GiB)`) {
+		!strings.Contains(err.Error(), `GPU 0 (Double H100) is out of memory: 50.00 MiB were asked for variable "larger"`) || !strings.Contains(err.Error(), `variable "large" (40.00 MiB)`) {
 		t.Errorf("got %v", err)
 	}
 }

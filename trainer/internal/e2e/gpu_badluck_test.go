@@ -202,3 +202,27 @@ func remove(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 }
+
+// TestGPUFault has the GPU of one of two ranks fail: in a call, in what a replay runs, which
+// is seen where its end is waited for, and for want of memory. The other rank, perhaps inside
+// a collective, ends with it, and both say in one sentence whose GPU it was and what: what
+// is freed then fails, too, hundreds of times.
+func TestGPUFault(t *testing.T) {
+	long(t)
+	for name, c := range map[string]struct{ fault, says string }{
+		"launch": {"cuGraphLaunch=4=700", "cuGraphLaunch: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700); the GPU's context is lost"},
+		"kernel": {"run:*=2000=214", "(CUDA_ERROR_ECC_UNCORRECTABLE, 214); the GPU's context is lost"},
+		"memory": {"cuMemAlloc_v2=2=2", `GPU 1 (Double H100) is out of memory: 96 bytes were asked for variable "generator.bn1.weight"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t).withGPUs(2)
+			args := onGPU("a", "--steps", "1000000")
+			args[0] = filepath.Join(s.bin, args[0])
+			faulty := `[ "$RANK" = 0 ] || export ` + cudatest.Prefix + "FAULT=" + c.fault + `; exec "$0" "$@"`
+			e := s.start(on(2, append([]string{"sh", "-c", faulty}, args...))...).wait()
+			if e.code != 1 || strings.Count(e.stderr, c.says) != 1 || strings.Count(e.stderr, "cuda: ") > 1 || !strings.HasPrefix(e.stderr, "[0-1] train: rank 1 (") {
+				t.Errorf("want exit code 1 and one sentence of rank 1's with %q, got %v", c.says, e)
+			}
+		})
+	}
+}
