@@ -91,19 +91,27 @@ func (w *workshop) start(fixed ...string) (*job, error) {
 		return nil, err
 	}
 	for i := range w.net.Hosts {
-		if err := j.launch(i, nil); err != nil {
+		var number []string
+		if i > 0 && !j.elastic() { // whose nodes are numbered as they arrive
+			number = []string{"--node-rank", fmt.Sprint(i)}
+		}
+		if err := j.launch(i, nil, number...); err != nil {
 			return j, err
 		}
 	}
 	return j, j.awaitStep(3)
 }
 
-// launch starts the launcher of host i, whose output goes to out, or to its tail.
-func (j *job) launch(i int, out *os.File) error {
+// elastic says that the job may have fewer nodes than there are hosts.
+func (j *job) elastic() bool { return slices.Contains(j.fixed, "--nnodes") }
+
+// launch starts the launcher of host i, with more flags, whose output goes to out, or to
+// its tail.
+func (j *job) launch(i int, out *os.File, more ...string) error {
 	h := j.w.net.Hosts[i]
 	at := fmt.Sprintf("%s:%d", j.w.net.Hosts[0].Addr, port)
 	args := []string{j.w.launcher, "-nproc", fmt.Sprint(j.w.nproc), "--rdzv-timeout", "20s"}
-	if !slices.Contains(j.fixed, "--nnodes") {
+	if !j.elastic() {
 		args = append(args, "--nnodes", fmt.Sprint(j.w.hosts))
 	}
 	if i == 0 {
@@ -111,7 +119,7 @@ func (j *job) launch(i int, out *os.File) error {
 	} else {
 		args = append(args, "--join", at)
 	}
-	return j.exec(h, append(append(args, j.fixed...), j.program()...), out)
+	return j.exec(h, slices.Concat(args, more, j.fixed, j.program()), out)
 }
 
 // program is the command line of the ranks.

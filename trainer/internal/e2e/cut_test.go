@@ -34,7 +34,7 @@ func onSwitch(s *site, n int) (m []machine, net *netns.Network) {
 func launchAll(m []machine, args ...string) (all []*running) {
 	for i := range m {
 		node0 := m[0].Addr + ":29400"
-		how := []string{"--join", node0}
+		how := []string{"--node-rank", fmt.Sprint(i), "--join", node0} // else they are numbered as they arrive
 		if i == 0 {
 			how = []string{"--node-rank", "0", "--rdzv-endpoint", node0}
 		}
