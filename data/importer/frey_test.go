@@ -74,7 +74,7 @@ func TestFrey(t *testing.T) {
 // The faces fit square networks as other pictures do.
 func TestFreyFits(t *testing.T) {
 	if testing.Short() {
-		t.Skip("what one goroutine reads")
+		t.Skip("-short: how odd and damaged Frey faces are read is not looked at; TestFrey reads good ones")
 	}
 	path := put(t, filepath.Join(t.TempDir(), "faces.mat"), freyLike())
 	for want, g := range map[string]Geometry{
@@ -90,7 +90,7 @@ func TestFreyFits(t *testing.T) {
 
 func TestFreyBad(t *testing.T) {
 	if testing.Short() {
-		t.Skip("what one goroutine reads")
+		t.Skip("-short: how odd and damaged Frey faces are read is not looked at; TestFrey reads good ones")
 	}
 	whole := freyLike()
 	zero := func(int) float64 { return 0 }

@@ -16,7 +16,7 @@ import (
 // same samples, in the same blocks, and so come in the same order.
 func TestGeneratedBothWays(t *testing.T) {
 	if testing.Short() {
-		t.Skip("twelve sets, written by what other tests write with")
+		t.Skip("-short: generated sets are not compared with their shards; other tests write and read shards")
 	}
 	for _, tt := range []struct {
 		args []string

@@ -47,7 +47,7 @@ func trace(t *testing.T, pid int) (end func()) {
 	}()
 	if err := <-traced; err != nil {
 		<-done
-		t.Skipf("this machine lets nobody trace a process: %v", err)
+		t.Skipf("no process may be traced here, so no rank that cannot be killed is made (the scenario abandoned of package rendezvous and TestLingers of supervise run all the same): %v", err)
 	}
 	return func() { close(over); <-done }
 }

@@ -13,7 +13,7 @@ import (
 // TestPublished: the published report, with its pictures, is that of the published cells.
 func TestPublished(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a report of all that is published")
+		t.Skip("-short: the published report is not made again; other tests make reports of small experiments")
 	}
 	dir := t.TempDir()
 	archives, err := filepath.Glob("published/cells/*.tgz")

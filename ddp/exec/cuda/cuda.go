@@ -239,7 +239,7 @@ func (b *Backend) release() error {
 		errs = append(errs, v.free())
 	}
 	if b.libs != nil {
-		if err := b.libs.Close(); b.dev == nil || !b.dev.Lost() {
+		if err := b.libs.Close(); !b.dev.Lost() {
 			errs = append(errs, err)
 		}
 	}

@@ -59,7 +59,7 @@ func TestStages(t *testing.T) {
 // and virtual shards have the bits of any number of ranks.
 func TestStagesHaveTheSameBits(t *testing.T) {
 	if testing.Short() {
-		t.Skip("seven runs for the bits of each")
+		t.Skip("-short: bits of runs with stages are not compared; other tests compare those of runs without, and run stages")
 	}
 	m := inferring(t, "true")
 	var want []float64
