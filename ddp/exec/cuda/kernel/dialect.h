@@ -38,16 +38,17 @@ typedef unsigned long long u64;
 #define UNROLL2 _Pragma("unroll 2")
 #define UNROLL4 _Pragma("unroll 4")
 #define UNROLL8 _Pragma("unroll 8")
+/* What all threads of the block wrote is seen by the thread that counts it, as they met, and so is behind its fence, too. */
 DEVICE int lastBlock(u32 *arrived, u32 n) {
 	__shared__ u32 before;
-	__threadfence();
 	__syncthreads();
-	if (threadIdx.x == 0)
+	if (threadIdx.x == 0) {
+		__threadfence();
 		before = atomicInc(arrived, n - 1);
+		__threadfence();
+	}
 	__syncthreads();
-	const int last = before == n - 1;
-	__threadfence();
-	return last;
+	return before == n - 1;
 }
 DEVICE void mma(float *c, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
 #if __CUDA_ARCH__ >= 800

@@ -66,9 +66,9 @@ var (
 	// approximate instructions; the quick exponentials and reciprocals are the library's.
 	approximate = regexp.MustCompile(`\b(div|sqrt)\.(approx|full)[\w.]*|\b(add|sub|mul|fma|mad|div|sqrt)\.[\w.]*ftz[\w.]*`)
 	inLibrary   = regexp.MustCompile(`\b\w+\.(approx|ftz)[\w.]*`)
-	// meets is how blocks meet: what each thread has written is everybody's before the
-	// block is counted, and nothing is read before it was.
-	meets = regexp.MustCompile(`(?s)(membar\.gl|fence\.\w+\.gpu).*bar(rier)?\.sync.*atom\.(\w+\.)*inc\.u32.*bar(rier)?\.sync.*(membar\.gl|fence\.\w+\.gpu)`)
+	// meets is how blocks meet: all threads of one have written before one thread's fence and
+	// its count of the block, and none reads before that thread's fence behind the count.
+	meets = regexp.MustCompile(`(?s)bar(rier)?\.sync.*(membar\.gl|fence\.\w+\.gpu).*atom\.(\w+\.)*inc\.u32.*(membar\.gl|fence\.\w+\.gpu).*bar(rier)?\.sync`)
 )
 
 // arithmetic says what is computed otherwise than the text has it.
