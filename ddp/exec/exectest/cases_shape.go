@@ -29,6 +29,9 @@ var moves = []struct {
 	{graph.Transpose{Perm: graph.D(2, 0, 1)}, shapes(graph.D(2, 3, 4))},
 	{graph.Transpose{Perm: graph.D(2, 1, 0)}, shapes(graph.D(2, 3, 4))},
 	{graph.Transpose{Perm: graph.D(0, 2, 3, 1)}, shapes(graph.D(2, 3, 4, 5))},
+	{graph.Transpose{Perm: graph.D(0, 2, 1)}, shapes(graph.D(2, 33, 40))},       // both of its ends are long
+	{graph.Transpose{Perm: graph.D(0, 2, 3, 1)}, shapes(graph.D(2, 3, 17, 18))}, // channels of pictures last,
+	{graph.Transpose{Perm: graph.D(0, 3, 1, 2)}, shapes(graph.D(2, 17, 18, 3))}, // and first again
 	{graph.Transpose{Perm: graph.D(1, 0, 2, 3)}, shapes(graph.D(2, 3, 4, 5))},
 	{graph.Transpose{Perm: graph.D(3, 1, 0, 2)}, shapes(graph.D(2, 3, 4, 5))},
 	{graph.Transpose{Perm: graph.D(4, 2, 0, 3, 1)}, shapes(graph.D(2, 3, 2, 3, 2))},

@@ -12,6 +12,8 @@
  *   KERNEL(name, block, args)        head of an entry whose threads never meet; args, a
  *                                    struct type, is its one argument, named a
  *   KERNEL_SYNC(name, block, args)   head of an entry that has SYNC, LAST, SHFL_DOWN or MMA
+ *   KERNEL_FOUR(name, block, args)   KERNEL_SYNC of which four blocks are to fit a
+ *                                    multiprocessor, and more are of no use
  *   DEVICE, FUNCTION                 before a function that kernels call: inline, or not
  *   TID BID BDIM GDIM                thread, block, threads in a block, blocks: int
  *   SHARED(type, name, [dims])       memory of the block, at the top of the kernel
@@ -323,6 +325,7 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 
 #define KERNEL(NAME, BLOCK, ARGS) SHIM_KERNEL(NAME, BLOCK, ARGS, 0)
 #define KERNEL_SYNC(NAME, BLOCK, ARGS) SHIM_KERNEL(NAME, BLOCK, ARGS, 1)
+#define KERNEL_FOUR(NAME, BLOCK, ARGS) KERNEL_SYNC(NAME, BLOCK, ARGS)
 #define DEVICE static inline
 #define FUNCTION static
 #define TID ((int)shim_at->tid)

@@ -78,7 +78,7 @@ func (a *Alike) Args(table uint64) []byte {
 func alikeEntry(entry string) string { return strings.Replace(entry, "_", "Alike_", 1) }
 
 var (
-	kernelHead  = regexp.MustCompile(`(?m)^(KERNEL|KERNEL_SYNC)\((\w+), (\d+), struct \w+\) \{$`)
+	kernelHead  = regexp.MustCompile(`(?m)^(KERNEL|KERNEL_SYNC|KERNEL_FOUR)\((\w+), (\d+), struct \w+\) \{$`)
 	kernelBlock = regexp.MustCompile(`\bBID\b`)
 	kernelArg   = regexp.MustCompile(`\ba\.`)
 )

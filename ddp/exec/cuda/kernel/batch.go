@@ -186,7 +186,7 @@ var (
 // that are called one after the other share that, too.
 func asFunction(l *Launch) (text string, shared int, syncs bool) {
 	at := kernelHead.FindStringSubmatchIndex(l.text.body)
-	syncs = l.text.body[at[2]:at[3]] == "KERNEL_SYNC"
+	syncs = l.text.body[at[2]:at[3]] != "KERNEL"
 	body := kernelArg.ReplaceAllString(kernelBlock.ReplaceAllString(l.text.body[at[1]:], "bid"), "a->")
 	body = kernelShared.ReplaceAllStringFunc(body, func(s string) string {
 		m := kernelShared.FindStringSubmatch(s)

@@ -8,6 +8,7 @@ typedef long long i64;
 typedef unsigned long long u64;
 #define KERNEL(NAME, BLOCK, ARGS) extern "C" __global__ void __launch_bounds__(BLOCK) NAME(const __grid_constant__ ARGS a)
 #define KERNEL_SYNC(NAME, BLOCK, ARGS) KERNEL(NAME, BLOCK, ARGS)
+#define KERNEL_FOUR(NAME, BLOCK, ARGS) extern "C" __global__ void __launch_bounds__(BLOCK, 4) NAME(const __grid_constant__ ARGS a)
 #define DEVICE static __device__ __forceinline__
 #define FUNCTION static __device__ __noinline__
 #define TID ((int)threadIdx.x)
@@ -38,14 +39,19 @@ typedef unsigned long long u64;
 #define UNROLL2 _Pragma("unroll 2")
 #define UNROLL4 _Pragma("unroll 4")
 #define UNROLL8 _Pragma("unroll 8")
-/* What all threads of the block wrote is seen by the thread that counts it, as they met, and so is behind its fence, too. */
+/* What all threads of the block wrote is seen by the thread that counts it, as they met, and so is released by it, too;
+   and what it acquires is everybody's when they have met again. */
 DEVICE int lastBlock(u32 *arrived, u32 n) {
 	__shared__ u32 before;
 	__syncthreads();
 	if (threadIdx.x == 0) {
+#if __CUDA_ARCH__ >= 700
+		asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(arrived), "r"(n - 1) : "memory");
+#else
 		__threadfence();
 		before = atomicInc(arrived, n - 1);
 		__threadfence();
+#endif
 	}
 	__syncthreads();
 	return before == n - 1;

@@ -235,7 +235,11 @@ func accType(reg string) string {
 func (r *reduction) launchAll() (Launch, error) {
 	r.arguments()
 	t, width := accType(r.reg), r.width()
-	r.line("KERNEL_SYNC(NAME, %d, struct NAME_args) {", Block)
+	head := "KERNEL_SYNC"
+	if !r.stores() {
+		head = "KERNEL_FOUR"
+	}
+	r.line("%s(NAME, %d, struct NAME_args) {", head, Block)
 	r.line("\tSHARED(%s, sh, [%d]);", t, len(r.acc)*width*Block)
 	if len(r.rest.entries) > 0 {
 		r.line("\tSHARED(double, sum, [%d]);\n\tSHARED(double, square, [%[1]d]);", Block)
@@ -258,7 +262,7 @@ func (r *reduction) launchAll() (Launch, error) {
 	if r.segments > 1 {
 		r.meet(t, width)
 	} else {
-		r.tree("\t", t, width)
+		r.alone(t, width)
 	}
 	r.results(t, width)
 	if n := len(r.rest.entries); n > 0 {
@@ -281,12 +285,17 @@ func (r *reduction) arguments() {
 	r.int("columns", r.columns)
 	r.int("steps", r.steps())
 	r.int("length", r.length)
+	r.quot("slots", r.tx*r.tz)
 	if r.segments > 1 {
 		r.scratch(accType(r.reg), "segmented", r.segmented)
 		r.counter("arrived", r.arrived)
 		r.small("fan", r.fan)
 		r.small("perCell", r.perCell())
-		r.small("slots", r.tx*r.tz)
+		for i, u := range r.runs(r.width()) {
+			wide, parts := r.parts(u)
+			r.quot(fmt.Sprintf("wide%d", i), wide)
+			r.small(fmt.Sprintf("parts%d", i), parts)
+		}
 	}
 	if len(r.rest.entries) > 0 {
 		r.counter("over", r.over)

@@ -1,7 +1,7 @@
 // Package kerneltest says of a kernel that NVIDIA's compiler has translated whether it is
 // what its text was written to be: nothing is said against it, a block of it fits onto a
 // device, nothing is contracted or approximated that the text does not ask for, what moves
-// vectors moves them at once, and blocks that meet do so behind fences.
+// vectors moves them at once, and blocks that meet do so behind a count that orders what they wrote.
 //
 // What it looks at is PTX and what the compiler says of registers, so it needs NVRTC and
 // no GPU. All functions are pure.
@@ -48,7 +48,7 @@ func (k Text) Faults(t cuda.Translation) (list []string) {
 	}
 	list = append(list, k.arithmetic(t.PTX)...)
 	if strings.Contains(k.body(), "LAST(") && !meets.MatchString(t.PTX) {
-		say("its blocks do not meet behind fences: want %v in the PTX", meets)
+		say("its blocks do not meet behind a count that orders what they wrote: want %v in the PTX", meets)
 	}
 	return list
 }
@@ -66,9 +66,9 @@ var (
 	// approximate instructions; the quick exponentials and reciprocals are the library's.
 	approximate = regexp.MustCompile(`\b(div|sqrt)\.(approx|full)[\w.]*|\b(add|sub|mul|fma|mad|div|sqrt)\.[\w.]*ftz[\w.]*`)
 	inLibrary   = regexp.MustCompile(`\b\w+\.(approx|ftz)[\w.]*`)
-	// meets is how blocks meet: all threads of one have written before one thread's fence and
-	// its count of the block, and none reads before that thread's fence behind the count.
-	meets = regexp.MustCompile(`(?s)bar(rier)?\.sync.*(membar\.gl|fence\.\w+\.gpu).*atom\.(\w+\.)*inc\.u32.*(membar\.gl|fence\.\w+\.gpu).*bar(rier)?\.sync`)
+	// meets is how blocks meet: all threads of one have written before one thread counts it,
+	// which releases that and acquires what others released, and none reads before.
+	meets = regexp.MustCompile(`(?s)bar(rier)?\.sync.*atom\.acq_rel\.gpu\.global\.inc\.u32.*bar(rier)?\.sync`)
 )
 
 // arithmetic says what is computed otherwise than the text has it.

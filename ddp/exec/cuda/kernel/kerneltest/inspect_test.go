@@ -16,7 +16,7 @@ ptxas info    : Used 40 registers, 2048 bytes smem
 
 // TestFaults: each fault is found, and a translation without has none.
 func TestFaults(t *testing.T) {
-	const met = "bar.sync 0;\nmembar.gl;\natom.global.inc.u32 %r1;\nmembar.gl;\nbar.sync 0;"
+	const met = "bar.sync 0;\natom.acq_rel.gpu.global.inc.u32 %r1;\nbar.sync 0;"
 	for name, c := range map[string]struct{ source, ptx, log, want string }{
 		"none":          {"#define FMAF(X) __fmaf(X)\nx = a * b + c;", "mul.f32;\nadd.f32;\ndiv.rn.f32;", log, ""},
 		"a warning":     {"", "", log + "k.cu(3): warning #177-D: unused\n", "unused"},
@@ -30,8 +30,8 @@ func TestFaults(t *testing.T) {
 		"division":      {"x = expf(a) / b;", "div.full.f32 %f1;", log, "div.full.f32"},
 		"reciprocal":    {"x = a / b;", "rcp.approx.ftz.f32 %f1;", log, "rcp.approx.ftz.f32, and calls no function"},
 		"meeting":       {"LAST(a, b)", met, log, ""},
-		"no fence":      {"LAST(a, b)", strings.Replace(met, "membar.gl;", "", 1), log, "do not meet behind fences"},
-		"read too soon": {"LAST(a, b)", strings.TrimSuffix(met, "bar.sync 0;"), log, "do not meet behind fences"},
+		"no order":      {"LAST(a, b)", strings.Replace(met, ".acq_rel", ".relaxed", 1), log, "do not meet behind a count that orders"},
+		"read too soon": {"LAST(a, b)", strings.TrimSuffix(met, "bar.sync 0;"), log, "do not meet behind a count that orders"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Text{"k", c.source, 256}.Faults(cuda.Translation{PTX: c.ptx, Log: c.log})

@@ -4,7 +4,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __noinline__
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __grid_constant__
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
