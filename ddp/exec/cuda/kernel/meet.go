@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // cells is how many blocks there are but for segments.
 func (r *reduction) cells() int { return r.tiles * ceil(r.outer, r.tz) }
@@ -153,9 +150,10 @@ func (r *reduction) meet(t string, width int) {
 			"if (left > 1)\n\t\t\t\t"+left("at", u)+" = x;\n\t\t\telse\n\t\t\t\tsh[from] = x;")
 	}
 	r.line("\t\tif (left == 1)\n\t\t\tbreak;\n\t}\n\tSYNC();\n\tUNROLL\n\tfor (int j = 0; j < %d; j++) {", width)
-	for i := range r.acc {
-		u := r.runs(width)[slices.IndexFunc(r.runs(width), func(u run) bool { return i*width < u.first+u.numbers })]
-		r.line("\t\ts%d[j] = sh[%d + (%d + j) * slots + tz * (int)a.tx.d + tx];", i, u.first*Block, i*width-u.first)
+	for _, u := range r.runs(width) {
+		for at := 0; at < u.numbers; at += width {
+			r.line("\t\ts%d[j] = sh[%d + (%d + j) * slots + tz * (int)a.tx.d + tx];", (u.first+at)/width, u.first*Block, at)
+		}
 	}
 	r.line("\t}")
 }

@@ -236,7 +236,7 @@ func (r *reduction) launchAll() (Launch, error) {
 	r.arguments()
 	t, width := accType(r.reg), r.width()
 	head := "KERNEL_SYNC"
-	if !r.stores() {
+	if r.segments > 1 && !r.stores() { // some 512 blocks, four for a multiprocessor of a large device
 		head = "KERNEL_FOUR"
 	}
 	r.line("%s(NAME, %d, struct NAME_args) {", head, Block)
