@@ -10,6 +10,6 @@ func All() []plan.Experiment {
 	return []plan.Experiment{
 		board(), frey(), freyHidden(), freyBad(), biases(), vagesBias(), timing(), mnist(),
 		vagesKSD(), vagesDSM(), vagesFrey(), vagesMNIST(), vagesTiming(), fisher(200), fisher(500), fisherLong(200, 3), fisherLong(500, 12),
-		lebmPictures(), lebmCIFAR(), lebmText(), pictures(), fullSize(),
+		lebmPictures(), lebmCIFAR(), lebmText(), pictures(), picturesLong(), picturesWide(), fullSize(),
 	}
 }
