@@ -3,7 +3,8 @@
 // A Comm is one rank's end of a group of Size ranks. Every rank issues the
 // same collectives in the same order; each collective moves or reduces a Vec
 // in place. Implementations: host (shared memory within a host, TCP between
-// hosts) and nccl. Both pass the suite in colltest.
+// hosts), nccl, and cuda/staged (a GPU's vectors by way of host). All pass the
+// suite in colltest.
 //
 // Invariants:
 //   - Collectives complete in the order they were started, on every rank.

@@ -2,8 +2,8 @@
 //
 // A Backend compiles a graph once, against the variables of a model, into a
 // Program that runs many times. Backends: ref (plain Go loops, one node at a
-// time, the truth), cpu (oneDNN or plain Go, all cores), later cuda. All are
-// held to ref by the suite in exectest.
+// time, the truth), cpu (oneDNN or plain Go, all cores) and cuda (an NVIDIA
+// GPU). All are held to ref by the suite in exectest.
 //
 // The interface fits an asynchronous device. A program's inputs and outputs
 // are fixed host buffers: the caller fills the inputs, Launch queues one run

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"ebtrain/launch/exitcode"
 )
 
 // Deaths, and what is like them: the job ends.
@@ -65,7 +67,7 @@ func killNode0(w *workshop, r *result) (*job, error) {
 		return j, err
 	}
 	r.measure("all ranks gone", gone, 0)
-	took, err := j.closing(r, j.nodes[1:], begun, 75, `^node 0 \(node0\): its launcher was killed, ranks? \S+ and the coordinator with it$`)
+	took, err := j.closing(r, j.nodes[1:], begun, exitcode.Requeue, `^node 0 \(node0\): its launcher was killed, ranks? \S+ and the coordinator with it$`)
 	r.measure("launchers ended", took, time.Second)
 	return j, err
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/exitcode"
 	"ebtrain/launch/netns"
 )
 
@@ -146,7 +147,7 @@ func (j *job) exec(h *netns.Host, args []string, out *os.File) error {
 		_ = n.cmd.Wait() // its code says it all
 		n.at, n.code = time.Now(), n.cmd.ProcessState.ExitCode()
 		if ws, ok := n.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-			n.code = 128 + int(ws.Signal())
+			n.code = exitcode.Signal + int(ws.Signal())
 		}
 		close(n.done)
 	}()

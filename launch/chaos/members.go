@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ebtrain/launch/exitcode"
 )
 
 // Launchers that go and come.
@@ -45,8 +47,8 @@ func (j *job) asked(r *result, nodes []*node) error {
 	}
 	for _, n := range nodes {
 		r.exits = append(r.exits, n.code)
-		if n.code != 75 {
-			r.fault("exit code %d of %s, want 75", n.code, n.host.Name)
+		if n.code != exitcode.Requeue {
+			r.fault("exit code %d of %s, want %d", n.code, n.host.Name, exitcode.Requeue)
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ebtrain/launch/exitcode"
 )
 
 // trial is something that happens to a job.
@@ -140,8 +142,8 @@ func (j *job) goesOn(r *result) error {
 	}
 	for _, n := range j.nodes {
 		r.exits = append(r.exits, n.code)
-		if n.code != 75 {
-			r.fault("exit code %d of %s, want 75", n.code, n.host.Name)
+		if n.code != exitcode.Requeue {
+			r.fault("exit code %d of %s, want %d", n.code, n.host.Name, exitcode.Requeue)
 		}
 		for _, s := range verdicts.FindAllStringSubmatch(n.out.String(), -1) {
 			r.fault("a false alarm of %s: %q", n.host.Name, s[1])

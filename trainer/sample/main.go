@@ -1,4 +1,4 @@
-// Command sample draws pictures from a trained model.
+// Command sample draws pictures, sentences or points from a trained model.
 package main
 
 import (

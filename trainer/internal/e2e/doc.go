@@ -2,7 +2,6 @@
 // with the tags of the test, started as processes in an empty folder, judged by
 // their exit code, what they print and what they leave on the disk.
 //
-// With -short only a smoke test runs. The programs are never built with the
-// race detector, also when the test is: it slows training tenfold and the
-// packages' own tests run under it.
+// With -short only a smoke test runs. Where the test is built with the race detector
+// the programs are, too.
 package e2e

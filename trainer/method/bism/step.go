@@ -1,6 +1,8 @@
 package bism
 
 import (
+	"fmt"
+
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -72,7 +74,10 @@ func (t trainee) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	c := nn.NewContext(nn.Train, world)
 	newStep(c, t.cfg, t.Model, batch).build()
 	g, err := c.Commit()
-	return g, c.Variables(), err
+	if err != nil {
+		return nil, nil, fmt.Errorf("bism: %w", err)
+	}
+	return g, c.Variables(), nil
 }
 
 // Feeder fills the rates. Step n of the run begins with step n·K+1 of the lower

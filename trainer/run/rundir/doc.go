@@ -7,6 +7,7 @@
 //	events/         TensorBoard event files
 //	rank-N.log      the log of rank N
 //	profile-N.json  a trace of step N, if one was asked for
+//	cuda-choices.json  what a GPU's libraries compute by, so that a resume has the same bits
 //
 // A cell of an experiment has cell.json, console.log and measured.json besides.
 //
