@@ -19,6 +19,7 @@ package atomicfile
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -81,6 +82,27 @@ func WriteBytes(path string, b []byte) error {
 		_, err := w.Write(b)
 		return err
 	})
+}
+
+// MakeDir makes the folder dir, and those that it lies in, as os.MkdirAll does, and makes
+// all their names survive a power cut.
+func MakeDir(dir string) error {
+	var grew []string // folders that get a new name, the innermost first
+	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); err == nil || d == filepath.Dir(d) {
+			break
+		}
+		grew = append(grew, filepath.Dir(d))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, d := range grew {
+		if err := SyncDir(d); err != nil && !errors.Is(err, fs.ErrPermission) { // who may make a folder there need not be able to read
+			return err
+		}
+	}
+	return nil
 }
 
 // SyncDir makes renames and new names in the folder dir survive a power cut.

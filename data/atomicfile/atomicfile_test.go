@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -55,5 +56,25 @@ func want(t *testing.T, path, s string) {
 	t.Helper()
 	if b, err := os.ReadFile(path); err != nil || string(b) != s {
 		t.Errorf("%s holds %q, %v; want %q", path, b, err, s)
+	}
+}
+
+// MakeDir makes what is missing of a path, and says what is in its way.
+func TestMakeDir(t *testing.T) {
+	base := t.TempDir()
+	t.Chdir(base)
+	for _, dir := range []string{filepath.Join(base, "a", "b", "c"), filepath.Join(base, "a", "b", "c"), "d/e", "."} {
+		if err := MakeDir(dir); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			t.Errorf("%s is not there: %v", dir, err)
+		}
+	}
+	if err := os.WriteFile("file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeDir("file/run"); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("a folder in a file: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func countProcs(s string, environ []string) (int, error) {
 }
 
 // countGPUs counts the devices in CUDA_VISIBLE_DEVICES, as CUDA does up to the
-// first -1, or those that Slurm has given to the job on this node, or that the
+// first that is none (-1; NoDevFiles, as some batch systems have it), or those that Slurm has given to the job on this node, or that the
 // NVIDIA driver lists.
 func countGPUs(environ []string) int {
 	for _, kv := range environ {
@@ -44,7 +44,7 @@ func countGPUs(environ []string) int {
 		}
 		n := 0
 		for id := range strings.SplitSeq(list, ",") {
-			if id = strings.TrimSpace(id); id == "" || id == "-1" {
+			if !isGPU(strings.TrimSpace(id)) {
 				break
 			}
 			n++
@@ -63,4 +63,13 @@ func countGPUs(environ []string) int {
 		return 0 // no driver, no GPU
 	}
 	return len(entries)
+}
+
+// isGPU says whether an entry of CUDA_VISIBLE_DEVICES names a device: by its number, its
+// UUID or that of a part of it.
+func isGPU(id string) bool {
+	if n, err := strconv.Atoi(id); err == nil {
+		return n >= 0
+	}
+	return strings.HasPrefix(id, "GPU-") || strings.HasPrefix(id, "MIG-")
 }

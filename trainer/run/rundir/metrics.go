@@ -9,8 +9,11 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"ebtrain/data/atomicfile"
 )
 
 // Record is one line of metrics.jsonl. Numbers are written in the shortest
@@ -120,7 +123,7 @@ func OpenMetrics(path string, step int64) (*Metrics, error) {
 		return nil, err
 	}
 	m := &Metrics{f: f, last: -1}
-	if err := m.cut(step); err != nil {
+	if err := errors.Join(atomicfile.SyncDir(filepath.Dir(path)), m.cut(step)); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return m, nil

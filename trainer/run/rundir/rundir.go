@@ -38,7 +38,7 @@ func Create(path string, c Config, settings any) (*Dir, error) {
 	if err := checkFree(path); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	if err := atomicfile.MakeDir(path); err != nil {
 		return nil, fmt.Errorf("the run directory %s cannot be made: %w: give another --out", path, err)
 	}
 	return locked(path, func(d *Dir) error {
@@ -142,7 +142,7 @@ func (d *Dir) makeFolders() error {
 			return err
 		}
 	}
-	return nil
+	return atomicfile.SyncDir(d.Path()) // or a power cut takes the checkpoints in them
 }
 
 // harmless are names that may be in a directory before its run begins: hidden

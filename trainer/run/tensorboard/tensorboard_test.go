@@ -244,6 +244,35 @@ func TestResumeSupersedes(t *testing.T) {
 	}
 }
 
+// A run that failed before its first checkpoint begins with step 0 once more.
+func TestBeginningAgainSupersedes(t *testing.T) {
+	dir := t.TempDir()
+	for start, want := range []int{1, 2} { // a version; a version and the start of a session
+		w, err := create(dir, 0, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
+		if err != nil || len(files) != start+1 {
+			t.Fatalf("%d files after %d starts, %v", len(files), start+1, err)
+		}
+		newest := t.TempDir()
+		if err := os.Rename(files[start], filepath.Join(newest, filepath.Base(files[start]))); err != nil {
+			t.Fatal(err)
+		}
+		events := readEvents(t, newest)
+		if len(events) != want {
+			t.Errorf("start %d wrote %d events, want %d: %+v", start, len(events), want, events)
+		}
+		if err := os.Rename(filepath.Join(newest, filepath.Base(files[start])), files[start]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A run may go on at once, on a host whose clock is behind, or after one whose clock was
 // ahead: the names of its files are in the order of its starts.
 func TestFilesAreInOrder(t *testing.T) {
