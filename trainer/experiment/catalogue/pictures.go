@@ -36,8 +36,8 @@ func picturesLong() plan.Experiment {
 	}, 1000)
 }
 
-// picturesWide are all of them as wide as published, with the published rates. A step is
-// sixteen times the work of those of pictures: it is for GPUs.
+// picturesWide are all of them as wide as published, with the published rates. Four times
+// as wide is about sixteen times the work of a step of pictures: it is for GPUs.
 func picturesWide() plan.Experiment {
 	return generative(plan.Experiment{
 		Name: "pictures-wide",

@@ -48,7 +48,7 @@ func write(path string, s State, groups map[string][]Named) error {
 		return err
 	}
 	dir := filepath.Dir(path)
-	if err := makeDir(dir); err != nil {
+	if err := atomicfile.MakeDir(dir); err != nil {
 		return err
 	}
 	sweep(dir)
@@ -57,17 +57,6 @@ func write(path string, s State, groups map[string][]Named) error {
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
 	return publish(tmp, path)
-}
-
-// makeDir makes dir and, if it was missing, makes its name durable.
-func makeDir(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return atomicfile.SyncDir(filepath.Dir(dir))
 }
 
 // sweep removes what a writer that was killed has left, as far as it can be removed: what
