@@ -41,7 +41,8 @@ Under Slurm there is nothing to say; one ddplaunch runs on each node:
 A program without a slash is looked for beside ddplaunch, then on PATH. Long
 flags work with one dash or two, and with - or _. Ctrl-C asks the ranks to stop;
 a second Ctrl-C kills them. The exit code is that of the rank that failed first:
-128+n for signal n, 75 if all stopped cleanly before the end.
+128+n for signal n, also where a Go program dies of it with a trace and 2; 1 for
+a panic; 75 if all stopped cleanly before the end.
 
 SIGUSR2 to ddplaunch or a rank shows what all ranks did last, and who lags. With
 --nnodes 2:4 the job goes on without nodes that are lost, from its checkpoint,
@@ -94,7 +95,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.StringVar(&r.runID, "rdzv-id", "", "name of the job, the same on all nodes; under Slurm that of the step")
 	fs.BoolVar(&r.standalone, "standalone", false, "one node, no network (the default with one node)")
 	fs.StringVar(&r.joinWait, "rdzv-timeout", "600s", "how long to wait for all nodes")
-	fs.IntVar(&r.maxRestarts, "max-restarts", 0, "how often to start all ranks again after a failure")
+	fs.IntVar(&r.maxRestarts, "max-restarts", 0, "how often to start all ranks again after a failure; not after an exit status of 2, a mistake on the command line")
 	fs.StringVar(&r.grace, "grace", "10s", "how long ranks may take to stop when asked to")
 	fs.StringVar(&r.stopBefore, "stop-before", "60s", "under Slurm: ask the ranks to stop so long before the job's time ends, at most a tenth of it; 0 for never")
 	fs.StringVar(&r.stuckAfter, "stuck-after", "30s", "on node 0: end the job if others wait that long for a rank that shows no sign of life; 0 for never, as for a debugger")

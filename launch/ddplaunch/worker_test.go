@@ -83,6 +83,7 @@ var modes = map[string]func(context.Context, *rendezvous.Group, []string) (int, 
 	"eat":      eatMode,
 	"again":    againMode,
 	"elastic":  elasticMode,
+	"crash":    crashMode,
 }
 
 // ready meets the other ranks and prints this rank's pid.

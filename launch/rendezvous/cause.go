@@ -18,6 +18,7 @@ type CauseKind string
 const (
 	CauseSignal  CauseKind = "signal"  // a rank was killed: Signal, SignalNumber, Text if more is known
 	CauseExit    CauseKind = "exit"    // a rank ended with ExitCode ≠ 0
+	CauseCrash   CauseKind = "crash"   // a rank crashed by a fault of its own: Text
 	CauseRaised  CauseKind = "raised"  // a rank called Abort: Text
 	CauseNode    CauseKind = "node"    // a whole node: Text
 	CauseCut     CauseKind = "cut"     // a node has lost the network: Text
@@ -57,6 +58,8 @@ func (c *Cause) Error() string {
 		return c.who() + ": killed by " + c.Signal + during
 	case CauseExit:
 		return fmt.Sprintf("%s: exit status %d%s", c.who(), c.ExitCode, during)
+	case CauseCrash:
+		return c.who() + ": " + oneLine(c.Text) + during
 	case CauseRaised, CauseNode, CauseStuck:
 		return c.who() + ": " + oneLine(c.Text)
 	case CauseCut:
@@ -89,6 +92,10 @@ func (c *Cause) Code() int {
 	}
 	return 1
 }
+
+// mistake says that c is one on the command line, which is there again when the ranks
+// are started again.
+func (c *Cause) mistake() bool { return c.Kind == CauseExit && c.ExitCode == exitcode.Usage }
 
 func oneLine(s string) string {
 	var parts []string

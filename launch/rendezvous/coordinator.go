@@ -205,13 +205,13 @@ func (c *Coordinator) silent() []string {
 	return named
 }
 
-// fail takes the report of a failure. A death by signal is acted on at once;
+// fail takes the report of a failure. A crash, or a death by signal, is acted on at once;
 // another cause waits a moment, because whoever noticed a death may be heard
 // before the death itself.
 func (c *Coordinator) fail(cause *Cause) {
 	switch {
 	case c.phase == gathering:
-	case cause.Kind == CauseSignal || cause.Kind == CauseStopped:
+	case cause.Kind == CauseSignal || cause.Kind == CauseCrash || cause.Kind == CauseStopped:
 		c.abort(cause)
 	case c.settling == nil:
 		c.settling = cause
@@ -262,9 +262,12 @@ func (c *Coordinator) stopAll(signal string, number int, grace time.Duration) {
 // abort ends the epoch, and the job unless it may be formed again.
 func (c *Coordinator) abort(cause *Cause) {
 	if c.mayFormAgain() && c.phase == running && cause.Kind != CauseStopped && cause.Kind != CauseCut {
-		c.restarts++
-		c.formAgain(cause)
-		return
+		if !cause.mistake() {
+			c.restarts++
+			c.formAgain(cause)
+			return
+		}
+		c.out = append(c.out, Note{"the ranks are not started again: an exit status of 2 is a mistake on the command line"})
 	}
 	c.expectFlight(cause)
 	c.sendAll(Message{Kind: KindAbort, Cause: cause})

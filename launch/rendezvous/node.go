@@ -29,13 +29,14 @@ type NodeConfig struct {
 	Grace        time.Duration // how long ranks may live on after a request to stop
 }
 
-// Exit is how a rank's process ended: ExitCode, or Signal and SignalNumber.
+// Exit is how a rank's process ended: Code, or Signal and SignalNumber.
 type Exit struct {
 	Code         int
 	Signal       string // "SIGKILL"; "" if it was not killed
 	SignalNumber int
 	During       string // its last progress
 	Why          string // why it was killed, if that is known
+	Crash        string // what the runtime of its language said of a crash that is no signal
 }
 
 type nodePhase int

@@ -137,6 +137,8 @@ func (n *Node) Exited(local int, e Exit) []Effect {
 	case n.phase != working:
 	case e.Signal != "" && !n.passedOn(e.SignalNumber):
 		n.report(n.blame(local, Cause{Kind: CauseSignal, Signal: e.Signal, SignalNumber: e.SignalNumber, During: e.During, Text: e.Why}))
+	case e.Crash != "":
+		n.report(n.blame(local, Cause{Kind: CauseCrash, Text: e.Crash, During: e.During}))
 	case e.Signal == "" && e.Code != 0 && e.Code != exitcode.Requeue && !n.passedOn(e.Code-exitcode.Signal):
 		n.report(n.blame(local, Cause{Kind: CauseExit, ExitCode: e.Code, During: e.During}))
 	default:

@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	deliver                  carry all messages, and those that follow from them
 //	drop                     lose all messages under way
 //	hello a.0                local rank 0 of node a joins; also: bye, raise a.0 TEXT, exchange a.0 SEQ NAME BLOB
-//	exit a.0 [code=N] [signal=SIGKILL:9] [during=TEXT]
+//	exit a.0 [code=N] [signal=SIGKILL:9] [during=TEXT] [crash=TEXT]
 //	startfail a.0 TEXT
 //	interrupt a SIGINT:2     the user signals launcher a
 //	ending a 58s             launcher a hears that the job's time ends then
@@ -127,7 +127,7 @@ func (s *sim) do(f []string) error {
 	opt := map[string]string{}
 	var args []string
 	for i, a := range f[1:] {
-		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "expect", "run", "stuck", "least", "quiet", "idle", "in", "met"}, k) {
+		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "crash", "expect", "run", "stuck", "least", "quiet", "idle", "in", "met"}, k) {
 			opt[k] = v
 			if k == "during" {
 				opt[k] = strings.Join(append([]string{v}, f[i+2:]...), " ")
@@ -201,7 +201,7 @@ func (s *sim) do(f []string) error {
 	case "exit":
 		code, _ := strconv.Atoi(opt["code"])
 		name, n := signal(opt["signal"])
-		s.apply(who, node.Exited(local, Exit{Code: code, Signal: name, SignalNumber: n, During: opt["during"]}))
+		s.apply(who, node.Exited(local, Exit{Code: code, Signal: name, SignalNumber: n, During: opt["during"], Crash: opt["crash"]}))
 	case "startfail":
 		s.apply(who, node.StartFailed(local, errors.New(rest())))
 	case "ending":

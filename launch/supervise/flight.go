@@ -45,6 +45,8 @@ func (p *process) state() string {
 	switch {
 	case p.over && p.exit.Signal != "":
 		return "killed by " + p.exit.Signal
+	case p.over && p.exit.Crash != "":
+		return "crashed"
 	case p.over:
 		return fmt.Sprintf("exit status %d", p.exit.Code)
 	}

@@ -65,6 +65,9 @@ func (a *agent) carry(p *process, rank, stream int) {
 	var failed error
 	l := &lines{
 		line: func(text string) {
+			if stream == stderr {
+				p.crash.line(text)
+			}
 			if console {
 				a.console.line(rank, stream, text)
 			}

@@ -40,6 +40,7 @@ type process struct {
 	log   *logFile // nil for none
 	pipes [2]*os.File
 
+	crash   crash
 	watcher watcher // of the loop
 	over    bool    // it has ended, as follows; of the loop
 	exit    rendezvous.Exit
@@ -146,6 +147,9 @@ func (p *process) wait() (rendezvous.Exit, error) {
 	case <-time.After(lastWords):
 	}
 	exit := rendezvous.Exit{Code: e.code}
+	if e.code == crashCode || e.signal == unix.SIGABRT {
+		p.hearOut()
+	}
 	if e.signal != 0 {
 		exit.Signal, exit.SignalNumber = unix.SignalName(e.signal), int(e.signal)
 		if exit.Signal == "" {
@@ -155,7 +159,21 @@ func (p *process) wait() (rendezvous.Exit, error) {
 	if r, ok := p.page.Read(); ok {
 		exit.During = r.String()
 	}
+	p.crash.explain(&exit)
 	return exit, nil
+}
+
+// hearOut lets the last lines of the rank come in. Who reads them is not waited for.
+func (p *process) hearOut() {
+	all := make(chan struct{})
+	go func() {
+		p.drained.Wait()
+		close(all)
+	}()
+	select {
+	case <-all:
+	case <-time.After(drainWait):
+	}
 }
 
 // drain has the reading of the rank's output end.

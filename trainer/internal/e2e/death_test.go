@@ -39,10 +39,35 @@ func TestKilledRank(t *testing.T) {
 			if e.code != 128+int(syscall.SIGKILL) {
 				t.Errorf("want exit code 137, got %d", e.code)
 			}
-			checkObituary(t, e.stderr, n, victim)
+			checkObituary(t, e.stderr, n, victim, "SIGKILL")
 			s.checkLogs("a", n)
 		})
 	}
+}
+
+// TestCrashedRank has one rank crash, of which the runtime of Go shows a trace and then ends
+// it with the code of a mistake on the command line: it is told for what it is.
+func TestCrashedRank(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	r := s.start(on(2, tiny("a", "--steps", "1000000", "--print-every", "1"))...)
+	s.awaitStep(r, "a", 2)
+	family, victim := r.children(), r.ranks()[1]
+	if err := syscall.Kill(victim, syscall.SIGSEGV); err != nil {
+		t.Fatal(err)
+	}
+	e := r.wait()
+	gone(t, family)
+	if want := 128 + int(syscall.SIGSEGV); e.code != want {
+		t.Errorf("want exit code %d, got %v", want, e)
+	}
+	var others strings.Builder
+	for line := range strings.Lines(e.stderr) {
+		if !strings.HasPrefix(line, "[1]") { // the trace
+			others.WriteString(line)
+		}
+	}
+	checkObituary(t, others.String(), 2, victim, "SIGSEGV")
 }
 
 // TestStoppedRank stops one rank, which lives on and does nothing: the others do
@@ -123,9 +148,9 @@ func (s *site) checkLogs(run string, n int) {
 }
 
 // checkObituary wants one sentence, from every surviving rank and the launcher.
-func checkObituary(t *testing.T, stderr string, n, victim int) {
+func checkObituary(t *testing.T, stderr string, n, victim int, signal string) {
 	t.Helper()
-	sentence := regexp.MustCompile(fmt.Sprintf(`rank %d \([^ ]+, pid %d\): killed by SIGKILL during [a-z].*`, n-1, victim))
+	sentence := regexp.MustCompile(fmt.Sprintf(`rank %d \([^ ]+, pid %d\): killed by %s during [a-z].*`, n-1, victim, signal))
 	said, by := "", map[int]bool{}
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)

@@ -114,7 +114,7 @@ func TestGPUKilledRank(t *testing.T) {
 			if e.code != 128+int(syscall.SIGKILL) {
 				t.Errorf("want exit code 137, got %v", e)
 			}
-			checkObituary(t, e.stderr, 2, ranks[1])
+			checkObituary(t, e.stderr, 2, ranks[1], "SIGKILL")
 		})
 	}
 }

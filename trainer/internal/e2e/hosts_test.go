@@ -154,7 +154,7 @@ func TestLossOnTwoHosts(t *testing.T) {
 			}
 			all += text
 		}
-		checkObituary(t, all, 4, victim)
+		checkObituary(t, all, 4, victim, "SIGKILL")
 	})
 	t.Run("network", func(t *testing.T) {
 		both := begin("cut")
