@@ -31,7 +31,7 @@ var ErrNoLauncher = errors.New("no launcher")
 //
 // Join takes over SIGUSR2, which asks for the last collectives (see Flights), and
 // SIGINT, SIGTERM, SIGUSR1 and SIGHUP until Close: the first of
-// them closes StopRequested on all ranks, after which they have their default
+// them closes StopRequested on all ranks, and a moment after it they have their default
 // effect again; but SIGHUP, which kernel and shell both send when a terminal
 // goes away, is then ignored. Under nohup it is ignored from the beginning. A group of
 // one takes SIGPIPE like SIGHUP, since nobody reads its output any more (train | head),

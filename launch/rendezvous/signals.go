@@ -3,12 +3,17 @@ package rendezvous
 import (
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// watchSignals turns the first signal into a request to stop, and gives the
-// later ones their default effect; see Join about SIGHUP.
+// oneRequest is the time within which signals are one request: timeout(1) sends its own
+// to the program, and at once again to the program's group.
+const oneRequest = 100 * time.Millisecond
+
+// watchSignals turns the first signal into a request to stop, and gives those after
+// oneRequest their default effect; see Join about SIGHUP.
 func (g *Group) watchSignals() {
 	select {
 	case s := <-g.signals:
@@ -16,7 +21,6 @@ func (g *Group) watchSignals() {
 		if g.conn == nil {
 			signal.Ignore(unix.SIGPIPE)
 		}
-		signal.Stop(g.signals)
 		// The launcher hears of it before this rank does, which may close the
 		// connection at once: then the other ranks would never be asked.
 		n, ok := s.(syscall.Signal)
@@ -25,6 +29,11 @@ func (g *Group) watchSignals() {
 			_ = g.conn.Send(Message{Kind: KindStop, Epoch: g.w.Restart, Text: unix.SignalName(n), Code: int(n)})
 		}
 		g.askedBy(n)
+		select {
+		case <-time.After(oneRequest):
+			signal.Stop(g.signals)
+		case <-g.closed:
+		}
 	case <-g.closed:
 	}
 }
