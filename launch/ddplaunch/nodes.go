@@ -13,7 +13,7 @@ import (
 )
 
 // parseNodes finds out how many nodes there are, which one this is and where node
-// 0 is: what is not said is taken from the SLURM step of which this is a task.
+// 0 is: what is not said is taken from the step of which this is a task.
 func parseNodes(o *options, r raw, fs *pflag.FlagSet) error {
 	var err error
 	if o.Least, o.Nodes, err = parseSpan(r.nnodes); err != nil {
@@ -56,10 +56,14 @@ func parseSpan(s string) (least, most int, err error) {
 	return least, most, nil
 }
 
-// placeInStep makes this launcher one of those that srun has started, one on each
-// node of the step; false if srun has started no others.
+// oneEach is how who starts a step starts one task on each node.
+var oneEach = map[string]string{env.SourceSLURM: "srun --ntasks-per-node=1", env.SourcePMI: "mpiexec -ppn 1", env.SourceOMPI: "mpirun -npernode 1"}
+
+// placeInStep makes this launcher one of those that srun, mpirun or mpiexec has started,
+// one on each node of the step; false if it has started no others.
 func placeInStep(o *options, r raw, nodesTold bool) (bool, error) {
 	step, in, err := env.FindStep(r.environ)
+	by, _, _ := strings.Cut(oneEach[step.Source], " ")
 	switch n := env.BatchNodes(r.environ); {
 	case err != nil:
 		return false, cliflag.AsUsage(err)
@@ -67,10 +71,10 @@ func placeInStep(o *options, r raw, nodesTold bool) (bool, error) {
 		return false, cliflag.Usage("the job has %d nodes, but ddplaunch was not started by srun and would use this one alone: start it with srun, or give --standalone", n)
 	case !in || step.Tasks == 1:
 		return false, nil
-	case step.Tasks != step.Nodes:
-		return false, cliflag.Usage("srun has started %d times ddplaunch on %d nodes: want one on each (srun --ntasks-per-node=1), or no ddplaunch and one task for each rank (srun train ...)", step.Tasks, step.Nodes)
+	case step.Shared():
+		return false, cliflag.Usage("%s has started several ddplaunch on one node: want one on each (%s), or no ddplaunch and one task for each rank (%s train ...)", by, oneEach[step.Source], by)
 	case nodesTold && o.Nodes != step.Tasks:
-		return false, cliflag.Usage("--nnodes %s, but srun has started ddplaunch on %d nodes: leave --nnodes out", r.nnodes, step.Tasks)
+		return false, cliflag.Usage("--nnodes %s, but %s has started ddplaunch on %d nodes: leave --nnodes out", r.nnodes, by, step.Tasks)
 	case !nodesTold:
 		o.Least, o.Nodes = step.Tasks, step.Tasks
 	}

@@ -20,7 +20,7 @@ func Parse(environ []string) (Worker, error) {
 		return v.torchrun()
 	case v.hasAny("LOCAL_RANK", "LOCAL_WORLD_SIZE"):
 		return Worker{}, fmt.Errorf("%s is set but RANK is not: set RANK and WORLD_SIZE too, or unset it to run alone", v.first("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
-	case v.hasAny("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"):
+	case v.byOpenMPI():
 		return v.openMPI()
 	case v.hasAny("PMI_RANK", "PMI_SIZE"):
 		return v.pmi()
@@ -85,36 +85,6 @@ func (v *vars) torchRanks(w *Worker) {
 	w.Node = v.optional("GROUP_RANK", 0)
 }
 
-func (v *vars) openMPI() (Worker, error) {
-	w := v.common(SourceOMPI)
-	w.Rank = v.number("OMPI_COMM_WORLD_RANK", 0, maxCount)
-	w.Size = v.number("OMPI_COMM_WORLD_SIZE", 1, maxCount)
-	w.LocalRank = v.number("OMPI_COMM_WORLD_LOCAL_RANK", 0, maxCount)
-	w.LocalSize = v.number("OMPI_COMM_WORLD_LOCAL_SIZE", 1, maxCount)
-	v.agree("OMPI_COMM_WORLD_RANK", w.Rank, "PMIX_RANK")
-	return w, v.checked(w)
-}
-
-// pmi reads what Hydra (MPICH, Intel MPI) and Slurm's PMI-2 set. Hydra tells the
-// place on the node in MPI_ variables, which may be absent in a world of one
-// only; Slurm (srun --mpi=pmi2) tells it in those of the step.
-func (v *vars) pmi() (Worker, error) {
-	w := v.common(SourcePMI)
-	w.Rank = v.number("PMI_RANK", 0, maxCount)
-	w.Size = v.number("PMI_SIZE", 1, maxCount)
-	w.LocalSize = 1
-	switch {
-	case v.hasAny("MPI_LOCALRANKID", "MPI_LOCALNRANKS"), w.Size > 1 && !v.has("SLURM_STEP_TASKS_PER_NODE"):
-		w.LocalRank = v.number("MPI_LOCALRANKID", 0, maxCount)
-		w.LocalSize = v.number("MPI_LOCALNRANKS", 1, maxCount)
-	case w.Size > 1:
-		v.slurmPlace(&w)
-		v.agree("PMI_RANK", w.Rank, "SLURM_PROCID")
-	}
-	v.agree("PMI_RANK", w.Rank, "PMIX_RANK")
-	return w, v.checked(w)
-}
-
 // common fills what every launcher may add.
 func (v *vars) common(source string) Worker {
 	return Worker{
@@ -161,7 +131,7 @@ func Without(environ []string) []string {
 		}
 		switch key {
 		case "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
-			"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_JOBID": // PMI is this launcher's, and it has left it
+			"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_JOBID", "MPI_LOCALRANKID", "MPI_LOCALNRANKS": // PMI is this launcher's, and it has left it
 			continue
 		}
 		out = append(out, kv)

@@ -138,7 +138,7 @@ func TestFollows(t *testing.T) {
 
 func TestWithout(t *testing.T) {
 	machine := []string{"EBTRAIN_CUDA_LIBS=/a", "EBTRAIN_CUDA_CACHE=/b", "EBTRAIN_LIBDNNL=/c/libdnnl.so"}
-	got := Without(append([]string{"A=1", "RANK=0", "EBTRAIN_KEY=secret", "NCCL_DEBUG=INFO", "MASTER_PORT=1", "TORCHELASTIC_RUN_ID=x"}, machine...))
+	got := Without(append([]string{"A=1", "RANK=0", "EBTRAIN_KEY=secret", "PMI_FD=6", "MPI_LOCALRANKID=0", "MPI_LOCALNRANKS=2", "NCCL_DEBUG=INFO", "MASTER_PORT=1", "TORCHELASTIC_RUN_ID=x"}, machine...))
 	if want := append([]string{"A=1", "NCCL_DEBUG=INFO"}, machine...); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -24,6 +24,37 @@ func (v *vars) slurm() (Worker, error) {
 	return w, v.checked(w)
 }
 
+// slurmStep reads the Step of a task of SLURM's.
+func (v *vars) slurmStep(environ []string) (Step, error) {
+	w := Worker{
+		Source: SourceSLURM, Rank: v.number("SLURM_PROCID", 0, maxCount), Size: v.number("SLURM_STEP_NUM_TASKS", 1, maxCount), LocalSize: 1,
+	}
+	s := Step{
+		Source: SourceSLURM, ID: "slurm-" + v.m["SLURM_JOB_ID"] + "." + v.m["SLURM_STEP_ID"], Task: w.Rank, Tasks: w.Size,
+		Locals: 1, Nodes: 1, Host: v.m["SLURMD_NODENAME"], Store: v.has("PMI_FD"),
+	}
+	if w.Size > 1 {
+		v.slurmPlace(&w)
+		s.Node, s.Local, s.Locals = w.Node, w.LocalRank, w.LocalSize
+		s.Nodes = v.number("SLURM_STEP_NUM_NODES", 1, maxCount)
+		s.perNode, _ = expandTasks(v.m["SLURM_STEP_TASKS_PER_NODE"]) // slurmPlace has told its mistakes
+	}
+	if err := v.checked(w); err != nil {
+		return s, err
+	}
+	hosts, err := StepHosts(environ)
+	if err != nil {
+		return s, err
+	}
+	if s.Hosts = hosts; len(hosts) > 0 {
+		s.Head = hosts[0]
+	}
+	if s.Tasks > 1 && (len(s.perNode) != s.Nodes || len(hosts) != s.Nodes) {
+		return s, fmt.Errorf("SLURM_STEP_NUM_NODES=%d contradicts SLURM_STEP_NODELIST, which has %d hosts, or SLURM_STEP_TASKS_PER_NODE, which has %d", s.Nodes, len(hosts), len(s.perNode))
+	}
+	return s, nil
+}
+
 // slurmPlace reads the place of a task of a SLURM step on its node.
 func (v *vars) slurmPlace(w *Worker) {
 	w.LocalRank = v.number("SLURM_LOCALID", 0, maxCount)

@@ -1,54 +1,48 @@
 package env
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
-// Step is the place of a process in the SLURM step whose task it is.
+// Step is the place of a process among the tasks that somebody has started together:
+// srun a step of a job, mpirun or mpiexec a job of MPI.
 type Step struct {
-	ID            string // job and step, "12.0": no other step has it, but the same job when it is requeued
+	Source        string // who: SourceSLURM, SourceOMPI or SourcePMI, which is Hydra here
+	ID            string // job and step, "slurm-12.0": no other step has it that runs, if who started it has names
 	Task, Tasks   int    // number in the step, from 0; how many there are
-	Node, Nodes   int    // the same of nodes
+	Node, Nodes   int    // the same of nodes; both 0 if nobody tells
 	Local, Locals int    // the same of tasks on this node
-	Host          string // SLURM's name of this node
+	Host          string // what who started it calls this node; "" if nothing
 	Hosts         []string
-	perNode       []int // tasks of each node
+	Head          string // host, or host:port, of the node of task 0; "" if nobody tells
+	Store         bool   // the tasks share a store of keys and values, see package pmi
+	perNode       []int  // tasks of each node; nil if nobody tells
 }
 
 // FindStep reads the Step that environ, in the form of os.Environ, describes; false
 // outside of any. A batch script and an salloc shell are in none, though they have
 // variables of SLURM.
-func FindStep(environ []string) (Step, bool, error) {
+func FindStep(environ []string) (s Step, in bool, err error) {
 	v := newVars(environ)
-	if !v.has("SLURM_STEP_NUM_TASKS") {
-		return Step{}, false, nil
+	switch {
+	case v.byOpenMPI():
+		s, err = v.openMPIStep()
+	case v.byHydra():
+		s, err = v.hydraStep()
+	case v.has("SLURM_STEP_NUM_TASKS"):
+		s, err = v.slurmStep(environ)
+	default:
+		return s, false, nil
 	}
-	w := Worker{
-		Source: SourceSLURM, Rank: v.number("SLURM_PROCID", 0, maxCount), Size: v.number("SLURM_STEP_NUM_TASKS", 1, maxCount), LocalSize: 1,
-	}
-	s := Step{ID: v.m["SLURM_JOB_ID"] + "." + v.m["SLURM_STEP_ID"], Task: w.Rank, Tasks: w.Size, Locals: 1, Nodes: 1, Host: v.m["SLURMD_NODENAME"]}
-	if w.Size > 1 {
-		v.slurmPlace(&w)
-		s.Node, s.Local, s.Locals = w.Node, w.LocalRank, w.LocalSize
-		s.Nodes = v.number("SLURM_STEP_NUM_NODES", 1, maxCount)
-		s.perNode, _ = expandTasks(v.m["SLURM_STEP_TASKS_PER_NODE"]) // slurmPlace has told its mistakes
-	}
-	if err := v.checked(w); err != nil {
-		return Step{}, false, err
-	}
-	hosts, err := StepHosts(environ)
 	if err != nil {
 		return Step{}, false, err
-	}
-	s.Hosts = hosts
-	if s.Tasks > 1 && (len(s.perNode) != s.Nodes || len(hosts) != s.Nodes) {
-		return Step{}, false, fmt.Errorf("SLURM_STEP_NUM_NODES=%d contradicts SLURM_STEP_NODELIST, which has %d hosts, or SLURM_STEP_TASKS_PER_NODE, which has %d", s.Nodes, len(hosts), len(s.perNode))
 	}
 	return s, true, nil
 }
 
-// TaskHosts are the hosts of all tasks, in SLURM's order of nodes.
+// Shared reports whether several tasks of the step are on one node, as far as this one
+// can tell.
+func (s Step) Shared() bool { return s.Locals > 1 || s.Nodes > 0 && s.Nodes < s.Tasks }
+
+// TaskHosts are the hosts of all tasks, in the order of nodes; nil if nobody tells.
 func (s Step) TaskHosts() []string {
 	if s.Tasks == 1 {
 		return slices.Clone(s.Hosts)

@@ -9,18 +9,43 @@ import (
 // The environment of task 3 of "srun -N4 -n5", as Slurm 22.05 makes it.
 const step = "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=5 SLURM_STEP_NUM_NODES=4 SLURM_PROCID=3 SLURM_NODEID=2 SLURM_LOCALID=0 SLURM_STEP_TASKS_PER_NODE=2,1(x3) SLURM_STEP_NODELIST=n[0-3] SLURM_JOB_NODELIST=n[0-7] SLURMD_NODENAME=n2"
 
+// Tasks of mpirun (Open MPI 4.1) and of mpiexec (MPICH 4.0), and what may surround them.
+const (
+	ompi  = "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=1 PMIX_RANK=3 PMIX_NAMESPACE=1697316865"
+	hydra = "PMI_RANK=0 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS="
+	iface = "MPIR_CVAR_CH3_INTERFACE_HOSTNAME="
+	named = iface + "ib0-n1"
+	batch = "SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=2 SLURM_PROCID=0 SLURM_NTASKS=2"
+)
+
 func TestFindStep(t *testing.T) {
 	for environ, want := range map[string]string{
-		step: "7.0 task 3/5 node 2/4 local 0/1 n2 [n0 n1 n2 n3] [n0 n0 n1 n2 n3]",
-		"SLURM_JOB_ID=8 SLURM_STEP_ID=2 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 SLURM_STEP_NODELIST=n1 SLURMD_NODENAME=n1": "8.2 task 0/1 node 0/1 local 0/1 n1 [n1] [n1]",
+		step: "srun: slurm-7.0 task 3/5 node 2/4 local 0/1 at n2 of [n0 n1 n2 n3] [n0 n0 n1 n2 n3], first n0, store false",
+		step + " PMI_RANK=3 PMI_SIZE=5 PMI_FD=9 PMI_JOBID=7.0 MASTER_ADDR=other":                                           "srun: slurm-7.0 task 3/5 node 2/4 local 0/1 at n2 of [n0 n1 n2 n3] [n0 n0 n1 n2 n3], first n0, store true",
+		"SLURM_JOB_ID=8 SLURM_STEP_ID=2 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 SLURM_STEP_NODELIST=n1 SLURMD_NODENAME=n1":   "srun: slurm-8.2 task 0/1 node 0/1 local 0/1 at n1 of [n1] [n1], first n1, store false",
+		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=4":                                                                             "mpirun (Open MPI): mpirun-1697316865 task 3/4 node 0/1 local 1/4 at  of [] [], first , store false",
+		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=2":                                                                             "mpirun (Open MPI): mpirun-1697316865 task 3/4 node 0/0 local 1/2 at  of [] [], first , store false",
+		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=2 MASTER_ADDR=node01":                                                          "mpirun (Open MPI): mpirun-1697316865 task 3/4 node 0/0 local 1/2 at  of [] [], first node01, store false",
+		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=2 MASTER_ADDR=fd00::1 MASTER_PORT=29500":                                       "mpirun (Open MPI): mpirun-1697316865 task 3/4 node 0/0 local 1/2 at  of [] [], first [fd00::1]:29500, store false",
+		"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1 " + batch: "mpirun (Open MPI): mpirun task 0/1 node 0/1 local 0/1 at  of [] [], first , store false",
+		hydra + "1":          "mpiexec (PMI): mpiexec task 0/4 node 0/0 local 0/1 at  of [] [], first , store false",
+		hydra + "1 PMI_FD=6": "mpiexec (PMI): mpiexec task 0/4 node 0/0 local 0/1 at  of [] [], first , store true",
+		hydra + "1 PMI_FD=6 PMI_JOBID=j " + named:                                          "mpiexec (PMI): mpiexec-j task 0/4 node 0/0 local 0/1 at ib0-n1 of [] [], first ib0-n1, store true",
+		hydra + "1 PMI_FD=6 MASTER_ADDR=other":                                             "mpiexec (PMI): mpiexec task 0/4 node 0/0 local 0/1 at  of [] [], first , store true",
+		hydra + "1 MASTER_ADDR=node01 " + named:                                            "mpiexec (PMI): mpiexec task 0/4 node 0/0 local 0/1 at ib0-n1 of [] [], first node01, store false",
+		hydra + "4 PMI_FD=6 " + iface + "127.0.0.1":                                        "mpiexec (PMI): mpiexec task 0/4 node 0/1 local 0/4 at  of [] [], first , store true",
+		hydra + "1 PMI_FD=6 " + iface + "localhost":                                        "mpiexec (PMI): mpiexec task 0/4 node 0/0 local 0/1 at  of [] [], first , store true",
+		hydra + "1 PMI_FD=6 " + step:                                                       "mpiexec (PMI): mpiexec task 0/4 node 0/0 local 0/1 at  of [] [], first , store true",
+		"PMI_RANK=0 PMI_SIZE=1 PMI_FD=6":                                                   "mpiexec (PMI): mpiexec task 0/1 node 0/1 local 0/1 at  of [] [], first , store true",
+		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=2 " + step + " PMI_RANK=3 PMI_SIZE=5 PMI_FD=9": "mpirun (Open MPI): mpirun-1697316865 task 3/4 node 0/0 local 1/2 at  of [] [], first , store false",
 	} {
 		s, ok, err := FindStep(strings.Fields(environ))
-		got := fmt.Sprintf("%s task %d/%d node %d/%d local %d/%d %s %v %v", s.ID, s.Task, s.Tasks, s.Node, s.Nodes, s.Local, s.Locals, s.Host, s.Hosts, s.TaskHosts())
+		got := fmt.Sprintf("%s: %s task %d/%d node %d/%d local %d/%d at %s of %v %v, first %s, store %v", s.Source, s.ID, s.Task, s.Tasks, s.Node, s.Nodes, s.Local, s.Locals, s.Host, s.Hosts, s.TaskHosts(), s.Head, s.Store)
 		if !ok || err != nil || got != want {
-			t.Errorf("got %s, %v, %v\nwant %s", got, ok, err, want)
+			t.Errorf("%s:\ngot  %s, %v, %v\nwant %s", environ, got, ok, err, want)
 		}
 	}
-	for _, none := range []string{"", "SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=2 SLURM_PROCID=0 SLURM_NTASKS=2"} {
+	for _, none := range []string{"", batch, "PMIX_RANK=0"} {
 		if s, ok, err := FindStep(strings.Fields(none)); ok || err != nil {
 			t.Errorf("%q: got %+v, %v", none, s, err)
 		}
@@ -30,6 +55,22 @@ func TestFindStep(t *testing.T) {
 	} {
 		if s, ok, err := FindStep(strings.Fields(strings.Replace(step, old, changed, 1))); ok || err == nil || !strings.Contains(err.Error(), "SLURM_") && !strings.Contains(err.Error(), "srun") && !strings.Contains(err.Error(), "rank 5") {
 			t.Errorf("%s: got %+v, %v", changed, s, err)
+		}
+	}
+}
+
+// What mpirun and mpiexec have set by halves is an error that names the variable.
+func TestFindStepOfMPI(t *testing.T) {
+	for environ, want := range map[string]string{
+		ompi:                                   "OMPI_COMM_WORLD_LOCAL_SIZE is not set",
+		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=1": "local rank 1 is not below",
+		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=4 MASTER_PORT=http":       `MASTER_PORT="http" is not a whole number`,
+		"PMI_RANK=1 PMI_SIZE=2 PMI_FD=6":                              "MPI_LOCALRANKID is not set although PMI_RANK is",
+		"PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=two": `MPI_LOCALNRANKS="two" is not a whole number`,
+		"PMI_RANK=2 PMI_SIZE=2 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2":   "rank 2 is not below the number of ranks, 2",
+	} {
+		if s, ok, err := FindStep(strings.Fields(environ)); ok || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %+v, %v, want %s", environ, s, err, want)
 		}
 	}
 }

@@ -21,15 +21,6 @@ const (
 	maxSecret = 4096
 )
 
-// errNoSecret is that several launchers have nothing in common.
-func errNoSecret(step bool) error {
-	const key = "set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32"
-	if step {
-		return cliflag.Usage("the tasks of this step have no common secret: start them with srun --mpi=pmi2, which brings one along, or %s", key)
-	}
-	return cliflag.Usage("several nodes need a common secret: %s, or name a file that holds it with --key-file", key)
-}
-
 // secret is the job's key, from KeyFile or EBTRAIN_KEY; nil if neither is there.
 func (o Options) secret(environ []string) ([]byte, error) {
 	if o.KeyFile != "" {

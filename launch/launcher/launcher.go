@@ -2,8 +2,8 @@
 // the job that package supervise runs: this node's place, the secret, where node 0
 // is and when the job's time ends.
 //
-// It is what ddplaunch and a program that srun starts without it (package task)
-// have in common. Run keeps no state beyond its call; it takes over the process's
+// It is what ddplaunch and a program that srun, mpirun or mpiexec start without it
+// (package task) have in common. Run keeps no state beyond its call; it takes over the process's
 // signals for that long, and must be called once at a time.
 package launcher
 
@@ -21,6 +21,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/deadline"
+	"ebtrain/launch/env"
 	"ebtrain/launch/outlet"
 	"ebtrain/launch/rendezvous"
 	"ebtrain/launch/supervise"
@@ -45,10 +46,10 @@ type Options struct {
 	KeyFile  string           // holds the secret; "" for EBTRAIN_KEY
 	JoinWait time.Duration
 
-	// Step says that all launchers are tasks of one step of a scheduler, whose
-	// store of keys and values tells address and secret, if it offers one.
-	Step  bool
-	Host  string   // what the scheduler calls this node; "" for its own name
+	// Step is the one that all launchers are tasks of, whose store of keys and values
+	// tells address and secret, if it has one; zero if a user has started each.
+	Step  env.Step
+	Host  string   // what who started the step calls this node; "" for its own name
 	Hosts []string // of all launchers, if known; only for messages
 	// Local and Locals are the place of this launcher's first rank among all of
 	// this host, and their number; 0 if all are this launcher's.

@@ -75,20 +75,58 @@ func TestCard(t *testing.T) {
 }
 
 func TestPlace(t *testing.T) {
-	step := env.Step{ID: "7.0", Task: 2, Tasks: 4, Node: 2, Nodes: 4, Locals: 1, Host: "n2", Hosts: []string{"n0", "n1", "n2", "n3"}}
+	step := env.Step{Source: env.SourceSLURM, ID: "slurm-7.0", Task: 2, Tasks: 4, Node: 2, Nodes: 4, Locals: 1, Host: "n2", Hosts: []string{"n0", "n1", "n2", "n3"}, Head: "n0"}
 	for _, c := range []struct{ endpoint, id, wantAt, wantID string }{
 		{"", "", "n0", "slurm-7.0"}, {"head:29400", "mine", "head:29400", "mine"},
 	} {
 		o := Options{Endpoint: c.endpoint, RunID: c.id}
 		o.Place(step)
-		if o.Endpoint != c.wantAt || o.RunID != c.wantID || o.NodeRank != 2 || !o.Step || o.Host != "n2" {
+		if o.Endpoint != c.wantAt || o.RunID != c.wantID || o.NodeRank != 2 || o.Step.ID != step.ID || o.Host != "n2" {
 			t.Errorf("got %+v", o)
 		}
 	}
-	step.Nodes, step.Hosts = 1, []string{"n0"}
+	for _, head := range []string{"n0", ""} {
+		step.Nodes, step.Hosts, step.Head = 1, nil, head
+		o := Options{}
+		if o.Place(step); o.Endpoint != "127.0.0.1" {
+			t.Errorf("tasks of one node meet at %s", o.Endpoint)
+		}
+	}
+	step.Nodes = 0 // nobody tells
 	o := Options{}
-	if o.Place(step); o.Endpoint != "127.0.0.1" {
-		t.Errorf("tasks of one node meet at %s", o.Endpoint)
+	if o.Place(step); o.Endpoint != "" || o.Hosts != nil {
+		t.Errorf("tasks of unknown nodes %v meet at %s", o.Hosts, o.Endpoint)
+	}
+}
+
+// Launchers that have no store to meet in are told what to type, in one sentence that
+// names all that is missing.
+func TestUnmet(t *testing.T) {
+	key := []byte("a key")
+	for _, c := range []struct {
+		source   string
+		endpoint string
+		rank     int
+		key      []byte
+		want     string // "" if nothing is missing
+	}{
+		{"", "", 0, key, ""},
+		{"", "node01", 1, key, ""},
+		{"", "node01", 1, nil, "several nodes need a common secret: set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32, or name a file that holds it with --key-file"},
+		{"", "", 1, key, "nobody says where node 0 is"},
+		{env.SourceSLURM, "n0", 0, key, ""},
+		{env.SourceSLURM, "n0", 0, nil, "the tasks of this step have no common secret: start them with srun --mpi=pmi2, which brings one along, or set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32"},
+		{env.SourceOMPI, "127.0.0.1", 0, key, ""},
+		{env.SourceOMPI, "127.0.0.1", 1, nil, "mpirun has given its tasks no common secret: start them with EBTRAIN_KEY=$(openssl rand -hex 32) mpirun -x EBTRAIN_KEY ..."},
+		{env.SourceOMPI, "", 0, key, "mpirun has not told its tasks, on several hosts, that of rank 0: start them with mpirun -x MASTER_ADDR=HOST ..., which names it"},
+		{env.SourceOMPI, "", 1, nil, "mpirun has given its tasks, on several hosts, no common secret, nor told them that of rank 0: start them with EBTRAIN_KEY=$(openssl rand -hex 32) mpirun -x EBTRAIN_KEY -x MASTER_ADDR=HOST ..., which names it"},
+		{env.SourcePMI, "", 1, nil, "mpiexec has given its tasks, on several hosts, no common secret, nor told them that of rank 0: start them with EBTRAIN_KEY=$(openssl rand -hex 32) mpiexec -genv MASTER_ADDR HOST ..., which names it"},
+	} {
+		o := Options{Step: env.Step{Source: c.source}, Endpoint: c.endpoint, NodeRank: c.rank}
+		switch err := o.unmet(c.key); {
+		case c.want == "" && err != nil, c.want != "" && (err == nil || err.Error() != c.want):
+			t.Errorf("%+v:\ngot  %v\nwant %s", c, err, c.want)
+		}
 	}
 }
 

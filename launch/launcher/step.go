@@ -6,22 +6,22 @@ import (
 	"ebtrain/launch/env"
 )
 
-// Place makes this launcher the one of a task of a SLURM step, all of whose tasks
-// are launchers of the job. What o tells of the address and the name of the job
-// stays; of the address it may be the host alone. Where srun shows what all tasks put
+// Place makes this launcher the one of a task of a step, all of whose tasks are
+// launchers of the job. What o tells of the address and the name of the job stays; of
+// the address it may be the host alone. Where who started them shows what all tasks put
 // out, node 0 does, equal lines once; where each task has a file, each keeps its own.
 func (o *Options) Place(s env.Step) {
 	o.Gather = s.Tasks > 1 && !isFile(os.Stdout)
-	o.Step, o.NodeRank, o.Host, o.Hosts = true, s.Task, s.Host, s.TaskHosts()
+	o.Step, o.NodeRank, o.Host, o.Hosts = s, s.Task, s.Host, s.TaskHosts()
 	if o.RunID == "" {
-		o.RunID = "slurm-" + s.ID
+		o.RunID = s.ID
 	}
 	switch {
 	case o.Endpoint != "":
 	case s.Nodes == 1:
 		o.Endpoint = "127.0.0.1" // nobody else is to reach it
 	default:
-		o.Endpoint = s.Hosts[0]
+		o.Endpoint = s.Head
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"ebtrain/launch/pmi"
 )
 
-// storeKey is under what node 0 puts its card into the scheduler's store.
+// storeKey is under what node 0 puts its card into the step's store.
 const storeKey = "ebtrain"
 
 // card is what node 0 tells the other launchers of its step before they connect.
@@ -52,7 +52,7 @@ func decodeCard(text string) (c card, err error) {
 	return c, err
 }
 
-// store is the scheduler's store of keys and values, used once: node 0 puts its
+// store is the step's store of keys and values, used once: node 0 puts its
 // card, all meet, the others get it.
 type store struct {
 	client *pmi.Client
@@ -65,7 +65,7 @@ func openStore(ctx context.Context, o Options, environ []string) (*store, error)
 	ctx, stop := context.WithTimeoutCause(ctx, o.JoinWait, fmt.Errorf("not all %d tasks of the step have come within %v", o.Nodes, o.JoinWait))
 	c, err := pmi.Open(ctx, environ)
 	if err == nil && (c.Rank != o.NodeRank || c.Size != o.Nodes) {
-		err = errors.Join(fmt.Errorf("PMI says that this is task %d of %d, Slurm's variables say %d of %d", c.Rank, c.Size, o.NodeRank, o.Nodes), c.Close())
+		err = errors.Join(fmt.Errorf("PMI says that this is task %d of %d, the environment says %d of %d", c.Rank, c.Size, o.NodeRank, o.Nodes), c.Close())
 	}
 	if err != nil {
 		stop()

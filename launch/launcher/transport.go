@@ -9,7 +9,6 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/member"
-	"ebtrain/launch/pmi"
 	"ebtrain/launch/supervise"
 )
 
@@ -18,12 +17,9 @@ import (
 func openTransport(ctx context.Context, cfg *supervise.Config, o Options, environ []string) error {
 	var err error
 	switch {
-	case !o.Step || !pmi.Offered(environ):
-		if cfg.Node.Key == nil {
-			return errNoSecret(o.Step)
-		}
-		if o.Endpoint == "" && o.NodeRank != 0 {
-			return fmt.Errorf("nobody says where node 0 is")
+	case !o.Step.Store:
+		if err := o.unmet(cfg.Node.Key); err != nil {
+			return err
 		}
 		err = openMember(ctx, cfg, o)
 	case o.NodeRank == 0:
@@ -31,7 +27,7 @@ func openTransport(ctx context.Context, cfg *supervise.Config, o Options, enviro
 	default:
 		err = learnAndOpen(ctx, cfg, o, environ)
 	}
-	if err != nil || o.Step || o.NodeRank != 0 {
+	if err != nil || o.Step.Source != "" || o.NodeRank != 0 {
 		return err
 	}
 	_, err = fmt.Fprintf(cfg.Stderr, "%s: waiting for %s more nodes; on each of them: ddplaunch --nnodes %s --join %s ...\n",

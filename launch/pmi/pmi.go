@@ -1,8 +1,8 @@
 // Package pmi is a client of PMI-2, the process management interface that Slurm
-// gives the tasks of "srun --mpi=pmi2": each has a socket (PMI_FD) to a store of
-// keys and values with a fence, over Slurm's own authenticated channel. Through it
-// a job's tasks agree on a secret and an address before any of them can reach
-// another.
+// gives the tasks of "srun --mpi=pmi2", and Hydra those of mpiexec (MPICH): each has a
+// socket (PMI_FD) to a store of keys and values with a fence, over a channel of
+// Slurm's, which is authenticated, or of Hydra's. Through it a job's tasks agree on a
+// secret and an address before any of them can reach another.
 //
 // On the wire a request and its answer are six digits of length and then
 // "cmd=NAME;KEY=VALUE;…;". Only the first request, which agrees on the version, is
@@ -11,7 +11,7 @@
 // Invariants:
 //   - What is put before a fence can be got after it, by every task.
 //   - Every task must come to a fence; Fence waits for them.
-//   - After a Close the task may end in any way; before, Slurm takes its end for a
+//   - After a Close the task may end in any way; before, its end is taken for a
 //     failure of the whole step.
 //
 // A Client belongs to one goroutine.
@@ -45,9 +45,6 @@ type Client struct {
 	ctx  context.Context
 }
 
-// Offered reports whether environ offers PMI-2 to this process.
-func Offered(environ []string) bool { return lookup(environ, "PMI_FD") != "" }
-
 // Open connects to the manager that environ, in the form of os.Environ, offers.
 // When ctx ends, whatever the client waits for fails.
 func Open(ctx context.Context, environ []string) (*Client, error) {
@@ -57,7 +54,7 @@ func Open(ctx context.Context, environ []string) (*Client, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return nil, fmt.Errorf("PMI_FD=%d is not a socket of srun: was it closed on the way?", fd)
+		return nil, fmt.Errorf("PMI_FD=%d is not a socket of srun or mpiexec: was it closed on the way?", fd)
 	}
 	f := os.NewFile(uintptr(fd), "pmi")
 	conn, err := net.FileConn(f) // a duplicate, closed on exec

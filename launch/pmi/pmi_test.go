@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// manager is what srun does for its tasks: a store and a fence.
+// manager is what srun or mpiexec does for its tasks: a store and a fence.
 type manager struct {
 	t     *testing.T
 	tasks int
@@ -164,14 +164,11 @@ func TestOpenRefuses(t *testing.T) {
 	for environ, want := range map[string]string{
 		"PMI_FD=x":   "is not the number of a descriptor",
 		"PMI_FD=1":   "is not the number of a descriptor",
-		"PMI_FD=999": "is not a socket of srun",
+		"PMI_FD=999": "is not a socket of srun or mpiexec",
 	} {
 		if _, err := Open(t.Context(), []string{environ}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", environ, err)
 		}
-	}
-	if Offered([]string{"PMI_RANK=0"}) || !Offered([]string{"PMI_FD=7"}) {
-		t.Error("what is offered is misread")
 	}
 }
 

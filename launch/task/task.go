@@ -1,9 +1,11 @@
-// Package task lets a program that srun starts once for each rank do without a
-// launcher: each task becomes the launcher of one rank, which is the same program
+// Package task lets a program that somebody else starts once for each rank do without
+// ddplaunch: each task becomes the launcher of one rank, which is the same program
 // started again. So a rank's end is seen by its parent, as under ddplaunch, and named
 // as well.
 //
 //	srun -n8 --mpi=pmi2 train ...
+//	mpiexec -n 8 train ...               (Hydra, of MPICH and others)
+//	mpirun -n 8 -x EBTRAIN_KEY train ... (Open MPI)
 //
 // The package keeps no state.
 package task
@@ -12,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"ebtrain/launch/env"
 	"ebtrain/launch/launcher"
@@ -21,7 +24,7 @@ import (
 
 // Lead must be the first call of the main function of the program called name. It
 // returns, having done nothing, unless this process is one of several tasks of a
-// SLURM step and no rank yet. Then it starts the rank and looks after it, and ends
+// step, which srun, mpirun or mpiexec has started, and no rank yet. Then it starts the rank and looks after it, and ends
 // the process with the code of the job.
 func Lead(name string) {
 	supervise.Guard()
@@ -41,11 +44,11 @@ func Lead(name string) {
 // nothing, also because the environment is wrong: the program says so better.
 func options(name string, args, environ []string) (o launcher.Options, leads bool, err error) {
 	w, err := env.Parse(environ)
-	if err != nil || w.Size == 1 || w.Source != env.SourceSLURM && w.Source != env.SourcePMI {
+	if err != nil || w.Size == 1 || !slices.Contains([]string{env.SourceSLURM, env.SourcePMI, env.SourceOMPI}, w.Source) {
 		return o, false, nil //nolint:nilerr // the program says it better
 	}
 	step, in, err := env.FindStep(environ)
-	if err != nil || !in { // not in, PMI is another launcher's
+	if err != nil || !in {
 		return o, false, nil //nolint:nilerr // as above
 	}
 	o = launcher.Defaults(name)
