@@ -82,6 +82,14 @@ func (e Exit) Error() string { return fmt.Sprintf("the job ended with code %d", 
 // Run does what o says, in the environment environ, and returns nil if all ranks
 // ended well, an Exit, or what went wrong.
 func Run(ctx context.Context, o Options, environ []string, stdout, stderr *outlet.Writer) error {
+	err := run(ctx, o, environ, stdout, stderr)
+	if err != nil {
+		time.Sleep(lag(o.Step))
+	}
+	return err
+}
+
+func run(ctx context.Context, o Options, environ []string, stdout, stderr *outlet.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signals := make(chan os.Signal, 8)

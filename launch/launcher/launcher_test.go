@@ -130,6 +130,24 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
+// Only mpirun ends the other tasks by force when one has failed, so there node 0 is first.
+func TestLag(t *testing.T) {
+	for _, c := range []struct {
+		step env.Step
+		lags bool
+	}{
+		{env.Step{}, false},
+		{env.Step{Source: env.SourceSLURM, Task: 1}, false},
+		{env.Step{Source: env.SourcePMI, Task: 1}, false},
+		{env.Step{Source: env.SourceOMPI}, false},
+		{env.Step{Source: env.SourceOMPI, Task: 1}, true},
+	} {
+		if got := lag(c.step); got > 0 != c.lags {
+			t.Errorf("%+v waits %v", c.step, got)
+		}
+	}
+}
+
 func TestSpan(t *testing.T) {
 	if got := span(2, ":", 4) + " " + span(3, ":", 3); got != "2:4 3" {
 		t.Error(got)

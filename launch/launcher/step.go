@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"os"
+	"time"
 
 	"ebtrain/launch/env"
 )
@@ -23,6 +24,16 @@ func (o *Options) Place(s env.Step) {
 	default:
 		o.Endpoint = s.Head
 	}
+}
+
+// lag is how long a task of s waits before it ends with another code than 0. mpirun kills
+// all that are left a tenth of a second after the first has ended so: that is to be
+// the one of node 0, which shows what the others have said, or what is wrong with all.
+func lag(s env.Step) time.Duration {
+	if s.Source == env.SourceOMPI && s.Task > 0 {
+		return 2 * time.Second
+	}
+	return 0
 }
 
 // isFile reports whether f is a file, and no pipe, socket or terminal.

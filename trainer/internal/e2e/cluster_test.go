@@ -255,16 +255,6 @@ func (c *cluster) logs() string {
 	return all.String()
 }
 
-// await waits until something is so.
-func (c *cluster) await(what string, so func() bool) {
-	c.t.Helper()
-	for begun := time.Now(); !so(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(begun) > patience {
-			c.t.Fatalf("not within %v: %s\n%s", patience, what, c.logs())
-		}
-	}
-}
-
 // ask is what a client of Slurm prints, also if it fails.
 func (c *cluster) ask(args ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -334,9 +324,12 @@ func (c *cluster) tasks() map[int]map[string]string {
 }
 
 // slurmRanks are the ranks of this site's jobs by their numbers.
-func (c *cluster) slurmRanks() map[int]int {
+func (c *cluster) slurmRanks() map[int]int { return ranksOf(c.tasks()) }
+
+// ranksOf are those of processes that are ranks of a launcher, by their numbers.
+func ranksOf(processes map[int]map[string]string) map[int]int {
 	byRank := map[int]int{}
-	for pid, environ := range c.tasks() {
+	for pid, environ := range processes {
 		if rank, err := strconv.Atoi(environ["RANK"]); err == nil && environ["EBTRAIN_CONTROL_FD"] != "" {
 			byRank[rank] = pid
 		}

@@ -288,6 +288,16 @@ func (s *site) comesTo(run string, step int64) bool {
 	return false
 }
 
+// await waits until something is so.
+func (s *site) await(what string, so func() bool) {
+	s.t.Helper()
+	for begun := time.Now(); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			s.t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
 // content is every file below a folder, by its name in it.
 func (s *site) content(folder string) map[string][]byte {
 	s.t.Helper()

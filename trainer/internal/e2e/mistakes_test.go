@@ -98,6 +98,14 @@ var mistakes = []mistake{
 	{"threads of OpenMP", "OMP_NUM_THREADS=many", "train --out z", 1, `^OMP_NUM_THREADS="many": want a number of threads`},
 	{"threads of OpenMP, two ranks", "OMP_NUM_THREADS=0", "ddplaunch -nproc 2 train --out z", 1, `OMP_NUM_THREADS="0": want a number of threads`},
 	{"outside a SLURM step", "SLURM_NTASKS=4", "train --out z", 1, `^SLURM_NTASKS=4 but this process is not in a step .*: start it with srun or ddplaunch`},
+	{"mpirun without a secret", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=4", "train --out z", 2, `^mpirun has given its tasks no common secret: start them with EBTRAIN_KEY=\$\(openssl rand -hex 32\) mpirun -x EBTRAIN_KEY \.\.\. \(see train --help\)$`},
+	{"mpirun without a host", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2 EBTRAIN_KEY=abcdefghijklmnop", "train --out z", 2, `^mpirun has not told its tasks, on several hosts, that of rank 0: start them with mpirun -x MASTER_ADDR=HOST \.\.\., which names it`},
+	{"mpirun without both", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2", "train --out z", 2, `^mpirun has given its tasks, on several hosts, no common secret, nor told them that of rank 0: start them with EBTRAIN_KEY=.* mpirun -x EBTRAIN_KEY -x MASTER_ADDR=HOST \.\.\., which names it`},
+	{"mpirun with a short secret", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=4 EBTRAIN_KEY=abc", "train --out z", 2, `^EBTRAIN_KEY has 3 characters, want at least 16`},
+	{"mpirun from which a variable is missing", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4", "train --out z", 1, `^OMPI_COMM_WORLD_LOCAL_RANK is not set although OMPI_COMM_WORLD_RANK is`},
+	{"mpiexec without its socket", "PMI_RANK=0 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=4", "train --out z", 2, `^mpiexec has given its tasks no common secret: start them with EBTRAIN_KEY=\$\(openssl rand -hex 32\) mpiexec \.\.\.`},
+	{"mpiexec whose socket was closed", "PMI_RANK=0 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=4 PMI_FD=77", "train --out z", 1, `^PMI_FD=77 is not a socket of srun or mpiexec: was it closed on the way\?`},
+	{"PMIx alone", "PMIX_RANK=0", "train --out z", 1, `^PMIX_RANK is set but no variable tells the number of ranks`},
 
 	// ddplaunch.
 	{"no program", "", "ddplaunch -nproc 2", 2, `^no program to start: ddplaunch -nproc 2 train`},
@@ -107,6 +115,8 @@ var mistakes = []mistake{
 	{"program that is nowhere", "", "ddplaunch -nproc 2 trian --out z", 2, `^program "trian" is neither in .*, beside ddplaunch, nor on PATH`},
 	{"program that is no program", "", "ddplaunch -nproc 2 ./file", 2, `^program ./file is not executable: chmod \+x it`},
 	{"grace below 0", "", "ddplaunch --grace -1s train", 2, `^--grace "-1s": want a time above zero`},
+	{"several under mpirun", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2", "ddplaunch -nproc 2 train --out z", 2, `^mpirun has started several ddplaunch on one node: want one on each \(mpirun -npernode 1\), or no ddplaunch and one task for each rank \(mpirun train`},
+	{"another number under mpiexec", "PMI_RANK=0 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1", "ddplaunch --nnodes 3 -nproc 2 train --out z", 2, `^--nnodes 3, but mpiexec has started ddplaunch on 4 nodes: leave --nnodes out`},
 	{"log folder that is a file", "", "ddplaunch --log-dir file/logs train --out z", 2, `^--log-dir file/logs: file is a file, want a folder: give another`},
 
 	// sample and evaluate.
