@@ -38,6 +38,11 @@ Under Slurm there is nothing to say; one ddplaunch runs on each node:
 
   srun --mpi=pmi2 ddplaunch -nproc gpu train ...
 
+nor under mpiexec of MPICH (-ppn 1). mpirun of Open MPI passes the secret and the
+first host on:
+
+  mpirun -npernode 1 -x EBTRAIN_KEY -x MASTER_ADDR=node01 ddplaunch -nproc 8 train ...
+
 A program without a slash is looked for beside ddplaunch, then on PATH. Long
 flags work with one dash or two, and with - or _. Ctrl-C asks the ranks to stop;
 a second Ctrl-C kills them. The exit code is that of the rank that failed first:
@@ -92,7 +97,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	}
 	fs.StringVar(&r.portRange, "port-range", "", "first and last port that launchers and ranks may listen on, A:B; any without it")
 	fs.StringVar(&r.network, "network", "", "interface or prefix (ib0, 10.1.0.0/16) for the ranks' data; without it, that by which node 0 is reached")
-	fs.StringVar(&r.runID, "rdzv-id", "", "name of the job, the same on all nodes; under Slurm that of the step")
+	fs.StringVar(&r.runID, "rdzv-id", "", "name of the job, the same on all nodes; under Slurm that of the step, and under MPI of its job")
 	fs.BoolVar(&r.standalone, "standalone", false, "one node, no network (the default with one node)")
 	fs.StringVar(&r.joinWait, "rdzv-timeout", "600s", "how long to wait for all nodes")
 	fs.IntVar(&r.maxRestarts, "max-restarts", 0, "how often to start all ranks again after a failure; not after an exit status of 2, a mistake on the command line")
@@ -104,7 +109,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.StringVarP(&r.tee, "tee", "t", "", "streams for the log and the console (default 3 with --log-dir)")
 	fs.StringVar(&r.filter, "local-ranks-filter", "", "show only these local ranks, for example 0,1")
 	fs.StringVar(&r.signals, "signals-to-handle", "SIGINT,SIGTERM,SIGHUP,SIGUSR1", "signals that ask the ranks to stop")
-	fs.BoolVar(&r.gather, "gather-output", false, "on all nodes: node 0 shows the lines of all ranks, equal ones\nonce; the default under srun, unless each task has a file")
+	fs.BoolVar(&r.gather, "gather-output", false, "on all nodes: node 0 shows the lines of all ranks, equal ones\nonce; the default under srun, mpiexec and mpirun, unless each task has a file")
 	fs.BoolVarP(&r.verbose, "verbose", "v", false, "log what the launcher does")
 	return fs
 }

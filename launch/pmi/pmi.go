@@ -88,7 +88,7 @@ func (c *Client) begin(job, rank string) (record, error) {
 		return nil, err
 	}
 	if text := string(line); !strings.Contains(text, "cmd=response_to_init") || !strings.Contains(text, "rc=0") || !strings.Contains(text, "pmi_version=2") {
-		return nil, fmt.Errorf("it does not speak version 2: %q", strings.TrimSpace(text))
+		return nil, fmt.Errorf("it does not speak version 2 (%q): do without it, by env -u PMI_FD before the program's name and EBTRAIN_KEY", strings.TrimSpace(text))
 	}
 	return c.ask(field{"cmd", "fullinit"}, field{"pmijobid", job}, field{"pmirank", rank}, field{"threaded", "FALSE"})
 }
