@@ -8,7 +8,7 @@ import (
 
 // Checkerboard is the uniform density on the cells of a board over the unit
 // square whose column and row are both even or both odd: with two columns,
-// [0,½]² and [½,1]² [algorithms.md §2.2]. Its entropy is the logarithm of the
+// [0,½]² and [½,1]² [ALGORITHMS.md §2.2]. Its entropy is the logarithm of the
 // cells' area: −log 2 if Cols is even.
 type Checkerboard struct {
 	Cols int // columns and rows, 1 to 1024

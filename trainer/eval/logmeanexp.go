@@ -7,7 +7,7 @@ import (
 
 // LogMean is an estimate of log E[w] from positive weights w whose logarithms are
 // known: a normaliser by annealed importance sampling, log Z from log weights
-// [algorithms.md §2.2].
+// [ALGORITHMS.md §2.2].
 type LogMean struct {
 	N int
 	// Value is log (1/N Σ w). The mean is unbiased, so its logarithm is too low on

@@ -1,5 +1,5 @@
 // Package svm is the linear support vector machine that probes features: the
-// objective of scikit-learn's LinearSVC with its defaults [algorithms.md §2.3].
+// objective of scikit-learn's LinearSVC with its defaults [ALGORITHMS.md §2.3].
 // For each class against the rest, labels yᵢ = ±1, it is the minimum over w and b
 // of
 //

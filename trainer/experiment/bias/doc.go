@@ -1,6 +1,6 @@
 // Package bias measures how far the hypergradient of BiSM with N unrolled steps is
 // from where it tends to, on one batch with one set of draws and θ as it is drawn
-// [algorithms.md §2.1, Theorem 2 and Figure 1]: the lower level is then one
+// [ALGORITHMS.md §2.1, Theorem 2 and Figure 1]: the lower level is then one
 // function of φ, which plain steps descend.
 //
 // From the φ that is drawn, K steps lead to φ⁰. The bias of (K, N) is

@@ -1,5 +1,5 @@
 // Package catalogue is the experiments that bin/experiment knows, each in a file
-// of its own: data, and no logic. Numbers are those of algorithms.md §5.1 and of
+// of its own: data, and no logic. Numbers are those of ALGORITHMS.md §5.1 and of
 // the papers it names.
 package catalogue
 

@@ -41,7 +41,7 @@ func facesData() plan.DataSet {
 	return plan.DataSet{Name: "celeba", Make: []string{"celeba", "--crop", "140", "--size", "32"}, Source: "CelebA's aligned pictures and list_eval_partition.txt"}
 }
 
-// byValidation is how a model is chosen on the Frey faces [algorithms.md §2.2]: of
+// byValidation is how a model is chosen on the Frey faces [ALGORITHMS.md §2.2]: of
 // ten checkpoints the one whose loss is least on the validation split.
 func byValidation() *plan.Selection {
 	return &plan.Selection{Measure: "loss", Of: 10, Evaluate: map[string]string{"split": "val"}}

@@ -84,7 +84,7 @@ def free(torch, theta, v, beta=1.0):
 
 
 def log_z(torch, theta, chains, rungs):
-    """Annealed importance sampling from the model without W and c (algorithms.md of the papers, the GRBM's likelihood)."""
+    """Annealed importance sampling from the model without W and c [ALGORITHMS.md §2.2]."""
     s, w, b, c = theta
     std = s.exp()
     base = float(s.sum()) + VISIBLE / 2 * math.log(2 * math.pi) + HIDDEN * math.log(2)

@@ -1,5 +1,5 @@
 // Package vagesbias measures how far VaES and VaGES are from the score of the marginal
-// and from its derivative, where q(h|v) is not the posterior [algorithms.md §3.1,
+// and from its derivative, where q(h|v) is not the posterior [ALGORITHMS.md §3.1,
 // Theorems 1–4 and their numerical validation]: the squared length of the error of the
 // expectation, against the divergence of q from the posterior, at one v and one θ.
 //

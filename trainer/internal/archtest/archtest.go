@@ -1,12 +1,12 @@
 // Package archtest checks that the tree keeps the architecture: which room
 // imports which, where cgo, flags and gorgonia may be, what packages are
-// called, that each is documented, and how long files are. Its test runs over
-// this module and fails with a sentence for each violation that says why the
-// rule is there.
+// called, that each is documented, how long files are, and that documents and
+// comments send readers only to what is there. Its test runs over this module
+// and fails with a sentence for each violation that says why the rule is there.
 //
-// It reads the files themselves, under every build tag, and keeps no state.
-// Left out are testdata, folders that begin with a dot or an underscore, and
-// folders with a go.mod of their own.
+// It reads the files themselves, under every build tag, and keeps no state. Of
+// Go's files it leaves out testdata, folders that begin with a dot or an
+// underscore, and folders with a go.mod of their own.
 package archtest
 
 import (
@@ -53,6 +53,11 @@ func Check(root string) ([]Violation, error) {
 	}
 	out = append(out, checkPackages(files)...)
 	out = append(out, checkMethods(files)...)
+	inDocs, err := checkDocs(root)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, inDocs...)
 	slices.SortFunc(out, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
 	})

@@ -1,5 +1,5 @@
 // Package bidvl is BiDVL, bi-level doubly variational learning of energy-based
-// latent variable models [algorithms.md §1], with every variant of its paper as
+// latent variable models [ALGORITHMS.md §1], with every variant of its paper as
 // a switch. The formal version is "offset" [Eqs. 13 and 14].
 //
 // Three networks: the energy net E(v), the inference net Q(h|v) = N(μ(v),

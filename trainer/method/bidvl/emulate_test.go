@@ -8,7 +8,7 @@ import (
 	"ebtrain/trainer/model/optim"
 )
 
-// A training step in plain loops and float64, written from algorithms.md §1.3
+// A training step in plain loops and float64, written from ALGORITHMS.md §1.3
 // and the definitions of the layers, for a network small enough for gradients
 // by finite differences. Nothing here uses the graph.
 

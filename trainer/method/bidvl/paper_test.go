@@ -11,7 +11,7 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// One test for each sentence of algorithms.md §1.3 and §1.4 that the offset
+// One test for each sentence of ALGORITHMS.md §1.3 and §1.4 that the offset
 // version of BiDVL rests on.
 
 // outputs runs s's graph with extra outputs, one step of the tiny network.
@@ -343,7 +343,7 @@ func TestSecondLevelSeesTheFirst(t *testing.T) {
 	}
 }
 
-// The settings of the released code [algorithms.md §1.4, column conv 32].
+// The settings of the released code [ALGORITHMS.md §1.4, column conv 32].
 func TestDefaultsAreTheReleasedCode(t *testing.T) {
 	c := Defaults()
 	if err := c.Validate(); err != nil {

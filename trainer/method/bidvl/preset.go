@@ -5,7 +5,7 @@ import (
 	"ebtrain/trainer/model/optim"
 )
 
-// Preset are the settings of one experiment of the paper [algorithms.md §1.4].
+// Preset are the settings of one experiment of the paper [ALGORITHMS.md §1.4].
 type Preset struct {
 	Name, About string
 	Config      Config

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The table of algorithms.md §1.4.
+// The table of ALGORITHMS.md §1.4.
 func TestPresetsAreThePapers(t *testing.T) {
 	type row struct {
 		net                   string

@@ -13,7 +13,7 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// One test for each sentence of algorithms.md §1.3 that a variant of BiDVL
+// One test for each sentence of ALGORITHMS.md §1.3 that a variant of BiDVL
 // rests on. TestStepAgainstLoops has every number.
 
 // Which losses of the variants move which networks.

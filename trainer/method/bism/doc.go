@@ -1,5 +1,5 @@
 // Package bism is BiSM, bi-level score matching of energy-based latent variable
-// models [algorithms.md §2].
+// models [ALGORITHMS.md §2].
 //
 // A model p(v,h) ∝ exp(−E(v,h; θ)) has an approximate posterior q(h|v; φ). The
 // lower level fits q to the model; the upper level fits the model to the data by

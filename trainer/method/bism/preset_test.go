@@ -30,7 +30,7 @@ var published = map[string]data.Schema{
 	"bism-celeba64":  {C: 3, H: 64, W: 64, DType: safetensors.U8},
 }
 
-// What the papers' tables say of the presets [algorithms.md §2.2, 2.3].
+// What the papers' tables say of the presets [ALGORITHMS.md §2.2, §2.3].
 func TestPublishedValues(t *testing.T) {
 	board, frey, mnist, celeba := preset(t, "bism-board-ssm"), preset(t, "bism-frey"), preset(t, "bism-mnist"), preset(t, "bism-celeba64")
 	for what, ok := range map[string]bool{

@@ -1,5 +1,5 @@
 // Package cd is contrastive divergence [Hinton 2002] and its persistent kind
-// [Tieleman 2008], training a Gaussian RBM [algorithms.md §2.2]: a step of Adam
+// [Tieleman 2008], training a Gaussian RBM [ALGORITHMS.md §2.2]: a step of Adam
 // down the gradient of
 //
 //	⟨F(v)⟩ − ⟨F(v⁻)⟩
@@ -50,7 +50,7 @@ func Method() algo.Method {
 	}
 }
 
-// board is the checkerboard's column of the settings [algorithms.md §2.2]. It
+// board is the checkerboard's column of the settings [ALGORITHMS.md §2.2]. It
 // takes vectors of any length.
 func board(persistent bool) *Config {
 	return &Config{Machine: grbm.Spec{C: 1, H: 1, Hidden: 4}, Persistent: persistent, Sweeps: 1, Adam: adam(1e-3)}

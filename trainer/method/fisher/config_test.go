@@ -20,7 +20,7 @@ func TestConforms(t *testing.T) {
 	algotest.Run(t, Method(), map[string]data.Schema{"fisher-200": {C: 1, H: 1, W: 200}, "fisher-500": {C: 1, H: 1, W: 500}}, cases...)
 }
 
-// The values of algorithms.md §3.3.
+// The values of ALGORITHMS.md §3.3.
 func TestPresetsAreThePapers(t *testing.T) {
 	for i, d := range []int{200, 500} {
 		p := Method().Presets[i]

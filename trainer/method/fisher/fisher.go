@@ -1,5 +1,5 @@
 // Package fisher estimates how far a model is from data by the Fisher divergence,
-// with a critic, where the truth is known [algorithms.md §3.3].
+// with a critic, where the truth is known [ALGORITHMS.md §3.3].
 //
 // The model is a Gaussian RBM that nothing trains: σ = 1 and every other parameter
 // drawn from N(0, ρ²). The data are N(0, I), so the divergence is known,

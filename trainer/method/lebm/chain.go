@@ -15,7 +15,7 @@ type Chain struct {
 	Steps int     // K
 	Size  float64 // s of each transition, unless they are annealed
 	// Annealed takes long steps first: published are those of a sister paper, for
-	// latents of sentences [algorithms.md §4, Text].
+	// latents of sentences [ALGORITHMS.md §4, Text].
 	Annealed bool `json:",omitempty"`
 	// Temperature is T; 0 stands for 1.
 	Temperature float64 `json:",omitempty"`

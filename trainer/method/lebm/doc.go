@@ -1,4 +1,4 @@
-// Package lebm is the latent-space energy-based prior [algorithms.md §4]: a
+// Package lebm is the latent-space energy-based prior [ALGORITHMS.md §4]: a
 // generator of samples from latents, and an energy of the latents that both learn
 // from samples alone, by short chains of Langevin dynamics and no inference net.
 //

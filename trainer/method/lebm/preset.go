@@ -16,7 +16,7 @@ func Method() algo.Method {
 	}
 }
 
-// presets are the experiments on pictures of [algorithms.md §4].
+// presets are the experiments on pictures of [ALGORITHMS.md §4].
 func presets() []algo.Preset {
 	preset := func(name, about string, c Config) algo.Preset {
 		return algo.Preset{Name: name, About: about, Net: string(c.Net.Shape), Config: &c, Batch: 100, Steps: 70_000}
@@ -41,7 +41,7 @@ func yahoo() algo.Preset {
 	return p
 }
 
-// text is an experiment on sentences of [algorithms.md §4, Text].
+// text is an experiment on sentences of [ALGORITHMS.md §4, Text].
 func text(name, about string, embed, hidden int) algo.Preset {
 	c := published(LSTM)
 	c.Text = usualText()

@@ -12,7 +12,7 @@ import (
 	"ebtrain/trainer/algo/algotest"
 )
 
-// The values of algorithms.md §4.
+// The values of ALGORITHMS.md §4.
 func TestPresetsAreThePapers(t *testing.T) {
 	want := map[string]struct {
 		net       Net
@@ -39,8 +39,8 @@ func TestPresetsAreThePapers(t *testing.T) {
 	}
 }
 
-// The layers of the generators do the arithmetic that §5.2 counts: 0.139, 2.18 and
-// 0.82 GFLOP a picture.
+// The layers of the generators do the arithmetic that ALGORITHMS.md §5.2 counts:
+// 0.139, 2.18 and 0.82 GFLOP a picture.
 func TestLayersAreThePapers(t *testing.T) {
 	for shape, want := range map[Shape]float64{SVHN: 0.139, CIFAR10: 2.18, CelebA64: 0.82} {
 		n := published(shape).Net

@@ -43,7 +43,7 @@ func tinyText(t *testing.T, change func(*Config)) Config {
 	return *c
 }
 
-// The values of algorithms.md §4, Text.
+// The values of ALGORITHMS.md §4, Text.
 func TestTextPresetsAreThePapers(t *testing.T) {
 	for name, want := range map[string][2]int{"lebm-snli": {256, 256}, "lebm-ptb": {128, 512}, "lebm-yahoo": {512, 1024}} {
 		c := textPreset(t, name)

@@ -88,7 +88,7 @@ func Method() algo.Method {
 	}
 }
 
-// presets have the sizes of [algorithms.md §4, Text].
+// presets have the sizes of [ALGORITHMS.md §4, Text].
 func presets() []algo.Preset {
 	of := func(embed, hidden int) *Config {
 		return &Config{Embed: embed, Hidden: hidden, Dropout: 0.5, Clip: 5,

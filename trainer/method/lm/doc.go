@@ -1,5 +1,5 @@
 // Package lm is a language model: long short-term memory that predicts each word of
-// a sentence from those before it [algorithms.md §4, Text]. It has no latent: it is
+// a sentence from those before it [ALGORITHMS.md §4, Text]. It has no latent: it is
 // what the latent-space prior of text is held against.
 //
 // The loss is −log p of a sentence, the sum over its words and its end, averaged over

@@ -10,7 +10,7 @@ import (
 	"ebtrain/trainer/algo/algotest"
 )
 
-// The columns of algorithms.md §2.2.
+// The columns of ALGORITHMS.md §2.2.
 func TestPresetsAreThePapers(t *testing.T) {
 	type row struct {
 		hidden      int

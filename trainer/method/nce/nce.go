@@ -1,6 +1,6 @@
 // Package nce is noise-contrastive estimation [Gutmann and Hyvärinen 2010] and
 // its variational kind [Rhodes and Gutmann 2019], training a Gaussian RBM
-// [algorithms.md §2.2]: with as many noise samples y ~ N(0, I) as data v, and
+// [ALGORITHMS.md §2.2]: with as many noise samples y ~ N(0, I) as data v, and
 //
 //	r(u) = −F(u) − a − log N(u; 0, I),
 //
@@ -58,7 +58,7 @@ func Method() algo.Method {
 	}
 }
 
-// board is the checkerboard's column of the settings [algorithms.md §2.2]. It
+// board is the checkerboard's column of the settings [ALGORITHMS.md §2.2]. It
 // takes vectors of any length.
 func board(variational bool) *Config {
 	return with(grbm.Spec{C: 1, H: 1, Hidden: 4}, variational, 1e-3)

@@ -25,7 +25,7 @@ func board(n int, stream uint32) []float64 {
 }
 
 // logLikelihood is the mean of log p over points, its normaliser by enumeration
-// of the hidden states [algorithms.md §2.2].
+// of the hidden states [ALGORITHMS.md §2.2].
 func (m rbm) logLikelihood(points []float64) float64 {
 	d, n := len(m.b), len(m.c)
 	z := 0.0

@@ -10,7 +10,7 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// rbm is a GRBM in loops [algorithms.md §2.2]: w is (visible, hidden).
+// rbm is a GRBM in loops [ALGORITHMS.md §2.2]: w is (visible, hidden).
 type rbm struct{ s, w, b, c []float64 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

@@ -13,10 +13,10 @@ import (
 type Kind string
 
 const (
-	// GRBM is the Gaussian restricted Boltzmann machine [algorithms.md §2.2].
+	// GRBM is the Gaussian restricted Boltzmann machine [ALGORITHMS.md §2.2].
 	GRBM Kind = "grbm"
 	// EBM is the visible energy-based model: residual, with a quadratic head
-	// [algorithms.md §2.3].
+	// [ALGORITHMS.md §2.3].
 	EBM Kind = "ebm"
 )
 

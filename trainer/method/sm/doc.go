@@ -1,5 +1,5 @@
 // Package sm is score matching without latents in the loss: the baselines that
-// bi-level score matching is held against [algorithms.md §2.2, §2.3].
+// bi-level score matching is held against [ALGORITHMS.md §2.2, §2.3].
 //
 // A Gaussian RBM's marginal score has a closed form, and is matched exactly
 // (SSM; Hyvärinen 2005), by random projections (sliced), or to the score of

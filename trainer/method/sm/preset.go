@@ -18,7 +18,7 @@ func Method() algo.Method {
 
 const mnistSteps = 100_000
 
-// presets are the baselines of [algorithms.md §2.2, 2.3].
+// presets are the baselines of [ALGORITHMS.md §2.2, §2.3].
 func presets() []algo.Preset {
 	return []algo.Preset{
 		{Name: "sm-board-ssm", About: "GRBM on the checkerboard, score matching", Config: checkerboard(SSM), Batch: 100, Steps: 100_000},

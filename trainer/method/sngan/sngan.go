@@ -1,5 +1,5 @@
 // Package sngan is the spectrally normalised GAN [Miyato et al. 2018] with residual
-// networks and the hinge loss, a baseline of BiDVL [algorithms.md §1.2 (iii), §7.6],
+// networks and the hinge loss, a baseline of BiDVL [ALGORITHMS.md §1.2 (iii), §7.6],
 // as the PyTorch library Mimicry trains it.
 //
 // A generator G makes pictures of latents h ~ N(0, I), and a discriminator D, every

@@ -10,7 +10,7 @@ import (
 	"ebtrain/trainer/model/optim"
 )
 
-// The settings of BiDVL's Q and G [algorithms.md §1.4], and the decoder's variance.
+// The settings of BiDVL's Q and G [ALGORITHMS.md §1.4], and the decoder's variance.
 func TestPresets(t *testing.T) {
 	for _, p := range Method().Presets {
 		c := p.Config.(*Config)

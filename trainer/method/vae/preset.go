@@ -21,7 +21,7 @@ func Method() algo.Method {
 }
 
 // conv is the comparison that BiDVL's paper cites: its networks, its optimiser of
-// Q and G, its numbers of steps [algorithms.md §1.4], and the decoder's variance
+// Q and G, its numbers of steps [ALGORITHMS.md §1.4], and the decoder's variance
 // of 1 that the cited error of reconstruction speaks for (DESIGN.md).
 func conv(size int) *Config {
 	return &Config{

@@ -1,6 +1,6 @@
 // Package vae is the variational autoencoder [Kingma and Welling 2014] with the
 // inference net Q and the generator G of BiDVL, whose baseline it is
-// [algorithms.md §5.1]: no energy net, and one level.
+// [ALGORITHMS.md §5.1]: no energy net, and one level.
 //
 // The model is h ~ N(0, I), v|h ~ N(G(h), s²I), with the approximate posterior
 // q(h|v) = N(μ(v), diag σ²(v)). Minimised is the negative evidence lower bound, the

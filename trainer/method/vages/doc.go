@@ -1,5 +1,5 @@
 // Package vages is VaGES, score matching of energy-based latent variable models
-// with variational estimates of the score and of its gradient [algorithms.md §3].
+// with variational estimates of the score and of its gradient [ALGORITHMS.md §3].
 //
 // A model p(v,h) ∝ exp(−E(v,h; θ)) has an approximate posterior q(h|v; φ). With
 // s(v,h) = −∇_vE(v,h) and particles h ~ q(h|v), the score of the marginal and its

@@ -17,7 +17,7 @@ func Method() algo.Method {
 	}
 }
 
-// presets are the experiments of [algorithms.md §2.2, 2.3, 3.2].
+// presets are the experiments of [ALGORITHMS.md §2.2, §2.3, §3.2].
 func presets() []algo.Preset {
 	const board, deep = 100_000, 300_000
 	return []algo.Preset{

@@ -11,7 +11,7 @@ import (
 	"ebtrain/trainer/model/optim"
 )
 
-// The values of algorithms.md §2.2, 2.3 and 3.2.
+// The values of ALGORITHMS.md §2.2, §2.3 and §3.2.
 func TestPresetsAreThePapers(t *testing.T) {
 	type row struct {
 		objective Objective

@@ -12,7 +12,7 @@ import (
 )
 
 // The networks once more, as loops in float64 over one sample, from the tables
-// of [algorithms.md §2.3]. Weights are read by name.
+// of [ALGORITHMS.md §2.3]. Weights are read by name.
 
 type picture struct {
 	c, h, w int

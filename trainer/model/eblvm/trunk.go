@@ -1,6 +1,6 @@
 // Package eblvm are the networks of the deep energy-based latent variable model,
 // as several methods train it, and those of the visible energy-based model that
-// it is compared with [algorithms.md §2.3, as baofff/BiSM and zengyi-li/MDSM
+// it is compared with [ALGORITHMS.md §2.3, as baofff/BiSM and zengyi-li/MDSM
 // build them].
 //
 // With pictures v (B, Channels, Size, Size) in [0, 1], latents h (B, Latent) and

@@ -14,7 +14,7 @@ import (
 // settling is how many sweeps chains make that begin at data, before they go back.
 const settling = 100
 
-// anneal is annealed importance sampling [Neal 2001; algorithms.md §2.2] from the
+// anneal is annealed importance sampling [Neal 2001; ALGORITHMS.md §2.2] from the
 // machine with W = c = 0, whose log Z₀ is known, to the whole one, along
 // machines with βW and βc, β = k/steps. Every chain takes, for k = 0 … steps−1,
 //

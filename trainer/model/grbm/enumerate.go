@@ -30,7 +30,7 @@ func (m Machine) LogZ(o algo.LogZOptions) (algo.Normaliser, error) {
 	return algo.Normaliser{Plan: plan, Exact: true}, err
 }
 
-// enumerate adds up all 2^Hidden states h, in float64 [algorithms.md §2.2]:
+// enumerate adds up all 2^Hidden states h, in float64 [ALGORITHMS.md §2.2]:
 //
 //	log Z = Σᵢsᵢ + (Visible/2)log 2π + LSE_h[cᵀh + bᵀWh + ½Σᵢσᵢ²(Wh)ᵢ²]
 func (m Machine) enumerate() (chain.Plan, error) {

@@ -1,5 +1,5 @@
 // Package grbm is the Gaussian restricted Boltzmann machine, as several methods
-// train it [algorithms.md §2.2]: its energy, what can be computed of its
+// train it [ALGORITHMS.md §2.2]: its energy, what can be computed of its
 // marginal, its sampler, its likelihood, and an approximate posterior.
 //
 // With v (B, Visible), h (B, Hidden) and σ = exp(s), one for each visible unit:

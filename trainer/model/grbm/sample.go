@@ -8,11 +8,11 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// sweeps is the length of the chains of Sample [algorithms.md §2.2].
+// sweeps is the length of the chains of Sample [ALGORITHMS.md §2.2].
 const sweeps = 1000
 
 // Sample starts n chains from v uniform on [0, 1], makes 1,000 Gibbs sweeps, and
-// gives the means E[v|h] of the last [algorithms.md §2.2].
+// gives the means E[v|h] of the last [ALGORITHMS.md §2.2].
 func (m Machine) Sample(_ nn.Mode, n int) (chain.Plan, error) { return m.gibbs(n, sweeps) }
 
 // gibbs is Sample with that many sweeps, at least 1.

@@ -1,5 +1,5 @@
 // Package langevin plans annealed Langevin dynamics, the sampler of deep energies
-// [algorithms.md §2.3, as zengyi-li/MDSM and baofff/BiSM run it]:
+// [ALGORITHMS.md §2.3, as zengyi-li/MDSM and baofff/BiSM run it]:
 //
 //	x ← 0.5 + ξ
 //	x ← x − ½η²∇E(x) + √T·η·ξ,  T = 100 for 500 steps, then down to 1 by equal

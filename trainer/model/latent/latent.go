@@ -1,5 +1,5 @@
 // Package latent is an energy with latents and its approximate posterior, as
-// methods that train both see it [algorithms.md §2, 3]: p(v,h) ∝ exp(−E(v,h; θ))
+// methods that train both see it [ALGORITHMS.md §2, §3]: p(v,h) ∝ exp(−E(v,h; θ))
 // and q(h|v; φ), of a Gaussian restricted Boltzmann machine (Units) or of deep
 // networks (Networks).
 //

@@ -15,10 +15,10 @@ type Kind string
 
 const (
 	// GRBM is the Gaussian restricted Boltzmann machine with a linear posterior;
-	// h are Bernoulli units [algorithms.md §2.2].
+	// h are Bernoulli units [ALGORITHMS.md §2.2].
 	GRBM Kind = "grbm"
 	// EBLVM is the deep model with a convolutional posterior; h are Gaussian
-	// [algorithms.md §2.3].
+	// [ALGORITHMS.md §2.3].
 	EBLVM Kind = "eblvm"
 )
 

@@ -1,5 +1,5 @@
 // Package nets holds the networks of the papers, layer for layer
-// (algorithms.md §1.2). A network is a plain struct of sizes; applying it to a
+// (ALGORITHMS.md §1.2). A network is a plain struct of sizes; applying it to a
 // Context emits its layers under its name.
 //
 // Shapes: images are (N, Channels, Size, Size) in [−1, 1], latents (N, Latent).
@@ -13,7 +13,7 @@ import (
 )
 
 // Conv are the sizes of the convolutional networks for 32×32 and 64×64 images
-// [algorithms.md §1.2 (i) and (ii); Han et al., BiDVL].
+// [ALGORITHMS.md §1.2 (i) and (ii); Han et al., BiDVL].
 type Conv struct {
 	Size     int // height and width of the images: 32 or 64
 	Channels int // colour channels: 3, or 1 for grey

@@ -8,7 +8,7 @@ import (
 )
 
 // JointEnergy is the energy net of images and latents together, for the
-// undecoupled model [algorithms.md §1.2 (i); Han et al.]: the convolutions of E
+// undecoupled model [ALGORITHMS.md §1.2 (i); Han et al.]: the convolutions of E
 // down to 1×1 beside 1×1 convolutions of h with the same channels, both without
 // activation at their ends, concatenated and followed by two 1×1 convolutions.
 // Every layer has spectral norm and a bias.

@@ -10,7 +10,7 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// layers writes the layers between x and y in the notation of algorithms.md
+// layers writes the layers between x and y in the notation of ALGORITHMS.md
 // §1.2: "C4/2/1 64→64" is a convolution with kernel 4, stride 2, padding 1,
 // "T" a transposed one, "linear 128→1" a linear layer; pool and up halve and
 // double the size.

@@ -10,7 +10,7 @@ import (
 )
 
 // Every layer and activation of the other networks, in the order in which they
-// are made, from the tables of algorithms.md §1.2 (i) to (iii).
+// are made, from the tables of ALGORITHMS.md §1.2 (i) to (iii).
 func TestLayersOfTheOthers(t *testing.T) {
 	for _, tt := range []struct{ name, net, want string }{
 		{"conv64", "energy", energy64},

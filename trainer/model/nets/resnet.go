@@ -9,7 +9,7 @@ import (
 )
 
 // ResNet are the sizes of the SNGAN residual networks for 32×32, 64×64 and
-// 128×128 images [algorithms.md §1.2 (iii); those for 64×64 are Mimicry's]. ReLU
+// 128×128 images [ALGORITHMS.md §1.2 (iii); those for 64×64 are Mimicry's]. ReLU
 // throughout; spectral norm in E, Q and D, batch norm in G.
 type ResNet struct {
 	Size     int // height and width of the images: 32, 64 or 128

@@ -11,7 +11,7 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// The parameter counts of all tables of algorithms.md §1.2, in millions, and
+// The parameter counts of all tables of ALGORITHMS.md §1.2, in millions, and
 // the shapes of what the networks give.
 func TestParameterCounts(t *testing.T) {
 	for _, tt := range []struct {

@@ -5,7 +5,7 @@ import "ebtrain/ddp/graph"
 const spectralEps = 1e-12
 
 // spectralOf is a weight W and its spectral norm σ̂ = uᵀWv, which estimates the
-// largest singular value of W, flattened to (Out, rest) [algorithms.md §1.2;
+// largest singular value of W, flattened to (Out, rest) [ALGORITHMS.md §1.2;
 // Miyato et al. 2018, as PyTorch's spectral_norm]. In Train mode each call makes
 // one power iteration first,
 //

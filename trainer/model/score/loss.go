@@ -1,5 +1,5 @@
 // Package score is score matching as functions of a score: the losses that
-// several methods minimise [algorithms.md §2.1], and the noise of multi-scale
+// several methods minimise [ALGORITHMS.md §2.1], and the noise of multi-scale
 // denoising.
 //
 // A loss takes the score S at some pictures, whatever it comes from (Of an

@@ -14,8 +14,8 @@ type Noise struct {
 	Sigma0 float64 // of MDSM: the score that is matched is −ε/σ₀²
 }
 
-// PublishedNoise is BiSM's on Frey faces (DSM) and on MNIST (MDSM) [algorithms.md
-// §2.2, 2.3].
+// PublishedNoise is BiSM's on Frey faces (DSM) and on MNIST (MDSM) [ALGORITHMS.md
+// §2.2, §2.3].
 func PublishedNoise() Noise {
 	return Noise{Sigma: 0.3, Levels: Grid{Least: 0.1, Most: 3, Spacing: Log}, Sigma0: 0.1}
 }

@@ -1,6 +1,6 @@
 // Package sentence is a recurrent network that writes sentences: words embedded, one
 // layer of long short-term memory unrolled over the batch's length, and a linear
-// layer that gives each word of the vocabulary a logit [algorithms.md §4, Text].
+// layer that gives each word of the vocabulary a logit [ALGORITHMS.md §4, Text].
 //
 // Sentences are tokens (n, L), of which the first is data.Begin and each has its own
 // length: token t+1 is predicted from tokens 0 … t and, where the network has one,

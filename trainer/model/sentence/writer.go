@@ -8,7 +8,7 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// Initial bounds the initial values of all weights [algorithms.md §4].
+// Initial bounds the initial values of all weights [ALGORITHMS.md §4].
 const Initial = 0.1
 
 // Writer is the network.

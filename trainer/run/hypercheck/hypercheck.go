@@ -1,5 +1,5 @@
 // Package hypercheck verifies the gradient of a bi-level model: that of the upper
-// loss J(θ, φᴺ(θ)) through the unrolled lower level [algorithms.md §2.1]. In
+// loss J(θ, φᴺ(θ)) through the unrolled lower level [ALGORITHMS.md §2.1]. In
 // float64, on one batch, it compares
 //
 //   - the gradient of n ranks with that of one process on the whole batch,

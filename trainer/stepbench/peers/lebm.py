@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The latent-space energy-based prior on 32x32 pictures, CIFAR-10's generator [algorithms.md §4]: K0 = 60 Langevin steps of the prior,
+"""The latent-space energy-based prior on 32x32 pictures, CIFAR-10's generator [ALGORITHMS.md §4]: K0 = 60 Langevin steps of the prior,
 K1 = 20 of the posterior, one step of Adam on the generator and one on the energy; the same computation as --net lebm-pictures.
    ./lebm.py --batch 100 --threads 2"""
 from harness import parse, torch_for, measure, golden, wave

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The latent-space energy-based prior on sentences of 20 tokens [algorithms.md §4, Text]: an LSTM with the latent at every word and in its
+"""The latent-space energy-based prior on sentences of 20 tokens [ALGORITHMS.md §4, Text]: an LSTM with the latent at every word and in its
 first state, K0 = 60 Langevin steps of the prior, K1 = 20 of the posterior, one step of Adam on each network; the same computation as --net lebm-text.
    ./lebm_text.py --batch 32 --threads 2"""
 import lebm

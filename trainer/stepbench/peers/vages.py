@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""VaGES of the deep EBLVM on 32x32 grey pictures, multiscale denoising [algorithms.md §2.3, 3]: K = 5 steps of Adam on q, three sets of
+"""VaGES of the deep EBLVM on 32x32 grey pictures, multiscale denoising [ALGORITHMS.md §2.3, §3]: K = 5 steps of Adam on q, three sets of
 L = 2 particles, each refined by C = 5 Langevin steps, one step of Adam on the energy; the same computation as --net vages-mnist.
    ./vages.py --batch 100 --threads 2
    ./vages.py --form 2        the covariance as published, a product of two copies of log p, in the place of slopes along z"""

@@ -12,7 +12,7 @@ import (
 )
 
 // ConvSM is a step of multi-scale denoising score matching of a convolutional
-// energy, a small relative of the networks of [algorithms.md §2.3] without a
+// energy, a small relative of the networks of [ALGORITHMS.md §2.3] without a
 // latent: C3 to Width channels, three residual ELU blocks that each double the
 // channels and halve the image, linear to Features, linear to (Size/8)²·4·Width,
 // ELU, and the sum of squares is the energy.

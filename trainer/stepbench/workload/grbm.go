@@ -13,7 +13,7 @@ import (
 )
 
 // GRBM is a step of BiDSM on a Gaussian restricted Boltzmann machine
-// [algorithms.md §2.1, 2.2]. With v (B, Visible) data and h (B, Hidden):
+// [ALGORITHMS.md §2.1, §2.2]. With v (B, Visible) data and h (B, Hidden):
 //
 //	E(v,h) = Σᵢ (vᵢ−bᵢ)²/(2σᵢ²) − cᵀh − vᵀWh,  σᵢ = exp(sᵢ)
 //	q(h|v): logits l = L·v + a; h = sigmoid((l + logistic noise)/Temperature)
