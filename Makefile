@@ -65,11 +65,11 @@ crosscheck: ## steps, graphs, samplers, statistics and networks of features besi
 
 PARTS ?= a,b,c,d
 LIMIT ?= 10m
-gpu-check: ## with an NVIDIA GPU: what only that can show, into bin/gpu-results (PARTS=a,b,c,d LIMIT=10m)
+gpu-check: ## with an NVIDIA GPU: what only that can show, into bin/gpu-results (PARTS=a,b,c,d LIMIT=10m PEER=FILE)
 	@mkdir -p bin
 	$(GO) build -tags nodnnl -trimpath -ldflags "-s -w -X main.commit=$$(git rev-parse HEAD)" -o bin/gpucheck ./trainer/gpucheck
 	@test $$(stat -c %s bin/gpucheck) -lt 67108864 || { echo 'bin/gpucheck is not below 64 MiB'; exit 1; }
-	bin/gpucheck --out bin/gpu-results --part '$(PARTS)' --limit '$(LIMIT)'
+	bin/gpucheck --out bin/gpu-results --part '$(PARTS)' --limit '$(LIMIT)' --peer '$(PEER)'
 
 nvrtc-check: ## every CUDA kernel through NVIDIA's compiler, which is fetched if need be; no GPU (ten minutes)
 	@.ci/nvrtc-check '$(TAGS)' all

@@ -27,9 +27,8 @@ func Main(name string, run func(ctx context.Context, stdout, stderr *outlet.Writ
 	os.Exit(code)
 }
 
-// exitCode prints err, unless it has been said, and returns the code of
-// design.md: 0 done, 2 usage, the job's own, 128+n if signal n came before there was
-// one, else 1.
+// exitCode prints err, unless it has been said, and returns the code: 0 done, 2 usage,
+// the job's own, 128+n if signal n came before there was one, else 1.
 func exitCode(name string, err error, stderr io.Writer) int {
 	if e, ok := errors.AsType[Exit](err); ok && !joined(err) {
 		return int(e)

@@ -41,7 +41,7 @@ import (
 )
 
 // Timings. They were measured to detect a killed process among 8 and 16 within
-// 0.9 to 1.7 s, with no false alarm on an overloaded CPU (design.md §6).
+// 0.9 to 1.7 s, with no false alarm on an overloaded CPU.
 const (
 	probeInterval  = 200 * time.Millisecond
 	probeTimeout   = 100 * time.Millisecond

@@ -99,7 +99,7 @@ type agent struct {
 }
 
 // Run starts the ranks and returns when all of them, on this node, have ended:
-// the exit code of design.md (the first failed rank's; 0 if all ended well; 75
+// the exit code (the first failed rank's; 0 if all ended well; 75
 // if they stopped early, cleanly). The cause of a failure has then been
 // written to Stderr. An error means that supervision itself did not work. When
 // ctx ends, Run acts as on a SIGTERM.

@@ -89,7 +89,7 @@ func parse(args []string) (*options, error) {
 	fs.IntVar(&o.lanes, "lanes", 0, "streams that a step of part d is spread over, 0 is the default")
 	fs.BoolVar(&o.body, "body", true, "parts c and d also replay steps as the body of one node of a graph")
 	fs.IntVar(&o.steps, "steps", 30, "timed steps of part d")
-	fs.StringVar(&o.peer, "peer", "../shared/peers/bidvl_gpu.py", "PyTorch program to be timed beside, if it and python3 are there")
+	fs.StringVar(&o.peer, "peer", "", "PyTorch program of BiDVL's step to be timed beside, no part of this repository: it takes --model, --batch, --iters, --modes and --cudagraphs, and prints a line of JSON with step_ms")
 	fs.DurationVar(&o.each, "each", 5*time.Minute, "time after which a check has failed, and is killed")
 	fs.StringVar(&o.worker, "worker", "", "internal: be a rank of part b")
 	fs.IntVar(&o.from, "from", -1, "internal: do the checks but for so many")

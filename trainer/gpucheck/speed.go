@@ -186,6 +186,9 @@ func peers(ctx context.Context, o *options, r *report, net string, batch int, py
 
 // torch is the python3 that can run the peer. To ask takes it some seconds.
 func torch(ctx context.Context, o *options) (string, error) {
+	if o.peer == "" {
+		return "", fmt.Errorf("%w: no --peer was given", errSkipped)
+	}
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		return "", fmt.Errorf("%w: there is no python3", errSkipped)

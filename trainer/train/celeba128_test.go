@@ -33,7 +33,8 @@ func (w *watcher) Ended(int64) error                 { return nil }
 // The preset bidvl-celeba128, narrow, on real pictures: its losses on two ranks
 // are those on one. An activation within rounding of a ReLU's kink makes a jump
 // in what follows, on which machines and for which seeds is chance: so all
-// seeds agree roughly, and one of a few to rounding.
+// seeds agree roughly, and one of a few to rounding. The pictures are a folder of
+// CelebA's beside the checkout; where it is not there, the test is left out.
 func TestCelebA128OnTwoRanks(t *testing.T) {
 	const (
 		originals      = "../../../shared/data/celeba"

@@ -2,7 +2,7 @@
 """Do energies of pictures drift up where noise is never seen, in PyTorch as well?
 
 BiDVL's energy is trained on pictures and on samples only, and after some thousand steps noise has the lower energy. This trains the
-same networks (algorithms of the paper, layer for layer: bidvl_models.py of the peers) by the same losses, rates and draws' laws on the
+same networks (those of the paper, layer for layer: bidvl_models.py, which is no part of this repository) by the same losses, rates and draws' laws on the
 same pictures with PyTorch, and with this repository's train and evaluate, and prints the AUROC of test pictures against uniform noise
 for both: CIFAR-10's binary records, conv32 at --width, the energy below its softplus, spectral norms as they stand (eval mode).
 

@@ -13,8 +13,8 @@ import (
 )
 
 // atOnce bounds the end of a job after a death: less than any time-out that could end it
-// otherwise, and more than any load of the machine should make of the two seconds that
-// are promised (design.md §4), which chaos measures.
+// otherwise, and more than any load of the machine should make of the two seconds after
+// which all ranks have ended as a rule, which chaos measures.
 const atOnce = 20 * time.Second
 
 // TestKilledRank kills one rank.

@@ -1,17 +1,21 @@
 #!/bin/bash
 # Runs stepbench and its PyTorch peers in turn, several rounds in alternating order, on this machine, and prints a markdown table.
 #
-#   make build && trainer/stepbench/peers/compare.sh PATH/TO/peers        # the folder with bidvl_ddp.py
-#   ROUNDS=3 SECS=40 CASES="conv32 ranks" trainer/stepbench/peers/compare.sh PATH/TO/peers
+#   make build && trainer/stepbench/peers/compare.sh [PATH/TO/bidvl]
+#   ROUNDS=3 SECS=40 CASES="grbm-bidsm ranks" trainer/stepbench/peers/compare.sh
 #
-# CASES   conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm lebm-pictures vages-mnist lebm-text (default: all; one that this build's stepbench cannot run is skipped, and said so)
+# PATH/TO/bidvl is a folder with bidvl_ddp.py, a PyTorch program of BiDVL's step, which is no part of this repository: conv32, resnet128, both with
+# -bf16, and ranks-torch are skipped without it. Any program will do that takes the flags below (bidvl) and prints a JSON line as harness.py does; its
+# networks and losses are those of trainer/method/ALGORITHMS.md. The other peers are here.
+#
+# CASES   conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm lebm-pictures vages-mnist lebm-text (default: all; one that this build's stepbench cannot run, or whose peer is missing, is skipped, and said so)
 # ROUNDS  times that every program of a case runs, alternating (default 3)
 # SECS    most seconds that one run samples (default 40)
 # STEPS   quiet samples that one run wants (default 5)
 # BIN     folder of stepbench and ddplaunch (default bin/ of this repository)
 # OUT     file that keeps every result as a JSON line (default: a temporary one)
 # THREADS threads of the runs on one rank (default 2; 1 is steadier on a busy machine, but is not what the bars ask for)
-# PYTHON  command that runs a peer (default /usr/bin/python3), to compare with another PyTorch. It may be several words; PATH/TO/peers and
+# PYTHON  command that runs a peer (default /usr/bin/python3), to compare with another PyTorch. It may be several words; PATH/TO/bidvl and
 #         this folder must be there under the same paths. With a newer Debian in a folder ROOT, see below:
 #           PYTHON="chroot ROOT /usr/bin/python3"
 # SMOKE=1 small networks where both sides have them: to see that it works, not how fast
@@ -19,7 +23,7 @@
 # The peers want OpenBLAS over OpenMP (libopenblas0-openmp): with that of POSIX threads, two pools of threads fight for the cores. grbm-bidsm, two quiet
 # cores, images/s: PyTorch 1.13 2100 for 670 to 1530, PyTorch 2.6 2200 for 88. Where both are installed: update-alternatives --config libblas.so.3-$(uname -m)-linux-gnu.
 #
-# A newer Debian in a folder, as root; ABOVE is a folder above both this repository and PATH/TO/peers. Undo the mounts before removing ROOT.
+# A newer Debian in a folder, as root; ABOVE is a folder above both this repository and PATH/TO/bidvl. Undo the mounts before removing ROOT.
 #   debootstrap --variant=minbase trixie ROOT
 #   chroot ROOT apt-get install --no-install-recommends python3-torch libopenblas0-openmp
 #   mount -t proc proc ROOT/proc; mount --bind /dev ROOT/dev; mount --bind /dev/shm ROOT/dev/shm
@@ -33,13 +37,15 @@ OUT=${OUT:-$(mktemp --suffix .jsonl)}
 die() { echo "compare.sh: $*" >&2; exit 2; }
 
 BIN=$(cd "$BIN" 2>/dev/null && pwd) || die "no folder $BIN: run make build"
-[ -n "$peers" ] && [ -f "$peers/bidvl_ddp.py" ] || die "want the folder that holds bidvl_ddp.py, got '$peers'"
-peers=$(cd "$peers" && pwd) # PYTHON may run in another folder
+if [ -n "$peers" ]; then
+  [ -f "$peers/bidvl_ddp.py" ] || die "want the folder that holds bidvl_ddp.py, got '$peers'"
+  peers=$(cd "$peers" && pwd) # PYTHON may run in another folder
+fi
 case "$BIN$here$peers" in *[[:space:]]*) die "want paths without spaces" ;; esac
 [ -x "$BIN/stepbench" ] && [ -x "$BIN/ddplaunch" ] || die "no stepbench and ddplaunch in $BIN: run make build"
 [ -x /usr/bin/python3 ] || die "want /usr/bin/python3, which makes the table"
 $PYTHON -c 'import torch' </dev/null 2>/dev/null || die "want Debian's torch in $PYTHON: apt-get install --no-install-recommends python3-torch libopenblas0-openmp"
-$PYTHON -c 'import os, sys; sys.exit(not all(map(os.path.exists, sys.argv[1:])))' "$here" "$peers/bidvl_ddp.py" </dev/null || die "$PYTHON does not see $here or $peers"
+$PYTHON -c 'import os, sys; sys.exit(not all(map(os.path.exists, sys.argv[1:])))' "$here" ${peers:+"$peers/bidvl_ddp.py"} </dev/null || die "$PYTHON does not see $here or $peers"
 
 # The strongest setting of PyTorch; harmless to ours, which allocates nothing in a step.
 unset OPENBLAS_CORETYPE
@@ -88,6 +94,7 @@ for c in $CASES; do sides "$c" >/dev/null || exit 2; done
 for c in $CASES; do
   net=${c%-bf16}; case $c in ranks*) net=conv32 ;; esac
   if ! has "$net"; then echo "compare.sh: skipped $c: this stepbench has no --net $net" >&2; continue; fi
+  if [ -z "$peers" ] && sides "$c" | grep -q bidvl_ddp.py; then echo "compare.sh: skipped $c: it needs a folder with bidvl_ddp.py as the argument" >&2; continue; fi
   for round in $(seq "$ROUNDS"); do
     while IFS='|' read -r label cmd; do
       echo "compare.sh: $c, round $round of $ROUNDS: $label" >&2
