@@ -6,7 +6,7 @@
 #
 # PATH/TO/bidvl is a folder with bidvl_ddp.py, a PyTorch program of BiDVL's step, which is no part of this repository: conv32, resnet128, both with
 # -bf16, and ranks-torch are skipped without it. Any program will do that takes the flags below (bidvl) and prints a JSON line as harness.py does; its
-# networks and losses are those of trainer/method/ALGORITHMS.md. The other peers are here.
+# networks and losses are those of ALGORITHMS.md §1.2 and §1.3 (trainer/method). The other peers are here.
 #
 # CASES   conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm lebm-pictures vages-mnist lebm-text (default: all; one that this build's stepbench cannot run, or whose peer is missing, is skipped, and said so)
 # ROUNDS  times that every program of a case runs, alternating (default 3)
