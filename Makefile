@@ -63,6 +63,8 @@ crosscheck: ## steps, graphs, samplers, statistics and networks of features besi
 	@bin/crosscheck --out bin/crosscheck-dumps --cases '$(subst $(space),$(comma),$(strip $(CASES)))'
 	@$(PYTHON) trainer/crosscheck/peers/compare.py bin/crosscheck-dumps
 
+# The PyTorch program that part d is timed beside, if there is one: no part of this repository.
+PEER ?= $(wildcard ../shared/peers/bidvl_gpu.py)
 PARTS ?= a,b,c,d
 LIMIT ?= 10m
 gpu-check: ## with an NVIDIA GPU: what only that can show, into bin/gpu-results (PARTS=a,b,c,d LIMIT=10m PEER=FILE)
