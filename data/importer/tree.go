@@ -87,14 +87,10 @@ func (t *tree) split(name string, g Geometry, pictures []picture) Split {
 	}}
 }
 
-// mixSub names the draws that mix a tree's pictures; see loader for the other
-// uses of philox.DataOrder.
-const mixSub = 16
-
 // mix permutes pictures in a fixed way, so that the classes, sorted in the
 // tree, are spread over the shards.
 func mix(pictures []picture, salt int) []picture {
-	name := philox.Name{Purpose: philox.DataOrder, Sub: mixSub, Sample: uint32(salt)}
+	name := philox.Name{Purpose: philox.DataOrder, Sub: philox.DataOrderImport, Sample: uint32(salt)}
 	out := make([]picture, len(pictures))
 	for i, k := range name.Perm(len(pictures)) {
 		out[i] = pictures[k]

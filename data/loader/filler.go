@@ -253,7 +253,7 @@ func (f *filler) put(b *Batch, i int, p place, epoch int64) {
 
 // flipped says whether a sample is mirrored in an epoch.
 func flipped(seed uint64, epoch, index int64) bool {
-	name := philox.Name{Seed: seed, Purpose: philox.Augment, Step: uint32(epoch), Sample: uint32(index)}
+	name := philox.Name{Seed: seed, Purpose: philox.Augment, Sub: philox.AugmentFlip, Step: uint32(epoch), Sample: uint32(index)}
 	return name.Uint32(0)>>31 == 1
 }
 

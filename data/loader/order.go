@@ -8,14 +8,6 @@ import (
 	"ebtrain/ddp/philox"
 )
 
-// Sub-purposes of philox.DataOrder; the step is the epoch.
-const (
-	subShards = 0 // version 1: permutation of the shards
-	subBlocks = 1 // version 1: of the blocks in a shard; sample = shard
-	subWindow = 2 // of the samples in a window; sample = window
-	subAll    = 3 // version 2: of all blocks
-)
-
 // place is where a sample lies.
 type place struct {
 	block int // of Layout().Spans()
@@ -29,7 +21,7 @@ type order struct {
 	layout data.Layout
 	spans  []data.Span
 	epoch  int64
-	name   philox.Name
+	seed   uint64
 	mixing mixing
 	blocks []int    // block numbers, in this epoch's order
 	starts []int64  // position of the first sample of each window, and the length
@@ -50,8 +42,7 @@ type window struct {
 
 // newOrder is the order of an epoch.
 func newOrder(layout data.Layout, spans []data.Span, seed uint64, epoch int64, m mixing) *order {
-	o := &order{layout: layout, spans: spans, mixing: m, blocks: make([]int, 0, len(spans))}
-	o.name = philox.Name{Seed: seed, Purpose: philox.DataOrder}
+	o := &order{layout: layout, spans: spans, seed: seed, mixing: m, blocks: make([]int, 0, len(spans))}
 	o.first = make([]int, len(layout.Shards)+1)
 	for _, s := range spans {
 		o.first[s.Shard+1]++
@@ -65,7 +56,7 @@ func newOrder(layout data.Layout, spans []data.Span, seed uint64, epoch int64, m
 
 // set makes o the order of another epoch.
 func (o *order) set(epoch int64) {
-	o.epoch, o.name.Step = epoch, uint32(epoch)
+	o.epoch = epoch
 	o.keep(len(o.starts)) // none
 	o.arrange()
 	o.starts = append(o.starts[:0], 0)
@@ -88,24 +79,22 @@ func (o *order) arrange() {
 		}
 	case withinShards:
 		o.blocks = o.blocks[:0]
-		o.shards = o.permute(o.shards, subShards, 0, len(o.layout.Shards))
+		o.shards = o.permute(o.shards, philox.DataOrderShards, 0, len(o.layout.Shards))
 		for _, s := range o.shards {
-			o.inside = o.permute(o.inside, subBlocks, s, o.first[s+1]-o.first[s])
+			o.inside = o.permute(o.inside, philox.DataOrderBlocks, s, o.first[s+1]-o.first[s])
 			for _, b := range o.inside {
 				o.blocks = append(o.blocks, o.first[s]+b)
 			}
 		}
 	case acrossShards:
-		o.blocks = o.permute(o.blocks, subAll, 0, len(o.spans))
+		o.blocks = o.permute(o.blocks, philox.DataOrderAll, 0, len(o.spans))
 	}
 }
 
 // permute is a permutation of n numbers in the memory of p, if there is enough.
 func (o *order) permute(p []int, sub uint16, sample, n int) []int {
-	name := o.name
-	name.Sub, name.Sample = sub, uint32(sample)
 	p = slices.Grow(p[:0], n)[:n]
-	name.Permute(p)
+	philox.Name{Seed: o.seed, Purpose: philox.DataOrder, Sub: sub, Step: uint32(o.epoch), Sample: uint32(sample)}.Permute(p)
 	return p
 }
 
@@ -158,7 +147,7 @@ func (o *order) places(w int) []place {
 	if o.mixing.version == sequential {
 		p = append(p[:0], o.row...)
 	} else {
-		o.inside = o.permute(o.inside, subWindow, w, len(o.row))
+		o.inside = o.permute(o.inside, philox.DataOrderPool, w, len(o.row))
 		p = slices.Grow(p[:0], len(o.row))[:len(o.row)]
 		for i, k := range o.inside {
 			p[i] = o.row[k]

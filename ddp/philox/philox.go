@@ -18,20 +18,20 @@ const (
 	Init      Purpose = 1 // initial weights; step and sample = hash of the variable's name
 	Latent    Purpose = 2 // ĥ ~ N(0, I)
 	Posterior Purpose = 3 // ε of h = μ + σ⊙ε
-	DataOrder Purpose = 4 // permutations of shards and blocks; step = epoch
-	Augment   Purpose = 5 // flips and crops; sample = index in the data set
-	Sampling  Purpose = 6 // latents of the sample grids
-	Synthetic Purpose = 7 // the built-in picture set; sample = picture
-	Power     Purpose = 8 // first vectors of spectral norm; sample = layer number
-	Testing   Purpose = 9 // tests' inputs
+	DataOrder Purpose = 4 // permutations of shards, blocks and samples; step = epoch, sub = one of those named DataOrder…
+	Augment   Purpose = 5 // flips; sample = index in the data set, sub = one of those named Augment…
+	Sampling  Purpose = 6 // latents of samples, and what an evaluation draws beside them; sub = one of those named Sampling…
+	Synthetic Purpose = 7 // the built-in picture set; sub = split, sample = picture
+	Power     Purpose = 8 // nothing: first vectors of spectral norm are initial values (Init)
+	Testing   Purpose = 9 // inputs of tests, checks and benchmarks
 
 	Perturb    Purpose = 10 // ε of denoising, ṽ = v + σε
 	Hidden     Purpose = 11 // h ~ q(h|v) or p(h|v) in the lower and upper levels: normal, or uniform for Gumbel
 	Projection Purpose = 12 // random projections of sliced score matching and of traces
-	Chain      Purpose = 13 // samplers and AIS; step = transition, sample = chain; a start has a sub of its own
+	Chain      Purpose = 13 // samplers and AIS; step = transition, of which a start is one, sample = chain
 	Negative   Purpose = 14 // Gibbs sweeps inside a training step (CD, PCD); sample = chain, which is a slot of the global batch
 	Contrast   Purpose = 15 // noise samples of noise-contrastive estimation
-	Generated  Purpose = 16 // generated data sets of vectors; step = part (train, …), sample = index in the part
+	Generated  Purpose = 16 // the built-in sets of points; sub = density, step = split, sample = point
 	Refine     Purpose = 17 // Langevin steps of particles inside a training step; sub = set and step
 	Langevin   Purpose = 18 // Langevin chains of latents inside a training step; sub = chain and its start or step
 	Dropout    Purpose = 19 // which values a training step leaves out

@@ -30,7 +30,7 @@ func TestKnownAnswers(t *testing.T) {
 // Numbers of purposes name the draws of runs that are on disk.
 func TestPurposesKeepTheirNumbers(t *testing.T) {
 	for i, p := range []Purpose{Init, Latent, Posterior, DataOrder, Augment, Sampling, Synthetic, Power, Testing,
-		Perturb, Hidden, Projection, Chain, Negative, Contrast, Generated, Refine} {
+		Perturb, Hidden, Projection, Chain, Negative, Contrast, Generated, Refine, Langevin, Dropout} {
 		if int(p) != i+1 {
 			t.Errorf("purpose %d of the list has number %d", i+1, p)
 		}

@@ -104,7 +104,7 @@ func (e *evaluation) noise(use func(x []float32, n int) error) error {
 		n := min(int64(e.o.batch), all-from)
 		x := make([]float32, 0, int(n)*len(u))
 		for i := range n {
-			philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: 1, Sample: uint32(from + i)}.Uniform(u)
+			philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: philox.SamplingUniform, Sample: uint32(from + i)}.Uniform(u)
 			for _, v := range u {
 				x = append(x, float32(low+(1-low)*v))
 			}

@@ -87,7 +87,7 @@ func (e *evaluation) beginnings(ctx context.Context) (x []float32, n int, err er
 	}
 	n = int(least(all, int64(e.o.aisChains)))
 	taken := make([]bool, all)
-	for _, i := range (philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: 6}).Perm(int(all))[:n] {
+	for _, i := range (philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: philox.SamplingStarts}).Perm(int(all))[:n] {
 		taken[i] = true
 	}
 	at, size := 0, e.takes.Shape.Len()

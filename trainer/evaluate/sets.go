@@ -120,7 +120,7 @@ func (e *evaluation) draw(ctx context.Context, phase string, plan chain.Plan) (x
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	return feature.Shared(ctx, e.comm, phase, e.o.samples, batch, e.takes.Shape.Len(), func(from, to int, out []float32) error {
-		words := philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: 5, Sample: uint32(from / batch)}.Block(0)
+		words := philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: philox.SamplingSeed, Sample: uint32(from / batch)}.Block(0)
 		t, err := c.Run(ctx, uint64(words[0])<<32|uint64(words[1]), nil)
 		if err == nil {
 			copy(out, t.F32())

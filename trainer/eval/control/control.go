@@ -13,13 +13,6 @@ import (
 	"ebtrain/trainer/eval/feature"
 )
 
-// Subs of the draws.
-const (
-	subNoise   = 16
-	subShuffle = 17
-	subClass   = 18
-)
-
 func name(seed uint64, sub uint16, sample int) philox.Name {
 	return philox.Name{Seed: seed, Purpose: philox.Sampling, Sub: sub, Sample: uint32(sample)}
 }
@@ -28,7 +21,7 @@ func name(seed uint64, sub uint16, sample int) philox.Name {
 func Noise(n int, s feature.Size, seed uint64) []float32 {
 	x, u := make([]float32, 0, n*s.Len()), make([]float64, s.Len())
 	for i := range n {
-		name(seed, subNoise, i).Uniform(u)
+		name(seed, philox.SamplingNoise, i).Uniform(u)
 		for _, v := range u {
 			x = append(x, float32(2*v-1))
 		}
@@ -68,7 +61,7 @@ func Shuffled(x []float32, s feature.Size, seed uint64) []float32 {
 	out := make([]float32, len(x))
 	pixels := s.H * s.W
 	for i := range len(x) / s.Len() {
-		for to, from := range name(seed, subShuffle, i).Perm(pixels) {
+		for to, from := range name(seed, philox.SamplingPixels, i).Perm(pixels) {
 			for c := range s.C {
 				out[i*s.Len()+c*pixels+to] = x[i*s.Len()+c*pixels+from]
 			}
@@ -86,7 +79,7 @@ func OneClass(labels []int64, n int, seed uint64) (chosen []int, repeated bool) 
 			of = append(of, i)
 		}
 	}
-	order := name(seed, subClass, 0).Perm(len(of))
+	order := name(seed, philox.SamplingClass, 0).Perm(len(of))
 	for i := range n {
 		chosen = append(chosen, of[order[i%len(of)]])
 	}

@@ -1,12 +1,9 @@
 package control
 
-import "slices"
+import (
+	"slices"
 
-// Subs of the draws of sentences.
-const (
-	subOrder   = 19
-	subUnigram = 20
-	subWords   = 21
+	"ebtrain/ddp/philox"
 )
 
 // Sentences are tokens, of which the first and the last stay where they are: the begin
@@ -15,7 +12,7 @@ const (
 // Some are n sentences of those given, in an order by seed, again and again where
 // there are fewer.
 func Some(sentences [][]int32, n int, seed uint64) [][]int32 {
-	order := name(seed, subOrder, 0).Perm(len(sentences))
+	order := name(seed, philox.SamplingRepeated, 0).Perm(len(sentences))
 	some := make([][]int32, n)
 	for i := range some {
 		some[i] = sentences[order[i%len(order)]]
@@ -31,7 +28,7 @@ func Unigram(sentences, from [][]int32, seed uint64) [][]int32 {
 		words = append(words, s[1:len(s)-1]...)
 	}
 	return each(sentences, func(i int, inner []int32) {
-		draw := name(seed, subUnigram, i)
+		draw := name(seed, philox.SamplingUnigram, i)
 		for j := range inner {
 			inner[j] = words[draw.Intn(j, len(words))]
 		}
@@ -42,7 +39,7 @@ func Unigram(sentences, from [][]int32, seed uint64) [][]int32 {
 func ShuffledWords(sentences [][]int32, seed uint64) [][]int32 {
 	return each(sentences, func(i int, inner []int32) {
 		was := slices.Clone(inner)
-		for to, from := range name(seed, subWords, i).Perm(len(inner)) {
+		for to, from := range name(seed, philox.SamplingWords, i).Perm(len(inner)) {
 			inner[to] = was[from]
 		}
 	})

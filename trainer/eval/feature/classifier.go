@@ -149,12 +149,12 @@ func (t Training) fill(p exec.Program, data Labelled, step int) {
 	x, y, size := p.Input(inputPictures).F32(), p.Input(inputOneHot).F32(), data.Size.Len()
 	clear(y)
 	passes := len(data.Labels) / t.Batch // batches of a pass
-	order := philox.Name{Seed: t.Seed, Purpose: philox.DataOrder, Step: uint32(step / passes)}.Perm(len(data.Labels))
+	order := philox.Name{Seed: t.Seed, Purpose: philox.DataOrder, Sub: philox.DataOrderClassifier, Step: uint32(step / passes)}.Perm(len(data.Labels))
 	for i := range t.Batch {
 		k := order[step%passes*t.Batch+i]
 		one := x[i*size : (i+1)*size]
 		copy(one, data.X[k*size:(k+1)*size])
-		if t.Flip && (philox.Name{Seed: t.Seed, Purpose: philox.Augment, Step: uint32(step), Sample: uint32(k)}).Uint32(0)&1 == 1 {
+		if t.Flip && (philox.Name{Seed: t.Seed, Purpose: philox.Augment, Sub: philox.AugmentClassifierFlip, Step: uint32(step), Sample: uint32(k)}).Uint32(0)&1 == 1 {
 			for row := range slices.Chunk(one, data.Size.W) {
 				slices.Reverse(row)
 			}

@@ -95,7 +95,7 @@ func (k KID) subsets(nx, ny int) [][2][]int {
 
 // subset are the rows of subset s; side keeps those of the two sides apart.
 func (k KID) subset(n, s int, side uint32) []int {
-	p := philox.Name{Seed: k.Seed, Purpose: philox.Sampling, Sub: 2, Step: uint32(s), Sample: side}.Perm(n)
+	p := philox.Name{Seed: k.Seed, Purpose: philox.Sampling, Sub: philox.SamplingSubset, Step: uint32(s), Sample: side}.Perm(n)
 	return slices.Clone(p[:k.Size])
 }
 

@@ -96,7 +96,7 @@ func (s SWD) patches(p Pictures) []Matrix {
 		for i := range pictures {
 			pyramid.of(p.X[i*size : (i+1)*size])
 			for l, level := range pyramid.levels {
-				place := philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: 3, Step: uint32(l), Sample: uint32(i)}
+				place := philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: philox.SamplingPatches, Step: uint32(l), Sample: uint32(i)}
 				level.patches(out[l].Rows(i*s.Patches, (i+1)*s.Patches), place)
 			}
 		}
@@ -187,7 +187,7 @@ func (s SWD) directions(d, level int) Matrix {
 	m := NewMatrix(s.Directions, d)
 	for k := range m.N {
 		row := m.Row(k)
-		philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: 4, Step: uint32(level), Sample: uint32(k)}.Normal(row)
+		philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: philox.SamplingDirections, Step: uint32(level), Sample: uint32(k)}.Normal(row)
 		length := 0.0
 		for _, v := range row {
 			length += v * v

@@ -129,7 +129,7 @@ func (s SWD) slowProject(p Pictures) [][][]float64 {
 	for l, first := range pyramids[0] {
 		m := NewMatrix(p.N*s.Patches, p.C*patchSide*patchSide)
 		for i := range pyramids {
-			place := philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: 3, Step: uint32(l), Sample: uint32(i)}
+			place := philox.Name{Seed: s.Seed, Purpose: philox.Sampling, Sub: philox.SamplingPatches, Step: uint32(l), Sample: uint32(i)}
 			for k := range s.Patches {
 				y, x := place.Intn(2*k, first.h-patchSide+1), place.Intn(2*k+1, first.w-patchSide+1)
 				for at := range m.D {

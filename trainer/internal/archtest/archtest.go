@@ -1,8 +1,9 @@
 // Package archtest checks that the tree keeps the architecture: which room
 // imports which, where cgo, flags and gorgonia may be, what packages are
-// called, that each is documented, how long files are, and that documents and
-// comments send readers only to what is there. Its test runs over this module
-// and fails with a sentence for each violation that says why the rule is there.
+// called, that each is documented, how long files are, that random draws are told
+// apart by names, and that documents and comments send readers only to what is
+// there. Its test runs over this module and fails with a sentence for each
+// violation that says why the rule is there.
 //
 // It reads the files themselves, under every build tag, and keeps no state. Of
 // Go's files it leaves out testdata, folders that begin with a dot or an
@@ -50,6 +51,11 @@ func Check(root string) ([]Violation, error) {
 	for _, f := range files {
 		out = append(out, checkImports(f, mains[f.dir()])...)
 		out = append(out, checkText(f)...)
+		draws, err := checkDraws(f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, draws...)
 	}
 	out = append(out, checkPackages(files)...)
 	out = append(out, checkMethods(files)...)

@@ -33,7 +33,7 @@ func (c Config) SampleGiven(n int) (chain.Plan, error) {
 	out := chain.Var("toy.v", graph.T(graph.F32, n, c.C, c.H, c.W))
 	ctx := nn.NewContext(nn.Eval, 1)
 	m, s := c.weights(ctx)
-	eps := ctx.Draw(ctx.Input(chain.InputKey, graph.KeyType), graph.Normal, philox.Sampling, 0, h.Type)
+	eps := ctx.Draw(ctx.Input(chain.InputKey, graph.KeyType), graph.Normal, philox.Sampling, philox.SamplingLatents, h.Type)
 	v := ctx.Add(m, ctx.Mul(ctx.Exp(s), ctx.Var(h.Name, h.Type)))
 	v = ctx.Add(v, ctx.Scale(eps, noise))
 	ctx.Assign(ctx.Var(out.Name, out.Type), ctx.Reshape(v, out.Type.Shape))

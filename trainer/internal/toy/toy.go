@@ -141,7 +141,7 @@ func (c Config) Sample(_ nn.Mode, n int) (chain.Plan, error) {
 	out := nn.Variable{Name: chain.Prefix + "samples", Type: graph.T(graph.F32, n, c.C, c.H, c.W)}
 	ctx := nn.NewContext(nn.Eval, 1)
 	m, s := c.weights(ctx)
-	eps := ctx.Draw(ctx.Input(chain.InputKey, graph.KeyType), graph.Normal, philox.Sampling, 0, graph.T(graph.F32, n, c.C*c.H*c.W))
+	eps := ctx.Draw(ctx.Input(chain.InputKey, graph.KeyType), graph.Normal, philox.Sampling, philox.SamplingLatents, graph.T(graph.F32, n, c.C*c.H*c.W))
 	ctx.Assign(ctx.Var(out.Name, out.Type), ctx.Reshape(ctx.Add(m, ctx.Mul(ctx.Exp(s), eps)), out.Type.Shape))
 	g, err := ctx.Commit()
 	return chain.Plan{Vars: []nn.Variable{out}, Stages: []chain.Stage{{Name: "draw", Graph: g, Times: 2}}, Out: out.Name}, err

@@ -20,7 +20,7 @@ type Net struct {
 // nn.Eval.
 func (g Net) Sample(mode nn.Mode, n int) (chain.Plan, error) {
 	c := nn.NewContext(mode, 1)
-	h := c.Draw(c.Input(chain.InputKey, graph.KeyType), graph.Normal, philox.Sampling, 0, graph.T(graph.F32, n, g.Latent))
+	h := c.Draw(c.Input(chain.InputKey, graph.KeyType), graph.Normal, philox.Sampling, philox.SamplingLatents, graph.T(graph.F32, n, g.Latent))
 	return g.plan(c, h, nil, n)
 }
 
