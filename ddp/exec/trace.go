@@ -1,6 +1,10 @@
 package exec
 
-import "time"
+import (
+	"time"
+
+	"ebtrain/collective"
+)
 
 // Event is something that a run did and how long it took (see Options.Trace).
 type Event struct {
@@ -15,6 +19,16 @@ type Event struct {
 	Time  time.Duration
 	Flops int64 // multiply-adds count as two; 0 where it makes no sense
 	Bytes int64 // read and written, or reduced
+	// Travel is the collective that an op starts or waits for, or that a Collective is;
+	// nil for other ops.
+	Travel *Travel
+}
+
+// Travel is a collective of a program.
+type Travel struct {
+	Number int             // among those of the program; each has its own
+	Kind   collective.Kind // AllReduce, ReduceScatter or AllGather
+	Label  string
 }
 
 // Collective is the Kind of an Event that spans a collective: from its start

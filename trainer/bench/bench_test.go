@@ -229,18 +229,20 @@ func spans() []trace.Span {
 	r := trace.NewRecorder(begin)
 	r.Loop("load", at(0), at(50))
 	r.Loop("feed", at(50), at(60))
-	op := func(kind, name string, from, to int, bytes int64) {
-		r.Op(exec.Event{Kind: kind, Name: name, Start: at(from), Time: at(to).Sub(at(from)), Bytes: bytes})
+	op := func(kind string, of *exec.Travel, from, to int, bytes int64) {
+		r.Op(exec.Event{Kind: kind, Name: "any text", Start: at(from), Time: at(to).Sub(at(from)), Bytes: bytes, Travel: of})
 	}
-	op("Conv2D", "conv2d{3x3}", 60, 100, 9)
-	op("Start", `start allreduce{mean "energy/bucket 0"}`, 100, 101, 0)
-	op("Conv2D", "conv2d{3x3}", 101, 150, 9)
-	op("Start", `start allreduce{mean "g.bn1.moments"}`, 150, 152, 0)
-	op("Wait", `wait allreduce{mean "g.bn1.moments"}`, 152, 300, 0)
-	op("Conv2D", "conv2d{3x3}", 300, 340, 9)
-	op("Wait", `wait allreduce{mean "energy/bucket 0"}`, 340, 345, 0)
-	op(exec.Collective, "energy/bucket 0", 100, 200, 1<<20)
-	op(exec.Collective, "g.bn1.moments", 150, 300, 512)
+	bucket := &exec.Travel{Number: 1, Kind: collective.AllReduce, Label: "energy/bucket 0"}
+	moments := &exec.Travel{Number: 0, Kind: collective.AllReduce, Label: "g.bn1.moments"}
+	op("Conv2D", nil, 60, 100, 9)
+	op("Start", bucket, 100, 101, 0)
+	op("Conv2D", nil, 101, 150, 9)
+	op("Start", moments, 150, 152, 0)
+	op("Wait", moments, 152, 300, 0)
+	op("Conv2D", nil, 300, 340, 9)
+	op("Wait", bucket, 340, 345, 0)
+	op(exec.Collective, bucket, 100, 200, 1<<20)
+	op(exec.Collective, moments, 150, 300, 512)
 	r.Loop("run", at(60), at(350))
 	r.Loop("report", at(350), at(360))
 	r.Loop("step", at(0), at(360))
@@ -293,16 +295,17 @@ func TestEvents(t *testing.T) {
 func TestEventsOfParts(t *testing.T) {
 	r, base := trace.NewRecorder(time.Now()), time.Now()
 	at := func(us int) time.Time { return base.Add(time.Duration(us) * time.Microsecond) }
-	op := func(kind, name string, from, to int, bytes int64) {
-		r.Op(exec.Event{Kind: kind, Name: name, Start: at(from), Time: at(to).Sub(at(from)), Bytes: bytes})
+	op := func(kind string, of *exec.Travel, from, to int, bytes int64) {
+		r.Op(exec.Event{Kind: kind, Name: "any text", Start: at(from), Time: at(to).Sub(at(from)), Bytes: bytes, Travel: of})
 	}
+	g, w := &exec.Travel{Number: 0, Kind: collective.ReduceScatter, Label: "g"}, &exec.Travel{Number: 1, Kind: collective.AllGather, Label: "w"}
 	r.Loop("feed", at(0), at(1))
-	op("Start", `start reducescatter{mean "g"}`, 1, 2, 0)
-	op("Wait", `wait reducescatter{mean "g"}`, 2, 3, 0)
-	op("Start", `start allgather{"w"}`, 3, 4, 0)
-	op("Wait", `wait allgather{"w"}`, 4, 5, 0)
-	op(exec.Collective, "g", 1, 3, 800)
-	op(exec.Collective, "w", 3, 5, 400)
+	op("Start", g, 1, 2, 0)
+	op("Wait", g, 2, 3, 0)
+	op("Start", w, 3, 4, 0)
+	op("Wait", w, 4, 5, 0)
+	op(exec.Collective, g, 1, 3, 800)
+	op(exec.Collective, w, 3, 5, 400)
 	r.Loop("step", at(0), at(6))
 	events, err := eventsOf(r.Spans())
 	if err != nil {
@@ -319,8 +322,9 @@ func TestEventsOfParts(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	op("Start", `start broadcast{"g"}`, 5, 6, 0)
-	op(exec.Collective, "g", 5, 6, 8)
+	other := &exec.Travel{Number: 2, Kind: collective.Broadcast, Label: "g"}
+	op("Start", other, 5, 6, 0)
+	op(exec.Collective, other, 5, 6, 8)
 	if _, err := eventsOf(r.Spans()); err == nil || !strings.Contains(err.Error(), "broadcast") {
 		t.Errorf("a collective that is not known: error %v", err)
 	}

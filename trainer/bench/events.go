@@ -9,18 +9,12 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/simulate"
-	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/plan"
 	"ebtrain/trainer/run/trace"
 )
 
 // traces are the steps of which the events are the median.
 const traces = 5
-
-// Kinds of the ops that start a collective and wait for it.
-const (
-	kindStart = "Start"
-	kindWait  = "Wait"
-)
 
 // trace has the ranks of a case do a few steps that are traced. Rank 0 keeps the events.
 func (b *bench) trace(ctx context.Context, i int) error {
@@ -53,98 +47,93 @@ func (b *bench) trace(ctx context.Context, i int) error {
 // eventsOf is what a rank did in a step: it computes, starts collectives and waits for
 // them. What it waits for data is no event. A trace without collectives has no events.
 func eventsOf(spans []trace.Span) ([]simulate.Event, error) {
-	type op struct {
-		name  string
-		began int64
-	}
-	var events []simulate.Event
-	started := map[string][]int{}   // numbers of collectives that are not waited for, by name
-	bytes := map[string][]int{}     // of collectives in order, by label
-	at, collectives := int64(-1), 0 // until when all is told
+	t := telling{at: -1, bytes: map[int][]int{}, started: map[int]int{}}
 	end := int64(0)
 	for _, s := range spans {
 		switch {
 		case s.Row == trace.Communication:
-			bytes[s.Name] = append(bytes[s.Name], int(s.Bytes))
+			t.bytes[s.Travel.Number] = append(t.bytes[s.Travel.Number], int(s.Bytes))
 		case s.Kind == trace.KindLoop && s.Name == "feed":
-			at = s.Start
+			t.at = s.Start
 		case s.Kind == trace.KindLoop && s.Name == "step":
 			end = s.Start + s.Time
 		}
 	}
-	if at < 0 {
+	if t.at < 0 {
 		return nil, errors.New("it has no part called feed")
 	}
-	compute := func(until int64) {
-		if until > at {
-			events = append(events, simulate.Event{Kind: simulate.Compute, US: float64(until-at) / 1e3})
-			at = until
-		}
-	}
 	for _, s := range spans {
-		if s.Row != trace.Compute {
-			continue
-		}
-		o := op{s.Name, s.Start}
-		switch s.Kind {
-		case kindStart:
-			compute(o.began + s.Time)
-			name := strings.TrimPrefix(o.name, "start ")
-			label := labelOf(name)
-			left := bytes[label]
-			if len(left) == 0 {
-				return nil, fmt.Errorf("%s has no collective of that label", o.name)
+		if s.Row == trace.Compute && s.Travel != nil {
+			if err := t.tell(s); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.Name, err)
 			}
-			bytes[label] = left[1:]
-			what, err := whatOf(name)
-			if err != nil {
-				return nil, err
-			}
-			events = append(events, simulate.Event{Kind: simulate.Start, Collective: collectives, What: what, Bytes: left[0], Label: family(label)})
-			started[name] = append(started[name], collectives)
-			collectives++
-		case kindWait:
-			compute(o.began)
-			name := strings.TrimPrefix(o.name, "wait ")
-			left := started[name]
-			if len(left) == 0 {
-				return nil, fmt.Errorf("%s was not started", o.name)
-			}
-			events = append(events, simulate.Event{Kind: simulate.Wait, Collective: left[0]})
-			started[name] = left[1:]
-			at = max(at, s.Start+s.Time)
-		case exec.Collective:
-			return nil, fmt.Errorf("%s is among the ops", o.name)
 		}
 	}
-	compute(end)
-	if collectives == 0 {
+	t.compute(end)
+	if t.collectives == 0 {
 		return nil, nil
 	}
-	return events, nil
+	return t.events, nil
 }
 
-// labelOf is the label in the name of a collective's op: allreduce{mean "losses"}.
-func labelOf(name string) string {
-	_, rest, _ := strings.Cut(name, `"`)
-	if i := strings.LastIndexByte(rest, '"'); i >= 0 {
-		return rest[:i]
+// telling makes events of spans in order.
+type telling struct {
+	events      []simulate.Event
+	at          int64         // until when all is told
+	collectives int           // how many are
+	bytes       map[int][]int // of those that are not told, by number; several programs have the same
+	started     map[int]int   // those that are told and not waited for, by number
+}
+
+// compute tells that the rank computes until then.
+func (t *telling) compute(until int64) {
+	if until > t.at {
+		t.events = append(t.events, simulate.Event{Kind: simulate.Compute, US: float64(until-t.at) / 1e3})
+		t.at = until
 	}
-	return name
 }
 
-// whatOf is the collective of an op of that name, 0 for an all-reduce.
-func whatOf(name string) (collective.Kind, error) {
-	kind, _, _ := strings.Cut(name, "{")
+// tell tells of an op that starts a collective or waits for it.
+func (t *telling) tell(s trace.Span) error {
+	number := s.Travel.Number
+	switch s.Kind {
+	case string(plan.KindStart):
+		t.compute(s.Start + s.Time)
+		left := t.bytes[number]
+		if len(left) == 0 {
+			return errors.New("the trace has no collective of that number")
+		}
+		what, err := whatOf(s.Travel.Kind)
+		if err != nil {
+			return err
+		}
+		t.events = append(t.events, simulate.Event{Kind: simulate.Start, Collective: t.collectives, What: what, Bytes: left[0], Label: family(s.Travel.Label)})
+		t.bytes[number], t.started[number] = left[1:], t.collectives
+		t.collectives++
+	case string(plan.KindWait):
+		t.compute(s.Start)
+		which, ok := t.started[number]
+		if !ok {
+			return errors.New("it was not started")
+		}
+		t.events = append(t.events, simulate.Event{Kind: simulate.Wait, Collective: which})
+		delete(t.started, number)
+		t.at = max(t.at, s.Start+s.Time)
+	default:
+		return fmt.Errorf("an op of kind %s is neither the start of a collective nor a wait for it", s.Kind)
+	}
+	return nil
+}
+
+// whatOf is what a simulation calls a collective: 0 for an all-reduce.
+func whatOf(kind collective.Kind) (collective.Kind, error) {
 	switch kind {
-	case "allreduce":
+	case collective.AllReduce:
 		return 0, nil
-	case "reducescatter":
-		return collective.ReduceScatter, nil
-	case "allgather":
-		return collective.AllGather, nil
+	case collective.ReduceScatter, collective.AllGather:
+		return kind, nil
 	}
-	return 0, fmt.Errorf("%s is no collective that is known, expected allreduce, reducescatter or allgather", name)
+	return 0, fmt.Errorf("%s is not simulated, expected all-reduce, reduce-scatter or all-gather", kind)
 }
 
 // Families of collectives, under which a simulation adds up what they cost.

@@ -14,22 +14,22 @@ import (
 type begin struct {
 	p      *program
 	req    collective.Request
-	number int
+	travel *exec.Travel
 }
 
-func newBegin(p *program, op plan.Start, bucket array.Place) kernel {
+func newBegin(p *program, op plan.Start, travel *exec.Travel, bucket array.Place) kernel {
 	return &begin{p, collective.Request{
 		Kind: op.Kind, Op: op.Op, Label: op.Label,
 		Vec: collective.Vec{Type: bucket.DType, Len: bucket.Len(), Ptr: bucket.Mem},
-	}, op.Number}
+	}, travel}
 }
 
 func (s *begin) Run() error {
 	if s.p.trace != nil {
-		s.p.pending[s.number] = watch(s.p, s.req)
+		s.p.pending[s.travel.Number] = watch(s.p, s.req, s.travel)
 		return nil
 	}
-	s.p.pending[s.number] = s.p.comm.Start(s.req)
+	s.p.pending[s.travel.Number] = s.p.comm.Start(s.req)
 	return nil
 }
 
@@ -37,14 +37,15 @@ func (s *begin) Run() error {
 type watched struct {
 	trace       func(exec.Event)
 	req         collective.Request
+	travel      *exec.Travel
 	began, done time.Time
 	err         error
 	complete    chan struct{}
 }
 
 // watch starts a collective and waits for it on a goroutine of its own.
-func watch(p *program, req collective.Request) collective.Pending {
-	w := &watched{trace: p.trace, req: req, began: time.Now(), complete: make(chan struct{})}
+func watch(p *program, req collective.Request, travel *exec.Travel) collective.Pending {
+	w := &watched{trace: p.trace, req: req, travel: travel, began: time.Now(), complete: make(chan struct{})}
 	ctx, pending := p.ctx, p.comm.Start(req)
 	go func() {
 		defer close(w.complete)
@@ -59,7 +60,7 @@ func (w *watched) WaitFor(context.Context, collective.Ticket) error {
 	<-w.complete
 	if w.err == nil {
 		w.trace(exec.Event{Kind: exec.Collective, Name: w.req.Label, Start: w.began, Time: w.done.Sub(w.began),
-			Bytes: int64(w.req.Vec.Len) * int64(w.req.Vec.Type.Size())})
+			Bytes: int64(w.req.Vec.Len) * int64(w.req.Vec.Type.Size()), Travel: w.travel})
 	}
 	return w.err
 }

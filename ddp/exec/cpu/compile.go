@@ -21,10 +21,11 @@ type kernel interface{ Run() error }
 // step is a kernel and what is known about it.
 type step struct {
 	kernel
-	op    string // with its parameters, for errors
-	kind  string // for statistics
-	scope string
-	flops int64
+	op     string // with its parameters, for errors
+	kind   string // for statistics
+	scope  string
+	flops  int64
+	travel *exec.Travel
 }
 
 // Compile makes a program of the live part of g.
@@ -71,7 +72,7 @@ func (p *program) compile(o exec.Options) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", at(s), err)
 		}
-		st := step{kernel: k, op: s.Op.String(), kind: string(s.Kind()), scope: s.Scope}
+		st := step{kernel: k, op: s.Op.String(), kind: string(s.Kind()), scope: s.Scope, travel: s.Travel()}
 		if problems[i] != nil {
 			st.flops = problems[i].Flops()
 		}
@@ -229,7 +230,7 @@ func (p *program) kernel(s *plan.Step, prob problem, ek engine.Kernel) (kernel, 
 	case *plan.Fused:
 		return pointwise.New(jobs, op, in, out, scratch), nil
 	case plan.Start:
-		return newBegin(p, op, p.place(op.Bucket)), nil
+		return newBegin(p, op, s.Travel(), p.place(op.Bucket)), nil
 	case plan.Wait:
 		return &wait{p, op.Number}, nil
 	case graph.Conv2D, graph.Conv2DGradX, graph.Conv2DGradW, graph.MatMul:

@@ -155,7 +155,7 @@ func (p *program) count(i int, began time.Time, took time.Duration) {
 		p.ops[i].Flops += s.flops
 	}
 	if p.trace != nil {
-		p.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: began, Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i)})
+		p.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: began, Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i), Travel: s.travel})
 	}
 }
 

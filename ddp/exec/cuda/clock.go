@@ -126,10 +126,10 @@ func (p *program) tell(f *flight) error {
 	}
 	for n := range p.units {
 		u, from, took := &p.units[n], at[n], at[n+1]-at[n]
-		if op, ok := opOf(p.plan, p.launches[n]).(plan.Wait); ok {
+		if _, ok := opOf(p.plan, p.launches[n]).(plan.Wait); ok {
 			p.stats.CommWait += took
 			if f.trace != nil {
-				if err := p.tellCollective(f, op); err != nil {
+				if err := p.tellCollective(f, p.steps[u.steps[0]].travel); err != nil {
 					return p.named(u, err)
 				}
 			}
@@ -168,7 +168,7 @@ func (p *program) tellStep(f *flight, i int, began, took time.Duration) {
 		p.ops[i].Flops += s.flops
 	}
 	if f.trace != nil {
-		f.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: p.clock.base.Add(began), Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i)})
+		f.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: p.clock.base.Add(began), Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i), Travel: s.travel})
 	}
 }
 
@@ -186,8 +186,8 @@ func (p *program) times() ([]time.Duration, error) {
 }
 
 // tellCollective tells of a collective as a whole.
-func (p *program) tellCollective(f *flight, op plan.Wait) error {
-	pair := p.clock.comms[op.Number]
+func (p *program) tellCollective(f *flight, t *exec.Travel) error {
+	pair := p.clock.comms[t.Number]
 	began, err := p.b.dev.Elapsed(p.clock.marks[0], pair[0])
 	if err != nil {
 		return err
@@ -197,6 +197,6 @@ func (p *program) tellCollective(f *flight, op plan.Wait) error {
 		return err
 	}
 	began = max(began, 0)
-	f.trace(exec.Event{Kind: exec.Collective, Name: op.Label, Start: p.clock.base.Add(began), Time: max(ended-began, 0), Bytes: p.moved[op.Number]})
+	f.trace(exec.Event{Kind: exec.Collective, Name: t.Label, Start: p.clock.base.Add(began), Time: max(ended-began, 0), Bytes: p.moved[t.Number], Travel: t})
 	return nil
 }

@@ -70,10 +70,11 @@ type program struct {
 
 // step is what is told of a step of the plan.
 type step struct {
-	op    string // with its parameters
-	kind  string // for statistics
-	scope string
-	flops int64
+	op     string // with its parameters
+	kind   string // for statistics
+	scope  string
+	flops  int64
+	travel *exec.Travel
 }
 
 // work is something that can be put onto a stream.

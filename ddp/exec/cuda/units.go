@@ -125,7 +125,7 @@ func (p *program) makeUnits(jobs []choose.Kernel) error {
 	}
 	for i := range p.plan.Steps {
 		s := &p.plan.Steps[i]
-		p.steps = append(p.steps, step{op: s.Op.String(), kind: string(s.Kind()), scope: s.Scope, flops: flops(p.plan, s)})
+		p.steps = append(p.steps, step{op: s.Op.String(), kind: string(s.Kind()), scope: s.Scope, flops: flops(p.plan, s), travel: s.Travel()})
 	}
 	for n, l := range p.launches {
 		steps := slices.Concat(l.Chains...)

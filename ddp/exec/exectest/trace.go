@@ -78,6 +78,7 @@ func tracedRuns(be exec.Backend, g *graph.Graph, dt graph.DType, comm collective
 // checkTrace checks the events of a run that lasted from began to ended.
 func checkTrace(g *graph.Graph, events []exec.Event, began, ended time.Time) error {
 	var want, got []string // labels
+	numbers := map[int]exec.Travel{}
 	for _, n := range g.Nodes() {
 		if label, ok := graph.LabelOf(n.Op); ok {
 			want = append(want, label)
@@ -86,12 +87,18 @@ func checkTrace(g *graph.Graph, events []exec.Event, began, ended time.Time) err
 	ops, last := 0, began
 	for _, e := range events {
 		end := e.Start.Add(e.Time)
+		if t := e.Travel; t != nil {
+			if was, ok := numbers[t.Number]; ok && was != *t {
+				return fmt.Errorf("event %+v is of collective %+v, whose number %+v has", e, *t, was)
+			}
+			numbers[t.Number] = *t
+		}
 		if e.Kind == "" || e.Name == "" || e.Start.Before(began) || end.After(ended) {
 			return fmt.Errorf("event %+v is not of this run, which lasted from %v to %v", e, began, ended)
 		}
 		if e.Kind == exec.Collective {
-			if e.Bytes <= 0 {
-				return fmt.Errorf("collective %+v moves nothing", e)
+			if e.Bytes <= 0 || e.Travel == nil || e.Travel.Label != e.Name {
+				return fmt.Errorf("collective %+v moves nothing, or does not say which it is", e)
 			}
 			got = append(got, e.Name)
 			continue
@@ -100,6 +107,9 @@ func checkTrace(g *graph.Graph, events []exec.Event, began, ended time.Time) err
 			return fmt.Errorf("op %+v begins before the one before it ends, at %v", e, last)
 		}
 		ops, last = ops+1, end
+	}
+	if len(numbers) != len(want) {
+		return fmt.Errorf("collectives of the trace are numbered %+v, want %d", numbers, len(want))
 	}
 	slices.Sort(want)
 	slices.Sort(got)

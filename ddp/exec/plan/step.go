@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"ebtrain/collective"
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 )
 
@@ -64,6 +65,18 @@ func (s *Step) Kind() Kind {
 		panic(fmt.Sprintf("plan: %v is no step", s.Op))
 	}
 	return k
+}
+
+// Travel is the collective that the step starts or waits for, as a trace tells it; nil
+// for other steps.
+func (s *Step) Travel() *exec.Travel {
+	switch op := s.Op.(type) {
+	case Start:
+		return &exec.Travel{Number: op.Number, Kind: op.Kind, Label: op.Label}
+	case Wait:
+		return &exec.Travel{Number: op.Number, Kind: op.Kind, Label: op.Label}
+	}
+	return nil
 }
 
 // Copy copies its input.

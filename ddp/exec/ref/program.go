@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"ebtrain/collective"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 )
@@ -25,6 +26,7 @@ type program struct {
 	tracer  func() func(exec.Event)
 	trace   func(exec.Event) // of the run under way, nil if nobody asks
 	stats   exec.Stats
+	travels int // collectives so far
 
 	closed  bool
 	running chan error // the result of the run under way, nil if there is none
@@ -33,11 +35,11 @@ type program struct {
 
 // step computes one live node.
 type step struct {
-	node  graph.Node
-	kind  string // of op, for statistics
-	flops int64
-	comm  bool
-	run   func(context.Context) error
+	node   graph.Node
+	kind   string // of op, for statistics
+	flops  int64
+	travel *exec.Travel // of a collective
+	run    func(context.Context) error
 }
 
 func compile(g *graph.Graph, o exec.Options) (*program, error) {
@@ -79,6 +81,12 @@ func (p *program) errorAt(n graph.Node, err error) error {
 	return fmt.Errorf("program %q: %s: %w", p.name, at, err)
 }
 
+// travel numbers the next collective.
+func (p *program) travel(kind collective.Kind, label string) *exec.Travel {
+	p.travels++
+	return &exec.Travel{Number: p.travels - 1, Kind: kind, Label: label}
+}
+
 func (p *program) compileNode(n graph.Node, o exec.Options) (step, error) {
 	in, out := make([]*value, len(n.In)), make([]*value, len(n.Out))
 	for k, id := range n.In {
@@ -98,13 +106,13 @@ func (p *program) compileNode(n graph.Node, o exec.Options) (step, error) {
 		}
 		s.run = func(context.Context) error { out[0].load(t); return nil }
 	case graph.AllReduce:
-		s.comm = true
+		s.travel = p.travel(collective.AllReduce, op.Label)
 		s.run = allReduce(op, o.Comm, in, out)
 	case graph.ReduceScatter:
-		s.comm = true
+		s.travel = p.travel(collective.ReduceScatter, op.Label)
 		s.run = reduceScatter(op, o.Comm, in[0], out[0])
 	case graph.AllGather:
-		s.comm = true
+		s.travel = p.travel(collective.AllGather, op.Label)
 		s.run = allGather(op, o.Comm, in[0], out[0])
 	case graph.Part:
 		_, rank := exec.Ranks(o.Comm)
@@ -238,9 +246,9 @@ func (p *program) run(ctx context.Context) error {
 
 func (p *program) count(s step, began time.Time, took time.Duration) {
 	if p.trace != nil {
-		p.tell(s, exec.Event{Kind: s.kind, Name: s.node.Op.String(), Scope: s.node.Scope, Start: began, Time: took, Flops: s.flops})
+		p.tell(s, exec.Event{Kind: s.kind, Name: s.node.Op.String(), Scope: s.node.Scope, Start: began, Time: took, Flops: s.flops, Travel: s.travel})
 	}
-	if s.comm {
+	if s.travel != nil {
 		p.stats.CommWait += took
 	}
 	if p.profile {
@@ -257,8 +265,8 @@ func (p *program) tell(s step, e exec.Event) {
 	in, out := p.bytes(s.node.In), p.bytes(s.node.Out)
 	e.Bytes = in + out
 	p.trace(e)
-	if label, ok := graph.LabelOf(s.node.Op); ok {
-		p.trace(exec.Event{Kind: exec.Collective, Name: label, Start: e.Start, Time: e.Time, Bytes: max(in, out)})
+	if t := s.travel; t != nil {
+		p.trace(exec.Event{Kind: exec.Collective, Name: t.Label, Start: e.Start, Time: e.Time, Bytes: max(in, out), Travel: t})
 	}
 }
 

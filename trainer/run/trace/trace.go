@@ -30,6 +30,8 @@ type Span struct {
 	Flops  int64 `json:"flops,omitempty"`
 	Bytes  int64 `json:"bytes,omitempty"`
 	Queued int64 `json:"queued,omitempty"` // ns from the start of a collective until those before it were complete
+
+	Travel *exec.Travel `json:"travel,omitempty"` // the collective that an op starts or waits for, or that this is
 }
 
 // Row is a line of a rank's picture.
@@ -70,7 +72,7 @@ func (r *Recorder) Op(e exec.Event) {
 		row = Communication
 	}
 	r.spans = append(r.spans, Span{Row: row, Name: e.Name, Kind: e.Kind, Scope: e.Scope,
-		Start: r.at(e.Start), Time: int64(e.Time), Flops: e.Flops, Bytes: e.Bytes})
+		Start: r.at(e.Start), Time: int64(e.Time), Flops: e.Flops, Bytes: e.Bytes, Travel: e.Travel})
 }
 
 // Spans are the spans by row and start, an outer one before those in it.

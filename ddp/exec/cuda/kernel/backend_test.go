@@ -288,7 +288,7 @@ func (p *program) run(ctx context.Context) error {
 	for _, i := range p.order {
 		s, began := &p.plan.Steps[i], time.Now()
 		err := p.step(ctx, i)
-		p.trace(exec.Event{Kind: string(s.Kind()), Name: s.Op.String(), Scope: s.Scope, Start: began, Time: time.Since(began)})
+		p.trace(exec.Event{Kind: string(s.Kind()), Name: s.Op.String(), Scope: s.Scope, Start: began, Time: time.Since(began), Travel: s.Travel()})
 		if err != nil {
 			err = fmt.Errorf("%s: %v: %w", p.plan.Steps[i].Scope, p.plan.Steps[i].Op, err)
 			if p.o.Comm != nil {
@@ -340,7 +340,7 @@ func (p *program) step(ctx context.Context, i int) error {
 	case plan.Wait:
 		err := p.pending[op.Number].Wait(ctx)
 		began := p.began[op.Number]
-		p.trace(exec.Event{Kind: exec.Collective, Name: op.Label, Start: began, Time: time.Since(began), Bytes: 1})
+		p.trace(exec.Event{Kind: exec.Collective, Name: op.Label, Start: began, Time: time.Since(began), Bytes: 1, Travel: s.Travel()})
 		return err
 	}
 	if b := p.batches[i]; b != nil {
