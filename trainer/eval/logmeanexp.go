@@ -28,7 +28,7 @@ func LogMeanExp(logw []float64) (LogMean, error) {
 	most := math.Inf(-1)
 	for i, l := range logw {
 		if math.IsNaN(l) || math.IsInf(l, 1) {
-			return LogMean{}, fmt.Errorf("eval: log weight %d of %d is %v: take more steps, or look whether the model has diverged", i, len(logw), l)
+			return LogMean{}, NotFinite("eval: log weight %d of %d is %v: take more steps, or look whether the model has diverged", i, len(logw), l)
 		}
 		most = max(most, l)
 	}

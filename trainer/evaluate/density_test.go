@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"image/png"
 	"io"
@@ -207,6 +208,28 @@ func TestLogZ(t *testing.T) {
 	}
 }
 
+// diverged says whether evaluate --json tells other programs, who need not read its words,
+// that an error is of numbers that are not finite; to people it tells nothing more.
+func diverged(t *testing.T, e *evaluation, err error) bool {
+	t.Helper()
+	var table, object strings.Builder
+	e.o.json = false
+	failed := e.tellDiverged(err, &table)
+	e.o.json = true
+	failed = errors.Join(failed, e.tellDiverged(err, &object))
+	if failed != nil || table.Len() > 0 {
+		t.Errorf("%q, %v", table.String(), failed)
+	}
+	var fields struct{ Diverged string }
+	if object.Len() == 0 {
+		return false
+	}
+	if bad := json.Unmarshal([]byte(object.String()), &fields); bad != nil || fields.Diverged != err.Error() {
+		t.Errorf("%s: %v, want %q", &object, bad, err)
+	}
+	return true
+}
+
 // A likelihood is −⟨E⟩ − log Z, and one that is no number is an error.
 func TestLikelihood(t *testing.T) {
 	mean, sd := [2]float64{0.5, 0.5}, [2]float64{0.4, 0.3}
@@ -228,8 +251,15 @@ func TestLikelihood(t *testing.T) {
 		t.Errorf("log-likelihood %v, want %v (%d values, %v)", *r.LL, want, n, err)
 	}
 	e = toyEvaluation(t, plane, [2]float64{math.NaN(), 0}, sd)
-	if err := e.likelihood(t.Context(), &r); err == nil || !strings.HasPrefix(err.Error(), "training diverged: the mean energy of 300 points of checkerboard:test=300/test is NaN") {
+	err = e.likelihood(t.Context(), &r)
+	if err == nil || !strings.HasPrefix(err.Error(), "training diverged: the mean energy of 300 points of checkerboard:test=300/test is NaN") {
 		t.Errorf("diverged: %v", err)
+	}
+	if told := diverged(t, e, err); !told {
+		t.Errorf("%v is no divergence", err)
+	}
+	if told := diverged(t, e, errors.New("training diverged: so it was typed")); told {
+		t.Error("an error is taken for a divergence by its words")
 	}
 }
 

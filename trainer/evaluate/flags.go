@@ -154,7 +154,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
 	fs.StringVar(&o.picture, "picture", "", "PNG of inputs above their reconstructions, or of the density; default is in the run's samples/, none makes none")
-	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\"")
+	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\", and of a model that diverged it has only \"diverged\"")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
 	if err := program.Parse(fs, args, stdout); err != nil {

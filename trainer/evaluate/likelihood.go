@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"ebtrain/ddp/graph"
@@ -82,7 +81,7 @@ func (e *evaluation) mean(ctx context.Context, phase, output string, build train
 	}
 	m := values.Mean()
 	if math.IsNaN(m) || math.IsInf(m, 0) {
-		return nil, fmt.Errorf("training diverged: the mean %s of %d %s of %s/%s is %v", output, values.N(), trained.Noun(e.takes), e.o.data, e.o.split, m)
+		return nil, eval.NotFinite("training diverged: the mean %s of %d %s of %s/%s is %v", output, values.N(), trained.Noun(e.takes), e.o.data, e.o.split, m)
 	}
 	return &m, nil
 }

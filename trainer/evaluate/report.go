@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -112,6 +114,16 @@ func (r *report) writeJSON(w io.Writer) error {
 	}
 	_, err = w.Write(append(b, '\n'))
 	return err
+}
+
+// tellDiverged writes the object that takes a report's place, where that is because the
+// model's numbers are not finite: another program need not read what people are told.
+func (e *evaluation) tellDiverged(err error, stdout io.Writer) error {
+	diverged, ok := errors.AsType[*eval.NotFiniteError](err)
+	if !e.o.json || !ok {
+		return nil
+	}
+	return json.NewEncoder(stdout).Encode(map[string]string{"diverged": diverged.Text})
 }
 
 // adder adds a line to a table, or a part of one.

@@ -130,7 +130,7 @@ func (e *evaluation) do(ctx context.Context, stdout io.Writer) error {
 	r, err := e.measure(ctx)
 	e.show.End()
 	if err != nil {
-		return err
+		return errors.Join(err, e.tellDiverged(err, stdout))
 	}
 	if e.o.json {
 		return errors.Join(r.writeJSON(stdout), e.undrawn)

@@ -10,6 +10,7 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/eval"
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/trained"
@@ -135,7 +136,7 @@ func (s *sentences) finish(n int64) error {
 	s.NLL, s.NLLWord = sum/float64(n), sum/float64(s.Words)
 	s.Perplexity, s.Accuracy = math.Exp(s.NLLWord), s.Accuracy/float64(s.Words)
 	if math.IsNaN(sum) || math.IsInf(s.Perplexity, 0) {
-		return fmt.Errorf("training diverged: −log p of the %d sentences is %v", n, sum)
+		return eval.NotFinite("training diverged: −log p of the %d sentences is %v", n, sum)
 	}
 	return nil
 }

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
 	"ebtrain/data"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/eval"
 	"ebtrain/trainer/eval/control"
 	"ebtrain/trainer/eval/feature"
 	"ebtrain/trainer/eval/ngram"
@@ -154,7 +154,7 @@ func (e *evaluation) judged(ctx context.Context, of string, sentences [][]int32)
 		all.Add(ngram.Score{NLL: losses[k], Words: int64(len(sentences[i]) - 1)})
 	}
 	if math.IsNaN(all.NLL) || math.IsInf(all.Perplexity(), 0) {
-		return all, fmt.Errorf("--judge %s has diverged: −log p of these sentences is %v", e.o.judge, all.NLL)
+		return all, eval.NotFinite("--judge %s has diverged: −log p of these sentences is %v", e.o.judge, all.NLL)
 	}
 	return all, nil
 }

@@ -136,7 +136,8 @@ func (b *bench) train(ctx context.Context) error {
 	if _, err := os.Stat(rundir.Layout(b.t.Dir()).ConfigFile()); err == nil {
 		args = append([]string{"--resume"}, b.here()...)
 	}
-	return b.program(ctx, "train", b.w.tools.train, args, nil)
+	err := b.program(ctx, "train", b.w.tools.train, args, nil)
+	return orDiverged(err, func() bool { return runDiverged(b.t.Dir()) })
 }
 
 // fresh are the flags of train that begin the run.
@@ -214,7 +215,7 @@ func (b *bench) launch(ctx context.Context, ranks int, name, path string, args [
 		return err
 	}
 	line = strings.TrimPrefix(line, name+": ")
-	return &brokenError{cell.Broken{Program: name, Ended: ended.String(), Line: line, Diverged: divergence(line)}}
+	return &brokenError{cell.Broken{Program: name, Ended: ended.String(), Line: line}}
 }
 
 // piece notes a process before it is started, and how it ended. If this process is killed
@@ -237,10 +238,20 @@ func (b *bench) piece(p cell.Piece, run func() (child.Ended, error)) (child.Ende
 	return ended, errors.Join(err, b.t.Begin(b.begun))
 }
 
-// divergence says whether the last line of train, or of evaluate, is about losses
-// or measured numbers that are not finite.
-func divergence(line string) bool {
-	return strings.HasPrefix(line, "training diverged") || strings.Contains(line, "has diverged")
+// orDiverged marks the error of a program that came to nothing, if it did because losses or
+// measured numbers are not finite.
+func orDiverged(err error, diverged func() bool) error {
+	if broken, ok := errors.AsType[*brokenError](err); ok {
+		broken.Diverged = diverged()
+	}
+	return err
+}
+
+// runDiverged says whether the last start of a run ended so. A run of which config.json
+// cannot be read did not come as far.
+func runDiverged(dir string) bool {
+	c, err := rundir.ReadConfig(dir)
+	return err == nil && c.Diverged != ""
 }
 
 // describe is a cell in a line.

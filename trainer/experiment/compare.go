@@ -53,7 +53,7 @@ func (b *bench) world(ctx context.Context, ranks int) (w measure.World, err erro
 			return w, err
 		}
 		if err := b.launch(ctx, ranks, "train", b.w.tools.launch, append([]string{of, b.w.tools.train}, training...), nil); err != nil {
-			return w, err
+			return w, orDiverged(err, func() bool { return runDiverged(dir) })
 		}
 		if err := os.RemoveAll(rundir.Layout(dir).Ckpt()); err != nil { // nobody goes on from it
 			return w, err

@@ -15,6 +15,7 @@ import (
 
 	"ebtrain/launch/exitcode"
 	"ebtrain/trainer/experiment/cell"
+	"ebtrain/trainer/run/rundir"
 )
 
 // TestInterrupt stops the work in the middle of a training, as its own process
@@ -170,17 +171,26 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestDivergence knows the lines of train and evaluate; that of train is met by
-// the real program in TestRun.
-func TestDivergence(t *testing.T) {
-	for line, want := range map[string]bool{
-		"training diverged: upper is NaN at step 3":                        true,
-		"the mean of energy over 300 points is NaN: training has diverged": true,
-		"rank-0.log: no space left on device":                              false,
-		"":                                                                 false,
-	} {
-		if got := divergence(line); got != want {
-			t.Errorf("%q: %v", line, got)
+// TestRunDiverged: a program that came to nothing diverged if its run says so, in whatever
+// words; that train says so is seen with the real program in TestRun.
+func TestRunDiverged(t *testing.T) {
+	said := func(diverged string) string {
+		d, err := rundir.Create(filepath.Join(t.TempDir(), "run"), rundir.Config{Program: "train"}, struct{}{})
+		if err != nil {
+			t.Fatal(err)
 		}
+		if err := errors.Join(d.Diverged(diverged), d.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return d.Path()
+	}
+	for dir, want := range map[string]bool{said("upper is NaN"): true, said(""): false, t.TempDir(): false} {
+		err := orDiverged(&brokenError{cell.Broken{Program: "train", Line: "any words"}}, func() bool { return runDiverged(dir) })
+		if broken, ok := errors.AsType[*brokenError](err); !ok || broken.Diverged != want {
+			t.Errorf("%s: %+v, want %v", dir, err, want)
+		}
+	}
+	if err := orDiverged(errStopped, func() bool { return true }); err != errStopped {
+		t.Errorf("one that was interrupted: %v", err)
 	}
 }

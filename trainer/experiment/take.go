@@ -170,7 +170,7 @@ func (b *bench) evaluate(ctx context.Context, args []string) (map[string]any, er
 	}
 	var out bytes.Buffer
 	if err := b.program(ctx, "evaluate", b.w.tools.evaluate, args, &out); err != nil {
-		return nil, err
+		return nil, orDiverged(err, func() bool { return measure.Diverged(out.Bytes()) })
 	}
 	fields, err := measure.ReadEvaluation(out.Bytes())
 	if err != nil {

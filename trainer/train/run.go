@@ -237,8 +237,9 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	}
 
 	parts := loop.Parts{Model: o.model.Model(), Backend: backend, Stop: w.StopRequested(), Progress: w.Tell}
+	var rec *recorder // of rank 0
 	if w.Rank() == 0 {
-		rec, err := newRecorder(o, info, w.Size(), exec.Describe(backend), stdout)
+		rec, err = newRecorder(o, info, w.Size(), exec.Describe(backend), stdout)
 		if err != nil {
 			return err
 		}
@@ -273,7 +274,11 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		return err
 	}
 	defer func() { keep(parts.Loader) }()
-	return runLoop(ctx, o, parts, w.LocalSize())
+	err = runLoop(ctx, o, parts, w.LocalSize())
+	if rec != nil && errors.Is(err, loop.ErrDiverged) {
+		err = errors.Join(err, rec.dir.Diverged(err.Error()))
+	}
+	return err
 }
 
 // ofEachHost are the flags that may differ between ranks: how a host works.

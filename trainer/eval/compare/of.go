@@ -85,7 +85,7 @@ func (j *Judge) score(ctx context.Context, t *table, by scorer, set Set) error {
 func finite(set Set) error {
 	for i, v := range set.X {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return fmt.Errorf("training diverged: value %d of the %s is %v", i, set.Name, v)
+			return eval.NotFinite("training diverged: value %d of the %s is %v", i, set.Name, v)
 		}
 	}
 	return nil

@@ -23,6 +23,14 @@ func ReadEvaluation(text []byte) (map[string]any, error) {
 	return fields, nil
 }
 
+// Diverged says whether evaluate --json printed, in place of a report, that numbers of the
+// model are not finite.
+func Diverged(text []byte) bool {
+	fields, err := ReadEvaluation(text)
+	_, diverged := fields["diverged"]
+	return err == nil && diverged
+}
+
 // evaluated takes a field of the evaluation: names with points between them go
 // into objects, and into a list of objects to the one that holds that name as a
 // text, as in energies.data.mean.

@@ -57,6 +57,14 @@ func run(n, every int, loss func(step int64) float64) []rundir.Record {
 }
 
 // TestLogged measures losses whose numbers can be said beforehand.
+func TestDiverged(t *testing.T) {
+	for text, want := range map[string]bool{`{"diverged":"the mean energy is NaN"}` + "\n": true, evaluation: false, "training diverged: NaN": false, "": false} {
+		if got := Diverged([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 func TestLogged(t *testing.T) {
 	falling := func(step int64) float64 { return 1000 - float64(step) }
 	// up to 8,900 at step 500, then down to 46 from step 900 on

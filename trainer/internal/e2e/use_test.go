@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"ebtrain/trainer/run/rundir"
 )
 
 // TestUse goes from pictures to shards to a model to what it is worth.
@@ -228,6 +230,9 @@ func TestDivergence(t *testing.T) {
 			e := s.run(on(n, tiny("a", "--steps", "50", "--lr", "1e30"))...)
 			want := regexp.MustCompile(`training diverged: [a-z_]+ is (NaN|[+-]Inf) at step [0-9]+: lower the learning rates in a new run$`)
 			checkSentence(t, e, n, 1, want.String())
+			if c, err := rundir.ReadConfig(s.path("a")); err != nil || !want.MatchString(c.Diverged) {
+				t.Errorf("the run directory says %q, %v", c.Diverged, err)
+			}
 		})
 	}
 }

@@ -29,7 +29,8 @@ type Config struct {
 	Group    string            `json:"group,omitempty"` // name of the job and epoch that began the run; "" without a launcher
 	Started  time.Time         `json:"started"`
 	Build    Build             `json:"build"`
-	Resumed  []Resume          `json:"resumed,omitempty"` // oldest first
+	Resumed  []Resume          `json:"resumed,omitempty"`  // oldest first
+	Diverged string            `json:"diverged,omitempty"` // what the last start said if its numbers came apart; "" else
 }
 
 // Resume says when and how a run went on.

@@ -115,7 +115,14 @@ func (d *Dir) Resumed(r Resume, flags map[string]string) error {
 		r.Commit = ThisBuild().Commit
 	}
 	d.config.Resumed = append(d.config.Resumed, r)
-	d.config.Flags = flags
+	d.config.Flags, d.config.Diverged = flags, ""
+	return d.write()
+}
+
+// Diverged notes in config.json that the run came apart, in the words that it ends with,
+// so that another program need not read them; Resumed takes the note back.
+func (d *Dir) Diverged(words string) error {
+	d.config.Diverged = words
 	return d.write()
 }
 

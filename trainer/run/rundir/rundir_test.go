@@ -104,6 +104,18 @@ func TestCreateOpen(t *testing.T) {
 	if c, err := ReadConfig(path); err != nil || len(c.Resumed) != 1 || c.Resumed[0].Step != 25 || c.Resumed[0].Time.IsZero() || c.World != 2 {
 		t.Errorf("after a resume: %+v, %v", c, err)
 	}
+	if err := d.Diverged("loss is NaN at step 30"); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := ReadConfig(path); err != nil || c.Diverged != "loss is NaN at step 30" || len(c.Resumed) != 1 {
+		t.Errorf("after it diverged: %+v, %v", c, err)
+	}
+	if err := d.Resumed(Resume{Step: 25, World: 4}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := ReadConfig(path); err != nil || c.Diverged != "" {
+		t.Errorf("after it went on: %+v, %v", c, err)
+	}
 }
 
 func TestCreateRefuses(t *testing.T) {
