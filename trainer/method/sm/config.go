@@ -24,16 +24,16 @@ const (
 type Objective string
 
 const (
-	SSM  Objective = "ssm"  // the score itself
+	SSM  Objective = "ssm"  // sliced, on the data themselves, or its mean over directions
 	DSM  Objective = "dsm"  // denoising, at one noise level
 	MDSM Objective = "mdsm" // denoising at a grid of noise levels
 )
 
-// Trace says how SSM has the trace of the score's derivative.
+// Trace says how SSM has the trace of the score's derivative, which slices estimate.
 type Trace string
 
 const (
-	Exact  Trace = "exact"  // in closed form
+	Exact  Trace = "exact"  // in closed form: the mean over all directions
 	Sliced Trace = "sliced" // along one random direction (±1) for each sample
 )
 

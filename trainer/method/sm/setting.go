@@ -25,7 +25,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("sample-share", &c.SampleShare, setting.Factor, "ebm: share of the 2,700 steps of annealed Langevin dynamics that samples take")
 
 	s.Place(setting.Losses)
-	setting.Word(s, "objective", &c.Objective, objectives(), "loss: ssm (score matching), dsm (denoising) or mdsm (denoising at many noise levels)")
+	setting.Word(s, "objective", &c.Objective, objectives(), "loss: ssm (sliced score matching, or its mean: see --trace), dsm (denoising) or mdsm (denoising at many noise levels)")
 	setting.Word(s, "trace", &c.Trace, traces(), "ssm: the trace of the score's derivative: exact, which a grbm has in closed form, or sliced, along one random direction")
 	c.Noise.Settings(s)
 
