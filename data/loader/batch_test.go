@@ -93,7 +93,7 @@ func TestFloat32PicturesAreAsStored(t *testing.T) {
 	}
 }
 
-// A data set of one window is decoded once, not once an epoch.
+// A data set of one pool is decoded once, not once an epoch.
 func TestSmallSetsStayDecoded(t *testing.T) {
 	src := source()
 	global(t, src, base(), nil, 40, nil)

@@ -9,7 +9,7 @@ import (
 	"ebtrain/data"
 )
 
-// blocks are the decoded blocks of the windows in use. Their memory, and that
+// blocks are the decoded blocks of the pools in use. Their memory, and that
 // of reading more of them on all cores, is used again and again.
 type blocks struct {
 	src     data.Source

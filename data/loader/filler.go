@@ -14,7 +14,7 @@ import (
 )
 
 // filler makes batches, one at a time. It keeps the decoded blocks of the
-// windows in use.
+// pools in use.
 type filler struct {
 	src    data.Source
 	c      Config
@@ -134,13 +134,13 @@ func (f *filler) order(epoch int64) *order {
 }
 
 // forget drops what the batch at c and those after it do not need: orders of
-// past epochs, and blocks outside the windows of the global batch.
+// past epochs, and blocks outside the pools of the global batch.
 func (f *filler) forget(c cursor) {
 	f.forgetOrders(c.epoch)
 	o := f.order(c.epoch)
-	first := o.window(c.pos)
+	first := o.pool(c.pos)
 	o.keep(first)
-	last := o.window(min(c.pos+int64(f.c.Batch), f.n) - 1)
+	last := o.pool(min(c.pos+int64(f.c.Batch), f.n) - 1)
 	n := o.mixing.blocks
 	f.blocks.keep(o.blocks[first*n : min((last+1)*n, len(o.blocks))])
 }
@@ -190,16 +190,16 @@ func (f *filler) replace() error {
 }
 
 // substitute gives slot i the next sample that can be read, of sentences of its
-// bucket, in this epoch's order: of its window, from the window's end on to its
-// begin, and then, where all of that is damaged, of the windows after it, and those
+// bucket, in this epoch's order: of its pool, from the pool's end on to its
+// begin, and then, where all of that is damaged, of the pools after it, and those
 // from the epoch's begin on. That depends on the data alone, not on which rank met
 // the damage when.
 func (f *filler) substitute(i int) error {
 	o, was := f.order(f.epochs[i]), f.at[i]
-	own := o.window(f.pos[i])
-	from, windows := f.pos[i]-o.starts[own], len(o.starts)-1
-	for w := range windows {
-		row := o.places((own + w) % windows)
+	own := o.pool(f.pos[i])
+	from, pools := f.pos[i]-o.starts[own], len(o.starts)-1
+	for n := range pools {
+		row := o.places((own + n) % pools)
 		for k := range row {
 			other := row[(int(from)+k)%len(row)]
 			if f.isBad(other.block) || f.buckets != nil && f.bucket(other) != f.bucket(was) {

@@ -26,7 +26,7 @@ func (l lean) ReadBlock(i int, dst *data.Block) error {
 }
 
 // TestBatchesAllocateNothing goes through several epochs of a data set of more
-// windows than are kept in memory. The first two make what the others use. The
+// pools than are kept in memory. The first two make what the others use. The
 // runtime may have some objects for itself (a thread that it starts has a
 // dozen): one for four batches, and the least of a few counts is taken.
 func TestBatchesAllocateNothing(t *testing.T) {

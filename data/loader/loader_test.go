@@ -168,19 +168,19 @@ func TestEverySampleOncePerEpoch(t *testing.T) {
 	}
 }
 
-// The windows of a data set of many blocks: still a permutation, and mixed.
-func TestManyWindows(t *testing.T) {
+// The pools of a data set of many blocks: still a permutation, and mixed.
+func TestManyPools(t *testing.T) {
 	for _, m := range []mixing{legacy, {acrossShards, 256}} {
-		t.Run(m.String(), func(t *testing.T) { manyWindows(t, m) })
+		t.Run(m.String(), func(t *testing.T) { manyPools(t, m) })
 	}
 }
 
-func manyWindows(t *testing.T, m mixing) {
-	src := newFake(3, 1001, 500, 799) // 768 blocks, more than two windows
+func manyPools(t *testing.T, m mixing) {
+	src := newFake(3, 1001, 500, 799) // 768 blocks, more than two pools
 	n := int(src.Len())
 	o := newOrder(src.layout, src.layout.Spans(), 1, 0, m)
 	if len(o.starts) != 4 {
-		t.Fatalf("%d windows, want 3", len(o.starts)-1)
+		t.Fatalf("%d pools, want 3", len(o.starts)-1)
 	}
 	seen := make([]bool, n)
 	neighbours := 0

@@ -23,18 +23,18 @@ const (
 )
 
 // mixing is an order of samples: how blocks are permuted, and how many of them
-// make a window whose samples are permuted. Its name is kept in State: a change
+// make a pool whose samples are permuted. Its name is kept in State: a change
 // of what a name means is a new name.
 type mixing struct {
 	version version
-	blocks  int // in a window
+	blocks  int // in a pool
 }
 
-// inOrder is the order without shuffling: every window is a block.
+// inOrder is the order without shuffling: every pool is a block.
 var inOrder = mixing{sequential, 1}
 
 // legacy is the order of checkpoints made before version 2. A data set sorted by
-// class has few classes in a window of it.
+// class has few classes in a pool of it.
 var legacy = mixing{withinShards, 256}
 
 func (m mixing) String() string {

@@ -258,9 +258,9 @@ func TestDamageOfAll(t *testing.T) {
 	}
 }
 
-// The last window of an epoch may be a single block. Where that is damaged, its slots
-// take samples of other windows, the same on every world.
-func TestAWholeWindowOfDamage(t *testing.T) {
+// The last pool of an epoch may be a single block. Where that is damaged, its slots
+// take samples of other pools, the same on every world.
+func TestAWholePoolOfDamage(t *testing.T) {
 	damaged := func() *fake {
 		src := source()
 		src.bad[2] = true // samples 16 to 23

@@ -14,8 +14,8 @@ type place struct {
 	in    int // sample in the block
 }
 
-// order is the order of one epoch: blocks in a row, cut into windows (pools), the
-// samples of each window permuted. Its memory serves one epoch after another
+// order is the order of one epoch: blocks in a row, cut into pools, the
+// samples of each pool permuted. Its memory serves one epoch after another
 // (set). Not for concurrent use.
 type order struct {
 	layout data.Layout
@@ -23,9 +23,9 @@ type order struct {
 	epoch  int64
 	seed   uint64
 	mixing mixing
-	blocks []int    // block numbers, in this epoch's order
-	starts []int64  // position of the first sample of each window, and the length
-	ready  []window // windows in use
+	blocks []int   // block numbers, in this epoch's order
+	starts []int64 // position of the first sample of each pool, and the length
+	ready  []pool  // pools in use
 	spare  [][]place
 
 	first  []int // first block of each shard
@@ -34,8 +34,8 @@ type order struct {
 	row    []place
 }
 
-// window is the order of the samples of one window.
-type window struct {
+// pool is the order of the samples of one pool.
+type pool struct {
 	number int
 	places []place
 }
@@ -61,8 +61,8 @@ func (o *order) set(epoch int64) {
 	o.arrange()
 	o.starts = append(o.starts[:0], 0)
 	at := int64(0)
-	for w := range slices.Chunk(o.blocks, o.mixing.blocks) {
-		for _, b := range w {
+	for blocks := range slices.Chunk(o.blocks, o.mixing.blocks) {
+		for _, b := range blocks {
 			at += int64(o.spans[b].N)
 		}
 		o.starts = append(o.starts, at)
@@ -98,27 +98,27 @@ func (o *order) permute(p []int, sub uint16, sample, n int) []int {
 	return p
 }
 
-// window is the number of the window that holds position pos.
-func (o *order) window(pos int64) int {
-	return sort.Search(len(o.starts)-1, func(w int) bool { return o.starts[w+1] > pos })
+// pool is the number of the pool that holds position pos.
+func (o *order) pool(pos int64) int {
+	return sort.Search(len(o.starts)-1, func(n int) bool { return o.starts[n+1] > pos })
 }
 
-// windowOf lists the blocks of window w.
-func (o *order) windowOf(w int) []int {
-	return o.blocks[w*o.mixing.blocks : min((w+1)*o.mixing.blocks, len(o.blocks))]
+// blocksOf lists the blocks of a pool.
+func (o *order) blocksOf(number int) []int {
+	return o.blocks[number*o.mixing.blocks : min((number+1)*o.mixing.blocks, len(o.blocks))]
 }
 
 // at is the sample at position pos.
 func (o *order) at(pos int64) place {
-	w := o.window(pos)
-	return o.places(w)[pos-o.starts[w]]
+	n := o.pool(pos)
+	return o.places(n)[pos-o.starts[n]]
 }
 
-// keep forgets windows before w.
-func (o *order) keep(w int) {
+// keep forgets the pools before that of the number.
+func (o *order) keep(number int) {
 	kept := o.ready[:0]
 	for _, r := range o.ready {
-		if r.number < w {
+		if r.number < number {
 			o.spare = append(o.spare, r.places)
 		} else {
 			kept = append(kept, r)
@@ -127,10 +127,10 @@ func (o *order) keep(w int) {
 	o.ready = kept
 }
 
-// places lists the samples of window w in order.
-func (o *order) places(w int) []place {
+// places lists the samples of a pool in order.
+func (o *order) places(number int) []place {
 	for _, r := range o.ready {
-		if r.number == w {
+		if r.number == number {
 			return r.places
 		}
 	}
@@ -139,7 +139,7 @@ func (o *order) places(w int) []place {
 		p, o.spare = o.spare[n-1], o.spare[:n-1]
 	}
 	o.row = o.row[:0]
-	for _, b := range o.windowOf(w) {
+	for _, b := range o.blocksOf(number) {
 		for j := range o.spans[b].N {
 			o.row = append(o.row, place{b, j})
 		}
@@ -147,12 +147,12 @@ func (o *order) places(w int) []place {
 	if o.mixing.version == sequential {
 		p = append(p[:0], o.row...)
 	} else {
-		o.inside = o.permute(o.inside, philox.DataOrderPool, w, len(o.row))
+		o.inside = o.permute(o.inside, philox.DataOrderPool, number, len(o.row))
 		p = slices.Grow(p[:0], len(o.row))[:len(o.row)]
 		for i, k := range o.inside {
 			p[i] = o.row[k]
 		}
 	}
-	o.ready = append(o.ready, window{w, p})
+	o.ready = append(o.ready, pool{number, p})
 	return p
 }

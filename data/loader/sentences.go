@@ -310,9 +310,9 @@ func (f *filler) forgetSentences() {
 	at := f.line.at
 	f.forgetOrders(at.epoch)
 	o := f.order(at.epoch)
-	w := o.window(min(at.pos, f.n-1))
-	o.keep(w)
-	f.kept = append(f.kept[:0], o.windowOf(w)...)
+	first := o.pool(min(at.pos, f.n-1))
+	o.keep(first)
+	f.kept = append(f.kept[:0], o.blocksOf(first)...)
 	for i := range f.at {
 		if f.epochs[i] >= 0 {
 			f.kept = append(f.kept, f.at[i].block)

@@ -96,7 +96,7 @@ func BenchmarkNext(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = l.Close() }() // what it prefetches does not matter
-	for range 200 {                  // decode the window
+	for range 200 {                  // decode the pool
 		if _, err := l.Next(b.Context()); err != nil {
 			b.Fatal(err)
 		}

@@ -348,7 +348,7 @@ func (c command) unit() string {
 	if c.name == sentences().name {
 		return "lines/s"
 	}
-	return "pictures/s"
+	return "images/s"
 }
 
 // check reports flags that are missing or out of range.

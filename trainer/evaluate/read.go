@@ -104,7 +104,7 @@ func (e *evaluation) each(ctx context.Context, p pass, use func(x []float32, lab
 		if err := use(b.X[:len(b.X)/len(b.Weight)*n], b.Labels[:n]); err != nil {
 			return total, err
 		}
-		e.show.Progress(p.phase, trained.Noun(e.takes)+"/s", int64(total), int64(all))
+		e.show.Progress(p.phase, trained.Speed(e.takes), int64(total), int64(all))
 	}
 	return total, nil
 }

@@ -124,7 +124,7 @@ func (e *evaluation) draw(ctx context.Context, phase string, plan chain.Plan) (x
 		t, err := c.Run(ctx, uint64(words[0])<<32|uint64(words[1]), nil)
 		if err == nil {
 			copy(out, t.F32())
-			e.show.Progress(phase, trained.Noun(e.takes)+"/s", int64(to), int64(e.o.samples))
+			e.show.Progress(phase, trained.Speed(e.takes), int64(to), int64(e.o.samples))
 		}
 		return err
 	})
