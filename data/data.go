@@ -80,9 +80,9 @@ func (s Schema) CheckLabel(l int64) error {
 // Block is a run of samples. ReadBlock fills it, growing its slices as needed,
 // so one Block can be read into again and again.
 type Block struct {
-	Pixels []byte  // (n, C, H, W), row-major, little-endian; of sentences (tokens)
+	Values []byte  // (n, C, H, W), row-major, little-endian; of sentences (tokens)
 	Labels []int64 // (n)
-	// Ends says of sentences, (n), where each ends in Pixels, in tokens: they lie
+	// Ends says of sentences, (n), where each ends in Values, in tokens: they lie
 	// one after another. Empty of samples that are all as long.
 	Ends []int64
 }
@@ -94,7 +94,7 @@ func (b *Block) Tokens(i int, dst []int32) []int32 {
 		from = b.Ends[i-1]
 	}
 	for at := from; at < b.Ends[i]; at++ {
-		dst = append(dst, int32(binary.LittleEndian.Uint32(b.Pixels[4*at:])))
+		dst = append(dst, int32(binary.LittleEndian.Uint32(b.Values[4*at:])))
 	}
 	return dst
 }
@@ -193,7 +193,7 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 
 // Grow gives b room for n samples of s, which are all as long.
 func (b *Block) Grow(s Schema, n int) {
-	b.Pixels = slices.Grow(b.Pixels[:0], n*s.SampleBytes())[:n*s.SampleBytes()]
+	b.Values = slices.Grow(b.Values[:0], n*s.SampleBytes())[:n*s.SampleBytes()]
 	b.Labels = slices.Grow(b.Labels[:0], n)[:n]
 	b.Ends = b.Ends[:0]
 }

@@ -122,7 +122,7 @@ func (s *Set) ReadBlock(i int, dst *data.Block) error {
 		name.Sample = uint32(span.First + int64(j))
 		s.density.draw(name, x)
 		for k, v := range x {
-			binary.LittleEndian.PutUint32(dst.Pixels[4*(j*len(x)+k):], math.Float32bits(float32(v)))
+			binary.LittleEndian.PutUint32(dst.Values[4*(j*len(x)+k):], math.Float32bits(float32(v)))
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func bytesOf(t *testing.T, s *Set) []byte {
 				t.Fatalf("label %d", l)
 			}
 		}
-		all = append(all, b.Pixels...)
+		all = append(all, b.Values...)
 	}
 	return all
 }

@@ -134,7 +134,7 @@ func cifarBatch(ctx context.Context, b *budget, path string, p stored, need int6
 			return false, fmt.Errorf("%s: record %d at offset %d: %w", path, i, i*cifarRecord, err)
 		}
 		item := Item{Name: fmt.Sprintf("%s: record %d at offset %d", path, i, i*cifarRecord), Label: int64(rec[0])}
-		item.Pixels = func(_ context.Context, b *budget) ([]byte, error) {
+		item.Values = func(_ context.Context, b *budget) ([]byte, error) {
 			defer b.give(need)
 			if n < cifarRecord {
 				return nil, fmt.Errorf("%d bytes, expected %d: the file is cut short", n, cifarRecord)

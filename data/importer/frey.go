@@ -69,7 +69,7 @@ func frameItems(frames []byte, first, n int, p stored, name func(i int) string) 
 			size := p.planes * p.h * p.w
 			for i := first; i < first+n; i++ {
 				pixels := frames[i*size : (i+1)*size]
-				ok := yield(Item{Name: name(i), Label: -1, Pixels: func(ctx context.Context, b *budget) ([]byte, error) {
+				ok := yield(Item{Name: name(i), Label: -1, Values: func(ctx context.Context, b *budget) ([]byte, error) {
 					if err := b.take(ctx, need); err != nil {
 						return nil, err
 					}

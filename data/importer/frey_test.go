@@ -61,7 +61,7 @@ func TestFrey(t *testing.T) {
 			if schema.String() != "1×28×20 U8" || len(b.Labels) != p.n || slices.Max(b.Labels) != -1 {
 				t.Fatalf("%s: %v, %d samples", p.split, schema, len(b.Labels))
 			}
-			for i, v := range b.Pixels {
+			for i, v := range b.Values {
 				if frame, pixel := first+i/560, i%560; v != byte(3*pixel+frame) {
 					t.Fatalf("%s: pixel %d of frame %d is %d", p.split, pixel, frame, v)
 				}
@@ -142,18 +142,18 @@ func TestRealFrey(t *testing.T) {
 	raw = raw[len(raw)-560*1965:] // its one variable is stored as it is
 	for _, split := range []string{"train", "val", "test"} {
 		_, b := load(t, out, split)
-		if !bytes.Equal(b.Pixels, raw[:len(b.Pixels)]) {
+		if !bytes.Equal(b.Values, raw[:len(b.Values)]) {
 			t.Errorf("%s is not the next %d frames of the file", split, len(b.Labels))
 		}
-		raw = raw[len(b.Pixels):]
+		raw = raw[len(b.Values):]
 	}
 	_, b := load(t, out, "train")
 	var sum, squares float64
-	for _, v := range b.Pixels {
+	for _, v := range b.Values {
 		x := float64(v) / 255
 		sum, squares = sum+x, squares+x*x
 	}
-	n := float64(len(b.Pixels))
+	n := float64(len(b.Values))
 	// The training frames' mean and deviation as the authors of BiSM give them.
 	mean := sum / n
 	if sd := math.Sqrt(squares/n - mean*mean); math.Abs(mean-0.6049) > 1e-4 || math.Abs(sd-0.1763) > 1e-4 {
@@ -161,7 +161,7 @@ func TestRealFrey(t *testing.T) {
 	}
 	// A face is upright where rows are 20 pixels long: neighbours are alike in
 	// both directions, as they are not with rows of 28.
-	if down, wrong := difference(b.Pixels, 20), difference(b.Pixels, 28); wrong < 2*down {
+	if down, wrong := difference(b.Values, 20), difference(b.Values, 28); wrong < 2*down {
 		t.Errorf("pixels differ by %.1f from those 20 on, by %.1f from those 28 on", down, wrong)
 	}
 }

@@ -32,9 +32,9 @@ import (
 type Item struct {
 	Name  string // file, and record or entry, for messages
 	Label int64
-	// Pixels decodes it: (C, H, W) of the set's schema. It is called at most
+	// Values decodes its values, (C, H, W) of the set's schema. It is called at most
 	// once, from any goroutine, and takes the memory that it needs from b.
-	Pixels func(ctx context.Context, b *budget) ([]byte, error)
+	Values func(ctx context.Context, b *budget) ([]byte, error)
 }
 
 // Split is one part of a Set.
@@ -42,7 +42,7 @@ type Split struct {
 	Name  string
 	Count int64 // items, −1 if not known before the end
 	// Items in order. An error ends the import whatever is to be skipped. What
-	// they hold before Pixels is called is taken from b.
+	// they hold before Values is called is taken from b.
 	Items func(ctx context.Context, b *budget) iter.Seq2[Item, error]
 }
 
@@ -112,19 +112,19 @@ func (o *Options) split(ctx context.Context, w *shard.Writer, p Split) error {
 		total = o.Limit
 	}
 	var done, added int64
-	err := o.decode(ctx, p.Items, int64(w.Schema().SampleBytes()), func(it Item, pixels []byte, err error) error {
+	err := o.decode(ctx, p.Items, int64(w.Schema().SampleBytes()), func(it Item, values []byte, err error) error {
 		done++
 		if o.Progress != nil {
 			o.Progress(p.Name, done, total)
 		}
-		if want := w.Schema().SampleBytes(); err == nil && w.Schema().Text == nil && len(pixels) != want {
-			err = fmt.Errorf("%d bytes of pixels, expected %d for %v as in the first picture; give --size to make all alike", len(pixels), want, w.Schema())
+		if want := w.Schema().SampleBytes(); err == nil && w.Schema().Text == nil && len(values) != want {
+			err = fmt.Errorf("%d bytes of pixels, expected %d for %v as in the first picture; give --size to make all alike", len(values), want, w.Schema())
 		}
 		if err != nil {
 			return o.bad(w, p.Name, it.Name, err)
 		}
 		added++
-		return w.Add(ctx, p.Name, pixels, it.Label)
+		return w.Add(ctx, p.Name, values, it.Label)
 	})
 	if err == nil && added == 0 {
 		err = fmt.Errorf("split %s: no %s left of %d", p.Name, noun(w), done)
@@ -156,7 +156,7 @@ func (o *Options) bad(w *shard.Writer, split, name string, err error) error {
 // job is an item on its way through the workers.
 type job struct {
 	item   Item
-	pixels []byte
+	values []byte
 	err    error
 	done   chan struct{}
 	fatal  error // the items ended with it
@@ -198,7 +198,7 @@ func (o *Options) decode(ctx context.Context, items func(context.Context, *budge
 		g.Go(func() error {
 			for j := range todo {
 				if j.fatal == nil {
-					j.pixels, j.err = j.item.Pixels(ctx, work)
+					j.values, j.err = j.item.Values(ctx, work)
 				}
 				close(j.done)
 			}
@@ -217,7 +217,7 @@ func (o *Options) decode(ctx context.Context, items func(context.Context, *budge
 			if j.fatal != nil { // reported in its turn, so always the same error is first
 				return j.fatal
 			}
-			if err := each(j.item, j.pixels, j.err); err != nil {
+			if err := each(j.item, j.values, j.err); err != nil {
 				return err
 			}
 			done.give(sample)

@@ -48,8 +48,8 @@ func TestMNIST(t *testing.T) {
 		t.Errorf("schema %v, %d samples", schema, x.Splits["train"].Samples)
 	}
 	for i, l := range b.Labels {
-		if l != int64(i) || !bytes.Equal(b.Pixels[20*i:20*i+20], bytes.Repeat([]byte{byte(i)}, 20)) {
-			t.Errorf("sample %d: label %d, pixels %v", i, l, b.Pixels[20*i:20*i+20])
+		if l != int64(i) || !bytes.Equal(b.Values[20*i:20*i+20], bytes.Repeat([]byte{byte(i)}, 20)) {
+			t.Errorf("sample %d: label %d, pixels %v", i, l, b.Values[20*i:20*i+20])
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestCIFARBinary(t *testing.T) {
 		t.Errorf("splits %+v", x.Splits)
 	}
 	_, b := load(t, out, "train")
-	if !slices.Equal(b.Labels, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 0, 1, 2}) || b.Pixels[11*cifarPixels] != 11 {
+	if !slices.Equal(b.Labels, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 0, 1, 2}) || b.Values[11*cifarPixels] != 11 {
 		t.Errorf("labels %v", b.Labels)
 	}
 }
@@ -86,7 +86,7 @@ func TestWebDataset(t *testing.T) {
 		if schema.H != 6 || !slices.Equal(got.Labels, []int64{1, 0}) || !slices.Equal(schema.Classes, []string{"0", "1"}) {
 			t.Errorf("%s: schema %v, labels %v", name, schema, got.Labels)
 		}
-		if p := got.Pixels; p[0] != 255 || p[36] != 0 || p[108] > 3 || p[108+72] < 252 {
+		if p := got.Values; p[0] != 255 || p[36] != 0 || p[108] > 3 || p[108+72] < 252 {
 			t.Errorf("%s: first pixels %d %d, %d %d", name, p[0], p[36], p[108], p[108+72])
 		}
 	}
@@ -121,8 +121,8 @@ func TestCelebA(t *testing.T) {
 		if tt.partition != "" {
 			want = 0
 		}
-		if b.Labels[0] != -1 || b.Pixels[500] != want {
-			t.Errorf("partition %q: test is picture of grey %d, want %d", tt.partition, b.Pixels[500], want)
+		if b.Labels[0] != -1 || b.Values[500] != want {
+			t.Errorf("partition %q: test is picture of grey %d, want %d", tt.partition, b.Values[500], want)
 		}
 	}
 }
@@ -303,7 +303,7 @@ func TestFolder(t *testing.T) {
 					_, b := load(t, out, split)
 					var got []int
 					for i := range b.Labels {
-						got = append(got, int(b.Pixels[48*i]))
+						got = append(got, int(b.Values[48*i]))
 					}
 					slices.Sort(got)
 					if !slices.Equal(got, want) {
@@ -329,7 +329,7 @@ func TestFolderTestPercent(t *testing.T) {
 			t.Errorf("%s has %d, want %d", split, len(b.Labels), n)
 		}
 		for i, l := range b.Labels {
-			v := b.Pixels[12*i]
+			v := b.Values[12*i]
 			if seen[v] || l != int64(v%2) {
 				t.Errorf("%s: picture %d twice or with label %d", split, v, l)
 			}
@@ -353,7 +353,7 @@ func TestCopySynth(t *testing.T) {
 	if err := s2.ReadBlock(1, &want); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(b.Pixels[64*192:], want.Pixels) || len(b.Labels) != 70 {
+	if !bytes.Equal(b.Values[64*192:], want.Values) || len(b.Labels) != 70 {
 		t.Errorf("%d samples, or other pixels", len(b.Labels))
 	}
 }
@@ -381,7 +381,7 @@ func TestSkipBad(t *testing.T) {
 		t.Errorf("skipped %q", n)
 	}
 	_, b := load(t, out, "train")
-	if len(b.Labels) != 299 || b.Pixels[17*cifarPixels] != 18 || b.Pixels[298*cifarPixels] != 299%256 {
+	if len(b.Labels) != 299 || b.Values[17*cifarPixels] != 18 || b.Values[298*cifarPixels] != 299%256 {
 		t.Errorf("%d samples, or out of order", len(b.Labels))
 	}
 }

@@ -187,7 +187,7 @@ func load(t *testing.T, dir, split string) (data.Schema, data.Block) {
 		if err := r.ReadBlock(i, &b); err != nil {
 			t.Fatal(err)
 		}
-		all.Pixels = append(all.Pixels, b.Pixels...)
+		all.Values = append(all.Values, b.Values...)
 		all.Labels = append(all.Labels, b.Labels...)
 	}
 	return r.Schema(), all

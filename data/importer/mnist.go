@@ -125,7 +125,7 @@ func idxItems(path string, labels []byte, p stored) func(context.Context, *budge
 					if err := r.next(pixels); err != nil {
 						return err
 					}
-					ok := yield(Item{Name: name, Label: int64(l), Pixels: func(_ context.Context, b *budget) ([]byte, error) {
+					ok := yield(Item{Name: name, Label: int64(l), Values: func(_ context.Context, b *budget) ([]byte, error) {
 						defer b.give(need)
 						if l > 9 {
 							return nil, fmt.Errorf("label %d, expected 0 to 9", l)

@@ -64,8 +64,8 @@ func TestEveryImporterFits(t *testing.T) {
 			if _, ok := x.Preprocessing["pad"]; ok != (tt.g.Pad > 0) {
 				t.Errorf("the index says %v", x.Preprocessing)
 			}
-			if len(b.Pixels) != len(b.Labels)*schema.SampleBytes() {
-				t.Errorf("%d bytes of %d samples", len(b.Pixels), len(b.Labels))
+			if len(b.Values) != len(b.Labels)*schema.SampleBytes() {
+				t.Errorf("%d bytes of %d samples", len(b.Values), len(b.Labels))
 			}
 		})
 	}
@@ -84,8 +84,8 @@ func TestPad(t *testing.T) {
 			copy(want[1024*i+32*(row+2)+2:], digit[28*row:28*row+28])
 		}
 	}
-	if !bytes.Equal(b.Pixels, want) {
-		t.Errorf("got %v", b.Pixels)
+	if !bytes.Equal(b.Values, want) {
+		t.Errorf("got %v", b.Values)
 	}
 	clear := image.NewNRGBA(image.Rect(0, 0, 1, 1))
 	clear.Set(0, 0, color.NRGBA{R: 200, A: 10})

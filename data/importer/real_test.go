@@ -39,10 +39,10 @@ func TestRealMNIST(t *testing.T) {
 		}
 	}
 	var sum float64
-	for _, v := range b.Pixels {
+	for _, v := range b.Values {
 		sum += float64(v)
 	}
-	if mean := sum / float64(len(b.Pixels)) / 255; mean < 0.13065 || mean > 0.13067 { // the usual 0.1307
+	if mean := sum / float64(len(b.Values)) / 255; mean < 0.13065 || mean > 0.13067 { // the usual 0.1307
 		t.Errorf("mean pixel %.5f, want 0.13066", mean)
 	}
 }
@@ -61,7 +61,7 @@ func TestRealCIFARBinary(t *testing.T) {
 	_, b := load(t, dir, "test")
 	for i, l := range b.Labels {
 		rec := raw[i*cifarRecord : (i+1)*cifarRecord]
-		if l != int64(rec[0]) || string(b.Pixels[i*cifarPixels:(i+1)*cifarPixels]) != string(rec[1:]) {
+		if l != int64(rec[0]) || string(b.Values[i*cifarPixels:(i+1)*cifarPixels]) != string(rec[1:]) {
 			t.Fatalf("sample %d is not record %d", i, i)
 		}
 	}
@@ -109,11 +109,11 @@ func TestRealCelebA(t *testing.T) {
 	dir, _ := imported(t, byList, nil, Options{Limit: 100})
 	_, b := load(t, dir, "train")
 	var sum float64
-	for _, v := range b.Pixels {
+	for _, v := range b.Values {
 		sum += float64(v)
 	}
 	// Faces are neither black nor white on average.
-	if mean := sum / float64(len(b.Pixels)); mean < 90 || mean > 150 {
+	if mean := sum / float64(len(b.Values)); mean < 90 || mean > 150 {
 		t.Errorf("mean pixel %.1f", mean)
 	}
 }

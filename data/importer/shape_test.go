@@ -88,7 +88,7 @@ func TestShardsNeedNotBeSquare(t *testing.T) {
 	if schema.String() != "3×28×20 U8" {
 		t.Fatalf("samples of %v", schema)
 	}
-	for i, v := range b.Pixels {
+	for i, v := range b.Values {
 		row, col := i/20%28, i%20
 		if want := []int{col, row, 0}[i/560%3]; int(v) != want {
 			t.Fatalf("value %d is %d, want %d", i, v, want)

@@ -45,8 +45,8 @@ func blocks(ctx context.Context, src data.Source) iter.Seq2[Item, error] {
 				return
 			}
 			for j := range span.N {
-				pixels := b.Pixels[j*size : (j+1)*size]
-				it := Item{Label: b.Labels[j], Pixels: func(context.Context, *budget) ([]byte, error) { return pixels, nil }}
+				pixels := b.Values[j*size : (j+1)*size]
+				it := Item{Label: b.Labels[j], Values: func(context.Context, *budget) ([]byte, error) { return pixels, nil }}
 				if !yield(it, nil) {
 					return
 				}

@@ -192,7 +192,7 @@ func svhnItems(path string, n int, labels []byte, p stored) func(context.Context
 					if labels != nil {
 						label = int64(labels[i])
 					}
-					ok := yield(Item{Name: fmt.Sprintf("%s: picture %d", path, i), Label: label, Pixels: func(_ context.Context, b *budget) ([]byte, error) {
+					ok := yield(Item{Name: fmt.Sprintf("%s: picture %d", path, i), Label: label, Values: func(_ context.Context, b *budget) ([]byte, error) {
 						defer b.give(need)
 						return p.sample(byRows(raw))
 					}}, nil)

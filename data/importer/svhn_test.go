@@ -90,7 +90,7 @@ func TestSVHN(t *testing.T) {
 					t.Errorf("%s: picture %d shows %d", split, i, l)
 				}
 			}
-			for i, v := range b.Pixels {
+			for i, v := range b.Values {
 				if n, c, row, col := i/3072, i/1024%3, i/32%32, i%32; v != svhnPixel(n, c, row, col) {
 					t.Fatalf("%s: channel %d, row %d, column %d of picture %d is %d", split, c, row, col, n, v)
 				}
@@ -164,7 +164,7 @@ func TestRealSVHN(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range b.Pixels {
+	for i, v := range b.Values {
 		n, c, row, col := i/3072, i/1024%3, i/32%32, i%32
 		if want := values[n*3072+c*1024+col*32+row]; float64(v) != want {
 			t.Fatalf("channel %d, row %d, column %d of picture %d is %d, want %g", c, row, col, n, v, want)

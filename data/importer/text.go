@@ -221,7 +221,7 @@ func (p part) items(w Words, index map[string]int32) func(context.Context, *budg
 	return func(ctx context.Context, _ *budget) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {
 			for l, err := range p.lines(ctx) {
-				it := Item{Name: l.name(), Label: -1, Pixels: func(context.Context, *budget) ([]byte, error) {
+				it := Item{Name: l.name(), Label: -1, Values: func(context.Context, *budget) ([]byte, error) {
 					words, err := w.split(l)
 					if err != nil {
 						return nil, err

@@ -76,7 +76,7 @@ func (t *tree) split(name string, g Geometry, pictures []picture) Split {
 	return Split{Name: name, Count: int64(len(pictures)), Items: func(context.Context, *budget) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {
 			for _, p := range pictures {
-				item := Item{Name: t.at(p.name), Label: p.label, Pixels: func(ctx context.Context, b *budget) ([]byte, error) {
+				item := Item{Name: t.at(p.name), Label: p.label, Values: func(ctx context.Context, b *budget) ([]byte, error) {
 					return g.decode(ctx, b, p.open)
 				}}
 				if !yield(item, nil) {

@@ -156,7 +156,7 @@ func (g Geometry) tarItem(ctx context.Context, b *budget, path string, t tarSamp
 	if err := b.take(ctx, n); err != nil {
 		return Item{}, err
 	}
-	return Item{Name: path + ": " + readable(t.key), Label: label, Pixels: func(ctx context.Context, b *budget) ([]byte, error) {
+	return Item{Name: path + ": " + readable(t.key), Label: label, Values: func(ctx context.Context, b *budget) ([]byte, error) {
 		defer b.give(n + t.held)
 		if bad != nil {
 			return nil, bad

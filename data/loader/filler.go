@@ -234,7 +234,7 @@ func (f *filler) put(b *Batch, i int, p place, epoch int64) {
 		return
 	}
 	b.Labels[i], b.Weight[i] = block.Labels[p.in], 1
-	raw := block.Pixels[p.in*f.schema.SampleBytes() : (p.in+1)*f.schema.SampleBytes()]
+	raw := block.Values[p.in*f.schema.SampleBytes() : (p.in+1)*f.schema.SampleBytes()]
 	if f.schema.DType == safetensors.U8 {
 		for j, v := range raw {
 			x[j] = f.table[v]

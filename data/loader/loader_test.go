@@ -53,7 +53,7 @@ func (f *fake) ReadBlock(i int, dst *data.Block) error {
 	dst.Grow(f.Schema(), s.N)
 	for j := range s.N {
 		index := s.First + int64(j)
-		copy(dst.Pixels[4*j:], []byte{byte(index), byte(index >> 8), 0, 255})
+		copy(dst.Values[4*j:], []byte{byte(index), byte(index >> 8), 0, 255})
 		dst.Labels[j] = index % 7
 	}
 	return nil

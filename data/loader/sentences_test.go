@@ -43,12 +43,12 @@ func (p prose) ReadBlock(i int, dst *data.Block) error {
 	if err := p.fake.ReadBlock(i, dst); err != nil {
 		return err
 	}
-	dst.Pixels, dst.Ends = dst.Pixels[:0], dst.Ends[:0]
+	dst.Values, dst.Ends = dst.Values[:0], dst.Ends[:0]
 	for j := range int64(s.N) {
 		for _, t := range spelled(s.First + j) {
-			dst.Pixels = binary.LittleEndian.AppendUint32(dst.Pixels, uint32(t))
+			dst.Values = binary.LittleEndian.AppendUint32(dst.Values, uint32(t))
 		}
-		dst.Ends = append(dst.Ends, int64(len(dst.Pixels)/4))
+		dst.Ends = append(dst.Ends, int64(len(dst.Values)/4))
 		dst.Labels[j] = -1
 	}
 	return nil

@@ -30,7 +30,7 @@ func TestWithShards(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j := range span.N {
-			if err := w.Add(t.Context(), "train", b.Pixels[j*192:(j+1)*192], b.Labels[j]); err != nil {
+			if err := w.Add(t.Context(), "train", b.Values[j*192:(j+1)*192], b.Labels[j]); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -260,7 +260,7 @@ func TestBlockIsReadAgain(t *testing.T) {
 			return os.Open(path)
 		}
 		err := r.ReadBlock(0, &got)
-		if (err == nil) != ok || ok && !bytes.Equal(got.Pixels, want.Pixels) {
+		if (err == nil) != ok || ok && !bytes.Equal(got.Values, want.Values) {
 			t.Errorf("%d failures: %v", failures, err)
 		}
 	}

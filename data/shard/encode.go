@@ -23,11 +23,11 @@ func (w *Writer) writeShard(ctx context.Context, path string, b *buffer) (Entry,
 		{Name: pixelsTensor, DType: s.DType, Shape: []int64{n, int64(s.C), int64(s.H), int64(s.W)}},
 		{Name: labelsTensor, DType: safetensors.I64, Shape: []int64{n}},
 	}
-	content := map[string][]byte{pixelsTensor: b.pixels, labelsTensor: b.labels}
+	content := map[string][]byte{pixelsTensor: b.values, labelsTensor: b.labels}
 	if s.Text != nil {
-		infos[0] = safetensors.Info{Name: tokensTensor, DType: s.DType, Shape: []int64{int64(len(b.pixels) / 4)}}
+		infos[0] = safetensors.Info{Name: tokensTensor, DType: s.DType, Shape: []int64{int64(len(b.values) / 4)}}
 		infos = append(infos, safetensors.Info{Name: endsTensor, DType: safetensors.U64, Shape: []int64{n}})
-		content = map[string][]byte{tokensTensor: b.pixels, labelsTensor: b.labels, endsTensor: b.ends}
+		content = map[string][]byte{tokensTensor: b.values, labelsTensor: b.labels, endsTensor: b.ends}
 	}
 	header, placed, err := safetensors.Plan(infos, nil)
 	if err != nil {

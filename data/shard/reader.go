@@ -155,16 +155,16 @@ func (r *Reader) readBlock(i int, dst *data.Block) error {
 		err = r.labels(mem.labels, dst.Labels)
 	}
 	if err == nil {
-		frame = t.frames[t.pixels+s.InShard]
-		dst.Pixels, err = mem.frame(f, r.dec, frame, dst.Pixels)
+		frame = t.frames[t.values+s.InShard]
+		dst.Values, err = mem.frame(f, r.dec, frame, dst.Values)
 	}
 	if err == nil && r.schema.Text != nil {
 		frame = t.frames[t.ends+s.InShard]
 		if mem.labels, err = mem.frame(f, r.dec, frame, mem.labels); err == nil {
-			err = r.ends(mem.labels, len(dst.Pixels), dst.Ends)
+			err = r.ends(mem.labels, len(dst.Values), dst.Ends)
 		}
 		if err == nil {
-			frame = t.frames[t.pixels+s.InShard]
+			frame = t.frames[t.values+s.InShard]
 			err = r.tokens(dst, mem)
 		}
 	}

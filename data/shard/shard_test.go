@@ -77,7 +77,7 @@ func check(t *testing.T, dir string, n int) {
 				t.Fatal(err)
 			}
 			for j := range span.N {
-				got := b.Pixels[j*tiny.SampleBytes():][:tiny.SampleBytes()]
+				got := b.Values[j*tiny.SampleBytes():][:tiny.SampleBytes()]
 				if !bytes.Equal(got, sample(i)) || b.Labels[j] != int64(i%3) {
 					t.Fatalf("%s sample %d is %v %d, want %v %d", s.split, i, got, b.Labels[j], sample(i), i%3)
 				}

@@ -27,7 +27,7 @@ const (
 type table struct {
 	frames []seekable.FrameOffsetEntry // non-empty frames, in order
 	blocks int                         // frames of each tensor
-	pixels int                         // first frame of images or tokens
+	values int                         // first frame of images or tokens
 	labels int                         // first frame of labels
 	ends   int                         // first frame of ends, of sentences
 }
@@ -57,7 +57,7 @@ func (r *Reader) readTable(f *os.File, e Entry) (*table, error) {
 // frame per block.
 func (r *Reader) checkTable(frames []seekable.FrameOffsetEntry, s *safetensors.File, n int64) (*table, error) {
 	k := int64(r.layout.BlockSamples)
-	t := &table{frames: frames, blocks: int((n + k - 1) / k), pixels: -1, labels: -1, ends: -1}
+	t := &table{frames: frames, blocks: int((n + k - 1) / k), values: -1, labels: -1, ends: -1}
 	if want := 1 + t.blocks*len(s.Infos()); len(frames) != want {
 		return nil, fmt.Errorf("%d frames, expected %d", len(frames), want)
 	}
@@ -71,7 +71,7 @@ func (r *Reader) checkTable(frames []seekable.FrameOffsetEntry, s *safetensors.F
 			if err := checkTokens(info, sizes); err != nil {
 				return nil, err
 			}
-			t.pixels = first
+			t.values = first
 			continue
 		}
 		if len(info.Shape) == 0 || info.Shape[0] != n {
@@ -88,14 +88,14 @@ func (r *Reader) checkTable(frames []seekable.FrameOffsetEntry, s *safetensors.F
 		}
 		switch info.Name {
 		case pixelsTensor:
-			t.pixels = first
+			t.values = first
 		case labelsTensor:
 			t.labels = first
 		case endsTensor:
 			t.ends = first
 		}
 	}
-	if t.pixels < 0 || t.labels < 0 || t.ends < 0 && r.schema.Text != nil {
+	if t.values < 0 || t.labels < 0 || t.ends < 0 && r.schema.Text != nil {
 		return nil, fmt.Errorf("expected the tensors %s", strings.Join(tensorsOf(r.schema), " and "))
 	}
 	return t, nil

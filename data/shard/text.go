@@ -116,8 +116,8 @@ func (b *buffer) addTokens(s data.Schema, raw []byte) error {
 			b.unknown++
 		}
 	}
-	b.pixels = append(b.pixels, raw...)
-	b.ends = binary.LittleEndian.AppendUint64(b.ends, uint64(len(b.pixels)/4))
+	b.values = append(b.values, raw...)
+	b.ends = binary.LittleEndian.AppendUint64(b.ends, uint64(len(b.values)/4))
 	return nil
 }
 

@@ -74,11 +74,11 @@ func (r *Reader) verifyShard(shard int, e Entry) error {
 		if err := r.ReadBlock(i, &b); err != nil {
 			return err
 		}
-		sums[tensorsOf(r.schema)[0]].Write(b.Pixels)
+		sums[tensorsOf(r.schema)[0]].Write(b.Values)
 		for _, end := range b.Ends {
 			sums[endsTensor].Write(binary.LittleEndian.AppendUint64(nil, tokens+uint64(end)))
 		}
-		tokens += uint64(len(b.Pixels) / 4)
+		tokens += uint64(len(b.Values) / 4)
 		for _, l := range b.Labels {
 			sums[labelsTensor].Write(binary.LittleEndian.AppendUint64(nil, uint64(l)))
 		}

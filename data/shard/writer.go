@@ -47,7 +47,7 @@ type Writer struct {
 
 // buffer is the shard that a split is filling.
 type buffer struct {
-	pixels []byte
+	values []byte
 	labels []byte // little-endian int64
 	n      int
 
@@ -118,11 +118,11 @@ func (w *Writer) Temporary() string { return w.folder.Temporary() }
 // Schema is that of the samples.
 func (w *Writer) Schema() data.Schema { return w.opts.Schema }
 
-// Add appends a sample to a split. pixels is (C, H, W), little-endian; of a
+// Add appends a sample to a split. values is (C, H, W), little-endian; of a
 // sentence its own tokens, from Begin to End.
-func (w *Writer) Add(ctx context.Context, split string, pixels []byte, label int64) error {
-	if w.opts.Schema.Text == nil && len(pixels) != w.opts.Schema.SampleBytes() {
-		return fmt.Errorf("%s: a sample of %d bytes, expected %d for %v", w.dir, len(pixels), w.opts.Schema.SampleBytes(), w.opts.Schema)
+func (w *Writer) Add(ctx context.Context, split string, values []byte, label int64) error {
+	if w.opts.Schema.Text == nil && len(values) != w.opts.Schema.SampleBytes() {
+		return fmt.Errorf("%s: a sample of %d bytes, expected %d for %v", w.dir, len(values), w.opts.Schema.SampleBytes(), w.opts.Schema)
 	}
 	if err := w.opts.Schema.CheckLabel(label); err != nil {
 		return fmt.Errorf("%s: %w", w.dir, err)
@@ -136,8 +136,8 @@ func (w *Writer) Add(ctx context.Context, split string, pixels []byte, label int
 		w.bufs[split] = b
 	}
 	if w.opts.Schema.Text == nil {
-		b.pixels = append(b.pixels, pixels...)
-	} else if err := b.addTokens(w.opts.Schema, pixels); err != nil {
+		b.values = append(b.values, values...)
+	} else if err := b.addTokens(w.opts.Schema, values); err != nil {
 		return fmt.Errorf("%s: %w", w.dir, err)
 	}
 	b.labels = binary.LittleEndian.AppendUint64(b.labels, uint64(label))
@@ -174,7 +174,7 @@ func (w *Writer) flush(ctx context.Context, split string, b *buffer) error {
 	p.Samples += e.Samples
 	p.Words, p.Unknown = b.words, b.unknown
 	w.index.Splits[split] = p
-	b.pixels, b.labels, b.ends, b.n = b.pixels[:0], b.labels[:0], b.ends[:0], 0
+	b.values, b.labels, b.ends, b.n = b.values[:0], b.labels[:0], b.ends[:0], 0
 	return nil
 }
 

@@ -98,7 +98,7 @@ func (s *Set) ReadBlock(i int, dst *data.Block) error {
 	dst.Grow(s.Schema(), span.N)
 	bytes := s.Schema().SampleBytes()
 	for j := range span.N {
-		dst.Labels[j] = s.draw(span.First+int64(j), dst.Pixels[j*bytes:(j+1)*bytes])
+		dst.Labels[j] = s.draw(span.First+int64(j), dst.Values[j*bytes:(j+1)*bytes])
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func read(t *testing.T, s *Set, i int) data.Block {
 // unless version does.
 func TestGolden(t *testing.T) {
 	b := read(t, open(t, Config{}, "train"), 0)
-	sum := sha256.Sum256(b.Pixels)
+	sum := sha256.Sum256(b.Values)
 	const want = "0990cb502fd6b2e0"
 	if got := hex.EncodeToString(sum[:8]); got != want {
 		t.Errorf("pictures hash to %s, want %s", got, want)
@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 func TestPureFunctionOfIndex(t *testing.T) {
 	short, long := open(t, Config{Train: 70}, "train"), open(t, Config{Train: 1000}, "train")
 	a, b := read(t, short, 1), read(t, long, 1)
-	if len(a.Labels) != 6 || !bytes.Equal(a.Pixels, b.Pixels[:len(a.Pixels)]) {
+	if len(a.Labels) != 6 || !bytes.Equal(a.Values, b.Values[:len(a.Values)]) {
 		t.Errorf("picture 64 depends on the number of pictures (%d labels)", len(a.Labels))
 	}
 }
@@ -55,7 +55,7 @@ func TestSplitsSeedsAndIndicesDiffer(t *testing.T) {
 	} {
 		b := read(t, s, 0)
 		for i := range b.Labels {
-			p := string(b.Pixels[i*n : (i+1)*n])
+			p := string(b.Values[i*n : (i+1)*n])
 			if other, ok := seen[p]; ok {
 				t.Fatalf("a picture of %s is also in %s", s.Digest(), other)
 			}

@@ -49,7 +49,7 @@ func (k *kept) ReadBlock(i int, dst *data.Block) error {
 	}
 	b := &k.blocks[i]
 	dst.Grow(k.Schema(), len(b.Labels))
-	copy(dst.Pixels, b.Pixels)
+	copy(dst.Values, b.Values)
 	copy(dst.Labels, b.Labels)
 	return nil
 }

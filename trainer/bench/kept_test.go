@@ -44,7 +44,7 @@ func TestKept(t *testing.T) {
 			if err := set.ReadBlock(i, &want); err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(got.Pixels, want.Pixels) || !slices.Equal(got.Labels, want.Labels) {
+			if !bytes.Equal(got.Values, want.Values) || !slices.Equal(got.Labels, want.Labels) {
 				t.Errorf("%d samples: block %d is another", tt.asked, i)
 			}
 		}

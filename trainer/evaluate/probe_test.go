@@ -61,7 +61,7 @@ func all(t *testing.T, split string, scale func(i int) float64) svm.Examples {
 		if err := src.ReadBlock(i, &b); err != nil {
 			t.Fatal(err)
 		}
-		for k, v := range b.Pixels {
+		for k, v := range b.Values {
 			e.X = append(e.X, scale(k%192)*float64(float32(v)/255))
 		}
 		for _, l := range b.Labels {

@@ -71,7 +71,7 @@ func testPictures(t *testing.T) []byte {
 	if err := src.ReadBlock(0, &b); err != nil {
 		t.Fatal(err)
 	}
-	return b.Pixels
+	return b.Values
 }
 
 // red compares the red of the cell at (column, row) with that of each pixel.

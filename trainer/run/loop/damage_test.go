@@ -38,7 +38,7 @@ func (d damaged) ReadBlock(i int, dst *data.Block) error {
 		return err
 	}
 	n := d.Schema().SampleBytes()
-	dst.Pixels = append(dst.Pixels[:0], whole.Pixels[int(s.First)*n:(int(s.First)+s.N)*n]...)
+	dst.Values = append(dst.Values[:0], whole.Values[int(s.First)*n:(int(s.First)+s.N)*n]...)
 	dst.Labels = append(dst.Labels[:0], whole.Labels[s.First:int(s.First)+s.N]...)
 	return nil
 }

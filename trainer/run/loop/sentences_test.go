@@ -31,8 +31,8 @@ func (p prose) Digest() string      { return "prose" }
 func (p prose) ReadBlock(i int, dst *data.Block) error {
 	span := p.Layout().Spans()[i]
 	dst.Grow(p.Schema(), span.N)
-	dst.Pixels, dst.Ends = dst.Pixels[:0], dst.Ends[:0]
-	put := func(t int) { dst.Pixels = binary.LittleEndian.AppendUint32(dst.Pixels, uint32(t)) }
+	dst.Values, dst.Ends = dst.Values[:0], dst.Ends[:0]
+	put := func(t int) { dst.Values = binary.LittleEndian.AppendUint32(dst.Values, uint32(t)) }
 	for j := range span.N {
 		n := int(span.First) + j
 		words := 1 + n*n%11%10
@@ -44,7 +44,7 @@ func (p prose) ReadBlock(i int, dst *data.Block) error {
 			put(data.Reserved + (n+k)%5)
 		}
 		put(data.End)
-		dst.Labels[j], dst.Ends = -1, append(dst.Ends, int64(len(dst.Pixels)/4))
+		dst.Labels[j], dst.Ends = -1, append(dst.Ends, int64(len(dst.Values)/4))
 	}
 	return nil
 }
