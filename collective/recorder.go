@@ -2,7 +2,6 @@ package collective
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 )
@@ -89,13 +88,4 @@ func (e Entry) String() string {
 		state = "failed after " + e.Done.Sub(e.Started).String()
 	}
 	return fmt.Sprintf("seq %d %s %q %s", e.Seq, what, e.Label, state)
-}
-
-// Dump is entries one to a line, for logs.
-func Dump(entries []Entry) string {
-	lines := make([]string, len(entries))
-	for i, e := range entries {
-		lines[i] = e.String()
-	}
-	return strings.Join(lines, "\n")
 }

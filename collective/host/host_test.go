@@ -163,7 +163,10 @@ func TestRecorder(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	recent := comms[0].(*host.Comm).Recent()
-	dump := collective.Dump(recent)
+	dump := ""
+	for _, e := range recent {
+		dump += e.String() + "\n"
+	}
 	for _, want := range []string{`seq 3 all-reduce max f64[2] "bucket 3" took `, `seq 5 barrier "end" failed after `} {
 		if !strings.Contains(dump, want) {
 			t.Errorf("the flight recorder holds\n%s\nwant a line with %s", dump, want)

@@ -101,7 +101,7 @@ func TestProgress(t *testing.T) {
 		data  string
 		unit  string
 	}{
-		{bidvl.Defaults(), "synth:train=64", "images/s"},
+		{bidvl.CIFAR10().Config, "synth:train=64", "images/s"},
 		{toy.Config{C: 1, H: 1, W: 2}, "checkerboard:train=64", "points/s"},
 	} {
 		var out strings.Builder

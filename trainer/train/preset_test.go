@@ -87,7 +87,7 @@ func TestSwitches(t *testing.T) {
 			c.Net.PlainShortcut, c.UpperLoss, c.Generator = true, bidvl.Difference, nil
 		}},
 	} {
-		want := bidvl.Defaults()
+		want := bidvl.CIFAR10().Config
 		tt.set(&want)
 		if got := own(model(t, tt.args)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", tt.args, got, want)

@@ -19,7 +19,7 @@ func TestParseDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := bidvl.Defaults()
+	want := bidvl.CIFAR10().Config
 	if own(o) != want {
 		t.Errorf("the model is %+v, want the released code's %+v", own(o), want)
 	}

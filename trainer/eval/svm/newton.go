@@ -54,10 +54,6 @@ func (p *problem) y(i int) float64 {
 	return -1
 }
 
-func (p *problem) solution() Solution {
-	return Solution{p.primal, p.gap, p.norm, p.start, len(p.support), p.steps}
-}
-
 var errOverflow = errors.New("the features are too large: their squares overflow; scale them")
 
 // solve goes from w = 0 to the minimum.

@@ -55,20 +55,9 @@ type Options struct {
 
 // Model is a fitted machine. It is not changed by its methods.
 type Model struct {
-	W       []float64 // (Classes, Dim), row-major
-	B       []float64 // (Classes)
-	Dim     int
-	Classes []Solution // of each class
-}
-
-// Solution says how well one class is solved.
-type Solution struct {
-	Primal   float64 // P at the solution
-	Gap      float64 // its distance from the dual's value, an upper bound of P − min P
-	Gradient float64 // ‖∇P‖: the solution is no farther than this from the minimum
-	Start    float64 // ‖∇P‖ at w = 0
-	Support  int     // examples with a loss
-	Steps    int     // of Newton
+	W   []float64 // (classes, Dim), row-major
+	B   []float64 // (classes)
+	Dim int
 }
 
 // Fit trains one machine for each class 0 … classes−1 against the rest. Every
@@ -83,7 +72,7 @@ func Fit(e Examples, classes int, o Options) (*Model, error) {
 	if err := errors.Join(o.check(), e.check(classes)); err != nil {
 		return nil, err
 	}
-	m := &Model{W: make([]float64, classes*e.Dim), B: make([]float64, classes), Dim: e.Dim, Classes: make([]Solution, classes)}
+	m := &Model{W: make([]float64, classes*e.Dim), B: make([]float64, classes), Dim: e.Dim}
 	errs := make([]error, classes)
 	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // bounds the memory in use
 	var wg sync.WaitGroup
@@ -97,7 +86,7 @@ func Fit(e Examples, classes int, o Options) (*Model, error) {
 				return
 			}
 			copy(m.W[k*e.Dim:], p.w[:e.Dim])
-			m.B[k], m.Classes[k] = p.w[e.Dim], p.solution()
+			m.B[k] = p.w[e.Dim]
 		})
 	}
 	wg.Wait()
@@ -155,7 +144,7 @@ func (e Examples) checkLabels(classes int) error {
 	return nil
 }
 
-// Decide writes the value wᵀx + b of each class to dst, (Classes).
+// Decide writes the value wᵀx + b of each class to dst, (classes).
 func (m *Model) Decide(dst, x []float64) {
 	for k, b := range m.B {
 		dst[k] = floats.Dot(m.W[k*m.Dim:(k+1)*m.Dim], x) + b

@@ -99,22 +99,19 @@ func TestOptimality(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for k, s := range m.Classes {
+			for k := range classes {
 				wb := weights(m, k)
 				value, grad := primal(tt.e, k, tt.c, wb)
 				_, start := primal(tt.e, k, tt.c, make([]float64, len(wb)))
 				norm, first := floats.Norm(grad, 2), floats.Norm(start, 2)
 				if !(norm <= 1.01e-8*first) {
-					t.Errorf("class %d: gradient %.3g from %.3g after %d steps", k, norm, first, s.Steps)
+					t.Errorf("class %d: gradient %.3g from %.3g", k, norm, first)
 				}
 				gap := value - dual(tt.e, k, tt.c, wb)
 				if !(gap >= -1e-12*value && gap <= 1.01e-8*value) {
 					t.Errorf("class %d: duality gap %g of %g", k, gap, value)
 				}
-				if math.Abs(s.Primal-value) > 1e-12*value || math.Abs(s.Start-first) > 1e-12*first || s.Gap < 0 || math.Abs(s.Gap-gap) > 1e-12*value {
-					t.Errorf("class %d: the account is %+v, want P %v, gap %v, start %v", k, s, value, gap, first)
-				}
-				t.Logf("class %d: %d steps, %d of %d with a loss, gradient %.1e, gap %.1e", k, s.Steps, s.Support, tt.e.N(), norm/first, gap/value)
+				t.Logf("class %d: gradient %.1e, gap %.1e", k, norm/first, gap/value)
 			}
 		})
 	}

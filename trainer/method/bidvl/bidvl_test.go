@@ -7,7 +7,7 @@ import (
 
 // A pass over the same latents with the same weights is in the graph once.
 func TestGeneratorIsShared(t *testing.T) {
-	c := Defaults()
+	c := CIFAR10().Config
 	c.Net.Width = 8
 	for _, world := range []int{1, 2} {
 		count := func(fresh bool) int {

@@ -105,10 +105,6 @@ type Config struct {
 	Generator    *optim.Adam `json:",omitempty"`
 }
 
-// Defaults are the released code's settings for CIFAR-10 with the
-// convolutional nets.
-func Defaults() Config { return CIFAR10().Config }
-
 // latentWeight is λ_h.
 func (c Config) latentWeight() float64 {
 	if c.LatentWeight == DefaultLatentWeight {

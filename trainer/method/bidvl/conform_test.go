@@ -26,7 +26,7 @@ func (m onNetworks) Step(world, batch int) (*graph.Graph, []nn.Variable, error) 
 // onHalf is a case on convolutional networks of half the size.
 func onHalf(name string, change func(c *Config)) algotest.Case {
 	net := nets.Conv{Size: 16, Channels: 3, Width: 4, Latent: 4}
-	c := Defaults()
+	c := CIFAR10().Config
 	c.Net.Size, c.Net.Latent = net.Size, net.Latent
 	change(&c)
 	steady(&c)

@@ -345,7 +345,7 @@ func TestSecondLevelSeesTheFirst(t *testing.T) {
 
 // The settings of the released code [ALGORITHMS.md §1.4, column conv 32].
 func TestDefaultsAreTheReleasedCode(t *testing.T) {
-	c := Defaults()
+	c := CIFAR10().Config
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}

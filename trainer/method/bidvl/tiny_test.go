@@ -76,7 +76,7 @@ func (tiny) Generator(c *nn.Context, h graph.ID) (v graph.ID) {
 // tinyConfig has settings under which every term matters: with ε = 1 Adam's
 // steps depend on the size of the gradients.
 func tinyConfig() Config {
-	c := Defaults()
+	c := CIFAR10().Config
 	c.Net = nets.Spec{Size: 2, Channels: 1, Latent: latent}
 	c.VAEWeight = 0.3
 	c.Upper = optim.Adam{Name: "upper", LR: 0.05, Beta2: 0.9, Eps: 1, Decay: 1}

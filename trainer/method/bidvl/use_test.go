@@ -15,7 +15,7 @@ import (
 )
 
 func smallConfig() Config {
-	c := Defaults()
+	c := CIFAR10().Config
 	c.Net = nets.Spec{Family: nets.ConvFamily, Size: 32, Channels: 1, Width: 4, Latent: 3}
 	return c
 }
@@ -212,7 +212,7 @@ func TestValidate(t *testing.T) {
 		{"undecoupled, r' of 0, no latent term", func(c *Config) { c.Undecoupled, c.VAEWeight, c.LatentTerm = true, 0, NoLatent }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := Defaults()
+			c := CIFAR10().Config
 			tt.change(&c)
 			err := c.Validate()
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
@@ -220,7 +220,7 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
-	c := Defaults()
+	c := CIFAR10().Config
 	c.Order, c.VAEWeight, c.Upper.LR = "", -1, -1
 	if err := c.Validate(); strings.Count(err.Error(), "want") != 3 {
 		t.Errorf("three mistakes, one message each; got %v", err)

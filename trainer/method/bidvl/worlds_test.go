@@ -52,7 +52,7 @@ func worldRigs(t *testing.T) map[string]rig {
 	rigs := map[string]rig{}
 	small := nets.Conv{Size: 16, Channels: 3, Width: 4, Latent: 4}
 	for _, v := range append(variants(), variant{"lower level first", func(c *Config) { c.Order = LowerFirst }}) {
-		c := Defaults()
+		c := CIFAR10().Config
 		c.Net.Size, c.Net.Latent = small.Size, small.Latent
 		v.change(&c)
 		rigs[v.name] = rig{cfg: c, net: small, dtype: graph.F32}

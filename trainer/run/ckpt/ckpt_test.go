@@ -277,12 +277,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	path, err := Latest(dir, slog.Default())
+	path, state, groups, err := ReadLatest(dir, slog.Default())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	state, groups, err := Read(path)
 	fmt.Println(filepath.Base(path), state.Step, groups[Weights][0].Name, groups[Weights][0].Tensor.F32(), err)
 	// Output: step-00000025 25 w [1 2] <nil>
 }

@@ -38,11 +38,7 @@ func big(step int64) (State, map[string][]Named) {
 
 func writeForEver(dir string) error {
 	step := int64(0)
-	if path, err := Latest(dir, slog.Default()); err == nil {
-		s, _, err := Read(path)
-		if err != nil {
-			return err
-		}
+	if _, s, _, err := ReadLatest(dir, slog.Default()); err == nil {
 		step = s.Step
 	}
 	for i := int64(0); ; i++ {

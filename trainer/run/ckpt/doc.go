@@ -13,7 +13,7 @@
 // removed by the next Write.
 //
 // A folder of checkpoints has one writer at a time (Write, Prune: rank 0);
-// any number of processes may read it. Read and Latest trust nothing: sizes,
+// any number of processes may read it. Read and ReadLatest trust nothing: sizes,
 // checksums, names and shapes are checked.
 package ckpt
 

@@ -19,61 +19,44 @@ var ErrNone = errors.New("no checkpoint")
 
 var stepName = regexp.MustCompile(`^step-([0-9]{8,18})$`)
 
-// Latest is the path of the checkpoint of the highest step in the folder dir
-// that is whole: every checksum is verified. Damaged ones are skipped, each
-// with a warning that names the file and what is wrong with it. The error is
-// ErrNone if there is no checkpoint; if there are some and all are damaged it
-// is a *DamagedError, so that nobody starts again from nothing by accident.
+// ReadLatest reads the checkpoint of the highest step in the folder dir that is whole:
+// every checksum is verified. Damaged ones are skipped, each with a warning that names
+// the file and what is wrong with it. The error is ErrNone if there is no checkpoint; if
+// there are some and all are damaged it is a *DamagedError, so that nobody starts again
+// from nothing by accident.
 //
 // A run may write and remove checkpoints meanwhile.
-func Latest(dir string, log *slog.Logger) (path string, err error) {
-	return latest(dir, log, verify)
-}
-
-// ReadLatest is Latest, and Read of what it finds, in one: a run that goes on cannot
-// remove it in between.
-func ReadLatest(dir string, log *slog.Logger) (path string, s State, groups map[string][]Named, err error) {
-	path, err = latest(dir, log, func(path string) (err error) {
-		if s, groups, err = Read(path); err == nil {
-			err = checkName(path, s)
-		}
-		return err
-	})
-	if err != nil {
-		return "", State{}, nil, err
-	}
-	return path, s, groups, nil
-}
-
-// latest is the path of the checkpoint of the highest step that check finds whole. One
-// that is gone when check has failed was removed by its run, which has newer ones.
-func latest(dir string, log *slog.Logger, check func(path string) error) (string, error) {
+func ReadLatest(dir string, log *slog.Logger) (string, State, map[string][]Named, error) {
+	fail := func(err error) (string, State, map[string][]Named, error) { return "", State{}, nil, err }
 	steps, err := Steps(dir)
 	if err != nil {
-		return "", err
+		return fail(err)
 	}
 	if len(steps) == 0 {
-		return "", fmt.Errorf("%w in %s", ErrNone, dir)
+		return fail(fmt.Errorf("%w in %s", ErrNone, dir))
 	}
 	var first error
 	for _, step := range slices.Backward(steps) {
 		path := filepath.Join(dir, Name(step))
-		err := check(path)
+		s, groups, err := Read(path)
 		if err == nil {
-			return path, nil
+			err = checkName(path, s)
+		}
+		if err == nil {
+			return path, s, groups, nil
 		}
 		if _, gone := os.Lstat(path); errors.Is(gone, os.ErrNotExist) {
-			return latest(dir, log, check)
+			return ReadLatest(dir, log) // its run has removed it, and has newer ones
 		}
 		if _, ok := errors.AsType[*DamagedError](err); !ok {
-			return "", err
+			return fail(err)
 		}
 		log.Warn("checkpoint skipped", "path", path, "problem", err.Error())
 		if first == nil {
 			first = err
 		}
 	}
-	return "", fmt.Errorf("none of the %d checkpoints in %s can be used: %w: put a copy of one there, or begin anew with another --out", len(steps), dir, first)
+	return fail(fmt.Errorf("none of the %d checkpoints in %s can be used: %w: put a copy of one there, or begin anew with another --out", len(steps), dir, first))
 }
 
 // NewestStep is the highest step of which dir has a checkpoint that looks whole:

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Every way to damage the newest checkpoint makes Latest use the one before,
+// Every way to damage the newest checkpoint makes ReadLatest use the one before,
 // with a warning that names the file.
 func TestLatestSkipsDamaged(t *testing.T) {
 	edit := func(name string, f func([]byte) []byte) func(string) error {
@@ -60,7 +60,7 @@ func TestLatestSkipsDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			var log bytes.Buffer
-			got, err := Latest(dir, slog.New(slog.NewTextHandler(&log, nil)))
+			got, _, _, err := ReadLatest(dir, slog.New(slog.NewTextHandler(&log, nil)))
 			if err != nil || got != good {
 				t.Fatalf("latest is %s, %v; want %s", got, err, good)
 			}
@@ -85,7 +85,7 @@ func TestLatestNone(t *testing.T) {
 	dir := t.TempDir()
 	discard := slog.New(slog.DiscardHandler)
 	for _, d := range []string{dir, filepath.Join(dir, "missing")} {
-		if _, err := Latest(d, discard); !errors.Is(err, ErrNone) {
+		if _, _, _, err := ReadLatest(d, discard); !errors.Is(err, ErrNone) {
 			t.Errorf("%s: %v, want ErrNone", d, err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestLatestNone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := Latest(dir, discard)
+	_, _, _, err := ReadLatest(dir, discard)
 	if _, ok := errors.AsType[*DamagedError](err); !ok || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "none of the 1 checkpoints") {
 		t.Errorf("all damaged: %v, want a DamagedError", err)
 	}
@@ -176,7 +176,7 @@ func TestPruneAfterGoingBack(t *testing.T) {
 	if err := Prune(dir, 1, 7); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Latest(dir, slog.New(slog.DiscardHandler)); err != nil || got != want {
+	if got, _, _, err := ReadLatest(dir, slog.New(slog.DiscardHandler)); err != nil || got != want {
 		t.Errorf("latest is %s, %v; want %s", got, err, want)
 	}
 	if got := names(t, dir); got != "step-00000007 step-00000010" {
@@ -224,9 +224,6 @@ func TestLatestOfARunThatGoesOn(t *testing.T) {
 			t.Fatalf("%s, step %d with %d groups after step %d: %v", path, s.Step, len(groups), newest, err)
 		}
 		newest = s.Step
-		if _, err := Latest(dir, warn); err != nil {
-			t.Fatal(err)
-		}
 	}
 	if newest != last || log.Len() > 0 {
 		t.Errorf("the newest is %d, warned of %q", newest, log.String())
@@ -237,7 +234,7 @@ func TestNameOrder(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, dir, 99_999_999)
 	want := mustWrite(t, dir, 100_000_000)
-	if got, err := Latest(dir, slog.New(slog.DiscardHandler)); err != nil || got != want {
+	if got, _, _, err := ReadLatest(dir, slog.New(slog.DiscardHandler)); err != nil || got != want {
 		t.Errorf("latest %s, %v; want %s", got, err, want)
 	}
 }

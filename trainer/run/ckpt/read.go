@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 )
@@ -39,31 +38,6 @@ func Read(path string) (State, map[string][]Named, error) {
 		groups[groupOf(name)] = group
 	}
 	return m.State, groups, nil
-}
-
-// verify checks the checkpoint at path without keeping it.
-func verify(path string) error {
-	m, err := readManifest(path)
-	if err != nil {
-		return err
-	}
-	if err := checkName(path, m.State); err != nil {
-		return err
-	}
-	for name, e := range m.Files {
-		file := filepath.Join(path, name)
-		if err := checkSize(file, e); err != nil {
-			return err
-		}
-		sum, err := hashFile(file)
-		if err != nil {
-			return err
-		}
-		if err := checkSum(file, e, sum); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // checkName reports a checkpoint whose folder has another's name.
@@ -113,14 +87,4 @@ func checkSum(file string, e entry, sum []byte) error {
 		return &DamagedError{file, fmt.Errorf("SHA-256 is %s, expected %s", got, e.SHA256)}
 	}
 	return nil
-}
-
-func hashFile(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return h.Sum(nil), errors.Join(err, f.Close())
 }

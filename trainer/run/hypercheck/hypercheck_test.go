@@ -69,7 +69,7 @@ func TestToyIsItsFormula(t *testing.T) {
 
 func TestRightGradient(t *testing.T) {
 	table := run(t, check(toy{steps: 4, size: 3}))
-	if !table.OK() || !table.Simulated || table.Ranks != 2 {
+	if table.Err() != nil || !table.Simulated || table.Ranks != 2 {
 		t.Errorf("%+v: %v", table, table.Err())
 	}
 	if len(table.Networks) != 2 || table.Networks[0].Name != "front" || table.Networks[0].Size != 3 || table.Networks[1].Name != "back" {
@@ -116,7 +116,7 @@ func TestWrongGradients(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			table := run(t, check(toy{steps: 4, fault: tt.fault}))
-			if table.OK() {
+			if table.Err() == nil {
 				t.Fatalf("not found: %+v", table)
 			}
 			for _, want := range tt.want {
@@ -170,7 +170,7 @@ func TestOnRanks(t *testing.T) {
 		c.Directions = 5
 		alone := run(t, c)
 		for r, table := range tables {
-			if !table.OK() || table.Simulated || table.Ranks != n {
+			if table.Err() != nil || table.Simulated || table.Ranks != n {
 				t.Errorf("rank %d of %d: %+v: %v", r, n, table, table.Err())
 			}
 			if !reflect.DeepEqual(table, tables[0]) {
@@ -191,7 +191,7 @@ func TestWarm(t *testing.T) {
 	cold := run(t, c)
 	c.Step, c.Warm = toyStep-2, 2
 	warm := run(t, c)
-	if !warm.OK() {
+	if warm.Err() != nil {
 		t.Error(warm.Err())
 	}
 	m := &machine{check: &c, model: toy{steps: 3}, backend: ref.New()}
@@ -212,7 +212,7 @@ func TestWarm(t *testing.T) {
 func TestOnCPU(t *testing.T) {
 	c := check(toy{steps: 3, size: 2})
 	c.Backend = func() (exec.Backend, error) { return cpu.New(cpu.Config{Threads: 1}) }
-	if table := run(t, c); !table.OK() || table.Networks[0].Local < 1e-3 {
+	if table := run(t, c); table.Err() != nil || table.Networks[0].Local < 1e-3 {
 		t.Errorf("%+v: %v", table, table.Err())
 	}
 }

@@ -146,9 +146,6 @@ func (t *Table) merge(ctx context.Context, comm collective.Comm) error {
 	return err
 }
 
-// OK says whether the gradient is verified.
-func (t *Table) OK() bool { return t.Err() == nil }
-
 // Err says in a sentence each what is wrong with the gradient, nil if nothing.
 func (t *Table) Err() error {
 	var errs []error

@@ -56,7 +56,7 @@ func TestAdvance(t *testing.T) {
 
 // advance does 6 steps: 2, a traced one, none, and 3.
 func advance(ctx context.Context, rank int, comm *host.Comm, seen *watch) (err error) {
-	alg := bidvl.Defaults()
+	alg := bidvl.CIFAR10().Config
 	alg.Net.Width, alg.Net.Latent = 4, 3
 	pictures, err := synth.Open(synth.Config{Train: 64}, "train")
 	if err != nil {

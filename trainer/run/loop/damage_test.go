@@ -65,7 +65,7 @@ func TestDamageStopsAfterACheckpoint(t *testing.T) {
 				t.Errorf("world %d, rank %d: %v", world, r, err)
 			}
 		}
-		if path, err := ckpt.Latest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) || len(j.seen.records) != 3 {
+		if path, _, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) || len(j.seen.records) != 3 {
 			t.Errorf("world %d: newest checkpoint %q (%v) after %d steps, want that of step 3", world, path, err, len(j.seen.records))
 		}
 		first := j.seen.records
@@ -121,7 +121,7 @@ func TestDamageIsLeftOut(t *testing.T) {
 				t.Errorf("world %d: %s is %v, on one rank %v", world, want[first].Names[i], got, v)
 			}
 		}
-		path, err := ckpt.Latest(j.config.CkptDir, slog.New(slog.DiscardHandler))
+		path, _, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func (j *job) run(t *testing.T) ([]loop.Outcome, []error) {
 }
 
 func (j *job) rank(ctx context.Context, rank int, comm collective.Comm) (outcome loop.Outcome, err error) {
-	alg := bidvl.Defaults()
+	alg := bidvl.CIFAR10().Config
 	alg.Net.Width, alg.Net.Latent = 4, 3
 	if j.alg != nil {
 		j.alg(&alg)
@@ -172,7 +172,7 @@ func TestStopIsShared(t *testing.T) {
 	if n := len(j.seen.records); n != 3 {
 		t.Errorf("stopped after %d steps, want 3: the one under way is finished", n)
 	}
-	if path, err := ckpt.Latest(dir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) {
+	if path, _, _, err := ckpt.ReadLatest(dir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) {
 		t.Errorf("newest checkpoint is %q (%v), want that of step 3", path, err)
 	}
 }

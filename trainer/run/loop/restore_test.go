@@ -72,7 +72,7 @@ func TestGoingBackKeepsCheckpoints(t *testing.T) {
 	if _, errs := j.run(t); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
-	if path, err := ckpt.Latest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) {
+	if path, _, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) {
 		t.Errorf("the newest whole checkpoint is %s (%v), want that of step 3", path, err)
 	}
 }
@@ -128,7 +128,7 @@ func TestRestoreRefuses(t *testing.T) {
 // rewrite changes the newest checkpoint in dir.
 func rewrite(t *testing.T, dir string, change func(*ckpt.State, map[string][]ckpt.Named)) {
 	t.Helper()
-	path, err := ckpt.Latest(dir, slog.New(slog.DiscardHandler))
+	path, _, _, err := ckpt.ReadLatest(dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestStopDuringSamples(t *testing.T) {
 			if n := int64(len(j.seen.records)); n != c.done {
 				t.Errorf("stopped after %d steps, want %d", n, c.done)
 			}
-			if path, err := ckpt.Latest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(c.done) {
+			if path, _, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(c.done) {
 				t.Errorf("newest checkpoint is %q (%v), want that of step %d", path, err, c.done)
 			}
 			if n := strings.Count(log.String(), "asked to stop, so these samples are left out"); n != 1 {

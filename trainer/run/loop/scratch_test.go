@@ -97,7 +97,7 @@ func TestScratchIsNotSaved(t *testing.T) {
 		if _, _, errs := (counting{nn.Scratch}).train(t, world, config); errors.Join(errs...) != nil {
 			t.Fatal(errors.Join(errs...))
 		}
-		path, err := ckpt.Latest(config.CkptDir, slog.New(slog.DiscardHandler))
+		path, _, _, err := ckpt.ReadLatest(config.CkptDir, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

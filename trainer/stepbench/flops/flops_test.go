@@ -68,7 +68,7 @@ func TestByHand(t *testing.T) {
 // before a first layer (−2·E₁, −Q₁, −G₁).
 func TestStepAgainstPeers(t *testing.T) {
 	const batch = 4
-	cfg := bidvl.Defaults()
+	cfg := bidvl.CIFAR10().Config
 	cfg.Net.Width = 8
 	net, err := cfg.Net.Build()
 	if err != nil {
