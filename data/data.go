@@ -2,10 +2,10 @@
 // Layout of shards made of blocks, and blocks of samples read by number.
 //
 // A sample is one picture and one label; a point of d coordinates is a picture
-// of 1×1×d, and a sentence of at most d tokens one of 1×1×d too (Text). Samples have fixed indices 0 … Len−1; blocks are runs of consecutive
-// samples that are read together. A Source is immutable and may be read from
-// many goroutines. Order, batches and resuming belong to package loader; files
-// to package shard.
+// of 1×1×d, and a sentence of at most d tokens one of 1×1×d too (Text). Samples have
+// fixed indices 0 … Len−1; blocks are runs of consecutive samples that are read
+// together. A Source is immutable and may be read from many goroutines. Order, batches
+// and resuming belong to package loader; files to package shard.
 package data
 
 import (

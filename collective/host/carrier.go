@@ -5,10 +5,11 @@ import (
 	"runtime"
 )
 
-// A carrier moves the data of a leader to and from the others, which it knows by
-// their hosts. What comes from a host fills buffers in the order in which they were
-// posted. It belongs to whoever carries out the collective under way, but for cut
-// and close. Errors are linkErrors, or the cause of a context that has ended.
+// A carrier moves the data of a leader to and from the leaders of other hosts, which it
+// knows by their hosts. What comes from a host fills buffers in the order in which they
+// were posted, or is read where none is. It belongs to whoever carries out the collective
+// under way, but for fill, over, cut and close. Errors are linkErrors, or the cause of a
+// context that has ended. There are two: threads, and pump, which has none (pumped).
 type carrier interface {
 	// heeds says whether waits end with their context.
 	heeds() bool

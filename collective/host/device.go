@@ -58,7 +58,8 @@ func (o *Comm) share(c *Comm) {
 }
 
 // Within is a collective that asks of every rank's f what it likes: f is called
-// in the order of Start, when all ranks have come to it. Its error ends the group. Only a group that Over has made has it.
+// in the order of Start, when all ranks have come to it. Its error ends the group. Only a
+// group that Over has made has it.
 func (c *Comm) Within(ctx context.Context, label string, f func(in *Inside) error) error {
 	req := collective.Request{Kind: collective.Barrier, Label: label}
 	if _, ok := c.mover.(*deviceMover); !ok {

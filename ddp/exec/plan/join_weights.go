@@ -40,8 +40,8 @@ type gradKey struct {
 }
 
 // gradient makes one of the gradients of nodes, if images of one of their operands lie
-// behind each other, and those of the other do or can be placed so: the first's result is the sum of all, and zero is added in place of
-// the others'.
+// behind each other, and those of the other do or can be placed so: the first's result is
+// the sum of all, and zero is added in place of the others'.
 func (l *laying) gradient(nodes []int, s *additions) {
 	slices.SortStableFunc(nodes, func(a, b int) int {
 		return cmp.Compare(l.order[l.nodes[a].in[0]], l.order[l.nodes[b].in[0]])

@@ -16,9 +16,9 @@
 // its cotangent too, and any number of ranks computes what one does.
 //
 // A file holds one idea: config, setting, validate, fit and preset say what is
-// computed; noise, lower, upper, inner and step build a step; hyper its outer
-// gradient alone; model what else is to be had of a trained one. What an energy and
-// a posterior are is package latent.
+// computed; noise, lower, upper, inner and step build a step, report what it tells, and
+// hyper its outer gradient alone; model what else is to be had of a trained one. What an
+// energy and a posterior are is package latent.
 //
 // Everything of this package is a plain value; a graph under construction
 // belongs to one goroutine.

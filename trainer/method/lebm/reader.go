@@ -59,8 +59,8 @@ func newReading(c *nn.Context, cfg Config, length, batch int) *step {
 	return s
 }
 
-// Recon builds −log p(x|z) of n sentences and how many words of each are told, twice: z⁺ as step 0 would infer it from the
-// sentence, and z⁻ that knows nothing of it.
+// Recon builds −log p(x|z) of n sentences and how many words of each are told, twice:
+// z⁺ as step 0 would infer it from the sentence, and z⁻ that knows nothing of it.
 func (r reader) Recon(length, n int) (*graph.Graph, error) {
 	c := nn.NewContext(nn.Eval, 1)
 	s := newReading(c, r.cfg, length, n)

@@ -19,9 +19,9 @@
 // of, one for the expectation, one for the covariance.
 //
 // A file holds one idea: config, setting, validate, fit and preset say what is
-// computed; sight, particles and refine what is seen and drawn; loss, pairs and
-// surrogate the gradient; lower and step build a step; model what is to be had of a
-// trained one.
+// computed; sight and particles what is seen and drawn, and how it is refined; loss,
+// pairs, estimate and surrogate the gradient; lower and step build a step; report and
+// diagnose what it tells; model what is to be had of a trained one.
 //
 // Everything of this package is a plain value; a graph under construction belongs
 // to one goroutine.

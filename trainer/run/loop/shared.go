@@ -16,8 +16,8 @@ import (
 // written and cut after they are read, so any number of ranks goes on, sharded or not.
 
 // shard has the step keep a rank's part of the optimisers' moments, and gather weights
-// late. Those that another stage reads stay whole. If exact, sums of gradients that are reported have the bits that
-// they have on one rank.
+// late. Those that another stage reads stay whole. If exact, sums of gradients that are
+// reported have the bits that they have on one rank.
 func (b *built) shard(world int, exact bool) (err error) {
 	moments, weights := nn.Named(b.specs, nn.Moment), nn.Named(b.specs, nn.Weight)
 	for _, s := range b.stages {

@@ -12,9 +12,9 @@
 // A cell of an experiment has cell.json, console.log and measured.json besides.
 //
 // Rank 0 holds a Dir, and one rank of each host that does not see rank 0's: Create
-// for a new run, Open to go on with one. A Dir locks the directory (flock on .lock) until Close or the end of the
-// process, so two runs never write in one. Other ranks and other programs use
-// Layout for the names and ReadConfig and ReadMetrics to read.
+// for a new run, Open to go on with one. A Dir locks the directory (flock on .lock)
+// until Close or the end of the process, so two runs never write in one. Other ranks and
+// other programs use Layout for the names and ReadConfig and ReadMetrics to read.
 //
 // config.json is replaced as a whole, never changed in place. metrics.jsonl is
 // only appended to, one write for each line, and cut back when a run resumes

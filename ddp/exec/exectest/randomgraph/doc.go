@@ -34,7 +34,7 @@
 //
 // Targets that promise the same bits give the same bits (rematerialisation, a
 // second program, a second run after others). So do 1, 2 and 4 ranks that share
-// virtual shards, and ranks that share an optimiser's state. A value computed alone, with nothing shared, is near the one
-// computed with all others. Compiling takes no longer than a generous limit, and
-// gives steps in proportion to nodes.
+// virtual shards, and ranks that share an optimiser's state. A value computed alone,
+// with nothing shared, is near the one computed with all others. Compiling takes no
+// longer than a generous limit, and gives steps in proportion to nodes.
 package randomgraph
