@@ -190,7 +190,7 @@ func TestRunDiverged(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", dir, err, want)
 		}
 	}
-	if err := orDiverged(errStopped, func() bool { return true }); err != errStopped {
+	if err := orDiverged(errStopped, func() bool { return true }); !errors.Is(err, errStopped) {
 		t.Errorf("one that was interrupted: %v", err)
 	}
 }
