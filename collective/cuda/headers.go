@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"ebtrain/collective/cuda/abi"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"ebtrain/collective/cuda/abi"
 )
 
 // CheckHeaders compiles the declarations of this package against NVIDIA's own

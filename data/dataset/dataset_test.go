@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/data"
 	"ebtrain/data/safetensors"
 	"ebtrain/data/shard"
-
-	"ebtrain/data"
 )
 
 func TestOpen(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"ebtrain/ddp/gorgoniaddp"
-
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"ebtrain/ddp/gorgoniaddp"
 )
 
 func TestGradRefusesASecondTime(t *testing.T) {

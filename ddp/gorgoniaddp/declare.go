@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"ebtrain/collective"
-
 	"gorgonia.org/gorgonia"
+
+	"ebtrain/collective"
 )
 
 // A declaration is what one rank says about its replica before step 0.

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"ebtrain/collective"
-	"ebtrain/ddp/gorgoniaddp"
-
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/gorgoniaddp"
 )
 
 // Whatever one rank declares wrongly, every rank returns the same sentence,

@@ -8,11 +8,11 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"ebtrain/collective"
-	"ebtrain/ddp/gorgoniaddp"
-
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/gorgoniaddp"
 )
 
 // Two ranks learn y = sin(x₀) + x₁² together: each sees half of the points.

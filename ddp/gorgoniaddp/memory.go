@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"ebtrain/collective"
-
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"ebtrain/collective"
 )
 
 // memoryOf is the memory of v, shared, not copied. v is a float32 or float64

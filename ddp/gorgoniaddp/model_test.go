@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"ebtrain/collective"
-	"ebtrain/ddp/gorgoniaddp"
-
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/gorgoniaddp"
 )
 
 const globalBatch = 8

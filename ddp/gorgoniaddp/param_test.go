@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/ddp/gorgoniaddp"
-
 	"gorgonia.org/gorgonia"
+
+	"ebtrain/ddp/gorgoniaddp"
 )
 
 func TestVanillaSolverStepsParam(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"ebtrain/collective"
-
 	"gorgonia.org/gorgonia"
+
+	"ebtrain/collective"
 )
 
 // A Replica is one rank's copy of a model.

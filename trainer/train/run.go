@@ -11,12 +11,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/pflag"
+
 	"ebtrain/data"
 	"ebtrain/data/dataset"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
-	"github.com/spf13/pflag"
-
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 	"ebtrain/launch/plainlog"

@@ -1,13 +1,13 @@
 package bism
 
 import (
-	"ebtrain/trainer/model/latent"
 	"math"
 	"testing"
 
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/latent"
 )
 
 // The hypergradient along a random direction in θ against central differences

@@ -1,7 +1,6 @@
 package bism
 
 import (
-	"ebtrain/trainer/model/latent"
 	"math"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/grbm"
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/nn"
 )
 

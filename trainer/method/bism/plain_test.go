@@ -1,13 +1,13 @@
 package bism
 
 import (
-	"ebtrain/trainer/model/latent"
 	"testing"
 
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/model/latent"
 )
 
 // plain is log p̃(v,h) − log q(h|v) as a function of numbers, (B).

@@ -1,7 +1,6 @@
 package bism
 
 import (
-	"ebtrain/trainer/model/latent"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
 	"ebtrain/trainer/algo/algotest"
+	"ebtrain/trainer/model/latent"
 )
 
 func preset(t *testing.T, name string) *Config {

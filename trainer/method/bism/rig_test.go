@@ -1,7 +1,6 @@
 package bism
 
 import (
-	"ebtrain/trainer/model/latent"
 	"fmt"
 	"math"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/nn"
 )
 

@@ -1,10 +1,10 @@
 package bism
 
 import (
-	"ebtrain/trainer/model/latent"
 	"errors"
 	"fmt"
 
+	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/setting"
 )
