@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -131,6 +130,32 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	var ood []string
 	fs := pflag.NewFlagSet("evaluate", pflag.ContinueOnError)
+	o.flags(fs, &ood)
+	if err := program.Parse(fs, args, stdout); err != nil {
+		return o, err
+	}
+	o.given = cliflag.Values(fs)
+	if o.samplesFrom != "" && !fs.Changed("measures") {
+		o.measures = strings.Join([]string{compare.Frechet, compare.KID, compare.SWD, compare.PRDC}, ",")
+	}
+	if err := checkMeasures(o.measures); err != nil {
+		return o, err
+	}
+	var err error
+	if o.ood, err = foreigners(ood); err != nil {
+		return o, err
+	}
+	if err := o.checkTogether(fs.Changed("passes")); err != nil {
+		return o, err
+	}
+	if err := o.checkRanges(); err != nil {
+		return o, err
+	}
+	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
+}
+
+// flags defines them, with their defaults; --ood is still to be read.
+func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.StringVar(&o.run, "run", "", "run directory of a trained model (required without --samples-from and --train-classifier)")
 	fs.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	fs.StringVar(&o.data, "data", "", "data set: a directory made by mkshards, or a built-in one (synth, checkerboard, gauss); default is the run's own")
@@ -149,7 +174,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.StringVar(&o.cache, "feature-cache", "", "folder that keeps features of real pictures; default is in the user's cache folder, none keeps none")
 	fs.StringVar(&o.trainClassifier, "train-classifier", "", "file to make: train a classifier on the labels of --data, and measure nothing else")
 	fs.IntVar(&o.passes, "passes", 15, "passes over the data in training a classifier")
-	fs.StringArrayVar(&ood, "ood", nil, "another data set, whose test split (or only one) should have higher energy; may be given again, with names: svhn=shards/svhn")
+	fs.StringArrayVar(ood, "ood", nil, "another data set, whose test split (or only one) should have higher energy; may be given again, with names: svhn=shards/svhn")
 	fs.IntVar(&o.batch, "batch", 100, "samples at a time; with batch statistics the result depends on it")
 	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
@@ -157,87 +182,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\", and of a model that diverged it has only \"diverged\"")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
-	if err := program.Parse(fs, args, stdout); err != nil {
-		return o, err
-	}
-	o.given = cliflag.Values(fs)
-	if o.samplesFrom != "" && !fs.Changed("measures") {
-		o.measures = strings.Join([]string{compare.Frechet, compare.KID, compare.SWD, compare.PRDC}, ",")
-	}
-	if err := checkMeasures(o.measures); err != nil {
-		return o, err
-	}
-	var err error
-	if o.ood, err = foreigners(ood); err != nil {
-		return o, err
-	}
-	switch {
-	case o.trainClassifier != "" && (o.run != "" || o.samplesFrom != "" || o.data == ""):
-		return o, cliflag.Usage("--train-classifier trains on the labels of --data, which it wants, and takes no --run and no --samples-from")
-	case o.samplesFrom != "" && (o.run != "" || o.data == ""):
-		return o, cliflag.Usage("--samples-from is judged beside --data, which it wants, instead of a --run")
-	case o.run == "" && o.samplesFrom == "" && o.trainClassifier == "":
-		return o, cliflag.Usage("--run is required: the --out of a train run")
-	case fs.Changed("passes") && o.trainClassifier == "":
-		return o, cliflag.Usage("--passes is of --train-classifier, which is not given")
-	case len(o.ood) > 0 && !o.asks(measureEnergy) && !o.asks(allMeasures):
-		return o, cliflag.Usage("--ood is for --measures %s, which is not asked for", measureEnergy)
-	case o.judge != "" && !o.asks(measureForward):
-		return o, cliflag.Usage("--judge judges samples for --measures %s, which is not asked for", measureForward)
-	case o.samples < 2 || o.samples > 1<<20:
-		return o, cliflag.Usage("want --samples from 2 to %d, got %d", 1<<20, o.samples)
-	case o.asks(compare.Frechet) && o.samples < compare.LeastFrechet:
-		return o, cliflag.Usage("--samples %d: a Fréchet distance wants at least %d, with fewer it says more of their number than of them", o.samples, compare.LeastFrechet)
-	case o.reference < 0 || o.reference == 1:
-		return o, cliflag.Usage("want --reference of at least 2, or 0 for all, got %d", o.reference)
-	case o.asks(compare.Frechet) && o.reference > 0 && o.reference < compare.LeastFrechet:
-		return o, cliflag.Usage("--reference %d: a Fréchet distance wants at least %d", o.reference, compare.LeastFrechet)
-	case o.passes < 1 || o.passes > 1<<20:
-		return o, cliflag.Usage("want --passes from 1 to %d, got %d", 1<<20, o.passes)
-	case trained.Modes[o.stats] == 0:
-		return o, cliflag.Usage("unknown --stats %q: want batch or running", o.stats)
-	case o.step < trained.Newest:
-		return o, cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.step)
-	case o.aisChains < 1 || o.aisChains > 1<<20:
-		return o, cliflag.Usage("want --ais-chains from 1 to %d, got %d", 1<<20, o.aisChains)
-	case o.aisSteps < 1 || o.aisSteps > 1<<20:
-		return o, cliflag.Usage("want --ais-steps from 1 to %d, got %d", 1<<20, o.aisSteps)
-	case o.batch < 2 || o.batch > 1<<20:
-		return o, cliflag.Usage("want --batch from 2 to %d, got %d", 1<<20, o.batch)
-	case o.limit < 0:
-		return o, cliflag.Usage("want --limit of at least 0, got %d", o.limit)
-	case o.probeLimit < 0:
-		return o, cliflag.Usage("want --probe-limit of at least 0, got %d", o.probeLimit)
-	case o.picture != "" && o.picture != noPicture && filepath.Ext(o.picture) != ".png":
-		return o, cliflag.Usage("--picture %s: want a name that ends in .png, or %s", o.picture, noPicture)
-	}
-	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
 }
 
 // asks says whether a measure is named.
 func (o options) asks(measure string) bool {
 	return slices.Contains(strings.Split(o.measures, ","), measure)
-}
-
-// checkMeasures reports a word that is no measure.
-func checkMeasures(list string) error {
-	names := append(measureNames(), allMeasures)
-	for word := range strings.SplitSeq(list, ",") {
-		if slices.Contains(names, word) {
-			continue
-		}
-		if here, ok := elsewhere[word]; ok {
-			return cliflag.Usage("unknown --measures %q: here that is %s", word, here)
-		}
-		return cliflag.Usage("unknown --measures %q: want some of %s, with commas between", word, strings.Join(names, ", "))
-	}
-	return nil
-}
-
-// elsewhere is what measures that have other names in publications and other programs
-// are called here.
-var elsewhere = map[string]string{
-	"fid": "frechet, with the weights of Inception-v3 as --inception", "isc": "is, with the weights of Inception-v3 as --inception",
-	"inception": "is, with the weights of Inception-v3 as --inception", "mmd": "kid", "precision": "prdc", "recall": "prdc", "coverage": "prdc",
-	"ppl": "nll", "perplexity": "nll", "auroc": "energy", "ais": "ll", "mse": "rmse",
 }

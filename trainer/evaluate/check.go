@@ -1,0 +1,86 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/eval/compare"
+	"ebtrain/trainer/trained"
+)
+
+// checkTogether reports flags that do not go together.
+func (o options) checkTogether(passes bool) error {
+	switch {
+	case o.trainClassifier != "" && (o.run != "" || o.samplesFrom != "" || o.data == ""):
+		return cliflag.Usage("--train-classifier trains on the labels of --data, which it wants, and takes no --run and no --samples-from")
+	case o.samplesFrom != "" && (o.run != "" || o.data == ""):
+		return cliflag.Usage("--samples-from is judged beside --data, which it wants, instead of a --run")
+	case o.run == "" && o.samplesFrom == "" && o.trainClassifier == "":
+		return cliflag.Usage("--run is required: the --out of a train run")
+	case passes && o.trainClassifier == "":
+		return cliflag.Usage("--passes is of --train-classifier, which is not given")
+	case len(o.ood) > 0 && !o.asks(measureEnergy) && !o.asks(allMeasures):
+		return cliflag.Usage("--ood is for --measures %s, which is not asked for", measureEnergy)
+	case o.judge != "" && !o.asks(measureForward):
+		return cliflag.Usage("--judge judges samples for --measures %s, which is not asked for", measureForward)
+	}
+	return nil
+}
+
+// checkRanges reports values that are out of range.
+func (o options) checkRanges() error {
+	switch {
+	case o.samples < 2 || o.samples > 1<<20:
+		return cliflag.Usage("want --samples from 2 to %d, got %d", 1<<20, o.samples)
+	case o.asks(compare.Frechet) && o.samples < compare.LeastFrechet:
+		return cliflag.Usage("--samples %d: a Fréchet distance wants at least %d, with fewer it says more of their number than of them", o.samples, compare.LeastFrechet)
+	case o.reference < 0 || o.reference == 1:
+		return cliflag.Usage("want --reference of at least 2, or 0 for all, got %d", o.reference)
+	case o.asks(compare.Frechet) && o.reference > 0 && o.reference < compare.LeastFrechet:
+		return cliflag.Usage("--reference %d: a Fréchet distance wants at least %d", o.reference, compare.LeastFrechet)
+	case o.passes < 1 || o.passes > 1<<20:
+		return cliflag.Usage("want --passes from 1 to %d, got %d", 1<<20, o.passes)
+	case trained.Modes[o.stats] == 0:
+		return cliflag.Usage("unknown --stats %q: want batch or running", o.stats)
+	case o.step < trained.Newest:
+		return cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.step)
+	case o.aisChains < 1 || o.aisChains > 1<<20:
+		return cliflag.Usage("want --ais-chains from 1 to %d, got %d", 1<<20, o.aisChains)
+	case o.aisSteps < 1 || o.aisSteps > 1<<20:
+		return cliflag.Usage("want --ais-steps from 1 to %d, got %d", 1<<20, o.aisSteps)
+	case o.batch < 2 || o.batch > 1<<20:
+		return cliflag.Usage("want --batch from 2 to %d, got %d", 1<<20, o.batch)
+	case o.limit < 0:
+		return cliflag.Usage("want --limit of at least 0, got %d", o.limit)
+	case o.probeLimit < 0:
+		return cliflag.Usage("want --probe-limit of at least 0, got %d", o.probeLimit)
+	case o.picture != "" && o.picture != noPicture && filepath.Ext(o.picture) != ".png":
+		return cliflag.Usage("--picture %s: want a name that ends in .png, or %s", o.picture, noPicture)
+	}
+	return nil
+}
+
+// checkMeasures reports a word that is no measure.
+func checkMeasures(list string) error {
+	names := append(measureNames(), allMeasures)
+	for word := range strings.SplitSeq(list, ",") {
+		if slices.Contains(names, word) {
+			continue
+		}
+		if here, ok := elsewhere[word]; ok {
+			return cliflag.Usage("unknown --measures %q: here that is %s", word, here)
+		}
+		return cliflag.Usage("unknown --measures %q: want some of %s, with commas between", word, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// elsewhere is what measures that have other names in publications and other programs
+// are called here.
+var elsewhere = map[string]string{
+	"fid": "frechet, with the weights of Inception-v3 as --inception", "isc": "is, with the weights of Inception-v3 as --inception",
+	"inception": "is, with the weights of Inception-v3 as --inception", "mmd": "kid", "precision": "prdc", "recall": "prdc", "coverage": "prdc",
+	"ppl": "nll", "perplexity": "nll", "auroc": "energy", "ais": "ll", "mse": "rmse",
+}
