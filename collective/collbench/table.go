@@ -2,137 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
-	"slices"
 	"strconv"
-	"strings"
-	"time"
-	"unsafe"
 
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
 	"ebtrain/collective/host"
 	"ebtrain/collective/timing"
-	"ebtrain/launch/cliflag"
 )
-
-// measureAll measures every size; rank 0 prints.
-func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err error) {
-	r := cost.Report{Version: cost.Version, Collective: opt.kind.String(), Type: opt.dtype.String(), Op: opt.op.String(), Memory: opt.memory,
-		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Machines: p.machines, Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: load()}
-	if opt.apart {
-		r.Network = opt.values["network"]
-	}
-	t := table{w: w, kind: opt.kind, hosts: len(r.Ranks), floor: opt.kind == collective.AllReduce && slices.Max(r.Ranks) > 1}
-	if p.Rank() != 0 {
-		t.w = io.Discard
-	}
-	if p.Rank() == 0 && opt.json != "" {
-		if err := writable(opt.json); err != nil {
-			return err
-		}
-	}
-	var told *foretold
-	if p.Rank() == 0 && len(opt.predict) > 0 { // before all is measured, what is wrong with the files
-		if told, err = foretell(opt.predict); err != nil {
-			return err
-		}
-	}
-	sizes := opt.whole(p.Size())
-	most := slices.Max(sizes)
-	var own, shared collective.Vec
-	if own, err = vectorMemory(p, opt, most); err != nil {
-		return err
-	}
-	if shared = own; opt.memory != "alloc" && t.floor {
-		if shared, err = p.Alloc(most); err != nil {
-			return err
-		}
-	}
-	s := &stream{}
-	if t.hosts > 1 {
-		if s, err = openStreams(ctx, p, most); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.close()) }()
-	}
-	if err := t.head(r); err != nil {
-		return err
-	}
-	if t.hosts == 1 && t.floor {
-		if t.least, err = p.host.NewLeast(min(most, leastBytes)); err != nil {
-			return err
-		}
-		if r.Meeting, err = leastOf(ctx, p, opt, t.least, collective.Vec{Type: collective.U8}); err != nil {
-			return err
-		}
-	}
-	for _, n := range sizes {
-		size, err := t.measure(ctx, p, opt, own.Slice(0, n), shared, s)
-		if err != nil {
-			return err
-		}
-		r.Sizes = append(r.Sizes, size)
-	}
-	r.Fit, r.FloorFit, r.StreamFit = fits(r.Sizes)
-	if err := t.foot(r); err != nil {
-		return err
-	}
-	if told != nil {
-		text, err := told.text(r)
-		if err == nil {
-			_, err = fmt.Fprint(t.w, text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if p.Rank() == 0 && opt.json != "" {
-		if err := r.Write(opt.json); err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
-	}
-	return wrongs(p, r)
-}
-
-// writable says, before all is measured, whether the report can be written.
-func writable(file string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return fmt.Errorf("--json: %w", err)
-	}
-	return f.Close()
-}
-
-// wrongs is an error if any element was wrong.
-func wrongs(p place, r cost.Report) error {
-	var wrong int64
-	for _, s := range r.Sizes {
-		wrong += s.Wrong
-	}
-	if wrong > 0 {
-		return fmt.Errorf("rank %d: %d elements were wrong", p.Rank(), wrong)
-	}
-	return nil
-}
-
-// load is the load of the machine over the last minute, -1 if it is not known.
-func load() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return -1
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	x, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return -1
-	}
-	return x
-}
 
 // table is what is printed, and so measured.
 type table struct {
@@ -208,19 +86,6 @@ func (t table) line(s cost.Size) error {
 	return err
 }
 
-// fits are the lines through the medians.
-func fits(sizes []cost.Size) (all, floor, stream *cost.Line) {
-	var points [3][]cost.Point
-	for _, s := range sizes {
-		for i, times := range []*cost.Times{&s.Times, s.Floor, s.Stream} {
-			if times != nil {
-				points[i] = append(points[i], cost.Point{Bytes: s.Bytes, US: times.Median})
-			}
-		}
-	}
-	return cost.Fit(points[0]), cost.Fit(points[1]), cost.Fit(points[2])
-}
-
 // leastText is what small vectors take at least, beside what they took.
 func leastText(r cost.Report) string {
 	if r.Meeting == nil {
@@ -279,13 +144,4 @@ func short(x float64) string {
 		return "any"
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
-}
-
-// vectorMemory is memory of n bytes to reduce.
-func vectorMemory(c collective.Comm, opt options, n int) (collective.Vec, error) {
-	if opt.memory == "alloc" {
-		return c.Alloc(n)
-	}
-	words := make([]uint64, (n+7)/8) // aligned for every type
-	return collective.Vec{Type: collective.U8, Len: n, Ptr: unsafe.Pointer(unsafe.SliceData(words))}, nil
 }
