@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"ebtrain/collective"
 	driver "ebtrain/collective/cuda"
@@ -19,7 +20,6 @@ import (
 // productRate is how many operations a second the best of cublasLt's first candidates
 // does in a product of large random matrices. (Zeros would be faster.)
 func productRate(ordinal, n int, p cuda.Precision) (best float64, err error) {
-	const times = 10
 	d, err := driver.OpenDevice(ordinal)
 	if err != nil {
 		return 0, err
@@ -36,14 +36,7 @@ func productRate(ordinal, n int, p cuda.Precision) (best float64, err error) {
 		return 0, fmt.Errorf("%w: %w", errSkipped, err)
 	}
 	defer func() { keep(lib.Close) }()
-	t := linalg.Types{Dst: graph.F32, A: graph.F32, B: graph.F32, Math: linalg.Full}
-	switch p {
-	case cuda.TF32:
-		t.Math = linalg.TF32
-	case cuda.BF16:
-		t = linalg.Types{Dst: graph.BF16, A: graph.BF16, B: graph.BF16, Math: linalg.BF16}
-	}
-	q := linalg.Product{Batch: 1, M: n, N: n, K: n, T: t}
+	q := linalg.Product{Batch: 1, M: n, N: n, K: n, T: typesOf(p)}
 	list, err := lib.Prepare(q, 4)
 	if err != nil {
 		return 0, err
@@ -55,7 +48,7 @@ func productRate(ordinal, n int, p cuda.Precision) (best float64, err error) {
 	}()
 	var at [3]driver.Ptr // dst, a, b
 	for i := range at {
-		if at[i], err = random(d, s, n*n, t.A); err != nil {
+		if at[i], err = random(d, s, n*n, q.T.A); err != nil {
 			return 0, err
 		}
 		defer func() { keep(func() error { return d.Free(at[i]) }) }()
@@ -68,26 +61,45 @@ func productRate(ordinal, n int, p cuda.Precision) (best float64, err error) {
 		defer func() { keep(marks[i].Close) }()
 	}
 	for _, c := range list {
-		work, err := d.Alloc(c.Workspace())
+		took, err := timeOf(c, d, s, linalg.Operands{Dst: at[0], A: at[1], B: at[2]}, marks)
 		if err != nil {
 			return 0, err
 		}
-		run := func() error { return c.Enqueue(s, linalg.Operands{Dst: at[0], A: at[1], B: at[2]}, work) }
-		err = errors.Join(run(), s.Record(marks[0]))
-		for range times {
-			err = errors.Join(err, run())
-		}
-		err = errors.Join(err, s.Record(marks[1]), s.Sync(context.Background()))
-		if err != nil {
-			return 0, errors.Join(err, d.Free(work))
-		}
-		took, err := d.Elapsed(marks[0], marks[1])
-		if err = errors.Join(err, d.Free(work)); err != nil {
-			return 0, err
-		}
-		best = max(best, float64(q.Flops())*times/took.Seconds())
+		best = max(best, float64(q.Flops())*products/took.Seconds())
 	}
 	return best, nil
+}
+
+// typesOf are the types of a product in a precision.
+func typesOf(p cuda.Precision) linalg.Types {
+	switch p {
+	case cuda.TF32:
+		return linalg.Types{Dst: graph.F32, A: graph.F32, B: graph.F32, Math: linalg.TF32}
+	case cuda.BF16:
+		return linalg.Types{Dst: graph.BF16, A: graph.BF16, B: graph.BF16, Math: linalg.BF16}
+	}
+	return linalg.Types{Dst: graph.F32, A: graph.F32, B: graph.F32, Math: linalg.Full}
+}
+
+// products is how many of a candidate's are timed, after one that is not.
+const products = 10
+
+// timeOf is how long they take.
+func timeOf(c linalg.Candidate, d *driver.Device, s *driver.Stream, x linalg.Operands, marks [2]*driver.Event) (took time.Duration, err error) {
+	work, err := d.Alloc(c.Workspace())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, d.Free(work)) }()
+	run := func() error { return c.Enqueue(s, x, work) }
+	err = errors.Join(run(), s.Record(marks[0]))
+	for range products {
+		err = errors.Join(err, run())
+	}
+	if err = errors.Join(err, s.Record(marks[1]), s.Sync(context.Background())); err != nil {
+		return 0, err
+	}
+	return d.Elapsed(marks[0], marks[1])
 }
 
 // random is n normal numbers on the device, of which each megabyte is the same.
