@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Info describes a GPU.
@@ -19,7 +21,7 @@ type Info struct {
 }
 
 func (i Info) String() string {
-	return fmt.Sprintf("%s (GPU %d, sm_%d%d, %d SMs, %s)", i.Name, i.Ordinal, i.Major, i.Minor, i.SMs, bytesText(i.Memory))
+	return fmt.Sprintf("%s (GPU %d, sm_%d%d, %d SMs, %s)", i.Name, i.Ordinal, i.Major, i.Minor, i.SMs, humanize.IBytes(uint64(i.Memory)))
 }
 
 // Attributes of a device.

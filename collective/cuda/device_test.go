@@ -137,7 +137,7 @@ func TestOutOfMemory(t *testing.T) {
 	if !errors.As(err, &o) || o.Asked != 3<<20 || o.Free != 2<<20 || o.Total != 10<<20 {
 		t.Fatalf("got %#v", err)
 	}
-	if want := "cuda: out of memory on the GPU: 3.0 MiB asked, 2.0 MiB of 10.0 MiB free (cuda: cuMemAlloc_v2: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2))"; err.Error() != want {
+	if want := "cuda: out of memory on the GPU: 3.000 MiB asked, 2.000 MiB of 10.00 MiB free (cuda: cuMemAlloc_v2: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2))"; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
 	var e *cuda.Error

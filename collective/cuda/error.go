@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // What can be wrong with a machine, or with a graph for it, for errors.Is. The errors
@@ -95,11 +97,12 @@ type OutOfMemory struct {
 }
 
 func (e *OutOfMemory) Error() string {
+	const digits = 4 // what is asked may be hardly more than what is free
 	asked := ""
 	if e.Asked > 0 {
-		asked = bytesText(e.Asked) + " asked, "
+		asked = humanize.IBytesN(uint64(e.Asked), digits) + " asked, "
 	}
-	s := fmt.Sprintf("cuda: out of memory on the GPU: %s%s of %s free", asked, bytesText(e.Free), bytesText(e.Total))
+	s := fmt.Sprintf("cuda: out of memory on the GPU: %s%s of %s free", asked, humanize.IBytesN(uint64(e.Free), digits), humanize.IBytesN(uint64(e.Total), digits))
 	if e.Err != nil {
 		s += fmt.Sprintf(" (%v)", e.Err)
 	}
@@ -107,13 +110,3 @@ func (e *OutOfMemory) Error() string {
 }
 
 func (e *OutOfMemory) Unwrap() error { return e.Err }
-
-func bytesText(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%d bytes", n)
-}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
+
+	"github.com/dustin/go-humanize"
 )
 
 // MemInfo says how many bytes of the device are free, for all processes, and how
@@ -68,7 +70,7 @@ func (d *Device) AllocPinned(bytes int) (*Pinned, error) {
 	}
 	host, ptr, code := d.drv.pin(d.ctx, max(bytes, 1))
 	if code != success {
-		return nil, fmt.Errorf("pinning %s of the host's memory: %w", bytesText(int64(bytes)), d.check("cuMemHostAlloc", code))
+		return nil, fmt.Errorf("pinning %s of the host's memory: %w", humanize.IBytes(uint64(bytes)), d.check("cuMemHostAlloc", code))
 	}
 	return &Pinned{d: d, host: host, ptr: ptr, bytes: unsafe.Slice((*byte)(host), bytes)}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -27,7 +28,7 @@ func newBudget(limit int64) *budget { return &budget{limit, semaphore.NewWeighte
 // take waits until n bytes are free. More than the limit would never be.
 func (b *budget) take(ctx context.Context, n int64) error {
 	if n > b.limit {
-		return fmt.Errorf("a picture needs %s of memory, expected at most %s", megabytes(float64(n)), megabytes(float64(b.limit)))
+		return fmt.Errorf("a picture needs %s of memory, expected at most %s", byteText(float64(n)), byteText(float64(b.limit)))
 	}
 	if b.sem.Acquire(ctx, n) != nil {
 		return context.Cause(ctx)
@@ -38,10 +39,6 @@ func (b *budget) take(ctx context.Context, n int64) error {
 // give gives back n bytes.
 func (b *budget) give(n int64) { b.sem.Release(n) }
 
-// megabytes is a number of bytes for messages.
-func megabytes(n float64) string {
-	if n < 1<<40 {
-		return fmt.Sprintf("%.0f MiB", n/(1<<20))
-	}
-	return fmt.Sprintf("%.2g TiB", n/(1<<40))
-}
+// byteText is a number of bytes for messages. What a header claims may be more than any
+// integer holds: 8 EiB say as much.
+func byteText(n float64) string { return humanize.IBytes(uint64(min(n, 1<<63))) }

@@ -43,7 +43,7 @@ func (g Geometry) need(h header, limit int64) (int64, error) {
 	if f.scaled {
 		what += fmt.Sprintf(", scaled to %d×%d,", f.scaleW, f.scaleH)
 	}
-	return 0, fmt.Errorf("%s needs %s of memory, expected at most %s", what, megabytes(n), megabytes(float64(limit)))
+	return 0, fmt.Errorf("%s needs %s of memory, expected at most %s", what, byteText(n), byteText(float64(limit)))
 }
 
 // decodeNow is decode without asking for memory.

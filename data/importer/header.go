@@ -116,7 +116,7 @@ type prefix struct {
 
 func (p *prefix) Read(b []byte) (int, error) {
 	if p.n >= maxEntry {
-		p.err = fmt.Errorf("more than %s, expected at most that for one picture as it is stored", megabytes(maxEntry))
+		p.err = fmt.Errorf("more than %s, expected at most that for one picture as it is stored", byteText(maxEntry))
 		return 0, p.err
 	}
 	n, err := p.r.Read(b)

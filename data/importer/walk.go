@@ -118,5 +118,5 @@ func tooLarge(closed error, size int64) error {
 	if closed != nil {
 		return closed
 	}
-	return fmt.Errorf("%s, expected at most %s for one picture as it is stored", megabytes(float64(size)), megabytes(maxEntry))
+	return fmt.Errorf("%s, expected at most %s for one picture as it is stored", byteText(float64(size)), byteText(maxEntry))
 }

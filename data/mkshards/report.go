@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
 	"ebtrain/data/shard"
@@ -109,7 +110,7 @@ func describe(w io.Writer, dir string, x *shard.Index) error {
 			bytes += e.Bytes
 			raw += e.RawBytes
 		}
-		text += fmt.Sprintf("  %-6s %8d samples in %d shards, %.1f MiB (%.1f MiB raw)\n", name, p.Samples, len(p.Shards), mib(bytes), mib(raw))
+		text += fmt.Sprintf("  %-6s %8d samples in %d shards, %s (%s raw)\n", name, p.Samples, len(p.Shards), humanize.IBytes(bytes), humanize.IBytes(raw))
 		if p.Words > 0 {
 			text += fmt.Sprintf("         %8d words, %d of them (%.2f %%) not in the vocabulary\n", p.Words, p.Unknown, 100*float64(p.Unknown)/float64(p.Words))
 		}
@@ -130,5 +131,3 @@ func describe(w io.Writer, dir string, x *shard.Index) error {
 	_, err := io.WriteString(w, text)
 	return err
 }
-
-func mib(n uint64) float64 { return float64(n) / (1 << 20) }

@@ -34,6 +34,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"ebtrain/collective"
 	"ebtrain/ddp/graph"
 )
@@ -106,8 +108,7 @@ type Options struct {
 type MemoryError struct{ Need, Max int64 } // bytes
 
 func (e *MemoryError) Error() string {
-	const gib = 1 << 30
-	return fmt.Sprintf("its intermediate values take at least %.1f GiB, and it may take %.1f GiB", float64(e.Need)/gib, float64(e.Max)/gib)
+	return fmt.Sprintf("its intermediate values take at least %s, and it may take %s", binary(e.Need), binary(e.Max))
 }
 
 // FullError is a device's memory that has no room left. It says who has it.
@@ -126,9 +127,8 @@ type MemoryUse struct {
 }
 
 func (e *FullError) Error() string {
-	const gib = 1 << 30
-	s := fmt.Sprintf("%s is out of memory: %s were asked for %s, and %.2f of %.1f GiB are free",
-		e.Of, binary(e.Asked), e.What, float64(e.Free)/gib, float64(e.Total)/gib)
+	s := fmt.Sprintf("%s is out of memory: %s were asked for %s, and %s of %s are free",
+		e.Of, binary(e.Asked), e.What, binary(e.Free), binary(e.Total))
 	for i, u := range e.Largest {
 		sep := ", "
 		if i == 0 {
@@ -139,15 +139,9 @@ func (e *FullError) Error() string {
 	return s
 }
 
-// binary is so many bytes for people, in the largest unit of which there is one.
-func binary(n int64) string {
-	for i, unit := range []string{"GiB", "MiB", "KiB"} {
-		if one := int64(1) << (30 - 10*i); n >= one {
-			return fmt.Sprintf("%.2f %s", float64(n)/float64(one), unit)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
+// binary is so many bytes for people, with digits enough to compare what hardly does not
+// fit with the room there is.
+func binary(n int64) string { return humanize.IBytesN(uint64(n), 4) }
 
 // Vars is a set of named variables on a device: parameters, optimiser moments,
 // running statistics. Programs read and assign them.

@@ -364,7 +364,7 @@ func TestResiduals(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
-	for _, want := range []string{"measured over the model, less 1, in % 256 B 16 KB 4 MB", "2 ranks on a host -50 - +20", "1+1 ranks on hosts - +200 -"} {
+	for _, want := range []string{"measured over the model, less 1, in % 256 B 16 KiB 4.0 MiB", "2 ranks on a host -50 - +20", "1+1 ranks on hosts - +200 -"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

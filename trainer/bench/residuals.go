@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"ebtrain/collective/cost"
 )
 
@@ -30,7 +32,7 @@ func (p *printer) residuals(all []cost.Residual) {
 	sizes = slices.Compact(sizes)
 	head := "measured over the model, less 1, in %"
 	for _, n := range sizes {
-		head += "\t" + short(n)
+		head += "\t" + humanize.IBytes(uint64(n))
 	}
 	rows := []string{head}
 	for _, g := range groups {
@@ -62,15 +64,4 @@ func percent(v []float64) string {
 		sum += x
 	}
 	return fmt.Sprintf("%+.0f", 100*sum/float64(len(v)))
-}
-
-// short is a number of bytes: 256 B, 16 KB, 4 MB.
-func short(n int) string {
-	switch {
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return fmt.Sprintf("%d MB", n>>20)
-	case n >= 1<<10 && n%(1<<10) == 0:
-		return fmt.Sprintf("%d KB", n>>10)
-	}
-	return fmt.Sprintf("%d B", n)
 }

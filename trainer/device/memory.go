@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dustin/go-humanize"
+
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/launch/memory"
@@ -71,8 +73,8 @@ func CheckMemory(b exec.Backend, g *graph.Graph, smaller string) error {
 		}
 	}
 	if need := int64(bytes(largest)); need > have.Bytes/2 { // never one value alone
-		return fmt.Errorf("one value of the program, %v, takes %.1f GiB, and %s has %.1f GiB of memory: choose a smaller %s",
-			largest, gib(need), have.Of, gib(have.Bytes), smaller)
+		return fmt.Errorf("one value of the program, %v, takes %s, and %s has %s of memory: choose a smaller %s",
+			largest, humanize.IBytes(uint64(need)), have.Of, humanize.IBytes(uint64(have.Bytes)), smaller)
 	}
 	return nil
 }
@@ -84,5 +86,3 @@ func bytes(t graph.Type) int {
 	}
 	return t.Bytes()
 }
-
-func gib(n int64) float64 { return float64(n) / (1 << 30) }

@@ -53,7 +53,7 @@ var mistakes = []mistake{
 	{"bf16 on the reference", "", "train --out z --device ref --precision bf16", 2, `^--device ref computes in float32 only, and --precision is bf16: use --device cpu`},
 	{"bf16 without instructions", "DNNL_MAX_CPU_ISA=AVX2 GODEBUG=cpu.avx512f=off", "train --out z --precision bf16", 1, `^--precision bf16: .*: use --precision f32$`},
 	{"argument that is no flag", "", "train celeba --out z", 2, `^unexpected argument "celeba": every setting of train is a flag`},
-	{"batch beyond memory", "", "train --out z --batch 1000000000", 1, `one value of the program, .* takes [0-9.]+ GiB, and this machine has [0-9.]+ GiB`},
+	{"batch beyond memory", "", "train --out z --batch 1000000000", 1, `one value of the program, .* takes [0-9.]+ TiB, and this machine has [0-9.]+ GiB`},
 	{"several at once on two ranks", "", "ddplaunch -nproc 2 train --steps 0", 2, `^--out is required`},
 	{"batch that three cannot share", "", "ddplaunch -nproc 3 train --out z --batch 4", 2, `^--batch 4 is over all ranks and cannot be shared equally by 3: want a multiple of 3`},
 

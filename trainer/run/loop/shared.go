@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dustin/go-humanize"
+
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -108,9 +110,6 @@ func (t *Trainer) announceMoments() error {
 	for _, s := range t.shared.Late {
 		late += s.Part.Bytes()
 	}
-	unit, name := float64(1<<20), "MiB"
-	if all < 1<<20 {
-		unit, name = 1<<10, "KiB"
-	}
-	return a.Announce(fmt.Sprintf("--shard-optimizer: each of %d ranks keeps %.1f of the optimisers' %.1f %s of state, and %.1f %s of parts of weights", t.world(), float64(mine)/unit, float64(all)/unit, name, float64(late)/unit, name))
+	return a.Announce(fmt.Sprintf("--shard-optimizer: each of %d ranks keeps %s of the optimisers' %s of state, and %s of parts of weights",
+		t.world(), humanize.IBytes(uint64(mine)), humanize.IBytes(uint64(all)), humanize.IBytes(uint64(late))))
 }
