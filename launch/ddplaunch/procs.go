@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/variable"
 )
 
 // maxProcs bounds --nproc-per-node: more is a typing mistake.
@@ -37,11 +38,7 @@ func countProcs(s string, environ []string) (int, error) {
 // first that is none (-1; NoDevFiles, as some batch systems have it), or those that Slurm has given to the job on this node, or that the
 // NVIDIA driver lists.
 func countGPUs(environ []string) int {
-	for _, kv := range environ {
-		list, ok := strings.CutPrefix(kv, "CUDA_VISIBLE_DEVICES=")
-		if !ok {
-			continue
-		}
+	if list, ok := variable.Lookup(environ, "CUDA_VISIBLE_DEVICES"); ok {
 		n := 0
 		for id := range strings.SplitSeq(list, ",") {
 			if !isGPU(strings.TrimSpace(id)) {
@@ -51,12 +48,8 @@ func countGPUs(environ []string) int {
 		}
 		return n
 	}
-	for _, kv := range environ {
-		if text, ok := strings.CutPrefix(kv, "SLURM_GPUS_ON_NODE="); ok {
-			if n, err := strconv.Atoi(text); err == nil {
-				return n
-			}
-		}
+	if n, err := strconv.Atoi(variable.Get(environ, "SLURM_GPUS_ON_NODE")); err == nil {
+		return n
 	}
 	entries, err := os.ReadDir("/proc/driver/nvidia/gpus")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/variable"
 )
 
 const (
@@ -25,11 +26,11 @@ const (
 // End is when the time of the job ends that environ, in the form of os.Environ,
 // describes; false if it has none, or nobody says. how is who said it.
 func End(ctx context.Context, environ []string) (end time.Time, how string, ok bool) {
-	job := lookup(environ, "SLURM_JOB_ID")
+	job := variable.Get(environ, "SLURM_JOB_ID")
 	if job == "" {
 		return time.Time{}, "", false
 	}
-	if end, ok = seconds(lookup(environ, "SLURM_JOB_END_TIME")); ok {
+	if end, ok = seconds(variable.Get(environ, "SLURM_JOB_END_TIME")); ok {
 		return end, "SLURM_JOB_END_TIME", true
 	}
 	end, ok = ask(ctx, environ, job)
@@ -82,7 +83,7 @@ func Watch(ctx context.Context, environ []string, reserve time.Duration, tell fu
 			return
 		case <-time.After(time.Until(end.Add(-reserve))):
 		}
-		if now, ok := ask(ctx, environ, lookup(environ, "SLURM_JOB_ID")); ok && now.After(end) {
+		if now, ok := ask(ctx, environ, variable.Get(environ, "SLURM_JOB_ID")); ok && now.After(end) {
 			end, how = now, "squeue"
 			continue
 		}
@@ -91,13 +92,4 @@ func Watch(ctx context.Context, environ []string, reserve time.Duration, tell fu
 		}
 		return
 	}
-}
-
-func lookup(environ []string, key string) string {
-	for _, kv := range environ {
-		if value, ok := strings.CutPrefix(kv, key+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

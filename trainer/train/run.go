@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -20,6 +19,7 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 	"ebtrain/launch/plainlog"
+	"ebtrain/launch/variable"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/device"
@@ -77,7 +77,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	w.Announce("train", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: lookup(environ, "EBTRAIN_PROGRESS"), goesOn: o.was != nil}
+	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: variable.Get(environ, "EBTRAIN_PROGRESS"), goesOn: o.was != nil}
 	if info.hint != "" {
 		info.width = w.Columns
 	}
@@ -352,16 +352,6 @@ func heard(stop <-chan struct{}, log *slog.Logger) (done func()) {
 		}
 	})
 	return func() { close(over); wg.Wait() }
-}
-
-// lookup is the value of a variable of environ, "" if it has none.
-func lookup(environ []string, name string) string {
-	for _, v := range environ {
-		if value, ok := strings.CutPrefix(v, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }
 
 // openLog opens this rank's log: everything goes to rank-N.log (file), of all

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ebtrain/launch/variable"
 )
 
 // outEnv tells rank 0 the file for its result, when the launcher was started
@@ -75,10 +77,8 @@ func findLauncher(program, self string) (string, error) {
 
 // Output is where rank 0 prints. Closing it makes what was written to be seen.
 func Output(environ []string, stdout io.Writer) io.WriteCloser {
-	for _, v := range environ {
-		if file, ok := strings.CutPrefix(v, outEnv+"="); ok {
-			return lateFile{file: file, text: &strings.Builder{}}
-		}
+	if file, ok := variable.Lookup(environ, outEnv); ok {
+		return lateFile{file: file, text: &strings.Builder{}}
 	}
 	return keptOpen{stdout}
 }

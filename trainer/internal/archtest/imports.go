@@ -26,7 +26,7 @@ type arrow struct {
 // of every room under "", those of one room under its name.
 var mainArrows = map[string][]string{
 	"":        {"launch/cliflag", "launch/exitcode", "launch/plainlog", "launch/progressbar"},
-	"trainer": {"launch/rendezvous", "launch/env", "launch/task"},
+	"trainer": {"launch/rendezvous", "launch/env", "launch/task", "launch/variable"},
 	// collbench measures the group that a launcher has made. A command stands above
 	// all rooms, whichever folder it is in: it joins as those of trainer do.
 	"collective": {"trainer/world", "launch/env", "launch/task", "launch/netns"},
