@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"ebtrain/collective/cost"
+	"ebtrain/collective/processors"
 	"ebtrain/launch/cliflag"
 )
 
@@ -32,7 +32,7 @@ func compareHead(w io.Writer, opt options, all []contender) error {
 		where = "over TCP on loopback"
 	}
 	text := fmt.Sprintf("## %s, %d ranks %s, %s\n\n%d processors, load %.1f; %d rounds of %v each in turn, equal priority. In µs: shortest, and median of the rounds' medians.\n\n",
-		time.Now().UTC().Format("2006-01-02 15:04"), opt.nproc, where, cliflag.Version("collbench"), runtime.NumCPU(), load(), opt.rounds, opt.maxTime)
+		time.Now().UTC().Format("2006-01-02 15:04"), opt.nproc, where, cliflag.Version("collbench"), runtime.NumCPU(), processors.Load(), opt.rounds, opt.maxTime)
 	cols := []string{"bytes"}
 	for _, c := range all {
 		cols = append(cols, c.name)
@@ -91,26 +91,4 @@ func micros(x float64) string {
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(x, 'f', 0, 64)
-}
-
-// busy is the time for which the machine's processors have worked so far, 0 if that
-// is not known. The kernel counts it in hundredths of a second.
-func busy() time.Duration {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	var ticks int64
-	for i, f := range strings.Fields(line) { // cpu user nice system idle iowait irq softirq
-		if i == 0 || i == 4 || i == 5 || i > 7 {
-			continue
-		}
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return 0
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
 }

@@ -8,13 +8,12 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 	"unsafe"
 
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
+	"ebtrain/collective/processors"
 	"ebtrain/launch/cliflag"
 )
 
@@ -70,7 +69,7 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 // unmeasured is the report before anything is measured: of what, where and by whom.
 func unmeasured(p place, opt options) cost.Report {
 	r := cost.Report{Version: cost.Version, Collective: opt.kind.String(), Type: opt.dtype.String(), Op: opt.op.String(), Memory: opt.memory,
-		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Machines: p.machines, Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: load()}
+		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Machines: p.machines, Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: processors.Load()}
 	if opt.apart {
 		r.Network = opt.values["network"]
 	}
@@ -148,20 +147,6 @@ func wrongs(p place, r cost.Report) error {
 		return fmt.Errorf("rank %d: %d elements were wrong", p.Rank(), wrong)
 	}
 	return nil
-}
-
-// load is the load of the machine over the last minute, -1 if it is not known.
-func load() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return -1
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	x, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return -1
-	}
-	return x
 }
 
 // fits are the lines through the medians.

@@ -19,6 +19,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
+	"ebtrain/collective/processors"
 	"ebtrain/launch/cliflag"
 )
 
@@ -193,7 +194,11 @@ func compare(ctx context.Context, opt options, w io.Writer) (err error) {
 	}
 	for _, n := range opt.whole(opt.nproc) {
 		c := comparison{bytes: n, runs: make([][]cost.Size, len(all))}
-		before, begun, used := busy(), time.Now(), time.Duration(0)
+		before, err := processors.Worked()
+		if err != nil {
+			return err
+		}
+		begun, used := time.Now(), time.Duration(0)
 		for round := range opt.rounds {
 			for i := range all {
 				at := (i + round) % len(all) // each comes first some time
@@ -205,7 +210,11 @@ func compare(ctx context.Context, opt options, w io.Writer) (err error) {
 				used += cpu
 			}
 		}
-		c.others = (busy() - before - used).Seconds() / time.Since(begun).Seconds()
+		after, err := processors.Worked()
+		if err != nil {
+			return err
+		}
+		c.others = (after - before - used).Seconds() / time.Since(begun).Seconds()
 		if _, err := io.WriteString(w, c.row()); err != nil {
 			return err
 		}

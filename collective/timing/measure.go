@@ -10,10 +10,9 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
+	"ebtrain/collective/processors"
 )
 
 // Fewest repetitions there are, however long they take.
@@ -142,12 +141,12 @@ func (b *Batch) repeat(ctx context.Context, p Plan) (times []float64, all sums, 
 func (b *Batch) batch(ctx context.Context, compute time.Duration) (took, busy time.Duration, err error) {
 	began := time.Now()
 	var computed time.Duration // of processors
-	at, had := began, processor()
+	at, had := began, processors.Own()
 	for range b.Inner {
 		if compute > 0 {
-			before := processor()
+			before := processors.Own()
 			b.before.until(at.Add(compute))
-			computed += processor() - before
+			computed += processors.Own() - before
 		}
 		if err := collective.Do(ctx, b.Comm, b.Req); err != nil {
 			return 0, 0, err
@@ -156,14 +155,5 @@ func (b *Batch) batch(ctx context.Context, compute time.Duration) (took, busy ti
 			at = time.Now()
 		}
 	}
-	return time.Since(began) - time.Duration(b.Inner)*compute, processor() - had - computed, nil
-}
-
-// processor is the time of processors that this process has had, with all its threads.
-func processor() time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		panic(err) // of itself, into memory of its own
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Since(began) - time.Duration(b.Inner)*compute, processors.Own() - had - computed, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
+	"ebtrain/collective/processors"
 )
 
 // group is so many ranks of this process, as one host.
@@ -115,7 +116,7 @@ type works struct {
 func (w works) Do(context.Context, collective.Request) error {
 	*w.n++
 	began := time.Now()
-	for had := processor(); processor()-had < w.each || time.Since(began) < w.each; { // other threads of this process have processors, too
+	for had := processors.Own(); processors.Own()-had < w.each || time.Since(began) < w.each; { // other threads of this process have processors, too
 	}
 	return nil
 }

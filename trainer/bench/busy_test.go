@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"ebtrain/collective/cost"
+	"ebtrain/collective/processors"
 )
 
 // TestBurn: a processor is kept busy until it is told otherwise, whichever is asked for.
 func TestBurn(t *testing.T) {
 	for _, n := range []int{0, 1 << 20} {
-		had, stop := processor(), burn(n)
-		for begun := time.Now(); processor()-had < 20*time.Millisecond; time.Sleep(time.Millisecond) {
+		had, stop := processors.Own(), burn(n)
+		for begun := time.Now(); processors.Own()-had < 20*time.Millisecond; time.Sleep(time.Millisecond) {
 			if time.Since(begun) > time.Minute {
 				t.Fatal("it has had less than 20 ms of a processor in a minute")
 			}

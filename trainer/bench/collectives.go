@@ -11,6 +11,7 @@ import (
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
 	"ebtrain/collective/host"
+	"ebtrain/collective/processors"
 	"ebtrain/collective/timing"
 	"ebtrain/launch/cliflag"
 )
@@ -69,7 +70,7 @@ func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network 
 	var r cost.Report
 	if g != nil {
 		r = cost.Report{Version: cost.Version, Collective: collective.AllReduce.String(), Type: collective.F32.String(), Op: collective.Sum.String(), Memory: "alloc",
-			World: ranks, Network: network, Compute: float64(compute) / 1e3, Begun: time.Now().UTC(), Program: cliflag.Version("bench"), CPUs: runtime.NumCPU(), Load: load()}
+			World: ranks, Network: network, Compute: float64(compute) / 1e3, Begun: time.Now().UTC(), Program: cliflag.Version("bench"), CPUs: runtime.NumCPU(), Load: processors.Load()}
 		hosts := make([]string, ranks)
 		for i, h := range g.Hosts() {
 			hosts[i] = fmt.Sprint(h)

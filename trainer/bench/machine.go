@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
-	"strings"
 
 	"ebtrain/collective/simulate"
 )
@@ -78,31 +76,4 @@ func (p *player) cluster(c *Case) simulate.Cluster {
 		s.Others = c.Others / float64(p.r.Threads)
 	}
 	return s
-}
-
-// usage is the time of processors, in microseconds, that all processes of this machine
-// have had, as /proc/stat has it.
-func usage() (float64, error) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, err
-	}
-	const tick = 1e4 // microseconds: USER_HZ is 100 on every Linux
-	sum := 0.0
-	for line := range strings.Lines(string(text)) {
-		f := strings.Fields(line)
-		if len(f) < 9 || f[0] != "cpu" {
-			continue
-		}
-		for i, s := range f[1:9] { // user, nice, system, idle, iowait, irq, softirq, steal
-			var n float64
-			if _, err := fmt.Sscan(s, &n); err != nil {
-				return 0, fmt.Errorf("/proc/stat: %q: %w", line, err)
-			}
-			if i != 3 && i != 4 {
-				sum += n * tick
-			}
-		}
-	}
-	return sum, nil
 }

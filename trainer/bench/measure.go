@@ -9,13 +9,12 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"ebtrain/collective"
 	"ebtrain/collective/host"
+	"ebtrain/collective/processors"
 	"ebtrain/data"
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/cliflag"
@@ -51,7 +50,7 @@ func measure(ctx context.Context, o *options, w *world.World, src data.Source, c
 		o.threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
 	b.r = &Report{Format: Format, Version: Version, Begun: b.begun.UTC(), Program: cliflag.Version("bench"), Args: args, Seed: o.seed,
-		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.threads, Sharded: o.shardMoments, Cores: runtime.NumCPU(), Load: load(),
+		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.threads, Sharded: o.shardMoments, Cores: runtime.NumCPU(), Load: processors.Load(),
 		Hosts: w.Hosts(), Cases: cases}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.prepare(ctx); err != nil {
@@ -273,7 +272,7 @@ func (r *rig) measured(ctx context.Context, n int64) (m part, err error) {
 		return m, err
 	}
 	r.seen.parts = r.seen.parts[:0]
-	before, err := usage()
+	before, err := processors.Worked()
 	if err != nil {
 		return m, err
 	}
@@ -282,8 +281,8 @@ func (r *rig) measured(ctx context.Context, n int64) (m part, err error) {
 		return m, err
 	}
 	m = part{Step: time.Since(began).Seconds() * 1e6 / float64(n), Parts: r.seen.parts, First: r.seen.first}
-	after, err := usage()
-	m.Used = after - before
+	after, err := processors.Worked()
+	m.Used = us(after - before)
 	return m, err
 }
 
@@ -336,17 +335,4 @@ func (b *bench) close() error {
 		errs = append(errs, b.backend.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// load is the load of the machine over the last minute, -1 if it is not known.
-func load() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	var x float64
-	if err == nil {
-		_, err = fmt.Sscan(strings.TrimSpace(string(text)), &x)
-	}
-	if err != nil {
-		return -1
-	}
-	return x
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebtrain/collective"
+	"ebtrain/collective/processors"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
@@ -87,9 +88,11 @@ type observer struct {
 	busy  time.Duration // of the process, until the last step's end
 }
 
+// us is so many microseconds.
+func us(d time.Duration) float64 { return float64(d) / 1e3 }
+
 func (o *observer) Stepped(r loop.Record) error {
-	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
-	busy := processor()
+	busy := processors.Own()
 	o.parts = append(o.parts, parts{us(r.StepTime - r.DataTime - r.CommTime), us(r.CommTime), us(r.DataTime), us(busy - o.busy)})
 	o.busy = busy
 	if o.first == nil {

@@ -6,45 +6,40 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ebtrain/collective/processors"
 )
 
-// ticksPerSecond is the unit of /proc, USER_HZ, which is 100 on every Linux
-// that Go runs on.
-const ticksPerSecond = 100
-
 // cpuLoad tells what share of this machine's processor time other programs take
-// (stolen time included), from /proc/stat.
+// (stolen time included).
 type cpuLoad struct {
 	pids  []int // of the ranks on this machine
 	cores int
 
 	began      time.Time
-	busy, ours int64
+	busy, ours time.Duration
 }
 
 // start begins an interval.
 func (l *cpuLoad) start() (err error) {
 	l.began = time.Now()
-	l.busy, l.ours, err = l.ticks()
+	l.busy, l.ours, err = l.worked()
 	return err
 }
 
 // stop ends the interval: other programs' share of all cores, from 0 to 1.
 func (l *cpuLoad) stop() (float64, error) {
-	busy, ours, err := l.ticks()
+	busy, ours, err := l.worked()
 	if err != nil {
 		return 0, err
 	}
 	others := (busy - l.busy) - (ours - l.ours)
-	return max(0, float64(others)) / (ticksPerSecond * time.Since(l.began).Seconds() * float64(l.cores)), nil
+	return max(0, others.Seconds()) / (time.Since(l.began).Seconds() * float64(l.cores)), nil
 }
 
-func (l *cpuLoad) ticks() (busy, ours int64, err error) {
-	stat, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, 0, fmt.Errorf("load of the machine: %w", err)
-	}
-	if busy, err = machineTicks(string(stat)); err != nil {
+// worked is for how long all processors have worked so far, and for how long for the ranks.
+func (l *cpuLoad) worked() (busy, ours time.Duration, err error) {
+	if busy, err = processors.Worked(); err != nil {
 		return 0, 0, err
 	}
 	for _, pid := range l.pids {
@@ -56,20 +51,9 @@ func (l *cpuLoad) ticks() (busy, ours int64, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		ours += n
+		ours += time.Duration(n) * processors.Tick
 	}
 	return busy, ours, nil
-}
-
-// machineTicks are the ticks that all cores were busy: user, nice, system, irq,
-// softirq and steal of the first line of /proc/stat.
-func machineTicks(stat string) (int64, error) {
-	line, _, _ := strings.Cut(stat, "\n")
-	f := strings.Fields(line)
-	if len(f) < 9 || f[0] != "cpu" {
-		return 0, fmt.Errorf("/proc/stat: want a first line of cpu and 8 numbers, got %q", line)
-	}
-	return sumOf("/proc/stat", f[1], f[2], f[3], f[6], f[7], f[8])
 }
 
 // processTicks are utime and stime of /proc/PID/stat. The name in parentheses

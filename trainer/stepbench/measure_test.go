@@ -70,19 +70,10 @@ func TestApart(t *testing.T) {
 	}
 }
 
-func TestProcFiles(t *testing.T) {
-	n, err := machineTicks("cpu  1 20 300 4000 50000 600 7000 80000 9 9\ncpu0 1\n")
-	if want := int64(1 + 20 + 300 + 600 + 7000 + 80000); n != want || err != nil {
-		t.Errorf("busy %d, %v; want %d: idle and iowait are not busy", n, err, want)
-	}
-	n, err = processTicks("42 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 110 1200 13 14")
+func TestProcFile(t *testing.T) {
+	n, err := processTicks("42 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 110 1200 13 14")
 	if n != 110+1200 || err != nil {
 		t.Errorf("ours %d, %v; want %d", n, err, 110+1200)
-	}
-	for _, bad := range []string{"", "cpu 1 2", "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 x 4 5 6 7 8"} {
-		if _, err := machineTicks(bad); err == nil {
-			t.Errorf("/proc/stat %q gives no error", bad)
-		}
 	}
 	for _, bad := range []string{"", "1 (a) S 1", "1 S 1 2 3 4 5 6 7 8 9 10 11 12 13"} {
 		if _, err := processTicks(bad); err == nil {
@@ -98,11 +89,11 @@ func TestLoad(t *testing.T) {
 	if err := errors.Join(unknown.start(), known.start()); err != nil {
 		t.Fatal(err)
 	}
-	const work = ticksPerSecond / 2 // many times what passes between one look and the other
-	for began, done := time.Now(), int64(0); done < work; {
-		_, ours, err := known.ticks()
+	const work = time.Second / 2 // many times what passes between one look and the other
+	for began, done := time.Now(), time.Duration(0); done < work; {
+		_, ours, err := known.worked()
 		if err != nil || time.Since(began) > time.Minute {
-			t.Fatalf("this process has worked for %d ticks in %v, %v", done, time.Since(began), err)
+			t.Fatalf("this process has worked for %v in %v, %v", done, time.Since(began), err)
 		}
 		done = ours - known.ours
 	}

@@ -1,0 +1,71 @@
+// Package processors tells how much the processors of this machine work, whoever has
+// them do it, and how much of it for this process: a time that was measured says little
+// without.
+package processors
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Tick is the unit of times in /proc, USER_HZ: a hundredth of a second on every Linux
+// that Go runs on.
+const Tick = 10 * time.Millisecond
+
+// Load is how many threads have had or wanted a processor, over the last minute; -1 if
+// that is not known.
+func Load() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return -1
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	x, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return -1
+	}
+	return x
+}
+
+// Worked is for how long all processors have worked so far, taken together, or were
+// taken away by who runs this virtual machine.
+func Worked() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, fmt.Errorf("how much the processors have worked: %w", err)
+	}
+	return worked(string(text))
+}
+
+// worked reads user, nice, system, irq, softirq and steal of the first line of
+// /proc/stat, and leaves out idle and iowait.
+func worked(stat string) (time.Duration, error) {
+	line, _, _ := strings.Cut(stat, "\n")
+	f := strings.Fields(line)
+	if len(f) < 9 || f[0] != "cpu" {
+		return 0, fmt.Errorf("/proc/stat: want a first line of cpu and 8 numbers, got %q", line)
+	}
+	var sum time.Duration
+	for _, i := range []int{1, 2, 3, 6, 7, 8} {
+		n, err := strconv.ParseInt(f[i], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/stat: %w", err)
+		}
+		sum += time.Duration(n) * Tick
+	}
+	return sum, nil
+}
+
+// Own is the time of processors that this process has had, with all its threads.
+func Own() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err) // of itself, into memory of its own
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
