@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/trainer/eval"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/stepbench/distance"
@@ -136,11 +137,11 @@ func (r *result) times(used []sample) {
 	for _, x := range used {
 		step, other = append(step, x.step), append(other, x.other)
 	}
-	m, least := median(step), slices.Min(step)
+	m, least := eval.Median(step), slices.Min(step)
 	images, work := float64(r.Global), float64(r.work.Total())/1e9
 	r.StepMS, r.MinMS, r.MaxMS = round(1e3*m, 3), round(1e3*least, 3), round(1e3*slices.Max(step), 3)
 	r.ImgS, r.ImgSBest = round(images/m, 3), round(images/least, 3)
-	r.GFlopImg, r.GFLOPS, r.OtherCPU = round(work/images, 6), round(work/m, 2), round(median(other), 3)
+	r.GFlopImg, r.GFLOPS, r.OtherCPU = round(work/images, 6), round(work/m, 2), round(eval.Median(other), 3)
 	if r.Peak > 0 {
 		r.PeakShare = round(work/m/r.Peak, 3)
 	}
@@ -162,15 +163,6 @@ func params(specs []nn.Variable) (n int) {
 		}
 	}
 	return n
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	n := len(v)
-	if n%2 == 1 {
-		return v[n/2]
-	}
-	return (v[n/2-1] + v[n/2]) / 2
 }
 
 func mib(bytes int64) float64 { return round(float64(bytes)/(1<<20), 1) }

@@ -238,8 +238,7 @@ func (j *Judge) nearest(ctx context.Context, t *table, set Set) error {
 	if err != nil {
 		return err
 	}
-	slices.Sort(d)
-	t.add("neighbour", (d[n/2]+d[(n-1)/2])/2)
+	t.add("neighbour", eval.Median(d))
 	return nil
 }
 

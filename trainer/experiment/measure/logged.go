@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"ebtrain/trainer/eval"
 	"ebtrain/trainer/run/rundir"
 )
 
@@ -83,12 +84,9 @@ func medians(points []Point, n int) []Point {
 func median(points []Point) float64 {
 	y := make([]float64, len(points))
 	for i, p := range points {
-		if y[i] = p.Y; math.IsNaN(p.Y) {
-			return p.Y
-		}
+		y[i] = p.Y
 	}
-	slices.Sort(y)
-	return (y[(len(y)-1)/2] + y[len(y)/2]) / 2
+	return eval.Median(y)
 }
 
 func first(points []Point) (float64, error) { return points[0].Y, nil }
@@ -162,9 +160,9 @@ func stepTime(e Evidence) (float64, error) {
 	if len(e.Records) == 0 {
 		return 0, errors.New("metrics.jsonl has no lines")
 	}
-	var times []Point
+	var times []float64
 	for _, r := range e.Records[len(e.Records)/10:] {
-		times = append(times, Point{float64(r.Step), r.StepMS})
+		times = append(times, r.StepMS)
 	}
-	return median(times), nil
+	return eval.Median(times), nil
 }
