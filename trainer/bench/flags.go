@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -193,22 +194,18 @@ func (o *options) validate() error {
 	if !slices.Contains([]string{strong, weak, both}, o.scaling) {
 		return fmt.Errorf("unknown --scaling %q: want strong, weak or both", o.scaling)
 	}
-	for _, c := range []struct {
-		flag        string
-		list        []int
-		least, most int
-	}{
-		{"--batch", []int{o.batch}, 1, 1 << 30}, {"--ranks", o.ranks, 1, 4096}, {"--predict", o.predict, 1, 1 << 20},
-		{"--ranks-per-host", []int{o.perHost}, 1, 4096}, {"--fit-up-to", []int{o.fitUpTo}, 0, 4096}, {"-nproc", []int{o.nproc}, 0, 1024},
-		{"--prefetch", []int{o.prefetch}, 0, 1 << 10},
-	} {
-		for _, n := range c.list {
-			if n < c.least || n > c.most {
-				return fmt.Errorf("want %s of %d to %d, got %d", c.flag, c.least, c.most, n)
-			}
-		}
-	}
+	err := cmp.Or(
+		setting.InRange("batch", o.batch, 1, 1<<30),
+		eachInRange("ranks", o.ranks, 1, 4096),
+		eachInRange("predict", o.predict, 1, 1<<20),
+		setting.InRange("ranks-per-host", o.perHost, 1, 4096),
+		setting.InRange("fit-up-to", o.fitUpTo, 0, 4096),
+		setting.InRange("nproc", o.nproc, 0, 1024),
+		setting.InRange("prefetch", o.prefetch, 0, 1<<10),
+	)
 	switch {
+	case err != nil:
+		return err
 	case !(o.confidence > 0):
 		return fmt.Errorf("want --confidence above 0, in percent, got %v", o.confidence)
 	case o.maxTime <= 0 || o.fitTime < 0:
@@ -219,6 +216,16 @@ func (o *options) validate() error {
 		return errors.New("--check predicts, and --fit-time 0 fits nothing to predict from: leave one of them out")
 	}
 	return errors.Join(o.own.Finish(), device.Check(o.device, o.precision, o.threads), device.CheckGraph(o.graph))
+}
+
+// eachInRange reports the first number of a list that is out of its range.
+func eachInRange(name string, list []int, least, most int) error {
+	for _, n := range list {
+		if err := setting.InRange(name, n, least, most); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // list is numbers in a sentence: "1, 2, 4".

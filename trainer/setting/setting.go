@@ -100,15 +100,7 @@ func (s *Set) Int(name string, p *int, least, most int, help string) {
 	s.add(Setting{Name: name, Help: help, kind: "int",
 		show: func() string { return strconv.Itoa(*p) },
 		read: func(text string) (err error) { *p, err = strconv.Atoi(text); return err },
-		check: func() error {
-			switch {
-			case *p < least:
-				return fmt.Errorf("want --%s of at least %d, got %d", name, least, *p)
-			case *p > most:
-				return fmt.Errorf("want --%s of at most %d, got %d", name, most, *p)
-			}
-			return nil
-		}})
+		check: func() error { return InRange(name, *p, least, most) }})
 }
 
 // Range is an interval of numbers that are finite in float32.

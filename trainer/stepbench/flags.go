@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 
@@ -8,6 +9,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/device"
+	"ebtrain/trainer/setting"
 )
 
 // program is what --help shows of stepbench besides the flags themselves.
@@ -98,19 +100,17 @@ func (o *options) validate() error {
 			*d.v = d.def
 		}
 	}
-	for _, c := range []struct {
-		flag           string
-		n, least, most int
-	}{
-		{"--batch", o.batch, 1, 1 << 24}, {"--steps", o.steps, 1, 1 << 24}, {"--warmup", o.warmup, 1, 1 << 24},
-		{"-nproc", o.nproc, 0, 1024}, {"--peak-size", o.peakSize, 0, 1 << 14}, {"--width", o.width, min(1, n.width), 1 << 14}, {"--latent", o.latent, min(1, n.latent), 1 << 20},
-	} {
-		switch {
-		case c.n < c.least:
-			return cliflag.Usage("want %s of at least %d, got %d", c.flag, c.least, c.n)
-		case c.n > c.most:
-			return cliflag.Usage("want %s of at most %d, got %d", c.flag, c.most, c.n)
-		}
+	err := cmp.Or(
+		setting.InRange("batch", o.batch, 1, 1<<24),
+		setting.InRange("steps", o.steps, 1, 1<<24),
+		setting.InRange("warmup", o.warmup, 1, 1<<24),
+		setting.InRange("nproc", o.nproc, 0, 1024),
+		setting.InRange("peak-size", o.peakSize, 0, 1<<14),
+		setting.InRange("width", o.width, min(1, n.width), 1<<14),
+		setting.InRange("latent", o.latent, min(1, n.latent), 1<<20),
+	)
+	if err != nil {
+		return cliflag.AsUsage(err)
 	}
 	if !(o.maxS > 0) || !(o.quiet >= 0) {
 		return cliflag.Usage("want --max-s above 0 and --quiet of at least 0, got %v and %v", o.maxS, o.quiet)

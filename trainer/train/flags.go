@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -223,26 +224,21 @@ func (o *options) checkChoices() error {
 	return nil
 }
 
-// checkCounts reports the first whole number that is out of its range. What is
-// too large can only be a typing mistake.
+// checkCounts reports the first whole number that is out of its range.
 func (o *options) checkCounts() error {
 	const any = math.MaxInt64
-	for _, c := range []struct {
-		flag           string
-		n, least, most int64
-	}{
-		{"--steps", o.steps, 1, any}, {"--batch", int64(o.settings.Batch), 1, 1 << 30}, {"--samples", int64(o.samples), 0, 1 << 20},
-		{"--prefetch", int64(o.prefetch), 0, 1 << 10}, {"--shuffle-memory", int64(o.settings.ShuffleMemory), 0, 1 << 30},
-		{"--log-every", o.logEvery, 1, any}, {"--print-every", o.printEvery, 0, any}, {"--check-every", o.checkEvery, 0, any},
-		{"--ckpt-every", o.ckptEvery, 0, any}, {"--ckpt-keep", int64(o.ckptKeep), 0, any}, {"--sample-every", o.sampleEvery, 0, any},
-		{"--profile", o.profile, -1, o.steps - 1},
-	} {
-		switch {
-		case c.n < c.least:
-			return fmt.Errorf("want %s of at least %d, got %d", c.flag, c.least, c.n)
-		case c.n > c.most:
-			return fmt.Errorf("want %s of at most %d, got %d", c.flag, c.most, c.n)
-		}
-	}
-	return nil
+	return cmp.Or(
+		setting.InRange("steps", o.steps, 1, any),
+		setting.InRange("batch", o.settings.Batch, 1, 1<<30),
+		setting.InRange("samples", o.samples, 0, 1<<20),
+		setting.InRange("prefetch", o.prefetch, 0, 1<<10),
+		setting.InRange("shuffle-memory", o.settings.ShuffleMemory, 0, 1<<30),
+		setting.InRange("log-every", o.logEvery, 1, any),
+		setting.InRange("print-every", o.printEvery, 0, any),
+		setting.InRange("check-every", o.checkEvery, 0, any),
+		setting.InRange("ckpt-every", o.ckptEvery, 0, any),
+		setting.InRange("ckpt-keep", o.ckptKeep, 0, any),
+		setting.InRange("sample-every", o.sampleEvery, 0, any),
+		setting.InRange("profile", o.profile, -1, o.steps-1),
+	)
 }
