@@ -16,7 +16,7 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/chosen"
-	"ebtrain/trainer/device"
+	"ebtrain/trainer/computed"
 	"ebtrain/trainer/setting"
 	"ebtrain/trainer/settings"
 )
@@ -100,9 +100,8 @@ type options struct {
 
 	out, json, picture string
 
-	nproc, threads, prefetch int
-	device, graph, precision string
-	remat, shardMoments      bool
+	how             computed.Flags
+	nproc, prefetch int
 }
 
 func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
@@ -138,13 +137,8 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	fs.StringVar(&o.picture, "picture", "", "draw the efficiency into this PNG `FILE`")
 
 	fs.IntVar(&o.nproc, "nproc", 0, "ranks on this machine; 0 is one, or those that ddplaunch has started")
-	fs.StringVar(&o.device, "device", device.Auto, "where to compute: "+device.Names)
-	fs.StringVar(&o.graph, "cuda-graph", device.Auto, "on GPUs: capture a step once and replay it as one graph: auto, where all ranks can, on or off")
-	fs.StringVar(&o.precision, "precision", device.F32, "what convolutions and products may multiply in: "+device.Precisions)
-	fs.IntVar(&o.threads, "threads", 0, "threads per rank, however many take part; 0 shares the cores among all ranks of this host")
+	o.how.Define(fs)
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
-	fs.BoolVar(&o.remat, "remat", false, "compute cheap values again instead of keeping them: less memory, the same bits")
-	fs.BoolVar(&o.shardMoments, "shard-optimizer", false, "each of several ranks keeps a part of the optimisers' state and moves that part of the weights, as train has it")
 }
 
 // parse reads the command line: --algo and --preset first, which decide what other flags
@@ -215,7 +209,7 @@ func (o *options) validate() error {
 	case o.check && o.fitTime == 0:
 		return errors.New("--check predicts, and --fit-time 0 fits nothing to predict from: leave one of them out")
 	}
-	return errors.Join(o.own.Finish(), device.Check(o.device, o.precision, o.threads), device.CheckGraph(o.graph))
+	return errors.Join(o.own.Finish(), o.how.Check())
 }
 
 // eachInRange reports the first number of a list that is out of its range.

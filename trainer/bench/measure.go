@@ -46,11 +46,11 @@ type bench struct {
 // measure runs the benchmark on this rank; rank 0 prints.
 func measure(ctx context.Context, o *options, w *world.World, src data.Source, cases []*Case, args []string, out io.Writer) (err error) {
 	b := &bench{o: o, w: w, src: src, groups: map[int]*host.Comm{}, begun: time.Now()}
-	if o.threads == 0 {
-		o.threads = max(1, runtime.NumCPU()/w.LocalSize())
+	if o.how.Threads == 0 {
+		o.how.Threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
 	b.r = &Report{Format: Format, Version: Version, Begun: b.begun.UTC(), Program: cliflag.Version("bench"), Args: args, Seed: o.seed,
-		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.threads, Sharded: o.shardMoments, Cores: runtime.NumCPU(), Load: processors.Load(),
+		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.how.Threads, Sharded: o.how.ShardMoments, Cores: runtime.NumCPU(), Load: processors.Load(),
 		Hosts: w.Hosts(), Cases: cases}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.prepare(ctx); err != nil {
@@ -71,12 +71,12 @@ func method(o *options) string {
 			text += " " + s
 		}
 	}
-	return text + " " + o.precision
+	return text + " " + o.how.Precision
 }
 
 // prepare connects the groups and compiles every case.
 func (b *bench) prepare(ctx context.Context) (err error) {
-	b.backend, err = device.Open(device.Config{Device: b.o.device, Precision: b.o.precision, Threads: b.o.threads, LocalRank: b.w.LocalRank(), LocalRanks: b.w.LocalSize(), Graph: b.o.graph})
+	b.backend, err = device.Open(device.Config{Device: b.o.how.Device, Precision: b.o.how.Precision, Threads: b.o.how.Threads, LocalRank: b.w.LocalRank(), LocalRanks: b.w.LocalSize(), Graph: b.o.how.Graph})
 	if err != nil {
 		return err
 	}

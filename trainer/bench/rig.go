@@ -50,7 +50,7 @@ func (b *bench) rigOf(ctx context.Context, c *Case, rank int, comm collective.Co
 		return nil, errors.Join(err, r.close())
 	}
 	r.trainer, err = loop.New(ctx, loop.Config{
-		Batch: c.Batch, Steps: math.MaxInt64, Seed: b.o.seed, Remat: b.o.remat, ShardOptimizer: b.o.shardMoments, Traceable: c.Ranks > 1,
+		Batch: c.Batch, Steps: math.MaxInt64, Seed: b.o.seed, Remat: b.o.how.Remat, ShardOptimizer: b.o.how.ShardMoments, Traceable: c.Ranks > 1,
 		MaxBytes: memory.Share(b.w.LocalSize()) / int64(len(b.r.Cases)+len(b.beside)),
 	}, loop.Parts{Model: b.o.model.Model(), Backend: b.backend, Comm: comm, Loader: r.loader, Log: log, Observer: r.seen})
 	if err != nil {

@@ -55,10 +55,10 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer) (err e
 	if err != nil {
 		return err
 	}
-	if o.threads == 0 {
-		o.threads = max(1, runtime.NumCPU()/w.LocalSize())
+	if o.how.Threads == 0 {
+		o.how.Threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
-	backend, err := device.Open(device.Config{Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(), Graph: o.graph})
+	backend, err := device.Open(device.Config{Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(), Graph: o.how.Graph})
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := device.CheckMemory(b.backend, b.graph, "--batch or --width"); err != nil {
 		return err
 	}
-	if b.o.shardMoments {
+	if b.o.how.ShardMoments {
 		if err := b.shard(); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.step, err = b.backend.Compile(b.graph, exec.Options{Name: "step", Vars: b.vars, Comm: reduced, Profile: b.o.profile, Remat: b.o.remat})
+	b.step, err = b.backend.Compile(b.graph, exec.Options{Name: "step", Vars: b.vars, Comm: reduced, Profile: b.o.profile, Remat: b.o.how.Remat})
 	if err != nil {
 		return err
 	}

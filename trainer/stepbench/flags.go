@@ -2,13 +2,12 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"io"
 
 	"github.com/spf13/pflag"
 
 	"ebtrain/launch/cliflag"
-	"ebtrain/trainer/device"
+	"ebtrain/trainer/computed"
 	"ebtrain/trainer/setting"
 )
 
@@ -35,18 +34,13 @@ it may as well be started by ddplaunch itself. --batch is over all ranks.
 
 // options are the flags of stepbench.
 type options struct {
+	how           computed.Flags
 	nproc         int
 	net           string
 	width, latent int
 	batch         int
-	threads       int
 	steps, warmup int
-	precision     string
-	remat         bool
-	shardMoments  bool
 	json, profile bool
-	device        string
-	graph         string
 	freshLatent   bool
 	quiet, maxS   float64
 	peakSize      int
@@ -61,20 +55,15 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs.IntVar(&o.width, "width", 0, "base width of the network; 0 is its own, as README.md has it")
 	fs.IntVar(&o.latent, "latent", 0, "size of the latent vector; 0 is the paper's")
 	fs.IntVar(&o.batch, "batch", 0, "samples per step over all ranks; 0 is the paper's")
-	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
+	o.how.Define(fs)
 	fs.IntVar(&o.steps, "steps", 10, "quiet samples wanted, each of one step, or of as many as take 0.2 s")
 	fs.IntVar(&o.warmup, "warmup", 3, "steps before the first sample, at least 1")
 	fs.Float64Var(&o.maxS, "max-s", 120, "seconds after which it makes do with the samples it has")
 	fs.Float64Var(&o.quiet, "quiet", 0.08, "a sample is quiet if other programs took at most this share of the machine, on top of the cores left free")
-	fs.StringVar(&o.precision, "precision", device.F32, "what convolutions and products may multiply in: "+device.Precisions)
 	fs.BoolVar(&o.freshLatent, "fresh-latent", false, "bidvl: new latents in the lower level, one more pass through the generator, as the PyTorch peer has")
 	fs.IntVar(&o.peakSize, "peak-size", 2048, "extent of the square matrices whose product measures the peak; 0 does not measure it")
 	fs.BoolVar(&o.json, "json", false, "print JSON lines, not a table")
-	fs.BoolVar(&o.remat, "remat", false, "compute cheap values again instead of keeping them: less memory, the same bits")
-	fs.BoolVar(&o.shardMoments, "shard-optimizer", false, "each rank keeps a part of the optimisers' state and moves that part of the weights: the same weights, less memory")
 	fs.BoolVar(&o.profile, "profile-ops", false, "time every op; costs a little")
-	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
-	fs.StringVar(&o.graph, "cuda-graph", device.Auto, "on GPUs: capture a step once and replay it as one graph: auto, where all ranks can, on or off")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of weights, data and noise")
 	if err := program.Parse(fs, args, out); err != nil {
 		return nil, err
@@ -118,7 +107,7 @@ func (o *options) validate() error {
 	if _, err := n.model(o); err != nil {
 		return err
 	}
-	return cliflag.AsUsage(errors.Join(device.Check(o.device, o.precision, o.threads), device.CheckGraph(o.graph)))
+	return cliflag.AsUsage(o.how.Check())
 }
 
 // divides reports a batch that the ranks cannot share equally.

@@ -95,8 +95,8 @@ const (
 func (b *bench) result(s *samples, inner int, steps float64, before, after exec.Stats, ranks []float64) *result {
 	build := rundir.ThisBuild()
 	r := &result{
-		Bench: b.net.bench, Lib: "ebtrain", Model: b.o.net, Ch: b.o.width, World: b.world, Threads: b.o.threads,
-		Batch: b.o.batch / b.world, Global: b.o.batch, Prec: b.o.precision, DDP: b.world > 1,
+		Bench: b.net.bench, Lib: "ebtrain", Model: b.o.net, Ch: b.o.width, World: b.world, Threads: b.o.how.Threads,
+		Batch: b.o.batch / b.world, Global: b.o.batch, Prec: b.o.how.Precision, DDP: b.world > 1,
 		PeakSize: b.o.peakSize, PerSample: inner, NIters: len(s.all), NQuiet: s.quiet(),
 		PlannedMB: mib(after.PeakBytes), VarsMB: mib(after.VarBytes),
 		MomentsMB: mib(nn.RoleBytes(nn.OfRank(b.specs, b.parts.State), nn.Moment)), CompileMS: round(1e3*b.compile.Seconds(), 1),

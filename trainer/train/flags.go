@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,6 +15,7 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/chosen"
+	"ebtrain/trainer/computed"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/setting"
 	"ebtrain/trainer/settings"
@@ -43,28 +43,23 @@ type options struct {
 	own      *setting.Set       // the settings of model
 	preset   string
 
-	steps        int64
-	out          string
-	resume       bool
-	fixedBits    bool
-	device       string
-	precision    string
-	threads      int
-	logEvery     int64
-	printEvery   int64
-	ckptEvery    int64
-	ckptKeep     int
-	sampleEvery  int64
-	samples      int
-	checkEvery   int64
-	prefetch     int
-	onBadData    string
-	profile      int64
-	remat        bool
-	shardMoments bool
-	graph        string
-	verify       bool
-	bf16Scores   bool
+	how         computed.Flags
+	steps       int64
+	out         string
+	resume      bool
+	fixedBits   bool
+	logEvery    int64
+	printEvery  int64
+	ckptEvery   int64
+	ckptKeep    int
+	sampleEvery int64
+	samples     int
+	checkEvery  int64
+	prefetch    int
+	onBadData   string
+	profile     int64
+	verify      bool
+	bf16Scores  bool
 }
 
 // define adds the flags of train to fs, with the settings of at as their
@@ -87,11 +82,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	o.own = chosen.Define(fs, o.model)
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
-	fs.BoolVar(&o.shardMoments, "shard-optimizer", false, "each rank keeps a part of the optimisers' state and moves that part of the weights: the same losses and weights, less memory, less work that all ranks repeat (checkpoints stay whole)")
-	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
-	fs.StringVar(&o.precision, "precision", device.F32, "type in which convolutions multiply: f32, or bf16, faster where the processor has it, or tf32, which GPUs have (weights, sums, statistics and losses stay float32)")
-	fs.StringVar(&o.graph, "cuda-graph", device.Auto, "on GPUs: capture a step once and replay it as one graph (the same bits, less time): auto, where all ranks can, on or off")
-	fs.IntVar(&o.threads, "threads", 0, "threads per rank; 0 shares the cores among the ranks of this host")
+	o.how.Define(fs)
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.IntVar(&o.settings.ShuffleMemory, "shuffle-memory", 0, "MiB of decoded samples that a rank may keep to mix them with each other, which decides their order; 0 mixes pools of at least 16384 samples")
 	fs.StringVar(&o.onBadData, "on-bad-data", badStop, "what to do about damaged data: stop, after a checkpoint of the steps done, or skip, and take other samples in their place")
@@ -105,7 +96,6 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	fs.Int64Var(&o.profile, "profile", -1, "step, from 0, of which a trace of all ranks' ops, waits and collectives is written into --out, to be opened in ui.perfetto.dev; -1 is none")
 	fs.BoolVar(&o.verify, verifyFlag, false, "train nothing: verify in float64 that the gradient through the unrolled lower level is that of one process on the whole batch, and its finite differences; exit 1 if not (bi-level methods)")
 	fs.BoolVar(&o.bf16Scores, "allow-bf16-scores", false, "take --precision bf16 for losses of scores too, whose second derivatives lose most of their digits in it")
-	fs.BoolVar(&o.remat, "remat", false, "use less memory: compute what costs little again in the backward pass instead of keeping it (the same numbers, more time)")
 }
 
 // first is what decides which other flags there are.
@@ -175,13 +165,10 @@ func (o *options) complete() error {
 		return cliflag.Usage("--out is required: the directory that this run writes, for example --out runs/a")
 	}
 	o.out = filepath.Clean(o.out)
-	if o.precision != device.F32 {
-		o.settings.Precision = o.precision
+	if o.how.Precision != device.F32 {
+		o.settings.Precision = o.how.Precision
 	}
-	onDevice := func() error {
-		return errors.Join(device.Check(o.device, o.precision, o.threads), device.CheckGraph(o.graph))
-	}
-	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, onDevice, o.checkScores, o.fixBits} {
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, o.how.Check, o.checkScores, o.fixBits} {
 		if err := check(); err != nil {
 			return cliflag.AsUsage(err)
 		}
@@ -192,10 +179,10 @@ func (o *options) complete() error {
 // checkScores reports bfloat16 for losses that are of scores.
 func (o *options) checkScores() error {
 	c, ok := o.model.(algo.ScoreLosses)
-	if o.precision == device.F32 || o.bf16Scores || !ok || !c.ScoreLosses() {
+	if o.how.Precision == device.F32 || o.bf16Scores || !ok || !c.ScoreLosses() {
 		return nil
 	}
-	return fmt.Errorf("--precision %s: the losses of --algo %s are of scores, whose second derivatives lose most of their digits in it: train in %s, or say --allow-bf16-scores", o.precision, o.settings.Algo, device.F32)
+	return fmt.Errorf("--precision %s: the losses of --algo %s are of scores, whose second derivatives lose most of their digits in it: train in %s, or say --allow-bf16-scores", o.how.Precision, o.settings.Algo, device.F32)
 }
 
 // fixBits cuts the batch into virtual shards for --deterministic: as many as the
@@ -205,10 +192,10 @@ func (o *options) fixBits() error {
 	if !o.fixedBits {
 		return nil
 	}
-	if o.threads > 1 {
-		return fmt.Errorf("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.threads)
+	if o.how.Threads > 1 {
+		return fmt.Errorf("--deterministic uses one thread per rank, and --threads is %d: use more ranks", o.how.Threads)
 	}
-	o.threads = 1
+	o.how.Threads = 1
 	o.settings.Shards = 1
 	for n := 2; n <= maxShards && o.settings.Batch%(n*algo.GroupOf(o.model)) == 0; n *= 2 {
 		o.settings.Shards = n

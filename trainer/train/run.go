@@ -220,8 +220,8 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
 	said := &sayings{}
 	backend, err := device.Open(device.Config{
-		Device: o.device, Precision: o.precision, Threads: o.threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(),
-		Graph: o.graph, Deterministic: o.fixedBits, Choices: rundir.Layout(o.out).Choices(), Say: said.say,
+		Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(),
+		Graph: o.how.Graph, Deterministic: o.fixedBits, Choices: rundir.Layout(o.out).Choices(), Say: said.say,
 	})
 	if err != nil {
 		return err
@@ -314,7 +314,7 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 	t, err := loop.New(ctx, loop.Config{
 		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
 		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
-		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.remat, ShardOptimizer: o.shardMoments,
+		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.how.Remat, ShardOptimizer: o.how.ShardMoments,
 		MaxBytes: memory.Share(ranksHere),
 	}, parts)
 	done()

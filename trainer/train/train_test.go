@@ -23,7 +23,7 @@ func TestParseDefaults(t *testing.T) {
 	if own(o) != want {
 		t.Errorf("the model is %+v, want the released code's %+v", own(o), want)
 	}
-	if o.out != "runs/a" || o.data != "synth" || o.settings.Batch != 100 || o.settings.Seed != 1 || o.device != "auto" {
+	if o.out != "runs/a" || o.data != "synth" || o.settings.Batch != 100 || o.settings.Seed != 1 || o.how.Device != "auto" {
 		t.Errorf("defaults are %+v", o)
 	}
 	if v := cliflag.Values(fs); v["latent"] != "100" || v["out"] != "runs/a" {

@@ -48,7 +48,7 @@ func verify(ctx context.Context, o *options, src data.Source, w *world.World, st
 	t, err := hypercheck.Run(ctx, hypercheck.Check{
 		Model: o.model.Model(), Comm: w.Comm, Images: batch, Batch: o.settings.Batch, Seed: o.settings.Seed, Warm: warmSteps,
 		Backend: func() (exec.Backend, error) {
-			return device.Open(device.Config{Device: o.device, Precision: device.F32, Threads: o.threads, LocalRanks: ranksHere})
+			return device.Open(device.Config{Device: o.how.Device, Precision: device.F32, Threads: o.how.Threads, LocalRanks: ranksHere})
 		},
 	})
 	if err != nil {

@@ -38,7 +38,7 @@ var wholePaths = map[string]string{"trainer/internal/e2e": "launch/netns"}
 
 // mainParts are packages that mains share and that count as parts of them: they
 // may import what a main may, and only mains import them.
-var mainParts = []string{"trainer/world", "trainer/chosen"}
+var mainParts = []string{"trainer/world", "trainer/chosen", "trainer/computed"}
 
 // methods holds a folder for each training method; they never meet.
 const methods = "trainer/method/"
