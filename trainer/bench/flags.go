@@ -75,14 +75,11 @@ const (
 
 // options are the flags of bench.
 type options struct {
-	algo, preset, net string
-	model             algo.Config
-	own               *setting.Set
-
-	data, split string
-	flip        bool
-	batch       int
-	seed        uint64
+	settings settings.Settings
+	data     string      // where the data are; "" for built-in pictures
+	model    algo.Config // of the method
+	own      *setting.Set
+	preset   string
 
 	ranks      []int
 	scaling    string
@@ -105,18 +102,8 @@ type options struct {
 }
 
 func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
-	o.model = at.Preset.Config.Clone()
-	fs.StringVar(&o.algo, "algo", at.Method.Name, "training method: "+strings.Join(settings.MethodNames(), ", ")+"; the flags below are those of this one")
-	fs.StringVar(&o.preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
-	if nets := at.Method.Nets; len(nets) > 0 {
-		fs.StringVar(&o.net, "net", at.Preset.Net, "networks: "+strings.Join(nets, ", "))
-	}
+	o.model, o.own = at.Define(fs, &o.settings, &o.preset)
 	fs.StringVar(&o.data, "data", "", "data set, as for train, whose loading is then measured too; without it, built-in pictures of the size that the networks take, drawn before")
-	fs.StringVar(&o.split, "split", "train", "split of the data set")
-	fs.BoolVar(&o.flip, "flip", false, "mirror pictures left to right at random")
-	fs.IntVar(&o.batch, "batch", at.Preset.Batch, "samples per step over all ranks, of the largest number of them")
-	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything that is random")
-	o.own = chosen.Define(fs, o.model)
 
 	fs.IntSliceVar(&o.ranks, "ranks", nil, "numbers of ranks that take turns; without it, the powers of two up to all ranks, and all")
 	fs.StringVar(&o.scaling, "scaling", both, "strong, weak or both")
@@ -157,7 +144,7 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 		return nil, nil, chosen.ListPresets(first["algo"], out)
 	}
 	if fs.Changed("net") {
-		if at, err = at.WithNet(o.net, o.preset != ""); err != nil {
+		if at, err = at.WithNet(o.settings.Net, o.preset != ""); err != nil {
 			return nil, nil, err
 		}
 		if o, fs, err = parseFrom(at, args, out); err != nil {
@@ -189,7 +176,7 @@ func (o *options) validate() error {
 		return fmt.Errorf("unknown --scaling %q: want strong, weak or both", o.scaling)
 	}
 	err := cmp.Or(
-		setting.InRange("batch", o.batch, 1, 1<<30),
+		setting.InRange("batch", o.settings.Batch, 1, 1<<30),
 		eachInRange("ranks", o.ranks, 1, 4096),
 		eachInRange("predict", o.predict, 1, 1<<20),
 		setting.InRange("ranks-per-host", o.perHost, 1, 4096),

@@ -49,7 +49,7 @@ func measure(ctx context.Context, o *options, w *world.World, src data.Source, c
 	if o.how.Threads == 0 {
 		o.how.Threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
-	b.r = &Report{Format: Format, Version: Version, Begun: b.begun.UTC(), Program: cliflag.Version("bench"), Args: args, Seed: o.seed,
+	b.r = &Report{Format: Format, Version: Version, Begun: b.begun.UTC(), Program: cliflag.Version("bench"), Args: args, Seed: o.settings.Seed,
 		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.how.Threads, Sharded: o.how.ShardMoments, Cores: runtime.NumCPU(), Load: processors.Load(),
 		Hosts: w.Hosts(), Cases: cases}
 	defer func() { err = errors.Join(err, b.close()) }()
@@ -65,8 +65,8 @@ func measure(ctx context.Context, o *options, w *world.World, src data.Source, c
 
 // method is what is trained, in words.
 func method(o *options) string {
-	text := o.algo
-	for _, s := range []string{o.preset, o.net} {
+	text := o.settings.Algo
+	for _, s := range []string{o.preset, o.settings.Net} {
 		if s != "" {
 			text += " " + s
 		}
@@ -173,7 +173,7 @@ func (b *bench) all(ctx context.Context) error {
 // rounds has all cases take turns, in an order that is drawn for each round, until rank
 // 0 has seen enough.
 func (b *bench) rounds(ctx context.Context, inner int64) error {
-	order := rand.New(rand.NewPCG(b.o.seed, 0))
+	order := rand.New(rand.NewPCG(b.o.settings.Seed, 0))
 	end := time.Now().Add(b.o.maxTime)
 	for {
 		for _, i := range order.Perm(len(b.rigs)) {

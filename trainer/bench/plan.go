@@ -25,10 +25,10 @@ func (o *options) plan(world int) ([]*Case, error) {
 	switch {
 	case most > world:
 		return nil, cliflag.Usage("--ranks has %d, and %d ranks were started: start more (ddplaunch -nproc %d bench …), or measure fewer", most, world, most)
-	case o.batch < most:
-		return nil, cliflag.Usage("--batch %d has fewer samples than there are ranks (%d): want at least one for each", o.batch, most)
-	case o.batch%most != 0:
-		return nil, cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.batch, most, most)
+	case o.settings.Batch < most:
+		return nil, cliflag.Usage("--batch %d has fewer samples than there are ranks (%d): want at least one for each", o.settings.Batch, most)
+	case o.settings.Batch%most != 0:
+		return nil, cliflag.Usage("--batch %d is over all ranks and cannot be shared equally by %d: want a multiple of %d", o.settings.Batch, most, most)
 	}
 	if fit := o.fitted(most); o.check && (fit < 2 || fit >= most) {
 		return nil, cliflag.Usage("--check fits on some numbers of ranks, at least 2, and predicts larger ones, and fitting on up to %d of %d ranks does not leave both: start at least 4, or choose --fit-up-to", fit, most)
@@ -36,19 +36,19 @@ func (o *options) plan(world int) ([]*Case, error) {
 	var cases []*Case
 	for _, k := range counts {
 		if o.scaling != weak {
-			if o.batch%k != 0 {
-				return nil, cliflag.Usage("--batch %d cannot be shared equally by %d ranks: want a multiple of all of --ranks %s, or --scaling weak", o.batch, k, list(counts))
+			if o.settings.Batch%k != 0 {
+				return nil, cliflag.Usage("--batch %d cannot be shared equally by %d ranks: want a multiple of all of --ranks %s, or --scaling weak", o.settings.Batch, k, list(counts))
 			}
-			cases = append(cases, &Case{Ranks: k, Batch: o.batch, Strong: true, Weak: k == most && o.scaling == both})
+			cases = append(cases, &Case{Ranks: k, Batch: o.settings.Batch, Strong: true, Weak: k == most && o.scaling == both})
 		}
 		if o.scaling == weak || o.scaling == both && k != most {
-			cases = append(cases, &Case{Ranks: k, Batch: o.batch / most * k, Weak: true})
+			cases = append(cases, &Case{Ranks: k, Batch: o.settings.Batch / most * k, Weak: true})
 		}
 	}
 	group := algo.GroupOf(o.model)
 	for _, c := range cases {
 		if c.Batch/c.Ranks%group != 0 {
-			return nil, cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", c.Batch, c.Ranks, c.Batch/c.Ranks, o.algo, group, most*group)
+			return nil, cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", c.Batch, c.Ranks, c.Batch/c.Ranks, o.settings.Algo, group, most*group)
 		}
 	}
 	return cases, nil
@@ -72,7 +72,7 @@ func (o *options) openData() (data.Source, error) {
 	if name == "" {
 		name = dataset.Synth
 	}
-	src, err := dataset.Open(name, o.split)
+	src, err := dataset.Open(name, o.settings.Split)
 	if err != nil {
 		return nil, err
 	}
@@ -80,15 +80,15 @@ func (o *options) openData() (data.Source, error) {
 		wants, ok := errors.AsType[*algo.Misfit](o.model.Clone().Fit(src.Schema()))
 		if ok && wants.H > 0 && wants.W > 0 {
 			name = fmt.Sprintf("%s:size=%v", dataset.Synth, data.Size{H: wants.H, W: wants.W})
-			if src, err = dataset.Open(name, o.split); err != nil {
+			if src, err = dataset.Open(name, o.settings.Split); err != nil {
 				return nil, err
 			}
 		}
-		if src, err = keep(src, max(o.batch, fewestKept)); err != nil {
+		if src, err = keep(src, max(o.settings.Batch, fewestKept)); err != nil {
 			return nil, err
 		}
 	}
-	if err := chosen.Fit(o.model, o.algo, name, src.Schema()); err != nil {
+	if err := chosen.Fit(o.model, o.settings.Algo, name, src.Schema()); err != nil {
 		if o.data == "" {
 			return nil, fmt.Errorf("without --data steps are of built-in pictures, which do not fit: %w", err)
 		}

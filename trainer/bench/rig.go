@@ -40,8 +40,8 @@ func (b *bench) newRig(ctx context.Context, c *Case) (_ *rig, err error) {
 func (b *bench) rigOf(ctx context.Context, c *Case, rank int, comm collective.Comm) (_ *rig, err error) {
 	r := &rig{seen: &observer{}}
 	log := slog.New(slog.DiscardHandler)
-	r.loader, err = loader.New(b.src, loader.Config{Seed: b.o.seed, Batch: c.Batch, Rank: rank, World: c.Ranks, Tail: loader.Carry,
-		Range: b.o.model.Model().Takes().Range, Shuffle: true, Flip: b.o.flip, Prefetch: b.o.prefetch})
+	r.loader, err = loader.New(b.src, loader.Config{Seed: b.o.settings.Seed, Batch: c.Batch, Rank: rank, World: c.Ranks, Tail: loader.Carry,
+		Range: b.o.model.Model().Takes().Range, Shuffle: true, Flip: b.o.settings.Flip, Prefetch: b.o.prefetch})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (b *bench) rigOf(ctx context.Context, c *Case, rank int, comm collective.Co
 		return nil, errors.Join(err, r.close())
 	}
 	r.trainer, err = loop.New(ctx, loop.Config{
-		Batch: c.Batch, Steps: math.MaxInt64, Seed: b.o.seed, Remat: b.o.how.Remat, ShardOptimizer: b.o.how.ShardMoments, Traceable: c.Ranks > 1,
+		Batch: c.Batch, Steps: math.MaxInt64, Seed: b.o.settings.Seed, Remat: b.o.how.Remat, ShardOptimizer: b.o.how.ShardMoments, Traceable: c.Ranks > 1,
 		MaxBytes: memory.Share(b.w.LocalSize()) / int64(len(b.r.Cases)+len(b.beside)),
 	}, loop.Parts{Model: b.o.model.Model(), Backend: b.backend, Comm: comm, Loader: r.loader, Log: log, Observer: r.seen})
 	if err != nil {

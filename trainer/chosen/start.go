@@ -6,17 +6,13 @@
 package chosen
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/algo"
-	"ebtrain/trainer/setting"
 	"ebtrain/trainer/settings"
 )
 
@@ -126,67 +122,4 @@ func ListPresets(method string, out io.Writer) error {
 		}
 	}
 	return cliflag.ErrHelp
-}
-
-// Define adds the flags of a method's own settings, which change c.
-func Define(fs *pflag.FlagSet, c algo.Config) *setting.Set {
-	own := &setting.Set{}
-	c.Settings(own)
-	for _, s := range own.All() {
-		f := fs.VarPF(s, s.Name, "", s.Help)
-		if s.Type() == "bool" {
-			f.NoOptDefVal = "true"
-		}
-	}
-	return own
-}
-
-// Elsewhere says of an unknown flag which other methods have it; any other error
-// is passed on.
-func Elsewhere(method string, err error) error {
-	unknown, ok := errors.AsType[*cliflag.UnknownFlagError](err)
-	if !ok {
-		return err
-	}
-	var others []string
-	for _, m := range settings.Methods() {
-		presets := presetsWith(m, unknown.Name)
-		if m.Name == method && len(presets) > 0 {
-			return cliflag.Usage("--%s is a setting of --preset %s, and what is chosen here has none of that name", unknown.Name, setting.Choices(presets))
-		}
-		if len(presets) > 0 {
-			others = append(others, m.Name)
-		}
-	}
-	if len(others) == 0 {
-		return err
-	}
-	return cliflag.Usage("--%s is a setting of --algo %s, and --algo %s has none of that name", unknown.Name, setting.Choices(others), method)
-}
-
-// presetsWith are the names of a method's presets that have a setting of that name.
-func presetsWith(m algo.Method, name string) (with []string) {
-	for _, p := range m.Presets {
-		var own setting.Set
-		p.Config.Clone().Settings(&own)
-		if slices.ContainsFunc(own.All(), func(s *setting.Setting) bool { return s.Name == name }) {
-			with = append(with, p.Name)
-		}
-	}
-	return with
-}
-
-// Groups are the groups of the method's own settings, in order, after the choice
-// of the method.
-func Groups(all []*setting.Setting) []cliflag.Group {
-	out := []cliflag.Group{{Title: setting.Trained, Flags: []string{"algo", "preset", "net"}}}
-	for _, s := range all {
-		i := slices.IndexFunc(out, func(g cliflag.Group) bool { return g.Title == s.Place })
-		if i < 0 {
-			i = len(out)
-			out = append(out, cliflag.Group{Title: s.Place})
-		}
-		out[i].Flags = append(out[i].Flags, s.Name)
-	}
-	return out
 }

@@ -98,8 +98,8 @@ func (s *Set) add(one Setting) {
 // Int is a whole number from least to most.
 func (s *Set) Int(name string, p *int, least, most int, help string) {
 	s.add(Setting{Name: name, Help: help, kind: "int",
-		show: func() string { return strconv.Itoa(*p) },
-		read: func(text string) (err error) { *p, err = strconv.Atoi(text); return err },
+		show:  func() string { return strconv.Itoa(*p) },
+		read:  func(text string) (err error) { *p, err = strconv.Atoi(text); return err },
 		check: func() error { return InRange(name, *p, least, most) }})
 }
 

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -65,21 +64,11 @@ type options struct {
 // define adds the flags of train to fs, with the settings of at as their
 // defaults, and those of its method.
 func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
-	o.model = at.Preset.Config.Clone()
-	fs.StringVar(&o.settings.Algo, "algo", at.Method.Name, "training method: "+strings.Join(settings.MethodNames(), ", ")+"; the flags below are those of this one")
-	fs.StringVar(&o.preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
-	if nets := at.Method.Nets; len(nets) > 0 {
-		fs.StringVar(&o.settings.Net, "net", at.Preset.Net, "networks: "+strings.Join(nets, ", ")+", for pictures of that size, with the settings that the paper uses for them")
-	}
+	o.model, o.own = at.Define(fs, &o.settings, &o.preset)
 	fs.StringVar(&o.data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
-	fs.StringVar(&o.settings.Split, "split", "train", "split of the data set to train on")
-	fs.BoolVar(&o.settings.Flip, "flip", false, "mirror pictures left to right at random")
-	fs.IntVar(&o.settings.Batch, "batch", at.Preset.Batch, "samples per step over all ranks")
 	fs.Int64Var(&o.steps, "steps", at.Preset.Steps, "steps of the whole run, those before a resume included")
-	fs.Uint64Var(&o.settings.Seed, "seed", 1, "seed of everything that is random")
 	fs.StringVar(&o.out, "out", "", "run directory (required)")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in --out")
-	o.own = chosen.Define(fs, o.model)
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
 	o.how.Define(fs)
