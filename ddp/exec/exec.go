@@ -32,7 +32,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -198,26 +197,4 @@ func Run(ctx context.Context, p Program) error {
 		return err
 	}
 	return p.Wait(ctx)
-}
-
-// Stats describe a program and its runs.
-type Stats struct {
-	Nodes     int   // live nodes of the graph
-	Steps     int   // kernels launched per run, after fusion
-	PeakBytes int64 // memory of intermediate values, planned
-	VarBytes  int64 // memory of the variables it reads or assigns
-
-	Runs     int64
-	RunTime  time.Duration // whole runs
-	CommWait time.Duration // blocked on collectives: exposed communication
-
-	// Ops is the time by kind of op, filled if Options.Profile.
-	Ops map[string]OpStats
-}
-
-// OpStats is the time spent in one kind of op, over all runs.
-type OpStats struct {
-	Calls int64
-	Time  time.Duration
-	Flops int64 // multiply-adds count as two; 0 where it makes no sense
 }

@@ -56,18 +56,11 @@ func (p *program) summarise() {
 func (p *program) Depth() int { return 1 }
 
 // Input is the host buffer of an input, nil if there is none.
-func (p *program) Input(name string) *exec.Tensor { return named(p.plan.Inputs, p.inputs, name) }
+func (p *program) Input(name string) *exec.Tensor { return plan.Named(p.plan.Inputs, p.inputs, name) }
 
 // Output is the host buffer of an output, nil if there is none.
-func (p *program) Output(name string) *exec.Tensor { return named(p.plan.Outputs, p.outputs, name) }
-
-func named(list []plan.External, mem []*exec.Tensor, name string) *exec.Tensor {
-	for i, e := range list {
-		if e.Name == name {
-			return mem[i]
-		}
-	}
-	return nil
+func (p *program) Output(name string) *exec.Tensor {
+	return plan.Named(p.plan.Outputs, p.outputs, name)
 }
 
 // Launch hands one run to the backend's thread.
@@ -150,9 +143,7 @@ func (p *program) all() error {
 func (p *program) count(i int, began time.Time, took time.Duration) {
 	s := &p.steps[i]
 	if p.profile {
-		p.ops[i].Calls++
-		p.ops[i].Time += took
-		p.ops[i].Flops += s.flops
+		p.ops[i].Add(took, s.flops)
 	}
 	if p.trace != nil {
 		p.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: began, Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i), Travel: s.travel})
@@ -162,11 +153,7 @@ func (p *program) count(i int, began time.Time, took time.Duration) {
 // fail names the step of an error. Where there are collectives it ends the
 // group: the other ranks would wait for this one's part.
 func (p *program) fail(s *step, err error) error {
-	if s.scope != "" {
-		err = fmt.Errorf("program %q: %s: %s: %w", p.name, s.scope, s.op, err)
-	} else {
-		err = fmt.Errorf("program %q: %s: %w", p.name, s.op, err)
-	}
+	err = exec.ErrorAt(p.name, s.scope, s.op, err)
 	if len(p.pending) > 0 {
 		p.comm.Abort(err)
 		clear(p.pending)
@@ -180,14 +167,7 @@ func (p *program) Stats() exec.Stats {
 	defer p.mu.Unlock()
 	s := p.stats
 	if p.profile {
-		s.Ops = map[string]exec.OpStats{}
-		for i, o := range p.ops {
-			sum := s.Ops[p.steps[i].kind]
-			sum.Calls += o.Calls
-			sum.Time += o.Time
-			sum.Flops += o.Flops
-			s.Ops[p.steps[i].kind] = sum
-		}
+		s.Ops = exec.ByKind(p.ops, func(i int) string { return p.steps[i].kind })
 	}
 	return s
 }

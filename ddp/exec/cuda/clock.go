@@ -163,9 +163,7 @@ func (p *program) shares(u *unit, took time.Duration) []time.Duration {
 func (p *program) tellStep(f *flight, i int, began, took time.Duration) {
 	s := &p.steps[i]
 	if p.profile {
-		p.ops[i].Calls++
-		p.ops[i].Time += took
-		p.ops[i].Flops += s.flops
+		p.ops[i].Add(took, s.flops)
 	}
 	if f.trace != nil {
 		f.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: p.clock.base.Add(began), Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i), Travel: s.travel})

@@ -102,18 +102,11 @@ type flight struct {
 func (p *program) Depth() int { return depth }
 
 // Input is the host buffer of an input, nil if there is none.
-func (p *program) Input(name string) *exec.Tensor { return named(p.plan.Inputs, p.inputs, name) }
+func (p *program) Input(name string) *exec.Tensor { return plan.Named(p.plan.Inputs, p.inputs, name) }
 
 // Output is the host buffer of an output, nil if there is none.
-func (p *program) Output(name string) *exec.Tensor { return named(p.plan.Outputs, p.outputs, name) }
-
-func named(list []plan.External, mem []*exec.Tensor, name string) *exec.Tensor {
-	for i, e := range list {
-		if e.Name == name {
-			return mem[i]
-		}
-	}
-	return nil
+func (p *program) Output(name string) *exec.Tensor {
+	return plan.Named(p.plan.Outputs, p.outputs, name)
 }
 
 // Launch copies the inputs and hands the run to the goroutine that queues runs.
@@ -268,11 +261,9 @@ func (p *program) named(u *unit, err error) error {
 	case err == nil:
 		return nil
 	case u == nil:
-		return fmt.Errorf("program %q: %w", p.name, err)
-	case u.scope == "":
-		return fmt.Errorf("program %q: %s: %w", p.name, u.op, err)
+		return exec.ErrorAt(p.name, "", "", err)
 	}
-	return fmt.Errorf("program %q: %s: %s: %w", p.name, u.scope, u.op, err)
+	return exec.ErrorAt(p.name, u.scope, u.op, err)
 }
 
 // Stats are sizes and times of the runs that were waited for.
@@ -281,14 +272,7 @@ func (p *program) Stats() exec.Stats {
 	defer p.mu.Unlock()
 	s := p.stats
 	if p.profile {
-		s.Ops = map[string]exec.OpStats{}
-		for i, o := range p.ops {
-			sum := s.Ops[p.steps[i].kind]
-			sum.Calls += o.Calls
-			sum.Time += o.Time
-			sum.Flops += o.Flops
-			s.Ops[p.steps[i].kind] = sum
-		}
+		s.Ops = exec.ByKind(p.ops, func(i int) string { return p.steps[i].kind })
 	}
 	return s
 }

@@ -82,6 +82,16 @@ type External struct {
 	Value int
 }
 
+// Named is the entry of of, which lies beside list, that is called name; zero if none is.
+func Named[T any](list []External, of []T, name string) (entry T) {
+	for i, e := range list {
+		if e.Name == name {
+			return of[i]
+		}
+	}
+	return entry
+}
+
 // Space is a memory.
 type Space uint8
 

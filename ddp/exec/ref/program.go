@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"time"
 
@@ -74,11 +75,7 @@ func compile(g *graph.Graph, o exec.Options) (*program, error) {
 
 // errorAt says where an error happened: program, scope, op.
 func (p *program) errorAt(n graph.Node, err error) error {
-	at := n.Op.String()
-	if n.Scope != "" {
-		at = n.Scope + ": " + at
-	}
-	return fmt.Errorf("program %q: %s: %w", p.name, at, err)
+	return exec.ErrorAt(p.name, n.Scope, n.Op.String(), err)
 }
 
 // travel numbers the next collective.
@@ -253,9 +250,7 @@ func (p *program) count(s step, began time.Time, took time.Duration) {
 	}
 	if p.profile {
 		o := p.stats.Ops[s.kind]
-		o.Calls++
-		o.Time += took
-		o.Flops += s.flops
+		o.Add(took, s.flops)
 		p.stats.Ops[s.kind] = o
 	}
 }
@@ -282,10 +277,7 @@ func (p *program) bytes(ids []graph.ID) (n int64) {
 func (p *program) Stats() exec.Stats {
 	s := p.stats
 	if s.Ops != nil {
-		s.Ops = make(map[string]exec.OpStats, len(p.stats.Ops))
-		for k, v := range p.stats.Ops {
-			s.Ops[k] = v
-		}
+		s.Ops = maps.Clone(s.Ops)
 	}
 	return s
 }

@@ -220,16 +220,9 @@ func (p *program) bytes(v int) []byte {
 
 func (p *program) Depth() int { return 1 }
 
-func (p *program) Input(name string) *exec.Tensor  { return named(p.plan.Inputs, p.inputs, name) }
-func (p *program) Output(name string) *exec.Tensor { return named(p.plan.Outputs, p.outputs, name) }
-
-func named(list []plan.External, mem []*exec.Tensor, name string) *exec.Tensor {
-	for i, e := range list {
-		if e.Name == name {
-			return mem[i]
-		}
-	}
-	return nil
+func (p *program) Input(name string) *exec.Tensor { return plan.Named(p.plan.Inputs, p.inputs, name) }
+func (p *program) Output(name string) *exec.Tensor {
+	return plan.Named(p.plan.Outputs, p.outputs, name)
 }
 
 func (p *program) Launch(ctx context.Context) error {
