@@ -77,13 +77,7 @@ func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("bidvl: %w", err)
 	}
-	ctx := nn.NewContext(nn.Train, world)
-	newStep(ctx, c, net, batch).build()
-	g, err := ctx.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("bidvl: %w", err)
-	}
-	return g, ctx.Variables(), nil
+	return algo.TrainStep("bidvl", world, func(ctx *nn.Context) { newStep(ctx, c, net, batch).build() })
 }
 
 // newStep declares what a step reads. The networks are net, with the sizes of

@@ -1,8 +1,6 @@
 package bism
 
 import (
-	"fmt"
-
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -71,13 +69,7 @@ func (s *step) build() {
 // Step builds one training step for a rank that sees batch of world·batch
 // samples.
 func (t trainee) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	newStep(c, t.cfg, t.Model, batch).build()
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("bism: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("bism", world, func(c *nn.Context) { newStep(c, t.cfg, t.Model, batch).build() })
 }
 
 // Feeder fills the rates. Step n of the run begins with step n·K+1 of the lower

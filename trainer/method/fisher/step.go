@@ -44,13 +44,7 @@ func (m Model) Feeder(p exec.Program) func(step int64, epoch int) {
 
 // Step builds one training step.
 func (m Model) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	m.build(c, batch)
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("fisher: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("fisher", world, func(c *nn.Context) { m.build(c, batch) })
 }
 
 // step is a training step under construction.

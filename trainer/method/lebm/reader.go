@@ -1,8 +1,6 @@
 package lebm
 
 import (
-	"fmt"
-
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -37,15 +35,11 @@ func (r reader) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 // StepOf builds one training step for a rank that sees batch of world·batch
 // sentences, padded to length tokens.
 func (r reader) StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	s := newReading(c, r.cfg, length, batch)
-	s.staged = r.cfg.Text.Staged
-	s.build()
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("lebm: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("lebm", world, func(c *nn.Context) {
+		s := newReading(c, r.cfg, length, batch)
+		s.staged = r.cfg.Text.Staged
+		s.build()
+	})
 }
 
 // newReading declares what a step of batch sentences on each of c.World ranks reads.

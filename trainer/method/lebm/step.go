@@ -1,8 +1,6 @@
 package lebm
 
 import (
-	"fmt"
-
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -68,13 +66,7 @@ func (s *step) descend(net string, a optim.Adam, loss graph.ID) {
 
 // Step builds one training step for a rank that sees batch of world·batch samples.
 func (m model) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	newStep(c, m.cfg, batch).build()
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("lebm: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("lebm", world, func(c *nn.Context) { newStep(c, m.cfg, batch).build() })
 }
 
 // Feeder fills the optimisers' schedules.

@@ -1,8 +1,6 @@
 package lm
 
 import (
-	"fmt"
-
 	"ebtrain/collective"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
@@ -54,13 +52,7 @@ func (m model) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 // StepOf builds one training step for a rank that sees batch of world·batch
 // sentences, padded to length tokens.
 func (m model) StepOf(length, world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	m.build(c, length, batch)
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("lm: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("lm", world, func(c *nn.Context) { m.build(c, length, batch) })
 }
 
 // nll are the losses of the sentences of b.

@@ -1,8 +1,6 @@
 package nce
 
 import (
-	"fmt"
-
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -56,13 +54,7 @@ func (m Model) Feeder(p exec.Program) func(step int64, epoch int) {
 
 // Step builds one training step.
 func (m Model) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	m.build(c, batch)
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("nce: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("nce", world, func(c *nn.Context) { m.build(c, batch) })
 }
 
 func (m Model) build(c *nn.Context, batch int) {

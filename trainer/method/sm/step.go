@@ -1,8 +1,6 @@
 package sm
 
 import (
-	"fmt"
-
 	"ebtrain/data/loader"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
@@ -61,13 +59,7 @@ func (c *Config) rates(step int64, epoch int) [2]float64 {
 // Step builds one training step for a rank that sees batch of world·batch
 // samples.
 func (t trainee) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	t.build(c, batch)
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("sm: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("sm", world, func(c *nn.Context) { t.build(c, batch) })
 }
 
 // build makes a step in c.

@@ -79,13 +79,7 @@ func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	if err := c.Net.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("sngan: %w", err)
 	}
-	ctx := nn.NewContext(nn.Train, world)
-	newStep(ctx, c, c.Net, batch).build()
-	g, err := ctx.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("sngan: %w", err)
-	}
-	return g, ctx.Variables(), nil
+	return algo.TrainStep("sngan", world, func(ctx *nn.Context) { newStep(ctx, c, c.Net, batch).build() })
 }
 
 // newStep declares what a step reads. The networks are net, with the sizes of

@@ -1,7 +1,6 @@
 package vae
 
 import (
-	"fmt"
 	"math"
 
 	"ebtrain/ddp"
@@ -62,13 +61,7 @@ func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx := nn.NewContext(nn.Train, world)
-	c.step(ctx, net, batch)
-	g, err := ctx.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("vae: %w", err)
-	}
-	return g, ctx.Variables(), nil
+	return algo.TrainStep("vae", world, func(ctx *nn.Context) { c.step(ctx, net, batch) })
 }
 
 // step is the whole step, with networks of the config's sizes.

@@ -1,8 +1,6 @@
 package vages
 
 import (
-	"fmt"
-
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -75,13 +73,7 @@ func (s *step) gradient(surrogate graph.ID) []graph.ID {
 // Step builds one training step for a rank that sees batch of world·batch
 // samples.
 func (t trainee) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	newStep(c, t.cfg, t.trained, batch).build()
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("vages: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("vages", world, func(c *nn.Context) { newStep(c, t.cfg, t.trained, batch).build() })
 }
 
 // Feeder fills the rates. Step n of the run begins with step n·K+1 of the lower
