@@ -7,13 +7,13 @@ import (
 	"ebtrain/trainer/model/score"
 )
 
-// Objective is the score matching of the upper level.
-type Objective string
+// Objective is the score matching of the upper level: one of these.
+type Objective = score.Objective
 
 const (
-	DSM  Objective = "dsm"  // denoising, at one noise level
-	SSM  Objective = "ssm"  // sliced, on the data themselves
-	MDSM Objective = "mdsm" // denoising at a grid of noise levels
+	DSM  = score.DSM
+	SSM  = score.SSM
+	MDSM = score.MDSM
 )
 
 // Rule is the optimiser of the lower level.
@@ -82,16 +82,4 @@ func (c Config) inner() optim.Rule {
 		return optim.Descent{}
 	}
 	return c.adam()
-}
-
-// scale is the noise level of what a deep model's score is matched to, which the
-// sampler's last step takes away: none where it is that of the data themselves.
-func (c Config) scale() float64 {
-	switch c.Objective {
-	case MDSM:
-		return c.Sigma0
-	case DSM:
-		return c.Sigma
-	}
-	return 0
 }

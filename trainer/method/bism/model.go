@@ -38,7 +38,7 @@ func (c Config) trainee() trainee {
 // Model is the model of a config that fits its data and is valid.
 func (c *Config) Model() algo.Model {
 	if c.Net.Kind == latent.EBLVM {
-		return deep{c.trainee(), latent.Sampler{Net: c.Net, Share: c.SampleShare, Denoise: c.scale()}}
+		return deep{c.trainee(), latent.Sampler{Net: c.Net, Share: c.SampleShare, Denoise: c.Noise.Of(c.Objective)}}
 	}
 	return machine{c.Net.Machine(), c.trainee()}
 }

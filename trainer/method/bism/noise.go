@@ -5,7 +5,6 @@ import (
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/model/score"
 )
 
 // draws gives random numbers of a step: independent ones for each purpose and
@@ -57,12 +56,10 @@ func (d drawer) see(place int) seen {
 		return seen{v: d.data}
 	}
 	s := seen{eps: d.draw(philox.Perturb, d.place(place), graph.Normal, d.Type(d.data))}
-	if d.cfg.Objective == DSM {
-		s.v = d.Add(d.data, d.Scale(s.eps, d.cfg.Sigma))
-		return s
+	if d.cfg.Objective == MDSM {
+		s.sigma = d.levels
 	}
-	s.sigma = d.levels
-	s.v = score.Blur(d.Context, d.data, s.eps, s.sigma)
+	s.v = d.cfg.Perturbed(d.Context, d.cfg.Objective, d.data, s.eps, s.sigma)
 	return s
 }
 

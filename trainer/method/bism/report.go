@@ -3,40 +3,31 @@ package bism
 import (
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
-	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
 )
 
-// Entries of the report besides algo.ReportStop. The losses are means over the
-// global batch.
+// Losses of the report.
 const (
-	reportUpper  = "upper"      // J
-	reportLower  = "lower"      // G at the last of the K steps, or the first unrolled one
-	reportScaled = "scaled"     // MDSM: J·σ₀⁴, which does not begin near 10⁴ for each value of v
-	reportNorm   = "grad_model" // length of the averaged gradient of J
+	reportUpper = "upper" // J
+	reportLower = "lower" // G at the last of the K steps, or the first unrolled one
 )
 
 // Report are the entries of the report.
-func (t trainee) Report() []algo.Column {
-	names, shown := []string{reportUpper}, reportUpper
-	if t.cfg.Objective == MDSM {
-		names, shown = append(names, reportScaled), reportScaled
+func (t trainee) Report() []algo.Column { return t.cfg.report().Columns() }
+
+func (c Config) report() score.Report {
+	r := score.Report{Objective: c.Objective, Noise: c.Noise, Loss: reportUpper}
+	if c.LowerSteps+c.Unroll > 0 {
+		r.Others = []string{reportLower}
 	}
-	if t.cfg.LowerSteps+t.cfg.Unroll > 0 {
-		names = append(names, reportLower)
-	}
-	return algo.Columns(append(names, algo.ReportStop, reportNorm), shown, reportLower)
+	return r
 }
 
 // report is the output algo.OutputReport.
 func (s *step) report(upper graph.ID, grads []graph.ID) {
-	means := []graph.ID{upper}
-	if s.cfg.Objective == MDSM {
-		s0 := s.cfg.Sigma0
-		means = append(means, s.Scale(upper, s0*s0*s0*s0))
-	}
+	var lower []graph.ID
 	if s.lowerLoss != 0 {
-		means = append(means, s.lowerLoss)
+		lower = append(lower, s.lowerLoss)
 	}
-	means = append(means, s.Input(algo.InputStop, graph.T(graph.F32)))
-	algo.WriteReport(s.Context, means, []graph.ID{optim.Norm(s.Context, grads)})
+	s.cfg.report().Write(s.Context, upper, lower, grads)
 }

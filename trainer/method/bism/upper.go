@@ -21,9 +21,9 @@ func (s *step) losses(phi []graph.ID) graph.ID {
 	at := s.score(phi, o.v)
 	switch s.cfg.Objective {
 	case DSM:
-		return score.DSM(s.Context, at, o.eps, s.cfg.Sigma)
+		return score.Denoising(s.Context, at, o.eps, s.cfg.Sigma)
 	case MDSM:
-		return score.MDSM(s.Context, at, o.eps, o.sigma, s.cfg.Sigma0)
+		return score.Multiscale(s.Context, at, o.eps, o.sigma, s.cfg.Sigma0)
 	}
 	u := s.draw(philox.Projection, upperPlace, graph.Rademacher, s.Type(o.v))
 	return score.Sliced(s.Context, at, o.v, u)

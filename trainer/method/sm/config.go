@@ -20,13 +20,13 @@ const (
 	EBM Kind = "ebm"
 )
 
-// Objective is the loss.
-type Objective string
+// Objective is the loss: one of these.
+type Objective = score.Objective
 
 const (
-	SSM  Objective = "ssm"  // sliced, on the data themselves, or its mean over directions
-	DSM  Objective = "dsm"  // denoising, at one noise level
-	MDSM Objective = "mdsm" // denoising at a grid of noise levels
+	SSM  = score.SSM
+	DSM  = score.DSM
+	MDSM = score.MDSM
 )
 
 // Trace says how SSM has the trace of the score's derivative, which slices estimate.
@@ -77,18 +77,6 @@ func (n Net) trunk() eblvm.Trunk {
 // sampler is that of an EBM.
 func (c *Config) sampler() langevin.Annealed {
 	a := langevin.Published().Shortened(c.SampleShare)
-	a.Denoise = c.scale()
+	a.Denoise = c.Noise.Of(c.Objective)
 	return a
-}
-
-// scale is the noise level of what an EBM's score is matched to, which the sampler's
-// last step takes away: none where it is that of the data themselves.
-func (c *Config) scale() float64 {
-	switch c.Objective {
-	case MDSM:
-		return c.Sigma0
-	case DSM:
-		return c.Sigma
-	}
-	return 0
 }

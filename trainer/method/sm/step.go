@@ -18,13 +18,6 @@ const optimiser = "model"
 // inputRates are the rates of Adam's step.
 const inputRates = "rates"
 
-// Entries of the report besides algo.ReportStop.
-const (
-	reportLoss   = "loss"       // the mean over the global batch
-	reportScaled = "scaled"     // MDSM: times σ₀⁴, which does not begin near 10⁴ for each value of v
-	reportNorm   = "grad_model" // length of the averaged gradient
-)
-
 // trainee is what all models of score matching can do.
 type trainee struct{ cfg Config }
 
@@ -36,23 +29,19 @@ func (t trainee) Takes() algo.Inputs {
 
 // Report are the entries of the report.
 func (t trainee) Report() []algo.Column {
-	names, shown := []string{reportLoss}, reportLoss
-	if t.cfg.Objective == MDSM {
-		names, shown = append(names, reportScaled), reportScaled
-	}
-	return algo.Columns(append(names, algo.ReportStop, reportNorm), shown)
+	return t.cfg.report().Columns()
+}
+
+func (c *Config) report() score.Report {
+	return score.Report{Objective: c.Objective, Noise: c.Noise, Loss: "loss"}
 }
 
 // Feeder fills Adam's rates.
 func (t trainee) Feeder(p exec.Program) func(step int64, epoch int) {
-	in := p.Input(inputRates)
-	if in == nil {
-		return func(int64, int) {}
-	}
-	return func(step int64, epoch int) { optim.SetRow(in, 0, t.cfg.rates(step, epoch)) }
+	return optim.RowsFeeder(p, inputRates, 1, t.cfg.rates)
 }
 
-func (c *Config) rates(step int64, epoch int) [2]float64 {
+func (c *Config) rates(_ int, step int64, epoch int) [2]float64 {
 	return optim.AdamRates(c.Rate().Rate(step, epoch), c.Beta1, c.Beta2, step+1)
 }
 
@@ -73,7 +62,7 @@ func (t trainee) build(c *nn.Context, batch int) {
 	loss := c.Mean(t.losses(c, d, v, key, key))
 	grads := ddp.Sync(c.Builder, c.World, "model", c.Grad(loss, state.P...))
 	t.cfg.Pure().Step(c, state, grads, optim.Rows(c, inputRates, 1)[0]).Keep(c, optimiser, ps)
-	t.report(c, loss, grads)
+	t.cfg.report().Write(c, loss, nil, grads)
 }
 
 // losses are those of each sample of v, (B). key names what is drawn; the third
@@ -83,13 +72,13 @@ func (t trainee) losses(c *nn.Context, d density, v, key, place graph.ID) graph.
 	switch t.cfg.Objective {
 	case DSM:
 		eps := draw(philox.Perturb, graph.Normal)
-		noisy := c.Add(v, c.Scale(eps, t.cfg.Sigma))
-		return score.DSM(c, d.score(c, noisy), eps, t.cfg.Sigma)
+		noisy := t.cfg.Perturbed(c, DSM, v, eps, 0)
+		return score.Denoising(c, d.score(c, noisy), eps, t.cfg.Sigma)
 	case MDSM:
 		eps := draw(philox.Perturb, graph.Normal)
 		levels := t.cfg.Levels.Levels(c, place, c.Batch(v))
-		noisy := score.Blur(c, v, eps, levels)
-		return score.MDSM(c, d.score(c, noisy), eps, levels, t.cfg.Sigma0)
+		noisy := t.cfg.Perturbed(c, MDSM, v, eps, levels)
+		return score.Multiscale(c, d.score(c, noisy), eps, levels, t.cfg.Sigma0)
 	}
 	if m, ok := d.(machine); ok && t.cfg.Trace == Exact {
 		return m.params(c).FisherLoss(c, v)
@@ -107,14 +96,4 @@ func (t trainee) Loss(n int) (*graph.Graph, error) {
 	place := c.Concat(0, c.Slice(key, 0, 0, 2, 1), c.Zeros(graph.T(graph.I64, 1)))
 	c.Output(algo.OutputLoss, t.losses(c, d, v, key, place))
 	return c.Commit()
-}
-
-// report is the output algo.OutputReport.
-func (t trainee) report(c *nn.Context, loss graph.ID, grads []graph.ID) {
-	means := []graph.ID{loss}
-	if s := t.cfg.Sigma0; t.cfg.Objective == MDSM {
-		means = append(means, c.Scale(loss, s*s*s*s))
-	}
-	means = append(means, c.Input(algo.InputStop, graph.T(graph.F32)))
-	algo.WriteReport(c, means, []graph.ID{optim.Norm(c, grads)})
 }

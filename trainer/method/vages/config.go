@@ -7,14 +7,14 @@ import (
 	"ebtrain/trainer/model/score"
 )
 
-// Objective is the score matching of the upper level.
-type Objective string
+// Objective is the score matching of the upper level: one of these.
+type Objective = score.Objective
 
 const (
-	DSM  Objective = "dsm"  // denoising, at one noise level
-	SSM  Objective = "ssm"  // sliced, on the data themselves
-	MDSM Objective = "mdsm" // denoising at a grid of noise levels
-	KSD  Objective = "ksd"  // kernelised Stein discrepancy, on pairs of data
+	DSM            = score.DSM
+	SSM            = score.SSM
+	MDSM           = score.MDSM
+	KSD  Objective = "ksd" // kernelised Stein discrepancy, on pairs of data
 )
 
 // Estimator says what stands for the score of the marginal.
@@ -109,15 +109,3 @@ func (c Config) posteriorRate() optim.Schedule {
 
 // model is the model of a config that is valid.
 func (c Config) model() latent.Model { return c.Net.Model(c.Temperature) }
-
-// scale is the noise level of what a deep model's score is matched to, which the
-// sampler's last step takes away: none where it is that of the data themselves.
-func (c Config) scale() float64 {
-	switch c.Objective {
-	case MDSM:
-		return c.Sigma0
-	case DSM:
-		return c.Sigma
-	}
-	return 0
-}

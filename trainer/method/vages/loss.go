@@ -38,12 +38,12 @@ func (d drawer) functional(e estimate, o seen) (f functional, loss graph.ID) {
 	s := e.score(d, o.v)
 	switch d.cfg.Objective {
 	case DSM:
-		return functional{z: d.Add(s, d.Scale(o.eps, 1/d.cfg.Sigma))}, score.DSM(d.Context, s, o.eps, d.cfg.Sigma)
+		return functional{z: d.Add(s, d.Scale(o.eps, 1/d.cfg.Sigma))}, score.Denoising(d.Context, s, o.eps, d.cfg.Sigma)
 	case MDSM:
 		s0 := d.cfg.Sigma0
 		sigma := score.Along(d.Context, o.sigma, s)
 		z := d.Div(d.Add(d.Div(s, sigma), d.Scale(o.eps, 1/(s0*s0))), sigma)
-		return functional{z: z}, score.MDSM(d.Context, s, o.eps, o.sigma, s0)
+		return functional{z: z}, score.Multiscale(d.Context, s, o.eps, o.sigma, s0)
 	}
 	u := d.draw(philox.Projection, scorePlace, graph.Rademacher, d.Type(o.v))
 	curve, slope := e.curve(d, o.v, u)

@@ -52,7 +52,7 @@ type deep struct {
 func (c *Config) Model() algo.Model {
 	t := trainee{trained: latent.Trained{Net: c.Net, Model: c.model()}, cfg: *c}
 	if c.Net.Kind == latent.EBLVM {
-		return deep{t, inferring{t}, latent.Sampler{Net: c.Net, Share: c.SampleShare, Denoise: c.scale()}}
+		return deep{t, inferring{t}, latent.Sampler{Net: c.Net, Share: c.SampleShare, Denoise: c.Noise.Of(c.Objective)}}
 	}
 	m := machine{c.Net.Machine(), t}
 	if c.Estimator == Variational {

@@ -3,40 +3,31 @@ package vages
 import (
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
-	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
 )
 
-// Entries of the report besides algo.ReportStop. The losses are means over the
-// global batch.
+// Losses of the report.
 const (
-	reportUpper  = "upper"      // the loss of the upper level, at the estimated score
-	reportLower  = "lower"      // G at the last of the K steps
-	reportScaled = "scaled"     // MDSM: the upper loss times σ₀⁴, which does not begin near 10⁴ for each value of v
-	reportNorm   = "grad_model" // length of the averaged gradient
+	reportUpper = "upper" // the loss of the upper level, at the estimated score
+	reportLower = "lower" // G at the last of the K steps
 )
 
 // Report are the entries of the report.
-func (t trainee) Report() []algo.Column {
-	names, shown := []string{reportUpper}, reportUpper
-	if t.cfg.Objective == MDSM {
-		names, shown = append(names, reportScaled), reportScaled
+func (t trainee) Report() []algo.Column { return t.cfg.report().Columns() }
+
+func (c Config) report() score.Report {
+	r := score.Report{Objective: c.Objective, Noise: c.Noise, Loss: reportUpper}
+	if c.steps() > 0 {
+		r.Others = []string{reportLower}
 	}
-	if t.cfg.steps() > 0 {
-		names = append(names, reportLower)
-	}
-	return algo.Columns(append(names, algo.ReportStop, reportNorm), shown, reportLower)
+	return r
 }
 
 // report is the output algo.OutputReport.
 func (s *step) report(upper graph.ID, grads []graph.ID) {
-	means := []graph.ID{upper}
-	if s.cfg.Objective == MDSM {
-		s0 := s.cfg.Sigma0
-		means = append(means, s.Scale(upper, s0*s0*s0*s0))
-	}
+	var lower []graph.ID
 	if s.lowerLoss != 0 {
-		means = append(means, s.lowerLoss)
+		lower = append(lower, s.lowerLoss)
 	}
-	means = append(means, s.Input(algo.InputStop, graph.T(graph.F32)))
-	algo.WriteReport(s.Context, means, []graph.ID{optim.Norm(s.Context, grads)})
+	s.cfg.report().Write(s.Context, upper, lower, grads)
 }

@@ -5,7 +5,6 @@ import (
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/nn"
-	"ebtrain/trainer/model/score"
 )
 
 // Places in a step: those of the upper level's three sets of particles, the first of
@@ -61,12 +60,9 @@ func (d drawer) see(place int) seen {
 		return seen{v: d.StopGrad(d.data)}
 	}
 	s := seen{eps: d.draw(philox.Perturb, place, graph.Normal, d.Type(d.data))}
-	if d.cfg.Objective == DSM {
-		s.v = d.Add(d.data, d.Scale(s.eps, d.cfg.Sigma))
-	} else {
+	if d.cfg.Objective == MDSM {
 		s.sigma = d.levels
-		s.v = score.Blur(d.Context, d.data, s.eps, s.sigma)
 	}
-	s.v = d.StopGrad(s.v)
+	s.v = d.StopGrad(d.cfg.Perturbed(d.Context, d.cfg.Objective, d.data, s.eps, s.sigma))
 	return s
 }

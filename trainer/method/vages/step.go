@@ -79,16 +79,7 @@ func (t trainee) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 // Feeder fills the rates. Step n of the run begins with step n·K+1 of the lower
 // level's optimiser.
 func (t trainee) Feeder(p exec.Program) func(step int64, epoch int) {
-	in := p.Input(inputRates)
-	if in == nil {
-		return func(int64, int) {}
-	}
-	rows := t.cfg.steps() + 1
-	return func(step int64, epoch int) {
-		for i := range rows {
-			optim.SetRow(in, i, t.cfg.rates(i, step, epoch))
-		}
-	}
+	return optim.RowsFeeder(p, inputRates, t.cfg.steps()+1, t.cfg.rates)
 }
 
 // rates are those of optimiser step i of a training step: of the K lower ones, or

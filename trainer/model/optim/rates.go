@@ -34,6 +34,20 @@ func SetRow(in *exec.Tensor, i int, rates [2]float64) {
 	in.SetAt(2*i+1, rates[1])
 }
 
+// RowsFeeder fills before a step of p all n rows of the input that Rows declared under
+// name: row i with rates(i, step, epoch).
+func RowsFeeder(p exec.Program, name string, n int, rates func(i int, step int64, epoch int) [2]float64) func(step int64, epoch int) {
+	in := p.Input(name)
+	if in == nil {
+		return func(int64, int) {}
+	}
+	return func(step int64, epoch int) {
+		for i := range n {
+			SetRow(in, i, rates(i, step, epoch))
+		}
+	}
+}
+
 // AdamRates are {rate/(1−β₁ᵗ), 1/√(1−β₂ᵗ)} of Adam's step number t, from 1.
 func AdamRates(rate, beta1, beta2 float64, t int64) [2]float64 {
 	return [2]float64{rate / (1 - math.Pow(beta1, float64(t))), 1 / math.Sqrt(1-math.Pow(beta2, float64(t)))}

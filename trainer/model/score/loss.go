@@ -6,9 +6,9 @@
 // unnormalised log density, a closed form, a bound), and gives each sample's
 // term, (B):
 //
-//	DSM(c, S(ṽ), ε, σ)           ½‖S + ε/σ‖²,          ṽ = v + σε
-//	MDSM(c, S(ṽ), ε, levels, σ₀) ½‖S/σᵢ + ε/σ₀²‖²,     ṽᵢ = vᵢ + σᵢεᵢ = Blur(c, v, ε, levels)
-//	Sliced(c, S(v), v, u)        ½‖S‖² + uᵀ∇_v(Sᵀu),   u Rademacher (±1)
+//	Denoising(c, S(ṽ), ε, σ)           ½‖S + ε/σ‖²,          ṽ = v + σε
+//	Multiscale(c, S(ṽ), ε, levels, σ₀) ½‖S/σᵢ + ε/σ₀²‖²,     ṽᵢ = vᵢ + σᵢεᵢ = Blur(c, v, ε, levels)
+//	Sliced(c, S(v), v, u)              ½‖S‖² + uᵀ∇_v(Sᵀu),   u Rademacher (±1)
 //
 // Pictures, scores and noise are (B, …) with as many axes as the caller likes;
 // levels are (B). Nothing is drawn here: the caller names its draws (purposes
@@ -32,16 +32,16 @@ func Blur(c *nn.Context, v, eps, levels graph.ID) graph.ID {
 	return c.Add(v, c.Mul(eps, Along(c, levels, v)))
 }
 
-// DSM is denoising score matching, ½‖S + ε/σ‖² for the score S at v + σε, (B)
+// Denoising is denoising score matching, ½‖S + ε/σ‖² for the score S at v + σε, (B)
 // [Vincent 2011].
-func DSM(c *nn.Context, s, eps graph.ID, sigma float64) graph.ID {
+func Denoising(c *nn.Context, s, eps graph.ID, sigma float64) graph.ID {
 	return half(c, c.Add(s, c.Scale(eps, 1/sigma)))
 }
 
-// MDSM is multi-scale denoising score matching, ½‖S/σᵢ + ε/σ₀²‖² for the score S
+// Multiscale is multi-scale denoising score matching, ½‖S/σᵢ + ε/σ₀²‖² for the score S
 // at v + σᵢε, (B), with levels σᵢ, (B) [Li et al. 2019; the ½ is BiSM's code's].
 // Reports show it times σ₀⁴.
-func MDSM(c *nn.Context, s, eps, levels graph.ID, sigma0 float64) graph.ID {
+func Multiscale(c *nn.Context, s, eps, levels graph.ID, sigma0 float64) graph.ID {
 	return half(c, c.Add(c.Div(s, Along(c, levels, s)), c.Scale(eps, 1/(sigma0*sigma0))))
 }
 

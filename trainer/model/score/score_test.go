@@ -69,8 +69,8 @@ func TestLosses(t *testing.T) {
 	levels := c.Input("levels", graph.T(graph.F64, batch))
 	s := Of(c, logp(c, v), v)
 	c.Output("score", s)
-	c.Output("dsm", DSM(c, s, eps, sigma))
-	c.Output("mdsm", MDSM(c, s, eps, levels, sigma0))
+	c.Output("dsm", Denoising(c, s, eps, sigma))
+	c.Output("mdsm", Multiscale(c, s, eps, levels, sigma0))
 	c.Output("sliced", Sliced(c, s, v, c.Input("u", vType)))
 	c.Output("blur", Blur(c, v, eps, levels))
 	in := ddptest.Values{"v": ddptest.Noise(1, 3*batch), "eps": ddptest.Noise(2, 3*batch), "u": ddptest.Noise(3, 3*batch)}
