@@ -35,6 +35,20 @@ func (d DType) Size() int {
 // IsFloat says whether d is a floating-point type.
 func (d DType) IsFloat() bool { return d == F32 || d == F64 || d == BF16 }
 
+// Epsilon is the distance from 1 to the next number of a floating-point type; 0 for
+// integers.
+func (d DType) Epsilon() float64 {
+	switch d {
+	case F32:
+		return 0x1p-23
+	case F64:
+		return 0x1p-52
+	case BF16:
+		return 0x1p-7
+	}
+	return 0
+}
+
 func (d DType) String() string {
 	if int(d) < len(dtypeNames) && d != 0 {
 		return dtypeNames[d]

@@ -54,19 +54,6 @@ func combine(op collective.Op, in [][]float64, i int) float64 {
 	return x
 }
 
-// epsilon is the relative spacing of d's numbers; 0 for integers.
-func epsilon(d collective.DType) float64 {
-	switch d {
-	case collective.F32:
-		return 0x1p-23
-	case collective.F64:
-		return 0x1p-52
-	case collective.BF16:
-		return 0x1p-7
-	}
-	return 0
-}
-
 // compare demands got[i] = want[i] within tol, which may be nil for equality.
 func compare(got, want []float64, tol func(i int) float64) error {
 	for i, w := range want {

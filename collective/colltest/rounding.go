@@ -68,7 +68,7 @@ func (f Factory) round(c collective.Comm, d collective.DType, op collective.Op, 
 		if op == collective.Mean {
 			sum /= float64(len(cut))
 		}
-		return float64(len(cut)) / 2 * epsilon(d) * sum
+		return float64(len(cut)) / 2 * d.Epsilon() * sum
 	})
 }
 

@@ -70,7 +70,7 @@ func programStep(c collective.Comm, b Buffer, req collective.Request, length, se
 		return err
 	}
 	want := expected(req, in)[c.Rank()]
-	e := epsilon(req.Vec.Type)
+	e := req.Vec.Type.Epsilon()
 	return compare(got, want, func(i int) float64 {
 		if req.Op == collective.Mean {
 			return e * abs(want[i])

@@ -103,7 +103,7 @@ func check(comms []collective.Comm, shelves []shelf, p place, req collective.Req
 			return err
 		}
 		if req.Op == collective.Mean { // one rounding, of the quotient
-			e := epsilon(req.Vec.Type)
+			e := req.Vec.Type.Epsilon()
 			return compare(got, want[r], func(i int) float64 { return e * abs(want[r][i]) })
 		}
 		return compare(got, want[r], nil)

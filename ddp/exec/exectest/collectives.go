@@ -121,7 +121,7 @@ func compareRanks(t *testing.T, ranks int, g *graph.Graph, dt graph.DType, open 
 	got := runRanks(t, ranks, g, dt, open)
 	for r := range want {
 		for name := range want[r] {
-			bound := 64 * epsilon(dt) * (1 + largest(want[r][name]))
+			bound := 64 * dt.Epsilon() * (1 + largest(want[r][name]))
 			if err := near(name, got[r][name], want[r][name], func(int) float64 { return bound }); err != nil {
 				t.Errorf("rank %d: %v", r, err)
 			}

@@ -11,19 +11,6 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// epsilon is the distance from 1 to the next number of a type.
-func epsilon(dt graph.DType) float64 {
-	switch dt {
-	case graph.F32:
-		return 0x1p-23
-	case graph.F64:
-		return 0x1p-52
-	case graph.BF16:
-		return 0x1p-7
-	}
-	return 0
-}
-
 // tensors are named values.
 type tensors map[string]*exec.Tensor
 

@@ -197,16 +197,16 @@ func (c Case) bounds(dt graph.DType, kind graph.Kind, arguments, want tensors) (
 		return each(func(string, int) float64 { return 0 }), nil
 	case Near:
 		return each(func(name string, i int) float64 {
-			return 16 * epsilon(want[name].Type.DType) * (math.Abs(want[name].At(i)) + 0.125)
+			return 16 * want[name].Type.DType.Epsilon() * (math.Abs(want[name].At(i)) + 0.125)
 		}), nil
 	case Drawn:
 		return each(func(name string, i int) float64 {
-			return 64 * epsilon(want[name].Type.DType) * (math.Abs(want[name].At(i)) + 1)
+			return 64 * want[name].Type.DType.Epsilon() * (math.Abs(want[name].At(i)) + 1)
 		}), nil
 	case Sum:
 		terms, err := c.magnitudes(kind, arguments)
 		return each(func(name string, i int) float64 {
-			return float64(c.Terms+4) * epsilon(want[name].Type.DType) * math.Abs(terms[name].At(i))
+			return float64(c.Terms+4) * want[name].Type.DType.Epsilon() * math.Abs(terms[name].At(i))
 		}), err
 	case Whole:
 		return c.wholeBounds(dt, kind, want)
@@ -258,8 +258,8 @@ func (c Case) wholeBounds(dt graph.DType, kind graph.Kind, want tensors) (func(s
 		}
 	}
 	return func(name string) func(int) float64 {
-		loss := farthest(outs[0][name], outs[1][name]) * epsilon(dt) / epsilon(graph.F32)
-		bound := 64*loss + 64*epsilon(dt)*largest(want[name])
+		loss := farthest(outs[0][name], outs[1][name]) * dt.Epsilon() / graph.F32.Epsilon()
+		bound := 64*loss + 64*dt.Epsilon()*largest(want[name])
 		return func(int) float64 { return bound }
 	}, nil
 }

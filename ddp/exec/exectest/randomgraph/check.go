@@ -259,7 +259,7 @@ func (tol *tolerance) compare(got results) error {
 
 // closeTo compares a value with that in float64, whose elements noise has moved.
 func closeTo(got, want *exec.Tensor, moved []float64) error {
-	u := unit(got.Type.DType)
+	u := got.Type.DType.Epsilon()
 	most, largest := 0.0, 0.0
 	for i, m := range moved {
 		if m != m || math.IsInf(m, 0) {

@@ -56,26 +56,13 @@ func widened(t graph.Type) graph.Type {
 	return t
 }
 
-// unit is the distance from 1 to the next number of a type.
-func unit(dt graph.DType) float64 {
-	switch dt {
-	case graph.F32:
-		return 0x1p-23
-	case graph.F64:
-		return 0x1p-52
-	case graph.BF16:
-		return 0x1p-7
-	}
-	return 0
-}
-
 func (w *widener) node(n graph.Node) {
 	in := make([]graph.ID, len(n.In))
 	heavy, sums := heavyOp(n.Op), sumOf(n.Op)
 	for i, id := range n.In {
 		in[i] = w.ids[id]
 		if t := w.from.Type(id); sums && t.DType.IsFloat() {
-			a := unit(t.DType)
+			a := t.DType.Epsilon()
 			switch {
 			case heavy && w.bf16 && t.DType == graph.F32:
 				a = 0x1p-8
@@ -89,7 +76,7 @@ func (w *widener) node(n graph.Node) {
 	for i, id := range out {
 		t := w.from.Type(n.Out[i])
 		if t.DType.IsFloat() && rounds(n.Op, w.from, n) {
-			id = w.disturb(id, unit(t.DType))
+			id = w.disturb(id, t.DType.Epsilon())
 		}
 		w.ids[n.Out[i]] = id
 	}
