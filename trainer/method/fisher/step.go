@@ -3,7 +3,6 @@ package fisher
 import (
 	"fmt"
 
-	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
@@ -73,7 +72,7 @@ func (s *step) lower() {
 			q := s.units.Infer(s.Context, nn.IDs(ps), s.v)
 			h := q.Sample(s.Context, s.Draw(s.key, q.Dist(), philox.Hidden, lowerPlace+uint16(k), s.hidden(1)))
 			loss := s.Mean(latent.KL.Lower(s.Context, s.units, s.theta, q, s.v, h))
-			grads, norm := s.sync(fmt.Sprintf("posterior %d", k), loss, ps)
+			grads, norm := optim.Averaged(s.Context, fmt.Sprintf("posterior %d", k), loss, ps)
 			adam.StepN(s.Context, k, ps, grads)
 			s.means, s.same = []graph.ID{loss}, []graph.ID{norm}
 		})
@@ -87,13 +86,7 @@ func (s *step) upper() (loss, grad graph.ID) {
 	trace := s.Sum(s.Mul(eps, s.Pushforward(f, s.v, eps)), 1)
 	loss = s.Neg(s.Mean(objective(s.Context, s.score(), f, trace)))
 	ps := s.Params(criticScope)
-	grads, grad := s.sync("critic", loss, ps)
+	grads, grad := optim.Averaged(s.Context, "critic", loss, ps)
 	s.m.cfg.Adam.Step(s.Context, ps, grads)
 	return loss, grad
-}
-
-// sync is the gradient of loss, averaged over ranks, and its norm.
-func (s *step) sync(name string, loss graph.ID, ps []nn.Param) (grads []graph.ID, norm graph.ID) {
-	grads = ddp.Sync(s.Builder, s.World, name, s.Grad(loss, nn.IDs(ps)...))
-	return grads, optim.Norm(s.Context, grads)
 }

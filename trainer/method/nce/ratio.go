@@ -8,6 +8,7 @@ import (
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/model/grbm"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 )
 
 // ratio is r(u) = −F(u) − a − log N(u; 0, I), (B). The variational kind estimates
@@ -48,7 +49,7 @@ func (s *step) lower() {
 			uniform := c.Draw(s.key, graph.Uniform, philox.Hidden, uint16(k), c.Type(logits))
 			h := grbm.Soft(c, logits, grbm.Logistic(c, uniform), s.m.cfg.Temperature)
 			loss := c.Mean(c.Add(s.p.Energy(c, s.v, h), grbm.LogProb(c, logits, h)))
-			grads, norm := s.sync(fmt.Sprintf("posterior %d", k), loss, ps)
+			grads, norm := optim.Averaged(s.Context, fmt.Sprintf("posterior %d", k), loss, ps)
 			adam.StepN(c, k, ps, grads)
 			s.means, s.same = []graph.ID{loss}, []graph.ID{norm}
 		})

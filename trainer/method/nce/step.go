@@ -1,7 +1,6 @@
 package nce
 
 import (
-	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
@@ -94,12 +93,6 @@ func (s *step) upper(ps []nn.Param) {
 	s.noise = s.Mean(s.Softplus(s.ratio(y, s.m.cfg.NoiseLatents, k+1)))
 	s.loss = s.Add(s.data, s.noise)
 	var grads []graph.ID
-	grads, s.grad = s.sync("model", s.loss, ps)
+	grads, s.grad = optim.Averaged(s.Context, "model", s.loss, ps)
 	s.m.cfg.Adam.Step(s.Context, ps, grads)
-}
-
-// sync is the gradient of loss, averaged over ranks, and its norm.
-func (s *step) sync(name string, loss graph.ID, ps []nn.Param) (grads []graph.ID, norm graph.ID) {
-	grads = ddp.Sync(s.Builder, s.World, name, s.Grad(loss, nn.IDs(ps)...))
-	return grads, optim.Norm(s.Context, grads)
 }

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"ebtrain/ddp"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/model/nn"
 )
@@ -12,4 +13,10 @@ func Norm(c *nn.Context, grads []graph.ID) graph.ID {
 		squares = c.Add(squares, c.Sum(c.Square(g)))
 	}
 	return c.Sqrt(squares)
+}
+
+// Averaged is the gradient of loss in ps, averaged over ranks under a name, and its length.
+func Averaged(c *nn.Context, name string, loss graph.ID, ps []nn.Param) (grads []graph.ID, norm graph.ID) {
+	grads = ddp.Sync(c.Builder, c.World, name, c.Grad(loss, nn.IDs(ps)...))
+	return grads, Norm(c, grads)
 }

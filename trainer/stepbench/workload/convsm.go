@@ -54,13 +54,7 @@ func (m ConvSM) Feeder(p exec.Program) func(step int64, epoch int) {
 
 // Step builds one step for a rank that sees batch of world·batch samples.
 func (m ConvSM) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	m.build(c, batch)
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("conv-sm: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("conv-sm", world, func(c *nn.Context) { m.build(c, batch) })
 }
 
 func (m ConvSM) build(c *nn.Context, batch int) {

@@ -61,13 +61,7 @@ func (m GRBM) Feeder(p exec.Program) func(step int64, epoch int) {
 
 // Step builds one step for a rank that sees batch of world·batch samples.
 func (m GRBM) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
-	c := nn.NewContext(nn.Train, world)
-	m.build(c, batch)
-	g, err := c.Commit()
-	if err != nil {
-		return nil, nil, fmt.Errorf("grbm: %w", err)
-	}
-	return g, c.Variables(), nil
+	return algo.TrainStep("grbm", world, func(c *nn.Context) { m.build(c, batch) })
 }
 
 // grbm is a step under construction.
