@@ -181,8 +181,8 @@ func (r *Reporter) missed(n int, err error) (int, error) {
 // gone away.
 func (r *Reporter) unread(err error) bool { return r.c.Terminal || errors.Is(err, syscall.EPIPE) }
 
-// Flush shows the last step if it was not shown yet: what is written next comes
-// after it.
+// Flush shows the last step if it was not shown yet, and ends the bar's line:
+// what is written next comes after it.
 func (r *Reporter) Flush() {
 	if r == nil {
 		return
@@ -196,6 +196,10 @@ func (r *Reporter) flush() {
 	if r.due && !r.quiet() {
 		r.show(r.c.Now())
 	}
+	if r.bar != "" {
+		r.print("\n")
+		r.bar = ""
+	}
 }
 
 // Close shows the last step if it was not shown yet, ends the bar's line, and
@@ -207,10 +211,6 @@ func (r *Reporter) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush()
-	if r.bar != "" {
-		r.print("\n")
-		r.bar = ""
-	}
 	return r.err
 }
 

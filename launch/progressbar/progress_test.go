@@ -324,3 +324,25 @@ func TestBrokenOutput(t *testing.T) {
 		t.Errorf("the nil Reporter: %v", err)
 	}
 }
+
+// TestFlush wants what is written after Flush below the last step, with a bar and
+// without, and the bar once.
+func TestFlush(t *testing.T) {
+	for _, terminal := range []bool{true, false} {
+		var out bytes.Buffer
+		r := New(Config{Label: "step", Unit: "images/s", Out: &out, Terminal: terminal, Total: 2, Now: newClock().now})
+		r.Step(update(0))
+		r.Step(update(1))
+		r.Flush()
+		if _, err := r.Write([]byte("2 steps done\n")); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		lines := screen(strings.TrimSuffix(out.String(), "\n"))
+		if n := len(lines); n < 2 || !strings.HasPrefix(lines[n-2], "step 2/2") || lines[n-1] != "2 steps done" {
+			t.Errorf("terminal %v: want the last step, then what was written, got\n%s", terminal, strings.Join(lines, "\n"))
+		}
+	}
+}
