@@ -7,11 +7,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/exitcode"
 )
+
+// OneRequest is the time within which signals of one kind are one: timeout(1) sends its
+// own to the program and at once again to the program's group.
+const OneRequest = 100 * time.Millisecond
 
 // Stopped is that a signal ended a program before it had done its work. Exit makes the
 // code of a death by that signal of it.
@@ -28,7 +33,7 @@ func (s *Stopped) Error() string {
 func (s *Stopped) Code() int { return exitcode.Signal + int(s.Signal) }
 
 // UntilSignal is parent until the first SIGINT, SIGTERM or SIGHUP, whose Stopped is then
-// the cause; the second one has its default effect. Under nohup SIGHUP stays ignored. What
+// the cause; a second one, after OneRequest, has its default effect. Under nohup SIGHUP stays ignored. What
 // a program ended with goes through end, which makes the Stopped of all errors that came
 // after the signal, as they came of it, and gives the signals back.
 func UntilSignal(parent context.Context, rest string) (_ context.Context, end func(error) error) {
@@ -41,9 +46,14 @@ func UntilSignal(parent context.Context, rest string) (_ context.Context, end fu
 		defer close(watched)
 		select {
 		case s := <-signals:
-			signal.Stop(signals)
 			stopped = &Stopped{number(s), rest}
 			cancel(stopped)
+		case <-done:
+			return
+		}
+		select {
+		case <-time.After(OneRequest):
+			signal.Stop(signals)
 		case <-done:
 		}
 	}()

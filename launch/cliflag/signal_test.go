@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // patientVar has the test binary be a program that waits for a signal, in the way it says.
@@ -29,9 +30,12 @@ func TestMain(m *testing.M) {
 	ctx, end := UntilSignal(context.Background(), "nothing was measured")
 	fmt.Println("ready")
 	<-ctx.Done()
-	if how == "deaf" {
+	switch how {
+	case "deaf":
 		fmt.Println("asked")
 		select {}
+	case "tidy":
+		time.Sleep(OneRequest / 2)
 	}
 	os.Exit(Exit("prog", end(fmt.Errorf("step 18: program %q: %w", "step", context.Cause(ctx))), os.Stderr))
 }
@@ -64,10 +68,26 @@ func TestSecondSignal(t *testing.T) {
 	read(t, out, "ready")
 	signalTo(t, cmd, syscall.SIGTERM)
 	read(t, out, "asked")
+	time.Sleep(2 * OneRequest)
 	signalTo(t, cmd, syscall.SIGTERM)
 	_ = cmd.Wait()
 	if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !s.Signaled() || s.Signal() != syscall.SIGTERM {
 		t.Errorf("ended with %v, want its death by the second SIGTERM", cmd.ProcessState)
+	}
+}
+
+// TestOneRequest: what timeout(1) sends, the same signal twice, is one request, and leaves
+// the time to put things in order.
+func TestOneRequest(t *testing.T) {
+	for range 5 {
+		cmd, out, said := patient(t, "tidy")
+		read(t, out, "ready")
+		signalTo(t, cmd, syscall.SIGTERM)
+		time.Sleep(time.Millisecond)
+		signalTo(t, cmd, syscall.SIGTERM)
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) || said.String() != "prog: stopped by SIGTERM: nothing was measured\n" {
+			t.Errorf("%v, %q, want a sentence and code 143", cmd.ProcessState, said)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 )
 
@@ -68,6 +69,7 @@ func TestInterrupt(t *testing.T) {
 		{"all stop cleanly", "wait", nil, []unix.Signal{unix.SIGINT}, 75, "] stopping\n"},
 		{"SLURM's warning", "wait", nil, []unix.Signal{unix.SIGUSR1}, 75, "] stopping\n"},
 		{"grace runs out", "deaf", []string{"--grace", "0.3"}, []unix.Signal{unix.SIGTERM}, 143, "ddplaunch: killed: still running 300ms after SIGTERM: rank 0, 1\n"},
+		{"timeout(1) sends each signal twice", "wait", nil, []unix.Signal{unix.SIGTERM, unix.SIGTERM}, 75, "] stopping\n"},
 		{"second signal kills", "deaf", []string{"--grace", "1m"}, []unix.Signal{unix.SIGINT, unix.SIGINT}, 130, "ddplaunch: killed by a second SIGINT\n"},
 	}
 	for _, tt := range tests {
@@ -77,9 +79,13 @@ func TestInterrupt(t *testing.T) {
 			pids := j.numbers("ready", 2)
 			for i, s := range tt.signals {
 				if i > 0 {
+					time.Sleep(time.Millisecond)
+				}
+				if i > 0 && tt.mode == "deaf" {
 					for !strings.Contains(j.output(), "asked to stop") {
 						time.Sleep(5 * time.Millisecond)
 					}
+					time.Sleep(cliflag.OneRequest)
 				}
 				if err := j.cmd.Process.Signal(s); err != nil {
 					t.Fatal(err)

@@ -92,13 +92,14 @@ func Run(ctx context.Context, o Options, environ []string, stdout, stderr *outle
 func run(ctx context.Context, o Options, environ []string, stdout, stderr *outlet.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	signals := make(chan os.Signal, 8)
+	sent := make(chan os.Signal, 8)
 	for _, s := range o.Signals {
 		if s != unix.SIGHUP || !signal.Ignored(s) { // nohup
-			signal.Notify(signals, s)
+			signal.Notify(sent, s)
 		}
 	}
-	defer signal.Stop(signals)
+	defer signal.Stop(sent)
+	signals := requests(ctx, sent)
 	flight := make(chan os.Signal, 1)
 	if !slices.Contains(o.Signals, os.Signal(unix.SIGUSR2)) {
 		signal.Notify(flight, unix.SIGUSR2)
