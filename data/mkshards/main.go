@@ -72,13 +72,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		_, err := fmt.Fprintln(stdout, cliflag.Version("mkshards"))
 		return err
 	case "info":
-		return runInfo(args[1:], stdout)
+		return cliflag.Within(name, runInfo(args[1:], stdout))
 	case "verify":
-		return runVerify(ctx, args[1:], stdout, stderr)
+		return cliflag.Within(name, runVerify(ctx, args[1:], stdout, stderr))
 	default:
 		for _, c := range commands() {
 			if c.name == name {
-				return c.run(ctx, args[1:], stdout, stderr)
+				return cliflag.Within(name, c.run(ctx, args[1:], stdout, stderr))
 			}
 		}
 		return cliflag.Usage("unknown command %q", name)

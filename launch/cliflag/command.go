@@ -28,6 +28,24 @@ func AsUsage(err error) error {
 	return &UsageError{err}
 }
 
+// within is an error of a part of a program that has a --help of its own.
+type within struct {
+	error
+	part string
+}
+
+func (e within) Unwrap() error { return e.error }
+
+// Within is err, and if that is a mistake on the command line, help is where the part of
+// the program has it, such as "run" or "--algo bism"; "" is the program itself, and nil
+// stays nil.
+func Within(part string, err error) error {
+	if err == nil || part == "" {
+		return err
+	}
+	return within{err, part}
+}
+
 // Exit is the exit code of a program that ended with err, which is shown on w
 // as one line that begins with the program's name; a mistake on the command line
 // is followed by where help is. What Show has shown is not shown again.
@@ -69,7 +87,11 @@ func show(program string, err error, w io.Writer, usage bool) {
 		text += ": allow this program more of them (ulimit -n)"
 	}
 	if usage {
-		text += fmt.Sprintf(" (see %s --help)", program)
+		where := program
+		if e, ok := errors.AsType[within](err); ok {
+			where += " " + e.part
+		}
+		text += fmt.Sprintf(" (see %s --help)", where)
 	}
 	_, _ = fmt.Fprintf(w, "%s: %s\n", program, text) // there is nowhere else to say it
 }
@@ -79,6 +101,8 @@ func notShown(err error) error {
 	switch e := err.(type) { //nolint:errorlint // what is wrapped besides must not be overlooked
 	case shown:
 		return nil
+	case within:
+		return Within(e.part, notShown(e.error))
 	case interface{ Unwrap() []error }:
 		if _, some := errors.AsType[shown](err); !some {
 			return err
@@ -94,6 +118,9 @@ func notShown(err error) error {
 
 // onlyStopped says that err is ErrStopped and nothing went wrong besides.
 func onlyStopped(err error) bool {
+	if e, ok := err.(within); ok { //nolint:errorlint // as below
+		return onlyStopped(e.error)
+	}
 	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what is wrapped besides ErrStopped must not be overlooked
 	if !ok {
 		return err == ErrStopped //nolint:errorlint // as above

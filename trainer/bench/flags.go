@@ -136,12 +136,20 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	o, fs, err := parseNew(at, first["algo"], args, out)
+	return o, fs, cliflag.Within(chosen.Help(first["algo"], first["preset"]), err)
+}
+
+// parseNew is parse once it is known where it starts.
+func parseNew(at chosen.Start, algo string, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o, fs, err := parseFrom(at, args, out)
 	switch {
 	case err != nil:
 		return nil, nil, err
+	case chosen.Named(o.settings.Algo) != nil:
+		return nil, nil, chosen.Named(o.settings.Algo)
 	case o.preset == chosen.PresetHelp:
-		return nil, nil, chosen.ListPresets(first["algo"], out)
+		return nil, nil, chosen.ListPresets(algo, out)
 	}
 	if fs.Changed("net") {
 		if at, err = at.WithNet(o.settings.Net, o.preset != ""); err != nil {

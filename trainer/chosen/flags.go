@@ -43,6 +43,25 @@ func define(fs *pflag.FlagSet, c algo.Config) *setting.Set {
 	return own
 }
 
+// Help says where --help has the flags of what algo and preset, the values of these
+// flags, name: a part of the program as cliflag.Within takes it.
+func Help(algo, preset string) string {
+	switch {
+	case preset != "" && preset != PresetHelp:
+		return "--preset " + preset
+	case algo != "":
+		return "--algo " + algo
+	}
+	return ""
+}
+
+// Named reports an --algo that is none, as the empty one: what begins with it has taken
+// another.
+func Named(algo string) error {
+	_, err := settings.Method(algo)
+	return cliflag.AsUsage(err)
+}
+
 // Elsewhere says of an unknown flag which other methods have it; any other error
 // is passed on.
 func Elsewhere(method string, err error) error {
@@ -53,6 +72,9 @@ func Elsewhere(method string, err error) error {
 	var others []string
 	for _, m := range settings.Methods() {
 		presets := presetsWith(m, unknown.Name)
+		if unknown.Name == "net" {
+			presets = m.Nets
+		}
 		if m.Name == method && len(presets) > 0 {
 			return cliflag.Usage("--%s is a setting of --preset %s, and what is chosen here has none of that name", unknown.Name, setting.Choices(presets))
 		}

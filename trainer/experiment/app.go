@@ -60,15 +60,15 @@ func (a app) run(ctx context.Context, args []string) error {
 		_, err := fmt.Fprintln(a.stdout, cliflag.Version("experiment"))
 		return err
 	case "list":
-		return a.list(args[1:])
+		return cliflag.Within(name, a.list(args[1:]))
 	case "run":
-		return a.runExperiment(ctx, args[1:])
+		return cliflag.Within(name, a.runExperiment(ctx, args[1:]))
 	case "report":
-		return a.report(args[1:])
+		return cliflag.Within(name, a.report(args[1:]))
 	case "pack":
-		return a.pack(args[1:])
+		return cliflag.Within(name, a.pack(args[1:]))
 	case "compute":
-		return a.compute(ctx, args[1:])
+		return cliflag.Within(name, a.compute(ctx, args[1:]))
 	default:
 		return cliflag.Usage("unknown command %q: want list, run, report, pack or compute", name)
 	}

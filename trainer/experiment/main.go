@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/exitcode"
@@ -38,7 +39,7 @@ func start(a app, args []string) int {
 }
 
 // withSignals ends the context at the first SIGINT, SIGTERM or SIGHUP; the
-// second one kills the children. Under nohup SIGHUP stays ignored.
+// second one, after cliflag.OneRequest, kills the children. Under nohup SIGHUP stays ignored.
 func withSignals(parent context.Context, a *app) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	kill := make(chan struct{})
@@ -50,14 +51,17 @@ func withSignals(parent context.Context, a *app) (context.Context, func()) {
 	}
 	done := make(chan struct{})
 	go func() {
-		for first := true; ; first = false {
+		var asked time.Time
+		for {
 			select {
 			case <-ch:
-				if !first {
+				if asked.IsZero() {
+					asked = time.Now()
+					cancel()
+				} else if time.Since(asked) >= cliflag.OneRequest {
 					close(kill)
 					return
 				}
-				cancel()
 			case <-done:
 				return
 			}

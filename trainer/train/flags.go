@@ -118,10 +118,18 @@ func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	o, fs, err := parseNew(at, first, args, out)
+	return o, fs, cliflag.Within(chosen.Help(first.algo, first.preset), err)
+}
+
+// parseNew is parse for a run that is not resumed.
+func parseNew(at chosen.Start, first first, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o, fs, err := parseFrom(at, args, out)
 	switch {
 	case err != nil:
 		return nil, nil, err
+	case chosen.Named(o.settings.Algo) != nil:
+		return nil, nil, chosen.Named(o.settings.Algo)
 	case o.resume && o.out != "" && !begins(fs):
 		return nil, nil, cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", o.out)
 	case o.preset == chosen.PresetHelp:

@@ -104,6 +104,8 @@ func TestModelRefuses(t *testing.T) {
 		{"--data x --preset lebm-svhn --ngf 4 --net lstm", "--ngf is a setting of --preset lebm-svhn, lebm-cifar10, lebm-celeba64 or lebm-celeba32, and what is chosen here has none of that name"},
 		{"--algo lebm --embed 4", "--embed is a setting of --preset lebm-snli, "},
 		{"--algo cd --nothing 3", "unknown flag --nothing"},
+		{"--algo=", `unknown --algo "": this build has bidvl`},
+		{"--preset bism-frey --net conv32", "--net is a setting of --algo bidvl, lebm, vae or sngan, and --algo bism has none of that name"},
 		{"--algo sm --preset bism-frey", "--preset: bism-frey is a preset of --algo bism, not of sm"},
 		{"--latent-term x", `unknown --latent-term "x": want offset, not-offset or none`},
 		{"--upper-loss x", `unknown --upper-loss "x"`},

@@ -54,7 +54,7 @@ func TestMethodIsOneLine(t *testing.T) {
 			{"--toy-rate 0", "want --toy-rate above 0"},
 			{"--toy-rate 2", "a toy breaks at a --toy-rate of 2"},
 			{"--undecoupled", "--undecoupled is a setting of --algo bidvl, and --algo toy has none of that name"},
-			{"--net conv32", "unknown flag --net"},
+			{"--net conv32", "--net is a setting of --algo bidvl, lebm, vae or sngan, and --algo toy has none of that name (see train --preset toy-any --help)"},
 		} {
 			e := s.run(append(args("bad"), strings.Fields(c.args)...)...)
 			if e.code != 2 || !strings.Contains(e.stderr, c.want) {

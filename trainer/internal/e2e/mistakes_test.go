@@ -24,6 +24,9 @@ var mistakes = []mistake{
 	// Command lines.
 	{"no flags", "", "train", 2, `^--out is required: .*for example --out runs/a`},
 	{"unknown flag", "", "train --bogus --out z", 2, `^unknown flag --bogus \(see train --help\)`},
+	{"unknown flag of a method", "", "train --algo cd --bogus --out z", 2, `^unknown flag --bogus \(see train --algo cd --help\)`},
+	{"unknown flag of a preset", "", "train --preset cd-board --bogus --out z", 2, `^unknown flag --bogus \(see train --preset cd-board --help\)`},
+	{"no algorithm", "", "train --out z --algo=", 2, `^unknown --algo "": this build has bidvl`},
 	{"unknown flag, one dash", "", "train -bogus --out z", 2, `^unknown flag -bogus \(see train --help\)`},
 	{"flag without value", "", "train --out z --steps", 2, `^--steps needs a value: want a whole number`},
 	{"steps not a number", "", "train --out z --steps ten", 2, `^--steps "ten": want a whole number`},
@@ -155,7 +158,7 @@ var mistakes = []mistake{
 	// mkshards.
 	{"no command", "", "mkshards", 2, `^no command given \(see mkshards --help\)`},
 	{"unknown command", "", "mkshards imagenet --out z", 2, `^unknown command "imagenet"`},
-	{"unknown flag of mkshards", "", "mkshards synth --sise 32 --out z", 2, `^synth: unknown flag --sise`},
+	{"unknown flag of mkshards", "", "mkshards synth --sise 32 --out z", 2, `^synth: unknown flag --sise \(see mkshards synth --help\)`},
 	{"pictures that are not there", "", "mkshards folder --src nowhere --size 32 --out z", 1, `nowhere`},
 	{"no pictures", "", "mkshards folder --src empty --size 32 --out z", 1, `empty`},
 	{"out holds a data set", "", "mkshards synth --out shards", 1, `^shards: exists; choose another place, or replace it with --force`},
