@@ -83,6 +83,10 @@ func (c command) flagSet(s *settings) *pflag.FlagSet {
 	fs.StringVar(&s.onBad, "on-bad", "stop", "at a damaged original: stop, or skip it and count it")
 	fs.Int64Var(&s.run.Limit, "limit", 0, "take only the first originals of each split; 0 takes all")
 	fs.IntVar(&s.run.Workers, "workers", 0, "originals decoded at the same time; 0 means one per core; the result is the same")
+	for _, name := range c.need {
+		f := fs.Lookup(name)
+		f.Usage, f.DefValue = f.Usage+" (required)", ""
+	}
 	return fs
 }
 

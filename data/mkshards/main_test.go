@@ -331,3 +331,16 @@ func badGzip(t *testing.T, b []byte) []byte {
 	bad[len(bad)-8] ^= 1
 	return bad
 }
+
+// TestRequired: --help shows what must be given, and no default of it.
+func TestRequired(t *testing.T) {
+	for _, c := range commands() {
+		_, help, _, _ := try(t, c.name, "--help")
+		if n := strings.Count(help, "(required)"); n != len(c.need) {
+			t.Errorf("%s --help: %d flags are required, want %d:\n%s", c.name, n, len(c.need), help)
+		}
+		if c.name == "celeba" && strings.Contains(help, "default none") {
+			t.Errorf("--crop is required and has a default:\n%s", help)
+		}
+	}
+}

@@ -37,7 +37,10 @@ func (t *text) flags(fs *pflag.FlagSet) {
 func sentences() command {
 	return command{
 		name: "text", flags: []string{"src"}, need: []string{"src", "out"},
-		own: func(s *settings, fs *pflag.FlagSet) { s.text.flags(fs) },
+		own: func(s *settings, fs *pflag.FlagSet) {
+			fs.Lookup("src").Usage = "the split train: a file"
+			s.text.flags(fs)
+		},
 		text: `mkshards text writes sentences, one a line, in UTF-8. Words are what has spaces
 between. The vocabulary is made of the split train alone, most frequent words
 first: words seen less than --min-count times there, and words of other splits
