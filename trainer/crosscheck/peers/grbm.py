@@ -104,9 +104,11 @@ def anneal_back(s, m, given, steps, settle=100):
 
 
 def gibbs(s, m, sweeps):
-    """Block Gibbs from uniform noise; the last visible units are means."""
+    """Block Gibbs from uniform noise; the last visible units are means, but for points, 1x1xd."""
     v = s.chain(0).uniform(CHAIN, 0, (s.batch, m.b.numel()))
     for k in range(1, sweeps):
         v = transition(m, v, 1.0, s.chain(k))
+    if s.images.shape[1:3] == (1, 1):
+        return transition(m, v, 1.0, s.chain(sweeps))
     h = (s.chain(sweeps).uniform(CHAIN, 0, (s.batch, m.hidden)) < torch.sigmoid(m.logits(v))).double()
     return m.visible(h)

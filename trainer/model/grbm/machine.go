@@ -23,6 +23,9 @@ type Machine struct {
 // Takes are pictures in [0, 1].
 func (m Machine) Takes() algo.Inputs { return algo.Inputs{Shape: m.Picture, Range: loader.Unit} }
 
+// points says that they are no pictures but points, 1×1×d.
+func (m Machine) points() bool { return m.Picture.At(0) == 1 && m.Picture.At(1) == 1 }
+
 // Flat is pictures (n, C, H, W) as vectors (n, Visible).
 func (m Machine) Flat(c *nn.Context, images graph.ID) graph.ID {
 	return c.Reshape(images, graph.D(c.Batch(images), m.Visible))

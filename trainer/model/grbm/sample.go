@@ -12,13 +12,14 @@ import (
 const sweeps = 1000
 
 // Sample starts n chains from v uniform on [0, 1], makes 1,000 Gibbs sweeps, and
-// gives the means E[v|h] of the last [ALGORITHMS.md §2.2].
+// gives the means E[v|h] of the last, as papers show pictures [ALGORITHMS.md §2.2].
+// Of points it gives the last v: their means are as few as there are h.
 func (m Machine) Sample(_ nn.Mode, n int) (chain.Plan, error) { return m.gibbs(n, sweeps) }
 
 // gibbs is Sample with that many sweeps, at least 1.
 func (m Machine) gibbs(n, sweeps int) (chain.Plan, error) {
 	v := chain.Var("gibbs.v", m.floats(n, m.Visible))
-	mean := chain.Var("gibbs.mean", graph.Type{DType: v.Type.DType, Shape: m.batch(n)})
+	last := chain.Var("gibbs.last", graph.Type{DType: v.Type.DType, Shape: m.batch(n)})
 	s := stages{machine: m}
 	s.add("begin", 1, nil, func(c *nn.Context, g Gibbs) {
 		c.Assign(c.Var(v.Name, v.Type), c.Draw(g.Key, graph.Uniform, g.Purpose, 0, v.Type))
@@ -27,11 +28,15 @@ func (m Machine) gibbs(n, sweeps int) (chain.Plan, error) {
 		old := c.Var(v.Name, v.Type)
 		c.Assign(old, g.FromVisible(c, 1, old))
 	})
-	s.add("mean", 1, nil, func(c *nn.Context, g Gibbs) {
+	s.add("last", 1, nil, func(c *nn.Context, g Gibbs) {
 		h := g.Hidden(c, 0, c.Var(v.Name, v.Type))
-		c.Assign(c.Var(mean.Name, mean.Type), m.pictures(c, g.Mean(c, h)))
+		x := g.Mean(c, h)
+		if m.points() {
+			x = g.Visible(c, 1, h)
+		}
+		c.Assign(c.Var(last.Name, last.Type), m.pictures(c, x))
 	})
-	return chain.Plan{Vars: []nn.Variable{v, mean}, Stages: s.list, Out: mean.Name}, s.err
+	return chain.Plan{Vars: []nn.Variable{v, last}, Stages: s.list, Out: last.Name}, s.err
 }
 
 // stages are those of a plan for a machine, under construction.

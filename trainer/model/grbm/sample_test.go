@@ -80,6 +80,16 @@ func TestSampleAgainstLoops(t *testing.T) {
 	}
 	plan, err = m.gibbs(n-1, sweeps)
 	near(t, "fewer samples", y.run(t, plan, err), want[:(n-1)*6], 1e-12)
+	m.Picture = graph.D(1, 1, 6)
+	for i := range n {
+		v := named(0, i, 0, 6, philox.Name.Uniform)
+		for k := 1; k <= sweeps; k++ {
+			v = y.visible(y.hidden(v, named(k, i, 0, 4, philox.Name.Uniform), 1), named(k, i, 1, 6, philox.Name.Normal))
+		}
+		copy(want[6*i:], v)
+	}
+	plan, err = m.gibbs(n, sweeps)
+	near(t, "points", y.run(t, plan, err), want, 1e-12)
 	plan, err = m.Sample(nn.Eval, n)
 	if err != nil {
 		t.Fatal(err)
