@@ -146,7 +146,7 @@ func (c *Chain) Reset(seed uint64) error {
 	return nil
 }
 
-// Step is told before each transition how many are done, and of how many.
+// Step is told before each transition, and at the end, how many are done, and of how many.
 type Step func(done, of int)
 
 // Run starts from the initial values and runs all stages; it returns the result,
@@ -177,6 +177,9 @@ func (c *Chain) Continue(ctx context.Context, seed uint64, each Step) (*exec.Ten
 			}
 			done++
 		}
+	}
+	if each != nil {
+		each(done, of)
 	}
 	return c.vars.Get(c.plan.Out)
 }

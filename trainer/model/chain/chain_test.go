@@ -124,7 +124,7 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// Progress is told before each transition, over all stages.
+// Progress is told before each transition, over all stages, and at the end.
 func TestProgress(t *testing.T) {
 	c, err := New(ref.New(), model(t), growth(t, 3))
 	if err != nil {
@@ -135,7 +135,7 @@ func TestProgress(t *testing.T) {
 	if _, err := c.Run(t.Context(), 1, func(done, of int) { told = append(told, [2]int{done, of}) }); err != nil {
 		t.Fatal(err)
 	}
-	if want := [][2]int{{0, 5}, {1, 5}, {2, 5}, {3, 5}, {4, 5}}; !slices.Equal(told, want) {
+	if want := [][2]int{{0, 5}, {1, 5}, {2, 5}, {3, 5}, {4, 5}, {5, 5}}; !slices.Equal(told, want) {
 		t.Errorf("got %v, want %v", told, want)
 	}
 }
