@@ -56,7 +56,7 @@ func picture(t *testing.T, side int) []byte {
 func TestSynthInfoVerify(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "set")
 	code, out, _, err := try(t, "synth", "-size", "8", "-train=300", "--val", "20", "--test", "10", "--out", dir)
-	if code != 0 || !strings.Contains(out, "train       300 samples") {
+	if code != 0 || !strings.Contains(out, "train       300 samples in 1 shard, ") || !strings.Contains(out, " KiB raw)\n") {
 		t.Fatalf("code %d, %v, output %q", code, err, out)
 	}
 	if s, err := dataset.Open(dir, "test"); err != nil || s.Len() != 10 {

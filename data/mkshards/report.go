@@ -110,7 +110,11 @@ func describe(w io.Writer, dir string, x *shard.Index) error {
 			bytes += e.Bytes
 			raw += e.RawBytes
 		}
-		text += fmt.Sprintf("  %-6s %8d samples in %d shards, %s (%s raw)\n", name, p.Samples, len(p.Shards), humanize.IBytes(bytes), humanize.IBytes(raw))
+		shards := fmt.Sprintf("%d shards", len(p.Shards))
+		if len(p.Shards) == 1 {
+			shards = "1 shard"
+		}
+		text += fmt.Sprintf("  %-6s %8d samples in %s, %s (%s raw)\n", name, p.Samples, shards, humanize.IBytes(bytes), humanize.IBytes(raw))
 		if p.Words > 0 {
 			text += fmt.Sprintf("         %8d words, %d of them (%.2f %%) not in the vocabulary\n", p.Words, p.Unknown, 100*float64(p.Unknown)/float64(p.Words))
 		}

@@ -1,7 +1,7 @@
 // Package plainlog is a log for people, on the terminal of a program that they
 // started: one plain sentence a line,
 //
-//	train: warning: checkpoint skipped: path runs/a/ckpt/step-00000004, …
+//	train: warning: no checkpoint to resume from: dir runs/a/ckpt
 //
 // It has no time and no rank, so that the launcher can show the equal lines of
 // several ranks as one.

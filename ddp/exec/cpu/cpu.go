@@ -134,10 +134,14 @@ func (b *Backend) do(f func()) {
 
 // Name is, for example, "cpu (oneDNN 2.6.3, bf16, 2 threads)".
 func (b *Backend) Name() string {
-	if b.bf16 {
-		return fmt.Sprintf("cpu (%s, bf16, %d threads)", b.eng.Name(), b.threads)
+	threads := fmt.Sprintf("%d threads", b.threads)
+	if b.threads == 1 {
+		threads = "1 thread"
 	}
-	return fmt.Sprintf("cpu (%s, %d threads)", b.eng.Name(), b.threads)
+	if b.bf16 {
+		threads = "bf16, " + threads
+	}
+	return fmt.Sprintf("cpu (%s, %s)", b.eng.Name(), threads)
 }
 
 // Notice says why New took another engine than the one that this program was

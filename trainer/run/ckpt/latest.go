@@ -51,7 +51,7 @@ func ReadLatest(dir string, log *slog.Logger) (string, State, map[string][]Named
 		if _, ok := errors.AsType[*DamagedError](err); !ok {
 			return fail(err)
 		}
-		log.Warn("checkpoint skipped", "path", path, "problem", err.Error())
+		log.Warn("checkpoint skipped", "problem", err.Error())
 		if first == nil {
 			first = err
 		}

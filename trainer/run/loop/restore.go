@@ -48,7 +48,7 @@ func (t *Trainer) restore(ctx context.Context) error {
 		return err
 	}
 	if c == nil {
-		t.parts.Log.Warn("no checkpoint to resume from, starting at step 0", "dir", t.cfg.CkptDir)
+		t.parts.Log.Warn("no checkpoint to resume from", "dir", t.cfg.CkptDir)
 		return nil
 	}
 	return t.set(c)
