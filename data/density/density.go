@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
@@ -73,7 +74,7 @@ var _ data.Source = (*Set)(nil)
 func Open(c Config, split string) (*Set, error) {
 	k := slices.Index(Splits(), split)
 	if k < 0 {
-		return nil, fmt.Errorf("%v: no split %q; it has %v", c.Density, split, Splits())
+		return nil, fmt.Errorf("%v: no split %q; it has %s", c.Density, split, strings.Join(Splits(), ", "))
 	}
 	s := &Set{density: c.Density, seed: c.Seed, split: k, n: []int64{c.Train, c.Val, c.Test}[k]}
 	err := c.Density.Validate()

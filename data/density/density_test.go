@@ -213,7 +213,7 @@ func TestGaussMoments(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	ok := Checkerboard{Cols: 2}
 	for want, f := range map[string]func() (*Set, error){
-		`checkerboard cols=2: no split "dev"; it has [train val test]`: func() (*Set, error) { return Open(Config{Density: ok, Train: 1}, "dev") },
+		`checkerboard cols=2: no split "dev"; it has train, val, test`: func() (*Set, error) { return Open(Config{Density: ok, Train: 1}, "dev") },
 		"split val: shard 0 has 0 samples":                             func() (*Set, error) { return Open(Config{Density: ok, Train: 1}, "val") },
 		"shard 0 has -1 samples":                                       func() (*Set, error) { return Open(Config{Density: ok, Train: -1}, "train") },
 		"shard 0 has 8589934592 samples":                               func() (*Set, error) { return Open(Config{Density: ok, Train: 1 << 33}, "train") },

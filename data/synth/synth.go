@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
@@ -56,7 +57,7 @@ var _ data.Source = (*Set)(nil)
 func Open(c Config, split string) (*Set, error) {
 	k := slices.Index(Splits(), split)
 	if k < 0 {
-		return nil, fmt.Errorf("synth: no split %q; it has %v", split, Splits())
+		return nil, fmt.Errorf("synth: no split %q; it has %s", split, strings.Join(Splits(), ", "))
 	}
 	s := &Set{size: data.Square(cmp.Or(c.Size, 32)), seed: c.Seed, split: uint16(k)}
 	s.size.W = cmp.Or(c.Cols, s.size.W)

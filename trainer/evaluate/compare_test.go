@@ -157,7 +157,7 @@ func TestOnlySamples(t *testing.T) {
 		algo.Sampler
 	}{e.trained.Model, sampler}
 	_, _, err := e.chosen()
-	if err == nil || !strings.HasPrefix(err.Error(), "nothing of ") || !strings.HasSuffix(err.Error(), "--measures kid,swd,prdc,c2st,neighbours") {
+	if err == nil || !strings.HasPrefix(err.Error(), "nothing can be measured at little cost of ") || !strings.HasSuffix(err.Error(), "--measures kid,swd,prdc,c2st,neighbours") {
 		t.Errorf("got %v", err)
 	}
 }

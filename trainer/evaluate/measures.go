@@ -170,7 +170,7 @@ func (e *evaluation) chosen() (all []measure, lacking []string, err error) {
 	case len(all) == 0 && len(lacking) > 0:
 		return nil, nil, errors.New(strings.Join(lacking, "; "))
 	case len(all) == 0:
-		return nil, nil, fmt.Errorf("nothing of %s can be measured at little cost: name what is to be, --measures %s", e.what(), strings.Join(e.possible(), ","))
+		return nil, nil, fmt.Errorf("nothing can be measured at little cost of %s: name what is to be, --measures %s", e.what(), strings.Join(e.possible(), ","))
 	}
 	return all, lacking, nil
 }

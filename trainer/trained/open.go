@@ -47,11 +47,11 @@ func advice(name string, holds, takes algo.Inputs) string {
 	kind, _, _ := strings.Cut(name, ":")
 	switch {
 	case Sentences(takes) || Sentences(holds):
-		return fmt.Sprintf("give --data of %s", Noun(takes))
+		return fmt.Sprintf("give a data set of %s", Noun(takes))
 	case !Pictures(takes) && kind == dataset.Gauss:
 		return fmt.Sprintf("say %s:dim=%d", dataset.Gauss, want.Len())
 	case !Pictures(takes) || !Pictures(holds) || dataset.BuiltIn(name) && want.At(0) != holds.Shape.At(0):
-		return fmt.Sprintf("give --data of %s %s", Noun(takes), size(takes))
+		return fmt.Sprintf("give a data set of %s %s", Noun(takes), size(takes))
 	case dataset.BuiltIn(name):
 		return fmt.Sprintf("say %s:size=%v", dataset.Synth, side)
 	}

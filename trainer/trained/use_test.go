@@ -52,11 +52,11 @@ func TestFits(t *testing.T) {
 		{3, 32, 32, "shards/a", data.Schema{C: 1, H: 28, W: 20}, "shards/a holds pictures of 1×28×20, and the model of runs/a takes pictures of 3×32×32: make shards with mkshards --size 32 --channels 3"},
 		{1, 28, 20, "shards/a", data.Schema{C: 1, H: 32, W: 32}, "make shards with mkshards --size 28x20 --channels 1"},
 		{3, 28, 20, "synth:train=9", data.Schema{C: 3, H: 32, W: 32}, "synth:train=9 holds pictures of 3×32×32, and the model of runs/a takes pictures of 3×28×20: say synth:size=28x20"},
-		{1, 32, 32, "synth", data.Schema{C: 3, H: 32, W: 32}, "takes pictures of 1×32×32: give --data of pictures of 1×32×32"},
-		{3, 32, 32, "checkerboard", data.Schema{C: 1, H: 1, W: 2}, "checkerboard holds points of 2 values, and the model of runs/a takes pictures of 3×32×32: give --data of pictures of 3×32×32"},
+		{1, 32, 32, "synth", data.Schema{C: 3, H: 32, W: 32}, "takes pictures of 1×32×32: give a data set of pictures of 1×32×32"},
+		{3, 32, 32, "checkerboard", data.Schema{C: 1, H: 1, W: 2}, "checkerboard holds points of 2 values, and the model of runs/a takes pictures of 3×32×32: give a data set of pictures of 3×32×32"},
 		{1, 1, 2, "gauss:dim=3", data.Schema{C: 1, H: 1, W: 3}, "gauss:dim=3 holds points of 3 values, and the model of runs/a takes points of 2 values: say gauss:dim=2"},
-		{1, 1, 2, "shards/a", data.Schema{C: 3, H: 32, W: 32}, "shards/a holds pictures of 3×32×32, and the model of runs/a takes points of 2 values: give --data of points of 2 values"},
-		{1, 1, 3, "checkerboard", data.Schema{C: 1, H: 1, W: 2}, "give --data of points of 3 values"},
+		{1, 1, 2, "shards/a", data.Schema{C: 3, H: 32, W: 32}, "shards/a holds pictures of 3×32×32, and the model of runs/a takes points of 2 values: give a data set of points of 2 values"},
+		{1, 1, 3, "checkerboard", data.Schema{C: 1, H: 1, W: 2}, "give a data set of points of 3 values"},
 	} {
 		r := &Run{Path: "runs/a", Model: toy.Config{C: tt.c, H: tt.h, W: tt.w}}
 		err := r.fits(tt.name, tt.holds)

@@ -91,7 +91,7 @@ func TestPoints(t *testing.T) {
 			{"evaluate --run wide --measures density --picture none", 1, `it is a picture, and --picture is none`},
 			{"evaluate --run wide --step 1", 1, `^wide holds no checkpoint of step 1: it has that of step 2`},
 			{"evaluate --run wide --ais-chains 0", 2, `^want --ais-chains from 1 to 1048576, got 0`},
-			{"evaluate --run wide --data synth", 1, `^synth holds pictures of 3×32×32, and the model of wide takes points of 2 values: give --data of points of 2 values`},
+			{"evaluate --run wide --data synth", 1, `^synth holds pictures of 3×32×32, and the model of wide takes points of 2 values: give a data set of points of 2 values`},
 			{"evaluate --run wide --data gauss:dim=5", 1, `^gauss:dim=5 holds points of 5 values, .*: say gauss:dim=2`},
 			{"sample --run wide --out z.png --given checkerboard", 1, `^--given shows samples below pictures, and the samples of wide are points`},
 			{"train --data checkerboard --out z", 1, `^--data checkerboard holds points of 2 values, and --net conv32 takes 32x32: give --data of pictures`},

@@ -170,7 +170,7 @@ func TestMistakesWithSentences(t *testing.T) {
 		{"perplexities of pictures", "evaluate --samples-from synth --data synth --measures forward,reverse", 0, 1, `^--measures forward of synth: its samples are no sentences; --measures reverse of synth: its samples are no sentences`},
 		{"magnified sentences", "sample --run run --scale 2 --out z.txt", 0, 1, `^--scale and --given are of pictures`},
 		{"reconstructions of text", "evaluate --run run --measures rmse", 0, 1, `its models give no reconstructions`},
-		{"pictures for a model of text", "evaluate --run run --data synth", 0, 1, `takes sentences of a vocabulary of [0-9]+ words: give --data of sentences`},
+		{"pictures for a model of text", "evaluate --run run --data synth", 0, 1, `takes sentences of a vocabulary of [0-9]+ words: give a data set of sentences`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s.t = t
