@@ -41,16 +41,17 @@ func main() {
 // program is what --help shows of chaos besides the flags themselves.
 var program = cliflag.Program{
 	Name: "chaos",
-	About: `chaos does to real jobs what happens to them, on hosts made of namespaces, and says
-how long the others took to notice, how they ended, whom they blamed, and what
-they left behind.
+	About: `chaos does to real jobs what happens to them, on hosts made of namespaces, and
+says how long the others took to notice, how they ended, whom they blamed, and
+what they left behind.
 
   chaos --times 5 --report results.md
   chaos --only cut,kill --times 20
   chaos --only crowd --crowd 16,64,128 --forecast
   chaos --short
 
-It runs the ddplaunch and train that lie beside it, or are on PATH, and needs root.
+It runs the ddplaunch and train that lie beside it, or are on PATH, and needs
+root.
 The exit code is 1 if a job ended otherwise than it must, blamed a wrong one or
 left anything; times beyond the bars are marked, and no failure.
 

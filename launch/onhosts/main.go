@@ -38,8 +38,8 @@ func main() {
 var program = cliflag.Program{
 	Name: "onhosts",
 	Args: "PROGRAM [ITS FLAGS]",
-	About: `onhosts makes hosts of this machine and runs a program on all of them at once, to
-try and to measure what several hosts do. It needs root.
+	About: `onhosts makes hosts of this machine and runs a program on all of them at once,
+to try and to measure what several hosts do. It needs root.
 
   onhosts --hosts 4 --gbit 1 ddplaunch --nnodes 4 --node-rank {host} \
       --rdzv-endpoint {host0}:29400 -nproc 1 bench --width 8 --batch 32 --check

@@ -17,9 +17,10 @@ import (
 	"ebtrain/trainer/experiment/results"
 )
 
-const packAbout = `experiment pack keeps what a report is made of: for each experiment that is named,
-NAME.tgz with what was measured in its finished cells, and the pictures and texts
-that the report shows. Checkpoints and samples that it does not show are left out.
+const packAbout = `experiment pack keeps what a report is made of: for each experiment that is
+named, NAME.tgz with what was measured in its finished cells, and the pictures
+and texts that the report shows. Checkpoints and samples that it does not show
+are left out.
 
   experiment pack lebm-text pictures --to kept
   tar -C runs/experiments -xzf kept/lebm-text.tgz     # where report finds it
