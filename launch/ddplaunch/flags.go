@@ -34,14 +34,11 @@ run on node01, and then on the other,
   ddplaunch --nnodes 2 --node-rank 0 --key-file key -nproc 8 train ...
   ddplaunch --nnodes 2 --join node01 --key-file key -nproc 8 train ...
 
-Under Slurm there is nothing to say; one ddplaunch runs on each node:
+Under Slurm there is nothing to say, nor under mpiexec of MPICH; one ddplaunch
+runs on each node. mpirun of Open MPI passes the secret and the first host on:
 
   srun --mpi=pmi2 ddplaunch -nproc gpu train ...
-
-nor under mpiexec of MPICH (-ppn 1). mpirun of Open MPI passes the secret and the
-first host on:
-
-  mpirun -npernode 1 -x EBTRAIN_KEY -x MASTER_ADDR=node01 ddplaunch -nproc 8 train ...
+  mpirun -npernode 1 -x EBTRAIN_KEY -x MASTER_ADDR=node01 ddplaunch ...
 
 A program without a slash is looked for beside ddplaunch, then on PATH. Long
 flags work with one dash or two, and with - or _. Ctrl-C asks the ranks to stop;
