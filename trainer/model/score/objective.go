@@ -10,7 +10,7 @@ type Objective string
 
 const (
 	DSM  Objective = "dsm"  // denoising, at one noise level
-	SSM  Objective = "ssm"  // on the data themselves, sliced unless there is a closed form
+	SSM  Objective = "ssm"  // on the data themselves, sliced, or its mean over directions
 	MDSM Objective = "mdsm" // denoising at a grid of noise levels
 )
 
