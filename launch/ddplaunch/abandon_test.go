@@ -1,12 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/exitcode"
 )
 
 // A rank that cannot be killed does not keep the job for ever. To its parent, a process
@@ -50,4 +56,50 @@ func trace(t *testing.T, pid int) (end func()) {
 		t.Skipf("no process may be traced here, so no rank that cannot be killed is made (the scenario abandoned of package rendezvous and TestLingers of supervise run all the same): %v", err)
 	}
 	return func() { close(over); <-done }
+}
+
+// A guard that somebody has stopped does not keep the launcher, which has ended all ranks.
+func TestStoppedGuard(t *testing.T) {
+	t.Parallel()
+	j := start(t, nil, "-nproc", "1", "RANKS", "wait")
+	j.numbers("ready", 1)
+	guard := 0
+	for _, pid := range children(t, j.cmd.Process.Pid) {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.HasPrefix(string(line), "ddplaunch-guard") {
+			guard = pid
+		}
+	}
+	if guard == 0 {
+		t.Fatal("there is no guard")
+	}
+	if err := errors.Join(unix.Kill(guard, unix.SIGSTOP), j.cmd.Process.Signal(unix.SIGTERM)); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := j.end(); code != exitcode.Requeue {
+		t.Errorf("exit code %d, want 75\n%s", code, out)
+	}
+	gone(t, guard)
+}
+
+// children are the processes that a process has started.
+func children(t *testing.T, pid int) (all []int) {
+	t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // of a thread that has ended
+		}
+		for word := range strings.FieldsSeq(string(text)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, child)
+		}
+	}
+	return all
 }

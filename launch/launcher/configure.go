@@ -26,6 +26,7 @@ import (
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/rendezvous"
 	"ebtrain/launch/supervise"
+	"ebtrain/launch/variable"
 )
 
 // answerWait is how long a node waits for what the coordinator decides on a failure. That
@@ -102,8 +103,8 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 	}
 	terminal(&cfg, stdout.Under(), stderr.Under())
 	cfg.Gather = o.Gather
-	cfg.Color = cfg.TTY && lookup(environ, "NO_COLOR") == "" && lookup(environ, "TERM") != "dumb"
-	cfg.ErrorFile = lookup(environ, supervise.ErrorFileVar)
+	cfg.Color = cfg.TTY && variable.Get(environ, "NO_COLOR") == "" && variable.Get(environ, "TERM") != "dumb"
+	cfg.ErrorFile = variable.Get(environ, supervise.ErrorFileVar)
 	if o.Nodes == 1 {
 		cfg.Node.Key = randomKey()
 	} else if err := openTransport(ctx, &cfg, o, environ); err != nil {
@@ -236,14 +237,4 @@ func freePort(addr string, allowed rendezvous.Ports) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("find a free port on %s (%v): %w", addr, allowed, err)
-}
-
-// lookup is the value of a variable of environ, "" if it has none.
-func lookup(environ []string, name string) string {
-	for _, kv := range environ {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

@@ -30,8 +30,12 @@ func openTransport(ctx context.Context, cfg *supervise.Config, o Options, enviro
 	if err != nil || o.Step.Source != "" || o.NodeRank != 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(cfg.Stderr, "%s: waiting for %s more nodes; on each of them: ddplaunch --nnodes %s --join %s ...\n",
-		o.Name, span(o.Least-1, " to ", o.Nodes-1), span(o.Least, ":", o.Nodes), net.JoinHostPort(cfg.Node.Info.Addr, strconv.Itoa(cfg.Transport.(*member.Member).Port())))
+	more, on := span(o.Least-1, " to ", o.Nodes-1)+" more nodes", "on each of them"
+	if o.Nodes == 2 {
+		more, on = "another node", "on it"
+	}
+	_, err = fmt.Fprintf(cfg.Stderr, "%s: waiting for %s; %s: ddplaunch --nnodes %s --join %s ...\n",
+		o.Name, more, on, span(o.Least, ":", o.Nodes), net.JoinHostPort(cfg.Node.Info.Addr, strconv.Itoa(cfg.Transport.(*member.Member).Port())))
 	return abandon(*cfg, err)
 }
 

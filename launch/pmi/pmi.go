@@ -30,6 +30,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/variable"
 )
 
 // maxRecord is more than any answer has, in bytes.
@@ -48,9 +50,9 @@ type Client struct {
 // Open connects to the manager that environ, in the form of os.Environ, offers.
 // When ctx ends, whatever the client waits for fails.
 func Open(ctx context.Context, environ []string) (*Client, error) {
-	fd, err := strconv.Atoi(lookup(environ, "PMI_FD"))
+	fd, err := strconv.Atoi(variable.Get(environ, "PMI_FD"))
 	if err != nil || fd < 3 {
-		return nil, fmt.Errorf("PMI_FD=%q is not the number of a descriptor", lookup(environ, "PMI_FD"))
+		return nil, fmt.Errorf("PMI_FD=%q is not the number of a descriptor", variable.Get(environ, "PMI_FD"))
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK {
@@ -61,7 +63,7 @@ func Open(ctx context.Context, environ []string) (*Client, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("PMI_FD=%d: %w", fd, err)
 	}
-	return connect(ctx, conn, lookup(environ, "PMI_JOBID"), lookup(environ, "PMI_RANK"))
+	return connect(ctx, conn, variable.Get(environ, "PMI_JOBID"), variable.Get(environ, "PMI_RANK"))
 }
 
 // connect agrees on the version and says which task this is. It owns conn.
@@ -166,13 +168,4 @@ func (c *Client) ask(fields ...field) (record, error) {
 		return nil, fmt.Errorf("the answer to %s is %v", fields[0].value, r)
 	}
 	return r, nil
-}
-
-func lookup(environ []string, key string) string {
-	for _, kv := range environ {
-		if value, ok := strings.CutPrefix(kv, key+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

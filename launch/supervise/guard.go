@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -92,10 +93,15 @@ func (g *guard) say(format string, pid int) error {
 	return nil
 }
 
-// Close lets the guard finish and waits for it.
+// guardWait is how long the guard may take to end, which has nothing to do any more.
+const guardWait = 2 * time.Second
+
+// Close lets the guard finish and waits for it, but not for one that somebody has stopped.
 func (g *guard) Close() error {
 	_ = g.pipe.Close() // only ever written
-	if err := g.cmd.Wait(); err != nil {
+	late := time.AfterFunc(guardWait, func() { _ = g.cmd.Process.Kill() })
+	err := g.cmd.Wait()
+	if inTime := late.Stop(); err != nil && inTime {
 		return fmt.Errorf("guard: %w", err)
 	}
 	return nil

@@ -99,7 +99,7 @@ func launchBoth(m [2]machine, address string, args ...string) [2]*running {
 
 // hint is the line with which node 0 waits for the others.
 func hint(address string) string {
-	return fmt.Sprintf("ddplaunch: waiting for 1 more nodes; on each of them: ddplaunch --nnodes 2 --join %s ...\n", address)
+	return fmt.Sprintf("ddplaunch: waiting for another node; on it: ddplaunch --nnodes 2 --join %s ...\n", address)
 }
 
 // TestTwoHosts trains on two hosts, over IPv4 and IPv6, and wants every bit of
