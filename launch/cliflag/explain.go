@@ -3,6 +3,7 @@ package cliflag
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -26,6 +27,9 @@ func Explain(err error) error {
 		return fmt.Errorf("--%s needs a value: want %s", e.GetFlag().Name, Wants(e.GetFlag()))
 	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if errors.Is(e, strconv.ErrRange) {
+			return fmt.Errorf("--%s %q: want %s, and this is beyond what a program can count with", e.GetFlag().Name, e.GetValue(), Wants(e.GetFlag()))
+		}
 		return fmt.Errorf("--%s %q: want %s", e.GetFlag().Name, e.GetValue(), Wants(e.GetFlag()))
 	}
 	return err

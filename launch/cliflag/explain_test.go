@@ -16,6 +16,8 @@ func TestExplain(t *testing.T) {
 		{[]string{"--nope"}, "unknown flag --nope"},
 		{[]string{"-nope"}, "unknown flag -nope"},
 		{[]string{"--count", "x"}, `--count "x": want a whole number`},
+		{[]string{"--count", "99999999999999999999"}, `--count "99999999999999999999": want a whole number, and this is beyond what a program can count with`},
+		{[]string{"--rate", "1e400"}, `--rate "1e400": want a number, and this is beyond what a program can count with`},
 		{[]string{"--seed", "-1"}, `--seed "-1": want a whole number of at least 0`},
 		{[]string{"-rate=fast"}, `--rate "fast": want a number`},
 		{[]string{"--on=perhaps"}, `--on "perhaps": want true or false`},
