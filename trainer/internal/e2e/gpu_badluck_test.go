@@ -212,7 +212,7 @@ func TestGPUFault(t *testing.T) {
 	for name, c := range map[string]struct{ fault, says string }{
 		"launch": {"cuGraphLaunch=4=700", "cuGraphLaunch: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700); the GPU's context is lost"},
 		"kernel": {"run:*=2000=214", "(CUDA_ERROR_ECC_UNCORRECTABLE, 214); the GPU's context is lost"},
-		"memory": {"cuMemAlloc_v2=2=2", `GPU 1 (Double H100) is out of memory: 96 bytes were asked for variable "generator.bn1.weight"`},
+		"memory": {"cuMemAlloc_v2=2=2", `GPU 1 (Double H100) is out of memory: 96 B were asked for variable "generator.bn1.weight"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t).withGPUs(2)
