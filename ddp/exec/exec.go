@@ -140,7 +140,12 @@ func (e *FullError) Error() string {
 
 // binary is so many bytes for people, with digits enough to compare what hardly does not
 // fit with the room there is.
-func binary(n int64) string { return humanize.IBytesN(uint64(n), 4) }
+func binary(n int64) string {
+	if n < 1<<10 {
+		return humanize.IBytes(uint64(n)) // whole ones
+	}
+	return humanize.IBytesN(uint64(n), 4)
+}
 
 // Vars is a set of named variables on a device: parameters, optimiser moments,
 // running statistics. Programs read and assign them.
