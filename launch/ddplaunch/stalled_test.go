@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 )
 
@@ -61,7 +62,7 @@ func TestReaderStalled(t *testing.T) {
 				if err := cmd.Process.Signal(s); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(100 * time.Millisecond) // two of a kind that wait are one
+				time.Sleep(3 * cliflag.OneRequest) // sooner they would be one
 			}
 			select {
 			case err := <-done:
