@@ -9,7 +9,8 @@ import (
 )
 
 // oneRequest is the time within which signals are one request: timeout(1) sends its own
-// to the program, and at once again to the program's group.
+// to the program, and at once again to the program's group. Programs without a group have
+// cliflag.OneRequest, which may not be imported here: it comes with flags.
 const oneRequest = 100 * time.Millisecond
 
 // watchSignals turns the first signal into a request to stop, and gives those after

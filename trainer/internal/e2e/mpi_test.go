@@ -41,8 +41,11 @@ func mpiStarters(t *testing.T) (all []starter) {
 			return []string{"--mca", "plm_rsh_agent", script, "--host", "node0:2,node1:2"}
 		}})
 	}
-	if len(all) == 0 {
-		t.Skip("needs mpiexec of MPICH or mpirun of Open MPI: install mpich and openmpi-bin")
+	switch {
+	case len(all) == 0:
+		t.Skip("neither mpiexec of MPICH nor mpirun of Open MPI is here: install mpich and openmpi-bin (TestTasksByHand runs all the same)")
+	case len(all) == 1:
+		t.Logf("only %s is here, so the other is left out: install mpich and openmpi-bin", all[0].name)
 	}
 	return all
 }
@@ -88,6 +91,30 @@ func (s *site) mpi(with starter, flags string, program ...string) *running {
 func (s *site) nobodyLeft() {
 	s.t.Helper()
 	s.await("no process is left", func() bool { return len(ours(siteVar+"="+s.dir)) == 0 })
+}
+
+// TestTasksByHand starts tasks with the variables that mpirun gives them, so that they meet
+// also where no mpirun is: they compute what two ranks of ddplaunch do.
+func TestTasksByHand(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.must(on(2, tiny("two", "--steps", "4"))...)
+	var tasks []*running
+	for rank := range 2 {
+		keyed := *s
+		keyed.env = append(slices.Clone(s.env), mpiKey, "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+			fmt.Sprint("OMPI_COMM_WORLD_RANK=", rank), fmt.Sprint("OMPI_COMM_WORLD_LOCAL_RANK=", rank))
+		args := tiny("hand", "--steps", "4")
+		tasks = append(tasks, keyed.startCommand(append([]string{filepath.Join(s.bin, args[0])}, args[1:]...)))
+	}
+	for rank, r := range tasks {
+		if e := r.wait(); e.code != 0 {
+			t.Fatalf("task %d: %v", rank, e)
+		}
+	}
+	if want, got := s.losses("two"), s.losses("hand"); len(got) != 4 || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("losses of tasks %v, of ranks of ddplaunch %v", got, want)
+	}
 }
 
 // TestMPI runs jobs whose ranks are tasks of mpiexec and of mpirun, on this machine.
