@@ -21,10 +21,6 @@ func (o options) checkTogether(passes bool) error {
 		return cliflag.Usage("--run is required: the --out of a train run")
 	case passes && o.trainClassifier == "":
 		return cliflag.Usage("--passes is of --train-classifier, which is not given")
-	case len(o.ood) > 0 && !o.asks(measureEnergy) && !o.asks(allMeasures):
-		return cliflag.Usage("--ood is for --measures %s, which is not asked for", measureEnergy)
-	case o.judge != "" && !o.asks(measureForward):
-		return cliflag.Usage("--judge judges samples for --measures %s, which is not asked for", measureForward)
 	}
 	return nil
 }

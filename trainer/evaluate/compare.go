@@ -19,7 +19,7 @@ import (
 // are taken together, of one set after the other.
 func comparing(name string) measure {
 	return measure{
-		name: name, trains: true, asked: true,
+		name: name, trains: true, asked: true, samples: true,
 		lacks: func(e *evaluation) string { return e.lacksComparison(name) },
 		take: func(e *evaluation, _ context.Context, _ *report) error {
 			e.compare = append(e.compare, name)

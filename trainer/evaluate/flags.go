@@ -117,6 +117,7 @@ type options struct {
 	passes             int    // of training it
 
 	given map[string]string // all flags, as they were given or are by default
+	typed []string          // those that were given
 }
 
 // ofEachHost are the flags that may differ between ranks: where things are, and how a
@@ -135,6 +136,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, err
 	}
 	o.given = cliflag.Values(fs)
+	fs.Visit(func(f *pflag.Flag) { o.typed = append(o.typed, f.Name) })
 	if o.samplesFrom != "" && !fs.Changed("measures") {
 		o.measures = strings.Join([]string{compare.Frechet, compare.KID, compare.SWD, compare.PRDC}, ",")
 	}
@@ -149,6 +151,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, err
 	}
 	if err := o.checkRanges(); err != nil {
+		return o, err
+	}
+	if err := o.checkUses(); err != nil {
 		return o, err
 	}
 	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))

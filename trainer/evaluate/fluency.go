@@ -34,7 +34,7 @@ func fluencyRows() []compare.Row {
 // one set after the other.
 func judging(name string) measure {
 	return measure{
-		name: name, trains: true, asked: true,
+		name: name, trains: true, asked: true, samples: true,
 		lacks: func(e *evaluation) string {
 			switch {
 			case e.trained != nil && lacksSamples(e) != "":

@@ -48,6 +48,8 @@ type measure struct {
 	trains bool
 	// asked says that it is no part of allMeasures.
 	asked bool
+	// samples says that it is of samples, wherever they are from; else it is of a model.
+	samples bool
 	// picture is the name of the picture that it makes in the run's samples/; nil if
 	// it makes none, "" if it makes none of such samples.
 	picture func(*evaluation) string
@@ -159,7 +161,7 @@ func (e *evaluation) chosen() (all []measure, lacking []string, err error) {
 		if !named && (!slices.Contains(words, allMeasures) || m.asked) {
 			continue
 		}
-		switch why := m.lacks(e); {
+		switch why := e.lacks(m); {
 		case why == "":
 			all = append(all, m)
 		case named:
@@ -175,10 +177,18 @@ func (e *evaluation) chosen() (all []measure, lacking []string, err error) {
 	return all, lacking, nil
 }
 
+// lacks says what is lacking for a measure; "" if nothing.
+func (e *evaluation) lacks(m measure) string {
+	if e.trained == nil && !m.samples {
+		return "it is of a model, and --samples-from has samples alone: give the --run of one"
+	}
+	return m.lacks(e)
+}
+
 // possible are the names of all measures that can be taken.
 func (e *evaluation) possible() (names []string) {
 	for _, m := range measures {
-		if m.lacks(e) == "" {
+		if e.lacks(m) == "" {
 			names = append(names, m.name)
 		}
 	}

@@ -246,6 +246,7 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.warnUnused(all)
 	if err := e.prepare(all); err != nil {
 		return nil, err
 	}

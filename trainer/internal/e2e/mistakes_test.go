@@ -150,6 +150,7 @@ var mistakes = []mistake{
 	{"sample with latents of a model that takes none", "", "sample --run run --out z.png --given shards", 1, `^the model of run, of --algo bidvl, does not draw samples with given latents: leave --given out`},
 	{"evaluate what the method has not", "", "evaluate --run run --measures ll", 1, `^--measures ll of run, a run of --algo bidvl: its models cannot be normalised`},
 	{"evaluate few samples", "", "evaluate --run run --measures kid,frechet --samples 100", 2, `^--samples 100: a Fréchet distance wants at least 2048, with fewer it says more of their number than of them`},
+	{"evaluate with a flag of no effect", "", "evaluate --run run --measures rmse --reference 500", 2, `^--reference is for --measures frechet,kid,swd,prdc,c2st,neighbours,is, none of which is asked for: name one, or leave --reference out`},
 	{"evaluate by a classifier of nothing", "", "evaluate --run run --measures kid --classifier nowhere", 1, `^--classifier: open nowhere: no such file or directory`},
 	{"evaluate by an absent classifier", "", "evaluate --run run --measures is", 1, `^--measures is of run, a run of --algo bidvl: it is of a classifier, and neither --classifier nor --inception is given`},
 	{"evaluate against nothing", "", "evaluate --run run --limit 8 --ood nowhere", 1, `^--ood: nowhere: no such data set`},

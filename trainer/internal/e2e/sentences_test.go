@@ -166,7 +166,7 @@ func TestMistakesWithSentences(t *testing.T) {
 		{"sentences as a picture", "sample --run run --out z.png", 0, 1, `^--out z.png: the samples of run are sentences: sentences go into a file whose name ends in .txt`},
 		{"a judge that is no language model", "evaluate --run run --measures forward --judge prior", 0, 1, `^--judge prior is a run of --algo lebm, whose models give sentences no likelihood: name a run of a language model`},
 		{"a judge of another vocabulary", "evaluate --run other --measures forward --judge run", 0, 1, `^--judge: .* holds sentences of another vocabulary`},
-		{"a judge of no use", "evaluate --run run --judge run", 0, 2, `^--judge judges samples for --measures forward, which is not asked for`},
+		{"a judge of no use", "evaluate --run run --judge run", 0, 2, `^--judge is for --measures forward, which is not asked for: name one, or leave --judge out`},
 		{"perplexities of pictures", "evaluate --samples-from synth --data synth --measures forward,reverse", 0, 1, `^--measures forward of synth: its samples are no sentences; --measures reverse of synth: its samples are no sentences`},
 		{"magnified sentences", "sample --run run --scale 2 --out z.txt", 0, 1, `^--scale and --given are of pictures`},
 		{"reconstructions of text", "evaluate --run run --measures rmse", 0, 1, `its models give no reconstructions`},
