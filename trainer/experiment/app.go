@@ -25,6 +25,7 @@ type app struct {
 const help = `experiment runs the experiments of the papers and writes what came out.
 
   experiment list                        what there is, and what is finished
+  experiment list board                  what one is to show
   experiment run board --jobs 2
   experiment run frey --source frey_rawface.mat --seeds 1,2,3
   experiment report                      writes RESULTS.md
@@ -79,7 +80,7 @@ var groups = []cliflag.Group{
 	{Title: "What is run", Flags: []string{"seeds", "rows", "steps", "row", "seed"}},
 	{Title: "Data", Flags: []string{"data", "source", "set", "beside"}},
 	{Title: "The machine", Flags: []string{"jobs", "threads", "nice"}},
-	{Title: "Files", Flags: []string{"out", "again", "to"}},
+	{Title: "Files", Flags: []string{"out", "again", "all", "to"}},
 	{Title: "Help", Flags: []string{"help", "version"}},
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/plan"
 )
@@ -19,21 +18,23 @@ func (a app) list(args []string) error {
 	var out string
 	outFlag(fs, &out)
 	const about = `experiment list shows the experiments, how many of their cells are finished, and
-the data that they need.
+the data that they need; of those that are named also what they are to show.
 
-  experiment list --out runs/experiments`
+  experiment list --out runs/experiments
+  experiment list board frey`
 	if err := a.parse(fs, about, args); err != nil {
 		return err
 	}
-	if fs.NArg() > 0 {
-		return cliflag.Usage("list: unexpected argument %q", fs.Arg(0))
+	chosen, err := a.chosen(fs.Args())
+	if err != nil {
+		return err
 	}
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	add := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // text takes everything
 	add("experiment\trows\tseeds\tfinished\tdata\n")
 	var damage []error
-	for _, e := range a.catalogue {
+	for _, e := range chosen {
 		done, damaged, err := finished(out, e)
 		if err != nil {
 			return err
@@ -47,10 +48,14 @@ the data that they need.
 	for _, err := range damage {
 		fmt.Fprintf(&text, "\n%v\n", err)
 	}
-	for _, e := range a.catalogue {
-		fmt.Fprintf(&text, "\n%s: %s\n", e.Name, e.About)
+	if fs.NArg() == 0 {
+		text.WriteString("\nexperiment list NAME says what one is to show\n")
+	} else {
+		for _, e := range chosen {
+			fmt.Fprintf(&text, "\n%s: %s\n", e.Name, e.About)
+		}
 	}
-	_, err := io.WriteString(a.stdout, text.String())
+	_, err = io.WriteString(a.stdout, text.String())
 	return err
 }
 

@@ -25,7 +25,7 @@ func TestPublished(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", a, err, out)
 		}
 	}
-	if err := (app{catalogue: catalogue.All(), stdout: &bytes.Buffer{}}).report([]string{"--out", dir}); err != nil {
+	if err := (app{catalogue: catalogue.All(), stdout: &bytes.Buffer{}}).report([]string{"--all", "--out", dir}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "published/RESULTS.md", filepath.Join(dir, "RESULTS.md"))
@@ -52,7 +52,7 @@ func same(t *testing.T, want, got string) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(w, g) {
-		t.Errorf("%s is not what experiment report makes of the published cells: unpack them into one folder, and run it there", want)
+		t.Errorf("%s is not what experiment report --all makes of the published cells: unpack them into one folder, and run it there", want)
 	}
 }
 

@@ -82,21 +82,42 @@ func TestRun(t *testing.T) {
 	if out := s.must("list"); !strings.Contains(out, "tiny        2     2      4 of 4    pictures\n") {
 		t.Errorf("list shows\n%s", out)
 	}
+	s.checkList()
 	s.checkReport()
+}
+
+// checkList lists all experiments, in a table alone, and some with what they are to show.
+func (s *site) checkList() {
+	s.t.Helper()
+	const about = "\ntiny: All parts of an experiment, small.\n"
+	all, some := s.must("list"), s.must("list", "tiny", "long")
+	if lines := len(s.app.catalogue) + 3; strings.Count(all, "\n") != lines || strings.Contains(all, about) || !strings.Contains(all, "\nexperiment list NAME says what one is to show\n") {
+		s.t.Errorf("want %d lines of all, got\n%s", lines, all)
+	}
+	if strings.Count(some, "\n") != 7 || !strings.Contains(some, about) || strings.Contains(some, "broken") {
+		s.t.Errorf("list of two shows\n%s", some)
+	}
+	s.fails([]string{"list", "tinier"}, `unknown experiment "tinier": want one of tiny, long,`)
 }
 
 // checkReport reports the experiment tiny.
 func (s *site) checkReport() {
 	t := s.t
 	out := s.must("report")
-	if !strings.Contains(out, "tiny: 4 of 4 cells finished; of 0 claims") {
+	const others = "experiments are not begun: experiment list shows them"
+	if !strings.Contains(out, "tiny: 4 of 4 cells finished; of 0 claims") || strings.Contains(out, "long: 0 of") || !strings.Contains(out, fmt.Sprint("\n", len(s.app.catalogue)-1, " ", others, "\n")) {
 		t.Errorf("report prints\n%s", out)
+	}
+	file := filepath.Join(t.TempDir(), "all.md")
+	out = s.must("report", "--all", "--to", file)
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "\n| long | 0 of 1 |") || strings.Contains(out+string(text), others) || !strings.Contains(out, "\nlong: 0 of 1 cells finished") {
+		t.Errorf("report --all prints\n%s, %v", out, err)
 	}
 	text, err := os.ReadFile(filepath.Join(s.out, "RESULTS.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"## tiny\n", "| wild | `--lr=1e30` | 2 | diverged |", "![RMSE](RESULTS/tiny-rmse.png)", "![Samples: plain](RESULTS/tiny-plain-samples.png)", "diverged (training diverged", "\ntrain --batch=8 "} {
+	for _, want := range []string{"## tiny\n", fmt.Sprint("\n", len(s.app.catalogue)-1, " ", others, ".\n"), "| wild | `--lr=1e30` | 2 | diverged |", "![RMSE](RESULTS/tiny-rmse.png)", "![Samples: plain](RESULTS/tiny-plain-samples.png)", "diverged (training diverged", "\ntrain --batch=8 "} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}

@@ -147,7 +147,7 @@ func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "no command given"},
 		{"walk", `unknown command "walk": want list, run, report, pack or compute`},
-		{"list tiny", `list: unexpected argument "tiny"`},
+		{"list huge", `unknown experiment "huge"`},
 		{"run", "run: want the name of one experiment (experiment list shows them), got 0"},
 		{"run tiny long", "got 2"},
 		{"run huge", `unknown experiment "huge": want one of tiny, long, broken`},

@@ -115,7 +115,7 @@ func TestBadQuality(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.finished[0].status.Measured.Quality = map[string]any{"rows": 7}
-	if err := Write(filepath.Join(t.TempDir(), "a.md"), []*Sheet{s}); err == nil || !strings.HasPrefix(err.Error(), "faces/dsm seed 1: what samples were compared with cannot be read: ") {
+	if err := Write(filepath.Join(t.TempDir(), "a.md"), []*Sheet{s}, 0); err == nil || !strings.HasPrefix(err.Error(), "faces/dsm seed 1: what samples were compared with cannot be read: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestNotFinite(t *testing.T) {
 		"name": "kid", "title": "KID", "better": "lower", "floor": "NaN", "controls": map[string]any{"noise": "Inf"},
 	}}}
 	file := filepath.Join(t.TempDir(), "a.md")
-	if err := Write(file, []*Sheet{s}); err != nil {
+	if err := Write(file, []*Sheet{s}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "| KID | lower | NaN |") || !strings.Contains(string(text), "+Inf |") {
@@ -242,7 +242,7 @@ func TestTriedOut(t *testing.T) {
 			t.Errorf("%s without %s, want %s without %s", s.Summary(), left, want.summary, want.left)
 		}
 		file := filepath.Join(t.TempDir(), "a.md")
-		if err := Write(file, []*Sheet{s}); err != nil {
+		if err := Write(file, []*Sheet{s}, 0); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(file)
@@ -294,7 +294,7 @@ func TestGolden(t *testing.T) {
 		sheets, summaries = append(sheets, s), append(summaries, s.Summary())
 	}
 	path := filepath.Join(root, "RESULTS.md")
-	if err := Write(path, sheets); err != nil {
+	if err := Write(path, sheets, 0); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(path)

@@ -27,6 +27,7 @@ type Sheet struct {
 	finished []found              // of a row, of one commit
 	commits  map[string]string    // of the rows that have finished cells
 	data     map[string]cell.Data // of these, by the data set that rows are trained on
+	begun    bool                 // some cell is, or is damaged
 	whole    bool                 // some finished cell has as many steps as the experiment says
 	left     []string
 	damage   []error
@@ -59,6 +60,7 @@ func Load(root string, e plan.Experiment) (*Sheet, error) {
 			} else if err != nil {
 				return nil, err
 			}
+			s.begun = s.begun || f.damaged != nil || f.status.Begun != nil
 			all = append(all, f)
 		}
 	}
@@ -242,6 +244,9 @@ func (s *Sheet) why(f found) string {
 
 // Damage says which files of cells are damaged, and what to do. Those cells are left out.
 func (s *Sheet) Damage() []error { return s.damage }
+
+// Begun says that some cell has been begun.
+func (s *Sheet) Begun() bool { return s.begun }
 
 // Empty says that no cell is finished.
 func (s *Sheet) Empty() bool { return len(s.finished) == 0 }

@@ -10,8 +10,9 @@ import (
 )
 
 // Write writes the results of sheets into the file at path, and their plots and
-// pictures into the folder of the same name beside it.
-func Write(path string, sheets []*Sheet) error {
+// pictures into the folder of the same name beside it. So many other experiments were not
+// begun, and are only counted.
+func Write(path string, sheets []*Sheet, others int) error {
 	folder := strings.TrimSuffix(path, filepath.Ext(path))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("the folder of the plots: %w", err)
@@ -19,6 +20,9 @@ func Write(path string, sheets []*Sheet) error {
 	p := &page{}
 	p.add("# Results\n\nWritten by `experiment report` from the cells of the experiments; do not edit.\nNumbers are mean ± standard deviation over seeds.\n\n")
 	p.overview(sheets)
+	if others > 0 {
+		p.add("\n%s.\n", NotBegun(others))
+	}
 	for _, s := range sheets {
 		if s.Empty() {
 			continue
@@ -32,4 +36,12 @@ func Write(path string, sheets []*Sheet) error {
 		}
 	}
 	return atomicfile.WriteBytes(path, []byte(p.String()))
+}
+
+// NotBegun is what is said of so many experiments of which there is no cell.
+func NotBegun(n int) string {
+	if n == 1 {
+		return "1 experiment is not begun: experiment list shows it"
+	}
+	return fmt.Sprintf("%d experiments are not begun: experiment list shows them", n)
 }
