@@ -188,7 +188,8 @@ type comparisonRow struct {
 	Spread   float64            `json:"spread,omitempty"` // of the samples' number over networks, or parts
 	Floor    *float64           `json:"floor,omitempty"`
 	Controls map[string]float64 `json:"controls,omitempty"`
-	// Blind are the controls that come out no worse than the samples.
+	// Blind are the controls that come out no worse than the samples: the row does not see
+	// what is wrong with them, or the samples are that bad. Beside a floor it is known which.
 	Blind []string `json:"blind,omitempty"`
 }
 
@@ -273,23 +274,9 @@ func (r *report) addQuality(add adder) {
 		}
 		add("\n")
 	}
-	c.addBlind(add)
+	c.addVerdict(add, r.noun)
 	for _, note := range c.Notes {
 		add("%s\n", note)
-	}
-}
-
-// addBlind adds what the rows do not see.
-func (c *comparison) addBlind(add adder) {
-	head := "\nblind to what comes out no worse than the samples:\n"
-	for _, row := range c.Rows {
-		if len(row.Blind) > 0 {
-			add("%s%s\t%s\n", head, row.Title, strings.Join(row.Blind, ", "))
-			head = ""
-		}
-	}
-	if head == "" && len(c.Notes) > 0 {
-		add("\n")
 	}
 }
 

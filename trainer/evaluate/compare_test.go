@@ -91,7 +91,7 @@ func TestCompare(t *testing.T) {
 	if err := r.writeTable(&table); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"beside 240 pictures of synth", "KID × 1000", "blind to", "one class", "wants at least 2048"} {
+	for _, want := range []string{"beside 240 pictures of synth", "KID × 1000", "not told from real pictures, since no worse than the floor:\n", "one class", "wants at least 2048"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, table.String())
 		}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ebtrain/trainer/eval/compare"
+)
+
+// A row is blind to what it holds for no worse than real samples, whatever the samples
+// are; what it sees and the samples do not beat says something of the samples.
+func TestVerdict(t *testing.T) {
+	row := func(title string, better compare.Better, samples, floor, noise, blurred, copies float64) comparisonRow {
+		return comparisonRow{Name: title, Title: title, Better: better, Samples: &samples, Floor: &floor,
+			Controls: map[string]float64{setNoise: noise, setBlurred: blurred, setCopies: copies}}
+	}
+	for name, tt := range map[string]struct {
+		kid, recall [2]float64 // of samples and of the floor
+		want        string
+	}{
+		"good samples": {[2]float64{3, 1}, [2]float64{0.7, 0.8}, `
+not told from real pictures, since no worse than the floor:
+kid	copies
+recall	copies
+`},
+		"worse than one": {[2]float64{20, 1}, [2]float64{0.7, 0.8}, `
+not told from real pictures, since no worse than the floor:
+kid	copies
+recall	copies
+
+samples no better than a set that is known to be bad, in 1 of 4 comparisons:
+blurred	by kid
+`},
+		"worse than all": {[2]float64{99, 1}, [2]float64{0, 0.8}, `
+not told from real pictures, since no worse than the floor:
+kid	copies
+recall	copies
+
+samples no better than a set that is known to be bad, in 4 of 4 comparisons; the samples are bad:
+noise	by kid; recall
+blurred	by kid; recall
+`},
+		"a row that sees nothing": {[2]float64{99, 98}, [2]float64{0.7, 0}, `
+not told from real pictures, since no worse than the floor:
+kid	noise, blurred, copies
+recall	noise, blurred, copies
+`},
+	} {
+		c := comparison{Sizes: map[string]int{setSamples: 9, setFloor: 9, setNoise: 9, setBlurred: 9, setCopies: 9}, Rows: []comparisonRow{
+			row("kid", compare.Lower, tt.kid[0], tt.kid[1], 90, 10, 0), row("recall", compare.Higher, tt.recall[0], tt.recall[1], 0, 0.2, 1),
+		}}
+		c.judge()
+		if got := verdict(&c); got != tt.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, tt.want)
+		}
+	}
+}
+
+// Without real samples that were not trained on nobody knows which of both it is.
+func TestVerdictWithoutFloor(t *testing.T) {
+	c := comparison{Sizes: map[string]int{setSamples: 9, setNoise: 9}, Notes: []string{"there is no floor"},
+		Rows: []comparisonRow{{Title: "kid", Better: compare.Lower, Samples: new(3.0), Controls: map[string]float64{setNoise: 2}}}}
+	c.judge()
+	const want = "\nno worse than the samples: a row does not see what is wrong, or the samples are that bad:\nkid\tnoise\n\n"
+	if got := verdict(&c); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func verdict(c *comparison) string {
+	var b strings.Builder
+	c.addVerdict(func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }, "pictures")
+	return b.String()
+}
