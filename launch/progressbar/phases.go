@@ -37,13 +37,18 @@ func ConfigurePhases(c Config) *Phases { return &Phases{c: c} }
 // Progress says that done of total are done in the phase called name; unit is
 // that of the rate, for example "images/s". A negative total is unknown.
 func (p *Phases) Progress(name, unit string, done, total int64) {
+	p.Say(name, unit, "", done, total)
+}
+
+// Say is Progress with more words, shown before the rate.
+func (p *Phases) Say(name, unit, words string, done, total int64) {
 	if name != p.name || p.show == nil {
 		p.End()
 		c := p.c
 		c.Label, c.Unit, c.Total = name, unit, total
 		p.show, p.name, p.done = New(c), name, 0
 	}
-	p.show.Step(Update{Step: done - 1, Images: done - p.done})
+	p.show.Step(Update{Step: done - 1, Images: done - p.done, Caption: words})
 	p.done = done
 }
 

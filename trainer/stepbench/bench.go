@@ -15,6 +15,7 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
+	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/model/nn"
@@ -29,6 +30,7 @@ type bench struct {
 	backend     exec.Backend
 	comm        collective.Comm // nil in a world of one
 	rank, world int
+	show        *progressbar.Phases // of work that takes long; no part of a sample
 
 	graph    *graph.Graph
 	specs    []nn.Variable
@@ -49,7 +51,7 @@ type bench struct {
 }
 
 // rank runs the benchmark on this rank; rank 0 prints.
-func rank(ctx context.Context, o *options, w *world.World, out io.Writer) (err error) {
+func rank(ctx context.Context, o *options, w *world.World, out io.Writer, show *progressbar.Phases) (err error) {
 	n := nets[o.net]
 	m, err := n.model(o)
 	if err != nil {
@@ -68,7 +70,7 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer) (err e
 	if err := w.Connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
-	b := &bench{o: o, net: n, model: m, backend: backend, comm: w.Comm, rank: w.Rank(), world: w.Size()}
+	b := &bench{o: o, net: n, model: m, backend: backend, comm: w.Comm, rank: w.Rank(), world: w.Size(), show: show}
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
@@ -77,6 +79,7 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer) (err e
 		return err
 	}
 	r, err := b.all(ctx)
+	b.show.End()
 	if err != nil || b.rank != 0 {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
+	"ebtrain/launch/progressbar"
 	"ebtrain/launch/task"
 	"ebtrain/trainer/world"
 )
@@ -63,7 +64,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	ctx, done := w.Unstopped(ctx, unfinished)
 	defer done()
 	out := world.Output(environ, stdout)
-	if err := rank(ctx, o, w, out); err != nil {
+	if w.Rank() != 0 {
+		stderr = io.Discard // one tells how it goes
+	}
+	if err := rank(ctx, o, w, out, progressbar.NewPhases(stderr)); err != nil {
 		return errors.Join(w.Fail(err), out.Close())
 	}
 	return out.Close()

@@ -38,6 +38,11 @@ func (s *samples) quiet() (n int) {
 	return n
 }
 
+// standing says how far it is from enough samples.
+func (s *samples) standing(since time.Duration, most float64) string {
+	return fmt.Sprintf("%d quiet of %d wanted, %.0f of at most %g s", s.quiet(), s.want, since.Seconds(), most)
+}
+
 // used are the quiet samples or, where there are fewer than 3 (or than wanted,
 // if that is less), the quietest quarter and at least 3. It is the rule of the
 // PyTorch peers.
@@ -115,12 +120,13 @@ func (b *bench) distances(ctx context.Context) (d distance.Distances, err error)
 // warmUp runs the first steps and decides how many steps make a sample.
 func (b *bench) warmUp(ctx context.Context) (inner int64, err error) {
 	var last time.Duration
-	for range b.o.warmup {
+	for i := range b.o.warmup {
 		began := time.Now()
 		if err := b.one(ctx); err != nil {
 			return 0, err
 		}
 		last = time.Since(began)
+		b.show.Progress("warm-up step", "steps/s", int64(i+1), int64(b.o.warmup))
 	}
 	return fromRank0(ctx, b, max(1, int64(math.Ceil(float64(sampleTime)/float64(last)))))
 }
@@ -129,13 +135,15 @@ func (b *bench) warmUp(ctx context.Context) (inner int64, err error) {
 func (b *bench) repeat(ctx context.Context, inner int64) (*samples, error) {
 	threads := b.o.how.Threads * len(b.load.pids)
 	s := &samples{want: b.o.steps, limit: b.o.quiet + max(0, 1-float64(threads)/float64(b.load.cores))}
-	end := time.Now().Add(time.Duration(b.o.maxS * float64(time.Second)))
+	began := time.Now()
+	end := began.Add(time.Duration(b.o.maxS * float64(time.Second)))
 	for {
 		x, err := b.sample(ctx, inner)
 		if err != nil {
 			return nil, err
 		}
 		s.all = append(s.all, x)
+		b.show.Say("sample", "samples/s", s.standing(time.Since(began), b.o.maxS), int64(len(s.all)), -1)
 		enough := int64(0)
 		if s.quiet() >= b.o.steps || time.Now().After(end) && len(s.all) >= 3 {
 			enough = 1

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,8 @@ import (
 	"time"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/world"
 )
 
 // runs runs stepbench as a single process.
@@ -205,5 +209,35 @@ func TestTwoRanks(t *testing.T) {
 	}
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("left behind %v, %v", left, err)
+	}
+}
+
+// TestTellsHowItGoes: how many steps and samples there are is said while they are taken, and
+// of what takes seconds only.
+func TestTellsHowItGoes(t *testing.T) {
+	o, err := parse(strings.Fields("--net conv32 --width 4 --latent 3 --batch 2 --peak-size 0 --threads 1 --steps 2 --warmup 2 --max-s 0.01"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(every time.Duration) string {
+		w, err := world.Join(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		show := progressbar.ConfigurePhases(progressbar.Config{Out: &b, Late: true, Every: every})
+		if err := errors.Join(rank(t.Context(), o, w, io.Discard, show), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if got := said(time.Hour); got != "" {
+		t.Errorf("of work that takes no time it says %q", got)
+	}
+	got := said(time.Nanosecond)
+	for _, want := range []string{`(?m)^warm-up step 2/2  `, `(?m)^sample 2  \d quiet of 2 wanted, \d+ of at most 0\.01 s  `} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
 	}
 }
