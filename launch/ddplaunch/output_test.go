@@ -54,7 +54,8 @@ func onTerminal(t *testing.T, environ []string, args ...string) string {
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-// Each rank has its colour on a terminal, unless that is not wanted.
+// Each rank has its colour on a terminal, unless that is not wanted, and its bar, unless the
+// terminal cannot draw.
 func TestColors(t *testing.T) {
 	script := []string{"-nproc", "2", "sh", "-c", "echo one of $RANK; echo both"}
 	out := onTerminal(t, nil, script...)
@@ -63,6 +64,13 @@ func TestColors(t *testing.T) {
 		if out := onTerminal(t, []string{environ}, script...); strings.Contains(out, "\x1b[3") || !strings.Contains(out, "[0] one of 0\n") {
 			t.Errorf("%s: %q", environ, out)
 		}
+	}
+	drawn := []string{"sh", "-c", `printf 'step 1\rstep 2\r'; echo done; echo "$EBTRAIN_PROGRESS"`}
+	if out := onTerminal(t, nil, drawn...); !strings.Contains(out, "step 2\x1b[K") || !strings.Contains(out, "tty\n") {
+		t.Errorf("on a terminal: %q", out)
+	}
+	if out := onTerminal(t, []string{"TERM=dumb"}, drawn...); strings.ContainsAny(out, "\r\x1b") || !strings.Contains(out, "[0] plain\n") {
+		t.Errorf("on a terminal that draws nothing: %q", out)
 	}
 	if _, out := run1(t, script...); strings.Contains(out, "\x1b") {
 		t.Errorf("away from a terminal: %q", out)

@@ -103,7 +103,8 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 	}
 	terminal(&cfg, stdout.Under(), stderr.Under())
 	cfg.Gather = o.Gather
-	cfg.Color = cfg.TTY && variable.Get(environ, "NO_COLOR") == "" && variable.Get(environ, "TERM") != "dumb"
+	cfg.Draws = cfg.TTY && variable.Get(environ, "TERM") != "dumb"
+	cfg.Color = cfg.Draws && variable.Get(environ, "NO_COLOR") == ""
 	cfg.ErrorFile = variable.Get(environ, supervise.ErrorFileVar)
 	if o.Nodes == 1 {
 		cfg.Node.Key = randomKey()

@@ -15,6 +15,7 @@ const (
 	wantBar = 8  // cells: for them words are left out
 	minBar  = 3  // cells: below that there is no bar
 	maxBar  = 40 // cells
+	calm    = 6  // cells more than wantBar for which a word comes back that was left out
 )
 
 // width is how many columns a line may have.
@@ -97,18 +98,30 @@ var shorter = []func(f *fields) bool{
 }
 
 // fit is the line in at most width columns, with a bar that fills them: first
-// the words go, then the bar, the rate and the time left.
-func (f fields) fit(width int) string {
+// the words go, then the bar, the rate and the time left. It tells how many words are left
+// out, of which the line before left out so many: numbers change their length, and a word
+// for which there is room at one drawing and not at the next would make the bar jump.
+func (f fields) fit(width, before int) (line string, short int) {
 	for _, shorten := range shorter {
 		for {
-			if line, ok := f.drawn(width, wantBar); ok {
-				return line
+			least := wantBar
+			if short < before {
+				least += calm
+			}
+			if line, ok := f.drawn(width, least); ok {
+				return line, short
 			}
 			if !shorten(&f) {
 				break
 			}
+			short++
 		}
 	}
+	return f.bare(width), short
+}
+
+// bare is the line without words.
+func (f fields) bare(width int) string {
 	if line, ok := f.drawn(width, minBar); ok {
 		return line
 	}
@@ -127,7 +140,7 @@ func (f fields) fit(width int) string {
 func (f fields) drawn(width, least int) (line string, ok bool) {
 	if f.percent == "" { // there is no bar of an unknown whole
 		line = f.text("")
-		return line, columns(line) <= width
+		return line, columns(line)+max(0, least-wantBar) <= width
 	}
 	free := width - columns(f.text(" []"+f.percent))
 	if free < least {

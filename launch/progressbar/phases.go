@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // phaseEvery is the time between plain lines of a phase.
@@ -25,7 +23,7 @@ type Phases struct {
 // NewPhases shows phases on w, with a bar if that is a terminal.
 func NewPhases(w io.Writer) *Phases {
 	c := Config{Out: w, Late: true, Every: phaseEvery}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := w.(*os.File); ok && Draws(f) {
 		c.Terminal, c.Width = true, Width(f)
 	}
 	return ConfigurePhases(c)

@@ -71,6 +71,8 @@ type Reporter struct {
 	due   bool      // the last step has not been shown
 	shown time.Time // when something was shown
 	bar   string    // what stands on the terminal's last line
+	short int       // words that it leaves out
+	wide  int       // columns that it was drawn for
 	err   error     // the first error of writing
 }
 
@@ -89,9 +91,12 @@ func New(c Config) *Reporter {
 	return r
 }
 
+// Draws says whether a bar can be drawn on f: it is a terminal, and not one of those that
+// only add line to line, which TERM calls dumb.
+func Draws(f *os.File) bool { return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" }
+
 // Terminal says whether to draw a bar on f: the hint of a launcher
-// (EBTRAIN_PROGRESS) decides, "tty" or "plain"; without a hint, whether f is a
-// terminal.
+// (EBTRAIN_PROGRESS) decides, "tty" or "plain"; without a hint, whether f draws.
 func Terminal(f *os.File, hint string) (bool, error) {
 	switch hint {
 	case "tty":
@@ -99,7 +104,7 @@ func Terminal(f *os.File, hint string) (bool, error) {
 	case "plain":
 		return false, nil
 	case "":
-		return term.IsTerminal(int(f.Fd())), nil
+		return Draws(f), nil
 	}
 	return false, fmt.Errorf("EBTRAIN_PROGRESS=%q: expected tty or plain", hint)
 }
@@ -222,8 +227,11 @@ func (r *Reporter) show(now time.Time) {
 		return
 	}
 	width := r.width()
+	if width != r.wide {
+		r.wide, r.short = width, 0
+	}
 	old := min(columns(r.bar), width) // a terminal that has become narrower has none of the rest
-	r.bar = r.fields().fit(width)
+	r.bar, r.short = r.fields().fit(width, r.short)
 	// Spaces, not escape codes, cover the old text: they are harmless in logs.
 	r.print("\r" + r.bar + strings.Repeat(" ", max(0, old-columns(r.bar))))
 }

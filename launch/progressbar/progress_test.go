@@ -150,6 +150,38 @@ func TestWidths(t *testing.T) {
 	}
 }
 
+// Where there is room for a word at one drawing and not at the next, it stays away: the bar
+// does not jump. It comes back where there is plenty of room.
+func TestCalm(t *testing.T) {
+	width := 100
+	var out bytes.Buffer
+	c := newClock()
+	r := New(Config{Label: "step", Unit: "images/s", Out: &out, Terminal: true, Width: func() int { return width }, Total: 300, Now: c.now})
+	seen := func(upper float64) bool {
+		out.Reset()
+		c.advance(time.Second)
+		r.Step(Update{Step: r.last.Step + 1, Images: 64, Caption: "epoch 0", Losses: map[string]float64{"lower": 36.33, "recon": 699.5, "upper": upper}})
+		return strings.Contains(out.String(), "upper")
+	}
+	if !seen(0.5) || !seen(0.25) || seen(-0.0002303) {
+		t.Fatalf("want the last loss where there is room for it: %q", out.String())
+	}
+	for range 3 {
+		if seen(0.0151) {
+			t.Errorf("the last loss comes back at once: %q", out.String())
+		}
+	}
+	if !seen(2) {
+		t.Errorf("the last loss does not come back: %q", out.String())
+	}
+	if seen(-0.0002303) {
+		t.Errorf("want no room for the last loss: %q", out.String())
+	}
+	if width = 110; !seen(-0.0002303) {
+		t.Errorf("a wider terminal has no more: %q", out.String())
+	}
+}
+
 // The width is asked again at each drawing, and the spaces that cover the old
 // text do not wrap in a terminal that has become narrower.
 func TestNarrowed(t *testing.T) {

@@ -39,6 +39,7 @@ type Config struct {
 	Stdout  *outlet.Writer
 	Stderr  *outlet.Writer
 	TTY     bool             // Stdout and Stderr are a terminal
+	Draws   bool             // it can be drawn on: not one that TERM calls dumb
 	Gather  bool             // with several nodes, node 0 shows the ranks' lines of all
 	Color   bool             // the terminal shows colours
 	Columns func() int       // measures the terminal, 0 if its width is not known; nil if there is none
@@ -132,7 +133,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a.memory = newOOMWatch("")
 	a.memory.refresh(time.Now())
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
-	a.console.color = cfg.Color
+	a.console.draws, a.console.color = cfg.Draws, cfg.Color
 	a.console.name = cfg.Name
 	if cfg.gathers() && a.coord == nil {
 		a.console.forward = &forwarder{send: func(m rendezvous.Message) { cfg.Transport.Send("", m) }}

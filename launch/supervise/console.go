@@ -26,6 +26,7 @@ type console struct {
 	mu      sync.Mutex
 	out     [2]*outlet.Writer
 	tty     bool
+	draws   bool       // the terminal can be drawn on
 	color   bool       // the terminal shows colours
 	columns func() int // measures the terminal; nil or 0: not known
 	fold    fold
@@ -37,7 +38,7 @@ type console struct {
 }
 
 func newConsole(out, err *outlet.Writer, tty bool, columns func() int, ranks int) *console {
-	c := &console{out: [2]*outlet.Writer{out, err}, tty: tty, columns: columns, fold: fold{ranks: ranks}}
+	c := &console{out: [2]*outlet.Writer{out, err}, tty: tty, draws: tty, columns: columns, fold: fold{ranks: ranks}}
 	c.timer = time.AfterFunc(time.Hour, c.due)
 	return c
 }
@@ -54,12 +55,12 @@ func (c *console) line(rank, stream int, text string) {
 }
 
 // status takes the text that a rank has drawn with carriage returns; "" means
-// that it is done with. Away from a terminal it is dropped.
+// that it is done with. Away from a terminal that draws it is dropped.
 func (c *console) status(rank int, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case !c.tty || c.bar != "" && rank > c.barBy:
+	case !c.draws || c.bar != "" && rank > c.barBy:
 		return
 	case text == "":
 		if c.bar != "" && rank == c.barBy {

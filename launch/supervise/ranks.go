@@ -31,7 +31,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 			LocalRank: a.cfg.Local + local, LocalSize: max(n, a.cfg.Locals), Node: e.Self,
 			MasterAddr: e.Nodes[0].Addr, MasterPort: e.Nodes[0].Port,
 			RunID: a.cfg.RunID, Restart: e.Epoch, MaxRestarts: a.cfg.MaxRestarts, Group: e.Job,
-			Terminal: a.cfg.TTY && a.cfg.Output.toConsole(local, stderr),
+			Terminal: a.cfg.Draws && a.cfg.Output.toConsole(local, stderr),
 		}
 		p, err := a.startOne(w, local)
 		if err != nil {

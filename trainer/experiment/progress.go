@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"ebtrain/launch/progressbar"
 )
 
@@ -39,7 +37,7 @@ type progress struct {
 func newProgress(out io.Writer, open []task) *progress {
 	p := &progress{running: map[string]func() (int64, string){}, done: map[string]int64{}, stop: make(chan struct{}), ended: make(chan struct{}), spoke: time.Now()}
 	c := progressbar.Config{Out: out, Label: "step", Unit: "steps/s", Every: lineEvery, Late: true}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := out.(*os.File); ok && progressbar.Draws(f) {
 		c.Terminal, c.Width = true, progressbar.Width(f)
 	}
 	for _, t := range open {

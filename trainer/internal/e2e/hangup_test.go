@@ -66,7 +66,7 @@ func (s *site) onTerminal(columns int, args ...string) (cmd *exec.Cmd, user *os.
 	s.t.Helper()
 	user, program := terminal(s.t, columns)
 	cmd = exec.Command(filepath.Join(bin, args[0]), args[1:]...)
-	cmd.Dir, cmd.Env = s.dir, append(clean(os.Environ()), s.env...)
+	cmd.Dir, cmd.Env = s.dir, append(append(clean(os.Environ()), "TERM=xterm"), s.env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {

@@ -96,3 +96,18 @@ func TestTerminalWidths(t *testing.T) {
 		wg.Wait()
 	}
 }
+
+// On a terminal that only adds line to line there are lines, and no bar and no code.
+func TestDumbTerminal(t *testing.T) {
+	for _, ranks := range []int{0, 2} {
+		s := newSite(t)
+		s.env = append(s.env, "TERM=dumb")
+		cmd, user := s.onTerminal(100, on(ranks, tiny("a", "--steps", "3"))...)
+		var out seen
+		out.read(user)
+		_ = cmd.Wait() // what it says is looked at
+		if text := strings.ReplaceAll(out.take(), "\r\n", "\n"); strings.ContainsAny(text, "\r\x1b") || !strings.Contains(text, "step 1/3  ") || !strings.Contains(text, "3 steps done") {
+			t.Errorf("%d ranks: %q", ranks, text)
+		}
+	}
+}
