@@ -46,13 +46,11 @@ func (l logged) due(step int64) bool {
 	return false
 }
 
-// missing warns of lines that metrics.jsonl has lost; "" if none. The run goes on: what is
-// lost is not made again.
-func (r *recorder) missing(step int64) string {
-	g, some := r.metrics.Missing(step, loggedBy(r.dir.Config()).due)
-	if !some {
-		return ""
+// warnMissing warns of lines that metrics.jsonl has lost. The run goes on: what is lost is
+// not made again.
+func (r *recorder) warnMissing(step int64) {
+	if g, some := r.metrics.Missing(step, loggedBy(r.dir.Config()).due); some {
+		r.log.Warn("lines of metrics are lost, and the run goes on without them",
+			"file", r.dir.MetricsFile(), "lines", fmt.Sprintf("%d of %d", g.Lines, g.Due), "steps_done", step, "first_missing_step", g.First)
 	}
-	return fmt.Sprintf("warning: %s has %d of %d lines up to step %d: the first missing is that of step %d, and the run goes on without them",
-		r.dir.MetricsFile(), g.Lines, g.Due, step, g.First)
 }

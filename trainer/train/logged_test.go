@@ -21,7 +21,10 @@ func TestMissingLines(t *testing.T) {
 		if err := run(t.Context(), strings.Fields("--resume --out "+out+" "+args), nil, &o, &e); err != nil {
 			t.Fatalf("%s: %v, %s", args, err, &e)
 		}
-		return o.String()
+		if strings.Contains(o.String(), "warning") {
+			t.Errorf("%s: a warning among the results:\n%s", args, &o)
+		}
+		return e.String()
 	}
 	for _, args := range []string{"--steps 9 --log_every=3", "--steps 10", "--steps 12 -log-every 1", "--steps 14"} {
 		if said := goOn(args); strings.Contains(said, "warning") {
@@ -38,14 +41,14 @@ func TestMissingLines(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Join(append(lines[:4:4], lines[6:]...), "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("warning: %s has 8 of 10 lines up to step 14: the first missing is that of step 6,", file)
+	want := fmt.Sprintf("train: warning: lines of metrics are lost, and the run goes on without them: file %s, lines 8 of 10, steps done 14, first missing step 6\n", file)
 	if said := goOn("--steps 15"); strings.Count(said, want) != 1 {
 		t.Errorf("want %q in:\n%s", want, said)
 	}
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said := goOn("--steps 16"); !strings.Contains(said, "has 0 of 11 lines up to step 15: the first missing is that of step 0,") {
+	if said := goOn("--steps 16"); !strings.Contains(said, "lines 0 of 11, steps done 15, first missing step 0\n") {
 		t.Errorf("no warning that all is missing:\n%s", said)
 	}
 }

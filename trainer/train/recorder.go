@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -30,6 +31,7 @@ type recorder struct {
 	device string
 	stdout io.Writer
 	tty    bool
+	log    *slog.Logger // of warnings; discards them until there is one
 
 	shown   map[string]bool // the losses in the line of progress
 	takes   algo.Inputs     // of the model: what its samples are
@@ -50,7 +52,7 @@ type lastStep struct {
 
 func newRecorder(o *options, info runInfo, world int, device string, stdout io.Writer) (*recorder, error) {
 	model := o.model.Model()
-	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout, shown: map[string]bool{}, takes: model.Takes()}
+	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout, shown: map[string]bool{}, takes: model.Takes(), log: slog.New(slog.DiscardHandler)}
 	for _, c := range model.Report() {
 		r.shown[c.Name] = c.Shown
 	}
@@ -92,7 +94,7 @@ func (r *recorder) Started(step int64) (err error) {
 	if r.metrics, err = r.dir.Metrics(step); err != nil {
 		return err
 	}
-	missing := r.missing(step)
+	r.warnMissing(step)
 	if step > 0 || r.info.goesOn {
 		resume := rundir.Resume{Step: step, World: r.world, Time: time.Now().UTC(), Args: r.info.args, Commit: rundir.ThisBuild().Commit}
 		if err := r.dir.Resumed(resume, r.info.flags); err != nil {
@@ -108,11 +110,6 @@ func (r *recorder) Started(step int64) (err error) {
 		c.Width = progressbar.Width(f)
 	}
 	r.show = progressbar.New(c)
-	if missing != "" {
-		if _, err := fmt.Fprintln(r.show, missing); err != nil {
-			return err
-		}
-	}
 	if s := r.o.settings.Shards; s > 0 && s < maxShards {
 		ranks := fmt.Sprintf("%d virtual shards, so the bits are those of 1 to %d ranks", s, s)
 		if s == 1 {

@@ -264,6 +264,9 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	defer func() { keep(logFile) }()
 	file.Info("backend", "is", exec.Describe(backend))
 	said.to(file)
+	if rec != nil {
+		rec.log = log
+	}
 	if err := w.Connect(ctx, file); err != nil {
 		return err
 	}
