@@ -176,6 +176,9 @@ func bar(before, done float64, n int) string {
 	return cells + ">" + strings.Repeat(" ", n-full-1)
 }
 
+// Span is a time in words, as in a line: "1m02s".
+func Span(d time.Duration) string { return span(d.Seconds()) }
+
 // span is a time in seconds, in at most two units.
 func span(seconds float64) string {
 	if seconds > 1e8 {

@@ -38,7 +38,9 @@ func (e *evaluation) trainClassifier(ctx context.Context, stdout io.Writer) erro
 	batch := min(e.o.batch, len(seen.Labels))
 	steps := max(1, e.o.passes*len(seen.Labels)/batch)
 	net, err := feature.Train(ctx, e.backend, seen, feature.Training{Classes: classes, Steps: steps, Batch: batch, Seed: e.o.seed, Flip: true,
-		Each: func(done int, _ float64) { e.show.Progress("classifier", "steps/s", int64(done), int64(steps)) }})
+		Each: func(done int, _ float64) {
+			e.progress("classifier", "steps/s", int64(done), int64(steps), "fewer --passes")
+		}})
 	if err != nil {
 		return err
 	}

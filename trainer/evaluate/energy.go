@@ -59,7 +59,9 @@ func (e *evaluation) others(ctx context.Context) []other {
 	var all []other
 	if _, ok := e.trained.Model.(algo.Sampler); ok {
 		all = append(all, other{otherSamples, func(use func([]float32, int) error) error {
-			progress := func(done, of int) { e.show.Progress("samples", "transitions/s", int64(done), int64(of)) }
+			progress := func(done, of int) {
+				e.progress("samples", "transitions/s", int64(done), int64(of), "a smaller --batch, or without "+measureEnergy+" among --measures")
+			}
 			x, err := e.trained.Samples(ctx, e.backend, trained.Modes[e.o.stats], e.o.batch, e.o.seed, "--batch", progress)
 			if err != nil {
 				return err

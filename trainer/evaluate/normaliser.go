@@ -51,7 +51,11 @@ func (e *evaluation) logZ(ctx context.Context) (*logZ, error) {
 
 // weigh runs what finds a normaliser, from the samples that it is given, if any.
 func (e *evaluation) weigh(ctx context.Context, phase string, n algo.Normaliser, given []float32, how string) (*logZ, error) {
-	progress := func(done, of int) { e.show.Progress(phase, "steps/s", int64(done), int64(of)) }
+	less := "fewer --ais-chains or --ais-steps"
+	if n.Exact {
+		less = "--measures that want no normaliser"
+	}
+	progress := func(done, of int) { e.progress(phase, "steps/s", int64(done), int64(of), less) }
 	weights, err := e.trained.Draw(ctx, e.backend, trained.Draw{Plan: n.Plan, Seed: e.o.seed, Given: given, Smaller: "--ais-chains", Each: progress})
 	if err != nil {
 		return nil, err

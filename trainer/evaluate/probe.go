@@ -18,7 +18,7 @@ import (
 // their means standardised, since a machine sees less in what has a small scale, and
 // nothing in these methods gives a latent one.
 func (e *evaluation) probe(ctx context.Context, r *report) error {
-	train := pass{phase: "probe: raw, train", data: e.o.data, split: e.trained.Settings.Split, limit: e.o.probeLimit, random: true}
+	train := pass{phase: "probe: raw, train", data: e.o.data, split: e.trained.Settings.Split, limit: e.o.probeLimit, less: "a smaller --probe-limit", random: true}
 	test := e.own("probe: raw, " + e.o.split)
 	raw, _, err := e.accuracy(ctx, train, test, nil)
 	if err != nil {

@@ -18,15 +18,19 @@ import (
 type pass struct {
 	phase       string // what it is shown as
 	data, split string
-	limit       int64 // samples that are read; 0 is all
+	limit       int64  // samples that are read; 0 is all
+	less        string // what makes fewer of them, in words
 	// random reads in random order, the same for the same --seed, and where not all is
 	// read a random part; else samples come as they lie, the first ones.
 	random bool
 }
 
+// lessByLimit is what makes fewer samples where all of a split are measured.
+const lessByLimit = "--limit"
+
 // split reads a split of a data set as far as --limit goes.
 func (e *evaluation) split(phase, name, split string) pass {
-	return pass{phase: phase, data: name, split: split, limit: e.o.limit}
+	return pass{phase: phase, data: name, split: split, limit: e.o.limit, less: lessByLimit}
 }
 
 // own reads the data that are measured.
@@ -104,7 +108,7 @@ func (e *evaluation) each(ctx context.Context, p pass, use func(x []float32, lab
 		if err := use(b.X[:len(b.X)/len(b.Weight)*n], b.Labels[:n]); err != nil {
 			return total, err
 		}
-		e.show.Progress(p.phase, trained.Speed(e.takes), int64(total), int64(all))
+		e.progress(p.phase, trained.Speed(e.takes), int64(total), int64(all), p.less)
 	}
 	return total, nil
 }

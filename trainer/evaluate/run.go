@@ -32,6 +32,7 @@ type evaluation struct {
 	trained *trained.Run // nil: samples are judged that no model of ours made
 	takes   algo.Inputs  // of the model
 	show    *progressbar.Phases
+	reckon  reckoning       // of what is shown
 	picture string          // file of the picture that is made; "" for none
 	undrawn error           // why that picture is not there, although it should be
 	z       *logZ           // the normaliser, once it was asked for

@@ -108,7 +108,7 @@ func (e *evaluation) sentences(ctx context.Context, phase string, reader *reader
 				all[k].add(b, i, float64(values[2*k][i]), float64(values[2*k+1][i]))
 			}
 		}
-		e.show.Progress(p.phase, trained.Speed(e.takes), n, first)
+		e.progress(p.phase, trained.Speed(e.takes), n, first, lessByLimit)
 	}
 	for k := range all {
 		if err := all[k].finish(first); err != nil {

@@ -119,15 +119,36 @@ func (e *evaluation) draw(ctx context.Context, phase string, plan chain.Plan) (x
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
+	at := e.drawingOf(phase, plan.Transitions())
 	return feature.Shared(ctx, e.comm, phase, e.o.samples, batch, e.takes.Shape.Len(), func(from, to int, out []float32) error {
 		words := philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: philox.SamplingSeed, Sample: uint32(from / batch)}.Block(0)
-		t, err := c.Run(ctx, uint64(words[0])<<32|uint64(words[1]), nil)
+		t, err := c.Run(ctx, uint64(words[0])<<32|uint64(words[1]), func(done, _ int) { at(from/batch, done) })
 		if err == nil {
 			copy(out, t.F32())
-			e.show.Progress(phase, trained.Speed(e.takes), int64(to), int64(e.o.samples))
 		}
 		return err
 	})
+}
+
+// lessBySamples is what makes fewer samples where they are drawn and compared.
+const lessBySamples = "fewer --samples"
+
+// drawingOf shows how far the first rank is in its draws, each a chain of so many
+// transitions: of long chains in these, since a single draw may take minutes.
+func (e *evaluation) drawingOf(phase string, transitions int) (at func(chain, done int)) {
+	ranks := 1
+	if e.comm != nil {
+		ranks = e.comm.Size()
+	}
+	chains := (e.o.samples + e.drawing() - 1) / e.drawing()
+	mine := (chains + ranks - 1) / ranks
+	each, unit, total := transitions, "transitions/s", mine*transitions
+	if transitions == 1 {
+		each, unit, total = e.drawing(), trained.Speed(e.takes), min(mine*e.drawing(), e.o.samples)
+	}
+	return func(chain, done int) {
+		e.progress(phase, unit, int64(min(total, chain*each+done*each/transitions)), int64(total), lessBySamples)
+	}
 }
 
 // theirs are the pictures of --samples-from.

@@ -144,7 +144,7 @@ func (e *evaluation) judged(ctx context.Context, of string, sentences [][]int32)
 		for k := range out {
 			out[k] = float64(x[0][k])
 		}
-		e.show.Progress("judge: "+of, "sentences/s", int64(to), int64(len(order)))
+		e.progress("judge: "+of, "sentences/s", int64(to), int64(len(order)), lessBySamples)
 		return nil
 	})
 	if err != nil {
