@@ -70,8 +70,8 @@ func (f *field) command(ctx context.Context, r int, args ...string) *exec.Cmd {
 
 // together runs the programs of one job to their end, and is the processor time that
 // they and their children took. If one fails, all end, and the error has what it wrote,
-// unless its standard error was somebody's already.
-func together(name string, cmds []*exec.Cmd) (used time.Duration, err error) {
+// unless its standard error was somebody's already. Which programs these were the caller says.
+func together(cmds []*exec.Cmd) (used time.Duration, err error) {
 	runtime.LockOSThread() // Pdeathsig means the death of the thread that starts them
 	defer runtime.UnlockOSThread()
 	said := make([]bytes.Buffer, len(cmds))
@@ -110,7 +110,7 @@ func together(name string, cmds []*exec.Cmd) (used time.Duration, err error) {
 		}
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
+		return 0, err
 	}
 	return used, nil
 }

@@ -116,7 +116,8 @@ func TestLaunched(t *testing.T) {
 	}
 }
 
-// TestMistakes wants one sentence, once, and the exit code of a mistake.
+// TestMistakes wants one sentence, once, behind the program's name, once, and the exit code
+// of a mistake.
 func TestMistakes(t *testing.T) {
 	needPrograms(t)
 	for args, want := range map[string]string{
@@ -140,7 +141,7 @@ func TestMistakes(t *testing.T) {
 		if strings.Contains(args, "--json") {
 			wantCode = 1
 		}
-		if code != wantCode || strings.Count(out+errs, "collbench: "+want) != 1 {
+		if code != wantCode || strings.Count(out+errs, "collbench: "+want) != 1 || strings.Contains(out+errs, "collbench: collbench: ") {
 			t.Errorf("%s: exit %d, want %d and once %q:\n%s%s", args, code, wantCode, want, out, errs)
 		}
 	}

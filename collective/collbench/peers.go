@@ -160,8 +160,8 @@ func ours(ctx context.Context, f *field, opt options, n int, memory string) (s c
 func theirs(name string, cmds []*exec.Cmd) (s cost.Size, used time.Duration, err error) {
 	var out bytes.Buffer
 	cmds[0].Stdout = &out
-	if used, err = together(name, cmds); err != nil {
-		return s, used, err
+	if used, err = together(cmds); err != nil {
+		return s, used, fmt.Errorf("%s: %w", name, err)
 	}
 	text := bytes.TrimSpace(out.Bytes())
 	if err := json.Unmarshal(text, &s); err != nil {

@@ -58,7 +58,7 @@ func (f *field) ranks(ctx context.Context, n int, args []string, stdout, stderr 
 		cmds[r].Env = append(cmds[r].Env, rankEnv+"="+strconv.Itoa(r), dirEnv+"="+dir, listenEnv+"="+f.address(r))
 		cmds[r].Stdin, cmds[r].Stdout, cmds[r].Stderr = bytes.NewReader(key), stdout, stderr
 	}
-	return together("collbench", cmds)
+	return together(cmds)
 }
 
 // runRank joins the group and measures.

@@ -40,7 +40,7 @@ func (r *Report) fit() error {
 		return err
 	}
 	if r.Sharded {
-		r.Unmeasured = append(r.Unmeasured, "How much less a rank of more ranks has to update: predictions keep what the measured ranks had, since a trace does not say which computing is the optimisers'.")
+		r.Unmeasured = append(r.Unmeasured, "How much less a rank of more ranks has to update was not measured: predictions keep what the measured ranks had, since a trace does not say which computing is the optimisers'.")
 	}
 	if len(onHosts(r.Hosts)) == 1 {
 		r.Unmeasured = append(r.Unmeasured, "No network was measured: all ranks are on one host. Between hosts, predictions have what TCP costs on this host's loopback, where --link-gbit and --link-us do not say what yours has.")

@@ -21,10 +21,10 @@ func (r *Report) printPredictions(w io.Writer) error {
 		p.predictions(r)
 	}
 	if len(r.Unmeasured) > 0 {
-		p.line("")
+		p.line("\nwhat was not measured")
 	}
 	for _, s := range r.Unmeasured {
-		p.line("Not measured: %s", s)
+		p.line("%s", s)
 	}
 	return p.err
 }

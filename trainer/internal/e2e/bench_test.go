@@ -19,7 +19,7 @@ func TestBench(t *testing.T) {
 	s := newSite(t)
 	tiny := []string{"bench", "--net", "conv32", "--width", "4", "--latent", "3", "--batch", "4", "--threads", "1", "--max-time", "100ms", "--fit-time", "5ms", "--predict", "16"}
 	e := s.must(append([]string{"ddplaunch", "-nproc", "2"}, append(tiny, "--out", "scaling")...)...)
-	for _, want := range []string{"strong: the same batch", "weak: the same batch for each rank", "who is slowest", "inside a host", "16 ranks lose most by", "Not measured: No network was measured"} {
+	for _, want := range []string{"strong: the same batch", "weak: the same batch for each rank", "who is slowest", "inside a host", "16 ranks lose most by", "what was not measured\n", "No network was measured: all ranks"} {
 		if !strings.Contains(e.stdout, want) {
 			t.Errorf("no %q in\n%s", want, e.stdout)
 		}
@@ -87,7 +87,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("the report of a sharded optimiser has no %s", want)
 		}
 	}
-	for _, want := range []string{"(--shard-optimizer)", "Not measured: How much less a rank of more ranks has to update"} {
+	for _, want := range []string{"(--shard-optimizer)", "How much less a rank of more ranks has to update was not measured: predictions"} {
 		if !strings.Contains(e.stdout, want) {
 			t.Errorf("no %q in\n%s", want, e.stdout)
 		}
