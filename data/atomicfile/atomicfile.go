@@ -26,15 +26,16 @@ import (
 )
 
 // Write puts what f writes into the file at path, replacing a file that is
-// there. If f or the disk fails, path is as it was and the error says why.
+// there. If f or the disk fails, path is as it was and the error says why, of path:
+// its temporary is nobody's affair.
 func Write(path string, f func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	_ = Sweep(dir) // what cannot be removed is no fault of this file
 	tmp, err := create(path)
 	if err != nil {
-		return err
+		return named(err, path)
 	}
-	err = fill(tmp, f)
+	err = named(fill(tmp, path, f), path)
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
@@ -65,9 +66,28 @@ func pattern(path string) string {
 	return "." + filepath.Base(path) + ".tmp-" + strconv.Itoa(os.Getpid()) + "-*"
 }
 
-// fill writes, makes readable to all and syncs tmp.
-func fill(tmp *os.File, f func(io.Writer) error) error {
-	if err := f(tmp); err != nil {
+// target writes to the temporary of path, and speaks of path where that fails.
+type target struct {
+	tmp  *os.File
+	path string
+}
+
+func (t target) Write(b []byte) (int, error) {
+	n, err := t.tmp.Write(b)
+	return n, named(err, t.path)
+}
+
+// named is err of path, where it is of its temporary.
+func named(err error, path string) error {
+	if at, ok := err.(*fs.PathError); ok && IsTemporary(filepath.Base(at.Path)) { //nolint:errorlint // what wraps one has said its name
+		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
+	}
+	return err
+}
+
+// fill writes, makes readable to all and syncs tmp, the temporary of path.
+func fill(tmp *os.File, path string, f func(io.Writer) error) error {
+	if err := f(target{tmp, path}); err != nil {
 		return err
 	}
 	if err := tmp.Chmod(0o644); err != nil {

@@ -2,9 +2,11 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -49,6 +51,25 @@ func TestWriteErrors(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v: want d alone", entries, err)
+	}
+}
+
+// What fails is said of the file that was asked for, also in what its writer says of it.
+func TestErrorsNameTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.png")
+	err := Write(path, func(w io.Writer) error {
+		if err := w.(target).tmp.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := io.WriteString(w, "picture")
+		return fmt.Errorf("encode: %w", err)
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "encode: write "+path+": file already closed") {
+		t.Errorf("%v", err)
+	}
+	none := filepath.Join(path, "none")
+	if err := WriteBytes(none, nil); err == nil || err.Error() != "open "+none+": no such file or directory" {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -131,6 +132,15 @@ func checkOut(file string) error {
 	return nil
 }
 
+// unwritten is the error of a file that could not be written, with what to do where the
+// disk is full.
+func unwritten(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("--out: %w: the disk is full: make room there, or give another --out", err)
+	}
+	return fmt.Errorf("--out: %w", err)
+}
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stdout)
 	if err != nil {
@@ -164,7 +174,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		err = picture.WritePNG(o.out, drawn.picture)
 	}
 	if err != nil {
-		return err
+		return unwritten(err)
 	}
 	_, err = fmt.Fprintf(stdout, "%s of %s after %d steps: %s\n", drawn.what, o.run, run.State.Step, o.out)
 	return err

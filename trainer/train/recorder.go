@@ -85,7 +85,9 @@ func openDir(o *options, info runInfo, world int) (*rundir.Dir, error) {
 }
 
 // Started opens the files for the steps that follow.
-func (r *recorder) Started(step int64) (err error) {
+func (r *recorder) Started(step int64) error { return advised(r.start(step)) }
+
+func (r *recorder) start(step int64) (err error) {
 	if step == 0 && r.info.goesOn {
 		if err := checkBegun(r.dir); err != nil {
 			return err

@@ -9,12 +9,12 @@ import (
 )
 
 // lockDir takes the lock of a run directory. The kernel frees it when the
-// file is closed, also by a kill.
-func lockDir(path string) (*os.File, error) {
+// file is closed, also by a kill. Where it cannot be written, otherwise says what to do.
+func lockDir(path, otherwise string) (*os.File, error) {
 	file := lockFile(path)
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("the run directory %s cannot be written: %w: give another --out", path, err)
+		return nil, fmt.Errorf("the run directory %s cannot be written: %w: %s", path, err, otherwise)
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {

@@ -41,7 +41,7 @@ func Create(path string, c Config, settings any) (*Dir, error) {
 	if err := atomicfile.MakeDir(path); err != nil {
 		return nil, fmt.Errorf("the run directory %s cannot be made: %w: give another --out", path, err)
 	}
-	return locked(path, func(d *Dir) error {
+	return locked(path, "give another --out", func(d *Dir) error {
 		if err := checkFree(path); err != nil { // another may have been quicker
 			return err
 		}
@@ -58,7 +58,8 @@ func Open(path string) (*Dir, error) {
 	if _, err := ReadConfig(path); err != nil { // before a lock file is made
 		return nil, fmt.Errorf("cannot resume: %w", err)
 	}
-	return locked(path, func(d *Dir) error {
+	const elsewhere = "a run goes on where it can be written: make it so, or copy it to where it can and give that as --out"
+	return locked(path, elsewhere, func(d *Dir) error {
 		c, err := ReadConfig(path)
 		if err != nil {
 			return err
@@ -68,9 +69,10 @@ func Open(path string) (*Dir, error) {
 	})
 }
 
-// locked is a Dir that holds the lock and has been prepared by f.
-func locked(path string, f func(*Dir) error) (*Dir, error) {
-	lock, err := lockDir(path)
+// locked is a Dir that holds the lock and has been prepared by f. Where it cannot be
+// written, otherwise says what to do.
+func locked(path, otherwise string, f func(*Dir) error) (*Dir, error) {
+	lock, err := lockDir(path, otherwise)
 	if err != nil {
 		return nil, err
 	}

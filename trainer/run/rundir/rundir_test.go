@@ -214,6 +214,19 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// A run that cannot be written is told where it goes on: another --out has no run.
+func TestOpenReadOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	if err := create(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(lockFile(path)), os.Mkdir(lockFile(path), 0o755)); err != nil { // as unwritable for root, too
+		t.Fatal(err)
+	}
+	_, err := Open(path)
+	wantError(t, err, "the run directory "+path+" cannot be written: ", "a run goes on where it can be written: make it so, or copy it to where it can and give that as --out")
+}
+
 func TestDigest(t *testing.T) {
 	type ab struct {
 		A int
