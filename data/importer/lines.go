@@ -40,21 +40,26 @@ func lines(ctx context.Context, files []string) iter.Seq2[line, error] {
 	}
 }
 
-// linesOf are the lines of one file; false when they are to end.
+// linesOf are the lines of one file, compressed or not; false when they are to end.
 func linesOf(ctx context.Context, file string, yield func(line, error) bool) bool {
 	f, err := openRegular(ctx, file)
 	if err != nil {
 		return yield(line{}, err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	in := bufio.NewReaderSize(f, 1<<16)
+	stream, end, err := expanded(f)
+	if err != nil {
+		return yield(line{}, fmt.Errorf("%s: %w", file, err))
+	}
+	defer end()
+	in := bufio.NewReaderSize(stream, 1<<16)
 	for n := 1; ; n++ {
 		raw, err := readLine(in)
 		if errors.Is(err, io.EOF) {
 			return true
 		}
 		if err != nil {
-			return yield(line{}, fmt.Errorf("%s: line %d: %w", file, n, err))
+			return yield(line{}, fmt.Errorf("%s: line %d: %w", file, n, short(err)))
 		}
 		if n == 1 {
 			raw = bytes.TrimPrefix(raw, mark)
@@ -70,6 +75,15 @@ func linesOf(ctx context.Context, file string, yield func(line, error) bool) boo
 			return false
 		}
 	}
+}
+
+// expanded is what a file holds, decompressed if it is of gzip or zstd.
+func expanded(f io.Reader) (io.Reader, func(), error) {
+	buf := bufio.NewReaderSize(f, magicBuffer)
+	if _, err := buf.Peek(magicBytes); errors.Is(err, io.EOF) { // too short to be compressed
+		return buf, func() {}, nil
+	}
+	return decompress(buf)
 }
 
 // readLine reads a line, or the first maxLineBytes + 1 bytes of it and over the

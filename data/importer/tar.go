@@ -78,10 +78,15 @@ func (r *tarReader) samples(ctx context.Context, path string) iter.Seq2[tarSampl
 	}
 }
 
+const (
+	magicBytes  = 4 // that tell how a file is compressed
+	magicBuffer = 1 << 18
+)
+
 // decompress undoes gzip or zstd, told by their magic numbers.
 func decompress(f io.Reader) (io.Reader, func(), error) {
-	buf := bufio.NewReaderSize(f, 1<<18)
-	head, err := buf.Peek(4)
+	buf := bufio.NewReaderSize(f, magicBuffer)
+	head, err := buf.Peek(magicBytes)
 	if err != nil {
 		return nil, nil, fmt.Errorf("offset 0: %w", short(err))
 	}

@@ -1,6 +1,8 @@
 package importer
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"os"
 	"path/filepath"
@@ -8,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"ebtrain/data"
 	"ebtrain/data/shard"
@@ -99,6 +103,37 @@ func TestByteOrderMark(t *testing.T) {
 	_, got, err := importedText(t, TextFiles{Src: src}, Words{MinCount: 1, MaxLength: 9}, Options{})
 	if want := []string{"a b", "a b", "a \ufeffb"}; err != nil || !slices.Equal(got["train"], want) {
 		t.Errorf("%q, %v; want %q", got["train"], err, want)
+	}
+}
+
+// A compressed text is read as what it holds, whatever its name, and one that was cut short
+// is told so.
+func TestCompressedText(t *testing.T) {
+	const text = "a b\na b a\nb a\n"
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"gzip": zipped.String(), "zstd": string(enc.EncodeAll([]byte(text), nil)), "plain": text} {
+		_, got, err := importedText(t, TextFiles{Src: []string{textFile(t, content)}, Test: "1"}, usualWords(), Options{})
+		if want := map[string][]string{"train": {"a b", "a b a"}, "test": {"b a"}}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+	cut := textFile(t, zipped.String()[:zipped.Len()-6])
+	if _, _, err := importedText(t, TextFiles{Src: []string{cut}}, usualWords(), Options{}); err == nil || !strings.HasPrefix(err.Error(), cut+": line ") || !strings.HasSuffix(err.Error(), "the file ends too soon: it was cut short, so copy or download it again") {
+		t.Errorf("cut short: %v", err)
+	}
+	if _, got, err := importedText(t, TextFiles{Src: []string{textFile(t, "a b")}}, Words{MinCount: 1, MaxLength: 9}, Options{}); err != nil || !slices.Equal(got["train"], []string{"a b"}) {
+		t.Errorf("a text of three bytes: %q, %v", got, err)
 	}
 }
 

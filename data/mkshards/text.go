@@ -47,7 +47,8 @@ first: words seen less than --min-count times there, and words of other splits
 that it does not have, become <unk>, and are counted.
 
 --src is the split train, a file, and may be given several times. --val and
---test are files too, or numbers of lines at the end of --src.
+--test are files too, or numbers of lines at the end of --src. Files may be
+compressed, by gzip or zstd.
 
 An empty line, one of more than --max-length words or one that is not UTF-8
 stops the import, which names it; --on-bad skip leaves it out.
