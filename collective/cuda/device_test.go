@@ -140,6 +140,9 @@ func TestOutOfMemory(t *testing.T) {
 	if want := "cuda: out of memory on the GPU: 3.000 MiB asked, 2.000 MiB of 10.00 MiB free (cuda: cuMemAlloc_v2: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2))"; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
+	if few, want := (&cuda.OutOfMemory{Asked: 1024, Free: 96, Total: 3 << 20}).Error(), "cuda: out of memory on the GPU: 1.000 KiB asked, 96 B of 3.000 MiB free"; few != want {
+		t.Errorf("got %q, want %q", few, want)
+	}
 	var e *cuda.Error
 	if !errors.As(err, &e) || e.Call != "cuMemAlloc_v2" {
 		t.Errorf("it hides the call: %v", err)

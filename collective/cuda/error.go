@@ -97,16 +97,24 @@ type OutOfMemory struct {
 }
 
 func (e *OutOfMemory) Error() string {
-	const digits = 4 // what is asked may be hardly more than what is free
 	asked := ""
 	if e.Asked > 0 {
-		asked = humanize.IBytesN(uint64(e.Asked), digits) + " asked, "
+		asked = binary(e.Asked) + " asked, "
 	}
-	s := fmt.Sprintf("cuda: out of memory on the GPU: %s%s of %s free", asked, humanize.IBytesN(uint64(e.Free), digits), humanize.IBytesN(uint64(e.Total), digits))
+	s := fmt.Sprintf("cuda: out of memory on the GPU: %s%s of %s free", asked, binary(e.Free), binary(e.Total))
 	if e.Err != nil {
 		s += fmt.Sprintf(" (%v)", e.Err)
 	}
 	return s
+}
+
+// binary is so many bytes for people, with digits enough to compare what is asked with what
+// is free, which may be hardly less; below a KiB they are whole.
+func binary(n int64) string {
+	if n < 1<<10 {
+		return humanize.IBytes(uint64(n))
+	}
+	return humanize.IBytesN(uint64(n), 4)
 }
 
 func (e *OutOfMemory) Unwrap() error { return e.Err }
