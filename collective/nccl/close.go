@@ -103,7 +103,7 @@ func (c *Comm) part() error {
 
 // release frees what is on the device.
 func (c *Comm) release() error {
-	errs := []error{c.memory.free(), c.mover.free(), c.mover.kernels.close()}
+	errs := []error{c.memory.free(), c.started.free(c.dev), c.enqueued.free(c.dev), c.mover.kernels.close()}
 	if c.progress.word != nil {
 		errs = append(errs, c.progress.word.Free())
 	}

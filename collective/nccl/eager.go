@@ -41,11 +41,11 @@ func (d device) Run(in *host.Inside, req collective.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := d.mover.need(req); err != nil {
+	if err := d.mover.need(req, &d.started); err != nil {
 		return err
 	}
 	if same {
-		if err := d.mover.enqueue(d.stream, req); err != nil {
+		if err := d.mover.enqueue(d.stream, req, &d.started); err != nil {
 			return err
 		}
 		return d.finish(in, req)
@@ -83,7 +83,7 @@ func (d device) detour(in *host.Inside, req collective.Request) (err error) {
 	away.Vec = copied.Vec(int(bytes)).As(req.Vec.Type)
 	err = errors.Join(
 		d.stream.CopyDevice(copied, cuda.AddressOf(req.Vec), bytes),
-		d.mover.enqueue(d.stream, away),
+		d.mover.enqueue(d.stream, away, &d.started),
 		d.stream.CopyDevice(cuda.AddressOf(req.Vec), copied, bytes))
 	if err == nil {
 		err = d.finish(in, req)

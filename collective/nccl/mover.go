@@ -18,20 +18,26 @@ type mover struct {
 	fixed   bool
 	rank    int
 	size    int
-
-	scratch cuda.Ptr // of the newest of scratches
-	bytes   int64    // of scratch
-	// Graphs hold addresses, so what was scratch once stays until the end.
-	scratches []cuda.Ptr
 }
 
-// enqueue puts req, which all ranks put there, behind what is queued on s.
-func (m *mover) enqueue(s *cuda.Stream, req collective.Request) error {
+// scratch is where slices of others wait for their sum. What is started and what is
+// enqueued have one each: nothing puts the streams of the two in an order, and no event
+// could for a graph, whose launches nobody tells us of. Within each, streams do.
+type scratch struct {
+	at    cuda.Ptr // the newest of all
+	bytes int64    // of it
+	// Graphs hold addresses, so what was scratch once stays until the end.
+	all []cuda.Ptr
+}
+
+// enqueue puts req, which all ranks put there, behind what is queued on s. Sums in a
+// fixed order use room, which need has made large enough.
+func (m *mover) enqueue(s *cuda.Stream, req collective.Request, room *scratch) error {
 	if req.Vec.Len == 0 {
 		return nil
 	}
 	if m.inOrder(req) {
-		return m.enqueueInOrder(s, req)
+		return m.enqueueInOrder(s, req, room)
 	}
 	v := req.Vec
 	at, part, size := cuda.AddressOf(v), v.Len/m.size, v.Type.Size()
@@ -93,13 +99,13 @@ func (m *mover) stride(req collective.Request) int {
 	return (hi - lo + 63) / 64 * 64
 }
 
-// need makes scratch for req, which cannot be done while a stream is captured.
-func (m *mover) need(req collective.Request) error {
+// need makes room large enough for req, which cannot be done while a stream is captured.
+func (m *mover) need(req collective.Request, room *scratch) error {
 	if !m.inOrder(req) {
 		return nil
 	}
 	bytes := int64(m.size) * int64(m.stride(req)*req.Vec.Type.Size())
-	if bytes <= m.bytes {
+	if bytes <= room.bytes {
 		return nil
 	}
 	bytes = max(bytes, 1<<bits.Len64(uint64(bytes-1)))
@@ -107,18 +113,18 @@ func (m *mover) need(req collective.Request) error {
 	if err != nil {
 		return fmt.Errorf("nccl: scratch for sums in a fixed order: %w", err)
 	}
-	m.scratch, m.bytes, m.scratches = p, bytes, append(m.scratches, p)
+	room.at, room.bytes, room.all = p, bytes, append(room.all, p)
 	return nil
 }
 
 // enqueueInOrder sums by the tree of package reduce: every rank gets its slice
 // from all others, sums it, and sends the result to all.
-func (m *mover) enqueueInOrder(s *cuda.Stream, req collective.Request) error {
+func (m *mover) enqueueInOrder(s *cuda.Stream, req collective.Request, room *scratch) error {
 	v, size := req.Vec, req.Vec.Type.Size()
 	at := func(element int) cuda.Ptr { return cuda.AddressOf(v) + cuda.Ptr(element*size) }
 	lo, hi := m.cut(req, m.rank)
 	stride := m.stride(req)
-	if int64(m.size)*int64(stride*size) > m.bytes {
+	if int64(m.size)*int64(stride*size) > room.bytes {
 		return errors.New("nccl: a sum in a fixed order that was not agreed on before: there is no scratch for it")
 	}
 	var out, back []transfer
@@ -128,13 +134,13 @@ func (m *mover) enqueueInOrder(s *cuda.Stream, req collective.Request) error {
 		}
 		a, b := m.cut(req, q)
 		out = append(out, transfer{p: at(a), n: b - a, peer: q, out: true},
-			transfer{p: m.scratch + cuda.Ptr(q*stride*size), n: hi - lo, peer: q})
+			transfer{p: room.at + cuda.Ptr(q*stride*size), n: hi - lo, peer: q})
 		back = append(back, transfer{p: at(lo), n: hi - lo, peer: q, out: true}, transfer{p: at(a), n: b - a, peer: q})
 	}
 	if err := m.exchange(s, out, v.Type); err != nil {
 		return err
 	}
-	sum := arguments{dst: at(lo), own: at(lo), parts: m.scratch, n: hi - lo, stride: stride, ranks: m.size, rank: m.rank}
+	sum := arguments{dst: at(lo), own: at(lo), parts: room.at, n: hi - lo, stride: stride, ranks: m.size, rank: m.rank}
 	if req.Op == collective.Mean {
 		sum.div = m.size
 	}
@@ -151,11 +157,11 @@ func (m *mover) exchange(s *cuda.Stream, ts []transfer, t collective.DType) erro
 	})
 }
 
-func (m *mover) free() error {
+func (r *scratch) free(dev *cuda.Device) error {
 	var errs []error
-	for _, p := range m.scratches {
-		errs = append(errs, m.dev.Free(p))
+	for _, p := range r.all {
+		errs = append(errs, dev.Free(p))
 	}
-	m.scratches, m.scratch, m.bytes = nil, 0, 0
+	*r = scratch{}
 	return errors.Join(errs...)
 }

@@ -83,8 +83,10 @@ type Comm struct {
 	mover      *mover
 	progress   *progress
 
-	stream *cuda.Stream // of Start
-	over   *cuda.Event
+	stream   *cuda.Stream // of Start
+	over     *cuda.Event
+	started  scratch // of Start
+	enqueued scratch // of Enqueue
 
 	looking  sync.Mutex
 	leaving  bool          // nobody looks any more

@@ -99,7 +99,7 @@ func (c *Comm) Agree(ctx context.Context, reqs []collective.Request) error {
 		}
 		var err error
 		for i, req := range reqs {
-			if err = c.mover.need(req); err != nil {
+			if err = c.mover.need(req, &c.enqueued); err != nil {
 				break
 			}
 			c.progress.add(req, i == len(reqs)-1)
@@ -153,7 +153,7 @@ func (c *Comm) enqueue(s *cuda.Stream, n uint32, req collective.Request) error {
 	if err := s.Memset32(c.progress.word.Ptr(), n, 1); err != nil {
 		return err
 	}
-	if err := c.mover.enqueue(s, req); err != nil || !c.progress.ends(n) {
+	if err := c.mover.enqueue(s, req, &c.enqueued); err != nil || !c.progress.ends(n) {
 		return err
 	}
 	return s.Memset32(c.progress.word.Ptr(), n|past, 1)
