@@ -99,7 +99,8 @@ type Device struct {
 	cache  *cache
 	log    atomic.Pointer[slog.Logger]
 	closed atomic.Bool
-	lost   atomic.Bool // its context is, and a call has said so
+	users  atomic.Int32 // who has opened it, until it is closed, and those who keep it
+	lost   atomic.Bool  // its context is, and a call has said so
 }
 
 // OpenDevice retains the primary context of a GPU. A GPU may be opened several
@@ -125,6 +126,7 @@ func OpenDevice(ordinal int) (*Device, error) {
 		return nil, fmt.Errorf("%s: %w", info, err)
 	}
 	d := &Device{drv: drv, dev: dev, ctx: ctx, info: info, cache: &cache{folder: cacheFolder}}
+	d.users.Store(1)
 	d.thread = startThread()
 	d.SetLogger(slog.New(slog.DiscardHandler))
 	return d, nil
@@ -138,12 +140,29 @@ func (d *Device) SetLogger(l *slog.Logger) { d.log.Store(l) }
 func (d *Device) Info() Info { return d.info }
 
 // Close releases the primary context. What was made on the device and is still
-// there goes with it.
+// there goes with it. While somebody keeps the device only Do ends.
 func (d *Device) Close() error {
 	if d.closed.Swap(true) {
 		return nil
 	}
 	d.thread.stop()
+	return d.leave()
+}
+
+// Keep has the context outlive Close until done is called, once: for what another library
+// is still ending in it.
+func (d *Device) Keep() (done func() error) {
+	d.users.Add(1)
+	return d.leave
+}
+
+// Kept says of a device that is not closed whether somebody keeps it.
+func (d *Device) Kept() bool { return d.users.Load() > 1 }
+
+func (d *Device) leave() error {
+	if d.users.Add(-1) > 0 {
+		return nil
+	}
 	return d.closing("cuDevicePrimaryCtxRelease_v2", d.drv.release(d.dev))
 }
 
@@ -164,7 +183,7 @@ func (d *Device) Attach(f func() error) error {
 
 // current runs f with the context current; the goroutine is bound to its thread.
 func (d *Device) current(f func() error) error {
-	if d.closed.Load() {
+	if d.users.Load() == 0 {
 		return ErrClosed
 	}
 	if err := d.check("cuCtxSetCurrent", d.drv.enter(d.ctx)); err != nil {

@@ -9,7 +9,7 @@ import (
 const (
 	linger   = 2 * time.Second  // of a rank that closes, for what it has begun, and for its graphs to be closed
 	without  = 3 * time.Second  // in a collective, when a rank has closed: longer than it lingers
-	patience = 10 * time.Second // with NCCL and the other ranks, to end when it is told
+	patience = 10 * time.Second // of Close, with NCCL and the other ranks, to end when it is told
 )
 
 // watch ends NCCL when the group fails, and the group when NCCL does. It is the
@@ -54,8 +54,9 @@ func (c *Comm) leave() {
 
 // Close releases everything. Graphs that hold collectives are closed before. See
 // collective.Comm; but as long as others of this host do not close, too, it waits, for
-// ten seconds: they may still read memory of NCCL's on this rank. After that NCCL keeps
-// its memory until the process ends, which is logged and no error.
+// ten seconds: they may still read memory of NCCL's on this rank. After that, which is
+// logged and no error, NCCL keeps its memory, and the device's context, until they do
+// or the process ends.
 func (c *Comm) Close() error {
 	c.once.Do(func() { c.closeErr = c.close() })
 	return c.closeErr
@@ -69,12 +70,15 @@ func (c *Comm) close() error {
 		<-c.watched
 		return errors.Join(err, c.part())
 	}
-	select {
-	case <-c.watched:
-		return errors.Join(err, c.abortErr, c.release())
-	case <-time.After(patience):
-		return errors.Join(err, fmt.Errorf("nccl: the abort has not ended after %v: a graph that holds a collective is not closed, or the GPU hangs; what it holds is lost until the process ends", patience))
+	aborted := func() error {
+		<-c.watched
+		return c.abortErr
 	}
+	late, endErr := c.end(aborted)
+	if late {
+		endErr = fmt.Errorf("nccl: the abort has not ended after %v: a graph that holds a collective is not closed, or the GPU hangs; what it holds is lost until the process ends", c.patience)
+	}
+	return errors.Join(err, endErr)
 }
 
 // part ends the communicator in good order, and releases all. Finalizing waits for graphs
@@ -87,17 +91,27 @@ func (c *Comm) part() error {
 	if c.nccl.call("ncclCommFinalize", c.nccl.api.finalize) != nil {
 		last, final = c.nccl.abort, false
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- last() }()
+	late, endErr := c.end(last)
+	switch {
+	case late && final:
+		c.memory.log.Info("a rank of this host has not closed its communicator: NCCL keeps its memory until the process ends", "waited", c.patience)
+	case late:
+		endErr = fmt.Errorf("nccl: the communicator has not ended after %v: a graph that holds a collective is not closed; what it holds is lost until the process ends", c.patience)
+	}
+	return errors.Join(err, endErr)
+}
+
+// end waits until last has ended NCCL, and frees what is on the device. What comes late
+// goes on behind Close, in a context that is kept for it: its owner may close the device.
+func (c *Comm) end(last func() error) (late bool, err error) {
+	done := c.dev.Keep()
+	over := make(chan error, 1)
+	go func() { over <- errors.Join(last(), c.release(), done()) }()
 	select {
-	case lastErr := <-ended:
-		return errors.Join(err, lastErr, c.release())
-	case <-time.After(patience):
-		if final {
-			c.memory.log.Info("a rank of this host has not closed its communicator: NCCL keeps its memory until the process ends", "waited", patience)
-			return err
-		}
-		return errors.Join(err, fmt.Errorf("nccl: the communicator has not ended after %v: a graph that holds a collective is not closed; what it holds is lost until the process ends", patience))
+	case err := <-over:
+		return false, err
+	case <-time.After(c.patience):
+		return true, nil
 	}
 }
 

@@ -158,22 +158,6 @@ func (x *member) end() error {
 	return errors.Join(err, x.memory.Close())
 }
 
-// TestLateClose: a rank that closes waits for one that does so later, longer than NCCL takes
-// to finalize, and leaves nothing.
-func TestLateClose(t *testing.T) {
-	members := group(t, 2, options())
-	over := make(chan error, 1)
-	go func() { over <- members[0].Close() }()
-	select {
-	case err := <-over:
-		t.Fatalf("it closed alone: %v", err)
-	case <-time.After(3 * time.Second):
-	}
-	if err := errors.Join(members[1].Close(), <-over); err != nil {
-		t.Error(err)
-	}
-}
-
 func factory(o nccl.Options) colltest.Factory {
 	return colltest.Factory{
 		New: func(t testing.TB, n int) []collective.Comm {

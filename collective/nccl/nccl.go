@@ -93,6 +93,7 @@ type Comm struct {
 	closing  chan struct{} // closed when the watch is to end
 	watched  chan struct{} // closed when it has
 	abortErr error         // of NCCL's abort, when watched is closed
+	patience time.Duration
 	once     sync.Once
 	closeErr error
 }
@@ -123,7 +124,7 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 	if !o.NVLS {
 		err = quietNVLS()
 	}
-	c := &Comm{dev: dev, options: o, closing: make(chan struct{}), watched: make(chan struct{})}
+	c := &Comm{dev: dev, options: o, patience: patience, closing: make(chan struct{}), watched: make(chan struct{})}
 	c.nccl = &communicator{api: api, dev: dev, limit: o.InitTimeout}
 	c.memory = &memory{nccl: c.nccl, dev: dev, log: o.Logger}
 	c.mover = &mover{nccl: c.nccl, dev: dev, memory: c.memory, fixed: o.FixedOrder, rank: g.Rank(), size: g.Size()}

@@ -235,6 +235,20 @@ func (b *Backend) release() error {
 	for _, c := range b.reduced {
 		errs = append(errs, c.Close())
 	}
+	// Where NCCL has not ended, freeing would wait for its kernels, for ever if they hang:
+	// what there is goes with the context or the process.
+	if b.dev == nil || !b.dev.Kept() {
+		errs = append(errs, b.freeAll())
+	}
+	if b.dev != nil {
+		errs = append(errs, b.dev.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// freeAll frees what is on the device.
+func (b *Backend) freeAll() error {
+	var errs []error
 	for _, v := range b.vars {
 		errs = append(errs, v.free())
 	}
@@ -253,9 +267,6 @@ func (b *Backend) release() error {
 		if s != nil {
 			errs = append(errs, s.Close())
 		}
-	}
-	if b.dev != nil {
-		errs = append(errs, b.dev.Close())
 	}
 	return errors.Join(errs...)
 }

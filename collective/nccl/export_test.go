@@ -1,0 +1,6 @@
+package nccl
+
+import "time"
+
+// SetPatience is how long c's Close waits for the end of NCCL.
+func SetPatience(c *Comm, d time.Duration) { c.patience = d }
