@@ -45,22 +45,22 @@ func (m *mover) enqueue(s *cuda.Stream, req collective.Request, room *scratch) e
 	t, op := dtypes[v.Type], reductions[req.Op]
 	switch req.Kind {
 	case collective.AllReduce:
-		err := m.nccl.call("ncclAllReduce", func(comm uintptr) int {
-			return m.nccl.api.allReduce(comm, at, v.Len, t, op, s.Handle())
+		err := m.nccl.launch(s, func(comm uintptr) (string, int) {
+			return "ncclAllReduce", m.nccl.api.allReduce(comm, at, v.Len, t, op, s.Handle())
 		})
 		return m.thenDivide(err, s, req, at, v.Len)
 	case collective.ReduceScatter:
-		err := m.nccl.call("ncclReduceScatter", func(comm uintptr) int {
-			return m.nccl.api.reduceScatter(comm, at, mine, part, t, op, s.Handle())
+		err := m.nccl.launch(s, func(comm uintptr) (string, int) {
+			return "ncclReduceScatter", m.nccl.api.reduceScatter(comm, at, mine, part, t, op, s.Handle())
 		})
 		return m.thenDivide(err, s, req, mine, part)
 	case collective.AllGather:
-		return m.nccl.call("ncclAllGather", func(comm uintptr) int {
-			return m.nccl.api.allGather(comm, mine, at, part, t, s.Handle())
+		return m.nccl.launch(s, func(comm uintptr) (string, int) {
+			return "ncclAllGather", m.nccl.api.allGather(comm, mine, at, part, t, s.Handle())
 		})
 	case collective.Broadcast:
-		return m.nccl.call("ncclBroadcast", func(comm uintptr) int {
-			return m.nccl.api.broadcast(comm, at, v.Len, t, req.Root, s.Handle())
+		return m.nccl.launch(s, func(comm uintptr) (string, int) {
+			return "ncclBroadcast", m.nccl.api.broadcast(comm, at, v.Len, t, req.Root, s.Handle())
 		})
 	}
 	return fmt.Errorf("%w: %s moves no data", collective.ErrInvalid, req.Kind)
@@ -152,7 +152,7 @@ func (m *mover) enqueueInOrder(s *cuda.Stream, req collective.Request, room *scr
 
 // exchange is one group of sends and receives.
 func (m *mover) exchange(s *cuda.Stream, ts []transfer, t collective.DType) error {
-	return m.nccl.calls(func(comm uintptr) (string, int) {
+	return m.nccl.launch(s, func(comm uintptr) (string, int) {
 		return m.nccl.api.exchange(comm, ts, dtypes[t], s.Handle())
 	})
 }

@@ -125,7 +125,7 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 		err = quietNVLS()
 	}
 	c := &Comm{dev: dev, options: o, patience: patience, closing: make(chan struct{}), watched: make(chan struct{})}
-	c.nccl = &communicator{api: api, dev: dev, limit: o.InitTimeout}
+	c.nccl = &communicator{api: api, version: version, dev: dev, limit: o.InitTimeout}
 	c.memory = &memory{nccl: c.nccl, dev: dev, log: o.Logger}
 	c.mover = &mover{nccl: c.nccl, dev: dev, memory: c.memory, fixed: o.FixedOrder, rank: g.Rank(), size: g.Size()}
 	c.progress = &progress{numbers: map[collective.Request]uint32{}, last: map[uint32]bool{}}
@@ -133,7 +133,7 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 	if overErr != nil {
 		return nil, fmt.Errorf("nccl: the group that controls it: %w", overErr)
 	}
-	c.Comm = over
+	c.Comm, c.nccl.failed = over, over.Failed()
 	go c.watch()
 	if err := c.connect(ctx, base, group, err); err != nil {
 		c.Comm.Abort(err)

@@ -20,6 +20,9 @@
 //	EBDOUBLE_NCCL_FAIL      RANK:N: the N-th operation of RANK, from 0, hangs and
 //	                      the communicator has an asynchronous error
 //	EBDOUBLE_NCCL_HANG      RANK:N: the N-th operation of RANK hangs silently
+//	EBDOUBLE_NCCL_STUCK     RANK:N:MS: the N-th operation of RANK cannot be launched for so
+//	                      long, or until abort, as where the driver's queue is full: before
+//	                      2.23 its call does not return, since then it is in progress
 //	EBDOUBLE_NCCL_REPORT    1: ranks that differ are an asynchronous error
 //	EBDOUBLE_NCCL_NVLS      a file: where NCCL_NVLS_ENABLE as init saw it is written
 //
@@ -92,7 +95,7 @@ typedef struct {
 	atomic_uint tickets, turn; // eager operations run in the order of their calls
 	pthread_mutex_t running;
 	atomic_int ops;  // operations that have begun
-	int finalising, connected;
+	int finalising, connected, launches;
 	op *late;        // what another thread of the real one's would launch
 	struct timespec ready;
 	struct registration *registrations;
@@ -141,6 +144,13 @@ static int struck(const char *name, int rank, int n) {
 	const char *s = getenv(name);
 	int r, k;
 	return s && sscanf(s, "%d:%d", &r, &k) == 2 && r == rank && k == n;
+}
+
+// stuck is how many milliseconds a rank's N-th operation cannot be launched.
+static int stuck(int rank, int n) {
+	const char *s = getenv("EBDOUBLE_NCCL_STUCK");
+	int r, k, ms;
+	return s && sscanf(s, "%d:%d:%d", &r, &k, &ms) == 3 && r == rank && k == n ? ms : 0;
 }
 
 static void nap(int *turns) {
@@ -477,6 +487,9 @@ static int launch(comm *c, op *o) {
 	clock_gettime(CLOCK_MONOTONIC, &c->ready);
 	c->ready.tv_nsec += c->connected ? 20000 : 2000000;
 	c->connected = 1;
+	int ms = stuck(c->rank, c->launches++);
+	if (knob("EBDOUBLE_NCCL_VERSION", 22809) < 22300) usleep(1000 * ms); // abort, a second call, may not end it
+	else c->ready.tv_sec += ms / 1000, c->ready.tv_nsec += ms % 1000 * 1000000L;
 	change(c, OK, PROGRESS);
 	return PROGRESS;
 }

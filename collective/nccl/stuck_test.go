@@ -1,0 +1,79 @@
+//go:build cgo
+
+package nccl_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/collective/nccl"
+)
+
+// version is what the double's NCCL says until the test ends.
+func version(t *testing.T, v string) {
+	t.Helper()
+	t.Setenv("EBDOUBLE_NCCL_VERSION", v)
+	nccl.Forget()
+	t.Cleanup(nccl.Forget)
+}
+
+// TestStuckLaunch: a collective that cannot be launched, as where the driver's queue is full
+// behind one that hangs, does not keep its rank when the group ends. Where NCCL launches
+// itself, the abort ends it; where its call does not return, no abort is allowed beside it,
+// and its rank gives up.
+func TestStuckLaunch(t *testing.T) {
+	const ms = 1500
+	for name, test := range map[string]struct {
+		version string
+		ms      int
+		started bool
+	}{
+		"2.28, enqueued": {"22809", 10 * ms, false}, "2.28, started": {"22809", 10 * ms, true}, "2.22": {"22203", ms, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			version(t, test.version)
+			t.Setenv("EBDOUBLE_NCCL_STUCK", fmt.Sprintf("1:0:%d", test.ms))
+			m := cudatest.Use(t)
+			members := group(t, 2, options())
+			began := time.Now()
+			together(t, members, func(x *member) error { return stuck(t, x, test.started) })
+			for r, x := range members {
+				members[r] = nil
+				// Before 2.23 the abort of rank 1 waits for the call, and Close gives up.
+				if err := x.leaves(); err != nil && (r == 0 || test.ms > ms) {
+					t.Errorf("rank %d closes with %v", r, err)
+				}
+			}
+			if took := time.Since(began); took > ms*time.Millisecond {
+				t.Errorf("it took %v", took)
+			}
+			contexts(t, m, 0)
+		})
+	}
+}
+
+// stuck ends the group while rank 1 cannot launch.
+func stuck(t *testing.T, x *member, started bool) error {
+	p := &program{member: x}
+	err := func() (err error) {
+		if p.mem, err = x.Alloc(4096); err != nil {
+			return err
+		}
+		if x.Rank() == 0 {
+			time.AfterFunc(100*time.Millisecond, func() { x.Abort(errors.New("enough")) })
+		}
+		req := collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: p.mem.As(collective.F32), Label: "gradient"}
+		if started {
+			return collective.Do(t.Context(), x, req)
+		}
+		return p.pass(t.Context(), req)
+	}()
+	if !errors.Is(err, collective.ErrAborted) {
+		return fmt.Errorf("got %w, want an abort", err)
+	}
+	return p.close()
+}
