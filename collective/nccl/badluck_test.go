@@ -323,20 +323,26 @@ func everything(ctx context.Context, x *member) error {
 	return err
 }
 
-// TestNVLS: it is off unless it is asked for.
+// TestNVLS: it is off unless it is asked for, by the options or by the user, whose word counts.
 func TestNVLS(t *testing.T) {
+	const variable = "NCCL_NVLS_ENABLE"
 	seen := filepath.Join(t.TempDir(), "seen")
 	t.Setenv("EBDOUBLE_NCCL_NVLS", seen)
-	for value, want := range map[string]string{"": "0", "1": "1"} {
-		t.Setenv("NCCL_NVLS_ENABLE", value)
-		if value == "" {
-			if err := os.Unsetenv("NCCL_NVLS_ENABLE"); err != nil {
+	for _, test := range []struct {
+		asked       bool
+		value, want string
+	}{{false, "", "0"}, {true, "", "unset"}, {false, "1", "1"}, {true, "0", "0"}} {
+		t.Setenv(variable, test.value)
+		if test.value == "" {
+			if err := os.Unsetenv(variable); err != nil {
 				t.Fatal(err)
 			}
 		}
-		group(t, 1, options())
-		if got, err := os.ReadFile(seen); err != nil || string(got) != want {
-			t.Errorf("with NCCL_NVLS_ENABLE=%q NCCL saw %q, want %q", value, got, want)
+		o := options()
+		o.NVLS = test.asked
+		group(t, 1, o)
+		if got, err := os.ReadFile(seen); err != nil || string(got) != test.want {
+			t.Errorf("with NVLS %v and %s=%q NCCL saw %q, want %q", test.asked, variable, test.value, got, test.want)
 		}
 	}
 }
