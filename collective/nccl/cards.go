@@ -75,7 +75,7 @@ func judge(cards []card) error {
 			return fmt.Errorf("nccl: %w: rank 0 has NCCL %s, rank %d has %s: install the same on all hosts", ErrVersion, versionText(cards[0].Version), r, versionText(c.Version))
 		}
 		if c.GPU != cards[0].GPU {
-			return fmt.Errorf("nccl: %w: rank 0 has an %s, rank %d an %s: choose equal ones by CUDA_VISIBLE_DEVICES, or start other hosts", ErrModels, cards[0].GPU, r, c.GPU)
+			return fmt.Errorf("nccl: %w: rank 0 has %s, rank %d has %s: choose equal ones by CUDA_VISIBLE_DEVICES, or start other hosts", ErrModels, cards[0].GPU, r, c.GPU)
 		}
 	}
 	return shared(cards)

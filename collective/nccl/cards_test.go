@@ -26,7 +26,7 @@ func TestJudge(t *testing.T) {
 		"old": {func(c []card) { c[2] = newCardOf(c[2], 21805) }, ErrVersion,
 			"rank 2: this NCCL does not serve: it is 2.18.5; 2.19.0 or newer is needed: pip install -U"},
 		"other version": {func(c []card) { c[3].Version = 22703 }, ErrVersion, "rank 0 has NCCL 2.28.9, rank 3 has 2.27.3: install the same on all hosts"},
-		"other GPU":     {func(c []card) { c[1].GPU = "NVIDIA H200 (sm_90)" }, ErrModels, "rank 0 has an NVIDIA H100 (sm_90), rank 1 an NVIDIA H200 (sm_90): choose equal ones"},
+		"other GPU":     {func(c []card) { c[1].GPU = "NVIDIA H200 (sm_90)" }, ErrModels, "rank 0 has NVIDIA H100 (sm_90), rank 1 has NVIDIA H200 (sm_90): choose equal ones"},
 		"shared":        {func(c []card) { c[3].UUID = c[1].UUID }, ErrShared, "ranks 1 and 3 are both on the GPU at 0000:1b:00.0 (b): give each rank a GPU of its own"},
 		"hosts of processes": {func(c []card) {
 			c[3].UUID, c[3].HostID, c[1].HostID = c[1].UUID, "x", "y"

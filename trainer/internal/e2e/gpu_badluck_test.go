@@ -226,3 +226,25 @@ func TestGPUFault(t *testing.T) {
 		})
 	}
 }
+
+// TestGPUsDiffer starts ranks one of which has another NCCL, too old a one, or another GPU:
+// both end, and the launcher says one sentence.
+func TestGPUsDiffer(t *testing.T) {
+	long(t)
+	for name, c := range map[string]struct{ knob, says string }{
+		"old":     {"NCCL_VERSION=21805", "nccl: rank 1: this NCCL does not serve: it is 2.18.5; 2.19.0 or newer is needed: pip install -U nvidia-nccl-cu13 (CUDA 12: nvidia-nccl-cu12)"},
+		"another": {"NCCL_VERSION=22703", "nccl: this NCCL does not serve: rank 0 has NCCL 2.28.9, rank 1 has 2.27.3: install the same on all hosts"},
+		"GPU":     {"NAME=H200", "nccl: the GPUs of the ranks differ: rank 0 has Double H100 (sm_90), rank 1 has H200 (sm_90): choose equal ones by CUDA_VISIBLE_DEVICES, or start other hosts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t).withGPUs(2)
+			args := onGPU("a", "--steps", "1000000")
+			args[0] = filepath.Join(s.bin, args[0])
+			other := `[ "$RANK" = 0 ] || export ` + cudatest.Prefix + c.knob + `; exec "$0" "$@"`
+			e := s.start(on(2, append([]string{"sh", "-c", other}, args...))...).wait()
+			if e.code != 1 || strings.Count(e.stderr, "train: ") != 1 || strings.Count(e.stderr, c.says) != 1 {
+				t.Errorf("want exit code 1 and nothing but %q, got %v", c.says, e)
+			}
+		})
+	}
+}
