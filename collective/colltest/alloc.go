@@ -1,6 +1,7 @@
 package colltest
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -25,23 +26,16 @@ func (f Factory) alloc(t *testing.T) {
 			}
 			got := make([]byte, n)
 			b.Read(got)
-			for i, x := range got {
-				if x != 0 {
-					return fmt.Errorf("alloc of %d bytes: byte %d is %d, want 0", n, i, x)
-				}
+			if err := filled(got, 0); err != nil {
+				return fmt.Errorf("alloc of %d bytes: %w", n, err)
 			}
-			for i := range got {
-				got[i] = byte(c.Rank() + 1)
-			}
-			b.Write(got) // another rank's memory must not change
+			b.Write(bytes.Repeat([]byte{byte(c.Rank() + 1)}, n)) // another rank's memory must not change
 			if err := do(c, collective.Request{Kind: collective.Barrier}); err != nil {
 				return err
 			}
 			b.Read(got)
-			for i, x := range got {
-				if x != byte(c.Rank()+1) {
-					return fmt.Errorf("alloc of %d bytes: byte %d is %d, want %d: ranks overlap", n, i, x, c.Rank()+1)
-				}
+			if err := filled(got, byte(c.Rank()+1)); err != nil {
+				return fmt.Errorf("alloc of %d bytes: %w: ranks overlap", n, err)
 			}
 			if err := do(c, collective.Request{Kind: collective.Barrier}); err != nil {
 				return err
@@ -58,6 +52,19 @@ func (f Factory) alloc(t *testing.T) {
 		}
 		return nil
 	}).ok(t)
+}
+
+// filled demands that all bytes are x.
+func filled(mem []byte, x byte) error {
+	if bytes.Count(mem, []byte{x}) == len(mem) {
+		return nil
+	}
+	for i, b := range mem {
+		if b != x {
+			return fmt.Errorf("byte %d is %d, want %d", i, b, x)
+		}
+	}
+	return nil
 }
 
 // reuse overwrites a vector as soon as its collective is complete on this
@@ -81,10 +88,7 @@ func (f Factory) reuse(t *testing.T) {
 		for _, p := range []place{ordinary, allocated, mixed} {
 			each(comms, func(c collective.Comm) error {
 				b := shelves[c.Rank()].at(p, c.Rank())
-				junk := make([]byte, 4*length)
-				for i := range junk {
-					junk[i] = guardByte
-				}
+				junk := bytes.Repeat([]byte{guardByte}, 4*length)
 				for range repeats {
 					if err := rampThen(c, b, req, junk); err != nil {
 						return err

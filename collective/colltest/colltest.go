@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -49,6 +50,10 @@ type Factory struct {
 	// Brief leaves out what only repeats with other sizes, as -short and -race do:
 	// for an implementation's second and third configuration.
 	Brief bool
+
+	// Also are group sizes that Brief does not leave out where what depends on them is seen
+	// quickly.
+	Also []int
 
 	// AnyOrder says that sums are added in an order of the implementation's own, which
 	// may differ between AllReduce and ReduceScatter, and with a vector's length.
@@ -131,6 +136,13 @@ func (f Factory) sizes() []int {
 		sizes = append(sizes, n)
 	}
 	return sizes
+}
+
+// quickSizes are the group sizes to test where one does not take long.
+func (f Factory) quickSizes() []int {
+	sizes := append(f.sizes(), f.Also...)
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
 }
 
 // pair is the smaller of n and what the factory can make; tests of what

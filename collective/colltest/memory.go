@@ -1,6 +1,7 @@
 package colltest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -45,12 +46,12 @@ func vectorBytes(d collective.DType, n int) int { return n*d.Size() + 2*guard }
 func newVector(b Buffer, d collective.DType, values []float64) vector {
 	n := len(values)
 	v := vector{b, collective.Vec{Type: d, Len: n, Ptr: unsafe.Add(b.Ptr(), guard)}}
-	mem := make([]byte, vectorBytes(d, n))
-	for i := range mem {
-		mem[i] = guardByte
-	}
+	mem := bytes.Repeat([]byte{guardByte}, vectorBytes(d, n)) // loops take long under the race detector
+	clear(mem[guard : guard+n*d.Size()])
 	for i, x := range values {
-		put(d, mem[guard+i*d.Size():], x)
+		if x != 0 {
+			put(d, mem[guard+i*d.Size():], x)
+		}
 	}
 	b.Write(mem)
 	return v
@@ -61,9 +62,11 @@ func (v vector) bytes() ([]byte, error) {
 	n := v.vec.Len * v.vec.Type.Size()
 	mem := make([]byte, n+2*guard)
 	v.buf.Read(mem)
-	for i, b := range mem {
-		if (i < guard || i >= guard+n) && b != guardByte {
-			return nil, fmt.Errorf("byte %d, outside of the vector's %d, was written", i-guard, n)
+	for _, lo := range []int{0, guard + n} {
+		for i, b := range mem[lo : lo+guard] {
+			if b != guardByte {
+				return nil, fmt.Errorf("byte %d, outside of the vector's %d, was written", lo+i-guard, n)
+			}
 		}
 	}
 	return mem[guard : guard+n], nil

@@ -10,7 +10,7 @@ import (
 
 // rounding bounds the error of sums and means of numbers that are not exact.
 func (f Factory) rounding(t *testing.T) {
-	for _, n := range f.sizes() {
+	for _, n := range f.quickSizes() {
 		comms := f.group(t, n)
 		in := reals(n)
 		for _, d := range []collective.DType{collective.F32, collective.F64, collective.BF16} {

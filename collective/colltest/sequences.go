@@ -16,7 +16,7 @@ func (f Factory) program(t *testing.T) {
 	if f.brief() {
 		steps = 30
 	}
-	for _, n := range f.sizes() {
+	for _, n := range f.quickSizes() {
 		t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
 			comms := f.group(t, n)
 			shelves := f.shelves(t, comms, vectorBytes(collective.F64, n*1000))

@@ -1,6 +1,7 @@
 package colltest
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -190,18 +191,15 @@ func ramps(ranks, bytes int) []collective.Request {
 	}
 }
 
-// ramp runs req on a vector that is rank+1 times a ramp, and samples the
-// result: 64 MiB times eight ranks is too much for the slow reference.
+// ramp runs req on a vector that is rank+1 times a ramp: 64 MiB times eight ranks is too
+// much for the slow reference.
 func ramp(c collective.Comm, b Buffer, req collective.Request) error {
 	return rampThen(c, b, req, nil)
 }
 
 // rampThen is ramp that overwrites the vector with junk at once.
 func rampThen(c collective.Comm, b Buffer, req collective.Request, junk []byte) error {
-	x := make([]float32, req.Vec.Len)
-	for i := range x {
-		x[i] = float32((c.Rank() + 1) * (i % 1021))
-	}
+	x := rampOf(req.Vec.Len, c.Rank()+1)
 	mem := collective.VecOf(x).Bytes()
 	b.Write(mem)
 	req.Vec.Ptr = b.Ptr()
@@ -210,22 +208,45 @@ func rampThen(c collective.Comm, b Buffer, req collective.Request, junk []byte) 
 	}
 	b.Read(mem)
 	b.Write(junk)
-	n, part := c.Size(), req.Vec.Len/c.Size()
-	for i := 0; i < req.Vec.Len; i++ {
-		factor := n * (n + 1) / 2
-		switch req.Kind {
-		case collective.ReduceScatter:
-			if i/part != c.Rank() {
-				continue
-			}
-		case collective.AllGather:
-			factor = i/part + 1
-		case collective.Broadcast:
-			factor = req.Root + 1
-		}
-		if got, want := x[i], float32(factor*(i%1021)); got != want {
-			return fmt.Errorf("element %d is %v, want %v", i, got, want)
+	want, lo, hi := ramped(req, c.Rank(), c.Size())
+	if bytes.Equal(collective.VecOf(x[lo:hi]).Bytes(), collective.VecOf(want[lo:hi]).Bytes()) {
+		return nil
+	}
+	for i := lo; i < hi; i++ {
+		if x[i] != want[i] {
+			return fmt.Errorf("element %d is %v, want %v", i, x[i], want[i])
 		}
 	}
 	return nil
+}
+
+// rampOf is n elements of factor times a ramp, mostly copied: loops take long under the race
+// detector.
+func rampOf(n, factor int) []float32 {
+	const period = 1021
+	x := make([]float32, n)
+	for i := range min(n, period) {
+		x[i] = float32(factor * i)
+	}
+	for done := period; done < n; done *= 2 {
+		copy(x[done:], x[:done])
+	}
+	return x
+}
+
+// ramped is what a rank has of ramps in the end; elements [lo, hi) are defined.
+func ramped(req collective.Request, rank, ranks int) (want []float32, lo, hi int) {
+	n, part := req.Vec.Len, req.Vec.Len/ranks
+	switch req.Kind {
+	case collective.ReduceScatter:
+		return rampOf(n, ranks*(ranks+1)/2), rank * part, (rank + 1) * part
+	case collective.AllGather:
+		for r := range ranks {
+			want = append(want, rampOf(n, r+1)[r*part:(r+1)*part]...)
+		}
+		return want, 0, n
+	case collective.Broadcast:
+		return rampOf(n, req.Root+1), 0, n
+	}
+	return rampOf(n, ranks*(ranks+1)/2), 0, n
 }

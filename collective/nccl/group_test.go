@@ -174,7 +174,7 @@ func factory(o nccl.Options) colltest.Factory {
 		Wrap: func(c collective.Comm, mem collective.Vec) colltest.Buffer {
 			return c.(*member).memory.At(cuda.AddressOf(mem))
 		},
-		Brief: true, MaxRanks: 5,
+		Brief: true, MaxRanks: 5, Also: []int{4, 5},
 	}
 }
 
