@@ -78,7 +78,7 @@ func TestSharedGPU(t *testing.T) {
 
 // TestInitFails: whatever fails on one rank while NCCL starts is told to all.
 func TestInitFails(t *testing.T) {
-	for _, call := range []string{"ncclGetUniqueId", "ncclInit", "ncclCommInitRankConfig", "ncclCommGetAsyncError", "cuStreamCreateWithPriority", "cuMemHostAlloc", "cuModuleLoadData"} {
+	for _, call := range []string{"ncclGetUniqueId", "ncclInit", "ncclCommInitRankConfig", "ncclCommGetAsyncError", "cuStreamCreateWithPriority", "cuMemHostAlloc", "cuModuleLoadData", "cuCtxSetCurrent"} {
 		t.Run(call, func(t *testing.T) {
 			m := cudatest.Use(t)
 			m.Set("DEVICES", "3")
@@ -101,7 +101,7 @@ func TestInitFails(t *testing.T) {
 func TestInitHangs(t *testing.T) {
 	m := cudatest.Use(t)
 	m.Set("DEVICES", "3")
-	m.Slow("ncclInit", 1, 3*limit)
+	m.Slow("ncclInit", 1, limit+limit/2)
 	o := options()
 	o.InitTimeout = limit
 	_, errs := attemptOn(t, m, 3, func(r int) int { return r }, same(o))
@@ -265,62 +265,6 @@ func TestAsynchronousError(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// TestEveryCallFails: each call of NCCL's and each of those of CUDA that a
-// collective makes fails once, on some rank. Every rank ends, and nothing is left.
-func TestEveryCallFails(t *testing.T) {
-	for _, call := range []string{
-		"ncclAllReduce", "ncclReduceScatter", "ncclAllGather", "ncclBroadcast", "ncclSend", "ncclRecv", "ncclGroupStart", "ncclGroupEnd",
-		"ncclMemAlloc", "ncclCommRegister", "ncclCommDeregister", "ncclCommFinalize", "cuLaunchKernel", "cuMemsetD32Async", "cuEventRecordWithFlags", "cuEventQuery", "cuMemAlloc_v2",
-	} {
-		t.Run(call, func(t *testing.T) {
-			m := cudatest.Use(t)
-			m.Set("DEVICES", "2")
-			o := options()
-			o.FixedOrder = true
-			members, errs := attemptOn(t, m, 2, func(r int) int { return r }, same(o))
-			if err := errors.Join(errs...); err != nil {
-				t.Fatal(err)
-			}
-			m.Fail(call, 1, 1)
-			failed := make([]error, 2)
-			together(t, members, func(x *member) error {
-				failed[x.Rank()] = everything(t.Context(), x)
-				// What closes may fail, too: the call is made to.
-				x.looked = true
-				if err := x.Close(); err != nil && !strings.Contains(err.Error(), call) {
-					return err
-				}
-				return nil
-			})
-			harmless := map[string]bool{"ncclCommRegister": true, "ncclCommDeregister": true, "ncclCommFinalize": true}
-			if (failed[0] == nil) != (failed[1] == nil) || (failed[0] == nil) != harmless[call] {
-				t.Errorf("ranks ended with %v and %v", failed[0], failed[1])
-			}
-		})
-	}
-}
-
-// everything is one of each.
-func everything(ctx context.Context, x *member) error {
-	p, err := newProgram(ctx, x)
-	if err == nil {
-		_, err = p.run(ctx, 0, p.enqueue)
-	}
-	if err != nil { // this rank may be the only one that knows
-		x.Abort(err)
-	}
-	for _, req := range []collective.Request{
-		{Kind: collective.AllReduce, Op: collective.Max}, {Kind: collective.ReduceScatter, Op: collective.Min}, {Kind: collective.AllGather}, {Kind: collective.Broadcast},
-	} {
-		if err == nil {
-			req.Vec = p.reqs[0].Vec.Slice(0, 640)
-			err = collective.Do(ctx, x, req)
-		}
-	}
-	_ = p.close() // calls may fail
-	return err
 }
 
 // TestNVLS: it is off unless it is asked for, by the options or by the user, whose word counts.

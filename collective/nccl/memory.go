@@ -165,16 +165,21 @@ func (m *memory) free() error {
 
 // agree is this rank's error, or that of the first rank that has one.
 func agree(in *host.Inside, what string, err error) error {
-	bad := []int64{int64(in.Size())}
+	text := ""
 	if err != nil {
-		bad[0] = int64(in.Rank())
+		text = err.Error()
 	}
-	req := collective.Request{Kind: collective.AllReduce, Op: collective.Min, Vec: collective.VecOf(bad), Label: what}
-	if doErr := in.Do(context.Background(), req); doErr != nil {
-		return doErr
+	all, gatherErr := in.GatherBytes(what, []byte(text))
+	if gatherErr != nil {
+		return gatherErr
 	}
-	if err == nil && bad[0] < int64(in.Size()) {
-		return fmt.Errorf("rank %d could not have its %s", bad[0], what)
+	if err != nil {
+		return err
 	}
-	return err
+	for r, t := range all {
+		if len(t) > 0 {
+			return fmt.Errorf("rank %d could not have its %s: %s", r, what, t)
+		}
+	}
+	return nil
 }

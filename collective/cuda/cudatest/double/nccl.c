@@ -161,6 +161,9 @@ static void nap(int *turns) {
 // FAULT begins every function: it may be made to fail.
 #define FAULT() do { int fault_ = eb_machine()->fault(__func__); if (fault_) return fault_; } while (0)
 
+// END begins those that free something: they do, also where they are made to fail.
+#define END() int ended = eb_machine()->fault(__func__)
+
 static void enter(comm *c) {
 	if (atomic_exchange(&c->busy, 1)) die("two calls at once on a communicator");
 }
@@ -208,7 +211,7 @@ result ncclMemAlloc(void **p, size_t n) {
 }
 
 result ncclMemFree(void *p) {
-	FAULT();
+	END();
 	pthread_mutex_lock(&mu);
 	memory **at = &memories;
 	while (*at && (*at)->p != p) at = &(*at)->next;
@@ -220,7 +223,7 @@ result ncclMemFree(void *p) {
 	int r = driver("cuMemFree_v2")(p, 0);
 	free(m);
 	eb_machine()->count("memory of NCCL's", -1);
-	return r ? CUDA : OK;
+	return ended ? ended : r ? CUDA : OK;
 }
 
 result ncclCommRegister(comm *c, void *p, size_t n, void **handle) {
@@ -252,10 +255,10 @@ static void deregister(comm *c, registration *g) {
 }
 
 result ncclCommDeregister(comm *c, void *handle) {
-	FAULT();
+	END();
 	enter(c);
 	deregister(c, handle);
-	return leave(c, OK);
+	return leave(c, ended);
 }
 
 // ---- data
@@ -691,19 +694,19 @@ static void release(comm *c) {
 }
 
 result ncclCommDestroy(comm *c) {
-	FAULT();
+	END();
 	enter(c);
 	if (!c->finalising) c->sh->left++;
 	for (int turns = 0; c->sh->left < c->nranks;) nap(&turns); // a collective of the node's ranks
 	release(c);
-	return OK;
+	return ended;
 }
 
 result ncclCommAbort(comm *c) {
-	FAULT();
+	END();
 	enter(c);
 	c->abort = 1;
 	if (!c->finalising) c->sh->left++;
 	release(c);
-	return OK;
+	return ended;
 }
