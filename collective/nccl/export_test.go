@@ -5,6 +5,9 @@ import "time"
 // SetPatience is how long c's Close waits for the end of NCCL.
 func SetPatience(c *Comm, d time.Duration) { c.patience = d }
 
+// SetTimeout is how long what c has enqueued may take from now on.
+func SetTimeout(c *Comm, d time.Duration) { c.options.Timeout = d }
+
 // Forget has NCCL loaded again, which may be another version then.
 func Forget() {
 	loaded.Lock()
