@@ -1,0 +1,139 @@
+//go:build cgo
+
+package staged_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cuda"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/collective/cuda/staged"
+	"ebtrain/collective/host"
+)
+
+// scene is a rank from the opening of its device to its closing: one of each collective,
+// started and enqueued. It cleans up whatever happens.
+func scene(ctx context.Context, below collective.Comm) (err error) {
+	dev, err := cuda.OpenDevice(0)
+	if err != nil {
+		below.Abort(err)
+		return err
+	}
+	defer func() { err = errors.Join(err, dev.Close()) }()
+	c, err := staged.New(ctx, below, dev, staged.Options{Timeout: 20 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := collectives(ctx, c, dev); err != nil {
+		c.Abort(err) // this rank may be the only one that knows
+		return err
+	}
+	return nil
+}
+
+func collectives(ctx context.Context, c *staged.Comm, dev *cuda.Device) (err error) {
+	s, err := dev.NewStream("program", 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	over, err := dev.NewEvent(false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, over.Close()) }()
+	mem, err := c.Alloc(4096)
+	if err != nil {
+		return err
+	}
+	v := mem.As(collective.F32)
+	reqs := []collective.Request{
+		{Kind: collective.AllReduce, Op: collective.Sum, Vec: v}, {Kind: collective.ReduceScatter, Op: collective.Max, Vec: v},
+		{Kind: collective.AllGather, Vec: v}, {Kind: collective.Broadcast, Root: 1, Vec: v},
+	}
+	if err := c.Agree(ctx, reqs); err != nil {
+		return err
+	}
+	for _, req := range reqs {
+		if err := collective.Do(ctx, c, req); err != nil {
+			return err
+		}
+		if err := c.Enqueue(s, req); err != nil {
+			return err
+		}
+	}
+	if err := s.Record(over); err != nil {
+		return err
+	}
+	if err := c.Await(ctx, over); err != nil {
+		return err
+	}
+	return collective.Do(ctx, c, collective.Request{Kind: collective.Barrier}) // hear of who has failed
+}
+
+// play has two ranks that share a GPU go through the scene.
+func play(t *testing.T) [2]error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	below, err := host.NewLocal(ctx, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs [2]error
+	var wg sync.WaitGroup
+	for r, g := range below {
+		wg.Go(func() { errs[r] = scene(ctx, g) })
+	}
+	wg.Wait()
+	for _, g := range below {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return errs
+}
+
+// TestEachCallFails makes each call of the scene fail once, in turn: a rank that knows says
+// which it was, nobody hangs, and nothing is left.
+func TestEachCallFails(t *testing.T) {
+	m := cudatest.Use(t)
+	if errs := play(t); errs != [2]error{} {
+		t.Fatal(errs)
+	}
+	calls := m.Calls("*")
+	var named []string
+	for n := 1; n <= calls; n++ {
+		m := cudatest.Use(t) // without the order of before
+		m.Fail("*", n, 999)
+		errs := play(t)
+		e, ok := errors.AsType[*cuda.Error](errors.Join(errs[:]...))
+		switch {
+		case m.Calls("*") < n: // they are more where there is more to wait
+		case !ok || e.Code != 999 || !strings.Contains(fmt.Sprint(errs), e.Call):
+			t.Errorf("call %d of %d failed, and the ranks end with %v", n, calls, errs)
+		case !ends(e.Call) && (errs[0] == nil || errs[1] == nil):
+			t.Errorf("call %d of %d failed, and a rank ends well: %v", n, calls, errs)
+		case !slices.Contains(named, e.Call):
+			named = append(named, e.Call)
+		}
+		m.Clean()
+	}
+	if t.Logf("%d calls, errors of %d functions: %v", calls, len(named), named); len(named) < 20 {
+		t.Errorf("errors of %d functions", len(named))
+	}
+}
+
+// ends says whether a function is called by who closes, after the last collective.
+func ends(call string) bool {
+	return call == "cuStreamSynchronize" || slices.ContainsFunc([]string{"Destroy", "Free", "Release"}, func(s string) bool { return strings.Contains(call, s) })
+}
