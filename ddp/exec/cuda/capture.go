@@ -26,22 +26,79 @@ func (r *recording) close() error {
 	return errors.Join(errs...)
 }
 
-// capture makes the graph of a run that does as each does.
+// capture makes the graph of a run that does as each does. A program that reduces is
+// captured on all ranks or on none, as NCCL's collectives are: which it is, settle finds
+// out behind the run, and that is launched step by step.
 func (p *program) capture(f *flight, r *recording, each func() error) error {
-	err := p.record(f, r, each)
+	failed := p.attempt(f, r, each)
 	switch {
-	case err == nil || f.ctx.Err() != nil:
-		return err
-	case f.measured: // one that does not measure may do
-		f.measured = false
-		p.doNotMeasure(err)
+	case failed != nil && (p.ends(f, failed) || p.b.c.Graphs == GraphsOn && !f.measured):
+		return failed
+	case p.reducing():
+		f.captured = &captured{r, f.measured, failed}
+		f.measured = f.measured && failed == nil
+	case failed != nil:
+		p.eager = true
+		p.sayEager(failed)
+	}
+	return nil
+}
+
+// captured is what a run has captured, or why it could not.
+type captured struct {
+	r        *recording
+	measured bool
+	failed   error
+}
+
+// settle keeps what a run has captured if all ranks have captured it. Else all do without,
+// and the first that failed says why.
+func (p *program) settle(f *flight) error {
+	c := f.captured
+	if c == nil {
 		return nil
-	case p.b.c.Graphs == GraphsOn:
-		return err
+	}
+	all, first, err := p.council(f.ctx, fmt.Sprintf("whether program %q is captured", p.name), c.failed)
+	switch {
+	case err != nil:
+		return p.named(nil, err)
+	case all:
+		return nil
+	case c.measured: // one that does not measure may do
+		p.unmeasured = true
+		if first {
+			p.sayUnmeasured(c.failed)
+		}
+		return c.r.close()
 	}
 	p.eager = true
+	if first {
+		p.sayEager(c.failed)
+	}
+	return p.forget()
+}
+
+// sayEager says why runs are not captured.
+func (p *program) sayEager(err error) {
 	p.b.c.Say(fmt.Sprintf("program %q could not be captured (%v): its steps are launched one by one, which takes longer", p.name, err))
-	return nil
+}
+
+// ends says whether what went wrong in a capture ends the run, and with it the group: when
+// nobody wants the run, when the device is lost, and when NCCL refused a collective, of
+// which it may still put a part onto the stream that is not captured any more.
+func (p *program) ends(f *flight, err error) bool {
+	_, refused := errors.AsType[*refusedError](err)
+	return f.ctx.Err() != nil || sticky(err) || refused
+}
+
+// attempt captures a run, and before it makes what it measures with, if it does.
+func (p *program) attempt(f *flight, r *recording, each func() error) error {
+	if f.measured {
+		if err := p.makeWaits(); err != nil {
+			return err
+		}
+	}
+	return p.record(f, r, each)
 }
 
 // record captures a run: as the body of a node, if that is wanted and can be.

@@ -74,8 +74,28 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 		if err := p.comm.Agree(context.Background(), p.requests); err != nil {
 			return err
 		}
+		if err := p.agreeOnGraphs(); err != nil {
+			return err
+		}
 	}
 	return p.makeEvents()
+}
+
+// agreeOnGraphs has no rank capture what another one launches step by step.
+func (p *program) agreeOnGraphs() error {
+	if !p.comm.Capturable() {
+		return nil
+	}
+	var not error
+	if p.eager {
+		not = errors.New("it is not captured")
+	}
+	all, _, err := p.council(context.Background(), fmt.Sprintf("whether program %q may be captured", p.name), not)
+	if err == nil && !all && !p.eager && p.b.c.Graphs == GraphsOn {
+		err = errors.New("it is to be captured, and on another rank it is not to be: want all ranks alike")
+	}
+	p.eager = p.eager || !all
+	return err
 }
 
 // PlanOptions are the options of plans for GPUs that do not depend on the program.

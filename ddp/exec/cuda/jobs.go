@@ -162,6 +162,12 @@ type begin struct {
 	req  collective.Request
 }
 
+// refusedError is that of a collective which could not be put onto a stream: who has it
+// ends the group (see nccl.Comm.Enqueue).
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
 // start is the work of a Start.
 func (p *program) start(op plan.Start) work {
 	v := &p.plan.Values[op.Bucket]
@@ -171,6 +177,12 @@ func (p *program) start(op plan.Start) work {
 	return &begin{p.comm, req}
 }
 
-func (b *begin) enqueue(s *driver.Stream) error { return b.comm.Enqueue(s, b.req) }
-func (b *begin) launches() int                  { return 1 }
-func (b *begin) String() string                 { return b.req.String() }
+func (b *begin) enqueue(s *driver.Stream) error {
+	if err := b.comm.Enqueue(s, b.req); err != nil {
+		return &refusedError{err}
+	}
+	return nil
+}
+
+func (b *begin) launches() int  { return 1 }
+func (b *begin) String() string { return b.req.String() }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"ebtrain/collective"
@@ -50,19 +49,20 @@ type program struct {
 	replays   int           // of captured runs
 	replaying time.Duration // what they took the host, in all
 
-	waits      *waits      // what measures waits for collectives, nil until it is asked for
-	unmeasured atomic.Bool // it cannot
+	waits      *waits // what measures waits for collectives, nil until it is asked for
+	unmeasured bool   // no run measures, on no rank where they are captured
 
 	slots  []*slot
 	first  int // slot of the oldest queued run
 	queue  []*flight
 	closed bool
 
-	mu    sync.Mutex // guards stats
-	stats exec.Stats
-	ops   []exec.OpStats // by step
-	wait  time.Duration  // for collectives, in the last run that measured it
-	ended time.Time      // when the last run ended
+	mu     sync.Mutex // guards stats
+	stats  exec.Stats
+	ops    []exec.OpStats // by step
+	wait   time.Duration  // for collectives, in the last run that measured it
+	unread bool           // what measures it cannot be read
+	ended  time.Time      // when the last run ended
 
 	requests []collective.Request // in the order in which they start
 	moved    map[int]int64        // bytes, by the number of the collective
@@ -96,6 +96,7 @@ type flight struct {
 	began  time.Time
 	// measured says that the run measures what is waited for collectives.
 	measured bool
+	captured *captured // by it, if it is for all ranks to say whether it is kept
 }
 
 // Depth is 2: the device computes one run while the next one is queued.

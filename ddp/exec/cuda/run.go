@@ -67,7 +67,10 @@ func (p *program) put(f *flight) error {
 	if err := p.body(f); err != nil {
 		return err
 	}
-	return p.named(nil, p.b.lanes[0].Record(f.slot.done))
+	if err := p.b.lanes[0].Record(f.slot.done); err != nil {
+		return p.named(nil, err)
+	}
+	return p.settle(f)
 }
 
 // arrives brings the inputs to the device, while the run before computes.
@@ -104,11 +107,15 @@ func (p *program) body(f *flight) error {
 			if err := p.capture(f, r, func() error { return p.whole(f, p.side) }); err != nil {
 				return err
 			}
+			if f.captured != nil {
+				break
+			}
 		}
-		if r.replay != nil { // else it is not captured, or not one that measures
+		if r.replay != nil { // else it is not captured
 			return p.named(nil, r.replay.Launch(p.b.lanes[0]))
 		}
 	}
+	p.launched(f)
 	return p.whole(f, p.side)
 }
 
@@ -277,10 +284,11 @@ func (p *program) account(f *flight) error {
 	switch {
 	case f.timed:
 		return p.tell(f)
-	case f.measured:
+	case f.measured && !p.unread:
 		wait, err := p.waits.waited(p.b.dev)
 		if err != nil {
-			p.doNotMeasure(err)
+			p.unread = true
+			p.sayUnmeasured(err)
 			break
 		}
 		p.wait = wait

@@ -33,11 +33,15 @@ func TestTracedRuns(t *testing.T) {
 	}
 }
 
-// onTwoGPUs runs f as two ranks beside each other, which find no error and leave nothing.
-func onTwoGPUs(t *testing.T, f func(rank int, below collective.Comm) error) {
+// onTwoGPUs runs f as two ranks beside each other, which find no error and leave nothing, on
+// a machine with faults.
+func onTwoGPUs(t *testing.T, f func(rank int, below collective.Comm) error, faults ...string) {
 	t.Helper()
 	m := cudatest.Use(t)
 	m.Set("DEVICES", "2")
+	for _, fault := range faults {
+		m.Set("FAULT", fault)
+	}
 	below, err := host.NewLocal(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)

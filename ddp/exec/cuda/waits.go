@@ -86,27 +86,35 @@ func (w *waits) waited(d *driver.Device) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// measures says whether the next run measures what is waited for collectives.
+// measures says whether the next run measures what is waited for collectives. Where runs
+// are captured all ranks say the same, so a rank that cannot read its times goes on.
 func (p *program) measures() bool {
 	n := p.run - firstMeasured
 	p.run++
-	if !p.reducing() || p.unmeasured.Load() || n < 0 || n%measuredEvery != 0 {
-		return false
-	}
-	if p.waits == nil {
-		w, err := p.newWaits(p.side)
-		if err != nil {
-			p.doNotMeasure(err)
-			return false
-		}
-		p.waits = w
-	}
-	return true
+	return p.reducing() && !p.unmeasured && n >= 0 && n%measuredEvery == 0
 }
 
-// doNotMeasure says why waits are not measured any more.
-func (p *program) doNotMeasure(err error) {
-	p.unmeasured.Store(true)
+// makeWaits makes what measures, when it is first wanted.
+func (p *program) makeWaits() (err error) {
+	if p.waits == nil {
+		p.waits, err = p.newWaits(p.side)
+	}
+	return err
+}
+
+// launched makes a run that is launched step by step measure, if it can.
+func (p *program) launched(f *flight) {
+	if !f.measured {
+		return
+	}
+	if err := p.makeWaits(); err != nil {
+		f.measured, p.unmeasured = false, true
+		p.sayUnmeasured(err)
+	}
+}
+
+// sayUnmeasured says why waits are not measured any more.
+func (p *program) sayUnmeasured(err error) {
 	p.b.c.Say(fmt.Sprintf("program %q: what is waited for collectives cannot be measured (%v): it is told as it was last measured", p.name, err))
 }
 
