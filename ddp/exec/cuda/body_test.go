@@ -69,7 +69,7 @@ func TestBodyOfLibraries(t *testing.T) {
 		} else if p.GraphNodes() != nodes+1 || nodes == 0 {
 			t.Errorf("%d nodes, and %d as a body", nodes, p.GraphNodes())
 		}
-		if p.clocked.replay == nil {
+		if !p.clockedReplays() {
 			t.Error("the traced run was not replayed")
 		}
 		if err := errors.Join(p.Close(), p.b.Close()); err != nil {

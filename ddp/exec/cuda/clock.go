@@ -10,7 +10,8 @@ import (
 	"ebtrain/ddp/exec/plan"
 )
 
-// clock are timed events around the launches of a run.
+// clock are timed events around the launches of a run: each slot has its own, as the run
+// behind is queued before the times are read.
 type clock struct {
 	base  time.Time          // of the host, just before marks[0] was queued on an idle device
 	marks []*driver.Event    // before launch i, and after the last
@@ -57,33 +58,35 @@ func (c *clock) close() error {
 // timed does the launches one after the other, with an event between them: replayed, so
 // that the host is not what is timed, where nothing but launches is in a run.
 func (p *program) timed(f *flight) (err error) {
-	if p.clock == nil {
-		if p.clock, err = p.b.newClock(len(p.units), len(p.moved)); err != nil {
+	if f.slot.clock == nil {
+		if f.slot.clock, err = p.b.newClock(len(p.units), len(p.moved)); err != nil {
 			return p.named(nil, err)
 		}
 	}
+	clocked := &f.slot.clocked
 	replay := p.warm && !p.eager && len(p.moved) == 0
-	if replay && p.clocked.replay == nil {
+	if replay && clocked.replay == nil {
 		mark := func(e *driver.Event) error { return p.b.lanes[0].RecordExternal(e) }
-		if err := p.capture(f, &p.clocked, func() error { return p.marked(f, mark) }); err != nil {
+		if err := p.capture(f, clocked, func() error { return p.marked(f, mark) }); err != nil {
 			return err
 		}
-		replay = p.clocked.replay != nil
+		replay = clocked.replay != nil
 	}
 	main := p.b.lanes[0]
 	if err := main.Sync(f.ctx); err != nil { // what the host calls now is then the device's, too
 		return p.named(nil, err)
 	}
-	p.clock.base = time.Now()
+	f.slot.clock.base = time.Now()
 	if replay {
-		return p.named(nil, p.clocked.replay.Launch(main))
+		return p.named(nil, clocked.replay.Launch(main))
 	}
 	return p.marked(f, main.Record)
 }
 
 // marked does the launches with a mark before each, and one after the last.
 func (p *program) marked(f *flight, mark func(*driver.Event) error) error {
-	if err := errors.Join(mark(p.clock.marks[0]), p.fork(p.single)); err != nil {
+	marks := f.slot.clock.marks
+	if err := errors.Join(mark(marks[0]), p.fork(p.single)); err != nil {
 		return p.named(nil, err)
 	}
 	for i := range p.units {
@@ -91,7 +94,7 @@ func (p *program) marked(f *flight, mark func(*driver.Event) error) error {
 		if err := context.Cause(f.ctx); err != nil {
 			return p.named(u, err)
 		}
-		if err := errors.Join(p.around(f.ctx, i), mark(p.clock.marks[i+1])); err != nil {
+		if err := errors.Join(p.around(f, i), mark(marks[i+1])); err != nil {
 			return p.named(u, err)
 		}
 	}
@@ -100,27 +103,27 @@ func (p *program) marked(f *flight, mark func(*driver.Event) error) error {
 
 // around does launch i; a collective between its events, and in the first run apart. A
 // Wait holds up the rest, so that its time is what is waited.
-func (p *program) around(ctx context.Context, i int) error {
+func (p *program) around(f *flight, i int) error {
 	switch op := opOf(p.plan, p.launches[i]).(type) {
 	case plan.Start:
-		pair := p.clock.comms[op.Number]
+		pair := f.slot.clock.comms[op.Number]
 		if err := errors.Join(p.behind(p.b.comm, p.single.waits[i]), p.b.comm.Record(pair[0])); err != nil {
 			return err
 		}
 		do := func() error { return p.unit(p.single, i) }
 		if !p.warm {
-			do = func() error { return p.apart(ctx, p.single, i) }
+			do = func() error { return p.apart(f.ctx, p.single, i) }
 		}
 		return errors.Join(do(), p.b.comm.Record(pair[1]))
 	case plan.Wait:
-		return p.b.lanes[0].WaitEvent(p.clock.comms[op.Number][1])
+		return p.b.lanes[0].WaitEvent(f.slot.clock.comms[op.Number][1])
 	}
 	return p.unit(p.single, i)
 }
 
 // tell gives the times of a run that is complete to the trace and the statistics.
 func (p *program) tell(f *flight) error {
-	at, err := p.times()
+	at, err := f.slot.clock.times(p.b.dev)
 	if err != nil {
 		return p.named(nil, err)
 	}
@@ -166,15 +169,15 @@ func (p *program) tellStep(f *flight, i int, began, took time.Duration) {
 		p.ops[i].Add(took, s.flops)
 	}
 	if f.trace != nil {
-		f.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: p.clock.base.Add(began), Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i), Travel: s.travel})
+		f.trace(exec.Event{Kind: s.kind, Name: s.op, Scope: s.scope, Start: f.slot.clock.base.Add(began), Time: took, Flops: s.flops, Bytes: p.plan.Traffic(i), Travel: s.travel})
 	}
 }
 
 // times are when each launch began, and when the last one ended, after the first mark.
-func (p *program) times() ([]time.Duration, error) {
-	at := make([]time.Duration, len(p.clock.marks))
+func (c *clock) times(dev *driver.Device) ([]time.Duration, error) {
+	at := make([]time.Duration, len(c.marks))
 	for i := range at[1:] {
-		d, err := p.b.dev.Elapsed(p.clock.marks[0], p.clock.marks[i+1])
+		d, err := dev.Elapsed(c.marks[0], c.marks[i+1])
 		if err != nil {
 			return nil, err
 		}
@@ -185,16 +188,17 @@ func (p *program) times() ([]time.Duration, error) {
 
 // tellCollective tells of a collective as a whole.
 func (p *program) tellCollective(f *flight, t *exec.Travel) error {
-	pair := p.clock.comms[t.Number]
-	began, err := p.b.dev.Elapsed(p.clock.marks[0], pair[0])
+	c := f.slot.clock
+	pair := c.comms[t.Number]
+	began, err := p.b.dev.Elapsed(c.marks[0], pair[0])
 	if err != nil {
 		return err
 	}
-	ended, err := p.b.dev.Elapsed(p.clock.marks[0], pair[1])
+	ended, err := p.b.dev.Elapsed(c.marks[0], pair[1])
 	if err != nil {
 		return err
 	}
 	began = max(began, 0)
-	f.trace(exec.Event{Kind: exec.Collective, Name: t.Label, Start: p.clock.base.Add(began), Time: max(ended-began, 0), Bytes: p.moved[t.Number], Travel: t})
+	f.trace(exec.Event{Kind: exec.Collective, Name: t.Label, Start: c.base.Add(began), Time: max(ended-began, 0), Bytes: p.moved[t.Number], Travel: t})
 	return nil
 }

@@ -37,11 +37,9 @@ type program struct {
 	side, single    *schedule       // over all lanes, and one launch after the other
 	events          []*driver.Event // by launch
 	joins           []*driver.Event // of lanes, at the beginning and the end of a run
-	clock           *clock          // times of launches, nil until they are asked for
 
-	clocked   recording // one launch after the other, timed, without what brings inputs and outputs
-	eager     bool      // do not capture
-	bodiless  bool      // no captured run can be the body of a node
+	eager     bool // do not capture
+	bodiless  bool // no captured run can be the body of a node
 	capturing bool
 	warm      bool          // a run is complete
 	spread    bool          // and one over all lanes, or no library makes something of its own for each
@@ -249,11 +247,11 @@ func (p *program) cut(f *flight, err error) error {
 
 // forget closes the graphs of runs. What is in flight goes on.
 func (p *program) forget() error {
-	err := p.clocked.close()
+	var errs []error
 	for _, s := range p.slots {
-		err = errors.Join(err, s.plain.close(), s.measured.close())
+		errs = append(errs, s.plain.close(), s.measured.close(), s.clocked.close())
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // named says which program, and, if one is given, which unit failed; nil did not.
@@ -341,9 +339,6 @@ func (p *program) Close() error {
 			if e != nil {
 				errs = append(errs, e.Close())
 			}
-		}
-		if p.clock != nil {
-			errs = append(errs, p.clock.close())
 		}
 		if p.waits != nil {
 			errs = append(errs, p.waits.close())

@@ -44,6 +44,8 @@ type slot struct {
 	done    *driver.Event // the outputs are in out
 
 	plain, measured recording // runs: without and with what measures waits
+	clocked         recording // one launch after the other, timed, without what brings inputs and outputs
+	clock           *clock    // times of its launches, nil until they are asked for
 }
 
 // gather copies tensors into pinned memory as r lays them out.
@@ -94,6 +96,9 @@ func (s *slot) close() error {
 		if e != nil {
 			errs = append(errs, e.Close())
 		}
+	}
+	if s.clock != nil {
+		errs = append(errs, s.clock.close())
 	}
 	return errors.Join(errs...)
 }

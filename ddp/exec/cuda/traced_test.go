@@ -139,7 +139,7 @@ func TestTracedAlone(t *testing.T) {
 			if !slices.Equal(got, first) || !slices.Equal(told, launched) || len(told) == 0 {
 				t.Errorf("graphs %v: run %d is %v and tells %v, the first %v and %v", graphs, n, got, told, first, launched)
 			}
-			if replayed := p.(*program).clocked.replay != nil; replayed != (graphs == GraphsOn && n > 0) {
+			if replayed := p.(*program).clockedReplays(); replayed != (graphs == GraphsOn && n > 0) {
 				t.Errorf("graphs %v: run %d is replayed: %v", graphs, n, replayed)
 			}
 		}
