@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ebtrain/collective"
 	driver "ebtrain/collective/cuda"
 	"ebtrain/collective/nccl"
 	"ebtrain/ddp/exec"
@@ -71,14 +72,19 @@ func (p *program) compile(g *graph.Graph, o exec.Options) error {
 	p.spread = p.b.libs.convs == nil
 	p.eager = p.b.c.Graphs == GraphsOff || p.reducing() && !p.comm.Capturable()
 	if p.reducing() {
-		if err := p.comm.Agree(context.Background(), p.requests); err != nil {
-			return err
-		}
-		if err := p.agreeOnGraphs(); err != nil {
+		if err := p.b.inTurn(p.agree); err != nil {
 			return err
 		}
 	}
 	return p.makeEvents()
+}
+
+// agree compares what all ranks will do.
+func (p *program) agree() error {
+	if err := p.comm.Agree(context.Background(), p.requests); err != nil {
+		return err
+	}
+	return p.agreeOnGraphs()
 }
 
 // agreeOnGraphs has no rank capture what another one launches step by step.
@@ -136,7 +142,8 @@ func (p *program) allocate() (err error) {
 		return err
 	}
 	if n := p.plan.BucketBytes; n > 0 {
-		mem, err := p.comm.Alloc(n)
+		var mem collective.Vec
+		err := p.b.inTurn(func() (err error) { mem, err = p.comm.Alloc(n); return err })
 		if full, ok := errors.AsType[*driver.OutOfMemory](err); ok {
 			return p.b.full(fmt.Sprintf("buckets of program %q", p.name), full)
 		}

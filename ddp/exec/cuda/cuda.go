@@ -29,7 +29,9 @@
 // # Concurrency
 //
 // A Backend may be used from several goroutines; its programs take turns to queue
-// their runs. See package exec for Programs and Vars.
+// their runs, and Compile takes its turn, too, to have kernels chosen, which are timed on
+// a stream of the runs', and for what it asks of the other ranks. All ranks Launch and
+// Compile programs that reduce in the same order. See package exec for Programs and Vars.
 package cuda
 
 import (
@@ -191,7 +193,8 @@ func New(c Config) (_ *Backend, err error) {
 	return b, nil
 }
 
-// serve queues the runs of programs, one after the other.
+// serve queues the runs of programs, one after the other, and does what must not be beside
+// that. It alone uses the Comm that programs reduce over, but for Await, and the libraries.
 func (b *Backend) serve() {
 	defer close(b.done)
 	for f := range b.calls {
@@ -204,6 +207,13 @@ func (b *Backend) do(f func()) {
 	done := make(chan struct{})
 	b.calls <- func() { defer close(done); f() }
 	<-done
+}
+
+// inTurn is do for what may fail: for what Compile shares with the runs of other programs,
+// and for its collectives, whose order is the same on all ranks then.
+func (b *Backend) inTurn(f func() error) (err error) {
+	b.do(func() { err = f() })
+	return err
 }
 
 // who is the device, for people: "GPU 0 (NVIDIA H200)".

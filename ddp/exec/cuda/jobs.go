@@ -18,7 +18,8 @@ import (
 // jobs says how each step is done, before the plan's memory is laid out, and how much
 // scratch memory it needs: what a library chose, nil for a kernel of package kernel.
 func (p *program) jobs(o exec.Options) ([]choose.Kernel, error) {
-	list, err := p.b.libs.choose(p, o)
+	var list []choose.Kernel
+	err := p.b.inTurn(func() (err error) { list, err = p.b.libs.choose(p, o); return err })
 	if err != nil {
 		return nil, err
 	}

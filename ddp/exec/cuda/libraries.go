@@ -20,7 +20,7 @@ import (
 const workspace = 256 << 20
 
 // libraries do convolutions and products, and remember which of their kernels does
-// which.
+// which. The goroutine that queues runs uses them.
 type libraries struct {
 	b        *Backend
 	convs    linalg.Library // cuDNN, nil without
@@ -112,7 +112,7 @@ func (l *libraries) choose(p *program, o exec.Options) ([]choose.Kernel, error) 
 	}
 	_, alone := p.comm.(*borrowed)
 	together := p.comm != nil && !alone
-	c := l.chooser(choosing{together, o.Deterministic || alone || !together && l.b.host != nil})
+	c := l.chooser(choosing{together, o.Deterministic || alone || !together && l.b.below() != nil})
 	kernels, err := c.Choose(problems)
 	if err != nil {
 		return nil, err
@@ -134,23 +134,31 @@ func (l *libraries) chooser(how choosing) *choose.Chooser {
 		Plain: b.plain, Few: b.few, Cast: b.cast, Move: b.move, Untimed: how.untimed, File: b.c.Choices, Cache: b.c.Cache, Say: b.c.Say,
 	}
 	if how.together {
-		o.Rank, o.Share = b.host.Rank(), b.fromRank0
+		o.Rank, o.Share = b.below().Rank(), b.fromRank0
 	}
 	c := choose.New(o)
 	l.choosers[how] = c
 	return c
 }
 
+// below is the Comm of the hosts that Connect was given, nil if that was none of package
+// host.
+func (b *Backend) below() collective.Comm {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.host
+}
+
 // fromRank0 gives all ranks what rank 0 passes, over the host's Comm.
 func (b *Backend) fromRank0(mine []byte) ([]byte, error) {
-	n := []int64{int64(len(mine))}
+	n, host := []int64{int64(len(mine))}, b.below()
 	do := func(v collective.Vec) error {
-		return collective.Do(context.Background(), b.host, collective.Request{Kind: collective.Broadcast, Vec: v, Label: "kernels chosen"})
+		return collective.Do(context.Background(), host, collective.Request{Kind: collective.Broadcast, Vec: v, Label: "kernels chosen"})
 	}
 	if err := do(collective.VecOf(n)); err != nil {
 		return nil, err
 	}
-	if b.host.Rank() != 0 {
+	if host.Rank() != 0 {
 		mine = make([]byte, n[0])
 	}
 	if n[0] == 0 {
