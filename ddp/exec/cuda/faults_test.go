@@ -72,52 +72,6 @@ func play(g *graph.Graph, c Config, runs int) (ys []float32, err error) {
 	return append(ys, w.F32()...), nil
 }
 
-// TestEachCallFails makes each call of the driver's, from the opening of the device to
-// its closing, fail once: that is an error, a sentence, no hang, and nothing is left.
-func TestEachCallFails(t *testing.T) {
-	for _, body := range []bool{false, true} {
-		t.Run(fmt.Sprintf("body %v", body), func(t *testing.T) {
-			eachCallFails(t, Config{Plain: true, Lanes: 2, Graphs: GraphsOn, Body: body})
-		})
-	}
-}
-
-func eachCallFails(t *testing.T, c Config) {
-	m, g := cudatest.Use(t), scene()
-	if _, err := play(g, c, 3); err != nil { // what is loaded and compiled once, is
-		t.Fatal(err)
-	}
-	before := m.Calls("*")
-	if _, err := play(g, c, 3); err != nil {
-		t.Fatal(err)
-	}
-	calls := m.Calls("*") - before
-	var named []string
-	step, least := 1, 15
-	if testing.Short() { // every seventh call: under the race detector each takes long
-		step, least = 7, 5
-	}
-	for n := 1; n <= calls; n += step {
-		m := cudatest.Use(t)
-		m.Fail("*", n, 999)
-		_, err := play(g, c, 3)
-		m.Clean()
-		e, ok := errors.AsType[*driver.Error](err)
-		if err == nil {
-			continue // a query that is asked again, or a capture that is done without
-		}
-		if !ok || strings.Contains(err.Error(), "\n") {
-			t.Errorf("call %d of %d failed, and the error is %v", n, calls, err)
-		} else if !slices.Contains(named, e.Call) {
-			named = append(named, e.Call)
-		}
-	}
-	t.Logf("%d calls, errors of %d functions: %v", calls, len(named), named)
-	if len(named) < least {
-		t.Errorf("errors of %d functions", len(named))
-	}
-}
-
 // heldUp is a machine whose streams are held up at random.
 func heldUp(t *testing.T, seed int) *cudatest.Machine {
 	m := cudatest.Use(t)
