@@ -1,6 +1,7 @@
 package exectest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,36 +18,43 @@ import (
 // patience bounds what ranks do together: more is a hang, on a machine of any load.
 const patience = 3 * time.Minute
 
-// runCollectives runs graphs with collectives on groups of ranks, each rank a
-// goroutine with its own backend, and holds each rank to the reference.
-func runCollectives(t *testing.T, open func(t *testing.T) exec.Backend, dt graph.DType) {
-	for _, ranks := range []int{1, 2, 3} {
-		t.Run(fmt.Sprintf("%d ranks", ranks), func(t *testing.T) {
-			g, err := parallelStep(dt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			compareRanks(t, ranks, g, dt, open)
-		})
-		for _, part := range []int{1, 5, 32} { // of odd lengths, and of whole lines
-			t.Run(fmt.Sprintf("%d ranks, parts of %d", ranks, part), func(t *testing.T) {
-				g, err := scatteredStep(dt, ranks, part)
+// Ranks is how ranks under test come to their backends and to each other.
+type Ranks struct {
+	// Open makes a rank's backend, which is closed when its runs are over.
+	Open func(t *testing.T, rank int) exec.Backend
+	// Group makes the ends of a group of n ranks, which it closes when the test ends.
+	Group func(t *testing.T, n int) []collective.Comm
+	Steps int // of each program; 0 is 3
+}
+
+// RunCollectives runs graphs with collectives on groups of those sizes, each rank a
+// goroutine with its own backend, and holds each rank to the reference. parts are lengths
+// of what a rank has of vectors that are scattered.
+func RunCollectives(t *testing.T, r Ranks, dt graph.DType, sizes, parts []int) {
+	for _, ranks := range sizes {
+		graphs := map[string]func() (*graph.Graph, error){
+			"":                                 func() (*graph.Graph, error) { return parallelStep(dt) },
+			", a sum that is reduced and read": func() (*graph.Graph, error) { return readAsWell(dt) },
+		}
+		for _, part := range parts {
+			graphs[fmt.Sprintf(", parts of %d", part)] = func() (*graph.Graph, error) { return scatteredStep(dt, ranks, part) }
+		}
+		for name, build := range graphs {
+			t.Run(fmt.Sprintf("%d ranks%s", ranks, name), func(t *testing.T) {
+				g, err := build()
 				if err != nil {
 					t.Fatal(err)
 				}
-				compareRanks(t, ranks, g, dt, open)
+				r.compare(t, ranks, g, dt)
 			})
 		}
 	}
-	for _, ranks := range []int{1, 2} {
-		t.Run(fmt.Sprintf("%d ranks, a sum that is reduced and read", ranks), func(t *testing.T) {
-			g, err := readAsWell(dt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			compareRanks(t, ranks, g, dt, open)
-		})
-	}
+}
+
+// runCollectives holds backends to what they promise of collectives.
+func runCollectives(t *testing.T, open func(t *testing.T) exec.Backend, dt graph.DType) {
+	r := among(func(t *testing.T, _ int) exec.Backend { return open(t) }, 0)
+	RunCollectives(t, r, dt, []int{1, 2, 3}, []int{1, 5, 32}) // of odd lengths, and of whole lines
 	t.Run("a world of one is the identity", func(t *testing.T) { checkIdentity(t, open(t), dt) })
 	t.Run("abort", func(t *testing.T) { checkAbort(t, open(t), dt) })
 	t.Run("connect", func(t *testing.T) { checkConnect(t, open(t)) })
@@ -114,11 +122,16 @@ func readAsWell(dt graph.DType) (*graph.Graph, error) {
 	return b.Build()
 }
 
-// compareRanks holds each rank to the reference.
-func compareRanks(t *testing.T, ranks int, g *graph.Graph, dt graph.DType, open func(t *testing.T) exec.Backend) {
+// among are ranks of the group that is made here.
+func among(open func(t *testing.T, rank int) exec.Backend, steps int) Ranks {
+	return Ranks{Open: open, Group: func(_ *testing.T, n int) []collective.Comm { return NewGroup(n) }, Steps: steps}
+}
+
+// compare holds each rank to the reference.
+func (r Ranks) compare(t *testing.T, ranks int, g *graph.Graph, dt graph.DType) {
 	t.Helper()
-	want := runRanks(t, ranks, g, dt, func(*testing.T) exec.Backend { return ref.New() })
-	got := runRanks(t, ranks, g, dt, open)
+	want := among(func(*testing.T, int) exec.Backend { return ref.New() }, r.Steps).run(t, ranks, g, dt)
+	got := r.run(t, ranks, g, dt)
 	for r := range want {
 		for name := range want[r] {
 			bound := 64 * dt.Epsilon() * (1 + largest(want[r][name]))
@@ -129,20 +142,19 @@ func compareRanks(t *testing.T, ranks int, g *graph.Graph, dt graph.DType, open 
 	}
 }
 
-// runRanks runs three steps on a group and returns each rank's outputs and
-// variables.
-func runRanks(t *testing.T, ranks int, g *graph.Graph, dt graph.DType, open func(t *testing.T) exec.Backend) []tensors {
+// run runs the steps on a group and returns each rank's outputs and variables.
+func (r Ranks) run(t *testing.T, ranks int, g *graph.Graph, dt graph.DType) []tensors {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	results, errs := make([]tensors, ranks), make([]error, ranks)
 	var wg sync.WaitGroup
-	for r, comm := range NewGroup(ranks) {
-		be := open(t)
-		defer closeBackend(t, be)
+	for k, comm := range r.Group(t, ranks) {
+		be := r.Open(t, k)
 		wg.Go(func() {
-			if results[r], errs[r] = threeSteps(ctx, be, g, dt, comm); errs[r] != nil {
-				comm.Abort(errs[r])
+			defer closeBackend(t, be) // beside the others, for whom it may wait
+			if results[k], errs[k] = someSteps(ctx, be, g, dt, comm, cmp.Or(r.Steps, 3)); errs[k] != nil {
+				comm.Abort(errs[k])
 			}
 		})
 	}
@@ -153,11 +165,15 @@ func runRanks(t *testing.T, ranks int, g *graph.Graph, dt graph.DType, open func
 	return results
 }
 
-func threeSteps(ctx context.Context, be exec.Backend, g *graph.Graph, dt graph.DType, comm collective.Comm) (out tensors, err error) {
-	vars := tensors{}
+func someSteps(ctx context.Context, be exec.Backend, g *graph.Graph, dt graph.DType, comm collective.Comm, steps int) (out tensors, err error) {
+	vars, inputs := tensors{}, map[string]Arg{}
 	for _, n := range g.Nodes() {
-		if leaf, ok := n.Op.(graph.Leaf); ok && leaf.Kind == graph.Var {
+		leaf, ok := n.Op.(graph.Leaf)
+		switch {
+		case ok && leaf.Kind == graph.Var:
 			vars[leaf.Name] = Arg{Shape: leaf.Type.Shape}.Tensor(dt, "collectives", len(vars))
+		case ok && leaf.Kind == graph.Input:
+			inputs[leaf.Name] = Arg{Shape: leaf.Type.Shape}
 		}
 	}
 	s, err := openSession(be, g, vars, comm)
@@ -165,8 +181,11 @@ func threeSteps(ctx context.Context, be exec.Backend, g *graph.Graph, dt graph.D
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.prog.Close()) }()
-	for step := range 3 {
-		in := tensors{"x": float(4, 3).Tensor(dt, "collectives x", step*8+comm.Rank())}
+	for step := range steps {
+		in := tensors{}
+		for name, a := range inputs {
+			in[name] = a.Tensor(dt, "collectives "+name, step*8+comm.Rank())
+		}
 		if out, err = s.runContext(ctx, g, in); err != nil {
 			return nil, err
 		}
