@@ -105,15 +105,10 @@ func TestCompileBehindRuns(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				programs = append(programs, p)
-				for _, q := range programs[:n] {
-					if err := q.Wait(ctx); err != nil {
-						return err
-					}
-					if y := q.Output("y").F32()[0]; y != 3 {
-						return fmt.Errorf("the sum is %v, want 3", y)
-					}
+				if err := threes(ctx, programs); err != nil {
+					return err
 				}
+				programs = append(programs, p)
 				for _, p := range programs {
 					for i := range p.Input("x").F32() {
 						p.Input("x").F32()[i] = float32(r + 1)
@@ -123,9 +118,25 @@ func TestCompileBehindRuns(t *testing.T) {
 					}
 				}
 			}
+			if err := threes(ctx, programs); err != nil {
+				return err
+			}
 			return nil
 		})
 	}
+}
+
+// threes waits for programs, whose sums are 3.
+func threes(ctx context.Context, programs []exec.Program) error {
+	for _, p := range programs {
+		if err := p.Wait(ctx); err != nil {
+			return err
+		}
+		if y := p.Output("y").F32()[0]; y != 3 {
+			return fmt.Errorf("the sum is %v, want 3", y)
+		}
+	}
+	return nil
 }
 
 // summed is the sum of n numbers over all ranks.

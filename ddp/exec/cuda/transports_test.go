@@ -63,4 +63,3 @@ func onGPUs(c Config) exectest.Ranks {
 		Steps: firstMeasured + 3,
 	}
 }
-
