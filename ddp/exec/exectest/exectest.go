@@ -238,6 +238,16 @@ func (c Case) magnitudes(kind graph.Kind, arguments tensors) (tensors, error) {
 // wholeBounds measures what rounding costs the reference itself: float32
 // against float64 on the same numbers. For other types it is scaled by ε.
 func (c Case) wholeBounds(dt graph.DType, kind graph.Kind, want tensors) (func(string) func(int) float64, error) {
+	loss, err := c.rounding(kind)
+	return func(name string) func(int) float64 {
+		bound := 64*loss(name)*dt.Epsilon()/graph.F32.Epsilon() + 64*dt.Epsilon()*largest(want[name])
+		return func(int) float64 { return bound }
+	}, err
+}
+
+// rounding is how far the reference in float32 is from float64 on the same numbers, by
+// output.
+func (c Case) rounding(kind graph.Kind) (func(name string) float64, error) {
 	narrow, wide := tensors(c.Tensors(graph.F32)), tensors{}
 	for i, a := range c.Args {
 		t := narrow[argName(i)]
@@ -257,9 +267,37 @@ func (c Case) wholeBounds(dt graph.DType, kind graph.Kind, want tensors) (func(s
 			return nil, err
 		}
 	}
-	return func(name string) func(int) float64 {
-		loss := farthest(outs[0][name], outs[1][name]) * dt.Epsilon() / graph.F32.Epsilon()
-		bound := 64*loss + 64*dt.Epsilon()*largest(want[name])
-		return func(int) float64 { return bound }
-	}, nil
+	return func(name string) float64 { return farthest(outs[0][name], outs[1][name]) }, nil
+}
+
+// Strays is how far a backend that rounds float32 by epsilon, relatively, strays from the
+// reference on a case, at most: in units of what such rounding costs, which is what float32's
+// costs the reference, scaled, and epsilon of an output's largest element.
+func Strays(be exec.Backend, c Case, epsilon float64) (most float64, err error) {
+	g, err := c.Graph(graph.F32, graph.Var)
+	if err != nil {
+		return 0, err
+	}
+	arguments := tensors(c.Tensors(graph.F32))
+	want, err := evaluate(ref.New(), g, arguments, nil)
+	if err != nil {
+		return 0, err
+	}
+	loss, err := c.rounding(graph.Var)
+	if err != nil {
+		return 0, err
+	}
+	got, err := runThrice(be, g, arguments)
+	if err != nil {
+		return 0, err
+	}
+	for name := range want {
+		cost := loss(name)*epsilon/graph.F32.Epsilon() + epsilon*largest(want[name])
+		off := farthest(got[name], want[name]) / cost
+		if math.IsNaN(off) || math.IsInf(off, 0) {
+			return 0, fmt.Errorf("output %q of %q is no number", name, c.Name)
+		}
+		most = max(most, off)
+	}
+	return most, nil
 }
