@@ -45,3 +45,30 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+// TestF64 runs a spread of the suite's cases in float64, and two networks.
+func TestF64(t *testing.T) {
+	m := cudatest.Use(t)
+	b := open(t, Config{})
+	const every = 17 // each kernel is compiled the first time, which takes long
+	var cases []exectest.Case
+	for i, c := range exectest.Cases() {
+		if i%every == 0 {
+			cases = append(cases, c)
+		}
+	}
+	for _, c := range exectest.Networks() {
+		if c.Name == "energy, first order" || c.Name == "batch norm" {
+			cases = append(cases, c)
+		}
+	}
+	for _, c := range cases {
+		if err := exectest.Check(b, c, graph.F64); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	m.Clean()
+}
