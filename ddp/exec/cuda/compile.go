@@ -99,6 +99,7 @@ func (p *program) agreeOnGraphs() error {
 	all, _, err := p.council(context.Background(), fmt.Sprintf("whether program %q may be captured", p.name), not)
 	if err == nil && !all && !p.eager && p.b.c.Graphs == GraphsOn {
 		err = errors.New("it is to be captured, and on another rank it is not to be: want all ranks alike")
+		p.comm.Abort(err)
 	}
 	p.eager = p.eager || !all
 	return err
