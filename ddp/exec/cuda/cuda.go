@@ -20,7 +20,8 @@
 // inputs come by a third. Events keep what plan.Deps asks for. The first run of a
 // program does one step after the other, since loading a kernel may wait for the
 // device; where cuDNN is used the second goes over all streams, since that keeps memory
-// for each; the next is captured, all streams into one graph, and replayed from then on.
+// for each; the next is captured, all streams into one graph, and replayed from then on,
+// on all ranks of a program that reduces or on none.
 // A run that is traced or timed is done step by step again. All give the same bits.
 //
 // Where the ranks' Comm reduces through host memory nothing is captured: a goroutine
