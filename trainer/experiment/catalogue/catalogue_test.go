@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"strconv"
 	"testing"
 
 	"ebtrain/trainer/experiment/judge"
@@ -66,5 +67,32 @@ func TestClaimsBySamples(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRatesThatComeApart: a rate of Langevin steps is claimed to go wrong only where it is
+// above the limit 4/λ, with the λ of starting weights at width 8 (model/eblvm has the test).
+func TestRatesThatComeApart(t *testing.T) {
+	const limit = 4 / 7.5
+	e := vagesMNIST()
+	above := 0
+	for _, c := range e.Checks {
+		w, ok := c.(judge.Worse)
+		if !ok {
+			continue
+		}
+		for _, name := range w.Bad {
+			r, _ := e.Row(name)
+			rate, err := strconv.ParseFloat(r.Flags["refine-rate"], 64)
+			if err != nil {
+				continue // of another setting
+			}
+			if above++; rate <= limit {
+				t.Errorf("%s is claimed to go wrong with a rate of %v, and the limit is %.2f", name, rate, limit)
+			}
+		}
+	}
+	if above == 0 {
+		t.Error("no rate is claimed to go wrong")
 	}
 }
