@@ -80,7 +80,11 @@ func (p *page) section(s *Sheet, pictures []drawn) error {
 		}
 		p.add("\n![%s](%s)\n", d.title, d.file)
 	}
-	p.notes(s)
+	missing, err := s.missing()
+	if err != nil {
+		return err
+	}
+	p.notes(s, missing)
 	p.commands(s)
 	return nil
 }
@@ -211,9 +215,13 @@ func (p *page) claims(s *Sheet) {
 	}
 }
 
-// notes are what is missing and what the cells say themselves.
-func (p *page) notes(s *Sheet) {
+// notes are what is missing, first what should be shown, and what the cells say
+// themselves.
+func (p *page) notes(s *Sheet, missing string) {
 	lines := append([]string{}, s.left...)
+	if missing != "" {
+		lines = slices.Insert(lines, 0, missing)
+	}
 	for _, f := range s.finished {
 		for _, n := range f.status.Measured.Notes {
 			lines = append(lines, fmt.Sprintf("%s seed %d: %s", f.Row, f.Seed, n))
