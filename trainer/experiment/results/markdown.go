@@ -36,7 +36,7 @@ func (p *page) head(titles ...string) {
 
 // overview is the table of all experiments.
 func (p *page) overview(sheets []*Sheet) {
-	p.head("experiment", "cells finished", "claims that hold", "that fail", "not run", "CPU time")
+	p.head("experiment", "cells finished", "claims that hold", "that fail", "undecided", "not run", "CPU time")
 	for _, s := range sheets {
 		v := s.verdicts()
 		cpu, _ := s.cost()
@@ -45,7 +45,7 @@ func (p *page) overview(sheets []*Sheet) {
 			name = fmt.Sprintf("[%s](#%s)", name, name)
 		}
 		p.row(name, fmt.Sprintf("%d of %d", len(s.finished), s.cells),
-			fmt.Sprint(count(v, judge.Holds)), fmt.Sprint(count(v, judge.Fails)), fmt.Sprint(count(v, judge.NotRun)), duration(cpu))
+			fmt.Sprint(count(v, judge.Holds)), fmt.Sprint(count(v, judge.Fails)), fmt.Sprint(count(v, judge.Undecided)), fmt.Sprint(count(v, judge.NotRun)), duration(cpu))
 	}
 }
 

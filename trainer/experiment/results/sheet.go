@@ -308,5 +308,6 @@ func (s *Sheet) Summary() string {
 	if s.triedOut() {
 		return text + ", only tried out"
 	}
-	return fmt.Sprintf("%s; of %d claims %d hold, %d fail, %d are not run", text, len(v), count(v, judge.Holds), count(v, judge.Fails), count(v, judge.NotRun))
+	return fmt.Sprintf("%s; of %d claims %d hold, %d fail, %d are undecided, %d are not run", text, len(v),
+		count(v, judge.Holds), count(v, judge.Fails), count(v, judge.Undecided), count(v, judge.NotRun))
 }
