@@ -72,6 +72,7 @@ func (p *page) section(s *Sheet, pictures []drawn) error {
 	if err := p.controls(s); err != nil {
 		return err
 	}
+	p.saturation(s)
 	p.claims(s)
 	for _, d := range pictures {
 		if d.file == "" {
