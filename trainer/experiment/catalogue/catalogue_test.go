@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -94,5 +95,24 @@ func TestRatesThatComeApart(t *testing.T) {
 	}
 	if above == 0 {
 		t.Error("no rate is claimed to go wrong")
+	}
+}
+
+// TestVarianceOfVAE: what is claimed of BiDVL's reconstructions beside the VAE's is claimed
+// beside those of a VAE whose decoder has BiDVL's variance, too.
+func TestVarianceOfVAE(t *testing.T) {
+	for _, e := range []plan.Experiment{pictures(), picturesLong(), picturesWide()} {
+		half, ok := e.Row("vae-half")
+		if !ok || half.Preset != "vae-cifar10" || half.Flags["decoder-variance"] != "0.5" {
+			t.Errorf("%s: no VAE with a variance of 0.5 (%+v)", e.Name, half)
+		}
+		beside := false
+		for _, c := range e.Checks {
+			o, ok := c.(judge.Order)
+			beside = beside || ok && slices.Equal(o.Rising, judge.Rows("rmse", "bidvl-offset", "vae-half"))
+		}
+		if !beside {
+			t.Errorf("%s: BiDVL's reconstructions are not compared with its", e.Name)
+		}
 	}
 }
