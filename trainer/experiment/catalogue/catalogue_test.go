@@ -1,6 +1,8 @@
 package catalogue
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 
 	"ebtrain/trainer/experiment/judge"
@@ -65,6 +67,52 @@ func TestClaimsBySamples(t *testing.T) {
 					t.Errorf("%s: a %T speaks of %s", e.Name, c, v)
 				}
 			}
+		}
+	}
+}
+
+// TestRatesThatComeApart: a rate of Langevin steps is claimed to go wrong only where it is
+// above the limit 4/λ, with the λ of starting weights at width 8 (model/eblvm has the test).
+func TestRatesThatComeApart(t *testing.T) {
+	const limit = 4 / 7.5
+	e := vagesMNIST()
+	above := 0
+	for _, c := range e.Checks {
+		w, ok := c.(judge.Worse)
+		if !ok {
+			continue
+		}
+		for _, name := range w.Bad {
+			r, _ := e.Row(name)
+			rate, err := strconv.ParseFloat(r.Flags["refine-rate"], 64)
+			if err != nil {
+				continue // of another setting
+			}
+			if above++; rate <= limit {
+				t.Errorf("%s is claimed to go wrong with a rate of %v, and the limit is %.2f", name, rate, limit)
+			}
+		}
+	}
+	if above == 0 {
+		t.Error("no rate is claimed to go wrong")
+	}
+}
+
+// TestVarianceOfVAE: what is claimed of BiDVL's reconstructions beside the VAE's is claimed
+// beside those of a VAE whose decoder has BiDVL's variance, too.
+func TestVarianceOfVAE(t *testing.T) {
+	for _, e := range []plan.Experiment{pictures(), picturesLong(), picturesWide()} {
+		half, ok := e.Row("vae-half")
+		if !ok || half.Preset != "vae-cifar10" || half.Flags["decoder-variance"] != "0.5" {
+			t.Errorf("%s: no VAE with a variance of 0.5 (%+v)", e.Name, half)
+		}
+		beside := false
+		for _, c := range e.Checks {
+			o, ok := c.(judge.Order)
+			beside = beside || ok && slices.Equal(o.Rising, judge.Rows("rmse", "bidvl-offset", "vae-half"))
+		}
+		if !beside {
+			t.Errorf("%s: BiDVL's reconstructions are not compared with its", e.Name)
 		}
 	}
 }

@@ -116,6 +116,7 @@ func vagesFrey() plan.Experiment {
 	return plan.Experiment{
 		Name: "vages-frey",
 		About: "Frey faces by VaGES with denoising: L particles and K steps of the lower level. It comes between BiDSM with one unrolled step and DSM, and more particles are better. " +
+			"The checkpoint is chosen by the loss of denoising on the validation frames, and not, as in the paper, by their likelihood, which takes an annealed chain for each of ten; of these rows that is always the last one, of step 20,000. " +
 			"The last row computes the covariance as published, from the same draws: the same curve.",
 		Source:   "a program of the same specification, one seed; DSM there −5882 and 129.4, BiDSM with N = 10 −5800 and 125.9, with N = 1 −5506 and 110.1",
 		Data:     freyData(),

@@ -90,7 +90,8 @@ func oneMeasure(values []Value) bool {
 	return !slices.ContainsFunc(values, func(v Value) bool { return v.Measure != values[0].Measure })
 }
 
-// Gap claims that Of is larger than Than by Lo to Hi.
+// Gap claims that Of is larger than Than by Lo to Hi, in the mean over the seeds of which both
+// were measured.
 type Gap struct {
 	Of, Than Value
 	Lo, Hi   float64
@@ -102,14 +103,11 @@ func (c Gap) Values() []Value { return []Value{c.Of, c.Than} }
 // Judge implements Check.
 func (c Gap) Judge(t Table) Verdict {
 	claim := fmt.Sprintf("%s above %s by %s to %s", c.Of, c.Than, digits(c.Lo), digits(c.Hi))
-	if v := absent(t, claim, c.Values()); v != nil {
-		return *v
-	}
-	of, than := t.Spread(c.Of), t.Spread(c.Than)
-	return inside(claim, Spread{N: min(of.N, than.N), Mean: of.Mean - than.Mean}, c.Lo, c.Hi)
+	return t.paired(claim, c.Of, c.Than, func(a, b float64) float64 { return a - b }, c.Lo, c.Hi)
 }
 
-// Ratio claims that Of is at most Most times To.
+// Ratio claims that Of is at most Most times To, in the mean over the seeds of which both
+// were measured.
 type Ratio struct {
 	Of, To Value
 	Most   float64
@@ -121,9 +119,19 @@ func (c Ratio) Values() []Value { return []Value{c.Of, c.To} }
 // Judge implements Check.
 func (c Ratio) Judge(t Table) Verdict {
 	claim := fmt.Sprintf("%s at most %s times %s", c.Of, digits(c.Most), c.To)
-	if v := absent(t, claim, c.Values()); v != nil {
+	return t.paired(claim, c.Of, c.To, func(a, b float64) float64 { return a / b }, math.Inf(-1), c.Most)
+}
+
+// paired judges whether a number of two values is from lo to hi. Seeds that only one of them
+// has are left out: they would be compared with others.
+func (t Table) paired(claim string, of, than Value, number func(a, b float64) float64, lo, hi float64) Verdict {
+	both := []Value{of, than}
+	if v := absent(t, claim, both); v != nil {
 		return *v
 	}
-	of, to := t.Spread(c.Of), t.Spread(c.To)
-	return inside(claim, Spread{N: min(of.N, to.N), Mean: of.Mean / to.Mean}, math.Inf(-1), c.Most)
+	seeds := t.common(both)
+	if len(seeds) == 0 {
+		return Verdict{claim, NotRun, noCommon}
+	}
+	return decided(claim, number(t.mean(of, seeds), t.mean(than, seeds)), len(seeds), t.doubt(of, than, seeds, number), lo, hi)
 }

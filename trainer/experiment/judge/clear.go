@@ -23,7 +23,7 @@ func (c Clear) Judge(t Table) Verdict {
 	}
 	low, high := t.Spread(c.Low), t.Spread(c.High)
 	if n := min(low.N, high.N); n < 2 {
-		return Verdict{claim, NotRun, fmt.Sprintf("%s and %s, of %s: want two of each", digits(low.Mean), digits(high.Mean), seedCount(n))}
+		return Verdict{claim, Undecided, fmt.Sprintf("%s and %s, of %s: want two of each", digits(low.Mean), digits(high.Mean), seedCount(n))}
 	}
 	by, sd := high.Mean-low.Mean, max(low.SD, high.SD)
 	text := "%s and %s, apart by %s, which is %s sd"

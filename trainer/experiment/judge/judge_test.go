@@ -66,7 +66,7 @@ func TestChecks(t *testing.T) {
 		{"order reversed", Order{Rising: ll("mid", "low")}, Fails, "in the mean: mid is 3, low is 2, short by 1; seed 1: mid is 2, low is 1, short by 1"},
 		{"equal is no order", Order{Rising: ll("mid", "mid")}, Fails, "short by 0"},
 		{"order broken in one seed", Order{Rising: ll("low", "cross")}, Fails, "seed 2: low is 2, cross is 1.9, short by 0.1"},
-		{"order of common seeds", Order{Rising: ll("low", "one")}, Holds, "for 1 seed and in the mean"},
+		{"order of common seeds", Order{Rising: ll("low", "one"), Margin: -20}, Holds, "for 1 seed"},
 		{"order of no common seed", Order{Rising: ll("one", "other")}, NotRun, "no seed of which all of them were measured"},
 		{"order, diverged", Order{Rising: ll("low", "gone")}, Fails, "gone diverged"},
 		{"order, not run", Order{Rising: ll("low", "empty")}, NotRun, "no ll of empty"},
@@ -90,7 +90,7 @@ func TestChecks(t *testing.T) {
 		{"below a bound", Bound{ll("low", "mid"), 2.5, inf}, Fails, "low: 2 (3 seeds), too low by 0.5"},
 		{"bound, not run", Bound{ll("empty"), 0, inf}, NotRun, "no ll of empty"},
 
-		{"clear", Clear{v("low"), v("one"), 2}, NotRun, "2 and 10, of 1 seed: want two of each"},
+		{"clear", Clear{v("low"), v("one"), 2}, Undecided, "2 and 10, of 1 seed: want two of each"},
 		{"clear by 2 sd", Clear{v("low"), v("far"), 2}, Holds, "2 and 5, apart by 3, which is 3 sd"},
 		{"not clear", Clear{v("low"), v("far"), 3.5}, Fails, "apart by 3, which is 3 sd"},
 		{"clear of what varies more", Clear{v("low"), v("wide"), 2}, Fails, "2 and 10, apart by 8, which is 1.6 sd"},
@@ -100,8 +100,8 @@ func TestChecks(t *testing.T) {
 		{"gap", Gap{v("mid"), v("low"), 0.5, 1.5}, Holds, "1 (3 seeds)"},
 		{"gap too small", Gap{v("mid"), v("low"), 2, 3}, Fails, "too low by 1"},
 		{"gap the other way", Gap{v("low"), v("mid"), 0.5, 1.5}, Fails, "-1 (3 seeds), too low by 1.5"},
-		{"ratio", Ratio{v("one"), v("low"), 5}, Holds, "5 (1 seed)"},
-		{"ratio too large", Ratio{v("one"), v("low"), 4}, Fails, "too high by 1"},
+		{"ratio", Ratio{v("one"), v("low"), 15}, Holds, "5 (1 seed)"},
+		{"ratio too large", Ratio{v("far"), v("wide"), 0.25}, Fails, "0.5 (3 seeds), too high by 0.25"},
 
 		{"line", Linear{Of: Rows("ms", "x0", "x1", "x5", "x10"), X: []float64{0, 1, 5, 10}, Within: 0.05}, Holds, "slope 1.9952, start 10.044; at 1 it is off by 0.50238 %"},
 		{"no line", Linear{Of: Rows("ms", "x0", "x1", "x5", "bent"), X: []float64{0, 1, 5, 10}, Within: 0.1}, Fails, "it is off by"},
@@ -113,6 +113,48 @@ func TestChecks(t *testing.T) {
 		if got.State != c.state || !strings.Contains(got.Detail, c.want) {
 			t.Errorf("%s: %s: %v, %q; want %v, %q", c.name, got.Claim, got.State, got.Detail, c.state, c.want)
 		}
+	}
+}
+
+// TestSeeds: a number of two rows is of the seeds that both have; and where it differs from
+// seed to seed by more than it is far from the end of what is claimed, nothing is decided.
+func TestSeeds(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	table := Table{
+		"ebm": row("f", 10, 12, 8), "more": row("f", 13.8), "fewer": row("f", 11), "far": row("f", 40), "third": row("f", nan, nan, 4),
+		"near": row("f", 10.5, 12.4, 8.3), "apart": row("f", 9, 14, 8), "alone": row("g", 1), "double": row("g", 1.2),
+		"wild": row("f", 1, 100, 1000), "other": row("f", nan, 3),
+	}
+	v := func(row string) Value { return Value{row, "f"} }
+	g := func(row string) Value { return Value{row, "g"} }
+	for _, c := range []struct {
+		name  string
+		check Check
+		state State
+		want  string
+	}{
+		{"the common seed alone", Ratio{v("more"), v("ebm"), 1.05}, Undecided, "1.38: 1 seed, and seeds of ebm differ by 20 %"},
+		{"near the end", Ratio{v("fewer"), v("ebm"), 1.05}, Undecided, "1.1: 1 seed, and seeds of ebm differ by 20 %"},
+		{"far above", Ratio{v("far"), v("ebm"), 1.05}, Fails, "4 (1 seed), too high by 2.95"},
+		{"far below", Ratio{v("third"), v("ebm"), 1.05}, Holds, "0.5 (1 seed)"},
+		{"the difference of a common seed", Gap{v("more"), v("ebm"), 0, inf}, Undecided, "3.8: 1 seed, and seeds of ebm differ by 20 %"},
+		{"seeds that move together", Gap{v("near"), v("ebm"), 0, 1}, Holds, "0.4 (3 seeds)"},
+		{"seeds that do not", Gap{v("apart"), v("ebm"), 0, 3}, Undecided, "0.33333: 3 seeds, and from seed to seed it differs by 1.5275"},
+		{"no common seed", Gap{v("third"), v("more"), 0, 3}, NotRun, "no seed of which all of them were measured"},
+		{"nobody knows how much seeds differ", Ratio{g("double"), g("alone"), 1.1}, Fails, "1.2 (1 seed), too high by 0.1"},
+		{"another row knows", Ratio{v("fewer"), v("more"), 1.05}, Undecided, "0.7971: 1 seed, and seeds of wild differ by 150 %"},
+		{"an order of one seed", Order{Rising: []Value{v("ebm"), v("fewer")}}, Undecided, "ebm is 10, fewer is 11: 1 seed, and seeds of ebm differ by 20 %"},
+		{"an order that is far apart", Order{Rising: []Value{v("ebm"), v("far")}}, Holds, "for 1 seed"},
+		{"one that is far apart the other way", Order{Rising: []Value{v("far"), v("ebm"), v("fewer")}}, Fails, "seed 1: far is 40, ebm is 10, short by 30"},
+		{"an order of one seed of many", Order{Rising: []Value{g("alone"), g("double")}}, Holds, "for 1 seed"},
+	} {
+		if got := c.check.Judge(table); got.State != c.state || got.Detail != c.want {
+			t.Errorf("%s: %s: %v, %q; want %v, %q", c.name, got.Claim, got.State, got.Detail, c.state, c.want)
+		}
+	}
+	means := Table{"a": row("f", 1, 1, 100), "b": row("f", 2, 2)}
+	if got := (Order{Rising: Rows("f", "a", "b")}).Judge(means); got.State != Holds {
+		t.Errorf("a seed that one row lacks counts in an order: %s", got.Detail)
 	}
 }
 

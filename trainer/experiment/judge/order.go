@@ -3,11 +3,13 @@ package judge
 import (
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 )
 
-// Order claims that values rise from each to the next, by Margin at least: in the
-// mean, and for every seed of which all of them were measured.
+// Order claims that values rise from each to the next, by Margin at least: for every seed of
+// which all of them were measured, and in the mean of these seeds. Where that is one seed,
+// and others say how much seeds differ, they must rise or fall by more than that.
 type Order struct {
 	Rising []Value
 	Margin float64
@@ -24,17 +26,50 @@ func (c Order) Judge(t Table) Verdict {
 	}
 	seeds := t.common(c.Rising)
 	if len(seeds) == 0 {
-		return Verdict{claim, NotRun, "no seed of which all of them were measured"}
+		return Verdict{claim, NotRun, noCommon}
 	}
-	wrong := c.wrong("in the mean", func(v Value) float64 { return t.Spread(v).Mean })
+	if len(seeds) == 1 {
+		return c.ofOne(t, claim, seeds)
+	}
+	wrong := c.wrong("in the mean", func(v Value) float64 { return t.mean(v, seeds) })
 	for _, seed := range seeds {
-		wrong = append(wrong, c.wrong(seedList([]uint64{seed}), func(v Value) float64 { return t[v.Row].Values[v.Measure][seed] })...)
+		wrong = append(wrong, c.wrong(seedList([]uint64{seed}), func(v Value) float64 { return t.at(v, seed) })...)
 	}
 	if len(wrong) > 0 {
 		return verdict(claim, false, "%s", strings.Join(wrong, "; "))
 	}
 	return verdict(claim, true, "for %s and in the mean", seedCount(len(seeds)))
 }
+
+// ofOne judges by one seed. A step that falls for certain fails the claim, whatever the others
+// do.
+func (c Order) ofOne(t Table, claim string, seeds []uint64) Verdict {
+	rise := func(a, b float64) float64 { return b - a }
+	var wrong, unsure []string
+	for i, v := range c.Rising[1:] {
+		before := c.Rising[i]
+		step := Order{Rising: []Value{before, v}, Margin: c.Margin}
+		falls := step.wrong(seedList(seeds), func(v Value) float64 { return t.at(v, seeds[0]) })
+		d := t.doubt(before, v, seeds, rise)
+		a, b := t.at(before, seeds[0]), t.at(v, seeds[0])
+		switch {
+		case !d.tells(math.Abs(rise(a, b) - c.Margin)):
+			unsure = append(unsure, fmt.Sprintf("%s is %s, %s is %s: %s", label(c.Rising, before), digits(a), label(c.Rising, v), digits(b), d.why))
+		default:
+			wrong = append(wrong, falls...)
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return verdict(claim, false, "%s", strings.Join(wrong, "; "))
+	case len(unsure) > 0:
+		return Verdict{claim, Undecided, strings.Join(unsure, "; ")}
+	}
+	return verdict(claim, true, "for 1 seed")
+}
+
+// noCommon says why values cannot be compared seed by seed.
+const noCommon = "no seed of which all of them were measured"
 
 // wrong says where the values do not rise.
 func (c Order) wrong(where string, value func(Value) float64) []string {

@@ -69,6 +69,21 @@ func (t Table) seeds(v Value) []uint64 {
 	return slices.Sorted(maps.Keys(t[v.Row].Values[v.Measure]))
 }
 
+// names are those of the rows, in order.
+func (t Table) names() []string { return slices.Sorted(maps.Keys(t)) }
+
+// at is what was measured of v with a seed.
+func (t Table) at(v Value, seed uint64) float64 { return t[v.Row].Values[v.Measure][seed] }
+
+// mean is that of v over seeds.
+func (t Table) mean(v Value, seeds []uint64) float64 {
+	sum := 0.0
+	for _, seed := range seeds {
+		sum += t.at(v, seed)
+	}
+	return sum / float64(len(seeds))
+}
+
 // common are the seeds of which all values were measured, rising.
 func (t Table) common(values []Value) []uint64 {
 	return slices.DeleteFunc(t.seeds(values[0]), func(seed uint64) bool {

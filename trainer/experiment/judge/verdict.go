@@ -9,12 +9,13 @@ import (
 type State uint8
 
 const (
-	NotRun State = iota // nothing, or not enough, was measured
+	NotRun State = iota // nothing was measured
 	Holds
 	Fails
+	Undecided // too few seeds were, for what is claimed and for how much they differ
 )
 
-func (s State) String() string { return [...]string{"not run", "holds", "FAILS"}[s] }
+func (s State) String() string { return [...]string{"not run", "holds", "FAILS", "undecided"}[s] }
 
 // Verdict is what a table says of a claim.
 type Verdict struct {

@@ -47,6 +47,10 @@ type Experiment struct {
 	Curves  []Curve
 	Compute Compute // of a computed experiment, which has none of the six above
 
+	// Saturates says how a cell's curves show that its energy saturated; nil: nothing is
+	// looked for.
+	Saturates *Saturation
+
 	// Select chooses the checkpoint that is measured; nil: that of the last step.
 	Select *Selection
 
@@ -88,6 +92,16 @@ type Selection struct {
 	Measure  string
 	Of       int64             // checkpoints, evenly over the run
 	Evaluate map[string]string // flags of evaluate for it, instead of the experiment's
+}
+
+// Saturation is how curves of what an energy tells apart show that it has become one number
+// for everything, and with its slope all learning by it has ended: each of Curves, of a
+// measure at checkpoints, stays within Within of where it ends, at Least checkpoints, the last
+// among them.
+type Saturation struct {
+	Curves []string
+	Within float64
+	Least  int
 }
 
 // Curve is a number over steps that is kept of each cell: a measure at

@@ -102,7 +102,13 @@ func TestValidate(t *testing.T) {
 			e.Compute = func(context.Context, Computing) (Computed, error) { return Computed{}, nil }
 		},
 		"column loss-gap: it compares numbers of ranks: true": func(e *Experiment) { e.Columns = append(e.Columns, "loss-gap") },
-		"a row has data of its own only where":                func(e *Experiment) { e.Rows[0].Data = e.Data },
+		"saturation is seen in curves, within a distance above 0": func(e *Experiment) {
+			e.Saturates = &Saturation{Curves: []string{"c"}, Within: 0.1, Least: 1}
+		},
+		"saturation is seen in the curve none, which there is not": func(e *Experiment) {
+			e.Saturates = &Saturation{Curves: []string{"c", "none"}, Within: 0.1, Least: 2}
+		},
+		"a row has data of its own only where": func(e *Experiment) { e.Rows[0].Data = e.Data },
 	} {
 		e := sample()
 		change(&e)

@@ -60,7 +60,7 @@ func (e Experiment) Validate() error {
 			bad("%w", err)
 		}
 	}
-	for _, check := range []func() []error{e.checkRanks, e.checkColumns, e.checkCurves, e.checkChecks, e.checkFigures} {
+	for _, check := range []func() []error{e.checkRanks, e.checkColumns, e.checkCurves, e.checkSaturation, e.checkChecks, e.checkFigures} {
 		for _, err := range check() {
 			bad("%w", err)
 		}
@@ -158,6 +158,22 @@ func (e Experiment) checkCurves() (errs []error) {
 	for _, c := range e.Curves {
 		if c.Name == "" || (c.Loss != "") == (c.Every != 0) || (c.Every != 0) != (measure.Asks(c.Measure) != "") || c.Every < 0 {
 			errs = append(errs, fmt.Errorf("curve %q: want a name, and either a loss, or a measure of evaluate and every how many steps", c.Name))
+		}
+	}
+	return errs
+}
+
+func (e Experiment) checkSaturation() (errs []error) {
+	rule := e.Saturates
+	if rule == nil {
+		return nil
+	}
+	if len(rule.Curves) == 0 || rule.Within <= 0 || rule.Least < 2 {
+		errs = append(errs, errors.New("saturation is seen in curves, within a distance above 0, at two checkpoints or more"))
+	}
+	for _, name := range rule.Curves {
+		if !e.hasCurve(name) {
+			errs = append(errs, fmt.Errorf("saturation is seen in the curve %s, which there is not", name))
 		}
 	}
 	return errs

@@ -69,10 +69,7 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 	logarithmic(&p.Y, f.LogY)
 	n := 0
 	for i, r := range s.e.Rows {
-		if f.Rows != nil && !slices.Contains(f.Rows, r.Name) {
-			continue
-		}
-		points := positive(s.mean(r.Name, f.Curve), f)
+		points := s.points(r, f)
 		if len(points) == 0 {
 			continue
 		}
@@ -103,6 +100,14 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 		_, err := vgimg.PngCanvas{Canvas: image}.WriteTo(w)
 		return err
 	})
+}
+
+// points are those of a row in a figure; none if it is not in it.
+func (s *Sheet) points(r plan.Row, f plan.Figure) plotter.XYs {
+	if f.Rows != nil && !slices.Contains(f.Rows, r.Name) {
+		return nil
+	}
+	return positive(s.mean(r.Name, f.Curve), f)
 }
 
 // beside draws the figure's other curve of a row, dashed.
@@ -189,7 +194,7 @@ func hue(i, n int) color.Color {
 
 // copies copies the pictures of p, or takes their texts.
 func (s *Sheet) copies(p plan.Picture, folder string) ([]drawn, error) {
-	shown, err := s.shown(p)
+	shown, _, err := s.shown(p)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,10 @@
 package results
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"ebtrain/trainer/experiment/plan"
 )
@@ -15,7 +17,7 @@ func (s *Sheet) Kept() ([]string, error) {
 		all = append(all, f.Files()...)
 	}
 	for _, p := range s.e.Pictures {
-		shown, err := s.shown(p)
+		shown, _, err := s.shown(p)
 		if err != nil {
 			return nil, err
 		}
@@ -30,21 +32,48 @@ func (s *Sheet) Kept() ([]string, error) {
 // shown is a picture or a text of a row.
 type shown struct{ row, file string }
 
-// shown are those of p: of each row that of the first finished seed, the last of several.
-func (s *Sheet) shown(p plan.Picture) (all []shown, err error) {
+// shown are those of p: of each row that of the first finished seed, the last of several;
+// and the rows that have none. What diverged is not asked for any.
+func (s *Sheet) shown(p plan.Picture) (all []shown, without []string, err error) {
 	row := ""
 	for _, f := range s.finished {
-		if f.Row == row || p.Rows != nil && !slices.Contains(p.Rows, f.Row) {
+		if f.Row == row || f.status.Measured.Broken != nil || p.Rows != nil && !slices.Contains(p.Rows, f.Row) {
 			continue
 		}
 		row = f.Row
 		found, err := filepath.Glob(filepath.Join(f.Dir(), p.Glob))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if len(found) > 0 {
-			all = append(all, shown{row, slices.Max(found)})
+		if len(found) == 0 {
+			without = append(without, row)
+			continue
+		}
+		all = append(all, shown{row, slices.Max(found)})
+	}
+	return all, without, nil
+}
+
+// missing says in a line which plots, pictures and texts the experiment is to show and its
+// finished cells have not; "" if there are all.
+func (s *Sheet) missing() (string, error) {
+	var each []string
+	for _, f := range s.e.Figures {
+		if !slices.ContainsFunc(s.e.Rows, func(r plan.Row) bool { return len(s.points(r, f)) > 0 }) {
+			each = append(each, fmt.Sprintf("the plot %q", f.Title))
 		}
 	}
-	return all, nil
+	for _, p := range s.e.Pictures {
+		_, without, err := s.shown(p)
+		if err != nil {
+			return "", err
+		}
+		if len(without) > 0 {
+			each = append(each, fmt.Sprintf("%q of %s", p.Title, strings.Join(without, ", ")))
+		}
+	}
+	if len(each) == 0 {
+		return "", nil
+	}
+	return "not kept with the cells, so not shown: " + strings.Join(each, "; "), nil
 }

@@ -36,7 +36,7 @@ func (p *page) head(titles ...string) {
 
 // overview is the table of all experiments.
 func (p *page) overview(sheets []*Sheet) {
-	p.head("experiment", "cells finished", "claims that hold", "that fail", "not run", "CPU time")
+	p.head("experiment", "cells finished", "claims that hold", "that fail", "undecided", "not run", "CPU time")
 	for _, s := range sheets {
 		v := s.verdicts()
 		cpu, _ := s.cost()
@@ -45,7 +45,7 @@ func (p *page) overview(sheets []*Sheet) {
 			name = fmt.Sprintf("[%s](#%s)", name, name)
 		}
 		p.row(name, fmt.Sprintf("%d of %d", len(s.finished), s.cells),
-			fmt.Sprint(count(v, judge.Holds)), fmt.Sprint(count(v, judge.Fails)), fmt.Sprint(count(v, judge.NotRun)), duration(cpu))
+			fmt.Sprint(count(v, judge.Holds)), fmt.Sprint(count(v, judge.Fails)), fmt.Sprint(count(v, judge.Undecided)), fmt.Sprint(count(v, judge.NotRun)), duration(cpu))
 	}
 }
 
@@ -72,6 +72,7 @@ func (p *page) section(s *Sheet, pictures []drawn) error {
 	if err := p.controls(s); err != nil {
 		return err
 	}
+	p.saturation(s)
 	p.claims(s)
 	for _, d := range pictures {
 		if d.file == "" {
@@ -80,7 +81,11 @@ func (p *page) section(s *Sheet, pictures []drawn) error {
 		}
 		p.add("\n![%s](%s)\n", d.title, d.file)
 	}
-	p.notes(s)
+	missing, err := s.missing()
+	if err != nil {
+		return err
+	}
+	p.notes(s, missing)
 	p.commands(s)
 	return nil
 }
@@ -211,9 +216,13 @@ func (p *page) claims(s *Sheet) {
 	}
 }
 
-// notes are what is missing and what the cells say themselves.
-func (p *page) notes(s *Sheet) {
+// notes are what is missing, first what should be shown, and what the cells say
+// themselves.
+func (p *page) notes(s *Sheet, missing string) {
 	lines := append([]string{}, s.left...)
+	if missing != "" {
+		lines = slices.Insert(lines, 0, missing)
+	}
 	for _, f := range s.finished {
 		for _, n := range f.status.Measured.Notes {
 			lines = append(lines, fmt.Sprintf("%s seed %d: %s", f.Row, f.Seed, n))

@@ -231,7 +231,7 @@ func TestTriedOut(t *testing.T) {
 		lines         []string
 	}{
 		{"x: 2 of 3 cells finished, only tried out", "not begun: a seed 1", []string{"**Only tried out, with 2 and 3 steps: nothing is judged.**"}},
-		{"x: 1 of 3 cells finished; of 1 claims 1 hold, 0 fail, 0 are not run", "tried out with 2 steps, left out: a seed 2; tried out with 3 steps, left out: b seed 1",
+		{"x: 1 of 3 cells finished; of 1 claims 1 hold, 0 fail, 0 are undecided, 0 are not run", "tried out with 2 steps, left out: a seed 2; tried out with 3 steps, left out: b seed 1",
 			[]string{"| a |  | 1 | 1.00 |", "| b |  | not run |", "| ll of a from 0 to 5 | holds |"}},
 	} {
 		s, err := Load(root, e)
@@ -314,7 +314,7 @@ func TestGolden(t *testing.T) {
 	if string(got) != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if want := "faces: 6 of 15 cells finished; of 5 claims 2 hold, 2 fail, 1 are not run\nabsent: 0 of 1 cells finished; of 0 claims 0 hold, 0 fail, 0 are not run\ntried: 1 of 1 cells finished, only tried out"; strings.Join(summaries, "\n") != want {
+	if want := "faces: 6 of 15 cells finished; of 5 claims 2 hold, 2 fail, 0 are undecided, 1 are not run\nabsent: 0 of 1 cells finished; of 0 claims 0 hold, 0 fail, 0 are undecided, 0 are not run\ntried: 1 of 1 cells finished, only tried out"; strings.Join(summaries, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(summaries, "\n"), want)
 	}
 	if b, err := os.ReadFile(filepath.Join(root, "RESULTS", "faces-dsm-density-2.png")); string(b) != "density-2.png" {

@@ -251,14 +251,23 @@ func (s *Sheet) Begun() bool { return s.begun }
 // Empty says that no cell is finished.
 func (s *Sheet) Empty() bool { return len(s.finished) == 0 }
 
-// verdicts are those on all claims; none where the experiment was tried out.
+// verdicts are those on all claims; none where the experiment was tried out. Beside those that
+// rest on cells whose energy saturated stands which these are.
 func (s *Sheet) verdicts() []judge.Verdict {
 	if s.triedOut() {
 		return nil
 	}
 	var all []judge.Verdict
+	stuck := s.saturated()
 	for _, c := range s.e.AllChecks() {
-		all = append(all, c.Judge(s.table))
+		v := c.Judge(s.table)
+		rests := slices.DeleteFunc(slices.Clone(stuck), func(one saturated) bool {
+			return !slices.ContainsFunc(c.Values(), func(v judge.Value) bool { return v.Row == one.row })
+		})
+		if len(rests) > 0 && v.State != judge.NotRun {
+			v.Detail += " (saturated: " + cells(rests) + ")"
+		}
+		all = append(all, v)
 	}
 	return all
 }
@@ -308,5 +317,6 @@ func (s *Sheet) Summary() string {
 	if s.triedOut() {
 		return text + ", only tried out"
 	}
-	return fmt.Sprintf("%s; of %d claims %d hold, %d fail, %d are not run", text, len(v), count(v, judge.Holds), count(v, judge.Fails), count(v, judge.NotRun))
+	return fmt.Sprintf("%s; of %d claims %d hold, %d fail, %d are undecided, %d are not run", text, len(v),
+		count(v, judge.Holds), count(v, judge.Fails), count(v, judge.Undecided), count(v, judge.NotRun))
 }
