@@ -9,6 +9,7 @@ import (
 	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
 )
 
 // The values of ALGORITHMS.md §2.2, §2.3 and §3.2.
@@ -46,6 +47,52 @@ func TestPresetsAreThePapers(t *testing.T) {
 	}
 	if len(Method().Presets) != len(want) {
 		t.Errorf("%d presets", len(Method().Presets))
+	}
+}
+
+// The noise, the networks and the schedules of ALGORITHMS.md §2.2 and §2.3.
+func TestPresetsNoiseAndNetworks(t *testing.T) {
+	type row struct {
+		kind          latent.Kind
+		c, h, w       int
+		width, depth  int
+		sigma, sigma0 float64
+		levels        score.Grid
+		decaying      int // steps of the schedule; 0 for a constant rate
+	}
+	board := row{kind: latent.GRBM, c: 1, h: 1, w: 2, sigma: 0.05}
+	colour := row{latent.EBLVM, 3, 32, 32, 128, 3, 0, 0.1, score.Grid{Least: 0.05, Most: 1.2, Spacing: score.Linear}, 300_000}
+	large := colour
+	large.h, large.w = 64, 64
+	want := map[string]row{
+		"vages-ksd-board": {kind: latent.GRBM, c: 1, h: 1, w: 2},
+		"vages-dsm-board": board,
+		"vages-frey":      {kind: latent.GRBM, c: 1, h: 28, w: 20, sigma: 0.3},
+		"vages-mnist":     {latent.EBLVM, 1, 32, 32, 64, 2, 0, 0.1, score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, 100_000},
+		"vages-cifar10":   colour,
+		"vages-celeba64":  large,
+	}
+	for _, p := range Method().Presets {
+		c := p.Config.(*Config)
+		got := row{kind: c.Net.Kind, c: c.Net.C, h: c.Net.H, w: c.Net.W}
+		switch c.Objective { // what the others have no use for is any
+		case DSM:
+			got.sigma = c.Sigma
+		case MDSM:
+			got.sigma0, got.levels = c.Sigma0, c.Levels
+		}
+		if c.Net.Kind == latent.EBLVM {
+			got.width, got.depth, got.decaying = c.Net.Width, c.Net.Depth, c.ScheduleSteps
+			if c.Net.PosteriorWidth != 64 {
+				t.Errorf("%s: a posterior of width %d", p.Name, c.Net.PosteriorWidth)
+			}
+		}
+		if got != want[p.Name] {
+			t.Errorf("%s: got %+v, want %+v", p.Name, got, want[p.Name])
+		}
+		if c.Temperature != 0.1 || c.Beta1 != 0.9 || c.Estimator != Variational || c.WithoutCovariance || c.ControlVariate {
+			t.Errorf("%s: %+v", p.Name, c)
+		}
 	}
 }
 
