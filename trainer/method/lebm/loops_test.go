@@ -23,8 +23,11 @@ func leaky(x, slope float64) float64 {
 	return x
 }
 
-// energy is E(z).
+// energy is E(z), 0 where there is none.
 func (l loops) energy(z []float64) float64 {
+	if l.cfg.Prior == Gaussian {
+		return 0
+	}
 	x := z
 	for i := 1; i <= 3; i++ {
 		w, b := l.w[fmt.Sprintf("energy.linear%d.weight", i)], l.w[fmt.Sprintf("energy.linear%d.bias", i)]
@@ -90,12 +93,19 @@ func (l loops) squares(x, z []float64) (sum float64) {
 
 // chain is the chain of a slot in the potential u, as a step draws it.
 func (l loops) chain(h Chain, place, slot int, u func(z []float64) float64) []float64 {
-	draw := func(place int) []float64 {
+	return l.langevin(h, u, philox.Name{Seed: testSeed, Purpose: philox.Langevin, Sample: uint32(slot)}, func(name *philox.Name, i int) { name.Sub = uint16(place + i) })
+}
+
+// langevin is a chain whose draw number i, its start and then the noise of each
+// transition, has the name that draw makes of name.
+func (l loops) langevin(h Chain, u func(z []float64) float64, name philox.Name, draw func(name *philox.Name, i int)) []float64 {
+	normal := func(i int) []float64 {
 		x := make([]float64, l.cfg.Net.Latent)
-		philox.Name{Seed: testSeed, Purpose: philox.Langevin, Sub: uint16(place), Sample: uint32(slot)}.Normal(x)
+		draw(&name, i)
+		name.Normal(x)
 		return x
 	}
-	z := draw(place)
+	z := normal(0)
 	for k := range h.Steps {
 		const eps = 1e-5
 		slope := make([]float64, len(z))
@@ -107,13 +117,20 @@ func (l loops) chain(h Chain, place, slot int, u func(z []float64) float64) []fl
 			}
 			slope[j] = (at(eps) - at(-eps)) / (2 * eps)
 		}
-		xi := draw(place + 1 + k)
+		xi := normal(1 + k)
 		for j := range z {
 			z[j] += -h.Size*h.Size/2*slope[j] + h.Size*xi[j]
 		}
 	}
 	return z
 }
+
+// posterior and prior are the potentials that the chains of a sample x descend.
+func (l loops) posterior(x []float64) func(z []float64) float64 {
+	return func(z []float64) float64 { return l.squares(x, z)/(2*l.cfg.Sigma*l.cfg.Sigma) + l.prior(z) }
+}
+
+func (l loops) prior(z []float64) float64 { return l.energy(z) + halfSquare(z) }
 
 func halfSquare(z []float64) (sum float64) {
 	for _, v := range z {
@@ -134,27 +151,18 @@ func TestAgainstLoops(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, cfg)
-			l := loops{cfg, map[string][]float64{}}
-			for _, name := range r.vars.Names() {
-				l.w[name] = r.get(t, name)
-			}
-			energy := l.energy
-			if cfg.Prior == Gaussian {
-				energy = func([]float64) float64 { return 0 }
-			}
+			l := r.loops(t)
 			x := r.pictures(n)
 			var after, before []float64
 			want := map[string]float64{}
 			for i := range n {
 				mine := x[i*len(x)/n : (i+1)*len(x)/n]
-				posterior := l.chain(cfg.PosteriorChain, posteriorPlace, i, func(z []float64) float64 {
-					return l.squares(mine, z)/(2*cfg.Sigma*cfg.Sigma) + energy(z) + halfSquare(z)
-				})
-				prior := l.chain(cfg.prior(), priorPlace, i, func(z []float64) float64 { return energy(z) + halfSquare(z) })
+				posterior := l.chain(cfg.PosteriorChain, posteriorPlace, i, l.posterior(mine))
+				prior := l.chain(cfg.prior(), priorPlace, i, l.prior)
 				after, before = append(after, posterior...), append(before, prior...)
 				want[reportRecon] += l.squares(mine, posterior) / n
-				want[reportPosteriorEnergy] += energy(posterior) / n
-				want[reportPriorEnergy] += energy(prior) / n
+				want[reportPosteriorEnergy] += l.energy(posterior) / n
+				want[reportPriorEnergy] += l.energy(prior) / n
 			}
 			gotAfter, gotBefore := r.chains(t, n)
 			for name, both := range map[string][2][]float64{"z⁺": {gotAfter, after}, "z⁻": {gotBefore, before}} {

@@ -122,8 +122,9 @@ func TestSettings(t *testing.T) {
 	want.Net.Latent, want.Net.NGF, want.Net.NEF = 7, 8, 9
 	want.Generator.LR, want.Energy.LR = 0.01, 0.02
 	want.Generator.Decay, want.Energy.Decay, want.Generator.Beta1, want.Energy.Beta1 = 0.5, 0.5, 0.25, 0.25
+	want.Generator.Beta2, want.Energy.Beta2 = 0.75, 0.75
 	given := map[string]string{"prior": "ebm", "prior-steps": "5", "prior-step-size": "0.25", "posterior-steps": "6", "posterior-step-size": "0.5",
-		"sigma": "0.75", "latent": "7", "ngf": "8", "nef": "9", "lr-generator": "0.01", "lr-energy": "0.02", "lr-decay": "0.5", "beta1": "0.25"}
+		"sigma": "0.75", "latent": "7", "ngf": "8", "nef": "9", "lr-generator": "0.01", "lr-energy": "0.02", "lr-decay": "0.5", "beta1": "0.25", "beta2": "0.75"}
 	if err := algotest.Given(&got, given); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -50,8 +50,13 @@ func TestTextPresetsAreThePapers(t *testing.T) {
 		if c.Text.Embed != want[0] || c.Text.Hidden != want[1] || c.Text.Dropout != 0.5 || c.Text.Clip != 5 || c.Net.Latent != 32 || c.Net.NEF != 200 {
 			t.Errorf("%s: %+v of %+v", name, c.Text, c.Net)
 		}
-		if c.PriorChain != (Chain{Steps: 60, Size: 0.4}) || c.PosteriorChain != (Chain{Steps: 20, Size: 0.1}) || c.Generator.LR != 1e-3 {
+		if c.PriorChain != (Chain{Steps: 60, Size: 0.4}) || c.PosteriorChain != (Chain{Steps: 20, Size: 0.1}) {
 			t.Errorf("%s: %+v", name, c)
+		}
+		for _, a := range c.optimisers() { // that of E is the pictures'; its moments are not published
+			if a.LR != map[string]float64{energyNet: 2e-5, generatorNet: 1e-3}[a.Name] || a.Beta1 != 0.9 || a.Beta2 != 0.999 || a.Decay != 1 {
+				t.Errorf("%s: %+v", name, a)
+			}
 		}
 	}
 }
