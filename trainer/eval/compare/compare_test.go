@@ -46,7 +46,10 @@ func judge(t *testing.T, c Config, reference Set) *Judge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Backend, c.Size, c.Seed, c.Batch, c.Threads = backend, size, 1, 50, 2
+	if c.Size == (feature.Size{}) {
+		c.Size = size
+	}
+	c.Backend, c.Seed, c.Batch, c.Threads = backend, 1, 50, 2
 	j, err := New(t.Context(), c, reference)
 	if err != nil {
 		t.Fatal(err)
