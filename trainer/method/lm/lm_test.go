@@ -12,6 +12,7 @@ import (
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 )
 
 func preset(t *testing.T, name string) *Config {
@@ -163,5 +164,20 @@ func TestSamplesFollowTheModel(t *testing.T) {
 		if got := counts[v] / n; math.Abs(got-want) > 0.03 {
 			t.Errorf("word %d is first in %v of the sentences, want %v", v, got, want)
 		}
+	}
+}
+
+// The values of ALGORITHMS.md §4, Text, which the networks of sentences share.
+func TestPresets(t *testing.T) {
+	sizes := map[string][2]int{"lm-snli": {256, 256}, "lm-ptb": {128, 512}, "lm-yahoo": {512, 1024}}
+	adam := optim.Adam{Name: "lm", LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 1}
+	for _, p := range Method().Presets {
+		c := p.Config.(*Config)
+		if [2]int{c.Embed, c.Hidden} != sizes[p.Name] || c.Dropout != 0.5 || c.Clip != 5 || c.Adam != adam || p.Batch != 32 || p.Steps != 40_000 {
+			t.Errorf("%s: %+v, batch %d, %d steps", p.Name, c, p.Batch, p.Steps)
+		}
+	}
+	if len(Method().Presets) != len(sizes) {
+		t.Errorf("%d presets", len(Method().Presets))
 	}
 }
