@@ -302,3 +302,28 @@ func TestCacheOfOtherHosts(t *testing.T) {
 		}
 	}
 }
+
+// Weights begin by He et al.: N(0, 2/fan in), of a random network and of one that is to
+// be trained; 6 % are four standard errors of 9,216 draws.
+func TestInitialWeights(t *testing.T) {
+	s := Size{3, 32, 32}
+	for _, net := range []Net{Random(1, s), {Size: s, trunk: classifierTrunk(s), seed: 1}} {
+		checked := 0
+		for _, v := range net.variables(t) {
+			if !strings.HasSuffix(v.Name, "weight") || v.Type.Shape.Len() < 64*9*16 {
+				continue
+			}
+			checked++
+			square := 0.0
+			for _, w := range net.draw(t, v.Name) {
+				square += w * w / float64(v.Type.Shape.Len())
+			}
+			if want := 2 / float64(9*v.Type.Shape.At(1)); math.Abs(square/want-1) > 0.06 {
+				t.Errorf("%s of %v begins with the variance %v, want %v", v.Name, v.Type.Shape, square, want)
+			}
+		}
+		if checked < 2 {
+			t.Errorf("%d weights were looked at", checked)
+		}
+	}
+}
