@@ -295,7 +295,7 @@ func TestDropout(t *testing.T) {
 	}
 }
 
-// A vocabulary's worth of logits is there once, and once more as the gradient.
+// A vocabulary's worth of logits is there once, and the gradient takes its place.
 func TestLogitsAreNotKeptTwice(t *testing.T) {
 	const n, l, words = 8, 9, 4000
 	w := Writer{Words: words, Embed: 8, Hidden: 8}
@@ -324,7 +324,7 @@ func TestLogitsAreNotKeptTwice(t *testing.T) {
 	}
 	defer func() { _ = p.Close() }()
 	logits := int64(4 * words * n * (l - 1))
-	if peak := p.Stats().PeakBytes; peak > 5*logits/2 {
+	if peak := p.Stats().PeakBytes; peak > 3*logits/2 {
 		t.Errorf("%d bytes at once, %.1f times the logits", peak, float64(peak)/float64(logits))
 	} else {
 		t.Logf("%.2f times the logits", float64(peak)/float64(logits))
