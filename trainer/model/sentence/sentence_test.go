@@ -9,6 +9,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
 )
@@ -104,8 +105,9 @@ func (r rig) weight(t *testing.T, name string) []float64 {
 }
 
 // byHand is −log p of one sentence in loops, as PyTorch's nn.LSTM and
-// F.cross_entropy compute it, and how many of its words are the likeliest.
-func (r rig) byHand(t *testing.T, w Writer, sentence []int, z []float64) (nll, told float64) {
+// F.cross_entropy compute it, and how many of its words are the likeliest. kept are the
+// factors of dropout on embeddings and on outputs, (steps, width); nil leaves out nothing.
+func (r rig) byHand(t *testing.T, w Writer, sentence []int, z []float64, kept [2][]float64) (nll, told float64) {
 	t.Helper()
 	of := func(name string) []float64 { return r.weight(t, "g."+name) }
 	words, in, state, bias := of("embedding.weight"), of("lstm.weight_ih"), of("lstm.weight_hh"), of("lstm.bias")
@@ -122,7 +124,7 @@ func (r rig) byHand(t *testing.T, w Writer, sentence []int, z []float64) (nll, t
 	}
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	for at := range len(sentence) - 1 {
-		x := append(slices.Clone(words[sentence[at]*w.Embed:(sentence[at]+1)*w.Embed]), z...)
+		x := append(part(words[sentence[at]*w.Embed:(sentence[at]+1)*w.Embed], kept[0], at), z...)
 		gates := slices.Clone(bias)
 		for k := range gates {
 			for j, v := range x {
@@ -137,10 +139,11 @@ func (r rig) byHand(t *testing.T, w Writer, sentence []int, z []float64) (nll, t
 			cell[i] = sigmoid(gates[n+i])*cell[i] + sigmoid(gates[i])*math.Tanh(gates[2*n+i])
 			h[i] = sigmoid(gates[3*n+i]) * math.Tanh(cell[i])
 		}
+		seen := part(h, kept[1], at)
 		sum, target, most, likeliest := 0.0, 0.0, math.Inf(-1), -1
 		for v := range w.Words {
 			logit := outBias[v]
-			for j, x := range h {
+			for j, x := range seen {
 				logit += out[v*w.Hidden+j] * x
 			}
 			sum += math.Exp(logit)
@@ -159,6 +162,49 @@ func (r rig) byHand(t *testing.T, w Writer, sentence []int, z []float64) (nll, t
 	return nll, told
 }
 
+// part is what dropout keeps of x at a step.
+func part(x, kept []float64, at int) []float64 {
+	out := slices.Clone(x)
+	for i := range out {
+		if kept != nil {
+			out[i] *= kept[at*len(x)+i]
+		}
+	}
+	return out
+}
+
+// The loss with dropout is that of loops which leave out the same of embeddings and of
+// the LSTM's outputs, each by draws of its own; the state that goes on is whole.
+func TestDropoutByHand(t *testing.T) {
+	w, in := sizes(2), inputs()
+	r := newRig(t, w, length, true)
+	out := r.run(t, in)
+	for i := range batch {
+		var kept [2][]float64
+		for use, width := range []int{w.Embed, w.Hidden} {
+			kept[use] = make([]float64, (length-1)*width)
+			philox.Name{Seed: 9, Purpose: philox.Dropout, Sub: uint16(use), Step: 3, Sample: uint32(i)}.Uniform(kept[use])
+			for k, u := range kept[use] {
+				if kept[use][k] = 0; u > least {
+					kept[use][k] = 1 / (1 - least)
+				}
+			}
+		}
+		want, _ := r.byHand(t, w, words(in, i), in["z"][2*i:2*i+2], kept)
+		if got := out["nll"][i]; math.Abs(got-want) > 1e-12 || out["all"][i] == got {
+			t.Errorf("sentence %d: %v, by hand %v, and %v of the whole", i, got, want, out["all"][i])
+		}
+	}
+}
+
+// words are the tokens of sentence i.
+func words(in ddptest.Values, i int) (sentence []int) {
+	for _, v := range in[algo.InputTokens][i*length : i*length+int(in[algo.InputLengths][i])] {
+		sentence = append(sentence, int(v))
+	}
+	return sentence
+}
+
 // The loss and what is told are those of loops, with a latent and without; padding is no
 // part of them.
 func TestLossByHand(t *testing.T) {
@@ -169,11 +215,7 @@ func TestLossByHand(t *testing.T) {
 		out := r.run(t, in)
 		for i := range batch {
 			n := int(in[algo.InputLengths][i])
-			var sentence []int
-			for _, v := range in[algo.InputTokens][i*length : i*length+n] {
-				sentence = append(sentence, int(v))
-			}
-			want, told := r.byHand(t, w, sentence, in["z"][i*latent:(i+1)*latent])
+			want, told := r.byHand(t, w, words(in, i), in["z"][i*latent:(i+1)*latent], [2][]float64{})
 			if got := out["nll"][i]; math.Abs(got-want) > 1e-12 || out["all"][i] != got {
 				t.Errorf("latent %d, sentence %d: %v and %v, by hand %v", latent, i, got, out["all"][i], want)
 			}
