@@ -153,8 +153,7 @@ func (g *Graph) instantiateBody() (*Exec, error) {
 func (g *Graph) instantiateHolder(list []node) (*Exec, error) {
 	exec, at, result, code := g.d.drv.instantiateBody(g.d.ctx, g.handle)
 	if err := g.d.check("cuGraphInstantiateWithParams", code); err != nil {
-		err = fmt.Errorf("%w: %s: %w; the driver names %s, %s", ErrNoBody, contents(list), err, resultName(result), failedAt(list, at))
-		return nil, g.d.outOfMemory(0, err)
+		return nil, fmt.Errorf("%w: %s: %w; the driver names %s, %s", ErrNoBody, contents(list), err, resultName(result), failedAt(list, at))
 	}
 	return &Exec{d: g.d, handle: exec, nodes: g.nodes}, nil
 }

@@ -123,6 +123,9 @@ func OpenDevice(ordinal int) (*Device, error) {
 	}
 	ctx, code := drv.retain(dev)
 	if err := check(drv, "cuDevicePrimaryCtxRetain", code); err != nil {
+		if code == codeOutOfMemory {
+			err = fmt.Errorf("%w; other processes have its memory: nvidia-smi lists them", err)
+		}
 		return nil, fmt.Errorf("%s: %w", info, err)
 	}
 	d := &Device{drv: drv, dev: dev, ctx: ctx, info: info, cache: &cache{folder: cacheFolder}}

@@ -66,7 +66,7 @@ func (g *Graph) Instantiate() (*Exec, error) {
 	}
 	h, code := g.d.drv.instantiate(g.d.ctx, g.handle)
 	if err := g.d.check("cuGraphInstantiateWithFlags", code); err != nil {
-		return nil, g.d.outOfMemory(0, fmt.Errorf("a graph of %d nodes: %w", g.nodes, err))
+		return nil, fmt.Errorf("a graph of %d nodes: %w", g.nodes, err)
 	}
 	return &Exec{d: g.d, handle: h, nodes: g.nodes}, nil
 }

@@ -9,6 +9,9 @@ func (d *Device) check(call string, code int) error {
 	if e, ok := errors.AsType[*Error](err); ok && e.Sticky() {
 		d.lost.Store(true)
 	}
+	if code == codeOutOfMemory && call != callPin {
+		return d.outOfMemory(err)
+	}
 	return err
 }
 

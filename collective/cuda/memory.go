@@ -27,19 +27,23 @@ func (d *Device) Alloc(bytes int64) (Ptr, error) {
 	}
 	p, code := d.drv.alloc(d.ctx, bytes)
 	if code != success {
-		return 0, d.outOfMemory(bytes, d.check("cuMemAlloc_v2", code))
+		err := d.check("cuMemAlloc_v2", code)
+		if full, ok := errors.AsType[*OutOfMemory](err); ok {
+			full.Asked = bytes
+		}
+		return 0, err
 	}
 	return p, nil
 }
 
-// outOfMemory makes an *OutOfMemory of an error that says so.
-func (d *Device) outOfMemory(asked int64, err error) error {
-	var e *Error
-	if !errors.As(err, &e) || e.Code != codeOutOfMemory {
-		return err
-	}
-	o := &OutOfMemory{Asked: asked, Err: err}
-	if free, total, err := d.MemInfo(); err == nil {
+// callPin takes memory of the host: that there is none is not the device's want.
+const callPin = "cuMemHostAlloc"
+
+// outOfMemory is what becomes of a call that found too little of the device's memory, which
+// any may: a graph, a module, a launch need some, too.
+func (d *Device) outOfMemory(err error) error {
+	o := &OutOfMemory{Err: err}
+	if free, total, code := d.drv.memInfo(d.ctx); code == success {
 		o.Free, o.Total = free, total
 	}
 	return o
@@ -70,7 +74,7 @@ func (d *Device) AllocPinned(bytes int) (*Pinned, error) {
 	}
 	host, ptr, code := d.drv.pin(d.ctx, max(bytes, 1))
 	if code != success {
-		return nil, fmt.Errorf("pinning %s of the host's memory: %w", humanize.IBytes(uint64(bytes)), d.check("cuMemHostAlloc", code))
+		return nil, fmt.Errorf("pinning %s of the host's memory: %w", humanize.IBytes(uint64(bytes)), d.check(callPin, code))
 	}
 	return &Pinned{d: d, host: host, ptr: ptr, bytes: unsafe.Slice((*byte)(host), bytes)}, nil
 }

@@ -31,7 +31,7 @@ func (d *Device) Load(image []byte) (*Module, error) {
 	}
 	h, code := d.drv.load(d.ctx, image)
 	if err := d.check("cuModuleLoadData", code); err != nil {
-		return nil, d.outOfMemory(int64(len(image)), err)
+		return nil, fmt.Errorf("a module of %d bytes: %w", len(image), err)
 	}
 	return &Module{d: d, handle: h}, nil
 }

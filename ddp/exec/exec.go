@@ -110,13 +110,17 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("its intermediate values take at least %s, and it may take %s", binary(e.Need), binary(e.Max))
 }
 
-// FullError is a device's memory that has no room left. It says who has it.
+// FullError is a device's memory that has no room left. It says who has it, and what to
+// do.
 type FullError struct {
-	Of          string // whose memory: "GPU 0 (NVIDIA H200)"
-	What        string // for what: "intermediate values of program \"step\""
-	Asked       int64  // bytes
-	Free, Total int64  // of the device, whoever uses it
-	Largest     []MemoryUse
+	Of          string      // whose memory: "GPU 0 (NVIDIA H200)"
+	What        string      // for what: "intermediate values of program \"step\""
+	Asked       int64       // bytes; 0 where only the driver knows
+	Free, Total int64       // of the device, whoever uses it
+	Largest     []MemoryUse // by this rank, the largest first
+	Others      int64       // bytes that are neither free nor any use that this rank knows of
+	Help        string      // what to do, for people; "" where nobody has said
+	Err         error       // the call that failed
 }
 
 // MemoryUse is what memory is used for.
@@ -126,8 +130,11 @@ type MemoryUse struct {
 }
 
 func (e *FullError) Error() string {
-	s := fmt.Sprintf("%s is out of memory: %s were asked for %s, and %s of %s are free",
-		e.Of, binary(e.Asked), e.What, binary(e.Free), binary(e.Total))
+	asked := "some was"
+	if e.Asked > 0 {
+		asked = binary(e.Asked) + " were"
+	}
+	s := fmt.Sprintf("%s is out of memory: %s asked for %s, and %s of %s are free", e.Of, asked, e.What, binary(e.Free), binary(e.Total))
 	for i, u := range e.Largest {
 		sep := ", "
 		if i == 0 {
@@ -135,8 +142,19 @@ func (e *FullError) Error() string {
 		}
 		s += fmt.Sprintf("%s%s (%s)", sep, u.What, binary(u.Bytes))
 	}
+	if len(e.Largest) == 0 {
+		s += "; this rank holds nothing yet"
+	}
+	if e.Others > 0 {
+		s += fmt.Sprintf("; other processes (nvidia-smi lists them), the driver, libraries and captured runs hold %s", binary(e.Others))
+	}
+	if e.Help != "" {
+		s += ": " + e.Help
+	}
 	return s
 }
+
+func (e *FullError) Unwrap() error { return e.Err }
 
 // binary is so many bytes for people, with digits enough to compare what hardly does not
 // fit with the room there is.

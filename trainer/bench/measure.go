@@ -76,7 +76,8 @@ func method(o *options) string {
 
 // prepare connects the groups and compiles every case.
 func (b *bench) prepare(ctx context.Context) (err error) {
-	b.backend, err = device.Open(device.Config{Device: b.o.how.Device, Precision: b.o.how.Precision, Threads: b.o.how.Threads, LocalRank: b.w.LocalRank(), LocalRanks: b.w.LocalSize(), Graph: b.o.how.Graph})
+	b.backend, err = device.Open(device.Config{Device: b.o.how.Device, Precision: b.o.how.Precision, Threads: b.o.how.Threads, LocalRank: b.w.LocalRank(), LocalRanks: b.w.LocalSize(), Graph: b.o.how.Graph,
+		Smaller: "choose a smaller --batch or fewer --ranks, or try --remat"})
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,7 @@ type Config struct {
 	Graph         string       // one of Graphs; "" is Auto
 	Deterministic bool         // sums of the ranks depend on nothing but their number
 	Choices       string       // file that keeps which of the libraries' kernels a run uses; "" keeps none
+	Smaller       string       // what to do where the GPU's memory is full: see cuda.Config
 	Say           func(string) // told what people should know, a sentence each; may be nil
 }
 

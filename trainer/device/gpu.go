@@ -39,7 +39,7 @@ func openGPU(c Config) (b exec.Backend, absent, err error) {
 	}
 	g, err := cuda.New(cuda.Config{
 		Ordinal: c.LocalRank % len(list), Precision: precisions[c.Precision], Graphs: graphs[c.Graph], Choices: c.Choices, Cache: choices(), Say: c.Say,
-		Deterministic: c.Deterministic, Body: true,
+		Deterministic: c.Deterministic, Body: true, Smaller: c.Smaller,
 	})
 	if errors.Is(err, cuda.ErrNoBF16) {
 		return nil, nil, fmt.Errorf("--precision bf16: %w: use --precision f32 or tf32", err)

@@ -99,7 +99,7 @@ const unfinished = "nothing was measured"
 
 // evaluate does the work, with other ranks if w is not nil.
 func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.Writer) (err error) {
-	c := device.Config{Device: o.device, Precision: device.F32, Threads: o.threads}
+	c := device.Config{Device: o.device, Precision: device.F32, Threads: o.threads, Smaller: "choose a smaller --batch"}
 	e := &evaluation{o: o, show: progressbar.NewPhases(stderr), log: slog.New(plainlog.New("evaluate", stderr))}
 	if w != nil {
 		c.LocalRank, c.LocalRanks, e.comm = w.LocalRank(), w.LocalSize(), w.Comm

@@ -150,7 +150,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := checkOut(o.out); err != nil {
 		return err
 	}
-	backend, err := device.Open(device.Config{Device: o.device, Precision: device.F32, Threads: o.threads})
+	backend, err := device.Open(device.Config{Device: o.device, Precision: device.F32, Threads: o.threads, Smaller: "choose a smaller --n"})
 	if err != nil {
 		return err
 	}

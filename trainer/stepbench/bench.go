@@ -60,7 +60,8 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer, show *
 	if o.how.Threads == 0 {
 		o.how.Threads = max(1, runtime.NumCPU()/w.LocalSize())
 	}
-	backend, err := device.Open(device.Config{Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(), Graph: o.how.Graph})
+	backend, err := device.Open(device.Config{Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(), Graph: o.how.Graph,
+		Smaller: "choose a smaller --batch or --width, or try --remat"})
 	if err != nil {
 		return err
 	}

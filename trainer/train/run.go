@@ -173,33 +173,6 @@ func checkShare(o *options, ranks int) error {
 	return nil
 }
 
-// checkMemory reports sizes that the backend's memory, for nil this machine's,
-// cannot hold.
-func checkMemory(o *options, b exec.Backend, world int) error {
-	model := o.model.Model()
-	step, _, err := model.Step(world, o.settings.Batch/world)
-	if err != nil {
-		return err
-	}
-	if err := device.CheckMemory(b, step, "--batch, or narrower networks"); err != nil {
-		return err
-	}
-	sampler, ok := model.(algo.Sampler)
-	if !ok || o.samples == 0 {
-		return nil
-	}
-	plan, err := sampler.Sample(nn.BatchStats, o.samples)
-	if err != nil {
-		return err
-	}
-	for _, s := range plan.Stages {
-		if err := device.CheckMemory(b, s.Graph, "--samples"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // spareSamples leaves sample grids to the end of the run where each is a chain of
 // many transitions, unless --sample-every was said. A run that goes on has it as it was.
 func (o *options) spareSamples(fs *pflag.FlagSet) error {
@@ -221,7 +194,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	said := &sayings{}
 	backend, err := device.Open(device.Config{
 		Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(),
-		Graph: o.how.Graph, Deterministic: o.fixedBits, Choices: rundir.Layout(o.out).Choices(), Say: said.say,
+		Graph: o.how.Graph, Deterministic: o.fixedBits, Choices: rundir.Layout(o.out).Choices(), Smaller: smaller(o), Say: said.say,
 	})
 	if err != nil {
 		return err
@@ -321,21 +294,12 @@ func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (
 		MaxBytes: memory.Share(ranksHere),
 	}, parts)
 	done()
-	if short, ok := errors.AsType[*exec.MemoryError](err); ok {
-		where := "the memory of " + memory.Of
-		if !memory.Own {
-			where += fmt.Sprintf(", shared by %d ranks", ranksHere)
-		}
-		return fmt.Errorf("a step does not fit into %s: %w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", where, short)
-	}
-	if _, full := errors.AsType[*exec.FullError](err); full {
-		return fmt.Errorf("%w: choose a smaller --batch, narrower networks or fewer unrolled steps, or try --remat", err)
-	}
 	if err != nil {
-		return err
+		return doesNotFit(err, o, memory, ranksHere)
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	outcome, err := t.Run(ctx)
+	err = doesNotFit(err, o, memory, ranksHere) // a step of other sentences
 	if err == nil && outcome == loop.Stopped {
 		return cliflag.ErrStopped
 	}

@@ -37,7 +37,7 @@ func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) 
 		p.comm = c
 	}
 	if err := p.compile(g, o); err != nil {
-		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Name, err), p.Close())
+		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Name, b.full("", err)), p.Close())
 	}
 	return p, nil
 }
@@ -143,15 +143,14 @@ func (p *program) allocate() (err error) {
 		return err
 	}
 	if n := p.plan.BucketBytes; n > 0 {
+		what := fmt.Sprintf("buckets of program %q", p.name)
 		var mem collective.Vec
 		err := p.b.inTurn(func() (err error) { mem, err = p.comm.Alloc(n); return err })
-		if full, ok := errors.AsType[*driver.OutOfMemory](err); ok {
-			return p.b.full(fmt.Sprintf("buckets of program %q", p.name), full)
-		}
 		if err != nil {
-			return fmt.Errorf("%d bytes of buckets: %w", n, err)
+			return p.b.full(what, fmt.Errorf("%d bytes of buckets: %w", n, err))
 		}
 		p.bucket = driver.AddressOf(mem)
+		p.b.hold(p.bucket, int64(n), what) // until the Comm ends
 	}
 	p.in, p.out = newRegion(p.plan.Inputs), newRegion(p.plan.Outputs)
 	if p.in.at, err = p.alloc(int64(p.in.bytes), "inputs"); err != nil {

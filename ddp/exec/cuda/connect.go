@@ -32,7 +32,7 @@ func (b *Backend) Connect(ctx context.Context, below collective.Comm) (collectiv
 	}
 	r, how, err := b.connect(ctx, below)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", b.who(), err)
+		return nil, fmt.Errorf("%s: %w", b.who(), b.full("", err))
 	}
 	b.c.Say(fmt.Sprintf("%s: ranks reduce %s", b.who(), how))
 	b.mu.Lock()

@@ -109,6 +109,9 @@ type Config struct {
 	// Cache is the file that keeps them for all runs on machines like this one; ""
 	// keeps none.
 	Cache string
+	// Smaller is what to do where the device's memory is full, for people: which flags make
+	// programs smaller. It ends each sentence about that. "" says nothing.
+	Smaller string
 	// Say is told what people should know, a sentence each; nil tells nobody.
 	Say func(string)
 }
@@ -161,7 +164,7 @@ func New(c Config) (_ *Backend, err error) {
 	go b.serve()
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, b.Close())
+			err = errors.Join(b.full("", err), b.Close())
 		}
 	}()
 	if b.dev, err = driver.OpenDevice(c.Ordinal); err != nil {

@@ -120,22 +120,6 @@ func TestIllegalAddress(t *testing.T) {
 	}
 }
 
-// TestOutOfMemory names who has the memory.
-func TestOutOfMemory(t *testing.T) {
-	m := cudatest.Use(t)
-	m.Set("MEMORY", fmt.Sprint(64<<20))
-	b := open(t, Config{Plain: true})
-	v := b.NewVars()
-	if err := v.Set("large", exec.NewTensor(graph.T(graph.U8, 40<<20))); err != nil {
-		t.Fatal(err)
-	}
-	err := v.Set("larger", exec.NewTensor(graph.T(graph.U8, 50<<20)))
-	if full, ok := errors.AsType[*exec.FullError](err); !ok || full.Asked != 50<<20 || len(full.Largest) != 1 ||
-		!strings.Contains(err.Error(), `GPU 0 (Double H100) is out of memory: 50.00 MiB were asked for variable "larger"`) || !strings.Contains(err.Error(), `variable "large" (40.00 MiB)`) {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestCutCapture ends the context of a run while it is captured: its error is the
 // context's, nothing is said of graphs that cannot be, and nothing is left.
 func TestCutCapture(t *testing.T) {

@@ -130,7 +130,7 @@ func (l *libraries) chooser(how choosing) *choose.Chooser {
 	}
 	b := l.b
 	o := choose.Options{
-		Device: b.dev, Stream: b.lanes[0], Convolutions: l.convs, Products: l.products,
+		Device: b.dev, Stream: b.lanes[0], Alloc: b.alloc, Free: b.free, Convolutions: l.convs, Products: l.products,
 		Plain: b.plain, Few: b.few, Cast: b.cast, Move: b.move, Untimed: how.untimed, File: b.c.Choices, Cache: b.c.Cache, Say: b.c.Say,
 	}
 	if how.together {

@@ -26,16 +26,21 @@ func (b *Backend) alloc(bytes int64, what string) (driver.Ptr, error) {
 		return 0, nil
 	}
 	p, err := b.dev.Alloc(bytes)
-	if full, ok := errors.AsType[*driver.OutOfMemory](err); ok {
-		return 0, b.full(what, full)
+	if _, full := errors.AsType[*driver.OutOfMemory](err); full {
+		return 0, b.full(what, err)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%d bytes for %s: %w", bytes, what, err)
 	}
+	b.hold(p, bytes, what)
+	return p, nil
+}
+
+// hold notes memory and what it is for.
+func (b *Backend) hold(p driver.Ptr, bytes int64, what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.memory[p] = holding{bytes, what}
-	return p, nil
 }
 
 // release gives it back.
@@ -49,19 +54,50 @@ func (b *Backend) free(p driver.Ptr) error {
 	return b.dev.Free(p)
 }
 
-// full says what is wrong, and where the memory is.
-func (b *Backend) full(what string, o *driver.OutOfMemory) error {
-	return &exec.FullError{Of: b.who(), What: what, Asked: o.Asked, Free: o.Free, Total: o.Total, Largest: b.largest(3)}
+// full makes of an error that says the device has too little memory one that says what for,
+// where the memory is, and what to do. Others are left as they are. Of "" it is for the call
+// that failed.
+func (b *Backend) full(what string, err error) error {
+	o := b.shortage(err)
+	if _, done := errors.AsType[*exec.FullError](err); o == nil || done {
+		return err
+	}
+	if what == "" {
+		what = "a call of a library's"
+		if call, ok := errors.AsType[*driver.Error](o.Err); ok {
+			what = call.Call
+		}
+	}
+	largest, held := b.largest(3)
+	return &exec.FullError{Of: b.who(), What: what, Asked: o.Asked, Free: o.Free, Total: o.Total, Largest: largest, Others: max(0, o.Total-o.Free-held), Help: b.c.Smaller, Err: o}
 }
 
-// largest are the n largest uses of the device's memory; those of equal words count as
-// one.
-func (b *Backend) largest(n int) []exec.MemoryUse {
+// shortage is what an error says of the device's memory; nil is nothing. Libraries allocate,
+// too, and have numbers of their own for it.
+func (b *Backend) shortage(err error) *driver.OutOfMemory {
+	if o, ok := errors.AsType[*driver.OutOfMemory](err); ok {
+		return o
+	}
+	var library interface{ DeviceFull() bool }
+	if !errors.As(err, &library) || !library.DeviceFull() {
+		return nil
+	}
+	o := &driver.OutOfMemory{Err: err}
+	if free, total, err := b.dev.MemInfo(); err == nil { // else nothing is known of it
+		o.Free, o.Total = free, total
+	}
+	return o
+}
+
+// largest are the n largest uses of the device's memory, and how much all take; those of
+// equal words count as one.
+func (b *Backend) largest(n int) (_ []exec.MemoryUse, held int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	sum := map[string]int64{}
 	for _, h := range b.memory {
 		sum[h.what] += h.bytes
+		held += h.bytes
 	}
 	var all []exec.MemoryUse
 	for what, bytes := range sum {
@@ -70,7 +106,7 @@ func (b *Backend) largest(n int) []exec.MemoryUse {
 	slices.SortFunc(all, func(x, y exec.MemoryUse) int {
 		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.What, y.What))
 	})
-	return all[:min(n, len(all))]
+	return all[:min(n, len(all))], held
 }
 
 // upload copies host memory to the device, and is done when it returns.

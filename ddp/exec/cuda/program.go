@@ -260,9 +260,9 @@ func (p *program) named(u *unit, err error) error {
 	case err == nil:
 		return nil
 	case u == nil:
-		return exec.ErrorAt(p.name, "", "", err)
+		return exec.ErrorAt(p.name, "", "", p.b.full("", err))
 	}
-	return exec.ErrorAt(p.name, u.scope, u.op, err)
+	return exec.ErrorAt(p.name, u.scope, u.op, p.b.full("", err))
 }
 
 // Stats are sizes and times of the runs that were waited for.

@@ -49,6 +49,10 @@ type Options struct {
 	Device *cuda.Device
 	// Stream is what candidates are timed on. Nothing else runs meanwhile.
 	Stream *cuda.Stream
+	// Alloc and Free take memory of the device to time candidates in, for what in words,
+	// and give it back. nil: the Device's own.
+	Alloc func(bytes int64, what string) (cuda.Ptr, error)
+	Free  func(cuda.Ptr) error
 	// Convolutions and Products are the libraries; the Chooser does not close them.
 	// nil: there is none.
 	Convolutions, Products linalg.Library
@@ -102,6 +106,10 @@ type Chooser struct {
 func New(o Options) *Chooser {
 	if o.Say == nil {
 		o.Say = func(string) {}
+	}
+	if o.Alloc == nil {
+		o.Alloc = func(bytes int64, _ string) (cuda.Ptr, error) { return o.Device.Alloc(bytes) }
+		o.Free = o.Device.Free
 	}
 	for _, l := range []linalg.Library{o.Convolutions, o.Products} {
 		if l, ok := l.(interface{ Listen(func(string)) }); ok {

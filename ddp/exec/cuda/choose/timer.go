@@ -183,7 +183,7 @@ func (t *timer) grow(b *buffer, bytes int64) error {
 	if err := t.release(b); err != nil {
 		return err
 	}
-	at, err := t.c.o.Device.Alloc(bytes)
+	at, err := t.c.o.Alloc(bytes, "kernels that are timed")
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (t *timer) release(b *buffer) error {
 	}
 	at := b.at
 	*b = buffer{}
-	return t.c.o.Device.Free(at)
+	return t.c.o.Free(at)
 }
 
 // tileBytes of random numbers are repeated.

@@ -68,6 +68,9 @@ func (e *Error) ofEngine() bool {
 	return e.Status/1000 == 4 && e.Status != statusNoHostMemory && e.Status != statusNoDeviceMemory
 }
 
+// DeviceFull says whether cuDNN found too little of the device's memory.
+func (e *Error) DeviceFull() bool { return e.Status == statusNoDeviceMemory }
+
 // VersionError is a cuDNN that cannot be used.
 type VersionError struct {
 	Path string

@@ -1,0 +1,74 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	driver "ebtrain/collective/cuda"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
+)
+
+// TestOutOfMemory names who has the memory: what this rank knows of, and how much the rest
+// is.
+func TestOutOfMemory(t *testing.T) {
+	m := cudatest.Use(t)
+	m.Set("MEMORY", fmt.Sprint(64<<20))
+	b := open(t, Config{Plain: true, Smaller: "take less"})
+	others, err := b.dev.Alloc(1 << 20) // which the backend does not know
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := b.dev.Free(others); err != nil {
+			t.Error(err)
+		}
+	}()
+	v := b.NewVars()
+	err = v.Set("huge", exec.NewTensor(graph.T(graph.U8, 70<<20)))
+	if want := "; this rank holds nothing yet; other processes (nvidia-smi lists them), the driver, libraries and captured runs hold 1.000 MiB: take less"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %q at its end", err, want)
+	}
+	if err := v.Set("large", exec.NewTensor(graph.T(graph.U8, 40<<20))); err != nil {
+		t.Fatal(err)
+	}
+	err = v.Set("larger", exec.NewTensor(graph.T(graph.U8, 50<<20)))
+	want := `GPU 0 (Double H100) is out of memory: 50.00 MiB were asked for variable "larger", and 23.00 MiB of 64.00 MiB are free; this rank holds most for variable "large" (40.00 MiB); other processes (nvidia-smi lists them), the driver, libraries and captured runs hold 1.000 MiB: take less`
+	if full, ok := errors.AsType[*exec.FullError](err); !ok || full.Asked != 50<<20 || len(full.Largest) != 1 || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestFullInCalls: every call of the driver's and of a library's that finds no memory is told
+// like one that asked for some, but for memory of the host.
+func TestFullInCalls(t *testing.T) {
+	g := scene()
+	for _, c := range []struct {
+		call  string
+		code  int
+		plain bool
+	}{
+		{"cuModuleLoadData", 2, true}, {"cuStreamCreateWithPriority", 2, true}, {"cuLaunchKernel", 2, true}, {"cuEventCreate", 2, true},
+		{"cuGraphInstantiateWithFlags", 2, true}, {"cuGraphLaunch", 2, true}, {"cudnnCreate", 4004, false},
+	} {
+		m := cudatest.Use(t)
+		m.Fail(c.call, 1, c.code)
+		_, err := play(g, Config{Plain: c.plain, Graphs: GraphsOn, Smaller: "take less"}, 4)
+		full, ok := errors.AsType[*exec.FullError](err)
+		if !ok || full.Total == 0 || !strings.HasSuffix(err.Error(), ": take less") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v", c.call, err)
+		} else if _, ok := errors.AsType[*driver.OutOfMemory](err); !ok {
+			t.Errorf("%s: %v hides what the driver said", c.call, err)
+		}
+		m.Clean()
+	}
+	m := cudatest.Use(t)
+	m.Fail("cuMemHostAlloc", 1, 2)
+	_, err := play(g, Config{Plain: true}, 1)
+	if _, full := errors.AsType[*exec.FullError](err); full || err == nil {
+		t.Errorf("memory of the host is told as the device's: %v", err)
+	}
+}
