@@ -74,7 +74,7 @@ func TestGPU(t *testing.T) {
 }
 
 // TestGPUs trains on two and four ranks with a GPU each, by NCCL, and on two that share
-// one, through the host's memory.
+// one, through the host's memory. A run that was cut in two has the bits of one that was not.
 func TestGPUs(t *testing.T) {
 	long(t)
 	newSite(t).agree(func(s *site, seed string) []string {
@@ -85,6 +85,12 @@ func TestGPUs(t *testing.T) {
 		s.withGPUs(4).must(on(2, args("two"))...)
 		s.wantLog("two", 1, "ranks reduce by NCCL")
 		s.must(on(4, args("four"))...)
+		for ranks, whole := range map[int]string{2: "two", 4: "four"} {
+			cut := whole + "-cut"
+			s.must(on(ranks, append(args(cut), "--steps", "2"))...)
+			s.must(on(ranks, []string{"train", "--resume", "--out", cut, "--steps", "3"})...)
+			s.sameFiles(whole+"/ckpt/step-00000003", cut+"/ckpt/step-00000003")
+		}
 		return []string{"one", "shared", "two", "four"}
 	})
 }
