@@ -35,12 +35,7 @@ func (o *opening) folder(f Family, folder string, b build) (*Library, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, errNotThere
 	}
-	for _, p := range b.needs {
-		if len(matches(folder, p)) == 0 {
-			return nil, incomplete{p}
-		}
-	}
-	if err := sameVersion(folder, b); err != nil {
+	if err := fits(folder, b); err != nil {
 		return nil, err
 	}
 	if b.first {
@@ -61,6 +56,17 @@ func (o *opening) folder(f Family, folder string, b build) (*Library, error) {
 	return &Library{family: f, path: path, major: b.major, handle: h}, nil
 }
 
+// fits says what is wrong with a folder's part of a build: that it is not all there, or of
+// several versions.
+func fits(folder string, b build) error {
+	for _, p := range b.needs {
+		if len(matches(folder, p)) == 0 {
+			return incomplete{p}
+		}
+	}
+	return sameVersion(folder, b)
+}
+
 // linked opens a build by its soname, and what belongs to it from the folder
 // where it turned out to be.
 func (o *opening) linked(f Family, b build) (*Library, error) {
@@ -75,10 +81,18 @@ func (o *opening) linked(f Family, b build) (*Library, error) {
 	if path == "" {
 		return nil, fmt.Errorf("the dynamic linker does not say where %s lies", b.main)
 	}
-	if err := o.beside(filepath.Dir(path), b); err != nil {
+	folder := filepath.Dir(path)
+	if err := fits(folder, b); err != nil {
+		real, broken := filepath.EvalSymlinks(path) // a lone link leads to the folder of the rest
+		if broken != nil || fits(filepath.Dir(real), b) != nil {
+			return nil, err
+		}
+		folder = filepath.Dir(real)
+	}
+	if err := o.beside(folder, b); err != nil {
 		return nil, err
 	}
-	o.also(filepath.Dir(path), b)
+	o.also(folder, b)
 	return &Library{family: f, path: path, major: b.major, handle: h}, nil
 }
 
