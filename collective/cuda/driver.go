@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -173,6 +174,24 @@ func visible() string {
 		return ""
 	}
 	return fmt.Sprintf(" (CUDA_VISIBLE_DEVICES=%q names none that is there: mend or unset it)", v)
+}
+
+// NotVisible says that CUDA_VISIBLE_DEVICES names devices that are not among the n that the
+// process may use, "" if it names no more. The driver ends the list silently at the first
+// that is not there; at -1 people end it.
+func NotVisible(n int) string {
+	v := os.Getenv("CUDA_VISIBLE_DEVICES")
+	named := 0
+	for d := range strings.SplitSeq(v, ",") {
+		if d = strings.TrimSpace(d); d == "" || strings.HasPrefix(d, "-") {
+			break
+		}
+		named++
+	}
+	if named <= n {
+		return ""
+	}
+	return fmt.Sprintf("CUDA_VISIBLE_DEVICES=%q names a device that is not there, number %d of its list: the driver leaves out that and all behind it, so %d of %d are used", v, n+1, n, named)
 }
 
 // leaves says that the environment has to do with how many there are.

@@ -12,7 +12,14 @@ import (
 )
 
 // gpu is a GPU with its memory.
-type gpu struct{ *cuda.Backend }
+type gpu struct {
+	*cuda.Backend
+	notice string
+}
+
+// Notice says if the environment names GPUs that are not there: ranks that were to have one
+// each share the others, or compute on fewer.
+func (g gpu) Notice() string { return g.notice }
 
 // Memory is the GPU's, which a rank has for itself unless others share the GPU; what
 // they take is not free then, and the allocation says so.
@@ -47,7 +54,7 @@ func openGPU(c Config) (b exec.Backend, absent, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w (--device cpu does without a GPU)", err)
 	}
-	return gpu{g}, nil, nil
+	return gpu{g, driver.NotVisible(len(list))}, nil, nil
 }
 
 // GPUs are the names of those that --device auto takes, one for each; none where it
