@@ -43,8 +43,8 @@ func asUser(t *testing.T, f func()) {
 
 // TestGPUKernelCache trains with a folder of compiled kernels in which one is damaged
 // and one is missing: the damaged one is told of, and both are compiled again. Then in one
-// that cannot be written to, where two are missing: that is told of once. Either run goes
-// on to its end.
+// that cannot be written to, and in one that is full, where two are missing: that is told of
+// once. Each run goes on to its end.
 func TestGPUKernelCache(t *testing.T) {
 	long(t)
 	s := newSite(t).withGPUs(1)
@@ -75,7 +75,30 @@ func TestGPUKernelCache(t *testing.T) {
 	for _, file := range missing {
 		remove(t, file)
 	}
+	t.Run("full", func(t *testing.T) { s.hasNoRoom(t, folder) })
 	t.Run("read-only", func(t *testing.T) { s.keepsNoKernels(t, folder, missing[0]) })
+}
+
+// hasNoRoom trains with a copy of a folder, in which kernels are missing, on a file system
+// that is full; nothing is left half-written there.
+func (s *site) hasNoRoom(t *testing.T, folder string) {
+	t.Helper()
+	full := t.TempDir()
+	const mounted = `mount -t tmpfs -o size=64m none "$FULL" || exit 99
+cp "$KERNELS"/* "$FULL" && cat /dev/zero > "$FULL/filler" 2> "$FULL.said"
+n=$(ls "$FULL" | wc -l)
+"$@" && if [ "$(ls "$FULL" | wc -l)" != "$n" ]; then ls -t "$FULL" | head -1 >&2; exit 98; fi`
+	args := onGPU("full", "--steps", "2")
+	args[0] = filepath.Join(s.bin, args[0])
+	here := &site{t: t, dir: s.dir, env: append(slices.Clone(s.env), "KERNELS="+folder, "FULL="+full, cuda.CacheVariable+"="+full)}
+	e := here.startCommand(append([]string{"unshare", "--map-root-user", "--mount", "sh", "-c", mounted, "sh"}, args...)).wait()
+	if e.code == 99 || strings.HasPrefix(e.stderr, "unshare: ") {
+		t.Skipf("needs to mount a small file system: %v", e)
+	}
+	if log := s.log("full"); e.code != 0 || strings.Count(log, "compiled kernels cannot be kept") != 1 || !strings.Contains(log, "no space left on device") {
+		t.Errorf("want one notice that kernels cannot be kept, got %s %v", log, e)
+	}
+	s.sameFiles("whole/ckpt", "full/ckpt")
 }
 
 // keepsNoKernels trains with a folder that may not be written to, in which kernels are
