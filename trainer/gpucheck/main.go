@@ -5,7 +5,8 @@
 //	gpucheck --out results --part c,d --limit 9m
 //
 //	a  versions; our constants and layouts compiled against the headers that are there
-//	b  ranks that share the GPU, by NCCL and staged; a killed rank; the conformance suites
+//	b  ranks that share the GPU, by NCCL and staged; a rank that is killed, one that aborts; the
+//	   conformance suites, that of backends under compute-sanitizer, too
 //	c  captured steps against single ones; first losses against the CPU's
 //	d  speed: steps of the networks in three precisions, beside PyTorch, and the machine's rates;
 //	   kernels for images of few channels, which are held to plain ones, too

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -23,10 +23,12 @@ import (
 // suites is part b: first what two ranks show, last what takes longest.
 func suites(ctx context.Context, o *options, r *report) error {
 	err := losses(ctx, r, 2)
-	err = errors.Join(err, r.do(ctx, "b", "a rank killed inside a captured step of 2 ranks "+onOneGPU+", NCCL", func() (string, map[string]any, error) {
-		_, err := r.sharing(ctx, task{Ranks: 2, Transport: cuda.TransportNCCL, Launch: cuda.GraphsOn, Endless: true})
-		return "", nil, err
-	}))
+	for _, how := range []end{killed, aborted} {
+		err = errors.Join(err, r.do(ctx, "b", fmt.Sprintf("a rank %s inside a captured step of 2 ranks %s, NCCL", how, onOneGPU), func() (string, map[string]any, error) {
+			_, err := r.sharing(ctx, task{Ranks: 2, Transport: cuda.TransportNCCL, Launch: cuda.GraphsOn, End: how})
+			return "", nil, err
+		}))
+	}
 	err = errors.Join(err, collectives(ctx, r), losses(ctx, r, 4), randomPrograms(ctx, o, r))
 	for _, name := range []string{backendPlain, backendLibraries} {
 		if o.size.Graphs == 0 {
@@ -36,7 +38,13 @@ func suites(ctx context.Context, o *options, r *report) error {
 			return suite(ctx, task{Tests: name, Graphs: o.size.Graphs})
 		}))
 	}
-	return errors.Join(err, r.do(ctx, "b", "steps under compute-sanitizer", func() (string, map[string]any, error) { return sanitized(ctx) }))
+	err = errors.Join(err, r.do(ctx, "b", "steps "+underSanitizer, func() (string, map[string]any, error) { return sanitized(ctx, task{Ranks: 1}, 90*time.Second) }))
+	if o.size.Graphs == 0 {
+		return err
+	}
+	return errors.Join(err, r.do(ctx, "b", backendPlain+" "+underSanitizer, func() (string, map[string]any, error) {
+		return sanitized(ctx, task{Tests: backendPlain, Graphs: 1, Limit: min(sanitizedSuite, o.each/2)}, o.each*9/10)
+	}))
 }
 
 // losses are checks that ranks which share the GPU have the losses of one alone, and with
@@ -143,54 +151,30 @@ const workerSteps = 4
 
 // task is what a rank is told.
 type task struct {
-	Rank, Ranks int
-	Transport   cuda.Transport
-	Launch      cuda.Graphs
-	Meet        string // folder in which the ranks find each other
-	Shards      int    // virtual ones of its steps, as in workload
-	Endless     bool   // go on until a rank dies
-	Suite       bool   // no steps, but what a rank can do of the suite of collectives
+	Rank, Ranks  int
+	Transport    cuda.Transport
+	Launch       cuda.Graphs
+	Meet         string // folder in which the ranks find each other
+	Shards       int    // virtual ones of its steps, as in workload
+	Width, Batch int    // of its steps; 0: those of small
+	End          end    // how the last rank ends inside an endless run; "": it is not endless
+	Suite        bool   // no steps, but what a rank can do of the suite of collectives
 
-	Tests  string // no rank, but tests: which
-	Graphs int    // random ones of them
-	Most   int    // ranks of them
+	Tests  string        // no rank, but tests: which
+	Graphs int           // random ones of them
+	Most   int           // ranks of them
+	Limit  time.Duration // after which no more of them are done; 0 is none
 }
 
 // workload is what ranks of the task train.
 func (t task) workload() workload {
 	w := small
-	w.Shards = t.Shards
+	w.Shards, w.Width, w.Batch = t.Shards, cmp.Or(t.Width, w.Width), cmp.Or(t.Batch, w.Batch)
 	return w
 }
 
-// sanitized runs a rank alone under compute-sanitizer, where that is.
-func sanitized(ctx context.Context) (string, map[string]any, error) {
-	tool, err := exec.LookPath("compute-sanitizer")
-	if err != nil {
-		return "", nil, fmt.Errorf("%w: there is no compute-sanitizer on PATH", errSkipped)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", nil, err
-	}
-	b, err := json.Marshal(task{Ranks: 1})
-	if err != nil {
-		return "", nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 90*time.Second, errors.New("it took longer than 90 s"))
-	defer cancel()
-	cmd := exec.CommandContext(ctx, tool, "--error-exitcode", "9", self, "--worker", string(b))
-	cmd.WaitDelay = time.Second // its program may outlive it
-	out, err := cmd.CombinedOutput()
-	if ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", errSkipped, context.Cause(ctx))
-	}
-	return string(out[max(0, len(out)-2000):]), nil, err
-}
-
 // together runs ranks that share the GPU, each a process, and is the losses that rank 0
-// reports. It kills the last one of an endless task in the middle, and wants the others
-// to end soon.
+// reports. An endless task's last one ends in the middle, and the others must soon.
 func together(ctx context.Context, t task) (_ [][]float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -220,8 +204,8 @@ func together(ctx context.Context, t task) (_ [][]float64, err error) {
 		}
 		cmds = append(cmds, cmd)
 	}
-	if t.Endless {
-		return nil, survive(ctx, cmds, errs, dir)
+	if t.End != "" {
+		return nil, t.End.survive(ctx, cmds, errs, dir)
 	}
 	for rank, cmd := range cmds {
 		if e := cmd.Wait(); e != nil {
@@ -233,41 +217,6 @@ func together(ctx context.Context, t task) (_ [][]float64, err error) {
 	}
 	var all [][]float64
 	return all, json.Unmarshal([]byte(outs[0].String()), &all)
-}
-
-// survive kills the last rank once it is under way; the others must end by themselves
-// and say why.
-func survive(ctx context.Context, cmds []*exec.Cmd, errs []strings.Builder, dir string) error {
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "under way")); err == nil {
-			break
-		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("the ranks did not get under way: %s", errs[0].String())
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	last := len(cmds) - 1
-	killed := time.Now()
-	if err := cmds[last].Process.Signal(syscall.SIGKILL); err != nil {
-		return err
-	}
-	for rank, cmd := range cmds {
-		err := cmd.Wait()
-		if rank == last {
-			continue
-		}
-		if took := time.Since(killed); took > 15*time.Second {
-			return fmt.Errorf("rank %d ended %v after the death", rank, took)
-		}
-		if err == nil {
-			return fmt.Errorf("rank %d ended well, though rank %d was killed", rank, last)
-		}
-		if said := errs[rank].String(); !strings.Contains(said, fmt.Sprintf("rank %d", last)) {
-			return fmt.Errorf("rank %d ended (%w) and says %q, which does not name rank %d", rank, err, said, last)
-		}
-	}
-	return nil
 }
 
 // work is a rank.
@@ -305,14 +254,8 @@ func work(ctx context.Context, text string, stdout io.Writer) (err error) {
 		comm.Abort(err)
 		return err
 	}
-	if t.Endless {
-		if err := os.WriteFile(filepath.Join(t.Meet, "under way"), nil, 0o666); err != nil {
-			return err
-		}
-		for err == nil {
-			_, err = s.losses(ctx, 100)
-		}
-		return err
+	if t.End != "" {
+		return t.endless(ctx, s, comm)
 	}
 	if t.Rank == 0 {
 		return json.NewEncoder(stdout).Encode(all)

@@ -69,7 +69,7 @@ func runTests(t task) error {
 	case backendLibraries:
 		f = func(tt *testing.T) { backend(tt, cuda.Config{Transport: cuda.TransportStaged}, t.Graphs) }
 	}
-	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: testName, F: f}}, nil, nil)
+	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: testName, F: within(t.Limit, f)}}, nil, nil)
 	return errors.New("package testing has not ended the process")
 }
 

@@ -26,11 +26,12 @@ func TestSuite(t *testing.T) {
 // TestRanksOf: which checks are of ranks of NCCL that share a GPU, and of how many.
 func TestRanksOf(t *testing.T) {
 	for name, want := range map[string]int{
-		"losses of 2 ranks on one GPU, NCCL, captured":                     2,
-		"colltest, NCCL, 4 processes on one GPU":                           4,
-		"a rank killed inside a captured step of 2 ranks on one GPU, NCCL": 2,
-		"colltest, staged, 4 processes on one GPU":                         0,
-		"colltest, NCCL, 1 to 4 ranks in a process":                        0,
+		"losses of 2 ranks on one GPU, NCCL, captured":                          2,
+		"colltest, NCCL, 4 processes on one GPU":                                4,
+		"a rank killed inside a captured step of 2 ranks on one GPU, NCCL":      2,
+		"a rank that aborts inside a captured step of 2 ranks on one GPU, NCCL": 2,
+		"colltest, staged, 4 processes on one GPU":                              0,
+		"colltest, NCCL, 1 to 4 ranks in a process":                             0,
 	} {
 		if got := ranksOf(name); got != want {
 			t.Errorf("%s: got %d, want %d", name, got, want)
