@@ -97,7 +97,7 @@ func (e end) said(rank, last int, text string) error {
 		return fmt.Errorf("it says %q, which does not name %s", text, who)
 	}
 	if e == aborted && (!strings.HasPrefix(lines[len(lines)-1], "gpucheck: ") || strings.Count(text, errAsked.Error()) != 1) {
-		return fmt.Errorf("it says %q, want %q once, in one line", text, errAsked)
+		return fmt.Errorf("it says %q, want %q once, in one line", text, errAsked.Error())
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestDoesNotFit(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, err := range []error{nil, errors.New("another")} {
-		if got := doesNotFit(err, o, of, 2); got != err {
+		if got := doesNotFit(err, o, of, 2); !errors.Is(got, err) {
 			t.Errorf("%v has become %v", err, got)
 		}
 	}
