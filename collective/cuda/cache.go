@@ -120,7 +120,7 @@ func (c *cache) write(key string, entry []byte) error {
 		err = os.Rename(f.Name(), filepath.Join(folder, key))
 	}
 	if err != nil {
-		_ = f
+		_ = os.Remove(f.Name()) // as much as can be done
 	}
 	return err
 }
