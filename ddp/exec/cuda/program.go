@@ -55,11 +55,12 @@ type program struct {
 	queue  []*flight
 	closed bool
 
-	mu     sync.Mutex // guards stats
+	mu     sync.Mutex // guards what follows
 	stats  exec.Stats
 	ops    []exec.OpStats // by step
 	wait   time.Duration  // for collectives, in the last run that measured it
 	unread bool           // what measures it cannot be read
+	raised error          // what this rank has ended its group with
 	ended  time.Time      // when the last run ended
 
 	requests []collective.Request // in the order in which they start
@@ -209,7 +210,28 @@ func (p *program) arrive(ctx context.Context, f *flight) error {
 	if err == nil {
 		return nil
 	}
-	return p.cut(f, err)
+	return p.blamed(p.cut(f, err))
+}
+
+// blame remembers what this rank ends its group with.
+func (p *program) blame(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.raised == nil && !errors.Is(err, collective.ErrAborted) {
+		p.raised = err
+	}
+}
+
+// blamed is why a run fails with err: where the group has ended because a later run, which
+// was queued behind this one, failed on this rank, that is why. The end of a group alone
+// would be another rank's fault, and the rank would leave it to that one to say it.
+func (p *program) blamed(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.raised != nil && errors.Is(err, collective.ErrAborted) {
+		return p.raised
+	}
+	return err
 }
 
 // await waits for the run's last event.

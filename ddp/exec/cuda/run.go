@@ -40,6 +40,7 @@ func (p *program) enqueue(f *flight) error {
 		return nil
 	}
 	if p.reducing() {
+		p.blame(err)
 		p.comm.Abort(err)
 		err = errors.Join(err, p.forget())
 	}

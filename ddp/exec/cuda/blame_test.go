@@ -1,0 +1,68 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/ddp/exec"
+)
+
+// TestFailedBehind: a rank whose launch fails while it waits for the run before is told of
+// that, and not of the end of its group, which is what the other rank is told.
+func TestFailedBehind(t *testing.T) {
+	t.Setenv(cudatest.Prefix+"DELAY", "2000")
+	for _, fault := range []string{"cuGraphLaunch=3=700", "cuGraphLaunch=4=700", "cuGraphLaunch=7=700"} { // of either rank
+		t.Run(fault, func(t *testing.T) {
+			var errs [2]error
+			onTwoGPUs(t, func(r int, below collective.Comm) error {
+				errs[r] = fullQueue(t, Config{Plain: true, Ordinal: r}, below)
+				return nil
+			}, fault)
+			ill, well := errs[0], errs[1]
+			if errors.Is(ill, collective.ErrAborted) {
+				ill, well = well, ill
+			}
+			if ill == nil || !strings.Contains(ill.Error(), "cuGraphLaunch") || errors.Is(ill, collective.ErrAborted) || !errors.Is(well, collective.ErrAborted) {
+				t.Errorf("want one rank's failed launch, and the end of the other's group, got\n%v\n%v", errs[0], errs[1])
+			}
+		})
+	}
+}
+
+// fullQueue runs a program that reduces with as many runs queued as there may be.
+func fullQueue(t *testing.T, c Config, below collective.Comm) (err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	b, err := New(c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = b.Close() }() // on a lost device hundreds of calls fail
+	comm, err := b.Connect(ctx, below)
+	if err != nil {
+		return err
+	}
+	p, err := b.Compile(shared(t), exec.Options{Name: "shared", Comm: comm})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Close() }()
+	for n := range 20 {
+		if err := p.Launch(ctx); err != nil {
+			return fmt.Errorf("run %d is launched: %w", n, err)
+		}
+		if n+1 < depth {
+			continue
+		}
+		if err := p.Wait(ctx); err != nil {
+			return fmt.Errorf("run %d: %w", n+1-depth, err)
+		}
+	}
+	return nil
+}
