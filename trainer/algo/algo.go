@@ -143,6 +143,10 @@ type Column struct {
 	Shown bool // in the line of progress; the others are only kept
 }
 
+// Loss says whether it is a loss or what one is made of: not the length of a gradient,
+// whose name begins with "grad", nor ReportStop.
+func (c Column) Loss() bool { return c.Name != ReportStop && !strings.HasPrefix(c.Name, "grad") }
+
 // Names are the names of columns.
 func Names(columns []Column) []string {
 	names := make([]string, len(columns))

@@ -14,6 +14,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/run/jump"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/run/rundir"
@@ -31,8 +32,10 @@ type recorder struct {
 	device string
 	stdout io.Writer
 	tty    bool
-	log    *slog.Logger // of warnings; discards them until there is one
+	log    *slog.Logger // of warnings, on stderr and in the log file; discards them until there is one
+	file   *slog.Logger // of the log file alone, for what the console is told beside the bar
 
+	watch   *jump.Watch
 	shown   map[string]bool // the losses in the line of progress
 	takes   algo.Inputs     // of the model: what its samples are
 	metrics *rundir.Metrics
@@ -52,7 +55,9 @@ type lastStep struct {
 
 func newRecorder(o *options, info runInfo, world int, device string, stdout io.Writer) (*recorder, error) {
 	model := o.model.Model()
-	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout, shown: map[string]bool{}, takes: model.Takes(), log: slog.New(slog.DiscardHandler)}
+	quiet := slog.New(slog.DiscardHandler)
+	r := &recorder{o: o, info: info, world: world, device: device, stdout: stdout, log: quiet, file: quiet, shown: map[string]bool{}, takes: model.Takes()}
+	r.watch = watched(model.Report())
 	for _, c := range model.Report() {
 		r.shown[c.Name] = c.Shown
 	}
@@ -93,7 +98,7 @@ func (r *recorder) start(step int64) (err error) {
 			return err
 		}
 	}
-	if r.metrics, err = r.dir.Metrics(step); err != nil {
+	if r.metrics, err = r.dir.Metrics(step, r.remember); err != nil {
 		return err
 	}
 	r.warnMissing(step)
@@ -140,6 +145,9 @@ func plan(done, steps int64) string {
 func (r *recorder) Stepped(rec loop.Record) error {
 	s := &r.step
 	s.set(rec, r.shown)
+	if err := r.warn(rec.Step); err != nil {
+		return err
+	}
 	r.show.Step(progressbar.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: s.short, Caption: s.caption})
 	if rec.Step%r.o.logEvery != 0 {
 		return nil

@@ -238,7 +238,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	file.Info("backend", "is", exec.Describe(backend))
 	said.to(file)
 	if rec != nil {
-		rec.log = log
+		rec.log, rec.file = log, file
 	}
 	if err := w.Connect(ctx, file); err != nil {
 		return err

@@ -49,7 +49,7 @@ func TestFileForFolder(t *testing.T) {
 	if err := os.Mkdir(d.MetricsFile(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.Metrics(0)
+	_, err = d.Metrics(0, nil)
 	wantError(t, err, d.MetricsFile()+" is a folder, where a run has a file: move it away")
 	if err := errors.Join(d.Close(), os.Remove(d.Events()), os.WriteFile(d.Events(), nil, 0o644)); err != nil {
 		t.Fatal(err)

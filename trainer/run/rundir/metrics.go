@@ -110,11 +110,12 @@ type Metrics struct {
 // OpenMetrics opens the file at path, made if needed, to append the lines of
 // step and later ones. Lines of step and later are cut off, and so is a last
 // line torn by a kill: the run is about to make them again. Any other line
-// that cannot be read is an error that names it, and nothing is cut.
+// that cannot be read is an error that names it, and nothing is cut. The lines that
+// stay are shown to kept, in order; it may be nil.
 //
 // Cutting keeps a prefix of the file, in one call of the kernel: a kill leaves
 // the file as before or as after.
-func OpenMetrics(path string, step int64) (*Metrics, error) {
+func OpenMetrics(path string, step int64, kept func(Record)) (*Metrics, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if errors.Is(err, syscall.EISDIR) {
 		return nil, fmt.Errorf("%s is a folder, where a run has a file: move it away", path)
@@ -123,20 +124,23 @@ func OpenMetrics(path string, step int64) (*Metrics, error) {
 		return nil, err
 	}
 	m := &Metrics{f: f, last: -1}
-	if err := errors.Join(atomicfile.SyncDir(filepath.Dir(path)), m.cut(step)); err != nil {
+	if err := errors.Join(atomicfile.SyncDir(filepath.Dir(path)), m.cut(step, kept)); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return m, nil
 }
 
-// cut keeps the lines before step.
-func (m *Metrics) cut(step int64) error {
+// cut keeps the lines before step, and shows them to kept.
+func (m *Metrics) cut(step int64, kept func(Record)) error {
 	var keep int64
 	open := false // the last line kept has no newline
 	err := scan(m.f, func(r Record, size int64, whole bool) {
 		if r.Step < step {
 			keep, m.last, open = keep+size, r.Step, !whole
 			m.kept = append(m.kept, r.Step)
+			if kept != nil {
+				kept(r)
+			}
 		}
 	})
 	if err != nil {

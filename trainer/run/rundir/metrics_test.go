@@ -29,7 +29,7 @@ func appendSteps(t *testing.T, m *Metrics, from, to int64) {
 
 func open(t *testing.T, path string, step int64) *Metrics {
 	t.Helper()
-	m, err := OpenMetrics(path, step)
+	m, err := OpenMetrics(path, step, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +99,23 @@ func TestMetricsResume(t *testing.T) {
 	}
 }
 
+// TestMetricsShowsWhatStays: whoever goes on is shown the lines that stay, and no other.
+func TestMetricsShowsWhatStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	m := open(t, path, 0)
+	appendSteps(t, m, 0, 5)
+	closeMetrics(t, m)
+	var seen []Record
+	m, err := OpenMetrics(path, 3, func(r Record) { seen = append(seen, r) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeMetrics(t, m)
+	if want := []Record{record(0), record(1), record(2)}; !reflect.DeepEqual(seen, want) {
+		t.Errorf("got %+v, want %+v", seen, want)
+	}
+}
+
 // A last line that lacks only its newline is complete and is kept.
 func TestMetricsKeepsCompleteLastLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
@@ -140,7 +157,7 @@ func TestMetricsErrors(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, err := OpenMetrics(path, 1)
+			_, err := OpenMetrics(path, 1, nil)
 			wantError(t, err, path, tt.want)
 			_, err = ReadMetrics(path)
 			wantError(t, err, path, tt.want)
@@ -173,7 +190,7 @@ func FuzzMetrics(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		m, err := OpenMetrics(path, step)
+		m, err := OpenMetrics(path, step, nil)
 		if err != nil {
 			return
 		}
@@ -203,7 +220,7 @@ func Example() {
 		return
 	}
 	defer func() { _ = d.Close() }()
-	m, err := d.Metrics(0)
+	m, err := d.Metrics(0, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

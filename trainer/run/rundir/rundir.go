@@ -130,7 +130,9 @@ func (d *Dir) Diverged(words string) error {
 
 // Metrics opens metrics.jsonl for the lines of step and later ones; see
 // OpenMetrics.
-func (d *Dir) Metrics(step int64) (*Metrics, error) { return OpenMetrics(d.MetricsFile(), step) }
+func (d *Dir) Metrics(step int64, kept func(Record)) (*Metrics, error) {
+	return OpenMetrics(d.MetricsFile(), step, kept)
+}
 
 func (d *Dir) write() error {
 	text, err := d.config.text()

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/run/jump"
+	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/setting"
+)
+
+// watched is a watch over the losses of a report.
+func watched(report []algo.Column) *jump.Watch {
+	var names []string
+	for _, c := range report {
+		if c.Loss() {
+			names = append(names, c.Name)
+		}
+	}
+	return jump.New(names)
+}
+
+// remember shows the watch a step of before a resume, whose jumps have been told of.
+func (r *recorder) remember(line rundir.Record) { r.watch.See(line.Step, line.Losses) }
+
+// warn says, once for each loss, that one has jumped in this step.
+func (r *recorder) warn(step int64) error {
+	j, some := r.watch.See(step, r.step.losses)
+	if !some {
+		return nil
+	}
+	line := jumped(j, r.o.own)
+	r.file.Warn("a loss jumps", "says", line)
+	_, err := fmt.Fprintln(r.show, "warning: "+line)
+	return err
+}
+
+// jumped is what is said of it. That the loss comes back is no comfort: the weights whose
+// gradients jumped with it are held by Adam's second moments (see package jump).
+func jumped(j jump.Jump, own *setting.Set) string {
+	return fmt.Sprintf("%s jumps to %.3g, from at most %.3g (step %d of metrics.jsonl): even if it comes back, Adam leaves the weights behind it nearly still for many steps; if the run goes on badly, begin another with a lower %s",
+		j.Loss, j.Value, j.Before, j.Step, setting.Choices(rates(own)))
+}
+
+// rates are the flags of the learning rates that are in use: where one may be 0, that
+// means that another takes its place.
+func rates(own *setting.Set) []string {
+	var flags []string
+	for _, s := range own.All() {
+		rate := s.Name == "lr" || strings.HasPrefix(s.Name, "lr-") || strings.HasSuffix(s.Name, "-lr")
+		if rate && s.Name != "lr-decay" && s.String() != "0" {
+			flags = append(flags, "--"+s.Name)
+		}
+	}
+	return flags
+}

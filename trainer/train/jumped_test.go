@@ -1,0 +1,110 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/chosen"
+	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/setting"
+	"ebtrain/trainer/settings"
+)
+
+// says is what a recorder says that has each value of kl in turn, from a step on.
+func says(t *testing.T, out string, from int64, kl ...float64) string {
+	t.Helper()
+	o, fs, err := parse([]string{"--out", out, "--print-every", "1000", "--steps", "1000"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.resume = from > 0
+	var text strings.Builder
+	r, err := newRecorder(o, runInfo{flags: cliflag.Values(fs)}, 1, "test", &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Started(from); err != nil {
+		t.Fatal(err)
+	}
+	rec := loop.Record{Step: from, Names: algo.Names(o.model.Model().Report()), StepTime: time.Millisecond}
+	rec.Values = make([]float64, len(rec.Names))
+	for _, v := range kl {
+		for i, name := range rec.Names {
+			rec.Values[i] = 1
+			switch name {
+			case "kl":
+				rec.Values[i] = v
+			case "grad_inference": // is no loss
+				rec.Values[i] = v * v
+			}
+		}
+		if err := r.Stepped(rec); err != nil {
+			t.Fatal(err)
+		}
+		rec.Step++
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// TestJumpIsTold: a loss that jumps is told of in one line, once in a run, over resumes;
+// what a resume does anew is told of anew.
+func TestJumpIsTold(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run")
+	const want = "warning: kl jumps to 3.39e+09, from at most 114 (step 4 of metrics.jsonl): "
+	said := says(t, out, 0, 114, 65, 68, 73, 3.39e9, 52)
+	if strings.Count(said, "warning") != 1 || !strings.Contains(said, want) || !strings.Contains(said, " begin another with a lower --lr or --lr-energy\n") {
+		t.Errorf("want %q, once, in:\n%s", want, said)
+	}
+	if said := says(t, out, 6, 62, 55, 1e9); strings.Contains(said, "warning") {
+		t.Errorf("told again after a resume:\n%s", said)
+	}
+	if said := says(t, out, 4, 3.39e9, 52); !strings.Contains(said, want) {
+		t.Errorf("not told when done again:\n%s", said)
+	}
+}
+
+// TestJumpIsLogged: it is in the log of rank 0, too.
+func TestJumpIsLogged(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	said, _, err := small(t, out, "--steps", "12", "--lr", "0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(out, "rank-0.log"))
+	if err != nil || !strings.Contains(said, "warning: kl jumps to ") || !strings.Contains(string(log), `"says":"kl jumps to `) {
+		t.Errorf("%v, the log has\n%s\nof\n%s", err, log, said)
+	}
+}
+
+// TestRates: every preset of every method has a learning rate, by that name.
+func TestRates(t *testing.T) {
+	for _, m := range settings.Methods() {
+		for _, p := range m.Presets {
+			at, err := chosen.Begin(m.Name, p.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := &setting.Set{}
+			at.Preset.Config.Clone().Settings(own)
+			flags := rates(own)
+			if len(flags) == 0 {
+				t.Errorf("%s: no learning rate", p.Name)
+			}
+			for _, s := range own.All() {
+				help := strings.Contains(s.Help, "learning rate") && !strings.Contains(s.Help, "factor on") && s.Type() == "float64" && s.String() != "0"
+				if named := strings.Contains(" "+strings.Join(flags, " ")+" ", " --"+s.Name+" "); named != help {
+					t.Errorf("%s: --%s is a learning rate by its help: %v, by its name: %v (%s)", p.Name, s.Name, help, named, s.Help)
+				}
+			}
+		}
+	}
+}
