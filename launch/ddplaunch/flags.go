@@ -24,7 +24,7 @@ var program = cliflag.Program{
 
   ddplaunch [flags] PROGRAM [the program's own flags]
 
-  ddplaunch -nproc 2 train --data synth --out runs/a   two ranks on this machine
+  ddplaunch -nproc 2 train --width 16 --out runs/a     two ranks on this machine
   ddplaunch -nproc gpu train ...                       one rank per GPU
   ddplaunch -nproc 2 --log-dir logs ./my-program ...   and logs/rank-N.out
 

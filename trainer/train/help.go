@@ -18,7 +18,7 @@ const about = `train trains an energy-based latent variable model and writes a r
 
 Alone it is one rank; under ddplaunch it is one of several:
 
-  train --data synth --steps 100 --out runs/a
+  train --data synth --width 16 --batch 32 --steps 200 --out runs/a
   ddplaunch -nproc 2 train --net conv32 --width 16 --data shards/celeba32 \
       --batch 64 --steps 300 --out runs/celeba32
   ddplaunch -nproc 2 train --preset bidvl-celeba128 \
