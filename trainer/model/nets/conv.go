@@ -19,6 +19,10 @@ type Conv struct {
 	Channels int // colour channels: 3, or 1 for grey
 	Width    int // base width of the energy net, 64 in the paper; Q and G use three quarters of it
 	Latent   int // size of the latent vector: 100
+
+	// BoundedVariance gives Q log σ² = −softplus(raw), as the residual networks have it
+	// and the paper's text says of all; in the released code it is unbounded.
+	BoundedVariance bool
 }
 
 // Validate says what is wrong with the sizes.
@@ -92,7 +96,7 @@ func (n Conv) trunk(c *nn.Context, v graph.ID) *chain {
 }
 
 // Inference is the inference net Q: v → (μ, log σ²), both (N, Latent). log σ²
-// is unbounded.
+// is unbounded, unless BoundedVariance.
 func (n Conv) Inference(c *nn.Context, v graph.ID) (mean, logVar graph.ID) {
 	c.Scope("inference", func() {
 		x, in, layer := v, n.Channels, 0
@@ -115,6 +119,9 @@ func (n Conv) Inference(c *nn.Context, v graph.ID) (mean, logVar graph.ID) {
 			return c.Reshape(y, graph.D(c.Batch(v), n.Latent))
 		}
 		mean, logVar = head("mean"), head("logvar")
+		if n.BoundedVariance {
+			logVar = c.Neg(c.Softplus(logVar))
+		}
 	})
 	return mean, logVar
 }

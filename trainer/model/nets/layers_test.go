@@ -94,6 +94,11 @@ func TestLayers(t *testing.T) {
 			_, logVar := n.Inference(c, c.Input("v", image))
 			return logVar
 		}, body + "C4/1/0 384→100"},
+		{"bounded log variance", func(n Conv, c *nn.Context) graph.ID {
+			n.BoundedVariance = true
+			_, logVar := n.Inference(c, c.Input("v", image))
+			return logVar
+		}, body + "C4/1/0 384→100; softplus"},
 		{"generator", func(n Conv, c *nn.Context) graph.ID {
 			return n.Generator(c, c.Input("h", latent))
 		}, "T4/1/0 100→384; " + relu + "T4/2/1 384→384; " + relu + "T4/2/1 384→192; " + relu + "T4/2/1 192→96; " + relu +

@@ -25,6 +25,7 @@ func (s *Spec) Settings(set *setting.Set) {
 		least = 4
 	}
 	sizes(set, least, &s.Width, &s.Latent, &s.PlainShortcut)
+	set.Bool("bounded-variance", &s.BoundedVariance, "convolutional networks: the variances of q(h|v) are below 1, as in the paper's text and the residual networks, not unbounded as in the released code")
 	set.Then(func() error {
 		if s.Family == ConvFamily && s.Width%4 != 0 {
 			return fmt.Errorf("want --width of a multiple of 4, got %d", s.Width)

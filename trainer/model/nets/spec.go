@@ -44,6 +44,8 @@ type Spec struct {
 	Latent   int // size of the latent vector
 	// PlainShortcut is ResNet's; the convolutional networks have no shortcuts.
 	PlainShortcut bool `json:",omitempty"`
+	// BoundedVariance is Conv's; that of the residual networks is bounded.
+	BoundedVariance bool `json:",omitempty"`
 }
 
 // Names are the networks of the papers, as Named takes them.
@@ -73,9 +75,12 @@ func (s Spec) Build() (Networks, error) {
 		if s.PlainShortcut {
 			return nil, fmt.Errorf("the %s networks have no shortcuts, so none can be plain", s.Name())
 		}
-		n := Conv{Size: s.Size, Channels: s.Channels, Width: s.Width, Latent: s.Latent}
+		n := Conv{Size: s.Size, Channels: s.Channels, Width: s.Width, Latent: s.Latent, BoundedVariance: s.BoundedVariance}
 		return n, n.Validate()
 	case ResNetFamily:
+		if s.BoundedVariance {
+			return nil, fmt.Errorf("the variance of the %s networks' latents is bounded as it is", s.Name())
+		}
 		n := ResNet{Size: s.Size, Channels: s.Channels, Width: s.Width, Latent: s.Latent, PlainShortcut: s.PlainShortcut}
 		return n, n.Validate()
 	}

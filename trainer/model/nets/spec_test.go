@@ -130,6 +130,7 @@ func TestSpec(t *testing.T) {
 		{"residual size", Spec{Family: ResNetFamily, Size: 48, Channels: 3, Width: 64, Latent: 128}, "32x32, 64x64 or 128x128"},
 		{"residual width", Spec{Family: ResNetFamily, Size: 32, Channels: 3, Latent: 128}, "width"},
 		{"shortcut", Spec{Family: ConvFamily, Size: 32, Channels: 3, Width: 64, Latent: 100, PlainShortcut: true}, "shortcuts"},
+		{"bounded", Spec{Family: ResNetFamily, Size: 32, Channels: 3, Width: 64, Latent: 128, BoundedVariance: true}, "bounded as it is"},
 	} {
 		if err := tt.s.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
