@@ -23,8 +23,8 @@
 //   - A failure of either group, of NCCL, or of the device is the failure of all
 //     of them, on every rank.
 //
-// Concurrency: see collective.Comm. Enqueue, Agree and Await belong to the
-// goroutine that calls Start.
+// Concurrency: see collective.Comm. Enqueue and Agree belong to the
+// goroutine that calls Start; Await may be called beside it, by one goroutine.
 //
 // A collective that is captured holds the communicator: graphs are closed before
 // Close, and, after a failure, soon: NCCL's abort waits for them.

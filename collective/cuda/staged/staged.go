@@ -6,8 +6,8 @@
 // A [Comm] is used as that of package nccl is. Nothing of it can be captured:
 // [Comm.Enqueue] waits for the stream and for the other ranks.
 //
-// Concurrency: see collective.Comm. Enqueue, Agree and Await belong to the
-// goroutine that calls Start.
+// Concurrency: see collective.Comm. Enqueue and Agree belong to the
+// goroutine that calls Start; Await may be called beside it, by one goroutine.
 package staged
 
 import (

@@ -39,20 +39,11 @@ func TestFailedBehind(t *testing.T) {
 func fullQueue(t *testing.T, c Config, below collective.Comm) (err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	b, err := New(c)
+	p, done, err := sharedOver(ctx, t, c, below, exec.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = b.Close() }() // on a lost device hundreds of calls fail
-	comm, err := b.Connect(ctx, below)
-	if err != nil {
-		return err
-	}
-	p, err := b.Compile(shared(t), exec.Options{Name: "shared", Comm: comm})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = p.Close() }()
+	defer func() { _ = done() }() // on a lost device hundreds of calls fail
 	for n := range 20 {
 		if err := p.Launch(ctx); err != nil {
 			return fmt.Errorf("run %d is launched: %w", n, err)

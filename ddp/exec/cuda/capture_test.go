@@ -38,26 +38,16 @@ func (o *ranksRun) say(s string) {
 func (o *ranksRun) rank(ctx context.Context, t *testing.T, c Config, below collective.Comm, runs int, between func(rank, run int, p *program) error) (err error) {
 	r := below.Rank()
 	c.Plain, c.Ordinal, c.Lanes, c.Say = true, r, 3, o.say
-	b, err := New(c)
+	p, done, err := sharedOver(ctx, t, c, below, exec.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	comm, err := b.Connect(ctx, below)
-	if err != nil {
-		return err
-	}
-	p, err := b.Compile(shared(t), exec.Options{Name: "shared", Comm: comm})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	q := p.(*program)
+	defer func() { err = errors.Join(err, done()) }()
 	for n := range runs {
 		for i := range p.Input("x").F32() {
 			p.Input("x").F32()[i] = float32((i+n)%7) / 70
 		}
-		if err := between(r, n, q); err != nil {
+		if err := between(r, n, p); err != nil {
 			return err
 		}
 		if err := exec.Run(ctx, p); err != nil {
@@ -65,7 +55,7 @@ func (o *ranksRun) rank(ctx context.Context, t *testing.T, c Config, below colle
 		}
 		o.bits[r] = append(o.bits[r], p.Output("y").F32()...)
 	}
-	o.eager[r], o.captured[r] = q.eager, q.replayed() != nil
+	o.eager[r], o.captured[r] = p.eager, p.replayed() != nil
 	return nil
 }
 

@@ -45,17 +45,8 @@ func timedQueue(ctx context.Context, t *testing.T, c Config, below collective.Co
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c.Plain, c.Lanes = true, 3
-	b, err := New(c)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	comm, err := b.Connect(ctx, below)
-	if err != nil {
-		return err
-	}
 	var told []exec.Event
-	p, err := b.Compile(shared(t), exec.Options{Name: "shared", Comm: comm, Profile: true, Trace: func() func(exec.Event) {
+	p, done, err := sharedOver(ctx, t, c, below, exec.Options{Profile: true, Trace: func() func(exec.Event) {
 		return func(e exec.Event) {
 			if e.Kind != exec.Collective {
 				told = append(told, e)
@@ -65,7 +56,7 @@ func timedQueue(ctx context.Context, t *testing.T, c Config, below collective.Co
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
+	defer func() { err = errors.Join(err, done()) }()
 	var ended time.Time
 	events := 0
 	for n := range 4 * depth {

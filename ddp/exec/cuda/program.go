@@ -55,7 +55,7 @@ type program struct {
 	queue  []*flight
 	closed bool
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the six that follow
 	stats  exec.Stats
 	ops    []exec.OpStats // by step
 	wait   time.Duration  // for collectives, in the last run that measured it

@@ -62,17 +62,8 @@ func onTwoGPUs(t *testing.T, f func(rank int, below collective.Comm) error, faul
 func tracedRuns(ctx context.Context, t *testing.T, c Config, below collective.Comm, runs, traced int) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	b, err := New(c)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	comm, err := b.Connect(ctx, below)
-	if err != nil {
-		return err
-	}
 	asked, collectives := 0, 0
-	p, err := b.Compile(shared(t), exec.Options{Name: "shared", Comm: comm, Trace: func() func(exec.Event) {
+	p, done, err := sharedOver(ctx, t, c, below, exec.Options{Trace: func() func(exec.Event) {
 		if asked++; asked != traced+1 {
 			return nil
 		}
@@ -85,7 +76,7 @@ func tracedRuns(ctx context.Context, t *testing.T, c Config, below collective.Co
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
+	defer func() { err = errors.Join(err, done()) }()
 	var first []float32
 	for n := range runs {
 		for i := range p.Input("x").F32() {

@@ -104,20 +104,11 @@ func staggered(t *testing.T, c Config, behind time.Duration) (waited []time.Dura
 func late(t *testing.T, c Config, below collective.Comm, launched chan struct{}, behind time.Duration) (_ time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	b, err := New(c)
+	p, done, err := sharedOver(ctx, t, c, below, exec.Options{})
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	comm, err := b.Connect(ctx, below)
-	if err != nil {
-		return 0, err
-	}
-	p, err := b.Compile(shared(t), exec.Options{Name: "shared", Comm: comm})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
+	defer func() { err = errors.Join(err, done()) }()
 	var first []float32
 	for n := range firstMeasured + 2 {
 		for i := range p.Input("x").F32() {
@@ -146,10 +137,9 @@ func late(t *testing.T, c Config, below collective.Comm, launched chan struct{},
 			return 0, fmt.Errorf("run %d: %v were waited", n, p.Stats().CommWait)
 		}
 	}
-	q := p.(*program)
-	for _, s := range q.slots {
-		if r := s.measured.replay; r != nil && r.NodeCount() != q.replayed().NodeCount()+1+2*2 {
-			return 0, fmt.Errorf("the graph that measures has %d nodes, the other %d", r.NodeCount(), q.replayed().NodeCount())
+	for _, s := range p.slots {
+		if r := s.measured.replay; r != nil && r.NodeCount() != p.replayed().NodeCount()+1+2*2 {
+			return 0, fmt.Errorf("the graph that measures has %d nodes, the other %d", r.NodeCount(), p.replayed().NodeCount())
 		}
 	}
 	return p.Stats().CommWait, nil
