@@ -91,11 +91,11 @@ const (
 func (n Net) energy(c *nn.Context, z graph.ID) (e graph.ID) {
 	c.Scope(energyNet, func() {
 		linear := func(name string, x graph.ID, in, out int) graph.ID {
-			init := nn.XavierNormal(in, out)
+			layer := nn.Linear{Name: name, In: in, Out: out, Init: nn.XavierNormal(in, out)}
 			if n.Shape == LSTM {
-				init = nn.Uniform(sentence.Initial)
+				layer.Init, layer.BiasInit = nn.Uniform(sentence.Initial), nn.Uniform(sentence.Initial)
 			}
-			return nn.Linear{Name: name, In: in, Out: out, Init: init}.Apply(c, x)
+			return layer.Apply(c, x)
 		}
 		x := c.LeakyRelu(linear("linear1", z, n.Latent, n.NEF), energyLeak)
 		x = c.LeakyRelu(linear("linear2", x, n.NEF, n.NEF), energyLeak)

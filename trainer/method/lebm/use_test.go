@@ -104,8 +104,8 @@ func TestSamplesAgainstLoops(t *testing.T) {
 }
 
 // Weights of pictures' networks begin by Xavier, N(0, 2/(fan in + fan out)), where a
-// kernel's fans are its channels times its area; those of sentences' energy are uniform
-// between ±0.1.
+// kernel's fans are its channels times its area; all variables of sentences' energy are
+// uniform between ±0.1, biases too.
 func TestInitialWeights(t *testing.T) {
 	c := nn.NewContext(nn.Train, 1)
 	net := Net{Shape: SVHN, Channels: 3, Latent: 30, NGF: 4, NEF: 50}
@@ -139,7 +139,7 @@ func TestInitialWeights(t *testing.T) {
 	c = nn.NewContext(nn.Train, 1)
 	net.Shape = LSTM
 	net.energy(c, c.Input("z", graph.T(graph.F32, 1, net.Latent)))
-	for _, v := range weights(c) {
+	for _, v := range c.Variables() {
 		if square, largest, n := moments(v); largest > 0.1 || math.Abs(square/(0.01/3)-1) > 4*math.Sqrt(0.8/float64(n)) {
 			t.Errorf("sentences' %s begins up to ±%v with the variance %v", v.Name, largest, square)
 		}

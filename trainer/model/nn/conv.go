@@ -77,6 +77,7 @@ type Linear struct {
 	NoBias   bool
 	Spectral bool
 	Init     Init // of the weight; nil is PyTorch's default
+	BiasInit Init // of the bias, likewise
 }
 
 // Apply multiplies x.
@@ -87,7 +88,7 @@ func (l Linear) Apply(c *Context, x graph.ID) (y graph.ID) {
 			pixels: 1, by: func(w graph.ID) graph.ID { return c.MatMul(x, w, false, true) },
 		})
 		if !l.NoBias {
-			y = c.Add(y, c.Weight("bias", graph.D(l.Out), FanIn(l.In)))
+			y = c.Add(y, c.Weight("bias", graph.D(l.Out), orDefault(l.BiasInit, l.In)))
 		}
 	})
 	return y
