@@ -156,6 +156,8 @@ func TestHelp(t *testing.T) {
 		{"experiment list", "experiment list ", "--out"},
 		{"experiment compute", "experiment compute ", "--row"},
 		{"ddplaunch", "ddplaunch -nproc 2 train ", "--max-restarts"},
+		{"chaos", "chaos ", "--hosts"},
+		{"onhosts", "onhosts --hosts ", "--gbit"},
 		{"mkshards", "mkshards celeba ", "mkshards verify"},
 		{"mkshards folder", "mkshards folder --src ", "--test-percent"},
 		{"mkshards celeba", "mkshards celeba --src ", "--partition"},
