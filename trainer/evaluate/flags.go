@@ -131,6 +131,12 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	var ood []string
 	fs := pflag.NewFlagSet("evaluate", pflag.ContinueOnError)
+	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "metrics" {
+			name = "measures"
+		}
+		return pflag.NormalizedName(name)
+	})
 	o.flags(fs, &ood)
 	if err := program.Parse(fs, args, stdout); err != nil {
 		return o, err
@@ -165,7 +171,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	fs.StringVar(&o.data, "data", "", "data set: a directory made by mkshards, or a built-in one (synth, checkerboard, gauss); default is the run's own")
 	fs.StringVar(&o.split, "split", "test", "split to measure on")
-	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measureNames(), ", ")+"; all is what the method has, up to "+measureDensity)
+	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measureNames(), ", ")+"; all is what the method has, up to "+measureDensity+". Also --metrics")
 	fs.IntVar(&o.aisChains, "ais-chains", 2000, "annealed importance sampling: chains")
 	fs.IntVar(&o.aisSteps, "ais-steps", 2000, "annealed importance sampling: steps of each chain")
 	fs.Int64Var(&o.probeLimit, "probe-limit", 10_000, "samples that the probe is trained on, chosen by --seed; 0 is all")

@@ -58,6 +58,8 @@ func TestFlagsWithoutEffect(t *testing.T) {
 
 		{"--run a --limit 5 --ais-chains 3 --picture a.png --ood c --stats running", ""},
 		{"--run a --measures all,kid --samples 50 --reference 0 --limit 5 --feature-cache c --inception f", ""},
+		{"--run a --metrics kid --samples 50", ""},
+		{"--run a --metrics kid --limit 10", "--limit is for --measures rmse,energy,"},
 		{"--run a --measures energy --picture none --feature-cache none", ""},
 		{"--run a --measures forward --judge b --limit 4 --samples 9", ""},
 		{"--samples-from a --data b --samples 2048 --reference 0", ""},
