@@ -7,13 +7,13 @@ MAINS := ./launch/ddplaunch ./launch/chaos ./launch/onhosts ./trainer/train ./tr
 # build takes its place. Expanded when a recipe runs, so after `deps`.
 TAGS = $(if $(wildcard /usr/include/dnnl.h /usr/local/include/dnnl.h /usr/include/oneapi/dnnl/dnnl.h),,nodnnl)
 
-.PHONY: help deps build demo test check race fuzz random crosscheck gpu-check nvrtc-check gorgoniacu lint clean
+.PHONY: help deps build demo test check race fuzz random crosscheck gpu-check nvrtc-check headers-check gorgoniacu lint clean
 
 comma := ,
 space := $(subst ,, )
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 deps: ## install what is missing (oneDNN, by apt), or say why not
 	@.ci/deps
@@ -75,6 +75,9 @@ gpu-check: ## with an NVIDIA GPU: what only that can show, into bin/gpu-results 
 
 nvrtc-check: ## every CUDA kernel through NVIDIA's compiler, which is fetched if need be; no GPU (ten minutes)
 	@.ci/nvrtc-check '$(TAGS)' all
+
+headers-check: ## what is declared of CUDA and NCCL, and gorgoniacu, against NVIDIA's headers, which are fetched if need be (1 GB); no GPU
+	@.ci/headers-check '$(TAGS)'
 
 CUDA_HEADERS = $(firstword $(wildcard $(addsuffix /cuda.h,$(CUDA_HOME)/include /usr/local/cuda/include /usr/include)))
 gorgoniacu: ## the adapter for gorgonia.org/cu, which needs CUDA's headers up to version 12

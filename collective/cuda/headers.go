@@ -106,8 +106,8 @@ func driverCheck() string {
 		name, _, ok := strings.Cut(strings.TrimSpace(line), " = ")
 		if real, ours := strings.CutPrefix(name, "EB_"); ok && ours {
 			check := fmt.Sprintf("_Static_assert((long)%s == (long)%s, \"%s\");\n", name, real, real)
-			if strings.HasSuffix(strings.TrimSpace(line), "// newer") {
-				check = "#if CUDA_VERSION >= 12040\n" + check + "#endif\n"
+			if _, since, newer := strings.Cut(strings.TrimSpace(line), "// since 12."); newer {
+				check = "#if CUDA_VERSION >= 120" + since + "0\n" + check + "#endif\n"
 			}
 			b.WriteString(check)
 		}

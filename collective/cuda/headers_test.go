@@ -62,7 +62,14 @@ func TestCheckHeaders(t *testing.T) {
 	if report, err = cuda.CheckHeaders([]string{lacking}); err != nil || !strings.Contains(report, "cuda.h: as declared") {
 		t.Errorf("with it in cccl: %q, %v", report, err)
 	}
-	newer := regexp.MustCompile(`(?m)^.*// newer$|(?s:typedef uint64_t CUgraphConditionalHandle;.*} CUgraphNodeParams;)`)
+	newest := regexp.MustCompile(`(?m)^.*// since 12\.8$`)
+	folder = realLike(t, func(s string) string {
+		return newest.ReplaceAllString(strings.Replace(s, "CUDA_VERSION 13000", "CUDA_VERSION 12040", 1), "")
+	})
+	if report, err = cuda.CheckHeaders([]string{folder}); err != nil || !strings.Contains(report, "cuda.h: as declared") {
+		t.Errorf("without what came with CUDA 12.8: %q, %v", report, err)
+	}
+	newer := regexp.MustCompile(`(?m)^.*// since 12\.\d$|(?s:typedef uint64_t CUgraphConditionalHandle;.*} CUgraphNodeParams;)`)
 	folder = realLike(t, func(s string) string {
 		s = strings.NewReplacer("CUDA_VERSION 13000", "CUDA_VERSION 12000", "#if defined REAL_REAL_CUDA_H && CUDA_VERSION < 12040", "#if 1").Replace(s)
 		return newer.ReplaceAllString(s, "")

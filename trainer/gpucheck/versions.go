@@ -30,10 +30,7 @@ func versions(ctx context.Context, _ *options, r *report) error {
 		}))
 	}
 	err = errors.Join(err, tryFacts(ctx, r))
-	for _, h := range []struct {
-		of    string
-		check func([]string) (string, error)
-	}{{"driver and NVRTC", driver.CheckHeaders}, {"cuDNN", cudnn.CheckHeaders}, {"cuBLASLt", cublaslt.CheckHeaders}, {"NCCL", nccl.CheckHeaders}} {
+	for _, h := range declared {
 		err = errors.Join(err, r.do(ctx, "a", "headers of "+h.of, func() (string, map[string]any, error) {
 			text, err := h.check(headers())
 			if errors.Is(err, driver.ErrNotCompared) {
@@ -44,6 +41,13 @@ func versions(ctx context.Context, _ *options, r *report) error {
 	}
 	return errors.Join(err, engines(ctx, r)) // which takes longest
 }
+
+// declared is what this program declares of NVIDIA's libraries, each compared with the
+// headers that folders hold.
+var declared = []struct {
+	of    string
+	check func(folders []string) (report string, err error)
+}{{"driver and NVRTC", driver.CheckHeaders}, {"cuDNN", cudnn.CheckHeaders}, {"cuBLASLt", cublaslt.CheckHeaders}, {"NCCL", nccl.CheckHeaders}}
 
 // headers are the folders in which NVIDIA's headers may be: beside the libraries that
 // were found, as pip's packages have them, and the system's.
