@@ -181,10 +181,42 @@ func (c *Comm) UnderWay() (req collective.Request, ok bool) {
 func (c *Comm) Await(ctx context.Context, e *cuda.Event) error {
 	stop := context.AfterFunc(ctx, func() { c.Abort(context.Cause(ctx)) })
 	defer stop()
+	return c.guard(ctx, newStay(c), func(limit time.Duration) error { return c.await(e, limit) })
+}
+
+// Queueing is f, which puts collectives and other work onto streams. Behind a collective that
+// never ends the driver's queue may be full, and then its calls do not return; so the caller
+// could not come to Await. Meanwhile the device is held to what Await holds it to while it is
+// in a collective; the end of the group ends that, and the calls return.
+func (c *Comm) Queueing(f func() error) error {
+	queued, watched := make(chan struct{}), make(chan struct{})
 	here := newStay(c)
+	here.computes = true
+	go func() {
+		defer close(watched)
+		_ = c.guard(context.Background(), here, func(limit time.Duration) error { //nolint:errcheck // f fails with the group
+			select {
+			case <-queued:
+				return nil
+			case <-c.Failed():
+				return c.Failure()
+			case <-time.After(limit):
+				return errLate
+			}
+		})
+	}()
+	err := f()
+	close(queued)
+	<-watched
+	return err
+}
+
+// guard waits for what wait does, which is errLate where that has not come within a limit, as
+// long as the device is not too long where it is.
+func (c *Comm) guard(ctx context.Context, here stay, wait func(limit time.Duration) error) error {
 	for {
 		left := c.options.Timeout - time.Since(here.since)
-		err := c.await(e, min(left, c.options.Timeout/8, without/8))
+		err := wait(min(left, c.options.Timeout/8, without/8))
 		if !errors.Is(err, errLate) {
 			return err
 		}
@@ -193,7 +225,7 @@ func (c *Comm) Await(ctx context.Context, e *cuda.Event) error {
 		switch {
 		case time.Since(here.whole) >= without:
 			c.Miss(deserter, fmt.Errorf("%s has waited for it for %v", what(req), without))
-			return c.await(e, c.options.Timeout) // until NCCL's kernels have let go
+			return wait(c.options.Timeout) // until NCCL's kernels have let go
 		case time.Since(here.since) >= c.options.Timeout:
 			return c.rollCall(ctx, req)
 		}
@@ -205,6 +237,8 @@ type stay struct {
 	mark  uint32
 	since time.Time
 	whole time.Time // the last at which no rank had closed, or the device was in no collective
+	// computes says that the device may be in no collective for as long as it likes.
+	computes bool
 }
 
 func newStay(c *Comm) stay {
@@ -215,11 +249,12 @@ func newStay(c *Comm) stay {
 // look brings s up to date, and is a rank that has closed, or -1.
 func (s *stay) look(c *Comm) (deserter int) {
 	now, mark := time.Now(), c.progress.mark()
-	if mark != s.mark {
-		*s = stay{mark: mark, since: now, whole: now}
+	moved, outside := mark != s.mark, mark == 0 || mark&past != 0
+	if moved || outside && s.computes {
+		s.mark, s.since = mark, now
 	}
 	deserter = c.Deserter()
-	if deserter < 0 || mark == 0 || mark&past != 0 {
+	if deserter < 0 || moved || outside {
 		s.whole = now
 	}
 	return deserter

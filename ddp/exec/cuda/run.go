@@ -29,7 +29,7 @@ func sameCause(err, late error) bool {
 // ranks would wait for this one's part, and what is queued is left to end.
 func (p *program) enqueue(f *flight) error {
 	replays, began := f.slot.plain.replay != nil && !f.timed, time.Now()
-	err := p.put(f)
+	err := p.queueing(func() error { return p.put(f) })
 	if err == nil {
 		if replays && !f.measured {
 			p.replays++
@@ -55,6 +55,16 @@ func (p *program) enqueue(f *flight) error {
 		}
 	}
 	return err
+}
+
+// queueing is do, which puts work onto the streams, or waits for the device. Collectives that
+// hang, its own or those of runs before, hold it up while nobody is in Await: a Comm of which
+// that is to be feared sees that it does not last for ever.
+func (p *program) queueing(do func() error) error {
+	if c, ok := p.comm.(interface{ Queueing(func() error) error }); ok {
+		return c.Queueing(do)
+	}
+	return do()
 }
 
 // put puts all of a run onto the streams.

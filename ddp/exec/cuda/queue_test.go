@@ -1,0 +1,94 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/ddp/exec"
+)
+
+// heldUpRuns are what two ranks make of runs that are launched step by step, in one of which a
+// collective hangs, so that calls of the driver's do not return: its queue is full. between
+// is called before each run.
+func heldUpRuns(t *testing.T, c Config, between func(rank, run int, p *program)) (errs [2]error, took time.Duration) {
+	t.Helper()
+	t.Setenv(cudatest.Prefix+"NCCL_HANG", "1:4") // two are of the first run, which waits for each, two of the second
+	t.Setenv(cudatest.Prefix+"QUEUE", "1")
+	c.Plain, c.Graphs = true, GraphsOff
+	began := time.Now()
+	onTwoGPUs(t, func(r int, below collective.Comm) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		c := c
+		c.Ordinal = r
+		p, done, err := sharedOver(ctx, t, c, below, exec.Options{})
+		if err != nil {
+			return err
+		}
+		for n := 0; errs[r] == nil && n < 4; n++ {
+			between(r, n, p)
+			errs[r] = exec.Run(ctx, p)
+		}
+		return errors.Join(done(), context.Cause(ctx))
+	})
+	return errs, time.Since(began)
+}
+
+// TestHeldUpQueue: ranks that are in calls of the driver's, which do not return behind a
+// collective that hangs, are told so after Config.Timeout, though none waits for a run that
+// is queued.
+func TestHeldUpQueue(t *testing.T) {
+	errs, _ := heldUpRuns(t, Config{Timeout: 2 * time.Second}, func(int, int, *program) {})
+	for r, err := range errs {
+		if err == nil || !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `the device is still at all-reduce mean f32[1600] "first" after 2s, and all ranks are alive`) {
+			t.Errorf("rank %d: got %v", r, err)
+		}
+	}
+}
+
+// TestHeldUpCompile: so are ranks that compile behind such a run, as kernels are timed on the
+// streams of the runs.
+func TestHeldUpCompile(t *testing.T) {
+	t.Setenv(cudatest.Prefix+"NCCL_HANG", "1:2") // of the second run
+	onTwoGPUs(t, func(r int, below collective.Comm) (err error) {
+		late := time.AfterFunc(30*time.Second, func() { below.Abort(errors.New("the ranks wait for ever")) })
+		defer late.Stop()
+		p, done, err := sharedOver(t.Context(), t, Config{Ordinal: r, Graphs: GraphsOff, Timeout: 2 * time.Second}, below, exec.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, done()) }()
+		if err := errors.Join(exec.Run(t.Context(), p), p.Launch(t.Context())); err != nil {
+			return err
+		}
+		_, err = p.b.Compile(small(t, 3), exec.Options{Name: "other", Comm: p.comm})
+		if err == nil || !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `the device is still at all-reduce mean f32[1600] "first" after 2s`) {
+			return fmt.Errorf("rank %d: got %w", r, err)
+		}
+		return nil
+	})
+}
+
+// TestHeldUpQueueOfEndedGroup: the end of the group frees such a rank at once.
+func TestHeldUpQueueOfEndedGroup(t *testing.T) {
+	enough := errors.New("rank 1 has had enough")
+	errs, took := heldUpRuns(t, Config{}, func(r, n int, p *program) {
+		if r == 1 && n == 2 {
+			time.AfterFunc(time.Second, func() { p.comm.Abort(enough) })
+		}
+	})
+	for r, err := range errs {
+		if err == nil || !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), enough.Error()) {
+			t.Errorf("rank %d: got %v", r, err)
+		}
+	}
+	if took > 20*time.Second {
+		t.Error(fmt.Sprint("it took ", took))
+	}
+}
