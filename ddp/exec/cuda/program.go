@@ -166,7 +166,7 @@ func (p *program) drop(cause error) {
 		f := p.queue[0]
 		f.end(cause)
 		if <-f.queued == nil {
-			p.drain(f) //nolint:errcheck // that the run was cut off is no error of who drops it
+			p.leave(f) //nolint:errcheck // that the run was cut off is no error of who drops it
 		}
 		p.pop()
 	}
@@ -243,6 +243,19 @@ func (p *program) await(ctx context.Context, f *flight) error {
 		return p.comm.Await(both, f.slot.done)
 	}
 	return f.slot.done.Sync(both)
+}
+
+// leave waits until what is queued of a run is done. Collectives that hang hold it up: then the
+// group ends, or who frees memory would wait for ever.
+func (p *program) leave(f *flight) error {
+	if p.reducing() {
+		ctx, cancel := p.b.patient()
+		defer cancel()
+		if p.comm.Await(ctx, f.slot.done) == nil {
+			return nil
+		}
+	}
+	return p.drain(f)
 }
 
 // drain waits until what is queued of a run is done, with nothing left that could

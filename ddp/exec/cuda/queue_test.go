@@ -92,3 +92,26 @@ func TestHeldUpQueueOfEndedGroup(t *testing.T) {
 		t.Error(fmt.Sprint("it took ", took))
 	}
 }
+
+// TestCloseBehindHang: a program that is closed with a run queued that hangs ends its group
+// then, and what it frees does not wait for ever.
+func TestCloseBehindHang(t *testing.T) {
+	t.Setenv(cudatest.Prefix+"NCCL_HANG", "1:2") // of the second run
+	onTwoGPUs(t, func(r int, below collective.Comm) error {
+		late := time.AfterFunc(25*time.Second, func() { below.Abort(errors.New("the ranks wait for ever")) })
+		defer late.Stop()
+		p, done, err := sharedOver(t.Context(), t, Config{Ordinal: r, Plain: true, Graphs: GraphsOff, Timeout: 2 * time.Second}, below, exec.Options{})
+		if err != nil {
+			return err
+		}
+		err = errors.Join(exec.Run(t.Context(), p), p.Launch(t.Context()))
+		for len(p.queue[0].queued) == 0 { // or it is ended before its collective
+			time.Sleep(time.Millisecond)
+		}
+		err = errors.Join(err, done())
+		if !late.Stop() {
+			err = errors.Join(err, errors.New("it was not ended before"))
+		}
+		return err
+	})
+}
