@@ -162,6 +162,11 @@ func (c *Comm) enqueue(s *cuda.Stream, n uint32, req collective.Request) error {
 // Capturable says that Enqueue serves in a capture.
 func (c *Comm) Capturable() bool { return true }
 
+// Meets says, the same on all ranks, whether ranks may wait for each other in NCCL while they
+// capture, as NVLS has them register a graph's memory together: who begins a capture that
+// others do not make would wait until Options.Timeout is over.
+func (c *Comm) Meets() bool { return c.nvls && c.Size() > 1 }
+
 // Progress is where the device writes, as four bytes, the number of the enqueued
 // collective that it has come to, with the highest bit set once it is past it, if it is a
 // program's last; UnderWay names it. 0 is none.

@@ -23,6 +23,8 @@
 //	EBDOUBLE_NCCL_STUCK     RANK:N:MS: the N-th operation of RANK cannot be launched for so
 //	                      long, or until abort, as where the driver's queue is full: before
 //	                      2.23 its call does not return, since then it is in progress
+//	EBDOUBLE_NCCL_MEET      1: a captured operation is in progress until all ranks capture it,
+//	                      as where NVLS is told of the memory of a graph
 //	EBDOUBLE_NCCL_REPORT    1: ranks that differ are an asynchronous error
 //	EBDOUBLE_NCCL_NVLS      a file: where NCCL_NVLS_ENABLE as init saw it is written
 //
@@ -155,7 +157,7 @@ static int past(struct timespec t) {
 result ncclCommGetAsyncError(comm *c, result *r) {
 	FAULT();
 	enter(c);
-	if (c->late && past(c->ready)) {
+	if (c->late && past(c->ready) && c->sh->met >= c->nranks * c->meets) {
 		op *o = c->late;
 		c->late = NULL;
 		change(c, PROGRESS, OK); // before it runs, and may come to an error

@@ -36,7 +36,8 @@ typedef struct { // from one rank to another: a ring of bytes
 
 typedef struct {
 	atomic_int nranks, joined, left; // left: finalized or aborted
-	char pad[4096 - 12];
+	atomic_int met;                  // captured operations, of all ranks, where those meet
+	char pad[4096 - 16];
 	channel to[]; // of rank a to rank b at a*nranks+b
 } shared;
 
@@ -56,6 +57,7 @@ typedef struct {
 	pthread_mutex_t running;
 	atomic_int ops;  // operations that have begun
 	int finalising, connected, launches;
+	int meets;       // captured operations, where ranks meet in them
 	op *late;        // what another thread of the real one's would launch
 	struct timespec ready;
 	struct registration *registrations;

@@ -69,6 +69,7 @@ static int launch(comm *c, op *o) {
 	int ms = stuck(c->rank, c->launches++);
 	if (knob("EBDOUBLE_NCCL_VERSION", 22809) < 22300) usleep(1000 * ms); // abort, a second call, may not end it
 	else c->ready.tv_sec += ms / 1000, c->ready.tv_nsec += ms % 1000 * 1000000L;
+	if (knob("EBDOUBLE_NCCL_MEET", 0) && eb_machine()->capturing(o->stream)) c->meets++, c->sh->met++;
 	change(c, OK, PROGRESS);
 	return PROGRESS;
 }
