@@ -74,6 +74,18 @@ func (p *progress) request(mark uint32) (req collective.Request, ok bool) {
 	return p.list[n-1], true
 }
 
+// place says for people where the device is.
+func (p *progress) place(mark uint32) string {
+	req, ok := p.request(mark)
+	switch {
+	case !ok:
+		return "what comes before its first collective"
+	case mark&past != 0:
+		return "what comes behind " + what(req)
+	}
+	return what(req)
+}
+
 // Agree compares the collectives that a program will enqueue, in their order, on
 // all ranks, and makes what they need. It is a collective itself. What it was
 // given may be enqueued from then on, as often as the program runs. A difference
@@ -226,13 +238,12 @@ func (c *Comm) guard(ctx context.Context, here stay, wait func(limit time.Durati
 			return err
 		}
 		deserter := here.look(c)
-		req, _ := c.progress.request(here.mark)
 		switch {
 		case time.Since(here.whole) >= without:
-			c.Miss(deserter, fmt.Errorf("%s has waited for it for %v", what(req), without))
+			c.Miss(deserter, fmt.Errorf("%s has waited for it for %v", c.progress.place(here.mark), without))
 			return wait(c.options.Timeout) // until NCCL's kernels have let go
 		case time.Since(here.since) >= c.options.Timeout:
-			return c.rollCall(ctx, req)
+			return c.rollCall(ctx, c.progress.place(here.mark))
 		}
 	}
 }
@@ -265,15 +276,15 @@ func (s *stay) look(c *Comm) (deserter int) {
 	return deserter
 }
 
-// rollCall ends the group because of req, and says who is to blame, if that can
-// be known.
-func (c *Comm) rollCall(ctx context.Context, req collective.Request) error {
-	call := rollCallFor(req)
+// rollCall ends the group because of where the device is, and says who is to blame, if that
+// can be known.
+func (c *Comm) rollCall(ctx context.Context, place string) error {
+	call := rollCallFor(place)
 	ctx, stop := within(ctx, c, muster, call)
 	defer stop()
 	err := c.CallRoll(ctx, call)
 	if err == nil {
-		c.Abort(fmt.Errorf("the device is still at %s after %v, and all ranks are alive: the GPUs or the links between them hang (NCCL_DEBUG=INFO says more)", what(req), c.options.Timeout))
+		c.Abort(fmt.Errorf("the device is still at %s after %v, and all ranks are alive: the GPUs or the links between them hang (NCCL_DEBUG=INFO says more)", place, c.options.Timeout))
 	}
 	<-c.Failed()
 	return c.Failure()
