@@ -115,3 +115,53 @@ func TestCloseBehindHang(t *testing.T) {
 		return err
 	})
 }
+
+// TestHungGPU: where the GPU itself takes nothing more, so that nothing frees who is in a call of
+// the driver's, a run that nobody wants any more ends all the same, and says so; nothing that
+// follows waits.
+func TestHungGPU(t *testing.T) {
+	m := cudatest.Use(t)
+	b, err := New(Config{Plain: true, Graphs: GraphsOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.patience = 50 * time.Millisecond
+	c, err := b.Compile(small(t, 2), exec.Options{Name: "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.(*program)
+	if err := exec.Run(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	m.Set("QUEUE", "1")
+	m.Slow("run:*", 1, 4*time.Second)
+	began := time.Now()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("enough")) })
+	const want = "GPU 0 (Double H100) has taken nothing of what is queued for 150ms since: it hangs, and the process must end"
+	if err := exec.Run(ctx, p); err == nil || !strings.Contains(err.Error(), `program "small": enough; `+want) {
+		t.Errorf("the run: %v", err)
+	}
+	_, compiled := b.Compile(small(t, 3), exec.Options{Name: "other"})
+	for what, err := range map[string]error{"another run": exec.Run(t.Context(), p), "a program": compiled, "the backend's end": b.Close()} {
+		if err == nil || !strings.Contains(err.Error(), "GPU 0 (Double H100) hangs") {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	b.stuck.Store(false) // it is over
+	p.closed = false
+	err = p.Close()
+	close(b.calls)
+	<-b.done
+	if err := errors.Join(err, b.release()); err != nil {
+		t.Error(err)
+	}
+	m.Clean()
+}
