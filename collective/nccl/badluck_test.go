@@ -267,11 +267,13 @@ func TestAsynchronousError(t *testing.T) {
 	})
 }
 
-// TestNVLS: it is off unless it is asked for, by the options or by the user, whose word counts.
+// TestNVLS: it is off unless it is asked for, by the options or by the user, whose word counts;
+// where it is on, ranks may meet in captures.
 func TestNVLS(t *testing.T) {
 	const variable = "NCCL_NVLS_ENABLE"
 	seen := filepath.Join(t.TempDir(), "seen")
 	t.Setenv("EBDOUBLE_NCCL_NVLS", seen)
+	t.Setenv("EBDOUBLE_DEVICES", "2") // of all groups
 	for _, test := range []struct {
 		asked       bool
 		value, want string
@@ -284,9 +286,9 @@ func TestNVLS(t *testing.T) {
 		}
 		o := options()
 		o.NVLS = test.asked
-		group(t, 1, o)
-		if got, err := os.ReadFile(seen); err != nil || string(got) != test.want {
-			t.Errorf("with NVLS %v and %s=%q NCCL saw %q, want %q", test.asked, variable, test.value, got, test.want)
+		meets := group(t, 2, o)[0].Meets()
+		if got, err := os.ReadFile(seen); err != nil || string(got) != test.want || meets != (test.want != "0") {
+			t.Errorf("with NVLS %v and %s=%q NCCL saw %q, want %q; ranks meet in captures: %v", test.asked, variable, test.value, got, test.want, meets)
 		}
 	}
 }

@@ -22,6 +22,7 @@ type card struct {
 	Bus     string `json:"bus"`
 	HostID  string `json:"host_id,omitempty"` // NCCL_HOSTID: the user makes hosts of processes
 	Sharing bool   `json:"sharing,omitempty"` // NCCL_MULTI_RANK_GPU_ENABLE
+	NVLS    bool   `json:"nvls,omitempty"`    // may be used
 }
 
 // newCard is the card of a rank with a GPU and an NCCL, or err instead.
@@ -39,24 +40,25 @@ func newCard(i cuda.Info, version int, err error) card {
 	return c
 }
 
-// compareCards exchanges cards over the group of the hosts and is the same error
-// on all ranks: NCCL itself compares nothing, or hangs.
-func compareCards(ctx context.Context, g Group, mine card) error {
+// compareCards exchanges cards over the group of the hosts and is the same on all ranks: whether
+// NVLS may be used on any, or an error: NCCL itself compares nothing, or hangs.
+func compareCards(ctx context.Context, g Group, mine card) (nvls bool, err error) {
 	blob, err := json.Marshal(mine)
 	if err != nil {
-		return err
+		return false, err
 	}
 	blobs, err := collective.GatherBytes(ctx, g, "NCCL's versions and GPUs", blob)
 	if err != nil {
-		return err
+		return false, err
 	}
 	cards := make([]card, len(blobs))
 	for r, b := range blobs {
 		if err := json.Unmarshal(b, &cards[r]); err != nil {
-			return fmt.Errorf("nccl: the card of rank %d: %w", r, err)
+			return false, fmt.Errorf("nccl: the card of rank %d: %w", r, err)
 		}
+		nvls = nvls || cards[r].NVLS
 	}
-	return judge(cards)
+	return nvls, judge(cards)
 }
 
 // judge says what is wrong with these ranks, if anything: one sentence that names

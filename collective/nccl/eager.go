@@ -101,7 +101,7 @@ func (d device) finish(in *host.Inside, req collective.Request) error {
 	if !errors.Is(err, errLate) {
 		return err
 	}
-	call := rollCallFor(req)
+	call := rollCallFor(what(req))
 	ctx, stop := within(context.Background(), in, muster, call)
 	defer stop()
 	if err := in.CallRoll(ctx, call); err != nil {
@@ -110,7 +110,7 @@ func (d device) finish(in *host.Inside, req collective.Request) error {
 	return fmt.Errorf("%s is not complete on any rank after %v, and all ranks are alive: the GPUs or the links between them hang (NCCL_DEBUG=INFO says more)", what(req), d.options.Timeout)
 }
 
-func rollCallFor(req collective.Request) string { return "the roll call, " + what(req) + " being late" }
+func rollCallFor(late string) string { return "the roll call, " + late + " being late" }
 
 func what(req collective.Request) string {
 	if req.Label == "" {

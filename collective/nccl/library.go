@@ -63,12 +63,21 @@ func versionText(v int) string {
 // quietNVLS turns off sums in the switches of NVLink, whose order differs from
 // call to call, unless the user has said what he wants. NCCL reads it once.
 func quietNVLS() error {
-	const name = "NCCL_NVLS_ENABLE"
-	if _, set := os.LookupEnv(name); set {
+	if _, set := os.LookupEnv(nvlsVariable); set {
 		return nil
 	}
-	return os.Setenv(name, "0")
+	return os.Setenv(nvlsVariable, "0")
 }
+
+// nvlsAllowed says whether they may be used; asked is what the options say.
+func nvlsAllowed(asked bool) bool {
+	if v, set := os.LookupEnv(nvlsVariable); set {
+		return v != "0"
+	}
+	return asked
+}
+
+const nvlsVariable = "NCCL_NVLS_ENABLE"
 
 // Why NCCL cannot connect these ranks, for errors.Is. All ranks get the same
 // error, before anything is begun, and the group below can still be used.

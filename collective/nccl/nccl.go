@@ -78,6 +78,7 @@ type Comm struct {
 	*host.Comm // order, agreement, tickets, failure
 	dev        *cuda.Device
 	options    Options
+	nvls       bool // may be used on some rank
 	nccl       *communicator
 	memory     *memory
 	mover      *mover
@@ -118,13 +119,16 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 	ctx, stop := within(base, group, o.InitTimeout, "the start of NCCL")
 	defer stop()
 	api, version, err := load()
-	if err := compareCards(ctx, group, newCard(dev.Info(), version, err)); err != nil {
+	mine := newCard(dev.Info(), version, err)
+	mine.NVLS = nvlsAllowed(o.NVLS)
+	nvls, err := compareCards(ctx, group, mine)
+	if err != nil {
 		return nil, err
 	}
 	if !o.NVLS {
 		err = quietNVLS()
 	}
-	c := &Comm{dev: dev, options: o, patience: patience, closing: make(chan struct{}), watched: make(chan struct{})}
+	c := &Comm{dev: dev, options: o, nvls: nvls, patience: patience, closing: make(chan struct{}), watched: make(chan struct{})}
 	c.nccl = &communicator{api: api, version: version, dev: dev, limit: o.InitTimeout}
 	c.memory = &memory{nccl: c.nccl, dev: dev, log: o.Logger}
 	c.mover = &mover{nccl: c.nccl, dev: dev, memory: c.memory, fixed: o.FixedOrder, rank: g.Rank(), size: g.Size()}

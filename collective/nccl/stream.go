@@ -74,6 +74,18 @@ func (p *progress) request(mark uint32) (req collective.Request, ok bool) {
 	return p.list[n-1], true
 }
 
+// place says for people where the device is.
+func (p *progress) place(mark uint32) string {
+	req, ok := p.request(mark)
+	switch {
+	case !ok:
+		return "what comes before its first collective"
+	case mark&past != 0:
+		return "what comes behind " + what(req)
+	}
+	return what(req)
+}
+
 // Agree compares the collectives that a program will enqueue, in their order, on
 // all ranks, and makes what they need. It is a collective itself. What it was
 // given may be enqueued from then on, as often as the program runs. A difference
@@ -162,6 +174,11 @@ func (c *Comm) enqueue(s *cuda.Stream, n uint32, req collective.Request) error {
 // Capturable says that Enqueue serves in a capture.
 func (c *Comm) Capturable() bool { return true }
 
+// Meets says, the same on all ranks, whether ranks may wait for each other in NCCL while they
+// capture, as NVLS has them register a graph's memory together: who begins a capture that
+// others do not make would wait until Options.Timeout is over.
+func (c *Comm) Meets() bool { return c.nvls && c.Size() > 1 }
+
 // Progress is where the device writes, as four bytes, the number of the enqueued
 // collective that it has come to, with the highest bit set once it is past it, if it is a
 // program's last; UnderWay names it. 0 is none.
@@ -181,21 +198,52 @@ func (c *Comm) UnderWay() (req collective.Request, ok bool) {
 func (c *Comm) Await(ctx context.Context, e *cuda.Event) error {
 	stop := context.AfterFunc(ctx, func() { c.Abort(context.Cause(ctx)) })
 	defer stop()
+	return c.guard(ctx, newStay(c), func(limit time.Duration) error { return c.await(e, limit) })
+}
+
+// Queueing is f, which puts collectives and other work onto streams. Behind a collective that
+// never ends the driver's queue may be full, and then its calls do not return; so the caller
+// could not come to Await. Meanwhile the device is held to what Await holds it to while it is
+// in a collective; the end of the group ends that, and the calls return.
+func (c *Comm) Queueing(f func() error) error {
+	queued, watched := make(chan struct{}), make(chan struct{})
 	here := newStay(c)
+	here.computes = true
+	go func() {
+		defer close(watched)
+		_ = c.guard(context.Background(), here, func(limit time.Duration) error { //nolint:errcheck // f fails with the group
+			select {
+			case <-queued:
+				return nil
+			case <-c.Failed():
+				return c.Failure()
+			case <-time.After(limit):
+				return errLate
+			}
+		})
+	}()
+	err := f()
+	close(queued)
+	<-watched
+	return err
+}
+
+// guard waits for what wait does, which is errLate where that has not come within a limit, as
+// long as the device is not too long where it is.
+func (c *Comm) guard(ctx context.Context, here stay, wait func(limit time.Duration) error) error {
 	for {
 		left := c.options.Timeout - time.Since(here.since)
-		err := c.await(e, min(left, c.options.Timeout/8, without/8))
+		err := wait(min(left, c.options.Timeout/8, without/8))
 		if !errors.Is(err, errLate) {
 			return err
 		}
 		deserter := here.look(c)
-		req, _ := c.progress.request(here.mark)
 		switch {
 		case time.Since(here.whole) >= without:
-			c.Miss(deserter, fmt.Errorf("%s has waited for it for %v", what(req), without))
-			return c.await(e, c.options.Timeout) // until NCCL's kernels have let go
+			c.Miss(deserter, fmt.Errorf("%s has waited for it for %v", c.progress.place(here.mark), without))
+			return wait(c.options.Timeout) // until NCCL's kernels have let go
 		case time.Since(here.since) >= c.options.Timeout:
-			return c.rollCall(ctx, req)
+			return c.rollCall(ctx, c.progress.place(here.mark))
 		}
 	}
 }
@@ -205,6 +253,8 @@ type stay struct {
 	mark  uint32
 	since time.Time
 	whole time.Time // the last at which no rank had closed, or the device was in no collective
+	// computes says that the device may be in no collective for as long as it likes.
+	computes bool
 }
 
 func newStay(c *Comm) stay {
@@ -215,25 +265,26 @@ func newStay(c *Comm) stay {
 // look brings s up to date, and is a rank that has closed, or -1.
 func (s *stay) look(c *Comm) (deserter int) {
 	now, mark := time.Now(), c.progress.mark()
-	if mark != s.mark {
-		*s = stay{mark: mark, since: now, whole: now}
+	moved, outside := mark != s.mark, mark == 0 || mark&past != 0
+	if moved || outside && s.computes {
+		s.mark, s.since = mark, now
 	}
 	deserter = c.Deserter()
-	if deserter < 0 || mark == 0 || mark&past != 0 {
+	if deserter < 0 || moved || outside {
 		s.whole = now
 	}
 	return deserter
 }
 
-// rollCall ends the group because of req, and says who is to blame, if that can
-// be known.
-func (c *Comm) rollCall(ctx context.Context, req collective.Request) error {
-	call := rollCallFor(req)
+// rollCall ends the group because of where the device is, and says who is to blame, if that
+// can be known.
+func (c *Comm) rollCall(ctx context.Context, place string) error {
+	call := rollCallFor(place)
 	ctx, stop := within(ctx, c, muster, call)
 	defer stop()
 	err := c.CallRoll(ctx, call)
 	if err == nil {
-		c.Abort(fmt.Errorf("the device is still at %s after %v, and all ranks are alive: the GPUs or the links between them hang (NCCL_DEBUG=INFO says more)", what(req), c.options.Timeout))
+		c.Abort(fmt.Errorf("the device is still at %s after %v, and all ranks are alive: the GPUs or the links between them hang (NCCL_DEBUG=INFO says more)", place, c.options.Timeout))
 	}
 	<-c.Failed()
 	return c.Failure()

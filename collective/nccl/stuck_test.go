@@ -5,6 +5,7 @@ package nccl_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,4 +77,48 @@ func stuck(t *testing.T, x *member, started bool) error {
 		return fmt.Errorf("got %w, want an abort", err)
 	}
 	return p.close()
+}
+
+// TestComputesTooLong: a device that is in no collective for longer than it may is told of by
+// where it is: before its first, or behind the last.
+func TestComputesTooLong(t *testing.T) {
+	for name, want := range map[string]string{
+		"before": "the device is still at what comes before its first collective after 800ms",
+		"behind": `the device is still at what comes behind all-reduce sum f32[1024] "gradient" after 800ms`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			members := group(t, 2, options())
+			for _, x := range members {
+				nccl.SetTimeout(x.Comm, 800*time.Millisecond)
+			}
+			together(t, members, func(x *member) error {
+				p := &program{member: x}
+				mem, err := x.Alloc(4096)
+				if err != nil {
+					return err
+				}
+				p.s, err = x.dev.NewStream("program", 0)
+				if err != nil {
+					return err
+				}
+				if name == "behind" {
+					req := collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: mem.As(collective.F32), Label: "gradient"}
+					if err := errors.Join(x.Agree(t.Context(), []collective.Request{req}), x.Enqueue(p.s, req)); err != nil {
+						return err
+					}
+				}
+				if p.over, err = x.dev.NewEvent(false); err != nil {
+					return err
+				}
+				err = errors.Join(p.s.HostFunc(func() { time.Sleep(2 * time.Second) }), p.s.Record(p.over))
+				if err == nil {
+					err = x.Await(t.Context(), p.over)
+				}
+				if err == nil || !strings.Contains(err.Error(), want) {
+					return fmt.Errorf("got %w, want %s", err, want)
+				}
+				return p.close()
+			})
+		})
+	}
 }

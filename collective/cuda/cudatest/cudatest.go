@@ -11,7 +11,8 @@
 // Knobs: DEVICES (1, at most 16), CAPABILITY (90), SMS (4), DRIVER (13000),
 // MEMORY (bytes of a device), NAME; SEED and DELAY (before one operation in
 // four, a random time below so many microseconds); ORDER of blocks and threads
-// (0 forwards, 1 backwards, 2 at random); FAULT (FUNCTION=N=CODE or
+// (0 forwards, 1 backwards, 2 at random); QUEUE (operations that a stream holds before
+// copies and launches of kernels wait, 0 is any number); FAULT (FUNCTION=N=CODE or
 // FUNCTION=N=~MILLISECONDS, in the environment a list with commas).
 //
 // Device memory and pinned memory lie between pages that cannot be touched and

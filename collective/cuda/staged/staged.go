@@ -47,6 +47,7 @@ type Comm struct {
 	failed context.Context // ends when the group fails
 	cancel context.CancelCauseFunc
 
+	patience time.Duration
 	once     sync.Once
 	closeErr error
 }
@@ -56,6 +57,9 @@ var _ collective.Comm = (*Comm)(nil)
 // stageBytes is how much of a vector is on the host at a time.
 const stageBytes = 4 << 20
 
+// patience is how long Close waits for the GPU.
+const patience = 10 * time.Second
+
 // New connects the ranks of g, each with its device. All ranks call it, between
 // the same two collectives of g, which is used for it. g and dev are the
 // caller's, who closes them after the Comm.
@@ -64,7 +68,7 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 	if !ok {
 		return nil, fmt.Errorf("staged: the ranks are connected by a %T, expected a group of package host", g)
 	}
-	c := &Comm{dev: dev}
+	c := &Comm{dev: dev, patience: patience}
 	c.failed, c.cancel = context.WithCancelCause(context.Background())
 	over, err := group.Over(ctx, device{c}, cmp.Or(o.Timeout, 10*time.Minute))
 	if err != nil {
@@ -91,15 +95,33 @@ func (c *Comm) watch() {
 	}
 }
 
-// Close releases everything. See collective.Comm.
+// Close releases everything. See collective.Comm. A GPU that does not come to the end of what
+// is queued is waited for ten seconds; then that is the error, and what is on the GPU, and the
+// device's context, are kept until it does or the process ends.
 func (c *Comm) Close() error {
 	c.once.Do(func() { c.closeErr = c.close() })
 	return c.closeErr
 }
 
 func (c *Comm) close() error {
-	errs := []error{c.Comm.Close()}
-	c.cancel(collective.ErrClosed)
+	done := c.dev.Keep() // its owner may close it before the GPU is over
+	over := make(chan error, 1)
+	go func() {
+		err := c.Comm.Close()
+		c.cancel(collective.ErrClosed)
+		over <- errors.Join(err, c.release(), done())
+	}()
+	select {
+	case err := <-over:
+		return err
+	case <-time.After(c.patience):
+		return fmt.Errorf("staged: the GPU has not come to the end of what is queued for collectives within %v: it hangs, and what the group holds on it is lost until the process ends", c.patience)
+	}
+}
+
+// release frees what is on the device, once that is over.
+func (c *Comm) release() error {
+	var errs []error
 	if c.stream != nil {
 		errs = append(errs, c.stream.Sync(context.Background()), c.stream.Close())
 	}

@@ -99,6 +99,9 @@ func group(t testing.TB, n int, o staged.Options) []*member {
 	}
 	t.Cleanup(func() {
 		for r, x := range members {
+			if x == nil { // the test has closed it
+				continue
+			}
 			if err := errors.Join(x.Close(), x.memory.Close(), x.dev.Close(), below[r].Close()); err != nil {
 				t.Error(err)
 			}

@@ -31,6 +31,9 @@ func (r *recording) close() error {
 // out behind the run, and that is launched step by step.
 func (p *program) capture(f *flight, r *recording, each func() error) error {
 	failed := p.attempt(f, r, each)
+	if errors.Is(failed, errElsewhere) {
+		failed = nil // it is for that rank to say, and settle hears of it
+	}
 	switch {
 	case failed != nil && (p.ends(f, failed) || p.b.c.Graphs == GraphsOn && !f.measured):
 		return failed
@@ -84,8 +87,9 @@ func (p *program) sayEager(err error) {
 }
 
 // ends says whether what went wrong in a capture ends the run, and with it the group: when
-// nobody wants the run, when the device is lost, and when NCCL refused a collective, of
-// which it may still put a part onto the stream that is not captured any more.
+// nobody wants the run, when the device is lost, when NCCL refused a collective, of
+// which it may still put a part onto the stream that is not captured any more, and when other
+// ranks may wait in NCCL for the rest of the capture.
 func (p *program) ends(f *flight, err error) bool {
 	_, refused := errors.AsType[*refusedError](err)
 	return f.ctx.Err() != nil || sticky(err) || refused
@@ -95,25 +99,58 @@ func (p *program) ends(f *flight, err error) bool {
 func (p *program) attempt(f *flight, r *recording, each func() error) error {
 	if f.measured {
 		if err := p.makeWaits(); err != nil {
-			return err
+			return p.allBegin(f, err)
 		}
 	}
 	return p.record(f, r, each)
 }
 
+// meets says whether ranks may wait for each other in NCCL while they capture.
+func (p *program) meets() bool {
+	c, ok := p.comm.(interface{ Meets() bool })
+	return ok && p.reducing() && c.Meets()
+}
+
+// errElsewhere is why a rank does not go on with its capture.
+var errElsewhere = errors.New("another rank cannot begin its capture")
+
+// allBegin tells the others, where they may wait for this rank in NCCL while they capture, whether
+// it has begun to. It is why this rank does not go on with its capture, if it does not.
+func (p *program) allBegin(f *flight, failed error) error {
+	if !p.meets() {
+		return failed
+	}
+	all, _, err := p.council(f.ctx, fmt.Sprintf("whether all ranks begin to capture program %q", p.name), failed)
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return &refusedError{p.named(nil, err)}
+	case !all:
+		return errElsewhere
+	}
+	return nil
+}
+
 // record captures a run: as the body of a node, if that is wanted and can be.
 func (p *program) record(f *flight, r *recording, each func() error) error {
 	if p.embodies(f, r) {
-		err := p.b.dev.Do(func() error { return p.recordBody(r, each) })
+		err := p.b.dev.Do(func() error { return p.recordBody(f, r, each) })
 		if err == nil || f.ctx.Err() != nil || sticky(err) {
 			return err
 		}
 		p.disembody(err)
 	}
-	return p.b.dev.Do(func() error {
+	asked := false
+	err := p.b.dev.Do(func() error {
+		asked = true
 		main := p.b.lanes[0]
-		return p.recordBetween(r, main.BeginCapture, each, main.EndCapture)
+		return p.recordBetween(f, r, main.BeginCapture, each, main.EndCapture)
 	})
+	if !asked {
+		return p.allBegin(f, err)
+	}
+	return err
 }
 
 // sticky says whether the device is lost.
@@ -141,7 +178,7 @@ func (p *program) disembody(err error) {
 
 // recordBody captures a run as the body of a node. It brings it to the device, too, so that
 // a driver that refuses it does so here.
-func (p *program) recordBody(r *recording, each func() error) error {
+func (p *program) recordBody(f *flight, r *recording, each func() error) error {
 	main := p.b.lanes[0]
 	g, err := p.b.dev.NewBody()
 	if err != nil {
@@ -154,7 +191,7 @@ func (p *program) recordBody(r *recording, each func() error) error {
 		return nil
 	}
 	end := func() (*driver.Graph, error) { return g, main.EndCaptureTo(g) }
-	if err := p.recordBetween(r, begin, each, end); err != nil {
+	if err := p.recordBetween(f, r, begin, each, end); err != nil {
 		return err
 	}
 	if err := r.replay.Upload(main); err != nil {
@@ -165,13 +202,15 @@ func (p *program) recordBody(r *recording, each func() error) error {
 
 // recordBetween records what each queues after begin, and makes what end gives ready to be
 // launched.
-func (p *program) recordBetween(r *recording, begin, each func() error, end func() (*driver.Graph, error)) error {
-	if err := begin(); err != nil {
-		return p.named(nil, err)
+func (p *program) recordBetween(f *flight, r *recording, begin, each func() error, end func() (*driver.Graph, error)) error {
+	began := p.named(nil, begin())
+	err := p.allBegin(f, began)
+	if began != nil {
+		return err
 	}
-	p.capturing = true
-	err := each()
-	p.capturing = false
+	if err == nil {
+		err = p.recorded(f, each)
+	}
 	g, ended := end()
 	if err == nil {
 		err = p.named(nil, ended)
@@ -187,4 +226,15 @@ func (p *program) recordBetween(r *recording, begin, each func() error, end func
 		return errors.Join(p.named(nil, err), r.close())
 	}
 	return nil
+}
+
+// recorded is each, which is captured.
+func (p *program) recorded(f *flight, each func() error) error {
+	p.capturing = true
+	err := each()
+	p.capturing = false
+	if err != nil && p.meets() && !p.ends(f, err) {
+		return &refusedError{fmt.Errorf("%w; that ends all ranks, as with NVLS (NCCL_NVLS_ENABLE) they wait for each other while they capture: leave it off, or capture nothing", err)}
+	}
+	return err
 }

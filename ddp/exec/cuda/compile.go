@@ -36,7 +36,7 @@ func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) 
 		}
 		p.comm = c
 	}
-	if err := p.compile(g, o); err != nil {
+	if err := p.queueing(func() error { return p.compile(g, o) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Name, b.full("", err)), p.Close())
 	}
 	return p, nil

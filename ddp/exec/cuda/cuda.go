@@ -40,6 +40,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ebtrain/collective"
@@ -138,6 +139,10 @@ type Backend struct {
 	once  sync.Once
 	err   error // of closing
 
+	patience time.Duration
+	turns    atomic.Int64 // of runs that are queued: odd while one is
+	stuck    atomic.Bool  // who queues them is in a call that does not return: the GPU hangs
+
 	mu       sync.Mutex // guards the following
 	vars     []*variables
 	memory   map[driver.Ptr]holding
@@ -160,7 +165,7 @@ func New(c Config) (_ *Backend, err error) {
 		c.Say = func(string) {}
 	}
 	c.Say = oneByOne(c.Say)
-	b := &Backend{c: c, memory: map[driver.Ptr]holding{}, modules: map[string]*module{}, moves: map[fmt.Stringer]*plainKernel{}, calls: make(chan func(), 16), done: make(chan struct{})}
+	b := &Backend{c: c, patience: patience, memory: map[driver.Ptr]holding{}, modules: map[string]*module{}, moves: map[fmt.Stringer]*plainKernel{}, calls: make(chan func(), 16), done: make(chan struct{})}
 	go b.serve()
 	defer func() {
 		if err != nil {
@@ -206,18 +211,29 @@ func (b *Backend) serve() {
 	}
 }
 
-// do runs f where runs are queued.
-func (b *Backend) do(f func()) {
+// do runs f where runs are queued. It is false if nothing does any more.
+func (b *Backend) do(f func()) bool {
+	if b.stuck.Load() {
+		return false
+	}
 	done := make(chan struct{})
 	b.calls <- func() { defer close(done); f() }
 	<-done
+	return true
 }
 
 // inTurn is do for what may fail: for what Compile shares with the runs of other programs,
 // and for its collectives, whose order is the same on all ranks then.
 func (b *Backend) inTurn(f func() error) (err error) {
-	b.do(func() { err = f() })
+	if !b.do(func() { err = f() }) {
+		return b.hangs()
+	}
 	return err
+}
+
+// hangs is what comes of whatever is asked of a GPU that hangs.
+func (b *Backend) hangs() error {
+	return fmt.Errorf("%s hangs: what is on it is lost until the process ends", b.who())
 }
 
 // who is the device, for people: "GPU 0 (NVIDIA H200)".
@@ -234,9 +250,14 @@ func (b *Backend) Memory() (bytes int64, of string, err error) {
 	return total, b.who(), err
 }
 
-// Close releases the device. Programs must be closed before; variables go with it.
+// Close releases the device. Programs must be closed before; variables go with it. Of a GPU that
+// hangs nothing is released.
 func (b *Backend) Close() error {
 	b.once.Do(func() {
+		if b.stuck.Load() {
+			b.err = b.hangs()
+			return
+		}
 		close(b.calls)
 		<-b.done
 		b.err = b.release()

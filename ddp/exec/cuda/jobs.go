@@ -163,8 +163,8 @@ type begin struct {
 	req  collective.Request
 }
 
-// refusedError is that of a collective which could not be put onto a stream: who has it
-// ends the group (see nccl.Comm.Enqueue).
+// refusedError is that of a collective which could not be put onto a stream, or of a capture
+// that others may wait for: who has it ends the group (see nccl.Comm.Enqueue and Meets).
 type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }

@@ -26,6 +26,7 @@ type libraries struct {
 	convs    linalg.Library // cuDNN, nil without
 	products linalg.Library // cublasLt, nil without
 	choosers map[choosing]*choose.Chooser
+	alike    bool // all ranks have the same
 }
 
 // choosing is how kernels are chosen.
@@ -100,7 +101,14 @@ func (l *libraries) Close() error {
 // and what must not depend on times, is chosen without any.
 func (l *libraries) choose(p *program, o exec.Options) ([]choose.Kernel, error) {
 	list := make([]choose.Kernel, len(p.plan.Steps))
-	if l.convs == nil && l.products == nil {
+	_, alone := p.comm.(*borrowed)
+	together := p.comm != nil && !alone
+	if together {
+		if err := l.compare(); err != nil {
+			return nil, err
+		}
+	}
+	if l.convs == nil && l.products == nil { // as on all ranks
 		return list, nil
 	}
 	var problems []linalg.Problem
@@ -110,8 +118,6 @@ func (l *libraries) choose(p *program, o exec.Options) ([]choose.Kernel, error) 
 			problems, steps = append(problems, q), append(steps, i)
 		}
 	}
-	_, alone := p.comm.(*borrowed)
-	together := p.comm != nil && !alone
 	c := l.chooser(choosing{together, o.Deterministic || alone || !together && l.b.below() != nil})
 	kernels, err := c.Choose(problems)
 	if err != nil {
@@ -121,6 +127,20 @@ func (l *libraries) choose(p *program, o exec.Options) ([]choose.Kernel, error) 
 		list[i] = kernels[k]
 	}
 	return list, nil
+}
+
+// compare is an error on all ranks where they have not the same libraries, also on those that
+// have none: who has one waits for all of them to choose. It is asked once.
+func (l *libraries) compare() error {
+	if l.alike {
+		return nil
+	}
+	o := choose.Options{Device: l.b.dev, Convolutions: l.convs, Products: l.products}
+	err := choose.Compare(o, func(mine []byte) ([][]byte, error) {
+		return collective.GatherBytes(context.Background(), l.b.below(), "what ranks compute with", mine)
+	})
+	l.alike = err == nil
+	return err
 }
 
 // chooser is the one for that way of choosing.

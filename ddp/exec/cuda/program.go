@@ -114,6 +114,8 @@ func (p *program) Launch(ctx context.Context) error {
 	switch {
 	case p.closed:
 		return fmt.Errorf("program %q: launched after Close", p.name)
+	case p.b.stuck.Load():
+		return p.named(nil, p.b.hangs())
 	case len(p.queue) == depth:
 		return fmt.Errorf("program %q: %d runs are queued already: want a Wait first", p.name, depth)
 	case ctx.Err() != nil:
@@ -137,8 +139,11 @@ func (p *program) Launch(ctx context.Context) error {
 // Wait waits for the oldest run. If ctx, or the context of its Launch, ends first, it
 // stops at the next step or collective.
 func (p *program) Wait(ctx context.Context) error {
-	if len(p.queue) == 0 {
+	switch {
+	case len(p.queue) == 0:
 		return fmt.Errorf("program %q: Wait without Launch", p.name)
+	case p.b.stuck.Load():
+		return p.named(nil, p.b.hangs())
 	}
 	f := p.queue[0]
 	err := p.complete(ctx, f)
@@ -162,11 +167,11 @@ func (p *program) pop() {
 
 // drop ends the runs that are queued: nobody waits for them.
 func (p *program) drop(cause error) {
-	for len(p.queue) > 0 {
+	for len(p.queue) > 0 && !p.b.stuck.Load() {
 		f := p.queue[0]
 		f.end(cause)
-		if <-f.queued == nil {
-			p.drain(f) //nolint:errcheck // that the run was cut off is no error of who drops it
+		if p.taken(f, cause) == nil {
+			p.leave(f) //nolint:errcheck // that the run was cut off is no error of who drops it
 		}
 		p.pop()
 	}
@@ -194,14 +199,51 @@ func (p *program) queued(ctx context.Context, f *flight) error {
 	case <-ctx.Done():
 		f.end(context.Cause(ctx))
 	case <-f.ctx.Done():
+	case <-p.failed():
+		return p.taken(f, p.comm.(mortal).Failure())
 	}
 	if p.reducing() {
 		p.comm.Abort(context.Cause(f.ctx))
 	}
-	if err := <-f.queued; err != nil {
+	if err := p.taken(f, context.Cause(f.ctx)); err != nil {
 		return err
 	}
 	return p.cut(f, context.Cause(f.ctx))
+}
+
+// mortal is a Comm whose end is told, as that of those over groups of package host.
+type mortal interface {
+	Failed() <-chan struct{}
+	Failure() error
+}
+
+// failed is closed when the program's group ends, which frees who is held up by its collectives.
+func (p *program) failed() <-chan struct{} {
+	if c, ok := p.comm.(mortal); ok && p.reducing() {
+		return c.Failed()
+	}
+	return nil
+}
+
+// taken waits until the work of a run that has ended, because of cause, is on the streams or
+// cannot be. Collectives that hold that up end, with their group. Where it is the GPU that
+// does, who queues runs does not return from the driver, and nothing can be done with it.
+func (p *program) taken(f *flight, cause error) error {
+	turn := p.b.turns.Load()
+	for n := 0; n < 3; n++ { // who fails waits for the streams that long once
+		select {
+		case err := <-f.queued:
+			return err
+		case <-time.After(p.b.patience):
+		}
+		if now := p.b.turns.Load(); now != turn || now%2 == 0 { // others have theirs, or kernels are chosen
+			turn, n = now, -1
+		} else if p.reducing() {
+			p.comm.Abort(cause)
+		}
+	}
+	p.b.stuck.Store(true)
+	return p.named(nil, fmt.Errorf("%w; %s has taken nothing of what is queued for %v since: it hangs, and the process must end", cause, p.b.who(), 3*p.b.patience))
 }
 
 // arrive waits until the device has done it.
@@ -243,6 +285,19 @@ func (p *program) await(ctx context.Context, f *flight) error {
 		return p.comm.Await(both, f.slot.done)
 	}
 	return f.slot.done.Sync(both)
+}
+
+// leave waits until what is queued of a run is done. Collectives that hang hold it up: then the
+// group ends, or who frees memory would wait for ever.
+func (p *program) leave(f *flight) error {
+	if p.reducing() {
+		ctx, cancel := p.b.patient()
+		defer cancel()
+		if p.comm.Await(ctx, f.slot.done) == nil {
+			return nil
+		}
+	}
+	return p.drain(f)
 }
 
 // drain waits until what is queued of a run is done, with nothing left that could
@@ -351,8 +406,8 @@ func (p *program) Close() error {
 	}
 	p.closed = true
 	p.drop(errors.New("the program is closed"))
-	var errs []error
-	p.b.do(func() { // nothing of this program is queued, and nothing is captured
+	var errs []error // none if the GPU hangs, which its backend's Close says
+	p.b.do(func() {  // nothing of this program is queued, and nothing is captured
 		errs = append(errs, p.forget())
 		for _, s := range p.slots {
 			errs = append(errs, s.close())

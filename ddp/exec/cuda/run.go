@@ -14,7 +14,7 @@ const patience = 30 * time.Second
 
 // patient is a context that ends after that.
 func (b *Backend) patient() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("%s has not come to rest within %v", b.who(), patience))
+	return context.WithTimeoutCause(context.Background(), b.patience, fmt.Errorf("%s has not come to rest within %v", b.who(), b.patience))
 }
 
 // sameCause says whether late says no more than err: once the device is lost, every
@@ -28,8 +28,10 @@ func sameCause(err, late error) bool {
 // enqueue puts a run onto the streams. Where it cannot, the group ends, as the other
 // ranks would wait for this one's part, and what is queued is left to end.
 func (p *program) enqueue(f *flight) error {
+	p.b.turns.Add(1)
+	defer p.b.turns.Add(1)
 	replays, began := f.slot.plain.replay != nil && !f.timed, time.Now()
-	err := p.put(f)
+	err := p.queueing(func() error { return p.put(f) })
 	if err == nil {
 		if replays && !f.measured {
 			p.replays++
@@ -55,6 +57,16 @@ func (p *program) enqueue(f *flight) error {
 		}
 	}
 	return err
+}
+
+// queueing is do, which puts work onto the streams, or waits for the device. Collectives that
+// hang, its own or those of runs before, hold it up while nobody is in Await: a Comm of which
+// that is to be feared sees that it does not last for ever.
+func (p *program) queueing(do func() error) error {
+	if c, ok := p.comm.(interface{ Queueing(func() error) error }); ok {
+		return c.Queueing(do)
+	}
+	return do()
 }
 
 // put puts all of a run onto the streams.

@@ -37,6 +37,7 @@ typedef struct settings {
 	unsigned seed;
 	int delay_us; // the longest random delay before an operation
 	int order;    // of blocks and threads: 0 forwards, 1 backwards, 2 at random
+	int queue;    // operations that a stream holds before calls wait for it; 0: any number
 	char name[64];
 } settings;
 extern settings knobs;
@@ -121,6 +122,7 @@ typedef struct CUstream_st {
 	context *context;
 	pthread_cond_t work;
 	operation *first, **last;
+	int length; // of the queue
 	bool busy;
 	struct capture *capture;
 	int *frontier, frontier_size; // of the capture: nodes that the next one follows
@@ -138,6 +140,7 @@ typedef struct CUevent_st {
 
 // stream.c; with the lock unless said otherwise.
 int put(stream *s, task *t); // without it: into the stream, or into its capture
+void await_room(stream *s);  // without it: until the stream's queue is not full
 void run_task(context *c, task *t); // without it, on a stream's thread
 int check_stream(const void *s); // without it: INVALID_HANDLE, or 0
 void push(stream *s, operation o);

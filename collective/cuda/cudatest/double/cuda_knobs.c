@@ -129,6 +129,7 @@ int eb_knob(const char *name, const char *value) {
 	else if (!strcmp(name, "SEED")) knobs.seed = randomness = (unsigned)n;
 	else if (!strcmp(name, "DELAY")) knobs.delay_us = (int)n;
 	else if (!strcmp(name, "ORDER") && n >= 0 && n <= 2) knobs.order = (int)n;
+	else if (!strcmp(name, "QUEUE") && n >= 0) knobs.queue = (int)n;
 	else if (!strcmp(name, "FAULT")) bad = add_order(value);
 	else bad = INVALID_VALUE;
 	pthread_mutex_unlock(&counts_lock);
@@ -167,7 +168,7 @@ __attribute__((constructor)) void eb_reset(void) {
 	total = 0;
 	memset(calls, 0, sizeof calls);
 	pthread_mutex_unlock(&counts_lock);
-	static const char *const names[] = {"DEVICES", "CAPABILITY", "SMS", "DRIVER", "MEMORY", "NAME", "SEED", "DELAY", "ORDER"};
+	static const char *const names[] = {"DEVICES", "CAPABILITY", "SMS", "DRIVER", "MEMORY", "NAME", "SEED", "DELAY", "ORDER", "QUEUE"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		char variable[64];
 		snprintf(variable, sizeof variable, "EBDOUBLE_%s", names[i]);

@@ -173,6 +173,7 @@ static int put_move(const char *label, CUstream s, move m) {
 	if (!inside(m.to, bytes) || (m.from && !inside(m.from, bytes)) || (m.width && (uintptr_t)m.to % m.width)) return INVALID_VALUE;
 	move *copy = malloc(sizeof *copy);
 	*copy = m;
+	await_room(s);
 	bad = put(s, new_task(label, run_move, free, copy));
 	if (bad) free(copy);
 	return bad;

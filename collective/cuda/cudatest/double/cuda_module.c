@@ -159,6 +159,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned
 	l->grid = gx;
 	l->block = bx;
 	if (f->args) memcpy(l->args, params[0], f->args);
+	await_room(s);
 	bad = put(s, new_task(f->name, run_launch, free, l));
 	if (bad) free(l);
 	return bad;

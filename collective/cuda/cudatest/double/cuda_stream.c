@@ -68,6 +68,7 @@ static void *serve(void *arg) {
 		operation *o = s->first;
 		if (!o) break; // destroyed, and nothing left
 		if (!(s->first = o->next)) s->last = &s->first;
+		s->length--;
 		s->busy = true;
 		if (o->wait) wait_for(o->wait);
 		pthread_mutex_unlock(&lock);
@@ -95,6 +96,7 @@ void push(stream *s, operation o) {
 	*copy = o;
 	*s->last = copy;
 	s->last = &copy->next;
+	s->length++;
 	pthread_cond_signal(&s->work);
 }
 
@@ -116,6 +118,12 @@ int check_stream(const void *s) {
 	int bad = live(s, STREAM) && ((const stream *)s)->context == current ? 0 : INVALID_HANDLE;
 	pthread_mutex_unlock(&lock);
 	return bad;
+}
+
+void await_room(stream *s) {
+	pthread_mutex_lock(&lock);
+	while (knobs.queue && !s->capture && s->length >= knobs.queue) pthread_cond_wait(&progress, &lock);
+	pthread_mutex_unlock(&lock);
 }
 
 int put(stream *s, task *t) {

@@ -23,7 +23,7 @@
 // # Concurrency
 //
 // A Chooser is used by one goroutine at a time. Choose is collective: all ranks
-// call it with equal problems, in the same order.
+// call it with equal problems, in the same order, once Compare has found them alike.
 package choose
 
 import (
@@ -169,14 +169,13 @@ func (c *Chooser) fresh(problems []linalg.Problem) (list []linalg.Problem) {
 
 // message is what rank 0 tells the others.
 type message struct {
-	Machine machine
 	Choices map[string]choice
 	Error   string // why rank 0 has none
 }
 
 // agree makes rank 0's choices for problems everybody's.
 func (c *Chooser) agree(problems []linalg.Problem) (map[string]choice, error) {
-	m := message{Machine: c.machine}
+	var m message
 	var failed error
 	if c.o.Rank == 0 {
 		if m.Choices, failed = c.decide(problems); failed != nil {
@@ -199,9 +198,6 @@ func (c *Chooser) agree(problems []linalg.Problem) (map[string]choice, error) {
 	}
 	if m.Error != "" {
 		return nil, fmt.Errorf("rank 0 has no kernels: %s", m.Error)
-	}
-	if m.Machine != c.machine {
-		return nil, fmt.Errorf("rank 0 computes on %v, this rank on %v: all ranks must have GPUs of one model, and the same versions of cuDNN and cuBLASLt", m.Machine, c.machine)
 	}
 	return m.Choices, nil
 }

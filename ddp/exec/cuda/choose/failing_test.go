@@ -19,8 +19,39 @@ import (
 	"ebtrain/ddp/graph"
 )
 
-// TestRanksDiffer: what the other ranks say when rank 0 fails, has another GPU, or
-// another program.
+// TestCompare: what all ranks say where some have another GPU or other libraries.
+func TestCompare(t *testing.T) {
+	d := open(t)
+	for name, c := range map[string]struct {
+		old, new string // of what rank 2 has
+		want     string
+	}{
+		"alike":           {"", "", ""},
+		"another cuDNN":   {"cuDNN 9.19.0", "cuDNN 9.20.0", "rank 0 has cuDNN 9.19.0 and rank 2 has cuDNN 9.20.0: install the same"},
+		"another GPU":     {"4 multi", "5 multi", "rank 0 has Double H100 (compute capability 9.0, 4 multiprocessors) and rank 2 has Double H100 (compute capability 9.0, 5 multi"},
+		"without a cuDNN": {"cuDNN 9.19.0", "", "rank 0 has cuDNN 9.19.0 and rank 2 has no cuDNN: install the same cuDNN and cuBLASLt on all hosts"},
+		"noise":           {"{", "", "what rank 2 computes with"},
+	} {
+		err := choose.Compare(d.o, func(mine []byte) ([][]byte, error) {
+			return [][]byte{mine, mine, []byte(strings.Replace(string(mine), c.old, c.new, 1))}, nil
+		})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	bare := choose.Options{Device: d.o.Device}
+	if err := choose.Compare(bare, func(mine []byte) ([][]byte, error) {
+		return [][]byte{mine, []byte(strings.Replace(string(mine), "4 multi", "5 multi", 1))}, nil
+	}); err != nil {
+		t.Errorf("without libraries: %v", err)
+	}
+	lost := errors.New("the line is cut")
+	if err := choose.Compare(d.o, func([]byte) ([][]byte, error) { return nil, lost }); !errors.Is(err, lost) {
+		t.Errorf("a broken line: got %v", err)
+	}
+}
+
+// TestRanksDiffer: what the other ranks say when rank 0 fails, or has another program.
 func TestRanksDiffer(t *testing.T) {
 	d := open(t)
 	ps := []linalg.Problem{conv(f32)}
@@ -37,8 +68,6 @@ func TestRanksDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := wire
-	wire = []byte(strings.ReplaceAll(string(all), "cuDNN 9.19.0", "cuDNN 9.20.0"))
-	want("another cuDNN", "must have GPUs of one model, and the same versions")
 	wire = []byte(strings.ReplaceAll(string(all), "conv2d", "conv3d"))
 	want("another program", "its program is another")
 	wire = []byte("{")

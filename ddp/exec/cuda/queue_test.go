@@ -1,0 +1,167 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/cuda/cudatest"
+	"ebtrain/ddp/exec"
+)
+
+// heldUpRuns are what two ranks make of runs that are launched step by step, in one of which a
+// collective hangs, so that calls of the driver's do not return: its queue is full. between
+// is called before each run.
+func heldUpRuns(t *testing.T, c Config, between func(rank, run int, p *program)) (errs [2]error, took time.Duration) {
+	t.Helper()
+	t.Setenv(cudatest.Prefix+"NCCL_HANG", "1:4") // two are of the first run, which waits for each, two of the second
+	t.Setenv(cudatest.Prefix+"QUEUE", "1")
+	c.Plain, c.Graphs = true, GraphsOff
+	began := time.Now()
+	onTwoGPUs(t, func(r int, below collective.Comm) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		c := c
+		c.Ordinal = r
+		p, done, err := sharedOver(ctx, t, c, below, exec.Options{})
+		if err != nil {
+			return err
+		}
+		for n := 0; errs[r] == nil && n < 4; n++ {
+			between(r, n, p)
+			errs[r] = exec.Run(ctx, p)
+		}
+		return errors.Join(done(), context.Cause(ctx))
+	})
+	return errs, time.Since(began)
+}
+
+// TestHeldUpQueue: ranks that are in calls of the driver's, which do not return behind a
+// collective that hangs, are told so after Config.Timeout, though none waits for a run that
+// is queued.
+func TestHeldUpQueue(t *testing.T) {
+	errs, _ := heldUpRuns(t, Config{Timeout: 2 * time.Second}, func(int, int, *program) {})
+	for r, err := range errs {
+		if err == nil || !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `the device is still at all-reduce mean f32[1600] "first" after 2s, and all ranks are alive`) {
+			t.Errorf("rank %d: got %v", r, err)
+		}
+	}
+}
+
+// TestHeldUpCompile: so are ranks that compile behind such a run, as kernels are timed on the
+// streams of the runs.
+func TestHeldUpCompile(t *testing.T) {
+	t.Setenv(cudatest.Prefix+"NCCL_HANG", "1:2") // of the second run
+	onTwoGPUs(t, func(r int, below collective.Comm) (err error) {
+		late := time.AfterFunc(30*time.Second, func() { below.Abort(errors.New("the ranks wait for ever")) })
+		defer late.Stop()
+		p, done, err := sharedOver(t.Context(), t, Config{Ordinal: r, Graphs: GraphsOff, Timeout: 2 * time.Second}, below, exec.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, done()) }()
+		if err := errors.Join(exec.Run(t.Context(), p), p.Launch(t.Context())); err != nil {
+			return err
+		}
+		_, err = p.b.Compile(small(t, 3), exec.Options{Name: "other", Comm: p.comm})
+		if err == nil || !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), `the device is still at all-reduce mean f32[1600] "first" after 2s`) {
+			return fmt.Errorf("rank %d: got %w", r, err)
+		}
+		return nil
+	})
+}
+
+// TestHeldUpQueueOfEndedGroup: the end of the group frees such a rank at once.
+func TestHeldUpQueueOfEndedGroup(t *testing.T) {
+	enough := errors.New("rank 1 has had enough")
+	errs, took := heldUpRuns(t, Config{}, func(r, n int, p *program) {
+		if r == 1 && n == 2 {
+			time.AfterFunc(time.Second, func() { p.comm.Abort(enough) })
+		}
+	})
+	for r, err := range errs {
+		if err == nil || !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), enough.Error()) {
+			t.Errorf("rank %d: got %v", r, err)
+		}
+	}
+	if took > 20*time.Second {
+		t.Error(fmt.Sprint("it took ", took))
+	}
+}
+
+// TestCloseBehindHang: a program that is closed with a run queued that hangs ends its group
+// then, and what it frees does not wait for ever.
+func TestCloseBehindHang(t *testing.T) {
+	t.Setenv(cudatest.Prefix+"NCCL_HANG", "1:2") // of the second run
+	onTwoGPUs(t, func(r int, below collective.Comm) error {
+		late := time.AfterFunc(25*time.Second, func() { below.Abort(errors.New("the ranks wait for ever")) })
+		defer late.Stop()
+		p, done, err := sharedOver(t.Context(), t, Config{Ordinal: r, Plain: true, Graphs: GraphsOff, Timeout: 2 * time.Second}, below, exec.Options{})
+		if err != nil {
+			return err
+		}
+		err = errors.Join(exec.Run(t.Context(), p), p.Launch(t.Context()))
+		for len(p.queue[0].queued) == 0 { // or it is ended before its collective
+			time.Sleep(time.Millisecond)
+		}
+		err = errors.Join(err, done())
+		if !late.Stop() {
+			err = errors.Join(err, errors.New("it was not ended before"))
+		}
+		return err
+	})
+}
+
+// TestHungGPU: where the GPU itself takes nothing more, so that nothing frees who is in a call of
+// the driver's, a run that nobody wants any more ends all the same, and says so; nothing that
+// follows waits.
+func TestHungGPU(t *testing.T) {
+	m := cudatest.Use(t)
+	b, err := New(Config{Plain: true, Graphs: GraphsOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.patience = 50 * time.Millisecond
+	c, err := b.Compile(small(t, 2), exec.Options{Name: "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.(*program)
+	if err := exec.Run(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	m.Set("QUEUE", "1")
+	m.Slow("run:*", 1, 4*time.Second)
+	began := time.Now()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("enough")) })
+	const want = "GPU 0 (Double H100) has taken nothing of what is queued for 150ms since: it hangs, and the process must end"
+	if err := exec.Run(ctx, p); err == nil || !strings.Contains(err.Error(), `program "small": enough; `+want) {
+		t.Errorf("the run: %v", err)
+	}
+	_, compiled := b.Compile(small(t, 3), exec.Options{Name: "other"})
+	for what, err := range map[string]error{"another run": exec.Run(t.Context(), p), "a program": compiled, "the backend's end": b.Close()} {
+		if err == nil || !strings.Contains(err.Error(), "GPU 0 (Double H100) hangs") {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	b.stuck.Store(false) // it is over
+	p.closed = false
+	err = p.Close()
+	close(b.calls)
+	<-b.done
+	if err := errors.Join(err, b.release()); err != nil {
+		t.Error(err)
+	}
+	m.Clean()
+}
