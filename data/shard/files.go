@@ -2,11 +2,35 @@ package shard
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
+
+// failed is err of writing name, a file or folder of the data set at dir; nil of nil.
+func failed(dir, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", filepath.Join(dir, filepath.FromSlash(name)), cause(err))
+}
+
+// cause is err without the name of the temporary, which says nothing to people, and with
+// what to do where the disk is full.
+func cause(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
+		err = at.Err
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: make room there, or choose another place", err)
+	}
+	return err
+}
 
 // makeParents makes dir and what lies above it, and lists what it made,
 // outermost first.

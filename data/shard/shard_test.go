@@ -296,6 +296,29 @@ func TestBadSamplesAndPlaces(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeWrittenIsNamed: by the name it was to have, and not by its temporary's.
+func TestWhatCannotBeWrittenIsNamed(t *testing.T) {
+	for in, want := range map[string]string{ // what is in the way of it
+		"train":                              "train: not a directory",
+		"train/shard-00000.safetensors.zst/": "train/shard-00000.safetensors.zst: is a directory",
+		"index.json/":                        "index.json: file exists",
+		"vocabulary.txt/":                    "vocabulary.txt: file exists",
+	} {
+		dir := filepath.Join(t.TempDir(), "set")
+		w, err := Create(dir, Options{Schema: textSchema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lay(t, w.Temporary(), map[string]string{in: ""})
+		if err := w.Add(t.Context(), "train", bytesOf(sentence(0)), -1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = w.Commit(t.Context()); err == nil || err.Error() != filepath.Join(dir, want) {
+			t.Errorf("%s in its way: %v, want %s", in, err, filepath.Join(dir, want))
+		}
+	}
+}
+
 // A block of 85 pictures of 32×32 that compress a little, as photographs do.
 func BenchmarkReadBlock(b *testing.B) {
 	s := data.Schema{C: 3, H: 32, W: 32, DType: safetensors.U8}

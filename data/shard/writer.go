@@ -105,7 +105,7 @@ func Create(dir string, o Options) (*Writer, error) {
 		return nil, err
 	}
 	if w.folder, err = atomicfile.NewFolder(dir); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: cannot write beside it: %w", dir, err), removeEmpty(w.parents))
+		return nil, errors.Join(fmt.Errorf("%s: cannot write beside it: %w", dir, cause(err)), removeEmpty(w.parents))
 	}
 	return w, nil
 }
@@ -163,11 +163,11 @@ func (w *Writer) flush(ctx context.Context, split string, b *buffer) error {
 	name := fmt.Sprintf("%s/shard-%05d.safetensors.zst", split, len(p.Shards))
 	path := filepath.Join(w.folder.Temporary(), filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
+		return failed(w.dir, split, err)
 	}
 	e, err := w.writeShard(ctx, path, b)
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(w.dir, filepath.FromSlash(name)), err)
+		return failed(w.dir, name, err)
 	}
 	e.File = name
 	p.Shards = append(p.Shards, e)
@@ -187,7 +187,7 @@ func (w *Writer) Commit(ctx context.Context) (*Index, error) {
 	folder := w.folder
 	w.folder = nil
 	if err := folder.Place(); err != nil {
-		return nil, errors.Join(err, w.enc.Close(), removeEmpty(w.parents))
+		return nil, errors.Join(failed(w.dir, "", err), w.enc.Close(), removeEmpty(w.parents))
 	}
 	return &w.index, w.enc.Close()
 }
@@ -206,11 +206,11 @@ func (w *Writer) finish(ctx context.Context) error {
 	}
 	for split := range w.index.Splits {
 		if err := atomicfile.SyncDir(filepath.Join(w.folder.Temporary(), split)); err != nil {
-			return err
+			return failed(w.dir, split, err)
 		}
 	}
 	if err := writeVocabulary(w.folder.Temporary(), w.opts.Schema.Text); err != nil {
-		return err
+		return failed(w.dir, vocabularyName, err)
 	}
 	b, err := w.index.encode()
 	if err != nil {
@@ -220,7 +220,7 @@ func (w *Writer) finish(ctx context.Context) error {
 		return fmt.Errorf("%s: its index would have %d bytes, and readers take %d: give fewer originals, or have fewer of them left out", w.dir, len(b), w.most)
 	}
 	if err := atomicfile.WriteBytes(filepath.Join(w.folder.Temporary(), IndexName), b); err != nil {
-		return err
+		return failed(w.dir, IndexName, err)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -60,9 +60,6 @@ func (r *Replica) agree(ctx context.Context, verify bool) error {
 	return r.exchange(ctx, collective.Request{Kind: collective.Broadcast, Root: 0, Label: "initial values"}, r.mems)
 }
 
-// ValueGrads is the learnables, in order, for a Solver.
-func (r *Replica) ValueGrads() []gorgonia.ValueGrad { return r.model }
-
 // Step is one training step: run vm, average the gradients, step the solver,
 // reset vm. Any error aborts the group. A Solver uses the gradients as scratch
 // memory and leaves them zero; gorgonia adds to them in the next run.

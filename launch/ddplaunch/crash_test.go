@@ -28,6 +28,9 @@ func crashMode(ctx context.Context, g *rendezvous.Group, args []string) (int, er
 		return 1, g.Err()
 	case args[0] == "panic":
 		panic(errors.New("no such layer"))
+	case args[0] == "half":
+		fmt.Fprint(os.Stderr, "step 41 of 100 ")
+		panic(errors.New("no such layer"))
 	case args[0] == "pointer":
 		fmt.Println(*nowhere())
 	case args[0] == "goroutine":
@@ -52,6 +55,7 @@ func TestCrashedRank(t *testing.T) {
 		says string
 	}{
 		"panic":     {1, "panic: no such layer"},
+		"half":      {1, "panic: no such layer"},
 		"pointer":   {1, "panic: runtime error: invalid memory address or nil pointer dereference"},
 		"goroutine": {1, "panic: elsewhere"},
 		"signal":    {139, "killed by SIGSEGV"},

@@ -183,6 +183,51 @@ func TestChildrenEndWithTheirRank(t *testing.T) {
 	}
 }
 
+// What a rank has started ends with the job even if it has left its rank's group, as
+// daemons do, and whoever it was started by; what is no rank's by its environment does not.
+func TestDaemonsEndWithTheirJob(t *testing.T) {
+	for _, how := range []string{"end", "kill a rank", "restart", "kill the launcher"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"-nproc", "2", "RANKS", "daemon"}
+			switch how {
+			case "end":
+				args = append(args, how)
+			case "restart":
+				args = append([]string{"--max-restarts", "1"}, args...)
+			}
+			j := start(t, nil, args...)
+			ranks, children, parents, strangers := j.numbers("ready", 2), j.numbers("child", 2), j.numbers("parent", 2), j.numbers("stranger", 2)
+			defer func() {
+				for _, pid := range strangers {
+					if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+						t.Errorf("process %d, which nobody was to end: %v", pid, err)
+					}
+				}
+			}()
+			switch how {
+			case "kill a rank", "restart":
+				if err := unix.Kill(ranks[0], unix.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			case "kill the launcher":
+				if err := j.cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, out := j.end()
+			for r := range 2 {
+				if how != "kill the launcher" {
+					gone(t, children[r], parents[r])
+					want(t, out, fmt.Sprintf("sleep (pid %d)", children[r]), "start what is to live on with env -u EBTRAIN_GROUP\n")
+				}
+				dead(t, children[r])
+				dead(t, parents[r])
+			}
+		})
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	tests := []struct {
 		name string

@@ -71,6 +71,7 @@ var modes = map[string]func(context.Context, *rendezvous.Group, []string) (int, 
 	"wait":     waitMode,
 	"deaf":     deafMode,
 	"family":   familyMode,
+	"daemon":   daemonMode,
 	"gather":   gatherMode,
 	"exit":     exitMode,
 	"raise":    raiseMode,
@@ -130,6 +131,28 @@ func familyMode(ctx context.Context, g *rendezvous.Group, args []string) (int, e
 		return 0, nil
 	}
 	return waitMode(ctx, g, nil)
+}
+
+// daemonMode has each rank start a process in a session of its own, which has started
+// another, and one that is no rank's by its environment. The first epoch waits.
+func daemonMode(ctx context.Context, g *rendezvous.Group, args []string) (int, error) {
+	if g.Restart() > 0 {
+		return 0, g.Close()
+	}
+	const script = `setsid sleep 60 & echo child $!; echo parent $$; setsid env -u EBTRAIN_GROUP sleep 60 & echo stranger $!; wait`
+	c := exec.Command("setsid", "sh", "-c", script)
+	c.Stdout = os.Stdout
+	if err := c.Start(); err != nil {
+		return 1, err
+	}
+	if len(args) == 0 {
+		return waitMode(ctx, g, nil)
+	}
+	if err := ready(ctx, g); err != nil {
+		return 1, err
+	}
+	time.Sleep(300 * time.Millisecond) // until it has started them
+	return 0, g.Close()
 }
 
 func gatherMode(ctx context.Context, g *rendezvous.Group, args []string) (int, error) {

@@ -39,7 +39,7 @@ func (v *vars) ddplaunch() (Worker, error) {
 	v.torchRanks(&w)
 	w.ControlFD = v.number("EBTRAIN_CONTROL_FD", 3, maxFD)
 	w.ProgressFD = v.number("EBTRAIN_PROGRESS_FD", 3, maxFD)
-	w.Group = v.text("EBTRAIN_GROUP")
+	w.Group = v.text(GroupVar)
 	if epoch := v.number("EBTRAIN_EPOCH", 0, maxCount); v.err == nil && epoch != w.Restart {
 		v.fail("EBTRAIN_EPOCH=%d contradicts TORCHELASTIC_RESTART_COUNT=%d", epoch, w.Restart)
 	}

@@ -27,6 +27,9 @@ const (
 	noDescriptor = -1
 )
 
+// GroupVar is the variable of Worker.Group. What a rank has started has it too.
+const GroupVar = "EBTRAIN_GROUP"
+
 // Worker is one process's place in its job. Counts and indices start at 0
 // unless a field says otherwise.
 type Worker struct {
@@ -80,7 +83,7 @@ func (w Worker) Environ() []string {
 		"TORCHELASTIC_RUN_ID=" + w.RunID,
 		"TORCHELASTIC_RESTART_COUNT=" + n(w.Restart),
 		"TORCHELASTIC_MAX_RESTARTS=" + n(w.MaxRestarts),
-		"EBTRAIN_GROUP=" + w.Group,
+		GroupVar + "=" + w.Group,
 		"EBTRAIN_EPOCH=" + n(w.Restart),
 	}
 	if w.ControlFD >= 0 {

@@ -85,6 +85,7 @@ type agent struct {
 	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
+	job    string                // of the current epoch, as in its ranks' environment
 	size   int                   // ranks of the current epoch, of all nodes
 	nodes  []rendezvous.NodeInfo // of the current epoch
 	quiet  map[string]bool       // launchers that have no more lines
@@ -140,6 +141,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	}
 	a.wg.Go(a.watchReader)
 	err = a.loop(ctx)
+	a.endLeft()
 	if cfg.gathers() {
 		err = errors.Join(err, a.release())
 		a.gatherRest()

@@ -19,7 +19,7 @@ const crashCode = exitcode.Usage
 const maxCrash = 300
 
 var (
-	crashHead   = regexp.MustCompile(`^(panic|fatal error|SIG[A-Z0-9]+): `)
+	crashHead   = regexp.MustCompile(`(panic|fatal error|SIG[A-Z0-9]+): `)
 	crashSignal = regexp.MustCompile(`^\[signal (SIG[A-Z0-9]+): `)
 	crashStack  = regexp.MustCompile(`^(goroutine \d+ .*\[|runtime stack:)`)
 )
@@ -33,8 +33,9 @@ var (
 //	goroutine 1 gp=0xc0000021c0 m=0 mp=0x5b58a0 [running]:
 //
 // or "panic: ..." or "fatal error: ..." and then, perhaps, "[signal SIGSEGV: ...". The
-// last trace counts: an earlier one was not the end. Its methods may be called from any
-// goroutine.
+// trace begins behind what the program has left of a line, such as its progress; more
+// lines of a panic's words, and a panic within another, begin with a tab. The last trace
+// counts: an earlier one was not the end. Its methods may be called from any goroutine.
 type crash struct {
 	mu     sync.Mutex
 	head   string // how the trace begins, if it is one
@@ -46,16 +47,16 @@ type crash struct {
 func (c *crash) line(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case crashHead.MatchString(text):
-		c.head, c.signal, c.whole = text[:min(len(text), maxCrash)], "", false
-	case c.head == "" || c.whole:
-	case crashStack.MatchString(text):
+	begun := c.head != "" && !c.whole
+	m := crashSignal.FindStringSubmatch(text)
+	switch at := crashHead.FindStringIndex(text); {
+	case begun && m != nil:
+		c.signal = m[1]
+	case begun && crashStack.MatchString(text):
 		c.whole = true
-	default:
-		if m := crashSignal.FindStringSubmatch(text); m != nil {
-			c.signal = m[1]
-		}
+	case at != nil && m == nil && !strings.HasPrefix(text, "\t"):
+		head := text[at[0]:]
+		c.head, c.signal, c.whole = head[:min(len(head), maxCrash)], "", false
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ const guardName = "ddplaunch-guard"
 
 // Guard must be the first call of a main (or TestMain) that uses Run. It does
 // nothing, except in the process that Run starts as the guard: there it waits
-// until the launcher ends, kills the process groups that are left, and exits.
+// until the launcher ends, kills the process groups that are left and what ranks
+// have left outside them, and exits.
 //
 // The guard matters when the launcher is killed by SIGKILL: PDEATHSIG then
 // ends the ranks, but not the processes that the ranks have started.
@@ -28,28 +30,42 @@ func Guard() {
 		return
 	}
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
-	for pid := range guardedGroups(os.Stdin) {
+	launcher := os.Getppid()
+	groups, jobs, over := guarded(os.Stdin)
+	for pid := range groups {
 		signalGroup(pid, unix.SIGKILL)
+	}
+	if !over {
+		// Its pipe is closed before its children go to another.
+		for deadline := time.Now().Add(leftWait); os.Getppid() == launcher && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+		endLeft(os.Getppid, jobs, quietLooks)
 	}
 	os.Exit(0)
 }
 
-// guardedGroups reads "+pid" and "-pid" lines to the end and returns the
-// groups that were added and not removed.
-func guardedGroups(r io.Reader) map[int]bool {
-	left := map[int]bool{}
+// guarded reads "+pid", "-pid" and "=job" lines to the end, and returns the groups
+// that were added and not removed, the jobs, and whether the last line was ".": the
+// launcher ends by itself.
+func guarded(r io.Reader) (groups map[int]bool, jobs map[string]bool, over bool) {
+	groups, jobs = map[int]bool{}, map[string]bool{}
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		text := lines.Text()
+		if job, ok := strings.CutPrefix(text, "="); ok {
+			jobs[job] = true
+			continue
+		}
 		pid, err := strconv.Atoi(text[min(1, len(text)):])
-		switch {
+		switch over = text == "."; {
 		case err != nil || pid <= 1: // -1 would mean every process
 		case text[0] == '+':
-			left[pid] = true
+			groups[pid] = true
 		case text[0] == '-':
-			delete(left, pid)
+			delete(groups, pid)
 		}
 	}
-	return left
+	return groups, jobs, over
 }
 
 // guard is the launcher's end of the guard process.
@@ -81,13 +97,14 @@ func startGuard(s *spawner) (*guard, error) {
 	return &guard{cmd: cmd, pipe: w}, nil
 }
 
-func (g *guard) add(pid int) error    { return g.say("+%d\n", pid) }
-func (g *guard) remove(pid int) error { return g.say("-%d\n", pid) }
+func (g *guard) add(pid int) error       { return g.say("+" + strconv.Itoa(pid)) }
+func (g *guard) remove(pid int) error    { return g.say("-" + strconv.Itoa(pid)) }
+func (g *guard) expect(job string) error { return g.say("=" + job) }
 
-func (g *guard) say(format string, pid int) error {
+func (g *guard) say(line string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, err := fmt.Fprintf(g.pipe, format, pid); err != nil {
+	if _, err := fmt.Fprintln(g.pipe, line); err != nil {
 		return fmt.Errorf("tell the guard: %w", err)
 	}
 	return nil
@@ -98,6 +115,7 @@ const guardWait = 2 * time.Second
 
 // Close lets the guard finish and waits for it, but not for one that somebody has stopped.
 func (g *guard) Close() error {
+	_ = g.say(".")     // one that has ended hears nothing
 	_ = g.pipe.Close() // only ever written
 	late := time.AfterFunc(guardWait, func() { _ = g.cmd.Process.Kill() })
 	err := g.cmd.Wait()

@@ -72,10 +72,13 @@ func TestConsoleKeepsTheBarLast(t *testing.T) {
 	}
 }
 
-func TestGuardedGroups(t *testing.T) {
-	got := guardedGroups(strings.NewReader("+10\n+11\n-10\n+1\n+0\n+-5\nx\n+12"))
-	if len(got) != 2 || !got[11] || !got[12] {
-		t.Errorf("got %v, want 11 and 12", got)
+func TestGuarded(t *testing.T) {
+	const told = "=a-e0\n+10\n+11\n-10\n+1\n+0\n+-5\nx\n\n=a-e1\n+12"
+	for end, want := range map[string]bool{"": false, "\n.\n": true} {
+		groups, jobs, over := guarded(strings.NewReader(told + end))
+		if len(groups) != 2 || !groups[11] || !groups[12] || len(jobs) != 2 || !jobs["a-e0"] || !jobs["a-e1"] || over != want {
+			t.Errorf("got %v, %v, %v, want 11 and 12, a-e0 and a-e1, %v", groups, jobs, over, want)
+		}
 	}
 }
 

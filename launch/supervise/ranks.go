@@ -14,12 +14,16 @@ import (
 
 // startAll starts the ranks of an epoch, after releasing those of the last.
 func (a *agent) startAll(e rendezvous.StartWorkers) {
+	a.endLeft()
 	if err := a.release(); err != nil {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
 	a.sayTable()
 	a.signs.begin(e.Nodes)
-	a.size, a.nodes = rendezvous.Size(e.Nodes), e.Nodes
+	a.job, a.size, a.nodes = e.Job, rendezvous.Size(e.Nodes), e.Nodes
+	if err := a.guard.expect(e.Job); err != nil {
+		a.cfg.Log.Warn("orphans may survive a SIGKILL of the launcher", "error", err)
+	}
 	if a.cfg.gathers() && a.coord != nil {
 		a.console.expect(a.size)
 	}

@@ -134,6 +134,12 @@ type Diagnosing interface {
 	Diagnose(report []float64) string
 }
 
+// Steadying has a setting with which its losses do not jump.
+type Steadying interface {
+	// Steadier is its flag, with dashes; "" if it is on, or of no use.
+	Steadier() string
+}
+
 // Bilevel has an upper level that is differentiated through an unrolled lower
 // one.
 type Bilevel interface {

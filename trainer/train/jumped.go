@@ -30,7 +30,7 @@ func (r *recorder) warn(step int64) error {
 	if !some {
 		return nil
 	}
-	line := jumped(j, r.o.own)
+	line := jumped(j, instead(r.o))
 	r.file.Warn("a loss jumps", "says", line)
 	_, err := fmt.Fprintln(r.show, "warning: "+line)
 	return err
@@ -38,9 +38,18 @@ func (r *recorder) warn(step int64) error {
 
 // jumped is what is said of it. That the loss comes back is no comfort: the weights whose
 // gradients jumped with it are held by Adam's second moments (see package jump).
-func jumped(j jump.Jump, own *setting.Set) string {
-	return fmt.Sprintf("%s jumps to %.3g, from at most %.3g (step %d of metrics.jsonl): even if it comes back, Adam leaves the weights behind it nearly still for many steps; if the run goes on badly, begin another with a lower %s",
-		j.Loss, j.Value, j.Before, j.Step, setting.Choices(rates(own)))
+func jumped(j jump.Jump, instead string) string {
+	return fmt.Sprintf("%s jumps to %.3g, from at most %.3g (step %d of metrics.jsonl): even if it comes back, Adam leaves the weights behind it nearly still for many steps; if the run goes on badly, begin another with %s",
+		j.Loss, j.Value, j.Before, j.Step, instead)
+}
+
+// instead are the settings with which a loss is likely not to jump.
+func instead(o *options) string {
+	lower := "a lower " + setting.Choices(rates(o.own))
+	if m, ok := o.model.Model().(algo.Steadying); ok && m.Steadier() != "" {
+		return m.Steadier() + ", or with " + lower
+	}
+	return lower
 }
 
 // rates are the flags of the learning rates that are in use: where one may be 0, that

@@ -19,7 +19,13 @@ import (
 // says is what a recorder says that has each value of kl in turn, from a step on.
 func says(t *testing.T, out string, from int64, kl ...float64) string {
 	t.Helper()
-	o, fs, err := parse([]string{"--out", out, "--print-every", "1000", "--steps", "1000"}, io.Discard)
+	return saysOf(t, nil, out, from, kl...)
+}
+
+// saysOf is says with some arguments more.
+func saysOf(t *testing.T, args []string, out string, from int64, kl ...float64) string {
+	t.Helper()
+	o, fs, err := parse(append([]string{"--out", out, "--print-every", "1000", "--steps", "1000"}, args...), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +67,7 @@ func TestJumpIsTold(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	const want = "warning: kl jumps to 3.39e+09, from at most 114 (step 4 of metrics.jsonl): "
 	said := says(t, out, 0, 114, 65, 68, 73, 3.39e9, 52)
-	if strings.Count(said, "warning") != 1 || !strings.Contains(said, want) || !strings.Contains(said, " begin another with a lower --lr or --lr-energy\n") {
+	if strings.Count(said, "warning") != 1 || !strings.Contains(said, want) || !strings.Contains(said, " begin another with --bounded-variance, or with a lower --lr or --lr-energy\n") {
 		t.Errorf("want %q, once, in:\n%s", want, said)
 	}
 	if said := says(t, out, 6, 62, 55, 1e9); strings.Contains(said, "warning") {
@@ -69,6 +75,22 @@ func TestJumpIsTold(t *testing.T) {
 	}
 	if said := says(t, out, 4, 3.39e9, 52); !strings.Contains(said, want) {
 		t.Errorf("not told when done again:\n%s", said)
+	}
+}
+
+// TestSteadierSettingIsNamed: what keeps losses from jumping is named by the methods and
+// networks that have it, unless it is on.
+func TestSteadierSettingIsNamed(t *testing.T) {
+	for args, want := range map[string]string{
+		"--algo bidvl --net conv32":                    "begin another with --bounded-variance, or with a lower --lr or --lr-energy\n",
+		"--algo bidvl --net conv32 --bounded-variance": "begin another with a lower --lr or --lr-energy\n",
+		"--algo bidvl --net resnet32":                  "begin another with a lower --lr, --lr-energy or --lr-generator\n",
+		"--algo vae --net conv32":                      "begin another with --bounded-variance, or with a lower --lr\n",
+	} {
+		said := saysOf(t, strings.Fields(args), filepath.Join(t.TempDir(), "run"), 0, 114, 65, 3.39e9)
+		if !strings.Contains(said, want) {
+			t.Errorf("%s: want %q in:\n%s", args, want, said)
+		}
 	}
 }
 

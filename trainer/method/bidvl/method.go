@@ -61,6 +61,9 @@ func (c Config) Takes() algo.Inputs {
 	return c.Net.Takes()
 }
 
+// Steadier is that of the networks.
+func (c Config) Steadier() string { return c.Net.Steadier() }
+
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
 	usual := *c

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"ebtrain/data"
+	"ebtrain/data/loader"
+	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
 )
@@ -28,11 +30,11 @@ func TestPresetsAreThePapers(t *testing.T) {
 		if c.Text != nil {
 			continue
 		}
-		if c.Net != w.net || c.PosteriorChain != (Chain{Steps: w.posterior, Size: 0.1}) || c.PriorChain != (Chain{Steps: 60, Size: 0.4}) || c.Sigma != 0.3 || p.Batch != 100 {
+		if c.Net != w.net || c.PosteriorChain != (Chain{Steps: w.posterior, Size: 0.1}) || c.PriorChain != (Chain{Steps: 60, Size: 0.4}) || c.Sigma != 0.3 || p.Batch != 100 || p.Steps != 70_000 {
 			t.Errorf("%s: %+v, batch %d", p.Name, c, p.Batch)
 		}
 		for _, a := range c.optimisers() {
-			if a.Beta1 != 0.5 || a.Beta2 != 0.999 || a.Decay != 0.998 || a.LR != map[string]float64{energyNet: 2e-5, generatorNet: 1e-4}[a.Name] {
+			if a.Beta1 != 0.5 || a.Beta2 != 0.999 || a.Decay != 0.998 || a.Eps != 1e-8 || a.LR != map[string]float64{energyNet: 2e-5, generatorNet: 1e-4}[a.Name] {
 				t.Errorf("%s: %+v", p.Name, a)
 			}
 		}
@@ -78,6 +80,9 @@ func TestWidthsOfAblations(t *testing.T) {
 func TestValidate(t *testing.T) {
 	for want, c := range map[string]Config{
 		"want --posterior-steps (K1) from 1 to 1000, got 0":                    tiny(func(c *Config) { c.PosteriorChain.Steps = 0 }),
+		"want --posterior-steps (K1) from 1 to 1000, got 1001":                 tiny(func(c *Config) { c.PosteriorChain.Steps = 1001 }),
+		`the networks "svhn" and settings of text do not go together`:          tiny(func(c *Config) { c.Text = usualText() }),
+		`the networks "lstm" and settings of text do not go together`:          tiny(func(c *Config) { c.Net.Shape = LSTM }),
 		"--prior-steps 0 leaves the samples of the EBM prior at N(0, I): take": tiny(func(c *Config) { c.PriorChain.Steps = 0 }),
 		"want --prior-steps (K0) from 0 to 1000, got -1":                       tiny(func(c *Config) { c.PriorChain.Steps = -1 }),
 		"want --prior-step-size above 0":                                       tiny(func(c *Config) { c.PriorChain.Size = 0 }),
@@ -112,6 +117,10 @@ func TestFit(t *testing.T) {
 	}
 	if err := c.Fit(data.Schema{C: 1, H: 64, W: 64}); err != nil || c.Net.Channels != 1 {
 		t.Errorf("got %v and %d channels", err, c.Net.Channels)
+	}
+	want := algo.Inputs{Shape: graph.D(1, 64, 64), Range: loader.Symmetric} // as tanh ends the generator
+	if got := c.Model().Takes(); !reflect.DeepEqual(got, want) {
+		t.Errorf("it takes %+v, want %+v", got, want)
 	}
 }
 

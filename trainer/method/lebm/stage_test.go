@@ -2,6 +2,7 @@ package lebm
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"ebtrain/collective"
@@ -144,6 +145,9 @@ func TestStagedRecollection(t *testing.T) {
 		g, err := m.Recon(length, n)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if posterior := strings.Contains(drawsOf(g), "18.1001"); posterior == staged {
+			t.Errorf("staged %v: the graph has the posterior's chain in it: %v", staged, posterior)
 		}
 		for _, s := range stages {
 			for range s.Times {

@@ -131,6 +131,11 @@ func TestReport(t *testing.T) {
 		}
 	}
 	columns := (model{r.cfg}).Report()
+	for _, c := range columns {
+		if want := c.Name == reportRecon || c.Name == reportEnergy; c.Shown != want {
+			t.Errorf("%s is shown while it trains: %v, want %v", c.Name, c.Shown, want)
+		}
+	}
 	if columns[posteriorNormPlace].Name != reportPosteriorNorm || columns[priorNormPlace].Name != reportPriorNorm {
 		t.Errorf("the columns are %v", algo.Names(columns))
 	}

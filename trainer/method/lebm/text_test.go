@@ -3,6 +3,7 @@ package lebm
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,9 @@ func tinyText(t *testing.T, change func(*Config)) Config {
 func TestTextPresetsAreThePapers(t *testing.T) {
 	for name, want := range map[string][2]int{"lebm-snli": {256, 256}, "lebm-ptb": {128, 512}, "lebm-yahoo": {512, 1024}} {
 		c := textPreset(t, name)
+		if p, err := Method().Preset(name); err != nil || p.Batch != 32 || p.Steps != 40_000 {
+			t.Errorf("%s: a batch of %d, %d steps, %v", name, p.Batch, p.Steps, err)
+		}
 		if c.Text.Embed != want[0] || c.Text.Hidden != want[1] || c.Text.Dropout != 0.5 || c.Text.Clip != 5 || c.Net.Latent != 32 || c.Net.NEF != 200 {
 			t.Errorf("%s: %+v of %+v", name, c.Text, c.Net)
 		}
@@ -54,7 +58,7 @@ func TestTextPresetsAreThePapers(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 		for _, a := range c.optimisers() { // that of E is the pictures'; its moments are not published
-			if a.LR != map[string]float64{energyNet: 2e-5, generatorNet: 1e-3}[a.Name] || a.Beta1 != 0.9 || a.Beta2 != 0.999 || a.Decay != 1 {
+			if a.LR != map[string]float64{energyNet: 2e-5, generatorNet: 1e-3}[a.Name] || a.Beta1 != 0.9 || a.Beta2 != 0.999 || a.Eps != 1e-8 || a.Decay != 1 {
 				t.Errorf("%s: %+v", name, a)
 			}
 		}
@@ -121,6 +125,93 @@ func TestPosteriorSlopeOfSentences(t *testing.T) {
 	}
 }
 
+// A step's networks write the words of the vocabulary, and it is of the longest sentences.
+func TestSizesOfSentences(t *testing.T) {
+	cfg := tinyText(t, same)
+	g, specs, err := cfg.Model().Step(1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := len(algotest.Prose().Text.Words)
+	for _, v := range specs {
+		if name := v.Name; name == "generator.embedding.weight" || name == "generator.out.weight" {
+			if got := v.Type.Shape.At(0); got != words {
+				t.Errorf("%s is of %d words, want %d", name, got, words)
+			}
+		}
+	}
+	for i, n := range g.Nodes() {
+		if in, ok := n.Op.(graph.Leaf); ok && in.Name == algo.InputTokens {
+			if got, want := in.Type.Shape.At(1), 6; got != want {
+				t.Errorf("node %d: sentences of %d tokens, want %d", i, got, want)
+			}
+			return
+		}
+	}
+	t.Error("a step reads no tokens")
+}
+
+// The generator's gradient is cut to --clip, the energy's is not, and the report has the
+// lengths of both as they were.
+func TestClip(t *testing.T) {
+	const clip = 0.01
+	stepped := func(clip float64) (moments map[string]float64, report map[string]float64) {
+		cfg := tinyText(t, func(c *Config) { c.Text.Clip = clip })
+		c := nn.NewContext(nn.Train, 1)
+		c.DType = graph.F64
+		newReading(c, cfg, 6, 2).build()
+		g, err := c.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		vars := ddptest.NewVars()
+		if err := nn.Initialise(vars, c.Variables(), testSeed); err != nil {
+			t.Fatal(err)
+		}
+		in := ddptest.Values{algo.InputTokens: {1, 4, 5, 2, 0, 0, 1, 6, 3, 5, 4, 2}, algo.InputLengths: {4, 6}, algo.InputKey: {testSeed, 0, 0}, algo.InputStop: {0}}
+		for _, a := range cfg.optimisers() {
+			in[a.Input()] = []float64{0, 1}
+		}
+		out, err := ddptest.Run(g, vars, nil, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moments, report = map[string]float64{}, map[string]float64{}
+		for _, net := range []string{generatorNet, energyNet} {
+			squares := 0.0
+			for _, name := range vars.Names() {
+				if strings.HasPrefix(name, "adam."+net+".") && strings.HasSuffix(name, ".m") {
+					x, err := vars.Get(name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, m := range ddptest.Numbers(x) {
+						squares += m * m
+					}
+				}
+			}
+			moments[net] = math.Sqrt(squares) / (1 - cfg.Generator.Beta1) // of the first step
+		}
+		for i, c := range cfg.Model().Report() {
+			report[c.Name] = out[algo.OutputReport][i]
+		}
+		return moments, report
+	}
+	whole, _ := stepped(1e6)
+	cut, report := stepped(clip)
+	if whole[generatorNet] < 2*clip || whole[energyNet] < 2*clip {
+		t.Fatalf("gradients of lengths %v: there is nothing to cut", whole)
+	}
+	for net, want := range map[string]float64{generatorNet: clip, energyNet: whole[energyNet]} {
+		if math.Abs(cut[net]/want-1) > 1e-6 {
+			t.Errorf("%s steps along a gradient of length %v, want %v", net, cut[net], want)
+		}
+		if got := report[gradientOf(net)]; math.Abs(got/whole[net]-1) > 1e-6 {
+			t.Errorf("%s reports a gradient of length %v, want %v", net, got, whole[net])
+		}
+	}
+}
+
 func TestBadTextSettings(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"hidden", "0", "want --hidden of at least 1"},
@@ -139,8 +230,25 @@ func TestBadTextSettings(t *testing.T) {
 	if err := c.SetNet("svhn"); err != nil || c.Text != nil || c.TakesSentences() {
 		t.Errorf("pictures' networks: %v, %+v", err, c)
 	}
-	if err := c.SetNet("lstm"); err != nil || c.Text == nil || !c.TakesSentences() {
+	if err := c.SetNet("lstm"); err != nil || !reflect.DeepEqual(c.Text, usualText()) || !c.TakesSentences() {
 		t.Errorf("sentences' networks: %v, %+v", err, c)
+	}
+}
+
+// A config of sentences takes those of its data, whose lengths are its own.
+func TestFitOfSentences(t *testing.T) {
+	prose := algotest.Prose()
+	c := published(LSTM)
+	c.Text = usualText()
+	if err := c.Fit(prose); err != nil {
+		t.Fatal(err)
+	}
+	want := algo.Inputs{Shape: graph.D(1, 1, 6), Words: prose.Text.Words}
+	if got := c.Model().Takes(); !reflect.DeepEqual(got, want) {
+		t.Errorf("it takes %+v, want %+v", got, want)
+	}
+	if c.Text.Lengths[0]++; prose.Text.Edges[0] != 4 {
+		t.Error("its lengths are the data's")
 	}
 }
 

@@ -54,6 +54,9 @@ func (c *Config) Fit(s data.Schema) error { return c.Net.Fit(s) }
 // Takes says which pictures the networks take.
 func (c Config) Takes() algo.Inputs { return c.Net.Takes() }
 
+// Steadier is that of the networks.
+func (c Config) Steadier() string { return c.Net.Steadier() }
+
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Trained)

@@ -212,6 +212,45 @@ func TestLossOfParticles(t *testing.T) {
 	}
 }
 
+// The curve of sliced score matching has the variance of a sample of L particles, of two
+// too; one has none.
+func TestCurveOfFewParticles(t *testing.T) {
+	curve := func(particles int) []float64 {
+		cfg := tinyUnits(func(c *Config) { c.Objective, c.Particles, c.WithoutCovariance = SSM, particles, true })
+		out := rig{cfg: cfg, batch: 2}.run(t, func(s *step) {
+			v := s.see(scorePlace).v
+			u := s.StopGrad(s.Cos(s.Scale(v, 7)))
+			e := variational{s.phi.P}
+			got, slope := e.curve(s.drawer, v, u)
+			c := s.particles(e.infer(s.drawer, v), v, scorePlace)
+			p := s.probe(v, c, s.drawer.theta)
+			a := p.along(p.logp, u)
+			off := s.Sub(got, s.Mean(p.along(a, u), 1)) // the variance
+			s.Output("off", off)
+			s.Output("a", a)
+			s.Output("slope", slope)
+		})
+		for i, off := range out["off"] {
+			a := out["a"][particles*i : particles*(i+1)]
+			mean, want := 0.0, 0.0
+			for _, x := range a {
+				mean += x / float64(particles)
+			}
+			for _, x := range a {
+				want += (x - mean) * (x - mean) / math.Max(1, float64(particles-1))
+			}
+			if math.Abs(off-want) > 1e-9*(1+want) || math.Abs(out["slope"][i]-mean) > 1e-9*(1+math.Abs(mean)) {
+				t.Errorf("%d particles: a variance of %v, want %v; a mean of %v, want %v", particles, off, want, out["slope"][i], mean)
+			}
+		}
+		return out["off"]
+	}
+	if off := curve(2); slices.Max(off) < 1e-6 {
+		t.Errorf("two particles do not differ: %v", off)
+	}
+	curve(1)
+}
+
 // The steps of the posterior have a rate of their own, and without one that of the
 // model: Adam's at its step t is lr/(1 − β₁ᵗ).
 func TestRates(t *testing.T) {

@@ -169,3 +169,23 @@ func divergence(p, q [4]float64) (kl float64) {
 	}
 	return kl
 }
+
+// Samples of a deep model take the share of the chain that is asked for; the presets' is all.
+func TestSampleShare(t *testing.T) {
+	stages := func(share float64) (n int) {
+		c := tinyNetworks(func(c *Config) { c.SampleShare = share })
+		plan, err := c.Model().(algo.Sampler).Sample(nn.Eval, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Transitions()
+	}
+	if whole, part := stages(1), stages(0.1); whole < 2700 || part > whole/5 {
+		t.Errorf("%d transitions, of a tenth %d", whole, part)
+	}
+	for _, p := range Method().Presets {
+		if c := p.Config.(*Config); c.SampleShare != 1 {
+			t.Errorf("%s: a share of %v", p.Name, c.SampleShare)
+		}
+	}
+}

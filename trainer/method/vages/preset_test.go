@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/optim"
@@ -166,5 +167,13 @@ func TestOfNoUse(t *testing.T) {
 		if err := algotest.Given(tt.c, tt.given); err != nil {
 			t.Errorf("%v: %v", tt.given, err)
 		}
+	}
+}
+
+// A config of scores says so: half precision is refused for it.
+func TestScoreLosses(t *testing.T) {
+	var c algo.Config = frey()
+	if s, ok := c.(interface{ ScoreLosses() bool }); !ok || !s.ScoreLosses() {
+		t.Error("its losses are not of scores")
 	}
 }

@@ -18,6 +18,8 @@ const (
 	maxLatent = 1 << 20
 )
 
+const boundedVariance = "bounded-variance"
+
 // Settings adds what a user may change.
 func (s *Spec) Settings(set *setting.Set) {
 	least := 1
@@ -25,13 +27,22 @@ func (s *Spec) Settings(set *setting.Set) {
 		least = 4
 	}
 	sizes(set, least, &s.Width, &s.Latent, &s.PlainShortcut)
-	set.Bool("bounded-variance", &s.BoundedVariance, "convolutional networks: the variances of q(h|v) are below 1, as in the paper's text and the residual networks, not unbounded as in the released code")
+	set.Bool(boundedVariance, &s.BoundedVariance, "convolutional networks: the variances of q(h|v) are below 1, as in the paper's text and the residual networks, not unbounded as in the released code")
 	set.Then(func() error {
 		if s.Family == ConvFamily && s.Width%4 != 0 {
 			return fmt.Errorf("want --width of a multiple of 4, got %d", s.Width)
 		}
 		return nil
 	})
+}
+
+// Steadier is the flag with which the divergence from the prior does not jump, "" if the
+// variances of latents are bounded.
+func (s Spec) Steadier() string {
+	if s.Family == ConvFamily && !s.BoundedVariance {
+		return "--" + boundedVariance
+	}
+	return ""
 }
 
 // Settings adds what a user may change.

@@ -19,14 +19,24 @@ var ErrNone = errors.New("no checkpoint")
 
 var stepName = regexp.MustCompile(`^step-([0-9]{8,18})$`)
 
-// ReadLatest reads the checkpoint of the highest step in the folder dir that is whole:
-// every checksum is verified. Damaged ones are skipped, each with a warning that names
-// the file and what is wrong with it. The error is ErrNone if there is no checkpoint; if
-// there are some and all are damaged it is a *DamagedError, so that nobody starts again
-// from nothing by accident.
+// ReadLatest is ReadNewest, with a warning of each checkpoint that is skipped.
+func ReadLatest(dir string, log *slog.Logger) (string, State, map[string][]Named, error) {
+	return ReadNewest(dir, func(err error) { WarnSkipped(log, err) })
+}
+
+// WarnSkipped says that a checkpoint was skipped, and why.
+func WarnSkipped(log *slog.Logger, err error) {
+	log.Warn("checkpoint skipped", "problem", err.Error())
+}
+
+// ReadNewest reads the checkpoint of the highest step in the folder dir that is whole:
+// every checksum is verified. Damaged ones are skipped, and each is reported with an error
+// that names the file and what is wrong with it. The error is ErrNone if there is no
+// checkpoint; if there are some and all are damaged it is a *DamagedError, so that nobody
+// starts again from nothing by accident.
 //
 // A run may write and remove checkpoints meanwhile.
-func ReadLatest(dir string, log *slog.Logger) (string, State, map[string][]Named, error) {
+func ReadNewest(dir string, skipped func(error)) (string, State, map[string][]Named, error) {
 	fail := func(err error) (string, State, map[string][]Named, error) { return "", State{}, nil, err }
 	steps, err := Steps(dir)
 	if err != nil {
@@ -46,12 +56,12 @@ func ReadLatest(dir string, log *slog.Logger) (string, State, map[string][]Named
 			return path, s, groups, nil
 		}
 		if _, gone := os.Lstat(path); errors.Is(gone, os.ErrNotExist) {
-			return ReadLatest(dir, log) // its run has removed it, and has newer ones
+			return ReadNewest(dir, skipped) // its run has removed it, and has newer ones
 		}
 		if _, ok := errors.AsType[*DamagedError](err); !ok {
 			return fail(err)
 		}
-		log.Warn("checkpoint skipped", "problem", err.Error())
+		skipped(err)
 		if first == nil {
 			first = err
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"ebtrain/collective"
@@ -33,16 +32,28 @@ const (
 // rank that does sends it to all: hosts may have disks of their own, and one be new to
 // the job, or have lost its last; Run has those that lack it keep it. A host whose
 // checkpoints are all damaged is one of those; only if no rank has a whole one is that
-// an error. Without any checkpoint the run begins at its beginning.
+// an error. Without any checkpoint the run begins at its beginning. What was skipped is
+// told once all ranks have looked: of those that say the same a launcher shows one line.
 func (t *Trainer) restore(ctx context.Context) error {
-	c, err := newest(t.cfg.CkptDir, t.parts.Log)
+	var skipped []error
+	c, err := newest(t.cfg.CkptDir, func(err error) { skipped = append(skipped, err) })
 	if c != nil {
 		t.own, t.saved = c.state.Step, c.state.Step
 	}
 	_, damaged := errors.AsType[*ckpt.DamagedError](err)
+	var steps []int64 // of all ranks
 	if t.parts.Comm != nil && (err == nil || damaged) {
 		t.tell(0, "look for the newest checkpoint")
-		c, err = t.share(ctx, c, err)
+		var failed error
+		if steps, failed = t.steps(ctx, damaged); failed != nil {
+			err = failed
+		}
+	}
+	for _, s := range skipped {
+		ckpt.WarnSkipped(t.parts.Log, s)
+	}
+	if steps != nil {
+		c, err = t.share(ctx, steps, c, err)
 	}
 	if err != nil {
 		return err
@@ -55,8 +66,8 @@ func (t *Trainer) restore(ctx context.Context) error {
 }
 
 // newest is the newest whole checkpoint in dir, nil if there is none.
-func newest(dir string, log *slog.Logger) (*checkpoint, error) {
-	path, state, groups, err := ckpt.ReadLatest(dir, log)
+func newest(dir string, skipped func(error)) (*checkpoint, error) {
+	path, state, groups, err := ckpt.ReadNewest(dir, skipped)
 	switch {
 	case errors.Is(err, ckpt.ErrNone):
 		return nil, nil
@@ -66,18 +77,23 @@ func newest(dir string, log *slog.Logger) (*checkpoint, error) {
 	return &checkpoint{path, state, groups}, nil
 }
 
-// share is mine, if all ranks have one of the same step, and else the newest of any
-// rank, sent by the first that has it; nil if none has any. damage is why none of this
-// rank's can be used, and then its error if no rank has another.
-func (t *Trainer) share(ctx context.Context, mine *checkpoint, damage error) (*checkpoint, error) {
+// steps are those of all ranks' newest checkpoints.
+func (t *Trainer) steps(ctx context.Context, damaged bool) ([]int64, error) {
 	steps := make([]int64, t.world())
 	steps[t.rank()] = t.own
-	if damage != nil {
+	if damaged {
 		steps[t.rank()] = damagedStep
 	}
 	if err := collective.Do(ctx, t.parts.Comm, collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(steps), Label: "steps of checkpoints"}); err != nil {
 		return nil, err
 	}
+	return steps, nil
+}
+
+// share is mine, if all ranks have one of the same step, and else the newest of any
+// rank, sent by the first that has it; nil if none has any. damage is why none of this
+// rank's can be used, and then its error if no rank has another.
+func (t *Trainer) share(ctx context.Context, steps []int64, mine *checkpoint, damage error) (*checkpoint, error) {
 	last := slices.Max(steps)
 	if r := slices.Index(steps, damagedStep); r >= 0 && last < 0 {
 		if damage == nil {

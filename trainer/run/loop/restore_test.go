@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ebtrain/collective"
 	"ebtrain/trainer/method/bidvl"
@@ -239,6 +240,51 @@ func damage(t *testing.T, path string) {
 	if err := os.WriteFile(file, weights, 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestSkippedIsToldTogether: what ranks have skipped they tell once all have looked, however
+// late one comes to it: a launcher shows equal lines of a moment as one.
+func TestSkippedIsToldTogether(t *testing.T) {
+	j := job{world: 2, config: loop.Config{Batch: 4, Steps: 2, Seed: 1, CkptDir: t.TempDir(), CkptEvery: 1}}
+	if _, errs := j.run(t); errors.Join(errs...) != nil {
+		t.Fatal(errors.Join(errs...))
+	}
+	damage(t, filepath.Join(j.config.CkptDir, ckpt.Name(2)))
+	j.config.Resume = true
+	told := make(chan string, 9)
+	j.parts = func(rank int, p *loop.Parts) {
+		p.Log = slog.New(slog.NewTextHandler(sentTo(told), nil))
+		if rank == 0 {
+			return
+		}
+		select {
+		case line := <-told:
+			t.Errorf("told before all have looked: %s", line)
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+	if _, errs := j.run(t); errors.Join(errs...) != nil {
+		t.Fatal(errors.Join(errs...))
+	}
+	close(told)
+	n := 0
+	for line := range told {
+		if !strings.Contains(line, "checkpoint skipped") || !strings.Contains(line, ckpt.Name(2)) {
+			t.Errorf("told: %s", line)
+		}
+		n++
+	}
+	if n != 2 {
+		t.Errorf("told %d times by two ranks", n)
+	}
+}
+
+// sentTo sends what is written on.
+type sentTo chan<- string
+
+func (s sentTo) Write(b []byte) (int, error) {
+	s <- string(b)
+	return len(b), nil
 }
 
 // TestDamagedHostIsSentCheckpoint resumes where one host's only checkpoint is damaged: it
