@@ -249,7 +249,9 @@ static void sticky(void *s, int code) {
 	if (live(s, STREAM)) __atomic_store_n(&((stream *)s)->context->sticky, code, __ATOMIC_RELEASE);
 }
 
-const eb_machine_table eb_machine_exports = {enqueue, capturing, fault, count, range, device, sticky};
+static int broken(void) { return current ? __atomic_load_n(&current->sticky, __ATOMIC_ACQUIRE) : 0; }
+
+const eb_machine_table eb_machine_exports = {enqueue, capturing, fault, count, range, device, sticky, broken};
 
 // eb_guards ends the process if something was written beside live memory.
 void eb_guards(void) {

@@ -161,8 +161,11 @@ static void nap(int *turns) {
 // FAULT begins every function: it may be made to fail.
 #define FAULT() do { int fault_ = eb_machine()->fault(__func__); if (fault_) return fault_; } while (0)
 
-// END begins those that free something: they do, also where they are made to fail.
-#define END() int ended = eb_machine()->fault(__func__)
+// END begins those that free something: they do, also where they are made to fail or the
+// device is broken.
+#define END() \
+	int ended = eb_machine()->fault(__func__); \
+	if (!ended && eb_machine()->broken()) ended = CUDA
 
 static void enter(comm *c) {
 	if (atomic_exchange(&c->busy, 1)) die("two calls at once on a communicator");
