@@ -6,8 +6,9 @@
 // Faithful to the real one in its ABI, in what is asynchronous, and in how it
 // goes wrong: it never compares what ranks start, so that a difference hangs; a
 // peer that dies does so silently; init, every operation and finalize are in
-// progress for a while; abort makes operations leave, and then waits, as
-// destroy does, for every graph that captured one. Not faithful in the order of
+// progress for a while; an error of a call stays with the communicator until its
+// abort, and of a group that has one nothing is launched; abort makes operations
+// leave, and then waits, as destroy does, for every graph that captured one. Not faithful in the order of
 // sums (by rank) and in time. Two calls at once on a communicator, memory freed
 // that is registered, and registered memory beside other memory in one
 // collective, which are undefined in the real one, end the process with a
@@ -504,6 +505,21 @@ static int launch(comm *c, op *o) {
 
 static __thread int depth;
 static __thread op *first, *last;
+static __thread result refused; // of a call of the group: then nothing of it is launched
+
+// broken keeps an error of a call, where the communicator does not block.
+static int broken(comm *c, int r) {
+	if (c && !c->blocking) c->state = r;
+	return r;
+}
+
+// close_group ends one that failed.
+static int close_group(int r) {
+	for (op *o = first; o; o = o->next) broken(o->c, r);
+	drop(first);
+	first = last = NULL, depth = 0, refused = OK;
+	return r;
+}
 
 result ncclGroupStart(void) {
 	FAULT();
@@ -513,13 +529,11 @@ result ncclGroupStart(void) {
 
 result ncclGroupEnd(void) {
 	int fault = eb_machine()->fault(__func__);
-	if (fault) {
-		drop(first);
-		first = last = NULL, depth = 0;
-		return fault;
-	}
+	if (fault) return close_group(fault);
 	if (!depth) return USAGE;
-	if (--depth || !first) return OK;
+	if (--depth) return OK;
+	if (refused) return close_group(refused);
+	if (!first) return OK;
 	op *o = first;
 	comm *c = o->c;
 	first = last = NULL;
@@ -529,14 +543,15 @@ result ncclGroupEnd(void) {
 	return leave(c, launch(c, o));
 }
 
-static int start(comm *c, op proto) {
-	if (!c) return ARGUMENT;
+static int start(comm *c, const char *name, op proto) {
+	int r = eb_machine()->fault(name);
+	if (!c) return r ? r : ARGUMENT;
 	if (!depth) enter(c);
 	op *o = malloc(sizeof *o);
 	*o = proto;
 	o->c = c;
-	int r = OK;
-	if (c->state == PROGRESS) r = fail(c, ARGUMENT, "a call before the one before it has ended");
+	if (r) fail(c, r, "%s was made to fail", name);
+	else if (c->state == PROGRESS) r = fail(c, ARGUMENT, "a call before the one before it has ended");
 	else if (c->state != OK) r = c->state;
 	else if (proto.op == AVG && proto.dtype < F16) r = fail(c, ARGUMENT, "average of integers");
 	else if (depth) {
@@ -544,33 +559,28 @@ static int start(comm *c, op proto) {
 		last = o;
 		return OK;
 	} else r = launch(c, o);
-	if (r && r != PROGRESS) free(o);
-	return depth ? r : leave(c, r);
+	if (r && r != PROGRESS) free(o), broken(c, r);
+	if (!depth) return leave(c, r);
+	return refused = r;
 }
 
 result ncclAllReduce(const void *s, void *r, size_t n, int t, int o, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = ALLREDUCE, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = ALLREDUCE, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclReduceScatter(const void *s, void *r, size_t n, int t, int o, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = REDUCESCATTER, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = REDUCESCATTER, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclAllGather(const void *s, void *r, size_t n, int t, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = ALLGATHER, .dtype = t, .send = s, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = ALLGATHER, .dtype = t, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclBroadcast(const void *s, void *r, size_t n, int t, int root, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = BROADCAST, .dtype = t, .root = root, .send = s, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = BROADCAST, .dtype = t, .root = root, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclSend(const void *s, size_t n, int t, int peer, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = SEND, .dtype = t, .root = peer, .send = s, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = SEND, .dtype = t, .root = peer, .send = s, .count = n, .stream = stream});
 }
 result ncclRecv(void *r, size_t n, int t, int peer, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = RECV, .dtype = t, .root = peer, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = RECV, .dtype = t, .root = peer, .recv = r, .count = n, .stream = stream});
 }
 
 // ---- life
@@ -678,6 +688,7 @@ result ncclCommFinalize(comm *c) {
 	FAULT();
 	enter(c);
 	if (c->finalising) return leave(c, fail(c, ARGUMENT, "finalized twice"));
+	if (c->state != OK) return leave(c, c->state == PROGRESS ? fail(c, ARGUMENT, "finalized before the call before it has ended") : c->state);
 	c->finalising = 1;
 	c->state = PROGRESS;
 	c->sh->left++;
@@ -699,6 +710,7 @@ static void release(comm *c) {
 result ncclCommDestroy(comm *c) {
 	END();
 	enter(c);
+	if (c->state != OK) die("a communicator is destroyed that has not ended well");
 	if (!c->finalising) c->sh->left++;
 	for (int turns = 0; c->sh->left < c->nranks;) nap(&turns); // a collective of the node's ranks
 	release(c);
