@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ebtrain/collective/cuda/abi"
@@ -93,8 +95,8 @@ func CompileCheck(source string, files fs.FS, includeDirs []string) (err error) 
 }
 
 // driverCheck asserts that our names for constants are those of cuda.h: each
-// line EB_X = 1, of the enumeration is compared with X. driver.h itself asserts how
-// structures lie, which then are those of cuda.h.
+// line EB_X = 1, of the enumeration is compared with X, and so are the codes that are
+// told more of. driver.h itself asserts how structures lie, which then are those of cuda.h.
 func driverCheck() string {
 	text, err := abi.Files.ReadFile("driver.h")
 	if err != nil {
@@ -116,6 +118,10 @@ func driverCheck() string {
 EB_CUDA_FUNCTIONS(X)
 EB_CUDA_NEWER(X)
 `)
+	for _, code := range slices.Sorted(maps.Keys(meanings)) {
+		m := meanings[code]
+		fmt.Fprintf(&b, "#if CUDA_VERSION >= %d\n_Static_assert(CUDA_ERROR_%s == %d, \"CUDA_ERROR_%[2]s\");\n#endif\n", m.since, m.name, code)
+	}
 	return b.String()
 }
 

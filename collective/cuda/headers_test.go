@@ -29,6 +29,11 @@ func realLike(t *testing.T, edit func(string) string) string {
 			s = s[:from] + s[strings.LastIndex(s, "#endif"):]
 		}
 		if real == "cuda.h" {
+			for name, code := range cuda.Codes() {
+				if !strings.Contains(s, name+" =") {
+					s += fmt.Sprintf("\nenum { %s = %d };", name, code)
+				}
+			}
 			s += "\n#define CUDA_VERSION 13000\n#define X(name, args) CUresult name args;\nREAL_CUDA_FUNCTIONS(X)\nREAL_CUDA_NEWER(X)\n#undef X\n"
 		} else {
 			s += "\n#define X(result, name, args) result name args;\nREAL_NVRTC_FUNCTIONS(X)\n#undef X\n"
@@ -73,6 +78,7 @@ func TestCheckHeaders(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"a constant":          {"CU_EVENT_DISABLE_TIMING = 2", "CU_EVENT_DISABLE_TIMING = 4", "CU_EVENT_DISABLE_TIMING"},
 		"an error's number":   {"CUDA_ERROR_NOT_READY = 600", "CUDA_ERROR_NOT_READY = 601", "CUDA_ERROR_NOT_READY"},
+		"a code's number":     {"CUDA_ERROR_DEINITIALIZED = 4 ", "CUDA_ERROR_DEINITIALIZED = 3 ", "CUDA_ERROR_DEINITIALIZED"},
 		"an argument's type":  {"cuMemAlloc_v2, (CUdeviceptr *p, size_t bytes)", "cuMemAlloc_v2, (CUdeviceptr *p, unsigned bytes)", "cuMemAlloc_v2"},
 		"an argument more":    {"cuGraphLaunch, (CUgraphExec exec,", "cuGraphLaunch, (CUgraphExec exec, int more,", "cuGraphLaunch"},
 		"a newer function":    {"cuFuncLoad, (CUfunction f)", "cuFuncLoad, (CUmodule f)", "cuFuncLoad"},
