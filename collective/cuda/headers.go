@@ -108,10 +108,7 @@ func driverCheck() string {
 		name, _, ok := strings.Cut(strings.TrimSpace(line), " = ")
 		if real, ours := strings.CutPrefix(name, "EB_"); ok && ours {
 			check := fmt.Sprintf("_Static_assert((long)%s == (long)%s, \"%s\");\n", name, real, real)
-			if strings.HasSuffix(strings.TrimSpace(line), "// newer") {
-				check = "#if CUDA_VERSION >= 12040\n" + check + "#endif\n"
-			}
-			b.WriteString(check)
+			b.WriteString(since(line, check))
 		}
 	}
 	b.WriteString(`#define X(name, args) _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(*((eb_cuda *)0)->name)), #name);
@@ -123,6 +120,17 @@ EB_CUDA_NEWER(X)
 		fmt.Fprintf(&b, "#if CUDA_VERSION >= %d\n_Static_assert(CUDA_ERROR_%s == %d, \"CUDA_ERROR_%[2]s\");\n#endif\n", m.since, m.name, code)
 	}
 	return b.String()
+}
+
+// since has a check made of the headers alone that have what the line declares.
+func since(line, check string) string {
+	var major, minor int
+	if _, version, marked := strings.Cut(line, "// since "); marked {
+		if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+			panic(err) // it is embedded
+		}
+	}
+	return fmt.Sprintf("#if CUDA_VERSION >= %d\n%s#endif\n", 1000*major+10*minor, check)
 }
 
 const nvrtcCheck = `#include <nvrtc.h>

@@ -67,7 +67,13 @@ func TestCheckHeaders(t *testing.T) {
 	if report, err = cuda.CheckHeaders([]string{lacking}); err != nil || !strings.Contains(report, "cuda.h: as declared") {
 		t.Errorf("with it in cccl: %q, %v", report, err)
 	}
-	newer := regexp.MustCompile(`(?m)^.*// newer$|(?s:typedef uint64_t CUgraphConditionalHandle;.*} CUgraphNodeParams;)`)
+	folder = realLike(t, func(s string) string {
+		return regexp.MustCompile(`(?m)^.*// since 12\.8$`).ReplaceAllString(strings.Replace(s, "CUDA_VERSION 13000", "CUDA_VERSION 12060", 1), "")
+	})
+	if report, err = cuda.CheckHeaders([]string{folder}); err != nil || !strings.Contains(report, "cuda.h: as declared") {
+		t.Errorf("without what came with CUDA 12.8: %q, %v", report, err)
+	}
+	newer := regexp.MustCompile(`(?m)^.*// since [0-9.]+$|(?s:typedef uint64_t CUgraphConditionalHandle;.*} CUgraphNodeParams;)`)
 	folder = realLike(t, func(s string) string {
 		s = strings.NewReplacer("CUDA_VERSION 13000", "CUDA_VERSION 12000", "#if defined REAL_REAL_CUDA_H && CUDA_VERSION < 12040", "#if 1").Replace(s)
 		return newer.ReplaceAllString(s, "")

@@ -53,8 +53,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 #endif
 
-// Constants, by their names in cuda.h with EB_ in front. Older headers lack those
-// marked as newer.
+// Constants, by their names in cuda.h with EB_ in front. Headers before the CUDA that
+// stands behind them lack them.
 enum {
 	EB_CUDA_SUCCESS = 0,
 	EB_CUDA_ERROR_INVALID_VALUE = 1,
@@ -86,15 +86,15 @@ enum {
 	EB_CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
 	EB_CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
 	EB_CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
-	EB_CU_GRAPH_NODE_TYPE_CONDITIONAL = 13, // newer
-	EB_CU_GRAPH_COND_ASSIGN_DEFAULT = 1, // newer
-	EB_CU_GRAPH_COND_TYPE_IF = 0, // newer
+	EB_CU_GRAPH_NODE_TYPE_CONDITIONAL = 13, // since 12.4
+	EB_CU_GRAPH_COND_ASSIGN_DEFAULT = 1, // since 12.4
+	EB_CU_GRAPH_COND_TYPE_IF = 0, // since 12.4
 	EB_CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
 	EB_CUDA_GRAPH_INSTANTIATE_ERROR = 1,
 	EB_CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
 	EB_CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3,
 	EB_CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4,
-	EB_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5, // newer
+	EB_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5, // since 12.8
 };
 
 // Functions that every driver since CUDA 12.0 has: name, arguments.
