@@ -275,6 +275,7 @@ func TestStart(t *testing.T) {
 		{"none visible", []string{"CUDA_VISIBLE_DEVICES=7"}, []string{"ErrNoDevice", `CUDA_VISIBLE_DEVICES="7" names none that is there`}},
 		{"empty", []string{"CUDA_VISIBLE_DEVICES="}, []string{"ErrNoDevice", `CUDA_VISIBLE_DEVICES=""`}},
 		{"not ready", []string{"EBDOUBLE_FAULT=cuInit=1=802"}, []string{"other", "fabric manager"}},
+		{"shutting down", []string{"EBDOUBLE_FAULT=cuInit=1=4"}, []string{"other", "(CUDA_ERROR_DEINITIALIZED, 4); the driver is shutting down"}},
 		{"version fails", []string{"EBDOUBLE_FAULT=cuDriverGetVersion=0=999"}, []string{"other", "the driver does not say its version"}},
 		{"a stub", []string{"EBDOUBLE_FAULT=cuDriverGetVersion=0=34"}, []string{"other", "CUDA_ERROR_STUB_LIBRARY, 34", "take CUDA's stubs folder out of LD_LIBRARY_PATH"}},
 		{"visible", []string{"CUDA_VISIBLE_DEVICES=1", "EBDOUBLE_DEVICES=2"}, []string{"1 devices, the first 0000:11:00.0"}},

@@ -32,14 +32,14 @@ func (e *Error) Error() string {
 	s := fmt.Sprintf("cuda: %s: %s (%s, %d)", e.Call, e.Text, e.Name, e.Code)
 	if e.Sticky() {
 		s += "; the GPU's context is lost, every later call fails too, and the process must end (the kernel's log may name the fault: dmesg | grep Xid)"
-	} else if hint := hints[e.Code]; hint != "" && e.ofDriver() {
+	} else if hint := meanings[e.Code].hint; hint != "" && e.ofDriver() {
 		s += "; " + hint
 	}
 	return s
 }
 
 // Sticky says whether the context is lost, so that the process must end.
-func (e *Error) Sticky() bool { return e.ofDriver() && sticky[e.Code] }
+func (e *Error) Sticky() bool { return e.ofDriver() && meanings[e.Code].lost }
 
 // ofDriver tells the driver's codes from other libraries' of the same number.
 func (e *Error) ofDriver() bool { return strings.HasPrefix(e.Name, "CUDA_ERROR_") }
@@ -55,39 +55,42 @@ const (
 	codeNotReady      = 600
 )
 
-// sticky are the codes after which the context serves no more, by what cuda.h says
-// of them.
-var sticky = map[int]bool{
-	214: true, // ECC_UNCORRECTABLE
-	220: true, // NVLINK_UNCORRECTABLE
-	226: true, // CONTAINED
-	700: true, // ILLEGAL_ADDRESS
-	702: true, // LAUNCH_TIMEOUT
-	709: true, // CONTEXT_IS_DESTROYED
-	710: true, // ASSERT
-	714: true, // HARDWARE_STACK_ERROR
-	715: true, // ILLEGAL_INSTRUCTION
-	716: true, // MISALIGNED_ADDRESS
-	717: true, // INVALID_ADDRESS_SPACE
-	718: true, // INVALID_PC
-	719: true, // LAUNCH_FAILED
-	721: true, // TENSOR_MEMORY_LEAK
-	810: true, // MPS_CLIENT_TERMINATED
-	911: true, // EXTERNAL_DEVICE
+// meaning is what is made of one of the driver's codes.
+type meaning struct {
+	name  string // in cuda.h, behind CUDA_ERROR_
+	lost  bool   // the context serves no more, by what cuda.h says of it
+	hint  string // what a user can do about it
+	since int    // the CUDA whose header has it, as MinDriver is written; 0: all
 }
 
-// hints are what to do about codes that a user can do something about.
-var hints = map[int]string{
-	3:   "the driver is shutting down: the process ends while CUDA is still in use",
-	34:  "this libcuda is only for building: take CUDA's stubs folder out of LD_LIBRARY_PATH",
-	46:  "another process may have the GPU for itself (nvidia-smi names it, and the compute mode)",
-	200: "the kernel's image is damaged: remove the cache of kernels",
-	209: "the kernel was compiled for another GPU: remove the cache of kernels",
-	218: "the kernel's image is damaged or for another GPU: remove the cache of kernels",
-	222: "the driver is older than the compiler that made the kernel",
-	802: "the GPUs are not ready yet: on machines with NVSwitch the fabric manager must run",
-	803: "libcuda and the kernel's module have different versions: reboot, or reinstall the driver",
-	804: "the forward-compatible libcuda does not serve this GPU: take CUDA's compat folder out of LD_LIBRARY_PATH",
+// meanings are by code. CheckHeaders compares names and numbers with cuda.h.
+var meanings = map[int]meaning{
+	4:   {name: "DEINITIALIZED", hint: "the driver is shutting down: the process ends while CUDA is still in use"},
+	34:  {name: "STUB_LIBRARY", hint: "this libcuda is only for building: take CUDA's stubs folder out of LD_LIBRARY_PATH"},
+	46:  {name: "DEVICE_UNAVAILABLE", hint: "another process may have the GPU for itself (nvidia-smi names it, and the compute mode)"},
+	200: {name: "INVALID_IMAGE", hint: "the kernel's image is damaged: remove the cache of kernels"},
+	209: {name: "NO_BINARY_FOR_GPU", hint: "the kernel was compiled for another GPU: remove the cache of kernels"},
+	214: {name: "ECC_UNCORRECTABLE", lost: true},
+	218: {name: "INVALID_PTX", hint: "the kernel's image is damaged or for another GPU: remove the cache of kernels"},
+	220: {name: "NVLINK_UNCORRECTABLE", lost: true},
+	222: {name: "UNSUPPORTED_PTX_VERSION", hint: "the driver is older than the compiler that made the kernel"},
+	226: {name: "CONTAINED", lost: true, since: 12080},
+	700: {name: "ILLEGAL_ADDRESS", lost: true},
+	702: {name: "LAUNCH_TIMEOUT", lost: true},
+	709: {name: "CONTEXT_IS_DESTROYED", lost: true},
+	710: {name: "ASSERT", lost: true},
+	714: {name: "HARDWARE_STACK_ERROR", lost: true},
+	715: {name: "ILLEGAL_INSTRUCTION", lost: true},
+	716: {name: "MISALIGNED_ADDRESS", lost: true},
+	717: {name: "INVALID_ADDRESS_SPACE", lost: true},
+	718: {name: "INVALID_PC", lost: true},
+	719: {name: "LAUNCH_FAILED", lost: true},
+	721: {name: "TENSOR_MEMORY_LEAK", lost: true, since: 12080},
+	802: {name: "SYSTEM_NOT_READY", hint: "the GPUs are not ready yet: on machines with NVSwitch the fabric manager must run"},
+	803: {name: "SYSTEM_DRIVER_MISMATCH", hint: "libcuda and the kernel's module have different versions: reboot, or reinstall the driver"},
+	804: {name: "COMPAT_NOT_SUPPORTED_ON_DEVICE", hint: "the forward-compatible libcuda does not serve this GPU: take CUDA's compat folder out of LD_LIBRARY_PATH"},
+	810: {name: "MPS_CLIENT_TERMINATED", lost: true},
+	911: {name: "EXTERNAL_DEVICE", lost: true},
 }
 
 // OutOfMemory is what an allocation returns when the device has too little.

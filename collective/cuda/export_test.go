@@ -49,3 +49,12 @@ func InstantiateUnseen(g *Graph) (*Exec, error) {
 	}
 	return g.instantiateHolder(list)
 }
+
+// Codes are the driver's codes that are told more of, by their names in cuda.h.
+func Codes() map[string]int {
+	all := map[string]int{}
+	for code, m := range meanings {
+		all["CUDA_ERROR_"+m.name] = code
+	}
+	return all
+}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ebtrain/collective/cuda/abi"
@@ -93,8 +95,8 @@ func CompileCheck(source string, files fs.FS, includeDirs []string) (err error) 
 }
 
 // driverCheck asserts that our names for constants are those of cuda.h: each
-// line EB_X = 1, of the enumeration is compared with X. driver.h itself asserts how
-// structures lie, which then are those of cuda.h.
+// line EB_X = 1, of the enumeration is compared with X, and so are the codes that are
+// told more of. driver.h itself asserts how structures lie, which then are those of cuda.h.
 func driverCheck() string {
 	text, err := abi.Files.ReadFile("driver.h")
 	if err != nil {
@@ -106,17 +108,29 @@ func driverCheck() string {
 		name, _, ok := strings.Cut(strings.TrimSpace(line), " = ")
 		if real, ours := strings.CutPrefix(name, "EB_"); ok && ours {
 			check := fmt.Sprintf("_Static_assert((long)%s == (long)%s, \"%s\");\n", name, real, real)
-			if _, since, newer := strings.Cut(strings.TrimSpace(line), "// since 12."); newer {
-				check = "#if CUDA_VERSION >= 120" + since + "0\n" + check + "#endif\n"
-			}
-			b.WriteString(check)
+			b.WriteString(since(line, check))
 		}
 	}
 	b.WriteString(`#define X(name, args) _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(*((eb_cuda *)0)->name)), #name);
 EB_CUDA_FUNCTIONS(X)
 EB_CUDA_NEWER(X)
 `)
+	for _, code := range slices.Sorted(maps.Keys(meanings)) {
+		m := meanings[code]
+		fmt.Fprintf(&b, "#if CUDA_VERSION >= %d\n_Static_assert(CUDA_ERROR_%s == %d, \"CUDA_ERROR_%[2]s\");\n#endif\n", m.since, m.name, code)
+	}
 	return b.String()
+}
+
+// since has a check made of the headers alone that have what the line declares.
+func since(line, check string) string {
+	var major, minor int
+	if _, version, marked := strings.Cut(line, "// since "); marked {
+		if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+			panic(err) // it is embedded
+		}
+	}
+	return fmt.Sprintf("#if CUDA_VERSION >= %d\n%s#endif\n", 1000*major+10*minor, check)
 }
 
 const nvrtcCheck = `#include <nvrtc.h>

@@ -29,6 +29,11 @@ func realLike(t *testing.T, edit func(string) string) string {
 			s = s[:from] + s[strings.LastIndex(s, "#endif"):]
 		}
 		if real == "cuda.h" {
+			for name, code := range cuda.Codes() {
+				if !strings.Contains(s, name+" =") {
+					s += fmt.Sprintf("\nenum { %s = %d };", name, code)
+				}
+			}
 			s += "\n#define CUDA_VERSION 13000\n#define X(name, args) CUresult name args;\nREAL_CUDA_FUNCTIONS(X)\nREAL_CUDA_NEWER(X)\n#undef X\n"
 		} else {
 			s += "\n#define X(result, name, args) result name args;\nREAL_NVRTC_FUNCTIONS(X)\n#undef X\n"
@@ -62,14 +67,13 @@ func TestCheckHeaders(t *testing.T) {
 	if report, err = cuda.CheckHeaders([]string{lacking}); err != nil || !strings.Contains(report, "cuda.h: as declared") {
 		t.Errorf("with it in cccl: %q, %v", report, err)
 	}
-	newest := regexp.MustCompile(`(?m)^.*// since 12\.8$`)
 	folder = realLike(t, func(s string) string {
-		return newest.ReplaceAllString(strings.Replace(s, "CUDA_VERSION 13000", "CUDA_VERSION 12040", 1), "")
+		return regexp.MustCompile(`(?m)^.*// since 12\.8$`).ReplaceAllString(strings.Replace(s, "CUDA_VERSION 13000", "CUDA_VERSION 12060", 1), "")
 	})
 	if report, err = cuda.CheckHeaders([]string{folder}); err != nil || !strings.Contains(report, "cuda.h: as declared") {
 		t.Errorf("without what came with CUDA 12.8: %q, %v", report, err)
 	}
-	newer := regexp.MustCompile(`(?m)^.*// since 12\.\d$|(?s:typedef uint64_t CUgraphConditionalHandle;.*} CUgraphNodeParams;)`)
+	newer := regexp.MustCompile(`(?m)^.*// since [0-9.]+$|(?s:typedef uint64_t CUgraphConditionalHandle;.*} CUgraphNodeParams;)`)
 	folder = realLike(t, func(s string) string {
 		s = strings.NewReplacer("CUDA_VERSION 13000", "CUDA_VERSION 12000", "#if defined REAL_REAL_CUDA_H && CUDA_VERSION < 12040", "#if 1").Replace(s)
 		return newer.ReplaceAllString(s, "")
@@ -80,6 +84,7 @@ func TestCheckHeaders(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"a constant":          {"CU_EVENT_DISABLE_TIMING = 2", "CU_EVENT_DISABLE_TIMING = 4", "CU_EVENT_DISABLE_TIMING"},
 		"an error's number":   {"CUDA_ERROR_NOT_READY = 600", "CUDA_ERROR_NOT_READY = 601", "CUDA_ERROR_NOT_READY"},
+		"a code's number":     {"CUDA_ERROR_DEINITIALIZED = 4 ", "CUDA_ERROR_DEINITIALIZED = 3 ", "CUDA_ERROR_DEINITIALIZED"},
 		"an argument's type":  {"cuMemAlloc_v2, (CUdeviceptr *p, size_t bytes)", "cuMemAlloc_v2, (CUdeviceptr *p, unsigned bytes)", "cuMemAlloc_v2"},
 		"an argument more":    {"cuGraphLaunch, (CUgraphExec exec,", "cuGraphLaunch, (CUgraphExec exec, int more,", "cuGraphLaunch"},
 		"a newer function":    {"cuFuncLoad, (CUfunction f)", "cuFuncLoad, (CUmodule f)", "cuFuncLoad"},

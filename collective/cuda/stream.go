@@ -168,9 +168,9 @@ func poll(ctx context.Context, query func() (bool, error)) error {
 
 // Nap sleeps, to ask a device again. The runtime makes a millisecond of a shorter Sleep
 // where nothing else runs, as it waits in epoll then; the system's own takes what is asked,
-// and a thread.
+// some 50 µs more, and a thread. For no time it does not sleep.
 func Nap(d time.Duration) {
-	if d >= time.Millisecond {
+	if d <= 0 || d >= time.Millisecond {
 		time.Sleep(d)
 		return
 	}

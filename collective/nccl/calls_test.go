@@ -153,6 +153,45 @@ func TestAbortFails(t *testing.T) {
 	}
 }
 
+// TestRefusal: NCCL holds an error of a call against the communicator, where that does not
+// block, and of a group whose member it refuses it launches nothing.
+func TestRefusal(t *testing.T) {
+	for name, test := range map[string]struct {
+		fixed          bool
+		call, launches string
+	}{
+		"a collective":        {false, "ncclAllReduce", "run:ncclAllReduce"},
+		"a member of a group": {true, "ncclSend", "run:ncclRecv"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := cudatest.Use(t)
+			o := options()
+			o.FixedOrder = test.fixed
+			together(t, group(t, 2, o), func(x *member) error {
+				p, err := newProgram(t.Context(), x)
+				if err != nil {
+					return err
+				}
+				if err := x.Start(collective.Request{Kind: collective.Barrier}).Wait(t.Context()); err != nil || x.Rank() != 0 {
+					return errors.Join(err, p.close())
+				}
+				m.Fail(test.call, 1, 5)
+				for range 2 {
+					if err := x.Enqueue(p.s, p.reqs[0]); err == nil || !strings.Contains(err.Error(), "invalid usage (5)") {
+						x.Abort(err)
+						return fmt.Errorf("got %w, want NCCL's refusal", err)
+					}
+				}
+				x.Abort(errors.New("refused"))
+				return p.close()
+			})
+			if n := m.Calls(test.launches); n != 0 {
+				t.Errorf("%d operations were launched", n)
+			}
+		})
+	}
+}
+
 // TestNoVersion: an NCCL that does not say its version is none, for all ranks.
 func TestNoVersion(t *testing.T) {
 	nccl.Forget()

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ebtrain/collective"
+	"ebtrain/collective/cuda"
 	"ebtrain/collective/cuda/cudatest"
 	"ebtrain/collective/nccl"
 )
@@ -87,4 +89,24 @@ func TestAbortGivesUp(t *testing.T) {
 		t.Error(err)
 	}
 	contexts(t, m, 0)
+}
+
+// TestLostIsSaidOnce: what NCCL frees of a device that is lost fails, and who closes does not
+// say so: the collective that found it lost has.
+func TestLostIsSaidOnce(t *testing.T) {
+	m := cudatest.Use(t)
+	x := group(t, 1, options())[0]
+	mem, err := x.Alloc(4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Fail("run:ncclAllReduce", 1, 700)
+	err = collective.Do(t.Context(), x, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: mem.As(collective.F32)})
+	if e, ok := errors.AsType[*cuda.Error](err); !ok || !e.Sticky() {
+		t.Fatalf("got %v, want that the device is lost", err)
+	}
+	x.looked = true // tests' memory was on it
+	if err := x.Close(); err != nil {
+		t.Errorf("closed with %v", err)
+	}
 }

@@ -222,7 +222,8 @@ func (c *communicator) destroy() error {
 	return c.end("ncclCommDestroy", c.api.destroy)
 }
 
-// end takes the handle away and makes the last call with it.
+// end takes the handle away and makes the last call with it. Of a device that is lost it
+// fails, which says nothing.
 func (c *communicator) end(name string, f func(comm uintptr) int) error {
 	c.mu.Lock()
 	h := c.handle
@@ -232,7 +233,7 @@ func (c *communicator) end(name string, f func(comm uintptr) int) error {
 		return nil
 	}
 	return c.dev.Attach(func() error {
-		if code := f(h); code != success && code != inProgress {
+		if code := f(h); code != success && code != inProgress && !c.dev.Lost() {
 			return &Error{Call: name, Code: code, Text: c.api.text(code)}
 		}
 		return nil

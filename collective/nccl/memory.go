@@ -141,13 +141,14 @@ func (m *memory) deregisterAll() error {
 	return errors.Join(errs...)
 }
 
-// release frees a slab; the communicator knows nothing of it any more.
+// release frees a slab; the communicator knows nothing of it any more. What a lost device
+// had is gone with it, and NCCL fails to free it.
 func (m *memory) release(s *slab) error {
 	if s == nil || s.at == 0 {
 		return nil
 	}
 	return m.dev.Attach(func() error {
-		if code := m.nccl.api.memFree(s.at); code != success {
+		if code := m.nccl.api.memFree(s.at); code != success && !m.dev.Lost() {
 			return &Error{Call: "ncclMemFree", Code: code, Text: m.nccl.api.text(code)}
 		}
 		return nil

@@ -53,8 +53,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 #endif
 
-// Constants, by their names in cuda.h with EB_ in front. Headers older than a line says
-// lack that one.
+// Constants, by their names in cuda.h with EB_ in front. Headers before the CUDA that
+// stands behind them lack them.
 enum {
 	EB_CUDA_SUCCESS = 0,
 	EB_CUDA_ERROR_INVALID_VALUE = 1,

@@ -57,3 +57,34 @@ func fullQueue(t *testing.T, c Config, below collective.Comm) (err error) {
 	}
 	return nil
 }
+
+// TestEndedIsNotReplayed: a run that is launched when its group has ended is not replayed, as
+// what it would launch is NCCL's, which is being aborted.
+func TestEndedIsNotReplayed(t *testing.T) {
+	onTwoGPUs(t, func(r int, below collective.Comm) (err error) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		p, done, err := sharedOver(ctx, t, Config{Plain: true, Ordinal: r}, below, exec.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, done()) }()
+		for range 2 + 2*depth { // those of each slot are replayed
+			if err := errors.Join(p.Launch(ctx), p.Wait(ctx)); err != nil {
+				return err
+			}
+		}
+		if err := collective.Do(ctx, below, collective.Request{Kind: collective.Barrier}); err != nil {
+			return err
+		}
+		before := p.replays
+		p.comm.Abort(errors.New("enough"))
+		if err := errors.Join(p.Launch(ctx), p.Wait(ctx)); !errors.Is(err, collective.ErrAborted) {
+			return fmt.Errorf("got %w, want the end of the group", err)
+		}
+		if before == 0 || p.replays != before {
+			return fmt.Errorf("%d runs were replayed before the end of the group and %d after it", before, p.replays-before)
+		}
+		return nil
+	})
+}

@@ -125,11 +125,22 @@ func (p *program) body(f *flight) error {
 			}
 		}
 		if r.replay != nil { // else it is not captured
-			return p.named(nil, r.replay.Launch(p.b.lanes[0]))
+			return p.named(nil, p.replay(r))
 		}
 	}
 	p.launched(f)
 	return p.whole(f, p.side)
+}
+
+// replay launches what was captured, unless the group has ended: steps would not be put
+// behind a collective of it either, and what the graph holds of NCCL's is being aborted.
+func (p *program) replay(r *recording) error {
+	if c, ok := p.comm.(mortal); ok && p.reducing() {
+		if err := c.Failure(); err != nil {
+			return err
+		}
+	}
+	return r.replay.Launch(p.b.lanes[0])
 }
 
 // whole does a run step by step, on the lanes of s.

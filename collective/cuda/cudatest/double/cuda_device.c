@@ -65,6 +65,7 @@ static const struct { int code; const char *name, *text; } codes[] = {
 	{1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
 	{2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
 	{3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+	{4, "CUDA_ERROR_DEINITIALIZED", "driver shutting down"},
 	{46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable"},
 	{100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
 	{101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
@@ -249,7 +250,9 @@ static void sticky(void *s, int code) {
 	if (live(s, STREAM)) __atomic_store_n(&((stream *)s)->context->sticky, code, __ATOMIC_RELEASE);
 }
 
-const eb_machine_table eb_machine_exports = {enqueue, capturing, fault, count, range, device, sticky};
+static int broken(void) { return current ? __atomic_load_n(&current->sticky, __ATOMIC_ACQUIRE) : 0; }
+
+const eb_machine_table eb_machine_exports = {enqueue, capturing, fault, count, range, device, sticky, broken};
 
 // eb_guards ends the process if something was written beside live memory.
 void eb_guards(void) {

@@ -38,6 +38,8 @@ typedef struct eb_machine_table {
 	// sticky breaks the device of a stream, as a kernel that fails does: from now on
 	// every call returns the code. Streams go on, without running anything.
 	void (*sticky)(void *stream, int code);
+	// broken is the code that broke the device that is current on this thread, or 0.
+	int (*broken)(void);
 } eb_machine_table;
 
 extern const eb_machine_table eb_machine_exports; // of libcuda.so.1, found by dlsym

@@ -6,8 +6,9 @@
 // Faithful to the real one in its ABI, in what is asynchronous, and in how it
 // goes wrong: it never compares what ranks start, so that a difference hangs; a
 // peer that dies does so silently; init, every operation and finalize are in
-// progress for a while; abort makes operations leave, and then waits, as
-// destroy does, for every graph that captured one. Not faithful in the order of
+// progress for a while; an error of a call stays with the communicator until its
+// abort, and of a group that has one nothing is launched; abort makes operations
+// leave, and then waits, as destroy does, for every graph that captured one. Not faithful in the order of
 // sums (by rank) and in time. Two calls at once on a communicator, memory freed
 // that is registered, and registered memory beside other memory in one
 // collective, which are undefined in the real one, end the process with a
@@ -173,6 +174,7 @@ result ncclCommFinalize(comm *c) {
 	FAULT();
 	enter(c);
 	if (c->finalising) return leave(c, fail(c, ARGUMENT, "finalized twice"));
+	if (c->state != OK) return leave(c, c->state == PROGRESS ? fail(c, ARGUMENT, "finalized before the call before it has ended") : c->state);
 	c->finalising = 1;
 	c->state = PROGRESS;
 	c->sh->left++;
@@ -194,6 +196,7 @@ static void release(comm *c) {
 result ncclCommDestroy(comm *c) {
 	END();
 	enter(c);
+	if (c->state != OK) die("a communicator is destroyed that has not ended well");
 	if (!c->finalising) c->sh->left++;
 	for (int turns = 0; c->sh->left < c->nranks;) nap(&turns); // a collective of the node's ranks
 	release(c);

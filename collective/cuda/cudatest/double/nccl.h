@@ -86,8 +86,11 @@ struct op {
 // FAULT begins every function of the API: it may be made to fail.
 #define FAULT() do { int fault_ = eb_machine()->fault(__func__); if (fault_) return fault_; } while (0)
 
-// END begins those that free something: they do, also where they are made to fail.
-#define END() int ended = eb_machine()->fault(__func__)
+// END begins those that free something: they do, also where they are made to fail or the
+// device is broken.
+#define END() \
+	int ended = eb_machine()->fault(__func__); \
+	if (!ended && eb_machine()->broken()) ended = CUDA
 
 // The linker is not to take another library's functions of these names for them.
 #pragma GCC visibility push(hidden)

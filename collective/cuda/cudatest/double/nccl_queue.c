@@ -76,6 +76,21 @@ static int launch(comm *c, op *o) {
 
 static __thread int depth;
 static __thread op *first, *last;
+static __thread result refused; // of a call of the group: then nothing of it is launched
+
+// broken keeps an error of a call, where the communicator does not block.
+static int broken(comm *c, int r) {
+	if (c && !c->blocking) c->state = r;
+	return r;
+}
+
+// close_group ends one that failed.
+static int close_group(int r) {
+	for (op *o = first; o; o = o->next) broken(o->c, r);
+	drop(first);
+	first = last = NULL, depth = 0, refused = OK;
+	return r;
+}
 
 result ncclGroupStart(void) {
 	FAULT();
@@ -85,13 +100,11 @@ result ncclGroupStart(void) {
 
 result ncclGroupEnd(void) {
 	int fault = eb_machine()->fault(__func__);
-	if (fault) {
-		drop(first);
-		first = last = NULL, depth = 0;
-		return fault;
-	}
+	if (fault) return close_group(fault);
 	if (!depth) return USAGE;
-	if (--depth || !first) return OK;
+	if (--depth) return OK;
+	if (refused) return close_group(refused);
+	if (!first) return OK;
 	op *o = first;
 	comm *c = o->c;
 	first = last = NULL;
@@ -101,14 +114,15 @@ result ncclGroupEnd(void) {
 	return leave(c, launch(c, o));
 }
 
-static int start(comm *c, op proto) {
-	if (!c) return ARGUMENT;
+static int start(comm *c, const char *name, op proto) {
+	int r = eb_machine()->fault(name);
+	if (!c) return r ? r : ARGUMENT;
 	if (!depth) enter(c);
 	op *o = malloc(sizeof *o);
 	*o = proto;
 	o->c = c;
-	int r = OK;
-	if (c->state == PROGRESS) r = fail(c, ARGUMENT, "a call before the one before it has ended");
+	if (r) fail(c, r, "%s was made to fail", name);
+	else if (c->state == PROGRESS) r = fail(c, ARGUMENT, "a call before the one before it has ended");
 	else if (c->state != OK) r = c->state;
 	else if (proto.op == AVG && proto.dtype < F16) r = fail(c, ARGUMENT, "average of integers");
 	else if (depth) {
@@ -116,31 +130,26 @@ static int start(comm *c, op proto) {
 		last = o;
 		return OK;
 	} else r = launch(c, o);
-	if (r && r != PROGRESS) free(o);
-	return depth ? r : leave(c, r);
+	if (r && r != PROGRESS) free(o), broken(c, r);
+	if (!depth) return leave(c, r);
+	return refused = r;
 }
 
 result ncclAllReduce(const void *s, void *r, size_t n, int t, int o, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = ALLREDUCE, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = ALLREDUCE, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclReduceScatter(const void *s, void *r, size_t n, int t, int o, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = REDUCESCATTER, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = REDUCESCATTER, .dtype = t, .op = o, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclAllGather(const void *s, void *r, size_t n, int t, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = ALLGATHER, .dtype = t, .send = s, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = ALLGATHER, .dtype = t, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclBroadcast(const void *s, void *r, size_t n, int t, int root, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = BROADCAST, .dtype = t, .root = root, .send = s, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = BROADCAST, .dtype = t, .root = root, .send = s, .recv = r, .count = n, .stream = stream});
 }
 result ncclSend(const void *s, size_t n, int t, int peer, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = SEND, .dtype = t, .root = peer, .send = s, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = SEND, .dtype = t, .root = peer, .send = s, .count = n, .stream = stream});
 }
 result ncclRecv(void *r, size_t n, int t, int peer, comm *c, void *stream) {
-	FAULT();
-	return start(c, (op){.kind = RECV, .dtype = t, .root = peer, .recv = r, .count = n, .stream = stream});
+	return start(c, __func__, (op){.kind = RECV, .dtype = t, .root = peer, .recv = r, .count = n, .stream = stream});
 }
