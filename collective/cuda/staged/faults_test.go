@@ -168,3 +168,14 @@ func functions(t *testing.T) (names []string) {
 func ends(call string) bool {
 	return call == "cuStreamSynchronize" || slices.ContainsFunc([]string{"Destroy", "Free", "Release"}, func(s string) bool { return strings.Contains(call, s) })
 }
+
+// TestLostIsSaidOnce: a device that is lost in a collective is said by that, and not again by
+// who closes.
+func TestLostIsSaidOnce(t *testing.T) {
+	cudatest.Use(t).Fail("run:cuMemcpyDtoHAsync_v2", 1, 700)
+	for r, err := range play(t) {
+		if n := strings.Count(fmt.Sprint(err), "CUDA_ERROR_ILLEGAL_ADDRESS"); n != 1 {
+			t.Errorf("rank %d says it %d times: %v", r, n, err)
+		}
+	}
+}

@@ -119,11 +119,14 @@ func (c *Comm) close() error {
 	}
 }
 
-// release frees what is on the device, once that is over.
+// release frees what is on the device, once that is over; one that is lost has said so.
 func (c *Comm) release() error {
 	var errs []error
 	if c.stream != nil {
-		errs = append(errs, c.stream.Sync(context.Background()), c.stream.Close())
+		if !c.dev.Lost() {
+			errs = append(errs, c.stream.Sync(context.Background()))
+		}
+		errs = append(errs, c.stream.Close())
 	}
 	if c.stage != nil {
 		errs = append(errs, c.stage.Free())
