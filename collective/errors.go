@@ -8,6 +8,8 @@ import (
 var (
 	// ErrAborted means the group was ended by a rank, a peer's death, or Abort.
 	ErrAborted = errors.New("collective: group aborted")
+	// ErrOwnAbort means that it was this rank which ended the group, for a reason of its own.
+	ErrOwnAbort = errors.New("collective: aborted by this rank")
 	// ErrClosed means this rank has closed its Comm.
 	ErrClosed = errors.New("collective: communicator closed")
 	// ErrMismatch means the ranks did not start the same collective.

@@ -81,7 +81,7 @@ func decodeRecord(b []byte) (record, error) {
 }
 
 // failure is why the group ended, as this rank's callers see it. It wraps
-// ErrAborted and the more specific sentinel.
+// ErrAborted and the more specific sentinel; of an abort of this rank's own that is no other's fault, ErrOwnAbort.
 type failure struct {
 	record
 	cause  error // what Abort was given, on the rank that called it; else nil
@@ -103,6 +103,9 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() []error {
 	errs := []error{collective.ErrAborted, sentinels[f.code], f.cause}
+	if f.code == codeAborted && !f.remote && f.peer < 0 {
+		errs = append(errs, collective.ErrOwnAbort)
+	}
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 

@@ -56,7 +56,8 @@ func (w *World) stopped(err error) error {
 	}
 }
 
-// lost says that err is what befell another rank.
+// lost says that err is what befell another rank. A device, for one, ends the group itself
+// when it fails, and this rank may hear of that in another collective.
 func lost(err error) bool {
-	return errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrAborted)
+	return (errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrAborted)) && !errors.Is(err, collective.ErrOwnAbort)
 }

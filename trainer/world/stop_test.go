@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/collective/host"
 )
 
 // A rank that is asked to stop ends, and says why.
@@ -23,5 +26,24 @@ func TestUntilStopped(t *testing.T) {
 	done() // waits for nobody
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cause %v, want %v", err, context.Canceled)
+	}
+}
+
+// Who ends the group says why at once, wherever it hears of that itself; what the others hear
+// is not theirs to say.
+func TestOwnAbortIsNotLost(t *testing.T) {
+	comms, err := host.NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range comms {
+		defer func() { _ = c.Close() }()
+	}
+	comms[1].Abort(errors.New("its device is lost"))
+	for r, c := range comms {
+		err := collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier})
+		if !errors.Is(err, collective.ErrAborted) || lost(err) != (r == 0) {
+			t.Errorf("rank %d: %v, lost %v", r, err, lost(err))
+		}
 	}
 }
