@@ -23,6 +23,8 @@ var facts = []struct {
 	{"another thread allocates, loads and waits while one captures", (*lab).besideCapture},
 	{"a call that waits spoils a capture, and the stream serves afterwards", (*lab).spoils},
 	{"a graph that runs may be closed", (*lab).closesRunning},
+	{"freeing memory waits for what uses it", (*lab).freesUsed},
+	{"freeing pinned memory waits for what uses it", (*lab).freesUsedPinned},
 }
 
 // tryFacts is a check of part a for each.
@@ -267,14 +269,49 @@ func (l *lab) spoils() error {
 	})
 }
 
-func (l *lab) closesRunning() error {
-	err := l.captured(func() error {
+// thousand has a graph of a thousand additions.
+func (l *lab) thousand(use func(*driver.Exec) error) error {
+	return l.captured(func() error {
 		for range 1000 {
 			if err := l.plus(l.s[0], 1); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, func(e *driver.Exec) error { return e.Launch(l.s[0]) })
+	}, use)
+}
+
+func (l *lab) closesRunning() error {
+	err := l.thousand(func(e *driver.Exec) error { return e.Launch(l.s[0]) })
 	return errors.Join(err, l.want(1000))
+}
+
+func (l *lab) freesUsed() error {
+	p, err := l.d.Alloc(labBytes)
+	if err != nil {
+		return err
+	}
+	return l.waits(func() error { return l.s[0].Memset(p, 1, labBytes) }, func() error { return l.d.Free(p) })
+}
+
+func (l *lab) freesUsedPinned() error {
+	p, err := l.d.AllocPinned(labBytes)
+	if err != nil {
+		return err
+	}
+	return l.waits(func() error { return l.s[0].CopyOut(p, 0, l.words, labBytes) }, p.Free)
+}
+
+// waits says whether free waits for what use puts behind a thousand additions.
+func (l *lab) waits(use, free func() error) error {
+	return l.thousand(func(e *driver.Exec) error {
+		if err := errors.Join(e.Launch(l.s[0]), use(), l.s[0].Record(l.e[0]), free()); err != nil {
+			return err
+		}
+		over, err := l.e[0].Query()
+		if err == nil && !over {
+			err = errors.New("it returns while the memory is still used: what frees must wait itself")
+		}
+		return errors.Join(err, l.s[0].Sync(l.ctx))
+	})
 }
