@@ -9,6 +9,7 @@ import (
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/grbm/grbmtest"
 	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/model/score"
 )
@@ -29,20 +30,6 @@ func (s *step) byHand(place int) graph.ID {
 		each = s.Div(each, s.levels)
 	}
 	return s.Mean(each)
-}
-
-// values are all variables.
-func values(t *testing.T, vars exec.Vars) ddptest.Values {
-	t.Helper()
-	all := ddptest.Values{}
-	for _, name := range vars.Names() {
-		x, err := vars.Get(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[name] = ddptest.Numbers(x)
-	}
-	return all
 }
 
 // set gives variables these values.
@@ -85,8 +72,8 @@ func TestStepIsItsParts(t *testing.T) {
 			const at = 3
 			r := rig{cfg: cfg, batch: 3, step: at}
 			var all, got ddptest.Values
-			r.change = func(vars exec.Vars) error { all = values(t, vars); return nil }
-			r.after = func(vars exec.Vars) error { got = values(t, vars); return nil }
+			r.change = func(vars exec.Vars) error { all = grbmtest.Variables(t, vars); return nil }
+			r.after = func(vars exec.Vars) error { got = grbmtest.Variables(t, vars); return nil }
 			report := r.run(t, (*step).build)[algo.OutputReport]
 
 			r.after, r.change = nil, func(vars exec.Vars) error { return set(vars, all) }
