@@ -178,27 +178,36 @@ func (h hasty) AfterFunc(func()) (end func() bool) { return func() bool { return
 
 // TestToldWhy: a rank that finds its leader gone says why, if it is told in time.
 func TestToldWhy(t *testing.T) {
-	for _, how := range []string{"hangs up", "refuses"} {
+	why := errors.New("rank 0: too many open files")
+	me, want := testIdentity(1, "job", "the right key"), call{forLocal, 0}
+	for _, how := range []string{"hangs up", "refuses", "hangs up before it shares memory"} {
 		t.Run(how, func(t *testing.T) {
-			ln := testListener(t, "tcp4")
+			ln := testListener(t, "unixpacket")
 			defer shut(t, ln)
-			addr := ln.Addr().String()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			told := hasty{ctx, make(chan struct{})}
-			why := errors.New("rank 0: too many open files")
 			if how == "refuses" {
 				shut(t, ln)
 			}
 			go func() {
 				if c, err := ln.Accept(); err == nil {
-					_ = c.Close() // the test is about who sees it
+					if how == "hangs up before it shares memory" {
+						_, err = testIdentity(0, "job", "the right key").answer(c)
+					}
+					_ = errors.Join(err, c.Close()) // the test is about who sees it
 				}
 				time.Sleep(100 * time.Millisecond)
 				cancel(why)
 				close(told.over)
 			}()
-			if _, err := testIdentity(1, "job", "the right key").dial(told, "tcp", addr, call{forControl, 0}); !errors.Is(err, why) {
+			c, err := me.dial(told, "unixpacket", ln.Addr().String(), want)
+			if err == nil {
+				defer shut(t, c)
+				p := peers{topo: newTopology(1, []string{"a", "a"}), star: &star{conns: []*net.UnixConn{c.(*net.UnixConn)}}}
+				_, err = p.receiveArena(told, pageSize)
+			}
+			if !errors.Is(err, why) {
 				t.Errorf("got %v, want what was told", err)
 			}
 		})

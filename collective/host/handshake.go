@@ -79,10 +79,7 @@ func (id identity) hello(p purpose) hello {
 	return h
 }
 
-var (
-	errStranger = errors.New("not a rank of this job")
-	errNoProof  = errors.New("no proof of the key")
-)
+var errStranger = errors.New("not a rank of this job")
 
 // read checks all of h but the key, which the MAC proves.
 func (id identity) read(h hello) (call, error) {
@@ -121,7 +118,7 @@ func (id identity) greet(c net.Conn, want call) error {
 	}
 	var reply [helloBytes + sha256.Size]byte
 	if _, err := io.ReadFull(c, reply[:]); err != nil {
-		return fmt.Errorf("%w (has that rank failed, or is the key not the same on all ranks?): %w", errNoProof, err)
+		return fmt.Errorf("no proof of the key (has that rank failed, or is the key not the same on all ranks?): %w", err)
 	}
 	theirs := hello(reply[:helloBytes])
 	got, err := id.read(theirs)
@@ -303,7 +300,7 @@ func (id identity) dial(ctx context.Context, network, addr string, want call) (n
 		return nil, fmt.Errorf("connect to rank %d: %w%s", want.rank, err, moreFiles(err))
 	}
 	end := context.AfterFunc(ctx, func() { _ = c.Close() })
-	if err = id.greet(c, want); errors.Is(err, errNoProof) {
+	if err = id.greet(c, want); err != nil && !errors.Is(err, errStranger) {
 		pauseFor(ctx, patience)
 	}
 	if !end() || ctx.Err() != nil { // ctx is over before it begins to close c

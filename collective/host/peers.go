@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -173,11 +172,20 @@ func (p *peers) makeArena(ctx context.Context) error {
 	return nil
 }
 
+// receiveArena waits for the memory that the leader of this host makes once it is
+// connected with the others. A leader whose connection ends before has failed, and
+// why is on its way.
 func (p *peers) receiveArena(ctx context.Context, bytes int) (*segment, error) {
 	stop := context.AfterFunc(ctx, func() { interrupt(p.star.conns[0]) })
 	got, err := p.star.receive(0)
-	if !stop() {
-		err = errors.Join(err, context.Cause(ctx))
+	if err != nil {
+		pauseFor(ctx, patience)
+	}
+	if !stop() || ctx.Err() != nil { // ctx is over before it begins to interrupt
+		if got.file != nil {
+			_ = got.file.Close() // for nobody
+		}
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("receive shared memory from rank %d: %w", p.topo.leader(), err)

@@ -241,6 +241,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		rec.log, rec.file = log, file
 	}
 	if err := w.Connect(ctx, file); err != nil {
+		file.Warn("not connected", "err", err) // the job may end for another reason
 		return err
 	}
 	parts.Comm, parts.Log = w.Comm, log
