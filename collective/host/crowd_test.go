@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -164,6 +165,38 @@ func TestQueue(t *testing.T) {
 	}
 	closeAll(got)
 	dialing.Wait()
+}
+
+// TestNoPath: a host to which there is no path, as the kernel says for a moment after its
+// cable is back, is tried again, for a while.
+func TestNoPath(t *testing.T) {
+	for _, c := range []struct {
+		fails int // dials, each after a second
+		err   error
+		want  error
+	}{
+		{3, syscall.EHOSTUNREACH, nil},
+		{3, syscall.ENETUNREACH, nil},
+		{1000, syscall.EHOSTUNREACH, syscall.EHOSTUNREACH},
+		{3, syscall.ECONNREFUSED, syscall.ECONNREFUSED},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fails, begin := c.fails, time.Now()
+			_, err := persist(t.Context(), func() (net.Conn, error) {
+				time.Sleep(time.Second)
+				if fails--; fails >= 0 {
+					return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", c.err)}
+				}
+				return nil, nil
+			})
+			if !errors.Is(err, c.want) || c.want == nil && err != nil {
+				t.Errorf("%d dials failed with %v: got %v, want %v", c.fails, c.err, err, c.want)
+			}
+			if took := time.Since(begin); took > pathLimit+2*time.Second {
+				t.Errorf("%d dials failed with %v: it took %v", c.fails, c.err, took)
+			}
+		})
+	}
 }
 
 // hasty is a context that says that it is over before it begins what AfterFunc has been

@@ -313,29 +313,44 @@ func (id identity) dial(ctx context.Context, network, addr string, want call) (n
 	return c, nil
 }
 
-// connect waits as long as the listener's queue is full, until ctx ends: TCP does that by
-// itself, sockets within a host do not.
+// pathLimit bounds the tries to reach a host to which there is no path. The kernel says so
+// also of one that it has asked for in vain a moment ago, before its cable was back.
+const pathLimit = 5 * time.Second
+
+// connect connects to addr, again and again as long as persist says.
 func connect(ctx context.Context, network, addr string) (net.Conn, error) {
-	const most = 20 * time.Millisecond
 	d := net.Dialer{Control: congestion.Choose}
+	return persist(ctx, func() (net.Conn, error) { return d.DialContext(ctx, network, addr) })
+}
+
+// persist dials for pathLimit if there is no path, and, until ctx ends, as long as the
+// listener's queue is full: TCP waits for that by itself, sockets within a host do not.
+func persist(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+	const most = 20 * time.Millisecond
 	full := false
+	begin := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, most) {
-		c, err := d.DialContext(ctx, network, addr)
+		c, err := dial()
 		if errors.Is(err, context.DeadlineExceeded) {
-			<-ctx.Done() // d looks at the clock, and may be ahead of ctx
+			<-ctx.Done() // the dialer looks at the clock, and may be ahead of ctx
 		}
-		again := errors.Is(err, syscall.EAGAIN)
-		if again {
-			full = true
+		queued := errors.Is(err, syscall.EAGAIN)
+		full = full || queued
+		if queued || noPath(err) && time.Since(begin) < pathLimit {
 			pauseFor(ctx, pause)
+			if ctx.Err() == nil {
+				continue
+			}
 		}
-		switch {
-		case full && err != nil && ctx.Err() != nil:
+		if full && err != nil && ctx.Err() != nil {
 			return nil, fmt.Errorf("its queue of connections is full (net.core.somaxconn bounds it): %w", context.Cause(ctx))
-		case !again:
-			return c, err
 		}
+		return c, err
 	}
+}
+
+func noPath(err error) bool {
+	return errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
 
 // pauseFor takes as long as pause, or until ctx ends.
