@@ -10,8 +10,17 @@ import (
 	"ebtrain/trainer/model/optim"
 )
 
-// The settings of BiDVL's Q and G [ALGORITHMS.md §1.4], and the decoder's variance.
+// The settings of BiDVL's Q and G, its batches and lengths [ALGORITHMS.md §1.4], and the
+// decoder's variance.
 func TestPresets(t *testing.T) {
+	for name, want := range map[string]struct {
+		batch int
+		steps int64
+	}{"vae-cifar10": {100, 300_000}, "vae-celeba64": {50, 600_000}} {
+		if p, err := Method().Preset(name); err != nil || p.Batch != want.batch || p.Steps != want.steps {
+			t.Errorf("%s: %v, batch %d, %d steps; want %+v", name, err, p.Batch, p.Steps, want)
+		}
+	}
 	for _, p := range Method().Presets {
 		c := p.Config.(*Config)
 		if c.Net.Name() != p.Net || c.Net.Width != 64 || c.Net.Latent != 100 || c.Variance != 1 || c.Beta != 1 {

@@ -61,6 +61,9 @@ func TestRoles(t *testing.T) {
 		if got := Named(c.Variables(), role); len(got) != 1 || !got[name] {
 			t.Errorf("those with the role %v are %v, want %s", role, got, name)
 		}
+		if got := RoleBytes(c.Variables(), role); got != 8 {
+			t.Errorf("those with the role %v have %d bytes, want 8", role, got)
+		}
 	}
 	c.Scope("net", func() { c.Buffer("s", graph.D(), nil) })
 	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "net.s is a scratch f64[], and asked for as a buffer f64[]") {
