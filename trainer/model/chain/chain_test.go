@@ -198,6 +198,17 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// Each run begins with the initial values under its own seed.
+func TestRunsBeginUnderTheirSeed(t *testing.T) {
+	p := walk(t, 4, 0)
+	p.Vars[0].Init = nn.Normal(1)
+	for _, seed := range []uint64{8, 9} {
+		if err := ddptest.Near(result(t, p, seed), ddptest.Numbers(p.Vars[0].Value(seed)), 0); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
+
 // Plans of several sizes can follow each other beside one model.
 func TestSizesBesideOneModel(t *testing.T) {
 	vars, b := model(t), ref.New()
