@@ -124,14 +124,19 @@ func TestBadSettings(t *testing.T) {
 // A config.json that was edited is checked like flags.
 func TestBadConfigs(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"(K) from 0 to 1000, got -1": func(c *Config) { c.LowerSteps = -1 },
-		"(N) from 0 to 1000, got -3": func(c *Config) { c.Unroll = -3 },
-		"betas in [0, 1)":            func(c *Config) { c.Beta2 = 1 },
-		"one hidden unit":            func(c *Config) { c.Net.Hidden = 0 },
-		"at least one value":         func(c *Config) { c.Net.W = 0 },
-		"learning rate above 0":      func(c *Config) { c.LR = 0 },
-		"--temperature":              func(c *Config) { c.Temperature = 0 },
-		"--sample-share":             func(c *Config) { c.SampleShare = 2 },
+		"(K) from 0 to 1000, got -1":                      func(c *Config) { c.LowerSteps = -1 },
+		"(N) from 0 to 1000, got -3":                      func(c *Config) { c.Unroll = -3 },
+		"betas in [0, 1)":                                 func(c *Config) { c.Beta2 = 1 },
+		"one hidden unit":                                 func(c *Config) { c.Net.Hidden = 0 },
+		"at least one value":                              func(c *Config) { c.Net.W = 0 },
+		"learning rate above 0":                           func(c *Config) { c.LR = 0 },
+		"--temperature":                                   func(c *Config) { c.Temperature = 0 },
+		"--sample-share":                                  func(c *Config) { c.SampleShare = 2 },
+		`unknown --objective "score"`:                     func(c *Config) { c.Objective = "score" },
+		`unknown --lower "js"`:                            func(c *Config) { c.Lower = "js" },
+		`unknown --inner "rmsprop"`:                       func(c *Config) { c.Inner = "rmsprop" },
+		`unknown --schedule "line"`:                       func(c *Config) { c.Schedule = "line" },
+		"of at least 1e-06, where a cosine schedule ends": func(c *Config) { c.Schedule, c.InnerLR = optim.Cosine, 1e-7 },
 	} {
 		c := preset(t, "bism-frey")
 		change(c)
