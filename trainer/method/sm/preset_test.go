@@ -87,6 +87,28 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
+// A config.json that was edited is checked like flags.
+func TestBadConfigs(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		`unknown --model "rbm"`:       func(c *Config) { c.Net.Kind = "rbm" },
+		`unknown --objective "score"`: func(c *Config) { c.Objective = "score" },
+		`unknown --trace "none"`:      func(c *Config) { c.Trace = "none" },
+		`unknown --schedule "line"`:   func(c *Config) { c.Schedule = "line" },
+		"--sample-share":              func(c *Config) { c.SampleShare = 2 },
+		"--sigma above 0":             func(c *Config) { c.Sigma = 0 },
+		"learning rate above 0":       func(c *Config) { c.LR = 0 },
+		"betas in [0, 1)":             func(c *Config) { c.Beta2 = 1 },
+		"one hidden unit":             func(c *Config) { c.Net.Hidden = 0 },
+		"at least one value":          func(c *Config) { c.Net.W = 0 },
+	} {
+		c := preset(t, "sm-frey")
+		change(c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}
+
 func TestMisfits(t *testing.T) {
 	board, frey, mnist := published["sm-board-ssm"], published["sm-frey"], published["mdsm-mnist"]
 	for _, tt := range []struct {
