@@ -2,9 +2,11 @@ package grbm
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
+	"ebtrain/data/loader"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -140,6 +142,9 @@ func TestMachineGraphs(t *testing.T) {
 	y := newToy(6, 4)
 	m := y.machine()
 	m.Picture = graph.D(1, 3, 2)
+	if got, want := m.Takes(), (algo.Inputs{Shape: m.Picture, Range: loader.Unit}); !reflect.DeepEqual(got, want) {
+		t.Errorf("takes %+v, want %+v", got, want)
+	}
 	flat, rows := y.rows(5)
 	var free, score, fisher []float64
 	for _, v := range rows {

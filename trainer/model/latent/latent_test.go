@@ -2,12 +2,15 @@ package latent
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"ebtrain/data/loader"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/eblvm"
 	"ebtrain/trainer/model/grbm"
 	"ebtrain/trainer/model/nn"
@@ -157,6 +160,9 @@ func TestNet(t *testing.T) {
 	want := eblvm.Net{Trunk: eblvm.Trunk{Size: 16, Channels: 3, Width: 6, Blocks: 7}, Latent: 5, PosteriorWidth: 8}
 	if got := n.EBLVM(); got != want || n.Model(0.5) != (Networks{want}) || n.Picture() != graph.D(3, 16, 16) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got, want := (Trained{Net: n}).Takes(), (algo.Inputs{Shape: n.Picture(), Range: loader.Unit}); !reflect.DeepEqual(got, want) {
+		t.Errorf("takes %+v, want %+v", got, want)
 	}
 	if got, want := n.GRBM(), (grbm.Size{Visible: 3 * 16 * 16, Hidden: 5}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

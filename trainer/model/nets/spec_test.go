@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/data/loader"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -98,6 +100,18 @@ func TestRangeOfOutputs(t *testing.T) {
 		u, ok := c.Node(logVar).Op.(graph.Unary)
 		if got := ok && u.Fn == graph.Neg; got != resnet {
 			t.Errorf("%s: log variance is negative by construction: %v, want %v", name, got, resnet)
+		}
+	}
+}
+
+// All networks read pictures of their size in [−1, 1].
+func TestTakes(t *testing.T) {
+	want := algo.Inputs{Shape: graph.D(1, 32, 32), Range: loader.Symmetric}
+	for _, n := range []interface{ Takes() algo.Inputs }{
+		Spec{Family: ConvFamily, Size: 32, Channels: 1}, Spec{Family: ResNetFamily, Size: 32, Channels: 1}, ResNet{Size: 32, Channels: 1},
+	} {
+		if got := n.Takes(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v takes %+v, want %+v", n, got, want)
 		}
 	}
 }
