@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/ddp"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/graph"
 )
@@ -68,5 +69,19 @@ func TestRoles(t *testing.T) {
 	c.Scope("net", func() { c.Buffer("s", graph.D(), nil) })
 	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "net.s is a scratch f64[], and asked for as a buffer f64[]") {
 		t.Errorf("a scratch variable asked for as a buffer: %v", err)
+	}
+}
+
+// A rank that keeps parts of some variables has them with the types of its parts; the
+// others, and those of who asks, stay as they are.
+func TestOfRank(t *testing.T) {
+	whole, part := graph.T(graph.F32, 4, 3), graph.T(graph.F32, 6)
+	vars := []Variable{{Name: "a", Type: whole, Role: Moment}, {Name: "b", Type: whole, Role: Moment}}
+	got := OfRank(vars, []ddp.Sharded{{Name: "b", Part: part}})
+	if len(got) != 2 || got[0].Type != whole || got[1].Type != part || got[1].Name != "b" || got[1].Role != Moment {
+		t.Errorf("a rank has %v", got)
+	}
+	if vars[1].Type != whole {
+		t.Errorf("what was asked about has become %v", vars)
 	}
 }
