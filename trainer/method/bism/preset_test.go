@@ -72,7 +72,7 @@ func TestPublishedValues(t *testing.T) {
 		}
 	}
 	mnist := preset(t, "bism-mnist")
-	if mnist.upperRate().Rate(0, 0) != 1e-4 || mnist.lowerRate().Rate(100_000, 0) != 1e-6 {
+	if mnist.upperRate().Rate(0) != 1e-4 || mnist.lowerRate().Rate(100_000) != 1e-6 {
 		t.Error("the rates of bism-mnist do not go from 1e-4 to 1e-6")
 	}
 	g, _, err := mnist.Model().Step(1, 2)
