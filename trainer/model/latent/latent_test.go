@@ -226,3 +226,60 @@ func TestNetworks(t *testing.T) {
 	near(t, "gap", out["gap"], want, 1e-6)
 	near(t, "Fisher divergence's term", out["fisher"], want, 1e-6)
 }
+
+// Samples take the share of the published 500, 2,000 and 200 steps that is asked for, and
+// the last one takes away noise of the level that the score was trained at:
+// v ← v − σ²∇_vE(v,h), within [0, 1].
+func TestSampler(t *testing.T) {
+	const sigma = 3 // a slope is felt
+	net := Net{Kind: EBLVM, C: 1, H: 8, W: 8, Hidden: hidden, Width: 1, Depth: 1, PosteriorWidth: 2}
+	s := Sampler{Net: net, Share: 0.004, Denoise: sigma}
+	plan, err := s.SampleGiven(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if joint, err := s.Sample(nn.Eval, batch); err != nil || joint.Stages[1].Times != 2+8+1 || plan.Stages[1].Times != 2+8+1 {
+		t.Errorf("%v: %d and %d steps, want 2 + 8 + 1", err, joint.Stages[1].Times, plan.Stages[1].Times)
+	}
+	m := net.Model(0)
+	c := nn.NewContext(nn.Eval, 1)
+	theta, _ := m.Declare(c)
+	v, h := c.Input("v", graph.T(graph.F32, batch, 1, 8, 8)), c.Input("h", graph.T(graph.F32, batch, hidden))
+	c.Output("slope", c.Grad(c.Sum(Energy(c, m, nn.IDs(theta), v, h)), v)[0])
+	g, err := c.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars, x, given := ddptest.NewVars(), ddptest.Noise(4, batch*64), ddptest.Noise(5, batch*hidden)
+	for i := range x {
+		x[i] = 0.5 + 0.2*math.Sin(x[i])
+	}
+	if err := nn.Initialise(vars, append(c.Variables(), plan.Vars...), 1); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string][]float64{plan.Vars[0].Name: given, plan.Out: x} {
+		typ, _ := vars.Type(name)
+		if err := vars.Set(name, ddptest.Tensor(typ, value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := ddptest.Run(g, vars, nil, ddptest.Values{"v": x, "h": given})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ddptest.Run(plan.Stages[2].Graph, vars, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Clone(x)
+	for i, d := range out["slope"] {
+		want[i] = min(1, max(0, x[i]-sigma*sigma*d))
+	}
+	if ddptest.Near(want, x, 1e-3) == nil {
+		t.Error("a step of nothing: the test sees nothing")
+	}
+	got, err := vars.Get(plan.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "the last step", ddptest.Numbers(got), want, 1e-5)
+}
