@@ -62,3 +62,19 @@ func TestBadInputs(t *testing.T) {
 		t.Errorf("two mistakes, one sentence each; got %v", err)
 	}
 }
+
+// A config.json that was edited is checked like flags.
+func TestBadConfigs(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"--decoder-variance above 0": func(c *Config) { c.Variance = 0 },
+		"--beta of at least 0":       func(c *Config) { c.Beta = -1 },
+		"vae: want Adam's beta":      func(c *Config) { c.Adam.Beta2 = 1 },
+		"want a width":               func(c *Config) { c.Net.Width = 6 },
+	} {
+		c := conv(32)
+		change(c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}
