@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/data"
 	"ebtrain/data/loader"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -148,12 +149,63 @@ func TestSpec(t *testing.T) {
 		{"no family", Spec{Size: 32, Channels: 3, Width: 64, Latent: 100}, "family"},
 		{"size of another family", Spec{Family: ConvFamily, Size: 128, Channels: 3, Width: 64, Latent: 100}, "32x32 or 64x64"},
 		{"residual size", Spec{Family: ResNetFamily, Size: 48, Channels: 3, Width: 64, Latent: 128}, "32x32, 64x64 or 128x128"},
+		{"residual size between", Spec{Family: ResNetFamily, Size: 96, Channels: 3, Width: 64, Latent: 128}, "32x32, 64x64 or 128x128"},
 		{"residual width", Spec{Family: ResNetFamily, Size: 32, Channels: 3, Latent: 128}, "width"},
 		{"shortcut", Spec{Family: ConvFamily, Size: 32, Channels: 3, Width: 64, Latent: 100, PlainShortcut: true}, "shortcuts"},
 		{"bounded", Spec{Family: ResNetFamily, Size: 32, Channels: 3, Width: 64, Latent: 128, BoundedVariance: true}, "bounded as it is"},
 	} {
 		if err := tt.s.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// What a spec says arrives in its networks.
+func TestBuild(t *testing.T) {
+	for _, tt := range []struct {
+		s    Spec
+		want Networks
+	}{
+		{Spec{Family: ConvFamily, Size: 64, Channels: 1, Width: 8, Latent: 5, BoundedVariance: true}, Conv{64, 1, 8, 5, true}},
+		{Spec{Family: ConvFamily, Size: 32, Channels: 3, Width: 64, Latent: 100}, Conv{32, 3, 64, 100, false}},
+		{Spec{Family: ResNetFamily, Size: 128, Channels: 1, Width: 8, Latent: 5, PlainShortcut: true},
+			ResNet{Size: 128, Channels: 1, Width: 8, Latent: 5, PlainShortcut: true}},
+		{Spec{Family: ResNetFamily, Size: 32, Channels: 3, Width: 64, Latent: 128}, ResNet{Size: 32, Channels: 3, Width: 64, Latent: 128}},
+	} {
+		if got, err := tt.s.Build(); err != nil || got != tt.want {
+			t.Errorf("%+v is built as %+v, %v; want %+v", tt.s, got, err, tt.want)
+		}
+	}
+}
+
+// Data give the number of channels, and must have the networks' size both ways.
+func TestFit(t *testing.T) {
+	for _, d := range []data.Schema{{C: 1, H: 32, W: 28}, {C: 1, H: 28, W: 32}, {C: 1, H: 64, W: 64}} {
+		s, n := Spec{Family: ConvFamily, Size: 32, Channels: 3}, ResNet{Size: 32, Channels: 3}
+		if err := s.Fit(d); err == nil || s.Channels != 3 || err.Error() != "--net conv32 takes 32x32" {
+			t.Errorf("%v: %v, %+v", d, err, s)
+		}
+		if err := n.Fit(d); err == nil || n.Channels != 3 {
+			t.Errorf("%v: %v, %+v", d, err, n)
+		}
+	}
+	s := Spec{Family: ConvFamily, Size: 32, Channels: 3}
+	if err := s.Fit(data.Schema{C: 1, H: 32, W: 32}); err != nil || s.Channels != 1 {
+		t.Errorf("%v, %+v", err, s)
+	}
+}
+
+// Where a divergence may jump there is a flag against it: of convolutional networks whose
+// variances are not bounded.
+func TestSteadier(t *testing.T) {
+	for want, specs := range map[string][]Spec{
+		"--bounded-variance": {{Family: ConvFamily}},
+		"":                   {{Family: ConvFamily, BoundedVariance: true}, {Family: ResNetFamily}},
+	} {
+		for _, s := range specs {
+			if got := s.Steadier(); got != want {
+				t.Errorf("%+v: %q, want %q", s, got, want)
+			}
 		}
 	}
 }
