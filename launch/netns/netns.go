@@ -69,14 +69,14 @@ const Most = 250
 
 // New makes n hosts, 1 to Most. The clock of the last one, the time since its boot, is
 // ahead of the others' by so much.
-func New(n int, ahead time.Duration) (net *Network, err error) {
+func New(n int, ahead time.Duration) (_ *Network, err error) {
 	if n < 1 || n > Most {
 		return nil, fmt.Errorf("%d hosts, expected 1 to %d", n, Most)
 	}
 	if err := Possible(); err != nil {
 		return nil, err
 	}
-	net = &Network{inodes: map[string]bool{}}
+	net := &Network{inodes: map[string]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, net.Close())

@@ -201,6 +201,18 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// TestImpossibleHost: a host that cannot be made, of which the clock would be before the
+// machine's start, is an error, and the switch that was made before it is gone.
+func TestImpossibleHost(t *testing.T) {
+	if err := Possible(); err != nil {
+		t.Skip(err)
+	}
+	n, err := New(1, -1e6*time.Hour)
+	if n != nil || err == nil || !strings.Contains(err.Error(), "cannot be made") || strings.Contains(err.Error(), "keeps") {
+		t.Errorf("got %v, %v", n, err)
+	}
+}
+
 // TestPiece: what TCP hands to a limited link at once fits into a burst of it, and where
 // there is no limit it is as large as usual.
 func TestPiece(t *testing.T) {

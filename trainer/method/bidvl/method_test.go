@@ -2,6 +2,7 @@ package bidvl
 
 import (
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/model/nets"
+	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/setting"
 )
 
@@ -53,6 +55,46 @@ func TestRateOfTheGenerator(t *testing.T) {
 			if want := "for the generator where --lr-generator is 0"; one.Name == "lr" && !strings.Contains(one.Help, want) {
 				t.Errorf("--lr: %q, want %q", one.Help, want)
 			}
+		}
+	}
+}
+
+// Betas and the decay of rates are one for all optimisers; weight decay is that of Q and G,
+// and none of E.
+func TestSharedSettings(t *testing.T) {
+	given := map[string]string{"lr": "1e-5", "lr-energy": "2e-5", "beta1": "0.5", "beta2": "0.75", "lr-decay": "0.25", "weight-decay": "0.125"}
+	for _, p := range Presets() {
+		c, want := p.Config, p.Config
+		if err := algotest.Given(&c, given); err != nil {
+			t.Fatal(err)
+		}
+		shared := optim.Adam{Beta1: 0.5, Beta2: 0.75, Eps: 1e-8, Decay: 0.25}
+		want.Upper, want.Lower = shared, shared
+		want.Upper.Name, want.Upper.LR = "upper", 2e-5
+		want.Lower.Name, want.Lower.LR, want.Lower.WeightDecay = "lower", 1e-5, 0.125
+		if p.Config.Generator != nil {
+			g := want.Lower
+			g.Name, g.LR = "generator", 2e-4
+			want.Generator = &g
+		}
+		if !reflect.DeepEqual(c, want) {
+			t.Errorf("%s: got %+v, %+v, want %+v, %+v", p.Name, c, c.Generator, want, want.Generator)
+		}
+	}
+}
+
+// --latent-weight is a number of float32 from 0, or auto.
+func TestLatentWeight(t *testing.T) {
+	for text, want := range map[string]float64{"auto": DefaultLatentWeight, "0.5": 0.5, "1e-4": 1e-4} {
+		c := CIFAR10().Config
+		if err := algotest.Given(&c, map[string]string{"latent-weight": text}); err != nil || c.LatentWeight != want {
+			t.Errorf("%s: got %v, %v", text, c.LatentWeight, err)
+		}
+	}
+	for _, text := range []string{"-1", "NaN", "1e39", "much"} {
+		c := CIFAR10().Config
+		if err := algotest.Given(&c, map[string]string{"latent-weight": text}); err == nil || !strings.Contains(err.Error(), "finite in float32, or auto for 1/latent, got "+text) {
+			t.Errorf("%s: got %v", text, err)
 		}
 	}
 }

@@ -49,16 +49,16 @@ func (c Config) validateNumbers() error {
 	if c.LowerSteps < 1 || c.LowerSteps > maxLowerSteps {
 		errs = append(errs, fmt.Errorf("want from 1 to %d lower steps, got %d", maxLowerSteps, c.LowerSteps))
 	}
-	if !(c.VAEWeight >= 0) || math.IsInf(c.VAEWeight, 0) {
-		errs = append(errs, fmt.Errorf("want a VAE weight r' of at least 0, got %v", c.VAEWeight))
+	if !(c.VAEWeight >= 0 && c.VAEWeight <= math.MaxFloat32) {
+		errs = append(errs, fmt.Errorf("want a VAE weight r' of at least 0, and finite in float32, got %v", c.VAEWeight))
 	}
 	switch w := c.LatentWeight; {
-	case w == DefaultLatentWeight || w > 0 && !math.IsInf(w, 0):
+	case w == DefaultLatentWeight || w > 0 && w <= math.MaxFloat32:
 	case w == 0 && c.LatentTerm == NoLatent: // the weight of a term that is not there
 	case w == 0:
 		errs = append(errs, fmt.Errorf("a latent weight of 0 leaves the latent term out: ask for the latent term %q instead", NoLatent))
 	default:
-		errs = append(errs, fmt.Errorf("want a latent weight above 0, or %d for 1/latent size, got %v", DefaultLatentWeight, w))
+		errs = append(errs, fmt.Errorf("want a latent weight above 0, and finite in float32, or %d for 1/latent size, got %v", DefaultLatentWeight, w))
 	}
 	return errors.Join(errs...)
 }

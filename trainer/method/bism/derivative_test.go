@@ -1,7 +1,9 @@
 package bism
 
 import (
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"ebtrain/ddp/ddptest"
@@ -98,6 +100,38 @@ func TestUpperLossSeesSteppedPosterior(t *testing.T) {
 				t.Fatal(err)
 			}
 			near(t, string(o)+" "+string(rule), unrolled[algo.OutputUpper], stepped[algo.OutputUpper], 1e-12)
+		}
+	}
+}
+
+// A pixel that is 0 in all samples gives φ gradients of exactly 0, and Adam second moments
+// of 0: what is differentiated through such a step is finite all the same.
+func TestPixelThatIsNeverOn(t *testing.T) {
+	r := newRig(tinyUnits(func(c *Config) { c.Objective, c.LowerSteps, c.Unroll = SSM, 0, 2 }), 4)
+	r.images = r.data()
+	for i := range r.images {
+		if i%6 == 2 {
+			r.images[i] = 0
+		}
+	}
+	still := func(vars exec.Vars) error {
+		var errs []error
+		for _, name := range vars.Names() {
+			if typ, _ := vars.Type(name); strings.HasPrefix(name, "adam.lower.") {
+				errs = append(errs, vars.Set(name, exec.NewTensor(typ)))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	out, _, err := r.run(1, func(s *step) { s.hypergradient(algo.AllReduced) }, still)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range out {
+		for _, g := range x {
+			if math.IsNaN(g) || math.IsInf(g, 0) {
+				t.Fatalf("%s is %v", name, x)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"ebtrain/ddp/ddptest"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/score"
 )
 
 // The loss of samples that are not trained on is J of the step which would train
@@ -47,4 +48,23 @@ func TestHeldOutLoss(t *testing.T) {
 			near(t, "loss", []float64{sum}, out[algo.OutputReport][:1], 1e-4)
 		})
 	}
+}
+
+// The noise levels of held-out samples are spread over those that are given, wherever they
+// lie in the data.
+func TestHeldOutLevels(t *testing.T) {
+	cfg := tinyUnits(func(c *Config) {
+		c.Objective, c.Levels = MDSM, score.Grid{Least: 1, Most: 4, Spacing: score.Linear}
+	})
+	d, _, _ := cfg.trainee().drawing(4)
+	d.Output("levels", d.levels)
+	g, err := d.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ddptest.Run(g, nil, nil, ddptest.Values{algo.InputKey: {testSeed, 2, 300}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "levels", out["levels"], []float64{1, 2, 3, 4}, 1e-6)
 }

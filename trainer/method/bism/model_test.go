@@ -163,33 +163,46 @@ func TestPlans(t *testing.T) {
 }
 
 // Feeder fills the rates that the lower level's optimiser counts on with: step 2
-// with K = 3 begins with its seventh step, and the unrolled ones follow.
+// with K = 3 begins with its seventh step, and the unrolled ones follow; then comes the
+// upper level's third. The lower level has a rate of its own if it is given one.
 func TestRates(t *testing.T) {
-	r := newRig(tinyUnits(func(c *Config) { c.LowerSteps, c.Unroll, c.InnerLR = 3, 2, 0 }), 4)
-	m := r.cfg.Model()
-	g, specs, err := m.Step(1, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := ref.New()
-	vars := b.NewVars()
-	if err := nn.Initialise(vars, specs, testSeed); err != nil {
-		t.Fatal(err)
-	}
-	p, err := b.Compile(g, exec.Options{Name: "step", Vars: vars})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
+	for name, inner := range map[string]Config{
+		"one rate":    tinyUnits(func(c *Config) { c.InnerLR = 0 }),
+		"two rates":   tinyUnits(func(*Config) {}),
+		"descent":     tinyUnits(func(c *Config) { c.Inner = SGD }),
+		"descent too": tinyUnits(func(c *Config) { c.Inner, c.InnerLR = SGD, 0 }),
+	} {
+		inner.LowerSteps, inner.Unroll = 3, 2
+		m := inner.Model()
+		g, specs, err := m.Step(1, 4)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	m.Feeder(p)(2, 0)
-	got := ddptest.Numbers(p.Input(inputRates))
-	for i, number := range []float64{7, 8, 9, 10, 11, 3} {
-		want := []float64{0.03 / (1 - math.Pow(0.9, number)), 1 / math.Sqrt(1-math.Pow(0.95, number))}
-		near(t, "rates", got[2*i:2*i+2], want, 1e-6)
+		b := ref.New()
+		vars := b.NewVars()
+		if err := nn.Initialise(vars, specs, testSeed); err != nil {
+			t.Fatal(err)
+		}
+		p, err := b.Compile(g, exec.Options{Name: "step", Vars: vars})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Feeder(p)(2, 0)
+		got := ddptest.Numbers(p.Input(inputRates))
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for i, number := range []float64{7, 8, 9, 10, 11, 3} {
+			rate := 0.03
+			if inner.InnerLR != 0 && i < 5 {
+				rate = 0.05
+			}
+			want := []float64{rate / (1 - math.Pow(0.9, number)), 1 / math.Sqrt(1-math.Pow(0.95, number))}
+			if inner.Inner == SGD && i < 5 {
+				want = []float64{rate, 1}
+			}
+			near(t, name, got[2*i:2*i+2], want, 1e-6)
+		}
 	}
 }
 

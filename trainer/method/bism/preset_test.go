@@ -9,6 +9,8 @@ import (
 	"ebtrain/data/safetensors"
 	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/model/latent"
+	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
 )
 
 func preset(t *testing.T, name string) *Config {
@@ -32,18 +34,46 @@ var published = map[string]data.Schema{
 
 // What the papers' tables say of the presets [ALGORITHMS.md §2.2, §2.3].
 func TestPublishedValues(t *testing.T) {
-	board, frey, mnist, celeba := preset(t, "bism-board-ssm"), preset(t, "bism-frey"), preset(t, "bism-mnist"), preset(t, "bism-celeba64")
-	for what, ok := range map[string]bool{
-		"checkerboard": board.Net.Hidden == 4 && board.LR == 1e-3 && board.Objective == SSM && board.LowerSteps == 5 && board.Unroll == 5,
-		"noise":        preset(t, "bism-board-dsm").Sigma == 0.05 && frey.Sigma == 0.3,
-		"frey":         frey.Net.Hidden == 400 && frey.LR == 2e-4 && frey.LowerSteps == 5 && frey.Unroll == 5 && frey.Temperature == 0.1 && frey.Lower == latent.KL,
-		"mnist":        mnist.Net.Width == 64 && mnist.Net.Depth == 2 && mnist.Unroll == 0 && mnist.LowerSteps == 5 && mnist.Lower == latent.Fisher && mnist.Sigma0 == 0.1,
-		"rates":        mnist.upperRate().Rate(0, 0) == 1e-4 && mnist.lowerRate().Rate(100_000, 0) == 1e-6 && celeba.LR == 5e-5,
-		"celeba":       celeba.Net.Width == 128 && celeba.Net.Depth == 4 && celeba.Net.Hidden == 50,
+	grbm := Config{Objective: DSM, Lower: latent.KL, Temperature: 0.1, LowerSteps: 5, Unroll: 5, Inner: Adam, SampleShare: 1,
+		Noise:     score.Noise{Sigma: 0.3, Levels: score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, Sigma0: 0.1},
+		Scheduled: optim.Scheduled{LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: 100_000, Beta1: 0.9, Beta2: 0.95}}
+	deep := grbm
+	deep.Objective, deep.Lower, deep.Unroll, deep.LR, deep.Schedule = MDSM, latent.Fisher, 0, 1e-4, optim.Cosine
+	colour := deep
+	colour.LR, colour.ScheduleSteps, colour.Levels = 5e-5, 300_000, score.Grid{Least: 0.05, Most: 1.2, Spacing: score.Linear}
+	units := func(h, w, hidden int) latent.Net { // what is the networks' has no use here
+		return latent.Net{Kind: latent.GRBM, C: 1, H: h, W: w, Hidden: hidden, Width: 64, Depth: 2, PosteriorWidth: 64}
+	}
+	nets := func(channels, size, width, depth int) latent.Net {
+		return latent.Net{Kind: latent.EBLVM, C: channels, H: size, W: size, Hidden: 50, Width: width, Depth: depth, PosteriorWidth: 64}
+	}
+	for name, tt := range map[string]struct {
+		common Config
+		net    latent.Net
+		steps  int64
+		change func(c *Config)
+	}{
+		"bism-board-dsm": {grbm, units(1, 2, 4), 100_000, func(c *Config) { c.Sigma = 0.05 }},
+		"bism-board-ssm": {grbm, units(1, 2, 4), 100_000, func(c *Config) { c.Objective, c.Sigma = SSM, 0.05 }},
+		"bism-frey":      {grbm, units(28, 20, 400), 20_000, func(c *Config) { c.LR = 2e-4 }},
+		"bism-mnist":     {deep, nets(1, 32, 64, 2), 100_000, func(*Config) {}},
+		"bism-cifar10":   {colour, nets(3, 32, 128, 3), 300_000, func(*Config) {}},
+		"bism-celeba64":  {colour, nets(3, 64, 128, 4), 300_000, func(*Config) {}},
 	} {
-		if !ok {
-			t.Errorf("%s is not as published", what)
+		want := tt.common
+		want.Net = tt.net
+		tt.change(&want)
+		p, err := Method().Preset(name)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if got := *p.Config.(*Config); got != want || p.Batch != 100 || p.Steps != tt.steps {
+			t.Errorf("%s: got  %+v, batch %d, %d steps\nwant %+v, batch 100, %d steps", name, got, p.Batch, p.Steps, want, tt.steps)
+		}
+	}
+	mnist := preset(t, "bism-mnist")
+	if mnist.upperRate().Rate(0) != 1e-4 || mnist.lowerRate().Rate(100_000) != 1e-6 {
+		t.Error("the rates of bism-mnist do not go from 1e-4 to 1e-6")
 	}
 	g, _, err := mnist.Model().Step(1, 2)
 	if err != nil {
@@ -94,14 +124,19 @@ func TestBadSettings(t *testing.T) {
 // A config.json that was edited is checked like flags.
 func TestBadConfigs(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"(K) from 0 to 1000, got -1": func(c *Config) { c.LowerSteps = -1 },
-		"(N) from 0 to 1000, got -3": func(c *Config) { c.Unroll = -3 },
-		"betas in [0, 1)":            func(c *Config) { c.Beta2 = 1 },
-		"one hidden unit":            func(c *Config) { c.Net.Hidden = 0 },
-		"at least one value":         func(c *Config) { c.Net.W = 0 },
-		"learning rate above 0":      func(c *Config) { c.LR = 0 },
-		"--temperature":              func(c *Config) { c.Temperature = 0 },
-		"--sample-share":             func(c *Config) { c.SampleShare = 2 },
+		"(K) from 0 to 1000, got -1":                      func(c *Config) { c.LowerSteps = -1 },
+		"(N) from 0 to 1000, got -3":                      func(c *Config) { c.Unroll = -3 },
+		"betas in [0, 1)":                                 func(c *Config) { c.Beta2 = 1 },
+		"one hidden unit":                                 func(c *Config) { c.Net.Hidden = 0 },
+		"at least one value":                              func(c *Config) { c.Net.W = 0 },
+		"learning rate above 0":                           func(c *Config) { c.LR = 0 },
+		"--temperature":                                   func(c *Config) { c.Temperature = 0 },
+		"--sample-share":                                  func(c *Config) { c.SampleShare = 2 },
+		`unknown --objective "score"`:                     func(c *Config) { c.Objective = "score" },
+		`unknown --lower "js"`:                            func(c *Config) { c.Lower = "js" },
+		`unknown --inner "rmsprop"`:                       func(c *Config) { c.Inner = "rmsprop" },
+		`unknown --schedule "line"`:                       func(c *Config) { c.Schedule = "line" },
+		"of at least 1e-06, where a cosine schedule ends": func(c *Config) { c.Schedule, c.InnerLR = optim.Cosine, 1e-7 },
 	} {
 		c := preset(t, "bism-frey")
 		change(c)

@@ -104,7 +104,7 @@ func (r rig) inputs(rank, world int) ddptest.Values {
 		algo.InputStop:   {0},
 	}
 	for i := range r.cfg.LowerSteps + r.cfg.Unroll + 1 {
-		rates := r.cfg.rates(i, r.step, 0)
+		rates := r.cfg.rates(i, r.step)
 		in[inputRates] = append(in[inputRates], rates[:]...)
 	}
 	return in

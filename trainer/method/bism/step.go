@@ -80,12 +80,12 @@ func (t trainee) Feeder(p exec.Program) func(step int64, epoch int) {
 
 // rates are those of optimiser step i of a training step: of the K+N inner
 // ones, or the upper one after them.
-func (c Config) rates(i int, step int64, epoch int) [2]float64 {
+func (c Config) rates(i int, step int64) [2]float64 {
 	switch {
 	case i == c.LowerSteps+c.Unroll:
-		return optim.AdamRates(c.upperRate().Rate(step, epoch), c.Beta1, c.Beta2, step+1)
+		return optim.AdamRates(c.upperRate().Rate(step), c.Beta1, c.Beta2, step+1)
 	case c.Inner == SGD:
-		return optim.DescentRates(c.lowerRate().Rate(step, epoch))
+		return optim.DescentRates(c.lowerRate().Rate(step))
 	}
-	return optim.AdamRates(c.lowerRate().Rate(step, epoch), c.Beta1, c.Beta2, step*int64(c.LowerSteps)+int64(i)+1)
+	return optim.AdamRates(c.lowerRate().Rate(step), c.Beta1, c.Beta2, step*int64(c.LowerSteps)+int64(i)+1)
 }

@@ -8,6 +8,7 @@ import (
 
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
+	"ebtrain/trainer/model/optim"
 )
 
 // The columns of ALGORITHMS.md §2.2.
@@ -31,8 +32,11 @@ func TestPresetsAreThePapers(t *testing.T) {
 	for _, p := range m.Presets {
 		c := p.Config.(*Config)
 		got := row{c.Machine.Hidden, c.Sweeps, c.Persistent, c.Adam.LR, p.Batch, p.Steps}
-		if got != want[p.Name] || c.Adam.Beta1 != 0.9 || c.Adam.Beta2 != 0.95 || p.About == "" {
-			t.Errorf("%s: got %+v and %+v, want %+v", p.Name, got, c.Adam, want[p.Name])
+		if want := (optim.Adam{Name: "model", LR: got.lr, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 1}); c.Adam != want {
+			t.Errorf("%s: got %+v, want %+v", p.Name, c.Adam, want)
+		}
+		if got != want[p.Name] || p.About == "" {
+			t.Errorf("%s: got %+v, want %+v", p.Name, got, want[p.Name])
 		}
 	}
 }

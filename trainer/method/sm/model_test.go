@@ -1,8 +1,10 @@
 package sm
 
 import (
+	"reflect"
 	"testing"
 
+	"ebtrain/data/loader"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/ref"
@@ -24,6 +26,16 @@ func trained(t *testing.T, m algo.Model) exec.Vars {
 		t.Fatal(err)
 	}
 	return vars
+}
+
+// Both models read pixels in [0, 1].
+func TestTakes(t *testing.T) {
+	for _, c := range []*Config{tinyMachine(func(*Config) {}), tinyNetwork(func(*Config) {})} {
+		want := algo.Inputs{Shape: graph.D(c.Net.C, c.Net.H, c.Net.W), Range: loader.Unit}
+		if got := c.Model().Takes(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s takes %+v, want %+v", c.Net.Kind, got, want)
+		}
+	}
 }
 
 // An EBM's score is minus the slope of its energies, and a picture's energy does

@@ -7,6 +7,8 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
 	"ebtrain/trainer/algo/algotest"
+	"ebtrain/trainer/model/optim"
+	"ebtrain/trainer/model/score"
 )
 
 func preset(t *testing.T, name string) *Config {
@@ -24,6 +26,39 @@ var published = map[string]data.Schema{
 	"sm-board-dsm": {C: 1, H: 1, W: 2, DType: safetensors.F32},
 	"sm-frey":      {C: 1, H: 28, W: 20, DType: safetensors.U8},
 	"mdsm-mnist":   {C: 1, H: 32, W: 32, DType: safetensors.U8},
+}
+
+// The columns of ALGORITHMS.md §2.2, and §2.3's of MNIST.
+func TestPublishedValues(t *testing.T) {
+	common := Config{Net: Net{Kind: GRBM, Hidden: 400, Width: 64, Depth: 2}, Trace: Exact, SampleShare: 1,
+		Noise:     score.Noise{Sigma: 0.3, Levels: score.Grid{Least: 0.1, Most: 3, Spacing: score.Log}, Sigma0: 0.1},
+		Scheduled: optim.Scheduled{LR: 1e-3, Schedule: optim.Constant, ScheduleSteps: 100_000, Beta1: 0.9, Beta2: 0.95}}
+	for name, tt := range map[string]struct {
+		steps  int64
+		change func(c *Config)
+	}{
+		"sm-board-ssm": {100_000, func(c *Config) {
+			c.Objective, c.Sigma, c.Net.C, c.Net.H, c.Net.W, c.Net.Hidden = SSM, 0.05, 1, 1, 2, 4
+		}},
+		"sm-board-dsm": {100_000, func(c *Config) {
+			c.Objective, c.Sigma, c.Net.C, c.Net.H, c.Net.W, c.Net.Hidden = DSM, 0.05, 1, 1, 2, 4
+		}},
+		"sm-frey": {20_000, func(c *Config) { c.Objective, c.LR, c.Net.C, c.Net.H, c.Net.W = DSM, 2e-4, 1, 28, 20 }},
+		"mdsm-mnist": {100_000, func(c *Config) {
+			c.Objective, c.Trace, c.LR, c.Schedule = MDSM, Sliced, 1e-4, optim.Cosine
+			c.Net.Kind, c.Net.C, c.Net.H, c.Net.W = EBM, 1, 32, 32
+		}},
+	} {
+		want := common
+		tt.change(&want)
+		p, err := Method().Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *p.Config.(*Config); got != want || p.Batch != 100 || p.Steps != tt.steps {
+			t.Errorf("%s: got  %+v, batch %d, %d steps\nwant %+v, batch 100, %d steps", name, got, p.Batch, p.Steps, want, tt.steps)
+		}
+	}
 }
 
 func TestBadSettings(t *testing.T) {
@@ -49,6 +84,28 @@ func TestBadSettings(t *testing.T) {
 	c := preset(t, "mdsm-mnist")
 	if err := algotest.Given(c, map[string]string{"objective": "ssm", "trace": "exact"}); err == nil || !strings.Contains(err.Error(), "--trace sliced") {
 		t.Errorf("an exact trace of a network: got %v", err)
+	}
+}
+
+// A config.json that was edited is checked like flags.
+func TestBadConfigs(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		`unknown --model "rbm"`:       func(c *Config) { c.Net.Kind = "rbm" },
+		`unknown --objective "score"`: func(c *Config) { c.Objective = "score" },
+		`unknown --trace "none"`:      func(c *Config) { c.Trace = "none" },
+		`unknown --schedule "line"`:   func(c *Config) { c.Schedule = "line" },
+		"--sample-share":              func(c *Config) { c.SampleShare = 2 },
+		"--sigma above 0":             func(c *Config) { c.Sigma = 0 },
+		"learning rate above 0":       func(c *Config) { c.LR = 0 },
+		"betas in [0, 1)":             func(c *Config) { c.Beta2 = 1 },
+		"one hidden unit":             func(c *Config) { c.Net.Hidden = 0 },
+		"at least one value":          func(c *Config) { c.Net.W = 0 },
+	} {
+		c := preset(t, "sm-frey")
+		change(c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func samples(c *Config, n int) []float64 {
 
 // inputs are those of a step.
 func inputs(c *Config, step int, x []float64) ddptest.Values {
-	rates := c.rates(0, int64(step), 0)
+	rates := c.rates(0, int64(step))
 	return ddptest.Values{
 		algo.InputImages: x, algo.InputKey: {testSeed, float64(step), 0}, algo.InputStop: {0}, inputRates: rates[:],
 	}

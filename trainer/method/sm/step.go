@@ -41,8 +41,8 @@ func (t trainee) Feeder(p exec.Program) func(step int64, epoch int) {
 	return optim.RowsFeeder(p, inputRates, 1, t.cfg.rates)
 }
 
-func (c *Config) rates(_ int, step int64, epoch int) [2]float64 {
-	return optim.AdamRates(c.Rate().Rate(step, epoch), c.Beta1, c.Beta2, step+1)
+func (c *Config) rates(_ int, step int64) [2]float64 {
+	return optim.AdamRates(c.Rate().Rate(step), c.Beta1, c.Beta2, step+1)
 }
 
 // Step builds one training step for a rank that sees batch of world·batch

@@ -142,3 +142,30 @@ func TestBadInputs(t *testing.T) {
 		t.Errorf("mistakes: %v", err)
 	}
 }
+
+// Networks are taken at the published sizes.
+func TestSetNet(t *testing.T) {
+	for _, name := range Method().Nets {
+		c := small(1)
+		if err := c.SetNet(name); err != nil || c.Net.Name() != name || c.Net.Width != 64 || c.Net.Latent != 128 || c.Net.Channels != 3 {
+			t.Errorf("--net %s: %+v, %v", name, c.Net, err)
+		}
+	}
+}
+
+// A config.json that was edited is checked like flags.
+func TestBadConfigs(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"--n-dis":                 func(c *Config) { c.Updates = 101 },
+		`unknown --schedule`:      func(c *Config) { c.Schedule = optim.Cosine },
+		"over at least one step":  func(c *Config) { c.ScheduleSteps = 0 },
+		"sngan: want Adam's beta": func(c *Config) { c.Adam.Beta2 = 1 },
+		"want a width":            func(c *Config) { c.Net.Width = 0 },
+	} {
+		c := mimicry(32, 5, optim.Linear)
+		change(c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}

@@ -36,9 +36,9 @@ func (c Config) Feeder(p exec.Program) func(step int64, epoch int) {
 	for k := range n {
 		inputs = append(inputs, p.Input(c.discriminator().InputN(k)).F32())
 	}
-	return func(step int64, epoch int) {
+	return func(step int64, _ int) {
 		a := c.Adam
-		a.LR = c.rate().Rate(step, epoch)
+		a.LR = c.rate().Rate(step)
 		s := a.Schedule(step, 0)
 		copy(inputs[0], s[:])
 		for k := range n {

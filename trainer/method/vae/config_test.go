@@ -10,8 +10,17 @@ import (
 	"ebtrain/trainer/model/optim"
 )
 
-// The settings of BiDVL's Q and G [ALGORITHMS.md §1.4], and the decoder's variance.
+// The settings of BiDVL's Q and G, its batches and lengths [ALGORITHMS.md §1.4], and the
+// decoder's variance.
 func TestPresets(t *testing.T) {
+	for name, want := range map[string]struct {
+		batch int
+		steps int64
+	}{"vae-cifar10": {100, 300_000}, "vae-celeba64": {50, 600_000}} {
+		if p, err := Method().Preset(name); err != nil || p.Batch != want.batch || p.Steps != want.steps {
+			t.Errorf("%s: %v, batch %d, %d steps; want %+v", name, err, p.Batch, p.Steps, want)
+		}
+	}
 	for _, p := range Method().Presets {
 		c := p.Config.(*Config)
 		if c.Net.Name() != p.Net || c.Net.Width != 64 || c.Net.Latent != 100 || c.Variance != 1 || c.Beta != 1 {
@@ -51,5 +60,21 @@ func TestBadInputs(t *testing.T) {
 	c.Beta, c.Variance = math.Inf(1), -1
 	if err := c.Validate(); err == nil || strings.Count(err.Error(), "want") != 2 {
 		t.Errorf("two mistakes, one sentence each; got %v", err)
+	}
+}
+
+// A config.json that was edited is checked like flags.
+func TestBadConfigs(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"--decoder-variance above 0": func(c *Config) { c.Variance = 0 },
+		"--beta of at least 0":       func(c *Config) { c.Beta = -1 },
+		"vae: want Adam's beta":      func(c *Config) { c.Adam.Beta2 = 1 },
+		"want a width":               func(c *Config) { c.Net.Width = 6 },
+	} {
+		c := conv(32)
+		change(c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package vae
 
 import (
+	"math"
 	"testing"
 
 	"ebtrain/ddp/ddptest"
@@ -55,5 +56,34 @@ func TestUse(t *testing.T) {
 				t.Errorf("codes: %v", err)
 			}
 		}
+	}
+}
+
+// The loss of a picture is the same beside any others: it is of running statistics, so
+// that checkpoints are told apart by it whatever the batch is.
+func TestLossOfOnePicture(t *testing.T) {
+	cfg := *small(nets.ConvFamily, 4)
+	_, specs, err := cfg.Step(1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars := ddptest.NewVars()
+	if err := nn.Initialise(vars, specs, testSeed); err != nil {
+		t.Fatal(err)
+	}
+	size := cfg.Takes().Shape.Len()
+	loss := func(n int) float64 {
+		g, err := cfg.Loss(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := ddptest.Run(g, vars, nil, ddptest.Values{algo.InputImages: ddptest.Noise(1, n*size), algo.InputKey: {testSeed, 0, 0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out[algo.OutputLoss][0]
+	}
+	if one, three := loss(1), loss(3); !(math.Abs(one-three) <= 1e-5*math.Abs(one)) {
+		t.Errorf("alone a picture has a loss of %v, beside others of %v", one, three)
 	}
 }

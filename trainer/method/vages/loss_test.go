@@ -257,7 +257,7 @@ func TestRates(t *testing.T) {
 	for posterior, lower := range map[float64]float64{0.05: 0.05, 0: 0.03} {
 		c := tinyUnits(func(c *Config) { c.LR, c.PosteriorLR, c.LowerSteps = 0.03, posterior, 2 })
 		for i, want := range []float64{lower / 0.1, lower / 0.19, 0.03 / 0.1} {
-			if got := c.rates(i, 0, 0)[0]; math.Abs(got/want-1) > 1e-6 {
+			if got := c.rates(i, 0)[0]; math.Abs(got/want-1) > 1e-6 {
 				t.Errorf("step %d with --posterior-lr %v has the rate %v, want %v", i, posterior, got, want)
 			}
 		}

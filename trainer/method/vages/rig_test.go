@@ -78,7 +78,7 @@ func (r rig) run(t *testing.T, build func(s *step)) ddptest.Values {
 	}
 	in := ddptest.Values{algo.InputImages: r.data(), algo.InputKey: {testSeed, float64(r.step), 0}, algo.InputStop: {0}}
 	for i := range r.cfg.steps() + 1 {
-		rates := r.cfg.rates(i, r.step, 0)
+		rates := r.cfg.rates(i, r.step)
 		in[inputRates] = append(in[inputRates], rates[:]...)
 	}
 	out, err := ddptest.Run(g, vars, nil, in)

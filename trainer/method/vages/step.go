@@ -84,10 +84,10 @@ func (t trainee) Feeder(p exec.Program) func(step int64, epoch int) {
 
 // rates are those of optimiser step i of a training step: of the K lower ones, or
 // the upper one after them.
-func (c Config) rates(i int, step int64, epoch int) [2]float64 {
+func (c Config) rates(i int, step int64) [2]float64 {
 	k := c.steps()
 	if i == k {
-		return optim.AdamRates(c.Rate().Rate(step, epoch), c.Beta1, c.Beta2, step+1)
+		return optim.AdamRates(c.Rate().Rate(step), c.Beta1, c.Beta2, step+1)
 	}
-	return optim.AdamRates(c.posteriorRate().Rate(step, epoch), c.Beta1, c.Beta2, step*int64(k)+int64(i)+1)
+	return optim.AdamRates(c.posteriorRate().Rate(step), c.Beta1, c.Beta2, step*int64(k)+int64(i)+1)
 }

@@ -93,7 +93,7 @@ func TestStepIsItsParts(t *testing.T) {
 				})
 				loss = grads["loss"][0]
 				delete(grads, "loss")
-				adam(all, grads, cfg, "lower", lower.Rate(at, 0), at*k+i+1)
+				adam(all, grads, cfg, "lower", lower.Rate(at), at*k+i+1)
 			}
 			grads := r.run(t, func(s *step) {
 				surrogate, losses := s.upper(variational{s.phi.P})
@@ -104,7 +104,7 @@ func TestStepIsItsParts(t *testing.T) {
 			})
 			upper := grads["loss"][0]
 			delete(grads, "loss")
-			adam(all, grads, cfg, "upper", rate.Rate(at, 0), at+1)
+			adam(all, grads, cfg, "upper", rate.Rate(at), at+1)
 
 			for name, want := range all {
 				if err := ddptest.Near(got[name], want, 1e-6); err != nil { // rates are float32

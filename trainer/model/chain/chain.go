@@ -109,23 +109,18 @@ type Chain struct {
 
 // New compiles a plan against the variables of a model, among which its own are
 // set.
-func New(b exec.Backend, model exec.Vars, p Plan) (c *Chain, err error) {
+func New(b exec.Backend, model exec.Vars, p Plan) (*Chain, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	c = &Chain{plan: p, vars: model}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.Close())
-		}
-	}()
+	c := &Chain{plan: p, vars: model}
 	if err := c.Reset(0); err != nil {
 		return nil, err
 	}
 	for _, s := range p.Stages {
 		program, err := b.Compile(s.Graph, exec.Options{Name: s.Name, Vars: model})
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, c.Close())
 		}
 		feed := func(int) {}
 		if s.Feed != nil {

@@ -198,6 +198,17 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// Each run begins with the initial values under its own seed.
+func TestRunsBeginUnderTheirSeed(t *testing.T) {
+	p := walk(t, 4, 0)
+	p.Vars[0].Init = nn.Normal(1)
+	for _, seed := range []uint64{8, 9} {
+		if err := ddptest.Near(result(t, p, seed), ddptest.Numbers(p.Vars[0].Value(seed)), 0); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
+
 // Plans of several sizes can follow each other beside one model.
 func TestSizesBesideOneModel(t *testing.T) {
 	vars, b := model(t), ref.New()
@@ -243,6 +254,53 @@ func TestValidate(t *testing.T) {
 				closed(t, c)
 			}
 		})
+	}
+}
+
+// crowded is a backend that has room for a number of programs, and counts those that
+// are not released.
+type crowded struct {
+	exec.Backend
+	room, open int
+}
+
+var errFull = errors.New("no room")
+
+func (b *crowded) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
+	if b.open == b.room {
+		return nil, errFull
+	}
+	p, err := b.Backend.Compile(g, o)
+	b.open++
+	return counted{p, b}, err
+}
+
+type counted struct {
+	exec.Program
+	in *crowded
+}
+
+func (p counted) Close() error {
+	p.in.open--
+	return p.Program.Close()
+}
+
+// readOnly are variables of which none can be set.
+type readOnly struct{ exec.Vars }
+
+func (readOnly) Set(string, *exec.Tensor) error { return errFull }
+
+// What has no room is an error, and what was compiled before it is released, as it is
+// after a run.
+func TestNoRoom(t *testing.T) {
+	if c, err := New(ref.New(), readOnly{model(t)}, growth(t, 2)); c != nil || !errors.Is(err, errFull) {
+		t.Errorf("no room for variables: %v, %v", c, err)
+	}
+	for room, want := range []error{errFull, errFull, nil} {
+		b := &crowded{Backend: ref.New(), room: room}
+		if _, err := Run(t.Context(), b, model(t), growth(t, 2), 1); !errors.Is(err, want) || b.open != 0 {
+			t.Errorf("room for %d programs of two: %v, and %d are not released", room, err, b.open)
+		}
 	}
 }
 

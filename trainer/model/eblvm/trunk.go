@@ -60,9 +60,6 @@ func (t Trunk) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Layers is the number of 3×3 convolutions in the blocks, as the papers count.
-func (t Trunk) Layers() int { return 6 * t.Blocks }
-
 // flat is the number of features of a picture.
 func (t Trunk) flat() int { return t.Size / 8 * (t.Size / 8) * 8 * t.Width }
 

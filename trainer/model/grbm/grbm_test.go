@@ -2,9 +2,11 @@ package grbm
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
+	"ebtrain/data/loader"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -114,11 +116,35 @@ func TestLogWeights(t *testing.T) {
 	near(t, "log weights", got, want, 1e-12)
 }
 
+// Log σ begins at 0, the model's other numbers uniform on ±1/√Hidden, the posterior's on
+// ±1/√Visible [ALGORITHMS.md §2.2].
+func TestInitialValues(t *testing.T) {
+	z := Size{Visible: 300, Hidden: 1000}
+	c := nn.NewContext(nn.Train, 1)
+	z.Declare(c)
+	z.DeclarePosterior(c)
+	for _, v := range c.Variables() {
+		bound := map[string]float64{"model.s": 0, "posterior.weight": 1 / math.Sqrt(300), "posterior.bias": 1 / math.Sqrt(300)}
+		want, ok := bound[v.Name]
+		if !ok {
+			want = 1 / math.Sqrt(1000)
+		}
+		x := ddptest.Numbers(v.Value(1))
+		least, most := slices.Min(x), slices.Max(x)
+		if least < -want*(1+1e-6) || most > want*(1+1e-6) || least > -0.95*want || most < 0.95*want {
+			t.Errorf("%s is from %v to %v, want it from %v to %v", v.Name, least, most, -want, want)
+		}
+	}
+}
+
 // What programs ask is the same numbers, in pictures' shapes.
 func TestMachineGraphs(t *testing.T) {
 	y := newToy(6, 4)
 	m := y.machine()
 	m.Picture = graph.D(1, 3, 2)
+	if got, want := m.Takes(), (algo.Inputs{Shape: m.Picture, Range: loader.Unit}); !reflect.DeepEqual(got, want) {
+		t.Errorf("takes %+v, want %+v", got, want)
+	}
 	flat, rows := y.rows(5)
 	var free, score, fisher []float64
 	for _, v := range rows {

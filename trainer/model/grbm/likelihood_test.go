@@ -227,11 +227,15 @@ func TestLogZRefuses(t *testing.T) {
 		{4, algo.LogZOptions{Chains: 0, Steps: 10}, "nothing to average with 0 chains of 10 steps: want at least 1 of both"},
 		{4, algo.LogZOptions{Chains: 10, Steps: 0}, "nothing to average with 10 chains of 0 steps"},
 		{4, algo.LogZOptions{Chains: -1, Steps: 5}, "nothing to average"},
+		{21, algo.LogZOptions{Exact: true}, "log Z of 21 hidden units cannot be had by enumeration, which takes at most 20"},
 		{400, algo.LogZOptions{Exact: true}, "log Z of 400 hidden units cannot be had by enumeration, which takes at most 20"},
 	} {
 		_, err := Machine{Size: Size{2, tt.hidden}}.LogZ(tt.o)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, algo.ErrTooMany) != tt.o.Exact {
 			t.Errorf("%+v: got %v, want %q, which is ErrTooMany only of an enumeration", tt.o, err, tt.want)
 		}
+	}
+	if z, err := (Machine{Size: Size{2, 20}}).LogZ(algo.LogZOptions{Exact: true}); err != nil || z.Plan.Transitions() != 1<<8 {
+		t.Errorf("20 hidden units: %v, %d transitions", err, z.Plan.Transitions())
 	}
 }

@@ -2,6 +2,7 @@ package grbm
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"ebtrain/ddp/ddptest"
@@ -100,6 +101,24 @@ func TestSampleAgainstLoops(t *testing.T) {
 	}
 	if total != 1+1000 {
 		t.Errorf("%d transitions, want the start and 1,000 sweeps", total)
+	}
+}
+
+// Points are 1×1×d; what has several channels or rows is a picture.
+func TestPoints(t *testing.T) {
+	for shape, want := range map[graph.Shape]bool{graph.D(1, 1, 6): true, graph.D(1, 2, 3): false, graph.D(2, 1, 3): false} {
+		if got := (Machine{Picture: shape}).points(); got != want {
+			t.Errorf("%v are points: %v", shape, got)
+		}
+	}
+}
+
+// What is wrong with a stage is the plan's error.
+func TestSampleReportsErrors(t *testing.T) {
+	m := newToy(6, 4).machine()
+	m.Picture = graph.D(1, 2, 2) // of four values, not six
+	if _, err := m.Sample(nn.Eval, 3); err == nil || !strings.Contains(err.Error(), "reshape") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -175,6 +175,7 @@ func TestInitialWeights(t *testing.T) {
 	v := c.Input("v", graph.T(graph.F32, 2, 3, 32, 32))
 	n.Energy(c, v)
 	mean, _ := n.Inference(c, v)
+	n.JointEnergy(c, v, mean)
 	n.Generator(c, mean)
 	count := 0
 	for _, v := range c.Variables() {
@@ -194,7 +195,7 @@ func TestInitialWeights(t *testing.T) {
 			t.Errorf("%s: variance %v, largest %v; want N(0, 0.02²)", v.Name, sd2, largest)
 		}
 	}
-	if count != 10+6+5 {
-		t.Errorf("%d convolutions, want 21", count)
+	if count != 10+(8+2)+6+5 {
+		t.Errorf("%d convolutions, want 31", count)
 	}
 }

@@ -146,6 +146,9 @@ func TestLayerErrors(t *testing.T) {
 		{"transposed channels", func(c *Context, x graph.ID) {
 			ConvTranspose2d{Name: "b", In: 4, Out: 1, Kernel: 3, Stride: 1}.Apply(c, x)
 		}, "b: the image has 2 channels, the layer wants 4"},
+		{"transposed, more channels", func(c *Context, x graph.ID) {
+			ConvTranspose2d{Name: "c", In: 1, Out: 1, Kernel: 3, Stride: 1}.Apply(c, x)
+		}, "c: the image has 2 channels, the layer wants 1"},
 		{"batch norm channels", func(c *Context, x graph.ID) { BatchNorm2d{Name: "d", C: 4}.Apply(c, x) }, "d: "},
 		{"linear of an image", func(c *Context, x graph.ID) { Linear{Name: "e", In: 2, Out: 2}.Apply(c, x) }, "e: matmul"},
 		{"one name, two shapes", func(c *Context, x graph.ID) {

@@ -2,10 +2,12 @@ package nn
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
 )
 
 // PyTorch's defaults: weights and biases uniform on ±1/√fan_in, where fan_in
@@ -130,6 +132,38 @@ func TestInitIsNamed(t *testing.T) {
 	near(t, "seed 1", ddptest.Numbers(v.Value(1)), one[v.Name], 0)
 	differ("two seeds", ddptest.Numbers(v.Value(2)), one[v.Name])
 	differ("two seeds that agree in their low half", ddptest.Numbers(v.Value(1<<32+1)), one[v.Name])
+}
+
+// The numbers of a variable are those of the stream that 64-bit FNV-1a makes of its name:
+// its high half in the place of the step, its low half in that of the sample. Another
+// stream would make another run of every seed.
+func TestStreamOfAName(t *testing.T) {
+	hash := uint64(14695981039346656037)
+	for _, b := range []byte("net.weight") {
+		hash = (hash ^ uint64(b)) * 1099511628211
+	}
+	want := make([]float64, 8)
+	philox.Name{Seed: 3, Purpose: philox.Init, Step: uint32(hash >> 32), Sample: uint32(hash)}.Normal(want)
+	v := Variable{"net.weight", graph.T(graph.F64, 8), Weight, Normal(1)}
+	near(t, v.Name, ddptest.Numbers(v.Value(3)), want, 0)
+}
+
+// A layer that is given initial values has them, and not the default.
+func TestGivenInit(t *testing.T) {
+	c := context64(Train)
+	image := c.Input("x", graph.T(graph.F64, 1, 2, 4, 4))
+	Conv2d{Name: "conv", In: 2, Out: 2, Kernel: 3, Stride: 1, NoBias: true, Init: Ones}.Apply(c, image)
+	Conv2d{Name: "spectral", In: 2, Out: 2, Kernel: 3, Stride: 1, NoBias: true, Spectral: true, Init: Ones}.Apply(c, image)
+	ConvTranspose2d{Name: "transposed", In: 2, Out: 2, Kernel: 3, Stride: 1, NoBias: true, Init: Ones}.Apply(c, image)
+	Linear{Name: "linear", In: 2, Out: 2, Init: Ones, BiasInit: Ones}.Apply(c, c.Input("y", graph.T(graph.F64, 1, 2)))
+	if err := c.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range c.Variables() {
+		if x := ddptest.Numbers(v.Value(1)); v.Role == Weight && (slices.Min(x) != 1 || slices.Max(x) != 1) {
+			t.Errorf("%s begins with %v, want the ones that it is given", v.Name, x)
+		}
+	}
 }
 
 // What is there already is kept.

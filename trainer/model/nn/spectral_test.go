@@ -190,6 +190,22 @@ func TestSpectralNormOfZero(t *testing.T) {
 	near(t, "u", numbers(t, vars, "weight_u"), make([]float64, spectralRows), 0)
 }
 
+// However small a weight is, its vectors have length 1 and W/σ̂ is the same.
+func TestSpectralNormOfSmallWeights(t *testing.T) {
+	vars, w, u, _ := spectralVars(t)
+	u, v := power(w, u)
+	want := quotient(w, u, v)
+	for i := range w {
+		w[i] *= 1e-9
+	}
+	set(t, vars, "weight_orig", spectralShape, w)
+	c := context64(Train)
+	c.Output("y", spectralWeight(c))
+	near(t, "W/σ̂", run(t, c, vars, nil)["y"], want, 1e-12)
+	near(t, "u", numbers(t, vars, "weight_u"), u, 1e-12)
+	near(t, "v", numbers(t, vars, "weight_v"), v, 1e-12)
+}
+
 // A layer is its product with W/σ̂, and so are its gradients, on either side of the
 // choice of where to divide; and with many weights for each pixel, nothing of the
 // size of the weight is divided.

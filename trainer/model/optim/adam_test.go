@@ -2,10 +2,13 @@ package optim
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
 	"ebtrain/ddp/ddptest"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/model/nn"
 )
@@ -109,6 +112,57 @@ func TestAdamAgainstLoops(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Two steps in one graph are two runs of a graph with one, each with the schedule of its
+// own number.
+func TestStepsOfOneGraph(t *testing.T) {
+	const run, epoch = 3, 2
+	a := base
+	a.Decay = 0.5
+	train := func(steps, from, to int) map[string][]float64 {
+		c, b := nn.NewContext(nn.Train, 1), ref.New()
+		c.Scope("net", func() { c.Weight("p", graph.D(4), nn.Ones) })
+		for nth := range steps {
+			ps := c.Params("net")
+			a.StepN(c, nth, ps, c.Grad(c.Sum(c.Exp(ps[0].ID)), ps[0].ID))
+		}
+		g, err := c.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		vars := b.NewVars()
+		if err := nn.Initialise(vars, c.Variables(), 1); err != nil {
+			t.Fatal(err)
+		}
+		p, err := b.Compile(g, exec.Options{Name: "test", Vars: vars})
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed := a.Feeders(p, steps)
+		for i := from; i < to; i++ {
+			feed(int64(i), epoch)
+			if err := exec.Run(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		all := map[string][]float64{}
+		for _, name := range vars.Names() {
+			x, err := vars.Get(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = ddptest.Numbers(x)
+		}
+		return all
+	}
+	got, want := train(2, run, run+1), train(1, 2*run, 2*run+2)
+	if !reflect.DeepEqual(got, want) || len(got) != 3 {
+		t.Errorf("two steps in one graph leave %v, one after the other %v", got, want)
 	}
 }
 

@@ -205,6 +205,7 @@ func TestPureAdamValidate(t *testing.T) {
 		{"beta1 not a number", "betas", func(a *PureAdam) { a.Beta1 = math.NaN() }},
 		{"no epsilon", "epsilon", func(a *PureAdam) { a.Eps = 0 }},
 		{"infinite epsilon", "epsilon", func(a *PureAdam) { a.Eps = math.Inf(1) }},
+		{"epsilon below float32", "epsilon", func(a *PureAdam) { a.Eps = 1e-50 }},
 	} {
 		a := good
 		tt.change(&a)

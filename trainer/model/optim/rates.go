@@ -35,15 +35,15 @@ func SetRow(in *exec.Tensor, i int, rates [2]float64) {
 }
 
 // RowsFeeder fills before a step of p all n rows of the input that Rows declared under
-// name: row i with rates(i, step, epoch).
-func RowsFeeder(p exec.Program, name string, n int, rates func(i int, step int64, epoch int) [2]float64) func(step int64, epoch int) {
+// name: row i with rates(i, step).
+func RowsFeeder(p exec.Program, name string, n int, rates func(i int, step int64) [2]float64) func(step int64, epoch int) {
 	in := p.Input(name)
 	if in == nil {
 		return func(int64, int) {}
 	}
-	return func(step int64, epoch int) {
+	return func(step int64, _ int) {
 		for i := range n {
-			SetRow(in, i, rates(i, step, epoch))
+			SetRow(in, i, rates(i, step))
 		}
 	}
 }

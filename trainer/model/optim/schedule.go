@@ -9,10 +9,9 @@ import (
 type Kind string
 
 const (
-	Constant    Kind = "constant"    // Base
-	Exponential Kind = "exponential" // Base·Factor^epoch
-	Cosine      Kind = "cosine"      // from Base to Least over Steps steps, by half a cosine; then Least
-	Linear      Kind = "linear"      // from Base to 0 over Steps steps; then 0
+	Constant Kind = "constant" // Base
+	Cosine   Kind = "cosine"   // from Base to Least over Steps steps, by half a cosine; then Least
+	Linear   Kind = "linear"   // from Base to 0 over Steps steps; then 0
 )
 
 // Least is where a cosine ends.
@@ -20,18 +19,15 @@ const Least = 1e-6
 
 // Schedule is a learning rate as a pure function of the place in the run.
 type Schedule struct {
-	Kind   Kind    `json:"kind"`
-	Base   float64 `json:"base"`             // at the first step
-	Factor float64 `json:"factor,omitempty"` // of an exponential, for each epoch
-	Steps  int64   `json:"steps,omitempty"`  // of a cosine or a line
+	Kind  Kind
+	Base  float64 // at the first step
+	Steps int64   // of a cosine or a line
 }
 
-// Rate is the learning rate of a step in an epoch, both from 0. The cosine is
-// PyTorch's CosineAnnealingLR, in closed form.
-func (s Schedule) Rate(step int64, epoch int) float64 {
+// Rate is the learning rate of a step, from 0. The cosine is PyTorch's
+// CosineAnnealingLR, in closed form.
+func (s Schedule) Rate(step int64) float64 {
 	switch s.Kind {
-	case Exponential:
-		return s.Base * math.Pow(s.Factor, float64(epoch))
 	case Cosine:
 		done := float64(min(step, s.Steps)) / float64(s.Steps)
 		return Least + (s.Base-Least)*(1+math.Cos(math.Pi*done))/2
@@ -49,11 +45,6 @@ func (s Schedule) Validate() error {
 	switch s.Kind {
 	case Constant:
 		return nil
-	case Exponential:
-		if !(s.Factor > 0 && s.Factor <= 1) {
-			return fmt.Errorf("want a learning-rate decay in (0, 1], got %v", s.Factor)
-		}
-		return nil
 	case Cosine, Linear:
 		if s.Steps < 1 {
 			return fmt.Errorf("want a %s schedule over at least one step, got %d", s.Kind, s.Steps)
@@ -63,5 +54,5 @@ func (s Schedule) Validate() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("want a learning-rate schedule that is %s, %s, %s or %s, got %q", Constant, Exponential, Cosine, Linear, s.Kind)
+	return fmt.Errorf("want a learning-rate schedule that is %s, %s or %s, got %q", Constant, Cosine, Linear, s.Kind)
 }

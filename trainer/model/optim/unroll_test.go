@@ -99,7 +99,8 @@ func TestUnrolledDerivatives(t *testing.T) {
 
 // A coordinate whose gradient is exactly 0 in every step (a dead unit): with
 // Differentiable all derivatives are finite and that coordinate's are 0;
-// without it they are not numbers.
+// without it they are not numbers. Either way its moments stay 0: the guard is in the
+// root, not in what is kept.
 func TestGradientOfZero(t *testing.T) {
 	for _, d := range []graph.DType{graph.F64, graph.F32} {
 		for _, guarded := range []bool{true, false} {
@@ -117,10 +118,13 @@ func TestGradientOfZero(t *testing.T) {
 					in["rates"] = append(in["rates"], rates[:]...)
 				}
 				first := c.Grad(c.Sum(c.Square(s.P[0])), theta)[0]
-				out := map[string]graph.ID{"p": s.P[0], "order 1": first, "order 2": c.Grad(c.Sum(c.Sin(first)), theta)[0]}
+				out := map[string]graph.ID{"p": s.P[0], "v": s.V[0], "order 1": first, "order 2": c.Grad(c.Sum(c.Sin(first)), theta)[0]}
 				got := run(t, c, out, in)
 				if p := got["p"]; !(math.Abs(p[0]-0.297) < 1e-3) || math.Abs(p[1]+0.5) > 1e-6 {
 					t.Errorf("p is %v, want about 0.297 and -0.5", p)
+				}
+				if got["v"][1] != 0 {
+					t.Errorf("the second moment of a gradient of 0 is %v", got["v"][1])
 				}
 				for _, order := range []string{"order 1", "order 2"} {
 					x := got[order]

@@ -2,12 +2,14 @@ package score
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"ebtrain/collective"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/graph"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/nn"
 )
 
@@ -104,6 +106,55 @@ func TestLosses(t *testing.T) {
 	}
 }
 
+// A report has the loss, with MDSM times σ₀⁴ as well, the other losses, and the length of
+// the gradient; its columns have their names.
+func TestReport(t *testing.T) {
+	for objective, want := range map[Objective]struct {
+		names  []string
+		values []float64
+	}{
+		DSM:  {[]string{"upper", "lower", algo.ReportStop, "grad_model"}, []float64{48, 7, 0, 5}},
+		MDSM: {[]string{"upper", "scaled", "lower", algo.ReportStop, "grad_model"}, []float64{48, 3, 7, 0, 5}},
+	} {
+		r := Report{Objective: objective, Noise: Noise{Sigma0: 0.5}, Loss: "upper", Others: []string{"lower"}}
+		var names []string
+		for _, c := range r.Columns() {
+			names = append(names, c.Name)
+		}
+		c := context()
+		number := func(x float64) graph.ID { return c.Full(graph.T(graph.F64), x) }
+		r.Write(c, number(48), []graph.ID{number(7)}, []graph.ID{number(3), number(-4)})
+		got := run(t, c, ddptest.Values{algo.InputStop: {0}})[algo.OutputReport]
+		if !slices.Equal(names, want.names) || !slices.Equal(got, want.values) {
+			t.Errorf("%s: got %v of %v, want %v of %v", objective, got, names, want.values, want.names)
+		}
+	}
+}
+
+// What DSM and MDSM perturb, and the level of noise that a sampler takes away at its end.
+func TestNoise(t *testing.T) {
+	n := Noise{Sigma: 0.5, Sigma0: 0.25, Levels: Grid{1, 2, Linear}}
+	for o, want := range map[Objective]float64{SSM: 0, DSM: 0.5, MDSM: 0.25} {
+		if got := n.Of(o); got != want {
+			t.Errorf("%s: a level of %v, want %v", o, got, want)
+		}
+	}
+	c := context()
+	eps, levels := c.Ones(graph.T(graph.F64, 2, 1)), c.Input("levels", graph.T(graph.F64, 2))
+	for _, o := range []Objective{DSM, MDSM} {
+		c.Output(string(o), n.Perturbed(c, o, c.Zeros(graph.T(graph.F64, 2, 1)), eps, levels))
+	}
+	out := run(t, c, ddptest.Values{"levels": {3, 4}})
+	if !slices.Equal(out["dsm"], []float64{0.5, 0.5}) || !slices.Equal(out["mdsm"], []float64{3, 4}) {
+		t.Errorf("noise of %v and %v, want the one level and those of the grid", out["dsm"], out["mdsm"])
+	}
+	for want, bad := range map[string]Noise{"--sigma above 0": {Sigma0: 1, Levels: n.Levels}, "--sigma0 above 0": {Sigma: 1, Levels: n.Levels}, "rise": {Sigma: 1, Sigma0: 1}} {
+		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %q", bad, err, want)
+		}
+	}
+}
+
 // Over all sign vectors the sliced loss averages to the exact one.
 func TestSlicedAverages(t *testing.T) {
 	at := []float64{0.7, -0.4, 1.3}
@@ -177,6 +228,7 @@ func TestBadGrids(t *testing.T) {
 		{Grid{0, 3, Log}, "rise from above 0"},
 		{Grid{3, 0.1, Log}, "rise from above 0"},
 		{Grid{1, math.NaN(), Linear}, "rise from above 0"},
+		{Grid{1, 1e39, Linear}, "rise from above 0"}, // infinite in float32
 		{Grid{0.1, 3, "cubic"}, `linear or log, got "cubic"`},
 	} {
 		err := tt.g.Validate()
