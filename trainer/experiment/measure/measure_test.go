@@ -56,7 +56,6 @@ func run(n, every int, loss func(step int64) float64) []rundir.Record {
 	return records
 }
 
-// TestLogged measures losses whose numbers can be said beforehand.
 func TestDiverged(t *testing.T) {
 	for text, want := range map[string]bool{`{"diverged":"the mean energy is NaN"}` + "\n": true, evaluation: false, "training diverged: NaN": false, "": false} {
 		if got := Diverged([]byte(text)); got != want {
@@ -65,6 +64,7 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
+// TestLogged measures losses whose numbers can be said beforehand.
 func TestLogged(t *testing.T) {
 	falling := func(step int64) float64 { return 1000 - float64(step) }
 	// up to 8,900 at step 500, then down to 46 from step 900 on
