@@ -141,8 +141,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Two draws of the same seed are equal, however many are drawn, and those of
-// different batches differ.
 // A model that only draws samples, as a GAN's, has nothing at little cost, and is said
 // to have what it has.
 func TestOnlySamples(t *testing.T) {
@@ -171,6 +169,8 @@ func TestLimitIsNotOfReferences(t *testing.T) {
 	}
 }
 
+// Two draws of the same seed are equal, however many are drawn, and those of
+// different batches differ.
 func TestDrawn(t *testing.T) {
 	e := comparingToy(t)
 	e.o.batch, e.o.samples = 16, 40

@@ -1,6 +1,7 @@
 package svm
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"ebtrain/trainer/eval"
 )
 
 // clouds are n examples around a centre for each class, the centres apart from
@@ -381,6 +384,9 @@ func TestErrors(t *testing.T) {
 		{"tolerance", ok, 2, Options{Tolerance: 1}, "tolerance 1"},
 	} {
 		_, err := Fit(tt.e, tt.classes, tt.o)
+		if _, ok := errors.AsType[*eval.NotFiniteError](err); ok != (tt.name == "NaN" || tt.name == "infinity") {
+			t.Errorf("%s: %v is of numbers of a model that are not finite: %v", tt.name, err, ok)
+		}
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") && tt.name != "overflow" {
 			t.Errorf("%s: error %v, want one sentence with %q", tt.name, err, tt.want)
 		}
