@@ -93,6 +93,8 @@ func TestChecks(t *testing.T) {
 
 		{"clear", Clear{v("low"), v("one"), 2}, Undecided, "2 and 10, of 1 seed: want two of each"},
 		{"clear by 2 sd", Clear{v("low"), v("far"), 2}, Holds, "2 and 5, apart by 3, which is 3 sd"},
+		{"clear by no more than 3 sd", Clear{v("low"), v("far"), 3}, Fails, "apart by 3, which is 3 sd"},
+		{"equal is not clear", Clear{v("low"), v("low"), 0}, Fails, "apart by 0"},
 		{"not clear", Clear{v("low"), v("far"), 3.5}, Fails, "apart by 3, which is 3 sd"},
 		{"clear of what varies more", Clear{v("low"), v("wide"), 2}, Fails, "2 and 10, apart by 8, which is 1.6 sd"},
 		{"clear the other way", Clear{v("far"), v("low"), 2}, Fails, "5 and 2, apart by -3"},
@@ -185,6 +187,15 @@ func TestClaims(t *testing.T) {
 	} {
 		if got := c.Judge(Table{}); got.Claim != want || got.State != NotRun {
 			t.Errorf("got %q, %v; want %q, not run", got.Claim, got.State, want)
+		}
+	}
+}
+
+// What has a tolerance or is a range is judged, and what is but stated is not.
+func TestJudged(t *testing.T) {
+	for n, want := range map[Number]bool{{Value: 1}: false, {Value: 1, Tol: 0.1}: true, {Value: 1, To: 2}: true} {
+		if got := n.Judged(); got != want {
+			t.Errorf("%v is judged: %v", n, got)
 		}
 	}
 }
