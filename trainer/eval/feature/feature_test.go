@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -285,6 +286,12 @@ func TestMultiplier(t *testing.T) {
 			if err := m.Products(t.Context())(a, b, got); err != nil || !near(got, want, 1e-5) {
 				t.Errorf("%s: %v, %v; want %v", name, got, err, want)
 			}
+		}
+		// Other sizes, of which two are those of before in other places.
+		c, d := quality.Matrix{N: 7, D: 4, X: a.X[:28]}, quality.Matrix{N: 5, D: 4, X: b.X}
+		want, got := make([]float64, 35), make([]float64, 35)
+		if err := errors.Join(quality.Plain(c, d, want), m.Products(t.Context())(c, d, got)); err != nil || !near(got, want, 1e-5) {
+			t.Errorf("%s, other sizes: %v, %v; want %v", name, got, err, want)
 		}
 		if err := m.Close(); err != nil {
 			t.Error(err)

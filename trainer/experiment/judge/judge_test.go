@@ -108,6 +108,7 @@ func TestChecks(t *testing.T) {
 
 		{"line", Linear{Of: Rows("ms", "x0", "x1", "x5", "x10"), X: []float64{0, 1, 5, 10}, Within: 0.05}, Holds, "slope 1.9952, start 10.044; at 1 it is off by 0.50238 %"},
 		{"no line", Linear{Of: Rows("ms", "x0", "x1", "x5", "bent"), X: []float64{0, 1, 5, 10}, Within: 0.1}, Fails, "it is off by"},
+		{"no line below 0", Linear{Of: Rows("bias", "minus", "g0", "minus"), X: []float64{0, 1, 2}, Within: 0.1}, Fails, "it is off by"},
 		{"geometric", Linear{Of: Rows("bias", "g0", "g1", "g2", "g3"), X: []float64{0, 1, 2, 3}, Log: true, Within: 1e-9}, Holds, "slope -0.69315"},
 		{"not geometric", Linear{Of: Rows("bias", "g0", "g2", "g1"), X: []float64{0, 1, 2}, Log: true, Within: 0.1}, Fails, "off by"},
 		{"logarithm of what is negative", Linear{Of: Rows("bias", "g0", "g1", "minus"), X: []float64{0, 1, 2}, Log: true, Within: 0.1}, Fails, "NaN"},
@@ -155,6 +156,8 @@ func TestSeeds(t *testing.T) {
 		{"worse by the common seeds", Worse{Measure: "f", Bad: []string{"ebm"}, Than: []string{"third"}, By: 0.2, LowIsGood: true}, Holds, "by at least 4"},
 		{"better than one for certain", Worse{Measure: "f", Bad: []string{"ebm"}, Than: []string{"fewer", "far"}, LowIsGood: true}, Fails, "ebm is 10, far is 40, short by 30"},
 		{"worse, and no common seed", Worse{Measure: "f", Bad: []string{"third"}, Than: []string{"ebm", "more"}}, NotRun, "no seed of which all of them were measured: third and more"},
+		{"worse, and near as much as is claimed", Worse{Measure: "f", Bad: []string{"near"}, Than: []string{"ebm"}, By: 0.45, LowIsGood: true}, Undecided, "near is 10.4, ebm is 10: 3 seeds, and from seed to seed it differs by 0.1"},
+		{"both of them differ", Ratio{v("fewer"), v("ebm"), 0.6}, Undecided, "1.1: 1 seed, and seeds of ebm differ by 20 %"},
 		{"a seed of 0 below the line", Ratio{Value{"ebm", "h"}, Value{"near", "h"}, 3}, Undecided, "2: 2 seeds, and from seed to seed it differs by NaN"},
 		{"an order of one seed of many", Order{Rising: []Value{g("alone"), g("double")}}, Holds, "for 1 seed"},
 	} {
@@ -187,6 +190,18 @@ func TestClaims(t *testing.T) {
 	} {
 		if got := c.Judge(Table{}); got.Claim != want || got.State != NotRun {
 			t.Errorf("got %q, %v; want %q, not run", got.Claim, got.State, want)
+		}
+	}
+}
+
+// Two standard errors do not tell, nor does an error that is no number; none tells all.
+func TestTells(t *testing.T) {
+	for _, c := range []struct {
+		se, far float64
+		want    bool
+	}{{1, 2, false}, {1, 2.01, true}, {0, 0, true}, {math.NaN(), 5, false}, {math.Inf(1), 5, false}} {
+		if got := (doubt{se: c.se}).tells(c.far); got != c.want {
+			t.Errorf("%v from an end with an error of %v: %v", c.far, c.se, got)
 		}
 	}
 }

@@ -97,6 +97,8 @@ func TestLogged(t *testing.T) {
 		{"near 400 steps, every tenth logged", near(400), run(100, 10, falling), 600}, // lines after 381, …, 421 steps; in the middle that of step 400
 		{"largest rise of what falls", largestRise, run(1000, 1, falling), -100 / 950.5},
 		{"largest rise of a hill", largestRise, run(1000, 1, hill), 88},
+		{"largest rise of what is below 0", largestRise, run(1000, 1, func(step int64) float64 { return -falling(step) }), 100 / 150.5},
+		{"near 400 steps, one value among many", near(400), run(1000, 1, func(step int64) float64 { return spike(step + 101) }), 100},
 		{"peak of a hill", peak, run(1000, 1, hill), 8900},
 		{"a spike is no peak", peak, run(1000, 1, spike), 100},
 		{"decades", decades, run(1000, 1, hill), math.Log10(8900.0 / 46)},
@@ -153,12 +155,12 @@ func TestCurve(t *testing.T) {
 // Samples beside data: their number, and that of the floor; what is not there is an
 // error.
 func TestCompared(t *testing.T) {
-	fields, err := ReadEvaluation([]byte(`{"quality":{"of":"kid","rows":[{"name":"frechet","title":"Fréchet distance","samples":12.5,"floor":0.5,"controls":{"noise":90}},{"name":"kid-classifier","samples":-0.1}]}}`))
+	fields, err := ReadEvaluation([]byte(`{"quality":{"of":"kid","rows":[{"name":"frechet","title":"Fréchet distance","samples":12.5,"floor":0.5,"controls":{"noise":90}},{"name":"forward","samples":9,"floor":4,"controls":{"unigram":30,"N(0, I)":20}},{"name":"kid-classifier","samples":-0.1}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := Evidence{Evaluation: fields}
-	for name, want := range map[string]float64{"frechet": 12.5, "frechet-floor": 0.5} {
+	for name, want := range map[string]float64{"frechet": 12.5, "frechet-floor": 0.5, "forward-unigram": 30, "forward-normal": 20} {
 		m, ok := Find(name)
 		if v, err := m.Of(e); !ok || err != nil || v != want {
 			t.Errorf("%s: %v, %v", name, v, err)
@@ -247,9 +249,19 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", name, v, err, want)
 		}
 	}
-	if m, _ := Find("rmse"); m.Name == "rmse" {
-		if _, err := m.Of(e); !errors.Is(err, ErrNotFinite) {
-			t.Errorf("rmse of NaN: %v", err)
+	e.SampleWall = math.Inf(1)
+	for _, name := range []string{"rmse", "sample-s"} {
+		m, _ := Find(name)
+		if v, err := m.Of(e); !errors.Is(err, ErrNotFinite) {
+			t.Errorf("%s is %v, %v", name, v, err)
+		}
+	}
+	// Of the last step is what was asked of it; where it was chosen there is one answer.
+	m, _ := Find("fisher-last")
+	for want, last := range map[float64]map[string]any{-5885.1: nil, 7: {"fisher": 7.0}} {
+		e.Last = last
+		if v, err := m.Of(e); v != want || err != nil {
+			t.Errorf("the last step has %v, %v; want %v", v, err, want)
 		}
 	}
 }
