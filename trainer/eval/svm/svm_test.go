@@ -341,6 +341,7 @@ func TestPredict(t *testing.T) {
 		"half a row": second(m.Predict(make([]float64, 7))),
 		"NaN":        second(m.Predict([]float64{0, 0, math.NaN(), 0, 0, 0})),
 		"no labels":  second(m.Accuracy(Examples{Dim: 6})),
+		"narrow":     second(m.Accuracy(Examples{make([]float64, 12), 3, []int{0, 1, 2, 3}})),
 		"wide rows":  second(m.Accuracy(Examples{make([]float64, 7), 7, []int{0}})),
 	} {
 		if err == nil {

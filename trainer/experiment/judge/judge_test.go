@@ -213,6 +213,9 @@ func TestJudged(t *testing.T) {
 			t.Errorf("%v is judged: %v", n, got)
 		}
 	}
+	if v := inside("x", Spread{N: 1, Mean: math.NaN()}, math.Inf(-1), math.Inf(1)); v.State != Fails {
+		t.Errorf("NaN lies inside: %v", v)
+	}
 }
 
 func TestDigits(t *testing.T) {

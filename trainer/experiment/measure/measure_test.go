@@ -207,6 +207,27 @@ func TestFromData(t *testing.T) {
 	}
 }
 
+// Energies against each data set's have their own number; the best of a curve is its highest
+// point; and what training cost is not said where some of it is not known.
+func TestEnergies(t *testing.T) {
+	fields, err := ReadEvaluation([]byte(`{"auroc":[{"against":"noise","value":0.1},{"against":"svhn","value":0.2},{"against":"celeba","value":0.3}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Evidence{Evaluation: fields, Curves: map[string][]Point{"auroc-svhn": {{1, 0.5}, {2, 0.9}, {3, 0.7}}}, TrainCPU: 5}
+	for name, want := range map[string]float64{"auroc-noise": 0.1, "auroc-svhn": 0.2, "auroc-celeba": 0.3, "auroc-svhn-best": 0.9, "cpu-s": 5} {
+		m, _ := Find(name)
+		if v, err := m.Of(e); v != want || err != nil {
+			t.Errorf("%s is %v, %v; want %v", name, v, err, want)
+		}
+	}
+	e.TrainLost = true
+	m, _ := Find("cpu-s")
+	if v, err := m.Of(e); !errors.Is(err, ErrLost) {
+		t.Errorf("a cost that is not known is %v, %v", v, err)
+	}
+}
+
 func TestAsks(t *testing.T) {
 	for want, names := range map[string][]string{"": {"cpu-s", "upper-last"}, "ll,fisher": {"fisher", "step-ms", "ll"}, "probe": {"probe", "probe-raw"}} {
 		if got := Asks(names...); got != want {
