@@ -149,6 +149,17 @@ func TestFluency(t *testing.T) {
 		t.Errorf("--judge's perplexity of test sentences is %v, by nll %v", got, want)
 	}
 
+	// Of the first ten sentences, wherever their lengths put them, it is theirs.
+	test, err := e.sentencesOf(t.Context(), e.o.data, e.o.split, 10)
+	if err != nil || len(test) != 10 {
+		t.Fatal(len(test), err)
+	}
+	first, err := e.judged(t.Context(), "first", test)
+	judge.o.limit = 10
+	if got := judge.mustMeasure(t).Sentences; err != nil || got.Words != first.Words || math.Abs(got.Perplexity/first.Perplexity()-1) > 1e-5 {
+		t.Errorf("of ten sentences %+v, want %v words of perplexity %v, %v", got, first.Words, first.Perplexity(), err)
+	}
+
 	var table strings.Builder
 	if err := r.writeTable(&table); err != nil {
 		t.Fatal(err)
