@@ -175,6 +175,14 @@ func TestBasis(t *testing.T) {
 	if b := r.basis(); b != r.Cases[1] {
 		t.Errorf("more ranks are played than are fitted on: %+v", b)
 	}
+	strong := *r.Cases[1]
+	strong.Weak, strong.Batch = false, 8
+	for _, cases := range [][]*Case{{&strong, r.Cases[1]}, {r.Cases[1], &strong}} {
+		r := &Report{Cases: cases, Cores: 2, Threads: 1, FitUpTo: 2, Hosts: r.Hosts}
+		if b := r.basis(); b == &strong {
+			t.Error("ranks are played that have another batch than those that are predicted")
+		}
+	}
 }
 
 // TestStrong: with a fixed batch a rank of more has less to compute, by the line through

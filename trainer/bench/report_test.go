@@ -94,7 +94,7 @@ func TestCrowd(t *testing.T) {
 		together int
 		crowd    float64
 	}{
-		{"m m n n", 1, 2, 1}, {"m m n n", 3, 2, 3}, {"m n o p", 2, 1, 1}, {"m m m n", 2, 1, 1}, {"m m m m", 2, 4, 4},
+		{"m m n n", 1, 2, 1}, {"m m n n", 3, 2, 3}, {"m n o p", 2, 1, 1}, {"m m m n", 2, 1, 1}, {"m n n n", 2, 1, 1}, {"m m m m", 2, 4, 4},
 	} {
 		r := &Report{Hosts: strings.Split("abcd", ""), Machines: strings.Fields(c.machines), Threads: c.threads, Cores: 2}
 		if got := r.together(4); got != c.together {
