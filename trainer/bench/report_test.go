@@ -74,6 +74,16 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", c.args, text, err, c.want)
 		}
 	}
+	for _, scaling := range []string{"strong", "weak", "both"} {
+		o, _, err := parse(strings.Fields("--preset vages-ksd-board --batch 6 --scaling "+scaling), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "--batch 6 gives each of 2 ranks 3 samples, and --algo vages takes samples in groups of 2: want a multiple of 4"
+		if _, err := o.plan(2); err == nil || err.Error() != want {
+			t.Errorf("--scaling %s: %v, want that %s", scaling, err, want)
+		}
+	}
 	for _, c := range []struct {
 		check, most, upTo int
 		want              int
