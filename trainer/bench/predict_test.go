@@ -69,6 +69,9 @@ func TestPredicts(t *testing.T) {
 		if m.US > many.Result.Median*1.0001 || (m.Say != "") != (m.Share >= little) {
 			t.Errorf("without %s: %+v", m.Cost, m)
 		}
+		if share := 1 - m.US/many.Result.Median; math.Abs(m.Share-share) > 1e-12 || math.Abs(m.Efficiency*m.US-10200) > 1 {
+			t.Errorf("without %s: %+v, want a share of %v, and the efficiency of 10200 us in %v", m.Cost, m, share, m.US)
+		}
 	}
 	slow := extrapolated(t, known(), "--predict 64 --link-gbit 0.1")
 	if slow.Predictions[0].Step.Value < 5*many.Step.Value {
