@@ -35,6 +35,13 @@ func (m numbered) Energies(_ nn.Mode, n int) (*graph.Graph, error) {
 	return c.Commit()
 }
 
+func (m numbered) Reconstruct(_ nn.Mode, n int) (*graph.Graph, error) {
+	c, number, sum := m.number(n)
+	each := c.Reshape(c.Add(number, c.Scale(sum, 0)), graph.D(n, 1, 1, 1))
+	c.Output(algo.OutputRecon, c.Add(each, c.Zeros(graph.T(graph.F32, n, m.C, m.H, m.W))))
+	return c.Commit()
+}
+
 // above is a graph whose outputs are the numbers and so much.
 func (m numbered) above(n int, outputs map[string]float64) (*graph.Graph, error) {
 	c, number, sum := m.number(n)
@@ -68,7 +75,7 @@ func TestNumbers(t *testing.T) {
 	e.trained.Model = numbered{e.trained.Model.(toy.Config)}
 	const other = "synth:size=8,seed=4,test=70"
 	e.o.ood, e.o.stats = []foreign{{"other", other}}, "batch"
-	e.o.measures = "energy,fisher,loss,gap,critic"
+	e.o.measures, e.o.picture = "energy,fisher,loss,gap,critic,rmse", noPicture
 	r, err := e.measure(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -82,27 +89,34 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%s is %v, want %v and %v", name, c.got, c.want, middle(data))
 		}
 	}
+	square, x := 0.0, all(t, "test", func(int) float64 { return 1 }).X
+	for i, v := range x {
+		square += (float64(i/192) - v) * (float64(i/192) - v) / float64(len(x))
+	}
+	if want := math.Sqrt(square); math.Abs(*r.RMSERunning/want-1) > 1e-5 || math.Abs(*r.RMSEBatch/want-1) > 1e-5 {
+		t.Errorf("the RMSE of numbers is %v and %v, want %v", *r.RMSEBatch, *r.RMSERunning, want)
+	}
 	of := map[string]float64{"data": data, otherSamples: batch, otherNoise: data, "other": foreigners}
 	for _, row := range r.Energies {
 		if n := of[row.Of]; row.N != int(n) || row.Mean != middle(n) || row.Min != 0 || row.Median != middle(n) || row.Max != n-1 {
 			t.Errorf("energies %+v, want those of %v samples", row, n)
 		}
 	}
-	sums := func(name, split string) (all []float64) {
+	sums := func(name, split string) (each []float64) {
 		_, err := e.each(t.Context(), pass{phase: "x", data: name, split: split}, func(x []float32, _ []int64) error {
 			for one := range slices.Chunk(x, 192) {
 				sum := 0.0
 				for _, v := range one {
 					sum += float64(v)
 				}
-				all = append(all, sum)
+				each = append(each, sum)
 			}
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return all
+		return each
 	}
 	won, ours := 0.0, sums(figures, "test")
 	theirs := sums(other, "test")
