@@ -222,6 +222,10 @@ func TestFluencyOfOthers(t *testing.T) {
 	if r := c.row(rowReverse); math.Abs(*r.Floor-*r.Samples) > 1e-9**r.Floor {
 		t.Errorf("the floor by all training sentences is %v, and that by all of them %v", *r.Floor, *r.Samples)
 	}
+	e.o.limit = 7
+	if n := e.mustMeasure(t).Quality.Sizes[setFloor]; n != 7 {
+		t.Errorf("with --limit 7 the floor has %d sentences", n)
+	}
 	e.o.samplesFrom = "synth:size=8,train=9"
 	e.fluency = nil
 	if _, err := e.measure(t.Context()); err == nil || !strings.HasSuffix(err.Error(), " holds sentences: they are judged beside their like") {

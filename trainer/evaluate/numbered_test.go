@@ -42,6 +42,12 @@ func (m numbered) Reconstruct(_ nn.Mode, n int) (*graph.Graph, error) {
 	return c.Commit()
 }
 
+func (m numbered) Encode(n int) (*graph.Graph, error) {
+	c, number, sum := m.number(n)
+	c.Output(algo.OutputCode, c.Reshape(c.Add(number, c.Scale(sum, 0)), graph.D(n, 1)))
+	return c.Commit()
+}
+
 // above is a graph whose outputs are the numbers and so much.
 func (m numbered) above(n int, outputs map[string]float64) (*graph.Graph, error) {
 	c, number, sum := m.number(n)
@@ -129,6 +135,31 @@ func TestNumbers(t *testing.T) {
 	}
 	if len(r.AUROC) != 3 || r.AUROC[2].Against != "other" || math.Abs(r.AUROC[2].Value-won) > 1e-3 || math.Abs(won-0.5) < 0.01 {
 		t.Errorf("%+v, by pairs %v", r.AUROC, won)
+	}
+}
+
+// So are those of latents that a probe sees, and of the cells of a density's map.
+func TestNumbersOfLatentsAndCells(t *testing.T) {
+	e := probing(t)
+	e.trained.Model = numbered{e.trained.Model.(toy.Config)}
+	seen, err := e.examples(t.Context(), e.own("x"), e.trained)
+	if err != nil || seen.Dim != 1 || seen.N() != 240 {
+		t.Fatal(seen.Dim, seen.N(), err)
+	}
+	cells := toyEvaluation(t, numbered{plane}, [2]float64{}, [2]float64{1, 1})
+	logp, err := cells.logDensity(t.Context(), make([]float32, 2*2500), 0)
+	if err != nil || len(logp) != 2500 {
+		t.Fatal(len(logp), err)
+	}
+	for i, x := range seen.X {
+		if x != float64(i) {
+			t.Fatalf("the latent of sample %d is that of %v", i, x)
+		}
+	}
+	for i, l := range logp {
+		if l != -float64(i) {
+			t.Fatalf("the density of cell %d is that of %v", i, -l)
+		}
 	}
 }
 
