@@ -233,6 +233,23 @@ func TestFluencyOfOthers(t *testing.T) {
 	}
 }
 
+// A judge whose numbers are not finite judges nothing, and is named.
+func TestJudgeDiverged(t *testing.T) {
+	e := writing(t, prose(t), lebm.Gaussian)
+	e.o.measures = measureForward
+	bias, err := e.judge.Vars.Get("lm.out.bias")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bias.SetAt(5, math.NaN())
+	if err := e.judge.Vars.Set("lm.out.bias", bias); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = e.measure(t.Context()); err == nil || !strings.Contains(err.Error(), "has diverged: −log p of these sentences is NaN") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Ranks share the draws and what --judge reads, and find the same numbers.
 func TestFluencyOfRanks(t *testing.T) {
 	data := prose(t)
