@@ -40,6 +40,7 @@ func TestUsage(t *testing.T) {
 		{"-nproc 2 --ranks 1,8 --batch 8", "--ranks has 8, and 2 ranks were started"},
 		{"--ranks 0", "want --ranks of at least 1, got 0"},
 		{"--scaling linear", `unknown --scaling "linear": want strong, weak or both`},
+		{"-nproc 2 --preset vages-ksd-board --data checkerboard --batch 6", "--batch 6 gives each of 2 ranks 3 samples, and --algo vages takes samples in groups of 2: want a multiple of 4"},
 		{"--confidence 0", "want --confidence above 0"},
 		{"--check --fit-time 0", "--fit-time 0 fits nothing to predict from"},
 		{"-nproc 2 --batch 8 --check", "--check fits on some numbers of ranks, at least 2, and predicts larger ones"},
@@ -178,9 +179,27 @@ func TestMedianInterval(t *testing.T) {
 	}
 }
 
+// TestQuantiles: of 0 … 40 they are 1, 20 and 39; half the width of 8 … 12 is a fifth of 10.
+func TestQuantiles(t *testing.T) {
+	v := make([]float64, 41)
+	for i := range v {
+		v[i] = float64(i * 7 % 41)
+	}
+	if q := quantiles(v); q.Low != 1 || q.Value != 20 || q.High != 39 {
+		t.Errorf("got %+v", q)
+	}
+	if w := halfWidth(cost.Interval{Value: 10, Low: 8, High: 12}); w != 0.2 {
+		t.Errorf("half of the width is %v", w)
+	}
+}
+
 // TestSplits: rank 1 computes 30 us longer than rank 0, which waits for it 30 us; the
 // other 10 us of waiting are communication.
 func TestSplits(t *testing.T) {
+	// Nobody waits for the slowest for longer than he waits at all.
+	if s := splitsOf([][]parts{{{Compute: 100, Comm: 6, Busy: 60}}, {{Compute: 130, Busy: 100}}})[0]; s.slowest != 3 || s.exposed != 0 || s.busy != 80 {
+		t.Errorf("got %+v, want 3 us of waiting for rank 1, and none besides", s)
+	}
 	got := splitsOf([][]parts{{{Compute: 100, Comm: 40, Data: 2}}, {{Compute: 130, Comm: 10, Data: 2}}})
 	s := got[0]
 	if len(got) != 1 || s.compute != 115 || s.slowest != 15 || s.exposed != 10 || s.data != 2 || s.slow != 1 {

@@ -47,8 +47,8 @@ func (o *options) plan(world int) ([]*Case, error) {
 	}
 	group := algo.GroupOf(o.model)
 	for _, c := range cases {
-		if c.Batch/c.Ranks%group != 0 {
-			return nil, cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", c.Batch, c.Ranks, c.Batch/c.Ranks, o.settings.Algo, group, most*group)
+		if each := c.Batch / c.Ranks; each%group != 0 { // of weak scaling as many as of most ranks, whose batch --batch is
+			return nil, cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", o.settings.Batch, o.settings.Batch/each, each, o.settings.Algo, group, most*group)
 		}
 	}
 	return cases, nil

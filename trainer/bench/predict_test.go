@@ -69,6 +69,9 @@ func TestPredicts(t *testing.T) {
 		if m.US > many.Result.Median*1.0001 || (m.Say != "") != (m.Share >= little) {
 			t.Errorf("without %s: %+v", m.Cost, m)
 		}
+		if share := 1 - m.US/many.Result.Median; math.Abs(m.Share-share) > 1e-12 || math.Abs(m.Efficiency*m.US-10200) > 1 {
+			t.Errorf("without %s: %+v, want a share of %v, and the efficiency of 10200 us in %v", m.Cost, m, share, m.US)
+		}
 	}
 	slow := extrapolated(t, known(), "--predict 64 --link-gbit 0.1")
 	if slow.Predictions[0].Step.Value < 5*many.Step.Value {
@@ -174,6 +177,14 @@ func TestBasis(t *testing.T) {
 	r.FitUpTo = 2
 	if b := r.basis(); b != r.Cases[1] {
 		t.Errorf("more ranks are played than are fitted on: %+v", b)
+	}
+	strong := *r.Cases[1]
+	strong.Weak, strong.Batch = false, 8
+	for _, cases := range [][]*Case{{&strong, r.Cases[1]}, {r.Cases[1], &strong}} {
+		r := &Report{Cases: cases, Cores: 2, Threads: 1, FitUpTo: 2, Hosts: r.Hosts}
+		if b := r.basis(); b == &strong {
+			t.Error("ranks are played that have another batch than those that are predicted")
+		}
 	}
 }
 

@@ -110,6 +110,20 @@ func TestWaitsEither(t *testing.T) {
 	}
 }
 
+// TestWaitOf: what a wait costs is that of the nearest number of ranks that was measured and
+// is no larger, or of the smallest.
+func TestWaitOf(t *testing.T) {
+	r := &Report{Beside: []*Beside{{Ranks: 4, Wake: 1, Delay: 10}, {Ranks: 8, Wake: 2, Delay: 20}}}
+	for ranks, want := range map[int]float64{2: 1, 4: 1, 6: 1, 8: 2, 16: 2} {
+		if wake, delay := r.wait(&Case{Ranks: ranks}); wake != want || delay != 10*want {
+			t.Errorf("%d ranks: %v and %v", ranks, wake, delay)
+		}
+	}
+	if wake, delay := new(Report).wait(&Case{Ranks: 2}); wake != 0 || delay != 0 {
+		t.Errorf("of nothing: %v and %v", wake, delay)
+	}
+}
+
 // TestWaitsTold: the table has both parts, and says what tells them apart.
 func TestWaitsTold(t *testing.T) {
 	for want, change := range map[string]func(*Report){

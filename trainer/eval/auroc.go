@@ -49,7 +49,7 @@ func pool(positive, negative []float64) ([]score, error) {
 	for k, side := range [][]float64{positive, negative} {
 		for i, v := range side {
 			if math.IsNaN(v) {
-				return nil, fmt.Errorf("eval: AUROC: %s score %d is NaN", [...]string{"positive", "negative"}[k], i)
+				return nil, NotFinite("eval: AUROC: %s score %d is NaN", [...]string{"positive", "negative"}[k], i)
 			}
 			all = append(all, score{v, k == 0})
 		}

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -24,10 +23,8 @@ func Fractions() []float64 {
 	return []float64{0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99}
 }
 
-// ErrEmpty says that there is nothing to take statistics of.
-var ErrEmpty = errors.New("eval: no finite values")
-
-// Describe computes the distribution of x, which is left as it is.
+// Describe computes the distribution of x, which is left as it is. Nothing is an error,
+// and values none of which is finite are a NotFiniteError.
 func Describe(x []float64) (Distribution, error) {
 	var d Distribution
 	sorted := make([]float64, 0, len(x))
@@ -38,8 +35,11 @@ func Describe(x []float64) (Distribution, error) {
 		}
 		sorted = append(sorted, v)
 	}
-	if len(sorted) == 0 {
-		return d, fmt.Errorf("%w (of %d)", ErrEmpty, len(x))
+	switch {
+	case len(x) == 0:
+		return d, errors.New("eval: there are no values to describe")
+	case len(sorted) == 0:
+		return d, NotFinite("eval: none of %d values is finite", len(x))
 	}
 	slices.Sort(sorted)
 	d.N = len(sorted)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -90,8 +91,11 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestDescribeCorners(t *testing.T) {
-	if _, err := Describe([]float64{math.NaN()}); !errors.Is(err, ErrEmpty) {
+	if _, err := Describe([]float64{math.NaN(), math.Inf(-1)}); !notFinite(err) || !strings.Contains(err.Error(), "none of 2 values") {
 		t.Errorf("no finite value: %v", err)
+	}
+	if _, err := Describe(nil); err == nil || notFinite(err) {
+		t.Errorf("no value: %v", err)
 	}
 	if d, err := Describe([]float64{7}); err != nil || d.SD != 0 || d.Quantiles[0].Value != 7 || d.Quantiles[6].Value != 7 {
 		t.Errorf("one value: %+v, %v", d, err)
@@ -100,6 +104,12 @@ func TestDescribeCorners(t *testing.T) {
 	if d, err := Describe([]float64{1e9 + 1, 1e9 + 2, 1e9 + 3}); err != nil || d.SD != 1 {
 		t.Errorf("SD %v, %v; want 1", d.SD, err)
 	}
+}
+
+// notFinite says whether an error is of a model's numbers, which would come out again.
+func notFinite(err error) bool {
+	_, ok := errors.AsType[*NotFiniteError](err)
+	return ok
 }
 
 // pairs is the definition of the AUROC, in O(n²).
@@ -137,9 +147,9 @@ func TestAUROC(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.want)
 		}
 	}
-	for _, bad := range [][2][]float64{{nil, {1}}, {{1}, nil}, {{math.NaN()}, {1}}, {{1}, {math.NaN()}}} {
-		if _, err := AUROC(bad[0], bad[1]); err == nil {
-			t.Errorf("AUROC(%v, %v) gives no error", bad[0], bad[1])
+	for i, bad := range [][2][]float64{{nil, {1}}, {{1}, nil}, {{math.NaN()}, {1}}, {{1}, {math.NaN()}}} {
+		if _, err := AUROC(bad[0], bad[1]); err == nil || notFinite(err) != (i > 1) {
+			t.Errorf("AUROC(%v, %v) gives the error %v", bad[0], bad[1], err)
 		}
 	}
 }

@@ -69,6 +69,9 @@ func TestWhatLiesThereIsCompared(t *testing.T) {
 	}
 	e := comparingToy(t)
 	before := compared(t, e)
+	if !strings.Contains(before["run"], "step 7") {
+		t.Errorf("the run is %q", before["run"])
+	}
 	e.o.data = "synth:size=8,train=241,test=90"
 	if after := compared(t, e); before["data (train)"] == after["data (train)"] || before["data (train)"] == "" {
 		t.Errorf("the split that was trained on is %q and %q", before["data (train)"], after["data (train)"])

@@ -141,8 +141,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Two draws of the same seed are equal, however many are drawn, and those of
-// different batches differ.
 // A model that only draws samples, as a GAN's, has nothing at little cost, and is said
 // to have what it has.
 func TestOnlySamples(t *testing.T) {
@@ -171,6 +169,8 @@ func TestLimitIsNotOfReferences(t *testing.T) {
 	}
 }
 
+// Two draws of the same seed are equal, however many are drawn, and those of
+// different batches differ.
 func TestDrawn(t *testing.T) {
 	e := comparingToy(t)
 	e.o.batch, e.o.samples = 16, 40
@@ -198,6 +198,9 @@ func TestSamplesFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := r.Quality.Sizes[setSamples]; n != 90 {
+		t.Errorf("%d samples are judged, want the 90 of the split train", n)
+	}
 	kid := r.Quality.row("kid")
 	if !(math.Abs(*kid.Samples) < kid.Controls[setNoise]/10) || r.SamplesFrom != e.o.samplesFrom {
 		t.Errorf("%+v", kid)
@@ -222,7 +225,8 @@ func TestTrainClassifier(t *testing.T) {
 	e.o.trainClassifier = filepath.Join(t.TempDir(), "c.safetensors")
 	e.show = progressbar.NewPhases(io.Discard)
 	var out strings.Builder
-	if err := e.trainClassifier(t.Context(), &out); err != nil || !strings.Contains(out.String(), "a classifier of 6 classes, trained on 240 pictures") {
+	if err := e.trainClassifier(t.Context(), &out); err != nil || !strings.Contains(out.String(), "a classifier of 6 classes, trained on 240 pictures") ||
+		!strings.Contains(out.String(), "; accuracy on 90 of "+e.o.data+"/test ") {
 		t.Fatalf("%q, %v", out.String(), err)
 	}
 	e.o.classifier = e.o.trainClassifier

@@ -52,6 +52,24 @@ func (a asked) Sample(mode nn.Mode, n int) (chain.Plan, error) {
 	return a.Config.Sample(mode, n)
 }
 
+// They are drawn by --seed.
+func TestSeedOfEnergies(t *testing.T) {
+	e := probing(t)
+	e.o.stats, e.o.limit = "batch", 10
+	seen := map[float64]bool{}
+	for range 2 {
+		var r report
+		if err := e.energies(t.Context(), &r); err != nil || r.Energies[1].Of != otherSamples {
+			t.Fatal(r.Energies, err)
+		}
+		seen[r.Energies[1].Mean] = true
+		e.o.seed++
+	}
+	if len(seen) != 2 {
+		t.Errorf("two seeds have the same samples, of the energies %v", seen)
+	}
+}
+
 // The samples whose energies are measured are drawn by the statistics of --stats, and by
 // the batch's where none are named.
 func TestStatsOfEnergies(t *testing.T) {

@@ -239,3 +239,22 @@ func TestKeepEnergies(t *testing.T) {
 		t.Errorf("data of lower energy: AUROC %+v, %v, want 1", r.AUROC, err)
 	}
 }
+
+// Energies that are not finite are left out of a row's numbers and counted beside them; a
+// score of NaN, or no finite energy at all, says that the model has diverged.
+func TestEnergiesNotFinite(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	r := report{noun: "pictures"}
+	if err := r.keepEnergies("data", []float64{1, inf, 3, nan, 2}); err != nil || r.Energies[0].N != 3 || r.Energies[0].NotFinite != 2 {
+		t.Fatalf("%+v, %v", r.Energies, err)
+	}
+	var table strings.Builder
+	if err := r.writeTable(&table); err != nil || !strings.Contains(table.String(), "  3  and 2 that are not finite\n") {
+		t.Errorf("%v, table\n%s", err, &table)
+	}
+	for _, err := range []error{r.keepEnergies("noise", []float64{nan, nan}), r.keepAUROC("noise", []float64{1, nan}, []float64{3}), r.keepAUROC("noise", []float64{1}, []float64{nan})} {
+		if !diverged(t, &evaluation{}, errors.Unwrap(err)) {
+			t.Errorf("%v is no divergence", err)
+		}
+	}
+}

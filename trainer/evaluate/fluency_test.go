@@ -149,6 +149,17 @@ func TestFluency(t *testing.T) {
 		t.Errorf("--judge's perplexity of test sentences is %v, by nll %v", got, want)
 	}
 
+	// Of the first ten sentences, wherever their lengths put them, it is theirs.
+	test, err := e.sentencesOf(t.Context(), e.o.data, e.o.split, 10)
+	if err != nil || len(test) != 10 {
+		t.Fatal(len(test), err)
+	}
+	first, err := e.judged(t.Context(), "first", test)
+	judge.o.limit = 10
+	if got := judge.mustMeasure(t).Sentences; err != nil || got.Words != first.Words || math.Abs(got.Perplexity/first.Perplexity()-1) > 1e-5 {
+		t.Errorf("of ten sentences %+v, want %v words of perplexity %v, %v", got, first.Words, first.Perplexity(), err)
+	}
+
 	var table strings.Builder
 	if err := r.writeTable(&table); err != nil {
 		t.Fatal(err)
@@ -211,10 +222,31 @@ func TestFluencyOfOthers(t *testing.T) {
 	if r := c.row(rowReverse); math.Abs(*r.Floor-*r.Samples) > 1e-9**r.Floor {
 		t.Errorf("the floor by all training sentences is %v, and that by all of them %v", *r.Floor, *r.Samples)
 	}
+	e.o.limit = 7
+	if n := e.mustMeasure(t).Quality.Sizes[setFloor]; n != 7 {
+		t.Errorf("with --limit 7 the floor has %d sentences", n)
+	}
 	e.o.samplesFrom = "synth:size=8,train=9"
 	e.fluency = nil
 	if _, err := e.measure(t.Context()); err == nil || !strings.HasSuffix(err.Error(), " holds sentences: they are judged beside their like") {
 		t.Errorf("pictures: %v", err)
+	}
+}
+
+// A judge whose numbers are not finite judges nothing, and is named.
+func TestJudgeDiverged(t *testing.T) {
+	e := writing(t, prose(t), lebm.Gaussian)
+	e.o.measures = measureForward
+	bias, err := e.judge.Vars.Get("lm.out.bias")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bias.SetAt(5, math.NaN())
+	if err := e.judge.Vars.Set("lm.out.bias", bias); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = e.measure(t.Context()); err == nil || !strings.Contains(err.Error(), "has diverged: −log p of these sentences is NaN") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -65,6 +65,8 @@ type energies struct {
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
+	// NotFinite are those that are NaN or infinite, which are in none of the numbers above.
+	NotFinite int `json:"not_finite,omitempty"`
 }
 
 // auroc says how well the energy tells data from something else.
@@ -78,7 +80,7 @@ func (r *report) keepEnergies(of string, e []float64) error {
 	if err != nil {
 		return fmt.Errorf("energies of %s: %w", of, err)
 	}
-	row := energies{Of: of, N: d.N, Mean: d.Mean, SD: d.SD, Min: d.Min, Max: d.Max}
+	row := energies{Of: of, N: d.N, Mean: d.Mean, SD: d.SD, Min: d.Min, Max: d.Max, NotFinite: d.NonFinite}
 	for _, q := range d.Quantiles {
 		if q.P == 0.5 {
 			row.Median = q.Value
@@ -198,7 +200,11 @@ func (r *report) addEnergies(add adder) {
 		add("energy of\t%s\tmean\tsd\tmin\tmedian\tmax\n", r.noun)
 	}
 	for _, e := range r.Energies {
-		add("%s\t%d\t%.5g\t%.3g\t%.5g\t%.5g\t%.5g\n", e.Of, e.N, e.Mean, e.SD, e.Min, e.Median, e.Max)
+		add("%s\t%d\t%.5g\t%.3g\t%.5g\t%.5g\t%.5g", e.Of, e.N, e.Mean, e.SD, e.Min, e.Median, e.Max)
+		if e.NotFinite > 0 {
+			add("\tand %d that are not finite", e.NotFinite)
+		}
+		add("\n")
 	}
 }
 

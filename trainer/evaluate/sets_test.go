@@ -3,8 +3,10 @@ package main
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
+	"ebtrain/data/loader"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/eval/compare"
@@ -54,6 +56,46 @@ func TestSetsOfRealPictures(t *testing.T) {
 	}
 }
 
+// Bad sets have as many pictures as samples, if there are so many real ones; what cannot be
+// had is said: no floor of the split that is compared with, and no class of data without.
+func TestSetsThatLack(t *testing.T) {
+	e := comparingToy(t)
+	e.o.data, e.o.samples = figures, 50
+	reference, err := e.real(t.Context(), "reference", e.o.data, "train", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{setNoise, setBlurred, setOneClass, setShuffled, setCopies} {
+		if s, _, err := e.makers()[name](t.Context(), reference); err != nil || len(s.X) != 50*192 {
+			t.Errorf("%s: %d values, %v", name, len(s.X), err)
+		}
+	}
+	clear(reference.labels)
+	e.o.split = "train"
+	for name, want := range map[string]string{setFloor: "there is no floor: --split train", setOneClass: "there is no set of one class: "} {
+		if s, note, err := e.makers()[name](t.Context(), reference); err != nil || s.X != nil || !strings.HasPrefix(note, want) {
+			t.Errorf("%s: %d values, %q, %v", name, len(s.X), note, err)
+		}
+	}
+}
+
+// Pictures that differ in the last bit of a value, or in their order, are others.
+func TestKey(t *testing.T) {
+	seen := map[string]bool{}
+	for _, x := range [][]float32{{0.5, 1}, {0.5, math.Nextafter32(1, 2)}, {1, 0.5}, {0.5}, nil} {
+		seen[keyOf(x)] = true
+	}
+	if len(seen) != 5 {
+		t.Errorf("%d keys of five sets", len(seen))
+	}
+	for dir, want := range map[string]string{noCache: "", "kept": "kept"} {
+		e := evaluation{o: options{cache: dir}}
+		if c, err := e.featureCache(); err != nil || c.Dir != want {
+			t.Errorf("--feature-cache %s: features are kept in %q, %v", dir, c.Dir, err)
+		}
+	}
+}
+
 // No batch of draws is another again. The toy's are N(0, 1) in [0, 1], so N(−1, 4) in
 // [−1, 1].
 func TestDrawsOfBatches(t *testing.T) {
@@ -62,6 +104,10 @@ func TestDrawsOfBatches(t *testing.T) {
 	s, err := e.drawn(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	e.o.seed++
+	if other, err := e.drawn(t.Context()); err != nil || slices.Equal(other.X, s.X) {
+		t.Errorf("two seeds draw the same, %v", err)
 	}
 	names := e.named(s)
 	if len(slices.Compact(slices.Clone(names))) != 40 || len(names) != 40 {
@@ -99,6 +145,25 @@ func (r recollecting) Recon(length, n int) (*graph.Graph, error) {
 
 func (r recollecting) Inferring(int, int) ([]chain.Stage, []nn.Variable, error) {
 	return nil, nil, nil
+}
+
+// A word's part counts the end of a sentence as a word, and neither its begin nor padding;
+// a perplexity that is infinite says that the model has diverged.
+func TestSentencesAreCounted(t *testing.T) {
+	var s sentences
+	b := &loader.Batch{Length: 5, Tokens: []int32{1, 3, 4, 2, 0, 1, 3, 3, 5, 2}, Lengths: []int32{4, 5}}
+	s.add(b, 0, 6, 2)
+	s.add(b, 1, 8, 1)
+	if err := s.finish(2); err != nil || s.Words != 7 || s.Unknown != 3 || s.NLL != 7 || s.NLLWord != 2 || s.Perplexity != math.Exp(2) || s.Accuracy != 3./7 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, loss := range []float64{math.NaN(), 1e5} {
+		var s sentences
+		s.add(b, 0, loss, 0)
+		if err := s.finish(1); err == nil || !diverged(t, &evaluation{}, err) {
+			t.Errorf("−log p of %v: %v", loss, err)
+		}
+	}
 }
 
 // Latents are not used where they explain less than a hundredth of −log p.

@@ -95,6 +95,14 @@ func TestChainsBeginAtEachClass(t *testing.T) {
 	if of := shadesOf(30); len(of) < shades-1 {
 		t.Errorf("chains begin at the shades %v", of)
 	}
+	one, _, err := e.beginnings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.o.seed++
+	if two, _, err := e.beginnings(t.Context()); err != nil || slices.Equal(one, two) {
+		t.Errorf("two seeds begin at the same pictures, %v", err)
+	}
 	e.o.limit = 50 // shade 0, and ten of shade 1
 	if of := shadesOf(30); len(of) != 2 {
 		t.Errorf("of the first 50, chains begin at the shades %v", of)

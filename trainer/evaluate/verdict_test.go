@@ -32,6 +32,15 @@ recall	copies
 samples no better than a set that is known to be bad, in 1 of 4 comparisons:
 blurred	by kid
 `},
+		"worse than half, which is not most": {[2]float64{99, 1}, [2]float64{0.7, 0.8}, `
+not told from real pictures, since no worse than the floor:
+kid	copies
+recall	copies
+
+samples no better than a set that is known to be bad, in 2 of 4 comparisons:
+noise	by kid
+blurred	by kid
+`},
 		"worse than all": {[2]float64{99, 1}, [2]float64{0, 0.8}, `
 not told from real pictures, since no worse than the floor:
 kid	copies

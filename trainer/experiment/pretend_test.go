@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,8 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/launch/exitcode"
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/judge"
+	"ebtrain/trainer/experiment/measure"
 	"ebtrain/trainer/experiment/plan"
 )
 
@@ -40,6 +43,17 @@ func pretend(next string, args []string) error {
 		return err
 	}
 	return errors.Join(err, install(filepath.Dir(args[0]), next))
+}
+
+// pretendToEvaluate is the program evaluate, by which a run of 6 steps has the likelihood 6
+// at its end, and no finite number after 3.
+func pretendToEvaluate(args []string) (code int) {
+	if slices.Contains(args, "--step=3") {
+		fmt.Println(`{"diverged":"the mean energy is NaN"}`)
+		return exitcode.Failed
+	}
+	fmt.Println(`{"ll":6}`)
+	return exitcode.Done
 }
 
 // install makes the programs in dir be a build.
@@ -126,6 +140,24 @@ func TestRebuilt(t *testing.T) {
 	w := &work{app: s.app, e: s.app.catalogue[0], tools: tools{commit: "c0ffee"}}
 	if err := w.sameBuild(); err == nil || !strings.HasPrefix(err.Error(), "the programs were rebuilt during the run: there is no program ") {
 		t.Errorf("in the middle of a build: %v", err)
+	}
+}
+
+// TestCurveOfWhatDiverged: a checkpoint whose numbers are not finite has no point of a curve,
+// and the cell has all that can be measured at its end.
+func TestCurveOfWhatDiverged(t *testing.T) {
+	s := newPretence(t)
+	e := &s.app.catalogue[0]
+	e.Columns, e.Curves, e.Checks = []string{"ll"}, []plan.Curve{{Name: "ll", Measure: "ll", Every: 3}}, nil
+	s.must("run", "pretended", "--seeds", "1")
+	m := s.load("pretended", "plain", 1).Measured
+	if m.Broken != nil || m.Values["ll"] != 6 || !slices.Equal(m.Curves["ll"], []measure.Point{{X: 6, Y: 6}}) {
+		t.Errorf("measured %+v", m)
+	}
+	e.Flags = map[string]string{"steps": "3"} // the end is that checkpoint
+	s.must("run", "pretended", "--seeds", "2")
+	if m = s.load("pretended", "plain", 2).Measured; m.Broken == nil || !m.Broken.Diverged {
+		t.Errorf("measured %+v, want that it diverged", m)
 	}
 }
 

@@ -202,7 +202,8 @@ func (b *bench) curves(ctx context.Context, e measure.Evidence) (map[string][]me
 }
 
 // checkpoints measures every checkpoint of a curve; that of the step that was
-// chosen was measured, for e. A number that is not finite has no point.
+// chosen was measured, for e. A number that is not finite has no point, and neither has a
+// checkpoint of which evaluate says that its numbers are not.
 func (b *bench) checkpoints(ctx context.Context, c plan.Curve, e measure.Evidence) ([]measure.Point, error) {
 	m, _ := measure.Find(c.Measure) // the plan is valid
 	var points []measure.Point
@@ -210,7 +211,11 @@ func (b *bench) checkpoints(ctx context.Context, c plan.Curve, e measure.Evidenc
 		at := measure.Evidence{Evaluation: e.Evaluation}
 		if step != e.Step || !slices.Contains(b.w.e.Measured(b.t.row), c.Measure) {
 			var err error
-			if at.Evaluation, err = b.evaluate(ctx, b.asking(m.Asks, step, b.w.e.Evaluate)); err != nil {
+			at.Evaluation, err = b.evaluate(ctx, b.asking(m.Asks, step, b.w.e.Evaluate))
+			if broken, ok := errors.AsType[*brokenError](err); ok && broken.Diverged {
+				continue
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"image"
+	"image/color"
 	"io"
 	"math"
 	"slices"
@@ -168,6 +169,28 @@ func TestRowsHaveOneNoise(t *testing.T) {
 	if slices.Equal(columns[0], first) {
 		t.Error("the toy adds no noise, so this test shows nothing")
 	}
+	d.o.seed++
+	if other, err := d.given(t.Context(), between(h, 0, 4)); err != nil || slices.Equal(other, columns[0]) {
+		t.Errorf("two seeds have the same noise, %v", err)
+	}
+}
+
+// Two seeds draw other samples.
+func TestSeeds(t *testing.T) {
+	var drawn [2][]color.Color
+	for i := range drawn {
+		d := toyDrawing(t, options{n: 4, stats: "batch", seed: uint64(1 + i)})
+		out, err := d.draw(t.Context())
+		if err != nil || out.what != "4 samples" {
+			t.Fatal(out.what, err)
+		}
+		for y := range out.picture.Bounds().Dy() {
+			drawn[i] = append(drawn[i], out.picture.At(y, y))
+		}
+	}
+	if slices.Equal(drawn[0], drawn[1]) {
+		t.Error("two seeds draw the same")
+	}
 }
 
 // What cannot be drawn is said in a sentence.
@@ -181,6 +204,7 @@ func TestCheck(t *testing.T) {
 		{1, 1, 2, options{scale: 2}, "--scale 2 magnifies pictures, and the samples of runs/a are points"},
 		{1, 1, 2, options{given: "checkerboard"}, "--given shows samples below pictures, and the samples of runs/a are points"},
 		{1, 1, 2, options{}, ""},
+		{1, 1, 2, options{out: "a.txt"}, "--out a.txt: the samples of runs/a are points: sentences go into a file whose name ends in .txt, all others into a .png"},
 	} {
 		tt.o.run = "runs/a"
 		d := &drawing{o: tt.o, takes: toy.Config{C: tt.c, H: tt.h, W: tt.w}.Takes()}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ebtrain/data"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/stepbench/distance"
@@ -98,6 +99,69 @@ func TestLoad(t *testing.T) {
 	all, err2 := unknown.stop()
 	if err1 != nil || err2 != nil || others < 0 || all <= others {
 		t.Errorf("others had %v of a core, with this process %v (%v, %v)", others, all, err1, err2)
+	}
+}
+
+// The time of a kind of op is of one step, and its rate of that time: what was there before the
+// samples is no part of it.
+func TestPerOp(t *testing.T) {
+	before := exec.Stats{Ops: map[string]exec.OpStats{"conv2d": {Calls: 10, Time: time.Second, Flops: 7e9}}}
+	after := exec.Stats{Ops: map[string]exec.OpStats{"conv2d": {Calls: 30, Time: 3 * time.Second, Flops: 17e9}, "add": {Calls: 5, Time: time.Millisecond}}}
+	ops := perOp(before, after, 5)
+	if c := ops["conv2d"]; c.Calls != 4 || math.Abs(c.MS-400) > 1e-9 || math.Abs(c.GFLOPS-5) > 1e-9 {
+		t.Errorf("20 calls, 2 s and 10 GFLOP in 5 steps are %+v", c)
+	}
+	if a := ops["add"]; a.Calls != 1 || math.Abs(a.MS-0.2) > 1e-9 || a.GFLOPS != 0 {
+		t.Errorf("5 calls and 1 ms in 5 steps are %+v", a)
+	}
+}
+
+// What is allocated is counted within intervals, of all of them together.
+func TestMemory(t *testing.T) {
+	var m memory
+	var keep []*[64]byte
+	for range 2 {
+		if err := m.start(); err != nil {
+			t.Fatal(err)
+		}
+		for range 1000 {
+			keep = append(keep, new([64]byte))
+		}
+		if err := m.stop(); err != nil {
+			t.Fatal(err)
+		}
+		for range 10_000 {
+			keep = append(keep, new([64]byte))
+		}
+	}
+	if m.objects < 2000 || m.objects > 5000 || m.first <= 0 || m.last <= 0 || len(keep) != 22_000 {
+		t.Errorf("%d objects, want 2,000 and a few; from %d to %d bytes", m.objects, m.first, m.last)
+	}
+}
+
+// Sentences are whole: a begin, words of the vocabulary that are not reserved, and an end,
+// as long as can be, and other ones for each rank; after four batches they come round.
+func TestSentences(t *testing.T) {
+	const n, l, words = 3, 6, 12
+	tokens, lengths := exec.NewTensor(graph.T(graph.I32, n, l)), exec.NewTensor(graph.T(graph.I32, n))
+	s, other := newSentences(tokens, words, 1, 0), newSentences(tokens, words, 1, poolBatches*n)
+	if slices.Equal(s.data, other.data) {
+		t.Error("two ranks have the same sentences")
+	}
+	var batches [][]int32
+	for range poolBatches + 1 {
+		s.fill(tokens, lengths)
+		batches = append(batches, slices.Clone(tokens.I32()))
+		for i := range n {
+			row := tokens.I32()[i*l : (i+1)*l]
+			inner := row[1 : l-1]
+			if row[0] != data.Begin || row[l-1] != data.End || slices.Min(inner) < data.Reserved || slices.Max(inner) >= words || lengths.I32()[i] != l {
+				t.Errorf("a sentence %v of %d tokens", row, lengths.I32()[i])
+			}
+		}
+	}
+	if !slices.Equal(batches[0], batches[poolBatches]) || slices.Equal(batches[0], batches[1]) {
+		t.Error("sentences do not come round, or all batches are the same")
 	}
 }
 

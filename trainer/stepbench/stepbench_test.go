@@ -207,6 +207,11 @@ func TestTwoRanks(t *testing.T) {
 	if r.World != 2 || r.Batch != 2 || r.Global != 4 || r.Replicas == nil || !*r.Replicas || len(r.MaxRSS) != 2 || len(r.CommMS) != 2 || !(r.CommMS[0] > 0) || !(r.Peak > 0) {
 		t.Errorf("result %+v", r)
 	}
+	alone, err := runs(t, "--net conv32 --width 4 --latent 3 --batch 4 --peak-size 0 --json"+small)
+	var one result
+	if err := errors.Join(err, json.Unmarshal([]byte(alone), &one)); err != nil || r.GFlopImg != one.GFlopImg {
+		t.Errorf("%v GFLOP for each image, and %v by one rank, %v", r.GFlopImg, one.GFlopImg, err)
+	}
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("left behind %v, %v", left, err)
 	}

@@ -188,9 +188,11 @@ func TestBadSets(t *testing.T) {
 	if err != nil || len(values) != 1 || math.Abs(values[0].Value) > 1e-5 {
 		t.Errorf("of itself: %v, %v", values, err)
 	}
-	few.X[7] = float32(math.NaN())
-	if _, _, err := j.Of(t.Context(), few); err == nil || err.Error() != "training diverged: value 7 of the few is NaN" {
-		t.Errorf("%v", err)
+	for want, v := range map[string]float64{"NaN": math.NaN(), "-Inf": math.Inf(-1)} {
+		few.X[7] = float32(v)
+		if _, _, err := j.Of(t.Context(), few); err == nil || err.Error() != "training diverged: value 7 of the few is "+want {
+			t.Errorf("%v", err)
+		}
 	}
 	if _, _, err := j.Of(t.Context(), Set{Name: "none"}); err == nil || !strings.Contains(err.Error(), "want at least two pictures") {
 		t.Errorf("%v", err)
@@ -220,7 +222,7 @@ func TestSmallSets(t *testing.T) {
 		n, rows int
 		notes   string
 	}{
-		{5, 3, few}, {20, 12, ""}, {1, 0, "few: 1 picture, and a comparison wants at least 2"},
+		{5, 3, few}, {20, 12, ""}, {25, 12, ""}, {1, 0, "few: 1 picture, and a comparison wants at least 2"},
 	} {
 		values, notes, err := j.Of(t.Context(), Set{Name: "few", X: blobs(tt.n, 100).X})
 		if err != nil || len(values) != tt.rows || strings.Join(notes, "; ") != tt.notes {

@@ -57,7 +57,7 @@ func TestPublishedFeaturesAreRaw(t *testing.T) {
 			row[k] /= sum
 		}
 	}
-	score, _, err := quality.InceptionScore(probabilities, scoreParts)
+	score, sd, err := quality.InceptionScore(probabilities, scoreParts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +79,10 @@ func TestPublishedFeaturesAreRaw(t *testing.T) {
 			t.Errorf("a row %s", v.Row)
 		case math.Abs(v.Value-expected) > 1e-3*expected:
 			t.Errorf("%s is %v, want %v", v.Row, v.Value, expected)
+		}
+		// Over the score's parts; of one network there is no other.
+		if spread := map[string]float64{"is-inception": sd}[v.Row]; math.Abs(v.Spread-spread) > 1e-3*score {
+			t.Errorf("%s spreads by %v, want %v", v.Row, v.Spread, spread)
 		}
 	}
 }

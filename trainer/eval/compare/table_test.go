@@ -133,6 +133,17 @@ func numbers(t *testing.T, j *Judge, x []float32) map[string]float64 {
 	return out
 }
 
+// Features are in units of the reference, and one that is the same in all of it is only
+// shifted.
+func TestStandard(t *testing.T) {
+	s := &space{}
+	s.standardise(quality.Matrix{N: 2, D: 2, X: []float64{1, 5, 3, 5}})
+	other := s.standard(quality.Matrix{N: 1, D: 2, X: []float64{4, 7}})
+	if !slices.Equal(s.reference.X, []float64{-1, 0, 1, 0}) || !slices.Equal(other.X, []float64{2, 2}) {
+		t.Errorf("the reference has %v, another picture %v", s.reference.X, other.X)
+	}
+}
+
 // Each row has the number that it is named for: those in features by package quality, of
 // standardised features, the mean of the random networks' and the classifier's.
 func TestTable(t *testing.T) {

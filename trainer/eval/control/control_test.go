@@ -51,6 +51,15 @@ func TestBlurred(t *testing.T) {
 			t.Fatal("the other channel changed")
 		}
 	}
+	clear(x)
+	for y := range s.H {
+		x[y*s.W+s.W-1] = 1
+	}
+	for c, v := range Blurred(x, s)[10*s.W : 10*s.W+10] {
+		if v != 0 {
+			t.Errorf("column %d has %v of the line at the other edge", c, v)
+		}
+	}
 	flat := slices.Repeat([]float32{0.5}, size.Len())
 	for _, v := range Blurred(flat, size) {
 		if math.Abs(float64(v)-0.5) > 1e-6 {
@@ -75,6 +84,10 @@ func TestShuffled(t *testing.T) {
 			t.Errorf("picture %d has other pixels, or all in place", i)
 		}
 	}
+	same := slices.Concat(x[:60], x[:60])
+	if two := Shuffled(same, size, 2); slices.Equal(two[:60], two[60:]) || slices.Equal(two, Shuffled(same, size, 3)) {
+		t.Error("pictures are shuffled alike, or those of two seeds are")
+	}
 }
 
 func TestOneClass(t *testing.T) {
@@ -82,6 +95,11 @@ func TestOneClass(t *testing.T) {
 	chosen, repeated := OneClass(labels, 3, 1)
 	if slices.Sort(chosen); repeated || !slices.Equal(chosen, []int{0, 2, 4}) {
 		t.Errorf("%v, %v", chosen, repeated)
+	}
+	many := make([]int64, 100)
+	a, _ := OneClass(many, 9, 1)
+	if b, _ := OneClass(many, 9, 2); slices.Equal(a, b) {
+		t.Errorf("two seeds choose %v", a)
 	}
 	if chosen, repeated := OneClass(labels, 7, 1); !repeated || len(chosen) != 7 || labels[chosen[6]] != 2 {
 		t.Errorf("%v, %v", chosen, repeated)

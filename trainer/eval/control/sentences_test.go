@@ -70,6 +70,9 @@ func TestShuffledWords(t *testing.T) {
 			t.Errorf("%v of %v", s, from[i])
 		}
 	}
+	if reflect.DeepEqual(got, ShuffledWords(from, 4)) {
+		t.Error("two seeds shuffle alike")
+	}
 	if slices.Equal(got[2], from[2]) || slices.Equal(got[2], got[3]) {
 		t.Errorf("orders %v", got)
 	}

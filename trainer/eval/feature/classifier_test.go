@@ -11,8 +11,11 @@ import (
 	"testing"
 
 	"ebtrain/data/safetensors"
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 )
 
 // stripes are pictures of noise with horizontal (0) or vertical (1) stripes.
@@ -194,8 +197,115 @@ func TestTrainRefuses(t *testing.T) {
 		}
 	}
 	bad := stripes(20, s, 0)
-	bad.Labels[3] = 2
-	if _, err := Train(t.Context(), ref.New(), bad, Training{Classes: 2, Steps: 1, Batch: 4}); err == nil || !strings.Contains(err.Error(), "labels from 0 to 2, want 0 to 1") {
-		t.Errorf("%v", err)
+	for label, want := range map[int]string{2: "labels from 0 to 2, want 0 to 1", -1: "labels from -1 to 1, want 0 to 1"} {
+		bad.Labels[3] = label
+		if _, err := Train(t.Context(), ref.New(), bad, Training{Classes: 2, Steps: 1, Batch: 4}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Adam's first step moves weights by the rate, 1e-3, whatever their gradients, and from three
+// quarters of the steps on by no more than about a tenth of it; classifiers of other weights
+// have other digests.
+func TestRates(t *testing.T) {
+	s := Size{1, 8, 8}
+	train := func(steps int, seed uint64) Net {
+		n, err := Train(t.Context(), ref.New(), stripes(16, s, 0), Training{Classes: 2, Steps: steps, Batch: 16, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	farthest := func(n Net, from func(v nn.Variable) []float32) (most float64) {
+		for _, v := range n.variables(t) {
+			for i, x := range from(v) {
+				most = max(most, math.Abs(float64(n.values[v.Name].F32()[i]-x)))
+			}
+		}
+		return most
+	}
+	one := train(1, 3)
+	if moved := farthest(one, func(v nn.Variable) []float32 { return v.Value(3).F32() }); math.Abs(moved/1e-3-1) > 0.01 {
+		t.Errorf("the first step moves weights by %v", moved)
+	}
+	three := train(3, 3)
+	if moved := farthest(train(4, 3), func(v nn.Variable) []float32 { return three.values[v.Name].F32() }); !(moved > 2e-5 && moved < 3e-4) {
+		t.Errorf("the last of four steps moves weights by %v", moved)
+	}
+	if other := train(1, 4); other.Digest == one.Digest {
+		t.Error("another classifier has the same digest")
+	}
+}
+
+// A pass over the data has each picture once with its label, in another order than the
+// last one. Mirrored at random each row is turned round, of each picture now and then.
+func TestFill(t *testing.T) {
+	const n, batch, passes = 12, 4, 8
+	s := Size{1, 8, 8}
+	data := Labelled{Size: s}
+	for k := range n {
+		for i := range s.Len() {
+			data.X = append(data.X, float32(100*k+i))
+		}
+		data.Labels = append(data.Labels, k%2)
+	}
+	net := Net{Size: s, Classes: 2, trunk: classifierTrunk(s)}
+	g, variables, err := net.step(optim.Adam{Name: "classifier"}, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := ref.New()
+	vars := b.NewVars()
+	if err := nn.Initialise(vars, variables, 1); err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.Compile(g, exec.Options{Name: "classifier", Vars: vars})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close() //nolint:errcheck // ref has nothing to release
+	for _, flip := range []bool{false, true} {
+		mirrored, before := map[int]int{}, []int{}
+		for pass := range passes {
+			var order []int
+			for step := range n / batch {
+				Training{Classes: 2, Batch: batch, Seed: 5, Flip: flip}.fill(p, data, pass*n/batch+step)
+				x, y := p.Input(inputPictures).F32(), p.Input(inputOneHot).F32()
+				for i := range batch {
+					k := int(x[i*s.Len()]) / 100
+					order = append(order, k)
+					turn := 0
+					if int(x[i*s.Len()])%100 != 0 {
+						turn = s.W - 1
+						mirrored[k]++
+					}
+					for at, v := range x[i*s.Len() : (i+1)*s.Len()] {
+						if int(v) != 100*k+(at/s.W*s.W+(at%s.W^turn)) {
+							t.Fatalf("value %d of picture %d is %v", at, k, v)
+						}
+					}
+					if y[2*i+k%2] != 1 || y[2*i+1-k%2] != 0 {
+						t.Fatalf("picture %d has the classes %v", k, y[2*i:2*i+2])
+					}
+				}
+			}
+			if slices.Equal(order, before) || len(slices.Compact(slices.Sorted(slices.Values(order)))) != n {
+				t.Errorf("pass %d has the pictures %v, the one before %v", pass, order, before)
+			}
+			before = order
+		}
+		always, never := 0, 0
+		for k := range n {
+			if mirrored[k] == passes {
+				always++
+			}
+			if mirrored[k] == 0 {
+				never++
+			}
+		}
+		if !flip && never != n || flip && (always > 2 || never > 2) {
+			t.Errorf("mirrored, if that is asked for (%v): %v times", flip, mirrored)
+		}
 	}
 }

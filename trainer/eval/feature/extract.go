@@ -87,7 +87,7 @@ func (e *Extractor) Of(ctx context.Context, comm collective.Comm, x []float32) (
 	}
 	all, err := Shared(ctx, comm, "features", n, e.batch, e.dim, func(from, to int, out []float64) error {
 		in := e.program.Input(inputPictures).F32()
-		clear(in[copy(in, x[from*e.Size.Len():to*e.Size.Len()]):])
+		copy(in, x[from*e.Size.Len():to*e.Size.Len()]) // beyond the last picture are others, whose features nobody takes
 		if err := exec.Run(ctx, e.program); err != nil {
 			return err
 		}

@@ -1,7 +1,10 @@
 package feature
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -16,8 +19,10 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/exec/ref"
+	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/eval/quality"
+	"ebtrain/trainer/model/nn"
 )
 
 func pictures(n int, s Size, sample uint32) []float32 {
@@ -125,6 +130,97 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// Layers double up to a greatest width, one for each halving of the shorter side to 2.
+func TestWidths(t *testing.T) {
+	for size, want := range map[Size][2]string{
+		{3, 64, 64}: {"[16 32 64 64 64]", "[32 64 128 128 128]"}, {1, 9, 40}: {"[16 32 64]", "[32 64 128]"}, {1, 8, 8}: {"[16 32]", "[32 64]"},
+	} {
+		if r, c := fmt.Sprint(Random(1, size).trunk.(convolutions).Widths), fmt.Sprint(classifierTrunk(size).Widths); r != want[0] || c != want[1] {
+			t.Errorf("%v: %s and, of a classifier, %s; want %v", size, r, c, want)
+		}
+	}
+	for size, ok := range map[Size]bool{{1, 8, 8}: true, {1, 7, 40}: false, {1, 40, 7}: false, {0, 8, 8}: false} {
+		if err := size.Validate(); (err == nil) != ok {
+			t.Errorf("%v: %v", size, err)
+		}
+	}
+}
+
+// means is a network without weights: the mean of each channel.
+type means struct{}
+
+func (means) Dim() int { return 2 }
+
+func (means) Features(c *nn.Context, x graph.ID) graph.ID { return c.Mean(x, 2, 3) }
+
+// What is no whole picture, and a feature that is not finite, are errors that say which.
+func TestBadPictures(t *testing.T) {
+	s := Size{2, 8, 8}
+	e, err := NewExtractor(ref.New(), Given("means", "m", s, 0, means{}, nil), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := pictures(5, s, 3)
+	if _, err := e.Of(t.Context(), nil, x[1:]); err == nil || !strings.Contains(err.Error(), "639 values are no pictures of 2×8×8") {
+		t.Errorf("a picture that lacks a value: %v", err)
+	}
+	for _, v := range []float64{math.Inf(1), math.NaN()} {
+		x[3*s.Len()+64] = float32(v)
+		if _, err := e.Of(t.Context(), nil, x); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("features by means: that of picture 3 is %v", v)) {
+			t.Errorf("a picture with %v: %v", v, err)
+		}
+	}
+}
+
+// Rows are shared in whole batches that begin where one rank's begin, so what is drawn by
+// the number of a batch is the same on any number of ranks; each is made once.
+func TestShared(t *testing.T) {
+	const batch, dim = 3, 2
+	for _, n := range []int{1, 3, 10, 12} {
+		for world := 1; world <= 4; world++ {
+			comms, err := host.NewLocal(t.Context(), world)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made := make([]atomic.Int64, n)
+			var wg sync.WaitGroup
+			for r, c := range comms {
+				wg.Go(func() {
+					got, err := Shared(t.Context(), c, "test", n, batch, dim, func(from, to int, out []float64) error {
+						if from%batch != 0 || to != min(from+batch, n) || len(out) != (to-from)*dim {
+							t.Errorf("%d rows, %d ranks: rows from %d to %d into %d values", n, world, from, to, len(out))
+						}
+						for i := range out {
+							made[from+i/dim].Add(1)
+							out[i] = float64(from*dim + i)
+						}
+						return nil
+					})
+					for i, v := range got {
+						if v != float64(i) {
+							t.Errorf("%d rows, %d ranks: value %d is %v on rank %d", n, world, i, v, r)
+						}
+					}
+					if err != nil || len(got) != n*dim {
+						t.Errorf("%d values, %v", len(got), err)
+					}
+				})
+			}
+			wg.Wait()
+			for i := range made {
+				if made[i].Load() != dim {
+					t.Errorf("%d rows, %d ranks: row %d was made %v times", n, world, i, float64(made[i].Load())/dim)
+				}
+			}
+			for _, c := range comms {
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
 func backends(t *testing.T) map[string]exec.Backend {
 	t.Helper()
 	c, err := cpu.New(cpu.Config{Threads: 1})
@@ -191,6 +287,12 @@ func TestMultiplier(t *testing.T) {
 				t.Errorf("%s: %v, %v; want %v", name, got, err, want)
 			}
 		}
+		// Other sizes, of which two are those of before in other places.
+		c, d := quality.Matrix{N: 7, D: 4, X: a.X[:28]}, quality.Matrix{N: 5, D: 4, X: b.X}
+		want, got := make([]float64, 35), make([]float64, 35)
+		if err := errors.Join(quality.Plain(c, d, want), m.Products(t.Context())(c, d, got)); err != nil || !near(got, want, 1e-5) {
+			t.Errorf("%s, other sizes: %v, %v; want %v", name, got, err, want)
+		}
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
@@ -221,6 +323,15 @@ func TestCache(t *testing.T) {
 	if again := ask(3, "a", 1); computed != 1 || !slices.Equal(first, again) {
 		t.Errorf("computed %d times, %v and %v", computed, first, again)
 	}
+	kept, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	file := kept[0]
+	mine, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ask(3, "b", 1)
 	ask(4, "a", 1)
 	ask(3, "a", 2)
@@ -248,6 +359,35 @@ func TestCache(t *testing.T) {
 		}
 		if ask(3, "a", 1); computed != 1 {
 			t.Errorf("damage %d: not repaired", i)
+		}
+	}
+	// Nor is it taken for whole if a number is none, or if it is another's.
+	for _, f := range files {
+		if err := os.Remove(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(3, "b", 2)
+	other, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(other) != 1 {
+		t.Fatal(other, err)
+	}
+	foreign, err := os.ReadFile(other[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := binary.LittleEndian.AppendUint64(nil, math.Float64bits(first[2]))
+	nan := binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.NaN()))
+	for name, damaged := range map[string][]byte{"another's": foreign, "NaN": bytes.Replace(mine, number, nan, 1)} {
+		if bytes.Equal(damaged, mine) {
+			t.Fatalf("%s: nothing is damaged", name)
+		}
+		if err := os.WriteFile(file, damaged, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		computed, said = 0, nil
+		if again := ask(3, "a", 1); computed != 1 || len(said) != 1 || !slices.Equal(again, first) {
+			t.Errorf("%s: computed %d times, said %q, got %v", name, computed, said, again)
 		}
 	}
 	// Where nothing can be kept, nothing is lost.

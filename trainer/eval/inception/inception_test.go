@@ -118,8 +118,8 @@ func TestAgainstPyTorch(t *testing.T) {
 				t.Fatal(err)
 			}
 			net, err := of(all, s, "drawn")
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || !strings.Contains(net.Digest, "drawn") || !strings.Contains(net.Digest, s.String()) { // kept features are named by it
+				t.Fatal(net.Digest, err)
 			}
 			x := make([]float32, s.Len())
 			for i, u := range uniform(fmt.Sprintf("pictures %d %d", s.H, s.W), len(x)) {

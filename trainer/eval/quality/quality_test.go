@@ -115,9 +115,23 @@ func TestFitGaussian(t *testing.T) {
 			}
 		}
 	}
-	m.X[7] = math.NaN()
-	if _, err := FitGaussian(m); err == nil || !strings.Contains(err.Error(), "feature 1 of sample 2 is NaN") {
-		t.Errorf("NaN: %v", err)
+	for want, v := range map[string]float64{"feature 1 of sample 2 is NaN": math.NaN(), "feature 1 of sample 2 is +Inf": math.Inf(1)} {
+		m.X[7] = v
+		if _, err := FitGaussian(m); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want that %s", err, want)
+		}
+	}
+}
+
+// A covariance of fewer samples than features has eigenvalues of 0, some of which rounding
+// makes negative: the distance of it from itself is 0, and no NaN.
+func TestFrechetOfFewSamples(t *testing.T) {
+	g, err := FitGaussian(normal(seeded(21), 5, 30))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := Frechet(g, g); err != nil || !(math.Abs(d) < 1e-5) {
+		t.Errorf("%v, %v; want 0", d, err)
 	}
 }
 
@@ -164,13 +178,26 @@ func TestKID(t *testing.T) {
 	if got, err := k.Of(x, y); err != nil || math.Abs(got-mean) > 1e-12 || len(seen) != 2*k.Subsets {
 		t.Errorf("got %v of %d subsets, %v; want %v of %d", got, len(seen), err, mean, 2*k.Subsets)
 	}
-	if _, err := (KID{Subsets: 3, Size: 31, Mul: Plain}).Of(x, y); err == nil {
-		t.Error("subsets larger than the sets")
+	k.Seed = 2
+	if got, err := k.Of(x, y); err != nil || got == mean || math.Abs(got-mean) < 1e-9 {
+		t.Errorf("subsets of another seed give the same %v, %v", got, err)
+	}
+	more, bad := normal(rng, 31, 4), normal(rng, 30, 4)
+	bad.X[5] = math.NaN()
+	for name, err := range map[string]error{
+		"larger than the data": second(KID{Subsets: 3, Size: 31, Mul: Plain}.Of(x, more)), "larger than the samples": second(KID{Subsets: 3, Size: 31, Mul: Plain}.Of(more, x)),
+		"NaN among the data": second(KID{Subsets: 3, Size: 5, Mul: Plain}.Of(bad, x)), "NaN among the samples": second(KID{Subsets: 3, Size: 5, Mul: Plain}.Of(x, bad)),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 	if _, err := (KID{Subsets: 3, Size: 5, Mul: Plain}).Of(x, normal(rng, 30, 5)); err == nil {
 		t.Error("features of two kinds")
 	}
 }
+
+func second[T any](_ T, err error) error { return err }
 
 // Its mean over 200 draws of two equal distributions is 0; that of the biased one,
 // which counts a sample with itself, is not.
@@ -361,6 +388,32 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// The nearest of two that are nearly as far is found, which products in float32 cannot tell
+// apart.
+func TestNearestOfNearTies(t *testing.T) {
+	const n, d = 60, 16
+	rng := seeded(22)
+	samples, train := normal(rng, n, d), NewMatrix(2*n, d)
+	for i := range samples.N {
+		for k := range 2 {
+			row := train.Row(2*i + k)
+			for j, v := range samples.Row(i) {
+				row[j] = v
+			}
+			row[(i+k)%d] += 0.5 + 1e-8*float64((i+k)%2)
+		}
+	}
+	got, err := Nearest(samples, train, rough)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range got {
+		if want := 0.5 / math.Sqrt(d); math.Abs(v/want-1) > 1e-10 {
+			t.Errorf("sample %d: %v, want %v", i, v, want)
+		}
+	}
+}
+
 func TestInceptionScore(t *testing.T) {
 	sure, unsure := NewMatrix(40, 4), NewMatrix(40, 4)
 	for i := range 40 {
@@ -380,8 +433,12 @@ func TestInceptionScore(t *testing.T) {
 		t.Errorf("%v, %v; want %v", m, err, want)
 	}
 	// A part that tells two classes and one that tells none.
-	parts := Matrix{4, 2, []float64{1, 0, 0, 1, 0.5, 0.5, 0.5, 0.5}}
+	parts := Matrix{4, 2, []float64{1, 0, 0, 1, 1, 0, 1, 0}}
 	if m, sd, err := InceptionScore(parts, 2); err != nil || math.Abs(m-1.5) > 1e-12 || math.Abs(sd-0.5) > 1e-12 {
 		t.Errorf("%v ± %v, %v; want 1.5 ± 0.5, of parts that have 2 and 1", m, sd, err)
+	}
+	parts.X[3], parts.X[2] = 1.1, -0.1
+	if _, _, err := InceptionScore(parts, 2); err == nil || !strings.Contains(err.Error(), "probability -0.1") {
+		t.Errorf("a negative probability: %v", err)
 	}
 }

@@ -83,6 +83,41 @@ func TestSWD(t *testing.T) {
 	if _, err := s.Project(drawn(rng, 2, 1, 6, 6)); err == nil {
 		t.Error("pictures smaller than a patch")
 	}
+	cut := drawn(rng, 2, 1, 8, 8)
+	cut.X = cut.X[1:]
+	if _, err := s.Project(cut); err == nil {
+		t.Error("pictures that lack a value")
+	}
+	if p, err := s.Project(drawn(rng, 2, 1, 64, 32)); err != nil || !slices.Equal(p.Sides, []int{32, 16}) {
+		t.Errorf("the shorter sides are %v, %v", p.Sides, err)
+	}
+	fewer, err := s.Project(drawn(rng, 3, 3, 16, 16))
+	if _, less := fewer.Distance(p); less == nil || err != nil {
+		t.Errorf("the distance of few pictures from more: %v", err)
+	}
+	if _, more := p.Distance(fewer); more == nil {
+		t.Error("the distance of pictures from fewer")
+	}
+}
+
+// Directions have length 1, go any way, and are others for each number, level and seed.
+func TestDirections(t *testing.T) {
+	const n, d = 400, 6
+	of := func(seed uint64, level int) Matrix { return SWD{Directions: n, Seed: seed}.directions(d, level) }
+	m := of(3, 0)
+	for i, square := range norms(m) {
+		if math.Abs(square-1) > 1e-12 {
+			t.Errorf("direction %d has the length %v", i, math.Sqrt(square))
+		}
+	}
+	for j, mean := range m.Mean() {
+		if math.Abs(mean) > 4/math.Sqrt(n*d) { // of values of variance 1/d
+			t.Errorf("along axis %d they go %v on average", j, mean)
+		}
+	}
+	if slices.Equal(m.Row(0), m.Row(1)) || slices.Equal(m.X, of(3, 1).X) || slices.Equal(m.X, of(4, 0).X) {
+		t.Error("directions of another number, level or seed are the same")
+	}
 }
 
 // Of pictures of one patch and one value each, v, a direction sees v times the sum of its

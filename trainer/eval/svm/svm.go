@@ -29,6 +29,8 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
+
+	"ebtrain/trainer/eval"
 )
 
 // Examples are N rows of Dim features with their labels.
@@ -117,7 +119,7 @@ func (e Examples) check(classes int) error {
 	}
 	for i, v := range e.X {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("svm: feature %d of example %d is %v, expected a finite number", i%e.Dim, i/e.Dim, v)
+			return eval.NotFinite("svm: feature %d of example %d is %v, expected a finite number", i%e.Dim, i/e.Dim, v)
 		}
 	}
 	return nil
@@ -162,7 +164,7 @@ func (m *Model) Predict(x []float64) ([]int, error) {
 	for i := range out {
 		m.Decide(values, x[i*m.Dim:(i+1)*m.Dim])
 		if floats.HasNaN(values) {
-			return nil, fmt.Errorf("svm: a feature of example %d is not a finite number", i)
+			return nil, eval.NotFinite("svm: a feature of example %d is not a finite number", i)
 		}
 		out[i] = floats.MaxIdx(values)
 	}

@@ -1,6 +1,7 @@
 package svm
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"ebtrain/trainer/eval"
 )
 
 // clouds are n examples around a centre for each class, the centres apart from
@@ -338,6 +341,7 @@ func TestPredict(t *testing.T) {
 		"half a row": second(m.Predict(make([]float64, 7))),
 		"NaN":        second(m.Predict([]float64{0, 0, math.NaN(), 0, 0, 0})),
 		"no labels":  second(m.Accuracy(Examples{Dim: 6})),
+		"narrow":     second(m.Accuracy(Examples{make([]float64, 12), 3, []int{0, 1, 2, 3}})),
 		"wide rows":  second(m.Accuracy(Examples{make([]float64, 7), 7, []int{0}})),
 	} {
 		if err == nil {
@@ -381,6 +385,9 @@ func TestErrors(t *testing.T) {
 		{"tolerance", ok, 2, Options{Tolerance: 1}, "tolerance 1"},
 	} {
 		_, err := Fit(tt.e, tt.classes, tt.o)
+		if _, ok := errors.AsType[*eval.NotFiniteError](err); ok != (tt.name == "NaN" || tt.name == "infinity") {
+			t.Errorf("%s: %v is of numbers of a model that are not finite: %v", tt.name, err, ok)
+		}
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") && tt.name != "overflow" {
 			t.Errorf("%s: error %v, want one sentence with %q", tt.name, err, tt.want)
 		}

@@ -160,12 +160,22 @@ func TestMeasure(t *testing.T) {
 	if err != nil || !(more.Values[Distance] < out.Values[Distance]) || !(more.Values[Distance] > 0) {
 		t.Errorf("distances after 4 and 20 steps: %v and %v (%v)", out.Values[Distance], more.Values[Distance], err)
 	}
-	far := p
-	far.rate, far.manyUnroll = 8, 20
-	s = tiny(t, far.rate)
-	out, err = s.measure(t.Context(), far, func(int64, int64) {})
+	far, _ := s.at(t, near.manySteps, near.manyUnroll)
+	g, _ := s.at(t, near.steps, 3)
+	if want := floats.Distance(g, far, 2) / floats.Norm(far, 2); math.Abs(more.Values["N=3"]/want-1) > 1e-6 {
+		t.Errorf("the bias after 20 steps with 3 unrolled is %v, by its definition %v", more.Values["N=3"], want)
+	}
+	long := p
+	long.rate, long.manyUnroll = 8, 20
+	s = tiny(t, long.rate)
+	out, err = s.measure(t.Context(), long, func(int64, int64) {})
 	if err != nil || len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0], "steps of 8 explode: the gradient's length is ") || len(out.Curves) > 0 || out.Values["N=0"] != 0 {
 		t.Errorf("steps of 8: %+v, %v", out, err)
+	}
+	s = tiny(t, 2.1) // whose gradient grows tenfold or so
+	out, err = s.measure(t.Context(), long, func(int64, int64) {})
+	if err != nil || !(out.Values[Growth] > explosion) || len(out.Notes) != 1 || len(out.Curves) > 0 {
+		t.Errorf("steps of 2.1: %+v, %v", out, err)
 	}
 }
 

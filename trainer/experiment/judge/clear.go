@@ -27,5 +27,5 @@ func (c Clear) Judge(t Table) Verdict {
 	}
 	by, sd := high.Mean-low.Mean, max(low.SD, high.SD)
 	text := "%s and %s, apart by %s, which is %s sd"
-	return verdict(claim, by > 0 && by > c.SDs*sd, text, digits(low.Mean), digits(high.Mean), digits(by), digits(math.Round(10*by/sd)/10))
+	return verdict(claim, by > c.SDs*sd, text, digits(low.Mean), digits(high.Mean), digits(by), digits(math.Round(10*by/sd)/10))
 }

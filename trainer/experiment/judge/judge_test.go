@@ -37,7 +37,7 @@ func TestChecks(t *testing.T) {
 	partly.Diverged = []uint64{1}
 	table := Table{
 		"low": row("ll", 1, 2, 3), "mid": row("ll", 2, 3, 4), "high": row("ll", 2.5, 3.5, 4.5), "one": row("ll", nan, 10),
-		"far": row("ll", 4, 5, 6), "wide": row("ll", 5, 10, 15),
+		"far": row("ll", 4, 5, 6), "wide": row("ll", 5, 10, 15), "top": row("ll", 12, 13, 13.5),
 		"other": row("ll", nan, nan, 7), "cross": row("ll", 2.5, 1.9, 100), "gone": diverged, "partly": partly, "empty": row("ll"),
 		"x0": row("ms", 10), "x1": row("ms", 12.1), "x5": row("ms", 20), "x10": row("ms", 30), "bent": row("ms", 40),
 		"g0": row("bias", 0.8), "g1": row("bias", 0.4), "g2": row("bias", 0.2), "g3": row("bias", 0.1), "minus": row("bias", -1),
@@ -71,14 +71,15 @@ func TestChecks(t *testing.T) {
 		{"order, diverged", Order{Rising: ll("low", "gone")}, Fails, "gone diverged"},
 		{"order, not run", Order{Rising: ll("low", "empty")}, NotRun, "no ll of empty"},
 
-		{"worse", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"mid", "one"}, By: 1}, Holds, "by at least 1"},
+		{"worse", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"mid", "far"}, By: 1}, Holds, "by at least 1"},
 		{"not worse enough", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"mid"}, By: 1.5}, Fails, "low is 2, mid is 3, short by 0.5"},
-		{"worse where low is good", Worse{Measure: "ll", Bad: []string{"one"}, Than: []string{"low"}, By: 8, LowIsGood: true}, Holds, "by at least 8"},
-		{"better, where low is good", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"one"}, By: 1, LowIsGood: true}, Fails, "short by 9"},
+		{"worse where low is good", Worse{Measure: "ll", Bad: []string{"far"}, Than: []string{"mid", "low"}, By: 2, LowIsGood: true}, Holds, "by at least 2"},
+		{"better, where low is good", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"far"}, By: 1, LowIsGood: true}, Fails, "short by 4"},
+		{"equal is not worse", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"low"}}, Fails, "low is 2, low is 2, short by 0"},
 		{"diverged is worse", Worse{Measure: "ll", Bad: []string{"gone", "low"}, Than: []string{"mid"}, By: 1}, Holds, "by at least 1; gone diverged"},
 		{"all diverged", Worse{Measure: "ll", Bad: []string{"gone"}, Than: []string{"mid"}, By: 1}, Holds, "gone diverged"},
-		{"one seed diverged, others are good", Worse{Measure: "ll", Bad: []string{"partly"}, Than: []string{"mid"}, By: 1}, Fails, "partly is 9, mid is 3, short by 7; partly diverged (seed 1)"},
-		{"one seed diverged, others are bad", Worse{Measure: "ll", Bad: []string{"gone", "partly"}, Than: []string{"wide"}, By: 0.5}, Holds, "by at least 1; gone diverged; partly diverged (seed 1)"},
+		{"one seed diverged, others are good", Worse{Measure: "ll", Bad: []string{"partly"}, Than: []string{"mid"}, By: 1}, Fails, "partly is 9, mid is 3.5, short by 6.5; partly diverged (seed 1)"},
+		{"one seed diverged, others are bad", Worse{Measure: "ll", Bad: []string{"gone", "partly"}, Than: []string{"top"}, By: 0.5}, Holds, "by at least 4.25; gone diverged; partly diverged (seed 1)"},
 		{"one seed of the good one diverged", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"partly"}, By: 1}, Fails, "partly diverged (seed 1)"},
 		{"diverged, and another not run", Worse{Measure: "ll", Bad: []string{"empty", "gone"}, Than: []string{"mid"}, By: 1}, NotRun, "no ll of empty"},
 		{"the good one diverged", Worse{Measure: "ll", Bad: []string{"low"}, Than: []string{"gone"}, By: 1}, Fails, "gone diverged"},
@@ -92,6 +93,8 @@ func TestChecks(t *testing.T) {
 
 		{"clear", Clear{v("low"), v("one"), 2}, Undecided, "2 and 10, of 1 seed: want two of each"},
 		{"clear by 2 sd", Clear{v("low"), v("far"), 2}, Holds, "2 and 5, apart by 3, which is 3 sd"},
+		{"clear by no more than 3 sd", Clear{v("low"), v("far"), 3}, Fails, "apart by 3, which is 3 sd"},
+		{"equal is not clear", Clear{v("low"), v("low"), 0}, Fails, "apart by 0"},
 		{"not clear", Clear{v("low"), v("far"), 3.5}, Fails, "apart by 3, which is 3 sd"},
 		{"clear of what varies more", Clear{v("low"), v("wide"), 2}, Fails, "2 and 10, apart by 8, which is 1.6 sd"},
 		{"clear the other way", Clear{v("far"), v("low"), 2}, Fails, "5 and 2, apart by -3"},
@@ -105,6 +108,7 @@ func TestChecks(t *testing.T) {
 
 		{"line", Linear{Of: Rows("ms", "x0", "x1", "x5", "x10"), X: []float64{0, 1, 5, 10}, Within: 0.05}, Holds, "slope 1.9952, start 10.044; at 1 it is off by 0.50238 %"},
 		{"no line", Linear{Of: Rows("ms", "x0", "x1", "x5", "bent"), X: []float64{0, 1, 5, 10}, Within: 0.1}, Fails, "it is off by"},
+		{"no line below 0", Linear{Of: Rows("bias", "minus", "g0", "minus"), X: []float64{0, 1, 2}, Within: 0.1}, Fails, "it is off by"},
 		{"geometric", Linear{Of: Rows("bias", "g0", "g1", "g2", "g3"), X: []float64{0, 1, 2, 3}, Log: true, Within: 1e-9}, Holds, "slope -0.69315"},
 		{"not geometric", Linear{Of: Rows("bias", "g0", "g2", "g1"), X: []float64{0, 1, 2}, Log: true, Within: 0.1}, Fails, "off by"},
 		{"logarithm of what is negative", Linear{Of: Rows("bias", "g0", "g1", "minus"), X: []float64{0, 1, 2}, Log: true, Within: 0.1}, Fails, "NaN"},
@@ -125,6 +129,7 @@ func TestSeeds(t *testing.T) {
 		"near": row("f", 10.5, 12.4, 8.3), "apart": row("f", 9, 14, 8), "alone": row("g", 1), "double": row("g", 1.2),
 		"wild": row("f", 1, 100, 1000), "other": row("f", nan, 3),
 	}
+	table["ebm"].Values["h"], table["near"].Values["h"] = row("h", 1, 1).Values["h"], row("h", 0, 1).Values["h"]
 	v := func(row string) Value { return Value{row, "f"} }
 	g := func(row string) Value { return Value{row, "g"} }
 	for _, c := range []struct {
@@ -146,6 +151,14 @@ func TestSeeds(t *testing.T) {
 		{"an order of one seed", Order{Rising: []Value{v("ebm"), v("fewer")}}, Undecided, "ebm is 10, fewer is 11: 1 seed, and seeds of ebm differ by 20 %"},
 		{"an order that is far apart", Order{Rising: []Value{v("ebm"), v("far")}}, Holds, "for 1 seed"},
 		{"one that is far apart the other way", Order{Rising: []Value{v("far"), v("ebm"), v("fewer")}}, Fails, "seed 1: far is 40, ebm is 10, short by 30"},
+		{"worse by one seed", Worse{Measure: "f", Bad: []string{"fewer"}, Than: []string{"more"}}, Undecided, "fewer is 11, more is 13.8: 1 seed, and seeds of wild differ by 150 %"},
+		{"worse by less than seeds differ", Worse{Measure: "f", Bad: []string{"apart"}, Than: []string{"ebm"}, LowIsGood: true}, Undecided, "apart is 10.333, ebm is 10: 3 seeds, and from seed to seed it differs by 1.5275"},
+		{"worse by the common seeds", Worse{Measure: "f", Bad: []string{"ebm"}, Than: []string{"third"}, By: 0.2, LowIsGood: true}, Holds, "by at least 4"},
+		{"better than one for certain", Worse{Measure: "f", Bad: []string{"ebm"}, Than: []string{"fewer", "far"}, LowIsGood: true}, Fails, "ebm is 10, far is 40, short by 30"},
+		{"worse, and no common seed", Worse{Measure: "f", Bad: []string{"third"}, Than: []string{"ebm", "more"}}, NotRun, "no seed of which all of them were measured: third and more"},
+		{"worse, and near as much as is claimed", Worse{Measure: "f", Bad: []string{"near"}, Than: []string{"ebm"}, By: 0.45, LowIsGood: true}, Undecided, "near is 10.4, ebm is 10: 3 seeds, and from seed to seed it differs by 0.1"},
+		{"both of them differ", Ratio{v("fewer"), v("ebm"), 0.6}, Undecided, "1.1: 1 seed, and seeds of ebm differ by 20 %"},
+		{"a seed of 0 below the line", Ratio{Value{"ebm", "h"}, Value{"near", "h"}, 3}, Undecided, "2: 2 seeds, and from seed to seed it differs by NaN"},
 		{"an order of one seed of many", Order{Rising: []Value{g("alone"), g("double")}}, Holds, "for 1 seed"},
 	} {
 		if got := c.check.Judge(table); got.State != c.state || got.Detail != c.want {
@@ -178,6 +191,30 @@ func TestClaims(t *testing.T) {
 		if got := c.Judge(Table{}); got.Claim != want || got.State != NotRun {
 			t.Errorf("got %q, %v; want %q, not run", got.Claim, got.State, want)
 		}
+	}
+}
+
+// Two standard errors do not tell, nor does an error that is no number; none tells all.
+func TestTells(t *testing.T) {
+	for _, c := range []struct {
+		se, far float64
+		want    bool
+	}{{1, 2, false}, {1, 2.01, true}, {0, 0, true}, {math.NaN(), 5, false}, {math.Inf(1), 5, false}} {
+		if got := (doubt{se: c.se}).tells(c.far); got != c.want {
+			t.Errorf("%v from an end with an error of %v: %v", c.far, c.se, got)
+		}
+	}
+}
+
+// What has a tolerance or is a range is judged, and what is but stated is not.
+func TestJudged(t *testing.T) {
+	for n, want := range map[Number]bool{{Value: 1}: false, {Value: 1, Tol: 0.1}: true, {Value: 1, To: 2}: true} {
+		if got := n.Judged(); got != want {
+			t.Errorf("%v is judged: %v", n, got)
+		}
+	}
+	if v := inside("x", Spread{N: 1, Mean: math.NaN()}, math.Inf(-1), math.Inf(1)); v.State != Fails {
+		t.Errorf("NaN lies inside: %v", v)
 	}
 }
 

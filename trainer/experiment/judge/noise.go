@@ -25,8 +25,9 @@ func decided(claim string, number float64, n int, d doubt, lo, hi float64) Verdi
 	return inside(claim, Spread{N: n, Mean: number}, lo, hi)
 }
 
-// tells says whether what is so far from an end is not there by chance.
-func (d doubt) tells(far float64) bool { return !(d.se > 0 && far <= sure*d.se) }
+// tells says whether what is so far from an end is not there by chance. An error that is no
+// number, as where a seed has 0 below a fraction's line, tells nothing.
+func (d doubt) tells(far float64) bool { return d.se == 0 || far > sure*d.se }
 
 // doubt is that of a number of two values, from each seed of which both were measured, and
 // one of their means: by how much it differs from seed to seed. One seed does not show that:

@@ -98,8 +98,8 @@ func (c Order) claim() string {
 }
 
 // Worse claims that each of the rows Bad is worse than each of the rows Than, by
-// at least By in the mean. A bad row of which all seeds diverged is worse than any; of
-// one of which some did the others are judged.
+// at least By in the mean over the seeds of which both were measured. A bad row of which all
+// seeds diverged is worse than any; of one of which some did the others are judged.
 type Worse struct {
 	Measure   string
 	Bad, Than []string
@@ -120,13 +120,18 @@ func (c Worse) Judge(t Table) Verdict {
 		return *v
 	}
 	some := partly(t, finite)
-	wrong, worst := c.compare(t, finite)
-	if len(wrong) > 0 {
+	least, wrong, unsure, apart := c.compare(t, finite)
+	switch {
+	case len(wrong) > 0:
 		return verdict(claim, false, "%s", strings.Join(append(wrong, some...), "; "))
+	case len(apart) > 0:
+		return Verdict{claim, NotRun, noCommon + ": " + strings.Join(apart, "; ")}
+	case len(unsure) > 0:
+		return Verdict{claim, Undecided, strings.Join(append(unsure, some...), "; ")}
 	}
 	var detail []string
 	if len(finite) > 0 {
-		detail = append(detail, fmt.Sprintf("by at least %s", digits(worst)))
+		detail = append(detail, fmt.Sprintf("by at least %s", digits(least)))
 	}
 	if len(diverged) > 0 {
 		detail = append(detail, strings.Join(diverged, ", ")+" diverged")
@@ -163,23 +168,35 @@ func partly(t Table, rows []string) (words []string) {
 	return words
 }
 
-// compare says which bad rows are not worse enough, and the least distance.
-func (c Worse) compare(t Table, bad []string) (wrong []string, least float64) {
-	first := true
+// compare says of which rows the bad one is not worse enough, of which that cannot be told,
+// and which have no seed in common; and the least distance.
+func (c Worse) compare(t Table, bad []string) (least float64, wrong, unsure, apart []string) {
+	least = math.Inf(1)
+	worse := func(bad, good float64) float64 {
+		if c.LowIsGood {
+			return bad - good
+		}
+		return good - bad
+	}
 	for _, b := range bad {
 		for _, g := range c.Than {
-			x, y := t.Spread(Value{b, c.Measure}).Mean, t.Spread(Value{g, c.Measure}).Mean
-			d := y - x
-			if c.LowIsGood {
-				d = x - y
+			both := Rows(c.Measure, b, g)
+			seeds := t.common(both)
+			if len(seeds) == 0 {
+				apart = append(apart, b+" and "+g)
+				continue
 			}
-			if first || d < least {
-				least, first = d, false
-			}
-			if !(d >= c.By) {
-				wrong = append(wrong, fmt.Sprintf("%s is %s, %s is %s, short by %s", b, digits(x), g, digits(y), digits(c.By-d)))
+			x, y := t.mean(both[0], seeds), t.mean(both[1], seeds)
+			by := worse(x, y)
+			least = min(least, by)
+			text := fmt.Sprintf("%s is %s, %s is %s", b, digits(x), g, digits(y))
+			switch doubt := t.doubt(both[0], both[1], seeds, worse); {
+			case !doubt.tells(math.Abs(by - c.By)):
+				unsure = append(unsure, text+": "+doubt.why)
+			case !(by > 0 && by >= c.By):
+				wrong = append(wrong, fmt.Sprintf("%s, short by %s", text, digits(c.By-by)))
 			}
 		}
 	}
-	return wrong, least
+	return least, wrong, unsure, apart
 }

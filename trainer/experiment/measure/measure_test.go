@@ -56,7 +56,6 @@ func run(n, every int, loss func(step int64) float64) []rundir.Record {
 	return records
 }
 
-// TestLogged measures losses whose numbers can be said beforehand.
 func TestDiverged(t *testing.T) {
 	for text, want := range map[string]bool{`{"diverged":"the mean energy is NaN"}` + "\n": true, evaluation: false, "training diverged: NaN": false, "": false} {
 		if got := Diverged([]byte(text)); got != want {
@@ -65,6 +64,7 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
+// TestLogged measures losses whose numbers can be said beforehand.
 func TestLogged(t *testing.T) {
 	falling := func(step int64) float64 { return 1000 - float64(step) }
 	// up to 8,900 at step 500, then down to 46 from step 900 on
@@ -97,6 +97,8 @@ func TestLogged(t *testing.T) {
 		{"near 400 steps, every tenth logged", near(400), run(100, 10, falling), 600}, // lines after 381, …, 421 steps; in the middle that of step 400
 		{"largest rise of what falls", largestRise, run(1000, 1, falling), -100 / 950.5},
 		{"largest rise of a hill", largestRise, run(1000, 1, hill), 88},
+		{"largest rise of what is below 0", largestRise, run(1000, 1, func(step int64) float64 { return -falling(step) }), 100 / 150.5},
+		{"near 400 steps, one value among many", near(400), run(1000, 1, func(step int64) float64 { return spike(step + 101) }), 100},
 		{"peak of a hill", peak, run(1000, 1, hill), 8900},
 		{"a spike is no peak", peak, run(1000, 1, spike), 100},
 		{"decades", decades, run(1000, 1, hill), math.Log10(8900.0 / 46)},
@@ -153,12 +155,12 @@ func TestCurve(t *testing.T) {
 // Samples beside data: their number, and that of the floor; what is not there is an
 // error.
 func TestCompared(t *testing.T) {
-	fields, err := ReadEvaluation([]byte(`{"quality":{"of":"kid","rows":[{"name":"frechet","title":"Fréchet distance","samples":12.5,"floor":0.5,"controls":{"noise":90}},{"name":"kid-classifier","samples":-0.1}]}}`))
+	fields, err := ReadEvaluation([]byte(`{"quality":{"of":"kid","rows":[{"name":"frechet","title":"Fréchet distance","samples":12.5,"floor":0.5,"controls":{"noise":90}},{"name":"forward","samples":9,"floor":4,"controls":{"unigram":30,"N(0, I)":20}},{"name":"kid-classifier","samples":-0.1}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := Evidence{Evaluation: fields}
-	for name, want := range map[string]float64{"frechet": 12.5, "frechet-floor": 0.5} {
+	for name, want := range map[string]float64{"frechet": 12.5, "frechet-floor": 0.5, "forward-unigram": 30, "forward-normal": 20} {
 		m, ok := Find(name)
 		if v, err := m.Of(e); !ok || err != nil || v != want {
 			t.Errorf("%s: %v, %v", name, v, err)
@@ -205,6 +207,27 @@ func TestFromData(t *testing.T) {
 	}
 }
 
+// Energies against each data set's have their own number; the best of a curve is its highest
+// point; and what training cost is not said where some of it is not known.
+func TestEnergies(t *testing.T) {
+	fields, err := ReadEvaluation([]byte(`{"auroc":[{"against":"noise","value":0.1},{"against":"svhn","value":0.2},{"against":"celeba","value":0.3}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Evidence{Evaluation: fields, Curves: map[string][]Point{"auroc-svhn": {{1, 0.5}, {2, 0.9}, {3, 0.7}}}, TrainCPU: 5}
+	for name, want := range map[string]float64{"auroc-noise": 0.1, "auroc-svhn": 0.2, "auroc-celeba": 0.3, "auroc-svhn-best": 0.9, "cpu-s": 5} {
+		m, _ := Find(name)
+		if v, err := m.Of(e); v != want || err != nil {
+			t.Errorf("%s is %v, %v; want %v", name, v, err, want)
+		}
+	}
+	e.TrainLost = true
+	m, _ := Find("cpu-s")
+	if v, err := m.Of(e); !errors.Is(err, ErrLost) {
+		t.Errorf("a cost that is not known is %v, %v", v, err)
+	}
+}
+
 func TestAsks(t *testing.T) {
 	for want, names := range map[string][]string{"": {"cpu-s", "upper-last"}, "ll,fisher": {"fisher", "step-ms", "ll"}, "probe": {"probe", "probe-raw"}} {
 		if got := Asks(names...); got != want {
@@ -247,9 +270,19 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", name, v, err, want)
 		}
 	}
-	if m, _ := Find("rmse"); m.Name == "rmse" {
-		if _, err := m.Of(e); !errors.Is(err, ErrNotFinite) {
-			t.Errorf("rmse of NaN: %v", err)
+	e.SampleWall = math.Inf(1)
+	for _, name := range []string{"rmse", "sample-s"} {
+		m, _ := Find(name)
+		if v, err := m.Of(e); !errors.Is(err, ErrNotFinite) {
+			t.Errorf("%s is %v, %v", name, v, err)
+		}
+	}
+	// Of the last step is what was asked of it; where it was chosen there is one answer.
+	m, _ := Find("fisher-last")
+	for want, last := range map[float64]map[string]any{-5885.1: nil, 7: {"fisher": 7.0}} {
+		e.Last = last
+		if v, err := m.Of(e); v != want || err != nil {
+			t.Errorf("the last step has %v, %v; want %v", v, err, want)
 		}
 	}
 }

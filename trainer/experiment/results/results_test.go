@@ -17,6 +17,7 @@ import (
 	"ebtrain/trainer/experiment/judge"
 	"ebtrain/trainer/experiment/measure"
 	"ebtrain/trainer/experiment/plan"
+	"ebtrain/trainer/run/rundir"
 )
 
 var update = flag.Bool("update", false, "write the golden RESULTS.md anew")
@@ -106,6 +107,20 @@ func compared(m *cell.Measured, samples float64, blind ...string) *cell.Measured
 		"controls": map[string]any{"noise": 90, "blurred": 6 + samples/100}, "blind": blind,
 	}}}
 	return m
+}
+
+// TestRealSamples: a number of real samples that is another one in each cell goes from the
+// least to the most; near ones have a mean.
+func TestRealSamples(t *testing.T) {
+	for want, floors := range map[string][]rundir.Number{"1 to 2": {1, 2, 1.5}, "1.02": {1, 1.02, 1.04}} {
+		b := beside{values: map[string][]float64{}, blind: map[string][]string{}}
+		for i := range floors {
+			b.add("row", &floors[i], nil, nil)
+		}
+		if got := b.text(realSamples); got != want {
+			t.Errorf("%v are %s, want %s", floors, got, want)
+		}
+	}
 }
 
 // TestBadQuality: what no comparison is, is named.

@@ -35,6 +35,7 @@ func TestRests(t *testing.T) {
 		"noise is told for good, faces are not": {curve(0.9, 1, 1, 1, 1), curve(0.5, 0.4, 0.6, 0.3, 0.5), 0, false},
 		"at two checkpoints only":               {curve(0.1, 0.5, 0.2, 0.66, 0.66), curve(0.3, 0.5, 0.4, 0.436, 0.436), 0, false},
 		"slowly, and always on":                 {curve(0.1, 0.64, 0.65, 0.66, 0.67), curve(0.4, 0.4, 0.4, 0.4, 0.4), 0, false},
+		"slowly":                                {curve(0.1, 0.5, 0.652, 0.658, 0.67), curve(0.4, 0.4, 0.4, 0.4, 0.4), 0, false},
 		"no energies":                           {nil, nil, 0, false},
 		"one curve is not there":                {curve(0.5, 0.5, 0.5, 0.5), nil, 0, false},
 	} {

@@ -235,9 +235,49 @@ func TestMeasure(t *testing.T) {
 			if ok == (gauss && estimate == VaGES) || ok && !(proven > 0.01 && proven <= 1) {
 				t.Errorf("gauss %v, %s: %v of what is proven, %v", gauss, estimate, proven, ok)
 			}
+			most := 0.0
+			for _, c := range out.Curves[Bias] {
+				most = max(most, c.Y/c.X)
+			}
+			if limit, _, err := s.proven(estimate); err != nil || ok && math.Abs(proven*limit/most-1) > 1e-12 {
+				t.Errorf("gauss %v, %s: %v of what is proven, want %v of %v (%v)", gauss, estimate, proven, most, limit, err)
+			}
 			if norm, err := s.norm2(); err != nil || gauss && norm >= slices.Min(s.kappa) {
 				t.Errorf("‖W‖² is %v, %v, κ %v: p(v) cannot be normalised", norm, err, s.kappa)
 			}
+		}
+	}
+}
+
+// Noise of deviation 1 on each weight to an output, and on its bias, moves what it gives at v
+// by N(0, 1 + ‖v‖²), for each output and draw by itself.
+func TestDirections(t *testing.T) {
+	for _, v := range [][]float64{{0, 0}, {3, 4}} {
+		s := newScene(v, make([]float64, 2*20), make([]float64, 20), nil)
+		all, square, seen := s.directions(7), 0.0, map[float64]bool{}
+		for _, d := range all {
+			for _, x := range d {
+				square += x * x / float64(len(all)*len(d))
+				seen[x] = true
+			}
+		}
+		if want := 1 + v[0]*v[0] + v[1]*v[1]; math.Abs(square/want-1) > 0.23 || len(seen) != draws*20 {
+			t.Errorf("at %v: %d different values with the mean square %v, want %d with %v", v, len(seen), square, draws*20, want)
+		}
+	}
+}
+
+// What is proven, by its formulas: of W = 2·1 and v = (1, 0), ‖W‖² is 4, vᵀW₀ is 2 and 1 + ‖v‖²
+// is 2; the least κ is 4.
+func TestProven(t *testing.T) {
+	for _, c := range []struct {
+		kappa    []float64
+		estimate string
+		want     float64
+	}{{nil, VaES, 4. / 2}, {nil, VaGES, (2 + 2*2 + 2*4) / 2.}, {[]float64{8, 4}, VaES, 2 * 4 / 16.}} {
+		s := newScene([]float64{1, 0}, []float64{2, 0, 0, 2}, []float64{0, 0}, c.kappa)
+		if got, ok, err := s.proven(c.estimate); err != nil || !ok || math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("κ %v, %s: %v, %v, %v; want %v", c.kappa, c.estimate, got, ok, err, c.want)
 		}
 	}
 }
