@@ -28,6 +28,10 @@ type Cache struct {
 // ErrNotKept means that features could not be written, as others will not be.
 var ErrNotKept = errors.New("they are not kept for the next time")
 
+// edition is of what networks make of pictures. It is raised when that changes: what
+// older programs have kept is not taken then.
+const edition = 1
+
 const (
 	cachedTensor = "features"
 	cachedKey    = "of"
@@ -41,7 +45,7 @@ func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Ne
 	if c.Dir == "" {
 		return compute()
 	}
-	key := digest(data, n, net.Digest)
+	key := digest(edition, data, n, net.Digest)
 	file := filepath.Join(c.Dir, key+".safetensors")
 	m, err := readFeatures(file, key, n)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {

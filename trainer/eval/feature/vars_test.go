@@ -3,6 +3,7 @@ package feature
 import (
 	"testing"
 
+	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/model/nn"
 )
@@ -16,4 +17,22 @@ func (n Net) variables(t *testing.T) []nn.Variable {
 		t.Fatal(c.Err())
 	}
 	return c.Variables()
+}
+
+// TestEdition: features are what they were, or edition is another.
+func TestEdition(t *testing.T) {
+	net := Random(2, Size{3, 16, 12})
+	e, err := NewExtractor(ref.New(), net, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close() //nolint:errcheck // ref has nothing to release
+	got, err := e.Of(t.Context(), nil, pictures(1, net.Size, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []float64{0.0915136859, 0.1307288557, 0.0273416081}
+	if some := []float64{got.X[0], got.X[20], got.X[111]}; !near(some, want, 1e-5) {
+		t.Errorf("features are %v, want %v: raise edition, and write down here what they are now", some, want)
+	}
 }
