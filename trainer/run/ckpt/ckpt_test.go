@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"ebtrain/data/safetensors"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 )
@@ -106,6 +108,11 @@ func TestRoundTrip(t *testing.T) {
 	}
 	wantS, want := sample(25)
 	same(t, s, wantS, groups, want)
+	for g, tensors := range groups { // files have them by the size of their elements
+		if !slices.IsSortedFunc(tensors, func(a, b Named) int { return strings.Compare(a.Name, b.Name) }) {
+			t.Errorf("%s is not sorted by name: %v", g, tensors)
+		}
+	}
 	if got, want := names(t, path), "buffers.safetensors ema-1.safetensors optimizer.safetensors state.json weights.safetensors"; got != want {
 		t.Errorf("files %s, want %s", got, want)
 	}
@@ -114,6 +121,25 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if _, _, err := Read(filepath.Join(dir, "best")); err != nil {
 		t.Errorf("a checkpoint under another name: %v", err)
+	}
+}
+
+// A group's file may be whole and hold what no variable is: the tensor is named.
+func TestTensorsThatAreNoVariables(t *testing.T) {
+	for _, tt := range []struct {
+		tensor safetensors.Tensor
+		want   string
+	}{
+		{safetensors.Tensor{Name: "deep", DType: safetensors.U8, Shape: slices.Repeat([]int64{1}, graph.MaxRank+1), Data: []byte{0}}, `tensor "deep": 7 axes, at most 6`},
+		{safetensors.Tensor{Name: "half", DType: safetensors.F16, Shape: []int64{1}, Data: []byte{0, 0}}, `tensor "half": element type F16`},
+	} {
+		var file bytes.Buffer
+		if err := safetensors.Write(&file, []safetensors.Tensor{tt.tensor}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeGroup(file.Bytes()); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want one with %q", err, tt.want)
+		}
 	}
 }
 
