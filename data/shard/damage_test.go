@@ -78,6 +78,7 @@ func TestBadDataSets(t *testing.T) {
 		{"empty split", edited(func(m map[string]any) { m["splits"].(map[string]any)["train"] = map[string]any{"samples": 0} }), []string{"split train: 0 samples"}},
 		{"count", edited(func(m map[string]any) { train(m)["samples"] = 99 }), []string{"split train: 99 samples"}},
 		{"impossible count", edited(func(m map[string]any) { train(m)["samples"], shard2(m)["samples"] = 1<<31+16, 1<<31 }), []string{"cannot hold 2147483648 samples"}},
+		{"impossible size", edited(func(m map[string]any) { shard2(m)["raw_bytes"] = 100 }), []string{"100 raw, cannot hold 5 samples"}},
 		{"path outside", edited(func(m map[string]any) { shard2(m)["file"] = "../x" }), []string{`"../x" is not a path inside`}},
 		{"schema", edited(func(m map[string]any) { m["schema"].(map[string]any)["shape"] = []int{0, 1, 1} }), []string{"schema: C is 0"}},
 		{"other schema", edited(func(m map[string]any) { m["schema"].(map[string]any)["shape"] = []int{2, 4, 3} }), []string{"shard-00000", "tensor images is U8[8 2 3 4], expected U8[8 2 4 3]"}},

@@ -209,6 +209,8 @@ func TestWriteErrors(t *testing.T) {
 		want   string
 	}{
 		{"negative step", State{Step: -1, World: 1}, nil, "negative"},
+		{"negative epoch", State{Epoch: -1, World: 1}, nil, "negative"},
+		{"negative samples", State{Samples: -1, World: 1}, nil, "negative"},
 		{"no world", State{}, nil, "world of 0"},
 		{"loader not JSON", State{World: 1, Loader: json.RawMessage("{")}, nil, "not JSON"},
 		{"bad group", State{World: 1}, map[string][]Named{"../x": nil}, `group "../x"`},
