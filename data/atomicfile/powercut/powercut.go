@@ -45,7 +45,7 @@ func Survives(t *testing.T, write func(dir string) error) {
 		t.Fatal(err)
 	}
 	log := filepath.Join(t.TempDir(), "calls")
-	cmd := exec.Command("strace", "-f", "-y", "-qq", "-s", "0", "-e", calls, "-o", log, self, "-test.run", "^"+t.Name()+"$")
+	cmd := exec.Command("strace", "-f", "-y", "-qq", "-s", "0", "-e", calls, "-o", log, self, "-test.run", "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
 	cmd.Env = append(os.Environ(), folderOf+"="+dir)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)

@@ -238,11 +238,13 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// A full disk is told what to do about; another failure is told as it is.
+// A disk, or a quota, that is full is told what to do about; another failure is told as it is.
 func TestAdvice(t *testing.T) {
-	full := fmt.Errorf("weights.safetensors: %w", &os.PathError{Op: "write", Path: "w", Err: syscall.ENOSPC})
-	if got := advice(errors.Join(full, nil)); !strings.Contains(got, "make room and resume") {
-		t.Errorf("of a full disk: %q", got)
+	for _, code := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		full := fmt.Errorf("weights.safetensors: %w", &os.PathError{Op: "write", Path: "w", Err: code})
+		if got := advice(errors.Join(full, nil)); !strings.Contains(got, "make room and resume") {
+			t.Errorf("of %v: %q", code, got)
+		}
 	}
 	if got := advice(os.ErrPermission); got != "" {
 		t.Errorf("of a permission: %q", got)
