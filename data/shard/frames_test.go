@@ -2,12 +2,14 @@ package shard
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"ebtrain/data"
 	"ebtrain/data/safetensors"
 )
 
@@ -53,6 +55,44 @@ func TestOtherFrames(t *testing.T) {
 			e.Bytes = r.index.Splits["train"].Shards[0].Bytes
 			if _, err := r.readTable(f, e); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Sentences that are none are refused as they are read, and named, though their checksums
+// are right: what wrote them was wrong.
+func TestSentencesThatAreNone(t *testing.T) {
+	file := filepath.Join("train", "shard-00000.safetensors.zst")
+	for _, tt := range []struct {
+		name         string
+		frame, place int
+		value        byte
+		want         string
+	}{
+		{"ends that fall", 1, 8, 2, "sample 1 of the frame has -1 tokens, expected 3 to 7"},
+		{"too short", 1, 0, 2, "sample 0 of the frame has 2 tokens, expected 3 to 7"},
+		{"too long", 1, 8, 11, "sample 1 of the frame has 8 tokens, expected 3 to 7"},
+		{"no begin", 3, 0, data.End, "sample 0 of the frame: a sentence without its begin or its end"},
+		{"no word", 3, 4, 6, "sample 0 of the frame: token 6 within a sentence, expected 3 to 5"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "set")
+			writeText(t, dir, 3) // of 3, 4 and 5 tokens
+			r, err := Open(dir, "train")
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames := framesOf(t, r, filepath.Join(dir, file)) // header, ends, labels, tokens
+			frames[tt.frame][tt.place] = tt.value
+			reframe(t, dir, file, frames)
+			if r, err = Open(dir, "train"); err != nil {
+				t.Fatal(err)
+			}
+			var b data.Block
+			err = r.ReadBlock(0, &b)
+			if _, corrupt := errors.AsType[*data.CorruptError](err); !corrupt || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want a CorruptError with %q", err, tt.want)
 			}
 		})
 	}
