@@ -65,6 +65,9 @@ func TestDamageStopsAfterACheckpoint(t *testing.T) {
 				t.Errorf("world %d, rank %d: %v", world, r, err)
 			}
 		}
+		if _, itself := errors.AsType[*data.CorruptError](errs[world-1]); !itself { // not the text that the others are sent
+			t.Errorf("world %d: the rank that met the damage ends with %v, want the damage itself", world, errs[world-1])
+		}
 		if path, _, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) || len(j.seen.records) != 3 {
 			t.Errorf("world %d: newest checkpoint %q (%v) after %d steps, want that of step 3", world, path, err, len(j.seen.records))
 		}
