@@ -124,20 +124,35 @@ func TestDamageIsLeftOut(t *testing.T) {
 				t.Errorf("world %d: %s is %v, on one rank %v", world, want[first].Names[i], got, v)
 			}
 		}
-		path, _, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
+		if got := listed(t, j); !slices.Equal(got, []int{1, 3, 8}) {
+			t.Errorf("world %d: the checkpoint lists %v", world, got)
 		}
-		s, _, err := ckpt.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var pos loader.State
-		if err := json.Unmarshal(s.Loader, &pos); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(pos.Quarantine, []int{1, 3, 8}) {
-			t.Errorf("world %d: the checkpoint lists %v", world, pos.Quarantine)
-		}
+	}
+}
+
+// listed are the damaged blocks that the newest checkpoint of a job lists.
+func listed(t *testing.T, j job) []int {
+	t.Helper()
+	_, s, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pos loader.State
+	if err := json.Unmarshal(s.Loader, &pos); err != nil {
+		t.Fatal(err)
+	}
+	return pos.Quarantine
+}
+
+// TestDamageOfOneRankIsListed: rank 0 writes the checkpoint, and has a whole copy.
+func TestDamageOfOneRankIsListed(t *testing.T) {
+	j := job{world: 2, config: loop.Config{Batch: damagedBlock, Steps: 3, Seed: 1, CkptDir: t.TempDir()},
+		load: func(c *loader.Config) { inOrder(c); c.Quarantine = func(*data.CorruptError) {} },
+		data: func(rank int, s data.Source) data.Source { return damaged{s, []int{1, 2}[:2*rank]} }}
+	if _, errs := j.run(t); errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	if got := listed(t, j); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("the checkpoint lists %v, want the blocks 1 and 2 that rank 1 has left out", got)
 	}
 }
