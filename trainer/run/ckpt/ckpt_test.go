@@ -251,6 +251,34 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+// A state.json whose checksum is right may not name files outside its folder, or groups
+// that none can be called, nor promise what no file can keep.
+func TestStateOfOtherFiles(t *testing.T) {
+	sum := strings.Repeat("0", 64)
+	for _, tt := range []struct {
+		file string
+		entry
+		ok bool
+	}{
+		{"weights.safetensors", entry{8, sum}, true},
+		{"../weights.safetensors", entry{8, sum}, false},
+		{"/weights.safetensors", entry{8, sum}, false},
+		{"Weights.safetensors", entry{8, sum}, false},
+		{"weights", entry{8, sum}, false},
+		{"weights.safetensors", entry{-1, sum}, false},
+		{"weights.safetensors", entry{8, sum[1:]}, false},
+	} {
+		m := manifest{Format: Format, State: State{World: 1}, Files: map[string]entry{tt.file: tt.entry}}
+		text, err := m.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseManifest(text); (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "bad name, size or SHA-256") {
+			t.Errorf("%s, %+v: %v", tt.file, tt.entry, err)
+		}
+	}
+}
+
 // What parses is written back with equal meaning; nothing makes it panic.
 func FuzzState(f *testing.F) {
 	s, _ := sample(25)
