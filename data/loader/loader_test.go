@@ -292,6 +292,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{"another seed", func(s *State) { s.Seed++ }, "seed is 6"},
 		{"position", func(s *State) { s.Position = 101 }, "position from 0 to 100"},
 		{"epoch", func(s *State) { s.Epoch = -1 }, "epoch -1"},
+		{"an epoch that no draw can be named by", func(s *State) { s.Epoch = 1 << 32 }, "epoch 4294967296"},
 		{"quarantine", func(s *State) { s.Quarantine = []int{99} }, "quarantined block 99"},
 	}
 	for _, tt := range tests {

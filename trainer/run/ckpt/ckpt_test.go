@@ -238,6 +238,27 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
+// A run writes thousands of checkpoints: none leaves a file open.
+func TestNothingStaysOpen(t *testing.T) {
+	dir := t.TempDir()
+	open := func() int {
+		t.Helper()
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	mustWrite(t, dir, 0)
+	before := open()
+	for step := range int64(3) {
+		mustWrite(t, dir, step)
+	}
+	if after := open(); after > before {
+		t.Errorf("%d files are open, %d before", after, before)
+	}
+}
+
 // A disk, or a quota, that is full is told what to do about; another failure is told as it is.
 func TestAdvice(t *testing.T) {
 	for _, code := range []error{syscall.ENOSPC, syscall.EDQUOT} {

@@ -157,6 +157,17 @@ func TestLatestNone(t *testing.T) {
 	}
 }
 
+// A file where the folder of checkpoints should be is said, and what to do.
+func TestFileForFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ckpt")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Steps(file); err == nil || err.Error() != file+" is a file, where a run has a folder of checkpoints: move it away" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestPrune(t *testing.T) {
 	dir := t.TempDir()
 	for _, step := range []int64{10, 20, 30, 40, 50} {
