@@ -68,6 +68,29 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// spoken is a model of sentences of these words.
+type spoken struct {
+	algo.Model
+	words []string
+}
+
+func (s spoken) Takes() algo.Inputs { return algo.Inputs{Shape: graph.D(1, 1, 9), Words: s.words} }
+
+// Sentences of any length fit if they are of the same words, in the same order: a token
+// is a number.
+func TestSentencesFit(t *testing.T) {
+	r := &Run{Path: "runs/a", Model: spoken{words: append(data.ReservedWords(), "a", "b")}}
+	for _, tt := range []struct {
+		words []string
+		ok    bool
+	}{{[]string{"a", "b"}, true}, {[]string{"b", "a"}, false}, {[]string{"a", "c"}, false}, {[]string{"a", "b", "c"}, false}} {
+		err := r.fits("shards/a", data.Schema{C: 1, H: 1, W: 5, Text: &data.Text{Words: append(data.ReservedWords(), tt.words...)}})
+		if (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "mkshards text --vocabulary") {
+			t.Errorf("words %v: %v", tt.words, err)
+		}
+	}
+}
+
 // signed is a model whose samples are in [-1, 1]; those of a toy are in [0, 1].
 type signed struct{ algo.Model }
 

@@ -16,6 +16,7 @@ type watch struct {
 	saved   []int64
 	samples int
 	grid    *exec.Tensor // the last
+	grids   [][]byte     // all
 }
 
 func (w *watch) Started(int64) error     { return nil }
@@ -25,6 +26,7 @@ func (w *watch) Sampled(_ int64, grid *exec.Tensor) error {
 	w.samples++
 	w.grid = exec.NewTensor(grid.Type)
 	copy(w.grid.Bytes(), grid.Bytes())
+	w.grids = append(w.grids, w.grid.Bytes())
 	return nil
 }
 func (w *watch) Stepped(r loop.Record) error {
