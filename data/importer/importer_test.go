@@ -54,6 +54,35 @@ func TestMNIST(t *testing.T) {
 	}
 }
 
+// A file of gzip that was changed is found at its end, and it is said what to do.
+func TestMNISTDamaged(t *testing.T) {
+	dir := mnistDir(t, 7)
+	b := gz(t, append(idxFile(idxLabels, 7)[:8], seq(7)...))
+	b[len(b)-6] ^= 1 // of the checksum
+	path := put(t, filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), b)
+	if _, err := MNIST(t.Context(), dir, Geometry{}); err == nil || !strings.HasPrefix(err.Error(), path+": offset 15: ") || !strings.HasSuffix(err.Error(), ": damaged, so copy or download it again") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The order in which a folder's pictures are mixed is part of every data set made of one,
+// and of no two splits the same.
+func TestMixIsFrozen(t *testing.T) {
+	for salt, want := range []string{"763582401", "240631758", "027581436"} {
+		var pictures []picture
+		for i := range 9 {
+			pictures = append(pictures, picture{label: int64(i)})
+		}
+		got := ""
+		for _, p := range mix(pictures, salt) {
+			got += fmt.Sprint(p.label)
+		}
+		if got != want {
+			t.Errorf("split %d is mixed as %s, want %s", salt, got, want)
+		}
+	}
+}
+
 func TestCIFARBinary(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "data_batch_1.bin"), cifarFile(12))

@@ -153,7 +153,7 @@ func broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return short(err)
 	}
-	return fmt.Errorf("%w: damaged, so copy or download it again", err)
+	return damaged(err)
 }
 
 // drain reads what follows the end of a tar: the checksum of what was compressed, which
