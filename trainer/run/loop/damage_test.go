@@ -95,12 +95,16 @@ func TestDamageStopsAfterACheckpoint(t *testing.T) {
 	}
 }
 
-// TestDamageAfterTheEnd is damage of what a run does not need.
+// TestDamageAfterTheEnd is damage of what a run does not need, nor one that is done and
+// resumed.
 func TestDamageAfterTheEnd(t *testing.T) {
-	j := job{world: 1, config: loop.Config{Batch: damagedBlock, Steps: 3, Seed: 1}, load: inOrder,
+	j := job{world: 1, config: loop.Config{Batch: damagedBlock, Steps: 3, Seed: 1, CkptDir: t.TempDir()}, load: inOrder,
 		data: func(_ int, s data.Source) data.Source { return damaged{s, []int{3}} }}
-	if outcomes, errs := j.run(t); outcomes[0] != loop.Finished || errs[0] != nil {
-		t.Errorf("outcome %v, error %v, want it finished", outcomes[0], errs[0])
+	for range 2 {
+		if outcomes, errs := j.run(t); outcomes[0] != loop.Finished || errs[0] != nil {
+			t.Errorf("resumed: %v, outcome %v, error %v, want it finished", j.config.Resume, outcomes[0], errs[0])
+		}
+		j.config.Resume = true
 	}
 }
 
