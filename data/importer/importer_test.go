@@ -66,20 +66,29 @@ func TestMNISTDamaged(t *testing.T) {
 }
 
 // The order in which a folder's pictures are mixed is part of every data set made of one,
-// and of no two splits the same.
+// and no two splits have the same.
 func TestMixIsFrozen(t *testing.T) {
-	for salt, want := range []string{"763582401", "240631758", "027581436"} {
-		var pictures []picture
+	dir := t.TempDir()
+	for _, split := range []string{"train", "val", "test"} {
 		for i := range 9 {
-			pictures = append(pictures, picture{label: int64(i)})
+			put(t, filepath.Join(dir, split, fmt.Sprintf("%d.png", i)), dot(t))
 		}
+	}
+	s, err := Folder(t.Context(), dir, Geometry{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range []string{"763582401", "240631758", "027581436"} {
 		got := ""
-		for _, p := range mix(pictures, salt) {
-			got += fmt.Sprint(p.label)
+		for it := range s.Splits[k].Items(t.Context(), nil) {
+			got += strings.TrimSuffix(filepath.Base(it.Name), ".png")
 		}
 		if got != want {
-			t.Errorf("split %d is mixed as %s, want %s", salt, got, want)
+			t.Errorf("%s is mixed as %s, want %s", s.Splits[k].Name, got, want)
 		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
