@@ -32,6 +32,9 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, path, "two")
+	if st, err := os.Stat(path); err != nil || st.Mode() != 0o644 { // others may read it, unlike temporaries
+		t.Errorf("%v, %v: want a file that all may read", st.Mode(), err)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v: want a.txt alone, without temporary files", entries, err)

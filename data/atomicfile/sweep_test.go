@@ -151,6 +151,9 @@ func TestFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, filepath.Join(path, "a"), content)
+		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o755 { // others may read it, unlike temporaries
+			t.Errorf("%v, %v: want a folder that all may read", st.Mode(), err)
+		}
 		if names := list(t, dir); !slices.Equal(names, []string{"set"}) {
 			t.Errorf("%v, want set alone", names)
 		}
@@ -191,6 +194,30 @@ func TestKilledWhileReplacing(t *testing.T) {
 			t.Errorf("%v, want set alone", names)
 		}
 		put(tmp+oldSuffix, "older") // of one that died after the second rename
+	}
+}
+
+// A writer that lives is left alone between the two renames of Place, too.
+func TestSweepBetweenRenames(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "set")
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Discard() }() // nobody looks at it any more
+	if err := os.Rename(path, f.Temporary()+oldSuffix); err != nil {
+		t.Fatal(err)
+	}
+	before := list(t, dir)
+	if err := Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	if names := list(t, dir); !slices.Equal(names, before) {
+		t.Errorf("%v, want %v", names, before)
 	}
 }
 

@@ -54,6 +54,44 @@ func TestMNIST(t *testing.T) {
 	}
 }
 
+// A file of gzip that was changed is found at its end, and it is said what to do.
+func TestMNISTDamaged(t *testing.T) {
+	dir := mnistDir(t, 7)
+	b := gz(t, append(idxFile(idxLabels, 7)[:8], seq(7)...))
+	b[len(b)-6] ^= 1 // of the checksum
+	path := put(t, filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), b)
+	if _, err := MNIST(t.Context(), dir, Geometry{}); err == nil || !strings.HasPrefix(err.Error(), path+": offset 15: ") || !strings.HasSuffix(err.Error(), ": damaged, so copy or download it again") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The order in which a folder's pictures are mixed is part of every data set made of one,
+// and no two splits have the same.
+func TestMixIsFrozen(t *testing.T) {
+	dir := t.TempDir()
+	for _, split := range []string{"train", "val", "test"} {
+		for i := range 9 {
+			put(t, filepath.Join(dir, split, fmt.Sprintf("%d.png", i)), dot(t))
+		}
+	}
+	s, err := Folder(t.Context(), dir, Geometry{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range []string{"763582401", "240631758", "027581436"} {
+		got := ""
+		for it := range s.Splits[k].Items(t.Context(), nil) {
+			got += strings.TrimSuffix(filepath.Base(it.Name), ".png")
+		}
+		if got != want {
+			t.Errorf("%s is mixed as %s, want %s", s.Splits[k].Name, got, want)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCIFARBinary(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "data_batch_1.bin"), cifarFile(12))

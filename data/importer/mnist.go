@@ -3,6 +3,7 @@ package importer
 import (
 	"bufio"
 	"cmp"
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
@@ -13,6 +14,8 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // Magic numbers of idx files: unsigned bytes with 3 and 1 dimensions.
@@ -231,10 +234,20 @@ func (r *idx) end() error {
 	return nil
 }
 
-// short says in plain words that a file ends too soon.
+// short says in plain words that a compressed file, or a record, ends too soon or is
+// damaged, and what to do.
 func short(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the file ends too soon: it was cut short, so copy or download it again")
+	case corrupt || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, zstd.ErrCRCMismatch):
+		return damaged(err)
 	}
 	return err
+}
+
+// damaged is err, of a file that is damaged, with what to do.
+func damaged(err error) error {
+	return fmt.Errorf("%w: damaged, so copy or download it again", err)
 }

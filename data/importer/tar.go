@@ -119,7 +119,7 @@ func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSa
 				break
 			}
 			if err != nil {
-				yield(tarSample{}, fmt.Errorf("after %s: %w", last, short(err)))
+				yield(tarSample{}, fmt.Errorf("after %s: %w", last, broken(ctx, err)))
 				return
 			}
 			last = readable(h.Name)
@@ -134,7 +134,7 @@ func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSa
 				t = tarSample{key: key}
 			}
 			if err := r.entry(ctx, &t, ext, h.Size, tr); err != nil {
-				yield(tarSample{}, fmt.Errorf("%s: %w", last, short(err)))
+				yield(tarSample{}, fmt.Errorf("%s: %w", last, broken(ctx, err)))
 				return
 			}
 		}
@@ -142,9 +142,18 @@ func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSa
 			return
 		}
 		if err := drain(stream); err != nil {
-			yield(tarSample{}, fmt.Errorf("after %s: %w: damaged, so copy or download it again", last, err))
+			yield(tarSample{}, fmt.Errorf("after %s: %w", last, broken(ctx, err)))
 		}
 	}
+}
+
+// broken is why a tar cannot be read on, and what to do. A checksum is found to be wrong
+// where its decoder is, which may be ahead of the entries.
+func broken(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return short(err)
+	}
+	return damaged(err)
 }
 
 // drain reads what follows the end of a tar: the checksum of what was compressed, which

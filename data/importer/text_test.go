@@ -106,8 +106,8 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
-// A compressed text is read as what it holds, whatever its name, and one that was cut short
-// is told so.
+// A compressed text is read as what it holds, whatever its name, and one that was cut short,
+// or is damaged, is told so.
 func TestCompressedText(t *testing.T) {
 	const text = "a b\na b a\nb a\n"
 	var zipped bytes.Buffer
@@ -126,6 +126,16 @@ func TestCompressedText(t *testing.T) {
 		_, got, err := importedText(t, TextFiles{Src: []string{textFile(t, content)}, Test: "1"}, usualWords(), Options{})
 		if want := map[string][]string{"train": {"a b", "a b a"}, "test": {"b a"}}; err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+		if name == "plain" {
+			continue
+		}
+		// The last bytes are a checksum, and in gzip the length.
+		changed := []byte(content)
+		changed[len(changed)-1] ^= 1
+		bad := textFile(t, string(changed))
+		if _, _, err := importedText(t, TextFiles{Src: []string{bad}}, usualWords(), Options{}); err == nil || !strings.HasPrefix(err.Error(), bad+": line ") || !strings.HasSuffix(err.Error(), ": damaged, so copy or download it again") {
+			t.Errorf("%s, damaged: %v", name, err)
 		}
 	}
 	cut := textFile(t, zipped.String()[:zipped.Len()-6])

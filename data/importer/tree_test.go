@@ -262,7 +262,8 @@ func TestTarEntryTooLarge(t *testing.T) {
 }
 
 // What is compressed has a checksum at its end, behind the end of the tar: a byte that
-// has changed, here that of a class, is found. What follows the checksum is left alone.
+// has changed, here that of a class, is found, by a decoder that may be ahead of the
+// entries. What follows the checksum is left alone.
 func TestTarChecksum(t *testing.T) {
 	body := tarOf(t, file{"0.png", dot(t)}, file{"0.cls", []byte("3\n")}, file{"1.png", dot(t)}, file{"1.cls", []byte("1\n")})
 	var stored bytes.Buffer
@@ -288,7 +289,7 @@ func TestTarChecksum(t *testing.T) {
 		}
 		raw[at] = '2'
 		_, err = WebDataset(t.Context(), []string{put(t, filepath.Join(t.TempDir(), name), raw)}, Geometry{})
-		if err == nil || !strings.Contains(err.Error(), name+": after 1.cls: ") || !strings.Contains(err.Error(), "damaged, so copy or download it again") {
+		if err == nil || !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), "damaged, so copy or download it again") {
 			t.Errorf("%s, one byte changed: %v", name, err)
 		}
 	}

@@ -192,16 +192,17 @@ func (f *filler) replace() error {
 // substitute gives slot i the next sample that can be read, of sentences of its
 // bucket, in this epoch's order: of its pool, from the pool's end on to its
 // begin, and then, where all of that is damaged, of the pools after it, and those
-// from the epoch's begin on. That depends on the data alone, not on which rank met
-// the damage when.
+// from the epoch's begin on, each from the slot's own place in its pool on: so the slots
+// of a pool that is lost do not all take one sample. That depends on the data alone, not
+// on which rank met the damage when.
 func (f *filler) substitute(i int) error {
 	o, was := f.order(f.epochs[i]), f.at[i]
 	own := o.pool(f.pos[i])
-	from, pools := f.pos[i]-o.starts[own], len(o.starts)-1
+	from, pools := int(f.pos[i]-o.starts[own]), len(o.starts)-1
 	for n := range pools {
 		row := o.places((own + n) % pools)
 		for k := range row {
-			other := row[(int(from)+k)%len(row)]
+			other := row[(from+k)%len(row)]
 			if f.isBad(other.block) || f.buckets != nil && f.bucket(other) != f.bucket(was) {
 				continue
 			}
@@ -213,7 +214,6 @@ func (f *filler) substitute(i int) error {
 				return nil
 			}
 		}
-		from = 0
 	}
 	return fmt.Errorf("loader: every block that has a sample for the place of number %d is damaged, as its own is: copy or import the data set again", f.spans[was.block].First+int64(was.in))
 }

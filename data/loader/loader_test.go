@@ -208,11 +208,12 @@ func TestOrderIsFrozen(t *testing.T) {
 		m    mixing
 		name string
 		want []int64
+		last []int64
 	}{
-		{legacy, "window256-v1", []int64{12, 15, 33, 75, 83, 57, 32, 73, 93, 94}},
-		{mixing{acrossShards, 2048}, "pool2048-v2", []int64{73, 76, 78, 14, 70, 25, 77, 12, 8, 9}},
-		{mixing{acrossShards, 2}, "pool2-v2", []int64{43, 42, 40, 14, 15, 13, 45, 12, 8, 9}},
-		{inOrder, "sequential-v1", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{legacy, "window256-v1", []int64{12, 15, 33, 75, 83, 57, 32, 73, 93, 94}, []int64{38, 28, 81, 24}},
+		{mixing{acrossShards, 2048}, "pool2048-v2", []int64{73, 76, 78, 14, 70, 25, 77, 12, 8, 9}, []int64{17, 7, 68, 3}},
+		{mixing{acrossShards, 2}, "pool2-v2", []int64{43, 42, 40, 14, 15, 13, 45, 12, 8, 9}, []int64{26, 25, 56, 28}},
+		{inOrder, "sequential-v1", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []int64{97, 98, 99, 100}},
 	} {
 		o := newOrder(source().layout, source().layout.Spans(), 5, 2, tt.m)
 		var got []int64
@@ -222,6 +223,14 @@ func TestOrderIsFrozen(t *testing.T) {
 		}
 		if !slices.Equal(got, tt.want) || tt.m.String() != tt.name {
 			t.Errorf("order %s begins %v, want %s, %v", tt.m, got, tt.name, tt.want)
+		}
+		got = got[:0]
+		for pos := range int64(4) { // of the last pool
+			p := o.at(97 + pos)
+			got = append(got, o.spans[p.block].First+int64(p.in))
+		}
+		if !slices.Equal(got, tt.last) {
+			t.Errorf("order %s ends %v, want %v", tt.m, got, tt.last)
 		}
 	}
 }
@@ -283,6 +292,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{"another seed", func(s *State) { s.Seed++ }, "seed is 6"},
 		{"position", func(s *State) { s.Position = 101 }, "position from 0 to 100"},
 		{"epoch", func(s *State) { s.Epoch = -1 }, "epoch -1"},
+		{"an epoch that no draw can be named by", func(s *State) { s.Epoch = 1 << 32 }, "epoch 4294967296"},
 		{"quarantine", func(s *State) { s.Quarantine = []int{99} }, "quarantined block 99"},
 	}
 	for _, tt := range tests {

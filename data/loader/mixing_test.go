@@ -288,6 +288,15 @@ func TestAWholePoolOfDamage(t *testing.T) {
 			t.Fatalf("slot %d holds %+v", i, it)
 		}
 	}
+	// No sample takes the places of a whole block: those are of the same number of others.
+	for epoch := range slices.Chunk(want, 101) {
+		times := map[int64]int{}
+		for _, it := range epoch {
+			if times[it.Index]++; times[it.Index] > 5 {
+				t.Fatalf("in epoch %d, sample %d comes %d times", it.Epoch, it.Index, times[it.Index])
+			}
+		}
+	}
 }
 
 // Ready says what Next will say, leaves the batch in hand as it is, and does not

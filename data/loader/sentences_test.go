@@ -207,6 +207,27 @@ func TestSentencesOncePerPass(t *testing.T) {
 	}
 }
 
+// In each pass of whole batches no sentence is twice, and what one pass leaves out does not
+// come in the next one's place.
+func TestDroppedSentences(t *testing.T) {
+	c := textBase()
+	c.Tail, c.Passes, c.Batch = Drop, 3, 8
+	l, err := New(sentences(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, steps := spoken(t, sentences(), c, nil, 99, nil), int(l.Steps())
+	if len(all) != 3*steps || steps*c.Batch == 101 {
+		t.Fatalf("%d batches in three passes of %d", len(all), steps)
+	}
+	for pass := range slices.Chunk(all, steps) {
+		counts := counted(map[int64]int{}, pass)
+		if len(counts) != steps*c.Batch {
+			t.Errorf("%d different sentences in %d batches of %d", len(counts), steps, c.Batch)
+		}
+	}
+}
+
 // A carried stream gives every sentence as often as any other, but for those that
 // wait: none is lost, none comes twice in an epoch.
 func TestCarriedSentencesAreNotLost(t *testing.T) {

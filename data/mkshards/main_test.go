@@ -75,6 +75,22 @@ func TestSynthInfoVerify(t *testing.T) {
 	}
 }
 
+// Of the last lines of --src those of val come first, and then those of test.
+func TestTextSplits(t *testing.T) {
+	root := t.TempDir()
+	src, dir := filepath.Join(root, "lines"), filepath.Join(root, "set")
+	put(t, src, []byte(strings.Repeat("a b\n", 9)))
+	code, out, _, err := try(t, "text", "--src", src, "--val", "1", "--test", "3", "--out", dir)
+	if code != 0 {
+		t.Fatalf("code %d, %v", code, err)
+	}
+	for split, n := range map[string]int{"train": 5, "val": 1, "test": 3} {
+		if want := fmt.Sprintf("  %-6s %8d samples in 1 shard", split, n); !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
 // TestSynthWithoutSplit: a split of no samples is left out, not given the default
 // number.
 func TestSynthWithoutSplit(t *testing.T) {

@@ -78,6 +78,10 @@ func TestBadDataSets(t *testing.T) {
 		{"empty split", edited(func(m map[string]any) { m["splits"].(map[string]any)["train"] = map[string]any{"samples": 0} }), []string{"split train: 0 samples"}},
 		{"count", edited(func(m map[string]any) { train(m)["samples"] = 99 }), []string{"split train: 99 samples"}},
 		{"impossible count", edited(func(m map[string]any) { train(m)["samples"], shard2(m)["samples"] = 1<<31+16, 1<<31 }), []string{"cannot hold 2147483648 samples"}},
+		{"a count that no frames could have", edited(func(m map[string]any) {
+			train(m)["samples"], shard2(m)["samples"], shard2(m)["raw_bytes"] = 1<<31+16, 1<<31, 1<<40
+		}), []string{"cannot hold 2147483648 samples"}},
+		{"impossible size", edited(func(m map[string]any) { shard2(m)["raw_bytes"] = 100 }), []string{"100 raw, cannot hold 5 samples"}},
 		{"path outside", edited(func(m map[string]any) { shard2(m)["file"] = "../x" }), []string{`"../x" is not a path inside`}},
 		{"schema", edited(func(m map[string]any) { m["schema"].(map[string]any)["shape"] = []int{0, 1, 1} }), []string{"schema: C is 0"}},
 		{"other schema", edited(func(m map[string]any) { m["schema"].(map[string]any)["shape"] = []int{2, 4, 3} }), []string{"shard-00000", "tensor images is U8[8 2 3 4], expected U8[8 2 4 3]"}},
@@ -113,6 +117,23 @@ func TestBadDataSets(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A shard that is torn is found when its split is opened, before anything is done with
+// those before it.
+func TestOpenFindsTornShards(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	write(t, dir, 21, Options{})
+	last := filepath.Join(dir, "train", "shard-00002.safetensors.zst")
+	if err := os.Truncate(last, 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, "train"); err == nil || !strings.Contains(err.Error(), last+": ends at offset 100, ") {
+		t.Errorf("error %v, want one that names %s", err, last)
+	}
+	if _, err := Open(dir, "test"); err != nil { // which is whole
+		t.Error(err)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"ebtrain/data/atomicfile"
 )
 
 // failed is err of writing name, a file or folder of the data set at dir; nil of nil.
@@ -32,8 +34,8 @@ func cause(err error) error {
 	return err
 }
 
-// makeParents makes dir and what lies above it, and lists what it made,
-// outermost first.
+// makeParents makes dir and what lies above it, so that their names survive a power cut,
+// and lists what it made, outermost first.
 func makeParents(dir string) ([]string, error) {
 	var missing []string
 	for d := dir; ; d = filepath.Dir(d) {
@@ -46,6 +48,9 @@ func makeParents(dir string) ([]string, error) {
 	for i, d := range missing {
 		if err := os.Mkdir(d, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, errors.Join(err, removeEmpty(missing[:i]))
+		}
+		if err := atomicfile.SyncDir(filepath.Dir(d)); err != nil && !errors.Is(err, fs.ErrPermission) { // as in atomicfile.MakeDir
+			return nil, errors.Join(err, removeEmpty(missing[:i+1]))
 		}
 	}
 	return missing, nil

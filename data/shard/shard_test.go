@@ -239,13 +239,13 @@ func TestAbandonedWritersLeaveNothing(t *testing.T) {
 		want string // of the error; "" for none
 	}{
 		{"abort", (*Writer).Abort, ""},
-		{"no samples", func(w *Writer) error { w.bufs = nil; _, err := w.Commit(t.Context()); return err }, "no samples"},
+		{"no samples", func(w *Writer) error { w.index.Splits = nil; _, err := w.Commit(t.Context()); return err }, "no samples"},
 		{"canceled", func(w *Writer) error { _, err := w.Commit(canceled); return err }, "canceled"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()
-			w, err := Create(filepath.Join(root, "a", "b", "set"), Options{Schema: tiny})
+			w, err := Create(filepath.Join(root, "a", "b", "set"), Options{Schema: tiny, ShardSamples: 1}) // so Commit has no shard to write
 			if err != nil {
 				t.Fatal(err)
 			}

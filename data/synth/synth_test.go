@@ -64,6 +64,25 @@ func TestSplitsSeedsAndIndicesDiffer(t *testing.T) {
 	}
 }
 
+// Sets of other pictures, or of more, have other digests: a run goes on with those that
+// it began with.
+func TestDigestsDiffer(t *testing.T) {
+	seen := map[string]bool{}
+	sets := []*Set{
+		open(t, Config{}, "train"), open(t, Config{}, "val"), open(t, Config{}, "test"), open(t, Config{Seed: 1}, "train"),
+		open(t, Config{Train: 70}, "train"), open(t, Config{Size: 16}, "train"), open(t, Config{Cols: 16}, "train"),
+	}
+	for _, s := range sets {
+		seen[s.Digest()] = true
+	}
+	if len(seen) != len(sets) {
+		t.Errorf("%d sets have the digests %v", len(sets), seen)
+	}
+	if a, b := open(t, Config{}, "train").Digest(), open(t, Config{Size: 32, Train: 8192, Val: 9}, "train").Digest(); a != b {
+		t.Errorf("the same pictures have the digests %s and %s", a, b)
+	}
+}
+
 // Each class is drawn about equally often, figures cover some of the picture,
 // and labels are in range.
 func TestPicturesAreStructured(t *testing.T) {

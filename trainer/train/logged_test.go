@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ebtrain/trainer/run/rundir"
 )
 
 // TestMissingLines: a run that goes on says which lines its metrics have lost, and takes
@@ -50,5 +52,15 @@ func TestMissingLines(t *testing.T) {
 	}
 	if said := goOn("--steps 16"); !strings.Contains(said, "lines 0 of 11, steps done 15, first missing step 0\n") {
 		t.Errorf("no warning that all is missing:\n%s", said)
+	}
+}
+
+// Where the command lines do not add up to what the last start did, nobody knows which
+// lines are due, and none is said to be missing.
+func TestLoggedByUnknown(t *testing.T) {
+	for every, want := range map[string]bool{"5": false, "1": true} {
+		if got := loggedBy(rundir.Config{Flags: map[string]string{"log-every": every}}).due(0); got != want {
+			t.Errorf("a run with --log-every %s that nobody typed: step 0 is due: %v, want %v", every, got, want)
+		}
 	}
 }

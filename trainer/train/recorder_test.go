@@ -116,3 +116,26 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("others are changed: %v, %v", advised(other), advised(nil))
 	}
 }
+
+// Before a checkpoint is written the lines up to it are synced: if they cannot be, there is
+// no checkpoint that promises them.
+func TestSavingSyncsMetrics(t *testing.T) {
+	o, fs, err := parse([]string{"--out", filepath.Join(t.TempDir(), "run"), "--steps", "9"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecorder(o, runInfo{flags: cliflag.Values(fs)}, 1, "test", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Started(0), r.Saving(0), r.metrics.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Saving(0); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("error %v, want that of a file that cannot be synced", err)
+	}
+	r.metrics = nil
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

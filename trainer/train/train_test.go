@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"ebtrain/data/loader"
 	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/rundir"
 )
@@ -109,6 +113,110 @@ func TestShards(t *testing.T) {
 		if err := checkShare(o, max(c.wrong, 1)); c.wrong > 0 && (err == nil || !strings.Contains(err.Error(), "virtual shards, which")) {
 			t.Errorf("batch %d on %d ranks: %v", c.batch, c.wrong, err)
 		}
+	}
+}
+
+// grouped is a config whose losses see so many samples together.
+type grouped struct {
+	algo.Config
+	n int
+}
+
+func (g grouped) Group() int { return g.n }
+
+// What is seen together stays together: on one rank, and in one virtual shard.
+func TestGroupsStayTogether(t *testing.T) {
+	for _, c := range []struct {
+		batch, group, ranks, shards int
+		ok                          bool
+	}{{8, 2, 4, 4, true}, {8, 2, 8, 4, false}, {30, 5, 3, 2, true}, {30, 5, 5, 2, false}, {24, 3, 8, 8, true}} {
+		o := model(t, fmt.Sprint("--batch ", c.batch))
+		o.model = grouped{o.model, c.group}
+		if err := checkShare(o, c.ranks); (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("in groups of %d: want a multiple of %d", c.group, c.ranks*c.group)) {
+			t.Errorf("batch %d on %d ranks, groups of %d: %v", c.batch, c.ranks, c.group, err)
+		}
+		o.fixedBits = true
+		if err := o.fixBits(); err != nil || o.settings.Shards != c.shards {
+			t.Errorf("batch %d, groups of %d: %d virtual shards, %v, want %d", c.batch, c.group, o.settings.Shards, err, c.shards)
+		}
+	}
+}
+
+// A run sees each sample once an epoch, mixed, and those that do not fill the last batch in
+// the next epoch's first. Damage stops it, unless it is to be left out.
+func TestDataOfARun(t *testing.T) {
+	const n, epochs = 10, 2
+	o := model(t, "--batch 4 --data synth:train=10")
+	src, err := openData(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := loader.New(src, o.loaderConfig(0, 1, slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []int64
+	for range n * epochs / 4 {
+		b, err := l.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, b.Indices...)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if slices.IsSorted(seen[:n]) {
+		t.Errorf("samples come in order: %v", seen)
+	}
+	for epoch := range slices.Chunk(seen, n) {
+		if got := slices.Compact(slices.Sorted(slices.Values(epoch))); len(got) != n {
+			t.Errorf("an epoch has the samples %v", got)
+		}
+	}
+	if l.LeavesOut() {
+		t.Error("damage is left out though nobody asked for that")
+	}
+	o.onBadData = badSkip
+	if o.loaderConfig(0, 1, slog.New(slog.DiscardHandler)).Quarantine == nil {
+		t.Error("damage is not left out")
+	}
+}
+
+// A start adds to what the log of the starts before it has.
+func TestLogGrows(t *testing.T) {
+	out := t.TempDir()
+	for range 2 {
+		closer, _, file, err := openLog(out, 3, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Info("hello")
+		if err := closer.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(rundir.Layout(out).Log(3))
+	if err != nil || strings.Count(string(text), `"msg":"hello"`) != 2 {
+		t.Errorf("%v, the log has\n%s", err, text)
+	}
+}
+
+// Who keeps a host's run directory notes where the run went on, and nothing of its begin.
+func TestKeeperNotesResumes(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	o := model(t, "--out "+out)
+	dir, err := openDir(o, runInfo{flags: map[string]string{"steps": "9"}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{dir, runInfo{flags: map[string]string{"steps": "20"}}, 4}
+	if err := errors.Join(k.Started(0), k.Started(5), k.Close()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := rundir.ReadConfig(out)
+	if err != nil || len(c.Resumed) != 1 || c.Resumed[0].Step != 5 || c.Resumed[0].World != 4 || c.Flags["steps"] != "20" {
+		t.Errorf("config.json has %+v, %v", c, err)
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"ebtrain/data"
+	"ebtrain/data/loader"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
@@ -66,6 +68,38 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// spoken is a model of sentences of these words.
+type spoken struct {
+	algo.Model
+	words []string
+}
+
+func (s spoken) Takes() algo.Inputs { return algo.Inputs{Shape: graph.D(1, 1, 9), Words: s.words} }
+
+// Sentences of any length fit if they are of the same words, in the same order: a token
+// is a number.
+func TestSentencesFit(t *testing.T) {
+	r := &Run{Path: "runs/a", Model: spoken{words: append(data.ReservedWords(), "a", "b")}}
+	for _, tt := range []struct {
+		words []string
+		ok    bool
+	}{{[]string{"a", "b"}, true}, {[]string{"b", "a"}, false}, {[]string{"a", "c"}, false}, {[]string{"a", "b", "c"}, false}} {
+		err := r.fits("shards/a", data.Schema{C: 1, H: 1, W: 5, Text: &data.Text{Words: append(data.ReservedWords(), tt.words...)}})
+		if (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "mkshards text --vocabulary") {
+			t.Errorf("words %v: %v", tt.words, err)
+		}
+	}
+}
+
+// signed is a model whose samples are in [-1, 1]; those of a toy are in [0, 1].
+type signed struct{ algo.Model }
+
+func (u signed) Takes() algo.Inputs {
+	in := u.Model.Takes()
+	in.Range = loader.Symmetric
+	return in
+}
+
 func TestFirst(t *testing.T) {
 	r := &Run{Path: "runs/a", Model: toy.Config{C: 3, H: 8, W: 8}}
 	const name = "synth:size=8,test=5"
@@ -76,6 +110,19 @@ func TestFirst(t *testing.T) {
 	all, err := r.First(t.Context(), name, "test", 5)
 	if err != nil || fmt.Sprint(all[:len(x)]) != fmt.Sprint(x) {
 		t.Errorf("the first 3 of 5 are not the first 3 (%v)", err)
+	}
+	// In the model's range, whichever that is.
+	inRange := func(r *Run) (least, most float32) {
+		x, err := r.First(t.Context(), name, "test", 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Min(x), slices.Max(x)
+	}
+	c, d := inRange(r)
+	a, b := inRange(&Run{Path: "runs/a", Model: signed{r.Model}})
+	if near := func(x, y float32) bool { return math.Abs(float64(x-y)) < 1e-6 }; a >= 0 || !near(c, (a+1)/2) || !near(d, (b+1)/2) {
+		t.Errorf("from %v to %v in [-1, 1], and from %v to %v in [0, 1]", a, b, c, d)
 	}
 	if _, err := r.First(t.Context(), name, "test", 6); err == nil || err.Error() != name+"/test holds 5 pictures, and 6 are asked for" {
 		t.Errorf("6 of 5: %v", err)

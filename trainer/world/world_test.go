@@ -6,6 +6,9 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/ddp/ddptest"
 )
 
 // TestWorldOfOne has no launcher: a failure is its own, and nobody is waited
@@ -29,6 +32,28 @@ func TestWorldOfOne(t *testing.T) {
 	cancel()
 	if err := w.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A rank that could not connect is named by all that take part, those beyond its group too.
+func TestPartThatFails(t *testing.T) {
+	errs := ddptest.Ranks(4, func(rank int, comm collective.Comm) error {
+		one, err := Join(t.Context(), nil) // its rank is 0, as none that fails has
+		if err != nil {
+			return err
+		}
+		w := &World{Group: one.Group, Comm: comm}
+		state, mine := byte(connected), []byte(nil)
+		if rank == 2 {
+			state, mine = failed, []byte("no port")
+		}
+		_, _, err = w.swapAmong(t.Context(), part{1, 3}, "a group", state, mine)
+		return errors.Join(err, one.Close())
+	})
+	for r, err := range errs {
+		if err == nil || err.Error() != "rank 2: no port" {
+			t.Errorf("rank %d: %v, want that rank 2 has no port", r, err)
+		}
 	}
 }
 

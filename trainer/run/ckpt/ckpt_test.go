@@ -11,10 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"ebtrain/data/safetensors"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 )
@@ -106,6 +109,11 @@ func TestRoundTrip(t *testing.T) {
 	}
 	wantS, want := sample(25)
 	same(t, s, wantS, groups, want)
+	for g, tensors := range groups { // files have them by the size of their elements
+		if !slices.IsSortedFunc(tensors, func(a, b Named) int { return strings.Compare(a.Name, b.Name) }) {
+			t.Errorf("%s is not sorted by name: %v", g, tensors)
+		}
+	}
 	if got, want := names(t, path), "buffers.safetensors ema-1.safetensors optimizer.safetensors state.json weights.safetensors"; got != want {
 		t.Errorf("files %s, want %s", got, want)
 	}
@@ -114,6 +122,25 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if _, _, err := Read(filepath.Join(dir, "best")); err != nil {
 		t.Errorf("a checkpoint under another name: %v", err)
+	}
+}
+
+// A group's file may be whole and hold what no variable is: the tensor is named.
+func TestTensorsThatAreNoVariables(t *testing.T) {
+	for _, tt := range []struct {
+		tensor safetensors.Tensor
+		want   string
+	}{
+		{safetensors.Tensor{Name: "deep", DType: safetensors.U8, Shape: slices.Repeat([]int64{1}, graph.MaxRank+1), Data: []byte{0}}, `tensor "deep": 7 axes, at most 6`},
+		{safetensors.Tensor{Name: "half", DType: safetensors.F16, Shape: []int64{1}, Data: []byte{0, 0}}, `tensor "half": element type F16`},
+	} {
+		var file bytes.Buffer
+		if err := safetensors.Write(&file, []safetensors.Tensor{tt.tensor}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeGroup(file.Bytes()); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want one with %q", err, tt.want)
+		}
 	}
 }
 
@@ -183,6 +210,8 @@ func TestWriteErrors(t *testing.T) {
 		want   string
 	}{
 		{"negative step", State{Step: -1, World: 1}, nil, "negative"},
+		{"negative epoch", State{Epoch: -1, World: 1}, nil, "negative"},
+		{"negative samples", State{Samples: -1, World: 1}, nil, "negative"},
 		{"no world", State{}, nil, "world of 0"},
 		{"loader not JSON", State{World: 1, Loader: json.RawMessage("{")}, nil, "not JSON"},
 		{"bad group", State{World: 1}, map[string][]Named{"../x": nil}, `group "../x"`},
@@ -210,14 +239,66 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// A full disk is told what to do about; another failure is told as it is.
+// A run writes thousands of checkpoints: none leaves a file open.
+func TestNothingStaysOpen(t *testing.T) {
+	dir := t.TempDir()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what nobody has
+	open := func() int {
+		t.Helper()
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	mustWrite(t, dir, 0)
+	before := open()
+	for step := range int64(3) {
+		mustWrite(t, dir, step)
+	}
+	if after := open(); after > before {
+		t.Errorf("%d files are open, %d before", after, before)
+	}
+}
+
+// A disk, or a quota, that is full is told what to do about; another failure is told as it is.
 func TestAdvice(t *testing.T) {
-	full := fmt.Errorf("weights.safetensors: %w", &os.PathError{Op: "write", Path: "w", Err: syscall.ENOSPC})
-	if got := advice(errors.Join(full, nil)); !strings.Contains(got, "make room and resume") {
-		t.Errorf("of a full disk: %q", got)
+	for _, code := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		full := fmt.Errorf("weights.safetensors: %w", &os.PathError{Op: "write", Path: "w", Err: code})
+		if got := advice(errors.Join(full, nil)); !strings.Contains(got, "make room and resume") {
+			t.Errorf("of %v: %q", code, got)
+		}
 	}
 	if got := advice(os.ErrPermission); got != "" {
 		t.Errorf("of a permission: %q", got)
+	}
+}
+
+// A state.json whose checksum is right may not name files outside its folder, or groups
+// that none can be called, nor promise what no file can keep.
+func TestStateOfOtherFiles(t *testing.T) {
+	sum := strings.Repeat("0", 64)
+	for _, tt := range []struct {
+		file string
+		entry
+		ok bool
+	}{
+		{"weights.safetensors", entry{8, sum}, true},
+		{"../weights.safetensors", entry{8, sum}, false},
+		{"/weights.safetensors", entry{8, sum}, false},
+		{"Weights.safetensors", entry{8, sum}, false},
+		{"weights", entry{8, sum}, false},
+		{"weights.safetensors", entry{-1, sum}, false},
+		{"weights.safetensors", entry{8, sum[1:]}, false},
+	} {
+		m := manifest{Format: Format, State: State{World: 1}, Files: map[string]entry{tt.file: tt.entry}}
+		text, err := m.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseManifest(text); (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "bad name, size or SHA-256") {
+			t.Errorf("%s, %+v: %v", tt.file, tt.entry, err)
+		}
 	}
 }
 

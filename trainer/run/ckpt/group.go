@@ -73,15 +73,11 @@ func encodeGroup(group []Named) ([]safetensors.Tensor, error) {
 		if n.Name == "" || n.Tensor == nil {
 			return nil, fmt.Errorf("tensor %d, %q: needs a name and a tensor", i, n.Name)
 		}
-		d, ok := dtypes[n.Tensor.Type.DType]
-		if !ok {
-			return nil, fmt.Errorf("tensor %q: %v cannot be stored", n.Name, n.Tensor.Type)
-		}
 		shape := make([]int64, n.Tensor.Type.Shape.Rank())
 		for k := range shape {
 			shape[k] = int64(n.Tensor.Type.Shape.At(k))
 		}
-		tensors[i] = safetensors.Tensor{Name: n.Name, DType: d, Shape: shape, Data: n.Tensor.Bytes()}
+		tensors[i] = safetensors.Tensor{Name: n.Name, DType: dtypes[n.Tensor.Type.DType], Shape: shape, Data: n.Tensor.Bytes()}
 	}
 	return tensors, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -81,6 +82,56 @@ func TestLatestSkipsDamaged(t *testing.T) {
 	}
 }
 
+// Of several damaged checkpoints the newest is the one that the error tells of: it is the
+// one whose copy costs least.
+func TestAllDamaged(t *testing.T) {
+	dir := t.TempDir()
+	for _, step := range []int64{1, 2} {
+		if err := os.Remove(filepath.Join(mustWrite(t, dir, step), "state.json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, _, err := ReadLatest(dir, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), Name(2)) || strings.Contains(err.Error(), Name(1)) {
+		t.Errorf("error %v, want one that names %s alone", err, Name(2))
+	}
+}
+
+// A disk that fails is no damage: an older checkpoint is not taken, as if the newest were
+// lost for good. Links in a circle stand for such a disk.
+func TestFailingDiskIsNoDamage(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, 1)
+	state := filepath.Join(mustWrite(t, dir, 2), "state.json")
+	if err := errors.Join(os.Remove(state), os.Symlink("state.json", state)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, _, err := ReadNewest(dir, func(err error) { t.Errorf("skipped: %v", err) })
+	if _, damaged := errors.AsType[*DamagedError](err); damaged || !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("error %v, want that of the disk", err)
+	}
+}
+
+// NewestStep goes by files and their sizes: one that is torn, or that a copy has only
+// begun, is none.
+func TestNewestStep(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := NewestStep(dir); !errors.Is(err, ErrNone) {
+		t.Errorf("of an empty folder: %v", err)
+	}
+	mustWrite(t, dir, 3)
+	torn := mustWrite(t, dir, 12)
+	if got, err := NewestStep(dir); err != nil || got != 12 {
+		t.Errorf("step %d, %v; want 12", got, err)
+	}
+	if err := os.Truncate(filepath.Join(torn, "weights.safetensors"), 10); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := NewestStep(dir); err != nil || got != 3 {
+		t.Errorf("step %d, %v; want 3, since that of 12 is torn", got, err)
+	}
+}
+
 func TestLatestNone(t *testing.T) {
 	dir := t.TempDir()
 	discard := slog.New(slog.DiscardHandler)
@@ -106,6 +157,17 @@ func TestLatestNone(t *testing.T) {
 	}
 }
 
+// A file where the folder of checkpoints should be is said, and what to do.
+func TestFileForFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ckpt")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Steps(file); err == nil || err.Error() != file+" is a file, where a run has a folder of checkpoints: move it away" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestPrune(t *testing.T) {
 	dir := t.TempDir()
 	for _, step := range []int64{10, 20, 30, 40, 50} {
@@ -114,11 +176,15 @@ func TestPrune(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, Name(40), "weights.safetensors"), 3); err != nil {
 		t.Fatal(err)
 	}
+	// What a Prune has left that was killed is in nobody's way.
+	if err := os.MkdirAll(filepath.Join(dir, oldPrefix+Name(10), "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	steps := []struct {
 		keep int
 		want string
 	}{
-		{0, "step-00000010 step-00000020 step-00000030 step-00000040 step-00000050"},
+		{0, ".old-step-00000010 step-00000010 step-00000020 step-00000030 step-00000040 step-00000050"},
 		{3, "step-00000020 step-00000030 step-00000040 step-00000050"}, // 40 does not count
 		{1, "step-00000050"},
 		{1, "step-00000050"},

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 )
 
 // Format is the version of the format that is written and read.
@@ -89,7 +88,7 @@ func marshal(v any, indent string) ([]byte, error) {
 // parseManifest reads and checks the text of state.json.
 func parseManifest(b []byte) (*manifest, error) {
 	var version struct{ Format *int }
-	if err := json.Unmarshal(b, &version); err != nil {
+	if err := json.Unmarshal(b, &version); err != nil { // also of what follows the object
 		return nil, fmt.Errorf("not whole JSON: %w", err)
 	}
 	switch {
@@ -103,9 +102,6 @@ func parseManifest(b []byte) (*manifest, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
 		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("bytes after the JSON object")
 	}
 	sum, err := m.checksum()
 	if err != nil {

@@ -36,7 +36,8 @@ func TestJumps(t *testing.T) {
 		{"one that is told of once", []float64{1, 1, 1, 500, 1, 1, 900, 1, 1e9}, []Jump{{3, "a", 500, 1}}},
 		{"a fall, and what was forgotten", slices.Concat(line(1000, 5), line(1, 2*block), []float64{150}), []Jump{{5 + 2*block, "a", 150, 1}}},
 		{"a fall, and what is remembered", slices.Concat(line(1000, 5), line(1, block), []float64{150}), nil},
-		{"no numbers", []float64{1, 1, 1, math.NaN(), math.Inf(1), 2}, nil},
+		{"no numbers", []float64{1, 1, 1, math.Inf(1), 2}, nil},
+		{"no numbers, and a jump behind them", []float64{1, 1, 1, math.NaN(), math.Inf(-1), 500}, []Jump{{5, "a", 500, 1}}},
 	} {
 		if got := shown(New([]string{"a"}), 0, tt.values...); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)

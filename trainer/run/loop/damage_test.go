@@ -65,6 +65,9 @@ func TestDamageStopsAfterACheckpoint(t *testing.T) {
 				t.Errorf("world %d, rank %d: %v", world, r, err)
 			}
 		}
+		if _, itself := errors.AsType[*data.CorruptError](errs[world-1]); !itself { // not the text that the others are sent
+			t.Errorf("world %d: the rank that met the damage ends with %v, want the damage itself", world, errs[world-1])
+		}
 		if path, _, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler)); err != nil || filepath.Base(path) != ckpt.Name(3) || len(j.seen.records) != 3 {
 			t.Errorf("world %d: newest checkpoint %q (%v) after %d steps, want that of step 3", world, path, err, len(j.seen.records))
 		}
@@ -92,12 +95,16 @@ func TestDamageStopsAfterACheckpoint(t *testing.T) {
 	}
 }
 
-// TestDamageAfterTheEnd is damage of what a run does not need.
+// TestDamageAfterTheEnd is damage of what a run does not need, nor one that is done and
+// resumed.
 func TestDamageAfterTheEnd(t *testing.T) {
-	j := job{world: 1, config: loop.Config{Batch: damagedBlock, Steps: 3, Seed: 1}, load: inOrder,
+	j := job{world: 1, config: loop.Config{Batch: damagedBlock, Steps: 3, Seed: 1, CkptDir: t.TempDir()}, load: inOrder,
 		data: func(_ int, s data.Source) data.Source { return damaged{s, []int{3}} }}
-	if outcomes, errs := j.run(t); outcomes[0] != loop.Finished || errs[0] != nil {
-		t.Errorf("outcome %v, error %v, want it finished", outcomes[0], errs[0])
+	for range 2 {
+		if outcomes, errs := j.run(t); outcomes[0] != loop.Finished || errs[0] != nil {
+			t.Errorf("resumed: %v, outcome %v, error %v, want it finished", j.config.Resume, outcomes[0], errs[0])
+		}
+		j.config.Resume = true
 	}
 }
 
@@ -121,20 +128,35 @@ func TestDamageIsLeftOut(t *testing.T) {
 				t.Errorf("world %d: %s is %v, on one rank %v", world, want[first].Names[i], got, v)
 			}
 		}
-		path, _, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
+		if got := listed(t, j); !slices.Equal(got, []int{1, 3, 8}) {
+			t.Errorf("world %d: the checkpoint lists %v", world, got)
 		}
-		s, _, err := ckpt.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var pos loader.State
-		if err := json.Unmarshal(s.Loader, &pos); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(pos.Quarantine, []int{1, 3, 8}) {
-			t.Errorf("world %d: the checkpoint lists %v", world, pos.Quarantine)
-		}
+	}
+}
+
+// listed are the damaged blocks that the newest checkpoint of a job lists.
+func listed(t *testing.T, j job) []int {
+	t.Helper()
+	_, s, _, err := ckpt.ReadLatest(j.config.CkptDir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pos loader.State
+	if err := json.Unmarshal(s.Loader, &pos); err != nil {
+		t.Fatal(err)
+	}
+	return pos.Quarantine
+}
+
+// TestDamageOfOneRankIsListed: rank 0 writes the checkpoint, and has a whole copy.
+func TestDamageOfOneRankIsListed(t *testing.T) {
+	j := job{world: 2, config: loop.Config{Batch: damagedBlock, Steps: 3, Seed: 1, CkptDir: t.TempDir()},
+		load: func(c *loader.Config) { inOrder(c); c.Quarantine = func(*data.CorruptError) {} },
+		data: func(rank int, s data.Source) data.Source { return damaged{s, []int{1, 2}[:2*rank]} }}
+	if _, errs := j.run(t); errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	if got := listed(t, j); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("the checkpoint lists %v, want the blocks 1 and 2 that rank 1 has left out", got)
 	}
 }

@@ -219,21 +219,34 @@ func fewest() int {
 // the report of a step comes when the next one has been launched, but for those
 // after which something is due.
 func TestDepthIsUsed(t *testing.T) {
-	var seen []string
-	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 5, Seed: 1, CheckEvery: 3},
-		doing: func(_ int, step int64, what string) {
-			if what == "step" {
-				seen = append(seen, fmt.Sprintf("launch %d", step))
-			}
-		},
-		parts: func(_ int, p *loop.Parts) { p.Observer = &telling{&seen} }}
-	j.deep(t, 2)
-	if _, errs := j.run(t); errs[0] != nil {
-		t.Fatal(errs[0])
-	}
-	want := []string{"launch 0", "launch 1", "report 0", "launch 2", "report 1", "report 2", "launch 3", "launch 4", "report 3", "report 4"}
-	if !slices.Equal(seen, want) {
-		t.Errorf("got %q, want %q", seen, want)
+	after3 := []string{"launch 0", "launch 1", "report 0", "launch 2", "report 1", "report 2", "launch 3", "launch 4", "report 3", "report 4"}
+	for _, tt := range []struct {
+		due    string
+		config loop.Config
+		want   []string
+	}{
+		{"comparisons", loop.Config{CheckEvery: 3}, after3},
+		{"checkpoints", loop.Config{CkptEvery: 3, CkptDir: t.TempDir()}, after3},
+		{"grids", loop.Config{SampleEvery: 3, SampleCount: 2}, after3},
+		{"a trace of step 2", loop.Config{Profile: loop.Profile{File: filepath.Join(t.TempDir(), "trace.json"), Step: 2}},
+			[]string{"launch 0", "launch 1", "report 0", "report 1", "launch 2", "report 2", "launch 3", "launch 4", "report 3", "report 4"}},
+	} {
+		var seen []string
+		tt.config.Batch, tt.config.Steps, tt.config.Seed = 4, 5, 1
+		j := job{world: 1, config: tt.config,
+			doing: func(_ int, step int64, what string) {
+				if what == "step" {
+					seen = append(seen, fmt.Sprintf("launch %d", step))
+				}
+			},
+			parts: func(_ int, p *loop.Parts) { p.Observer = &telling{&seen} }}
+		j.deep(t, 2)
+		if _, errs := j.run(t); errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		if !slices.Equal(seen, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.due, seen, tt.want)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/run/loop"
 )
 
@@ -16,6 +17,7 @@ type watch struct {
 	saved   []int64
 	samples int
 	grid    *exec.Tensor // the last
+	grids   [][]byte     // all
 }
 
 func (w *watch) Started(int64) error     { return nil }
@@ -25,6 +27,7 @@ func (w *watch) Sampled(_ int64, grid *exec.Tensor) error {
 	w.samples++
 	w.grid = exec.NewTensor(grid.Type)
 	copy(w.grid.Bytes(), grid.Bytes())
+	w.grids = append(w.grids, w.grid.Bytes())
 	return nil
 }
 func (w *watch) Stepped(r loop.Record) error {
@@ -67,5 +70,37 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// fed is a model that notes what its own inputs are filled for.
+type fed struct {
+	algo.Model
+	seen *[]string
+}
+
+func (f fed) Feeder(p exec.Program) func(int64, int) {
+	feed := f.Model.Feeder(p)
+	return func(step int64, epoch int) {
+		*f.seen = append(*f.seen, fmt.Sprintf("step %d of epoch %d", step, epoch))
+		feed(step, epoch)
+	}
+}
+
+// A model's own inputs, such as its learning rates, are those of the step and of its epoch,
+// after a resume too.
+func TestInputsOfEpochs(t *testing.T) {
+	var seen []string
+	j := job{world: 1, config: loop.Config{Batch: 32, Steps: 2, Seed: 1, CkptDir: t.TempDir()}} // of 64 pictures
+	j.parts = func(_ int, p *loop.Parts) { p.Model = fed{p.Model, &seen} }
+	for range 2 {
+		if _, errs := j.run(t); errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		j.config.Steps, j.config.Resume = 5, true
+	}
+	want := []string{"step 0 of epoch 0", "step 1 of epoch 0", "step 2 of epoch 1", "step 3 of epoch 1", "step 4 of epoch 2"}
+	if !slices.Equal(seen, want) {
+		t.Errorf("inputs are filled for %q, want %q", seen, want)
 	}
 }

@@ -377,6 +377,23 @@ func TestRanksWaitForSamples(t *testing.T) {
 	}
 }
 
+// TestRanksWaitForCheckpoints: no rank begins a step before the checkpoint of those before
+// it is in place, so what follows, and the end, is never without it.
+func TestRanksWaitForCheckpoints(t *testing.T) {
+	j := job{world: 2, config: loop.Config{Batch: 4, Steps: 4, Seed: 1, CkptEvery: 1, CkptDir: t.TempDir()}}
+	j.doing = func(rank int, step int64, what string) {
+		if rank == 0 || what != "step" || step == 0 {
+			return
+		}
+		if _, err := os.Stat(filepath.Join(j.config.CkptDir, ckpt.Name(step))); err != nil {
+			t.Errorf("rank %d begins step %d: %v", rank, step, err)
+		}
+	}
+	if _, errs := j.run(t); errors.Join(errs...) != nil {
+		t.Fatal(errors.Join(errs...))
+	}
+}
+
 // TestFailedCheckpointEndsAllRanks lets rank 0 fail where rank 1 waits for it.
 func TestFailedCheckpointEndsAllRanks(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"ebtrain/collective"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/graph"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/loop"
@@ -100,6 +102,10 @@ func TestRestoreRefuses(t *testing.T) {
 		{name: "other width", alg: func(c *bidvl.Config) { c.Net.Width = 8 }, want: "was it made with another --width or --latent?"},
 		{name: "no moments", ckpt: func(_ *ckpt.State, g map[string][]ckpt.Named) { delete(g, ckpt.Optimizer) }, want: "which the model needs"},
 		{name: "a weight is missing", ckpt: func(_ *ckpt.State, g map[string][]ckpt.Named) { g[ckpt.Weights] = g[ckpt.Weights][1:] }, want: "has no tensor "},
+		{name: "a weight of as many numbers", ckpt: func(_ *ckpt.State, g map[string][]ckpt.Named) {
+			w := &g[ckpt.Weights][0]
+			w.Tensor = exec.NewTensor(graph.Type{DType: graph.F64, Shape: w.Tensor.Type.Shape})
+		}, want: "was it made with another --width or --latent?"},
 		{name: "loader's state", ckpt: func(s *ckpt.State, _ map[string][]ckpt.Named) { s.Loader = json.RawMessage(`[1]`) }, want: "state of the loader"},
 		{name: "loader's place", ckpt: func(s *ckpt.State, _ map[string][]ckpt.Named) { s.Loader = json.RawMessage(`{"epoch":-1}`) }, want: ckpt.Name(1)},
 	} {

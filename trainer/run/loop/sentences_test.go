@@ -11,8 +11,10 @@ import (
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
+	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/loop"
 )
 
@@ -173,6 +175,29 @@ func TestSentencesThatDiffer(t *testing.T) {
 	_, errs := j.run(t)
 	if err := errors.Join(errs...); err == nil || !strings.Contains(err.Error(), "sentences in batches of 5 tokens") || len(j.seen.records) > 0 {
 		t.Errorf("%v after %d steps", err, len(j.seen.records))
+	}
+}
+
+// longest is a model of sentences that has the step of the longest for all.
+type longest struct{ algo.Model }
+
+func (l longest) Lengths() []int { return l.Model.(algo.Sequential).Lengths() }
+
+func (l longest) StepOf(_, world, batch int) (*graph.Graph, []nn.Variable, error) {
+	return l.Model.(algo.Sequential).StepOf(slices.Max(l.Lengths()), world, batch)
+}
+
+// Ranks whose steps of a length differ are told when that length is first met, before
+// anything is computed with them.
+func TestStepsOfSentencesThatDiffer(t *testing.T) {
+	models := []algo.Model{inferring(t, "false"), longest{inferring(t, "false")}}
+	j := job{world: 2, config: loop.Config{Batch: 8, Steps: 8, Seed: 3}, data: func(int, data.Source) data.Source { return prose{} }}
+	j.parts = func(rank int, p *loop.Parts) { p.Model = models[rank] }
+	_, errs := j.run(t)
+	for r, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "ranks disagree: program for ") {
+			t.Errorf("rank %d: %v after %d steps", r, err, len(j.seen.records))
+		}
 	}
 }
 

@@ -80,6 +80,22 @@ func TestStagesHaveTheSameBits(t *testing.T) {
 	}
 }
 
+// What runs before a step reads weights that are as new as the step's, also where ranks
+// keep parts of the newest between steps.
+func TestStagesOfSharedOptimizer(t *testing.T) {
+	m := inferring(t, "true")
+	records := func(sharded bool) []loop.Record {
+		t.Helper()
+		j := job{world: 2, config: loop.Config{Batch: 8, Steps: 5, Seed: 3, ShardOptimizer: sharded}, data: func(int, data.Source) data.Source { return prose{} }}
+		j.parts = func(_ int, p *loop.Parts) { p.Model = m }
+		if _, errs := j.run(t); errors.Join(errs...) != nil {
+			t.Fatal(errors.Join(errs...))
+		}
+		return j.seen.records
+	}
+	sameButNorms(t, "losses", records(true), records(false))
+}
+
 func TestStagesAllocateNothing(t *testing.T) {
 	j := job{world: 1, data: func(int, data.Source) data.Source { return prose{} }}
 	j.allocatesNothing(t, inferring(t, "true"))

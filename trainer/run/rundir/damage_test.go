@@ -37,6 +37,14 @@ func TestDamagedConfig(t *testing.T) {
 			t.Errorf("it speaks of the program: %v", err)
 		}
 	}
+	// Of another version, older or newer, it is not damaged.
+	for _, format := range []string{"0", "2"} {
+		if err := os.WriteFile(file, []byte(strings.Replace(whole, `"format": 1`, `"format": `+format, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadConfig(filepath.Join(dir, "a"))
+		wantError(t, err, file+" was written by another version of this program: it has format "+format)
+	}
 }
 
 // What lies where a run has a folder, or a file, is named with what to do.
@@ -56,4 +64,14 @@ func TestFileForFolder(t *testing.T) {
 	}
 	_, err = Open(dir)
 	wantError(t, err, d.Events()+" is a file, where a run has a folder: move it away")
+	if err := os.Remove(d.Events()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(dir) // who failed has let go of its lock
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -179,7 +179,25 @@ func TestMetricsStepsRise(t *testing.T) {
 	appendSteps(t, m, 3, 4)
 	closeMetrics(t, m)
 	wantError(t, m.Append(record(9)), "closed")
-	wantError(t, m.Append(record(10)), "closed") // and stays so
+}
+
+// After a line that could not be written no other is, even where the disk has room again:
+// it would be glued to what there is of the first.
+func TestNothingFollowsHalfALine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	m := open(t, path, 0)
+	whole := m.f
+	var err error
+	if m.f, err = os.Open(path); err != nil { // which takes no writes
+		t.Fatal(err)
+	}
+	wantError(t, m.Append(record(0)), "bad file descriptor")
+	if err := m.f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.f = whole
+	wantError(t, m.Append(record(1)), "bad file descriptor")
+	closeMetrics(t, m)
 }
 
 func FuzzMetrics(f *testing.F) {

@@ -179,10 +179,14 @@ func TestCreateBesideIdleRun(t *testing.T) {
 	says("with a line", false)
 }
 
+// Logs of ranks may be there, and what a process has left that was killed as it began a
+// run there.
 func TestCreateBesideLogs(t *testing.T) {
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, "rank-0.log"), []byte("hello\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"rank-0.log", ".config.json.tmp-4411-1234567890", ".lock"} {
+		if err := os.WriteFile(filepath.Join(path, name), []byte("hello\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	create(t, path)
 }

@@ -32,6 +32,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"ebtrain/data/atomicfile"
 )
 
 // Field numbers of the messages.
@@ -89,7 +91,10 @@ func create(dir string, step int64, now func() time.Time) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{f: f, now: now}
-	err = w.event(0, eventFileVersion, []byte("brain.Event:2"))
+	err = atomicfile.SyncDir(dir) // the name, which Close does not sync
+	if err == nil {
+		err = w.event(0, eventFileVersion, []byte("brain.Event:2"))
+	}
 	if err == nil && (step > 0 || last > 0) {
 		err = w.event(step, eventSessionLog, intField(nil, sessionStatus, sessionStart))
 	}

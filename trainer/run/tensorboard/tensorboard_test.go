@@ -3,6 +3,7 @@ package tensorboard
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ebtrain/data/atomicfile/powercut"
 )
 
 // The decoder below shares nothing with the writer: its CRC goes bit by bit,
@@ -224,6 +227,43 @@ func TestImageIsNoPNG(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// After an event that could not be written no other is, even where the disk has room
+// again: a viewer reads no further than the first record that is torn.
+func TestNothingFollowsHalfARecord(t *testing.T) {
+	w, err := create(t.TempDir(), 0, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := w.f
+	if w.f, err = os.Open(whole.Name()); err != nil { // which takes no writes
+		t.Fatal(err)
+	}
+	if err := w.Scalar("a", 0, 1); err == nil {
+		t.Error("an event was written into a file that takes none")
+	}
+	if err := w.f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.f = whole
+	if err := w.Scalar("a", 1, 1); err == nil {
+		t.Error("an event was written behind half of one")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was written survives a power cut once the file is closed, with its name.
+func TestSurvivesPowerCut(t *testing.T) {
+	powercut.Survives(t, func(dir string) error {
+		w, err := Create(dir, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(w.Scalar("a", 0, 1), w.Close())
+	})
 }
 
 func TestResumeSupersedes(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -114,6 +115,23 @@ func TestCollectivesTakeTurns(t *testing.T) {
 	}
 	if got[0].Time != 240_000 || got[0].Queued != 0 || got[1].Start != got[0].Start+240_000 || got[1].Queued != 150_000 || got[1].Time != 70_000 {
 		t.Errorf("got %+v and %+v", got[0], got[1])
+	}
+}
+
+// One that is over before those before it has taken no time of its own: it is no span of
+// less than none, and who comes behind it waits as long.
+func TestCollectiveWithinAnother(t *testing.T) {
+	at := time.Unix(100, 0)
+	r := NewRecorder(at)
+	for _, c := range []struct{ start, time time.Duration }{{0, 10}, {2, 3}, {4, 8}} {
+		r.Op(exec.Event{Kind: exec.Collective, Start: at.Add(c.start), Time: c.time})
+	}
+	var got [][3]int64
+	for _, s := range r.Spans() {
+		got = append(got, [3]int64{s.Start - at.UnixNano(), s.Time, s.Queued})
+	}
+	if want := [][3]int64{{0, 10, 0}, {10, 0, 8}, {10, 2, 6}}; !slices.Equal(got, want) {
+		t.Errorf("start, time and wait are %v, want %v", got, want)
 	}
 }
 
