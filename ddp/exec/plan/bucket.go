@@ -52,7 +52,7 @@ func (b *bucketing) bucket(i int, n node, c Collective) {
 	start := node{op: Start{Collective: c, Bucket: all}, in: slices.Clone(n.in), out: n.out, index: n.index, scope: n.scope}
 	for k, v := range n.in {
 		root := b.Values[v].Root
-		if direct := !b.Values[v].IsConst && root < len(b.made) && b.made[root] && b.uses[root] == 1 && b.Values[root].Bytes() == b.Values[v].Bytes(); direct {
+		if direct := root < len(b.made) && b.made[root] && b.uses[root] == 1 && b.Values[root].Bytes() == b.Values[v].Bytes(); direct {
 			b.rehome(root, all, in[k])
 		} else {
 			c := b.like(v)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"testing"
 
 	"ebtrain/collective"
@@ -60,6 +61,26 @@ func TestGatheredInPlace(t *testing.T) {
 		}
 		if p.BucketBytes != tt.bucket {
 			t.Errorf("%s: buckets of %d bytes, want %d", tt.name, p.BucketBytes, tt.bucket)
+		}
+	}
+}
+
+// A part of an array that a variable is assigned is copied there: the array itself, of which
+// others have their parts, is larger than the variable.
+func TestPartAssigned(t *testing.T) {
+	const part = 8
+	for rank := range 2 {
+		var b graph.Builder
+		b.Assign(b.Var("v", graph.T(graph.F64, part)), b.Part(2, b.Exp(b.Input("x", graph.T(graph.F64, 2*part)))))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, results := runAlike(t, g, rank)
+		for i := range part {
+			if got, want := results[0].At(i), math.Exp(x.At(rank*part+i)); !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("rank %d, element %d: %v, want %v", rank, i, got, want)
+			}
 		}
 	}
 }
