@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"ebtrain/collective"
@@ -19,7 +20,7 @@ func TestWhatTravelsStays(t *testing.T) {
 	sum := func(b *graph.Builder, xs ...graph.ID) []graph.ID { return b.AllReduce(collective.Sum, "sum", xs...) }
 	for _, tt := range []struct {
 		name  string
-		build func(b *graph.Builder, y, v graph.ID) []graph.ID // outputs
+		build func(b *graph.Builder, y, v graph.ID) []graph.ID // outputs; of those of parts, the first has zeros elsewhere
 		want  []float64                                        // times y: the outputs, then the variable
 	}{
 		{"it is assigned", func(b *graph.Builder, y, v graph.ID) []graph.ID {
@@ -50,6 +51,11 @@ func TestWhatTravelsStays(t *testing.T) {
 			b.Assign(v, b.Sub(b.Concat(0, half, half), b.Concat(0, half, half)))
 			return []graph.ID{b.Sub(b.Placed(2, half), b.Placed(2, b.Part(2, y))), y}
 		}, []float64{1, 1, 0}},
+		{"a part of what nothing else reads", func(b *graph.Builder, y, v graph.ID) []graph.ID {
+			half := sum(b, b.Part(2, b.Neg(y)))[0]
+			b.Assign(v, y)
+			return []graph.ID{b.Placed(2, half)}
+		}, []float64{-2, 1}},
 	} {
 		for rank := range 2 {
 			var b graph.Builder
@@ -67,7 +73,7 @@ func TestWhatTravelsStays(t *testing.T) {
 			for k, v := range got {
 				for i := range n {
 					want := tt.want[k] * math.Exp(x.At(i))
-					if tt.name == "a part of it" && k == 0 && i/(n/2) != rank {
+					if strings.HasPrefix(tt.name, "a part") && k == 0 && i/(n/2) != rank {
 						want = 0
 					}
 					if !(math.Abs(v.At(i)-want) <= 1e-12) {
