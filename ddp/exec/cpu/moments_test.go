@@ -49,6 +49,36 @@ func TestVarianceFarFromZero(t *testing.T) {
 	}
 }
 
+// Numbers that are all the same have no variance, and never one below nought, of which the
+// root that follows would be no number.
+func TestVarianceOfOneNumber(t *testing.T) {
+	const rows, cols = 3001, 64
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, rows, cols))
+	b.Output("v", b.MeanKeep(b.Square(b.Sub(x, b.MeanKeep(x, 0))), 0))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := open(t, Config{Threads: 2}).Compile(g, exec.Options{Name: "variance"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing(t, p)
+	in := p.Input("x").F32()
+	for i := range in {
+		in[i] = 1 / float32(i%cols+3)
+	}
+	if err := exec.Run(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	for c, v := range p.Output("v").F32() {
+		if !(v >= 0 && v < 1e-15) {
+			t.Errorf("the variance of %v is %v", in[c], v)
+		}
+	}
+}
+
 // columnVariance is the variance of every cols-th element of x, in two passes.
 func columnVariance(x []float32, cols int) float64 {
 	mean, v, n := 0.0, 0.0, 0.0
