@@ -206,7 +206,7 @@ func TestVirtualiseOwnVariables(t *testing.T) {
 	want, mean := kept(virtualRanks)
 	start := ddptest.Noise(3, len(want))
 	for i, v := range want {
-		if by := start[i]/4 + 1.5*data[i]; math.Abs(v-by) > 1e-6 {
+		if by := start[i]/4 + 1.5*data[i]; !(math.Abs(v-by) <= 1e-6) {
 			t.Fatalf("value %d is %v, want %v", i, v, by)
 		}
 	}

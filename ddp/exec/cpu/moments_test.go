@@ -40,7 +40,7 @@ func TestVarianceFarFromZero(t *testing.T) {
 					t.Fatal(err)
 				}
 				for c := range cols {
-					if got, want := p.Output("v").At(c), columnVariance(in[c:], cols); math.Abs(got/want-1) > 2e-7 {
+					if got, want := p.Output("v").At(c), columnVariance(in[c:], cols); !(math.Abs(got/want-1) <= 2e-7) {
 						t.Fatalf("column %d: %v, want %v", c, got, want)
 					}
 				}
@@ -134,7 +134,7 @@ func TestSumsOfDifferences(t *testing.T) {
 			for i := c; i < len(d); i += cols {
 				want += float64(d[i])
 			}
-			if got := p.Output("sum of " + name).At(c); math.Abs(got/want-1) > 1e-6 {
+			if got := p.Output("sum of " + name).At(c); !(math.Abs(got/want-1) <= 1e-6) {
 				t.Errorf("column %d: the sum of %s is %v, want %v", c, name, got, want)
 			}
 		}
@@ -184,7 +184,7 @@ func TestSumsLessWhatIsNoMean(t *testing.T) {
 		for i := k; i < len(x); i += cols {
 			want += 2*float64(x[i]) - float64(c[k])/rows
 		}
-		if got := p.Output("rest").At(k); math.Abs(got-want) > 1e-4 {
+		if got := p.Output("rest").At(k); !(math.Abs(got-want) <= 1e-4) {
 			t.Fatalf("column %d: the sum of 2x − c/%d is %v, want %v", k, rows, got, want)
 		}
 	}
