@@ -3,6 +3,7 @@ package ddp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -58,6 +59,25 @@ func same(t *testing.T, errs []error, want string) {
 	}
 }
 
+// No text is taken for another, whichever they are: what is compared is all of their hashes,
+// and not so little of them that some have it in common.
+func TestAgreeTellsTextsApart(t *testing.T) {
+	errs := ddptest.Ranks(2, func(r int, comm collective.Comm) error {
+		for i := range 1000 {
+			text := fmt.Sprintf("step %d", i*(1+r))
+			if err := Agree(context.Background(), comm, "program", text); (err == nil) != (i == 0) {
+				return fmt.Errorf("rank %d has %q: %v", r, text, err)
+			}
+		}
+		return nil
+	})
+	for _, err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A rank that is gone ends the comparison.
 func TestAgreeWithoutARank(t *testing.T) {
 	gone := errors.New("gone")
@@ -103,6 +123,40 @@ func TestReplicas(t *testing.T) {
 			})
 			same(t, errs, tt.want)
 		})
+	}
+}
+
+// Each comparison is of what there is then: replicas that differ and are put right agree
+// again, and a second difference is on its own line.
+func TestReplicasAgain(t *testing.T) {
+	for r, err := range ddptest.Ranks(2, func(r int, comm collective.Comm) error {
+		vars := ddptest.NewVars()
+		replicas := NewReplicas(comm, vars, []string{"a", "b"})
+		for i, tt := range []struct{ a, b, want string }{
+			{"same", "same", ""},
+			{"same", "other", "line 2: rank 0 has \"b "},
+			{"same", "same", ""},
+			{"other", "same", "line 1: rank 0 has \"a "},
+		} {
+			for name, is := range map[string]string{"a": tt.a, "b": tt.b} {
+				v := 1.0
+				if is == "other" {
+					v += float64(r)
+				}
+				if err := vars.Set(name, ddptest.Tensor(graph.T(graph.F64, 1), []float64{v})); err != nil {
+					return err
+				}
+			}
+			err := replicas.Compare(context.Background())
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				return fmt.Errorf("comparison %d: got %v, want %q", i, err, tt.want)
+			}
+		}
+		return nil
+	}) {
+		if err != nil {
+			t.Errorf("rank %d: %v", r, err)
+		}
 	}
 }
 

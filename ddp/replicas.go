@@ -9,7 +9,6 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/graph"
 )
 
 // Replicas compares variables of all ranks, any number of times. It allocates
@@ -23,12 +22,9 @@ type Replicas struct {
 	text  []byte // a line for each variable
 }
 
-// variable is one that is compared, and the begin of its line.
-type variable struct {
-	name  string
-	typ   graph.Type
-	title string
-}
+// variable is one that is compared, and the begin of its line, once it has been seen: a
+// variable keeps its type.
+type variable struct{ name, title string }
 
 // NewReplicas compares the named variables of vars over the ranks of c.
 func NewReplicas(c collective.Comm, vars exec.Vars, names []string) *Replicas {
@@ -61,8 +57,8 @@ func (r *Replicas) Compare(ctx context.Context) error {
 
 // describe appends the line of the variable t: its name, type and hash.
 func (r *Replicas) describe(t *exec.Tensor) {
-	if r.at.typ != t.Type || r.at.title == "" {
-		r.at.typ, r.at.title = t.Type, fmt.Sprintf("%s %v ", r.at.name, t.Type)
+	if r.at.title == "" {
+		r.at.title = fmt.Sprintf("%s %v ", r.at.name, t.Type)
 	}
 	hash := sha256.Sum256(t.Bytes())
 	r.text = append(r.text, r.at.title...)

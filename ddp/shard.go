@@ -1,6 +1,8 @@
 package ddp
 
 import (
+	"slices"
+
 	"ebtrain/ddp/graph"
 )
 
@@ -254,18 +256,13 @@ func (r *region) local(id graph.ID) bool {
 }
 
 // elementwise says whether element i of what n makes depends on element i of its inputs
-// alone.
+// alone, all of them floats.
 func elementwise(g *graph.Graph, n graph.Node) bool {
 	switch n.Op.(type) {
 	case graph.Unary, graph.Binary, graph.Select, graph.Cast, graph.StopGrad:
 	default:
 		return false
 	}
-	out := g.Type(n.Out[0])
-	for _, in := range n.In {
-		if t := g.Type(in); t.Shape != out.Shape || !t.DType.IsFloat() {
-			return false
-		}
-	}
-	return out.DType.IsFloat()
+	integer := func(id graph.ID) bool { return !g.Type(id).DType.IsFloat() }
+	return !slices.ContainsFunc(n.In, integer) && !integer(n.Out[0])
 }

@@ -225,6 +225,11 @@ func TestShardOptimizer(t *testing.T) {
 			}
 			s.adam(grads)
 		}, 8, 2, 0},
+		{"a rate for each column", func(s *shardModel) {
+			grads := s.grads()
+			grads[0] = s.b.Mul(grads[0], s.b.Exp(s.b.Var("w8", graph.T(graph.F32, 5))))
+			s.adam(grads)
+		}, 8, 1, 1},
 		{"an average of the weights", func(s *shardModel) {
 			s.adam(s.grads())
 			avg := s.b.Var("avg", graph.T(graph.F32, 3, 5))

@@ -206,7 +206,7 @@ func TestVirtualiseOwnVariables(t *testing.T) {
 	want, mean := kept(virtualRanks)
 	start := ddptest.Noise(3, len(want))
 	for i, v := range want {
-		if by := start[i]/4 + 1.5*data[i]; math.Abs(v-by) > 1e-6 {
+		if by := start[i]/4 + 1.5*data[i]; !(math.Abs(v-by) <= 1e-6) {
 			t.Fatalf("value %d is %v, want %v", i, v, by)
 		}
 	}
@@ -236,6 +236,12 @@ func TestVirtualiseErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := model(t)
+	var f graph.Builder
+	f.Output("k", f.Input("k", graph.T(graph.F32, 3)))
+	floats, err := f.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name   string
 		g      *graph.Graph
@@ -253,6 +259,7 @@ func TestVirtualiseErrors(t *testing.T) {
 		{"split of a number", named, func(s *ddp.Shards) { s.Split["rate"] = true }, `input "rate" is one number`},
 		{"key of nothing", named, func(s *ddp.Shards) { s.Key = "kye" }, `no input "kye" to name draws: want one of type i64[3] as Key (its inputs are "key", "rate", "x")`},
 		{"key of another type", named, func(s *ddp.Shards) { s.Key = "rate" }, `input "rate" f32[] cannot name draws: want an input of type i64[3]`},
+		{"key of floats", floats, func(s *ddp.Shards) { s.Split, s.Key = nil, "k" }, `input "k" f32[3] cannot name draws: want an input of type i64[3]`},
 		{"key in a variable", named, func(s *ddp.Shards) { s.Key = "w" }, `no input "w" to name draws`},
 		{"key in parts", named, func(s *ddp.Shards) { s.Split["key"] = true }, `input "key" is in Split and is Key`},
 	} {

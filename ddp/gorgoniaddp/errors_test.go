@@ -86,6 +86,12 @@ func TestDeclarations(t *testing.T) {
 			}
 			return n, c
 		}, `rank 2: node 1 "b": is float64 (4), but its value is int32 ()`, false},
+		{"value of another shape", func(n gorgonia.Nodes, c gorgoniaddp.Config) (gorgonia.Nodes, gorgoniaddp.Config) {
+			if err := gorgonia.Let(n[1], 1.0); err != nil { // nor this
+				panic(err)
+			}
+			return n, c
+		}, `rank 2: node 1 "b": is float64 (4), but its value is float64 ()`, false},
 		{"integers", func(n gorgonia.Nodes, c gorgoniaddp.Config) (gorgonia.Nodes, gorgoniaddp.Config) {
 			return gorgonia.Nodes{n[0], integers(n[0])}, c
 		}, `rank 2: node 1 "k": want elements of type float32 or float64, got int32`, false},
@@ -134,27 +140,26 @@ func TestVerifyInitAndCheckReplicas(t *testing.T) {
 			}
 		}
 	}
-	errs := within(t, 4, func(ctx context.Context, comm collective.Comm) error {
-		nodes := quadratic(tensor.Float64, "a:2x3", "b:4", "c:2")
-		r, err := gorgoniaddp.New(ctx, comm, nodes, gorgoniaddp.Defaults())
-		if err != nil {
-			return err
-		}
-		if err := r.CheckReplicas(ctx); err != nil {
-			return err
-		}
-		switch comm.Rank() { // after training went wrong
-		case 1:
-			nodes[2].Value().Data().([]float64)[0]++
-		case 3:
-			nodes[1].Value().Data().([]float64)[0]++
-		}
-		return r.CheckReplicas(ctx)
-	})
-	for rank, err := range errs {
-		const want = `ranks [1 3] are not equal to rank 0, first at node 1 "b"`
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("rank %d: got %v, want %s", rank, err, want)
+	for _, wrong := range [][2]int{{2, 1}, {1, 2}} { // after training went wrong, by rank 1 and 3: the node
+		errs := within(t, 4, func(ctx context.Context, comm collective.Comm) error {
+			nodes := quadratic(tensor.Float64, "a:2x3", "b:4", "c:2")
+			r, err := gorgoniaddp.New(ctx, comm, nodes, gorgoniaddp.Defaults())
+			if err != nil {
+				return err
+			}
+			if err := r.CheckReplicas(ctx); err != nil {
+				return err
+			}
+			if rank := comm.Rank(); rank%2 == 1 {
+				nodes[wrong[rank/2]].Value().Data().([]float64)[0]++
+			}
+			return r.CheckReplicas(ctx)
+		})
+		for rank, err := range errs {
+			const want = `ranks [1 3] are not equal to rank 0, first at node 1 "b"`
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("rank %d: got %v, want %s", rank, err, want)
+			}
 		}
 	}
 }
@@ -190,6 +195,12 @@ func TestOneRankFails(t *testing.T) {
 			}
 			return r.CheckReplicas(ctx)
 		}, `value of node 0 "w1": want 30 elements of f64 as declared, got 1 of f32`},
+		{"value of another length", func(ctx context.Context, r *gorgoniaddp.Replica, m *model) error {
+			if err := gorgonia.Let(m.learn[0], 1.0); err != nil {
+				return err
+			}
+			return r.CheckReplicas(ctx)
+		}, `value of node 0 "w1": want 30 elements of f64 as declared, got 1 of f64`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			errs := within(t, 2, func(ctx context.Context, comm collective.Comm) error {

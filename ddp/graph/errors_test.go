@@ -150,6 +150,59 @@ var badGraphs = []struct {
 		"gradient with respect to: not a value of this graph (ID 999)"},
 	{"cotangent of another type", func(b *graph.Builder, x, img, _ graph.ID) { b.Pullback([]graph.ID{x}, []graph.ID{img}, x) },
 		"pullback: cotangent 0 is f32[1,4,8,8], want f32[2,3]"},
+	{"conv of two element types", func(b *graph.Builder, _, img, _ graph.ID) {
+		b.Conv2D(img, b.Var("w", graph.T(graph.F64, 8, 4, 1, 1)), graph.NewConv(1, 1, 0))
+	}, "conv2d{1x1 stride 1x1 pad 0,0,0,0 dilation 1x1 groups 1}[f32[1,4,8,8] f64[8,4,1,1]]: want one floating-point type"},
+	{"max pool with all of a window in the padding at its right", func(b *graph.Builder, _, img, _ graph.ID) {
+		w := graph.SquareWindow(2, 2, 0)
+		w.PadR = 2
+		b.MaxPool2D(img, w)
+	}, "maxpool2d{2x2 stride 2x2 pad 0,0,0,2 dilation 1x1}[f32[1,4,8,8]]: the padding must be smaller than the kernel, and the dilation 1"},
+	{"max pool with dilation", func(b *graph.Builder, _, img, _ graph.ID) {
+		w := graph.SquareWindow(2, 2, 0)
+		w.DilW = 2
+		b.MaxPool2D(img, w)
+	}, "maxpool2d{2x2 stride 2x2 pad 0,0,0,0 dilation 1x2}[f32[1,4,8,8]]: the padding must be smaller than the kernel, and the dilation 1"},
+	{"windows of another image", func(b *graph.Builder, _, img, _ graph.ID) {
+		b.Apply(graph.SumUnpool2D{Window: graph.SquareWindow(2, 2, 0), H: 8, W: 16}, img)
+	}, "sumunpool2d{2x2 stride 2x2 pad 0,0,0,0 dilation 1x1 to 8x16}[f32[1,4,8,8]]: it is not the pooling of f32[1,4,8,16]"},
+	{"places for other channels", func(b *graph.Builder, _, img, _ graph.ID) {
+		b.Apply(graph.PlaneGather{}, img, b.Zeros(graph.T(graph.I32, 1, 3, 8, 8)))
+	}, "planegather[f32[1,4,8,8] i32[1,3,8,8]]: want images (N,C,H,W) and i32 places (N,C,OH,OW)"},
+	{"places of fewer values", func(b *graph.Builder, _, img, _ graph.ID) {
+		b.Apply(graph.PlaneScatter{H: 9, W: 9}, img, b.Zeros(graph.T(graph.I32, 1, 4, 8, 7)))
+	}, "planescatter{to 9x9}[f32[1,4,8,8] i32[1,4,8,7]]: want values and i32 places, both (N,C,OH,OW)"},
+	{"halving of an odd width", func(b *graph.Builder, _, _, _ graph.ID) {
+		b.Apply(graph.Upsample2DT{Mode: graph.Nearest, Scale: 2}, b.Input("odd", graph.T(graph.F32, 1, 1, 4, 5)))
+	}, "upsample2d_t{nearest x2}[f32[1,1,4,5]]: want images (N,C,H,W) with H and W divisible by the scale 2"},
+	{"reshape of a number", func(b *graph.Builder, _, _, _ graph.ID) { b.Reshape(b.Ones(graph.T(graph.F32, 2, 3)), graph.D(4, 2)) },
+		"reshape[4,2][f32[2,3]]: 6 elements cannot become [4,2]"},
+	{"broadcast of a number", func(b *graph.Builder, _, _, _ graph.ID) { b.BroadcastTo(b.Ones(graph.T(graph.F32, 2)), graph.D(4, 3)) },
+		"broadcast[4,3][f32[1,2]]: axis 1 has extent 2, not 1 or 3"},
+	{"slice one too far", func(b *graph.Builder, x, _, _ graph.ID) { b.Slice(x, 1, 2, 4, 1) },
+		"slice{[0,2] to [2,4] step [1,1]}[f32[2,3]]: axis 1: [2:4:1] is not inside its 3 entries"},
+	{"padding of nothing", func(b *graph.Builder, _, _, _ graph.ID) { b.Pad(b.Input("none", graph.T(graph.F32, 0)), 0, 1, 1) },
+		"pad{[1], [1], gap [0]}[f32[0]]: axis 0: a padding is negative or the axis is empty"},
+	{"concat of two element types", func(b *graph.Builder, x, _, _ graph.ID) { b.Concat(0, x, b.Input("d", graph.T(graph.F64, 2, 3))) },
+		"concat{axis 0}[f32[2,3] f64[2,3]]: input 1 is f64[2,3], which does not fit f32[2,3]"},
+	{"draw of one number", func(b *graph.Builder, _, _, _ graph.ID) {
+		b.Draw(b.Input("key", graph.KeyType), graph.Normal, 9, 0, graph.T(graph.F32))
+	}, "draw{normal purpose 9.0}[i64[3]]: want a key of type i64[3] and a floating-point result with at least one axis"},
+	{"draw of integers", func(b *graph.Builder, _, _, _ graph.ID) {
+		b.Draw(b.Input("key", graph.KeyType), graph.Normal, 9, 0, graph.T(graph.I32, 4))
+	}, "draw{normal purpose 9.0}[i64[3]]: want a key of type i64[3] and a floating-point result with at least one axis"},
+	{"assignment of another element type", func(b *graph.Builder, x, _, _ graph.ID) { b.Assign(b.Var("w", graph.T(graph.F64, 2, 3)), x) },
+		`assign "w": want f64[2,3], got f32[2,3]`},
+	{"cotangent of another element type", func(b *graph.Builder, x, _, _ graph.ID) {
+		b.Pullback([]graph.ID{x}, []graph.ID{b.Ones(graph.T(graph.F64, 2, 3))}, x)
+	}, "pullback: cotangent 0 is f64[2,3], want f32[2,3]"},
+	{"direction of another element type", func(b *graph.Builder, x, _, _ graph.ID) {
+		b.HVP(b.Sum(x), []graph.ID{x}, []graph.ID{b.Ones(graph.T(graph.F64, 2, 3))})
+	}, "hessian-vector product: direction 0 is f64[2,3], want f32[2,3]"},
+	{"output twice, of two values", func(b *graph.Builder, x, img, _ graph.ID) { b.Output("y", x); b.Output("y", img) },
+		`output "y" is declared twice`},
+	{"zero of another element type", func(b *graph.Builder, x, _, _ graph.ID) { b.Add(x, b.Zeros(graph.T(graph.F64, 2, 3))) },
+		"add[f32[2,3] f64[2,3]]: want two values of the same type"},
 	{"cotangent missing", func(b *graph.Builder, x, _, _ graph.ID) { b.Pullback([]graph.ID{x}, nil, x) },
 		"pullback: 1 values and 0 cotangents"},
 }
@@ -236,4 +289,43 @@ func TestSliceOfLongSteps(t *testing.T) {
 			t.Errorf("step %d: got %v, %v, want %v", step, out, err, want)
 		}
 	}
+}
+
+// In is the smallest image with so many positions of a window, whatever its paddings on
+// each side: a pixel less has one less, or none, which no op takes. A mean is over all of a
+// window.
+func TestWindows(t *testing.T) {
+	for _, w := range []graph.Window{
+		graph.SquareWindow(3, 1, 1),
+		{KH: 2, KW: 5, StrideH: 1, StrideW: 3, PadT: 1, PadL: 2, DilH: 1, DilW: 1},
+		{KH: 3, KW: 2, StrideH: 2, StrideW: 1, PadB: 2, PadR: 1, DilH: 2, DilW: 3},
+		{KH: 4, KW: 3, StrideH: 1, StrideW: 2, PadT: 2, PadB: 1, PadR: 2, DilH: 1, DilW: 2},
+	} {
+		for oh := 1; oh < 4; oh++ {
+			for ow := 1; ow < 4; ow++ {
+				h, wd := w.In(oh, ow)
+				for _, less := range [][2]int{{0, 0}, {1, 0}, {0, 1}} {
+					var b graph.Builder
+					y := b.AvgPool2D(b.Input("x", graph.T(graph.F32, 2, 3, h-less[0], wd-less[1])), w)
+					none := h == less[0] || wd == less[1]
+					if want := graph.D(2, 3, oh-b2i(less[0] > 0), ow-b2i(less[1] > 0)); want.Len() == 0 || none {
+						if b.Err() == nil {
+							t.Errorf("%v: an image of %dx%d has positions %v, want none", w, h-less[0], wd-less[1], b.Shape(y))
+						}
+					} else if b.Err() != nil || b.Shape(y) != want {
+						t.Errorf("%v: an image of %dx%d has positions %v (%v), want %v", w, h-less[0], wd-less[1], b.Shape(y), b.Err(), want)
+					} else if a := b.Node(y).Op.(graph.Unary).A(); a != 1/float64(w.KH*w.KW) {
+						t.Errorf("%v: a mean is %v of a sum", w, a)
+					}
+				}
+			}
+		}
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

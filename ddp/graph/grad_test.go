@@ -133,7 +133,7 @@ func TestGrad(t *testing.T) {
 				return c.f(b, b.Input("x", scalar), b.Input("y", scalar))
 			})
 			for i, w := range c.want {
-				if len(got) != len(c.want) || math.Abs(got[i][0]-w) > 1e-12 {
+				if len(got) != len(c.want) || !(math.Abs(got[i][0]-w) <= 1e-12) {
 					t.Fatalf("got %v, want %v", got, c.want)
 				}
 			}
@@ -230,7 +230,7 @@ func TestGradAcrossRanks(t *testing.T) {
 		for i := range xs[r] {
 			for loss, grad := range map[string]string{"loss": "g", "second": "gg"} {
 				fd := (8*(total(at(r, i, h), loss)-total(at(r, i, -h), loss)) - total(at(r, i, 2*h), loss) + total(at(r, i, -2*h), loss)) / (12 * h)
-				if got := base[r][grad][i]; math.Abs(got-fd) > 1e-9*(1+math.Abs(fd)) {
+				if got := base[r][grad][i]; !(math.Abs(got-fd) <= 1e-9*(1+math.Abs(fd))) {
 					t.Errorf("%s: rank %d, element %d: got %.12g, finite differences give %.12g", grad, r, i, got, fd)
 				}
 			}

@@ -66,7 +66,7 @@ func TestPartsAcrossRanks(t *testing.T) {
 				l := fmt.Sprint("L", order)
 				fd := (8*(up[l]-down[l]) - up2[l] + down2[l]) / (12 * h)
 				got := base[r][fmt.Sprint("g", order)][i]
-				if math.Abs(got) < 1e-3 || math.Abs(got-fd) > 1e-7*(1+math.Abs(fd)) {
+				if !(math.Abs(got) >= 1e-3 && math.Abs(got-fd) <= 1e-7*(1+math.Abs(fd))) {
 					t.Errorf("order %d, rank %d, element %d: got %.12g, finite differences give %.12g", order, r, i, got, fd)
 				}
 			}

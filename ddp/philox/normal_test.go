@@ -17,7 +17,7 @@ func TestBoxMuller(t *testing.T) {
 			r := math.Sqrt(-2 * math.Log(Float64(w)))
 			s, c := math.Sincos(2 * math.Pi * Float64(v))
 			z0, z1 := BoxMuller(w, v)
-			if math.Abs(z0-r*c) > 4e-15 || math.Abs(z1-r*s) > 4e-15 {
+			if !(math.Abs(z0-r*c) <= 4e-15 && math.Abs(z1-r*s) <= 4e-15) {
 				t.Fatalf("words %#x, %#x: got %v, %v, want %v, %v", w, v, z0, z1, r*c, r*s)
 			}
 		}

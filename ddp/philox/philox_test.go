@@ -47,7 +47,7 @@ func TestNormalMoments(t *testing.T) {
 		m2 += v * v / n
 		m4 += v * v * v * v / n
 	}
-	if math.Abs(m1) > 4.0/256 || math.Abs(m2-1) > 4*math.Sqrt2/256 || math.Abs(m4-3) > 4*math.Sqrt(96)/256 {
+	if !(math.Abs(m1) <= 4.0/256 && math.Abs(m2-1) <= 4*math.Sqrt2/256 && math.Abs(m4-3) <= 4*math.Sqrt(96)/256) {
 		t.Errorf("moments %.4f %.4f %.4f, want 0 1 3", m1, m2, m4)
 	}
 }

@@ -40,11 +40,41 @@ func TestVarianceFarFromZero(t *testing.T) {
 					t.Fatal(err)
 				}
 				for c := range cols {
-					if got, want := p.Output("v").At(c), columnVariance(in[c:], cols); math.Abs(got/want-1) > 2e-7 {
+					if got, want := p.Output("v").At(c), columnVariance(in[c:], cols); !(math.Abs(got/want-1) <= 2e-7) {
 						t.Fatalf("column %d: %v, want %v", c, got, want)
 					}
 				}
 			})
+		}
+	}
+}
+
+// Numbers that are all the same have no variance, and never one below nought, of which the
+// root that follows would be no number.
+func TestVarianceOfOneNumber(t *testing.T) {
+	const rows, cols = 3001, 64
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, rows, cols))
+	b.Output("v", b.MeanKeep(b.Square(b.Sub(x, b.MeanKeep(x, 0))), 0))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := open(t, Config{Threads: 2}).Compile(g, exec.Options{Name: "variance"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing(t, p)
+	in := p.Input("x").F32()
+	for i := range in {
+		in[i] = 1 / float32(i%cols+3)
+	}
+	if err := exec.Run(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	for c, v := range p.Output("v").F32() {
+		if !(v >= 0 && v < 1e-15) {
+			t.Errorf("the variance of %v is %v", in[c], v)
 		}
 	}
 }
@@ -104,7 +134,7 @@ func TestSumsOfDifferences(t *testing.T) {
 			for i := c; i < len(d); i += cols {
 				want += float64(d[i])
 			}
-			if got := p.Output("sum of " + name).At(c); math.Abs(got/want-1) > 1e-6 {
+			if got := p.Output("sum of " + name).At(c); !(math.Abs(got/want-1) <= 1e-6) {
 				t.Errorf("column %d: the sum of %s is %v, want %v", c, name, got, want)
 			}
 		}
@@ -154,7 +184,7 @@ func TestSumsLessWhatIsNoMean(t *testing.T) {
 		for i := k; i < len(x); i += cols {
 			want += 2*float64(x[i]) - float64(c[k])/rows
 		}
-		if got := p.Output("rest").At(k); math.Abs(got-want) > 1e-4 {
+		if got := p.Output("rest").At(k); !(math.Abs(got-want) <= 1e-4) {
 			t.Fatalf("column %d: the sum of 2x − c/%d is %v, want %v", k, rows, got, want)
 		}
 	}

@@ -115,6 +115,12 @@ func integerCases() []Case {
 				}},
 		)
 	}
+	for _, dt := range []graph.DType{graph.I32, graph.I64} {
+		all = append(all, Case{Name: "max of negative numbers " + dt.String(), Args: args(intOf(dt, List(-7, -3, -200, -5), 3, 5)), Tol: Exact,
+			Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+				return []graph.ID{b.MaxKeep(x[0], 0), b.MaxKeep(x[0], 1)}
+			}})
+	}
 	large := List(1<<40, 1<<52, -(1 << 45), 3)
 	return append(all, Case{Name: "i64 beyond f32", Args: args(intOf(graph.I64, large, 8)), Tol: Exact,
 		Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return b.Add(x[0], b.Iota(b.Type(x[0]), 0)) })})
@@ -153,7 +159,7 @@ func leafCases() []Case {
 			return []graph.ID{b.Full(graph.T(graph.F32), 0.1), b.Full(graph.T(graph.F32, 3, 5), -2.5), b.Full(graph.T(graph.I32, 4), 7), b.Full(graph.T(graph.I64, 2), 2.5), b.Full(graph.T(graph.U8, 3), 255)}
 		}},
 	}
-	key := intOf(graph.I64, List(-987654321987654321, 41, 1000), 3)
+	key := intOf(graph.I64, List(-987654321987654321, 3_000_000_041, 1<<32-2), 3) // 32 bits of the step, and of the sample, which goes on at 0
 	for _, d := range []graph.Dist{graph.Normal, graph.Uniform, graph.Rademacher} {
 		for _, s := range []graph.Shape{graph.D(5), graph.D(3, 7), graph.D(2, 3, 5, 1), graph.D(1, 130), graph.D(61, 3)} {
 			c := Case{Name: fmt.Sprintf("draw %s %v", d, s), Args: args(key), Tol: Exact,

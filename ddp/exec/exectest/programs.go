@@ -3,6 +3,7 @@ package exectest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -208,11 +209,11 @@ func checkMissing(t *testing.T, be exec.Backend, dt graph.DType) {
 	g := buildGraph(t, func(b *graph.Builder) {
 		b.Scope("energy", func() { b.Output("y", b.Neg(b.Var("weight", graph.T(dt, 3)))) })
 	})
-	wrong := be.NewVars()
-	if err := wrong.Set("weight", exec.NewTensor(graph.T(dt, 4))); err != nil {
+	wrong, other := be.NewVars(), be.NewVars()
+	if err := errors.Join(wrong.Set("weight", exec.NewTensor(graph.T(dt, 4))), other.Set("weight", exec.NewTensor(graph.T(graph.I32, 3)))); err != nil {
 		t.Fatal(err)
 	}
-	for name, vars := range map[string]exec.Vars{"no set": nil, "not in the set": be.NewVars(), "wrong type": wrong} {
+	for name, vars := range map[string]exec.Vars{"no set": nil, "not in the set": be.NewVars(), "wrong shape": wrong, "wrong element type": other} {
 		p, err := be.Compile(g, exec.Options{Name: "test", Vars: vars})
 		if err == nil {
 			t.Errorf("%s: compiled to %v", name, p)

@@ -30,7 +30,7 @@ func (p *Plan) assign() {
 func (e *ends) direct(a assign) bool {
 	r := e.Values[a.src].Root
 	root := &e.Values[r]
-	if root.Space != Arena && !e.gathered(r) || e.Values[a.src].Off != 0 || root.Bytes() != e.Values[a.src].Bytes() || e.lives[r].made == never {
+	if root.Space != Arena && !e.gathered(r) || root.Bytes() != e.Values[a.src].Bytes() || e.lives[r].made == never {
 		return false
 	}
 	at, last := e.lives[r].made, e.lives[a.dst].last()

@@ -23,13 +23,11 @@ func buckets(d *dag) {
 		for _, v := range n.in {
 			b.uses[d.Values[v].Root]++
 		}
-		if _, ok := collectiveOf(n.op); !ok {
-			for _, v := range n.out {
-				b.made[v] = true
-			}
+		for _, v := range n.out {
+			b.made[v] = true
 		}
 	}
-	for i, n := range d.nodes {
+	for i, n := range d.nodes { // what a collective makes is in a bucket when another takes it
 		if c, ok := collectiveOf(n.op); ok {
 			b.bucket(i, n, c)
 		}
@@ -41,7 +39,7 @@ func buckets(d *dag) {
 type bucketing struct {
 	*edit
 	uses  []int   // by root: its readers, nodes and assignments
-	made  []bool  // by value: by something else than a collective
+	made  []bool  // by value: by a node
 	shown [][]int // by root: the values that show it
 }
 
@@ -52,7 +50,7 @@ func (b *bucketing) bucket(i int, n node, c Collective) {
 	start := node{op: Start{Collective: c, Bucket: all}, in: slices.Clone(n.in), out: n.out, index: n.index, scope: n.scope}
 	for k, v := range n.in {
 		root := b.Values[v].Root
-		if direct := !b.Values[v].IsConst && root < len(b.made) && b.made[root] && b.uses[root] == 1 && b.Values[root].Bytes() == b.Values[v].Bytes(); direct {
+		if direct := root < len(b.made) && b.made[root] && b.uses[root] == 1 && b.Values[root].Bytes() == b.Values[v].Bytes(); direct {
 			b.rehome(root, all, in[k])
 		} else {
 			c := b.like(v)

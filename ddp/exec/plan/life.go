@@ -84,7 +84,7 @@ func (e *ends) inPlace(i, in, out int) bool {
 	}
 	for k := range e.operands.of(in) {
 		v := &e.Values[e.Steps[i].In[k]]
-		if !f.Loads[k].Full() || v.Off != 0 || v.Bytes() != e.Values[in].Bytes() {
+		if !f.Loads[k].Full() || v.Bytes() != e.Values[in].Bytes() {
 			return false
 		}
 		read = true

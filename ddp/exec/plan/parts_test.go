@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"ebtrain/collective"
@@ -45,6 +47,11 @@ func TestGatheredInPlace(t *testing.T) {
 		p := partsPlan(t, tt.part, tt.late)
 		inVar, moves := false, 0
 		for i := range p.Steps {
+			for _, v := range append(slices.Clone(p.Steps[i].In), p.Steps[i].Out...) {
+				if _, _, at := p.View(v); at%Align != 0 {
+					t.Errorf("%s: step %d has an array at %d, want whole lines", tt.name, i, at)
+				}
+			}
 			switch op := p.Steps[i].Op.(type) {
 			case Start:
 				if op.Kind == collective.AllGather {
@@ -60,6 +67,31 @@ func TestGatheredInPlace(t *testing.T) {
 		}
 		if p.BucketBytes != tt.bucket {
 			t.Errorf("%s: buckets of %d bytes, want %d", tt.name, p.BucketBytes, tt.bucket)
+		}
+	}
+}
+
+// A part of an array that a variable is assigned is copied there: the array itself, of which
+// others have their parts, is larger than the variable. A part of a part is the rank's of
+// both.
+func TestPartAssigned(t *testing.T) {
+	const part = 8
+	for rank := range 2 {
+		var b graph.Builder
+		b.Assign(b.Var("v", graph.T(graph.F64, part)), b.Part(2, b.Part(2, b.Exp(b.Input("x", graph.T(graph.F64, 4*part))))))
+		b.Assign(b.Var("u", graph.T(graph.F64, part)), b.Part(2, b.Neg(b.Slice(b.Input("x", graph.T(graph.F64, 4*part)), 0, 0, 2*part, 1))))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, results := runAlike(t, g, rank)
+		for i := range part {
+			if got, want := results[0].At(i), math.Exp(x.At(rank*3*part+i)); !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("rank %d, element %d: %v, want %v", rank, i, got, want)
+			}
+			if got, want := results[1].At(i), -x.At(rank*part+i); got != want {
+				t.Errorf("rank %d, element %d: %v, want %v", rank, i, got, want)
+			}
 		}
 	}
 }

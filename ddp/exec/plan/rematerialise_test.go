@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
 
@@ -101,5 +102,47 @@ func TestOnly(t *testing.T) {
 	}
 	if body := got.body([]string{"z"}, []string{"y"}); body != "\t\tt0 = relu z\n\t\tt1 = add t0 7\n\t\ty = t1\n" {
 		t.Errorf("got\n%s", body)
+	}
+}
+
+// A choice needs what it chooses from, both of it.
+func TestOnlyOfAChoice(t *testing.T) {
+	full := NewAccess(graph.D(4), graph.D(4))
+	f := &Fused{DType: graph.F32, Dims: graph.D(4), Loads: []Access{full, full, full},
+		Code:   []Instr{{Op: graph.Unary{Fn: graph.Neg}, X: 0}, {Op: graph.Unary{Fn: graph.Relu}, X: 1}, {Op: graph.Select{}, X: 2, Y: 1, Z: 3}},
+		Stores: []int{5, 4}}
+	got, _ := f.only(0, []int{10, 11, 12})
+	if body := got.body([]string{"x", "y", "z"}, []string{"w"}); body != "\t\tt0 = neg x\n\t\tt1 = select z y t0\n\t\tw = t1\n" {
+		t.Errorf("got\n%s", body)
+	}
+}
+
+// What is computed again is read with the extents that its readers see: the image as itself,
+// and as a matrix, twice.
+func TestRematOfViews(t *testing.T) {
+	c := exectest.Case{Name: "views", Args: []exectest.Arg{{Shape: graph.D(1, 1, 16, 16), Fill: exectest.Normal}, {Shape: graph.D(1, 1, 3, 3), Fill: exectest.Normal}},
+		Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			image := b.Upsample2D(x[0], graph.Bilinear, 2)
+			y := image
+			for range 3 {
+				y = b.Conv2D(y, x[1], graph.NewConv(3, 1, 1))
+			}
+			m := b.Reshape(image, graph.D(32, 32))
+			z := b.MatMul(m, b.MatMul(b.Reshape(y, graph.D(32, 32)), m, false, true), false, false)
+			return []graph.ID{b.Sum(z), b.Sum(b.Conv2D(image, b.Transpose(x[1], 0, 1, 3, 2), graph.NewConv(3, 1, 1)))}
+		}}
+	if err := holds(c, Options{Name: c.Name, World: 1, Remat: true}); err != nil {
+		t.Error(err)
+	}
+	g, err := c.Graph(graph.F64, graph.Input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := 0
+	for _, s := range withRemat(t, g, true).Steps {
+		again += b2i(s.Kind() == KindUpsample2D)
+	}
+	if again < 2 {
+		t.Errorf("the image is made %d times, want 2", again)
 	}
 }

@@ -167,7 +167,7 @@ func (s *scheduler) wait(i int) {
 	s.waited[i] = true
 	s.steps = append(s.steps, Step{Op: Wait{op.Collective, op.Number}, Out: s.units[i].out, Scope: s.units[i].scope})
 	for _, j := range s.users[i] {
-		if s.unwaited[j]--; s.unwaited[j] == 0 && s.missing[j] == 0 && !s.ran[j] {
+		if s.unwaited[j]--; s.unwaited[j] == 0 && s.missing[j] == 0 { // it has not run: it would have waited
 			heap.Push(&s.ready, j)
 		}
 	}

@@ -58,6 +58,7 @@ var goldens = []struct {
 	{"nearest x2", graph.Upsample2D{Mode: graph.Nearest, Scale: 2}, []input{f64(graph.D(1, 1, 1, 2), 1, 2)}, []float64{1, 1, 2, 2, 1, 1, 2, 2}},
 	{"nearest, transposed", graph.Upsample2DT{Mode: graph.Nearest, Scale: 2}, []input{f64(graph.D(1, 1, 2, 2), 1, 2, 3, 4)}, []float64{10}},
 	{"sum pool counts padding as 0", graph.SumPool2D{Window: graph.SquareWindow(2, 2, 1)}, []input{f64(graph.D(1, 1, 2, 2), 1, 2, 3, 4)}, []float64{1, 2, 3, 4}},
+	{"a NaN wins at the beginning of a window", graph.MaxPool2D{Window: graph.Window{KH: 1, KW: 3, StrideH: 1, StrideW: 1, DilH: 1, DilW: 1}}, []input{f64(graph.D(1, 1, 1, 5), 1, math.NaN(), 3, 2, math.Inf(-1))}, []float64{3, math.NaN(), 3}},
 	{"padding never wins", graph.MaxPool2D{Window: graph.SquareWindow(3, 1, 1)}, []input{f64(graph.D(1, 1, 1, 3), -5, -3, -4)}, []float64{-3, -3, -3}},
 	{"sum of columns", graph.Reduce{Fn: graph.ReduceSum, Axes: 1}, []input{f64(graph.D(2, 2), 1, 2, 10, 20)}, []float64{11, 22}},
 	{"maximum of rows", graph.Reduce{Fn: graph.ReduceMax, Axes: 2}, []input{f64(graph.D(2, 2), -1, -2, -20, -10)}, []float64{-1, -10}},
@@ -85,7 +86,7 @@ func TestGoldens(t *testing.T) {
 				t.Fatalf("got %v, want %d elements", out[0].Type, len(c.want))
 			}
 			for i, w := range c.want {
-				if got := out[0].At(i); math.Abs(got-w) > 1e-15*math.Abs(w) {
+				if got := out[0].At(i); !(math.Abs(got-w) <= 1e-15*math.Abs(w)) && !(math.IsNaN(got) && math.IsNaN(w)) {
 					t.Errorf("element %d: got %v, want %v", i, got, w)
 				}
 			}

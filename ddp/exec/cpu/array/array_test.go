@@ -68,6 +68,29 @@ func TestConversions(t *testing.T) {
 	}
 }
 
+// What a group computes in a wider type is brought to its own after every op: whole numbers
+// wrap around, BF16 is rounded to even.
+func TestRounders(t *testing.T) {
+	for dt, want := range map[graph.DType][]int64{
+		graph.I32: {300, -1, -1 << 31, 5},
+		graph.U8:  {44, 255, 0, 5},
+		graph.I64: {300, -1, 1 << 31, 1<<32 + 5},
+	} {
+		x := []int64{300, -1, 1 << 31, 1<<32 + 5}
+		if round := RounderOf[int64](dt); round != nil {
+			round(x)
+		}
+		if !slices.Equal(x, want) {
+			t.Errorf("%v: %v, want %v", dt, x, want)
+		}
+	}
+	x := []float32{1 + 0x1p-8, 1 + 0x3p-8}
+	RounderOf[float32](graph.BF16)(x)
+	if want := []float32{1, 1 + 0x1p-6}; !slices.Equal(x, want) {
+		t.Errorf("bf16: %v, want %v", x, want)
+	}
+}
+
 // All elements are set, and none beyond.
 func TestFill(t *testing.T) {
 	for n := range 300 {

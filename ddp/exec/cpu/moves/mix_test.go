@@ -114,6 +114,7 @@ func TestRuns(t *testing.T) {
 		"unpool":                {adjoint(pool(2, 2, 0, 32), 32), 2},
 		"unpool with a margin":  {adjoint(pool(2, 2, 0, 33), 33), 3},
 		"unpool that overlaps":  {adjoint(pool(3, 2, 1, 32), 32), 4},
+		"unpool with dilation":  {adjoint(windowTaps(2, 5, 0, 6, 32, 6), 32), 24}, // an earlier window reaches a later pixel
 		"nearest":               {upTaps(graph.Nearest, 2, 16), 2},
 		"bilinear":              {upTaps(graph.Bilinear, 2, 16), 4},
 		"adjoint of bilinear":   {adjoint(upTaps(graph.Bilinear, 2, 16), 16), 3},
@@ -124,6 +125,9 @@ func TestRuns(t *testing.T) {
 			t.Errorf("%s: %d runs, want at most %d", name, len(runs), c.most)
 		}
 		for _, r := range runs {
+			if r.move < 0 {
+				t.Errorf("%s: the taps of run %+v go back, where no operand reaches", name, r)
+			}
 			for i := range r.count {
 				at := r.first + i*r.step
 				if seen[at] {

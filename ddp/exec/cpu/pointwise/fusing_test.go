@@ -1,10 +1,13 @@
 package pointwise
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu/array"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -35,6 +38,59 @@ func TestLastRead(t *testing.T) {
 	for i, p := range in {
 		if got[p.Mem] != want[p.Mem] {
 			t.Errorf("operand %d is read last by %d, want %d", i, got[p.Mem], want[p.Mem])
+		}
+	}
+}
+
+// group64 runs a group of 64 points on one thread.
+func group64(t *testing.T, f *plan.Fused, out []*exec.Tensor, in ...*exec.Tensor) {
+	t.Helper()
+	places := func(ts []*exec.Tensor) (all []array.Place) {
+		for _, x := range ts {
+			all = append(all, array.Place{Mem: unsafe.Pointer(unsafe.SliceData(x.Bytes())), DType: x.Type.DType, Dims: x.Type.Shape})
+		}
+		return all
+	}
+	f.Dims = graph.D(64)
+	for range in {
+		f.Loads = append(f.Loads, plan.NewAccess(f.Dims, f.Dims))
+	}
+	team := threads.NewTeam(1)
+	defer team.Close()
+	k := New(threads.NewJobs(team, 0), f, places(in), places(out), nil)
+	k.Attach(0, unsafe.Pointer(unsafe.SliceData(exec.NewTensor(graph.T(graph.U8, k.Buffer())).Bytes())))
+	if err := k.Run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is stored twice is written to both places.
+func TestStoredTwice(t *testing.T) {
+	x, y, z := exec.NewTensor(graph.T(graph.F32, 64)), exec.NewTensor(graph.T(graph.F32, 64)), exec.NewTensor(graph.T(graph.F32, 64))
+	for i := range 64 {
+		x.SetAt(i, float64(i))
+	}
+	group64(t, &plan.Fused{DType: graph.F32, Code: []plan.Instr{{Op: graph.Unary{Fn: graph.Neg}}}, Stores: []int{1, 1}}, []*exec.Tensor{y, z}, x)
+	for i := range 64 {
+		if y.At(i) != -float64(i) || z.At(i) != -float64(i) {
+			t.Errorf("element %d is %v and %v, want %v twice", i, y.At(i), z.At(i), -float64(i))
+		}
+	}
+}
+
+// Numbers of bfloat16 are rounded after every op, not when they are stored alone: 1 + 2⁻⁸ is
+// 1, and a half less is a half, though there is a number for 2⁻⁸ more.
+func TestBF16OpByOp(t *testing.T) {
+	x, y := exec.NewTensor(graph.T(graph.BF16, 64)), exec.NewTensor(graph.T(graph.BF16, 64))
+	for i := range 64 {
+		x.SetAt(i, 1)
+		y.SetAt(i, 99)
+	}
+	shift := func(a float64) graph.Unary { return graph.Unary{Fn: graph.Shift, Bits: math.Float64bits(a)} }
+	group64(t, &plan.Fused{DType: graph.BF16, Code: []plan.Instr{{Op: shift(0x1p-8)}, {Op: shift(-0.5), X: 1}}, Stores: []int{2}}, []*exec.Tensor{y}, x)
+	for i := range 64 {
+		if y.At(i) != 0.5 {
+			t.Errorf("element %d is %v, want a half", i, y.At(i))
 		}
 	}
 }

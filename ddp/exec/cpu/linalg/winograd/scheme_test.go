@@ -117,7 +117,7 @@ func checkCorrelation(t *testing.T, name string, s *scheme, at, g, bt [][]float6
 		for k := range w {
 			want += x[i+k] * w[k]
 		}
-		if math.Abs(got-want) > 1e-12 {
+		if !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("%s: result %d is %v, want %v", name, i, got, want)
 		}
 	}
@@ -153,7 +153,7 @@ func checkSquare(t *testing.T, name string, l *linear, m [][]float64, blocks int
 					})
 					for i := range want {
 						for j, w := range want[i] {
-							if got := y[i*out.down+j*out.across+b*out.vector+c]; math.Abs(float64(got)-w) > 1e-5*(1+math.Abs(w)) {
+							if got := y[i*out.down+j*out.across+b*out.vector+c]; !(math.Abs(float64(got)-w) <= 1e-5*(1+math.Abs(w))) {
 								t.Fatalf("%s, columns [%d,%d), block %d of %d, channel %d: (%d,%d) is %v, want %v", name, from, to, b, blocks, c, i, j, got, w)
 							}
 						}

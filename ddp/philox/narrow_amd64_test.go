@@ -1,0 +1,16 @@
+//go:build !noasm
+
+package philox
+
+import "testing"
+
+// Where there is no AVX-512 plain Go makes the same bits.
+func TestNarrow(t *testing.T) {
+	if !wide {
+		t.Skip("the other tests are of plain Go")
+	}
+	defer func() { wide = true }()
+	wide = false
+	t.Run("streams", TestWide)
+	t.Run("rows", TestRows)
+}
