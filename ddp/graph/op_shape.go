@@ -279,9 +279,10 @@ func (b *Builder) Concat(axis int, x ...ID) ID {
 	return b.apply1(Concat{axis}, x...)
 }
 
-// Cast converts the element type, rounding to nearest, ties to even. A float
-// outside the range of an integer type becomes an unspecified integer; an
-// integer outside the range of another wraps around.
+// Cast converts the element type, rounding to nearest, ties to even. What is narrowed a
+// lot may be rounded twice, by way of float32 or float64, and be one unit off next to
+// a tie: float64 to bf16, I64 to float32. A float outside the range of an integer type
+// becomes an unspecified integer; an integer outside the range of another wraps around.
 type Cast struct{ To DType }
 
 func (o Cast) String() string { return fmt.Sprintf("cast{%s}", o.To) }

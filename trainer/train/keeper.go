@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"ebtrain/ddp/exec"
@@ -75,13 +76,9 @@ func apart(ctx context.Context, path string, w *world.World) (own bool, forget f
 	forget = func() error { return nil }
 	var mark []byte
 	if w.Rank() == 0 && w.Size() > 1 {
-		mark = make([]byte, 8)
-		rand.Read(mark)
-		file := markFile(path, mark)
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
+		if mark, forget, err = leaveMark(path); err != nil {
 			return false, forget, fmt.Errorf("--out: %w", err)
 		}
-		forget = func() error { return os.Remove(file) }
 	}
 	marks, err := w.Exchange(ctx, "mark of the run directory", mark)
 	if err != nil {
@@ -105,6 +102,30 @@ func apart(ctx context.Context, path string, w *world.World) (own bool, forget f
 	return err != nil, forget, nil
 }
 
+// leaveMark puts a file into the directory at path, by whose name it is known again. Those
+// that a rank has left which was killed are removed: this one has locked the directory.
+func leaveMark(path string) (mark []byte, forget func() error, err error) {
+	forget = func() error { return nil }
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), markPrefix) {
+			err = errors.Join(err, os.Remove(filepath.Join(path, e.Name())))
+		}
+	}
+	if err != nil {
+		return nil, forget, err
+	}
+	mark = make([]byte, 8)
+	rand.Read(mark)
+	file := markFile(path, mark)
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		return nil, forget, err
+	}
+	return mark, func() error { return os.Remove(file) }, nil
+}
+
+const markPrefix = ".seen-"
+
 func markFile(path string, mark []byte) string {
-	return filepath.Join(path, ".seen-"+hex.EncodeToString(mark))
+	return filepath.Join(path, markPrefix+hex.EncodeToString(mark))
 }
