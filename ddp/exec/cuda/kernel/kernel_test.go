@@ -155,12 +155,13 @@ func TestTextsAreShared(t *testing.T) {
 	}
 }
 
-// TestWide: arrays of 2^31 elements and more have 64-bit indices, and their grids fit.
+// TestWide: arrays of 2^31 elements and more have 64-bit indices, and their grids fit; those
+// of a little fewer, too, as the last threads of a grid count past the end.
 func TestWide(t *testing.T) {
 	for _, c := range []struct {
 		rows int
 		wide bool
-	}{{1 << 10, false}, {1<<21 - 1<<15, false}, {1 << 21, true}, {1 << 24, true}} {
+	}{{1 << 10, false}, {1<<21 - 1<<15, false}, {1<<21 - 1, true}, {1 << 21, true}, {1 << 24, true}} {
 		p := planOf(t, plan.Options{}, func(b *graph.Builder) {
 			x := b.Input("x", graph.T(graph.U8, c.rows, 1<<10))
 			y := b.Add(x, x)
