@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -176,7 +178,7 @@ func TestWide(t *testing.T) {
 		for i, s := range p.Steps {
 			want := false
 			for _, v := range append(s.In, s.Out...) {
-				want = want || p.Values[v].Dims.Len() > maxNarrow
+				want = want || p.Values[v].Dims.Len() > 1<<31-1<<16
 			}
 			launches, err := For(p, i)
 			if err != nil {
@@ -245,6 +247,48 @@ func TestNoKernels(t *testing.T) {
 			if empty := p.Values[s.Out[0]].Dims.Len() == 0; err != nil || empty != (len(launches) == 0) {
 				t.Errorf("%v: %d kernels, %v", s.Op, len(launches), err)
 			}
+		}
+	}
+}
+
+// TestSharedHasBounds: however many sums a group has, of columns, rows, both or all, its
+// kernels take no more shared memory than the 48 KiB that every device gives a block, less
+// the word by which blocks are counted: ptxas refuses more.
+func TestSharedHasBounds(t *testing.T) {
+	shared := regexp.MustCompile(`SHARED\((\w+), \w+, \[(\d+)\]\);`)
+	for name, axes := range map[string][]int{"columns": {0, 1}, "columns and images": {1}, "rows": {2}, "all": {0, 1, 2}} {
+		most := 0
+		for _, n := range []int{1, 8, 10, 11, 12, 13, 16, 20, 2 * maxAccumulators} {
+			p := planOf(t, plan.Options{}, func(b *graph.Builder) {
+				x := b.Input("x", graph.T(graph.F32, 4, 4096, 96))
+				for i := range n {
+					b.Output(fmt.Sprint(i), b.Sum(b.Tanh(b.Scale(x, float64(i+1))), axes...))
+				}
+			})
+			for i, s := range p.Steps {
+				f, ok := s.Op.(*plan.Fused)
+				if !ok {
+					continue
+				}
+				most = max(most, len(f.Sums))
+				list, err := For(p, i)
+				if err != nil {
+					t.Fatalf("%d sums of %s: %v", n, name, err)
+				}
+				for _, l := range list {
+					bytes := 4
+					for _, m := range shared.FindAllStringSubmatch(l.Source, -1) {
+						numbers, _ := strconv.Atoi(m[2]) // digits
+						bytes += numbers * map[string]int{"double": 8, "i64": 8, "float": 4}[m[1]]
+					}
+					if bytes > 48<<10 {
+						t.Errorf("%d sums of %s: %s takes %d bytes of shared memory", n, name, l.Entry, bytes)
+					}
+				}
+			}
+		}
+		if most < maxAccumulators {
+			t.Errorf("%s: at most %d sums are in a group: the test has lost its subject", name, most)
 		}
 	}
 }
