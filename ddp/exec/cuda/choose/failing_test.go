@@ -29,6 +29,7 @@ func TestCompare(t *testing.T) {
 	}{
 		"alike":           {"", "", ""},
 		"another cuDNN":   {"cuDNN 9.19.0", "cuDNN 9.20.0", "rank 0 has cuDNN 9.19.0 and rank 2 has cuDNN 9.20.0: install the same"},
+		"a cuBLASLt":      {"cuBLASLt ", "cuBLASLt 7", "rank 0 has cuBLASLt "},
 		"another GPU":     {"4 multi", "5 multi", "rank 0 has Double H100 (compute capability 9.0, 4 multiprocessors) and rank 2 has Double H100 (compute capability 9.0, 5 multi"},
 		"without a cuDNN": {"cuDNN 9.19.0", "", "rank 0 has cuDNN 9.19.0 and rank 2 has no cuDNN: install the same cuDNN and cuBLASLt on all hosts"},
 		"noise":           {"{", "", "what rank 2 computes with"},
