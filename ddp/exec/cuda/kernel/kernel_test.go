@@ -293,6 +293,40 @@ func TestSharedHasBounds(t *testing.T) {
 	}
 }
 
+// TestCountersAreCounted: the counters by which a step's blocks meet are within what the step
+// says that it needs, where a second launch finishes its sums, too; beyond lie another step's.
+func TestCountersAreCounted(t *testing.T) {
+	p := planOf(t, plan.Options{}, func(b *graph.Builder) {
+		x := b.Input("x", graph.T(graph.F32, 8, 3, 1<<15))
+		for i := range 2 * mostWithin {
+			b.Output(fmt.Sprint(i), b.Sum(b.Tanh(b.Scale(x, float64(i+1))), 0, 2))
+		}
+	})
+	met := 0
+	for i := range p.Steps {
+		list, err := For(p, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range list {
+			for _, f := range l.args.fields {
+				if f.kind != counterField {
+					continue
+				}
+				if int(f.bits) >= Counters(list) {
+					t.Errorf("a counter at %d of %d bytes, in %d launches", f.bits, Counters(list), len(list))
+				}
+				if len(list) > 1 {
+					met++
+				}
+			}
+		}
+	}
+	if met == 0 {
+		t.Error("no blocks meet before a second launch: the test has lost its subject")
+	}
+}
+
 // TestArgumentsHaveBounds: an argument that no kernel takes is an error.
 func TestArgumentsHaveBounds(t *testing.T) {
 	p := planOf(t, plan.Options{}, func(b *graph.Builder) {

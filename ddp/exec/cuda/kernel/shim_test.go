@@ -164,16 +164,17 @@ func TestShimMMA(t *testing.T) {
 	}
 }
 
-// TestDraws: draws have the bits of package philox.
+// TestDraws: draws have the bits of package philox, also of a late step and of samples beyond
+// 16 bits.
 func TestDraws(t *testing.T) {
-	key := exectest.Arg{Shape: graph.D(3), DType: graph.I64, Fixed: true, Fill: exectest.List(1<<40+77, 5, 100)}
+	key := exectest.Arg{Shape: graph.D(3), DType: graph.I64, Fixed: true, Fill: exectest.List(1<<40+77, 1<<31+5, 1<<20+100)}
 	c := exectest.Case{Name: "draws", Args: []exectest.Arg{key}, Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
 		draw := func(d graph.Dist) graph.ID { return b.Draw(x[0], d, philox.Latent, 3, graph.T(graph.F64, 3, 1001)) }
 		return []graph.ID{draw(graph.Normal), draw(graph.Uniform), draw(graph.Rademacher)}
 	}}
 	out := results(t, &backend{device: newDevice(t)}, c)
 	for row := range 3 {
-		name := philox.Name{Seed: 1<<40 + 77, Step: 5, Sample: uint32(100 + row), Purpose: philox.Latent, Sub: 3}
+		name := philox.Name{Seed: 1<<40 + 77, Step: 1<<31 + 5, Sample: uint32(1<<20 + 100 + row), Purpose: philox.Latent, Sub: 3}
 		normal, uniform := make([]float64, 1001), make([]float64, 1001)
 		name.Normal(normal)
 		name.Uniform(uniform)
