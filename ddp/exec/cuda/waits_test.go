@@ -32,6 +32,23 @@ func shared(t *testing.T) *graph.Graph {
 	return g
 }
 
+// TestAccounts: time in which two runs were queued counts once, and no run is told to have
+// waited for collectives longer than it took, though how long that was is known of an earlier
+// one only.
+func TestAccounts(t *testing.T) {
+	p := &program{wait: time.Hour}
+	began := time.Now().Add(-time.Minute)
+	for range 2 {
+		if err := p.account(&flight{began: began}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := time.Since(began)
+	if s := p.Stats(); s.Runs != 2 || s.RunTime < time.Minute || s.RunTime > all || s.CommWait > s.RunTime {
+		t.Errorf("%d runs in %v took %v, of which they waited %v", s.Runs, all, s.RunTime, s.CommWait)
+	}
+}
+
 // TestWaits: a rank whose peer begins a run later is told that it has waited, captured
 // or not, with the results of a run that does not measure; in a graph that measures, two
 // nodes for each collective are more. Where that fails it is said, and the runs go on.
