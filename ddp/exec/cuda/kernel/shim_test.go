@@ -189,6 +189,34 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// TestSplitProducts: products whose k is cut into parts have all of it, also where the last part
+// is shorter: rows of ones sum up y's columns.
+func TestSplitProducts(t *testing.T) {
+	const m, n = 3, 5
+	d := newDevice(t)
+	for _, k := range []int{1025, 1100, 1536, 5000} {
+		ones := exectest.Arg{Shape: graph.D(m, k), Fixed: true, Fill: exectest.Between(1, 1)}
+		y := exectest.Arg{Shape: graph.D(k, n), Fixed: true, Fill: func(dst []float64, _ philox.Name) {
+			for i := range dst {
+				dst[i] = float64(i % 7)
+			}
+		}}
+		c := exectest.Case{Name: "product", Args: []exectest.Arg{ones, y}, Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			return []graph.ID{b.MatMul(x[0], x[1], false, false)}
+		}}
+		out := results(t, &backend{device: d}, c)
+		for i := range m * n {
+			want := 0.0
+			for row := range k {
+				want += float64((row*n + i%n) % 7)
+			}
+			if got := out["y0"].At(i); got != want {
+				t.Errorf("%d terms, element %d: got %v, want %v", k, i, got, want)
+			}
+		}
+	}
+}
+
 func at(out map[string]*exec.Tensor, k, i int) float64 {
 	return out[[]string{"y0", "y1", "y2"}[k]].F64()[i]
 }
