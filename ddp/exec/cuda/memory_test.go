@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,5 +71,30 @@ func TestFullInCalls(t *testing.T) {
 	_, err := play(g, Config{Plain: true}, 1)
 	if _, full := errors.AsType[*exec.FullError](err); full || err == nil {
 		t.Errorf("memory of the host is told as the device's: %v", err)
+	}
+}
+
+// TestLargeVariable: a variable larger than the pinned memory that variables pass through comes
+// and goes whole, in its order.
+func TestLargeVariable(t *testing.T) {
+	cudatest.Use(t)
+	b, err := New(Config{Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := b.NewVars()
+	x := exec.NewTensor(graph.T(graph.F32, 2*bounceBytes/4+77))
+	for i := range x.F32() {
+		x.F32()[i] = float32(i)
+	}
+	if err := v.Set("x", x); err != nil {
+		t.Fatal(err)
+	}
+	got, err := v.Get("x")
+	if err != nil || !slices.Equal(got.F32(), x.F32()) {
+		t.Errorf("it has other numbers, %v", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
 	}
 }
