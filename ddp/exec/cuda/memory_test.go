@@ -98,3 +98,23 @@ func TestLargeVariable(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOtherVars: variables in another backend's memory are refused.
+func TestOtherVars(t *testing.T) {
+	cudatest.Use(t)
+	var of graph.Builder
+	typ := graph.T(graph.F32, 4)
+	of.Output("y", of.Tanh(of.Var("x", typ)))
+	g, err := of.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := open(t, Config{Plain: true}), open(t, Config{Plain: true})
+	v := other.NewVars()
+	if err := v.Set("x", exec.NewTensor(typ)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Compile(g, exec.Options{Name: "y", Vars: v}); err == nil || !strings.Contains(err.Error(), "belong to another backend") {
+		t.Errorf("got %v", err)
+	}
+}
