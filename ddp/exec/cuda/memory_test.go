@@ -118,3 +118,25 @@ func TestOtherVars(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestDeterministicChoices: what must not depend on times has its kernels chosen without a clock.
+func TestDeterministicChoices(t *testing.T) {
+	cudatest.Use(t)
+	for _, deterministic := range []bool{false, true} {
+		b := open(t, Config{})
+		v := b.NewVars()
+		if err := v.Set("w", exec.NewTensor(graph.T(graph.F32, 4, 3, 3, 3))); err != nil {
+			t.Fatal(err)
+		}
+		p, err := b.Compile(scene(), exec.Options{Name: "scene", Vars: v, Deterministic: deterministic})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b.libs.choosers) != 1 || b.libs.choosers[choosing{untimed: deterministic}] == nil {
+			t.Errorf("deterministic %v: chosen as in %v", deterministic, b.libs.choosers)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
