@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	driver "ebtrain/collective/cuda"
 	"ebtrain/collective/cuda/cudatest"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cuda/kernel"
 	"ebtrain/ddp/graph"
 )
 
@@ -120,4 +123,49 @@ func TestBatches(t *testing.T) {
 		t.Errorf("%d launches of %d steps", shared, all)
 	}
 	m.Clean()
+}
+
+// TestCountersApart: the counters by which blocks of a step meet are no other step's, which may
+// run at the same time.
+func TestCountersApart(t *testing.T) {
+	cudatest.Use(t)
+	b, err := New(Config{Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of graph.Builder
+	for i := range 3 {
+		x := of.Input(fmt.Sprint(i), graph.T(graph.F32, 1<<16, 3+i))
+		of.Output(fmt.Sprint("sum ", i), of.Sum(of.Tanh(x), 0))
+	}
+	g, err := of.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := b.Compile(g, exec.Options{Name: "sums"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.(*program)
+	type span struct{ from, end driver.Ptr }
+	var spans []span
+	for i := range p.plan.Steps {
+		list, err := kernel.For(p.plan, i)
+		if n := kernel.Counters(list); err == nil && n > 0 {
+			spans = append(spans, span{p.counters[i], p.counters[i] + driver.Ptr(n)})
+		}
+	}
+	for i, a := range spans {
+		for _, b := range spans[:i] {
+			if a.from < b.end && b.from < a.end {
+				t.Errorf("counters %v and %v overlap", a, b)
+			}
+		}
+	}
+	if len(spans) < 2 {
+		t.Errorf("%d steps whose blocks meet: the test has lost its subject", len(spans))
+	}
+	if err := errors.Join(p.Close(), b.Close()); err != nil {
+		t.Error(err)
+	}
 }

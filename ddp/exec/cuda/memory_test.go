@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,5 +71,72 @@ func TestFullInCalls(t *testing.T) {
 	_, err := play(g, Config{Plain: true}, 1)
 	if _, full := errors.AsType[*exec.FullError](err); full || err == nil {
 		t.Errorf("memory of the host is told as the device's: %v", err)
+	}
+}
+
+// TestLargeVariable: a variable larger than the pinned memory that variables pass through comes
+// and goes whole, in its order.
+func TestLargeVariable(t *testing.T) {
+	cudatest.Use(t)
+	b, err := New(Config{Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := b.NewVars()
+	x := exec.NewTensor(graph.T(graph.F32, 2*bounceBytes/4+77))
+	for i := range x.F32() {
+		x.F32()[i] = float32(i)
+	}
+	if err := v.Set("x", x); err != nil {
+		t.Fatal(err)
+	}
+	got, err := v.Get("x")
+	if err != nil || !slices.Equal(got.F32(), x.F32()) {
+		t.Errorf("it has other numbers, %v", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOtherVars: variables in another backend's memory are refused.
+func TestOtherVars(t *testing.T) {
+	cudatest.Use(t)
+	var of graph.Builder
+	typ := graph.T(graph.F32, 4)
+	of.Output("y", of.Tanh(of.Var("x", typ)))
+	g, err := of.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := open(t, Config{Plain: true}), open(t, Config{Plain: true})
+	v := other.NewVars()
+	if err := v.Set("x", exec.NewTensor(typ)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Compile(g, exec.Options{Name: "y", Vars: v}); err == nil || !strings.Contains(err.Error(), "belong to another backend") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestDeterministicChoices: what must not depend on times has its kernels chosen without a clock.
+func TestDeterministicChoices(t *testing.T) {
+	cudatest.Use(t)
+	for _, deterministic := range []bool{false, true} {
+		b := open(t, Config{})
+		v := b.NewVars()
+		if err := v.Set("w", exec.NewTensor(graph.T(graph.F32, 4, 3, 3, 3))); err != nil {
+			t.Fatal(err)
+		}
+		p, err := b.Compile(scene(), exec.Options{Name: "scene", Vars: v, Deterministic: deterministic})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b.libs.choosers) != 1 || b.libs.choosers[choosing{untimed: deterministic}] == nil {
+			t.Errorf("deterministic %v: chosen as in %v", deterministic, b.libs.choosers)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -76,6 +76,12 @@ func (w *waits) waited(d *driver.Device) (sum time.Duration, err error) {
 		}
 		spans = append(spans, at)
 	}
+	return covered(spans), nil
+}
+
+// covered is how long spans, from beginnings to ends, take together: what several share
+// counts once.
+func covered(spans [][2]time.Duration) (sum time.Duration) {
 	slices.SortFunc(spans, func(a, b [2]time.Duration) int { return cmp.Compare(a[0], b[0]) })
 	end := time.Duration(0)
 	for _, s := range spans {
@@ -83,7 +89,7 @@ func (w *waits) waited(d *driver.Device) (sum time.Duration, err error) {
 			sum, end = sum+s[1]-from, s[1]
 		}
 	}
-	return sum, nil
+	return sum
 }
 
 // measures says whether the next run measures what is waited for collectives. Where runs

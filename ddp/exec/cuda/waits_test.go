@@ -32,6 +32,42 @@ func shared(t *testing.T) *graph.Graph {
 	return g
 }
 
+// TestCovered: what lanes wait at the same time counts once.
+func TestCovered(t *testing.T) {
+	for _, c := range []struct {
+		spans [][2]time.Duration
+		want  time.Duration
+	}{
+		{nil, 0},
+		{[][2]time.Duration{{3, 5}, {10, 14}}, 6},
+		{[][2]time.Duration{{10, 14}, {3, 12}}, 11},        // they overlap
+		{[][2]time.Duration{{1, 20}, {4, 6}, {5, 21}}, 20}, // one is within
+		{[][2]time.Duration{{4, 9}, {4, 9}}, 5},
+		{[][2]time.Duration{{7, 2}}, 0}, // nobody waited
+	} {
+		if got := covered(c.spans); got != c.want {
+			t.Errorf("%v: got %d, want %d", c.spans, got, c.want)
+		}
+	}
+}
+
+// TestAccounts: time in which two runs were queued counts once, and no run is told to have
+// waited for collectives longer than it took, though how long that was is known of an earlier
+// one only.
+func TestAccounts(t *testing.T) {
+	p := &program{wait: time.Hour}
+	began := time.Now().Add(-time.Minute)
+	for range 2 {
+		if err := p.account(&flight{began: began}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := time.Since(began)
+	if s := p.Stats(); s.Runs != 2 || s.RunTime < time.Minute || s.RunTime > all || s.CommWait > s.RunTime {
+		t.Errorf("%d runs in %v took %v, of which they waited %v", s.Runs, all, s.RunTime, s.CommWait)
+	}
+}
+
 // TestWaits: a rank whose peer begins a run later is told that it has waited, captured
 // or not, with the results of a run that does not measure; in a graph that measures, two
 // nodes for each collective are more. Where that fails it is said, and the runs go on.

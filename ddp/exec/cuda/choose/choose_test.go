@@ -277,12 +277,14 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
-		"another device":  {`"device": "`, `"device": "Other `, "it is of Other"},
-		"another cuDNN":   {"cuDNN 9.19.0", "cuDNN 9.13.0", "with cuDNN 9.13.0"},
-		"another format":  {`"version": 1`, `"version": 2`, "its format is 2"},
-		"torn":            {"}", "", "unexpected end"},
-		"another engine":  {`"engine": \d+`, `"engine": 77`, "cannot be had any more"},
-		"another library": {`"by": "cudnn"`, `"by": "cublaslt"`, "cannot be had any more"},
+		"another device":   {`"device": "`, `"device": "Other `, "it is of Other"},
+		"another cuDNN":    {"cuDNN 9.19.0", "cuDNN 9.13.0", "with cuDNN 9.13.0"},
+		"a larger GPU":     {"4 multi", "5 multi", "5 multiprocessors"},
+		"another cuBLASLt": {`cuBLASLt \d+`, "cuBLASLt 77", "with cuBLASLt 77"},
+		"another format":   {`"version": 1`, `"version": 2`, "its format is 2"},
+		"torn":             {"}", "", "unexpected end"},
+		"another engine":   {`"engine": \d+`, `"engine": 77`, "cannot be had any more"},
+		"another library":  {`"by": "cudnn"`, `"by": "cublaslt"`, "cannot be had any more"},
 	} {
 		d.said = nil
 		file := filepath.Join(dir, "file.json")
@@ -324,6 +326,34 @@ func TestFiles(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*.json.*")); err != nil || len(left) > 0 {
 		t.Errorf("left beside the files: %v, %v", left, err)
+	}
+}
+
+// TestFileBeforeCache: what the run's own file says counts, whatever was chosen since for other
+// runs, or a resumed run would have other bits.
+func TestFileBeforeCache(t *testing.T) {
+	d := open(t)
+	d.o.Move, d.o.Plain = nil, nil
+	ps := []linalg.Problem{conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32))}
+	dir := t.TempDir()
+	second, first := filepath.Join(dir, "second.json"), filepath.Join(dir, "first.json")
+	d.m.Fail("cudnnBackendExecute", 1, 5000) // of the first engine
+	if _, err := d.chooser(t, func(o *choose.Options) { o.File = second }).Choose(ps); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = regexp.MustCompile(`"engine": 2,\s*"knobs": \[[\d\s,\[]*\]\s*\]`).ReplaceAll(text, []byte(`"engine": 1, "knobs": null`))
+	if err := os.WriteFile(first, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ file, cache, want string }{{first, second, "cudnn engine 1"}, {second, first, "cudnn engine 2, knobs 2=1"}} {
+		list, err := d.chooser(t, func(o *choose.Options) { o.File, o.Cache = c.file, c.cache }).Choose(ps)
+		if err != nil || list[0].String() != c.want {
+			t.Errorf("got %v, %v, want %s", list, err, c.want)
+		}
 	}
 }
 
@@ -407,6 +437,10 @@ func TestRounded(t *testing.T) {
 		}
 	}
 	compute("cudnn engine 1, cast from f32,f32 to f32, tf32", forward)
+	for _, m := range []linalg.Math{linalg.Full, linalg.TF32} { // who asks for these wants more digits
+		p.T.Math = m
+		compute("cudnn engine 1, cast from f32,f32 to f32, tf32", p)
+	}
 }
 
 // TestLate: where cuDNN would have to compile an engine from bfloat16 to float32, it is

@@ -12,18 +12,24 @@ import (
 	"ebtrain/ddp/exec/cuda/linalg"
 )
 
-// decide chooses for problems, on rank 0, and leaves their kernels in c.kernels.
+// decide chooses for problems, on rank 0, and leaves their kernels in c.kernels. After an
+// error it leaves none of them: the other ranks have none either, and what has a kernel is
+// not told again.
 func (c *Chooser) decide(problems []linalg.Problem) (told map[string]choice, err error) {
 	t := &timer{c: c}
-	defer func() { err = cmp.Or(err, t.close()) }()
 	told = map[string]choice{}
+	defer func() {
+		if err = cmp.Or(err, t.close()); err != nil {
+			err, told = cmp.Or(err, c.drop(told)), nil
+		}
+	}()
 	found := false
 	for _, p := range problems {
 		key := p.String()
 		k, ch := c.known(p)
 		if k == nil {
 			if k, ch, err = c.best(t, p); err != nil {
-				return nil, err
+				return told, err
 			}
 			found = true
 		}
@@ -41,6 +47,16 @@ func (c *Chooser) decide(problems []linalg.Problem) (told map[string]choice, err
 		c.write(c.o.Cache, c.cached, "the choices of kernels are not kept for other runs, which choose anew")
 	}
 	return told, nil
+}
+
+// drop closes the kernels of choices.
+func (c *Chooser) drop(told map[string]choice) error {
+	var errs []error
+	for key := range told {
+		errs = append(errs, c.kernels[key].Close())
+		delete(c.kernels, key)
+	}
+	return cmp.Or(errs...)
 }
 
 // contains says whether all has each of some.

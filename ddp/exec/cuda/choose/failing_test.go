@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,7 @@ func TestCompare(t *testing.T) {
 	}{
 		"alike":           {"", "", ""},
 		"another cuDNN":   {"cuDNN 9.19.0", "cuDNN 9.20.0", "rank 0 has cuDNN 9.19.0 and rank 2 has cuDNN 9.20.0: install the same"},
+		"a cuBLASLt":      {"cuBLASLt ", "cuBLASLt 7", "rank 0 has cuBLASLt "},
 		"another GPU":     {"4 multi", "5 multi", "rank 0 has Double H100 (compute capability 9.0, 4 multiprocessors) and rank 2 has Double H100 (compute capability 9.0, 5 multi"},
 		"without a cuDNN": {"cuDNN 9.19.0", "", "rank 0 has cuDNN 9.19.0 and rank 2 has no cuDNN: install the same cuDNN and cuBLASLt on all hosts"},
 		"noise":           {"{", "", "what rank 2 computes with"},
@@ -82,6 +84,41 @@ func TestRanksDiffer(t *testing.T) {
 		t.Fatal("rank 0 chose without memory")
 	}
 	want("rank 0 fails", "rank 0 has no kernels: timing kernels for conv2d")
+}
+
+// TestAskedAgain: where rank 0 fails at the second problem, no rank has a kernel for the first,
+// and all have the same when they are asked for both again.
+func TestAskedAgain(t *testing.T) {
+	d := open(t)
+	second := conv(f32)
+	second.N = 3
+	ps := []linalg.Problem{conv(f32), second}
+	var wire []byte
+	broken := errors.New("broken")
+	zero := d.chooser(t, func(o *choose.Options) {
+		o.Share = func(b []byte) ([]byte, error) { wire = b; return b, nil }
+		o.Few = func(p linalg.Problem) (linalg.Candidate, error) {
+			if p == ps[1] {
+				return nil, broken
+			}
+			return nil, nil
+		}
+	})
+	one := d.chooser(t, func(o *choose.Options) { o.Rank, o.Share = 1, func([]byte) ([]byte, error) { return wire, nil } })
+	if _, err := zero.Choose(ps); !errors.Is(err, broken) {
+		t.Fatalf("rank 0: got %v", err)
+	}
+	if _, err := one.Choose(ps); err == nil || !strings.Contains(err.Error(), "rank 0 has no kernels") {
+		t.Fatalf("rank 1: got %v", err)
+	}
+	broken = nil
+	list, err := zero.Choose(ps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := one.Choose(ps); err != nil || !slices.Equal(names(same), names(list)) {
+		t.Errorf("asked again: rank 1 has %v, %v, and rank 0 %v", same, err, list)
+	}
 }
 
 // TestBadProblem is refused before anything is done.

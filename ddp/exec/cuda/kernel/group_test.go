@@ -62,6 +62,60 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestImagesOfColumns: an operand that is the same for all images, but not for the rows of one,
+// is no column's number, whose sum goes over rows, too.
+func TestImagesOfColumns(t *testing.T) {
+	const images, rows, columns = 40, 6, 32
+	r := rand.New(rand.NewPCG(3, 4))
+	dims := graph.D(images, rows, columns)
+	f := &plan.Fused{
+		DType: graph.F32, Dims: dims,
+		Loads: []plan.Access{{}, {Dims: []int{images, rows * columns}, Strides: []int{0, 1}}},
+		Code:  []plan.Instr{{Op: graph.Binary{Fn: graph.Mul}, X: 0, Y: 1}},
+		Sums:  []plan.Reduction{{Fn: graph.ReduceSum, Reg: 2, Access: plan.Access{Dims: []int{images * rows, columns}, Strides: []int{0, 1}}}},
+	}
+	g := &group{p: &plan.Plan{}, f: f}
+	step := plan.Step{Op: f, In: []int{g.value(r, graph.F32, dims, true), g.value(r, graph.F32, graph.D(1, rows, columns), true)}}
+	step.Out = []int{g.value(r, graph.F32, graph.D(1, 1, columns), false)}
+	g.p.Steps = []plan.Step{step}
+	for _, wide := range []bool{false, true} {
+		var err error
+		if g.launches[b2i(wide)], err = g.making(t, wide).step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.check(newDevice(t)); err != nil {
+		t.Errorf("%v\n%s", err, g)
+	}
+}
+
+// TestRoundsEach: a group in bfloat16 rounds its numbers and each instruction's result to that.
+func TestRoundsEach(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	dims := graph.D(1, 1, 500)
+	mul := plan.Instr{Op: graph.Binary{Fn: graph.Mul}, X: 0, Y: 1}
+	f := &plan.Fused{
+		DType: graph.BF16, Dims: dims, Loads: []plan.Access{{}}, Consts: []float64{0.3}, Stores: []int{4},
+		Code: []plan.Instr{mul, {Op: mul.Op, X: 2, Y: 0}, {Op: graph.Binary{Fn: graph.Add}, X: 3, Y: 2}},
+	}
+	g := &group{p: &plan.Plan{}, f: f}
+	step := plan.Step{Op: f, In: []int{g.value(r, graph.BF16, dims, true)}}
+	step.Out = []int{g.value(r, graph.BF16, dims, false)}
+	g.p.Steps = []plan.Step{step}
+	for i := range dims.Len() {
+		g.data[0].SetAt(i, r.NormFloat64())
+	}
+	for _, wide := range []bool{false, true} {
+		var err error
+		if g.launches[b2i(wide)], err = g.making(t, wide).step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.check(newDevice(t)); err != nil {
+		t.Errorf("%v\n%s", err, g)
+	}
+}
+
 func b2i(b bool) int {
 	if b {
 		return 1

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -155,12 +157,13 @@ func TestTextsAreShared(t *testing.T) {
 	}
 }
 
-// TestWide: arrays of 2^31 elements and more have 64-bit indices, and their grids fit.
+// TestWide: arrays of 2^31 elements and more have 64-bit indices, and their grids fit; those
+// of a little fewer, too, as the last threads of a grid count past the end.
 func TestWide(t *testing.T) {
 	for _, c := range []struct {
 		rows int
 		wide bool
-	}{{1 << 10, false}, {1<<21 - 1<<15, false}, {1 << 21, true}, {1 << 24, true}} {
+	}{{1 << 10, false}, {1<<21 - 1<<15, false}, {1<<21 - 1, true}, {1 << 21, true}, {1 << 24, true}} {
 		p := planOf(t, plan.Options{}, func(b *graph.Builder) {
 			x := b.Input("x", graph.T(graph.U8, c.rows, 1<<10))
 			y := b.Add(x, x)
@@ -175,7 +178,7 @@ func TestWide(t *testing.T) {
 		for i, s := range p.Steps {
 			want := false
 			for _, v := range append(s.In, s.Out...) {
-				want = want || p.Values[v].Dims.Len() > maxNarrow
+				want = want || p.Values[v].Dims.Len() > 1<<31-1<<16
 			}
 			launches, err := For(p, i)
 			if err != nil {
@@ -245,6 +248,82 @@ func TestNoKernels(t *testing.T) {
 				t.Errorf("%v: %d kernels, %v", s.Op, len(launches), err)
 			}
 		}
+	}
+}
+
+// TestSharedHasBounds: however many sums a group has, of columns, rows, both or all, its
+// kernels take no more shared memory than the 48 KiB that every device gives a block, less
+// the word by which blocks are counted: ptxas refuses more.
+func TestSharedHasBounds(t *testing.T) {
+	shared := regexp.MustCompile(`SHARED\((\w+), \w+, \[(\d+)\]\);`)
+	for name, axes := range map[string][]int{"columns": {0, 1}, "columns and images": {1}, "rows": {2}, "all": {0, 1, 2}} {
+		most := 0
+		for _, n := range []int{1, 8, 10, 11, 12, 13, 16, 20, 2 * maxAccumulators} {
+			p := planOf(t, plan.Options{}, func(b *graph.Builder) {
+				x := b.Input("x", graph.T(graph.F32, 4, 4096, 96))
+				for i := range n {
+					b.Output(fmt.Sprint(i), b.Sum(b.Tanh(b.Scale(x, float64(i+1))), axes...))
+				}
+			})
+			for i, s := range p.Steps {
+				f, ok := s.Op.(*plan.Fused)
+				if !ok {
+					continue
+				}
+				most = max(most, len(f.Sums))
+				list, err := For(p, i)
+				if err != nil {
+					t.Fatalf("%d sums of %s: %v", n, name, err)
+				}
+				for _, l := range list {
+					bytes := 4
+					for _, m := range shared.FindAllStringSubmatch(l.Source, -1) {
+						numbers, _ := strconv.Atoi(m[2]) // digits
+						bytes += numbers * map[string]int{"double": 8, "i64": 8, "float": 4}[m[1]]
+					}
+					if bytes > 48<<10 {
+						t.Errorf("%d sums of %s: %s takes %d bytes of shared memory", n, name, l.Entry, bytes)
+					}
+				}
+			}
+		}
+		if most < maxAccumulators {
+			t.Errorf("%s: at most %d sums are in a group: the test has lost its subject", name, most)
+		}
+	}
+}
+
+// TestCountersAreCounted: the counters by which a step's blocks meet are within what the step
+// says that it needs, where a second launch finishes its sums, too; beyond lie another step's.
+func TestCountersAreCounted(t *testing.T) {
+	p := planOf(t, plan.Options{}, func(b *graph.Builder) {
+		x := b.Input("x", graph.T(graph.F32, 8, 3, 1<<15))
+		for i := range 2 * mostWithin {
+			b.Output(fmt.Sprint(i), b.Sum(b.Tanh(b.Scale(x, float64(i+1))), 0, 2))
+		}
+	})
+	met := 0
+	for i := range p.Steps {
+		list, err := For(p, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range list {
+			for _, f := range l.args.fields {
+				if f.kind != counterField {
+					continue
+				}
+				if int(f.bits) >= Counters(list) {
+					t.Errorf("a counter at %d of %d bytes, in %d launches", f.bits, Counters(list), len(list))
+				}
+				if len(list) > 1 {
+					met++
+				}
+			}
+		}
+	}
+	if met == 0 {
+		t.Error("no blocks meet before a second launch: the test has lost its subject")
 	}
 }
 

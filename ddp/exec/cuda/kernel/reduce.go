@@ -101,8 +101,13 @@ func scalarsLast(sums []plan.Reduction) (order []int) {
 	return order
 }
 
-// maxAccumulators bounds those of a kernel: each takes 2 KiB of shared memory and more.
-const maxAccumulators = 16
+// maxAccumulators bounds those of a kernel: each takes 2 KiB of shared memory for each of a
+// thread's neighbouring results. maxShared is what they take at most: of a block's 48 KiB,
+// finishing takes 4, and counting blocks a word.
+const (
+	maxAccumulators = 16
+	maxShared       = 40 << 10
+)
 
 // reducing makes the kernels of a group with reductions: one for each class, the last
 // of which stores the results too, so that none before has lost an operand to a
@@ -191,7 +196,7 @@ func (m *making) newReduction(f *plan.Fused, in, out []operand, c *class, store 
 	if c.columns == 1 {
 		along = c.middle
 	} else {
-		V = min(V, max(2, 8/len(c.acc)))
+		V = min(V, max(2, 8/len(c.acc)), maxShared/(8*Block*len(c.acc)))
 	}
 	for along%V != 0 {
 		V /= 2

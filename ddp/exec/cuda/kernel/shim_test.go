@@ -164,16 +164,17 @@ func TestShimMMA(t *testing.T) {
 	}
 }
 
-// TestDraws: draws have the bits of package philox.
+// TestDraws: draws have the bits of package philox, also of a late step and of samples beyond
+// 16 bits.
 func TestDraws(t *testing.T) {
-	key := exectest.Arg{Shape: graph.D(3), DType: graph.I64, Fixed: true, Fill: exectest.List(1<<40+77, 5, 100)}
+	key := exectest.Arg{Shape: graph.D(3), DType: graph.I64, Fixed: true, Fill: exectest.List(1<<40+77, 1<<31+5, 1<<20+100)}
 	c := exectest.Case{Name: "draws", Args: []exectest.Arg{key}, Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
 		draw := func(d graph.Dist) graph.ID { return b.Draw(x[0], d, philox.Latent, 3, graph.T(graph.F64, 3, 1001)) }
 		return []graph.ID{draw(graph.Normal), draw(graph.Uniform), draw(graph.Rademacher)}
 	}}
 	out := results(t, &backend{device: newDevice(t)}, c)
 	for row := range 3 {
-		name := philox.Name{Seed: 1<<40 + 77, Step: 5, Sample: uint32(100 + row), Purpose: philox.Latent, Sub: 3}
+		name := philox.Name{Seed: 1<<40 + 77, Step: 1<<31 + 5, Sample: uint32(1<<20 + 100 + row), Purpose: philox.Latent, Sub: 3}
 		normal, uniform := make([]float64, 1001), make([]float64, 1001)
 		name.Normal(normal)
 		name.Uniform(uniform)
@@ -183,6 +184,34 @@ func TestDraws(t *testing.T) {
 				if got := at(out, k, row*1001+i); math.Float64bits(got) != math.Float64bits(want) {
 					t.Fatalf("draw %d, row %d, element %d: got %v, want %v", k, row, i, got, want)
 				}
+			}
+		}
+	}
+}
+
+// TestSplitProducts: products whose k is cut into parts have all of it, also where the last part
+// is shorter: rows of ones sum up y's columns.
+func TestSplitProducts(t *testing.T) {
+	const m, n = 3, 5
+	d := newDevice(t)
+	for _, k := range []int{1025, 1100, 1536, 5000} {
+		ones := exectest.Arg{Shape: graph.D(m, k), Fixed: true, Fill: exectest.Between(1, 1)}
+		y := exectest.Arg{Shape: graph.D(k, n), Fixed: true, Fill: func(dst []float64, _ philox.Name) {
+			for i := range dst {
+				dst[i] = float64(i % 7)
+			}
+		}}
+		c := exectest.Case{Name: "product", Args: []exectest.Arg{ones, y}, Build: func(b *graph.Builder, x []graph.ID) []graph.ID {
+			return []graph.ID{b.MatMul(x[0], x[1], false, false)}
+		}}
+		out := results(t, &backend{device: d}, c)
+		for i := range m * n {
+			want := 0.0
+			for row := range k {
+				want += float64((row*n + i%n) % 7)
+			}
+			if got := out["y0"].At(i); got != want {
+				t.Errorf("%d terms, element %d: got %v, want %v", k, i, got, want)
 			}
 		}
 	}

@@ -108,7 +108,7 @@ func (p Conv) Images() (x, w, y graph.DType) {
 //	dw (O,K) = dy (M,O)ᵀ · x (M,K)
 func (p Conv) Product() (q Product, swap, ok bool) {
 	one := p.KH == 1 && p.KW == 1 && p.StrideH == 1 && p.StrideW == 1
-	covers := p.OH == 1 && p.OW == 1 && p.KH == p.H && p.KW == p.W && (p.DilH == 1 || p.KH == 1) && (p.DilW == 1 || p.KW == 1)
+	covers := p.OH == 1 && p.OW == 1 && p.KH == p.H && p.KW == p.W // so it is not dilated, unless it is one pixel
 	if p.Groups != 1 || p.PadT|p.PadB|p.PadL|p.PadR != 0 || !one && !covers {
 		return Product{}, false, false
 	}

@@ -159,9 +159,14 @@ func TestNoProduct(t *testing.T) {
 	}
 	for name, change := range map[string]func(p *linalg.Conv){
 		"groups":     func(p *linalg.Conv) { p.Groups = 2 },
-		"padding":    func(p *linalg.Conv) { p.PadL = 1 },
+		"above":      func(p *linalg.Conv) { p.PadT = 1 },
+		"below":      func(p *linalg.Conv) { p.PadB = 1 },
+		"left":       func(p *linalg.Conv) { p.PadL = 1 },
+		"right":      func(p *linalg.Conv) { p.PadR = 1 },
 		"two places": func(p *linalg.Conv) { p.W, p.OW = 5, 2 },
+		"two rows":   func(p *linalg.Conv) { p.H, p.OH = 5, 2 },
 		"dilation":   func(p *linalg.Conv) { p.KW, p.DilW = 2, 3 },
+		"a crop":     func(p *linalg.Conv) { p.H, p.PadB = 5, -1 },
 	} {
 		p := base
 		change(&p)
@@ -169,9 +174,13 @@ func TestNoProduct(t *testing.T) {
 			t.Errorf("%s: %v is no product", name, p)
 		}
 	}
-	one.StrideH, one.OH = 2, 3
-	if _, _, ok := one.Product(); ok {
-		t.Errorf("%v is no product", one)
+	down, across := one, one
+	down.StrideH, down.OH = 2, 3
+	across.StrideW, across.OW = 2, 2
+	for _, p := range []linalg.Conv{down, across} {
+		if _, _, ok := p.Product(); ok {
+			t.Errorf("%v is no product", p)
+		}
 	}
 }
 
