@@ -1,0 +1,125 @@
+package rendezvous
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// after is a job after some commands of TestScenarios.
+func after(t *testing.T, commands ...string) *sim {
+	t.Helper()
+	s := &sim{}
+	for _, line := range commands {
+		if err := s.do(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// hear gives the coordinator what is under way to it; what that answers is lost.
+func (s *sim) hear() {
+	for _, l := range s.queue {
+		if l.to == "" {
+			s.coord.Receive(l.from, l.msg)
+		}
+	}
+}
+
+// restarted is a job of two launchers whose first rank was killed: its epoch is 1.
+var restarted = []string{
+	"new nproc=1,1 restarts=1", "start", "deliver", "hello a.0", "hello b.0",
+	"exit a.0 signal=SIGKILL:9", "deliver", "exit b.0 code=1", "deliver",
+}
+
+// Messages change nothing that are of an epoch that is over, or of a launcher that is no
+// member; and none does once the job is over.
+func TestLateMessages(t *testing.T) {
+	s := after(t, restarted...)
+	all := []Message{
+		{Kind: KindAck}, {Kind: KindExchange, Name: "late", Blobs: [][]byte{{1}}}, {Kind: KindFlight}, {Kind: KindShare, Code: 3}, {Kind: KindDone, Code: 75},
+		{Kind: KindVitals, Vitals: []Vital{vital(0, nil, nil)}}, {Kind: KindFail, Cause: &Cause{Kind: CauseSignal}},
+	}
+	ignored := func(when string, epoch int, from ...string) {
+		for _, m := range all {
+			m.Epoch = epoch
+			for _, name := range from {
+				if out := s.coord.Receive(name, m); len(out) > 0 {
+					t.Errorf("%s: %s of %s: %v", when, m, name, out)
+				}
+			}
+		}
+	}
+	ignored("in epoch 1", 0, "a", "b")
+	ignored("in epoch 1", 2, "a", "b")
+	ignored("in epoch 1", 1, "stranger")
+	if s.coord.seen[0].Pid != 0 || s.coord.divides != 0 {
+		t.Error("a late message is remembered")
+	}
+	for _, line := range []string{"hello a.0", "hello b.0", "exchange a.0 0 x one", "exchange b.0 0 x two", "deliver", "exit a.0", "exit b.0", "deliver"} {
+		if err := s.do(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if log := strings.Join(s.log, "\n"); !strings.Contains(log, `a> tell all: gathered e1 #0 "x" ["one" "two"]`) || !strings.HasSuffix(log, "a> finish 0\nb> finish 0") {
+		t.Errorf("the job goes on as\n%s", log)
+	}
+	ignored("once it is over", 1, "a", "b")
+}
+
+// A timer of an epoch that is over does nothing where one of this epoch would.
+func TestLateTimers(t *testing.T) {
+	form := restarted[:len(restarted)-1] // up to the begin of epoch 1
+	for _, tt := range []struct {
+		who   string
+		timer TimerKind
+		then  []string
+	}{
+		{"coord", TimerJoin, form},
+		{"coord", TimerAck, form},
+		{"coord", TimerSettle, append(restarted[:len(restarted):len(restarted)], "raise a.0 why", "deliver")},
+		{"coord", TimerFlight, append(restarted[:len(restarted):len(restarted)], "flight a", "without b")},
+		{"a", TimerCommit, form},
+		{"a", TimerAnswer, append(restarted[:len(restarted):len(restarted)], "raise a.0 why")},
+		{"a", TimerKill, append(restarted[:len(restarted):len(restarted)], "exit b.0 signal=SIGKILL:9", "deliver")},
+		{"a", TimerGone, append(restarted[:len(restarted):len(restarted)], "exit b.0 signal=SIGKILL:9", "deliver")},
+		{"a", TimerGrace, append(restarted[:len(restarted):len(restarted)], "interrupt a SIGTERM:15")},
+		{"a", TimerStrangers, append(restarted[:len(restarted):len(restarted)], "interrupt a SIGTERM:15")},
+	} {
+		expire := func(epoch int) []Effect {
+			s := after(t, tt.then...)
+			if tt.timer == TimerAck {
+				s.hear()
+			}
+			timer := Timer{tt.timer, epoch}
+			if tt.who == "coord" {
+				return s.coord.Expired(timer)
+			}
+			return s.node(tt.who).Expired(timer)
+		}
+		if out := expire(0); len(out) > 0 {
+			t.Errorf("%s of epoch 0 in epoch 1, at %s: %v", tt.timer, tt.who, out)
+		}
+		if out := expire(1); len(out) == 0 {
+			t.Errorf("%s of epoch 1, at %s, does nothing", tt.timer, tt.who)
+		}
+	}
+}
+
+// A job that cannot be formed ends, also one whose ranks would be started again after a
+// failure: where a node does not acknowledge, and where node 0 is cut off meanwhile.
+func TestEndsUnformed(t *testing.T) {
+	for want, end := range map[string]func(c *Coordinator) []Effect{
+		"no acknowledgement within 10s from node 1 (host-b)": func(c *Coordinator) []Effect { return c.Expired(Timer{TimerAck, 0}) },
+		"node 0 (host-a) reaches none of the other 1 nodes":  (*Coordinator).Alone,
+	} {
+		s := after(t, "new nproc=1,1 restarts=1", "start")
+		s.hear()
+		s.coord.Receive("a", Message{Kind: KindAck})
+		out := fmt.Sprint(end(s.coord))
+		if !strings.Contains(out, "send a: abort e0: "+want) || !strings.Contains(out, "send b: abort e0: "+want) {
+			t.Errorf("want %s, got %s", want, out)
+		}
+	}
+}
