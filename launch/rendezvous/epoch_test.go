@@ -68,6 +68,31 @@ func TestLateMessages(t *testing.T) {
 	ignored("once it is over", 1, "a", "b")
 }
 
+// What a launcher hears of an epoch that is over changes nothing, whether it waits for the
+// next one or its ranks run; and a list that comes twice is acknowledged twice, as the first
+// answer may be lost.
+func TestLateAtALauncher(t *testing.T) {
+	all := []Message{
+		{Kind: KindAssign, Job: "job-e0", Nodes: []NodeInfo{{Name: "a", Nproc: 1}, {Name: "b", Nproc: 1}}}, {Kind: KindCommit}, {Kind: KindGathered, Name: "x"},
+		{Kind: KindAbort, Cause: &Cause{Kind: CauseSignal}}, {Kind: KindStop, Text: "SIGINT", Code: 2}, {Kind: KindRegroup}, {Kind: KindEnd}, {Kind: KindFlight}, {Kind: KindFlown},
+	}
+	for when, commands := range map[string][]string{"waits": restarted[:len(restarted)-1], "runs": restarted} {
+		b := after(t, commands...).node("b")
+		for _, m := range all {
+			if out := b.Receive(m); len(out) > 0 || b.epoch != 1 {
+				t.Errorf("%s of epoch 0 where b %s: %v, in epoch %d", m, when, out, b.epoch)
+			}
+		}
+	}
+	b := after(t, restarted[:len(restarted)-1]...).node("b")
+	all[0].Epoch, all[0].Job = 1, "job-e1"
+	for range 2 {
+		if out := fmt.Sprint(b.Receive(all[0])); out != "[send coordinator: ack e1]" {
+			t.Errorf("a list is answered %s", out)
+		}
+	}
+}
+
 // A timer of an epoch that is over does nothing where one of this epoch would.
 func TestLateTimers(t *testing.T) {
 	form := restarted[:len(restarted)-1] // up to the begin of epoch 1
@@ -121,5 +146,57 @@ func TestEndsUnformed(t *testing.T) {
 		if !strings.Contains(out, "send a: abort e0: "+want) || !strings.Contains(out, "send b: abort e0: "+want) {
 			t.Errorf("want %s, got %s", want, out)
 		}
+	}
+}
+
+// Nodes are numbered by what they ask for, node 0 being the coordinator's, then by host and
+// name, whatever order they come in.
+func TestOrderOfNodes(t *testing.T) {
+	for _, tt := range []struct{ come, want string }{
+		{"c@h2 b@h2 a@h9", "a b c"},
+		{"b@h3 c@h2 a@h1 d@h2", "a c d b"},
+		{"a@h1 b@h1=2 c@h2 d@h3", "a c b d"},
+		{"d@h0=1 c@h1=3 b@h2 a@h5", "a d b c"},
+	} {
+		come := strings.Fields(tt.come)
+		c := NewCoordinator(CoordinatorConfig{Nodes: len(come), Job: "job", Self: "a"})
+		for _, who := range come {
+			name, rest, _ := strings.Cut(who, "@")
+			host, number, asks := strings.Cut(rest, "=")
+			n := NodeInfo{Host: host, Nproc: 1, Nodes: len(come), Want: -1}
+			if asks {
+				n.Want = int(number[0] - '0')
+			}
+			c.Receive(name, Message{Kind: KindRegister, Node: &n, Command: &Command{}})
+		}
+		var got []string
+		for _, n := range c.nodes {
+			got = append(got, n.Name)
+		}
+		if s := strings.Join(got, " "); s != tt.want || c.phase != assigning {
+			t.Errorf("%s: got %s, want %s", tt.come, s, tt.want)
+		}
+	}
+}
+
+// Who comes while the others acknowledge is taken in once their ranks run, which could not
+// be asked to stop before.
+func TestComesWhileAssigned(t *testing.T) {
+	s := after(t, "new nproc=1,1,1 expect=3 least=1", "start coord a b", "deliver", "expire coord window 0")
+	c := s.node("c").cfg
+	out := fmt.Sprint(s.coord.Receive("c", Message{Kind: KindRegister, Node: &c.Info, Command: &c.Run}))
+	grow := Timer{TimerGrow, 0}
+	again := fmt.Sprint([]Effect{SetTimer{grow, s.coord.cfg.Window}})
+	if !strings.Contains(out, "timer grow") {
+		t.Errorf("it is answered %s", out)
+	}
+	if out := fmt.Sprint(s.coord.Expired(grow)); out != again {
+		t.Errorf("before the ranks run: %s, want %s", out, again)
+	}
+	if err := s.do([]string{"deliver"}); err != nil {
+		t.Fatal(err)
+	}
+	if out := fmt.Sprint(s.coord.Expired(grow)); !strings.Contains(out, "send a: regroup e0 from 2 to 3 nodes, with host-c") {
+		t.Errorf("once they run: %s", out)
 	}
 }
