@@ -37,6 +37,8 @@ func TestParseGood(t *testing.T) {
 			with(func(w *Worker) {
 				w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize, w.RunID = SourceTorch, 1, 2, 1, 2, "j"
 			})},
+		{"a script's ranks in a step of one task", "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
+			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourceTorch, 1, 2, 1, 2 })},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,6 +74,11 @@ func TestParseBad(t *testing.T) {
 		{"bad port", "RANK=1 MASTER_PORT=70000 " + torch, "MASTER_PORT=70000 is out of range"},
 		{"bad restart count", "RANK=1 TORCHELASTIC_RESTART_COUNT=x " + torch, "TORCHELASTIC_RESTART_COUNT"},
 		{"contradicts Open MPI", "RANK=1 OMPI_COMM_WORLD_RANK=0 " + torch, "RANK=1 contradicts OMPI_COMM_WORLD_RANK=0"},
+		{"local rank of a world of one", "RANK=0 WORLD_SIZE=1 LOCAL_RANK=1 LOCAL_WORLD_SIZE=1", "local rank 1 is not below"},
+		{"contradicts Open MPI's size", "RANK=1 OMPI_COMM_WORLD_SIZE=8 " + torch, "WORLD_SIZE=4 contradicts OMPI_COMM_WORLD_SIZE=8"},
+		{"contradicts PMI", "RANK=1 PMI_RANK=0 " + torch, "RANK=1 contradicts PMI_RANK=0"},
+		{"contradicts SLURM's size", "RANK=1 SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=1 " + torch, "WORLD_SIZE=4 contradicts SLURM_STEP_NUM_TASKS=8"},
+		{"SLURM against PMIx", slurm + "SLURM_STEP_TASKS_PER_NODE=2 PMIX_RANK=0", "SLURM_PROCID=1 contradicts PMIX_RANK=0"},
 		{"contradicts PMI size", "RANK=1 PMI_SIZE=8 " + torch, "WORLD_SIZE=4 contradicts PMI_SIZE=8"},
 		{"contradicts SLURM", "RANK=1 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=2 " + torch, "RANK=1 contradicts SLURM_PROCID=2"},
 		{"half Open MPI", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE is not set"},
@@ -141,6 +148,10 @@ func TestWithout(t *testing.T) {
 	got := Without(append([]string{"A=1", "RANK=0", "EBTRAIN_KEY=secret", "PMI_FD=6", "MPI_LOCALRANKID=0", "MPI_LOCALNRANKS=2", "NCCL_DEBUG=INFO", "MASTER_PORT=1", "TORCHELASTIC_RUN_ID=x"}, machine...))
 	if want := append([]string{"A=1", "NCCL_DEBUG=INFO"}, machine...); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	worker := Worker{ControlFD: 3, ProgressFD: 4}.Environ()
+	if left := Without(append(worker, "PMI_RANK=1", "PMI_SIZE=2", "PMI_JOBID=1.0")); len(left) > 0 {
+		t.Errorf("%q of a worker is left", left)
 	}
 }
 
