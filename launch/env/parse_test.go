@@ -50,6 +50,14 @@ func TestParseGood(t *testing.T) {
 	}
 }
 
+// A number may have blanks around it, as scripts leave them.
+func TestParseBlanks(t *testing.T) {
+	w, err := Parse([]string{"RANK= 1", "WORLD_SIZE=2 ", "LOCAL_RANK=1\t", "LOCAL_WORLD_SIZE=2"})
+	if err != nil || w.Rank != 1 || w.Size != 2 || w.LocalRank != 1 {
+		t.Errorf("got %+v, %v", w, err)
+	}
+}
+
 func TestParseBad(t *testing.T) {
 	const torch = "WORLD_SIZE=4 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 "
 	const ebt = "RANK=1 " + torch + "TORCHELASTIC_RESTART_COUNT=0 EBTRAIN_EPOCH=0 EBTRAIN_GROUP=g EBTRAIN_PROGRESS_FD=4 "
@@ -90,6 +98,7 @@ func TestParseBad(t *testing.T) {
 		{"srun --mpi=pmi2 contradicts its step", "PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=0 SLURM_LOCALID=1 SLURM_NODEID=0 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2", "PMI_RANK=1 contradicts SLURM_PROCID=0"},
 		{"PMIx alone", "PMIX_RANK=0", "PMIX_RANK is set but no variable tells the number of ranks"},
 		{"batch script of eight tasks", "SLURM_NTASKS=8 SLURM_PROCID=0", "SLURM_NTASKS=8 but this process is not in a step"},
+		{"batch script of two tasks", "SLURM_NTASKS=2 SLURM_PROCID=0", "SLURM_NTASKS=2 but this process is not in a step"},
 		{"step without a task number", "SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID is not set"},
 		{"step without task list", slurm, "SLURM_STEP_TASKS_PER_NODE is not set"},
 		{"torn task list", slurm + "SLURM_STEP_TASKS_PER_NODE=2(x1", "no closing parenthesis"},

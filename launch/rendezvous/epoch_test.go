@@ -93,6 +93,28 @@ func TestLateAtALauncher(t *testing.T) {
 	}
 }
 
+// What a launcher is told twice has no effect the second time; and neither has a list without
+// it, nor what comes too late.
+func TestToldTwice(t *testing.T) {
+	b := NewNode(NodeConfig{Info: NodeInfo{Name: "b", Nproc: 1}})
+	if out := b.Receive(Message{Kind: KindAssign, Job: "job", Nodes: []NodeInfo{{Name: "a", Nproc: 1}}}); len(out) > 0 || b.phase != joining {
+		t.Errorf("a list without it: %v", out)
+	}
+	for _, m := range []Message{
+		{Kind: KindCommit}, {Kind: KindGathered, Name: "x"}, {Kind: KindRegroup}, {Kind: KindStop, Text: "SIGINT", Code: 2}, {Kind: KindAbort, Cause: &Cause{Kind: CauseSignal}}, {Kind: KindEnd},
+	} {
+		b := after(t, "new nproc=1,1", "start", "deliver", "hello b.0").node("b")
+		b.Receive(m)
+		if out := b.Receive(m); len(out) > 0 {
+			t.Errorf("%s, twice: %v", m, out)
+		}
+	}
+	stopping := after(t, "new nproc=1,1", "start", "deliver", "hello b.0", "interrupt b SIGINT:2").node("b")
+	if out := stopping.Receive(Message{Kind: KindRegroup}); len(out) > 0 {
+		t.Errorf("ranks that stop are asked to regroup: %v", out)
+	}
+}
+
 // A timer of an epoch that is over does nothing where one of this epoch would.
 func TestLateTimers(t *testing.T) {
 	form := restarted[:len(restarted)-1] // up to the begin of epoch 1

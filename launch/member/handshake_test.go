@@ -1,0 +1,128 @@
+package member
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// script is a connection of which one end is played: what it says is in, and what it hears
+// is kept. It says nothing more after that: who waits then must have set a time for it.
+type script struct {
+	net.Conn
+	in      io.Reader
+	heard   bytes.Buffer
+	limited bool
+}
+
+func (s *script) Write(p []byte) (int, error) { return s.heard.Write(p) }
+
+func (s *script) Read(p []byte) (int, error) {
+	n, err := s.in.Read(p)
+	if err != nil && s.limited {
+		err = os.ErrDeadlineExceeded
+	}
+	return n, err
+}
+
+func (s *script) SetDeadline(at time.Time) error {
+	s.limited = !at.IsZero() && time.Until(at) < time.Minute
+	return nil
+}
+
+// recorded is a connection whose other end's words are kept.
+type recorded struct {
+	net.Conn
+	said bytes.Buffer
+}
+
+func (r *recorded) Read(p []byte) (int, error) {
+	n, err := r.Conn.Read(p)
+	r.said.Write(p[:n])
+	return n, err
+}
+
+// TestReplay: what one end of a handshake said is no proof of the key a second time, to
+// either end.
+func TestReplay(t *testing.T) {
+	a, b := wires(t)
+	x, y := &recorded{Conn: a}, &recorded{Conn: b}
+	if _, _, errA, errB := shake(t, x, y, testSecret, testSecret); errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	if _, err := testSecret.dial(&script{in: &x.said}); !errors.Is(err, errKey) {
+		t.Errorf("a dialer hears a listener's words of another time: %v, want %v", err, errKey)
+	}
+	y.said.Next(len(linkMagic))
+	if _, err := testSecret.answer(&script{in: &y.said}); !errors.Is(err, errKey) {
+		t.Errorf("a listener hears a dialer's words of another time: %v, want %v", err, errKey)
+	}
+}
+
+// TestReflected: a stranger who sends a dialer's own proof back, or none, and says that all is
+// well, is no listener of the job.
+func TestReflected(t *testing.T) {
+	for _, reflect := range []bool{true, false} {
+		a, b := wires(t)
+		go func() {
+			hello := make([]byte, len(linkMagic)+nonceBytes)
+			_, _ = io.ReadFull(b, hello)
+			_, _ = b.Write(hello[len(linkMagic):])
+			proofs := make([]byte, 64)
+			_, _ = io.ReadFull(b, proofs)
+			if !reflect {
+				clear(proofs)
+			}
+			_, _ = b.Write(append([]byte{verdictGood}, proofs[:32]...))
+		}()
+		if _, err := testSecret.dial(a); !errors.Is(err, errKey) {
+			t.Errorf("reflected %v: %v, want %v", reflect, err, errKey)
+		}
+	}
+}
+
+// TestSilentEnd: who waits for the other end of a handshake does not wait for ever.
+func TestSilentEnd(t *testing.T) {
+	for name, begin := range map[string]func(secret, net.Conn) (*secure, error){"dialer": secret.dial, "listener": secret.answer} {
+		if _, err := begin(testSecret, &script{in: &bytes.Buffer{}}); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: %v, want that its time is over", name, err)
+		}
+	}
+}
+
+// TestKeys: what one end seals opens for the other end of this connection only: not for
+// itself, to whom it may be sent back, nor on another connection, where it looks different.
+func TestKeys(t *testing.T) {
+	seal := func(nonces []byte, mine, theirs string, in io.Reader) (*secure, *script) {
+		wire := &script{in: in}
+		s, err := testSecret.seal(wire, nonces, mine, theirs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, wire
+	}
+	here, elsewhere := bytes.Repeat([]byte{1}, 2*nonceBytes), bytes.Repeat([]byte{2}, 2*nonceBytes)
+	from, wire := seal(here, "dialer", "listener", nil)
+	if _, err := from.Write([]byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	sealed := wire.heard.Bytes()
+	for _, tt := range []struct {
+		name, mine, theirs string
+		nonces             []byte
+		opens              bool
+	}{
+		{"the other end", "listener", "dialer", here, true}, {"itself", "dialer", "listener", here, false}, {"another connection", "listener", "dialer", elsewhere, false},
+	} {
+		to, _ := seal(tt.nonces, tt.mine, tt.theirs, bytes.NewReader(sealed))
+		var got [4]byte
+		_, err := io.ReadFull(to, got[:])
+		if opens := err == nil && string(got[:]) == "text"; opens != tt.opens {
+			t.Errorf("for %s it opens %v (%v), want %v", tt.name, opens, err, tt.opens)
+		}
+	}
+}
