@@ -222,3 +222,17 @@ func TestComesWhileAssigned(t *testing.T) {
 		t.Errorf("once they run: %s", out)
 	}
 }
+
+// Who has been given its place acknowledges again, as often as it would register: its
+// answer, or what that is answered with, may be lost. The first such timer is of the epoch in
+// which it came.
+func TestAcknowledgesAgain(t *testing.T) {
+	b := NewNode(NodeConfig{Info: NodeInfo{Name: "b", Nproc: 1}, Again: 1})
+	b.Start()
+	b.Receive(Message{Kind: KindAssign, Epoch: 2, Nodes: []NodeInfo{{Name: "b", Nproc: 1}}})
+	for _, epoch := range []int{0, 2, 2} {
+		if out := fmt.Sprint(b.Expired(Timer{TimerRegister, epoch})); out != "[send coordinator: ack e2 timer register e2 after 1ns]" {
+			t.Errorf("got %s", out)
+		}
+	}
+}
