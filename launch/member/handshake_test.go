@@ -2,10 +2,12 @@ package member
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -124,5 +126,14 @@ func TestKeys(t *testing.T) {
 		if opens := err == nil && string(got[:]) == "text"; opens != tt.opens {
 			t.Errorf("for %s it opens %v (%v), want %v", tt.name, opens, err, tt.opens)
 		}
+	}
+}
+
+// A frame that says it is longer than any may be is refused before it is read.
+func TestFrameTooLong(t *testing.T) {
+	head := frame{kind: frameMessage}.encode()
+	binary.BigEndian.PutUint32(head[9:], maxFrame+1)
+	if _, err := readFrame(bytes.NewReader(head)); err == nil || !strings.Contains(err.Error(), "is longer than") {
+		t.Errorf("got %v", err)
 	}
 }

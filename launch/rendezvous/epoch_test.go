@@ -236,3 +236,35 @@ func TestAcknowledgesAgain(t *testing.T) {
 		}
 	}
 }
+
+// A rank that joins is told the key of its job and epoch, which every node makes the same,
+// and what its launcher has meanwhile been told; one of another group is refused.
+func TestHello(t *testing.T) {
+	join := func(name string, commands ...string) []Effect {
+		n := after(t, commands...).node(name)
+		return n.FromWorker(0, Message{Kind: KindHello, Text: n.job})
+	}
+	formed := []string{"new nproc=2,2 restarts=1", "start", "deliver"}
+	key := func(out []Effect) string { return fmt.Sprintf("%x", out[0].(Tell).Msg.Key) }
+	again := append(formed[:3:3], "exit a.1 signal=SIGKILL:9", "deliver", "exit a.0 code=1", "exit b.0 code=1", "exit b.1 code=1", "deliver")
+	first, other, second := key(join("a", formed...)), key(join("b", formed...)), key(join("a", again...))
+	if len(first) != 64 || first != other || first == second {
+		t.Errorf("keys %s on node 0, %s on node 1, %s in the next epoch", first, other, second)
+	}
+	for want, commands := range map[string][]string{
+		"tell local 0: stop e0 code 2 SIGINT": append(formed[:3:3], "interrupt a SIGINT:2"),
+		"tell local 0: abort e0: rank 1":      append(formed[:3:3], "exit a.1 signal=SIGKILL:9", "deliver"),
+	} {
+		if out := fmt.Sprint(join("a", commands...)); !strings.Contains(out, want) {
+			t.Errorf("want %s, got %s", want, out)
+		}
+	}
+	n := after(t, formed...).node("a")
+	n.Receive(Message{Kind: KindRegroup, Text: "more"})
+	if out := fmt.Sprint(n.FromWorker(0, Message{Kind: KindHello, Text: n.job})); !strings.Contains(out, "tell local 0: stop e0") {
+		t.Errorf("after regroup: %s", out)
+	}
+	if out := fmt.Sprint(n.FromWorker(1, Message{Kind: KindHello, Text: "job-e7"})); !strings.HasPrefix(out, `[tell local 1: refuse e0: this process belongs to group "job-e7"`) {
+		t.Errorf("of another group: %s", out)
+	}
+}

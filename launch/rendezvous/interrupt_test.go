@@ -1,6 +1,8 @@
 package rendezvous
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,5 +36,59 @@ func TestStoppedBeforeCommit(t *testing.T) {
 	}
 	if !asked {
 		t.Error("the ranks are not asked to stop")
+	}
+}
+
+// placed is launcher b of two with two ranks, in the middle of its way to them.
+func placed(grace time.Duration) *Node {
+	info := NodeInfo{Name: "b", Host: "b", Nproc: 2, Want: -1, Nodes: 2}
+	n := NewNode(NodeConfig{Info: info, KillWait: time.Second, StrangerWait: 2 * time.Second, Grace: grace})
+	n.Start()
+	n.Receive(Message{Kind: KindAssign, Job: "job", Nodes: []NodeInfo{{Name: "a", Nproc: 1}, info}})
+	return n
+}
+
+// A host that is cut off before its ranks are started is what its launcher ends with.
+func TestCutOffBeforeCommit(t *testing.T) {
+	out := fmt.Sprint(placed(time.Second).Alone())
+	if !strings.Contains(out, "finish 1: node 1 (b) reaches none of the other 1 nodes") {
+		t.Errorf("got %s", out)
+	}
+}
+
+// Of a short time to stop, ranks that have not joined hear when half of it is left.
+func TestShortGrace(t *testing.T) {
+	for grace, want := range map[time.Duration]string{time.Second: "timer strangers e0 after 500ms", time.Minute: "timer strangers e0 after 2s"} {
+		n := placed(grace)
+		n.Receive(Message{Kind: KindCommit})
+		n.Started(0, 7)
+		if out := fmt.Sprint(n.Receive(Message{Kind: KindStop, Text: "SIGTERM", Code: 15})); !strings.Contains(out, want) {
+			t.Errorf("of %v: %s, want %s", grace, out, want)
+		}
+	}
+}
+
+// A rank that is started while the others are ended is killed.
+func TestStartedTooLate(t *testing.T) {
+	n := placed(time.Second)
+	n.Receive(Message{Kind: KindCommit})
+	n.Started(0, 7)
+	n.Receive(Message{Kind: KindAbort, Cause: &Cause{Kind: CauseExit, ExitCode: 3}})
+	if out := fmt.Sprint(n.Started(1, 8)); out != "[signal 9 to locals [1]]" {
+		t.Errorf("got %s", out)
+	}
+}
+
+// A rank that gives no blob to an exchange, or two, has no part in it.
+func TestOneBlob(t *testing.T) {
+	n := placed(time.Second)
+	n.Receive(Message{Kind: KindCommit})
+	for local := range 2 {
+		n.Started(local, 7+local)
+		for _, blobs := range [][][]byte{nil, {{1}, {2}}} {
+			if out := n.FromWorker(local, Message{Kind: KindExchange, Name: "x", Blobs: blobs}); len(out) > 0 {
+				t.Errorf("%d blobs: %v", len(blobs), out)
+			}
+		}
 	}
 }
