@@ -137,3 +137,21 @@ func TestFrameTooLong(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A link goes on only where the other end left it: not where it lacks a message that is no
+// longer kept, nor where it has more than there were.
+func TestLinkGoesOn(t *testing.T) {
+	for has, fits := range map[uint64]bool{0: false, 1: false, 2: true, 3: true, 4: true, 5: false, 9: false} {
+		c, _ := wires(t)
+		l := newLink("x")
+		l.base, l.queue = 3, [][]byte{{3}, {4}}
+		if err := l.attach(&secure{Conn: c}, has); (err == nil) != fits || l.connected() != fits {
+			t.Errorf("the other end has %d of messages 3 and 4: %v", has, err)
+		}
+		for number := has + 1; fits && number <= 4; number++ {
+			if f, ok := l.next(l.conn); !ok || f.kind != frameMessage || f.number != number || f.text[0] != byte(number) {
+				t.Errorf("after %d: %+v", has, f)
+			}
+		}
+	}
+}

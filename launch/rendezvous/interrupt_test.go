@@ -92,3 +92,13 @@ func TestOneBlob(t *testing.T) {
 		}
 	}
 }
+
+// A rank that is not started yet has not left those that wait for it.
+func TestNotYetStarted(t *testing.T) {
+	n := placed(time.Second)
+	n.Receive(Message{Kind: KindCommit})
+	n.Started(0, 7)
+	if out := n.FromWorker(0, Message{Kind: KindExchange, Name: "x", Blobs: [][]byte{{1}}}); len(out) > 0 {
+		t.Errorf("got %v", out)
+	}
+}
