@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ebtrain/launch/exitcode"
 )
 
 // TestStoppedBeforeCommit: a launcher is stopped when its ranks are about to be started;
@@ -100,5 +102,56 @@ func TestNotYetStarted(t *testing.T) {
 	n.Started(0, 7)
 	if out := n.FromWorker(0, Message{Kind: KindExchange, Name: "x", Blobs: [][]byte{{1}}}); len(out) > 0 {
 		t.Errorf("got %v", out)
+	}
+}
+
+// A rank that leaves while another waits for it is said to have.
+func TestLeavesWaiting(t *testing.T) {
+	n := placed(time.Second)
+	n.Receive(Message{Kind: KindCommit})
+	n.Started(0, 7)
+	n.Started(1, 8)
+	n.FromWorker(0, Message{Kind: KindExchange, Name: "x", Blobs: [][]byte{{1}}})
+	out := fmt.Sprint(n.FromWorker(1, Message{Kind: KindBye}))
+	if !strings.Contains(out, `fail e0: rank 2 (b, pid 8): left the group while rank 1 waits for it in exchange "x"`) {
+		t.Errorf("got %s", out)
+	}
+}
+
+// The launcher of a rank that raised the abort ends with that rank's own code, if it says
+// more: not with that of who stopped cleanly or was killed since, nor with another rank's.
+func TestCodeOfWhoRaised(t *testing.T) {
+	for _, tt := range []struct {
+		exit Exit
+		want int
+	}{
+		{Exit{Code: 3}, 3}, {Exit{}, 1}, {Exit{Code: exitcode.Requeue}, 1}, {Exit{Signal: "SIGTERM", SignalNumber: 15, Code: 5}, 1},
+	} {
+		n := placed(time.Second)
+		n.Receive(Message{Kind: KindCommit})
+		n.Started(0, 7)
+		n.Started(1, 8)
+		n.Receive(Message{Kind: KindAbort, Cause: &Cause{Kind: CauseRaised, Rank: 2, Node: 1, Text: "why"}})
+		n.Exited(0, Exit{Code: 9})
+		code := -1
+		for _, e := range n.Exited(1, tt.exit) {
+			if f, ok := e.(Finish); ok {
+				code = f.Code
+			}
+		}
+		if code != tt.want {
+			t.Errorf("%+v: code %d, want %d", tt.exit, code, tt.want)
+		}
+	}
+}
+
+// Why the kernel has killed a rank, where that is known, is the reason of the job's end.
+func TestWhyKilled(t *testing.T) {
+	n := placed(time.Second)
+	n.Receive(Message{Kind: KindCommit})
+	n.Started(0, 7)
+	out := fmt.Sprint(n.Exited(0, Exit{Signal: "SIGKILL", SignalNumber: 9, Why: "out of memory", During: "during step 3"}))
+	if !strings.Contains(out, "fail e0: rank 1 (b, pid 7): out of memory during step 3") {
+		t.Errorf("got %s", out)
 	}
 }
