@@ -148,10 +148,31 @@ func TestLinkGoesOn(t *testing.T) {
 		if err := l.attach(&secure{Conn: c}, has); (err == nil) != fits || l.connected() != fits {
 			t.Errorf("the other end has %d of messages 3 and 4: %v", has, err)
 		}
+		if l.pending() != (!fits || has < 4) {
+			t.Errorf("the other end has %d of messages 3 and 4: pending is %v", has, l.pending())
+		}
 		for number := has + 1; fits && number <= 4; number++ {
 			if f, ok := l.next(l.conn); !ok || f.kind != frameMessage || f.number != number || f.text[0] != byte(number) {
 				t.Errorf("after %d: %+v", has, f)
 			}
 		}
+	}
+}
+
+// A connection that another takes the place of is closed: whoever still reads from it sees that.
+func TestOldConnectionCloses(t *testing.T) {
+	l := newLink("x")
+	old, end := wires(t)
+	c, _ := wires(t)
+	for _, one := range []net.Conn{old, c} {
+		if err := l.attach(&secure{Conn: one}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := end.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := end.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -113,3 +113,15 @@ func TestLookAt(t *testing.T) {
 		t.Error("looked at nobody")
 	}
 }
+
+// Processor time is the program's and the kernel's for it, and what is transferred is read and
+// written; the name of a process may look like fields.
+func TestFieldsOfProc(t *testing.T) {
+	l, err := parseStat([]byte("7 (a) S (b) D 1 2 3 4 5 6 7 8 9 10 50 7 0 0"))
+	if err != nil || l.state != 'D' || l.ticks != 57 {
+		t.Errorf("got %+v, %v", l, err)
+	}
+	if n := transferred([]byte("rchar: 100\nwchar: 20\nsyscr: 3\nread_bytes: 4000\n")); n != 120 {
+		t.Errorf("%d bytes", n)
+	}
+}
