@@ -99,6 +99,10 @@ func TestPlace(t *testing.T) {
 			t.Errorf("tasks of one node meet at %s", o.Endpoint)
 		}
 	}
+	alone := Options{}
+	if alone.Place(env.Step{Tasks: 1, Nodes: 1}); alone.Gather {
+		t.Error("the lines of one launcher are gathered")
+	}
 	step.Nodes = 0 // nobody tells
 	o := Options{}
 	if o.Place(step); o.Endpoint != "" || o.Hosts != nil {

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"ebtrain/launch/rendezvous"
 )
 
 // script is a connection of which one end is played: what it says is in, and what it hears
@@ -175,4 +179,67 @@ func TestOldConnectionCloses(t *testing.T) {
 	if _, err := end.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// The connection that took the place of another stays when that one ends.
+func TestNewConnectionStays(t *testing.T) {
+	l := newLink("x")
+	a, _ := wires(t)
+	b, _ := wires(t)
+	old := &secure{Conn: a}
+	for _, one := range []*secure{old, {Conn: b}} {
+		if err := l.attach(one, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.detach(old); !l.connected() {
+		t.Error("the new connection went with the old one")
+	}
+}
+
+// A message comes once and in its turn: again it is left out, and too early it is an error.
+func TestTurn(t *testing.T) {
+	text, err := rendezvous.Encode(rendezvous.Message{Kind: rendezvous.KindAck})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number, want := range map[uint64]string{4: "0 5 true", 5: "0 5 true", 6: "1 6 true", 7: "0 5 false"} {
+		l, came := newLink("x"), 0
+		l.received = 5
+		err := l.receive(frame{kind: frameMessage, number: number, text: text}, func(rendezvous.Message) { came++ })
+		if got := fmt.Sprint(came, l.got(), err == nil); got != want {
+			t.Errorf("message %d after 5: %s, want %s (%v)", number, got, want, err)
+		}
+	}
+}
+
+// The farewell waits until the other end has all that was sent.
+func TestFarewellIsLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLink("x")
+		l.queue, l.leaving = [][]byte{{1}}, true
+		c := &secure{Conn: &script{}}
+		if err := l.attach(c, 0); err != nil {
+			t.Fatal(err)
+		}
+		var sent []byte
+		go func() {
+			for len(sent) < 2 {
+				f, _ := l.next(c)
+				sent = append(sent, f.kind)
+			}
+		}()
+		synctest.Wait()
+		if string(sent) != "m" {
+			t.Errorf("before it is acknowledged: %q", sent)
+		}
+		l.mu.Lock()
+		l.drop(1)
+		l.changed.Broadcast()
+		l.mu.Unlock()
+		synctest.Wait()
+		if string(sent) != "mf" {
+			t.Errorf("after it is acknowledged: %q", sent)
+		}
+	})
 }
