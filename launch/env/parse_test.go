@@ -37,6 +37,12 @@ func TestParseGood(t *testing.T) {
 			with(func(w *Worker) {
 				w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize, w.RunID = SourceTorch, 1, 2, 1, 2, "j"
 			})},
+		{"torchrun under mpirun is not a contradiction", "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 TORCHELASTIC_RUN_ID=j OMPI_COMM_WORLD_RANK=0",
+			with(func(w *Worker) {
+				w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize, w.RunID = SourceTorch, 1, 2, 1, 2, "j"
+			})},
+		{"Open MPI in a step of PMI", "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMI_RANK=0 PMI_SIZE=1",
+			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourceOMPI, 1, 2, 1, 2 })},
 		{"a script's ranks in a step of one task", "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
 			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourceTorch, 1, 2, 1, 2 })},
 	}
@@ -105,6 +111,9 @@ func TestParseBad(t *testing.T) {
 		{"bad task list", slurm + "SLURM_STEP_TASKS_PER_NODE=2(xa)", "is not of the form"},
 		{"task list of another size", slurm + "SLURM_STEP_TASKS_PER_NODE=2(x3)", "adds up to 6"},
 		{"node outside the list", "SLURM_PROCID=1 SLURM_LOCALID=0 SLURM_NODEID=5 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2", "SLURM_NODEID=5"},
+		{"node just outside the list", "SLURM_PROCID=1 SLURM_LOCALID=0 SLURM_NODEID=1 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2", "SLURM_NODEID=1"},
+		{"node without tasks", slurm + "SLURM_STEP_TASKS_PER_NODE=2,0", "is not of the form"},
+		{"more nodes than there can be", slurm + "SLURM_STEP_TASKS_PER_NODE=1(x1048576),1", "more than 1048576 nodes"},
 		{"control fd is a standard stream", ebt + "EBTRAIN_CONTROL_FD=1", "EBTRAIN_CONTROL_FD=1 is out of range"},
 		{"control fd without ranks", "EBTRAIN_CONTROL_FD=3", "RANK is not set although EBTRAIN_CONTROL_FD is"},
 		{"control fd without progress", "EBTRAIN_CONTROL_FD=3 RANK=1 EBTRAIN_EPOCH=0 EBTRAIN_GROUP=g " + torch, "EBTRAIN_PROGRESS_FD is not set"},
