@@ -25,7 +25,7 @@ func TestExpandHosts(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %s", list, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", "n[", "n[1", "n]", "n[1]]", "n[a-b]", "n[3-1]", "n[1-]", "n[-1]", "a,,b", "n[]", "n[0-99999999]", "n[0-9999]m[0-9999]", "n[[1]]", "n[0x]", "n[x]", "n[00x1]", "n[1x0]", "n[000000x999999Z]", "n[0000000xZZZZZZZ]", "n[a x b]"} {
+	for _, bad := range []string{"", "n[", "n[1", "n]", "n[1]]", "n[a-b]", "n[3-1]", "n[1-]", "n[-1]", "a,,b", "n[]", "n[0-99999999]", "n[0-9999]m[0-9999]", "n[[1]]", "n[0x]", "n[x]", "n[00x1]", "n[1x0]", "n[000000x999999Z]", "n[0000000xZZZZZZZ]", "n[a x b]", "n[0-1048575],m"} {
 		if got, err := ExpandHosts(bad); err == nil {
 			t.Errorf("%q was accepted as %d hosts", bad, len(got))
 		}

@@ -37,6 +37,14 @@ func TestParseGood(t *testing.T) {
 			with(func(w *Worker) {
 				w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize, w.RunID = SourceTorch, 1, 2, 1, 2, "j"
 			})},
+		{"torchrun under mpirun is not a contradiction", "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 TORCHELASTIC_RUN_ID=j OMPI_COMM_WORLD_RANK=0",
+			with(func(w *Worker) {
+				w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize, w.RunID = SourceTorch, 1, 2, 1, 2, "j"
+			})},
+		{"Open MPI in a step of PMI", "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMI_RANK=0 PMI_SIZE=1",
+			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourceOMPI, 1, 2, 1, 2 })},
+		{"a script's ranks in a step of one task", "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
+			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourceTorch, 1, 2, 1, 2 })},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -45,6 +53,14 @@ func TestParseGood(t *testing.T) {
 				t.Errorf("got %+v, %v\nwant %+v", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// A number may have blanks around it, as scripts leave them.
+func TestParseBlanks(t *testing.T) {
+	w, err := Parse([]string{"RANK= 1", "WORLD_SIZE=2 ", "LOCAL_RANK=1\t", "LOCAL_WORLD_SIZE=2"})
+	if err != nil || w.Rank != 1 || w.Size != 2 || w.LocalRank != 1 {
+		t.Errorf("got %+v, %v", w, err)
 	}
 }
 
@@ -72,6 +88,11 @@ func TestParseBad(t *testing.T) {
 		{"bad port", "RANK=1 MASTER_PORT=70000 " + torch, "MASTER_PORT=70000 is out of range"},
 		{"bad restart count", "RANK=1 TORCHELASTIC_RESTART_COUNT=x " + torch, "TORCHELASTIC_RESTART_COUNT"},
 		{"contradicts Open MPI", "RANK=1 OMPI_COMM_WORLD_RANK=0 " + torch, "RANK=1 contradicts OMPI_COMM_WORLD_RANK=0"},
+		{"local rank of a world of one", "RANK=0 WORLD_SIZE=1 LOCAL_RANK=1 LOCAL_WORLD_SIZE=1", "local rank 1 is not below"},
+		{"contradicts Open MPI's size", "RANK=1 OMPI_COMM_WORLD_SIZE=8 " + torch, "WORLD_SIZE=4 contradicts OMPI_COMM_WORLD_SIZE=8"},
+		{"contradicts PMI", "RANK=1 PMI_RANK=0 " + torch, "RANK=1 contradicts PMI_RANK=0"},
+		{"contradicts SLURM's size", "RANK=1 SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=1 " + torch, "WORLD_SIZE=4 contradicts SLURM_STEP_NUM_TASKS=8"},
+		{"SLURM against PMIx", slurm + "SLURM_STEP_TASKS_PER_NODE=2 PMIX_RANK=0", "SLURM_PROCID=1 contradicts PMIX_RANK=0"},
 		{"contradicts PMI size", "RANK=1 PMI_SIZE=8 " + torch, "WORLD_SIZE=4 contradicts PMI_SIZE=8"},
 		{"contradicts SLURM", "RANK=1 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=2 " + torch, "RANK=1 contradicts SLURM_PROCID=2"},
 		{"half Open MPI", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE is not set"},
@@ -83,12 +104,16 @@ func TestParseBad(t *testing.T) {
 		{"srun --mpi=pmi2 contradicts its step", "PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=0 SLURM_LOCALID=1 SLURM_NODEID=0 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2", "PMI_RANK=1 contradicts SLURM_PROCID=0"},
 		{"PMIx alone", "PMIX_RANK=0", "PMIX_RANK is set but no variable tells the number of ranks"},
 		{"batch script of eight tasks", "SLURM_NTASKS=8 SLURM_PROCID=0", "SLURM_NTASKS=8 but this process is not in a step"},
+		{"batch script of two tasks", "SLURM_NTASKS=2 SLURM_PROCID=0", "SLURM_NTASKS=2 but this process is not in a step"},
 		{"step without a task number", "SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID is not set"},
 		{"step without task list", slurm, "SLURM_STEP_TASKS_PER_NODE is not set"},
 		{"torn task list", slurm + "SLURM_STEP_TASKS_PER_NODE=2(x1", "no closing parenthesis"},
 		{"bad task list", slurm + "SLURM_STEP_TASKS_PER_NODE=2(xa)", "is not of the form"},
 		{"task list of another size", slurm + "SLURM_STEP_TASKS_PER_NODE=2(x3)", "adds up to 6"},
 		{"node outside the list", "SLURM_PROCID=1 SLURM_LOCALID=0 SLURM_NODEID=5 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2", "SLURM_NODEID=5"},
+		{"node just outside the list", "SLURM_PROCID=1 SLURM_LOCALID=0 SLURM_NODEID=1 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2", "SLURM_NODEID=1"},
+		{"node without tasks", slurm + "SLURM_STEP_TASKS_PER_NODE=2,0", "is not of the form"},
+		{"more nodes than there can be", slurm + "SLURM_STEP_TASKS_PER_NODE=1(x1048576),1", "more than 1048576 nodes"},
 		{"control fd is a standard stream", ebt + "EBTRAIN_CONTROL_FD=1", "EBTRAIN_CONTROL_FD=1 is out of range"},
 		{"control fd without ranks", "EBTRAIN_CONTROL_FD=3", "RANK is not set although EBTRAIN_CONTROL_FD is"},
 		{"control fd without progress", "EBTRAIN_CONTROL_FD=3 RANK=1 EBTRAIN_EPOCH=0 EBTRAIN_GROUP=g " + torch, "EBTRAIN_PROGRESS_FD is not set"},
@@ -141,6 +166,10 @@ func TestWithout(t *testing.T) {
 	got := Without(append([]string{"A=1", "RANK=0", "EBTRAIN_KEY=secret", "PMI_FD=6", "MPI_LOCALRANKID=0", "MPI_LOCALNRANKS=2", "NCCL_DEBUG=INFO", "MASTER_PORT=1", "TORCHELASTIC_RUN_ID=x"}, machine...))
 	if want := append([]string{"A=1", "NCCL_DEBUG=INFO"}, machine...); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	worker := Worker{ControlFD: 3, ProgressFD: 4}.Environ()
+	if left := Without(append(worker, "PMI_RANK=1", "PMI_SIZE=2", "PMI_JOBID=1.0")); len(left) > 0 {
+		t.Errorf("%q of a worker is left", left)
 	}
 }
 

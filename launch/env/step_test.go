@@ -84,3 +84,16 @@ func TestBatchNodes(t *testing.T) {
 		}
 	}
 }
+
+// Several tasks share a node if this one does not have its node alone, or if there are fewer
+// nodes than tasks.
+func TestShared(t *testing.T) {
+	for s, want := range map[*Step]bool{
+		{Tasks: 4, Nodes: 4, Locals: 1}: false, {Tasks: 5, Nodes: 4, Locals: 1}: true, {Tasks: 5, Nodes: 4, Locals: 2}: true,
+		{Tasks: 4, Locals: 1}: false, {Tasks: 4, Locals: 2}: true, {Tasks: 1, Nodes: 1, Locals: 1}: false,
+	} {
+		if got := s.Shared(); got != want {
+			t.Errorf("%+v: got %v", *s, got)
+		}
+	}
+}

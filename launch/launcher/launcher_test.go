@@ -30,6 +30,13 @@ func TestSecret(t *testing.T) {
 	if err != nil || err2 != nil || len(fromFile) != 32 || !bytes.Equal(fromFile, fromEnv) {
 		t.Errorf("got %x, %v and %x, %v", fromFile, err, fromEnv, err2)
 	}
+	longer, err := Options{}.secret([]string{"EBTRAIN_KEY=" + text + "."})
+	if err != nil || bytes.Equal(longer, fromEnv) {
+		t.Errorf("the last character does not count: %v", err)
+	}
+	if _, err := (Options{}).secret([]string{"EBTRAIN_KEY=fifteen letters"}); err == nil || !strings.Contains(err.Error(), "has 15 characters, want at least 16") {
+		t.Errorf("a short secret: %v", err)
+	}
 	if none, err := (Options{}).secret(nil); none != nil || err != nil {
 		t.Errorf("got %x, %v", none, err)
 	}
@@ -91,6 +98,10 @@ func TestPlace(t *testing.T) {
 		if o.Place(step); o.Endpoint != "127.0.0.1" {
 			t.Errorf("tasks of one node meet at %s", o.Endpoint)
 		}
+	}
+	alone := Options{}
+	if alone.Place(env.Step{Tasks: 1, Nodes: 1}); alone.Gather {
+		t.Error("the lines of one launcher are gathered")
 	}
 	step.Nodes = 0 // nobody tells
 	o := Options{}

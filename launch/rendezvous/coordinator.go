@@ -228,10 +228,6 @@ func (c *Coordinator) finished(from string, code int) {
 		c.checkDone()
 		return
 	}
-	if c.settling != nil {
-		c.abort(c.settling)
-		return
-	}
 	worst := 0
 	for _, n := range c.nodes {
 		worst = max(worst, c.done[n.Name])

@@ -202,7 +202,6 @@ func (c *Coordinator) dismissLate(code int) {
 	for _, name := range slices.Sorted(maps.Keys(c.late)) {
 		c.send(name, Message{Kind: KindEnd, Code: code})
 	}
-	clear(c.late)
 }
 
 // joinWords is "a", "a and b", "a, b and c".

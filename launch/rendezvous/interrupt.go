@@ -36,7 +36,6 @@ func (n *Node) Interrupt(signal string, number int) []Effect {
 		n.end(stopped, false)
 		n.kill()
 	case n.phase == aborting:
-		n.restart = false
 		n.kill()
 	default:
 		stopped.Text = "stopped by a second " + signal

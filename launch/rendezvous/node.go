@@ -189,7 +189,7 @@ func (n *Node) Expired(t Timer) []Effect {
 		}
 	case t.Kind == TimerGone && n.phase == aborting:
 		n.abandon()
-	case t.Kind == TimerStrangers && n.phase == working && n.stop != "":
+	case t.Kind == TimerStrangers && n.phase == working:
 		n.signalStrangers(n.stopNum)
 	case t.Kind == TimerGrace && n.phase == working && len(n.alive()) > 0:
 		var late []string

@@ -27,6 +27,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	share a.0 8              local rank 0 of node a says that the ranks share 8 parts
 //	start [coord] [a …]      begin; without names the coordinator and all nodes
 //	deliver                  carry all messages, and those that follow from them
+//	without c                the same, but what c is sent or sends is lost
 //	drop                     lose all messages under way
 //	hello a.0                local rank 0 of node a joins; also: bye, raise a.0 TEXT, exchange a.0 SEQ NAME BLOB
 //	exit a.0 [code=N] [signal=SIGKILL:9] [during=TEXT] [crash=TEXT]
@@ -171,13 +172,13 @@ func (s *sim) do(f []string) error {
 			}
 			s.apply(a, s.node(a).Start())
 		}
-	case "deliver":
-		for len(s.queue) > 0 {
-			p := s.queue[0]
-			s.queue = s.queue[1:]
-			if p.to == "" {
+	case "deliver", "without":
+		for ; len(s.queue) > 0; s.queue = s.queue[1:] {
+			switch p := s.queue[0]; {
+			case f[0] == "without" && (p.from == who || p.to == who):
+			case p.to == "":
 				s.apply("coord", s.coord.Receive(p.from, p.msg))
-			} else {
+			default:
 				s.apply(p.to, s.node(p.to).Receive(p.msg))
 			}
 		}

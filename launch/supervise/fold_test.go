@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,11 @@ func TestFoldKeepsEveryRanksOrder(t *testing.T) {
 				}
 			}
 			collect(f.take(now, false))
+			for _, e := range f.queue {
+				if !e.deadline.After(now) {
+					t.Fatalf("%+v still waits at %v", e, now)
+				}
+			}
 		}
 		if collect(f.take(now, true)); read != wrote {
 			t.Fatalf("wrote %q, read %q", wrote, read)
@@ -107,6 +113,21 @@ func TestFoldNeverStarves(t *testing.T) {
 		}
 	}
 	t.Error("the old line still waits")
+}
+
+// A flood is passed on as it comes: no more lines wait than maxHeld.
+func TestFoldFlood(t *testing.T) {
+	f := fold{ranks: 2}
+	now := time.Now()
+	for i := range maxHeld + 1 {
+		if got := f.take(now, false); len(got) > 0 {
+			t.Fatalf("%d lines are not held", i)
+		}
+		f.add(0, stdout, strconv.Itoa(i), now)
+	}
+	if got := f.take(now, false); len(got) != maxHeld+1 {
+		t.Errorf("%d lines come", len(got))
+	}
 }
 
 func TestStreamsAreNotMixed(t *testing.T) {

@@ -109,11 +109,36 @@ func (p *process) pipe(start func() error) error {
 // carry reads a stream of the rank to its end.
 func (p *process) carry(stream int, to *lines) error {
 	_, err := io.Copy(to, onlyReader{p.pipes[stream]})
-	to.end()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil // somebody else holds the pipe; see drainWait
+	if errors.Is(err, os.ErrDeadlineExceeded) { // somebody else holds the pipe, or the console was waited for; see drainWait
+		err = carryRest(p.pipes[stream], to)
 	}
+	to.end()
 	return err
+}
+
+// carryRest carries what a pipe holds at this moment, whatever its deadline: a read takes
+// all of it. Who holds the other end may go on writing for ever.
+func carryRest(pipe *os.File, to *lines) error {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var held []byte
+	var inner error
+	err = raw.Control(func(fd uintptr) {
+		var size, n int
+		if size, inner = unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); inner != nil {
+			return
+		}
+		held = make([]byte, size)
+		n, inner = unix.Read(int(fd), held)
+		held = held[:max(n, 0)]
+	})
+	_, _ = to.Write(held) // which never fails
+	if errors.Is(inner, unix.EAGAIN) {
+		inner = nil // it is empty
+	}
+	return errors.Join(err, inner)
 }
 
 // onlyReader hides the WriterTo of os.File.

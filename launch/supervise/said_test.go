@@ -65,3 +65,18 @@ func TestSaidOnce(t *testing.T) {
 		t.Errorf("%v, got %q", e, err.String())
 	}
 }
+
+// Only complaints are said once: results on standard output that are equal are those of each
+// rank.
+func TestResultsAreNoEchoes(t *testing.T) {
+	s := said{ending: true}
+	for rank := range 2 {
+		if s.add(folded{stream: stdout, text: "done", ranks: []int{rank}}) {
+			t.Errorf("the line of rank %d is left out", rank)
+		}
+	}
+	s.add(folded{stream: stderr, text: "why", ranks: []int{0}})
+	if !s.add(folded{stream: stderr, text: "why", ranks: []int{1}}) {
+		t.Error("a complaint is shown again")
+	}
+}

@@ -27,6 +27,7 @@ func TestWatcher(t *testing.T) {
 		"computed once":     {func(i int) look { return look{state: 'S', ticks: uint64(min(i, 20))} }, nil, 10 * time.Second, 5 * time.Second, false},
 		"reads":             {func(i int) look { return look{state: 'S', bytes: uint64(i)} }, nil, 10 * time.Second, 0, false},
 		"waits for a disk":  {func(int) look { return look{state: 'S', disk: true} }, nil, 10 * time.Second, 0, false},
+		"waits in all":      {func(int) look { return look{state: 'D'} }, nil, 10 * time.Second, 0, false},
 		"stopped":           {func(int) look { return look{state: 'T'} }, nil, 10 * time.Second, 10 * time.Second, true},
 		"stopped a moment":  {func(i int) look { return look{state: []rune("TTS")[i%3]} }, nil, 10 * time.Second, 10 * time.Second, false},
 		"traced":            {func(int) look { return look{state: 't'} }, nil, 10 * time.Second, 10 * time.Second, false},
@@ -57,6 +58,18 @@ func TestWatcher(t *testing.T) {
 const sleeperVar = "SUPERVISE_TEST_SLEEPER"
 
 // What is read in /proc is there, also of a process with a name made to mislead.
+// A rank that has written nothing yet is quiet since it was first looked at, and not for ever.
+func TestWatcherBegins(t *testing.T) {
+	var w watcher
+	now := time.Now()
+	if quiet := w.see(statuspage.Counts{}, now); quiet != 0 {
+		t.Errorf("at once quiet for %v", quiet)
+	}
+	if quiet, v := w.see(statuspage.Counts{}, now.Add(time.Second)), w.vital(now.Add(time.Second)); quiet != time.Second || v.Idle != time.Second {
+		t.Errorf("a second later quiet for %v, idle for %v", quiet, v.Idle)
+	}
+}
+
 func TestLookAt(t *testing.T) {
 	if os.Getenv(sleeperVar) != "" {
 		time.Sleep(time.Minute)
@@ -98,5 +111,17 @@ func TestLookAt(t *testing.T) {
 	}
 	if _, err := lookAt(1<<30, false); err == nil {
 		t.Error("looked at nobody")
+	}
+}
+
+// Processor time is the program's and the kernel's for it, and what is transferred is read and
+// written; the name of a process may look like fields.
+func TestFieldsOfProc(t *testing.T) {
+	l, err := parseStat([]byte("7 (a) S (b) D 1 2 3 4 5 6 7 8 9 10 50 7 0 0"))
+	if err != nil || l.state != 'D' || l.ticks != 57 {
+		t.Errorf("got %+v, %v", l, err)
+	}
+	if n := transferred([]byte("rchar: 100\nwchar: 20\nsyscr: 3\nread_bytes: 4000\n")); n != 120 {
+		t.Errorf("%d bytes", n)
 	}
 }

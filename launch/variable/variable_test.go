@@ -8,7 +8,7 @@ func TestLookup(t *testing.T) {
 		key, want string
 		set       bool
 	}{
-		{"A", "1", true}, {"AB", "2", true}, {"EMPTY", "", true}, {"SUM", "1+1=2", true}, {"NONE", "", false}, {"B", "", false}, {"", "", false},
+		{"A", "1", true}, {"AB", "2", true}, {"EMPTY", "", true}, {"SUM", "1+1=2", true}, {"NONE", "", false}, {"B", "", false}, {"a", "", false}, {"", "", false},
 	} {
 		if got, set := Lookup(list, tt.key); got != tt.want || set != tt.set || Get(list, tt.key) != tt.want {
 			t.Errorf("%s: %q, %t, want %q, %t", tt.key, got, set, tt.want, tt.set)

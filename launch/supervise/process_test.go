@@ -1,0 +1,39 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a rank has written before its end is carried, also where whoever reads the console
+// was so slow that the time for it has passed; and who holds the pipe is not waited for.
+func TestLastOutputIsCarried(t *testing.T) {
+	var want []string
+	for i := range 1000 {
+		want = append(want, fmt.Sprint("line ", i))
+	}
+	for _, text := range []string{strings.Join(want, "\n"), ""} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		p := &process{pipes: [2]*os.File{r}}
+		if err := r.SetReadDeadline(time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if err := p.carry(stdout, &lines{line: func(s string) { got = append(got, s) }}); err != nil {
+			t.Error(err)
+		}
+		if s := strings.Join(got, "\n"); s != text {
+			t.Errorf("carried %d of %d bytes", len(s), len(text))
+		}
+		_, _ = w.Close(), r.Close()
+	}
+}
