@@ -190,6 +190,32 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReflection: the listener's proof of the key, sent back to it, is none of the dialer's.
+func TestReflection(t *testing.T) {
+	me, stranger := testIdentity(0, "job", "the key"), testIdentity(1, "job", "no key")
+	far, near := connected(t)
+	defer shut(t, near)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := me.answer(near)
+		answered <- err
+	}()
+	mine := stranger.hello(forData)
+	if _, err := far.Write(mine[:]); err != nil {
+		t.Fatal(err)
+	}
+	var reply [helloBytes + sha256.Size]byte
+	if _, err := io.ReadFull(far, reply[:]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := far.Write(reply[helloBytes:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; !errors.Is(err, errStranger) {
+		t.Errorf("who sends the listener's proof back gets %v, want errStranger", err)
+	}
+}
+
 type recorder struct {
 	net.Conn
 	tape *bytes.Buffer
