@@ -1,0 +1,85 @@
+package host
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSilentDialer: who connects and says nothing, or not enough, is turned away in the end.
+func TestSilentDialer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		me := testIdentity(0, "job", "the key")
+		for _, says := range []int{0, 10, helloBytes} {
+			far, near := net.Pipe()
+			mine := me.hello(forData)
+			go func() {
+				_, _ = far.Write(mine[:says])
+				_, _ = io.Copy(io.Discard, far) // and listens
+			}()
+			began := time.Now()
+			if _, err := me.answer(near); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != handshakeLimit {
+				t.Errorf("who says %d bytes is turned away after %v with %v, want %v", says, time.Since(began), err, handshakeLimit)
+			}
+			shut(t, near)
+			shut(t, far)
+		}
+	})
+}
+
+// TestReflection: the listener's proof of the key, sent back to it, is none of the dialer's.
+func TestReflection(t *testing.T) {
+	me, stranger := testIdentity(0, "job", "the key"), testIdentity(1, "job", "no key")
+	far, near := connected(t)
+	defer shut(t, near)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := me.answer(near)
+		answered <- err
+	}()
+	mine := stranger.hello(forData)
+	if _, err := far.Write(mine[:]); err != nil {
+		t.Fatal(err)
+	}
+	reply := make([]byte, helloBytes+sha256.Size)
+	if _, err := io.ReadFull(far, reply); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := far.Write(reply[helloBytes:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; !errors.Is(err, errStranger) {
+		t.Errorf("who sends the listener's proof back gets %v, want errStranger", err)
+	}
+}
+
+// TestReplayedAnswer: what a listener has once said proves nothing to another dialer.
+func TestReplayedAnswer(t *testing.T) {
+	me, peer := testIdentity(0, "job", "the key"), testIdentity(1, "job", "the key")
+	var said []byte
+	for _, listener := range []string{"true", "false"} {
+		far, near := connected(t)
+		defer shut(t, near)
+		greeted := make(chan error, 1)
+		go func() { greeted <- peer.greet(near, call{forData, 0}) }()
+		heard := make([]byte, helloBytes)
+		if _, err := io.ReadFull(far, heard); err != nil {
+			t.Fatal(err)
+		}
+		if listener == "true" {
+			mine := me.hello(forData)
+			said = append(mine[:], me.mac(byListener, hello(heard), mine)...)
+		}
+		if _, err := far.Write(said); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-greeted; (err == nil) != (listener == "true") || err != nil && !errors.Is(err, errStranger) {
+			t.Errorf("a dialer that meets a %s listener gets %v", listener, err)
+		}
+	}
+}
