@@ -1,11 +1,15 @@
 package host
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +34,35 @@ func TestSilentDialer(t *testing.T) {
 			shut(t, far)
 		}
 	})
+}
+
+// TestHalfAWorld: who has connected to a listener that then gives up, as others do not come,
+// is told so by the end of the connection.
+func TestHalfAWorld(t *testing.T) {
+	ln := testListener(t, "tcp4")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	late := errors.New("rank 2 does not come")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := testIdentity(0, "job", "the key").accept(ctx, ln, []call{{forData, 1}, {forData, 2}}, slog.New(slog.DiscardHandler))
+		ended <- err
+	}()
+	c, err := testIdentity(1, "job", "the key").dial(t.Context(), "tcp4", ln.Addr().String(), call{forData, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, c)
+	time.Sleep(20 * time.Millisecond) // it is taken in
+	cancel(late)
+	if err := <-ended; !errors.Is(err, late) || !strings.Contains(err.Error(), "for rank [2] to connect") {
+		t.Errorf("the listener gives up with %v", err)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("who has come reads %v, want the end", err)
+	}
 }
 
 // TestReflection: the listener's proof of the key, sent back to it, is none of the dialer's.

@@ -25,6 +25,9 @@ func TestRollCallOfTheWaitBefore(t *testing.T) {
 	r.late()
 	r.late()
 	r.over()
+	r.due = time.Time{} // late of a wait that is over, with none behind it
+	r.late()
+	r.late()
 	if err := comms[0].Failure(); err != nil {
 		t.Errorf("the wait that has just begun ends with: %v", err)
 	}
