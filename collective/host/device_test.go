@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,6 +92,18 @@ func TestLateRankIsNamed(t *testing.T) {
 		t.Run("hosts="+hosts, func(t *testing.T) {
 			below := group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"})
 			comms := over(t, below, lateAfter)
+			var busy sync.WaitGroup
+			for _, c := range comms { // what came before, with messages of all sorts, does not count
+				busy.Go(func() {
+					for _, n := range []int{10, 5000, 50_000} {
+						req := collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(make([]float32, n))}
+						if err := collective.Do(t.Context(), c, req); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			busy.Wait()
 			for r, c := range comms {
 				defer func() { _ = c.Close() }()
 				if r == 2 {
@@ -115,6 +128,42 @@ func TestLateRankIsNamed(t *testing.T) {
 				t.Errorf("the group below ended with %v, want the same", err)
 			}
 		})
+	}
+}
+
+// TestDeserter: who has closed is named by its rank, to those of its host and, if it leads
+// one, to other leaders; as long as nobody misses it that is no failure.
+func TestDeserter(t *testing.T) {
+	for _, test := range []struct {
+		closes int
+		want   [5]int // who each rank says it is
+	}{{2, [5]int{2, -1, 0, -1, 2}}, {1, [5]int{1, 0, -1, 1, -1}}} { // on hosts of 0, 2, 4 and of 1, 3
+		comms := group(t, 5, host.Config{Hosts: pretend("2i", 5), ListenIP: "127.0.0.1"})
+		for r, c := range comms {
+			defer shut(t, c)
+			if got := c.(*host.Comm).Deserter(); got != -1 {
+				t.Errorf("rank %d takes %d for a deserter", r, got)
+			}
+		}
+		shut(t, comms[test.closes])
+		for r, want := range test.want {
+			if r == test.closes {
+				continue
+			}
+			got := comms[r].(*host.Comm).Deserter()
+			for end := time.Now().Add(10 * time.Second); got != want && time.Now().Before(end); got = comms[r].(*host.Comm).Deserter() {
+				time.Sleep(time.Millisecond)
+			}
+			if got != want {
+				t.Errorf("rank %d has closed, and rank %d says that it was %d, want %d", test.closes, r, got, want)
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // all have read the ends of its connections
+		for r, c := range comms {
+			if err := c.(*host.Comm).Failure(); err != nil {
+				t.Errorf("rank %d has closed in good order, and rank %d fails: %v", test.closes, r, err)
+			}
+		}
 	}
 }
 

@@ -65,6 +65,116 @@ func TestHalfAWorld(t *testing.T) {
 	}
 }
 
+// TestManyNewcomers: a world of more ranks than strangers are kept is taken in though all
+// connect before the first has said anything; and who has said a hello of this job, and not
+// yet proved it, does not make room for as many strangers as come.
+func TestManyNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := pipes{make(chan net.Conn), make(chan struct{})}
+		me, first := testIdentity(0, "job", "the key"), testIdentity(1, "job", "the key")
+		var want []call
+		for r := range silent + 50 {
+			want = append(want, call{forData, 1 + r})
+		}
+		done := make(chan error, 1)
+		ctx, giveUp := context.WithCancel(t.Context())
+		defer giveUp()
+		go func() {
+			got, err := me.accept(ctx, ln, want, quiet)
+			closeAll(got)
+			done <- err
+		}()
+		ranks := make([]net.Conn, len(want))
+		for i := range ranks {
+			ranks[i] = ln.dial()
+		}
+		mine := first.hello(forData)
+		_, err := ranks[0].Write(mine[:])
+		reply := make([]byte, helloBytes+sha256.Size)
+		if _, readErr := io.ReadFull(ranks[0], reply); err != nil || readErr != nil {
+			t.Fatal(err, readErr)
+		}
+		greeted := make(chan error, len(want))
+		for i, c := range ranks[1:] {
+			go func() { greeted <- testIdentity(2+i, "job", "the key").greet(c, call{forData, 0}) }()
+		}
+		for range ranks[1:] {
+			if err := <-greeted; err != nil {
+				t.Fatalf("a rank of a large world is turned away: %v", err)
+			}
+		}
+		for range silent + len(want) {
+			defer shut(t, ln.dial())
+		}
+		if _, err := ranks[0].Write(first.mac(byDialer, mine, hello(reply[:helloBytes]))); err != nil {
+			t.Errorf("who has said its hello makes room for strangers: %v", err)
+			giveUp()
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		for _, c := range ranks {
+			shut(t, c)
+		}
+	})
+}
+
+// pipes is a listener without a network.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p pipes) dial() net.Conn {
+	far, near := net.Pipe()
+	p.conns <- near
+	return far
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
+
+// TestRefusedListener: who dials and does not believe the other end hangs up.
+func TestRefusedListener(t *testing.T) {
+	ln := testListener(t, "tcp4")
+	defer shut(t, ln)
+	dialed := make(chan error, 1)
+	go func() {
+		_, err := testIdentity(1, "job", "the key").dial(t.Context(), "tcp4", ln.Addr().String(), call{forData, 0})
+		dialed <- err
+	}()
+	c, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, c)
+	if _, err := c.Write(make([]byte, helloBytes+sha256.Size)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-dialed; !errors.Is(err, errStranger) {
+		t.Errorf("the dialer got %v, want errStranger", err)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the dialer has not closed the connection")
+	}
+}
+
 // TestReflection: the listener's proof of the key, sent back to it, is none of the dialer's.
 func TestReflection(t *testing.T) {
 	me, stranger := testIdentity(0, "job", "the key"), testIdentity(1, "job", "no key")
