@@ -229,6 +229,9 @@ func TestWithin(t *testing.T) {
 				first := c.Start(collective.Request{Kind: collective.Barrier})
 				got := []int64{int64(r)}
 				err := c.(*host.Comm).Within(t.Context(), "sum", func(in *host.Inside) error {
+					if err := in.Do(t.Context(), collective.Request{Kind: collective.Broadcast, Root: 3, Vec: collective.VecOf(got)}); !errors.Is(err, collective.ErrInvalid) {
+						return fmt.Errorf("what is malformed gets %w", err)
+					}
 					return in.Do(t.Context(), collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(got)})
 				})
 				if err := errors.Join(first.Wait(t.Context()), err); err != nil || got[0] != 3 {
@@ -257,5 +260,48 @@ func TestWithin(t *testing.T) {
 	}
 	for _, c := range comms {
 		_ = c.Close() // of a group that has failed
+	}
+}
+
+// TestMarks: what is asked inside a collective is no barrier of Start's, and who calls the roll
+// when the other has gone on to something else, on the same host or another, has a device that
+// hangs: they do not disagree.
+func TestMarks(t *testing.T) {
+	barrier := func(c *host.Comm) error {
+		return collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier, Label: "dinner"})
+	}
+	within := func(c *host.Comm) error {
+		return c.Within(t.Context(), "places", func(*host.Inside) error { return nil })
+	}
+	roll := func(c *host.Comm) error { return c.CallRoll(t.Context(), "the roll call") }
+	for _, hosts := range []string{"1", "2"} {
+		for _, test := range []struct {
+			do   [2]func(c *host.Comm) error
+			late int // whose device hangs, -1 if they disagree
+		}{{[2]func(c *host.Comm) error{within, barrier}, -1}, {[2]func(c *host.Comm) error{roll, barrier}, 0}, {[2]func(c *host.Comm) error{within, roll}, 1}} {
+			comms := over(t, group(t, 2, host.Config{Hosts: pretend(hosts, 2), ListenIP: "127.0.0.1"}), time.Minute)
+			errs := make([]error, 2)
+			var wg sync.WaitGroup
+			for r, c := range comms {
+				wg.Go(func() { errs[r] = test.do[r](c.(*host.Comm)) })
+			}
+			wg.Wait()
+			for r, err := range errs {
+				e, ok := errors.AsType[*collective.Error](err)
+				hangs := fmt.Sprintf("rank %d has come to the roll call, and rank %d to ", test.late, 1-test.late)
+				switch {
+				case !ok:
+					t.Errorf("%s hosts, rank %d: got %v", hosts, r, err)
+				case test.late < 0 && !errors.Is(err, collective.ErrMismatch):
+					t.Errorf("%s hosts, rank %d: got %v, want that they disagree", hosts, r, err)
+				case test.late >= 0 && (errors.Is(err, collective.ErrMismatch) || e.Peer != test.late || !strings.Contains(err.Error(), hangs) ||
+					!strings.Contains(err.Error(), fmt.Sprintf("the device of rank %d or a link to it hangs", test.late))):
+					t.Errorf("%s hosts, rank %d: got %v, want that the device of rank %d hangs", hosts, r, err, test.late)
+				}
+			}
+			for _, c := range comms {
+				_ = c.Close() // of a group that has failed
+			}
+		}
 	}
 }

@@ -64,6 +64,10 @@ func TestByHand(t *testing.T) {
 			t.Errorf("%s of %d bytes on %d hosts takes %v us, by hand %v", test.name, test.bytes, test.hosts, got, test.want)
 		}
 	}
+	small := cost.Model{Within: cost.Costs{Latency: cost.Interval{Value: 5}, PerByte: cost.Interval{Value: 3}, Reduce: cost.Interval{Value: 1}}}
+	if got, err := Collective(Cluster{Ranks: []int{4}, Costs: small}, collective.AllReduce, 4000); err != nil || math.Abs(got-(12+5+16)) > 1e-9 {
+		t.Errorf("4 KB within a host takes %v us, %v, by hand 33: each stages its own, one barrier, and each reads all of all", got, err)
+	}
 	within := cost.Model{Within: cost.Costs{Latency: cost.Interval{Value: 5}, Reduce: cost.Interval{Value: 1}}}
 	got, err := Collective(Cluster{Ranks: []int{4}, Costs: within}, collective.AllReduce, 1<<20)
 	if want := 2*5 + 1e-3*(1<<20); err != nil || math.Abs(got-want) > 1e-9*want {
