@@ -167,33 +167,56 @@ func TestDeserter(t *testing.T) {
 	}
 }
 
+// TestClosedIsSaid: a rank that is missed because it has closed is not called dead.
+func TestClosedIsSaid(t *testing.T) {
+	for _, hosts := range []string{"1", "2"} {
+		comms := group(t, 2, host.Config{Hosts: pretend(hosts, 2), ListenIP: "127.0.0.1"})
+		shut(t, comms[1])
+		err := collective.Do(t.Context(), comms[0], collective.Request{Kind: collective.Barrier})
+		e, ok := errors.AsType[*collective.Error](err)
+		if !ok || e.Peer != 1 || !errors.Is(err, collective.ErrPeerLost) || !strings.Contains(err.Error(), "rank 1: it has closed its communicator") {
+			t.Errorf("%s hosts: got %v, want that rank 1 has closed", hosts, err)
+		}
+		shut(t, comms[0])
+	}
+}
+
 // TestLateInsideIsNamed: so does who comes to a collective, and then not to what is
-// asked inside it.
+// asked inside it, be that a meeting or slices that all leaders exchange with all.
 func TestLateInsideIsNamed(t *testing.T) {
-	comms := over(t, group(t, 3, host.Config{}), lateAfter)
-	stands := make(chan struct{})
-	defer close(stands)
-	for r, c := range comms {
-		go func() {
-			_ = c.(*host.Comm).Within(t.Context(), "places", func(in *host.Inside) error {
-				if r == 2 {
-					<-stands
-				}
-				return in.Do(context.Background(), collective.Request{Kind: collective.Barrier, Label: "dessert"})
-			})
-		}()
-	}
-	c := comms[0].(*host.Comm)
-	select {
-	case <-c.Failed():
-	case <-time.After(20 * time.Second):
-		t.Fatal("nobody misses rank 2")
-	}
-	if err := c.Failure(); !strings.Contains(err.Error(), `rank 2 has not come to barrier "dessert" within 500ms`) {
-		t.Errorf("got %v, want rank 2 to be named", err)
-	}
-	for _, c := range comms[:2] {
-		_ = c.Close()
+	for hosts, req := range map[string]collective.Request{
+		"1": {Kind: collective.Barrier, Label: "dessert"},
+		"3": {Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.Vec{Type: collective.F32, Len: 50_000}, Label: "dessert"},
+	} {
+		comms := over(t, group(t, 3, host.Config{Hosts: pretend(hosts, 3), ListenIP: "127.0.0.1"}), lateAfter)
+		stands := make(chan struct{})
+		defer close(stands)
+		for r, c := range comms {
+			go func() {
+				_ = c.(*host.Comm).Within(t.Context(), "places", func(in *host.Inside) error {
+					if r == 2 {
+						<-stands
+					}
+					mine := req
+					if req.Vec.Len > 0 {
+						mine.Vec = collective.VecOf(make([]float32, req.Vec.Len))
+					}
+					return in.Do(context.Background(), mine)
+				})
+			}()
+		}
+		c := comms[0].(*host.Comm)
+		select {
+		case <-c.Failed():
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody misses rank 2")
+		}
+		if want := fmt.Sprintf(`rank 2 has not come to %s "dessert" within 500ms`, req); !strings.Contains(c.Failure().Error(), want) {
+			t.Errorf("got %v, want %s", c.Failure(), want)
+		}
+		for _, c := range comms[:2] {
+			_ = c.Close()
+		}
 	}
 }
 
@@ -260,6 +283,28 @@ func TestWithin(t *testing.T) {
 	}
 	for _, c := range comms {
 		_ = c.Close() // of a group that has failed
+	}
+}
+
+// TestWhoAborted: in a group that does nothing, too, all hear who has ended it, and only that
+// rank takes it for its own doing.
+func TestWhoAborted(t *testing.T) {
+	for _, hosts := range []string{"1", "2"} {
+		comms := group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"})
+		comms[1].Abort(errors.New("enough"))
+		for r, c := range comms {
+			c := c.(*host.Comm)
+			select {
+			case <-c.Failed():
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s hosts: rank %d hears nothing", hosts, r)
+			}
+			err := c.Failure()
+			if errors.Is(err, collective.ErrOwnAbort) != (r == 1) || !strings.Contains(err.Error(), "enough") || strings.Contains(err.Error(), "by rank 1: ") != (r != 1) {
+				t.Errorf("%s hosts, rank %d: got %v; its own: %v", hosts, r, err, errors.Is(err, collective.ErrOwnAbort))
+			}
+			shut(t, c)
+		}
 	}
 }
 
