@@ -228,6 +228,33 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
+// TestHeaderOf: what a kind does not look at is no difference between two ranks; all that it
+// looks at is.
+func TestHeaderOf(t *testing.T) {
+	x := collective.VecOf([]float32{1, 2})
+	full := collective.Request{Op: collective.Max, Root: 1, Vec: x}
+	for kind, counts := range map[collective.Kind]struct{ op, root, vec bool }{
+		collective.Barrier: {}, collective.AllReduce: {op: true, vec: true}, collective.ReduceScatter: {op: true, vec: true},
+		collective.AllGather: {vec: true}, collective.Broadcast: {root: true, vec: true},
+	} {
+		full.Kind = kind
+		op, root, length, dtype := full, full, full, full
+		op.Op, root.Root, length.Vec, dtype.Vec = collective.Min, 0, x.Slice(0, 1), x.As(collective.I32)
+		for _, c := range []struct {
+			what   string
+			other  collective.Request
+			counts bool
+		}{{"op", op, counts.op}, {"root", root, counts.root}, {"length", length, counts.vec}, {"type", dtype, counts.vec}} {
+			if differs := headerOf(7, full) != headerOf(7, c.other); differs != c.counts {
+				t.Errorf("another %s of a %s is a difference: %v", c.what, kind, differs)
+			}
+		}
+		if headerOf(7, full) == headerOf(8, full) {
+			t.Errorf("the next %s is the same", kind)
+		}
+	}
+}
+
 func FuzzRecord(f *testing.F) {
 	f.Add(record{codePeerLost, 1, -1, "text"}.encode())
 	f.Add([]byte(recordMagic))
