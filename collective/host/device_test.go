@@ -308,6 +308,20 @@ func TestWhoAborted(t *testing.T) {
 	}
 }
 
+// TestBlameIsPassedOn: a rank that ends the group because of what another is to blame for says
+// so to all: who it was, and what sort of failure.
+func TestBlameIsPassedOn(t *testing.T) {
+	comms := group(t, 3, host.Config{})
+	comms[0].Abort(fmt.Errorf("below: %w", &collective.Error{Kind: collective.Barrier, Label: "dinner", Peer: 2, Err: collective.ErrPeerLost}))
+	for r, c := range comms {
+		err := collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier})
+		if e, ok := errors.AsType[*collective.Error](err); !ok || e.Peer != 2 || !errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrOwnAbort) {
+			t.Errorf("rank %d: got %v, want that rank 2 is lost", r, err)
+		}
+		shut(t, c)
+	}
+}
+
 // TestMarks: what is asked inside a collective is no barrier of Start's, and who calls the roll
 // when the other has gone on to something else, on the same host or another, has a device that
 // hangs: they do not disagree.
