@@ -303,6 +303,14 @@ func TestWhoAborted(t *testing.T) {
 			if errors.Is(err, collective.ErrOwnAbort) != (r == 1) || !strings.Contains(err.Error(), "enough") || strings.Contains(err.Error(), "by rank 1: ") != (r != 1) {
 				t.Errorf("%s hosts, rank %d: got %v; its own: %v", hosts, r, err, errors.Is(err, collective.ErrOwnAbort))
 			}
+			want := 1 // at fault, but to itself nobody is
+			if r == 1 {
+				want = -1
+			}
+			err = collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier})
+			if e, ok := errors.AsType[*collective.Error](err); !ok || e.Peer != want {
+				t.Errorf("%s hosts, rank %d: got %v, want rank %d to be at fault", hosts, r, err, want)
+			}
 			shut(t, c)
 		}
 	}
