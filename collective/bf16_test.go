@@ -15,6 +15,10 @@ func TestBF16(t *testing.T) {
 			if y := FromBF16(ToBF16(x)); y == y {
 				t.Fatalf("NaN %04x became %v", h, y)
 			}
+			low := uint32(h&0xff80)<<16 | 1 // of which the upper half alone is an infinity
+			if y := FromBF16(ToBF16(math.Float32frombits(low))); y == y {
+				t.Fatalf("NaN %08x became %v", low, y)
+			}
 			continue
 		}
 		if got := ToBF16(x); got != h {

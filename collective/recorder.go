@@ -52,9 +52,6 @@ func (r *Recorder) End(err error) {
 	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.n == 0 {
-		return
-	}
 	e := &r.ring[(r.n-1)%uint64(len(r.ring))]
 	e.Done, e.Err = now, err
 }

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 )
@@ -18,5 +19,17 @@ func TestAs(t *testing.T) {
 	}
 	if got := mem.Slice(0, 39).As(F64); got != (Vec{F64, 4, mem.Ptr}) {
 		t.Errorf("39 bytes are %v[%d], want f64[4]", got.Type, got.Len)
+	}
+}
+
+// TestEpsilon: 1 and the number behind it, of each type that has one.
+func TestEpsilon(t *testing.T) {
+	for d, next := range map[DType]float64{
+		F32: float64(math.Nextafter32(1, 2)), F64: math.Nextafter(1, 2), BF16: float64(FromBF16(ToBF16(1) + 1)),
+		I32: 1, I64: 1, U8: 1,
+	} {
+		if got := d.Epsilon(); got != next-1 || d.IsFloat() != (got > 0) {
+			t.Errorf("%v: the number behind 1 is %v on, want %v", d, got, next-1)
+		}
 	}
 }

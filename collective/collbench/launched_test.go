@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,6 +111,13 @@ func TestLaunched(t *testing.T) {
 			for _, s := range r.Sizes {
 				if s.Wrong != 0 || s.Median <= 0 || (s.Floor != nil) != test.floor || (s.Stream != nil) != test.stream || (s.StreamShare > 0) != test.stream {
 					t.Errorf("size %+v", s)
+				}
+				times := 1.0 // that the bytes go over a link, of a broadcast or an all-reduce
+				if hosts := float64(len(r.Ranks)); r.Collective == "all-reduce" {
+					times = 2 * (hosts - 1) / hosts
+				}
+				if test.stream && math.Abs(s.StreamShare/(s.Stream.Median*times/s.Median)-1) > 1e-9 {
+					t.Errorf("the share of a stream, of size %+v", s)
 				}
 			}
 		})

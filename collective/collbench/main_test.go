@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -134,6 +135,9 @@ func TestMeasure(t *testing.T) {
 				if floor != (kind == "all-reduce") || least != (floor && s.Bytes <= leastBytes) || s.Stream != nil || s.Median < s.Best || s.Best <= 0 || s.Reps < 1 {
 					t.Errorf("%s %s: size %+v", kind, dtype, s)
 				}
+				if floor && s.FloorShare != s.Floor.Median/s.Median || least && s.LeastShare != s.Least.Median/s.Median {
+					t.Errorf("%s %s: shares of size %+v", kind, dtype, s)
+				}
 			}
 		}
 	}
@@ -162,6 +166,42 @@ func TestPredict(t *testing.T) {
 	}
 	if _, err := foretell([]string{file + "x"}); err == nil || !strings.Contains(err.Error(), "--predict: ") {
 		t.Errorf("a file that is not there: got error %v", err)
+	}
+}
+
+// TestFits: each of the three lines is that of its own times, of the sizes that have some.
+func TestFits(t *testing.T) {
+	var sizes []cost.Size
+	for _, bytes := range []int{1 << 10, 1 << 14, 1 << 18, 1 << 22} {
+		times := func(latency float64) cost.Times { return cost.Times{Median: latency + 1e-3*float64(bytes)} }
+		floor, stream := times(20), times(30)
+		s := cost.Size{Bytes: bytes, Times: times(10), Floor: &floor}
+		if bytes > 1<<10 {
+			s.Stream = &stream
+		}
+		sizes = append(sizes, s)
+	}
+	all, floor, stream := fits(sizes)
+	for i, line := range []*cost.Line{all, floor, stream} {
+		if want := 10 * float64(1+i); line == nil || math.Abs(line.Latency.Value-want) > 1e-3*want || len(line.Residuals) != 4-i/2 {
+			t.Errorf("line %d is %+v, want a latency of %v us", i, line, want)
+		}
+	}
+}
+
+// TestWrongs: elements that are wrong in any size are counted, and an error.
+func TestWrongs(t *testing.T) {
+	comms, err := host.NewLocal(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = comms[0].Close() }()
+	p := place{Comm: comms[0]}
+	if err := wrongs(p, cost.Report{Sizes: []cost.Size{{Wrong: 2}, {Wrong: 5}, {}}}); err == nil || !strings.Contains(err.Error(), "7 elements were wrong") {
+		t.Errorf("got error %v, want one of 7 elements", err)
+	}
+	if err := wrongs(p, cost.Report{Sizes: []cost.Size{{}, {}}}); err != nil {
+		t.Errorf("got error %v where nothing was wrong", err)
 	}
 }
 

@@ -89,7 +89,11 @@ func play(open func(ctx context.Context, rank, size int, dir string) (collective
 	for err == nil { // else the victim died before this rank had left the barrier
 		err = collective.Do(ctx, c, req)
 	}
-	fmt.Printf("colltest: lost=%v %v\n", errors.Is(err, collective.ErrPeerLost), err)
+	peer := -1
+	if e, ok := errors.AsType[*collective.Error](err); ok {
+		peer = e.Peer
+	}
+	fmt.Printf("colltest: lost=%v peer=%d %v\n", errors.Is(err, collective.ErrPeerLost), peer, err)
 	return c.Close()
 }
 
@@ -101,7 +105,7 @@ func killSelf(scene string) {
 	}
 }
 
-// death lets a process die and demands that all others are told, and soon.
+// death lets a process die and demands that all others are told, and soon, and who it was.
 func (f Factory) death(t *testing.T) {
 	if f.Open == nil {
 		t.Skip("the factory opens no groups of processes")
@@ -180,8 +184,8 @@ func dies(t *testing.T, scene string, n int) {
 			}
 			continue
 		}
-		if !status.Exited() || status.ExitStatus() != 0 || !said(&out[r], "colltest: lost=true") {
-			t.Errorf("rank %d ended with %v, want exit 0 after ErrPeerLost; it said:\n%s", r, cmd.ProcessState, &out[r])
+		if !status.Exited() || status.ExitStatus() != 0 || !said(&out[r], fmt.Sprintf("colltest: lost=true peer=%d ", n/2)) {
+			t.Errorf("rank %d ended with %v, want exit 0 after ErrPeerLost by rank %d; it said:\n%s", r, cmd.ProcessState, n/2, &out[r])
 		}
 	}
 	if took > detection {

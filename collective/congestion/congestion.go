@@ -82,7 +82,7 @@ func control(fd int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask for TCP's congestion control: %w", err)
 	}
-	return strings.TrimRight(name, "\x00"), nil
+	return name, nil
 }
 
 // on has do work on the descriptor of c.

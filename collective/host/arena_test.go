@@ -49,6 +49,7 @@ func TestBarrierAllOrNone(t *testing.T) {
 		}
 		time.Sleep(time.Duration(round) * time.Microsecond)
 		a.abort(record{codeAborted, 0, -1, "test"})
+		a.abort(record{codeAborted, 1, -1, "too late"}) // the first record is kept
 		first := <-passes
 		for range ranks - 1 {
 			if n := <-passes; n != first {

@@ -21,13 +21,13 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 func TestClaims(t *testing.T) {
-	c := newClaims(Config{Hosts: []string{"a", "b", "a", "a", "b", "a"}, Launchers: []int{0, 1, 0, 2, 1, 3}})
+	c := newClaims(Config{Hosts: []string{"a", "b", "a", "a", "b", "a", "a"}, Launchers: []int{0, 1, 0, 2, 1, 3, 2}})
 	if want := map[claim]int{{"a", 2}: 3, {"a", 3}: 5}; fmt.Sprint(c.delegates) != fmt.Sprint(want) {
 		t.Errorf("delegates are %v, want %v", c.delegates, want)
 	}
-	failures := make([][]byte, 6)
+	failures := make([][]byte, 7)
 	failures[3] = []byte("no way")
-	if got, want := c.left(failures, quiet), []string{"a", "b", "a", "a, launcher 2", "b", "a"}; !slices.Equal(got, want) {
+	if got, want := c.left(failures, quiet), []string{"a", "b", "a", "a, launcher 2", "b", "a", "a, launcher 2"}; !slices.Equal(got, want) {
 		t.Errorf("hosts are %q, want %q", got, want)
 	}
 }

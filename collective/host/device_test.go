@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,6 +92,18 @@ func TestLateRankIsNamed(t *testing.T) {
 		t.Run("hosts="+hosts, func(t *testing.T) {
 			below := group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"})
 			comms := over(t, below, lateAfter)
+			var busy sync.WaitGroup
+			for _, c := range comms { // what came before, with messages of all sorts, does not count
+				busy.Go(func() {
+					for _, n := range []int{10, 5000, 50_000} {
+						req := collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(make([]float32, n))}
+						if err := collective.Do(t.Context(), c, req); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			busy.Wait()
 			for r, c := range comms {
 				defer func() { _ = c.Close() }()
 				if r == 2 {
@@ -118,33 +131,92 @@ func TestLateRankIsNamed(t *testing.T) {
 	}
 }
 
+// TestDeserter: who has closed is named by its rank, to those of its host and, if it leads
+// one, to other leaders; as long as nobody misses it that is no failure.
+func TestDeserter(t *testing.T) {
+	for _, test := range []struct {
+		closes int
+		want   [5]int // who each rank says it is
+	}{{2, [5]int{2, -1, 0, -1, 2}}, {1, [5]int{1, 0, -1, 1, -1}}} { // on hosts of 0, 2, 4 and of 1, 3
+		comms := group(t, 5, host.Config{Hosts: pretend("2i", 5), ListenIP: "127.0.0.1"})
+		for r, c := range comms {
+			defer shut(t, c)
+			if got := c.(*host.Comm).Deserter(); got != -1 {
+				t.Errorf("rank %d takes %d for a deserter", r, got)
+			}
+		}
+		shut(t, comms[test.closes])
+		for r, want := range test.want {
+			if r == test.closes {
+				continue
+			}
+			got := comms[r].(*host.Comm).Deserter()
+			for end := time.Now().Add(10 * time.Second); got != want && time.Now().Before(end); got = comms[r].(*host.Comm).Deserter() {
+				time.Sleep(time.Millisecond)
+			}
+			if got != want {
+				t.Errorf("rank %d has closed, and rank %d says that it was %d, want %d", test.closes, r, got, want)
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // all have read the ends of its connections
+		for r, c := range comms {
+			if err := c.(*host.Comm).Failure(); err != nil {
+				t.Errorf("rank %d has closed in good order, and rank %d fails: %v", test.closes, r, err)
+			}
+		}
+	}
+}
+
+// TestClosedIsSaid: a rank that is missed because it has closed is not called dead.
+func TestClosedIsSaid(t *testing.T) {
+	for _, hosts := range []string{"1", "2"} {
+		comms := group(t, 2, host.Config{Hosts: pretend(hosts, 2), ListenIP: "127.0.0.1"})
+		shut(t, comms[1])
+		err := collective.Do(t.Context(), comms[0], collective.Request{Kind: collective.Barrier})
+		e, ok := errors.AsType[*collective.Error](err)
+		if !ok || e.Peer != 1 || !errors.Is(err, collective.ErrPeerLost) || !strings.Contains(err.Error(), "rank 1: it has closed its communicator") {
+			t.Errorf("%s hosts: got %v, want that rank 1 has closed", hosts, err)
+		}
+		shut(t, comms[0])
+	}
+}
+
 // TestLateInsideIsNamed: so does who comes to a collective, and then not to what is
-// asked inside it.
+// asked inside it, be that a meeting or slices that all leaders exchange with all.
 func TestLateInsideIsNamed(t *testing.T) {
-	comms := over(t, group(t, 3, host.Config{}), lateAfter)
-	stands := make(chan struct{})
-	defer close(stands)
-	for r, c := range comms {
-		go func() {
-			_ = c.(*host.Comm).Within(t.Context(), "places", func(in *host.Inside) error {
-				if r == 2 {
-					<-stands
-				}
-				return in.Do(context.Background(), collective.Request{Kind: collective.Barrier, Label: "dessert"})
-			})
-		}()
-	}
-	c := comms[0].(*host.Comm)
-	select {
-	case <-c.Failed():
-	case <-time.After(20 * time.Second):
-		t.Fatal("nobody misses rank 2")
-	}
-	if err := c.Failure(); !strings.Contains(err.Error(), `rank 2 has not come to barrier "dessert" within 500ms`) {
-		t.Errorf("got %v, want rank 2 to be named", err)
-	}
-	for _, c := range comms[:2] {
-		_ = c.Close()
+	for hosts, req := range map[string]collective.Request{
+		"1": {Kind: collective.Barrier, Label: "dessert"},
+		"3": {Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.Vec{Type: collective.F32, Len: 50_000}, Label: "dessert"},
+	} {
+		comms := over(t, group(t, 3, host.Config{Hosts: pretend(hosts, 3), ListenIP: "127.0.0.1"}), lateAfter)
+		stands := make(chan struct{})
+		defer close(stands)
+		for r, c := range comms {
+			go func() {
+				_ = c.(*host.Comm).Within(t.Context(), "places", func(in *host.Inside) error {
+					if r == 2 {
+						<-stands
+					}
+					mine := req
+					if req.Vec.Len > 0 {
+						mine.Vec = collective.VecOf(make([]float32, req.Vec.Len))
+					}
+					return in.Do(context.Background(), mine)
+				})
+			}()
+		}
+		c := comms[0].(*host.Comm)
+		select {
+		case <-c.Failed():
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody misses rank 2")
+		}
+		if want := fmt.Sprintf(`rank 2 has not come to %s "dessert" within 500ms`, req); !strings.Contains(c.Failure().Error(), want) {
+			t.Errorf("got %v, want %s", c.Failure(), want)
+		}
+		for _, c := range comms[:2] {
+			_ = c.Close()
+		}
 	}
 }
 
@@ -180,6 +252,9 @@ func TestWithin(t *testing.T) {
 				first := c.Start(collective.Request{Kind: collective.Barrier})
 				got := []int64{int64(r)}
 				err := c.(*host.Comm).Within(t.Context(), "sum", func(in *host.Inside) error {
+					if err := in.Do(t.Context(), collective.Request{Kind: collective.Broadcast, Root: 3, Vec: collective.VecOf(got)}); !errors.Is(err, collective.ErrInvalid) {
+						return fmt.Errorf("what is malformed gets %w", err)
+					}
 					return in.Do(t.Context(), collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(got)})
 				})
 				if err := errors.Join(first.Wait(t.Context()), err); err != nil || got[0] != 3 {
@@ -208,5 +283,92 @@ func TestWithin(t *testing.T) {
 	}
 	for _, c := range comms {
 		_ = c.Close() // of a group that has failed
+	}
+}
+
+// TestWhoAborted: in a group that does nothing, too, all hear who has ended it, and only that
+// rank takes it for its own doing.
+func TestWhoAborted(t *testing.T) {
+	for _, hosts := range []string{"1", "2"} {
+		comms := group(t, 4, host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"})
+		comms[1].Abort(errors.New("enough"))
+		for r, c := range comms {
+			c := c.(*host.Comm)
+			select {
+			case <-c.Failed():
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s hosts: rank %d hears nothing", hosts, r)
+			}
+			err := c.Failure()
+			if errors.Is(err, collective.ErrOwnAbort) != (r == 1) || !strings.Contains(err.Error(), "enough") || strings.Contains(err.Error(), "by rank 1: ") != (r != 1) {
+				t.Errorf("%s hosts, rank %d: got %v; its own: %v", hosts, r, err, errors.Is(err, collective.ErrOwnAbort))
+			}
+			want := 1 // at fault, but to itself nobody is
+			if r == 1 {
+				want = -1
+			}
+			err = collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier})
+			if e, ok := errors.AsType[*collective.Error](err); !ok || e.Peer != want {
+				t.Errorf("%s hosts, rank %d: got %v, want rank %d to be at fault", hosts, r, err, want)
+			}
+			shut(t, c)
+		}
+	}
+}
+
+// TestBlameIsPassedOn: a rank that ends the group because of what another is to blame for says
+// so to all: who it was, and what sort of failure.
+func TestBlameIsPassedOn(t *testing.T) {
+	comms := group(t, 3, host.Config{})
+	comms[0].Abort(fmt.Errorf("below: %w", &collective.Error{Kind: collective.Barrier, Label: "dinner", Peer: 2, Err: collective.ErrPeerLost}))
+	for r, c := range comms {
+		err := collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier})
+		if e, ok := errors.AsType[*collective.Error](err); !ok || e.Peer != 2 || !errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrOwnAbort) {
+			t.Errorf("rank %d: got %v, want that rank 2 is lost", r, err)
+		}
+		shut(t, c)
+	}
+}
+
+// TestMarks: what is asked inside a collective is no barrier of Start's, and who calls the roll
+// when the other has gone on to something else, on the same host or another, has a device that
+// hangs: they do not disagree.
+func TestMarks(t *testing.T) {
+	barrier := func(c *host.Comm) error {
+		return collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier, Label: "dinner"})
+	}
+	within := func(c *host.Comm) error {
+		return c.Within(t.Context(), "places", func(*host.Inside) error { return nil })
+	}
+	roll := func(c *host.Comm) error { return c.CallRoll(t.Context(), "the roll call") }
+	for _, hosts := range []string{"1", "2"} {
+		for _, test := range []struct {
+			do   [2]func(c *host.Comm) error
+			late int // whose device hangs, -1 if they disagree
+		}{{[2]func(c *host.Comm) error{within, barrier}, -1}, {[2]func(c *host.Comm) error{roll, barrier}, 0}, {[2]func(c *host.Comm) error{within, roll}, 1}} {
+			comms := over(t, group(t, 2, host.Config{Hosts: pretend(hosts, 2), ListenIP: "127.0.0.1"}), time.Minute)
+			errs := make([]error, 2)
+			var wg sync.WaitGroup
+			for r, c := range comms {
+				wg.Go(func() { errs[r] = test.do[r](c.(*host.Comm)) })
+			}
+			wg.Wait()
+			for r, err := range errs {
+				e, ok := errors.AsType[*collective.Error](err)
+				hangs := fmt.Sprintf("rank %d has come to the roll call, and rank %d to ", test.late, 1-test.late)
+				switch {
+				case !ok:
+					t.Errorf("%s hosts, rank %d: got %v", hosts, r, err)
+				case test.late < 0 && !errors.Is(err, collective.ErrMismatch):
+					t.Errorf("%s hosts, rank %d: got %v, want that they disagree", hosts, r, err)
+				case test.late >= 0 && (errors.Is(err, collective.ErrMismatch) || e.Peer != test.late || !strings.Contains(err.Error(), hangs) ||
+					!strings.Contains(err.Error(), fmt.Sprintf("the device of rank %d or a link to it hangs", test.late))):
+					t.Errorf("%s hosts, rank %d: got %v, want that the device of rank %d hangs", hosts, r, err, test.late)
+				}
+			}
+			for _, c := range comms {
+				_ = c.Close() // of a group that has failed
+			}
+		}
 	}
 }

@@ -95,6 +95,9 @@ func TestMismatchNamesBoth(t *testing.T) {
 						t.Errorf("hosts=%s rank %d: got error %v, want one with %q", hosts, r, err, want)
 					}
 				}
+				if e, ok := errors.AsType[*collective.Error](err); hosts == "1" && (!ok || e.Peer != 2) { // the first rank is what others are compared with
+					t.Errorf("rank %d: got %v, want rank 2 to be at fault", r, err)
+				}
 				shut(t, c)
 			})
 		}

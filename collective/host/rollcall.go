@@ -19,6 +19,7 @@ type rollCall struct {
 	what  collective.Request // that the ranks must come to; none if Kind is 0
 	alone bool               // coming is all there is to it: no data are moved
 	again bool               // the limit is over, and others know better who has not come
+	due   time.Time          // until then late is early: its timer was that of the wait before
 }
 
 func newRollCall(c *Comm, limit time.Duration) *rollCall {
@@ -39,7 +40,13 @@ func (r *rollCall) expect(req collective.Request, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.what, r.alone, r.again = req, alone, false
-	r.timer.Reset(r.limit)
+	r.set(r.limit)
+}
+
+// set has late called in a while.
+func (r *rollCall) set(d time.Duration) {
+	r.due = time.Now().Add(d)
+	r.timer.Reset(d)
 }
 
 // over says that the wait is.
@@ -58,12 +65,12 @@ func (r *rollCall) late() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.what.Kind == 0:
+	case r.what.Kind == 0 || time.Now().Before(r.due):
 	case !r.alone && len(r.comm.Missing()) == 0:
-		r.timer.Reset(r.limit)
+		r.set(r.limit)
 	case !r.again && len(r.comm.Missing()) == 0: // a leader that hears from whom is missing names it
 		r.again = true
-		r.timer.Reset(time.Second)
+		r.set(time.Second)
 	default:
 		r.comm.alarm.abort(r.comm.NotCome(r.what, r.limit))
 	}

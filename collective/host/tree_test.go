@@ -104,6 +104,42 @@ func TestTreeOfHosts(t *testing.T) {
 	}
 }
 
+// TestNaNBits: where several ranks bring NaNs of their own, all end with the same one, by
+// whatever way.
+func TestNaNBits(t *testing.T) {
+	for _, hosts := range []string{"1", "2", "5", "5g"} {
+		for _, op := range []collective.Op{collective.Sum, collective.Max, collective.Min} {
+			for _, length := range []int{5, 4000, 20_000} { // reduced by each, by doubling, by slices
+				got := make([][]uint32, 5)
+				var wg sync.WaitGroup
+				for r, c := range group(t, 5, as(hosts, host.Config{Hosts: pretend(hosts, 5), ListenIP: "127.0.0.1"})) {
+					wg.Go(func() {
+						defer shut(t, c)
+						x := make([]float32, length)
+						for i := range x {
+							if x[i] = float32(r); (i>>r)&1 == 0 {
+								x[i] = math.Float32frombits(0x7fc00001 + uint32(r))
+							}
+						}
+						if err := collective.Do(t.Context(), c, collective.Request{Kind: collective.AllReduce, Op: op, Vec: collective.VecOf(x)}); err != nil {
+							t.Error(err)
+						}
+						for _, y := range x {
+							got[r] = append(got[r], math.Float32bits(y))
+						}
+					})
+				}
+				wg.Wait()
+				for r := range got {
+					if !slices.Equal(got[r], got[0]) {
+						t.Errorf("%s of %d on %s hosts: rank %d has other bits than rank 0", op, length, hosts, r)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestTreeOfGrid wants the same of so many hosts that their leaders stand in a grid, the last
 // row of which is short.
 func TestTreeOfGrid(t *testing.T) {

@@ -122,7 +122,8 @@ func shut(t *testing.T, c io.Closer) {
 	}
 }
 
-// Who dials is patient: the listener may wait for a late rank of its own host first.
+// Who dials is patient: the listener may wait for a late rank of its own host first. And the
+// limit of a handshake ends with it.
 func TestLateListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		me, peer := testIdentity(0, "job", "the key"), testIdentity(1, "job", "the key")
@@ -133,10 +134,17 @@ func TestLateListener(t *testing.T) {
 			if got, err := me.answer(there); err != nil || got != (call{forData, 1}) {
 				t.Errorf("the listener got %v, %v", got, err)
 			}
+			if _, err := there.Read(make([]byte, 1)); err != nil {
+				t.Errorf("what comes long after the handshake is not read: %v", err)
+			}
 		})
 		if err := peer.greet(here, call{forData, 0}); err != nil {
 			t.Error(err)
 			shut(t, here)
+		}
+		time.Sleep(2 * handshakeLimit)
+		if _, err := here.Write([]byte{0}); err != nil {
+			t.Error(err)
 		}
 		answering.Wait()
 		shut(t, here)
@@ -218,6 +226,33 @@ func FuzzHeader(f *testing.F) {
 			t.Errorf("%x decodes and encodes to %x", b, back)
 		}
 	})
+}
+
+// TestHeaderOf: what a kind does not look at is no difference between two ranks; all that it
+// looks at is.
+func TestHeaderOf(t *testing.T) {
+	x := collective.VecOf([]float32{1, 2})
+	full := collective.Request{Op: collective.Max, Root: 1, Vec: x}
+	for kind, counts := range map[collective.Kind]struct{ op, root, vec bool }{
+		collective.Barrier: {}, collective.AllReduce: {op: true, vec: true}, collective.ReduceScatter: {op: true, vec: true},
+		collective.AllGather: {vec: true}, collective.Broadcast: {root: true, vec: true},
+	} {
+		full.Kind = kind
+		op, root, length, dtype := full, full, full, full
+		op.Op, root.Root, length.Vec, dtype.Vec = collective.Min, 0, x.Slice(0, 1), x.As(collective.I32)
+		for _, c := range []struct {
+			what   string
+			other  collective.Request
+			counts bool
+		}{{"op", op, counts.op}, {"root", root, counts.root}, {"length", length, counts.vec}, {"type", dtype, counts.vec}} {
+			if differs := headerOf(7, full) != headerOf(7, c.other); differs != c.counts {
+				t.Errorf("another %s of a %s is a difference: %v", c.what, kind, differs)
+			}
+		}
+		if headerOf(7, full) == headerOf(8, full) {
+			t.Errorf("the next %s is the same", kind)
+		}
+	}
 }
 
 func FuzzRecord(f *testing.F) {

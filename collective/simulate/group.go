@@ -31,9 +31,9 @@ type group struct {
 	out     []float64 // by host: when its link has nothing more to send
 	in      []inlink  // by host
 	fans    map[fanKey]*fan
-	whole   [][]flight    // by round, counted from the last, and host: the message that comes to it
-	inRound []int         // hosts in each of these rounds
-	slices  map[int][]int // by bytes of a chunk: the slice of each host
+	whole   [][]flight        // by round, counted from the last, and host: the message that comes to it
+	inRound []int             // hosts in each of these rounds
+	slices  map[cutting][]int // the slice of each host
 	grid    grid
 	plans   map[planKey][]*class
 
@@ -42,6 +42,9 @@ type group struct {
 	meetings []schedule.Meeting // of apart
 	others   []int
 }
+
+// cutting is how many bytes are cut into slices, and how many of them are never parted.
+type cutting struct{ bytes, unit int }
 
 // box is a machine: the ranks of its hosts share its processors.
 type box struct {
@@ -78,7 +81,7 @@ func newGroup(c Cluster) *group {
 	hosts := len(c.Ranks)
 	g := &group{ranks: c.Ranks, lead: newActors(hosts), rest: newActors(hosts), stretch: make([]float64, hosts), shared: make([]bool, hosts),
 		out: make([]float64, hosts), in: make([]inlink, hosts), fans: map[fanKey]*fan{},
-		slices: map[int][]int{}, grid: grid{Grid: schedule.GridOf(hosts), ranks: c.Ranks}, plans: map[planKey][]*class{}}
+		slices: map[cutting][]int{}, grid: grid{Grid: schedule.GridOf(hosts), ranks: c.Ranks}, plans: map[planKey][]*class{}}
 	together := min(max(1, c.Together), hosts)
 	g.oneBox = together > 1 && !c.Wired
 	for h := range hosts {
@@ -296,17 +299,18 @@ func (g *group) slice(h int, c schedule.Call, s schedule.Step) int {
 	if c.Kind == collective.ReduceScatter || c.Kind == collective.AllGather {
 		return n * g.ranks[h]
 	}
-	cuts, ok := g.slices[n]
+	of := cutting{n, c.Elem}
+	if c.Kind == collective.Broadcast {
+		of.unit = 1
+	}
+	cuts, ok := g.slices[of]
 	if !ok {
-		unit := c.Elem
-		if c.Kind == collective.Broadcast {
-			unit = 1
-		}
+		unit := of.unit
 		for o := range g.ranks {
 			lo, hi := schedule.Share(n/unit, len(g.ranks), o)
 			cuts = append(cuts, (hi-lo)*unit)
 		}
-		g.slices[n] = slices.Clip(cuts)
+		g.slices[of] = slices.Clip(cuts)
 	}
 	return cuts[h]
 }

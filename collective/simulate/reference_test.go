@@ -301,6 +301,30 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
+// TestSlicesOfEither: an all-reduce is cut between its elements, of which bounds are multiples
+// of 64, and a broadcast between its bytes, also where as many bytes of the other kind were
+// played before.
+func TestSlicesOfEither(t *testing.T) {
+	const bytes = 100_000
+	want := map[collective.Kind][3]int{
+		collective.AllReduce: {130 * 256, 130 * 256, 33_440}, // of 391 units of 64 elements
+		collective.Broadcast: {521 * 64, 521 * 64, 33_312},   // of 1563 units of 64 bytes
+	}
+	for first, second := range map[collective.Kind]collective.Kind{collective.AllReduce: collective.Broadcast, collective.Broadcast: collective.AllReduce} {
+		g := newGroup(Cluster{Ranks: Hosts(3, 1)})
+		for _, kind := range []collective.Kind{first, second} {
+			c := g.call(planKey{kind, bytes}, 0)
+			var got [3]int
+			for h := range got {
+				got[h] = g.slice(h, c, schedule.Step{Hi: bytes})
+			}
+			if got != want[kind] {
+				t.Errorf("%v of %d bytes, the first being %v, is cut into %v, want %v", kind, bytes, first, got, want[kind])
+			}
+		}
+	}
+}
+
 // uneven are hosts of one to three ranks.
 func uneven(hosts int) (ranks []int) {
 	for h := range hosts {

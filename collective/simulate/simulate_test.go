@@ -64,6 +64,10 @@ func TestByHand(t *testing.T) {
 			t.Errorf("%s of %d bytes on %d hosts takes %v us, by hand %v", test.name, test.bytes, test.hosts, got, test.want)
 		}
 	}
+	small := cost.Model{Within: cost.Costs{Latency: cost.Interval{Value: 5}, PerByte: cost.Interval{Value: 3}, Reduce: cost.Interval{Value: 1}}}
+	if got, err := Collective(Cluster{Ranks: []int{4}, Costs: small}, collective.AllReduce, 4000); err != nil || math.Abs(got-(12+5+16)) > 1e-9 {
+		t.Errorf("4 KB within a host takes %v us, %v, by hand 33: each stages its own, one barrier, and each reads all of all", got, err)
+	}
 	within := cost.Model{Within: cost.Costs{Latency: cost.Interval{Value: 5}, Reduce: cost.Interval{Value: 1}}}
 	got, err := Collective(Cluster{Ranks: []int{4}, Costs: within}, collective.AllReduce, 1<<20)
 	if want := 2*5 + 1e-3*(1<<20); err != nil || math.Abs(got-want) > 1e-9*want {
@@ -153,7 +157,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestWithout: removing a cost never takes longer, and removing all leaves computing.
+// TestWithout: removing any cost that a step has makes it shorter.
 func TestWithout(t *testing.T) {
 	c := Cluster{Ranks: Hosts(24, 8), Costs: somePrices()}
 	noise := Noise{[]float64{1, 1.2}}
@@ -169,6 +173,44 @@ func TestWithout(t *testing.T) {
 	}
 	if _, err := Without(t.Context(), 99, c, realistic(), noise, 1, 1); err == nil {
 		t.Error("without a cost that there is not: no error")
+	}
+}
+
+// TestWithoutEach: where there is one cost only, removing that leaves nothing, and removing
+// any other changes nothing.
+func TestWithoutEach(t *testing.T) {
+	one := cost.Interval{Value: 1}
+	for _, test := range []struct {
+		name         string
+		costs        cost.Model
+		small, large Cost // whose it is, of 32 KiB and of 1 MiB
+	}{
+		{"latency between hosts", cost.Model{Between: cost.Costs{Latency: one}}, SmallLatency, LargeLatency},
+		{"messages between hosts", cost.Model{Between: cost.Costs{Message: one}}, SmallLatency, LargeLatency},
+		{"latency within a host", cost.Model{Within: cost.Costs{Latency: one}}, SmallLatency, LargeLatency},
+		{"messages within a host", cost.Model{Within: cost.Costs{Message: one}}, SmallLatency, LargeLatency},
+		{"bytes between hosts", cost.Model{Between: cost.Costs{PerByte: one}}, Bandwidth, Bandwidth},
+		{"bytes within a host", cost.Model{Within: cost.Costs{PerByte: one}}, Memory, Memory},
+		{"sums between hosts", cost.Model{Between: cost.Costs{Reduce: one}}, Reduction, Reduction},
+		{"sums within a host", cost.Model{Within: cost.Costs{Reduce: one}}, Reduction, Reduction},
+	} {
+		for bytes, own := range map[int]Cost{32 << 10: test.small, 1 << 20: test.large} {
+			c := Cluster{Ranks: []int{2, 2}, Costs: test.costs}
+			s := Step{[]Event{event(Start, 0, 0, bytes), event(Wait, 0, 0, 0)}}
+			all, err := Run(t.Context(), c, s, Noise{}, 1, 1)
+			if err != nil || all.Median <= 0 {
+				t.Fatalf("%s: %v us, %v", test.name, all.Median, err)
+			}
+			for _, removed := range Costs {
+				want := all.Median
+				if removed == own {
+					want = 0
+				}
+				if r, err := Without(t.Context(), removed, c, s, Noise{}, 1, 1); err != nil || r.Median != want {
+					t.Errorf("%s, %d bytes: without %v it takes %v us, %v, want %v", test.name, bytes, removed, r.Median, err, want)
+				}
+			}
+		}
 	}
 }
 

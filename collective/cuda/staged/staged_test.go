@@ -3,8 +3,10 @@
 package staged_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -208,6 +210,48 @@ func TestEnqueue(t *testing.T) {
 			}
 			return endErr
 		})
+	})
+}
+
+// TestPieces: vectors that pass through the host in several pieces, also of each of their parts,
+// end as the host's group leaves them.
+func TestPieces(t *testing.T) {
+	const part = 700_001
+	members := group(t, 3, options)
+	together(t, members, func(x *member) error {
+		mem, err := x.Alloc(4 * 3 * part)
+		if err != nil {
+			return err
+		}
+		for _, req := range []collective.Request{
+			{Kind: collective.AllReduce, Op: collective.Max}, {Kind: collective.ReduceScatter, Op: collective.Sum},
+			{Kind: collective.AllGather}, {Kind: collective.Broadcast, Root: 2},
+		} {
+			in := make([]float32, 3*part)
+			for i := range in {
+				in[i] = float32((i*7 + x.Rank()*31) % 1009)
+			}
+			want := collective.VecOf(in)
+			x.memory.At(cuda.AddressOf(mem)).Write(want.Bytes())
+			req.Vec = mem.As(collective.F32)
+			if err := collective.Do(t.Context(), x, req); err != nil {
+				return err
+			}
+			got := make([]byte, 4*3*part)
+			x.memory.At(cuda.AddressOf(mem)).Read(got)
+			req.Vec = want
+			if err := collective.Do(t.Context(), x.below, req); err != nil {
+				return err
+			}
+			lo, hi := 0, len(got)
+			if req.Kind == collective.ReduceScatter {
+				lo, hi = 4*part*x.Rank(), 4*part*(x.Rank()+1)
+			}
+			if !bytes.Equal(got[lo:hi], want.Bytes()[lo:hi]) {
+				return fmt.Errorf("%s differs from that of the host's group", req)
+			}
+		}
+		return nil
 	})
 }
 

@@ -225,6 +225,7 @@ func FuzzNarrow(f *testing.F) {
 func FuzzAdd(f *testing.F) {
 	f.Add([]byte("some bytes that are elements of four sources, some more, and so on"), uint8(3))
 	f.Add(bytes.Repeat([]byte{1, 2, 0x80, 0x7f, 0xff}, 500), uint8(0))
+	f.Add(bytes.Repeat([]byte{1, 2, 0x3f, 0x7f, 0xbf, 3}, 400), uint8(2)) // long enough for the loops, and scaled
 	f.Fuzz(func(t *testing.T, in []byte, at uint8) {
 		sameAsGo(t, as[float32](append(in[:0:0], in[:len(in)/16*16]...)), 1/float32(int(at)+1))
 		sameAsGo(t, as[float64](append(in[:0:0], in[:len(in)/32*32]...)), 1/float64(int(at)+1))
@@ -279,18 +280,27 @@ func sameAsGo[T float32 | float64](t *testing.T, x []T, r T) {
 	}
 }
 
+// TestPanics: what is not as described is refused by Run itself, and not by the runtime if
+// that happens to notice it.
 func TestPanics(t *testing.T) {
-	for name, j := range map[string]Job{
-		"types": {From: collective.F32, To: collective.F64, Op: collective.Sum},
-		"sizes": {From: collective.F32, To: collective.F32, Op: collective.Sum},
+	for _, test := range []struct {
+		from, to collective.DType
+		dst, src int // bytes
+		want     string
+	}{
+		{collective.F32, collective.F64, 8, 4, "reduce: from f32 to f64"},
+		{collective.F64, collective.F32, 4, 8, "reduce: from f64 to f32"},
+		{collective.F32, collective.F32, 8, 4, "reduce: source 1 has 4 bytes, expected 8"},
+		{collective.F32, collective.F32, 8, 12, "reduce: source 1 has 12 bytes, expected 8"},
 	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
+				if got := recover(); got != test.want {
+					t.Errorf("got panic %v, want %q", got, test.want)
 				}
 			}()
-			j.Run(make([]byte, 8), [][]byte{make([]byte, 4)}, &Scratch{})
+			first := make([]byte, test.dst/test.to.Size()*test.from.Size())
+			Job{From: test.from, To: test.to, Op: collective.Sum}.Run(make([]byte, test.dst), [][]byte{first, make([]byte, test.src)}, &Scratch{})
 		}()
 	}
 }

@@ -1,0 +1,73 @@
+package host
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+)
+
+// TestRollCallOfTheWaitBefore: a timer that ran out as one wait ended, and whose call comes when
+// the next has begun, says nothing of that: all have its whole limit to come.
+func TestRollCallOfTheWaitBefore(t *testing.T) {
+	comms, err := NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range comms {
+		defer shut(t, c)
+	}
+	r := newRollCall(comms[0], time.Minute)
+	barrier := collective.Request{Kind: collective.Barrier}
+	r.expect(barrier, true)
+	r.over()
+	r.expect(barrier, true)
+	r.late()
+	r.late()
+	r.over()
+	for range 2 {
+		r.due = time.Time{} // late of a wait that is over, with none behind it
+		r.late()
+	}
+	if err := comms[0].Failure(); err != nil {
+		t.Errorf("the wait that has just begun ends with: %v", err)
+	}
+}
+
+// TestRollCallWithNobodyMissing: where all have come, as far as this rank knows, data may take
+// as long as they need; a wait in which nothing is moved ends, but others, who may know who is
+// missing, have a second to say so first.
+func TestRollCallWithNobodyMissing(t *testing.T) {
+	comms, err := NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range comms {
+		defer shut(t, c)
+	}
+	r := newRollCall(comms[0], time.Minute)
+	late := func() {
+		r.due = time.Time{} // it is over
+		r.late()
+	}
+	sum := collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf([]float32{1})}
+	r.expect(sum, false)
+	for range 3 {
+		late()
+	}
+	r.over()
+	if err := comms[0].Failure(); err != nil {
+		t.Errorf("data that take long end with: %v", err)
+	}
+	r.expect(sum, true)
+	late()
+	if err := comms[0].Failure(); err != nil || time.Until(r.due) > time.Second {
+		t.Errorf("others have no second to name who is missing, but %v: %v", time.Until(r.due), err)
+	}
+	late()
+	if err := comms[0].Failure(); err == nil || !strings.Contains(err.Error(), "a rank of another host has not come to all-reduce sum f32[1] within 1m0s") {
+		t.Errorf("then it ends with: %v", err)
+	}
+	r.over() // before the memory goes
+}
