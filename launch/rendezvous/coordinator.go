@@ -157,7 +157,11 @@ func (c *Coordinator) Alone() []Effect {
 
 // cutOff says that node i reaches nobody.
 func cutOff(nodes []NodeInfo, i int) *Cause {
-	return &Cause{Kind: CauseCut, Rank: -1, Node: i, Host: nodes[i].Host, Text: fmt.Sprintf("reaches none of the other %d nodes", len(nodes)-1)}
+	text := "does not reach the other node"
+	if others := len(nodes) - 1; others > 1 {
+		text = fmt.Sprintf("reaches none of the other %d nodes", others)
+	}
+	return &Cause{Kind: CauseCut, Rank: -1, Node: i, Host: nodes[i].Host, Text: text}
 }
 
 // Expired handles the expiry of a timer.

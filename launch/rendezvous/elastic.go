@@ -188,7 +188,11 @@ func (c *Coordinator) share(parts int) {
 	size := Size(c.nodes)
 	if c.elastic() && c.phase == running && c.stop == "" && parts%size != 0 {
 		if k := c.fitting(c.nodes); k < len(c.nodes) {
-			c.formAgain(&Cause{Kind: CauseRegroup, Rank: -1, Node: -1, Text: fmt.Sprintf("%d ranks on %d nodes cannot share %d parts equally: %d nodes go on", size, len(c.nodes), parts, k)})
+			rest := "1 node goes on"
+			if k > 1 {
+				rest = fmt.Sprintf("%d nodes go on", k)
+			}
+			c.formAgain(&Cause{Kind: CauseRegroup, Rank: -1, Node: -1, Text: fmt.Sprintf("%d ranks on %d nodes cannot share %d parts equally: %s", size, len(c.nodes), parts, rest)})
 		}
 	}
 }

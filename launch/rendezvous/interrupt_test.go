@@ -53,7 +53,7 @@ func placed(grace time.Duration) *Node {
 // A host that is cut off before its ranks are started is what its launcher ends with.
 func TestCutOffBeforeCommit(t *testing.T) {
 	out := fmt.Sprint(placed(time.Second).Alone())
-	if !strings.Contains(out, "finish 1: node 1 (b) reaches none of the other 1 nodes") {
+	if !strings.Contains(out, "finish 1: node 1 (b) does not reach the other node") {
 		t.Errorf("got %s", out)
 	}
 }
