@@ -109,6 +109,27 @@ func TestGatherLateOnlyWhatMay(t *testing.T) {
 	}
 }
 
+// State is kept in parts whether or not it is among what may be gathered late.
+func TestGatherLateNoState(t *testing.T) {
+	s := newShardModel(2)
+	s.early = s.loss()
+	s.adam(s.grads())
+	g, may := s.build(t), mayBeLate()
+	for name := range moments() {
+		may[name] = true
+	}
+	parts, list, err := ddp.ShardOptimizer(g, ddp.Sharding{World: 2, State: moments(), Late: may})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.State) != 8 || len(list.Late) != 4 {
+		t.Errorf("%d of 8 moments are state, and %d are late, want the 4 weights", len(list.State), len(list.Late))
+	}
+	if err := sameValues(steps(t, parts, 2, list, ownRows), steps(t, g, 2, ddp.Parts{}, ownRows)); err != nil {
+		t.Error(err)
+	}
+}
+
 // A step reads its weights first in this order, whatever that of the variables is.
 func TestGatherInOrderOfUse(t *testing.T) {
 	const n = 1 << 16 // each travels alone

@@ -67,6 +67,11 @@ func TestSumsOfParts(t *testing.T) {
 			b.Assign(kept, b.Add(kept, norm(b, grads)))
 			s.adam(grads)
 		}, 8, 2, 0, nil},
+		{"reduced once more", func(s *shardModel) {
+			b, grads := s.b, s.grads()
+			b.Output("again", b.AllReduce(collective.Sum, "again", b.Sum(b.Square(grads[3])))[0])
+			s.adam(grads)
+		}, 8, 3, 1, nil},
 		{"not zero where the gradient is", func(s *shardModel) {
 			b, grads := s.b, s.grads()
 			b.Output("cosines", b.Sum(b.Cos(grads[0])))

@@ -54,6 +54,17 @@ func TestMoments(t *testing.T) {
 		b.Output("nearly", variance(b, x, b.Scale(b.SumKeep(x, 0), nearly/4096)))
 	})
 	mustCount(t, other, map[string]int{"centred_squares": 0, "reduce_sum": 5})
+
+	// around a mean over other axes of as many elements, or of x as often as it is repeated
+	mustCount(t, planOf(t, func(b *graph.Builder) {
+		x := b.Input("x", graph.T(graph.F32, 64, 64))
+		b.Output("across", variance(b, x, b.MeanKeep(x, 1)))
+	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
+	mustCount(t, planOf(t, func(b *graph.Builder) {
+		x := b.Input("x", graph.T(graph.F32, 64, 1))
+		m := b.Scale(b.SumKeep(b.BroadcastTo(x, graph.D(64, 64)), 0, 1), 1./64)
+		b.Output("repeated", b.SumKeep(b.Square(b.Sub(x, m)), 0, 1))
+	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
 }
 
 // The sum of a·y + (x − m), m the mean of x, needs no pass where the sum of y is made
@@ -79,6 +90,29 @@ func TestLinear(t *testing.T) {
 	mustCount(t, planOf(t, build(false, true, 1)), map[string]int{"reduce_sum": 2, "= mul": 1, "fused f32[4096,16]": 3})
 	mustCount(t, planOf(t, build(true, false, 1)), map[string]int{"reduce_sum": 3, "= mul": 1, "fused f32[4096,16]": 2})
 	mustCount(t, planOf(t, build(true, true, nearly)), map[string]int{"reduce_sum": 3, "= mul": 1})
+}
+
+// A sum that is nought makes none of others that it is added to: (x − m + y) − z is summed as
+// it is, for little may be left of y − z. So is what is summed in bfloat16, of whose sums few
+// digits are kept.
+func TestLinearOfLarge(t *testing.T) {
+	build := func(dt graph.DType, minus bool) func(b *graph.Builder) {
+		return func(b *graph.Builder) {
+			in := func(name string) graph.ID { return b.Input(name, graph.T(dt, 4096, 16)) }
+			x, y, z := in("x"), in("y"), in("z")
+			for name, of := range map[string]graph.ID{"sum y": y, "sum z": z} {
+				b.Output(name, b.SumKeep(of, 0))
+			}
+			d := b.Add(b.Sub(x, b.MeanKeep(x, 0)), y)
+			if minus {
+				d = b.Sub(d, z)
+			}
+			b.Output("d", b.SumKeep(d, 0))
+		}
+	}
+	mustCount(t, planOf(t, build(graph.F32, false)), map[string]int{"reduce_sum": 3})
+	mustCount(t, planOf(t, build(graph.F32, true)), map[string]int{"reduce_sum": 4})
+	mustCount(t, planOf(t, build(graph.BF16, false)), map[string]int{"reduce_sum": 4})
 }
 
 // A sum that follows from one that a pass before could make, beside another of the same
