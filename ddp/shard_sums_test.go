@@ -75,6 +75,7 @@ func TestSumsOfParts(t *testing.T) {
 		{"not zero where the gradient is", func(s *shardModel) {
 			b, grads := s.b, s.grads()
 			b.Output("cosines", b.Sum(b.Cos(grads[0])))
+			b.Output("exponentials", b.Sum(b.Exp(grads[3])))
 			b.Output("shifted", b.Sum(b.Square(b.Shift(grads[1], 1)))) // of another gradient, of which nothing else reads all
 			s.adam(grads)
 		}, 8, 2, 1, nil},

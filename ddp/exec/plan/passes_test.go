@@ -146,6 +146,20 @@ func TestLinearBeside(t *testing.T) {
 	}
 }
 
+// A sum of an array that is repeated is another than that of the array itself, which the
+// pass that makes it could make.
+func TestLinearOfRepeated(t *testing.T) {
+	if err := holds(exectest.Case{
+		Args: []exectest.Arg{{Shape: graph.D(4096, 1), Fill: exectest.Between(-1, 1)}, {Shape: graph.D(4096, 1), Fill: exectest.Between(-1, 1)}},
+		Build: func(b *graph.Builder, in []graph.ID) []graph.ID {
+			g := b.Mul(in[1], b.Step(in[0]))
+			return []graph.ID{b.SumKeep(b.Mul(g, in[0]), 0), b.SumKeep(b.BroadcastTo(g, graph.D(4096, 16)), 0)}
+		},
+	}, Options{World: 1}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A sum of multiples of x follows from that of x, one of parts of x does not: it may be
 // finite where the other is not.
 func TestLinearParts(t *testing.T) {
