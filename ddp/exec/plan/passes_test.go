@@ -100,9 +100,8 @@ func TestLinearOfLarge(t *testing.T) {
 		return func(b *graph.Builder) {
 			in := func(name string) graph.ID { return b.Input(name, graph.T(dt, 4096, 16)) }
 			x, y, z := in("x"), in("y"), in("z")
-			for name, of := range map[string]graph.ID{"sum y": y, "sum z": z} {
-				b.Output(name, b.SumKeep(of, 0))
-			}
+			b.Output("sum y", b.SumKeep(y, 0))
+			b.Output("sum z", b.SumKeep(z, 0))
 			d := b.Add(b.Sub(x, b.MeanKeep(x, 0)), y)
 			if minus {
 				d = b.Sub(d, z)
@@ -113,6 +112,19 @@ func TestLinearOfLarge(t *testing.T) {
 	mustCount(t, planOf(t, build(graph.F32, false)), map[string]int{"reduce_sum": 3})
 	mustCount(t, planOf(t, build(graph.F32, true)), map[string]int{"reduce_sum": 4})
 	mustCount(t, planOf(t, build(graph.BF16, false)), map[string]int{"reduce_sum": 4})
+	mustCount(t, planOf(t, func(b *graph.Builder) { // nor is x less the mean of something else nought
+		x, y := b.Input("x", graph.T(graph.F32, 4096, 16)), b.Input("y", graph.T(graph.F32, 4096, 16))
+		b.Output("sum x", b.SumKeep(x, 0))
+		b.Output("d", b.SumKeep(b.Sub(x, b.MeanKeep(y, 0)), 0))
+	}), map[string]int{"reduce_sum": 3})
+	mustCount(t, planOf(t, func(b *graph.Builder) { // nor what follows from a large one
+		y, z := b.Input("y", graph.T(graph.F32, 4096, 16)), b.Input("z", graph.T(graph.F32, 4096, 16))
+		b.Output("sum y", b.SumKeep(y, 0))
+		b.Output("sum z", b.SumKeep(z, 0))
+		v := b.Scale(y, 3)
+		b.Output("sum v", b.SumKeep(v, 0))
+		b.Output("d", b.SumKeep(b.Sub(v, z), 0))
+	}), map[string]int{"reduce_sum": 3})
 }
 
 // A sum that follows from one that a pass before could make, beside another of the same
