@@ -205,6 +205,7 @@ func TestBlocks(t *testing.T) {
 func TestBlocksAreRuns(t *testing.T) {
 	for _, tt := range []struct{ dims, load, other, sum graph.Shape }{
 		{graph.D(2, 1283, 11), graph.D(2, 1, 1), graph.D(1, 1, 11), graph.D(1, 1, 11)},
+		{graph.D(2, 1283, 11), graph.D(2, 1, 1), graph.D(1, 1, 11), graph.D(1, 1283, 11)}, // no blocks divide a row
 		{graph.D(3, 1283, 10), graph.D(3, 1, 1), graph.D(1, 1, 10), graph.D(3, 1, 1)},
 		{graph.D(7, 1300, 100), graph.D(1, 1300, 1), graph.D(7, 1, 1), graph.D(1, 1, 100)},
 		{graph.D(2, 768, 1283), graph.D(2, 768, 1), graph.D(2, 1, 1), graph.D(1, 768, 1283)}, // both bands and runs of rows

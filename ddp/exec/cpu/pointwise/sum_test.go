@@ -96,7 +96,7 @@ func partOf(i int, dims, part graph.Shape) (at int) {
 	return at
 }
 
-// reducePieces is a reduction of x to n results, every block in two pieces.
+// reducePieces is a reduction of x to n results, every block in pieces, short and long ones.
 func reducePieces(rnd *rand.Rand, r plan.Reduction, dims graph.Shape, x []float32, n, parts int) []float32 {
 	o := orderOf(blocks(&plan.Fused{DType: graph.F32, Dims: dims, Sums: []plan.Reduction{r}}))
 	out, scratch := make([]float32, n), make([]float64, partialBytes(n, parts)/8)
@@ -109,9 +109,11 @@ func reducePieces(rnd *rand.Rand, r plan.Reduction, dims graph.Shape, x []float3
 		s.reset(w, o, lo, hi)
 		for b := lo; b < hi; b++ {
 			at, n := o.at(b)
-			cut := rnd.IntN(n)
-			s.block(w, at, x[at:at+cut])
-			s.block(w, at+cut, x[at+cut:at+n])
+			for end := at + n; at < end; {
+				m := min(end-at, 1+rnd.IntN(1<<rnd.IntN(11)))
+				s.block(w, at, x[at:at+m])
+				at += m
+			}
 		}
 	}
 	s.finish(parts, nil)
