@@ -53,7 +53,11 @@ func TestReductionsOfPieces(t *testing.T) {
 		{graph.D(5, 40, 3), graph.D(5, 1, 3)}, {graph.D(5, 40, 3), graph.D(1, 40, 1)}, {graph.D(3, 1, 2000), graph.D(3, 1, 1)},
 		{graph.D(9, 4096), graph.D(1, 4096)}, {graph.D(9, 4096), graph.D(9, 1)}, // bands of columns
 		{graph.D(3, 4096, 2), graph.D(1, 4096, 1)}, {graph.D(0, 4), graph.D(1, 4)},
+		{graph.D(9, 8, 512), graph.D(1, 1, 512)}, // beside a sum that has bands
 	} {
+		if n := resultLen(plan.NewAccess(tt.dims, tt.part)); n != tt.part.Len() {
+			t.Errorf("%v to %v: %d results", tt.dims, tt.part, n)
+		}
 		x, at := make([]float32, tt.dims.Len()), make([]int, tt.dims.Len())
 		for i := range x {
 			x[i] = float32(rnd.IntN(2001) - 1500)
@@ -96,9 +100,11 @@ func partOf(i int, dims, part graph.Shape) (at int) {
 	return at
 }
 
-// reducePieces is a reduction of x to n results, every block in pieces, short and long ones.
+// reducePieces is a reduction of x to n results in a group that also sums over the first axis,
+// every block in pieces, short and long ones.
 func reducePieces(rnd *rand.Rand, r plan.Reduction, dims graph.Shape, x []float32, n, parts int) []float32 {
-	o := orderOf(blocks(&plan.Fused{DType: graph.F32, Dims: dims, Sums: []plan.Reduction{r}}))
+	rows := plan.Reduction{Fn: graph.ReduceSum, Access: plan.NewAccess(dims, dims.With(0, 1))}
+	o := orderOf(blocks(&plan.Fused{DType: graph.F32, Dims: dims, Sums: []plan.Reduction{r, rows}}))
 	out, scratch := make([]float32, n), make([]float64, partialBytes(n, parts)/8)
 	for i := range scratch {
 		scratch[i] = 1e6
