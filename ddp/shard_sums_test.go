@@ -79,6 +79,11 @@ func TestSumsOfParts(t *testing.T) {
 			b.Output("shifted", b.Sum(b.Square(b.Shift(grads[1], 1)))) // of another gradient, of which nothing else reads all
 			s.adam(grads)
 		}, 8, 2, 1, nil},
+		{"no sum", func(s *shardModel) {
+			b, grads := s.b, s.grads()
+			b.Output("largest", b.MaxKeep(b.Abs(grads[3]), 0, 1, 2))
+			s.adam(grads)
+		}, 8, 2, 1, nil},
 		{"of rows", func(s *shardModel) {
 			b, grads := s.b, s.grads()
 			b.Output("rows", b.Sum(b.Square(grads[0]), 1))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/linalg/engine/enginetest"
 	plain "ebtrain/ddp/exec/cpu/linalg/loops"
 	"ebtrain/ddp/exec/cpu/linalg/micro"
@@ -53,6 +54,52 @@ func testBlocksAddUp(t *testing.T, i *isa) {
 			}
 		}
 	}
+}
+
+// TestScaledByTwos: operands that are smaller or larger by a power of 2, of any size that has
+// all its digits, make a result that is so to the bit, by 16-bit integers, too.
+func TestScaledByTwos(t *testing.T) {
+	each(t, func(t *testing.T, i *isa) {
+		e := always(t, 1, i)
+		closeAfter(t, e)
+		p := enginetest.Convs()[0].ConvProblem
+		r := rand.New(rand.NewPCG(5, 6))
+		image, weight := make([]float32, p.N*p.H*p.W*p.C), make([]float32, p.O*p.C*p.KH*p.KW)
+		for _, x := range [][]float32{image, weight} {
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+			}
+		}
+		scaled := func(x []float32, by float32) []float32 {
+			y := micro.Aligned(len(x))
+			for i, v := range x {
+				y[i] = v * by
+			}
+			return y
+		}
+		for _, bf16 := range []bool{false, i.int16s != nil} {
+			p.BF16 = bf16
+			k, err := e.Conv(engine.Forward, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := func(a, b float32) []float32 {
+				y, scratch := micro.Aligned(p.N*p.OH*p.OW*p.O), micro.Aligned(k.Scratch()/4)
+				if err := k.Run(pointer(y), pointer(scaled(image, a)), pointer(scaled(weight, b)), pointer(scratch)); err != nil {
+					t.Fatal(err)
+				}
+				return y
+			}
+			want := run(1, 1)
+			for _, by := range [][2]float32{{0x1p-40, 1}, {1, 0x1p-40}, {0x1p-20, 0x1p20}, {0x1p40, 1}} {
+				for n, v := range run(by[0], by[1]) {
+					if v != want[n]*by[0]*by[1] {
+						t.Fatalf("by %v, bfloat16 %t: number %d is %v, want %v", by, bf16, n, v, want[n]*by[0]*by[1])
+					}
+				}
+			}
+		}
+	})
 }
 
 func pointer(f []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(f)) }
