@@ -1,6 +1,7 @@
 package moves
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
 )
 
 // Threads that do parts of a job at the same time have each a memory of their own: here
@@ -95,6 +97,25 @@ func TestFillsEndWhereTheyEnd(t *testing.T) {
 			for i, v := range numbersOf(y) {
 				if i < n && v != of(i) || i >= n && v != -1 {
 					t.Fatalf("%v of %d: %v at %d", op, n, v, i)
+				}
+			}
+		}
+	}
+}
+
+// A row that is drawn in several pieces is the stream of its sample from its beginning on.
+func TestDrawsOfLongRows(t *testing.T) {
+	key := exec.NewTensor(graph.KeyType)
+	copy(key.I64(), []int64{7, 1, 3})
+	for _, dt := range []graph.DType{graph.F32, graph.F64} {
+		y := exec.NewTensor(graph.T(dt, 2, 3*drawn-5))
+		do(t, graph.Draw{Dist: graph.Uniform, Purpose: 9, Sub: 2}, y, key)
+		for r := range 2 {
+			row := make([]float64, 3*drawn-5)
+			philox.Name{Seed: 7, Step: 1, Sample: uint32(3 + r), Purpose: 9, Sub: 2}.UniformFrom(row, 0)
+			for i, want := range row {
+				if got := y.At(r*len(row) + i); math.Abs(got-want) > 1e-6 {
+					t.Fatalf("%v, row %d: %v at %d, want %v", dt, r, got, i, want)
 				}
 			}
 		}
