@@ -109,6 +109,57 @@ func TestGatherLateOnlyWhatMay(t *testing.T) {
 	}
 }
 
+// A weight that the step only shows, or keeps a copy of as it was, is gathered for that.
+func TestGatherLateWhatIsShown(t *testing.T) {
+	for name, reads := range map[string]func(b *graph.Builder, w graph.ID){
+		"shown": func(b *graph.Builder, w graph.ID) { b.Output("w", w) },
+		"kept":  func(b *graph.Builder, w graph.ID) { b.Assign(b.Var("wo", b.Type(w)), w) },
+	} {
+		b := &graph.Builder{}
+		x, rate := b.Input("x", graph.T(graph.F32, 4, 3)), b.Input("rate", graph.T(graph.F32))
+		w, m := b.Var("w0", graph.T(graph.F32, 3)), b.Var("m0", graph.T(graph.F32, 3))
+		next := b.Add(b.Scale(m, 0.9), ddp.Sync(b, 2, "net", []graph.ID{b.Mul(b.Sum(x, 0), rate)})[0])
+		b.Assign(m, next)
+		b.Assign(w, b.Sub(w, next))
+		reads(b, w)
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, list, err := ddp.ShardOptimizer(g, ddp.Sharding{World: 2, State: moments(), Late: mayBeLate()})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if len(list.Late) != 1 {
+			t.Errorf("%s: %d weights are late, want the one", name, len(list.Late))
+		}
+		if err := sameValues(steps(t, parts, 2, list, ownRows), steps(t, g, 2, ddp.Parts{}, ownRows)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// State is kept in parts whether or not it is among what may be gathered late.
+func TestGatherLateNoState(t *testing.T) {
+	s := newShardModel(2)
+	s.early = s.loss()
+	s.adam(s.grads())
+	g, may := s.build(t), mayBeLate()
+	for name := range moments() {
+		may[name] = true
+	}
+	parts, list, err := ddp.ShardOptimizer(g, ddp.Sharding{World: 2, State: moments(), Late: may})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.State) != 8 || len(list.Late) != 4 {
+		t.Errorf("%d of 8 moments are state, and %d are late, want the 4 weights", len(list.State), len(list.Late))
+	}
+	if err := sameValues(steps(t, parts, 2, list, ownRows), steps(t, g, 2, ddp.Parts{}, ownRows)); err != nil {
+		t.Error(err)
+	}
+}
+
 // A step reads its weights first in this order, whatever that of the variables is.
 func TestGatherInOrderOfUse(t *testing.T) {
 	const n = 1 << 16 // each travels alone

@@ -67,10 +67,21 @@ func TestSumsOfParts(t *testing.T) {
 			b.Assign(kept, b.Add(kept, norm(b, grads)))
 			s.adam(grads)
 		}, 8, 2, 0, nil},
+		{"reduced once more", func(s *shardModel) {
+			b, grads := s.b, s.grads()
+			b.Output("again", b.AllReduce(collective.Sum, "again", b.Sum(b.Square(grads[3])))[0])
+			s.adam(grads)
+		}, 8, 3, 1, nil},
 		{"not zero where the gradient is", func(s *shardModel) {
 			b, grads := s.b, s.grads()
 			b.Output("cosines", b.Sum(b.Cos(grads[0])))
+			b.Output("exponentials", b.Sum(b.Exp(grads[3])))
 			b.Output("shifted", b.Sum(b.Square(b.Shift(grads[1], 1)))) // of another gradient, of which nothing else reads all
+			s.adam(grads)
+		}, 8, 2, 1, nil},
+		{"no sum", func(s *shardModel) {
+			b, grads := s.b, s.grads()
+			b.Output("largest", b.MaxKeep(b.Abs(grads[3]), 0, 1, 2))
 			s.adam(grads)
 		}, 8, 2, 1, nil},
 		{"of rows", func(s *shardModel) {

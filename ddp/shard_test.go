@@ -316,3 +316,34 @@ func TestShardedVirtual(t *testing.T) {
 		}
 	}
 }
+
+// Small weights of two types, whose gradients travelled together, are gathered in two
+// vectors.
+func TestShardTwoTypes(t *testing.T) {
+	b := &graph.Builder{}
+	x, rate := b.Input("x", graph.T(graph.F32, 4, 3)), b.Input("rate", graph.T(graph.F32))
+	w := []graph.ID{b.Var("w0", graph.T(graph.F32, 3)), b.Var("w1", graph.T(graph.F64, 5))}
+	narrow := b.Cast(w[1], graph.F32)
+	loss := b.Add(b.Mean(b.Square(b.Mul(x, w[0]))), b.Mul(b.Mean(x), b.Mean(b.Sin(narrow))))
+	for i, g := range ddp.Sync(b, 2, "net", b.Grad(loss, w[0], narrow)) {
+		m := b.Var(fmt.Sprint("m", i), b.Type(w[i]))
+		next := b.Add(b.Scale(m, 0.9), b.Cast(b.Mul(g, rate), b.Type(m).DType))
+		b.Assign(m, next)
+		b.Assign(w[i], b.Sub(w[i], next))
+	}
+	b.Output("loss", b.AllReduce(collective.Mean, "loss", loss)[0])
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, list, err := ddp.ShardOptimizer(g, ddp.Sharding{World: 2, State: map[string]bool{"m0": true, "m1": true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.State) != 2 || count(parts, "allgather") != 2 {
+		t.Errorf("%d moments in parts, and %d gathers, want 2 of both", len(list.State), count(parts, "allgather"))
+	}
+	if err := sameValues(steps(t, parts, 2, list, ownRows), steps(t, g, 2, ddp.Parts{}, ownRows)); err != nil {
+		t.Error(err)
+	}
+}

@@ -165,6 +165,32 @@ func TestDepsOfNothing(t *testing.T) {
 	}
 }
 
+// TestStartsAreInOrder: collectives start in one order on all ranks, though they share no
+// memory and no data.
+func TestStartsAreInOrder(t *testing.T) {
+	var b graph.Builder
+	for i := range 3 {
+		x := b.Input(fmt.Sprint("x", i), graph.T(graph.F32, 16))
+		b.Output(fmt.Sprint("y", i), b.AllReduce(collective.Sum, fmt.Sprint("r", i), x)[0])
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{Name: "three", World: 2})
+	p.Allocate()
+	deps, before := p.Deps(), -1
+	for i, s := range p.Steps {
+		if s.Kind() != KindStart {
+			continue
+		}
+		if before >= 0 && !slices.Contains(deps[i], before) {
+			t.Errorf("the start of step %d follows %v, want that of step %d among them, of\n%s", i, deps[i], before, dump(t, p))
+		}
+		before = i
+	}
+}
+
 // TestApart: of programs whose arrays are all small, those that share no memory
 // depend on data alone, but for variables, outputs and buckets, which stay where
 // they are; and nothing is computed otherwise.

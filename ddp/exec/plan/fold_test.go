@@ -91,3 +91,22 @@ func TestSlopeOfNegativeRectifier(t *testing.T) {
 		})
 	}
 }
+
+// So it is where the result is not kept, and computed again in the groups that read it.
+func TestSlopeOfDerivedRectifier(t *testing.T) {
+	x := exec.NewTensor(graph.T(graph.F64, 16, 16))
+	for i := range 256 {
+		x.SetAt(i, float64(i*37%64-32)/4)
+	}
+	for _, slopes := range [][2]float64{{-0.5, -0.5}, {0, 0}, {0.5, 0.5}, {-0.5, 0.5}} { // of the rectifier, and of what is taken of its result
+		of, a := slopes[0], slopes[1]
+		holdsExactly(t, fmt.Sprint("slopes ", slopes), x, func(b *graph.Builder) []graph.ID {
+			x := b.Input("x", x.Type)
+			d := b.MatMul(x, x, false, false)
+			y := b.LeakyRelu(d, of)
+			z := b.MatMul(y, x, false, false)
+			slope := b.Apply(graph.Unary{Fn: graph.LeakyStep, Bits: math.Float64bits(a)}, y)[0]
+			return []graph.ID{b.SumKeep(b.Mul(z, b.Mul(slope, d)), 0), b.SumKeep(b.Mul(b.Square(z), slope), 0)}
+		})
+	}
+}

@@ -219,10 +219,9 @@ func (s *linearSums) isMean(m, x int) bool {
 }
 
 // invariant says whether v is the same along the axes that are summed over, and
-// like a sum otherwise.
+// like a sum otherwise. A number is none: it is read in the extents of its readers.
 func (s *linearSums) invariant(v int) bool {
-	val := &s.Values[v]
-	return !val.IsConst && val.Dims == s.result().Dims && val.Dims != s.space[s.at].dims
+	return s.Values[v].Dims == s.result().Dims
 }
 
 func (s *linearSums) emit(op fmt.Stringer, in ...int) int {

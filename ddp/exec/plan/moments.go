@@ -37,15 +37,16 @@ func moments(d *dag) {
 	e.apply()
 }
 
-// fromMean says whether v is (x − mean of x over the axes of r)², all in space s:
-// what is repeated before it is summed is another sum.
+// fromMean says whether v, summed by r in space s, is (x − mean of x over the same axes)²:
+// the mean of what is repeated is another sum's. If x is an array of that space nothing is
+// repeated on the way from it to v.
 func (a *analysis) fromMean(r graph.Reduce, v int, s space) (x int, ok bool) {
 	d, ok := a.operand(v, graph.Square)
-	if !ok || a.space[a.producer(v)] != s {
+	if !ok {
 		return 0, false
 	}
 	p := a.producer(d)
-	if p < 0 || a.nodes[p].op != (graph.Binary{Fn: graph.Sub}) || a.space[p] != s {
+	if p < 0 || a.nodes[p].op != (graph.Binary{Fn: graph.Sub}) {
 		return 0, false
 	}
 	x = a.reads[p][0]

@@ -95,3 +95,26 @@ func TestPartAssigned(t *testing.T) {
 		}
 	}
 }
+
+// What reads a part of an array reads it from memory, also in the space of the group that
+// makes the array: there a point's own element is another one.
+func TestPartIsNotItsArray(t *testing.T) {
+	const part = 16 // a whole line
+	for rank := range 2 {
+		var b graph.Builder
+		y := b.Exp(b.Input("x", graph.T(graph.F32, 2, part)))
+		mine := b.Reshape(b.Part(2, b.Reshape(y, graph.D(2*part))), graph.D(1, part))
+		b.Assign(b.Var("v", graph.T(graph.F32, 2, part)), b.Sub(y, b.BroadcastTo(mine, graph.D(2, part))))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, results := runAlike(t, g, rank)
+		for i := range 2 * part {
+			want := math.Exp(x.At(i)) - math.Exp(x.At(rank*part+i%part))
+			if got := results[0].At(i); !(math.Abs(got-want) <= 1e-6) {
+				t.Errorf("rank %d, element %d: %v, want %v", rank, i, got, want)
+			}
+		}
+	}
+}

@@ -54,6 +54,22 @@ func TestMoments(t *testing.T) {
 		b.Output("nearly", variance(b, x, b.Scale(b.SumKeep(x, 0), nearly/4096)))
 	})
 	mustCount(t, other, map[string]int{"centred_squares": 0, "reduce_sum": 5})
+
+	// around a mean over other axes of as many elements, of another array, or of x as often
+	// as it is repeated
+	mustCount(t, planOf(t, func(b *graph.Builder) {
+		x := b.Input("x", graph.T(graph.F32, 64, 64))
+		b.Output("across", variance(b, x, b.MeanKeep(x, 1)))
+	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
+	mustCount(t, planOf(t, func(b *graph.Builder) {
+		x, y := b.Input("x", graph.T(graph.F32, 64, 64)), b.Input("y", graph.T(graph.F32, 64, 64))
+		b.Output("of another", variance(b, x, b.MeanKeep(y, 0)))
+	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
+	mustCount(t, planOf(t, func(b *graph.Builder) {
+		x := b.Input("x", graph.T(graph.F32, 64, 1))
+		m := b.Scale(b.SumKeep(b.BroadcastTo(x, graph.D(64, 64)), 0, 1), 1./64)
+		b.Output("repeated", b.SumKeep(b.Square(b.Sub(x, m)), 0, 1))
+	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
 }
 
 // The sum of a·y + (x − m), m the mean of x, needs no pass where the sum of y is made
@@ -81,6 +97,41 @@ func TestLinear(t *testing.T) {
 	mustCount(t, planOf(t, build(true, true, nearly)), map[string]int{"reduce_sum": 3, "= mul": 1})
 }
 
+// A sum that is nought makes none of others that it is added to: (x − m + y) − z is summed as
+// it is, for little may be left of y − z. So is what is summed in bfloat16, of whose sums few
+// digits are kept.
+func TestLinearOfLarge(t *testing.T) {
+	build := func(dt graph.DType, minus bool) func(b *graph.Builder) {
+		return func(b *graph.Builder) {
+			in := func(name string) graph.ID { return b.Input(name, graph.T(dt, 4096, 16)) }
+			x, y, z := in("x"), in("y"), in("z")
+			b.Output("sum y", b.SumKeep(y, 0))
+			b.Output("sum z", b.SumKeep(z, 0))
+			d := b.Add(b.Sub(x, b.MeanKeep(x, 0)), y)
+			if minus {
+				d = b.Sub(d, z)
+			}
+			b.Output("d", b.SumKeep(d, 0))
+		}
+	}
+	mustCount(t, planOf(t, build(graph.F32, false)), map[string]int{"reduce_sum": 3})
+	mustCount(t, planOf(t, build(graph.F32, true)), map[string]int{"reduce_sum": 4})
+	mustCount(t, planOf(t, build(graph.BF16, false)), map[string]int{"reduce_sum": 4})
+	mustCount(t, planOf(t, func(b *graph.Builder) { // nor is x less the mean of something else nought
+		x, y := b.Input("x", graph.T(graph.F32, 4096, 16)), b.Input("y", graph.T(graph.F32, 4096, 16))
+		b.Output("sum x", b.SumKeep(x, 0))
+		b.Output("d", b.SumKeep(b.Sub(x, b.MeanKeep(y, 0)), 0))
+	}), map[string]int{"reduce_sum": 3})
+	mustCount(t, planOf(t, func(b *graph.Builder) { // nor what follows from a large one
+		y, z := b.Input("y", graph.T(graph.F32, 4096, 16)), b.Input("z", graph.T(graph.F32, 4096, 16))
+		b.Output("sum y", b.SumKeep(y, 0))
+		b.Output("sum z", b.SumKeep(z, 0))
+		v := b.Scale(y, 3)
+		b.Output("sum v", b.SumKeep(v, 0))
+		b.Output("d", b.SumKeep(b.Sub(v, z), 0))
+	}), map[string]int{"reduce_sum": 3})
+}
+
 // A sum that follows from one that a pass before could make, beside another of the same
 // array, needs no pass: a batch norm's gradient with a shift that is constant. Where
 // nothing is summed before, it does.
@@ -106,6 +157,20 @@ func TestLinearBeside(t *testing.T) {
 			g := b.Mul(in[1], b.Step(c))
 			z := b.Add(b.Mul(g, in[2]), b.Mul(c, b.SumKeep(b.Mul(g, c), 0)))
 			return []graph.ID{b.Sub(z, b.MeanKeep(z, 0))}
+		},
+	}, Options{World: 1}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A sum of an array that is repeated is another than that of the array itself, which the
+// pass that makes it could make.
+func TestLinearOfRepeated(t *testing.T) {
+	if err := holds(exectest.Case{
+		Args: []exectest.Arg{{Shape: graph.D(4096, 1), Fill: exectest.Between(-1, 1)}, {Shape: graph.D(4096, 1), Fill: exectest.Between(-1, 1)}},
+		Build: func(b *graph.Builder, in []graph.ID) []graph.ID {
+			g := b.Mul(in[1], b.Step(in[0]))
+			return []graph.ID{b.SumKeep(b.Mul(g, in[0]), 0), b.SumKeep(b.BroadcastTo(g, graph.D(4096, 16)), 0)}
 		},
 	}, Options{World: 1}); err != nil {
 		t.Error(err)

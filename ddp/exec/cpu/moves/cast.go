@@ -27,7 +27,7 @@ func newCast(jobs *threads.Jobs, x, y array.Place) Kernel {
 	switch {
 	case !x.DType.IsFloat() && !y.DType.IsFloat():
 		return castBy[int64](jobs, x, y)
-	case narrow(x.DType) && narrow(y.DType) && y.DType.IsFloat():
+	case narrow(x.DType) && narrow(y.DType):
 		return castBy[float32](jobs, x, y)
 	}
 	return castBy[float64](jobs, x, y)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -197,6 +198,58 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("%s: blocks of %d in runs of %d, want %d in %d", fmt.Sprint(tt.dims, tt.part), got, run, tt.want, tt.run)
 		}
 	}
+}
+
+// Blocks hold every point once; where an operand is said to be one run in each it is; and
+// where sums go down bands, the blocks of a band have the same columns.
+func TestBlocksAreRuns(t *testing.T) {
+	for _, tt := range []struct{ dims, load, other, sum graph.Shape }{
+		{graph.D(2, 1283, 11), graph.D(2, 1, 1), graph.D(1, 1, 11), graph.D(1, 1, 11)},
+		{graph.D(2, 1283, 11), graph.D(2, 1, 1), graph.D(1, 1, 11), graph.D(1, 1283, 11)}, // no blocks divide a row
+		{graph.D(3, 1283, 10), graph.D(3, 1, 1), graph.D(1, 1, 10), graph.D(3, 1, 1)},
+		{graph.D(7, 1300, 100), graph.D(1, 1300, 1), graph.D(7, 1, 1), graph.D(1, 1, 100)},
+		{graph.D(2, 768, 1283), graph.D(2, 768, 1), graph.D(2, 1, 1), graph.D(1, 768, 1283)}, // both bands and runs of rows
+		{graph.D(512, 8192), graph.D(1, 8192), graph.D(512, 8192), graph.D(1, 8192)},
+		{graph.D(5, 3, 2), graph.D(5, 1, 2), graph.D(1, 3, 1), graph.D(1, 1, 1)},
+	} {
+		access := func(part graph.Shape) plan.Access { return plan.NewAccess(tt.dims, part) }
+		f := &plan.Fused{DType: graph.F32, Dims: tt.dims, Loads: []plan.Access{access(tt.load), access(tt.other)}, Sums: []plan.Reduction{{Access: access(tt.sum)}}}
+		o := orderOf(blocks(f))
+		done := make([]bool, tt.dims.Len())
+		for b := range o.count() {
+			at, n := o.at(b)
+			for i := at; i < at+n; i++ {
+				if done[i] {
+					t.Fatalf("%v: point %d is in two blocks", tt.dims, i)
+				}
+				done[i] = true
+			}
+			if band, _ := o.at(b / max(o.rows, 1) * o.rows); o.rows > 0 && at%o.cols != band%o.cols {
+				t.Fatalf("%v: block %d begins in column %d, its band in %d", tt.dims, b, at%o.cols, band%o.cols)
+			}
+			for _, a := range append(f.Loads, f.Sums[0].Access) {
+				for stride := range 2 {
+					if !o.inRuns(a, stride) {
+						continue
+					}
+					array.Runs(a, at, n, func(_, _, m, s int) {
+						if m != n || s != stride {
+							t.Fatalf("%v: of %v, %d of the %d points from %d on are a run of stride %d, want all, of %d", tt.dims, a, m, n, at, s, stride)
+						}
+					})
+				}
+			}
+		}
+		if i := slices.Index(done, false); i >= 0 {
+			t.Errorf("%v: point %d is in no block", tt.dims, i)
+		}
+	}
+}
+
+// blocks is a group and how it is cut.
+func blocks(f *plan.Fused) (*plan.Fused, int, int) {
+	block, run := blockOf(f)
+	return f, block, run
 }
 
 // Rows of any length, as the gradient of a cross-entropy has them: x·a + b where an

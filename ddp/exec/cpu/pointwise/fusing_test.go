@@ -94,3 +94,35 @@ func TestBF16OpByOp(t *testing.T) {
 		}
 	}
 }
+
+// A result that belongs where an operand lies is written there when nothing reads the
+// operand any more.
+func TestComputedWhereOperandLies(t *testing.T) {
+	x, y, z := exec.NewTensor(graph.T(graph.F32, 64)), exec.NewTensor(graph.T(graph.F32, 64)), exec.NewTensor(graph.T(graph.F32, 64))
+	for i := range 64 {
+		x.SetAt(i, float64(i))
+		y.SetAt(i, 1)
+	}
+	group64(t, &plan.Fused{DType: graph.F32, Code: []plan.Instr{
+		{Op: graph.Binary{Fn: graph.Add}, X: 0, Y: 1}, {Op: graph.Binary{Fn: graph.Mul}, X: 2, Y: 0},
+	}, Stores: []int{2, 3}}, []*exec.Tensor{x, z}, x, y)
+	for i := range 64 {
+		if n := float64(i); x.At(i) != n+1 || z.At(i) != (n+1)*n {
+			t.Errorf("element %d is %v and %v, want %v and %v", i, x.At(i), z.At(i), n+1, (n+1)*n)
+		}
+	}
+}
+
+// A number of a bfloat16 group is a bfloat16: 1 + 3·2⁻⁹ is 1 + 2⁻⁷, though 1 less it is one.
+func TestBF16Number(t *testing.T) {
+	x, y := exec.NewTensor(graph.T(graph.BF16, 64)), exec.NewTensor(graph.T(graph.BF16, 64))
+	for i := range 64 {
+		x.SetAt(i, 1)
+	}
+	group64(t, &plan.Fused{DType: graph.BF16, Consts: []float64{1 + 0x3p-9}, Code: []plan.Instr{{Op: graph.Binary{Fn: graph.Sub}, X: 0, Y: 1}}, Stores: []int{2}}, []*exec.Tensor{y}, x)
+	for i := range 64 {
+		if y.At(i) != -0x1p-7 {
+			t.Errorf("element %d is %v, want %v", i, y.At(i), -0x1p-7)
+		}
+	}
+}

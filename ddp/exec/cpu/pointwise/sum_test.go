@@ -3,10 +3,12 @@ package pointwise
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
 	"ebtrain/ddp/exec/cpu/pointwise/vec"
+	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
@@ -40,6 +42,88 @@ func TestMaximum(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Sums and maxima of whole numbers are exact, however the points are cut into blocks, pieces
+// of blocks and parts of the work, and whatever the memory of partial results held.
+func TestReductionsOfPieces(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for _, tt := range []struct{ dims, part graph.Shape }{
+		{graph.D(60, 7), graph.D(1, 7)}, {graph.D(60, 7), graph.D(60, 1)}, {graph.D(60, 7), graph.D(1, 1)}, {graph.D(60, 7), graph.D(60, 7)},
+		{graph.D(5, 40, 3), graph.D(5, 1, 3)}, {graph.D(5, 40, 3), graph.D(1, 40, 1)}, {graph.D(3, 1, 2000), graph.D(3, 1, 1)},
+		{graph.D(9, 4096), graph.D(1, 4096)}, {graph.D(9, 4096), graph.D(9, 1)}, // bands of columns
+		{graph.D(3, 4096, 2), graph.D(1, 4096, 1)}, {graph.D(0, 4), graph.D(1, 4)},
+		{graph.D(9, 8, 512), graph.D(1, 1, 512)}, // beside a sum that has bands
+	} {
+		if n := resultLen(plan.NewAccess(tt.dims, tt.part)); n != tt.part.Len() {
+			t.Errorf("%v to %v: %d results", tt.dims, tt.part, n)
+		}
+		x, at := make([]float32, tt.dims.Len()), make([]int, tt.dims.Len())
+		for i := range x {
+			x[i] = float32(rnd.IntN(2001) - 1500)
+			at[i] = partOf(i, tt.dims, tt.part)
+		}
+		for _, fn := range []graph.ReduceFn{graph.ReduceSum, graph.ReduceMax} {
+			want := make([]float32, tt.part.Len())
+			for i := range want {
+				if fn == graph.ReduceMax {
+					want[i] = float32(math.Inf(-1))
+				}
+			}
+			for i, v := range x {
+				if fn == graph.ReduceMax {
+					want[at[i]] = max(want[at[i]], v)
+				} else {
+					want[at[i]] += v
+				}
+			}
+			for _, parts := range []int{1, 3, 7} {
+				got := reducePieces(rnd, plan.Reduction{Fn: fn, Access: plan.NewAccess(tt.dims, tt.part)}, tt.dims, x, len(want), parts)
+				if !slices.Equal(got, want) {
+					t.Errorf("%v of %v to %v in %d parts: %v, want %v", fn, tt.dims, tt.part, parts, got, want)
+				}
+			}
+		}
+	}
+}
+
+// partOf is the number of the result that point i belongs to.
+func partOf(i int, dims, part graph.Shape) (at int) {
+	stride := 1
+	for k := dims.Rank() - 1; k >= 0; k-- {
+		if part.At(k) > 1 {
+			at += i % dims.At(k) * stride
+			stride *= part.At(k)
+		}
+		i /= dims.At(k)
+	}
+	return at
+}
+
+// reducePieces is a reduction of x to n results in a group that also sums over the first axis,
+// every block in pieces, short and long ones.
+func reducePieces(rnd *rand.Rand, r plan.Reduction, dims graph.Shape, x []float32, n, parts int) []float32 {
+	rows := plan.Reduction{Fn: graph.ReduceSum, Access: plan.NewAccess(dims, dims.With(0, 1))}
+	o := orderOf(blocks(&plan.Fused{DType: graph.F32, Dims: dims, Sums: []plan.Reduction{r, rows}}))
+	out, scratch := make([]float32, n), make([]float64, partialBytes(n, parts)/8)
+	for i := range scratch {
+		scratch[i] = 1e6
+	}
+	s := newSum(r, vec.Float32(), unsafe.Pointer(&out[0]), graph.F32, n, parts, unsafe.Pointer(&scratch[0]))
+	for w := range parts {
+		lo, hi := threads.Part(o.count(), w, parts)
+		s.reset(w, o, lo, hi)
+		for b := lo; b < hi; b++ {
+			at, n := o.at(b)
+			for end := at + n; at < end; {
+				m := min(end-at, 1+rnd.IntN(1<<rnd.IntN(11)))
+				s.block(w, at, x[at:at+m])
+				at += m
+			}
+		}
+	}
+	s.finish(parts, nil)
+	return out
 }
 
 // A run as long as a block.

@@ -54,6 +54,47 @@ func TestManyChunks(t *testing.T) {
 	}
 }
 
+// TestWokenEarly: a caller that is woken while a chunk is still under way, by a thread that
+// was kept waiting since the end of an earlier job, waits on.
+func TestWokenEarly(t *testing.T) {
+	team := NewTeam(2)
+	defer team.Close()
+	begun, end, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var ended atomic.Bool
+	go func() {
+		defer close(over)
+		team.Do(2, func(_, thread int) {
+			if thread == 0 { // the caller's chunk lasts until the worker has the other
+				<-begun
+				return
+			}
+			close(begun)
+			<-end
+			ended.Store(true)
+		})
+		if !ended.Load() {
+			t.Error("the job is over, and a chunk under way")
+		}
+	}()
+	asleep := func() bool {
+		for !team.sleep.Load() {
+			select {
+			case <-over:
+				return false
+			default:
+				time.Sleep(100 * time.Microsecond)
+			}
+		}
+		return true
+	}
+	if asleep() {
+		team.rouse()
+		asleep()
+	}
+	close(end)
+	<-over
+}
+
 func TestPart(t *testing.T) {
 	for _, n := range []int{0, 1, 5, 12, 13} {
 		next := 0

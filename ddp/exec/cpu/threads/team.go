@@ -100,11 +100,21 @@ func (t *Team) wait() {
 			return
 		}
 	}
-	t.sleep.Store(true)
-	if t.left.Load() == 0 && t.sleep.CompareAndSwap(true, false) {
-		return
+	for t.left.Load() > 0 { // it may be woken early, see rouse
+		t.sleep.Store(true)
+		if t.left.Load() == 0 && t.sleep.CompareAndSwap(true, false) {
+			return
+		}
+		<-t.done
 	}
-	<-t.done
+}
+
+// rouse wakes the caller if it sleeps. A thread that has done the last chunk of a job may
+// be kept waiting before it gets here, and then meet the caller asleep in a later one.
+func (t *Team) rouse() {
+	if t.sleep.CompareAndSwap(true, false) {
+		t.done <- struct{}{}
+	}
 }
 
 // attend runs the chunks of one job, and of those that follow soon.
@@ -125,8 +135,8 @@ func (t *Team) help(thread int) (any bool) {
 		}
 		any = true
 		t.job(chunk, thread) // stays what it is until this chunk is done
-		if t.left.Add(-1) == 0 && t.sleep.CompareAndSwap(true, false) {
-			t.done <- struct{}{}
+		if t.left.Add(-1) == 0 {
+			t.rouse()
 		}
 	}
 }

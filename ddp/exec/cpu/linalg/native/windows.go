@@ -87,7 +87,7 @@ func (v *windows) gatherClipped(dst, data []float32, p at, k0 int) {
 			continue
 		}
 		// Of those, [from,to) are inside the image.
-		from, to := min(max(-iw*v.group, lo), hi), max(min((v.w-iw)*v.group, hi), lo)
+		from, to := max(-iw*v.group, lo), min((v.w-iw)*v.group, hi)
 		if from >= to {
 			clear(d)
 			continue

@@ -115,6 +115,25 @@ func testClosed(t *testing.T, i *isa) {
 	}
 }
 
+// A problem that makes no sense is refused, though its channels and windows are those of the
+// transforms.
+func TestRefuses(t *testing.T) {
+	each(t, func(t *testing.T, i *isa) {
+		e := always(t, 1, i)
+		closeAfter(t, e)
+		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
+			p := enginetest.Convs()[0].ConvProblem
+			if _, err := e.Conv(op, p); err != nil || !fits(p) {
+				t.Errorf("%v of %v: %v, want a kernel of this engine", op, p, err)
+			}
+			p.OW++
+			if _, err := e.Conv(op, p); err == nil {
+				t.Errorf("%v of %v was accepted", op, p)
+			}
+		}
+	})
+}
+
 // TestRunAllocatesNothing, on one and on two threads.
 func TestRunAllocatesNothing(t *testing.T) { each(t, testRunAllocatesNothing) }
 
