@@ -9,6 +9,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cuda"
 	"ebtrain/ddp/graph"
+	"ebtrain/ddp/philox"
 )
 
 // fusedCases are groups over long arrays, as steps have them: each builds one over
@@ -80,7 +81,7 @@ func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID),
 	vars := be.NewVars()
 	var b graph.Builder
 	for _, name := range []string{"x", "y"} {
-		if err := vars.Set(name, exec.NewTensor(t)); err != nil {
+		if err := vars.Set(name, normal(t)); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -111,4 +112,17 @@ func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID),
 	}
 	mid := time.Duration(median(took) * 1e6)
 	return float64(moved) / mid.Seconds(), mid, nil
+}
+
+// normal is a tensor of float32 normal numbers, of which each mebibyte is the same. (Zeros
+// may be faster.)
+func normal(t graph.Type) *exec.Tensor {
+	all := exec.NewTensor(t)
+	x := all.F32()
+	tile := make([]float64, min(len(x), 1<<18))
+	philox.Name{Seed: 1, Purpose: philox.Testing}.Normal(tile)
+	for i := range x {
+		x[i] = float32(tile[i%len(tile)])
+	}
+	return all
 }

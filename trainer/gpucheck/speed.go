@@ -18,6 +18,7 @@ import (
 
 	driver "ebtrain/collective/cuda"
 	"ebtrain/ddp/exec/cuda"
+	"ebtrain/ddp/graph"
 )
 
 // speed is part d.
@@ -144,13 +145,10 @@ func copyRate(ordinal int, bytes int64) (rate float64, err error) {
 	}
 	var at [2]driver.Ptr
 	for i := range at {
-		if at[i], err = d.Alloc(bytes); err != nil {
+		if at[i], err = random(d, s, int(bytes/4), graph.F32); err != nil {
 			return 0, err
 		}
 		defer func() { keep(func() error { return d.Free(at[i]) }) }()
-		if err := s.Memset(at[i], byte(17*i+1), bytes); err != nil {
-			return 0, err
-		}
 	}
 	for i := range times + 1 {
 		if i == 1 { // the first is a warm-up
