@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func TestAgreeTellsTextsApart(t *testing.T) {
 		for i := range 1000 {
 			text := fmt.Sprintf("step %d", i*(1+r))
 			if err := Agree(context.Background(), comm, "program", text); (err == nil) != (i == 0) {
-				return fmt.Errorf("rank %d has %q: %v", r, text, err)
+				return fmt.Errorf("rank %d has %q, and it says: %w", r, text, cmp.Or(err, errors.New("nothing")))
 			}
 		}
 		return nil
@@ -149,7 +150,7 @@ func TestReplicasAgain(t *testing.T) {
 			}
 			err := replicas.Compare(context.Background())
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-				return fmt.Errorf("comparison %d: got %v, want %q", i, err, tt.want)
+				return fmt.Errorf("comparison %d, which must say %q, says: %w", i, tt.want, cmp.Or(err, errors.New("nothing")))
 			}
 		}
 		return nil

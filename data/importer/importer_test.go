@@ -80,7 +80,10 @@ func TestMixIsFrozen(t *testing.T) {
 	}
 	for k, want := range []string{"763582401", "240631758", "027581436"} {
 		got := ""
-		for it := range s.Splits[k].Items(t.Context(), nil) {
+		for it, err := range s.Splits[k].Items(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			got += strings.TrimSuffix(filepath.Base(it.Name), ".png")
 		}
 		if got != want {

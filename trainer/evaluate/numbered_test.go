@@ -167,7 +167,7 @@ func TestNumbersOfLatentsAndCells(t *testing.T) {
 type infinite struct{ toy.Config }
 
 func (m infinite) Energies(_ nn.Mode, n int) (*graph.Graph, error) {
-	c, number, sum := numbered{m.Config}.number(n)
+	c, number, sum := numbered(m).number(n)
 	c.Output(algo.OutputEnergy, c.Exp(c.Shift(c.Add(number, c.Scale(sum, 0)), 1000)))
 	return c.Commit()
 }

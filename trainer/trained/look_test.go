@@ -28,7 +28,7 @@ func runs(n int) nn.Variable { return chain.Var(fmt.Sprint("runs ", n), graph.T(
 // Draws of a sample are named by the seed and its number among all that are looked at, so
 // it does not matter how they are cut into batches.
 func TestLookNamesDraws(t *testing.T) {
-	r, backend := toyRun(t, 1, 1, 1)
+	r, backend := toyRun(t, 1)
 	looked := func(seed uint64, batches ...[]float32) (all []float64) {
 		t.Helper()
 		l := NewLook(r, backend, "noisy", noisy, seed)
@@ -59,7 +59,7 @@ func TestLookNamesDraws(t *testing.T) {
 // What runs before a look does so as often as it says, at each look; and samples that are
 // too many or too few are told.
 func TestLookBefore(t *testing.T) {
-	r, backend := toyRun(t, 1, 1, 1)
+	r, backend := toyRun(t, 1)
 	l := NewLook(r, backend, "noisy", noisy, 1)
 	l.Before = func(n int) ([]chain.Stage, []nn.Variable, error) {
 		ctx := nn.NewContext(nn.Eval, 1)

@@ -19,8 +19,8 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// toyRun is a toy for samples of c×h×w, with mean 0.5 and σ of 0.25.
-func toyRun(t *testing.T, c, h, w int) (*Run, exec.Backend) {
+// toyRun is a toy for samples of 1×1×w, with mean 0.5 and σ of 0.25.
+func toyRun(t *testing.T, w int) (*Run, exec.Backend) {
 	t.Helper()
 	backend := ref.New()
 	t.Cleanup(func() {
@@ -28,11 +28,11 @@ func toyRun(t *testing.T, c, h, w int) (*Run, exec.Backend) {
 			t.Error(err)
 		}
 	})
-	r := &Run{Path: "runs/a", Model: toy.Config{C: c, H: h, W: w}, Vars: backend.NewVars()}
+	r := &Run{Path: "runs/a", Model: toy.Config{C: 1, H: 1, W: w}, Vars: backend.NewVars()}
 	r.Settings.Algo = "toy"
 	for name, v := range map[string]float64{"gauss.mean": 0.5, "gauss.log_sd": math.Log(0.25)} {
-		x := exec.NewTensor(graph.T(graph.F32, c*h*w))
-		for i := range c * h * w {
+		x := exec.NewTensor(graph.T(graph.F32, w))
+		for i := range w {
 			x.SetAt(i, v)
 		}
 		if err := r.Vars.Set(name, x); err != nil {
@@ -132,7 +132,7 @@ func TestFirst(t *testing.T) {
 // Samples with given latents are where the latents say, and those without are
 // another with another seed.
 func TestDraw(t *testing.T) {
-	r, backend := toyRun(t, 1, 1, 2)
+	r, backend := toyRun(t, 2)
 	plan, err := r.Model.(algo.Conditional).SampleGiven(2)
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestDraw(t *testing.T) {
 
 // A plan begins with its initial values under the seed of the draw.
 func TestDrawBegins(t *testing.T) {
-	r, backend := toyRun(t, 1, 1, 2)
+	r, backend := toyRun(t, 2)
 	v := chain.Var("begin", graph.T(graph.F32, 3))
 	v.Init = nn.Normal(1)
 	for seed := range uint64(3) {

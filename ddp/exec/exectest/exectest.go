@@ -21,6 +21,8 @@ type Options struct {
 	Graphs int
 	// Skip names cases that the backend does not offer, with the reason.
 	Skip map[string]string
+	// NoLimit says that the backend plans no memory, and ignores exec.Options.MaxBytes.
+	NoLimit bool
 }
 
 func (o Options) dtypes() []graph.DType {
@@ -44,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) exec.Backend, o Options) {
 		t.Run("random/"+dt.String(), func(t *testing.T) { runRandom(t, open(t), dt, o) })
 	}
 	t.Run("program", func(t *testing.T) { runPrograms(t, open(t), o.dtypes()[0]) })
+	t.Run("memory", func(t *testing.T) { runMemory(t, open(t), o) })
 	t.Run("trace", func(t *testing.T) { runTrace(t, open, o.dtypes()[0]) })
 	t.Run("collectives", func(t *testing.T) { runCollectives(t, open, o.dtypes()[0]) })
 }

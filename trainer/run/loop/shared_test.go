@@ -39,7 +39,7 @@ func sameRecords(t *testing.T, what string, got, want []loop.Record) {
 
 // sameButNorms demands equal numbers, but for the rounding of gradients' norms: ranks that
 // keep parts sum the squares of theirs.
-func sameButNorms(t *testing.T, what string, got, want []loop.Record) {
+func sameButNorms(t *testing.T, got, want []loop.Record) {
 	t.Helper()
 	rounded := slices.Clone(want)
 	for i, r := range want {
@@ -50,7 +50,7 @@ func sameButNorms(t *testing.T, what string, got, want []loop.Record) {
 			}
 		}
 	}
-	sameRecords(t, what, got, rounded)
+	sameRecords(t, "losses", got, rounded)
 }
 
 // sameCheckpoint demands equal files of tensors.
@@ -86,7 +86,7 @@ func TestShardOptimizer(t *testing.T) {
 				if shards > 0 {
 					sameRecords(t, "losses", got.seen.records, want.seen.records)
 				} else {
-					sameButNorms(t, "losses", got.seen.records, want.seen.records)
+					sameButNorms(t, got.seen.records, want.seen.records)
 				}
 				sameCheckpoint(t, "checkpoint", c.CkptDir, all, 3)
 				whole, own := momentBytes(t, want), momentBytes(t, got)
@@ -112,7 +112,7 @@ func TestWeightsAreWholeBetweenSteps(t *testing.T) {
 		all := c.CkptDir
 		c.ShardOptimizer, c.CkptDir = true, t.TempDir()
 		got := runJob(t, 2, c)
-		sameButNorms(t, "losses", got.seen.records, want.seen.records)
+		sameButNorms(t, got.seen.records, want.seen.records)
 		if len(got.seen.saved) == 0 || !slices.Equal(got.seen.saved, want.seen.saved) {
 			t.Errorf("checkpoints after steps %v, want %v", got.seen.saved, want.seen.saved)
 		}
@@ -179,5 +179,5 @@ func TestShardedCheckpointIsSent(t *testing.T) {
 		t.Fatal(errors.Join(errs...))
 	}
 	c.Resume, c.CkptDir, c.ShardOptimizer = false, t.TempDir(), false
-	sameButNorms(t, "losses", append(first.seen.records, j.seen.records...), runJob(t, 2, c).seen.records)
+	sameButNorms(t, append(first.seen.records, j.seen.records...), runJob(t, 2, c).seen.records)
 }
