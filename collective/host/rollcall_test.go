@@ -8,17 +8,25 @@ import (
 	"ebtrain/collective"
 )
 
-// TestRollCallOfTheWaitBefore: a timer that ran out as one wait ended, and whose call comes when
-// the next has begun, says nothing of that: all have its whole limit to come.
-func TestRollCallOfTheWaitBefore(t *testing.T) {
+// caller is one of two ranks, and a roll call of its.
+func caller(t *testing.T) (*Comm, *rollCall) {
+	t.Helper()
 	comms, err := NewLocal(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range comms {
-		defer shut(t, c)
-	}
-	r := newRollCall(comms[0], time.Minute)
+	t.Cleanup(func() {
+		for _, c := range comms {
+			shut(t, c)
+		}
+	})
+	return comms[0], newRollCall(comms[0], time.Minute)
+}
+
+// TestRollCallOfTheWaitBefore: a timer that ran out as one wait ended, and whose call comes when
+// the next has begun, says nothing of that: all have its whole limit to come.
+func TestRollCallOfTheWaitBefore(t *testing.T) {
+	c, r := caller(t)
 	barrier := collective.Request{Kind: collective.Barrier}
 	r.expect(barrier, true)
 	r.over()
@@ -30,7 +38,7 @@ func TestRollCallOfTheWaitBefore(t *testing.T) {
 		r.due = time.Time{} // late of a wait that is over, with none behind it
 		r.late()
 	}
-	if err := comms[0].Failure(); err != nil {
+	if err := c.Failure(); err != nil {
 		t.Errorf("the wait that has just begun ends with: %v", err)
 	}
 }
@@ -39,14 +47,7 @@ func TestRollCallOfTheWaitBefore(t *testing.T) {
 // as long as they need; a wait in which nothing is moved ends, but others, who may know who is
 // missing, have a second to say so first.
 func TestRollCallWithNobodyMissing(t *testing.T) {
-	comms, err := NewLocal(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range comms {
-		defer shut(t, c)
-	}
-	r := newRollCall(comms[0], time.Minute)
+	c, r := caller(t)
 	late := func() {
 		r.due = time.Time{} // it is over
 		r.late()
@@ -57,16 +58,16 @@ func TestRollCallWithNobodyMissing(t *testing.T) {
 		late()
 	}
 	r.over()
-	if err := comms[0].Failure(); err != nil {
+	if err := c.Failure(); err != nil {
 		t.Errorf("data that take long end with: %v", err)
 	}
 	r.expect(sum, true)
 	late()
-	if err := comms[0].Failure(); err != nil || time.Until(r.due) > time.Second {
+	if err := c.Failure(); err != nil || time.Until(r.due) > time.Second {
 		t.Errorf("others have no second to name who is missing, but %v: %v", time.Until(r.due), err)
 	}
 	late()
-	if err := comms[0].Failure(); err == nil || !strings.Contains(err.Error(), "a rank of another host has not come to all-reduce sum f32[1] within 1m0s") {
+	if err := c.Failure(); err == nil || !strings.Contains(err.Error(), "a rank of another host has not come to all-reduce sum f32[1] within 1m0s") {
 		t.Errorf("then it ends with: %v", err)
 	}
 	r.over() // before the memory goes

@@ -7,7 +7,7 @@ import "testing"
 // Where there is no AVX-512 plain Go makes the same bits.
 func TestNarrow(t *testing.T) {
 	if !wide {
-		t.Skip("the other tests are of plain Go")
+		t.Skip("this processor lacks AVX-512, so the other tests, which run, are of plain Go as it is")
 	}
 	defer func() { wide = true }()
 	wide = false
