@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/SaveTheRbtz/zstd-seekable-format-go/pkg v0.10.0
+	github.com/agnivade/levenshtein v1.2.1
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/dustin/go-humanize v1.1.0
 	github.com/hashicorp/memberlist v0.7.0

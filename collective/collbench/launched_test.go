@@ -138,7 +138,7 @@ func TestMistakes(t *testing.T) {
 		"ddplaunch -nproc 2 sh -c EACH":                "--max is 8 on rank 0 and 9 on rank 1: give the same settings to all ranks",
 		"collbench -nproc 1":                           "--nproc is 1, expected at least 2: one rank has nobody to exchange anything with",
 		"collbench --max 8 --json /nowhere/report":     "--json: open /nowhere/report: no such file or directory",
-		"ddplaunch -nproc 2 collbench --max 8 --jason": "unknown flag --jason (see collbench --help)",
+		"ddplaunch -nproc 2 collbench --max 8 --jason": "unknown flag --jason: did you mean --json? (see collbench --help)",
 	} {
 		fields := strings.Fields(args)
 		if last := len(fields) - 1; fields[last] == "EACH" {

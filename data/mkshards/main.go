@@ -81,8 +81,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 				return cliflag.Within(name, c.run(ctx, args[1:], stdout, stderr))
 			}
 		}
-		return cliflag.Usage("unknown command %q", name)
+		return cliflag.Usage("unknown command %q: %s", name, cliflag.OneOf(name, commandNames()))
 	}
+}
+
+// commandNames is what mkshards can be asked for.
+func commandNames() []string {
+	names := []string{"info", "verify"}
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 // groups are the flags of all commands as --help shows them.

@@ -10,7 +10,8 @@
 // program ended with into its last line and its exit code, and UntilSignal has signals
 // end it so that these say which.
 //
-// The package depends on pflag, x/sys/unix and launch/exitcode only and holds no state.
+// The package depends on pflag, levenshtein, x/sys/unix and launch/exitcode only and holds no
+// state.
 package cliflag
 
 import (

@@ -10,18 +10,29 @@ import (
 )
 
 // UnknownFlagError is a flag that the program has not.
-type UnknownFlagError struct{ Name string } // without dashes
+type UnknownFlagError struct {
+	Name    string   // without dashes
+	Dashes  string   // those that were typed before it
+	Nearest []string // flags that may have been meant, with dashes
+}
 
-func (e *UnknownFlagError) Error() string { return "unknown flag --" + e.Name }
+func (e *UnknownFlagError) Error() string {
+	text := "unknown flag " + e.Dashes + e.Name
+	if len(e.Nearest) > 0 {
+		text += ": did you mean " + strings.Join(e.Nearest, " or ") + "?"
+	}
+	return text
+}
 
 // Explain says what is wrong with a command line in words that name the flag
-// and what it wants. err is what fs.Parse returned; any other is passed on.
-func Explain(err error) error {
+// and what it wants. err is what fs.Parse returned of args; any other is passed on.
+func Explain(fs *pflag.FlagSet, args []string, err error) error {
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		name, dashes := e.GetSpecifiedName(), "--"
 		if group := e.GetSpecifiedShortnames(); group != "" {
-			return fmt.Errorf("unknown flag -%s", group)
+			name, dashes = typed(args, group), "-"
 		}
-		return &UnknownFlagError{e.GetSpecifiedName()}
+		return &UnknownFlagError{name, dashes, nearestFlags(fs, name)}
 	}
 	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return fmt.Errorf("--%s needs a value: want %s", e.GetFlag().Name, Wants(e.GetFlag()))
@@ -33,6 +44,19 @@ func Explain(err error) error {
 		return fmt.Errorf("--%s %q: want %s", e.GetFlag().Name, e.GetValue(), Wants(e.GetFlag()))
 	}
 	return err
+}
+
+// typed is the word of args, without its dash and its value, that ends with a group of
+// letters at which pflag stopped: letters before it that it knows are no longer there.
+func typed(args []string, group string) string {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") && strings.HasSuffix(arg, group) {
+			group = arg[1:]
+			break
+		}
+	}
+	name, _, _ := strings.Cut(group, "=")
+	return name
 }
 
 // Wants is what a flag takes, in words.

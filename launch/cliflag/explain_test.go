@@ -15,6 +15,11 @@ func TestExplain(t *testing.T) {
 	}{
 		{[]string{"--nope"}, "unknown flag --nope"},
 		{[]string{"-nope"}, "unknown flag -nope"},
+		{[]string{"-nope=3"}, "unknown flag -nope"},
+		{[]string{"-hop", "-hope", "3"}, "unknown flag -hop"},
+		{[]string{"-hope=3"}, "unknown flag -hope"},
+		{[]string{"-seid", "3"}, "unknown flag -seid: did you mean --seed?"},
+		{[]string{"--coutn", "3"}, "unknown flag --coutn: did you mean --count?"},
 		{[]string{"--count", "x"}, `--count "x": want a whole number`},
 		{[]string{"--count", "99999999999999999999"}, `--count "99999999999999999999": want a whole number, and this is beyond what a program can count with`},
 		{[]string{"--rate", "1e400"}, `--rate "1e400": want a number, and this is beyond what a program can count with`},
@@ -26,6 +31,7 @@ func TestExplain(t *testing.T) {
 	} {
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 		fs.SetOutput(io.Discard)
+		fs.BoolP("help", "h", false, "")
 		fs.Int("count", 0, "")
 		fs.Uint64("seed", 0, "")
 		fs.Float64("rate", 0, "")
@@ -37,11 +43,11 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%q was accepted", c.args)
 			continue
 		}
-		if got := Explain(err).Error(); got != c.want {
+		if got := Explain(fs, c.args, err).Error(); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.args, got, c.want)
 		}
 	}
-	if other := errors.New("other"); !errors.Is(Explain(other), other) {
+	if other := errors.New("other"); !errors.Is(Explain(pflag.NewFlagSet("", 0), nil, other), other) {
 		t.Error("another error was changed")
 	}
 }

@@ -45,7 +45,7 @@ func (p Program) Parse(fs *pflag.FlagSet, args []string, out io.Writer) error {
 	help := fs.BoolP(helpFlag, "h", false, "show this help")
 	version := fs.Bool(versionFlag, false, "show the version")
 	if err := fs.Parse(Normalize(fs, args, !p.Stops)); err != nil {
-		return &UsageError{Explain(err)}
+		return &UsageError{Explain(fs, args, err)}
 	}
 	var text string
 	switch {

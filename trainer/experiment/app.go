@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -106,7 +105,7 @@ func (a app) find(name string) (plan.Experiment, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return plan.Experiment{}, cliflag.Usage("unknown experiment %q: want one of %s", name, strings.Join(names, ", "))
+	return plan.Experiment{}, cliflag.Usage("unknown experiment %q: %s", name, cliflag.OneOf(name, names))
 }
 
 // one is the experiment that args name, and no other.

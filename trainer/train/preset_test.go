@@ -99,7 +99,10 @@ func TestModelRefuses(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"--preset bidvl-cifar10", "--preset bidvl-cifar10 needs --data: "},
 		{"--preset fisher-200", "--preset fisher-200 needs --data: the directory that mkshards made, or built-in data: synth for pictures, checkerboard or gauss for points"},
-		{"--data x --preset x", `--preset: unknown preset "x": want one of bidvl-cifar10`},
+		{"--data x --preset x", `unknown --preset "x": want one of bidvl-cifar10`},
+		{"--data x --preset bidvl-cifar", `unknown --preset "bidvl-cifar": did you mean bidvl-cifar10? (--preset help describes them)`},
+		{"--data x --algo sngan --preset vae-cifar", `unknown --preset "vae-cifar": want one of sngan-cifar10, sngan-celeba64,`},
+		{"--data x --preset vae-cifar10 --decoder-varience 3", "unknown flag --decoder-varience: did you mean --decoder-variance?"},
 		{"--algo sm --unroll 3", "--unroll is a setting of --algo bism, and --algo sm has none of that name"},
 		{"--data x --preset lebm-svhn --ngf 4 --net lstm", "--ngf is a setting of --preset lebm-svhn, lebm-cifar10, lebm-celeba64 or lebm-celeba32, and what is chosen here has none of that name"},
 		{"--algo lebm --embed 4", "--embed is a setting of --preset lebm-snli, "},

@@ -160,7 +160,7 @@ var mistakes = []mistake{
 	// mkshards.
 	{"no command", "", "mkshards", 2, `^no command given \(see mkshards --help\)`},
 	{"unknown command", "", "mkshards imagenet --out z", 2, `^unknown command "imagenet"`},
-	{"unknown flag of mkshards", "", "mkshards synth --sise 32 --out z", 2, `^synth: unknown flag --sise \(see mkshards synth --help\)`},
+	{"unknown flag of mkshards", "", "mkshards synth --sise 32 --out z", 2, `^synth: unknown flag --sise: did you mean --size\? \(see mkshards synth --help\)`},
 	{"pictures that are not there", "", "mkshards folder --src nowhere --size 32 --out z", 1, `nowhere`},
 	{"no pictures", "", "mkshards folder --src empty --size 32 --out z", 1, `empty`},
 	{"out holds a data set", "", "mkshards synth --out shards", 1, `^shards: exists; choose another place, or replace it with --force`},

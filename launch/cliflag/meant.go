@@ -1,0 +1,52 @@
+package cliflag
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/pflag"
+)
+
+// OneOf is how a sentence about a word ends that is none of words: with those that were
+// most likely meant or, where none is near, with all of them.
+func OneOf(word string, words []string) string {
+	if meant := nearest(word, words); meant != nil {
+		return "did you mean " + strings.Join(meant, " or ") + "?"
+	}
+	return "want one of " + strings.Join(words, ", ")
+}
+
+// nearest are those of words that are the fewest letters put in, left out or changed from
+// word, in their order: none where that is more than one letter in three. (Of five it may
+// be two, which is what letters in each other's place are.)
+func nearest(word string, words []string) (found []string) {
+	fewest := (len([]rune(word)) + 1) / 3
+	for _, w := range words {
+		n := levenshtein.ComputeDistance(word, w)
+		if n < fewest {
+			fewest, found = n, nil
+		}
+		if n == fewest && n > 0 {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// nearestFlags are the flags of fs that --help shows and that are nearest to a name that
+// fs has not, with dashes, in the order of the alphabet.
+func nearestFlags(fs *pflag.FlagSet, name string) []string {
+	var names []string
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	slices.Sort(names)
+	found := nearest(strings.ReplaceAll(name, "_", "-"), names)
+	for i := range found {
+		found[i] = "--" + found[i]
+	}
+	return found
+}
