@@ -71,8 +71,8 @@ func (b *Builder) AvgPool2D(x ID, w Window) ID {
 
 // MaxPool2D is the maximum of each window and where it was: x (N,C,H,W) →
 // y (N,C,OH,OW) and the index h·W+w of the first maximum, I32. Padding never
-// wins, not even where all pixels are −Inf. A NaN is greater than nothing, and nothing
-// is greater than it: it wins where it is the first pixel of a window, and only there.
+// wins, not even where all pixels are −Inf. The first NaN of a window wins, as it does in
+// Max and ReduceMax.
 type MaxPool2D struct{ Window }
 
 func (o MaxPool2D) String() string { return fmt.Sprintf("maxpool2d{%v}", o.Window) }

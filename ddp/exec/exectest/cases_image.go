@@ -41,6 +41,7 @@ func poolCases() []Case {
 		Case{Name: "sumpool2d dilated", Args: args(float(1, 2, 6, 7)), Build: apply(graph.SumPool2D{Window: dilated}), Tol: Sum, Terms: 6},
 		Case{Name: "maxpool2d below zero in padding", Args: args(floatOf(Between(-3, -1), 1, 2, 4, 4)), Build: apply(graph.MaxPool2D{Window: graph.SquareWindow(3, 2, 1)}), Tol: Exact, NoDiff: true},
 		Case{Name: "maxpool2d of infinities", Args: args(floatOf(infinities, 2, 19, 5, 4)), Build: apply(graph.MaxPool2D{Window: graph.SquareWindow(2, 1, 1)}), Tol: Exact, NoDiff: true},
+		Case{Name: "maxpool2d of many NaN", Args: args(floatOf(List(1, math.NaN(), 2, math.NaN(), math.NaN(), 3, math.Inf(1)), 2, 3, 5, 4)), Build: apply(graph.MaxPool2D{Window: graph.SquareWindow(2, 1, 1)}), Tol: Exact, NoDiff: true},
 		Case{Name: "maxpool2d of nothing else", Args: args(floatOf(List(math.Inf(-1)), 1, 3, 3, 4)), Build: apply(graph.MaxPool2D{Window: graph.SquareWindow(3, 2, 1)}), Tol: Exact, NoDiff: true},
 		Case{Name: "maxpool2d with ties", Args: args(floatOf(List(1, 0, 1), 1, 2, 5, 5)), Build: apply(graph.MaxPool2D{Window: graph.SquareWindow(3, 1, 1)}), Tol: Exact, NoDiff: true},
 		Case{Name: "planegather", Args: args(float(2, 3, 4, 5), intOf(graph.I32, Below(20), 2, 3, 2, 7)), Build: apply(graph.PlaneGather{}), Tol: Exact},

@@ -58,7 +58,7 @@ var goldens = []struct {
 	{"nearest x2", graph.Upsample2D{Mode: graph.Nearest, Scale: 2}, []input{f64(graph.D(1, 1, 1, 2), 1, 2)}, []float64{1, 1, 2, 2, 1, 1, 2, 2}},
 	{"nearest, transposed", graph.Upsample2DT{Mode: graph.Nearest, Scale: 2}, []input{f64(graph.D(1, 1, 2, 2), 1, 2, 3, 4)}, []float64{10}},
 	{"sum pool counts padding as 0", graph.SumPool2D{Window: graph.SquareWindow(2, 2, 1)}, []input{f64(graph.D(1, 1, 2, 2), 1, 2, 3, 4)}, []float64{1, 2, 3, 4}},
-	{"a NaN wins at the beginning of a window", graph.MaxPool2D{Window: graph.Window{KH: 1, KW: 3, StrideH: 1, StrideW: 1, DilH: 1, DilW: 1}}, []input{f64(graph.D(1, 1, 1, 5), 1, math.NaN(), 3, 2, math.Inf(-1))}, []float64{3, math.NaN(), 3}},
+	{"a NaN wins", graph.MaxPool2D{Window: graph.Window{KH: 1, KW: 3, StrideH: 1, StrideW: 1, DilH: 1, DilW: 1}}, []input{f64(graph.D(1, 1, 1, 6), 1, math.NaN(), 3, 2, math.Inf(-1), 1)}, []float64{math.NaN(), math.NaN(), 3, 2}},
 	{"padding never wins", graph.MaxPool2D{Window: graph.SquareWindow(3, 1, 1)}, []input{f64(graph.D(1, 1, 1, 3), -5, -3, -4)}, []float64{-3, -3, -3}},
 	{"sum of columns", graph.Reduce{Fn: graph.ReduceSum, Axes: 1}, []input{f64(graph.D(2, 2), 1, 2, 10, 20)}, []float64{11, 22}},
 	{"maximum of rows", graph.Reduce{Fn: graph.ReduceMax, Axes: 2}, []input{f64(graph.D(2, 2), -1, -2, -20, -10)}, []float64{-1, -10}},
@@ -128,11 +128,17 @@ func apply(t *testing.T, op graph.Op, in []input) []*exec.Tensor {
 	return out
 }
 
-// TestMaxPoolPlaces: the second output is the place of the first maximum.
+// TestMaxPoolPlaces: the second output is the place of the first maximum, or of the first
+// NaN.
 func TestMaxPoolPlaces(t *testing.T) {
 	out := apply(t, graph.MaxPool2D{Window: graph.SquareWindow(2, 1, 0)}, []input{f64(graph.D(1, 1, 2, 3), 1, 5, 5, 5, 0, 2)})
 	if got := out[1].I32(); len(got) != 2 || got[0] != 1 || got[1] != 1 {
 		t.Errorf("places %v, want [1 1]", got)
+	}
+	nan := math.NaN()
+	out = apply(t, graph.MaxPool2D{Window: graph.SquareWindow(2, 1, 0)}, []input{f64(graph.D(1, 1, 2, 3), 7, nan, 5, nan, 9, nan)})
+	if got := out[1].I32(); len(got) != 2 || got[0] != 1 || got[1] != 1 {
+		t.Errorf("places of NaN %v, want [1 1]", got)
 	}
 }
 

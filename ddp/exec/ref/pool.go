@@ -2,6 +2,7 @@ package ref
 
 import (
 	"fmt"
+	"math"
 
 	"ebtrain/ddp/graph"
 )
@@ -42,7 +43,7 @@ func sumUnpool(op graph.SumUnpool2D) kernel {
 	}
 }
 
-// maxPool finds the first maximum of each window; every window has a pixel.
+// maxPool finds the first maximum of each window, or its first NaN; every window has a pixel.
 func maxPool(op graph.MaxPool2D) kernel {
 	return func(in, out []*value) error {
 		x, y, idx := in[0], out[0], out[1]
@@ -51,8 +52,9 @@ func maxPool(op graph.MaxPool2D) kernel {
 		}
 		planes(x.typ.Shape, y.typ.Shape, func(xo, yo int) {
 			windows(op.Window, x.typ.Shape.At(2), x.typ.Shape.At(3), func(pixel, _, place int) {
-				if k := yo + place; idx.i[k] < 0 || x.f[xo+pixel] > y.f[k] {
-					y.f[k], idx.i[k] = x.f[xo+pixel], int64(pixel)
+				k, v := yo+place, x.f[xo+pixel]
+				if idx.i[k] < 0 || v > y.f[k] || math.IsNaN(v) && !math.IsNaN(y.f[k]) {
+					y.f[k], idx.i[k] = v, int64(pixel)
 				}
 			})
 		})

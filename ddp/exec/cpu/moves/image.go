@@ -141,11 +141,11 @@ func maxPool[T array.Float](k *image[T], _, n, i int) {
 	}
 }
 
-// better replaces maxima that x exceeds.
+// better replaces maxima that x exceeds, or that a NaN of it does away with.
 func better[T array.Float](y []T, idx []int32, x []T, at int32, first bool) {
 	x, idx = x[:len(y)], idx[:len(y)]
 	for c, v := range x {
-		if m := y[c]; first || v > m {
+		if m := y[c]; first || v > m || v != v && m == m { //nolint:staticcheck // NaN is what differs from itself
 			y[c], idx[c] = v, at
 		}
 	}

@@ -112,7 +112,8 @@ func (m *making) sumUnpool(op graph.SumUnpool2D) (Launch, error) {
 		}`, k.load(), k.add("")))
 }
 
-// maxPool finds the first maximum of each window and its place, channel by channel.
+// maxPool finds the first maximum of each window, or its first NaN, and its place, channel
+// by channel.
 func (m *making) maxPool(op graph.MaxPool2D) (Launch, error) {
 	out := m.operands(m.s.Out)
 	k := m.newImage(m.operands(m.s.In)[0], out[0])
@@ -127,7 +128,7 @@ func (m *making) maxPool(op graph.MaxPool2D) (Launch, error) {
 			%[2]s
 			UNROLL
 			for (int e = 0; e < %[1]d; e++)
-				if (first || v[e] > sum[e]) {
+				if (first || v[e] > sum[e] || (v[e] != v[e] && sum[e] == sum[e])) {
 					sum[e] = v[e];
 					at[e] = r * xw + s;
 				}
