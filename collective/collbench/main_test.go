@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -202,6 +204,33 @@ func TestWrongs(t *testing.T) {
 	}
 	if err := wrongs(p, cost.Report{Sizes: []cost.Size{{}, {}}}); err != nil {
 		t.Errorf("got error %v where nothing was wrong", err)
+	}
+}
+
+// TestWritable: whether a report can be written is known before, and until then nothing is
+// made and nothing lost.
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.json")
+	if err := writable(file); err != nil {
+		t.Errorf("a file that can be made: %v", err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file was made before anything was measured (%v)", err)
+	}
+	if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writable(file); err != nil {
+		t.Errorf("a file that is there: %v", err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "before" {
+		t.Errorf("the file that was there has %q, %v", text, err)
+	}
+	for _, odd := range []string{dir, filepath.Join(dir, "none", "report.json")} {
+		if err := writable(odd); err == nil || !strings.HasPrefix(err.Error(), "--json: open "+odd) {
+			t.Errorf("%s can be written: %v", odd, err)
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package host
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"ebtrain/collective"
 )
@@ -71,4 +73,16 @@ func TestRollCallWithNobodyMissing(t *testing.T) {
 		t.Errorf("then it ends with: %v", err)
 	}
 	r.over() // before the memory goes
+}
+
+// TestRollCallIsForgotten: a roll call that nobody needs any more keeps nothing in memory: its
+// timer would keep a group that is closed.
+func TestRollCallIsForgotten(t *testing.T) {
+	c, _ := caller(t)
+	r := weak.Make(newRollCall(c, 0))
+	for end := time.Now().Add(10 * time.Second); r.Value() != nil; runtime.GC() {
+		if time.Now().After(end) {
+			t.Fatal("it is still there")
+		}
+	}
 }

@@ -270,7 +270,7 @@ func (p *player) result() Result {
 	}
 	sorted := slices.Sorted(slices.Values(r.Steps))
 	n := len(sorted)
-	r.P10, r.Median, r.P90 = sorted[n/10], sorted[(n-1)/2], sorted[min(n-1, n*9/10)]
+	r.P10, r.Median, r.P90 = sorted[n/10], sorted[(n-1)/2], sorted[n-1-n/10]
 	median := p.steps[slices.Index(r.Steps, r.Median)]
 	ranks := float64(len(p.clock))
 	r.Compute, r.Slowest = median.compute/ranks, median.slowest/ranks

@@ -214,6 +214,25 @@ func TestWithoutEach(t *testing.T) {
 	}
 }
 
+// TestPercentiles: as many steps are longer than P90 as are shorter than P10, and the parts are
+// those of a step as long as the median.
+func TestPercentiles(t *testing.T) {
+	for n, want := range map[int][3]float64{1: {1, 1, 1}, 2: {1, 1, 2}, 9: {1, 5, 9}, 10: {2, 5, 9}, 11: {2, 6, 10}, 20: {3, 10, 18}, 101: {11, 51, 91}} {
+		p := player{program: &program{labels: []string{"bucket"}}, clock: make([]float64, 2)}
+		for i := range n { // 1 to n, in an order of no kind
+			us := float64(1 + (i*7+3)%n)
+			p.steps = append(p.steps, split{us: us, compute: 20 * us, slowest: 2 * us, exposed: []float64{6 * us}, messages: int64(us), bytes: int64(8 * us)})
+		}
+		r := p.result()
+		if got := [3]float64{r.P10, r.Median, r.P90}; got != want {
+			t.Errorf("of steps of 1 to %d us P10, median and P90 are %v, want %v", n, got, want)
+		}
+		if m := r.Median; r.Compute != 10*m || r.Slowest != m || r.Exposed[0] != (Exposed{"bucket", 3 * m}) || r.Messages != int64(m) || r.Bytes != int64(8*m) {
+			t.Errorf("of %d steps the parts of the one of %v us are %+v", n, m, r)
+		}
+	}
+}
+
 // TestSharedProcessor: a copy of a vector within a host is a processor's work, which
 // delays what is computed meanwhile; on a processor of its own it does not.
 func TestSharedProcessor(t *testing.T) {
