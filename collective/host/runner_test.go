@@ -11,7 +11,7 @@ import (
 )
 
 // paced is a mover whose every call waits until the test lets it go on, with what it then
-// returns. What is under way is in calls.
+// returns; or finish until its context ends. What is under way is in calls.
 type paced struct {
 	soon  bool // begin is done by Start
 	calls chan string
@@ -29,8 +29,14 @@ func (m *paced) begin(seq uint64, _ collective.Request) {
 		_ = m.call(fmt.Sprint("begin ", seq)) // it cannot fail
 	}
 }
-func (m *paced) finish(_ context.Context, req collective.Request) error {
-	return m.call("finish " + req.Label)
+func (m *paced) finish(ctx context.Context, req collective.Request) error {
+	m.calls <- "finish " + req.Label
+	select {
+	case err := <-m.goOn:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 func (m *paced) alloc(_ context.Context, seq uint64, _ int) (collective.Vec, error) {
 	return collective.Vec{}, m.call(fmt.Sprint("alloc ", seq))
@@ -223,6 +229,40 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 			}
 			shutRunner(r)
 			<-r.ended
+		})
+	}
+}
+
+// TestHelperEndsWithItsContext: who runs a collective while it waits gives up when its context
+// ends, which ends the group. What ends before it has begun is not begun.
+func TestHelperEndsWithItsContext(t *testing.T) {
+	cause := errors.New("the reason")
+	for _, early := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r, m := pacedRunner(t, true, false)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			if early {
+				cancel(cause)
+			}
+			ended := awaited(ctx, r, r.put(item{req: labelled("a")}), labelled("a"))
+			if !early {
+				m.under(t, "finish a")
+			}
+			m.idle(t)
+			cancel(cause)
+			if err := <-ended; !errors.Is(err, cause) || !errors.Is(err, collective.ErrAborted) {
+				t.Errorf("early %v: the wait ended with %v, want an abort because of %v", early, err, cause)
+			}
+			late := r.start(labelled("b"))
+			if err := r.WaitFor(t.Context(), ticket(late, labelled("b"))); !errors.Is(err, cause) {
+				t.Errorf("early %v: what was started later ended with %v", early, err)
+			}
+			shutRunner(r)
+			<-r.ended
+			never := awaited(t.Context(), r, r.start(labelled("c")), labelled("c"))
+			if e, ok := errors.AsType[*collective.Error](<-never); !ok || e.Seq != 0 || !errors.Is(e, collective.ErrClosed) {
+				t.Errorf("what was started after Close ended with %v, want number 0, closed", e)
+			}
 		})
 	}
 }

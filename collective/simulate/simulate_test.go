@@ -183,7 +183,7 @@ func TestWithoutEach(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		costs        cost.Model
-		small, large Cost // whose it is, of 32 KiB and of 1 MiB
+		small, large Cost // whose it is, of what is just small and of a bit more
 	}{
 		{"latency between hosts", cost.Model{Between: cost.Costs{Latency: one}}, SmallLatency, LargeLatency},
 		{"messages between hosts", cost.Model{Between: cost.Costs{Message: one}}, SmallLatency, LargeLatency},
@@ -194,7 +194,7 @@ func TestWithoutEach(t *testing.T) {
 		{"sums between hosts", cost.Model{Between: cost.Costs{Reduce: one}}, Reduction, Reduction},
 		{"sums within a host", cost.Model{Within: cost.Costs{Reduce: one}}, Reduction, Reduction},
 	} {
-		for bytes, own := range map[int]Cost{32 << 10: test.small, 1 << 20: test.large} {
+		for bytes, own := range map[int]Cost{schedule.Doubles: test.small, schedule.Doubles + 4: test.large} {
 			c := Cluster{Ranks: []int{2, 2}, Costs: test.costs}
 			s := Step{[]Event{event(Start, 0, 0, bytes), event(Wait, 0, 0, 0)}}
 			all, err := Run(t.Context(), c, s, Noise{}, 1, 1)
@@ -254,8 +254,8 @@ func TestOverlap(t *testing.T) {
 	}
 	s := Step{[]Event{event(Start, 0, 0, 1<<20), event(Start, 1, 0, 1<<20), event(Compute, 0, one/2, 0), event(Wait, 1, 0, 0), event(Wait, 0, 0, 0)}}
 	r, err := Run(t.Context(), Cluster{Ranks: Hosts(2, 1), Cores: 2, Costs: between(0, 0, 1, 0)}, s, Noise{}, 1, 1)
-	if err != nil || math.Abs(r.Median-2*one) > 1e-6 || math.Abs(r.ExposedUS()-1.5*one) > 1e-6 {
-		t.Errorf("two all-reduces of %v us take %v, of which %v is exposed, %v", one, r.Median, r.ExposedUS(), err)
+	if err != nil || math.Abs(r.Median-2*one) > 1e-6 || math.Abs(r.ExposedUS()-1.5*one) > 1e-6 || len(r.Exposed) != 1 {
+		t.Errorf("two all-reduces of %v us take %v, of which %v are exposed, %v", one, r.Median, r.Exposed, err)
 	}
 }
 
@@ -267,6 +267,9 @@ func TestBadSteps(t *testing.T) {
 		},
 		"not started": func() (Result, error) {
 			return Run(t.Context(), ok, Step{[]Event{event(Wait, 1, 0, 4)}}, Noise{}, 1, 1)
+		},
+		"waited for already": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, 4), event(Wait, 1, 0, 4), event(Wait, 1, 0, 4)}}, Noise{}, 1, 1)
 		},
 		"waits for 0": func() (Result, error) {
 			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, 4)}}, Noise{}, 1, 1)
@@ -280,6 +283,7 @@ func TestBadSteps(t *testing.T) {
 		},
 		"0 steps":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{}, 0, 1) },
 		"a ratio":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{[]float64{0}}, 1, 1) },
+		"noise is +Inf":     func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{[]float64{1, math.Inf(1)}}, 1, 1) },
 		"at least one host": func() (Result, error) { return Run(t.Context(), Cluster{}, Step{}, Noise{}, 1, 1) },
 		"-1 us of a processor": func() (Result, error) {
 			return Run(t.Context(), Cluster{Ranks: []int{2}, Wake: -1}, Step{}, Noise{}, 1, 1)
