@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,9 +242,16 @@ func TestEitherFailsBoth(t *testing.T) {
 }
 
 // TestWithin: what a Device's owner asks inside comes in the order of Start, and
-// its error is every rank's end.
+// its error is every rank's end. Who is told what begins and ends in the group below is not told
+// of this one, whose numbers are others.
 func TestWithin(t *testing.T) {
-	comms := over(t, group(t, 3, host.Config{}), 0)
+	var told atomic.Int32
+	comms := over(t, group(t, 3, host.Config{
+		Progress: func(uint64, collective.Request) { told.Add(1) }, Ended: func(uint64, error) { told.Add(1) },
+	}), 0)
+	if n := told.Swap(0); n == 0 {
+		t.Error("nobody is told of what making the group takes below")
+	}
 	odd := errors.New("odd")
 	errs := make(chan error, len(comms))
 	for r, c := range comms {
@@ -280,6 +288,9 @@ func TestWithin(t *testing.T) {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}
+	}
+	if n := told.Load(); n > 0 {
+		t.Errorf("who is told of the group below is told %d times of the one above", n)
 	}
 	for _, c := range comms {
 		_ = c.Close() // of a group that has failed

@@ -1,8 +1,11 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"weak"
@@ -85,4 +88,50 @@ func TestRollCallIsForgotten(t *testing.T) {
 			t.Fatal("it is still there")
 		}
 	}
+}
+
+// nowhere is a device without memory.
+type nowhere struct{}
+
+func (nowhere) Alloc(*Inside, int) (collective.Vec, error)   { return collective.Vec{}, nil }
+func (nowhere) Run(in *Inside, req collective.Request) error { return in.Do(context.Background(), req) }
+
+// TestNobodyIsLateOutsideAWait: when what the ranks must come to is over nobody is expected any
+// more, however it was asked for: else the group would end as soon as the limit is.
+func TestNobodyIsLateOutsideAWait(t *testing.T) {
+	comms, err := NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	barrier := collective.Request{Kind: collective.Barrier}
+	var wg sync.WaitGroup
+	for _, c := range comms {
+		wg.Go(func() {
+			defer shut(t, c)
+			o, err := c.Over(t.Context(), nowhere{}, time.Minute)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer shut(t, o)
+			expects := func(after string, err error) {
+				r := o.mover.(*deviceMover).in.call
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				if err != nil || r.what.Kind != 0 {
+					t.Errorf("after %s, %v, somebody is expected at %v", after, err, r.what)
+				}
+			}
+			expects("a barrier", o.Do(t.Context(), barrier))
+			expects("what asks inside", o.Within(t.Context(), "places", func(in *Inside) error {
+				expects("coming there", nil)
+				first := in.Do(t.Context(), barrier)
+				expects("a collective inside", first)
+				second := in.CallRoll(t.Context(), "the roll call")
+				expects("a roll call inside", second)
+				return errors.Join(first, second)
+			}))
+		})
+	}
+	wg.Wait()
 }

@@ -267,6 +267,34 @@ func TestHelperEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestCloseCounts what is pending, of which the others are told, and is the first once.
+func TestCloseCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, m := pacedRunner(t, true, false)
+		var last uint64
+		for _, label := range []string{"a", "b", "c"} {
+			last = r.start(labelled(label))
+		}
+		for _, label := range []string{"a", "b"} {
+			m.under(t, "finish "+label)
+			m.goOn <- nil
+		}
+		m.under(t, "finish c")
+		r.start(labelled("d"))
+		for _, want := range []bool{true, false} {
+			if pending, first := r.close(); pending != 2 || first != want {
+				t.Errorf("%d are pending, closed for the first time: %v, want 2, %v", pending, first, want)
+			}
+		}
+		shutRunner(r)
+		m.goOn <- errBarrier
+		if err := r.WaitFor(t.Context(), ticket(last, labelled("c"))); !errors.Is(err, collective.ErrAborted) {
+			t.Errorf("what was pending ended with %v", err)
+		}
+		<-r.ended
+	})
+}
+
 // TestDrain waits for the last that was started, and is how it ended; nothing is well ended.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
