@@ -171,6 +171,27 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// TestForetold: what is foretold is for the machines and processors of the report that it stands
+// beside: of two hosts that share one processor each waits twice as long. Its error is that of
+// what was foretold.
+func TestForetold(t *testing.T) {
+	told := foretold{model: cost.Model{Between: cost.Costs{Latency: cost.Interval{Value: 100}}}}
+	for want, r := range map[string]cost.Report{
+		"200.0        100.0    +100": {Machines: 1, CPUs: 1}, "100.0        100.0      +0": {Machines: 1, CPUs: 2},
+		"100.0         50.0    +100": {Machines: 2, CPUs: 1}, "100.0        400.0     -75": {CPUs: 1},
+	} {
+		var median float64
+		if _, err := fmt.Sscan(strings.Fields(want)[1], &median); err != nil {
+			t.Fatal(err)
+		}
+		r.Ranks, r.Sizes = []int{1, 1}, []cost.Size{{Bytes: 4096, Times: cost.Times{Median: median}}}
+		text, err := told.text(r)
+		if err != nil || !strings.HasSuffix(text, "      4096        "+want+"\n") {
+			t.Errorf("%d machines of %d processors: %v, printed\n%s\nwant %s", r.Machines, r.CPUs, err, text, want)
+		}
+	}
+}
+
 // TestFits: each of the three lines is that of its own times, of the sizes that have some.
 func TestFits(t *testing.T) {
 	var sizes []cost.Size

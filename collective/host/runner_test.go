@@ -267,6 +267,26 @@ func TestHelperEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestNothingBeginsAfterFailure: what is started when the group has ended fails for that reason,
+// without being begun or shown to others.
+func TestNothingBeginsAfterFailure(t *testing.T) {
+	cause := errors.New("the reason")
+	for _, soon := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r, m := pacedRunner(t, true, soon)
+			r.exec.alarm.abort(cause)
+			r.exec.progress = func(uint64, collective.Request) { t.Error("somebody is told that it begins") }
+			ended := awaited(t.Context(), r, r.start(labelled("a")), labelled("a"))
+			m.idle(t)
+			if err := <-ended; !errors.Is(err, cause) {
+				t.Errorf("it ended with %v, want %v", err, cause)
+			}
+			shutRunner(r)
+			<-r.ended
+		})
+	}
+}
+
 // TestCloseCounts what is pending, of which the others are told, and is the first once.
 func TestCloseCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

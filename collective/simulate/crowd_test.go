@@ -86,6 +86,11 @@ func TestCrowdCounts(t *testing.T) {
 	if want := 150 + 2*30.0; math.Abs(r.Processor-want) > 1e-3 { // two rounds of a message
 		t.Errorf("with messages %v us of a processor, want %v", r.Processor, want)
 	}
+	two := []Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0), event(Start, 1, 0, 4), event(Wait, 1, 0, 0)}
+	r, err = Run(t.Context(), c, Step{two}, Noise{}, 3, 1)
+	if n := int64(2 * 4 * 2); err != nil || r.Messages != n || r.Bytes != n*(4+schedule.HeaderBytes) { // collectives, hosts and rounds
+		t.Errorf("in a step are %d messages of %d bytes, %v, want %d of %d each", r.Messages, r.Bytes, err, n, 4+schedule.HeaderBytes)
+	}
 	c.Cores, c.Beside = 4, 1
 	if r, err = Run(t.Context(), c, Step{meet}, Noise{}, 3, 1); err != nil || r.Processor != 0 || r.Woken != 0 {
 		t.Errorf("no crowd: %v, %v us and %v wakings, want 0", err, r.Processor, r.Woken)
