@@ -66,6 +66,9 @@ func TestFlags(t *testing.T) {
 		{"-peers bin -rounds 0", "--rounds is 0, expected at least 1"},
 		{"-peers bin -dtype bf16", "--peers times all-reduces of f32 only, not --collective all-reduce of --dtype bf16"},
 		{"-peers bin -memory ordinary", "--peers prints a table of both kinds of memory"},
+		{"-peers bin -json file", "--peers prints a table of both kinds of memory"},
+		{"-predict file -dtype bf16", "--predict is for all-reduces of f32 in alloc memory"},
+		{"-predict file -memory ordinary", "--predict is for all-reduces of f32 in alloc memory"},
 		{"extra", `unexpected argument "extra"`},
 	} {
 		_, err := parse(strings.Fields(test.args), io.Discard)

@@ -171,6 +171,27 @@ func TestBeginIsNotWaitedOut(t *testing.T) {
 	})
 }
 
+// TestBegunIsGoneOnWith: what Start has begun is left to its Wait, which is expected soon; when
+// another is started behind it, it is gone on with though nobody waits: other ranks do.
+func TestBegunIsGoneOnWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, m := pacedRunner(t, true, true)
+		go r.start(labelled("a"))
+		m.under(t, "begin 0")
+		m.goOn <- nil
+		m.idle(t)
+		r.start(labelled("b"))
+		m.under(t, "finish a")
+		m.goOn <- nil
+		m.under(t, "begin 1")
+		m.goOn <- nil
+		m.under(t, "finish b")
+		m.goOn <- nil
+		shutRunner(r)
+		<-r.ended
+	})
+}
+
 // TestHelperLeavesTheRest: who has waited for one collective, and run it, has the others run
 // by the runner, and so has who has waited for an Alloc.
 func TestHelperLeavesTheRest(t *testing.T) {
