@@ -122,7 +122,9 @@ func TestFitDoubts(t *testing.T) {
 	for what, change := range map[string]func(r *cost.Report){
 		"broadcasts": func(r *cost.Report) { r.Collective = "broadcast" }, "f64": func(r *cost.Report) { r.Type = "f64" },
 		"vectors that are copied": func(r *cost.Report) { r.Memory = "ordinary" }, "no ranks": func(r *cost.Report) { r.Ranks = nil },
-		"no time": func(r *cost.Report) { r.Sizes = []cost.Size{{Bytes: 8}} },
+		"one rank":           func(r *cost.Report) { r.Ranks = []int{1} },
+		"fewer bytes than 0": func(r *cost.Report) { r.Sizes = []cost.Size{{Bytes: -8, Times: cost.Times{Median: 5}}} },
+		"no time":            func(r *cost.Report) { r.Sizes = []cost.Size{{Bytes: 8}} },
 	} {
 		other := wild
 		change(&other)

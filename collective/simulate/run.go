@@ -73,8 +73,12 @@ func Collective(c Cluster, kind collective.Kind, bytes int) (float64, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
+	k := planKey{kind, bytes}
+	if !k.valid() {
+		return 0, fmt.Errorf("simulate: %v of %d bytes, expected a collective of 0 bytes or more", kind, bytes)
+	}
 	g := newGroup(c)
-	g.play(planKey{kind, bytes}.whole(g.size), tariffOf(c.Costs))
+	g.play(k.whole(g.size), tariffOf(c.Costs))
 	return g.lead.clock[0], nil
 }
 

@@ -281,6 +281,9 @@ func TestBadSteps(t *testing.T) {
 		"of -4 bytes": func() (Result, error) {
 			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, -4)}}, Noise{}, 1, 1)
 		},
+		"starts alloc of 4 bytes": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{{Kind: Start, What: collective.Allocation, Bytes: 4}}}, Noise{}, 1, 1)
+		},
 		"0 steps":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{}, 0, 1) },
 		"a ratio":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{[]float64{0}}, 1, 1) },
 		"noise is +Inf":     func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{[]float64{1, math.Inf(1)}}, 1, 1) },
@@ -301,6 +304,11 @@ func TestBadSteps(t *testing.T) {
 	} {
 		if _, err := run(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)
+		}
+	}
+	for _, k := range []planKey{{0, 4}, {collective.Broadcast + 1, 4}, {collective.Allocation, 4}, {collective.AllReduce, -4}} {
+		if _, err := Collective(Cluster{Ranks: []int{1, 1}}, k.kind, k.bytes); err == nil || !strings.Contains(err.Error(), "expected a collective of 0 bytes or more") {
+			t.Errorf("%v of %d bytes: got error %v", k.kind, k.bytes, err)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
