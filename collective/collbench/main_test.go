@@ -101,6 +101,9 @@ func TestSizes(t *testing.T) {
 	if got := fmt.Sprint(opt.whole(3)); err != nil || got != "[12 24 36 72]" {
 		t.Errorf("sizes of 3 ranks are %s, %v, want whole float32 for each, once", got, err)
 	}
+	if got := fmt.Sprint(opt.whole(5)); got != "[20 40 80]" {
+		t.Errorf("sizes of 5 ranks are %s, want the 20 bytes that 8 and 16 come to once", got)
+	}
 }
 
 // TestMeasure measures in this process, and demands that nothing is wrong and that
