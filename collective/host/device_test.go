@@ -297,6 +297,33 @@ func TestWithin(t *testing.T) {
 	}
 }
 
+// TestAgree: lines that differ, or that one rank has and another has not, are a mismatch that
+// names both, on every rank.
+func TestAgree(t *testing.T) {
+	for want, lines := range map[string][3][]string{
+		"":                                      {{"a", "", "c"}, {"a", "", "c"}, {"a", "", "c"}},
+		"line 1: rank 0 has b, rank 2 has d":    {{"a", "b"}, {"a", "b"}, {"a", "d"}},
+		"line 2: rank 0 has none, rank 1 has c": {{"a", "b"}, {"a", "b", "c"}, {"a", "b"}},
+		"line 0: rank 0 has a, rank 1 has none": {{"a"}, nil, {"b"}},
+	} {
+		comms := over(t, group(t, 3, host.Config{}), 0)
+		errs := make([]error, len(comms))
+		var wg sync.WaitGroup
+		for r, c := range comms {
+			wg.Go(func() {
+				errs[r] = c.(*host.Comm).Within(t.Context(), "lines", func(in *host.Inside) error { return in.Agree("line", lines[r]) })
+			})
+		}
+		wg.Wait()
+		for r, err := range errs {
+			if want == "" && err != nil || want != "" && (!errors.Is(err, collective.ErrMismatch) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("lines %q: rank %d got %v, want %q", lines, r, err, want)
+			}
+			shut(t, comms[r])
+		}
+	}
+}
+
 // TestWhoAborted: in a group that does nothing, too, all hear who has ended it, and only that
 // rank takes it for its own doing.
 func TestWhoAborted(t *testing.T) {

@@ -3,7 +3,10 @@ package host
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"ebtrain/collective"
 )
@@ -29,4 +32,64 @@ func TestBlameOfSeveral(t *testing.T) {
 	if f := abortedBy(1, lost); f.peer != 2 || f.rank != 1 {
 		t.Errorf("rank 2 is lost, and rank %d says that it is rank %d", f.rank, f.peer)
 	}
+}
+
+// TestOwnAbortComesBack: a rank that has ended one group hears of that in another, over the same
+// ranks, perhaps from others first: by whatever way, it is its own doing, and nobody else's.
+func TestOwnAbortComesBack(t *testing.T) {
+	for _, hosts := range [][]string{{"a", "a"}, {"a", "b"}} {
+		exchanges := MemExchange(2)
+		comms := make([]*Comm, 2)
+		var wg sync.WaitGroup
+		for r := range comms {
+			wg.Go(func() {
+				c, err := New(t.Context(), Config{Rank: r, Size: 2, Hosts: hosts, Job: "job", Key: []byte("the key of the test"), ListenIP: "127.0.0.1", Exchange: exchanges[r]})
+				if err != nil {
+					t.Error(err)
+				}
+				comms[r] = c
+			})
+		}
+		if wg.Wait(); t.Failed() {
+			return
+		}
+		comms[0].peers.tell(record{codeAborted, 1, -1, "enough"})
+		<-comms[1].Failed()
+		if err := comms[1].Failure(); !errors.Is(err, collective.ErrOwnAbort) || strings.Contains(err.Error(), "by rank") {
+			t.Errorf("hosts %q: rank 1 hears of its own abort: %v", hosts, err)
+		}
+		err := comms[1].Do(t.Context(), collective.Request{Kind: collective.Barrier})
+		if e, ok := errors.AsType[*collective.Error](err); !ok || e.Peer != -1 {
+			t.Errorf("hosts %q: got %v, want nobody else to be at fault", hosts, err)
+		}
+		for _, c := range comms {
+			shut(t, c)
+		}
+	}
+}
+
+// TestCloseAwaitsReaders: what listens on connections looks at memory that Close takes away;
+// and who closes a second time returns when that is gone, too.
+func TestCloseAwaitsReaders(t *testing.T) {
+	comms, err := NewLocal(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, closed := make(chan struct{}), make(chan struct{})
+	comms[0].peers.readers.Go(func() { <-read })
+	for range 2 {
+		go func() {
+			shut(t, comms[0])
+			closed <- struct{}{}
+		}()
+	}
+	select {
+	case <-closed:
+		t.Error("it is closed, and somebody reads")
+		close(read)
+	case <-time.After(20 * time.Millisecond): // both have had time
+		close(read)
+		<-closed
+	}
+	<-closed
 }

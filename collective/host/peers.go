@@ -246,7 +246,7 @@ func (p *peers) watchLocal(l int, a *alarm, over <-chan struct{}) {
 				_ = got.file.Close()
 			}
 		default:
-			a.raise(&failure{record: got.record, remote: true})
+			a.heard(got.record)
 		}
 	}
 }

@@ -78,6 +78,21 @@ func TestRollCallWithNobodyMissing(t *testing.T) {
 	r.over() // before the memory goes
 }
 
+// TestFollowersAreMorePatient: who does not speak to other hosts leaves it to those who do to
+// say who is missing there; without a limit nobody is.
+func TestFollowersAreMorePatient(t *testing.T) {
+	comms, err := NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, c := range comms {
+		if with, none := newRollCall(c, time.Minute).limit, newRollCall(c, 0).limit; with != time.Minute+time.Duration(r)*time.Second || none != 0 {
+			t.Errorf("rank %d waits for %v where a leader waits for a minute, and for %v without a limit", r, with, none)
+		}
+		shut(t, c)
+	}
+}
+
 // TestRollCallIsForgotten: a roll call that nobody needs any more keeps nothing in memory: its
 // timer would keep a group that is closed.
 func TestRollCallIsForgotten(t *testing.T) {
