@@ -73,6 +73,7 @@ func pacedRunner(t *testing.T, helped, soon bool) (*runner, *paced) {
 	a := &alarm{peers: &peers{topo: newTopology(0, []string{""}), log: quiet}, raised: make(chan struct{})}
 	r := newRunner(&executor{mover: m, alarm: a, size: 1, log: quiet, recorder: collective.NewRecorder(8)}, helped, 0)
 	go r.run()
+	synctest.Wait() // it has seen that there is nothing to do
 	return r, m
 }
 
