@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -83,4 +84,31 @@ func TestMemoryForNobody(t *testing.T) {
 	<-ended
 	await(1)
 	shut(t, <-p.star.files)
+}
+
+// TestMemoryKeepsItsSize: nobody can shrink shared memory under who maps it, or grow it, and what
+// is not of the size that was agreed on is not mapped.
+func TestMemoryKeepsItsSize(t *testing.T) {
+	f, err := createSegment("sized", 2, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{0, pageSize, 3 * pageSize} {
+		if err := f.Truncate(size); !errors.Is(err, unix.EPERM) {
+			t.Errorf("%d bytes are made %d of: %v", 2*pageSize, size, err)
+		}
+	}
+	if _, err := mapSegment(f, 3, 100); err == nil || !strings.Contains(err.Error(), "shared memory has 8192 bytes, expected 12288") {
+		t.Errorf("memory of two ranks is mapped for three: %v", err)
+	}
+	s, err := takeSegment(f, 2, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.unmap(); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file that was mapped is still open: %v", err)
+	}
 }
