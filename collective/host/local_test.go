@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,7 @@ func open(t *testing.T, name string) (n int) {
 // descriptor is left, be it taken in or not.
 func TestMemoryForNobody(t *testing.T) {
 	const name = "memory for nobody"
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection closes what is forgotten
 	near, far := pair(t)
 	p := &peers{topo: newTopology(0, []string{"a", "a"}), log: quiet, arena: testArena(t, 2), star: &star{conns: []*net.UnixConn{nil, near}, files: make(chan *os.File, 1)}}
 	p.arena.slot(1).left.Store(1) // its end is no failure
@@ -82,7 +84,9 @@ func TestMemoryForNobody(t *testing.T) {
 	close(over)
 	shut(t, far)
 	<-ended
-	await(1)
+	if n := open(t, name); n != 1 {
+		t.Errorf("%d descriptors are open, want that of what was taken in", n)
+	}
 	shut(t, <-p.star.files)
 }
 
