@@ -38,8 +38,14 @@ func TestTogether(t *testing.T) {
 			cmds = append(cmds, f.command(t.Context(), i, bin, "-c", text))
 		}
 		used, err := together(cmds)
-		if test.want == "" && (err != nil || used <= 0) || test.want != "" && (err == nil || err.Error() != test.want) {
-			t.Errorf("%s: used %v, got error %v, want %q", test.name, used, err, test.want)
+		var all time.Duration
+		for _, cmd := range cmds {
+			if s := cmd.ProcessState; s != nil {
+				all += s.UserTime() + s.SystemTime()
+			}
+		}
+		if test.want == "" && (err != nil || used != all) || test.want != "" && (err == nil || err.Error() != test.want) {
+			t.Errorf("%s: used %v of %v, got error %v, want %q", test.name, used, all, err, test.want)
 		}
 		if test.killed {
 			if s := cmds[0].ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGKILL {

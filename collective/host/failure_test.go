@@ -34,6 +34,33 @@ func TestBlameOfSeveral(t *testing.T) {
 	}
 }
 
+// TestWhoseDoing: an abort is a rank's own doing unless it says that another is at fault, or only
+// hands on, from a group of the same ranks, what another has found out. What sort it is it says once.
+func TestWhoseDoing(t *testing.T) {
+	theirs := &failure{record: record{codeAborted, 0, -1, "enough"}, remote: true}
+	ours := &failure{record: record{codeAborted, 1, -1, "enough"}}
+	for _, c := range []struct {
+		cause error
+		own   bool
+		says  string // beside what sort it is
+	}{
+		{errors.New("odd"), true, ": odd"},
+		{nil, true, ": no cause given"},
+		{&collective.Error{Kind: collective.Barrier, Label: "dinner", Rank: 1, Peer: 2, Err: errors.New("odd")}, false, ": barrier dinner, seq 0, rank 1 (peer 2): odd"},
+		{&collective.Error{Kind: collective.Barrier, Label: "dinner", Rank: 1, Peer: -1, Err: errors.New("odd")}, true, ": barrier dinner, seq 0, rank 1: odd"},
+		{fmt.Errorf("below: %w", theirs), false, " by rank 0: enough"},
+		{fmt.Errorf("below: %w", ours), true, ": enough"},
+	} {
+		f := abortedBy(1, c.cause)
+		if errors.Is(f, collective.ErrOwnAbort) != c.own || f.Error() != collective.ErrAborted.Error()+c.says {
+			t.Errorf("because of %v it says %q, its own doing: %v, want %q, %v", c.cause, f, errors.Is(f, collective.ErrOwnAbort), c.says, c.own)
+		}
+	}
+	if got, want := abortedBy(1, fmt.Errorf("%w: odd", collective.ErrMismatch)).Error(), "collective: ranks disagree: odd"; got != want {
+		t.Errorf("a mismatch says %q, want %q", got, want)
+	}
+}
+
 // TestOwnAbortComesBack: a rank that has ended one group hears of that in another, over the same
 // ranks, perhaps from others first: by whatever way, it is its own doing, and nobody else's.
 func TestOwnAbortComesBack(t *testing.T) {
