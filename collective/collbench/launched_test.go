@@ -56,7 +56,8 @@ func needPrograms(t *testing.T) {
 	}
 }
 
-// start runs one of the programs in dir and is its exit code and its two outputs.
+// start runs one of the programs in dir and is its exit code and its two outputs. However it
+// ends, it leaves no temporary file.
 func start(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	needPrograms(t)
@@ -64,10 +65,15 @@ func start(t *testing.T, dir string, args ...string) (code int, stdout, stderr s
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, args[0]), args[1:]...)
 	var out, errs bytes.Buffer
+	temp := t.TempDir()
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &out, &errs, 5*time.Second
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited || ctx.Err() != nil {
 		t.Fatalf("%s: %v, %v\n%s%s", strings.Join(args, " "), err, ctx.Err(), &out, &errs)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("%s leaves %v, %v", strings.Join(args, " "), left, err)
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -64,6 +66,9 @@ func TestFlags(t *testing.T) {
 		{"-peers bin -rounds 0", "--rounds is 0, expected at least 1"},
 		{"-peers bin -dtype bf16", "--peers times all-reduces of f32 only, not --collective all-reduce of --dtype bf16"},
 		{"-peers bin -memory ordinary", "--peers prints a table of both kinds of memory"},
+		{"-peers bin -json file", "--peers prints a table of both kinds of memory"},
+		{"-predict file -dtype bf16", "--predict is for all-reduces of f32 in alloc memory"},
+		{"-predict file -memory ordinary", "--predict is for all-reduces of f32 in alloc memory"},
 		{"extra", `unexpected argument "extra"`},
 	} {
 		_, err := parse(strings.Fields(test.args), io.Discard)
@@ -95,6 +100,9 @@ func TestSizes(t *testing.T) {
 	opt, err := parse([]string{"--max", "64"}, io.Discard)
 	if got := fmt.Sprint(opt.whole(3)); err != nil || got != "[12 24 36 72]" {
 		t.Errorf("sizes of 3 ranks are %s, %v, want whole float32 for each, once", got, err)
+	}
+	if got := fmt.Sprint(opt.whole(5)); got != "[20 40 80]" {
+		t.Errorf("sizes of 5 ranks are %s, want the 20 bytes that 8 and 16 come to once", got)
 	}
 }
 
@@ -169,6 +177,27 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// TestForetold: what is foretold is for the machines and processors of the report that it stands
+// beside: of two hosts that share one processor each waits twice as long. Its error is that of
+// what was foretold.
+func TestForetold(t *testing.T) {
+	told := foretold{model: cost.Model{Between: cost.Costs{Latency: cost.Interval{Value: 100}}}}
+	for want, r := range map[string]cost.Report{
+		"200.0        100.0    +100": {Machines: 1, CPUs: 1}, "100.0        100.0      +0": {Machines: 1, CPUs: 2},
+		"100.0         50.0    +100": {Machines: 2, CPUs: 1}, "100.0        400.0     -75": {CPUs: 1},
+	} {
+		var median float64
+		if _, err := fmt.Sscan(strings.Fields(want)[1], &median); err != nil {
+			t.Fatal(err)
+		}
+		r.Ranks, r.Sizes = []int{1, 1}, []cost.Size{{Bytes: 4096, Times: cost.Times{Median: median}}}
+		text, err := told.text(r)
+		if err != nil || !strings.HasSuffix(text, "      4096        "+want+"\n") {
+			t.Errorf("%d machines of %d processors: %v, printed\n%s\nwant %s", r.Machines, r.CPUs, err, text, want)
+		}
+	}
+}
+
 // TestFits: each of the three lines is that of its own times, of the sizes that have some.
 func TestFits(t *testing.T) {
 	var sizes []cost.Size
@@ -202,6 +231,33 @@ func TestWrongs(t *testing.T) {
 	}
 	if err := wrongs(p, cost.Report{Sizes: []cost.Size{{}, {}}}); err != nil {
 		t.Errorf("got error %v where nothing was wrong", err)
+	}
+}
+
+// TestWritable: whether a report can be written is known before, and until then nothing is
+// made and nothing lost.
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.json")
+	if err := writable(file); err != nil {
+		t.Errorf("a file that can be made: %v", err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file was made before anything was measured (%v)", err)
+	}
+	if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writable(file); err != nil {
+		t.Errorf("a file that is there: %v", err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "before" {
+		t.Errorf("the file that was there has %q, %v", text, err)
+	}
+	for _, odd := range []string{dir, filepath.Join(dir, "none", "report.json")} {
+		if err := writable(odd); err == nil || !strings.HasPrefix(err.Error(), "--json: open "+odd) {
+			t.Errorf("%s can be written: %v", odd, err)
+		}
 	}
 }
 

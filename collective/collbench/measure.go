@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -128,13 +129,21 @@ func (t table) finish(p place, opt options, r cost.Report, told *foretold) error
 	return nil
 }
 
-// writable says, before all is measured, whether the report can be written.
+// writable says, before all is measured, whether the report can be written. It leaves
+// nothing where there is nothing: what is measured may fail, or be stopped.
 func writable(file string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(file))
+	} else if errors.Is(err, fs.ErrExist) {
+		if f, err = os.OpenFile(file, os.O_WRONLY, 0); err == nil {
+			err = f.Close()
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("--json: %w", err)
 	}
-	return f.Close()
+	return nil
 }
 
 // wrongs is an error if any element was wrong.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 // TestStopped: a signal ends collbench with a sentence and the code of a death by it,
-// whoever started its ranks. The head of its table comes before anything is measured.
+// whoever started its ranks, and no temporary file is left. The head of its table comes before anything is measured.
 func TestStopped(t *testing.T) {
 	needPrograms(t)
 	for _, args := range []string{"collbench -nproc 2", "ddplaunch -nproc 2 collbench"} {
@@ -23,6 +24,8 @@ func TestStopped(t *testing.T) {
 			cmd := exec.CommandContext(ctx, filepath.Join(bin, fields[0]), fields[1:]...)
 			var said bytes.Buffer
 			cmd.Stderr = &said
+			temp := t.TempDir()
+			cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -40,6 +43,9 @@ func TestStopped(t *testing.T) {
 			const want = "collbench: stopped by SIGTERM: " + unfinished + "\n"
 			if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) || !strings.HasSuffix(said.String(), want) {
 				t.Errorf("code %d, it said %q, want 143 and %q", code, &said, want)
+			}
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("it leaves %v, %v", left, err)
 			}
 		})
 	}

@@ -110,8 +110,10 @@ func call(ctx context.Context, card []byte) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = conn.Write(card[:tokenBytes])
-	return conn, err
+	if _, err = conn.Write(card[:tokenBytes]); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 func (s *stream) close() error {

@@ -177,12 +177,22 @@ func (errs results) ok(t testing.TB) {
 	}
 }
 
-// are demands that every rank failed, wrapping one of targets.
+// are demands that every rank failed with a *collective.Error, wrapping one of targets.
 func (errs results) are(t testing.TB, targets ...error) {
 	t.Helper()
 	for r, err := range errs {
-		if !isAny(err, targets) {
-			t.Errorf("rank %d: got error %v, want one of %v", r, err, targets)
+		if _, ok := errors.AsType[*collective.Error](err); !ok || !isAny(err, targets) {
+			t.Errorf("rank %d: got %T %v, want a *collective.Error of one of %v", r, err, err, targets)
+		}
+	}
+}
+
+// report demands that each rank's error says that it is that rank's.
+func (errs results) report(t testing.TB) {
+	t.Helper()
+	for r, err := range errs {
+		if e, ok := errors.AsType[*collective.Error](err); !ok || e.Rank != r {
+			t.Errorf("rank %d: got %T %v, want a *collective.Error that reports rank %d", r, err, err, r)
 		}
 	}
 }

@@ -63,12 +63,7 @@ func (f Factory) differ(t *testing.T, n, length int, base func(vector) collectiv
 		return do(c, req)
 	})
 	errs.are(t, collective.ErrMismatch)
-	for r, err := range errs {
-		var e *collective.Error
-		if !errors.As(err, &e) || e.Rank != r {
-			t.Errorf("rank %d: got %T %v, want a *collective.Error that reports rank %d", r, err, err, r)
-		}
-	}
+	errs.report(t)
 	each(comms, func(c collective.Comm) error {
 		return do(c, collective.Request{Kind: collective.Barrier})
 	}).are(t, collective.ErrMismatch, collective.ErrAborted)
@@ -102,10 +97,12 @@ func (f Factory) order(t *testing.T) {
 func (f Factory) mismatchAlloc(t *testing.T) {
 	n := f.pair(t, 3)
 	t.Run("size", func(t *testing.T) {
-		each(f.group(t, n), func(c collective.Comm) error {
+		errs := each(f.group(t, n), func(c collective.Comm) error {
 			_, err := c.Alloc(4096 + c.Rank()/(n-1))
 			return err
-		}).are(t, collective.ErrMismatch)
+		})
+		errs.are(t, collective.ErrMismatch)
+		errs.report(t)
 	})
 	t.Run("order", func(t *testing.T) {
 		each(f.group(t, n), func(c collective.Comm) error {

@@ -41,6 +41,14 @@ func (a *alarm) raise(f *failure) {
 	a.tell(f.record)
 }
 
+// heard raises what another rank has told of, or this one: what it has said of another group
+// of the same ranks may come back from there sooner than by itself.
+func (a *alarm) heard(r record) { a.raise(a.told(r)) }
+
+func (a *alarm) told(r record) *failure {
+	return &failure{record: r, remote: r.rank != a.topo.rank}
+}
+
 // silence makes raise do nothing any more: this rank closes.
 func (a *alarm) silence() {
 	a.telling.Lock()
@@ -69,7 +77,7 @@ func (a *alarm) conclude(err error) error {
 	case errors.Is(err, errBarrier): // another rank of this host has said why, or is about to
 		a.await(100*time.Microsecond, func() *failure {
 			if r, ok := a.arena.why(); ok {
-				return &failure{record: r, remote: r.rank != a.topo.rank}
+				return a.told(r)
 			}
 			return nil
 		}, found(a.topo.rank, codeAborted, -1, "a rank of this host ended the group and died before it said why"))

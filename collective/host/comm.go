@@ -82,8 +82,8 @@ func (c *Comm) Alloc(n int) (collective.Vec, error) {
 		return collective.Vec{}, fmt.Errorf("%w: alloc of %d bytes", collective.ErrInvalid, n)
 	}
 	it := item{alloc: &allocation{n: n}, req: collective.Request{Kind: collective.Allocation, Label: fmt.Sprintf("%d bytes", n)}}
-	if err := c.runner.wait(context.Background(), c.runner.put(it)); err != nil {
-		return collective.Vec{}, fmt.Errorf("alloc of %d bytes, rank %d: %w", n, c.Rank(), err)
+	if err := c.runner.WaitFor(context.Background(), ticket(c.runner.put(it), it.req)); err != nil {
+		return collective.Vec{}, err
 	}
 	return it.alloc.mem, nil
 }

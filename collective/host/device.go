@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -35,9 +34,9 @@ func (c *Comm) Over(ctx context.Context, d Device, limit time.Duration) (*Comm, 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("not connected within %v", cfg.Timeout))
 	defer cancel()
-	p := newPeers(cfg)
-	if err := p.connect(ctx, cfg); err != nil {
-		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, errors.Join(err, p.close()))
+	p, err := joined(ctx, cfg)
+	if err != nil {
+		return nil, err
 	}
 	o := unbegun(cfg, p)
 	m := newDeviceMover(o, d, limit)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,9 +242,16 @@ func TestEitherFailsBoth(t *testing.T) {
 }
 
 // TestWithin: what a Device's owner asks inside comes in the order of Start, and
-// its error is every rank's end.
+// its error is every rank's end. Who is told what begins and ends in the group below is not told
+// of this one, whose numbers are others.
 func TestWithin(t *testing.T) {
-	comms := over(t, group(t, 3, host.Config{}), 0)
+	var told atomic.Int32
+	comms := over(t, group(t, 3, host.Config{
+		Progress: func(uint64, collective.Request) { told.Add(1) }, Ended: func(uint64, error) { told.Add(1) },
+	}), 0)
+	if n := told.Swap(0); n == 0 {
+		t.Error("nobody is told of what making the group takes below")
+	}
 	odd := errors.New("odd")
 	errs := make(chan error, len(comms))
 	for r, c := range comms {
@@ -281,8 +289,38 @@ func TestWithin(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if n := told.Load(); n > 0 {
+		t.Errorf("who is told of the group below is told %d times of the one above", n)
+	}
 	for _, c := range comms {
 		_ = c.Close() // of a group that has failed
+	}
+}
+
+// TestAgree: lines that differ, or that one rank has and another has not, are a mismatch that
+// names both, on every rank.
+func TestAgree(t *testing.T) {
+	for want, lines := range map[string][3][]string{
+		"":                                      {{"a", "", "c"}, {"a", "", "c"}, {"a", "", "c"}},
+		"line 1: rank 0 has b, rank 2 has d":    {{"a", "b"}, {"a", "b"}, {"a", "d"}},
+		"line 2: rank 0 has none, rank 1 has c": {{"a", "b"}, {"a", "b", "c"}, {"a", "b"}},
+		"line 0: rank 0 has a, rank 1 has none": {{"a"}, nil, {"b"}},
+	} {
+		comms := over(t, group(t, 3, host.Config{}), 0)
+		errs := make([]error, len(comms))
+		var wg sync.WaitGroup
+		for r, c := range comms {
+			wg.Go(func() {
+				errs[r] = c.(*host.Comm).Within(t.Context(), "lines", func(in *host.Inside) error { return in.Agree("line", lines[r]) })
+			})
+		}
+		wg.Wait()
+		for r, err := range errs {
+			if want == "" && err != nil || want != "" && (!errors.Is(err, collective.ErrMismatch) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("lines %q: rank %d got %v, want %q", lines, r, err, want)
+			}
+			shut(t, comms[r])
+		}
 	}
 }
 

@@ -123,8 +123,8 @@ func abortedBy(rank int, cause error) *failure {
 	if errors.As(cause, &e) {
 		f.peer = e.Peer
 	}
-	for c, sentinel := range sentinels {
-		if errors.Is(cause, sentinel) {
+	for _, c := range []code{codeInvalid, codeMismatch, codePeerLost} { // of several the last: the others may follow from it
+		if sentinel := sentinels[c]; errors.Is(cause, sentinel) {
 			f.code, f.text = c, strings.TrimPrefix(f.text, sentinel.Error()+": ")
 		}
 	}

@@ -189,9 +189,9 @@ func New(ctx context.Context, cfg Config) (*Comm, error) {
 	if cfg.Hosts, err = newClaims(cfg).prove(ctx, cfg, cfg.Logger); err != nil {
 		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, err)
 	}
-	p := newPeers(cfg)
-	if err := p.connect(ctx, cfg); err != nil {
-		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, errors.Join(err, p.close()))
+	p, err := joined(ctx, cfg)
+	if err != nil {
+		return nil, err
 	}
 	return newComm(cfg, p), nil
 }

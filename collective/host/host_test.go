@@ -60,7 +60,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestCloseLeavesNothing counts goroutines, descriptors and mappings.
+// TestCloseLeavesNothing counts goroutines, descriptors and mappings, of groups over a device,
+// too.
 func TestCloseLeavesNothing(t *testing.T) {
 	for _, hosts := range []string{"1", "2", "4"} {
 		cfg := host.Config{Hosts: pretend(hosts, 4), ListenIP: "127.0.0.1"}
@@ -70,6 +71,14 @@ func TestCloseLeavesNothing(t *testing.T) {
 				wg.Go(func() {
 					if _, err := c.Alloc(1 << 20); err != nil {
 						t.Error(err)
+					}
+					if hosts == "2" {
+						o, err := c.(*host.Comm).Over(t.Context(), apart{}, time.Minute)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						defer shut(t, o)
 					}
 					if err := collective.Do(t.Context(), c, collective.Request{Kind: collective.Barrier}); err != nil && !fail {
 						t.Error(err)
@@ -292,5 +301,36 @@ func TestFloor(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	}
+}
+
+// TestHalfConnectedLeavesNothing: a rank that is connected within its host, and then waits in
+// vain for another host, closes what it has opened.
+func TestHalfConnectedLeavesNothing(t *testing.T) {
+	hosts := []string{"a", "a", "b"}
+	use := func() {
+		exchanges := host.MemExchange(3)
+		var wg sync.WaitGroup
+		for r := range 2 {
+			wg.Go(func() {
+				c, err := host.New(t.Context(), host.Config{Rank: r, Size: 3, Job: "half", Key: testKey, Hosts: hosts, ListenIP: "127.0.0.1", Exchange: exchanges[r], Timeout: 200 * time.Millisecond})
+				if err == nil {
+					shut(t, c)
+					t.Errorf("rank %d is connected without rank 2", r)
+				}
+			})
+		}
+		wg.Go(func() { // rank 2 gives its card, and no more
+			if _, err := exchanges[2](t.Context(), "collective/host half", []byte(`{"version":4,"job":"half","hosts":"`+host.HostsDigest(hosts)+`","net":"127.0.0.1:1"}`)); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Wait()
+	}
+	use()
+	before := count(t)
+	use()
+	if after := count(t); after[1] > before[1] {
+		t.Errorf("%d descriptors after two ranks have given up, %d before", after[1], before[1])
 	}
 }

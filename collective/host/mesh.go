@@ -267,7 +267,7 @@ func (l *link) watch(a *alarm) {
 	r, err := l.listen()
 	switch {
 	case err == nil:
-		a.raise(&failure{record: r, remote: true})
+		a.heard(r)
 	case errors.Is(err, errFarewell):
 		l.left.Store(true)
 	default:

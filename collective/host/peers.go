@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -37,6 +38,15 @@ func newPeers(cfg Config) *peers {
 		p.spins = spins
 	}
 	return p
+}
+
+// joined are the peers of a rank that is connected. Who is not leaves nothing open.
+func joined(ctx context.Context, cfg Config) (*peers, error) {
+	p := newPeers(cfg)
+	if err := p.connect(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, errors.Join(err, p.close()))
+	}
+	return p, nil
 }
 
 // connect connects this rank. What it has opened when it fails, close closes.
@@ -236,7 +246,7 @@ func (p *peers) watchLocal(l int, a *alarm, over <-chan struct{}) {
 				_ = got.file.Close()
 			}
 		default:
-			a.raise(&failure{record: got.record, remote: true})
+			a.heard(got.record)
 		}
 	}
 }

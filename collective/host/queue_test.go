@@ -59,6 +59,9 @@ func TestQueueFails(t *testing.T) {
 		t.Error("who waits for the third sleeps on")
 	}
 	late := q.add(item{})
+	if later := q.add(item{}); late != 3 || later != 4 {
+		t.Errorf("what is started after the failure of three has the numbers %d and %d, want 3 and 4", late, later)
+	}
 	for seq, want := range map[uint64]error{0: nil, 1: failed, 2: failed, late: failed} {
 		if !q.over(seq) || !errors.Is(q.outcome(seq), want) {
 			t.Errorf("%d: over %v with %v, want %v", seq, q.over(seq), q.outcome(seq), want)
@@ -70,6 +73,23 @@ func TestQueueFails(t *testing.T) {
 	q.closed = true
 	if seq := q.add(item{}); seq != never || !errors.Is(q.outcome(seq), collective.ErrClosed) {
 		t.Errorf("number %d after close, outcome %v", seq, q.outcome(seq))
+	}
+}
+
+// TestQueueLetsGo: of a collective that is over the queue keeps nothing: its vector's memory is
+// the caller's, to be collected when nobody needs it any more.
+func TestQueueLetsGo(t *testing.T) {
+	x := []float32{1}
+	for _, err := range []error{nil, errors.New("failed")} {
+		var q queue
+		q.add(item{req: collective.Request{Vec: collective.VecOf(x)}, alloc: &allocation{}, within: func(*Inside) error { return nil }})
+		q.take(false)
+		q.settle(err)
+		for i, it := range q.ring {
+			if it.req.Vec.Ptr != nil || it.alloc != nil || it.within != nil {
+				t.Errorf("ended with %v: place %d of the queue has %+v", err, i, it)
+			}
+		}
 	}
 }
 

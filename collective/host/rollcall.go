@@ -28,6 +28,7 @@ func newRollCall(c *Comm, limit time.Duration) *rollCall {
 		r.limit += time.Second
 	}
 	r.timer = time.AfterFunc(math.MaxInt64, r.late)
+	r.timer.Stop() // one that runs keeps the group in memory, also when it is closed
 	return r
 }
 

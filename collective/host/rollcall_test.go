@@ -1,9 +1,14 @@
 package host
 
 import (
+	"errors"
+	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"ebtrain/collective"
 )
@@ -71,4 +76,79 @@ func TestRollCallWithNobodyMissing(t *testing.T) {
 		t.Errorf("then it ends with: %v", err)
 	}
 	r.over() // before the memory goes
+}
+
+// TestFollowersAreMorePatient: who does not speak to other hosts leaves it to those who do to
+// say who is missing there; without a limit nobody is.
+func TestFollowersAreMorePatient(t *testing.T) {
+	comms, err := NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, c := range comms {
+		if with, none := newRollCall(c, time.Minute).limit, newRollCall(c, 0).limit; with != time.Minute+time.Duration(r)*time.Second || none != 0 {
+			t.Errorf("rank %d waits for %v where a leader waits for a minute, and for %v without a limit", r, with, none)
+		}
+		shut(t, c)
+	}
+}
+
+// TestRollCallIsForgotten: a roll call that nobody needs any more keeps nothing in memory: its
+// timer would keep a group that is closed.
+func TestRollCallIsForgotten(t *testing.T) {
+	c, _ := caller(t)
+	r := weak.Make(newRollCall(c, 0))
+	for end := time.Now().Add(10 * time.Second); r.Value() != nil; runtime.GC() {
+		if time.Now().After(end) {
+			t.Fatal("it is still there")
+		}
+	}
+}
+
+// nowhere is a device without memory, which is asked for no barriers.
+type nowhere struct{}
+
+func (nowhere) Alloc(*Inside, int) (collective.Vec, error) { return collective.Vec{}, nil }
+func (nowhere) Run(_ *Inside, req collective.Request) error {
+	return fmt.Errorf("a device that moves nothing is asked for %s", req)
+}
+
+// TestNobodyIsLateOutsideAWait: when what the ranks must come to is over nobody is expected any
+// more, however it was asked for: else the group would end as soon as the limit is.
+func TestNobodyIsLateOutsideAWait(t *testing.T) {
+	comms, err := NewLocal(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	barrier := collective.Request{Kind: collective.Barrier}
+	var wg sync.WaitGroup
+	for _, c := range comms {
+		wg.Go(func() {
+			defer shut(t, c)
+			o, err := c.Over(t.Context(), nowhere{}, time.Minute)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer shut(t, o)
+			expects := func(after string, err error) {
+				r := o.mover.(*deviceMover).in.call
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				if err != nil || r.what.Kind != 0 {
+					t.Errorf("after %s, %v, somebody is expected at %v", after, err, r.what)
+				}
+			}
+			expects("a barrier", o.Do(t.Context(), barrier))
+			expects("what asks inside", o.Within(t.Context(), "places", func(in *Inside) error {
+				expects("coming there", nil)
+				first := in.Do(t.Context(), barrier)
+				expects("a collective inside", first)
+				second := in.CallRoll(t.Context(), "the roll call")
+				expects("a roll call inside", second)
+				return errors.Join(first, second)
+			}))
+		})
+	}
+	wg.Wait()
 }

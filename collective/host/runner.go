@@ -85,17 +85,15 @@ func (r *runner) start(req collective.Request) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	seq := r.queue.add(item{req: req})
-	it, begins := item{}, false
 	if r.queue.done == seq && r.exec.quick(req) {
-		it, begins = r.queue.take(true)
+		if it, ok := r.queue.take(true); ok {
+			r.mu.Unlock()
+			r.exec.begin(it)
+			r.mu.Lock()
+			r.queue.busy, r.queue.begun = false, true
+		}
 	}
-	if begins {
-		r.mu.Unlock()
-		r.exec.begin(it)
-		r.mu.Lock()
-		r.queue.busy, r.queue.begun = false, true
-	}
-	if !begins || r.queue.left() {
+	if r.queue.left() {
 		r.signal()
 	}
 	return seq

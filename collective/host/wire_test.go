@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ebtrain/collective"
 )
 
@@ -414,6 +416,29 @@ func TestGiveUp(t *testing.T) {
 			}
 			shut(t, closer(c.close))
 		})
+	}
+}
+
+// TestDeadHostIsFound: the kernel looks after a connection between hosts, whoever reads it: of
+// one that is silent it asks whether the other end is there, it gives up what is not acknowledged,
+// and it waits for nothing with what is small.
+func TestDeadHostIsFound(t *testing.T) {
+	_, near := connected(t)
+	if err := tune(near); err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWire(near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, closer(w.close))
+	for _, o := range []struct{ level, opt, want int }{
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 10}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 10}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3},
+		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 60_000}, {unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+	} {
+		if got, err := unix.GetsockoptInt(w.fd, o.level, o.opt); err != nil || got != o.want {
+			t.Errorf("option %d of level %d is %d, %v, want %d", o.opt, o.level, got, err, o.want)
+		}
 	}
 }
 

@@ -23,8 +23,8 @@ func Busy(reports []cost.Report) (*cost.Line, error) {
 		}
 		g := newGroup(c)
 		for _, s := range r.Sizes {
-			if !(s.Processor > 0) {
-				return nil, fmt.Errorf("simulate: a report has %v us of processors for %d bytes, expected more than 0", s.Processor, s.Bytes)
+			if !(s.Processor > 0) || s.Bytes < 0 {
+				return nil, fmt.Errorf("simulate: a report has %v us of processors for %d bytes, expected more than 0 for 0 bytes or more", s.Processor, s.Bytes)
 			}
 			g.messages, g.bytes = 0, 0
 			g.play(planKey{collective.AllReduce, s.Bytes}.whole(g.size), tariff{})

@@ -34,10 +34,12 @@ func TestBusy(t *testing.T) {
 	if line, err := Busy(nil); line != nil || err != nil {
 		t.Errorf("of nothing: %v, %v", line, err)
 	}
-	alone, unknown := two, two
+	alone, unknown, negative, other := two, two, two, two
 	alone.Ranks = []int{2}
 	unknown.Sizes = []cost.Size{{Bytes: 256}}
-	for name, r := range map[string]cost.Report{"one host": alone, "no processor time": unknown} {
+	negative.Sizes = []cost.Size{{Bytes: -256, Processor: 5}}
+	other.Collective = "broadcast"
+	for name, r := range map[string]cost.Report{"one host": alone, "no processor time": unknown, "fewer bytes than 0": negative, "broadcasts": other} {
 		if _, err := Busy([]cost.Report{r}); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"ebtrain/collective"
 	"ebtrain/collective/cost"
 	"ebtrain/collective/schedule"
 )
@@ -23,9 +24,16 @@ func TestCrowdByHand(t *testing.T) {
 		events  []Event
 		want    float64
 	}{
-		"four on two":   {Cluster{Ranks: []int{4}, Cores: 2}, slices.Concat(work(100), meet), 200},
-		"three on two":  {Cluster{Ranks: []int{3}, Cores: 2}, slices.Concat(work(100), meet), 150},
-		"four hosts":    {Cluster{Ranks: Hosts(4, 1), Cores: 2, Together: 4, Wired: true}, slices.Concat(work(100), meet), 200},
+		"four on two":         {Cluster{Ranks: []int{4}, Cores: 2}, slices.Concat(work(100), meet), 200},
+		"three on two":        {Cluster{Ranks: []int{3}, Cores: 2}, slices.Concat(work(100), meet), 150},
+		"four hosts":          {Cluster{Ranks: Hosts(4, 1), Cores: 2, Together: 4, Wired: true}, slices.Concat(work(100), meet), 200},
+		"all taken by others": {Cluster{Ranks: []int{2}, Cores: 2, Others: 5}, slices.Concat(work(100), meet), 200 / (2 * least)},
+		// Two hosts of one machine each. A broadcast is a header of either, and all of the vector
+		// from the root: so one line has 200 us of work, beside 10 of computing on its processor,
+		// and is 10 us late. That of the other has 100, of two processors beside four times 10: it
+		// is through before, and 15 late, and so are all.
+		"the latest": {Cluster{Ranks: []int{1, 4}, Cores: 2, Costs: cost.Model{Between: cost.Costs{Message: cost.Interval{Value: 100}}}},
+			[]Event{{Kind: Start, What: collective.Broadcast, Bytes: 4}, event(Compute, 0, 10, 0), {Kind: Wait}}, 200 + 15},
 		"beside others": {Cluster{Ranks: []int{2}, Cores: 2, Others: 0.5}, slices.Concat(work(150), meet), 200},
 		// All are through at 200, and whoever is the last has waited for nobody. The others are
 		// awake at 220, with 50 us to do, and it has 40 left, until 300; then three share two.
@@ -78,9 +86,41 @@ func TestCrowdCounts(t *testing.T) {
 	if want := 150 + 2*30.0; math.Abs(r.Processor-want) > 1e-3 { // two rounds of a message
 		t.Errorf("with messages %v us of a processor, want %v", r.Processor, want)
 	}
+	two := []Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0), event(Start, 1, 0, 4), event(Wait, 1, 0, 0)}
+	r, err = Run(t.Context(), c, Step{two}, Noise{}, 3, 1)
+	if n := int64(2 * 4 * 2); err != nil || r.Messages != n || r.Bytes != n*(4+schedule.HeaderBytes) { // collectives, hosts and rounds
+		t.Errorf("in a step are %d messages of %d bytes, %v, want %d of %d each", r.Messages, r.Bytes, err, n, 4+schedule.HeaderBytes)
+	}
 	c.Cores, c.Beside = 4, 1
 	if r, err = Run(t.Context(), c, Step{meet}, Noise{}, 3, 1); err != nil || r.Processor != 0 || r.Woken != 0 {
 		t.Errorf("no crowd: %v, %v us and %v wakings, want 0", err, r.Processor, r.Woken)
+	}
+}
+
+// TestCrowdExposed: that a rank is late and wakes is time for which the collective is exposed,
+// and so is what bytes take of processors behind its last message.
+func TestCrowdExposed(t *testing.T) {
+	meet := []Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0)}
+	copies := cost.Model{Between: cost.Costs{PerByte: cost.Interval{Value: 0.1}, BusyPerByte: cost.Interval{Value: 1}}}
+	for name, tt := range map[string]struct {
+		cluster Cluster
+		events  []Event
+		compute float64
+		exposed float64
+	}{ // of four ranks three have waited, and wake on two processors
+		"waking":          {Cluster{Ranks: []int{4}, Cores: 2, Wake: 10}, meet, 200, 15 * 3 / 4.0},
+		"late":            {Cluster{Ranks: []int{4}, Cores: 2, Delay: 10}, meet, 200, 10 * 3 / 4.0},
+		"late and waking": {Cluster{Ranks: []int{4}, Cores: 2, Delay: 10, Wake: 10}, meet, 200, (10 + 15) * 3 / 4.0},
+		"bytes": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: copies}, []Event{event(Start, 0, 0, 1<<20), event(Wait, 0, 0, 0)},
+			0, 2 * 1e-3 * (1<<20 + schedule.HeaderBytes)},
+	} {
+		r, err := Run(t.Context(), tt.cluster, Step{tt.events}, Noise{}, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(r.ExposedUS()-tt.exposed) > 1e-3 || math.Abs(r.Compute-tt.compute) > 1e-3 || r.Slowest != 0 || r.Exposed[0].Label != "bucket" {
+			t.Errorf("%s: computing takes %v us, %v are exposed and %v wait for the slowest, want %v, %v and none", name, r.Compute, r.Exposed, r.Slowest, tt.compute, tt.exposed)
+		}
 	}
 }
 

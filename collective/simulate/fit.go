@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -97,9 +98,12 @@ func (f *fit) add(r cost.Report) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if len(r.Ranks) == 1 && r.Ranks[0] == 1 {
+		return errors.New("simulate: a report is of one rank, whose collectives take no time, expected 2 ranks at least")
+	}
 	for _, s := range r.Sizes {
-		if !(s.Median > 0) {
-			return fmt.Errorf("simulate: a report has %v us for %d bytes, expected more than 0", s.Median, s.Bytes)
+		if !(s.Median > 0) || s.Bytes < 0 {
+			return fmt.Errorf("simulate: a report has %v us for %d bytes, expected more than 0 for 0 bytes or more", s.Median, s.Bytes)
 		}
 		f.points = append(f.points, point{cluster: c, bytes: s.Bytes, us: s.Undisturbed(), path: make([]float64, nCosts)})
 	}

@@ -119,12 +119,39 @@ func TestFitDoubts(t *testing.T) {
 			t.Errorf("doubts are %q, %v, want one with %q", m.Doubts, err, want)
 		}
 	}
-	other := wild
-	other.Collective = "broadcast"
-	if _, err := Fit([]cost.Report{other}); err == nil {
-		t.Error("a report of broadcasts: no error")
+	for what, change := range map[string]func(r *cost.Report){
+		"broadcasts": func(r *cost.Report) { r.Collective = "broadcast" }, "f64": func(r *cost.Report) { r.Type = "f64" },
+		"vectors that are copied": func(r *cost.Report) { r.Memory = "ordinary" }, "no ranks": func(r *cost.Report) { r.Ranks = nil },
+		"one rank":           func(r *cost.Report) { r.Ranks = []int{1} },
+		"fewer bytes than 0": func(r *cost.Report) { r.Sizes = []cost.Size{{Bytes: -8, Times: cost.Times{Median: 5}}} },
+		"no time":            func(r *cost.Report) { r.Sizes = []cost.Size{{Bytes: 8}} },
+	} {
+		other := wild
+		change(&other)
+		if _, err := Fit([]cost.Report{other}); err == nil {
+			t.Errorf("a report of %s: no error", what)
+		}
 	}
 	if _, err := Fit(nil); err == nil {
 		t.Error("no report: no error")
+	}
+}
+
+// TestFitTakesReports: hosts that are only pretended share their machine and its processors in
+// what is fitted as in what was measured; and of a time that somebody else has made longer in
+// one third of the repetitions the other counts.
+func TestFitTakesReports(t *testing.T) {
+	for machines, together := range map[int]int{0: 0, 1: 3, 3: 0} {
+		r := cost.Report{Collective: "all-reduce", Type: "f32", Memory: "alloc", Ranks: []int{1, 1, 1}, CPUs: 5, Machines: machines}
+		r.Sizes = []cost.Size{{Bytes: 8, Times: cost.Times{Median: 100, First: 60, Last: 110}}, {Bytes: 16, Times: cost.Times{Median: 100, First: 95, Last: 110}}}
+		var f fit
+		if err := f.add(r); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []point{{bytes: 8, us: 60}, {bytes: 16, us: 100}} {
+			if p := f.points[i]; p.bytes != want.bytes || p.us != want.us || p.cluster.Cores != 5 || p.cluster.Together != together || len(p.cluster.Ranks) != 3 {
+				t.Errorf("on %d machines: got %d bytes in %v us on %+v, want %d in %v on 5 processors, with %d hosts together", machines, p.bytes, p.us, p.cluster, want.bytes, want.us, together)
+			}
+		}
 	}
 }

@@ -3,6 +3,9 @@ package simulate
 import (
 	"math/rand/v2"
 	"testing"
+
+	"ebtrain/collective"
+	"ebtrain/collective/schedule"
 )
 
 // TestInlink: what is to be carried takes the first free microseconds of the link from its
@@ -52,5 +55,16 @@ func TestWired(t *testing.T) {
 		if got := g.wire(0, prices{perByte: 1}); got != want {
 			t.Errorf("wired %v: a byte that takes 1 us takes %v, want %v", wired, got, want)
 		}
+	}
+}
+
+// TestLinkStaysBusy: a collective finds the ways into hosts as the one before has left them.
+func TestLinkStaysBusy(t *testing.T) {
+	const busy, latency = 500.0, 10.0
+	g := newGroup(Cluster{Ranks: Hosts(2, 1)})
+	g.in[1].carry(0, busy)
+	g.play(planKey{collective.Barrier, 0}, tariff{between: prices{latency: latency, perByte: 1}})
+	if want := []float64{schedule.HeaderBytes + latency, busy + schedule.HeaderBytes + latency}; g.lead.clock[0] != want[0] || g.lead.clock[1] != want[1] {
+		t.Errorf("a barrier of two hosts, into one of which the link is busy until %v, ends at %v, want %v", busy, g.lead.clock, want)
 	}
 }

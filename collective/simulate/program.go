@@ -37,7 +37,7 @@ func compile(s Step, ranks int) (*program, error) {
 			if key.kind == 0 {
 				key.kind = collective.AllReduce
 			}
-			if key.kind > collective.Broadcast || key.bytes < 0 {
+			if !key.valid() {
 				return nil, wrong("starts %v of %d bytes, expected a collective of 0 bytes or more", key.kind, key.bytes)
 			}
 			name, known := names[e.Label]
@@ -61,6 +61,11 @@ func compile(s Step, ranks int) (*program, error) {
 		return nil, fmt.Errorf("simulate: the step starts %d collectives and waits for %d, expected a Wait for each", len(places), len(waited))
 	}
 	return p, nil
+}
+
+// valid says whether k can be played.
+func (k planKey) valid() bool {
+	return k.kind >= collective.Barrier && k.kind <= collective.Broadcast && k.bytes >= 0
 }
 
 // whole is k with as many elements as ranks can cut into equal parts.

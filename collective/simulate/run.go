@@ -73,8 +73,12 @@ func Collective(c Cluster, kind collective.Kind, bytes int) (float64, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
+	k := planKey{kind, bytes}
+	if !k.valid() {
+		return 0, fmt.Errorf("simulate: %v of %d bytes, expected a collective of 0 bytes or more", kind, bytes)
+	}
 	g := newGroup(c)
-	g.play(planKey{kind, bytes}.whole(g.size), tariffOf(c.Costs))
+	g.play(k.whole(g.size), tariffOf(c.Costs))
 	return g.lead.clock[0], nil
 }
 
@@ -270,7 +274,7 @@ func (p *player) result() Result {
 	}
 	sorted := slices.Sorted(slices.Values(r.Steps))
 	n := len(sorted)
-	r.P10, r.Median, r.P90 = sorted[n/10], sorted[(n-1)/2], sorted[min(n-1, n*9/10)]
+	r.P10, r.Median, r.P90 = sorted[n/10], sorted[(n-1)/2], sorted[n-1-n/10]
 	median := p.steps[slices.Index(r.Steps, r.Median)]
 	ranks := float64(len(p.clock))
 	r.Compute, r.Slowest = median.compute/ranks, median.slowest/ranks

@@ -102,10 +102,10 @@ type Noise struct {
 
 // Result is what a simulated training took, in microseconds.
 type Result struct {
-	Steps  []float64 `json:"steps_us"` // each, from the last rank's end of the step before to the last rank's end
-	Median float64   `json:"median_us"`
-	P10    float64   `json:"p10_us"`
-	P90    float64   `json:"p90_us"`
+	Steps  []float64 `json:"steps_us"`  // each, from the last rank's end of the step before to the last rank's end
+	Median float64   `json:"median_us"` // of an even number the shorter of the two in the middle, so it is that of a step
+	P10    float64   `json:"p10_us"`    // a tenth of the steps, rounded down, are shorter,
+	P90    float64   `json:"p90_us"`    // and as many longer
 
 	// Of the median step, and the mean over ranks: Compute, Exposed and Slowest add up
 	// to what a rank's step takes.

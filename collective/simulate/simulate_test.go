@@ -183,7 +183,7 @@ func TestWithoutEach(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		costs        cost.Model
-		small, large Cost // whose it is, of 32 KiB and of 1 MiB
+		small, large Cost // whose it is, of what is just small and of a bit more
 	}{
 		{"latency between hosts", cost.Model{Between: cost.Costs{Latency: one}}, SmallLatency, LargeLatency},
 		{"messages between hosts", cost.Model{Between: cost.Costs{Message: one}}, SmallLatency, LargeLatency},
@@ -194,7 +194,7 @@ func TestWithoutEach(t *testing.T) {
 		{"sums between hosts", cost.Model{Between: cost.Costs{Reduce: one}}, Reduction, Reduction},
 		{"sums within a host", cost.Model{Within: cost.Costs{Reduce: one}}, Reduction, Reduction},
 	} {
-		for bytes, own := range map[int]Cost{32 << 10: test.small, 1 << 20: test.large} {
+		for bytes, own := range map[int]Cost{schedule.Doubles: test.small, schedule.Doubles + 4: test.large} {
 			c := Cluster{Ranks: []int{2, 2}, Costs: test.costs}
 			s := Step{[]Event{event(Start, 0, 0, bytes), event(Wait, 0, 0, 0)}}
 			all, err := Run(t.Context(), c, s, Noise{}, 1, 1)
@@ -210,6 +210,25 @@ func TestWithoutEach(t *testing.T) {
 					t.Errorf("%s, %d bytes: without %v it takes %v us, %v, want %v", test.name, bytes, removed, r.Median, err, want)
 				}
 			}
+		}
+	}
+}
+
+// TestPercentiles: as many steps are longer than P90 as are shorter than P10, and the parts are
+// those of a step as long as the median.
+func TestPercentiles(t *testing.T) {
+	for n, want := range map[int][3]float64{1: {1, 1, 1}, 2: {1, 1, 2}, 9: {1, 5, 9}, 10: {2, 5, 9}, 11: {2, 6, 10}, 20: {3, 10, 18}, 101: {11, 51, 91}} {
+		p := player{program: &program{labels: []string{"bucket"}}, clock: make([]float64, 2)}
+		for i := range n { // 1 to n, in an order of no kind
+			us := float64(1 + (i*7+3)%n)
+			p.steps = append(p.steps, split{us: us, compute: 20 * us, slowest: 2 * us, exposed: []float64{6 * us}, messages: int64(us), bytes: int64(8 * us)})
+		}
+		r := p.result()
+		if got := [3]float64{r.P10, r.Median, r.P90}; got != want {
+			t.Errorf("of steps of 1 to %d us P10, median and P90 are %v, want %v", n, got, want)
+		}
+		if m := r.Median; r.Compute != 10*m || r.Slowest != m || r.Exposed[0] != (Exposed{"bucket", 3 * m}) || r.Messages != int64(m) || r.Bytes != int64(8*m) {
+			t.Errorf("of %d steps the parts of the one of %v us are %+v", n, m, r)
 		}
 	}
 }
@@ -235,8 +254,8 @@ func TestOverlap(t *testing.T) {
 	}
 	s := Step{[]Event{event(Start, 0, 0, 1<<20), event(Start, 1, 0, 1<<20), event(Compute, 0, one/2, 0), event(Wait, 1, 0, 0), event(Wait, 0, 0, 0)}}
 	r, err := Run(t.Context(), Cluster{Ranks: Hosts(2, 1), Cores: 2, Costs: between(0, 0, 1, 0)}, s, Noise{}, 1, 1)
-	if err != nil || math.Abs(r.Median-2*one) > 1e-6 || math.Abs(r.ExposedUS()-1.5*one) > 1e-6 {
-		t.Errorf("two all-reduces of %v us take %v, of which %v is exposed, %v", one, r.Median, r.ExposedUS(), err)
+	if err != nil || math.Abs(r.Median-2*one) > 1e-6 || math.Abs(r.ExposedUS()-1.5*one) > 1e-6 || len(r.Exposed) != 1 {
+		t.Errorf("two all-reduces of %v us take %v, of which %v are exposed, %v", one, r.Median, r.Exposed, err)
 	}
 }
 
@@ -249,6 +268,9 @@ func TestBadSteps(t *testing.T) {
 		"not started": func() (Result, error) {
 			return Run(t.Context(), ok, Step{[]Event{event(Wait, 1, 0, 4)}}, Noise{}, 1, 1)
 		},
+		"waited for already": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, 4), event(Wait, 1, 0, 4), event(Wait, 1, 0, 4)}}, Noise{}, 1, 1)
+		},
 		"waits for 0": func() (Result, error) {
 			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, 4)}}, Noise{}, 1, 1)
 		},
@@ -259,8 +281,12 @@ func TestBadSteps(t *testing.T) {
 		"of -4 bytes": func() (Result, error) {
 			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, -4)}}, Noise{}, 1, 1)
 		},
+		"starts alloc of 4 bytes": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{{Kind: Start, What: collective.Allocation, Bytes: 4}}}, Noise{}, 1, 1)
+		},
 		"0 steps":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{}, 0, 1) },
 		"a ratio":           func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{[]float64{0}}, 1, 1) },
+		"noise is +Inf":     func() (Result, error) { return Run(t.Context(), ok, Step{}, Noise{[]float64{1, math.Inf(1)}}, 1, 1) },
 		"at least one host": func() (Result, error) { return Run(t.Context(), Cluster{}, Step{}, Noise{}, 1, 1) },
 		"-1 us of a processor": func() (Result, error) {
 			return Run(t.Context(), Cluster{Ranks: []int{2}, Wake: -1}, Step{}, Noise{}, 1, 1)
@@ -278,6 +304,11 @@ func TestBadSteps(t *testing.T) {
 	} {
 		if _, err := run(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)
+		}
+	}
+	for _, k := range []planKey{{0, 4}, {collective.Broadcast + 1, 4}, {collective.Allocation, 4}, {collective.AllReduce, -4}} {
+		if _, err := Collective(Cluster{Ranks: []int{1, 1}}, k.kind, k.bytes); err == nil || !strings.Contains(err.Error(), "expected a collective of 0 bytes or more") {
+			t.Errorf("%v of %d bytes: got error %v", k.kind, k.bytes, err)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
