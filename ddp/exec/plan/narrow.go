@@ -23,8 +23,12 @@ func (p *Plan) narrow() {
 		}
 		more = len(n.wide) > before
 	}
+	narrow := make([]bool, len(p.Values)) // asked of all before any of their roots is
 	for v := range p.Values {
-		if n.narrow(v) {
+		narrow[v] = n.narrow(v)
+	}
+	for v, is := range narrow {
+		if is {
 			p.Values[v].DType = graph.BF16
 			p.Values[v].Off /= 2 // all of its root is narrow
 		}

@@ -139,3 +139,24 @@ func TestBF16ImagesStay(t *testing.T) {
 	mustCount(t, string(dump(t, p)), map[string]int{
 		" bf16[2,6,6,4]nhwc) = conv2d": 1, " bf16[2,6,6,4]nhwc) = transpose": 1, " bf16[2,6,6,4]nhwc) = t1": 1, " bf16[1,": 0, " bf16[2,1,1,": 0, " bf16[4,4,3,3]) = t0": 1, " bf16[4,4,6,6]) = copy (var": 1, " bf16[4,": 4, "fused f32": 5, "fused bf16": 0})
 }
+
+// What shows an image in other extents is of its type: images of one channel as vectors.
+// They have the bits of the image as a reader of the image itself sees it.
+func TestBF16ImagesAsVectors(t *testing.T) {
+	var b graph.Builder
+	f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+	y := b.Conv2D(b.Input("x", f(2, 4, 6, 6)), b.Var("w", f(1, 4, 3, 3)), graph.NewConv(3, 1, 1))
+	b.Output("image", b.Neg(y))
+	b.Output("vectors", b.Neg(b.Reshape(y, graph.D(2, 36))))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{Name: "vectors", BF16Images: true})
+	p.Allocate()
+	mustCount(t, string(dump(t, p)), map[string]int{"conv2d": 1, " bf16[2,36])": 1, " bf16[2,6,6,1]nhwc) = conv2d": 1})
+	all := rounding(t, p, 1, nil)
+	if !bytes.Equal(all[0].Bytes(), all[1].Bytes()) {
+		t.Errorf("the image differs from its vectors in\n%s", dump(t, p))
+	}
+}
