@@ -16,6 +16,13 @@ func (p *Plan) narrow() {
 	for _, a := range p.assigns {
 		n.widen(a.src)
 	}
+	for v := range p.Values {
+		// a part that is read in place begins at a whole line, and has to in half of its place; on
+		// rank 0 any does, but ranks decide alike
+		if part := p.Values[v].Bytes(); part < p.Values[p.Values[v].Root].Bytes() && part%(2*Align) != 0 {
+			n.widen(v)
+		}
+	}
 	for more := true; more; {
 		before := len(n.wide)
 		for i := range p.Steps {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -158,5 +159,32 @@ func TestBF16ImagesAsVectors(t *testing.T) {
 	all := rounding(t, p, 1, nil)
 	if !bytes.Equal(all[0].Bytes(), all[1].Bytes()) {
 		t.Errorf("the image differs from its vectors in\n%s", dump(t, p))
+	}
+}
+
+// A part of an array that is read where it lies begins at a whole line, which half of its
+// place might not be: of such an array nothing is narrow, on any rank.
+func TestBF16ImagesOfParts(t *testing.T) {
+	for size, narrow := range map[int]int{4: 0, 8: 1} { // parts of 64 bytes, and of 256
+		var b graph.Builder
+		f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+		y := b.Conv2D(b.Input("x", f(2, 4, size, size)), b.Var("w", f(1, 4, 3, 3)), graph.NewConv(3, 1, 1))
+		b.Output("part", b.Neg(b.Part(2, b.Reshape(y, graph.D(2*size*size)))))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rank := range 2 {
+			p := New(g, Options{Name: "parts", World: 2, Rank: rank, BF16Images: true})
+			p.Allocate()
+			mustCount(t, string(dump(t, p)), map[string]int{fmt.Sprintf(" bf16[%d])", size*size): narrow, ",1]nhwc) = conv2d": 1})
+			for i := range p.Steps {
+				for _, v := range p.Steps[i].In {
+					if _, _, at := p.View(v); at%Align != 0 {
+						t.Errorf("step %d reads at %d, want whole lines, in\n%s", i, at, dump(t, p))
+					}
+				}
+			}
+		}
 	}
 }
