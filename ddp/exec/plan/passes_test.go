@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
@@ -188,6 +189,21 @@ func TestLinearParts(t *testing.T) {
 		})
 		mustCount(t, text, map[string]int{"reduce_sum": reductions})
 	}
+}
+
+// Of x + y in bfloat16, where y is nearly −x, the sum is that of what is left, 640/32: those
+// of x and of y alone are 1600 and −1580, of which a bfloat16 keeps too little.
+func TestSplitKeepsDigits(t *testing.T) {
+	one := exec.NewTensor(graph.T(graph.BF16, 640, 4))
+	for i := range one.Type.Shape.Len() {
+		one.SetAt(i, 1+float64(i%2))
+	}
+	holdsExactly(t, "split", one, func(b *graph.Builder) []graph.ID {
+		in := b.Input("x", one.Type)
+		x := b.Square(in)
+		y := b.Sub(b.Scale(b.MaxKeep(in, 0, 1), 1./64), x) // a pass later
+		return []graph.ID{b.SumKeep(b.Add(x, y), 0)}
+	})
 }
 
 // What every reader can compute from a product in memory is not kept, and what
