@@ -206,6 +206,23 @@ func TestSplitKeepsDigits(t *testing.T) {
 	})
 }
 
+// A sum of x + y that is repeated, or is of a view of it, is not that of x and y themselves: where
+// each number goes into it several times, or others together, theirs are other sums.
+func TestSplitOfViews(t *testing.T) {
+	c := exectest.Case{Args: []exectest.Arg{{Shape: graph.D(6, 1), Fill: exectest.Between(-1, 1)}, {Shape: graph.D(3, 4), Fill: exectest.Between(-1, 1)}},
+		Build: func(b *graph.Builder, in []graph.ID) []graph.ID {
+			later := func(x graph.ID) graph.ID { return b.Tanh(b.Mul(x, b.SumKeep(x, 0, 1))) } // a pass later
+			x := b.Exp(in[0])
+			repeated := b.BroadcastTo(b.Add(x, later(x)), graph.D(6, 5))
+			y := b.Exp(in[1])
+			z := b.Reshape(b.Add(y, later(y)), graph.D(6, 2))
+			return []graph.ID{b.SumKeep(repeated, 1), b.SumKeep(b.Add(z, b.Exp(b.Reshape(in[1], graph.D(6, 2)))), 1)}
+		}}
+	if err := holds(c, Options{World: 1}); err != nil {
+		t.Error(err)
+	}
+}
+
 // What every reader can compute from a product in memory is not kept, and what
 // follows from arrays at hand is not read.
 func TestDerive(t *testing.T) {
