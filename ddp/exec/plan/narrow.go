@@ -54,7 +54,7 @@ func (p *Plan) narrowGradients() {
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if f, ok := s.Op.(*Fused); !ok || f.DType != graph.F32 {
+		if _, ok := s.Op.(*Fused); !ok {
 			for _, v := range s.In {
 				wide[p.Values[v].Root] = true
 			}
@@ -145,7 +145,7 @@ func (p *Plan) readOtherwise() map[int]bool {
 		}
 		f, fused := s.Op.(*Fused)
 		for k, v := range s.Out {
-			if !fused || f.DType != graph.F32 || k >= len(f.Stores) {
+			if !fused || k >= len(f.Stores) {
 				is[p.Values[v].Root] = true
 			}
 		}
@@ -210,10 +210,6 @@ func (n *narrowing) step(s *Step) {
 	switch op := s.Op.(type) {
 	case *Fused:
 		n.widen(s.Out[len(op.Stores):]...)
-		if op.DType != graph.F32 {
-			n.widen(s.In...)
-			n.widen(s.Out...)
-		}
 	case graph.Conv2D:
 		n.widen(s.In[1])
 	case graph.Conv2DGradX:
