@@ -124,7 +124,7 @@ func (m *memory) takeOver(i, r int) int {
 	}
 	for _, v := range m.Steps[i].In {
 		in := m.Values[v].Root
-		if m.Values[in].Space != Arena || m.Values[in].IsConst || m.slot[in] < 0 {
+		if m.Values[in].Space != Arena || m.slot[in] < 0 {
 			continue
 		}
 		if s := &m.slots[m.slot[in]]; s.last == i && s.takenAt != i && m.inPlace(i, in, r) {

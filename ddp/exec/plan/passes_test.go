@@ -237,3 +237,18 @@ func TestDerive(t *testing.T) {
 	})
 	mustCount(t, text, map[string]int{"= relu": 1, "t0 = sub": 2, "= step": 1, "f32[512,16]) = t": 1})
 }
+
+// Two groups do not wait for each other: what each could make of its own array beside its first
+// reader is read by the other, too, in other extents.
+func TestGroupsDoNotCross(t *testing.T) {
+	x := exec.NewTensor(graph.T(graph.F64, 8, 4))
+	for i := range x.Type.Shape.Len() {
+		x.SetAt(i, float64(i))
+	}
+	holdsExactly(t, "crossed", x, func(b *graph.Builder) []graph.ID {
+		wide, tall := graph.D(4, 8), graph.D(8, 4)
+		x := b.Input("x", x.Type)
+		p, q := b.Shift(x, 1), b.Square(b.Reshape(x, wide))
+		return []graph.ID{b.Sub(p, b.Reshape(q, tall)), b.Sub(q, b.Reshape(p, wide))}
+	})
+}

@@ -41,6 +41,11 @@ func TestWhatTravelsStays(t *testing.T) {
 			b.Assign(v, mean)
 			return append(sum(b, y), mean)
 		}, []float64{2, 1, 1}},
+		{"a number beside it", func(b *graph.Builder, y, v graph.ID) []graph.ID {
+			out := sum(b, b.Full(vector, 3), y)
+			b.Assign(v, b.Mul(out[0], y))
+			return out[1:]
+		}, []float64{2, 6}},
 		{"again and again", func(b *graph.Builder, y, v graph.ID) []graph.ID {
 			four := sum(b, sum(b, y)...)[0]
 			b.Assign(v, b.Sub(four, y))
