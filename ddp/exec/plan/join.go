@@ -81,8 +81,7 @@ type groupKey struct {
 	op          fmt.Stringer
 	weights     int
 	image, made graph.Shape // of one sample
-	dtype       graph.DType
-	kept        bool // for gradients of weights: what is not would live as long
+	kept        bool        // for gradients of weights: what is not would live as long
 }
 
 // reach is into which part of a graph the convolutions that are joined fit: what comes much
@@ -104,7 +103,7 @@ func (j *joining) offer(i, image, weights int) {
 	if points == 0 || points > j.o.Join || !j.movable(y) || !j.movable(x) && !j.little(x, y) {
 		return
 	}
-	key := groupKey{n.op, n.in[weights], j.Values[x].Dims.With(0, 1), j.Values[y].Dims.With(0, 1), j.Values[x].DType, j.kept[x] || j.kept[y]}
+	key := groupKey{n.op, n.in[weights], j.Values[x].Dims.With(0, 1), j.Values[y].Dims.With(0, 1), j.kept[x] || j.kept[y]}
 	far := max(near, j.nodes[len(j.nodes)-1].index/reach)
 	for _, k := range j.open[key] {
 		if g := j.groups[k]; n.index-j.nodes[g.nodes[0]].index <= far && g.points+points <= j.o.Join && !j.depend(i, g) {

@@ -58,6 +58,7 @@ func TestPartsOfAnyTypeAreAligned(t *testing.T) {
 		var b graph.Builder
 		x := b.Var("x", graph.T(dt, 2*9))
 		b.Assign(x, b.AllGather(2, "all", b.Neg(b.ReduceScatter(collective.Mean, 2, "part", x))))
+		b.Output("mine", b.Part(2, x))
 		g, err := b.Build()
 		if err != nil {
 			t.Fatal(err)

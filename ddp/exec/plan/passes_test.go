@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -70,6 +71,11 @@ func TestMoments(t *testing.T) {
 		x := b.Input("x", graph.T(graph.F32, 64, 1))
 		m := b.Scale(b.SumKeep(b.BroadcastTo(x, graph.D(64, 64)), 0, 1), 1./64)
 		b.Output("repeated", b.SumKeep(b.Square(b.Sub(x, m)), 0, 1))
+	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
+	mustCount(t, planOf(t, func(b *graph.Builder) {
+		x := b.BroadcastTo(b.Input("x", graph.T(graph.F32, 64, 1)), graph.D(64, 64))
+		m := b.Scale(b.SumKeep(x, 0, 1), 1./64)
+		b.Output("repeated, both", b.SumKeep(b.Square(b.Sub(x, m)), 0, 1))
 	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
 }
 
@@ -189,6 +195,31 @@ func TestLinearParts(t *testing.T) {
 		})
 		mustCount(t, text, map[string]int{"reduce_sum": reductions})
 	}
+}
+
+// Nothing follows from the sum of x where a function of it is summed that is not linear, or a
+// product with what is not the same along the axes that are summed over.
+func TestLinearOfOthers(t *testing.T) {
+	for fn := graph.UnaryFn(1); fn < graph.NumUnaryFn; fn++ {
+		op := graph.Unary{Fn: fn}
+		if fn.HasParam() {
+			op.Bits = math.Float64bits(3)
+		}
+		reductions := 2
+		if fn == graph.Neg || fn == graph.Scale {
+			reductions = 1
+		}
+		mustCount(t, planOf(t, func(b *graph.Builder) {
+			x := b.Input("x", graph.T(graph.F32, 4096, 16))
+			b.Output("x", b.SumKeep(x, 0))
+			b.Output(op.String(), b.SumKeep(b.Apply(op, x)[0], 0))
+		}), map[string]int{"reduce_sum": reductions})
+	}
+	mustCount(t, planOf(t, func(b *graph.Builder) { // of as many numbers as there are sums, but along the other axis
+		x, a := b.Input("x", graph.T(graph.F32, 64, 64)), b.Input("a", graph.T(graph.F32, 64, 1))
+		b.Output("x", b.SumKeep(x, 0))
+		b.Output("ax", b.SumKeep(b.Mul(x, a), 0))
+	}), map[string]int{"reduce_sum": 2})
 }
 
 // Of x + y in bfloat16, where y is nearly −x, the sum is that of what is left, 640/32: those

@@ -56,6 +56,11 @@ func TestWhatTravelsStays(t *testing.T) {
 			b.Assign(v, b.Sub(b.Concat(0, half, half), b.Concat(0, half, half)))
 			return []graph.ID{b.Sub(b.Placed(2, half), b.Placed(2, b.Part(2, y))), y}
 		}, []float64{1, 1, 0}},
+		{"a part of what comes", func(b *graph.Builder, y, v graph.ID) []graph.ID {
+			all := sum(b, y)[0]
+			b.Assign(v, b.Neg(all))
+			return []graph.ID{b.Placed(2, b.Part(2, all))}
+		}, []float64{2, -2}},
 		{"a part of what nothing else reads", func(b *graph.Builder, y, v graph.ID) []graph.ID {
 			half := sum(b, b.Part(2, b.Neg(y)))[0]
 			b.Assign(v, y)
