@@ -1,10 +1,15 @@
 package plan
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"ebtrain/collective"
+	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
 
@@ -69,6 +74,57 @@ func TestPartsOfAnyTypeAreAligned(t *testing.T) {
 			for _, v := range append(append([]int(nil), p.Steps[i].In...), p.Steps[i].Out...) {
 				if _, _, at := p.View(v); at%Align != 0 {
 					t.Errorf("%v: step %d has an array at %d, want whole lines, in\n%s", dt, i, at, dump(t, p))
+				}
+			}
+		}
+	}
+}
+
+// Parts of any length travel to where they belong, whole lines or not: what two ranks gather is
+// one behind the other, and each has the sum of its own part.
+func TestPartsTravel(t *testing.T) {
+	for _, n := range []int{5, 16} { // elements of a part: 20 bytes, and whole lines
+		var b graph.Builder
+		x, y := b.Input("x", graph.T(graph.F32, n)), b.Input("y", graph.T(graph.F32, 2*n))
+		b.Output("all", b.AllGather(2, "all", x))
+		b.Output("mine", b.ReduceScatter(collective.Sum, 2, "mine", y))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		comms, all, mine := exectest.NewGroup(2), make([][]float64, 2), make([][]float64, 2)
+		errs := make([]error, 2)
+		var ranks sync.WaitGroup
+		for rank := range 2 {
+			ranks.Go(func() {
+				p, err := planned{}.Compile(g, exec.Options{Name: "parts", Comm: comms[rank], Vars: &exec.HostVars{}})
+				if err != nil {
+					errs[rank] = err
+					comms[rank].Abort(err)
+					return
+				}
+				for _, in := range []*exec.Tensor{p.Input("x"), p.Input("y")} {
+					for i := range in.Type.Shape.Len() {
+						in.SetAt(i, float64(100*rank+i))
+					}
+				}
+				errs[rank] = exec.Run(context.Background(), p)
+				for i := range 2 * n {
+					all[rank] = append(all[rank], p.Output("all").At(i))
+				}
+				for i := range n {
+					mine[rank] = append(mine[rank], p.Output("mine").At(i))
+				}
+			})
+		}
+		ranks.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		for rank := range 2 {
+			for i := range n {
+				if a, b, s := all[rank][i], all[rank][n+i], mine[rank][i]; a != float64(i) || b != float64(100+i) || s != float64(100+2*(rank*n+i)) {
+					t.Errorf("parts of %d, rank %d, element %d: gathered %v and %v, and a sum of %v", n, rank, i, a, b, s)
 				}
 			}
 		}
