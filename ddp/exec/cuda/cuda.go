@@ -56,7 +56,7 @@ type Precision uint8
 const (
 	F32  Precision = iota // with all its digits
 	TF32                  // with 10 bits behind the point
-	BF16                  // and images between steps lie in memory as bfloat16
+	BF16                  // and images between steps lie in memory as bfloat16, but for those of deterministic programs
 )
 
 func (p Precision) String() string { return [...]string{"f32", "tf32", "bf16"}[p] }

@@ -93,7 +93,7 @@ func (d *deriving) drop() {
 		if r.group == last {
 			continue
 		}
-		e := expansion{deriving: d, group: r.group, array: r.array}
+		e := expansion{deriving: d, group: r.group}
 		if e.expand(r.array, 1) && e.missing == nil {
 			d.copies = append(d.copies, derived{r.group, r.array, e.ops})
 			last = r.group
@@ -118,7 +118,7 @@ func (d *deriving) swapOne(v, p int) {
 		return
 	}
 	for _, g := range groups {
-		e := expansion{deriving: d, group: g, array: v}
+		e := expansion{deriving: d, group: g}
 		if d.done[g] || !e.expand(v, 1) {
 			return
 		}
@@ -165,9 +165,9 @@ func (d *deriving) inMemory(v int) bool {
 // most one other array in memory. It visits maxOps nodes at most.
 type expansion struct {
 	*deriving
-	group, array int
-	ops          []int // the nodes on the way, in order
-	missing      []int // the other array
+	group   int
+	ops     []int // the nodes on the way, in order
+	missing []int // the other array
 }
 
 // expand says whether v, depth ops away from the array, follows by a few cheap
@@ -187,7 +187,7 @@ func (e *expansion) expand(v, depth int) bool {
 	for _, x := range e.operands(p) {
 		x = e.source(x)
 		switch {
-		case !e.full(p, x), x != e.array && e.has(e.group, x), slices.Contains(e.missing, x):
+		case !e.full(p, x), e.has(e.group, x), slices.Contains(e.missing, x):
 		case e.inMemory(x):
 			if e.missing = append(e.missing, x); len(e.missing) > 1 {
 				return false

@@ -87,7 +87,8 @@ func TestSlopeOfNegativeRectifier(t *testing.T) {
 			slope := func(x graph.ID) graph.ID {
 				return b.Apply(graph.Unary{Fn: graph.LeakyStep, Bits: math.Float64bits(a)}, x)[0]
 			}
-			return []graph.ID{y, slope(x), slope(y), b.Grad(b.Sum(b.Square(y)), x)[0], b.Mul(slope(y), b.Sum(b.Mul(y, slope(y))))}
+			others := []graph.ID{b.Relu(x), b.Step(x), b.Sign(x), b.Abs(x), b.Neg(x)} // beside the rectifiers of x
+			return append(others, y, slope(x), slope(y), b.Grad(b.Sum(b.Square(y)), x)[0], b.Mul(slope(y), b.Sum(b.Mul(y, slope(y)))))
 		})
 	}
 }
@@ -109,4 +110,21 @@ func TestSlopeOfDerivedRectifier(t *testing.T) {
 			return []graph.ID{b.SumKeep(b.Mul(z, b.Mul(slope, d)), 0), b.SumKeep(b.Mul(b.Square(z), slope), 0)}
 		})
 	}
+}
+
+// What is computed once because it is the same behind a StopGrad has all of its results: a pool,
+// its maxima and their places.
+func TestMergedPools(t *testing.T) {
+	x := exec.NewTensor(graph.T(graph.F64, 1, 2, 4, 4))
+	for i := range x.Type.Shape.Len() {
+		x.SetAt(i, float64(i*13%32))
+	}
+	holdsExactly(t, "pools", x, func(b *graph.Builder) (out []graph.ID) {
+		in := b.Input("x", x.Type)
+		for _, x := range []graph.ID{in, b.StopGrad(in)} {
+			pool := b.Apply(graph.MaxPool2D{Window: graph.SquareWindow(2, 2, 0)}, x)
+			out = append(out, pool[0], b.Cast(pool[1], graph.F64))
+		}
+		return out
+	})
 }

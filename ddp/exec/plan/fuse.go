@@ -24,14 +24,11 @@ func fuse(d *dag) []node {
 // edge or by reading the same array.
 func (a *analysis) groups() union {
 	u := newUnion(len(a.nodes))
-	type reader struct { // of a value, whose extents are its own
-		node, level int32
-		dtype       graph.DType
-	}
-	readers := newChains[reader](len(a.Values)) // the first of each level and type
+	type reader struct{ node, level int32 }     // of a value, whose extents and type are its own
+	readers := newChains[reader](len(a.Values)) // the first of each level
 	join := func(v int, r reader) {
 		for known := range readers.of(v) {
-			if known.level == r.level && known.dtype == r.dtype {
+			if known.level == r.level {
 				u.join(int(r.node), int(known.node))
 				return
 			}
@@ -47,7 +44,7 @@ func (a *analysis) groups() union {
 				u.join(p, i)
 			}
 			if a.full(i, v) {
-				join(v, reader{int32(i), int32(a.sunk[i]), a.space[i].dtype})
+				join(v, reader{int32(i), int32(a.sunk[i])})
 			}
 		}
 	}

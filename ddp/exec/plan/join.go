@@ -81,8 +81,7 @@ type groupKey struct {
 	op          fmt.Stringer
 	weights     int
 	image, made graph.Shape // of one sample
-	dtype       graph.DType
-	kept        bool // for gradients of weights: what is not would live as long
+	kept        bool        // for gradients of weights: what is not would live as long
 }
 
 // reach is into which part of a graph the convolutions that are joined fit: what comes much
@@ -104,7 +103,7 @@ func (j *joining) offer(i, image, weights int) {
 	if points == 0 || points > j.o.Join || !j.movable(y) || !j.movable(x) && !j.little(x, y) {
 		return
 	}
-	key := groupKey{n.op, n.in[weights], j.Values[x].Dims.With(0, 1), j.Values[y].Dims.With(0, 1), j.Values[x].DType, j.kept[x] || j.kept[y]}
+	key := groupKey{n.op, n.in[weights], j.Values[x].Dims.With(0, 1), j.Values[y].Dims.With(0, 1), j.kept[x] || j.kept[y]}
 	far := max(near, j.nodes[len(j.nodes)-1].index/reach)
 	for _, k := range j.open[key] {
 		if g := j.groups[k]; n.index-j.nodes[g.nodes[0]].index <= far && g.points+points <= j.o.Join && !j.depend(i, g) {
@@ -141,15 +140,10 @@ func (j *joining) little(x, y int) bool {
 	return !j.Values[x].IsConst && j.Values[x].Bytes()%(2*Align) == 0 && littleShare*j.Values[x].Dims.Len() <= j.Values[y].Dims.Len()
 }
 
-// depend says whether node i depends on one of a group, or the group on i, what is
-// joined already counted as one node.
+// depend says whether node i depends on one of a group, what is joined already counted as
+// one node; that it does, too, where there has been searched enough. No node that is in a
+// group depends on i, which comes behind all of them.
 func (j *joining) depend(i int, g *group) bool {
-	return j.needs([]int{i}, func(k int) bool { return slices.Contains(g.nodes, k) }) || j.needs(g.nodes, func(k int) bool { return k == i })
-}
-
-// needs says whether nodes depend on one of which is is true; that they do, too, where
-// there has been searched enough.
-func (j *joining) needs(nodes []int, is func(node int) bool) bool {
 	j.runs++
 	var todo []int
 	above := func(k int) {
@@ -160,18 +154,16 @@ func (j *joining) needs(nodes []int, is func(node int) bool) bool {
 			}
 		}
 	}
-	for _, k := range nodes {
-		above(k)
-	}
+	above(i)
 	for len(todo) > 0 {
 		k := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if j.left--; is(k) || j.left < 0 {
+		if j.left--; slices.Contains(g.nodes, k) || j.left < 0 {
 			return true
 		}
 		above(k)
-		if g := j.of[k]; g >= 0 {
-			for _, m := range j.groups[g].nodes {
+		if with := j.of[k]; with >= 0 {
+			for _, m := range j.groups[with].nodes {
 				if m != k && j.seen[m] != j.runs {
 					j.seen[m] = j.runs
 					todo = append(todo, m)

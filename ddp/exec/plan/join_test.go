@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -298,4 +299,32 @@ func inAnyOrder(t *testing.T, p *Plan, r *rand.Rand) []*exec.Tensor {
 		}
 	}
 	return m.logical()
+}
+
+// A joined image in bfloat16 does not take the place of an array in float32 of which a part
+// of it is made: both have as many bytes, but a number lies where another was.
+func TestJoinOfHalves(t *testing.T) {
+	var b graph.Builder
+	f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+	w, k := b.Var("w", f(4, 1, 3, 3)), b.Var("k", f(64, 64))
+	for _, name := range []string{"x", "y"} {
+		noise := b.Reshape(b.MatMul(b.Input(name+" noise", f(2, 64)), k, false, false), graph.D(2, 1, 8, 8)) // stays float32
+		b.Output(name, b.Conv2D(b.Tanh(b.Add(b.Input(name, f(2, 1, 8, 8)), noise)), w, same3))
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, alone := joinAll, Options{Name: "alone", WeightsLast: true, BF16Images: true}
+	o.BF16Images = true
+	p, q := New(g, o), New(g, alone)
+	p.Allocate()
+	q.Allocate()
+	mustBe(t, "convolutions", count(p, KindConv2D), 1)
+	got, want := rounding(t, p, 1, nil), rounding(t, q, 1, nil)
+	for i := range want {
+		if !bytes.Equal(got[i].Bytes(), want[i].Bytes()) {
+			t.Errorf("the results for %s differ from those alone, in\n%s", p.Outputs[i].Name, dump(t, p))
+		}
+	}
 }

@@ -72,7 +72,8 @@ func (p *Plan) ends() *ends {
 
 // inPlace says whether step i, which makes out and is the last that touches in (roots),
 // may write its result out over its operand in: each point of the iteration space reads
-// what it replaces and nothing else of it.
+// what it replaces and nothing else of it. A part of out would be no such result: it may be
+// of numbers of half the size, and lie where other points read.
 func (e *ends) inPlace(i, in, out int) bool {
 	f, ok := e.Steps[i].Op.(*Fused)
 	if !ok || e.Values[in].Bytes() != e.Values[out].Bytes() {
@@ -80,6 +81,9 @@ func (e *ends) inPlace(i, in, out int) bool {
 	}
 	stored, read := false, false
 	for k := range e.results.of(out) {
+		if e.Values[e.Steps[i].Out[k]].Bytes() != e.Values[out].Bytes() {
+			return false
+		}
 		stored = stored || k < len(f.Stores)
 	}
 	for k := range e.operands.of(in) {

@@ -55,13 +55,14 @@ func (p *Plan) writesOver(i, in, out int) (whole, part bool) {
 		return false, false
 	}
 	var stored []int
+	wholes := true
 	for k := range f.Stores {
 		if v := p.Steps[i].Out[k]; p.Values[v].Root == out {
-			stored = append(stored, v)
+			stored, wholes = append(stored, v), wholes && p.Values[v].Bytes() == p.Values[out].Bytes()
 		}
 	}
 	read := false
-	whole, part = len(stored) > 0, len(stored) == 1
+	whole, part = len(stored) > 0 && wholes, len(stored) == 1
 	for k, v := range p.Steps[i].In {
 		if val := &p.Values[v]; val.Root == in {
 			read = true
@@ -74,7 +75,7 @@ func (p *Plan) writesOver(i, in, out int) (whole, part bool) {
 
 // A step may write over an operand where each point reads just what it replaces: all of it,
 // or the one part that it writes. What is repeated may have as many bytes as what is made,
-// in numbers of half the size.
+// in numbers of half the size, and so may an array of which a part is made.
 func TestInPlaceCases(t *testing.T) {
 	type view struct{ off, n int } // some numbers of an array of 64
 	all, front, back := view{0, 64}, view{0, 32}, view{32, 32}
@@ -82,17 +83,20 @@ func TestInPlaceCases(t *testing.T) {
 		name        string
 		read        view
 		repeated    bool // by a space of twice as many points, whose result is bfloat16
+		half        bool // the result is 128 numbers of half the size
 		stored      []view
 		sum         bool // the result is a sum, not an array
 		whole, part bool
 	}{
-		{"all over all", all, false, []view{all}, false, true, true},
-		{"a part over the same", back, false, []view{back}, false, false, true},
-		{"a part over another", back, false, []view{front}, false, false, false},
-		{"a part over all", front, false, []view{all}, false, false, false},
-		{"two parts", front, false, []view{front, back}, false, false, false},
-		{"what is repeated", all, true, []view{all}, false, false, false},
-		{"a sum", all, false, []view{all}, true, false, false},
+		{"all over all", all, false, false, []view{all}, false, true, true},
+		{"a part over the same", back, false, false, []view{back}, false, false, true},
+		{"a part over another", back, false, false, []view{front}, false, false, false},
+		{"a part over all", front, false, false, []view{all}, false, false, false},
+		{"two parts", front, false, false, []view{front, back}, false, false, false},
+		{"what is repeated", all, true, false, []view{all}, false, false, false},
+		{"a sum", all, false, false, []view{all}, true, false, false},
+		{"a part in numbers of half the size", all, false, true, []view{all}, false, false, false},
+		{"the other part", all, false, true, []view{{64, 64}}, false, false, false},
 	} {
 		p := &Plan{Values: []Value{{DType: graph.F32, Dims: graph.D(64), Root: 0}, {DType: graph.F32, Dims: graph.D(64), Root: 1}}}
 		show := func(root int, v view) int {
@@ -111,6 +115,12 @@ func TestInPlaceCases(t *testing.T) {
 			op.Dims, op.Loads[0] = graph.D(2, 64), NewAccess(graph.D(2, 64), graph.D(1, 64))
 			for _, v := range []int{1, s.Out[0]} {
 				p.Values[v].DType, p.Values[v].Dims = graph.BF16, graph.D(2, 64)
+			}
+		}
+		if tt.half {
+			p.Values[1].DType, p.Values[1].Dims = graph.BF16, graph.D(128)
+			for _, v := range s.Out {
+				p.Values[v].DType, p.Values[v].Off = graph.BF16, p.Values[v].Off/2
 			}
 		}
 		p.Steps = []Step{s}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
@@ -188,7 +189,8 @@ func isImageOp(op graph.Op) bool {
 	return false
 }
 
-// fused runs a group point by point; a point reads all it needs before it writes.
+// fused runs a group point by point, in a random order, as a device may that computes many
+// at once; a point reads all it needs before it writes.
 func (m *machine) fused(s *Step, f *Fused) {
 	n := f.Dims.Len()
 	round := func(v float64) float64 {
@@ -197,8 +199,11 @@ func (m *machine) fused(s *Step, f *Fused) {
 		return t.At(0)
 	}
 	sums := make([][]float64, len(f.Sums)) // by reduction, of each point
+	for k := range sums {
+		sums[k] = make([]float64, n)
+	}
 	reg := make([]float64, f.Registers())
-	for point := range n {
+	for _, point := range rand.New(rand.NewPCG(uint64(n), 3)).Perm(n) {
 		for k, a := range f.Loads {
 			reg[k] = round(m.element(s.In[k], a.Offset(point)))
 		}
@@ -212,7 +217,7 @@ func (m *machine) fused(s *Step, f *Fused) {
 			m.setElement(s.Out[k], point, reg[r])
 		}
 		for k, r := range f.Sums {
-			sums[k] = append(sums[k], reg[r.Reg])
+			sums[k][point] = reg[r.Reg]
 		}
 	}
 	if s.Scratch > 0 {

@@ -119,12 +119,9 @@ func (m *memory) newSlot(r int) int {
 // takeOver is the slot of an operand that dies at step i and whose place r,
 // made by the step, can take; -1 if there is none.
 func (m *memory) takeOver(i, r int) int {
-	if m.small(m.Values[r].Bytes()) {
-		return -1
-	}
 	for _, v := range m.Steps[i].In {
 		in := m.Values[v].Root
-		if m.Values[in].Space != Arena || m.Values[in].IsConst || m.slot[in] < 0 {
+		if m.Values[in].Space != Arena || m.slot[in] < 0 {
 			continue
 		}
 		if s := &m.slots[m.slot[in]]; s.last == i && s.takenAt != i && m.inPlace(i, in, r) {

@@ -247,17 +247,21 @@ func TestAccess(t *testing.T) {
 		name       string
 		dims, part graph.Shape
 		want       string
+		full, one  bool // each point has its own element; all have the same
 	}{
-		{"the same", graph.D(2, 3, 4), graph.D(2, 3, 4), "<24>"},
-		{"one element", graph.D(2, 3, 4), graph.D(1, 1, 1), "<24*>"},
-		{"per channel, channels last", graph.D(2, 3, 4), graph.D(1, 1, 4), "<6*,4>"},
-		{"per sample", graph.D(2, 3, 4), graph.D(2, 1, 1), "<2,12*>"},
-		{"per channel, channels first", graph.D(2, 3, 4), graph.D(1, 3, 1), "<2*,3,4*>"},
-		{"axes of extent 1", graph.D(1, 3, 1, 2), graph.D(1, 3, 1, 1), "<3,2*>"},
-		{"a scalar", graph.D(), graph.D(), "<>"},
+		{"the same", graph.D(2, 3, 4), graph.D(2, 3, 4), "<24>", true, false},
+		{"one element", graph.D(2, 3, 4), graph.D(1, 1, 1), "<24*>", false, true},
+		{"per channel, channels last", graph.D(2, 3, 4), graph.D(1, 1, 4), "<6*,4>", false, false},
+		{"per sample", graph.D(2, 3, 4), graph.D(2, 1, 1), "<2,12*>", false, false},
+		{"per channel, channels first", graph.D(2, 3, 4), graph.D(1, 3, 1), "<2*,3,4*>", false, false},
+		{"axes of extent 1", graph.D(1, 3, 1, 2), graph.D(1, 3, 1, 1), "<3,2*>", false, false},
+		{"a scalar", graph.D(), graph.D(), "<>", true, false},
 	} {
 		if got := NewAccess(c.dims, c.part).String(); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+		if a := NewAccess(c.dims, c.part); a.Full() != c.full || a.Scalar() != c.one {
+			t.Errorf("%s: full %v, one element %v; want %v and %v", c.name, a.Full(), a.Scalar(), c.full, c.one)
 		}
 	}
 }

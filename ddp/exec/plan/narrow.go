@@ -16,6 +16,13 @@ func (p *Plan) narrow() {
 	for _, a := range p.assigns {
 		n.widen(a.src)
 	}
+	for v := range p.Values {
+		// a part that is read in place begins at a whole line, and has to in half of its place; on
+		// rank 0 any does, but ranks decide alike
+		if part := p.Values[v].Bytes(); part < p.Values[p.Values[v].Root].Bytes() && part%(2*Align) != 0 {
+			n.widen(v)
+		}
+	}
 	for more := true; more; {
 		before := len(n.wide)
 		for i := range p.Steps {
@@ -23,8 +30,12 @@ func (p *Plan) narrow() {
 		}
 		more = len(n.wide) > before
 	}
+	narrow := make([]bool, len(p.Values)) // asked of all before any of their roots is
 	for v := range p.Values {
-		if n.narrow(v) {
+		narrow[v] = n.narrow(v)
+	}
+	for v, is := range narrow {
+		if is {
 			p.Values[v].DType = graph.BF16
 			p.Values[v].Off /= 2 // all of its root is narrow
 		}
@@ -43,7 +54,7 @@ func (p *Plan) narrowGradients() {
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if f, ok := s.Op.(*Fused); !ok || f.DType != graph.F32 {
+		if _, ok := s.Op.(*Fused); !ok {
 			for _, v := range s.In {
 				wide[p.Values[v].Root] = true
 			}
@@ -134,7 +145,7 @@ func (p *Plan) readOtherwise() map[int]bool {
 		}
 		f, fused := s.Op.(*Fused)
 		for k, v := range s.Out {
-			if !fused || f.DType != graph.F32 || k >= len(f.Stores) {
+			if !fused || k >= len(f.Stores) {
 				is[p.Values[v].Root] = true
 			}
 		}
@@ -199,10 +210,6 @@ func (n *narrowing) step(s *Step) {
 	switch op := s.Op.(type) {
 	case *Fused:
 		n.widen(s.Out[len(op.Stores):]...)
-		if op.DType != graph.F32 {
-			n.widen(s.In...)
-			n.widen(s.Out...)
-		}
 	case graph.Conv2D:
 		n.widen(s.In[1])
 	case graph.Conv2DGradX:

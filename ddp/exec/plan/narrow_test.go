@@ -2,7 +2,9 @@ package plan
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -138,4 +140,131 @@ func TestBF16ImagesStay(t *testing.T) {
 	p.Allocate()
 	mustCount(t, string(dump(t, p)), map[string]int{
 		" bf16[2,6,6,4]nhwc) = conv2d": 1, " bf16[2,6,6,4]nhwc) = transpose": 1, " bf16[2,6,6,4]nhwc) = t1": 1, " bf16[1,": 0, " bf16[2,1,1,": 0, " bf16[4,4,3,3]) = t0": 1, " bf16[4,4,6,6]) = copy (var": 1, " bf16[4,": 4, "fused f32": 5, "fused bf16": 0})
+}
+
+// What shows an image in other extents is of its type: images of one channel as vectors.
+// They have the bits of the image as a reader of the image itself sees it.
+func TestBF16ImagesAsVectors(t *testing.T) {
+	var b graph.Builder
+	f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+	y := b.Conv2D(b.Input("x", f(2, 4, 6, 6)), b.Var("w", f(1, 4, 3, 3)), graph.NewConv(3, 1, 1))
+	b.Output("image", b.Neg(y))
+	b.Output("vectors", b.Neg(b.Reshape(y, graph.D(2, 36))))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{Name: "vectors", BF16Images: true})
+	p.Allocate()
+	mustCount(t, string(dump(t, p)), map[string]int{"conv2d": 1, " bf16[2,36])": 1, " bf16[2,6,6,1]nhwc) = conv2d": 1})
+	all := rounding(t, p, 1, nil)
+	if !bytes.Equal(all[0].Bytes(), all[1].Bytes()) {
+		t.Errorf("the image differs from its vectors in\n%s", dump(t, p))
+	}
+}
+
+// A part of an array that is read where it lies begins at a whole line, which half of its
+// place might not be: of such an array nothing is narrow, on any rank.
+func TestBF16ImagesOfParts(t *testing.T) {
+	for size, narrow := range map[int]int{4: 0, 8: 1} { // parts of 64 bytes, and of 256
+		var b graph.Builder
+		f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+		y := b.Conv2D(b.Input("x", f(2, 4, size, size)), b.Var("w", f(1, 4, 3, 3)), graph.NewConv(3, 1, 1))
+		b.Output("part", b.Neg(b.Part(2, b.Reshape(y, graph.D(2*size*size)))))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rank := range 2 {
+			p := New(g, Options{Name: "parts", World: 2, Rank: rank, BF16Images: true})
+			p.Allocate()
+			mustCount(t, string(dump(t, p)), map[string]int{fmt.Sprintf(" bf16[%d])", size*size): narrow, ",1]nhwc) = conv2d": 1})
+			for i := range p.Steps {
+				for _, v := range p.Steps[i].In {
+					if _, _, at := p.View(v); at%Align != 0 {
+						t.Errorf("step %d reads at %d, want whole lines, in\n%s", i, at, dump(t, p))
+					}
+				}
+			}
+		}
+	}
+}
+
+// What a step cannot take in bfloat16 stays float32 though it is an image or made of images:
+// operands of products, sums, what a variable takes, what lies beside float32s, and gradients
+// of weights where one image is float32.
+func TestBF16ImagesStayWide(t *testing.T) {
+	f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+	for _, tt := range []struct {
+		name  string
+		kind  Kind // of the steps that have no bfloat16, of gradients no result
+		build func(b *graph.Builder, x graph.ID)
+	}{
+		{"a product", KindMatMul, func(b *graph.Builder, x graph.ID) {
+			y := b.Conv2D(x, b.Var("w", f(1, 4, 3, 3)), same3)
+			b.Output("y", b.MatMul(b.Var("v", f(36, 2)), b.Reshape(y, graph.D(2, 36)), false, false))
+		}},
+		{"a sum with the extents of an image", KindFused, func(b *graph.Builder, x graph.ID) {
+			w := b.Var("w", f(4, 4, 3, 3))
+			y := b.SumKeep(b.Conv2D(x, w, same3), 0)
+			b.Output("y", b.Conv2D(y, w, same3))
+		}},
+		{"images beside a variable's", KindConcat, func(b *graph.Builder, x graph.ID) {
+			y := b.Concat(1, b.Conv2D(x, b.Var("w", f(4, 4, 3, 3)), same3), b.Var("v", f(2, 4, 6, 6)))
+			b.Output("y", b.Conv2D(y, b.Var("u", f(1, 8, 3, 3)), same3))
+		}},
+		{"images that are joined for a product", KindConcat, func(b *graph.Builder, x graph.ID) {
+			y, z := b.Conv2D(x, b.Var("w", f(1, 4, 3, 3)), same3), b.Conv2D(x, b.Var("u", f(1, 4, 3, 3)), same3)
+			both := b.Concat(0, y, z)
+			b.Output("image", b.Conv2D(both, b.Var("t", f(1, 1, 3, 3)), same3))
+			b.Output("y", b.MatMul(b.Reshape(both, graph.D(4, 36)), b.Var("v", f(36, 2)), false, false))
+		}},
+		{"a gradient of a variable's image", KindConv2DGradW, func(b *graph.Builder, x graph.ID) {
+			w := b.Var("w", f(4, 4, 3, 3))
+			g := b.Grad(b.Sum(b.Mul(b.Conv2D(b.Var("v", f(2, 4, 6, 6)), w, same3), x)), w)[0]
+			b.Assign(w, b.Sub(w, g))
+		}},
+		{"a gradient that is assigned", KindConv2DGradW, func(b *graph.Builder, x graph.ID) {
+			w := b.Var("w", f(4, 4, 3, 3))
+			b.Assign(b.Var("v", f(4, 4, 3, 3)), b.Grad(b.Sum(b.Square(b.Conv2D(x, w, same3))), w)[0])
+		}},
+		{"a gradient of an image and a pixel", KindConv2DGradW, func(b *graph.Builder, x graph.ID) {
+			w := b.Var("w", f(4, 4, 6, 6))
+			g := b.Grad(b.Sum(b.Square(b.Conv2D(x, w, graph.NewConv(6, 1, 0)))), w)[0]
+			b.Assign(w, b.Sub(w, g))
+		}},
+	} {
+		var b graph.Builder
+		tt.build(&b, b.Relu(b.Conv2D(b.Input("x", f(2, 4, 6, 6)), b.Var("first", f(4, 4, 3, 3)), same3)))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := New(g, Options{Name: tt.name, BF16Images: true, WeightsLast: true})
+		p.Allocate()
+		seen, images := 0, 0
+		for i := range p.Steps {
+			s := &p.Steps[i]
+			for _, v := range s.Out {
+				images += b2i(p.Values[v].DType == graph.BF16)
+			}
+			all := append(slices.Clone(s.In), s.Out...)
+			if f, ok := s.Op.(*Fused); ok {
+				all = s.Out[len(f.Stores):]
+			}
+			if s.Kind() != tt.kind {
+				continue
+			}
+			for _, v := range all {
+				seen++
+				if isImage := tt.kind == KindConv2DGradW && v != s.Out[0]; !isImage && p.Values[v].DType != graph.F32 {
+					t.Errorf("%s: step %d has %s, in\n%s", tt.name, i, p.name(v), dump(t, p))
+				}
+			}
+		}
+		if seen == 0 || images == 0 {
+			t.Errorf("%s: %d arrays of its steps, %d of bfloat16s, want some of both, in\n%s", tt.name, seen, images, dump(t, p))
+		}
+		rounding(t, p, 1, nil) // the machine refuses a step whose types do not fit
+	}
 }

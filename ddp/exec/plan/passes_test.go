@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"math"
 	"strings"
 	"testing"
 
+	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
@@ -69,6 +71,11 @@ func TestMoments(t *testing.T) {
 		x := b.Input("x", graph.T(graph.F32, 64, 1))
 		m := b.Scale(b.SumKeep(b.BroadcastTo(x, graph.D(64, 64)), 0, 1), 1./64)
 		b.Output("repeated", b.SumKeep(b.Square(b.Sub(x, m)), 0, 1))
+	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
+	mustCount(t, planOf(t, func(b *graph.Builder) {
+		x := b.BroadcastTo(b.Input("x", graph.T(graph.F32, 64, 1)), graph.D(64, 64))
+		m := b.Scale(b.SumKeep(x, 0, 1), 1./64)
+		b.Output("repeated, both", b.SumKeep(b.Square(b.Sub(x, m)), 0, 1))
 	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
 }
 
@@ -190,6 +197,63 @@ func TestLinearParts(t *testing.T) {
 	}
 }
 
+// Nothing follows from the sum of x where a function of it is summed that is not linear, or a
+// product with what is not the same along the axes that are summed over.
+func TestLinearOfOthers(t *testing.T) {
+	for fn := graph.UnaryFn(1); fn < graph.NumUnaryFn; fn++ {
+		op := graph.Unary{Fn: fn}
+		if fn.HasParam() {
+			op.Bits = math.Float64bits(3)
+		}
+		reductions := 2
+		if fn == graph.Neg || fn == graph.Scale {
+			reductions = 1
+		}
+		mustCount(t, planOf(t, func(b *graph.Builder) {
+			x := b.Input("x", graph.T(graph.F32, 4096, 16))
+			b.Output("x", b.SumKeep(x, 0))
+			b.Output(op.String(), b.SumKeep(b.Apply(op, x)[0], 0))
+		}), map[string]int{"reduce_sum": reductions})
+	}
+	mustCount(t, planOf(t, func(b *graph.Builder) { // of as many numbers as there are sums, but along the other axis
+		x, a := b.Input("x", graph.T(graph.F32, 64, 64)), b.Input("a", graph.T(graph.F32, 64, 1))
+		b.Output("x", b.SumKeep(x, 0))
+		b.Output("ax", b.SumKeep(b.Mul(x, a), 0))
+	}), map[string]int{"reduce_sum": 2})
+}
+
+// Of x + y in bfloat16, where y is nearly −x, the sum is that of what is left, 640/32: those
+// of x and of y alone are 1600 and −1580, of which a bfloat16 keeps too little.
+func TestSplitKeepsDigits(t *testing.T) {
+	one := exec.NewTensor(graph.T(graph.BF16, 640, 4))
+	for i := range one.Type.Shape.Len() {
+		one.SetAt(i, 1+float64(i%2))
+	}
+	holdsExactly(t, "split", one, func(b *graph.Builder) []graph.ID {
+		in := b.Input("x", one.Type)
+		x := b.Square(in)
+		y := b.Sub(b.Scale(b.MaxKeep(in, 0, 1), 1./64), x) // a pass later
+		return []graph.ID{b.SumKeep(b.Add(x, y), 0)}
+	})
+}
+
+// A sum of x + y that is repeated, or is of a view of it, is not that of x and y themselves: where
+// each number goes into it several times, or others together, theirs are other sums.
+func TestSplitOfViews(t *testing.T) {
+	c := exectest.Case{Args: []exectest.Arg{{Shape: graph.D(6, 1), Fill: exectest.Between(-1, 1)}, {Shape: graph.D(3, 4), Fill: exectest.Between(-1, 1)}},
+		Build: func(b *graph.Builder, in []graph.ID) []graph.ID {
+			later := func(x graph.ID) graph.ID { return b.Tanh(b.Mul(x, b.SumKeep(x, 0, 1))) } // a pass later
+			x := b.Exp(in[0])
+			repeated := b.BroadcastTo(b.Add(x, later(x)), graph.D(6, 5))
+			y := b.Exp(in[1])
+			z := b.Reshape(b.Add(y, later(y)), graph.D(6, 2))
+			return []graph.ID{b.SumKeep(repeated, 1), b.SumKeep(b.Add(z, b.Exp(b.Reshape(in[1], graph.D(6, 2)))), 1)}
+		}}
+	if err := holds(c, Options{World: 1}); err != nil {
+		t.Error(err)
+	}
+}
+
 // What every reader can compute from a product in memory is not kept, and what
 // follows from arrays at hand is not read.
 func TestDerive(t *testing.T) {
@@ -203,4 +267,19 @@ func TestDerive(t *testing.T) {
 		b.Output("t", b.SumKeep(b.Mul(b.Square(z), b.Square(b.Step(d))), 0)) // and so does this
 	})
 	mustCount(t, text, map[string]int{"= relu": 1, "t0 = sub": 2, "= step": 1, "f32[512,16]) = t": 1})
+}
+
+// Two groups do not wait for each other: what each could make of its own array beside its first
+// reader is read by the other, too, in other extents.
+func TestGroupsDoNotCross(t *testing.T) {
+	x := exec.NewTensor(graph.T(graph.F64, 8, 4))
+	for i := range x.Type.Shape.Len() {
+		x.SetAt(i, float64(i))
+	}
+	holdsExactly(t, "crossed", x, func(b *graph.Builder) []graph.ID {
+		wide, tall := graph.D(4, 8), graph.D(8, 4)
+		x := b.Input("x", x.Type)
+		p, q := b.Shift(x, 1), b.Square(b.Reshape(x, wide))
+		return []graph.ID{b.Sub(p, b.Reshape(q, tall)), b.Sub(q, b.Reshape(p, wide))}
+	})
 }

@@ -41,7 +41,9 @@ type Options struct {
 	// and what travels stay float32: loads and stores of fused steps convert (see
 	// Fused), and Transpose and Copy do where their values differ in type. A convolution
 	// multiplies images of either type, in bfloat16 or better, and adds in float32; its
-	// weights are rounded to bfloat16 once for all that read them where its image is.
+	// weights are rounded to bfloat16 once for all that read them where its image is. A
+	// program that is Deterministic does without: what is rounded, and who reads it before
+	// it is, depends on the rest of the graph.
 	BF16Images bool
 	// Apart keeps arrays of the arena of at most so many bytes, and scratch memory,
 	// to themselves: steps on them then depend on each other by what they compute
@@ -142,7 +144,7 @@ func New(g *graph.Graph, o Options) *Plan {
 	}
 	p := d.Plan
 	p.Steps = dropJoins(schedule(p, fuse(d)))
-	if o.BF16Images {
+	if o.BF16Images && !o.Deterministic {
 		p.narrow()
 	}
 	if o.Remat {

@@ -146,3 +146,13 @@ func TestRematOfViews(t *testing.T) {
 		t.Errorf("the image is made %d times, want 2", again)
 	}
 }
+
+// A view of what is computed again shows the same part of it.
+func TestRepeatedViewsKeepTheirPlaces(t *testing.T) {
+	p := &Plan{Values: []Value{{DType: graph.F32, Dims: graph.D(32), Root: 0}, {DType: graph.F32, Dims: graph.D(16), Root: 0, Off: 64}, {DType: graph.F32, Dims: graph.D(32), Root: 2}, {DType: graph.F32, Dims: graph.D(8), Root: 3}}}
+	in := newRematerialisation(p).moved([]int{1, 3, 1, 0}, 0, map[int]int{0: 2})
+	view := p.Values[in[0]]
+	if view.Root != 2 || view.Off != 64 || view.Dims != graph.D(16) || in[1] != 3 || in[2] != in[0] || in[3] != 2 {
+		t.Errorf("got %v, with the view %+v", in, view)
+	}
+}

@@ -40,8 +40,9 @@ func (s *splitting) sumOfTwo(i int) (p int, ok bool) {
 		return 0, false
 	}
 	p = s.producer(s.reads[i][0])
-	// what is repeated before it is summed is another sum
-	return p, p >= 0 && s.space[p] == s.space[i] && s.adds(p, s.reads[i][0])
+	// what is repeated before it is summed is another sum; of bfloat16s, sums have too few
+	// digits to be added up
+	return p, p >= 0 && s.space[p] == s.space[i] && s.space[i].dtype != graph.BF16 && s.adds(p, s.reads[i][0])
 }
 
 // adds says whether node p makes v, for one reader, by adding two arrays, one

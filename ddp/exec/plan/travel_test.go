@@ -41,6 +41,11 @@ func TestWhatTravelsStays(t *testing.T) {
 			b.Assign(v, mean)
 			return append(sum(b, y), mean)
 		}, []float64{2, 1, 1}},
+		{"a number beside it", func(b *graph.Builder, y, v graph.ID) []graph.ID {
+			out := sum(b, b.Full(vector, 3), y)
+			b.Assign(v, b.Mul(out[0], y))
+			return out[1:]
+		}, []float64{2, 6}},
 		{"again and again", func(b *graph.Builder, y, v graph.ID) []graph.ID {
 			four := sum(b, sum(b, y)...)[0]
 			b.Assign(v, b.Sub(four, y))
@@ -51,6 +56,11 @@ func TestWhatTravelsStays(t *testing.T) {
 			b.Assign(v, b.Sub(b.Concat(0, half, half), b.Concat(0, half, half)))
 			return []graph.ID{b.Sub(b.Placed(2, half), b.Placed(2, b.Part(2, y))), y}
 		}, []float64{1, 1, 0}},
+		{"a part of what comes", func(b *graph.Builder, y, v graph.ID) []graph.ID {
+			all := sum(b, y)[0]
+			b.Assign(v, b.Neg(all))
+			return []graph.ID{b.Placed(2, b.Part(2, all))}
+		}, []float64{2, -2}},
 		{"a part of what nothing else reads", func(b *graph.Builder, y, v graph.ID) []graph.ID {
 			half := sum(b, b.Part(2, b.Neg(y)))[0]
 			b.Assign(v, y)

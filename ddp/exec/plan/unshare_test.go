@@ -81,3 +81,28 @@ func outputs(t *testing.T, p *Plan, world int) []*exec.Tensor {
 	}
 	return m.logical()[:len(p.Outputs)]
 }
+
+// So it is where the collective takes views of sums, one behind the other, and what follows
+// from the second reads the sum itself: of two ranks that compute the same, twice it travels,
+// and three times it stays.
+func TestUnshareOfViews(t *testing.T) {
+	var b graph.Builder
+	x, y := b.Input("x", graph.T(graph.F32, 1024, 7)), b.Input("y", graph.T(graph.F32, 1024, 5))
+	all := b.AllReduce(collective.Sum, "sums", b.SumKeep(x, 0), b.Reshape(b.SumKeep(y, 0), graph.D(5)))
+	b.Output("all", all[1])
+	b.Output("own", b.SumKeep(b.Scale(y, 3), 0))
+	b.Output("other", all[0])
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := compile(t, g, 2)
+	replay(t, p)
+	mustCount(t, string(dump(t, p)), map[string]int{"reduce_sum": 2})
+	got := outputs(t, p, 2)
+	for i := range 5 {
+		if all, own := got[0].At(i), got[1].At(i); !(math.Abs(all/2-own/3) <= 1e-4*(1+math.Abs(all))) {
+			t.Errorf("sum %d is %v of both ranks, and three times it %v, from\n%s", i, all, own, dump(t, p))
+		}
+	}
+}

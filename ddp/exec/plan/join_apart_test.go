@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"ebtrain/ddp/graph"
+)
+
+// What is joined in part, or could be joined in two ways, is computed as it is alone.
+func TestJoinedAsAlone(t *testing.T) {
+	weights := func(b *graph.Builder, name string) graph.ID { return b.Var(name, graph.T(graph.F32, 4, 4, 3, 3)) }
+	conv := func(b *graph.Builder, x, w graph.ID) graph.ID { return b.Conv2D(x, w, same3) }
+	energy := func(b *graph.Builder, x graph.ID) graph.ID { return b.Sum(b.Square(x)) }
+	for _, tt := range []struct {
+		name           string
+		forward, gradW int // how many there are
+		build          func(b *graph.Builder, x, y, z, w, u graph.ID)
+	}{
+		{"by the second weights the last two", 2, 0, func(b *graph.Builder, x, y, z, w, u graph.ID) {
+			for i, x := range []graph.ID{x, y, z} {
+				b.Output(fmt.Sprint("w", i), b.Tanh(conv(b, x, w)))
+			}
+			b.Output("u", b.Sub(conv(b, y, u), b.Scale(conv(b, z, u), 2)))
+		}},
+		{"a result that lies among other images", 3, 0, func(b *graph.Builder, x, y, z, w, u graph.ID) {
+			first := conv(b, x, w)
+			one, two := conv(b, y, u), conv(b, z, u)
+			b.Output("y", b.Sub(b.Add(first, one), b.Scale(conv(b, two, w), 2)))
+			b.Output("two", two)
+		}},
+		{"gradients of two weights, of images that lie behind each other", 3, 2, func(b *graph.Builder, x, y, z, w, u graph.ID) {
+			v := weights(b, "v")
+			both := b.Add(energy(b, conv(b, x, v)), energy(b, conv(b, y, v)))
+			g := b.Grad(b.Add(energy(b, conv(b, x, w)), energy(b, conv(b, y, u))), w, u)
+			b.Output("v", both)
+			b.Output("w", b.Add(g[0], w))
+			b.Output("u", b.Add(g[1], u))
+		}},
+		{"gradients that are read alone, and one that is assigned", 1, 3, func(b *graph.Builder, x, y, z, w, u graph.ID) {
+			var sum []graph.ID
+			for _, x := range []graph.ID{x, y, z} {
+				sum = append(sum, b.Grad(energy(b, conv(b, x, w)), w)[0])
+			}
+			b.Assign(u, sum[2])
+			b.Output("sum", b.Add(b.Add(sum[0], sum[1]), sum[2]))
+			b.Output("first", energy(b, sum[0]))
+		}},
+		{"gradients of one image twice", 1, 2, func(b *graph.Builder, x, y, z, w, u graph.ID) {
+			one, two := conv(b, x, w), conv(b, y, w)
+			gradient := func(dy graph.ID) graph.ID { return b.Apply(graph.Conv2DGradW{Conv: same3}, z, dy)[0] }
+			b.Output("sum", b.Add(gradient(one), gradient(two)))
+		}},
+	} {
+		var b graph.Builder
+		tt.build(&b, leaf(&b, "x", 2), leaf(&b, "y", 2), leaf(&b, "z", 2), weights(&b, "w"), weights(&b, "u"))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		p, q := New(g, joinAll), New(g, Options{Name: "alone", WeightsLast: true})
+		p.Allocate()
+		q.Allocate()
+		mustBe(t, tt.name+": convolutions", count(p, KindConv2D), tt.forward)
+		mustBe(t, tt.name+": gradients", count(p, KindConv2DGradW), tt.gradW)
+		got, want := inAnyOrder(t, p, rand.New(rand.NewPCG(1, 12))), rounding(t, q, 1, nil)
+		for i := range want {
+			for k := range want[i].Type.Shape.Len() {
+				if a, b := got[i].At(k), want[i].At(k); !(math.Abs(a-b) <= 1e-5*(1+math.Abs(b))) {
+					t.Fatalf("%s: result %d, element %d: %v, and %v alone, in\n%s", tt.name, i, k, a, b, dump(t, p))
+				}
+			}
+		}
+	}
+}
