@@ -13,8 +13,12 @@ import (
 	"ebtrain/launch/memory"
 )
 
-// TestMain takes the GPUs out of the machine that it runs on.
+// TestMain takes the GPUs out of the machine that it runs on, but for processes of TestOnGPUs.
 func TestMain(m *testing.M) {
+	if text := os.Getenv(onGPUs); text != "" {
+		tell(text)
+		return
+	}
 	if err := os.Setenv(driver.LibsVariable, "-"); err != nil {
 		panic(err)
 	}
