@@ -50,9 +50,9 @@
  * Threads of a KERNEL run one after the other. Those of a KERNEL_SYNC are fibres: each
  * runs to its next SYNC and yields; when all have, the next round begins. Who computes
  * the same bits in both orders misses no SYNC, as far as the data tell. Shared memory is
- * full of NaN when a block begins. What the dialect forbids ends the process with a
- * sentence: threads that yield at different lines or leave while others wait, SYNC in a
- * KERNEL, a block too large, memory that is not aligned.
+ * full of NaN when a block begins, and so is some beside it. What the dialect forbids ends
+ * the process with a sentence: threads that yield at different lines or leave while others
+ * wait, SYNC in a KERNEL, a block too large, memory that is not aligned.
  *
  * Several OS threads may run kernels at the same time.
  */
@@ -77,12 +77,16 @@ typedef uint32_t u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
-typedef struct { float x, y, z, w; } float4;
-typedef struct { double x, y; } double2;
-typedef struct { u32 x, y; } uint2;
-typedef struct { u32 x, y, z, w; } uint4;
+/* A vector lies at a multiple of its size, or a device refuses to move it. */
+typedef struct { float x, y, z, w; } __attribute__((aligned(16))) float4;
+typedef struct { double x, y; } __attribute__((aligned(16))) double2;
+typedef struct { u32 x, y; } __attribute__((aligned(8))) uint2;
+typedef struct { u32 x, y, z, w; } __attribute__((aligned(16))) uint4;
 
 enum { shim_stack = 32 << 10, shim_threads = 1024, shim_warp = 32, shim_slot = 24 };
+
+/* What the shim itself does is not watched. */
+#define SHIM_OWN __attribute__((no_sanitize("kernel-address")))
 
 /* What an OS thread runs. */
 struct shim {
@@ -125,7 +129,7 @@ __attribute__((naked, noinline)) static void shim_switch(void **from, void *to) 
 #define SHIM_TO_MAIN(s, t) swapcontext(&(s)->fibre[t], &(s)->main)
 #endif
 
-static void shim_sync(int line) {
+SHIM_OWN static void shim_sync(int line) {
 	struct shim *s = shim_at;
 	if (!s->yields)
 		shim_fail("SYNC, SHFL_DOWN or MMA in a KERNEL: it must be a KERNEL_SYNC", "", line);
@@ -151,13 +155,13 @@ static int shim_last(u32 *counter, u32 n, int line) {
 
 /* shim_put and shim_get are the halves of a shuffle: all put, meet, and get. The
  * next shuffle puts elsewhere, so nobody overwrites what others have yet to get. */
-static void shim_put(const void *x, size_t n, int line) {
+SHIM_OWN static void shim_put(const void *x, size_t n, int line) {
 	struct shim *s = shim_at;
 	memcpy(s->slots[s->turn & 1][s->tid], x, n);
 	shim_sync(line);
 }
 
-static void shim_get(void *x, size_t n, unsigned down) {
+SHIM_OWN static void shim_get(void *x, size_t n, unsigned down) {
 	struct shim *s = shim_at;
 	unsigned from = s->tid + down;
 	if (from / shim_warp != s->tid / shim_warp || from >= s->block)
@@ -165,7 +169,7 @@ static void shim_get(void *x, size_t n, unsigned down) {
 	memcpy(x, s->slots[(s->turn & 1) ^ 1][from], n);
 }
 
-static float shim_wide(u32 x) {
+SHIM_OWN static float shim_wide(u32 x) {
 	float f;
 	x <<= 16;
 	memcpy(&f, &x, 4);
@@ -181,7 +185,7 @@ static float shim_wide(u32 x) {
  *   c[0], c[1]: row g, columns 2t, 2t + 1       c[2], c[3]: row g + 8
  *
  * Sums are rounded once; in which order a device adds is not said. */
-static void shim_mma(float *c, const u32 *ab, int line) {
+SHIM_OWN static void shim_mma(float *c, const u32 *ab, int line) {
 	struct shim *s = shim_at;
 	if (s->block % shim_warp)
 		shim_fail("MMA in a block that is not whole warps", "", line);
@@ -226,7 +230,7 @@ static void shim_prepare(struct shim *s, unsigned t, char *stack) {
 }
 
 /* shim_block runs the fibres of a block in rounds. */
-static void shim_block(struct shim *s, char *stacks, int order) {
+SHIM_OWN static void shim_block(struct shim *s, char *stacks, int order) {
 	for (unsigned t = 0; t < s->block; t++)
 		shim_prepare(s, t, stacks + (size_t)t * shim_stack);
 	for (int at = -1; at; ) {
@@ -270,7 +274,7 @@ static void shim_give(char *stacks) {
 
 __attribute__((destructor)) static void shim_unload(void) { shim_give(0); }
 
-static void shim_run(const char *name, void (*body)(const void *), unsigned bound, int yields,
+SHIM_OWN static void shim_run(const char *name, void (*body)(const void *), unsigned bound, int yields,
 		     unsigned grid, unsigned block, int order, const void *args) {
 	struct shim *s = calloc(1, sizeof *s), *outer = shim_at;
 	char *stacks = 0;
@@ -342,11 +346,23 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 		shim_x;                                                                            \
 	})
 #define MMA(C, A0, A1, A2, A3, B0, B1) shim_mma(C, (const u32[]){A0, A1, A2, A3, B0, B1}, __LINE__)
-/* The first thread that comes here fills the memory with NaN. */
+/* The first thread that comes here fills the memory with NaN, and some on both sides. Who
+ * watches what kernels touch (kernel/testdata/runner.c) is told of it. It is reached by a
+ * pointer of which gcc knows nothing: what it knows to be a thread's own is not watched. */
+extern void shim_watch(const void *room, size_t bytes, const void *of, size_t used) __attribute__((weak));
 #define SHARED(TYPE, NAME, DIMS)                                                                   \
-	static __thread TYPE NAME DIMS __attribute__((aligned(16)));                               \
-	if (shim_at->fresh)                                                                        \
-		memset(NAME, 0xff, sizeof NAME)
+	static __thread struct {                                                                   \
+		char before[1024];                                                                 \
+		TYPE of DIMS;                                                                      \
+		char after[1024];                                                                  \
+	} NAME##_room __attribute__((aligned(16)));                                                \
+	__typeof__(&NAME##_room.of[0]) NAME = NAME##_room.of;                                      \
+	__asm__("" : "+r"(NAME));                                                                  \
+	if (shim_at->fresh) {                                                                      \
+		memset(&NAME##_room, 0xff, sizeof NAME##_room);                                    \
+		if (shim_watch)                                                                    \
+			shim_watch(&NAME##_room, sizeof NAME##_room, NAME, sizeof NAME##_room.of); \
+	}
 
 #define MULRN(x, y) ((double)(x) * (double)(y))
 #define ADDRN(x, y) ((double)(x) + (double)(y))
