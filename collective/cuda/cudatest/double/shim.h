@@ -48,11 +48,12 @@
  *
  * NAME__run runs all blocks, one after the other, forwards (order 0) or backwards (1).
  * Threads of a KERNEL run one after the other. Those of a KERNEL_SYNC are fibres: each
- * runs to its next SYNC and yields; when all have, the next round begins. Who computes
- * the same bits in both orders misses no SYNC, as far as the data tell. Shared memory is
- * full of NaN when a block begins, and so is some beside it. What the dialect forbids ends
- * the process with a sentence: threads that yield at different lines or leave while others
- * wait, SYNC in a KERNEL, a block too large, memory that is not aligned.
+ * runs to its next SYNC and yields; when all have, the next round begins. At SHFL_DOWN and
+ * MMA only those of its warp meet, so that a warp runs ahead of the others as far as it can.
+ * Who computes the same bits in both orders misses no SYNC, as far as the data tell. Shared
+ * memory is full of NaN when a block begins, and so is some beside it. What the dialect
+ * forbids ends the process with a sentence: threads that yield at different lines or leave
+ * while others wait, SYNC in a KERNEL, a block too large, memory that is not aligned.
  *
  * Several OS threads may run kernels at the same time.
  */
@@ -96,6 +97,7 @@ struct shim {
 	int fresh;                       /* no thread of the block has yielded or ended yet */
 	int last;                        /* the block is the last to come to a counter */
 	int line;                        /* where the fibre at hand yielded, 0 if it has ended */
+	int within;                      /* there its warp meets, and not all of the block */
 	unsigned turn;                   /* of shuffles: which slots are written */
 	unsigned char (*slots)[shim_threads][shim_slot];
 	void (*body)(const void *);
@@ -129,13 +131,15 @@ __attribute__((naked, noinline)) static void shim_switch(void **from, void *to) 
 #define SHIM_TO_MAIN(s, t) swapcontext(&(s)->fibre[t], &(s)->main)
 #endif
 
-SHIM_OWN static void shim_sync(int line) {
+SHIM_OWN static void shim_yield(int line, int within) {
 	struct shim *s = shim_at;
 	if (!s->yields)
 		shim_fail("SYNC, SHFL_DOWN or MMA in a KERNEL: it must be a KERNEL_SYNC", "", line);
-	s->line = line;
+	s->line = line, s->within = within;
 	SHIM_TO_MAIN(s, s->tid);
 }
+
+static void shim_sync(int line) { shim_yield(line, 0); }
 
 /* shim_last counts a block once all its threads have come. Thread 0 does
  * it, while the others wait. */
@@ -158,7 +162,7 @@ static int shim_last(u32 *counter, u32 n, int line) {
 SHIM_OWN static void shim_put(const void *x, size_t n, int line) {
 	struct shim *s = shim_at;
 	memcpy(s->slots[s->turn & 1][s->tid], x, n);
-	shim_sync(line);
+	shim_yield(line, 1);
 }
 
 SHIM_OWN static void shim_get(void *x, size_t n, unsigned down) {
@@ -229,26 +233,52 @@ static void shim_prepare(struct shim *s, unsigned t, char *stack) {
 	*(u64 *)stack = 0x5afe57ac5afe57acULL;
 }
 
-/* shim_block runs the fibres of a block in rounds. */
-SHIM_OWN static void shim_block(struct shim *s, char *stacks, int order) {
-	for (unsigned t = 0; t < s->block; t++)
-		shim_prepare(s, t, stacks + (size_t)t * shim_stack);
-	for (int at = -1; at; ) {
-		for (unsigned k = 0; k < s->block; k++) {
-			s->tid = order ? s->block - 1 - k : k;
+static void shim_part(const char *what, int at, int line) {
+	char other[64];
+	snprintf(other, sizeof other, at ? "the first thread is at line %d" : "the first thread has left", at);
+	shim_fail(what, other, line);
+}
+
+/* shim_round runs the fibres of a warp until all of the block must meet, or they have ended,
+ * and says in how many rounds. */
+SHIM_OWN static unsigned shim_round(struct shim *s, char *stacks, unsigned warp, int order) {
+	const unsigned first = warp * shim_warp, end = first + shim_warp < s->block ? first + shim_warp : s->block;
+	unsigned rounds = 0;
+	do {
+		int at = 0;
+		for (unsigned k = first; k < end; k++) {
+			s->tid = order ? first + end - 1 - k : k;
 			SHIM_TO_FIBRE(s, s->tid);
 			s->fresh = 0;
 			if (*(u64 *)(stacks + (size_t)s->tid * shim_stack) != 0x5afe57ac5afe57acULL)
 				shim_fail("the stack of a thread is too small", "", s->line);
-			if (k == 0)
+			if (k == first)
 				at = s->line;
-			else if (at != s->line) {
-				char other[64];
-				snprintf(other, sizeof other, at ? "the first thread is at line %d" : "the first thread has left", at);
-				shim_fail("threads part: ", other, s->line);
-			}
+			else if (at != s->line)
+				shim_part("threads part: ", at, s->line);
 		}
-		s->turn++;
+		s->turn++, rounds++;
+	} while (s->line && s->within);
+	return rounds;
+}
+
+/* shim_block runs the fibres of a block, warp by warp: each as far as it comes without the
+ * others. */
+SHIM_OWN static void shim_block(struct shim *s, char *stacks, int order) {
+	const unsigned warps = (s->block + shim_warp - 1) / shim_warp;
+	for (unsigned t = 0; t < s->block; t++)
+		shim_prepare(s, t, stacks + (size_t)t * shim_stack);
+	for (int at = -1; at; ) {
+		unsigned rounds = 0;
+		for (unsigned w = 0; w < warps; w++) {
+			const unsigned n = shim_round(s, stacks, order ? warps - 1 - w : w, order);
+			if (w == 0)
+				at = s->line, rounds = n;
+			else if (at != s->line)
+				shim_part("threads part: ", at, s->line);
+			else if (rounds != n)
+				shim_part("threads part: a warp has shuffled or multiplied more often than another, ", at, s->line);
+		}
 	}
 }
 

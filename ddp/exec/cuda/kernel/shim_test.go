@@ -110,6 +110,38 @@ func TestShimRuns(t *testing.T) {
 	}
 }
 
+// TestShimWarps: at a product of matrices the threads of a warp meet, and not those of a block:
+// of what other warps write the first sees nothing behind it, but behind a SYNC.
+func TestShimWarps(t *testing.T) {
+	for between, want := range map[string]float32{"": 32, "SYNC();": 64} {
+		l := handWritten(t, "KERNEL_SYNC", `	SHARED(float, sh, [64]);
+	float c[4] = {0, 0, 0, 0}, written = 0;
+	sh[TID] = 1;
+	MMA(c, 0, 0, 0, 0, 0, 0);
+	`+between+`
+	for (int k = 0; k < 64; k++)
+		written += sh[k] == 1;
+	a.x[TID] = written;`)
+		for order := range 2 {
+			d := newDevice(t)
+			d.order, d.block = order, 64
+			at := d.alloc(256)
+			if err := d.run(&l, Memory{Value: func(int) uint64 { return deviceBase + uint64(at) }}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 64 {
+				want := want
+				if i/32 != order { // the warp that is the last
+					want = 64
+				}
+				if got := math.Float32frombits(binary.LittleEndian.Uint32(d.memory[at+4*i:])); got != want {
+					t.Fatalf("%q, order %d: thread %d sees what %v threads have written, want %v", between, order, i, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestShimLast: of the blocks that come to a counter one is the last, run after run, and
 // it sees what the other has stored.
 func TestShimLast(t *testing.T) {
