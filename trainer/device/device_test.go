@@ -13,8 +13,12 @@ import (
 	"ebtrain/launch/memory"
 )
 
-// TestMain takes the GPUs out of the machine that it runs on.
+// TestMain takes the GPUs out of the machine that it runs on, but for processes of TestOnGPUs.
 func TestMain(m *testing.M) {
+	if text := os.Getenv(onGPUs); text != "" {
+		tell(text)
+		return
+	}
 	if err := os.Setenv(driver.LibsVariable, "-"); err != nil {
 		panic(err)
 	}
@@ -88,7 +92,19 @@ func TestNotice(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
+	i := instead{noticed{b, "one thread"}, driver.ErrNoDriver}
+	if want := "one thread; " + driver.ErrNoDriver.Error(); i.Notice() != want {
+		t.Errorf("got %q, want what the CPU has to say, too: %q", i.Notice(), want)
+	}
 }
+
+// noticed is a backend that has something to say.
+type noticed struct {
+	exec.Backend
+	notice string
+}
+
+func (n noticed) Notice() string { return n.notice }
 
 // TestOpenBF16 wants a backend in bfloat16, or the reason and the way out.
 func TestOpenBF16(t *testing.T) {

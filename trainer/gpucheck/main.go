@@ -35,6 +35,7 @@ import (
 	"ebtrain/collective/colltest"
 	driver "ebtrain/collective/cuda"
 	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/method/bidvl"
 )
 
 func main() {
@@ -118,11 +119,21 @@ func parse(args []string) (*options, error) {
 			return nil, cliflag.Usage("unknown --precision %q: want some of bf16, tf32, f32", p)
 		}
 	}
+	for _, net := range o.nets {
+		if _, err := bidvl.PresetFor(net); err != nil {
+			return nil, cliflag.Usage("--net: %w", err)
+		}
+	}
+	for _, n := range o.batches {
+		if n < 1 {
+			return nil, cliflag.Usage("want a --batch of at least 1, got %d", n)
+		}
+	}
 	if o.lanes < 0 {
 		return nil, cliflag.Usage("want --lanes of at least 1, or 0 for the default, got %d", o.lanes)
 	}
-	if o.limit <= 0 || o.each <= 0 || o.steps < 1 {
-		return nil, cliflag.Usage("want --limit and --each above 0 and --steps of at least 1, got %v, %v and %d", o.limit, o.each, o.steps)
+	if o.limit <= 0 || o.each <= 0 || o.steps < 2 { // the first step's time is no measure
+		return nil, cliflag.Usage("want --limit and --each above 0 and --steps of at least 2, got %v, %v and %d", o.limit, o.each, o.steps)
 	}
 	return o, nil
 }

@@ -222,7 +222,11 @@ func farthest(a, b [][]float64) (worst float64, column int) {
 	}
 	for i := range a {
 		for k, v := range a[i] {
-			if d := math.Abs(v-b[i][k]) / (1 + math.Abs(v)); !(d <= worst) {
+			d := math.Abs(v-b[i][k]) / (1 + math.Abs(v))
+			if math.IsNaN(d) { // what is no number is no nearer than any
+				return math.Inf(1), k
+			}
+			if d > worst {
 				worst, column = d, k
 			}
 		}

@@ -107,7 +107,6 @@ func (p *program) makeUnits(jobs []choose.Kernel) error {
 		}
 		if b := all[n].batch; b != nil {
 			sources[b.Entry] = b.Source
-			p.faulty = p.faulty || b.UsesFault()
 		}
 		if a := all[n].alike; a != nil {
 			sources[a.Entry] = a.Source

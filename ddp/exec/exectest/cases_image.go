@@ -36,9 +36,11 @@ func poolCases() []Case {
 				Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return b.AvgPool2D(x[0], p.win) })},
 		)
 	}
-	dilated := conv(2, 3, 2, 1, [4]int{1, 1, 0, 2}, 2, 2).Window
+	dilated := conv(2, 3, 2, 1, [4]int{1, 1, 0, 2}, 2, 3).Window
+	oh, ow := dilated.Out(6, 7)
 	return append(all,
 		Case{Name: "sumpool2d dilated", Args: args(float(1, 2, 6, 7)), Build: apply(graph.SumPool2D{Window: dilated}), Tol: Sum, Terms: 6},
+		Case{Name: "sumunpool2d dilated", Args: args(float(1, 2, oh, ow)), Build: apply(graph.SumUnpool2D{Window: dilated, H: 6, W: 7}), Tol: Sum, Terms: 6},
 		Case{Name: "maxpool2d below zero in padding", Args: args(floatOf(Between(-3, -1), 1, 2, 4, 4)), Build: apply(graph.MaxPool2D{Window: graph.SquareWindow(3, 2, 1)}), Tol: Exact, NoDiff: true},
 		Case{Name: "maxpool2d of infinities", Args: args(floatOf(infinities, 2, 19, 5, 4)), Build: apply(graph.MaxPool2D{Window: graph.SquareWindow(2, 1, 1)}), Tol: Exact, NoDiff: true},
 		Case{Name: "maxpool2d of many NaN", Args: args(floatOf(List(1, math.NaN(), 2, math.NaN(), math.NaN(), 3, math.Inf(1)), 2, 3, 5, 4)), Build: apply(graph.MaxPool2D{Window: graph.SquareWindow(2, 1, 1)}), Tol: Exact, NoDiff: true},

@@ -48,11 +48,12 @@
  *
  * NAME__run runs all blocks, one after the other, forwards (order 0) or backwards (1).
  * Threads of a KERNEL run one after the other. Those of a KERNEL_SYNC are fibres: each
- * runs to its next SYNC and yields; when all have, the next round begins. Who computes
- * the same bits in both orders misses no SYNC, as far as the data tell. Shared memory is
- * full of NaN when a block begins. What the dialect forbids ends the process with a
- * sentence: threads that yield at different lines or leave while others wait, SYNC in a
- * KERNEL, a block too large, memory that is not aligned.
+ * runs to its next SYNC and yields; when all have, the next round begins. At SHFL_DOWN and
+ * MMA only those of its warp meet, so that a warp runs ahead of the others as far as it can.
+ * Who computes the same bits in both orders misses no SYNC, as far as the data tell. Shared
+ * memory is full of NaN when a block begins, and so is some beside it. What the dialect
+ * forbids ends the process with a sentence: threads that yield at different lines or leave
+ * while others wait, SYNC in a KERNEL, a block too large, memory that is not aligned.
  *
  * Several OS threads may run kernels at the same time.
  */
@@ -77,12 +78,16 @@ typedef uint32_t u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
-typedef struct { float x, y, z, w; } float4;
-typedef struct { double x, y; } double2;
-typedef struct { u32 x, y; } uint2;
-typedef struct { u32 x, y, z, w; } uint4;
+/* A vector lies at a multiple of its size, or a device refuses to move it. */
+typedef struct { float x, y, z, w; } __attribute__((aligned(16))) float4;
+typedef struct { double x, y; } __attribute__((aligned(16))) double2;
+typedef struct { u32 x, y; } __attribute__((aligned(8))) uint2;
+typedef struct { u32 x, y, z, w; } __attribute__((aligned(16))) uint4;
 
 enum { shim_stack = 32 << 10, shim_threads = 1024, shim_warp = 32, shim_slot = 24 };
+
+/* What the shim itself does is not watched. */
+#define SHIM_OWN __attribute__((no_sanitize("kernel-address")))
 
 /* What an OS thread runs. */
 struct shim {
@@ -92,6 +97,7 @@ struct shim {
 	int fresh;                       /* no thread of the block has yielded or ended yet */
 	int last;                        /* the block is the last to come to a counter */
 	int line;                        /* where the fibre at hand yielded, 0 if it has ended */
+	int within;                      /* there its warp meets, and not all of the block */
 	unsigned turn;                   /* of shuffles: which slots are written */
 	unsigned char (*slots)[shim_threads][shim_slot];
 	void (*body)(const void *);
@@ -125,13 +131,15 @@ __attribute__((naked, noinline)) static void shim_switch(void **from, void *to) 
 #define SHIM_TO_MAIN(s, t) swapcontext(&(s)->fibre[t], &(s)->main)
 #endif
 
-static void shim_sync(int line) {
+SHIM_OWN static void shim_yield(int line, int within) {
 	struct shim *s = shim_at;
 	if (!s->yields)
 		shim_fail("SYNC, SHFL_DOWN or MMA in a KERNEL: it must be a KERNEL_SYNC", "", line);
-	s->line = line;
+	s->line = line, s->within = within;
 	SHIM_TO_MAIN(s, s->tid);
 }
+
+static void shim_sync(int line) { shim_yield(line, 0); }
 
 /* shim_last counts a block once all its threads have come. Thread 0 does
  * it, while the others wait. */
@@ -151,13 +159,13 @@ static int shim_last(u32 *counter, u32 n, int line) {
 
 /* shim_put and shim_get are the halves of a shuffle: all put, meet, and get. The
  * next shuffle puts elsewhere, so nobody overwrites what others have yet to get. */
-static void shim_put(const void *x, size_t n, int line) {
+SHIM_OWN static void shim_put(const void *x, size_t n, int line) {
 	struct shim *s = shim_at;
 	memcpy(s->slots[s->turn & 1][s->tid], x, n);
-	shim_sync(line);
+	shim_yield(line, 1);
 }
 
-static void shim_get(void *x, size_t n, unsigned down) {
+SHIM_OWN static void shim_get(void *x, size_t n, unsigned down) {
 	struct shim *s = shim_at;
 	unsigned from = s->tid + down;
 	if (from / shim_warp != s->tid / shim_warp || from >= s->block)
@@ -165,7 +173,7 @@ static void shim_get(void *x, size_t n, unsigned down) {
 	memcpy(x, s->slots[(s->turn & 1) ^ 1][from], n);
 }
 
-static float shim_wide(u32 x) {
+SHIM_OWN static float shim_wide(u32 x) {
 	float f;
 	x <<= 16;
 	memcpy(&f, &x, 4);
@@ -181,7 +189,7 @@ static float shim_wide(u32 x) {
  *   c[0], c[1]: row g, columns 2t, 2t + 1       c[2], c[3]: row g + 8
  *
  * Sums are rounded once; in which order a device adds is not said. */
-static void shim_mma(float *c, const u32 *ab, int line) {
+SHIM_OWN static void shim_mma(float *c, const u32 *ab, int line) {
 	struct shim *s = shim_at;
 	if (s->block % shim_warp)
 		shim_fail("MMA in a block that is not whole warps", "", line);
@@ -225,26 +233,52 @@ static void shim_prepare(struct shim *s, unsigned t, char *stack) {
 	*(u64 *)stack = 0x5afe57ac5afe57acULL;
 }
 
-/* shim_block runs the fibres of a block in rounds. */
-static void shim_block(struct shim *s, char *stacks, int order) {
-	for (unsigned t = 0; t < s->block; t++)
-		shim_prepare(s, t, stacks + (size_t)t * shim_stack);
-	for (int at = -1; at; ) {
-		for (unsigned k = 0; k < s->block; k++) {
-			s->tid = order ? s->block - 1 - k : k;
+static void shim_part(const char *what, int at, int line) {
+	char other[64];
+	snprintf(other, sizeof other, at ? "the first thread is at line %d" : "the first thread has left", at);
+	shim_fail(what, other, line);
+}
+
+/* shim_round runs the fibres of a warp until all of the block must meet, or they have ended,
+ * and says in how many rounds. */
+SHIM_OWN static unsigned shim_round(struct shim *s, char *stacks, unsigned warp, int order) {
+	const unsigned first = warp * shim_warp, end = first + shim_warp < s->block ? first + shim_warp : s->block;
+	unsigned rounds = 0;
+	do {
+		int at = 0;
+		for (unsigned k = first; k < end; k++) {
+			s->tid = order ? first + end - 1 - k : k;
 			SHIM_TO_FIBRE(s, s->tid);
 			s->fresh = 0;
 			if (*(u64 *)(stacks + (size_t)s->tid * shim_stack) != 0x5afe57ac5afe57acULL)
 				shim_fail("the stack of a thread is too small", "", s->line);
-			if (k == 0)
+			if (k == first)
 				at = s->line;
-			else if (at != s->line) {
-				char other[64];
-				snprintf(other, sizeof other, at ? "the first thread is at line %d" : "the first thread has left", at);
-				shim_fail("threads part: ", other, s->line);
-			}
+			else if (at != s->line)
+				shim_part("threads part: ", at, s->line);
 		}
-		s->turn++;
+		s->turn++, rounds++;
+	} while (s->line && s->within);
+	return rounds;
+}
+
+/* shim_block runs the fibres of a block, warp by warp: each as far as it comes without the
+ * others. */
+SHIM_OWN static void shim_block(struct shim *s, char *stacks, int order) {
+	const unsigned warps = (s->block + shim_warp - 1) / shim_warp;
+	for (unsigned t = 0; t < s->block; t++)
+		shim_prepare(s, t, stacks + (size_t)t * shim_stack);
+	for (int at = -1; at; ) {
+		unsigned rounds = 0;
+		for (unsigned w = 0; w < warps; w++) {
+			const unsigned n = shim_round(s, stacks, order ? warps - 1 - w : w, order);
+			if (w == 0)
+				at = s->line, rounds = n;
+			else if (at != s->line)
+				shim_part("threads part: ", at, s->line);
+			else if (rounds != n)
+				shim_part("threads part: a warp has shuffled or multiplied more often than another, ", at, s->line);
+		}
 	}
 }
 
@@ -270,7 +304,7 @@ static void shim_give(char *stacks) {
 
 __attribute__((destructor)) static void shim_unload(void) { shim_give(0); }
 
-static void shim_run(const char *name, void (*body)(const void *), unsigned bound, int yields,
+SHIM_OWN static void shim_run(const char *name, void (*body)(const void *), unsigned bound, int yields,
 		     unsigned grid, unsigned block, int order, const void *args) {
 	struct shim *s = calloc(1, sizeof *s), *outer = shim_at;
 	char *stacks = 0;
@@ -342,11 +376,23 @@ static void shim_run(const char *name, void (*body)(const void *), unsigned boun
 		shim_x;                                                                            \
 	})
 #define MMA(C, A0, A1, A2, A3, B0, B1) shim_mma(C, (const u32[]){A0, A1, A2, A3, B0, B1}, __LINE__)
-/* The first thread that comes here fills the memory with NaN. */
+/* The first thread that comes here fills the memory with NaN, and some on both sides. Who
+ * watches what kernels touch (kernel/testdata/runner.c) is told of it. It is reached by a
+ * pointer of which gcc knows nothing: what it knows to be a thread's own is not watched. */
+extern void shim_watch(const void *room, size_t bytes, const void *of, size_t used) __attribute__((weak));
 #define SHARED(TYPE, NAME, DIMS)                                                                   \
-	static __thread TYPE NAME DIMS __attribute__((aligned(16)));                               \
-	if (shim_at->fresh)                                                                        \
-		memset(NAME, 0xff, sizeof NAME)
+	static __thread struct {                                                                   \
+		char before[1024];                                                                 \
+		TYPE of DIMS;                                                                      \
+		char after[1024];                                                                  \
+	} NAME##_room __attribute__((aligned(16)));                                                \
+	__typeof__(&NAME##_room.of[0]) NAME = NAME##_room.of;                                      \
+	__asm__("" : "+r"(NAME));                                                                  \
+	if (shim_at->fresh) {                                                                      \
+		memset(&NAME##_room, 0xff, sizeof NAME##_room);                                    \
+		if (shim_watch)                                                                    \
+			shim_watch(&NAME##_room, sizeof NAME##_room, NAME, sizeof NAME##_room.of); \
+	}
 
 #define MULRN(x, y) ((double)(x) * (double)(y))
 #define ADDRN(x, y) ((double)(x) + (double)(y))

@@ -129,14 +129,32 @@ func (p *program) compile() error {
 // batched is a kernel of several steps and its argument.
 type batched struct {
 	*Launch
-	args []byte
+	args   []byte
+	within []piece
+}
+
+// touched are what the kernels of a step may touch.
+func (p *program) touched(i int) (all []piece) {
+	s := &p.plan.Steps[i]
+	for _, v := range s.In {
+		all = append(all, piece{p.at(v), p.plan.Values[v].Bytes(), false})
+	}
+	for _, v := range s.Out {
+		all = append(all, piece{p.at(v), p.plan.Values[v].Bytes(), true})
+	}
+	scratch := p.start[space{plan.Arena, 0}] + s.ScratchAt
+	return append(all, piece{scratch, s.Scratch, true}, piece{p.counters[i], Counters(p.launches[i]), true}, piece{p.fault, FaultBytes, true})
 }
 
 // put puts what the kernel of several steps reads into the memory of the device.
 func (p *program) put(l *Launch, steps []int, program []byte, args func(at uint64) []byte) {
 	at := p.b.alloc(len(program))
 	copy(p.b.memory[at:], program)
-	p.batches[steps[0]] = &batched{l, args(deviceBase + uint64(at))}
+	b := &batched{l, args(deviceBase + uint64(at)), []piece{{at, len(program), false}}}
+	for _, i := range steps {
+		b.within = append(b.within, p.touched(i)...)
+	}
+	p.batches[steps[0]] = b
 	p.order = append(p.order, steps[0])
 }
 
@@ -337,12 +355,14 @@ func (p *program) step(ctx context.Context, i int) error {
 		return err
 	}
 	if b := p.batches[i]; b != nil {
+		p.b.within = b.within
 		return p.b.device.runArgs(b.Launch, b.args)
 	}
 	scratch := p.start[space{plan.Arena, 0}] + s.ScratchAt
 	if s.Scratch > 0 {
 		spoil(p.b.memory[scratch : scratch+s.Scratch])
 	}
+	p.b.within = p.touched(i)
 	for k := range p.launches[i] {
 		if err := p.b.device.run(&p.launches[i][k], p.memory(i)); err != nil {
 			return err

@@ -149,6 +149,8 @@ func (c columns) check(d *device, ways []Launch) error {
 	})
 	at := [2]int{d.alloc(len(from.Bytes())), d.alloc(len(to.Bytes()))}
 	copy(d.memory[at[0]:], from.Bytes())
+	d.within = []piece{{at[0], len(from.Bytes()), false}, {at[1], len(to.Bytes()), true}}
+	defer func() { d.within = nil }()
 	var first []byte
 	for way := range 4 {
 		d.order = way % 2

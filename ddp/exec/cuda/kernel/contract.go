@@ -103,8 +103,7 @@ func (k *few) contractRounds(columns, width, pixels, shift int) {
 // contractBorder writes the lines that put 0 where no pixel's products come: in columns
 // beside an image that is read in whole rows.
 func (k *few) contractBorder(rows, width, columns, shift int) {
-	before := min(width, max(0, shift))
-	after := min(width, max(before, shift+columns))
+	before, after := max(0, shift), min(width, shift+columns)
 	border := width - (after - before)
 	if border == 0 {
 		return

@@ -53,6 +53,9 @@ func (k *few) correlate() ([]Launch, error) {
 	c := k.correlation()
 	tiles := k.tiles(k.lh, k.lw)
 	blocks := min(tiles, correlateBlocks)
+	if k.m.crowded {
+		blocks = ceil(tiles, mostTiles)
+	}
 	part := k.m.take(4 * 32 * blocks * c.splits * c.sums())
 	k.window()
 	k.fetchChannels(c)

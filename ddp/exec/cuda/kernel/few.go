@@ -163,6 +163,9 @@ const resident, mostTiles = 396, 4
 // Those of block BID are the texts first and end.
 func (k *few) each(tiles int) (blocks int) {
 	per := max(1, min(mostTiles, tiles/resident))
+	if k.m.crowded {
+		per = mostTiles
+	}
 	k.int("tiles", tiles)
 	k.int("perBlock", per)
 	return ceil(tiles, per)

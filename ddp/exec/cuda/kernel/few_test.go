@@ -2,9 +2,13 @@ package kernel
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -30,9 +34,8 @@ func (c fewCase) ops() []graph.Op {
 	return []graph.Op{graph.Conv2D{Conv: c.c}, graph.Conv2DGradX{Conv: c.c, H: c.h, W: c.w}, graph.Conv2DGradW{Conv: c.c}}
 }
 
-// making is of a plan of one step, one of the three ops.
-func (c fewCase) making(t testing.TB, op graph.Op, wide bool) *making {
-	t.Helper()
+// plan is of one step, one of the three ops.
+func (c fewCase) plan(op graph.Op) *plan.Plan {
 	sx, sw, sy := c.shapes()
 	x, w, y := plan.Value{DType: graph.BF16, Dims: sx}, plan.Value{DType: c.weights, Dims: sw}, plan.Value{DType: graph.BF16, Dims: sy}
 	values := []plan.Value{x, w, y}
@@ -42,12 +45,20 @@ func (c fewCase) making(t testing.TB, op graph.Op, wide bool) *making {
 	case graph.Conv2DGradW:
 		values = []plan.Value{x, y, w}
 	}
-	p := oneStep(op, values...)
+	return oneStep(op, values...)
+}
+
+// making is of that plan, done by a Few.
+func (c fewCase) making(t testing.TB, op graph.Op, wide bool) *making {
+	t.Helper()
+	p := c.plan(op)
 	if !FitsFew(p, 0) {
-		t.Fatalf("%v of %v and %v does not fit", op, sx, sy)
+		t.Fatalf("%v of %+v does not fit", op, c)
 	}
 	p.Steps[0].Op = Few{op}
-	return makingOf(t, p, wide)
+	m := makingOf(t, p, wide)
+	m.crowded = wide
+	return m
 }
 
 // someFew are those of conv32 and resnet128 in small, and odd geometries.
@@ -62,14 +73,14 @@ func someFew() (list []fewCase) {
 		{three, 1, 9, 70, 3, 96, graph.BF16},
 		{three, 1, 20, 40, 64, 3, graph.BF16},
 		{three, 3, 5, 7, 96, 3, graph.F32},
-		{three, 3, 5, 7, 3, 48, graph.BF16},
+		{three, 3, 5, 7, 3, 56, graph.BF16}, // channels that the splits of correlate do not divide
 		{three, 1, 4, 4, 1, 64, graph.F32},
 		{graph.NewConv(3, 1, 0), 3, 6, 8, 4, 40, graph.BF16},
 		{graph.NewConv(3, 1, 2), 1, 5, 6, 2, 21, graph.BF16},
-		{graph.NewConv(5, 1, 2), 1, 8, 9, 2, 24, graph.F32},
 		{graph.NewConv(1, 1, 0), 3, 7, 5, 8, 40, graph.BF16},
 		{graph.NewConv(1, 1, 1), 2, 7, 5, 56, 8, graph.F32},
-		{pads(1, 3, 0, 0, 1, 1), 2, 5, 7, 8, 33, graph.F32},
+		{pads(1, 3, 0, 0, 3, 0), 2, 5, 7, 8, 33, graph.F32}, // pads beyond the kernel, on the left,
+		{pads(5, 5, 2, 2, 0, 5), 1, 8, 9, 2, 24, graph.F32}, // and on the right
 		{pads(3, 2, 2, 0, 0, 1), 3, 5, 37, 5, 72, graph.BF16},
 		{pads(2, 3, 0, 3, 2, 0), 1, 6, 33, 19, 7, graph.F32},
 		{pads(4, 4, 4, 1, 5, 0), 1, 5, 6, 128, 4, graph.BF16},
@@ -78,8 +89,9 @@ func someFew() (list []fewCase) {
 	}
 }
 
-// TestFew holds all three ops to loops in float64, forwards, backwards and with 64-bit
-// indices: all bits are equal.
+// TestFew holds all three ops to loops in float64, forwards, backwards and, every other one,
+// with 64-bit indices and several tiles a block: all bits are equal, but for sums of other
+// blocks.
 func TestFew(t *testing.T) {
 	oneGoroutine(t)
 	var launches []Launch
@@ -87,7 +99,7 @@ func TestFew(t *testing.T) {
 	for i, c := range someFew() {
 		for _, op := range c.ops() {
 			var ways [2][]Launch
-			for k := range ways {
+			for k := range 2 - i%2 {
 				l, err := c.making(t, op, k == 1).step()
 				if err != nil {
 					t.Fatal(err)
@@ -107,6 +119,112 @@ func TestFew(t *testing.T) {
 			}
 			d.used = 0
 		}
+	}
+}
+
+var (
+	enumerated = regexp.MustCompile(`\b([A-Z]+) = (\d+)`)
+	sharedDims = regexp.MustCompile(`SHARED\((\w+), \w+, \[(.+)\]\);`)
+)
+
+// sharedBytes is how much memory a block of a kernel shares, by its text, whose constants may
+// be in the extents.
+func sharedBytes(t *testing.T, text string) (bytes int) {
+	t.Helper()
+	known := map[string]int{}
+	for _, m := range enumerated.FindAllStringSubmatch(text, -1) {
+		known[m[1]], _ = strconv.Atoi(m[2]) // digits
+	}
+	for _, m := range sharedDims.FindAllStringSubmatch(text, -1) {
+		n := map[string]int{"bf16": 2, "float": 4, "u32": 4, "double": 8}[m[1]]
+		for _, factor := range strings.Split(strings.ReplaceAll(m[2], "][", " * "), " * ") {
+			v, err := strconv.Atoi(factor)
+			if v = cmp.Or(v, known[factor]); v == 0 {
+				t.Fatalf("%s: %v", m[0], err)
+			}
+			n *= v
+		}
+		bytes += n
+	}
+	return bytes
+}
+
+// TestFewShared: whatever geometry fits a Few, its kernels take no more shared memory than the
+// 48 KiB that every device gives a block, as ptxas refuses more; and there are some blocks.
+func TestFewShared(t *testing.T) {
+	most, tried := 0, 0
+	for _, k := range [][2]int{{1, 1}, {1, 8}, {8, 1}, {3, 3}, {4, 4}, {5, 5}, {8, 8}, {7, 9}, {64, 1}, {1, 64}} {
+		for _, few := range []int{1, 3, 8} {
+			for _, many := range []int{9, 48, 128, 170, 256} {
+				for _, size := range [][2]int{{1, 1}, {3, 90}, {65, 65}} {
+					w := graph.Window{KH: k[0], KW: k[1], StrideH: 1, StrideW: 1, PadT: k[0] - 1, PadB: k[0] - 1, PadL: k[1] - 1, PadR: k[1] - 1, DilH: 1, DilW: 1}
+					c := fewCase{graph.Conv{Window: w, Groups: 1}, 2, size[0], size[1], few, many, graph.BF16}
+					for _, op := range c.ops() {
+						if p := c.plan(op); !FitsFew(p, 0) {
+							continue
+						}
+						list, err := c.making(t, op, false).step()
+						if err != nil {
+							t.Fatalf("%v of %+v: %v", op, c, err)
+						}
+						tried++
+						for _, l := range list {
+							bytes := sharedBytes(t, l.Source)
+							if most = max(most, bytes); bytes > 48<<10 {
+								t.Errorf("%v of %+v: %d bytes", op, c, bytes)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if tried < 200 || most < 40<<10 {
+		t.Errorf("%d kernels, %d bytes at most: the test has lost its subject", tried, most)
+	}
+}
+
+// TestFewRefuses: what the kernels for few channels do not do is refused, as another does it
+// then.
+func TestFewRefuses(t *testing.T) {
+	good := fewCase{graph.NewConv(3, 1, 1), 2, 8, 8, 3, 48, graph.BF16}
+	change := func(f func(*fewCase)) fewCase { c := good; f(&c); return c }
+	for name, c := range map[string]fewCase{
+		"a stride down":              change(func(c *fewCase) { c.c.StrideH = 2 }),
+		"a stride across":            change(func(c *fewCase) { c.c.StrideW = 2 }),
+		"a dilation":                 change(func(c *fewCase) { c.c.DilW = 2 }),
+		"many channels on each side": change(func(c *fewCase) { c.x = 9 }),
+		"few channels on each side":  change(func(c *fewCase) { c.y = 3 }),
+		"too many channels":          change(func(c *fewCase) { c.y = 264 }),
+		"too many taps":              change(func(c *fewCase) { c.c = graph.NewConv(5, 1, 2) }),
+		"too many weights":           change(func(c *fewCase) { c.c, c.x, c.y = graph.NewConv(5, 1, 2), 2, 168 }),
+		"weights in float64":         change(func(c *fewCase) { c.weights = graph.F64 }),
+	} {
+		for _, op := range c.ops() {
+			if FitsFew(c.plan(op), 0) {
+				t.Errorf("%s: %v fits", name, op)
+			}
+		}
+	}
+	for _, op := range good.ops() {
+		for v := range 3 {
+			for name, f := range map[string]func(v *plan.Value){
+				"an odd address": func(v *plan.Value) { v.Off = 8 }, "channels first": func(v *plan.Value) { v.Last = false }, "a wide image": func(v *plan.Value) { v.DType = graph.F64 },
+			} {
+				p := good.plan(op)
+				if f(&p.Values[v]); FitsFew(p, 0) {
+					t.Errorf("%s of value %d: %v fits", name, v, op)
+				}
+			}
+		}
+		if !FitsFew(good.plan(op), 0) {
+			t.Errorf("%v does not fit", op)
+		}
+	}
+	grouped := graph.Conv2D{Conv: graph.Conv{Window: graph.SquareWindow(3, 1, 1), Groups: 3}}
+	image := func(c int) plan.Value { return plan.Value{DType: graph.BF16, Dims: graph.D(2, 8, 8, c)} }
+	if FitsFew(oneStep(grouped, image(3), plan.Value{DType: graph.BF16, Dims: graph.D(48, 3, 3, 1)}, image(48)), 0) {
+		t.Error("groups fit")
 	}
 }
 
@@ -145,8 +263,14 @@ func (c fewCase) check(t *testing.T, d *device, op graph.Op, ways [2][]Launch) e
 		copy(d.memory[at[v]:], values[v].Bytes())
 	}
 	scratch := d.alloc(m.scratch)
+	want, size := c.reference(op, values)
+	d.within = []piece{{at[0], len(values[0].Bytes()), false}, {at[1], len(values[1].Bytes()), false}, {at[2], len(values[2].Bytes()), true}, {scratch, m.scratch, true}}
+	defer func() { d.within = nil }()
 	var first []byte
 	for way := range 4 {
+		if ways[way/2] == nil {
+			break
+		}
 		d.order = way % 2
 		got := d.memory[at[2]:][:len(values[2].Bytes())]
 		spoil(got)
@@ -159,16 +283,18 @@ func (c fewCase) check(t *testing.T, d *device, op graph.Op, ways [2][]Launch) e
 		if !d.intact(at[2], len(got)) || !d.intact(scratch, m.scratch) {
 			return fmt.Errorf("it stores beside its result")
 		}
-		if first == nil {
+		if _, sums := op.(graph.Conv2DGradW); first == nil || sums && way == 2 {
 			first = bytes.Clone(got)
+			copy(values[2].Bytes(), first)
+			if err := rightTo(values[2], want, size); err != nil {
+				return fmt.Errorf("way %d: %w", way, err)
+			}
 		}
 		if !bytes.Equal(first, got) {
 			return fmt.Errorf("way %d has other bits", way)
 		}
 	}
-	want, size := c.reference(op, values)
-	copy(values[2].Bytes(), first)
-	return rightTo(values[2], want, size)
+	return nil
 }
 
 // reference is the result in float64, and the sums of the magnitudes of what is added.

@@ -72,8 +72,18 @@ func (g *gcc) object(l *Launch) (string, error) {
 	return g.so[l.Entry], nil
 }
 
-// compile compiles those kernels that are not yet, as one file.
+// compile compiles those kernels that are not yet: those that are watched as one file, and
+// the others as one.
 func (g *gcc) compile(launches []Launch) error {
+	for _, watch := range []bool{false, true} {
+		if err := g.compileFile(launches, watch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gcc) compileFile(launches []Launch, watch bool) error {
 	var text strings.Builder
 	var entries []string
 	g.mu.Lock()
@@ -82,7 +92,7 @@ func (g *gcc) compile(launches []Launch) error {
 	text.WriteString(dialect)
 	for i := range launches {
 		l := &launches[i]
-		if _, ok := g.so[l.Entry]; ok {
+		if _, ok := g.so[l.Entry]; ok || watched(l) != watch {
 			continue
 		}
 		g.so[l.Entry] = base + ".so"
@@ -100,9 +110,13 @@ func (g *gcc) compile(launches []Launch) error {
 	if err := os.WriteFile(base+".c", []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	out, err := exec.Command("gcc", "-x", "c", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
+	args := []string{"-x", "c", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
 		"-Wno-unused-but-set-variable", "-Wno-maybe-uninitialized", "-Wno-parentheses", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing",
-		"-include", file, base+".c", "-o", base+".so", "-lm").CombinedOutput()
+		"-include", file, base + ".c", "-o", base + ".so", "-lm"}
+	if watch {
+		args = append(args, watchFlags...)
+	}
+	out, err := exec.Command("gcc", args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("gcc: %w\n%s\n%s", err, out, text.String())
 	}
@@ -164,6 +178,7 @@ type device struct {
 	stderr bytes.Buffer
 	order  int // of blocks and threads: 0 forwards, 1 backwards
 	block  int // threads in a block
+	within []piece
 }
 
 const (
@@ -177,7 +192,7 @@ func newDevice(t testing.TB) *device {
 	dir := t.TempDir()
 	runner := filepath.Join(compiler.dir, "runner")
 	if _, err := os.Stat(runner); err != nil {
-		if out, err := exec.Command("gcc", "-O1", "-Wall", "testdata/runner.c", "-o", runner, "-ldl").CombinedOutput(); err != nil {
+		if out, err := exec.Command("gcc", "-O1", "-Wall", "-rdynamic", "testdata/runner.c", "-o", runner, "-ldl").CombinedOutput(); err != nil {
 			t.Fatalf("gcc: %v\n%s", err, out)
 		}
 	}
@@ -258,8 +273,12 @@ func (d *device) runArgs(l *Launch, args []byte) error {
 	if err != nil {
 		return err
 	}
-	command := fmt.Appendf(nil, "run %s %s %d %d %d %d\n", object, l.Entry, l.Grid, d.block, d.order, len(args))
-	if _, err := d.in.Write(append(command, args...)); err != nil {
+	command := fmt.Appendf(nil, "run %s %s %d %d %d %d %d\n", object, l.Entry, l.Grid, d.block, d.order, len(args), len(d.within))
+	command = append(command, args...)
+	for _, p := range d.within {
+		command = p.append(command)
+	}
+	if _, err := d.in.Write(command); err != nil {
 		return d.dead(l, err)
 	}
 	answer, err := d.out.ReadString('\n')

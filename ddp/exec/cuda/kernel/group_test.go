@@ -277,6 +277,11 @@ func (g *group) check(d *device) error {
 	clear(d.memory[counters:][:Counters(g.launches[1])])
 	m := Memory{Value: func(v int) uint64 { return deviceBase + uint64(at[v]) }, Scratch: deviceBase + uint64(scratch), Counters: deviceBase + uint64(counters)}
 	bytesOf := func(v int) []byte { return d.memory[at[v]:][:g.p.Values[v].Bytes()] }
+	d.within = []piece{{scratch, 1 << 22, true}, {counters, Counters(g.launches[1]), true}}
+	for v := range at {
+		d.within = append(d.within, piece{at[v], g.p.Values[v].Bytes(), v >= len(g.data)})
+	}
+	defer func() { d.within = nil }()
 	var first [][]byte
 	for way := range 4 {
 		d.order = way % 2
@@ -326,6 +331,7 @@ func (g *group) checkBatch(d *device, m Memory, want [][]byte, bytesOf func(v in
 	program := b.Program(func(int) Memory { return m })
 	where := d.alloc(len(program))
 	copy(d.memory[where:], program)
+	d.within = append(d.within, piece{where, len(program), false})
 	for d.order = range 2 {
 		for _, v := range g.p.Steps[0].Out {
 			spoil(bytesOf(v))

@@ -64,7 +64,7 @@ func (t *table) index() string {
 func (m *making) gather(t table) ([]Launch, error) {
 	e := map[int]string{1: "u8", 2: "u16", 4: "u32", 8: "u64"}[t.few.dtype.Size()]
 	s := t.begin(m, e, "const "+e)
-	s.quot("perImage", max(t.indices, 1))
+	s.quot("perImage", t.indices)
 	s.int("total", t.few.dims.Len())
 	s.line("KERNEL(NAME, %d, struct NAME_args) {\n\tconst idx p = (idx)BID * %[1]d + TID;\n\tif (p >= (idx)a.total)\n\t\treturn;", Block)
 	s.line("\tconst idx u = QUOT(p, a.columns), c = p - u * (idx)a.columns.d, k = %s;", t.index())

@@ -101,6 +101,7 @@ type making struct {
 	scratch  int  // bytes so far
 	counters int  // of blocks, so far
 	wide     bool // 64-bit indices, though 32 would do
+	crowded  bool // several tiles a block, though there are few
 }
 
 func maker(p *plan.Plan, i int) (*making, error) {

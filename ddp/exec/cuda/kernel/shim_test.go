@@ -40,11 +40,20 @@ func TestShimFinds(t *testing.T) {
 		{"a product that one warp misses", "KERNEL_SYNC", "float c[4] = {0, 0, 0, 0};\n\tif (TID < 32)\n\t\tMMA(c, 0, 0, 0, 0, 0, 0);", "threads part: ", 0},
 		{"memory that is not aligned", "KERNEL", "ALIGNED((char *)a.x + 4, 16);", "is not aligned", 0},
 		{"a block that is too large", "KERNEL", "", "no such grid or block", 65},
+		{"a load beyond an array", "KERNEL", "if (a.x[TID + 1] == 1)\n\ta.x[0] = 2;", "loads 4 bytes where it may not: at 256 of 256", 0},
+		{"a vector beyond an array", "KERNEL", "const uint2 *v = (const uint2 *)(a.x + 64 - TID % 2 * 2);\n\tif (v->x + v->y == 1)\n\t\ta.x[0] = 2;", "loads 4 bytes where it may not: at 256 of 256", 0},
+		{"a store before an array", "KERNEL", "a.x[TID - 1] = 0;", "stores 4 bytes where it may not: at -4 of 256", 0},
+		{"a load beyond shared memory", "KERNEL_SYNC", "SHARED(float, sh, [16]);\n\tif (TID < 20)\n\t\ta.x[0] = sh[TID];", "loads 4 bytes at 64 of memory of a block, which has 64", 0},
+		{"a store before shared memory", "KERNEL_SYNC", "SHARED(float, sh, [64]);\n\tfloat *last = sh + TID - 1;\n\t*last = 1;", "stores 4 bytes at -4 of memory of a block", 0},
+		{"a vector at an odd address", "KERNEL", "const uint2 v = *(const uint2 *)(a.x + 1);\n\tif (v.x == 1)\n\t\ta.x[0] = 2;", "illegal instruction", 0},
+		{"an array of a thread that is too short", "KERNEL", "float v[8];\n\tv[TID % 16] = a.x[TID];\n\ta.x[TID] = v[TID % 8];", "illegal instruction", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDevice(t)
 			l := handWritten(t, c.head, c.body)
-			at := uint64(deviceBase + d.alloc(256))
+			mem := d.alloc(256)
+			at := uint64(deviceBase + mem)
+			d.within = []piece{{mem, 256, true}}
 			if d.block = c.block; d.block == 0 {
 				d.block = 64
 			}
@@ -53,6 +62,20 @@ func TestShimFinds(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestShimFindsStores: what a kernel may only read it may not store to.
+func TestShimFindsStores(t *testing.T) {
+	l := handWritten(t, "KERNEL", "a.x[TID] = 1;")
+	for _, writable := range []bool{true, false} {
+		d := newDevice(t)
+		at := d.alloc(256)
+		d.block, d.within = 64, []piece{{at, 256, writable}}
+		err := d.run(&l, Memory{Value: func(int) uint64 { return deviceBase + uint64(at) }})
+		if writable != (err == nil) || err != nil && !strings.Contains(err.Error(), "stores 4 bytes where it may not") {
+			t.Errorf("writable %v: got %v", writable, err)
+		}
 	}
 }
 
@@ -82,6 +105,38 @@ func TestShimRuns(t *testing.T) {
 			}
 			if got := math.Float32frombits(binary.LittleEndian.Uint32(d.memory[at+4*i:])); got != want {
 				t.Fatalf("order %d, element %d: got %v, want %v", order, i, got, want)
+			}
+		}
+	}
+}
+
+// TestShimWarps: at a product of matrices the threads of a warp meet, and not those of a block:
+// of what other warps write the first sees nothing behind it, but behind a SYNC.
+func TestShimWarps(t *testing.T) {
+	for between, want := range map[string]float32{"": 32, "SYNC();": 64} {
+		l := handWritten(t, "KERNEL_SYNC", `	SHARED(float, sh, [64]);
+	float c[4] = {0, 0, 0, 0}, written = 0;
+	sh[TID] = 1;
+	MMA(c, 0, 0, 0, 0, 0, 0);
+	`+between+`
+	for (int k = 0; k < 64; k++)
+		written += sh[k] == 1;
+	a.x[TID] = written;`)
+		for order := range 2 {
+			d := newDevice(t)
+			d.order, d.block = order, 64
+			at := d.alloc(256)
+			if err := d.run(&l, Memory{Value: func(int) uint64 { return deviceBase + uint64(at) }}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 64 {
+				want := want
+				if i/32 != order { // the warp that is the last
+					want = 64
+				}
+				if got := math.Float32frombits(binary.LittleEndian.Uint32(d.memory[at+4*i:])); got != want {
+					t.Fatalf("%q, order %d: thread %d sees what %v threads have written, want %v", between, order, i, got, want)
+				}
 			}
 		}
 	}

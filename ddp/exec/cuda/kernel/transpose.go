@@ -80,11 +80,7 @@ func converted(x, y graph.DType, element string) string {
 	if x == y {
 		return element
 	}
-	reg := "float"
-	if !x.IsFloat() || x == graph.F64 || y == graph.F64 {
-		reg = register(x)
-	}
-	return stored(y, reg, loaded(x, reg, element))
+	return stored(y, register(x), loaded(x, register(x), element))
 }
 
 const tile = 32

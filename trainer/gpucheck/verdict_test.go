@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"ebtrain/ddp/exec/cuda"
+	"ebtrain/ddp/graph"
+)
+
+// TestKernelsAlike: results of two kernels are alike to their type's roundings, and what is no
+// number is like nothing.
+func TestKernelsAlike(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		want, got float64
+		t         graph.DType
+		ok        bool
+	}{
+		{100, 100.7, graph.BF16, true}, {100, 99.3, graph.BF16, true}, {100, 101, graph.BF16, false}, {-100, 100, graph.BF16, false},
+		{0, 0.009, graph.BF16, true}, {0, -0.011, graph.BF16, false},
+		{1000, 1001.4, graph.F32, true}, {1000, 1002, graph.F32, false}, {0, 0.6, graph.F32, false},
+		{1, nan, graph.BF16, false}, {nan, 1, graph.BF16, false}, {1, inf, graph.F32, false},
+	} {
+		if err := alike([]float64{3, c.want}, []float64{3, c.got}, c.t); (err == nil) != c.ok {
+			t.Errorf("%v and %v in %v: %v", c.want, c.got, c.t, err)
+		}
+	}
+}
+
+// TestFarthest: reports are apart by the worst of their numbers, relative to 1 + what it should
+// be; by what is no number, or lacks, more than by any bound.
+func TestFarthest(t *testing.T) {
+	for _, c := range []struct {
+		a, b   [][]float64
+		worst  float64
+		column int
+	}{
+		{[][]float64{{1, 2}, {3, 4}}, [][]float64{{1, 2}, {3, 4}}, 0, 0},
+		{[][]float64{{1, 2}, {3, 4}}, [][]float64{{1, 2}, {3, 3}}, 0.2, 1},
+		{[][]float64{{1, 2}, {3, 4}}, [][]float64{{0.5, 2.1}, {3, 4}}, 0.25, 0},
+		{[][]float64{{-3}}, [][]float64{{3}}, 1.5, 0},
+		{[][]float64{{1}, {1}}, [][]float64{{1}}, math.Inf(1), 0},
+	} {
+		if worst, column := farthest(c.a, c.b); worst != c.worst || column != c.column {
+			t.Errorf("%v and %v: %v in column %d, want %v in %d", c.a, c.b, worst, column, c.worst, c.column)
+		}
+	}
+	for _, nan := range [][2]float64{{1, math.NaN()}, {math.NaN(), 1}, {math.Inf(1), math.Inf(1)}} {
+		worst, column := farthest([][]float64{{5, nan[0], 5}, {5, 5, 5}}, [][]float64{{5, nan[1], 5}, {6, 5, 5}}) // others are apart, too, or not at all
+		if !math.IsInf(worst, 1) || column != 1 {
+			t.Errorf("%v: %v in column %d", nan, worst, column)
+		}
+	}
+}
+
+// TestAgree: ranks agree with one alone if their losses do to rounding, and norms of gradients
+// to some more of it; with virtual shards no bit may differ, and the error names the column.
+func TestAgree(t *testing.T) {
+	names, err := small.columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, norm := -1, -1
+	for k, name := range names {
+		if strings.HasPrefix(name, "grad") {
+			norm = k
+		} else if loss < 0 {
+			loss = k
+		}
+	}
+	for _, c := range []struct {
+		column int
+		by     float64
+		bits   bool
+		want   string
+	}{
+		{loss, 0, true, ""}, {loss, 1e-12, true, names[loss] + " is apart"}, {norm, 1e-12, true, names[norm] + " is apart"},
+		{loss, 5e-5, false, ""}, {loss, 5e-4, false, "losses are apart"}, {norm, 5e-4, false, ""}, {norm, 5e-2, false, names[norm] + " is apart"},
+		{loss, math.NaN(), false, "losses are apart"}, {norm, math.NaN(), false, names[norm] + " is apart"},
+	} {
+		want, got := make([]float64, len(names)), make([]float64, len(names))
+		got[c.column] += c.by
+		_, numbers, err := agree([][]float64{want, want}, [][]float64{want, got}, c.bits)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || numbers[apartKey] == nil {
+			t.Errorf("%s by %v, bits %v: %v, %v, want %q", names[c.column], c.by, c.bits, numbers, err, c.want)
+		}
+	}
+}
+
+// TestFloor: a step cannot be quicker than its products, and then the rest, at the rates that
+// were measured; where one was not, nothing is said.
+func TestFloor(t *testing.T) {
+	m := &rates{bytes: 2e12, flops: [3]float64{cuda.F32: 5e13, cuda.BF16: 5e14}}
+	for _, c := range []struct {
+		flops, bytes int64
+		p            cuda.Precision
+		want         float64
+	}{{1e12, 4e9, cuda.BF16, 4}, {1e12, 4e9, cuda.F32, 22}, {1e12, 4e9, cuda.TF32, 0}} {
+		if got := m.floor(c.flops, c.bytes, c.p); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%v: %v ms, want %v", c.p, got, c.want)
+		}
+	}
+	if got := (&rates{flops: m.flops}).floor(1e12, 4e9, cuda.BF16); got != 0 {
+		t.Errorf("without a rate of copies: %v ms", got)
+	}
+}
+
+// TestTail: what is told of a check is what was put out since it began: a crash from its first
+// line on, else the end.
+func TestTail(t *testing.T) {
+	long := strings.Repeat("x", 2*excerptBytes)
+	for _, c := range []struct{ written, want string }{
+		{"a|b", "ab"},
+		{"old panic: of the one before\n|" + marker + "new", "new"},
+		{"one\n" + marker + "two\n" + marker + "three", "three"},
+		{"before\nfatal err|or: all\n" + long + "|the end", "fatal error: all\n" + long[:excerptBytes-len("fatal error: all\n")]},
+		{"SIGSEGV: first\npanic: then", "SIGSEGV: first\npanic: then"},
+		{long + "the end", long[:excerptBytes-len("the end")] + "the end"},
+	} {
+		var w tail
+		for _, part := range strings.Split(c.written, "|") {
+			if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		if got := w.excerpt(); got != c.want {
+			t.Errorf("%.60q: got %.60q … (%d), want %.60q … (%d)", c.written, got, len(got), c.want, len(c.want))
+		}
+	}
+}
+
+// TestReportDo: a process of checks leaves out those that are done already, and after one that
+// failed does no more; one that lacks what it needs, or is cut off, has not failed.
+func TestReportDo(t *testing.T) {
+	var told []string
+	r := &report{from: 1, tell: func(m message) error {
+		if c := m.Ended; c != nil {
+			told = append(told, fmt.Sprintf("%s %v %v %s", c.Name, c.OK, c.Skipped, c.Text))
+		}
+		return nil
+	}}
+	ended, end := context.WithCancelCause(t.Context())
+	end(errors.New("the limit"))
+	for _, c := range []struct {
+		name string
+		ctx  context.Context
+		err  error
+	}{
+		{"done", t.Context(), nil}, {"good", t.Context(), nil}, {"lacks", t.Context(), fmt.Errorf("%w: no tool", errSkipped)},
+		{"late", ended, errors.New("not asked")}, {"bad", t.Context(), errors.New("wrong")}, {"next", t.Context(), nil},
+	} {
+		err := r.do(c.ctx, "x", c.name, func() (string, map[string]any, error) { return "text", nil, c.err })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "good true false text, lacks false true text\nnot done: no tool, late false true the limit, bad false false text\nwrong"
+	if got := strings.Join(told, ", "); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if !r.ended || len(r.failed()) != 1 {
+		t.Errorf("ended %v, failed %q", r.ended, r.failed())
+	}
+	var out bytes.Buffer
+	w := &report{folder: t.TempDir(), stdout: &out}
+	if err := w.add(finding{Name: "long", Text: strings.Repeat("line\n", 40)}); err != nil || !strings.Contains(out.String(), "… and 29 lines in report.txt") {
+		t.Errorf("got %v, %s", err, &out)
+	}
+}
