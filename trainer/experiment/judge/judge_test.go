@@ -41,6 +41,7 @@ func TestChecks(t *testing.T) {
 		"other": row("ll", nan, nan, 7), "cross": row("ll", 2.5, 1.9, 100), "gone": diverged, "partly": partly, "empty": row("ll"),
 		"x0": row("ms", 10), "x1": row("ms", 12.1), "x5": row("ms", 20), "x10": row("ms", 30), "bent": row("ms", 40),
 		"g0": row("bias", 0.8), "g1": row("bias", 0.4), "g2": row("bias", 0.2), "g3": row("bias", 0.1), "minus": row("bias", -1),
+		"b0": row("bias", 0), "b1": row("bias", 1), "b2": row("bias", 2),
 	}
 	ll := func(rows ...string) []Value { return Rows("ll", rows...) }
 	v := func(row string) Value { return Value{row, "ll"} }
@@ -109,6 +110,8 @@ func TestChecks(t *testing.T) {
 		{"line", Linear{Of: Rows("ms", "x0", "x1", "x5", "x10"), X: []float64{0, 1, 5, 10}, Within: 0.05}, Holds, "slope 1.9952, start 10.044; at 1 it is off by 0.50238 %"},
 		{"no line", Linear{Of: Rows("ms", "x0", "x1", "x5", "bent"), X: []float64{0, 1, 5, 10}, Within: 0.1}, Fails, "it is off by"},
 		{"no line below 0", Linear{Of: Rows("bias", "minus", "g0", "minus"), X: []float64{0, 1, 2}, Within: 0.1}, Fails, "it is off by"},
+		{"line through 0", Linear{Of: Rows("bias", "b0", "b1", "b2"), X: []float64{0, 1, 2}, Within: 0.1}, Holds, "slope 1, start 0; at 0 it is off by 0 %"},
+		{"no line from 0 on", Linear{Of: Rows("bias", "b1", "b0", "b1"), X: []float64{-1, 0, 1}, Within: 0.1}, Fails, "off by"},
 		{"geometric", Linear{Of: Rows("bias", "g0", "g1", "g2", "g3"), X: []float64{0, 1, 2, 3}, Log: true, Within: 1e-9}, Holds, "slope -0.69315"},
 		{"not geometric", Linear{Of: Rows("bias", "g0", "g2", "g1"), X: []float64{0, 1, 2}, Log: true, Within: 0.1}, Fails, "off by"},
 		{"logarithm of what is negative", Linear{Of: Rows("bias", "g0", "g1", "minus"), X: []float64{0, 1, 2}, Log: true, Within: 0.1}, Fails, "NaN"},

@@ -41,10 +41,10 @@ func (c Linear) Judge(t Table) Verdict {
 	for i, x := range c.X {
 		line := a + b*x
 		off := math.Abs(y[i] - line)
-		if !c.Log {
+		if !c.Log && off != 0 { // what is 0 is no part of a line that is 0 there
 			off /= math.Abs(line)
 		}
-		if !(off <= worst) { // NaN is the worst
+		if !(off <= worst) { // NaN is the worst: where one is, all are
 			at, worst = i, off
 		}
 	}
