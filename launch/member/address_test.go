@@ -98,6 +98,20 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
+// The loopback is this machine's own address only for who calls it so.
+func TestIsOwn(t *testing.T) {
+	for host, want := range map[string]bool{"127.0.0.1": true, "127.0.1.1": true, "localhost": true, "192.0.2.7": false, "no-such-host.invalid": false} {
+		if got := IsOwn(t.Context(), host); got != want {
+			t.Errorf("%s: %v, want %v", host, got, want)
+		}
+	}
+	for host, want := range map[string]bool{"localhost": true, "::1": true, "127.0.1.1": true, "node0": false} {
+		if meansItself(host) != want {
+			t.Errorf("%s means the loopback: want %v", host, want)
+		}
+	}
+}
+
 func TestSplitEndpoint(t *testing.T) {
 	for _, bad := range []string{"127.0.0.1:x", "127.0.0.1:70000", "a:b:c"} {
 		if host, port, _, err := splitEndpoint(bad); err == nil {

@@ -173,8 +173,7 @@ func IsOwn(ctx context.Context, host string) bool {
 	if err != nil {
 		return false
 	}
-	meant := net.ParseIP(host) != nil
-	return slices.ContainsFunc(all, func(a netip.Addr) bool { return (meant || !a.IsLoopback()) && isLocal(a) })
+	return slices.ContainsFunc(all, func(a netip.Addr) bool { return (!a.IsLoopback() || meansItself(host)) && isLocal(a) })
 }
 
 // where is what Config.Endpoint says: a host, "" for this one's usual address, and

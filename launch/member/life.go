@@ -15,10 +15,11 @@ import (
 
 // A life line is a TCP connection between a launcher and the coordinator over
 // which each says ten times a second that it lives, and at its end that it
-// leaves; less often among many, whose coordinator would have little else to do. It says so in a packet, too: a connection stands still if one direction
-// of it is full, since nothing is acknowledged. The kernel closes it however a
-// process ends, so who is killed is known at once; a host that is cut off falls
-// silent, which is not yet a verdict: see judge.
+// leaves; less often among many, whose coordinator would have little else to do. It
+// says so in a packet, too: a connection stands still if one direction of it is full,
+// since nothing is acknowledged. The kernel closes it however a process ends, so who
+// is killed is known at once; a host that is cut off falls silent, which is not yet a
+// verdict: see judge.
 //
 // It is opened like a link, and is none: what is said on a link may wait behind a
 // large message.
@@ -107,6 +108,8 @@ func (m *Member) live(name string, c net.Conn) {
 	m.mu.Unlock()
 	_ = c.Close()
 	if killed {
+		// Its link has ended, too: what has come over it is told first, and may be a farewell.
+		m.settle(verifyLimit, []*link{m.link(name)}, (*link).connected)
 		m.report(l, rendezvous.Inbound{From: name, Lost: true, How: rendezvous.Killed})
 	}
 }
