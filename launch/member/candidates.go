@@ -185,6 +185,8 @@ func (m *Member) where() (host string, ports []int, err error) {
 		return "", nil, err
 	case !told:
 		return host, candidates(m.secret, m.cfg.Ports), nil
+	case port == 0 && !m.cfg.Coordinator:
+		return "", nil, fmt.Errorf("address of node 0 %q: port 0 is any port, which node 0 alone may ask for: give the one that it listens on, or none", m.cfg.Endpoint)
 	case port == 0:
 		return host, m.anyPort(), nil
 	case !m.cfg.Ports.Any() && (port < m.cfg.Ports.First || port > m.cfg.Ports.Last):

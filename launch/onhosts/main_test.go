@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +42,19 @@ func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(b)
+}
+
+// TestFailure: where the program fails on one host, it goes on to its own end on the others.
+func TestFailure(t *testing.T) {
+	if err := netns.Possible(); err != nil {
+		t.Skip(err)
+	}
+	var out lines
+	script := `[ {host} != 0 ] || exit 3; sleep 0.3; echo "end of {host}"`
+	err := run(context.Background(), []string{"--hosts", "2", "sh", "-c", script}, os.Environ(), &out, &out)
+	if err == nil || err.Error() != "node0: sh: exit status 3" || out.b.String() != "end of 1\n" {
+		t.Errorf("got %v, and\n%s", err, &out.b)
+	}
 }
 
 // TestRun has each host say who it is, and how its link is limited; all of them get one
