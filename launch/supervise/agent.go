@@ -156,8 +156,11 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if c := a.finish.Cause; c != nil && !a.saidByNode0(c) {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
-	err = errors.Join(err, a.keepError(a.finish.Cause))
-	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
+	err = errors.Join(err, a.keepError(a.finish.Cause), a.console.flush())
+	if gerr := a.guard.Close(); gerr != nil {
+		cfg.Log.Warn("the guard has ended before the job, which does not matter any more", "error", gerr)
+	}
+	return a.finish.Code, err
 }
 
 // loop handles events until the node's state machine is finished.
