@@ -17,27 +17,20 @@ import (
 
 // imagined is launcher a in the time of a synctest bubble, on a network on which there is
 // nobody else.
-func imagined(t *testing.T, network *memberlist.MockNetwork) *Member {
+func imagined(t *testing.T) *Member {
 	t.Helper()
 	m := &Member{cfg: Config{Name: "a", Log: slog.New(slog.DiscardHandler)}, lives: map[string]*life{}, lost: map[string]bool{}, links: map[string]*link{}, answered: map[string]time.Time{}, places: map[string]*memberlist.Node{}}
 	m.changed = sync.NewCond(&m.mu)
 	m.ctx, m.cancel = context.WithCancel(context.Background())
-	m.list = onNetwork(t, network, "a")
-	t.Cleanup(func() { m.cancel(); m.wg.Wait() })
-	return m
-}
-
-// onNetwork is a member of that name, who answers questions.
-func onNetwork(t *testing.T, network *memberlist.MockNetwork, name string) *memberlist.Memberlist {
-	t.Helper()
 	c := memberlist.DefaultLANConfig()
-	c.Name, c.Transport, c.Logger = name, network.NewTransport(name), log.New(io.Discard, "", 0)
+	c.Name, c.Transport, c.Logger = "a", (&memberlist.MockNetwork{}).NewTransport("a"), log.New(io.Discard, "", 0)
 	list, err := memberlist.Create(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = list.Shutdown() })
-	return list
+	m.list = list
+	t.Cleanup(func() { m.cancel(); m.wg.Wait(); _ = list.Shutdown() })
+	return m
 }
 
 // loss is the next that m tells of, and after how long; From is "" if there is none within
@@ -96,7 +89,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := imagined(t, &memberlist.MockNetwork{})
+				m := imagined(t)
 				soon, long = time.Now().Add(time.Second), time.Now().Add(-time.Second)
 				m.Formed(tt.formed)
 				tt.given(m)
@@ -116,29 +109,37 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Who answers is not lost, also if gossip does not know it.
+// Who answers is not lost, however often that is needed.
 func TestJudgeIsAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		network := &memberlist.MockNetwork{}
-		at := *onNetwork(t, network, "b").LocalNode() // it ends after who may be asking it
-		m := imagined(t, network)
-		m.places["b"] = &at
-		m.Formed(3)
-		m.lookAfter("b")
-		if in, after := m.loss(5 * time.Second); in.From != "" {
-			t.Errorf("got %+v after %v", in, after)
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	a.awaitPlace(t, "b")
+	a.mu.Lock()
+	l := a.lives["b"]
+	a.mu.Unlock()
+	answers, last := 0, time.Time{}
+	for deadline := time.Now().Add(arrives); answers < 4; time.Sleep(time.Millisecond) {
+		a.mu.Lock()
+		l.heard = time.Now().Add(-2 * a.silence()) // its life line is silent
+		if at := a.answered["b"]; !at.Equal(last) {
+			answers, last = answers+1, at
 		}
-		if m.mu.Lock(); time.Since(m.answered["b"]) > time.Second {
-			t.Error("its answers are forgotten")
+		a.mu.Unlock()
+		if time.Now().After(deadline) {
+			t.Fatalf("it has answered %d times", answers)
 		}
-		m.mu.Unlock()
-	})
+	}
+	select {
+	case in := <-a.Inbox():
+		t.Errorf("got %+v", in)
+	default:
+	}
 }
 
 // Who was lost and is heard of again is looked after as at first, and who has left no more.
 func TestJudgeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := imagined(t, &memberlist.MockNetwork{})
+		m := imagined(t)
 		judged := func() bool {
 			time.Sleep(pulseInterval)
 			m.mu.Lock()
@@ -182,7 +183,7 @@ func TestJudgeStandsStill(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := imagined(t, &memberlist.MockNetwork{})
+				m := imagined(t)
 				calls := 0
 				m.Vouch(func(string) bool {
 					if calls++; calls-1 == tt.when {

@@ -80,13 +80,9 @@ func (m *Member) live(name string, c net.Conn) {
 		l = &life{}
 		m.lives[name] = l
 	}
-	if m.closing || l.left {
-		leaving := m.closing
+	if m.closing {
 		m.mu.Unlock()
-		if leaving { // its end is no death
-			_, _ = c.Write([]byte{sayLeave})
-		}
-		_ = c.Close()
+		_ = c.Close() // nothing was said: its end is no death
 		return
 	}
 	if l.conn != nil {
@@ -95,10 +91,8 @@ func (m *Member) live(name string, c net.Conn) {
 	l.conn = c
 	m.heard(name, l)
 	m.mu.Unlock()
-	over := make(chan struct{})
-	m.wg.Go(func() { m.pulse(name, c, over) })
+	m.wg.Go(func() { m.pulse(name, c) })
 	spoke, err := m.hear(name, l, c)
-	close(over)
 	m.mu.Lock()
 	current := l.conn == c
 	if current {
@@ -146,20 +140,18 @@ func ended(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
 }
 
-// pulse says that this launcher lives until over or Close. What it says waits
+// pulse says that this launcher lives until c is closed, or Close. What it says waits
 // in a buffer if the network is slow.
-func (m *Member) pulse(name string, c net.Conn, over <-chan struct{}) {
+func (m *Member) pulse(name string, c net.Conn) {
 	tick := time.NewTicker(m.beat())
 	defer tick.Stop()
 	for {
 		if _, err := c.Write([]byte{sayAlive}); err != nil {
-			return // hear knows
+			return // c is closed, or hear knows
 		}
 		m.send(name, packet{From: m.cfg.Name})
 		select {
 		case <-tick.C:
-		case <-over:
-			return
 		case <-m.ctx.Done():
 			return
 		}
