@@ -163,7 +163,10 @@ func TestJudgeAnew(t *testing.T) {
 			t.Error("it is not looked after")
 		}
 		m.hasLeft("b")
-		if in, _ := m.loss(time.Minute); in.From != "" || judged() {
+		if judged() {
+			t.Error("it is looked after though it has left")
+		}
+		if in, _ := m.loss(time.Minute); in.From != "" {
 			t.Errorf("got %+v of who has left", in)
 		}
 	})

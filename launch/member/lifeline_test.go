@@ -94,19 +94,29 @@ func TestEndOfALifeLine(t *testing.T) {
 	}
 }
 
-// Who takes a life line and never says anything is looked after, too.
+// Whose life line says something lives as long as it does, and who never says anything is
+// looked after, too.
 func TestMuteLifeLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := imagined(t)
-		m.Formed(2)
-		here, there := net.Pipe()
-		go m.live("b", here)
-		go func() { _, _ = io.Copy(io.Discard, there) }()
-		if in, after := m.loss(time.Minute); in.From != "b" || after > time.Second {
-			t.Errorf("got %+v after %v", in, after)
-		}
-		_ = there.Close()
-	})
+	for _, pulses := range []int{0, 30} {
+		synctest.Test(t, func(t *testing.T) {
+			m := imagined(t)
+			m.Formed(2)
+			here, there := net.Pipe()
+			go m.live("b", here)
+			go func() { _, _ = io.Copy(io.Discard, there) }()
+			go func() {
+				for range pulses {
+					time.Sleep(pulseInterval)
+					_, _ = there.Write([]byte{sayAlive})
+				}
+			}()
+			in, after := m.loss(time.Minute)
+			if spoke := time.Duration(pulses) * pulseInterval; in.From != "b" || after < spoke || after > spoke+time.Second {
+				t.Errorf("after %d pulses: got %+v after %v", pulses, in, after)
+			}
+			_ = there.Close()
+		})
+	}
 }
 
 // A life line takes the place of another: the end of that one changes nothing. Pulses go over

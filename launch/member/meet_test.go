@@ -2,10 +2,14 @@ package member
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/rendezvous"
 )
@@ -86,5 +90,86 @@ func TestAnotherInItsPlace(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	if _, _, err := b.introduce(c, false); err != errAnother { //nolint:errorlint // it is not wrapped
 		t.Errorf("got %v, want %v", err, errAnother)
+	}
+}
+
+// between is a connection of which only the ends are known.
+type between struct {
+	net.Conn
+	here, there net.TCPAddr
+}
+
+func (b between) LocalAddr() net.Addr  { return &b.here }
+func (b between) RemoteAddr() net.Addr { return &b.there }
+
+// A launcher that reaches node 0 by an address that is good for the next wire only is not to
+// be found by it at one that is good for more, nor the reverse.
+func TestSameScope(t *testing.T) {
+	for ends, want := range map[[2]string]bool{
+		{"fe80::1", "fe80::2"}: true, {"fd00::1", "fd00::2"}: true, {"10.0.0.1", "10.0.0.2"}: true, {"169.254.0.1", "10.0.0.2"}: true,
+		{"fe80::1", "fd00::2"}: false, {"fd00::1", "fe80::2"}: false,
+	} {
+		c := between{here: net.TCPAddr{IP: net.ParseIP(ends[0])}, there: net.TCPAddr{IP: net.ParseIP(ends[1])}}
+		if got := sameScope(c); got != want {
+			t.Errorf("%v: %v, want %v", ends, got, want)
+		}
+	}
+}
+
+// Whose host is gone without a word is noticed by the kernel, and small messages go at once.
+func TestTune(t *testing.T) {
+	c, _ := wires(t)
+	if err := tune(c); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for option, want := range map[[2]int]int{
+		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT}: 60_000, {unix.IPPROTO_TCP, unix.TCP_NODELAY}: 1, {unix.SOL_SOCKET, unix.SO_KEEPALIVE}: 1, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}: 10,
+	} {
+		var got int
+		var inner error
+		if err := raw.Control(func(fd uintptr) { got, inner = unix.GetsockoptInt(int(fd), option[0], option[1]) }); err != nil || inner != nil || got != want {
+			t.Errorf("option %v is %d, want %d (%v, %v)", option, got, want, err, inner)
+		}
+	}
+}
+
+// What comes first must be an introduction, of somebody.
+func TestIntroduction(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"name":"b","port":7,"life":true}`: "{b 7 true 0s} 5 <nil>", `{"port":7}`: "an introduction without a name", `{"name":`: "unexpected end of JSON input",
+	} {
+		in, has, err := readIntro(&secure{Conn: &script{}, text: frame{frameIntro, 5, []byte(text)}.encode()})
+		if got := fmt.Sprint(in, has, err); !strings.HasSuffix(strings.ReplaceAll(got, "}5 ", "} 5 "), want) {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if _, _, err := readIntro(&secure{Conn: &script{}, text: frame{frameMessage, 5, []byte(`{"name":"b"}`)}.encode()}); err == nil {
+		t.Error("a message was taken for an introduction")
+	}
+}
+
+// Only node 0 is to be connected to.
+func TestOnlyNode0Answers(t *testing.T) {
+	_, b := pair(t, "127.0.0.1")
+	c, err := net.Dial("tcp", b.port.addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := b.secret.dial(c); err == nil || foreign(err) {
+		t.Errorf("another launcher answers: %v", err)
+	}
+}
+
+// The more launchers there are, the less often each gossips.
+func TestPace(t *testing.T) {
+	for nodes, want := range map[int]time.Duration{0: 1, 2: 1, 31: 1, 32: 2, 128: 8, 4096: maxSpread} {
+		if got := (&Member{cfg: Config{Nodes: nodes}}).pace(time.Second); got != want*time.Second {
+			t.Errorf("of %d launchers each gossips every %v, want %v", nodes, got, want*time.Second)
+		}
 	}
 }
