@@ -23,13 +23,14 @@ func TestGroupEndsWithItsRank(t *testing.T) {
 
 // Each of the two ways in which nothing outlives a launcher that is killed does its part by
 // itself: the kernel ends the ranks where the guard cannot, and the guard what they have
-// left in their groups, also if it is no rank's by its environment.
+// left in their groups, also if it is no rank's by its environment. What asks other
+// processes to end, as a batch system asks all of a job, does not end the guard.
 func TestLauncherKilledInSteps(t *testing.T) {
 	t.Parallel()
 	j := start(t, nil, "-nproc", "2", "sh", "-c", `env -u EBTRAIN_GROUP sleep 60 & echo child $!; echo ready $$; wait`)
 	ranks, children := j.numbers("ready", 2), j.numbers("child", 2)
 	guard := j.guard()
-	if err := errors.Join(unix.Kill(guard, unix.SIGSTOP), j.cmd.Process.Kill()); err != nil {
+	if err := errors.Join(unix.Kill(guard, unix.SIGSTOP), unix.Kill(guard, unix.SIGTERM), j.cmd.Process.Kill()); err != nil {
 		t.Fatal(err)
 	}
 	j.end()

@@ -136,6 +136,40 @@ func TestJudgeIsAnswered(t *testing.T) {
 	}
 }
 
+// Who speaks again while it is asked is not lost.
+func TestJudgeHears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := imagined(t)
+		m.lookAfter("b") // and is asked for nine seconds, as the job is not complete
+		time.Sleep((missed + 2) * pulseInterval)
+		for range 120 {
+			time.Sleep(pulseInterval)
+			if err := m.accept([]byte(`{"from":"b"}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(m.arrived) > 0 {
+			t.Errorf("got %+v", m.arrived)
+		}
+	})
+}
+
+// A late packet of who has left does not bring it back: its loss would be told again.
+func TestLateWordOfWhoLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := imagined(t)
+		for name, left := range map[string]bool{"b": true, "c": false} {
+			m.lives[name], m.lost[name] = &life{left: left, lost: true}, true
+			if err := m.accept([]byte(`{"from":"` + name + `"}`)); err != nil {
+				t.Fatal(err)
+			}
+			if m.lost[name] != left {
+				t.Errorf("%s counts as lost: %v, want %v", name, m.lost[name], left)
+			}
+		}
+	})
+}
+
 // Who was lost and is heard of again is looked after as at first, and who has left no more.
 func TestJudgeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
