@@ -30,6 +30,9 @@ func TestLauncherKilledInSteps(t *testing.T) {
 	j := start(t, nil, "-nproc", "2", "sh", "-c", `env -u EBTRAIN_GROUP sleep 60 & echo child $!; echo ready $$; wait`)
 	ranks, children := j.numbers("ready", 2), j.numbers("child", 2)
 	guard := j.guard()
+	if group, err := unix.Getpgid(guard); err != nil || group != guard {
+		t.Errorf("who kills the launcher's group kills the guard, of group %d, too (%v)", group, err)
+	}
 	if err := errors.Join(unix.Kill(guard, unix.SIGSTOP), unix.Kill(guard, unix.SIGTERM), j.cmd.Process.Kill()); err != nil {
 		t.Fatal(err)
 	}
