@@ -136,6 +136,34 @@ func TestJudgeIsAnswered(t *testing.T) {
 	}
 }
 
+// When one is asked, the others are, too: their answers are theirs, and not his.
+func TestOthersAreAsked(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	for deadline := time.Now().Add(arrives); a.list.NumMembers() < 2 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	answered := false
+	for range 20 { // on a busy machine an answer may be late
+		if nobody, known := a.ask("nobody"); nobody || known != 2 {
+			t.Fatalf("who is not there answers %v, of %d", nobody, known)
+		}
+		a.mu.Lock()
+		_, answered = a.answered["b"]
+		_, of := a.answered["nobody"]
+		a.mu.Unlock()
+		if of {
+			t.Error("an answer of another counts as his")
+		}
+		if answered {
+			break
+		}
+	}
+	if !answered {
+		t.Error("the other is not asked")
+	}
+}
+
 // Who speaks again while it is asked is not lost.
 func TestJudgeHears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/netns"
@@ -44,6 +45,13 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.b.Write(b)
 }
 
+// text is what they have written so far.
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // TestFailure: where the program fails on one host, it goes on to its own end on the others.
 func TestFailure(t *testing.T) {
 	if err := netns.Possible(); err != nil {
@@ -54,6 +62,27 @@ func TestFailure(t *testing.T) {
 	err := run(context.Background(), []string{"--hosts", "2", "sh", "-c", script}, os.Environ(), &out, &out)
 	if err == nil || err.Error() != "node0: sh: exit status 3" || out.b.String() != "end of 1\n" {
 		t.Errorf("got %v, and\n%s", err, &out.b)
+	}
+}
+
+// TestStopped: when onhosts is stopped, it asks the program to end on all hosts, and waits for that.
+func TestStopped(t *testing.T) {
+	if err := netns.Possible(); err != nil {
+		t.Skip(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var out lines
+	go func() {
+		for !strings.Contains(out.text(), "up 0") || !strings.Contains(out.text(), "up 1") {
+			time.Sleep(5 * time.Millisecond)
+		}
+		stop()
+	}()
+	script := `trap 'sleep 0.1; echo "asked {host}"; exit 5' TERM; echo "up {host}"; while :; do sleep 0.02; done`
+	err := run(ctx, []string{"--hosts", "2", "sh", "-c", script}, os.Environ(), &out, &out)
+	if err == nil || !strings.Contains(out.text(), "asked 0\n") || !strings.Contains(out.text(), "asked 1\n") {
+		t.Errorf("got %v, and\n%s", err, out.text())
 	}
 }
 
