@@ -18,6 +18,7 @@ import (
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"--hosts 0 true":  "--hosts 0: want 1 to 250",
+		"--hosts 251 x":   "--hosts 251: want 1 to 250",
 		"--gbit -1 true":  "--gbit -1: want more than 0",
 		"--hosts 2":       "nothing to run",
 		"--host 2 true":   "--host",
@@ -53,12 +54,13 @@ func (l *lines) text() string {
 }
 
 // TestFailure: where the program fails on one host, it goes on to its own end on the others.
+// Each leads a group, so that a terminal's signals are for onhosts, which passes them on.
 func TestFailure(t *testing.T) {
 	if err := netns.Possible(); err != nil {
 		t.Skip(err)
 	}
 	var out lines
-	script := `[ {host} != 0 ] || exit 3; sleep 0.3; echo "end of {host}"`
+	script := `[ {host} != 0 ] || exit 3; sleep 0.3; read -r _ _ _ _ group _ </proc/$$/stat; [ $group = $$ ] && echo "end of {host}"`
 	err := run(context.Background(), []string{"--hosts", "2", "sh", "-c", script}, os.Environ(), &out, &out)
 	if err == nil || err.Error() != "node0: sh: exit status 3" || out.b.String() != "end of 1\n" {
 		t.Errorf("got %v, and\n%s", err, &out.b)
