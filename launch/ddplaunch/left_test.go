@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,7 +34,11 @@ func TestLauncherKilledInSteps(t *testing.T) {
 	if group, err := unix.Getpgid(guard); err != nil || group != guard {
 		t.Errorf("who kills the launcher's group kills the guard, of group %d, too (%v)", group, err)
 	}
-	if err := errors.Join(unix.Kill(guard, unix.SIGSTOP), unix.Kill(guard, unix.SIGTERM), j.cmd.Process.Kill()); err != nil {
+	if err := unix.Kill(guard, unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond) // for its effect, if it has one
+	if err := errors.Join(unix.Kill(guard, unix.SIGSTOP), j.cmd.Process.Kill()); err != nil {
 		t.Fatal(err)
 	}
 	j.end()
