@@ -91,6 +91,33 @@ func TestAnotherInItsPlace(t *testing.T) {
 	if _, _, err := b.introduce(c, false); err != errAnother { //nolint:errorlint // it is not wrapped
 		t.Errorf("got %v, want %v", err, errAnother)
 	}
+	// With that its own link has ended, over which it has looked again for the one it knew.
+	if in := next(t, b); !in.Lost || in.From != "a" || in.How != rendezvous.Killed {
+		t.Errorf("got %+v, want that the one before is lost", in)
+	}
+}
+
+// Who has been introduced may be silent for as long as it likes: the time for that is over.
+func TestIntroducedForGood(t *testing.T) {
+	nonces := make([]byte, 2*nonceBytes)
+	says := &script{}
+	theirs, err := testSecret.seal(says, nonces, "listener", "dialer")
+	if err == nil {
+		_, err = theirs.Write(frame{frameIntro, 5, []byte(`{"name":"a"}`)}.encode())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire := &script{in: &says.heard}
+	ours, err := testSecret.seal(wire, nonces, "dialer", "listener")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Member{cfg: Config{Name: "b"}, port: &transport{}, links: map[string]*link{}}
+	l, has, err := m.introduce(ours, false)
+	if err != nil || l.peer != "a" || has != 5 || wire.limited {
+		t.Errorf("introduced to %+v, which has %d, with a limit: %v, %v", l, has, wire.limited, err)
+	}
 }
 
 // between is a connection of which only the ends are known.
