@@ -63,15 +63,7 @@ func TestStoppedGuard(t *testing.T) {
 	t.Parallel()
 	j := start(t, nil, "-nproc", "1", "RANKS", "wait")
 	j.numbers("ready", 1)
-	guard := 0
-	for _, pid := range children(t, j.cmd.Process.Pid) {
-		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.HasPrefix(string(line), "ddplaunch-guard") {
-			guard = pid
-		}
-	}
-	if guard == 0 {
-		t.Fatal("there is no guard")
-	}
+	guard := j.guard()
 	if err := errors.Join(unix.Kill(guard, unix.SIGSTOP), j.cmd.Process.Signal(unix.SIGTERM)); err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +71,36 @@ func TestStoppedGuard(t *testing.T) {
 		t.Errorf("exit code %d, want 75\n%s", code, out)
 	}
 	gone(t, guard)
+}
+
+// A job that ends well has, also where somebody has killed the guard.
+func TestKilledGuard(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/over"
+	j := start(t, nil, "-nproc", "1", "sh", "-c", `echo ready $$; until [ -e "$0" ]; do sleep 0.05; done`, file)
+	j.numbers("ready", 1)
+	guard := j.guard()
+	if err := errors.Join(unix.Kill(guard, unix.SIGKILL), os.WriteFile(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	code, out := j.end()
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	want(t, out, "ddplaunch: warning: ", "guard")
+	gone(t, guard)
+}
+
+// guard is the guard of a launcher, whose ranks run.
+func (j *job) guard() int {
+	j.t.Helper()
+	for _, pid := range children(j.t, j.cmd.Process.Pid) {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.HasPrefix(string(line), "ddplaunch-guard") {
+			return pid
+		}
+	}
+	j.t.Fatal("there is no guard")
+	return 0
 }
 
 // children are the processes that a process has started.

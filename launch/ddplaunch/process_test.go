@@ -240,6 +240,7 @@ func TestExitCodes(t *testing.T) {
 		{"one fails", []string{"sh", "-c", "[ $RANK = 0 ] && exec sleep 20; exit 5"}, 5, "rank 1 ("},
 		{"first of two", []string{"sh", "-c", "[ $RANK = 0 ] && trap 'exit 6' TERM && while :; do sleep 0.05; done; exit 5"}, 5, "rank 1 ("},
 		{"signal", []string{"sh", "-c", "[ $RANK = 0 ] && exec sleep 20; kill -SEGV $$"}, 139, "killed by SIGSEGV"},
+		{"signal without a name", []string{"sh", "-c", "[ $RANK = 0 ] && exec sleep 20; kill -40 $$"}, 168, "killed by signal 40\n"},
 		{"stopped cleanly", []string{"sh", "-c", "exit 75"}, 75, ""},
 		{"one stopped cleanly", []string{"sh", "-c", "[ $RANK = 0 ] && exit 75; sleep 0.3"}, 75, ""},
 		{"joined rank fails", []string{"RANKS", "exit", "1", "9"}, 9, "exit status 9 during all-reduce"},
@@ -372,6 +373,7 @@ func TestOutput(t *testing.T) {
 	if next["0"] != 200 || next["1"] != 200 || next["2"] != 200 {
 		t.Errorf("lines by rank: %v", next)
 	}
+	each(t, out, []int{0, 1, 2}, "no newline")
 	for r := range 3 {
 		b, err := os.ReadFile(fmt.Sprintf("%s/logs/rank-%d.out", dir, r))
 		if err != nil || strings.Count(string(b), fmt.Sprintf("rank %d line", r)) != 200 || !strings.Contains(string(b), "oops\n") {

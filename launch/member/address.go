@@ -76,19 +76,18 @@ func (m machine) listenAddr(ctx context.Context, host string) (netip.Addr, error
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("address of the coordinator: %w", err)
 	}
-	_, notIP := netip.ParseAddr(host)
-	meant, loopback := notIP == nil || host == "localhost", false
+	loopback := false
 	for _, a := range all {
 		switch {
 		case a.IsUnspecified():
 			return a, fmt.Errorf("%w: %s is %s, every one: give the one at which the other nodes reach it", errNotHere, host, a)
-		case a.IsLoopback() && !meant:
+		case a.IsLoopback() && !meansItself(host):
 			loopback = true
 		case m.local(a):
 			return a, nil
 		}
 	}
-	if loopback { // some systems give their own name 127.0.1.1
+	if loopback { // as 127.0.1.1
 		return m.usual()
 	}
 	own, err := m.own()
@@ -101,6 +100,13 @@ func (m machine) listenAddr(ctx context.Context, host string) (netip.Addr, error
 		}
 	}
 	return netip.Addr{}, fmt.Errorf("%w, which is node 0: %s (%v): give one that is, or start node 0 there", errNotHere, host, all)
+}
+
+// meansItself says that who calls a machine so means the loopback, if that is what it is:
+// some systems give their own name such an address, too.
+func meansItself(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || host == "localhost"
 }
 
 // usual is the address by which this machine reaches other networks or, if it has

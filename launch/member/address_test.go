@@ -31,6 +31,10 @@ func TestListenAddr(t *testing.T) {
 		{"only the next wire", "", "", "", lo + "fe80::1%eth0", "fe80::1%eth0", ""},
 		{"only IPv6, with a route", "", "", "2001:db8:1::1", lo + "2001:db8:1::1", "2001:db8:1::1", ""},
 		{"only the loopback", "", "", "", lo, "", "no network but its loopback"},
+		{"a route by an address that is gone", "", "", "10.9.0.9", lo + "10.8.0.1", "10.8.0.1", ""},
+		{"a route over the loopback", "", "", "127.0.0.1", lo + "10.8.0.1", "10.8.0.1", ""},
+		{"IPv4 of the next wire only", "", "", "", lo + "169.254.0.5 fd00::1", "fd00::1", ""},
+		{"one that cannot be used yet", "", "", "", lo + "fe80::2%eth0 fe80::1%eth0", "fe80::1%eth0", ""},
 		{"Debian's own name", "node0", "127.0.1.1", "", lo + "10.9.0.1", "10.9.0.1", ""},
 		{"Debian's own name, with a route", "node0", "127.0.1.1", "10.9.0.1", lo + "10.8.0.1 10.9.0.1", "10.9.0.1", ""},
 		{"own name, both", "node0", "127.0.1.1 10.8.0.1", "10.9.0.1", lo + "10.8.0.1 10.9.0.1", "10.8.0.1", ""},
@@ -98,8 +102,22 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
+// The loopback is this machine's own address only for who calls it so.
+func TestIsOwn(t *testing.T) {
+	for host, want := range map[string]bool{"127.0.0.1": true, "127.0.1.1": true, "localhost": true, "192.0.2.7": false, "no-such-host.invalid": false} {
+		if got := IsOwn(t.Context(), host); got != want {
+			t.Errorf("%s: %v, want %v", host, got, want)
+		}
+	}
+	for host, want := range map[string]bool{"localhost": true, "::1": true, "127.0.1.1": true, "node0": false} {
+		if meansItself(host) != want {
+			t.Errorf("%s means the loopback: want %v", host, want)
+		}
+	}
+}
+
 func TestSplitEndpoint(t *testing.T) {
-	for _, bad := range []string{"127.0.0.1:x", "127.0.0.1:70000", "a:b:c"} {
+	for _, bad := range []string{"127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:-1", "a:b:c"} {
 		if host, port, _, err := splitEndpoint(bad); err == nil {
 			t.Errorf("%q was accepted as %s, %d", bad, host, port)
 		}

@@ -173,8 +173,7 @@ func IsOwn(ctx context.Context, host string) bool {
 	if err != nil {
 		return false
 	}
-	meant := net.ParseIP(host) != nil
-	return slices.ContainsFunc(all, func(a netip.Addr) bool { return (meant || !a.IsLoopback()) && isLocal(a) })
+	return slices.ContainsFunc(all, func(a netip.Addr) bool { return (!a.IsLoopback() || meansItself(host)) && isLocal(a) })
 }
 
 // where is what Config.Endpoint says: a host, "" for this one's usual address, and
@@ -186,6 +185,8 @@ func (m *Member) where() (host string, ports []int, err error) {
 		return "", nil, err
 	case !told:
 		return host, candidates(m.secret, m.cfg.Ports), nil
+	case port == 0 && !m.cfg.Coordinator:
+		return "", nil, fmt.Errorf("address of node 0 %q: port 0 is any port, which node 0 alone may ask for: give the one that it listens on, or none", m.cfg.Endpoint)
 	case port == 0:
 		return host, m.anyPort(), nil
 	case !m.cfg.Ports.Any() && (port < m.cfg.Ports.First || port > m.cfg.Ports.Last):

@@ -152,6 +152,14 @@ func TestNoPort(t *testing.T) {
 	}
 }
 
+// Any port may be listened on, but not be looked for: who joins is told so at once.
+func TestPortToJoin(t *testing.T) {
+	_, err := Open(t.Context(), Config{Name: "x", Endpoint: "127.0.0.1:0", Key: bytes.Repeat([]byte{9}, 32), Wait: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	if want := `address of node 0 "127.0.0.1:0": port 0 is any port`; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
 // A port that was asked for and is taken is one, too, with what to do.
 func TestPortTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -112,11 +112,6 @@ func (m *Member) place(name string) *memberlist.Node {
 // ranks arrive: a saturated network delays what launchers say by many seconds.
 // If nobody else answers either, it is this host that is cut off.
 func (m *Member) judge(name string, l *life) {
-	defer func() {
-		m.mu.Lock()
-		l.judged = false
-		m.mu.Unlock()
-	}()
 	var own shortage
 	for expected := time.Now(); ; {
 		expected = expected.Add(m.beat() / 2)
@@ -131,6 +126,7 @@ func (m *Member) judge(name string, l *life) {
 			l.heard, expected = l.heard.Add(late), time.Now()
 		}
 		quiet, over := time.Since(l.heard), l.left || l.lost
+		l.judged = !over // whoever hears of it from now on begins anew
 		m.mu.Unlock()
 		switch {
 		case over:
@@ -214,10 +210,10 @@ func (m *Member) askOften(name string, l *life, own *shortage) (lives bool, othe
 	return false, others
 }
 
-// report tells of a loss, once.
+// report tells of a loss, once, and of nobody who has left.
 func (m *Member) report(l *life, in rendezvous.Inbound) {
 	m.mu.Lock()
-	known := l.lost
+	known := l.lost || l.left
 	l.lost = true
 	m.mu.Unlock()
 	if !known {

@@ -15,10 +15,11 @@ import (
 
 // A life line is a TCP connection between a launcher and the coordinator over
 // which each says ten times a second that it lives, and at its end that it
-// leaves; less often among many, whose coordinator would have little else to do. It says so in a packet, too: a connection stands still if one direction
-// of it is full, since nothing is acknowledged. The kernel closes it however a
-// process ends, so who is killed is known at once; a host that is cut off falls
-// silent, which is not yet a verdict: see judge.
+// leaves; less often among many, whose coordinator would have little else to do. It
+// says so in a packet, too: a connection stands still if one direction of it is full,
+// since nothing is acknowledged. The kernel closes it however a process ends, so who
+// is killed is known at once; a host that is cut off falls silent, which is not yet a
+// verdict: see judge.
 //
 // It is opened like a link, and is none: what is said on a link may wait behind a
 // large message.
@@ -79,13 +80,9 @@ func (m *Member) live(name string, c net.Conn) {
 		l = &life{}
 		m.lives[name] = l
 	}
-	if m.closing || l.left {
-		leaving := m.closing
+	if m.closing {
 		m.mu.Unlock()
-		if leaving { // its end is no death
-			_, _ = c.Write([]byte{sayLeave})
-		}
-		_ = c.Close()
+		_ = c.Close() // nothing was said: its end is no death
 		return
 	}
 	if l.conn != nil {
@@ -94,10 +91,8 @@ func (m *Member) live(name string, c net.Conn) {
 	l.conn = c
 	m.heard(name, l)
 	m.mu.Unlock()
-	over := make(chan struct{})
-	m.wg.Go(func() { m.pulse(name, c, over) })
+	m.wg.Go(func() { m.pulse(name, c) })
 	spoke, err := m.hear(name, l, c)
-	close(over)
 	m.mu.Lock()
 	current := l.conn == c
 	if current {
@@ -107,6 +102,8 @@ func (m *Member) live(name string, c net.Conn) {
 	m.mu.Unlock()
 	_ = c.Close()
 	if killed {
+		// Its link has ended, too: what has come over it is told first, and may be a farewell.
+		m.settle(verifyLimit, []*link{m.link(name)}, (*link).connected)
 		m.report(l, rendezvous.Inbound{From: name, Lost: true, How: rendezvous.Killed})
 	}
 }
@@ -143,20 +140,18 @@ func ended(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
 }
 
-// pulse says that this launcher lives until over or Close. What it says waits
+// pulse says that this launcher lives until c is closed, or Close. What it says waits
 // in a buffer if the network is slow.
-func (m *Member) pulse(name string, c net.Conn, over <-chan struct{}) {
+func (m *Member) pulse(name string, c net.Conn) {
 	tick := time.NewTicker(m.beat())
 	defer tick.Stop()
 	for {
 		if _, err := c.Write([]byte{sayAlive}); err != nil {
-			return // hear knows
+			return // c is closed, or hear knows
 		}
 		m.send(name, packet{From: m.cfg.Name})
 		select {
 		case <-tick.C:
-		case <-over:
-			return
 		case <-m.ctx.Done():
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/rendezvous"
 )
@@ -441,8 +442,17 @@ func stillOpen(conns []net.Conn) (n int) {
 	return n
 }
 
+// The kernel ends the connections of a process that has ended: with a reset where there was
+// something to be read.
 func TestEnded(t *testing.T) {
-	if !ended(io.EOF) || ended(errors.New("network is down")) {
-		t.Error("the end of a process is mistaken")
+	for _, err := range []error{io.EOF, unix.ECONNRESET, unix.EPIPE} {
+		if !ended(&net.OpError{Op: "read", Err: err}) {
+			t.Errorf("%v is not the end of a process", err)
+		}
+	}
+	for _, err := range []error{errors.New("network is down"), unix.ETIMEDOUT, unix.ENETUNREACH, net.ErrClosed} {
+		if ended(&net.OpError{Op: "read", Err: err}) {
+			t.Errorf("%v is the end of a process", err)
+		}
 	}
 }

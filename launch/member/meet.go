@@ -131,7 +131,7 @@ func (m *Member) join(ctx context.Context) error {
 			err, c = errors.Join(err, c.Close()), nil
 		}
 		return err
-	}, func(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }) // it is busy
+	}, func(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) || ended(err) }) // it is busy, or this launcher was, and is waited for no more
 	if err != nil {
 		return errors.Join(fmt.Errorf("node 0 at %s: %w", m.cfg.Endpoint, err), m.end())
 	}

@@ -117,6 +117,31 @@ func TestAbortArrives(t *testing.T) {
 	}
 }
 
+// A hint arrives, at the coordinator if nobody is named, or is lost: so it is given again.
+func TestHint(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	for to, at := range map[string]*Member{"": a, "b": b} {
+		from := map[*Member]*Member{a: b, b: a}[at]
+		from.awaitPlace(t, at.cfg.Name)
+		for end := time.Now().Add(arrives); ; {
+			from.Hint(to, rendezvous.Message{Kind: rendezvous.KindVitals, Epoch: 3})
+			select {
+			case in := <-at.Inbox():
+				if in.From != from.cfg.Name || in.Msg.Kind != rendezvous.KindVitals || in.Msg.Epoch != 3 {
+					t.Errorf("got %+v", in)
+				}
+			case <-time.After(50 * time.Millisecond):
+				if time.Now().Before(end) {
+					continue
+				}
+				t.Errorf("to %q: nothing arrived", to)
+			}
+			break
+		}
+	}
+}
+
 // TestOtherJobs: an abort that is gossiped by a launcher which is not of this job, though it has
 // the key and the label, is nobody's.
 func TestOtherJobs(t *testing.T) {

@@ -26,6 +26,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/netns"
+	"ebtrain/launch/variable"
 )
 
 func main() {
@@ -100,7 +101,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 			return err
 		}
 	}
-	if os.Getenv(keyVar) == "" {
+	if variable.Get(environ, keyVar) == "" {
 		environ = append(environ, keyVar+"="+rand.Text())
 	}
 	runtime.LockOSThread() // Pdeathsig means the death of the thread that starts them
@@ -119,10 +120,12 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		}
 		cmds = append(cmds, cmd)
 	}
-	for i, cmd := range cmds {
+	for _, cmd := range cmds {
 		if err != nil { // not all could be started
 			_ = cmd.Cancel()
 		}
+	}
+	for i, cmd := range cmds {
 		if e := cmd.Wait(); e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %s: %w", net.Hosts[i].Name, o.command[0], e))
 		}

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/netns"
@@ -16,6 +18,7 @@ import (
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"--hosts 0 true":  "--hosts 0: want 1 to 250",
+		"--hosts 251 x":   "--hosts 251: want 1 to 250",
 		"--gbit -1 true":  "--gbit -1: want more than 0",
 		"--hosts 2":       "nothing to run",
 		"--host 2 true":   "--host",
@@ -41,6 +44,48 @@ func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(b)
+}
+
+// text is what they have written so far.
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestFailure: where the program fails on one host, it goes on to its own end on the others.
+// Each leads a group, so that a terminal's signals are for onhosts, which passes them on.
+func TestFailure(t *testing.T) {
+	if err := netns.Possible(); err != nil {
+		t.Skip(err)
+	}
+	var out lines
+	script := `[ {host} != 0 ] || exit 3; sleep 0.3; read -r _ _ _ _ group _ </proc/$$/stat; [ $group = $$ ] && echo "end of {host}"`
+	err := run(context.Background(), []string{"--hosts", "2", "sh", "-c", script}, os.Environ(), &out, &out)
+	if err == nil || err.Error() != "node0: sh: exit status 3" || out.b.String() != "end of 1\n" {
+		t.Errorf("got %v, and\n%s", err, &out.b)
+	}
+}
+
+// TestStopped: when onhosts is stopped, it asks the program to end on all hosts, and waits for that.
+func TestStopped(t *testing.T) {
+	if err := netns.Possible(); err != nil {
+		t.Skip(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var out lines
+	go func() {
+		for !strings.Contains(out.text(), "up 0") || !strings.Contains(out.text(), "up 1") {
+			time.Sleep(5 * time.Millisecond)
+		}
+		stop()
+	}()
+	script := `trap 'sleep 0.1; echo "asked {host}"; exit 5' TERM; echo "up {host}"; while :; do sleep 0.02; done`
+	err := run(ctx, []string{"--hosts", "2", "sh", "-c", script}, os.Environ(), &out, &out)
+	if err == nil || !strings.Contains(out.text(), "asked 0\n") || !strings.Contains(out.text(), "asked 1\n") {
+		t.Errorf("got %v, and\n%s", err, out.text())
+	}
 }
 
 // TestRun has each host say who it is, and how its link is limited; all of them get one

@@ -69,7 +69,7 @@ func (n *Node) Alone() []Effect {
 // go by themselves.
 func (n *Node) end(c *Cause, restart bool) {
 	explain := n.phase == working && tellsMuch(c)
-	n.phase, n.cause, n.restart = aborting, c, restart && n.stops == 0
+	n.phase, n.cause, n.restart = aborting, c, restart
 	n.toAlive(Message{Kind: KindAbort, Cause: c}, int(syscall.SIGTERM))
 	if explain { // the ranks need longer to hear of it
 		n.emit(TakeFlight{n.epoch})
@@ -78,6 +78,9 @@ func (n *Node) end(c *Cause, restart bool) {
 		n.emit(Signal{[]int{l}, int(syscall.SIGKILL)}) // it hears nothing
 	}
 	n.timer(TimerKill, n.cfg.KillWait)
+	if n.stops > 0 {
+		n.stayEnded()
+	}
 	n.conclude()
 }
 

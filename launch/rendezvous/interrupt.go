@@ -15,6 +15,9 @@ func (n *Node) Interrupt(signal string, number int) []Effect {
 	}
 	n.stops++
 	stopped := &Cause{Kind: CauseStopped, Rank: -1, Node: n.self, Signal: signal, SignalNumber: number}
+	if n.stops == 1 {
+		n.stopped = stopped
+	}
 	switch {
 	case n.phase == ended:
 	case n.stops == 1:
@@ -25,10 +28,10 @@ func (n *Node) Interrupt(signal string, number int) []Effect {
 		}
 		stopped.Text = "stopped by " + signal + " before the ranks were started"
 		if n.phase == aborting {
-			stopped.Text = "stopped by " + signal
+			n.stayEnded()
+			break
 		}
 		n.failure = stopped
-		n.restart = false
 		n.timer(TimerAnswer, n.cfg.StopWait)
 	case n.phase == working:
 		stopped.Text = "killed by a second " + signal
@@ -42,6 +45,19 @@ func (n *Node) Interrupt(signal string, number int) []Effect {
 		n.finish(stopped.Code(), stopped)
 	}
 	return n.flush()
+}
+
+// stayEnded has the ranks, which are being ended to be started again, not be started again:
+// this launcher has been stopped. That is then why the job ends, as it is for the other
+// launchers, which hear of it when they come for the next epoch: the failure was to be made
+// good.
+func (n *Node) stayEnded() {
+	if !n.restart {
+		return
+	}
+	n.emit(Note{"not started again: " + n.cause.Error()})
+	n.stopped.Text = "stopped by " + n.stopped.Signal + " before the ranks were started again"
+	n.cause, n.restart = n.stopped, false
 }
 
 // Ending handles the news that the job's time ends when left has passed: the ranks

@@ -74,6 +74,7 @@ type Node struct {
 	restart bool
 	alone   bool   // there is no coordinator
 	stops   int    // interrupts so far
+	stopped *Cause // the first of them; nil if there was none
 	waiting bool   // it has come, and is not needed yet
 	regroup bool   // its ranks have been asked to stop, to be started again
 	records string // folder of what is written of the job; "" if no rank has named one

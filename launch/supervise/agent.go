@@ -63,7 +63,7 @@ type Transport interface {
 	Vouch(lately func(name string) bool)
 	// Formed says that the job is complete, of so many launchers.
 	Formed(launchers int)
-	// Inbox delivers messages, and the news of lost launchers.
+	// Inbox delivers messages, and the news of lost launchers. It is never closed.
 	Inbox() <-chan rendezvous.Inbound
 	// Close delivers what is queued, within a second or so, and leaves.
 	Close() error
@@ -140,7 +140,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 		a.console.forward = &forwarder{send: func(m rendezvous.Message) { cfg.Transport.Send("", m) }}
 	}
 	a.wg.Go(a.watchReader)
-	err = a.loop(ctx)
+	a.loop(ctx)
 	a.endLeft()
 	if cfg.gathers() {
 		err = errors.Join(err, a.release())
@@ -156,12 +156,15 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if c := a.finish.Cause; c != nil && !a.saidByNode0(c) {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
-	err = errors.Join(err, a.keepError(a.finish.Cause))
-	return a.finish.Code, errors.Join(err, a.console.flush(), a.guard.Close())
+	err = errors.Join(err, a.keepError(a.finish.Cause), a.console.flush())
+	if gerr := a.guard.Close(); gerr != nil {
+		cfg.Log.Warn("the guard has ended before the job, which does not matter any more", "error", gerr)
+	}
+	return a.finish.Code, err
 }
 
 // loop handles events until the node's state machine is finished.
-func (a *agent) loop(ctx context.Context) error {
+func (a *agent) loop(ctx context.Context) {
 	var inbox <-chan rendezvous.Inbound
 	if a.cfg.Transport != nil {
 		inbox = a.cfg.Transport.Inbox()
@@ -182,16 +185,13 @@ func (a *agent) loop(ctx context.Context) error {
 		if a.finish != nil {
 			a.deliverRest()
 			if a.coord == nil || !a.coord.AwaitsFlight() {
-				return nil
+				return
 			}
 		}
 		select {
 		case f := <-a.events:
 			f()
-		case in, ok := <-inbox:
-			if !ok {
-				return errors.New("the connection to the other nodes is closed")
-			}
+		case in := <-inbox:
 			a.inbound(in)
 		case s := <-a.cfg.Signals:
 			if n, ok := s.(unix.Signal); ok {

@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -35,5 +36,16 @@ func TestLastOutputIsCarried(t *testing.T) {
 			t.Errorf("carried %d of %d bytes", len(s), len(text))
 		}
 		_, _ = w.Close(), r.Close()
+	}
+}
+
+// How much memory a rank had is told in bytes.
+func TestPeak(t *testing.T) {
+	cmd := exec.Command("sh", "-c", ":")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := (&process{cmd: cmd}).peak(); got < 100<<10 || got > 1<<30 {
+		t.Errorf("a shell had %d bytes", got)
 	}
 }
