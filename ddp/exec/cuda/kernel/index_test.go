@@ -162,7 +162,7 @@ func (c *indexCase) check(d *device, m *making, l *Launch, told bool) error {
 		return err
 	}
 	if want := fmt.Sprintf("index %d at %d is outside %s", c.idx[c.bad], c.place(c.bad), c.table); err == nil || !strings.HasSuffix(err.Error(), want) {
-		return fmt.Errorf("told is %v, want %s", err, want)
+		return fmt.Errorf("told is %w, want %s", err, want)
 	}
 	return nil
 }
