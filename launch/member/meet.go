@@ -49,7 +49,9 @@ func (m *Member) patiently(ctx context.Context, try func(context.Context) error,
 	defer cancel()
 	for {
 		err := try(limited)
-		if last == nil || limited.Err() == nil {
+		// a connection may be given up at that very time before limited says that it is over
+		over := limited.Err() != nil || time.Since(started) >= m.cfg.Wait
+		if last == nil || !over {
 			last = err
 		}
 		switch waited := time.Since(started); {
@@ -57,9 +59,9 @@ func (m *Member) patiently(ctx context.Context, try func(context.Context) error,
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case limited.Err() == nil && !passing(err):
+		case !over && !passing(err):
 			return err
-		case limited.Err() != nil || waited+redialInterval > m.cfg.Wait:
+		case over || waited+redialInterval > m.cfg.Wait:
 			return &lateError{m.cfg.Wait, last}
 		case waited > hint:
 			hint *= 2

@@ -2,11 +2,15 @@ package member
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -198,5 +202,27 @@ func TestPace(t *testing.T) {
 		if got := (&Member{cfg: Config{Nodes: nodes}}).pace(time.Second); got != want*time.Second {
 			t.Errorf("of %d launchers each gossips every %v, want %v", nodes, got, want*time.Second)
 		}
+	}
+}
+
+// TestCutShort: a try that is given up because the time is over tells nothing; the one
+// before it does, also where the context has not yet noticed.
+func TestCutShort(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			refused, m := errors.New("refused"), &Member{cfg: Config{Wait: time.Second}}
+			tries := 0
+			err := m.patiently(t.Context(), func(ctx context.Context) error {
+				if tries++; tries < 3 {
+					return refused
+				}
+				end, _ := ctx.Deadline()
+				time.Sleep(time.Until(end))
+				return os.ErrDeadlineExceeded
+			}, func(error) bool { return true })
+			if late, ok := errors.AsType[*lateError](err); !ok || !errors.Is(late.last, refused) || late.wait != time.Second {
+				t.Fatalf("after %d tries %v, want that it was refused", tries, err)
+			}
+		})
 	}
 }

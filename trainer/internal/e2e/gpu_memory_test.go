@@ -62,7 +62,7 @@ func TestGPUFull(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct{ gpus, knob, says string }{
-		"NCCL":   {"2", "MEMORY=13200000", `2.000 MiB were asked for buckets of program "step"`},
+		"NCCL":   {"2", "MEMORY=12400000", `2.000 MiB were asked for buckets of program "step"`},
 		"staged": {"1", "FAULT=cuMemAlloc_v2=139=2", `, buckets of program "step" (`},
 	} {
 		t.Run(name, func(t *testing.T) {
