@@ -97,6 +97,12 @@ func shutRunner(r *runner) {
 	r.signal()
 }
 
+// endRunner closes a runner and waits for its end.
+func endRunner(r *runner) {
+	shutRunner(r)
+	<-r.ended
+}
+
 // is says whether the channel is closed.
 func is(closed <-chan struct{}) bool {
 	select {
@@ -167,8 +173,7 @@ func TestBeginIsNotWaitedOut(t *testing.T) {
 		if err := errors.Join(<-a, <-b); err != nil {
 			t.Error(err)
 		}
-		shutRunner(r)
-		<-r.ended
+		endRunner(r)
 	})
 }
 
@@ -188,8 +193,7 @@ func TestBegunIsGoneOnWith(t *testing.T) {
 		m.goOn <- nil
 		m.under(t, "finish b")
 		m.goOn <- nil
-		shutRunner(r)
-		<-r.ended
+		endRunner(r)
 	})
 }
 
@@ -217,8 +221,7 @@ func TestHelperLeavesTheRest(t *testing.T) {
 		if err := <-alloc; err != nil {
 			t.Error(err)
 		}
-		shutRunner(r)
-		<-r.ended
+		endRunner(r)
 	})
 }
 
@@ -249,8 +252,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 			if err := <-ended; !errors.Is(err, cause) || !errors.Is(err, collective.ErrAborted) {
 				t.Errorf("helped %v: the wait ended with %v, want an abort because of %v", helped, err, cause)
 			}
-			shutRunner(r)
-			<-r.ended
+			endRunner(r)
 		})
 	}
 }
@@ -279,8 +281,7 @@ func TestHelperEndsWithItsContext(t *testing.T) {
 			if err := r.WaitFor(t.Context(), ticket(late, labelled("b"))); !errors.Is(err, cause) {
 				t.Errorf("early %v: what was started later ended with %v", early, err)
 			}
-			shutRunner(r)
-			<-r.ended
+			endRunner(r)
 			never := awaited(t.Context(), r, r.start(labelled("c")), labelled("c"))
 			if e, ok := errors.AsType[*collective.Error](<-never); !ok || e.Seq != 0 || !errors.Is(e, collective.ErrClosed) {
 				t.Errorf("what was started after Close ended with %v, want number 0, closed", e)
@@ -303,8 +304,7 @@ func TestNothingBeginsAfterFailure(t *testing.T) {
 			if err := <-ended; !errors.Is(err, cause) {
 				t.Errorf("it ended with %v, want %v", err, cause)
 			}
-			shutRunner(r)
-			<-r.ended
+			endRunner(r)
 		})
 	}
 }
@@ -361,7 +361,6 @@ func TestDrain(t *testing.T) {
 				t.Errorf("the last ended with %v, and all with %v", fails, err)
 			}
 		}
-		shutRunner(r)
-		<-r.ended
+		endRunner(r)
 	})
 }

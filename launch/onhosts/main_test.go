@@ -53,12 +53,23 @@ func (l *lines) text() string {
 	return l.b.String()
 }
 
+// needHosts leaves a test out where no hosts can be made, which run must say, too.
+func needHosts(t *testing.T) {
+	t.Helper()
+	missing := netns.Possible()
+	if missing == nil {
+		return
+	}
+	if err := run(t.Context(), []string{"--hosts", "2", "true"}, os.Environ(), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), missing.Error()) {
+		t.Errorf("onhosts says %v, want %v", err, missing)
+	}
+	t.Skip(missing)
+}
+
 // TestFailure: where the program fails on one host, it goes on to its own end on the others.
 // Each leads a group, so that a terminal's signals are for onhosts, which passes them on.
 func TestFailure(t *testing.T) {
-	if err := netns.Possible(); err != nil {
-		t.Skip(err)
-	}
+	needHosts(t)
 	var out lines
 	script := `[ {host} != 0 ] || exit 3; sleep 0.3; read -r _ _ _ _ group _ </proc/$$/stat; [ $group = $$ ] && echo "end of {host}"`
 	err := run(context.Background(), []string{"--hosts", "2", "sh", "-c", script}, os.Environ(), &out, &out)
@@ -69,9 +80,7 @@ func TestFailure(t *testing.T) {
 
 // TestStopped: when onhosts is stopped, it asks the program to end on all hosts, and waits for that.
 func TestStopped(t *testing.T) {
-	if err := netns.Possible(); err != nil {
-		t.Skip(err)
-	}
+	needHosts(t)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var out lines
@@ -91,9 +100,7 @@ func TestStopped(t *testing.T) {
 // TestRun has each host say who it is, and how its link is limited; all of them get one
 // key. A failure on one host is one.
 func TestRun(t *testing.T) {
-	if err := netns.Possible(); err != nil {
-		t.Skip(err)
-	}
+	needHosts(t)
 	t.Setenv(keyVar, "")
 	var out lines
 	script := `echo "{host} of {hosts} is $(hostname), {host0} $(tc qdisc show dev eth0 | grep -o 'rate [0-9A-Za-z]*') $EBTRAIN_KEY $(pwd)"; [ {host} != 2 ]`

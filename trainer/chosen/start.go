@@ -62,7 +62,7 @@ func Peek(args, names, switches []string) map[string]string {
 // method's first preset, and without --algo the method of the preset.
 func Begin(method, preset string) (s Start, err error) {
 	named := preset != "" && preset != PresetHelp
-	if of := presetNames(method); named && len(of) > 0 && !slices.Contains(presetNames(""), preset) {
+	if of := settings.PresetNames(method); named && len(of) > 0 && !slices.Contains(settings.PresetNames(""), preset) {
 		return s, cliflag.Usage("unknown --preset %q: %s (--preset help describes them)", preset, cliflag.OneOf(preset, of))
 	}
 	switch {
@@ -87,18 +87,6 @@ func Begin(method, preset string) (s Start, err error) {
 		s.Preset.Steps = DefaultSteps
 	}
 	return s, nil
-}
-
-// presetNames are the values of --preset, of a method or, without one, of all.
-func presetNames(method string) (names []string) {
-	for _, m := range settings.Methods() {
-		for _, p := range m.Presets {
-			if method == "" || m.Name == method {
-				names = append(names, p.Name)
-			}
-		}
-	}
-	return names
 }
 
 // WithNet is s with the networks called net: of a preset that --preset names

@@ -58,14 +58,24 @@ func Method(name string) (algo.Method, error) {
 
 // MethodOf is the method that has a preset of that name.
 func MethodOf(preset string) (algo.Method, error) {
-	var all []string
 	for _, m := range methods {
 		for _, p := range m.Presets {
 			if p.Name == preset {
 				return m, nil
 			}
-			all = append(all, p.Name)
 		}
 	}
-	return algo.Method{}, fmt.Errorf("unknown preset %q: want one of %s", preset, strings.Join(all, ", "))
+	return algo.Method{}, fmt.Errorf("unknown preset %q: want one of %s", preset, strings.Join(PresetNames(""), ", "))
+}
+
+// PresetNames are the names of the presets of a method or, if that is "", of all.
+func PresetNames(method string) (names []string) {
+	for _, m := range methods {
+		for _, p := range m.Presets {
+			if method == "" || m.Name == method {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
 }
