@@ -3,6 +3,7 @@ package cpu
 import (
 	"errors"
 
+	"ebtrain/ddp/exec/cpu/linalg/amx"
 	"ebtrain/ddp/exec/cpu/linalg/dnnl"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/linalg/native"
@@ -10,9 +11,9 @@ import (
 	"ebtrain/ddp/exec/cpu/threads"
 )
 
-// bestEngine is the engine used when none is given: Winograd's filtering over
-// oneDNN, or over plain Go where there is no oneDNN. The notice says why there
-// is none, unless this build is without.
+// bestEngine is the engine used when none is given: matrix instructions over Winograd's
+// filtering, as far as the processor has them, over oneDNN, or over plain Go where there
+// is no oneDNN. The notice says why there is none, unless this build is without.
 func bestEngine(team *threads.Team) (e engine.Engine, notice string, err error) {
 	e, err = dnnl.On(team)
 	var unusable *dnnl.LibraryError
@@ -24,5 +25,5 @@ func bestEngine(team *threads.Team) (e engine.Engine, notice string, err error) 
 	case err != nil:
 		return nil, "", err
 	}
-	return winograd.On(team, e), notice, nil
+	return amx.On(team, winograd.On(team, e)), notice, nil
 }

@@ -2,9 +2,10 @@
 // algebra: convolutions and matrix products as prepared kernels. It computes
 // nothing. Engines, and the instruction sets that they have kernels for:
 //
-//	dnnl      oneDNN by cgo      whatever oneDNN has: SSE4.1 to AMX
-//	native    micro-kernels      AVX-512, AVX2, any (Go)
-//	winograd  in front of either AVX-512 (bf16 by VNNI), AVX2
+//	dnnl      oneDNN by cgo          whatever oneDNN has: SSE4.1 to AMX
+//	native    micro-kernels          AVX-512, AVX2, any (Go)
+//	winograd  in front of either     AVX-512 (bf16 by VNNI), AVX2
+//	amx       in front of any, bf16  AMX
 //
 // Everything in memory is dense float32. Images are (N, H, W, C), "channels
 // last"; weights (O, C/Groups, KH, KW), row-major; matrices row-major:

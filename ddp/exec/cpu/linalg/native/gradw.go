@@ -142,10 +142,10 @@ func (k *gradW) packBlock(ws *workspace, v *windows, block []float32, k0, k1, p0
 	row := ws.row[:(p1-p0)*nr]
 	width := min(p1*nr, k.columns()) - p0*nr
 	clear(row[width:])
-	pos := v.position(k0)
+	pos := v.Pixel(k0)
 	for l := range k1 - k0 {
 		v.gather(row[:width], k.o.a, pos, p0*nr)
-		pos = v.next(pos)
+		pos = v.Next(pos)
 		scatter(block[l*nr:], row, nr, (k1-k0)*nr)
 	}
 }

@@ -1,5 +1,7 @@
 package native
 
+import "ebtrain/ddp/exec/cpu/linalg/lower"
+
 // strip is a run of taps of a window that are neighbours in an image row: it
 // covers count pixels from (dh, dw) on, relative to the window's corner.
 type strip struct {
@@ -8,60 +10,49 @@ type strip struct {
 	offset        int // from the window's corner in memory
 }
 
-// windows is the operand A of a convolution: row m is what the window at
-// pixel (i,j) of image n sees, (n,i,j) in row-major order: strip by strip, the
-// channels of one group of each pixel, zeros outside the image.
+// windows is the operand A of a convolution: a row is what the window at a pixel of the
+// product's grid sees: strip by strip, the channels of one group of each pixel, zeros
+// outside the image.
 type windows struct {
+	lower.Product
 	h, w, c      int // the image
 	first, group int // the group's channels are first … first+group-1
-	gridH, gridW int // window positions
-	stepH, stepW int // pixels from one position to the next
 	strips       []strip
 	k            int // length of a row
 	minH, maxH   int // of the strips' pixels
 	minW, maxW   int
 }
 
-// at is a window position.
-type at struct{ n, i, j int }
-
-func (v *windows) position(m int) at {
-	return at{m / (v.gridH * v.gridW), m / v.gridW % v.gridH, m % v.gridW}
-}
-
-func (v *windows) next(p at) at {
-	if p.j++; p.j == v.gridW {
-		p.j = 0
-		if p.i++; p.i == v.gridH {
-			p.i = 0
-			p.n++
-		}
+func newWindows(q lower.Product, h, w, c, first, group int) *windows {
+	v := &windows{Product: q, h: h, w: w, c: c, first: first, group: group}
+	for _, t := range q.Taps {
+		v.addTap(t.DH, t.DW)
 	}
-	return p
+	return v
 }
 
 func (v *windows) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks int) {
-	p := v.position(m)
+	p := v.Pixel(m)
 	for r := range rows {
 		v.gather(dst[r*rowStride:r*rowStride+k1-k0], data, p, k0)
-		p = v.next(p)
+		p = v.Next(p)
 	}
 	return rowStride, 1
 }
 
 // inside says whether the whole window at p is inside the image.
-func (v *windows) inside(p at) bool {
-	h, w := p.i*v.stepH, p.j*v.stepW
+func (v *windows) inside(p lower.Pixel) bool {
+	h, w := p.I*v.StepH, p.J*v.StepW
 	return h+v.minH >= 0 && h+v.maxH < v.h && w+v.minW >= 0 && w+v.maxW < v.w
 }
 
 // gather writes elements k0 … k0+len(dst)-1 of the row at p to dst.
-func (v *windows) gather(dst, data []float32, p at, k0 int) {
+func (v *windows) gather(dst, data []float32, p lower.Pixel, k0 int) {
 	if !v.inside(p) {
 		v.gatherClipped(dst, data, p, k0)
 		return
 	}
-	corner := ((p.n*v.h+p.i*v.stepH)*v.w+p.j*v.stepW)*v.c + v.first
+	corner := ((p.N*v.h+p.I*v.StepH)*v.w+p.J*v.StepW)*v.c + v.first
 	for s := range v.strips {
 		st := &v.strips[s]
 		lo, hi := max(k0-st.k, 0), min(k0+len(dst)-st.k, st.count*v.group)
@@ -72,7 +63,7 @@ func (v *windows) gather(dst, data []float32, p at, k0 int) {
 }
 
 // gatherClipped is gather for windows that reach beyond the image.
-func (v *windows) gatherClipped(dst, data []float32, p at, k0 int) {
+func (v *windows) gatherClipped(dst, data []float32, p lower.Pixel, k0 int) {
 	for s := range v.strips {
 		st := &v.strips[s]
 		// Of the strip's elements, [lo,hi) are wanted.
@@ -81,7 +72,7 @@ func (v *windows) gatherClipped(dst, data []float32, p at, k0 int) {
 			continue
 		}
 		d := dst[st.k+lo-k0 : st.k+hi-k0]
-		ih, iw := p.i*v.stepH+st.dh, p.j*v.stepW+st.dw
+		ih, iw := p.I*v.StepH+st.dh, p.J*v.StepW+st.dw
 		if ih < 0 || ih >= v.h {
 			clear(d)
 			continue
@@ -94,7 +85,7 @@ func (v *windows) gatherClipped(dst, data []float32, p at, k0 int) {
 		}
 		clear(d[:from-lo])
 		clear(d[to-lo:])
-		src := ((p.n*v.h+ih)*v.w+iw)*v.c + v.first
+		src := ((p.N*v.h+ih)*v.w+iw)*v.c + v.first
 		copy(d[from-lo:to-lo], data[src+from:src+to])
 	}
 }

@@ -1,10 +1,6 @@
 package winograd
 
-import (
-	"golang.org/x/sys/cpu"
-
-	"ebtrain/ddp/exec/cpu/linalg/engine"
-)
+import "ebtrain/ddp/exec/cpu/linalg/engine"
 
 // costs are what there is to do, in multiply-adds of float32: for a multiply-add
 // of the products, a float of a transformed image or result, and of a transformed
@@ -47,12 +43,8 @@ func fits(p engine.ConvProblem) bool {
 
 // pays says whether a convolution that fits gains enough: not if there are few
 // tiles for many filters, few channels, or tiles that are mostly outside. It sees the
-// geometry and the instruction set only, so that all runs on a machine agree. Where
-// bfloat16 has matrix instructions (AMX), nothing beats them.
+// geometry and the instruction set only, so that all runs on a machine agree.
 func (s *scheme) pays(op engine.ConvOp, p engine.ConvProblem) bool {
-	if p.BF16 && cpu.X86.HasAMXBF16 {
-		return false
-	}
 	list, gain, per := forward(p, s), bf16Gain, s.costsOf(op, p.BF16)
 	switch op {
 	case engine.GradX:

@@ -55,7 +55,7 @@ func (f *filter) packRows(ws *workspace, s *scheme, dst []float32, point int, w 
 	for b := range maxVectors {
 		at := n*f.nStep + (c+b)*f.kStep
 		_ = w[at+(lanes-1)*f.nStep+f.taps-1]
-		s.toColumns(&ws.taps[b*ss.vector], &w[at], f.nStep, f.taps)
+		s.transpose.Columns(&ws.taps[b*ss.vector], &w[at], f.nStep, f.taps)
 	}
 	for g, first := range f.first {
 		for i := range s.r {
@@ -99,6 +99,6 @@ func (f *filter) unpackRows(ws *workspace, s *scheme, dw, du []float32, point, c
 	for b := range maxVectors {
 		at := n*f.nStep + (c+b)*f.kStep
 		_ = dw[at+(lanes-1)*f.nStep+f.taps-1]
-		s.toRows(&dw[at], f.nStep, &ws.taps[b*ds.vector], f.taps)
+		s.transpose.Rows(&dw[at], f.nStep, &ws.taps[b*ds.vector], f.taps)
 	}
 }

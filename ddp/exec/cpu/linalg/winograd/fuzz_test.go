@@ -108,34 +108,6 @@ func applyMap(t *testing.T, l *linear, m [][]float64, seed uint64, cols, vectors
 	return dst
 }
 
-// FuzzTranspositions: rows become columns and columns rows, exactly. Columns beyond
-// the taps, up to 16, may be overwritten.
-func FuzzTranspositions(f *testing.F) {
-	list := onEach(f)
-	for taps := range uint8(13) {
-		f.Add(uint64(taps), taps, taps%4)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64, n, pad uint8) {
-		taps, rng := 4+int(n)%13, rand.New(rand.NewPCG(seed, 4))
-		step := taps + int(pad)%20
-		rows, want := guarded(lanes*step), guarded(lanes*lanes)
-		for r := range lanes {
-			for e := range taps {
-				rows[lanes+r*step+e] = math.Float32frombits(rng.Uint32())
-				want[lanes+e*lanes+r] = rows[lanes+r*step+e]
-			}
-		}
-		for _, i := range list {
-			columns, back := guarded(lanes*lanes), guarded(lanes*step)
-			i.toColumns(&columns[lanes], &rows[lanes], step, taps)
-			copy(columns[(1+taps)*lanes:17*lanes], want[(1+taps)*lanes:])
-			sameBits(t, columns, want, "%s, columns of %d taps", i.kernel.Name, taps)
-			i.toRows(&back[lanes], step, &columns[lanes], taps)
-			sameBits(t, back, rows, "%s, rows of %d taps", i.kernel.Name, taps)
-		}
-	})
-}
-
 // FuzzPrefetch: no address is a fault.
 func FuzzPrefetch(f *testing.F) {
 	list := onEach(f)

@@ -2,31 +2,19 @@
 
 package winograd
 
-import "ebtrain/ddp/exec/cpu/linalg/micro"
+import (
+	"ebtrain/ddp/exec/cpu/linalg/micro"
+	"ebtrain/ddp/exec/cpu/linalg/transpose"
+)
 
 // isas are the instruction sets of this CPU that have transforms, best first.
 func isas() (list []isa) {
 	for _, k := range micro.All() {
 		switch k.Name {
 		case "AVX-512":
-			list = append(list, isa{
-				kernel:     k,
-				six:        sixAVX512,
-				five:       fiveAVX512,
-				filterCost: 22,
-				toColumns:  toColumnsAVX512,
-				toRows:     toRowsAVX512,
-				int16s:     newInt16s(),
-			})
+			list = append(list, isa{kernel: k, six: sixAVX512, five: fiveAVX512, filterCost: 22, transpose: transpose.AVX512(), int16s: newInt16s()})
 		case "AVX2":
-			list = append(list, isa{
-				kernel:     k,
-				six:        sixAVX2,
-				five:       fiveAVX2,
-				filterCost: 16,
-				toColumns:  toColumnsAVX2,
-				toRows:     toRowsAVX2,
-			})
+			list = append(list, isa{kernel: k, six: sixAVX2, five: fiveAVX2, filterCost: 16, transpose: transpose.AVX2()})
 		}
 	}
 	return list
@@ -39,18 +27,6 @@ func newInt16s() *int16s {
 	}
 	return nil
 }
-
-//go:noescape
-func toColumnsAVX512(dst, src *float32, step, taps int)
-
-//go:noescape
-func toRowsAVX512(dst *float32, step int, src *float32, taps int)
-
-//go:noescape
-func toColumnsAVX2(dst, src *float32, step, taps int)
-
-//go:noescape
-func toRowsAVX2(dst *float32, step int, src *float32, taps int)
 
 //go:noescape
 func prefetch(p uintptr, rows, cols, down, across, bytes int)

@@ -55,7 +55,7 @@
 //	micro-kernel   12 × 32            6 × 16
 //	on integers    with AVX512_VNNI   none
 //	maps           one register       two registers, in turn    generated (_gen)
-//	transposition  16 × 16, masked    8 × 4, overlapping        the former generated
+//	transposition  package transpose
 //	scaling        scale_amd64.s      none
 //	prefetching    with the integers  none
 //

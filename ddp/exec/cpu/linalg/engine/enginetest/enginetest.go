@@ -40,6 +40,13 @@ func RunTiledBF16(t *testing.T, make func(threads int) engine.Engine) {
 	run(t, suite{bf16: true, tiled: true}, make)
 }
 
+// RunWideBF16 is RunBF16 with channels on both sides, and what they are in matrix products,
+// rounded up to multiples of a step, and one group: for an engine that takes nothing
+// else.
+func RunWideBF16(t *testing.T, step int, make func(threads int) engine.Engine) {
+	run(t, suite{bf16: true, step: step}, make)
+}
+
 func run(t *testing.T, s suite, make func(threads int) engine.Engine) {
 	s.thread = newThread()
 	defer s.stop()
@@ -70,7 +77,38 @@ type suite struct {
 	engines []engine.Engine
 	bf16    bool
 	tiled   bool
+	step    int // what channels are multiples of, if not 0
 }
+
+// conv is a problem as the suite asks it.
+func (s *suite) conv(p engine.ConvProblem) engine.ConvProblem {
+	p.BF16 = s.bf16
+	if s.step > 0 {
+		p.C, p.O, p.Groups = s.whole(p.C), s.whole(p.O), 1
+	}
+	return p
+}
+
+// matMul is a problem as the suite asks it. A product of 1×1 windows has as many columns
+// as channels, and those of its second operand are its depth, or of a transposed first
+// one its rows.
+func (s *suite) matMul(p engine.MatMulProblem) engine.MatMulProblem {
+	p.BF16 = s.bf16
+	if s.step > 0 {
+		p.N = s.whole(p.N)
+		if p.TransA {
+			p.M = s.whole(p.M)
+		} else {
+			p.K = s.whole(p.K)
+		}
+	}
+	return p
+}
+
+// wideFlops is the most work of a case with more channels than it had.
+const wideFlops = 12e6
+
+func (s *suite) whole(n int) int { return (n + s.step - 1) / s.step * s.step }
 
 // check holds the kernels that prepare makes on every engine to r.
 func (s *suite) check(t *testing.T, r reference, prepare func(engine.Engine) (engine.Kernel, error)) {
@@ -101,10 +139,10 @@ func brief() bool { return testing.Short() || race }
 
 func (s *suite) runConv(t *testing.T) {
 	for _, c := range Convs() {
-		if brief() && c.Flops() > shortFlops {
+		c.ConvProblem = s.conv(c.ConvProblem)
+		if brief() && c.Flops() > shortFlops || s.step > 0 && c.Flops() > wideFlops {
 			continue
 		}
-		c.BF16 = s.bf16
 		for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 			t.Run(fmt.Sprintf("conv/%v/%s", op, c.Name), func(t *testing.T) {
 				s.check(t, convReference(op, c.ConvProblem), func(e engine.Engine) (engine.Kernel, error) { return e.Conv(op, c.ConvProblem) })
@@ -118,7 +156,7 @@ func (s *suite) runMatMul(t *testing.T) {
 		if race && p.Flops() > 7e5 {
 			continue // of the others some are shared among threads, too
 		}
-		p.BF16 = s.bf16
+		p = s.matMul(p)
 		t.Run(fmt.Sprintf("matmul/%dx%dx%d,%t,%t", p.M, p.N, p.K, p.TransA, p.TransB), func(t *testing.T) {
 			s.check(t, matMulReference(p), func(e engine.Engine) (engine.Kernel, error) { return e.MatMul(p) })
 		})

@@ -74,7 +74,7 @@ func (s *suite) runSmall(t *testing.T) {
 	for _, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
 		t.Run(fmt.Sprintf("small/%v", op), func(t *testing.T) {
 			for i, p := range smallConvs(every) {
-				p.BF16 = s.bf16
+				p = s.conv(p)
 				x := s.expectation(convReference(op, p))
 				s.checkOn(t, i%len(s.engines), x, p.String()+", ", func(e engine.Engine) (engine.Kernel, error) { return e.Conv(op, p) })
 			}

@@ -1,5 +1,5 @@
-// Command gen writes the assembly of the transforms and of the AVX-512 transpositions,
-// and the Go that declares it, into a folder:
+// Command gen writes the assembly of the transforms, and the Go that declares it, into a
+// folder:
 //
 //	go run ./_gen .
 package main
@@ -18,9 +18,8 @@ func main() {
 		os.Exit(2)
 	}
 	for name, text := range map[string]string{
-		"transforms_amd64.s":       transforms(),
-		"transforms_amd64.go":      declarations(),
-		"transpose_avx512_amd64.s": transpositions(),
+		"transforms_amd64.s":  transforms(),
+		"transforms_amd64.go": declarations(),
 	} {
 		if err := os.WriteFile(filepath.Join(os.Args[1], name), []byte(text), 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, err)

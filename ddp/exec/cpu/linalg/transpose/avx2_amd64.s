@@ -73,7 +73,7 @@ done: \
 	VEXTRACTF128 $1, Y2, (R9)(AX*2) \
 	VEXTRACTF128 $1, Y3, (R9)(R8*1)
 
-// func toColumnsAVX2(dst, src *float32, step, taps int): see type isa
+// func toColumnsAVX2(dst, src *float32, step, taps int): see type Kernels
 TEXT ·toColumnsAVX2(SB), NOSPLIT, $0-32
 	MOVQ step+16(FP), AX
 	MOVQ taps+24(FP), CX
@@ -89,7 +89,7 @@ four:
 	TOCOLUMNS(32)
 	FURTHER
 
-// func toRowsAVX2(dst *float32, step int, src *float32, taps int): see type isa
+// func toRowsAVX2(dst *float32, step int, src *float32, taps int): see type Kernels
 TEXT ·toRowsAVX2(SB), NOSPLIT, $0-32
 	MOVQ step+8(FP), AX
 	MOVQ taps+24(FP), CX

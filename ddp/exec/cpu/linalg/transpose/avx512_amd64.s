@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func toColumnsAVX512(dst, src *float32, step, taps int): see type isa
+// func toColumnsAVX512(dst, src *float32, step, taps int): see type Kernels
 TEXT ·toColumnsAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
@@ -130,7 +130,7 @@ TEXT ·toColumnsAVX512(SB), NOSPLIT, $0-32
 	VZEROUPPER
 	RET
 
-// func toRowsAVX512(dst *float32, step int, src *float32, taps int): see type isa
+// func toRowsAVX512(dst *float32, step int, src *float32, taps int): see type Kernels
 TEXT ·toRowsAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+16(FP), SI

@@ -1,0 +1,206 @@
+package amx
+
+import (
+	"errors"
+	"testing"
+
+	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/linalg/engine/enginetest"
+	"ebtrain/ddp/exec/cpu/linalg/native"
+	"ebtrain/ddp/exec/cpu/threads"
+)
+
+// each runs a test on the kernels in Go, and on the processor's if it has any.
+func each(t *testing.T, test func(t *testing.T, k kernels)) {
+	t.Run("Go", func(t *testing.T) { test(t, inGo) })
+	t.Run("AMX", func(t *testing.T) {
+		k, ok := available()
+		if !ok {
+			t.Skip("this processor has no AMX, or the system does not let a process use it")
+		}
+		test(t, k)
+	})
+}
+
+// exact is an engine that computes in float32 what may be multiplied as bfloat16.
+type exact struct {
+	engine.Engine
+	asked int // for what fits package amx
+}
+
+func (e *exact) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
+	if p.Check(op) == nil && fits(op, p) {
+		e.asked++
+	}
+	p.BF16 = false
+	return e.Engine.Conv(op, p)
+}
+
+func (e *exact) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
+	p.BF16 = false
+	return e.Engine.MatMul(p)
+}
+
+// over is an engine with some kernels in front of one in float32.
+func over(t testing.TB, n int, k kernels) (e *Engine, rest *exact) {
+	team := threads.NewTeam(n)
+	t.Cleanup(team.Close)
+	rest = &exact{Engine: native.On(team)}
+	return newEngine(team, rest, k), rest
+}
+
+var ops = []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW}
+
+// TestConformance is of problems of any channels, most of which are the other engine's.
+func TestConformance(t *testing.T) {
+	k, ok := available()
+	if !ok {
+		k = inGo
+	}
+	enginetest.RunBF16(t, func(n int) engine.Engine { e, _ := over(t, n, k); return e })
+}
+
+// TestConformanceWide is of problems that this engine takes, all but those of fewer pixels
+// than a step.
+func TestConformanceWide(t *testing.T) {
+	each(t, func(t *testing.T, k kernels) {
+		var rests []*exact
+		enginetest.RunWideBF16(t, stepDepth, func(n int) engine.Engine {
+			e, rest := over(t, n, k)
+			rests = append(rests, rest)
+			return e
+		})
+		for _, rest := range rests {
+			if rest.asked > 0 {
+				t.Errorf("the other engine was asked for %d convolutions that fit", rest.asked)
+			}
+		}
+	})
+}
+
+// TestTakes says what is computed here, and what is left.
+func TestTakes(t *testing.T) {
+	e, _ := over(t, 1, inGo)
+	conv := func(change func(p *engine.ConvProblem)) engine.ConvProblem {
+		p := enginetest.NewConvCase("", 2, 64, 5, 7, 32, enginetest.Convs()[0].Conv).ConvProblem
+		p.BF16 = true
+		change(&p)
+		return p
+	}
+	few := func(p *engine.ConvProblem) { p.N, p.H, p.OH, p.W, p.OW = 1, 4, 4, 7, 7 } // 28 pixels
+	for _, c := range []struct {
+		name  string
+		p     engine.ConvProblem
+		takes map[engine.ConvOp]bool
+	}{
+		{"whole steps", conv(func(*engine.ConvProblem) {}), map[engine.ConvOp]bool{engine.Forward: true, engine.GradX: true, engine.GradW: true}},
+		{"few pixels", conv(few), map[engine.ConvOp]bool{engine.Forward: true, engine.GradX: true}},
+		{"float32", conv(func(p *engine.ConvProblem) { p.BF16 = false }), nil},
+		{"half a step of channels", conv(func(p *engine.ConvProblem) { p.C = 48 }), nil},
+		{"half a step of filters", conv(func(p *engine.ConvProblem) { p.O = 16 }), nil},
+		{"groups", conv(func(p *engine.ConvProblem) { p.Groups = 2 }), nil},
+	} {
+		for _, op := range ops {
+			k, err := e.Conv(op, c.p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ours(k); got != c.takes[op] {
+				t.Errorf("%s, %v: taken is %t, want %t", c.name, op, got, c.takes[op])
+			}
+		}
+	}
+	for _, c := range []struct {
+		p     engine.MatMulProblem
+		takes bool
+	}{
+		{engine.MatMulProblem{M: 3, N: 32, K: 64, BF16: true}, true},
+		{engine.MatMulProblem{M: 3, N: 32, K: 64}, false},
+		{engine.MatMulProblem{M: 3, N: 16, K: 64, BF16: true}, false},
+		{engine.MatMulProblem{M: 3, N: 32, K: 63, TransB: true, BF16: true}, false},
+		{engine.MatMulProblem{M: 32, N: 64, K: 33, TransA: true, BF16: true}, true},
+		{engine.MatMulProblem{M: 32, N: 64, K: 31, TransA: true, BF16: true}, false},
+		{engine.MatMulProblem{M: 32, N: 64, K: 64, TransA: true, TransB: true, BF16: true}, false},
+	} {
+		k, err := e.MatMul(c.p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ours(k); got != c.takes {
+			t.Errorf("%v: taken is %t, want %t", c.p, got, c.takes)
+		}
+	}
+	if err := e.BF16(); err != nil {
+		t.Errorf("bfloat16: %v", err)
+	}
+	if got, want := e.Name(), native.New(1).Name()+" + AMX"; got != want {
+		t.Errorf("the name is %q, want %q", got, want)
+	}
+}
+
+func ours(k engine.Kernel) bool {
+	switch k.(type) {
+	case *correlation, *gradient:
+		return true
+	}
+	return false
+}
+
+// TestOn: kernels if there are any, or the other engine itself.
+func TestOn(t *testing.T) {
+	team := threads.NewTeam(1)
+	t.Cleanup(team.Close)
+	rest := native.On(team)
+	_, ok := available()
+	if e := On(team, rest); (e != engine.Engine(rest)) != ok {
+		t.Errorf("kernels: %t; the engine is %s", ok, e.Name())
+	}
+}
+
+func TestClosed(t *testing.T) {
+	p := enginetest.NewConvCase("", 2, 32, 5, 7, 32, enginetest.Convs()[0].Conv).ConvProblem
+	p.BF16 = true
+	for _, op := range ops {
+		for _, closes := range []string{"the kernel", "the engine"} {
+			e, _ := over(t, 2, inGo)
+			k, err := e.Conv(op, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if closes == "the kernel" {
+				err = k.Close()
+			} else {
+				err = e.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := k.Run(nil, nil, nil, nil); !errors.Is(err, ErrClosed) {
+				t.Errorf("%v, %s is closed: got %v, want %v", op, closes, err, ErrClosed)
+			}
+			if closes == "the engine" {
+				if _, err := e.Conv(op, p); err == nil {
+					t.Errorf("a closed engine made a kernel of %v", op)
+				}
+			}
+		}
+	}
+}
+
+// TestRunAllocatesNothing, on one and on two threads.
+func TestRunAllocatesNothing(t *testing.T) {
+	for n := 1; n <= 2; n++ {
+		e, _ := over(t, n, inGo)
+		p := enginetest.NewConvCase("", 2, 32, 5, 7, 32, enginetest.Convs()[0].Conv).ConvProblem
+		p.BF16 = true
+		for _, op := range ops {
+			k, err := e.Conv(op, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if allocs := enginetest.Allocs(k, op, p); allocs != 0 {
+				t.Errorf("%d threads, %v: %v allocations a run, want 0", n, op, allocs)
+			}
+		}
+	}
+}
