@@ -48,7 +48,7 @@ $PYTHON -c 'import torch' </dev/null 2>/dev/null || die "want Debian's torch in 
 $PYTHON -c 'import os, sys; sys.exit(not all(map(os.path.exists, sys.argv[1:])))' "$here" ${peers:+"$peers/bidvl_ddp.py"} </dev/null || die "$PYTHON does not see $here or $peers"
 
 # The strongest setting of PyTorch; harmless to ours, which allocates nothing in a step.
-unset OPENBLAS_CORETYPE
+unset OPENBLAS_CORETYPE # harness.py knows better
 export GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592
 export PYTHONDONTWRITEBYTECODE=1
 

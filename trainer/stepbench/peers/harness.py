@@ -3,7 +3,7 @@
 A peer is a class with .step(i) -> list of losses, and names. The rule by which a sample counts is that of stepbench:
 a sample is as many steps as take 0.2 s; it is quiet if other programs took at most --quiet of the machine during it (on top of
 the cores that the peer leaves free); the medians are over quiet samples, or the quietest quarter if there are too few."""
-import argparse, json, math, os, resource, sys, time
+import argparse, ctypes, json, math, os, resource, subprocess, sys, time
 
 
 def parse(about, batch, more=lambda p: None):
@@ -24,10 +24,34 @@ def parse(about, batch, more=lambda p: None):
     more(p)
     a = p.parse_args()
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(a.threads)
-    os.environ.pop("OPENBLAS_CORETYPE", None)
+    choose_core()
     if a.aten:
         os.environ["ATEN_CPU_CAPABILITY"] = a.aten
     return a
+
+
+def blas_core():
+    """The processor that OpenBLAS takes this one for; none if torch's BLAS is another library."""
+    try:
+        name = ctypes.CDLL("libblas.so.3").openblas_get_corename
+    except (OSError, AttributeError):
+        return None
+    name.restype = ctypes.c_char_p
+    return name().decode()
+
+
+def choose_core():
+    """OpenBLAS is left its choice, unless it does not know the processor: it then takes its oldest kernels (SSE3), which made the GRBM's peer
+    three times as slow. It chooses when it is loaded, so another process is asked."""
+    os.environ.pop("OPENBLAS_CORETYPE", None)
+    ask = [sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); import harness; print(harness.blas_core())", os.path.dirname(os.path.abspath(__file__))]
+    if subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip() != "Prescott":
+        return
+    flags = set(next(l for l in open("/proc/cpuinfo") if l.startswith("flags")).split())
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
+        os.environ["OPENBLAS_CORETYPE"] = "SkylakeX"
+    elif {"avx2", "fma"} <= flags:
+        os.environ["OPENBLAS_CORETYPE"] = "Haswell"
 
 
 HZ = os.sysconf("SC_CLK_TCK")
@@ -91,7 +115,7 @@ def measure(a, bench, model, peer, **more):
         max_ms=round(1e3 * max(tot), 3), img_s=round(a.batch / m, 3), img_s_best=round(a.batch / min(tot), 3), steps_per_sample=inner,
         maxrss_mb=[round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)], losses=dict(zip(peer.names, losses)), finite=all(map(math.isfinite, losses)),
         n_iters=len(rec), n_quiet=len(quiet), other_cpu_used=round(median([r[1] for r in use]), 3), cpu_s_per_step_rank0=round((time.process_time() - c0) / (len(rec) * inner), 4),
-        channels_last=a.channels_last, torch=torch.__version__, blas=blas(), flush_denormal=not a.keep_denormals, aten=os.environ.get("ATEN_CPU_CAPABILITY", "default"), malloc=os.environ.get("GLIBC_TUNABLES", ""), **more)), flush=True)
+        channels_last=a.channels_last, torch=torch.__version__, blas=blas(), blas_core=blas_core(), flush_denormal=not a.keep_denormals, aten=os.environ.get("ATEN_CPU_CAPABILITY", "default"), malloc=os.environ.get("GLIBC_TUNABLES", ""), **more)), flush=True)
 
 
 def wave(torch, shape, k):

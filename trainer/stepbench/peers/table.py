@@ -46,6 +46,8 @@ def main():
                 notes.add("**The peer is not at its strongest:** torch multiplies matrices by the reference BLAS; apt-get install libopenblas0-openmp.")
             if r.get("blas") == "openblas-pthread" and r["threads"] > 1:
                 notes.add("**The peer is not at its strongest:** OpenBLAS has threads of its own; apt-get install libopenblas0-openmp and choose it with update-alternatives.")
+            if r.get("blas_core") == "Prescott":
+                notes.add("**The peer is not at its strongest:** OpenBLAS takes this processor for one without AVX; see OPENBLAS_CORETYPE in its documentation.")
             if not r["finite"] or r.get("replicas_equal") is False:
                 notes.add("**Wrong:** %s has losses that are not finite, or replicas that differ." % case)
     print()

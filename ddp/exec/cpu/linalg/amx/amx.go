@@ -84,7 +84,8 @@ func newEngine(team *threads.Team, rest engine.Engine, k kernels) *Engine {
 // Name is the other engine's name and "AMX".
 func (e *Engine) Name() string { return e.Engine.Name() + " + AMX" }
 
-// BF16 is nil: there is nothing faster.
+// BF16 is nil: there is nothing faster. What is left to an engine that has none, it gets
+// as float32.
 func (e *Engine) BF16() error { return nil }
 
 // Close closes the other engine.
@@ -96,6 +97,7 @@ func (e *Engine) Close() error {
 // Conv prepares one op of a convolution.
 func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
 	if e.pool == nil || p.Check(op) != nil || !fits(op, p) {
+		p.BF16 = p.BF16 && e.Engine.BF16() == nil
 		return e.Engine.Conv(op, p)
 	}
 	if op == engine.GradW {
@@ -108,6 +110,7 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 func (e *Engine) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
 	op, c, flip := asConv(p)
 	if e.pool == nil || p.Check() != nil || op == 0 || !fits(op, c) {
+		p.BF16 = p.BF16 && e.Engine.BF16() == nil
 		return e.Engine.MatMul(p)
 	}
 	if op == engine.GradW {

@@ -22,31 +22,11 @@ func each(t *testing.T, test func(t *testing.T, k kernels)) {
 	})
 }
 
-// exact is an engine that computes in float32 what may be multiplied as bfloat16.
-type exact struct {
-	engine.Engine
-	asked int // for what fits package amx
-}
-
-func (e *exact) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
-	if p.Check(op) == nil && fits(op, p) {
-		e.asked++
-	}
-	p.BF16 = false
-	return e.Engine.Conv(op, p)
-}
-
-func (e *exact) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
-	p.BF16 = false
-	return e.Engine.MatMul(p)
-}
-
-// over is an engine with some kernels in front of one in float32.
-func over(t testing.TB, n int, k kernels) (e *Engine, rest *exact) {
+// over is an engine with some kernels in front of one without bfloat16.
+func over(t testing.TB, n int, k kernels) *Engine {
 	team := threads.NewTeam(n)
 	t.Cleanup(team.Close)
-	rest = &exact{Engine: native.On(team)}
-	return newEngine(team, rest, k), rest
+	return newEngine(team, native.On(team), k)
 }
 
 var ops = []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW}
@@ -57,30 +37,20 @@ func TestConformance(t *testing.T) {
 	if !ok {
 		k = inGo
 	}
-	enginetest.RunBF16(t, func(n int) engine.Engine { e, _ := over(t, n, k); return e })
+	enginetest.RunBF16(t, func(n int) engine.Engine { return over(t, n, k) })
 }
 
 // TestConformanceWide is of problems that this engine takes, all but those of fewer pixels
 // than a step.
 func TestConformanceWide(t *testing.T) {
 	each(t, func(t *testing.T, k kernels) {
-		var rests []*exact
-		enginetest.RunWideBF16(t, stepDepth, func(n int) engine.Engine {
-			e, rest := over(t, n, k)
-			rests = append(rests, rest)
-			return e
-		})
-		for _, rest := range rests {
-			if rest.asked > 0 {
-				t.Errorf("the other engine was asked for %d convolutions that fit", rest.asked)
-			}
-		}
+		enginetest.RunWideBF16(t, stepDepth, func(n int) engine.Engine { return over(t, n, k) })
 	})
 }
 
 // TestTakes says what is computed here, and what is left.
 func TestTakes(t *testing.T) {
-	e, _ := over(t, 1, inGo)
+	e := over(t, 1, inGo)
 	conv := func(change func(p *engine.ConvProblem)) engine.ConvProblem {
 		p := enginetest.NewConvCase("", 2, 64, 5, 7, 32, enginetest.Convs()[0].Conv).ConvProblem
 		p.BF16 = true
@@ -162,7 +132,7 @@ func TestClosed(t *testing.T) {
 	p.BF16 = true
 	for _, op := range ops {
 		for _, closes := range []string{"the kernel", "the engine"} {
-			e, _ := over(t, 2, inGo)
+			e := over(t, 2, inGo)
 			k, err := e.Conv(op, p)
 			if err != nil {
 				t.Fatal(err)
@@ -190,7 +160,7 @@ func TestClosed(t *testing.T) {
 // TestRunAllocatesNothing, on one and on two threads.
 func TestRunAllocatesNothing(t *testing.T) {
 	for n := 1; n <= 2; n++ {
-		e, _ := over(t, n, inGo)
+		e := over(t, n, inGo)
 		p := enginetest.NewConvCase("", 2, 32, 5, 7, 32, enginetest.Convs()[0].Conv).ConvProblem
 		p.BF16 = true
 		for _, op := range ops {
