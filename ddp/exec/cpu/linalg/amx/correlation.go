@@ -162,9 +162,10 @@ func (k *correlation) gather(ws *workspace, p *product, b *block, a lower.Pixel,
 		b.a[1] = begin
 	}
 	for r := range rows {
-		gather(unsafe.Add(begin, r*gatheredRow), unsafe.Add(k.o.image, p.corner(&k.image, a)), p.offsets[s:s+b.steps])
+		ws.corners[r] = unsafe.Add(k.o.image, p.corner(&k.image, a))
 		a = p.Next(a)
 	}
+	k.e.kernels.gather(begin, gatheredRow, &ws.corners[0], &p.offsets[s], rows, b.steps)
 }
 
 // beside computes rows in memory of the thread's own: they are fewer than 32, or not

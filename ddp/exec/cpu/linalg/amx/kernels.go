@@ -56,5 +56,8 @@ type kernels struct {
 	// interleave does so with n times 32 bfloat16s at a and b + offsets[i]: the even
 	// ones of both, in turn, go to dst + i·step, the odd ones half further.
 	interleave func(dst unsafe.Pointer, half, step int, a, b unsafe.Pointer, offsets *int, n int)
-	transpose  transpose.Kernels
+	// gather brings n rows of so many steps, which begin anywhere, to dst and row further:
+	// from each, 64 bytes at each offset, one after the other.
+	gather    func(dst unsafe.Pointer, row int, rows *unsafe.Pointer, offsets *int, n, steps int)
+	transpose transpose.Kernels
 }

@@ -18,7 +18,7 @@ func available() (k kernels, ok bool) {
 	if !x.HasAMXTile || !x.HasAMXBF16 || !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512BF16 || !permitted() {
 		return kernels{}, false
 	}
-	return kernels{multiplyAMX, roundAMX, pairsAMX, interleaveAMX, transpose.AVX512()}, true
+	return kernels{multiplyAMX, roundAMX, pairsAMX, interleaveAMX, gatherAMX, transpose.AVX512()}, true
 }
 
 // permitted asks Linux for the registers of tiles, for all threads of the process.
@@ -39,3 +39,6 @@ func pairsAMX(dst unsafe.Pointer, places *int, a, b *float32, step, n int)
 
 //go:noescape
 func interleaveAMX(dst unsafe.Pointer, half, step int, a, b unsafe.Pointer, offsets *int, n int)
+
+//go:noescape
+func gatherAMX(dst unsafe.Pointer, row int, rows *unsafe.Pointer, offsets *int, n, steps int)

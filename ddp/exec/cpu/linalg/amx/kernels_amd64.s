@@ -199,3 +199,32 @@ vector:
 	JNZ       vector
 	VZEROUPPER
 	RET
+
+// func gatherAMX(dst unsafe.Pointer, row int, rows *unsafe.Pointer, offsets *int, n, steps int)
+TEXT ·gatherAMX(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ row+8(FP), R10
+	MOVQ rows+16(FP), R8
+	MOVQ n+32(FP), DX
+
+row:
+	MOVQ (R8), SI
+	MOVQ DI, BX
+	MOVQ offsets+24(FP), R9
+	MOVQ steps+40(FP), CX
+
+step:
+	MOVQ      (R9), AX
+	VMOVDQU32 (SI)(AX*1), Z0
+	VMOVDQU32 Z0, (BX)
+	ADDQ      $64, BX
+	ADDQ      $8, R9
+	DECQ      CX
+	JNZ       step
+
+	ADDQ R10, DI
+	ADDQ $8, R8
+	DECQ DX
+	JNZ  row
+	VZEROUPPER
+	RET

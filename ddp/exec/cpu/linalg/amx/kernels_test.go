@@ -113,6 +113,31 @@ func FuzzInterleave(f *testing.F) {
 	})
 }
 
+func FuzzGather(f *testing.F) {
+	k := assembly(f)
+	for n := range uint8(4) {
+		f.Add(uint64(n), n, n)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, rows, steps uint8) {
+		n, deep := 1+int(rows)%tileRows, 1+int(steps)%stepsBlock
+		rng := rand.New(rand.NewPCG(seed, 5))
+		src := numbers(rng, 64*lanes)
+		begins, offsets := make([]unsafe.Pointer, n), make([]int, deep)
+		for i := range begins {
+			begins[i] = unsafe.Pointer(&src[rng.IntN(31*lanes)])
+		}
+		for i := range offsets {
+			offsets[i] = 2 * rng.IntN(62*lanes)
+		}
+		row := deep*rowBytes + 4
+		got, g := guarded(n * row / 4)
+		want, w := guarded(n * row / 4)
+		k.gather(g, row, &begins[0], &offsets[0], n, deep)
+		gatherInGo(w, row, &begins[0], &offsets[0], n, deep)
+		sameBits(t, got, want)
+	})
+}
+
 // FuzzMultiply: sums may be taken in any order, so integers are multiplied, of which sums
 // are exact, and only then others.
 func FuzzMultiply(f *testing.F) {

@@ -1,10 +1,6 @@
 package amx
 
-import (
-	"unsafe"
-
-	"ebtrain/ddp/exec/cpu/linalg/lower"
-)
+import "ebtrain/ddp/exec/cpu/linalg/lower"
 
 // product is C (pixels, n) = windows of an image (pixels, taps·channels) · B.
 type product struct {
@@ -37,11 +33,4 @@ func (p *product) inRow(a lower.Pixel, n int) bool { return a.J+n <= p.GridW }
 // evenly says whether all rows of C are equally far apart.
 func (p *product) evenly() bool {
 	return p.C.Row == p.GridW*p.C.Col && p.C.Image == p.GridH*p.C.Row
-}
-
-// gather writes the given steps of a row of A, one after the other.
-func gather(dst, corner unsafe.Pointer, offsets []int) {
-	for i, o := range offsets {
-		*(*[rowBytes]byte)(unsafe.Add(dst, i*rowBytes)) = *(*[rowBytes]byte)(unsafe.Add(corner, o))
-	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // inGo are the kernels as loops, for processors without AMX.
-var inGo = kernels{multiplyInGo, roundInGo, pairsInGo, interleaveInGo, transpose.Kernels{Columns: columnsInGo, Rows: rowsInGo}}
+var inGo = kernels{multiplyInGo, roundInGo, pairsInGo, interleaveInGo, gatherInGo, transpose.Kernels{Columns: columnsInGo, Rows: rowsInGo}}
 
 // at views n numbers some bytes behind p.
 func at[T any](p unsafe.Pointer, offset, n int) []T {
@@ -78,6 +78,14 @@ func interleaveInGo(dst unsafe.Pointer, half, step int, a, b unsafe.Pointer, off
 		for j := range 2 * lanes {
 			d := at[uint16](dst, i*step+j%2*half+j/2*4, 2)
 			d[0], d[1] = x[j], y[j]
+		}
+	}
+}
+
+func gatherInGo(dst unsafe.Pointer, row int, rows *unsafe.Pointer, offsets *int, n, steps int) {
+	for r, begin := range unsafe.Slice(rows, n) {
+		for s, offset := range unsafe.Slice(offsets, steps) {
+			copy(at[byte](dst, r*row+s*rowBytes, rowBytes), at[byte](begin, offset, rowBytes))
 		}
 	}
 }

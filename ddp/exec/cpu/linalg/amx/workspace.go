@@ -1,6 +1,10 @@
 package amx
 
-import "ebtrain/ddp/exec/cpu/linalg/micro"
+import (
+	"unsafe"
+
+	"ebtrain/ddp/exec/cpu/linalg/micro"
+)
 
 const (
 	// stepsBlock is the most depth, in steps, after which sums go to memory: the rows
@@ -8,7 +12,7 @@ const (
 	stepsBlock = 18
 	// panelsBlock is how many panels are worked on at a time: B, stepsBlock deep,
 	// stays in the second cache.
-	panelsBlock = 64
+	panelsBlock = 32
 	// gatheredRow is the bytes from one gathered row of A to the next: not a power of
 	// two, or rows would compete for the same cache lines.
 	gatheredRow = stepsBlock*rowBytes + rowBytes
@@ -27,6 +31,7 @@ type workspace struct {
 	steps   [stepsBlock]int           // offsets of the steps of gathered rows
 	tiles   [stepsBlock]int           // offsets of the steps of tiles
 	panels  [panelsBlock]int          // places of panels of windows
+	corners [tileRows]unsafe.Pointer  // of the windows that are gathered
 	columns [2][lanes * lanes]float32 // transposed
 	a       []float32                 // gathered rows of A
 	b       []float32                 // panels of windows
