@@ -2,12 +2,15 @@ package amx
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"testing"
 
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/linalg/engine/enginetest"
 	"ebtrain/ddp/exec/cpu/linalg/native"
 	"ebtrain/ddp/exec/cpu/threads"
+	"ebtrain/ddp/graph"
 )
 
 // each runs a test on the kernels in Go, and on the processor's if it has any.
@@ -124,6 +127,33 @@ func TestOn(t *testing.T) {
 	_, ok := available()
 	if e := On(team, rest); (e != engine.Engine(rest)) != ok {
 		t.Errorf("kernels: %t; the engine is %s", ok, e.Name())
+	}
+}
+
+// TestForgets: what a thread keeps from one run to the next has no influence, NaN neither.
+func TestForgets(t *testing.T) {
+	row := func(pixels int, window graph.Conv) engine.ConvProblem {
+		p := enginetest.NewConvCase("", 1, 32, 1, pixels, 32, window).ConvProblem
+		p.BF16 = true
+		return p
+	}
+	for name, window := range map[string]graph.Conv{"windows": enginetest.Convs()[0].Conv, "plain": graph.NewConv(1, 1, 0)} {
+		for _, op := range ops {
+			few, many := row(33, window), row(64, window)
+			run := func(e *Engine, p engine.ConvProblem, value float32) []float32 {
+				na, nb := enginetest.Operands(op, p)
+				got, err := enginetest.RunConv(e, op, p, slices.Repeat([]float32{value}, na), slices.Repeat([]float32{value}, nb))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return got
+			}
+			used := over(t, 1, inGo)
+			run(used, many, float32(math.NaN()))
+			if got, want := run(used, few, 1), run(over(t, 1, inGo), few, 1); !slices.Equal(got, want) {
+				t.Errorf("%v of %s: results are not what they are at first", op, name)
+			}
+		}
 	}
 }
 
