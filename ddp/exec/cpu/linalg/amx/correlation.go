@@ -149,7 +149,6 @@ func (k *correlation) rows(ws *workspace, p *product, b block, m, s, from, to in
 		ws.add(&k.e.kernels, b)
 		return
 	}
-	ws.flush(&k.e.kernels)
 	k.beside(ws, p, b, first, rows, from, to)
 }
 
@@ -168,8 +167,8 @@ func (k *correlation) gather(ws *workspace, p *product, b *block, a lower.Pixel,
 	k.e.kernels.gather(begin, gatheredRow, &ws.corners[0], &p.offsets[s], rows, b.steps)
 }
 
-// beside computes rows in memory of the thread's own: they are fewer than 32, or not
-// equally far apart.
+// beside computes gathered rows in memory of the thread's own: they are fewer than 32, or
+// not equally far apart.
 func (k *correlation) beside(ws *workspace, p *product, b block, a lower.Pixel, rows, from, to int) {
 	n := to - from
 	b.cRow = 4 * n

@@ -87,6 +87,8 @@ func Convs() []ConvCase {
 		square("k1s2 of few channels", 1, 5, 10, 14, 16, 1, 2, 0),
 		square("k1 of many pixels", 3, 16, 16, 17, 16, 1, 1, 0),
 		square("k2 of many pixels", 3, 16, 16, 17, 16, 2, 1, 0),
+		NewConvCase("k1 and stride 1,2, as many results as pixels", 2, 16, 3, 2, 16, w(1, 1, 1, 2, 0, 0, 1, 1, 1, 1)),
+		NewConvCase("k1 and stride 2,1, as many results as pixels", 2, 16, 2, 3, 16, w(1, 1, 2, 1, 1, 1, 0, 0, 1, 1)),
 		square("k1p1", 1, 6, 3, 3, 5, 1, 1, 1),
 		square("k4 of many columns", 1, 70, 5, 5, 2, 4, 1, 1),
 		square("k2s2", 2, 17, 7, 7, 10, 2, 2, 0),
