@@ -19,21 +19,26 @@ import (
 // order at the end. Where x is a matrix as it lies, its panels are of neighbouring
 // channels, and the sums are dw.
 type gradient struct {
-	e        *Engine
-	p        engine.ConvProblem
-	image    image
-	windows  product
-	offsets  []int // by 32 channels and tap, from a window's corner
-	filters  []int // of 32 filters each, in a pixel of dy
-	flip     bool  // dy is the first operand
-	plain    bool  // windows are rows of x as they lie: no image is wanted, and sums are in order
-	chunks   int
-	parts    int // chunks of panels
-	o        operands
-	dyT, sum unsafe.Pointer
-	prepare  func(chunk int, ws *workspace)
-	compute  func(chunk int, ws *workspace)
-	order    func(chunk int, ws *workspace)
+	e       *Engine
+	p       engine.ConvProblem
+	image   image
+	windows product
+	offsets []int // by 32 channels and tap, from a window's corner
+	filters []int // of 32 filters each, in a pixel of dy
+	flip    bool  // dy is the first operand
+	plain   bool  // windows are rows of x as they lie: no image is wanted, and sums are in order
+	chunks  int
+	parts   int              // chunks of panels
+	o       gradientOperands // during Run
+	prepare func(chunk int, ws *workspace)
+	compute func(chunk int, ws *workspace)
+	order   func(chunk int, ws *workspace)
+}
+
+// gradientOperands are a kernel's buffers during one run.
+type gradientOperands struct {
+	dw, x, dy       []float32
+	dyT, image, sum unsafe.Pointer
 }
 
 func newGradient(e *Engine, p engine.ConvProblem) *gradient {
@@ -82,22 +87,23 @@ func (k *gradient) Run(dst, a, b, scratch unsafe.Pointer) error {
 		a, b = b, a
 	}
 	p := &k.p
-	k.o = operands{
-		dst:   unsafe.Slice((*float32)(dst), p.O*p.C*k.taps()),
+	k.o = gradientOperands{
+		dw:    unsafe.Slice((*float32)(dst), p.O*p.C*k.taps()),
 		x:     unsafe.Slice((*float32)(a), p.N*p.H*p.W*p.C),
-		w:     unsafe.Slice((*float32)(b), k.pixels()*p.O),
+		dy:    unsafe.Slice((*float32)(b), k.pixels()*p.O),
+		dyT:   scratch,
 		image: unsafe.Add(scratch, k.dyTBytes()),
+		sum:   dst,
 	}
-	k.dyT, k.sum = scratch, dst
 	if !k.plain {
-		k.sum = unsafe.Add(k.o.image, aligned(k.image.bytes()))
+		k.o.sum = unsafe.Add(k.o.image, aligned(k.image.bytes()))
 	}
 	k.e.pool.Do(false, k.chunks, k.prepare)
 	k.e.pool.Do(false, k.parts, k.compute)
 	if !k.plain {
 		k.e.pool.Do(false, k.chunks, k.order)
 	}
-	k.o, k.dyT, k.sum = operands{}, nil, nil
+	k.o = gradientOperands{}
 	return nil
 }
 
@@ -122,7 +128,7 @@ func (k *gradient) transpose(ws *workspace, s int) {
 	o, kernels := k.p.O, &k.e.kernels
 	pixels := min(stepDepth, k.pixels()-s*stepDepth)
 	rows := unsafe.Pointer(&ws.pixels[0]) // 32 pixels of bfloat16s
-	kernels.round(rows, &k.o.w[s*stepDepth*o], pixels*o/lanes)
+	kernels.round(rows, &k.o.dy[s*stepDepth*o], pixels*o/lanes)
 	clear(unsafe.Slice((*uint16)(rows), stepDepth*o)[pixels*o:])
 	pairs := unsafe.Pointer(&ws.pairs[0]) // words of two pixels: (filters, 2, 16 pairs, 16)
 	for i := range stepDepth / 2 {
@@ -130,7 +136,7 @@ func (k *gradient) transpose(ws *workspace, s int) {
 		kernels.interleave(unsafe.Add(pairs, i*rowBytes), tileBytes, 2*tileBytes, first, unsafe.Add(first, 2*o), &k.filters[0], len(k.filters))
 	}
 	for i := range 2 * len(k.filters) {
-		tile := (*float32)(unsafe.Add(k.dyT, (i*k.steps()+s)*tileBytes))
+		tile := (*float32)(unsafe.Add(k.o.dyT, (i*k.steps()+s)*tileBytes))
 		kernels.transpose.Columns(tile, (*float32)(unsafe.Add(pairs, i*tileBytes)), lanes, lanes)
 	}
 }
@@ -144,8 +150,8 @@ func (k *gradient) computePart(part int, ws *workspace) {
 		lo, hi := threads.Part(k.steps(), d, deep)
 		k.pack(ws, lo*stepDepth, (hi-lo)*stepDepth/2, q0, q1)
 		for f := range k.filters {
-			even := unsafe.Add(k.dyT, (2*f*k.steps()+lo)*tileBytes)
-			sums := unsafe.Add(k.sum, f*tileRows*k.sumRow()+2*q0*rowBytes)
+			even := unsafe.Add(k.o.dyT, (2*f*k.steps()+lo)*tileBytes)
+			sums := unsafe.Add(k.o.sum, f*tileRows*k.sumRow()+2*q0*rowBytes)
 			ws.add(&k.e.kernels, block{
 				steps: hi - lo, add: lo > 0, offsets: &ws.tiles[0],
 				a: [2]unsafe.Pointer{even, unsafe.Add(even, k.steps()*tileBytes)}, aRow: rowBytes,
@@ -209,11 +215,11 @@ func (k *gradient) orderPart(chunk int, ws *workspace) {
 	lo, hi := threads.Part(k.p.O*groups, chunk, k.chunks)
 	for i := lo; i < hi; i++ {
 		for half := range 2 { // even channels, odd ones
-			dw := k.o.dst[(i*stepDepth+half)*taps:]
+			dw := k.o.dw[(i*stepDepth+half)*taps:]
 			for t := 0; t < taps; t += lanes {
 				n := min(lanes, taps-t)
 				for j := range n {
-					*(*[lanes]float32)(columns[j*lanes:]) = *(*[lanes]float32)(unsafe.Add(k.sum, (2*(i*taps+t+j)+half)*rowBytes))
+					*(*[lanes]float32)(columns[j*lanes:]) = *(*[lanes]float32)(unsafe.Add(k.o.sum, (2*(i*taps+t+j)+half)*rowBytes))
 				}
 				k.e.kernels.transpose.Rows(&dw[t], 2*taps, &columns[0], n)
 			}
