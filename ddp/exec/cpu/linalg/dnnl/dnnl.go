@@ -49,6 +49,8 @@ import (
 	"fmt"
 	"unsafe"
 
+	"golang.org/x/sys/cpu"
+
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/threads"
 )
@@ -161,6 +163,7 @@ func (e *onednn) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 		st = C.eb_plan_fold(e.c, bf16, &g, &k.c, &where)
 	default:
 		s := sound(op, p)
+		s.BF16 = s.BF16 && !(cpu.X86.HasAMXBF16 && slow(op, p))
 		g = geometry(s, p.W)
 		st = C.eb_plan_conv(e.c, flag(s.BF16), C.int(op), &g, &k.c, &where)
 	}

@@ -5,7 +5,10 @@ package dnnl
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
+
+	"golang.org/x/sys/cpu"
 
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/linalg/engine/enginetest"
@@ -72,6 +75,59 @@ func tryBF16(threads int) (engine.Engine, error) {
 }
 
 func TestConformanceBF16(t *testing.T) { enginetest.RunBF16(t, openBF16(t)) }
+
+// TestFewChannels: with matrix instructions, what is slower in bfloat16 has float32's bits,
+// and what is not has others.
+func TestFewChannels(t *testing.T) {
+	if !cpu.X86.HasAMXBF16 {
+		t.Skip("this processor has no AMX: oneDNN multiplies as bfloat16 whatever it may")
+	}
+	for _, c := range []struct {
+		op    engine.ConvOp
+		c, o  int
+		exact bool
+	}{
+		{engine.GradW, 3, 64, true}, {engine.GradW, 4, 64, true}, {engine.GradW, 8, 64, false},
+		{engine.GradX, 64, 3, true}, {engine.GradX, 64, 4, true}, {engine.GradX, 64, 8, false},
+		{engine.Forward, 3, 64, false}, {engine.Forward, 64, 3, false}, {engine.GradW, 64, 3, false},
+	} {
+		p := enginetest.NewConvCase("", 2, c.c, 9, 9, c.o, enginetest.Convs()[0].Conv).ConvProblem
+		results := make([][]float32, 2)
+		for i := range results {
+			p.BF16 = i == 1
+			a, b := enginetest.Operands(c.op, p)
+			results[i] = run(t, c.op, p, thirds(a), thirds(b))
+		}
+		if got := slices.Equal(results[0], results[1]); got != c.exact {
+			t.Errorf("%v of %v: as in float32 is %t, want %t", c.op, p, got, c.exact)
+		}
+	}
+}
+
+// run is the result of a fresh engine of one thread.
+func run(t *testing.T, op engine.ConvOp, p engine.ConvProblem, a, b []float32) []float32 {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	e, err := tryBF16(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := enginetest.RunConv(e, op, p, a, b)
+	if err := errors.Join(err, e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// thirds are numbers that bfloat16 has not.
+func thirds(n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(i%7-3) / 3
+	}
+	return v
+}
 
 func BenchmarkBF16(b *testing.B) { enginetest.BenchBF16(b, openBF16(b)) }
 

@@ -38,6 +38,16 @@ func route(op engine.ConvOp, p engine.ConvProblem) via {
 	return asConv
 }
 
+// fewChannels is up to how many of them oneDNN is slow in bfloat16; see slow.
+const fewChannels = 4
+
+// slow says whether a convolution of oneDNN's own takes longer in bfloat16 than in float32
+// with matrix instructions (AMX, 2.6.3): gradients of weights of few channels, 1.5 to 2
+// times, and of images through few filters, 1.3 to 2.4 times. With 8 it is no slower.
+func slow(op engine.ConvOp, p engine.ConvProblem) bool {
+	return p.Groups == 1 && (op == engine.GradW && p.C <= fewChannels || op == engine.GradX && p.O <= fewChannels)
+}
+
 // sound is a problem as oneDNN's own convolution may be asked for it, where some
 // of its kernels are wrong. The
 // result is the same.
