@@ -76,30 +76,51 @@ func tryBF16(threads int) (engine.Engine, error) {
 
 func TestConformanceBF16(t *testing.T) { enginetest.RunBF16(t, openBF16(t)) }
 
+// fewChannelCases says of convolutions whether they are slower in bfloat16 with matrix
+// instructions.
+var fewChannelCases = []struct {
+	op   engine.ConvOp
+	c, o int
+	slow bool
+}{
+	{engine.GradW, 3, 64, true}, {engine.GradW, 4, 64, true}, {engine.GradW, 8, 64, false},
+	{engine.GradX, 64, 3, true}, {engine.GradX, 64, 4, true}, {engine.GradX, 64, 8, false},
+	{engine.Forward, 3, 64, false}, {engine.Forward, 64, 3, false}, {engine.GradW, 64, 3, false},
+}
+
+func fewChannelProblem(c, o int) engine.ConvProblem {
+	return enginetest.NewConvCase("", 2, c, 9, 9, o, enginetest.Convs()[0].Conv).ConvProblem
+}
+
+func TestSlow(t *testing.T) {
+	for _, c := range fewChannelCases {
+		if p := fewChannelProblem(c.c, c.o); slow(c.op, p) != c.slow {
+			t.Errorf("%v of %v: slow is %t, want %t", c.op, p, !c.slow, c.slow)
+		}
+	}
+	grouped := fewChannelProblem(3, 3)
+	grouped.Groups = 3
+	if slow(engine.GradW, grouped) {
+		t.Errorf("%v counts as slow: groups were not measured", grouped)
+	}
+}
+
 // TestFewChannels: with matrix instructions, what is slower in bfloat16 has float32's bits,
 // and what is not has others.
 func TestFewChannels(t *testing.T) {
 	if !cpu.X86.HasAMXBF16 {
-		t.Skip("this processor has no AMX: oneDNN multiplies as bfloat16 whatever it may")
+		t.Skip("this processor has no AMX: oneDNN multiplies as bfloat16 whatever it may (TestSlow runs)")
 	}
-	for _, c := range []struct {
-		op    engine.ConvOp
-		c, o  int
-		exact bool
-	}{
-		{engine.GradW, 3, 64, true}, {engine.GradW, 4, 64, true}, {engine.GradW, 8, 64, false},
-		{engine.GradX, 64, 3, true}, {engine.GradX, 64, 4, true}, {engine.GradX, 64, 8, false},
-		{engine.Forward, 3, 64, false}, {engine.Forward, 64, 3, false}, {engine.GradW, 64, 3, false},
-	} {
-		p := enginetest.NewConvCase("", 2, c.c, 9, 9, c.o, enginetest.Convs()[0].Conv).ConvProblem
+	for _, c := range fewChannelCases {
+		p := fewChannelProblem(c.c, c.o)
 		results := make([][]float32, 2)
 		for i := range results {
 			p.BF16 = i == 1
 			a, b := enginetest.Operands(c.op, p)
 			results[i] = run(t, c.op, p, thirds(a), thirds(b))
 		}
-		if got := slices.Equal(results[0], results[1]); got != c.exact {
-			t.Errorf("%v of %v: as in float32 is %t, want %t", c.op, p, got, c.exact)
+		if got := slices.Equal(results[0], results[1]); got != c.slow {
+			t.Errorf("%v of %v: as in float32 is %t, want %t", c.op, p, got, c.slow)
 		}
 	}
 }
