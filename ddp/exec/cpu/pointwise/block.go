@@ -67,7 +67,7 @@ func ragged(inner, p, fits int) int {
 // machine's code passes over a block once, so a long one costs it less than the loops
 // that do what is left of a strip; loops alone pass once for each instruction.
 func longest() int {
-	if machine.Available {
+	if machine.Available() {
 		return 5 * blockLen
 	}
 	return 2 * blockLen

@@ -13,10 +13,9 @@
 //	sums    │ part 0 │ part 1 │ …                  in scratch, added in order
 //
 // A block is done instruction by instruction by the loops of package vec (float32,
-// float64, int64; in assembly for float32: AVX2), or, where there is AVX-512 and
-// the group is float32 without functions made of exponentials, strip by strip by
-// package machine; both give the same bits but for the order of sums. Sums are
-// float64, or int64.
+// float64, int64; in assembly for float32: AVX2), or, where the group is float32 and
+// the processor has AVX-512 or AVX2, strip by strip by package machine; both give the
+// same bits but for the order of sums. Sums are float64, or int64.
 //
 // The same inputs and number of threads give the same bits.
 //

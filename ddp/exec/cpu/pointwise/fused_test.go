@@ -103,7 +103,7 @@ func (g group) run(t *testing.T, jobs *threads.Jobs, withMachine, inPlace bool) 
 		out = append(out, place(outs[i]))
 	}
 	k := newFused(jobs, g.f, in, out, vec.Float32(), unsafe.Pointer(unsafe.SliceData(make([]float64, Scratch(g.f, jobs)/8+1))))
-	if withMachine && k.code == nil && machine.Available && k.block >= machine.Width {
+	if withMachine && k.code == nil && machine.Available() && k.block >= machine.Width {
 		t.Fatalf("the machine does not take\n%v", g.f.Code)
 	}
 	if !withMachine {
@@ -130,8 +130,8 @@ func b2i(b bool) int {
 // FuzzMachine runs random groups by the machine and by the interpreter, which do
 // the same operations: equal bits, and sums that are equal but for their order.
 func FuzzMachine(f *testing.F) {
-	if !machine.Available {
-		f.Skip("no machine: no AVX-512, or no assembly")
+	if !machine.Available() {
+		f.Skip("no machine: no AVX2 with FMA, or no assembly")
 	}
 	team := threads.NewTeam(2)
 	f.Cleanup(team.Close)
@@ -174,7 +174,7 @@ func sameSum(x, y []float32) (int, bool) {
 // Blocks follow the runs of operands, where those are long enough.
 func TestBlocks(t *testing.T) {
 	whole := 1000 // whole periods, and with the machine whole strips too
-	if machine.Available {
+	if machine.Available() {
 		whole = 3200
 	}
 	for _, tt := range []struct {

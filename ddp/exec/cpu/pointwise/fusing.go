@@ -180,7 +180,7 @@ func (c *fusing[T, A]) sums(out []array.Place, scratch unsafe.Pointer) {
 
 // machine makes the code for the machine, if the group is one for it.
 func (c *fusing[T, A]) machine() {
-	if machine.Available && c.f.DType == graph.F32 && c.block >= machine.Width {
+	if machine.Available() && c.f.DType == graph.F32 && c.block >= machine.Width {
 		var sums []machine.Summing
 		for i, s := range c.fused.sums {
 			if s.summing != byLoops {

@@ -18,7 +18,8 @@
 //
 // The interpreter of package pointwise is the reference: both do the same
 // operations on each number, so the bits are equal; only sums are added up in
-// another order. There is one machine, in AVX-512 (Available).
+// another order. The machine is there in AVX-512 and in AVX2, which has half a strip
+// in registers and does one half after the other.
 //
 // Concurrency: a Program is used by one goroutine at a time.
 package machine

@@ -5,6 +5,24 @@ import "unsafe"
 // Width is the number of points of a strip.
 const Width = 128
 
+// set is the machine in one instruction set.
+type set struct {
+	name     string
+	handlers *[numOpcodes]uintptr // the addresses of the instructions' code
+	run      func(code *linked, counters *[4]uintptr, strips int)
+}
+
+// best is the set of this processor, nil if it has none.
+var best = func() *set {
+	if s := sets(); len(s) > 0 {
+		return &s[0]
+	}
+	return nil
+}()
+
+// Available says whether the processor has the machine's instructions.
+func Available() bool { return best != nil }
+
 // Counter says what is added to an operand's address, in bytes.
 type Counter int
 
@@ -17,6 +35,7 @@ const (
 
 // Program is code with the addresses of its operands.
 type Program struct {
+	set      *set
 	code     []linked
 	counters [4]uintptr // by Counter: numbers of bytes, no addresses
 }
@@ -32,11 +51,13 @@ type linked struct {
 }
 
 // Link makes a program whose operands are still to be given.
-func Link(code []Instr) *Program {
-	p := &Program{code: make([]linked, len(code))}
+func Link(code []Instr) *Program { return best.link(code) }
+
+func (s *set) link(code []Instr) *Program {
+	p := &Program{set: s, code: make([]linked, len(code))}
 	for i, c := range code {
 		l := &p.code[i]
-		l.handler, l.num, l.ahead = handlers[c.op], c.num, uint32(c.Ahead)
+		l.handler, l.num, l.ahead = s.handlers[c.op], c.num, uint32(c.Ahead)
 		if c.own {
 			l.operand = unsafe.Pointer(&l.num)
 		}
@@ -56,5 +77,5 @@ func (p *Program) Move(i int, at unsafe.Pointer) { p.code[i].operand = at }
 // elements into the arrays.
 func (p *Program) Run(at, strips int) {
 	p.counters = [4]uintptr{InArray: uintptr(at) * 4}
-	run(&p.code[0], &p.counters, strips)
+	p.set.run(&p.code[0], &p.counters, strips)
 }

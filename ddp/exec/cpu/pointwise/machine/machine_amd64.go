@@ -4,11 +4,23 @@ package machine
 
 import "golang.org/x/sys/cpu"
 
-// Available says whether the processor has the machine's instructions.
-var Available = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasFMA // the last for the loops' sake: see FuzzHandlers
+// sets are the instruction sets that the processor has, best first.
+func sets() (s []set) {
+	x := &cpu.X86
+	if x.HasAVX512F && x.HasAVX512DQ && x.HasFMA { // the last for the loops' sake: see FuzzHandlers
+		s = append(s, set{"AVX-512", &handlersAVX512, runAVX512})
+	}
+	if x.HasAVX2 && x.HasFMA {
+		s = append(s, set{"AVX2", &handlersAVX2, runAVX2})
+	}
+	return s
+}
 
-// handlers are the addresses of the instructions' code, by opcode.
-var handlers [numOpcodes]uintptr
+// The addresses of the instructions' code, by opcode.
+var handlersAVX512, handlersAVX2 [numOpcodes]uintptr
 
 //go:noescape
-func run(code *linked, counters *[4]uintptr, strips int)
+func runAVX512(code *linked, counters *[4]uintptr, strips int)
+
+//go:noescape
+func runAVX2(code *linked, counters *[4]uintptr, strips int)

@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"bytes"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"unsafe"
@@ -11,12 +14,14 @@ import (
 )
 
 func TestHandlers(t *testing.T) {
-	if !Available {
-		t.Skip("needs AVX-512: without it groups run in the loops of package vec, which its tests cover")
+	if !Available() {
+		t.Skip("needs AVX2 with FMA: without it groups run in the loops of package vec, which its tests cover")
 	}
-	for op, h := range handlers {
-		if h == 0 {
-			t.Errorf("opcode %d has no handler", op)
+	for _, s := range sets() {
+		for op, h := range s.handlers {
+			if h == 0 {
+				t.Errorf("%s: opcode %d has no handler", s.name, op)
+			}
 		}
 	}
 }
@@ -90,63 +95,69 @@ var parametric = []opcode{opLeakyRelu, opLeakyStep, opElu, opEluD, opEluDD}
 // FuzzHandlers holds each instruction to its twin: on the first number of an
 // operand or on all of them, over some strips between guard words.
 func FuzzHandlers(f *testing.F) {
-	if !Available {
+	if !Available() {
 		f.Skip("no machine")
 	}
 	arraytest.Seeds(f)
 	f.Fuzz(func(t *testing.T, n uint16, raw []byte) {
-		strips := 1 + int(n%4)
-		size := strips * Width
-		all := arraytest.Floats(raw, 2*size+1)
-		x, y, num := all[:size], all[size:2*size], all[2*size]
-		twins := twins(num)
-		for op := opLoad; op < numOpcodes; op++ {
-			if op == opSum || op == opSumSquares {
-				fuzzSum(t, op, x)
-				continue
-			}
-			counter := InArray
-			if single := op > opLoad && op < opLeakyRelu && (op-opLoad)%2 == 1; single || slices.Contains(parametric, op) {
-				counter = Still
-			}
-			d, check := arraytest.Guarded(x)
-			p := Link([]Instr{Prefetch(0, 64), {op: opLoad}, {op: op, num: num}, {op: opStore}, {op: opNext}})
-			p.Operand(0, unsafe.Pointer(&y[0]), InArray)
-			p.Operand(1, unsafe.Pointer(&d[0]), InBlock)
-			p.Operand(2, unsafe.Pointer(&y[0]), counter)
-			p.Operand(3, unsafe.Pointer(&d[0]), InArray)
-			p.Run(0, strips)
-			if err := check(); err != nil {
-				t.Fatalf("opcode %d: %v", op, err)
-			}
-			want := make([]float32, size)
-			for i := range want {
-				operand := y[i]
-				if counter == Still {
-					operand = y[0]
-				}
-				want[i] = twins[op](x[i], operand)
-			}
-			if i, ok := arraytest.SameBits(d, want); !ok {
-				t.Fatalf("opcode %d of %v and %v, number %v: got %v, want %v", op, x[i], y[i], num, d[i], want[i])
-			}
+		for _, s := range sets() {
+			s.fuzz(t, n, raw)
 		}
 	})
 }
 
+func (s *set) fuzz(t *testing.T, n uint16, raw []byte) {
+	strips := 1 + int(n%4)
+	size := strips * Width
+	all := arraytest.Floats(raw, 2*size+1)
+	x, y, num := all[:size], all[size:2*size], all[2*size]
+	twins := twins(num)
+	for op := opLoad; op < numOpcodes; op++ {
+		if op == opSum || op == opSumSquares {
+			s.fuzzSum(t, op, x)
+			continue
+		}
+		counter := InArray
+		if single := op > opLoad && op < opLeakyRelu && (op-opLoad)%2 == 1; single || slices.Contains(parametric, op) {
+			counter = Still
+		}
+		d, check := arraytest.Guarded(x)
+		p := s.link([]Instr{Prefetch(0, 64), {op: opLoad}, {op: op, num: num}, {op: opStore}, {op: opNext}})
+		p.Operand(0, unsafe.Pointer(&y[0]), InArray)
+		p.Operand(1, unsafe.Pointer(&d[0]), InBlock)
+		p.Operand(2, unsafe.Pointer(&y[0]), counter)
+		p.Operand(3, unsafe.Pointer(&d[0]), InArray)
+		p.Run(0, strips)
+		if err := check(); err != nil {
+			t.Fatalf("%s: opcode %d: %v", s.name, op, err)
+		}
+		want := make([]float32, size)
+		for i := range want {
+			operand := y[i]
+			if counter == Still {
+				operand = y[0]
+			}
+			want[i] = twins[op](x[i], operand)
+		}
+		if i, ok := arraytest.SameBits(d, want); !ok {
+			t.Fatalf("%s: opcode %d of %v and %v, number %v: got %v, want %v", s.name, op, x[i], y[i], num, d[i], want[i])
+		}
+	}
+}
+
 // fuzzSum adds x, or its squares, to sums of which each number of a block has one.
-func fuzzSum(t *testing.T, op opcode, x []float32) {
+func (s *set) fuzzSum(t *testing.T, op opcode, x []float32) {
 	want := make([]float64, len(x))
 	for i := range want {
 		want[i] = float64(i)
 	}
 	acc, check := arraytest.Guarded(want)
-	p := Link([]Instr{{op: opLoad}, {op: op}, {op: opNext}})
+	p := s.link([]Instr{{op: opLoad}, {op: op}, {op: opNext}})
 	p.Operand(0, unsafe.Pointer(&x[0]), InArray)
 	p.Operand(1, unsafe.Pointer(&acc[0]), InSums)
 	p.Run(0, len(x)/Width)
 	if err := check(); err != nil {
-		t.Fatalf("opcode %d: %v", op, err)
+		t.Fatalf("%s: opcode %d: %v", s.name, op, err)
 	}
 	for i, v := range x {
 		d := float64(v)
@@ -154,7 +165,24 @@ func fuzzSum(t *testing.T, op opcode, x []float32) {
 			d *= d // exact
 		}
 		if want[i] += d; acc[i] != want[i] && (acc[i] == acc[i] || want[i] == want[i]) {
-			t.Fatalf("opcode %d: sum %d is %v, want %v", op, i, acc[i], want[i])
+			t.Fatalf("%s: opcode %d: sum %d is %v, want %v", s.name, op, i, acc[i], want[i])
+		}
+	}
+}
+
+// TestSameHeaders holds the copies of what two packages include to each other.
+func TestSameHeaders(t *testing.T) {
+	for _, name := range []string{"exp_avx2_amd64.h", "log_avx2_amd64.h"} {
+		here, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, err := os.ReadFile(filepath.Join("..", "vec", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(here, there) {
+			t.Errorf("%s is not as in package vec: copy the one that was meant", name)
 		}
 	}
 }

@@ -1,14 +1,14 @@
-// EACH8(BODY) computes Y0 from Y1 with BODY for the n numbers from SI on, eight at
-// a time, and stores them from DI on; n, in CX, is not 0. What is left of n lies in
-// the first lanes of a vector whose others are 0 and are not stored. BODY leaves
-// Y13, AX, CX, DX, SI and DI alone.
+// EACH8(BODY) computes BODY(Y0) of the n numbers from SI on, eight at a time, and
+// stores them from DI on; n, in CX, is not 0. What is left of n lies in the first
+// lanes of a vector whose others are 0 and are not stored. BODY leaves Y1, AX, CX,
+// DX, SI and DI alone.
 #define EACH8(BODY) \
 loop: \
 	CMPQ CX, $8; \
 	JLT  rest; \
-	VMOVUPS (SI), Y1; \
+	VMOVUPS (SI), Y0; \
 body: \
-	BODY; \
+	BODY(Y0); \
 	CMPQ CX, $8; \
 	JLT  last; \
 	VMOVUPS Y0, (DI); \
@@ -23,10 +23,10 @@ rest: \
 	MOVQ CX, DX; \
 	SHLQ $2, DX; \
 	SUBQ DX, AX; \
-	VMOVUPS (AX), Y13; \
-	VMASKMOVPS (SI), Y13, Y1; \
+	VMOVUPS (AX), Y1; \
+	VMASKMOVPS (SI), Y1, Y0; \
 	JMP  body; \
 last: \
-	VMASKMOVPS Y0, Y13, (DI); \
+	VMASKMOVPS Y0, Y1, (DI); \
 	VZEROUPPER; \
 	RET

@@ -109,7 +109,7 @@ func binaryFloat32(fn graph.BinaryFn) Pair[float32] {
 	return Pair[float32]{k.vv.vv(p.VV), k.vs.vs(p.VS), k.sv.vs(p.SV)}
 }
 
-// exponentials are functions of exp_amd64.h and log_amd64.h, right to 3 ulp.
+// exponentials are functions of exp_avx2_amd64.h and log_avx2_amd64.h, right to 3 ulp.
 var exponentials = map[graph.UnaryFn]kernel{
 	graph.Exp: exp8, graph.Elu: elu8, graph.EluD: eluD8, graph.EluDD: eluDD8,
 	graph.Sigmoid: sigmoid8, graph.Tanh: tanh8, graph.Softplus: softplus8, graph.Log: log8,

@@ -3,8 +3,8 @@
 #include "go_asm.h"
 #include "textflag.h"
 #include "each8_amd64.h"
-#include "exp_amd64.h"
-#include "log_amd64.h"
+#include "exp_avx2_amd64.h"
+#include "log_avx2_amd64.h"
 
 // Loops over blocks of float32, eight at a time (AVX2).
 
@@ -60,11 +60,12 @@ loop: \
 	BODY; \
 	NEXT
 
-// The same for any n but 0: what is left of n goes through the same code in a
+// BODY changes a register, with the number s in Y15, for any n but 0: what is left of n goes through the same code in a
 // vector of which the rest is masked, so a number's function has the same bits
 // wherever it lies.
 #define ANY(name, k, BODY) \
 KERNEL(name, k); \
+	VMOVAPS Y2, Y15; \
 	EACH8(BODY)
 
 // From lanes+32−4n on, n words of ones, then zeros: the mask of n lanes.

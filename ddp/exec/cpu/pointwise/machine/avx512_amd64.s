@@ -2,7 +2,7 @@
 
 #include "go_asm.h"
 #include "textflag.h"
-#include "exp_amd64.h"
+#include "exp_avx512_amd64.h"
 
 // The machine in AVX-512. A strip of 128 numbers, the accumulator, stays in
 // Z0 … Z7. Each handler does one instruction on it and jumps to the next one's.
@@ -29,11 +29,11 @@
 
 // A handler and its place in the table, which grows in the order of this file.
 #define HANDLER(name, op) \
-DATA ·handlers+op*8(SB)/8, $name<>(SB); \
+DATA ·handlersAVX512+op*8(SB)/8, $name<>(SB); \
 TEXT name<>(SB), NOSPLIT|NOFRAME, $0-0
 
-// func run(code *linked, counters *[4]uintptr, strips int)
-TEXT ·run(SB), NOSPLIT|NOFRAME, $0-24
+// func runAVX512(code *linked, counters *[4]uintptr, strips int)
+TEXT ·runAVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ code+0(FP), R9
 	MOVQ counters+8(FP), R12
 	MOVQ strips+16(FP), CX
@@ -226,4 +226,4 @@ FUNCTION(tanh, const_opTanh, EXPM1CONSTANTS, TANH)
 FUNCTION(softplus, const_opSoftplus, SOFTPLUSCONSTANTS, SOFTPLUS)
 FUNCTION(log, const_opLog, LOGCONSTANTS, LOG)
 
-GLOBL ·handlers(SB), RODATA|NOPTR, $(const_numOpcodes*8)
+GLOBL ·handlersAVX512(SB), RODATA|NOPTR, $(const_numOpcodes*8)

@@ -1,5 +1,5 @@
 // Functions made of the exponential, and the logarithm, of the accumulator: the same
-// operations as those of package vec (exp_amd64.h and log_amd64.h there), which say
+// operations as those of package vec (exp_avx2_amd64.h and log_avx2_amd64.h), which say
 // what they are, so the bits are the same.
 
 DATA ·expf+0(SB)/4, $0x3fb8aa3b // 1/ln 2
