@@ -52,8 +52,11 @@ unset OPENBLAS_CORETYPE # harness.py knows better
 export GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592
 export PYTHONDONTWRITEBYTECODE=1
 
+# bidvl_ddp.py asks torch for AVX-512, and torch ends with an illegal instruction where there is none.
+aten=; grep -qw avx512vl /proc/cpuinfo || aten=--aten=
+
 ours() { echo "$BIN/stepbench --json --steps $STEPS --warmup 1 --max-s $SECS $*"; }
-bidvl() { echo "$PYTHON $peers/bidvl_ddp.py --channels-last --iters $STEPS --warmup 1 --max-s $SECS $*"; }
+bidvl() { echo "$PYTHON $peers/bidvl_ddp.py --channels-last $aten --iters $STEPS --warmup 1 --max-s $SECS $*"; }
 torch() { echo "$PYTHON $here/$1 --iters $STEPS --warmup 1 --max-s $SECS ${*:2}"; }
 
 width= ch=; [ -n "$SMOKE" ] && width="--width 16" ch="--ch 16"
@@ -94,6 +97,10 @@ for c in $CASES; do sides "$c" >/dev/null || exit 2; done
 for c in $CASES; do
   net=${c%-bf16}; case $c in ranks*) net=conv32 ;; esac
   if ! has "$net"; then echo "compare.sh: skipped $c: this stepbench has no --net $net" >&2; continue; fi
+  case $c in *-bf16)
+    said=$("$BIN/stepbench" --net conv32 --width 8 --batch 2 --steps 1 --max-s 1 --precision bf16 2>&1 >/dev/null | grep "no bf16")
+    if [ -n "$said" ]; then echo "compare.sh: skipped $c: $said" >&2; continue; fi ;;
+  esac
   if [ -z "$peers" ] && sides "$c" | grep -q bidvl_ddp.py; then echo "compare.sh: skipped $c: it needs a folder with bidvl_ddp.py as the argument" >&2; continue; fi
   for round in $(seq "$ROUNDS"); do
     while IFS='|' read -r label cmd; do

@@ -6,6 +6,14 @@ the cores that the peer leaves free); the medians are over quiet samples, or the
 import argparse, ctypes, json, math, os, resource, subprocess, sys, time
 
 
+AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+
+
+def has(flags):
+    """Whether the processor has all of these."""
+    return flags <= set(next(l for l in open("/proc/cpuinfo") if l.startswith("flags")).split())
+
+
 def parse(about, batch, more=lambda p: None):
     """The flags; more adds a peer's own."""
     p = argparse.ArgumentParser(description=about)
@@ -18,7 +26,7 @@ def parse(about, batch, more=lambda p: None):
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--channels-last", action="store_true")
     p.add_argument("--width", type=int, default=0, help="0 = the network's own")
-    p.add_argument("--aten", default="avx512", help="ATEN_CPU_CAPABILITY ('' = torch's default)")
+    p.add_argument("--aten", default="avx512" if has(AVX512) else "", help="ATEN_CPU_CAPABILITY ('' = torch's own choice; it may be more than the processor has, and then ends torch)")
     p.add_argument("--keep-denormals", action="store_true", help="torch's default; flushing them to zero, the default here, is faster")
     p.add_argument("--golden", default="", help="instead of timing, write what two tiny steps compute to this file")
     more(p)
@@ -47,10 +55,9 @@ def choose_core():
     ask = [sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); import harness; print(harness.blas_core())", os.path.dirname(os.path.abspath(__file__))]
     if subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip() != "Prescott":
         return
-    flags = set(next(l for l in open("/proc/cpuinfo") if l.startswith("flags")).split())
-    if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
+    if has(AVX512):
         os.environ["OPENBLAS_CORETYPE"] = "SkylakeX"
-    elif {"avx2", "fma"} <= flags:
+    elif has({"avx2", "fma"}):
         os.environ["OPENBLAS_CORETYPE"] = "Haswell"
 
 
