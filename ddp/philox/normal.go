@@ -70,7 +70,7 @@ func turn(v float64) (cos, sin float64) {
 	)
 	t := 4 * v
 	near := t + round
-	x := (t - (near - round)) * (math.Pi / 2)
+	x := float64((t - (near - round)) * (math.Pi / 2))
 	z := float64(x * x)
 	s := float64(s0*z) + s1
 	s = float64(s*z) + s2
