@@ -2,7 +2,7 @@ package philox
 
 // UniformFrom32 is UniformFrom, each element rounded to float32: one in 2²⁴ is 1.
 func (n Name) UniformFrom32(dst []float32, block uint32) {
-	if wide {
+	if wide != plain {
 		n.wideUniform32(dst, block)
 		return
 	}
@@ -16,7 +16,7 @@ func (n Name) UniformFrom32(dst []float32, block uint32) {
 
 // NormalFrom32 is NormalFrom, each element rounded to float32.
 func (n Name) NormalFrom32(dst []float32, block uint32) {
-	if wide {
+	if wide != plain {
 		n.wideNormal32(dst, block)
 		return
 	}

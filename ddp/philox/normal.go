@@ -8,7 +8,8 @@ import "math"
 //
 // Every operation is rounded by itself: the conversions around products keep
 // compilers from fusing them with sums. So the bits are the same on every
-// processor, and in the assembly, which does the same operations.
+// processor, and in the assembly, which does the same operations, or others where
+// both are exact.
 func BoxMuller(w0, w1 uint32) (float64, float64) {
 	r := math.Sqrt(-2 * logarithm(Float64(w0)))
 	c, s := turn(Float64(w1))
@@ -103,7 +104,7 @@ func (n Name) Normal(dst []float64) { n.NormalFrom(dst, 0) }
 
 // NormalFrom fills dst with elements 4·block, 4·block + 1, … of Normal.
 func (n Name) NormalFrom(dst []float64, block uint32) {
-	if wide {
+	if wide != plain {
 		dst, block = n.wideNormal(dst, block)
 	}
 	for i := 0; i < len(dst); i, block = i+4, block+1 {
@@ -123,7 +124,7 @@ func (n Name) Uniform(dst []float64) { n.UniformFrom(dst, 0) }
 
 // UniformFrom fills dst with elements 4·block, 4·block + 1, … of Uniform.
 func (n Name) UniformFrom(dst []float64, block uint32) {
-	if wide {
+	if wide != plain {
 		dst, block = n.wideUniform(dst, block)
 	}
 	for i := 0; i < len(dst); i, block = i+4, block+1 {

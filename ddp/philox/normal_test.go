@@ -34,30 +34,47 @@ func TestWide(t *testing.T) {
 	} {
 		for _, length := range []int{0, 1, 4, 31, 32, 33, 64, 100, 4099} {
 			for _, block := range []uint32{0, 1, 9, 1<<32 - 3} {
-				normal, uniform := make([]float64, length), make([]float64, length)
-				n.NormalFrom(normal, block)
-				n.UniformFrom(uniform, block)
-				normal32, uniform32 := guarded(length), guarded(length)
-				n.NormalFrom32(normal32[:length], block)
-				n.UniformFrom32(uniform32[:length], block)
-				if normal32[length] != guard || uniform32[length] != guard {
-					t.Fatalf("%+v, %d from block %d: the element behind was written", n, length, block)
-				}
-				for i := range length {
-					b := n.Block(block + uint32(i/4))
-					z := [4]float64{}
-					z[0], z[1] = BoxMuller(b[0], b[1])
-					z[2], z[3] = BoxMuller(b[2], b[3])
-					if math.Float64bits(normal[i]) != math.Float64bits(z[i%4]) {
-						t.Fatalf("%+v, normal %d of %d from block %d is %v, want %v", n, i, length, block, normal[i], z[i%4])
-					}
-					if normal32[i] != float32(z[i%4]) || uniform32[i] != float32(Float64(b[i%4])) {
-						t.Fatalf("%+v, element %d of %d from block %d in float32 is %v and %v, want %v and %v", n, i, length, block, normal32[i], uniform32[i], z[i%4], Float64(b[i%4]))
-					}
-					if uniform[i] != Float64(b[i%4]) {
-						t.Fatalf("%+v, uniform %d of %d from block %d is %v, want %v", n, i, length, block, uniform[i], Float64(b[i%4]))
-					}
-				}
+				checkStreams(t, n, length, block)
+			}
+		}
+	}
+	const one = 4099370 // a block with a word so great that its uniform is rounded to 1
+	n, uniform := Name{Seed: 1, Purpose: Testing}, make([]float32, 32)
+	if n.UniformFrom32(uniform, one); uniform[2] != 1 {
+		t.Errorf("the greatest uniform is %v in float32, want 1", uniform[2])
+	}
+	checkStreams(t, n, 32, one)
+}
+
+// checkStreams compares the first elements of n from the block on with what each block
+// makes by itself.
+func checkStreams(t *testing.T, n Name, length int, block uint32) {
+	t.Helper()
+	normal, uniform := make([]float64, length), make([]float64, length)
+	n.NormalFrom(normal, block)
+	n.UniformFrom(uniform, block)
+	normal32, uniform32 := guarded(length), guarded(length)
+	n.NormalFrom32(normal32[:length], block)
+	n.UniformFrom32(uniform32[:length], block)
+	if normal32[length] != guard || uniform32[length] != guard {
+		t.Fatalf("%+v, %d from block %d: the element behind was written", n, length, block)
+	}
+	for i := range length {
+		b := n.Block(block + uint32(i/4))
+		z := [4]float64{}
+		z[0], z[1] = BoxMuller(b[0], b[1])
+		z[2], z[3] = BoxMuller(b[2], b[3])
+		for _, c := range []struct {
+			what      string
+			got, want float64
+		}{
+			{"normal", normal[i], z[i%4]},
+			{"uniform", uniform[i], Float64(b[i%4])},
+			{"normal in float32", float64(normal32[i]), float64(float32(z[i%4]))},
+			{"uniform in float32", float64(uniform32[i]), float64(float32(Float64(b[i%4])))},
+		} {
+			if math.Float64bits(c.got) != math.Float64bits(c.want) {
+				t.Fatalf("%+v, %s %d of %d from block %d is %v, want %v", n, c.what, i, length, block, c.got, c.want)
 			}
 		}
 	}

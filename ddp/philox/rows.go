@@ -7,7 +7,7 @@ const shortRow = 32
 // NormalRows fills rows of cols elements, of as many samples: row r is Normal of
 // sample n.Sample + r.
 func (n Name) NormalRows(dst []float64, cols int) {
-	if wide && cols > 0 && cols < shortRow {
+	if wide != plain && cols > 0 && cols < shortRow {
 		dst, n = n.wideNormalRows(dst, cols)
 	}
 	for ; len(dst) > 0; dst, n.Sample = dst[cols:], n.Sample+1 {
@@ -17,7 +17,7 @@ func (n Name) NormalRows(dst []float64, cols int) {
 
 // UniformRows is NormalRows of Uniform.
 func (n Name) UniformRows(dst []float64, cols int) {
-	if wide && cols > 0 && cols < shortRow {
+	if wide != plain && cols > 0 && cols < shortRow {
 		dst, n = n.wideUniformRows(dst, cols)
 	}
 	for ; len(dst) > 0; dst, n.Sample = dst[cols:], n.Sample+1 {

@@ -2,11 +2,6 @@
 
 package philox
 
-import "golang.org/x/sys/cpu"
-
-// wide says that eight blocks are computed at a time, in AVX-512.
-var wide = cpu.X86.HasAVX512F
-
 // eight is what eight blocks make: number j of block i at [j][i].
 type eight[T any] [4][8]T
 

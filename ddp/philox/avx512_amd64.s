@@ -1,83 +1,14 @@
 //go:build !noasm
 
 #include "textflag.h"
+#include "shared_amd64.h"
 
-// Constants of BoxMuller, see normal.go.
-DATA tiny<>+0(SB)/8, $0x3e70000000000000
-GLOBL tiny<>(SB), RODATA|NOPTR, $8
-DATA half<>+0(SB)/8, $0x3fe0000000000000
-GLOBL half<>(SB), RODATA|NOPTR, $8
-DATA one<>+0(SB)/8, $0x3ff0000000000000
-GLOBL one<>(SB), RODATA|NOPTR, $8
-DATA two<>+0(SB)/8, $0x4000000000000000
-GLOBL two<>(SB), RODATA|NOPTR, $8
-DATA four<>+0(SB)/8, $0x4010000000000000
-GLOBL four<>(SB), RODATA|NOPTR, $8
-DATA minus2<>+0(SB)/8, $0xc000000000000000
-GLOBL minus2<>(SB), RODATA|NOPTR, $8
-DATA root<>+0(SB)/8, $0x3fe6a09e667f3bcd
-GLOBL root<>(SB), RODATA|NOPTR, $8
-DATA ln2Hi<>+0(SB)/8, $0x3fe62e42fee00000
-GLOBL ln2Hi<>(SB), RODATA|NOPTR, $8
-DATA ln2Lo<>+0(SB)/8, $0x3dea39ef35793c76
-GLOBL ln2Lo<>(SB), RODATA|NOPTR, $8
-DATA l1<>+0(SB)/8, $0x3fe5555555555593
-GLOBL l1<>(SB), RODATA|NOPTR, $8
-DATA l2<>+0(SB)/8, $0x3fd999999997fa04
-GLOBL l2<>(SB), RODATA|NOPTR, $8
-DATA l3<>+0(SB)/8, $0x3fd2492494229359
-GLOBL l3<>(SB), RODATA|NOPTR, $8
-DATA l4<>+0(SB)/8, $0x3fcc71c51d8e78af
-GLOBL l4<>(SB), RODATA|NOPTR, $8
-DATA l5<>+0(SB)/8, $0x3fc7466496cb03de
-GLOBL l5<>(SB), RODATA|NOPTR, $8
-DATA l6<>+0(SB)/8, $0x3fc39a09d078c69f
-GLOBL l6<>(SB), RODATA|NOPTR, $8
-DATA l7<>+0(SB)/8, $0x3fc2f112df3e5244
-GLOBL l7<>(SB), RODATA|NOPTR, $8
-DATA exact<>+0(SB)/8, $0x4330000000000000
-GLOBL exact<>(SB), RODATA|NOPTR, $8
-DATA round<>+0(SB)/8, $0x4338000000000000
-GLOBL round<>(SB), RODATA|NOPTR, $8
-DATA quarter<>+0(SB)/8, $0x3ff921fb54442d18
-GLOBL quarter<>(SB), RODATA|NOPTR, $8
-DATA s0<>+0(SB)/8, $0x3de5d8fd1fd19ccd
-GLOBL s0<>(SB), RODATA|NOPTR, $8
-DATA s1<>+0(SB)/8, $0xbe5ae5e5a9291f5d
-GLOBL s1<>(SB), RODATA|NOPTR, $8
-DATA s2<>+0(SB)/8, $0x3ec71de3567d48a1
-GLOBL s2<>(SB), RODATA|NOPTR, $8
-DATA s3<>+0(SB)/8, $0xbf2a01a019bfdf03
-GLOBL s3<>(SB), RODATA|NOPTR, $8
-DATA s4<>+0(SB)/8, $0x3f8111111110f7d0
-GLOBL s4<>(SB), RODATA|NOPTR, $8
-DATA s5<>+0(SB)/8, $0xbfc5555555555548
-GLOBL s5<>(SB), RODATA|NOPTR, $8
-DATA c0<>+0(SB)/8, $0xbda8fa49a0861a9b
-GLOBL c0<>(SB), RODATA|NOPTR, $8
-DATA c1<>+0(SB)/8, $0x3e21ee9d7b4e3f05
-GLOBL c1<>(SB), RODATA|NOPTR, $8
-DATA c2<>+0(SB)/8, $0xbe927e4f7eac4bc6
-GLOBL c2<>(SB), RODATA|NOPTR, $8
-DATA c3<>+0(SB)/8, $0x3efa01a019c844f5
-GLOBL c3<>(SB), RODATA|NOPTR, $8
-DATA c4<>+0(SB)/8, $0xbf56c16c16c14f91
-GLOBL c4<>(SB), RODATA|NOPTR, $8
-DATA c5<>+0(SB)/8, $0x3fa555555555554b
-GLOBL c5<>(SB), RODATA|NOPTR, $8
-DATA lane<>+0(SB)/8, $0
-DATA lane<>+8(SB)/8, $1
-DATA lane<>+16(SB)/8, $2
-DATA lane<>+24(SB)/8, $3
-DATA lane<>+32(SB)/8, $4
-DATA lane<>+40(SB)/8, $5
-DATA lane<>+48(SB)/8, $6
-DATA lane<>+56(SB)/8, $7
-GLOBL lane<>(SB), RODATA|NOPTR, $64
-DATA bit0<>+0(SB)/8, $1
-GLOBL bit0<>(SB), RODATA|NOPTR, $8
-DATA bit1<>+0(SB)/8, $2
-GLOBL bit1<>(SB), RODATA|NOPTR, $8
+// Constants of BoxMuller that AVX2 does without.
+CONSTANT(tiny, $0x3e70000000000000)
+CONSTANT(four, $0x4010000000000000)
+CONSTANT(round, $0x4338000000000000)
+CONSTANT(bit0, $1)
+CONSTANT(bit1, $2)
 
 // ROUND is one round on the words Z0 … Z3 under the key (Z6, Z7). Words and keys
 // are the lower halves of 64 bits; what is in the upper halves has no influence.
@@ -189,29 +120,8 @@ GLOBL bit1<>(SB), RODATA|NOPTR, $8
 	ROUNDS \
 	VPADDQ Z26, Z20, Z20
 
-// WRITE writes element j of each of eight blocks, as a float32 in Y13, Y14, Y15 and
-// Y11, in order, and goes on to the next 32 numbers.
-#define WRITE \
-	VUNPCKLPS Y14, Y13, Y0 \
-	VUNPCKHPS Y14, Y13, Y1 \
-	VUNPCKLPS Y11, Y15, Y2 \
-	VUNPCKHPS Y11, Y15, Y3 \
-	VUNPCKLPD Y2, Y0, Y6 \
-	VUNPCKHPD Y2, Y0, Y7 \
-	VUNPCKLPD Y3, Y1, Y10 \
-	VUNPCKHPD Y3, Y1, Y11 \
-	VMOVUPS X6, 0(DI) \
-	VMOVUPS X7, 16(DI) \
-	VMOVUPS X10, 32(DI) \
-	VMOVUPS X11, 48(DI) \
-	VEXTRACTF128 $1, Y6, 64(DI) \
-	VEXTRACTF128 $1, Y7, 80(DI) \
-	VEXTRACTF128 $1, Y10, 96(DI) \
-	VEXTRACTF128 $1, Y11, 112(DI) \
-	ADDQ $128, DI
-
-// func blocks8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
-TEXT ·blocks8(SB), NOSPLIT, $0-32
+// func blocks8AVX512(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
+TEXT ·blocks8AVX512(SB), NOSPLIT, $0-32
 	ARGUMENTS
 	VPADDQ lane<>(SB), Z0, Z0
 	ROUNDS
@@ -219,8 +129,8 @@ TEXT ·blocks8(SB), NOSPLIT, $0-32
 	VZEROUPPER
 	RET
 
-// func samples8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
-TEXT ·samples8(SB), NOSPLIT, $0-32
+// func samples8AVX512(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
+TEXT ·samples8AVX512(SB), NOSPLIT, $0-32
 	ARGUMENTS
 	VPADDQ lane<>(SB), Z1, Z1
 	ROUNDS
@@ -331,8 +241,8 @@ TEXT ·samples8(SB), NOSPLIT, $0-32
 	VMULPD Z3, Z6, Z6 \
 	VMULPD Z3, Z5, Z5
 
-// func boxMuller8(z0, z1 *[8]float64, w0, w1 *[8]uint64)
-TEXT ·boxMuller8(SB), NOSPLIT, $0-32
+// func boxMuller8AVX512(z0, z1 *[8]float64, w0, w1 *[8]uint64)
+TEXT ·boxMuller8AVX512(SB), NOSPLIT, $0-32
 	MOVQ z0+0(FP), DI
 	MOVQ z1+8(FP), SI
 	MOVQ w0+16(FP), AX
@@ -345,8 +255,8 @@ TEXT ·boxMuller8(SB), NOSPLIT, $0-32
 	VZEROUPPER
 	RET
 
-// func uniforms(dst *float32, groups int, i, sample, step, tag uint32, seed uint64)
-TEXT ·uniforms(SB), NOSPLIT, $0-40
+// func uniformsAVX512(dst *float32, groups int, i, sample, step, tag uint32, seed uint64)
+TEXT ·uniformsAVX512(SB), NOSPLIT, $0-40
 	STREAM
 
 loop:
@@ -365,8 +275,8 @@ loop:
 	VZEROUPPER
 	RET
 
-// func normals(dst *float32, groups int, i, sample, step, tag uint32, seed uint64)
-TEXT ·normals(SB), NOSPLIT, $0-40
+// func normalsAVX512(dst *float32, groups int, i, sample, step, tag uint32, seed uint64)
+TEXT ·normalsAVX512(SB), NOSPLIT, $0-40
 	STREAM
 	VMOVDQA64 Z4, Z27
 	VMOVDQA64 Z5, Z28
