@@ -5,7 +5,13 @@ type Machine = machine
 
 // NewMachine is one with files below root only.
 func NewMachine(env map[string]string, root, home, python string) Machine {
-	return machine{func(k string) string { return env[k] }, root, home, func() string { return python }}
+	return machine{getenv: func(k string) string { return env[k] }, root: root, home: home, arch: "amd64", python: func() string { return python }}
+}
+
+// OnArm is the same machine with an Arm processor.
+func (m Machine) OnArm() Machine {
+	m.arch = "arm64"
+	return m
 }
 
 // Folders are where a family is looked for, "" for the dynamic linker.

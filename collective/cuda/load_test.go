@@ -67,6 +67,12 @@ func TestPlaces(t *testing.T) {
 			}
 		})
 	}
+	got := cuda.NewMachine(map[string]string{"CUDA_HOME": "/c"}, root, "", "").OnArm().Folders(cuda.NVRTC)
+	want := []string{"", "/c/lib64", "/c/targets/sbsa-linux/lib", "/c/targets/aarch64-linux/lib",
+		at("usr/local/cuda/lib64"), at("usr/local/cuda/targets/sbsa-linux/lib"), at("usr/local/cuda/targets/aarch64-linux/lib")}
+	if got = got[max(0, len(got)-len(want)):]; !slices.Equal(got, want) {
+		t.Errorf("on Arm, at last: got %q, want %q", got, want)
+	}
 }
 
 // template is a library that notes in a file when it is opened, and answers the

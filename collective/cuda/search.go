@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,7 @@ type machine struct {
 	getenv func(string) string
 	root   string // in front of every absolute path of the system, "" usually
 	home   string
+	arch   string // as Go calls it
 	python func() string // python3 on PATH, or ""
 }
 
@@ -32,7 +34,7 @@ func thisMachine() machine {
 	if err != nil {
 		home = "" // nothing of the user's, then
 	}
-	return machine{getenv: os.Getenv, home: home, python: func() string {
+	return machine{getenv: os.Getenv, home: home, arch: runtime.GOARCH, python: func() string {
 		p, err := exec.LookPath("python3")
 		if err != nil {
 			return ""
@@ -66,7 +68,8 @@ func (m machine) places(s spec) []place {
 			}
 		}
 		if prefix := m.getenv("CONDA_PREFIX"); prefix != "" {
-			add(filepath.Join(prefix, "lib"), filepath.Join(prefix, "targets/x86_64-linux/lib"))
+			add(filepath.Join(prefix, "lib"))
+			add(m.targets(prefix)...)
 		}
 	}
 	add("")
@@ -76,11 +79,25 @@ func (m machine) places(s spec) []place {
 	if len(s.pip) > 0 {
 		for _, root := range []string{m.getenv("CUDA_HOME"), m.getenv("CUDA_PATH"), m.root + "/usr/local/cuda"} {
 			if root != "" {
-				add(filepath.Join(root, "lib64"), filepath.Join(root, "targets/x86_64-linux/lib"))
+				add(filepath.Join(root, "lib64"))
+				add(m.targets(root)...)
 			}
 		}
 	}
 	return out
+}
+
+// targets are the folders of this processor's libraries in a toolkit: servers with Arm
+// processors have one (sbsa), boards (Jetson) another.
+func (m machine) targets(toolkit string) []string {
+	names := []string{"x86_64-linux"}
+	if m.arch == "arm64" {
+		names = []string{"sbsa-linux", "aarch64-linux"}
+	}
+	for i, n := range names {
+		names[i] = filepath.Join(toolkit, "targets", n, "lib")
+	}
+	return names
 }
 
 // asked are the user's folders, and whether no others are searched.
