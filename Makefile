@@ -7,7 +7,7 @@ MAINS := ./launch/ddplaunch ./launch/chaos ./launch/onhosts ./trainer/train ./tr
 # build takes its place. Expanded when a recipe runs, so after `deps`.
 TAGS = $(if $(wildcard /usr/include/dnnl.h /usr/local/include/dnnl.h /usr/include/oneapi/dnnl/dnnl.h),,nodnnl)
 
-.PHONY: help deps build demo test check race fuzz random crosscheck gpu-check nvrtc-check headers-check gorgoniacu lint clean
+.PHONY: help deps build demo test check race fuzz random crosscheck gpu-check nvrtc-check headers-check gorgoniacu arm64 lint clean
 
 comma := ,
 space := $(subst ,, )
@@ -85,6 +85,9 @@ gorgoniacu: ## the adapter for gorgonia.org/cu, which needs CUDA's headers up to
 	if [ -z "$$v" ]; then echo 'make gorgoniacu: no cuda.h in $$CUDA_HOME/include, /usr/local/cuda/include or /usr/include: install the headers of CUDA 12 (nothing was built)'; \
 	elif [ $$v -ge 13000 ]; then echo "make gorgoniacu: $(CUDA_HEADERS) is of CUDA $$((v/1000)), and gorgonia.org/cu compiles up to 12: set CUDA_HOME to one (nothing was built)"; \
 	else CGO_CFLAGS="-I$(dir $(CUDA_HEADERS))" $(GO) vet -tags gorgoniacu ./collective/cuda/gorgoniacu; fi
+
+arm64: ## for Arm processors: build all of it, and run the kernels' tests in an emulator (qemu-user-static, gcc-aarch64-linux-gnu)
+	@.ci/arm64
 
 lint: deps ## golangci-lint, at the pinned version
 	@.ci/lint '$(TAGS)'

@@ -3,7 +3,7 @@
 // nothing. Engines, and the instruction sets that they have kernels for:
 //
 //	dnnl      oneDNN by cgo          whatever oneDNN has: SSE4.1 to AMX
-//	native    micro-kernels          AVX-512, AVX2, any (Go)
+//	native    micro-kernels          AVX-512, AVX2, NEON, any (Go)
 //	winograd  in front of either     AVX-512 (bf16 by VNNI), AVX2
 //	amx       in front of any, bf16  AMX
 //

@@ -1,5 +1,5 @@
 // Package native is the engine without C: a packed matrix product in Go with
-// micro-kernels in AVX-512, AVX2 or plain Go, and convolutions on top of it
+// micro-kernels in AVX-512, AVX2, NEON or plain Go, and convolutions on top of it
 // that gather image windows as they go. Which micro-kernel is used is found out
 // at run time; with the tag noasm, and on other processors, it is plain Go.
 //
