@@ -15,8 +15,8 @@
 //
 // Kernels in assembly: the weighted sum of pixels (mix), float32 only.
 //
-//	mix16   AVX-512      16 or 64 channels at a time, all sources in registers
-//	axpy8   AVX2, FMA    8 channels at a time, a pass for each source
+//	mix16   AVX-512      16 or 64 channels at a time, sums in registers
+//	mix8    AVX2, FMA    8 or 32 channels at a time, sums in registers
 //	        plain Go     all else
 //
 // Concurrency: a kernel runs once at a time and shares its work among the threads

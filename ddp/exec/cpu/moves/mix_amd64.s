@@ -102,42 +102,108 @@ next:
 	VZEROUPPER
 	RET
 
+// func mix8(d *float32, from *sourceFloat32, sources, n, pixels, dy, dx int)
+// mix16 in AVX2 and FMA, 32 and 8 channels at a time. What is left of n is done in the
+// lanes of Y13.
+TEXT ·mix8(SB), NOSPLIT, $0-56
+	MOVQ d+0(FP), DI
+	MOVQ from+8(FP), R8
+	MOVQ sources+16(FP), R9
+	MOVQ pixels+32(FP), R10
+	MOVQ dy+40(FP), R11
+	MOVQ dx+48(FP), R12
+	SHLQ $2, R11
+	SHLQ $2, R12
+	XORQ R13, R13 // bytes from a source to that of the pixel
+	MOVQ n+24(FP), CX
+	ANDQ $7, CX
+	SHLQ $2, CX
+	LEAQ ·lanes+32(SB), AX
+	SUBQ CX, AX
+	VMOVUPS (AX), Y13
+
+pixel:
+	MOVQ n+24(FP), CX
+	XORQ DX, DX // bytes done
+
+wide:
+	CMPQ CX, $32
+	JLT narrow
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ R8, BX
+	MOVQ R9, AX
+
+wideSource:
+	MOVQ sourceFloat32_x(BX), SI
+	ADDQ R13, SI
+	VBROADCASTSS sourceFloat32_w(BX), Y4
+	VFMADD231PS (SI)(DX*1), Y4, Y0
+	VFMADD231PS 32(SI)(DX*1), Y4, Y1
+	VFMADD231PS 64(SI)(DX*1), Y4, Y2
+	VFMADD231PS 96(SI)(DX*1), Y4, Y3
+	ADDQ $sourceFloat32__size, BX
+	DECQ AX
+	JNZ wideSource
+	VMOVUPS Y0, (DI)(DX*1)
+	VMOVUPS Y1, 32(DI)(DX*1)
+	VMOVUPS Y2, 64(DI)(DX*1)
+	VMOVUPS Y3, 96(DI)(DX*1)
+	ADDQ $128, DX
+	SUBQ $32, CX
+	JMP wide
+
+narrow:
+	CMPQ CX, $8
+	JLT  rest
+	VXORPS Y0, Y0, Y0
+	MOVQ R8, BX
+	MOVQ R9, AX
+
+narrowSource:
+	MOVQ sourceFloat32_x(BX), SI
+	ADDQ R13, SI
+	VBROADCASTSS sourceFloat32_w(BX), Y4
+	VFMADD231PS (SI)(DX*1), Y4, Y0
+	ADDQ $sourceFloat32__size, BX
+	DECQ AX
+	JNZ narrowSource
+	VMOVUPS Y0, (DI)(DX*1)
+	ADDQ $32, DX
+	SUBQ $8, CX
+	JMP narrow
+
+rest:
+	TESTQ CX, CX
+	JEQ next
+	VXORPS Y0, Y0, Y0
+	MOVQ R8, BX
+	MOVQ R9, AX
+
+restSource:
+	MOVQ sourceFloat32_x(BX), SI
+	ADDQ R13, SI
+	VBROADCASTSS sourceFloat32_w(BX), Y4
+	VMASKMOVPS (SI)(DX*1), Y13, Y1
+	VFMADD231PS Y1, Y4, Y0
+	ADDQ $sourceFloat32__size, BX
+	DECQ AX
+	JNZ restSource
+	VMASKMOVPS Y0, Y13, (DI)(DX*1)
+
+next:
+	ADDQ R11, DI
+	ADDQ R12, R13
+	DECQ R10
+	JNZ pixel
+	VZEROUPPER
+	RET
+
 // From lanes+32−4n on, n words of ones, then zeros: the mask of n lanes.
 DATA ·lanes+0(SB)/8, $0xffffffffffffffff
 DATA ·lanes+8(SB)/8, $0xffffffffffffffff
 DATA ·lanes+16(SB)/8, $0xffffffffffffffff
 DATA ·lanes+24(SB)/8, $0xffffffffffffffff
 GLOBL ·lanes(SB), RODATA|NOPTR, $64
-
-// func axpy8(d, x *float32, s float32, n int)
-// d += s·x, one rounding each (AVX2, FMA); n is not 0.
-TEXT ·axpy8(SB), NOSPLIT, $0-32
-	MOVQ d+0(FP), DI
-	MOVQ x+8(FP), SI
-	VBROADCASTSS s+16(FP), Y2
-	MOVQ n+24(FP), CX
-
-loop:
-	CMPQ CX, $8
-	JLT  rest
-	VMOVUPS (SI), Y1
-	VFMADD213PS (DI), Y2, Y1
-	VMOVUPS Y1, (DI)
-	ADDQ $32, SI
-	ADDQ $32, DI
-	SUBQ $8, CX
-	JNZ  loop
-	VZEROUPPER
-	RET
-
-rest:
-	LEAQ ·lanes+32(SB), AX
-	SHLQ $2, CX
-	SUBQ CX, AX
-	VMOVUPS (AX), Y13
-	VMASKMOVPS (SI), Y13, Y1
-	VMASKMOVPS (DI), Y13, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS Y1, Y13, (DI)
-	VZEROUPPER
-	RET

@@ -36,37 +36,40 @@ func TestMixFloat32(t *testing.T) {
 // same bits wherever it lies.
 func FuzzMix(f *testing.F) {
 	arraytest.Seeds(f)
-	f.Fuzz(func(t *testing.T, n uint16, raw []byte) {
-		k, taps := int(n%150), int(n/150)%5
-		x := arraytest.Floats(raw, (k+1)*taps)
-		var from []source[float32]
-		for i := range taps {
-			from = append(from, source[float32]{x[i*(k+1):][:k], x[i*(k+1)+k]})
+	f.Fuzz(func(t *testing.T, n uint16, raw []byte) { checkMix(t, n, raw) })
+}
+
+func checkMix(t *testing.T, n uint16, raw []byte) {
+	t.Helper()
+	k, taps := int(n%150), int(n/150)%5
+	x := arraytest.Floats(raw, (k+1)*taps)
+	var from []source[float32]
+	for i := range taps {
+		from = append(from, source[float32]{x[i*(k+1):][:k], x[i*(k+1)+k]})
+	}
+	got, check := arraytest.Guarded(make([]float32, k))
+	mixFloat32(got, from, pixels{count: 1, n: k})
+	if err := check(); err != nil {
+		t.Fatalf("%d sources: %v", taps, err)
+	}
+	want := make([]float32, k)
+	mix(want, from, pixels{count: 1, n: k})
+	for i := range got {
+		size := 0.0
+		alone := append([]source[float32](nil), from...)
+		for s := range alone {
+			alone[s].x = alone[s].x[i : i+1]
+			size += math.Abs(float64(alone[s].x[0]) * float64(alone[s].w))
 		}
-		got, check := arraytest.Guarded(make([]float32, k))
-		mixFloat32(got, from, pixels{count: 1, n: k})
-		if err := check(); err != nil {
-			t.Fatalf("%d sources: %v", taps, err)
+		if d := math.Abs(float64(got[i]) - float64(want[i])); size < math.MaxFloat32/2 && !(d <= size*0x1p-20+0x1p-149*8) {
+			t.Fatalf("%d sources, element %d of %d: %v, want %v", taps, i, k, got[i], want[i])
 		}
-		want := make([]float32, k)
-		mix(want, from, pixels{count: 1, n: k})
-		for i := range got {
-			size := 0.0
-			alone := append([]source[float32](nil), from...)
-			for s := range alone {
-				alone[s].x = alone[s].x[i : i+1]
-				size += math.Abs(float64(alone[s].x[0]) * float64(alone[s].w))
-			}
-			if d := math.Abs(float64(got[i]) - float64(want[i])); size < math.MaxFloat32/2 && !(d <= size*0x1p-20+0x1p-149*8) {
-				t.Fatalf("%d sources, element %d of %d: %v, want %v", taps, i, k, got[i], want[i])
-			}
-			one := []float32{0}
-			mixFloat32(one, alone, pixels{count: 1, n: 1})
-			if _, ok := arraytest.SameBits(one, got[i:i+1]); !ok {
-				t.Fatalf("%d sources, element %d of %d: %v, and %v alone", taps, i, k, got[i], one[0])
-			}
+		one := []float32{0}
+		mixFloat32(one, alone, pixels{count: 1, n: 1})
+		if _, ok := arraytest.SameBits(one, got[i:i+1]); !ok {
+			t.Fatalf("%d sources, element %d of %d: %v, and %v alone", taps, i, k, got[i], one[0])
 		}
-	})
+	}
 }
 
 // TestMixPixels: the pixels of a run have the bits that each has alone, and nothing

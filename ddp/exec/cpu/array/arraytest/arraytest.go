@@ -5,6 +5,7 @@ package arraytest
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 	"testing"
 )
@@ -66,17 +67,27 @@ func Floats(raw []byte, n int) []float32 {
 	return x
 }
 
-// Seeds adds inputs of some hundred bytes to a fuzz target, for lengths around
-// those of vectors.
+// Seeds adds the examples to a fuzz target.
 func Seeds(f *testing.F) {
-	for i, n := range []uint16{1, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 129, 200} {
-		raw := make([]byte, 4*61)
-		for k := range raw {
-			raw[k] = byte((k*k*31 + k*7 + 13*i) >> 2) // any
-		}
-		for k := 3; k < len(raw); k += 4 { // mostly ordinary exponents
-			raw[k] = 0x3d + raw[k]%6 | raw[k]&0x80
-		}
+	for n, raw := range Examples() {
 		f.Add(n, raw)
+	}
+}
+
+// Examples are inputs of some hundred bytes, for lengths around those of vectors.
+func Examples() iter.Seq2[uint16, []byte] {
+	return func(yield func(uint16, []byte) bool) {
+		for i, n := range []uint16{1, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 129, 200} {
+			raw := make([]byte, 4*61)
+			for k := range raw {
+				raw[k] = byte((k*k*31 + k*7 + 13*i) >> 2) // any
+			}
+			for k := 3; k < len(raw); k += 4 { // mostly ordinary exponents
+				raw[k] = 0x3d + raw[k]%6 | raw[k]&0x80
+			}
+			if !yield(n, raw) {
+				return
+			}
+		}
 	}
 }
