@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,7 +50,7 @@ func (m *Member) holdLife(name string) {
 		c, err := m.dial(m.ctx, m.at)
 		if err == nil {
 			if _, _, err = m.introduce(c, true); err == nil {
-				m.live(name, c)
+				m.live(name, c, m.at)
 			} else {
 				_ = c.Close()
 			}
@@ -72,8 +73,9 @@ func (m *Member) holdLife(name string) {
 	}
 }
 
-// live keeps up the life line c with the launcher called name to its end.
-func (m *Member) live(name string, c net.Conn) {
+// live keeps up the life line c with the launcher called name, which listens at home,
+// to its end.
+func (m *Member) live(name string, c net.Conn, home netip.AddrPort) {
 	m.mu.Lock()
 	l := m.lives[name]
 	if l == nil {
@@ -102,10 +104,22 @@ func (m *Member) live(name string, c net.Conn) {
 	m.mu.Unlock()
 	_ = c.Close()
 	if killed {
-		// Its link has ended, too: what has come over it is told first, and may be a farewell.
-		m.settle(verifyLimit, []*link{m.link(name)}, (*link).connected)
-		m.report(l, rendezvous.Inbound{From: name, Lost: true, How: rendezvous.Killed})
+		m.bury(name, l, home)
 	}
+}
+
+// bury tells that a launcher was killed whose life line has ended as by that. Its link
+// ends, too, and what has come over it is told first, and may be a farewell. If the link
+// stands and somebody listens at home, only the life line was cut, by what lies between:
+// it is opened again, and the launcher judged by whether it then is.
+func (m *Member) bury(name string, l *life, home netip.AddrPort) {
+	k := m.link(name)
+	m.settle(verifyLimit, []*link{k}, (*link).connected)
+	if k.connected() && !refused(home) {
+		m.cfg.Log.Debug("a life line was cut, and its launcher lives", "launcher", name)
+		return
+	}
+	m.report(l, rendezvous.Inbound{From: name, Lost: true, How: rendezvous.Killed})
 }
 
 // beat is the time between pulses: the coordinator's choice, which it tells in its

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"sync"
@@ -32,16 +33,52 @@ func (m *Member) line1(t *testing.T, name string) net.Conn {
 	return nil
 }
 
-// The kernel closes the life line of a launcher that is killed: each end is told
-// that the other was, once.
+// The kernel closes what a launcher has that is killed, and the others are told that it
+// was, once.
 func TestKilled(t *testing.T) {
 	a, b := pair(t, "127.0.0.1")
+	line := a.line1(t, "b")
 	_ = b.line1(t, "a")
-	if err := a.line1(t, "b").Close(); err != nil {
+	if err := a.port.tcp.Close(); err != nil {
 		t.Fatal(err)
+	}
+	for _, c := range []io.Closer{a.link("b").conn, line} {
+		_ = c.Close()
 	}
 	if in := next(t, b); in.From != "a" || !in.Lost || in.How != rendezvous.Killed || in.Alone {
 		t.Errorf("got %+v", in)
+	}
+}
+
+// A life line that ends, by a reset say, while the link stands and the launcher listens
+// was cut by what lies between: nobody is lost, and another takes its place. If nobody
+// listens, the launcher was killed, and its link merely has not ended yet.
+func TestLifeLineIsCut(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	for _, cut := range []*Member{a, b} {
+		ofA, ofB := a.line1(t, "b"), b.line1(t, "a")
+		s := map[*Member]net.Conn{a: ofA, b: ofB}[cut].(*secure)
+		if err := s.Conn.(*net.TCPConn).SetLinger(0); err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Conn.Close()
+		for a.line1(t, "b") == ofA || b.line1(t, "a") == ofB {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	select {
+	case in := <-a.Inbox():
+		t.Errorf("a got %+v", in)
+	case in := <-b.Inbox():
+		t.Errorf("b got %+v", in)
+	case <-time.After(2 * verifyLimit):
+	}
+	if err := a.port.tcp.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = a.line1(t, "b").Close()
+	if in := next(t, b); in.From != "a" || !in.Lost || in.How != rendezvous.Killed {
+		t.Errorf("got %+v of who does not listen any more", in)
 	}
 }
 
@@ -53,7 +90,7 @@ func TestRefusedLifeLine(t *testing.T) {
 	if err := there.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a.live("b", here)
+	a.live("b", here, netip.AddrPort{})
 	if speaks, lost := a.lifeOf("b"); lost {
 		t.Errorf("b is lost, and speaks: %v", speaks)
 	}
@@ -66,7 +103,7 @@ func TestSecondLifeLine(t *testing.T) {
 	for i := range ends {
 		here, there := net.Pipe()
 		ends[i] = there
-		a.wg.Go(func() { a.live("b", here) })
+		a.wg.Go(func() { a.live("b", here, netip.AddrPort{}) })
 		go func() { _, _ = io.Copy(io.Discard, there) }()
 		if _, err := there.Write([]byte{sayAlive}); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -70,7 +71,7 @@ func TestEndOfALifeLine(t *testing.T) {
 					here = b
 				}
 				over := make(chan struct{})
-				go func() { m.live("b", here); close(over) }()
+				go func() { m.live("b", here, netip.AddrPort{}); close(over) }()
 				go func() { _, _ = io.Copy(io.Discard, there) }()
 				if tt.err == nil {
 					_, _ = there.Write([]byte(tt.says))
@@ -102,7 +103,7 @@ func TestMuteLifeLine(t *testing.T) {
 			m := imagined(t)
 			m.Formed(2)
 			here, there := net.Pipe()
-			go m.live("b", here)
+			go m.live("b", here, netip.AddrPort{})
 			go func() { _, _ = io.Copy(io.Discard, there) }()
 			go func() {
 				for range pulses {
@@ -128,7 +129,7 @@ func TestNewLifeLineStays(t *testing.T) {
 		var said []byte
 		for i := range heres {
 			heres[i], theres[i] = net.Pipe()
-			go m.live("b", heres[i])
+			go m.live("b", heres[i], netip.AddrPort{})
 			go func() {
 				all, _ := io.ReadAll(theres[i])
 				if i == 1 {
@@ -156,7 +157,7 @@ func TestLateLifeLine(t *testing.T) {
 		m := imagined(t)
 		m.closing = true
 		here, there := net.Pipe()
-		go m.live("b", here)
+		go m.live("b", here, netip.AddrPort{})
 		if all, err := io.ReadAll(there); len(all) > 0 || err != nil {
 			t.Errorf("it said %q, %v", all, err)
 		}

@@ -318,19 +318,19 @@ func (m *Member) answer(c net.Conn, leave func() bool) {
 		m.cfg.Log.Debug("a connection was refused", "from", c.RemoteAddr(), "error", err)
 		return
 	}
+	home := netip.AddrPortFrom(c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr(), uint16(in.Port))
 	if in.Life {
-		m.live(in.Name, s)
+		m.live(in.Name, s, home)
 		return
 	}
 	err = m.link(in.Name).run(s, has, func(msg rendezvous.Message) { m.push(rendezvous.Inbound{From: in.Name, Msg: msg}) })
 	m.cfg.Log.Debug("link ended", "to", in.Name, "error", err)
-	remote := c.RemoteAddr().(*net.TCPAddr).AddrPort()
 	switch {
 	case m.ctx.Err() != nil:
 	case errors.Is(err, errFarewell):
 		m.hasLeft(in.Name)
 		m.lose(rendezvous.Inbound{From: in.Name})
-	case refused(netip.AddrPortFrom(remote.Addr(), uint16(in.Port))):
+	case refused(home):
 		m.lose(rendezvous.Inbound{From: in.Name, How: rendezvous.Killed})
 	}
 }
