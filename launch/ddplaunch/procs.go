@@ -19,7 +19,7 @@ func countProcs(s string, environ []string) (int, error) {
 	case "auto":
 		return max(1, countGPUs(environ)), nil
 	case "cpu":
-		return runtime.NumCPU(), nil
+		return runtime.GOMAXPROCS(0), nil
 	case "gpu":
 		n := countGPUs(environ)
 		if n == 0 {

@@ -70,7 +70,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		return supervise.Config{}, err
 	}
 	cfg := supervise.Config{
-		Name: o.Name, Program: o.Program, Args: o.Args, Environ: threads(environ, o.Nproc, o.Locals, runtime.NumCPU()),
+		Name: o.Name, Program: o.Program, Args: o.Args, Environ: threads(environ, o.Nproc, o.Locals, runtime.GOMAXPROCS(0)),
 		Local: o.Local, Locals: o.Locals, RunID: o.RunID, MaxRestarts: o.MaxRestarts,
 		Output: o.Output, Stdout: stdout, Stderr: stderr, Log: log,
 		Node: rendezvous.NodeConfig{
@@ -184,8 +184,9 @@ func nonce(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// threads shares the cores that this launcher has among its ranks, for libraries
-// that use OpenMP, unless the user has decided otherwise. Of the locals ranks of this
+// threads shares the cores that this launcher has, or that a container's quota of
+// processor time is worth (GOMAXPROCS), among its ranks, for libraries that use OpenMP,
+// unless the user has decided otherwise. Of the locals ranks of this
 // host, others are other launchers', if that is more than nproc; a scheduler may have
 // given each of these cores of its own, which are then fewer than the job has here.
 func threads(environ []string, nproc, locals, cores int) []string {

@@ -44,7 +44,9 @@ type Config struct {
 	Device    string // one of Names
 	Precision string // one of Precisions
 	// Threads is per rank; 0 obeys OMP_NUM_THREADS, which ddplaunch sets, and without
-	// it shares the cores among the ranks of this host.
+	// it shares the cores among the ranks of this host: those that the process may use,
+	// or as many as a container's quota of processor time is worth, which Go's runtime
+	// reads (GOMAXPROCS; 2 at least, where there are 2).
 	Threads int
 	// LocalRank and LocalRanks are this rank's number among those of its host, which
 	// chooses among the devices of a kind where there are several, and how many they
@@ -174,7 +176,7 @@ func Threads(c Config) (int, error) {
 // nesting, of which the first counts.
 func defaultThreads(omp string, localRanks int) (int, error) {
 	if omp == "" {
-		return max(1, runtime.NumCPU()/max(1, localRanks)), nil
+		return max(1, runtime.GOMAXPROCS(0)/max(1, localRanks)), nil
 	}
 	first, _, _ := strings.Cut(omp, ",")
 	n, err := strconv.Atoi(strings.TrimSpace(first))

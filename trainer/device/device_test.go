@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -35,9 +36,12 @@ func TestDefaultThreads(t *testing.T) {
 			t.Errorf("OMP_NUM_THREADS=%q: got %d, %v, want %d", c.omp, n, err, c.want)
 		}
 	}
-	for _, ranks := range []int{0, 1, 1000} {
-		if n, err := defaultThreads("", ranks); n < 1 || err != nil {
-			t.Errorf("%d ranks: %d threads, %v", ranks, n, err)
+	// The runtime starts with the processors that there are, or those that a container's
+	// quota is worth.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(7))
+	for ranks, want := range map[int]int{0: 7, 1: 7, 2: 3, 1000: 1} {
+		if n, err := defaultThreads("", ranks); n != want || err != nil {
+			t.Errorf("%d ranks on 7 processors: %d threads, %v, want %d", ranks, n, err, want)
 		}
 	}
 }
