@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/binding"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/launcher"
 	"ebtrain/launch/supervise"
@@ -51,7 +52,7 @@ SIGUSR2 to ddplaunch or a rank shows what all ranks did last, and who lags. With
 and takes in nodes that come later; if node 0 is lost, it ends with 75.
 `,
 	Groups: []cliflag.Group{
-		{Title: "Ranks", Flags: []string{"nproc-per-node", "max-restarts", "stuck-after", "grace", "stop-before", "signals-to-handle"}},
+		{Title: "Ranks", Flags: []string{"nproc-per-node", "numa-binding", "max-restarts", "stuck-after", "grace", "stop-before", "signals-to-handle"}},
 		{Title: "Several machines", Flags: []string{"nnodes", "node-rank", "rdzv-endpoint", "join", "key-file", "rdzv-id", "rdzv-timeout", "network", "port-range", "standalone"}},
 		{Title: "Output", Flags: []string{"log-dir", "redirects", "tee", "local-ranks-filter", "gather-output", "verbose"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
@@ -64,12 +65,12 @@ type options = launcher.Options
 
 // raw are the flags as typed.
 type raw struct {
-	nnodes, nproc, nodeRank, endpoint, join, runID, joinWait, grace string
-	stuckAfter, stopBefore                                          string
-	network, portRange, keyFile, key                                string
-	logDir, redirects, tee, filter, signals                         string
-	maxRestarts                                                     int
-	standalone, gather, verbose                                     bool
+	nnodes, nproc, numa, nodeRank, endpoint, join, runID, joinWait, grace string
+	stuckAfter, stopBefore                                                string
+	network, portRange, keyFile, key                                      string
+	logDir, redirects, tee, filter, signals                               string
+	maxRestarts                                                           int
+	standalone, gather, verbose                                           bool
 
 	environ []string
 }
@@ -83,6 +84,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 		return pflag.NormalizedName(name)
 	})
 	fs.StringVar(&r.nproc, "nproc-per-node", "1", "ranks on this node: a number, gpu, cpu, or auto (GPUs, else 1); short: -nproc")
+	fs.StringVar(&r.numa, "numa-binding", "none", "bind each rank to the processors near its GPU, or without GPUs to a share of the machine's nodes of processors and memory: node, socket (all nodes of a socket), or exclusive (cores of the node that no other rank gets); none leaves it to the kernel")
 	fs.StringVar(&r.nnodes, "nnodes", "1", "number of nodes, or 2:4 for 2 to 4: the job goes on without those that are lost, and takes in those that come")
 	fs.StringVar(&r.nodeRank, "node-rank", "", "this node's number; node 0 coordinates (default 0, or any with --join)")
 	fs.StringVar(&r.endpoint, "rdzv-endpoint", "", "host or host:port of node 0; node 0 itself may leave it out. Without a port, it is one of a few that come from the key")
@@ -125,12 +127,19 @@ func parse(args, environ []string, stdout io.Writer) (options, error) {
 	o := launcher.Defaults("ddplaunch")
 	o.MaxRestarts, o.RunID, o.Verbose, o.Network, o.KeyFile = r.maxRestarts, r.runID, r.verbose, r.network, r.keyFile
 	r.environ = environ
-	for _, step := range []func(*options, raw, *pflag.FlagSet) error{parseNodes, parsePorts, parseWaits, parseOutput, parseSignals, parseProgram} {
+	for _, step := range []func(*options, raw, *pflag.FlagSet) error{parseNodes, parseBinding, parsePorts, parseWaits, parseOutput, parseSignals, parseProgram} {
 		if err := step(&o, r, fs); err != nil {
 			return options{}, err
 		}
 	}
 	return o, nil
+}
+
+func parseBinding(o *options, r raw, _ *pflag.FlagSet) (err error) {
+	if o.Binding, err = binding.Parse(r.numa); err != nil {
+		return cliflag.Usage("--numa-binding %w", err)
+	}
+	return nil
 }
 
 func parseWaits(o *options, r raw, _ *pflag.FlagSet) error {

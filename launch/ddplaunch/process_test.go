@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -408,6 +409,43 @@ func TestEnvironment(t *testing.T) {
 	want(t, out, "[0] 0 2 0 2 0 127.0.0.1 exp 0 0 plain\n", "[1] 1 2 1 2 0 127.0.0.1 exp 0 0 plain\n")
 	each(t, out, []int{0, 1}, "set")
 	each(t, out, []int{0, 1}, "no key")
+}
+
+// Ranks that are bound run on processors of their own, of which each has as many threads
+// as it has, also when they are started again; the launcher is bound to nothing.
+func TestBinding(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("needs two processors")
+	}
+	code, out := run1(t, "-nproc", "2", "--numa-binding", "exclusive", "--max-restarts", "1", "sh", "-c",
+		`echo on $(sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status) of $(nproc) threads $OMP_NUM_THREADS; grep Cpus_allowed_list /proc/$PPID/status; [ "$TORCHELASTIC_RESTART_COUNT" = 1 ]`)
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	on := map[string][]string{} // what each rank said
+	all := map[string]bool{}    // what the launcher may use
+	for line := range strings.Lines(out) {
+		if at, text, ok := strings.Cut(strings.TrimSpace(line), " on "); ok {
+			on[at] = append(on[at], text)
+		}
+		if _, list, ok := strings.Cut(line, "Cpus_allowed_list:"); ok {
+			all[list] = true
+		}
+	}
+	a, b := on["[0]"], on["[1]"]
+	if len(a) != 2 || len(b) != 2 || a[0] != a[1] || b[0] != b[1] || a[0] == b[0] || len(all) != 1 {
+		t.Errorf("in two epochs ranks were on %q and %q; output\n%s", a, b, out)
+	}
+	for _, texts := range on {
+		var list string
+		var processors, threads int
+		if n, err := fmt.Sscanf(texts[0], "%s of %d threads %d", &list, &processors, &threads); n != 3 || err != nil || processors != threads || processors > runtime.NumCPU()-1 {
+			t.Errorf("got %q, want as many threads as processors, and not all of %d: %v", texts[0], runtime.NumCPU(), err)
+		}
+	}
+	if code, out := run1(t, "-nproc", "1", "--numa-binding", "half", "true"); code != 2 || !strings.Contains(out, `--numa-binding "half": want one of none, node, socket, exclusive`) {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
 }
 
 // What follows the program's name is the program's.

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/term"
 
+	"ebtrain/launch/binding"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/outlet"
 	"ebtrain/launch/plainlog"
@@ -70,7 +71,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		return supervise.Config{}, err
 	}
 	cfg := supervise.Config{
-		Name: o.Name, Program: o.Program, Args: o.Args, Environ: threads(environ, o.Nproc, o.Locals, runtime.GOMAXPROCS(0)),
+		Name: o.Name, Program: o.Program, Args: o.Args, Environ: environ,
 		Local: o.Local, Locals: o.Locals, RunID: o.RunID, MaxRestarts: o.MaxRestarts,
 		Output: o.Output, Stdout: stdout, Stderr: stderr, Log: log,
 		Node: rendezvous.NodeConfig{
@@ -82,6 +83,11 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 			Key: key, Join: o.Endpoint, Ports: o.Ports, Again: registerAgain(o.Nodes), JoinWait: o.JoinWait + 2*time.Second,
 			AnswerWait: answerWait, StopWait: time.Second, KillWait: time.Second, GoneWait: goneWait, StrangerWait: strangerWait, Grace: o.Grace,
 		},
+	}
+	if o.Binding == binding.None {
+		cfg.Environ = threads(environ, o.Nproc, o.Locals, runtime.GOMAXPROCS(0))
+	} else if cfg.Places, err = places(o, environ); err != nil {
+		return supervise.Config{}, err
 	}
 	if cfg.RunID == "" {
 		cfg.RunID = "job-" + nonce(4)
@@ -194,7 +200,20 @@ func threads(environ []string, nproc, locals, cores int) []string {
 	if ranks > nproc && jobCores(environ) > cores {
 		ranks = nproc
 	}
-	return supervise.SetDefault(environ, "OMP_NUM_THREADS", strconv.Itoa(max(1, cores/ranks)))
+	return supervise.SetDefault(environ, supervise.ThreadsVar, strconv.Itoa(max(1, cores/ranks)))
+}
+
+// places are where this launcher's ranks are to run.
+func places(o Options, environ []string) ([]binding.Place, error) {
+	m, err := binding.This()
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.Of(o.Binding, max(o.Nproc, o.Locals), environ)
+	if err != nil {
+		return nil, cliflag.Usage("--numa-binding %s: %w", o.Binding, err)
+	}
+	return all[o.Local:][:o.Nproc], nil
 }
 
 // jobCores is how many cores Slurm has given the job on this host; 0 if it does not

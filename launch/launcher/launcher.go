@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/binding"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/deadline"
 	"ebtrain/launch/env"
@@ -55,6 +56,7 @@ type Options struct {
 	// this host, and their number; 0 if all are this launcher's.
 	Local, Locals int
 
+	Binding     binding.Mode // of ranks to processors
 	MaxRestarts int
 	Grace       time.Duration
 	StuckAfter  time.Duration // 0 for never

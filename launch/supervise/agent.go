@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/binding"
 	"ebtrain/launch/outlet"
 	"ebtrain/launch/rendezvous"
 )
@@ -34,6 +35,9 @@ type Config struct {
 	// Local is the number of the first rank among all of this host, and Locals how
 	// many those are, where other launchers have started some; else both are 0.
 	Local, Locals int
+	// Places are where the ranks of this launcher are to run, by local number; nil where
+	// they may anywhere. Each has its share of threads (ThreadsVar), if Environ says nothing.
+	Places []binding.Place
 
 	Output  Output
 	Stdout  *outlet.Writer

@@ -88,7 +88,7 @@ func startGuard(s *spawner) (*guard, error) {
 	}
 	cmd.Stdin = r
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
-	err = s.start(cmd)
+	err = s.start(cmd, nil)
 	_ = r.Close()
 	if err != nil {
 		_ = w.Close()

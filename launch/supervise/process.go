@@ -50,9 +50,9 @@ type process struct {
 	drained   sync.WaitGroup
 }
 
-// launch makes the channels of a rank and starts it; its lines have so many
-// columns.
-func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local, columns int) (*process, error) {
+// launch makes the channels of a rank and starts it, on cpus if they are not nil; its
+// lines have so many columns.
+func launch(s *spawner, cmd *exec.Cmd, cpus *unix.CPUSet, w env.Worker, local, columns int) (*process, error) {
 	p := &process{local: local, cmd: cmd, out: newOutbox(), heard: make(chan struct{}), abandoned: make(chan struct{})}
 	mine, theirs, err := socketPair()
 	if err != nil {
@@ -75,7 +75,7 @@ func launch(s *spawner, cmd *exec.Cmd, w env.Worker, local, columns int) (*proce
 	cmd.Env = append(cmd.Env, w.Environ()...)
 	cmd.ExtraFiles = []*os.File{theirs, pageFile}
 	cmd.SysProcAttr = groupAttr()
-	if err := p.pipe(func() error { return s.start(cmd) }); err != nil {
+	if err := p.pipe(func() error { return s.start(cmd, cpus) }); err != nil {
 		return nil, errors.Join(err, p.conn.Close(), page.Close())
 	}
 	return p, nil

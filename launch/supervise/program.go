@@ -43,6 +43,9 @@ func executable(path string) error {
 	return nil
 }
 
+// ThreadsVar tells programs, and libraries that use OpenMP, how many threads to have.
+const ThreadsVar = "OMP_NUM_THREADS"
+
 // SetDefault returns environ with key=value added unless key is set.
 func SetDefault(environ []string, key, value string) []string {
 	if slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, key+"=") }) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -67,7 +68,13 @@ func (a *agent) startOne(w env.Worker, local int) (*process, error) {
 			return nil, err
 		}
 	}
-	p, err := launch(a.spawner, cmd, w, local, a.columns(w.Rank))
+	var cpus *unix.CPUSet
+	if a.cfg.Places != nil {
+		place := &a.cfg.Places[local]
+		cpus, cmd.Env = &place.CPUs, SetDefault(cmd.Env, ThreadsVar, strconv.Itoa(place.Threads()))
+		a.cfg.Log.Debug("a rank is bound", "rank", w.Rank, "processors", place)
+	}
+	p, err := launch(a.spawner, cmd, cpus, w, local, a.columns(w.Rank))
 	if err != nil {
 		if log != nil {
 			err = errors.Join(err, log.f.Close())

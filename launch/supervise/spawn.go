@@ -39,10 +39,30 @@ func undisturbed(f func()) {
 	f()
 }
 
-func (s *spawner) start(cmd *exec.Cmd) error {
+// start starts a process, on the processors cpus if they are not nil.
+func (s *spawner) start(cmd *exec.Cmd, cpus *unix.CPUSet) error {
 	result := make(chan error)
-	s.calls <- func() { result <- cmd.Start() }
+	s.calls <- func() { result <- on(cpus, cmd.Start) }
 	return <-result
+}
+
+// on does start while this thread is bound to cpus, as what it starts is then, too.
+func on(cpus *unix.CPUSet, start func() error) error {
+	if cpus == nil {
+		return start()
+	}
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return fmt.Errorf("which processors this thread may use: %w", err)
+	}
+	if err := unix.SchedSetaffinity(0, cpus); err != nil {
+		return fmt.Errorf("bind a rank to its processors: %w", err)
+	}
+	err := start()
+	if undo := unix.SchedSetaffinity(0, &before); undo != nil {
+		err = errors.Join(err, fmt.Errorf("be where this thread was: %w", undo))
+	}
+	return err
 }
 
 // Close ends the thread: whatever it started and has not ended is killed.
