@@ -25,7 +25,7 @@ type machine struct {
 	getenv func(string) string
 	root   string // in front of every absolute path of the system, "" usually
 	home   string
-	arch   string // as Go calls it
+	arch   string        // as Go calls it
 	python func() string // python3 on PATH, or ""
 }
 

@@ -18,7 +18,8 @@ func widest() set {
 	return s
 }
 
-// The functions of wide_amd64.go, which go on in these, in each set.
+// The functions of wide_amd64.go in each set. A table of them would be shorter, but Go
+// takes what is given to a function of a table for kept, and allocates it.
 
 //go:noescape
 func blocks8AVX512(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)

@@ -6,30 +6,50 @@ package philox
 type eight[T any] [4][8]T
 
 // blocks8 is blocks i … i+7; tag is Purpose<<16|Sub.
-//
-//go:noescape
-func blocks8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
+func blocks8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64) {
+	if wide == avx512 {
+		blocks8AVX512(dst, i, sample, step, tag, seed)
+	} else {
+		blocks8AVX2(dst, i, sample, step, tag, seed)
+	}
+}
 
 // samples8 is block i of samples sample … sample+7.
-//
-//go:noescape
-func samples8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64)
+func samples8(dst *eight[uint64], i, sample, step, tag uint32, seed uint64) {
+	if wide == avx512 {
+		samples8AVX512(dst, i, sample, step, tag, seed)
+	} else {
+		samples8AVX2(dst, i, sample, step, tag, seed)
+	}
+}
 
 // boxMuller8 is BoxMuller of eight pairs of words.
-//
-//go:noescape
-func boxMuller8(z0, z1 *[8]float64, w0, w1 *[8]uint64)
+func boxMuller8(z0, z1 *[8]float64, w0, w1 *[8]uint64) {
+	if wide == avx512 {
+		boxMuller8AVX512(z0, z1, w0, w1)
+	} else {
+		boxMuller8AVX2(z0, z1, w0, w1)
+	}
+}
 
 // uniforms are groups of eight blocks from block i on, as Uniform makes them, rounded to
 // float32.
-//
-//go:noescape
-func uniforms(dst *float32, groups int, i, sample, step, tag uint32, seed uint64)
+func uniforms(dst *float32, groups int, i, sample, step, tag uint32, seed uint64) {
+	if wide == avx512 {
+		uniformsAVX512(dst, groups, i, sample, step, tag, seed)
+	} else {
+		uniformsAVX2(dst, groups, i, sample, step, tag, seed)
+	}
+}
 
 // normals are the same for Normal.
-//
-//go:noescape
-func normals(dst *float32, groups int, i, sample, step, tag uint32, seed uint64)
+func normals(dst *float32, groups int, i, sample, step, tag uint32, seed uint64) {
+	if wide == avx512 {
+		normalsAVX512(dst, groups, i, sample, step, tag, seed)
+	} else {
+		normalsAVX2(dst, groups, i, sample, step, tag, seed)
+	}
+}
 
 func (n Name) wideUniform32(dst []float32, block uint32) {
 	tag := uint32(n.Purpose)<<16 | uint32(n.Sub)
