@@ -16,7 +16,11 @@ import (
 // spawner starts processes from one operating-system thread that lives until
 // Close. Linux sends PDEATHSIG when the thread that forked ends, not the
 // process, so ranks must not be started from a thread of the Go scheduler.
-type spawner struct{ calls chan func() }
+type spawner struct {
+	calls chan func()
+	bound bool        // the thread runs on a rank's processors; only it looks here
+	all   unix.CPUSet // where it ran before that
+}
 
 func newSpawner() *spawner {
 	s := &spawner{calls: make(chan func())}
@@ -42,27 +46,33 @@ func undisturbed(f func()) {
 // start starts a process, on the processors cpus if they are not nil.
 func (s *spawner) start(cmd *exec.Cmd, cpus *unix.CPUSet) error {
 	result := make(chan error)
-	s.calls <- func() { result <- on(cpus, cmd.Start) }
+	s.calls <- func() {
+		err := s.move(cpus)
+		if err == nil {
+			err = cmd.Start()
+		}
+		result <- err
+	}
 	return <-result
 }
 
-// on does start while this thread is bound to cpus, as what it starts is then, too.
-func on(cpus *unix.CPUSet, start func() error) error {
-	if cpus == nil {
-		return start()
+// move has the thread run on cpus, as what it starts then does, or where it may anyway.
+func (s *spawner) move(cpus *unix.CPUSet) error {
+	if cpus == nil && !s.bound {
+		return nil
 	}
-	var before unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return fmt.Errorf("which processors this thread may use: %w", err)
+	if !s.bound {
+		if err := unix.SchedGetaffinity(0, &s.all); err != nil {
+			return fmt.Errorf("which processors ranks may use: %w", err)
+		}
+	}
+	if s.bound = cpus != nil; !s.bound {
+		cpus = &s.all
 	}
 	if err := unix.SchedSetaffinity(0, cpus); err != nil {
 		return fmt.Errorf("bind a rank to its processors: %w", err)
 	}
-	err := start()
-	if undo := unix.SchedSetaffinity(0, &before); undo != nil {
-		err = errors.Join(err, fmt.Errorf("be where this thread was: %w", undo))
-	}
-	return err
+	return nil
 }
 
 // Close ends the thread: whatever it started and has not ended is killed.
