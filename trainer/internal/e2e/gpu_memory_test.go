@@ -77,8 +77,7 @@ func (s *site) onFull(t *testing.T, gpus, knob string) *site {
 }
 
 // fullOfAll wants says of a GPU on which all but buckets has room. How much that is differs
-// between machines, by which kernels were chosen, so it is tried out, by steps that are
-// shorter than buckets.
+// between machines, so it is tried out, by steps that are shorter than buckets.
 func (s *site) fullOfAll(says string) {
 	s.t.Helper()
 	tooSmall := regexp.MustCompile(`a step does not fit|were asked for (intermediate values|kernels that are timed)`)

@@ -26,7 +26,7 @@ def parse(about, batch, more=lambda p: None):
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--channels-last", action="store_true")
     p.add_argument("--width", type=int, default=0, help="0 = the network's own")
-    p.add_argument("--aten", default="avx512" if has(AVX512) else "", help="ATEN_CPU_CAPABILITY ('' = torch's own choice; it may be more than the processor has, and then ends torch)")
+    p.add_argument("--aten", default="avx512" if has(AVX512) else "", help="ATEN_CPU_CAPABILITY ('' = torch's own choice); torch ends if that is more than the processor has")
     p.add_argument("--keep-denormals", action="store_true", help="torch's default; flushing them to zero, the default here, is faster")
     p.add_argument("--golden", default="", help="instead of timing, write what two tiny steps compute to this file")
     more(p)

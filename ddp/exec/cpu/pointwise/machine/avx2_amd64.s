@@ -2,6 +2,7 @@
 
 #include "go_asm.h"
 #include "textflag.h"
+#include "thread_amd64.h"
 #include "exp_avx2_amd64.h"
 #include "log_avx2_amd64.h"
 
@@ -11,22 +12,6 @@
 //
 // R8 is the instruction (linked), R9 the first one, R12 the counters, CX the half
 // strips that are left. Y8 … Y15 are the handlers' own.
-
-#define NEXT \
-	ADDQ $linked__size, R8; \
-	MOVQ linked_handler(R8), AX; \
-	JMP AX
-
-#define FIRST \
-	MOVQ R9, R8; \
-	MOVQ linked_handler(R8), AX; \
-	JMP AX
-
-// SI = the operand's address
-#define OPERAND \
-	MOVQ linked_counter(R8), SI; \
-	MOVQ (R12)(SI*8), SI; \
-	ADDQ linked_operand(R8), SI
 
 // A handler and its place in the table, which grows in the order of this file.
 #define HANDLER(name, op) \
