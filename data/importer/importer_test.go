@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
@@ -62,6 +63,19 @@ func TestMNISTDamaged(t *testing.T) {
 	path := put(t, filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), b)
 	if _, err := MNIST(t.Context(), dir, Geometry{}); err == nil || !strings.HasPrefix(err.Error(), path+": offset 15: ") || !strings.HasSuffix(err.Error(), ": damaged, so copy or download it again") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Labels are read whole, so that their file alone says nothing of how many there are.
+func TestMNISTCounts(t *testing.T) {
+	dir := mnistDir(t, 7)
+	path := filepath.Join(dir, "t10k-labels-idx1-ubyte")
+	for _, n := range []int{6, 8, 1 << 30} {
+		put(t, path, binary.BigEndian.AppendUint32(idxFile(idxLabels, 0)[:4], uint32(n)))
+		want := fmt.Sprintf("%s: %d labels, but %s has 7 pictures", path, n, filepath.Join(dir, "t10k-images-idx3-ubyte.gz"))
+		if _, err := MNIST(t.Context(), dir, Geometry{}); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }
 

@@ -24,6 +24,9 @@ const (
 	idxLabels   = 0x801
 )
 
+// mostLabels limits the labels of an idx file, which are read whole.
+const mostLabels = 1 << 24
+
 // MNIST opens the four idx files in dir, gzipped or not: train-images-idx3-ubyte
 // and so on. A split whose files are both absent is left out. Of a g without
 // settings the pictures stay as they are, grey.
@@ -77,8 +80,27 @@ func findIDX(dir, stem, kind string) (string, error) {
 // addIDX adds a split, reading its labels and the header of its pictures. size
 // is that of the pictures of other splits.
 func (s *Set) addIDX(ctx context.Context, split, pictures, labels string, g Geometry, size *stored) error {
+	var mine stored
+	var count int
+	err := withIDX(ctx, pictures, idxPictures, func(r *idx) error {
+		if count = r.n; count > mostLabels {
+			return fmt.Errorf("offset 4: %d pictures, expected at most %d", count, mostLabels)
+		}
+		mine = stored{geometry: g, planes: 1, h: r.h, w: r.w}
+		if len(s.Splits) > 0 && (mine.h != size.h || mine.w != size.w) {
+			return fmt.Errorf("pictures of %d×%d, those before have %d×%d", r.h, r.w, size.h, size.w)
+		}
+		s.Schema = g.of(mine.fit(), []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
+		return s.Schema.Validate()
+	})
+	if err != nil {
+		return err
+	}
 	var ls []byte
-	err := withIDX(ctx, labels, idxLabels, func(r *idx) error {
+	err = withIDX(ctx, labels, idxLabels, func(r *idx) error {
+		if r.n != count {
+			return fmt.Errorf("%d labels, but %s has %d pictures", r.n, pictures, count)
+		}
 		for r.i < r.n { // in parts: the header may lie
 			part := make([]byte, min(r.n-r.i, 1<<16))
 			if err := r.next(part); err != nil {
@@ -87,21 +109,6 @@ func (s *Set) addIDX(ctx context.Context, split, pictures, labels string, g Geom
 			ls = append(ls, part...)
 		}
 		return r.end()
-	})
-	if err != nil {
-		return err
-	}
-	var mine stored
-	err = withIDX(ctx, pictures, idxPictures, func(r *idx) error {
-		if r.n != len(ls) {
-			return fmt.Errorf("%d pictures, but %s has %d labels", r.n, labels, len(ls))
-		}
-		mine = stored{geometry: g, planes: 1, h: r.h, w: r.w}
-		if len(s.Splits) > 0 && (mine.h != size.h || mine.w != size.w) {
-			return fmt.Errorf("pictures of %d×%d, those before have %d×%d", r.h, r.w, size.h, size.w)
-		}
-		s.Schema = g.of(mine.fit(), []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
-		return s.Schema.Validate()
 	})
 	if err != nil {
 		return err

@@ -111,7 +111,8 @@ func decompress(f io.Reader) (io.Reader, func(), error) {
 func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSample, error] {
 	return func(yield func(tarSample, error) bool) {
 		var t tarSample
-		tr := tar.NewReader(stream)
+		end := &ending{r: stream}
+		tr := tar.NewReader(end)
 		last := "its first entry"
 		for {
 			h, err := tr.Next()
@@ -138,6 +139,10 @@ func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSa
 				return
 			}
 		}
+		if !end.reached() {
+			yield(tarSample{}, fmt.Errorf("after %s: %w", last, short(io.ErrUnexpectedEOF)))
+			return
+		}
 		if t.key != "" && !yield(t, nil) {
 			return
 		}
@@ -145,6 +150,29 @@ func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSa
 			yield(tarSample{}, fmt.Errorf("after %s: %w", last, broken(ctx, err)))
 		}
 	}
+}
+
+// ending reads a tar and remembers its last block, which is empty where a tar ends:
+// archive/tar takes any end between two entries, or in what fills up the last block of
+// one, for that of the tar, so half of a copy would be a data set.
+type ending struct {
+	r    io.Reader
+	last [512]byte
+	read int64
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	fresh := p[max(0, n-len(e.last)):n]
+	copy(e.last[:], e.last[len(fresh):])
+	copy(e.last[len(e.last)-len(fresh):], fresh)
+	e.read += int64(n)
+	return n, err
+}
+
+// reached says whether what was read ends with an empty block.
+func (e *ending) reached() bool {
+	return e.read >= int64(len(e.last)) && e.last == [len(e.last)]byte{}
 }
 
 // broken is why a tar cannot be read on, and what to do. A checksum is found to be wrong

@@ -295,6 +295,31 @@ func TestTarChecksum(t *testing.T) {
 	}
 }
 
+// A tar that was cut short, wherever, is no data set: archive/tar takes an end between two
+// entries, or in what fills up the last block of one, for that of the tar.
+func TestTarCut(t *testing.T) {
+	body := tarOf(t, file{"0.png", dot(t)}, file{"0.cls", []byte("3")}, file{"1.png", dot(t)}, file{"1.cls", []byte("1")})
+	read := func(n int) (samples int, err error) {
+		for _, e := range (&tarReader{budget: newBudget(1 << 20)}).group(t.Context(), bytes.NewReader(body[:n])) {
+			if err = e; err != nil {
+				break
+			}
+			samples++
+		}
+		return samples, err
+	}
+	const ends = 512 // of the two empty blocks one is enough
+	for n := range len(body) {
+		samples, err := read(n)
+		if n == len(body)-ends && err == nil && samples == 2 {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), "cut short, so copy or download it again") {
+			t.Fatalf("cut at %d of %d: %d samples, error %v", n, len(body), samples, err)
+		}
+	}
+}
+
 // Links in a tar, into which programs turn what they find twice, are left alone as those
 // in a zip are, and not without a word.
 func TestLinksInTars(t *testing.T) {

@@ -221,7 +221,7 @@ func TestBadInput(t *testing.T) {
 		{"idx truncated", "mnist --src " + idx("cut", images[:17], labels), 1, "record 1 of 2 at offset 17: 0 of 1 bytes: the file ends too soon"},
 		{"idx too long", "mnist --src " + idx("long", append(slices.Clone(images), 1), labels), 1, "offset 18: more bytes than the 2 records"},
 		{"idx header cut", "mnist --src " + idx("head", images[:9], labels), 1, "expected an idx header of 16 bytes"},
-		{"idx counts differ", "mnist --src " + idx("counts", images, append([]byte{0, 0, 8, 1, 0, 0, 0, 1}, 1)), 1, "2 pictures, but"},
+		{"idx counts differ", "mnist --src " + idx("counts", images, append([]byte{0, 0, 8, 1, 0, 0, 0, 1}, 1)), 1, "1 labels, but"},
 		{"idx gz checksum", "mnist --src " + idx("sum", badGzip(t, images), labels), 1, "gzip: invalid checksum"},
 		{"frey source missing", "frey --src " + filepath.Join(src, "none"), 1, "no such file or directory; give the path of frey_rawface.mat"},
 		{"frey without the file", "frey --src " + empty, 1, "stat " + filepath.Join(empty, "frey_rawface.mat") + ": no such file"},
