@@ -142,12 +142,29 @@ func (l Layout) Spans() []Span {
 	var spans []Span
 	var first int64
 	for s, n := range l.Shards {
-		for b := 0; n > 0; b++ {
-			k := min(n, int64(l.BlockSamples))
-			spans = append(spans, Span{Shard: s, InShard: b, First: first, N: int(k)})
-			first += k
-			n -= k
-		}
+		spans = l.appendShard(spans, s, first)
+		first += n
+	}
+	return spans
+}
+
+// SpansOf lists the blocks of one shard in order.
+func (l Layout) SpansOf(shard int) []Span {
+	var first int64
+	for _, n := range l.Shards[:shard] {
+		first += n
+	}
+	return l.appendShard(nil, shard, first)
+}
+
+// appendShard appends the blocks of a shard whose first sample has that index.
+func (l Layout) appendShard(spans []Span, shard int, first int64) []Span {
+	n := l.Shards[shard]
+	for b := 0; n > 0; b++ {
+		k := min(n, int64(l.BlockSamples))
+		spans = append(spans, Span{Shard: shard, InShard: b, First: first, N: int(k)})
+		first += k
+		n -= k
 	}
 	return spans
 }

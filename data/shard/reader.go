@@ -52,9 +52,15 @@ func Open(dir, split string) (*Reader, error) {
 			return nil, err
 		}
 	}
-	return newReader(dir, split, x)
+	r, err := newReader(dir, split, x)
+	if err != nil {
+		return nil, err
+	}
+	r.spans = r.layout.Spans()
+	return r, nil
 }
 
+// newReader makes a reader that has no spans yet.
 func newReader(dir, split string, x *Index) (*Reader, error) {
 	p, ok := x.Splits[split]
 	if !ok {
@@ -70,7 +76,6 @@ func newReader(dir, split string, x *Index) (*Reader, error) {
 	if err := r.layout.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: split %s: %w", dir, split, err)
 	}
-	r.spans = r.layout.Spans()
 	var err error
 	if t := x.Schema.Text; t != nil {
 		if r.schema.Text.Words, err = t.words(dir); err != nil {
