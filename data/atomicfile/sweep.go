@@ -69,9 +69,19 @@ func sweepOld(old, path string) error {
 		if _, err := os.Lstat(strings.TrimSuffix(old, oldSuffix)); err == nil {
 			return nil
 		}
-		return ignoreAbsent(os.Rename(old, path))
+		return putBack(old, path)
 	}
-	return errors.Join(ignoreAbsent(os.Rename(old, path)), f.Close())
+	return errors.Join(putBack(old, path), f.Close())
+}
+
+// putBack moves old back to path, unless the new one has been placed there meanwhile: then
+// its writer lives, and removes old itself.
+func putBack(old, path string) error {
+	err := ignoreAbsent(os.Rename(old, path))
+	if errors.Is(err, fs.ErrExist) { // ENOTEMPTY, too
+		return nil
+	}
+	return err
 }
 
 // openLocked opens a temporary and takes its lock; nil if it is gone, if its

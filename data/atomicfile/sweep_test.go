@@ -221,6 +221,27 @@ func TestSweepBetweenRenames(t *testing.T) {
 	}
 }
 
+// Where the new folder is placed just when the old one is to be put back, the old one stays
+// for its writer to remove, and nobody hears of it.
+func TestPutBackTooLate(t *testing.T) {
+	dir := t.TempDir()
+	old, path := filepath.Join(dir, ".set.tmp-1-1.old"), filepath.Join(dir, "set")
+	for _, file := range []string{filepath.Join(old, "index"), filepath.Join(path, "index")} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := putBack(old, path); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(path, "index")); err != nil || string(b) != filepath.Join(path, "index") {
+		t.Errorf("the new one holds %q (%v)", b, err)
+	}
+}
+
 func FuzzIsTemporary(f *testing.F) {
 	f.Add(".a.tmp-1-2")
 	f.Add(".a.tmp-1-2.old")
