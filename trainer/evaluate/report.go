@@ -166,7 +166,7 @@ func (r *report) addDivergences(add adder) {
 	if r.LL != nil {
 		add("log-likelihood\t%.5g\t(log Z %v)\n", *r.LL, r.LogZ)
 		if more := r.LogZ.missed(); more > 0 {
-			add("\t%.5g\tas chains that begin at the data have it: the others never reach where these are, and the truth is between the two\n", *r.LL-more)
+			add("\t%.5g\tas chains that begin at the data have it: the others never reach where these are, so the truth is below the first, and near this only if these reach all of the model\n", *r.LL-more)
 		}
 	}
 	if r.Fisher != nil {
