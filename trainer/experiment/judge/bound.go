@@ -103,7 +103,7 @@ func (c Gap) Values() []Value { return []Value{c.Of, c.Than} }
 // Judge implements Check.
 func (c Gap) Judge(t Table) Verdict {
 	claim := fmt.Sprintf("%s above %s by %s to %s", c.Of, c.Than, digits(c.Lo), digits(c.Hi))
-	return t.paired(claim, c.Of, c.Than, func(a, b float64) float64 { return a - b }, c.Lo, c.Hi)
+	return t.paired(claim, c.Of, c.Than, func(a, b float64) number { return number{a - b, 1, -1} }, c.Lo, c.Hi)
 }
 
 // Ratio claims that Of is at most Most times To, in the mean over the seeds of which both
@@ -119,12 +119,15 @@ func (c Ratio) Values() []Value { return []Value{c.Of, c.To} }
 // Judge implements Check.
 func (c Ratio) Judge(t Table) Verdict {
 	claim := fmt.Sprintf("%s at most %s times %s", c.Of, digits(c.Most), c.To)
-	return t.paired(claim, c.Of, c.To, func(a, b float64) float64 { return a / b }, math.Inf(-1), c.Most)
+	return t.paired(claim, c.Of, c.To, func(a, b float64) number { return number{a / b, 1 / b, -a / (b * b)} }, math.Inf(-1), c.Most)
 }
+
+// number is one of two values, and its derivatives by them.
+type number struct{ value, da, db float64 }
 
 // paired judges whether a number of two values is from lo to hi. Seeds that only one of them
 // has are left out: they would be compared with others.
-func (t Table) paired(claim string, of, than Value, number func(a, b float64) float64, lo, hi float64) Verdict {
+func (t Table) paired(claim string, of, than Value, from func(a, b float64) number, lo, hi float64) Verdict {
 	both := []Value{of, than}
 	if v := absent(t, claim, both); v != nil {
 		return *v
@@ -133,5 +136,6 @@ func (t Table) paired(claim string, of, than Value, number func(a, b float64) fl
 	if len(seeds) == 0 {
 		return Verdict{claim, NotRun, noCommon}
 	}
-	return decided(claim, number(t.mean(of, seeds), t.mean(than, seeds)), len(seeds), t.doubt(of, than, seeds, number), lo, hi)
+	n := from(t.mean(of, seeds), t.mean(than, seeds))
+	return decided(claim, n.value, len(seeds), t.doubt(of, than, seeds, n.da, n.db), lo, hi)
 }

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Order claims that values rise from each to the next, by Margin at least: for every seed of
-// which all of them were measured, and in the mean of these seeds. Where that is one seed,
-// and others say how much seeds differ, they must rise or fall by more than that.
+// Order claims that values rise from each to the next, by Margin at least: in the mean of
+// the seeds of which all of them were measured, and for every one of these seeds.
 type Order struct {
 	Rising []Value
 	Margin float64
@@ -28,61 +27,53 @@ func (c Order) Judge(t Table) Verdict {
 	if len(seeds) == 0 {
 		return Verdict{claim, NotRun, noCommon}
 	}
-	if len(seeds) == 1 {
-		return c.ofOne(t, claim, seeds)
-	}
-	wrong := c.wrong("in the mean", func(v Value) float64 { return t.mean(v, seeds) })
-	for _, seed := range seeds {
-		wrong = append(wrong, c.wrong(seedList([]uint64{seed}), func(v Value) float64 { return t.at(v, seed) })...)
-	}
-	if len(wrong) > 0 {
-		return verdict(claim, false, "%s", strings.Join(wrong, "; "))
-	}
-	return verdict(claim, true, "for %s and in the mean", seedCount(len(seeds)))
-}
-
-// ofOne judges by one seed. A step that falls for certain fails the claim, whatever the others
-// do.
-func (c Order) ofOne(t Table, claim string, seeds []uint64) Verdict {
-	rise := func(a, b float64) float64 { return b - a }
 	var wrong, unsure []string
 	for i, v := range c.Rising[1:] {
-		before := c.Rising[i]
-		step := Order{Rising: []Value{before, v}, Margin: c.Margin}
-		falls := step.wrong(seedList(seeds), func(v Value) float64 { return t.at(v, seeds[0]) })
-		d := t.doubt(before, v, seeds, rise)
-		a, b := t.at(before, seeds[0]), t.at(v, seeds[0])
-		switch {
-		case !d.tells(math.Abs(rise(a, b) - c.Margin)):
-			unsure = append(unsure, fmt.Sprintf("%s is %s, %s is %s: %s", label(c.Rising, before), digits(a), label(c.Rising, v), digits(b), d.why))
-		default:
-			wrong = append(wrong, falls...)
-		}
+		short, doubt := c.step(t, c.Rising[i], v, seeds)
+		wrong, unsure = append(wrong, short...), append(unsure, doubt...)
 	}
 	switch {
 	case len(wrong) > 0:
 		return verdict(claim, false, "%s", strings.Join(wrong, "; "))
 	case len(unsure) > 0:
 		return Verdict{claim, Undecided, strings.Join(unsure, "; ")}
+	case len(seeds) == 1:
+		return verdict(claim, true, "for 1 seed")
 	}
-	return verdict(claim, true, "for 1 seed")
+	return verdict(claim, true, "for %s and in the mean", seedCount(len(seeds)))
+}
+
+// step judges one rise: what is short, for certain in the mean or where the mean rises in
+// some seed, or what cannot be told. A step that falls for certain fails the claim, whatever
+// the others do.
+func (c Order) step(t Table, before, v Value, seeds []uint64) (wrong, unsure []string) {
+	mean := t.mean(v, seeds) - t.mean(before, seeds)
+	if d := t.doubt(v, before, seeds, 1, -1); !d.tells(math.Abs(mean - c.Margin)) {
+		return nil, []string{fmt.Sprintf("%s: %s", c.both(before, v, t.mean(before, seeds), t.mean(v, seeds)), d.why)}
+	}
+	if len(seeds) > 1 {
+		wrong = c.short("in the mean", before, v, t.mean(before, seeds), t.mean(v, seeds))
+	}
+	for _, seed := range seeds {
+		wrong = append(wrong, c.short(seedList([]uint64{seed}), before, v, t.at(before, seed), t.at(v, seed))...)
+	}
+	return wrong, nil
+}
+
+// short says by how much values do not rise from a to b.
+func (c Order) short(where string, before, v Value, a, b float64) []string {
+	if b > a && b-a >= c.Margin {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s, short by %s", where, c.both(before, v, a, b), digits(a+c.Margin-b))}
+}
+
+func (c Order) both(before, v Value, a, b float64) string {
+	return fmt.Sprintf("%s is %s, %s is %s", label(c.Rising, before), digits(a), label(c.Rising, v), digits(b))
 }
 
 // noCommon says why values cannot be compared seed by seed.
 const noCommon = "no seed of which all of them were measured"
-
-// wrong says where the values do not rise.
-func (c Order) wrong(where string, value func(Value) float64) []string {
-	var out []string
-	for i, v := range c.Rising[1:] {
-		before := c.Rising[i]
-		a, b := value(before), value(v)
-		if !(b > a && b-a >= c.Margin) {
-			out = append(out, fmt.Sprintf("%s: %s is %s, %s is %s, short by %s", where, label(c.Rising, before), digits(a), label(c.Rising, v), digits(b), digits(a+c.Margin-b)))
-		}
-	}
-	return out
-}
 
 func (c Order) claim() string {
 	text := strings.ReplaceAll(labels(c.Rising), ", ", " < ")
@@ -172,11 +163,9 @@ func partly(t Table, rows []string) (words []string) {
 // and which have no seed in common; and the least distance.
 func (c Worse) compare(t Table, bad []string) (least float64, wrong, unsure, apart []string) {
 	least = math.Inf(1)
-	worse := func(bad, good float64) float64 {
-		if c.LowIsGood {
-			return bad - good
-		}
-		return good - bad
+	sign := -1.0
+	if c.LowIsGood {
+		sign = 1
 	}
 	for _, b := range bad {
 		for _, g := range c.Than {
@@ -187,10 +176,10 @@ func (c Worse) compare(t Table, bad []string) (least float64, wrong, unsure, apa
 				continue
 			}
 			x, y := t.mean(both[0], seeds), t.mean(both[1], seeds)
-			by := worse(x, y)
+			by := sign * (x - y)
 			least = min(least, by)
 			text := fmt.Sprintf("%s is %s, %s is %s", b, digits(x), g, digits(y))
-			switch doubt := t.doubt(both[0], both[1], seeds, worse); {
+			switch doubt := t.doubt(both[0], both[1], seeds, sign, -sign); {
 			case !doubt.tells(math.Abs(by - c.By)):
 				unsure = append(unsure, text+": "+doubt.why)
 			case !(by > 0 && by >= c.By):

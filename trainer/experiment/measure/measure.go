@@ -119,7 +119,7 @@ func against(set, title string) Measure {
 func best(curve string) Measure {
 	return Measure{Name: curve + "-best", Title: "best checkpoint's", Digits: 4, Curve: curve, take: func(e Evidence) (float64, error) {
 		if len(e.Curves[curve]) == 0 {
-			return 0, fmt.Errorf("the curve %s has no points", curve)
+			return 0, fmt.Errorf("%w: the curve %s has no points", ErrShort, curve)
 		}
 		highest := math.Inf(-1)
 		for _, p := range e.Curves[curve] {

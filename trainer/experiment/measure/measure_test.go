@@ -221,8 +221,12 @@ func TestEnergies(t *testing.T) {
 			t.Errorf("%s is %v, %v; want %v", name, v, err, want)
 		}
 	}
+	m, _ := Find("auroc-noise-best")
+	if v, err := m.Of(e); !errors.Is(err, ErrShort) {
+		t.Errorf("the best of a run that ended before its first checkpoint is %v, %v", v, err)
+	}
 	e.TrainLost = true
-	m, _ := Find("cpu-s")
+	m, _ = Find("cpu-s")
 	if v, err := m.Of(e); !errors.Is(err, ErrLost) {
 		t.Errorf("a cost that is not known is %v, %v", v, err)
 	}
