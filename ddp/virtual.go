@@ -115,9 +115,9 @@ func inputs(leaves map[string]graph.Leaf) string {
 // Virtualise turns g, built for Virtual ranks, into the program of one of World
 // ranks, which plays Virtual/World of them: it holds that many copies of g, and
 // each AllReduce adds the copies' values before it adds those of the ranks. All
-// additions follow one balanced binary tree over the virtual ranks, so the
-// result has the same bits whatever World is, if the program is compiled with
-// exec.Options.Deterministic.
+// additions follow one balanced binary tree over the virtual ranks, of bfloat16s in
+// float32, so the result has the same bits whatever World is, if the program is compiled
+// with exec.Options.Deterministic.
 //
 // What does not depend on a virtual rank's own samples is the same computation
 // in every copy and is there once. Outputs and assigned values must be of that
@@ -129,6 +129,13 @@ func Virtualise(g *graph.Graph, s Shards) (*graph.Graph, error) {
 	}
 	if err := s.check(leavesOf(g)); err != nil {
 		return nil, err
+	}
+	if s.World == s.Virtual && s.Virtual > 1 { // one copy agrees with itself, so two are asked
+		two := s
+		two.World /= 2
+		if _, err := Virtualise(g, two); err != nil {
+			return nil, err
+		}
 	}
 	v := &virtual{Shards: s, from: g, to: &graph.Builder{}, own: map[graph.ID]graph.ID{}}
 	v.copies = make([][]graph.ID, s.Virtual/s.World)
@@ -243,19 +250,29 @@ func (v *virtual) allReduce(op graph.AllReduce, n graph.Node) {
 	for i, in := range n.In {
 		parts := make([]graph.ID, len(v.copies))
 		for r, ids := range v.copies {
-			parts[r] = ids[in]
+			parts[r] = v.to.Cast(ids[in], wide(v.from.Type(in).DType))
 		}
 		sums[i] = v.sum(parts)
 	}
 	sums = v.to.AllReduce(collective.Sum, op.Label, sums...)
-	if op.Op == collective.Mean {
-		for i, id := range sums {
-			sums[i] = v.to.Scale(id, 1/float64(v.Virtual)) // exact: a power of two
+	for i, id := range sums {
+		if op.Op == collective.Mean {
+			id = v.to.Scale(id, 1/float64(v.Virtual)) // exact: a power of two
 		}
+		sums[i] = v.to.Cast(id, v.from.Type(n.In[i]).DType)
 	}
 	for _, ids := range v.copies {
 		v.set(ids, n.Out, sums)
 	}
+}
+
+// wide is the type in which numbers of type t are added up: bfloat16s would be rounded
+// after each addition.
+func wide(t graph.DType) graph.DType {
+	if t == graph.BF16 {
+		return graph.F32
+	}
+	return t
 }
 
 // sum adds by halves, as the communicator does.

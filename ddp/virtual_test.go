@@ -136,6 +136,37 @@ func TestVirtualise(t *testing.T) {
 }
 
 // What all copies share is in the program once.
+// Bfloat16s are rounded once, after all have been added up: in steps, 1 and seven times
+// 2⁻⁸ would stay 1.
+func TestVirtualiseBF16(t *testing.T) {
+	var b graph.Builder
+	x := b.Cast(b.Input("x", graph.T(graph.F32, 1)), graph.BF16)
+	b.Output("sum", b.Cast(b.AllReduce(collective.Sum, "all", x)[0], graph.F32))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms := []float64{1, 1. / 256, 1. / 256, 1. / 256, 1. / 256, 1. / 256, 1. / 256, 1. / 256}
+	const want = 1 + 4./128 // nearest to 1 + 7/256, to even
+	for _, world := range []int{1, 2, 8} {
+		s := ddp.Shards{Virtual: virtualRanks, World: world, Split: map[string]bool{"x": true}, Batch: 1}
+		cut, err := ddp.Virtualise(g, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		comms, n := local(t, world), virtualRanks/world
+		if err := ddptest.Each(world, func(rank int, _ collective.Comm) error {
+			out, err := ddptest.Run(cut, ddptest.NewVars(), comms[rank], ddptest.Values{"x": terms[rank*n : (rank+1)*n]})
+			if err == nil && out["sum"][0] != want {
+				err = fmt.Errorf("%d ranks: %v, want %v", world, out["sum"], want)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestVirtualiseSharesTheStep(t *testing.T) {
 	g, err := ddp.Virtualise(model(t), shardsOf(2))
 	if err != nil {
@@ -251,6 +282,7 @@ func TestVirtualiseErrors(t *testing.T) {
 		{"an empty input", empty, func(s *ddp.Shards) { s.Key = "" }, "not inside its 0 entries"},
 		{"output", output, func(*ddp.Shards) {}, "output loss depends on the samples of one virtual shard"},
 		{"assign", assign, func(*ddp.Shards) {}, `the new value of var "w" depends on the samples`},
+		{"output, a shard a rank", output, func(s *ddp.Shards) { s.World = s.Virtual }, "output loss depends on the samples of one virtual shard"},
 		{"three shards", output, func(s *ddp.Shards) { s.Virtual = 3 }, "power of two, got 3"},
 		{"three ranks", output, func(s *ddp.Shards) { s.World = 3 }, "8 virtual shards cannot be shared evenly by 3 ranks"},
 		{"sixteen ranks", output, func(s *ddp.Shards) { s.World = 16 }, "up to 8 ranks"},

@@ -209,8 +209,9 @@ type Program interface {
 	// Dump writes the program as text: order, buffers, fused groups. Equal
 	// graphs give equal text.
 	Dump(w io.Writer) error
-	// Close ends the runs that are queued, and releases the program's memory. Launch
-	// is an error afterwards.
+	// Close ends the runs that are queued, and releases the program's memory, but for
+	// buckets of collectives, which the Comm has until its own Close. Launch is an error
+	// afterwards.
 	Close() error
 }
 

@@ -76,7 +76,7 @@ func on(team *threads.Team, mk micro.Kernel) *Engine {
 }
 
 // ErrNoBF16 is what the engine says of bfloat16: it only multiplies float32.
-var ErrNoBF16 = errors.New("the engine in plain Go multiplies float32 only, bfloat16 needs a build with oneDNN")
+var ErrNoBF16 = errors.New("plain Go multiplies float32 only, and this processor has no instructions for bfloat16 (AVX512_VNNI or AMX)")
 
 // BF16 is always ErrNoBF16.
 func (e *Engine) BF16() error { return ErrNoBF16 }
