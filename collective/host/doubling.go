@@ -107,6 +107,6 @@ func (m *mesh) combineWhole(s schedule.Step) {
 		x.job.Run(x.to[:s.Bytes/x.wide*x.narrow], d.sources[:], &d.tree)
 		return
 	}
-	within := reduce.Job{From: x.job.From, To: x.job.From, Op: x.job.Op}
+	within := x.job.Within()
 	within.Run(d.out[(s.Round+1)%2][headerBytes:headerBytes+s.Bytes], d.sources[:], &d.tree)
 }

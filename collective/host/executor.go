@@ -27,6 +27,7 @@ func (e *executor) quick(req collective.Request) bool {
 // begin begins it.
 func (e *executor) begin(it item) {
 	e.announce(it)
+	e.mover.count(it.zeros)
 	e.mover.begin(it.seq, it.req)
 }
 
@@ -83,6 +84,7 @@ func (e *executor) carryOut(ctx context.Context, it item, begun bool) (err error
 		if err := it.req.Check(e.size); err != nil {
 			return err
 		}
+		e.mover.count(it.zeros)
 		e.mover.begin(it.seq, it.req)
 	}
 	return e.finish(ctx, it.req)

@@ -157,7 +157,7 @@ func (m *mesh) combineRow() {
 			g.sources = append(g.sources, in[h])
 		}
 	}
-	sum := reduce.Job{From: x.job.From, To: x.job.From, Op: x.job.Op}
+	sum := x.job.Within()
 	sum.Run(own, g.sources, &g.tree)
 }
 

@@ -97,8 +97,9 @@ func (m *netMover) putIn(req collective.Request, at, n int) {
 func (m *netMover) jobs(req collective.Request) (within, between reduce.Job) {
 	whole := m.job(req)
 	wide := reduce.Accumulator(whole.To)
-	return reduce.Job{From: whole.From, To: wide, Op: whole.Op},
-		reduce.Job{From: wide, To: whole.To, Op: whole.Op, Div: whole.Div}
+	within, between = whole.Within(), whole
+	within.To, between.From = wide, wide
+	return within, between
 }
 
 // position is the number of each rank in the order in which parts lie in the partial result

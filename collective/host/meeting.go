@@ -31,6 +31,7 @@ type meeting struct {
 
 	round   uint64 // rounds of staging so far, the same on every rank
 	vec     vector // of this rank
+	zeros   bool   // subnormal numbers count as zeros, see item
 	turn    uint32 // headers shown so far, the same on every rank
 	half    uint32 // which of the two cells of a slot
 	gate    gate   // of publish
@@ -43,6 +44,8 @@ func newMeeting(p *peers, a *alarm) *meeting {
 	n := len(p.topo.locals())
 	return &meeting{peers: p, alarm: a, headers: make([]localHeader, n), views: make([][]byte, n)}
 }
+
+func (m *meeting) count(zeros bool) { m.zeros = zeros }
 
 // bring looks where req's vector lies, and what this rank has to do.
 func (m *meeting) bring(seq uint64, req collective.Request) {
@@ -213,7 +216,7 @@ func (m *meeting) lookAtParts(q, at, n int) {
 
 // job is how req's elements are combined to the end.
 func (m *meeting) job(req collective.Request) reduce.Job {
-	j := reduce.Job{From: req.Vec.Type, To: req.Vec.Type, Op: req.Op}
+	j := reduce.Job{From: req.Vec.Type, To: req.Vec.Type, Op: req.Op, Zeros: m.zeros}
 	if req.Op == collective.Mean {
 		j.Div = m.topo.size
 	}

@@ -12,6 +12,8 @@ import (
 type mover interface {
 	// quick says whether begin of req takes little time, and finish one barrier.
 	quick(req collective.Request) bool
+	// count says whether subnormal numbers count as zeros in the next collective.
+	count(zeros bool)
 	// begin is the part of a collective in which nobody waits.
 	begin(seq uint64, req collective.Request)
 	// finish is the rest. If ctx ends first, it ends the group.

@@ -13,6 +13,9 @@ type item struct {
 	alloc  *allocation         // instead of a request, for Alloc
 	within func(*Inside) error // besides a request, for Within
 	roll   bool                // it is a roll call
+	// zeros says that subnormal numbers count as zeros on the thread that started it: so
+	// they do in its sums, on whatever thread of this package or of a caller that waits.
+	zeros bool
 }
 
 // allocation is a call of Alloc.

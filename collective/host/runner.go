@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"ebtrain/collective"
+	"ebtrain/collective/subnormal"
 )
 
 // runner runs the collectives of a rank in order. One goroutine at a time does:
@@ -75,6 +76,7 @@ func (r *runner) carryOut(ctx context.Context, it item) {
 func (r *runner) put(it item) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	it.zeros = subnormal.Zeros()
 	return r.queue.add(it)
 }
 
@@ -84,7 +86,7 @@ func (r *runner) put(it item) uint64 {
 func (r *runner) start(req collective.Request) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seq := r.queue.add(item{req: req})
+	seq := r.queue.add(item{req: req, zeros: subnormal.Zeros()})
 	if r.queue.done == seq && r.exec.quick(req) {
 		if it, ok := r.queue.take(true); ok {
 			r.mu.Unlock()

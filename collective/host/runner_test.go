@@ -42,6 +42,7 @@ func (m *paced) alloc(_ context.Context, seq uint64, _ int) (collective.Vec, err
 	return collective.Vec{}, m.call(fmt.Sprint("alloc ", seq))
 }
 func (m *paced) unmap() error { return nil }
+func (m *paced) count(bool)   {}
 
 // under wants the call under way to be this one, and no other beside it.
 func (m *paced) under(t *testing.T, want string) {

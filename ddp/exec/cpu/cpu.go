@@ -22,7 +22,8 @@
 // master weights, sums, statistics, losses and what the ranks exchange are float32.
 // Products with a vector stay float32 too.
 //
-// Invariants: sums are added up in float64; images lie in channels-last order.
+// Invariants: reductions add up in float64, and ScatterAdd and pools in their own type;
+// images lie in channels-last order.
 //
 // Concurrency: a Backend may be used from several goroutines; runs of its
 // programs take turns. See package exec for Programs and Vars.
@@ -36,6 +37,7 @@ import (
 	"sync"
 
 	"ebtrain/collective"
+	"ebtrain/collective/subnormal"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu/linalg/engine"
 	"ebtrain/ddp/exec/cpu/threads"
@@ -99,7 +101,7 @@ func start(c Config, grain int) (*Backend, error) {
 // loop owns the engine and runs the programs, on one OS thread.
 func (b *Backend) loop(ready chan<- error, grain int) {
 	runtime.LockOSThread() // and never unlocked: what is set below ends with the thread
-	threads.FlushSubnormals()
+	subnormal.Flush()
 	defer close(b.done)
 	team := threads.NewTeam(b.threads)
 	defer team.Close()

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"ebtrain/collective/subnormal"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu/threads"
 	"ebtrain/ddp/graph"
 )
 
@@ -59,7 +59,7 @@ func TestSubnormals(t *testing.T) {
 					}
 				}
 			}
-			if threads.Flushes() {
+			if subnormal.Zeros() {
 				t.Error("the caller's thread counts subnormal numbers as zero, too")
 			}
 		})
@@ -68,6 +68,6 @@ func TestSubnormals(t *testing.T) {
 
 // flushing asks the backend's thread.
 func flushing(b *Backend) (yes bool) {
-	b.do(func() { yes = threads.Flushes() })
+	b.do(func() { yes = subnormal.Zeros() })
 	return yes
 }

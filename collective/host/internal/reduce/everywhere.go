@@ -1,6 +1,9 @@
 package reduce
 
-import "ebtrain/collective"
+import (
+	"ebtrain/collective"
+	"ebtrain/collective/subnormal"
+)
 
 // tile is the number of bytes that are reduced and then copied to the other
 // vectors while they are in the first-level cache.
@@ -18,13 +21,17 @@ const tile = 16 << 10
 // From and To are equal, and the vectors do not overlap. The bits are those of
 // Run.
 func (j Job) Everywhere(vectors [][]byte, s *Scratch) {
+	subnormal.Counting(j.Zeros, func() { j.everywhere(vectors, s) })
+}
+
+func (j Job) everywhere(vectors [][]byte, s *Scratch) {
 	at := 0
 	if r, ok := j.factor(); ok {
 		at = vectorAll(j.To, vectors, r)
 	}
 	for n := len(vectors[0]); at < n; at += tile {
 		tiles := s.tilesOf(vectors, at, min(at+tile, n))
-		j.Run(tiles[0], tiles, s)
+		j.run(tiles[0], tiles, s)
 		for _, t := range tiles[1:] {
 			copy(t, tiles[0])
 		}

@@ -18,6 +18,7 @@ import (
 	"unsafe"
 
 	"ebtrain/collective"
+	"ebtrain/collective/subnormal"
 )
 
 // block is how many elements are combined at a time, so that a block of each
@@ -53,10 +54,22 @@ type Job struct {
 	From, To collective.DType
 	Op       collective.Op
 	Div      int // number of ranks for a Mean; 0 or 1 means no division
+	// Zeros says that subnormal numbers count as zeros, whoever does the job.
+	Zeros bool
+}
+
+// Within is a part of j: what some of the sources give, not divided.
+func (j Job) Within() Job {
+	j.To, j.Div = j.From, 0
+	return j
 }
 
 // Run does j. It panics if a length or a type is not as described.
 func (j Job) Run(dst []byte, srcs [][]byte, s *Scratch) {
+	subnormal.Counting(j.Zeros, func() { j.run(dst, srcs, s) })
+}
+
+func (j Job) run(dst []byte, srcs [][]byte, s *Scratch) {
 	n := len(dst) / j.To.Size()
 	for i, src := range srcs {
 		if len(src) != n*j.From.Size() {

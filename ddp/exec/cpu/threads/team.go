@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"ebtrain/collective/subnormal"
 )
 
 // Team is a set of threads. All that compute in turn share one: a worker that
@@ -40,17 +42,17 @@ const (
 )
 
 // NewTeam starts n-1 workers, n at least 1. They count subnormal numbers as zero if
-// the caller's OS thread does (see FlushSubnormals).
+// the caller's OS thread does (see package subnormal).
 func NewTeam(n int) *Team {
 	t := &Team{done: make(chan struct{}, 1)}
-	flushes := Flushes()
+	zeros := subnormal.Zeros()
 	for i := 1; i < n; i++ {
 		wake := make(chan struct{}, 1)
 		t.wake = append(t.wake, wake)
 		t.ended.Go(func() {
-			if flushes {
+			if zeros {
 				runtime.LockOSThread() // and never unlocked: the thread ends with the worker
-				FlushSubnormals()
+				subnormal.Flush()
 			}
 			for range wake {
 				t.attend(i)
