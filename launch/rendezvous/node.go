@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,8 +154,7 @@ func (n *Node) Receive(m Message) []Effect {
 	case m.Kind == KindStop && n.phase == working:
 		n.askToStop(m.Text, m.Code, m.Grace)
 	case m.Kind == KindRegroup && n.phase == working && !n.regroup && n.stop == "":
-		n.regroup = true
-		n.toAlive(Message{Kind: KindStop, Text: m.Text}, int(syscall.SIGTERM))
+		n.askToRegroup(m.Text)
 	case m.Kind == KindEnd && n.phase == working:
 		n.finish(m.Code, nil)
 	}
@@ -191,7 +191,7 @@ func (n *Node) Expired(t Timer) []Effect {
 	case t.Kind == TimerGone && n.phase == aborting:
 		n.abandon()
 	case t.Kind == TimerStrangers && n.phase == working:
-		n.signalStrangers(n.stopNum)
+		n.signalStrangers(cmp.Or(n.stopNum, int(syscall.SIGTERM))) // that is for those to be started again
 	case t.Kind == TimerGrace && n.phase == working && len(n.alive()) > 0:
 		var late []string
 		for _, l := range n.alive() {
