@@ -94,7 +94,8 @@ type agent struct {
 	nodes  []rendezvous.NodeInfo // of the current epoch
 	quiet  map[string]bool       // launchers that have no more lines
 	table  []string              // of a failure, not shown yet
-	orphan bool                  // no other launcher is reached
+	orphan bool                  // no other launcher is reached, or that of node 0 does not answer
+	behind map[int]bool          // ranks, by pid, that do not end
 	signs  *signs                // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
@@ -114,7 +115,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if cfg.Coordinator != nil {
 		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
 	}
-	a.signs, a.quiet = &signs{}, map[string]bool{}
+	a.signs, a.quiet, a.behind = &signs{}, map[string]bool{}, map[int]bool{}
 	if cfg.Transport != nil {
 		cfg.Transport.Vouch(a.signs.lately)
 	}
@@ -203,6 +204,7 @@ func (a *agent) loop(ctx context.Context) {
 			}
 		case now := <-looks.C:
 			a.memory.refresh(now)
+			reapOrphans(a.known())
 			a.watchRanks(now)
 			a.watchNodes(now)
 		case e := <-a.cfg.Ending:
@@ -300,6 +302,7 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 			a.console.say(e.Text)
 		case rendezvous.Finish:
 			a.finish = &e
+			a.orphan = a.orphan || a.node.Deserted()
 		}
 	}
 }

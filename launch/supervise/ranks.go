@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/exitcode"
 	"ebtrain/launch/rendezvous"
 )
 
@@ -20,6 +21,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
 	}
 	a.sayTable()
+	a.console.begin()
 	a.signs.begin(e.Nodes)
 	a.job, a.size, a.nodes = e.Job, rendezvous.Size(e.Nodes), e.Nodes
 	if err := a.guard.expect(e.Job); err != nil {
@@ -97,7 +99,7 @@ func (a *agent) startOne(w env.Worker, local int) (*process, error) {
 
 func (a *agent) postFrom(p *process, m rendezvous.Message) {
 	a.post(func() {
-		if a.procs[p.local] == p {
+		if a.procs[p.local] == p && !p.over { // the node may know of none any more
 			a.apply(a.node.FromWorker(p.local, m))
 		}
 	})
@@ -123,7 +125,7 @@ func (a *agent) awaitOne(p *process) {
 		a.cfg.Log.Error("a rank was lost from sight", "local_rank", p.local, "error", err)
 		exit.Code = max(1, exit.Code)
 	}
-	if exit.Code != 0 || exit.Signal != "" {
+	if exit.Code != 0 && exit.Code != exitcode.Requeue || exit.Signal != "" {
 		a.console.ending()
 	}
 	a.post(func() {
