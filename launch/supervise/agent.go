@@ -148,20 +148,20 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a.loop(ctx)
 	a.endLeft()
 	if cfg.gathers() {
-		err = errors.Join(err, a.release())
+		err, a.procs = errors.Join(err, release(a.procs)), nil
 		a.gatherRest()
 	}
 	if cfg.Transport != nil {
 		err = errors.Join(err, cfg.Transport.Close())
 	}
 	close(a.quit)
-	err = errors.Join(err, a.release())
+	err = errors.Join(err, release(a.procs))
 	a.wg.Wait()
 	a.sayTable()
 	if c := a.finish.Cause; c != nil && !a.saidByNode0(c) {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
-	err = errors.Join(err, a.keepError(a.finish.Cause), a.console.flush())
+	err = errors.Join(err, within(lastWait, ErrorFileVar, func() error { return a.keepError(a.finish.Cause) }), a.console.flush())
 	if gerr := a.guard.Close(); gerr != nil {
 		cfg.Log.Warn("the guard has ended before the job, which does not matter any more", "error", gerr)
 	}
