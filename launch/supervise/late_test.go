@@ -28,7 +28,8 @@ func TestDeserted(t *testing.T) {
 		a.node.Receive(rendezvous.Message{Kind: rendezvous.KindAssign, Job: "job", Nodes: []rendezvous.NodeInfo{{Name: "a", Nproc: 1}, info}})
 		a.node.Receive(rendezvous.Message{Kind: rendezvous.KindCommit})
 		a.node.Started(0, 7)
-		out := a.node.Exited(0, rendezvous.Exit{Code: 3})
+		a.node.Exited(0, rendezvous.Exit{Code: 3})
+		var out []rendezvous.Effect
 		if answers {
 			out = a.node.Receive(rendezvous.Message{Kind: rendezvous.KindAbort, Cause: &rendezvous.Cause{Kind: rendezvous.CauseExit, Rank: 1, ExitCode: 3}})
 		} else {

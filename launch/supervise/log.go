@@ -101,8 +101,8 @@ func (l *logFile) close() error {
 		return nil
 	}
 	return within(fileWait, "a rank's log", func() error {
-		if <-l.opened; l.err != nil {
-			return nil // it has been told, if there was a line
+		if <-l.opened; l.f == nil {
+			return nil // why has been told, if there was a line
 		}
 		return l.f.Close()
 	})
