@@ -100,7 +100,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.BoolVar(&r.standalone, "standalone", false, "one node, no network (the default with one node)")
 	fs.StringVar(&r.joinWait, "rdzv-timeout", "600s", "how long to wait for all nodes")
 	fs.IntVar(&r.maxRestarts, "max-restarts", 0, "how often to start all ranks again after a failure; not after an exit status of 2, a mistake on the command line")
-	fs.StringVar(&r.grace, "grace", "10s", "how long ranks may take to stop when asked to")
+	fs.StringVar(&r.grace, "grace", "10s", "how long ranks may take to stop when asked to, also for other nodes to join")
 	fs.StringVar(&r.stopBefore, "stop-before", "60s", "under Slurm: ask the ranks to stop so long before the job's time ends, at most a tenth of it; 0 for never")
 	fs.StringVar(&r.stuckAfter, "stuck-after", "30s", "on node 0: end the job if others wait that long for a rank that shows no sign of life; one that a signal has stopped ends it within 2s; 0 for never, as for a debugger")
 	fs.StringVar(&r.logDir, "log-dir", "", "write here what every rank puts out, as rank-N.out, and the last collectives (flight.txt) and reasons (rank-N.error.json) of failures")

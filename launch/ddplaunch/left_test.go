@@ -22,6 +22,20 @@ func TestGroupEndsWithItsRank(t *testing.T) {
 	}
 }
 
+// What a rank has started and nobody waits for is reaped when it ends, while the rank runs on.
+func TestOrphanEndsBeforeItsRank(t *testing.T) {
+	t.Parallel()
+	j := start(t, nil, "-nproc", "1", "sh", "-c", `sh -c 'sleep 0.1 & echo child $!'; setsid -f sh -c 'echo daemon $$'; echo ready $$; exec sleep 60`)
+	rank := j.numbers("ready", 1)[0]
+	gone(t, j.numbers("child", 1)[0], j.numbers("daemon", 1)[0])
+	if err := unix.Kill(rank, unix.SIGKILL); err != nil {
+		t.Fatalf("the rank has ended: %v", err)
+	}
+	if code, out := j.end(); code != 137 {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
 // Each of the two ways in which nothing outlives a launcher that is killed does its part by
 // itself: the kernel ends the ranks where the guard cannot, and the guard what they have
 // left in their groups, also if it is no rank's by its environment. What asks other

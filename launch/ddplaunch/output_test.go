@@ -187,3 +187,15 @@ func TestGatheredFailure(t *testing.T) {
 		})
 	}
 }
+
+// Why the job ends is said, though the rank that failed has said why it did in an epoch
+// before; and a rank that stops cleanly ends nothing: what others say after it is shown.
+func TestSaidBefore(t *testing.T) {
+	t.Parallel()
+	code, out := run1(t, "-nproc", "2", "--max-restarts", "1", "sh", "-c", `[ $RANK = 1 ] || exec sleep 60; [ $TORCHELASTIC_RESTART_COUNT = 1 ] || echo "sh: why" >&2; exit 3`)
+	if n := strings.Count(out, "): exit status 3\n"); code != 3 || n != 2 { // the first before the restart
+		t.Errorf("exit code %d, the cause is told %d times in\n%s", code, n, out)
+	}
+	_, out = run1(t, "-nproc", "2", "sh", "-c", `[ $RANK = 0 ] || sleep 1; echo warning >&2; exit 75`)
+	want(t, out, "[0] warning\n", "[1] warning\n")
+}

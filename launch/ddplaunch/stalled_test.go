@@ -14,6 +14,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
+	"ebtrain/launch/supervise"
 )
 
 // Whoever reads the output stops reading, with ranks that write without end:
@@ -73,6 +74,43 @@ func TestReaderStalled(t *testing.T) {
 				t.Error("the launcher still waits for its reader")
 			}
 			gone(t, pids...)
+		})
+	}
+}
+
+// The disk of the logs, and of what says why the job has failed, does not answer, which a pipe
+// shows that nobody reads: the launcher ends all the same.
+func TestLogStalled(t *testing.T) {
+	for name, opened := range map[string]bool{"open": false, "write": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, file := range []string{"rank-0.out", "rank-1.out", "mine.json"} {
+				if err := unix.Mkfifo(dir+"/"+file, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if opened {
+					r, err := os.OpenFile(dir+"/"+file, os.O_RDWR, 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer func() { _ = r.Close() }() // not before the end
+				}
+			}
+			const flood = `i=0; while [ $i -lt 50000 ]; do echo "a line that is not kept"; i=$((i+1)); done; echo ready $$ >&2; exec sleep 60`
+			j := start(t, []string{supervise.ErrorFileVar + "=" + dir + "/mine.json"}, "-nproc", "2", "--log-dir", dir, "-t", "3", "-r", "1", "sh", "-c", flood)
+			pids := j.numbers("ready", 2)
+			if err := unix.Kill(pids[1], unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			code, out := j.end()
+			if code != 137 {
+				t.Errorf("exit code %d, want 137", code)
+			}
+			if told := strings.Contains(out, "ddplaunch: "+supervise.ErrorFileVar+": the disk does not answer\n"); told == opened {
+				t.Errorf("of the file of the reason: %v", told)
+			}
+			want(t, out, "ddplaunch: log of rank 0: the disk does not answer: its last lines may be lost\n", "pid "+strconv.Itoa(pids[1])+"): killed by SIGKILL\n")
 		})
 	}
 }

@@ -104,6 +104,7 @@ func TestParseBad(t *testing.T) {
 		{"srun --mpi=pmi2 contradicts its step", "PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=0 SLURM_LOCALID=1 SLURM_NODEID=0 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2", "PMI_RANK=1 contradicts SLURM_PROCID=0"},
 		{"PMIx alone", "PMIX_RANK=0", "PMIX_RANK is set but no variable tells the number of ranks"},
 		{"batch script of eight tasks", "SLURM_NTASKS=8 SLURM_PROCID=0", "SLURM_NTASKS=8 but this process is not in a step"},
+		{"salloc shell of two tasks, in a step of its own", shell, "SLURM_NTASKS=2 but this process is not in a step"},
 		{"batch script of two tasks", "SLURM_NTASKS=2 SLURM_PROCID=0", "SLURM_NTASKS=2 but this process is not in a step"},
 		{"step without a task number", "SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID is not set"},
 		{"step without task list", slurm, "SLURM_STEP_TASKS_PER_NODE is not set"},

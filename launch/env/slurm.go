@@ -10,7 +10,7 @@ import (
 // count; SLURM_NTASKS describes the whole job and is also set in a batch
 // script or an salloc shell, where this process is not one of the tasks.
 func (v *vars) slurm() (Worker, error) {
-	if !v.has("SLURM_STEP_NUM_TASKS") {
+	if !v.inSlurmStep() {
 		return v.slurmOutsideStep()
 	}
 	w := v.common(SourceSLURM)
@@ -22,6 +22,16 @@ func (v *vars) slurm() (Worker, error) {
 	}
 	v.agree("SLURM_PROCID", w.Rank, "PMIX_RANK")
 	return w, v.checked(w)
+}
+
+// interactiveStep is the number of the step in which salloc runs its shell on the first node,
+// where a cluster is set up so (use_interactive_step).
+const interactiveStep = "4294967290"
+
+// inSlurmStep says that this process is a task that srun has started. The shell of salloc
+// may be one, too, which stands for no rank: what it starts is outside of any step.
+func (v *vars) inSlurmStep() bool {
+	return v.has("SLURM_STEP_NUM_TASKS") && v.m["SLURM_STEP_ID"] != interactiveStep
 }
 
 // slurmStep reads the Step of a task of SLURM's.

@@ -27,7 +27,7 @@ func FindStep(environ []string) (s Step, in bool, err error) {
 		s, err = v.openMPIStep()
 	case v.byHydra():
 		s, err = v.hydraStep()
-	case v.has("SLURM_STEP_NUM_TASKS"):
+	case v.inSlurmStep():
 		s, err = v.slurmStep(environ)
 	default:
 		return s, false, nil
@@ -58,7 +58,7 @@ func (s Step) TaskHosts() []string {
 // of a batch script or an salloc shell. It is 0 elsewhere.
 func BatchNodes(environ []string) int {
 	v := newVars(environ)
-	if v.has("SLURM_STEP_NUM_TASKS") || !v.has("SLURM_JOB_NUM_NODES") {
+	if v.inSlurmStep() || !v.has("SLURM_JOB_NUM_NODES") {
 		return 0
 	}
 	n := v.number("SLURM_JOB_NUM_NODES", 1, maxCount)

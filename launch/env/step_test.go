@@ -16,6 +16,7 @@ const (
 	iface = "MPIR_CVAR_CH3_INTERFACE_HOSTNAME="
 	named = iface + "ib0-n1"
 	batch = "SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=2 SLURM_PROCID=0 SLURM_NTASKS=2"
+	shell = batch + " SLURM_STEP_ID=4294967290 SLURM_STEP_NUM_TASKS=1 SLURM_STEP_NUM_NODES=1 SLURM_STEP_TASKS_PER_NODE=1 SLURM_STEP_NODELIST=n0 SLURMD_NODENAME=n0" // of salloc, as a step of its own
 )
 
 func TestFindStep(t *testing.T) {
@@ -45,7 +46,7 @@ func TestFindStep(t *testing.T) {
 			t.Errorf("%s:\ngot  %s, %v, %v\nwant %s", environ, got, ok, err, want)
 		}
 	}
-	for _, none := range []string{"", batch, "PMIX_RANK=0"} {
+	for _, none := range []string{"", batch, shell, "PMIX_RANK=0"} {
 		if s, ok, err := FindStep(strings.Fields(none)); ok || err != nil {
 			t.Errorf("%q: got %+v, %v", none, s, err)
 		}
@@ -77,7 +78,7 @@ func TestFindStepOfMPI(t *testing.T) {
 
 func TestBatchNodes(t *testing.T) {
 	for environ, want := range map[string]int{
-		"": 0, step + " SLURM_JOB_NUM_NODES=4": 0, "SLURM_JOB_NUM_NODES=2": 2, "SLURM_JOB_NUM_NODES=x": 0,
+		"": 0, step + " SLURM_JOB_NUM_NODES=4": 0, "SLURM_JOB_NUM_NODES=2": 2, shell: 2, "SLURM_JOB_NUM_NODES=x": 0,
 	} {
 		if got := BatchNodes(strings.Fields(environ)); got != want {
 			t.Errorf("%q: got %d, want %d", environ, got, want)

@@ -101,7 +101,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		cfg.Coordinator = &rendezvous.CoordinatorConfig{
 			Nodes: o.Nodes, Least: o.fewest(), Window: joinWindow, MaxRestarts: o.MaxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name, Run: cfg.Node.Run,
 			JoinWait: o.JoinWait, AckWait: ackWait, Settle: 50 * time.Millisecond,
-			StuckAfter: o.StuckAfter,
+			Grace: o.Grace, StuckAfter: o.StuckAfter,
 		}
 		if len(o.Hosts) == o.Nodes { // else the launchers are some of them, nobody knows which
 			cfg.Coordinator.Hosts = o.Hosts

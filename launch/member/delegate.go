@@ -10,13 +10,14 @@ import (
 	"ebtrain/launch/rendezvous"
 )
 
-// maxGossip is the largest message that is also gossiped, in bytes.
-const maxGossip = 1000
+// maxAbort is the largest abort that also goes in a packet, in bytes.
+const maxAbort = 1000
 
 // leftWait is what the last messages of a launcher that left may take.
 const leftWait = 500 * time.Millisecond
 
-// packet is a gossiped message, the news that its sender leaves, or nothing: a sign of life.
+// packet is a message beside the link, the news, gossiped, that its sender leaves, or
+// nothing: a sign of life.
 type packet struct {
 	From   string          `json:"from"`
 	Leaves bool            `json:"leaves,omitempty"`

@@ -219,12 +219,16 @@ func (l *link) read(c *secure, take func(rendezvous.Message)) error {
 }
 
 // receive takes a message that is the next one, and leaves out what came before.
-// It is acknowledged after it is taken.
+// It is acknowledged after it is taken, and again if it comes again: it may have come
+// over a connection that broke, after the other end had been told over the next one what
+// had come.
 func (l *link) receive(f frame, take func(rendezvous.Message)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case f.number <= l.received:
+		l.acked = min(l.acked, f.number-1)
+		l.changed.Broadcast()
 		return nil
 	case f.number != l.received+1:
 		return fmt.Errorf("message %d came after message %d", f.number, l.received)

@@ -217,6 +217,41 @@ func TestLinkNumbersOn(t *testing.T) {
 	}
 }
 
+// A message that came over a connection that broke, after the other end had been told over the
+// next one what had come, is acknowledged, too.
+func TestLateOverTheLastConnection(t *testing.T) {
+	a, b := wires(t)
+	x, y, errA, errB := shake(t, a, b, testSecret, testSecret)
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	from, to := newLink("b"), newLink("a")
+	if err := from.put(rendezvous.Message{Kind: rendezvous.KindEnd}); err != nil {
+		t.Fatal(err)
+	}
+	told := to.got()
+	came := 0
+	take := func(rendezvous.Message) { came++ }
+	if err := to.receive(frame{kind: frameMessage, number: 1, text: from.queue[0]}, take); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = to.run(y, 0, take) })
+	wg.Go(func() { _ = from.run(x, told, take) })
+	for end := time.Now().Add(arrives / 6); from.pending() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if from.pending() {
+		t.Error("it is not acknowledged")
+	}
+	from.close()
+	to.close()
+	wg.Wait()
+	if came != 1 {
+		t.Errorf("it came %d times", came)
+	}
+}
+
 // fragile breaks after it has written so many bytes.
 type fragile struct {
 	net.Conn

@@ -9,7 +9,7 @@
 //   - There is no fixed port: the coordinator listens where it is told to, or
 //     on a free port; every other launcher on a free port.
 //   - Messages from one launcher to another arrive in order and once, also over
-//     a connection that breaks and is made again. An abort is gossiped too and
+//     a connection that breaks and is made again. An abort goes in a packet too and
 //     may arrive twice, or early.
 //   - The loss of a launcher is told after what it has sent over its link.
 //   - A launcher that is killed is known of at once, by the end of its link and of
@@ -203,11 +203,9 @@ func (m *Member) Port() int { return int(m.port.addr.Port()) }
 func (m *Member) Inbox() <-chan rendezvous.Inbound { return m.inbox }
 
 // Send queues msg for the launcher called to, "" for the coordinator, and
-// never blocks. An abort is gossiped as well, in case the direct way fails.
+// never blocks. A short abort goes in a packet as well, once and straight there, in case
+// the link stands still.
 func (m *Member) Send(to string, msg rendezvous.Message) {
-	if msg.Kind == rendezvous.KindAbort {
-		m.spread(msg)
-	}
 	m.mu.Lock()
 	closing := m.closing
 	if to == "" {
@@ -219,21 +217,10 @@ func (m *Member) Send(to string, msg rendezvous.Message) {
 	}
 	if err := m.link(to).put(msg); err != nil {
 		m.cfg.Log.Error("a message cannot be sent", "kind", msg.Kind, "error", err)
+		return
 	}
-}
-
-// spread gossips msg, if it is short enough.
-func (m *Member) spread(msg rendezvous.Message) {
-	p, err := m.packet(msg)
-	if err != nil {
-		return // the direct way says so
-	}
-	m.gossipOf(p)
-}
-
-func (m *Member) gossipOf(p packet) {
-	if b, err := json.Marshal(p); err == nil && len(b) <= maxGossip {
-		m.gossip.QueueBroadcast(broadcast(b))
+	if p, err := m.packet(msg); err == nil && msg.Kind == rendezvous.KindAbort && len(p.Msg) <= maxAbort {
+		m.send(to, p)
 	}
 }
 
@@ -311,7 +298,9 @@ func (m *Member) Close() error {
 	m.settle(leaveWait, live, (*link).connected)
 	m.farewell()
 	if !m.alone.Load() {
-		m.gossipOf(packet{From: m.cfg.Name, Leaves: true}) // goes with what memberlist says of it
+		if b, err := json.Marshal(packet{From: m.cfg.Name, Leaves: true}); err == nil {
+			m.gossip.QueueBroadcast(broadcast(b)) // goes with what memberlist says of it
+		}
 		if err := m.list.Leave(leaveWait); err != nil {
 			m.cfg.Log.Debug("leave the group of launchers", "error", err) // the others find out by themselves
 		}

@@ -117,6 +117,38 @@ func TestAbortArrives(t *testing.T) {
 	}
 }
 
+// An abort arrives without the link, too, in a packet, which may be lost: so it is sent
+// again. One that is too long for a packet, and other messages, do not.
+func TestAbortWithoutLink(t *testing.T) {
+	a, b := pair(t, "127.0.0.1")
+	_, _ = a.line1(t, "b"), b.line1(t, "a")
+	a.awaitPlace(t, "b")
+	a.link("b").close()
+	abort := func(text string) rendezvous.Message {
+		return rendezvous.Message{Kind: rendezvous.KindAbort, Cause: &rendezvous.Cause{Text: text}}
+	}
+	for range 3 {
+		a.Send("b", rendezvous.Message{Kind: rendezvous.KindEnd})
+		a.Send("b", abort(strings.Repeat("x", maxAbort)))
+	}
+	a.Send("b", rendezvous.Message{Kind: rendezvous.KindEnd})
+	for end := time.Now().Add(arrives); ; {
+		select {
+		case in := <-b.Inbox():
+			if in.From != "a" || in.Msg.Kind != rendezvous.KindAbort || in.Msg.Cause.Error() != "why" {
+				t.Errorf("got %v of %s: %v", in.Msg.Kind, in.From, in.Msg.Cause)
+			}
+		case <-time.After(100 * time.Millisecond): // for what is not to arrive, at first
+			if time.Now().Before(end) {
+				a.Send("b", abort("why"))
+				continue
+			}
+			t.Error("nothing arrived")
+		}
+		return
+	}
+}
+
 // A hint arrives, at the coordinator if nobody is named, or is lost: so it is given again.
 func TestHint(t *testing.T) {
 	a, b := pair(t, "127.0.0.1")

@@ -10,9 +10,9 @@
 //     the place of the gap says how much.
 //   - Nothing is written after the first error.
 //
-// All methods may be called from any goroutine. The goroutine of an Outlet whose
-// reader has stopped ends with the process only: no write to a file can be
-// called off.
+// All methods may be called from any goroutine. The goroutine of an Outlet ends after
+// Close; that of one whose reader has stopped ends with the process only: no write to a
+// file can be called off.
 package outlet
 
 import (
@@ -52,6 +52,7 @@ type Outlet struct {
 	counted time.Time     // up to here
 	err     error         // the first of writing
 	failed  chan struct{} // closed when there is one
+	closed  bool          // nothing more is written
 }
 
 type text struct {
@@ -68,13 +69,16 @@ type Writer struct {
 // Pair makes the outlets of out and err, a program's two streams. Streams that
 // are one file keep their common order; of others neither waits for the other.
 func Pair(out, err io.Writer) (*Writer, *Writer) {
-	a := &Writer{start(), out}
+	a := New(out)
 	b := &Writer{a.Outlet, err}
 	if !same(out, err) {
 		b.Outlet = start()
 	}
 	return a, b
 }
+
+// New makes the outlet of one file.
+func New(to io.Writer) *Writer { return &Writer{start(), to} }
 
 // same says whether two writers are the same open file; of what is no file it
 // is not known, and assumed.
@@ -111,7 +115,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		w.dropped += max(1, bytes.Count(p, []byte{'\n'}))
 		return len(p), nil
 	case w.dropped > 0:
-		w.add(fmt.Appendf(nil, "[%d lines are left out here: nobody read the output]\n", w.dropped))
+		w.add(fmt.Appendf(nil, "[%d lines are left out here: the output was not taken]\n", w.dropped))
 		w.dropped = 0
 	}
 	w.add(bytes.Clone(p))
@@ -142,6 +146,21 @@ func (o *Outlet) Flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
+}
+
+// Waits reports whether anything is not written yet.
+func (o *Outlet) Waits() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.bytes > 0
+}
+
+// Close has the goroutine end when all is written. Nothing must be written after it.
+func (o *Outlet) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.changed.Broadcast()
 }
 
 // Failed is closed when there is an error of writing.
@@ -191,8 +210,12 @@ func untilRoom(w io.Writer) error {
 func (o *Outlet) run() {
 	for {
 		o.mu.Lock()
-		for len(o.queue) == 0 {
+		for len(o.queue) == 0 && !o.closed {
 			o.changed.Wait()
+		}
+		if len(o.queue) == 0 {
+			o.mu.Unlock()
+			return
 		}
 		t := o.queue[0]
 		o.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -128,14 +129,14 @@ func TestReaderStops(t *testing.T) {
 	}
 	got := <-done
 	kept, gaps := strings.Count(got, "x\n"), 0
-	for _, gap := range regexp.MustCompile(`\n\[(\d+) lines are left out here: nobody read the output\]\n`).FindAllStringSubmatch(got, -1) {
+	for _, gap := range regexp.MustCompile(`\n\[(\d+) lines are left out here: the output was not taken\]\n`).FindAllStringSubmatch(got, -1) {
 		n, err := strconv.Atoi(gap[1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		gaps += n
 	}
-	if kept < bound/2000 || kept+gaps != lines || !strings.HasSuffix(got, "nobody read the output]\nlast\n") {
+	if kept < bound/2000 || kept+gaps != lines || !strings.HasSuffix(got, "the output was not taken]\nlast\n") {
 		t.Errorf("%d lines came and %d were said to be left out, of %d; then %q", kept, gaps, lines, got[max(0, len(got)-100):])
 	}
 }
@@ -218,4 +219,35 @@ func TestError(t *testing.T) {
 	if err := out.Flush(); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// What waits when an outlet is closed is written all the same, and then its goroutine ends.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
+		var out strings.Builder
+		w := New(&slowly{&out})
+		for range 3 {
+			if _, err := w.Write([]byte("text ")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !w.Waits() {
+			t.Error("nothing waits")
+		}
+		w.Close()
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if w.Waits() || out.String() != "text text text " {
+			t.Errorf("written is %q, more waits: %v", out.String(), w.Waits())
+		}
+	})
+}
+
+// slowly takes ten seconds for each write.
+type slowly struct{ to io.Writer }
+
+func (s *slowly) Write(p []byte) (int, error) {
+	time.Sleep(10 * time.Second)
+	return s.to.Write(p)
 }

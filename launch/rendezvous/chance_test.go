@@ -37,7 +37,7 @@ func newChance(t *testing.T, nodes, nproc, restarts, least int) *chance {
 	c := &chance{t: t, nodes: map[string]*Node{}, dead: map[string]bool{}, told: map[[2]string]bool{}, links: map[[2]string][]Message{}, killed: map[string]map[int]bool{}}
 	run := Command{Program: "train"}
 	c.coord = NewCoordinator(CoordinatorConfig{Nodes: nodes, Least: least, Window: 2 * time.Second, MaxRestarts: restarts, Job: "job", Self: "a", Run: run,
-		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond, StuckAfter: 30 * time.Second})
+		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond, Grace: 10 * time.Second, StuckAfter: 30 * time.Second})
 	for i := range nodes {
 		name := string(rune('a' + i))
 		c.names = append(c.names, name)

@@ -20,6 +20,7 @@ type CoordinatorConfig struct {
 	JoinWait    time.Duration // how long to wait for all nodes to register
 	AckWait     time.Duration // how long to wait for their acknowledgements
 	Settle      time.Duration // how long a reported cause may be replaced by a death
+	Grace       time.Duration // how long ranks may take to stop, to be started again
 	StuckAfter  time.Duration // how long others may wait for a rank that shows no sign of life; 0 is for ever
 }
 
@@ -47,6 +48,7 @@ type Coordinator struct {
 	parts    map[string]Message
 	settling *Cause
 	earlier  map[string]bool       // launchers that were members, in an earlier epoch, and were not lost
+	lost     map[string]bool       // members of this epoch that are
 	refused  map[string]bool       // launchers
 	verdict  *Cause                // why the job ended; nil while it has not, and if it ended well
 	seen     map[int]Vital         // by rank, the last of each
@@ -68,7 +70,7 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.asked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]int{}, map[string]Message{}
-	c.opened, c.growing, c.regrouping = false, false, nil
+	c.lost, c.opened, c.growing, c.regrouping = map[string]bool{}, false, false, nil
 	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]NodeInfo{}
 }
 
@@ -97,6 +99,8 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 		c.fail(m.Cause)
 	case m.Kind == KindVitals:
 		c.vitals(from, m.Vitals)
+	case m.Kind == KindRegroup:
+		c.cutShort()
 	case m.Kind == KindFlight:
 		c.askFlight(from)
 	case m.Kind == KindShare:
@@ -120,8 +124,11 @@ func (c *Coordinator) Lost(name string, how Loss) []Effect {
 			c.nodes = slices.Delete(c.nodes, i, i+1) // it registers again if it lives
 		}
 		c.gathered() // it is not waited for
-	case i < 0 || done && c.regrouping == nil:
+	case i < 0:
+	case done && c.regrouping == nil:
+		c.lost[name] = true
 	default:
+		c.lost[name] = true
 		n := c.nodes[i]
 		base := Base(c.nodes, i)
 		cause := &Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: lostText(rankRange(base, n.Nproc), how)}
@@ -182,6 +189,9 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 		c.opened = false // some were lost meanwhile
 	case t.Kind == TimerGrow:
 		c.grow()
+	case t.Kind == TimerRegroup && c.regrouping != nil && c.stop == "" && c.settling == nil:
+		c.out = append(c.out, Note{fmt.Sprintf("not all ranks have stopped within %v: the others are ended", shown(c.cfg.Grace))})
+		c.cutShort()
 	case t.Kind == TimerAck && c.phase == assigning:
 		c.abort(refused(fmt.Sprintf("no acknowledgement within %v from %s", c.cfg.AckWait, strings.Join(c.silent(), ", "))))
 	case t.Kind == TimerDoubt:
@@ -241,7 +251,7 @@ func (c *Coordinator) finished(from string, code int) {
 		return
 	}
 	c.phase = over
-	c.dismissLate(worst)
+	c.dismissLate(Message{Kind: KindEnd, Code: worst}, "the job has ended")
 	c.sendAll(Message{Kind: KindEnd, Code: worst})
 }
 
@@ -272,7 +282,7 @@ func (c *Coordinator) abort(cause *Cause) {
 	c.expectFlight(cause)
 	c.sendAll(Message{Kind: KindAbort, Cause: cause})
 	c.phase, c.verdict = over, cause
-	c.refuseLate(cause.Error())
+	c.dismissLate(Message{Kind: KindAbort, Cause: cause}, cause.Error())
 }
 
 // formAgain ends the epoch and begins the next.
@@ -280,10 +290,9 @@ func (c *Coordinator) formAgain(cause *Cause) {
 	c.expectFlight(cause)
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true})
 	for _, n := range c.nodes {
-		c.earlier[n.Name] = true
-	}
-	if cause.Kind == CauseNode && cause.Node >= 0 {
-		delete(c.earlier, c.nodes[cause.Node].Name)
+		if !c.lost[n.Name] {
+			c.earlier[n.Name] = true
+		}
 	}
 	c.await()
 	c.epoch++

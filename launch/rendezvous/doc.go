@@ -19,7 +19,8 @@
 //
 // What ranks did last (flown) comes to the coordinator when somebody asks, and at
 // each failure. In an elastic job (elastic.go) a launcher that is not needed yet is
-// told to wait, and ranks are told to regroup, that is to stop, when it is.
+// told to wait, and ranks are told to regroup, that is to stop, when it is; those that
+// then do not stop in time, or cannot, are ended, and all are started again.
 //
 // Coordinator and Node are pure: events go in, effects come out; they have no
 // clock, no socket and no goroutine. Package supervise runs them.

@@ -19,6 +19,7 @@ const (
 	TimerDoubt     TimerKind = "doubt"     // who came too late has replaced nobody
 	TimerWindow    TimerKind = "window"    // there are enough nodes; more may still come
 	TimerGrow      TimerKind = "grow"      // who has come since may be taken in
+	TimerRegroup   TimerKind = "regroup"   // workers asked to stop, to be started again, must be gone
 	TimerFlight    TimerKind = "flight"    // what the ranks did last must have come
 	TimerKill      TimerKind = "kill"      // workers told of an abort must be gone
 	TimerGone      TimerKind = "gone"      // workers that were killed must be gone

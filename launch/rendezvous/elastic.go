@@ -176,6 +176,20 @@ func (c *Coordinator) grow() {
 func (c *Coordinator) regroup(why string) {
 	c.regrouping = &Cause{Kind: CauseRegroup, Rank: -1, Node: -1, Text: why}
 	c.sendAll(Message{Kind: KindRegroup, Text: why})
+	c.timer(TimerRegroup, c.cfg.Grace)
+}
+
+// cutShort ends the ranks that have been asked to stop, to be started again, and do not, or
+// cannot, as they wait for one that has. It says whether there are any: one that has failed
+// meanwhile decides what becomes of all.
+func (c *Coordinator) cutShort() bool {
+	if c.regrouping == nil || c.stop != "" {
+		return false
+	}
+	if c.settling == nil {
+		c.formAgain(c.regrouping)
+	}
+	return true
 }
 
 // share takes what the ranks say of what they share: if these ranks cannot,
@@ -197,14 +211,15 @@ func (c *Coordinator) share(parts int) {
 	}
 }
 
-// dismissLate lets go, without a complaint, who has waited in vain.
-func (c *Coordinator) dismissLate(code int) {
+// dismissLate tells who has waited in vain how the job has ended, as the others are told;
+// in a job that is not elastic nobody was to wait, and why says that it is over.
+func (c *Coordinator) dismissLate(end Message, why string) {
 	if !c.elastic() {
-		c.refuseLate("the job has ended")
+		c.refuseLate(why)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.late)) {
-		c.send(name, Message{Kind: KindEnd, Code: code})
+		c.send(name, end)
 	}
 }
 

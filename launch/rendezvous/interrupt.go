@@ -70,22 +70,34 @@ func (n *Node) Ending(left time.Duration) []Effect {
 	return n.flush()
 }
 
-// askToStop passes a request to stop on to the local ranks, once: as a message to those
-// that have joined or soon do, as the signal itself to those that do not, as they are
-// programs of another kind. One that has only just been started does not hear signals yet:
-// it would die of it, and the job with it, or miss it. They have as long as the
+// askToStop passes a request to stop on to the local ranks, once. They have as long as the
 // configuration says, or grace if that is longer.
 func (n *Node) askToStop(signal string, number int, grace time.Duration) {
 	if n.stop != "" {
 		return
 	}
 	n.stop, n.stopNum, n.grace = signal, number, max(n.cfg.Grace, grace)
-	n.toJoined(Message{Kind: KindStop, Text: signal, Code: number})
-	if len(n.strangers()) > 0 {
-		n.timer(TimerStrangers, min(n.cfg.StrangerWait, n.grace/2))
-	}
+	n.ask(Message{Kind: KindStop, Text: signal, Code: number}, n.grace)
 	n.emit(Note{fmt.Sprintf("%s: the ranks are asked to stop and have %v; a second signal kills them", signal, shown(n.grace))})
 	n.timer(TimerGrace, n.grace)
+}
+
+// askToRegroup asks the local ranks to stop, to be started again. The coordinator knows
+// how long that may take.
+func (n *Node) askToRegroup(why string) {
+	n.regroup = true
+	n.ask(Message{Kind: KindStop, Text: why}, n.cfg.Grace)
+}
+
+// ask tells the ranks, which have so long, to stop: by a message those that have joined or
+// soon do, by a signal those that do not, as they are programs of another kind. One that has
+// only just been started does not hear signals yet: it would die of it, and the job with it,
+// or miss it.
+func (n *Node) ask(m Message, grace time.Duration) {
+	n.toJoined(m)
+	if len(n.strangers()) > 0 {
+		n.timer(TimerStrangers, min(n.cfg.StrangerWait, grace/2))
+	}
 }
 
 // shown is d as people want it: no fractions of what takes seconds.

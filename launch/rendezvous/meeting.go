@@ -56,6 +56,9 @@ func (c *Coordinator) checkDone() {
 		}
 		for _, waiting := range c.nodes {
 			if p, ok := c.parts[waiting.Name]; ok {
+				if c.cutShort() { // that is why they ended
+					return
+				}
 				c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: fmt.Sprintf("its ranks ended while others wait for them in exchange %q", p.Name)})
 				return
 			}

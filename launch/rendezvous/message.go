@@ -13,7 +13,7 @@ const (
 	KindRefuse   Kind = "refuse"   // coordinator → node: Cause
 	KindWait     Kind = "wait"     // coordinator → node: it is not needed now; Text says why
 	KindShare    Kind = "share"    // rank → node → coordinator: the number of ranks must divide Code
-	KindRegroup  Kind = "regroup"  // coordinator → nodes → ranks, as stop: stop, to be started again; Text
+	KindRegroup  Kind = "regroup"  // coordinator → nodes → ranks, as stop: stop, to be started again; Text. Back from a node: they cannot
 	KindExchange Kind = "exchange" // rank → node → coordinator: Seq, Name, Blobs
 	KindGathered Kind = "gathered" // coordinator → nodes → ranks: Seq, Name, Blobs
 	KindFail     Kind = "fail"     // rank → node → coordinator: Cause

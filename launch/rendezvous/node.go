@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,7 +73,7 @@ type Node struct {
 	failure *Cause // first failure reported to the coordinator
 	cause   *Cause // why the epoch is being ended
 	restart bool
-	alone   bool   // there is no coordinator
+	alone   bool   // there is no coordinator, or it does not answer
 	stops   int    // interrupts so far
 	stopped *Cause // the first of them; nil if there was none
 	waiting bool   // it has come, and is not needed yet
@@ -153,8 +154,7 @@ func (n *Node) Receive(m Message) []Effect {
 	case m.Kind == KindStop && n.phase == working:
 		n.askToStop(m.Text, m.Code, m.Grace)
 	case m.Kind == KindRegroup && n.phase == working && !n.regroup && n.stop == "":
-		n.regroup = true
-		n.toAlive(Message{Kind: KindStop, Text: m.Text}, int(syscall.SIGTERM))
+		n.askToRegroup(m.Text)
 	case m.Kind == KindEnd && n.phase == working:
 		n.finish(m.Code, nil)
 	}
@@ -183,6 +183,7 @@ func (n *Node) Expired(t Timer) []Effect {
 		c := refused(fmt.Sprintf("no coordinator answered at %s within %v: check the address, that EBTRAIN_KEY and --rdzv-id are the same on all nodes, and that node 0 runs", n.cfg.Join, n.cfg.JoinWait))
 		n.finish(c.Code(), c)
 	case t.Kind == TimerAnswer && n.failure != nil && n.phase != aborting:
+		n.alone = true
 		n.end(n.failure, false)
 	case t.Kind == TimerKill && n.phase == aborting:
 		if n.kill(); len(n.alive()) > 0 {
@@ -191,7 +192,7 @@ func (n *Node) Expired(t Timer) []Effect {
 	case t.Kind == TimerGone && n.phase == aborting:
 		n.abandon()
 	case t.Kind == TimerStrangers && n.phase == working:
-		n.signalStrangers(n.stopNum)
+		n.signalStrangers(cmp.Or(n.stopNum, int(syscall.SIGTERM))) // that is for those to be started again
 	case t.Kind == TimerGrace && n.phase == working && len(n.alive()) > 0:
 		var late []string
 		for _, l := range n.alive() {
@@ -211,6 +212,9 @@ func (n *Node) blame(local int, c Cause) *Cause {
 	c.Rank, c.Node, c.Host, c.Pid = n.rankOf(local), n.self, n.cfg.Info.Host, n.ranks[local].pid
 	return &c
 }
+
+// Deserted reports whether no coordinator has decided that, and why, the job ends.
+func (n *Node) Deserted() bool { return n.alone }
 
 func (n *Node) rankOf(local int) int { return Base(n.nodes, n.self) + local }
 

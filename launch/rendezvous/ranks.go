@@ -120,6 +120,10 @@ func (n *Node) checkGone() {
 		}
 		for waiting := range n.ranks {
 			if p, ok := n.parts[waiting]; ok {
+				if n.regroup && n.stop == "" { // it was asked to, and those that wait cannot
+					n.send(Message{Kind: KindRegroup})
+					return
+				}
 				n.report(n.blame(gone, Cause{Kind: CauseRaised, Text: fmt.Sprintf("left the group while rank %d waits for it in exchange %q", n.rankOf(waiting), p.Name)}))
 				return
 			}

@@ -290,7 +290,7 @@ func (s *sim) create(opt map[string]string) error {
 	}
 	*s = sim{coord: NewCoordinator(CoordinatorConfig{
 		Nodes: expect, Least: least, Window: 2 * time.Second, MaxRestarts: restarts, Job: "job", Self: "a", Run: run[0], Hosts: hosts,
-		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond,
+		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond, Grace: 10 * time.Second,
 	})}
 	s.coord.cfg.StuckAfter, _ = time.ParseDuration(opt["stuck"])
 	for i, p := range procs {

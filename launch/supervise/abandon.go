@@ -16,7 +16,7 @@ func (a *agent) abandon(local int) {
 	}
 	pid := p.cmd.Process.Pid
 	a.console.say(fmt.Sprintf("rank %d (pid %d) was killed and does not end: %s; it is left behind, with what it holds", p.rank, pid, lingers(fmt.Sprintf("/proc/%d", pid))))
-	p.over = true
+	p.over, a.behind[pid] = true, true
 	close(p.abandoned)
 	p.drain()
 }

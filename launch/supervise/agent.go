@@ -94,7 +94,8 @@ type agent struct {
 	nodes  []rendezvous.NodeInfo // of the current epoch
 	quiet  map[string]bool       // launchers that have no more lines
 	table  []string              // of a failure, not shown yet
-	orphan bool                  // no other launcher is reached
+	orphan bool                  // no other launcher is reached, or that of node 0 does not answer
+	behind map[int]bool          // ranks, by pid, that do not end
 	signs  *signs                // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
@@ -114,7 +115,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if cfg.Coordinator != nil {
 		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
 	}
-	a.signs, a.quiet = &signs{}, map[string]bool{}
+	a.signs, a.quiet, a.behind = &signs{}, map[string]bool{}, map[int]bool{}
 	if cfg.Transport != nil {
 		cfg.Transport.Vouch(a.signs.lately)
 	}
@@ -147,20 +148,20 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	a.loop(ctx)
 	a.endLeft()
 	if cfg.gathers() {
-		err = errors.Join(err, a.release())
+		err, a.procs = errors.Join(err, release(a.procs)), nil
 		a.gatherRest()
 	}
 	if cfg.Transport != nil {
 		err = errors.Join(err, cfg.Transport.Close())
 	}
 	close(a.quit)
-	err = errors.Join(err, a.release())
+	err = errors.Join(err, release(a.procs))
 	a.wg.Wait()
 	a.sayTable()
 	if c := a.finish.Cause; c != nil && !a.saidByNode0(c) {
 		a.console.conclude(c, filepath.Base(cfg.Program))
 	}
-	err = errors.Join(err, a.keepError(a.finish.Cause), a.console.flush())
+	err = errors.Join(err, within(lastWait, ErrorFileVar, func() error { return a.keepError(a.finish.Cause) }), a.console.flush())
 	if gerr := a.guard.Close(); gerr != nil {
 		cfg.Log.Warn("the guard has ended before the job, which does not matter any more", "error", gerr)
 	}
@@ -203,6 +204,7 @@ func (a *agent) loop(ctx context.Context) {
 			}
 		case now := <-looks.C:
 			a.memory.refresh(now)
+			reapOrphans(a.known())
 			a.watchRanks(now)
 			a.watchNodes(now)
 		case e := <-a.cfg.Ending:
@@ -300,6 +302,7 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 			a.console.say(e.Text)
 		case rendezvous.Finish:
 			a.finish = &e
+			a.orphan = a.orphan || a.node.Deserted()
 		}
 	}
 }

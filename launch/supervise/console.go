@@ -81,6 +81,15 @@ func (c *console) say(text string) {
 	c.emit(false)
 }
 
+// begin says that the ranks of an epoch are started: what those of the last have said is
+// over.
+func (c *console) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.emit(true)
+	c.said, c.fold.ending = said{}, false
+}
+
 // ending says that the job is about to end with a failure.
 func (c *console) ending() {
 	c.mu.Lock()

@@ -97,8 +97,9 @@ func readError(path string, code int) ([]byte, bool) {
 	return b, true
 }
 
-// errorVar is environ with the error file of a rank in the place of the launcher's.
-func (a *agent) errorVar(environ []string, rank int) []string {
+// errorVar is environ with the error file of a rank in the place of the launcher's. That
+// of an earlier run or epoch is removed, which is not waited for after until.
+func (a *agent) errorVar(environ []string, rank int, until time.Time) []string {
 	var out []string
 	for _, kv := range environ {
 		if !strings.HasPrefix(kv, ErrorFileVar+"=") {
@@ -112,6 +113,6 @@ func (a *agent) errorVar(environ []string, rank int) []string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	_ = os.Remove(path) // of an earlier run or epoch; mostly there is none
+	_ = within(time.Until(until), path, func() error { return os.Remove(path) }) // mostly there is none
 	return append(out, ErrorFileVar+"="+path)
 }

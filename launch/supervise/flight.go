@@ -88,7 +88,7 @@ func (a *agent) showFlight(e rendezvous.ShowFlight) {
 		return
 	}
 	path := filepath.Join(dir, flightFile)
-	if err := within(fileWait, func() error { return appendFile(path, flightReport(e, table, time.Now())) }); err != nil {
+	if err := within(fileWait, path, func() error { return appendFile(path, flightReport(e, table, time.Now())) }); err != nil {
 		a.cfg.Log.Warn("the last collectives are not kept", "error", err)
 	}
 }
@@ -100,21 +100,6 @@ func (a *agent) sayTable() {
 		a.console.say(line)
 	}
 	a.table = nil
-}
-
-// fileWait is how long the launcher lets a file hold it up.
-const fileWait = 500 * time.Millisecond
-
-// within does f, which may wait for a disk of another machine; after d it goes on alone.
-func within(d time.Duration, f func() error) error {
-	over := make(chan error, 1)
-	go func() { over <- f() }()
-	select {
-	case err := <-over:
-		return err
-	case <-time.After(d):
-		return fmt.Errorf("the disk has not answered for %v", d)
-	}
 }
 
 func appendFile(path string, b []byte) error {

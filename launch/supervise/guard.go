@@ -40,7 +40,7 @@ func Guard() {
 		for deadline := time.Now().Add(leftWait); os.Getppid() == launcher && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
-		endLeft(os.Getppid, jobs, quietLooks)
+		endLeft(os.Getppid, jobs, nil, quietLooks)
 	}
 	os.Exit(0)
 }

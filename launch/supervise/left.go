@@ -3,7 +3,10 @@ package supervise
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,24 +30,30 @@ const (
 )
 
 // endLeft kills the children of the process that parent names which ranks of these jobs
-// have left, and their children, until none were found so often. It says which.
-func endLeft(parent func() int, jobs map[string]bool, quiet int) (ended []string) {
-	seen := map[int]bool{}
+// have left, and their children, until none were found so often. It says which have ended.
+// Those of behind are let be.
+func endLeft(parent func() int, jobs map[string]bool, behind map[int]bool, quiet int) (ended []string) {
+	var seen, left []int
+	names := map[int]string{}
 	for deadline := time.Now().Add(leftWait); quiet > 0 && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		left := leftTo(parent(), jobs)
+		left = slices.DeleteFunc(leftTo(parent(), jobs), func(pid int) bool { return behind[pid] })
 		if quiet--; len(left) > 0 {
 			quiet = quietLooks
 		}
 		for _, pid := range left {
-			if !seen[pid] {
-				seen[pid] = true
+			if names[pid] == "" {
 				name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // it may just have ended
-				ended = append(ended, fmt.Sprintf("%s (pid %d)", bytes.TrimSpace(name), pid))
+				names[pid], seen = fmt.Sprintf("%s (pid %d)", bytes.TrimSpace(name), pid), append(seen, pid)
 			}
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		for pid := range seen {
+		for _, pid := range seen {
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // of a guard's none is its child
+		}
+	}
+	for _, pid := range seen {
+		if !slices.Contains(left, pid) {
+			ended = append(ended, names[pid])
 		}
 	}
 	return ended
@@ -56,7 +65,10 @@ func leftTo(parent int, jobs map[string]bool) (pids []int) {
 	all, _ := os.ReadDir("/proc") // without it nobody is known
 	for _, e := range all {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || parentOf(pid) != parent {
+		if err != nil {
+			continue
+		}
+		if _, of, _ := kin(pid); of != parent {
 			continue
 		}
 		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
@@ -70,15 +82,42 @@ func leftTo(parent int, jobs map[string]bool) (pids []int) {
 	return pids
 }
 
-// parentOf is who a process is a child of, 0 if that is not known.
-func parentOf(pid int) int {
+// kin is the state of a process, its parent and its group; zeros if they are not known.
+func kin(pid int) (state string, parent, group int) {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // a name may have spaces and brackets
-	if len(fields) < 2 {
-		return 0
+	_, _ = fmt.Sscan(string(stat[bytes.LastIndexByte(stat, ')')+1:]), &state, &parent, &group) // a name may have spaces and brackets
+	return state, parent, group
+}
+
+// reapOrphans reaps the orphans of ranks (see adopt) that have ended: while the job goes on
+// they would stay, and count, as zombies. Others wait for those of known, and for what is in
+// this process's own group, where orphans of ranks are not.
+func reapOrphans(known map[int]bool) {
+	var ended unix.Siginfo
+	if err := unix.Waitid(unix.P_ALL, 0, &ended, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || ended.Signo == 0 {
+		return // as mostly, nobody has
 	}
-	parent, _ := strconv.Atoi(fields[1])
-	return parent
+	lists, _ := filepath.Glob("/proc/self/task/*/children") // a kernel may not have them
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for word := range strings.FieldsSeq(string(text)) {
+			pid, _ := strconv.Atoi(word)
+			if state, _, group := kin(pid); state == "Z" && group != unix.Getpgrp() && !known[pid] {
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			}
+		}
+	}
+}
+
+// known are the children that others wait for.
+func (a *agent) known() map[int]bool {
+	all := map[int]bool{a.guard.cmd.Process.Pid: true}
+	for _, p := range a.procs {
+		if p != nil {
+			all[p.cmd.Process.Pid] = true
+		}
+	}
+	return all
 }
 
 // endLeft ends what ranks of the epoch, all of which have ended, have left running.
@@ -87,8 +126,8 @@ func (a *agent) endLeft() {
 		return
 	}
 	jobs := map[string]bool{a.job: true}
-	ended := make(chan []string, 1)
-	go func() { ended <- endLeft(os.Getpid, jobs, 1) }()
+	ended, behind := make(chan []string, 1), maps.Clone(a.behind)
+	go func() { ended <- endLeft(os.Getpid, jobs, behind, 1) }()
 	select {
 	case all := <-ended:
 		if len(all) > 0 {

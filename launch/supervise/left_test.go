@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,7 @@ func TestLeft(t *testing.T) {
 	family := begin(ours, "sh", "-c", `sleep 60 & wait`)
 	left := []int{family, begin(ours, misleading, "60")}
 	others := []int{begin(env.GroupVar+"=job-e11", "sleep", "60"), begin("X"+ours, "sleep", "60")}
+	spared := begin(ours, "sleep", "60")
 	jobs := map[string]bool{"job-e1": true}
 	child := 0
 	for deadline := time.Now().Add(30 * time.Second); child == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -50,22 +52,66 @@ func TestLeft(t *testing.T) {
 			child = all[0]
 		}
 	}
-	slices.Sort(left)
-	if got := leftTo(os.Getpid(), jobs); !slices.Equal(slices.Sorted(slices.Values(got)), left) {
-		t.Errorf("left are %v, want %v", got, left)
+	found := slices.Sorted(slices.Values(append(left, spared)))
+	if got := leftTo(os.Getpid(), jobs); !slices.Equal(slices.Sorted(slices.Values(got)), found) {
+		t.Errorf("left are %v, want %v", got, found)
 	}
 	if got := leftTo(1<<30, jobs); len(got) > 0 {
 		t.Errorf("left to nobody are %v", got)
 	}
-	ended := strings.Join(endLeft(os.Getpid, jobs, 1), " ")
+	ended := strings.Join(endLeft(os.Getpid, jobs, map[int]bool{spared: true}, 1), " ")
 	for _, pid := range append(left, child) {
 		if err := unix.Kill(pid, 0); err == nil || !strings.Contains(ended, fmt.Sprintf("(pid %d)", pid)) {
 			t.Errorf("process %d has ended: %v; named are %s", pid, err, ended)
 		}
 	}
-	for _, pid := range others {
+	for _, pid := range append(others, spared) {
 		if err := unix.Kill(pid, 0); err != nil || strings.Contains(ended, fmt.Sprint(pid)) {
 			t.Errorf("process %d, which is let be: %v; named are %s", pid, err, ended)
 		}
+	}
+}
+
+// The orphans of a rank that have ended are reaped while the job goes on, of whatever group
+// or session. The rank, and what is in the group of this process, is left to who waits for it.
+func TestReapOrphans(t *testing.T) {
+	if err := adopt(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rank, other := exec.Command("sh", "-c", `sleep 0.1 & echo $!; setsid sh -c 'echo $$; sleep 0.1' & exit 3`), exec.Command("sh", "-c", "exit 4")
+	rank.Stdout, rank.SysProcAttr = out, &unix.SysProcAttr{Setpgid: true}
+	for _, cmd := range []*exec.Cmd{rank, other} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	zombies := func(pids ...string) bool {
+		for _, pid := range pids {
+			number, _ := strconv.Atoi(pid)
+			if state, parent, _ := kin(number); state != "Z" || parent != os.Getpid() {
+				return false
+			}
+		}
+		return true
+	}
+	var orphans []string
+	for end := time.Now().Add(30 * time.Second); len(orphans) < 2 || !zombies(append(orphans, fmt.Sprint(rank.Process.Pid), fmt.Sprint(other.Process.Pid))...); time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(out.Name())
+		if orphans = strings.Fields(string(text)); err != nil || time.Now().After(end) {
+			t.Fatalf("processes %v and others have not ended: %v", orphans, err)
+		}
+	}
+	reapOrphans(map[int]bool{rank.Process.Pid: true})
+	for _, pid := range orphans {
+		if _, err := os.Stat("/proc/" + pid); err == nil {
+			t.Errorf("orphan %s is a zombie", pid)
+		}
+	}
+	if err1, err2 := rank.Wait(), other.Wait(); fmt.Sprint(err1, err2) != "exit status 3 exit status 4" {
+		t.Errorf("others waited and got %v and %v", err1, err2)
 	}
 }

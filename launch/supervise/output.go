@@ -1,8 +1,8 @@
 package supervise
 
 import (
-	"fmt"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,9 +27,9 @@ func (a *agent) watchReader() {
 	a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
 }
 
-// environ is the environment of a rank.
-func (a *agent) environ(w env.Worker) []string {
-	out := a.errorVar(env.Without(a.cfg.Environ), w.Rank)
+// environ is the environment of a rank. No file is waited for after until.
+func (a *agent) environ(w env.Worker, until time.Time) []string {
+	out := a.errorVar(env.Without(a.cfg.Environ), w.Rank, until)
 	if n := a.columns(w.Rank); n > 0 {
 		out = append(out, "COLUMNS="+strconv.Itoa(n))
 	}
@@ -62,7 +62,6 @@ func (a *agent) resized() {
 // carry takes a stream of a rank to the console and its file.
 func (a *agent) carry(p *process, rank, stream int) {
 	console, file := a.cfg.Output.toConsole(p.local, stream), a.cfg.Output.toFile(p.local, stream)
-	var failed error
 	l := &lines{
 		line: func(text string) {
 			if stream == stderr {
@@ -71,10 +70,8 @@ func (a *agent) carry(p *process, rank, stream int) {
 			if console {
 				a.console.line(rank, stream, text)
 			}
-			if file && failed == nil {
-				if failed = p.log.line(text); failed != nil {
-					a.console.say(fmt.Sprintf("log of rank %d: %v: its output goes on without it", rank, failed))
-				}
+			if file {
+				p.log.line(text)
 			}
 		},
 		status: func(text string) {
@@ -85,5 +82,8 @@ func (a *agent) carry(p *process, rank, stream int) {
 	}
 	if err := p.carry(stream, l); err != nil {
 		a.cfg.Log.Warn("output of a rank was cut short", "rank", rank, "error", err)
+	}
+	if file {
+		p.log.flush()
 	}
 }

@@ -223,7 +223,7 @@ func (p *process) close() error {
 	p.out.close()
 	err := errors.Join(p.conn.Close(), p.page.Close(), p.pipes[stdout].Close(), p.pipes[stderr].Close())
 	if p.log != nil {
-		err = errors.Join(err, p.log.f.Close())
+		err = errors.Join(err, p.log.close())
 	}
 	return err
 }

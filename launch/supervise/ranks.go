@@ -5,21 +5,22 @@ import (
 	"fmt"
 	"os/exec"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/exitcode"
 	"ebtrain/launch/rendezvous"
 )
 
 // startAll starts the ranks of an epoch, after releasing those of the last.
 func (a *agent) startAll(e rendezvous.StartWorkers) {
 	a.endLeft()
-	if err := a.release(); err != nil {
-		a.cfg.Log.Warn("ranks of the last epoch", "error", err)
-	}
+	a.releaseSoon()
 	a.sayTable()
+	a.console.begin()
 	a.signs.begin(e.Nodes)
 	a.job, a.size, a.nodes = e.Job, rendezvous.Size(e.Nodes), e.Nodes
 	if err := a.guard.expect(e.Job); err != nil {
@@ -30,6 +31,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	}
 	n := e.Nodes[e.Self].Nproc
 	a.procs = make([]*process, n)
+	until := time.Now().Add(fileWait)
 	for local := range n {
 		w := env.Worker{
 			Rank: rendezvous.Base(e.Nodes, e.Self) + local, Size: rendezvous.Size(e.Nodes),
@@ -38,7 +40,7 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 			RunID: a.cfg.RunID, Restart: e.Epoch, MaxRestarts: a.cfg.MaxRestarts, Group: e.Job,
 			Terminal: a.cfg.Draws && a.cfg.Output.toConsole(local, stderr),
 		}
-		p, err := a.startOne(w, local)
+		p, err := a.startOne(w, local, until)
 		if err != nil {
 			a.apply(a.node.StartFailed(local, advised(err)))
 			continue
@@ -58,13 +60,15 @@ func advised(err error) error {
 	return err
 }
 
-func (a *agent) startOne(w env.Worker, local int) (*process, error) {
+// startOne starts a rank. No file is waited for after until.
+func (a *agent) startOne(w env.Worker, local int, until time.Time) (*process, error) {
 	cmd := exec.Command(a.cfg.Program, a.cfg.Args...)
-	cmd.Env = a.environ(w)
+	cmd.Env = a.environ(w, until)
 	var log *logFile
 	if o := a.cfg.Output; o.toFile(local, stdout) || o.toFile(local, stderr) {
 		var err error
-		if log, err = openLog(o.Dir, w.Rank); err != nil {
+		say := func(text string) { a.console.say(fmt.Sprintf("log of rank %d: %s", w.Rank, text)) }
+		if log, err = openLog(o.Dir, w.Rank, until, say); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +81,7 @@ func (a *agent) startOne(w env.Worker, local int) (*process, error) {
 	p, err := launch(a.spawner, cmd, cpus, w, local, a.columns(w.Rank))
 	if err != nil {
 		if log != nil {
-			err = errors.Join(err, log.f.Close())
+			err = errors.Join(err, log.close())
 		}
 		return nil, err
 	}
@@ -97,7 +101,7 @@ func (a *agent) startOne(w env.Worker, local int) (*process, error) {
 
 func (a *agent) postFrom(p *process, m rendezvous.Message) {
 	a.post(func() {
-		if a.procs[p.local] == p {
+		if a.procs[p.local] == p && !p.over { // the node may know of none any more
 			a.apply(a.node.FromWorker(p.local, m))
 		}
 	})
@@ -123,7 +127,7 @@ func (a *agent) awaitOne(p *process) {
 		a.cfg.Log.Error("a rank was lost from sight", "local_rank", p.local, "error", err)
 		exit.Code = max(1, exit.Code)
 	}
-	if exit.Code != 0 || exit.Signal != "" {
+	if exit.Code != 0 && exit.Code != exitcode.Requeue || exit.Signal != "" {
 		a.console.ending()
 	}
 	a.post(func() {
@@ -137,13 +141,31 @@ func (a *agent) awaitOne(p *process) {
 }
 
 // release closes what is held of ended ranks, after their output is out.
-func (a *agent) release() error {
-	var err error
-	for _, p := range a.procs {
+func release(ranks []*process) error {
+	errs := make([]error, len(ranks))
+	var all sync.WaitGroup
+	for i, p := range ranks {
 		if p != nil {
-			err = errors.Join(err, p.close())
+			all.Go(func() { errs[i] = p.close() })
 		}
 	}
-	a.procs = nil
-	return err
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// releaseSoon releases the ranks of the last epoch. The job goes on meanwhile: somebody may
+// read their output slowly.
+func (a *agent) releaseSoon() {
+	last := a.procs
+	released := make(chan struct{})
+	a.wg.Go(func() {
+		defer close(released)
+		if err := release(last); err != nil {
+			a.cfg.Log.Warn("ranks of the last epoch", "error", err)
+		}
+	})
+	select {
+	case <-released:
+	case <-time.After(drainWait):
+	}
 }

@@ -2,12 +2,9 @@ package supervise
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // Streams says which streams of each local rank something applies to, in the
@@ -70,28 +67,4 @@ func (o Output) toFile(local, stream int) bool {
 
 func (o Output) toConsole(local, stream int) bool {
 	return !o.Redirect.has(local, stream) && (o.Filter == nil || slices.Contains(o.Filter, local))
-}
-
-// logFile is the file of one rank, to which both its streams write lines.
-type logFile struct {
-	mu sync.Mutex
-	f  *os.File
-}
-
-// openLog appends to rank-N.out, so that a restarted or resumed rank goes on
-// where it was. A rank that writes a rank-N.log itself has it for itself, also if
-// its folder is the same.
-func openLog(dir string, rank int) (*logFile, error) {
-	f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("rank-%d.out", rank)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("log of rank %d: %w", rank, err)
-	}
-	return &logFile{f: f}, nil
-}
-
-func (l *logFile) line(text string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, err := l.f.WriteString(text + "\n")
-	return err
 }

@@ -66,6 +66,36 @@ func TestSaidOnce(t *testing.T) {
 	}
 }
 
+// What the ranks of one epoch have said at its end is not said of those of the next, nor for
+// them, and does not leave out what they say.
+func TestSaidInTheLastEpoch(t *testing.T) {
+	var out, err bytes.Buffer
+	o, e := outlet.Pair(&out, &err)
+	c := newConsole(o, e, false, nil, 3)
+	c.name = "ddplaunch"
+	say := func(rank int, text string) {
+		c.line(rank, stderr, text)
+		c.mu.Lock()
+		c.emit(true)
+		c.mu.Unlock()
+	}
+	c.ending()
+	c.line(1, stderr, "train: no memory") // and waits for equals
+	c.begin()
+	say(0, "train: slow")
+	say(2, "train: slow")
+	say(0, "train: no memory")
+	if c.fold.ending {
+		t.Error("lines wait as at the end")
+	}
+	c.ending()
+	c.conclude(&rendezvous.Cause{Kind: rendezvous.CauseExit, Rank: 1, Host: "h", Pid: 8, ExitCode: 3}, "train")
+	const want = "[1] train: no memory\n[0] train: slow\n[2] train: slow\n[0] train: no memory\nddplaunch: rank 1 (h, pid 8): exit status 3\n"
+	if e := c.flush(); e != nil || err.String() != want {
+		t.Errorf("%v, got\n%s\nwant\n%s", e, err.String(), want)
+	}
+}
+
 // Only complaints are said once: results on standard output that are equal are those of each
 // rank.
 func TestResultsAreNoEchoes(t *testing.T) {
