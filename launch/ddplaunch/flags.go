@@ -39,7 +39,8 @@ Under Slurm there is nothing to say, nor under mpiexec of MPICH; one ddplaunch
 runs on each node. mpirun of Open MPI passes the secret and the first host on:
 
   srun --mpi=pmi2 ddplaunch -nproc gpu train ...
-  mpirun -npernode 1 -x EBTRAIN_KEY -x MASTER_ADDR=node01 ddplaunch ...
+  mpirun -npernode 1 --bind-to none -x EBTRAIN_KEY -x MASTER_ADDR=node01 \
+    ddplaunch ...
 
 A program without a slash is looked for beside ddplaunch, then on PATH. Long
 flags work with one dash or two, and with - or _. Ctrl-C asks the ranks to stop;
@@ -105,7 +106,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 	fs.StringVar(&r.stuckAfter, "stuck-after", "30s", "on node 0: end the job if others wait that long for a rank that shows no sign of life; one that a signal has stopped ends it within 2s; 0 for never, as for a debugger")
 	fs.StringVar(&r.logDir, "log-dir", "", "write here what every rank puts out, as rank-N.out, and the last collectives (flight.txt) and reasons (rank-N.error.json) of failures")
 	fs.StringVarP(&r.redirects, "redirects", "r", "0", "streams for the log only: 0 none, 1 stdout, 2 stderr, 3 both, or 0:1,1:3 by local rank")
-	fs.StringVarP(&r.tee, "tee", "t", "", "streams for the log and the console (default 3 with --log-dir)")
+	fs.StringVarP(&r.tee, "tee", "t", "", "streams for the log and the console (default 3 with --log-dir; with -r too, what neither names is in no log)")
 	fs.StringVar(&r.filter, "local-ranks-filter", "", "show only these local ranks, for example 0,1")
 	fs.StringVar(&r.signals, "signals-to-handle", "SIGINT,SIGTERM,SIGHUP,SIGUSR1", "signals that ask the ranks to stop")
 	fs.BoolVar(&r.gather, "gather-output", false, "on all nodes: node 0 shows the lines of all ranks, equal ones\nonce; the default under srun, mpiexec and mpirun, unless each task has a file")

@@ -1,7 +1,7 @@
 // Command ddplaunch starts one process per rank on this node, tells each its
 // rank, carries their output, and ends them all when one fails:
 //
-//	ddplaunch -nproc 8 train --algo bidvl --data shards/celeba128 --out runs/a
+//	ddplaunch -nproc 8 train --net resnet128 --batch 40 --data shards/celeba128 --out runs/a
 //
 // Everything after the program's name is the program's. See --help.
 package main

@@ -4,8 +4,8 @@
 // as well.
 //
 //	srun -n8 --mpi=pmi2 train ...
-//	mpiexec -n 8 train ...               (Hydra, of MPICH and others)
-//	mpirun -n 8 -x EBTRAIN_KEY train ... (Open MPI)
+//	mpiexec -n 8 train ...                             (Hydra, of MPICH and others)
+//	mpirun -n 8 --bind-to none -x EBTRAIN_KEY train ... (Open MPI)
 //
 // The package keeps no state.
 package task

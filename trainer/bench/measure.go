@@ -46,8 +46,8 @@ type bench struct {
 // measure runs the benchmark on this rank; rank 0 prints.
 func measure(ctx context.Context, o *options, w *world.World, src data.Source, cases []*Case, args []string, out io.Writer) (err error) {
 	b := &bench{o: o, w: w, src: src, groups: map[int]*host.Comm{}, begun: time.Now()}
-	if o.how.Threads == 0 {
-		o.how.Threads = max(1, runtime.GOMAXPROCS(0)/w.LocalSize())
+	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, LocalRanks: w.LocalSize()}); err != nil {
+		return err
 	}
 	b.r = &Report{Format: Format, Version: Version, Begun: b.begun.UTC(), Program: cliflag.Version("bench"), Args: args, Seed: o.settings.Seed,
 		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.how.Threads, Sharded: o.how.ShardMoments, Cores: runtime.NumCPU(), Load: processors.Load(),

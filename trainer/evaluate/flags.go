@@ -171,7 +171,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	fs.StringVar(&o.data, "data", "", "data set: a directory made by mkshards, or a built-in one (synth, checkerboard, gauss); default is the run's own")
 	fs.StringVar(&o.split, "split", "test", "split to measure on")
-	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measureNames(), ", ")+"; all is what the method has, up to "+measureDensity+". Also --metrics")
+	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measureNames(), ", ")+"; all is what the method has, up to "+measureRecall+", and with --samples-from frechet, kid, swd and prdc. Also --metrics")
 	fs.IntVar(&o.aisChains, "ais-chains", 2000, "annealed importance sampling: chains")
 	fs.IntVar(&o.aisSteps, "ais-steps", 2000, "annealed importance sampling: steps of each chain")
 	fs.Int64Var(&o.probeLimit, "probe-limit", 10_000, "samples that the probe is trained on, chosen by --seed; 0 is all")
@@ -192,7 +192,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.StringVar(&o.picture, "picture", "", "PNG of inputs above their reconstructions, or of the density; default is in the run's samples/, none makes none")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\", and of a model that diverged it has only \"diverged\"")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
-	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
+	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is OMP_NUM_THREADS or, without it, all cores")
 }
 
 // asks says whether a measure is named.

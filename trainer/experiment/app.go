@@ -29,7 +29,8 @@ const help = `experiment runs the experiments of the papers and writes what came
   experiment run frey --source frey_rawface.mat --seeds 1,2,3
   experiment report                      writes RESULTS.md
   experiment pack board --to kept        keeps what the report is made of
-  experiment compute bias --row k-300    one cell of what trains nothing
+  experiment compute bias --row k-300 --data shards/frey
+                                         one cell of what trains nothing
 
 An experiment is a table: a row is a preset of train with some flags, and a cell
 is a row with a seed. Each cell is a run directory, OUT/NAME/ROW/seed-N, which

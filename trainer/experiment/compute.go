@@ -44,7 +44,7 @@ func (a app) compute(ctx context.Context, args []string) error {
 	fs.StringVar(&row, "row", "", "row of the experiment (required)")
 	fs.Uint64Var(&in.Seed, "seed", 1, "seed of everything that is random")
 	fs.StringVar(&in.Data, "data", "", "the data set: a directory made by mkshards, or a built-in one")
-	fs.IntVar(&in.Threads, "threads", 0, "threads; 0 is all cores")
+	fs.IntVar(&in.Threads, "threads", 0, "threads; 0 is OMP_NUM_THREADS or, without it, all cores")
 	if err := a.parse(fs, computeAbout, args); err != nil {
 		return err
 	}

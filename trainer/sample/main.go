@@ -88,7 +88,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.Float64Var(&o.mirror, "mirror", 0, "with --interpolate: from so many times the latents of one picture to as many times their negative, as in 3; 0 is between two pictures")
 	flags.IntVar(&o.scale, "scale", 0, "magnification; 0 makes small pictures visible")
 	flags.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
-	flags.IntVar(&o.threads, "threads", 0, "threads; 0 is all cores")
+	flags.IntVar(&o.threads, "threads", 0, "threads; 0 is OMP_NUM_THREADS or, without it, all cores")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}

@@ -57,8 +57,8 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer, show *
 	if err != nil {
 		return err
 	}
-	if o.how.Threads == 0 {
-		o.how.Threads = max(1, runtime.GOMAXPROCS(0)/w.LocalSize())
+	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, LocalRanks: w.LocalSize()}); err != nil {
+		return err
 	}
 	backend, err := device.Open(device.Config{Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(), Graph: o.how.Graph,
 		Smaller: "choose a smaller --batch or --width, or try --remat"})

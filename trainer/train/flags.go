@@ -65,7 +65,7 @@ type options struct {
 // defaults, and those of its method.
 func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	o.model, o.own = at.Define(fs, &o.settings, &o.preset)
-	fs.StringVar(&o.data, "data", "synth", "data set: a directory made by mkshards, or synth, the built-in pictures")
+	fs.StringVar(&o.data, "data", "synth", "data set: a directory made by mkshards, or a built-in one (synth, checkerboard, gauss)")
 	fs.Int64Var(&o.steps, "steps", at.Preset.Steps, "steps of the whole run, those before a resume included")
 	fs.StringVar(&o.out, "out", "", "run directory (required)")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in --out")

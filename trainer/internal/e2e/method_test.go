@@ -17,7 +17,7 @@ func TestMethodIsOneLine(t *testing.T) {
 	s.withMethod("ebtrain/trainer/internal/toy")
 	const data = "synth:train=64,val=16,test=32"
 	args := func(out string, more ...string) []string {
-		return append([]string{"train", "--preset", "toy-any", "--data", data, "--threads", "1", "--samples", "4", "--toy-rate", "0.01", "--out", out}, more...)
+		return append([]string{"train", "--preset", "toy-any", "--data", data, "--threads", "1", "--samples", "4", "--toy-lr", "0.01", "--out", out}, more...)
 	}
 	s.must(args("alone", "--steps", "10")...)
 	s.must(on(2, args("two", "--steps", "10"))...)
@@ -47,12 +47,12 @@ func TestMethodIsOneLine(t *testing.T) {
 	t.Run("settings", func(t *testing.T) {
 		s.t = t
 		help := s.must("train", "--algo", "toy", "--help").stdout
-		if !strings.Contains(help, "--toy-rate") || !strings.Contains(help, "Toys:") || strings.Contains(help, "--latent") || strings.Contains(help, "--net string") {
+		if !strings.Contains(help, "--toy-lr") || !strings.Contains(help, "Toys:") || strings.Contains(help, "--latent") || strings.Contains(help, "--net string") {
 			t.Errorf("want the toy's settings alone, got\n%s", help)
 		}
 		for _, c := range []struct{ args, want string }{
-			{"--toy-rate 0", "want --toy-rate above 0"},
-			{"--toy-rate 2", "a toy breaks at a --toy-rate of 2"},
+			{"--toy-lr 0", "want --toy-lr above 0"},
+			{"--toy-lr 2", "a toy breaks at a --toy-lr of 2"},
 			{"--undecoupled", "--undecoupled is a setting of --algo bidvl, and --algo toy has none of that name"},
 			{"--net conv32", "--net is a setting of --algo bidvl, lebm, vae or sngan, and --algo toy has none of that name (see train --preset toy-any --help)"},
 		} {

@@ -47,7 +47,7 @@ func (c *Config) Model() algo.Model  { return *c }
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Optimisers)
-	s.Float("toy-rate", &c.LR, setting.Positive, "learning rate of descent")
+	s.Float("toy-lr", &c.LR, setting.Positive, "learning rate of descent")
 	s.Place("Toys")
 	s.Bool("toy-clean", &c.Clean, "report less")
 }
@@ -61,7 +61,7 @@ func (c *Config) Fit(s data.Schema) error {
 // Validate says what is wrong.
 func (c *Config) Validate() error {
 	if c.LR > 1 {
-		return fmt.Errorf("a toy breaks at a --toy-rate of %v: want at most 1", c.LR)
+		return fmt.Errorf("a toy breaks at a --toy-lr of %v: want at most 1", c.LR)
 	}
 	return nil
 }
