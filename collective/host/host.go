@@ -173,7 +173,7 @@ func hostsDigest(hosts []string) string {
 }
 
 // version is that of everything ranks say to each other.
-const version = 4
+const version = 5
 
 // New makes this rank's end of the group. It returns when this rank is
 // connected with all that it needs, or with an error that says with which it
