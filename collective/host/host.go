@@ -103,7 +103,8 @@ type Config struct {
 	Logger *slog.Logger
 
 	// Progress, if set, is called when a collective begins to run, by whoever
-	// runs it. It must not block.
+	// runs it: of a small one that Start has begun, when it is gone on with. It must
+	// not block.
 	Progress func(seq uint64, req collective.Request)
 
 	// Ended, if set, is called when a collective for which Progress was called
