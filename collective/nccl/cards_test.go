@@ -90,7 +90,7 @@ func TestWithin(t *testing.T) {
 		ctx, stop := within(t.Context(), g, time.Second, "dinner")
 		stop()
 		stop()
-		if context.Cause(ctx) != context.Canceled {
+		if !errors.Is(context.Cause(ctx), context.Canceled) {
 			t.Errorf("in time, it ended with %v", context.Cause(ctx))
 		}
 		ctx, stop = within(t.Context(), g, time.Second, "dinner")
