@@ -36,7 +36,9 @@ type Comm interface {
 	// that of the device whose ranks the Comm connects, which no Go code can
 	// touch. Vec.As gives parts of it a type. All ranks call Alloc in the same
 	// order, also relative to Start, with the same n; Alloc waits for all of
-	// them. The memory lives until Close.
+	// them. The memory lives until Close. When the group has failed, other ranks
+	// may still be at the collective that failed, and change what is there, also
+	// after the Pending is done.
 	Alloc(n int) (Vec, error)
 
 	// Start queues one collective and returns at once; it never waits for

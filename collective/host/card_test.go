@@ -13,7 +13,7 @@ func TestCardsThatDiffer(t *testing.T) {
 	good := card{Version: version, Job: "job", Hosts: "digest", Process: 1}
 	for want, change := range map[string]func(c *card){
 		"":                                      func(c *card) { c.Process = 2 },
-		"rank 1 speaks version 3, expected 4":   func(c *card) { c.Version-- },
+		"rank 1 speaks version 4, expected 5":   func(c *card) { c.Version-- },
 		`rank 1 belongs to job "other", expect`: func(c *card) { c.Job = "other" },
 		"rank 1 has another list of hosts (digest of others) than this rank (digest)": func(c *card) { c.Hosts = "of others" },
 	} {

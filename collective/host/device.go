@@ -24,7 +24,7 @@ type Device interface {
 // vectors lie in d's memory. All ranks call it between the same two collectives
 // of c. A rank that has not come to a collective of the new group within limit
 // ends it, and is named; 0 is no limit. The failure of either group is that of
-// both.
+// both, and of c also that of Over.
 func (c *Comm) Over(ctx context.Context, d Device, limit time.Duration) (*Comm, error) {
 	cfg := c.cfg
 	cfg.Job = fmt.Sprintf("%s, device %d", cfg.Job, c.overs.Add(1))
@@ -34,6 +34,15 @@ func (c *Comm) Over(ctx context.Context, d Device, limit time.Duration) (*Comm, 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("not connected within %v", cfg.Timeout))
 	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	go func() {
+		select {
+		case <-c.Failed(): // who has failed never connects
+			fail(c.Failure())
+		case <-ctx.Done():
+		}
+	}()
 	p, err := joined(ctx, cfg)
 	if err != nil {
 		return nil, err

@@ -221,6 +221,41 @@ func TestLateInsideIsNamed(t *testing.T) {
 	}
 }
 
+// TestFailureBelowOver: who waits for another to connect to the new group hears at once that the
+// group below has failed, and why.
+func TestFailureBelowOver(t *testing.T) {
+	for _, hosts := range []string{"1", "3"} {
+		names := pretend(hosts, 3)
+		below := group(t, 3, host.Config{Hosts: names, ListenIP: "127.0.0.1"})
+		errs := make(chan error, 2)
+		for _, c := range below[:2] {
+			go func() {
+				_, err := c.(*host.Comm).Over(t.Context(), apart{}, time.Minute)
+				errs <- err
+			}()
+		}
+		card := `{"version":5,"job":"suite, device 1","hosts":"` + host.HostsDigest(names) + `"}`
+		if _, err := collective.GatherBytes(t.Context(), below[2], "cards", []byte(card)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond) // the others wait for rank 2 to connect
+		below[2].Abort(errors.New("the cause"))
+		for range 2 {
+			select {
+			case err := <-errs:
+				if !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), "the cause") {
+					t.Errorf("%s hosts: got %v, want an abort with its cause", hosts, err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%s hosts: a rank still waits", hosts)
+			}
+		}
+		for _, c := range below {
+			_ = c.Close() // of a group that has failed
+		}
+	}
+}
+
 // TestEitherFailsBoth: an abort of the group below ends the one over it, with
 // its cause, and not the other ranks' words twice.
 func TestEitherFailsBoth(t *testing.T) {

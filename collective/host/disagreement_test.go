@@ -59,7 +59,7 @@ func TestMissingRankIsNamed(t *testing.T) {
 	exchanges := host.MemExchange(3)
 	var others sync.WaitGroup
 	others.Go(func() {
-		if _, err := exchanges[2](t.Context(), "collective/host job", []byte(`{"version":4,"job":"job","hosts":"`+host.HostsDigest(make([]string, 3))+`"}`)); err != nil {
+		if _, err := exchanges[2](t.Context(), "collective/host job", []byte(`{"version":5,"job":"job","hosts":"`+host.HostsDigest(make([]string, 3))+`"}`)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -15,7 +15,7 @@ type executor struct {
 	size     int
 	log      *slog.Logger
 	recorder *collective.Recorder
-	progress func(uint64, collective.Request) // nil, or told what begins
+	progress func(uint64, collective.Request) // nil, or told what is run, or waited in
 	ended    func(uint64, error)              // nil, or told what has ended
 }
 
@@ -24,19 +24,11 @@ func (e *executor) quick(req collective.Request) bool {
 	return e.alarm.failure() == nil && req.Check(e.size) == nil && e.mover.quick(req)
 }
 
-// begin begins it.
+// begin begins it, for Start. As nobody waits in it before execute, nobody is told yet.
 func (e *executor) begin(it item) {
-	e.announce(it)
+	e.recorder.Begin(it.seq, it.req)
 	e.mover.count(it.zeros)
 	e.mover.begin(it.seq, it.req)
-}
-
-// announce says that it begins to run.
-func (e *executor) announce(it item) {
-	e.recorder.Begin(it.seq, it.req)
-	if e.progress != nil {
-		e.progress(it.seq, it.req)
-	}
 }
 
 // execute runs it, or what is left of it if it was begun. An error is the
@@ -49,7 +41,10 @@ func (e *executor) execute(ctx context.Context, it item, begun bool) error {
 		if f := e.alarm.failure(); f != nil {
 			return f
 		}
-		e.announce(it)
+		e.recorder.Begin(it.seq, it.req)
+	}
+	if e.progress != nil {
+		e.progress(it.seq, it.req)
 	}
 	err := e.carryOut(ctx, it, begun)
 	if err != nil {

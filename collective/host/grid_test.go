@@ -88,7 +88,8 @@ var someExchanges = []exchanged{
 	{collective.AllReduce, collective.F32, collective.Mean, 16<<10 + 1, true},
 	{collective.AllReduce, collective.F32, collective.Max, 16<<10 + 1, false},
 	{collective.AllReduce, collective.F32, collective.Mean, 33_003, false},
-	{collective.AllReduce, collective.F32, collective.Sum, 600_007, true}, // two chunks
+	{collective.AllReduce, collective.F32, collective.Sum, 600_007, true},    // two chunks
+	{collective.AllReduce, collective.F32, collective.Max, 1_100_003, false}, // three, in place where a rank is alone on its host
 	{collective.AllReduce, collective.BF16, collective.Mean, 40_001, true},
 	{collective.AllReduce, collective.BF16, collective.Mean, 600_007, false},
 	{collective.ReduceScatter, collective.F32, collective.Sum, 1, false},

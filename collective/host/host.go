@@ -14,9 +14,10 @@
 //     the same power of two of consecutive ranks, the bits do not depend on
 //     how many hosts there are, and 1, 2, 4, … ranks that each begin with
 //     their part of the tree end with equal bits.
-//   - Before data moves, every rank has compared its request with those of
-//     the other ranks of its host, and its leader with those of other hosts,
-//     directly or through others.
+//   - Before a rank reads what another of its host brings, the two have compared
+//     their requests; before a leader adds or passes on what came from another
+//     host, it has compared its request with that leader's, directly or through
+//     others. Data of a collective may be on their way before that.
 //   - The ranks of a host pass a barrier all or none, also when the group is
 //     aborted meanwhile.
 //   - A rank notices the death of a process on its host by the end of a
@@ -103,7 +104,8 @@ type Config struct {
 	Logger *slog.Logger
 
 	// Progress, if set, is called when a collective begins to run, by whoever
-	// runs it. It must not block.
+	// runs it: of a small one that Start has begun, when it is gone on with. It must
+	// not block.
 	Progress func(seq uint64, req collective.Request)
 
 	// Ended, if set, is called when a collective for which Progress was called
@@ -173,7 +175,7 @@ func hostsDigest(hosts []string) string {
 }
 
 // version is that of everything ranks say to each other.
-const version = 4
+const version = 5
 
 // New makes this rank's end of the group. It returns when this rank is
 // connected with all that it needs, or with an error that says with which it

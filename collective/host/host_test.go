@@ -321,7 +321,7 @@ func TestHalfConnectedLeavesNothing(t *testing.T) {
 			})
 		}
 		wg.Go(func() { // rank 2 gives its card, and no more
-			if _, err := exchanges[2](t.Context(), "collective/host half", []byte(`{"version":4,"job":"half","hosts":"`+host.HostsDigest(hosts)+`","net":"127.0.0.1:1"}`)); err != nil {
+			if _, err := exchanges[2](t.Context(), "collective/host half", []byte(`{"version":5,"job":"half","hosts":"`+host.HostsDigest(hosts)+`","net":"127.0.0.1:1"}`)); err != nil {
 				t.Error(err)
 			}
 		})

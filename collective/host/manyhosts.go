@@ -45,7 +45,8 @@ func (m *netMover) located() bool {
 }
 
 // carryOut does the steps of the plan. After an error in a collective that is done in
-// place nobody writes to the vector any more: it may be the caller's memory.
+// place what still comes from other hosts is not written to the vector any more: it may be the
+// caller's memory. To memory from Alloc other ranks of this host may still write.
 func (m *netMover) carryOut(ctx context.Context, req collective.Request) error {
 	for _, s := range m.plan {
 		if err := m.do(ctx, req, s); err != nil {

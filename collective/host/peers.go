@@ -162,7 +162,7 @@ func (p *peers) listen(cfg Config) (local, inet net.Listener, err error) {
 func (p *peers) makeArena(ctx context.Context) error {
 	ranks, chunk := len(p.topo.locals()), schedule.LocalChunk
 	if !p.topo.oneHost() {
-		chunk = schedule.NetChunk
+		chunk = schedule.NetChunk(len(p.topo.hosts))
 	}
 	bytes := arenaBytes(ranks, chunk)
 	var seg *segment

@@ -198,6 +198,35 @@ func TestBegunIsGoneOnWith(t *testing.T) {
 	})
 }
 
+// TestBegunIsNotInside: a rank is in a collective from when it runs that to the end, or waits in
+// it; not from when Start has begun it: who is stuck before its Wait would look like one that
+// waits for others.
+func TestBegunIsNotInside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, m := pacedRunner(t, true, true)
+		inside := 0
+		r.exec.progress = func(uint64, collective.Request) { inside++ }
+		r.exec.ended = func(uint64, error) { inside-- }
+		go r.start(labelled("a"))
+		m.under(t, "begin 0")
+		m.goOn <- nil
+		m.idle(t)
+		if inside != 0 {
+			t.Error("it is told of as inside, and nobody waits")
+		}
+		a := awaited(t.Context(), r, 0, labelled("a"))
+		m.under(t, "finish a")
+		if inside != 1 {
+			t.Errorf("who waits is told of as inside %d collectives", inside)
+		}
+		m.goOn <- nil
+		if err := <-a; err != nil || inside != 0 {
+			t.Errorf("it ended with %v, and is told of as inside %d", err, inside)
+		}
+		endRunner(r)
+	})
+}
+
 // TestHelperLeavesTheRest: who has waited for one collective, and run it, has the others run
 // by the runner, and so has who has waited for an Alloc.
 func TestHelperLeavesTheRest(t *testing.T) {

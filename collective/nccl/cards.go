@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"ebtrain/collective"
@@ -104,14 +105,19 @@ func shared(cards []card) error {
 }
 
 // within is a context that ends after limit, with a cause that names who has not
-// come to what the group waits for then.
+// come to what the group waits for then. The group may be closed when the function has
+// returned that ends it: until then somebody may look at who has come.
 func within(ctx context.Context, g Group, limit time.Duration, what string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	looked := make(chan struct{})
 	t := time.AfterFunc(limit, func() {
+		defer close(looked)
 		cancel(g.NotCome(collective.Request{Kind: collective.Barrier, Label: what}, limit))
 	})
-	return ctx, func() {
-		t.Stop()
+	return ctx, sync.OnceFunc(func() {
+		if !t.Stop() {
+			<-looked
+		}
 		cancel(nil)
-	}
+	})
 }

@@ -1,10 +1,14 @@
 package nccl
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"ebtrain/collective"
 	"ebtrain/collective/cuda"
 )
 
@@ -68,4 +72,37 @@ func TestVersionText(t *testing.T) {
 			t.Errorf("%d is %s, want %s", v, got, want)
 		}
 	}
+}
+
+// looking is a group in which it takes a while to find out who has not come.
+type looking struct {
+	Group
+	goOn chan error
+}
+
+func (l looking) NotCome(collective.Request, time.Duration) error { return <-l.goOn }
+
+// TestWithin: the limit ends the context with who has not come. Whose wait is over may close the
+// group, so it is not before nobody looks at that any more.
+func TestWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, late := looking{goOn: make(chan error)}, errors.New("late")
+		ctx, stop := within(t.Context(), g, time.Second, "dinner")
+		stop()
+		stop()
+		if !errors.Is(context.Cause(ctx), context.Canceled) {
+			t.Errorf("in time, it ended with %v", context.Cause(ctx))
+		}
+		ctx, stop = within(t.Context(), g, time.Second, "dinner")
+		time.Sleep(2 * time.Second)
+		over := false
+		go func() { stop(); over = true }()
+		if synctest.Wait(); over {
+			t.Error("it is over, and somebody looks who has come")
+		}
+		g.goOn <- late
+		if synctest.Wait(); !over || !errors.Is(context.Cause(ctx), late) {
+			t.Errorf("over: %v, with %v, want %v", over, context.Cause(ctx), late)
+		}
+	})
 }

@@ -64,21 +64,28 @@ func (c *Comm) Close() error {
 
 func (c *Comm) close() error {
 	c.leave()
-	err := c.Comm.Close()
-	if c.Failure() == nil {
-		close(c.closing)
-		<-c.watched
-		return errors.Join(err, c.part())
+	closed := make(chan error, 1)
+	go func() { closed <- c.Comm.Close() }() // waits for what is started, which the device may keep
+	select {
+	case err := <-closed:
+		if c.Failure() == nil {
+			close(c.closing)
+			<-c.watched
+			return errors.Join(err, c.part())
+		}
+		closed <- err
+	case <-c.Failed():
 	}
 	aborted := func() error {
+		err := <-closed
 		<-c.watched
-		return c.abortErr
+		return errors.Join(err, c.abortErr)
 	}
-	late, endErr := c.end(aborted)
+	late, err := c.end(aborted)
 	if late {
-		endErr = fmt.Errorf("nccl: the abort has not ended after %v: a graph that holds a collective is not closed, or the GPU hangs; what it holds is lost until the process ends", c.patience)
+		err = fmt.Errorf("nccl: the abort has not ended after %v: a graph that holds a collective is not closed, or the GPU hangs; what it holds is lost until the process ends", c.patience)
 	}
-	return errors.Join(err, endErr)
+	return err
 }
 
 // part ends the communicator in good order, and releases all. Finalizing waits for graphs

@@ -3,7 +3,9 @@
 package nccl_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +66,92 @@ func TestCloseGivesUp(t *testing.T) {
 		t.Error(err)
 	}
 	contexts(t, m, 0)
+}
+
+// TestCloseWhereCopyIsKept: freeing the copy on which a collective was done waits for all of the
+// device. Close does not wait for that longer than it says, and who waits for a collective that
+// has failed does not at all.
+func TestCloseWhereCopyIsKept(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		t.Run(fmt.Sprintf("failed=%v", fails), func(t *testing.T) {
+			if fails {
+				t.Setenv("EBDOUBLE_NCCL_HANG", "1:0")
+			}
+			m := cudatest.Use(t)
+			members := group(t, 2, options())
+			x, y := members[0], members[1]
+			members[0], members[1] = nil, nil
+			freed, hangs := m.Calls("cuMemFree_v2"), make(chan struct{})
+			ends, err := apartly(t.Context(), x, y, hangs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !fails {
+				if err := <-ends[0]; err != nil {
+					t.Error(err)
+				}
+				for m.Calls("cuMemFree_v2") < freed+2 {
+					time.Sleep(time.Millisecond)
+				}
+			} else {
+				for m.Calls("run:ncclAllReduce") < 2 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			began := time.Now()
+			x.Abort(errors.New("enough"))
+			if fails {
+				for r, end := range ends {
+					if err := <-end; !errors.Is(err, collective.ErrAborted) {
+						t.Errorf("rank %d got %v, want an abort", r, err)
+					}
+				}
+			}
+			if err := errors.Join(x.end(), x.dev.Close()); err != nil {
+				t.Error(err)
+			}
+			if err := y.leaves(); err == nil || !strings.Contains(err.Error(), "the abort has not ended after 20ms: a graph that holds a collective is not closed, or the GPU hangs") {
+				t.Errorf("got %v, want an error that says what the abort waits for", err)
+			}
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			close(hangs)
+			contexts(t, m, 0)
+		})
+	}
+}
+
+// apartly starts an all-reduce of vectors that NCCL cannot have as they lie, beside something on
+// y's device that ends when hangs is closed, or after ten seconds. It is how it ends on either.
+func apartly(ctx context.Context, x, y *member, hangs chan struct{}) (ends [2]chan error, err error) {
+	buffer, err := x.memory.Alloc(4096)
+	if err != nil {
+		return ends, err
+	}
+	s, err := y.dev.NewStream("program", 0)
+	if err == nil {
+		err = errors.Join(s.HostFunc(func() {
+			select {
+			case <-hangs:
+			case <-time.After(10 * time.Second):
+			}
+		}), s.Close())
+	}
+	for r, z := range []*member{x, y} {
+		ends[r] = make(chan error, 1)
+		go func() {
+			mem, err := z.Alloc(4096)
+			if z == x {
+				mem.Ptr = buffer.Ptr()
+			}
+			if err == nil {
+				err = collective.Do(ctx, z, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: mem.As(collective.F32)})
+			}
+			ends[r] <- err
+		}()
+	}
+	return ends, err
 }
 
 // TestAbortGivesUp: so does an abort that waits for a graph.

@@ -72,8 +72,10 @@ func (d device) placedAlike(in *host.Inside, v collective.Vec) (bool, error) {
 	return true, nil
 }
 
-// detour runs req on a copy in memory that NCCL does not know, on every rank.
-func (d device) detour(in *host.Inside, req collective.Request) (err error) {
+// detour runs req on a copy in memory that NCCL does not know, on every rank. After a failure
+// the copy is left to Close: the device may never come to the end of what uses it, and freeing
+// waits for that.
+func (d device) detour(in *host.Inside, req collective.Request) error {
 	bytes := int64(req.Vec.Len * req.Vec.Type.Size())
 	copied, err := d.dev.Alloc(bytes)
 	if err != nil {
@@ -88,7 +90,11 @@ func (d device) detour(in *host.Inside, req collective.Request) (err error) {
 	if err == nil {
 		err = d.finish(in, req)
 	}
-	return errors.Join(err, d.dev.Free(copied))
+	if err != nil {
+		d.started.all = append(d.started.all, copied)
+		return err
+	}
+	return d.dev.Free(copied)
 }
 
 // finish waits for what is queued on the stream. Past the limit it asks the

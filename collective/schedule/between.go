@@ -57,14 +57,15 @@ func (c Call) inPlace(steps []Step) []Step {
 // pipeline exchanges chunk by chunk. Slices travel in the order of exchange, but the
 // next chunk's leave before the last one's results are there.
 func (c Call) pipeline(steps []Step) []Step {
-	for at := 0; at < c.Bytes; at += NetChunk {
-		lo, hi := at, min(at+NetChunk, c.Bytes)
+	chunk := NetChunk(c.Hosts)
+	for at := 0; at < c.Bytes; at += chunk {
+		lo, hi := at, min(at+chunk, c.Bytes)
 		s := func(do Verb, what What) Step { return Step{Do: do, What: what, Lo: lo, Hi: hi} }
 		steps = append(steps, s(Post, Addends), s(Send, Addends))
 		if at == 0 {
 			steps = append(steps, Step{Do: Agree})
 		} else {
-			steps = append(steps, Step{Do: Wait, What: Results, Lo: at - NetChunk, Hi: at})
+			steps = append(steps, Step{Do: Wait, What: Results, Lo: at - chunk, Hi: at})
 		}
 		steps = append(steps, s(Post, Results), s(Wait, Addends), s(Combine, Addends), s(Send, Results))
 		if hi == c.Bytes {

@@ -140,20 +140,10 @@ func (g Grid) Cuts(cuts []int, n int) []int {
 	return cuts
 }
 
-// bite is the size in bytes of a slice up to which more than NetChunk is exchanged at a
-// time. Staging areas have no room for that.
-const bite = 8 << 10
-
-// netChunk is how much of a vector leaders exchange at a time, where it lies.
-func (c Call) netChunk() int {
-	if !c.Gridded() {
-		return NetChunk
-	}
-	return max(NetChunk, (c.Hosts*bite+NetChunk-1)/NetChunk*NetChunk)
-}
-
 // Worth says whether so many bytes are better exchanged in the grid.
-func (g Grid) Worth(bytes int) bool { return g.Width > 0 && min(bytes, NetChunk) <= thin*g.Hosts }
+func (g Grid) Worth(bytes int) bool {
+	return g.Width > 0 && min(bytes, NetChunk(g.Hosts)) <= thin*g.Hosts
+}
 
 // Gridded says whether leaders exchange in rows and columns.
 func (c Call) Gridded() bool {
@@ -188,7 +178,7 @@ func (c Call) inGrid(steps []Step, lo, hi, last int) []Step {
 
 // inChunks exchanges a vector where it lies in rows and columns.
 func (c Call) inChunks(steps []Step) []Step {
-	chunk, last := c.netChunk(), -1
+	chunk, last := NetChunk(c.Hosts), -1
 	for at := 0; at < c.Bytes; at += chunk {
 		steps = c.inGrid(steps, at, min(at+chunk, c.Bytes), last)
 		last = at

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"ebtrain/collective"
@@ -54,4 +56,52 @@ func TestPosts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestHostsOfAllKinds: leaders send and give memory to the same pieces in the same order, on
+// every sort of connection, whether their hosts reduce in place or stage; and, but of a
+// broadcast, what they send is what others wait for.
+func TestHostsOfAllKinds(t *testing.T) {
+	kinds := []Call{{Locals: 1, All: true}, {Locals: 1}, {Locals: 2, All: true}, {Locals: 2, Some: true}, {Locals: 8}}
+	for kind := collective.AllReduce; kind <= collective.Broadcast; kind++ {
+		for _, hosts := range []int{2, 5, 30, 100, 288, 500, 1025} {
+			for _, bytes := range []int{64, Doubles + 64, 3 << 20, 9 << 20, 25 << 20} {
+				var first []string
+				for _, c := range kinds {
+					c.Kind, c.Elem, c.Wide, c.Ranks, c.Hosts, c.Rounds = kind, 4, 4, 8*hosts, hosts, len(Rounds(0, hosts))
+					c.Bytes = bytes / (4 * c.Ranks) * 4 * c.Ranks
+					if g := GridOf(hosts); g.Worth(c.Bytes) {
+						c.Width = g.Width
+					}
+					sent, posted := c.exchanged(Send), c.exchanged(Post)
+					if first == nil {
+						first = sent
+					}
+					if !slices.Equal(sent, first) || kind != collective.Broadcast && !slices.Equal(posted, sent) {
+						t.Errorf("%+v sends %q and waits for %q, %+v sends %q", c, sent, posted, kinds[0], first)
+					}
+				}
+			}
+		}
+	}
+}
+
+// exchanged are the pieces that a leader sends or gives memory to: in rows, in columns, and
+// with all others.
+func (c Call) exchanged(do Verb) []string {
+	text := make([]string, 3)
+	for _, s := range c.Rest(c.Open(nil)) {
+		if s.Do != do || s.What == Whole { // which is read where it is small, without memory of its own
+			continue
+		}
+		sort := 2
+		switch s.What {
+		case RowAddends, RowResults:
+			sort = 0
+		case ColumnAddends, ColumnResults:
+			sort = 1
+		}
+		text[sort] += fmt.Sprint(s.What, s.Lo, "-", s.Hi, "/", s.Round, " ")
+	}
+	return text
 }

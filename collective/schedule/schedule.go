@@ -23,12 +23,20 @@ const Small = 8 << 10
 // each its slice, or, of many hosts, those of its row and its columns (Grid).
 const Doubles = 64 << 10
 
-// Sizes in bytes of a half of a rank's staging area; leaders exchange as much at a time.
+// Sizes in bytes of a half of a rank's staging area on a lone host; NetChunk is that on several.
 const (
-	LocalChunk = 1 << 20   // with one host: stays in the second-level cache
-	SumChunk   = 256 << 10 // of a vector that the ranks of a lone host sum: what they read and write, twice for each, stays in their caches
-	NetChunk   = 2 << 20   // with several: enough to fill a fast network, and one of them travels while the next is reduced
+	LocalChunk = 1 << 20   // stays in the second-level cache
+	SumChunk   = 256 << 10 // of a vector that the ranks sum: what they read and write, twice for each, stays in their caches
 )
+
+// NetChunk is the size of a half of a rank's staging area on so many hosts, more than one.
+// Leaders exchange as much at a time, where a vector lies as from staging areas, since each
+// host chooses that for itself: 2 MiB, which is enough to fill a fast network, while one travels
+// and the next is reduced; or so much more that a slice has 8 KiB.
+func NetChunk(hosts int) int {
+	const unit, slice = 2 << 20, 8 << 10
+	return max(1, (hosts*slice+unit-1)/unit) * unit
+}
 
 // HeaderBytes is what travels in front of the data of a message, or alone.
 const HeaderBytes = 128
@@ -155,7 +163,7 @@ func (c Call) InPlace() bool {
 func (c Call) extent() (total, chunk int) {
 	chunk = LocalChunk
 	if c.Hosts > 1 {
-		chunk = NetChunk
+		chunk = NetChunk(c.Hosts)
 	}
 	part := c.Bytes / c.Elem / c.Ranks * c.Elem
 	switch {

@@ -2,7 +2,6 @@ package staged
 
 import (
 	"context"
-	"errors"
 
 	"ebtrain/collective"
 	"ebtrain/collective/cuda"
@@ -35,10 +34,7 @@ func (d device) Run(in *host.Inside, req collective.Request) error {
 		parts = in.Size()
 	}
 	total := req.Vec.Len / parts
-	most := max(1, min(total, len(d.stage.Bytes())/size/parts))
-	if parts*most*size > len(d.stage.Bytes()) {
-		return errors.New("staged: too many ranks for the stage")
-	}
+	most := min(total, len(d.stage.Bytes())/size/parts)
 	for lo := 0; lo < total; lo += most {
 		p := piece{d.Comm, in, req, parts, total, lo, min(most, total-lo)}
 		if err := p.run(); err != nil {

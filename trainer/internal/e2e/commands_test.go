@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -23,8 +24,12 @@ func TestDocumentedCommands(t *testing.T) {
 	check := func(where, line string) {
 		for _, args := range commandsOf(line) {
 			shown[args[0]]++
-			if e, ok := s.takes(args); !ok {
+			e, ok := s.takes(args)
+			if !ok {
 				t.Errorf("%s: %s: %v", where, line, e)
+			}
+			if batch, ranks := batchOf(args, e.stdout), ranksShown(line); args[0] == "train" && batch%ranks != 0 {
+				t.Errorf("%s: %s: %d ranks cannot share a batch of %d equally", where, line, ranks, batch)
 			}
 		}
 	}
@@ -57,6 +62,43 @@ func (s *site) takes(args []string) (ended, bool) {
 	e := s.run(append(args[:len(args)-1], "--help")...)
 	return e, e.code == 0 && strings.Contains(strings.Join(strings.Fields(e.stdout), " "), " "+last+" ")
 }
+
+// batchOf is the batch of a command of train's: what it says, or the default in its --help,
+// which is that of the method, preset and network that it names.
+func batchOf(args []string, help string) int {
+	if i := slices.Index(args, "--batch"); i >= 0 {
+		help = "--batch int (default " + args[i+1] + ")"
+	}
+	m := batches.FindStringSubmatch(strings.Join(strings.Fields(help), " "))
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1]) // they are digits
+	return n
+}
+
+// ranksShown is how many ranks a line starts, on nodes of four GPUs.
+func ranksShown(line string) int {
+	ranks := 1
+	for _, count := range counts {
+		if m := count.FindStringSubmatch(line); m != nil {
+			n, err := strconv.Atoi(m[1])
+			if err != nil {
+				n = 4 // auto, gpu
+			}
+			ranks *= n
+		}
+	}
+	return ranks
+}
+
+var (
+	batches = regexp.MustCompile(`--batch int .*?\(default (\d+)\)`)
+	counts  = []*regexp.Regexp{
+		regexp.MustCompile(`(?:--nnodes |srun --nodes=|mpiexec -np |mpirun -np |-n )(\d+)`),
+		regexp.MustCompile(`--ntasks-per-node=(\d+)`), regexp.MustCompile(`-nproc (\d+|auto|gpu)`),
+	}
+)
 
 const (
 	root = "../../.."                   // the folder of the repository
