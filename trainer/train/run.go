@@ -41,6 +41,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	if err := o.spareSamples(fs); err != nil { // before flags are compared: config.json has what it leaves
+		return err
+	}
 	if envErr != nil {
 		return envErr
 	}
@@ -70,9 +73,6 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 			return w.Fail(err)
 		}
 		return nil
-	}
-	if err := o.spareSamples(fs); err != nil {
-		return err
 	}
 	w.Announce("train", stderr)
 	ctx, cancel := w.Context(ctx)
