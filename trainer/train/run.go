@@ -152,11 +152,10 @@ func pictures(o *options, src data.Source) string {
 // parts is how many equal parts the ranks can share at most, so that each number
 // of ranks which divides it will do.
 func (o *options) parts() int {
-	a, b := o.settings.Batch, o.settings.Shards
-	for b > 0 {
-		a, b = b, a%b
+	if o.settings.Shards > 0 { // which divide the batch, and keep together what is seen together
+		return o.settings.Shards
 	}
-	return a
+	return max(1, o.settings.Batch/algo.GroupOf(o.model))
 }
 
 // checkShare reports a batch that the ranks cannot share.
