@@ -69,6 +69,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		}
 		ctx, cancel := w.Context(ctx)
 		defer cancel()
+		ctx, done := w.Unstopped(ctx, "nothing was verified")
+		defer done()
 		if err := verify(ctx, o, src, w, stdout); err != nil {
 			return w.Fail(err)
 		}
