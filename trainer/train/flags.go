@@ -130,8 +130,6 @@ func parseNew(at chosen.Start, first first, args []string, out io.Writer) (*opti
 		return nil, nil, err
 	case chosen.Named(o.settings.Algo) != nil:
 		return nil, nil, chosen.Named(o.settings.Algo)
-	case o.resume && o.out != "" && !begins(fs):
-		return nil, nil, cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", o.out)
 	case o.preset == chosen.PresetHelp:
 		return nil, nil, chosen.ListPresets(first.algo, out)
 	case o.preset != "" && !fs.Changed("data"):

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -274,6 +275,26 @@ func TestResumeChangedFlags(t *testing.T) {
 	}
 	if err := resume(t, "--batch 0 --out "+out); err == nil || strings.Contains(err.Error(), "cannot resume") {
 		t.Errorf("a flag that was typed: %v", err)
+	}
+}
+
+// What only goes on where there is no run is a mistake, but not in a later epoch of a job,
+// whose --resume nobody typed: its ranks may have died before there was one.
+func TestNothingThere(t *testing.T) {
+	args := strings.Fields("--steps 300 --out " + filepath.Join(t.TempDir(), "a"))
+	for epoch, refused := range []bool{true, false} {
+		w := env.Worker{Group: fmt.Sprint("job-12-e", epoch), Restart: epoch}
+		given := goOn(w, args)
+		if epoch == 0 {
+			given = append([]string{"--resume"}, args...)
+		}
+		o, fs, err := parse(given, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkThere(w, o, fs); (err != nil) != refused || !o.resume {
+			t.Errorf("epoch %d: %v", epoch, err)
+		}
 	}
 }
 

@@ -37,6 +37,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	if err := checkThere(worker, o, fs); err != nil {
+		return err
+	}
 	src, err := openData(o)
 	if err != nil {
 		return err
@@ -152,7 +155,7 @@ func pictures(o *options, src data.Source) string {
 }
 
 // parts is how many equal parts the ranks can share at most, so that each number
-// of ranks which divides it will do.
+// of ranks which divides it will do, as far as any does: see checkShare.
 func (o *options) parts() int {
 	if o.settings.Shards > 0 { // which divide the batch, and keep together what is seen together
 		return o.settings.Shards
