@@ -246,6 +246,9 @@ func (r *recorder) grid(step int64) string {
 // Saving makes the metrics up to the checkpoint survive as long as it does.
 func (r *recorder) Saving(int64) error { return advised(r.metrics.Sync()) }
 
+// Saved notes that there is a checkpoint: see checkBegun.
+func (r *recorder) Saved(step int64) error { return advised(r.dir.Saved(step)) }
+
 // Ended says where things are.
 func (r *recorder) Ended(steps int64) error {
 	text := fmt.Sprintf("%d steps done; checkpoint %s", steps, r.dir.Ckpt())

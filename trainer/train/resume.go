@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -192,20 +191,10 @@ func (o *options) checkData(digest string) error {
 // checkBegun reports a run that is about to begin again at step 0, and to write its
 // metrics anew, though it has had checkpoints.
 func checkBegun(dir *rundir.Dir) error {
-	var had int64
 	c := dir.Config()
-	for _, r := range c.Resumed {
+	had := c.Saved
+	for _, r := range c.Resumed { // of runs begun when only that was noted
 		had = max(had, r.Step)
-	}
-	// A line of a step behind the first that was due is written after that checkpoint.
-	if every, err := strconv.ParseInt(c.Flags["ckpt-every"], 10, 64); err == nil && every > 0 {
-		lines, err := rundir.ReadMetrics(dir.MetricsFile())
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if n := len(lines); n > 0 {
-			had = max(had, lines[n-1].Step/every*every)
-		}
 	}
 	if had == 0 {
 		return nil

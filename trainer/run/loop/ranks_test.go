@@ -368,6 +368,7 @@ func (f *failing) Started(int64) error               { return f.fail("started") 
 func (f *failing) Stepped(loop.Record) error         { return f.fail("stepped") }
 func (f *failing) Sampled(int64, *exec.Tensor) error { return f.fail("sampled") }
 func (f *failing) Saving(int64) error                { return f.fail("saving") }
+func (f *failing) Saved(int64) error                 { return f.fail("saved") }
 func (f *failing) Ended(int64) error                 { return f.fail("ended") }
 
 func TestObserversErrorsEndTheRun(t *testing.T) {
