@@ -109,4 +109,5 @@ func (o *observer) Stepped(r loop.Record) error {
 func (o *observer) Started(int64) error               { return nil }
 func (o *observer) Sampled(int64, *exec.Tensor) error { return nil }
 func (o *observer) Saving(int64) error                { return nil }
+func (o *observer) Saved(int64) error                 { return nil }
 func (o *observer) Ended(int64) error                 { return nil }

@@ -28,6 +28,7 @@ func (w *watcher) Started(int64) error               { return nil }
 func (w *watcher) Stepped(r loop.Record) error       { w.records = append(w.records, r); return nil }
 func (w *watcher) Sampled(int64, *exec.Tensor) error { return nil }
 func (w *watcher) Saving(int64) error                { return nil }
+func (w *watcher) Saved(int64) error                 { return nil }
 func (w *watcher) Ended(int64) error                 { return nil }
 
 // The preset bidvl-celeba128, narrow, on real pictures: its losses on two ranks

@@ -75,7 +75,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.IntVar(&o.settings.ShuffleMemory, "shuffle-memory", 0, "MiB of decoded samples that a rank may keep to mix them with each other, which decides their order; 0 mixes pools of at least 16384 samples")
 	fs.StringVar(&o.onBadData, "on-bad-data", badStop, "what to do about damaged data: stop, after a checkpoint of the steps done, or skip, and take other samples in their place")
-	fs.Int64Var(&o.logEvery, "log-every", 1, "steps between lines of metrics.jsonl, which numbers steps from 0")
+	fs.Int64Var(&o.logEvery, "log-every", 1, "steps between lines of metrics.jsonl, which numbers steps from 0; a step whose loss jumps has one, too")
 	fs.Int64Var(&o.printEvery, "print-every", 0, "where there is no terminal: steps between lines of progress; 0 is a line every 10 seconds")
 	fs.Int64Var(&o.ckptEvery, "ckpt-every", 100, "steps between checkpoints; 0 only at the end")
 	fs.IntVar(&o.ckptKeep, "ckpt-keep", 3, "newest checkpoints that are kept; 0 keeps all")
@@ -130,8 +130,6 @@ func parseNew(at chosen.Start, first first, args []string, out io.Writer) (*opti
 		return nil, nil, err
 	case chosen.Named(o.settings.Algo) != nil:
 		return nil, nil, chosen.Named(o.settings.Algo)
-	case o.resume && o.out != "" && !begins(fs):
-		return nil, nil, cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", o.out)
 	case o.preset == chosen.PresetHelp:
 		return nil, nil, chosen.ListPresets(first.algo, out)
 	case o.preset != "" && !fs.Changed("data"):

@@ -21,19 +21,20 @@ func watched(report []algo.Column) *jump.Watch {
 	return jump.New(names)
 }
 
-// remember shows the watch a step of before a resume, whose jumps have been told of.
+// remember shows the watch a step of before a resume, whose jumps have been told of: that
+// of each has its line.
 func (r *recorder) remember(line rundir.Record) { r.watch.See(line.Step, line.Losses) }
 
-// warn says, once for each loss, that one has jumped in this step.
-func (r *recorder) warn(step int64) error {
+// warn says, once for each loss, that one has jumped in this step, and if so.
+func (r *recorder) warn(step int64) (some bool, err error) {
 	j, some := r.watch.See(step, r.step.losses)
 	if !some {
-		return nil
+		return false, nil
 	}
 	line := jumped(j, instead(r.o))
 	r.file.Warn("a loss jumps", "says", line)
-	_, err := fmt.Fprintln(r.show, "warning: "+line)
-	return err
+	_, err = fmt.Fprintln(r.show, "warning: "+line)
+	return true, err
 }
 
 // jumped is what is said of it. That the loss comes back is no comfort: the weights whose

@@ -12,6 +12,7 @@ import (
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/run/loop"
+	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/setting"
 	"ebtrain/trainer/settings"
 )
@@ -75,6 +76,23 @@ func TestJumpIsTold(t *testing.T) {
 	}
 	if said := says(t, out, 4, 3.39e9, 52); !strings.Contains(said, want) {
 		t.Errorf("not told when done again:\n%s", said)
+	}
+}
+
+// TestJumpBetweenLines: the step of a jump has its line however few there are, and so a
+// resume does not tell of it again.
+func TestJumpBetweenLines(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run")
+	few := []string{"--log-every", "3"}
+	if said := saysOf(t, few, out, 0, 114, 65, 68, 73, 3.39e9, 52); !strings.Contains(said, "(step 4 of metrics.jsonl)") {
+		t.Errorf("no jump in:\n%s", said)
+	}
+	lines, err := rundir.ReadMetrics(rundir.Layout(out).MetricsFile())
+	if err != nil || len(lines) != 3 || lines[2].Step != 4 {
+		t.Errorf("%d lines, %v, want those of steps 0, 3 and 4", len(lines), err)
+	}
+	if said := saysOf(t, few, out, 6, 62, 55, 1e9); strings.Contains(said, "warning") {
+		t.Errorf("told again after a resume:\n%s", said)
 	}
 }
 

@@ -35,6 +35,9 @@ func (k *keeper) Started(step int64) error {
 	return k.dir.Resumed(rundir.Resume{Step: step, World: k.world, Time: time.Now().UTC(), Args: k.info.args, Commit: rundir.ThisBuild().Commit}, k.info.flags)
 }
 
+// Saved notes that there is a checkpoint here.
+func (k *keeper) Saved(step int64) error { return k.dir.Saved(step) }
+
 // Stepped does nothing, and so do the others.
 func (k *keeper) Stepped(loop.Record) error         { return nil }
 func (k *keeper) Sampled(int64, *exec.Tensor) error { return nil }

@@ -145,11 +145,12 @@ func plan(done, steps int64) string {
 func (r *recorder) Stepped(rec loop.Record) error {
 	s := &r.step
 	s.set(rec, r.shown)
-	if err := r.warn(rec.Step); err != nil {
+	jumped, err := r.warn(rec.Step)
+	if err != nil {
 		return err
 	}
 	r.show.Step(progressbar.Update{Step: rec.Step, Images: int64(r.o.settings.Batch), Losses: s.short, Caption: s.caption})
-	if rec.Step%r.o.logEvery != 0 {
+	if rec.Step%r.o.logEvery != 0 && !jumped { // whose step is said to be in metrics.jsonl
 		return nil
 	}
 	return advised(r.keep(rec, s))
@@ -245,6 +246,9 @@ func (r *recorder) grid(step int64) string {
 
 // Saving makes the metrics up to the checkpoint survive as long as it does.
 func (r *recorder) Saving(int64) error { return advised(r.metrics.Sync()) }
+
+// Saved notes that there is a checkpoint: see checkBegun.
+func (r *recorder) Saved(step int64) error { return advised(r.dir.Saved(step)) }
 
 // Ended says where things are.
 func (r *recorder) Ended(steps int64) error {

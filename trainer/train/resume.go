@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -50,8 +49,8 @@ func savedRun(out string) (*rundir.Config, error) {
 // goOn is args with --resume before them where this is a later epoch of a job: the
 // launcher starts all ranks again with the command line of the first time. A host that
 // has come since, or whose ranks died before they made the run directory, has none, and
-// is sent the checkpoint if there is one. A run that another job began is none of this
-// one's.
+// is sent the checkpoint if there is one: to it checkThere does not apply. A run that
+// another job began is none of this one's.
 func goOn(w env.Worker, args []string) []string {
 	first := peek(args)
 	if w.Restart == 0 || first.resume || first.out == "" {
@@ -68,6 +67,14 @@ func goOn(w env.Worker, args []string) []string {
 func begins(fs *pflag.FlagSet) (yes bool) {
 	fs.Visit(func(f *pflag.Flag) { yes = yes || f.Name == "data" || !slices.Contains(mayChange, f.Name) })
 	return yes
+}
+
+// checkThere reports a command line that only goes on with a run, where there is none.
+func checkThere(w env.Worker, o *options, fs *pflag.FlagSet) error {
+	if !o.resume || o.was != nil || o.verify || w.Restart > 0 || begins(fs) {
+		return nil
+	}
+	return cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", o.out)
 }
 
 // parseResumed reads the command line of a run that goes on: its flags are
@@ -184,20 +191,10 @@ func (o *options) checkData(digest string) error {
 // checkBegun reports a run that is about to begin again at step 0, and to write its
 // metrics anew, though it has had checkpoints.
 func checkBegun(dir *rundir.Dir) error {
-	var had int64
 	c := dir.Config()
-	for _, r := range c.Resumed {
+	had := c.Saved
+	for _, r := range c.Resumed { // of runs begun when only that was noted
 		had = max(had, r.Step)
-	}
-	// A line of a step behind the first that was due is written after that checkpoint.
-	if every, err := strconv.ParseInt(c.Flags["ckpt-every"], 10, 64); err == nil && every > 0 {
-		lines, err := rundir.ReadMetrics(dir.MetricsFile())
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if n := len(lines); n > 0 {
-			had = max(had, lines[n-1].Step/every*every)
-		}
 	}
 	if had == 0 {
 		return nil

@@ -3,16 +3,20 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ebtrain/data/importer"
 	"ebtrain/data/synth"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
 )
 
@@ -56,24 +60,35 @@ func TestResumeAlone(t *testing.T) {
 	}
 }
 
-// A run that was ended before its first checkpoint goes on from step 0, and what is given
-// then lasts as well. One that has had checkpoints is not begun anew.
-func TestResumeFromTheBeginning(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "a")
-	if _, _, err := small(t, out); err != nil {
+// begun begins a run with a small model and leaves it before its first checkpoint.
+func begun(t *testing.T, out string) {
+	t.Helper()
+	args := strings.Fields("--width 4 --latent 3 --batch 4 --steps 2 --samples 2 --threads 1 --data synth:train=32 --out " + out)
+	o, fs, err := parse(args, io.Discard)
+	if err != nil {
 		t.Fatal(err)
 	}
-	forget := func() {
-		t.Helper()
-		if err := os.RemoveAll(filepath.Join(out, "ckpt")); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := openData(o); err != nil {
+		t.Fatal(err)
 	}
-	forget()
-	warned := func(args ...string) error { // whatever it says of checkpoints that are not there
-		return run(t.Context(), append([]string{"--resume", "--out", out}, args...), nil, io.Discard, io.Discard)
+	r, err := newRecorder(o, runInfo{args: args, flags: cliflag.Values(fs)}, 1, "test", io.Discard)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := warned("--steps", "6", "--ckpt-every", "3"); err != nil {
+	rec := loop.Record{Names: algo.Names(o.model.Model().Report()), StepTime: time.Millisecond}
+	rec.Values = make([]float64, len(rec.Names))
+	if err := errors.Join(r.Started(0), r.Stepped(rec), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A run that was ended before its first checkpoint goes on from step 0, and what is given
+// then lasts as well.
+func TestResumeFromTheBeginning(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	begun(t, out)
+	args := []string{"--resume", "--out", out, "--steps", "6", "--ckpt-every", "3"}
+	if err := run(t.Context(), args, nil, io.Discard, io.Discard); err != nil { // it warns that there is no checkpoint
 		t.Fatal(err)
 	}
 	if err := resume(t, "--out "+out); err != nil {
@@ -83,29 +98,60 @@ func TestResumeFromTheBeginning(t *testing.T) {
 	if err != nil || c.Flags["steps"] != "6" || len(c.Resumed) != 2 || c.Resumed[0].Step != 0 || c.Resumed[1].Step != 6 {
 		t.Errorf("config.json has %v, %v, %v", c.Flags, c.Resumed, err)
 	}
-	forget()
+}
+
+// One that has had checkpoints is not begun anew when they are lost, whatever they were
+// written for: here the end of the run alone.
+func TestResumeOfLostCheckpoints(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	if _, _, err := small(t, out, "--ckpt-every", "0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(out, "ckpt")); err != nil {
+		t.Fatal(err)
+	}
 	before, err := os.ReadFile(rundir.Layout(out).MetricsFile())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, noted := range []bool{true, false} { // that it went on at step 6
-		if !noted {
-			c.Resumed = nil
-			b, err := json.Marshal(c)
-			if err == nil {
-				err = os.WriteFile(rundir.Layout(out).ConfigFile(), b, 0o644)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		want := map[bool]string{true: "has had a checkpoint of step 6", false: "has had a checkpoint of step 3"}[noted]
-		if err := warned(); err == nil || !strings.Contains(err.Error(), want) {
+	again := func(want string) {
+		t.Helper()
+		err := run(t.Context(), []string{"--resume", "--out", out, "--steps", "9"}, nil, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+		if after, err := os.ReadFile(rundir.Layout(out).MetricsFile()); err != nil || string(after) != string(before) {
+			t.Errorf("metrics.jsonl was changed (%v)", err)
+		}
 	}
-	if after, err := os.ReadFile(rundir.Layout(out).MetricsFile()); err != nil || string(after) != string(before) {
-		t.Errorf("metrics.jsonl was changed (%v)", err)
+	again("has had a checkpoint of step 2, and none is left in ")
+	c, err := rundir.ReadConfig(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Saved, c.Resumed = 0, []rundir.Resume{{Step: 1}} // of a run begun when only that was noted
+	b, err := json.Marshal(c)
+	if err == nil {
+		err = os.WriteFile(rundir.Layout(out).ConfigFile(), b, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	again("has had a checkpoint of step 1, ")
+}
+
+// config.json has the number that auto stands for: a run goes on by the command that began
+// it, or with the number, and with no other.
+func TestResumeLatentWeight(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	if _, _, err := small(t, out, "--latent-weight", "auto", "--latent", "4"); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"auto": "", "0.25": "", "0.5": "has --latent-weight 0.25, not --latent-weight 0.5: "} {
+		err := resume(t, "--out "+out+" --latent-weight "+text)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("--latent-weight %s: %v, want %q", text, err, want)
+		}
 	}
 }
 
@@ -274,6 +320,26 @@ func TestResumeChangedFlags(t *testing.T) {
 	}
 	if err := resume(t, "--batch 0 --out "+out); err == nil || strings.Contains(err.Error(), "cannot resume") {
 		t.Errorf("a flag that was typed: %v", err)
+	}
+}
+
+// What only goes on where there is no run is a mistake, but not in a later epoch of a job,
+// whose --resume nobody typed: its ranks may have died before there was one.
+func TestNothingThere(t *testing.T) {
+	args := strings.Fields("--steps 300 --out " + filepath.Join(t.TempDir(), "a"))
+	for epoch, refused := range []bool{true, false} {
+		w := env.Worker{Group: fmt.Sprint("job-12-e", epoch), Restart: epoch}
+		given := goOn(w, args)
+		if epoch == 0 {
+			given = append([]string{"--resume"}, args...)
+		}
+		o, fs, err := parse(given, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkThere(w, o, fs); (err != nil) != refused || !o.resume {
+			t.Errorf("epoch %d: %v", epoch, err)
+		}
 	}
 }
 

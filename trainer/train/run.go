@@ -37,8 +37,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	if err := checkThere(worker, o, fs); err != nil {
+		return err
+	}
 	src, err := openData(o)
 	if err != nil {
+		return err
+	}
+	if err := o.spareSamples(fs); err != nil { // before flags are compared: config.json has what it leaves
 		return err
 	}
 	if envErr != nil {
@@ -66,13 +72,12 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		}
 		ctx, cancel := w.Context(ctx)
 		defer cancel()
+		ctx, done := w.Unstopped(ctx, "nothing was verified")
+		defer done()
 		if err := verify(ctx, o, src, w, stdout); err != nil {
 			return w.Fail(err)
 		}
 		return nil
-	}
-	if err := o.spareSamples(fs); err != nil {
-		return err
 	}
 	w.Announce("train", stderr)
 	ctx, cancel := w.Context(ctx)
@@ -150,13 +155,12 @@ func pictures(o *options, src data.Source) string {
 }
 
 // parts is how many equal parts the ranks can share at most, so that each number
-// of ranks which divides it will do.
+// of ranks which divides it will do, as far as any does: see checkShare.
 func (o *options) parts() int {
-	a, b := o.settings.Batch, o.settings.Shards
-	for b > 0 {
-		a, b = b, a%b
+	if o.settings.Shards > 0 { // which divide the batch, and keep together what is seen together
+		return o.settings.Shards
 	}
-	return a
+	return max(1, o.settings.Batch/algo.GroupOf(o.model))
 }
 
 // checkShare reports a batch that the ranks cannot share.

@@ -142,6 +142,31 @@ func TestGroupsStayTogether(t *testing.T) {
 	}
 }
 
+// What the launcher is told of what ranks can share is what they then can: of numbers of
+// ranks that it takes for good none is refused, and the others are.
+func TestParts(t *testing.T) {
+	for _, c := range []struct {
+		batch, group int
+		fixed        bool
+		parts        int
+	}{{100, 1, false, 100}, {100, 2, false, 50}, {100, 5, false, 20}, {100, 1, true, 4}, {100, 2, true, 2}, {30, 5, true, 2}, {7, 1, true, 1}} {
+		o := model(t, fmt.Sprint("--batch ", c.batch))
+		o.model, o.fixedBits = grouped{o.model, c.group}, c.fixed
+		if err := o.fixBits(); err != nil {
+			t.Fatal(err)
+		}
+		parts := o.parts()
+		if parts != c.parts {
+			t.Errorf("%+v: %d parts", c, parts)
+		}
+		for ranks := 1; ranks <= c.batch; ranks++ {
+			if err := checkShare(o, ranks); (err == nil) != (parts%ranks == 0) {
+				t.Errorf("%+v: %d parts, and of %d ranks it says %v", c, parts, ranks, err)
+			}
+		}
+	}
+}
+
 // A run sees each sample once an epoch, mixed, and those that do not fill the last batch in
 // the next epoch's first. Damage stops it, unless it is to be left out.
 func TestDataOfARun(t *testing.T) {

@@ -2,8 +2,12 @@ package main
 
 import (
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // TestVerify verifies a hypergradient as a user would, and the sentences of those
@@ -20,6 +24,29 @@ func TestVerify(t *testing.T) {
 		err := run(t.Context(), args, nil, &out, io.Discard)
 		if !strings.Contains(out.String(), c.out) || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %q, %v; want %q and %q", c.args, out.String(), err, c.out, c.want)
+		}
+	}
+}
+
+// TestVerifyIsStopped: the first signal ends a verification, which says so.
+func TestVerifyIsStopped(t *testing.T) {
+	heard := make(chan os.Signal, 1) // before the rank hears signals, they have no effect
+	signal.Notify(heard, syscall.SIGTERM)
+	defer signal.Reset(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	args := strings.Fields("--preset bism-board-dsm --batch 8 --unroll 20 --data checkerboard:train=64 --threads 1 --verify-hypergradient")
+	ended := make(chan error)
+	go func() { ended <- run(t.Context(), args, nil, io.Discard, io.Discard) }()
+	for {
+		select {
+		case err := <-ended:
+			if err == nil || err.Error() != "stopped by SIGTERM: nothing was verified" {
+				t.Errorf("it ended with %v", err)
+			}
+			return
+		case <-time.After(20 * time.Millisecond):
+			if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

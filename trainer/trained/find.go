@@ -26,12 +26,14 @@ func read(path string, step int64, log *slog.Logger) (from string, s ckpt.State,
 		}
 		return from, s, groups, err
 	}
-	if err := has(path, step); err != nil {
-		return "", s, nil, err
-	}
 	from = filepath.Join(dir, ckpt.Name(step))
-	s, groups, err = ckpt.Read(from)
-	return from, s, groups, err
+	if s, groups, err = ckpt.Read(from); err == nil {
+		return from, s, groups, nil
+	}
+	if gone := has(path, step); gone != nil { // asked afterwards: the run may have removed it meanwhile
+		err = gone
+	}
+	return "", s, nil, err
 }
 
 // has reports a checkpoint that the run at path does not have.

@@ -76,5 +76,5 @@ func (r *Run) First(ctx context.Context, name, split string, n int) (x []float32
 	if err != nil {
 		return nil, err
 	}
-	return b.X, nil
+	return slices.Clone(b.X), nil // the batch is the loader's own, which is closed
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -121,16 +122,28 @@ func (r *running) awaitWorld(n int) {
 
 // TestElasticWithDisksOfTheirOwn has a host come later to a job whose run directory it
 // does not see: it is sent the checkpoint, keeps one of its own from then on, and the
-// losses are those of a run that nobody disturbed.
+// losses are those of a run that nobody disturbed; of a model whose samples are a chain,
+// too, which has flags that follow from others.
 func TestElasticWithDisksOfTheirOwn(t *testing.T) {
 	long(t)
-	s := newSite(t)
+	t.Run("bidvl", func(t *testing.T) { newSite(t).hostComesLater(tiny("runs/a"), tiny("whole")) })
+	t.Run("a chain", func(t *testing.T) {
+		args := strings.Fields("train --preset bism-board-dsm --data checkerboard:train=500 --batch 8 --samples 4 --threads 1 --out")
+		newSite(t).hostComesLater(slices.Concat(args, []string{"runs/a"}), slices.Concat(args, []string{"whole"}))
+	})
+}
+
+// hostComesLater trains args, whose run is in runs/a, on one host and then on two, and
+// undisturbed, whose run is in whole, for as many steps.
+func (s *site) hostComesLater(args, undisturbed []string) {
+	t := s.t
+	t.Helper()
 	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
 	m := twoMachines(s)
 	m[0].sh("mkdir runs")
 	m[1].sh("mount -t tmpfs none runs")
 	const at = "10.9.0.1:29400"
-	args := append([]string{"--nnodes", "1:2"}, tiny("runs/a", "--deterministic", "--steps", "1000000", "--ckpt-every", "5")...)
+	args = slices.Concat([]string{"--nnodes", "1:2"}, args, []string{"--deterministic", "--steps", "1000000", "--ckpt-every", "5"})
 	first := m[0].launch(append([]string{"--node-rank", "0", "--rdzv-endpoint", at}, args...)...)
 	s.awaitStep(first, "runs/a", 5)
 	second := m[1].launch(append([]string{"--join", at}, args...)...)
@@ -152,7 +165,7 @@ func TestElasticWithDisksOfTheirOwn(t *testing.T) {
 	many := s.losses("runs/a")
 	last := fmt.Sprintf("/ckpt/step-%08d", len(many))
 	s.sameFiles("runs/a"+last, "own"+last)
-	s.must(tiny("whole", "--deterministic", "--steps", fmt.Sprint(len(many)))...)
+	s.must(append(undisturbed, "--deterministic", "--steps", fmt.Sprint(len(many)))...)
 	if one := s.losses("whole"); fmt.Sprint(one) != fmt.Sprint(many) {
 		t.Errorf("the losses of %d steps differ from those of the undisturbed run", len(many))
 	}

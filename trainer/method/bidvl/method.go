@@ -78,7 +78,7 @@ func (c *Config) Settings(s *setting.Set) {
 // says the same as leaving the term out.
 func (c *Config) ofNoUse(usual Config) error {
 	if c.LatentTerm == NoLatent && c.LatentWeight != usual.LatentWeight && c.LatentWeight != 0 {
-		return fmt.Errorf("--latent-weight %s is of the latent term, which --latent-term %s leaves out: leave it out, or say --latent-term %s", c.showLatentWeight(), NoLatent, Offset)
+		return fmt.Errorf("--latent-weight %s is of the latent term, which --latent-term %s leaves out: leave it out, or say --latent-term %s", c.showLatentWeight(usual.LatentWeight), NoLatent, Offset)
 	}
 	if !c.hasVAE() && c.VAEWeight != usual.VAEWeight && c.VAEWeight != 0 {
 		return fmt.Errorf("--vae-weight %v is of reconstruction and prior terms, which --lower-level %s has not: leave it out, or say --lower-level %s", c.VAEWeight, Canonical, Symmetric)
@@ -88,11 +88,12 @@ func (c *Config) ofNoUse(usual Config) error {
 
 func (c *Config) lossSettings(s *setting.Set) {
 	s.Place(setting.Losses)
+	usual := c.LatentWeight
 	setting.Word(s, "order", &c.Order, Orders(), "which level is updated first: upper-lower (as the released code) or lower-upper (as the paper's Algorithm 1)")
 	s.Int("lower-steps", &c.LowerSteps, 1, maxLowerSteps, "N, steps of the lower level per step")
 	s.Bool("fresh-latent", &c.FreshLatent, "draw new latents for the lower level")
 	setting.Word(s, "latent-term", &c.LatentTerm, LatentTerms(), "latent term: offset (the paper's formal version), not-offset or none")
-	s.Text("latent-weight", "weight of the latent term; auto is 1/latent", c.showLatentWeight, c.readLatentWeight)
+	s.Text("latent-weight", "weight of the latent term; auto is 1/latent", func() string { return c.showLatentWeight(usual) }, c.readLatentWeight)
 	setting.Word(s, "upper-loss", &c.UpperLoss, UpperLosses(), "loss of the energy net: difference, or hinge for residual networks")
 	setting.Word(s, "lower-level", &c.LowerLevel, LowerLevels(), "divergence of the lower level: symmetric, or canonical (an ablation that is expected to diverge)")
 	setting.Word(s, "ratio", &c.Ratio, Ratios(), "what weighs each picture's reconstruction and prior terms besides r': constant, sigmoid (the paper's bias term) or clamp")
@@ -130,11 +131,13 @@ func (c *Config) optimiserSettings(s *setting.Set) {
 // autoWeight is the --latent-weight that is 1/latent.
 const autoWeight = "auto"
 
-func (c *Config) showLatentWeight() string {
-	if c.LatentWeight == DefaultLatentWeight {
+// showLatentWeight shows auto as its number where that is the usual weight: of a run that
+// goes on, which has it resolved, so that the command line that began it changes nothing.
+func (c *Config) showLatentWeight(usual float64) string {
+	if c.LatentWeight == DefaultLatentWeight && c.latentWeight() != usual {
 		return autoWeight
 	}
-	return strconv.FormatFloat(c.LatentWeight, 'g', -1, 64)
+	return strconv.FormatFloat(c.latentWeight(), 'g', -1, 64)
 }
 
 func (c *Config) readLatentWeight(text string) error {

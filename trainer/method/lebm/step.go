@@ -57,9 +57,10 @@ func (s *step) inferred() graph.ID {
 func (s *step) descend(net string, a optim.Adam, loss graph.ID) {
 	ps := s.Params(net)
 	grads := ddp.Sync(s.Builder, s.World, net, s.Grad(loss, nn.IDs(ps)...))
-	s.report[gradientOf(net)] = optim.Norm(s.Context, grads)
 	if s.cfg.Text != nil && net == generatorNet {
-		grads, _ = optim.ClipNorm(s.Context, grads, s.cfg.Text.Clip)
+		grads, s.report[gradientOf(net)] = optim.ClipNorm(s.Context, grads, s.cfg.Text.Clip)
+	} else {
+		s.report[gradientOf(net)] = optim.Norm(s.Context, grads)
 	}
 	a.Step(s.Context, ps, grads)
 }

@@ -212,6 +212,33 @@ func TestClip(t *testing.T) {
 	}
 }
 
+// A gradient whose squares are beyond float32 is cut as any, and its length is a number.
+func TestClipOfALongGradient(t *testing.T) {
+	cfg := tinyText(t, same)
+	c := nn.NewContext(nn.Train, 1)
+	s := newReading(c, cfg, 6, 2)
+	z := c.Input("z", graph.T(c.DType, 2, cfg.Net.Latent))
+	loss := c.Mean(s.learnt.loss(c, s.x, z))
+	s.descend(generatorNet, cfg.Generator, c.Mul(loss, c.Full(graph.T(c.DType), 1e25)))
+	c.Output("length", s.report[gradientOf(generatorNet)])
+	g, err := c.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars := ddptest.NewVars()
+	if err := nn.Initialise(vars, c.Variables(), testSeed); err != nil {
+		t.Fatal(err)
+	}
+	in := ddptest.Values{"z": {1, 0, -1, 2}, algo.InputTokens: {1, 4, 5, 2, 0, 0, 1, 6, 3, 5, 4, 2}, algo.InputLengths: {4, 6}, algo.InputKey: {testSeed, 0, 0}, cfg.Generator.Input(): {0, 1}}
+	out, err := ddptest.Run(g, vars, nil, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out["length"][0]; !(got > 1e20 && got < 1e30) {
+		t.Errorf("the gradient's length is %v", got)
+	}
+}
+
 func TestBadTextSettings(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"hidden", "0", "want --hidden of at least 1"},

@@ -12,10 +12,10 @@ func (t trainee) Diagnose(report []float64) string {
 	if r.Steps == 0 {
 		return ""
 	}
-	for _, v := range report {
+	for i, v := range report {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Sprintf("a loss is %v: lower --refine-rate from %v, with which latents come apart in %d steps where it is too large for their number, or --lr if all was well for long",
-				v, r.Rate, r.Steps)
+			return fmt.Sprintf("%s is %v: lower --refine-rate from %v, with which latents come apart in %d steps where it is too large for their number, or --lr if all was well for long",
+				t.Report()[i].Name, v, r.Rate, r.Steps)
 		}
 	}
 	return ""

@@ -19,8 +19,8 @@ func TestDiagnose(t *testing.T) {
 		want   string
 	}{
 		{deep, []float64{1, 2, 0}, ""},
-		{deep, []float64{1, math.NaN(), 0}, "lower --refine-rate from 0.03"},
-		{deep, []float64{math.Inf(1), 2, 0}, "lower --refine-rate from 0.03"},
+		{deep, []float64{1, math.NaN(), 0}, "scaled is NaN: lower --refine-rate from 0.03"},
+		{deep, []float64{math.Inf(1), 2, 0}, "upper is +Inf: lower --refine-rate from 0.03"},
 		{machine, []float64{math.NaN(), 2, 0}, ""},
 	} {
 		m, ok := tt.c.Model().(algo.Diagnosing)

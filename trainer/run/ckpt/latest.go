@@ -120,15 +120,11 @@ func Prune(dir string, keep int, last int64) error {
 
 // remove hides the checkpoint first, so that half of it is never seen.
 func remove(path string) error {
-	dir, name := filepath.Split(path)
-	old := filepath.Join(dir, oldPrefix+name)
-	if err := os.RemoveAll(old); err != nil {
-		return err
-	}
+	old := hidden(oldPrefix, path)
 	if err := os.Rename(path, old); err != nil {
 		return err
 	}
-	if err := atomicfile.SyncDir(dir); err != nil {
+	if err := atomicfile.SyncDir(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return os.RemoveAll(old)

@@ -185,9 +185,9 @@ func TestPrune(t *testing.T) {
 		want string
 	}{
 		{0, ".old-step-00000010 step-00000010 step-00000020 step-00000030 step-00000040 step-00000050"},
-		{3, "step-00000020 step-00000030 step-00000040 step-00000050"}, // 40 does not count
-		{1, "step-00000050"},
-		{1, "step-00000050"},
+		{3, ".old-step-00000010 step-00000020 step-00000030 step-00000040 step-00000050"}, // 40 does not count
+		{1, ".old-step-00000010 step-00000050"},
+		{1, ".old-step-00000010 step-00000050"},
 	}
 	for _, s := range steps {
 		if err := Prune(dir, s.keep, 50); err != nil {
@@ -211,7 +211,12 @@ func TestReplacedThatStays(t *testing.T) {
 	if err := os.Chmod(mustWrite(t, dir, 5), 0o555); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, oldPrefix+Name(5)), 0o755) })
+	t.Cleanup(func() {
+		hidden, _ := filepath.Glob(filepath.Join(dir, oldPrefix+"*")) // the pattern is well-formed
+		for _, path := range hidden {
+			_ = os.Chmod(path, 0o755)
+		}
+	})
 	s, groups := sample(5)
 	path, err := Write(dir, s, groups)
 	if err != nil {

@@ -36,6 +36,28 @@ func TestSurvivesPowerCut(t *testing.T) {
 	}
 }
 
+// What a killed writer has left, and nobody can remove, is not in the way of the same step.
+func TestLeftoversThatStay(t *testing.T) {
+	dir := t.TempDir()
+	path := mustWrite(t, dir, 5)
+	for _, prefix := range []string{tmpPrefix, oldPrefix} { // as by names without letters of chance
+		if err := os.MkdirAll(filepath.Join(dir, prefix+Name(5), "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, groups := sample(5)
+	tmp := hidden(tmpPrefix, path)
+	if err := errors.Join(fill(tmp, s, groups), publish(tmp, path)); err != nil {
+		t.Error(err)
+	}
+	if a, b := hidden(oldPrefix, path), hidden(oldPrefix, path); a == b {
+		t.Errorf("two hidden names are both %s", a)
+	}
+	if got := names(t, dir); got != ".old-step-00000005 .tmp-step-00000005 step-00000005" {
+		t.Errorf("left in the folder: %s", got)
+	}
+}
+
 // One that cannot be put in the place of another leaves that where it is.
 func TestOneThatCannotBeReplaced(t *testing.T) {
 	dir := t.TempDir()

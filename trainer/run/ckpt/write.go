@@ -1,6 +1,7 @@
 package ckpt
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -22,8 +23,9 @@ func Name(step int64) string { return fmt.Sprintf("step-%08d", step) }
 
 // Write makes the checkpoint Name(s.Step) in the folder dir, which is created
 // if needed, and returns its path. When it returns nil the checkpoint survives
-// a power cut. On an error the checkpoint is absent. One that exists under the
-// same name is replaced, and removed only when the new one is in place.
+// a power cut. One that exists under the same name is replaced, and removed only
+// when the new one is in place. On an error all is as it was; only where the folder
+// cannot be synced is the new one in place, and may not survive.
 //
 // Every group becomes the file GROUP.safetensors. The tensors must not change
 // until Write returns.
@@ -52,11 +54,17 @@ func write(path string, s State, groups map[string][]Named) error {
 		return err
 	}
 	sweep(dir)
-	tmp := filepath.Join(dir, tmpPrefix+filepath.Base(path))
+	tmp := hidden(tmpPrefix, path)
 	if err := fill(tmp, s, groups); err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
 	return publish(tmp, path)
+}
+
+// hidden is a name beside path that nobody has, for what is not the checkpoint at path yet,
+// or not any more.
+func hidden(prefix, path string) string {
+	return filepath.Join(filepath.Dir(path), prefix+filepath.Base(path)+"-"+rand.Text()[:8])
 }
 
 // sweep removes what a writer that was killed has left, as far as it can be removed: what
@@ -101,7 +109,7 @@ func fill(tmp string, s State, groups map[string][]Named) error {
 // publish gives the finished folder tmp its name, in place of one that is there.
 func publish(tmp, path string) error {
 	dir := filepath.Dir(path)
-	old := filepath.Join(dir, oldPrefix+filepath.Base(path))
+	old := hidden(oldPrefix, path)
 	err := os.Rename(path, old)
 	replaced := err == nil
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -260,6 +260,7 @@ func (o *telling) Stepped(r loop.Record) error {
 func (o *telling) Started(int64) error               { return nil }
 func (o *telling) Sampled(int64, *exec.Tensor) error { return nil }
 func (o *telling) Saving(int64) error                { return nil }
+func (o *telling) Saved(int64) error                 { return nil }
 func (o *telling) Ended(int64) error                 { return nil }
 
 // TestDepthResumes goes on with a queue from what was saved without one, and the

@@ -27,6 +27,7 @@ type idle struct{}
 func (idle) Started(int64) error               { return nil }
 func (idle) Sampled(int64, *exec.Tensor) error { return nil }
 func (idle) Saving(int64) error                { return nil }
+func (idle) Saved(int64) error                 { return nil }
 func (idle) Ended(int64) error                 { return nil }
 func (idle) Stepped(loop.Record) error         { return nil }
 

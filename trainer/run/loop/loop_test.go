@@ -22,6 +22,7 @@ type watch struct {
 
 func (w *watch) Started(int64) error     { return nil }
 func (w *watch) Saving(step int64) error { w.saved = append(w.saved, step); return nil }
+func (w *watch) Saved(int64) error       { return nil }
 func (w *watch) Ended(int64) error       { return nil }
 func (w *watch) Sampled(_ int64, grid *exec.Tensor) error {
 	w.samples++

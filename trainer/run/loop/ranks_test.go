@@ -20,6 +20,7 @@ import (
 	"ebtrain/data/synth"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu"
+	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/method/bidvl"
 	"ebtrain/trainer/run/ckpt"
@@ -200,6 +201,60 @@ func TestDivergenceIsSeenByAll(t *testing.T) {
 	}
 }
 
+// late makes programs whose runs end late, and that tell of their end.
+type late struct {
+	exec.Backend
+	wait   func() error
+	closed func()
+}
+
+type lateProgram struct {
+	exec.Program
+	of late
+}
+
+func (b late) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) {
+	p, err := b.Backend.Compile(g, o)
+	if err != nil {
+		return nil, err
+	}
+	return lateProgram{p, b}, nil
+}
+
+func (p lateProgram) Wait(ctx context.Context) error {
+	return errors.Join(p.Program.Wait(ctx), p.of.wait())
+}
+
+func (p lateProgram) Close() error {
+	p.of.closed()
+	return p.Program.Close()
+}
+
+// A rank that still computes the step in which the run diverged, after its last all-reduce,
+// sees that it did: the others do not end the job before.
+func TestDivergenceIsSeenByTheSlowest(t *testing.T) {
+	j := job{world: 2, config: loop.Config{Batch: 4, Steps: 50, Seed: 1}, alg: func(c *bidvl.Config) { c.VAEWeight = 3e38 }}
+	left := make(chan struct{}) // rank 1 has
+	slow := func() error {
+		select {
+		case <-left:
+			return errors.New("another rank has ended the job")
+		case <-time.After(200 * time.Millisecond):
+			return nil
+		}
+	}
+	j.parts = func(rank int, p *loop.Parts) {
+		if rank == 0 {
+			p.Backend = late{p.Backend, slow, func() {}}
+		} else {
+			p.Backend = late{p.Backend, func() error { return nil }, func() { close(left) }}
+		}
+	}
+	if _, errs := j.run(t); !errors.Is(errs[0], loop.ErrDiverged) || !errors.Is(errs[1], loop.ErrDiverged) {
+		t.Errorf("the ranks end with %v", errs)
+	}
+}
+
 // Before the first step no learning rate has moved a weight: something else is wrong.
 func TestDivergenceOfTheFirstStep(t *testing.T) {
 	for want, alg := range map[string]func(c *bidvl.Config){
@@ -313,6 +368,7 @@ func (f *failing) Started(int64) error               { return f.fail("started") 
 func (f *failing) Stepped(loop.Record) error         { return f.fail("stepped") }
 func (f *failing) Sampled(int64, *exec.Tensor) error { return f.fail("sampled") }
 func (f *failing) Saving(int64) error                { return f.fail("saving") }
+func (f *failing) Saved(int64) error                 { return f.fail("saved") }
 func (f *failing) Ended(int64) error                 { return f.fail("ended") }
 
 func TestObserversErrorsEndTheRun(t *testing.T) {

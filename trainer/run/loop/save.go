@@ -78,6 +78,11 @@ func (t *Trainer) write(wholes map[string]*exec.Tensor) error {
 	if err != nil {
 		return err
 	}
+	if t.parts.Observer != nil {
+		if err := t.parts.Observer.Saved(t.next); err != nil {
+			return err
+		}
+	}
 	if err := ckpt.Prune(t.cfg.CkptDir, t.cfg.CkptKeep, t.next); err != nil {
 		t.parts.Log.Warn("the checkpoint is in place, but an old one could not be removed: the run goes on, and its disk may fill", "problem", err.Error())
 	}

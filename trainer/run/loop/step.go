@@ -221,8 +221,9 @@ func remedy(step int64) string {
 	return "lower the learning rates in a new run"
 }
 
-// abandon waits for what is queued behind a step that diverged, as all ranks do:
-// none leaves while others compute with it. How that ends says nothing more.
+// abandon waits for what is queued behind a step that diverged, and for all ranks to
+// have seen that it did: who leaves ends the others' work, and one that has the report
+// still to read would not know why. How that ends says nothing more.
 func (t *Trainer) abandon(ctx context.Context, cause error) {
 	if !errors.Is(cause, ErrDiverged) {
 		return
@@ -231,6 +232,9 @@ func (t *Trainer) abandon(ctx context.Context, cause error) {
 		if t.step.Wait(ctx) != nil {
 			return
 		}
+	}
+	if t.parts.Comm != nil {
+		_ = collective.Do(ctx, t.parts.Comm, collective.Request{Kind: collective.Barrier, Label: "diverged"})
 	}
 }
 

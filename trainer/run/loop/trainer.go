@@ -72,6 +72,8 @@ type Observer interface {
 	// Saving says that a checkpoint of step steps is about to be written: what
 	// was kept of those steps must now survive as long as it does.
 	Saving(step int64) error
+	// Saved says that the checkpoint of step steps is in place.
+	Saved(step int64) error
 	// Ended says that the run ends in good order, steps steps done.
 	Ended(steps int64) error
 }

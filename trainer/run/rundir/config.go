@@ -30,6 +30,7 @@ type Config struct {
 	Started  time.Time         `json:"started"`
 	Build    Build             `json:"build"`
 	Resumed  []Resume          `json:"resumed,omitempty"`  // oldest first
+	Saved    int64             `json:"saved,omitempty"`    // step of the checkpoint written last; 0 before the first
 	Diverged string            `json:"diverged,omitempty"` // what the last start said if its numbers came apart; "" else
 }
 

@@ -121,6 +121,13 @@ func (d *Dir) Resumed(r Resume, flags map[string]string) error {
 	return d.write()
 }
 
+// Saved notes in config.json that the checkpoint of a step is in place, so that a run whose
+// checkpoints are lost is known from one that has had none.
+func (d *Dir) Saved(step int64) error {
+	d.config.Saved = step
+	return d.write()
+}
+
 // Diverged notes in config.json that the run came apart, in the words that it ends with,
 // so that another program need not read them; Resumed takes the note back.
 func (d *Dir) Diverged(words string) error {
