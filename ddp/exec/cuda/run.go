@@ -28,8 +28,6 @@ func sameCause(err, late error) bool {
 // enqueue puts a run onto the streams. Where it cannot, the group ends, as the other
 // ranks would wait for this one's part, and what is queued is left to end.
 func (p *program) enqueue(f *flight) error {
-	p.b.turns.Add(1)
-	defer p.b.turns.Add(1)
 	replays, began := f.slot.plain.replay != nil && !f.timed, time.Now()
 	err := p.queueing(func() error { return p.put(f) })
 	if err == nil {
