@@ -89,15 +89,21 @@ func (p *program) agree() error {
 
 // agreeOnGraphs has no rank capture what another one launches step by step.
 func (p *program) agreeOnGraphs() error {
+	must := p.b.c.Graphs == GraphsOn
 	if !p.comm.Capturable() {
-		return nil
+		if !must {
+			return nil
+		}
+		err := errors.New("it is to be captured, and what ranks reduce through host memory is not: want a GPU for each rank, and NCCL, or captures only where they can be (--cuda-graph auto)")
+		p.comm.Abort(err) // others may be told otherwise
+		return err
 	}
 	var not error
 	if p.eager {
 		not = errors.New("it is not captured")
 	}
 	all, _, err := p.council(context.Background(), fmt.Sprintf("whether program %q may be captured", p.name), not)
-	if err == nil && !all && !p.eager && p.b.c.Graphs == GraphsOn {
+	if err == nil && !all && !p.eager && must {
 		err = errors.New("it is to be captured, and on another rank it is not to be: want all ranks alike")
 		p.comm.Abort(err)
 	}
