@@ -158,14 +158,14 @@ func (p *program) allocate() (err error) {
 		p.bucket = driver.AddressOf(mem)
 		p.b.hold(p.bucket, int64(n), what) // until the Comm ends
 	}
-	p.in, p.out = newRegion(p.plan.Inputs), newRegion(p.plan.Outputs)
+	p.in, p.out, p.faulty = newRegion(p.plan.Inputs), newRegion(p.plan.Outputs), kernel.Indexed(p.plan)
 	if p.in.at, err = p.alloc(int64(p.in.bytes), "inputs"); err != nil {
 		return err
 	}
-	if p.out.at, err = p.alloc(p.out.room(faultBytes), "outputs"); err != nil {
+	if p.out.at, err = p.alloc(p.out.room(p.faultBytes()), "outputs"); err != nil {
 		return err
 	}
-	if err := p.b.upload(p.faults(), make([]byte, faultBytes)); err != nil {
+	if err := p.b.upload(p.faults(), make([]byte, p.faultBytes())); err != nil {
 		return err
 	}
 	for _, e := range p.plan.Inputs {
@@ -191,7 +191,7 @@ func (p *program) alloc(bytes int64, what string) (driver.Ptr, error) {
 	return at, err
 }
 
-// faults is where kernels tell of an index out of range: behind the outputs, so that
+// faults is where kernels tell of indices out of range: behind the outputs, so that
 // one copy brings both.
 func (p *program) faults() driver.Ptr { return p.out.at + driver.Ptr(p.out.bytes) }
 
@@ -223,7 +223,7 @@ func (p *program) memory(i int) kernel.Memory {
 		Value:    func(v int) uint64 { return uint64(p.place(v)) },
 		Scratch:  uint64(p.arena) + uint64(p.plan.Steps[i].ScratchAt),
 		Counters: uint64(p.counters[i]),
-		Fault:    uint64(p.faults()),
+		Fault:    uint64(p.faultAt(i)),
 	}
 }
 

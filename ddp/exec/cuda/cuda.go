@@ -10,7 +10,7 @@
 //
 //	arena      ┌ value ┬ value ──┬ value ┬ scratch of a step ┐   shared by lifetime
 //	bucket     ┌ gradient ┬ gradient ┬ …                         from the Comm, reduced in place
-//	inputs     ┌ input ┬ input ┐   outputs ┌ output ┬ fault ┐    one copy each way
+//	inputs     ┌ input ┬ input ┐   outputs ┌ output ┬ faults ┐   one copy each way
 //	slot 0, 1  pinned: inputs, outputs; device: inputs that wait one for each queued run
 //	variables                                                    of their own
 //

@@ -33,7 +33,7 @@ type program struct {
 	launches        []plan.Launch
 	steps           []step
 	units           []unit          // by launch
-	faulty          bool            // some tell of an index out of range
+	faulty          []int           // the steps that tell of an index out of range
 	side, single    *schedule       // over all lanes, and one launch after the other
 	events          []*driver.Event // by launch
 	joins           []*driver.Event // of lanes, at the beginning and the end of a run
