@@ -144,14 +144,13 @@ type Backend struct {
 	stuck    chan struct{} // closed once who queues them is in a call that does not return: the GPU hangs
 	stick    func()        // closes it
 
-	mu       sync.Mutex // guards the following
-	vars     []*variables
-	memory   map[driver.Ptr]holding
-	modules  map[string]*module
-	compiled []compiled
-	moves    map[fmt.Stringer]*plainKernel // by castKey or linalg.Columns
-	reduced  []collective.Comm
-	host     collective.Comm // what Connect was given, of package host
+	mu      sync.Mutex // guards the following
+	vars    []*variables
+	memory  map[driver.Ptr]holding
+	modules map[string]*module
+	moves   map[fmt.Stringer]*plainKernel // by castKey or linalg.Columns
+	reduced []collective.Comm
+	host    collective.Comm // what Connect was given, of package host
 
 	transfer sync.Mutex // guards bounce
 	bounce   *driver.Pinned
