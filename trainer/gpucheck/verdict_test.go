@@ -188,22 +188,31 @@ func TestReportDo(t *testing.T) {
 		}
 		return nil
 	}}
-	ended, end := context.WithCancelCause(t.Context())
-	end(errors.New("the limit"))
+	limit := errors.New("the limit")
 	for _, c := range []struct {
 		name string
-		ctx  context.Context
+		ends string // the context: before, meanwhile, or not
 		err  error
 	}{
-		{"done", t.Context(), nil}, {"good", t.Context(), nil}, {"lacks", t.Context(), fmt.Errorf("%w: no tool", errSkipped)},
-		{"late", ended, errors.New("not asked")}, {"bad", t.Context(), errors.New("wrong")}, {"next", t.Context(), nil},
+		{"done", "", nil}, {"good", "", nil}, {"lacks", "", fmt.Errorf("%w: no tool", errSkipped)},
+		{"late", "before", errors.New("not asked")}, {"cut off", "meanwhile", fmt.Errorf("a wait: %w", limit)}, {"bad", "meanwhile", errors.New("wrong")}, {"next", "", nil},
 	} {
-		err := r.do(c.ctx, "x", c.name, func() (string, map[string]any, error) { return "text", nil, c.err })
+		ctx, end := context.WithCancelCause(t.Context())
+		if c.ends == "before" {
+			end(limit)
+		}
+		err := r.do(ctx, "x", c.name, func() (string, map[string]any, error) {
+			if c.ends == "meanwhile" {
+				end(limit)
+			}
+			return "text", nil, c.err
+		})
+		end(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := "good true false text, lacks false true text\nnot done: no tool, late false true the limit, bad false false text\nwrong"
+	want := "good true false text, lacks false true text\nnot done: no tool, late false true the limit, cut off false true text\na wait: the limit, bad false false text\nwrong"
 	if got := strings.Join(told, ", "); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
