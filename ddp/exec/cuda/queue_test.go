@@ -163,6 +163,9 @@ func TestHungGPU(t *testing.T) {
 
 // released gives back what a GPU that hung has kept, once it goes on.
 func released(p *program) error {
+	over := make(chan struct{})
+	p.b.calls <- func() { close(over) } // behind what is queued
+	<-over
 	close(p.b.calls)
 	<-p.b.done
 	return errors.Join(p.release(), p.b.release())
