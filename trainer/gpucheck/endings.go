@@ -61,7 +61,7 @@ func (e end) survive(ctx context.Context, cmds []*exec.Cmd, errs []strings.Build
 			break
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("the ranks did not get under way: %s", errs[0].String())
+			return fmt.Errorf("the ranks did not get under way: %w: %s", context.Cause(ctx), errs[0].String())
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -75,6 +75,10 @@ func TestSanitized(t *testing.T) {
 	if text, _, err := sanitized(t.Context(), suite, time.Minute); err == nil || errors.Is(err, errSkipped) || !strings.Contains(text, "Invalid __global__ write") {
 		t.Errorf("got %q, %v, want what was found", text, err)
 	}
+	tool("echo '========= Invalid __shared__ read of size 4 bytes'; exec sleep 60")
+	if _, _, err := sanitized(t.Context(), suite, 500*time.Millisecond); err == nil || errors.Is(err, errSkipped) || !strings.Contains(err.Error(), "Invalid __shared__ read") {
+		t.Errorf("one that never ends: got %v, want what it has found", err)
+	}
 	tool("exec sleep 60")
 	if _, _, err := sanitized(t.Context(), suite, 100*time.Millisecond); !errors.Is(err, errSkipped) {
 		t.Errorf("one that never ends: got %v", err)

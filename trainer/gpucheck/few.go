@@ -19,8 +19,9 @@ import (
 )
 
 // fewGeometries are convolutions of 3×3 between images of few channels and others, of
-// conv32 and resnet128: channels of x and y, and the side of both.
-var fewGeometries = []struct{ x, y, side int }{{3, 48, 32}, {3, 64, 32}, {3, 96, 32}, {64, 3, 32}}
+// conv32 and resnet128, and two of whose tiles a block's threads are no multiple: channels of
+// x and y, and the side of both.
+var fewGeometries = []struct{ x, y, side int }{{3, 48, 32}, {3, 64, 32}, {3, 96, 32}, {64, 3, 32}, {7, 64, 6}, {5, 64, 17}}
 
 // fewChannels are checks of part d: kernels for images of few channels make what plain ones
 // do, and how long they take. Their fragments are laid out as a document says, which no
@@ -258,14 +259,16 @@ func alike(want, got []float64, t graph.DType) error {
 // time is the median of some runs, whose operands come from memory: behind work, so that what
 // the host does for a launch is not in it.
 func (b *fewBench) time(m made, at [4]driver.Ptr) (time.Duration, error) {
-	return b.behind(func() error { return b.s.Memset(b.cache, 1, b.flush) }, m, memoryAt(at))
+	flush := func(int) error { return b.s.Memset(b.cache, 1, b.flush) }
+	return b.behind(flush, m, memoryAt(at), func(int) error { return nil })
 }
 
-// behind is the median of some runs, each behind what before puts onto the stream.
-func (b *fewBench) behind(before func() error, m made, memory kernel.Memory) (time.Duration, error) {
+// behind is the median of some runs, each behind what before puts onto the stream for that run;
+// after looks at what each has left.
+func (b *fewBench) behind(before func(run int) error, m made, memory kernel.Memory, after func(run int) error) (time.Duration, error) {
 	var times []time.Duration
-	for range 9 {
-		err := cmp.Or(before(), b.s.Record(b.marks[0]), b.run(m, memory), b.s.Record(b.marks[1]), b.s.Sync(b.ctx))
+	for run := range 9 {
+		err := cmp.Or(before(run), b.s.Record(b.marks[0]), b.run(m, memory), b.s.Record(b.marks[1]), b.s.Sync(b.ctx), after(run))
 		if err != nil {
 			return 0, err
 		}

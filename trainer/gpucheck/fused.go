@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"ebtrain/ddp/exec"
@@ -69,8 +71,59 @@ func fused(ctx context.Context, r *report, m *rates, bytes int) (err error) {
 	return err
 }
 
+// fusedGraph is what build makes of variables x and y, which fusedVars sets.
+func fusedGraph(build func(b *graph.Builder, x, y graph.ID), t graph.Type) (*graph.Graph, error) {
+	var b graph.Builder
+	build(&b, b.Var("x", t), b.Var("y", t))
+	return b.Build()
+}
+
+func fusedVars(be exec.Backend, t graph.Type) (exec.Vars, error) {
+	vars, x := be.NewVars(), normal(t)
+	return vars, errors.Join(vars.Set("x", x), vars.Set("y", x))
+}
+
+// fusedWant is the last output of a graph, which is of squares, as the CPU makes it; "" if
+// there is none.
+func fusedWant(ctx context.Context, g *graph.Graph, t graph.Type) (name string, want []float32, err error) {
+	outputs := g.Outputs()
+	if len(outputs) == 0 {
+		return "", nil, nil
+	}
+	be, err := openCPU()
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { err = errors.Join(err, be.Close()) }()
+	vars, err := fusedVars(be, t)
+	if err != nil {
+		return "", nil, err
+	}
+	p, err := be.Compile(g, exec.Options{Name: "fused", Vars: vars})
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := exec.Run(ctx, p); err != nil {
+		return "", nil, err
+	}
+	name = outputs[len(outputs)-1].Name
+	return name, slices.Clone(p.Output(name).F32()), nil
+}
+
+// sumsRight says whether sums of squares are right to roundings.
+func sumsRight(want, got []float32) error {
+	for i, w := range want {
+		if v := got[i]; !(math.Abs(float64(v-w)) <= 1e-4*float64(w)) {
+			return fmt.Errorf("sum %d of %d is %v, and the CPU's is %v", i, len(want), v, w)
+		}
+	}
+	return nil
+}
+
 // fusedRate is how many bytes a second a program's kernels read and write, in the median
-// run, and what that takes; the device's clock tells, kernel by kernel.
+// run, and what that takes; the device's clock tells, kernel by kernel. Each run's sums are
+// held to the CPU's.
 func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID), t graph.Type) (rate float64, _ time.Duration, err error) {
 	const runs = 11
 	be, err := gpu(cuda.Config{})
@@ -78,15 +131,15 @@ func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID),
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, be.Close()) }()
-	vars := be.NewVars()
-	var b graph.Builder
-	for _, name := range []string{"x", "y"} {
-		if err := vars.Set(name, normal(t)); err != nil {
-			return 0, 0, err
-		}
+	vars, err := fusedVars(be, t)
+	if err != nil {
+		return 0, 0, err
 	}
-	build(&b, b.Var("x", t), b.Var("y", t))
-	g, err := b.Build()
+	g, err := fusedGraph(build, t)
+	if err != nil {
+		return 0, 0, err
+	}
+	name, want, err := fusedWant(ctx, g, t)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -107,6 +160,11 @@ func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID),
 		trace = func(e exec.Event) { moved, sum = moved+e.Bytes, sum+e.Time }
 		if err := exec.Run(ctx, p); err != nil {
 			return 0, 0, err
+		}
+		if name != "" {
+			if err := sumsRight(want, p.Output(name).F32()); err != nil {
+				return 0, 0, err
+			}
 		}
 		took = append(took, sum)
 	}

@@ -62,8 +62,8 @@ type built struct {
 	done          bool
 }
 
-// mostSpilled is how many bytes a thread may leave in local memory, but for the kernel of
-// batches, which is an interpreter: numbers that wait around a loop cost nothing.
+// mostSpilled is how many bytes a thread may leave in local memory: numbers that wait around a
+// loop cost nothing.
 const mostSpilled = 24
 
 // buildAll compiles what is not yet, and says how long that took, of how many.
@@ -87,7 +87,7 @@ func buildAll(t *testing.T, list []*built) string {
 			for _, f := range text.Scattered(tr) {
 				t.Errorf("%s: %s moves its elements one by one", k.entry, f)
 			}
-			if k.usage.SpillStores > mostSpilled && !strings.HasPrefix(k.entry, "batch") {
+			if k.usage.SpillStores > mostSpilled {
 				t.Errorf("%s: %d bytes of registers are spilled", k.entry, k.usage.SpillStores)
 			}
 		})

@@ -7,7 +7,8 @@
 //	a  versions; our constants and layouts compiled against the headers that are there
 //	b  ranks that share the GPU, by NCCL and staged; a rank that is killed, one that aborts; the
 //	   conformance suites, that of backends under compute-sanitizer, too
-//	c  captured steps against single ones; first losses against the CPU's
+//	c  captured steps against single ones; losses against the CPU's, gradients
+//	   against the reference's
 //	d  speed: steps of the networks in three precisions, beside PyTorch, and the machine's rates;
 //	   kernels for images of few channels, which are held to plain ones, too
 //

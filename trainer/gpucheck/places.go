@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"ebtrain/collective"
 	driver "ebtrain/collective/cuda"
 	"ebtrain/ddp/exec/cuda/kernel"
 	"ebtrain/ddp/exec/plan"
@@ -61,36 +62,15 @@ func placedTimes(ctx context.Context, ordinal, images int) (took []time.Duration
 	if err != nil {
 		return nil, err
 	}
-	var all []driver.Ptr
-	defer func() {
-		for _, x := range all {
-			err = errors.Join(err, b.d.Free(x))
+	for range places { // each is free only after all
+		memory, free, e := b.placedMemory(p, m)
+		if e != nil {
+			return nil, e
 		}
-	}()
-	alloc := func(bytes int) (driver.Ptr, error) {
-		x, err := b.d.Alloc(int64(bytes))
-		all = append(all, x)
-		return x, err
-	}
-	counters := m.list[len(m.list)-1].Counters
-	rest, err := alloc(p.Values[1].Bytes() + p.Values[2].Bytes() + m.scratch + counters)
-	if err != nil {
-		return nil, err
-	}
-	memory := kernel.Memory{Scratch: uint64(rest), Counters: uint64(rest) + uint64(m.scratch)}
-	if err := b.s.Memset(driver.Ptr(memory.Counters), 0, int64(counters)); err != nil {
-		return nil, err
-	}
-	for range places {
-		x, err := alloc(p.Values[0].Bytes())
-		if err != nil {
-			return nil, err
-		}
-		sums := memory.Counters + uint64(counters)
-		memory.Value = func(v int) uint64 { return []uint64{uint64(x), sums, sums + uint64(p.Values[1].Bytes())}[v] }
-		t, err := b.placedTime(p, m, memory)
-		if err != nil {
-			return nil, err
+		defer func() { err = errors.Join(err, free()) }()
+		t, e := b.placedTime(p, m, memory)
+		if e != nil {
+			return nil, e
 		}
 		took = append(took, t)
 	}
@@ -98,20 +78,46 @@ func placedTimes(ctx context.Context, ordinal, images int) (took []time.Duration
 	return took, nil
 }
 
-// placedTime is what the sums of an array take that is written before, as by a layer before.
-func (b *fewBench) placedTime(p *plan.Plan, m made, memory kernel.Memory) (time.Duration, error) {
-	const fill = 0x3f
-	write := func() error { return b.s.Memset(driver.Ptr(memory.Value(0)), fill, int64(p.Values[0].Bytes())) }
-	took, err := b.behind(write, m, memory)
+// placedMemory is an array and its sums' memory, in which nothing is a number yet.
+func (b *fewBench) placedMemory(p *plan.Plan, m made) (_ kernel.Memory, free func() error, err error) {
+	counters := m.list[len(m.list)-1].Counters
+	sums := p.Values[1].Bytes()
+	bytes := m.scratch + counters + 2*sums
+	x, err := b.d.Alloc(int64(p.Values[0].Bytes()))
 	if err != nil {
-		return 0, err
+		return kernel.Memory{}, nil, err
 	}
-	return took, b.placedRight(p, memory)
+	rest, err := b.d.Alloc(int64(bytes))
+	if err != nil {
+		return kernel.Memory{}, nil, errors.Join(err, b.d.Free(x))
+	}
+	at := uint64(rest)
+	memory := kernel.Memory{Scratch: at, Counters: at + uint64(m.scratch)}
+	memory.Value = func(v int) uint64 {
+		return []uint64{uint64(x), at + uint64(bytes-2*sums), at + uint64(bytes-sums)}[v]
+	}
+	free = func() error { return errors.Join(b.d.Free(x), b.d.Free(rest)) }
+	if err := cmp.Or(b.s.Memset(rest, 0xff, int64(bytes)), b.s.Memset(driver.Ptr(memory.Counters), 0, int64(counters))); err != nil {
+		return kernel.Memory{}, nil, errors.Join(err, free())
+	}
+	return memory, free, nil
 }
 
-// placedRight says whether the sums are those of an array of one number.
-func (b *fewBench) placedRight(p *plan.Plan, memory kernel.Memory) (err error) {
-	const filled = 0.74609375 // 0x3f3f
+// placedTime is what the sums of an array take that is written before, as by a layer before:
+// another number in each run, of which the sums must be. So a block that adds up what another
+// one's were in the run before is seen.
+func (b *fewBench) placedTime(p *plan.Plan, m made, memory kernel.Memory) (time.Duration, error) {
+	fill := func(run int) byte { return byte(0x38 + run) }
+	write := func(run int) error {
+		return b.s.Memset(driver.Ptr(memory.Value(0)), fill(run), int64(p.Values[0].Bytes()))
+	}
+	return b.behind(write, m, memory, func(run int) error {
+		return b.placedRight(p, memory, float64(collective.FromBF16(uint16(fill(run))*0x101)))
+	})
+}
+
+// placedRight says whether the sums are those of an array of that number.
+func (b *fewBench) placedRight(p *plan.Plan, memory kernel.Memory, number float64) (err error) {
 	n := p.Values[1].Dims.Len()
 	got, err := b.d.AllocPinned(4 * 2 * n)
 	if err != nil {
@@ -121,13 +127,13 @@ func (b *fewBench) placedRight(p *plan.Plan, memory kernel.Memory) (err error) {
 	if err := cmp.Or(b.s.CopyOut(got, 0, driver.Ptr(memory.Value(1)), len(got.Bytes())), b.s.Sync(b.ctx)); err != nil {
 		return err
 	}
-	want := filled * float64(p.Values[0].Dims.Len()/n)
+	want := number * float64(p.Values[0].Dims.Len()/n)
 	for i := range 2 * n {
-		v, w := float64(math.Float32frombits(binary.LittleEndian.Uint32(got.Bytes()[4*i:]))), want
-		if i >= n {
-			w = 0
+		v, w, bound := float64(math.Float32frombits(binary.LittleEndian.Uint32(got.Bytes()[4*i:]))), want, 1e-5*want
+		if i >= n { // squares of what is left without the mean
+			w, bound = 0, bound*number
 		}
-		if !(math.Abs(v-w) <= 1e-5*want) {
+		if !(math.Abs(v-w) <= bound) {
 			return fmt.Errorf("sum %d of %d is %v, want %v", i, 2*n, v, w)
 		}
 	}

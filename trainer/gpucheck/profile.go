@@ -24,8 +24,8 @@ type spent struct {
 }
 
 // profile is where a step's time goes: what launches alike take, longest first. They run
-// one after the other, each between two events; what is shorter than the host's calls
-// for it, some microseconds, is told as too long. All of them are written to a file.
+// one after the other, replayed, with events between them, each of which takes some
+// microseconds, too. All of them are written to a file.
 func (s *session) profile(ctx context.Context, file string) (string, error) {
 	found := map[string]*spent{}
 	var sum time.Duration

@@ -90,7 +90,7 @@ func (r *report) do(ctx context.Context, part, name string, f func() (text strin
 		text, numbers, err := f()
 		c.OK, c.Text, c.Numbers = err == nil, text, finite(numbers)
 		if err != nil {
-			c.Skipped = errors.Is(err, errSkipped) || ctx.Err() != nil // cut off by the limit
+			c.Skipped = errors.Is(err, errSkipped) || ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) // cut off by the limit
 			c.Text = strings.TrimSpace(text + "\n" + err.Error())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"testing"
 	"time"
 )
@@ -37,8 +38,11 @@ func sanitized(ctx context.Context, t task, limit time.Duration) (string, map[st
 	cmd := exec.CommandContext(ctx, tool, "--error-exitcode", "9", self, "--worker", string(b))
 	cmd.WaitDelay = time.Second // its program may outlive it
 	out, err := cmd.CombinedOutput()
-	if ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", errSkipped, context.Cause(ctx))
+	if late := cutShort(ctx, cmd, err); late != nil {
+		err = fmt.Errorf("%w: %w", errSkipped, late)
+		if line := faulted.Find(out); line != nil {
+			err = fmt.Errorf("before the time was over: %s", line)
+		}
 	}
 	tail := string(out[max(0, len(out)-2000):])
 	if t.Tests == "" {
@@ -49,6 +53,18 @@ func sanitized(ctx context.Context, t task, limit time.Duration) (string, map[st
 		err = errors.New("no tests were run")
 	}
 	return tail, map[string]any{"tests": begun, "all": !bytes.Contains(out, []byte(cutOff))}, err
+}
+
+// faulted is what a sanitizer, or a test, says of what is wrong.
+var faulted = regexp.MustCompile(`(?m)^(?:=+ +(?:Invalid|Misaligned|Program hit|Uninitialized|Out-of-range|.*ERROR SUMMARY: [1-9]).*|\s*--- FAIL: .*)$`)
+
+// cutShort is why a process that failed with err was killed: its context had ended. nil is that
+// it ended by itself.
+func cutShort(ctx context.Context, cmd *exec.Cmd, err error) error {
+	if err == nil || ctx.Err() == nil || cmd.ProcessState.ExitCode() >= 0 { // which a signal leaves at -1
+		return nil
+	}
+	return context.Cause(ctx)
 }
 
 // cutOff is said of tests that are not all done.

@@ -185,6 +185,7 @@ func together(ctx context.Context, t task) (_ [][]float64, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var cmds []*exec.Cmd
@@ -207,10 +208,15 @@ func together(ctx context.Context, t task) (_ [][]float64, err error) {
 	if t.End != "" {
 		return nil, t.End.survive(ctx, cmds, errs, dir)
 	}
+	ill := false // one has failed by itself
 	for rank, cmd := range cmds {
 		if e := cmd.Wait(); e != nil {
+			ill = ill || cmd.ProcessState.ExitCode() >= 0 && !strings.Contains(errs[rank].String(), "SIGQUIT: quit")
 			err = errors.Join(err, fmt.Errorf("rank %d: %w: %s", rank, e, strings.TrimSpace(errs[rank].String())))
 		}
+	}
+	if err != nil && !ill && outer.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(outer), err)
 	}
 	if err != nil || t.Suite {
 		return nil, err

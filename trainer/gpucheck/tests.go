@@ -47,6 +47,9 @@ func suite(ctx context.Context, t task) (string, map[string]any, error) {
 	cmd.Env = append(os.Environ(), envTransport+"="+transports[t.Transport])
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = both, both, time.Second
 	if err := cmd.Run(); err != nil {
+		if late := cutShort(ctx, cmd, err); late != nil && !faulted.Match(out.Bytes()) {
+			return "", nil, late
+		}
 		return "", nil, fmt.Errorf("the tests failed (%w): what failed is on the output above", err)
 	}
 	passed := bytes.Count(out.Bytes(), []byte("--- PASS: "))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/collective/cuda/cudatest"
 	"ebtrain/ddp/exec/cuda"
 	"ebtrain/ddp/graph"
 )
@@ -30,6 +31,48 @@ func TestKernelsAlike(t *testing.T) {
 		if err := alike([]float64{3, c.want}, []float64{3, c.got}, c.t); (err == nil) != c.ok {
 			t.Errorf("%v and %v in %v: %v", c.want, c.got, c.t, err)
 		}
+	}
+}
+
+// TestSumsRight: sums of squares are right to float32's roundings.
+func TestSumsRight(t *testing.T) {
+	for got, ok := range map[float32]bool{1000: true, 1000.05: true, 999.95: true, 1000.2: false, 0: false, -1000: false, float32(math.NaN()): false} {
+		if err := sumsRight([]float32{3, 1000}, []float32{3, got}); (err == nil) != ok {
+			t.Errorf("1000 and %v: %v", got, err)
+		}
+	}
+}
+
+// TestPlacedStale: what sums a run before has left are none of this run's.
+func TestPlacedStale(t *testing.T) {
+	cudatest.Use(t)
+	b, p := &fewBench{ctx: t.Context(), flush: 1}, sumsPlan(1)
+	defer func() {
+		if err := b.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := b.open(0); err != nil {
+		t.Fatal(err)
+	}
+	m, err := b.make(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, free, err := b.placedMemory(p, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := free(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := b.placedTime(p, m, memory); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.placedTime(p, made{}, memory); err == nil {
+		t.Error("sums of no kernels are taken for right")
 	}
 }
 
@@ -145,22 +188,31 @@ func TestReportDo(t *testing.T) {
 		}
 		return nil
 	}}
-	ended, end := context.WithCancelCause(t.Context())
-	end(errors.New("the limit"))
+	limit := errors.New("the limit")
 	for _, c := range []struct {
 		name string
-		ctx  context.Context
+		ends string // the context: before, meanwhile, or not
 		err  error
 	}{
-		{"done", t.Context(), nil}, {"good", t.Context(), nil}, {"lacks", t.Context(), fmt.Errorf("%w: no tool", errSkipped)},
-		{"late", ended, errors.New("not asked")}, {"bad", t.Context(), errors.New("wrong")}, {"next", t.Context(), nil},
+		{"done", "", nil}, {"good", "", nil}, {"lacks", "", fmt.Errorf("%w: no tool", errSkipped)},
+		{"late", "before", errors.New("not asked")}, {"cut off", "meanwhile", fmt.Errorf("a wait: %w", limit)}, {"bad", "meanwhile", errors.New("wrong")}, {"next", "", nil},
 	} {
-		err := r.do(c.ctx, "x", c.name, func() (string, map[string]any, error) { return "text", nil, c.err })
+		ctx, end := context.WithCancelCause(t.Context())
+		if c.ends == "before" {
+			end(limit)
+		}
+		err := r.do(ctx, "x", c.name, func() (string, map[string]any, error) {
+			if c.ends == "meanwhile" {
+				end(limit)
+			}
+			return "text", nil, c.err
+		})
+		end(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := "good true false text, lacks false true text\nnot done: no tool, late false true the limit, bad false false text\nwrong"
+	want := "good true false text, lacks false true text\nnot done: no tool, late false true the limit, cut off false true text\na wait: the limit, bad false false text\nwrong"
 	if got := strings.Join(told, ", "); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -73,6 +74,42 @@ func TestCompileBeside(t *testing.T) {
 	close(over)
 	all.Wait()
 	if err := errors.Join(p.Close(), p.b.Close()); err != nil {
+		t.Error(err)
+	}
+	m.Clean()
+}
+
+// TestLoadBeside: who queues a run does not wait for kernels that are compiled meanwhile; who
+// wants one of them waits for it, and has why it could not be.
+func TestLoadBeside(t *testing.T) {
+	m := cudatest.Use(t)
+	b, err := New(Config{Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Slow("nvrtcCompileProgram", 1, 2*time.Second)
+	began, calls := time.Now(), m.Calls("nvrtcCompileProgram")
+	errs := make([]error, 2)
+	var all sync.WaitGroup
+	for k := range errs {
+		all.Go(func() { errs[k] = b.load(map[string]string{"odd": "this is no kernel"}) })
+	}
+	for m.Calls("nvrtcCompileProgram") == calls {
+		time.Sleep(time.Millisecond)
+	}
+	if b.largest(1); time.Since(began) > time.Second {
+		t.Errorf("the backend's memory could be asked for after %v", time.Since(began))
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "kernel odd: ") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if n := m.Calls("nvrtcCompileProgram") - calls; n != 1 || b.modules["odd"] != nil {
+		t.Errorf("it was compiled %d times, and there is %v", n, b.modules["odd"])
+	}
+	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
 	m.Clean()

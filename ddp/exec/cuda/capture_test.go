@@ -139,6 +139,22 @@ func TestOneRankIsNotCaptured(t *testing.T) {
 	}
 }
 
+// TestStagedIsNotCaptured: where a rank must capture, and ranks reduce through host memory, all
+// are told so.
+func TestStagedIsNotCaptured(t *testing.T) {
+	staged := Config{Transport: TransportStaged}
+	must := staged
+	must.Graphs = GraphsOn
+	for _, c := range [][2]Config{alike(must), {staged, must}} {
+		o := runRanks(t, c, 3, undisturbed)
+		for r, err := range o.errs {
+			if err == nil || !strings.Contains(err.Error(), "what ranks reduce through host memory is not: want a GPU for each rank") {
+				t.Errorf("rank %d of %v: got %v", r, c, err)
+			}
+		}
+	}
+}
+
 // TestCaptureEndsTheGroup: what a rank cannot do without ends all ranks soon: a graph that
 // must be, a collective that NCCL refuses while it is captured, a rank that fails or leaves
 // before its capture, which the other waits for.

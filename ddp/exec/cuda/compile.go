@@ -89,15 +89,21 @@ func (p *program) agree() error {
 
 // agreeOnGraphs has no rank capture what another one launches step by step.
 func (p *program) agreeOnGraphs() error {
+	must := p.b.c.Graphs == GraphsOn
 	if !p.comm.Capturable() {
-		return nil
+		if !must {
+			return nil
+		}
+		err := errors.New("it is to be captured, and what ranks reduce through host memory is not: want a GPU for each rank, and NCCL, or captures only where they can be (--cuda-graph auto)")
+		p.comm.Abort(err) // others may be told otherwise
+		return err
 	}
 	var not error
 	if p.eager {
 		not = errors.New("it is not captured")
 	}
 	all, _, err := p.council(context.Background(), fmt.Sprintf("whether program %q may be captured", p.name), not)
-	if err == nil && !all && !p.eager && p.b.c.Graphs == GraphsOn {
+	if err == nil && !all && !p.eager && must {
 		err = errors.New("it is to be captured, and on another rank it is not to be: want all ranks alike")
 		p.comm.Abort(err)
 	}
@@ -152,14 +158,14 @@ func (p *program) allocate() (err error) {
 		p.bucket = driver.AddressOf(mem)
 		p.b.hold(p.bucket, int64(n), what) // until the Comm ends
 	}
-	p.in, p.out = newRegion(p.plan.Inputs), newRegion(p.plan.Outputs)
+	p.in, p.out, p.faulty = newRegion(p.plan.Inputs), newRegion(p.plan.Outputs), kernel.Indexed(p.plan)
 	if p.in.at, err = p.alloc(int64(p.in.bytes), "inputs"); err != nil {
 		return err
 	}
-	if p.out.at, err = p.alloc(p.out.room(faultBytes), "outputs"); err != nil {
+	if p.out.at, err = p.alloc(p.out.room(p.faultBytes()), "outputs"); err != nil {
 		return err
 	}
-	if err := p.b.upload(p.faults(), make([]byte, faultBytes)); err != nil {
+	if err := p.b.upload(p.faults(), make([]byte, p.faultBytes())); err != nil {
 		return err
 	}
 	for _, e := range p.plan.Inputs {
@@ -185,7 +191,7 @@ func (p *program) alloc(bytes int64, what string) (driver.Ptr, error) {
 	return at, err
 }
 
-// faults is where kernels tell of an index out of range: behind the outputs, so that
+// faults is where kernels tell of indices out of range: behind the outputs, so that
 // one copy brings both.
 func (p *program) faults() driver.Ptr { return p.out.at + driver.Ptr(p.out.bytes) }
 
@@ -217,7 +223,7 @@ func (p *program) memory(i int) kernel.Memory {
 		Value:    func(v int) uint64 { return uint64(p.place(v)) },
 		Scratch:  uint64(p.arena) + uint64(p.plan.Steps[i].ScratchAt),
 		Counters: uint64(p.counters[i]),
-		Fault:    uint64(p.faults()),
+		Fault:    uint64(p.faultAt(i)),
 	}
 }
 

@@ -10,7 +10,7 @@
 //
 //	arena      ┌ value ┬ value ──┬ value ┬ scratch of a step ┐   shared by lifetime
 //	bucket     ┌ gradient ┬ gradient ┬ …                         from the Comm, reduced in place
-//	inputs     ┌ input ┬ input ┐   outputs ┌ output ┬ fault ┐    one copy each way
+//	inputs     ┌ input ┬ input ┐   outputs ┌ output ┬ faults ┐   one copy each way
 //	slot 0, 1  pinned: inputs, outputs; device: inputs that wait one for each queued run
 //	variables                                                    of their own
 //
@@ -140,17 +140,17 @@ type Backend struct {
 	err   error // of closing
 
 	patience time.Duration
-	turns    atomic.Int64 // of runs that are queued: odd while one is
-	stuck    atomic.Bool  // who queues them is in a call that does not return: the GPU hangs
+	turns    atomic.Int64  // of what is done where runs are queued: another number after each step of it
+	stuck    chan struct{} // closed once who queues them is in a call that does not return: the GPU hangs
+	stick    func()        // closes it
 
-	mu       sync.Mutex // guards the following
-	vars     []*variables
-	memory   map[driver.Ptr]holding
-	modules  map[string]*module
-	compiled []compiled
-	moves    map[fmt.Stringer]*plainKernel // by castKey or linalg.Columns
-	reduced  []collective.Comm
-	host     collective.Comm // what Connect was given, of package host
+	mu      sync.Mutex // guards the following
+	vars    []*variables
+	memory  map[driver.Ptr]holding
+	modules map[string]*module
+	moves   map[fmt.Stringer]*plainKernel // by castKey or linalg.Columns
+	reduced []collective.Comm
+	host    collective.Comm // what Connect was given, of package host
 
 	transfer sync.Mutex // guards bounce
 	bounce   *driver.Pinned
@@ -165,7 +165,8 @@ func New(c Config) (_ *Backend, err error) {
 		c.Say = func(string) {}
 	}
 	c.Say = oneByOne(c.Say)
-	b := &Backend{c: c, patience: patience, memory: map[driver.Ptr]holding{}, modules: map[string]*module{}, moves: map[fmt.Stringer]*plainKernel{}, calls: make(chan func(), 16), done: make(chan struct{})}
+	b := &Backend{c: c, patience: patience, memory: map[driver.Ptr]holding{}, modules: map[string]*module{}, moves: map[fmt.Stringer]*plainKernel{}, calls: make(chan func(), 16), done: make(chan struct{}), stuck: make(chan struct{})}
+	b.stick = sync.OnceFunc(func() { close(b.stuck) })
 	go b.serve()
 	defer func() {
 		if err != nil {
@@ -208,27 +209,53 @@ func (b *Backend) serve() {
 	defer close(b.done)
 	for f := range b.calls {
 		f()
+		b.turns.Add(1)
 	}
 }
 
-// do runs f where runs are queued. It is false if nothing does any more.
-func (b *Backend) do(f func()) bool {
-	if b.stuck.Load() {
+// ask is what f finds where runs are queued; nothing where the GPU hangs. Then f may be done
+// later, or never: what it writes must not be read.
+func ask[T any](b *Backend, f func() T) (found T, ok bool) {
+	answer := make(chan T, 1)
+	if b.hung() || !b.send(func() { answer <- f() }) {
+		return found, false
+	}
+	select {
+	case found = <-answer:
+		return found, true
+	case <-b.stuck:
+		return found, false
+	}
+}
+
+// send has f done where runs are queued. It is false where the GPU hangs.
+func (b *Backend) send(f func()) bool {
+	select {
+	case b.calls <- f:
+		return true
+	case <-b.stuck:
 		return false
 	}
-	done := make(chan struct{})
-	b.calls <- func() { defer close(done); f() }
-	<-done
-	return true
 }
 
-// inTurn is do for what may fail: for what Compile shares with the runs of other programs,
+// inTurn is ask for what may fail: for what Compile shares with the runs of other programs,
 // and for its collectives, whose order is the same on all ranks then.
-func (b *Backend) inTurn(f func() error) (err error) {
-	if !b.do(func() { err = f() }) {
+func (b *Backend) inTurn(f func() error) error {
+	err, ok := ask(b, f)
+	if !ok {
 		return b.hangs()
 	}
 	return err
+}
+
+// hung says whether the GPU hangs.
+func (b *Backend) hung() bool {
+	select {
+	case <-b.stuck:
+		return true
+	default:
+		return false
+	}
 }
 
 // hangs is what comes of whatever is asked of a GPU that hangs.
@@ -254,7 +281,7 @@ func (b *Backend) Memory() (bytes int64, of string, err error) {
 // hangs nothing is released.
 func (b *Backend) Close() error {
 	b.once.Do(func() {
-		if b.stuck.Load() {
+		if b.hung() {
 			b.err = b.hangs()
 			return
 		}

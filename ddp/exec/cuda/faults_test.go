@@ -105,6 +105,55 @@ func TestDelays(t *testing.T) {
 	}
 }
 
+// TestFaultsTogether: of several steps with indices out of range, side by side, the first is
+// told, whichever comes first; and a run that has none is well after that.
+func TestFaultsTogether(t *testing.T) {
+	var b graph.Builder
+	types := []graph.DType{graph.F32, graph.F64, graph.F32, graph.BF16}
+	for k, dt := range types {
+		b.Scope(fmt.Sprint("table", k), func() {
+			b.Output(fmt.Sprint("y", k), b.Gather(b.Input(fmt.Sprint("x", k), graph.T(dt, 4, 2)), b.Input(fmt.Sprint("idx", k), graph.T(graph.I32, 3))))
+		})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range 3 {
+		m := heldUp(t, seed)
+		be, err := New(Config{Plain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := be.Compile(g, exec.Options{Name: "tables"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, bad := range [][]int{{0, 1, 2, 3}, {}, {1, 3}, {2, 3}, {0, 3}, {}, {0, 1, 2, 3}, {1, 2, 3}, {3}} {
+			for k := range types {
+				p.Input(fmt.Sprint("idx", k)).I32()[1] = 1
+			}
+			for _, k := range bad {
+				p.Input(fmt.Sprint("idx", k)).I32()[1] = int32(10 + k)
+			}
+			err := exec.Run(t.Context(), p)
+			if len(bad) == 0 {
+				if err != nil {
+					t.Errorf("seed %d, run %d: %v", seed, n, err)
+				}
+				continue
+			}
+			if want := fmt.Sprintf("table%d: gather: index %d at 1 is outside a table of 4 rows", bad[0], 10+bad[0]); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("seed %d, run %d: got %v, want %s", seed, n, err, want)
+			}
+		}
+		if err := errors.Join(p.Close(), be.Close()); err != nil {
+			t.Error(err)
+		}
+		m.Clean()
+	}
+}
+
 // TestIllegalAddress breaks the device in the middle of a replay: the error says which
 // program and that the process must end.
 func TestIllegalAddress(t *testing.T) {

@@ -1,11 +1,11 @@
 package cuda
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 
 	"ebtrain/collective"
 	driver "ebtrain/collective/cuda"
@@ -46,72 +46,71 @@ func at(s *plan.Step) string {
 	return s.Scope + ": " + s.Op.String()
 }
 
-// module is a kernel that is loaded.
+// module is a kernel that is loaded once ready is closed, or could not be.
 type module struct {
-	m *driver.Module
-	f driver.Function
+	m     *driver.Module
+	f     driver.Function
+	err   error
+	ready chan struct{}
 }
 
 func (m *module) close() error { return m.m.Close() }
 
-// load compiles and loads kernels, by their entries, that are not loaded yet.
-func (b *Backend) load(sources map[string]string) error {
+// load compiles and loads kernels, by their entries, that are not loaded yet, and waits for
+// those that others load. Who queues runs does not wait meanwhile.
+func (b *Backend) load(sources map[string]string) (err error) {
+	all := b.wanted(sources)
+	for _, m := range all {
+		<-m.ready
+		err = cmp.Or(err, m.err)
+	}
+	return err
+}
+
+// wanted are the modules of kernels; those that nobody loads are from now on.
+func (b *Backend) wanted(sources map[string]string) (all []*module) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var first error
 	free := make(chan struct{}, max(1, min(runtime.NumCPU(), 16)))
 	for entry, source := range sources {
-		if b.modules[entry] != nil {
-			continue
+		m := b.modules[entry]
+		if m == nil {
+			m = &module{ready: make(chan struct{})}
+			b.modules[entry] = m
+			go func() {
+				free <- struct{}{}
+				defer func() { <-free }()
+				b.compile(m, entry, source)
+			}()
 		}
-		b.modules[entry] = &module{}
-		wg.Go(func() {
-			free <- struct{}{}
-			defer func() { <-free }()
-			m, err := b.compile(entry, source)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil && first == nil {
-				first = fmt.Errorf("kernel %s: %w", entry, err)
-			}
-			if err != nil {
-				m = nil
-			}
-			b.compiled = append(b.compiled, compiled{entry, m})
-		})
+		all = append(all, m)
 	}
-	wg.Wait()
-	for _, c := range b.compiled {
-		if b.modules[c.entry] = c.module; c.module == nil {
-			delete(b.modules, c.entry)
-		}
-	}
-	b.compiled = nil
-	return first
+	return all
 }
 
-// compiled is a kernel that was just loaded, nil if it could not be.
-type compiled struct {
-	entry  string
-	module *module
+// compile compiles and loads a kernel. One that could not be is forgotten.
+func (b *Backend) compile(m *module, entry, source string) {
+	defer close(m.ready)
+	if m.err = m.make(b.dev, entry, source); m.err != nil {
+		m.err = fmt.Errorf("kernel %s: %w", entry, m.err)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.modules, entry)
+	}
 }
 
-func (b *Backend) compile(entry, source string) (*module, error) {
-	image, err := b.dev.Compile(entry, source, driver.CompileOptions{Options: kernel.Options()})
+func (m *module) make(dev *driver.Device, entry, source string) error {
+	image, err := dev.Compile(entry, source, driver.CompileOptions{Options: kernel.Options()})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m, err := b.dev.Load(image)
-	if err != nil {
-		return nil, err
+	if m.m, err = dev.Load(image); err != nil {
+		return err
 	}
-	f, err := m.Function(entry)
-	if err != nil {
-		return nil, errors.Join(err, m.Close())
+	if m.f, err = m.m.Function(entry); err != nil {
+		return errors.Join(err, m.m.Close())
 	}
-	return &module{m, f}, nil
+	return nil
 }
 
 // kernels is work that launches kernels, one after the other.

@@ -152,6 +152,7 @@ func (l *libraries) chooser(how choosing) *choose.Chooser {
 	o := choose.Options{
 		Device: b.dev, Stream: b.lanes[0], Alloc: b.alloc, Free: b.free, Convolutions: l.convs, Products: l.products,
 		Plain: b.plain, Few: b.few, Cast: b.cast, Move: b.move, Untimed: how.untimed, File: b.c.Choices, Cache: b.c.Cache, Say: b.c.Say,
+		Tick: func() { b.turns.Add(1) },
 	}
 	if how.together {
 		o.Rank, o.Share = b.below().Rank(), b.fromRank0

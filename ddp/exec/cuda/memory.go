@@ -43,7 +43,7 @@ func (b *Backend) hold(p driver.Ptr, bytes int64, what string) {
 	b.memory[p] = holding{bytes, what}
 }
 
-// release gives it back.
+// free gives it back.
 func (b *Backend) free(p driver.Ptr) error {
 	if p == 0 {
 		return nil

@@ -33,7 +33,7 @@ type program struct {
 	launches        []plan.Launch
 	steps           []step
 	units           []unit          // by launch
-	faulty          bool            // some tell of an index out of range
+	faulty          []int           // the steps that tell of an index out of range
 	side, single    *schedule       // over all lanes, and one launch after the other
 	events          []*driver.Event // by launch
 	joins           []*driver.Event // of lanes, at the beginning and the end of a run
@@ -114,7 +114,7 @@ func (p *program) Launch(ctx context.Context) error {
 	switch {
 	case p.closed:
 		return fmt.Errorf("program %q: launched after Close", p.name)
-	case p.b.stuck.Load():
+	case p.b.hung():
 		return p.named(nil, p.b.hangs())
 	case len(p.queue) == depth:
 		return fmt.Errorf("program %q: %d runs are queued already: want a Wait first", p.name, depth)
@@ -132,7 +132,7 @@ func (p *program) Launch(ctx context.Context) error {
 	}
 	f.timed = p.profile || f.trace != nil
 	p.queue = append(p.queue, f)
-	p.b.calls <- func() { f.queued <- p.enqueue(f) }
+	p.b.send(func() { f.queued <- p.enqueue(f) }) // Wait says where the GPU hangs
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (p *program) Wait(ctx context.Context) error {
 	switch {
 	case len(p.queue) == 0:
 		return fmt.Errorf("program %q: Wait without Launch", p.name)
-	case p.b.stuck.Load():
+	case p.b.hung():
 		return p.named(nil, p.b.hangs())
 	}
 	f := p.queue[0]
@@ -167,10 +167,10 @@ func (p *program) pop() {
 
 // drop ends the runs that are queued: nobody waits for them.
 func (p *program) drop(cause error) {
-	for len(p.queue) > 0 && !p.b.stuck.Load() {
+	for len(p.queue) > 0 && !p.b.hung() {
 		f := p.queue[0]
 		f.end(cause)
-		if p.taken(f, cause) == nil {
+		if p.taken(f.queued, cause) == nil {
 			p.leave(f) //nolint:errcheck // that the run was cut off is no error of who drops it
 		}
 		p.pop()
@@ -200,12 +200,14 @@ func (p *program) queued(ctx context.Context, f *flight) error {
 		f.end(context.Cause(ctx))
 	case <-f.ctx.Done():
 	case <-p.failed():
-		return p.taken(f, p.comm.(mortal).Failure())
+		return p.taken(f.queued, p.comm.(mortal).Failure())
+	case <-p.b.stuck:
+		return p.named(nil, p.b.hangs())
 	}
 	if p.reducing() {
 		p.comm.Abort(context.Cause(f.ctx))
 	}
-	if err := p.taken(f, context.Cause(f.ctx)); err != nil {
+	if err := p.taken(f.queued, context.Cause(f.ctx)); err != nil {
 		return err
 	}
 	return p.cut(f, context.Cause(f.ctx))
@@ -225,24 +227,27 @@ func (p *program) failed() <-chan struct{} {
 	return nil
 }
 
-// taken waits until the work of a run that has ended, because of cause, is on the streams or
-// cannot be. Collectives that hold that up end, with their group. Where it is the GPU that
-// does, who queues runs does not return from the driver, and nothing can be done with it.
-func (p *program) taken(f *flight, cause error) error {
+// taken waits, once a run has ended because of cause, for what is done where runs are queued: its
+// work is on the streams or cannot be, or its graph is closed. Collectives that hold that up
+// end, with their group. Where it is the GPU that does, who queues runs does not return from
+// the driver, and nothing can be done with it.
+func (p *program) taken(done <-chan error, cause error) error {
 	turn := p.b.turns.Load()
 	for n := 0; n < 3; n++ { // who fails waits for the streams that long once
 		select {
-		case err := <-f.queued:
+		case err := <-done:
 			return err
+		case <-p.b.stuck:
+			return p.named(nil, fmt.Errorf("%w; %w", cause, p.b.hangs()))
 		case <-time.After(p.b.patience):
 		}
-		if now := p.b.turns.Load(); now != turn || now%2 == 0 { // others have theirs, or kernels are chosen
+		if now := p.b.turns.Load(); now != turn { // others have theirs, or kernels are timed
 			turn, n = now, -1
 		} else if p.reducing() {
 			p.comm.Abort(cause)
 		}
 	}
-	p.b.stuck.Store(true)
+	p.b.stick()
 	return p.named(nil, fmt.Errorf("%w; %s has taken nothing of what is queued for %v since: it hangs, and the process must end", cause, p.b.who(), 3*p.b.patience))
 }
 
@@ -314,7 +319,17 @@ func (p *program) cut(f *flight, err error) error {
 	f.end(err)
 	if p.reducing() {
 		p.comm.Abort(err)
-		p.b.do(func() { err = errors.Join(err, p.forget()) })
+		over := make(chan error, 1)
+		go func() {
+			if err, ok := ask(p.b, p.forget); ok {
+				over <- err
+			}
+		}()
+		late := p.taken(over, err)
+		if errors.Is(late, err) { // the GPU hangs
+			return late
+		}
+		err = errors.Join(err, late)
 	}
 	if late := p.drain(f); late != nil && !sameCause(err, late) {
 		err = errors.Join(err, late)
@@ -362,11 +377,12 @@ func (p *program) Dump(w io.Writer) error {
 }
 
 // GraphNodes is the number of operations of the captured run, 0 before there is one.
-func (p *program) GraphNodes() (n int) {
-	p.b.do(func() {
+func (p *program) GraphNodes() int {
+	n, _ := ask(p.b, func() int {
 		if r := p.replayed(); r != nil {
-			n = r.NodeCount()
+			return r.NodeCount()
 		}
+		return 0
 	})
 	return n
 }
@@ -383,19 +399,15 @@ func (p *program) replayed() *driver.Exec {
 }
 
 // Embodied says whether the captured run is the body of a node.
-func (p *program) Embodied() (yes bool) {
-	p.b.do(func() { yes = p.replayed() != nil && p.b.c.Body && !p.bodiless })
+func (p *program) Embodied() bool {
+	yes, _ := ask(p.b, func() bool { return p.replayed() != nil && p.b.c.Body && !p.bodiless })
 	return yes
 }
 
 // ReplayTime is what a captured run takes the host, in the mean: to have its inputs
 // brought, its graph launched and its outputs fetched; 0 before there was one.
-func (p *program) ReplayTime() (d time.Duration) {
-	p.b.do(func() {
-		if p.replays > 0 {
-			d = p.replaying / time.Duration(p.replays)
-		}
-	})
+func (p *program) ReplayTime() time.Duration {
+	d, _ := ask(p.b, func() time.Duration { return p.replaying / time.Duration(max(1, p.replays)) })
 	return d
 }
 
@@ -406,23 +418,26 @@ func (p *program) Close() error {
 	}
 	p.closed = true
 	p.drop(errors.New("the program is closed"))
-	var errs []error // none if the GPU hangs, which its backend's Close says
-	p.b.do(func() {  // nothing of this program is queued, and nothing is captured
-		errs = append(errs, p.forget())
-		for _, s := range p.slots {
-			errs = append(errs, s.close())
+	err, _ := ask(p.b, p.release) // nothing if the GPU hangs, which its backend's Close says
+	return err
+}
+
+// release does that: nothing of this program is queued, and nothing is captured.
+func (p *program) release() error {
+	errs := []error{p.forget()}
+	for _, s := range p.slots {
+		errs = append(errs, s.close())
+	}
+	for _, e := range append(p.events, p.joins...) {
+		if e != nil {
+			errs = append(errs, e.Close())
 		}
-		for _, e := range append(p.events, p.joins...) {
-			if e != nil {
-				errs = append(errs, e.Close())
-			}
-		}
-		if p.waits != nil {
-			errs = append(errs, p.waits.close())
-		}
-		for _, m := range p.owned {
-			errs = append(errs, p.b.free(m))
-		}
-	})
+	}
+	if p.waits != nil {
+		errs = append(errs, p.waits.close())
+	}
+	for _, m := range p.owned {
+		errs = append(errs, p.b.free(m))
+	}
 	return errors.Join(errs...)
 }

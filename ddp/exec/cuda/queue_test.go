@@ -155,13 +155,122 @@ func TestHungGPU(t *testing.T) {
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	b.stuck.Store(false) // it is over
-	p.closed = false
-	err = p.Close()
-	close(b.calls)
-	<-b.done
-	if err := errors.Join(err, b.release()); err != nil {
+	if err := released(p); err != nil {
 		t.Error(err)
 	}
 	m.Clean()
+}
+
+// released gives back what a GPU that hung has kept, once it goes on.
+func released(p *program) error {
+	over := make(chan struct{})
+	p.b.calls <- func() { close(over) } // behind what is queued
+	<-over
+	close(p.b.calls)
+	<-p.b.done
+	return errors.Join(p.release(), p.b.release())
+}
+
+// TestHungGPUBehindTiming: so it is where kernels are timed, for which a run waits that nobody
+// wants any more, and for who has them timed.
+func TestHungGPUBehindTiming(t *testing.T) {
+	m := cudatest.Use(t)
+	b, err := New(Config{Graphs: GraphsOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.patience = 100 * time.Millisecond
+	c, err := b.Compile(small(t, 2), exec.Options{Name: "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.(*program)
+	if err := exec.Run(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	m.Slow("run:*", 1, 4*time.Second)
+	began, memsets := time.Now(), m.Calls("cuMemsetD8Async")
+	compiled := make(chan error, 1)
+	go func() {
+		_, err := b.Compile(small(t, 3), exec.Options{Name: "other"})
+		compiled <- err
+	}()
+	for m.Calls("cuMemsetD8Async") == memsets { // it is timed
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("enough")) })
+	if err := exec.Run(ctx, p); err == nil || !strings.Contains(err.Error(), `program "small": enough; GPU 0 (Double H100) has taken nothing`) {
+		t.Errorf("the run: %v", err)
+	}
+	if err := <-compiled; err == nil || !strings.Contains(err.Error(), "GPU 0 (Double H100) hangs") {
+		t.Errorf("what is compiled: %v", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if err := errors.Join(p.Close(), released(p)); err != nil {
+		t.Error(err)
+	}
+	m.Clean()
+}
+
+// TestHungGPUBehindWait: so it is where the driver does not return from the graph of a run
+// behind the one that is waited for, whose collective another rank has left: what ends that
+// would be done where runs are queued.
+func TestHungGPUBehindWait(t *testing.T) {
+	m := cudatest.Use(t)
+	onTwoGPUs(t, func(r int, below collective.Comm) error {
+		p, done, err := sharedOver(t.Context(), t, Config{Plain: true, Ordinal: r}, below, exec.Options{})
+		if err != nil {
+			return err
+		}
+		for range firstMeasured + 1 { // each slot has its graph then
+			if err := exec.Run(t.Context(), p); err != nil {
+				return errors.Join(err, done())
+			}
+		}
+		if r == 1 {
+			<-p.failed()
+			return done()
+		}
+		return errors.Join(hungBehindWait(t, m, p), p.Close(), released(p))
+	})
+}
+
+// hungBehindWait queues two runs, of which the first waits for another rank, and the driver
+// does not return from the second.
+func hungBehindWait(t *testing.T, m *cudatest.Machine, p *program) error {
+	p.b.patience = 50 * time.Millisecond
+	if err := p.Launch(t.Context()); err != nil {
+		return err
+	}
+	for len(p.queue[0].queued) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	replays := m.Calls("cuGraphLaunch")
+	m.Slow("cuGraphLaunch", 1, 4*time.Second)
+	if err := p.Launch(t.Context()); err != nil {
+		return err
+	}
+	for m.Calls("cuGraphLaunch") == replays {
+		time.Sleep(time.Millisecond)
+	}
+	began, compiled := time.Now(), make(chan error, 1)
+	go func() {
+		_, err := p.b.Compile(small(t, 3), exec.Options{Name: "other"})
+		compiled <- err
+	}()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("enough")) })
+	if err := p.Wait(ctx); err == nil || !strings.HasPrefix(err.Error(), `program "shared": `) || !strings.Contains(err.Error(), "enough; GPU 0 (Double H100) has taken nothing of what is queued for 150ms since") {
+		t.Errorf("the run: %v", err)
+	}
+	if err := <-compiled; err == nil || !strings.Contains(err.Error(), "GPU 0 (Double H100) hangs") {
+		t.Errorf("what is compiled: %v", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	return nil
 }

@@ -28,8 +28,6 @@ func sameCause(err, late error) bool {
 // enqueue puts a run onto the streams. Where it cannot, the group ends, as the other
 // ranks would wait for this one's part, and what is queued is left to end.
 func (p *program) enqueue(f *flight) error {
-	p.b.turns.Add(1)
-	defer p.b.turns.Add(1)
 	replays, began := f.slot.plain.replay != nil && !f.timed, time.Now()
 	err := p.queueing(func() error { return p.put(f) })
 	if err == nil {
@@ -157,7 +155,7 @@ func (p *program) between(f *flight, steps func() error) error {
 	if err := steps(); err != nil {
 		return err
 	}
-	return p.named(nil, p.b.lanes[0].CopyOut(f.slot.out, 0, p.out.at, int(p.out.room(faultBytes))))
+	return p.named(nil, p.b.lanes[0].CopyOut(f.slot.out, 0, p.out.at, int(p.out.room(p.faultBytes()))))
 }
 
 // begin brings the inputs to where the steps read them.
@@ -168,8 +166,8 @@ func (p *program) begin(f *flight) error {
 			return err
 		}
 	}
-	if p.faulty {
-		return main.Memset(p.faults(), 0, faultBytes)
+	if len(p.faulty) > 0 {
+		return main.Memset(p.faults(), 0, int64(p.faultBytes()))
 	}
 	return nil
 }

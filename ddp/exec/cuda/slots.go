@@ -74,7 +74,7 @@ func (p *program) newSlot() (_ *slot, err error) {
 			return nil, err
 		}
 	}
-	if s.out, err = p.b.dev.AllocPinned(int(p.out.room(faultBytes))); err != nil {
+	if s.out, err = p.b.dev.AllocPinned(int(p.out.room(p.faultBytes()))); err != nil {
 		return nil, err
 	}
 	for _, e := range []**driver.Event{&s.arrived, &s.done} {

@@ -103,7 +103,6 @@ func (p *program) makeUnits(jobs []choose.Kernel) error {
 		}
 		for _, k := range all[n].list {
 			sources[k.Entry] = k.Source
-			p.faulty = p.faulty || k.UsesFault()
 		}
 		if b := all[n].batch; b != nil {
 			sources[b.Entry] = b.Source

@@ -95,6 +95,17 @@ func TestGPUs(t *testing.T) {
 	})
 }
 
+// TestGPUSharedCapture: ranks that share a GPU cannot have their steps captured, and where they
+// must, they say so once and what to do.
+func TestGPUSharedCapture(t *testing.T) {
+	long(t)
+	e := newSite(t).withGPUs(1).run(on(2, onGPU("a", "--steps", "2", "--cuda-graph", "on"))...)
+	const want = "it is to be captured, and what ranks reduce through host memory is not: want a GPU for each rank"
+	if e.code != 1 || strings.Count(e.stderr, want) != 1 {
+		t.Errorf("want exit code 1 and once %q, got %v", want, e)
+	}
+}
+
 // wantLog wants a text in the log of a rank.
 func (s *site) wantLog(run string, rank int, text string) {
 	s.t.Helper()

@@ -81,6 +81,9 @@ type Options struct {
 	File, Cache string
 	// Say tells people a sentence. nil: nobody listens.
 	Say func(string)
+	// Tick is called before each run of a candidate, so that who waits sees that it goes on.
+	// nil: nobody does.
+	Tick func()
 }
 
 // Kernel is the candidate that does a problem. The Chooser closes it.
@@ -106,6 +109,9 @@ type Chooser struct {
 func New(o Options) *Chooser {
 	if o.Say == nil {
 		o.Say = func(string) {}
+	}
+	if o.Tick == nil {
+		o.Tick = func() {}
 	}
 	if o.Alloc == nil {
 		o.Alloc = func(bytes int64, _ string) (cuda.Ptr, error) { return o.Device.Alloc(bytes) }

@@ -125,6 +125,7 @@ func (t *timer) fastest(p linalg.Problem, list []*adapted) (best int, took time.
 
 // run times one run. bad is a candidate's own failure, err the machine's.
 func (t *timer) run(s *cuda.Stream, k *adapted, o linalg.Operands, work cuda.Ptr) (took time.Duration, bad, err error) {
+	t.c.o.Tick()
 	if err := s.Memset(t.cache.at, 0, t.cache.bytes); err != nil {
 		return 0, nil, err
 	}

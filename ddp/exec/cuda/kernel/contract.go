@@ -217,5 +217,5 @@ func (k *few) contractTaps(width int) {
 			}
 		}
 	}
-}`, ceil(k.th*k.tw*k.few, Block), Block, k.few, k.tw, k.alive(k.sh, k.sw, ceil(k.th*k.tw*k.few, Block)*Block/k.few), width, k.kh, k.kw, k.sh, k.sw)
+}`, ceil(k.th*k.tw*k.few, Block), Block, k.few, k.tw, k.alive(k.sh, k.sw, ceil(ceil(k.th*k.tw*k.few, Block)*Block, k.few)), width, k.kh, k.kw, k.sh, k.sw)
 }

@@ -3,19 +3,42 @@ package kernel
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
 )
 
-// FaultBytes is the memory in which kernels tell of an index out of range: three i64,
-// 1 + the step, the index's position, its value. Who tells is the thread of the first
-// such index of the step, and only where the first word is 0; the step goes on with 0
-// in place of what is not there.
+// FaultBytes is the memory in which the kernels of a step tell of an index out of range:
+// three i64, 1 + the step, the index's position, its value. Who tells is the thread of the
+// first such index; the step goes on with 0 in place of what is not there. Each step has
+// memory of its own, as steps run side by side.
 const FaultBytes = 24
 
-// FaultOf is the error that the kernels of a run have told of, nil if there is none.
+// Indexed are the steps of a plan that may tell of one.
+func Indexed(p *plan.Plan) (steps []int) {
+	for i := range p.Steps {
+		switch p.Steps[i].Op.(type) {
+		case graph.Gather, graph.ScatterAdd, graph.PlaneGather, graph.PlaneScatter:
+			steps = append(steps, i)
+		}
+	}
+	return steps
+}
+
+// FaultOf is the error that the kernels of a run have told of, nil if there is none: of
+// several steps, each with its FaultBytes, the first does, whichever came first.
 func FaultOf(p *plan.Plan, mem []byte) error {
+	for own := range slices.Chunk(mem, FaultBytes) {
+		if err := faultOf(p, own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// faultOf is what a step has told.
+func faultOf(p *plan.Plan, mem []byte) error {
 	word := func(i int) int { return int(int64(binary.LittleEndian.Uint64(mem[8*i:]))) }
 	step, at, value := word(0)-1, word(1), word(2)
 	if step < 0 {

@@ -86,6 +86,9 @@ func someFew() (list []fewCase) {
 		{pads(4, 4, 4, 1, 5, 0), 1, 5, 6, 128, 4, graph.BF16},
 		{pads(1, 1, 0, 0, 0, 0), 1, 3, 90, 1, 256, graph.F32},
 		{pads(8, 8, 3, 4, 4, 3), 1, 9, 35, 1, 128, graph.F32},
+		{three, 2, 6, 6, 7, 64, graph.BF16}, // a block has threads beyond a tile's last pixel,
+		{three, 1, 20, 34, 3, 64, graph.BF16},
+		{three, 2, 17, 17, 5, 64, graph.BF16}, // which there would be one of the next tile
 	}
 }
 

@@ -26,7 +26,7 @@ func planeTable(idx, few, many operand) table {
 }
 
 // begin declares what gathers and scatters have in common, and the function that tells
-// of an index out of range: the first of all does, once.
+// of an index out of range: the threads of the first do.
 func (t *table) begin(m *making, few, many string) *source {
 	s := &source{wide: m.wideFor(t.few.dims.Len(), t.many.dims.Len(), t.idx.dims.Len())}
 	s.pointer("const i32", "idx", t.idx.value)
@@ -41,11 +41,9 @@ func (t *table) begin(m *making, few, many string) *source {
 	for (i64 i = 0; i < at; i++)
 		if (idx[i] < 0 || idx[i] >= rows)
 			return;
-	if (fault[0] == 0) {
-		fault[1] = at;
-		fault[2] = idx[at];
-		fault[0] = step + 1;
-	}
+	fault[0] = step + 1;
+	fault[1] = at;
+	fault[2] = idx[at];
 }
 `)
 	return s

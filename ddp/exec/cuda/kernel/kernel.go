@@ -42,7 +42,8 @@ type Memory struct {
 	// Counters is that of the Counters of the step's last kernel, which are the step's
 	// own and zero before the first run: each run leaves them so.
 	Counters uint64
-	// Fault is that of FaultBytes that the host can read, zero before the first run.
+	// Fault is that of the step's own FaultBytes, if it has indices (see Indexed): zero
+	// before each run, and the host reads it after.
 	Fault uint64
 }
 
