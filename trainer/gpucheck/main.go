@@ -1,21 +1,5 @@
 // Command gpucheck shows on a machine with an NVIDIA GPU what the doubles of the tests
-// cannot, in one binary that is carried there:
-//
-//	gpucheck --out results                 all parts
-//	gpucheck --out results --part c,d --limit 9m
-//
-//	a  versions; our constants and layouts compiled against the headers that are there
-//	b  ranks that share the GPU, by NCCL and staged; a rank that is killed, one that aborts; the
-//	   conformance suites, that of backends under compute-sanitizer, too
-//	c  captured steps against single ones; losses against the CPU's, gradients
-//	   against the reference's
-//	d  speed: steps of the networks in three precisions, beside PyTorch, and the machine's rates;
-//	   kernels for images of few channels, which are held to plain ones, too
-//
-// What is found is written after each check, as text and as JSON, so a run that is cut
-// off leaves what it had. The checks are done by a process of their own, and by a new one
-// after each that fails, hangs or crashes: what they put out is in log.txt. Without a GPU
-// gpucheck says so and ends with exit code 1.
+// cannot, in one binary that is carried there. See --help.
 package main
 
 import (
@@ -77,10 +61,40 @@ type size struct {
 	Width    int           // of part d's networks, 0 is the paper's
 }
 
+// program is what --help shows.
+var program = cliflag.Program{
+	Name: "gpucheck",
+	About: `gpucheck shows on a machine with an NVIDIA GPU what tests without one cannot.
+
+  gpucheck --out results                            all parts
+  gpucheck --out results --part c,d --limit 9m
+
+  a  versions; our constants and layouts compiled against the headers that are
+     there
+  b  ranks that share the GPU, by NCCL and staged; a rank that is killed, one
+     that aborts; the conformance suites, that of backends under
+     compute-sanitizer, too
+  c  captured steps against single ones; losses against the CPU's, gradients
+     against the reference's
+  d  speed: steps of the networks in three precisions, beside PyTorch, and the
+     machine's rates; kernels for images of few channels, which are held to
+     plain ones, too
+
+What is found is written after each check, as text and as JSON, so a run that is
+cut off leaves what it had. The checks are done by a process of their own, and by
+a new one after each that fails, hangs or crashes: what they put out is in
+log.txt. The exit code is 1 if a check failed, or where there is no GPU.
+`,
+	Groups: []cliflag.Group{
+		{Title: "What", Flags: []string{"part", "net", "batch", "precision", "lanes", "body", "steps", "peer"}},
+		{Title: "How", Flags: []string{"out", "limit", "each"}},
+	},
+}
+
 // full is for GPUs. Tests on doubles have less.
 var full = size{Graphs: 20, Programs: 1000, Hunt: 45 * time.Second, Copied: 1 << 30, Fused: 256 << 20, Placed: 256, Product: 8192, Images: []int{64, 256}}
 
-func parse(args []string) (*options, error) {
+func parse(args []string, stdout io.Writer) (*options, error) {
 	o := &options{size: full}
 	fs := pflag.NewFlagSet("gpucheck", pflag.ContinueOnError)
 	fs.StringVar(&o.out, "out", "gpu-results", "folder for the results, made if need be")
@@ -102,8 +116,8 @@ func parse(args []string) (*options, error) {
 			return nil, err
 		}
 	}
-	if err := fs.Parse(args); err != nil {
-		return nil, &cliflag.UsageError{Err: err}
+	if err := program.Parse(fs, args, stdout); err != nil {
+		return nil, err
 	}
 	if *text != "" {
 		if err := json.Unmarshal([]byte(*text), &o.size); err != nil {
@@ -141,8 +155,8 @@ func parse(args []string) (*options, error) {
 
 // run is the program, without the process around it.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
-	o, err := parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
+	o, err := parse(args, stdout)
+	if errors.Is(err, cliflag.ErrHelp) {
 		return nil
 	}
 	if err != nil {

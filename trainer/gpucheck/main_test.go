@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -23,13 +24,13 @@ func TestParse(t *testing.T) {
 		{"--size={", "unexpected end of JSON"},
 		{"--nets=conv32", "unknown flag"},
 	} {
-		_, err := parse([]string{c.arg})
+		_, err := parse([]string{c.arg}, io.Discard)
 		var usage *cliflag.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want a usage error that says %q", c.arg, err, c.want)
 		}
 	}
-	o, err := parse([]string{"--net=resnet32", "--batch=1", "--steps=2", "--precision=tf32", "--part=d"})
+	o, err := parse([]string{"--net=resnet32", "--batch=1", "--steps=2", "--precision=tf32", "--part=d"}, io.Discard)
 	if err != nil || o.steps != 2 || o.from != -1 || o.size.Product != full.Product {
 		t.Errorf("got %+v, %v", o, err)
 	}
