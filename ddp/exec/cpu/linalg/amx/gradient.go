@@ -108,6 +108,7 @@ func (k *gradient) Run(dst, a, b, scratch unsafe.Pointer) error {
 }
 
 func (k *gradient) Close() error {
+	k.e.forget()
 	k.e = nil
 	return nil
 }
