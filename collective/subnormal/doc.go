@@ -16,9 +16,9 @@ func Counting(zeros bool, f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	was := Zeros()
+	defer set(was) // also if f ends its goroutine, as a test that fails does
 	set(zeros)
 	f()
-	set(was)
 }
 
 // Flush makes the thread count subnormal numbers as zero, as operands and as results.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
@@ -56,6 +57,25 @@ func TestNoAllocations(t *testing.T) {
 		defer cancel()
 		if n := allocations(t, ctx, p); n > 0 {
 			t.Errorf("%d threads: a run allocates %v times", threads, n)
+		}
+	}
+}
+
+// TestClosedIsForgotten: the arena of a closed program is nobody's, so that the next program of
+// the backend does not come on top of it.
+func TestClosedIsForgotten(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		p := compileStep(t, open(t, Config{Threads: threads}), 4, 4, exec.Options{})
+		if err := exec.Run(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		arena := weak.Make(&p.(*program).arena[0])
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		if arena.Value() != nil {
+			t.Errorf("%d threads: the arena is still reachable", threads)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestMixWithout(t *testing.T) {
 			t.Run("pixels", TestMixPixels)
 			for n, raw := range arraytest.Examples() {
 				for taps := range uint16(5) {
-					checkMix(t, n%150+150*taps, raw)
+					arraytest.EitherWay(t, func() { checkMix(t, n%150+150*taps, raw) })
 				}
 			}
 		})

@@ -39,5 +39,6 @@ func (j *Jobs) Run(job Job, operations int) int {
 	}
 	j.job = job
 	j.team.Do(j.Parts, j.call)
+	j.job = nil // its memory is not the team's to keep
 	return j.Parts
 }

@@ -32,6 +32,7 @@ func (p *Pool[W]) Do(alone bool, chunks int, job func(chunk int, ws *W)) {
 	}
 	p.job = job
 	p.team.Do(chunks, p.call)
+	p.job = nil
 }
 
 // Each calls f with the workspace of every thread. No job is running.

@@ -1,9 +1,11 @@
 package threads
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 )
 
 // TestPool shows that every chunk of every job runs exactly once and is done
@@ -37,6 +39,36 @@ func TestPool(t *testing.T) {
 			}
 		}
 	}
+}
+
+// counter is a job that counts its parts, too big to share its memory with others.
+type counter struct {
+	parts atomic.Int64
+	_     [64]float32
+}
+
+func (c *counter) Part(int, int, int) { c.parts.Add(1) }
+
+// TestForgets: a job that is over is nobody's, though the team lives on.
+func TestForgets(t *testing.T) {
+	team := NewTeam(2)
+	defer team.Close()
+	pool, jobs := New(team, func(int) *int { return new(int) }), NewJobs(team, 0)
+	for name, run := range map[string]func(c *counter){
+		"pool": func(c *counter) { pool.Do(false, 8, func(int, *int) { c.Part(0, 0, 8) }) },
+		"jobs": func(c *counter) { jobs.Run(c, 1) },
+	} {
+		left := func() weak.Pointer[counter] {
+			c := new(counter)
+			run(c)
+			return weak.Make(c)
+		}()
+		if runtime.GC(); left.Value() != nil {
+			t.Errorf("%s: the job is still reachable", name)
+		}
+	}
+	runtime.KeepAlive(pool)
+	runtime.KeepAlive(jobs)
 }
 
 // TestManyChunks has more than are shared out at once, each of which runs once.

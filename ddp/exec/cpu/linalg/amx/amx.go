@@ -94,6 +94,14 @@ func (e *Engine) Close() error {
 	return e.Engine.Close()
 }
 
+// forget has all threads drop the addresses that kernels left in their workspaces, or the
+// memory of a closed program would be kept until another kernel has run.
+func (e *Engine) forget() {
+	if e != nil && e.pool != nil {
+		e.pool.Each((*workspace).forget)
+	}
+}
+
 // Conv prepares one op of a convolution.
 func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, error) {
 	if e.pool == nil || p.Check(op) != nil || !fits(op, p) {

@@ -73,6 +73,7 @@ func (k *correlation) Run(dst, a, b, scratch unsafe.Pointer) error {
 }
 
 func (k *correlation) Close() error {
+	k.e.forget()
 	k.e = nil
 	return nil
 }

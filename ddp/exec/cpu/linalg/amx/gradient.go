@@ -88,14 +88,14 @@ func (k *gradient) Run(dst, a, b, scratch unsafe.Pointer) error {
 	}
 	p := &k.p
 	k.o = gradientOperands{
-		dw:    unsafe.Slice((*float32)(dst), p.O*p.C*k.taps()),
-		x:     unsafe.Slice((*float32)(a), p.N*p.H*p.W*p.C),
-		dy:    unsafe.Slice((*float32)(b), k.pixels()*p.O),
-		dyT:   scratch,
-		image: unsafe.Add(scratch, k.dyTBytes()),
-		sum:   dst,
+		dw:  unsafe.Slice((*float32)(dst), p.O*p.C*k.taps()),
+		x:   unsafe.Slice((*float32)(a), p.N*p.H*p.W*p.C),
+		dy:  unsafe.Slice((*float32)(b), k.pixels()*p.O),
+		dyT: scratch,
+		sum: dst,
 	}
-	if !k.plain {
+	if !k.plain { // or dyT is all of the scratch memory, and no pointer may lie behind it
+		k.o.image = unsafe.Add(scratch, k.dyTBytes())
 		k.o.sum = unsafe.Add(k.o.image, aligned(k.image.bytes()))
 	}
 	k.e.pool.Do(false, k.chunks, k.prepare)
@@ -108,6 +108,7 @@ func (k *gradient) Run(dst, a, b, scratch unsafe.Pointer) error {
 }
 
 func (k *gradient) Close() error {
+	k.e.forget()
 	k.e = nil
 	return nil
 }

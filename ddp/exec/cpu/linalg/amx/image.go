@@ -19,7 +19,9 @@ func (g *image) pixel() int { return 2 * g.c }
 
 func (g *image) bytes() int { return g.n * g.ph * g.pw * g.pixel() }
 
-// bordered is images with borders for the windows of some products.
+// bordered is images with borders for the windows of some products, and for the windows'
+// corners, even where all taps lie before them: a corner is kept as a pointer, which Go's
+// collector must find in the image.
 func bordered(n, h, w, c int, list []product) image {
 	g := image{n: n, h: h, w: w, c: c}
 	bottom, right := 0, 0
@@ -27,8 +29,8 @@ func bordered(n, h, w, c int, list []product) image {
 		p := &list[i]
 		for _, t := range p.Taps {
 			g.top, g.left = max(g.top, -t.DH), max(g.left, -t.DW)
-			bottom = max(bottom, (p.GridH-1)*p.StepH+t.DH-(h-1))
-			right = max(right, (p.GridW-1)*p.StepW+t.DW-(w-1))
+			bottom = max(bottom, (p.GridH-1)*p.StepH+max(t.DH, 0)-(h-1))
+			right = max(right, (p.GridW-1)*p.StepW+max(t.DW, 0)-(w-1))
 		}
 	}
 	g.ph, g.pw = g.top+h+bottom, g.left+w+right

@@ -87,3 +87,9 @@ func (ws *workspace) flush(k *kernels) {
 		ws.queued = 0
 	}
 }
+
+// forget drops the addresses of a kernel's memory.
+func (ws *workspace) forget() {
+	clear(ws.queue[:])
+	clear(ws.corners[:])
+}

@@ -59,7 +59,7 @@ type Kernel interface {
 	// Run computes dst from a and b; scratch is Scratch() bytes, aligned to 64,
 	// contents undefined before and after. dst overlaps nothing.
 	Run(dst, a, b, scratch unsafe.Pointer) error
-	// Close releases the kernel.
+	// Close releases the kernel. The engine keeps nothing alive of the memory of its runs.
 	Close() error
 }
 

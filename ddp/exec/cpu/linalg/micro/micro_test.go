@@ -143,3 +143,49 @@ func equal(t *testing.T, name string, s shape, got, want []float32) {
 		}
 	}
 }
+
+// TestShortSlices: no kernel leaves its slices; of one that is a number too short it panics.
+func TestShortSlices(t *testing.T) {
+	const depth = 3
+	for _, k := range All() {
+		s := newShape(k.MR, k.NR, depth-1, uint8(k.MR-1), uint8(k.NR-1), false, false)
+		panics(t, k.Name, []string{"", "a", "b", "c"}, func(short string) {
+			n := lengths(s, short)
+			off := s.offsets()
+			k.Run(s.depth, make([]float32, n["a"]), s.rs, s.ks, make([]float32, n["b"]), make([]float32, n["c"]), &off, s.rows, s.cols, false)
+		})
+	}
+	k, ok := Int16()
+	if !ok {
+		return
+	}
+	s := newShape(k.MR, k.NR, depth-1, uint8(k.MR-1), uint8(k.NR-1), false, false)
+	panics(t, "int16", []string{"", "a", "b", "c", "sa", "sb"}, func(short string) {
+		n := lengths(s, short)
+		off := s.offsets()
+		k.Run(s.depth, make([]uint32, n["a"]), s.rs, s.ks, make([]uint32, n["b"]), make([]float32, n["c"]), &off, make([]float32, n["sa"]), make([]float32, n["sb"]), s.rows, s.cols, false)
+	})
+}
+
+// lengths are those that the operands of a kernel need, but for one of them.
+func lengths(s shape, short string) map[string]int {
+	off := s.offsets()
+	n := map[string]int{"a": s.floats(), "b": s.depth * s.nr, "c": off[0] + s.cols, "sa": s.rows, "sb": s.nr}
+	n[short]--
+	return n
+}
+
+// panics runs f with each operand short in turn, which it must not survive, but for none.
+func panics(t *testing.T, name string, operands []string, f func(short string)) {
+	t.Helper()
+	for _, short := range operands {
+		func() {
+			defer func() {
+				if got := recover() != nil; got != (short != "") {
+					t.Errorf("%s: panics is %t where %q is short", name, got, short)
+				}
+			}()
+			f(short)
+		}()
+	}
+}

@@ -132,6 +132,7 @@ func (k *correlation) Scratch() int {
 }
 
 func (k *correlation) Close() error {
+	k.e.forget()
 	k.e = nil
 	return nil
 }

@@ -98,6 +98,7 @@ func (k *gradient) Scratch() int {
 }
 
 func (k *gradient) Close() error {
+	k.e.forget()
 	k.e = nil
 	return nil
 }

@@ -4,8 +4,8 @@
 #include "go_asm.h"
 
 // NORMS makes, of sums of squares s, the factors c/‖x‖ (up) and ‖x‖/c (down), c in
-// Z30, 1/c in Z28. Norms count as at least √Z29, but NaN stays NaN: MAX keeps its
-// first operand here.
+// Z30, 1/c in Z28. Norms count as at least √Z29, but NaN stays NaN: of one and
+// a number MAX gives the first operand, as written here.
 #define NORMS(s, up, down) \
 	VMAXPS  s, Z29, s \
 	VSQRTPS s, s \

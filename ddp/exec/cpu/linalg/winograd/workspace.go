@@ -27,3 +27,8 @@ func newWorkspace(width, thread int) *workspace {
 	}
 	return ws
 }
+
+// forget drops the addresses of a kernel's memory.
+func (ws *workspace) forget() {
+	ws.pass, ws.scaling, ws.rows = pass{}, rowScaling{}, [6]unsafe.Pointer{}
+}

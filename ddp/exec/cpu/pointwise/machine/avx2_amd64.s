@@ -102,9 +102,9 @@ HANDLER(prefetch, const_opPrefetch)
 #define MUL(S, A) VMULPS S, A, A
 #define DIV(S, A) VDIVPS S, A, A
 #define RDIV(S, A) VMOVUPS S, Y8; VDIVPS A, Y8, A
-// The instructions give their last operand if both are zeros or either is NaN. So
-// zeros are combined in both orders: the bits of others are equal. All bits set is
-// a NaN.
+// The instructions give the first operand, as written here, if both are zeros or either
+// is NaN. So zeros are combined in both orders: the bits of others are equal. All bits
+// set is a NaN.
 #define MAX(S, A) VMOVUPS S, Y8; VMAXPS Y8, A, Y9; VMAXPS A, Y8, Y10; VANDPS Y10, Y9, Y9; VCMPPS $3, Y8, A, Y10; VORPS Y10, Y9, A
 #define MIN(S, A) VMOVUPS S, Y8; VMINPS Y8, A, Y9; VMINPS A, Y8, Y10; VORPS Y10, Y9, Y9; VCMPPS $3, Y8, A, Y10; VORPS Y10, Y9, A
 #define GREATER(S, A) VCMPPS $0x1e, S, A, A; VANDPS Y12, A, A

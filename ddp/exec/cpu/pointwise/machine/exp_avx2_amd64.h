@@ -62,7 +62,8 @@ GLOBL expf<>(SB), RODATA|NOPTR, $96
 	VFMADD213PS Y8, Y11, Y10; \
 	VCVTPS2DQ Y9, Y9
 
-// Y10 = exp Y8. The power of 2 is applied in two halves, each representable.
+// Y10 = exp Y8. The power of 2 is applied in two halves, each representable. A NaN stays, as
+// it is the first operand, as written here, of MAX and MIN, which they give then.
 #define EXP \
 	K(36, Y12); \
 	VMAXPS Y8, Y12, Y8; \
@@ -81,7 +82,7 @@ GLOBL expf<>(SB), RODATA|NOPTR, $96
 	VMULPS Y11, Y10, Y10; \
 	VMULPS Y9, Y10, Y10
 
-// Y10 = exp(Y8) − 1, Y8 ≤ 0; of −0 it is 0.
+// Y10 = exp(Y8) − 1, Y8 ≤ 0; of −0 it is 0. A NaN stays, as in EXP.
 #define EXPM1 \
 	K(44, Y12); \
 	VMAXPS Y8, Y12, Y8; \

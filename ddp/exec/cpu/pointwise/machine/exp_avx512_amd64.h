@@ -61,7 +61,8 @@ GLOBL ·expf(SB), RODATA|NOPTR, $88
 	VFMADD213PS Z8, Z11, Z10; \
 	VCVTPS2DQ Z9, Z9
 
-// Z10 = exp Z8.
+// Z10 = exp Z8. A NaN stays, as it is the first operand, as written here, of MAX and MIN,
+// which they give then.
 #define EXP \
 	VMAXPS Z8, Z30, Z8; \
 	VMINPS Z8, Z31, Z8; \
@@ -76,7 +77,7 @@ GLOBL ·expf(SB), RODATA|NOPTR, $88
 	VMULPS Z11, Z10, Z10; \
 	VMULPS Z9, Z10, Z10
 
-// Z10 = exp(Z8) − 1, Z8 ≤ 0; of −0 it is 0.
+// Z10 = exp(Z8) − 1, Z8 ≤ 0; of −0 it is 0. A NaN stays, as in EXP.
 #define EXPM1 \
 	VMAXPS Z8, Z30, Z8; \
 	CORE; \

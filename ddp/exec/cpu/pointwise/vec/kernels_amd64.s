@@ -75,8 +75,8 @@ DATA ·lanes+16(SB)/8, $0xffffffffffffffff
 DATA ·lanes+24(SB)/8, $0xffffffffffffffff
 GLOBL ·lanes(SB), RODATA|NOPTR, $64
 
-// The instructions give their last operand if both are zeros or either is NaN.
-// So zeros are combined in both orders: the bits of others are equal. All bits
+// The instructions give the first operand, as written here, if both are zeros or either
+// is NaN. So zeros are combined in both orders: the bits of others are equal. All bits
 // set is a NaN.
 #define MAXIMUM VMAXPS Y2, Y1, Y0; VMAXPS Y1, Y2, Y6; VANDPS Y6, Y0, Y0; VCMPPS $3, Y2, Y1, Y6; VORPS Y6, Y0, Y0
 #define MINIMUM VMINPS Y2, Y1, Y0; VMINPS Y1, Y2, Y6; VORPS Y6, Y0, Y0; VCMPPS $3, Y2, Y1, Y6; VORPS Y6, Y0, Y0

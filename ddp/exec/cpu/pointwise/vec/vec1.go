@@ -52,8 +52,17 @@ func negV[T array.Float](d, x []T) {
 func absV[T array.Float](d, x []T) {
 	x = x[:len(d)]
 	for i := range d {
-		d[i] = T(math.Abs(float64(x[i])))
+		d[i] = abs(x[i])
 	}
+}
+
+// abs takes the sign away and nothing else, as the assembly does: float64(v) of a subnormal
+// float32 is zero where those count as zeros.
+func abs[T array.Float](v T) T {
+	if f, ok := any(v).(float32); ok {
+		return T(math.Float32frombits(math.Float32bits(f) &^ (1 << 31)))
+	}
+	return T(math.Abs(float64(v)))
 }
 
 func sqrtV[T array.Float](d, x []T) {

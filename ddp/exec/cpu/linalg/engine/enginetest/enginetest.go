@@ -6,7 +6,7 @@
 // run, with other garbage each time), that nothing is written
 // outside dst and scratch and nothing outside the inputs has an influence, that
 // inputs stay as they were, and that a second run, a second kernel and other
-// addresses give the same bits.
+// addresses give the same bits. What closed kernels worked on must not stay reachable.
 package enginetest
 
 import (
@@ -58,6 +58,7 @@ func run(t *testing.T, s suite, make func(threads int) engine.Engine) {
 	s.runConv(t)
 	s.runSmall(t)
 	s.runMatMul(t)
+	s.runForgets(t)
 	for _, e := range s.engines {
 		if e.Name() == "" {
 			t.Error("the engine has no name")
