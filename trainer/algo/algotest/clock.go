@@ -61,7 +61,7 @@ func (r rig) decaysBy(factor float64) func(exec.Program, map[string]graph.Type) 
 			return err
 		}
 		for name := range own {
-			if got := late[name][0] / early[name][0]; strings.HasPrefix(name, adams) && math.Abs(got-factor) > 1e-6 {
+			if got := late[name][0] / early[name][0]; strings.HasPrefix(name, adams) && !(math.Abs(got-factor) <= 1e-6) {
 				return fmt.Errorf("the rate of %s is %v times that of the epoch before, and --lr-decay is %v", name, got, factor)
 			}
 		}
