@@ -41,6 +41,9 @@ func TestFlipOfOblongs(t *testing.T) {
 		if !same && !turned {
 			t.Errorf("sample %d is neither as it was nor mirrored", i)
 		}
+		if !(same && turned) && turned != flipped(1, 0, int64(i)) {
+			t.Errorf("sample %d is mirrored: %v, against the seed's will", i, turned)
+		}
 		if turned {
 			mirrored++
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // Noise is as many samples as data are measured, whatever fits into a batch, and each
-// is the same in batches of any size.
+// is the same in batches of any size. Its range is seen to by TestRangeOfTheModel.
 func TestNoise(t *testing.T) {
 	e := probing(t)
 	read := func(batch int, limit int64) (all []float32, n int) {
@@ -35,9 +35,6 @@ func TestNoise(t *testing.T) {
 	some, n := read(7, 45)
 	if n != 45 || !slices.Equal(some, whole[:len(some)]) {
 		t.Errorf("%d samples of 45, or others than in one batch", n)
-	}
-	if e.takes.Range != 0 && (slices.Min(whole) < 0 || slices.Max(whole) > 1) || slices.Max(whole) < 0.99 {
-		t.Errorf("from %v to %v", slices.Min(whole), slices.Max(whole))
 	}
 }
 

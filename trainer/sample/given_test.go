@@ -15,6 +15,7 @@ import (
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/algo"
 	"ebtrain/trainer/internal/toy"
 	"ebtrain/trainer/method/sm"
 	"ebtrain/trainer/trained"
@@ -184,6 +185,9 @@ func TestSeeds(t *testing.T) {
 		if err != nil || out.what != "4 samples" {
 			t.Fatal(out.what, err)
 		}
+		if size := out.picture.Bounds().Size(); size != image.Pt(2*cell+2, 2*cell+2) { // --scale 1 is as they are
+			t.Errorf("a picture of %v", size)
+		}
 		for y := range out.picture.Bounds().Dy() {
 			drawn[i] = append(drawn[i], out.picture.At(y, y))
 		}
@@ -195,6 +199,13 @@ func TestSeeds(t *testing.T) {
 
 // What cannot be drawn is said in a sentence.
 func TestCheck(t *testing.T) {
+	for _, o := range []options{{scale: 1}, {given: "shards"}} {
+		o.out = "a.txt"
+		takes := algo.Inputs{Shape: graph.D(1, 1, 9), Words: data.ReservedWords()}
+		if err := (&drawing{o: o, takes: takes}).check(); err == nil || !strings.HasPrefix(err.Error(), "--scale and --given are of pictures") {
+			t.Errorf("sentences with %+v: %v", o, err)
+		}
+	}
 	for _, tt := range []struct {
 		c, h, w int
 		o       options

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -137,5 +138,31 @@ func TestSavingSyncsMetrics(t *testing.T) {
 	r.metrics = nil
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A line of metrics.jsonl has each number of its step, in its own place and unit.
+func TestLineOfMetrics(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run")
+	o, fs, err := parse([]string{"--out", out, "--batch", "10"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecorder(o, runInfo{flags: cliflag.Values(fs)}, 1, "test", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := loop.Record{Step: 3, Epoch: 2, Samples: 40, Names: []string{"kl"}, Values: []float64{7},
+		StepTime: 100 * time.Millisecond, DataTime: 20 * time.Millisecond, CommTime: 5 * time.Millisecond}
+	if err := errors.Join(r.Started(0), r.Stepped(rec), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := rundir.ReadMetrics(rundir.Layout(out).MetricsFile())
+	if err != nil || len(lines) != 1 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	want := rundir.Record{Step: 3, Epoch: 2, Samples: 40, Losses: map[string]float64{"kl": 7}, SamplesPerS: 100, StepMS: 100, DataMS: 20, CommMS: 5, MemBytes: lines[0].MemBytes}
+	if !reflect.DeepEqual(lines[0], want) || want.MemBytes < 1<<20 {
+		t.Errorf("got %+v, want %+v", lines[0], want)
 	}
 }

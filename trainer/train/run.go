@@ -277,27 +277,33 @@ func (o *options) loaderConfig(rank, world int, log *slog.Logger) loader.Config 
 	return c
 }
 
+// loopConfig is the plan of the run; maxBytes are for its step on this rank.
+func (o *options) loopConfig(digest string, maxBytes int64) loop.Config {
+	l := rundir.Layout(o.out)
+	c := loop.Config{
+		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
+		CkptDir: l.Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
+		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Remat: o.how.Remat, ShardOptimizer: o.how.ShardMoments,
+		MaxBytes: maxBytes,
+	}
+	if o.profile >= 0 {
+		c.Profile = loop.Profile{File: l.Profile(o.profile), Step: o.profile}
+	}
+	return c
+}
+
 // runLoop trains; ranksHere share this machine's memory.
 func runLoop(ctx context.Context, o *options, parts loop.Parts, ranksHere int) (err error) {
 	digest, err := rundir.Digest(o.settings)
 	if err != nil {
 		return err
 	}
-	var profile loop.Profile
-	if o.profile >= 0 {
-		profile = loop.Profile{File: rundir.Layout(o.out).Profile(o.profile), Step: o.profile}
-	}
 	memory, err := device.Memory(parts.Backend)
 	if err != nil {
 		return err
 	}
 	done := heard(parts.Stop, parts.Log)
-	t, err := loop.New(ctx, loop.Config{
-		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
-		CkptDir: rundir.Layout(o.out).Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
-		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Profile: profile, Remat: o.how.Remat, ShardOptimizer: o.how.ShardMoments,
-		MaxBytes: memory.Share(ranksHere),
-	}, parts)
+	t, err := loop.New(ctx, o.loopConfig(digest, memory.Share(ranksHere)), parts)
 	done()
 	if err != nil {
 		return doesNotFit(err, o, memory, ranksHere)

@@ -39,6 +39,7 @@ func Run(t *testing.T, m algo.Method, published map[string]data.Schema, cases ..
 		t.Run(one.Name, func(t *testing.T) {
 			if one.Model == nil {
 				one.Model = one.Config.Clone().Model()
+				t.Run("rates decay", func(t *testing.T) { fails(t, decays(t.Context(), one.Config)) })
 			}
 			r := newRig(t.Context(), one.Model)
 			fails(t, sameVariables(one.Model, r.batch()))

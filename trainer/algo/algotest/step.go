@@ -3,8 +3,8 @@ package algotest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -79,7 +79,10 @@ func (r rig) own(in map[string]graph.Type, n int) error {
 
 // inputs: a step reads the images and whether to stop, and Feeder fills whatever
 // else it reads, as a pure function of the step that allocates nothing.
-func (r rig) inputs() error {
+func (r rig) inputs() error { return r.withOwn(r.feeds) }
+
+// withOwn calls f with a step's program and the inputs that are its own.
+func (r rig) withOwn(f func(p exec.Program, own map[string]graph.Type) error) error {
 	g, specs, err := r.model.Step(1, r.batch())
 	if err != nil {
 		return err
@@ -97,35 +100,23 @@ func (r rig) inputs() error {
 	if err := nn.Initialise(vars, specs, seed); err != nil {
 		return err
 	}
-	return compiled(ref.New(), g, nil, exec.Options{Vars: vars}, func(p exec.Program) error { return r.feeds(p, in) })
+	return compiled(ref.New(), g, nil, exec.Options{Vars: vars}, func(p exec.Program) error { return f(p, in) })
 }
 
 // feeds checks the Feeder of a program with these inputs of its own.
 func (r rig) feeds(p exec.Program, own map[string]graph.Type) error {
 	feed := r.model.Feeder(p)
-	fed := func(step int64, epoch int) ([]float64, error) {
-		for name, t := range own {
-			fill(p, name, slices.Repeat([]float64{math.NaN()}, t.Shape.Len())...)
-		}
-		feed(step, epoch)
-		var all []float64
-		for _, name := range slices.Sorted(maps.Keys(own)) {
-			x := ddptest.Numbers(p.Input(name))
-			if slices.ContainsFunc(x, math.IsNaN) {
-				return nil, fmt.Errorf("nobody fills all of the input %s: %v", name, x)
-			}
-			all = append(all, x...)
-		}
-		return all, nil
-	}
-	before, err := fed(3, 1)
+	before, err := fed(p, own, feed, 3, 1)
 	if err != nil {
 		return err
 	}
-	if _, err := fed(5, 2); err != nil {
+	if err := clocksRun(p, own, feed); err != nil {
 		return err
 	}
-	if again, err := fed(3, 1); err != nil || !slices.Equal(again, before) {
+	if _, err := fed(p, own, feed, 5, 2); err != nil {
+		return err
+	}
+	if again, err := fed(p, own, feed, 3, 1); err != nil || !reflect.DeepEqual(again, before) {
 		return errors.Join(err, fmt.Errorf("step 3 is fed %v, and after another step %v", before, again))
 	}
 	// A thread that the runtime starts meanwhile has a dozen objects: less than one a time.
@@ -133,4 +124,21 @@ func (r rig) feeds(p exec.Program, own map[string]graph.Type) error {
 		return fmt.Errorf("feeding a step allocates %v times", n)
 	}
 	return nil
+}
+
+// fed are the inputs of a program's own as feed fills them for a step of an epoch: all of
+// them, whole.
+func fed(p exec.Program, own map[string]graph.Type, feed func(int64, int), step int64, epoch int) (ddptest.Values, error) {
+	for name, t := range own {
+		fill(p, name, slices.Repeat([]float64{math.NaN()}, t.Shape.Len())...)
+	}
+	feed(step, epoch)
+	all := ddptest.Values{}
+	for name := range own {
+		all[name] = ddptest.Numbers(p.Input(name))
+		if slices.ContainsFunc(all[name], math.IsNaN) {
+			return nil, fmt.Errorf("nobody fills all of the input %s: %v", name, all[name])
+		}
+	}
+	return all, nil
 }

@@ -13,6 +13,7 @@ import (
 	"ebtrain/trainer/internal/toy"
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/setting"
 )
 
@@ -60,6 +61,22 @@ func (another) Feeder(exec.Program) func(int64, int) { return func(int64, int) {
 // noise is the mean of the images with a draw for each.
 func noise(c *nn.Context, images, key graph.ID) graph.ID {
 	return c.Mean(c.Mul(images, c.Draw(key, graph.Normal, philox.Perturb, 0, c.Type(images))))
+}
+
+// timed is noise that a clock adds to.
+func timed(c *nn.Context, images, key graph.ID) graph.ID {
+	return c.Add(noise(c, images, key), c.Sum(c.Input("adam.w", optim.ScheduleType)))
+}
+
+// clocked has a clock that runs so many steps with each.
+type clocked struct {
+	another
+	by int64
+}
+
+func (m clocked) Feeder(p exec.Program) func(int64, int) {
+	feed := optim.Adam{Name: "w", LR: 1, Beta2: 0.9, Decay: 1}.Feeder(p, 0)
+	return func(step int64, epoch int) { feed(m.by*step, epoch) }
 }
 
 // byRank names draws by the place among the rank's own samples.
@@ -159,6 +176,8 @@ func TestWrongModels(t *testing.T) {
 		want  string
 	}{
 		"a Feeder that fills nothing": {unfed{good()}, rig.inputs, "nobody fills all of the input toy.rate"},
+		"a clock":                     {clocked{another{good(), timed}, 1}, rig.inputs, ""},
+		"a clock that stands":         {clocked{another{good(), timed}, 0}, rig.inputs, "its clock stands"},
 		"a column too many":           {longer{good()}, rig.report, "want one output"},
 		"no column for the stop":      {unstoppable{good()}, rig.report, "want stop among them"},
 		"a stage":                     {before{good(), true, 2}, rig.chains, ""},

@@ -42,6 +42,9 @@ func TestUse(t *testing.T) {
 		if got, want := s.picture("one.png"), image.Pt(3*(32+padding)+padding, 3*(32+padding)+padding); got != want {
 			t.Errorf("the grid is %v, want %v", got, want)
 		}
+		if older := s.must("sample", "--run", "run", "--n", "9", "--step", "3", "--out", "older.png"); older.stdout != "9 samples of run after 3 steps: older.png\n" {
+			t.Errorf("of the checkpoint before, got %v", older)
+		}
 		s.must("sample", "-run", "run", "-n", "9", "-scale", "1", "-out", "two.png", "-device", "ref", "-stats", "running")
 		s.must("sample", "--run", "run", "--n", "9", "--scale", "1", "--out", "again.png")
 		files := map[string]string{}

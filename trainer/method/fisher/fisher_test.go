@@ -95,7 +95,7 @@ func TestAgainstLoops(t *testing.T) {
 				s := l.score(v, i)
 				estimates = append(estimates, l.objective(v, s, l.trace(v)))
 				truths = append(truths, l.truth(v))
-				signs := l.draw(philox.Projection, i, 4, rademacher)
+				signs := l.draw(philox.Projection, 0, i, 4, rademacher)
 				loss -= l.objective(v, s, l.along(v, signs)) / batch
 			}
 			if err := ddptest.Near(got[algo.OutputEstimate], estimates, 1e-8); err != nil {
@@ -112,6 +112,40 @@ func TestAgainstLoops(t *testing.T) {
 				t.Errorf("the loss is %v, want %v", got, loss)
 			}
 		})
+	}
+}
+
+// A step takes its steps on q first, each with draws of its own, and the critic sees the
+// q that they leave.
+func TestStepsOnPosterior(t *testing.T) {
+	cfg := small(func(c *Config) { c.Estimator, c.LowerSteps = Variational, 2 })
+	cfg.Adam.LR, cfg.Adam.Eps = 0.1, 1 // a step that depends on the size of a gradient
+	vars, values := start(t, cfg)
+	l := loops{cfg: cfg, visible: 4, hidden: 3, vars: values, step: 3}
+	samples := slices.Collect(slices.Chunk(normal(l.step, batch*4), 4))
+	lower, length := l.descend(samples)
+	loss := 0.0
+	for i, v := range samples {
+		loss -= l.objective(v, l.score(v, i), l.along(v, l.draw(philox.Projection, 0, i, 4, rademacher))) / batch
+	}
+	reports, err := rig(cfg).Run(t.Context(), []exec.Vars{vars}, l.step, l.step+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for i, c := range model(cfg).Report() {
+		got[c.Name] = reports[0][i]
+	}
+	for name, want := range map[string]float64{"loss": loss, "posterior": lower, "grad_posterior": length} {
+		if !(math.Abs(got[name]-want) <= 1e-7) {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	now := grbmtest.Variables(t, vars)
+	for _, name := range []string{"posterior.weight", "posterior.bias"} {
+		if err := ddptest.Near(now[name], l.vars[name], 1e-7); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -36,17 +36,69 @@ func (l loops) marginal(v []float64) []float64 {
 	return slope(v, func(v []float64) float64 { return -grbmtest.FreeEnergy(l.vars, v) })
 }
 
+// logits are those of q(h|v).
+func (l loops) logits(v []float64) []float64 {
+	x := make([]float64, l.hidden)
+	for j := range x {
+		x[j] = l.vars["posterior.bias"][j]
+		for i := range v {
+			x[j] += l.vars["posterior.weight"][j*l.visible+i] * v[i]
+		}
+	}
+	return x
+}
+
 // soft are Gumbel-softmax samples of q(h|v), for uniform draws.
 func (l loops) soft(v, uniform []float64) []float64 {
-	h := make([]float64, l.hidden)
-	for j := range h {
-		x := l.vars["posterior.bias"][j]
-		for i := range v {
-			x += l.vars["posterior.weight"][j*l.visible+i] * v[i]
-		}
+	h := l.logits(v)
+	for j, x := range h {
 		h[j] = 1 / (1 + math.Exp(-(x+math.Log(uniform[j]/(1-uniform[j])))/l.cfg.Temperature))
 	}
 	return h
+}
+
+// lower is the loss of step k on q: E(v, h) + log q(h|v), the mean over samples.
+func (l loops) lower(k int, samples [][]float64) (loss float64) {
+	for slot, v := range samples {
+		h := l.soft(v, l.draw(philox.Hidden, lowerPlace+k, slot, l.hidden, philox.Name.Uniform))
+		loss += grbmtest.Energy(l.vars, v, h) / float64(len(samples))
+		for j, x := range l.logits(v) {
+			loss -= (h[j]*math.Log1p(math.Exp(-x)) + (1-h[j])*math.Log1p(math.Exp(x))) / float64(len(samples))
+		}
+	}
+	return loss
+}
+
+// descend takes the first steps of Adam on q, and returns the loss and the length of the
+// gradient in the last. The moments are 0 before.
+func (l loops) descend(samples [][]float64) (loss, length float64) {
+	a, n := l.cfg.posterior(), l.cfg.LowerSteps
+	m, w := map[string][]float64{}, map[string][]float64{}
+	for k := range n {
+		loss, length = l.lower(k, samples), 0
+		grads := map[string][]float64{}
+		for _, name := range []string{"posterior.weight", "posterior.bias"} {
+			was := l.vars[name]
+			grads[name] = slope(was, func(x []float64) float64 {
+				l.vars[name] = x
+				return l.lower(k, samples)
+			})
+			l.vars[name] = was
+		}
+		rates := a.Schedule(int64(l.step*n+k), 0)
+		for name, g := range grads {
+			if k == 0 {
+				m[name], w[name] = make([]float64, len(g)), make([]float64, len(g))
+			}
+			for i, g := range g {
+				m[name][i] = a.Beta1*m[name][i] + (1-a.Beta1)*g
+				w[name][i] = a.Beta2*w[name][i] + (1-a.Beta2)*g*g
+				l.vars[name][i] -= float64(rates[0]) * m[name][i] / (math.Sqrt(w[name][i])*float64(rates[1]) + a.Eps)
+				length += g * g
+			}
+		}
+	}
+	return loss, math.Sqrt(length)
 }
 
 // score is what the critic is trained on, for the draws of a slot.
@@ -55,7 +107,7 @@ func (l loops) score(v []float64, slot int) []float64 {
 		return l.marginal(v)
 	}
 	n := l.cfg.Particles
-	uniform := l.draw(philox.Hidden, slot, n*l.hidden, philox.Name.Uniform)
+	uniform := l.draw(philox.Hidden, scorePlace, slot, n*l.hidden, philox.Name.Uniform)
 	s := make([]float64, l.visible)
 	for k := range n {
 		h := l.soft(v, uniform[k*l.hidden:(k+1)*l.hidden])
@@ -66,9 +118,9 @@ func (l loops) score(v []float64, slot int) []float64 {
 	return s
 }
 
-func (l loops) draw(p philox.Purpose, slot, n int, fill func(philox.Name, []float64)) []float64 {
+func (l loops) draw(p philox.Purpose, sub, slot, n int, fill func(philox.Name, []float64)) []float64 {
 	x := make([]float64, n)
-	fill(philox.Name{Seed: grbmtest.Seed, Purpose: p, Step: uint32(l.step), Sample: uint32(slot)}, x)
+	fill(philox.Name{Seed: grbmtest.Seed, Purpose: p, Sub: uint16(sub), Step: uint32(l.step), Sample: uint32(slot)}, x)
 	return x
 }
 
