@@ -63,6 +63,7 @@ func TestLostHearsNoFarewell(t *testing.T) {
 	for _, lost := range []bool{true, false} {
 		a, b := pair(t, "127.0.0.1")
 		_, _ = a.line1(t, "b"), b.line1(t, "a")
+		a.awaitPlace(t, "b") // gossip that hears of b only now would have it live
 		if lost {
 			if err := b.end(); err != nil { // as a killed process does: without a farewell
 				t.Error(err)

@@ -84,6 +84,10 @@ func TestAnotherInItsPlace(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, 32)
 	a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0", Key: key})
 	b := open1(t, Config{Name: "b", Endpoint: a.port.addr.String(), Key: key})
+	b.Send("", rendezvous.Message{Kind: rendezvous.KindRegister})
+	if in := next(t, a); in.From != "b" { // so the link is in use, and the next connection takes its place
+		t.Fatalf("got %+v", in)
+	}
 	b.mu.Lock()
 	b.coord = "who was there before"
 	b.mu.Unlock()
