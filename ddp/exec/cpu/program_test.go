@@ -15,6 +15,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu/threads/threadstest"
 	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
@@ -73,8 +74,7 @@ func TestClosedIsForgotten(t *testing.T) {
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
-		runtime.GC()
-		if arena.Value() != nil {
+		if !threadstest.Forgotten(arena) {
 			t.Errorf("%d threads: the arena is still reachable", threads)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"weak"
+
+	"ebtrain/ddp/exec/cpu/threads/threadstest"
 )
 
 // TestPool shows that every chunk of every job runs exactly once and is done
@@ -63,7 +65,7 @@ func TestForgets(t *testing.T) {
 			run(c)
 			return weak.Make(c)
 		}()
-		if runtime.GC(); left.Value() != nil {
+		if !threadstest.Forgotten(left) {
 			t.Errorf("%s: the job is still reachable", name)
 		}
 	}

@@ -2,11 +2,11 @@ package enginetest
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 	"weak"
 
 	"ebtrain/ddp/exec/cpu/linalg/engine"
+	"ebtrain/ddp/exec/cpu/threads/threadstest"
 )
 
 // runForgets: an engine keeps nothing alive of the memory that kernels ran on which are
@@ -30,9 +30,8 @@ func (s *suite) forgets(t *testing.T, r reference, prepare func(engine.Engine) (
 		if err := s.do(func() (err error) { left, err = runAndClose(e, r, prepare); return err }); err != nil {
 			t.Fatal(err)
 		}
-		runtime.GC()
 		for name, p := range left {
-			if p.Value() != nil {
+			if !threadstest.Forgotten(p) {
 				t.Errorf("%d threads: %s is still reachable", i+1, name)
 			}
 		}
