@@ -116,24 +116,30 @@ func TestCloseBehindHang(t *testing.T) {
 	})
 }
 
+// impatient is a backend that gives a GPU so long, and a program on it that has run once.
+func impatient(t *testing.T, c Config, patience time.Duration) (*cudatest.Machine, *Backend, *program) {
+	t.Helper()
+	m := cudatest.Use(t)
+	b, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.patience = patience
+	p, err := b.Compile(small(t, 2), exec.Options{Name: "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Run(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	return m, b, p.(*program)
+}
+
 // TestHungGPU: where the GPU itself takes nothing more, so that nothing frees who is in a call of
 // the driver's, a run that nobody wants any more ends all the same, and says so; nothing that
 // follows waits.
 func TestHungGPU(t *testing.T) {
-	m := cudatest.Use(t)
-	b, err := New(Config{Plain: true, Graphs: GraphsOff})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.patience = 50 * time.Millisecond
-	c, err := b.Compile(small(t, 2), exec.Options{Name: "small"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := c.(*program)
-	if err := exec.Run(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	m, b, p := impatient(t, Config{Plain: true, Graphs: GraphsOff}, 50*time.Millisecond)
 	m.Set("QUEUE", "1")
 	m.Slow("run:*", 1, 4*time.Second)
 	began := time.Now()
@@ -174,20 +180,7 @@ func released(p *program) error {
 // TestHungGPUBehindTiming: so it is where kernels are timed, for which a run waits that nobody
 // wants any more, and for who has them timed.
 func TestHungGPUBehindTiming(t *testing.T) {
-	m := cudatest.Use(t)
-	b, err := New(Config{Graphs: GraphsOff})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.patience = 100 * time.Millisecond
-	c, err := b.Compile(small(t, 2), exec.Options{Name: "small"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := c.(*program)
-	if err := exec.Run(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	m, b, p := impatient(t, Config{Graphs: GraphsOff}, 100*time.Millisecond)
 	m.Slow("run:*", 1, 4*time.Second)
 	began, memsets := time.Now(), m.Calls("cuMemsetD8Async")
 	compiled := make(chan error, 1)

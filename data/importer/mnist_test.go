@@ -1,0 +1,70 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func mnistDir(t testing.TB, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, p := range []string{"train", "t10k"} {
+		put(t, filepath.Join(dir, p+"-images-idx3-ubyte.gz"), gz(t, idxFile(idxPictures, n, 5, 4)))
+		put(t, filepath.Join(dir, p+"-labels-idx1-ubyte"), idxFile(idxLabels, n)) // not gzipped
+		if n > 0 {
+			put(t, filepath.Join(dir, p+"-labels-idx1-ubyte"), append(idxFile(idxLabels, n)[:8], seq(n)...))
+		}
+	}
+	return dir
+}
+
+// seq is 0 … n−1 as bytes.
+func seq(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+func TestMNIST(t *testing.T) {
+	s, err := MNIST(t.Context(), mnistDir(t, 7), Geometry{})
+	dir, x := imported(t, s, err, Options{})
+	schema, b := load(t, dir, "test")
+	if schema.C != 1 || schema.H != 5 || schema.W != 4 || len(schema.Classes) != 10 || x.Splits["train"].Samples != 7 {
+		t.Errorf("schema %v, %d samples", schema, x.Splits["train"].Samples)
+	}
+	for i, l := range b.Labels {
+		if l != int64(i) || !bytes.Equal(b.Values[20*i:20*i+20], bytes.Repeat([]byte{byte(i)}, 20)) {
+			t.Errorf("sample %d: label %d, pixels %v", i, l, b.Values[20*i:20*i+20])
+		}
+	}
+}
+
+// A file of gzip that was changed is found at its end, and it is said what to do.
+func TestMNISTDamaged(t *testing.T) {
+	dir := mnistDir(t, 7)
+	b := gz(t, append(idxFile(idxLabels, 7)[:8], seq(7)...))
+	b[len(b)-6] ^= 1 // of the checksum
+	path := put(t, filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), b)
+	if _, err := MNIST(t.Context(), dir, Geometry{}); err == nil || !strings.HasPrefix(err.Error(), path+": offset 15: ") || !strings.HasSuffix(err.Error(), ": damaged, so copy or download it again") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Labels are read whole, so that their file alone says nothing of how many there are.
+func TestMNISTCounts(t *testing.T) {
+	dir := mnistDir(t, 7)
+	path := filepath.Join(dir, "t10k-labels-idx1-ubyte")
+	for _, n := range []int{6, 8, 1 << 30} {
+		put(t, path, binary.BigEndian.AppendUint32(idxFile(idxLabels, 0)[:4], uint32(n)))
+		want := fmt.Sprintf("%s: %d labels, but %s has 7 pictures", path, n, filepath.Join(dir, "t10k-images-idx3-ubyte.gz"))
+		if _, err := MNIST(t.Context(), dir, Geometry{}); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
