@@ -15,6 +15,11 @@ import (
 	"ebtrain/ddp/graph"
 )
 
+// joined is how many elements the images have of a convolution that is several by the
+// same weights, at most. What is done to weights before a product, and to their gradients
+// behind it, is then done once; beyond, it is little beside the images.
+const joined = 1 << 20
+
 // kernel does one step.
 type kernel interface{ Run() error }
 
@@ -35,7 +40,7 @@ func (b *Backend) Compile(g *graph.Graph, o exec.Options) (exec.Program, error) 
 		return nil, fmt.Errorf("program %q: %w", o.Name, err)
 	}
 	world, rank := exec.Ranks(o.Comm)
-	p.plan = plan.New(g, plan.Options{Name: o.Name, World: world, Rank: rank, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic})
+	p.plan = plan.New(g, plan.Options{Name: o.Name, World: world, Rank: rank, WidenBF16: true, Remat: o.Remat, Deterministic: o.Deterministic, Join: joined})
 	var err error
 	b.do(func() { err = p.compile(o) })
 	if err != nil {

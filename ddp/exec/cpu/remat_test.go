@@ -75,20 +75,22 @@ func parameter(fn graph.UnaryFn) uint64 {
 	return 0
 }
 
-// TestRematStep trains two steps of BiDVL with and without.
+// TestRematStep trains two steps of BiDVL with and without, of so many samples that the
+// largest images are not joined.
 func TestRematStep(t *testing.T) {
+	const batch = 144
 	for _, threads := range []int{1, 2} {
 		if exectest.Race && threads == 1 {
 			continue // nothing is shared
 		}
 		be := open(t, Config{Threads: threads})
 		less := &lean{Backend: be}
-		got, err := train(less, nil, 24)
+		got, err := train(less, nil, batch)
 		if err != nil {
 			t.Fatal(err)
 		}
 		plain := &lean{Backend: be, keep: true}
-		want, err := train(plain, nil, 24)
+		want, err := train(plain, nil, batch)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -121,6 +121,9 @@ func (b *Backend) options(o exec.Options, vars *variables) plan.Options {
 	po := PlanOptions(b.c.Precision)
 	po.World, po.Rank = exec.Ranks(o.Comm)
 	po.Name, po.Remat, po.Deterministic = o.Name, o.Remat, o.Deterministic
+	if o.Remat { // of images as large as those, joined, little would be saved
+		po.Join = 0
+	}
 	if vars != nil {
 		po.VarLast = vars.order
 	}

@@ -144,7 +144,7 @@ func TestJoinOfWhatTravels(t *testing.T) {
 }
 
 // What shares no weights, geometry or type stays apart, and so do large images and
-// programs that promise bits or save memory.
+// programs that promise bits.
 func TestJoinStays(t *testing.T) {
 	two := func(b *graph.Builder) {
 		w := b.Var("w", graph.T(graph.F32, 4, 4, 3, 3))
@@ -153,10 +153,9 @@ func TestJoinStays(t *testing.T) {
 	n, _ := convs(t, joinAll, two)
 	mustBe(t, "convolutions of 2 and 3 images", n, 1)
 	for name, change := range map[string]func(o *Options){
-		"deterministic":  func(o *Options) { o.Deterministic = true },
-		"rematerialised": func(o *Options) { o.Remat = true },
-		"more elements":  func(o *Options) { o.Join = 5*4*64 - 1 },
-		"none":           func(o *Options) { o.Join = 0 },
+		"deterministic": func(o *Options) { o.Deterministic = true },
+		"more elements": func(o *Options) { o.Join = 5*4*64 - 1 },
+		"none":          func(o *Options) { o.Join = 0 },
 	} {
 		o := joinAll
 		change(&o)

@@ -52,9 +52,9 @@ type Options struct {
 	Apart int
 	// Join makes one convolution of several by the same weights that do not depend on
 	// each other, if the images that they read together, and those that they make, have so
-	// many elements at most; 0 is none. A program that is Deterministic or saves memory
-	// (Remat) does without: who is joined depends on the rest of the graph, and what lies
-	// together lives together.
+	// many elements at most; 0 is none. What lies together lives together, so with Remat
+	// less memory is saved. A program that is Deterministic does without: who is joined
+	// depends on the rest of the graph.
 	Join int
 }
 
@@ -163,7 +163,7 @@ type pass struct {
 // passes are those between lowering and fusion, in order.
 func passes(o Options) []pass {
 	list := []pass{{"join", join}, {"buckets", buckets}, {"moments", moments}, {"split", split}, {"linear", linear}, {"unshare", unshare}, {"recompute", recompute}, {"derive", derive}}
-	without := map[string]bool{"join": o.Join == 0 || o.Deterministic || o.Remat, "split": o.Deterministic, "linear": o.Deterministic}
+	without := map[string]bool{"join": o.Join == 0 || o.Deterministic, "split": o.Deterministic, "linear": o.Deterministic}
 	list = slices.DeleteFunc(list, func(p pass) bool { return without[p.name] })
 	return list
 }

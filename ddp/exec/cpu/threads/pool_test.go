@@ -2,6 +2,7 @@ package threads
 
 import (
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -71,6 +72,30 @@ func TestForgets(t *testing.T) {
 	}
 	runtime.KeepAlive(pool)
 	runtime.KeepAlive(jobs)
+}
+
+// TestOwnChunksFirst: a thread does its own range from the first chunk on, the same of
+// every job, and then helps those that follow it, from the last.
+func TestOwnChunksFirst(t *testing.T) {
+	team := &Team{spans: make([]span, 3)} // its threads are this test
+	for range 2 {
+		team.deal(8) // 0 1 | 2 3 4 | 5 6 7
+		var got []int
+		for {
+			chunk, ok := team.claim(1)
+			if !ok {
+				break
+			}
+			if got = append(got, chunk); len(got) == 4 { // thread 0 begins late
+				if chunk, ok := team.claim(0); !ok || chunk != 0 {
+					t.Errorf("thread 0 claims %d, %v, want 0", chunk, ok)
+				}
+			}
+		}
+		if want := []int{2, 3, 4, 7, 6, 5, 1}; !slices.Equal(got, want) {
+			t.Errorf("thread 1 claims %v, want %v", got, want)
+		}
+	}
 }
 
 // TestManyChunks has more than are shared out at once, each of which runs once.

@@ -1,9 +1,11 @@
 // Package threads shares the work of one computation among a fixed set of
-// threads: the caller and its workers. They claim the chunks of a job one by
-// one, so that a thread that the machine keeps waiting holds up nobody; what a
-// chunk computes does not depend on who computes it.
+// threads: the caller and its workers. Each has a range of the chunks of a job,
+// the same range of every job with as many, and takes them one by one; one that
+// has none left takes those of others, so that a thread that the machine keeps
+// waiting holds up nobody. What a chunk computes does not depend on who computes it.
 //
-//	a job    ┌ chunk 0 ┬ chunk 1 ┬ chunk 2 ┬ … ┐  claimed in order, by whoever is free
+//	a job    ┌ chunk 0 ┬ chunk 1 ┬ chunk 2 ┬ chunk 3 ┐  two threads: the first begins
+//	         thread 0 →          ┆ thread 1 →           at 0, the other at 2
 //	Team       the caller and its workers
 //	Pool       gives each thread a workspace
 //	Jobs       cuts work into as many parts whatever it is, or leaves it whole
@@ -23,17 +25,18 @@ import (
 // has just worked is awake for the next job.
 type Team struct {
 	job   func(chunk, thread int)
-	state atomic.Uint64 // see claim
-	left  atomic.Int64  // chunks not yet done
-	sleep atomic.Bool   // the caller waits on done
-	rest  atomic.Bool   // workers without work sleep at once
+	jobs  uint32       // that there were
+	spans []span       // by thread
+	left  atomic.Int64 // chunks not yet done
+	sleep atomic.Bool  // the caller waits on done
+	rest  atomic.Bool  // workers without work sleep at once
 	done  chan struct{}
 	wake  []chan struct{} // by worker
 	ended sync.WaitGroup
 }
 
 const (
-	// maxChunks is the most chunks that are shared out at once, see claim.
+	// maxChunks is the most chunks that are shared out at once, see span.
 	maxChunks = 1<<16 - 1
 	// patience is how often a thread looks again before it sleeps: about a tenth of
 	// a millisecond. On a machine with other work, waking takes longer than that, as a
@@ -44,7 +47,7 @@ const (
 // NewTeam starts n-1 workers, n at least 1. They count subnormal numbers as zero if
 // the caller's OS thread does (see package subnormal).
 func NewTeam(n int) *Team {
-	t := &Team{done: make(chan struct{}, 1)}
+	t := &Team{done: make(chan struct{}, 1), spans: make([]span, n)}
 	zeros := subnormal.Zeros()
 	for i := 1; i < n; i++ {
 		wake := make(chan struct{}, 1)
@@ -84,7 +87,7 @@ func (t *Team) share(chunks int, job func(chunk, thread int)) {
 	t.job = job
 	t.rest.Store(false)
 	t.left.Store(int64(chunks))
-	t.state.Store((t.state.Load()>>32+1)<<32 | uint64(chunks)<<16)
+	t.deal(chunks)
 	for _, w := range t.wake {
 		select {
 		case w <- struct{}{}:
@@ -93,6 +96,17 @@ func (t *Team) share(chunks int, job func(chunk, thread int)) {
 	}
 	t.help(0)
 	t.wait()
+}
+
+// deal gives each thread its range of a new job's chunks. A thread that was near the
+// memory of an earlier job's part, in its caches or its corner of the machine, is near to
+// it now, as jobs are cut along the same axis.
+func (t *Team) deal(chunks int) {
+	t.jobs++
+	for i := range t.spans {
+		lo, hi := Part(chunks, i, len(t.spans))
+		t.spans[i].set(t.jobs, lo, hi)
+	}
 }
 
 // wait returns when all chunks are done.
@@ -131,7 +145,7 @@ func (t *Team) attend(thread int) {
 // help runs chunks until none is left, and says whether there were any.
 func (t *Team) help(thread int) (any bool) {
 	for {
-		chunk, ok := t.claim()
+		chunk, ok := t.claim(thread)
 		if !ok {
 			return any
 		}
@@ -143,20 +157,16 @@ func (t *Team) help(thread int) (any bool) {
 	}
 }
 
-// claim takes the next chunk of the current job. The state is one word, the
-// job's number (32 bits), its chunks (16) and those claimed (16), so that a
-// late worker can never claim a chunk of a job that is over.
-func (t *Team) claim() (chunk int, ok bool) {
-	for {
-		s := t.state.Load()
-		chunks, claimed := int(s>>16&0xffff), int(s&0xffff)
-		if claimed == chunks {
-			return 0, false
-		}
-		if t.state.CompareAndSwap(s, s+1) {
-			return claimed, true
-		}
+// claim takes the thread's next chunk of the current job, or else the last one of the
+// threads that follow it.
+func (t *Team) claim(thread int) (chunk int, ok bool) {
+	if chunk, ok = t.spans[thread].first(); ok {
+		return chunk, true
 	}
+	for i := 1; i < len(t.spans) && !ok; i++ {
+		chunk, ok = t.spans[(thread+i)%len(t.spans)].last()
+	}
+	return chunk, ok
 }
 
 // Rest has workers that wait for the next job sleep now: threads that are not the
