@@ -1,6 +1,7 @@
 // Package binding says on which processors each rank of a host is to run: where a machine
 // has several nodes of processors and memory (NUMA), those of the node that its GPU hangs
-// on, or where no GPUs are, of one node for each share of the ranks.
+// on, or where no GPUs are, of one node for each share of the ranks; or of a node's, those
+// that share a cache.
 //
 //	┌ node 0: processors 0-31, GPUs 0-3 ┬ node 1: processors 32-63, GPUs 4-7 ┐
 //	│ local ranks 0 1 2 3               │ 4 5 6 7                            │
@@ -13,6 +14,7 @@ package binding
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +28,9 @@ const (
 	Node      Mode = "node"      // its node
 	Socket    Mode = "socket"    // all nodes of the socket of its node
 	Exclusive Mode = "exclusive" // an equal share of the cores of its node, which no other rank gets
+	// Complex is the processors of its node that share their last cache with each other, the
+	// next such for the node's next rank.
+	Complex Mode = "core-complex"
 )
 
 // Parse reads a mode.
@@ -33,10 +38,10 @@ func Parse(s string) (Mode, error) {
 	switch m := Mode(strings.ToLower(s)); m {
 	case "none":
 		return None, nil
-	case Node, Socket, Exclusive:
+	case Node, Socket, Exclusive, Complex:
 		return m, nil
 	}
-	return None, fmt.Errorf("%q: want one of none, %s, %s, %s", s, Node, Socket, Exclusive)
+	return None, fmt.Errorf("%q: want one of none, %s, %s, %s, %s", s, Node, Socket, Exclusive, Complex)
 }
 
 // Place is where a rank is to run.
@@ -72,6 +77,8 @@ func (m Machine) Of(mode Mode, ranks int, environ []string) ([]Place, error) {
 		err = m.sockets(places, nodes, home)
 	case Exclusive:
 		err = m.shares(places, nodes, home)
+	case Complex:
+		err = m.complexes(places, nodes, home)
 	default:
 		return nil, fmt.Errorf("no places for mode %s", mode)
 	}
@@ -124,12 +131,7 @@ func (m Machine) sockets(places []Place, nodes []node, home []int) error {
 // shares deals the cores of each node to its ranks, neighbours to each.
 func (m Machine) shares(places []Place, nodes []node, home []int) error {
 	for i, n := range nodes {
-		var own []int // ranks of the node
-		for r, h := range home {
-			if h == i {
-				own = append(own, r)
-			}
-		}
+		own := ranksOf(home, i)
 		cores, err := m.cores(n.cpus)
 		if err != nil {
 			return err
@@ -144,4 +146,35 @@ func (m Machine) shares(places []Place, nodes []node, home []int) error {
 		}
 	}
 	return nil
+}
+
+// complexes deals the groups of processors that share a cache to the ranks of each node:
+// the largest, if some of their processors are not ours to use.
+func (m Machine) complexes(places []Place, nodes []node, home []int) error {
+	for i, n := range nodes {
+		own := ranksOf(home, i)
+		if len(own) == 0 {
+			continue
+		}
+		groups, err := m.caches(n.cpus)
+		if err != nil {
+			return err
+		}
+		slices.SortStableFunc(groups, func(a, b unix.CPUSet) int { return b.Count() - a.Count() })
+		groups = groups[:min(len(groups), len(own))]
+		for k, r := range own {
+			places[r].CPUs = groups[k*len(groups)/len(own)]
+		}
+	}
+	return nil
+}
+
+// ranksOf are the ranks whose home is a node.
+func ranksOf(home []int, node int) (own []int) {
+	for r, h := range home {
+		if h == node {
+			own = append(own, r)
+		}
+	}
+	return own
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // machine makes one of two sockets, of two nodes each, of four cores each, of two threads
-// each: processors n and n+16 are a core. A fifth node is memory only. There are GPUs on
+// each: processors n and n+16 are a core, and two cores share their last cache. A fifth node
+// is memory only. There are GPUs on
 // nodes 1, 1, 2 and 3.
 func machine(t *testing.T, allowed string) Machine {
 	t.Helper()
@@ -33,6 +34,14 @@ func machine(t *testing.T, allowed string) Machine {
 	for cpu := range 32 {
 		write(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu), "%d\n", cpu%16/8)
 		write(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu), "%d,%d\n", cpu%16, 16+cpu%16)
+		for i, level := range []int{1, 3, 2} {
+			first := []int{cpu % 16, cpu % 16 / 2 * 2, cpu % 16}[i]
+			last := []int{cpu % 16, cpu%16/2*2 + 1, cpu % 16}[i]
+			folder := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cache/index%d/", cpu, i)
+			write(folder+"level", "%d\n", level)
+			write(folder+"shared_cpu_list", "%d-%d,%d-%d\n", first, last, 16+first, 16+last)
+		}
+		write(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cache/uevent", cpu), "")
 	}
 	for i, node := range []int{1, 1, 2, 3} {
 		address := fmt.Sprintf("0000:%dB:00.0", i+1)
@@ -78,6 +87,10 @@ func TestPlaces(t *testing.T) {
 		"sockets":           {machine(t, "0-31"), Socket, "-", "0-7,16-23:8 0-7,16-23:8 8-15,24-31:8 8-15,24-31:8"},
 		"cores":             {machine(t, "0-31"), Exclusive, "-", "4-5,20-21:4 6-7,22-23:4 8-11,24-27:8 12-15,28-31:8"},
 		"an odd share":      {machine(t, "0-31"), Exclusive, "0", "4,20:2 5,21:2 6-7,22-23:4"},
+		"caches":            {machine(t, "0-31").without(t, gpus), Complex, "-", "0-1,16-17:4 2-3,18-19:4 4-5,20-21:4 6-7,22-23:4 8-9,24-25:4 10-11,26-27:4 12-13,28-29:4 14-15,30-31:4"},
+		"caches near GPUs":  {machine(t, "0-31"), Complex, "-", "4-5,20-21:4 6-7,22-23:4 8-9,24-25:4 12-13,28-29:4"},
+		"more than caches":  {machine(t, "0-3,16-19").without(t, gpus), Complex, "-", "0-1,16-17:1 0-1,16-17:1 0-1,16-17:1 2-3,18-19:2 2-3,18-19:2"},
+		"the larger part":   {machine(t, "0,2-3,18").without(t, gpus), Complex, "-", "2-3,18:3"},
 		"some processors":   {machine(t, "1-9,17"), Node, "2", "8-9:2"},
 		"some cores":        {machine(t, "0-3,17-18").without(t, gpus), Exclusive, "-", "0-1,17:3 2-3,18:3"},
 		"a kernel with one": {machine(t, "0-31").without(t, gpus).without(t, "sys/devices/system/node"), Node, "-", "0-31:16 0-31:16"},
@@ -129,6 +142,7 @@ func TestMistakes(t *testing.T) {
 		"another's GPU":    {machine(t, "0-31"), Node, "GPU-7", "CUDA_VISIBLE_DEVICES names GPU-7, which is none of the GPUs in /proc/driver/nvidia/gpus"},
 		"far from its GPU": {machine(t, "0-3"), Node, "2", "GPU 0000:3B:00.0 hangs on node 2, none of whose processors this process may use (they are 0-3)"},
 		"too few cores":    {machine(t, "4-5,20-21"), Exclusive, "0", "node 1 has 2 cores for 3 ranks: start fewer ranks, or bind them to the node"},
+		"no caches":        {machine(t, "0-31").without(t, "sys/devices/system/cpu/cpu9/cache"), Complex, "2", "/sys/devices/system/cpu/cpu9/cache tells of no cache, so which processors share one is not known: bind ranks to the node"},
 		"no node":          {machine(t, "40-41"), Node, "0", "none of the nodes in /sys/devices/system/node has processors 40-41, which this process may use"},
 	} {
 		_, err := c.m.Of(c.mode, 3, []string{"CUDA_VISIBLE_DEVICES=" + c.env})
@@ -162,12 +176,12 @@ func TestThis(t *testing.T) {
 }
 
 func TestParseMode(t *testing.T) {
-	for s, want := range map[string]Mode{"none": None, "node": Node, "Socket": Socket, "EXCLUSIVE": Exclusive} {
+	for s, want := range map[string]Mode{"none": None, "node": Node, "Socket": Socket, "EXCLUSIVE": Exclusive, "core-complex": Complex} {
 		if m, err := Parse(s); m != want || err != nil {
 			t.Errorf("%s: got %q, %v", s, m, err)
 		}
 	}
-	if _, err := Parse("core-complex"); err == nil || err.Error() != `"core-complex": want one of none, node, socket, exclusive` {
+	if _, err := Parse("core"); err == nil || err.Error() != `"core": want one of none, node, socket, exclusive, core-complex` {
 		t.Errorf("got %v", err)
 	}
 }

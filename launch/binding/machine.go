@@ -87,6 +87,50 @@ func (m Machine) cores(cpus unix.CPUSet) (cores []unix.CPUSet, err error) {
 	return cores, nil
 }
 
+// caches are the processors of cpus by the last cache that they share.
+func (m Machine) caches(cpus unix.CPUSet) (groups []unix.CPUSet, err error) {
+	for cpu := range members(cpus) {
+		folder := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/cache", cpu)
+		last, err := m.lastCache(folder)
+		if err != nil {
+			return nil, err
+		}
+		group, err := m.list(folder + "/" + last + "/shared_cpu_list")
+		if err != nil {
+			return nil, err
+		}
+		if group = both(group, cpus); !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	return groups, nil
+}
+
+// lastCache is the entry of a processor's folder of caches that is farthest from it.
+func (m Machine) lastCache(folder string) (name string, err error) {
+	found, err := os.ReadDir(m.root + folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	level := 0
+	for _, f := range found {
+		if !strings.HasPrefix(f.Name(), "index") {
+			continue // another file of the folder's
+		}
+		n, err := m.number(folder + "/" + f.Name() + "/level")
+		if err != nil {
+			return "", err
+		}
+		if n > level {
+			name, level = f.Name(), n
+		}
+	}
+	if name == "" {
+		return "", fmt.Errorf("%s tells of no cache, so which processors share one is not known: bind ranks to the %s", folder, Node)
+	}
+	return name, nil
+}
+
 // gpus are the addresses on the PCI bus of the GPUs that ranks see, in the order of
 // their numbers; none if there are none.
 func (m Machine) gpus(environ []string) ([]string, error) {

@@ -85,7 +85,7 @@ func flagSet(r *raw) *pflag.FlagSet {
 		return pflag.NormalizedName(name)
 	})
 	fs.StringVar(&r.nproc, "nproc-per-node", "1", "ranks on this node: a number, gpu, cpu, or auto (GPUs, else 1); short: -nproc")
-	fs.StringVar(&r.numa, "numa-binding", "none", "bind each rank to the processors near its GPU, or without GPUs to a share of the machine's nodes of processors and memory: node, socket (all nodes of a socket), or exclusive (cores of the node that no other rank gets); none leaves it to the kernel")
+	fs.StringVar(&r.numa, "numa-binding", "none", "bind each rank to the processors near its GPU, or without GPUs to a share of the machine's nodes of processors and memory: node, socket (all nodes of a socket), exclusive (cores of the node that no other rank gets), or core-complex (those of the node that share a cache); none leaves it to the kernel")
 	fs.StringVar(&r.nnodes, "nnodes", "1", "number of nodes, or 2:4 for 2 to 4: the job goes on without those that are lost, and takes in those that come")
 	fs.StringVar(&r.nodeRank, "node-rank", "", "this node's number; node 0 coordinates (default 0, or any with --join)")
 	fs.StringVar(&r.endpoint, "rdzv-endpoint", "", "host or host:port of node 0; node 0 itself may leave it out. Without a port, it is one of a few that come from the key")
