@@ -187,7 +187,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.IntVar(&o.passes, "passes", 15, "passes over the data in training a classifier")
 	fs.StringArrayVar(ood, "ood", nil, "another data set, whose test split (or only one) should have higher energy; may be given again, with names: svhn=shards/svhn")
 	fs.IntVar(&o.batch, "batch", 100, "samples at a time; with batch statistics the result depends on it")
-	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split; 0 is all")
+	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split, of a loss that compares samples random ones; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
 	fs.StringVar(&o.picture, "picture", "", "PNG of inputs above their reconstructions, or of the density; default is in the run's samples/, none makes none")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\", and of a model that diverged it has only \"diverged\"")
