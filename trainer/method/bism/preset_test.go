@@ -70,6 +70,9 @@ func TestPublishedValues(t *testing.T) {
 		if got := *p.Config.(*Config); got != want || p.Batch != 100 || p.Steps != tt.steps {
 			t.Errorf("%s: got  %+v, batch %d, %d steps\nwant %+v, batch 100, %d steps", name, got, p.Batch, p.Steps, want, tt.steps)
 		}
+		if celeba := name == "bism-celeba64"; p.Flip != celeba || strings.Contains(p.About, "crop 140") != celeba {
+			t.Errorf("%s, %q: flip %v", name, p.About, p.Flip)
+		}
 	}
 	mnist := preset(t, "bism-mnist")
 	if mnist.upperRate().Rate(0) != 1e-4 || mnist.lowerRate().Rate(100_000) != 1e-6 {

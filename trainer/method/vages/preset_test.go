@@ -42,6 +42,9 @@ func TestPresetsAreThePapers(t *testing.T) {
 		if c.LowerSteps != 5 || c.Particles != 2 || c.Bandwidth != 0.1 || c.Beta2 != 0.95 || c.Surrogate != JVP {
 			t.Errorf("%s: %+v", p.Name, c)
 		}
+		if celeba := p.Name == "vages-celeba64"; p.Flip != celeba || strings.Contains(p.About, "crop 140") != celeba {
+			t.Errorf("%s, %q: flip %v", p.Name, p.About, p.Flip)
+		}
 		if deep := c.Net.Kind == latent.EBLVM; deep != (c.Schedule == optim.Cosine) {
 			t.Errorf("%s: schedule %s", p.Name, c.Schedule)
 		}
