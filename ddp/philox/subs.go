@@ -13,6 +13,7 @@ const (
 	SamplingDirections uint16 = 4 // and what they are projected on; step = level, sample = direction
 	SamplingSeed       uint16 = 5 // the seed of a batch of samples; sample = batch
 	SamplingStarts     uint16 = 6 // the data at which chains begin that go back; one permutation
+	SamplingGiven      uint16 = 7 // the training pictures whose latents samples are given
 
 	SamplingNoise    uint16 = 16 // pictures of noise, known to be bad as those that follow
 	SamplingPixels   uint16 = 17 // a picture's pixels, shuffled

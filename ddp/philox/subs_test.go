@@ -49,7 +49,7 @@ func TestSubsKeepTheirNumbers(t *testing.T) {
 		from uint16
 		subs []uint16
 	}{
-		{0, []uint16{SamplingLatents, SamplingUniform, SamplingSubset, SamplingPatches, SamplingDirections, SamplingSeed, SamplingStarts}},
+		{0, []uint16{SamplingLatents, SamplingUniform, SamplingSubset, SamplingPatches, SamplingDirections, SamplingSeed, SamplingStarts, SamplingGiven}},
 		{16, []uint16{SamplingNoise, SamplingPixels, SamplingClass, SamplingRepeated, SamplingUnigram, SamplingWords}},
 		{0, []uint16{DataOrderShards, DataOrderBlocks, DataOrderPool, DataOrderAll}},
 		{16, []uint16{DataOrderImport}},

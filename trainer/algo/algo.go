@@ -47,6 +47,7 @@ type Preset struct {
 	Config      Config // cloned before use
 	Batch       int    // over all ranks
 	Steps       int64  // of the published run
+	Flip        bool   // pictures are mirrored left to right at random
 }
 
 // Preset is the preset of that name.

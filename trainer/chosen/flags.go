@@ -23,7 +23,7 @@ func (s Start) Define(fs *pflag.FlagSet, to *settings.Settings, preset *string) 
 		fs.StringVar(&to.Net, "net", s.Preset.Net, "networks: "+strings.Join(nets, ", ")+", for pictures of that size, with the settings that the paper uses for them")
 	}
 	fs.StringVar(&to.Split, "split", "train", "split of the data set to train on")
-	fs.BoolVar(&to.Flip, "flip", false, "mirror pictures left to right at random")
+	fs.BoolVar(&to.Flip, "flip", s.Preset.Flip, "mirror pictures left to right at random")
 	fs.IntVar(&to.Batch, "batch", s.Preset.Batch, "samples per step over all ranks")
 	fs.Uint64Var(&to.Seed, "seed", 1, "seed of everything that is random")
 	c := s.Preset.Config.Clone()

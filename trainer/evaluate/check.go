@@ -19,6 +19,8 @@ func (o options) checkTogether(passes bool) error {
 		return cliflag.Usage("--samples-from is judged beside --data, which it wants, instead of a --run")
 	case o.run == "" && o.samplesFrom == "" && o.trainClassifier == "":
 		return cliflag.Usage("--run is required: the --out of a train run")
+	case o.latents && slices.Contains(o.typed, "stats"):
+		return cliflag.Usage("--stats goes without --given: samples of given latents are drawn by batch norm's running statistics alone")
 	case passes && o.trainClassifier == "":
 		return cliflag.Usage("--passes is of --train-classifier, which is not given")
 	}

@@ -60,6 +60,11 @@ named:
   neighbours  the median distance to the nearest training picture
   is          the inception score, by a --classifier and by --inception
 
+Samples are drawn as the method does, by the deep models of bism and vages
+together with their latents. With --given each has the latents of a random
+training picture, which is what the papers of these two report. Weights are as
+they were trained, not averaged over steps.
+
 Sentences that the model writes are judged beside test sentences (the floor) and
 bad ones (words drawn one by one, shuffled words, ten sentences again and
 again), of a learnt prior also beside those of latents from N(0, I); only if
@@ -82,7 +87,7 @@ Under ddplaunch the ranks share the work, and find the same numbers.
 `,
 	Groups: []cliflag.Group{
 		{Title: "What is measured", Flags: []string{"run", "step", "data", "split", "measures", "ood", "limit", "batch", "seed", "ais-chains", "ais-steps", "probe-limit"}},
-		{Title: "Samples beside data", Flags: []string{"samples", "reference", "stats", "classifier", "judge", "inception", "samples-from", "feature-cache"}},
+		{Title: "Samples beside data", Flags: []string{"samples", "reference", "stats", "given", "classifier", "judge", "inception", "samples-from", "feature-cache"}},
 		{Title: "Training a classifier", Flags: []string{"train-classifier", "passes"}},
 		{Title: "Outputs", Flags: []string{"json", "picture"}},
 		{Title: "The machine", Flags: []string{"device", "threads"}},
@@ -109,6 +114,7 @@ type options struct {
 	samples, reference int    // pictures, or sentences, that are compared
 	stats              string // batch norm's when samples are drawn
 	classifier         string // file; "" for none
+	latents            bool   // samples have those of training pictures: --given
 	judge              string // run of a language model; "" for none
 	inception          string // file of weights; "" for none
 	samplesFrom        string // data set, instead of a model's samples
@@ -178,6 +184,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.IntVar(&o.samples, "samples", 5000, "pictures, or sentences, to draw and compare; a Fréchet distance wants 2048")
 	fs.IntVar(&o.reference, "reference", 10_000, "training pictures to compare with, chosen by --seed; 0 is all")
 	fs.StringVar(&o.stats, "stats", "batch", "batch norm's statistics when samples are drawn, --batch at a time, also for energy: batch (as the released code samples) or running")
+	fs.BoolVar(&o.latents, "given", false, "draw pictures with given latents, as sample --given: posterior means of random pictures of the split that was trained on, chosen by --seed, in place of the model's own")
 	fs.StringVar(&o.classifier, "classifier", "", "classifier in whose features samples are judged too, made of the same data by --train-classifier")
 	fs.StringVar(&o.judge, "judge", "", "run of a language model, trained on the same sentences, that judges samples too (--measures forward)")
 	fs.StringVar(&o.inception, "inception", "", "file of Inception-v3's weights, for FID and inception score as published: "+inception.File)
@@ -187,7 +194,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.IntVar(&o.passes, "passes", 15, "passes over the data in training a classifier")
 	fs.StringArrayVar(ood, "ood", nil, "another data set, whose test split (or only one) should have higher energy; may be given again, with names: svhn=shards/svhn")
 	fs.IntVar(&o.batch, "batch", 100, "samples at a time; with batch statistics the result depends on it")
-	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split; 0 is all")
+	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split, of a loss that compares samples random ones; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
 	fs.StringVar(&o.picture, "picture", "", "PNG of inputs above their reconstructions, or of the density; default is in the run's samples/, none makes none")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\", and of a model that diverged it has only \"diverged\"")

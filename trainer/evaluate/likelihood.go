@@ -14,7 +14,7 @@ import (
 
 // fisher measures the Fisher divergence to the data but for the data's constant.
 func (e *evaluation) fisher(ctx context.Context, r *report) (err error) {
-	r.Fisher, err = e.mean(ctx, "fisher", algo.OutputFisher, e.trained.Model.(algo.FisherScored).FisherLoss)
+	r.Fisher, err = e.mean(ctx, e.own("fisher"), algo.OutputFisher, e.trained.Model.(algo.FisherScored).FisherLoss)
 	return err
 }
 
@@ -22,28 +22,31 @@ func (e *evaluation) fisher(ctx context.Context, r *report) (err error) {
 // the truth.
 func (e *evaluation) critic(ctx context.Context, r *report) (err error) {
 	build := e.trained.Model.(algo.Criticised).Divergence
-	if r.Critic, err = e.mean(ctx, "critic", algo.OutputEstimate, build); err != nil {
+	if r.Critic, err = e.mean(ctx, e.own("critic"), algo.OutputEstimate, build); err != nil {
 		return err
 	}
-	r.Truth, err = e.mean(ctx, "truth", algo.OutputTruth, build)
+	r.Truth, err = e.mean(ctx, e.own("truth"), algo.OutputTruth, build)
 	return err
 }
 
 // gap measures how far the approximate posterior is from the model's.
 func (e *evaluation) gap(ctx context.Context, r *report) (err error) {
-	r.PosteriorGap, err = e.mean(ctx, "posterior gap", algo.OutputGap, e.trained.Model.(algo.Inferred).PosteriorGap)
+	r.PosteriorGap, err = e.mean(ctx, e.own("posterior gap"), algo.OutputGap, e.trained.Model.(algo.Inferred).PosteriorGap)
 	return err
 }
 
-// loss measures the loss that the weights descend.
+// loss measures the loss that the weights descend. One that compares samples sees them in
+// random order, as training does: those that lie beside each other may be alike.
 func (e *evaluation) loss(ctx context.Context, r *report) (err error) {
-	r.Loss, err = e.mean(ctx, "loss", algo.OutputLoss, e.trained.Model.(algo.Losing).Loss)
+	p := e.own("loss")
+	p.random = algo.GroupOf(e.trained.Model) > 1
+	r.Loss, err = e.mean(ctx, p, algo.OutputLoss, e.trained.Model.(algo.Losing).Loss)
 	return err
 }
 
 // likelihood measures the mean log-likelihood, −⟨E(v)⟩ − log Z.
 func (e *evaluation) likelihood(ctx context.Context, r *report) error {
-	energy, err := e.mean(ctx, "likelihood", algo.OutputEnergy, e.energyOf)
+	energy, err := e.mean(ctx, e.own("likelihood"), algo.OutputEnergy, e.energyOf)
 	if err != nil {
 		return err
 	}
@@ -61,12 +64,12 @@ func (e *evaluation) energyOf(n int) (*graph.Graph, error) {
 	return e.trained.Model.(algo.Energetic).Energies(nn.Eval, n)
 }
 
-// mean is the mean of one of a graph's outputs over the data.
-func (e *evaluation) mean(ctx context.Context, phase, output string, build trained.Builder) (mean *float64, err error) {
-	look := trained.NewLook(e.trained, e.backend, phase, build, e.o.seed)
+// mean is the mean of one of a graph's outputs over the samples of a pass.
+func (e *evaluation) mean(ctx context.Context, over pass, output string, build trained.Builder) (mean *float64, err error) {
+	look := trained.NewLook(e.trained, e.backend, over.phase, build, e.o.seed)
 	defer func() { err = errors.Join(err, look.Close()) }()
 	var values eval.Average
-	_, err = e.each(ctx, e.own(phase), func(x []float32, labels []int64) error {
+	_, err = e.each(ctx, over, func(x []float32, labels []int64) error {
 		p, err := look.At(ctx, x, len(labels), int64(values.N()))
 		if err != nil {
 			return err

@@ -176,7 +176,7 @@ func (m infinite) Energies(_ nn.Mode, n int) (*graph.Graph, error) {
 func TestInfiniteMean(t *testing.T) {
 	e := probingOn(t, ref.New())
 	e.trained.Model = infinite{e.trained.Model.(toy.Config)}
-	if _, err := e.mean(t.Context(), "energy", algo.OutputEnergy, e.energyOf); err == nil || !diverged(t, e, err) {
+	if _, err := e.mean(t.Context(), e.own("energy"), algo.OutputEnergy, e.energyOf); err == nil || !diverged(t, e, err) {
 		t.Errorf("%v is no divergence", err)
 	}
 }

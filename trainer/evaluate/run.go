@@ -279,6 +279,9 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 // prepare opens every split that will be read, and decides where the picture goes,
 // so that what cannot be read or written is reported before the work is done.
 func (e *evaluation) prepare(all []measure) error {
+	if err := e.checkGiven(); err != nil {
+		return err
+	}
 	for _, m := range all {
 		if m.trains {
 			if _, err := e.open(e.o.data, e.trainSplit()); err != nil {

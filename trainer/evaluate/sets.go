@@ -102,7 +102,7 @@ func (e *evaluation) drawn(ctx context.Context) (s compare.Set, err error) {
 	if err != nil {
 		return s, err
 	}
-	x, err := e.draw(ctx, setSamples, plan)
+	x, err := e.draw(ctx, setSamples, plan, nil)
 	e.symmetric(x)
 	return compare.Set{Name: setSamples, X: x}, err
 }
@@ -111,8 +111,9 @@ func (e *evaluation) drawn(ctx context.Context) (s compare.Set, err error) {
 func (e *evaluation) drawing() int { return min(e.o.batch, e.o.samples) }
 
 // draw runs a plan of so many samples until there are --samples. The ranks share the
-// draws, each named by its number.
-func (e *evaluation) draw(ctx context.Context, phase string, plan chain.Plan) (x []float32, err error) {
+// draws, each named by its number. Before that of the samples from … to, begin sets what
+// it begins from, if it is not nil.
+func (e *evaluation) draw(ctx context.Context, phase string, plan chain.Plan, begin func(from, to int) error) (x []float32, err error) {
 	batch := e.drawing()
 	c, err := e.trained.Chain(e.backend, plan, "--batch")
 	if err != nil {
@@ -122,7 +123,15 @@ func (e *evaluation) draw(ctx context.Context, phase string, plan chain.Plan) (x
 	at := e.drawingOf(phase, plan.Transitions())
 	return feature.Shared(ctx, e.comm, phase, e.o.samples, batch, e.takes.Shape.Len(), func(from, to int, out []float32) error {
 		words := philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: philox.SamplingSeed, Sample: uint32(from / batch)}.Block(0)
-		t, err := c.Run(ctx, uint64(words[0])<<32|uint64(words[1]), func(done, _ int) { at(from/batch, done) })
+		seed := uint64(words[0])<<32 | uint64(words[1])
+		err := c.Reset(seed)
+		if err == nil && begin != nil {
+			err = begin(from, to)
+		}
+		if err != nil {
+			return err
+		}
+		t, err := c.Continue(ctx, seed, func(done, _ int) { at(from/batch, done) })
 		if err == nil {
 			copy(out, t.F32())
 		}
@@ -187,6 +196,9 @@ func (e *evaluation) makers() map[string]maker {
 			if e.trained == nil {
 				s, err = e.theirs(ctx)
 				return s, "", err
+			}
+			if e.o.latents {
+				return e.drawnGiven(ctx)
 			}
 			s, err = e.drawn(ctx)
 			return s, "", err

@@ -10,7 +10,11 @@ import (
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
 	"ebtrain/data/shard"
+	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/internal/toy"
+	"ebtrain/trainer/model/nn"
 )
 
 const shades = 6 // the classes of shaded, each darker than the next
@@ -110,5 +114,41 @@ func TestChainsBeginAtEachClass(t *testing.T) {
 	e.o.limit = 20
 	if of := shadesOf(20); len(of) != 1 {
 		t.Errorf("of the first 20, chains begin at the shades %v", of)
+	}
+}
+
+// paired is a model whose loss compares samples: the mean square of how far each is from
+// the next one.
+type paired struct{ toy.Config }
+
+func (paired) Group() int { return 2 }
+
+func (m paired) Loss(n int) (*graph.Graph, error) {
+	c := nn.NewContext(nn.Eval, 1)
+	x := c.Reshape(c.Input(algo.InputImages, graph.T(graph.F32, n, m.C, m.H, m.W)), graph.D(n, m.C*m.H*m.W))
+	next := c.Concat(0, c.Slice(x, 0, 1, n, 1), c.Slice(x, 0, 0, 1, 1))
+	c.Output(algo.OutputLoss, c.Mean(c.Square(c.Sub(x, next)), 1))
+	return c.Commit()
+}
+
+// A loss that compares samples is the same of data that are sorted by class: which samples
+// meet is a matter of chance, by the seed, as in training.
+func TestPairsOfSortedData(t *testing.T) {
+	loss := func(sorted bool, seed uint64) float64 {
+		e := comparingToy(t)
+		e.trained.Model = paired{e.trained.Model.(toy.Config)}
+		e.o.data, e.o.split, e.o.seed = shaded(t, 600, 1, sorted), "train", seed
+		var r report
+		if err := e.loss(t.Context(), &r); err != nil {
+			t.Fatal(err)
+		}
+		return *r.Loss
+	}
+	mixed, sorted := loss(false, 1), loss(true, 1)
+	if math.Abs(sorted/mixed-1) > 0.2 {
+		t.Errorf("pairs of mixed data are %v apart, and of sorted ones %v", mixed, sorted)
+	}
+	if again, other := loss(true, 1), loss(true, 2); again != sorted || other == sorted {
+		t.Errorf("%v is %v again, and %v of another seed", sorted, again, other)
 	}
 }

@@ -79,7 +79,7 @@ func (e *evaluation) write(ctx context.Context, phase string, plan chain.Plan, e
 	if err != nil {
 		return nil, err
 	}
-	x, err := e.draw(ctx, phase, plan)
+	x, err := e.draw(ctx, phase, plan, nil)
 	if err != nil {
 		return nil, err
 	}

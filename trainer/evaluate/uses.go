@@ -36,6 +36,7 @@ func uses() []use {
 		{flag: "limit", measures: slices.DeleteFunc(measureNames(), func(name string) bool { return slices.Contains(ofPictures, name) })},
 		{flag: "samples", measures: ofSamples},
 		{flag: "stats", measures: append([]string{measureEnergy}, ofSamples...)},
+		{flag: "given", measures: ofPictures, off: "false"},
 		{flag: "reference", measures: ofPictures},
 		{flag: "classifier", measures: byNetworks},
 		{flag: "inception", measures: byNetworks},
@@ -45,7 +46,7 @@ func uses() []use {
 }
 
 // ofRuns are the flags that say something of a run's model.
-var ofRuns = []string{"step", "stats"}
+var ofRuns = []string{"step", "stats", "given"}
 
 // ofTraining are the flags that training a classifier reads.
 var ofTraining = []string{"train-classifier", "passes", "data", "split", "limit", "batch", "seed", "device", "threads"}

@@ -42,6 +42,18 @@ func TestPresets(t *testing.T) {
 	}
 }
 
+// Pictures are mirrored where the preset's paper did so, unless a flag says no.
+func TestFlipOfPresets(t *testing.T) {
+	for args, want := range map[string]bool{
+		"--preset bism-celeba64": true, "--preset vages-celeba64": true, "--preset bism-celeba64 --flip=false": false,
+		"--preset bism-cifar10": false, "--preset vages-cifar10 --flip": true, "--preset bidvl-celeba64": false,
+	} {
+		if got := model(t, "--data x "+args).settings.Flip; got != want {
+			t.Errorf("%s: flip %v, want %v", args, got, want)
+		}
+	}
+}
+
 // --net alone brings the settings that the paper uses with it; with --preset it
 // changes the networks only.
 func TestNets(t *testing.T) {

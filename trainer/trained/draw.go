@@ -37,15 +37,15 @@ func (r *Run) Draw(ctx context.Context, backend exec.Backend, d Draw) (out *exec
 		return nil, err
 	}
 	if d.Given != nil {
-		if err := r.give(d.Plan, d.Given); err != nil {
+		if err := r.Give(d.Plan, d.Given); err != nil {
 			return nil, err
 		}
 	}
 	return c.Continue(ctx, d.Seed, d.Each)
 }
 
-// give sets the first variable of a plan.
-func (r *Run) give(p chain.Plan, values []float32) error {
+// Give sets the first variable of a plan.
+func (r *Run) Give(p chain.Plan, values []float32) error {
 	if len(p.Vars) == 0 {
 		return errors.New("latents are given to a plan without variables")
 	}

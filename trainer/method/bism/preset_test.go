@@ -1,6 +1,7 @@
 package bism
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -70,6 +71,9 @@ func TestPublishedValues(t *testing.T) {
 		if got := *p.Config.(*Config); got != want || p.Batch != 100 || p.Steps != tt.steps {
 			t.Errorf("%s: got  %+v, batch %d, %d steps\nwant %+v, batch 100, %d steps", name, got, p.Batch, p.Steps, want, tt.steps)
 		}
+		if celeba := name == "bism-celeba64"; p.Flip != celeba || strings.Contains(p.About, "crop 140") != celeba {
+			t.Errorf("%s, %q: flip %v", name, p.About, p.Flip)
+		}
 	}
 	mnist := preset(t, "bism-mnist")
 	if mnist.upperRate().Rate(0) != 1e-4 || mnist.lowerRate().Rate(100_000) != 1e-6 {
@@ -108,7 +112,6 @@ func TestBadSettings(t *testing.T) {
 		{"bism-frey", "model", "rbm", `unknown --model "rbm": want grbm or eblvm`},
 		{"bism-frey", "inner", "rmsprop", "want adam or sgd"},
 		{"bism-frey", "sigma", "0", "want --sigma above 0"},
-		{"bism-frey", "model", "eblvm", "--model eblvm takes square pictures, got 28x20"},
 		{"bism-mnist", "sigma-min", "4", "want noise levels that rise from above 0, got 4 to 3: --sigma-max must be above --sigma-min"},
 		{"bism-mnist", "schedule-steps", "0", "at least one step"},
 		{"bism-mnist", "inner-lr", "-1", "want --inner-lr of at least 0"},
@@ -128,6 +131,7 @@ func TestBadConfigs(t *testing.T) {
 		"(N) from 0 to 1000, got -3":                      func(c *Config) { c.Unroll = -3 },
 		"betas in [0, 1)":                                 func(c *Config) { c.Beta2 = 1 },
 		"one hidden unit":                                 func(c *Config) { c.Net.Hidden = 0 },
+		"takes square pictures, got 28x20":                func(c *Config) { c.Net.Kind = latent.EBLVM },
 		"at least one value":                              func(c *Config) { c.Net.W = 0 },
 		"learning rate above 0":                           func(c *Config) { c.LR = 0 },
 		"--temperature":                                   func(c *Config) { c.Temperature = 0 },
@@ -197,6 +201,25 @@ func TestScores(t *testing.T) {
 	for name := range published {
 		if !preset(t, name).ScoreLosses() {
 			t.Errorf("%s: does not say that its losses are of scores", name)
+		}
+	}
+}
+
+// A deep model out of a preset of another shape is judged by the data alone.
+func TestDeepModelOfAnyPreset(t *testing.T) {
+	vectors, square := data.Schema{C: 1, H: 1, W: 2}, data.Schema{C: 1, H: 32, W: 32}
+	for _, name := range []string{"bism-frey", "bism-board-dsm"} {
+		c := preset(t, name)
+		if err := algotest.Given(c, map[string]string{"model": "eblvm"}); err != nil {
+			t.Fatal(err)
+		}
+		for want, s := range map[string]data.Schema{"takes pictures, not vectors": vectors, "--model eblvm takes 32x32": {C: 1, H: 28, W: 20}} {
+			if err := c.Fit(s); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s on %s: got %v, want %q", name, s, err, want)
+			}
+		}
+		if err := errors.Join(c.Fit(square), c.Validate()); err != nil || c.Net.W != 32 {
+			t.Errorf("%s on %s: %v, sizes %+v", name, square, err, c.Net)
 		}
 	}
 }

@@ -31,5 +31,5 @@ func (c *Config) Settings(s *setting.Set) {
 	setting.Word(s, "inner", &c.Inner, rules(), "optimiser of the lower level: adam, or sgd (plain descent)")
 	s.Float("inner-lr", &c.InnerLR, setting.AtLeast0, "learning rate of the posterior; 0 is that of --lr")
 
-	s.Then(c.Validate)
+	s.Then(c.validateSettings)
 }

@@ -9,8 +9,12 @@ import (
 	"ebtrain/trainer/setting"
 )
 
-// Validate says everything that is wrong with the settings.
-func (c *Config) Validate() error {
+// Validate says everything that is wrong with settings that fit their data.
+func (c *Config) Validate() error { return errors.Join(c.validateSettings(), c.Net.Validate()) }
+
+// validateSettings says everything that is wrong whatever the sizes of samples are, which
+// Fit takes from the data.
+func (c *Config) validateSettings() error {
 	return errors.Join(
 		setting.OneOf("objective", c.Objective, objectives()),
 		setting.OneOf("lower", c.Lower, latent.Divergences()),
@@ -21,7 +25,6 @@ func (c *Config) Validate() error {
 		c.validateRates(),
 		c.adam().Validate(), // the upper level's, with plain inner steps, too
 		c.Net.CheckDivergence(c.Lower),
-		c.Net.Validate(),
 	)
 }
 

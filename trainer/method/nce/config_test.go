@@ -83,3 +83,19 @@ func TestSettings(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+// What is of the variational kind alone is refused without it, and so is not set in vain.
+func TestSettingsOfNoUse(t *testing.T) {
+	for flag, value := range map[string]string{"posterior-steps": "0", "noise-latents": "1", "temperature": "0.5"} {
+		want := "--" + flag + " " + value + " is of no use to NCE, which has no posterior: leave it out, or say --variational"
+		for _, c := range []*Config{board(false), frey()} {
+			err := algotest.Given(c, map[string]string{flag: value, "variational": "false"})
+			if err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		if err := algotest.Given(board(true), map[string]string{flag: value}); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package sm
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -70,7 +71,6 @@ func TestBadSettings(t *testing.T) {
 		{"sm-frey", "sigma", "0", "want --sigma above 0"},
 		{"sm-frey", "hidden", "0", "want --hidden of at least 1"},
 		{"sm-frey", "beta2", "1", "want --beta2 of at least 0 and below 1"},
-		{"sm-frey", "model", "ebm", "--model ebm takes square pictures, got 28x20"},
 		{"mdsm-mnist", "objective", "ssm", ""},
 		{"mdsm-mnist", "sigma-max", "0.05", "noise levels that rise"},
 		{"mdsm-mnist", "schedule-steps", "0", "cosine schedule over at least one step"},
@@ -90,16 +90,17 @@ func TestBadSettings(t *testing.T) {
 // A config.json that was edited is checked like flags.
 func TestBadConfigs(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		`unknown --model "rbm"`:       func(c *Config) { c.Net.Kind = "rbm" },
-		`unknown --objective "score"`: func(c *Config) { c.Objective = "score" },
-		`unknown --trace "none"`:      func(c *Config) { c.Trace = "none" },
-		`unknown --schedule "line"`:   func(c *Config) { c.Schedule = "line" },
-		"--sample-share":              func(c *Config) { c.SampleShare = 2 },
-		"--sigma above 0":             func(c *Config) { c.Sigma = 0 },
-		"learning rate above 0":       func(c *Config) { c.LR = 0 },
-		"betas in [0, 1)":             func(c *Config) { c.Beta2 = 1 },
-		"one hidden unit":             func(c *Config) { c.Net.Hidden = 0 },
-		"at least one value":          func(c *Config) { c.Net.W = 0 },
+		`unknown --model "rbm"`:            func(c *Config) { c.Net.Kind = "rbm" },
+		`unknown --objective "score"`:      func(c *Config) { c.Objective = "score" },
+		`unknown --trace "none"`:           func(c *Config) { c.Trace = "none" },
+		`unknown --schedule "line"`:        func(c *Config) { c.Schedule = "line" },
+		"--sample-share":                   func(c *Config) { c.SampleShare = 2 },
+		"--sigma above 0":                  func(c *Config) { c.Sigma = 0 },
+		"learning rate above 0":            func(c *Config) { c.LR = 0 },
+		"betas in [0, 1)":                  func(c *Config) { c.Beta2 = 1 },
+		"one hidden unit":                  func(c *Config) { c.Net.Hidden = 0 },
+		"takes square pictures, got 28x20": func(c *Config) { c.Net.Kind = EBM },
+		"at least one value":               func(c *Config) { c.Net.W = 0 },
 	} {
 		c := preset(t, "sm-frey")
 		change(c)
@@ -156,6 +157,25 @@ func TestScores(t *testing.T) {
 	for name := range published {
 		if !preset(t, name).ScoreLosses() {
 			t.Errorf("%s: does not say that its losses are of scores", name)
+		}
+	}
+}
+
+// A deep model out of a preset of another shape is judged by the data alone.
+func TestDeepModelOfAnyPreset(t *testing.T) {
+	vectors, square := data.Schema{C: 1, H: 1, W: 2}, data.Schema{C: 1, H: 32, W: 32}
+	for _, name := range []string{"sm-frey", "sm-board-dsm"} {
+		c := preset(t, name)
+		if err := algotest.Given(c, map[string]string{"model": "ebm"}); err != nil {
+			t.Fatal(err)
+		}
+		for want, s := range map[string]data.Schema{"takes pictures, not vectors": vectors, "--model ebm takes 32x32": {C: 1, H: 28, W: 20}} {
+			if err := c.Fit(s); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s on %s: got %v, want %q", name, s, err, want)
+			}
+		}
+		if err := errors.Join(c.Fit(square), c.Validate()); err != nil || c.Net.W != 32 {
+			t.Errorf("%s on %s: %v, sizes %+v", name, square, err, c.Net)
 		}
 	}
 }

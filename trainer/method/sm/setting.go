@@ -32,5 +32,5 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Optimisers)
 	c.Scheduled.Settings(s, "learning rate")
 
-	s.Then(c.Validate)
+	s.Then(c.validateSettings)
 }

@@ -8,8 +8,12 @@ import (
 	"ebtrain/trainer/setting"
 )
 
-// Validate says everything that is wrong with the settings.
-func (c *Config) Validate() error {
+// Validate says everything that is wrong with settings that fit their data.
+func (c *Config) Validate() error { return errors.Join(c.validateSettings(), c.Net.validate()) }
+
+// validateSettings says everything that is wrong whatever the sizes of samples are, which
+// Fit takes from the data.
+func (c *Config) validateSettings() error {
 	return errors.Join(
 		setting.OneOf("model", c.Net.Kind, kinds()),
 		setting.OneOf("objective", c.Objective, objectives()),
@@ -20,7 +24,6 @@ func (c *Config) Validate() error {
 		c.Rate().Validate(),
 		c.Pure().Validate(),
 		c.contradictions(),
-		c.Net.validate(),
 	)
 }
 

@@ -26,7 +26,7 @@ func presets() []algo.Preset {
 		{Name: "vages-frey", About: "GRBM on the Frey faces, denoising", Config: frey(), Batch: 100, Steps: 20_000},
 		{Name: "vages-mnist", About: "deep model on MNIST padded to 32x32, multiscale denoising", Config: mnist(), Batch: 100, Steps: mnistSteps},
 		{Name: "vages-cifar10", About: "deep model on CIFAR-10, multiscale denoising", Config: cifar(), Batch: 100, Steps: deep},
-		{Name: "vages-celeba64", About: "deep model on CelebA at 64x64, multiscale denoising", Config: celeba(), Batch: 100, Steps: deep},
+		{Name: "vages-celeba64", About: "deep model on CelebA, crop 140, 64x64, mirrored at random, multiscale denoising", Config: celeba(), Batch: 100, Steps: deep, Flip: true},
 	}
 }
 

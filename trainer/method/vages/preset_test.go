@@ -1,11 +1,13 @@
 package vages
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
+	"ebtrain/data"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/model/latent"
@@ -41,6 +43,9 @@ func TestPresetsAreThePapers(t *testing.T) {
 		}
 		if c.LowerSteps != 5 || c.Particles != 2 || c.Bandwidth != 0.1 || c.Beta2 != 0.95 || c.Surrogate != JVP {
 			t.Errorf("%s: %+v", p.Name, c)
+		}
+		if celeba := p.Name == "vages-celeba64"; p.Flip != celeba || strings.Contains(p.About, "crop 140") != celeba {
+			t.Errorf("%s, %q: flip %v", p.Name, p.About, p.Flip)
 		}
 		if deep := c.Net.Kind == latent.EBLVM; deep != (c.Schedule == optim.Cosine) {
 			t.Errorf("%s: schedule %s", p.Name, c.Schedule)
@@ -175,5 +180,28 @@ func TestScoreLosses(t *testing.T) {
 	var c algo.Config = frey()
 	if s, ok := c.(interface{ ScoreLosses() bool }); !ok || !s.ScoreLosses() {
 		t.Error("its losses are not of scores")
+	}
+}
+
+// A deep model out of a preset of another shape is judged by the data alone.
+func TestDeepModelOfAnyPreset(t *testing.T) {
+	vectors, square := data.Schema{C: 1, H: 1, W: 2}, data.Schema{C: 1, H: 32, W: 32}
+	for _, name := range []string{"vages-frey", "vages-dsm-board"} {
+		p, err := Method().Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := p.Config.Clone().(*Config)
+		if err := algotest.Given(c, map[string]string{"model": "eblvm"}); err != nil {
+			t.Fatal(err)
+		}
+		for want, s := range map[string]data.Schema{"takes pictures, not vectors": vectors, "--model eblvm takes 32x32": {C: 1, H: 28, W: 20}} {
+			if err := c.Fit(s); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s on %s: got %v, want %q", name, s, err, want)
+			}
+		}
+		if err := errors.Join(c.Fit(square), c.Validate()); err != nil || c.Net.W != 32 {
+			t.Errorf("%s on %s: %v, sizes %+v", name, square, err, c.Net)
+		}
 	}
 }

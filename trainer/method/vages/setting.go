@@ -45,7 +45,7 @@ func (c *Config) Settings(s *setting.Set) {
 	c.Scheduled.Settings(s, "learning rate, of the posterior too without --posterior-lr")
 	s.Float("posterior-lr", &c.PosteriorLR, setting.AtLeast0, "learning rate of the posterior; 0 is that of --lr")
 
-	s.Then(c.Validate)
+	s.Then(c.validateSettings)
 	s.Then(func() error { return c.ofNoUse(usual) })
 }
 

@@ -7,13 +7,13 @@ import (
 
 // Fit takes the sizes of samples from the data. A GRBM set up for vectors takes
 // vectors of any length, and one for pictures pictures of any size; an EBLVM takes
-// square pictures that can be halved three times. presets are those of the method.
+// square pictures that can be halved three times, whatever it was set up for. presets are
+// those of the method.
 func (n *Net) Fit(s data.Schema, presets algo.Kinds) error {
 	var err error
 	if n.Kind == EBLVM {
 		err = presets.FitSquare(string(EBLVM), s)
-	}
-	if err == nil {
+	} else {
 		err = presets.Fit(n.C, n.H, s)
 	}
 	if err == nil {

@@ -6,7 +6,8 @@ import (
 	"ebtrain/trainer/model/nn"
 )
 
-// Norm is the length of gradients as one vector, a scalar of the context's type.
+// Norm is the length of gradients as one vector, a scalar of the context's type, in which
+// squares are added: in float32 it is infinite beyond 1.8e19. ClipNorm has that of any.
 func Norm(c *nn.Context, grads []graph.ID) graph.ID {
 	squares := c.Zeros(graph.T(c.DType))
 	for _, g := range grads {
