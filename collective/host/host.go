@@ -119,6 +119,8 @@ type Config struct {
 	// For tests.
 	threads bool // leaders read with threads, however many processors there are
 	width   int  // leaders stand in a grid of rows of so many, however few there are
+
+	unacknowledged time.Duration // in place of the constant
 }
 
 const maxRanks = 4096
@@ -147,6 +149,7 @@ func (c *Config) validate() error {
 	}
 	c.Timeout = cmp.Or(c.Timeout, time.Minute)
 	c.Recorded = cmp.Or(c.Recorded, 64)
+	c.unacknowledged = cmp.Or(c.unacknowledged, unacknowledged)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
