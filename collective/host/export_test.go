@@ -5,6 +5,9 @@ import "time"
 // HostsDigest is what a card has for the hosts.
 var HostsDigest = hostsDigest
 
+// AlignedHosts is the hosts of a group with Config.Aligned.
+var AlignedHosts = cutHosts
+
 // Threaded is cfg for leaders that read with threads, as where there are processors for them.
 func Threaded(cfg Config) Config {
 	cfg.threads = true
