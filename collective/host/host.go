@@ -11,8 +11,8 @@
 // Invariants:
 //   - Sums follow the balanced binary tree of package reduce, over the local
 //     ranks in order and then over the hosts in order. Where every host has
-//     the same power of two of consecutive ranks, the bits do not depend on
-//     how many hosts there are, and 1, 2, 4, … ranks that each begin with
+//     the same power of two of consecutive ranks, or hosts are cut into blocks
+//     that have (Config.Aligned), the bits do not depend on how many hosts there are, and 1, 2, 4, … ranks that each begin with
 //     their part of the tree end with equal bits.
 //   - Before a rank reads what another of its host brings, the two have compared
 //     their requests; before a leader adds or passes on what came from another
@@ -72,6 +72,11 @@ type Config struct {
 	// launcher for each host.
 	Launchers []int
 
+	// Aligned cuts hosts into blocks of a power of two consecutive ranks, as large as can
+	// be, so that sums have the bits of one host with all ranks. Between blocks
+	// data go by TCP, also on one host.
+	Aligned bool
+
 	// Job is the name of the job and its epoch. Ranks of different jobs never
 	// connect.
 	Job string
@@ -119,6 +124,8 @@ type Config struct {
 	// For tests.
 	threads bool // leaders read with threads, however many processors there are
 	width   int  // leaders stand in a grid of rows of so many, however few there are
+
+	unacknowledged time.Duration // in place of the constant
 }
 
 const maxRanks = 4096
@@ -147,6 +154,7 @@ func (c *Config) validate() error {
 	}
 	c.Timeout = cmp.Or(c.Timeout, time.Minute)
 	c.Recorded = cmp.Or(c.Recorded, 64)
+	c.unacknowledged = cmp.Or(c.unacknowledged, unacknowledged)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -190,6 +198,9 @@ func New(ctx context.Context, cfg Config) (*Comm, error) {
 	var err error
 	if cfg.Hosts, err = newClaims(cfg).prove(ctx, cfg, cfg.Logger); err != nil {
 		return nil, fmt.Errorf("host: rank %d of job %q: %w", cfg.Rank, cfg.Job, err)
+	}
+	if cfg.Aligned { // of the hosts that are left: those of several launchers may not share memory
+		cfg.Hosts = cutHosts(cfg.Hosts)
 	}
 	p, err := joined(ctx, cfg)
 	if err != nil {

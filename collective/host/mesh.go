@@ -62,7 +62,9 @@ const (
 // queues are full.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 10 * time.Second, Count: 3}
 
-// unacknowledged is how long sent data may stay unacknowledged.
+// unacknowledged is how long what is said on a control connection may stay
+// unacknowledged. Data have no such limit: Linux counts the time for which a peer has no
+// room for them, too, and one that is late to a collective does not read them.
 const unacknowledged = time.Minute
 
 // connectMesh connects this leader with all others. Leaders of higher hosts
@@ -157,11 +159,10 @@ func (m *mesh) carry(t topology, got map[call]net.Conn, cfg Config, here company
 		r := t.hosts[o][0]
 		m.links[o] = &link{rank: r, control: got[call{forControl, r}], heard: cfg.Heard}
 		conns[o] = got[call{forData, r}]
-		for _, c := range []net.Conn{conns[o], m.links[o].control} {
-			if err := tune(c); err != nil {
-				closeAll(got)
-				return fmt.Errorf("connection to rank %d: %w", r, err)
-			}
+		err := errors.Join(tune(conns[o]), tune(m.links[o].control), limitSilence(m.links[o].control, cfg.unacknowledged))
+		if err != nil {
+			closeAll(got)
+			return fmt.Errorf("connection to rank %d: %w", r, err)
 		}
 	}
 	if cfg.threads || !pumped(len(t.locals())) {
@@ -186,14 +187,17 @@ func (m *mesh) carry(t topology, got map[call]net.Conn, cfg Config, here company
 	return nil
 }
 
+// tune prepares any connection to another leader.
 func tune(c net.Conn) error {
 	t := c.(*net.TCPConn)
-	return errors.Join(t.SetKeepAliveConfig(keepAlive), t.SetNoDelay(true), setUserTimeout(t))
+	return errors.Join(t.SetKeepAliveConfig(keepAlive), t.SetNoDelay(true))
 }
 
-func setUserTimeout(c *net.TCPConn) error {
-	return onFD(c, func(fd int) error {
-		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unacknowledged.Milliseconds()))
+// limitSilence ends c, which the other leader always reads, if what is sent stays
+// unacknowledged for longer.
+func limitSilence(c net.Conn, limit time.Duration) error {
+	return onFD(c.(*net.TCPConn), func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(limit.Milliseconds()))
 	})
 }
 

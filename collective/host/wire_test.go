@@ -419,25 +419,32 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
-// TestDeadHostIsFound: the kernel looks after a connection between hosts, whoever reads it: of
-// one that is silent it asks whether the other end is there, it gives up what is not acknowledged,
-// and it waits for nothing with what is small.
+// TestDeadHostIsFound: the kernel looks after connections between hosts, whoever reads them: of
+// one that is silent it asks whether the other end is there, and it waits for nothing with what is
+// small. It gives up what is not acknowledged where the other end always reads, and only there.
 func TestDeadHostIsFound(t *testing.T) {
-	_, near := connected(t)
-	if err := tune(near); err != nil {
-		t.Fatal(err)
-	}
-	w, err := newWire(near)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shut(t, closer(w.close))
-	for _, o := range []struct{ level, opt, want int }{
-		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 10}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 10}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3},
-		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 60_000}, {unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
-	} {
-		if got, err := unix.GetsockoptInt(w.fd, o.level, o.opt); err != nil || got != o.want {
-			t.Errorf("option %d of level %d is %d, %v, want %d", o.opt, o.level, got, err, o.want)
+	for name, limit := range map[string]time.Duration{"data": 0, "control": unacknowledged} {
+		_, near := connected(t)
+		if err := tune(near); err != nil {
+			t.Fatal(err)
+		}
+		if name == "control" {
+			if err := limitSilence(near, limit); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, err := newWire(near)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shut(t, closer(w.close))
+		for _, o := range []struct{ level, opt, want int }{
+			{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 10}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 10}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3},
+			{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(limit.Milliseconds())}, {unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+		} {
+			if got, err := unix.GetsockoptInt(w.fd, o.level, o.opt); err != nil || got != o.want {
+				t.Errorf("%s: option %d of level %d is %d, %v, want %d", name, o.opt, o.level, got, err, o.want)
+			}
 		}
 	}
 }

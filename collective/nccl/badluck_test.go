@@ -108,6 +108,19 @@ func TestInitHangs(t *testing.T) {
 	all(t, errs, "NCCL has not connected all ranks within 2s")
 }
 
+// TestInitSlow: a rank may join long after the others, as long as InitTimeout is not over.
+func TestInitSlow(t *testing.T) {
+	m := cudatest.Use(t)
+	m.Set("DEVICES", "3")
+	m.Slow("ncclCommGetAsyncError", 1, limit/4)
+	_, errs := attemptOn(t, m, 3, func(r int) int { return r }, same(nccl.Mustering(options(), limit/40)))
+	for r, err := range errs {
+		if err != nil {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
 // TestInitMisses: who does not come to the start is named.
 func TestInitMisses(t *testing.T) {
 	m := cudatest.Use(t)

@@ -14,3 +14,9 @@ func Forget() {
 	defer loaded.Unlock()
 	loaded.api = nil
 }
+
+// Mustering is o for ranks that wait so long beyond InitTimeout for what the others report.
+func Mustering(o Options, d time.Duration) Options {
+	o.muster = d
+	return o
+}

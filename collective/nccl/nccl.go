@@ -71,6 +71,8 @@ type Options struct {
 	Timeout time.Duration
 	// Logger gets warnings. Nil discards them.
 	Logger *slog.Logger
+
+	muster time.Duration // for tests, in place of the constant
 }
 
 // Comm is one rank's end of a group of GPUs. It implements collective.Comm.
@@ -115,7 +117,8 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	base := ctx
+	o.muster = cmp.Or(o.muster, muster)
+	base, began := ctx, time.Now()
 	ctx, stop := within(base, group, o.InitTimeout, "the start of NCCL")
 	defer stop()
 	api, version, err := load()
@@ -139,7 +142,7 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 	}
 	c.Comm, c.nccl.failed = over, over.Failed()
 	go c.watch()
-	if err := c.connect(ctx, base, group, err); err != nil {
+	if err := c.connect(ctx, base, began, group, err); err != nil {
 		c.Comm.Abort(err)
 		return nil, errors.Join(err, c.Close())
 	}
@@ -147,12 +150,14 @@ func New(ctx context.Context, g collective.Comm, dev *cuda.Device, o Options) (*
 	return c, nil
 }
 
-// muster is how soon the others must report that they have joined, or not.
+// muster is how soon after the end of InitTimeout the others must report that they have
+// joined, or not.
 const muster = 5 * time.Second
 
 // connect makes what this rank needs, joins NCCL before ctx ends, and hears from
-// all ranks that they have. err is what went wrong so far.
-func (c *Comm) connect(ctx, base context.Context, g Group, err error) error {
+// all ranks that they have: each may take as long to join as is left since New began.
+// err is what went wrong so far.
+func (c *Comm) connect(ctx, base context.Context, began time.Time, g Group, err error) error {
 	id, idErr := c.shareID(ctx, g)
 	if idErr != nil {
 		return idErr
@@ -167,7 +172,8 @@ func (c *Comm) connect(ctx, base context.Context, g Group, err error) error {
 	if joined != nil && !errors.Is(joined, errSlow) {
 		return startOn(c.Rank(), joined) // the others' ends with the group
 	}
-	ctx, stop := within(base, g, muster, "how the start of NCCL went")
+	left := max(0, c.options.InitTimeout-time.Since(began)).Round(time.Second)
+	ctx, stop := within(base, g, left+c.options.muster, "how the start of NCCL went")
 	defer stop()
 	return c.report(ctx, g, joined)
 }

@@ -244,7 +244,11 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	if rec != nil {
 		rec.log, rec.file = log, file
 	}
-	if err := w.Connect(ctx, file); err != nil {
+	connect := w.Connect
+	if o.settings.Shards > 0 {
+		connect = w.ConnectAligned
+	}
+	if err := connect(ctx, file); err != nil {
 		file.Warn("not connected", "err", err) // the job may end for another reason
 		return err
 	}

@@ -58,7 +58,13 @@ func Join(ctx context.Context, environ []string) (*World, error) {
 // Connect connects the ranks. When the job is aborted, by whomever, every
 // collective under way fails with the cause.
 func (w *World) Connect(ctx context.Context, log *slog.Logger) error {
-	return w.connect(ctx, log, w.Hosts(), w.Nodes())
+	return w.connect(ctx, log, host.Config{Hosts: w.Hosts(), Launchers: w.Nodes()})
+}
+
+// ConnectAligned is Connect, but sums have the same bits on whatever hosts the ranks are;
+// where hosts have other numbers of ranks than one power of two it is slower.
+func (w *World) ConnectAligned(ctx context.Context, log *slog.Logger) error {
+	return w.connect(ctx, log, host.Config{Hosts: w.Hosts(), Launchers: w.Nodes(), Aligned: true})
 }
 
 // ConnectApart is Connect, but each rank is taken for a host of its own, so that all
@@ -68,20 +74,18 @@ func (w *World) ConnectApart(ctx context.Context, log *slog.Logger) error {
 	for r := range hosts {
 		hosts[r] = fmt.Sprintf("rank %d", r)
 	}
-	return w.connect(ctx, log, hosts, nil)
+	return w.connect(ctx, log, host.Config{Hosts: hosts})
 }
 
-// connect is Connect with the hosts and launchers of the ranks; see host.Config.
-func (w *World) connect(ctx context.Context, log *slog.Logger, hosts []string, launchers []int) error {
+// connect is Connect by a config that says what the hosts are; the rest it is given.
+func (w *World) connect(ctx context.Context, log *slog.Logger, cfg host.Config) error {
 	if w.Size() == 1 {
 		return nil
 	}
-	comm, err := host.New(ctx, host.Config{
-		Rank: w.Rank(), Size: w.Size(), Hosts: hosts, Launchers: launchers, ListenIP: w.Addr(), FirstPort: w.Ports().First, LastPort: w.Ports().Last, Job: w.Job(), Key: w.Key(), Exchange: w.Exchange, Logger: log,
-		Progress: w.began,
-		Ended:    func(seq uint64, err error) { w.Ended(seq, err != nil) },
-		Heard:    w.Heard,
-	})
+	cfg.Rank, cfg.Size, cfg.Job, cfg.Key, cfg.Exchange, cfg.Logger = w.Rank(), w.Size(), w.Job(), w.Key(), w.Exchange, log
+	cfg.ListenIP, cfg.FirstPort, cfg.LastPort = w.Addr(), w.Ports().First, w.Ports().Last
+	cfg.Progress, cfg.Ended, cfg.Heard = w.began, func(seq uint64, err error) { w.Ended(seq, err != nil) }, w.Heard
+	comm, err := host.New(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("connect the ranks: %w", err)
 	}

@@ -127,6 +127,27 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
+// TestUnevenHosts trains with --deterministic on hosts of three ranks and one, and wants every
+// bit of a run of four on one host.
+func TestUnevenHosts(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
+	m := twoMachines(s)
+	s.must(on(4, tiny("one", "--steps", "6", "--deterministic"))...)
+	const address = "10.9.0.1:29400"
+	args := tiny("uneven", "--steps", "6", "--deterministic")
+	for i, r := range []*running{
+		m[0].launch(append([]string{"--node-rank", "0", "--rdzv-endpoint", address, "-nproc", "3"}, args...)...),
+		m[1].launch(append([]string{"--join", address, "-nproc", "1"}, args...)...),
+	} {
+		if e := r.wait(); e.code != 0 {
+			t.Fatalf("node %d: %v", i, e)
+		}
+	}
+	s.sameFiles("one/ckpt", "uneven/ckpt")
+}
+
 // TestLossOnTwoHosts kills a rank of node 1, and cuts the network: every rank of
 // both nodes ends, with one sentence.
 func TestLossOnTwoHosts(t *testing.T) {

@@ -1,0 +1,36 @@
+package host_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"ebtrain/collective"
+	"ebtrain/collective/host"
+)
+
+// TestLateBetweenHosts: a rank may come later to a collective than what is sent may stay
+// unacknowledged, though the others' data are more than there is room for until it reads.
+func TestLateBetweenHosts(t *testing.T) {
+	const limit, late = time.Second, 3 * time.Second
+	for name, hosts := range map[string]string{"pump": "2", "threads": "2t"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := as(hosts, host.Config{Hosts: pretend(hosts, 2), ListenIP: "127.0.0.1"})
+			var wg sync.WaitGroup
+			for r, c := range group(t, 2, host.Impatient(cfg, limit)) {
+				wg.Go(func() {
+					defer shut(t, c)
+					time.Sleep(time.Duration(r) * late)
+					x := make([]float32, 1_000_000)
+					x[len(x)-1] = float32(r + 1)
+					err := collective.Do(t.Context(), c, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(x)})
+					if err != nil || x[len(x)-1] != 3 {
+						t.Errorf("rank %d: %v, sum %v, want 3", r, err, x[len(x)-1])
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
