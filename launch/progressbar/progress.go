@@ -47,7 +47,7 @@ type Config struct {
 	Start    int64            // steps done before this start: "-" in the bar
 	Total    int64            // steps of the whole run; negative: unknown
 	Every    time.Duration    // plain lines at least this far apart; 0: 10 s
-	Steps    int64            // plain: also a line every so many steps; 0: no
+	Steps    int64            // plain: a line every so many steps, however long they take; 0: by time
 	Late     bool             // plain: no line for work that takes less than Every
 	Now      func() time.Time // nil: time.Now
 }
@@ -148,8 +148,10 @@ func (r *Reporter) isTime(now time.Time) bool {
 	if r.c.Terminal {
 		return now.Sub(r.shown) >= redraw
 	}
-	every := r.c.Steps > 0 && (r.last.Step+1)%r.c.Steps == 0
-	return every || now.Sub(r.shown) >= r.c.Every
+	if r.c.Steps > 0 {
+		return (r.last.Step+1)%r.c.Steps == 0
+	}
+	return now.Sub(r.shown) >= r.c.Every
 }
 
 // Write prints whole lines, such as those of a log, above the bar.

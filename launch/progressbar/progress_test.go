@@ -51,7 +51,7 @@ func screen(out string) []string {
 func TestPlain(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	r := New(Config{Label: "step", Unit: "images/s", Out: &out, Total: 300, Every: 10 * time.Second, Steps: 100, Now: c.now})
+	r := New(Config{Label: "step", Unit: "images/s", Out: &out, Total: 300, Every: 10 * time.Second, Now: c.now})
 	for step := range int64(300) {
 		r.Step(update(step))
 		c.advance(250 * time.Millisecond)
@@ -64,7 +64,7 @@ func TestPlain(t *testing.T) {
 		"step 1/300  energy -0.5  vae 12.35",
 		"step 41/300  energy -0.5  vae 12.35  256 images/s  1m05s left",
 		"step 81/300  energy -0.5  vae 12.35  256 images/s  55s left",
-		"step 100/300  energy -0.5  vae 12.35  256 images/s  50s left",
+		"step 121/300  energy -0.5  vae 12.35  256 images/s  45s left",
 	}
 	for i, w := range want {
 		if i >= len(lines) || lines[i] != w {
@@ -79,6 +79,27 @@ func TestPlain(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "step 300/300"); n != 1 {
 		t.Errorf("the last step is shown %d times", n)
+	}
+}
+
+// TestPlainBySteps: a line every so many steps, and none between, however long that is.
+func TestPlainBySteps(t *testing.T) {
+	var out strings.Builder
+	c := newClock()
+	r := New(Config{Label: "step", Unit: "images/s", Out: &out, Total: 250, Every: 10 * time.Second, Steps: 100, Now: c.now})
+	for step := range int64(250) {
+		r.Step(update(step))
+		c.advance(250 * time.Millisecond)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var steps []string
+	for line := range strings.Lines(out.String()) {
+		steps = append(steps, strings.Fields(line)[1])
+	}
+	if got, want := strings.Join(steps, " "), "1/250 100/250 200/250 250/250"; got != want {
+		t.Errorf("lines of steps %s, want %s", got, want)
 	}
 }
 

@@ -230,7 +230,8 @@ func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 	if err != nil {
 		return err
 	}
-	if err := r.events.Image("samples", step, file); err != nil {
+	// Of its last step, as losses are: a run that goes on at step supersedes what is there.
+	if err := r.events.Image("samples", step-1, file); err != nil {
 		return err
 	}
 	return atomicfile.WriteBytes(r.grid(step), file)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/settings"
+	"ebtrain/trainer/world"
 )
 
 // mayChange are the flags that a resumed run may be given anew: none of them
@@ -49,8 +51,8 @@ func savedRun(out string) (*rundir.Config, error) {
 // goOn is args with --resume before them where this is a later epoch of a job: the
 // launcher starts all ranks again with the command line of the first time. A host that
 // has come since, or whose ranks died before they made the run directory, has none, and
-// is sent the checkpoint if there is one: to it checkThere does not apply. A run that
-// another job began is none of this one's.
+// is sent the checkpoint if there is one. A run that another job began is none of this
+// one's.
 func goOn(w env.Worker, args []string) []string {
 	first := peek(args)
 	if w.Restart == 0 || first.resume || first.out == "" {
@@ -69,12 +71,36 @@ func begins(fs *pflag.FlagSet) (yes bool) {
 	return yes
 }
 
-// checkThere reports a command line that only goes on with a run, where there is none.
-func checkThere(w env.Worker, o *options, fs *pflag.FlagSet) error {
-	if !o.resume || o.was != nil || o.verify || w.Restart > 0 || begins(fs) {
-		return nil
+// lacks says whether args, as they were typed, only go on with a run, and it is not here.
+func (o *options) lacks(args []string, fs *pflag.FlagSet) bool {
+	return peek(args).resume && o.was == nil && !o.verify && !begins(fs)
+}
+
+// noRun is that there is none, on no host.
+func noRun(out string) error {
+	return cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", out)
+}
+
+// theRun is the run that goes on, from the first host that has it; nil if none has. Others
+// may have come later than it began. All ranks call it.
+func theRun(ctx context.Context, w env.Worker, o *options, swap world.Exchange) (*rundir.Config, error) {
+	var mine []byte
+	if o.was != nil && w.LocalRank == 0 {
+		var err error
+		if mine, err = os.ReadFile(rundir.Layout(o.out).ConfigFile()); err != nil {
+			return nil, err
+		}
 	}
-	return cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", o.out)
+	all, err := swap(ctx, "the run that goes on", mine)
+	if err != nil {
+		return nil, err
+	}
+	has := slices.IndexFunc(all, func(text []byte) bool { return len(text) > 0 })
+	if has < 0 {
+		return nil, nil
+	}
+	c, err := rundir.ParseConfig(fmt.Sprintf("%s of rank %d", rundir.Layout(o.out).ConfigFile(), has), all[has])
+	return &c, err
 }
 
 // parseResumed reads the command line of a run that goes on: its flags are

@@ -323,22 +323,18 @@ func TestResumeChangedFlags(t *testing.T) {
 	}
 }
 
-// What only goes on where there is no run is a mistake, but not in a later epoch of a job,
-// whose --resume nobody typed: its ranks may have died before there was one.
+// What only goes on lacks a run where there is none, but not in a later epoch of a job if
+// nobody typed --resume: its ranks may have died before there was one.
 func TestNothingThere(t *testing.T) {
 	args := strings.Fields("--steps 300 --out " + filepath.Join(t.TempDir(), "a"))
-	for epoch, refused := range []bool{true, false} {
+	for epoch, typed := range [][]string{append([]string{"--resume"}, args...), append([]string{"--resume"}, args...), args} {
 		w := env.Worker{Group: fmt.Sprint("job-12-e", epoch), Restart: epoch}
-		given := goOn(w, args)
-		if epoch == 0 {
-			given = append([]string{"--resume"}, args...)
-		}
-		o, fs, err := parse(given, io.Discard)
+		o, fs, err := parse(goOn(w, typed), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := checkThere(w, o, fs); (err != nil) != refused || !o.resume {
-			t.Errorf("epoch %d: %v", epoch, err)
+		if o.lacks(typed, fs) != (epoch < 2) || !o.resume {
+			t.Errorf("epoch %d: %v lacks a run: %v", epoch, typed, o.lacks(typed, fs))
 		}
 	}
 }

@@ -37,15 +37,15 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	if err := checkThere(worker, o, fs); err != nil {
-		return err
+	lacks := o.lacks(args, fs)
+	if lacks && worker.Size <= 1 {
+		return noRun(o.out)
 	}
-	src, err := openData(o)
-	if err != nil {
-		return err
-	}
-	if err := o.spareSamples(fs); err != nil { // before flags are compared: config.json has what it leaves
-		return err
+	var src data.Source
+	if !lacks {
+		if src, err = open(o, fs); err != nil {
+			return err
+		}
 	}
 	if envErr != nil {
 		return envErr
@@ -56,6 +56,18 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	if w.Size() > 1 {
+		saved, err := theRun(ctx, worker, o, w.Exchange)
+		if err != nil {
+			return w.Fail(err)
+		}
+		if lacks && saved == nil {
+			return noRun(o.out) // and so say all ranks
+		}
+		if lacks {
+			if o, fs, src, err = follow(saved, args, stdout); err != nil {
+				return w.Fail(err)
+			}
+		}
 		if err := world.Same(ctx, w.Rank(), cliflag.Values(fs), ofEachHost, o.settings.DataDigest, w.Exchange); err != nil {
 			return err
 		}
@@ -102,6 +114,27 @@ type runInfo struct {
 	hint     string     // of the launcher, whether its output is a terminal
 	width    func() int // of the launcher's terminal; nil without one
 	goesOn   bool       // a run that was begun before, if only from its step 0
+}
+
+// open opens the data set, and settles the flags that follow from it.
+func open(o *options, fs *pflag.FlagSet) (data.Source, error) {
+	src, err := openData(o)
+	if err != nil {
+		return nil, err
+	}
+	return src, o.spareSamples(fs) // before flags are compared: config.json has what it leaves
+}
+
+// follow reads the command line of a rank that goes on with a run of other hosts. It has
+// begun nothing itself.
+func follow(saved *rundir.Config, args []string, stdout io.Writer) (*options, *pflag.FlagSet, data.Source, error) {
+	o, fs, err := parseResumed(saved, args, stdout)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	src, err := open(o, fs)
+	o.was = nil
+	return o, fs, src, err
 }
 
 // openData opens the data set, fits the networks to its pictures, and so

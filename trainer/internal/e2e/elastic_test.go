@@ -126,26 +126,40 @@ func (r *running) awaitWorld(n int) {
 // too, which has flags that follow from others.
 func TestElasticWithDisksOfTheirOwn(t *testing.T) {
 	long(t)
-	t.Run("bidvl", func(t *testing.T) { newSite(t).hostComesLater(tiny("runs/a"), tiny("whole")) })
+	endless := strings.Fields("--deterministic --steps 1000000 --ckpt-every 5")
+	t.Run("bidvl", func(t *testing.T) { newSite(t).hostComesLater(0, append(tiny("runs/a"), endless...), tiny("whole")) })
 	t.Run("a chain", func(t *testing.T) {
 		args := strings.Fields("train --preset bism-board-dsm --data checkerboard:train=500 --batch 8 --samples 4 --threads 1 --out")
-		newSite(t).hostComesLater(slices.Concat(args, []string{"runs/a"}), slices.Concat(args, []string{"whole"}))
+		newSite(t).hostComesLater(0, slices.Concat(args, []string{"runs/a"}, endless), slices.Concat(args, []string{"whole"}))
 	})
 }
 
-// hostComesLater trains args, whose run is in runs/a, on one host and then on two, and
-// undisturbed, whose run is in whole, for as many steps.
-func (s *site) hostComesLater(args, undisturbed []string) {
+// TestElasticResumedWithDisksOfTheirOwn: of a job that only goes on with a run a host that
+// comes later is sent, with the checkpoint, what the run is.
+func TestElasticResumedWithDisksOfTheirOwn(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	args := strings.Fields("train --preset bism-board-dsm --data checkerboard:train=500 --batch 8 --samples 4 --threads 1 --deterministic --ckpt-every 5 --steps 1000000 --out")
+	begun := s.start(append(args, "runs/a")...)
+	s.awaitStep(begun, "runs/a", 5)
+	begun.signal(syscall.SIGTERM)
+	begun.wait()
+	s.hostComesLater(len(s.losses("runs/a")), strings.Fields("train --resume --out runs/a"), append(args, "whole"))
+}
+
+// hostComesLater trains args, whose run is in runs/a and has done from steps, on one host
+// and then on two, and undisturbed, whose run is in whole, for as many steps.
+func (s *site) hostComesLater(from int, args, undisturbed []string) {
 	t := s.t
 	t.Helper()
 	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
 	m := twoMachines(s)
-	m[0].sh("mkdir runs")
+	m[0].sh("mkdir -p runs")
 	m[1].sh("mount -t tmpfs none runs")
 	const at = "10.9.0.1:29400"
-	args = slices.Concat([]string{"--nnodes", "1:2"}, args, []string{"--deterministic", "--steps", "1000000", "--ckpt-every", "5"})
+	args = append([]string{"--nnodes", "1:2"}, args...)
 	first := m[0].launch(append([]string{"--node-rank", "0", "--rdzv-endpoint", at}, args...)...)
-	s.awaitStep(first, "runs/a", 5)
+	s.awaitStep(first, "runs/a", int64(from)+5)
 	second := m[1].launch(append([]string{"--join", at}, args...)...)
 	for begun := time.Now(); !strings.Contains(first.err.String(), "ddplaunch: epoch 1: from 1 to 2 nodes, with "); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > patience/2 {

@@ -35,10 +35,15 @@ type Watch struct {
 // loss is what is known of one.
 type loss struct {
 	name        string
-	seen        int     // values so far
-	block       int64   // number of the part that the last one is in
-	now, before float64 // largest sizes in that part, and in the one before it
+	block       int64 // number of the part that the last value is in
+	now, before part  // that part, and the one before it
 	told        bool
+}
+
+// part is the values of some steps.
+type part struct {
+	size   float64 // the largest
+	values int
 }
 
 // New is a Watch over losses of these names.
@@ -61,22 +66,25 @@ func (w *Watch) See(step int64, values map[string]float64) (found Jump, some boo
 			continue
 		}
 		usual := l.usual(step)
-		if l.seen >= least && usual > 0 && !l.told && math.Abs(v) >= factor*usual {
+		if usual > 0 && !l.told && math.Abs(v) >= factor*usual {
 			l.told, some = true, true
 			if far := math.Abs(v) / usual; far > furthest {
 				furthest, found = far, Jump{Step: step, Loss: l.name, Value: v, Before: usual}
 			}
 		}
-		l.now = max(l.now, math.Abs(v))
-		l.seen++
+		l.now = part{max(l.now.size, math.Abs(v)), l.now.values + 1}
 	}
 	return found, some
 }
 
-// usual is the largest size in the recent steps before this one.
+// usual is the largest size in the recent steps before this one, 0 if too few of them are
+// known: of steps before a resume there may be a line for every hundredth only.
 func (l *loss) usual(step int64) float64 {
 	if b := step / block; b != l.block {
-		l.block, l.before, l.now = b, l.now, 0
+		l.block, l.before, l.now = b, l.now, part{}
 	}
-	return max(l.before, l.now)
+	if l.before.values+l.now.values < least {
+		return 0
+	}
+	return max(l.before.size, l.now.size)
 }

@@ -64,6 +64,22 @@ func TestFurthest(t *testing.T) {
 	}
 }
 
+// TestShownFew: one line of the recent steps, as --log-every 100 keeps of those before a
+// resume, does not say what is usual, whatever there was before it.
+func TestShownFew(t *testing.T) {
+	w := New([]string{"a"})
+	for step := int64(0); step <= 800; step += 100 {
+		shown(w, step, 1)
+	}
+	shown(w, 900, 0.005)
+	if got := shown(w, 1000, line(1, 10)...); got != nil {
+		t.Errorf("got %v", got)
+	}
+	if got, want := shown(w, 1010, 100), []Jump{{1010, "a", 100, 1}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // TestShownBefore: who is shown the steps before, all or those that were kept, tells of
 // what comes after as if it had seen them.
 func TestShownBefore(t *testing.T) {

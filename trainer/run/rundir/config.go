@@ -95,7 +95,12 @@ func ReadConfig(path string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	c, err := parseConfig(b)
+	return ParseConfig(file, b)
+}
+
+// ParseConfig is ReadConfig of text, which is that of file.
+func ParseConfig(file string, text []byte) (Config, error) {
+	c, err := parseConfig(text)
 	if errors.Is(err, errVersion) {
 		return Config{}, fmt.Errorf("%s %w", file, err)
 	}

@@ -165,7 +165,7 @@ func (d *Dir) makeFolders() error {
 
 // harmless are names that may be in a directory before its run begins: hidden
 // files that this package makes, and what a launcher or an experiment writes first.
-var harmless = regexp.MustCompile(`^(\.lock|rank-[0-9]+\.(log|out)|flight\.txt|cell\.json|console\.log)$`)
+var harmless = regexp.MustCompile(`^(\.lock|rank-[0-9]+\.(log|out|error\.json)|flight\.txt|cell\.json|console\.log)$`)
 
 // checkFree says why path cannot become a run directory, if it cannot.
 func checkFree(path string) error {

@@ -183,7 +183,7 @@ func TestCreateBesideIdleRun(t *testing.T) {
 // run there.
 func TestCreateBesideLogs(t *testing.T) {
 	path := t.TempDir()
-	for _, name := range []string{"rank-0.log", ".config.json.tmp-4411-1234567890", ".lock"} {
+	for _, name := range []string{"rank-0.log", "rank-2.out", "rank-2.error.json", ".config.json.tmp-4411-1234567890", ".lock"} {
 		if err := os.WriteFile(filepath.Join(path, name), []byte("hello\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -69,8 +69,9 @@ type Writer struct {
 }
 
 // Create makes a new event file in the folder dir, beside those of earlier
-// starts of the run; TensorBoard shows them as one. A start at a step above 0, or
-// beside earlier files, says that it supersedes what those have of this and later steps.
+// starts of the run; TensorBoard shows them as one. A start says that it supersedes what
+// earlier files have of its step and later ones. The first says so, too: TensorBoard takes
+// the first that it reads for no restart, and so would not hear of the first resume.
 func Create(dir string, step int64) (*Writer, error) { return create(dir, step, time.Now) }
 
 func create(dir string, step int64, now func() time.Time) (*Writer, error) {
@@ -95,7 +96,7 @@ func create(dir string, step int64, now func() time.Time) (*Writer, error) {
 	if err == nil {
 		err = w.event(0, eventFileVersion, []byte("brain.Event:2"))
 	}
-	if err == nil && (step > 0 || last > 0) {
+	if err == nil {
 		err = w.event(step, eventSessionLog, intField(nil, sessionStatus, sessionStart))
 	}
 	if err != nil {
